@@ -1,0 +1,26 @@
+package bayesopt
+
+import "knee/data"
+
+// History is what a strategy may know when it decides.
+type History struct {
+	Candidates []data.Config
+	Measured   []data.Measurement // finished trials, failed ones included
+	Running    []data.Config      // trials in flight
+}
+
+// Suggestion is the configuration to measure next, or the decision to stop.
+type Suggestion struct {
+	Stop      bool
+	Index     int // into Candidates
+	Config    data.Config
+	Expected  data.Estimate // of the objective's response in natural units (e.g. step time s, or throughput samples/s)
+	PFeasible float64
+	Cost      float64 // expected US$ of the trial, 0 if no price is known
+	Reason    string  // one sentence for people
+}
+
+// Strategy decides what to measure next, and why.
+type Strategy interface {
+	Next(h History) (Suggestion, error)
+}

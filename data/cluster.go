@@ -1,0 +1,47 @@
+package data
+
+// Cluster describes the machines to share: the contents of cluster.yaml.
+type Cluster struct {
+	Nodes  []Node // one entry per machine, names expanded, in order
+	Source Source
+}
+
+// Node is one machine.
+type Node struct {
+	Name         string
+	GPUType      string  // "cpu" for a machine without accelerators
+	GPUs         int     // worker slots: accelerators, or for "cpu" the workers it may hold
+	CPUs         float64 // cores; 0 means not limiting
+	Memory       int64   // bytes; 0 means not limiting
+	PricePerHour float64 // US$ for the whole node
+	Drained      bool    // nothing new may be placed here
+}
+
+// GPUTypes returns the GPU types of the cluster in order of appearance.
+func (c *Cluster) GPUTypes() []string {
+	var types []string
+	seen := map[string]bool{}
+	for _, n := range c.Nodes {
+		if !seen[n.GPUType] {
+			seen[n.GPUType] = true
+			types = append(types, n.GPUType)
+		}
+	}
+	return types
+}
+
+// PricePerGPU returns the US$ per GPU-hour of a type, averaged over its nodes.
+func (c *Cluster) PricePerGPU(gpuType string) float64 {
+	var price float64
+	var gpus int
+	for _, n := range c.Nodes {
+		if n.GPUType == gpuType {
+			price += n.PricePerHour
+			gpus += n.GPUs
+		}
+	}
+	if gpus == 0 {
+		return 0
+	}
+	return price / float64(gpus)
+}

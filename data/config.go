@@ -1,0 +1,198 @@
+package data
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Mode is how the replicas of a job keep their parameters in step.
+type Mode string
+
+// The synchronisation modes knee models and measures.
+const (
+	AllReduce Mode = "allreduce" // gradients averaged by a collective, no parameter server
+	PSSync    Mode = "ps-sync"   // parameter servers, all workers in lockstep
+	PSAsync   Mode = "ps-async"  // parameter servers, every worker at its own pace
+)
+
+// Modes lists the modes in the order they are documented.
+func Modes() []Mode { return []Mode{AllReduce, PSSync, PSAsync} }
+
+// ParseMode returns the mode named s, or an error that lists the known modes.
+func ParseMode(s string) (Mode, error) {
+	if m := Mode(s); slices.Contains(Modes(), m) {
+		return m, nil
+	}
+	return "", fmt.Errorf("mode %q is unknown; want allreduce, ps-sync or ps-async", s)
+}
+
+// UsesPS reports whether the mode needs at least one parameter server.
+func (m Mode) UsesPS() bool { return m == PSSync || m == PSAsync }
+
+// Config is one configuration of a job: a point of the search space.
+//
+// A Config is a value: its methods never change it, and two configurations
+// are the same configuration if and only if their Keys are equal.
+type Config struct {
+	Job        string            `json:"job,omitempty"`
+	GPUType    string            `json:"gpu_type,omitempty"`    // "a100", "t4", "cpu", …
+	Mode       Mode              `json:"mode,omitempty"`        // empty means AllReduce
+	Placement  Placement         `json:"placement,omitempty"`   // workers per node; nil if not known
+	Nodes      int               `json:"nodes,omitempty"`       // 0 if not known
+	Workers    int               `json:"workers"`               // ≥ 1
+	PS         int               `json:"ps,omitempty"`          // parameter servers
+	LocalBatch float64           `json:"local_batch,omitempty"` // samples per worker per micro-step; 0 if not known
+	AccumSteps int               `json:"accum_steps,omitempty"` // extra accumulation micro-steps, 0 = none
+	Extra      map[string]string `json:"extra,omitempty"`       // further knobs, by name without the x_ prefix
+}
+
+// GlobalBatch returns the samples one optimizer step consumes over all
+// workers: workers × local batch × (accumulation steps + 1). In PSAsync an
+// update consumes one worker's share only; see [Config.SamplesPerStep].
+func (c Config) GlobalBatch() float64 {
+	return float64(c.Workers) * c.LocalBatch * float64(c.AccumSteps+1)
+}
+
+// SamplesPerStep returns the samples consumed by one measured step, the
+// number that turns a step time into a throughput. It is the global batch,
+// except in PSAsync, where a step is one update by one worker.
+func (c Config) SamplesPerStep() float64 {
+	if c.Mode == PSAsync {
+		return c.LocalBatch * float64(c.AccumSteps+1)
+	}
+	return c.GlobalBatch()
+}
+
+// NodeCount returns the number of nodes the workers stand on: that of the
+// placement, else Nodes, else 1.
+func (c Config) NodeCount() int {
+	switch {
+	case len(c.Placement) > 0:
+		return len(c.Placement)
+	case c.Nodes > 0:
+		return c.Nodes
+	}
+	return 1
+}
+
+// WidestNode returns the largest number of workers on one node. Without a
+// placement the workers are taken to be spread evenly over the nodes.
+func (c Config) WidestNode() int {
+	if len(c.Placement) > 0 {
+		return slices.Max(c.Placement)
+	}
+	n := c.NodeCount()
+	return (c.Workers + n - 1) / n
+}
+
+// Key returns a string that identifies the configuration: equal keys mean
+// the same configuration, whatever order its extra knobs were set in.
+func (c Config) Key() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s|%s|%s|%s|%d|%d|%d|%s|%d", c.Job, c.GPUType, c.ModeOrDefault(), c.Placement,
+		c.Nodes, c.Workers, c.PS, strconv.FormatFloat(c.LocalBatch, 'g', -1, 64), c.AccumSteps)
+	for _, k := range slices.Sorted(maps.Keys(c.Extra)) {
+		fmt.Fprintf(&b, "|%s=%s", k, c.Extra[k])
+	}
+	return b.String()
+}
+
+// ModeOrDefault returns the mode, AllReduce if none is set.
+func (c Config) ModeOrDefault() Mode {
+	if c.Mode == "" {
+		return AllReduce
+	}
+	return c.Mode
+}
+
+// String returns a short description for people, such as
+// "4 × a100, allreduce, batch 64".
+func (c Config) String() string {
+	gpu := c.GPUType
+	if gpu == "" {
+		gpu = "worker"
+	}
+	parts := []string{fmt.Sprintf("%d × %s", c.Workers, gpu)}
+	if n := c.NodeCount(); n > 1 {
+		parts[0] += fmt.Sprintf(" on %d nodes", n)
+	}
+	if c.PS > 0 {
+		parts = append(parts, fmt.Sprintf("%d ps", c.PS))
+	}
+	parts = append(parts, string(c.ModeOrDefault()))
+	if c.LocalBatch > 0 {
+		parts = append(parts, "batch "+strconv.FormatFloat(c.LocalBatch, 'g', 6, 64))
+	}
+	if c.AccumSteps > 0 {
+		parts = append(parts, fmt.Sprintf("accumulation %d", c.AccumSteps))
+	}
+	for _, k := range slices.Sorted(maps.Keys(c.Extra)) {
+		parts = append(parts, k+" "+c.Extra[k])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Placement is the number of workers on each node, written "4-4-2".
+type Placement []int
+
+// ParsePlacement reads a placement such as "4-4-2".
+func ParsePlacement(s string) (Placement, error) {
+	if s == "" {
+		return nil, nil
+	}
+	var p Placement
+	for f := range strings.SplitSeq(s, "-") {
+		n, err := strconv.Atoi(f)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("placement %q: %q is not a number of workers; want workers per node, such as 4-4-2", s, f)
+		}
+		p = append(p, n)
+	}
+	return p, nil
+}
+
+// EvenPlacement spreads workers over nodes as evenly as they go, wider
+// nodes first. It returns nil unless 1 ≤ nodes ≤ workers.
+func EvenPlacement(workers, nodes int) Placement {
+	if nodes < 1 || nodes > workers {
+		return nil
+	}
+	p := make(Placement, nodes)
+	for i := range p {
+		p[i] = workers / nodes
+		if i < workers%nodes {
+			p[i]++
+		}
+	}
+	return p
+}
+
+// Workers returns the total number of workers.
+func (p Placement) Workers() int {
+	var n int
+	for _, w := range p {
+		n += w
+	}
+	return n
+}
+
+// String returns the form that ParsePlacement reads.
+func (p Placement) String() string {
+	s := make([]string, len(p))
+	for i, w := range p {
+		s[i] = strconv.Itoa(w)
+	}
+	return strings.Join(s, "-")
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (p Placement) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (p *Placement) UnmarshalText(b []byte) (err error) {
+	*p, err = ParsePlacement(string(b))
+	return err
+}

@@ -1,0 +1,79 @@
+package data
+
+import "time"
+
+// Status is how a trial ended.
+type Status string
+
+// The ways a trial can end. OOM and Infeasible are facts about the
+// configuration; Failed, Timeout and Aborted are events that may not repeat.
+const (
+	OK         Status = "ok"
+	OOM        Status = "oom"        // ran out of device or host memory
+	Infeasible Status = "infeasible" // violates a constraint of the job or the system
+	Failed     Status = "failed"     // exited with an error
+	Timeout    Status = "timeout"    // made no step within the allowed time
+	Aborted    Status = "aborted"    // stopped by the user
+)
+
+// Statuses lists the statuses in the order they are documented.
+func Statuses() []Status { return []Status{OK, OOM, Infeasible, Failed, Timeout, Aborted} }
+
+// IsFact reports whether measuring the same configuration again would give
+// the same status.
+func (s Status) IsFact() bool { return s == OK || s == OOM || s == Infeasible }
+
+// Measurement is what one trial of a configuration yielded. Quantities that
+// were not recorded are zero.
+type Measurement struct {
+	Config
+	StepTime     float64   `json:"step_time_s,omitempty"`    // seconds per optimizer step; set if and only if Status is OK
+	SyncTime     float64   `json:"sync_time_s,omitempty"`    // seconds of the step spent synchronising
+	StepTimeSD   float64   `json:"step_time_sd_s,omitempty"` // standard deviation of single step times
+	Steps        int       `json:"steps,omitempty"`          // timed steps behind StepTime
+	Status       Status    `json:"status"`
+	Error        string    `json:"error,omitempty"`          // one line, if Status is not OK
+	PricePerHour float64   `json:"price_per_hour,omitempty"` // US$ per hour of the whole configuration
+	Wall         float64   `json:"wall_s,omitempty"`         // seconds the trial took, launch to end
+	StartedAt    time.Time `json:"started_at,omitzero"`
+	Source       Source    `json:"-"` // where it was read from
+}
+
+// Throughput returns samples per second, 0 if the batch or step time is unknown.
+func (m Measurement) Throughput() float64 {
+	if m.StepTime <= 0 {
+		return 0
+	}
+	return m.SamplesPerStep() / m.StepTime
+}
+
+// Cost returns the US dollars the trial itself cost.
+func (m Measurement) Cost() float64 { return m.PricePerHour * m.Wall / 3600 }
+
+// CurvePoint is one point of a training curve. Quantities that were not
+// recorded are NaN.
+type CurvePoint struct {
+	Job, Run    string
+	Step        float64 // optimizer steps done
+	Epoch       float64
+	Progress    float64 // steps at the initial batch size that are statistically equal
+	Loss        float64
+	Metric      float64 // what the user watches: accuracy, word error rate, …
+	GlobalBatch float64 // samples
+	GradSqr     float64 // |E g|²
+	GradVar     float64 // trace of the gradient covariance at the initial batch
+}
+
+// Estimate is a predicted quantity with its 90 % interval.
+type Estimate struct {
+	Mean float64 `json:"mean"`
+	Lo   float64 `json:"lo"` // 5 % quantile
+	Hi   float64 `json:"hi"` // 95 % quantile
+}
+
+// Scale returns the estimate of a quantity that is f times this one, f > 0.
+func (e Estimate) Scale(f float64) Estimate { return Estimate{e.Mean * f, e.Lo * f, e.Hi * f} }
+
+// Per returns the estimate of f divided by the quantity: the interval turns
+// around, so that a step time becomes a rate.
+func (e Estimate) Per(f float64) Estimate { return Estimate{f / e.Mean, f / e.Hi, f / e.Lo} }

@@ -1,0 +1,90 @@
+package data
+
+// PlanVersion is the version of plan.json this package writes, and the
+// newest it reads.
+const PlanVersion = 1
+
+// Action is what a plan does to a job.
+type Action string
+
+// The actions of a plan, relative to what runs now.
+const (
+	Keep   Action = "keep"
+	Start  Action = "start"
+	Grow   Action = "grow"
+	Shrink Action = "shrink"
+	Move   Action = "move"  // same size, other nodes, GPU type, mode or ps
+	Pause  Action = "pause" // gets nothing in this plan
+)
+
+// Plan is who gets what: the contents of plan.json, written by allocate and
+// read by export.
+type Plan struct {
+	Version     int          `json:"version"`
+	Objective   string       `json:"objective"`
+	Policy      string       `json:"policy"`
+	Value       float64      `json:"value"` // of the objective; larger is better
+	Bound       float64      `json:"bound"` // no plan can be better than this
+	Gap         float64      `json:"gap"`   // (bound − value) / |bound|
+	Seed        int64        `json:"seed"`
+	Inputs      []Input      `json:"inputs"`
+	Jobs        []PlannedJob `json:"jobs"`
+	Utilization Utilization  `json:"utilization"`
+	Warnings    []string     `json:"warnings"`
+}
+
+// Input is a file a plan was made from.
+type Input struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+}
+
+// PlannedJob is the part of a plan that concerns one job.
+type PlannedJob struct {
+	Name         string       `json:"name"`
+	Action       Action       `json:"action"`
+	GPUType      string       `json:"gpu_type,omitempty"`
+	Mode         Mode         `json:"mode,omitempty"`
+	Workers      int          `json:"workers"`
+	PS           int          `json:"ps"`
+	Placement    []NodeShare  `json:"placement"`
+	LocalBatch   float64      `json:"local_batch,omitempty"`
+	AccumSteps   int          `json:"accum_steps"`
+	Throughput   Estimate     `json:"throughput"` // samples/s
+	Goodput      Estimate     `json:"goodput"`    // samples/s at initial-batch worth
+	Finish       Estimate     `json:"finish_s"`   // seconds from now; zero if paused
+	Cost         Estimate     `json:"cost_usd"`   // to the end of the job
+	MarginalGain MarginalGain `json:"marginal_gain"`
+	Extrapolated bool         `json:"extrapolated"` // the speed was predicted outside the measured range
+	Reason       string       `json:"reason"`
+	Resources    *PlanNeeds   `json:"resources,omitempty"`
+	Template     *Template    `json:"template,omitempty"`
+}
+
+// PlanNeeds is Resources as plan.json spells it: cores and bytes.
+type PlanNeeds struct {
+	WorkerCPUs   float64 `json:"worker_cpus,omitempty"`
+	WorkerMemory int64   `json:"worker_memory,omitempty"`
+	PSCPUs       float64 `json:"ps_cpus,omitempty"`
+	PSMemory     int64   `json:"ps_memory,omitempty"`
+}
+
+// NodeShare is what a job gets on one node.
+type NodeShare struct {
+	Node    string `json:"node"`
+	Workers int    `json:"workers"`
+	PS      int    `json:"ps"`
+}
+
+// MarginalGain is the gain in the objective per share of the dominant
+// resource: of the last unit the job got, and of the next it would get.
+type MarginalGain struct {
+	Last float64 `json:"last"`
+	Next float64 `json:"next"`
+}
+
+// Utilization is how much of the cluster a plan uses.
+type Utilization struct {
+	GPUsUsed  int `json:"gpus_used"`
+	GPUsTotal int `json:"gpus_total"`
+}

@@ -1,0 +1,47 @@
+package data
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Source is a place in a file. The zero Source means "not read from a file".
+type Source struct {
+	File   string // "-" for standard input
+	Line   int    // 1-based, 0 if not known
+	Column string // column name of a table, key path of a document
+}
+
+// String returns "file:line:column", leaving out what is not known.
+func (s Source) String() string {
+	var b strings.Builder
+	b.WriteString(s.File)
+	if s.Line > 0 {
+		fmt.Fprintf(&b, ":%d", s.Line)
+	}
+	if s.Column != "" {
+		b.WriteString(":" + s.Column)
+	}
+	return b.String()
+}
+
+// InputError says what is wrong with an input and where. Commands exit
+// with status 2 on it.
+type InputError struct {
+	Source
+	Found string // what was there; may be empty
+	Want  string // what was wanted
+}
+
+// Error implements error: "m.csv:17:step_time_s: found "fast", want seconds > 0".
+func (e *InputError) Error() string {
+	var b strings.Builder
+	if s := e.Source.String(); s != "" {
+		b.WriteString(s + ": ")
+	}
+	if e.Found != "" {
+		b.WriteString("found " + e.Found + ", ")
+	}
+	b.WriteString("want " + e.Want)
+	return b.String()
+}

@@ -1,0 +1,95 @@
+package data
+
+import "time"
+
+// Study says what to measure and how: the contents of study.yaml.
+type Study struct {
+	Job          string             `yaml:"job"`
+	Command      []string           `yaml:"command"` // argument templates; fields of profile.TemplateData
+	Dir          string             `yaml:"dir"`     // working directory, relative to the study file
+	Env          map[string]string  `yaml:"env"`
+	Space        []Knob             `yaml:"-"` // in the order of the file
+	Constraints  []string           `yaml:"constraints"`
+	Objective    Objective          `yaml:"objective"`
+	Metrics      Metrics            `yaml:"metrics"`
+	Batch        Batch              `yaml:"batch"`
+	Trial        TrialSettings      `yaml:"trial"`
+	Budget       Budget             `yaml:"budget"`
+	Parallel     int                `yaml:"parallel"`       // trials at once; 0 means 1
+	PricePerHour map[string]float64 `yaml:"price_per_hour"` // US$ per worker-hour, by GPU type
+	Launcher     LauncherSpec       `yaml:"launcher"`
+	Storage      string             `yaml:"storage"` // "journal" if empty
+	Seed         int64              `yaml:"seed"`
+	Source       Source             `yaml:"-"`
+}
+
+// Knob is one dimension of the search space: a list of values, or a range.
+type Knob struct {
+	Name   string   // a configuration column, or any other name for an extra knob
+	Values []string // explicit values, in order
+	Range  *Range   // used when Values is empty
+	Source Source
+}
+
+// Range is min, max and how to step between them.
+type Range struct {
+	Min   float64 `yaml:"min"`
+	Max   float64 `yaml:"max"`
+	Scale string  `yaml:"scale"` // "linear" (default) or "log2"
+	Step  float64 `yaml:"step"`  // for linear; 0 means 1
+}
+
+// Objective is what the search improves.
+type Objective struct {
+	Maximize string `yaml:"maximize"` // "throughput" or "goodput"
+	Minimize string `yaml:"minimize"` // "step_time" or "cost_to_target"
+	Cover    bool   `yaml:"-"`        // the scalar "accuracy": make the fit good everywhere
+}
+
+// Metrics says how the output of a trial is read.
+type Metrics struct {
+	JSONL bool   `yaml:"jsonl"` // lines `knee: {"step":…}`
+	Regex string `yaml:"regex"` // named groups step_time_s, throughput, loss, step
+}
+
+// Batch holds the batch limits that goodput needs. Samples over all workers.
+type Batch struct {
+	Initial float64 `yaml:"initial"` // the batch that statistical efficiency is relative to
+	Max     float64 `yaml:"max"`     // 0 means no limit
+	Adapt   bool    `yaml:"adapt"`   // allocation may choose another batch
+}
+
+// TrialSettings controls the measurement of one trial.
+type TrialSettings struct {
+	Warmup       int           // steps to drop; −1 means decide from the data ("auto")
+	MinSteps     int           // timed steps before a trial may stop early
+	MaxSeconds   float64       // seconds of timed steps after which it stops anyway
+	RelPrecision float64       // wanted relative half-width of the 95 % interval of the step time
+	Timeout      time.Duration // without a new step for this long the trial has hung
+	Retries      int           // for trials that failed, not for facts
+}
+
+// Budget ends a study. Zero means no limit.
+type Budget struct {
+	Trials int           // trials, failed ones included
+	Cost   float64       // US$
+	Wall   time.Duration // wall-clock time
+}
+
+// LauncherSpec names where trials run; exactly one field is set.
+type LauncherSpec struct {
+	Local  *LocalSpec  `yaml:"local"`
+	Replay *ReplaySpec `yaml:"replay"`
+}
+
+// LocalSpec runs the ranks of a trial as processes of this machine.
+type LocalSpec struct {
+	// Ranks starts the command once per worker and parameter server with
+	// RANK, WORLD_SIZE, … set; otherwise it is started once.
+	Ranks bool `yaml:"ranks"`
+}
+
+// ReplaySpec answers trials from a recorded table instead of running them.
+type ReplaySpec struct {
+	Table string `yaml:"table"` // measurements CSV, relative to the study file
+}
