@@ -1,36 +1,132 @@
 package fit
 
-import "knee/data"
+import (
+	"slices"
 
-// Goal is what the training must still reach.
+	"knee/data"
+)
+
+// ModelVersion is the version of model.json this package writes, and the
+// newest it reads.
+const ModelVersion = 1
+
+// Auto is the family setting that chooses by mode: collective for
+// [data.AllReduce], ps for [data.PSSync] and [data.PSAsync].
+const Auto = "auto"
+
+// Settings controls [Fit]. The zero value is the default.
 type Settings struct {
-	Family string // "auto" (default) or a registered name
-	Seed   int64
+	Family string // [Auto] (also the empty string) or one of [FamilyNames]
+	Seed   int64  // of the posterior draws behind the intervals
 }
 
+// Prediction is the predicted step time of one configuration.
 type Prediction struct {
-	StepTime     data.Estimate // seconds per optimizer step
-	Extrapolated bool
-	Support      int    // measurements of the same GPU type and mode behind it
-	Why          string // what is outside the measured range, if Extrapolated
+	StepTime     data.Estimate // seconds per optimizer step; per update of the whole job in ps-async
+	Extrapolated bool          // outside the measured range; Why says in which respect
+	Support      int           // measurements of the same GPU type and mode behind it
+	Why          string        // what is outside the measured range, if Extrapolated
 }
 
-// Model is the contents of model.json.
-type Model struct{}
+// Model is what is known about one job: the contents of model.json. Make it
+// with [Fit] or [ReadModel]; the zero value knows nothing. A Model is safe
+// for concurrent use unless [Model.AddCurve] is running.
+type Model struct {
+	job         string
+	seed        int64
+	groups      []*group // by GPU type, then mode, in order of first measurement
+	warnings    []string
+	convergence *Convergence
+	noise       *NoiseScale
+	batch       data.Batch
+}
 
-func Fit(ms []data.Measurement, s Settings) (*Model, error) { panic("contract") }
+// group is the fit of one GPU type and mode.
+type group struct {
+	gpuType string
+	mode    data.Mode
+	count   int                // ok measurements it was fitted to, before merging
+	rows    []data.Measurement // merged and, beyond maxRows, thinned out
+	hull    hull
+	status  string // how the solver ended, empty if it converged
+	stack   *stack
+}
 
-func (m *Model) Predict(c data.Config) (Prediction, error) { panic("contract") }
+// Job returns the name of the job the model describes.
+func (m *Model) Job() string { return m.job }
 
-// Efficiency returns statistical efficiency (0..1] at a global batch relative to the initial batch; 1 if unknown.
-func (m *Model) Efficiency(globalBatch float64) data.Estimate { panic("contract") }
+// Warnings returns what a reader of the model should know: fits that did not
+// converge, knobs that were varied but are not modelled, measurements that
+// were left out.
+func (m *Model) Warnings() []string { return slices.Clone(m.warnings) }
 
-// StepsToLoss returns optimizer steps at the initial batch from step 0 to a target loss.
-func (m *Model) StepsToLoss(target float64) (data.Estimate, error) { panic("contract") }
+// GPUTypes returns the GPU types that were measured, in order of appearance.
+func (m *Model) GPUTypes() []string {
+	var types []string
+	for _, g := range m.groups {
+		if !slices.Contains(types, g.gpuType) {
+			types = append(types, g.gpuType)
+		}
+	}
+	return types
+}
 
-// Combos: what (gpu type, mode) pairs were measured.
-func (m *Model) GPUTypes() []string               { panic("contract") }
-func (m *Model) Modes(gpuType string) []data.Mode { panic("contract") }
+// Modes returns the modes measured on a GPU type, in order of appearance;
+// none if the GPU type was never measured.
+func (m *Model) Modes(gpuType string) []data.Mode {
+	var modes []data.Mode
+	for _, g := range m.groups {
+		if g.gpuType == gpuType {
+			modes = append(modes, g.mode)
+		}
+	}
+	return modes
+}
 
-func ReadModel(path string) (*Model, error)  { panic("contract") }
-func WriteModel(path string, m *Model) error { panic("contract") }
+// Batch returns the batch limits given with the training curve; the zero
+// value if there was none.
+func (m *Model) Batch() data.Batch { return m.batch }
+
+// Convergence returns the fitted training curve, nil if none was added.
+func (m *Model) Convergence() *Convergence { return m.convergence }
+
+// NoiseScale returns the fitted gradient noise scale, nil if unknown.
+func (m *Model) NoiseScale() *NoiseScale { return m.noise }
+
+// Measurements returns the measurements the model keeps of one GPU type and
+// mode: repeated ones merged, and thinned out to the most informative where
+// there were very many.
+func (m *Model) Measurements(gpuType string, mode data.Mode) []data.Measurement {
+	if g := m.find(gpuType, mode); g != nil {
+		return slices.Clone(g.rows)
+	}
+	return nil
+}
+
+// Timer returns the fitted parametric form of a GPU type and mode, without
+// the residual, nil if they were never measured. It is one of the exported
+// family types, such as *[Collective].
+func (m *Model) Timer(gpuType string, mode data.Mode) StepTimer {
+	if g := m.find(gpuType, mode); g != nil {
+		return g.stack.best
+	}
+	return nil
+}
+
+// Parameters returns the fitted parameters of a GPU type and mode with their
+// units and 90 % intervals, and the name of the family they belong to.
+func (m *Model) Parameters(gpuType string, mode data.Mode) (family string, params []Param) {
+	if g := m.find(gpuType, mode); g != nil {
+		return g.stack.form.name(), g.stack.parameters()
+	}
+	return "", nil
+}
+
+func (m *Model) find(gpuType string, mode data.Mode) *group {
+	for _, g := range m.groups {
+		if g.gpuType == gpuType && g.mode == mode {
+			return g
+		}
+	}
+	return nil
+}

@@ -1,6 +1,9 @@
 package predict
 
 import (
+	"fmt"
+	"math"
+
 	"knee/data"
 	"knee/fit"
 )
@@ -9,26 +12,28 @@ import (
 type Answer struct {
 	Config       data.Config
 	StepTime     data.Estimate // s
-	Throughput   data.Estimate // samples/s
+	Throughput   data.Estimate // samples/s; zero if the batch is not known
 	Efficiency   data.Estimate // 0..1
-	Goodput      data.Estimate // samples/s at initial-batch worth
+	Goodput      data.Estimate // samples/s at initial-batch worth; zero if the batch is not known
 	TimeToTarget data.Estimate // s; zero if no goal was given
 	CostToTarget data.Estimate // US$; zero if no goal or price was given
-	PricePerHour float64
-	Extrapolated bool
-	Support      int
+	PricePerHour float64       // US$ for all workers; zero if no price was given
+	Extrapolated bool          // outside the measured range; Why says in which respect
+	Support      int           // measurements of the same GPU type and mode
 	Why          string
 }
 
-// Goal is the work that remains; zero means none was given.
+// Goal is the work that remains; zero means none was given. If several are
+// given, Samples comes before Steps before TargetLoss.
 type Goal struct {
 	Steps      float64 // optimizer steps at the initial batch
 	Samples    float64 // samples at initial-batch worth
-	TargetLoss float64 // with HasTarget
+	TargetLoss float64 // with HasTarget: from step 0 of the training
 	HasTarget  bool
 }
 
-// Predictor answers questions about one job.
+// Predictor answers questions about one job. Its fields must not change
+// while it is in use; with that, it is safe for concurrent use.
 type Predictor struct {
 	Model *fit.Model
 	Goal  Goal
@@ -37,8 +42,106 @@ type Predictor struct {
 }
 
 // At predicts one configuration.
-func (p *Predictor) At(c data.Config) (Answer, error) { panic("contract") }
+//
+// What the configuration leaves open is filled in as in
+// [fit.Model.Predict]. It fails as that does, if the goal is a loss that is
+// never reached (*[fit.NeverReachedError]), or if the goal is in steps and
+// no initial batch is known.
+func (p *Predictor) At(c data.Config) (Answer, error) {
+	if p.Model == nil {
+		return Answer{}, fmt.Errorf("predict: no model")
+	}
+	c, err := p.Model.Resolve(c)
+	if err != nil {
+		return Answer{}, err
+	}
+	pred, err := p.Model.Predict(c)
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{
+		Config: c, StepTime: pred.StepTime, Efficiency: p.Model.Efficiency(c.GlobalBatch()),
+		Extrapolated: pred.Extrapolated, Support: pred.Support, Why: pred.Why,
+		PricePerHour: p.Price[c.GPUType] * float64(c.Workers),
+	}
+	if samples := c.SamplesPerStep(); samples > 0 {
+		a.Throughput = a.StepTime.Per(samples)
+		a.Goodput = product(a.Throughput, a.Efficiency)
+	}
+	if err := p.toGoal(&a); err != nil {
+		return Answer{}, err
+	}
+	return a, nil
+}
 
-// BestBatch chooses local batch and accumulation steps for the workers, ps, GPU type and mode of c
-// (its batch is ignored) to maximise goodput; local batches outside the measured range are not considered.
-func (p *Predictor) BestBatch(c data.Config) (Answer, error) { panic("contract") }
+// toGoal fills in time and cost.
+func (p *Predictor) toGoal(a *Answer) error {
+	samples, steps, err := p.work(a.Config)
+	switch {
+	case err != nil:
+		return err
+	case samples.Mean > 0 && a.Goodput.Mean > 0:
+		a.TimeToTarget = product(samples, a.Goodput.Per(1))
+	case steps.Mean > 0:
+		// No batch is known anywhere, so that all steps are alike.
+		a.TimeToTarget = product(steps, a.StepTime)
+	default:
+		return nil
+	}
+	a.CostToTarget = a.TimeToTarget.Scale(a.PricePerHour / 3600)
+	return nil
+}
+
+// work returns what remains, in samples at initial-batch worth and in steps
+// at the initial batch; samples are zero where no batch is known, both are
+// zero without a goal.
+func (p *Predictor) work(c data.Config) (samples, steps data.Estimate, err error) {
+	if p.Goal.Samples > 0 {
+		return exactly(p.Goal.Samples), steps, nil
+	}
+	switch {
+	case p.Goal.Steps > 0:
+		steps = exactly(p.Goal.Steps)
+	case p.Goal.HasTarget:
+		if steps, err = p.Model.StepsToLoss(p.Goal.TargetLoss); err != nil {
+			return samples, steps, err
+		}
+	default:
+		return samples, steps, nil
+	}
+	initial := p.initialBatch(c)
+	if initial == 0 && c.SamplesPerStep() > 0 {
+		return samples, steps, &data.InputError{Source: data.Source{Column: "batch.initial"}, Found: "nothing",
+			Want: "the initial global batch in samples, which the steps of the goal are counted in"}
+	}
+	return steps.Scale(initial), steps, nil
+}
+
+// initialBatch returns the global batch that efficiency and steps refer to:
+// what was given, else what the training curve was recorded at, else the
+// batch of the measurements if that was one; 0 if not known.
+func (p *Predictor) initialBatch(c data.Config) float64 {
+	if p.Batch.Initial > 0 {
+		return p.Batch.Initial
+	}
+	if b := p.Model.Batch().Initial; b > 0 {
+		return b
+	}
+	if lo, _, fixed := p.Model.GlobalBatch(c.GPUType, c.ModeOrDefault()); fixed {
+		return lo
+	}
+	return 0
+}
+
+func exactly(v float64) data.Estimate { return data.Estimate{Mean: v, Lo: v, Hi: v} }
+
+// product multiplies independent estimates of positive quantities.
+func product(a, b data.Estimate) data.Estimate {
+	mean := a.Mean * b.Mean
+	if !(mean > 0) {
+		return data.Estimate{}
+	}
+	below := math.Hypot(math.Log(a.Mean/a.Lo), math.Log(b.Mean/b.Lo))
+	above := math.Hypot(math.Log(a.Hi/a.Mean), math.Log(b.Hi/b.Mean))
+	return data.Estimate{Mean: mean, Lo: mean * math.Exp(-below), Hi: mean * math.Exp(above)}
+}

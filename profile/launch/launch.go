@@ -1,9 +1,8 @@
-// Package launch runs one trial of a configuration somewhere and streams
-// what it observes: one file per place a trial can run.
 package launch
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"knee/data"
@@ -11,37 +10,52 @@ import (
 
 // Trial is one launch of one configuration.
 type Trial struct {
-	ID      int // unique within a study
+	ID      int // unique within a study, from 1
 	Attempt int // 1 for the first try
 	Config  data.Config
 	Command []string          // rendered, without templates
-	Env     map[string]string // in addition to what the launcher sets
+	Env     map[string]string // in addition to what the launcher sets; wins over it
 	Dir     string            // working directory; empty is the current one
-	Log     string            // file that receives everything the trial prints
+	Log     string            // file that receives everything the trial prints; empty for none
+
+	// InitialBatch is the global batch, in samples, that gradient variance
+	// is to be reported at; 0 leaves it to the training script.
+	InitialBatch float64
 }
 
-// Observation is one step of a running trial as it was seen.
+// Observation is one step of a running trial as it was seen. Numbers that
+// the trial did not report are NaN.
 type Observation struct {
 	At         time.Time
 	Step       float64
-	StepTime   float64 // seconds; 0 if the line did not say
-	SyncTime   float64 // seconds; 0 if the line did not say
-	Loss       float64 // NaN if the line did not say
-	GradSqr    float64 // NaN if the line did not say
-	GradVar    float64 // NaN if the line did not say
-	Throughput float64 // samples/s; 0 if the line did not say
+	StepTime   float64 // seconds
+	SyncTime   float64 // seconds
+	Throughput float64 // samples/s
+	Loss       float64
+	GradSqr    float64 // |E g|²
+	GradVar    float64 // trace of the gradient covariance at the initial batch
 }
 
-// Launcher runs a trial and streams its observations until it ends or ctx
-// is cancelled. It closes nothing and leaves no process behind. The error
-// tells how the trial ended, nil if it exited cleanly; see [Failure].
+// unseen returns an observation in which nothing was reported.
+func unseen() Observation {
+	nan := math.NaN()
+	return Observation{Step: nan, StepTime: nan, SyncTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan}
+}
+
+// Launcher runs one trial and streams its observations until it ends or ctx
+// is cancelled. It does not close obs, and when it returns no process of the
+// trial is left.
+//
+// The error is nil if the trial ended by itself and well, the cause of ctx
+// if it was cancelled, and a [*Failure] if the trial failed; any other error
+// means that the launcher itself could not do its work.
 type Launcher interface {
 	Launch(ctx context.Context, t Trial, obs chan<- Observation) error
 }
 
-// Failure is the error of a trial that did not end well.
+// Failure is the error of a trial that ended badly.
 type Failure struct {
-	Status data.Status // OOM, Failed, Timeout or Aborted
+	Status data.Status // OOM, Infeasible or Failed
 	Exit   int         // exit code, −1 if there was none
 	Detail string      // one line
 }

@@ -1,0 +1,251 @@
+package allocate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"knee/data"
+	"knee/predict"
+)
+
+// maxServers bounds how many counts of parameter servers are tried for one
+// number of workers.
+const maxServers = 12
+
+// BuildOptions returns every allocation of the cluster that a job could get
+// by itself, with its predicted speed and its value.
+//
+// It varies the GPU type and mode (those the job allows, the model knows and
+// the cluster has), the workers within the job's range, and for modes with
+// parameter servers their count from 1 to the workers. Each stands on as few
+// nodes as possible, in equal parts. The batch is the best one where the job
+// lets it adapt, else the initial batch spread over the workers. What the
+// job runs on now is an option of its own (Keeps), without the restart that
+// every other option pays for.
+//
+// The table is empty, without error, if nothing fits the cluster. The error
+// says what the model could not answer if it could answer nothing.
+func BuildOptions(job data.Job, p *predict.Predictor, cluster *data.Cluster, objective Objective) ([]Option, error) {
+	o := modelled{p}
+	options, err := buildOptions(job, o, cluster)
+	if err != nil || len(options) == 0 {
+		return nil, err
+	}
+	ref, err := reference(job, o, cluster)
+	if err != nil {
+		return nil, err
+	}
+	SetValues(objective, Subject{Job: job, Reference: ref}, options)
+	return options, nil
+}
+
+// SetValues writes the value of every option under an objective. A change
+// costs the job's restart seconds if the job runs now; a job that starts
+// pays the same whatever it starts on.
+func SetValues(objective Objective, s Subject, options []Option) {
+	for i := range options {
+		options[i].Value = valueOf(objective, s, options[i])
+	}
+}
+
+func valueOf(objective Objective, s Subject, o Option) float64 {
+	out := Outcome{Answer: o.Answer}
+	if s.Job.Current != nil && !o.Keeps {
+		out.Restart = s.Job.RestartSeconds
+	}
+	return objective.Value(s, out)
+}
+
+// buildOptions is the option table without values.
+func buildOptions(job data.Job, o oracle, cluster *data.Cluster) ([]Option, error) {
+	var options []Option
+	var failed error
+	try := func(c data.Config, keeps bool) {
+		a, err := answer(job, o, c)
+		if err != nil {
+			if failed == nil {
+				failed = fmt.Errorf("%s: %w", c, err)
+			}
+			return
+		}
+		if a.Goodput.Mean > 0 {
+			options = append(options, Option{Config: a.Config, Answer: a, Use: UseOf(a.Config, job.Resources), Keeps: keeps})
+		}
+	}
+	cur, running := standing(job, cluster)
+	if running {
+		try(cur, true)
+	}
+	for _, c := range shapes(job, o, cluster) {
+		if !running || !sameAllocation(c, cur) {
+			try(c, false)
+		}
+	}
+	if len(options) == 0 && failed != nil {
+		return nil, fmt.Errorf("options of job %q: no configuration can be predicted, the first: %w", job.Name, failed)
+	}
+	return options, nil
+}
+
+// standing returns what the job runs on, if it may stay there.
+func standing(job data.Job, cluster *data.Cluster) (data.Config, bool) {
+	if job.Current == nil || len(job.Current.Placement) == 0 {
+		return data.Config{}, false
+	}
+	c := currentConfig(job)
+	ok := c.Workers >= max(1, job.Workers.Min) && (job.Workers.Max <= 0 || c.Workers <= job.Workers.Max) &&
+		allowed(job.GPUTypes, c.GPUType) && (len(job.Modes) == 0 || slices.Contains(job.Modes, c.Mode)) &&
+		newHall(cluster, c.GPUType, job.Resources.Worker).holds(c.Placement)
+	if c.Mode.UsesPS() {
+		ok = ok && c.PS >= max(1, job.PS.Min)
+	}
+	return c, ok
+}
+
+// shapes lists the configurations to ask about, without batch, in order of
+// GPU type, mode, workers, ps.
+func shapes(job data.Job, o oracle, cluster *data.Cluster) []data.Config {
+	var out []data.Config
+	for _, t := range cluster.GPUTypes() {
+		if !allowed(job.GPUTypes, t) || !slices.Contains(o.GPUTypes(), t) {
+			continue
+		}
+		h := newHall(cluster, t, job.Resources.Worker)
+		counts := workerCounts(job, h)
+		for _, m := range modes(job, o, t) {
+			for _, w := range counts {
+				shape, ok := h.shape(w)
+				if !ok {
+					continue
+				}
+				c := data.Config{GPUType: t, Mode: m, Workers: w, Placement: shape, Nodes: len(shape)}
+				for _, ps := range serverCounts(job, m, w) {
+					c.PS = ps
+					out = append(out, c)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func allowed(list []string, t string) bool { return len(list) == 0 || slices.Contains(list, t) }
+
+// modes are those of the model that the job allows; a model that cannot say
+// is taken to know allreduce.
+func modes(job data.Job, o oracle, gpuType string) []data.Mode {
+	known := o.Modes(gpuType)
+	if len(known) == 0 {
+		known = []data.Mode{data.AllReduce}
+	}
+	if len(job.Modes) == 0 {
+		return known
+	}
+	var out []data.Mode
+	for _, m := range known {
+		if slices.Contains(job.Modes, m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// workerCounts are the sizes worth looking at: every one up to two full
+// nodes (at least 16), then whole nodes in steps of about an eighth, the
+// ends of the range, and what the job has now. Beyond a few nodes a job that
+// leaves part of a node empty fragments the cluster for no speed of its own.
+func workerCounts(job data.Job, h hall) []int {
+	top := h.total()
+	if job.Workers.Max > 0 {
+		top = min(top, job.Workers.Max)
+	}
+	bottom := max(1, job.Workers.Min)
+	dense := max(16, 2*h.widest())
+	counts := map[int]bool{bottom: true, top: true}
+	if job.Current != nil {
+		counts[job.Current.Placement.Workers()] = true
+	}
+	for w := bottom; w <= min(top, dense); w++ {
+		counts[w] = true
+	}
+	for w := h.widest(); w > 0 && w <= top; w += stride(w, h.widest()) {
+		counts[w] = true
+	}
+	var out []int
+	for w := range counts {
+		if w >= bottom && w <= top {
+			out = append(out, w)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// stride is the step from w workers to the next size, in whole nodes.
+func stride(w, node int) int { return node * max(1, w/(8*node)) }
+
+// serverCounts are the numbers of parameter servers to try beside w workers.
+func serverCounts(job data.Job, m data.Mode, w int) []int {
+	if !m.UsesPS() {
+		return []int{0}
+	}
+	lo, hi := max(1, job.PS.Min), w
+	if job.PS.Max > 0 {
+		hi = job.PS.Max
+	}
+	hi = max(hi, lo)
+	if hi-lo < maxServers {
+		out := make([]int, 0, hi-lo+1)
+		for n := lo; n <= hi; n++ {
+			out = append(out, n)
+		}
+		return out
+	}
+	var out []int
+	for i := range maxServers {
+		n := lo + (hi-lo)*i/(maxServers-1)
+		if len(out) == 0 || n > out[len(out)-1] {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// answer predicts a shape at the batch the job may use there.
+func answer(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
+	if job.Batch.Adapt || job.Batch.Initial <= 0 {
+		c.LocalBatch, c.AccumSteps = 0, 0
+		return o.BestBatch(c)
+	}
+	return o.At(fixedBatch(job, c))
+}
+
+// fixedBatch spreads the initial batch over the workers, which leaves the
+// training as its owner tuned it. The local batch may be a fraction.
+func fixedBatch(job data.Job, c data.Config) data.Config {
+	c.LocalBatch, c.AccumSteps = job.Batch.Initial/float64(c.Workers), 0
+	return c
+}
+
+// reference predicts the smallest allocation a job may have, on the first
+// GPU type and mode that can be predicted, at the batch the job may use: the
+// yardstick of the job's speed, the same for every policy.
+func reference(job data.Job, o oracle, cluster *data.Cluster) (predict.Answer, error) {
+	var failed error
+	all := shapes(job, o, cluster)
+	slices.SortStableFunc(all, func(a, b data.Config) int { return a.Workers - b.Workers })
+	for _, c := range all {
+		a, err := answer(job, o, c)
+		if err == nil && a.Goodput.Mean > 0 {
+			return a, nil
+		}
+		if failed == nil {
+			failed = err
+		}
+	}
+	if failed == nil {
+		failed = errors.New("no allocation fits the cluster")
+	}
+	return predict.Answer{}, fmt.Errorf("smallest allocation of job %q: %w", job.Name, failed)
+}

@@ -1,0 +1,58 @@
+package allocate
+
+import (
+	"knee/data"
+	"knee/predict"
+)
+
+// Option is one allocation a job could get: a row of its option table.
+type Option struct {
+	Config data.Config    // with the placement shape it was predicted for
+	Answer predict.Answer // what the model says about Config
+	Value  float64        // what the objective says about Answer; larger is better
+	Use    Use            // what it takes from the cluster
+
+	// Keeps is true if the job runs exactly this now, so that choosing it
+	// restarts nothing.
+	Keeps bool
+}
+
+// Use is the demand of an option. The zero Use demands nothing.
+type Use struct {
+	GPUType  string
+	GPUs     int     // worker slots of GPUType
+	CPUs     float64 // cores of all workers together, on nodes of GPUType
+	Memory   int64   // bytes of all workers together, on nodes of GPUType
+	PSCPUs   float64 // cores of all parameter servers together, on any node
+	PSMemory int64   // bytes of all parameter servers together, on any node
+}
+
+// UseOf returns the demand of a configuration whose workers and parameter
+// servers need r.
+func UseOf(c data.Config, r data.Resources) Use {
+	w, p := float64(c.Workers), float64(c.PS)
+	return Use{
+		GPUType:  c.GPUType,
+		GPUs:     c.Workers,
+		CPUs:     w * r.Worker.CPUs,
+		Memory:   int64(c.Workers) * r.Worker.Memory,
+		PSCPUs:   p * r.PS.CPUs,
+		PSMemory: int64(c.PS) * r.PS.Memory,
+	}
+}
+
+// sameAllocation reports whether two configurations occupy the same machines
+// in the same way; the batch may differ, changing it restarts nothing.
+func sameAllocation(a, b data.Config) bool {
+	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() &&
+		a.Workers == b.Workers && a.PS == b.PS && samePlacement(a.Placement, b.Placement)
+}
+
+// samePlacement reports whether two shapes are equal up to the order of
+// nodes. A shape that is not known equals any.
+func samePlacement(a, b data.Placement) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return true
+	}
+	return sortedDesc(a).String() == sortedDesc(b).String()
+}

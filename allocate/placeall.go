@@ -1,0 +1,199 @@
+package allocate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"knee/data"
+)
+
+// Standing is what placement must know of a job beside its options.
+type Standing struct {
+	Resources data.Resources
+	Current   []data.NodeShare // nodes it stands on; nil if not running or not known
+}
+
+// Placed is where one job of an assignment ended up.
+type Placed struct {
+	Choice int    // index in Options, −1 if the job is paused; see Option
+	Option Option // what it really gets: the choice, at the shape that was found
+	Nodes  []data.NodeShare
+	Note   string // why it did not get what was assigned; empty if it did
+}
+
+// Respeed asks what a configuration with a placement that is not in the
+// option table would yield. It reports false if it cannot tell.
+type Respeed func(job int, c data.Config) (Option, bool)
+
+// PlaceAll puts an assignment on the nodes of a cluster: first what stays
+// where it is, then the largest jobs. A job whose shape is not to be had
+// gets the better of an uneven placement and its best smaller option; no job
+// is dropped without a note. With respeed nil an uneven placement is taken
+// at the speed of the wanted one.
+func PlaceAll(s State, a Assignment, standing []Standing, respeed Respeed) ([]Placed, *Placer) {
+	p := &placing{state: s, standing: standing, respeed: respeed, placer: NewPlacer(s.Cluster), out: make([]Placed, len(s.Jobs))}
+	var rest []int
+	for i, c := range a.Choice {
+		p.out[i] = Placed{Choice: none}
+		if c == none || p.keep(i, c) {
+			continue
+		}
+		rest = append(rest, i)
+	}
+	slices.SortStableFunc(rest, func(x, y int) int {
+		return cmp.Compare(s.Jobs[y].Options[a.Choice[y]].Use.GPUs, s.Jobs[x].Options[a.Choice[x]].Use.GPUs)
+	})
+	fell := false
+	for _, i := range rest {
+		p.place(i, a.Choice[i])
+		fell = fell || p.out[i].Note != ""
+	}
+	if fell {
+		p.refill()
+	}
+	return p.out, p.placer
+}
+
+type placing struct {
+	state    State
+	standing []Standing
+	respeed  Respeed
+	placer   *Placer
+	out      []Placed
+}
+
+func (p *placing) request(i int, c data.Config) Request {
+	return Request{Config: c, Resources: p.standing[i].Resources, Current: p.standing[i].Current}
+}
+
+// keep leaves a job where it stands, if that is what it was assigned.
+func (p *placing) keep(i, c int) bool {
+	o := p.state.Jobs[i].Options[c]
+	if !o.Keeps {
+		return false
+	}
+	nodes, ok := p.placer.Keep(p.request(i, o.Config))
+	if ok {
+		p.out[i] = Placed{Choice: c, Option: o, Nodes: nodes}
+	}
+	return ok
+}
+
+// place puts job i on its choice, or on the best it can have instead.
+func (p *placing) place(i, c int) {
+	o := p.state.Jobs[i].Options[c]
+	if nodes, ok := p.placer.PlaceShape(p.request(i, o.Config)); ok {
+		p.out[i] = Placed{Choice: c, Option: o, Nodes: nodes}
+		return
+	}
+	value := math.Inf(-1)
+	if alt, nodes, ok := p.uneven(i, o); ok {
+		value = alt.Value
+		p.out[i] = Placed{Choice: c, Option: alt, Nodes: nodes, Note: fmt.Sprintf(
+			"no nodes are free for %d workers as %s; they stand as %s", o.Config.Workers, o.Config.Placement, alt.Config.Placement)}
+	}
+	for _, n := range p.smaller(i, o) {
+		alt := p.state.Jobs[i].Options[n]
+		if alt.Value <= value {
+			break
+		}
+		if p.out[i].Choice != none {
+			p.placer.Release(p.out[i].Nodes, p.standing[i].Resources)
+		}
+		if nodes, ok := p.placer.PlaceShape(p.request(i, alt.Config)); ok {
+			p.out[i] = Placed{Choice: n, Option: alt, Nodes: nodes, Note: fmt.Sprintf(
+				"no nodes are free for %d × %s; it gets %d × %s instead", o.Config.Workers, o.Config.GPUType, alt.Config.Workers, alt.Config.GPUType)}
+			return
+		}
+		if p.out[i].Choice != none {
+			p.placer.take(p.out[i].Nodes, p.standing[i].Resources)
+		}
+	}
+	if p.out[i].Choice == none {
+		p.out[i].Note = fmt.Sprintf("no nodes are free for %d × %s nor for any smaller option; it waits", o.Config.Workers, o.Config.GPUType)
+	}
+}
+
+// uneven places an option in whatever shape there is and asks for its speed.
+func (p *placing) uneven(i int, o Option) (Option, []data.NodeShare, bool) {
+	nodes, ok := p.placer.Place(p.request(i, o.Config))
+	if !ok {
+		return o, nil, false
+	}
+	c := o.Config
+	c.Placement = ShapeOf(nodes)
+	c.Nodes = len(c.Placement)
+	alt := o
+	alt.Config, alt.Answer.Config, alt.Keeps = c, c, false
+	if p.respeed != nil {
+		told, ok := p.respeed(i, c)
+		if !ok {
+			p.placer.Release(nodes, p.standing[i].Resources)
+			return o, nil, false
+		}
+		alt = told
+	}
+	return alt, nodes, true
+}
+
+// smaller lists the options of job i that take fewer workers than o, or as
+// many of another type, best first.
+func (p *placing) smaller(i int, o Option) []int {
+	var out []int
+	for n, x := range p.state.Jobs[i].Options {
+		if x.Use.GPUs < o.Use.GPUs || x.Use.GPUs == o.Use.GPUs && x.Use.GPUType != o.Use.GPUType {
+			out = append(out, n)
+		}
+	}
+	opts := p.state.Jobs[i].Options
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(opts[b].Value, opts[a].Value) })
+	return out
+}
+
+// refill offers what a fallback left free to all jobs that can use it, one
+// better option at a time.
+func (p *placing) refill() {
+	for changed, rounds := true, 0; changed && rounds < len(p.out)+8; rounds++ {
+		changed = false
+		for i := range p.out {
+			changed = p.raise(i) || changed
+		}
+	}
+}
+
+// raise moves job i to its best option that fits beside all others, if that
+// is better than what it has.
+func (p *placing) raise(i int) bool {
+	j, now := p.state.Jobs[i], p.out[i]
+	value := j.Idle
+	if now.Choice != none {
+		if now.Option.Keeps {
+			return false // growing it would restart it for leftovers
+		}
+		value = now.Option.Value
+		p.placer.Release(now.Nodes, p.standing[i].Resources)
+	}
+	best := none
+	for n, o := range j.Options {
+		if o.Value <= value+1e-9*math.Abs(value) {
+			continue
+		}
+		nodes, ok := p.placer.PlaceShape(p.request(i, o.Config))
+		if !ok {
+			continue
+		}
+		p.placer.Release(nodes, p.standing[i].Resources)
+		best, value = n, o.Value
+	}
+	if best == none {
+		if now.Choice != none {
+			p.placer.take(now.Nodes, p.standing[i].Resources)
+		}
+		return false
+	}
+	nodes, _ := p.placer.PlaceShape(p.request(i, j.Options[best].Config))
+	p.out[i] = Placed{Choice: best, Option: j.Options[best], Nodes: nodes, Note: now.Note}
+	return true
+}

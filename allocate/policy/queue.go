@@ -1,0 +1,93 @@
+package policy
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"knee/allocate"
+)
+
+// queue serves jobs in order, each with a gang of a fixed size: all of it
+// or nothing.
+type queue struct {
+	state  allocate.State
+	choice []int
+}
+
+func newQueue(s allocate.State) (*queue, error) {
+	if s.Cluster == nil {
+		return nil, errors.New("policy: the state has no cluster")
+	}
+	q := &queue{state: s, choice: make([]int, len(s.Jobs))}
+	for i := range q.choice {
+		q.choice[i] = -1
+	}
+	return q, nil
+}
+
+// serve gives job i the fastest option of the size it asked for that still
+// fits, where it stands now if it can. It reports whether there was one.
+func (q *queue) serve(i int) bool {
+	j := q.state.Jobs[i]
+	if j.Current >= 0 && q.try(i, j.Current) {
+		return true
+	}
+	for _, n := range gang(j) {
+		if q.try(i, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// try makes a choice and takes it back if it does not fit.
+func (q *queue) try(i, n int) bool {
+	q.choice[i] = n
+	if (allocate.Assignment{Choice: q.choice}).Check(q.state) == nil {
+		return true
+	}
+	q.choice[i] = -1
+	return false
+}
+
+func (q *queue) assignment() allocate.Assignment {
+	a := allocate.Assignment{Choice: q.choice, Bound: math.Inf(1)}
+	a.Value = a.Total(q.state)
+	return a
+}
+
+// gang lists the options of the size a job asked for, fastest first; if it
+// left the size open or cannot have it, of the next smaller size it can
+// have, else of the smallest.
+func gang(j allocate.JobState) []int {
+	size := 0
+	for _, o := range j.Options {
+		w := o.Use.GPUs
+		switch asked := j.Requested; {
+		case size == 0:
+			size = w
+		case w <= asked && (size > asked || w > size):
+			size = w
+		case w > asked && size > asked && w < size:
+			size = w
+		}
+	}
+	var out []int
+	for n, o := range j.Options {
+		if o.Use.GPUs == size {
+			out = append(out, n)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int) int {
+		x, y := j.Options[a].Answer.Goodput.Mean, j.Options[b].Answer.Goodput.Mean
+		switch {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	return out
+}

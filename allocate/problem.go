@@ -1,0 +1,212 @@
+package allocate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"knee/data"
+	"knee/predict"
+)
+
+// Problem is a cluster, the jobs that want it, and what is known about them.
+type Problem struct {
+	Cluster    *data.Cluster
+	Jobs       []data.Job                    // names must differ
+	Predictors map[string]*predict.Predictor // by job name; goal, batch and price are filled in from job and cluster where empty
+	Objective  string                        // empty: jct; see [Objectives]
+	Policy     string                        // empty: marginal-gain
+	Seed       int64                         // recorded in the plan; the policies of this package draw nothing
+	Inputs     []data.Input                  // recorded in the plan
+	Risk       float64                       // see [Subject]; 0 plans with expected speeds
+}
+
+// Infeasible is the error of a problem that no plan solves: not one job fits.
+type Infeasible struct {
+	Reasons []string // one line per job: the binding constraint and the nearest feasible change
+}
+
+// Error implements error.
+func (e *Infeasible) Error() string {
+	return "no job fits the cluster: " + strings.Join(e.Reasons, "; ")
+}
+
+// prepared is a problem with its option tables.
+type prepared struct {
+	Problem
+	objective Objective
+	oracles   []oracle
+	subjects  []Subject
+	state     State
+	standing  []Standing
+	misfits   map[int]string // by job: why its table is empty
+}
+
+// oraclesOf completes the predictors of a problem.
+func oraclesOf(pr Problem) ([]oracle, error) {
+	if pr.Cluster == nil || len(pr.Cluster.Nodes) == 0 {
+		return nil, errors.New("allocate: the cluster has no nodes")
+	}
+	var out []oracle
+	for _, job := range pr.Jobs {
+		p := pr.Predictors[job.Name]
+		if p == nil || p.Model == nil {
+			return nil, inputError(job, "model", "nothing", "a fitted model for job "+job.Name)
+		}
+		full := *p
+		if full.Batch == (data.Batch{}) {
+			full.Batch = job.Batch
+		}
+		if full.Price == nil {
+			full.Price = map[string]float64{}
+			for _, t := range pr.Cluster.GPUTypes() {
+				full.Price[t] = pr.Cluster.PricePerGPU(t)
+			}
+		}
+		if full.Goal == (predict.Goal{}) {
+			g, err := Goal(job, &full, pr.Cluster)
+			if err != nil && newFit(job, modelled{&full}, pr.Cluster) {
+				return nil, err
+			}
+			full.Goal = g
+		}
+		out = append(out, modelled{&full})
+	}
+	return out, nil
+}
+
+// newFit reports whether a job has any shape on the cluster, so that a
+// failure to predict is the model's and not a matter of room.
+func newFit(job data.Job, o oracle, cluster *data.Cluster) bool {
+	return len(shapes(job, o, cluster)) > 0
+}
+
+// prepare checks a problem and builds its option tables. With initialBatch
+// every job keeps its initial batch, whether it may adapt it or not.
+func prepare(pr Problem, oracles []oracle, initialBatch bool) (*prepared, error) {
+	objective, err := NewObjective(pr.Objective)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkProblem(pr); err != nil {
+		return nil, err
+	}
+	p := &prepared{Problem: pr, objective: objective, oracles: oracles, misfits: map[int]string{},
+		state: State{Cluster: pr.Cluster}}
+	for i, job := range pr.Jobs {
+		if err := p.addJob(i, job, initialBatch); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.misfits) == len(pr.Jobs) {
+		e := &Infeasible{}
+		for i := range pr.Jobs {
+			e.Reasons = append(e.Reasons, p.misfits[i])
+		}
+		return nil, e
+	}
+	return p, nil
+}
+
+func checkProblem(pr Problem) error {
+	switch {
+	case pr.Cluster == nil || len(pr.Cluster.Nodes) == 0:
+		return errors.New("allocate: the cluster has no nodes")
+	case len(pr.Jobs) == 0:
+		return errors.New("allocate: there are no jobs")
+	case math.IsNaN(pr.Risk) || pr.Risk < 0 || pr.Risk > 1:
+		return fmt.Errorf("allocate: risk %g, want a number from 0 to 1", pr.Risk)
+	}
+	seen := map[string]bool{}
+	for _, j := range pr.Jobs {
+		if seen[j.Name] {
+			return inputError(j, "name", fmt.Sprintf("%q a second time", j.Name), "a name for each job")
+		}
+		seen[j.Name] = true
+		if j.Workers.Max > 0 && j.Workers.Min > j.Workers.Max {
+			return inputError(j, "workers", fmt.Sprintf("min %d, max %d", j.Workers.Min, j.Workers.Max), "min ≤ max")
+		}
+	}
+	return nil
+}
+
+// addJob builds the table of one job. A job that does not fit gets an empty
+// one; a model that cannot answer is an error.
+func (p *prepared) addJob(i int, job data.Job, initialBatch bool) error {
+	o := p.oracles[i]
+	s := Subject{Job: job, Risk: p.Risk}
+	asked := job
+	if initialBatch && job.Batch.Initial > 0 {
+		asked.Batch.Adapt = false
+	}
+	options, err := buildOptions(asked, o, p.Cluster)
+	if err != nil {
+		return err
+	}
+	if len(options) == 0 {
+		p.misfits[i] = misfit(job, o, p.Cluster)
+	} else {
+		if s.Reference, err = reference(job, o, p.Cluster); err != nil {
+			s.Reference = options[0].Answer
+		}
+		s.Fair = fairSpeed(s, options, max(1, gpuTotal(p.Cluster)/len(p.Jobs)))
+		SetValues(p.objective, s, options)
+	}
+	js := JobState{Name: job.Name, Options: options, Idle: p.objective.Idle(s), Current: none, Weight: s.weight(),
+		Requested: job.Workers.Min, Remaining: s.Reference.TimeToTarget.Mean}
+	for n, x := range options {
+		if x.Keeps {
+			js.Current, js.Requested = n, x.Config.Workers
+		}
+	}
+	p.subjects = append(p.subjects, s)
+	p.state.Jobs = append(p.state.Jobs, js)
+	p.standing = append(p.standing, Standing{Resources: job.Resources, Current: currentShares(job)})
+	return nil
+}
+
+// fairSpeed is the best goodput with at most share workers, or with as few
+// as the job can have.
+func fairSpeed(s Subject, options []Option, share int) float64 {
+	smallest := options[0].Use.GPUs
+	for _, o := range options {
+		smallest = min(smallest, o.Use.GPUs)
+	}
+	var best float64
+	for _, o := range options {
+		if o.Use.GPUs <= max(share, smallest) {
+			best = math.Max(best, s.speed(o.Answer))
+		}
+	}
+	return best
+}
+
+// currentShares is where a job stands, nil if nodes are not named.
+func currentShares(job data.Job) []data.NodeShare {
+	if job.Current == nil || len(job.Current.Nodes) != len(job.Current.Placement) {
+		return nil
+	}
+	var out []data.NodeShare
+	for i, n := range job.Current.Nodes {
+		out = append(out, data.NodeShare{Node: n, Workers: job.Current.Placement[i]})
+	}
+	return out
+}
+
+// misfit says what keeps a job off an empty cluster, and what would help.
+func misfit(job data.Job, o oracle, cluster *data.Cluster) string {
+	room, types := 0, []string{}
+	for _, t := range cluster.GPUTypes() {
+		if allowed(job.GPUTypes, t) && allowed(o.GPUTypes(), t) {
+			types = append(types, t)
+			room = max(room, newHall(cluster, t, job.Resources.Worker).total())
+		}
+	}
+	if len(types) == 0 {
+		return fmt.Sprintf("job %q may run on and has a model for none of the cluster's GPU types (%s); profile it on one of them, or allow another",
+			job.Name, strings.Join(cluster.GPUTypes(), ", "))
+	}
+	return fmt.Sprintf("job %q wants at least %d workers on %s, where no more than %d fit; lower workers.min to %d or add nodes",
+		job.Name, max(1, job.Workers.Min), strings.Join(types, " or "), room, room)
+}

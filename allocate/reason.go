@@ -1,0 +1,125 @@
+package allocate
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// tangents are the edges of a job's option table on both sides of what it
+// got: what its last unit gained and what the next would gain, per dominant
+// share, and from and to where. An index is −1 where there is no such edge.
+type tangents struct {
+	last, next float64
+	from, to   int
+}
+
+// tangents looks among the options of the GPU type the job got, which is
+// where "one more" lies.
+func (p *prepared) tangents(i int, at Placed) tangents {
+	c := newCapacity(p.state)
+	k := &knapsack{limit: c.limit}
+	j := p.state.Jobs[i]
+	shareOf := func(u Use) float64 {
+		v := make([]float64, len(c.limit))
+		c.add(v, u, 1)
+		return k.share(v)
+	}
+	o := at.Option
+	share := shareOf(o.Use)
+	t := tangents{last: slope(o.Value-j.Idle, share), next: math.Inf(-1), from: none, to: none}
+	for n, x := range j.Options {
+		if x.Use.GPUType != o.Use.GPUType || x.Use.GPUs == o.Use.GPUs {
+			continue
+		}
+		d := shareOf(x.Use) - share
+		if d < 0 {
+			if m := slope(o.Value-x.Value, -d); m < t.last {
+				t.last, t.from = m, n
+			}
+		} else if m := slope(x.Value-o.Value, d); d > 0 && m > t.next {
+			t.next, t.to = m, n
+		}
+	}
+	if t.to == none {
+		t.next = 0
+	}
+	return t
+}
+
+// why explains an allocation: what the last workers brought, and why there
+// are no more.
+func (p *prepared) why(i int, at Placed, t tangents, free map[string]int) string {
+	o, j := at.Option, p.state.Jobs[i]
+	text := fmt.Sprintf("%d × %s is its smallest allocation", o.Use.GPUs, o.Use.GPUType)
+	if t.from != none {
+		from := j.Options[t.from]
+		text = fmt.Sprintf("going from %d to %d × %s %s", from.Use.GPUs, o.Use.GPUs, o.Use.GPUType,
+			change("raised", "lowered", "its goodput", from.Answer.Goodput.Mean, o.Answer.Goodput.Mean))
+	} else if p.hasSmaller(i, o) {
+		text = fmt.Sprintf("%d × %s is worth most per GPU as a whole", o.Use.GPUs, o.Use.GPUType)
+	}
+	if t.to == none {
+		return text + "; it has no larger option"
+	}
+	to := j.Options[t.to]
+	text += fmt.Sprintf("; %d %s", to.Use.GPUs, change("would raise", "would lower", "it", o.Answer.Goodput.Mean, to.Answer.Goodput.Mean))
+	switch {
+	case t.next <= 0 && to.Answer.Goodput.Mean > o.Answer.Goodput.Mean && o.Keeps:
+		text += ", which is not worth the restart"
+	case t.next <= 0:
+		text += ", which the objective does not reward"
+	case free[o.Use.GPUType] < to.Use.GPUs-o.Use.GPUs:
+		text += fmt.Sprintf(", but all %s that are left gain more elsewhere", o.Use.GPUType)
+		if free[o.Use.GPUType] > 0 {
+			text += fmt.Sprintf(" or are too few (%d free)", free[o.Use.GPUType])
+		}
+	default:
+		text += ", but its cores, memory or nodes are taken"
+	}
+	return text
+}
+
+func (p *prepared) hasSmaller(i int, o Option) bool {
+	for _, x := range p.state.Jobs[i].Options {
+		if x.Use.GPUType == o.Use.GPUType && x.Use.GPUs < o.Use.GPUs {
+			return true
+		}
+	}
+	return false
+}
+
+// whyPaused explains why a job gets nothing.
+func (p *prepared) whyPaused(i int, at Placed) string {
+	if m, ok := p.misfits[i]; ok {
+		return m
+	}
+	if at.Note != "" {
+		return at.Note
+	}
+	least := math.MaxInt
+	gpuType := ""
+	for _, o := range p.state.Jobs[i].Options {
+		if o.Use.GPUs < least {
+			least, gpuType = o.Use.GPUs, o.Use.GPUType
+		}
+	}
+	return fmt.Sprintf("not every job fits: the %d × %s it needs at least are worth more to the others", least, gpuType)
+}
+
+// change says by how much a speed changes, in samples/s and per cent.
+func change(up, down, what string, from, to float64) string {
+	verb := up
+	if to < from {
+		verb = down
+	}
+	if from <= 0 {
+		return fmt.Sprintf("%s %s to %.4g samples/s", verb, what, to)
+	}
+	return fmt.Sprintf("%s %s from %.4g to %.4g samples/s (%+.0f %%)", verb, what, from, to, 100*(to/from-1))
+}
+
+// seconds prints a duration for people.
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+}

@@ -1,0 +1,78 @@
+package allocate
+
+import (
+	"fmt"
+
+	"knee/data"
+)
+
+// Policy decides who gets what now. An implementation is a pure function of
+// the state: it places nothing, remembers nothing and changes nothing.
+type Policy interface {
+	Allocate(State) (Assignment, error)
+}
+
+// State is what a policy may know when it decides.
+type State struct {
+	Now     float64       // seconds since the start of the workload; 0 for a single plan
+	Cluster *data.Cluster // capacity
+	Jobs    []JobState    // in order of submission
+}
+
+// JobState is one job that wants a share.
+type JobState struct {
+	Name      string
+	Options   []Option // what it could get; empty if nothing can be placed
+	Idle      float64  // value of getting nothing
+	Current   int      // index in Options of what it runs on, −1 if not running
+	Requested int      // workers its owner asked for; 0 if the owner left it open
+	Weight    float64  // 1 if its owner said nothing
+	Submitted float64  // seconds, on the clock of State.Now
+	Attained  float64  // GPU-seconds it has used so far
+	Remaining float64  // seconds of work left at its smallest option; 0 if not known
+}
+
+// Assignment maps every job to an option.
+type Assignment struct {
+	Choice []int   // parallel to State.Jobs: index in Options, −1 for nothing
+	Value  float64 // sum of the values of what was chosen, idle jobs included
+	Bound  float64 // no assignment has a larger Value; +Inf if not computed
+	Proven bool    // Value was shown to be the optimum of the option tables
+}
+
+// Check reports the first way in which an assignment does not fit a state:
+// a choice that does not exist, or a resource handed out more than once.
+func (a Assignment) Check(s State) error {
+	if len(a.Choice) != len(s.Jobs) {
+		return fmt.Errorf("assignment has %d choices, want one for each of %d jobs", len(a.Choice), len(s.Jobs))
+	}
+	cap := newCapacity(s)
+	used := make([]float64, len(cap.limit))
+	for i, c := range a.Choice {
+		if c < -1 || c >= len(s.Jobs[i].Options) {
+			return fmt.Errorf("job %q: choice %d, want −1 to %d", s.Jobs[i].Name, c, len(s.Jobs[i].Options)-1)
+		}
+		if c >= 0 {
+			cap.add(used, s.Jobs[i].Options[c].Use, 1)
+		}
+	}
+	for d := range used {
+		if used[d] > cap.limit[d]*(1+slack)+slack {
+			return fmt.Errorf("assignment uses %g of %s, the cluster has %g", used[d], cap.names[d], cap.limit[d])
+		}
+	}
+	return nil
+}
+
+// Total returns the sum of the values of the choices, idle jobs included.
+func (a Assignment) Total(s State) float64 {
+	var sum float64
+	for i, c := range a.Choice {
+		if c < 0 {
+			sum += s.Jobs[i].Idle
+		} else {
+			sum += s.Jobs[i].Options[c].Value
+		}
+	}
+	return sum
+}

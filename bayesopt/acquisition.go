@@ -1,0 +1,111 @@
+package bayesopt
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Predictive is what is believed about one candidate's response: a mixture of
+// normal distributions, one per set of hyperparameters. The slices have equal
+// length and the weights sum to one.
+type Predictive struct {
+	Mean, SD, Weight []float64
+}
+
+// Acquisition scores a candidate for minimisation, given the best response so
+// far: the larger, the more worth measuring.
+type Acquisition func(p Predictive, best float64) float64
+
+// acquisitions is the registry: a new function is one file and one line here.
+func acquisitions() map[string]Acquisition {
+	return map[string]Acquisition{
+		"logei": func(p Predictive, best float64) float64 { return p.average(LogEI, best) },
+		"pi":    func(p Predictive, best float64) float64 { return p.average(LogPI, best) },
+		"lcb": func(p Predictive, _ float64) float64 {
+			m, s := p.Moments()
+			return LCB(m, s)
+		},
+	}
+}
+
+// Acquisitions returns the names that [Options.Acquisition] accepts, sorted.
+func Acquisitions() []string { return slices.Sorted(maps.Keys(acquisitions())) }
+
+func acquisitionByName(name string) (Acquisition, error) {
+	if name == "" {
+		name = "logei"
+	}
+	if a, ok := acquisitions()[name]; ok {
+		return a, nil
+	}
+	return nil, fmt.Errorf("acquisition %q is unknown; want one of %s", name, strings.Join(Acquisitions(), ", "))
+}
+
+// average returns the logarithm of the mixture's mean of e^score: expected
+// improvements and probabilities are averaged, not their logarithms.
+func (p Predictive) average(score func(mean, sd, best float64) float64, best float64) float64 {
+	top, sum := math.Inf(-1), 0.0
+	for i, w := range p.Weight {
+		s := score(p.Mean[i], p.SD[i], best) + math.Log(w)
+		switch {
+		case math.IsInf(s, -1):
+		case s > top:
+			sum, top = sum*math.Exp(top-s)+1, s
+		default:
+			sum += math.Exp(s - top)
+		}
+	}
+	return top + math.Log(max(sum, 1))
+}
+
+// Moments returns the mean and standard deviation of the mixture.
+func (p Predictive) Moments() (mean, sd float64) {
+	for i, w := range p.Weight {
+		mean += w * p.Mean[i]
+	}
+	var v float64
+	for i, w := range p.Weight {
+		d := p.Mean[i] - mean
+		v += w * (p.SD[i]*p.SD[i] + d*d)
+	}
+	return mean, math.Sqrt(v)
+}
+
+// Below returns P(response < y).
+func (p Predictive) Below(y float64) float64 {
+	var sum float64
+	for i, w := range p.Weight {
+		sum += w * math.Exp(LogPI(p.Mean[i], p.SD[i], y))
+	}
+	return sum
+}
+
+// Quantile returns the response that is exceeded with probability 1−q, for
+// 0 < q < 1, by bisection.
+func (p Predictive) Quantile(q float64) float64 {
+	m, s := p.Moments()
+	lo, hi := m-10*s-1e-12, m+10*s+1e-12
+	for range 60 {
+		mid := 0.5 * (lo + hi)
+		if p.Below(mid) < q {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return 0.5 * (lo + hi)
+}
+
+// shifted returns the distribution of the response plus a known constant,
+// written into dst, which is grown as needed.
+func (p Predictive) shifted(dst *Predictive, by float64) Predictive {
+	dst.Mean = dst.Mean[:0]
+	for _, m := range p.Mean {
+		dst.Mean = append(dst.Mean, m+by)
+	}
+	dst.SD, dst.Weight = p.SD, p.Weight
+	return *dst
+}

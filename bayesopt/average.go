@@ -1,0 +1,160 @@
+package bayesopt
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+)
+
+const (
+	// averageDraws is the number of draws from the prior. With a dozen
+	// measurements a single best set of hyperparameters is over-confident;
+	// averaging over many plausible ones is not.
+	averageDraws = 192
+	// averageKeep bounds the draws that are kept for prediction, and
+	// averageCutoff is the posterior weight, relative to the largest, below
+	// which a draw cannot change a decision.
+	averageKeep   = 64
+	averageCutoff = 2e-3
+)
+
+// Posterior is a mixture of Gaussian processes that differ in their
+// hyperparameters, with weights that sum to one. It is immutable.
+type Posterior struct {
+	members []*GP
+	weights []float64
+}
+
+// single returns the mixture of one process.
+func single(g *GP) *Posterior { return &Posterior{members: []*GP{g}, weights: []float64{1}} }
+
+// AverageGP averages over hyperparameters: draws from the prior of ln ℓ and
+// ln ν, the same for every call with the same seed, each weighted by the
+// marginal likelihood of the responses with σ² integrated out. At most keep
+// members survive; keep ≤ 0 means the default, 64. Errors are those of [NewGP].
+func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Posterior, error) {
+	if len(x) == 0 {
+		return nil, checkObservations(x, y, 0)
+	}
+	d := len(x[0])
+	if err := checkObservations(x, y, d); err != nil {
+		return nil, err
+	}
+	if keep <= 0 {
+		keep = averageKeep
+	}
+	rng := newRand(seed, 0)
+	level := mean(y)
+	var draws []weighted
+	for range averageDraws {
+		// A draw whose matrix cannot be factorised has no likelihood: skip it.
+		if g, err := condition(x, y, level, p.draw(d, rng)); err == nil {
+			draws = append(draws, g.marginalised())
+		}
+	}
+	if len(draws) == 0 {
+		return nil, errors.New("gaussian process: no draw of the hyperparameters gives a usable kernel matrix")
+	}
+	return normalised(draws, keep), nil
+}
+
+type weighted struct {
+	gp     *GP
+	logged float64 // ln weight, up to a constant
+}
+
+// marginalised returns the process with σ² at its posterior mode-like value
+// (scale + ½·quad)/(shape + ½·n), and the log marginal likelihood with σ²
+// integrated out, a multivariate t density up to a constant.
+func (g *GP) marginalised() weighted {
+	shape := sigmaShape + 0.5*float64(len(g.y))
+	scale := sigmaScale + 0.5*g.quad
+	g.sigma2 = scale / shape
+	g.hyper.LogSigma2 = math.Log(g.sigma2)
+	return weighted{g, -shape*math.Log(scale) - 0.5*g.logDet}
+}
+
+// normalised keeps the members of largest weight.
+func normalised(draws []weighted, keep int) *Posterior {
+	slices.SortStableFunc(draws, func(a, b weighted) int { return cmp.Compare(b.logged, a.logged) })
+	p := &Posterior{}
+	var sum float64
+	for _, w := range draws[:min(keep, len(draws))] {
+		share := math.Exp(w.logged - draws[0].logged)
+		if share < averageCutoff {
+			break
+		}
+		p.members, p.weights = append(p.members, w.gp), append(p.weights, share)
+		sum += share
+	}
+	for i := range p.weights {
+		p.weights[i] /= sum
+	}
+	return p
+}
+
+// Members returns the number of Gaussian processes in the mixture.
+func (p *Posterior) Members() int { return len(p.members) }
+
+// Believe conditions every member on its own prediction at x; see [GP.Believe].
+func (p *Posterior) Believe(x []float64) (*Posterior, error) {
+	q := &Posterior{weights: p.weights, members: make([]*GP, len(p.members))}
+	for i, g := range p.members {
+		next, err := g.Believe(x)
+		if err != nil {
+			return nil, err
+		}
+		q.members[i] = next
+	}
+	return q, nil
+}
+
+// Predict returns what is believed about the noise-free response at x.
+func (p *Posterior) Predict(x []float64) Predictive {
+	return p.predictor().at(x)
+}
+
+// NoiseSD returns the standard deviation of one observation about the
+// response, averaged over the members.
+func (p *Posterior) NoiseSD() float64 {
+	var v float64
+	for i, g := range p.members {
+		v += p.weights[i] * g.NoiseVariance()
+	}
+	return math.Sqrt(v)
+}
+
+// correlation returns the kernel correlation m(r) of two inputs, averaged over
+// the members: how much a fact about one says about the other, 0 to 1.
+func (p *Posterior) correlation(a, b []float64) float64 {
+	var c float64
+	for i, g := range p.members {
+		c += p.weights[i] * matern52(distance(g.hyper.scaled(a), g.hyper.scaled(b)))
+	}
+	return c
+}
+
+// predictor predicts at many points without allocating for each. It is not
+// safe for concurrent use, and every result overwrites the one before.
+type predictor struct {
+	posterior *Posterior
+	scratch   []float64
+	out       Predictive
+}
+
+func (p *Posterior) predictor() *predictor {
+	m := len(p.members)
+	return &predictor{posterior: p, out: Predictive{Mean: make([]float64, m), SD: make([]float64, m), Weight: p.weights}}
+}
+
+func (q *predictor) at(x []float64) Predictive {
+	for i, g := range q.posterior.members {
+		if need := len(x) + len(g.y); len(q.scratch) < need {
+			q.scratch = make([]float64, need)
+		}
+		m, v := g.predict(x, q.scratch)
+		q.out.Mean[i], q.out.SD[i] = m, math.Sqrt(v)
+	}
+	return q.out
+}

@@ -1,0 +1,59 @@
+package bayesopt
+
+import (
+	"math"
+	"slices"
+
+	"knee/data"
+)
+
+// trialCost predicts the duration of a trial. Trials either run for about the
+// same time (a fixed measuring window) or for about the same number of steps
+// (a whole job, as in recorded tables): whichever varies less over the
+// measured trials is taken to be the rule.
+type trialCost struct {
+	wall  float64 // median seconds per trial
+	steps float64 // median seconds per trial ÷ seconds per step; 0 if wall is the rule
+}
+
+func newTrialCost(measured []data.Measurement, fallback float64) trialCost {
+	var walls, ratios []float64
+	for _, m := range measured {
+		if m.Status == data.OK && positive(m.Wall) {
+			walls = append(walls, math.Log(m.Wall))
+			ratios = append(ratios, math.Log(m.Wall/m.StepTime))
+		}
+	}
+	if len(walls) == 0 {
+		return trialCost{wall: fallback}
+	}
+	c := trialCost{wall: math.Exp(median(walls))}
+	if len(walls) > 1 && spread(ratios) < spread(walls) {
+		c.steps = math.Exp(median(ratios))
+	}
+	return c
+}
+
+// seconds returns the expected duration of a trial of candidate i. The belief
+// is about the response; without members it says nothing.
+func (c trialCost) seconds(p *problem, i int, belief Predictive) float64 {
+	if c.steps == 0 || len(belief.Mean) == 0 {
+		return c.wall
+	}
+	m, _ := belief.Moments()
+	return c.steps * math.Exp(m-p.offset[i])
+}
+
+// relative returns seconds times price per hour, or times workers where no
+// price is known: a cost that can be compared between candidates.
+func (c trialCost) relative(p *problem, i int, belief Predictive) float64 {
+	return c.seconds(p, i, belief) * p.hourly[i]
+}
+
+func median(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	n := len(s)
+	return 0.5 * (s[(n-1)/2] + s[n/2])
+}
+
+func spread(v []float64) float64 { return slices.Max(v) - slices.Min(v) }

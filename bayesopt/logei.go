@@ -1,0 +1,45 @@
+package bayesopt
+
+import "math"
+
+// LogEI returns ln E[max(best − y, 0)] for y ~ N(mean, sd²): the logarithm of
+// the expected improvement of a quantity to be minimised (Jones, Schonlau and
+// Welch 1998, eq. 15; in logarithms Ament et al. 2023, eq. 9). It is finite
+// and increasing in best even where the improvement itself underflows. With
+// sd = 0 it is ln(best − mean), −Inf if that is not positive.
+func LogEI(mean, sd, best float64) float64 {
+	if sd <= 0 {
+		return math.Log(max(best-mean, 0))
+	}
+	return logImprovement((best-mean)/sd) + math.Log(sd)
+}
+
+// logImprovement returns ln(φ(u) + u·Φ(u)).
+func logImprovement(u float64) float64 {
+	switch {
+	case u > -1:
+		return math.Log(normalDensity(u) + u*normalCDF(u))
+	case u > -35:
+		// φ(u)·(1 − |u|·Φ(u)/φ(u)), the ratio by erfcx: nothing underflows.
+		ratio := -u * erfcx(-u/math.Sqrt2) * math.Sqrt(math.Pi/2)
+		return logDensity(u) + math.Log1p(-ratio)
+	}
+	// Below, 1 − ratio would cancel: its asymptotic series is
+	// u⁻²·(1 − 3/u² + 15/u⁴ − 105/u⁶ + 945/u⁸ − …), from that of Mills' ratio.
+	t := 1 / (u * u)
+	return logDensity(u) - 2*math.Log(-u) + math.Log1p(t*(-3+t*(15+t*(-105+t*945))))
+}
+
+func logDensity(u float64) float64 { return -0.5*u*u - 0.5*math.Log(2*math.Pi) }
+
+func normalDensity(u float64) float64 { return math.Exp(logDensity(u)) }
+
+func normalCDF(u float64) float64 { return 0.5 * math.Erfc(-u/math.Sqrt2) }
+
+// logNormalCDF returns ln Φ(u) without underflow.
+func logNormalCDF(u float64) float64 {
+	if u > -1 {
+		return math.Log(normalCDF(u))
+	}
+	return -0.5*u*u + math.Log(0.5*erfcx(-u/math.Sqrt2))
+}

@@ -1,0 +1,100 @@
+package bayesopt
+
+import (
+	"math"
+	"strconv"
+
+	"knee/data"
+)
+
+// offsets returns, for every candidate, what has to be added to its ln step
+// time to give the response, the logarithm of the objective with the sign that
+// makes smaller better. It is known exactly and never learned:
+//
+//	step_time       0
+//	throughput     −ln S            S samples per step
+//	goodput        −ln(S·e)         e statistical efficiency
+//	cost_to_target  ln(p·W/3600) − ln(S·e)   p US$/h, W samples of work
+//
+// If no candidate knows its batch, a step is taken as the unit of work.
+func (o Options) offsets(cands []data.Config) ([]float64, error) {
+	batchKnown := false
+	for _, c := range cands {
+		batchKnown = batchKnown || c.LocalBatch > 0
+	}
+	out := make([]float64, len(cands))
+	for i, c := range cands {
+		v, err := o.offset(c, batchKnown)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+func (o Options) offset(c data.Config, batchKnown bool) (float64, error) {
+	if o.Objective == StepTime || o.Objective == Accuracy {
+		return 0, nil
+	}
+	samples := 1.0
+	if batchKnown {
+		samples = c.SamplesPerStep()
+		if !positive(samples) {
+			return 0, badValue("local_batch", c, samples, "samples per step > 0, for every candidate or for none")
+		}
+	}
+	if o.Objective != Throughput && o.Efficiency != nil {
+		e := o.Efficiency(c.GlobalBatch())
+		if !positive(e) {
+			return 0, badValue("efficiency", c, e, "a statistical efficiency > 0")
+		}
+		samples *= e
+	}
+	if o.Objective != CostToTarget {
+		return -math.Log(samples), nil
+	}
+	price := o.Price(c)
+	if !positive(price) {
+		return 0, badValue("price_per_hour", c, price, "US$ per hour > 0 for every candidate")
+	}
+	return math.Log(price) + math.Log(o.Work/3600) - math.Log(samples), nil
+}
+
+func badValue(column string, c data.Config, found float64, want string) error {
+	return &data.InputError{Source: data.Source{Column: column},
+		Found: strconv.FormatFloat(found, 'g', 6, 64) + " for candidate " + c.String(), Want: want}
+}
+
+func positive(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
+
+// natural turns a response into the unit of the objective: seconds, samples/s
+// or US$.
+func (o Objective) natural(response float64) float64 {
+	if o.maximised() {
+		return math.Exp(-response)
+	}
+	return math.Exp(response)
+}
+
+// estimate returns the objective with its 90 % interval. The central value is
+// e^(mean of the response), the median of a log-normal quantity.
+func (o Objective) estimate(p Predictive) data.Estimate {
+	m, _ := p.Moments()
+	lo, hi := p.Quantile(0.05), p.Quantile(0.95)
+	if o.maximised() {
+		lo, hi = hi, lo
+	}
+	e := data.Estimate{Mean: o.natural(m), Lo: o.natural(lo), Hi: o.natural(hi)}
+	e.Lo, e.Hi = min(e.Lo, e.Mean), max(e.Hi, e.Mean)
+	return e
+}
+
+// margin is the change of the response that makes the objective better by the
+// given fraction.
+func (o Objective) margin(fraction float64) float64 {
+	if o.maximised() {
+		return math.Log1p(fraction)
+	}
+	return -math.Log1p(-fraction)
+}

@@ -1,0 +1,130 @@
+package bayesopt
+
+import (
+	"fmt"
+	"math"
+
+	"knee/data"
+)
+
+// Objective names what a search improves.
+type Objective string
+
+// The objectives of a study.
+const (
+	Throughput   Objective = "throughput"     // maximise samples/s
+	Goodput      Objective = "goodput"        // maximise samples/s at initial-batch worth
+	StepTime     Objective = "step_time"      // minimise seconds per step
+	CostToTarget Objective = "cost_to_target" // minimise price ÷ goodput
+	Accuracy     Objective = "accuracy"       // know the step time well everywhere
+)
+
+// Objectives lists the objectives in the order they are documented.
+func Objectives() []Objective {
+	return []Objective{Throughput, Goodput, StepTime, CostToTarget, Accuracy}
+}
+
+// ParseObjective returns the objective of a study file: what it maximises or
+// minimises, or accuracy where it covers the space. An empty objective is
+// throughput.
+func ParseObjective(o data.Objective) (Objective, error) {
+	switch {
+	case o.Cover:
+		return Accuracy, nil
+	case o.Maximize == "" && o.Minimize == "", o.Maximize == string(Throughput):
+		return Throughput, nil
+	case o.Maximize == string(Goodput):
+		return Goodput, nil
+	case o.Minimize == string(StepTime):
+		return StepTime, nil
+	case o.Minimize == string(CostToTarget):
+		return CostToTarget, nil
+	}
+	return "", &data.InputError{Source: data.Source{Column: "objective"}, Found: fmt.Sprintf("maximize %q, minimize %q", o.Maximize, o.Minimize),
+		Want: "maximize: throughput or goodput, minimize: step_time or cost_to_target, or accuracy"}
+}
+
+// maximised reports whether larger values of the objective are better.
+func (o Objective) maximised() bool { return o == Throughput || o == Goodput }
+
+// Options configures a strategy. The zero value maximises throughput.
+type Options struct {
+	// Objective is what to improve; empty means Throughput.
+	Objective Objective
+
+	// Price returns the US$ per hour of a whole configuration. Nil, or a
+	// result that is not positive, means not known. CostToTarget needs it.
+	Price func(data.Config) float64
+
+	// Efficiency returns the statistical efficiency (0, 1] of training at a
+	// global batch. Nil means 1 for every batch.
+	Efficiency func(globalBatch float64) float64
+
+	// Work is the number of samples, at initial-batch worth, that the costs of
+	// CostToTarget refer to; 0 means one sample.
+	Work float64
+
+	// Mean is an optional parametric prior mean of ln step time, such as a
+	// fitted speed model; the Gaussian process learns what it leaves over. It
+	// is used only if it is defined for every candidate.
+	Mean func(c data.Config) (logStepTime float64, ok bool)
+
+	// Seed decides ties and draws.
+	Seed int64
+
+	// Initial is the number of trials spread over the space before the model
+	// decides; 0 means 3, or one per mode if there are more.
+	Initial int
+
+	// Acquisition is one of Acquisitions(); empty means "logei".
+	Acquisition string
+
+	// PerCost divides the acquisition by the expected cost of the trial.
+	PerCost bool
+
+	// Hyper is how hyperparameters are treated: "average" (the default) over
+	// their posterior, or "map", the single best set.
+	Hyper string
+
+	// Noisy says that repeated measurements scatter by several per cent. The
+	// best so far is then the best posterior mean, and stopping is stricter
+	// about what counts as hopeless.
+	Noisy bool
+
+	// TrialSeconds is the expected duration of a trial until one has been
+	// measured; 0 means 60.
+	TrialSeconds float64
+}
+
+// validate fills in defaults and refuses what cannot work.
+func (o Options) validate() (Options, error) {
+	if o.Objective == "" {
+		o.Objective = Throughput
+	}
+	known := false
+	for _, want := range Objectives() {
+		known = known || o.Objective == want
+	}
+	switch {
+	case !known:
+		return o, fmt.Errorf("objective %q is unknown; want one of %v", o.Objective, Objectives())
+	case o.Objective == CostToTarget && o.Price == nil:
+		return o, fmt.Errorf("objective cost_to_target needs prices; want price_per_hour for every gpu type")
+	case o.Initial < 0:
+		return o, fmt.Errorf("initial trials: found %d, want 0 (default) or more", o.Initial)
+	case o.Work < 0 || math.IsNaN(o.Work) || math.IsInf(o.Work, 0):
+		return o, fmt.Errorf("work: found %v samples, want 0 (one sample) or more", o.Work)
+	case o.TrialSeconds < 0 || math.IsNaN(o.TrialSeconds) || math.IsInf(o.TrialSeconds, 0):
+		return o, fmt.Errorf("trial seconds: found %v, want 0 (default) or more", o.TrialSeconds)
+	case o.Hyper != "" && o.Hyper != "average" && o.Hyper != "map":
+		return o, fmt.Errorf("hyperparameter treatment %q is unknown; want average or map", o.Hyper)
+	}
+	if o.Work == 0 {
+		o.Work = 1
+	}
+	if o.TrialSeconds == 0 {
+		o.TrialSeconds = 60
+	}
+	_, err := acquisitionByName(o.Acquisition)
+	return o, err
+}

@@ -1,0 +1,59 @@
+package bayesopt
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// reason returns one sentence with the figures behind a suggestion, such as
+// "4 × a100, allreduce, batch 256: expected throughput +12 % over the best so
+// far (−3 % to +30 %), costs $0.80".
+func (p *problem) reason(i int, belief Predictive, why string, s Suggestion) string {
+	var parts []string
+	if why != "" {
+		parts = append(parts, why)
+	}
+	switch {
+	case len(belief.Mean) == 0:
+	case p.opts.Objective == Accuracy:
+		_, sd := belief.Moments()
+		parts = append(parts, fmt.Sprintf("step time expected %.4g s, known to ±%.0f %%", s.Expected.Mean, 100*math.Expm1(1.645*sd)))
+	case p.bestIndex >= 0:
+		base := p.opts.Objective.natural(p.best)
+		parts = append(parts, fmt.Sprintf("expected %s %s %s the best so far (%s to %s)", strings.ReplaceAll(string(p.opts.Objective), "_", " "),
+			percent(s.Expected.Mean/base), p.preposition(), percent(s.Expected.Lo/base), percent(s.Expected.Hi/base)))
+	}
+	if s.Cost > 0 {
+		parts = append(parts, "costs "+dollars(s.Cost))
+	} else {
+		parts = append(parts, fmt.Sprintf("uses %d workers", p.cands[i].Workers))
+	}
+	return p.cands[i].String() + ": " + strings.Join(parts, ", ")
+}
+
+func (p *problem) preposition() string {
+	if p.opts.Objective.maximised() {
+		return "over"
+	}
+	return "against"
+}
+
+// percent writes a ratio as a signed change.
+func percent(ratio float64) string {
+	change := math.Round(100 * (ratio - 1))
+	switch {
+	case change < 0:
+		return fmt.Sprintf("−%.0f %%", -change)
+	case change > 1000:
+		return fmt.Sprintf("×%.3g", ratio)
+	}
+	return fmt.Sprintf("+%.0f %%", change)
+}
+
+func dollars(v float64) string {
+	if v < 0.01 {
+		return fmt.Sprintf("$%.2g", v)
+	}
+	return fmt.Sprintf("$%.2f", v)
+}

@@ -1,0 +1,37 @@
+package bayesopt
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/c-bata/goptuna"
+)
+
+// strategies is the registry: a new strategy is one file and one line here.
+func strategies() map[string]func(Options) (Strategy, error) {
+	return map[string]func(Options) (Strategy, error){
+		"knee":   func(o Options) (Strategy, error) { return NewGuided(o) },
+		"random": func(o Options) (Strategy, error) { return NewRandom(o) },
+		"tpe": func(o Options) (Strategy, error) {
+			return NewSamplerStrategy("tpe", o, func(seed int64) goptuna.Sampler { return NewTPESampler(seed) })
+		},
+	}
+}
+
+// Strategies returns the names that NewStrategy accepts, sorted.
+func Strategies() []string { return slices.Sorted(maps.Keys(strategies())) }
+
+// NewStrategy returns the strategy called name: "knee" (guided, the default
+// for an empty name), "random" or "tpe". Errors name the option that is wrong.
+func NewStrategy(name string, o Options) (Strategy, error) {
+	if name == "" {
+		name = "knee"
+	}
+	f, ok := strategies()[name]
+	if !ok {
+		return nil, fmt.Errorf("strategy %q is unknown; want one of %s", name, strings.Join(Strategies(), ", "))
+	}
+	return f(o)
+}

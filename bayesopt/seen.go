@@ -1,0 +1,146 @@
+package bayesopt
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/c-bata/goptuna"
+)
+
+// seenTrials is what a [Sampler] knows of a study, the values turned so that
+// smaller is better and put on a scale of about one.
+type seenTrials struct {
+	sign   float64
+	x      [][]float64 // finished trials,
+	u      [][]float64 // the same, one number per parameter,
+	y      []float64   // and their values, NaN for those without one
+	flight [][]float64 // running trials
+	keys   map[string]bool
+	best   float64   // smallest transformed value
+	bestAt []float64 // one number per parameter; nil until there is one
+}
+
+func newSeenTrials(maximise bool) *seenTrials {
+	s := &seenTrials{sign: 1, keys: map[string]bool{}, best: math.Inf(1)}
+	if maximise {
+		s.sign = -1
+	}
+	return s
+}
+
+func (s *seenTrials) running(x []float64) {
+	s.flight = append(s.flight, x)
+	s.keys[pointKey(x)] = true
+}
+
+// finished adds a trial. Pruned trials count with their last intermediate
+// value; failed ones, and values that are not finite, as trials without one.
+func (s *seenTrials) finished(sp space, x []float64, t *goptuna.FrozenTrial) {
+	v := math.NaN()
+	switch t.State {
+	case goptuna.TrialStateComplete:
+		v = t.Value
+	case goptuna.TrialStatePruned:
+		if step, ok := t.GetLatestStep(); ok {
+			v = t.IntermediateValues[step]
+		}
+	}
+	if math.IsInf(v, 0) {
+		v = math.NaN()
+	}
+	s.x, s.y = append(s.x, x), append(s.y, s.sign*v)
+	s.u = append(s.u, sp.unit(t.InternalParams))
+	s.keys[pointKey(x)] = true
+}
+
+// transform puts the values on a scale: logarithms if all are positive to
+// minimise and span more than a factor of ten, as times and costs do, then
+// zero mean and unit deviation. Trials without a value get the worst value and
+// half a deviation more.
+func (s *seenTrials) transform() {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, v := range s.y {
+		if !math.IsNaN(v) {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+	}
+	logarithmic := lo > 0 && hi > 10*lo
+	var known []float64
+	for i, v := range s.y {
+		if logarithmic {
+			s.y[i] = math.Log(v)
+		}
+		if !math.IsNaN(v) {
+			known = append(known, s.y[i])
+		}
+	}
+	if len(known) == 0 {
+		return
+	}
+	level, deviation := mean(known), 0.0
+	for _, v := range known {
+		deviation += (v - level) * (v - level) / float64(len(known))
+	}
+	deviation = math.Sqrt(deviation)
+	if !(deviation > 0) {
+		deviation = 1
+	}
+	worst := (slices.Max(known)-level)/deviation + failurePenalty
+	for i, v := range s.y {
+		s.y[i] = (v - level) / deviation
+		if math.IsNaN(v) {
+			s.y[i] = worst
+		} else if s.y[i] < s.best {
+			s.best, s.bestAt = s.y[i], s.u[i]
+		}
+	}
+}
+
+// fit returns the model of the finished trials with the running ones believed.
+func (s *seenTrials) fit(seed int64) (*Posterior, error) {
+	if math.IsInf(s.best, 1) {
+		return nil, goptuna.ErrNoCompletedTrials
+	}
+	post, err := AverageGP(s.x, s.y, Prior{}, samplerMembers, seed)
+	for i := 0; err == nil && i < len(s.flight); i++ {
+		post, err = post.Believe(s.flight[i])
+	}
+	return post, err
+}
+
+// samplerMembers bounds the mixture: in a continuous space it is evaluated at
+// about a thousand points per trial.
+const samplerMembers = 16
+
+// known reports whether the point was tried or is running.
+func (s *seenTrials) known(sp space, u []float64) bool {
+	x, ok := sp.point(sp.values(u))
+	return ok && s.keys[pointKey(x)]
+}
+
+// nearestFresh returns u if it is fresh, else the point of the pool nearest to
+// it.
+func (s *seenTrials) nearestFresh(sp space, u []float64, pool [][]float64) []float64 {
+	if !s.known(sp, u) {
+		return u
+	}
+	return slices.MinFunc(pool, func(a, b []float64) int {
+		switch da, db := distance(a, u), distance(b, u); {
+		case da < db:
+			return -1
+		case da > db:
+			return 1
+		}
+		return 0
+	})
+}
+
+func pointKey(x []float64) string {
+	var key []byte
+	for _, v := range x {
+		key = strconv.AppendInt(key, int64(math.Round(v*1e9)), 36)
+		key = append(key, ',')
+	}
+	return string(key)
+}

@@ -1,0 +1,109 @@
+package bayesopt
+
+import (
+	"fmt"
+	"math"
+)
+
+// The stopping rule: with at least stopTrials results, stop when no candidate
+// has a chance of stopChance or more of being better by worthwhile. A point
+// estimate (stop when the expected improvement is small) stops far too early
+// when the model is still guessing, which is what the chance accounts for.
+const (
+	worthwhile      = 0.05
+	stopTrials      = 6
+	stopChance      = 0.02
+	stopChanceNoisy = 0.10
+	// coveredSD is where Accuracy stops: every candidate's step time known to
+	// ± 8 % (90 % interval).
+	coveredSD = 0.05
+)
+
+// shouldStop applies the rule. chance is the largest probability over the open
+// candidates of being better by worthwhile, widest their largest standard
+// deviation of ln step time.
+func (p *problem) shouldStop(post *Posterior, best, chance, widest float64) (bool, string) {
+	done := 0
+	for _, s := range p.standing {
+		if s == tried {
+			done++
+		}
+	}
+	if done < stopTrials || p.bestIndex < 0 {
+		return false, ""
+	}
+	if p.opts.Objective == Accuracy {
+		if widest >= coveredSD {
+			return false, ""
+		}
+		return true, fmt.Sprintf("stop after %d trials: the step time of every candidate is known to ±%.1f %% or better (90 %% interval)",
+			done, 100*math.Expm1(1.645*widest))
+	}
+	limit := stopChance
+	if p.opts.Noisy {
+		limit = stopChanceNoisy
+	}
+	if chance >= limit {
+		return false, ""
+	}
+	return true, fmt.Sprintf("stop after %d trials: no candidate has a chance of %.0f %% of being better by more than %.0f %% (largest: %.2g %%); estimated remaining regret %.2g %%; best is %s",
+		done, 100*limit, 100*worthwhile, 100*chance, 100*p.regret(post, best), p.bestConfig())
+}
+
+// regret estimates how much better, as a fraction, the best open candidate is
+// than the best measured: ∫ P(some candidate improves by more than z) dz, the
+// candidates taken as independent, which errs on the safe side for positively
+// correlated ones.
+func (p *problem) regret(post *Posterior, best float64) float64 {
+	const steps, reach = 64, 1.0
+	var survive [steps + 1]float64 // ln P(no candidate improves by more than z)
+	q, shifted := post.predictor(), Predictive{}
+	for i, s := range p.standing {
+		if s != open {
+			continue
+		}
+		m, sd := q.at(p.points[i]).shifted(&shifted, p.prior[i]+p.offset[i]).Moments()
+		if m-6*sd > best {
+			continue
+		}
+		for k := range survive {
+			z := reach * float64(k) / steps
+			chance := math.Exp(LogPI(m, sd, best-z))
+			survive[k] += math.Log1p(-min(chance, 1-1e-12))
+		}
+	}
+	var sum float64
+	for k := range survive {
+		w := 1.0
+		if k == 0 || k == steps {
+			w = 0.5
+		}
+		sum += w * -math.Expm1(survive[k])
+	}
+	gain := sum * reach / steps
+	if p.opts.Objective.maximised() {
+		return math.Expm1(gain)
+	}
+	return -math.Expm1(-gain)
+}
+
+// exhausted is the decision to stop because nothing is left to suggest.
+func (p *problem) exhausted() Suggestion {
+	done, running, out := 0, 0, 0
+	for _, s := range p.standing {
+		switch s {
+		case tried:
+			done++
+		case inFlight:
+			running++
+		case excluded:
+			out++
+		}
+	}
+	reason := fmt.Sprintf("stop: candidates exhausted; of %d, %d measured, %d running, %d excluded because they would run out of memory; estimated remaining regret 0 %%",
+		len(p.cands), done, running, out)
+	if p.bestIndex >= 0 {
+		reason += "; best is " + p.bestConfig().String()
+	}
+	return p.stopped(reason)
+}

@@ -1,0 +1,235 @@
+package bayesopt
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/c-bata/goptuna"
+
+	"knee/data"
+)
+
+// Tracker keeps a search as a goptuna study: one parameter per knob, one trial
+// per suggestion, so that goptuna's samplers and storages can be used with it.
+//
+// Every knob is an ordinal, the index of its value in ascending order, with a
+// discrete uniform distribution of step 1. goptuna's integer distributions are
+// avoided because its samplers never draw their upper bound, its categorical
+// ones because they draw from the process-wide source.
+//
+// A Tracker is not safe for concurrent use: ask one suggestion at a time,
+// evaluate as many at once as needed.
+type Tracker struct {
+	study *goptuna.Study
+	opts  Options
+	cands []data.Config
+	knobs []ordinal
+	index [][]float64 // per candidate, the ordinals in the order of knobs
+	byKey map[string]int
+	batch bool // some candidate knows its batch
+}
+
+// ordinal is one knob as an ordered list of its values.
+type ordinal struct {
+	name   string
+	text   func(data.Config) string
+	values []string
+}
+
+// NewTracker returns a tracker with an empty study called name over the
+// candidates. A nil storage keeps it in memory; a nil sampler is goptuna's
+// random one. The value of a trial is the objective in its natural unit, and
+// the study's direction that of the objective.
+func NewTracker(name string, cands []data.Config, o Options, storage goptuna.Storage, sampler goptuna.Sampler) (*Tracker, error) {
+	o, err := o.validate()
+	if err != nil {
+		return nil, err
+	}
+	t := &Tracker{opts: o, cands: cands, knobs: ordinals(cands), byKey: make(map[string]int, len(cands))}
+	for i, c := range cands {
+		t.byKey[c.Key()] = i
+		t.batch = t.batch || c.LocalBatch > 0
+		row := make([]float64, len(t.knobs))
+		for k, knob := range t.knobs {
+			row[k] = float64(slices.Index(knob.values, knob.text(c)))
+		}
+		t.index = append(t.index, row)
+	}
+	if storage == nil {
+		storage = goptuna.NewInMemoryStorage()
+	}
+	if sampler == nil {
+		sampler = goptuna.NewRandomSampler(goptuna.RandomSamplerOptionSeed(o.Seed))
+	}
+	direction := goptuna.StudyDirectionMinimize
+	if o.Objective.maximised() {
+		direction = goptuna.StudyDirectionMaximize
+	}
+	t.study, err = goptuna.CreateStudy(name, goptuna.StudyOptionLogger(nil), goptuna.StudyOptionStorage(storage),
+		goptuna.StudyOptionSampler(sampler), goptuna.StudyOptionDirection(direction),
+		goptuna.StudyOptionDefineSearchSpace(t.Space()))
+	if err != nil {
+		return nil, fmt.Errorf("create goptuna study %s: %w", name, err)
+	}
+	return t, nil
+}
+
+// ordinals lists the knobs that vary over the candidates.
+func ordinals(cands []data.Config) []ordinal {
+	all := []ordinal{
+		{name: "gpu_type", text: func(c data.Config) string { return c.GPUType }},
+		{name: "mode", text: func(c data.Config) string { return string(c.ModeOrDefault()) }},
+		{name: "placement", text: func(c data.Config) string { return c.Placement.String() }},
+		{name: "nodes", text: func(c data.Config) string { return strconv.Itoa(c.NodeCount()) }},
+		{name: "workers", text: func(c data.Config) string { return strconv.Itoa(c.Workers) }},
+		{name: "ps", text: func(c data.Config) string { return strconv.Itoa(c.PS) }},
+		{name: "local_batch", text: func(c data.Config) string { return strconv.FormatFloat(c.LocalBatch, 'g', -1, 64) }},
+		{name: "accum_steps", text: func(c data.Config) string { return strconv.Itoa(c.AccumSteps) }},
+	}
+	names := map[string]bool{}
+	for _, c := range cands {
+		for n := range c.Extra {
+			names[n] = true
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(names)) {
+		all = append(all, ordinal{name: "x_" + n, text: func(c data.Config) string { return c.Extra[n] }})
+	}
+	var varying []ordinal
+	for _, k := range all {
+		distinct := map[string]bool{}
+		for _, c := range cands {
+			distinct[k.text(c)] = true
+		}
+		if len(distinct) > 1 {
+			k.values = slices.SortedFunc(maps.Keys(distinct), compareValues)
+			varying = append(varying, k)
+		}
+	}
+	return varying
+}
+
+// compareValues orders numbers by value and before other text.
+func compareValues(a, b string) int {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	switch {
+	case errX == nil && errY == nil && x != y:
+		return cmp.Compare(x, y)
+	case errX == nil && errY != nil:
+		return -1
+	case errX != nil && errY == nil:
+		return 1
+	}
+	return cmp.Compare(a, b)
+}
+
+// Study returns the goptuna study.
+func (t *Tracker) Study() *goptuna.Study { return t.study }
+
+// Space returns the search space as goptuna distributions by parameter name.
+func (t *Tracker) Space() map[string]interface{} {
+	space := make(map[string]interface{}, len(t.knobs))
+	for _, k := range t.knobs {
+		space[k.name] = k.distribution()
+	}
+	return space
+}
+
+func (k ordinal) distribution() goptuna.DiscreteUniformDistribution {
+	return goptuna.DiscreteUniformDistribution{Low: 0, High: float64(len(k.values) - 1), Q: 1}
+}
+
+// Start records that a trial of candidate i has begun and returns its id.
+func (t *Tracker) Start(i int) (trialID int, err error) {
+	if i < 0 || i >= len(t.cands) {
+		return 0, fmt.Errorf("start trial: candidate %d is out of range, want 0 to %d", i, len(t.cands)-1)
+	}
+	id, err := t.study.Storage.CreateNewTrial(t.study.ID)
+	if err != nil {
+		return 0, fmt.Errorf("start trial of %s: %w", t.cands[i], err)
+	}
+	for k, knob := range t.knobs {
+		if err := t.study.Storage.SetTrialParam(id, knob.name, t.index[i][k], knob.distribution()); err != nil {
+			return 0, fmt.Errorf("start trial of %s: parameter %s: %w", t.cands[i], knob.name, err)
+		}
+	}
+	return id, nil
+}
+
+// Finish records what a trial yielded. A trial without a finite value is
+// recorded as failed, never as a number: goptuna's databases would store 0.
+func (t *Tracker) Finish(trialID int, m data.Measurement) error {
+	state := goptuna.TrialStateFail
+	if m.Status == data.OK && positive(m.StepTime) {
+		offset, err := t.opts.offset(m.Config, t.batch)
+		if err != nil {
+			return err
+		}
+		value := t.opts.Objective.natural(math.Log(m.StepTime) + offset)
+		if err := t.study.Storage.SetTrialValue(trialID, value); err != nil {
+			return fmt.Errorf("finish trial of %s: %w", m.Config, err)
+		}
+		state = goptuna.TrialStateComplete
+	}
+	if err := t.study.Storage.SetTrialUserAttr(trialID, "status", string(m.Status)); err != nil {
+		return fmt.Errorf("finish trial of %s: %w", m.Config, err)
+	}
+	if err := t.study.Storage.SetTrialState(trialID, state); err != nil {
+		return fmt.Errorf("finish trial of %s: %w", m.Config, err)
+	}
+	return nil
+}
+
+// Replay records a whole history: finished trials in order, then running ones.
+// Configurations that are not candidates are passed over.
+func (t *Tracker) Replay(h History) error {
+	for _, m := range h.Measured {
+		if i, ok := t.byKey[m.Key()]; ok {
+			id, err := t.Start(i)
+			if err != nil {
+				return err
+			}
+			if err := t.Finish(id, m); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range h.Running {
+		if i, ok := t.byKey[c.Key()]; ok {
+			if _, err := t.Start(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ask lets the study's sampler propose ordinals for a new trial.
+func (t *Tracker) ask() ([]float64, error) {
+	row := make([]float64, len(t.knobs))
+	next := goptuna.FrozenTrial{ID: -1, StudyID: t.study.ID}
+	for k, knob := range t.knobs {
+		v, err := t.study.Sampler.Sample(t.study, next, knob.name, knob.distribution())
+		if err != nil {
+			return nil, fmt.Errorf("sample parameter %s: %w", knob.name, err)
+		}
+		row[k] = v
+	}
+	return row, nil
+}
+
+// gap is the squared distance of a proposal from a candidate, every knob
+// scaled to [0, 1].
+func (t *Tracker) gap(row []float64, candidate int) float64 {
+	var s float64
+	for k, knob := range t.knobs {
+		d := (row[k] - t.index[candidate][k]) / float64(len(knob.values)-1)
+		s += d * d
+	}
+	return s
+}

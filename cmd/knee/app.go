@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+)
+
+// app is what every command is given.
+type app struct {
+	stdout, stderr io.Writer
+	interrupts     *interrupts
+	quiet          bool
+}
+
+// newRoot builds the command tree.
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "knee",
+		Short: "Measure, model and share distributed deep-learning training",
+		Long: `knee finds the knee of a training job's scaling curve and shares a cluster by it.
+
+  study.yaml ── profile ──▶ measurements.csv ── fit ──▶ model.json ── predict ──▶ tables, plots
+                   ▲                                       │
+                   └── suggest: what to measure next ◀─────┤
+  cluster.yaml + jobs.yaml ──────────── allocate ◀─────────┘ ──▶ plan.json ── export ──▶ schedulers
+
+Every arrow is a file you can open. Start with 'knee quickstart'.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print no progress")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%s: %w; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())}
+	})
+	root.AddGroup(
+		&cobra.Group{ID: "start", Title: "To start:"},
+		&cobra.Group{ID: "measure", Title: "To measure:"},
+		&cobra.Group{ID: "model", Title: "To model:"},
+		&cobra.Group{ID: "share", Title: "To share a cluster:"},
+	)
+	add := func(group string, cmds ...*cobra.Command) {
+		for _, c := range cmds {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add("start", newQuickstart(a), newInit(a))
+	add("measure", newProfile(a), newSuggest(a))
+	add("model", newFit(a), newPredict(a), newPlot(a))
+	add("share", newCluster(a), newAllocate(a), newExport(a))
+	root.AddCommand(newVersion(a), newTrain(a), newGuard())
+	return root
+}
+
+// warn prints warnings, one a line.
+func (a *app) warn(warnings ...string) {
+	for _, w := range warnings {
+		fmt.Fprintln(a.stderr, "warning:", w)
+	}
+}
+
+// note prints a line for people, unless they want none.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.stderr, format+"\n", args...)
+	}
+}
+
+// logger writes log lines where there is no terminal to draw a bar on.
+func (a *app) logger() *slog.Logger {
+	if a.quiet {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, nil))
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"knee/data"
+)
+
+// Exit codes, as documented in docs/formats.md.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitBadInput    = 2
+	exitInfeasible  = 4
+	exitInterrupted = 130
+)
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// infeasibleError says that nothing satisfies what was asked for.
+type infeasibleError struct{ error }
+
+func (e infeasibleError) Unwrap() error { return e.error }
+
+// errInterrupted ends a command that the user stopped and that can go on.
+var errInterrupted = errors.New("interrupted")
+
+// exitCode prints an error and returns the exit code it stands for.
+func exitCode(stderr io.Writer, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintln(stderr, "knee:", line)
+	}
+	var input *data.InputError
+	var usage usageError
+	var infeasible infeasibleError
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, errInterrupted):
+		return exitInterrupted
+	case errors.As(err, &infeasible):
+		return exitInfeasible
+	case errors.As(err, &input), errors.As(err, &usage), isCobraUsage(err):
+		return exitBadInput
+	}
+	return exitFailed
+}
+
+// isCobraUsage recognises the errors cobra makes itself of a wrong command
+// line; it gives them no type.
+func isCobraUsage(err error) bool {
+	for _, start := range []string{"unknown command", "accepts ", "requires at least", "required flag", "invalid argument", "if any flags in the group", "at least one of the flags"} {
+		if strings.HasPrefix(err.Error(), start) {
+			return true
+		}
+	}
+	return false
+}

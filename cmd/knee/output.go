@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+// format is the value of -o.
+type format string
+
+var formats = []string{"table", "csv", "json", "markdown"}
+
+// formatFlag adds -o to a command.
+func formatFlag(cmd *cobra.Command, f *format) {
+	*f = "table"
+	cmd.Flags().VarP(f, "output", "o", "output format: "+strings.Join(formats, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// String, Set and Type implement pflag.Value.
+func (f *format) String() string { return string(*f) }
+
+func (f *format) Set(s string) error {
+	if !isFormat(s) {
+		return fmt.Errorf("want %s", strings.Join(formats, ", "))
+	}
+	*f = format(s)
+	return nil
+}
+
+func (f *format) Type() string { return "format" }
+
+func isFormat(s string) bool {
+	for _, known := range formats {
+		if s == known {
+			return true
+		}
+	}
+	return false
+}
+
+// table is a result as rows of text. The first header row has the names of
+// the columns as the files spell them.
+type table struct {
+	columns []string
+	rows    [][]string
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// print writes a result in the wanted format: v for JSON, t for the others.
+func (f format) print(w io.Writer, v any, t table) error {
+	switch f {
+	case "json":
+		return printJSON(w, v)
+	case "csv":
+		c := csv.NewWriter(w)
+		if err := c.WriteAll(append([][]string{t.columns}, t.rows...)); err != nil {
+			return fmt.Errorf("write CSV: %w", err)
+		}
+		return nil
+	case "markdown":
+		return t.markdown(w)
+	}
+	return t.text(w)
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	return nil
+}
+
+func (t *table) markdown(w io.Writer) error {
+	var b strings.Builder
+	row := func(cells []string) {
+		escaped := make([]string, len(cells))
+		for i, c := range cells {
+			escaped[i] = strings.ReplaceAll(c, "|", `\|`)
+		}
+		b.WriteString("| " + strings.Join(escaped, " | ") + " |\n")
+	}
+	row(t.columns)
+	b.WriteString(strings.Repeat("| --- ", len(t.columns)) + "|\n")
+	for _, r := range t.rows {
+		row(r)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (t *table) text(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, strings.Join(t.columns, "\t"))
+	for _, r := range t.rows {
+		fmt.Fprintln(tw, strings.Join(r, "\t"))
+	}
+	return tw.Flush()
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"knee/bayesopt"
+	"knee/data"
+	"knee/profile"
+	"knee/profile/launch"
+)
+
+func newProfile(a *app) *cobra.Command {
+	var strategy, dir string
+	var restart bool
+	var out format
+	cmd := &cobra.Command{
+		Use:   "profile STUDY.yaml",
+		Short: "Measure the configurations of a study that are worth measuring",
+		Long: `profile runs trials of a training job, one configuration each, and measures
+their step time. Which configuration comes next is decided by a Gaussian
+process from what has been measured so far, until more trials would not pay or
+the budget is spent.
+
+Everything is kept in a journal beside the study. An interrupted profile, even
+one killed outright, goes on where it was when the same command is run again.
+One Ctrl-C lets the running trials finish, a second one stops them.
+
+Written beside the study, named after it:
+  NAME.measurements.csv   one row per trial, for knee fit
+  NAME.curve.csv          loss and gradient statistics over steps
+  NAME.journal.jsonl      the journal
+  NAME.logs/              what each trial printed`,
+		Example: `  knee profile study.yaml
+  knee profile study.yaml --strategy random --dir /tmp/comparison
+  knee profile study.yaml -o json | jq '.[] | select(.status == "ok") | .step_time_s'`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			study, err := data.LoadStudy(args[0])
+			if err != nil {
+				return err
+			}
+			files := profile.FilesBeside(args[0], dir)
+			res, err := a.measure(cmd, study, files, strategy, restart)
+			if err != nil {
+				return err
+			}
+			a.note("%s: %d measurements in %s", res.Stopped, len(res.Measurements), files.Measurements)
+			if res.Drained {
+				return fmt.Errorf("%w: run the same command again to go on", errInterrupted)
+			}
+			return out.print(a.stdout, res.Measurements, measurementTable(res.Measurements))
+		},
+	}
+	cmd.Flags().StringVar(&strategy, "strategy", "knee", "how to choose trials: "+strings.Join(bayesopt.Strategies(), ", "))
+	cmd.Flags().StringVar(&dir, "dir", "", "folder for journal, measurements and logs (default: the study's)")
+	cmd.Flags().BoolVar(&restart, "restart", false, "set the journal aside and begin again")
+	formatFlag(cmd, &out)
+	return cmd
+}
+
+// measure runs a study and writes its files. What was measured is written
+// even if something goes wrong on the way.
+func (a *app) measure(cmd *cobra.Command, study *data.Study, files profile.Files, strategy string, restart bool) (res profile.Result, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return res, fmt.Errorf("find this program, to start its trainer and watchdog: %w", err)
+	}
+	dog, err := launch.StartWatchdog(self, "guard")
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, dog.Close()) }()
+	bar := a.newProgress()
+	defer bar.close()
+	r, err := profile.Open(study, files, profile.Settings{Strategy: strategy, Restart: restart, Self: self,
+		Watchdog: dog, Notify: bar.event, Drain: a.interrupts.drainable()})
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, r.Journal.Close()) }()
+	a.warn(r.Past.Warnings...)
+	if n := len(r.Past.Measurements); n > 0 {
+		a.note("going on with %s: %d trials were measured before, %d had been cut short", files.Journal, n, len(r.Past.Interrupted))
+	}
+	res, err = r.Run(cmd.Context())
+	return res, errors.Join(err, files.Save(res))
+}
+
+// measurementTable shows measurements to people.
+func measurementTable(ms []data.Measurement) table {
+	t := table{columns: []string{"config", "status", "step_time_s", "step_time_sd_s", "steps", "samples_per_s", "wall_s", "error"}}
+	for _, m := range ms {
+		if m.Status == data.OK {
+			t.add(m.Config.String(), string(m.Status), exact(m.StepTime), number(m.StepTimeSD), fmt.Sprint(m.Steps), number(m.Throughput()), number(m.Wall), "")
+		} else {
+			t.add(m.Config.String(), string(m.Status), "", "", "", "", number(m.Wall), m.Error)
+		}
+	}
+	return t
+}

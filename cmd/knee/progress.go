@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"knee/data"
+	"knee/profile"
+)
+
+// progress shows how far a study is: a bar on a terminal, log lines
+// otherwise. close ends the bar.
+type progress interface {
+	event(profile.Event)
+	close()
+}
+
+// newProgress returns the progress that suits where stderr goes.
+func (a *app) newProgress() progress {
+	switch {
+	case a.quiet:
+		return silent{}
+	case isTerminal(a.stderr):
+		return &bar{stderr: a.stderr}
+	}
+	return &logLines{log: a.logger(), every: 10 * time.Second}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+type silent struct{}
+
+func (silent) event(profile.Event) {}
+func (silent) close()              {}
+
+// bar draws a progress bar with the time to go and the money spent.
+type bar struct {
+	stderr io.Writer
+	bar    *progressbar.ProgressBar
+	mu     sync.Mutex
+}
+
+func (b *bar) event(e profile.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := e.Progress
+	if b.bar == nil {
+		b.bar = progressbar.NewOptions(p.Total, progressbar.OptionSetWriter(b.stderr), progressbar.OptionSetWidth(24),
+			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true),
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+	}
+	switch e.Kind {
+	case profile.TrialStarted:
+		b.bar.Describe(fmt.Sprintf("%-46.46s%s", e.Trial.Config, spent(p)))
+	case profile.TrialEnded:
+		_ = b.bar.Clear()
+		fmt.Fprintln(b.stderr, "  "+trialLine(e))
+		_ = b.bar.Set(p.Done)
+	case profile.TrialRetried:
+		_ = b.bar.Clear()
+		fmt.Fprintf(b.stderr, "  %s: %s; trying again\n", e.Trial.Config, e.Measurement.Error)
+	}
+	_ = b.bar.RenderBlank()
+}
+
+func (b *bar) close() {
+	if b.bar != nil {
+		_ = b.bar.Clear()
+	}
+}
+
+func spent(p profile.Progress) string {
+	if p.Spent == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" $%.4g", p.Spent)
+}
+
+// trialLine says in one line what a trial yielded.
+func trialLine(e profile.Event) string {
+	m := e.Measurement
+	if m.Status != data.OK {
+		return fmt.Sprintf("%-52s %s: %s", m.Config, m.Status, m.Error)
+	}
+	line := fmt.Sprintf("%-52s %s/step ± %s", m.Config, seconds(m.StepTime), seconds(m.StepTimeSD))
+	if t := m.Throughput(); t > 0 {
+		line += fmt.Sprintf(", %s samples/s", number(t))
+	}
+	return line
+}
+
+// logLines writes one line per trial, and while one runs a sign of life.
+type logLines struct {
+	log   *slog.Logger
+	every time.Duration
+	mu    sync.Mutex
+	last  time.Time
+	steps int
+}
+
+func (l *logLines) event(e profile.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch e.Kind {
+	case profile.TrialStarted:
+		l.last, l.steps = time.Now(), 0
+		l.log.Info("trial started", "trial", e.Trial.ID, "config", e.Trial.Config.String(), "why", e.Suggestion.Reason)
+	case profile.TrialStepped:
+		l.steps++
+		if time.Since(l.last) >= l.every {
+			l.last = time.Now()
+			l.log.Info("measuring", "trial", e.Trial.ID, "steps", l.steps, "done", e.Progress.Done, "of", e.Progress.Total)
+		}
+	case profile.TrialRetried:
+		l.log.Warn("trial failed, trying again", "trial", e.Trial.ID, "error", e.Measurement.Error)
+	case profile.TrialEnded:
+		l.log.Info("trial ended", "trial", e.Trial.ID, "result", trialLine(e), "done", e.Progress.Done, "of", e.Progress.Total, "spent_usd", e.Progress.Spent)
+	}
+}
+
+func (l *logLines) close() {}

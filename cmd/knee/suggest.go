@@ -1,0 +1,98 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"knee/bayesopt"
+	"knee/data"
+	"knee/profile"
+)
+
+// suggestion is one element of the JSON that suggest prints.
+type suggestion struct {
+	Config    *data.Config `json:"config,omitempty"`
+	Expected  float64      `json:"expected,omitempty"`
+	Lo        float64      `json:"lo,omitempty"`
+	Hi        float64      `json:"hi,omitempty"`
+	PFeasible float64      `json:"p_feasible,omitempty"`
+	Cost      float64      `json:"cost_usd"`
+	Stop      bool         `json:"stop,omitempty"`
+	Reason    string       `json:"reason"`
+}
+
+func newSuggest(a *app) *cobra.Command {
+	var history, curve, strategy string
+	var n int
+	var out format
+	cmd := &cobra.Command{
+		Use:   "suggest STUDY.yaml",
+		Short: "Say which configuration to measure next, and why",
+		Long: `suggest looks at what has been measured and names the configurations to
+measure next, for those who run trials themselves. 'expected' with its 90 %
+interval is the objective of the study, in its own unit.`,
+		Example: `  knee suggest study.yaml
+  knee suggest study.yaml --history measurements.csv -n 4 -o json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if n < 1 {
+				return usageError{errorf("-n is %d, want at least 1", n)}
+			}
+			study, err := data.LoadStudy(args[0])
+			if err != nil {
+				return err
+			}
+			ms, points, err := a.history(history, curve)
+			if err != nil {
+				return err
+			}
+			next, err := profile.Suggest(study, strategy, ms, points, n)
+			if err != nil {
+				return err
+			}
+			return printSuggestions(a, out, next)
+		},
+	}
+	cmd.Flags().StringVar(&history, "history", "", "measurements CSV of what was measured so far")
+	cmd.Flags().StringVar(&curve, "curve", "", "training curves with gradient statistics, for the objective goodput")
+	cmd.Flags().StringVar(&strategy, "strategy", "knee", "how to choose: "+strings.Join(bayesopt.Strategies(), ", "))
+	cmd.Flags().IntVarP(&n, "number", "n", 1, "how many to suggest, as if they ran at once")
+	formatFlag(cmd, &out)
+	return cmd
+}
+
+// history loads measurements and curves, either of which may be missing.
+func (a *app) history(measurements, curve string) (ms []data.Measurement, points []data.CurvePoint, err error) {
+	if measurements != "" {
+		var warnings []string
+		if ms, warnings, err = data.LoadMeasurements(measurements); err != nil {
+			return nil, nil, err
+		}
+		a.warn(warnings...)
+	}
+	if curve != "" {
+		var warnings []string
+		if points, warnings, err = data.LoadCurve(curve); err != nil {
+			return nil, nil, err
+		}
+		a.warn(warnings...)
+	}
+	return ms, points, nil
+}
+
+func printSuggestions(a *app, out format, next []bayesopt.Suggestion) error {
+	t := table{columns: []string{"config", "expected", "p_feasible", "cost_usd", "reason"}}
+	list := []suggestion{}
+	for _, s := range next {
+		if s.Stop {
+			list = append(list, suggestion{Stop: true, Reason: s.Reason})
+			t.add("(stop)", "", "", "", s.Reason)
+			continue
+		}
+		list = append(list, suggestion{Config: &s.Config, Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi,
+			PFeasible: s.PFeasible, Cost: s.Cost, Reason: s.Reason})
+		t.add(s.Config.String(), between(s.Expected, number), number(s.PFeasible), dollars(s.Cost), s.Reason)
+	}
+	return out.print(a.stdout, list, t)
+}

@@ -1,0 +1,88 @@
+package data_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"knee/data"
+)
+
+func TestReadCurve(t *testing.T) {
+	const table = "progress,iteration,metric,grad_sqr,lr\n0,0,86.7,1.9e14,0.1\n14774.5,940,,-3,0.1\n"
+	points, warnings, err := data.ReadCurve(strings.NewReader(table), "c.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nan := math.NaN()
+	want := []data.CurvePoint{
+		{Step: 0, Progress: 0, Metric: 86.7, GradSqr: 1.9e14, Epoch: nan, Loss: nan, GlobalBatch: nan, GradVar: nan},
+		{Step: 940, Progress: 14774.5, Metric: nan, GradSqr: -3, Epoch: nan, Loss: nan, GlobalBatch: nan, GradVar: nan},
+	}
+	if diff := cmp.Diff(want, points, sameData()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"c.csv: ignored unknown columns: lr"}, warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	var b strings.Builder
+	if err := data.WriteCurve(&b, points); err != nil {
+		t.Fatal(err)
+	}
+	wantText := "step,progress,metric,grad_sqr\n0,0,86.7,1.9e+14\n940,14774.5,,-3\n"
+	if diff := cmp.Diff(wantText, b.String()); diff != "" {
+		t.Errorf("written (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadCurveRefuses(t *testing.T) {
+	checkFailures(t, []failure{
+		{"empty", "", "f: found an empty file, want a CSV header row with column names"},
+		{"no x", "loss\n1\n", "f:1:step: found columns loss, want a column step, iteration, epoch or progress"},
+		{"no y", "step\n1\n", "f:1:loss: found columns step, want a column loss, metric or grad_sqr"},
+		{"alias", "step,iteration,loss\n", "f:1:iteration: found columns step, iteration, loss, want step or iteration, which mean the same, not both"},
+		{"NaN", "step,loss\n1,nan\n", `f:2:loss: found "nan", want a finite number, or an empty cell if it was not recorded`},
+		{"negative", "iteration,loss\n-1,1\n", `f:2:iteration: found "-1", want a number ≥ 0`},
+		{"row without x", "step,loss\n,1\n", "f:2:step: found nothing, want step, epoch or progress in every row"},
+		{"row without y", "step,loss,run\n1,1,a\n2,,a\n", "f:3:loss: found nothing, want loss, metric or grad_sqr in every row"},
+		{"batch", "step,loss,global_batch\n1,1,0\n", `f:2:global_batch: found "0", want samples > 0, at most 1e12`},
+	}, errorOf(withoutWarnings(data.ReadCurve)))
+}
+
+func TestWriteCurveRefuses(t *testing.T) {
+	err := data.WriteCurve(&strings.Builder{}, []data.CurvePoint{{Loss: math.Inf(1)}})
+	want := `write curve: point 1:loss: found "+Inf", want a finite number, or an empty cell if it was not recorded`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestCurveRoundTrip(t *testing.T) {
+	maybe := rapid.OneOf(rapid.Just(math.NaN()), rapid.Float64Range(1e-300, 1e12), rapid.Just(0.0))
+	batch := rapid.OneOf(rapid.Just(math.NaN()), rapid.Float64Range(1e-3, 1e9))
+	rapid.Check(t, func(t *rapid.T) {
+		points := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) data.CurvePoint {
+			return data.CurvePoint{
+				Job: rapid.StringMatching(`[a-z",]{0,4}`).Draw(t, "job"), Step: rapid.Float64Range(0, 1e9).Draw(t, "step"),
+				Epoch: maybe.Draw(t, "epoch"), Progress: maybe.Draw(t, "progress"), Loss: rapid.Float64Range(-1e9, 1e9).Draw(t, "loss"),
+				Metric: maybe.Draw(t, "metric"), GlobalBatch: batch.Draw(t, "batch"), GradSqr: maybe.Draw(t, "sqr"), GradVar: maybe.Draw(t, "var"),
+			}
+		}), 0, 5).Draw(t, "points")
+		checkRoundTrip(t, points, data.WriteCurve, withoutWarnings(data.ReadCurve))
+	})
+}
+
+func FuzzReadCurve(f *testing.F) {
+	f.Add("progress,iteration,metric,grad_sqr,grad_var\n7387.0,7387,86.7,1e14,-1e3\n")
+	f.Add("job,run,step,epoch,loss,global_batch\r\na,1,0,,2.3,128\r\n\r\n")
+	f.Add("step,loss\n1e-320,0x1p-3\n")
+	f.Fuzz(func(t *testing.T, table string) {
+		points, _, err := data.ReadCurve(strings.NewReader(table), "f")
+		if err == nil {
+			checkRoundTrip(t, points, data.WriteCurve, withoutWarnings(data.ReadCurve))
+		}
+	})
+}

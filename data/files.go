@@ -1,0 +1,179 @@
+package data
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Open opens the file at path for reading. "-" is standard input, which
+// Close leaves open. Gzip data is decompressed, whatever the file is called;
+// a file called .gz must be gzip data.
+func Open(path string) (io.ReadCloser, error) {
+	if path == "-" {
+		return decompress(os.Stdin, io.NopCloser(nil), path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err // names the path
+	}
+	r, err := decompress(f, f, path)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return r, nil
+}
+
+// stream is a reader and what closes it.
+type stream struct {
+	io.Reader
+	io.Closer
+}
+
+// decompress returns a reader of r that undoes gzip if it begins like gzip
+// data.
+func decompress(r io.Reader, c io.Closer, path string) (io.ReadCloser, error) {
+	b := bufio.NewReader(r)
+	magic, err := b.Peek(2)
+	switch {
+	case err != nil && err != io.EOF:
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	case string(magic) == "\x1f\x8b":
+		zr, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, notGzip(path)
+		}
+		return stream{zr, c}, nil
+	case strings.HasSuffix(path, ".gz"):
+		return nil, notGzip(path)
+	}
+	return stream{b, c}, nil
+}
+
+func notGzip(path string) error {
+	return &InputError{Source: Source{File: path}, Found: "something else", Want: "gzip data, as the name ends in .gz"}
+}
+
+// WriteFile calls write with a writer to the file at path. The file appears
+// under its name only once it is complete and on disk, so that a reader, or
+// a crash, never sees half of it: write goes to a temporary file beside it,
+// which is synced and renamed. If the name ends in .gz the data is
+// compressed. A device or pipe is written to directly. Errors name the path.
+func WriteFile(path string, write func(io.Writer) error) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // replace what a link points to, not the link
+	}
+	mode := fs.FileMode(0o666) // less what the umask takes away
+	if info, err := os.Stat(path); err == nil {
+		if !info.Mode().IsRegular() {
+			return writeDirect(path, write)
+		}
+		mode = info.Mode().Perm()
+	}
+	f, err := createTemp(path, mode)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := finish(f, path, write); err != nil {
+		// The first error is the one to report; the rest is cleaning up.
+		_ = f.Close()
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	syncDir(filepath.Dir(path))
+	return nil
+}
+
+// finish fills the temporary file f and gives it its name.
+func finish(f *os.File, path string, write func(io.Writer) error) error {
+	if err := fill(f, path, write); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// fill calls write on w, through a buffer, and through gzip if the name of
+// the file asks for it.
+func fill(w io.Writer, path string, write func(io.Writer) error) error {
+	b := bufio.NewWriter(w)
+	if !strings.HasSuffix(path, ".gz") {
+		if err := write(b); err != nil {
+			return err
+		}
+		return b.Flush()
+	}
+	zw := gzip.NewWriter(b) // writes no time stamp: same data, same bytes
+	if err := write(zw); err != nil {
+		return err
+	}
+	if err := zw.Close(); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// writeDirect writes to something that cannot be replaced by renaming.
+func writeDirect(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err // names the path
+	}
+	if err := errors.Join(fill(f, path, write), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// createTemp creates a file beside path that nobody else has. Unlike
+// os.CreateTemp it leaves the permissions to the umask, as for any new file.
+func createTemp(path string, mode fs.FileMode) (*os.File, error) {
+	const tries = 1000
+	dir, base := filepath.Split(path)
+	for i := range tries {
+		name := filepath.Join(dir, fmt.Sprintf(".%s.%d-%d.tmp", base, os.Getpid(), i))
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+	return nil, fmt.Errorf("no free name for a temporary file in %d tries", tries)
+}
+
+// syncDir makes a rename last through a power cut. Not every file system
+// can do it, and the data itself is safe, so errors do not count.
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		_ = d.Close()
+	}
+}
+
+// CheckVersion returns an [*InputError] unless this build can read version
+// got of the kind of file ("plan", "model") named file, newest being the
+// newest version it reads.
+func CheckVersion(kind, file string, got, newest int) error {
+	src := Source{File: file, Column: "version"}
+	switch {
+	case got < 1:
+		return &InputError{Source: src, Found: fmt.Sprint(got), Want: fmt.Sprintf("the version of the %s, from 1 to %d", kind, newest)}
+	case got > newest:
+		return &InputError{
+			Source: src,
+			Found:  fmt.Sprintf("a %s of version %d, written by a newer build", kind, got),
+			Want:   fmt.Sprintf("version %d or older, the newest this build reads", newest),
+		}
+	}
+	return nil
+}

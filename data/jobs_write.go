@@ -1,0 +1,102 @@
+package data
+
+import (
+	"io"
+
+	"go.yaml.in/yaml/v3"
+
+	"knee/internal/hostlist"
+)
+
+// WriteJobs writes jobs.yaml. Jobs that [ReadJobs] would refuse are an error.
+func WriteJobs(w io.Writer, jobs []Job) error {
+	list := newYAMLList()
+	if len(jobs) == 0 {
+		list.Style = yaml.FlowStyle
+	}
+	for _, j := range jobs {
+		list.Content = append(list.Content, jobMap(j).node)
+	}
+	doc := newYAMLMap()
+	doc.put("jobs", list)
+	return writeYAML(w, "jobs", doc, func(r io.Reader) error {
+		_, err := ReadJobs(r, "jobs")
+		return err
+	})
+}
+
+func jobMap(j Job) yamlMap {
+	m := newYAMLMap()
+	m.text("name", j.Name)
+	m.text("model", j.Model)
+	m.put("remaining", remainingMap(j.Remaining).flow())
+	m.put("workers", intRangeMap(j.Workers).flow())
+	m.put("ps", intRangeMap(j.PS).flow())
+	m.texts("modes", names(j.Modes))
+	m.texts("gpu_types", j.GPUTypes)
+	m.put("batch", batchMap(j.Batch).flow())
+	if j.Weight != 1 {
+		m.number("weight", j.Weight)
+	}
+	m.duration("deadline", j.Deadline)
+	if j.Current != nil {
+		m.put("current", currentMap(*j.Current).flow())
+	}
+	m.number("restart_seconds", j.RestartSeconds)
+	resources := newYAMLMap()
+	resources.put("worker", needMap(j.Resources.Worker).flow())
+	resources.put("ps", needMap(j.Resources.PS).flow())
+	m.put("resources", resources.flow())
+	m.put("template", templateMap(j.Template).unlessEmpty())
+	return m
+}
+
+func remainingMap(r Remaining) yamlMap {
+	m := newYAMLMap()
+	m.number("steps", r.Steps)
+	if r.HasTarget {
+		m.put("target_loss", numberNode(r.TargetLoss))
+	}
+	m.number("epochs", r.Epochs)
+	m.number("dataset", r.Dataset)
+	m.number("seconds", r.Seconds)
+	return m
+}
+
+func intRangeMap(r IntRange) yamlMap {
+	m := newYAMLMap()
+	m.count("min", r.Min)
+	m.count("max", r.Max)
+	return m
+}
+
+func currentMap(c Current) yamlMap {
+	m := newYAMLMap()
+	m.text("gpu_type", c.GPUType)
+	m.text("mode", string(c.Mode))
+	m.text("placement", c.Placement.String())
+	m.count("ps", c.PS)
+	m.number("local_batch", c.LocalBatch)
+	m.count("accum_steps", c.AccumSteps)
+	m.text("nodes", hostlist.Compress(c.Nodes))
+	return m
+}
+
+func needMap(n Need) yamlMap {
+	m := newYAMLMap()
+	m.number("cpus", n.CPUs)
+	m.quantity("memory", n.Memory)
+	return m
+}
+
+func templateMap(t Template) yamlMap {
+	m := newYAMLMap()
+	m.text("image", t.Image)
+	m.texts("command", t.Command)
+	m.textMap("env", t.Env)
+	m.text("namespace", t.Namespace)
+	m.text("partition", t.Partition)
+	m.text("account", t.Account)
+	m.text("time_limit", t.TimeLimit)
+	return m
+}

@@ -1,0 +1,236 @@
+package data_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"knee/data"
+)
+
+func ExampleReadMeasurements() {
+	const table = `job,gpu_type,placement,global_batch,step_time_s,status,host
+resnet,t4,4-2,192,0.25,ok,rack7
+resnet,t4,4-4,1024,,oom,rack7
+`
+	ms, warnings, err := data.ReadMeasurements(strings.NewReader(table), "m.csv")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, m := range ms {
+		fmt.Printf("%v: %v, %.0f samples/s\n", m.Config, m.Status, m.Throughput())
+	}
+	fmt.Println(warnings[0])
+	// Output:
+	// 6 × t4 on 2 nodes, allreduce, batch 32: ok, 768 samples/s
+	// 8 × t4 on 2 nodes, allreduce, batch 128: oom, 0 samples/s
+	// m.csv: ignored unknown columns: host
+}
+
+func TestReadMeasurements(t *testing.T) {
+	const table = "\ufeffjob,gpu_type,mode,placement,nodes,workers,ps,local_batch,global_batch,accum_steps,step_time_s,sync_time_s," +
+		"step_time_sd_s,steps,status,error,price_per_hour,wall_s,started_at,x_lr,x_net,\r\n" +
+		"a,a100,allreduce,4-2,,,,8,96,1,0.5,0.1,0.01,20,ok,,3.5,60,2025-03-01T13:00:00+01:00,0.1,ib,0\r\n" +
+		"a,cpu,ps-async,,,3.0,2,,10,,2,,,,,,,,,,,1\r\n" +
+		",,,,,,,,,,,,,,,,,,,,,\r\n" +
+		"b,cpu,,,2,4,,,,,,,,,oom,\"CUDA out\nof memory\",,,,,,2\r\n\r\n\r\n"
+	ms, warnings, err := data.ReadMeasurements(strings.NewReader(table), "m.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []data.Measurement{
+		{
+			Config: data.Config{Job: "a", GPUType: "a100", Mode: data.AllReduce, Placement: data.Placement{4, 2}, Nodes: 2, Workers: 6,
+				LocalBatch: 8, AccumSteps: 1, Extra: map[string]string{"lr": "0.1", "net": "ib"}},
+			StepTime: 0.5, SyncTime: 0.1, StepTimeSD: 0.01, Steps: 20, Status: data.OK, PricePerHour: 3.5, Wall: 60,
+			StartedAt: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC), Source: data.Source{File: "m.csv", Line: 2},
+		},
+		{
+			// The share of a worker of a fixed global batch may be fractional.
+			Config:   data.Config{Job: "a", GPUType: "cpu", Mode: data.PSAsync, Workers: 3, PS: 2, LocalBatch: 10.0 / 3},
+			StepTime: 2, Status: data.OK, Source: data.Source{File: "m.csv", Line: 3},
+		},
+		{
+			Config: data.Config{Job: "b", GPUType: "cpu", Mode: data.AllReduce, Nodes: 2, Workers: 4},
+			Status: data.OOM, Error: "CUDA out of memory", Source: data.Source{File: "m.csv", Line: 5},
+		},
+	}
+	if diff := cmp.Diff(want, ms); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"m.csv: ignored unknown columns: column 22 (no name)"}, warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadMeasurementsWarnings(t *testing.T) {
+	const table = "job,workers,step_time_s,sync_time_s,setp_time_sd_s,host\na,1,1,2,,\na,2,1,0.5,,\n"
+	_, warnings, err := data.ReadMeasurements(strings.NewReader(table), "m.csv")
+	want := []string{
+		`m.csv: ignored unknown columns: setp_time_sd_s (did you mean "step_time_sd_s"?), host`,
+		"m.csv: sync_time_s exceeds step_time_s in 1 of 2 rows",
+	}
+	if diff := cmp.Diff(want, warnings); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestReadMeasurementsRefuses(t *testing.T) {
+	const head = "job,workers,step_time_s\n"
+	tests := []failure{
+		{"empty", "", "f: found an empty file, want a CSV header row with column names"},
+		{"no job", "workers,step_time_s\n", "f:1:job: found columns workers, step_time_s, want a column job"},
+		{"no workers", "job,step_time_s\n", "f:1:workers: found columns job, step_time_s, want a column workers or placement"},
+		{"no time", "job,workers\n", "f:1:step_time_s: found columns job, workers, want a column step_time_s, or status if no trial succeeded"},
+		{"twice", "job,workers,job\n", "f:1:job: found the column twice, want each column once"},
+		{"ragged", head + "a,1\n", "f:2: found 2 cells, want 3, one for each column of the header"},
+		{"quotes", head + "a,1,1\na,1\"2,1\n", `f:3: found bare " in non-quoted-field at byte 4, want comma-separated values, quoted with " where a cell holds a comma or a quote`},
+		{"latin-1", head + "caf\xe9,1,1\n", `f:2:job: found "caf\xe9", want text in UTF-8`},
+		{"job missing", head + ",1,1\n", "f:2:job: found nothing, want the name of what is trained"},
+		{"word", head + "a,1,fast\n", `f:2:step_time_s: found "fast", want seconds > 0`},
+		{"NaN", head + "a,1,NaN\n", `f:2:step_time_s: found "NaN", want seconds > 0`},
+		{"Inf", head + "a,1,1\na,1,+Inf\n", `f:3:step_time_s: found "+Inf", want seconds > 0`},
+		{"overflow", head + "a,1,1e999\n", `f:2:step_time_s: found "1e999", want seconds > 0`},
+		{"zero", head + "a,1,0\n", `f:2:step_time_s: found "0", want seconds > 0`},
+		{"negative", head + "a,1,-1\n", `f:2:step_time_s: found "-1", want seconds > 0`},
+		{"line after blank rows", head + "\n,,\n\na,0,1\n", `f:5:workers: found "0", want a whole number from 1 to 1000000000`},
+		{"line after a wide cell", "job,workers,status,error\na,1,oom,\"x\ny\"\na,0,oom,\n", `f:4:workers: found "0", want a whole number from 1 to 1000000000`},
+		{"half a worker", head + "a,1.5,1\n", `f:2:workers: found "1.5", want a whole number from 1 to 1000000000`},
+		{"huge", head + "a,1e18,1\n", `f:2:workers: found "1e18", want a whole number from 1 to 1000000000`},
+		{"no count", head + "a,,1\n", "f:2:workers: found neither workers nor placement, want one of them"},
+		{"placement", "job,placement,step_time_s\na,4-x,1\n", `f:2:placement: found "4-x", want workers per node, such as 4-4-2`},
+		{"sum", "job,placement,workers,step_time_s\na,4-2,5,1\n", "f:2:workers: found 5, want 6, the sum of placement 4-2"},
+		{"nodes", "job,placement,nodes,step_time_s\na,4-2,3,1\n", "f:2:nodes: found 3, want 2, the nodes of placement 4-2"},
+		{"batches", "job,workers,local_batch,global_batch,accum_steps,step_time_s\na,4,8,32,1,1\n",
+			"f:2:global_batch: found 32, want 64, which is workers × local_batch × (accum_steps + 1)"},
+		{"batch", "job,workers,global_batch,step_time_s\na,4,0,1\n", `f:2:global_batch: found "0", want samples > 0, at most 1e12`},
+		{"mode", "job,workers,mode,step_time_s\na,4,ps_sync,1\n", `f:2:mode: found "ps_sync" (did you mean "ps-sync"?), want allreduce, ps-sync or ps-async`},
+		{"ps without mode", "job,workers,ps,step_time_s\na,4,2,1\n", "f:2:mode: found nothing, want ps-sync or ps-async, since ps is 2"},
+		{"ps with allreduce", "job,workers,ps,mode,step_time_s\na,4,2,allreduce,1\n", "f:2:ps: found 2, want 0, since mode allreduce has no parameter servers"},
+		{"mode without ps", "job,workers,mode,step_time_s\na,4,ps-async,1\n", "f:2:ps: found 0, want at least 1 parameter server, since mode is ps-async"},
+		{"neither", "job,workers,step_time_s,status\na,4,,\n", "f:2:status: found neither status nor step_time_s, want one of them"},
+		{"ok without time", "job,workers,step_time_s,status\na,4,,ok\n", "f:2:step_time_s: found nothing, want seconds > 0, since status is ok"},
+		{"oom with time", "job,workers,step_time_s,status\na,4,1,oom\n", `f:2:step_time_s: found "1", want an empty cell, since status is oom`},
+		{"status", "job,workers,step_time_s,status\na,4,,fail\n",
+			`f:2:status: found "fail", want one of ok, oom, infeasible, failed, timeout, aborted`},
+		{"sync", "job,workers,step_time_s,sync_time_s\na,4,1,-1\n", `f:2:sync_time_s: found "-1", want seconds ≥ 0`},
+		{"time", "job,workers,step_time_s,started_at\na,4,1,today\n", `f:2:started_at: found "today", want a time such as 2025-03-01T12:00:00Z (RFC 3339)`},
+		{"control", "job,workers,step_time_s\na\x1b[1m,4,1\n", `f:2:job: found "a\x1b[1m", want text on one line, without control characters or blanks around it`},
+	}
+	checkFailures(t, tests, errorOf(withoutWarnings(data.ReadMeasurements)))
+}
+
+func TestWriteMeasurements(t *testing.T) {
+	ms := []data.Measurement{
+		{Config: data.Config{Job: "a", Workers: 2, Extra: map[string]string{"b": "1"}}, StepTime: 0.5, Status: data.OK},
+		{Config: data.Config{Job: "a", Workers: 4, Extra: map[string]string{"a": "x,y"}}, Status: data.Failed, Error: "one\r\ntwo", Wall: 3},
+	}
+	var b strings.Builder
+	if err := data.WriteMeasurements(&b, ms); err != nil {
+		t.Fatal(err)
+	}
+	want := `job,gpu_type,mode,workers,ps,local_batch,accum_steps,step_time_s,status,error,wall_s,x_a,x_b
+a,,allreduce,2,0,,0,0.5,ok,,,,1
+a,,allreduce,4,0,,0,,failed,one  two,3,"x,y",
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	ms[1].StepTime = 1
+	wantErr := `write measurements: measurement 2:step_time_s: found "1", want an empty cell, since status is failed`
+	if err := data.WriteMeasurements(&b, ms); err == nil || err.Error() != wantErr {
+		t.Errorf("got %v, want %s", err, wantErr)
+	}
+}
+
+func drawMeasurement(t *rapid.T) data.Measurement {
+	text := rapid.StringMatching(`[A-Za-z"',;é=-]([A-Za-z"',;é= -]{0,6}[a-z"])?`)
+	positive := rapid.Float64Range(1e-9, 1e9)
+	m := data.Measurement{Config: data.Config{
+		Job: text.Draw(t, "job"), GPUType: rapid.SampledFrom([]string{"", "a100", "t4"}).Draw(t, "gpu"),
+		Mode: rapid.SampledFrom(data.Modes()).Draw(t, "mode"), AccumSteps: rapid.IntRange(0, 8).Draw(t, "accum"),
+		Extra: rapid.MapOfN(text, text, 0, 3).Draw(t, "extra"),
+	}}
+	if rapid.Bool().Draw(t, "placed") {
+		m.Placement = rapid.SliceOfN(rapid.IntRange(1, 16), 1, 6).Draw(t, "placement")
+		m.Workers, m.Nodes = m.Placement.Workers(), len(m.Placement)
+	} else {
+		m.Workers = rapid.IntRange(1, 512).Draw(t, "workers")
+	}
+	if m.Mode.UsesPS() {
+		m.PS = rapid.IntRange(1, 8).Draw(t, "ps")
+	}
+	if rapid.Bool().Draw(t, "batch") {
+		m.LocalBatch = positive.Draw(t, "local")
+	}
+	m.Status = rapid.SampledFrom(data.Statuses()).Draw(t, "status")
+	if m.Status == data.OK {
+		m.StepTime, m.SyncTime = positive.Draw(t, "step"), positive.Draw(t, "sync")
+	} else {
+		m.Error = text.Draw(t, "error")
+	}
+	m.Steps = rapid.IntRange(0, 1000).Draw(t, "steps")
+	if rapid.Bool().Draw(t, "dated") {
+		m.StartedAt = time.Unix(0, rapid.Int64Range(1, 1<<62).Draw(t, "at")).UTC()
+	}
+	return m
+}
+
+func TestMeasurementsRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ms := rapid.SliceOfN(rapid.Custom(drawMeasurement), 0, 5).Draw(t, "measurements")
+		checkRoundTrip(t, ms, data.WriteMeasurements, withoutWarnings(data.ReadMeasurements))
+	})
+}
+
+func FuzzReadMeasurements(f *testing.F) {
+	f.Add("job,workers,step_time_s\na,1,0.5\n")
+	f.Add("\ufeffjob,placement,status,x_lr,error\r\na,4-4-2,oom,0.1,\"x\ny\"\r\n")
+	f.Add("job,workers,ps,mode,global_batch,step_time_s,started_at\na,3,1,ps-sync,50,1e-3,2025-03-01T13:00:00+23:59\n")
+	f.Add("job,workers,local_batch,step_time_s,x_,x_a b,\na,3.0,0x1p4,1,1,2,3\n")
+	f.Fuzz(func(t *testing.T, table string) {
+		ms, _, err := data.ReadMeasurements(strings.NewReader(table), "f")
+		if err == nil {
+			checkRoundTrip(t, ms, data.WriteMeasurements, withoutWarnings(data.ReadMeasurements))
+		}
+	})
+}
+
+// Every measured table that development benchmarks use is read without a
+// complaint.
+func TestBenchTables(t *testing.T) {
+	dir := os.Getenv("KNEE_BENCH")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "bench")
+	}
+	tables, _ := filepath.Glob(filepath.Join(dir, "allreduce", "*.csv"))
+	servers, _ := filepath.Glob(filepath.Join(dir, "ps", "*.csv"))
+	curves, _ := filepath.Glob(filepath.Join(dir, "training", "*.csv"))
+	if len(tables)+len(servers)+len(curves) == 0 {
+		t.Skipf("no measured tables in %s: set KNEE_BENCH to their folder", dir)
+	}
+	var problems []error
+	for _, path := range append(tables, servers...) {
+		ms, warnings, err := data.LoadMeasurements(path)
+		if err != nil || len(warnings) > 0 || len(ms) == 0 {
+			problems = append(problems, fmt.Errorf("%s: %d measurements, warnings %q, %w", path, len(ms), warnings, err))
+		}
+	}
+	for _, path := range curves {
+		points, warnings, err := data.LoadCurve(path)
+		if err != nil || len(warnings) > 0 || len(points) == 0 {
+			problems = append(problems, fmt.Errorf("%s: %d points, warnings %q, %w", path, len(points), warnings, err))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		t.Error(err)
+	}
+}

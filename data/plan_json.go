@@ -1,0 +1,210 @@
+package data
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// ReadPlan reads plan.json from r. Unknown fields are refused, and so is a
+// version newer than [PlanVersion], by a message that names both versions.
+// What a job gets on its nodes has to add up to what it gets.
+func ReadPlan(r io.Reader, name string) (*Plan, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	// The version comes first: of a newer file, every other complaint would
+	// be beside the point.
+	var head struct {
+		Version *int `json:"version"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, jsonError(name, text, err)
+	}
+	if head.Version == nil {
+		return nil, &InputError{Source: Source{File: name, Column: "version"}, Found: "nothing", Want: fmt.Sprintf("the version of the plan, from 1 to %d", PlanVersion)}
+	}
+	if err := CheckVersion("plan", name, *head.Version, PlanVersion); err != nil {
+		return nil, err
+	}
+	p := &Plan{}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(p); err != nil {
+		return nil, jsonError(name, text, err)
+	}
+	if err := checkPlan(p, name); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// LoadPlan reads the plan at path, as [ReadPlan] does; see [Open] for "-"
+// and compressed files.
+func LoadPlan(path string) (*Plan, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ReadPlan(f, path)
+}
+
+// WritePlan writes plan.json, indented, with empty lists instead of null and
+// with a line end. A version of 0 is written as [PlanVersion]. A plan that
+// [ReadPlan] would refuse, or with a number JSON has no form for, is an error.
+func WritePlan(w io.Writer, p *Plan) error {
+	out := *p
+	if out.Version == 0 {
+		out.Version = PlanVersion
+	}
+	if err := checkPlan(&out, "plan"); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	out.Inputs, out.Warnings = emptyNotNil(p.Inputs), emptyNotNil(p.Warnings)
+	out.Jobs = slices.Clone(emptyNotNil(p.Jobs))
+	for i := range out.Jobs {
+		out.Jobs[i].Placement = emptyNotNil(out.Jobs[i].Placement)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(out); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	return nil
+}
+
+// Actions lists the actions of a plan in the order they are documented.
+func Actions() []Action { return []Action{Keep, Start, Grow, Shrink, Move, Pause} }
+
+// checkPlan refuses a plan that contradicts itself.
+func checkPlan(p *Plan, file string) error {
+	if err := CheckVersion("plan", file, p.Version, PlanVersion); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for i, j := range p.Jobs {
+		found, want, key := checkPlannedJob(j)
+		if seen[j.Name] {
+			found, want, key = quote(j.Name)+" twice", "each job once", "name"
+		}
+		seen[j.Name] = true
+		if want != "" {
+			return &InputError{Source: Source{File: file, Column: fmt.Sprintf("jobs[%d].%s", i, key)}, Found: found, Want: want}
+		}
+	}
+	return nil
+}
+
+// checkPlannedJob returns what is wrong with a job, an empty want if nothing.
+func checkPlannedJob(j PlannedJob) (found, want, key string) {
+	workers, ps := 0, 0
+	for _, s := range j.Placement {
+		if s.Node == "" || s.Workers < 0 || s.PS < 0 || s.Workers > maxCount || s.PS > maxCount {
+			return fmt.Sprintf("node %q with %d workers and %d ps", s.Node, s.Workers, s.PS), "a node with counts ≥ 0", "placement"
+		}
+		workers += s.Workers
+		ps += s.PS
+	}
+	hint, known := oneOf(string(j.Action), names(Actions()))
+	switch {
+	case j.Name == "":
+		return "nothing", "the name of the job", "name"
+	case !known:
+		return quote(string(j.Action)) + hint, "one of " + strings.Join(names(Actions()), ", "), "action"
+	case j.Mode != "" && !slices.Contains(Modes(), j.Mode):
+		return quote(string(j.Mode)), "allreduce, ps-sync or ps-async", "mode"
+	case workers != j.Workers:
+		return fmt.Sprint(j.Workers), fmt.Sprintf("%d, the workers of the placement", workers), "workers"
+	case ps != j.PS:
+		return fmt.Sprint(j.PS), fmt.Sprintf("%d, the ps of the placement", ps), "ps"
+	case j.Action == Pause && (j.Workers > 0 || j.PS > 0):
+		return fmt.Sprint(j.Workers), "0, since the job is paused", "workers"
+	case j.Action != Pause && j.Workers == 0:
+		return "0", "at least 1, since the job runs", "workers"
+	case j.LocalBatch < 0:
+		return fmt.Sprint(j.LocalBatch), "samples ≥ 0", "local_batch"
+	case j.AccumSteps < 0:
+		return fmt.Sprint(j.AccumSteps), "at least 0", "accum_steps"
+	}
+	return "", "", ""
+}
+
+// jsonError adds file, line and key to an error of package json.
+func jsonError(name string, text []byte, err error) error {
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	src := Source{File: name}
+	switch {
+	case errors.As(err, &syntax):
+		src.Line = lineAt(text, syntax.Offset)
+		return &InputError{Source: src, Found: syntax.Error(), Want: "valid JSON"}
+	case errors.As(err, &typ):
+		src.Line, src.Column = lineAt(text, typ.Offset), typ.Field
+		return &InputError{Source: src, Found: "a " + typ.Value, Want: "a value of type " + typ.Type.String()}
+	}
+	if _, field, found := strings.Cut(err.Error(), "unknown field "); found {
+		field = strings.Trim(field, `"`)
+		if i := bytes.Index(text, []byte(`"`+field+`"`)); i >= 0 {
+			src.Line = lineAt(text, int64(i))
+		}
+		src.Column = field
+		return &InputError{Source: src, Found: "an unknown field", Want: fmt.Sprintf("the fields of a plan of version %d", PlanVersion)}
+	}
+	return &InputError{Source: src, Found: err.Error(), Want: "valid JSON"}
+}
+
+// lineAt returns the line, from 1, of a byte offset.
+func lineAt(text []byte, offset int64) int {
+	return 1 + bytes.Count(text[:min(max(offset, 0), int64(len(text)))], []byte("\n"))
+}
+
+func emptyNotNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// templateJSON is Template as plan.json spells it.
+type templateJSON struct {
+	Image     string            `json:"image,omitempty"`
+	Command   []string          `json:"command,omitempty"`
+	Env       map[string]string `json:"env,omitempty"`
+	Namespace string            `json:"namespace,omitempty"`
+	Partition string            `json:"partition,omitempty"`
+	Account   string            `json:"account,omitempty"`
+	TimeLimit string            `json:"time_limit,omitempty"`
+}
+
+// MarshalJSON implements [json.Marshaler]: plan.json uses the same names as
+// jobs.yaml, and leaves < and > in commands readable.
+func (t Template) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(templateJSON(t))
+	return b.Bytes(), err
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. Unknown fields are refused.
+func (t *Template) UnmarshalJSON(b []byte) error {
+	var out templateJSON
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&out); err != nil {
+		return err
+	}
+	*t = Template(out)
+	return nil
+}

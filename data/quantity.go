@@ -1,0 +1,70 @@
+package data
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// quantityUnits are the suffixes of ParseQuantity with their bytes: powers
+// of 1024 and of 1000, as Kubernetes spells them. Binary comes first, so
+// that it is preferred in writing.
+func quantityUnits() []quantityUnit {
+	return []quantityUnit{
+		{"Ei", 1 << 60}, {"Pi", 1 << 50}, {"Ti", 1 << 40}, {"Gi", 1 << 30}, {"Mi", 1 << 20}, {"Ki", 1 << 10},
+		{"E", 1e18}, {"P", 1e15}, {"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}, {"K", 1e3},
+	}
+}
+
+type quantityUnit struct {
+	suffix string
+	bytes  int64
+}
+
+// ParseQuantity reads an amount of memory in bytes: "80Gi", "1.5Ti", "512M",
+// "1024". A B may follow the suffix ("80GiB"). The amount is rounded to
+// whole bytes; it must be ≥ 0 and fit an int64.
+func ParseQuantity(s string) (int64, error) {
+	number, unit := strings.TrimSuffix(s, "B"), int64(1)
+	for _, u := range quantityUnits() {
+		if rest, found := strings.CutSuffix(number, u.suffix); found {
+			number, unit = rest, u.bytes
+			break
+		}
+	}
+	bad := fmt.Errorf("quantity %q: want bytes ≥ 0 such as 80Gi, 1.5Ti, 512M or 1024", s)
+	// Digits and one point only: an exponent could ask for a huge number.
+	if number == "" || len(number) > 40 || strings.Trim(number, "0123456789.") != "" {
+		return 0, bad
+	}
+	amount, ok := new(big.Rat).SetString(number)
+	if !ok {
+		return 0, bad
+	}
+	amount.Mul(amount, new(big.Rat).SetInt64(unit))
+	amount.Add(amount, big.NewRat(1, 2))
+	bytes := new(big.Int).Quo(amount.Num(), amount.Denom())
+	if !bytes.IsInt64() {
+		return 0, fmt.Errorf("quantity %q: want at most %d bytes", s, int64(1<<63-1))
+	}
+	return bytes.Int64(), nil
+}
+
+// FormatQuantity returns the shortest text that [ParseQuantity] reads back
+// as exactly the same number of bytes: "80Gi", "96G", "1025".
+func FormatQuantity(bytes int64) string {
+	best := strconv.FormatInt(bytes, 10)
+	if bytes == 0 {
+		return best
+	}
+	for _, u := range quantityUnits() {
+		if bytes%u.bytes != 0 {
+			continue
+		}
+		if s := strconv.FormatInt(bytes/u.bytes, 10) + u.suffix; len(s) < len(best) || (len(s) == len(best) && best[len(best)-1] <= '9') {
+			best = s
+		}
+	}
+	return best
+}

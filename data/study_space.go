@@ -1,0 +1,206 @@
+package data
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxKnobValues bounds the values of one knob. A search looks at every
+// candidate, so that a longer list is a missing zero in step.
+const maxKnobValues = 100_000
+
+// readSpace reads the search space in the order of the file.
+func readSpace(root *object) []Knob {
+	const want = "at least one knob, such as workers: [1, 2, 4]"
+	o := root.object("space")
+	if o == nil || len(o.keys) == 0 {
+		root.fail("space", "nothing", want)
+		return nil
+	}
+	var space []Knob
+	for _, name := range o.keys {
+		space = append(space, readKnob(o, name))
+		bare := strings.TrimPrefix(name, extraPrefix)
+		if bare != name && (o.has(bare) || slices.Contains(configColumns(), bare)) {
+			o.fail(name, "the name of another knob after x_", "another name: x_ is only the mark of a further knob")
+		}
+	}
+	if o.has("local_batch") && o.has("global_batch") {
+		o.fail("global_batch", "local_batch too", "local_batch or global_batch: the other follows")
+	}
+	return space
+}
+
+// readKnob reads one dimension: a list of values or a range.
+func readKnob(o *object, name string) Knob {
+	k := Knob{Name: name, Source: Source{o.y.file, o.at[name], o.sub(name)}}
+	const want = "a list such as [1, 2, 4], or a range such as {min: 1, max: 64, scale: log2}"
+	checkKnobName(o, name)
+	switch n := o.get(name); {
+	case n == nil:
+		o.fail(name, "nothing", want)
+	case n.Kind == yaml.MappingNode:
+		k.Range = readRange(o, name)
+	case n.Kind == yaml.SequenceNode:
+		k.Values = readValues(o, name, want)
+	default:
+		o.fail(name, describe(n), want)
+	}
+	return k
+}
+
+// checkKnobName refuses names that cannot be a knob. Constraints and command
+// templates use the names, so that they have to be identifiers.
+func checkKnobName(o *object, name string) {
+	switch {
+	case name == "job":
+		o.fail(name, "the job", "job beside space: a study is about one job")
+	case slices.Contains(resultColumns(), name):
+		o.fail(name, "what a trial yields", "something that a trial can be told")
+	case !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name) || name == extraPrefix:
+		o.fail(name, quote(name), "a name of letters, digits and _, not beginning with a digit")
+	}
+}
+
+// readValues reads the explicit values of a knob, each of which has to be
+// there once: measuring a configuration twice under two spellings is waste.
+func readValues(o *object, name, want string) []string {
+	values := o.texts(name, want)
+	if len(values) == 0 {
+		o.fail(name, "an empty list", want)
+	}
+	if len(values) > maxKnobValues {
+		o.fail(name, fmt.Sprintf("%d values", len(values)), fmt.Sprintf("at most %d", maxKnobValues))
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, v := range values {
+		if want := checkValue(name, v); want != "" {
+			o.fail(name, quote(v), want)
+		}
+		key := v
+		if f, err := strconv.ParseFloat(v, 64); err == nil {
+			key = strconv.FormatFloat(f, 'g', -1, 64)
+		}
+		if seen[key] {
+			o.fail(name, quote(v)+" twice", "each value once")
+		}
+		seen[key] = true
+	}
+	return values
+}
+
+// knobKind says what values a knob takes.
+type knobKind int
+
+const (
+	anyKnob   knobKind = iota // text or numbers
+	textKnob                  // never a range
+	countKnob                 // whole numbers ≥ 1
+	zeroKnob                  // whole numbers ≥ 0
+	batchKnob                 // samples > 0
+)
+
+// kindOf returns what values the knob name takes.
+func kindOf(name string) knobKind {
+	switch name {
+	case "gpu_type", "mode", "placement":
+		return textKnob
+	case "nodes", "workers":
+		return countKnob
+	case "ps", "accum_steps":
+		return zeroKnob
+	case "local_batch", "global_batch":
+		return batchKnob
+	}
+	return anyKnob
+}
+
+// checkValue returns what a value of the knob name should have been, ""
+// if it is fine.
+func checkValue(name, v string) (want string) {
+	n, intErr := strconv.Atoi(v)
+	f, floatErr := strconv.ParseFloat(v, 64)
+	switch kind := kindOf(name); {
+	case v == "" || !singleLine(v):
+		return "a value on one line"
+	case kind == countKnob && (intErr != nil || n < 1 || n > maxCount):
+		return fmt.Sprintf("a whole number from 1 to %d", maxCount)
+	case kind == zeroKnob && (intErr != nil || n < 0 || n > maxCount):
+		return fmt.Sprintf("a whole number from 0 to %d", maxCount)
+	case kind == batchKnob && (floatErr != nil || !(f > 0 && f <= maxBatch)):
+		return wantBatch
+	case kind == anyKnob && floatErr == nil && !finite(f):
+		return "a finite number, or text"
+	case name == "mode" && !slices.Contains(modeNames(), v):
+		return "allreduce, ps-sync or ps-async"
+	case name == "placement":
+		if _, err := ParsePlacement(v); err != nil {
+			return "workers per node, such as 4-4-2"
+		}
+	}
+	return ""
+}
+
+// readRange reads a knob given as a range.
+func readRange(o *object, name string) *Range {
+	kind := kindOf(name)
+	if kind == textKnob {
+		o.fail(name, "a range", "a list of values, since "+name+" is not a number")
+	}
+	sub := o.object(name, "min", "max", "scale", "step")
+	r := &Range{
+		Min:   readBound(sub, "min", kind),
+		Max:   readBound(sub, "max", kind),
+		Scale: sub.choice("scale", "linear", "linear", "log2"),
+		Step:  sub.positive("step", "a number"),
+	}
+	switch {
+	case r.Max < r.Min:
+		sub.fail("max", numberText(r.Max), "at least min, "+numberText(r.Min))
+	case r.Scale == "log2" && r.Min <= 0:
+		sub.fail("min", numberText(r.Min), "a number > 0, since scale is log2")
+	case r.Scale == "log2" && r.Step != 0:
+		sub.fail("step", numberText(r.Step), "no step, since scale log2 doubles")
+	case r.Scale == "linear" && (r.Max-r.Min)/stepOf(r) > maxKnobValues:
+		sub.fail("step", numberText(stepOf(r)), fmt.Sprintf("a step that gives at most %d values, or scale: log2", maxKnobValues))
+	case (kind == countKnob || kind == zeroKnob) && r.Step != float64(int64(r.Step)):
+		sub.fail("step", numberText(r.Step), "a whole number")
+	}
+	return r
+}
+
+// readBound reads min or max, which has to be a value of the knob.
+func readBound(sub *object, key string, kind knobKind) float64 {
+	least, whole, want := -maxBatch, false, "a number"
+	switch kind {
+	case countKnob:
+		least, whole, want = 1, true, "a whole number ≥ 1"
+	case zeroKnob:
+		least, whole, want = 0, true, "a whole number ≥ 0"
+	case batchKnob:
+		want = wantBatch
+	}
+	if sub.get(key) == nil {
+		sub.fail(key, "nothing", want)
+	}
+	return sub.number(key, 0, want, func(v float64) bool {
+		return v >= least && v <= maxBatch && (kind != batchKnob || v > 0) && (!whole || v == float64(int64(v)) && v <= maxCount)
+	})
+}
+
+// stepOf returns the step of a linear range.
+func stepOf(r *Range) float64 {
+	if r.Step == 0 {
+		return 1
+	}
+	return r.Step
+}
+
+// numberText writes a number for a message or a file.
+func numberText(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -1,0 +1,198 @@
+package data_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"knee/data"
+)
+
+const fullStudy = `job: resnet50-imagenet
+command: [torchrun, "--nnodes={{.Nodes}}", train.py, "--batch={{.LocalBatch}}"]
+dir: ..
+env: {OMP_NUM_THREADS: 1, EMPTY: }
+space:                       # the order matters
+  workers: {min: 1, max: 64, scale: log2}
+  gpu_type: [a100, t4]
+  local_batch: {min: 16, max: 512, step: 16}
+  placement: [4, 4-4]
+  mode: [ps-sync, allreduce]
+  ps: [0, 2]
+  lr: [0.1, 1e-2]
+constraints: ["workers * local_batch <= 8192"]
+objective: {maximize: goodput}
+metrics: {regex: 'images/sec: (?P<throughput>[0-9.]+)'}
+batch: {initial: 256, max: 8192, adapt: true}
+trial: {warmup: 5, min_steps: 30, max_seconds: 120, rel_precision: 0.01, timeout: 10m, retries: 0}
+budget: {trials: 16, cost: 40, wall: 2h}
+parallel: 2
+price_per_hour: {a100: 4.1, t4: 0}
+launcher: {local: {ranks: true}}
+storage: sqlite:study.db
+seed: -7
+`
+
+func TestReadStudy(t *testing.T) {
+	got, err := data.ReadStudy(strings.NewReader(fullStudy), "dir/study.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &data.Study{
+		Job:     "resnet50-imagenet",
+		Command: []string{"torchrun", "--nnodes={{.Nodes}}", "train.py", "--batch={{.LocalBatch}}"},
+		Dir:     "..", Env: map[string]string{"OMP_NUM_THREADS": "1", "EMPTY": ""},
+		Space: []data.Knob{
+			{Name: "workers", Range: &data.Range{Min: 1, Max: 64, Scale: "log2"}},
+			{Name: "gpu_type", Values: []string{"a100", "t4"}},
+			{Name: "local_batch", Range: &data.Range{Min: 16, Max: 512, Scale: "linear", Step: 16}},
+			{Name: "placement", Values: []string{"4", "4-4"}},
+			{Name: "mode", Values: []string{"ps-sync", "allreduce"}},
+			{Name: "ps", Values: []string{"0", "2"}},
+			{Name: "lr", Values: []string{"0.1", "1e-2"}},
+		},
+		Constraints: []string{"workers * local_batch <= 8192"},
+		Objective:   data.Objective{Maximize: "goodput"},
+		Metrics:     data.Metrics{Regex: "images/sec: (?P<throughput>[0-9.]+)"},
+		Batch:       data.Batch{Initial: 256, Max: 8192, Adapt: true},
+		Trial:       data.TrialSettings{Warmup: 5, MinSteps: 30, MaxSeconds: 120, RelPrecision: 0.01, Timeout: 10 * time.Minute},
+		Budget:      data.Budget{Trials: 16, Cost: 40, Wall: 2 * time.Hour},
+		Parallel:    2, PricePerHour: map[string]float64{"a100": 4.1, "t4": 0},
+		Launcher: data.LauncherSpec{Local: &data.LocalSpec{Ranks: true}},
+		Storage:  "sqlite:study.db", Seed: -7,
+	}
+	if diff := cmp.Diff(want, got, sameData()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if at := got.Space[2].Source.String(); at != "dir/study.yaml:8:space.local_batch" {
+		t.Errorf("source of a knob: %s", at)
+	}
+	checkRoundTrip(t, got, data.WriteStudy, data.ReadStudy)
+}
+
+func TestReadStudyDefaults(t *testing.T) {
+	got, err := data.ReadStudy(strings.NewReader("job: a\ncommand: [true]\nspace: {workers: [1]}\n"), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &data.Study{
+		Job: "a", Command: []string{"true"}, Space: []data.Knob{{Name: "workers", Values: []string{"1"}}},
+		Objective: data.Objective{Cover: true}, Metrics: data.Metrics{JSONL: true},
+		Trial:    data.TrialSettings{Warmup: -1, MinSteps: 20, MaxSeconds: 60, RelPrecision: 0.02, Timeout: 2 * time.Minute, Retries: 1},
+		Launcher: data.LauncherSpec{Local: &data.LocalSpec{}}, Storage: "journal",
+	}
+	if diff := cmp.Diff(want, got, sameData()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	checkRoundTrip(t, got, data.WriteStudy, data.ReadStudy)
+}
+
+// A replay answers from a table, which is the space as well if none is given.
+func TestReadStudyReplay(t *testing.T) {
+	for _, text := range []string{
+		"job: a\nlauncher: {replay: {table: t.csv}}\n",
+		"job: a\nspace: {vm: [x, y]}\nobjective: {minimize: step_time}\nlauncher: {replay: {table: t.csv}}\n",
+		"job: a\nspace: {workers: [1]}\ncommand: [x]\nlauncher:\n  local:\n",
+	} {
+		got, err := data.ReadStudy(strings.NewReader(text), "s")
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		checkRoundTrip(t, got, data.WriteStudy, data.ReadStudy)
+	}
+}
+
+func TestReadStudyRefuses(t *testing.T) {
+	const head = "job: a\ncommand: [x]\n"
+	const ok = head + "space: {workers: [1]}\n"
+	knob := func(s string) string { return head + "space:\n  " + s + "\n" }
+	checkFailures(t, []failure{
+		{"syntax", "job: [\n", "f:1: found did not find expected node content, want valid YAML"},
+		{"two documents", ok + "---\njob: b\n", "f:4: found a second YAML document, want one document"},
+		{"list", "- a\n", "f:1: found a list, want a mapping with the keys job, command, dir, env, space, constraints, objective, metrics, batch, trial, budget, parallel, price_per_hour, launcher, storage, seed"},
+		{"unknown", ok + "lancher: {}\n", `f:4:lancher: found an unknown key (did you mean "launcher"?), want one of job, command, dir, env, space, constraints, objective, metrics, batch, trial, budget, parallel, price_per_hour, launcher, storage, seed`},
+		{"unknown below", ok + "trial:\n  min_step: 3\n", `f:5:trial.min_step: found an unknown key (did you mean "min_steps"?), want one of warmup, min_steps, max_seconds, rel_precision, timeout, retries`},
+		{"twice", ok + "job: b\n", "f:4:job: found the key twice, want each key once"},
+		{"no job", "command: [x]\nspace: {workers: [1]}\n", "f:1:job: found nothing, want the name of what is trained"},
+		{"no command", "job: a\nspace: {workers: [1]}\n", "f:1:command: found nothing, want the command of a trial, a list such as [python, train.py]"},
+		{"command line", "job: a\ncommand: python train.py\nspace: {workers: [1]}\n", `f:2:command: found "python train.py", want a list of arguments such as [python, train.py]`},
+		{"no space", head, "f:1:space: found nothing, want at least one knob, such as workers: [1, 2, 4]"},
+		{"empty space", head + "space: {}\n", "f:3:space: found nothing, want at least one knob, such as workers: [1, 2, 4]"},
+		{"knob twice", knob("workers: [1]\n  workers: [2]"), "f:5:space.workers: found the key twice, want each key once"},
+		{"value twice", knob("local_batch: [16, 16.0]"), `f:4:space.local_batch: found "16.0" twice, want each value once`},
+		{"no values", knob("workers: []"), "f:4:space.workers: found an empty list, want a list such as [1, 2, 4], or a range such as {min: 1, max: 64, scale: log2}"},
+		{"scalar knob", knob("workers: 4"), `f:4:space.workers: found "4", want a list such as [1, 2, 4], or a range such as {min: 1, max: 64, scale: log2}`},
+		{"zero workers", knob("workers: [0]"), `f:4:space.workers: found "0", want a whole number from 1 to 1000000000`},
+		{"negative ps", knob("ps: [-1]"), `f:4:space.ps: found "-1", want a whole number from 0 to 1000000000`},
+		{"NaN knob", knob("lr: [.1, NaN]"), `f:4:space.lr: found "NaN", want a finite number, or text`},
+		{"mode", knob("mode: [sync]"), `f:4:space.mode: found "sync", want allreduce, ps-sync or ps-async`},
+		{"placement", knob("placement: [4-0]"), `f:4:space.placement: found "4-0", want workers per node, such as 4-4-2`},
+		{"result", knob("step_time_s: [1]"), "f:4:space.step_time_s: found what a trial yields, want something that a trial can be told"},
+		{"name", knob("learning-rate: [1]"), `f:4:space.learning-rate: found "learning-rate", want a name of letters, digits and _, not beginning with a digit`},
+		{"both batches", knob("local_batch: [1]\n  global_batch: [2]"), "f:5:space.global_batch: found local_batch too, want local_batch or global_batch: the other follows"},
+		{"range of text", knob("gpu_type: {min: 1, max: 2}"), "f:4:space.gpu_type: found a range, want a list of values, since gpu_type is not a number"},
+		{"range without max", knob("workers: {min: 1}"), "f:4:space.workers.max: found nothing, want a whole number ≥ 1"},
+		{"range backwards", knob("workers: {min: 4, max: 2}"), "f:4:space.workers.max: found 2, want at least min, 4"},
+		{"scale", knob("workers: {min: 4, max: 8, scale: log}"), `f:4:space.workers.scale: found "log" (did you mean "log2"?), want one of linear, log2`},
+		{"log of zero", knob("lr: {min: 0, max: 8, scale: log2}"), "f:4:space.lr.min: found 0, want a number > 0, since scale is log2"},
+		{"endless", knob("lr: {min: 0, max: 1, step: 1e-9}"), "f:4:space.lr.step: found 1e-09, want a step that gives at most 100000 values, or scale: log2"},
+		{"objective", ok + "objective: goodput\n", `f:4:objective: found "goodput", want accuracy, {maximize: throughput or goodput} or {minimize: step_time or cost_to_target}`},
+		{"direction", ok + "objective: {maximize: step_time}\n", `f:4:objective.maximize: found "step_time", want one of throughput, goodput`},
+		{"two directions", ok + "objective: {maximize: goodput, minimize: step_time}\n", "f:4:objective: found a mapping without one direction, want accuracy, {maximize: throughput or goodput} or {minimize: step_time or cost_to_target}"},
+		{"metrics", ok + "metrics: {jsonl: true, regex: x}\n", "f:4:metrics: found not exactly one way to read them, want {jsonl: true} or {regex: '…'}"},
+		{"regex", ok + "metrics: {regex: '('}\n", "f:4:metrics.regex: found error parsing regexp: missing closing ): `(`, want a regular expression (RE2)"},
+		{"group", ok + "metrics: {regex: '(?P<step_time>.)'}\n", `f:4:metrics.regex: found group "step_time" (did you mean "step_time_s"?), want groups named step_time_s, throughput, loss, step`},
+		{"no group", ok + "metrics: {regex: 'a'}\n", `f:4:metrics.regex: found "a", want a group such as (?P<step_time_s>…), (?P<throughput>…) or (?P<step>…)`},
+		{"warmup", ok + "trial: {warmup: some}\n", `f:4:trial.warmup: found "some", want auto or the number of steps to drop`},
+		{"precision", ok + "trial: {rel_precision: 2}\n", `f:4:trial.rel_precision: found "2", want a fraction between 0 and 1, such as 0.02`},
+		{"timeout", ok + "trial: {timeout: soon}\n", `f:4:trial.timeout: found "soon", want a time > 0 such as 90s, 2h30m, 1d12h or plain seconds`},
+		{"budget", ok + "budget: {trials: 0}\n", `f:4:budget.trials: found "0", want a whole number from 1 to 1000000000`},
+		{"price", ok + "price_per_hour: {t4: -1}\n", `f:4:price_per_hour.t4: found "-1", want US$ per worker-hour ≥ 0`},
+		{"slurm", ok + "launcher: {slurm: {}}\n", "f:4:launcher.slurm: found a launcher that is not available, want one of the launchers of this version: local, replay"},
+		{"launchers", ok + "launcher: {local: {}, replay: {table: t}}\n", "f:4:launcher: found local and replay, want one of the launchers of this version: local, replay"},
+		{"replay", ok + "launcher: {replay: {}}\n", "f:4:launcher.replay: found no table, want {table: FILE}, the measurements to answer from"},
+		{"storage", ok + "storage: redis://u:secret@h\n", "f:4:storage: found an unknown kind of storage, want journal, sqlite:FILE, postgres://… or mysql://…"},
+		{"batch", ok + "batch: {initial: 64, max: 32}\n", "f:4:batch.max: found 32, want at least the initial batch, 64"},
+	}, errorOf(data.ReadStudy))
+}
+
+func drawStudy(t *rapid.T) *data.Study {
+	text := rapid.StringMatching(`[a-zA-Z0-9_./:#"'{}\[\]&*!%@,é?~<>=-]([a-z:# ]{0,5}[a-z0-9"'#:])?`)
+	s := &data.Study{
+		Job: text.Draw(t, "job"), Command: rapid.SliceOfN(rapid.OneOf(text, rapid.StringN(1, 9, 20)), 1, 4).Draw(t, "command"),
+		Env:       rapid.MapOfN(text, rapid.String(), 0, 2).Draw(t, "env"),
+		Objective: rapid.SampledFrom([]data.Objective{{Cover: true}, {Maximize: "goodput"}, {Minimize: "cost_to_target"}}).Draw(t, "objective"),
+		Metrics:   data.Metrics{JSONL: true}, Storage: "journal", Seed: rapid.Int64().Draw(t, "seed"),
+		Launcher: rapid.SampledFrom([]data.LauncherSpec{{Local: &data.LocalSpec{Ranks: true}}, {Replay: &data.ReplaySpec{Table: "t: #.csv"}}}).Draw(t, "launcher"),
+		Trial: data.TrialSettings{Warmup: rapid.IntRange(-1, 9).Draw(t, "warmup"), MinSteps: 3, MaxSeconds: rapid.Float64Range(1e-3, 1e6).Draw(t, "max"),
+			RelPrecision: 0.5, Timeout: time.Duration(rapid.Int64Range(1, 1<<62).Draw(t, "timeout")), Retries: rapid.IntRange(0, 3).Draw(t, "retries")},
+	}
+	for _, name := range rapid.Permutation([]string{"workers", "gpu_type", "lr", "x_b"}).Draw(t, "order") {
+		s.Space = append(s.Space, data.Knob{Name: name, Values: []string{"1", "2"}})
+	}
+	s.Space = append(s.Space, data.Knob{Name: "local_batch", Range: &data.Range{
+		Min: rapid.Float64Range(0.5, 8).Draw(t, "min"), Max: 16, Scale: rapid.SampledFrom([]string{"linear", "log2"}).Draw(t, "scale")}})
+	return s
+}
+
+func TestStudyRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		checkRoundTrip(t, drawStudy(t), data.WriteStudy, data.ReadStudy)
+	})
+}
+
+func FuzzReadStudy(f *testing.F) {
+	f.Add(fullStudy)
+	f.Add("job: a\ncommand: [x]\nspace: {workers: [1]}\ntrial: &t {retries: 2}\nbudget: {<<: *b}\n")
+	f.Add("&a [*a]")
+	f.Add("job: !!binary aGk=\nlauncher: {replay: {table: '-'}}\nseed: 0x10\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := data.ReadStudy(strings.NewReader(text), "f")
+		if err == nil {
+			checkRoundTrip(t, s, data.WriteStudy, data.ReadStudy)
+		}
+	})
+}

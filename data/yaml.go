@@ -1,0 +1,352 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// yamlReader reads one YAML file into the nouns and keeps the first error,
+// so that the fields of a document can be read one after the other. It works
+// on nodes instead of decoding into structs, because an error has to name
+// the line and key, and because the order of keys matters to a study.
+type yamlReader struct {
+	file string
+	err  error
+}
+
+// fail records what is wrong at a line and key path unless something is.
+func (y *yamlReader) fail(line int, path, found, want string) {
+	if y.err == nil {
+		y.err = &InputError{Source: Source{y.file, line, path}, Found: found, Want: want}
+	}
+}
+
+// root parses a file of one YAML document, a mapping with the known keys.
+func (y *yamlReader) root(r io.Reader, known ...string) *object {
+	dec := yaml.NewDecoder(r)
+	var doc, more yaml.Node
+	if err := dec.Decode(&doc); err == io.EOF {
+		y.fail(0, "", "an empty file", "the keys "+strings.Join(known, ", "))
+		return nil
+	} else if err != nil {
+		y.syntax(err)
+		return nil
+	}
+	if err := dec.Decode(&more); err == nil {
+		y.fail(more.Line, "", "a second YAML document", "one document")
+	} else if err != io.EOF {
+		y.syntax(err)
+	}
+	if y.err != nil {
+		return nil
+	}
+	e := expander{y: y}
+	return y.object(e.expand(&doc, 0).Content[0], "", known...)
+}
+
+// syntax records an error of the YAML parser, whose messages carry the line
+// as text only.
+func (y *yamlReader) syntax(err error) {
+	found := strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(found); m != nil {
+		line, _ := strconv.Atoi(m[1])
+		y.fail(line, "", m[2], "valid YAML")
+		return
+	}
+	var te *yaml.TypeError
+	if errors.As(err, &te) || strings.HasPrefix(err.Error(), "yaml: ") {
+		y.fail(0, "", found, "valid YAML")
+		return
+	}
+	if y.err == nil {
+		y.err = fmt.Errorf("read %s: %w", y.file, err)
+	}
+}
+
+// object is a mapping of a document with known keys. A nil object has no
+// keys, so that absent sections need no special case.
+type object struct {
+	y    *yamlReader
+	path string
+	line int
+	keys []string              // in the order of the file
+	at   map[string]int        // line of each key
+	vals map[string]*yaml.Node // nil for a key without a value
+}
+
+// object reads a mapping. Keys must be known unless known is empty.
+func (y *yamlReader) object(n *yaml.Node, path string, known ...string) *object {
+	if n.Kind != yaml.MappingNode {
+		want := "a mapping"
+		if len(known) > 0 {
+			want += " with the keys " + strings.Join(known, ", ")
+		}
+		y.fail(n.Line, path, describe(n), want)
+		return nil
+	}
+	o := &object{y: y, path: path, line: n.Line, at: map[string]int{}, vals: map[string]*yaml.Node{}}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		if k.Kind != yaml.ScalarNode {
+			y.fail(k.Line, path, describe(k), "a key")
+			return o
+		}
+		hint, ok := oneOf(k.Value, known)
+		switch _, dup := o.at[k.Value]; {
+		case dup:
+			y.fail(k.Line, o.sub(k.Value), "the key twice", "each key once")
+		case len(known) > 0 && !ok:
+			y.fail(k.Line, o.sub(k.Value), "an unknown key"+hint, "one of "+strings.Join(known, ", "))
+		}
+		o.keys = append(o.keys, k.Value)
+		o.at[k.Value] = k.Line
+		if isNull(v) {
+			v = nil
+		}
+		o.vals[k.Value] = v
+	}
+	return o
+}
+
+// sub returns the path of a key.
+func (o *object) sub(key string) string {
+	if !printable(key) {
+		key = strconv.Quote(key)
+	}
+	if o == nil || o.path == "" {
+		return key
+	}
+	return o.path + "." + key
+}
+
+// get returns the value of a key, nil if there is none.
+func (o *object) get(key string) *yaml.Node {
+	if o == nil {
+		return nil
+	}
+	return o.vals[key]
+}
+
+// has reports whether a key is there, with a value or without.
+func (o *object) has(key string) bool {
+	if o == nil {
+		return false
+	}
+	_, ok := o.at[key]
+	return ok
+}
+
+// fail records what is wrong with the value of a key.
+func (o *object) fail(key, found, want string) {
+	if o == nil {
+		return
+	}
+	line := o.at[key]
+	if line == 0 {
+		line = o.line
+	}
+	o.y.fail(line, o.sub(key), found, want)
+}
+
+// object reads the section under a key, nil if there is none.
+func (o *object) object(key string, known ...string) *object {
+	n := o.get(key)
+	if n == nil {
+		return nil
+	}
+	return o.y.object(n, o.sub(key), known...)
+}
+
+// items reads the list under a key.
+func (o *object) items(key, want string) []*yaml.Node {
+	n := o.get(key)
+	if n == nil {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		o.fail(key, describe(n), want)
+		return nil
+	}
+	return n.Content
+}
+
+// scalar reads the text of a scalar, "" if there is none.
+func (o *object) scalar(key, want string) string {
+	n := o.get(key)
+	if n == nil {
+		return ""
+	}
+	if n.Kind != yaml.ScalarNode {
+		o.fail(key, describe(n), want)
+		return ""
+	}
+	return n.Value
+}
+
+// text reads a name: text on one line.
+func (o *object) text(key string) string {
+	s := o.scalar(key, "text")
+	if !singleLine(s) {
+		o.fail(key, quote(s), wantText)
+	}
+	return s
+}
+
+// required reads a name that has to be there.
+func (o *object) required(key, want string) string {
+	s := o.text(key)
+	if s == "" {
+		o.fail(key, "nothing", want)
+	}
+	return s
+}
+
+// texts reads a list of scalars as they are written.
+func (o *object) texts(key, want string) []string {
+	var out []string
+	for _, n := range o.items(key, want) {
+		if n.Kind != yaml.ScalarNode || isNull(n) {
+			o.y.fail(n.Line, o.sub(key), describe(n), want)
+			return nil
+		}
+		out = append(out, n.Value)
+	}
+	return out
+}
+
+// textMap reads a mapping from names to scalars, nil if it is empty.
+func (o *object) textMap(key, want string) map[string]string {
+	m := o.object(key)
+	if m == nil || len(m.keys) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for _, k := range m.keys {
+		if k == "" || !singleLine(k) {
+			m.fail(k, quote(k), want)
+		}
+		out[k] = m.scalar(k, want)
+	}
+	return out
+}
+
+// number reads a finite number for which ok holds, and absent if there is
+// none. want describes what ok accepts.
+func (o *object) number(key string, absent float64, want string, ok func(float64) bool) float64 {
+	s := o.scalar(key, want)
+	if o.get(key) == nil {
+		return absent
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !finite(v) || !ok(v) {
+		o.fail(key, quote(s), want)
+		return absent
+	}
+	return v
+}
+
+// positive reads a number > 0, zero if there is none.
+func (o *object) positive(key, unit string) float64 {
+	return o.number(key, 0, unit+" > 0", func(v float64) bool { return v > 0 })
+}
+
+// nonNegative reads a number ≥ 0, zero if there is none.
+func (o *object) nonNegative(key, unit string) float64 {
+	return o.number(key, 0, unit+" ≥ 0", func(v float64) bool { return v >= 0 })
+}
+
+// whole reads a whole number from min to [maxCount], absent if there is none.
+func (o *object) whole(key string, absent, min int) int {
+	want := fmt.Sprintf("a whole number from %d to %d", min, maxCount)
+	return int(o.number(key, float64(absent), want, func(v float64) bool {
+		return v >= float64(min) && v <= maxCount && v == float64(int64(v))
+	}))
+}
+
+// flag reads true or false, false if there is none.
+func (o *object) flag(key string) bool {
+	switch s := o.scalar(key, "true or false"); s {
+	case "true":
+		return true
+	case "false":
+	default:
+		if o.get(key) != nil {
+			o.fail(key, quote(s), "true or false")
+		}
+	}
+	return false
+}
+
+// duration reads a duration > 0, absent if there is none.
+func (o *object) duration(key string, absent time.Duration) time.Duration {
+	const want = "a time > 0 such as 90s, 2h30m, 1d12h or plain seconds"
+	s := o.scalar(key, want)
+	if o.get(key) == nil {
+		return absent
+	}
+	d, err := ParseDuration(s)
+	if err != nil || d <= 0 {
+		o.fail(key, quote(s), want)
+		return absent
+	}
+	return d
+}
+
+// quantity reads bytes, zero if there are none.
+func (o *object) quantity(key string) int64 {
+	const want = "bytes ≥ 0 such as 80Gi, 1.5Ti, 512M or 1024"
+	s := o.scalar(key, want)
+	if o.get(key) == nil {
+		return 0
+	}
+	q, err := ParseQuantity(s)
+	if err != nil {
+		o.fail(key, quote(s), want)
+	}
+	return q
+}
+
+// choice reads a name that is one of known, absent if there is none.
+func (o *object) choice(key, absent string, known ...string) string {
+	s := o.scalar(key, "one of "+strings.Join(known, ", "))
+	if o.get(key) == nil {
+		return absent
+	}
+	if hint, ok := oneOf(s, known); !ok {
+		o.fail(key, quote(s)+hint, "one of "+strings.Join(known, ", "))
+	}
+	return s
+}
+
+// distinct fails unless every value of the list under key is there once.
+func (o *object) distinct(key string, values []string) {
+	for i, v := range values {
+		if slices.Contains(values[:i], v) {
+			o.fail(key, quote(v)+" twice", "each value once")
+		}
+	}
+}
+
+// isNull reports whether a value was left out: "key:" or "key: null".
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// describe says what a node is, for the found part of an error.
+func describe(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case isNull(n):
+		return "nothing"
+	}
+	return quote(n.Value)
+}

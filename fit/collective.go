@@ -1,0 +1,156 @@
+package fit
+
+import (
+	"math"
+
+	"knee/data"
+)
+
+// Collective is this project's form for collective communication: every
+// worker computes on its share, then all average their gradients.
+//
+//	T_compute = Fixed + PerBatch·(b/RefBatch)^BatchPower
+//	I = Intra·(g/2)^IntraPower                           if g > 1
+//	E = Inter·(n/2)^InterPower·(k/n)^WidthPower·TwoNodes[n=2]   if n > 1
+//	T_sync = (I⁴ + E⁴)^¼, 0 for one worker
+//	T = s·T_compute + (T_compute^γ + T_sync^γ)^(1/γ)
+//
+// with n nodes, k workers, g workers on the widest node, local batch b, s
+// accumulation steps. It differs from Pollux (OSDI'21, section 3.2) where
+// that form extrapolates badly: synchronisation grows by a power of the ring
+// and of the traffic per node instead of linearly in the workers, the slower
+// of the links decides, and two nodes may be slower than the trend.
+type Collective struct {
+	Fixed      float64 // s per micro-step, whatever the batch
+	PerBatch   float64 // s per micro-step at the local batch RefBatch
+	RefBatch   float64 // samples
+	BatchPower float64 // 0.3 to 1
+	Intra      float64 // s to synchronise two workers of one node
+	IntraPower float64
+	Inter      float64 // s to synchronise two nodes with one worker each
+	InterPower float64
+	WidthPower float64 // how the time grows with the workers that share a node's link
+	TwoNodes   float64 // factor that only two-node placements carry
+	Overlap    float64 // γ: 1 = synchronisation after computation, 10 = fully overlapped
+}
+
+// collective is Collective with the logarithms that evaluation needs.
+type collective struct {
+	Collective
+	lnFixed, lnPer, lnRef, lnIntra, lnInter, lnTwo float64
+}
+
+func (c Collective) prepare() *collective {
+	return &collective{
+		Collective: c,
+		lnFixed:    math.Log(c.Fixed), lnPer: math.Log(c.PerBatch), lnRef: math.Log(c.RefBatch),
+		lnIntra: math.Log(c.Intra), lnInter: math.Log(c.Inter), lnTwo: math.Log(c.TwoNodes),
+	}
+}
+
+// StepTime implements [StepTimer].
+func (c *Collective) StepTime(cfg data.Config) float64 {
+	p := pointOf(cfg, scale{batch: c.RefBatch, global: c.RefBatch})
+	step, _ := c.prepare().logTimes(&p)
+	return math.Exp(step)
+}
+
+func (c *collective) logTimes(p *point) (step, compute float64) {
+	compute = logSumExp(c.lnFixed, c.lnPer+c.BatchPower*(p.lnBatch-c.lnRef))
+	if p.workers <= 1 {
+		return compute + math.Log1p(p.accum), compute
+	}
+	sync := math.Inf(-1)
+	if p.widest > 1 {
+		sync = c.lnIntra + c.IntraPower*(p.lnWidest-math.Ln2)
+	}
+	if p.nodes > 1 {
+		e := c.lnInter + c.InterPower*(p.lnNodes-math.Ln2) + c.WidthPower*(p.lnWorkers-p.lnNodes)
+		if p.nodes == 2 {
+			e += c.lnTwo
+		}
+		sync = logSumExp(4*sync, 4*e) / 4
+	}
+	step = logSumExp(c.Overlap*compute, c.Overlap*sync) / c.Overlap
+	if p.accum > 0 {
+		step = logSumExp(step, compute+math.Log(p.accum))
+	}
+	return step, compute
+}
+
+func (c *collective) params() []Param {
+	return []Param{
+		param("fixed", "s", c.Fixed),
+		param("per_batch", "s", c.PerBatch),
+		param("batch_power", "", c.BatchPower),
+		param("intra_node", "s", c.Intra),
+		param("intra_power", "", c.IntraPower),
+		param("inter_node", "s", c.Inter),
+		param("inter_power", "", c.InterPower),
+		param("width_power", "", c.WidthPower),
+		param("two_nodes", "", c.TwoNodes),
+		param("overlap", "", c.Overlap),
+	}
+}
+
+func param(name, unit string, value float64) Param {
+	return Param{Name: name, Unit: unit, Value: data.Estimate{Mean: value}}
+}
+
+// Coordinates of collective in the solver.
+const (
+	colFixed = iota
+	colPerBatch
+	colBatchPower
+	colOverlap
+	colIntra
+	colInterOverIntra
+	colInterPower
+	colIntraPower
+	colWidthPower
+	colTwoNodes
+)
+
+// collectiveForm scales Collective to one set of measurements.
+type collectiveForm struct{ s scale }
+
+func newCollectiveForm(_ data.Mode, _ []point, s scale) form { return &collectiveForm{s} }
+
+func (f *collectiveForm) name() string { return "collective" }
+
+func (f *collectiveForm) bind(x []float64) curve {
+	t := f.s.compute
+	return Collective{
+		Fixed: t * math.Exp(x[colFixed]), PerBatch: t * math.Exp(x[colPerBatch]), RefBatch: f.s.batch,
+		BatchPower: .3 + .7*logistic(x[colBatchPower]),
+		Intra:      t * math.Exp(x[colIntra]), IntraPower: x[colIntraPower],
+		Inter: t * math.Exp(x[colIntra]+x[colInterOverIntra]), InterPower: x[colInterPower],
+		WidthPower: x[colWidthPower], TwoNodes: math.Exp(x[colTwoNodes]),
+		Overlap: 1 + 9*logistic(x[colOverlap]),
+	}.prepare()
+}
+
+// prior was set from what all-reduce training looks like over models and
+// clusters: half the compute is there at any batch, synchronising two
+// workers takes a third of it, and rings scale almost flat with nodes. The
+// widths for intervals are larger where few measurements say anything.
+func (f *collectiveForm) prior() prior {
+	return prior{
+		mean: []float64{-.5, -1, 1.5, -2.2, -1.2, .1, .1, .45, .25, 0},
+		sd:   []float64{.6, 1.5, 1, .8, .8, .6, .1, .22, .12, .3},
+		wide: []float64{.6, 1.5, 1, .8, 1.1, .9, .15, .22, .18, .4},
+	}
+}
+
+// starts covers the two other explanations of the same step times: slow but
+// overlapped synchronisation, and fast links inside with slow ones between.
+func (f *collectiveForm) starts() [][]float64 {
+	mean := f.prior().mean
+	return [][]float64{
+		mean,
+		shifted(mean, map[int]float64{colOverlap: 1.5, colIntra: 1}),
+		shifted(mean, map[int]float64{colOverlap: -1, colIntra: -1.5, colInterOverIntra: .7}),
+	}
+}
+
+func (f *collectiveForm) kernel() kernel { return collectiveKernel{} }

@@ -1,0 +1,184 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"knee/data"
+	"knee/internal/quantile"
+)
+
+// Convergence is a fitted training curve: how the loss falls with optimizer
+// steps at the initial batch. It holds the best fit and a posterior over
+// alternatives, from which the intervals come.
+type Convergence struct {
+	Family string        `json:"family"`
+	Curve  OptimusCurve  `json:"curve"` // the best fit, on losses divided by Scale
+	Scale  float64       `json:"scale"` // largest loss seen
+	Cells  []CurveWeight `json:"cells"` // alternatives with their posterior weights, which sum to 1
+	Points int           `json:"points"`
+	LastX  float64       `json:"last_x"`           // steps seen
+	Rising *RisingMetric `json:"rising,omitempty"` // set if the curve is a metric that rises
+	Seen   []SeenPoint   `json:"seen"`             // where new lows were first seen, thinned out
+	Noise  float64       `json:"noise"`            // sd of the curve around the best fit, relative to Scale
+}
+
+// RisingMetric says how a metric that rises was turned into a loss: the loss
+// is Ceiling − metric.
+type RisingMetric struct {
+	Ceiling float64 `json:"ceiling"`
+}
+
+// CurveWeight is one alternative of the posterior.
+type CurveWeight struct {
+	Curve  OptimusCurve `json:"curve"`
+	Weight float64      `json:"weight"`
+}
+
+// SeenPoint is a low of the curve: the loss was first at or under Loss at X.
+type SeenPoint struct {
+	X    float64 `json:"x"`
+	Loss float64 `json:"loss"` // divided by Scale
+}
+
+// NeverReachedError says that a curve levels off above a target.
+type NeverReachedError struct {
+	Target float64 // as asked for
+	Floor  float64 // what the best fit levels off at, in the same terms
+	Chance float64 // posterior probability that the target is reached after all
+}
+
+// Error implements error.
+func (e *NeverReachedError) Error() string {
+	return fmt.Sprintf("the training curve never reaches %.4g: it levels off at about %.4g (probability of reaching it %.0f %%)",
+		e.Target, e.Floor, 100*e.Chance)
+}
+
+// minCurvePoints is the fewest points of one curve worth fitting: three
+// parameters and one to contradict them.
+const minCurvePoints = 4
+
+// FitConvergence fits l = 1/(β0·x + β1) + β2 with β ≥ 0 (Optimus, EuroSys'18,
+// section 3.1) to training curves, after that paper's preprocessing
+// ([Preprocess]), x being steps at the initial batch.
+//
+// The loss is used if recorded, otherwise the metric; a metric that rises is
+// turned into a falling one. x is Progress where recorded, otherwise Step
+// scaled by GlobalBatch/initial where both are known, otherwise Step,
+// otherwise Epoch. Runs are preprocessed apart and fitted together. It fails
+// if fewer than four points hold both numbers.
+func FitConvergence(points []data.CurvePoint, initialBatch float64) (*Convergence, error) {
+	runs, rising := curveRuns(points, initialBatch)
+	var xs, ls []float64
+	for _, r := range runs {
+		xs = append(xs, r.x...)
+		ls = append(ls, Preprocess(r.y)...)
+	}
+	if len(xs) < minCurvePoints {
+		return nil, &data.InputError{Source: data.Source{Column: "loss"},
+			Found: fmt.Sprintf("%d usable curve points", len(xs)),
+			Want:  fmt.Sprintf("at least %d with a step or progress and a loss or metric", minCurvePoints)}
+	}
+	c := &Convergence{Family: "optimus", Points: len(xs), Rising: rising, Scale: slices.Max(ls), LastX: slices.Max(xs)}
+	if !(c.Scale > 0) || slices.Min(ls) < 0 {
+		return nil, &data.InputError{Source: data.Source{Column: "loss"},
+			Found: fmt.Sprintf("losses from %g to %g", slices.Min(ls), c.Scale), Want: "losses of at least 0, one of them above"}
+	}
+	for i := range ls {
+		ls[i] /= c.Scale
+	}
+	c.fitCells(xs, ls)
+	c.Seen = newLows(xs, ls)
+	return c, nil
+}
+
+// StepsTo returns the optimizer steps at the initial batch, from step 0, to
+// a target loss (or metric, if that is what was fitted).
+//
+// If the recorded curve already got there the answer is where it did.
+// Otherwise the mean is where the best fit gets there, and the interval is of
+// the alternatives that get there at all. If more than half of their weight
+// never does, it fails with a *[NeverReachedError].
+func (c *Convergence) StepsTo(target float64) (data.Estimate, error) {
+	t := target
+	if c.Rising != nil {
+		t = c.Rising.Ceiling - target
+	}
+	t /= c.Scale
+	if math.IsNaN(t) {
+		return data.Estimate{}, &data.InputError{Found: fmt.Sprint(target), Want: "a target loss"}
+	}
+	for _, s := range c.Seen {
+		if s.Loss <= t {
+			return data.Estimate{Mean: s.X, Lo: s.X, Hi: s.X}, nil
+		}
+	}
+	var xs, ws []float64
+	var chance float64
+	for _, cell := range c.Cells {
+		if x, ok := cell.Curve.StepsTo(t); ok {
+			xs, ws = append(xs, math.Max(x, c.LastX)), append(ws, cell.Weight)
+			chance += cell.Weight
+		}
+	}
+	if chance < .5 {
+		floor := c.Curve.Beta[2] * c.Scale
+		if c.Rising != nil {
+			floor = c.Rising.Ceiling - floor
+		}
+		return data.Estimate{}, &NeverReachedError{Target: target, Floor: floor, Chance: chance}
+	}
+	e := data.Estimate{Lo: quantile.Weighted(xs, ws, .05), Hi: quantile.Weighted(xs, ws, .95)}
+	best, ok := c.Curve.StepsTo(t)
+	if !ok {
+		best = quantile.Weighted(xs, ws, .5)
+	}
+	e.Mean = math.Max(best, c.LastX)
+	e.Lo, e.Hi = math.Min(e.Lo, e.Mean), math.Max(e.Hi, e.Mean)
+	return e, nil
+}
+
+// LossAt returns the fitted loss (or metric) after x steps.
+func (c *Convergence) LossAt(x float64) float64 {
+	l := c.Curve.At(x) * c.Scale
+	if c.Rising != nil {
+		return c.Rising.Ceiling - l
+	}
+	return l
+}
+
+// newLows returns where the curve first went below all before, at most 64
+// points, the last low always among them.
+func newLows(xs, ls []float64) []SeenPoint {
+	order := make([]int, len(xs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case xs[a] < xs[b]:
+			return -1
+		case xs[a] > xs[b]:
+			return 1
+		}
+		return 0
+	})
+	var lows []SeenPoint
+	low := math.Inf(1)
+	for _, i := range order {
+		if ls[i] < low {
+			low = ls[i]
+			lows = append(lows, SeenPoint{xs[i], low})
+		}
+	}
+	const most = 64
+	if len(lows) <= most {
+		return lows
+	}
+	thinned := make([]SeenPoint, most)
+	for i := range thinned {
+		thinned[i] = lows[i*(len(lows)-1)/(most-1)]
+	}
+	return thinned
+}

@@ -1,0 +1,72 @@
+package fit
+
+import (
+	"errors"
+	"fmt"
+
+	"knee/data"
+)
+
+// AddCurve fits the convergence and the gradient noise scale of the job to
+// training curves and attaches them, replacing earlier ones.
+//
+// batch.Initial is what statistical efficiency is relative to; zero means
+// the smallest global batch of the points. A curve may hold only a loss or
+// only gradient statistics: what it lacks stays unknown and is noted in
+// [Model.Warnings]. It fails if the points serve neither purpose.
+func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch) error {
+	for _, p := range points {
+		if p.Job != "" && m.job != "" && p.Job != m.job {
+			return &data.InputError{Source: data.Source{Column: "job"}, Found: fmt.Sprintf("%q", p.Job),
+				Want: fmt.Sprintf("a curve of job %q, like the measurements", m.job)}
+		}
+	}
+	if batch.Initial == 0 {
+		batch.Initial = smallestBatch(points)
+	}
+	conv, convErr := FitConvergence(points, batch.Initial)
+	noise, noiseErr := FitNoiseScale(points, batch.Initial)
+	switch {
+	case convErr != nil && noiseErr != nil:
+		return fmt.Errorf("training curve: %w", errors.Join(convErr, noiseErr))
+	case convErr != nil:
+		m.warnings = append(m.warnings, "the training curve says nothing about convergence: "+convErr.Error())
+	case noiseErr != nil:
+		m.warnings = append(m.warnings, "the training curve says nothing about statistical efficiency, taken as 1: "+noiseErr.Error())
+	}
+	m.convergence, m.noise, m.batch = conv, noise, batch
+	return nil
+}
+
+func smallestBatch(points []data.CurvePoint) float64 {
+	var small float64
+	for _, p := range points {
+		if finite(p.GlobalBatch) && p.GlobalBatch > 0 && (small == 0 || p.GlobalBatch < small) {
+			small = p.GlobalBatch
+		}
+	}
+	return small
+}
+
+// Efficiency returns the statistical efficiency (0..1] at a global batch, in
+// samples, relative to the initial batch; 1 if nothing is known about it.
+func (m *Model) Efficiency(globalBatch float64) data.Estimate {
+	if m.noise == nil {
+		return data.Estimate{Mean: 1, Lo: 1, Hi: 1}
+	}
+	return m.noise.Efficiency(globalBatch)
+}
+
+// ErrNoCurve says that a question about convergence was asked of a model
+// without a training curve.
+var ErrNoCurve = errors.New("the model has no training curve; fit it with one to predict when a loss is reached")
+
+// StepsToLoss returns the optimizer steps at the initial batch from step 0
+// to a target loss. It fails with [ErrNoCurve], or with a
+// *[NeverReachedError] if the curve levels off before.
+func (m *Model) StepsToLoss(target float64) (data.Estimate, error) {
+	if m.convergence == nil {
+		return data.Estimate{}, ErrNoCurve
+	}
+	return m.convergence.StepsTo(target)
+}

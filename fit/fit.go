@@ -1,0 +1,168 @@
+package fit
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"knee/data"
+)
+
+// Fit fits a model to the measurements of one job, one fit per GPU type and
+// mode among those with status ok. One measurement is enough.
+//
+// It fails with a *data.InputError if there is no ok measurement, if they
+// are of several jobs, if one holds a value that cannot be, or if the family
+// asked for does not describe a mode that was measured. A solver that did
+// not converge is reported by [Model.Warnings].
+func Fit(ms []data.Measurement, s Settings) (*Model, error) {
+	ok, err := usable(ms)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{job: ok[0].Job, seed: s.Seed}
+	for _, rows := range split(ok) {
+		g, err := fitGroup(rows, s)
+		if err != nil {
+			return nil, err
+		}
+		m.groups = append(m.groups, g)
+		m.warnings = append(m.warnings, g.warnings(rows)...)
+	}
+	return m, nil
+}
+
+// usable returns the ok measurements and checks that they are of one job.
+func usable(ms []data.Measurement) ([]data.Measurement, error) {
+	var ok []data.Measurement
+	for _, m := range ms {
+		if m.Status != data.OK {
+			continue
+		}
+		if err := checkRow(m); err != nil {
+			return nil, err
+		}
+		if len(ok) > 0 && m.Job != ok[0].Job {
+			src := m.Source
+			src.Column = "job"
+			return nil, &data.InputError{Source: src, Found: fmt.Sprintf("%q", m.Job),
+				Want: fmt.Sprintf("measurements of one job, as before %q", ok[0].Job)}
+		}
+		ok = append(ok, m)
+	}
+	if len(ok) == 0 {
+		return nil, &data.InputError{Source: data.Source{Column: "status"},
+			Found: fmt.Sprintf("%d measurements, none of them ok", len(ms)), Want: "at least one with status ok"}
+	}
+	return ok, nil
+}
+
+// split groups measurements by GPU type and mode, in order of appearance.
+func split(ms []data.Measurement) [][]data.Measurement {
+	type key struct {
+		gpu  string
+		mode data.Mode
+	}
+	at := map[key]int{}
+	var groups [][]data.Measurement
+	for _, m := range ms {
+		k := key{m.GPUType, m.ModeOrDefault()}
+		i, ok := at[k]
+		if !ok {
+			i = len(groups)
+			at[k] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], m)
+	}
+	return groups
+}
+
+func fitGroup(ms []data.Measurement, s Settings) (*group, error) {
+	mode := ms[0].ModeOrDefault()
+	name, err := familyFor(s.Family, mode)
+	if err != nil {
+		return nil, err
+	}
+	g := &group{gpuType: ms[0].GPUType, mode: mode, count: len(ms)}
+	rows := mergeRepeats(ms)
+	sc := scaleOf(withMode(rows, mode))
+	g.hull = hullOf(withMode(rows, mode), sc)
+	kern := families()[name].make(mode, pointsOf(withMode(rows, mode), sc), sc).kernel()
+	g.rows = thin(rows, pointsOf(withMode(rows, mode), sc), kern)
+	f, sc, pts, full := g.prepare(name)
+	theta, status, err := solve(f, full, pts, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
+	}
+	g.status = status
+	if g.stack, err = newStack(f, sc, theta, full, pts, g.seed(s.Seed)); err != nil {
+		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
+	}
+	return g, nil
+}
+
+// prepare makes the form of a family for the rows of the group.
+func (g *group) prepare(name string) (form, scale, []point, []data.Measurement) {
+	full := withMode(g.rows, g.mode)
+	sc := scaleOf(full)
+	pts := pointsOf(full, sc)
+	return families()[name].make(g.mode, pts, sc), sc, pts, full
+}
+
+// withMode returns copies with the mode set: the rows a group keeps leave it out.
+func withMode(rows []data.Measurement, mode data.Mode) []data.Measurement {
+	full := slices.Clone(rows)
+	for i := range full {
+		full[i].Mode = mode
+	}
+	return full
+}
+
+// seed gives every group draws of its own, whatever order they come in.
+func (g *group) seed(seed int64) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s|%s|%d", g.gpuType, g.mode, seed)
+	return h.Sum64()
+}
+
+// warnings says what a reader should know about the fit of the group.
+func (g *group) warnings(all []data.Measurement) []string {
+	var w []string
+	where := fmt.Sprintf("%s, %s: ", g.gpuType, g.mode)
+	if g.status != "" {
+		w = append(w, where+"the fit of family "+g.stack.form.name()+" did not converge: "+g.status)
+	}
+	if g.count == 1 {
+		w = append(w, where+"fitted to a single measurement; everything else is prior knowledge")
+	}
+	if len(g.rows) == maxRows && g.count > maxRows {
+		w = append(w, fmt.Sprintf("%s%d measurements thinned out to the %d most informative", where, g.count, maxRows))
+	}
+	return append(w, g.extraKnobs(all, where)...)
+}
+
+// extraKnobs warns of knobs that were varied although no family has them.
+func (g *group) extraKnobs(all []data.Measurement, where string) []string {
+	values := map[string]map[string]bool{}
+	for _, m := range all {
+		for k, v := range m.Extra {
+			if values[k] == nil {
+				values[k] = map[string]bool{}
+			}
+			values[k][v] = true
+		}
+	}
+	var names []string
+	for k, v := range values {
+		if len(v) > 1 {
+			names = append(names, k)
+		}
+	}
+	slices.Sort(names)
+	var w []string
+	for _, k := range names {
+		w = append(w, fmt.Sprintf("%sx_%s takes %d values; the model averages over them", where, k, len(values[k])))
+	}
+	return w
+}

@@ -1,0 +1,96 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"knee/data"
+)
+
+// hull is the measured range of one GPU type and mode, a box.
+type hull struct {
+	Workers [2]float64 `json:"workers"`
+	Nodes   [2]float64 `json:"nodes"`
+	Widest  [2]float64 `json:"widest_node"`
+	PS      [2]float64 `json:"ps"`
+	Local   [2]float64 `json:"local_batch"`  // 0, 0 if never known
+	Global  [2]float64 `json:"global_batch"` // samples per step
+	Accum   int        `json:"accum_steps"`  // largest
+	// Placed says that nodes were recorded, so that their number and width
+	// mean something.
+	Placed bool `json:"placed"`
+	// FixedGlobal says that the global batch was held constant, so that the
+	// local batch follows from the workers.
+	FixedGlobal bool `json:"fixed_global"`
+}
+
+func hullOf(ms []data.Measurement, s scale) hull {
+	h := hull{FixedGlobal: s.fixed}
+	grow := func(r *[2]float64, v float64) {
+		if r[0] == 0 && r[1] == 0 {
+			*r = [2]float64{v, v}
+		}
+		r[0], r[1] = math.Min(r[0], v), math.Max(r[1], v)
+	}
+	for _, m := range ms {
+		grow(&h.Workers, float64(m.Workers))
+		grow(&h.Nodes, float64(m.NodeCount()))
+		grow(&h.Widest, float64(m.WidestNode()))
+		grow(&h.PS, float64(max(m.PS, 1)))
+		if m.LocalBatch > 0 {
+			grow(&h.Local, m.LocalBatch)
+			grow(&h.Global, m.SamplesPerStep())
+		}
+		h.Accum = max(h.Accum, m.AccumSteps)
+		h.Placed = h.Placed || len(m.Placement) > 0 || m.Nodes > 0
+	}
+	return h
+}
+
+// place fills in the nodes of a configuration that does not say: workers
+// fill nodes as wide as the widest measured.
+func (h *hull) place(c data.Config) data.Config {
+	if h.Placed && len(c.Placement) == 0 && c.Nodes == 0 {
+		wide := max(int(h.Widest[1]), 1)
+		c.Nodes = (c.Workers + wide - 1) / wide
+	}
+	return c
+}
+
+// outside says in which respects a configuration is outside, "" if in none.
+func (h *hull) outside(c data.Config, mode data.Mode) string {
+	var why []string
+	check := func(what string, v float64, r [2]float64) {
+		const slack = .02 // log2; a batch rounded to whole samples is not news
+		if math.Log2(v) < math.Log2(r[0])-slack || math.Log2(v) > math.Log2(r[1])+slack {
+			why = append(why, fmt.Sprintf("%s %.4g, measured %s", what, v, span(r)))
+		}
+	}
+	check("workers", float64(c.Workers), h.Workers)
+	if h.Placed {
+		check("nodes", float64(c.NodeCount()), h.Nodes)
+		check("workers on one node", float64(c.WidestNode()), h.Widest)
+	}
+	if mode.UsesPS() {
+		check("ps", float64(max(c.PS, 1)), h.PS)
+	}
+	switch {
+	case c.LocalBatch <= 0:
+	case h.Local[1] == 0:
+		why = append(why, fmt.Sprintf("local batch %.4g, measured without a known batch", c.LocalBatch))
+	case h.FixedGlobal:
+		check("global batch", c.SamplesPerStep(), h.Global)
+	default:
+		check("local batch", c.LocalBatch, h.Local)
+	}
+	return strings.Join(why, "; ")
+}
+
+// span writes a range for people.
+func span(r [2]float64) string {
+	if r[0] == r[1] {
+		return fmt.Sprintf("%.4g", r[0])
+	}
+	return fmt.Sprintf("%.4g to %.4g", r[0], r[1])
+}

@@ -1,0 +1,196 @@
+package fit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"knee/data"
+)
+
+// modelFile is model.json. Everything derived, such as posterior draws, is
+// remade on reading, from the measurements it holds.
+type modelFile struct {
+	Version     int          `json:"version"`
+	Job         string       `json:"job"`
+	Seed        int64        `json:"seed"`
+	Speed       []groupFile  `json:"speed"`
+	Batch       batchFile    `json:"batch"`
+	Convergence *Convergence `json:"convergence,omitempty"`
+	NoiseScale  *NoiseScale  `json:"noise_scale,omitempty"`
+	Warnings    []string     `json:"warnings,omitempty"`
+}
+
+type batchFile struct {
+	Initial float64 `json:"initial,omitempty"`
+	Max     float64 `json:"max,omitempty"`
+	Adapt   bool    `json:"adapt,omitempty"`
+}
+
+// groupFile is the fit of one GPU type and mode. Parameters are there for
+// people; Theta, the same in the coordinates of the solver, is what counts.
+type groupFile struct {
+	GPUType      string             `json:"gpu_type"`
+	Mode         data.Mode          `json:"mode"`
+	Family       string             `json:"family"`
+	Theta        []float64          `json:"theta"`
+	Status       string             `json:"status,omitempty"`
+	Parameters   []paramFile        `json:"parameters"`
+	Count        int                `json:"count"`
+	Hull         hull               `json:"measured"`
+	Measurements []data.Measurement `json:"measurements"`
+}
+
+type paramFile struct {
+	Name  string        `json:"name"`
+	Unit  string        `json:"unit,omitempty"`
+	Value data.Estimate `json:"value"`
+}
+
+// EncodeModel writes model.json.
+func EncodeModel(w io.Writer, m *Model) error {
+	f := modelFile{
+		Version: ModelVersion, Job: m.job, Seed: m.seed, Batch: batchFile(m.batch),
+		Convergence: m.convergence, NoiseScale: m.noise, Warnings: m.warnings,
+	}
+	for _, g := range m.groups {
+		gf := groupFile{
+			GPUType: g.gpuType, Mode: g.mode, Family: g.stack.form.name(), Theta: g.stack.theta,
+			Status: g.status, Count: g.count, Hull: g.hull, Measurements: g.rows,
+		}
+		for _, p := range g.stack.parameters() {
+			gf.Parameters = append(gf.Parameters, paramFile(p))
+		}
+		f.Speed = append(f.Speed, gf)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(f); err != nil {
+		return fmt.Errorf("write model of job %q: %w", m.job, err)
+	}
+	return nil
+}
+
+// DecodeModel reads model.json; name is what errors call it. It refuses a
+// newer version, unknown fields, and contents that contradict each other.
+func DecodeModel(r io.Reader, name string) (*Model, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	// The version comes first: of a newer file, every other complaint would
+	// be beside the point.
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, modelError(name, "", err)
+	}
+	if err := data.CheckVersion("model", name, head.Version, ModelVersion); err != nil {
+		return nil, err
+	}
+	var f modelFile
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&f); err != nil {
+		return nil, modelError(name, "", err)
+	}
+	m := &Model{
+		job: f.Job, seed: f.Seed, batch: data.Batch(f.Batch),
+		convergence: f.Convergence, noise: f.NoiseScale, warnings: f.Warnings,
+	}
+	for i, gf := range f.Speed {
+		g, err := gf.restore(f.Seed)
+		if err != nil {
+			return nil, modelError(name, fmt.Sprintf("speed[%d]", i), err)
+		}
+		if m.find(g.gpuType, g.mode) != nil {
+			return nil, modelError(name, fmt.Sprintf("speed[%d]", i), fmt.Errorf("%s, %s appears twice", g.gpuType, g.mode))
+		}
+		m.groups = append(m.groups, g)
+	}
+	if err := checkCurve(f); err != nil {
+		return nil, modelError(name, "convergence", err)
+	}
+	return m, nil
+}
+
+// restore remakes a group from its file.
+func (gf groupFile) restore(seed int64) (*group, error) {
+	mode, err := data.ParseMode(string(gf.Mode))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := familyFor(gf.Family, mode); err != nil || gf.Family == "" || gf.Family == Auto {
+		return nil, fmt.Errorf("family %q does not describe mode %s", gf.Family, mode)
+	}
+	if len(gf.Measurements) == 0 || len(gf.Measurements) > maxRows {
+		return nil, fmt.Errorf("%d measurements, want 1 to %d", len(gf.Measurements), maxRows)
+	}
+	for _, m := range gf.Measurements {
+		if err := errors.Join(checkRow(m), checkConfig(m.Config)); err != nil {
+			return nil, err
+		}
+	}
+	g := &group{
+		gpuType: gf.GPUType, mode: mode, count: max(gf.Count, len(gf.Measurements)), rows: gf.Measurements,
+		hull: gf.Hull, status: gf.Status,
+	}
+	form, sc, pts, full := g.prepare(gf.Family)
+	if want := len(form.prior().mean); len(gf.Theta) != want {
+		return nil, fmt.Errorf("%d numbers in theta, want %d for family %s", len(gf.Theta), want, gf.Family)
+	}
+	const absurd = 1e3 // a logarithm this large overflows in the step time
+	_, linear := form.(linearForm)
+	for _, v := range gf.Theta {
+		if !finite(v) || (!linear && math.Abs(v) > absurd) {
+			return nil, fmt.Errorf("theta holds %g, which no fit yields", v)
+		}
+	}
+	if g.stack, err = newStack(form, sc, gf.Theta, full, pts, g.seed(seed)); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+func checkCurve(f modelFile) error {
+	if c := f.Convergence; c != nil {
+		if !(c.Scale > 0) || len(c.Cells) == 0 {
+			return errors.New("want a positive scale and at least one cell")
+		}
+	}
+	if n := f.NoiseScale; n != nil && (!(n.InitialBatch > 0) || !(n.Phi.Mean >= 0)) {
+		return errors.New("want a noise scale of at least 0 and a positive initial batch")
+	}
+	return nil
+}
+
+// modelError says where in model.json something is wrong.
+func modelError(name, at string, err error) error {
+	src := data.Source{File: name, Column: at}
+	var typ *json.UnmarshalTypeError
+	if errors.As(err, &typ) {
+		src.Column = typ.Field
+	}
+	return &data.InputError{Source: src, Found: err.Error(), Want: "a model as written by knee fit"}
+}
+
+// ReadModel reads the model at path ("-" is standard input, gzip is undone);
+// see [DecodeModel] for what it refuses.
+func ReadModel(path string) (*Model, error) {
+	f, err := data.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read model: %w", err)
+	}
+	defer f.Close()
+	return DecodeModel(f, path)
+}
+
+// WriteModel writes the model to path, all of it or nothing.
+func WriteModel(path string, m *Model) error {
+	return data.WriteFile(path, func(w io.Writer) error { return EncodeModel(w, m) })
+}

@@ -1,0 +1,124 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"knee/data"
+	"knee/internal/quantile"
+)
+
+// NoiseScale is the gradient noise scale of a training run (McCandlish et
+// al., 2018; Pollux, OSDI'21, section 3.1): the batch, in samples, at which
+// noise and signal of the gradient are equal.
+type NoiseScale struct {
+	InitialBatch float64       `json:"initial_batch"` // samples, what efficiency is relative to
+	Phi          data.Estimate `json:"phi"`           // samples
+	Points       int           `json:"points"`        // curve points behind it
+}
+
+// NewNoiseScale returns the noise scale φ = M0·var/sqr of one point, given
+// |E g|² and the trace of the gradient covariance at the initial batch M0.
+func NewNoiseScale(sqr, variance, initialBatch float64) NoiseScale {
+	phi := initialBatch * math.Max(variance, 0) / math.Max(sqr, math.SmallestNonzeroFloat64)
+	phi = math.Min(phi, math.MaxFloat64)
+	return NoiseScale{InitialBatch: initialBatch, Phi: data.Estimate{Mean: phi, Lo: phi, Hi: phi}, Points: 1}
+}
+
+// FitNoiseScale takes the median noise scale over the later half of the
+// curve points, of every run, that hold gradient statistics: it grows while
+// training goes on, and most of the time is spent late. The interval spans
+// the 5 % and 95 % quantiles of those points.
+func FitNoiseScale(points []data.CurvePoint, initialBatch float64) (*NoiseScale, error) {
+	if !(initialBatch > 0) {
+		return nil, &data.InputError{Source: data.Source{Column: "batch.initial"},
+			Found: fmt.Sprint(initialBatch), Want: "the initial global batch in samples, which gradient statistics are relative to"}
+	}
+	byRun := map[string][]float64{}
+	var names []string
+	for _, p := range points {
+		if !finite(p.GradSqr) || !finite(p.GradVar) || p.GradSqr <= 0 || p.GradVar < 0 {
+			continue
+		}
+		if byRun[p.Run] == nil {
+			names = append(names, p.Run)
+		}
+		byRun[p.Run] = append(byRun[p.Run], initialBatch*p.GradVar/p.GradSqr)
+	}
+	var phis []float64
+	for _, n := range names {
+		phis = append(phis, byRun[n][len(byRun[n])/2:]...)
+	}
+	if len(phis) == 0 {
+		return nil, &data.InputError{Source: data.Source{Column: "grad_sqr"}, Found: "no curve point with grad_sqr > 0 and grad_var",
+			Want: "at least one"}
+	}
+	slices.Sort(phis)
+	return &NoiseScale{InitialBatch: initialBatch, Points: len(phis), Phi: data.Estimate{
+		Mean: quantile.Sorted(phis, .5), Lo: quantile.Sorted(phis, .05), Hi: quantile.Sorted(phis, .95),
+	}}, nil
+}
+
+// Efficiency returns the statistical efficiency at a global batch of M
+// samples: the progress of a sample relative to one at the initial batch M0,
+//
+//	(φ + M0)/(φ + M)
+//
+// which is at most 1: below the initial batch it is taken to be 1, as the
+// statistics say nothing about smaller batches with the same schedule.
+func (n *NoiseScale) Efficiency(globalBatch float64) data.Estimate {
+	if globalBatch <= n.InitialBatch || !(n.InitialBatch > 0) {
+		return data.Estimate{Mean: 1, Lo: 1, Hi: 1}
+	}
+	at := func(phi float64) float64 { return (phi + n.InitialBatch) / (phi + globalBatch) }
+	return data.Estimate{Mean: at(n.Phi.Mean), Lo: at(n.Phi.Lo), Hi: at(n.Phi.Hi)}
+}
+
+// GradientStats estimates |E g|² and the trace of the gradient covariance at
+// the initial batch from the squared norms of the workers' own gradients and
+// of their mean (Pollux, OSDI'21, section 3.1):
+//
+//	sqr = (c·|ḡ|² − mean|gᵢ|²)/(c−1)
+//	var = (mean|gᵢ|² − |ḡ|²)·scale/(c−1)
+//
+// for c workers, or c consecutive gradients of one, and scale the global
+// batch of the step divided by the initial batch. A single step may give a
+// negative sqr; smooth both before dividing ([GradientAverage]). It fails
+// with fewer than two norms.
+func GradientStats(workerSqr []float64, meanSqr, scale float64) (sqr, variance float64, err error) {
+	c := float64(len(workerSqr))
+	if c < 2 {
+		return 0, 0, &data.InputError{Found: fmt.Sprintf("%d gradient norms", len(workerSqr)),
+			Want: "at least 2, of workers or of consecutive steps"}
+	}
+	var mean float64
+	for _, v := range workerSqr {
+		mean += v / c
+	}
+	return (c*meanSqr - mean) / (c - 1), (mean - meanSqr) * scale / (c - 1), nil
+}
+
+// GradientAverage is an exponential moving average of gradient statistics,
+// corrected for its start at zero. The zero value with Smoothing set is ready.
+type GradientAverage struct {
+	Smoothing     float64 // weight of the past, 0 ≤ Smoothing < 1, for example 0.999
+	sqr, variance float64
+	weight        float64
+}
+
+// Add takes in the statistics of one step.
+func (a *GradientAverage) Add(sqr, variance float64) {
+	s := a.Smoothing
+	a.sqr = s*a.sqr + (1-s)*sqr
+	a.variance = s*a.variance + (1-s)*variance
+	a.weight = s*a.weight + (1 - s)
+}
+
+// Value returns the averages, not below zero; zeros before the first Add.
+func (a *GradientAverage) Value() (sqr, variance float64) {
+	if a.weight == 0 {
+		return 0, 0
+	}
+	return math.Max(a.sqr/a.weight, 0), math.Max(a.variance/a.weight, 0)
+}

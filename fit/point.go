@@ -1,0 +1,135 @@
+package fit
+
+import (
+	"math"
+	"slices"
+
+	"knee/data"
+	"knee/internal/quantile"
+)
+
+// point is a configuration reduced to the numbers that the families use.
+type point struct {
+	workers, nodes, widest float64
+	servers                float64 // at least 1: a job without servers of its own has one place that updates
+	batch                  float64 // samples per worker per micro-step
+	global                 float64 // samples per step; per update in ps-async
+	accum                  float64 // extra micro-steps
+	// Natural logarithms of the above, taken once.
+	lnWorkers, lnNodes, lnWidest, lnServers, lnBatch, lnGlobal float64
+}
+
+// scale is the typical size of a set of measurements. Forms use it for their
+// priors and for configurations whose batch is not known.
+type scale struct {
+	batch   float64 // geometric median of the distinct local batches, 1 if none is known
+	global  float64 // geometric median of the distinct global batches, 1 if none is known
+	compute float64 // s, geometric median of the compute time of a micro-step
+	step    float64 // s, geometric median of the step time
+	fixed   bool    // the global batch, not the local one, was held constant
+}
+
+// scaleOf measures the measurements. They must be ok, and at least one.
+func scaleOf(ms []data.Measurement) scale {
+	s := scale{batch: 1, global: 1}
+	var local, global, compute, step []float64
+	distinctLocal, distinctGlobal := map[float64]bool{}, map[float64]bool{}
+	for _, m := range ms {
+		if m.LocalBatch > 0 {
+			if b := m.LocalBatch; !distinctLocal[b] {
+				distinctLocal[b] = true
+				local = append(local, math.Log(b))
+			}
+			// Rounded, because a fixed global batch divided by the workers
+			// and multiplied again differs in the last bit.
+			if g := math.Round(m.SamplesPerStep()*1e6) / 1e6; g > 0 && !distinctGlobal[g] {
+				distinctGlobal[g] = true
+				global = append(global, math.Log(g))
+			}
+		}
+		if t, ok := computeTime(m); ok {
+			compute = append(compute, math.Log(t))
+		}
+		step = append(step, math.Log(m.StepTime))
+	}
+	if len(local) > 0 {
+		s.batch, s.global = math.Exp(quantile.Median(local)), math.Exp(quantile.Median(global))
+		s.fixed = len(distinctGlobal) < len(distinctLocal)
+	}
+	s.step = math.Exp(quantile.Median(step))
+	s.compute = s.step
+	if len(compute) > 0 {
+		s.compute = math.Exp(quantile.Median(compute))
+	}
+	return s
+}
+
+// computeTime returns the seconds of one micro-step that were not spent
+// synchronising, if that was measured. A lone worker does nothing else, so
+// there the step time itself is the answer. At least a fiftieth of the step
+// is taken to be compute, whatever the timers said.
+func computeTime(m data.Measurement) (float64, bool) {
+	if m.SyncTime <= 0 && (m.Workers > 1 || m.Mode.UsesPS()) {
+		return 0, false
+	}
+	return math.Max(m.StepTime-m.SyncTime, 0.02*m.StepTime) / float64(m.AccumSteps+1), true
+}
+
+// pointOf prepares a configuration. An unknown batch becomes the typical one.
+func pointOf(c data.Config, s scale) point {
+	p := point{
+		workers: float64(max(c.Workers, 1)),
+		nodes:   float64(c.NodeCount()),
+		widest:  float64(max(c.WidestNode(), 1)),
+		servers: float64(max(c.PS, 1)),
+		accum:   float64(max(c.AccumSteps, 0)),
+		batch:   c.LocalBatch,
+		global:  c.SamplesPerStep(),
+	}
+	switch {
+	case c.LocalBatch > 0:
+	case s.fixed:
+		p.global = s.global
+		p.batch = s.global / p.workers / (p.accum + 1)
+	default:
+		c.LocalBatch = s.batch
+		p.batch, p.global = s.batch, c.SamplesPerStep()
+	}
+	p.lnWorkers, p.lnNodes, p.lnWidest = math.Log(p.workers), math.Log(p.nodes), math.Log(p.widest)
+	p.lnServers, p.lnBatch, p.lnGlobal = math.Log(p.servers), math.Log(p.batch), math.Log(p.global)
+	return p
+}
+
+func pointsOf(ms []data.Measurement, s scale) []point {
+	pts := make([]point, len(ms))
+	for i, m := range ms {
+		pts[i] = pointOf(m.Config, s)
+	}
+	return pts
+}
+
+// logistic maps the real line to (0, 1).
+func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// logSumExp returns ln(eᵃ + eᵇ) without overflow; −Inf stands for a missing term.
+func logSumExp(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	if math.IsInf(b, -1) {
+		return a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}
+
+// repeat returns n copies of v.
+func repeat(v float64, n int) []float64 { return slices.Repeat([]float64{v}, n) }
+
+// shifted returns a copy of x with d[i] added to entry i.
+func shifted(x []float64, d map[int]float64) []float64 {
+	y := slices.Clone(x)
+	for i, v := range d {
+		y[i] += v
+	}
+	return y
+}

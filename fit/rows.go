@@ -1,0 +1,156 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+
+	"knee/data"
+)
+
+// maxRows bounds the measurements one fit keeps. Beyond it the ones that add
+// least to the others are left out: the error hardly falls any more, while
+// the time of a prediction grows with the square.
+const maxRows = 256
+
+// mergeRepeats makes one row of the measurements of one configuration: the
+// geometric mean of their times, and a spread such that
+// StepTimeSD/StepTime/√Steps is the relative standard error of that mean.
+// Order of first appearance is kept.
+func mergeRepeats(ms []data.Measurement) []data.Measurement {
+	type sums struct {
+		step, sync, weight, inverse float64
+		synced                      int
+	}
+	at := map[string]int{}
+	var rows []data.Measurement
+	var acc []sums
+	for _, m := range ms {
+		key := m.Key()
+		i, ok := at[key]
+		if !ok {
+			i = len(rows)
+			at[key] = i
+			rows = append(rows, slim(m))
+			acc = append(acc, sums{})
+		}
+		a := &acc[i]
+		a.weight++
+		a.step += math.Log(m.StepTime)
+		a.inverse += relVariance(m)
+		if m.SyncTime > 0 {
+			a.sync += math.Log(m.SyncTime)
+			a.synced++
+		}
+	}
+	for i, a := range acc {
+		if a.weight == 1 {
+			continue
+		}
+		r := &rows[i]
+		r.StepTime = math.Exp(a.step / a.weight)
+		r.SyncTime = 0
+		if a.synced > 0 {
+			r.SyncTime = math.Min(math.Exp(a.sync/float64(a.synced)), r.StepTime)
+		}
+		// relVariance of the merged row must be Σ variance / count².
+		r.Steps = 1
+		r.StepTimeSD = r.StepTime * math.Sqrt(a.inverse) / a.weight
+	}
+	return rows
+}
+
+// slim keeps what a fit uses.
+func slim(m data.Measurement) data.Measurement {
+	c := m.Config
+	c.Job, c.GPUType, c.Mode, c.Extra = "", "", "", nil // held by the model and the group
+	return data.Measurement{
+		Config: c, StepTime: m.StepTime, SyncTime: m.SyncTime, StepTimeSD: m.StepTimeSD, Steps: m.Steps, Status: data.OK,
+	}
+}
+
+// relVariance is the squared relative standard error of a mean step time,
+// zero if its spread was not recorded.
+func relVariance(m data.Measurement) float64 {
+	if m.StepTimeSD <= 0 || m.StepTime <= 0 {
+		return 0
+	}
+	r := m.StepTimeSD / m.StepTime
+	return math.Min(r*r/float64(max(m.Steps, 1)), 1)
+}
+
+// thin keeps the maxRows rows that say most about the others: the pivots of
+// a partial Cholesky factorization of their covariance (the row with the
+// largest remaining variance comes next). Forms without a process use the
+// kernel of this project's forms for the choice.
+func thin(rows []data.Measurement, pts []point, k kernel) []data.Measurement {
+	if len(rows) <= maxRows {
+		return rows
+	}
+	if _, plain := k.(plainKernel); plain {
+		k = collectiveKernel{}
+	}
+	n := len(rows)
+	left := make([]float64, n) // remaining variance
+	factor := make([][]float64, 0, maxRows)
+	keep := make([]bool, n)
+	for i := range pts {
+		left[i] = k.cov(&pts[i], &pts[i])
+	}
+	for len(factor) < maxRows {
+		best := -1
+		for i := range left {
+			if !keep[i] && (best < 0 || left[i] > left[best]) {
+				best = i
+			}
+		}
+		keep[best] = true
+		factor = append(factor, pivotColumn(factor, pts, left, best, k))
+	}
+	var out []data.Measurement
+	for i, r := range rows {
+		if keep[i] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// pivotColumn returns the next column of the factor and updates the
+// remaining variances.
+func pivotColumn(factor [][]float64, pts []point, left []float64, pivot int, k kernel) []float64 {
+	col := make([]float64, len(pts))
+	root := math.Sqrt(math.Max(left[pivot], 1e-12))
+	for i := range pts {
+		v := k.cov(&pts[i], &pts[pivot])
+		for _, f := range factor {
+			v -= f[i] * f[pivot]
+		}
+		col[i] = v / root
+	}
+	for i := range left {
+		left[i] = math.Max(left[i]-col[i]*col[i], 0)
+	}
+	return col
+}
+
+// checkRow refuses measurements no fit can use.
+func checkRow(m data.Measurement) error {
+	bad := func(column string, v float64, want string) error {
+		src := m.Source
+		src.Column = column
+		return &data.InputError{Source: src, Found: fmt.Sprint(v), Want: want}
+	}
+	switch {
+	case !(m.StepTime > 0) || math.IsInf(m.StepTime, 0):
+		return bad("step_time_s", m.StepTime, "seconds > 0 in a measurement with status ok")
+	case !(m.SyncTime >= 0) || m.SyncTime > m.StepTime*1.0001:
+		return bad("sync_time_s", m.SyncTime, "seconds from 0 to the step time")
+	case m.Workers < 1:
+		return bad("workers", float64(m.Workers), "at least 1 worker")
+	case !(m.LocalBatch >= 0) || math.IsInf(m.LocalBatch, 0):
+		return bad("local_batch", m.LocalBatch, "samples > 0")
+	case m.AccumSteps < 0 || m.PS < 0:
+		return bad("ps", float64(min(m.PS, m.AccumSteps)), "counts of at least 0")
+	}
+	return nil
+}

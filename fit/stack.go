@@ -1,0 +1,235 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"knee/data"
+	"knee/internal/leastsq"
+	"knee/internal/quantile"
+)
+
+// draws is the number of posterior draws behind an interval, in antithetic
+// pairs.
+const draws = 200
+
+// noiseFreedom is the degrees of freedom of the t-distributed noise: step
+// times have outliers, and the kernel's hyperparameters are not exact.
+const noiseFreedom = 5
+
+// stack is a fitted form with everything a prediction needs computed once:
+// the posterior draws, and the Gaussian process on what each draw leaves over.
+type stack struct {
+	form   form
+	scale  scale
+	theta  []float64
+	best   curve
+	pts    []point
+	kernel kernel
+	smooth bool          // the kernel has a process
+	own    float64       // sd of the configuration's own residual and noise
+	lower  *mat.TriDense // LLᵀ = K, nil unless smooth
+	weight []float64     // K⁻¹·residual of best, nil unless smooth
+	drawn  []curve
+	// weights holds K⁻¹·residual of every draw, one row per measurement, so
+	// that all corrections are one matrix-vector product.
+	weights blas64.General
+	noise   []float64 // standard t variates, one per draw
+}
+
+// newStack prepares predictions with intervals from fitted parameters.
+func newStack(f form, s scale, theta []float64, ms []data.Measurement, pts []point, seed uint64) (*stack, error) {
+	st, o, err := newPointStack(f, s, theta, ms, pts)
+	if err != nil {
+		return nil, err
+	}
+	thetas, err := st.draw(o, seed)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range thetas {
+		st.drawn = append(st.drawn, f.bind(t))
+	}
+	if st.smooth {
+		w := st.residualWeights(o, st.drawn)
+		st.weights = w.RawMatrix()
+	}
+	return st, nil
+}
+
+// newPointStack prepares predictions without intervals, which is much less
+// work: logStep is all that may be called.
+func newPointStack(f form, s scale, theta []float64, ms []data.Measurement, pts []point) (*stack, *observations, error) {
+	k := f.kernel()
+	st := &stack{form: f, scale: s, theta: theta, best: f.bind(theta), pts: pts, kernel: k}
+	own, _ := k.own()
+	st.smooth = own > 0
+	if !st.smooth {
+		own = st.estimateNoise(ms)
+	}
+	st.own = math.Hypot(own, k.extra())
+	o, err := observe(ms, pts, k, own)
+	if err != nil {
+		return nil, nil, err
+	}
+	if st.smooth {
+		st.lower = o.step.lower
+		st.weight = mat.Col(nil, 0, st.residualWeights(o, []curve{st.best}))
+	}
+	return st, o, nil
+}
+
+// estimateNoise is the spread of the residuals of a published family, not
+// below 3 %: repeated runs differ by that much.
+func (st *stack) estimateNoise(ms []data.Measurement) float64 {
+	var sum float64
+	for i := range ms {
+		step, _ := st.best.logTimes(&st.pts[i])
+		r := step - math.Log(ms[i].StepTime)
+		sum += r * r
+	}
+	// One pseudo-observation of plainNoise stands for rows that a family
+	// with as many parameters meets exactly.
+	free := math.Max(float64(len(ms)-len(st.theta)), 0)
+	return math.Max(math.Sqrt((sum+2*plainNoise*plainNoise)/(free+2)), .03)
+}
+
+// draw samples the Laplace approximation of the posterior: a normal around
+// the estimate with the inverse of JᵀJ as covariance, J the Jacobian of the
+// whitened residuals and the wide prior.
+func (st *stack) draw(o *observations, seed uint64) ([][]float64, error) {
+	p := st.form.prior()
+	n := len(st.theta)
+	j := leastsq.Jacobian(o.problem(st.form, p, p.widths()), st.theta)
+	a := mat.NewSymDense(n, nil)
+	a.SymOuterK(1, j.T())
+	// Scaled to a unit diagonal: the coefficients of linear forms differ by
+	// many orders of magnitude.
+	unit := make([]float64, n)
+	for i := range unit {
+		unit[i] = 1 / math.Sqrt(a.At(i, i))
+	}
+	for i := range n {
+		for k := i; k < n; k++ {
+			a.SetSym(i, k, a.At(i, k)*unit[i]*unit[k])
+		}
+		a.SetSym(i, i, 1+1e-10)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(a) {
+		return nil, fmt.Errorf("fit family %s: the posterior is not positive definite", st.form.name())
+	}
+	var upper mat.TriDense
+	chol.UTo(&upper)
+	rng := rand.New(rand.NewPCG(seed, 0x6b6e6565))
+	st.noise = stratifiedT(draws, rng)
+	thetas := make([][]float64, 0, draws)
+	for range draws / 2 {
+		z := mat.NewVecDense(n, nil)
+		for i := range n {
+			z.SetVec(i, rng.NormFloat64())
+		}
+		_ = z.SolveVec(&upper, z) // A = UᵀU, so U⁻¹z has covariance A⁻¹
+		plus, minus := slices.Clone(st.theta), slices.Clone(st.theta)
+		for i := range n {
+			d := z.AtVec(i) * unit[i]
+			plus[i] += d
+			minus[i] -= d
+		}
+		thetas = append(thetas, plus, minus)
+	}
+	return thetas, nil
+}
+
+// stratifiedT returns n variates of Student's t, one from each of n equally
+// likely strata, in random order.
+func stratifiedT(n int, rng *rand.Rand) []float64 {
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: noiseFreedom}
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = t.Quantile((float64(i) + .5) / float64(n))
+	}
+	rng.Shuffle(n, func(i, j int) { v[i], v[j] = v[j], v[i] })
+	return v
+}
+
+// residualWeights solves K·w = residual for every curve, one column each.
+func (st *stack) residualWeights(o *observations, curves []curve) *mat.Dense {
+	w := mat.NewDense(len(st.pts), len(curves), nil)
+	for d, c := range curves {
+		for i := range st.pts {
+			step, _ := c.logTimes(&st.pts[i])
+			w.Set(i, d, o.step.ln[i]-step)
+		}
+	}
+	l := st.lower.RawTriangular()
+	blas64.Trsm(blas.Left, blas.NoTrans, 1, l, w.RawMatrix())
+	blas64.Trsm(blas.Left, blas.Trans, 1, l, w.RawMatrix())
+	return w
+}
+
+// logStep returns the best estimate of ln step time.
+func (st *stack) logStep(p *point) float64 {
+	step, _ := st.best.logTimes(p)
+	if st.smooth {
+		for i := range st.pts {
+			step += st.weight[i] * st.kernel.cov(p, &st.pts[i])
+		}
+	}
+	return step
+}
+
+// predict returns the step time in seconds with its 90 % interval.
+func (st *stack) predict(p *point) data.Estimate {
+	mean, _ := st.best.logTimes(p)
+	variance := 0.0
+	correction := make([]float64, draws)
+	if st.smooth {
+		k := make([]float64, len(st.pts))
+		for i := range k {
+			k[i] = st.kernel.cov(p, &st.pts[i])
+			mean += st.weight[i] * k[i]
+		}
+		vec := blas64.Vector{N: len(k), Data: k, Inc: 1}
+		blas64.Gemv(blas.Trans, 1, st.weights, vec, 0, blas64.Vector{N: draws, Data: correction, Inc: 1})
+		blas64.Trsv(blas.NoTrans, st.lower.RawTriangular(), vec) // k becomes L⁻¹k
+		variance = math.Max(st.kernel.cov(p, p)-blas64.Dot(vec, vec), 0)
+	}
+	sd := math.Sqrt(variance + st.own*st.own)
+	for d, c := range st.drawn {
+		step, _ := c.logTimes(p)
+		correction[d] += step + sd*st.noise[d]
+	}
+	slices.Sort(correction)
+	e := data.Estimate{Mean: math.Exp(mean)}
+	e.Lo = math.Min(math.Exp(quantile.Sorted(correction, .05)), e.Mean)
+	e.Hi = math.Max(math.Exp(quantile.Sorted(correction, .95)), e.Mean)
+	return e
+}
+
+// parameters returns the parameters of the form with intervals from the draws.
+func (st *stack) parameters() []Param {
+	ps := st.best.params()
+	values := make([][]float64, len(ps))
+	for _, c := range st.drawn {
+		for i, p := range c.params() {
+			if i < len(values) {
+				values[i] = append(values[i], p.Value.Mean)
+			}
+		}
+	}
+	for i := range ps {
+		slices.Sort(values[i])
+		v := &ps[i].Value
+		v.Lo = math.Min(math.Max(quantile.Sorted(values[i], .05), 0), v.Mean)
+		v.Hi = math.Max(quantile.Sorted(values[i], .95), v.Mean)
+	}
+	return ps
+}

@@ -1,0 +1,199 @@
+package leastsq
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Problem is the function to minimise: half the squared length of Residuals.
+type Problem struct {
+	Params int // length of x
+	Rows   int // length of r
+	// Residuals fills r at x. It must be smooth, and must not keep x or r.
+	Residuals func(x, r []float64)
+}
+
+// Settings controls a minimisation. The zero value is the default.
+type Settings struct {
+	MaxIterations int     // 0 means 60
+	Lambda        float64 // initial damping relative to the diagonal of JᵀJ; 0 means 0.01
+	MaxStep       float64 // largest change of one parameter in one step; 0 means 2
+	Tolerance     float64 // relative decrease below which it has converged; 0 means 1e-9
+}
+
+func (s Settings) withDefaults() Settings {
+	if s.MaxIterations == 0 {
+		s.MaxIterations = 60
+	}
+	if s.Lambda == 0 {
+		s.Lambda = 0.01
+	}
+	if s.MaxStep == 0 {
+		s.MaxStep = 2
+	}
+	if s.Tolerance == 0 {
+		s.Tolerance = 1e-9
+	}
+	return s
+}
+
+// Status says how a minimisation ended.
+type Status int
+
+// The ways a minimisation can end.
+const (
+	Converged     Status = iota
+	MaxIterations        // still improving when the iterations ran out
+	NotFinite            // the residuals at the start are not finite numbers
+)
+
+// String returns the status in words.
+func (s Status) String() string {
+	switch s {
+	case Converged:
+		return "converged"
+	case MaxIterations:
+		return "iteration limit reached"
+	}
+	return "residuals are not finite"
+}
+
+// Result is where a minimisation ended.
+type Result struct {
+	X          []float64
+	Cost       float64 // half the squared length of the residuals at X
+	Iterations int
+	Status     Status
+}
+
+// Minimize walks downhill from x0, which it leaves unchanged.
+func Minimize(p Problem, x0 []float64, s Settings) Result {
+	s = s.withDefaults()
+	w := newWalk(p, x0)
+	if math.IsNaN(w.cost) || math.IsInf(w.cost, 0) {
+		return Result{X: w.x, Cost: w.cost, Status: NotFinite}
+	}
+	lambda, grow := s.Lambda, 2.0
+	small := 0 // consecutive steps that hardly improved
+	for it := 1; it <= s.MaxIterations; it++ {
+		w.linearize()
+		before := w.cost
+		for {
+			if lambda > 1e12 {
+				return w.result(it, Converged) // no step, however short, improves
+			}
+			if w.try(lambda, s.MaxStep) {
+				lambda, grow = math.Max(lambda/3, 1e-12), 2
+				break
+			}
+			lambda *= grow
+			grow *= 2
+		}
+		if before-w.cost <= s.Tolerance*(before+1e-12) {
+			if small++; small == 2 {
+				return w.result(it, Converged)
+			}
+		} else {
+			small = 0
+		}
+	}
+	return w.result(s.MaxIterations, MaxIterations)
+}
+
+// Jacobian returns the Rows×Params matrix of ∂r/∂x at x by central differences.
+func Jacobian(p Problem, x []float64) *mat.Dense {
+	j := mat.NewDense(p.Rows, p.Params, nil)
+	jacobian(p, append([]float64(nil), x...), j, make([]float64, p.Rows), make([]float64, p.Rows))
+	return j
+}
+
+func jacobian(p Problem, x []float64, j *mat.Dense, up, down []float64) {
+	for c := range x {
+		// The cube root of the machine precision balances truncation and rounding.
+		h := 6e-6 * math.Max(1, math.Abs(x[c]))
+		keep := x[c]
+		x[c] = keep + h
+		p.Residuals(x, up)
+		x[c] = keep - h
+		p.Residuals(x, down)
+		x[c] = keep
+		for i := range up {
+			j.Set(i, c, (up[i]-down[i])/(2*h))
+		}
+	}
+}
+
+// walk is the state of one minimisation.
+type walk struct {
+	p         Problem
+	x, trial  []float64
+	r, rTrial []float64
+	spare     []float64
+	cost      float64
+	j         *mat.Dense
+	normal    *mat.SymDense // JᵀJ
+	grad      []float64     // Jᵀr
+}
+
+func newWalk(p Problem, x0 []float64) *walk {
+	w := &walk{
+		p: p, x: append([]float64(nil), x0...), trial: make([]float64, p.Params),
+		r: make([]float64, p.Rows), rTrial: make([]float64, p.Rows), spare: make([]float64, p.Rows),
+		j: mat.NewDense(p.Rows, p.Params, nil), normal: mat.NewSymDense(p.Params, nil),
+		grad: make([]float64, p.Params),
+	}
+	p.Residuals(w.x, w.r)
+	w.cost = halfSquare(w.r)
+	return w
+}
+
+func (w *walk) linearize() {
+	jacobian(w.p, w.x, w.j, w.rTrial, w.spare)
+	w.normal.SymOuterK(1, w.j.T())
+	g := mat.NewVecDense(len(w.grad), w.grad)
+	g.MulVec(w.j.T(), mat.NewVecDense(len(w.r), w.r))
+}
+
+// try makes one damped step and keeps it if it lowers the cost.
+func (w *walk) try(lambda, maxStep float64) bool {
+	n := len(w.x)
+	damped := mat.NewSymDense(n, nil)
+	damped.CopySym(w.normal)
+	for i := range n {
+		d := w.normal.At(i, i)
+		damped.SetSym(i, i, d+lambda*math.Max(d, 1e-12)+1e-300)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(damped) {
+		return false
+	}
+	var step mat.VecDense
+	if chol.SolveVecTo(&step, mat.NewVecDense(n, w.grad)) != nil {
+		return false
+	}
+	for i := range n {
+		w.trial[i] = w.x[i] - math.Max(-maxStep, math.Min(maxStep, step.AtVec(i)))
+	}
+	w.p.Residuals(w.trial, w.rTrial)
+	cost := halfSquare(w.rTrial)
+	if !(cost < w.cost) { // false for NaN too
+		return false
+	}
+	w.x, w.trial = w.trial, w.x
+	w.r, w.rTrial = w.rTrial, w.r
+	w.cost = cost
+	return true
+}
+
+func (w *walk) result(it int, s Status) Result {
+	return Result{X: w.x, Cost: w.cost, Iterations: it, Status: s}
+}
+
+func halfSquare(r []float64) float64 {
+	var s float64
+	for _, v := range r {
+		s += v * v
+	}
+	return s / 2
+}

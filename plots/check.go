@@ -1,0 +1,132 @@
+package plots
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"knee/data"
+)
+
+// largest is the magnitude beyond which a number is refused: no quantity of
+// a training job comes near it, and axes can no longer be divided.
+const largest = 1e100
+
+// bad returns the error for a field of a spec: "figure:series[0].name: …".
+func bad(field, found, want string) error {
+	return &data.InputError{Source: data.Source{File: "figure", Column: field}, Found: found, Want: want}
+}
+
+// finite checks that a number can be drawn.
+func finite(field string, v float64) error {
+	if math.IsNaN(v) || math.Abs(v) > largest {
+		return bad(field, show(v), "a finite number")
+	}
+	return nil
+}
+
+// positive checks that a number can be drawn on a logarithmic axis.
+func positive(field string, v float64) error {
+	if !(v > 0) || v > largest {
+		return bad(field, show(v), "a finite number > 0")
+	}
+	return nil
+}
+
+// show writes a number for an error.
+func show(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+// checkPoints checks the measured points of a series. Failed points need an
+// X only; the others a value inside its interval.
+func checkPoints(field string, pts []Point, check func(string, float64) error) error {
+	for i, p := range pts {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if err := check(at+".x", p.X); err != nil {
+			return err
+		}
+		if !p.ok() {
+			continue
+		}
+		if err := check(at+".y", p.Y); err != nil {
+			return err
+		}
+		if p.Lo == 0 && p.Hi == 0 {
+			continue
+		}
+		if err := checkInterval(at, p.Lo, p.Y, p.Hi); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkBands checks a curve: every number finite, X ascending, every mean
+// inside its interval.
+func checkBands(field string, curve []Band, check func(string, float64) error) error {
+	for i, b := range curve {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if err := check(at+".x", b.X); err != nil {
+			return err
+		}
+		if err := check(at+".mean", b.Mean); err != nil {
+			return err
+		}
+		if err := checkInterval(at, b.Lo, b.Mean, b.Hi); err != nil {
+			return err
+		}
+		if i > 0 && b.X <= curve[i-1].X {
+			return bad(at+".x", show(b.X), "more than "+show(curve[i-1].X)+", the x before it")
+		}
+	}
+	return nil
+}
+
+// checkInterval checks that lo ≤ mean ≤ hi, up to rounding, all finite.
+func checkInterval(field string, lo, mean, hi float64) error {
+	if err := finite(field+".lo", lo); err != nil {
+		return err
+	}
+	if err := finite(field+".hi", hi); err != nil {
+		return err
+	}
+	if slack := 1e-9 * math.Abs(mean); lo > mean+slack || hi < mean-slack {
+		return bad(field, fmt.Sprintf("interval %s to %s around %s", show(lo), show(hi), show(mean)), "lo ≤ value ≤ hi")
+	}
+	return nil
+}
+
+// checkName checks that a text of the legend is there.
+func checkName(field, name string) error {
+	if name == "" {
+		return bad(field, "", "a name for the legend")
+	}
+	return nil
+}
+
+// checkDrawable refuses a figure that would have no value to draw, and says
+// what became of the measurements instead.
+func checkDrawable(field string, pts []Point, curves int) error {
+	if curves > 0 {
+		return nil
+	}
+	count := map[data.Status]int{}
+	for _, p := range pts {
+		if p.ok() {
+			return nil
+		}
+		count[p.Status]++
+	}
+	if len(pts) == 0 {
+		return bad(field, "nothing", "at least one measured point or curve")
+	}
+	var found string
+	for _, s := range data.Statuses() {
+		if n := count[s]; n > 0 {
+			if found != "" {
+				found += ", "
+			}
+			found += fmt.Sprintf("%d %s", n, statusLabel(s))
+		}
+	}
+	return bad(field, found, "at least one measurement that is ok, or a curve")
+}

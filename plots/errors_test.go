@@ -1,0 +1,175 @@
+package plots
+
+import (
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"knee/data"
+)
+
+// TestBadInputIsNamed checks that every figure refuses what it cannot draw
+// and says which field it was.
+func TestBadInputIsNamed(t *testing.T) {
+	nan := math.NaN()
+	one := []Point{{X: 1, Y: 1}}
+	scal := func(s Series) error {
+		_, err := NewScalability(Scalability{Quantity: Throughput, Series: []Series{s}})
+		return err
+	}
+	conv := func(edit func(*Convergence)) error {
+		c := convergenceSample(50)
+		edit(&c)
+		_, err := NewConvergence(c)
+		return err
+	}
+	search := func(edit func(*Search)) error {
+		s := searchSample()
+		edit(&s)
+		_, err := NewSearch(s)
+		return err
+	}
+	alloc := func(edit func(*Allocation)) error {
+		a := allocationSample()
+		edit(&a)
+		_, err := NewAllocation(a)
+		return err
+	}
+	quantity := func(q Quantity, ideal bool) error {
+		_, err := NewScalability(Scalability{Quantity: q, Ideal: ideal, Series: []Series{{Name: "a", Points: one}}})
+		return err
+	}
+	speed := func(c SpeedCurve) error {
+		_, err := NewSpeedByPS(SpeedFigure{Curves: []SpeedCurve{c}})
+		return err
+	}
+	sim := func(runs ...PolicyRun) error {
+		_, err := NewSimulation(Simulation{Runs: runs})
+		return err
+	}
+	_, none := NewScalability(Scalability{Quantity: Throughput})
+	failed := []Point{{X: 1, Status: data.OOM}, {X: 2, Status: data.OOM}, {X: 3, Status: data.Failed}}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{none, "figure:series: found nothing, want at least one measured point or curve"},
+		{scal(Series{Points: one}), "series[0].name"},
+		{scal(Series{Name: "a", Points: []Point{{X: 1, Y: nan}}}), "series[0].points[0].y: found NaN, want a finite number > 0"},
+		{scal(Series{Name: "a", Points: []Point{{X: 0, Y: 1}}}), "series[0].points[0].x: found 0"},
+		{scal(Series{Name: "a", Points: []Point{{X: 1, Y: 5, Lo: 6, Hi: 7}}}), "interval 6 to 7 around 5"},
+		{scal(Series{Name: "a", Points: []Point{{X: 1, Y: 5, Lo: 4, Hi: math.Inf(1)}}}), "series[0].points[0].hi: found +Inf"},
+		{scal(Series{Name: "a", Points: failed}), "found 2 out of memory, 1 failed, want at least one measurement that is ok, or a curve"},
+		{scal(Series{Name: "a", Curve: []Band{{X: 1, Mean: 1, Lo: 1, Hi: 1}, {X: 1, Mean: 1, Lo: 1, Hi: 1}}}), "series[0].curve[1].x: found 1, want more than 1"},
+		{scal(Series{Name: "a", Curve: []Band{{X: 1, Mean: 1, Lo: nan, Hi: 1}}}), "series[0].curve[0].lo: found NaN"},
+		{scal(Series{Name: "a", Points: one, Knee: &Knee{X: 2, Y: nan}}), "series[0].knee.y: found NaN"},
+		{quantity("latency", false), `quantity: found "latency"`},
+		{quantity(StepTime, true), "ideal: found step time"},
+		{speed(SpeedCurve{Points: one}), "curves[0].fixed: found 0, want at least 1 worker"},
+		{conv(func(c *Convergence) { c.Points[3].Y = nan }), "points[3].y: found NaN"},
+		{conv(func(c *Convergence) { *c.Target = nan }), "target: found NaN"},
+		{conv(func(c *Convergence) { c.Target = nil }), "target: found none"},
+		{conv(func(c *Convergence) { c.Crossing.Hi = 1 }), "crossing: found interval"},
+		{conv(func(c *Convergence) { c.Points, c.Curve = nil, nil }), "points: found nothing"},
+		{conv(func(c *Convergence) { c.LogY = true; c.Points[1].Y = 0 }), "points[1].y: found 0, want a finite number > 0"},
+		{search(func(s *Search) { s.Objective = "" }), "objective"},
+		{search(func(s *Search) { s.Trials[2].Number = 1 }), "trials[2].number: found 1, want more than 2"},
+		{search(func(s *Search) { s.Trials[2].Value = nan }), "trials[2].value: found NaN"},
+		{search(func(s *Search) { *s.Optimum = nan }), "optimum: found NaN"},
+		{search(func(s *Search) { s.Trials = nil }), "trials: found nothing"},
+		{search(func(s *Search) { s.Trials = []SearchTrial{{Number: 1, Status: data.Timeout}} }), "found 1 timeout"},
+		{alloc(func(a *Allocation) { a.Cluster = nil }), "cluster: found no nodes"},
+		{alloc(func(a *Allocation) { a.Plan = nil }), "plan: found none"},
+		{alloc(func(a *Allocation) { a.Plan.Jobs[0].Placement[0].Node = "b77" }), `plan.jobs[resnet50].placement: found node "b77"`},
+		{alloc(func(a *Allocation) { a.Plan.Jobs[0].Placement[0].Workers = 9 }), "found 9 workers on a01, want at most the 8 GPUs it has"},
+		{alloc(func(a *Allocation) { a.Plan.Jobs[0].Placement[0].Workers = -1 }), "want counts ≥ 0"},
+		{alloc(func(a *Allocation) { a.Cluster.Nodes[1].Name = "a01" }), `cluster.nodes[1]: found "a01" again`},
+		{alloc(func(a *Allocation) { a.Cluster.Nodes = make([]data.Node, 401) }), "at most 400 nodes"},
+		{sim(), "runs: found nothing"},
+		{sim(PolicyRun{Policy: "a"}), "runs[0].jct: found nothing"},
+		{sim(PolicyRun{Policy: "a", JCT: []float64{1, 0}}), "runs[0].jct[1]: found 0"},
+	} {
+		var input *data.InputError
+		if !errors.As(c.err, &input) || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("the error is %v; want an input error with %q", c.err, c.want)
+		}
+	}
+}
+
+// TestLittleInputIsDrawn draws figures with next to nothing in them.
+func TestLittleInputIsDrawn(t *testing.T) {
+	target := 1.0
+	flat := []Band{{X: 1, Mean: 2, Lo: 2, Hi: 2}, {X: 2, Mean: 2, Lo: 2, Hi: 2}}
+	for name, fig := range map[string]func() (*Chart, error){
+		"one point": func() (*Chart, error) {
+			return NewScalability(Scalability{Quantity: Throughput, Ideal: true, Series: []Series{{Name: "a", Points: []Point{{X: 1, Y: 5}}}}})
+		},
+		"one point, log2": func() (*Chart, error) {
+			return NewScalability(Scalability{Quantity: Throughput, X: Log2Scale, Series: []Series{{Name: "a", Points: []Point{{X: 4, Y: 5}}}}})
+		},
+		"one point of a curve": func() (*Chart, error) {
+			return NewScalability(Scalability{Quantity: Throughput, Series: []Series{{Name: "a", Curve: flat[:1]}}})
+		},
+		"failed beside a curve of zero width": func() (*Chart, error) {
+			return NewScalability(Scalability{Quantity: Throughput, Series: []Series{{Name: "a", Curve: flat, Points: []Point{{X: 1, Status: data.OOM}}}}})
+		},
+		"everything extrapolated": func() (*Chart, error) {
+			return NewScalability(Scalability{Quantity: Throughput, Series: []Series{{Name: "a", Curve: []Band{{1, 2, 1, 3, true}, {2, 3, 1, 4, true}}}}})
+		},
+		"crossing at step 0": func() (*Chart, error) {
+			return NewConvergence(Convergence{Points: []Point{{X: 0, Y: 1}}, Target: &target, Crossing: &data.Estimate{}})
+		},
+		"one trial": func() (*Chart, error) {
+			return NewSearch(Search{Objective: "x", Trials: []SearchTrial{{Number: 1, Value: -3}}})
+		},
+		"one job": func() (*Chart, error) {
+			return NewSimulation(Simulation{Runs: []PolicyRun{{Policy: "a", JCT: []float64{60}}}})
+		},
+	} {
+		c, err := fig()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if err := Render(io.Discard, "svg", c); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestAnyNumbersAreDrawnOrRefused throws numbers of every size at the
+// figure: it is drawn or refused as input, and never panics.
+func TestAnyNumbersAreDrawnOrRefused(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.OneOf(rapid.Float64(), rapid.Float64Range(1e-6, 1e6), rapid.Float64Range(1, 64))
+		s := Series{Name: rapid.String().Draw(t, "name")}
+		for range rapid.IntRange(0, 4).Draw(t, "points") {
+			y := number.Draw(t, "y")
+			s.Points = append(s.Points, Point{X: number.Draw(t, "x"), Y: y, Lo: y / 2, Hi: y * 2, Status: rapid.SampledFrom(data.Statuses()).Draw(t, "status")})
+		}
+		x := 0.0
+		for range rapid.IntRange(0, 4).Draw(t, "curve") {
+			x += math.Abs(number.Draw(t, "dx"))
+			y := number.Draw(t, "mean")
+			s.Curve = append(s.Curve, Band{X: x, Mean: y, Lo: y * 0.5, Hi: y * 1.5, Extrapolated: rapid.Bool().Draw(t, "extrapolated")})
+		}
+		c, err := NewScalability(Scalability{
+			Quantity: Throughput, Series: []Series{s}, Ideal: true,
+			X: rapid.SampledFrom([]Scale{AutoScale, LinearScale, Log2Scale}).Draw(t, "scale"),
+		})
+		var input *data.InputError
+		if err != nil && !errors.As(err, &input) {
+			t.Fatalf("the error is %v; want an input error", err)
+		}
+		if err != nil {
+			return
+		}
+		if err := Render(io.Discard, "svg", c); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

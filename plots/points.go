@@ -1,0 +1,151 @@
+package plots
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"knee/data"
+)
+
+// Quantity is what the vertical axis of a scaling figure shows.
+type Quantity string
+
+// The quantities of scaling figures.
+const (
+	Throughput Quantity = "throughput" // samples/s
+	Goodput    Quantity = "goodput"    // samples/s at initial-batch worth
+	StepTime   Quantity = "step time"  // s
+	Speed      Quantity = "speed"      // steps/s
+)
+
+// label returns the axis label with its unit; empty if unknown.
+func (q Quantity) label() string {
+	switch q {
+	case Throughput, Goodput:
+		return string(q) + " (samples/s)"
+	case StepTime:
+		return "step time (s)"
+	case Speed:
+		return "speed (steps/s)"
+	}
+	return ""
+}
+
+// isRate reports whether more is better, so that ideal scaling is a line
+// through the origin.
+func (q Quantity) isRate() bool { return q != StepTime }
+
+// check returns an error unless the quantity is known.
+func (q Quantity) check(field string) error {
+	if q.label() == "" {
+		return bad(field, fmt.Sprintf("%q", string(q)), "throughput, goodput, step time or speed")
+	}
+	return nil
+}
+
+// Point is one measurement. Lo and Hi are its 95 % interval; both zero means
+// that the spread is not known and no error bar is drawn. A point whose
+// Status is neither empty nor ok has no Y and is drawn as a cross on the
+// axis.
+type Point struct {
+	X, Y   float64
+	Lo, Hi float64
+	Status data.Status
+}
+
+// ok reports whether the point has a value.
+func (p Point) ok() bool { return p.Status == "" || p.Status == data.OK }
+
+// Band is one point of a fitted curve with its 90 % interval. Extrapolated
+// marks predictions outside the measured range, which are drawn dashed.
+type Band struct {
+	X            float64
+	Mean, Lo, Hi float64
+	Extrapolated bool
+}
+
+// BandOf returns the point of a curve at x.
+func BandOf(x float64, e data.Estimate, extrapolated bool) Band {
+	return Band{X: x, Mean: e.Mean, Lo: e.Lo, Hi: e.Hi, Extrapolated: extrapolated}
+}
+
+// MeasuredPoints turns measurements into points over workers. The interval
+// is that of a mean of Steps step times with standard deviation StepTimeSD,
+// by Student's t; for a rate it is as wide relative to the value as for the
+// step time (the delta method). Step times of neighbouring steps correlate,
+// so it is a lower bound on the spread between runs.
+//
+// Goodput needs a statistical efficiency that measurements do not hold: it
+// is refused, as is a throughput without a batch.
+func MeasuredPoints(ms []data.Measurement, q Quantity) ([]Point, error) {
+	return measured(ms, q, func(m data.Measurement) float64 { return float64(m.Workers) })
+}
+
+// MeasuredOverPS is [MeasuredPoints] with the parameter servers on the
+// horizontal axis.
+func MeasuredOverPS(ms []data.Measurement, q Quantity) ([]Point, error) {
+	return measured(ms, q, func(m data.Measurement) float64 { return float64(m.PS) })
+}
+
+func measured(ms []data.Measurement, q Quantity, x func(data.Measurement) float64) ([]Point, error) {
+	pts := make([]Point, 0, len(ms))
+	for _, m := range ms {
+		p := Point{X: x(m), Status: m.Status}
+		if p.ok() {
+			y, err := quantityOf(m, q)
+			if err != nil {
+				return nil, err
+			}
+			p.Y = y
+			if half := relativeHalfWidth(m); half > 0 {
+				p.Lo, p.Hi = y*math.Max(0, 1-half), y*(1+half)
+			}
+		}
+		pts = append(pts, p)
+	}
+	return pts, nil
+}
+
+// quantityOf returns the value of a measurement that is ok.
+func quantityOf(m data.Measurement, q Quantity) (float64, error) {
+	refuse := func(column, found, want string) error {
+		at := m.Source
+		at.Column = column
+		return &data.InputError{Source: at, Found: found, Want: want}
+	}
+	if !(m.StepTime > 0) {
+		return 0, refuse("step_time_s", show(m.StepTime), "seconds > 0")
+	}
+	switch q {
+	case StepTime:
+		return m.StepTime, nil
+	case Speed:
+		return 1 / m.StepTime, nil
+	case Throughput:
+		if y := m.Throughput(); y > 0 {
+			return y, nil
+		}
+		return 0, refuse("local_batch", show(m.LocalBatch), "a batch > 0 to turn the step time into a throughput")
+	}
+	return 0, refuse("quantity", string(q), "throughput, step time or speed, which a measurement holds")
+}
+
+// relativeHalfWidth returns half the 95 % interval of the mean step time
+// relative to it, 0 if the spread was not recorded.
+func relativeHalfWidth(m data.Measurement) float64 {
+	if m.Steps < 2 || !(m.StepTimeSD > 0) {
+		return 0
+	}
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(m.Steps - 1)}.Quantile(0.975)
+	return t * m.StepTimeSD / math.Sqrt(float64(m.Steps)) / m.StepTime
+}
+
+// statusLabel names a status in a legend.
+func statusLabel(s data.Status) string {
+	if s == data.OOM {
+		return "out of memory"
+	}
+	return string(s)
+}

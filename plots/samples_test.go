@@ -1,0 +1,220 @@
+package plots
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"knee/data"
+)
+
+// The specs below are made up, with the shapes that measurements have.
+
+// sample is a named figure.
+type sample struct {
+	name string
+	make func() (Figure, error)
+}
+
+// samples lists one figure of each kind, and the variants that lay out
+// differently.
+func samples() []sample {
+	return []sample{
+		{"scalability", func() (Figure, error) { return NewScalability(scalabilitySample()) }},
+		{"scalability_log2", func() (Figure, error) { return NewScalability(log2Sample()) }},
+		{"scalability_crowded", func() (Figure, error) { return NewScalability(crowdedSample()) }},
+		{"step_time", func() (Figure, error) { return NewScalability(stepTimeSample()) }},
+		{"speed_workers", func() (Figure, error) { return NewSpeedByWorkers(speedSample(true)) }},
+		{"speed_ps", func() (Figure, error) { return NewSpeedByPS(speedSample(false)) }},
+		{"convergence", func() (Figure, error) { return NewConvergence(convergenceSample(400)) }},
+		{"search", func() (Figure, error) { return NewSearch(searchSample()) }},
+		{"allocation", func() (Figure, error) { return NewAllocation(allocationSample()) }},
+		{"allocation_large", func() (Figure, error) { return NewAllocation(largeAllocationSample()) }},
+		{"simulation", func() (Figure, error) { return NewSimulation(simulationSample()) }},
+	}
+}
+
+// ring is the throughput of data-parallel training with a ring all-reduce.
+func ring(w, compute, sync float64) float64 {
+	return w * 64 / (compute + sync*(w-1)/w + 0.006*w)
+}
+
+func ringSeries(name string, compute, sync float64, measured []float64, upTo int, knee float64) Series {
+	s := Series{Name: name}
+	for i, w := range measured {
+		y := ring(w, compute, sync) * (1 + 0.02*math.Sin(float64(3*i+1)))
+		half := y * (0.015 + 0.03*float64(i%3))
+		s.Points = append(s.Points, Point{X: w, Y: y, Lo: y - half, Hi: y + half})
+	}
+	last := measured[len(measured)-1]
+	for w := 1; w <= upTo; w++ {
+		x := float64(w)
+		y := ring(x, compute, sync)
+		spread := 0.03 + 0.015*math.Max(0, x-last)
+		s.Curve = append(s.Curve, Band{X: x, Mean: y, Lo: y * (1 - spread), Hi: y * (1 + spread), Extrapolated: x > last})
+	}
+	if knee > 0 {
+		s.Knee = &Knee{X: knee, Y: ring(knee, compute, sync)}
+	}
+	return s
+}
+
+func scalabilitySample() Scalability {
+	s := ringSeries("a100, allreduce", 0.11, 0.05, []float64{1, 2, 4, 6, 8, 10}, 16, 7)
+	s.Points = append(s.Points, Point{X: 12, Status: data.OOM})
+	return Scalability{
+		Title: "resnet50-imagenet", Subtitle: "a100, allreduce, local batch 64",
+		Quantity: Throughput, Series: []Series{s}, Ideal: true, X: LinearScale,
+	}
+}
+
+func log2Sample() Scalability {
+	return Scalability{
+		Title: "bert-squad", Subtitle: "a100 and t4, allreduce, local batch 64",
+		Quantity: Goodput, Ideal: true, X: AutoScale,
+		Series: []Series{
+			ringSeries("a100", 0.08, 0.06, []float64{1, 2, 4, 8, 16, 32}, 64, 12),
+			ringSeries("t4", 0.35, 0.08, []float64{1, 2, 4, 8, 16}, 64, 0),
+		},
+	}
+}
+
+func crowdedSample() Scalability {
+	var all []Series
+	for i := range 5 {
+		all = append(all, ringSeries(fmt.Sprintf("variant %d of the job", i+1), 0.06+0.05*float64(i), 0.05, []float64{1, 2, 4, 6, 8}, 8, 0))
+	}
+	all[1].Points = append(all[1].Points, Point{X: 6, Status: data.Failed})
+	all[4].Points = append(all[4].Points, Point{X: 6, Status: data.OOM}, Point{X: 8, Status: data.OOM})
+	return Scalability{Title: "five variants", Subtitle: "no corner is free: the legend moves above", Quantity: Throughput, Series: all, Ideal: true, X: LinearScale}
+}
+
+func stepTimeSample() Scalability {
+	s := ringSeries("t4", 0.11, 0.05, []float64{1, 2, 4, 8}, 12, 0)
+	for i := range s.Points {
+		p := &s.Points[i]
+		p.Y, p.Lo, p.Hi = p.X*64/p.Y, p.X*64/p.Hi, p.X*64/p.Lo
+	}
+	for i := range s.Curve {
+		b := &s.Curve[i]
+		b.Mean, b.Lo, b.Hi = b.X*64/b.Mean, b.X*64/b.Hi, b.X*64/b.Lo
+	}
+	return Scalability{Title: "resnet18-cifar10", Subtitle: "t4, allreduce, local batch 64", Quantity: StepTime, Series: []Series{s}}
+}
+
+// psSpeed is the synchronous speed of Optimus with made-up coefficients.
+func psSpeed(w, p float64) float64 { return 1 / (2.1/w + 0.09*w/p + 0.02*w + 0.03*p + 0.2) }
+
+func speedSample(overWorkers bool) SpeedFigure {
+	fixed, title := []int{2, 4, 8}, "speed under parameter servers"
+	if !overWorkers {
+		fixed = []int{4, 8, 16}
+	}
+	s := SpeedFigure{Title: title, Subtitle: "resnext110-cifar10, ps-sync, cpu", X: LinearScale}
+	for _, k := range fixed {
+		c := SpeedCurve{Fixed: k}
+		for i := 1; i <= 20; i++ {
+			w, p := float64(i), float64(k)
+			if !overWorkers {
+				w, p = p, w
+			}
+			y := psSpeed(w, p)
+			c.Curve = append(c.Curve, Band{X: float64(i), Mean: y, Lo: y * 0.96, Hi: y * 1.04, Extrapolated: i > 16})
+			if i%4 == 0 && i <= 16 || i == 1 {
+				m := y * (1 + 0.03*math.Sin(float64(i*k)))
+				c.Points = append(c.Points, Point{X: float64(i), Y: m, Lo: m * 0.97, Hi: m * 1.03})
+			}
+		}
+		s.Curves = append(s.Curves, c)
+	}
+	return s
+}
+
+func convergenceSample(points int) Convergence {
+	loss := func(k float64) float64 { return 1/(0.00021*k+0.35) + 0.31 }
+	rng := rand.New(rand.NewPCG(1, 2))
+	s := Convergence{Title: "resnet18-cifar10", Subtitle: "run 1, global batch 512, fitted on the first 20k steps"}
+	for i := range points {
+		k := 20000 * float64(i+1) / float64(points)
+		s.Points = append(s.Points, Point{X: k, Y: loss(k) + 0.05*rng.NormFloat64()})
+	}
+	for k := 200.0; k <= 42000; k += 400 {
+		spread := 0.02 + 0.0000035*math.Max(0, k-15000)
+		s.Curve = append(s.Curve, Band{X: k, Mean: loss(k), Lo: loss(k) - spread, Hi: loss(k) + spread, Extrapolated: k > 20000})
+	}
+	target := 0.48
+	s.Target, s.Crossing = &target, &data.Estimate{Mean: 26350, Lo: 23100, Hi: 33900}
+	return s
+}
+
+func searchSample() Search {
+	rng := rand.New(rand.NewPCG(3, 4))
+	s := Search{
+		Title: "search progress", Subtitle: "resnet50-imagenet, 24 trials of 240 candidates, seed 1",
+		Objective: "cost to target (US$)", Minimize: true, Initial: 5,
+	}
+	for i := 1; i <= 24; i++ {
+		t := SearchTrial{Number: i, Value: 14 + 60*math.Exp(-float64(i)/6)*rng.Float64() + 6*rng.Float64(), Status: data.OK}
+		switch i {
+		case 4, 9:
+			t.Status = data.OOM
+		case 13:
+			t.Status = data.Failed
+		case 17:
+			t.Label = "8 × a100, batch 96"
+			t.Value = 13.4
+		}
+		s.Trials = append(s.Trials, t)
+	}
+	best := 12.9
+	s.Optimum = &best
+	return s
+}
+
+func allocationSample() Allocation {
+	c := &data.Cluster{}
+	for i := 1; i <= 3; i++ {
+		c.Nodes = append(c.Nodes, data.Node{Name: fmt.Sprintf("a%02d", i), GPUType: "a100", GPUs: 8})
+	}
+	for i := 1; i <= 4; i++ {
+		c.Nodes = append(c.Nodes, data.Node{Name: fmt.Sprintf("t%02d", i), GPUType: "t4", GPUs: 4, Drained: i == 4})
+	}
+	p := &data.Plan{Jobs: []data.PlannedJob{
+		{Name: "resnet50", GPUType: "a100", Workers: 12, Placement: []data.NodeShare{{Node: "a01", Workers: 8}, {Node: "a02", Workers: 4}}},
+		{Name: "bert-large", GPUType: "a100", Workers: 10, Placement: []data.NodeShare{{Node: "a02", Workers: 4}, {Node: "a03", Workers: 6}}},
+		{Name: "deepspeech2", GPUType: "t4", Workers: 6, PS: 2, Placement: []data.NodeShare{{Node: "t01", Workers: 4, PS: 1}, {Node: "t02", Workers: 2, PS: 1}}},
+		{Name: "yolov3", GPUType: "t4", Workers: 3, PS: 1, Placement: []data.NodeShare{{Node: "t02", Workers: 2, PS: 1}, {Node: "t03", Workers: 1}}},
+		{Name: "ncf", GPUType: "t4", Workers: 1, Placement: []data.NodeShare{{Node: "t03", Workers: 1}}},
+		{Name: "cifar10", Action: data.Pause},
+	}}
+	return Allocation{Title: "plan", Subtitle: "marginal-gain, objective jct: 32 of 40 GPUs used", Cluster: c, Plan: p}
+}
+
+func largeAllocationSample() Allocation {
+	c, p := &data.Cluster{}, &data.Plan{}
+	for i := range 64 {
+		c.Nodes = append(c.Nodes, data.Node{Name: fmt.Sprintf("n%02d", i+1), GPUs: 8})
+	}
+	for i := range 20 {
+		j := data.PlannedJob{Name: fmt.Sprintf("job-%02d", i+1), GPUType: "a100"}
+		for k := range 3 {
+			j.Placement = append(j.Placement, data.NodeShare{Node: c.Nodes[3*i+k].Name, Workers: 8 - 2*(k*i%3)})
+			j.Workers += 8 - 2*(k*i%3)
+		}
+		p.Jobs = append(p.Jobs, j)
+	}
+	return Allocation{Title: "plan for 64 nodes", Subtitle: "marginal-gain, objective goodput", Cluster: c, Plan: p}
+}
+
+func simulationSample() Simulation {
+	rng := rand.New(rand.NewPCG(5, 6))
+	s := Simulation{Title: "policies on one workload", Subtitle: "160 jobs on 64 GPUs, replayed on measured profiles"}
+	for i, p := range []string{"marginal-gain", "pollux", "optimus", "tiresias"} {
+		r := PolicyRun{Policy: p}
+		for range 160 {
+			r.JCT = append(r.JCT, 3600*math.Exp(0.25*float64(i)-0.6+1.1*rng.NormFloat64()))
+		}
+		s.Runs = append(s.Runs, r)
+	}
+	return s
+}

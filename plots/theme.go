@@ -1,0 +1,179 @@
+package plots
+
+import (
+	"image/color"
+
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// The default size of a figure: one and a half columns of a journal page,
+// or half a slide.
+const (
+	DefaultWidth  = 16 * vg.Centimeter
+	DefaultHeight = 10 * vg.Centimeter
+)
+
+// Distances of the theme, in points.
+const (
+	margin      vg.Length = 12 // around everything
+	lineGap     vg.Length = 4  // between lines of text
+	textRise    vg.Length = 1  // lifts centred text, whose box holds descenders, to where the eye sees its middle
+	keyGap      vg.Length = 14 // between entries of a legend strip
+	swatchWidth vg.Length = 20 // the sample of a legend entry
+	swatchGap   vg.Length = 5  // between sample and text
+	markRadius  vg.Length = 3
+	curveWidth  vg.Length = 1.6
+	thinWidth   vg.Length = 0.8
+)
+
+// boldWeight is the weight that selects the bold faces of the Liberation
+// fonts (golang.org/x/image/font.WeightBold).
+const boldWeight = 3
+
+// Shades of the frame around the data. Text is dark grey instead of black,
+// which keeps the contrast of printed text on a bright screen.
+var (
+	inkColor    = color.NRGBA{R: 0x22, G: 0x26, B: 0x2b, A: 0xff}
+	mutedColor  = color.NRGBA{R: 0x5f, G: 0x66, B: 0x6e, A: 0xff}
+	axisColor   = color.NRGBA{R: 0x8a, G: 0x90, B: 0x97, A: 0xff}
+	gridColor   = color.NRGBA{R: 0xe4, G: 0xe7, B: 0xea, A: 0xff}
+	shadeColor  = color.NRGBA{R: 0xf3, G: 0xf4, B: 0xf6, A: 0xff}
+	idleColor   = color.NRGBA{R: 0xee, G: 0xf0, B: 0xf2, A: 0xff}
+	whiteColor  = color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}
+	targetColor = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
+)
+
+// palette is the colour-blind safe palette of Okabe and Ito ("Color Universal
+// Design", 2008) without black, which the frame uses; yellow comes last, as
+// it is faint on white.
+var palette = []color.NRGBA{
+	{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, // blue
+	{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}, // vermillion
+	{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}, // bluish green
+	{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}, // reddish purple
+	{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}, // orange
+	{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}, // sky blue
+	{R: 0xf0, G: 0xe4, B: 0x42, A: 0xff}, // yellow
+}
+
+// seriesColor returns the colour of series i. Beyond the palette the colours
+// repeat, each round mixed further with white.
+func seriesColor(i int) color.NRGBA {
+	c := palette[i%len(palette)]
+	for range min(i/len(palette), 2) {
+		c = tint(c, 0.45)
+	}
+	return c
+}
+
+// tint mixes a colour with white; f = 0 leaves it, 1 gives white.
+func tint(c color.NRGBA, f float64) color.NRGBA {
+	mix := func(v uint8) uint8 { return uint8(float64(v) + (255-float64(v))*f + 0.5) }
+	return color.NRGBA{R: mix(c.R), G: mix(c.G), B: mix(c.B), A: c.A}
+}
+
+// fade returns the colour with the given opacity, 0 to 1.
+func fade(c color.NRGBA, opacity float64) color.NRGBA {
+	c.A = uint8(255*opacity + 0.5)
+	return c
+}
+
+// textOn returns the text colour that is legible on a background, by the
+// relative luminance of WCAG 2 with the transfer curve taken as a square.
+func textOn(c color.NRGBA) color.NRGBA {
+	sq := func(v uint8) float64 { return float64(v) * float64(v) / (255 * 255) }
+	if 0.2126*sq(c.R)+0.7152*sq(c.G)+0.0722*sq(c.B) > 0.3 {
+		return inkColor
+	}
+	return whiteColor
+}
+
+// seriesShape returns the marker of series i.
+func seriesShape(i int) draw.GlyphDrawer {
+	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, diamondGlyph{}}
+	return shapes[i%len(shapes)]
+}
+
+// diamondGlyph is a filled square standing on its corner.
+type diamondGlyph struct{}
+
+// DrawGlyph implements [draw.GlyphDrawer].
+func (diamondGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
+	r := sty.Radius * 1.25
+	c.FillPolygon(sty.Color, []vg.Point{
+		{X: pt.X - r, Y: pt.Y}, {X: pt.X, Y: pt.Y + r}, {X: pt.X + r, Y: pt.Y}, {X: pt.X, Y: pt.Y - r},
+	})
+}
+
+// crossGlyph is a bold ×, the mark of what could not be measured.
+type crossGlyph struct{}
+
+// DrawGlyph implements [draw.GlyphDrawer].
+func (crossGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
+	r := sty.Radius * 0.9
+	line := draw.LineStyle{Color: sty.Color, Width: 1.5}
+	c.StrokeLine2(line, pt.X-r, pt.Y-r, pt.X+r, pt.Y+r)
+	c.StrokeLine2(line, pt.X-r, pt.Y+r, pt.X+r, pt.Y-r)
+}
+
+// haloGlyph is a filled circle with a white rim, visible on top of a curve.
+type haloGlyph struct{}
+
+// DrawGlyph implements [draw.GlyphDrawer].
+func (haloGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
+	for _, disc := range []draw.GlyphStyle{
+		{Color: whiteColor, Radius: sty.Radius + 2.4},
+		{Color: sty.Color, Radius: sty.Radius + 1.2},
+		{Color: whiteColor, Radius: sty.Radius - 0.6},
+	} {
+		disc.Shape = draw.CircleGlyph{}
+		c.DrawGlyphNoClip(disc, pt)
+	}
+}
+
+// style returns a text style of the theme: Liberation Sans, which has the
+// widths of Arial and Helvetica.
+func style(size vg.Length, c color.Color) text.Style {
+	return text.Style{
+		Color:   c,
+		Font:    font.Font{Typeface: "Liberation", Variant: "Sans", Size: size},
+		YAlign:  text.YTop,
+		Handler: text.Plain{Fonts: font.DefaultCache},
+	}
+}
+
+// The text styles of a figure.
+func titleStyle() text.Style    { return bold(style(11.5, inkColor)) }
+func subtitleStyle() text.Style { return style(9, mutedColor) }
+func axisStyle() text.Style     { return style(9, inkColor) }
+func tickStyle() text.Style     { return style(8.5, mutedColor) }
+func keyStyle() text.Style      { return style(8.5, inkColor) }
+func noteStyle() text.Style     { return style(8.5, inkColor) }
+
+// bold returns the style in the bold face.
+func bold(s text.Style) text.Style {
+	s.Font.Weight = boldWeight
+	return s
+}
+
+// barGlyph is an error bar, for legends.
+type barGlyph struct{}
+
+// DrawGlyph implements [draw.GlyphDrawer].
+func (barGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
+	line := draw.LineStyle{Color: sty.Color, Width: 1}
+	const half, wide = 4, 2.2
+	c.StrokeLine2(line, pt.X, pt.Y-half, pt.X, pt.Y+half)
+	c.StrokeLine2(line, pt.X-wide, pt.Y-half, pt.X+wide, pt.Y-half)
+	c.StrokeLine2(line, pt.X-wide, pt.Y+half, pt.X+wide, pt.Y+half)
+}
+
+// statusColor returns the colour of status i in the order of data.Statuses:
+// black for what is a fact of the configuration, other colours for accidents.
+func statusColor(i int) color.NRGBA {
+	colors := []color.NRGBA{palette[0], inkColor, mutedColor, palette[3], palette[4], palette[5]}
+	return colors[i%len(colors)]
+}

@@ -1,0 +1,158 @@
+package plots
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+)
+
+// linearTicks divides an axis at round numbers: multiples of 1, 2, 2.5 or 5
+// times a power of ten, at most about want of them. Whole numbers only on
+// axes that count things.
+type linearTicks struct {
+	want  int
+	whole bool
+}
+
+// Ticks implements [plot.Ticker].
+func (t linearTicks) Ticks(lo, hi float64) []plot.Tick {
+	step := roundStep((hi-lo)/float64(t.want), t.whole)
+	var at []float64
+	// Counting in steps rather than adding them up keeps 0 and round
+	// numbers exact.
+	for k := math.Ceil(lo/step - 1e-9); k*step <= hi*(1+1e-12)+1e-9*step && len(at) < 100; k++ {
+		at = append(at, k*step)
+	}
+	return labelled(at, step)
+}
+
+// roundStep returns the smallest round number that is at least d.
+func roundStep(d float64, whole bool) float64 {
+	if whole && d <= 1 {
+		return 1
+	}
+	if !(d > 0) {
+		return 1
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(d)))
+	for _, f := range []float64{1, 2, 2.5, 5} {
+		if whole && f*unit != math.Trunc(f*unit) {
+			continue
+		}
+		if f*unit >= d*(1-1e-9) {
+			return f * unit
+		}
+	}
+	return 10 * unit
+}
+
+// powerTicks marks 1, 2, 4, 8, … on an axis scaled by log2.
+type powerTicks struct{}
+
+// Ticks implements [plot.Ticker].
+func (powerTicks) Ticks(lo, hi float64) []plot.Tick {
+	first := math.Ceil(math.Log2(lo) - 1e-9)
+	last := math.Floor(math.Log2(hi) + 1e-9)
+	every := math.Max(1, math.Ceil((last-first+1)/12))
+	var at []float64
+	for e := first; e <= last; e += every {
+		at = append(at, math.Pow(2, e))
+	}
+	return labelled(at, 0)
+}
+
+// decadeTicks marks 1, 2, 5, 10, … on a logarithmic axis, only powers of ten
+// when it spans more than three and a half of them.
+type decadeTicks struct{}
+
+// Ticks implements [plot.Ticker].
+func (decadeTicks) Ticks(lo, hi float64) []plot.Tick {
+	mantissas := []float64{1, 2, 5}
+	switch span := math.Log10(hi / lo); {
+	case span > 3.5:
+		mantissas = mantissas[:1]
+	case span < 0.5: // less than three of 1, 2, 5 would fit: divide evenly
+		return linearTicks{want: 5}.Ticks(lo, hi)
+	}
+	every := max(1, int(math.Ceil(math.Log10(hi/lo)/9)))
+	var at []float64
+	for e := int(math.Floor(math.Log10(lo))); e <= int(math.Ceil(math.Log10(hi))); e++ {
+		if e%every != 0 {
+			continue
+		}
+		for _, m := range mantissas {
+			if v := m * math.Pow10(e); v >= lo*(1-1e-9) && v <= hi*(1+1e-9) {
+				at = append(at, v)
+			}
+		}
+	}
+	return labelled(at, 0)
+}
+
+// labelled turns values into ticks. With a step all labels get the decimals
+// the step needs; without, each gets its own.
+func labelled(at []float64, step float64) []plot.Tick {
+	ticks := make([]plot.Tick, len(at))
+	var top float64
+	for _, v := range at {
+		top = math.Max(top, math.Abs(v))
+	}
+	unit, suffix := prefix(top)
+	for i, v := range at {
+		label := number(v)
+		if step > 0 {
+			label = strconv.FormatFloat(v/unit, 'f', decimals(step/unit), 64)
+			if v != 0 {
+				label += suffix
+			}
+		}
+		if v == 0 {
+			label = "0"
+		}
+		ticks[i] = plot.Tick{Value: v, Label: strings.Replace(label, "-", "−", 1)}
+	}
+	return ticks
+}
+
+// prefix returns the unit that keeps numbers up to top short, with its sign.
+func prefix(top float64) (unit float64, suffix string) {
+	switch {
+	case top >= 1e15 || top > 0 && top < 1e-4:
+		e := math.Floor(math.Log10(top))
+		return math.Pow(10, e), "e" + strconv.Itoa(int(e))
+	case top >= 1e12:
+		return 1e12, "T"
+	case top >= 1e9:
+		return 1e9, "G"
+	case top >= 1e6:
+		return 1e6, "M"
+	case top >= 1e4:
+		return 1e3, "k"
+	}
+	return 1, ""
+}
+
+// decimals returns how many decimals it takes to write a round step.
+func decimals(step float64) int {
+	for d := range 8 {
+		s := step * math.Pow10(d)
+		if math.Abs(s-math.Round(s)) < 1e-6*s {
+			return d
+		}
+	}
+	return 8
+}
+
+// number writes a number for a label with three significant digits: 0.042,
+// 12.5, 3140, 61.2k.
+func number(v float64) string {
+	unit, suffix := prefix(math.Abs(v))
+	s := v / unit
+	if a := math.Abs(s); a >= 1000 {
+		return strconv.FormatFloat(s, 'f', 0, 64) + suffix
+	}
+	s, _ = strconv.ParseFloat(strconv.FormatFloat(s, 'g', 3, 64), 64)
+	return strconv.FormatFloat(s, 'f', -1, 64) + suffix
+}

@@ -1,0 +1,157 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"knee/data"
+)
+
+// Limits bounds a search for the best configuration. Zero means no limit.
+type Limits struct {
+	Deadline time.Duration // until the goal is reached
+	Budget   float64       // US$ until the goal is reached
+	// Confident holds the limits against the pessimistic end of the 90 %
+	// intervals instead of the means.
+	Confident bool
+}
+
+// NoneFitsError says that no candidate keeps to the limits.
+type NoneFitsError struct {
+	Limits  Limits
+	Nearest Answer // the candidate that exceeds its worst limit by the least
+	Binding string // which limit that is, with numbers
+	Tried   int    // candidates that could be predicted
+}
+
+// Error implements error: "none of 7 configurations …, because …, nearest is …".
+func (e *NoneFitsError) Error() string {
+	return fmt.Sprintf("none of %d configurations keeps to the limits, because %s; the nearest is %s",
+		e.Tried, e.Binding, e.Nearest.Config)
+}
+
+// Best returns the best candidate within the limits: with a deadline the
+// cheapest that meets it, otherwise the fastest that the budget pays for.
+// Candidates with a local batch are taken as they are; for others
+// [Predictor.BestBatch] chooses. Candidates that cannot be predicted (a GPU
+// type never measured, a batch that does not fit) are passed over.
+//
+// It fails with a *[NoneFitsError] naming the nearest candidate if none is
+// within the limits, with the first candidate's error if none can be
+// predicted, and with a *data.InputError if the limits need a goal or a price
+// that was not given.
+func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
+	if err := l.check(p); err != nil {
+		return Answer{}, err
+	}
+	var best, nearest Answer
+	var first error
+	found, tried, least := false, 0, math.Inf(1)
+	for _, c := range candidates {
+		a, err := p.candidate(c)
+		if err == nil && l.Budget > 0 && !(a.PricePerHour > 0) {
+			// Without this a GPU type that was forgotten would count as free.
+			err = &data.InputError{Source: data.Source{Column: "price_per_hour"}, Found: "no price for " + a.Config.GPUType,
+				Want: "a price per worker-hour of every GPU type"}
+		}
+		if err != nil {
+			if first == nil {
+				first = fmt.Errorf("%s: %w", c, err)
+			}
+			continue
+		}
+		tried++
+		excess, _ := l.excess(a)
+		if excess < least || tried == 1 {
+			nearest, least = a, excess
+		}
+		if excess <= 0 && (!found || l.better(a, best)) {
+			best, found = a, true
+		}
+	}
+	switch {
+	case found:
+		return best, nil
+	case tried > 0:
+		_, binding := l.excess(nearest)
+		return Answer{}, &NoneFitsError{Limits: l, Nearest: nearest, Binding: binding, Tried: tried}
+	case first != nil:
+		return Answer{}, first
+	}
+	return Answer{}, &data.InputError{Found: "no candidates", Want: "at least one configuration to choose from"}
+}
+
+func (p *Predictor) candidate(c data.Config) (Answer, error) {
+	if c.LocalBatch > 0 {
+		return p.At(c)
+	}
+	return p.BestBatch(c)
+}
+
+// check refuses limits that no answer could be held against.
+func (l Limits) check(p *Predictor) error {
+	need := func(column, want string) error {
+		return &data.InputError{Source: data.Source{Column: column}, Found: "nothing", Want: want}
+	}
+	g := p.Goal
+	switch noGoal := g.Steps <= 0 && g.Samples <= 0 && !g.HasTarget; {
+	case (l.Deadline != 0 || l.Budget != 0) && noGoal:
+		return need("goal", "steps, samples or a target loss, which a deadline or budget is held against")
+	case l.Budget != 0 && len(p.Price) == 0:
+		return need("price_per_hour", "a price per worker-hour, which a budget is held against")
+	case l.Deadline < 0 || l.Budget < 0 || math.IsNaN(l.Budget):
+		return &data.InputError{Source: data.Source{Column: "limits"},
+			Found: fmt.Sprintf("deadline %v, budget %g", l.Deadline, l.Budget), Want: "limits of at least 0"}
+	}
+	return nil
+}
+
+// excess is by how much (ln of the ratio) an answer exceeds its worst limit,
+// at most 0 if it keeps to all, and that limit in words.
+func (l Limits) excess(a Answer) (float64, string) {
+	worst, why := math.Inf(-1), ""
+	hold := func(got data.Estimate, limit float64, words func(v float64) string) {
+		v := got.Mean
+		if l.Confident {
+			v = got.Hi
+		}
+		if e := math.Log(v / limit); e > worst {
+			worst, why = e, words(v)
+		}
+	}
+	if l.Deadline > 0 {
+		hold(a.TimeToTarget, l.Deadline.Seconds(), func(v float64) string {
+			return fmt.Sprintf("the goal takes %s against a deadline of %s", seconds(v), seconds(l.Deadline.Seconds()))
+		})
+	}
+	if l.Budget > 0 {
+		hold(a.CostToTarget, l.Budget, func(v float64) string {
+			return fmt.Sprintf("the goal costs $%.2f against a budget of $%.2f", v, l.Budget)
+		})
+	}
+	return worst, why
+}
+
+// better reports whether a is to be preferred to b, both within the limits.
+func (l Limits) better(a, b Answer) bool {
+	if l.Deadline > 0 && a.CostToTarget.Mean != b.CostToTarget.Mean {
+		return a.CostToTarget.Mean < b.CostToTarget.Mean
+	}
+	if a.TimeToTarget.Mean != b.TimeToTarget.Mean {
+		return a.TimeToTarget.Mean < b.TimeToTarget.Mean
+	}
+	return rate(a) > rate(b)
+}
+
+// seconds writes a duration for people, "6h12m" or "41s".
+func seconds(v float64) string {
+	if v > float64(math.MaxInt64)/1e9 {
+		return fmt.Sprintf("%.3g years", v/(365.25*24*3600))
+	}
+	d := time.Duration(v * 1e9)
+	if d >= time.Hour {
+		return d.Round(time.Minute).String()
+	}
+	return d.Round(time.Second / 10).String()
+}

@@ -1,0 +1,219 @@
+package profile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"knee/data"
+)
+
+// journalVersion is the version of the journals this package writes, and
+// the newest it reads.
+const journalVersion = 1
+
+// Journal is the append-only record of a study: one JSON object a line,
+// written through to the disk before anything relies on it. Whatever happens
+// to the process, at most the trials in flight are lost.
+//
+// A line that was cut short by a crash can only be the last; it is removed
+// when the journal is opened again.
+type Journal struct {
+	mu   sync.Mutex
+	file *os.File
+	path string
+	end  int64 // where the last whole line ends
+}
+
+// entry is one line of the journal.
+type entry struct {
+	Event       string            `json:"event"` // study, start, end
+	Version     int               `json:"version,omitempty"`
+	Study       *studyMark        `json:"study,omitempty"`
+	Trial       int               `json:"trial,omitempty"`
+	Config      *data.Config      `json:"config,omitempty"`
+	At          time.Time         `json:"at,omitzero"`
+	Measurement *data.Measurement `json:"measurement,omitempty"`
+	Curve       []curveEntry      `json:"curve,omitempty"`
+}
+
+// studyMark is what must not change between the runs of one study: with
+// another command the old measurements would be of something else. The space
+// and the budget may grow.
+type studyMark struct {
+	Job     string            `json:"job"`
+	Command []string          `json:"command"`
+	Env     map[string]string `json:"env,omitempty"`
+	Initial float64           `json:"initial_batch,omitempty"`
+}
+
+// Past is what a journal knew when it was opened.
+type Past struct {
+	Measurements []data.Measurement // finished trials, in the order in which they ended
+	Curves       []data.CurvePoint
+	Interrupted  []data.Config // trials that had started and not ended
+	LastTrial    int           // the largest trial number given out
+	Wall         time.Duration // Σ of the trials' own times
+	Warnings     []string
+}
+
+// OpenJournal opens the journal at path, creating it for the study if it is
+// not there, and returns what it holds. The journal is locked against other
+// processes until it is closed. Errors: another process holds it, it belongs
+// to another study, it is of a newer version, or a line cannot be read.
+func OpenJournal(path string, s *data.Study) (*Journal, *Past, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the journal: %w", err)
+	}
+	if err := lockFile(f); err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("journal %s: another knee profile is writing it: %w", path, err)
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("read the journal %s: %w", path, err)
+	}
+	j := &Journal{file: f, path: path}
+	past, err := j.load(text, s)
+	if err == nil {
+		err = j.repair(int64(len(text)), past)
+	}
+	if err == nil && j.end == 0 {
+		mark := markOf(s)
+		err = j.append(entry{Event: "study", Version: journalVersion, Study: &mark})
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return j, past, nil
+}
+
+func markOf(s *data.Study) studyMark {
+	return studyMark{Job: s.Job, Command: s.Command, Env: s.Env, Initial: s.Batch.Initial}
+}
+
+// load reads the lines of a journal.
+func (j *Journal) load(text []byte, s *data.Study) (*Past, error) {
+	past := &Past{}
+	running := map[int]data.Config{}
+	var order []int
+	for line := 1; len(text) > 0; line++ {
+		i := bytes.IndexByte(text, '\n')
+		if i < 0 {
+			break // cut short: repair removes it
+		}
+		var e entry
+		if err := json.Unmarshal(text[:i], &e); err != nil {
+			return nil, &data.InputError{Source: data.Source{File: j.path, Line: line}, Found: fmt.Sprintf("%.60q", text[:i]),
+				Want: fmt.Sprintf("a line of a journal (%v); move the file away to begin again", err)}
+		}
+		at := data.Source{File: j.path, Line: line}
+		switch {
+		case e.Event == "study":
+			if err := checkMark(at, e, s); err != nil {
+				return nil, err
+			}
+		case line == 1:
+			return nil, &data.InputError{Source: at, Found: fmt.Sprintf("event %q", e.Event), Want: "the study a journal begins with; is this a journal?"}
+		case e.Event == "start" && e.Config != nil:
+			running[e.Trial] = *e.Config
+			order = append(order, e.Trial)
+		case e.Event == "end" && e.Measurement != nil:
+			delete(running, e.Trial)
+			past.add(e, at)
+		default:
+			return nil, &data.InputError{Source: at, Found: fmt.Sprintf("event %q", e.Event), Want: "start or end with what it is about"}
+		}
+		past.LastTrial = max(past.LastTrial, e.Trial)
+		j.end += int64(i + 1)
+		text = text[i+1:]
+	}
+	for _, id := range order {
+		if c, ok := running[id]; ok {
+			past.Interrupted = append(past.Interrupted, c)
+		}
+	}
+	return past, nil
+}
+
+// checkMark refuses the journal of another study.
+func checkMark(at data.Source, e entry, s *data.Study) error {
+	if e.Version > journalVersion || e.Study == nil {
+		return &data.InputError{Source: at, Found: fmt.Sprintf("journal version %d", e.Version),
+			Want: fmt.Sprintf("at most %d, the newest this knee reads", journalVersion)}
+	}
+	was, _ := json.Marshal(e.Study)
+	mark := markOf(s)
+	is, _ := json.Marshal(&mark)
+	if !bytes.Equal(was, is) {
+		return &data.InputError{Source: at, Found: "measurements of " + string(was),
+			Want: "those of " + string(is) + "; for a changed job use --restart, or another --journal"}
+	}
+	return nil
+}
+
+// add takes one finished trial. Aborted trials count as spent time, but not
+// as measured.
+func (p *Past) add(e entry, at data.Source) {
+	m := *e.Measurement
+	m.Source = at
+	p.Wall += time.Duration(m.Wall * float64(time.Second))
+	p.Measurements = append(p.Measurements, m)
+	p.Curves = append(p.Curves, decodeCurve(m.Job, e.Trial, e.Curve)...)
+}
+
+// repair removes a last line that a crash cut short.
+func (j *Journal) repair(size int64, past *Past) error {
+	if size > j.end {
+		past.Warnings = append(past.Warnings, fmt.Sprintf("%s: removed a last line that an interruption had cut short (%d bytes)", j.path, size-j.end))
+		if err := j.file.Truncate(j.end); err != nil {
+			return fmt.Errorf("repair the journal %s: %w", j.path, err)
+		}
+	}
+	if _, err := j.file.Seek(j.end, io.SeekStart); err != nil {
+		return fmt.Errorf("journal %s: %w", j.path, err)
+	}
+	return nil
+}
+
+// start records that a trial is about to be launched.
+func (j *Journal) start(trial int, c data.Config, at time.Time) error {
+	return j.append(entry{Event: "start", Trial: trial, Config: &c, At: at.UTC()})
+}
+
+// finish records what a trial yielded.
+func (j *Journal) finish(trial int, m data.Measurement, curve []data.CurvePoint) error {
+	return j.append(entry{Event: "end", Trial: trial, Measurement: &m, Curve: encodeCurve(curve)})
+}
+
+// append writes one line through to the disk. If it cannot be written whole
+// (a full disk, say), what was written of it is taken back.
+func (j *Journal) append(e entry) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("journal %s: %w", j.path, err)
+	}
+	line = append(line, '\n')
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, err = j.file.WriteAt(line, j.end); err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		err = errors.Join(err, j.file.Truncate(j.end))
+		return fmt.Errorf("write the journal %s: %w; what it holds is kept, mend this and run the same command again", j.path, err)
+	}
+	j.end += int64(len(line))
+	return nil
+}
+
+// Close closes the journal and gives up its lock.
+func (j *Journal) Close() error { return j.file.Close() }

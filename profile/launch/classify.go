@@ -1,0 +1,67 @@
+package launch
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"knee/data"
+)
+
+// oomText matches what frameworks and systems print when memory runs out:
+// PyTorch and CUDA, TensorFlow, JAX, C++, Python, Go, the Linux kernel, Slurm.
+var oomText = regexp.MustCompile(`(?i)cuda out of memory|cuda error: out of memory|outofmemoryerror|cuda_error_out_of_memory|` +
+	`cublas_status_alloc_failed|resource_exhausted|hip out of memory|std::bad_alloc|\bmemoryerror\b|cannot allocate memory|` +
+	`runtime: out of memory|oom[-_ ]kill|oom_kill event|unable to allocate .* for an array`)
+
+// exitKilled is what a shell reports for a process killed by signal 9, and
+// what container runtimes and Slurm report for one the kernel's
+// out-of-memory killer ended.
+const exitKilled = 137
+
+// rankEnd is how one process of a trial ended.
+type rankEnd struct {
+	name   string // "worker 0"
+	exit   int    // exit code; 128 + n for signal n
+	last   string // its last line of output that was not an observation
+	oom    string // the first line that speaks of memory having run out
+	killed bool   // by the launcher, so that the exit says nothing
+}
+
+// classify turns the ends of a trial's processes, in the order in which they
+// ended, into its failure; nil if all is well. One process out of memory
+// makes the trial out of memory, even if another noticed its absence first.
+func classify(ends []rankEnd) *Failure {
+	for _, e := range ends {
+		switch {
+		case e.exit == 0 || e.killed && e.oom == "":
+		case e.oom != "":
+			return &Failure{Status: data.OOM, Exit: e.exit, Detail: e.name + ": " + oneLine(e.oom)}
+		case e.exit == exitKilled:
+			return &Failure{Status: data.OOM, Exit: e.exit,
+				Detail: e.name + ": killed (exit 137), as the out-of-memory killer does" + because(e.last)}
+		}
+	}
+	for _, e := range ends {
+		if e.exit != 0 && !e.killed {
+			return &Failure{Status: data.Failed, Exit: e.exit, Detail: fmt.Sprintf("%s: exit status %d%s", e.name, e.exit, because(e.last))}
+		}
+	}
+	return nil
+}
+
+func because(last string) string {
+	if last == "" {
+		return ""
+	}
+	return ": " + oneLine(last)
+}
+
+// oneLine shortens a line of output for an error message.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > 240 {
+		s = strings.ToValidUTF8(s[:240], "") + "…"
+	}
+	return s
+}

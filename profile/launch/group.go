@@ -1,0 +1,268 @@
+package launch
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"knee/data"
+)
+
+// defaultGrace is how long a process may take to end when asked.
+const defaultGrace = 2 * time.Second
+
+// maxLine bounds what is kept of one line of output; the rest is dropped.
+const maxLine = 64 << 10
+
+// group is the processes of one running trial.
+type group struct {
+	launcher *Local
+	trial    Trial
+	obs      chan<- Observation
+	ended    chan *process // each process, when it has ended
+
+	mu  sync.Mutex // guards log and bad
+	log io.Writer
+	bad error // the first line that could not be read
+
+	seen bool // whether any observation was made; guarded by mu
+}
+
+// process is one started process of the group.
+type process struct {
+	spec processSpec
+	cmd  *exec.Cmd
+	pipe *os.File      // read end of its output
+	read chan struct{} // closed when its output is read to the end
+	last string        // last line that was no observation
+	oom  string        // first line that speaks of memory
+	end  rankEnd
+}
+
+// run starts every process, waits for the trial to end and cleans up.
+func (g *group) run(ctx context.Context, specs []processSpec) error {
+	garbage, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var live []*process
+	var ends []rankEnd
+	for _, s := range specs {
+		p, err := g.start(garbage, s, cancel)
+		if err != nil {
+			g.stop(live)
+			return err
+		}
+		live = append(live, p)
+	}
+	workers := 0
+	for _, s := range specs {
+		if !s.server {
+			workers++
+		}
+	}
+	// The trial is over when every worker is done, one process fails, or
+	// nobody wants it any more.
+	for over := workers == 0; !over; {
+		select {
+		case p := <-g.ended:
+			live = remove(live, p)
+			ends = append(ends, p.end)
+			if !p.spec.server {
+				workers--
+			}
+			over = p.end.exit != 0 || workers == 0
+		case <-garbage.Done():
+			over = true
+		}
+	}
+	if classify(ends) != nil && garbage.Err() == nil {
+		var late []rankEnd
+		late, live = g.linger(live)
+		ends = append(ends, late...)
+	}
+	ends = append(ends, g.stop(live)...)
+	return g.verdict(ctx, ends)
+}
+
+// verdict tells how the trial ended, by what is most certain: a cancelled
+// trial, an unreadable line, a failed process, no observation at all.
+func (g *group) verdict(ctx context.Context, ends []rankEnd) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	g.mu.Lock()
+	bad, seen := g.bad, g.seen
+	g.mu.Unlock()
+	if f := classify(ends); f != nil {
+		return f
+	}
+	if bad != nil {
+		return &Failure{Status: data.Failed, Exit: -1, Detail: bad.Error()}
+	}
+	if !seen {
+		last := ""
+		for _, e := range ends {
+			if e.last != "" {
+				last = "; its last words: " + oneLine(e.last)
+			}
+		}
+		return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + g.launcher.Parser.Wants() + last}
+	}
+	return nil
+}
+
+// linger gives the processes left after a failure a moment to end by
+// themselves, so that one that ran out of memory can still say so.
+func (g *group) linger(live []*process) (ends []rankEnd, left []*process) {
+	timer := time.NewTimer(500 * time.Millisecond)
+	defer timer.Stop()
+	for len(live) > 0 {
+		select {
+		case p := <-g.ended:
+			live = remove(live, p)
+			ends = append(ends, p.end)
+		case <-timer.C:
+			return ends, live
+		}
+	}
+	return ends, nil
+}
+
+// stop asks processes to end, kills those that do not, and returns their ends.
+func (g *group) stop(live []*process) []rankEnd {
+	if len(live) == 0 {
+		return nil
+	}
+	for _, p := range live {
+		terminateGroup(p.cmd.Process.Pid)
+	}
+	grace := g.launcher.Grace
+	if grace == 0 {
+		grace = defaultGrace
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	var ends []rankEnd
+	for len(live) > 0 {
+		select {
+		case p := <-g.ended:
+			live = remove(live, p)
+			p.end.killed = true
+			ends = append(ends, p.end)
+		case <-timer.C:
+			for _, p := range live {
+				killGroup(p.cmd.Process.Pid)
+			}
+		}
+	}
+	return ends
+}
+
+// start starts one process and the goroutine that sees it through.
+func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelCauseFunc) (*process, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", s.name, err)
+	}
+	defer w.Close()
+	cmd := exec.Command(g.trial.Command[0], g.trial.Command[1:]...)
+	cmd.Dir, cmd.Env = g.trial.Dir, s.env
+	cmd.Stdout, cmd.Stderr = w, w
+	cmd.SysProcAttr = ownGroup()
+	if err := cmd.Start(); err != nil {
+		r.Close()
+		return nil, &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("start %s: %v", s.name, err)}
+	}
+	g.launcher.Watchdog.watch(cmd.Process.Pid)
+	p := &process{spec: s, cmd: cmd, pipe: r, read: make(chan struct{})}
+	go func() {
+		defer close(p.read)
+		g.readOutput(ctx, p, cancel)
+	}()
+	go g.see(p)
+	return p, nil
+}
+
+// see waits for a process, takes what it left behind with it, and reports.
+func (g *group) see(p *process) {
+	_ = p.cmd.Wait() // the exit code says it all
+	killGroup(p.cmd.Process.Pid)
+	g.launcher.Watchdog.release(p.cmd.Process.Pid)
+	select {
+	case <-p.read:
+	case <-time.After(time.Second):
+		// Something outside the group still holds the pipe open.
+		p.pipe.SetReadDeadline(time.Now())
+		<-p.read
+	}
+	p.pipe.Close()
+	p.end = rankEnd{name: p.spec.name, exit: exitCode(p.cmd), last: p.last, oom: p.oom}
+	g.ended <- p
+}
+
+// readOutput reads what a process prints, line by line, to its end.
+func (g *group) readOutput(ctx context.Context, p *process, cancel context.CancelCauseFunc) {
+	lines := bufio.NewReaderSize(p.pipe, maxLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if len(line) > 0 {
+			g.line(ctx, p, string(line), cancel)
+		}
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = lines.ReadSlice('\n') // the tail of an overlong line
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// line handles one line of output.
+func (g *group) line(ctx context.Context, p *process, line string, cancel context.CancelCauseFunc) {
+	now := time.Now()
+	o, ok, err := g.launcher.Parser.Parse(line)
+	g.mu.Lock()
+	// A log that cannot be written must not cost the measurement.
+	_, _ = fmt.Fprintf(g.log, "[%s] %s\n", p.spec.name, trimEOL(line))
+	g.seen = g.seen || ok
+	if err != nil && g.bad == nil {
+		g.bad = fmt.Errorf("%s printed what cannot be read: %w", p.spec.name, err)
+		cancel(g.bad)
+	}
+	g.mu.Unlock()
+	if !ok {
+		if text := trimEOL(line); text != "" {
+			p.last = text
+		}
+		if p.oom == "" && oomText.MatchString(line) {
+			p.oom = trimEOL(line)
+		}
+		return
+	}
+	o.At = now
+	select {
+	case g.obs <- o:
+	case <-ctx.Done():
+	}
+}
+
+func trimEOL(s string) string {
+	for len(s) > 0 && (s[len(s)-1] == '\n' || s[len(s)-1] == '\r') {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+func remove(ps []*process, p *process) []*process {
+	for i := range ps {
+		if ps[i] == p {
+			return append(ps[:i:i], ps[i+1:]...)
+		}
+	}
+	return ps
+}

@@ -1,0 +1,227 @@
+//go:build unix
+
+package launch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"knee/data"
+	"knee/profile/launch"
+)
+
+// TestMain lets the test binary play the parts of other programs: the
+// watchdog, and a knee that is killed while a trial runs.
+func TestMain(m *testing.M) {
+	switch os.Getenv("KNEE_TEST_PART") {
+	case "guard":
+		if err := launch.Guard(os.Stdin); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case "doomed":
+		doomed()
+	}
+	os.Exit(m.Run())
+}
+
+// run launches a shell script as every rank of a trial.
+func run(t *testing.T, ctx context.Context, c data.Config, ranks bool, script string) ([]launch.Observation, string, error) {
+	t.Helper()
+	parser, err := launch.NewParser(data.Metrics{JSONL: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &launch.Local{Ranks: ranks, Parser: parser, Grace: 300 * time.Millisecond}
+	log := filepath.Join(t.TempDir(), "trial.log")
+	obs := make(chan launch.Observation)
+	got := make(chan []launch.Observation)
+	go func() {
+		var all []launch.Observation
+		for o := range obs {
+			all = append(all, o)
+		}
+		got <- all
+	}()
+	err = l.Launch(ctx, launch.Trial{ID: 1, Attempt: 1, Config: c, Command: []string{"sh", "-c", script}, Log: log}, obs)
+	close(obs)
+	text, _ := os.ReadFile(log)
+	return <-got, string(text), err
+}
+
+const step = `echo 'knee: {"step":1,"step_time_s":0.5,"loss":2.5}'; `
+
+func TestLocalTellsRanksWhoTheyAre(t *testing.T) {
+	c := data.Config{Workers: 2, PS: 1, Mode: data.PSSync, LocalBatch: 16, GPUType: "cpu", Extra: map[string]string{"depth": "3"}}
+	obs, log, err := run(t, t.Context(), c, true,
+		step+`echo "$KNEE_ROLE rank=$RANK of $WORLD_SIZE ps=$KNEE_PS_RANK/$KNEE_PS batch=$KNEE_LOCAL_BATCH/$KNEE_GLOBAL_BATCH depth=$KNEE_X_DEPTH mode=$KNEE_MODE hosts=${KNEE_PS_HOSTS%:*} port=${MASTER_PORT:+yes}"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"[worker 0] worker rank=0 of 3 ps=/1 batch=16/32 depth=3 mode=ps-sync hosts=127.0.0.1 port=yes",
+		"[worker 1] worker rank=1 of 3 ps=/1",
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log misses %q:\n%s", want, log)
+		}
+	}
+	if len(obs) < 2 || obs[0].StepTime != 0.5 || obs[0].Loss != 2.5 || !math.IsNaN(obs[0].SyncTime) {
+		t.Errorf("observations = %+v", obs)
+	}
+}
+
+func TestLocalTellsFailuresApart(t *testing.T) {
+	one := data.Config{Workers: 1, GPUType: "cpu"}
+	two := data.Config{Workers: 2, GPUType: "cpu"}
+	for _, tc := range []struct {
+		name, script string
+		config       data.Config
+		status       data.Status
+		detail       string
+	}{
+		{"exit status", step + "echo no such dataset >&2; exit 3", one, data.Failed, "worker 0: exit status 3: no such dataset"},
+		{"exit 137", step + "exit 137", one, data.OOM, "exit 137"},
+		{"killed", step + "kill -9 $$", one, data.OOM, "exit 137"},
+		{"cuda", step + "echo 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB'; exit 1", one, data.OOM, "Tried to allocate"},
+		{"host", "echo 'MemoryError'; exit 1", one, data.OOM, "worker 0: MemoryError"},
+		{"one rank's memory, another's complaint", `if [ $RANK = 1 ]; then sleep 0.1; echo 'CUDA out of memory'; exit 1; fi; echo lost rank 1; exit 2`, two, data.OOM, "worker 1: CUDA out of memory"},
+		{"silence", "echo hello", one, data.Failed, "without reporting a step"},
+		{"garbage", `echo 'knee: {"step":1,"step_time_s":"fast"}'; sleep 10`, one, data.Failed, "cannot be read"},
+		{"torn line", `echo 'knee: {"step":1,'; sleep 10`, one, data.Failed, "cannot be read"},
+		{"negative time", `echo 'knee: {"step":1,"step_time_s":-1}'; sleep 10`, one, data.Failed, "step_time_s is -1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			start := time.Now()
+			_, _, err := run(t, t.Context(), tc.config, true, tc.script)
+			var f *launch.Failure
+			if !errors.As(err, &f) {
+				t.Fatalf("err = %v, want a Failure", err)
+			}
+			if f.Status != tc.status || !strings.Contains(f.Detail, tc.detail) {
+				t.Errorf("got %s: %s; want %s: …%s…", f.Status, f.Detail, tc.status, tc.detail)
+			}
+			if d := time.Since(start); d > 8*time.Second {
+				t.Errorf("took %v: it waited for a trial that had failed", d)
+			}
+		})
+	}
+}
+
+func TestLocalCommandThatIsNotThere(t *testing.T) {
+	l := &launch.Local{Ranks: true}
+	err := l.Launch(t.Context(), launch.Trial{Config: data.Config{Workers: 2}, Command: []string{"no-such-program"}}, nil)
+	var f *launch.Failure
+	if !errors.As(err, &f) || f.Status != data.Failed || !strings.Contains(f.Detail, "no-such-program") {
+		t.Errorf("err = %v, want a failure that names the program", err)
+	}
+}
+
+func TestLocalCancelLeavesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	pids := filepath.Join(t.TempDir(), "pids")
+	go func() {
+		waitFor(t, func() bool { return len(readPids(pids)) == 4 })
+		cancel(enough)
+	}()
+	// The shell ignores the polite request and has a child of its own.
+	_, _, err := run(t, ctx, data.Config{Workers: 2}, true,
+		fmt.Sprintf(`trap '' TERM; sleep 60 & echo $! >>%[1]s; echo $$ >>%[1]s; %[2]s wait; sleep 60`, pids, step))
+	if !errors.Is(err, enough) {
+		t.Errorf("err = %v, want the cause of the cancellation", err)
+	}
+	for _, pid := range readPids(pids) {
+		waitFor(t, func() bool { return !alive(pid) })
+	}
+}
+
+func TestLocalServersEndWithTheirWorkers(t *testing.T) {
+	c := data.Config{Workers: 1, PS: 1, Mode: data.PSSync}
+	_, _, err := run(t, t.Context(), c, true, `if [ $KNEE_ROLE = ps ]; then exec sleep 60; fi; `+step)
+	if err != nil {
+		t.Errorf("err = %v, want nil: a server that outlives its workers is no failure", err)
+	}
+}
+
+// doomed runs a trial for ever, as a knee that is about to be killed.
+func doomed() {
+	exe, _ := os.Executable()
+	os.Setenv("KNEE_TEST_PART", "guard")
+	dog, err := launch.StartWatchdog(exe)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Unsetenv("KNEE_TEST_PART")
+	parser, _ := launch.NewParser(data.Metrics{})
+	l := &launch.Local{Ranks: true, Parser: parser, Watchdog: dog}
+	obs := make(chan launch.Observation, 1000)
+	l.Launch(context.Background(), launch.Trial{Config: data.Config{Workers: 2},
+		Command: []string{"sh", "-c", `sleep 100 & echo $! >>$PIDS; echo $$ >>$PIDS; wait`}}, obs)
+}
+
+func TestWatchdogEndsTheTrialsOfAKilledKnee(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := filepath.Join(t.TempDir(), "pids")
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), "KNEE_TEST_PART=doomed", "PIDS="+pids)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return len(readPids(pids)) == 4 })
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	for _, pid := range readPids(pids) {
+		waitFor(t, func() bool { return !alive(pid) })
+	}
+}
+
+func readPids(file string) []int {
+	text, _ := os.ReadFile(file)
+	var pids []int
+	for f := range strings.FieldsSeq(string(text)) {
+		if pid, err := strconv.Atoi(f); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// alive reports whether a process runs; one that has ended but that nobody
+// has waited for yet does not.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || !strings.Contains(string(stat), ") Z ")
+}
+
+// waitFor waits for a condition, with a bound that only a failure meets.
+func waitFor(t *testing.T, ok func() bool) {
+	t.Helper()
+	for range 1000 {
+		if ok() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("the condition did not come true in 10 s")
+}

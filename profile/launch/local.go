@@ -1,0 +1,184 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Local runs trials as processes of this machine.
+//
+// With Ranks it starts the command once per worker and once per parameter
+// server, and tells each who it is through the environment that PyTorch and
+// torchrun use, extended for parameter servers:
+//
+//	RANK, WORLD_SIZE        workers are 0…k−1, servers k…k+p−1; size is k+p
+//	LOCAL_RANK, LOCAL_WORLD_SIZE
+//	MASTER_ADDR, MASTER_PORT
+//	KNEE_ROLE               worker or ps
+//	KNEE_MODE               allreduce, ps-sync or ps-async
+//	KNEE_WORKERS, KNEE_PS   k and p
+//	KNEE_PS_HOSTS           host:port of every server, comma-separated
+//	KNEE_PS_RANK            on a server, its place in that list
+//	KNEE_LOCAL_BATCH, KNEE_GLOBAL_BATCH, KNEE_ACCUM_STEPS, KNEE_INITIAL_BATCH
+//	KNEE_X_<NAME>           every further knob of the study
+//
+// Without Ranks the command is started once, with the same KNEE_ variables,
+// and starts its ranks itself.
+//
+// Every process leads a process group of its own. When the trial ends, well
+// or not, all groups are told to terminate and, after Grace, killed; the
+// Watchdog does so if this process should die first.
+type Local struct {
+	Ranks    bool
+	Parser   Parser
+	Grace    time.Duration // between asking a process to end and killing it; 0 means 2 s
+	Watchdog *Watchdog
+}
+
+// Launch implements [Launcher].
+func (l *Local) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
+	if len(t.Command) == 0 {
+		return errors.New("the study has no command to launch")
+	}
+	log, err := openLog(t.Log)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	specs, err := l.processes(t)
+	if err != nil {
+		return err
+	}
+	g := &group{launcher: l, trial: t, log: log, obs: obs, ended: make(chan *process, len(specs))}
+	return g.run(ctx, specs)
+}
+
+func openLog(path string) (io.WriteCloser, error) {
+	if path == "" {
+		return nopCloser{io.Discard}, nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of the trial: %w", err)
+	}
+	return f, nil
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// processSpec is one process to start.
+type processSpec struct {
+	name   string // "worker 0", "ps 1"
+	server bool
+	env    []string
+}
+
+// processes lists the processes of a trial with their environments.
+func (l *Local) processes(t Trial) ([]processSpec, error) {
+	c := t.Config
+	shared := sharedEnv(t)
+	if !l.Ranks {
+		return []processSpec{{name: "command", env: environ(shared, t.Env)}}, nil
+	}
+	ports, err := freePorts(1 + c.PS)
+	if err != nil {
+		return nil, err
+	}
+	hosts := make([]string, c.PS)
+	for i := range hosts {
+		hosts[i] = net.JoinHostPort(loopback, strconv.Itoa(ports[1+i]))
+	}
+	shared["MASTER_ADDR"] = loopback
+	shared["MASTER_PORT"] = strconv.Itoa(ports[0])
+	shared["KNEE_PS_HOSTS"] = strings.Join(hosts, ",")
+	shared["WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
+	shared["LOCAL_WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
+	if c.GPUType == "cpu" || c.GPUType == "" {
+		// One thread a rank, as torchrun does: otherwise each rank takes all
+		// cores and the measured scaling is that of the thread scheduler.
+		shared["OMP_NUM_THREADS"], shared["GOMAXPROCS"] = "1", "1"
+	}
+	var specs []processSpec
+	// Servers first: workers may then connect at once.
+	for j := range c.PS {
+		specs = append(specs, processSpec{fmt.Sprintf("ps %d", j), true, environ(shared, rankEnv("ps", c.Workers+j, j), t.Env)})
+	}
+	for i := range c.Workers {
+		specs = append(specs, processSpec{fmt.Sprintf("worker %d", i), false, environ(shared, rankEnv("worker", i, -1), t.Env)})
+	}
+	return specs, nil
+}
+
+const loopback = "127.0.0.1"
+
+func rankEnv(role string, rank, server int) map[string]string {
+	env := map[string]string{"KNEE_ROLE": role, "RANK": strconv.Itoa(rank), "LOCAL_RANK": strconv.Itoa(rank)}
+	if server >= 0 {
+		env["KNEE_PS_RANK"] = strconv.Itoa(server)
+	}
+	return env
+}
+
+// sharedEnv is what every process of a trial is told.
+func sharedEnv(t Trial) map[string]string {
+	c := t.Config
+	num := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	env := map[string]string{
+		"KNEE_MODE":       string(c.ModeOrDefault()),
+		"KNEE_WORKERS":    strconv.Itoa(c.Workers),
+		"KNEE_PS":         strconv.Itoa(c.PS),
+		"KNEE_NODES":      strconv.Itoa(c.NodeCount()),
+		"KNEE_GPU_TYPE":   c.GPUType,
+		"KNEE_PARENT_PID": strconv.Itoa(os.Getpid()),
+		"KNEE_TRIAL":      strconv.Itoa(t.ID),
+		// Python buffers a piped stdout; steps must be seen when they happen.
+		"PYTHONUNBUFFERED": "1",
+	}
+	if c.LocalBatch > 0 {
+		env["KNEE_LOCAL_BATCH"] = num(c.LocalBatch)
+		env["KNEE_GLOBAL_BATCH"] = num(c.GlobalBatch())
+		env["KNEE_ACCUM_STEPS"] = strconv.Itoa(c.AccumSteps)
+	}
+	if t.InitialBatch > 0 {
+		env["KNEE_INITIAL_BATCH"] = num(t.InitialBatch)
+	}
+	for k, v := range c.Extra {
+		env["KNEE_X_"+strings.ToUpper(k)] = v
+	}
+	return env
+}
+
+// environ is the environment of this process with later maps winning.
+func environ(layers ...map[string]string) []string {
+	env := os.Environ()
+	for _, layer := range layers {
+		for k, v := range layer {
+			env = append(env, k+"="+v)
+		}
+	}
+	return env
+}
+
+// freePorts returns n ports nobody listens on now. They are all held while
+// they are drawn, so that they differ.
+func freePorts(n int) ([]int, error) {
+	ports := make([]int, n)
+	for i := range ports {
+		ln, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
+		if err != nil {
+			return nil, fmt.Errorf("find a free port for the trial: %w", err)
+		}
+		defer ln.Close()
+		ports[i] = ln.Addr().(*net.TCPAddr).Port
+	}
+	return ports, nil
+}

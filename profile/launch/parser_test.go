@@ -1,0 +1,108 @@
+package launch_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"knee/data"
+	"knee/profile/launch"
+)
+
+func TestParsers(t *testing.T) {
+	nan := math.NaN()
+	for _, tc := range []struct {
+		name, regex, line      string
+		ok                     bool
+		step, time, rate, loss float64
+	}{
+		{name: "plain", line: `knee: {"step":12,"step_time_s":0.041,"loss":2.1}`, ok: true, step: 12, time: .041, rate: nan, loss: 2.1},
+		{name: "prefixed by torchrun", line: `[default0]:knee: {"throughput":120}`, ok: true, step: nan, time: nan, rate: 120, loss: nan},
+		{name: "a message", line: `knee: starting`, step: nan},
+		{name: "other output", line: `Epoch 3`, step: nan},
+		{name: "regex", regex: `images/sec: (?P<throughput>[0-9.,]+)`, line: `10 images/sec: 1,234.5 +/- 0.1`, ok: true, step: nan, time: nan, rate: 1234.5, loss: nan},
+		{name: "regex in ms", regex: `step (?P<step>\d+).*?(?P<step_time_ms>[\d.]+) ms`, line: `step 7 took 41.5 ms`, ok: true, step: 7, time: .0415, rate: nan, loss: nan},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, err := launch.NewParser(data.Metrics{Regex: tc.regex})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, ok, err := p.Parse(tc.line)
+			if err != nil || ok != tc.ok {
+				t.Fatalf("ok = %v, err = %v; want %v", ok, err, tc.ok)
+			}
+			if !ok {
+				return
+			}
+			for _, v := range [][2]float64{{o.Step, tc.step}, {o.StepTime, tc.time}, {o.Throughput, tc.rate}, {o.Loss, tc.loss}} {
+				if v[0] != v[1] && !(math.IsNaN(v[0]) && math.IsNaN(v[1])) {
+					t.Errorf("got %+v", o)
+				}
+			}
+		})
+	}
+}
+
+func TestParserRefusesExpressions(t *testing.T) {
+	for regex, want := range map[string]string{
+		"(":                    "missing closing",
+		"(?P<speed>.*)":        `group "speed" is unknown`,
+		"loss (?P<loss>[0-9])": "no group that tells speed",
+	} {
+		_, err := launch.NewParser(data.Metrics{Regex: regex})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: err = %v, want …%s…", regex, err, want)
+		}
+	}
+}
+
+func FuzzJSONLines(f *testing.F) {
+	f.Add(`knee: {"step":12,"step_time_s":0.041,"loss":2.1}`)
+	f.Add(`knee: {"step_time_s":1e999}`)
+	f.Add(`knee: {`)
+	p, err := launch.NewParser(data.Metrics{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		o, ok, err := p.Parse(line)
+		if ok && err != nil {
+			t.Errorf("%q is both an observation and an error", line)
+		}
+		if ok && (o.StepTime <= 0 || math.IsInf(o.StepTime, 0)) {
+			t.Errorf("%q passed with step time %g", line, o.StepTime)
+		}
+	})
+}
+
+func TestReplay(t *testing.T) {
+	ok := data.Measurement{Config: data.Config{Workers: 1}, StepTime: 2, StepTimeSD: .5, Status: data.OK}
+	oom := data.Measurement{Config: data.Config{Workers: 2}, Status: data.OOM, Error: "too big"}
+	r, err := launch.NewReplay([]data.Measurement{ok, oom})
+	if err != nil {
+		t.Fatal(err)
+	}
+	obs := make(chan launch.Observation, 1000)
+	if err := r.Launch(t.Context(), launch.Trial{Config: ok.Config}, obs); err != nil {
+		t.Fatal(err)
+	}
+	var sum float64
+	n := len(obs)
+	for range n {
+		sum += (<-obs).StepTime
+	}
+	if mean := sum / float64(n); math.Abs(mean-2) > 1e-9 {
+		t.Errorf("mean replayed step time = %g, want 2", mean)
+	}
+	err = r.Launch(t.Context(), launch.Trial{Config: oom.Config}, obs)
+	if f, ok := err.(*launch.Failure); !ok || f.Status != data.OOM || f.Detail != "too big" {
+		t.Errorf("err = %v, want the recorded failure", err)
+	}
+	if err := r.Launch(t.Context(), launch.Trial{Config: data.Config{Workers: 3}}, obs); err == nil {
+		t.Error("a configuration outside the table was answered")
+	}
+	if _, err := launch.NewReplay([]data.Measurement{ok, ok}); err == nil {
+		t.Error("two rows for one configuration were accepted")
+	}
+}

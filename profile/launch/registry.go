@@ -1,0 +1,34 @@
+package launch
+
+import (
+	"fmt"
+
+	"knee/data"
+)
+
+// Settings is what launchers need beyond what the study says of them.
+type Settings struct {
+	Parser   Parser
+	Watchdog *Watchdog // may be nil
+	// Table resolves the path of a replayed table; nil leaves it as written.
+	Table func(path string) string
+}
+
+// New returns the launcher that a study asks for; local if it says nothing.
+func New(spec data.LauncherSpec, s Settings) (Launcher, error) {
+	switch {
+	case spec.Replay != nil:
+		path := spec.Replay.Table
+		if s.Table != nil {
+			path = s.Table(path)
+		}
+		ms, _, err := data.LoadMeasurements(path)
+		if err != nil {
+			return nil, fmt.Errorf("load the table to replay: %w", err)
+		}
+		return NewReplay(ms)
+	case spec.Local != nil:
+		return &Local{Ranks: spec.Local.Ranks, Parser: s.Parser, Watchdog: s.Watchdog}, nil
+	}
+	return &Local{Parser: s.Parser, Watchdog: s.Watchdog}, nil
+}

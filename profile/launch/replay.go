@@ -1,0 +1,64 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"knee/data"
+)
+
+// Replay answers trials from a table of earlier measurements, so that a
+// search can be tried, compared and tested without a cluster.
+type Replay struct {
+	rows map[string]data.Measurement
+}
+
+// replaySteps is how many steps a replayed trial reports: enough for any
+// meter to find it steady.
+const replaySteps = 200
+
+// NewReplay returns a launcher that knows the configurations of ms. Two rows
+// for one configuration are an error, since the answer would be a guess.
+func NewReplay(ms []data.Measurement) (*Replay, error) {
+	r := &Replay{rows: make(map[string]data.Measurement, len(ms))}
+	for _, m := range ms {
+		if old, ok := r.rows[m.Key()]; ok {
+			return nil, &data.InputError{Source: m.Source, Found: "a second row for " + m.Config.String(),
+				Want: "one row per configuration in a table to replay; the first is at " + old.Source.String()}
+		}
+		r.rows[m.Key()] = m
+	}
+	return r, nil
+}
+
+// Launch implements [Launcher]. The steps alternate around the recorded
+// step time by the recorded spread, so that mean and deviation come out as
+// they were measured.
+func (r *Replay) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
+	m, ok := r.rows[t.Config.Key()]
+	if !ok {
+		return &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("the replayed table has no row for %s", t.Config)}
+	}
+	if m.Status != data.OK {
+		return &Failure{Status: m.Status, Exit: -1, Detail: m.Error}
+	}
+	at := time.Now()
+	for i := range replaySteps {
+		o := unseen()
+		o.Step = float64(i + 1)
+		o.StepTime = m.StepTime + math.Copysign(m.StepTimeSD, float64(i%2)-.5)
+		if m.SyncTime > 0 {
+			o.SyncTime = m.SyncTime
+		}
+		at = at.Add(time.Duration(o.StepTime * float64(time.Second)))
+		o.At = at
+		select {
+		case obs <- o:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package profile
+
+import (
+	"knee/bayesopt"
+	"knee/data"
+	"knee/fit"
+)
+
+// Suggest returns up to n configurations of a study to measure next, given
+// what has been measured elsewhere, for people who run trials themselves.
+// Later suggestions take the earlier ones to be running. It returns fewer,
+// with the reason in the last, if the strategy would stop.
+func Suggest(s *data.Study, strategy string, history []data.Measurement, curves []data.CurvePoint, n int) ([]bayesopt.Suggestion, error) {
+	candidates, err := Candidates(s)
+	if err != nil {
+		return nil, err
+	}
+	efficiency := func(float64) float64 { return 1 }
+	if scale, err := fit.FitNoiseScale(curves, s.Batch.Initial); err == nil {
+		efficiency = func(m float64) float64 { return scale.Efficiency(m).Mean }
+	}
+	chooser, err := NewStrategy(s, strategy, efficiency)
+	if err != nil {
+		return nil, err
+	}
+	h := bayesopt.History{Candidates: candidates, Measured: history}
+	var next []bayesopt.Suggestion
+	for range n {
+		one, err := chooser.Next(h)
+		if err != nil {
+			return nil, err
+		}
+		next = append(next, one)
+		if one.Stop {
+			break
+		}
+		h.Running = append(h.Running, one.Config)
+	}
+	return next, nil
+}

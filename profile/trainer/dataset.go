@@ -1,0 +1,111 @@
+package trainer
+
+import (
+	"math/rand/v2"
+)
+
+// The generated classification problem. Every class is a mixture of Gaussian
+// clusters, so that a linear model cannot solve it; clusters overlap and some
+// labels are wrong, so that the loss never reaches zero and the gradient
+// keeps its noise, as on a real data set.
+const (
+	classes          = 10
+	clustersPerClass = 4
+	centreSpread     = 0.45 // standard deviation of a centre's coordinates, in units of the noise
+	labelNoise       = 0.05 // share of labels drawn anew
+	tokensPerSample  = 4    // rows of the embedding table a sample looks up
+	tokenSignal      = 0.5  // share of tokens that tell the class
+)
+
+// Streams of the seed: independent sequences for things drawn separately.
+const (
+	streamCentres = 0x6b6e6565_00000001
+	streamParams  = 0x6b6e6565_00000002
+	streamSamples = 0x6b6e6565_00000003
+)
+
+// dataset generates samples on demand. Sample i is a pure function of the
+// seed and i, so workers draw disjoint shards without talking to each other,
+// and a single process can redraw the batch of a whole job.
+type dataset struct {
+	inputs  int
+	tokens  int // rows of the embedding table; 0 means samples have no tokens
+	seed    uint64
+	centres []float64 // classes·clustersPerClass × inputs
+	src     rand.PCG
+}
+
+// batch is n samples.
+type batch struct {
+	n      int
+	x      []float64 // n × inputs
+	labels []int     // n
+	tokens []int     // n × tokensPerSample, empty without a table
+}
+
+// newDataset returns the problem of the given seed, with samples of the
+// given number of inputs and tokens in [0, tokens).
+func newDataset(inputs, tokens int, seed int64) *dataset {
+	d := &dataset{inputs: inputs, tokens: tokens, seed: uint64(seed)}
+	rng := rand.New(rand.NewPCG(d.seed, streamCentres))
+	d.centres = make([]float64, classes*clustersPerClass*inputs)
+	for i := range d.centres {
+		d.centres[i] = centreSpread * rng.NormFloat64()
+	}
+	return d
+}
+
+// newBatch returns room for n samples.
+func (d *dataset) newBatch(n int) *batch {
+	b := &batch{n: n, x: make([]float64, n*d.inputs), labels: make([]int, n)}
+	if d.tokens > 0 {
+		b.tokens = make([]int, n*tokensPerSample)
+	}
+	return b
+}
+
+// fill replaces b by samples first, first+1, ….
+func (d *dataset) fill(b *batch, first int64) {
+	rng := rand.New(&d.src)
+	for i := range b.n {
+		// The two words of a PCG state are mixed by its output function, so
+		// neighbouring indices give unrelated sequences after one draw.
+		d.src.Seed(d.seed^streamSamples, uint64(first)+uint64(i))
+		rng.Uint64()
+		cluster := rng.IntN(classes * clustersPerClass)
+		label := cluster % classes
+		centre := d.centres[cluster*d.inputs : (cluster+1)*d.inputs]
+		row := b.x[i*d.inputs : (i+1)*d.inputs]
+		for j := range row {
+			row[j] = centre[j] + rng.NormFloat64()
+		}
+		for j := range b.tokensOf(i) {
+			b.tokensOf(i)[j] = d.token(rng, label)
+		}
+		if rng.Float64() < labelNoise {
+			label = rng.IntN(classes)
+		}
+		b.labels[i] = label
+	}
+}
+
+// token draws a row of the embedding table for a sample of the given class:
+// any row, or with probability tokenSignal one that stands for the class.
+func (d *dataset) token(rng *rand.Rand, label int) int {
+	t := rng.IntN(d.tokens)
+	if rng.Float64() >= tokenSignal {
+		return t
+	}
+	if t = t/classes*classes + label; t >= d.tokens {
+		return label % d.tokens
+	}
+	return t
+}
+
+// tokensOf returns the tokens of sample i, none without a table.
+func (b *batch) tokensOf(i int) []int {
+	if len(b.tokens) == 0 {
+		return nil
+	}
+	return b.tokens[i*tokensPerSample : (i+1)*tokensPerSample]
+}

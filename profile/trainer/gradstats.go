@@ -1,0 +1,102 @@
+package trainer
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// estimate returns unbiased estimates of |G|², G the true gradient, and of
+// the trace of the covariance of a gradient of initial samples, from count
+// independent gradients that together stand for total samples: meanSqr is
+// their mean squared norm, sqrMean the squared norm of their mean.
+//
+//	sqr = (c|ḡ|² − mean|g|²)/(c−1),  var = (mean|g|² − |ḡ|²)·scale/(c−1),
+//
+// c = count ≥ 2, scale = total/initial: McCandlish et al., "An Empirical
+// Model of Large-Batch Training" (2018), appendix A.1, in the form of
+// Pollux (OSDI'21, section 4.1).
+func estimate(count int, meanSqr, sqrMean, total, initial float64) (sqr, variance float64) {
+	c := float64(count)
+	return (c*sqrMean - meanSqr) / (c - 1), (meanSqr - sqrMean) * (total / initial) / (c - 1)
+}
+
+// movingAverage is an exponential moving average, corrected for starting at
+// zero (Kingma and Ba, "Adam", 2015, section 3).
+type movingAverage struct {
+	sum, weight float64
+}
+
+// smoothing is the weight of the past in the averages of gradient
+// statistics. Single estimates of |G|² are mostly noise while the batch is
+// far below the gradient noise scale; about a hundred steps tame it.
+const smoothing = 0.99
+
+func (a *movingAverage) add(v float64) {
+	a.sum = smoothing*a.sum + (1-smoothing)*v
+	a.weight = smoothing*a.weight + (1 - smoothing)
+}
+
+// value returns the average, NaN before the first value.
+func (a *movingAverage) value() float64 { return a.sum / a.weight }
+
+// gradStats smooths the statistics of the gradients of a job, or in ps-async
+// of one worker.
+//
+// The independent gradients are those of the single samples, whose norms a
+// multilayer perceptron yields almost for free ([model.sampleNorms]). Their
+// number is the batch, so the estimates exist for one worker as for many and
+// have less variance than those from one gradient per worker, which is what
+// a framework that sees only whole gradients has to make do with.
+type gradStats struct {
+	count    int       // samples, that is gradients, per update
+	initial  float64   // batch the variance is reported at
+	previous []float64 // last gradient, kept only when count is 1
+	sqr, v   movingAverage
+}
+
+// newGradStats returns the statistics for updates of count samples.
+func newGradStats(count int, initial float64) *gradStats {
+	return &gradStats{count: count, initial: initial}
+}
+
+// observe takes in one update: sumSqr is the sum of the squared norms of its
+// samples' gradients, sqrMean the squared norm of their mean.
+func (s *gradStats) observe(sumSqr, sqrMean float64) {
+	if s.count > 1 {
+		c := float64(s.count)
+		s.add(estimate(s.count, sumSqr/c, sqrMean, c, s.initial))
+	}
+}
+
+// observeSingle takes in an update of a single sample. Consecutive gradients
+// then stand in for simultaneous ones. The step between them makes them
+// point away from each other, so |G|² comes out too small; hence only then.
+func (s *gradStats) observeSingle(grad []float64) {
+	if s.count > 1 {
+		return
+	}
+	if s.previous == nil {
+		s.previous = append([]float64(nil), grad...)
+		return
+	}
+	a, b := squaredNorm(grad), squaredNorm(s.previous)
+	cross := floats.Dot(grad, s.previous)
+	s.add(estimate(2, (a+b)/2, (a+b+2*cross)/4, 2, s.initial))
+	copy(s.previous, grad)
+}
+
+func (s *gradStats) add(sqr, v float64) {
+	s.sqr.add(sqr)
+	s.v.add(v)
+}
+
+// values returns the smoothed statistics, NaN unless both are positive: only
+// then is the gradient noise scale initial·var/sqr a number of samples.
+func (s *gradStats) values() (sqr, v float64) {
+	sqr, v = s.sqr.value(), s.v.value()
+	if !(sqr > 0 && v > 0) || math.IsInf(sqr, 0) || math.IsInf(v, 0) {
+		return math.NaN(), math.NaN()
+	}
+	return sqr, v
+}

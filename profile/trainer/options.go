@@ -1,0 +1,321 @@
+package trainer
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"knee/data"
+)
+
+// Role is what a process of the job does.
+type Role string
+
+// The roles of a process.
+const (
+	Worker Role = "worker" // computes gradients
+	Server Role = "ps"     // holds a slice of the parameters
+)
+
+// Options describes one process of a training job. The zero value is a
+// complete job of its own: one worker, no network, the small model. Zero
+// fields take the default given beside them; every process of a job must be
+// given the same values except for Role, Rank, LocalRank, PSRank and
+// ParentPID, which rank 0 verifies when the job meets.
+type Options struct {
+	Role      Role // Worker if empty
+	Rank      int  // 0..k−1 for workers, k..k+p−1 for servers
+	LocalRank int  // rank among the processes of this node; informative
+	PSRank    int  // 0..p−1, for servers
+
+	Workers    int      // k; 0 means 1
+	PS         int      // p; 0 for allreduce, at least 1 for the ps modes
+	PSHosts    []string // host:port of every server, in order
+	MasterAddr string   // host of rank 0; "127.0.0.1" if empty
+	MasterPort int      // port rank 0 listens on; needed if Workers+PS > 1
+
+	Mode         data.Mode // allreduce if empty
+	Model        string    // "small" (default) or "large"
+	MessageBytes int64     // wanted size of a gradient; below the model's own size it changes nothing
+	LocalBatch   float64   // samples per worker per micro-step; 0 means 32. Fractions spread workers × local batch over the workers as evenly as it goes
+	AccumSteps   int       // extra accumulation micro-steps
+	InitialBatch float64   // global batch that the gradient variance is reported at; 0 means the job's own
+
+	Steps int     // optimizer steps of the job (ps-async: updates by all workers); 0 means until stopped
+	Seed  int64   // of data and initial parameters
+	LR    float64 // learning rate at 32 samples per update, scaled by the square root of the batch up to 512 samples; 0 means 0.1
+
+	Timeout    time.Duration // a peer silent for this long has hung; 0 means 60 s
+	Rendezvous time.Duration // time for all ranks to meet; 0 means 30 s
+	ParentPID  int           // stop when the parent is no longer this process; 0 means do not watch
+}
+
+// The learning rate is the one asked for at referenceBatch samples per
+// update and grows up to maxRateScale times, reached at 512 samples.
+const (
+	referenceBatch = 32
+	maxRateScale   = 4
+)
+
+// envReader reads environment variables and keeps the first error.
+type envReader struct {
+	getenv func(string) string
+	err    error
+}
+
+func (e *envReader) bad(name, found, want string) {
+	if e.err == nil {
+		e.err = &data.InputError{
+			Source: data.Source{File: "environment", Column: name},
+			Found:  strconv.Quote(found), Want: want,
+		}
+	}
+}
+
+// int stores the variable in dst if it is set.
+func (e *envReader) int(name string, dst *int, min int) {
+	s := e.getenv(name)
+	if s == "" {
+		return
+	}
+	v, err := strconv.Atoi(s)
+	if err != nil || v < min {
+		e.bad(name, s, fmt.Sprintf("a whole number ≥ %d", min))
+		return
+	}
+	*dst = v
+}
+
+// float stores the variable in dst if it is set; the value must be positive.
+func (e *envReader) float(name string, dst *float64) {
+	s := e.getenv(name)
+	if s == "" {
+		return
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(v > 0) || math.IsInf(v, 0) {
+		e.bad(name, s, "a number of samples > 0")
+		return
+	}
+	*dst = v
+}
+
+// FromEnv returns the options a launcher expressed in environment variables:
+// KNEE_ROLE, RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT,
+// KNEE_WORKERS, KNEE_PS, KNEE_PS_HOSTS, KNEE_PS_RANK, KNEE_MODE,
+// KNEE_LOCAL_BATCH, KNEE_ACCUM_STEPS, KNEE_INITIAL_BATCH, KNEE_PARENT_PID.
+// A variable that is not set leaves its default. Without KNEE_WORKERS, as
+// under torchrun, every rank that is not a server is a worker.
+//
+// The error is a [data.InputError] that names the variable.
+func FromEnv(getenv func(string) string) (Options, error) {
+	e := &envReader{getenv: getenv}
+	var o Options
+	if s := getenv("KNEE_ROLE"); s != "" {
+		if o.Role = Role(s); o.Role != Worker && o.Role != Server {
+			e.bad("KNEE_ROLE", s, "worker or ps")
+		}
+	}
+	if s := getenv("KNEE_MODE"); s != "" {
+		m, err := data.ParseMode(s)
+		if err != nil {
+			e.bad("KNEE_MODE", s, "allreduce, ps-sync or ps-async")
+		}
+		o.Mode = m
+	}
+	e.int("KNEE_WORKERS", &o.Workers, 1)
+	e.int("KNEE_PS", &o.PS, 0)
+	e.int("LOCAL_RANK", &o.LocalRank, 0)
+	e.int("MASTER_PORT", &o.MasterPort, 1)
+	e.int("KNEE_ACCUM_STEPS", &o.AccumSteps, 0)
+	e.int("KNEE_PARENT_PID", &o.ParentPID, 1)
+	e.float("KNEE_LOCAL_BATCH", &o.LocalBatch)
+	e.float("KNEE_INITIAL_BATCH", &o.InitialBatch)
+	o.MasterAddr = getenv("MASTER_ADDR")
+	e.ranks(&o)
+	return o, e.err
+}
+
+// ranks reads the variables that depend on one another: the size of the
+// world, this process's place in it, and the servers' addresses.
+func (e *envReader) ranks(o *Options) {
+	world := 0
+	e.int("WORLD_SIZE", &world, 1)
+	if o.Workers == 0 && world > o.PS {
+		o.Workers = world - o.PS
+	}
+	if o.Workers == 0 {
+		o.Workers = 1
+	}
+	if world > 0 && world != o.Workers+o.PS {
+		e.bad("WORLD_SIZE", strconv.Itoa(world), fmt.Sprintf("%d, the sum of KNEE_WORKERS = %d and KNEE_PS = %d", o.Workers+o.PS, o.Workers, o.PS))
+	}
+	if s := e.getenv("KNEE_PS_HOSTS"); s != "" {
+		o.PSHosts = strings.Split(s, ",")
+		for i, h := range o.PSHosts {
+			o.PSHosts[i] = strings.TrimSpace(h)
+		}
+	}
+	if o.Role == Server {
+		if e.getenv("KNEE_PS_RANK") == "" {
+			e.bad("KNEE_PS_RANK", "", "the index of this server, from 0, because KNEE_ROLE is ps")
+		}
+		e.int("KNEE_PS_RANK", &o.PSRank, 0)
+		o.Rank = o.Workers + o.PSRank
+	}
+	rank := o.Rank
+	e.int("RANK", &rank, 0)
+	if o.Role == Server && rank != o.Rank {
+		e.bad("RANK", strconv.Itoa(rank), fmt.Sprintf("%d, the sum of KNEE_WORKERS = %d and KNEE_PS_RANK = %d", o.Rank, o.Workers, o.PSRank))
+	}
+	o.Rank = rank
+}
+
+// Bind defines a flag for every option a person may want to set by hand.
+// The present values of o, such as those from [FromEnv], are the defaults.
+func (o *Options) Bind(fs *flag.FlagSet) {
+	o.setDefaults()
+	fs.StringVar(&o.Model, "model", o.Model, "model to train: small or large")
+	fs.Var(&bytesFlag{&o.MessageBytes}, "message-bytes", "size of a gradient in `bytes`, such as 4Mi; larger than the model's own adds an embedding table")
+	fs.IntVar(&o.Steps, "steps", o.Steps, "optimizer `steps`; 0 trains until stopped")
+	fs.Int64Var(&o.Seed, "seed", o.Seed, "seed of data and initial parameters")
+	fs.Float64Var(&o.LR, "lr", o.LR, "learning rate at 32 samples per update; grows with the square root of the batch up to 512 samples")
+	fs.Func("mode", fmt.Sprintf("allreduce, ps-sync or ps-async (default %q)", string(o.Mode)), func(s string) (err error) {
+		o.Mode, err = data.ParseMode(s)
+		return err
+	})
+	fs.Float64Var(&o.LocalBatch, "local-batch", o.LocalBatch, "`samples` per worker per micro-step")
+	fs.IntVar(&o.AccumSteps, "accum-steps", o.AccumSteps, "extra gradient-accumulation micro-`steps`")
+	fs.Float64Var(&o.InitialBatch, "initial-batch", o.InitialBatch, "global batch that gradient variance is reported at; 0 is the job's own")
+	fs.IntVar(&o.Workers, "workers", o.Workers, "`number` of workers of the job")
+	fs.IntVar(&o.PS, "ps", o.PS, "`number` of parameter servers of the job")
+	fs.IntVar(&o.Rank, "rank", o.Rank, "`rank` of this process")
+	fs.StringVar(&o.MasterAddr, "master-addr", o.MasterAddr, "`host` of rank 0")
+	fs.IntVar(&o.MasterPort, "master-port", o.MasterPort, "`port` rank 0 listens on")
+	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "a peer silent for this long has hung")
+	fs.DurationVar(&o.Rendezvous, "rendezvous", o.Rendezvous, "time for all ranks to meet")
+}
+
+// setDefaults replaces zero values by their documented defaults.
+func (o *Options) setDefaults() {
+	def(&o.Role, Worker)
+	def(&o.Workers, 1)
+	def(&o.MasterAddr, "127.0.0.1")
+	def(&o.Mode, data.AllReduce)
+	def(&o.Model, "small")
+	def(&o.LocalBatch, referenceBatch)
+	def(&o.LR, 0.1)
+	def(&o.Timeout, time.Minute)
+	def(&o.Rendezvous, 30*time.Second)
+}
+
+func def[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// validate reports the first option that makes no sense, after setDefaults.
+func (o *Options) validate() error {
+	check := func(ok bool, name string, found any, want string) error {
+		if ok {
+			return nil
+		}
+		return &data.InputError{Source: data.Source{File: "options", Column: name}, Found: fmt.Sprint(found), Want: want}
+	}
+	_, modelErr := modelShape(o.Model)
+	_, modeErr := data.ParseMode(string(o.Mode))
+	world := o.Workers + o.PS
+	for _, err := range []error{
+		modelErr, modeErr,
+		check(o.Role == Worker || o.Role == Server, "role (KNEE_ROLE)", o.Role, "worker or ps"),
+		check(o.Workers >= 1, "workers (KNEE_WORKERS)", o.Workers, "at least 1"),
+		check(o.PS >= 0, "ps (KNEE_PS)", o.PS, "a count"),
+		check(o.Mode.UsesPS() || o.PS == 0, "ps (KNEE_PS)", o.PS, "0, because mode allreduce has no parameter servers"),
+		check(!o.Mode.UsesPS() || o.PS > 0, "ps (KNEE_PS)", o.PS, fmt.Sprintf("at least 1, because mode is %s", o.Mode)),
+		check(len(o.PSHosts) == o.PS, "KNEE_PS_HOSTS", fmt.Sprintf("%d addresses", len(o.PSHosts)), fmt.Sprintf("one host:port for each of %d servers", o.PS)),
+		check(o.Role == Server || o.Rank >= 0 && o.Rank < o.Workers, "rank (RANK)", o.Rank, fmt.Sprintf("0 to %d for a worker", o.Workers-1)),
+		check(o.Role == Worker || o.PSRank >= 0 && o.PSRank < o.PS, "KNEE_PS_RANK", o.PSRank, fmt.Sprintf("0 to %d", o.PS-1)),
+		check(o.Role == Worker || o.Rank == o.Workers+o.PSRank, "rank (RANK)", o.Rank, fmt.Sprintf("%d for server %d", o.Workers+o.PSRank, o.PSRank)),
+		check(world == 1 || o.MasterPort > 0 && o.MasterPort < 1<<16, "master-port (MASTER_PORT)", o.MasterPort, "a port from 1 to 65535"),
+		check(o.LocalBatch > 0 && o.LocalBatch < 1<<31, "local-batch (KNEE_LOCAL_BATCH)", o.LocalBatch, "samples > 0"),
+		check(o.microBatch() >= o.Workers, "local-batch (KNEE_LOCAL_BATCH)", o.LocalBatch, "at least one sample for every worker"),
+		check(o.AccumSteps >= 0, "accum-steps (KNEE_ACCUM_STEPS)", o.AccumSteps, "a count"),
+		check(o.InitialBatch >= 0 && !math.IsInf(o.InitialBatch, 0), "initial-batch (KNEE_INITIAL_BATCH)", o.InitialBatch, "samples ≥ 0"),
+		check(o.Steps >= 0, "steps", o.Steps, "a count"),
+		check(o.LR > 0 && !math.IsInf(o.LR, 0), "lr", o.LR, "a learning rate > 0"),
+		check(o.MessageBytes >= 0 && o.MessageBytes <= maxMessage, "message-bytes", o.MessageBytes, fmt.Sprintf("0 to %d bytes", int64(maxMessage))),
+		check(o.Timeout > 0, "timeout", o.Timeout, "a duration > 0"),
+		check(o.Rendezvous > 0, "rendezvous", o.Rendezvous, "a duration > 0"),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	for i, h := range o.PSHosts {
+		if _, port, err := net.SplitHostPort(h); err != nil || port == "" {
+			return check(false, fmt.Sprintf("KNEE_PS_HOSTS[%d]", i), strconv.Quote(h), "host:port")
+		}
+	}
+	return nil
+}
+
+// maxMessage bounds the gradient: 8 GiB, beyond which element offsets on the
+// wire and the memory of one machine are at their end.
+const maxMessage = 8 << 30
+
+// microBatch returns the samples of one micro-step over all workers.
+func (o *Options) microBatch() int { return int(math.Round(float64(o.Workers) * o.LocalBatch)) }
+
+// globalBatch returns the samples of one step over all workers.
+func (o *Options) globalBatch() int { return o.microBatch() * (o.AccumSteps + 1) }
+
+// share returns the samples of one micro-step that are worker rank's, as an
+// interval of the micro-batch. Shares differ by at most one sample.
+func (o *Options) share(rank int) (lo, hi int) { return slice(o.microBatch(), o.Workers, rank) }
+
+// updateBatch returns the samples behind one update of the parameters: the
+// global batch, or in ps-async the share of the worker that pushes it.
+func (o *Options) updateBatch(rank int) int {
+	if o.Mode == data.PSAsync {
+		lo, hi := o.share(rank)
+		return (hi - lo) * (o.AccumSteps + 1)
+	}
+	return o.globalBatch()
+}
+
+// initialBatch returns the batch that gradient variance is reported at.
+func (o *Options) initialBatch() float64 {
+	if o.InitialBatch > 0 {
+		return o.InitialBatch
+	}
+	return float64(o.globalBatch())
+}
+
+// learningRate returns the rate of an update computed from batch samples.
+// With the square root of the batch the variance of an update stays constant
+// (Krizhevsky, "One weird trick for parallelizing convolutional neural
+// networks", 2014). Beyond 512 samples it stays as it is: there the rate is
+// bounded by the curvature of the loss, no longer by the noise.
+func (o *Options) learningRate(batch int) float64 {
+	return o.LR * min(math.Sqrt(float64(batch)/referenceBatch), maxRateScale)
+}
+
+// name returns what a rank is called: "worker 2", "server 0".
+func (o *Options) name(rank int) string {
+	if rank >= o.Workers {
+		return fmt.Sprintf("server %d", rank-o.Workers)
+	}
+	return fmt.Sprintf("worker %d", rank)
+}
+
+// slice cuts n things into parts whose sizes differ by at most one and
+// returns the interval of part i.
+func slice(n, parts, i int) (lo, hi int) {
+	return int(int64(n) * int64(i) / int64(parts)), int(int64(n) * int64(i+1) / int64(parts))
+}

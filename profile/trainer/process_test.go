@@ -1,0 +1,324 @@
+package trainer
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"knee/data"
+)
+
+// process is one rank of a job of real processes.
+type process struct {
+	cmd    *exec.Cmd
+	lines  chan string   // what it prints, closed at its end
+	stderr *bytes.Buffer // to be read after done
+	done   chan error
+}
+
+// startJob starts every rank of a job as a process of its own, the way a
+// launcher does, and makes sure that none outlives the test.
+func startJob(t *testing.T, o Options, args ...string) []*process {
+	t.Helper()
+	var procs []*process
+	for _, q := range jobOptions(t, o) {
+		p := &process{cmd: exec.Command(os.Args[0], args...), lines: make(chan string, 10_000), stderr: &bytes.Buffer{}, done: make(chan error, 1)}
+		p.cmd.Env = append(os.Environ(), childEnv(q)...)
+		p.cmd.Stderr = p.stderr
+		out, err := p.cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+		go func() {
+			for sc := bufio.NewScanner(out); sc.Scan(); {
+				select {
+				case p.lines <- sc.Text():
+				default:
+				}
+			}
+			close(p.lines)
+			p.done <- p.cmd.Wait()
+		}()
+		procs = append(procs, p)
+	}
+	return procs
+}
+
+// childEnv is the environment a launcher gives a rank.
+func childEnv(o Options) []string {
+	role := "worker"
+	if o.Role == Server {
+		role = "ps"
+	}
+	env := []string{
+		childSwitch + "=train", "GOMAXPROCS=1", "KNEE_ROLE=" + role, "KNEE_MODE=" + string(o.Mode),
+		fmt.Sprintf("RANK=%d", o.Rank), fmt.Sprintf("WORLD_SIZE=%d", o.Workers+o.PS), "LOCAL_RANK=0",
+		"MASTER_ADDR=" + o.MasterAddr, fmt.Sprintf("MASTER_PORT=%d", o.MasterPort),
+		fmt.Sprintf("KNEE_WORKERS=%d", o.Workers), fmt.Sprintf("KNEE_PS=%d", o.PS),
+		"KNEE_PS_HOSTS=" + strings.Join(o.PSHosts, ","), fmt.Sprintf("KNEE_LOCAL_BATCH=%g", o.LocalBatch),
+		fmt.Sprintf("KNEE_PARENT_PID=%d", os.Getpid()),
+	}
+	if o.Role == Server {
+		env = append(env, fmt.Sprintf("KNEE_PS_RANK=%d", o.PSRank))
+	}
+	return env
+}
+
+// await waits until some rank has printed a line, so the job is under way.
+func await(t *testing.T, procs []*process) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		for _, p := range procs {
+			select {
+			case s, ok := <-p.lines:
+				if ok && strings.HasPrefix(s, "knee: ") {
+					return
+				}
+			default:
+			}
+		}
+		select {
+		case <-limit:
+			t.Fatal("no step within 20 s")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// end waits for a process and returns its exit code and what it complained of.
+func (p *process) end(t *testing.T) (int, string) {
+	t.Helper()
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.ExitCode(), p.stderr.String()
+	case <-time.After(20 * time.Second):
+		t.Fatalf("process %d still runs", p.cmd.Process.Pid)
+		return 0, ""
+	}
+}
+
+// TestDeathEndsJob kills one rank of a running job and checks that all others
+// end by themselves and blame the right one.
+func TestDeathEndsJob(t *testing.T) {
+	tests := []struct {
+		name   string
+		mode   data.Mode
+		k, p   int
+		victim int
+		want   string
+	}{
+		{"ring neighbour of none but two", data.AllReduce, 5, 0, 2, `worker 2 \(127\.0\.0\.1:\d+\) left during step \d+: .+`},
+		{"rank 0", data.AllReduce, 4, 0, 0, `worker 0 \(127\.0\.0\.1:\d+\) left during step \d+: .+`},
+		{"worker of servers", data.PSSync, 3, 2, 1, `worker 1 \(127\.0\.0\.1:\d+\) left during step \d+: .+`},
+		{"server", data.PSSync, 2, 2, 3, `server 1 \(127\.0\.0\.1:\d+\) left during step \d+: .+`},
+		{"asynchronous worker", data.PSAsync, 2, 1, 1, `worker 1 \(127\.0\.0\.1:\d+\) left during step \d+: .+`},
+		{"asynchronous server", data.PSAsync, 2, 2, 2, `server 0 \(127\.0\.0\.1:\d+\) left during step \d+: .+`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			procs := startJob(t, Options{Mode: tt.mode, Workers: tt.k, PS: tt.p, LocalBatch: 8})
+			await(t, procs)
+			if err := procs[tt.victim].cmd.Process.Signal(syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			for r, p := range procs {
+				code, stderr := p.end(t)
+				if r == tt.victim {
+					continue
+				}
+				if code != 1 {
+					t.Errorf("rank %d exited %d, want 1", r, code)
+				}
+				if !regexp.MustCompile(tt.want).MatchString(stderr) {
+					t.Errorf("rank %d said %q, want %s", r, stderr, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// TestHungRankEndsJob stops a rank without killing it: its connections stay
+// open, only its heartbeats cease.
+func TestHungRankEndsJob(t *testing.T) {
+	procs := startJob(t, Options{Mode: data.AllReduce, Workers: 4, LocalBatch: 8}, "--timeout=1s")
+	await(t, procs)
+	if err := procs[2].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []int{0, 1, 3} {
+		if code, stderr := procs[r].end(t); code != 1 || !strings.Contains(stderr, "worker 2 (127.0.0.1:") || !strings.Contains(stderr, "did nothing for 1s during step ") {
+			t.Errorf("rank %d exited %d and said %q, want it to blame worker 2", r, code, stderr)
+		}
+	}
+	_ = procs[2].cmd.Process.Kill()
+}
+
+// TestStoppedRankSaysSo ends one rank by SIGTERM, as a scheduler would.
+func TestStoppedRankSaysSo(t *testing.T) {
+	procs := startJob(t, Options{Mode: data.AllReduce, Workers: 3, LocalBatch: 8})
+	await(t, procs)
+	if err := procs[1].cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for r, p := range procs {
+		code, stderr := p.end(t)
+		if code != 1 || r != 1 && !strings.Contains(stderr, "worker 1 (127.0.0.1:") {
+			t.Errorf("rank %d exited %d and said %q", r, code, stderr)
+		}
+	}
+}
+
+// TestProcessesFinish trains to the end and checks that all exit with 0.
+func TestProcessesFinish(t *testing.T) {
+	for _, o := range []Options{{Mode: data.AllReduce, Workers: 3, LocalBatch: 8}, {Mode: data.PSAsync, Workers: 2, PS: 2, LocalBatch: 8}} {
+		procs := startJob(t, o, "--steps=10", "--message-bytes=450k")
+		var lines int
+		for r, p := range procs {
+			if code, stderr := p.end(t); code != 0 {
+				t.Errorf("%s: rank %d exited %d: %s", o.Mode, r, code, stderr)
+			}
+			for range p.lines {
+				lines++
+			}
+		}
+		if lines != 10 {
+			t.Errorf("%s: %d lines, want 10", o.Mode, lines)
+		}
+	}
+}
+
+// TestDiesWithParent kills the parent of a training process; the process is
+// to notice although nobody tells it.
+func TestDiesWithParent(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childSwitch+"=parent")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid, steps := 0, 0
+	for r := bufio.NewScanner(out); (pid == 0 || steps == 0) && r.Scan(); { // lines of parent and child
+		if strings.HasPrefix(r.Text(), "knee: ") {
+			steps++
+		} else if _, err := fmt.Sscanf(r.Text(), "pid: %d", &pid); err != nil {
+			t.Fatalf("the parent printed %q", r.Text())
+		}
+	}
+	if pid == 0 {
+		t.Fatal("the parent started nothing")
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	if !running(pid) {
+		t.Fatal("the training process ended before its parent")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = cmd.Process.Wait() // killed, as asked; Cmd.Wait would close the pipe, which the child must survive
+	for end := time.Now().Add(10 * time.Second); running(pid); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("process %d outlived its parent by 10 s", pid)
+		}
+	}
+}
+
+// running reports whether a process runs; a zombie whose new parent does not
+// collect it does not.
+func running(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true // a system without /proc: trust the signal
+	}
+	_, rest, _ := strings.Cut(string(b), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
+
+func TestParentAlreadyGone(t *testing.T) {
+	err := Run(context.Background(), Options{ParentPID: os.Getppid() + 1}, io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "the launcher, process") {
+		t.Errorf("ended with %v, want that the launcher is gone", err)
+	}
+}
+
+func TestMeetingNamesMissingRanks(t *testing.T) {
+	ranks := jobOptions(t, Options{Mode: data.PSSync, Workers: 2, PS: 2, LocalBatch: 8, Rendezvous: 300 * time.Millisecond})
+	errs := make(chan error, 2)
+	for _, r := range []int{0, 2} {
+		go func() { errs <- Run(context.Background(), ranks[r], io.Discard, io.Discard) }()
+	}
+	for range 2 {
+		if err := <-errs; err == nil || !strings.Contains(err.Error(), "waited 300ms for worker 1, server 1") {
+			t.Errorf("ended with %v, want the missing ranks named", err)
+		}
+	}
+}
+
+func TestNobodyToMeet(t *testing.T) {
+	ranks := jobOptions(t, Options{Mode: data.AllReduce, Workers: 2, Rendezvous: 100 * time.Millisecond})
+	err := Run(context.Background(), ranks[1], io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "worker 1 found no worker 0 at "+ranks[0].MasterAddr) {
+		t.Errorf("ended with %v, want that worker 0 was not found", err)
+	}
+}
+
+// TestRefusesOtherJob starts a rank that was given another batch size.
+func TestRefusesOtherJob(t *testing.T) {
+	ranks := jobOptions(t, Options{Mode: data.AllReduce, Workers: 2, LocalBatch: 8, Rendezvous: time.Second})
+	ranks[1].LocalBatch = 16
+	var stderr bytes.Buffer
+	lead := make(chan error, 1)
+	go func() { lead <- Run(context.Background(), ranks[0], io.Discard, &stderr) }()
+	err := Run(context.Background(), ranks[1], io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "worker 0 refused this rank") || !strings.Contains(err.Error(), `"local_batch":16`) {
+		t.Errorf("worker 1 ended with %v, want a refusal that shows both batches", err)
+	}
+	if err := <-lead; err == nil || !strings.Contains(err.Error(), "for worker 1") {
+		t.Errorf("worker 0 ended with %v, want that it waited for worker 1", err)
+	}
+	if !strings.Contains(stderr.String(), "refused 127.0.0.1:") {
+		t.Errorf("worker 0 said %q, want the refusal", stderr.String())
+	}
+}
+
+// TestStrangersAreIgnored lets something else talk to the meeting point.
+func TestStrangersAreIgnored(t *testing.T) {
+	ranks := jobOptions(t, Options{Mode: data.AllReduce, Workers: 2, LocalBatch: 8, Steps: 3})
+	errs := make(chan error, 2)
+	go func() { errs <- Run(context.Background(), ranks[0], io.Discard, io.Discard) }()
+	stranger := &group{o: &ranks[1], ctx: context.Background()}
+	conn, err := stranger.dial(fmt.Sprintf("127.0.0.1:%d", ranks[0].MasterPort))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	go func() { errs <- Run(context.Background(), ranks[1], io.Discard, io.Discard) }()
+	for range 2 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package trainer
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"knee/data"
+)
+
+// Run trains as one rank of a job until its last step, or until ctx ends, in
+// which case it returns the cause. Only one rank writes to stdout, one line
+// per optimizer step: worker 0, and server 0 in ps-async.
+//
+//	knee: {"step":1,"step_time_s":0.0031,"sync_time_s":0.0012,"loss":2.41,"grad_sqr":0.8,"grad_var":2.7}
+//
+// A line leaves out what is not known. step_time_s is wall-clock time
+// between consecutive steps; in ps-async between consecutive updates of the
+// job, by whichever worker. sync_time_s is the part of it spent exchanging
+// gradients and waiting for others; in ps-async that of the worker divided
+// by the number of workers. loss is the mean over the samples of the step,
+// none of which was seen before. grad_sqr and grad_var, of [Options.InitialBatch]
+// samples, are smoothed and left out until both are positive.
+//
+// Rank 0 says on stderr what is trained. Options that make no sense are a
+// [data.InputError]. If another rank leaves before the end the error names
+// it, such as "worker 2 (127.0.0.1:41237) left during step 17: EOF", on all
+// remaining ranks.
+func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
+	_, err := train(ctx, o, stdout, stderr)
+	return err
+}
+
+// train is Run; it also returns the final parameters, a server's slice of them.
+func train(ctx context.Context, o Options, stdout, stderr io.Writer) ([]float64, error) {
+	o.setDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	ctx, stop := watchParent(ctx, o.ParentPID)
+	defer stop()
+	m, err := newModel(o.Model, o.MessageBytes)
+	if err != nil {
+		return nil, err
+	}
+	if o.Role == Worker && o.Rank == 0 {
+		fmt.Fprintln(stderr, "knee train:", o.describe(m))
+	}
+	if o.Workers+o.PS == 1 {
+		w := newWorker(&o, m, stdout)
+		return w.params, w.run(ctx, alone{&o}, func(int64) {})
+	}
+	g, err := join(ctx, &o, stderr)
+	if err != nil {
+		return nil, err
+	}
+	defer g.close()
+	params, err := g.play(m, stdout)
+	if err == nil {
+		err = g.finish()
+	}
+	return params, g.verdict(err)
+}
+
+// play does this rank's part in the job.
+func (g *group) play(m *model, stdout io.Writer) ([]float64, error) {
+	if g.o.Role == Server {
+		s, err := newServer(g, m, stdout)
+		if err != nil {
+			return nil, err
+		}
+		return s.params, s.serve()
+	}
+	if g.rank != 0 || g.o.Mode == data.PSAsync {
+		stdout = nil
+	}
+	var s synchronizer
+	var err error
+	if g.o.Mode.UsesPS() {
+		s, err = newPSClient(g)
+	} else {
+		s, err = newRing(g)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := newWorker(g.o, m, stdout)
+	return w.params, w.run(g.ctx, s, g.step.Store)
+}
+
+// describe says in one line what is trained, with the learning rate that
+// results from the batch.
+func (o *Options) describe(m *model) string {
+	s := fmt.Sprintf("%s, workers %d", o.Mode, o.Workers)
+	if o.PS > 0 {
+		s += fmt.Sprintf(", ps %d", o.PS)
+	}
+	return fmt.Sprintf("%s; model %s, %d parameters, message %d bytes; global batch %d, initial batch %g; learning rate %.4g for %d samples per update (%g for %d, growing with the square root up to 512)",
+		s, o.Model, m.size, m.bytes(), o.globalBatch(), o.initialBatch(), o.learningRate(o.updateBatch(0)), o.updateBatch(0), o.LR, referenceBatch)
+}

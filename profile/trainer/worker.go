@@ -1,0 +1,154 @@
+package trainer
+
+import (
+	"context"
+	"io"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+
+	"knee/data"
+)
+
+// tally is what a worker knows about its own part of an update.
+type tally struct {
+	loss             float64 // its share of the mean loss
+	sumSqr           float64 // sum of the squared norms of its samples' gradients
+	gradSqr, gradVar float64 // statistics of its gradients alone, NaN if not known
+}
+
+// outcome is what synchronising yields beside the new parameters.
+type outcome struct {
+	loss    float64 // mean over all samples of the update
+	sumSqr  float64 // sum of the squared norms of all samples' gradients
+	sqrMean float64 // squared norm of the averaged gradient
+	sync    time.Duration
+	last    bool // the worker is through
+}
+
+// synchronizer turns gradients into new parameters, one file per way.
+type synchronizer interface {
+	// synchronize replaces params by those after the update that grad, this
+	// worker's share of the mean gradient, is a part of. It overwrites grad.
+	synchronize(step int64, params, grad []float64, t tally) (outcome, error)
+	// close tells the peers that this worker is through.
+	close() error
+}
+
+// alone is the synchronizer of a job of one worker.
+type alone struct{ o *Options }
+
+func (a alone) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
+	descend(params, grad, a.o.learningRate(a.o.globalBatch()))
+	return outcome{loss: t.loss, last: a.o.isLast(step)}, nil
+}
+
+func (a alone) close() error { return nil }
+
+// isLast reports whether a step is the job's last one.
+func (o *Options) isLast(step int64) bool { return o.Steps > 0 && step >= int64(o.Steps) }
+
+// worker computes gradients.
+type worker struct {
+	o      *Options
+	m      *model
+	d      *dataset
+	params []float64
+	grad   []float64 // share of the mean gradient; room for two more scalars
+	micro  []float64 // that of one micro-step; grad itself without accumulation
+	batch  *batch
+	stats  *gradStats
+	own    bool // stats are those of this worker alone
+	out    io.Writer
+}
+
+// ringScalars is the room behind the gradient that a ring needs.
+const ringScalars = 2
+
+// newWorker prepares a worker. out receives a line per step; nil prints none.
+func newWorker(o *Options, m *model, out io.Writer) *worker {
+	lo, hi := o.share(o.Rank)
+	w := &worker{
+		o: o, m: m, out: out,
+		d:      newDataset(m.inputs(), m.rows, o.Seed),
+		params: m.initial(o.Seed),
+		grad:   make([]float64, m.size, m.size+ringScalars),
+		own:    o.Mode == data.PSAsync || o.Workers == 1,
+	}
+	w.batch = w.d.newBatch(hi - lo)
+	w.micro = w.grad
+	if o.AccumSteps > 0 {
+		w.micro = make([]float64, m.size)
+	}
+	w.stats = newGradStats(o.updateBatch(o.Rank), o.initialBatch())
+	return w
+}
+
+// run trains until the last step or until ctx ends. enter is called with the
+// number of every step that begins.
+func (w *worker) run(ctx context.Context, s synchronizer, enter func(int64)) error {
+	if w.o.Mode == data.PSAsync && w.o.Steps > 0 && w.o.Rank >= w.o.Steps {
+		return s.close() // fewer updates than workers: none is left for this one
+	}
+	start := time.Now()
+	for step := int64(1); ; step++ {
+		enter(step)
+		t, err := w.compute(ctx, step)
+		if err != nil {
+			return err
+		}
+		out, err := s.synchronize(step, w.params, w.grad, t)
+		if err != nil {
+			return err
+		}
+		if !w.own {
+			w.stats.observe(out.sumSqr, out.sqrMean)
+		}
+		now := time.Now()
+		if w.out != nil {
+			r := record{step: int(step), stepTime: now.Sub(start).Seconds(), syncTime: out.sync.Seconds(), loss: out.loss}
+			r.gradSqr, r.gradVar = w.stats.values()
+			if err := r.print(w.out); err != nil {
+				return err
+			}
+		}
+		start = now
+		if out.last {
+			return s.close()
+		}
+	}
+}
+
+// compute fills grad with this worker's share of the mean gradient of a
+// step: that of its samples, weighted by their part of the update's samples,
+// so that adding up the shares of all workers averages over all samples.
+func (w *worker) compute(ctx context.Context, step int64) (tally, error) {
+	lo, _ := w.o.share(w.o.Rank)
+	weight := float64(w.batch.n) / float64(w.o.updateBatch(w.o.Rank))
+	first := (step-1)*int64(w.o.globalBatch()) + int64(lo)
+	var t tally
+	for j := range w.o.AccumSteps + 1 {
+		if err := ctx.Err(); err != nil {
+			return t, context.Cause(ctx)
+		}
+		w.d.fill(w.batch, first+int64(j)*int64(w.o.microBatch()))
+		loss, sumSqr := w.m.gradient(w.micro, w.params, w.batch, weight)
+		t.loss += weight * loss
+		t.sumSqr += sumSqr
+		switch {
+		case w.o.AccumSteps == 0: // micro is grad
+		case j == 0:
+			copy(w.grad, w.micro)
+		default:
+			floats.Add(w.grad, w.micro)
+		}
+	}
+	t.gradSqr, t.gradVar = math.NaN(), math.NaN()
+	if w.own {
+		w.stats.observe(t.sumSqr, squaredNorm(w.grad))
+		w.stats.observeSingle(w.grad)
+		t.gradSqr, t.gradVar = w.stats.values()
+	}
+	return t, nil
+}
