@@ -84,7 +84,11 @@ func (p *placing) keep(i, c int) bool {
 // place puts job i on its choice, or on the best it can have instead.
 func (p *placing) place(i, c int) {
 	o := p.state.Jobs[i].Options[c]
-	if nodes, ok := p.placer.PlaceShape(p.request(i, o.Config)); ok {
+	find := p.placer.PlaceShape
+	if len(o.Config.Placement) == 0 {
+		find = p.placer.Place // any shape will do
+	}
+	if nodes, ok := find(p.request(i, o.Config)); ok {
 		p.out[i] = Placed{Choice: c, Option: o, Nodes: nodes}
 		return
 	}

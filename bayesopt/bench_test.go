@@ -80,7 +80,7 @@ func (t *searchTable) addRow(tb testing.TB, header, row []string) {
 			m.StepTime, m.Wall = v, v
 		case "price_per_hour":
 			price = v
-		case "disk_count_", "cost_usd", "accuracy", "vm_name", "vm_size", "vm_flavor": // outcomes and names
+		case "cost_usd", "accuracy", "vm_name", "vm_size", "vm_flavor": // outcomes and names
 		default:
 			m.Extra[name] = row[k]
 		}
@@ -99,13 +99,13 @@ func (t *searchTable) addRow(tb testing.TB, header, row []string) {
 // run replays one search and reports the evaluations to within 5 % of the
 // optimum (budget + 1 if never), the evaluation it would have stopped at, the
 // regret there, and what the evaluations up to the goal cost in multiples of
-// the best.
-func (t *searchTable) run(tb testing.TB, s Strategy, budget int) (evals, stop int, stopRegret, spent float64) {
+// the best. With toGoal it ends as soon as the goal is reached.
+func (t *searchTable) run(tb testing.TB, s Strategy, budget int, toGoal bool) (evals, stop int, stopRegret, spent float64) {
 	tb.Helper()
 	h := History{Candidates: t.cands}
 	best := math.Inf(1)
 	evals, stop = budget+1, budget
-	for n := 1; n <= budget; n++ {
+	for n := 1; n <= budget && !(toGoal && evals <= budget); n++ {
 		next, err := s.Next(h)
 		if err != nil {
 			tb.Fatalf("%s: %v", t.name, err)
@@ -141,7 +141,7 @@ func BenchmarkSearch(b *testing.B) {
 			budget = 30
 		}
 		price := func(c data.Config) float64 { return table.rows[c.Key()].PricePerHour }
-		for _, method := range []string{"random", "tpe", "knee"} {
+		for _, method := range []string{"random", "tpe", "knee", "knee-map"} {
 			b.Run(fmt.Sprintf("%s/%s", table.name, method), func(b *testing.B) {
 				var evals, spent, stops, good float64
 				for seed := range b.N {
@@ -154,7 +154,7 @@ func BenchmarkSearch(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					e, stop, regret, money := table.run(b, s, budget)
+					e, stop, regret, money := table.run(b, s, budget, false)
 					evals, spent, stops = evals+float64(e), spent+money, stops+float64(stop)
 					if regret <= 0.05 {
 						good++
@@ -173,7 +173,7 @@ func BenchmarkSearch(b *testing.B) {
 // The guided search must find a configuration within 5 % in fewer evaluations
 // than random search on most tables, and on average by a wide margin.
 func TestSearchBeatsRandom(t *testing.T) {
-	const seeds = 3
+	const seeds = 1 // the benchmark has more; this keeps the test quick
 	var ratio []float64
 	for _, table := range benchTables(t) {
 		price := func(c data.Config) float64 { return table.rows[c.Key()].PricePerHour }
@@ -184,7 +184,7 @@ func TestSearchBeatsRandom(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				e, _, _, _ := table.run(t, s, 20)
+				e, _, _, _ := table.run(t, s, 20, true)
 				total[name] += e
 			}
 		}

@@ -14,6 +14,7 @@ import (
 // logarithms of times and inputs scaled to [0, 1].
 type Prior struct {
 	Noisy bool // measurements scatter by several per cent: ln ν ~ N(−3, 1) instead of N(−4, 1)
+	Exact bool // responses are computed, not measured: ln ν ~ N(−8, 1)
 }
 
 // Shape and scale of the inverse gamma prior of σ². With scale 0.1 the typical
@@ -27,8 +28,11 @@ const sigmaShape, sigmaScale = 1.0, 0.1
 func (Prior) meanLogLength(d int) float64 { return 0.5 * math.Log(float64(max(d, 1))) }
 
 func (p Prior) meanLogNugget() float64 {
-	if p.Noisy {
+	switch {
+	case p.Noisy:
 		return -3
+	case p.Exact:
+		return -8
 	}
 	return -4
 }

@@ -19,6 +19,14 @@ type SamplerOptions struct {
 	// model decides; 0 means twice the number of parameters, from 4 to 12.
 	Startup int
 
+	// Exact says that the objective is computed, not measured: evaluating a
+	// point again would give the same value to a fraction of a per cent.
+	Exact bool
+
+	// Log says that values are positive and vary over orders of magnitude, as
+	// times and costs do: their logarithms are modelled.
+	Log bool
+
 	// StaleAfter is the age at which a trial that is still running is given
 	// up for lost: it is marked failed and no longer avoided. 0 means never.
 	StaleAfter time.Duration
@@ -95,7 +103,7 @@ func (s *Sampler) propose(sp space, seen *seenTrials, number int) []float64 {
 	if len(seen.x) < s.startup(sp) {
 		return seen.nearestFresh(sp, u, pool)
 	}
-	post, err := seen.fit(s.opts.Seed)
+	post, err := seen.fit(s.opts.Seed, s.opts.Exact)
 	if err != nil {
 		return seen.nearestFresh(sp, u, pool)
 	}
@@ -195,7 +203,7 @@ func (s *Sampler) look(study *goptuna.Study, self int, sp space) (*seenTrials, e
 			seen.finished(sp, x, t)
 		}
 	}
-	seen.transform()
+	seen.transform(s.opts.Log)
 	return seen, nil
 }
 

@@ -54,22 +54,20 @@ func (s *seenTrials) finished(sp space, x []float64, t *goptuna.FrozenTrial) {
 	s.keys[pointKey(x)] = true
 }
 
-// transform puts the values on a scale: logarithms if all are positive to
-// minimise and span more than a factor of ten, as times and costs do, then
-// zero mean and unit deviation. Trials without a value get the worst value and
-// half a deviation more.
-func (s *seenTrials) transform() {
-	lo, hi := math.Inf(1), math.Inf(-1)
+// transform puts the values on a scale: logarithms if that is wanted and all
+// are positive, then zero mean and unit deviation. Trials without a value get
+// the worst value and half a deviation more.
+func (s *seenTrials) transform(logarithms bool) {
+	lowest := math.Inf(1)
 	for _, v := range s.y {
 		if !math.IsNaN(v) {
-			lo, hi = min(lo, v), max(hi, v)
+			lowest = min(lowest, s.sign*v)
 		}
 	}
-	logarithmic := lo > 0 && hi > 10*lo
 	var known []float64
 	for i, v := range s.y {
-		if logarithmic {
-			s.y[i] = math.Log(v)
+		if logarithms && lowest > 0 {
+			s.y[i] = s.sign * math.Log(s.sign*v)
 		}
 		if !math.IsNaN(v) {
 			known = append(known, s.y[i])
@@ -87,7 +85,7 @@ func (s *seenTrials) transform() {
 		deviation = 1
 	}
 	worst := (slices.Max(known)-level)/deviation + failurePenalty
-	for i, v := range s.y {
+	for i, v := range s.y { // v is NaN for trials without a value
 		s.y[i] = (v - level) / deviation
 		if math.IsNaN(v) {
 			s.y[i] = worst
@@ -98,11 +96,11 @@ func (s *seenTrials) transform() {
 }
 
 // fit returns the model of the finished trials with the running ones believed.
-func (s *seenTrials) fit(seed int64) (*Posterior, error) {
+func (s *seenTrials) fit(seed int64, exact bool) (*Posterior, error) {
 	if math.IsInf(s.best, 1) {
 		return nil, goptuna.ErrNoCompletedTrials
 	}
-	post, err := AverageGP(s.x, s.y, Prior{}, samplerMembers, seed)
+	post, err := AverageGP(s.x, s.y, Prior{Exact: exact}, samplerMembers, seed)
 	for i := 0; err == nil && i < len(s.flight); i++ {
 		post, err = post.Believe(s.flight[i])
 	}

@@ -103,6 +103,10 @@ func (s space) point(values map[string]float64) ([]float64, bool) {
 	var x []float64
 	for _, d := range s {
 		v, ok := values[d.name]
+		if !ok && d.levels == 1 {
+			// An objective need not ask for what cannot vary.
+			v, ok = d.decode(0), true
+		}
 		if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, false
 		}

@@ -58,33 +58,65 @@ func (h *hull) place(c data.Config) data.Config {
 	return c
 }
 
+// side is one dimension of the box, with the value of a configuration.
+type side struct {
+	name  string
+	value float64
+	span  [2]float64
+}
+
+// sides returns the dimensions that mean something for a configuration.
+func (h *hull) sides(c data.Config, mode data.Mode) []side {
+	s := []side{{"workers", float64(c.Workers), h.Workers}}
+	if h.Placed {
+		s = append(s, side{"nodes", float64(c.NodeCount()), h.Nodes},
+			side{"workers on one node", float64(c.WidestNode()), h.Widest})
+	}
+	if mode.UsesPS() {
+		s = append(s, side{"ps", float64(max(c.PS, 1)), h.PS})
+	}
+	switch {
+	case c.LocalBatch <= 0 || h.Local[1] == 0:
+	case h.FixedGlobal:
+		s = append(s, side{"global batch", c.SamplesPerStep(), h.Global})
+	default:
+		s = append(s, side{"local batch", c.LocalBatch, h.Local})
+	}
+	return s
+}
+
+// doublings returns by how many doublings the value is outside, 0 inside.
+func (s side) doublings() float64 {
+	const slack = .02 // a batch rounded to whole samples is not news
+	d := math.Max(math.Log2(s.span[0]/s.value), math.Log2(s.value/s.span[1]))
+	if !(d > slack) || math.IsInf(d, 0) {
+		return 0
+	}
+	return d
+}
+
 // outside says in which respects a configuration is outside, "" if in none.
 func (h *hull) outside(c data.Config, mode data.Mode) string {
 	var why []string
-	check := func(what string, v float64, r [2]float64) {
-		const slack = .02 // log2; a batch rounded to whole samples is not news
-		if math.Log2(v) < math.Log2(r[0])-slack || math.Log2(v) > math.Log2(r[1])+slack {
-			why = append(why, fmt.Sprintf("%s %.4g, measured %s", what, v, span(r)))
+	for _, s := range h.sides(c, mode) {
+		if s.doublings() > 0 {
+			why = append(why, fmt.Sprintf("%s %.4g, measured %s", s.name, s.value, span(s.span)))
 		}
 	}
-	check("workers", float64(c.Workers), h.Workers)
-	if h.Placed {
-		check("nodes", float64(c.NodeCount()), h.Nodes)
-		check("workers on one node", float64(c.WidestNode()), h.Widest)
-	}
-	if mode.UsesPS() {
-		check("ps", float64(max(c.PS, 1)), h.PS)
-	}
-	switch {
-	case c.LocalBatch <= 0:
-	case h.Local[1] == 0:
+	if c.LocalBatch > 0 && h.Local[1] == 0 {
 		why = append(why, fmt.Sprintf("local batch %.4g, measured without a known batch", c.LocalBatch))
-	case h.FixedGlobal:
-		check("global batch", c.SamplesPerStep(), h.Global)
-	default:
-		check("local batch", c.LocalBatch, h.Local)
 	}
 	return strings.Join(why, "; ")
+}
+
+// beyond returns how far outside a configuration is, in doublings of its
+// farthest dimension.
+func (h *hull) beyond(c data.Config, mode data.Mode) float64 {
+	var far float64
+	for _, s := range h.sides(c, mode) {
+		far = math.Max(far, s.doublings())
+	}
+	return far
 }
 
 // span writes a range for people.

@@ -131,8 +131,8 @@ func (gf groupFile) restore(seed int64) (*group, error) {
 	if len(gf.Measurements) == 0 || len(gf.Measurements) > maxRows {
 		return nil, fmt.Errorf("%d measurements, want 1 to %d", len(gf.Measurements), maxRows)
 	}
-	for _, m := range gf.Measurements {
-		if err := errors.Join(checkRow(m), checkConfig(m.Config)); err != nil {
+	for _, m := range withMode(gf.Measurements, mode) {
+		if err := checkRow(m); err != nil {
 			return nil, err
 		}
 	}

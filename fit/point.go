@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"knee/data"
-	"knee/internal/quantile"
 )
 
 // point is a configuration reduced to the numbers that the families use.
@@ -38,30 +37,40 @@ func scaleOf(ms []data.Measurement) scale {
 		if m.LocalBatch > 0 {
 			if b := m.LocalBatch; !distinctLocal[b] {
 				distinctLocal[b] = true
-				local = append(local, math.Log(b))
+				local = append(local, b)
 			}
 			// Rounded, because a fixed global batch divided by the workers
 			// and multiplied again differs in the last bit.
 			if g := math.Round(m.SamplesPerStep()*1e6) / 1e6; g > 0 && !distinctGlobal[g] {
 				distinctGlobal[g] = true
-				global = append(global, math.Log(g))
+				global = append(global, g)
 			}
 		}
 		if t, ok := computeTime(m); ok {
-			compute = append(compute, math.Log(t))
+			compute = append(compute, t)
 		}
-		step = append(step, math.Log(m.StepTime))
+		step = append(step, m.StepTime)
 	}
 	if len(local) > 0 {
-		s.batch, s.global = math.Exp(quantile.Median(local)), math.Exp(quantile.Median(global))
+		s.batch, s.global = geometricMedian(local), geometricMedian(global)
 		s.fixed = len(distinctGlobal) < len(distinctLocal)
 	}
-	s.step = math.Exp(quantile.Median(step))
+	s.step = geometricMedian(step)
 	s.compute = s.step
 	if len(compute) > 0 {
-		s.compute = math.Exp(quantile.Median(compute))
+		s.compute = geometricMedian(compute)
 	}
 	return s
+}
+
+// geometricMedian is the middle of values > 0, exactly where their number is
+// odd, so that a single batch stays the whole number that it is.
+func geometricMedian(values []float64) float64 {
+	v := slices.Sorted(slices.Values(values))
+	if n := len(v); n%2 == 0 {
+		return math.Sqrt(v[n/2-1]) * math.Sqrt(v[n/2])
+	}
+	return v[len(v)/2]
 }
 
 // computeTime returns the seconds of one micro-step that were not spent
@@ -121,9 +130,6 @@ func logSumExp(a, b float64) float64 {
 	}
 	return a + math.Log1p(math.Exp(b-a))
 }
-
-// repeat returns n copies of v.
-func repeat(v float64, n int) []float64 { return slices.Repeat([]float64{v}, n) }
 
 // shifted returns a copy of x with d[i] added to entry i.
 func shifted(x []float64, d map[int]float64) []float64 {

@@ -23,6 +23,10 @@ type Pollux struct {
 	refBatch     float64 // what an unknown batch means
 }
 
+// loneSync is the synchronisation time, in seconds, that the published
+// implementation leaves a lone worker so that its logarithm is a number.
+const loneSync = 1e-8
+
 // StepTime implements [StepTimer].
 func (t *Pollux) StepTime(c data.Config) float64 {
 	p := pointOf(c, scale{batch: math.Max(t.refBatch, 1), global: 1})
@@ -32,7 +36,7 @@ func (t *Pollux) StepTime(c data.Config) float64 {
 
 func (t *Pollux) logTimes(p *point) (step, compute float64) {
 	acc := t.AlphaCompute + t.BetaCompute*p.batch
-	var sync float64
+	sync := loneSync
 	switch beyond := math.Max(p.workers-2, 0); {
 	case p.nodes > 1:
 		sync = t.AlphaInter + t.BetaInter*beyond

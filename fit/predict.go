@@ -8,6 +8,11 @@ import (
 	"knee/data"
 )
 
+// beyondSD is the sd of ln step time that a prediction carries per doubling
+// beyond the measured range, on top of what the posterior says: the
+// posterior takes the form for true, and far away no form is.
+const beyondSD = .07
+
 // Predict returns the step time of a configuration with its 90 % interval.
 //
 // An empty GPU type means the only one measured, an empty mode the only one
@@ -24,7 +29,7 @@ func (m *Model) Predict(c data.Config) (Prediction, error) {
 	p := pointOf(c, g.stack.scale)
 	why := g.hull.outside(c, g.mode)
 	return Prediction{
-		StepTime: g.stack.predict(&p), Extrapolated: why != "", Support: g.count, Why: why,
+		StepTime: g.stack.predict(&p, beyondSD*g.hull.beyond(c, g.mode)), Extrapolated: why != "", Support: g.count, Why: why,
 	}, nil
 }
 
@@ -113,7 +118,7 @@ func checkConfig(c data.Config) error {
 		return bad("workers", fmt.Sprint(c.Workers), "at least 1 worker")
 	case len(c.Placement) > 0 && c.Placement.Workers() != c.Workers:
 		return bad("placement", c.Placement.String(), fmt.Sprintf("a placement of %d workers", c.Workers))
-	case c.Nodes > c.Workers:
+	case c.Nodes > c.Workers && !c.Mode.UsesPS(): // servers may have nodes of their own
 		return bad("nodes", fmt.Sprint(c.Nodes), fmt.Sprintf("at most one node per worker, %d", c.Workers))
 	case !(c.LocalBatch >= 0) || math.IsInf(c.LocalBatch, 0):
 		return bad("local_batch", fmt.Sprint(c.LocalBatch), "samples > 0")

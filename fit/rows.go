@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -145,12 +146,11 @@ func checkRow(m data.Measurement) error {
 		return bad("step_time_s", m.StepTime, "seconds > 0 in a measurement with status ok")
 	case !(m.SyncTime >= 0) || m.SyncTime > m.StepTime*1.0001:
 		return bad("sync_time_s", m.SyncTime, "seconds from 0 to the step time")
-	case m.Workers < 1:
-		return bad("workers", float64(m.Workers), "at least 1 worker")
-	case !(m.LocalBatch >= 0) || math.IsInf(m.LocalBatch, 0):
-		return bad("local_batch", m.LocalBatch, "samples > 0")
-	case m.AccumSteps < 0 || m.PS < 0:
-		return bad("ps", float64(min(m.PS, m.AccumSteps)), "counts of at least 0")
+	}
+	var in *data.InputError
+	if err := checkConfig(m.Config); errors.As(err, &in) {
+		in.File, in.Line = m.Source.File, m.Source.Line
+		return in
 	}
 	return nil
 }

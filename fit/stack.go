@@ -186,8 +186,9 @@ func (st *stack) logStep(p *point) float64 {
 	return step
 }
 
-// predict returns the step time in seconds with its 90 % interval.
-func (st *stack) predict(p *point) data.Estimate {
+// predict returns the step time in seconds with its 90 % interval; beyond is
+// a further sd of its logarithm.
+func (st *stack) predict(p *point, beyond float64) data.Estimate {
 	mean, _ := st.best.logTimes(p)
 	variance := 0.0
 	correction := make([]float64, draws)
@@ -202,7 +203,7 @@ func (st *stack) predict(p *point) data.Estimate {
 		blas64.Trsv(blas.NoTrans, st.lower.RawTriangular(), vec) // k becomes L⁻¹k
 		variance = math.Max(st.kernel.cov(p, p)-blas64.Dot(vec, vec), 0)
 	}
-	sd := math.Sqrt(variance + st.own*st.own)
+	sd := math.Sqrt(variance + st.own*st.own + beyond*beyond)
 	for d, c := range st.drawn {
 		step, _ := c.logTimes(p)
 		correction[d] += step + sd*st.noise[d]

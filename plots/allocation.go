@@ -238,7 +238,7 @@ func (f *allocationFigure) drawShareName(dc *draw.Canvas, s share, box vg.Rectan
 	sty := keyStyle()
 	sty.Color = textOn(col)
 	sty.XAlign, sty.YAlign = draw.XCenter, draw.YCenter
-	text := fit(sty, f.names[s.job], box.Size().X-2*shareIndent)
+	text := fitLabel(sty, f.names[s.job], box.Size().X-2*shareIndent)
 	// A patch of the job's colour keeps the gaps between GPUs from
 	// striking through the letters.
 	mid := vg.Point{X: (box.Min.X + box.Max.X) / 2, Y: (box.Min.Y + box.Max.Y) / 2}
@@ -250,8 +250,8 @@ func (f *allocationFigure) drawShareName(dc *draw.Canvas, s share, box vg.Rectan
 	dc.FillText(sty, mid, text)
 }
 
-// fit shortens a text to the width.
-func fit(sty draw.TextStyle, s string, width vg.Length) string {
+// fitLabel shortens a text to the width.
+func fitLabel(sty draw.TextStyle, s string, width vg.Length) string {
 	if sty.Width(s) <= width {
 		return s
 	}

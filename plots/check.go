@@ -30,6 +30,9 @@ func positive(field string, v float64) error {
 	if !(v > 0) || v > largest {
 		return bad(field, show(v), "a finite number > 0")
 	}
+	if v < 1/largest { // the room below it would end at zero
+		return bad(field, show(v), "at least "+show(1/largest))
+	}
 	return nil
 }
 

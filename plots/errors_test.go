@@ -61,6 +61,7 @@ func TestBadInputIsNamed(t *testing.T) {
 		{scal(Series{Points: one}), "series[0].name"},
 		{scal(Series{Name: "a", Points: []Point{{X: 1, Y: nan}}}), "series[0].points[0].y: found NaN, want a finite number > 0"},
 		{scal(Series{Name: "a", Points: []Point{{X: 0, Y: 1}}}), "series[0].points[0].x: found 0"},
+		{scal(Series{Name: "a", Points: []Point{{X: 1, Y: 1e-310}}}), "series[0].points[0].y: found 1e-310, want at least 1e-100"},
 		{scal(Series{Name: "a", Points: []Point{{X: 1, Y: 5, Lo: 6, Hi: 7}}}), "interval 6 to 7 around 5"},
 		{scal(Series{Name: "a", Points: []Point{{X: 1, Y: 5, Lo: 4, Hi: math.Inf(1)}}}), "series[0].points[0].hi: found +Inf"},
 		{scal(Series{Name: "a", Points: failed}), "found 2 out of memory, 1 failed, want at least one measurement that is ok, or a curve"},

@@ -111,7 +111,7 @@ func TestTicksLieOnTheAxis(t *testing.T) {
 				t.Fatalf("%T has %d ticks from %g to %g", ticker, len(at), lo, hi)
 			}
 			for i, v := range at {
-				if slack := 1e-6 * hi; v < lo-slack || v > hi+slack || i > 0 && v <= at[i-1] {
+				if slack := math.Max(1e-6*hi, 1e-8); v < lo-slack || v > hi+slack || i > 0 && v <= at[i-1] {
 					t.Fatalf("%T from %g to %g has ticks %g", ticker, lo, hi, at)
 				}
 			}

@@ -36,14 +36,13 @@ const boldWeight = 3
 // Shades of the frame around the data. Text is dark grey instead of black,
 // which keeps the contrast of printed text on a bright screen.
 var (
-	inkColor    = color.NRGBA{R: 0x22, G: 0x26, B: 0x2b, A: 0xff}
-	mutedColor  = color.NRGBA{R: 0x5f, G: 0x66, B: 0x6e, A: 0xff}
-	axisColor   = color.NRGBA{R: 0x8a, G: 0x90, B: 0x97, A: 0xff}
-	gridColor   = color.NRGBA{R: 0xe4, G: 0xe7, B: 0xea, A: 0xff}
-	shadeColor  = color.NRGBA{R: 0xf3, G: 0xf4, B: 0xf6, A: 0xff}
-	idleColor   = color.NRGBA{R: 0xee, G: 0xf0, B: 0xf2, A: 0xff}
-	whiteColor  = color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}
-	targetColor = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
+	inkColor   = color.NRGBA{R: 0x22, G: 0x26, B: 0x2b, A: 0xff}
+	mutedColor = color.NRGBA{R: 0x5f, G: 0x66, B: 0x6e, A: 0xff}
+	axisColor  = color.NRGBA{R: 0x8a, G: 0x90, B: 0x97, A: 0xff}
+	gridColor  = color.NRGBA{R: 0xe4, G: 0xe7, B: 0xea, A: 0xff}
+	shadeColor = color.NRGBA{R: 0xf3, G: 0xf4, B: 0xf6, A: 0xff}
+	idleColor  = color.NRGBA{R: 0xee, G: 0xf0, B: 0xf2, A: 0xff}
+	whiteColor = color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}
 )
 
 // palette is the colour-blind safe palette of Okabe and Ito ("Color Universal

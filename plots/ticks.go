@@ -69,6 +69,9 @@ type decadeTicks struct{}
 
 // Ticks implements [plot.Ticker].
 func (decadeTicks) Ticks(lo, hi float64) []plot.Tick {
+	if !(lo > 0) || math.IsInf(hi, 1) {
+		return nil // not a logarithmic axis
+	}
 	mantissas := []float64{1, 2, 5}
 	switch span := math.Log10(hi / lo); {
 	case span > 3.5:

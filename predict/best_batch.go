@@ -22,6 +22,9 @@ type batchLimits struct {
 	initial, max       float64 // global
 	localMin, localMax float64
 	accumulate         bool
+	// clip makes the largest local batch of global batches that are too
+	// large, so that exactly that one is tried too, instead of leaving them out.
+	clip bool
 }
 
 // choices lists the batches worth trying on k workers, by Pollux's rule
@@ -50,6 +53,9 @@ func (l batchLimits) choices(k float64) []batchChoice {
 			}
 		}
 		c.local = math.Ceil(local/float64(c.accum+1) - eps)
+		if l.clip {
+			c.local = math.Min(c.local, l.localMax)
+		}
 		if c.local < l.localMin || c.local > l.localMax {
 			continue
 		}
@@ -130,7 +136,7 @@ func (p *Predictor) BestBatch(c data.Config) (Answer, error) {
 // batch constant, if nobody asked for another one.
 func (p *Predictor) fixedBatch(c data.Config) (data.Config, bool) {
 	lo, hi, fixed := p.Model.GlobalBatch(c.GPUType, c.Mode)
-	if !fixed || p.Batch.Adapt || hi > lo*1.001 {
+	if !fixed || p.batch().Adapt || hi > lo*1.001 {
 		return c, false
 	}
 	c.LocalBatch = lo / float64(c.Workers)
@@ -140,10 +146,7 @@ func (p *Predictor) fixedBatch(c data.Config) (data.Config, bool) {
 // limits returns the limits of the batch for a resolved configuration.
 func (p *Predictor) limits(c data.Config) batchLimits {
 	lo, hi := p.Model.BatchRange(c.GPUType, c.Mode)
-	l := batchLimits{localMin: lo, localMax: hi, initial: p.initialBatch(c), max: p.Batch.Max, accumulate: true}
-	if l.max == 0 {
-		l.max = p.Model.Batch().Max
-	}
+	l := batchLimits{localMin: lo, localMax: hi, initial: p.initialBatch(c), max: p.batch().Max, accumulate: true, clip: true}
 	k := float64(c.Workers)
 	if l.max == 0 {
 		l.max = math.Max(hi*k, l.initial)

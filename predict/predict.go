@@ -121,16 +121,28 @@ func (p *Predictor) work(c data.Config) (samples, steps data.Estimate, err error
 // what was given, else what the training curve was recorded at, else the
 // batch of the measurements if that was one; 0 if not known.
 func (p *Predictor) initialBatch(c data.Config) float64 {
-	if p.Batch.Initial > 0 {
-		return p.Batch.Initial
-	}
-	if b := p.Model.Batch().Initial; b > 0 {
+	if b := p.batch().Initial; b > 0 {
 		return b
 	}
 	if lo, _, fixed := p.Model.GlobalBatch(c.GPUType, c.ModeOrDefault()); fixed {
 		return lo
 	}
 	return 0
+}
+
+// batch returns the batch limits: each one given, else that of the model.
+func (p *Predictor) batch() data.Batch {
+	b, known := p.Batch, p.Model.Batch()
+	if b == (data.Batch{}) {
+		return known
+	}
+	if b.Initial == 0 {
+		b.Initial = known.Initial
+	}
+	if b.Max == 0 {
+		b.Max = known.Max
+	}
+	return b
 }
 
 func exactly(v float64) data.Estimate { return data.Estimate{Mean: v, Lo: v, Hi: v} }

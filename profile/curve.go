@@ -98,3 +98,25 @@ func decodeCurve(job string, trial int, es []curveEntry) []data.CurvePoint {
 	}
 	return curve
 }
+
+// LongestRun returns the points of the run that got furthest in samples,
+// the one that says most about convergence.
+func LongestRun(points []data.CurvePoint) []data.CurvePoint {
+	reach := map[string]float64{}
+	longest := ""
+	for _, p := range points {
+		if x := p.Step * p.GlobalBatch; x > reach[p.Run] {
+			reach[p.Run] = x
+			if x > reach[longest] {
+				longest = p.Run
+			}
+		}
+	}
+	var run []data.CurvePoint
+	for _, p := range points {
+		if p.Run == longest {
+			run = append(run, p)
+		}
+	}
+	return run
+}

@@ -33,7 +33,10 @@ func FilesBeside(study, dir string) Files {
 
 // Settings says how a study is to be run; the zero value is the default.
 type Settings struct {
-	Strategy string           // one of bayesopt.Strategies; empty for its default
+	Strategy string // one of bayesopt.Strategies; empty for its default
+	// Only, if not empty, are the configurations to measure, each once and in
+	// order, in place of those that the strategy would choose from the space.
+	Only     []data.Config
 	Restart  bool             // set the journal aside and begin again
 	Self     string           // the program that "knee" at the start of a command stands for
 	Watchdog *launch.Watchdog // may be nil
@@ -48,7 +51,10 @@ func Open(s *data.Study, f Files, o Settings) (*Runner, error) {
 	if len(s.Command) > 0 && s.Command[0] == "knee" && o.Self != "" {
 		s.Command[0] = o.Self
 	}
-	candidates, err := Candidates(s)
+	candidates, err := o.Only, error(nil)
+	if len(candidates) == 0 {
+		candidates, err = Candidates(s)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +85,9 @@ func Open(s *data.Study, f Files, o Settings) (*Runner, error) {
 	r := &Runner{Study: s, Candidates: candidates, Launcher: launcher, LogDir: f.Logs, Notify: o.Notify, Drain: o.Drain}
 	if r.Strategy, err = NewStrategy(s, o.Strategy, r.Efficiency); err != nil {
 		return nil, err
+	}
+	if len(o.Only) > 0 {
+		r.Strategy = List{}
 	}
 	if o.Restart {
 		if err := os.Rename(f.Journal, f.Journal+".old"); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -45,7 +46,7 @@ Written beside the study, named after it:
 				return err
 			}
 			files := profile.FilesBeside(args[0], dir)
-			res, err := a.measure(cmd, study, files, strategy, restart)
+			res, err := a.measure(cmd.Context(), study, files, profile.Settings{Strategy: strategy, Restart: restart})
 			if err != nil {
 				return err
 			}
@@ -65,7 +66,7 @@ Written beside the study, named after it:
 
 // measure runs a study and writes its files. What was measured is written
 // even if something goes wrong on the way.
-func (a *app) measure(cmd *cobra.Command, study *data.Study, files profile.Files, strategy string, restart bool) (res profile.Result, err error) {
+func (a *app) measure(ctx context.Context, study *data.Study, files profile.Files, o profile.Settings) (res profile.Result, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return res, fmt.Errorf("find this program, to start its trainer and watchdog: %w", err)
@@ -77,8 +78,8 @@ func (a *app) measure(cmd *cobra.Command, study *data.Study, files profile.Files
 	defer func() { err = errors.Join(err, dog.Close()) }()
 	bar := a.newProgress()
 	defer bar.close()
-	r, err := profile.Open(study, files, profile.Settings{Strategy: strategy, Restart: restart, Self: self,
-		Watchdog: dog, Notify: bar.event, Drain: a.interrupts.drainable()})
+	o.Self, o.Watchdog, o.Notify, o.Drain = self, dog, bar.event, a.interrupts.drainable()
+	r, err := profile.Open(study, files, o)
 	if err != nil {
 		return res, err
 	}
@@ -87,7 +88,7 @@ func (a *app) measure(cmd *cobra.Command, study *data.Study, files profile.Files
 	if n := len(r.Past.Measurements); n > 0 {
 		a.note("going on with %s: %d trials were measured before, %d had been cut short", files.Journal, n, len(r.Past.Interrupted))
 	}
-	res, err = r.Run(cmd.Context())
+	res, err = r.Run(ctx)
 	return res, errors.Join(err, files.Save(res))
 }
 

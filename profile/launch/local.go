@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"strconv"
@@ -168,17 +169,28 @@ func environ(layers ...map[string]string) []string {
 	return env
 }
 
-// freePorts returns n ports nobody listens on now. They are all held while
-// they are drawn, so that they differ.
+// Ports are drawn below 32768, where Linux begins to give out source ports:
+// a port above could be taken by any outgoing connection between the moment
+// it is found free and the moment the trial listens on it.
+const (
+	lowestPort = 20_000
+	portRange  = 12_768
+)
+
+// freePorts returns n different ports nobody listens on now.
 func freePorts(n int) ([]int, error) {
-	ports := make([]int, n)
-	for i := range ports {
-		ln, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
-		if err != nil {
-			return nil, fmt.Errorf("find a free port for the trial: %w", err)
+	var ports []int
+	for range 100 + 20*n {
+		if len(ports) == n {
+			return ports, nil
 		}
-		defer ln.Close()
-		ports[i] = ln.Addr().(*net.TCPAddr).Port
+		port := lowestPort + rand.IntN(portRange)
+		ln, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
+		if err != nil {
+			continue
+		}
+		defer ln.Close() // held until all are drawn, so that they differ
+		ports = append(ports, port)
 	}
-	return ports, nil
+	return nil, errors.New("find free ports for the trial: almost every port from 20000 to 32767 is taken")
 }

@@ -23,9 +23,9 @@ const (
 
 // Options describes one process of a training job. The zero value is a
 // complete job of its own: one worker, no network, the small model. Zero
-// fields take the default given beside them; every process of a job must be
-// given the same values except for Role, Rank, LocalRank, PSRank and
-// ParentPID, which rank 0 verifies when the job meets.
+// fields take the default given beside them. All processes of a job are given
+// the same values but for Role, Rank, LocalRank, PSRank and ParentPID; when
+// they meet, rank 0 refuses a process that would train something else.
 type Options struct {
 	Role      Role // Worker if empty
 	Rank      int  // 0..k−1 for workers, k..k+p−1 for servers

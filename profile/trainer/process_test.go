@@ -154,6 +154,7 @@ func TestDeathEndsJob(t *testing.T) {
 // TestHungRankEndsJob stops a rank without killing it: its connections stay
 // open, only its heartbeats cease.
 func TestHungRankEndsJob(t *testing.T) {
+	t.Parallel() // mostly waits
 	procs := startJob(t, Options{Mode: data.AllReduce, Workers: 4, LocalBatch: 8}, "--timeout=1s")
 	await(t, procs)
 	if err := procs[2].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -262,6 +263,7 @@ func TestParentAlreadyGone(t *testing.T) {
 }
 
 func TestMeetingNamesMissingRanks(t *testing.T) {
+	t.Parallel() // mostly waits
 	ranks := jobOptions(t, Options{Mode: data.PSSync, Workers: 2, PS: 2, LocalBatch: 8, Rendezvous: 300 * time.Millisecond})
 	errs := make(chan error, 2)
 	for _, r := range []int{0, 2} {
@@ -275,6 +277,7 @@ func TestMeetingNamesMissingRanks(t *testing.T) {
 }
 
 func TestNobodyToMeet(t *testing.T) {
+	t.Parallel() // mostly waits
 	ranks := jobOptions(t, Options{Mode: data.AllReduce, Workers: 2, Rendezvous: 100 * time.Millisecond})
 	err := Run(context.Background(), ranks[1], io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "worker 1 found no worker 0 at "+ranks[0].MasterAddr) {
@@ -284,6 +287,7 @@ func TestNobodyToMeet(t *testing.T) {
 
 // TestRefusesOtherJob starts a rank that was given another batch size.
 func TestRefusesOtherJob(t *testing.T) {
+	t.Parallel() // mostly waits
 	ranks := jobOptions(t, Options{Mode: data.AllReduce, Workers: 2, LocalBatch: 8, Rendezvous: time.Second})
 	ranks[1].LocalBatch = 16
 	var stderr bytes.Buffer

@@ -19,8 +19,9 @@ import (
 // job, by whichever worker. sync_time_s is the part of it spent exchanging
 // gradients and waiting for others; in ps-async that of the worker divided
 // by the number of workers. loss is the mean over the samples of the step,
-// none of which was seen before. grad_sqr and grad_var, of [Options.InitialBatch]
-// samples, are smoothed and left out until both are positive.
+// none of which was seen before. grad_sqr estimates |E g|², grad_var the trace
+// of the covariance of a gradient of [Options.InitialBatch] samples; both are
+// smoothed, and left out unless both are positive.
 //
 // Rank 0 says on stderr what is trained. Options that make no sense are a
 // [data.InputError]. If another rank leaves before the end the error names

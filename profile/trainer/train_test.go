@@ -8,26 +8,37 @@ import (
 	"io"
 	"math"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"knee/data"
 )
 
-// freeAddrs returns n addresses nobody listens on.
+// nextPort makes sure that no two jobs of this process share a port.
+var nextPort atomic.Int32
+
+// freeAddrs returns n addresses nobody listens on, from below the range that
+// systems take the ports of outgoing connections from: one of those could
+// otherwise get a port before its rank does.
 func freeAddrs(t testing.TB, n int) []string {
 	t.Helper()
 	var addrs []string
-	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+	for tries := 0; len(addrs) < n; tries++ {
+		port := 10_000 + (os.Getpid()*61+int(nextPort.Add(1)))%20_000
+		addr := fmt.Sprintf("127.0.0.1:%d", port)
+		ln, err := net.Listen("tcp", addr)
+		if err != nil && tries > 1000 {
 			t.Fatal(err)
 		}
-		defer ln.Close()
-		addrs = append(addrs, ln.Addr().String())
+		if err == nil {
+			ln.Close()
+			addrs = append(addrs, addr)
+		}
 	}
 	return addrs
 }
@@ -142,7 +153,7 @@ func TestAgreesWithOneProcess(t *testing.T) {
 		{mode: data.PSAsync, k: 1, p: 1, local: 24, perfect: true},
 		{mode: data.PSAsync, k: 1, p: 3, local: 8, accum: 2},
 	}
-	const steps = 12
+	const steps = 6
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s-k%d-p%d-b%g-s%d", tt.mode, tt.k, tt.p, tt.local, tt.accum), func(t *testing.T) {
 			o := Options{Mode: tt.mode, Workers: tt.k, PS: tt.p, LocalBatch: tt.local, AccumSteps: tt.accum, MessageBytes: tt.message, Steps: steps, Seed: 7, InitialBatch: 16}
@@ -239,10 +250,10 @@ func TestLossFalls(t *testing.T) {
 		{LocalBatch: 32},
 		{LocalBatch: 16, MessageBytes: 1 << 20},
 		{LocalBatch: 8, Mode: data.PSAsync, Workers: 3, PS: 1},
-		{LocalBatch: 1024, Steps: 30}, // a rate too large for the curvature would show here
+		{LocalBatch: 512, Steps: 12}, // a rate too large for the curvature would show here
 	} {
 		def(&o.Workers, 1)
-		def(&o.Steps, 150)
+		def(&o.Steps, 72)
 		ends := runJob(t, o)
 		lines := parseLines(t, ends[len(ends)-1].out)
 		mean := func(ls []line) (sum float64) {
@@ -260,7 +271,7 @@ func TestLossFalls(t *testing.T) {
 }
 
 func TestRunsRepeatExactly(t *testing.T) {
-	o := Options{Mode: data.AllReduce, Workers: 4, LocalBatch: 6, Steps: 8, Seed: 3}
+	o := Options{Mode: data.AllReduce, Workers: 4, LocalBatch: 6, Steps: 4, Seed: 3}
 	a, b := runJob(t, o), runJob(t, o)
 	if !slices.Equal(a[0].params, b[0].params) {
 		t.Error("two runs of one job ended with different parameters")

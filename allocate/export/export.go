@@ -1,0 +1,169 @@
+package export
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"knee/data"
+)
+
+// File is one file of an export.
+type File struct {
+	Name string // relative to the output folder, without separators
+	Mode fs.FileMode
+	Data []byte
+}
+
+// Exporter writes one scheduler's files for one plan.
+type Exporter interface {
+	Export(data.Plan) ([]File, error)
+}
+
+// Refusal is the error of a plan that a target cannot express.
+type Refusal struct {
+	Target string
+	Job    string // empty if it is not about one job
+	Reason string
+}
+
+// Error implements error.
+func (r *Refusal) Error() string {
+	if r.Job == "" {
+		return fmt.Sprintf("export to %s: %s", r.Target, r.Reason)
+	}
+	return fmt.Sprintf("export to %s: job %q: %s", r.Target, r.Job, r.Reason)
+}
+
+// exporters is the registry: one line for each target.
+func exporters() map[string]Exporter {
+	return map[string]Exporter{
+		"json":       JSON{},
+		"csv":        CSV{},
+		"slurm":      Slurm{},
+		"pytorchjob": PyTorchJob{},
+		"tfjob":      TFJob{},
+		"torchrun":   Torchrun{},
+	}
+}
+
+// Names lists the known targets.
+func Names() []string { return slices.Sorted(maps.Keys(exporters())) }
+
+// New returns the exporter of a target.
+func New(name string) (Exporter, error) {
+	if e, ok := exporters()[name]; ok {
+		return e, nil
+	}
+	return nil, fmt.Errorf("export target %q is unknown; want one of %s", name, strings.Join(Names(), ", "))
+}
+
+// task is a job of a plan, checked and with the name its files get.
+type task struct {
+	data.PlannedJob
+	ID       string // DNS-1123 label, unique in the plan
+	Template data.Template
+	Needs    data.PlanNeeds
+}
+
+// paused reports whether the job gets nothing.
+func (t task) paused() bool { return t.Action == data.Pause || t.Workers == 0 }
+
+// changed reports whether the job runs and must be stopped to follow the plan.
+func (t task) changed() bool {
+	return t.Action == data.Grow || t.Action == data.Shrink || t.Action == data.Move
+}
+
+// tasks checks a plan for what every target relies on.
+func tasks(target string, p data.Plan) ([]task, error) {
+	if p.Version != data.PlanVersion {
+		return nil, &Refusal{Target: target, Reason: fmt.Sprintf("the plan has version %d, want %d", p.Version, data.PlanVersion)}
+	}
+	var out []task
+	owner := map[string]string{}
+	for _, j := range p.Jobs {
+		t := task{PlannedJob: j, ID: label(j.Name)}
+		if other, ok := owner[t.ID]; ok {
+			return nil, &Refusal{target, j.Name, fmt.Sprintf("its name becomes %q, as that of job %q does; rename one", t.ID, other)}
+		}
+		owner[t.ID] = j.Name
+		if j.Template != nil {
+			t.Template = *j.Template
+		}
+		if j.Resources != nil {
+			t.Needs = *j.Resources
+		}
+		if reason := t.problem(); reason != "" {
+			return nil, &Refusal{target, j.Name, reason}
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// problem says what is inconsistent or unsafe to write, empty if nothing is.
+func (t task) problem() string {
+	for k, v := range t.Template.Env {
+		if !envName.MatchString(k) {
+			return fmt.Sprintf("environment variable %q: want letters, digits and _, not starting with a digit", k)
+		}
+		if strings.ContainsRune(v, 0) {
+			return fmt.Sprintf("environment variable %s contains a NUL byte", k)
+		}
+	}
+	for _, a := range t.Template.Command {
+		if strings.ContainsRune(a, 0) {
+			return "the command contains a NUL byte"
+		}
+	}
+	if t.paused() {
+		return ""
+	}
+	if len(t.Placement) == 0 {
+		return "the plan does not say on which nodes it runs"
+	}
+	workers, ps := 0, 0
+	for _, s := range t.Placement {
+		if !nodeName.MatchString(s.Node) {
+			return fmt.Sprintf("node name %q: want letters, digits, ., - and _", s.Node)
+		}
+		if s.Workers < 0 || s.PS < 0 || s.Workers+s.PS == 0 {
+			return fmt.Sprintf("node %s: %d workers and %d ps, want at least one process", s.Node, s.Workers, s.PS)
+		}
+		workers, ps = workers+s.Workers, ps+s.PS
+	}
+	if workers != t.Workers || ps != t.PS {
+		return fmt.Sprintf("its placement holds %d workers and %d ps, want %d and %d", workers, ps, t.Workers, t.PS)
+	}
+	return ""
+}
+
+// environment is what the training program sees, in order of name, the
+// owner's variables first.
+func (t task) environment() [][2]string {
+	var out [][2]string
+	for _, k := range slices.Sorted(maps.Keys(t.Template.Env)) {
+		out = append(out, [2]string{k, t.Template.Env[k]})
+	}
+	mode := t.Mode
+	if mode == "" {
+		mode = data.AllReduce
+	}
+	return append(out,
+		[2]string{"KNEE_JOB", t.Name},
+		[2]string{"KNEE_MODE", string(mode)},
+		[2]string{"KNEE_WORKERS", strconv.Itoa(t.Workers)},
+		[2]string{"KNEE_PS", strconv.Itoa(t.PS)},
+		[2]string{"KNEE_LOCAL_BATCH", strconv.FormatFloat(t.LocalBatch, 'g', -1, 64)},
+		[2]string{"KNEE_ACCUM_STEPS", strconv.Itoa(t.AccumSteps)},
+	)
+}
+
+// servers reports whether the job needs parameter servers.
+func (t task) servers() bool { return t.PS > 0 || t.Mode.UsesPS() }
+
+// gpu reports whether the workers stand on accelerators.
+func (t task) gpu() bool { return t.GPUType != "" && t.GPUType != "cpu" }

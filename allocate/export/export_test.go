@@ -1,0 +1,312 @@
+package export
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"knee/data"
+
+	"go.yaml.in/yaml/v3"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// samplePlan has one job of every kind a target must cope with: names,
+// values and commands full of characters that shells and YAML care about.
+func samplePlan() data.Plan {
+	return data.Plan{
+		Version: data.PlanVersion, Objective: "jct", Policy: "marginal-gain", Value: 3, Bound: 3.1, Gap: 0.03,
+		Inputs: []data.Input{}, Warnings: []string{},
+		Jobs: []data.PlannedJob{
+			{
+				Name: "ResNet50 / ImageNet", Action: data.Grow, GPUType: "a100", Mode: data.AllReduce, Workers: 8,
+				Placement:  []data.NodeShare{{Node: "a01", Workers: 4}, {Node: "a02", Workers: 4}},
+				LocalBatch: 128, Throughput: data.Estimate{Mean: 2000, Lo: 1900, Hi: 2100}, Reason: "grows",
+				Resources: &data.PlanNeeds{WorkerCPUs: 7.5, WorkerMemory: 24 << 30},
+				Template: &data.Template{Image: "registry.example/train:1", Command: []string{"python", "train.py", "--note=it's $HOME; `x` $(y)", "--data", "/mnt/my data"},
+					Env: map[string]string{"NOTE": "a'b\"c $(HOME)\nnext", "A": "1"}, Namespace: "ml", Partition: "gpu", Account: "team", TimeLimit: "12:00:00"},
+			},
+			{
+				Name: "bert", Action: data.Start, GPUType: "t4", Mode: data.AllReduce, Workers: 5, AccumSteps: 1, LocalBatch: 12,
+				Placement: []data.NodeShare{{Node: "t01", Workers: 2}, {Node: "t02", Workers: 2}, {Node: "t03", Workers: 1}},
+				Template:  &data.Template{Image: "bert:2", Command: []string{"torch-wrapper", "run"}},
+			},
+			{
+				Name: "single", Action: data.Keep, GPUType: "cpu", Workers: 1, LocalBatch: 85.5,
+				Placement: []data.NodeShare{{Node: "t03", Workers: 1}},
+				Template:  &data.Template{Image: "small", Command: []string{"python3", "-m", "train"}},
+			},
+			{Name: "paused\nname", Action: data.Pause, Reason: "waits\nfor room", Placement: []data.NodeShare{}, Template: &data.Template{}},
+		},
+	}
+}
+
+// psJob has its servers beside its workers and on a node of their own.
+func psJob() data.PlannedJob {
+	return data.PlannedJob{
+		Name: "word2vec", Action: data.Move, GPUType: "t4", Mode: data.PSAsync, Workers: 3, PS: 2, LocalBatch: 64,
+		Placement: []data.NodeShare{{Node: "t01", Workers: 2, PS: 1}, {Node: "t02", Workers: 1}, {Node: "c01", PS: 1}},
+		Resources: &data.PlanNeeds{WorkerCPUs: 2, WorkerMemory: 4 << 30, PSCPUs: 4, PSMemory: 16<<30 + 1},
+		Template:  &data.Template{Image: "w2v", Command: []string{"python", "train.py"}},
+	}
+}
+
+func withPS() data.Plan {
+	p := samplePlan()
+	p.Jobs = append(p.Jobs, psJob())
+	return p
+}
+
+func TestGolden(t *testing.T) {
+	plans := map[string]data.Plan{"json": withPS(), "csv": withPS(), "slurm": withPS(), "tfjob": withPS(), "pytorchjob": samplePlan(), "torchrun": samplePlan()}
+	for _, target := range Names() {
+		e, err := New(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := e.Export(plans[target])
+		if err != nil {
+			t.Fatalf("%s: %v", target, err)
+		}
+		dir := filepath.Join("testdata", target)
+		if *update {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, f := range files {
+			path := filepath.Join(dir, f.Name)
+			if *update {
+				if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(want) != string(f.Data) {
+				t.Errorf("%s differs; run with -update and read the change:\n%s", path, f.Data)
+			}
+			if strings.ContainsAny(f.Name, "/\\") {
+				t.Errorf("%s: file name %q has a separator", target, f.Name)
+			}
+		}
+		have, err := os.ReadDir(dir)
+		if err != nil || len(have) != len(files) {
+			t.Errorf("%s: %d golden files, %d written (%v)", target, len(have), len(files), err)
+		}
+	}
+}
+
+// TestScriptsParse lets the shell itself judge every script.
+func TestScriptsParse(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed, so the scripts are not checked")
+	}
+	for _, target := range []string{"slurm", "torchrun", "pytorchjob", "tfjob"} {
+		p := samplePlan()
+		if target == "slurm" {
+			p = withPS()
+		}
+		files, err := exporters()[target].Export(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if !strings.HasPrefix(string(f.Data), "#!") {
+				continue
+			}
+			cmd := exec.Command(bash, "-n")
+			cmd.Stdin = strings.NewReader(string(f.Data))
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s/%s: %v\n%s", target, f.Name, err, out)
+			}
+		}
+	}
+}
+
+// TestSlurmScriptRuns runs a script with a fake srun that plays two tasks,
+// and looks at what the training program would really receive.
+func TestSlurmScriptRuns(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed, so the script is not run")
+	}
+	p := samplePlan()
+	p.Jobs = p.Jobs[:1]
+	p.Jobs[0].Template.Command = []string{"printf", "%s|", "it's $HOME; `x` $(y)", "two words"}
+	files, err := Slurm{}.Export(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	fake := "#!/bin/bash\nwhile [[ $1 == --* ]]; do shift; done\nSLURM_PROCID=3 SLURM_LOCALID=1 \"$@\"\necho \"$NOTE\"\nSLURM_PROCID=9 SLURM_LOCALID=0 bash -c \"${3/'exec \"$@\"'/echo \\$KNEE_ROLE \\$RANK}\" knee\n"
+	if err := os.WriteFile(filepath.Join(dir, "srun"), []byte(fake), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bash)
+	cmd.Stdin = strings.NewReader(string(files[0].Data))
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_JOB_ID=7")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := "it's $HOME; `x` $(y)|two words|a'b\"c $(HOME)\nnext\nps 1\n"
+	if string(out) != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	edit := func(f func(*data.PlannedJob)) data.Plan {
+		p := samplePlan()
+		f(&p.Jobs[0])
+		return p
+	}
+	for _, tt := range []struct {
+		target string
+		plan   data.Plan
+		want   string
+	}{
+		{"pytorchjob", withPS(), `job "word2vec": it uses parameter servers`},
+		{"torchrun", withPS(), `job "word2vec": it uses parameter servers`},
+		{"slurm", edit(func(j *data.PlannedJob) { j.Template.Command = nil }), "template.command is empty"},
+		{"slurm", edit(func(j *data.PlannedJob) { j.Template.Partition = "gpu\n#SBATCH --uid=0" }), "partition"},
+		{"slurm", edit(func(j *data.PlannedJob) { j.Placement[0].Node = "a01;rm" }), `node name "a01;rm"`},
+		{"slurm", edit(func(j *data.PlannedJob) { j.Template.Env = map[string]string{"A B": "1"} }), `environment variable "A B"`},
+		{"slurm", edit(func(j *data.PlannedJob) { j.Workers = 9 }), "its placement holds 8 workers and 0 ps, want 9 and 0"},
+		{"slurm", edit(func(j *data.PlannedJob) { j.Placement = nil }), "does not say on which nodes"},
+		{"slurm", edit(func(j *data.PlannedJob) { j.Name = "BERT" }), "rename one"},
+		{"pytorchjob", edit(func(j *data.PlannedJob) { j.Template.Image = "" }), "template.image is empty"},
+		{"tfjob", edit(func(j *data.PlannedJob) { j.Template.Namespace = "My NS" }), "DNS-1123"},
+		{"tfjob", edit(func(j *data.PlannedJob) { j.Mode = data.PSSync }), "no parameter server"},
+		{"slurm", data.Plan{Version: 9}, "version 9, want 1"},
+	} {
+		_, err := exporters()[tt.target].Export(tt.plan)
+		var r *Refusal
+		if !errors.As(err, &r) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want a refusal with %q", tt.target, err, tt.want)
+		}
+	}
+	if _, err := New("pbs"); err == nil || !strings.Contains(err.Error(), "csv, json, pytorchjob") {
+		t.Errorf("unknown target: %v", err)
+	}
+}
+
+// TestLabel: whatever a job is called, its label is valid, and different
+// labels come from cutting only with a checksum.
+func TestLabel(t *testing.T) {
+	for in, want := range map[string]string{"bert": "bert", "ResNet50 / ImageNet": "resnet50-imagenet", "7b": "job-7b", "--x--": "x"} {
+		if got := label(in); got != want {
+			t.Errorf("label(%q) = %q, want %q", in, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.String().Draw(t, "name")
+		l := label(s)
+		if len(l) == 0 || len(l) > 63 || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || l[0] < 'a' || l[len(l)-1] == '-' {
+			t.Fatalf("label(%q) = %q is not a DNS-1123 label", s, l)
+		}
+		long := strings.Repeat("x", 60)
+		if label(long+s+"a") == label(long+s+"b") {
+			t.Fatalf("cut names collide")
+		}
+	})
+}
+
+// TestYAMLReadsBack: what a parser makes of a manifest is what was meant.
+func TestYAMLReadsBack(t *testing.T) {
+	files, err := PyTorchJob{}.Export(samplePlan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m struct {
+		Metadata struct{ Annotations map[string]string }
+		Spec     struct {
+			PytorchReplicaSpecs map[string]struct {
+				Replicas int
+				Template struct {
+					Spec struct {
+						Containers []struct {
+							Name    string
+							Command []string
+							Env     []struct{ Name, Value string }
+						}
+					}
+				}
+			} `yaml:"pytorchReplicaSpecs"`
+		}
+	}
+	if err := yaml.Unmarshal(files[0].Data, &m); err != nil {
+		t.Fatal(err)
+	}
+	w := m.Spec.PytorchReplicaSpecs["Worker"]
+	c := w.Template.Spec.Containers[0]
+	if m.Spec.PytorchReplicaSpecs["Master"].Replicas != 1 || w.Replicas != 7 || c.Name != "pytorch" {
+		t.Errorf("replicas %d + %d, container %q", m.Spec.PytorchReplicaSpecs["Master"].Replicas, w.Replicas, c.Name)
+	}
+	if c.Command[2] != "--note=it's $HOME; `x` $$(y)" || c.Env[1].Value != "a'b\"c $$(HOME)\nnext" {
+		t.Errorf("command %q, env %q", c.Command[2], c.Env[1].Value)
+	}
+	if m.Metadata.Annotations["knee/job"] != "ResNet50 / ImageNet" {
+		t.Errorf("annotations %v", m.Metadata.Annotations)
+	}
+}
+
+// FuzzShell: a quoted word survives the shell unchanged.
+func FuzzShell(f *testing.F) {
+	for _, s := range []string{"", "a b", "it's", "$HOME", "`id`", "a\nb", "!x", "~", "é", "-n", "*", "=", "a=b"} {
+		f.Add(s)
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		f.Skip("bash is not installed, so quoting is not checked")
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if strings.ContainsRune(s, 0) {
+			return
+		}
+		out, err := exec.Command(bash, "--norc", "-c", "printf %s "+shell(s)).CombinedOutput()
+		if err != nil || string(out) != s {
+			t.Fatalf("shell(%q) = %s reads as %q (%v)", s, shell(s), out, err)
+		}
+	})
+}
+
+func ExampleNew() {
+	e, err := New("torchrun")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	files, err := e.Export(data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{{
+		Name: "cifar", Action: data.Start, GPUType: "t4", Mode: data.AllReduce, Workers: 2, LocalBatch: 64,
+		Placement: []data.NodeShare{{Node: "t01", Workers: 2}},
+		Template:  &data.Template{Command: []string{"python", "train.py"}},
+	}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range files {
+		for _, line := range strings.Split(string(f.Data), "\n") {
+			if strings.Contains(line, "exec torchrun") {
+				fmt.Println(f.Name + ":" + line)
+			}
+		}
+	}
+	// Output:
+	// cifar.torchrun.sh:  exec torchrun --nnodes=1 --nproc-per-node=2 --node-rank=0 --master-addr=t01 --master-port="${MASTER_PORT:-29500}" train.py ;;
+}

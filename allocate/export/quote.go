@@ -1,0 +1,80 @@
+package export
+
+import (
+	"hash/fnv"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var (
+	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	nodeName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	word     = regexp.MustCompile(`^[A-Za-z0-9_.,:+@/=-]+$`)
+)
+
+// maxLabel is the length the Kubeflow operators leave of the 63 characters
+// of a DNS-1123 label: they append "-worker-" and an index to name the pods.
+const maxLabel = 50
+
+// label turns a job name into a DNS-1123 label: lower-case letters, digits
+// and dashes, starting with a letter and ending with a letter or digit. A
+// name that has to be cut, or that keeps nothing of itself, gets a checksum,
+// so that different names stay different.
+func label(name string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(name) {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			b.WriteRune(r)
+		} else if s := b.String(); s != "" && !strings.HasSuffix(s, "-") {
+			b.WriteByte('-')
+		}
+	}
+	s := strings.Trim(b.String(), "-")
+	switch {
+	case s == "":
+		return "job-" + checksum(name)
+	case s[0] >= '0' && s[0] <= '9':
+		s = "job-" + s
+	}
+	if len(s) > maxLabel {
+		s = strings.TrimRight(s[:maxLabel-9], "-") + "-" + checksum(name)
+	}
+	return s
+}
+
+func checksum(s string) string {
+	h := fnv.New32a()
+	h.Write([]byte(s))
+	return leftPad(strconv.FormatUint(uint64(h.Sum32()), 16))
+}
+
+func leftPad(s string) string { return strings.Repeat("0", 8-len(s)) + s }
+
+// shell quotes a word for a POSIX shell. Words that mean nothing special
+// stay as they are, which keeps scripts readable.
+func shell(s string) string {
+	if word.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// shellWords quotes a command line.
+func shellWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = shell(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// comment makes text safe to stand after a "#": one printable line.
+func comment(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0x2028 || r == 0x2029 {
+			return ' '
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,227 @@
+package export
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"knee/data"
+)
+
+// Slurm writes an sbatch script for every job that runs, and submit.sh,
+// which carries the plan out: it stops what the plan pauses, grows, shrinks
+// or moves, waits until the nodes are free, and submits the new sizes and
+// the starts. A running Slurm job can never grow, and can shrink only once
+// without accounting, so a change of size is a checkpoint (SIGTERM), a
+// cancellation and a new submission.
+//
+// Every worker is one task with one GPU. The tasks find RANK, WORLD_SIZE,
+// LOCAL_RANK, MASTER_ADDR and MASTER_PORT set, and KNEE_ROLE (worker or ps).
+// Nodes with different counts, and parameter servers, become the components
+// of a heterogeneous job that runs as one step.
+type Slurm struct{}
+
+// group is one component of a Slurm job: nodes with the same tasks.
+type group struct {
+	nodes    []string
+	perNode  int
+	servers  bool
+	tasksAll int
+}
+
+// Export implements [Exporter].
+func (Slurm) Export(p data.Plan) ([]File, error) {
+	ts, err := tasks("slurm", p)
+	if err != nil {
+		return nil, err
+	}
+	var files []File
+	for _, t := range ts {
+		if t.paused() {
+			continue
+		}
+		if reason := slurmProblem(t); reason != "" {
+			return nil, &Refusal{"slurm", t.Name, reason}
+		}
+		files = append(files, File{Name: t.ID + ".sbatch", Mode: 0o755, Data: []byte(sbatch(t))})
+	}
+	return append(files, File{Name: "submit.sh", Mode: 0o755, Data: []byte(slurmSubmit(ts))}), nil
+}
+
+// slurmProblem refuses what would change its meaning in an #SBATCH line.
+func slurmProblem(t task) string {
+	if len(t.Template.Command) == 0 {
+		return "template.command is empty, and Slurm must be told what to run"
+	}
+	for _, f := range [][2]string{{"partition", t.Template.Partition}, {"account", t.Template.Account}, {"time_limit", t.Template.TimeLimit}, {"gpu_type", t.GPUType}} {
+		if f[1] != "" && !word.MatchString(f[1]) {
+			return fmt.Sprintf("%s %q: want letters, digits and _ . , : + @ / = -", f[0], f[1])
+		}
+	}
+	return ""
+}
+
+// groups gathers nodes of equal worker counts, in order, then nodes of equal
+// counts of parameter servers.
+func groups(t task) []group {
+	var out []group
+	add := func(node string, n int, servers bool) {
+		if n == 0 {
+			return
+		}
+		for i := range out {
+			if out[i].perNode == n && out[i].servers == servers {
+				out[i].nodes = append(out[i].nodes, node)
+				out[i].tasksAll += n
+				return
+			}
+		}
+		out = append(out, group{nodes: []string{node}, perNode: n, servers: servers, tasksAll: n})
+	}
+	for _, s := range t.Placement {
+		add(s.Node, s.Workers, false)
+	}
+	for _, s := range t.Placement {
+		add(s.Node, s.PS, true)
+	}
+	return out
+}
+
+// sbatch is the script of one job.
+func sbatch(t task) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("#!/bin/bash")
+	line("# knee: job %s, %d workers, %d ps on %d nodes", comment(t.Name), t.Workers, t.PS, len(t.Placement))
+	gs := groups(t)
+	for i, g := range gs {
+		if i > 0 {
+			line("#SBATCH hetjob")
+		}
+		for _, o := range directives(t, g, i == 0) {
+			line("#SBATCH %s", o)
+		}
+	}
+	line("")
+	line("set -euo pipefail")
+	for _, kv := range t.environment() {
+		line("export %s=%s", kv[0], shell(kv[1]))
+	}
+	line("export WORLD_SIZE=%d", t.Workers)
+	line("export MASTER_ADDR=%s", t.Placement[0].Node)
+	line("export MASTER_PORT=$((20000 + SLURM_JOB_ID %% 20000))")
+	line("")
+	line("# Task numbers run over all components: workers first, then parameter servers.")
+	line("run=(bash -c '")
+	line("  if [ \"$SLURM_PROCID\" -lt \"$KNEE_WORKERS\" ]; then")
+	line("    export KNEE_ROLE=worker RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID")
+	line("  else")
+	line("    export KNEE_ROLE=ps RANK=$((SLURM_PROCID - KNEE_WORKERS)) LOCAL_RANK=$SLURM_LOCALID")
+	line("  fi")
+	line("  exec \"$@\"' knee %s)", shellWords(t.Template.Command))
+	var steps []string
+	for i, g := range gs {
+		var step string
+		if len(gs) > 1 {
+			step = fmt.Sprintf("--het-group=%d ", i)
+		}
+		// From 22.05 on, srun does not take the cores per task from sbatch.
+		if n := cores(t, g); n > 0 {
+			step += fmt.Sprintf("--cpus-per-task=%d ", n)
+		}
+		steps = append(steps, step+`"${run[@]}"`)
+	}
+	line("exec srun --kill-on-bad-exit=1 %s", strings.Join(steps, " : "))
+	return b.String()
+}
+
+// directives are the #SBATCH options of one component. What concerns the
+// whole job stands in the first.
+func directives(t task, g group, first bool) []string {
+	var out []string
+	if first {
+		out = append(out, "--job-name="+t.ID)
+	}
+	for _, f := range [][2]string{{"partition", t.Template.Partition}, {"account", t.Template.Account}, {"time", t.Template.TimeLimit}} {
+		if f[1] != "" {
+			out = append(out, "--"+f[0]+"="+f[1])
+		}
+	}
+	out = append(out,
+		fmt.Sprintf("--nodes=%d", len(g.nodes)),
+		fmt.Sprintf("--ntasks=%d", g.tasksAll),
+		fmt.Sprintf("--ntasks-per-node=%d", g.perNode),
+		"--nodelist="+strings.Join(g.nodes, ","))
+	memory := t.Needs.WorkerMemory
+	if g.servers {
+		memory = t.Needs.PSMemory
+	} else if t.gpu() {
+		out = append(out, fmt.Sprintf("--gres=gpu:%s:%d", t.GPUType, g.perNode))
+	}
+	if n := cores(t, g); n > 0 {
+		out = append(out, fmt.Sprintf("--cpus-per-task=%d", n))
+	}
+	if memory > 0 {
+		// Slurm counts memory per node, in MiB.
+		mib := (memory*int64(g.perNode) + 1<<20 - 1) >> 20
+		out = append(out, fmt.Sprintf("--mem=%dM", mib))
+	}
+	return out
+}
+
+// cores is what one task of a component needs, in whole cores, 0 if nothing
+// is reserved.
+func cores(t task, g group) int {
+	if g.servers {
+		return int(math.Ceil(t.Needs.PSCPUs))
+	}
+	return int(math.Ceil(t.Needs.WorkerCPUs))
+}
+
+// slurmSubmit is the script that carries out the plan.
+func slurmSubmit(ts []task) string {
+	var b strings.Builder
+	b.WriteString(slurmHead)
+	for _, t := range ts {
+		switch {
+		case t.paused():
+			fmt.Fprintf(&b, "stop %s # paused: %s\n", t.ID, comment(t.Reason))
+		case t.changed():
+			fmt.Fprintf(&b, "stop %s # %s\n", t.ID, t.Action)
+		case t.Action == data.Keep:
+			fmt.Fprintf(&b, "# %s is kept as it runs\n", t.ID)
+		}
+	}
+	for _, t := range ts {
+		if !t.paused() && (t.changed() || t.Action == data.Start) {
+			fmt.Fprintf(&b, "sbatch --parsable %s.sbatch\n", t.ID)
+		}
+	}
+	return b.String()
+}
+
+const slurmHead = `#!/bin/bash
+# knee: carries out the plan. Jobs get SIGTERM first, to write a checkpoint.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+running() { squeue --noheader --user="$(id -un)" --name="$1" --states=PENDING,RUNNING,SUSPENDED,COMPLETING --format=%A | sort -u; }
+
+# stop NAME cancels the user's jobs of that name and waits until they are gone.
+stop() {
+  local id
+  for id in $(running "$1"); do
+    scancel --signal=TERM --full "$id" || true
+  done
+  for id in $(running "$1"); do
+    scancel "$id" || true
+  done
+  for _ in $(seq 150); do
+    [ -z "$(running "$1")" ] && return 0
+    sleep 2
+  done
+  echo "job $1 did not stop within 5 minutes" >&2
+  return 1
+}
+
+`

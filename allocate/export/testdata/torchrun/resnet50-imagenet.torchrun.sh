@@ -1,0 +1,20 @@
+#!/bin/sh
+# knee: job ResNet50 / ImageNet, 8 workers on 2 nodes. Usage: resnet50-imagenet.torchrun.sh [node]
+set -eu
+export A=1
+export NOTE='a'\''b"c $(HOME)
+next'
+export KNEE_JOB='ResNet50 / ImageNet'
+export KNEE_MODE=allreduce
+export KNEE_WORKERS=8
+export KNEE_PS=0
+export KNEE_LOCAL_BATCH=128
+export KNEE_ACCUM_STEPS=0
+case "${1:-$(hostname -s)}" in
+a01)
+  exec torchrun --nnodes=2 --nproc-per-node=4 --node-rank=0 --master-addr=a01 --master-port="${MASTER_PORT:-29500}" train.py '--note=it'\''s $HOME; `x` $(y)' --data '/mnt/my data' ;;
+a02)
+  exec torchrun --nnodes=2 --nproc-per-node=4 --node-rank=1 --master-addr=a01 --master-port="${MASTER_PORT:-29500}" train.py '--note=it'\''s $HOME; `x` $(y)' --data '/mnt/my data' ;;
+*)
+  echo "no worker of resnet50-imagenet stands on ${1:-this node}" >&2; exit 1 ;;
+esac

@@ -1,0 +1,89 @@
+package simulate
+
+import (
+	"math"
+
+	"knee/allocate"
+	"knee/data"
+)
+
+// Job is one job of a workload.
+type Job struct {
+	Name        string
+	Application string  // what it trains; the key of its model and its truth
+	Submit      float64 // seconds since the start of the workload
+	Workers     int     // what its owner asked for; 0 if left open
+	Batch       float64 // global batch its owner asked for, samples; 0 if left open
+	Work        float64 // samples at initial-batch worth until it is done; > 0
+	Weight      float64 // 0 counts as 1
+	Source      data.Source
+
+	// Options is what a policy sees: configurations with predicted goodput
+	// in Answer.Goodput (samples/s). Values are filled in at every decision.
+	Options   []allocate.Option
+	Resources data.Resources
+}
+
+// Truth is the true goodput (samples/s at initial-batch worth) of a job on a
+// configuration when done samples of its work are behind it. It is asked
+// once per event, so it may vary with progress, and is taken as constant
+// until the next event. It must be finite and not negative.
+type Truth func(j *Job, c data.Config, done float64) (float64, error)
+
+// Predicted is the truth of a world in which every prediction is right: the
+// goodput that the option table says, whatever the progress.
+func Predicted(j *Job, c data.Config, _ float64) (float64, error) {
+	for _, o := range j.Options {
+		if o.Config.GPUType == c.GPUType && o.Config.ModeOrDefault() == c.ModeOrDefault() && o.Config.Workers == c.Workers &&
+			o.Config.PS == c.PS && o.Config.LocalBatch == c.LocalBatch && o.Config.AccumSteps == c.AccumSteps {
+			return o.Answer.Goodput.Mean, nil
+		}
+	}
+	return 0, nil
+}
+
+// Outcome is what became of one job. Times are in seconds since the start of
+// the workload.
+type Outcome struct {
+	Job        string
+	Submit     float64
+	Start      float64 // when it first got workers
+	End        float64
+	Restarts   int     // changes of allocation after the first start
+	GPUSeconds float64 // workers × time held, restarts included
+}
+
+// JCT is the job completion time, seconds from submission to end.
+func (o Outcome) JCT() float64 { return o.End - o.Submit }
+
+// running is the state of a job during a replay.
+type running struct {
+	*Job
+	index   int
+	done    float64 // samples
+	speed   float64 // samples/s, true, on what it runs on now
+	delay   float64 // seconds of start-up or restart still to sit through
+	config  data.Config
+	nodes   []data.NodeShare // nil if it has nothing
+	ever    bool             // it has run before
+	outcome Outcome
+}
+
+// finishIn is how long the job still takes if nothing changes, in seconds.
+func (r *running) finishIn() float64 {
+	if r.nodes == nil || r.speed <= 0 {
+		return math.Inf(1)
+	}
+	return r.delay + math.Max(0, r.Work-r.done)/r.speed
+}
+
+// advance lets time pass.
+func (r *running) advance(dt float64) {
+	if r.nodes == nil {
+		return
+	}
+	r.outcome.GPUSeconds += dt * float64(r.config.Workers)
+	wait := math.Min(r.delay, dt)
+	r.delay -= wait
+	r.done += (dt - wait) * r.speed
+}

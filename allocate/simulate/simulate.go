@@ -1,0 +1,238 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"knee/allocate"
+	"knee/data"
+)
+
+// Settings says how a workload is replayed. The zero value of a field is its
+// default, where one is named.
+type Settings struct {
+	Cluster        *data.Cluster
+	Policy         allocate.Policy
+	Truth          Truth              // default: Predicted
+	Objective      allocate.Objective // what Option.Value is; default: jct
+	StartSeconds   float64            // without progress after a job first gets workers
+	RestartSeconds float64            // without progress after a change of allocation
+	Interval       float64            // seconds between decisions; 0 decides at every arrival and completion
+	MaxSeconds     float64            // give up beyond this simulated time; 0 means ten years
+}
+
+// Result is a replayed workload.
+type Result struct {
+	Jobs      []Outcome // in order of the workload
+	Summary   Summary
+	Decisions int // how often the policy was asked
+}
+
+// Run replays a workload. It fails if the policy does, if the truth is not a
+// speed, or if jobs remain that the policy will never run.
+func Run(jobs []Job, s Settings) (*Result, error) {
+	if err := s.complete(); err != nil {
+		return nil, err
+	}
+	r := &replay{Settings: s}
+	for i := range jobs {
+		j := &jobs[i]
+		if err := check(j); err != nil {
+			return nil, err
+		}
+		r.jobs = append(r.jobs, &running{Job: j, index: i, outcome: Outcome{Job: j.Name, Submit: j.Submit}})
+	}
+	r.waiting = slices.Clone(r.jobs)
+	slices.SortStableFunc(r.waiting, func(a, b *running) int { return compare(a.Submit, b.Submit) })
+	if err := r.run(); err != nil {
+		return nil, err
+	}
+	res := &Result{Decisions: r.decisions}
+	for _, j := range r.jobs {
+		res.Jobs = append(res.Jobs, j.outcome)
+	}
+	res.Summary = Summarize(res.Jobs, gpus(s.Cluster))
+	return res, nil
+}
+
+func (s *Settings) complete() error {
+	switch {
+	case s.Cluster == nil || gpus(s.Cluster) == 0:
+		return errors.New("simulate: the cluster has no worker slots")
+	case s.Policy == nil:
+		return errors.New("simulate: no policy is given")
+	case !(s.StartSeconds >= 0) || !(s.RestartSeconds >= 0) || !(s.Interval >= 0):
+		return errors.New("simulate: start, restart and interval want seconds ≥ 0")
+	}
+	if s.Truth == nil {
+		s.Truth = Predicted
+	}
+	if s.Objective == nil {
+		o, err := allocate.NewObjective("")
+		if err != nil {
+			return err
+		}
+		s.Objective = o
+	}
+	if s.MaxSeconds <= 0 {
+		s.MaxSeconds = 10 * 365 * 24 * 3600
+	}
+	return nil
+}
+
+func check(j *Job) error {
+	switch {
+	case !(j.Work > 0) || math.IsInf(j.Work, 0):
+		return &data.InputError{Source: j.Source, Found: fmt.Sprintf("work %g of job %q", j.Work, j.Name), Want: "samples > 0"}
+	case !(j.Submit >= 0) || math.IsInf(j.Submit, 0):
+		return &data.InputError{Source: j.Source, Found: fmt.Sprintf("submission of job %q at %g", j.Name, j.Submit), Want: "seconds ≥ 0"}
+	case len(j.Options) == 0:
+		return fmt.Errorf("simulate: job %q has no option that fits the cluster", j.Name)
+	}
+	return nil
+}
+
+// replay is the state of a run.
+type replay struct {
+	Settings
+	jobs      []*running
+	waiting   []*running // not yet submitted, by time
+	active    []*running // submitted and not done, in order of submission
+	now       float64
+	decisions int
+}
+
+// run moves from event to event until every job is done.
+func (r *replay) run() error {
+	for len(r.waiting) > 0 || len(r.active) > 0 {
+		next, err := r.nextEvent()
+		if err != nil {
+			return err
+		}
+		if next > r.MaxSeconds {
+			return fmt.Errorf("simulate: %d jobs are not done after %g simulated seconds; raise MaxSeconds or check the speeds", len(r.active)+len(r.waiting), r.MaxSeconds)
+		}
+		for _, j := range r.active {
+			j.advance(next - r.now)
+		}
+		r.now = next
+		changed := r.retire()
+		changed = r.admit() || changed
+		if r.decides(changed) {
+			if err := r.decide(); err != nil {
+				return err
+			}
+		} else if err := r.refresh(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nextEvent is the time of the next arrival, completion or round.
+func (r *replay) nextEvent() (float64, error) {
+	next := math.Inf(1)
+	if len(r.waiting) > 0 {
+		next = math.Max(r.now, r.waiting[0].Submit)
+	}
+	busy := false
+	for _, j := range r.active {
+		t := j.finishIn()
+		busy = busy || !math.IsInf(t, 1)
+		next = math.Min(next, r.now+t)
+	}
+	if r.Interval > 0 && len(r.active) > 0 && (busy || len(r.waiting) > 0 || math.Mod(r.now, r.Interval) != 0) {
+		next = math.Min(next, (math.Floor(r.now/r.Interval+1e-9)+1)*r.Interval)
+	}
+	if math.IsInf(next, 1) {
+		return 0, fmt.Errorf("simulate: at %g s the policy leaves %d jobs, the first %q, without workers on an otherwise idle cluster", r.now, len(r.active), r.active[0].Name)
+	}
+	return next, nil
+}
+
+// retire removes the jobs that are done. Work within rounding of done is
+// done, or its end would be an event that moves no clock.
+func (r *replay) retire() bool {
+	before := len(r.active)
+	r.active = slices.DeleteFunc(r.active, func(j *running) bool {
+		if j.nodes == nil || j.delay > 0 || j.Work-j.done > 1e-9*j.Work && j.now(r.now) {
+			return false
+		}
+		j.outcome.End = r.now
+		return true
+	})
+	return len(r.active) < before
+}
+
+// now reports whether the rest of the job still moves the clock.
+func (j *running) now(t float64) bool { return t+j.finishIn() > t }
+
+// admit takes in the jobs whose time has come.
+func (r *replay) admit() bool {
+	n := 0
+	for n < len(r.waiting) && r.waiting[n].Submit <= r.now {
+		n++
+	}
+	r.active = append(r.active, r.waiting[:n]...)
+	r.waiting = r.waiting[n:]
+	return n > 0
+}
+
+// decides reports whether the policy is asked now.
+func (r *replay) decides(changed bool) bool {
+	if len(r.active) == 0 {
+		return false
+	}
+	if r.Interval == 0 {
+		return changed
+	}
+	at := r.now / r.Interval
+	return math.Abs(at-math.Round(at)) < 1e-9
+}
+
+// refresh asks for the true speeds again, which may vary with progress.
+func (r *replay) refresh() error {
+	for _, j := range r.active {
+		if j.nodes == nil {
+			continue
+		}
+		if err := r.speed(j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *replay) speed(j *running) error {
+	v, err := r.Truth(j.Job, j.config, j.done)
+	if err != nil {
+		return fmt.Errorf("simulate: true speed of job %q on %s: %w", j.Name, j.config, err)
+	}
+	if !(v >= 0) || math.IsInf(v, 0) {
+		return fmt.Errorf("simulate: true speed of job %q on %s is %g samples/s", j.Name, j.config, v)
+	}
+	j.speed = v
+	return nil
+}
+
+func gpus(c *data.Cluster) int {
+	var n int
+	for _, x := range c.Nodes {
+		if !x.Drained {
+			n += x.GPUs
+		}
+	}
+	return n
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,80 @@
+package simulate
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Summary is a replayed workload in one row.
+type Summary struct {
+	Jobs        int
+	JCTMean     float64 // s
+	JCTMedian   float64 // s
+	JCTP99      float64 // s
+	QueueMean   float64 // s from submission to first start
+	Makespan    float64 // s from the first submission to the last end
+	GPUHours    float64 // held by jobs, restarts included
+	Utilization float64 // GPU-hours ÷ (GPUs × makespan)
+	Restarts    int
+}
+
+// Summarize adds up the outcomes of a workload on a cluster of n GPUs.
+// Quantiles interpolate linearly between order statistics.
+func Summarize(outcomes []Outcome, n int) Summary {
+	s := Summary{Jobs: len(outcomes)}
+	if len(outcomes) == 0 {
+		return s
+	}
+	first, last := math.Inf(1), 0.0
+	var jct []float64
+	for _, o := range outcomes {
+		jct = append(jct, o.JCT())
+		s.JCTMean += o.JCT() / float64(len(outcomes))
+		s.QueueMean += (o.Start - o.Submit) / float64(len(outcomes))
+		s.GPUHours += o.GPUSeconds / 3600
+		s.Restarts += o.Restarts
+		first, last = math.Min(first, o.Submit), math.Max(last, o.End)
+	}
+	slices.Sort(jct)
+	s.JCTMedian, s.JCTP99 = quantile(jct, 0.5), quantile(jct, 0.99)
+	s.Makespan = last - first
+	if s.Makespan > 0 && n > 0 {
+		s.Utilization = s.GPUHours * 3600 / (s.Makespan * float64(n))
+	}
+	return s
+}
+
+// quantile of sorted values, by linear interpolation.
+func quantile(x []float64, p float64) float64 {
+	h := p * float64(len(x)-1)
+	i := int(h)
+	if i+1 >= len(x) {
+		return x[len(x)-1]
+	}
+	return x[i] + (h-float64(i))*(x[i+1]-x[i])
+}
+
+// WriteJobs writes one CSV row per job: policy, workload, job, submit_s,
+// start_s, end_s, jct_s, restarts. The header is written if asked for.
+func WriteJobs(w io.Writer, header bool, policy, workload string, outcomes []Outcome) error {
+	c := csv.NewWriter(w)
+	if header {
+		if err := c.Write([]string{"policy", "workload", "job", "submit_s", "start_s", "end_s", "jct_s", "restarts"}); err != nil {
+			return fmt.Errorf("write simulated jobs: %w", err)
+		}
+	}
+	for _, o := range outcomes {
+		row := []string{policy, workload, o.Job, number(o.Submit), number(o.Start), number(o.End), number(o.JCT()), strconv.Itoa(o.Restarts)}
+		if err := c.Write(row); err != nil {
+			return fmt.Errorf("write simulated jobs: %w", err)
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -1,0 +1,208 @@
+package bayesopt
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Two observations a distance apart: the 2×2 system solved by hand.
+func TestGPTwoPoints(t *testing.T) {
+	h := Hyper{LogLength: []float64{math.Log(0.7)}, LogSigma2: math.Log(2), LogNugget: math.Log(0.1)}
+	g, err := NewGP([][]float64{{0}, {0.5}}, []float64{1, 3}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := func(d float64) float64 {
+		r := math.Sqrt(5) * d / 0.7
+		return (1 + r + r*r/3) * math.Exp(-r)
+	}
+	a, b := 2+0.1+minNugget, 1+m(0.5) // diagonal and off-diagonal of K/σ²
+	det := a*a - b*b
+	k0, k1 := 1+m(0.2), 1+m(0.3)
+	// Responses centred: −1 and 1.
+	wantMean := 2 + (k0*(-a-b)+k1*(b+a))/det
+	wantVar := 2 * (2 - (a*k0*k0-2*b*k0*k1+a*k1*k1)/det)
+	mu, v := g.Predict([]float64{0.2})
+	if math.Abs(mu-wantMean) > 1e-12 || math.Abs(v-wantVar) > 1e-12 {
+		t.Errorf("Predict = %.15g, %.15g, want %.15g, %.15g", mu, v, wantMean, wantVar)
+	}
+	quad := (2*a + 2*b) / det
+	want := -0.5*quad/2 - 0.5*math.Log(4*det) - math.Log(2*math.Pi)
+	if got := g.LogLikelihood(); math.Abs(got-want) > 1e-12 {
+		t.Errorf("LogLikelihood = %.15g, want %.15g", got, want)
+	}
+}
+
+func randomData(rng *rand.Rand, n, d int) (x [][]float64, y []float64) {
+	for range n {
+		row := make([]float64, d)
+		s := rng.NormFloat64() * 0.1
+		for j := range row {
+			row[j] = rng.Float64()
+			s += math.Sin(3 * row[j] * float64(j+1))
+		}
+		x, y = append(x, row), append(y, s)
+	}
+	return x, y
+}
+
+// The analytic gradient agrees with central differences.
+func TestLogPosteriorGradient(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "n")
+		d := rapid.IntRange(0, 3).Draw(t, "d")
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		x, y := randomData(rng, n, d)
+		p := Prior{Noisy: rapid.Bool().Draw(t, "noisy")}
+		theta := p.draw(d, rng).pack()
+		grad := make([]float64, len(theta))
+		p.logPosterior(x, y, theta, grad)
+		for i := range theta {
+			const h = 1e-4
+			at := theta[i]
+			theta[i] = at + h
+			up := p.logPosterior(x, y, theta, nil)
+			theta[i] = at - h
+			down := p.logPosterior(x, y, theta, nil)
+			theta[i] = at
+			if want := (up - down) / (2 * h); math.Abs(grad[i]-want) > 1e-4*math.Max(1, math.Abs(want)) {
+				t.Fatalf("∂/∂θ_%d of %d = %g, differences say %g", i, len(theta), grad[i], want)
+			}
+		}
+	})
+}
+
+// Fitting never lowers the posterior density of the prior mean, and survives
+// duplicates, constant columns, constant responses and single observations.
+func TestFitGPRobust(t *testing.T) {
+	for name, c := range map[string]struct {
+		x [][]float64
+		y []float64
+	}{
+		"one":        {[][]float64{{0.3, 0.4}}, []float64{5}},
+		"duplicates": {[][]float64{{0.3}, {0.3}, {0.3}, {0.8}}, []float64{1, 1.2, 0.9, 2}},
+		"constant":   {[][]float64{{1, 0}, {1, 0.5}, {1, 1}}, []float64{2, 2, 2}},
+		"no columns": {[][]float64{{}, {}}, []float64{1, 2}},
+		"huge":       {[][]float64{{0}, {1}}, []float64{-1e6, 1e6}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, err := FitGP(c.x, c.y, Prior{}, 3, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			post, err := AverageGP(c.x, c.y, Prior{}, 0, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, v := g.Predict(c.x[0])
+			pm, ps := post.Predict(c.x[0]).Moments()
+			for _, f := range []float64{m, v, pm, ps} {
+				if math.IsNaN(f) || math.IsInf(f, 0) {
+					t.Errorf("prediction %g, %g, %g, %g is not finite", m, v, pm, ps)
+				}
+			}
+			level := mean(c.y)
+			centred := make([]float64, len(c.y))
+			for i := range centred {
+				centred[i] = c.y[i] - level
+			}
+			start := Prior{}.logPosterior(c.x, centred, Prior{}.centre(len(c.x[0])).pack(), nil)
+			if got := (Prior{}).logPosterior(c.x, centred, g.Hyper().pack(), nil); got < start-1e-9 {
+				t.Errorf("fitted log posterior %g is below that of the prior mean, %g", got, start)
+			}
+		})
+	}
+}
+
+func TestGPErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		x [][]float64
+		y []float64
+	}{
+		"empty":  {nil, nil},
+		"ragged": {[][]float64{{1}, {1, 2}}, []float64{1, 2}},
+		"counts": {[][]float64{{1}}, []float64{1, 2}},
+		"nan":    {[][]float64{{math.NaN()}}, []float64{1}},
+		"inf":    {[][]float64{{1}}, []float64{math.Inf(1)}},
+	} {
+		if _, err := FitGP(c.x, c.y, Prior{}, 1, 1); err == nil {
+			t.Errorf("%s: FitGP reports no error", name)
+		}
+		if _, err := AverageGP(c.x, c.y, Prior{}, 1, 1); err == nil {
+			t.Errorf("%s: AverageGP reports no error", name)
+		}
+	}
+}
+
+// Without noise the process passes through its observations.
+func TestGPInterpolates(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
+		x, y := randomData(rng, rapid.IntRange(1, 10).Draw(t, "n"), 2)
+		g, err := NewGP(x, y, Hyper{LogLength: []float64{-1, -1}, LogNugget: -25})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range x {
+			m, v := g.Predict(x[i])
+			if math.Abs(m-y[i]) > 1e-4 || v > 1e-4 {
+				t.Fatalf("at observation %d: mean %g, variance %g, want %g, 0", i, m, v, y[i])
+			}
+		}
+		probe := []float64{rng.Float64(), rng.Float64()}
+		b, err := g.Believe(probe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m0, _ := g.Predict([]float64{0.5, 0.5})
+		m1, _ := b.Predict([]float64{0.5, 0.5})
+		if _, v := b.Predict(probe); math.Abs(m0-m1) > 1e-3 || v > 1e-4 {
+			t.Fatalf("believer moves the mean from %g to %g and leaves variance %g, want no move and none", m0, m1, v)
+		}
+	})
+}
+
+// Ninety per cent intervals contain about ninety per cent of the values of
+// functions drawn from a Gaussian process.
+func TestCoverage(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	inside, total := 0, 0
+	for range 20 {
+		x, _ := randomData(rng, 32, 2)
+		truth := Prior{}.draw(2, rng)
+		truth.LogSigma2, truth.LogNugget = math.Log(0.1), -12
+		f := sampleGP(t, x, truth, rng)
+		post, err := AverageGP(x[:12], f[:12], Prior{}, 0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 12; i < 32; i++ {
+			p := post.Predict(x[i])
+			total++
+			if f[i] >= p.Quantile(0.05) && f[i] <= p.Quantile(0.95) {
+				inside++
+			}
+		}
+	}
+	// 20 functions of 20 correlated points: the standard error is about 3 %.
+	if share := float64(inside) / float64(total); share < 0.81 || share > 0.98 {
+		t.Errorf("90 %% intervals cover %.1f %%", 100*share)
+	}
+}
+
+// sampleGP draws function values at x by conditioning one point at a time.
+func sampleGP(t *testing.T, x [][]float64, h Hyper, rng *rand.Rand) []float64 {
+	f := []float64{rng.NormFloat64() * math.Exp(0.5*h.LogSigma2)}
+	for i := 1; i < len(x); i++ {
+		g, err := condition(x[:i], f, 0, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, v := g.Predict(x[i])
+		f = append(f, m+math.Sqrt(v)*rng.NormFloat64())
+	}
+	return f
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"knee/allocate/export"
+	"knee/data"
+)
+
+func newExport(a *app) *cobra.Command {
+	var to, dir string
+	cmd := &cobra.Command{
+		Use:   "export PLAN.json --to TARGET",
+		Short: "Write a plan as files that a scheduler accepts",
+		Long: `export turns a plan into the files of a scheduler: batch scripts, manifests,
+launch commands. A plan that the target cannot express is refused, and the
+reason said. The names of the files written go to stdout.`,
+		Example: `  knee export plan.json --to slurm -d slurm/
+  knee export plan.json --to pytorchjob -d manifests/
+  knee export plan.json --to csv -d - | column -s, -t`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			plan, err := data.LoadPlan(args[0])
+			if err != nil {
+				return err
+			}
+			files, err := exportPlan(plan, to)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if dir == "-" {
+				return printFiles(a.stdout, files)
+			}
+			return saveFiles(dir, files, a.stdout)
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "target: "+strings.Join(export.Names(), ", "))
+	cmd.Flags().StringVarP(&dir, "dir", "d", ".", "folder to write to, made if it is not there; - writes to stdout")
+	_ = cmd.MarkFlagRequired("to")
+	_ = cmd.RegisterFlagCompletionFunc("to", cobra.FixedCompletions(export.Names(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// exportPlan turns a plan into the files of a target.
+func exportPlan(plan *data.Plan, to string) ([]export.File, error) {
+	exporter, err := export.New(to)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	files, err := exporter.Export(*plan)
+	if err != nil {
+		return nil, fmt.Errorf("export to %s: %w", to, err)
+	}
+	return files, nil
+}
+
+// printFiles writes the contents of files one after another.
+func printFiles(w io.Writer, files []export.File) error {
+	for _, f := range files {
+		if _, err := w.Write(f.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// saveFiles writes files into a folder, and their paths to names.
+func saveFiles(dir string, files []export.File, names io.Writer) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder to export to: %w", err)
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name)
+		err := data.WriteFile(path, func(w io.Writer) error {
+			_, err := w.Write(f.Data)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := os.Chmod(path, f.Mode); err != nil {
+			return err
+		}
+		fmt.Fprintln(names, path)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"knee/data"
+	"knee/fit"
+)
+
+func newFit(a *app) *cobra.Command {
+	var job, family, output, formatName, curve string
+	var initialBatch float64
+	var seed int64
+	cmd := &cobra.Command{
+		Use:   "fit MEASUREMENTS.csv...",
+		Short: "Fit speed curves to measurements and save the model",
+		Long: `fit turns the measurements of one job into a model of its step time, one per
+GPU type and mode, and with --curve into a model of its convergence and
+statistical efficiency. The model is a file, model.json, that holds all that
+knee predict, plot and allocate need.
+
+Printed are the parameters of each fit with their 90 % intervals.`,
+		Example: `  knee fit study.measurements.csv -o model.json
+  knee fit study.measurements.csv --curve study.curve.csv --initial-batch 64
+  knee fit old.csv new.csv --family pollux -o pollux.json --format markdown`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			out := format("table")
+			if formatName != "" {
+				if err := out.Set(formatName); err != nil {
+					return usageError{fmt.Errorf("--format %q: %w", formatName, err)}
+				}
+			}
+			ms, points, err := a.loadJob(args, curve, job)
+			if err != nil {
+				return err
+			}
+			m, err := fit.Fit(ms, fit.Settings{Family: family, Seed: seed})
+			if err != nil {
+				return err
+			}
+			if curve != "" {
+				if err := m.AddCurve(points, data.Batch{Initial: initialBatch}); err != nil {
+					return err
+				}
+			}
+			a.warn(m.Warnings()...)
+			if err := fit.WriteModel(output, m); err != nil {
+				return err
+			}
+			params := parametersOf(m)
+			if err := out.print(a.stdout, params, parameterTable(params)); err != nil {
+				return err
+			}
+			a.note("model of %s in %s", m.Job(), output)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&output, "output", "o", "model.json", "file to write the model to")
+	f.StringVar(&formatName, "format", "table", "output format: "+strings.Join(formats, ", "))
+	f.StringVar(&family, "family", fit.Auto, "form of the curves: auto, "+strings.Join(fit.FamilyNames(), ", "))
+	f.StringVar(&job, "job", "", "which job, where the files hold several")
+	f.StringVar(&curve, "curve", "", "training curves, to model convergence and statistical efficiency")
+	f.Float64Var(&initialBatch, "initial-batch", 0, "global batch that statistical efficiency is relative to (default: the smallest in the curves)")
+	f.Int64Var(&seed, "seed", 1, "seed of the draws behind the intervals")
+	_ = cmd.RegisterFlagCompletionFunc("family", cobra.FixedCompletions(append([]string{fit.Auto}, fit.FamilyNames()...), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// loadJob loads the measurements and curves of one job from several files.
+func (a *app) loadJob(files []string, curve, job string) (ms []data.Measurement, points []data.CurvePoint, err error) {
+	for _, file := range files {
+		more, _, err := a.history(file, "")
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, m := range more {
+			if job == "" || m.Job == job {
+				ms = append(ms, m)
+			}
+		}
+	}
+	if len(ms) == 0 && job != "" {
+		return nil, nil, &data.InputError{Source: data.Source{File: strings.Join(files, ", ")}, Found: "no measurement of " + job, Want: "at least one"}
+	}
+	_, points, err = a.history("", curve)
+	return ms, points, err
+}
+
+// parameter is one fitted parameter as fit prints it.
+type parameter struct {
+	GPUType   string        `json:"gpu_type"`
+	Mode      data.Mode     `json:"mode"`
+	Family    string        `json:"family"`
+	Parameter string        `json:"parameter"`
+	Value     data.Estimate `json:"value"`
+	Unit      string        `json:"unit"`
+}
+
+func parametersOf(m *fit.Model) []parameter {
+	var ps []parameter
+	for _, gpu := range m.GPUTypes() {
+		for _, mode := range m.Modes(gpu) {
+			family, params := m.Parameters(gpu, mode)
+			for _, p := range params {
+				ps = append(ps, parameter{gpu, mode, family, p.Name, p.Value, p.Unit})
+			}
+		}
+	}
+	if n := m.NoiseScale(); n != nil {
+		ps = append(ps, parameter{Family: "gradient-noise", Parameter: "noise_scale", Value: n.Phi, Unit: "samples"})
+	}
+	return ps
+}
+
+func parameterTable(ps []parameter) table {
+	t := table{columns: []string{"gpu_type", "mode", "family", "parameter", "value", "lo", "hi", "unit"}}
+	for _, p := range ps {
+		t.add(p.GPUType, string(p.Mode), p.Family, p.Parameter, number(p.Value.Mean), number(p.Value.Lo), number(p.Value.Hi), p.Unit)
+	}
+	return t
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"knee/plots"
+)
+
+func newPlot(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plot",
+		Short: "Draw figures: scalability, speed, convergence, search, allocation",
+		Long: `plot draws a figure from the files the other commands write. The extension of
+--file decides the format: svg, png or pdf. The same input gives the same bytes.`,
+		Example: `  knee plot scalability model.json -f scalability.svg
+  knee plot convergence study.curve.csv -f convergence.png`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newPlotScalability(a), newPlotSpeed(a), newPlotConvergence(a), newPlotSearch(a), newPlotAllocation(a))
+	return cmd
+}
+
+// fileFlag adds -f to a plot command.
+func fileFlag(cmd *cobra.Command, file *string, name string) {
+	cmd.Flags().StringVarP(file, "file", "f", name, "file to draw to: .svg, .png or .pdf")
+	_ = cmd.MarkFlagFilename("file", plots.Formats()...)
+}
+
+// save draws a figure and says where.
+func (a *app) save(file string, fig plots.Figure) error {
+	if err := plots.Save(file, fig); err != nil {
+		return err
+	}
+	a.note("drew %s", file)
+	return nil
+}

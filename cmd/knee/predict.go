@@ -1,0 +1,286 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"knee/data"
+	"knee/fit"
+	"knee/predict"
+)
+
+// predictFlags is what knee predict is asked.
+type predictFlags struct {
+	at, workers, ps, gpuType, mode string
+	localBatch, initial, maxBatch  float64
+	steps, target, budget          float64
+	deadline                       string
+	confident                      bool
+	price                          priceFlag
+}
+
+func newPredict(a *app) *cobra.Command {
+	f := predictFlags{price: priceFlag{}}
+	var out format
+	cmd := &cobra.Command{
+		Use:   "predict MODEL.json",
+		Short: "Predict the speed of any configuration, or find the best one",
+		Long: `predict answers from a model, each number with its 90 % interval: step time,
+throughput, goodput, and with a goal (--steps or --target-loss) the time and
+cost to reach it. Predictions outside the measured range are marked.
+
+With --workers it sweeps a scalability curve and names its knee; with --at it
+predicts each row of a table; with --deadline or --budget it names the best
+configuration within them, or says why there is none and which is nearest.`,
+		Example: `  knee predict model.json --workers 1..64*2
+  knee predict model.json --workers 1..8 --mode ps-sync --ps 1,2,4 --local-batch 32
+  knee predict model.json --at configs.csv -o csv
+  knee predict model.json --workers 1..64 --steps 90000 --deadline 6h --price a100=3.2`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := fit.ReadModel(args[0])
+			if err != nil {
+				return err
+			}
+			p := &predict.Predictor{Model: m, Price: f.price, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch},
+				Goal: predict.Goal{Steps: f.steps, TargetLoss: f.target, HasTarget: cmd.Flags().Changed("target-loss")}}
+			if f.at != "" {
+				return a.predictAt(p, f, out)
+			}
+			configs, err := f.configs(m)
+			if err != nil {
+				return err
+			}
+			if f.deadline != "" || f.budget > 0 {
+				return a.predictBest(p, f, configs, out)
+			}
+			return a.predictSweep(p, f, configs, out)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.at, "at", "", "CSV of configurations to predict, with the columns of measurements.csv")
+	fl.StringVar(&f.workers, "workers", "", "numbers of workers: 1,2,4 or 1..16 or 1..64*2 (default: twice the range measured)")
+	fl.StringVar(&f.ps, "ps", "", "numbers of parameter servers, likewise (default: those measured)")
+	fl.StringVar(&f.gpuType, "gpu-type", "", "GPU type (default: every one measured)")
+	fl.StringVar(&f.mode, "mode", "", "allreduce, ps-sync or ps-async (default: every one measured)")
+	fl.Float64Var(&f.localBatch, "local-batch", 0, "samples per worker (default: the best for each configuration)")
+	fl.Float64Var(&f.initial, "initial-batch", 0, "global batch that statistical efficiency is relative to (default: the model's)")
+	fl.Float64Var(&f.maxBatch, "max-batch", 0, "largest global batch allowed (default: the model's)")
+	fl.Float64Var(&f.steps, "steps", 0, "goal: optimizer steps at the initial batch")
+	fl.Float64Var(&f.target, "target-loss", 0, "goal: training loss to reach")
+	fl.StringVar(&f.deadline, "deadline", "", "time to reach the goal in, such as 6h")
+	fl.Float64Var(&f.budget, "budget", 0, "US$ to reach the goal with")
+	fl.BoolVar(&f.confident, "confident", false, "hold deadline and budget against the pessimistic end of the intervals")
+	fl.Var(f.price, "price", "US$ per worker-hour, such as a100=3.2,t4=0.35")
+	formatFlag(cmd, &out)
+	cmd.MarkFlagsMutuallyExclusive("at", "workers")
+	return cmd
+}
+
+// configs lists the configurations that the flags describe, in order.
+func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
+	if f.mode != "" {
+		if _, err := data.ParseMode(f.mode); err != nil {
+			return nil, usageError{err}
+		}
+	}
+	var all []data.Config
+	for _, gpu := range m.GPUTypes() {
+		for _, mode := range m.Modes(gpu) {
+			if f.gpuType != "" && f.gpuType != gpu || f.mode != "" && f.mode != string(mode) {
+				continue
+			}
+			workers, servers, err := f.sizes(m, gpu, mode)
+			if err != nil {
+				return nil, err
+			}
+			for _, ps := range servers {
+				for _, k := range workers {
+					all = append(all, data.Config{Job: m.Job(), GPUType: gpu, Mode: mode, Workers: k, PS: ps, LocalBatch: f.localBatch})
+				}
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, usageError{fmt.Errorf("the model has no measurement of --gpu-type %q --mode %q; it has %s", f.gpuType, f.mode, measuredKinds(m))}
+	}
+	return all, nil
+}
+
+func measuredKinds(m *fit.Model) string {
+	var kinds []string
+	for _, gpu := range m.GPUTypes() {
+		for _, mode := range m.Modes(gpu) {
+			kinds = append(kinds, gpu+" "+string(mode))
+		}
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// sizes returns the numbers of workers and ps to predict for one GPU type
+// and mode.
+func (f predictFlags) sizes(m *fit.Model, gpu string, mode data.Mode) (workers, servers []int, err error) {
+	workers, servers = predict.Sizes(m, gpu, mode)
+	if f.workers != "" {
+		if workers, err = counts("workers", f.workers); err != nil {
+			return nil, nil, err
+		}
+	}
+	if f.ps != "" && mode.UsesPS() {
+		if servers, err = counts("ps", f.ps); err != nil {
+			return nil, nil, err
+		}
+	}
+	return workers, servers, nil
+}
+
+// predictAt predicts each row of a table.
+func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error {
+	configs, warnings, err := data.LoadConfigs(f.at)
+	if err != nil {
+		return err
+	}
+	a.warn(warnings...)
+	var answers []predict.Answer
+	for _, c := range configs {
+		ans, err := p.At(c.Config)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Source, err)
+		}
+		answers = append(answers, ans)
+	}
+	return out.print(a.stdout, rowsOf(answers), answerTable(answers, out))
+}
+
+// predictSweep predicts every configuration and names the knee of each curve.
+func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.Config, out format) error {
+	var all []predict.Answer
+	var knees []string
+	for len(configs) > 0 {
+		curve := configs[0]
+		var workers []int
+		for len(configs) > 0 && sameCurve(configs[0], curve) {
+			workers = append(workers, configs[0].Workers)
+			configs = configs[1:]
+		}
+		answers, err := predict.Sweep(p, curve, workers)
+		if err != nil {
+			return err
+		}
+		all = append(all, answers...)
+		if i := predict.Knee(answers); i >= 0 && len(answers) > 2 {
+			knees = append(knees, kneeLine(answers[i]))
+		}
+	}
+	if err := out.print(a.stdout, rowsOf(all), answerTable(all, out)); err != nil {
+		return err
+	}
+	for _, k := range knees {
+		a.note("%s", k)
+	}
+	return nil
+}
+
+// sameCurve reports whether two configurations differ in workers only.
+func sameCurve(a, b data.Config) bool {
+	a.Workers = b.Workers
+	return a.Key() == b.Key()
+}
+
+func kneeLine(k predict.Answer) string {
+	what := string(k.Config.Mode)
+	if k.Config.PS > 0 {
+		what += fmt.Sprintf(" with %d ps", k.Config.PS)
+	}
+	return fmt.Sprintf("knee: %d × %s, %s: %s samples/s; a further worker brings less than half its share", k.Config.Workers, k.Config.GPUType, what, between(k.Goodput, number))
+}
+
+// predictBest names the best configuration within deadline and budget.
+func (a *app) predictBest(p *predict.Predictor, f predictFlags, configs []data.Config, out format) error {
+	limits := predict.Limits{Budget: f.budget, Confident: f.confident}
+	if f.deadline != "" {
+		d, err := data.ParseDuration(f.deadline)
+		if err != nil || d <= 0 {
+			return usageError{fmt.Errorf("--deadline %q: want a duration such as 6h or 2d", f.deadline)}
+		}
+		limits.Deadline = d
+	}
+	best, err := predict.Best(p, configs, limits)
+	var none *predict.NoneFitsError
+	if errors.As(err, &none) {
+		return infeasibleError{err}
+	}
+	if err != nil {
+		return err
+	}
+	return out.print(a.stdout, rowsOf([]predict.Answer{best})[0], answerTable([]predict.Answer{best}, out))
+}
+
+// answerRow is one prediction as JSON.
+type answerRow struct {
+	Config       data.Config    `json:"config"`
+	StepTime     data.Estimate  `json:"step_time_s"`
+	Throughput   data.Estimate  `json:"throughput"`
+	Efficiency   data.Estimate  `json:"efficiency"`
+	Goodput      data.Estimate  `json:"goodput"`
+	TimeToTarget *data.Estimate `json:"time_to_target_s,omitempty"`
+	CostToTarget *data.Estimate `json:"cost_to_target_usd,omitempty"`
+	PricePerHour float64        `json:"price_per_hour,omitempty"`
+	Extrapolated bool           `json:"extrapolated"`
+	Why          string         `json:"why,omitempty"`
+	Support      int            `json:"support"`
+}
+
+func rowsOf(answers []predict.Answer) []answerRow {
+	rows := make([]answerRow, len(answers))
+	for i, p := range answers {
+		rows[i] = answerRow{Config: p.Config, StepTime: p.StepTime, Throughput: p.Throughput, Efficiency: p.Efficiency, Goodput: p.Goodput,
+			PricePerHour: p.PricePerHour, Extrapolated: p.Extrapolated, Why: p.Why, Support: p.Support}
+		if p.TimeToTarget.Mean > 0 {
+			rows[i].TimeToTarget = &p.TimeToTarget
+		}
+		if p.CostToTarget.Mean > 0 {
+			rows[i].CostToTarget = &p.CostToTarget
+		}
+	}
+	return rows
+}
+
+// answerTable is the table of predictions: every figure in a column of its
+// own for machines, intervals in words for people.
+func answerTable(answers []predict.Answer, out format) table {
+	if out == "csv" {
+		return answerCSV(answers)
+	}
+	t := table{columns: []string{"config", "step_time", "samples/s", "goodput", "time_to_target", "cost_to_target", "extrapolated"}}
+	for _, p := range answers {
+		finish, cost, why := "", "", ""
+		if p.TimeToTarget.Mean > 0 {
+			finish = between(p.TimeToTarget, seconds)
+		}
+		if p.CostToTarget.Mean > 0 {
+			cost = between(p.CostToTarget, dollars)
+		}
+		if p.Extrapolated {
+			why = "yes: " + p.Why
+		}
+		t.add(p.Config.String(), between(p.StepTime, seconds), between(p.Throughput, number), between(p.Goodput, number), finish, cost, why)
+	}
+	return t
+}
+
+func answerCSV(answers []predict.Answer) table {
+	t := table{columns: []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "accum_steps",
+		"step_time_s", "step_time_lo_s", "step_time_hi_s", "throughput", "goodput", "time_to_target_s", "cost_to_target_usd", "extrapolated", "support"}}
+	for _, p := range answers {
+		c := p.Config
+		t.add(c.Job, c.GPUType, string(c.ModeOrDefault()), c.Placement.String(), strconv.Itoa(c.NodeCount()), strconv.Itoa(c.Workers), strconv.Itoa(c.PS),
+			exact(c.LocalBatch), strconv.Itoa(c.AccumSteps), exact(p.StepTime.Mean), exact(p.StepTime.Lo), exact(p.StepTime.Hi),
+			exact(p.Throughput.Mean), exact(p.Goodput.Mean), exact(p.TimeToTarget.Mean), exact(p.CostToTarget.Mean), strconv.FormatBool(p.Extrapolated), strconv.Itoa(p.Support))
+	}
+	return t
+}

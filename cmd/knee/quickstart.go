@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"knee/allocate"
+	"knee/allocate/policy"
+	"knee/data"
+	"knee/fit"
+	"knee/predict"
+	"knee/profile"
+)
+
+func newQuickstart(a *app) *cobra.Command {
+	q := quickstart{app: a}
+	cmd := &cobra.Command{
+		Use:   "quickstart",
+		Short: "Measure, model and share two real training jobs on this machine, in about a minute",
+		Long: `quickstart trains two models of the built-in trainer with real processes on this
+machine, measures the configurations that a Gaussian process chooses, fits
+their speed, predicts a configuration that was not measured and then measures
+it, divides this machine between the two jobs, and writes plan, exports and
+plots to a folder, all as files that the other commands read and write.
+
+Run it again to go on after an interrupt; a finished one begins anew.`,
+		Example: "  knee quickstart\n  knee quickstart --dir /tmp/quick --trials 6",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return q.run(cmd.Context()) },
+	}
+	cmd.Flags().StringVar(&q.dir, "dir", "knee-quickstart", "folder to write to")
+	cmd.Flags().IntVar(&q.trials, "trials", 9, "trials per job")
+	cmd.Flags().Float64Var(&q.trialSeconds, "trial-seconds", 1.5, "longest measurement of one trial")
+	cmd.Flags().Int64Var(&q.seed, "seed", 1, "seed of the search")
+	return cmd
+}
+
+// quickstart is the whole path, once.
+type quickstart struct {
+	app          *app
+	dir          string
+	trials       int
+	trialSeconds float64
+	seed         int64
+
+	begun   time.Time
+	cluster *data.Cluster
+	jobs    []*quickJob
+	plan    *data.Plan
+	even    *data.Plan
+	exports []string
+	plots   []string
+}
+
+// quickJob is one of the two jobs on its way.
+type quickJob struct {
+	name, about string
+	study       *data.Study
+	files       profile.Files
+	result      profile.Result
+	model       *fit.Model
+	predictor   *predict.Predictor
+	curve       []predict.Answer // the scalability curve of its best mode
+	knee        predict.Answer
+	best        predict.Answer   // the best of all candidates
+	checked     predict.Answer   // predicted, and not measured before
+	check       data.Measurement // what it turned out to be
+}
+
+// quickInitialBatch is the global batch both jobs start from.
+const quickInitialBatch = 32
+
+// run takes every step in order. Each leaves its files behind.
+func (q *quickstart) run(ctx context.Context) error {
+	q.begun = time.Now()
+	if q.trials < 4 || q.trialSeconds <= 0 {
+		return usageError{fmt.Errorf("--trials %d --trial-seconds %g: want at least 4 trials of positive length", q.trials, q.trialSeconds)}
+	}
+	if err := os.MkdirAll(q.dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder: %w", err)
+	}
+	for _, step := range []func(context.Context) error{
+		q.describe, q.measure, q.model, q.checkPredictions, q.share, q.draw, q.summarize,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// path returns the path of a file of the quick start.
+func (q *quickstart) path(name string) string { return filepath.Join(q.dir, name) }
+
+// say heads a step.
+func (q *quickstart) say(format string, args ...any) { q.app.note("\n"+format, args...) }
+
+// describe writes the studies of the two jobs and this machine as a cluster.
+func (q *quickstart) describe(context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if q.cluster, err = thisMachine(); err != nil {
+		return err
+	}
+	q.cluster.Nodes[0].PricePerHour = 0.05 * float64(q.cluster.Nodes[0].GPUs)
+	if err := data.WriteFile(q.path("cluster.yaml"), func(w io.Writer) error { return data.WriteCluster(w, q.cluster) }); err != nil {
+		return err
+	}
+	q.jobs = []*quickJob{
+		{name: "vision", about: "much arithmetic, few parameters"},
+		{name: "language", about: "little arithmetic, many parameters"},
+	}
+	args := map[string][]string{
+		"vision":   {"--model", "large"},
+		"language": {"--model", "small", "--message-bytes", "2097152"},
+	}
+	for _, j := range q.jobs {
+		file := q.path(j.name + ".yaml")
+		j.files = profile.FilesBeside(file, "")
+		j.study = q.study(j.name, append([]string{self, "train"}, args[j.name]...))
+		if err := data.WriteFile(file, func(w io.Writer) error { return data.WriteStudy(w, j.study) }); err != nil {
+			return err
+		}
+		// Read back what a user would edit: the file is the truth.
+		if j.study, err = data.LoadStudy(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// study is what is measured of one job.
+func (q *quickstart) study(name string, command []string) *data.Study {
+	most := max(4, min(8, 2*runtime.NumCPU())) // past the cores, to see the curve bend
+	return &data.Study{
+		Job: name, Command: command, Launcher: data.LauncherSpec{Local: &data.LocalSpec{Ranks: true}},
+		Space: []data.Knob{
+			{Name: "mode", Values: []string{"allreduce", "ps-sync", "ps-async"}},
+			{Name: "workers", Range: &data.Range{Min: 1, Max: float64(most), Scale: "linear"}},
+			{Name: "ps", Values: []string{"1", "2"}},
+			{Name: "local_batch", Range: &data.Range{Min: 16, Max: 128, Scale: "log2"}},
+		},
+		Objective: data.Objective{Maximize: "goodput"}, Metrics: data.Metrics{JSONL: true},
+		Batch: data.Batch{Initial: quickInitialBatch, Max: 128 * float64(most), Adapt: true},
+		Trial: data.TrialSettings{Warmup: -1, MinSteps: 30, MaxSeconds: q.trialSeconds, RelPrecision: 0.03,
+			Timeout: 30 * time.Second, Retries: 1},
+		Budget: data.Budget{Trials: q.trials}, Parallel: 1,
+		PricePerHour: map[string]float64{"cpu": 0.05}, Seed: q.seed,
+	}
+}
+
+// measure profiles both jobs.
+func (q *quickstart) measure(ctx context.Context) error {
+	_, err := os.Stat(q.path("summary.txt"))
+	finished := err == nil
+	for _, j := range q.jobs {
+		q.say("Measuring %s (%s): %d configurations of this machine, chosen one by one", j.name, j.about, q.trials)
+		if j.result, err = q.app.measure(ctx, j.study, j.files, profile.Settings{Restart: finished}); err != nil {
+			return err
+		}
+		if j.result.Drained {
+			return fmt.Errorf("%w: run knee quickstart again to go on", errInterrupted)
+		}
+		q.app.note("%s", j.result.Stopped)
+	}
+	return nil
+}
+
+// model fits speed, convergence and efficiency of both jobs.
+func (q *quickstart) model(context.Context) error {
+	q.say("Fitting")
+	for _, j := range q.jobs {
+		var err error
+		if j.model, err = fit.Fit(j.result.Measurements, fit.Settings{Seed: q.seed}); err != nil {
+			return fmt.Errorf("fit %s: %w", j.name, err)
+		}
+		if err := j.model.AddCurve(j.result.Curves, j.study.Batch); err != nil {
+			q.app.warn(fmt.Sprintf("%s: %v", j.name, err))
+		}
+		if err := fit.WriteModel(q.path(j.name+".model.json"), j.model); err != nil {
+			return err
+		}
+		q.app.warn(j.model.Warnings()...)
+		j.predictor = &predict.Predictor{Model: j.model, Batch: j.study.Batch, Price: j.study.PricePerHour}
+		if err := j.predict(); err != nil {
+			return fmt.Errorf("predict %s: %w", j.name, err)
+		}
+	}
+	return nil
+}
+
+// predict finds the best candidate of a job, the curve it stands on and the
+// knee of that curve.
+func (j *quickJob) predict() error {
+	candidates, err := profile.Candidates(j.study)
+	if err != nil {
+		return err
+	}
+	if j.best, err = predict.Best(j.predictor, candidates, predict.Limits{}); err != nil {
+		return err
+	}
+	if j.checked, err = predict.BestUnmeasured(j.predictor, candidates, j.result.Measurements); err != nil {
+		return err
+	}
+	base := j.best.Config
+	workers, _ := predict.Sizes(j.model, base.GPUType, base.Mode)
+	if j.curve, err = predict.Sweep(j.predictor, base, workers); err != nil {
+		return err
+	}
+	j.knee = j.curve[max(predict.Knee(j.curve), 0)]
+	return nil
+}
+
+// checkPredictions measures, for each job, a configuration that the model
+// has predicted and that was not measured.
+func (q *quickstart) checkPredictions(ctx context.Context) error {
+	for _, j := range q.jobs {
+		q.say("Checking %s: %s was not measured; the model says %s per step", j.name, j.checked.Config, between(j.checked.StepTime, seconds))
+		files := profile.FilesBeside(q.path(j.name+"-check.yaml"), "")
+		res, err := q.app.measure(ctx, j.study, files, profile.Settings{Restart: true, Only: []data.Config{j.checked.Config}})
+		if err != nil {
+			return err
+		}
+		if len(res.Measurements) == 0 {
+			return fmt.Errorf("%w: run knee quickstart again to go on", errInterrupted)
+		}
+		j.check = res.Measurements[0]
+	}
+	return nil
+}
+
+// share divides this machine between the jobs and exports the plan.
+func (q *quickstart) share(context.Context) error {
+	q.say("Sharing this machine")
+	jobs := make([]data.Job, len(q.jobs))
+	for i, j := range q.jobs {
+		jobs[i] = data.Job{
+			Name: j.name, Model: j.name + ".model.json", Remaining: data.Remaining{Steps: 200_000}, Weight: 1,
+			Workers: data.IntRange{Min: 1, Max: q.cluster.Nodes[0].GPUs}, GPUTypes: []string{"cpu"}, Batch: j.study.Batch,
+			Resources: data.Resources{Worker: data.Need{CPUs: 1}},
+			Template:  data.Template{Image: "registry.example.com/knee:latest", Command: append([]string{"knee"}, j.study.Command[1:]...)},
+		}
+	}
+	err := data.WriteFile(q.path("jobs.yaml"), func(w io.Writer) error { return data.WriteJobs(w, jobs) })
+	if err != nil {
+		return err
+	}
+	problem, err := loadProblem(q.path("cluster.yaml"), q.path("jobs.yaml"))
+	if err != nil {
+		return err
+	}
+	problem.Seed = q.seed
+	if q.plan, err = policy.Solve(problem); err != nil {
+		return err
+	}
+	if q.even, err = allocate.EvenSplit(problem); err != nil {
+		return err
+	}
+	if err := data.WriteFile(q.path("plan.json"), func(w io.Writer) error { return data.WritePlan(w, q.plan) }); err != nil {
+		return err
+	}
+	return q.export()
+}
+
+// export writes the plan for the schedulers that can express it.
+func (q *quickstart) export() error {
+	q.exports = nil
+	var refused []string
+	for _, target := range []string{"slurm", "pytorchjob", "tfjob"} {
+		files, err := exportPlan(q.plan, target)
+		if err != nil {
+			refused = append(refused, fmt.Sprintf("%s: %v", target, err))
+			continue
+		}
+		if err := saveFiles(q.path(target), files, io.Discard); err != nil {
+			return err
+		}
+		q.exports = append(q.exports, target)
+	}
+	if len(q.exports) == 0 {
+		return errors.New("no exporter could express the plan: " + strings.Join(refused, "; "))
+	}
+	return nil
+}

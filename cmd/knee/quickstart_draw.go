@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+
+	"knee/data"
+	"knee/plots"
+	"knee/profile"
+)
+
+// draw draws every figure the quick start has the data for.
+func (q *quickstart) draw(context.Context) error {
+	q.plots = nil
+	q.say("Drawing")
+	for _, j := range q.jobs {
+		for _, f := range q.figures(j) {
+			fig, err := f.make()
+			if err != nil {
+				// One figure that cannot be drawn must not cost the others.
+				q.app.warn(f.name + ": " + err.Error())
+				continue
+			}
+			if err := q.drawn(f.name, fig); err != nil {
+				return err
+			}
+		}
+	}
+	fig, err := plots.NewAllocation(plots.Allocation{Title: "This machine, shared", Subtitle: planSummary(q.plan), Cluster: q.cluster, Plan: q.plan})
+	if err != nil {
+		return err
+	}
+	return q.drawn("allocation", fig)
+}
+
+// quickFigure is a figure to draw.
+type quickFigure struct {
+	name string
+	make func() (plots.Figure, error)
+}
+
+// figures lists the figures of one job.
+func (q *quickstart) figures(j *quickJob) []quickFigure {
+	figs := []quickFigure{
+		{j.name + "-scalability", func() (plots.Figure, error) {
+			return scalabilityFigure(j.predictor, "cpu", j.best.Config.LocalBatch, nil)
+		}},
+		{j.name + "-convergence", func() (plots.Figure, error) {
+			return q.app.convergenceFigure(profile.LongestRun(j.result.Curves), quickInitialBatch, nil)
+		}},
+		{j.name + "-search", func() (plots.Figure, error) { return searchFigure(j.result.Measurements) }},
+	}
+	for _, mode := range j.model.Modes("cpu") {
+		if mode.UsesPS() {
+			figs = append(figs,
+				quickFigure{j.name + "-" + string(mode) + "-by-workers", q.speed(j, mode, false)},
+				quickFigure{j.name + "-" + string(mode) + "-by-ps", q.speed(j, mode, true)})
+		}
+	}
+	return figs
+}
+
+func (q *quickstart) speed(j *quickJob, mode data.Mode, overPS bool) func() (plots.Figure, error) {
+	return func() (plots.Figure, error) { return speedFigure(j.predictor, "cpu", mode, 0, overPS) }
+}
+
+// drawn saves a figure as SVG for documents and PNG for a look.
+func (q *quickstart) drawn(name string, fig plots.Figure) error {
+	for _, ext := range []string{".svg", ".png"} {
+		if err := plots.Save(q.path(name+ext), fig); err != nil {
+			return err
+		}
+	}
+	q.plots = append(q.plots, name)
+	return nil
+}

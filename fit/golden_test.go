@@ -1,0 +1,111 @@
+package fit
+
+import (
+	"math"
+	"testing"
+
+	"knee/data"
+)
+
+// Golden numbers of the Optimus paper (EuroSys'18, table 2 and figure 9,
+// ResNet-50): speeds in steps/s of the published coefficients, M = 40.
+func TestOptimusGoldenSpeeds(t *testing.T) {
+	sync := &OptimusSync{Theta: [5]float64{1.02, 2.78, 4.92, 0, .02}}
+	async := &OptimusAsync{Theta: [4]float64{2.83, 3.92, 0, .11}}
+	tests := []struct {
+		timer       StepTimer
+		mode        data.Mode
+		ps, workers int
+		want        float64 // steps/s
+		digits      float64
+	}{
+		{sync, data.PSSync, 18, 10, .1005, 5e-5},
+		{sync, data.PSSync, 6, 6, .0684, 5e-5},
+		{async, data.PSAsync, 18, 20, 2.18, 5e-3},
+		{async, data.PSAsync, 6, 20, 1.21, 5e-3},
+	}
+	for _, tt := range tests {
+		c := data.Config{Mode: tt.mode, PS: tt.ps, Workers: tt.workers, LocalBatch: 40 / float64(tt.workers)}
+		if got := 1 / tt.timer.StepTime(c); math.Abs(got-tt.want) > tt.digits {
+			t.Errorf("%s p=%d k=%d: %.5f steps/s, want %v", tt.mode, tt.ps, tt.workers, got, tt.want)
+		}
+	}
+}
+
+// generate measures a StepTimer over a grid of servers and workers.
+func generate(timer StepTimer, mode data.Mode, ks, ps []int, global float64) []data.Measurement {
+	var ms []data.Measurement
+	for _, k := range ks {
+		for _, p := range ps {
+			c := data.Config{Job: "resnet-50", GPUType: "cpu", Mode: mode, Workers: k, PS: p, LocalBatch: global / float64(k)}
+			ms = append(ms, data.Measurement{Config: c, StepTime: timer.StepTime(c), Status: data.OK})
+		}
+	}
+	return ms
+}
+
+// Fits to exact points of the published coefficients recover them.
+func TestOptimusRecoversCoefficients(t *testing.T) {
+	ks, ps := []int{1, 2, 4, 8, 16}, []int{1, 3, 9, 18}
+	sync := &OptimusSync{Theta: [5]float64{1.02, 2.78, 4.92, 0, .02}}
+	async := &OptimusAsync{Theta: [4]float64{2.83, 3.92, 0, .11}}
+	check := func(family string, mode data.Mode, timer StepTimer, want []float64) {
+		m, err := Fit(generate(timer, mode, ks, ps, 40), Settings{Family: family})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, params := m.Parameters("cpu", mode)
+		for i, p := range params {
+			if math.Abs(p.Value.Mean-want[i]) > 1e-9 {
+				t.Errorf("%s %s = %g, want %g", family, p.Name, p.Value.Mean, want[i])
+			}
+		}
+	}
+	check("optimus-sync", data.PSSync, sync, sync.Theta[:])
+	check("optimus-async", data.PSAsync, async, async.Theta[:])
+}
+
+// Every family that describes a mode must come close to data made by any
+// plausible truth of its own kind.
+func TestFamiliesFitTheirOwnTruth(t *testing.T) {
+	ks := []int{1, 2, 4, 8, 16}
+	tests := []struct {
+		family string
+		mode   data.Mode
+		timer  StepTimer
+		tol    float64
+	}{
+		{"pollux", data.AllReduce, &Pollux{AlphaCompute: .02, BetaCompute: .001, AlphaInter: .1, BetaInter: .002, AlphaIntra: .03, BetaIntra: .001, Gamma: 2}, .01},
+		{"usl", data.AllReduce, &USL{Alpha: .02, Beta: .001, Sigma: .05, Kappa: .001}, .01},
+		{"amdahl", data.AllReduce, &USL{Alpha: .02, Beta: .001, Sigma: .05}, .01},
+		{"ernest", data.AllReduce, &Ernest{Theta: [4]float64{.1, .002, .03, .001}}, 1e-6},
+		{"collective", data.AllReduce, &Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, BatchPower: .9, Intra: .03, IntraPower: .4, Inter: .05, InterPower: .15, WidthPower: .3, TwoNodes: 1, Overlap: 2}, .02},
+		{"ps", data.PSSync, &ParameterServer{Fixed: .5, Compute: 2, RefGlobal: 40, Transfer: 3, WorkersPower: .8, ServersPower: .7, PerWorker: .01, PerServer: .02}, .04},
+		{"ps", data.PSAsync, &ParameterServer{Fixed: .5, Compute: 2, RefGlobal: 40, Transfer: 3, WorkersPower: .8, ServersPower: .7, PerWorker: .01, PerServer: .02, Async: true}, .04},
+	}
+	for _, tt := range tests {
+		t.Run(tt.family+"/"+string(tt.mode), func(t *testing.T) {
+			var ms []data.Measurement
+			for _, k := range ks {
+				for _, b := range []float64{16, 32, 64} {
+					for _, p := range []int{1, 4} {
+						c := data.Config{GPUType: "t4", Mode: tt.mode, Workers: k, LocalBatch: b, PS: p, Placement: data.EvenPlacement(k, (k+3)/4)}
+						ms = append(ms, data.Measurement{Config: c, StepTime: tt.timer.StepTime(c), Status: data.OK})
+					}
+				}
+			}
+			m, err := Fit(ms, Settings{Family: tt.family})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range ms {
+				if got := m.Timer("t4", tt.mode).StepTime(r.Config); math.Abs(got/r.StepTime-1) > 3*tt.tol {
+					t.Errorf("%v: form says %g, want %g", r.Config, got, r.StepTime)
+				}
+				if got, _ := m.StepTime(r.Config); math.Abs(got/r.StepTime-1) > tt.tol+.01 {
+					t.Errorf("%v: model says %g, want %g", r.Config, got, r.StepTime)
+				}
+			}
+		})
+	}
+}

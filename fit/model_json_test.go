@@ -1,0 +1,130 @@
+package fit
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"knee/data"
+)
+
+func newTestRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
+
+// fullModel is a model with everything in it.
+func fullModel(tb testing.TB) *Model {
+	ms := syntheticCollective(10)
+	for _, k := range []int{1, 2, 4} {
+		c := data.Config{Job: "made-up", GPUType: "cpu", Mode: data.PSSync, Workers: k, PS: 2, LocalBatch: 32 / float64(k)}
+		ms = append(ms, data.Measurement{Config: c, StepTime: 1 + 1/float64(k), Status: data.OK})
+	}
+	m, err := Fit(ms, Settings{Seed: 5})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	points := curveOf(OptimusCurve{Beta: [3]float64{.3, 1, .1}}, 30, 1)
+	for i := range points {
+		points[i].GradSqr, points[i].GradVar = 1, 10+float64(i)
+	}
+	if err := m.AddCurve(points, data.Batch{Initial: 32, Max: 4096, Adapt: true}); err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+func TestModelRoundTrip(t *testing.T) {
+	m := fullModel(t)
+	path := filepath.Join(t.TempDir(), "model.json")
+	if err := WriteModel(path, m); err != nil {
+		t.Fatal(err)
+	}
+	back, err := ReadModel(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []data.Config{
+		{GPUType: "t4", Workers: 6, Nodes: 2, LocalBatch: 24},
+		{GPUType: "cpu", Workers: 3, PS: 1},
+	} {
+		a, errA := m.Predict(c)
+		b, errB := back.Predict(c)
+		if errA != nil || errB != nil || a != b {
+			t.Errorf("%v: %+v (%v) became %+v (%v)", c, a, errA, b, errB)
+		}
+	}
+	a, _ := m.StepsToLoss(.12)
+	b, err := back.StepsToLoss(.12)
+	if err != nil || a != b {
+		t.Errorf("steps %+v became %+v, %v", a, b, err)
+	}
+	if m.Efficiency(512) != back.Efficiency(512) || m.Batch() != back.Batch() || m.Job() != back.Job() {
+		t.Error("efficiency, batch or job changed")
+	}
+	var first, second bytes.Buffer
+	if err := errors.Join(EncodeModel(&first, m), EncodeModel(&second, back)); err != nil {
+		t.Fatal(err)
+	}
+	if first.String() != second.String() {
+		t.Error("writing what was read gives other bytes")
+	}
+}
+
+func TestDecodeModelRefuses(t *testing.T) {
+	var good bytes.Buffer
+	if err := EncodeModel(&good, fullModel(t)); err != nil {
+		t.Fatal(err)
+	}
+	edit := func(from, to string) string { return strings.Replace(good.String(), from, to, 1) }
+	tests := []struct{ name, text, want string }{
+		{"newer version", edit(`"version": 1`, `"version": 2`), "2"},
+		{"unknown field", edit(`"job"`, `"surprise": 1, "job"`), "surprise"},
+		{"not JSON", "speed", "model"},
+		{"unknown family", edit(`"family": "collective"`, `"family": "cubic"`), "cubic"},
+		{"family of another mode", edit(`"family": "collective"`, `"family": "ps"`), "does not describe"},
+		{"missing measurement values", edit(`"step_time_s"`, `"wall_s"`), "step_time_s"},
+		{"wrong type", edit(`"count": 10`, `"count": "ten"`), "count"},
+		{"unknown mode", edit(`"mode": "allreduce"`, `"mode": "gossip"`), "gossip"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := DecodeModel(strings.NewReader(tt.text), "m.json")
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "m.json") {
+				t.Errorf("error %v, want one naming m.json and %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// Whatever the bytes, reading ends in an error or in a model that answers.
+func FuzzDecodeModel(f *testing.F) {
+	var good bytes.Buffer
+	if err := EncodeModel(&good, fullModel(f)); err != nil {
+		f.Fatal(err)
+	}
+	text := good.String()
+	f.Add(text)
+	f.Add(text[:len(text)/2])
+	f.Add(strings.Replace(text, `"theta": [`, `"theta": [1e300,`, 1))
+	f.Add(strings.Replace(text, `"workers": 1`, `"workers": -3`, 1))
+	f.Add(strings.Replace(text, `"scale": 1`, `"scale": -1`, 1))
+	f.Add(`{"version":1}`)
+	f.Add(`{"version":1,"speed":[{}]}`)
+	f.Add(`null`)
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := DecodeModel(strings.NewReader(text), "fuzz.json")
+		if err != nil {
+			return
+		}
+		for _, g := range m.GPUTypes() {
+			for _, mode := range m.Modes(g) {
+				if p, err := m.Predict(data.Config{GPUType: g, Mode: mode, Workers: 2}); err != nil || p.StepTime.Mean < 0 {
+					t.Errorf("%s %s: %+v, %v", g, mode, p, err)
+				}
+			}
+		}
+		m.Efficiency(100)
+		_, _ = m.StepsToLoss(.1) // any outcome but a panic
+	})
+}

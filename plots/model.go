@@ -1,0 +1,123 @@
+package plots
+
+import (
+	"fmt"
+
+	"knee/data"
+	"knee/fit"
+	"knee/predict"
+)
+
+// ModelSeries is what a model says of one scalability curve: the prediction
+// for base with each number of workers at the local batch of base, the
+// measurements that lie on the curve, and its knee. It is named after the
+// mode. Quantity must not be Goodput, which measurements do not hold.
+func ModelSeries(p *predict.Predictor, base data.Config, workers []int, q Quantity) (Series, error) {
+	answers, err := predict.Sweep(p, base, workers)
+	if err != nil {
+		return Series{}, err
+	}
+	s := Series{Name: seriesName(base)}
+	for _, a := range answers {
+		s.Curve = append(s.Curve, BandOf(float64(a.Config.Workers), estimateOf(a, q), a.Extrapolated))
+	}
+	if i := predict.Knee(answers); i >= 0 && len(answers) > 2 {
+		s.Knee = &Knee{X: float64(answers[i].Config.Workers), Y: estimateOf(answers[i], q).Mean}
+	}
+	s.Points, err = MeasuredPoints(onCurve(p.Model, base), q)
+	return s, err
+}
+
+// seriesName tells a curve from the others of one figure.
+func seriesName(c data.Config) string {
+	name := c.GPUType + ", " + string(c.ModeOrDefault())
+	if c.PS > 0 {
+		name += fmt.Sprintf(", %d ps", c.PS)
+	}
+	return name
+}
+
+// estimateOf is the part of an answer that a figure shows.
+func estimateOf(a predict.Answer, q Quantity) data.Estimate {
+	switch q {
+	case Goodput:
+		return a.Goodput
+	case StepTime:
+		return a.StepTime
+	case Speed:
+		return a.StepTime.Per(1)
+	}
+	return a.Throughput
+}
+
+// onCurve returns the measurements that differ from base in workers only.
+func onCurve(m *fit.Model, base data.Config) []data.Measurement {
+	var on []data.Measurement
+	for _, row := range m.Measurements(base.GPUType, base.ModeOrDefault()) {
+		if row.PS == base.PS && row.LocalBatch == base.LocalBatch && row.AccumSteps == base.AccumSteps {
+			on = append(on, row)
+		}
+	}
+	return on
+}
+
+// CommonBatch returns the local batch that most measurements of a GPU type
+// and mode share, the smaller of two that are as common: the one at which a
+// figure shows most of what was measured. It is 0 if no batch is known.
+func CommonBatch(m *fit.Model, gpuType string, modes ...data.Mode) float64 {
+	count := map[float64]int{}
+	best := 0.0
+	for _, mode := range modes {
+		for _, row := range m.Measurements(gpuType, mode) {
+			b := row.LocalBatch
+			count[b]++
+			if count[b] > count[best] || count[b] == count[best] && b < best {
+				best = b
+			}
+		}
+	}
+	return best
+}
+
+// SpeedFigures returns the speed of a parameter-server job over workers at
+// each number of ps in servers, or over ps at each number of workers, at one
+// local batch: the two figures Optimus fits its models to (EuroSys'18, Fig. 9).
+func SpeedFigures(p *predict.Predictor, base data.Config, workers, servers []int, overPS bool) (SpeedFigure, error) {
+	fig := SpeedFigure{Title: p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s, %s samples per worker", base.GPUType, base.Mode, number(base.LocalBatch))}
+	fixed, along := servers, workers
+	if overPS {
+		fixed, along = workers, servers
+	}
+	for _, f := range fixed {
+		c := SpeedCurve{Fixed: f}
+		var on []data.Measurement
+		for _, x := range along {
+			at := base
+			at.Workers, at.PS = x, f
+			if overPS {
+				at.Workers, at.PS = f, x
+			}
+			a, err := p.At(at)
+			if err != nil {
+				return fig, err
+			}
+			c.Curve = append(c.Curve, BandOf(float64(x), a.StepTime.Per(1), a.Extrapolated))
+		}
+		for _, row := range p.Model.Measurements(base.GPUType, base.Mode) {
+			if row.LocalBatch == base.LocalBatch && (overPS && row.Workers == f || !overPS && row.PS == f) {
+				on = append(on, row)
+			}
+		}
+		var err error
+		if overPS {
+			c.Points, err = MeasuredOverPS(on, Speed)
+		} else {
+			c.Points, err = MeasuredPoints(on, Speed)
+		}
+		if err != nil {
+			return fig, err
+		}
+		fig.Curves = append(fig.Curves, c)
+	}
+	return fig, nil
+}

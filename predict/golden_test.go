@@ -1,0 +1,98 @@
+package predict
+
+import (
+	"encoding/csv"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"knee/data"
+	"knee/fit"
+)
+
+// benchDir returns the folder of measured data, which is not part of the
+// project.
+func benchDir(tb testing.TB) string {
+	dir := os.Getenv("KNEE_BENCH")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "bench")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		tb.Skipf("no measured data at %s; set KNEE_BENCH to the folder that holds it", dir)
+	}
+	return dir
+}
+
+// goldenRow is a row of peers/adaptdl-goodput-golden.csv by column name.
+type goldenRow map[string]float64
+
+func loadGolden(tb testing.TB) (rows []goldenRow, variants []string) {
+	f, err := os.Open(filepath.Join(benchDir(tb), "peers", "adaptdl-goodput-golden.csv"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	table, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, r := range table[1:] {
+		row := goldenRow{}
+		for i, name := range table[0] {
+			if v, err := strconv.ParseFloat(r[i], 64); err == nil {
+				row[name] = v
+			}
+		}
+		rows, variants = append(rows, row), append(variants, r[1])
+	}
+	return rows, variants
+}
+
+// best applies Pollux's batch rule to the published functions of one row.
+func (r goldenRow) best(nodes, workers float64, master bool) (goodput float64, answer goldenRow) {
+	timer := &fit.Pollux{
+		AlphaCompute: r["alpha_c"], BetaCompute: r["beta_c"], AlphaInter: r["alpha_n"], BetaInter: r["beta_n"],
+		AlphaIntra: r["alpha_r"], BetaIntra: r["beta_r"], Gamma: r["gamma"],
+	}
+	noise := fit.NewNoiseScale(r["grad_sqr"], r["grad_var"], r["init_bsz"])
+	c := data.Config{Workers: int(workers), Nodes: int(nodes)}
+	eval := func(b batchChoice) (throughput, efficiency float64) {
+		c.LocalBatch, c.AccumSteps = b.local, b.accum
+		return c.SamplesPerStep() / timer.StepTime(c), noise.Efficiency(c.GlobalBatch()).Mean
+	}
+	l := batchLimits{initial: r["init_bsz"], max: r["max_bsz"], localMin: r["min_atomic"], localMax: r["max_atomic"], accumulate: r["accumulation"] != 0, clip: master}
+	choice, ok := batchChoice{local: r["init_bsz"]}, true
+	if !(master && workers == 1 && !l.accumulate) {
+		choice, ok = l.best(workers, func(b batchChoice) float64 {
+			x, e := eval(b)
+			return x * e
+		})
+	}
+	if !ok {
+		return 0, goldenRow{}
+	}
+	x, e := eval(choice)
+	return x * e, goldenRow{"throughput": x, "efficiency": e, "atomic_bsz": choice.local, "accum_steps": float64(choice.accum), "best_goodput": x * e}
+}
+
+// Throughput, efficiency, best batch and speedup of AdaptDL's goodput.py.
+// Without accumulation its current version clips batches to the largest
+// local one and keeps a lone worker at the initial batch; the version of the
+// paper's artifact does neither.
+func TestGoodputGolden(t *testing.T) {
+	rows, variants := loadGolden(t)
+	for i, r := range rows {
+		master := variants[i] == "master"
+		goodput, got := r.best(r["num_nodes"], r["num_replicas"], master)
+		one, _ := r.best(1, 1, master)
+		got["speedup"] = goodput / one
+		for _, col := range []string{"throughput", "efficiency", "best_goodput", "atomic_bsz", "accum_steps", "speedup"} {
+			if math.Abs(got[col]-r[col]) > 1e-9*math.Abs(r[col]) {
+				t.Errorf("row %d (%s, %v nodes, %v workers, accumulation %v): %s = %.12g, want %.12g",
+					i+2, variants[i], r["num_nodes"], r["num_replicas"], r["accumulation"], col, got[col], r[col])
+			}
+		}
+	}
+}
