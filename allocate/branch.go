@@ -42,7 +42,7 @@ type brancher struct {
 	work    int
 }
 
-func (b *brancher) eps() float64 { return 1e-10 * (1 + math.Abs(b.best)) }
+func (b *brancher) eps() float64 { return 1e-12 * (1 + math.Abs(b.best)) }
 
 // prepare orders the choices of every job by reduced value, and the jobs by
 // how close their two best choices are: where deciding wrongly costs least

@@ -90,5 +90,5 @@ func (s *selection) rise(b int, over float64, work *int) (int, float64) {
 // threshold is the smallest gain that counts as one: anything below is
 // rounding, and following it could go around in circles.
 func (s *selection) threshold() float64 {
-	return 1e-10 * (1 + math.Abs(s.value))
+	return 1e-12 * (1 + math.Abs(s.value))
 }

@@ -13,11 +13,12 @@ type cost struct {
 }
 
 // lateFirst is the price of a missed deadline under "deadline", in US$.
-const lateFirst = 1e6
+const lateFirst = 1e5
 
 // unpaid is the price of leaving a job idle, in US$: waiting is never the
-// cheap way out.
-const unpaid = 1e9
+// cheap way out. It is no larger than it must be, as cents are compared
+// with sums that contain it.
+const unpaid = 1e7
 
 // Name implements [Objective].
 func (c cost) Name() string { return c.name }
@@ -31,7 +32,7 @@ func (c cost) Value(s Subject, o Outcome) float64 {
 	price := o.Answer.PricePerHour
 	v := -price * t / 3600
 	if d := s.Job.Deadline.Seconds(); d > 0 && t > d {
-		v -= s.weight() * (price*(t-d)/3600 + c.latePenalty*(1+math.Min((t-d)/d, 100)))
+		v -= s.weight() * (price*(t-d)/3600 + c.latePenalty*(1+math.Min((t-d)/d, 10)))
 	}
 	return math.Max(v, c.Idle(s)/2)
 }

@@ -2,6 +2,7 @@ package allocate
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -47,24 +48,66 @@ type Request struct {
 	Current   []data.NodeShare // where it stands now; these nodes are preferred
 }
 
-// Keep places the workers of a job on exactly the nodes they stand on. It
-// reports false, and takes nothing, if that is no longer possible.
-func (p *Placer) Keep(r Request) ([]data.NodeShare, bool) {
-	counts := map[int]int{}
+// Keep leaves jobs on the nodes their workers stand on. All workers are
+// booked before the first parameter server is placed, so that no server
+// takes the room of a worker that was there. The answer is parallel to rs,
+// nil for a job that cannot stay; such a job takes nothing.
+func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
+	counts := make([]map[int]int, len(rs))
+	for n, r := range rs {
+		if counts[n] = p.present(r); counts[n] != nil {
+			p.take(p.workersOf(counts[n]), r.Resources)
+		}
+	}
+	out := make([][]data.NodeShare, len(rs))
+	for n, r := range rs {
+		if counts[n] == nil {
+			continue
+		}
+		p.Release(p.workersOf(counts[n]), r.Resources)
+		if shares, ok := p.commit(r, counts[n]); ok {
+			out[n] = shares
+		}
+	}
+	return out
+}
+
+// present is the workers of a job by node index, nil if they cannot stay.
+func (p *Placer) present(r Request) map[int]int {
+	counts, total := map[int]int{}, 0
 	for _, s := range r.Current {
-		i := p.find(s.Node)
 		if s.Workers == 0 {
 			continue
 		}
+		i := p.find(s.Node)
 		if i < 0 || counts[i] > 0 || p.slots(i, r) < s.Workers {
-			return nil, false
+			return nil
 		}
 		counts[i] = s.Workers
+		total += s.Workers
 	}
-	if len(counts) == 0 {
-		return nil, false
+	if total == 0 || total != r.Config.Workers {
+		return nil
 	}
-	return p.commit(r, counts)
+	return counts
+}
+
+func (p *Placer) workersOf(counts map[int]int) []data.NodeShare {
+	var shares []data.NodeShare
+	for _, i := range sortedKeys(counts) {
+		shares = append(shares, data.NodeShare{Node: p.nodes[i].name, Workers: counts[i]})
+	}
+	return shares
+}
+
+// sortedKeys lists the node indices of several counts, in order.
+func sortedKeys(counts ...map[int]int) []int {
+	var out []int
+	for _, c := range counts {
+		out = slices.AppendSeq(out, maps.Keys(c))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Place finds nodes for a job: the shape it wants if there is one, else an
@@ -105,9 +148,9 @@ func (p *Placer) commit(r Request, counts map[int]int) ([]data.NodeShare, bool) 
 		return nil, false
 	}
 	var shares []data.NodeShare
-	for i, n := range p.nodes {
+	for _, i := range sortedKeys(counts, servers) {
 		if counts[i] > 0 || servers[i] > 0 {
-			shares = append(shares, data.NodeShare{Node: n.name, Workers: counts[i], PS: servers[i]})
+			shares = append(shares, data.NodeShare{Node: p.nodes[i].name, Workers: counts[i], PS: servers[i]})
 		}
 	}
 	// Nodes of more workers first, as placements are written.
@@ -116,33 +159,39 @@ func (p *Placer) commit(r Request, counts map[int]int) ([]data.NodeShare, bool) 
 	return shares, true
 }
 
-// exact finds a node for every count of the wanted shape, largest first.
+// exact finds a node for every count of the wanted shape, largest first:
+// one the job stands on, else the one that is filled best.
 func (p *Placer) exact(r Request) map[int]int {
+	shape := sortedDesc(r.Config.Placement)
+	if len(shape) == 0 {
+		return nil
+	}
+	// The room of every node is looked up once: with thousands of nodes this
+	// scan is what placement costs.
+	room, here := make([]int, len(p.nodes)), make([]bool, len(p.nodes))
+	for i := range p.nodes {
+		room[i] = p.slots(i, r)
+	}
+	for _, s := range r.Current {
+		if i := p.find(s.Node); i >= 0 {
+			here[i] = true
+		}
+	}
 	counts := map[int]int{}
-	for _, w := range sortedDesc(r.Config.Placement) {
+	for _, w := range shape {
 		best := -1
-		for i := range p.nodes {
-			if counts[i] == 0 && p.slots(i, r) >= w && (best < 0 || p.before(i, best, w, r)) {
-				best = i
+		for i, s := range room {
+			if s < w || best >= 0 && (here[best] && !here[i] || here[best] == here[i] && room[best] <= s) {
+				continue
 			}
+			best = i
 		}
 		if best < 0 {
 			return nil
 		}
-		counts[best] = w
-	}
-	if len(counts) == 0 {
-		return nil
+		counts[best], room[best] = w, -1
 	}
 	return counts
-}
-
-// before orders two nodes that can both hold w workers.
-func (p *Placer) before(a, b, w int, r Request) bool {
-	if x, y := r.stands(p.nodes[a].name), r.stands(p.nodes[b].name); x != y {
-		return x
-	}
-	return p.slots(a, r)-w < p.slots(b, r)-w
 }
 
 // loose spreads the workers over the freest nodes, as few as can hold them.
@@ -178,11 +227,12 @@ func (p *Placer) loose(r Request) map[int]int {
 	return counts
 }
 
-// servers spreads the parameter servers: one at a time to the node with the
-// fewest of them among the workers' nodes, and to others when those are full.
+// servers spreads the parameter servers: those that stand somewhere stay if
+// their number is right, others go one at a time to the node with the fewest
+// of them among the workers' nodes, and elsewhere when those are full.
 func (p *Placer) servers(r Request, workers map[int]int) (map[int]int, bool) {
-	out := map[int]int{}
-	for range r.Config.PS {
+	out := p.standing(r, workers)
+	for range r.Config.PS - total(out) {
 		best := -1
 		for i := range p.nodes {
 			if p.nodes[i].drained || !p.nodes[i].room(workers[i], out[i]+1, r.Resources) {
@@ -198,6 +248,34 @@ func (p *Placer) servers(r Request, workers map[int]int) (map[int]int, bool) {
 		out[best]++
 	}
 	return out, true
+}
+
+// standing is the parameter servers that can stay where they are, none
+// unless all can.
+func (p *Placer) standing(r Request, workers map[int]int) map[int]int {
+	out := map[int]int{}
+	for _, s := range r.Current {
+		if s.PS == 0 {
+			continue
+		}
+		i := p.find(s.Node)
+		if i < 0 || !p.nodes[i].room(workers[i], s.PS, r.Resources) {
+			return map[int]int{}
+		}
+		out[i] += s.PS
+	}
+	if total(out) != r.Config.PS {
+		return map[int]int{}
+	}
+	return out
+}
+
+func total(counts map[int]int) int {
+	var n int
+	for _, c := range counts {
+		n += c
+	}
+	return n
 }
 
 func betterServer(workers, servers map[int]int, a, b int) bool {

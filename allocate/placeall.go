@@ -34,13 +34,12 @@ type Respeed func(job int, c data.Config) (Option, bool)
 // at the speed of the wanted one.
 func PlaceAll(s State, a Assignment, standing []Standing, respeed Respeed) ([]Placed, *Placer) {
 	p := &placing{state: s, standing: standing, respeed: respeed, placer: NewPlacer(s.Cluster), out: make([]Placed, len(s.Jobs))}
+	p.keep(a)
 	var rest []int
 	for i, c := range a.Choice {
-		p.out[i] = Placed{Choice: none}
-		if c == none || p.keep(i, c) {
-			continue
+		if c != none && p.out[i].Choice == none {
+			rest = append(rest, i)
 		}
-		rest = append(rest, i)
 	}
 	slices.SortStableFunc(rest, func(x, y int) int {
 		return cmp.Compare(s.Jobs[y].Options[a.Choice[y]].Use.GPUs, s.Jobs[x].Options[a.Choice[x]].Use.GPUs)
@@ -68,17 +67,25 @@ func (p *placing) request(i int, c data.Config) Request {
 	return Request{Config: c, Resources: p.standing[i].Resources, Current: p.standing[i].Current}
 }
 
-// keep leaves a job where it stands, if that is what it was assigned.
-func (p *placing) keep(i, c int) bool {
-	o := p.state.Jobs[i].Options[c]
-	if !o.Keeps {
-		return false
+// keep leaves the jobs where they stand that were assigned what they have.
+func (p *placing) keep(a Assignment) {
+	var who []int
+	var rs []Request
+	for i, c := range a.Choice {
+		p.out[i] = Placed{Choice: none}
+		if c == none {
+			continue
+		}
+		if o := p.state.Jobs[i].Options[c]; o.Keeps {
+			who, rs = append(who, i), append(rs, p.request(i, o.Config))
+		}
 	}
-	nodes, ok := p.placer.Keep(p.request(i, o.Config))
-	if ok {
-		p.out[i] = Placed{Choice: c, Option: o, Nodes: nodes}
+	for n, nodes := range p.placer.Keep(rs) {
+		if i := who[n]; nodes != nil {
+			c := a.Choice[i]
+			p.out[i] = Placed{Choice: c, Option: p.state.Jobs[i].Options[c], Nodes: nodes}
+		}
 	}
-	return ok
 }
 
 // place puts job i on its choice, or on the best it can have instead.

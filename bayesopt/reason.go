@@ -43,6 +43,8 @@ func (p *problem) preposition() string {
 func percent(ratio float64) string {
 	change := math.Round(100 * (ratio - 1))
 	switch {
+	case change == 0:
+		return "±0 %" // covers −0, which would print its sign
 	case change < 0:
 		return fmt.Sprintf("−%.0f %%", -change)
 	case change > 1000:

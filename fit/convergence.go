@@ -1,12 +1,12 @@
 package fit
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	"knee/data"
-	"knee/internal/quantile"
 )
 
 // Convergence is a fitted training curve: how the loss falls with optimizer
@@ -21,7 +21,9 @@ type Convergence struct {
 	LastX  float64       `json:"last_x"`           // steps seen
 	Rising *RisingMetric `json:"rising,omitempty"` // set if the curve is a metric that rises
 	Seen   []SeenPoint   `json:"seen"`             // where new lows were first seen, thinned out
-	Noise  float64       `json:"noise"`            // sd of the curve around the best fit, relative to Scale
+	// Recorded is the preprocessed curve, averaged over at most 128 stretches.
+	Recorded []SeenPoint `json:"recorded"`
+	Noise    float64     `json:"noise"` // sd of the curve around the best fit, relative to Scale
 }
 
 // RisingMetric says how a metric that rises was turned into a loss: the loss
@@ -89,17 +91,20 @@ func FitConvergence(points []data.CurvePoint, initialBatch float64) (*Convergenc
 		ls[i] /= c.Scale
 	}
 	c.fitCells(xs, ls)
-	c.Seen = newLows(xs, ls)
+	c.Seen, c.Recorded = newLows(xs, ls), stretches(xs, ls)
 	return c, nil
 }
 
 // StepsTo returns the optimizer steps at the initial batch, from step 0, to
 // a target loss (or metric, if that is what was fitted).
 //
-// If the recorded curve already got there the answer is where it did.
-// Otherwise the mean is where the best fit gets there, and the interval is of
-// the alternatives that get there at all. If more than half of their weight
-// never does, it fails with a *[NeverReachedError].
+// If the recorded curve already got there the answer is where it did, between
+// the two recorded lows around the target.
+// Otherwise it is the median and the 90 % interval over many curves that
+// agree with the record and do get there; Curve, the single best fit of
+// Optimus's form, is for comparison only, as it misses by far too often. If
+// curves that level off above the target are the more likely ones, it fails
+// with a *[NeverReachedError].
 func (c *Convergence) StepsTo(target float64) (data.Estimate, error) {
 	t := target
 	if c.Rising != nil {
@@ -109,19 +114,12 @@ func (c *Convergence) StepsTo(target float64) (data.Estimate, error) {
 	if math.IsNaN(t) {
 		return data.Estimate{}, &data.InputError{Found: fmt.Sprint(target), Want: "a target loss"}
 	}
-	for _, s := range c.Seen {
+	for i, s := range c.Seen {
 		if s.Loss <= t {
-			return data.Estimate{Mean: s.X, Lo: s.X, Hi: s.X}, nil
+			return between(c.Seen[max(i-1, 0)], s, t), nil
 		}
 	}
-	var xs, ws []float64
-	var chance float64
-	for _, cell := range c.Cells {
-		if x, ok := cell.Curve.StepsTo(t); ok {
-			xs, ws = append(xs, math.Max(x, c.LastX)), append(ws, cell.Weight)
-			chance += cell.Weight
-		}
-	}
+	e, chance := c.reach(t).estimate()
 	if chance < .5 {
 		floor := c.Curve.Beta[2] * c.Scale
 		if c.Rising != nil {
@@ -129,13 +127,6 @@ func (c *Convergence) StepsTo(target float64) (data.Estimate, error) {
 		}
 		return data.Estimate{}, &NeverReachedError{Target: target, Floor: floor, Chance: chance}
 	}
-	e := data.Estimate{Lo: quantile.Weighted(xs, ws, .05), Hi: quantile.Weighted(xs, ws, .95)}
-	best, ok := c.Curve.StepsTo(t)
-	if !ok {
-		best = quantile.Weighted(xs, ws, .5)
-	}
-	e.Mean = math.Max(best, c.LastX)
-	e.Lo, e.Hi = math.Min(e.Lo, e.Mean), math.Max(e.Hi, e.Mean)
 	return e, nil
 }
 
@@ -148,22 +139,45 @@ func (c *Convergence) LossAt(x float64) float64 {
 	return l
 }
 
-// newLows returns where the curve first went below all before, at most 64
-// points, the last low always among them.
-func newLows(xs, ls []float64) []SeenPoint {
+// between interpolates where a curve passed t from one low to the next.
+func between(before, after SeenPoint, t float64) data.Estimate {
+	e := data.Estimate{Mean: after.X, Lo: before.X, Hi: after.X}
+	if drop := before.Loss - after.Loss; drop > 0 && t < before.Loss {
+		e.Mean = before.X + (after.X-before.X)*(before.Loss-t)/drop
+	}
+	return e
+}
+
+// stretches averages a curve, in order of x, over at most 128 stretches.
+func stretches(xs, ls []float64) []SeenPoint {
+	const most = 128
+	order := ascending(xs)
+	n := min(len(xs), most)
+	out := make([]SeenPoint, n)
+	for i := range out {
+		part := order[i*len(order)/n : (i+1)*len(order)/n]
+		for _, j := range part {
+			out[i].X += xs[j] / float64(len(part))
+			out[i].Loss += ls[j] / float64(len(part))
+		}
+	}
+	return out
+}
+
+// ascending returns the indices of xs in ascending order, ties as they come.
+func ascending(xs []float64) []int {
 	order := make([]int, len(xs))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case xs[a] < xs[b]:
-			return -1
-		case xs[a] > xs[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(xs[a], xs[b]) })
+	return order
+}
+
+// newLows returns where the curve first went below all before, at most 64
+// points, the last low always among them.
+func newLows(xs, ls []float64) []SeenPoint {
+	order := ascending(xs)
 	var lows []SeenPoint
 	low := math.Inf(1)
 	for _, i := range order {

@@ -42,7 +42,7 @@ func newModel(t testing.TB) *fit.Model {
 func curve(phi float64) []data.CurvePoint {
 	nan := math.NaN()
 	var ps []data.CurvePoint
-	for i := range 40 {
+	for i := range 400 {
 		x := float64(i+1) * 100
 		ps = append(ps, data.CurvePoint{Step: x, Epoch: nan, Progress: nan, Loss: 1/(.002*x+1) + .05, Metric: nan, GlobalBatch: 64, GradSqr: 64, GradVar: phi})
 	}

@@ -1,0 +1,347 @@
+package profile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"knee/data"
+	"knee/profile"
+	"knee/profile/launch"
+)
+
+// fake is a launcher that follows a script per number of workers.
+type fake struct {
+	mu       sync.Mutex
+	launched []launch.Trial
+	script   func(t launch.Trial) (step time.Duration, err error)
+}
+
+func (f *fake) Launch(ctx context.Context, t launch.Trial, obs chan<- launch.Observation) error {
+	f.mu.Lock()
+	f.launched = append(f.launched, t)
+	f.mu.Unlock()
+	step, err := f.script(t)
+	if err != nil {
+		return err
+	}
+	for i := 0; ; i++ {
+		if step == 0 { // hangs
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		o := launch.Observation{Step: float64(i), StepTime: step.Seconds(), SyncTime: math.NaN(), Throughput: math.NaN(),
+			Loss: 1 / float64(i+1), GradSqr: math.NaN(), GradVar: math.NaN()}
+		select {
+		case obs <- o:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// newRunner prepares a study of 1…n workers, measured in order.
+func newRunner(t *testing.T, dir string, n int, l launch.Launcher) *profile.Runner {
+	t.Helper()
+	s := studyOf(ranged("workers", 1, float64(n), "linear"))
+	s.Command = []string{"train"}
+	s.Launcher.Local = &data.LocalSpec{}
+	s.Trial = data.TrialSettings{Warmup: -1, MinSteps: 20, MaxSeconds: 600, RelPrecision: .02, Timeout: time.Minute, Retries: 1}
+	s.PricePerHour = map[string]float64{"a100": 3600}
+	candidates, err := profile.Candidates(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := profile.Open(s, profile.FilesBeside("study.yaml", dir), profile.Settings{Only: candidates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Launcher = l
+	t.Cleanup(func() { r.Journal.Close() })
+	return r
+}
+
+// linear is a job whose step takes as many seconds as it has workers.
+func linear(t launch.Trial) (time.Duration, error) {
+	return time.Duration(t.Config.Workers) * time.Second, nil
+}
+
+func TestRunnerMeasures(t *testing.T) {
+	dir := t.TempDir()
+	r := newRunner(t, dir, 3, &fake{script: linear})
+	res, err := r.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(res.Measurements) != 3 || res.Stopped != "every candidate has been measured" {
+		t.Fatalf("%d measurements, stopped because %q", len(res.Measurements), res.Stopped)
+	}
+	for i, m := range res.Measurements {
+		if m.Status != data.OK || m.StepTime != float64(i+1) || m.Steps < 20 || m.PricePerHour != 3600*float64(i+1) {
+			t.Errorf("measurement %d = %+v", i, m)
+		}
+	}
+	files := profile.FilesBeside("study.yaml", dir)
+	if err := files.Save(res); err != nil {
+		t.Fatal(err)
+	}
+	back, _, err := data.LoadMeasurements(files.Measurements)
+	if err != nil || len(back) != 3 {
+		t.Errorf("read back %d measurements: %v", len(back), err)
+	}
+	if curve, _, err := data.LoadCurve(files.Curves); err != nil || len(curve) == 0 {
+		t.Errorf("read back %d curve points: %v", len(curve), err)
+	}
+}
+
+func TestRunnerTellsFailuresApart(t *testing.T) {
+	tries := map[int]int{}
+	f := &fake{}
+	f.script = func(t launch.Trial) (time.Duration, error) {
+		tries[t.Config.Workers]++
+		switch t.Config.Workers {
+		case 2:
+			return 0, &launch.Failure{Status: data.OOM, Detail: "out of memory"}
+		case 3:
+			return 0, &launch.Failure{Status: data.Failed, Detail: "crashed"}
+		case 4:
+			return 0, nil // hangs
+		case 5:
+			if t.Attempt == 1 {
+				return 0, &launch.Failure{Status: data.Failed, Detail: "lost its way"}
+			}
+		}
+		return time.Second, nil
+	}
+	r := newRunner(t, t.TempDir(), 5, f)
+	r.Study.Trial.Timeout = 50 * time.Millisecond
+	res, err := r.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []struct {
+		status data.Status
+		tries  int
+		error  string
+	}{{data.OK, 1, ""}, {data.OOM, 1, "out of memory"}, {data.Failed, 2, "crashed"}, {data.Timeout, 2, "no step for 50ms"}, {data.OK, 2, ""}}
+	for i, w := range want {
+		m := res.Measurements[i]
+		if m.Status != w.status || tries[i+1] != w.tries || !strings.Contains(m.Error, w.error) {
+			t.Errorf("%d workers: %s after %d tries: %s; want %s after %d: …%s…", i+1, m.Status, tries[i+1], m.Error, w.status, w.tries, w.error)
+		}
+	}
+}
+
+func TestRunnerGivesUpOnABrokenStudy(t *testing.T) {
+	r := newRunner(t, t.TempDir(), 9, &fake{script: func(launch.Trial) (time.Duration, error) {
+		return 0, &launch.Failure{Status: data.Failed, Detail: "no such file: train"}
+	}})
+	res, err := r.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "no such file: train") || len(res.Measurements) != 3 {
+		t.Errorf("after %d trials: %v; want it to give up after 3 and say why", len(res.Measurements), err)
+	}
+}
+
+func TestRunnerBudgets(t *testing.T) {
+	r := newRunner(t, t.TempDir(), 9, &fake{script: linear})
+	r.Study.Budget.Trials = 4
+	res, err := r.Run(t.Context())
+	if err != nil || len(res.Measurements) != 4 || !strings.Contains(res.Stopped, "4 trials") {
+		t.Errorf("%d trials, %q, %v", len(res.Measurements), res.Stopped, err)
+	}
+	r = newRunner(t, t.TempDir(), 9, &fake{script: linear})
+	r.Study.Budget.Cost = 1e-9
+	res, err = r.Run(t.Context())
+	if err != nil || len(res.Measurements) != 1 || !strings.Contains(res.Stopped, "budget of $0.00") || res.Spent <= 0 {
+		t.Errorf("%d trials, %q, spent %g, %v", len(res.Measurements), res.Stopped, res.Spent, err)
+	}
+}
+
+func TestRunnerDrains(t *testing.T) {
+	drain := make(chan struct{})
+	f := &fake{}
+	f.script = func(t launch.Trial) (time.Duration, error) {
+		if t.Config.Workers == 2 {
+			close(drain) // the user interrupts while this trial runs
+		}
+		return time.Second, nil
+	}
+	r := newRunner(t, t.TempDir(), 5, f)
+	r.Drain = drain
+	res, err := r.Run(t.Context())
+	if err != nil || !res.Drained || len(res.Measurements) != 2 || res.Measurements[1].Status != data.OK {
+		t.Errorf("result %+v, %v; want the running trial finished and no other started", res, err)
+	}
+}
+
+func TestRunnerAborts(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fake{script: func(t launch.Trial) (time.Duration, error) {
+		if t.Config.Workers == 2 {
+			cancel()
+			return 0, nil
+		}
+		return time.Second, nil
+	}}
+	dir := t.TempDir()
+	r := newRunner(t, dir, 3, f)
+	res, err := r.Run(ctx)
+	if !errors.Is(err, context.Canceled) || len(res.Measurements) != 2 || res.Measurements[1].Status != data.Aborted {
+		t.Fatalf("result %+v, %v", res, err)
+	}
+	r.Journal.Close()
+	// What was aborted is measured when the study goes on.
+	f.script = linear
+	r = newRunner(t, dir, 3, f)
+	if res, err = r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := statuses(res.Measurements); got != "ok aborted ok ok" {
+		t.Errorf("statuses = %s", got)
+	}
+}
+
+func statuses(ms []data.Measurement) string {
+	var s []string
+	for _, m := range ms {
+		s = append(s, string(m.Status))
+	}
+	return strings.Join(s, " ")
+}
+
+func TestRunnerInParallel(t *testing.T) {
+	var mu sync.Mutex
+	most, now := 0, 0
+	both := make(chan struct{})
+	f := &fake{script: func(t launch.Trial) (time.Duration, error) {
+		mu.Lock()
+		now++
+		if most = max(most, now); now == 2 {
+			select {
+			case <-both:
+			default:
+				close(both)
+			}
+		}
+		mu.Unlock()
+		<-both // the first two meet here, or the test hangs
+		mu.Lock()
+		now--
+		mu.Unlock()
+		return time.Second, nil
+	}}
+	r := newRunner(t, t.TempDir(), 6, f)
+	r.Study.Parallel = 2
+	res, err := r.Run(t.Context())
+	if err != nil || len(res.Measurements) != 6 || most != 2 {
+		t.Errorf("%d measurements, at most %d at once, %v; want 6 and 2", len(res.Measurements), most, err)
+	}
+}
+
+func TestJournalGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "study.journal.jsonl")
+	f := &fake{script: linear}
+	r := newRunner(t, dir, 4, f)
+	r.Study.Budget.Trials = 2
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.Journal.Close()
+	// A process that dies leaves a trial that began, and half a line.
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(file, `{"event":"start","trial":3,"config":{"job":"job","mode":"allreduce","workers":3,"gpu_type":"a100"}}`+"\n"+`{"event":"end","trial":3,"meas`)
+	file.Close()
+	r = newRunner(t, dir, 4, f)
+	if len(r.Past.Measurements) != 2 || len(r.Past.Interrupted) != 1 || r.Past.LastTrial != 3 || len(r.Past.Warnings) != 1 {
+		t.Fatalf("past = %+v", r.Past)
+	}
+	res, err := r.Run(t.Context())
+	if err != nil || statuses(res.Measurements) != "ok ok ok ok" {
+		t.Errorf("%s, %v", statuses(res.Measurements), err)
+	}
+	if ids := []int{f.launched[2].ID, f.launched[3].ID}; len(f.launched) != 4 || ids[0] != 4 || ids[1] != 5 {
+		t.Errorf("launched %d trials, the later ones numbered %v; want 4, with numbers that were not used", len(f.launched), ids)
+	}
+	if len(res.Curves) == 0 || res.Measurements[0].StepTime != 1 {
+		t.Error("what was measured before has been lost")
+	}
+}
+
+func TestJournalRefuses(t *testing.T) {
+	for _, tc := range []struct{ name, text, want string }{
+		{"another study", `{"event":"study","version":1,"study":{"job":"other","command":["x"]}}` + "\n", "--restart"},
+		{"newer version", `{"event":"study","version":9,"study":{"job":"job","command":["train"]}}` + "\n", "found journal version 9, want at most 1"},
+		{"not a journal", "job,workers\n1,2\n", "study.journal.jsonl:1: found"},
+		{"damaged in the middle", `{"event":"study","version":1,"study":{"job":"job","command":["train"]}}` + "\n{\n" + `{"event":"start"}` + "\n", "study.journal.jsonl:2"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "study.journal.jsonl")
+			if err := os.WriteFile(path, []byte(tc.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			s := studyOf(knob("workers", "1"))
+			s.Command = []string{"train"}
+			_, _, err := profile.OpenJournal(path, s)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("err = %v, want …%s…", err, tc.want)
+			}
+			if text, _ := os.ReadFile(path); string(text) != tc.text {
+				t.Error("a journal that was refused has been changed")
+			}
+		})
+	}
+}
+
+func TestJournalIsLocked(t *testing.T) {
+	s := studyOf(knob("workers", "1"))
+	path := filepath.Join(t.TempDir(), "j")
+	j, _, err := profile.OpenJournal(path, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := profile.OpenJournal(path, s); err == nil || !strings.Contains(err.Error(), "another knee profile") {
+		t.Errorf("err = %v, want the second profiler to be refused", err)
+	}
+	j.Close()
+	if j, _, err = profile.OpenJournal(path, s); err != nil {
+		t.Errorf("after the first has gone: %v", err)
+	} else {
+		j.Close()
+	}
+}
+
+// FuzzJournal feeds journals to the reader: no panic, and what is refused is
+// left as it was.
+func FuzzJournal(f *testing.F) {
+	head := `{"event":"study","version":1,"study":{"job":"job","command":null}}` + "\n"
+	f.Add(head)
+	f.Add(head + `{"event":"start","trial":1,"config":{"workers":2}}` + "\n" + `{"event":"end","trial":1,"measurement":{"workers":2,"status":"ok","step_time_s":1},"curve":[{"step":1}]}` + "\n")
+	f.Add(head + `{"event":"end"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		path := filepath.Join(t.TempDir(), "j")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		j, past, err := profile.OpenJournal(path, studyOf(knob("workers", "1")))
+		if err != nil {
+			return
+		}
+		j.Close()
+		_, again, err := profile.OpenJournal(path, studyOf(knob("workers", "1")))
+		if err != nil || len(again.Measurements) != len(past.Measurements) {
+			t.Errorf("opened a second time: %v", err)
+		}
+	})
+}
