@@ -10,8 +10,9 @@ import (
 // package comment for what it takes from Optimus and where it differs.
 //
 // A job that can start at its minimum together with all others is not
-// paused in favour of another; only when the minimums do not all fit do
-// jobs wait, those with the least value per share first.
+// paused in favour of another, and value and bound are those of the plans
+// that keep to this; only when the minimums do not all fit do jobs wait,
+// those with the least value per share first.
 type MarginalGain struct {
 	// Greedy stops after the marginal-gain steps: no local search, no
 	// branch and bound. For comparison with the published algorithm.

@@ -16,7 +16,11 @@ import (
 //     servers. It is constant where replicas hold everything, and grows where
 //     state is sharded over them.
 //
-// More workers therefore stay open after a single failure: sharding may make
+// Where a measurement contradicts the second, because the same batch fitted
+// with fewer workers, what ran out is shared by the workers (the memory of
+// the host, say), and as many workers or more are excluded instead.
+//
+// More workers otherwise stay open after a single failure: sharding may make
 // them fit. If a second trial with more workers and no larger batch fails too,
 // sharding evidently does not help, and the batch is excluded for any number
 // of workers, unless a measurement shows that it fits.
@@ -44,7 +48,25 @@ func (r *memoryRules) excludes(c data.Config) bool {
 		if !needsAtLeast(c, o) {
 			continue
 		}
+		if r.growsWithWorkers(o) {
+			if c.Workers >= o.Workers {
+				return true
+			}
+			continue
+		}
 		if c.Workers <= o.Workers || r.sizeIrrelevant(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// growsWithWorkers reports whether something that needs as much per worker as
+// o fitted with fewer workers: what ran out is then shared by the workers,
+// such as the memory of the host.
+func (r *memoryRules) growsWithWorkers(o data.Config) bool {
+	for _, f := range r.fit {
+		if needsAtLeast(f, o) && f.Workers < o.Workers {
 			return true
 		}
 	}

@@ -20,7 +20,10 @@ func (s Source) String() string {
 		fmt.Fprintf(&b, ":%d", s.Line)
 	}
 	if s.Column != "" {
-		b.WriteString(":" + s.Column)
+		if b.Len() > 0 {
+			b.WriteByte(':')
+		}
+		b.WriteString(s.Column)
 	}
 	return b.String()
 }

@@ -10,8 +10,9 @@ import (
 )
 
 // Convergence is a fitted training curve: how the loss falls with optimizer
-// steps at the initial batch. It holds the best fit and a posterior over
-// alternatives, from which the intervals come.
+// steps at the initial batch. It holds the best fit of Optimus's form with
+// its posterior over limits, which is what a plot of the curve shows, and the
+// curve as recorded, from which [Convergence.StepsTo] answers.
 type Convergence struct {
 	Family string        `json:"family"`
 	Curve  OptimusCurve  `json:"curve"` // the best fit, on losses divided by Scale
@@ -83,6 +84,10 @@ func FitConvergence(points []data.CurvePoint, initialBatch float64) (*Convergenc
 			Want:  fmt.Sprintf("at least %d with a step or progress and a loss or metric", minCurvePoints)}
 	}
 	c := &Convergence{Family: "optimus", Points: len(xs), Rising: rising, Scale: slices.Max(ls), LastX: slices.Max(xs)}
+	if !(c.LastX > 0) {
+		return nil, &data.InputError{Source: data.Source{Column: "step"}, Found: "no step above 0",
+			Want: "a curve that covers some steps"}
+	}
 	if !(c.Scale > 0) || slices.Min(ls) < 0 {
 		return nil, &data.InputError{Source: data.Source{Column: "loss"},
 			Found: fmt.Sprintf("losses from %g to %g", slices.Min(ls), c.Scale), Want: "losses of at least 0, one of them above"}

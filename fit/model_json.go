@@ -159,8 +159,8 @@ func (gf groupFile) restore(seed int64) (*group, error) {
 
 func checkCurve(f modelFile) error {
 	if c := f.Convergence; c != nil {
-		if !(c.Scale > 0) || len(c.Cells) == 0 {
-			return errors.New("want a positive scale and at least one cell")
+		if !(c.Scale > 0) || !(c.LastX > 0) || len(c.Cells) == 0 || len(c.Recorded) == 0 {
+			return errors.New("want a positive scale, steps above 0, cells and a recorded curve")
 		}
 	}
 	if n := f.NoiseScale; n != nil && (!(n.InitialBatch > 0) || !(n.Phi.Mean >= 0)) {

@@ -11,7 +11,7 @@ import (
 // maxRows bounds the measurements one fit keeps. Beyond it the ones that add
 // least to the others are left out: the error hardly falls any more, while
 // the time of a prediction grows with the square.
-const maxRows = 256
+const maxRows = 224
 
 // mergeRepeats makes one row of the measurements of one configuration: the
 // geometric mean of their times, and a spread such that

@@ -108,9 +108,7 @@ func (r *Runner) prepare() error {
 	if r.Past != nil {
 		r.lastID = r.Past.LastTrial
 		r.curves = append(r.curves, r.Past.Curves...)
-		for _, m := range r.Past.Measurements {
-			r.ended = append(r.ended, m)
-		}
+		r.ended = append(r.ended, r.Past.Measurements...)
 	}
 	if r.LogDir != "" {
 		if err := os.MkdirAll(r.LogDir, 0o755); err != nil {

@@ -30,7 +30,6 @@ func newRoot(a *app) *cobra.Command {
 Every arrow is a file you can open. Start with 'knee quickstart'.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print no progress")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"knee/data"
@@ -48,7 +49,7 @@ func exitCode(stderr io.Writer, err error) int {
 		return exitInterrupted
 	case errors.As(err, &infeasible):
 		return exitInfeasible
-	case errors.As(err, &input), errors.As(err, &usage), isCobraUsage(err):
+	case errors.As(err, &input), errors.As(err, &usage), errors.Is(err, fs.ErrNotExist), isCobraUsage(err):
 		return exitBadInput
 	}
 	return exitFailed

@@ -173,7 +173,7 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 		}
 		all = append(all, answers...)
 		if i := predict.Knee(answers); i >= 0 && len(answers) > 2 {
-			knees = append(knees, kneeLine(answers[i]))
+			knees = append(knees, kneeLine(answers[i], i == len(answers)-1))
 		}
 	}
 	if err := out.print(a.stdout, rowsOf(all), answerTable(all, out)); err != nil {
@@ -191,12 +191,17 @@ func sameCurve(a, b data.Config) bool {
 	return a.Key() == b.Key()
 }
 
-func kneeLine(k predict.Answer) string {
+// kneeLine names the knee of a curve; last says that the curve ends there.
+func kneeLine(k predict.Answer, last bool) string {
 	what := string(k.Config.Mode)
 	if k.Config.PS > 0 {
 		what += fmt.Sprintf(" with %d ps", k.Config.PS)
 	}
-	return fmt.Sprintf("knee: %d × %s, %s: %s samples/s; a further worker brings less than half its share", k.Config.Workers, k.Config.GPUType, what, between(k.Goodput, number))
+	beyond := "a further worker brings less than half its share"
+	if last {
+		beyond = "no knee up to there, workers still bring more than half their share"
+	}
+	return fmt.Sprintf("knee: %d × %s, %s: %s samples/s; %s", k.Config.Workers, k.Config.GPUType, what, between(k.Goodput, number), beyond)
 }
 
 // predictBest names the best configuration within deadline and budget.
