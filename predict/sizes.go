@@ -30,21 +30,11 @@ func Sizes(m *fit.Model, gpuType string, mode data.Mode) (workers, ps []int) {
 	return workers, ps
 }
 
-// BestUnmeasured returns the candidate with the largest expected goodput
-// among those that no measurement covers and that lie within the measured
-// range: the configuration that best puts a model to the test. Where every
-// candidate is outside the range, the best of those is returned. It fails as
-// [Best] does if no candidate can be predicted or all have been measured.
-func BestUnmeasured(p *Predictor, candidates []data.Config, measured []data.Measurement) (Answer, error) {
-	known := map[string]bool{}
-	for _, m := range measured {
-		known[m.Key()] = true
-	}
+// Within returns the candidates that lie within the measured range, whose
+// prediction does not extrapolate; all that can be predicted if none does.
+func Within(p *Predictor, candidates []data.Config) []data.Config {
 	var inside, outside []data.Config
 	for _, c := range candidates {
-		if known[c.Key()] {
-			continue
-		}
 		a, err := p.At(c)
 		switch {
 		case err != nil || math.IsNaN(a.StepTime.Mean):
@@ -55,7 +45,16 @@ func BestUnmeasured(p *Predictor, candidates []data.Config, measured []data.Meas
 		}
 	}
 	if len(inside) > 0 {
-		return Best(p, inside, Limits{})
+		return inside
 	}
-	return Best(p, outside, Limits{})
+	return outside
+}
+
+// Unmeasured returns the candidates that no measurement covers.
+func Unmeasured(candidates []data.Config, measured []data.Measurement) []data.Config {
+	known := map[string]bool{}
+	for _, m := range measured {
+		known[m.Key()] = true
+	}
+	return slices.DeleteFunc(slices.Clone(candidates), func(c data.Config) bool { return known[c.Key()] })
 }

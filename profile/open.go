@@ -48,9 +48,6 @@ type Settings struct {
 // journal and takes up what it holds. Everything that can be wrong with the
 // study is reported here, before anything is launched.
 func Open(s *data.Study, f Files, o Settings) (*Runner, error) {
-	if len(s.Command) > 0 && s.Command[0] == "knee" && o.Self != "" {
-		s.Command[0] = o.Self
-	}
 	candidates, err := o.Only, error(nil)
 	if len(candidates) == 0 {
 		candidates, err = Candidates(s)
@@ -82,7 +79,7 @@ func Open(s *data.Study, f Files, o Settings) (*Runner, error) {
 	if s.Dir != "" {
 		s.Dir = beside(s.Dir)
 	}
-	r := &Runner{Study: s, Candidates: candidates, Launcher: launcher, LogDir: f.Logs, Notify: o.Notify, Drain: o.Drain}
+	r := &Runner{Study: s, Candidates: candidates, Launcher: launcher, LogDir: f.Logs, Self: o.Self, Notify: o.Notify, Drain: o.Drain}
 	if r.Strategy, err = NewStrategy(s, o.Strategy, r.Efficiency); err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ type Runner struct {
 	Journal    *Journal
 	Past       *Past // what the journal held; nil for nothing
 	LogDir     string
+	Self       string          // the program that "knee" at the start of a command stands for
 	Notify     func(Event)     // called from several goroutines, one at a time; may be nil
 	Drain      <-chan struct{} // when closed, running trials finish and none is started
 
@@ -152,6 +153,9 @@ func (r *Runner) launchNext(ctx context.Context, done chan<- outcome) (string, e
 	command, err := Command(r.Study, s.Config)
 	if err != nil {
 		return "", err
+	}
+	if len(command) > 0 && command[0] == "knee" && r.Self != "" {
+		command[0] = r.Self // so that no installed knee is needed, and never another
 	}
 	r.lastID++
 	t := launch.Trial{ID: r.lastID, Attempt: 1, Config: s.Config, Command: command,

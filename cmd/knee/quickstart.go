@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +40,7 @@ Run it again to go on after an interrupt; a finished one begins anew.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return q.run(cmd.Context()) },
 	}
 	cmd.Flags().StringVar(&q.dir, "dir", "knee-quickstart", "folder to write to")
-	cmd.Flags().IntVar(&q.trials, "trials", 9, "trials per job")
+	cmd.Flags().IntVar(&q.trials, "trials", 10, "trials per job")
 	cmd.Flags().Float64Var(&q.trialSeconds, "trial-seconds", 1.5, "longest measurement of one trial")
 	cmd.Flags().Int64Var(&q.seed, "seed", 1, "seed of the search")
 	return cmd
@@ -69,6 +71,7 @@ type quickJob struct {
 	result      profile.Result
 	model       *fit.Model
 	predictor   *predict.Predictor
+	workers     []int            // of the study, ascending
 	curve       []predict.Answer // the scalability curve of its best mode
 	knee        predict.Answer
 	best        predict.Answer   // the best of all candidates
@@ -106,29 +109,29 @@ func (q *quickstart) say(format string, args ...any) { q.app.note("\n"+format, a
 
 // describe writes the studies of the two jobs and this machine as a cluster.
 func (q *quickstart) describe(context.Context) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
+	var err error
 	if q.cluster, err = thisMachine(); err != nil {
 		return err
 	}
+	// The workers of both jobs wait for their input about half of the time, so
+	// that two of them share a core.
+	q.cluster.Nodes[0].GPUs *= 2
 	q.cluster.Nodes[0].PricePerHour = 0.05 * float64(q.cluster.Nodes[0].GPUs)
 	if err := data.WriteFile(q.path("cluster.yaml"), func(w io.Writer) error { return data.WriteCluster(w, q.cluster) }); err != nil {
 		return err
 	}
 	q.jobs = []*quickJob{
-		{name: "vision", about: "much arithmetic, few parameters"},
-		{name: "language", about: "little arithmetic, many parameters"},
+		{name: "vision", about: "much arithmetic, few parameters, reads 4,000 samples/s per worker"},
+		{name: "language", about: "little arithmetic, many parameters, reads 12,000 samples/s per worker"},
 	}
 	args := map[string][]string{
-		"vision":   {"--model", "large"},
-		"language": {"--model", "small", "--message-bytes", "2097152"},
+		"vision":   {"--model", "large", "--input-rate", "4000"},
+		"language": {"--model", "small", "--message-bytes", "2Mi", "--input-rate", "12000"},
 	}
 	for _, j := range q.jobs {
 		file := q.path(j.name + ".yaml")
 		j.files = profile.FilesBeside(file, "")
-		j.study = q.study(j.name, append([]string{self, "train"}, args[j.name]...))
+		j.study = q.study(j.name, append([]string{"knee", "train"}, args[j.name]...))
 		if err := data.WriteFile(file, func(w io.Writer) error { return data.WriteStudy(w, j.study) }); err != nil {
 			return err
 		}
@@ -149,7 +152,7 @@ func (q *quickstart) study(name string, command []string) *data.Study {
 			{Name: "mode", Values: []string{"allreduce", "ps-sync", "ps-async"}},
 			{Name: "workers", Range: &data.Range{Min: 1, Max: float64(most), Scale: "linear"}},
 			{Name: "ps", Values: []string{"1", "2"}},
-			{Name: "local_batch", Range: &data.Range{Min: 16, Max: 128, Scale: "log2"}},
+			{Name: "local_batch", Values: []string{"32", "64", "128"}},
 		},
 		Objective: data.Objective{Maximize: "goodput"}, Metrics: data.Metrics{JSONL: true},
 		Batch: data.Batch{Initial: quickInitialBatch, Max: 128 * float64(most), Adapt: true},
@@ -207,19 +210,32 @@ func (j *quickJob) predict() error {
 	if err != nil {
 		return err
 	}
-	if j.best, err = predict.Best(j.predictor, candidates, predict.Limits{}); err != nil {
+	if j.best, err = predict.Best(j.predictor, predict.Within(j.predictor, candidates), predict.Limits{}); err != nil {
 		return err
 	}
-	if j.checked, err = predict.BestUnmeasured(j.predictor, candidates, j.result.Measurements); err != nil {
+	// The most promising of those never measured puts the model to the test.
+	unmeasured := predict.Within(j.predictor, predict.Unmeasured(candidates, j.result.Measurements))
+	if j.checked, err = predict.Best(j.predictor, unmeasured, predict.Limits{}); err != nil {
 		return err
 	}
 	base := j.best.Config
-	workers, _ := predict.Sizes(j.model, base.GPUType, base.Mode)
-	if j.curve, err = predict.Sweep(j.predictor, base, workers); err != nil {
+	// No further than the study goes: past the cores the curve bends in ways
+	// that no measurement below them can tell.
+	j.workers = studyWorkers(candidates)
+	if j.curve, err = predict.Sweep(j.predictor, base, j.workers); err != nil {
 		return err
 	}
 	j.knee = j.curve[max(predict.Knee(j.curve), 0)]
 	return nil
+}
+
+// studyWorkers lists the numbers of workers among candidates, ascending.
+func studyWorkers(candidates []data.Config) []int {
+	seen := map[int]bool{}
+	for _, c := range candidates {
+		seen[c.Workers] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // checkPredictions measures, for each job, a configuration that the model
@@ -248,8 +264,8 @@ func (q *quickstart) share(context.Context) error {
 		jobs[i] = data.Job{
 			Name: j.name, Model: j.name + ".model.json", Remaining: data.Remaining{Steps: 200_000}, Weight: 1,
 			Workers: data.IntRange{Min: 1, Max: q.cluster.Nodes[0].GPUs}, GPUTypes: []string{"cpu"}, Batch: j.study.Batch,
-			Resources: data.Resources{Worker: data.Need{CPUs: 1}},
-			Template:  data.Template{Image: "registry.example.com/knee:latest", Command: append([]string{"knee"}, j.study.Command[1:]...)},
+			Resources: data.Resources{Worker: data.Need{CPUs: 0.5}},
+			Template:  data.Template{Image: "registry.example.com/knee:latest", Command: j.study.Command},
 		}
 	}
 	err := data.WriteFile(q.path("jobs.yaml"), func(w io.Writer) error { return data.WriteJobs(w, jobs) })

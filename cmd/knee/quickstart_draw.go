@@ -42,7 +42,7 @@ type quickFigure struct {
 func (q *quickstart) figures(j *quickJob) []quickFigure {
 	figs := []quickFigure{
 		{j.name + "-scalability", func() (plots.Figure, error) {
-			return scalabilityFigure(j.predictor, "cpu", j.best.Config.LocalBatch, nil)
+			return scalabilityFigure(j.predictor, "cpu", 0, j.workers)
 		}},
 		{j.name + "-convergence", func() (plots.Figure, error) {
 			return q.app.convergenceFigure(profile.LongestRun(j.result.Curves), quickInitialBatch, nil)

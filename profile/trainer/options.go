@@ -41,6 +41,7 @@ type Options struct {
 	Mode         data.Mode // allreduce if empty
 	Model        string    // "small" (default) or "large"
 	MessageBytes int64     // wanted size of a gradient; below the model's own size it changes nothing
+	InputRate    float64   // samples/s that storage delivers to each worker; 0 means at once
 	LocalBatch   float64   // samples per worker per micro-step; 0 means 32. Fractions spread workers × local batch over the workers as evenly as it goes
 	AccumSteps   int       // extra accumulation micro-steps
 	InitialBatch float64   // global batch that the gradient variance is reported at; 0 means the job's own
@@ -180,6 +181,7 @@ func (e *envReader) ranks(o *Options) {
 func (o *Options) Bind(fs *flag.FlagSet) {
 	o.setDefaults()
 	fs.StringVar(&o.Model, "model", o.Model, "model to train: small or large")
+	fs.Float64Var(&o.InputRate, "input-rate", o.InputRate, "samples/s that storage delivers to each worker, who waits for them; 0 delivers at once")
 	fs.Var(&bytesFlag{&o.MessageBytes}, "message-bytes", "size of a gradient in `bytes`, such as 4Mi; larger than the model's own adds an embedding table")
 	fs.IntVar(&o.Steps, "steps", o.Steps, "optimizer `steps`; 0 trains until stopped")
 	fs.Int64Var(&o.Seed, "seed", o.Seed, "seed of data and initial parameters")
@@ -249,6 +251,7 @@ func (o *Options) validate() error {
 		check(o.InitialBatch >= 0 && !math.IsInf(o.InitialBatch, 0), "initial-batch (KNEE_INITIAL_BATCH)", o.InitialBatch, "samples ≥ 0"),
 		check(o.Steps >= 0, "steps", o.Steps, "a count"),
 		check(o.LR > 0 && !math.IsInf(o.LR, 0), "lr", o.LR, "a learning rate > 0"),
+		check(o.InputRate >= 0 && !math.IsInf(o.InputRate, 0), "input-rate", o.InputRate, "samples/s ≥ 0"),
 		check(o.MessageBytes >= 0 && o.MessageBytes <= maxMessage, "message-bytes", o.MessageBytes, fmt.Sprintf("0 to %d bytes", int64(maxMessage))),
 		check(o.Timeout > 0, "timeout", o.Timeout, "a duration > 0"),
 		check(o.Rendezvous > 0, "rendezvous", o.Rendezvous, "a duration > 0"),

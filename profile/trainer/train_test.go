@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -317,3 +318,21 @@ func (e causeError) Error() string { return string(e) }
 type writerFunc func([]byte)
 
 func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
+
+// A worker that waits for its input takes at least the time the input takes.
+func TestInputRate(t *testing.T) {
+	o := Options{LocalBatch: 20, InputRate: 1000, Steps: 5, Seed: 1}
+	start := time.Now()
+	if _, err := train(t.Context(), o, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took < 100*time.Millisecond {
+		t.Errorf("100 samples at 1000 samples/s took %v, want at least 100 ms", took)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	o.InputRate = 0.001
+	if _, err := train(ctx, o, io.Discard, io.Discard); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("err = %v, want the wait to end with the context", err)
+	}
+}

@@ -129,8 +129,8 @@ func (w *worker) compute(ctx context.Context, step int64) (tally, error) {
 	first := (step-1)*int64(w.o.globalBatch()) + int64(lo)
 	var t tally
 	for j := range w.o.AccumSteps + 1 {
-		if err := ctx.Err(); err != nil {
-			return t, context.Cause(ctx)
+		if err := w.await(ctx); err != nil {
+			return t, err
 		}
 		w.d.fill(w.batch, first+int64(j)*int64(w.o.microBatch()))
 		loss, sumSqr := w.m.gradient(w.micro, w.params, w.batch, weight)
@@ -151,4 +151,20 @@ func (w *worker) compute(ctx context.Context, step int64) (tally, error) {
 		t.gradSqr, t.gradVar = w.stats.values()
 	}
 	return t, nil
+}
+
+// await waits as long as storage of the given rate takes to deliver a batch,
+// as workers do whose input is not in memory. It fails when ctx ends.
+func (w *worker) await(ctx context.Context) error {
+	if ctx.Err() != nil || w.o.InputRate == 0 {
+		return context.Cause(ctx)
+	}
+	delivered := time.NewTimer(time.Duration(float64(w.batch.n) / w.o.InputRate * float64(time.Second)))
+	defer delivered.Stop()
+	select {
+	case <-delivered.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
