@@ -44,6 +44,11 @@ type Reading struct {
 // measurement: with fewer there is no spread to speak of.
 const minTimedSteps = 3
 
+// minSeconds is the least time a trial is looked at. A shorter look can fall
+// between two disturbances of a machine, and its steps then agree with one
+// another and not with the truth.
+const minSeconds = 0.5
+
 // NewMeter returns a meter for trials of c.
 func NewMeter(s data.TrialSettings, c data.Config) *Meter {
 	return &Meter{settings: s, samples: c.SamplesPerStep()}
@@ -67,6 +72,9 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 		return false
 	}
 	m.nextLook = len(m.times) + max(5, len(m.times)/10) // looking costs O(n)
+	if m.elapsed < minSeconds {
+		return false
+	}
 	r := m.Read()
 	return r.Steps >= m.settings.MinSteps && r.RelError <= m.settings.RelPrecision
 }

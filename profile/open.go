@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"knee/bayesopt"
@@ -48,6 +49,10 @@ type Settings struct {
 // journal and takes up what it holds. Everything that can be wrong with the
 // study is reported here, before anything is launched.
 func Open(s *data.Study, f Files, o Settings) (*Runner, error) {
+	if s.Storage != "" && s.Storage != "journal" {
+		return nil, &data.InputError{Source: data.Source{File: s.Source.File, Column: "storage"}, Found: strconv.Quote(s.Storage),
+			Want: "journal, the one storage of this version; studies shared through a database are not supported yet"}
+	}
 	candidates, err := o.Only, error(nil)
 	if len(candidates) == 0 {
 		candidates, err = Candidates(s)

@@ -54,7 +54,10 @@ Written beside the study, named after it:
 			if res.Drained {
 				return fmt.Errorf("%w: run the same command again to go on", errInterrupted)
 			}
-			return out.print(a.stdout, res.Measurements, measurementTable(res.Measurements))
+			if err := out.print(a.stdout, res.Measurements, measurementTable(res.Measurements)); err != nil {
+				return err
+			}
+			return anySuccess(res.Measurements, files.Logs)
 		},
 	}
 	cmd.Flags().StringVar(&strategy, "strategy", "knee", "how to choose trials: "+strings.Join(bayesopt.Strategies(), ", "))
@@ -62,6 +65,20 @@ Written beside the study, named after it:
 	cmd.Flags().BoolVar(&restart, "restart", false, "set the journal aside and begin again")
 	formatFlag(cmd, &out)
 	return cmd
+}
+
+// anySuccess fails if not one trial succeeded, with the reason of the last.
+func anySuccess(ms []data.Measurement, logs string) error {
+	for _, m := range ms {
+		if m.Status == data.OK {
+			return nil
+		}
+	}
+	if len(ms) == 0 {
+		return nil
+	}
+	last := ms[len(ms)-1]
+	return fmt.Errorf("none of %d trials succeeded; the last (%s): %s: %s; what they printed is in %s", len(ms), last.Config, last.Status, last.Error, logs)
 }
 
 // measure runs a study and writes its files. What was measured is written

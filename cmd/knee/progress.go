@@ -48,11 +48,20 @@ type bar struct {
 	stderr io.Writer
 	bar    *progressbar.ProgressBar
 	mu     sync.Mutex
+	drawn  time.Time
 }
+
+// redraw is how often the bar is drawn at most while nothing happens but
+// steps, of which there can be thousands a second.
+const redraw = 200 * time.Millisecond
 
 func (b *bar) event(e profile.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if e.Kind == profile.TrialStepped && time.Since(b.drawn) < redraw {
+		return
+	}
+	b.drawn = time.Now()
 	p := e.Progress
 	if b.bar == nil {
 		b.bar = progressbar.NewOptions(p.Total, progressbar.OptionSetWriter(b.stderr), progressbar.OptionSetWidth(24),
