@@ -44,6 +44,7 @@ type allocationFigure struct {
 	widest          int // GPUs of the widest node, at least 1
 	columns         int // nodes are laid out in columns of bars
 	hasPS           bool
+	unit            string // what a cell is: GPUs, or worker slots where there are none
 }
 
 // NewAllocation returns the figure, or an error that names the job or node
@@ -59,7 +60,7 @@ func NewAllocation(a Allocation) (Figure, error) {
 	if n := len(a.Cluster.Nodes); n > mostNodes {
 		return nil, bad("cluster", fmt.Sprintf("%d nodes", n), fmt.Sprintf("at most %d nodes, the most that can be read in one figure", mostNodes))
 	}
-	f := &allocationFigure{title: a.Title, subtitle: a.Subtitle, widest: 1}
+	f := &allocationFigure{title: a.Title, subtitle: a.Subtitle, widest: 1, unit: "worker slots"}
 	index := map[string]int{}
 	for i, n := range a.Cluster.Nodes {
 		if _, twice := index[n.Name]; twice {
@@ -68,6 +69,9 @@ func NewAllocation(a Allocation) (Figure, error) {
 		index[n.Name] = i
 		f.rows = append(f.rows, nodeRow{node: n})
 		f.widest = max(f.widest, n.GPUs)
+		if n.GPUType != "cpu" {
+			f.unit = "GPUs"
+		}
 	}
 	for i, j := range a.Plan.Jobs {
 		if err := f.place(i, j, index); err != nil {
@@ -294,5 +298,5 @@ func (f *allocationFigure) drawAxis(dc *draw.Canvas, left, right, y, cell vg.Len
 	}
 	label := axisStyle()
 	label.XAlign = draw.XCenter
-	dc.FillText(label, vg.Point{X: (left + right) / 2, Y: y - 17}, "GPUs of the node")
+	dc.FillText(label, vg.Point{X: (left + right) / 2, Y: y - 17}, f.unit+" of the node")
 }

@@ -158,6 +158,7 @@ func (t task) environment() [][2]string {
 		[2]string{"KNEE_WORKERS", strconv.Itoa(t.Workers)},
 		[2]string{"KNEE_PS", strconv.Itoa(t.PS)},
 		[2]string{"KNEE_LOCAL_BATCH", strconv.FormatFloat(t.LocalBatch, 'g', -1, 64)},
+		[2]string{"KNEE_GLOBAL_BATCH", strconv.FormatFloat(float64(t.Workers)*t.LocalBatch*float64(t.AccumSteps+1), 'g', -1, 64)},
 		[2]string{"KNEE_ACCUM_STEPS", strconv.Itoa(t.AccumSteps)},
 	)
 }

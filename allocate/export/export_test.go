@@ -137,35 +137,51 @@ func TestScriptsParse(t *testing.T) {
 	}
 }
 
-// TestSlurmScriptRuns runs a script with a fake srun that plays two tasks,
-// and looks at what the training program would really receive.
+// TestSlurmScriptRuns runs scripts with a srun that plays the tasks, and
+// looks at what the training program would really receive: its arguments and
+// environment untouched, and the ranks that the local launcher gives too.
 func TestSlurmScriptRuns(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("bash is not installed, so the script is not run")
 	}
-	p := samplePlan()
-	p.Jobs = p.Jobs[:1]
-	p.Jobs[0].Template.Command = []string{"printf", "%s|", "it's $HOME; `x` $(y)", "two words"}
-	files, err := Slurm{}.Export(p)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	fake := "#!/bin/bash\nwhile [[ $1 == --* ]]; do shift; done\nSLURM_PROCID=3 SLURM_LOCALID=1 \"$@\"\necho \"$NOTE\"\nSLURM_PROCID=9 SLURM_LOCALID=0 bash -c \"${3/'exec \"$@\"'/echo \\$KNEE_ROLE \\$RANK}\" knee\n"
+	fake := "#!/bin/bash\nwhile [[ $1 == --* ]]; do shift; done\n" +
+		"for i in $TASKS; do args=(); for a in \"$@\"; do [ \"$a\" = : ] && break; args+=(\"$a\"); done; SLURM_PROCID=$i SLURM_LOCALID=0 \"${args[@]}\"; done\n"
 	if err := os.WriteFile(filepath.Join(dir, "srun"), []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bash)
-	cmd.Stdin = strings.NewReader(string(files[0].Data))
-	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_JOB_ID=7")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	run := func(p data.Plan, tasks string, command ...string) string {
+		t.Helper()
+		p.Jobs = p.Jobs[:1]
+		p.Jobs[0].Template.Command = command
+		files, err := Slurm{}.Export(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(bash)
+		cmd.Stdin = strings.NewReader(string(files[0].Data))
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_JOB_ID=7", "TASKS="+tasks)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
 	}
-	want := "it's $HOME; `x` $(y)|two words|a'b\"c $(HOME)\nnext\nps 1\n"
-	if string(out) != want {
-		t.Errorf("got %q, want %q", out, want)
+	got := run(samplePlan(), "3", "sh", "-c", `printf '%s|' "$@"; echo "$NOTE"`, "sh", "it's $HOME; `x` $(y)", "two words")
+	if want := "it's $HOME; `x` $(y)|two words|a'b\"c $(HOME)\nnext\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	servers := withPS()
+	servers.Jobs = servers.Jobs[len(servers.Jobs)-1:]
+	got = run(servers, "0 2 3 4", "sh", "-c", `echo $KNEE_ROLE $RANK of $WORLD_SIZE ps=$KNEE_PS_RANK $MASTER_ADDR:$MASTER_PORT $KNEE_PS_HOSTS`)
+	want := `worker 0 of 5 ps= t01:20007 t01:20008,c01:20009
+worker 2 of 5 ps= t01:20007 t01:20008,c01:20009
+ps 3 of 5 ps=0 t01:20007 t01:20008,c01:20009
+ps 4 of 5 ps=1 t01:20007 t01:20008,c01:20009
+`
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 

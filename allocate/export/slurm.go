@@ -15,8 +15,10 @@ import (
 // without accounting, so a change of size is a checkpoint (SIGTERM), a
 // cancellation and a new submission.
 //
-// Every worker is one task with one GPU. The tasks find RANK, WORLD_SIZE,
-// LOCAL_RANK, MASTER_ADDR and MASTER_PORT set, and KNEE_ROLE (worker or ps).
+// Every worker is one task with one GPU. The tasks find the environment that
+// the local launcher of package launch gives them while they are profiled:
+// RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and the KNEE_
+// variables, so that a script runs under the plan as it was measured.
 // Nodes with different counts, and parameter servers, become the components
 // of a heterogeneous job that runs as one step.
 type Slurm struct{}
@@ -107,16 +109,18 @@ func sbatch(t task) string {
 	for _, kv := range t.environment() {
 		line("export %s=%s", kv[0], shell(kv[1]))
 	}
-	line("export WORLD_SIZE=%d", t.Workers)
-	line("export MASTER_ADDR=%s", t.Placement[0].Node)
-	line("export MASTER_PORT=$((20000 + SLURM_JOB_ID %% 20000))")
+	line("export WORLD_SIZE=%d", t.Workers+t.PS)
+	line("export MASTER_ADDR=%s", gs[0].nodes[0])
+	line("export MASTER_PORT=$((20000 + SLURM_JOB_ID %% 12000))")
+	if hosts := serverHosts(gs); len(hosts) > 0 {
+		line("export KNEE_PS_HOSTS=%s", strings.Join(hosts, ","))
+	}
 	line("")
 	line("# Task numbers run over all components: workers first, then parameter servers.")
 	line("run=(bash -c '")
-	line("  if [ \"$SLURM_PROCID\" -lt \"$KNEE_WORKERS\" ]; then")
-	line("    export KNEE_ROLE=worker RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID")
-	line("  else")
-	line("    export KNEE_ROLE=ps RANK=$((SLURM_PROCID - KNEE_WORKERS)) LOCAL_RANK=$SLURM_LOCALID")
+	line("  export RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID KNEE_ROLE=worker")
+	line("  if [ \"$RANK\" -ge \"$KNEE_WORKERS\" ]; then")
+	line("    export KNEE_ROLE=ps KNEE_PS_RANK=$((RANK - KNEE_WORKERS))")
 	line("  fi")
 	line("  exec \"$@\"' knee %s)", shellWords(t.Template.Command))
 	var steps []string
@@ -133,6 +137,22 @@ func sbatch(t task) string {
 	}
 	line("exec srun --kill-on-bad-exit=1 %s", strings.Join(steps, " : "))
 	return b.String()
+}
+
+// serverHosts lists where each parameter server listens, in the order of
+// their tasks, which fill the nodes of a component one after another.
+func serverHosts(gs []group) []string {
+	var hosts []string
+	for _, g := range gs {
+		for _, node := range g.nodes {
+			for range g.perNode {
+				if g.servers {
+					hosts = append(hosts, fmt.Sprintf("%s:$((MASTER_PORT + %d))", node, 1+len(hosts)))
+				}
+			}
+		}
+	}
+	return hosts
 }
 
 // directives are the #SBATCH options of one component. What concerns the

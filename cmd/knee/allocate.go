@@ -169,6 +169,6 @@ func nodesText(shares []data.NodeShare) string {
 }
 
 func planSummary(plan *data.Plan) string {
-	return fmt.Sprintf("%s, objective %s: value %s, no plan exceeds %s (gap %.2f %%); %d of %d GPUs in use",
+	return fmt.Sprintf("%s, objective %s: value %s, no plan exceeds %s (gap %.2f %%); %d of %d worker slots in use",
 		plan.Policy, plan.Objective, number(plan.Value), number(plan.Bound), 100*plan.Gap, plan.Utilization.GPUsUsed, plan.Utilization.GPUsTotal)
 }

@@ -19,7 +19,7 @@ func newPlotSearch(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fig, err := searchFigure(ms)
+			fig, err := searchFigure(ms, "throughput (samples/s)", data.Measurement.Throughput)
 			if err != nil {
 				return err
 			}
@@ -30,12 +30,13 @@ func newPlotSearch(a *app) *cobra.Command {
 	return cmd
 }
 
-// searchFigure draws the trials of one job in their order.
-func searchFigure(ms []data.Measurement) (plots.Figure, error) {
-	spec := plots.Search{Title: "Search", Objective: "throughput (samples/s)"}
+// searchFigure draws the trials of one job in their order by an objective
+// of which more is better.
+func searchFigure(ms []data.Measurement, objective string, value func(data.Measurement) float64) (plots.Figure, error) {
+	spec := plots.Search{Title: "Search", Objective: objective}
 	for i, m := range ms {
 		spec.Title = "Search of " + m.Job
-		spec.Trials = append(spec.Trials, plots.SearchTrial{Number: i + 1, Value: m.Throughput(), Status: m.Status, Label: m.Config.String()})
+		spec.Trials = append(spec.Trials, plots.SearchTrial{Number: i + 1, Value: value(m), Status: m.Status, Label: m.Config.String()})
 	}
 	return plots.NewSearch(spec)
 }

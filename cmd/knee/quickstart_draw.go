@@ -47,7 +47,10 @@ func (q *quickstart) figures(j *quickJob) []quickFigure {
 		{j.name + "-convergence", func() (plots.Figure, error) {
 			return q.app.convergenceFigure(profile.LongestRun(j.result.Curves), quickInitialBatch, nil)
 		}},
-		{j.name + "-search", func() (plots.Figure, error) { return searchFigure(j.result.Measurements) }},
+		{j.name + "-search", func() (plots.Figure, error) {
+			goodput := func(m data.Measurement) float64 { return m.Throughput() * j.model.Efficiency(m.GlobalBatch()).Mean }
+			return searchFigure(j.result.Measurements, "goodput (samples/s)", goodput)
+		}},
 	}
 	for _, mode := range j.model.Modes("cpu") {
 		if mode.UsesPS() {

@@ -6,6 +6,7 @@ export KNEE_MODE=allreduce
 export KNEE_WORKERS=5
 export KNEE_PS=0
 export KNEE_LOCAL_BATCH=12
+export KNEE_GLOBAL_BATCH=120
 export KNEE_ACCUM_STEPS=1
 case "${1:-$(hostname -s)}" in
 t01)

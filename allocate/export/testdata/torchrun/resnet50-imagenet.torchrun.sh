@@ -9,6 +9,7 @@ export KNEE_MODE=allreduce
 export KNEE_WORKERS=8
 export KNEE_PS=0
 export KNEE_LOCAL_BATCH=128
+export KNEE_GLOBAL_BATCH=1024
 export KNEE_ACCUM_STEPS=0
 case "${1:-$(hostname -s)}" in
 a01)

@@ -6,6 +6,7 @@ export KNEE_MODE=allreduce
 export KNEE_WORKERS=1
 export KNEE_PS=0
 export KNEE_LOCAL_BATCH=85.5
+export KNEE_GLOBAL_BATCH=85.5
 export KNEE_ACCUM_STEPS=0
 case "${1:-$(hostname -s)}" in
 t03)
