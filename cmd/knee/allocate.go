@@ -19,9 +19,16 @@ import (
 	"knee/predict"
 )
 
+// cautious is how far from its expected speed towards the low end of its
+// interval an option is valued unless the user says otherwise. Of many
+// options with uncertain speeds the best-looking one is likely to be
+// overestimated, so that a plan made with expected speeds disappoints.
+const cautious = 0.5
+
 func newAllocate(a *app) *cobra.Command {
 	var clusterFile, jobsFile, objective, policyName, planFile string
 	var seed int64
+	var risk float64
 	var out format
 	cmd := &cobra.Command{
 		Use:   "allocate --cluster CLUSTER.yaml --jobs JOBS.yaml",
@@ -42,7 +49,7 @@ between them. Write it with --plan (or -o json) for knee export.`,
 			if err != nil {
 				return err
 			}
-			problem.Objective, problem.Policy, problem.Seed = objective, policyName, seed
+			problem.Objective, problem.Policy, problem.Seed, problem.Risk = objective, policyName, seed, risk
 			plan, err := policy.Solve(problem)
 			var none *allocate.Infeasible
 			if errors.As(err, &none) {
@@ -72,6 +79,7 @@ between them. Write it with --plan (or -o json) for knee export.`,
 	f.StringVar(&jobsFile, "jobs", "", "the jobs (jobs.yaml)")
 	f.StringVar(&objective, "objective", "", "what to improve: "+strings.Join(allocate.Objectives(), ", ")+" (default jct)")
 	f.StringVar(&policyName, "policy", "", "who decides: "+strings.Join(policy.Names(), ", ")+" (default "+allocate.PolicyMarginalGain+")")
+	f.Float64Var(&risk, "risk", cautious, "how cautious: 0 plans with expected speeds, 1 with the low ends of their 90 % intervals")
 	f.StringVar(&planFile, "plan", "", "also write plan.json here")
 	f.Int64Var(&seed, "seed", 1, "seed recorded in the plan")
 	formatFlag(cmd, &out)

@@ -276,7 +276,7 @@ func (q *quickstart) share(context.Context) error {
 	if err != nil {
 		return err
 	}
-	problem.Seed = q.seed
+	problem.Seed, problem.Risk = q.seed, cautious
 	if q.plan, err = policy.Solve(problem); err != nil {
 		return err
 	}
