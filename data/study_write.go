@@ -3,8 +3,11 @@ package data
 import (
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // WriteStudy writes study.yaml, defaults spelled out where they say
@@ -51,7 +54,7 @@ func spaceMap(space []Knob) yamlMap {
 	m := newYAMLMap()
 	for _, k := range space {
 		if k.Range == nil || len(k.Values) > 0 {
-			m.put(k.Name, listNode(k.Values))
+			m.put(k.Name, valuesNode(k.Values))
 			continue
 		}
 		r := newYAMLMap()
@@ -120,4 +123,19 @@ func launcherMap(l LauncherSpec) yamlMap {
 		m.put("replay", replay.node)
 	}
 	return m
+}
+
+// wholeNumber matches values that read the same as a number and as text.
+var wholeNumber = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
+
+// valuesNode writes the values of a knob: whole numbers as a person would,
+// without quotes, and everything else as text.
+func valuesNode(values []string) *yaml.Node {
+	list := listNode(values)
+	for i, v := range values {
+		if wholeNumber.MatchString(v) {
+			list.Content[i] = rawNode(v)
+		}
+	}
+	return list
 }

@@ -26,6 +26,11 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			examples, err := filepath.Abs("../../examples")
+			e.Setenv("EXAMPLES", examples)
+			return err
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"waitlines": waitLines,
 			"signal":    signalKnee,

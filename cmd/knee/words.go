@@ -49,7 +49,14 @@ func between(e data.Estimate, f func(float64) string) string {
 // errorf is fmt.Errorf, for errors of the command line.
 func errorf(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-func dollars(v float64) string { return fmt.Sprintf("$%.2f", v) }
+// dollars writes money in cents, and what is less than a cent in figures that
+// still tell two amounts apart.
+func dollars(v float64) string {
+	if v > 0 && v < 0.01 {
+		return "$" + number(v)
+	}
+	return fmt.Sprintf("$%.2f", v)
+}
 
 // percent writes a relative change with its sign.
 func percent(ratio float64) string { return fmt.Sprintf("%+.0f%%", 100*ratio) }
