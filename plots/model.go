@@ -10,7 +10,7 @@ import (
 
 // ModelSeries is what a model says of one scalability curve: the prediction
 // for base with each number of workers at the local batch of base, the
-// measurements that lie on the curve, and its knee. It is named after the
+// measurements that lie on the curve, and the knee of the quantity shown. It is named after the
 // mode. Quantity must not be Goodput, which measurements do not hold.
 func ModelSeries(p *predict.Predictor, base data.Config, workers []int, q Quantity) (Series, error) {
 	answers, err := predict.Sweep(p, base, workers)
@@ -21,7 +21,8 @@ func ModelSeries(p *predict.Predictor, base data.Config, workers []int, q Quanti
 	for _, a := range answers {
 		s.Curve = append(s.Curve, BandOf(float64(a.Config.Workers), estimateOf(a, q), a.Extrapolated))
 	}
-	if i := predict.Knee(answers); i >= 0 && len(answers) > 2 {
+	shown := func(a predict.Answer) float64 { return estimateOf(a, q).Mean }
+	if i := predict.KneeOf(answers, shown); q != StepTime && i >= 0 && len(answers) > 2 {
 		s.Knee = &Knee{X: float64(answers[i].Config.Workers), Y: estimateOf(answers[i], q).Mean}
 	}
 	s.Points, err = MeasuredPoints(onCurve(p.Model, base), q)

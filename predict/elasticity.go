@@ -2,8 +2,8 @@ package predict
 
 import "math"
 
-// elasticity is the relative gain in goodput per relative gain in workers.
-func elasticity(a, b Answer) float64 {
+// elasticity is the relative gain in a rate per relative gain in workers.
+func elasticity(a, b Answer, rate func(Answer) float64) float64 {
 	ga, gb := rate(a), rate(b)
 	ka, kb := float64(a.Config.Workers), float64(b.Config.Workers)
 	if !(ga > 0) || !(gb > 0) || kb <= ka || ka <= 0 {

@@ -58,13 +58,18 @@ const kneeGain = .5
 // them. A dip that more workers make good for does not end the search, and
 // the knee is never beyond the peak, from which no elasticity is positive.
 // Where no batch is known, steps per second stand in for goodput.
-func Knee(answers []Answer) int {
+func Knee(answers []Answer) int { return KneeOf(answers, rate) }
+
+// KneeOf is [Knee] of another rate than goodput, such as the throughput that
+// a figure shows. Throughput has its knee later: it does not see that larger
+// global batches are worth less.
+func KneeOf(answers []Answer, rate func(Answer) float64) int {
 	if len(answers) == 0 {
 		return -1
 	}
 	knee := 0
 	for i := 1; i < len(answers); i++ {
-		if elasticity(answers[knee], answers[i]) >= kneeGain {
+		if elasticity(answers[knee], answers[i], rate) >= kneeGain {
 			knee = i
 		}
 	}
