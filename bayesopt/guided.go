@@ -92,6 +92,10 @@ func (p *problem) decide(post *Posterior) Suggestion {
 	cost := p.costModel()
 	pick, top, chance, widest := -1, math.Inf(-1), 0.0, 0.0
 	q, shifted := post.predictor(), Predictive{}
+	var gain []float64
+	if p.opts.Objective == Accuracy {
+		gain = p.teaching(post)
+	}
 	for i, s := range p.standing {
 		if s != open {
 			continue
@@ -101,7 +105,7 @@ func (p *problem) decide(post *Posterior) Suggestion {
 		if p.opts.Objective == Accuracy {
 			_, sd := belief.Moments()
 			widest = max(widest, sd)
-			score = 2*math.Log(sd) - math.Log(cost.relative(p, i, belief))
+			score = math.Log(gain[i]) - math.Log(cost.relative(p, i, belief))
 		} else {
 			score = acquire(belief, best)
 			chance = max(chance, belief.Below(best-margin))

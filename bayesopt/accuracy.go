@@ -1,0 +1,83 @@
+package bayesopt
+
+import (
+	"math"
+	"slices"
+)
+
+// accuracyTargets bounds the candidates that the objective accuracy looks at
+// when it judges how much a trial would teach: an even sample of a large
+// table says as much about it as the whole.
+const accuracyTargets = 128
+
+// teaching returns, for every open candidate, by how much a trial of it is
+// expected to reduce the variance of ln step time, averaged over the table:
+//
+//	gain(i) = mean_j cov(i, j)² / (var(i) + noise)
+//
+// This is active learning after Cohn ("Neural network exploration using
+// optimal experiment design", 1996), Ernest's experiment design made
+// sequential (NSDI'16, section 4). The candidate of largest variance, which
+// is simpler, sits at the corners of the space, of which little else can be
+// learned. Excluded candidates are no targets: nobody will run them.
+func (p *problem) teaching(post *Posterior) []float64 {
+	var targets []int
+	for i, s := range p.standing {
+		if s != excluded {
+			targets = append(targets, i)
+		}
+	}
+	if n := len(targets); n > accuracyTargets {
+		for k := range accuracyTargets {
+			targets[k] = targets[k*n/accuracyTargets]
+		}
+		targets = targets[:accuracyTargets]
+	}
+	gain := make([]float64, len(p.cands))
+	for m, g := range post.members {
+		at := make([]whitened, len(targets))
+		for k, j := range targets {
+			at[k] = g.whiten(p.points[j])
+		}
+		for i, s := range p.standing {
+			if s == open {
+				gain[i] += post.weights[m] * g.reduction(g.whiten(p.points[i]), at)
+			}
+		}
+	}
+	return gain
+}
+
+// whitened is an input as a process sees it: scaled, and its covariance with
+// the observations with their own correlation taken out, L⁻¹k.
+type whitened struct{ scaled, v []float64 }
+
+func (g *GP) whiten(x []float64) whitened {
+	scratch := make([]float64, len(x)+len(g.y))
+	g.predict(x, scratch)
+	return whitened{slices.Clone(scratch[:len(x)]), scratch[len(x):]}
+}
+
+// covariance returns the posterior covariance of the response at two inputs.
+func (g *GP) covariance(a, b whitened) float64 {
+	c := matern52(distance(a.scaled, b.scaled)) + constantRatio
+	for i := range a.v {
+		c -= a.v[i] * b.v[i]
+	}
+	return g.sigma2 * c
+}
+
+// reduction returns the mean reduction of variance at the targets by one
+// observation at x.
+func (g *GP) reduction(x whitened, targets []whitened) float64 {
+	total := math.Max(g.covariance(x, x), 0) + g.NoiseVariance()
+	if !(total > 0) {
+		return 0
+	}
+	var sum float64
+	for _, t := range targets {
+		c := g.covariance(x, t)
+		sum += c * c
+	}
+	return sum / total / float64(len(targets))
+}

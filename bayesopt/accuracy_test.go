@@ -1,0 +1,113 @@
+package bayesopt
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"knee/data"
+)
+
+// The expected reduction of variance must be what one more observation at
+// the candidate really takes away, computed by conditioning anew.
+func TestTeachingIsTheVarianceTaken(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		coordinate := rapid.Float64Range(0, 1)
+		point := func() []float64 { return []float64{coordinate.Draw(t, "x"), coordinate.Draw(t, "y")} }
+		var x, targets [][]float64
+		var y []float64
+		for range rapid.IntRange(1, 6).Draw(t, "n") {
+			x, y = append(x, point()), append(y, rapid.Float64Range(-1, 1).Draw(t, "response"))
+		}
+		for range 4 {
+			targets = append(targets, point())
+		}
+		candidate := point()
+		h := Hyper{LogLength: []float64{-.5, .3}, LogSigma2: -1, LogNugget: -3}
+		g, err := NewGP(x, y, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := NewGP(append(slices.Clone(x), candidate), append(slices.Clone(y), 0), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var at []whitened
+		want := 0.0
+		for _, p := range targets {
+			at = append(at, g.whiten(p))
+			_, before := g.Predict(p)
+			_, left := after.Predict(p)
+			want += (before - left) / float64(len(targets))
+		}
+		if got := g.reduction(g.whiten(candidate), at); math.Abs(got-want) > 1e-8 {
+			t.Fatalf("reduction = %g, conditioning anew takes %g", got, want)
+		}
+	})
+}
+
+// With as many trials, a table covered for accuracy is known better than one
+// covered at random.
+func TestAccuracyCoversBetterThanRandom(t *testing.T) {
+	var table []data.Config
+	truth := map[string]float64{}
+	for _, k := range []int{1, 2, 3, 4, 6, 8, 12, 16} {
+		for _, b := range []float64{16, 32, 64, 128, 256} {
+			c := data.Config{Job: "j", GPUType: "t4", Workers: k, LocalBatch: b}
+			table = append(table, c)
+			truth[c.Key()] = .02 + .001*b + .01*math.Pow(float64(k-1), .6)
+		}
+	}
+	const trials = 9
+	missed := func(name string, seed int64) float64 {
+		s, err := NewStrategy(name, Options{Objective: Accuracy, Seed: seed, Price: func(data.Config) float64 { return 1 }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := History{Candidates: table}
+		for range trials {
+			next, err := s.Next(h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Measured = append(h.Measured, data.Measurement{Config: next.Config, StepTime: truth[next.Config.Key()], Status: data.OK, Wall: 60})
+		}
+		return surfaceError(t, h, truth)
+	}
+	wins := 0
+	const seeds = 8
+	for seed := range int64(seeds) {
+		if missed("knee", seed) < missed("random", seed) {
+			wins++
+		}
+	}
+	if wins < 7 {
+		t.Errorf("after %d trials accuracy knows the table better than random in %d of %d seeds, want at least 7", trials, wins, seeds)
+	}
+}
+
+// surfaceError is the mean absolute error of ln step time over the table, by
+// the same Gaussian process for every strategy.
+func surfaceError(t *testing.T, h History, truth map[string]float64) float64 {
+	t.Helper()
+	o, err := Options{Objective: Accuracy}.validate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newProblem(o, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	post, err := AverageGP(p.x, p.y, Prior{}, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum float64
+	for i, c := range h.Candidates {
+		m, _ := p.belief(post, i).Moments()
+		sum += math.Abs(m - math.Log(truth[c.Key()]))
+	}
+	return sum / float64(len(h.Candidates))
+}
