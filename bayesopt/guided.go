@@ -117,10 +117,15 @@ func (p *problem) decide(post *Posterior) Suggestion {
 			pick, top = i, score
 		}
 	}
-	if stop, reason := p.shouldStop(post, best, chance, widest); stop {
-		return p.stopped(reason)
+	stop, fired := p.shouldStop(post, best, chance, widest)
+	if stop && !p.opts.KeepGoing {
+		return p.stopped(fired)
 	}
-	return p.suggest(pick, post, "")
+	next := p.suggest(pick, post, "")
+	if stop {
+		next.Fired = fired
+	}
+	return next
 }
 
 // incumbent returns the response to improve on: the best measured, or with

@@ -91,6 +91,10 @@ type Options struct {
 	// about what counts as hopeless.
 	Noisy bool
 
+	// KeepGoing goes on when the stopping rule fires, and says so in
+	// [Suggestion.Fired], until the candidates are exhausted.
+	KeepGoing bool
+
 	// TrialSeconds is the expected duration of a trial until one has been
 	// measured; 0 means 60.
 	TrialSeconds float64

@@ -18,6 +18,10 @@ type Suggestion struct {
 	PFeasible float64
 	Cost      float64 // expected US$ of the trial, 0 if no price is known
 	Reason    string  // one sentence for people
+
+	// Fired is why the stopping rule would have ended the search, empty if it
+	// would not. It is set instead of Stop under [Options.KeepGoing].
+	Fired string
 }
 
 // Strategy decides what to measure next, and why.

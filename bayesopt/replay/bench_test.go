@@ -1,0 +1,86 @@
+package replay
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// recorded loads the measured tables, or skips where they are absent.
+func recorded(tb testing.TB) []*Table {
+	tb.Helper()
+	dir := os.Getenv("KNEE_BENCH")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "bench")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "search", "*.csv"))
+	if err != nil || len(files) == 0 {
+		tb.Skipf("no search tables in %s; set KNEE_BENCH to the folder of measured data", dir)
+	}
+	var tables []*Table
+	for _, f := range files {
+		t, err := LoadTable(f)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tables = append(tables, t)
+	}
+	return tables
+}
+
+// budgetOf is the evaluations a table of that size is searched with.
+func budgetOf(t *Table) int {
+	if len(t.Candidates) > 100 {
+		return 30
+	}
+	return 20
+}
+
+// BenchmarkSearch reports, per table and method, the mean over b.N seeds of
+// the evaluations and of the money until within 5 % of the optimum, and where
+// and how well the search stops:
+//
+//	go test ./bayesopt/replay -run '^$' -bench Search -benchtime 30x
+func BenchmarkSearch(b *testing.B) {
+	for _, table := range recorded(b) {
+		for _, method := range []string{"random", "tpe", "knee", "knee-map"} {
+			b.Run(fmt.Sprintf("%s/%s", table.Name, method), func(b *testing.B) {
+				s, err := table.Try(b.Context(), method, Goal{}, budgetOf(table), b.N)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(s.Evals, "evals-to-5%")
+				b.ReportMetric(s.Cost, "cost/best")
+				b.ReportMetric(s.StopEvals, "stop-evals")
+				b.ReportMetric(100*s.StopWithin5, "%stop-within-5%")
+			})
+		}
+	}
+}
+
+// The guided search must find a configuration within 5 % in fewer evaluations
+// than random search on most tables.
+func TestSearchBeatsRandom(t *testing.T) {
+	const seeds = 2 // the benchmark has more; this keeps the test quick
+	var ratio []float64
+	for _, table := range recorded(t) {
+		if len(table.Candidates) > 100 {
+			continue // the small ones are many, and quick
+		}
+		evals := map[string]float64{}
+		for _, method := range []string{"random", "knee"} {
+			s, err := table.Try(t.Context(), method, Goal{}, 12, seeds)
+			if err != nil {
+				t.Fatal(err)
+			}
+			evals[method] = s.Evals
+		}
+		ratio = append(ratio, evals["knee"]/evals["random"])
+	}
+	slices.Sort(ratio)
+	if median := ratio[len(ratio)/2]; median > 0.75 {
+		t.Errorf("median over tables of evaluations to 5 %%, knee ÷ random = %.2f, want at most 0.75", median)
+	}
+}
