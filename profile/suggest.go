@@ -23,7 +23,11 @@ func Suggest(s *data.Study, strategy string, history []data.Measurement, curves 
 	if err != nil {
 		return nil, err
 	}
-	h := bayesopt.History{Candidates: candidates, Measured: history}
+	return suggestFrom(chooser, bayesopt.History{Candidates: candidates, Measured: history}, n)
+}
+
+// suggestFrom asks a strategy n times, taking what it said to be running.
+func suggestFrom(chooser bayesopt.Strategy, h bayesopt.History, n int) ([]bayesopt.Suggestion, error) {
 	var next []bayesopt.Suggestion
 	for range n {
 		one, err := chooser.Next(h)

@@ -94,12 +94,21 @@ func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Tra
 	return tr, nil
 }
 
-// measurement is row i as a strategy sees it. Where the objective is cost and
+// measurement is row i as a strategy sees it.
+func (t *Table) measurement(i int, g Goal, seed int64) data.Measurement {
+	m := measured(t.Candidates[i], t.Outcomes[i], g)
+	if g.Noise > 0 && m.Status == data.OK {
+		sd := math.Sqrt(math.Log1p(g.Noise * g.Noise)) // of the logarithm
+		m.StepTime *= math.Exp(sd*noiseOf(m.Config, seed) - sd*sd/2)
+	}
+	return m
+}
+
+// measured is an outcome as a strategy sees it. Where the goal is cost and
 // prices are known, the time is the one that gives the row's cost exactly, so
 // that machines billed beyond the listed ones are not held against it.
-func (t *Table) measurement(i int, g Goal, seed int64) data.Measurement {
-	o := t.Outcomes[i]
-	m := data.Measurement{Config: t.Candidates[i], Status: o.Status, Wall: o.Time, PricePerHour: o.Hourly}
+func measured(c data.Config, o Outcome, g Goal) data.Measurement {
+	m := data.Measurement{Config: c, Status: o.Status, Wall: o.Time, PricePerHour: o.Hourly}
 	if o.Status != data.OK {
 		return m
 	}
@@ -109,10 +118,6 @@ func (t *Table) measurement(i int, g Goal, seed int64) data.Measurement {
 		if o.Hourly > 0 {
 			m.StepTime = o.Cost * 3600 / o.Hourly
 		}
-	}
-	if g.Noise > 0 {
-		sd := math.Sqrt(math.Log1p(g.Noise * g.Noise)) // of the logarithm
-		m.StepTime *= math.Exp(sd*noiseOf(m.Config, seed) - sd*sd/2)
 	}
 	return m
 }

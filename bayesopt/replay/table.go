@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -19,6 +20,8 @@ type Table struct {
 	Header     []string // columns as they stand in the file
 	Candidates []data.Config
 	Outcomes   []Outcome // parallel to Candidates
+
+	names map[int]bool // columns that only name what others describe
 }
 
 // Outcome is what evaluating a candidate yields.
@@ -67,10 +70,10 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 				Found: "columns " + strings.Join(t.Header, ", "), Want: "a column " + want}
 		}
 	}
-	names := nameColumns(t.Header, records[1:])
+	t.names = nameColumns(t.Header, records[1:])
 	seen := map[string]int{}
 	for i, cells := range records[1:] {
-		c, o, err := readRow(t.Header, cells, names, data.Source{File: name, Line: i + 2})
+		c, o, err := readRow(t.Header, cells, t.names, data.Source{File: name, Line: i + 2})
 		if err != nil {
 			return nil, err
 		}
@@ -176,4 +179,21 @@ func readRow(header, cells []string, names map[int]bool, at data.Source) (data.C
 		err = &data.InputError{Source: data.Source{File: at.File, Line: at.Line, Column: "time_s"}, Found: "nothing", Want: "seconds > 0, since status is ok"}
 	}
 	return c, o, err
+}
+
+// Parameters returns the parameter columns of candidate i as the file has
+// them, numbers as numbers.
+func (t *Table) Parameters(i int) map[string]any {
+	p := map[string]any{}
+	for k, column := range t.Header {
+		if slices.Contains(outcomeColumns, column) {
+			continue
+		}
+		if cell := t.Outcomes[i].Cells[k]; isNumber(cell) {
+			p[column] = json.Number(strings.TrimSpace(cell))
+		} else {
+			p[column] = cell
+		}
+	}
+	return p
 }

@@ -12,14 +12,14 @@ import (
 
 // suggestion is one element of the JSON that suggest prints.
 type suggestion struct {
-	Config    *data.Config `json:"config,omitempty"`
-	Expected  float64      `json:"expected,omitempty"`
-	Lo        float64      `json:"lo,omitempty"`
-	Hi        float64      `json:"hi,omitempty"`
-	PFeasible float64      `json:"p_feasible,omitempty"`
-	Cost      float64      `json:"cost_usd"`
-	Stop      bool         `json:"stop,omitempty"`
-	Reason    string       `json:"reason"`
+	Config    any     `json:"config,omitempty"`
+	Expected  float64 `json:"expected,omitempty"`
+	Lo        float64 `json:"lo,omitempty"`
+	Hi        float64 `json:"hi,omitempty"`
+	PFeasible float64 `json:"p_feasible,omitempty"`
+	Cost      float64 `json:"cost_usd"`
+	Stop      bool    `json:"stop,omitempty"`
+	Reason    string  `json:"reason"`
 }
 
 func newSuggest(a *app) *cobra.Command {
@@ -31,7 +31,11 @@ func newSuggest(a *app) *cobra.Command {
 		Short: "Say which configuration to measure next, and why",
 		Long: `suggest looks at what has been measured and names the configurations to
 measure next, for those who run trials themselves. 'expected' with its 90 %
-interval is the objective of the study, in its own unit.`,
+interval is the objective of the study, in its own unit.
+
+With launcher: {replay: {table: T.csv}} and a table of parameters, time_s,
+cost_usd and status, the candidates are its rows and the history has its
+columns.`,
 		Example: `  knee suggest study.yaml
   knee suggest study.yaml --history measurements.csv -n 4 -o json`,
 		Args: cobra.ExactArgs(1),
@@ -43,6 +47,16 @@ interval is the objective of the study, in its own unit.`,
 			if err != nil {
 				return err
 			}
+			if table, err := profile.SearchTable(study); err != nil || table != nil {
+				if err != nil {
+					return err
+				}
+				next, err := profile.SuggestRow(study, table, strategy, history, n)
+				if err != nil {
+					return err
+				}
+				return printSuggestions(a, out, next, func(s bayesopt.Suggestion) any { return table.Parameters(s.Index) })
+			}
 			ms, points, err := a.history(history, curve)
 			if err != nil {
 				return err
@@ -51,7 +65,7 @@ interval is the objective of the study, in its own unit.`,
 			if err != nil {
 				return err
 			}
-			return printSuggestions(a, out, next)
+			return printSuggestions(a, out, next, func(s bayesopt.Suggestion) any { return s.Config })
 		},
 	}
 	cmd.Flags().StringVar(&history, "history", "", "measurements CSV of what was measured so far")
@@ -81,7 +95,9 @@ func (a *app) history(measurements, curve string) (ms []data.Measurement, points
 	return ms, points, nil
 }
 
-func printSuggestions(a *app, out format, next []bayesopt.Suggestion) error {
+// printSuggestions prints suggestions, each with the configuration that
+// config makes of it.
+func printSuggestions(a *app, out format, next []bayesopt.Suggestion, config func(bayesopt.Suggestion) any) error {
 	t := table{columns: []string{"config", "expected", "p_feasible", "cost_usd", "reason"}}
 	list := []suggestion{}
 	for _, s := range next {
@@ -90,7 +106,7 @@ func printSuggestions(a *app, out format, next []bayesopt.Suggestion) error {
 			t.add("(stop)", "", "", "", s.Reason)
 			continue
 		}
-		list = append(list, suggestion{Config: &s.Config, Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi,
+		list = append(list, suggestion{Config: config(s), Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi,
 			PFeasible: s.PFeasible, Cost: s.Cost, Reason: s.Reason})
 		t.add(s.Config.String(), between(s.Expected, number), number(s.PFeasible), dollars(s.Cost), s.Reason)
 	}

@@ -1,0 +1,61 @@
+package profile
+
+import (
+	"encoding/csv"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"knee/bayesopt"
+	"knee/bayesopt/replay"
+	"knee/data"
+)
+
+// SearchTable returns the table of a study that names a recorded search
+// table (time_s, cost_usd, status) as what to replay; nil if it does not.
+func SearchTable(s *data.Study) (*replay.Table, error) {
+	if s.Launcher.Replay == nil {
+		return nil, nil
+	}
+	path := s.Launcher.Replay.Table
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(s.Source.File), path)
+	}
+	f, err := data.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	header, err := csv.NewReader(f).Read()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if !slices.Contains(header, "time_s") {
+		return nil, nil // a table of measurements
+	}
+	return replay.LoadTable(path)
+}
+
+// SuggestRow is [Suggest] on a recorded search table: the candidates are its
+// rows, and history is a file with its columns. Index in a suggestion is the
+// row. The study's objective is cost_usd unless it minimises step_time, which
+// stands for time_s, or covers the space.
+func SuggestRow(s *data.Study, t *replay.Table, strategy, history string, n int) ([]bayesopt.Suggestion, error) {
+	g := replay.Goal{Time: s.Objective.Minimize == "step_time"}
+	o := t.Options(g, s.Seed)
+	o.KeepGoing = false
+	if s.Objective.Cover {
+		o.Objective = bayesopt.Accuracy
+	}
+	chooser, err := bayesopt.NewStrategy(strategy, o)
+	if err != nil {
+		return nil, err
+	}
+	h := bayesopt.History{Candidates: t.Candidates}
+	if history != "" {
+		if h.Measured, err = t.LoadHistory(history, g); err != nil {
+			return nil, err
+		}
+	}
+	return suggestFrom(chooser, h, n)
+}
