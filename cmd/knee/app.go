@@ -50,7 +50,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	}
 	add("start", newQuickstart(a), newInit(a))
 	add("measure", newProfile(a), newSuggest(a))
-	add("model", newFit(a), newPredict(a), newPlot(a))
+	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a))
 	add("share", newCluster(a), newAllocate(a), newExport(a))
 	root.AddCommand(newVersion(a), newTrain(a), newGuard())
 	return root
