@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -240,41 +239,20 @@ func describes(rows []data.Measurement, family string) (fits func([]data.Measure
 
 // runAll runs the fits, a bounded number at a time.
 func runAll(ctx context.Context, tasks []*trial, s ValidationSettings) error {
-	parallel := s.Parallel
-	if parallel <= 0 {
-		parallel = runtime.GOMAXPROCS(0)
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wg sync.WaitGroup
 	var mu sync.Mutex
 	done := 0
-	next := make(chan *trial)
-	for range min(parallel, len(tasks)) {
-		wg.Go(func() {
-			for t := range next {
-				if err := t.run(s.Seed); err != nil {
-					cancel(fmt.Errorf("%s, family %s: %w", t.job, t.family, err))
-					continue
-				}
-				mu.Lock()
-				done++
-				if s.Progress != nil {
-					s.Progress(done, len(tasks))
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for _, t := range tasks {
-		if ctx.Err() != nil {
-			break
+	return eachBounded(ctx, len(tasks), s.Parallel, func(i int) error {
+		if err := tasks[i].run(s.Seed); err != nil {
+			return fmt.Errorf("%s, family %s: %w", tasks[i].job, tasks[i].family, err)
 		}
-		next <- t
-	}
-	close(next)
-	wg.Wait()
-	return context.Cause(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		if s.Progress != nil {
+			s.Progress(done, len(tasks))
+		}
+		return nil
+	})
 }
 
 // run fits to the training measurements and predicts the others.
