@@ -2,12 +2,15 @@ package plots
 
 import (
 	"fmt"
+	"image/color"
 	"math"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"knee/data"
 	"knee/predict"
 )
 
@@ -31,49 +34,59 @@ type Residuals struct {
 	Workers         bool             // X is a number of workers, not a predicted step time
 }
 
-// ResidualsOf turns a validation into a figure with one series per mode, in
-// order of appearance, and the figures of merit in the subtitle. A validation
-// of several families is drawn with one series per mode and family.
+// ResidualsOf turns a validation into a figure with one series per mode, and
+// the figures of merit in the subtitle. Modes stand in the order they are
+// documented, so that they keep their colours from figure to figure. A
+// validation of several families has one series per mode and family.
 func ResidualsOf(v *predict.Validation, title string, workers bool) Residuals {
-	s := Residuals{Title: title, Workers: workers}
-	index := map[string]int{}
-	for _, r := range v.Residuals {
-		name := string(r.Measured.ModeOrDefault())
-		if len(v.Families) > 1 {
-			name += ", " + r.Family
+	s := Residuals{Title: title, Workers: workers, Subtitle: meritOf(v)}
+	for _, mode := range data.Modes() {
+		for _, family := range v.Families {
+			series := ResidualSeries{Name: string(mode)}
+			if len(v.Families) > 1 {
+				series.Name += ", " + family
+			}
+			for _, r := range v.Residuals {
+				if r.Measured.ModeOrDefault() == mode && r.Family == family {
+					series.Points = append(series.Points, residualPoint(r, workers))
+				}
+			}
+			s.Series = append(s.Series, series)
 		}
-		i, seen := index[name]
-		if !seen {
-			i = len(s.Series)
-			index[name] = i
-			s.Series = append(s.Series, ResidualSeries{Name: name})
-		}
-		p := ResidualPoint{X: r.Predicted.Mean, Error: r.Error(), Outside: !r.Covered()}
-		if workers {
-			p.X = float64(r.Measured.Workers)
-		}
-		s.Series[i].Points = append(s.Series[i].Points, p)
-	}
-	for i, t := range v.Totals() {
-		if i > 0 {
-			s.Subtitle += "; "
-		}
-		if len(v.Families) > 1 {
-			s.Subtitle += t.Family + ": "
-		}
-		s.Subtitle += fmt.Sprintf("%s, %d predictions: mean error %.1f %%, median %.1f %%; %.0f %% of the measurements inside their 90 %% interval",
-			methodLabel(v.Method), t.N, t.MAPE, t.Median, t.Coverage)
 	}
 	return s
+}
+
+func residualPoint(r predict.Residual, workers bool) ResidualPoint {
+	p := ResidualPoint{X: r.Predicted.Mean, Error: r.Error(), Outside: !r.Covered()}
+	if workers {
+		p.X = float64(r.Measured.Workers)
+	}
+	return p
+}
+
+// meritOf puts the totals of a validation into words.
+func meritOf(v *predict.Validation) string {
+	var parts []string
+	for _, t := range v.Totals() {
+		part := fmt.Sprintf("mean error %.1f %%, median %.1f %%, %.0f %% inside their 90 %% interval", t.MAPE, t.Median, t.Coverage)
+		if len(v.Families) > 1 {
+			part = t.Family + ": " + part
+		} else {
+			part = fmt.Sprintf("%s, %d predictions: %s", methodLabel(v.Method), t.N, part)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // methodLabel says what was held out.
 func methodLabel(m predict.Method) string {
 	switch m {
 	case predict.LeaveOneOut:
-		return "each configuration from all others"
+		return "leave-one-out"
 	case predict.Forward:
-		return "more workers from fewer"
+		return "forward"
 	case predict.HeldOut:
 		return "test set"
 	}
@@ -166,11 +179,14 @@ func (c *Chart) addResiduals(s Residuals, i int) bool {
 		n += len(series.Points)
 	}
 	radius := markRadius
+	var col color.Color = seriesColor(i)
 	if n > crowd {
+		// Translucent, so that the eye sees where most of them lie.
+		col = fade(seriesColor(i), 0.45)
 		radius = vg.Length(math.Max(1.4, float64(markRadius)*math.Sqrt(float64(crowd)/float64(n))))
 	}
-	inside := dots{glyph: draw.GlyphStyle{Color: seriesColor(i), Radius: radius, Shape: seriesShape(i)}}
-	outside := dots{glyph: draw.GlyphStyle{Color: seriesColor(i), Radius: radius, Shape: draw.RingGlyph{}}}
+	inside := dots{glyph: draw.GlyphStyle{Color: col, Radius: radius, Shape: seriesShape(i)}}
+	outside := dots{glyph: draw.GlyphStyle{Color: col, Radius: radius, Shape: draw.RingGlyph{}}}
 	for _, r := range s.Series[i].Points {
 		to := &inside
 		if r.Outside {
@@ -179,8 +195,9 @@ func (c *Chart) addResiduals(s Residuals, i int) bool {
 		to.pts = append(to.pts, Point{X: r.X, Y: 100 * r.Error})
 	}
 	c.marks = append(c.marks, inside, outside)
-	sample := inside.glyph
-	sample.Radius = markRadius
-	c.legend = append(c.legend, entry{label: s.Series[i].Name, glyph: &sample})
+	if len(s.Series[i].Points) > 0 {
+		sample := draw.GlyphStyle{Color: seriesColor(i), Radius: markRadius, Shape: seriesShape(i)}
+		c.legend = append(c.legend, entry{label: s.Series[i].Name, glyph: &sample})
+	}
 	return len(outside.pts) > 0
 }
