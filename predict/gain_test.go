@@ -106,7 +106,7 @@ func TestNextConfigsAreNew(t *testing.T) {
 // the interval after adding the true measurement is within a factor of two
 // of the one announced.
 func TestGainKeepsItsWord(t *testing.T) {
-	for _, job := range []string{"bert", "cifar10", "yolov3"} {
+	for _, job := range []string{"bert", "cifar10"} {
 		all := loadBench(t, "allreduce", job+"-t4-placements.csv")
 		oneNode := slices.DeleteFunc(slices.Clone(all), func(m data.Measurement) bool { return m.NodeCount() > 1 })
 		gains := gainsOf(t, oneNode)

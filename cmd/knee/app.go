@@ -48,7 +48,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 			root.AddCommand(c)
 		}
 	}
-	add("start", newQuickstart(a), newInit(a))
+	add("start", newQuickstart(a), newInit(a), newSample(a))
 	add("measure", newProfile(a), newSuggest(a))
 	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a))
 	add("share", newCluster(a), newAllocate(a), newExport(a))
