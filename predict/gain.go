@@ -57,13 +57,13 @@ func inNodes(c data.Config) string {
 }
 
 // leastNarrowing is the mean reduction below which a measurement is not worth
-// naming: repeated runs of the draws behind an interval differ by as much.
-const leastNarrowing = .01
+// naming: an interval of ±20 % would become one of ±19 %.
+const leastNarrowing = .05
 
 // Gains returns, for every GPU type and mode of the model, the measurement
 // that narrows the model's predictions most per worker it occupies, best
-// first. Pairs for which none of those considered narrows them by a per cent
-// are left out.
+// first. Pairs for which none of those considered narrows them noticeably, by
+// a twentieth, are left out.
 //
 // The measurements considered are those a user would think of next: twice
 // the workers, a second node, a single worker, the counts between, half and

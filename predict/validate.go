@@ -182,7 +182,7 @@ func (v *Validation) plan(ms, test []data.Measurement, s ValidationSettings) ([]
 	for _, job := range jobs {
 		folds, warnings, err := split(rows[job], held[job], v.Method, s)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", job, err)
+			return nil, err
 		}
 		v.Warnings = append(v.Warnings, warnings...)
 		for _, family := range v.Families {

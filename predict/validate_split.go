@@ -40,13 +40,13 @@ func split(rows, held []data.Measurement, m Method, s ValidationSettings) (folds
 	n := s.Folds
 	switch {
 	case configs < 2:
-		return nil, nil, &data.InputError{Source: data.Source{Column: "measurements"}, Found: "1 configuration", Want: "at least 2, to predict one from the other"}
+		return nil, nil, &data.InputError{Source: data.Source{Column: "measurements"}, Found: "1 configuration of " + rows[0].Job, Want: "at least 2, to predict one from the other"}
 	case m == LeaveOneOut:
 		n = configs
 	case n == 0:
 		n = min(DefaultFolds, configs)
 	case n > configs:
-		return nil, nil, &data.InputError{Source: data.Source{Column: "folds"}, Found: fmt.Sprintf("%d folds of %d configurations", n, configs),
+		return nil, nil, &data.InputError{Source: data.Source{Column: "folds"}, Found: fmt.Sprintf("%d folds of the %d configurations of %s", n, configs, rows[0].Job),
 			Want: "at most as many folds as configurations"}
 	}
 	return deal(rows, n, s.Seed), nil, nil

@@ -186,7 +186,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"all failed", failed, nil, ValidationSettings{}, "3 measurements, none of them ok"},
 		{"none", nil, nil, ValidationSettings{}, "0 measurements, none of them ok"},
 		{"failed test", ms, failed, ValidationSettings{}, "3 test measurements, none of them ok"},
-		{"too many folds", ms, nil, ValidationSettings{Folds: 4}, "4 folds of 3 configurations"},
+		{"too many folds", ms, nil, ValidationSettings{Folds: 4}, "4 folds of the 3 configurations of made-up"},
 		{"one configuration", append(ms[:1:1], ms[0]), nil, ValidationSettings{}, "1 configuration"},
 		{"folds of forward", ms, nil, ValidationSettings{Method: Forward, Folds: 3}, "with method forward"},
 		{"a test set in folds", ms, ms, ValidationSettings{Method: KFold}, "test measurements with method test"},
