@@ -48,9 +48,9 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 			root.AddCommand(c)
 		}
 	}
-	add("start", newQuickstart(a), newInit(a))
+	add("start", newQuickstart(a), newInit(a), newSample(a))
 	add("measure", newProfile(a), newSuggest(a), newBench(a))
-	add("model", newFit(a), newPredict(a), newPlot(a))
+	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a))
 	add("share", newCluster(a), newAllocate(a), newExport(a))
 	root.AddCommand(newVersion(a), newTrain(a), newGuard())
 	return root

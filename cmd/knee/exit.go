@@ -16,6 +16,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitBadInput    = 2
+	exitThreshold   = 3
 	exitInfeasible  = 4
 	exitInterrupted = 130
 )
@@ -29,6 +30,11 @@ func (e usageError) Unwrap() error { return e.error }
 type infeasibleError struct{ error }
 
 func (e infeasibleError) Unwrap() error { return e.error }
+
+// thresholdError says that a threshold of --fail-if was crossed.
+type thresholdError struct{ error }
+
+func (e thresholdError) Unwrap() error { return e.error }
 
 // errInterrupted ends a command that the user stopped and that can go on.
 var errInterrupted = errors.New("interrupted")
@@ -44,9 +50,12 @@ func exitCode(stderr io.Writer, err error) int {
 	var input *data.InputError
 	var usage usageError
 	var infeasible infeasibleError
+	var threshold thresholdError
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, errInterrupted):
 		return exitInterrupted
+	case errors.As(err, &threshold):
+		return exitThreshold
 	case errors.As(err, &infeasible):
 		return exitInfeasible
 	case errors.As(err, &input), errors.As(err, &usage), errors.Is(err, fs.ErrNotExist), isCobraUsage(err):

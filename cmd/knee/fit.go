@@ -14,6 +14,7 @@ func newFit(a *app) *cobra.Command {
 	var job, family, output, formatName, curve string
 	var initialBatch float64
 	var seed int64
+	var noAdvice bool
 	cmd := &cobra.Command{
 		Use:   "fit MEASUREMENTS.csv...",
 		Short: "Fit speed curves to measurements and save the model",
@@ -22,12 +23,15 @@ GPU type and mode, and with --curve into a model of its convergence and
 statistical efficiency. The model is a file, model.json, that holds all that
 knee predict, plot and allocate need.
 
-Printed are the parameters of each fit with their 90 % intervals.`,
+Printed are the parameters of each fit with their 90 % intervals; how well
+every family would have predicted each measurement from the others and large
+configurations from small ones; and which one more measurement would narrow
+the predictions most. As csv, the parameters alone.`,
 		Example: `  knee fit study.measurements.csv -o model.json
   knee fit study.measurements.csv --curve study.curve.csv --initial-batch 64
   knee fit old.csv new.csv --family pollux -o pollux.json --format markdown`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			out := format("table")
 			if formatName != "" {
 				if err := out.Set(formatName); err != nil {
@@ -38,7 +42,8 @@ Printed are the parameters of each fit with their 90 % intervals.`,
 			if err != nil {
 				return err
 			}
-			m, err := fit.Fit(ms, fit.Settings{Family: family, Seed: seed})
+			settings := fit.Settings{Family: family, Seed: seed}
+			m, err := fit.Fit(ms, settings)
 			if err != nil {
 				return err
 			}
@@ -51,8 +56,13 @@ Printed are the parameters of each fit with their 90 % intervals.`,
 			if err := fit.WriteModel(output, m); err != nil {
 				return err
 			}
-			params := parametersOf(m)
-			if err := out.print(a.stdout, params, parameterTable(params)); err != nil {
+			res := newFitResult(m)
+			if !noAdvice {
+				if err := res.advise(cmd.Context(), m, settings); err != nil {
+					return err
+				}
+			}
+			if err := res.print(a.stdout, out); err != nil {
 				return err
 			}
 			a.note("model of %s in %s", m.Job(), output)
@@ -67,6 +77,7 @@ Printed are the parameters of each fit with their 90 % intervals.`,
 	f.StringVar(&curve, "curve", "", "training curves, to model convergence and statistical efficiency")
 	f.Float64Var(&initialBatch, "initial-batch", 0, "global batch that statistical efficiency is relative to (default: the smallest in the curves)")
 	f.Int64Var(&seed, "seed", 1, "seed of the draws behind the intervals")
+	f.BoolVar(&noAdvice, "no-advice", false, "do not say what one more measurement would buy")
 	_ = cmd.RegisterFlagCompletionFunc("family", cobra.FixedCompletions(append([]string{fit.Auto}, fit.FamilyNames()...), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -89,38 +100,4 @@ func (a *app) loadJob(files []string, curve, job string) (ms []data.Measurement,
 	}
 	_, points, err = a.history("", curve)
 	return ms, points, err
-}
-
-// parameter is one fitted parameter as fit prints it.
-type parameter struct {
-	GPUType   string        `json:"gpu_type"`
-	Mode      data.Mode     `json:"mode"`
-	Family    string        `json:"family"`
-	Parameter string        `json:"parameter"`
-	Value     data.Estimate `json:"value"`
-	Unit      string        `json:"unit"`
-}
-
-func parametersOf(m *fit.Model) []parameter {
-	var ps []parameter
-	for _, gpu := range m.GPUTypes() {
-		for _, mode := range m.Modes(gpu) {
-			family, params := m.Parameters(gpu, mode)
-			for _, p := range params {
-				ps = append(ps, parameter{gpu, mode, family, p.Name, p.Value, p.Unit})
-			}
-		}
-	}
-	if n := m.NoiseScale(); n != nil {
-		ps = append(ps, parameter{Family: "gradient-noise", Parameter: "noise_scale", Value: n.Phi, Unit: "samples"})
-	}
-	return ps
-}
-
-func parameterTable(ps []parameter) table {
-	t := table{columns: []string{"gpu_type", "mode", "family", "parameter", "value", "lo", "hi", "unit"}}
-	for _, p := range ps {
-		t.add(p.GPUType, string(p.Mode), p.Family, p.Parameter, number(p.Value.Mean), number(p.Value.Lo), number(p.Value.Hi), p.Unit)
-	}
-	return t
 }

@@ -17,7 +17,7 @@ func newPlot(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPlotScalability(a), newPlotSpeed(a), newPlotConvergence(a), newPlotSearch(a), newPlotAllocation(a))
+	cmd.AddCommand(newPlotScalability(a), newPlotSpeed(a), newPlotConvergence(a), newPlotSearch(a), newPlotResiduals(a), newPlotAllocation(a))
 	return cmd
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,7 +18,7 @@ type predictFlags struct {
 	localBatch, initial, maxBatch  float64
 	steps, target, budget          float64
 	deadline                       string
-	confident                      bool
+	confident, accumulation        bool
 	price                          priceFlag
 }
 
@@ -30,15 +29,21 @@ func newPredict(a *app) *cobra.Command {
 		Use:   "predict MODEL.json",
 		Short: "Predict the speed of any configuration, or find the best one",
 		Long: `predict answers from a model, each number with its 90 % interval: step time,
-throughput, goodput, and with a goal (--steps or --target-loss) the time and
-cost to reach it. Predictions outside the measured range are marked.
+throughput, goodput, and with a goal (--steps or --target-loss) the time, the
+GPU-hours and the cost to reach it. Predictions outside the measured range are
+marked.
 
 With --workers it sweeps a scalability curve and names its knee; with --at it
 predicts each row of a table; with --deadline or --budget it names the best
-configuration within them, or says why there is none and which is nearest.`,
+configuration within them, or says why there is none and which is nearest.
+
+Without --local-batch each configuration gets the batch of the highest
+goodput. --accumulation shows it, with the steps of gradient accumulation that
+a --max-batch beyond what the workers hold takes.`,
 		Example: `  knee predict model.json --workers 1..64*2
   knee predict model.json --workers 1..8 --mode ps-sync --ps 1,2,4 --local-batch 32
   knee predict model.json --at configs.csv -o csv
+  knee predict model.json --workers 1..16*2 --max-batch 4096 --accumulation
   knee predict model.json --workers 1..64 --steps 90000 --deadline 6h --price a100=3.2`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,12 +77,14 @@ configuration within them, or says why there is none and which is nearest.`,
 	fl.Float64Var(&f.maxBatch, "max-batch", 0, "largest global batch allowed (default: the model's)")
 	fl.Float64Var(&f.steps, "steps", 0, "goal: optimizer steps at the initial batch")
 	fl.Float64Var(&f.target, "target-loss", 0, "goal: training loss to reach")
+	fl.BoolVar(&f.accumulation, "accumulation", false, "show the best global batch, local batch and accumulation steps in columns of their own")
 	fl.StringVar(&f.deadline, "deadline", "", "time to reach the goal in, such as 6h")
 	fl.Float64Var(&f.budget, "budget", 0, "US$ to reach the goal with")
 	fl.BoolVar(&f.confident, "confident", false, "hold deadline and budget against the pessimistic end of the intervals")
 	fl.Var(f.price, "price", "US$ per worker-hour, such as a100=3.2,t4=0.35")
 	formatFlag(cmd, &out)
 	cmd.MarkFlagsMutuallyExclusive("at", "workers")
+	cmd.MarkFlagsMutuallyExclusive("accumulation", "at", "local-batch")
 	return cmd
 }
 
@@ -153,7 +160,7 @@ func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error 
 		}
 		answers = append(answers, ans)
 	}
-	return out.print(a.stdout, rowsOf(answers), answerTable(answers, out))
+	return out.print(a.stdout, rowsOf(answers), answerTable(answers, f, out))
 }
 
 // predictSweep predicts every configuration and names the knee of each curve.
@@ -176,7 +183,7 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 			knees = append(knees, kneeLine(answers[i], i == len(answers)-1))
 		}
 	}
-	if err := out.print(a.stdout, rowsOf(all), answerTable(all, out)); err != nil {
+	if err := out.print(a.stdout, rowsOf(all), answerTable(all, f, out)); err != nil {
 		return err
 	}
 	for _, k := range knees {
@@ -222,70 +229,5 @@ func (a *app) predictBest(p *predict.Predictor, f predictFlags, configs []data.C
 	if err != nil {
 		return err
 	}
-	return out.print(a.stdout, rowsOf([]predict.Answer{best})[0], answerTable([]predict.Answer{best}, out))
-}
-
-// answerRow is one prediction as JSON.
-type answerRow struct {
-	Config       data.Config    `json:"config"`
-	StepTime     data.Estimate  `json:"step_time_s"`
-	Throughput   data.Estimate  `json:"throughput"`
-	Efficiency   data.Estimate  `json:"efficiency"`
-	Goodput      data.Estimate  `json:"goodput"`
-	TimeToTarget *data.Estimate `json:"time_to_target_s,omitempty"`
-	CostToTarget *data.Estimate `json:"cost_to_target_usd,omitempty"`
-	PricePerHour float64        `json:"price_per_hour,omitempty"`
-	Extrapolated bool           `json:"extrapolated"`
-	Why          string         `json:"why,omitempty"`
-	Support      int            `json:"support"`
-}
-
-func rowsOf(answers []predict.Answer) []answerRow {
-	rows := make([]answerRow, len(answers))
-	for i, p := range answers {
-		rows[i] = answerRow{Config: p.Config, StepTime: p.StepTime, Throughput: p.Throughput, Efficiency: p.Efficiency, Goodput: p.Goodput,
-			PricePerHour: p.PricePerHour, Extrapolated: p.Extrapolated, Why: p.Why, Support: p.Support}
-		if p.TimeToTarget.Mean > 0 {
-			rows[i].TimeToTarget = &p.TimeToTarget
-		}
-		if p.CostToTarget.Mean > 0 {
-			rows[i].CostToTarget = &p.CostToTarget
-		}
-	}
-	return rows
-}
-
-// answerTable is the table of predictions: every figure in a column of its
-// own for machines, intervals in words for people.
-func answerTable(answers []predict.Answer, out format) table {
-	if out == "csv" {
-		return answerCSV(answers)
-	}
-	t := table{columns: []string{"config", "step_time", "samples/s", "goodput", "time_to_target", "cost_to_target", "extrapolated"}}
-	for _, p := range answers {
-		finish, cost, why := "", "", ""
-		if p.TimeToTarget.Mean > 0 {
-			finish = between(p.TimeToTarget, seconds)
-		}
-		if p.CostToTarget.Mean > 0 {
-			cost = between(p.CostToTarget, dollars)
-		}
-		if p.Extrapolated {
-			why = "yes: " + p.Why
-		}
-		t.add(p.Config.String(), between(p.StepTime, seconds), between(p.Throughput, number), between(p.Goodput, number), finish, cost, why)
-	}
-	return t
-}
-
-func answerCSV(answers []predict.Answer) table {
-	t := table{columns: []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "accum_steps",
-		"step_time_s", "step_time_lo_s", "step_time_hi_s", "throughput", "goodput", "time_to_target_s", "cost_to_target_usd", "extrapolated", "support"}}
-	for _, p := range answers {
-		c := p.Config
-		t.add(c.Job, c.GPUType, string(c.ModeOrDefault()), c.Placement.String(), strconv.Itoa(c.NodeCount()), strconv.Itoa(c.Workers), strconv.Itoa(c.PS),
-			exact(c.LocalBatch), strconv.Itoa(c.AccumSteps), exact(p.StepTime.Mean), exact(p.StepTime.Lo), exact(p.StepTime.Hi),
-			exact(p.Throughput.Mean), exact(p.Goodput.Mean), exact(p.TimeToTarget.Mean), exact(p.CostToTarget.Mean), strconv.FormatBool(p.Extrapolated), strconv.Itoa(p.Support))
-	}
-	return t
+	return out.print(a.stdout, rowsOf([]predict.Answer{best})[0], answerTable([]predict.Answer{best}, f, out))
 }

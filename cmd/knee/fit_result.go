@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"knee/data"
+	"knee/fit"
+	"knee/predict"
+)
+
+// fitResult is what fit prints.
+type fitResult struct {
+	Job        string      `json:"job"`
+	Parameters []parameter `json:"parameters"`
+	Families   []family    `json:"families"`
+	Advice     []advice    `json:"advice,omitempty"`
+	Warnings   []string    `json:"warnings"`
+}
+
+// family is how one family would have predicted the measurements. An error
+// is nil where there is too little to hold out.
+type family struct {
+	GPUType     string    `json:"gpu_type"`
+	Mode        data.Mode `json:"mode"`
+	Family      string    `json:"family"`
+	LeaveOneOut *float64  `json:"leave_one_out"` // percent
+	Forward     *float64  `json:"forward"`       // percent
+	Used        bool      `json:"used"`
+	Warnings    []string  `json:"warnings,omitempty"`
+}
+
+// advice is what one more measurement would buy.
+type advice struct {
+	Config    data.Config `json:"config"`
+	Narrowing float64     `json:"narrowing"` // mean share by which intervals of ln step time become narrower
+	Target    data.Config `json:"target"`    // whose interval narrows most
+	Before    float64     `json:"half_width_before"`
+	After     float64     `json:"half_width_after"`
+	Words     string      `json:"words"`
+}
+
+func newFitResult(m *fit.Model) fitResult {
+	res := fitResult{Job: m.Job(), Parameters: parametersOf(m), Warnings: m.Warnings()}
+	if res.Warnings == nil {
+		res.Warnings = []string{}
+	}
+	for _, s := range m.Families() {
+		res.Families = append(res.Families, family{s.GPUType, s.Mode, s.Family, known(s.LeaveOneOut), known(s.Forward), s.Chosen, s.Warnings})
+	}
+	return res
+}
+
+// known returns nil for a figure that is not known, which JSON has no number for.
+func known(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// advise adds what one more measurement would buy.
+func (r *fitResult) advise(ctx context.Context, m *fit.Model, s fit.Settings) error {
+	gains, err := predict.Gains(ctx, m, s)
+	for _, g := range gains {
+		r.Advice = append(r.Advice, advice{g.Config, g.Narrowing, g.Target, g.Before, g.After, g.String()})
+	}
+	return err
+}
+
+// print writes the result; for people, one table after the other.
+func (r fitResult) print(w io.Writer, out format) error {
+	if err := out.print(w, r, parameterTable(r.Parameters)); err != nil || out == "json" || out == "csv" {
+		return err
+	}
+	fmt.Fprintln(w)
+	if err := out.print(w, nil, r.familyTable()); err != nil {
+		return err
+	}
+	for i, a := range r.Advice {
+		if i == 0 {
+			fmt.Fprintln(w, "\nWhat one more measurement would buy, most per worker first:")
+		}
+		if _, err := fmt.Fprintln(w, "- "+a.Words); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// familyTable lists the families with their errors in percent.
+func (r fitResult) familyTable() table {
+	t := table{columns: []string{"gpu_type", "mode", "family", "leave_one_out", "forward", "used"}}
+	percentage := func(v *float64) string {
+		if v == nil {
+			return "–"
+		}
+		return fmt.Sprintf("%.1f %%", *v)
+	}
+	warned := slices.ContainsFunc(r.Families, func(f family) bool { return len(f.Warnings) > 0 })
+	if warned {
+		t.columns = append(t.columns, "warning")
+	}
+	for _, f := range r.Families {
+		used := ""
+		if f.Used {
+			used = "yes"
+		}
+		cells := []string{f.GPUType, string(f.Mode), f.Family, percentage(f.LeaveOneOut), percentage(f.Forward), used}
+		if warned {
+			cells = append(cells, strings.Join(f.Warnings, "; "))
+		}
+		t.add(cells...)
+	}
+	return t
+}
+
+// parameter is one fitted parameter as fit prints it.
+type parameter struct {
+	GPUType   string        `json:"gpu_type"`
+	Mode      data.Mode     `json:"mode"`
+	Family    string        `json:"family"`
+	Parameter string        `json:"parameter"`
+	Value     data.Estimate `json:"value"`
+	Unit      string        `json:"unit"`
+}
+
+func parametersOf(m *fit.Model) []parameter {
+	var ps []parameter
+	for _, gpu := range m.GPUTypes() {
+		for _, mode := range m.Modes(gpu) {
+			family, params := m.Parameters(gpu, mode)
+			for _, p := range params {
+				ps = append(ps, parameter{gpu, mode, family, p.Name, p.Value, p.Unit})
+			}
+		}
+	}
+	if n := m.NoiseScale(); n != nil {
+		ps = append(ps, parameter{Family: "gradient-noise", Parameter: "noise_scale", Value: n.Phi, Unit: "samples"})
+	}
+	return ps
+}
+
+func parameterTable(ps []parameter) table {
+	t := table{columns: []string{"gpu_type", "mode", "family", "parameter", "value", "lo", "hi", "unit"}}
+	for _, p := range ps {
+		t.add(p.GPUType, string(p.Mode), p.Family, p.Parameter, number(p.Value.Mean), number(p.Value.Lo), number(p.Value.Hi), p.Unit)
+	}
+	return t
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"strconv"
+
+	"knee/data"
+	"knee/predict"
+)
+
+// answerRow is one prediction as JSON.
+type answerRow struct {
+	Config       data.Config    `json:"config"`
+	StepTime     data.Estimate  `json:"step_time_s"`
+	Throughput   data.Estimate  `json:"throughput"`
+	Efficiency   data.Estimate  `json:"efficiency"`
+	Goodput      data.Estimate  `json:"goodput"`
+	GlobalBatch  float64        `json:"global_batch,omitempty"`
+	TimeToTarget *data.Estimate `json:"time_to_target_s,omitempty"`
+	GPUHours     *data.Estimate `json:"gpu_hours_to_target,omitempty"`
+	CostToTarget *data.Estimate `json:"cost_to_target_usd,omitempty"`
+	PricePerHour float64        `json:"price_per_hour,omitempty"`
+	Extrapolated bool           `json:"extrapolated"`
+	Why          string         `json:"why,omitempty"`
+	Support      int            `json:"support"`
+}
+
+func rowsOf(answers []predict.Answer) []answerRow {
+	rows := make([]answerRow, len(answers))
+	for i, p := range answers {
+		rows[i] = answerRow{Config: p.Config, StepTime: p.StepTime, Throughput: p.Throughput, Efficiency: p.Efficiency, Goodput: p.Goodput, GlobalBatch: p.Config.GlobalBatch(),
+			PricePerHour: p.PricePerHour, Extrapolated: p.Extrapolated, Why: p.Why, Support: p.Support}
+		if p.TimeToTarget.Mean > 0 {
+			hours := predict.GPUHours(p)
+			rows[i].TimeToTarget, rows[i].GPUHours = &p.TimeToTarget, &hours
+		}
+		if p.CostToTarget.Mean > 0 {
+			rows[i].CostToTarget = &p.CostToTarget
+		}
+	}
+	return rows
+}
+
+// answerTable is the table of predictions: every figure in a column of its
+// own for machines, intervals in words for people.
+func answerTable(answers []predict.Answer, f predictFlags, out format) table {
+	if out == "csv" {
+		return answerCSV(answers)
+	}
+	t := table{columns: []string{"config"}}
+	if f.accumulation {
+		t.columns = append(t.columns, "global_batch", "local_batch", "accumulation")
+	}
+	t.columns = append(t.columns, "step_time", "samples/s", "goodput", "time_to_target", "gpu_hours", "cost_to_target", "extrapolated")
+	for _, p := range answers {
+		finish, hours, cost, why := "", "", "", ""
+		if p.TimeToTarget.Mean > 0 {
+			finish, hours = between(p.TimeToTarget, seconds), between(predict.GPUHours(p), number)
+		}
+		if p.CostToTarget.Mean > 0 {
+			cost = between(p.CostToTarget, dollars)
+		}
+		if p.Extrapolated {
+			why = "yes: " + p.Why
+		}
+		cells := []string{p.Config.String()}
+		if f.accumulation {
+			cells = append(cells, number(p.Config.GlobalBatch()), number(p.Config.LocalBatch), strconv.Itoa(p.Config.AccumSteps))
+		}
+		t.add(append(cells, between(p.StepTime, seconds), between(p.Throughput, number), between(p.Goodput, number), finish, hours, cost, why)...)
+	}
+	return t
+}
+
+func answerCSV(answers []predict.Answer) table {
+	t := table{columns: []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "accum_steps",
+		"step_time_s", "step_time_lo_s", "step_time_hi_s", "throughput", "goodput", "time_to_target_s", "cost_to_target_usd", "extrapolated", "support", "global_batch", "gpu_hours_to_target"}}
+	for _, p := range answers {
+		c := p.Config
+		t.add(c.Job, c.GPUType, string(c.ModeOrDefault()), c.Placement.String(), strconv.Itoa(c.NodeCount()), strconv.Itoa(c.Workers), strconv.Itoa(c.PS),
+			exact(c.LocalBatch), strconv.Itoa(c.AccumSteps), exact(p.StepTime.Mean), exact(p.StepTime.Lo), exact(p.StepTime.Hi),
+			exact(p.Throughput.Mean), exact(p.Goodput.Mean), exact(p.TimeToTarget.Mean), exact(p.CostToTarget.Mean), strconv.FormatBool(p.Extrapolated), strconv.Itoa(p.Support),
+			exact(c.GlobalBatch()), exact(predict.GPUHours(p).Mean))
+	}
+	return t
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"knee/data"
+	"knee/data/samples"
+)
+
+func newSample(a *app) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "sample [DIR]",
+		Short: "Write the measured sample that ships with knee, to try the commands on",
+		Long: `sample writes measurements and a training curve of the built-in trainer, the
+study they come from, and a README that says how they were measured. They are
+what the documentation draws its figures from.`,
+		Example: `  knee sample
+  knee sample try && knee fit try/builtin-cpu.csv --curve try/builtin-cpu.curve.csv --initial-batch 32`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			return a.writeSamples(dir, force)
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that are there")
+	return cmd
+}
+
+// writeSamples writes every sample to a folder, or none if one is there.
+func (a *app) writeSamples(dir string, force bool) error {
+	entries, err := fs.ReadDir(samples.Files(), ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if _, err := os.Stat(path); err == nil && !force {
+			return usageError{fmt.Errorf("%s is there already; use --force to overwrite it", path)}
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder: %w", err)
+	}
+	for _, e := range entries {
+		content, err := fs.ReadFile(samples.Files(), e.Name())
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(dir, e.Name())
+		if err := data.WriteFile(path, func(w io.Writer) error { _, err := w.Write(content); return err }); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.stdout, path)
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"knee/data"
+	"knee/fit"
+	"knee/predict"
+)
+
+// validateFlags is what is held out, shared by validate and plot residuals.
+type validateFlags struct {
+	job, test    string
+	folds        int
+	loo, forward bool
+	families     []string
+	seed         int64
+}
+
+// add declares the flags.
+func (v *validateFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&v.test, "test", "", "predict the measurements of this file, from those of the others")
+	f.IntVar(&v.folds, "folds", 0, fmt.Sprintf("folds of the cross-validation (default %d, or as many as there are configurations)", predict.DefaultFolds))
+	f.BoolVar(&v.loo, "leave-one-out", false, "predict every configuration from all others")
+	f.BoolVar(&v.forward, "forward", false, "predict the larger half of the worker counts from the smaller half")
+	f.StringSliceVar(&v.families, "family", []string{fit.Auto}, "families to compare: auto, "+strings.Join(fit.FamilyNames(), ", "))
+	f.StringVar(&v.job, "job", "", "only this job (default: every job, each by itself)")
+	f.Int64Var(&v.seed, "seed", 1, "seed of the folds and of the draws behind the intervals")
+	cmd.MarkFlagsMutuallyExclusive("test", "folds", "leave-one-out", "forward")
+	_ = cmd.RegisterFlagCompletionFunc("family", cobra.FixedCompletions(append([]string{fit.Auto}, fit.FamilyNames()...), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// run validates the measurements of the files.
+func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predict.Validation, error) {
+	ms, err := a.rowsOfJob(files, v.job)
+	if err != nil {
+		return nil, err
+	}
+	s := predict.ValidationSettings{Families: v.families, Seed: v.seed, Folds: v.folds, Progress: a.fitProgress()}
+	if cmd.Flags().Changed("folds") {
+		s.Method = predict.KFold
+		if v.folds < 2 {
+			return nil, usageError{fmt.Errorf("--folds %d: want at least 2", v.folds)}
+		}
+	}
+	var test []data.Measurement
+	switch {
+	case v.loo:
+		s.Method = predict.LeaveOneOut
+	case v.forward:
+		s.Method = predict.Forward
+	case v.test != "":
+		s.Method = predict.HeldOut
+		if test, err = a.rowsOfJob([]string{v.test}, v.job); err != nil {
+			return nil, err
+		}
+		if len(test) == 0 {
+			return nil, &data.InputError{Source: data.Source{File: v.test}, Found: "no rows", Want: "measurements to predict"}
+		}
+	}
+	val, err := predict.Validate(cmd.Context(), ms, test, s)
+	var input *data.InputError
+	if errors.As(err, &input) && input.File == "" {
+		input.File = strings.Join(files, ", ")
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.warn(val.Warnings...)
+	for _, u := range val.Untested {
+		a.warn(fmt.Sprintf("family %s: %d measurements of %s, %s, %s not predicted: %s", u.Family, u.Rows, u.Job, u.GPUType, u.Mode, u.Why))
+	}
+	return val, nil
+}
+
+// rowsOfJob loads the measurements of several files, of one job or of all.
+func (a *app) rowsOfJob(files []string, job string) ([]data.Measurement, error) {
+	var ms []data.Measurement
+	for _, file := range files {
+		more, _, err := a.history(file, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range more {
+			if job == "" || m.Job == job {
+				ms = append(ms, m)
+			}
+		}
+	}
+	if len(ms) == 0 && job != "" {
+		return nil, &data.InputError{Source: data.Source{File: strings.Join(files, ", ")}, Found: "no measurement of " + job, Want: "at least one"}
+	}
+	return ms, nil
+}
+
+func newValidate(a *app) *cobra.Command {
+	var v validateFlags
+	var fail []string
+	var out format
+	cmd := &cobra.Command{
+		Use:   "validate MEASUREMENTS.csv...",
+		Short: "Hold measurements out, predict them, and say how far off the predictions are",
+		Long: `validate fits on a part of the measurements, predicts the rest and compares:
+mean, median and 90 % quantile of the absolute percentage error, the share of
+measurements inside their 90 % interval (coverage) and the half-width of the
+intervals. By job, GPU type and mode, by distance of extrapolation, and in
+total, for several families beside each other.
+
+Random folds interpolate. What a model is worth for larger configurations
+than were measured, --forward and --test tell. All figures are in percent.`,
+		Example: `  knee validate study.measurements.csv
+  knee validate study.measurements.csv --forward --family auto,pollux,amdahl
+  knee validate small.csv --test large.csv --fail-if 'mape>10,coverage<80'`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			conditions, err := conditionsOf(fail)
+			if err != nil {
+				return err
+			}
+			val, err := v.run(a, cmd, args)
+			if err != nil {
+				return err
+			}
+			res := newValidateResult(val)
+			if err := out.print(a.stdout, res, res.table()); err != nil {
+				return err
+			}
+			return crossed(conditions, res.Total)
+		},
+	}
+	v.add(cmd)
+	cmd.Flags().StringSliceVar(&fail, "fail-if", nil, "exit with 3 if a total crosses a threshold, such as 'mape>10' (mape, median, p90, coverage, half_width; < > <= >=)")
+	formatFlag(cmd, &out)
+	return cmd
+}
+
+// conditionsOf parses the thresholds.
+func conditionsOf(texts []string) ([]predict.Condition, error) {
+	var cs []predict.Condition
+	for _, text := range texts {
+		c, err := predict.ParseCondition(text)
+		var input *data.InputError
+		if errors.As(err, &input) {
+			input.File, input.Column = "--fail-if", ""
+		}
+		if err != nil {
+			return nil, err
+		}
+		cs = append(cs, c)
+	}
+	return cs, nil
+}
+
+// crossed returns a thresholdError that names every threshold crossed.
+func crossed(cs []predict.Condition, totals []predict.Summary) error {
+	var all []error
+	for _, c := range cs {
+		for _, s := range totals {
+			if yes, words := c.Crossed(s); yes {
+				all = append(all, errors.New(words))
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return thresholdError{errors.Join(all...)}
+}
+
+// validateResult is what validate prints.
+type validateResult struct {
+	Method    predict.Method     `json:"method"`
+	Total     []predict.Summary  `json:"total"`
+	Groups    []predict.Summary  `json:"groups"`
+	Distances []predict.Summary  `json:"distances"`
+	Untested  []predict.Untested `json:"untested,omitempty"`
+	Warnings  []string           `json:"warnings,omitempty"`
+}
+
+func newValidateResult(v *predict.Validation) validateResult {
+	return validateResult{v.Method, v.Totals(), v.ByGroup(), v.ByDistance(), v.Untested, v.Warnings}
+}
+
+// table lists groups, distances and totals, told apart by the first column.
+func (r validateResult) table() table {
+	t := table{columns: []string{"scope", "job", "gpu_type", "mode", "distance", "family", "n", "mape", "median", "p90", "coverage", "half_width"}}
+	percentage := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+	for _, part := range []struct {
+		scope string
+		rows  []predict.Summary
+	}{{"group", r.Groups}, {"distance", r.Distances}, {"total", r.Total}} {
+		for _, s := range part.rows {
+			t.add(part.scope, s.Job, s.GPUType, string(s.Mode), s.Distance, s.Family, strconv.Itoa(s.N),
+				percentage(s.MAPE), percentage(s.Median), percentage(s.P90), percentage(s.Coverage), percentage(s.HalfWidth))
+		}
+	}
+	return t
+}

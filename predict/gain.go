@@ -1,0 +1,203 @@
+package predict
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"knee/data"
+	"knee/fit"
+)
+
+// Gain is what one more measurement of a GPU type and mode would buy.
+type Gain struct {
+	Config data.Config // what to measure
+	// Narrowing is the mean reduction, over the targets, of the width of the
+	// 90 % interval of ln step time; 0.2 means a fifth narrower.
+	Narrowing float64
+	Target    data.Config // whose interval narrows most
+	Before    float64     // half-width of its interval relative to the prediction
+	After     float64     // what is expected of it with the measurement
+	Tried     int         // configurations considered
+}
+
+// String says it in words: "2 nodes × 1 a100, batch 64: would narrow the
+// prediction for 16 workers from ±45 % to about ±20 %".
+func (g Gain) String() string {
+	return fmt.Sprintf("%s: would narrow the prediction for %s from ±%.0f %% to about ±%.0f %%",
+		inNodes(g.Config), g.target(), 100*g.Before, 100*g.After)
+}
+
+// target names the target by what tells it from the measurement.
+func (g Gain) target() string {
+	s := fmt.Sprintf("%d workers", g.Target.Workers)
+	if g.Target.Workers == 1 {
+		s = "1 worker"
+	}
+	if g.Target.PS > 0 {
+		s += fmt.Sprintf(" with %d ps", g.Target.PS)
+	}
+	if b := g.Target.LocalBatch; b > 0 && b != g.Config.LocalBatch {
+		s += fmt.Sprintf(" at batch %.4g", b)
+	}
+	return s
+}
+
+// inNodes writes a configuration with its workers per node: "2 nodes × 1 a100, batch 64".
+func inNodes(c data.Config) string {
+	if c.NodeCount() < 2 || c.Workers%c.NodeCount() != 0 {
+		return c.String()
+	}
+	per := c
+	per.Workers, per.Nodes, per.Placement = c.Workers/c.NodeCount(), 0, nil
+	rest := per.String()[len(fmt.Sprintf("%d", per.Workers)):]
+	return fmt.Sprintf("%d nodes × %d%s", c.NodeCount(), per.Workers, rest[len(" ×"):])
+}
+
+// leastNarrowing is the mean reduction below which a measurement is not worth
+// naming: an interval of ±20 % would become one of ±19 %.
+const leastNarrowing = .05
+
+// Gains returns, for every GPU type and mode of the model, the measurement
+// that narrows the model's predictions most per worker it occupies, best
+// first. Pairs for which none of those considered narrows them noticeably, by
+// a twentieth, are left out.
+//
+// The measurements considered are those a user would think of next: twice
+// the workers, a second node, a single worker, the counts between, half and
+// twice the batch, more and fewer ps. For each, the model's own prediction is
+// added to its measurements as if it had been measured, everything is fitted
+// again, and the intervals of the targets are compared with those before:
+// worker counts from 1 to twice the most measured, in doublings, at the batch
+// measured most. It is the expected reduction of the posterior's spread,
+// with the outcome replaced by its mean (as in Chaloner and Verdinelli,
+// "Bayesian Experimental Design: A Review", 1995, section 2.2, a point
+// estimate in place of the average over outcomes).
+//
+// Settings are those the model was fitted with. It fails with the error of
+// ctx or of a fit.
+func Gains(ctx context.Context, m *fit.Model, s fit.Settings) ([]Gain, error) {
+	var gains []Gain
+	for _, gpu := range m.GPUTypes() {
+		for _, mode := range m.Modes(gpu) {
+			q := gainQuestion{settings: s, rows: rowsOf(m, mode), kind: kind{gpu, mode}, job: m.Job()}
+			g, err := q.best(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("what one more measurement of %s, %s would buy: %w", gpu, mode, err)
+			}
+			if g.Config.Workers > 0 {
+				gains = append(gains, g)
+			}
+		}
+	}
+	slices.SortStableFunc(gains, func(a, b Gain) int {
+		return -cmp.Compare(a.Narrowing/float64(a.Config.Workers), b.Narrowing/float64(b.Config.Workers))
+	})
+	return gains, nil
+}
+
+// rowsOf returns the measurements the model keeps in a mode, of all GPU
+// types: what a fit may share between them it shares here too.
+func rowsOf(m *fit.Model, mode data.Mode) []data.Measurement {
+	var rows []data.Measurement
+	for _, gpu := range m.GPUTypes() {
+		for _, r := range m.Measurements(gpu, mode) {
+			r.Job, r.GPUType, r.Mode, r.Status = m.Job(), gpu, mode, data.OK
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// gainQuestion asks what to measure next of one GPU type and mode.
+type gainQuestion struct {
+	settings fit.Settings
+	rows     []data.Measurement
+	kind     kind
+	job      string
+}
+
+// best answers it.
+func (q gainQuestion) best(ctx context.Context) (Gain, error) {
+	now, err := fit.Fit(q.rows, q.settings)
+	if err != nil {
+		return Gain{}, err
+	}
+	var own []data.Measurement
+	for _, r := range q.rows {
+		if r.GPUType == q.kind.gpuType {
+			own = append(own, r)
+		}
+	}
+	candidates, targets := nextConfigs(own), targetConfigs(own)
+	before, err := widths(now, targets)
+	if err != nil {
+		return Gain{}, err
+	}
+	gains := make([]Gain, len(candidates))
+	err = eachBounded(ctx, len(candidates), 0, func(i int) error {
+		after, err := q.with(now, candidates[i], targets)
+		if err == nil {
+			gains[i] = compare(candidates[i], targets, before, after)
+			gains[i].Tried = len(candidates)
+		}
+		return err
+	})
+	if err != nil {
+		return Gain{}, err
+	}
+	var best Gain
+	for _, g := range gains {
+		if g.Narrowing >= leastNarrowing && (best.Config.Workers == 0 || g.Narrowing/float64(g.Config.Workers) > best.Narrowing/float64(best.Config.Workers)) {
+			best = g
+		}
+	}
+	return best, nil
+}
+
+// with returns the intervals of the targets once a configuration has been
+// measured as it is predicted now.
+func (q gainQuestion) with(now *fit.Model, c data.Config, targets []data.Config) ([]data.Estimate, error) {
+	p, err := now.Predict(c)
+	if err != nil {
+		return nil, err
+	}
+	rows := append(slices.Clone(q.rows), data.Measurement{Config: c, StepTime: p.StepTime.Mean, Status: data.OK})
+	then, err := fit.Fit(rows, q.settings)
+	if err != nil {
+		return nil, err
+	}
+	return widths(then, targets)
+}
+
+// widths returns the predictions of the targets.
+func widths(m *fit.Model, targets []data.Config) ([]data.Estimate, error) {
+	all := make([]data.Estimate, len(targets))
+	for i, t := range targets {
+		p, err := m.Predict(t)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = p.StepTime
+	}
+	return all, nil
+}
+
+// compare sums up what a measurement changes.
+func compare(c data.Config, targets []data.Config, before, after []data.Estimate) Gain {
+	g := Gain{Config: c}
+	most := math.Inf(-1)
+	for i := range targets {
+		was, is := math.Log(before[i].Hi/before[i].Lo), math.Log(after[i].Hi/after[i].Lo)
+		g.Narrowing += (1 - is/was) / float64(len(targets))
+		// The target named is the one whose interval loses most, not the one
+		// that loses the largest share of a narrow one.
+		if d := was - is; d > most {
+			most = d
+			g.Target, g.Before, g.After = targets[i], halfWidth(before[i]), halfWidth(after[i])
+		}
+	}
+	return g
+}

@@ -1,0 +1,145 @@
+package predict
+
+import (
+	"math"
+	"slices"
+
+	"knee/data"
+)
+
+// surroundings is what was measured of one GPU type and mode.
+type surroundings struct {
+	base             data.Config // job, GPU type, mode and the batch and ps measured most
+	workers, servers []int       // distinct, ascending
+	widest           int         // workers on one node
+	placed           bool        // nodes were recorded
+	fixed            bool        // the global batch was held constant
+	global           float64     // samples per step, if fixed
+}
+
+func surroundingsOf(rows []data.Measurement) surroundings {
+	s := surroundings{base: data.Config{Job: rows[0].Job, GPUType: rows[0].GPUType, Mode: rows[0].Mode}}
+	batches, servers := map[float64]int{}, map[int]int{}
+	for _, r := range rows {
+		s.workers, s.servers = append(s.workers, r.Workers), append(s.servers, r.PS)
+		s.widest = max(s.widest, r.WidestNode())
+		s.placed = s.placed || len(r.Placement) > 0 || r.Nodes > 0
+		batches[r.LocalBatch]++
+		servers[r.PS]++
+	}
+	slices.Sort(s.workers)
+	slices.Sort(s.servers)
+	s.workers, s.servers = slices.Compact(s.workers), slices.Compact(s.servers)
+	s.base.LocalBatch, s.base.PS = mostCommon(batches), mostCommon(servers)
+	if e := rangesOf(rows)[kindOf(s.base)]; e.fixed {
+		s.fixed, s.global = true, e.global[1]
+	}
+	return s
+}
+
+// mostCommon returns the key with the largest count, the smallest of equals.
+func mostCommon[K int | float64](count map[K]int) K {
+	var best K
+	most := 0
+	for k, n := range count {
+		if n > most || n == most && k < best {
+			best, most = k, n
+		}
+	}
+	return best
+}
+
+// at returns the configuration with that many workers on as few nodes as the
+// widest measured allows; nodes > 0 spreads them over so many instead.
+func (s surroundings) at(workers, nodes int) data.Config {
+	c := s.base
+	c.Workers = workers
+	if s.placed {
+		if nodes == 0 {
+			nodes = (workers + s.widest - 1) / s.widest
+		}
+		c.Placement = data.EvenPlacement(workers, nodes)
+		c.Nodes = nodes
+	}
+	if s.fixed {
+		c.LocalBatch = s.global / float64(workers)
+	}
+	return c
+}
+
+// doublings returns the powers of two up to twice the most workers measured,
+// and that number itself.
+func (s surroundings) doublings() []int {
+	most := 2 * s.workers[len(s.workers)-1]
+	var ks []int
+	for k := 1; k < most; k *= 2 {
+		ks = append(ks, k)
+	}
+	return append(ks, most)
+}
+
+// targetConfigs is the set of configurations whose predictions one more
+// measurement is to narrow: the scalability curve at the batch and number of
+// ps measured most, which is what knee predict shows by default.
+func targetConfigs(rows []data.Measurement) []data.Config {
+	s := surroundingsOf(rows)
+	var all []data.Config
+	for _, k := range s.doublings() {
+		all = append(all, s.at(k, 0))
+	}
+	return all
+}
+
+// nextConfigs lists what a user would think of measuring next, without what
+// was measured already.
+func nextConfigs(rows []data.Measurement) []data.Config {
+	s := surroundingsOf(rows)
+	top := s.workers[len(s.workers)-1]
+	var all []data.Config
+	for _, k := range s.doublings() {
+		all = append(all, s.at(k, 0))
+	}
+	all = append(all, s.at(top, 0))
+	if s.placed {
+		all = append(all, s.at(2, 2), s.at(2*s.widest, 2))
+	}
+	for _, k := range []int{1, top} {
+		if s.fixed || s.base.LocalBatch <= 0 {
+			break
+		}
+		for _, f := range []float64{.5, 2} {
+			c := s.at(k, 0)
+			c.LocalBatch = math.Max(math.Round(c.LocalBatch*f), 1)
+			all = append(all, c)
+		}
+	}
+	if s.base.Mode.UsesPS() {
+		for _, ps := range []int{1, 2 * s.servers[len(s.servers)-1]} {
+			c := s.at(top, 0)
+			c.PS = ps
+			all = append(all, c)
+		}
+	}
+	return unmeasuredShapes(all, rows)
+}
+
+// unmeasuredShapes leaves out repetitions and what was measured. Placements
+// are compared by nodes and widest node, which is all that a fit sees.
+func unmeasuredShapes(all []data.Config, rows []data.Measurement) []data.Config {
+	type shape struct {
+		workers, nodes, widest, ps, accum int
+		batch                             float64
+	}
+	of := func(c data.Config) shape {
+		return shape{c.Workers, c.NodeCount(), c.WidestNode(), c.PS, c.AccumSteps, c.LocalBatch}
+	}
+	seen := map[shape]bool{}
+	for _, r := range rows {
+		seen[of(r.Config)] = true
+	}
+	return slices.DeleteFunc(all, func(c data.Config) bool {
+		known := seen[of(c)]
+		seen[of(c)] = true
+		return known
+	})
+}

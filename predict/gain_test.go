@@ -1,0 +1,142 @@
+package predict
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"knee/data"
+	"knee/fit"
+)
+
+func gainsOf(t testing.TB, ms []data.Measurement) []Gain {
+	t.Helper()
+	m, err := fit.Fit(ms, fit.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gains, err := Gains(context.Background(), m, fit.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gains
+}
+
+// Whoever measured one node only knows nothing of the network: the next
+// measurement must be on two nodes.
+func TestGainLeavesTheNode(t *testing.T) {
+	oneNode := slices.DeleteFunc(measureTruth(t, "a100", 1), func(m data.Measurement) bool { return len(m.Placement) > 1 })
+	gains := gainsOf(t, oneNode)
+	if len(gains) != 1 || gains[0].Config.NodeCount() != 2 {
+		t.Fatalf("gains %v; want one, on two nodes", gains)
+	}
+	g := gains[0]
+	if g.Before < 1.5*g.After || g.Narrowing <= 0 || g.Narrowing >= 1 {
+		t.Errorf("narrows by %g, from ±%g to ±%g", g.Narrowing, g.Before, g.After)
+	}
+	if !strings.Contains(g.String(), "2 nodes × ") {
+		t.Errorf("words %q", g)
+	}
+	if again := gainsOf(t, oneNode); !reflect.DeepEqual(gains, again) {
+		t.Errorf("asked again: %v, first %v", again, gains)
+	}
+}
+
+func TestGainInWords(t *testing.T) {
+	c := data.Config{GPUType: "a100", Workers: 2, Placement: data.Placement{1, 1}, LocalBatch: 64}
+	target := data.Config{GPUType: "a100", Workers: 16, LocalBatch: 64}
+	got := Gain{Config: c, Target: target, Before: .45, After: .2}.String()
+	if want := "2 nodes × 1 a100, allreduce, batch 64: would narrow the prediction for 16 workers from ±45 % to about ±20 %"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	c = data.Config{GPUType: "cpu", Mode: data.PSSync, Workers: 4, PS: 2, LocalBatch: 32}
+	target = c
+	target.Workers, target.LocalBatch = 1, 64
+	got = Gain{Config: c, Target: target, Before: .4, After: .1}.String()
+	if want := "4 × cpu, 2 ps, ps-sync, batch 32: would narrow the prediction for 1 worker with 2 ps at batch 64 from ±40 % to about ±10 %"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// What is proposed was not measured, is no repetition, and can be launched.
+func TestNextConfigsAreNew(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		mode := rapid.SampledFrom(data.Modes()).Draw(t, "mode")
+		placed := rapid.Bool().Draw(t, "placed")
+		var rows []data.Measurement
+		measured := map[[4]float64]bool{}
+		shape := func(c data.Config) [4]float64 {
+			return [4]float64{float64(c.Workers), float64(c.NodeCount()), float64(c.PS), c.LocalBatch}
+		}
+		for range rapid.IntRange(1, 10).Draw(t, "rows") {
+			k := rapid.IntRange(1, 12).Draw(t, "workers")
+			c := data.Config{Job: "a", GPUType: "g", Mode: mode, Workers: k, LocalBatch: float64(rapid.IntRange(0, 3).Draw(t, "batch"))}
+			if placed {
+				c.Placement = data.EvenPlacement(k, rapid.IntRange(1, k).Draw(t, "nodes"))
+				c.Nodes = len(c.Placement)
+			}
+			if mode.UsesPS() {
+				c.PS = rapid.IntRange(1, 4).Draw(t, "ps")
+			}
+			rows = append(rows, data.Measurement{Config: c, StepTime: 1, Status: data.OK})
+			measured[shape(c)] = true
+		}
+		for _, c := range nextConfigs(rows) {
+			switch {
+			case measured[shape(c)] && c.NodeCount() == c.Workers:
+				t.Fatalf("%v was measured, or is proposed twice", c)
+			case c.Workers < 1 || len(c.Placement) > 0 && c.Placement.Workers() != c.Workers:
+				t.Fatalf("%v has placement %v", c, c.Placement)
+			case mode.UsesPS() != (c.PS > 0) || math.IsNaN(c.LocalBatch):
+				t.Fatalf("%v in mode %s", c, mode)
+			}
+		}
+		if targets := targetConfigs(rows); targets[0].Workers != 1 || len(targets) < 2 {
+			t.Fatalf("targets %v", targets)
+		}
+	})
+}
+
+// What is promised is about what measuring really brings, on measured jobs:
+// the interval after adding the true measurement is within a factor of two
+// of the one announced.
+func TestGainKeepsItsWord(t *testing.T) {
+	for _, job := range []string{"bert", "cifar10"} {
+		all := loadBench(t, "allreduce", job+"-t4-placements.csv")
+		oneNode := slices.DeleteFunc(slices.Clone(all), func(m data.Measurement) bool { return m.NodeCount() > 1 })
+		gains := gainsOf(t, oneNode)
+		if len(gains) == 0 {
+			t.Errorf("%s: nothing to gain from leaving the node", job)
+			continue
+		}
+		g := gains[0]
+		added := false
+		for _, m := range all {
+			if !added && m.Placement.String() == g.Config.Placement.String() && m.LocalBatch == g.Config.LocalBatch {
+				oneNode, added = append(oneNode, m), true
+			}
+		}
+		if !added {
+			t.Errorf("%s: %v was not measured", job, g.Config)
+			continue
+		}
+		m, err := fit.Fit(oneNode, fit.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := m.Predict(g.Target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := halfWidth(p.StepTime)
+		t.Logf("%s: %v; really ±%.0f %%", job, g, 100*got)
+		if got > 2*g.After || got < g.After/2 {
+			t.Errorf("%s: %v; really ±%.0f %%", job, g, 100*got)
+		}
+	}
+}

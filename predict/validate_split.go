@@ -1,0 +1,186 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"knee/data"
+)
+
+// kind is what a fit keeps apart: a GPU type and mode.
+type kind struct {
+	gpuType string
+	mode    data.Mode
+}
+
+func kindOf(c data.Config) kind { return kind{c.GPUType, c.ModeOrDefault()} }
+
+// fold is one division of the measurements of a job.
+type fold struct{ train, test []data.Measurement }
+
+// split divides the ok measurements of one job.
+func split(rows, held []data.Measurement, m Method, s ValidationSettings) (folds []fold, warnings []string, err error) {
+	switch m {
+	case HeldOut:
+		return []fold{{rows, held}}, nil, nil
+	case Forward:
+		f, warnings := forward(rows)
+		return []fold{f}, warnings, nil
+	}
+	configs := 0
+	seen := map[string]bool{}
+	for _, r := range rows {
+		if !seen[r.Key()] {
+			seen[r.Key()] = true
+			configs++
+		}
+	}
+	n := s.Folds
+	switch {
+	case configs < 2:
+		return nil, nil, &data.InputError{Source: data.Source{Column: "measurements"}, Found: "1 configuration of " + rows[0].Job, Want: "at least 2, to predict one from the other"}
+	case m == LeaveOneOut:
+		n = configs
+	case n == 0:
+		n = min(DefaultFolds, configs)
+	case n > configs:
+		return nil, nil, &data.InputError{Source: data.Source{Column: "folds"}, Found: fmt.Sprintf("%d folds of the %d configurations of %s", n, configs, rows[0].Job),
+			Want: "at most as many folds as configurations"}
+	}
+	return deal(rows, n, s.Seed), nil, nil
+}
+
+// deal deals the configurations into n folds, those of every GPU type and
+// mode as evenly as they go, so that no fold takes a whole group with it
+// where that can be avoided.
+func deal(rows []data.Measurement, n int, seed int64) []fold {
+	var kinds []kind
+	keys := map[kind][]string{}
+	known := map[string]bool{}
+	for _, r := range rows {
+		if k := kindOf(r.Config); !known[r.Key()] {
+			known[r.Key()] = true
+			if len(keys[k]) == 0 {
+				kinds = append(kinds, k)
+			}
+			keys[k] = append(keys[k], r.Key())
+		}
+	}
+	rng := rand.New(rand.NewPCG(uint64(seed), 0x666f6c64))
+	of := map[string]int{}
+	next := 0
+	for _, k := range kinds {
+		rng.Shuffle(len(keys[k]), func(i, j int) { keys[k][i], keys[k][j] = keys[k][j], keys[k][i] })
+		for _, key := range keys[k] {
+			of[key] = next % n
+			next++
+		}
+	}
+	folds := make([]fold, n)
+	for _, r := range rows {
+		for i := range folds {
+			if of[r.Key()] == i {
+				folds[i].test = append(folds[i].test, r)
+			} else {
+				folds[i].train = append(folds[i].train, r)
+			}
+		}
+	}
+	return folds
+}
+
+// forward trains on the smaller half of the distinct worker counts of every
+// GPU type and mode. A group of a single count has nothing larger: it only
+// trains, and is warned of.
+func forward(rows []data.Measurement) (fold, []string) {
+	counts := map[kind][]int{}
+	var kinds []kind
+	for _, r := range rows {
+		k := kindOf(r.Config)
+		if counts[k] == nil {
+			kinds = append(kinds, k)
+		}
+		if !slices.Contains(counts[k], r.Workers) {
+			counts[k] = append(counts[k], r.Workers)
+		}
+	}
+	var f fold
+	var warnings []string
+	for _, k := range kinds {
+		slices.Sort(counts[k])
+		if len(counts[k]) == 1 {
+			warnings = append(warnings, fmt.Sprintf("%s, %s, %s: measured with %d workers only, so that there is nothing larger to predict",
+				rows[0].Job, k.gpuType, k.mode, counts[k][0]))
+		}
+	}
+	for _, r := range rows {
+		c := counts[kindOf(r.Config)]
+		if r.Workers <= c[(len(c)-1)/2] {
+			f.train = append(f.train, r)
+		} else {
+			f.test = append(f.test, r)
+		}
+	}
+	return f, warnings
+}
+
+// extents is the measured range of one GPU type and mode.
+type extents struct {
+	workers, nodes, widest, ps, batch, global [2]float64
+	fixed                                     bool // the global batch was held constant
+}
+
+// rangesOf measures the training measurements by GPU type and mode.
+func rangesOf(ms []data.Measurement) map[kind]*extents {
+	all := map[kind]*extents{}
+	locals, globals := map[kind]map[float64]bool{}, map[kind]map[float64]bool{}
+	grow := func(r *[2]float64, v float64) {
+		if r[1] == 0 {
+			*r = [2]float64{v, v}
+		}
+		r[0], r[1] = math.Min(r[0], v), math.Max(r[1], v)
+	}
+	for _, m := range ms {
+		k := kindOf(m.Config)
+		if all[k] == nil {
+			all[k], locals[k], globals[k] = &extents{}, map[float64]bool{}, map[float64]bool{}
+		}
+		e := all[k]
+		grow(&e.workers, float64(m.Workers))
+		grow(&e.nodes, float64(m.NodeCount()))
+		grow(&e.widest, float64(m.WidestNode()))
+		grow(&e.ps, float64(max(m.PS, 1)))
+		if m.LocalBatch > 0 {
+			grow(&e.batch, m.LocalBatch)
+			grow(&e.global, m.SamplesPerStep())
+			locals[k][m.LocalBatch] = true
+			globals[k][math.Round(m.SamplesPerStep()*1e6)/1e6] = true
+			e.fixed = len(globals[k]) < len(locals[k])
+		}
+	}
+	return all
+}
+
+// beyond returns how many times outside the range a configuration is, in
+// the dimension that is farthest; at least 1. Where the global batch was held
+// constant the local batch follows from the workers and is not counted again.
+func (e *extents) beyond(c data.Config) float64 {
+	far := 1.0
+	out := func(r [2]float64, v float64) {
+		if r[1] > 0 && v > 0 {
+			far = math.Max(far, math.Max(v/r[1], r[0]/v))
+		}
+	}
+	out(e.workers, float64(c.Workers))
+	out(e.nodes, float64(c.NodeCount()))
+	out(e.widest, float64(c.WidestNode()))
+	out(e.ps, float64(max(c.PS, 1)))
+	if e.fixed {
+		out(e.global, c.SamplesPerStep())
+	} else {
+		out(e.batch, c.LocalBatch)
+	}
+	return far
+}
