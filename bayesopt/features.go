@@ -189,9 +189,12 @@ const (
 	memoryKnob = "ram_gib"
 )
 
-// machineColumns are log2 of total cores, cores per machine, and memory per
-// core, where every candidate describes its machine. Times are smoother in
-// these than in the raw numbers, whose effects are intertwined.
+// machineColumns are log2 of total cores, cores per machine, total memory and
+// memory per core, where every candidate describes its machine. Times are
+// smoother in these than in the raw numbers, whose effects are intertwined.
+// Total memory follows from the others, but a data set that no longer fits the
+// memory of all machines makes a cliff along it, and an axis of its own lets
+// the kernel see that.
 func machineColumns(cands []data.Config) []column {
 	knob := func(c data.Config, name string) float64 {
 		v, err := strconv.ParseFloat(c.Extra[name], 64)
@@ -214,6 +217,7 @@ func machineColumns(cands []data.Config) []column {
 	return []column{
 		logarithm("total_cores", func(c data.Config) float64 { return float64(c.Workers) * knob(c, coresKnob) }),
 		logarithm("x_"+coresKnob, func(c data.Config) float64 { return knob(c, coresKnob) }),
+		logarithm("total_memory", func(c data.Config) float64 { return float64(c.Workers) * knob(c, memoryKnob) }),
 		logarithm("memory_per_core", func(c data.Config) float64 { return knob(c, memoryKnob) / knob(c, coresKnob) }),
 	}
 }
