@@ -112,7 +112,10 @@ func NewStrategy(s *data.Study, name string, efficiency func(globalBatch float64
 	if name == "" {
 		name = "knee"
 	}
-	o := bayesopt.Options{Objective: objective, Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds}
+	o := bayesopt.Options{Objective: objective, Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
+		// Runs of one configuration differ by several per cent on any real
+		// machine, however well the steps of one run agree.
+		Noisy: s.Launcher.Replay == nil}
 	if len(s.PricePerHour) > 0 {
 		o.Price = func(c data.Config) float64 { return Price(s, c) }
 	}
