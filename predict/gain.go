@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"knee/data"
 	"knee/fit"
@@ -39,21 +40,29 @@ func (g Gain) target() string {
 	if g.Target.PS > 0 {
 		s += fmt.Sprintf(" with %d ps", g.Target.PS)
 	}
-	if b := g.Target.LocalBatch; b > 0 && b != g.Config.LocalBatch {
+	sameGlobal := math.Abs(g.Target.GlobalBatch()-g.Config.GlobalBatch()) < 1e-6
+	if b := g.Target.LocalBatch; b > 0 && b != g.Config.LocalBatch && !sameGlobal {
 		s += fmt.Sprintf(" at batch %.4g", b)
 	}
 	return s
 }
 
-// inNodes writes a configuration with its workers per node: "2 nodes × 1 a100, batch 64".
+// inNodes writes a configuration with its workers per node: "2 nodes × 1
+// a100, batch 64". A share of a fixed global batch that is no whole number of
+// samples is written as that batch, which is what a user sets.
 func inNodes(c data.Config) string {
-	if c.NodeCount() < 2 || c.Workers%c.NodeCount() != 0 {
-		return c.String()
+	global := ""
+	if c.LocalBatch != math.Trunc(c.LocalBatch) {
+		global = fmt.Sprintf(", global batch %.6g", c.GlobalBatch())
+		c.LocalBatch = 0
+	}
+	n := c.NodeCount()
+	if n < 2 || c.Workers%n != 0 {
+		return c.String() + global
 	}
 	per := c
-	per.Workers, per.Nodes, per.Placement = c.Workers/c.NodeCount(), 0, nil
-	rest := per.String()[len(fmt.Sprintf("%d", per.Workers)):]
-	return fmt.Sprintf("%d nodes × %d%s", c.NodeCount(), per.Workers, rest[len(" ×"):])
+	per.Workers, per.Nodes, per.Placement = c.Workers/n, 0, nil
+	return fmt.Sprintf("%d nodes × %s%s", n, strings.Replace(per.String(), " × ", " ", 1), global)
 }
 
 // leastNarrowing is the narrowing below which a measurement is not worth
