@@ -63,6 +63,17 @@ func TestGainInWords(t *testing.T) {
 	}
 }
 
+// Where the global batch is held constant, that is what the words name.
+func TestGainNamesTheFixedBatch(t *testing.T) {
+	c := data.Config{GPUType: "cpu", Mode: data.PSSync, Workers: 24, PS: 1, LocalBatch: 32. / 24}
+	target := c
+	target.Workers, target.LocalBatch = 12, 32./12
+	got := Gain{Config: c, Target: target, Before: .4, After: .1}.String()
+	if want := "24 × cpu, 1 ps, ps-sync, global batch 32: would narrow the prediction for 12 workers with 1 ps from ±40 % to about ±10 %"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // What is proposed was not measured, is no repetition, and can be launched.
 func TestNextConfigsAreNew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

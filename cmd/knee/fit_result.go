@@ -37,7 +37,7 @@ type family struct {
 // advice is what one more measurement would buy.
 type advice struct {
 	Config    data.Config `json:"config"`
-	Narrowing float64     `json:"narrowing"` // mean share by which intervals of ln step time become narrower
+	Narrowing float64     `json:"narrowing"` // share by which the intervals of ln step time shrink, all added up
 	Target    data.Config `json:"target"`    // whose interval narrows most
 	Before    float64     `json:"half_width_before"`
 	After     float64     `json:"half_width_after"`

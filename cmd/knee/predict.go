@@ -60,6 +60,9 @@ a --max-batch beyond what the workers hold takes.`,
 			if err != nil {
 				return err
 			}
+			if f.accumulation && f.maxBatch == 0 && m.Batch().Max == 0 {
+				a.note("without --max-batch the global batch ends at the largest local batch measured on every worker")
+			}
 			if f.deadline != "" || f.budget > 0 {
 				return a.predictBest(p, f, configs, out)
 			}
