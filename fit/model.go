@@ -97,10 +97,15 @@ func (m *Model) NoiseScale() *NoiseScale { return m.noise }
 // mode: repeated ones merged, and thinned out to the most informative where
 // there were very many.
 func (m *Model) Measurements(gpuType string, mode data.Mode) []data.Measurement {
-	if g := m.find(gpuType, mode); g != nil {
-		return slices.Clone(g.rows)
+	g := m.find(gpuType, mode)
+	if g == nil {
+		return nil
 	}
-	return nil
+	rows := slices.Clone(g.rows)
+	for i := range rows { // what the rows of a group share is kept only once
+		rows[i].Job, rows[i].GPUType, rows[i].Mode = m.job, g.gpuType, g.mode
+	}
+	return rows
 }
 
 // Timer returns the fitted parametric form of a GPU type and mode, without
