@@ -91,6 +91,15 @@ func (w *whitening) whiten(r []float64) {
 	blas64.Trsv(blas.NoTrans, w.lower.RawTriangular(), blas64.Vector{N: len(r), Data: r, Inc: 1})
 }
 
+// whitenRows replaces rows from to to of j by L⁻¹ of them, times weight.
+func (w *whitening) whitenRows(j *mat.Dense, from, to int, weight float64) {
+	if from == to {
+		return
+	}
+	part := j.Slice(from, to, 0, j.RawMatrix().Cols).(*mat.Dense).RawMatrix()
+	blas64.Trsm(blas.Left, blas.NoTrans, weight, w.lower.RawTriangular(), part)
+}
+
 // residuals fills r with whitened residuals, compute times, then the prior's.
 func (o *observations) residuals(f form, p prior, sd []float64, x, r []float64) {
 	c := f.bind(x)
@@ -115,11 +124,33 @@ func (o *observations) residuals(f form, p prior, sd []float64, x, r []float64) 
 	}
 }
 
+// jacobian fills j with the derivatives of residuals.
+func (o *observations) jacobian(f form, sd, x []float64, j *mat.Dense) {
+	n, nc, np := len(o.step.rows), len(o.compute.rows), len(x)
+	j.Zero()
+	c := f.bind(x)
+	compute := make([]float64, np)
+	next := 0
+	for i := range o.pts {
+		gradient(f, c, x, &o.pts[i], j.RawRowView(i), compute)
+		if next < nc && o.compute.rows[next] == i {
+			copy(j.RawRowView(n+next), compute)
+			next++
+		}
+	}
+	o.step.whitenRows(j, 0, n, 1)
+	o.compute.whitenRows(j, n, n+nc, computeWeight)
+	for i := range x {
+		j.Set(n+nc+i, i, 1/sd[i])
+	}
+}
+
 // problem is the generalised least-squares problem of a form under a prior.
 func (o *observations) problem(f form, p prior, sd []float64) leastsq.Problem {
 	return leastsq.Problem{
 		Params: len(p.mean), Rows: len(o.step.rows) + len(o.compute.rows) + len(p.mean),
 		Residuals: func(x, r []float64) { o.residuals(f, p, sd, x, r) },
+		Jacobian:  func(x []float64, j *mat.Dense) { o.jacobian(f, sd, x, j) },
 	}
 }
 
