@@ -85,21 +85,35 @@ func fitGroup(ms []data.Measurement, s Settings) (*group, error) {
 		return nil, err
 	}
 	g := &group{gpuType: ms[0].GPUType, mode: mode, count: len(ms)}
-	rows := mergeRepeats(ms)
+	g.spread = repeats(ms)
+	rows, runs := mergeRepeats(ms)
 	sc := scaleOf(withMode(rows, mode))
 	g.hull = hullOf(withMode(rows, mode), sc)
 	kern := families()[name].make(mode, pointsOf(withMode(rows, mode), sc), sc).kernel()
-	g.rows = thin(rows, pointsOf(withMode(rows, mode), sc), kern)
+	g.rows, g.runs = thin(rows, runs, pointsOf(withMode(rows, mode), sc), kern)
 	f, sc, pts, full := g.prepare(name)
-	theta, status, err := solve(f, full, pts, nil)
+	l := layOut(full, pts, f.kernel())
+	theta, err := g.settle(f, l)
 	if err != nil {
 		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
 	}
-	g.status = status
-	if g.stack, err = newStack(f, sc, theta, full, pts, g.seed(s.Seed)); err != nil {
+	if g.stack, err = newStack(f, sc, theta, l, g.spread, g.seed(s.Seed)); err != nil {
 		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
 	}
 	return g, nil
+}
+
+// settle finds the parameters and the spread of the measurements, each given
+// the other: the spread decides how closely the form follows single rows.
+func (g *group) settle(f form, l *layout) ([]float64, error) {
+	theta, status, err := solve(f, l, g.spread, nil)
+	if own, _ := l.kernel.own(); err != nil || own == 0 {
+		g.status = status
+		return theta, err
+	}
+	g.spread = g.spread.infer(f, l, theta)
+	theta, g.status, err = solve(f, l, g.spread, theta)
+	return theta, err
 }
 
 // prepare makes the form of a family for the rows of the group.
@@ -107,6 +121,9 @@ func (g *group) prepare(name string) (form, scale, []point, []data.Measurement) 
 	full := withMode(g.rows, g.mode)
 	sc := scaleOf(full)
 	pts := pointsOf(full, sc)
+	for i := range g.runs {
+		pts[i].runs = g.runs[i]
+	}
 	return families()[name].make(g.mode, pts, sc), sc, pts, full
 }
 

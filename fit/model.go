@@ -47,6 +47,8 @@ type group struct {
 	mode    data.Mode
 	count   int                // ok measurements it was fitted to, before merging
 	rows    []data.Measurement // merged and, beyond maxRows, thinned out
+	runs    []float64          // measurements merged into each row; nil means one each
+	spread  spread             // how far measurements scatter
 	hull    hull
 	status  string // how the solver ended, empty if it converged
 	stack   *stack
