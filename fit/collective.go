@@ -116,6 +116,7 @@ const (
 	colIntraPower
 	colWidthPower
 	colTwoNodes
+	colCount
 )
 
 // collectiveForm scales Collective to one set of measurements.
@@ -151,8 +152,9 @@ func (f *collectiveForm) prior() prior {
 
 // starts covers the two other explanations of the same step times: slow but
 // overlapped synchronisation, and fast links inside with slow ones between.
-func (f *collectiveForm) starts() [][]float64 {
-	mean := f.prior().mean
+func (f *collectiveForm) starts() [][]float64 { return startsFrom(f.prior().mean) }
+
+func startsFrom(mean []float64) [][]float64 {
 	return [][]float64{
 		mean,
 		shifted(mean, map[int]float64{colOverlap: 1.5, colIntra: 1}),

@@ -3,6 +3,7 @@ package fit
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
 
 	"knee/data"
@@ -20,16 +21,63 @@ func Fit(ms []data.Measurement, s Settings) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	m := &Model{job: ok[0].Job, seed: s.Seed}
-	for _, rows := range split(ok) {
+	parts := split(ok)
+	for _, rows := range parts {
 		g, err := fitGroup(rows, s)
 		if err != nil {
 			return nil, err
 		}
 		m.groups = append(m.groups, g)
-		m.warnings = append(m.warnings, g.warnings(rows)...)
+	}
+	if err := m.shareTypes(parts, s); err != nil {
+		return nil, err
+	}
+	for i, g := range m.groups {
+		m.warnings = append(m.warnings, g.warnings(parts[i])...)
 	}
 	return m, nil
+}
+
+// shareTypes refits every group of the family collective-typed with the job's
+// own other GPU types among those it learns from.
+func (m *Model) shareTypes(parts [][]data.Measurement, s Settings) error {
+	alone := slices.Clone(m.groups)
+	for i, g := range alone {
+		if len(alone) == 1 || g.stack.form.name() != typed {
+			continue
+		}
+		rest := &Model{job: m.job, groups: slices.Delete(slices.Clone(alone), i, i+1)}
+		with := s
+		with.Others = append(slices.Clone(s.Others), rest)
+		var err error
+		if m.groups[i], err = fitGroup(parts[i], with); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// knowsOthers says that there is something to borrow.
+func (s Settings) knowsOthers() bool {
+	return len(s.Others) > 0 || s.Parameters > 0
+}
+
+// check refuses sizes that cannot be, naming the setting.
+func (s Settings) check() error {
+	for _, v := range []struct {
+		name  string
+		value float64
+		want  string
+	}{{"interconnect", s.Interconnect, "bytes per second ≥ 0, 0 if unknown"}, {"parameters", s.Parameters, "bytes ≥ 0, 0 if unknown"}} {
+		if !(v.value >= 0) || math.IsInf(v.value, 0) {
+			return &data.InputError{Source: data.Source{Column: v.name}, Found: fmt.Sprint(v.value), Want: v.want}
+		}
+	}
+	return nil
 }
 
 // usable returns the ok measurements and checks that they are of one job.
@@ -84,6 +132,9 @@ func fitGroup(ms []data.Measurement, s Settings) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
+	if name == "collective" && s.Family != name && s.knowsOthers() {
+		name = typed
+	}
 	g := &group{gpuType: ms[0].GPUType, mode: mode, count: len(ms)}
 	g.spread = repeats(ms)
 	rows, runs := mergeRepeats(ms)
@@ -91,6 +142,11 @@ func fitGroup(ms []data.Measurement, s Settings) (*group, error) {
 	g.hull = hullOf(withMode(rows, mode), sc)
 	kern := families()[name].make(mode, pointsOf(withMode(rows, mode), sc), sc).kernel()
 	g.rows, g.runs = thin(rows, runs, pointsOf(withMode(rows, mode), sc), kern)
+	if name == typed {
+		if g.borrowed, err = remember(s, g); err != nil {
+			return nil, err
+		}
+	}
 	f, sc, pts, full := g.prepare(name)
 	l := layOut(full, pts, f.kernel())
 	theta, err := g.settle(f, l)
@@ -124,7 +180,11 @@ func (g *group) prepare(name string) (form, scale, []point, []data.Measurement) 
 	for i := range g.runs {
 		pts[i].runs = g.runs[i]
 	}
-	return families()[name].make(g.mode, pts, sc), sc, pts, full
+	f := families()[name].make(g.mode, pts, sc)
+	if t, ok := f.(*typedForm); ok {
+		t.memory = g.borrowed
+	}
+	return f, sc, pts, full
 }
 
 // withMode returns copies with the mode set: the rows a group keeps leave it out.

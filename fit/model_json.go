@@ -43,6 +43,7 @@ type groupFile struct {
 	Count        int                `json:"count"`
 	Hull         hull               `json:"measured"`
 	Spread       spread             `json:"spread"`
+	Borrowed     *borrowed          `json:"borrowed,omitempty"`
 	Measurements []data.Measurement `json:"measurements"`
 	Runs         []float64          `json:"runs,omitempty"` // measurements merged into each, if not one
 }
@@ -62,7 +63,7 @@ func EncodeModel(w io.Writer, m *Model) error {
 	for _, g := range m.groups {
 		gf := groupFile{
 			GPUType: g.gpuType, Mode: g.mode, Family: g.stack.form.name(), Theta: g.stack.theta,
-			Status: g.status, Count: g.count, Hull: g.hull, Measurements: g.rows, Spread: g.spread,
+			Status: g.status, Count: g.count, Hull: g.hull, Measurements: g.rows, Spread: g.spread, Borrowed: g.borrowed,
 		}
 		if slices.ContainsFunc(g.runs, func(n float64) bool { return n != 1 }) {
 			gf.Runs = g.runs
@@ -144,9 +145,9 @@ func (gf groupFile) restore(seed int64) (*group, error) {
 	}
 	g := &group{
 		gpuType: gf.GPUType, mode: mode, count: max(gf.Count, len(gf.Measurements)), rows: gf.Measurements,
-		hull: gf.Hull, status: gf.Status, spread: gf.Spread, runs: gf.Runs,
+		hull: gf.Hull, status: gf.Status, spread: gf.Spread, runs: gf.Runs, borrowed: gf.Borrowed,
 	}
-	if err := gf.checkSpread(); err != nil {
+	if err := errors.Join(gf.checkSpread(), gf.Borrowed.check()); err != nil {
 		return nil, err
 	}
 	if g.spread.Scale == 0 { // written before the spread was inferred
