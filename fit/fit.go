@@ -136,12 +136,17 @@ func fitGroup(ms []data.Measurement, s Settings) (*group, error) {
 		name = typed
 	}
 	g := &group{gpuType: ms[0].GPUType, mode: mode, count: len(ms)}
+	ms, g.dropped = screenRepeats(ms)
+	g.count = len(ms)
 	g.spread = repeats(ms)
 	rows, runs := mergeRepeats(ms)
-	sc := scaleOf(withMode(rows, mode))
-	g.hull = hullOf(withMode(rows, mode), sc)
-	kern := families()[name].make(mode, pointsOf(withMode(rows, mode), sc), sc).kernel()
-	g.rows, g.runs = thin(rows, runs, pointsOf(withMode(rows, mode), sc), kern)
+	g.keep(rows, runs, name)
+	if err := g.screen(); err != nil {
+		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
+	}
+	if len(g.rows) < len(rows) && len(rows) <= maxRows { // the range without what was left out
+		g.keep(g.rows, g.runs, name)
+	}
 	if name == typed {
 		if g.borrowed, err = remember(s, g); err != nil {
 			return nil, err
@@ -157,6 +162,15 @@ func fitGroup(ms []data.Measurement, s Settings) (*group, error) {
 		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
 	}
 	return g, nil
+}
+
+// keep sets the rows, thinned out where there are very many, and their range.
+func (g *group) keep(rows []data.Measurement, runs []float64, family string) {
+	full := withMode(rows, g.mode)
+	sc := scaleOf(full)
+	pts := pointsOf(full, sc)
+	g.hull = hullOf(full, sc)
+	g.rows, g.runs = thin(rows, runs, pts, families()[family].make(g.mode, pts, sc).kernel())
 }
 
 // settle finds the parameters and the spread of the measurements, each given
@@ -215,6 +229,9 @@ func (g *group) warnings(all []data.Measurement) []string {
 	}
 	if len(g.rows) == maxRows && g.count > maxRows {
 		w = append(w, fmt.Sprintf("%s%d measurements thinned out to the %d most informative", where, g.count, maxRows))
+	}
+	for _, d := range g.dropped {
+		w = append(w, where+d)
 	}
 	return append(w, g.extraKnobs(all, where)...)
 }

@@ -59,6 +59,7 @@ type group struct {
 	runs     []float64          // measurements merged into each row; nil means one each
 	spread   spread             // how far measurements scatter
 	borrowed *borrowed          // from other jobs, nil if nothing was
+	dropped  []string           // why measurements were left out
 	hull     hull
 	status   string // how the solver ended, empty if it converged
 	stack    *stack

@@ -66,7 +66,7 @@ func slim(m data.Measurement) data.Measurement {
 	c := m.Config
 	c.Job, c.GPUType, c.Mode, c.Extra = "", "", "", nil // held by the model and the group
 	return data.Measurement{
-		Config: c, StepTime: m.StepTime, SyncTime: m.SyncTime, StepTimeSD: m.StepTimeSD, Steps: m.Steps, Status: data.OK,
+		Config: c, StepTime: m.StepTime, SyncTime: m.SyncTime, StepTimeSD: m.StepTimeSD, Steps: m.Steps, Status: data.OK, Source: m.Source,
 	}
 }
 
