@@ -141,7 +141,8 @@ func fitGroup(ms []data.Measurement, s Settings) (*group, error) {
 	g.spread = repeats(ms)
 	rows, runs := mergeRepeats(ms)
 	g.keep(rows, runs, name)
-	if err := g.screen(); err != nil {
+	start, err := g.screen()
+	if err != nil {
 		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
 	}
 	if len(g.rows) < len(rows) && len(rows) <= maxRows { // the range without what was left out
@@ -154,7 +155,10 @@ func fitGroup(ms []data.Measurement, s Settings) (*group, error) {
 	}
 	f, sc, pts, full := g.prepare(name)
 	l := layOut(full, pts, f.kernel())
-	theta, err := g.settle(f, l)
+	if auto, _ := familyFor(Auto, mode); name != auto {
+		start = nil // of another family, or under another prior
+	}
+	theta, err := g.settle(f, l, start)
 	if err != nil {
 		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
 	}
@@ -175,13 +179,16 @@ func (g *group) keep(rows []data.Measurement, runs []float64, family string) {
 
 // settle finds the parameters and the spread of the measurements, each given
 // the other: the spread decides how closely the form follows single rows.
-func (g *group) settle(f form, l *layout) ([]float64, error) {
-	theta, status, err := solve(f, l, g.spread, nil)
+// With start given it walks from there only.
+func (g *group) settle(f form, l *layout, start []float64) (theta []float64, err error) {
+	theta, g.status, err = solve(f, l, g.spread, start)
 	if own, _ := l.kernel.own(); err != nil || own == 0 {
-		g.status = status
 		return theta, err
 	}
 	g.spread = g.spread.infer(f, l, theta)
+	if g.spread.Scale == 1 { // as assumed
+		return theta, nil
+	}
 	theta, g.status, err = solve(f, l, g.spread, theta)
 	return theta, err
 }

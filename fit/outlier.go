@@ -48,44 +48,46 @@ func screenRepeats(ms []data.Measurement) (kept []data.Measurement, warnings []s
 
 // screen drops rows that the others contradict, the worst first, refitting
 // after each. It uses this project's form of the mode whatever the family
-// asked for, as the residuals of the published ones say less.
-func (g *group) screen() error {
+// asked for, as the residuals of the published ones say less. It returns the
+// parameters of that form that it arrived at, nil if it did not fit the rows
+// that are left.
+func (g *group) screen() (theta []float64, err error) {
 	n := len(g.rows)
 	for left := int(maxShare * float64(n)); left > 0 && len(g.rows) >= minScreen; left-- {
-		at, expected, err := g.worst()
+		at, expected, theta, err := g.worst()
 		if err != nil || at < 0 {
-			return err
+			return theta, err
 		}
 		g.dropped = append(g.dropped, outlierWarning(g.rows[at], expected, fmt.Sprintf("the other %d", len(g.rows)-1)))
 		g.count -= int(g.runs[at])
 		g.rows, g.runs = slices.Delete(slices.Clone(g.rows), at, at+1), slices.Delete(slices.Clone(g.runs), at, at+1)
 	}
-	return nil
+	return nil, nil
 }
 
 // worst returns the row that the fit to all others contradicts most, with
-// the step time they expect, or −1 if none is contradicted.
-func (g *group) worst() (at int, expected float64, err error) {
+// the step time they expect, or −1 if none is contradicted, and the fit to all.
+func (g *group) worst() (at int, expected float64, theta []float64, err error) {
 	name, err := familyFor(Auto, g.mode)
 	if err != nil {
-		return -1, 0, err
+		return -1, 0, nil, err
 	}
 	f, _, pts, full := g.prepare(name)
 	l := layOut(full, pts, f.kernel())
-	theta, _, err := solve(f, l, g.spread, nil)
+	theta, _, err = solve(f, l, g.spread, nil)
 	if err != nil {
-		return -1, 0, err
+		return -1, 0, nil, err
 	}
 	o, err := l.observe(g.spread, 0)
 	if err != nil {
-		return -1, 0, err
+		return -1, 0, nil, err
 	}
 	at = -1
 	least := math.Inf(1)
 	for _, i := range o.suspects(f, theta) {
 		w, err := g.without(i)
 		if err != nil {
-			return -1, 0, err
+			return -1, 0, nil, err
 		}
 		off := math.Abs(o.step.ln[i] - w.mean)
 		// Of two rows that contradict each other, the one that the rest can
@@ -94,7 +96,7 @@ func (g *group) worst() (at int, expected float64, err error) {
 			at, expected, least = i, math.Exp(w.mean), w.cost
 		}
 	}
-	return at, expected, nil
+	return at, expected, theta, nil
 }
 
 // suspects returns up to three rows that the linearised fit at theta misses

@@ -22,8 +22,14 @@ const (
 	runFreedom   = 3
 )
 
-// gridStep is the distance of the grid of ln scale.
-const gridStep = .4
+// The grid of ln scale: its distance, its ends in steps, and the drop in log
+// density beyond which it is not followed.
+const (
+	gridStep    = .4
+	lowestStep  = -3
+	highestStep = 6
+	negligible  = 10
+)
 
 // spread is how far measurements scatter beyond the form and the smooth
 // residual, relative to what the kernel assumes.
@@ -96,24 +102,29 @@ func repeats(ms []data.Measurement) (s spread) {
 // marginal likelihood, in which being normal lets outliers decide.
 func (s spread) infer(f form, l0 *layout, theta []float64) spread {
 	s.Nodes, s.Weights = nil, nil
-	var top float64
-	for ln := -1.2; ln < 2.41; ln += gridStep {
-		scale := math.Exp(ln)
-		l, ok := s.evidence(f, l0, theta, scale)
-		if !ok {
-			continue
+	top := math.Inf(-1)
+	density := map[int]float64{} // of ln scale, by steps from 0
+	// Outwards from what is assumed, as far as the density counts.
+	for _, way := range []int{1, -1} {
+		for i := min(way, 0); i >= lowestStep && i <= highestStep; i += way {
+			scale := math.Exp(gridStep * float64(i))
+			l, ok := s.evidence(f, l0, theta, scale)
+			if !ok {
+				break
+			}
+			l -= scaleFreedom*gridStep*float64(i) + scaleFreedom/(2*scale*scale) // the prior
+			density[i], top = l, math.Max(top, l)
+			if l < top-negligible {
+				break
+			}
 		}
-		// The density of ln scale under the prior.
-		l -= scaleFreedom*ln + scaleFreedom/(2*scale*scale)
-		if len(s.Nodes) == 0 || l > top {
-			top = l
-		}
-		s.Nodes, s.Weights = append(s.Nodes, scale), append(s.Weights, l)
 	}
 	var total float64
-	for i, l := range s.Weights {
-		s.Weights[i] = math.Exp(l - top)
-		total += s.Weights[i]
+	for i := lowestStep; i <= highestStep; i++ {
+		if l, ok := density[i]; ok {
+			w := math.Exp(l - top)
+			s.Nodes, s.Weights, total = append(s.Nodes, math.Exp(gridStep*float64(i))), append(s.Weights, w), total+w
+		}
 	}
 	for i := range s.Weights {
 		s.Weights[i] /= total
