@@ -60,22 +60,29 @@ func (c *collective) logTimes(p *point) (step, compute float64) {
 	if p.workers <= 1 {
 		return compute + math.Log1p(p.accum), compute
 	}
-	sync := math.Inf(-1)
-	if p.widest > 1 {
-		sync = c.lnIntra + c.IntraPower*(p.lnWidest-math.Ln2)
-	}
-	if p.nodes > 1 {
-		e := c.lnInter + c.InterPower*(p.lnNodes-math.Ln2) + c.WidthPower*(p.lnWorkers-p.lnNodes)
-		if p.nodes == 2 {
-			e += c.lnTwo
-		}
-		sync = logSumExp(4*sync, 4*e) / 4
-	}
+	intra, inter := c.lnSync(p)
+	sync := logSumExp(4*intra, 4*inter) / 4
 	step = logSumExp(c.Overlap*compute, c.Overlap*sync) / c.Overlap
 	if p.accum > 0 {
 		step = logSumExp(step, compute+math.Log(p.accum))
 	}
 	return step, compute
+}
+
+// lnSync returns the logarithms of the synchronisation times inside the
+// nodes and between them, −Inf where there is none. Several workers have one.
+func (c *collective) lnSync(p *point) (intra, inter float64) {
+	intra, inter = math.Inf(-1), math.Inf(-1)
+	if p.widest > 1 {
+		intra = c.lnIntra + c.IntraPower*(p.lnWidest-math.Ln2)
+	}
+	if p.nodes > 1 {
+		inter = c.lnInter + c.InterPower*(p.lnNodes-math.Ln2) + c.WidthPower*(p.lnWorkers-p.lnNodes)
+		if p.nodes == 2 {
+			inter += c.lnTwo
+		}
+	}
+	return intra, inter
 }
 
 func (c *collective) params() []Param {
@@ -109,6 +116,7 @@ const (
 	colIntraPower
 	colWidthPower
 	colTwoNodes
+	colCount
 )
 
 // collectiveForm scales Collective to one set of measurements.
@@ -144,8 +152,9 @@ func (f *collectiveForm) prior() prior {
 
 // starts covers the two other explanations of the same step times: slow but
 // overlapped synchronisation, and fast links inside with slow ones between.
-func (f *collectiveForm) starts() [][]float64 {
-	mean := f.prior().mean
+func (f *collectiveForm) starts() [][]float64 { return startsFrom(f.prior().mean) }
+
+func startsFrom(mean []float64) [][]float64 {
 	return [][]float64{
 		mean,
 		shifted(mean, map[int]float64{colOverlap: 1.5, colIntra: 1}),
@@ -154,3 +163,38 @@ func (f *collectiveForm) starts() [][]float64 {
 }
 
 func (f *collectiveForm) kernel() kernel { return collectiveKernel{} }
+
+// gradient implements [gradienter]: the weights of each logSumExp, passed down.
+func (f *collectiveForm) gradient(x []float64, p *point, step, compute []float64) {
+	c := f.bind(x).(*collective)
+	lnStep, lnCompute := c.logTimes(p)
+	q := logistic(x[colBatchPower])
+	compute[colFixed] = math.Exp(c.lnFixed - lnCompute)
+	compute[colPerBatch] = 1 - compute[colFixed]
+	compute[colBatchPower] = compute[colPerBatch] * .7 * q * (1 - q) * (p.lnBatch - c.lnRef)
+	if p.workers <= 1 {
+		copy(step, compute)
+		return
+	}
+	lnIntra, lnInter := c.lnSync(p)
+	sync := logSumExp(4*lnIntra, 4*lnInter) / 4
+	opt := logSumExp(c.Overlap*lnCompute, c.Overlap*sync) / c.Overlap
+	share := math.Exp(opt - lnStep) // of the micro-step that synchronises
+	ofSync := share * math.Exp(c.Overlap*(sync-opt))
+	ofCompute := share*math.Exp(c.Overlap*(lnCompute-opt)) + (1 - share)
+	for j, d := range compute {
+		step[j] = ofCompute * d
+	}
+	inter := math.Exp(4 * (lnInter - sync))
+	step[colIntra] = ofSync
+	step[colIntraPower] = ofSync * (1 - inter) * (p.lnWidest - math.Ln2)
+	step[colInterOverIntra] = ofSync * inter
+	step[colInterPower] = ofSync * inter * (p.lnNodes - math.Ln2)
+	step[colWidthPower] = ofSync * inter * (p.lnWorkers - p.lnNodes)
+	if p.nodes == 2 {
+		step[colTwoNodes] = ofSync * inter
+	}
+	o := logistic(x[colOverlap])
+	w := math.Exp(c.Overlap * (sync - opt))
+	step[colOverlap] = share * (w*sync + (1-w)*lnCompute - opt) / c.Overlap * 9 * o * (1 - o)
+}

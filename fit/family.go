@@ -77,7 +77,10 @@ type family struct {
 func families() map[string]family {
 	all := data.Modes()
 	return map[string]family{
-		"collective":    {[]data.Mode{data.AllReduce}, newCollectiveForm},
+		"collective": {[]data.Mode{data.AllReduce}, newCollectiveForm},
+		typed: {[]data.Mode{data.AllReduce}, func(m data.Mode, pts []point, s scale) form {
+			return &typedForm{collectiveForm: collectiveForm{s}}
+		}},
 		"ps":            {[]data.Mode{data.PSSync, data.PSAsync}, newServerForm},
 		"pollux":        {[]data.Mode{data.AllReduce}, newPolluxForm},
 		"optimus-sync":  {[]data.Mode{data.PSSync, data.AllReduce}, newOptimusSyncForm},

@@ -3,6 +3,7 @@ package fit
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
 
 	"knee/data"
@@ -20,16 +21,63 @@ func Fit(ms []data.Measurement, s Settings) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	m := &Model{job: ok[0].Job, seed: s.Seed}
-	for _, rows := range split(ok) {
+	parts := split(ok)
+	for _, rows := range parts {
 		g, err := fitGroup(rows, s)
 		if err != nil {
 			return nil, err
 		}
 		m.groups = append(m.groups, g)
-		m.warnings = append(m.warnings, g.warnings(rows)...)
+	}
+	if err := m.shareTypes(parts, s); err != nil {
+		return nil, err
+	}
+	for i, g := range m.groups {
+		m.warnings = append(m.warnings, g.warnings(parts[i])...)
 	}
 	return m, nil
+}
+
+// shareTypes refits every group of the family collective-typed with the job's
+// own other GPU types among those it learns from.
+func (m *Model) shareTypes(parts [][]data.Measurement, s Settings) error {
+	alone := slices.Clone(m.groups)
+	for i, g := range alone {
+		if len(alone) == 1 || g.stack.form.name() != typed {
+			continue
+		}
+		rest := &Model{job: m.job, groups: slices.Delete(slices.Clone(alone), i, i+1)}
+		with := s
+		with.Others = append(slices.Clone(s.Others), rest)
+		var err error
+		if m.groups[i], err = fitGroup(parts[i], with); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// knowsOthers says that there is something to borrow.
+func (s Settings) knowsOthers() bool {
+	return len(s.Others) > 0 || s.Parameters > 0
+}
+
+// check refuses sizes that cannot be, naming the setting.
+func (s Settings) check() error {
+	for _, v := range []struct {
+		name  string
+		value float64
+		want  string
+	}{{"interconnect", s.Interconnect, "bytes per second ≥ 0, 0 if unknown"}, {"parameters", s.Parameters, "bytes ≥ 0, 0 if unknown"}} {
+		if !(v.value >= 0) || math.IsInf(v.value, 0) {
+			return &data.InputError{Source: data.Source{Column: v.name}, Found: fmt.Sprint(v.value), Want: v.want}
+		}
+	}
+	return nil
 }
 
 // usable returns the ok measurements and checks that they are of one job.
@@ -84,22 +132,65 @@ func fitGroup(ms []data.Measurement, s Settings) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
+	if name == "collective" && s.Family != name && s.knowsOthers() {
+		name = typed
+	}
 	g := &group{gpuType: ms[0].GPUType, mode: mode, count: len(ms)}
-	rows := mergeRepeats(ms)
-	sc := scaleOf(withMode(rows, mode))
-	g.hull = hullOf(withMode(rows, mode), sc)
-	kern := families()[name].make(mode, pointsOf(withMode(rows, mode), sc), sc).kernel()
-	g.rows = thin(rows, pointsOf(withMode(rows, mode), sc), kern)
-	f, sc, pts, full := g.prepare(name)
-	theta, status, err := solve(f, full, pts, nil)
+	ms, g.dropped = screenRepeats(ms)
+	g.count = len(ms)
+	g.spread = repeats(ms)
+	rows, runs := mergeRepeats(ms)
+	g.keep(rows, runs, name)
+	start, err := g.screen()
 	if err != nil {
 		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
 	}
-	g.status = status
-	if g.stack, err = newStack(f, sc, theta, full, pts, g.seed(s.Seed)); err != nil {
+	if len(g.rows) < len(rows) && len(rows) <= maxRows { // the range without what was left out
+		g.keep(g.rows, g.runs, name)
+	}
+	if name == typed {
+		if g.borrowed, err = remember(s, g); err != nil {
+			return nil, err
+		}
+	}
+	f, sc, pts, full := g.prepare(name)
+	l := layOut(full, pts, f.kernel())
+	if auto, _ := familyFor(Auto, mode); name != auto {
+		start = nil // of another family, or under another prior
+	}
+	theta, err := g.settle(f, l, start)
+	if err != nil {
+		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
+	}
+	if g.stack, err = newStack(f, sc, theta, l, g.spread, g.seed(s.Seed)); err != nil {
 		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
 	}
 	return g, nil
+}
+
+// keep sets the rows, thinned out where there are very many, and their range.
+func (g *group) keep(rows []data.Measurement, runs []float64, family string) {
+	full := withMode(rows, g.mode)
+	sc := scaleOf(full)
+	pts := pointsOf(full, sc)
+	g.hull = hullOf(full, sc)
+	g.rows, g.runs = thin(rows, runs, pts, families()[family].make(g.mode, pts, sc).kernel())
+}
+
+// settle finds the parameters and the spread of the measurements, each given
+// the other: the spread decides how closely the form follows single rows.
+// With start given it walks from there only.
+func (g *group) settle(f form, l *layout, start []float64) (theta []float64, err error) {
+	theta, g.status, err = solve(f, l, g.spread, start)
+	if own, _ := l.kernel.own(); err != nil || own == 0 {
+		return theta, err
+	}
+	g.spread = g.spread.infer(f, l, theta)
+	if g.spread.Scale == 1 { // as assumed
+		return theta, nil
+	}
+	theta, g.status, err = solve(f, l, g.spread, theta)
+	return theta, err
 }
 
 // prepare makes the form of a family for the rows of the group.
@@ -107,7 +198,14 @@ func (g *group) prepare(name string) (form, scale, []point, []data.Measurement) 
 	full := withMode(g.rows, g.mode)
 	sc := scaleOf(full)
 	pts := pointsOf(full, sc)
-	return families()[name].make(g.mode, pts, sc), sc, pts, full
+	for i := range g.runs {
+		pts[i].runs = g.runs[i]
+	}
+	f := families()[name].make(g.mode, pts, sc)
+	if t, ok := f.(*typedForm); ok {
+		t.memory = g.borrowed
+	}
+	return f, sc, pts, full
 }
 
 // withMode returns copies with the mode set: the rows a group keeps leave it out.
@@ -138,6 +236,9 @@ func (g *group) warnings(all []data.Measurement) []string {
 	}
 	if len(g.rows) == maxRows && g.count > maxRows {
 		w = append(w, fmt.Sprintf("%s%d measurements thinned out to the %d most informative", where, g.count, maxRows))
+	}
+	for _, d := range g.dropped {
+		w = append(w, where+d)
 	}
 	return append(w, g.extraKnobs(all, where)...)
 }

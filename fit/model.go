@@ -18,6 +18,15 @@ const Auto = "auto"
 type Settings struct {
 	Family string // [Auto] (also the empty string) or one of [FamilyNames]
 	Seed   int64  // of the posterior draws behind the intervals
+	// Others are fitted models of other jobs of the same cluster. Their links
+	// are ours: what they show of them becomes our prior.
+	Others []*Model
+	// Parameters are the bytes that one synchronisation moves per worker
+	// (4 × the number of parameters in single precision) and Interconnect the
+	// bytes/s of the link between two nodes; 0 if unknown. Parameters are kept
+	// in the model, for the jobs that learn from it.
+	Parameters   float64
+	Interconnect float64
 }
 
 // Prediction is the predicted step time of one configuration.
@@ -43,13 +52,17 @@ type Model struct {
 
 // group is the fit of one GPU type and mode.
 type group struct {
-	gpuType string
-	mode    data.Mode
-	count   int                // ok measurements it was fitted to, before merging
-	rows    []data.Measurement // merged and, beyond maxRows, thinned out
-	hull    hull
-	status  string // how the solver ended, empty if it converged
-	stack   *stack
+	gpuType  string
+	mode     data.Mode
+	count    int                // ok measurements it was fitted to, before merging
+	rows     []data.Measurement // merged and, beyond maxRows, thinned out
+	runs     []float64          // measurements merged into each row; nil means one each
+	spread   spread             // how far measurements scatter
+	borrowed *borrowed          // from other jobs, nil if nothing was
+	dropped  []string           // why measurements were left out
+	hull     hull
+	status   string // how the solver ended, empty if it converged
+	stack    *stack
 }
 
 // Job returns the name of the job the model describes.
@@ -125,6 +138,15 @@ func (m *Model) Parameters(gpuType string, mode data.Mode) (family string, param
 		return g.stack.form.name(), g.stack.parameters()
 	}
 	return "", nil
+}
+
+// Borrowed returns the names of the other jobs whose measurements shaped the
+// prior of a GPU type and mode, nil if none did.
+func (m *Model) Borrowed(gpuType string, mode data.Mode) []string {
+	if g := m.find(gpuType, mode); g != nil && g.borrowed != nil {
+		return slices.Clone(g.borrowed.Jobs)
+	}
+	return nil
 }
 
 func (m *Model) find(gpuType string, mode data.Mode) *group {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"knee/data"
 )
@@ -41,7 +42,10 @@ type groupFile struct {
 	Parameters   []paramFile        `json:"parameters"`
 	Count        int                `json:"count"`
 	Hull         hull               `json:"measured"`
+	Spread       spread             `json:"spread"`
+	Borrowed     *borrowed          `json:"borrowed,omitempty"`
 	Measurements []data.Measurement `json:"measurements"`
+	Runs         []float64          `json:"runs,omitempty"` // measurements merged into each, if not one
 }
 
 type paramFile struct {
@@ -59,7 +63,10 @@ func EncodeModel(w io.Writer, m *Model) error {
 	for _, g := range m.groups {
 		gf := groupFile{
 			GPUType: g.gpuType, Mode: g.mode, Family: g.stack.form.name(), Theta: g.stack.theta,
-			Status: g.status, Count: g.count, Hull: g.hull, Measurements: g.rows,
+			Status: g.status, Count: g.count, Hull: g.hull, Measurements: g.rows, Spread: g.spread, Borrowed: g.borrowed,
+		}
+		if slices.ContainsFunc(g.runs, func(n float64) bool { return n != 1 }) {
+			gf.Runs = g.runs
 		}
 		for _, p := range g.stack.parameters() {
 			gf.Parameters = append(gf.Parameters, paramFile(p))
@@ -138,7 +145,13 @@ func (gf groupFile) restore(seed int64) (*group, error) {
 	}
 	g := &group{
 		gpuType: gf.GPUType, mode: mode, count: max(gf.Count, len(gf.Measurements)), rows: gf.Measurements,
-		hull: gf.Hull, status: gf.Status,
+		hull: gf.Hull, status: gf.Status, spread: gf.Spread, runs: gf.Runs, borrowed: gf.Borrowed,
+	}
+	if err := errors.Join(gf.checkSpread(), gf.Borrowed.check()); err != nil {
+		return nil, err
+	}
+	if g.spread.Scale == 0 { // written before the spread was inferred
+		g.spread.Scale = 1
 	}
 	form, sc, pts, full := g.prepare(gf.Family)
 	if want := len(form.prior().mean); len(gf.Theta) != want {
@@ -151,10 +164,26 @@ func (gf groupFile) restore(seed int64) (*group, error) {
 			return nil, fmt.Errorf("theta holds %g, which no fit yields", v)
 		}
 	}
-	if g.stack, err = newStack(form, sc, gf.Theta, full, pts, g.seed(seed)); err != nil {
+	if g.stack, err = newStack(form, sc, gf.Theta, layOut(full, pts, form.kernel()), g.spread, g.seed(seed)); err != nil {
 		return nil, err
 	}
 	return g, nil
+}
+
+// checkSpread refuses spreads that no inference yields.
+func (gf groupFile) checkSpread() error {
+	s := gf.Spread
+	within := func(lo, hi float64) func(float64) bool {
+		return func(v float64) bool { return !(v >= lo && v <= hi) }
+	}
+	switch {
+	case within(0, 100)(s.Scale), within(0, 1e4)(s.RunVar), within(0, 1e9)(s.RunFree),
+		len(s.Nodes) != len(s.Weights), slices.ContainsFunc(s.Nodes, within(.01, 100)), slices.ContainsFunc(s.Weights, within(0, 1)):
+		return errors.New("want a spread with a scale and nodes from 0.01 to 100 and a weight from 0 to 1 for each node")
+	case len(gf.Runs) != 0 && len(gf.Runs) != len(gf.Measurements), slices.ContainsFunc(gf.Runs, within(1, 1e12)):
+		return fmt.Errorf("%d runs, want one count of at least 1 for each of %d measurements", len(gf.Runs), len(gf.Measurements))
+	}
+	return nil
 }
 
 func checkCurve(f modelFile) error {

@@ -14,6 +14,7 @@ type point struct {
 	batch                  float64 // samples per worker per micro-step
 	global                 float64 // samples per step; per update in ps-async
 	accum                  float64 // extra micro-steps
+	runs                   float64 // measurements of this configuration that were merged, at least 1
 	// Natural logarithms of the above, taken once.
 	lnWorkers, lnNodes, lnWidest, lnServers, lnBatch, lnGlobal float64
 }
@@ -87,6 +88,7 @@ func computeTime(m data.Measurement) (float64, bool) {
 // pointOf prepares a configuration. An unknown batch becomes the typical one.
 func pointOf(c data.Config, s scale) point {
 	p := point{
+		runs:    1,
 		workers: float64(max(c.Workers, 1)),
 		nodes:   float64(c.NodeCount()),
 		widest:  float64(max(c.WidestNode(), 1)),

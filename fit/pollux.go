@@ -36,17 +36,22 @@ func (t *Pollux) StepTime(c data.Config) float64 {
 
 func (t *Pollux) logTimes(p *point) (step, compute float64) {
 	acc := t.AlphaCompute + t.BetaCompute*p.batch
-	sync := loneSync
-	switch beyond := math.Max(p.workers-2, 0); {
-	case p.nodes > 1:
-		sync = t.AlphaInter + t.BetaInter*beyond
-	case p.workers > 1:
-		sync = t.AlphaIntra + t.BetaIntra*beyond
-	}
+	sync := t.sync(p)
 	// The norm relative to its larger term, which cannot overflow.
 	large := math.Max(acc, sync)
 	opt := large * math.Pow(math.Pow(acc/large, t.Gamma)+math.Pow(sync/large, t.Gamma), 1/t.Gamma)
 	return math.Log(p.accum*acc + opt), math.Log(acc)
+}
+
+// sync returns the seconds of synchronisation.
+func (t *Pollux) sync(p *point) float64 {
+	switch beyond := math.Max(p.workers-2, 0); {
+	case p.nodes > 1:
+		return t.AlphaInter + t.BetaInter*beyond
+	case p.workers > 1:
+		return t.AlphaIntra + t.BetaIntra*beyond
+	}
+	return loneSync
 }
 
 func (t *Pollux) params() []Param {
@@ -94,6 +99,33 @@ func (f *polluxForm) starts() [][]float64 {
 		shifted(mean, map[int]float64{0: 1, 1: -2, 6: 2}),
 		shifted(mean, map[int]float64{2: 2, 4: 2, 6: -1}),
 	}
+}
+
+// gradient implements [gradienter]; the norm of the two times is a logSumExp
+// of their logarithms.
+func (f *polluxForm) gradient(x []float64, p *point, step, compute []float64) {
+	t := f.bind(x).(*Pollux)
+	lnStep, lnAcc := t.logTimes(p)
+	sync := t.sync(p)
+	acc := math.Exp(lnAcc)
+	compute[0] = t.AlphaCompute / acc
+	compute[1] = 1 - compute[0]
+	lnSync := math.Log(sync)
+	opt := logSumExp(t.Gamma*lnAcc, t.Gamma*lnSync) / t.Gamma
+	share := math.Exp(opt - lnStep)
+	w := math.Exp(t.Gamma * (lnSync - opt))
+	for j := range 2 {
+		step[j] = (1 - share*w) * compute[j]
+	}
+	beyond := math.Max(p.workers-2, 0)
+	switch {
+	case p.nodes > 1:
+		step[2], step[3] = share*w*t.AlphaInter/sync, share*w*t.BetaInter*beyond/sync
+	case p.workers > 1:
+		step[4], step[5] = share*w*t.AlphaIntra/sync, share*w*t.BetaIntra*beyond/sync
+	}
+	g := logistic(x[6])
+	step[6] = share * (w*lnSync + (1-w)*lnAcc - opt) / t.Gamma * 9 * g * (1 - g)
 }
 
 func (f *polluxForm) kernel() kernel { return plainKernel{} }

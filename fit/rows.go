@@ -16,14 +16,14 @@ const maxRows = 224
 // mergeRepeats makes one row of the measurements of one configuration: the
 // geometric mean of their times, and a spread such that
 // StepTimeSD/StepTime/√Steps is the relative standard error of that mean.
-// Order of first appearance is kept.
-func mergeRepeats(ms []data.Measurement) []data.Measurement {
+// Order of first appearance is kept. It also returns how many measurements
+// went into each row.
+func mergeRepeats(ms []data.Measurement) (rows []data.Measurement, runs []float64) {
 	type sums struct {
 		step, sync, weight, inverse float64
 		synced                      int
 	}
 	at := map[string]int{}
-	var rows []data.Measurement
 	var acc []sums
 	for _, m := range ms {
 		key := m.Key()
@@ -44,6 +44,7 @@ func mergeRepeats(ms []data.Measurement) []data.Measurement {
 		}
 	}
 	for i, a := range acc {
+		runs = append(runs, a.weight)
 		if a.weight == 1 {
 			continue
 		}
@@ -57,7 +58,7 @@ func mergeRepeats(ms []data.Measurement) []data.Measurement {
 		r.Steps = 1
 		r.StepTimeSD = r.StepTime * math.Sqrt(a.inverse) / a.weight
 	}
-	return rows
+	return rows, runs
 }
 
 // slim keeps what a fit uses.
@@ -65,7 +66,7 @@ func slim(m data.Measurement) data.Measurement {
 	c := m.Config
 	c.Job, c.GPUType, c.Mode, c.Extra = "", "", "", nil // held by the model and the group
 	return data.Measurement{
-		Config: c, StepTime: m.StepTime, SyncTime: m.SyncTime, StepTimeSD: m.StepTimeSD, Steps: m.Steps, Status: data.OK,
+		Config: c, StepTime: m.StepTime, SyncTime: m.SyncTime, StepTimeSD: m.StepTimeSD, Steps: m.Steps, Status: data.OK, Source: m.Source,
 	}
 }
 
@@ -83,9 +84,9 @@ func relVariance(m data.Measurement) float64 {
 // a partial Cholesky factorization of their covariance (the row with the
 // largest remaining variance comes next). Forms without a process use the
 // kernel of this project's forms for the choice.
-func thin(rows []data.Measurement, pts []point, k kernel) []data.Measurement {
+func thin(rows []data.Measurement, runs []float64, pts []point, k kernel) ([]data.Measurement, []float64) {
 	if len(rows) <= maxRows {
-		return rows
+		return rows, runs
 	}
 	if _, plain := k.(plainKernel); plain {
 		k = collectiveKernel{}
@@ -108,12 +109,13 @@ func thin(rows []data.Measurement, pts []point, k kernel) []data.Measurement {
 		factor = append(factor, pivotColumn(factor, pts, left, best, k))
 	}
 	var out []data.Measurement
+	var kept []float64
 	for i, r := range rows {
 		if keep[i] {
-			out = append(out, r)
+			out, kept = append(out, r), append(kept, runs[i])
 		}
 	}
-	return out
+	return out, kept
 }
 
 // pivotColumn returns the next column of the factor and updates the

@@ -73,19 +73,20 @@ func (g *group) score(name string) FamilyScore {
 		return s
 	}
 	f, sc, pts, full := g.prepare(name)
-	theta, status, err := solve(f, full, pts, nil)
+	l := layOut(full, pts, f.kernel())
+	theta, status, err := solve(f, l, g.spread, nil)
 	if err != nil {
 		return fail(err)
 	}
 	if status != "" {
 		s.Warnings = append(s.Warnings, "did not converge: "+status)
 	}
-	st, err := newStack(f, sc, theta, full, pts, g.seed(0))
+	st, err := newStack(f, sc, theta, l, g.spread, g.seed(0))
 	if err != nil {
 		return fail(err)
 	}
 	s.Parameters = st.parameters()
-	h := holdOut{f: f, s: sc, rows: full, pts: pts}
+	h := holdOut{f: f, s: sc, rows: full, pts: pts, spread: g.spread}
 	if s.LeaveOneOut, err = h.leaveOneOut(theta); err != nil {
 		return fail(err)
 	}
@@ -101,6 +102,8 @@ type holdOut struct {
 	s    scale
 	rows []data.Measurement
 	pts  []point
+	// spread was inferred from all rows: it says nothing about one of them.
+	spread spread
 }
 
 // leaveOneOut starts every refit from the fit to all rows: leaving out one
@@ -154,11 +157,12 @@ func (h holdOut) testError(train func(int) bool, start []float64) (float64, erro
 			rows, pts = append(rows, h.rows[i]), append(pts, h.pts[i])
 		}
 	}
-	theta, _, err := solve(h.f, rows, pts, start)
+	l := layOut(rows, pts, h.f.kernel())
+	theta, _, err := solve(h.f, l, h.spread, start)
 	if err != nil {
 		return 0, fmt.Errorf("hold out: %w", err)
 	}
-	st, _, err := newPointStack(h.f, h.s, theta, rows, pts)
+	st, _, err := newPointStack(h.f, h.s, theta, l, h.spread)
 	if err != nil {
 		return 0, fmt.Errorf("hold out: %w", err)
 	}

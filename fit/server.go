@@ -39,19 +39,24 @@ func (t *ParameterServer) StepTime(c data.Config) float64 {
 }
 
 func (t *ParameterServer) logTimes(p *point) (step, compute float64) {
-	shares := p.workers
-	if t.Async {
-		shares = 1
-	}
-	work := t.Compute * p.global / t.RefGlobal / shares
-	cycle := t.Fixed + work +
-		t.Transfer*math.Exp(t.WorkersPower*p.lnWorkers-t.ServersPower*p.lnServers) +
-		t.PerWorker*p.workers + t.PerServer*p.servers
+	work, transfer := t.terms(p)
+	cycle := t.Fixed + work + transfer + t.PerWorker*p.workers + t.PerServer*p.servers
 	step = math.Log(cycle)
 	if t.Async {
 		step -= p.lnWorkers
 	}
 	return step, math.Log(t.Fixed+work) - math.Log1p(p.accum)
+}
+
+// terms returns the seconds of a cycle that grow with the batch, and those
+// of the exchange with the servers.
+func (t *ParameterServer) terms(p *point) (work, transfer float64) {
+	shares := p.workers
+	if t.Async {
+		shares = 1
+	}
+	return t.Compute * p.global / t.RefGlobal / shares,
+		t.Transfer * math.Exp(t.WorkersPower*p.lnWorkers-t.ServersPower*p.lnServers)
 }
 
 func (t *ParameterServer) params() []Param {
@@ -110,6 +115,17 @@ func (f *serverForm) prior() prior {
 func (f *serverForm) starts() [][]float64 {
 	mean := f.prior().mean
 	return [][]float64{mean, shifted(mean, map[int]float64{0: -1, 2: 1})}
+}
+
+// gradient implements [gradienter]: each term's share of the cycle.
+func (f *serverForm) gradient(x []float64, p *point, step, compute []float64) {
+	t := f.bind(x).(*ParameterServer)
+	work, transfer := t.terms(p)
+	cycle := t.Fixed + work + transfer + t.PerWorker*p.workers + t.PerServer*p.servers
+	step[0], step[1], step[2] = t.Fixed/cycle, work/cycle, transfer/cycle
+	step[3], step[4] = step[2]*p.lnWorkers, -step[2]*p.lnServers
+	step[5], step[6] = t.PerWorker*p.workers/cycle, t.PerServer*p.servers/cycle
+	compute[0], compute[1] = t.Fixed/(t.Fixed+work), work/(t.Fixed+work)
 }
 
 func (f *serverForm) kernel() kernel { return serverKernel{} }

@@ -34,53 +34,89 @@ type observations struct {
 	compute whitening
 }
 
-// observe collects the observations of rows under a kernel; noise is the own
-// sd where the kernel leaves it to be estimated.
-func observe(ms []data.Measurement, pts []point, k kernel, noise float64) (*observations, error) {
-	o := &observations{pts: pts}
+// layout is a set of measurements with the covariance of what a form leaves
+// over, before the part that belongs to each row alone.
+type layout struct {
+	ms            []data.Measurement
+	pts           []point
+	kernel        kernel
+	step, compute whitening // without factors
+	cov           [2]*mat.SymDense
+}
+
+func layOut(ms []data.Measurement, pts []point, k kernel) *layout {
+	l := &layout{ms: ms, pts: pts, kernel: k}
 	for i, m := range ms {
-		o.step.rows = append(o.step.rows, i)
-		o.step.ln = append(o.step.ln, math.Log(m.StepTime))
+		l.step.rows = append(l.step.rows, i)
+		l.step.ln = append(l.step.ln, math.Log(m.StepTime))
 		if t, ok := computeTime(m); ok && m.SyncTime > 0 {
-			o.compute.rows = append(o.compute.rows, i)
-			o.compute.ln = append(o.compute.ln, math.Log(t))
+			l.compute.rows = append(l.compute.rows, i)
+			l.compute.ln = append(l.compute.ln, math.Log(t))
 		}
 	}
-	own, ownCompute := k.own()
-	if own == 0 {
-		own, ownCompute = noise, noise
+	l.cov[0] = covariance(pts, l.step.rows, k.cov)
+	l.cov[1] = covariance(pts, l.compute.rows, k.computeCov)
+	return l
+}
+
+func covariance(pts []point, rows []int, cov func(a, b *point) float64) *mat.SymDense {
+	if len(rows) == 0 {
+		return nil
 	}
-	var ok1, ok2 bool
-	o.step.lower, ok1 = factor(pts, o.step.rows, k.cov, func(i int) float64 { return own*own + relVariance(ms[i]) })
-	o.compute.lower, ok2 = factor(pts, o.compute.rows, k.computeCov, func(i int) float64 {
-		return ownCompute*ownCompute + relVariance(ms[i])
-	})
+	k := mat.NewSymDense(len(rows), nil)
+	for a := range rows {
+		for b := range a + 1 {
+			k.SetSym(a, b, cov(&pts[rows[a]], &pts[rows[b]]))
+		}
+	}
+	return k
+}
+
+// observe factorizes the covariance of the measurements under a spread;
+// noise is the own sd where the kernel leaves it to be estimated.
+func (l *layout) observe(s spread, noise float64) (*observations, error) {
+	o := &observations{pts: l.pts, step: l.step, compute: l.compute}
+	own, ownCompute := l.kernel.own()
+	row := func(i int) float64 { return s.row(own, s.Scale, l.pts[i].runs) }
+	rowCompute := func(int) float64 { return s.Scale * s.Scale * ownCompute * ownCompute }
+	if own == 0 {
+		row = func(int) float64 { return noise * noise }
+		rowCompute = row
+	}
+	ok1 := o.step.factorize(l.cov[0], func(i int) float64 { return row(i) + relVariance(l.ms[i]) })
+	ok2 := o.compute.factorize(l.cov[1], func(i int) float64 { return rowCompute(i) + relVariance(l.ms[i]) })
 	if !ok1 || !ok2 {
-		return nil, fmt.Errorf("fit: the covariance of %d measurements is not positive definite", len(ms))
+		return nil, fmt.Errorf("fit: the covariance of %d measurements is not positive definite", len(l.ms))
 	}
 	return o, nil
 }
 
-// factor returns the lower Cholesky factor of the covariance of some points.
-func factor(pts []point, rows []int, cov func(a, b *point) float64, own func(int) float64) (*mat.TriDense, bool) {
-	n := len(rows)
-	if n == 0 {
-		return nil, true
+// factorize adds the rows' own variances to cov and keeps the Cholesky factor.
+func (w *whitening) factorize(cov *mat.SymDense, own func(row int) float64) bool {
+	if len(w.rows) == 0 {
+		return true
 	}
-	k := mat.NewSymDense(n, nil)
-	for a := range n {
-		for b := range a {
-			k.SetSym(a, b, cov(&pts[rows[a]], &pts[rows[b]]))
-		}
-		k.SetSym(a, a, cov(&pts[rows[a]], &pts[rows[a]])+own(rows[a]))
+	k := mat.NewSymDense(len(w.rows), nil)
+	k.CopySym(cov)
+	for a, i := range w.rows {
+		k.SetSym(a, a, k.At(a, a)+own(i))
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(k) {
-		return nil, false
+		return false
 	}
-	l := mat.NewTriDense(n, mat.Lower, nil)
-	chol.LTo(l)
-	return l, true
+	w.lower = mat.NewTriDense(len(w.rows), mat.Lower, nil)
+	chol.LTo(w.lower)
+	return true
+}
+
+// halfLogDet returns ½ ln det K.
+func (w *whitening) halfLogDet() float64 {
+	var s float64
+	for i := range w.rows {
+		s += math.Log(w.lower.At(i, i))
+	}
+	return s
 }
 
 // whiten replaces r by L⁻¹r.
@@ -89,6 +125,15 @@ func (w *whitening) whiten(r []float64) {
 		return
 	}
 	blas64.Trsv(blas.NoTrans, w.lower.RawTriangular(), blas64.Vector{N: len(r), Data: r, Inc: 1})
+}
+
+// whitenRows replaces rows from to to of j by L⁻¹ of them, times weight.
+func (w *whitening) whitenRows(j *mat.Dense, from, to int, weight float64) {
+	if from == to {
+		return
+	}
+	part := j.Slice(from, to, 0, j.RawMatrix().Cols).(*mat.Dense).RawMatrix()
+	blas64.Trsm(blas.Left, blas.NoTrans, weight, w.lower.RawTriangular(), part)
 }
 
 // residuals fills r with whitened residuals, compute times, then the prior's.
@@ -115,21 +160,43 @@ func (o *observations) residuals(f form, p prior, sd []float64, x, r []float64) 
 	}
 }
 
+// jacobian fills j with the derivatives of residuals.
+func (o *observations) jacobian(f form, sd, x []float64, j *mat.Dense) {
+	n, nc, np := len(o.step.rows), len(o.compute.rows), len(x)
+	j.Zero()
+	c := f.bind(x)
+	compute := make([]float64, np)
+	next := 0
+	for i := range o.pts {
+		gradient(f, c, x, &o.pts[i], j.RawRowView(i), compute)
+		if next < nc && o.compute.rows[next] == i {
+			copy(j.RawRowView(n+next), compute)
+			next++
+		}
+	}
+	o.step.whitenRows(j, 0, n, 1)
+	o.compute.whitenRows(j, n, n+nc, computeWeight)
+	for i := range x {
+		j.Set(n+nc+i, i, 1/sd[i])
+	}
+}
+
 // problem is the generalised least-squares problem of a form under a prior.
 func (o *observations) problem(f form, p prior, sd []float64) leastsq.Problem {
 	return leastsq.Problem{
 		Params: len(p.mean), Rows: len(o.step.rows) + len(o.compute.rows) + len(p.mean),
 		Residuals: func(x, r []float64) { o.residuals(f, p, sd, x, r) },
+		Jacobian:  func(x []float64, j *mat.Dense) { o.jacobian(f, sd, x, j) },
 	}
 }
 
 // solve finds the parameters of a form; status is empty if it converged.
 // With start given it walks from there only: for refits on nearly the same rows.
-func solve(f form, ms []data.Measurement, pts []point, start []float64) (theta []float64, status string, err error) {
+func solve(f form, l *layout, s spread, start []float64) (theta []float64, status string, err error) {
 	if lf, ok := f.(linearForm); ok {
-		return solveLinear(lf, pts, ms)
+		return solveLinear(lf, l.pts, l.ms)
 	}
-	o, err := observe(ms, pts, f.kernel(), plainNoise)
+	o, err := l.observe(s, plainNoise)
 	if err != nil {
 		return nil, "", err
 	}

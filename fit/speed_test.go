@@ -146,7 +146,7 @@ func TestFitRefuses(t *testing.T) {
 		{"only failures", []data.Measurement{failed}, "", "none of them ok"},
 		{"two jobs", []data.Measurement{measured(1, 32, .1), other}, "", `found "other", want measurements of one job, as before "j"`},
 		{"bad row", []data.Measurement{negative}, "", "m.csv:7:step_time_s: found -1"},
-		{"unknown family", []data.Measurement{measured(1, 32, .1)}, "polux", "amdahl, collective, ernest"},
+		{"unknown family", []data.Measurement{measured(1, 32, .1)}, "polux", "amdahl, collective, collective-typed, ernest"},
 		{"wrong mode", []data.Measurement{measured(1, 32, .1)}, "ps", "mode allreduce"},
 	}
 	for _, tt := range tests {

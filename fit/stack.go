@@ -34,7 +34,7 @@ type stack struct {
 	pts    []point
 	kernel kernel
 	smooth bool          // the kernel has a process
-	own    float64       // sd of the configuration's own residual and noise
+	fresh  []float64     // variance of a new run beyond form and process: one for all draws, or one each
 	lower  *mat.TriDense // LLᵀ = K, nil unless smooth
 	weight []float64     // K⁻¹·residual of best, nil unless smooth
 	drawn  []curve
@@ -45,8 +45,8 @@ type stack struct {
 }
 
 // newStack prepares predictions with intervals from fitted parameters.
-func newStack(f form, s scale, theta []float64, ms []data.Measurement, pts []point, seed uint64) (*stack, error) {
-	st, o, err := newPointStack(f, s, theta, ms, pts)
+func newStack(f form, s scale, theta []float64, l *layout, sp spread, seed uint64) (*stack, error) {
+	st, o, err := newPointStack(f, s, theta, l, sp)
 	if err != nil {
 		return nil, err
 	}
@@ -66,16 +66,21 @@ func newStack(f form, s scale, theta []float64, ms []data.Measurement, pts []poi
 
 // newPointStack prepares predictions without intervals, which is much less
 // work: logStep is all that may be called.
-func newPointStack(f form, s scale, theta []float64, ms []data.Measurement, pts []point) (*stack, *observations, error) {
-	k := f.kernel()
-	st := &stack{form: f, scale: s, theta: theta, best: f.bind(theta), pts: pts, kernel: k}
+func newPointStack(f form, s scale, theta []float64, l *layout, sp spread) (*stack, *observations, error) {
+	k := l.kernel
+	st := &stack{form: f, scale: s, theta: theta, best: f.bind(theta), pts: l.pts, kernel: k}
 	own, _ := k.own()
 	st.smooth = own > 0
 	if !st.smooth {
-		own = st.estimateNoise(ms)
+		own = st.estimateNoise(l.ms)
+		st.fresh = []float64{own * own}
+	} else {
+		for _, q := range sp.quantiles(draws) {
+			v := sp.fresh(own, k.extra(), q)
+			st.fresh = append(st.fresh, v*v)
+		}
 	}
-	st.own = math.Hypot(own, k.extra())
-	o, err := observe(ms, pts, k, own)
+	o, err := l.observe(sp, own)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,6 +135,9 @@ func (st *stack) draw(o *observations, seed uint64) ([][]float64, error) {
 	chol.UTo(&upper)
 	rng := rand.New(rand.NewPCG(seed, 0x6b6e6565))
 	st.noise = stratifiedT(draws, rng)
+	if len(st.fresh) == draws {
+		rng.Shuffle(draws, func(i, j int) { st.fresh[i], st.fresh[j] = st.fresh[j], st.fresh[i] })
+	}
 	thetas := make([][]float64, 0, draws)
 	for range draws / 2 {
 		z := mat.NewVecDense(n, nil)
@@ -203,10 +211,10 @@ func (st *stack) predict(p *point, beyond float64) data.Estimate {
 		blas64.Trsv(blas.NoTrans, st.lower.RawTriangular(), vec) // k becomes L⁻¹k
 		variance = math.Max(st.kernel.cov(p, p)-blas64.Dot(vec, vec), 0)
 	}
-	sd := math.Sqrt(variance + st.own*st.own + beyond*beyond)
+	variance += beyond * beyond
 	for d, c := range st.drawn {
 		step, _ := c.logTimes(p)
-		correction[d] += step + sd*st.noise[d]
+		correction[d] += step + math.Sqrt(variance+st.fresh[d%len(st.fresh)])*st.noise[d]
 	}
 	slices.Sort(correction)
 	e := data.Estimate{Mean: math.Exp(mean)}

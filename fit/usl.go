@@ -66,10 +66,6 @@ func newUSLForm(mode data.Mode, pts []point, s scale) form {
 	return newScalabilityForm(mode, pts, s, true)
 }
 
-func newAmdahlForm(mode data.Mode, pts []point, s scale) form {
-	return newScalabilityForm(mode, pts, s, false)
-}
-
 func newScalabilityForm(mode data.Mode, pts []point, s scale, coherency bool) form {
 	f := &uslForm{s: s, coherency: coherency, async: mode == data.PSAsync, time: s.compute}
 	if f.async {
@@ -112,6 +108,20 @@ func (f *uslForm) prior() prior {
 func (f *uslForm) starts() [][]float64 {
 	mean := f.prior().mean
 	return [][]float64{mean, shifted(mean, map[int]float64{2: 2}), shifted(mean, map[int]float64{0: -2, 2: -2})}
+}
+
+// gradient implements [gradienter].
+func (f *uslForm) gradient(x []float64, p *point, step, compute []float64) {
+	t := f.bind(x).(*USL)
+	compute[0] = t.Alpha / (t.Alpha + t.Beta*p.batch)
+	compute[1] = 1 - compute[0]
+	k := p.workers
+	slowdown := 1 + t.Sigma*(k-1) + t.Kappa*k*(k-1)
+	copy(step, compute)
+	step[2] = t.Sigma * (k - 1) / slowdown
+	if f.coherency {
+		step[3] = t.Kappa * k * (k - 1) / slowdown
+	}
 }
 
 func (f *uslForm) kernel() kernel { return plainKernel{} }

@@ -12,6 +12,9 @@ type Problem struct {
 	Rows   int // length of r
 	// Residuals fills r at x. It must be smooth, and must not keep x or r.
 	Residuals func(x, r []float64)
+	// Jacobian fills the Rows×Params matrix j with ∂r/∂x at x. It may be nil:
+	// central differences then stand in, at 2·Params calls of Residuals.
+	Jacobian func(x []float64, j *mat.Dense)
 }
 
 // Settings controls a minimisation. The zero value is the default.
@@ -101,7 +104,8 @@ func Minimize(p Problem, x0 []float64, s Settings) Result {
 	return w.result(s.MaxIterations, MaxIterations)
 }
 
-// Jacobian returns the Rows×Params matrix of ∂r/∂x at x by central differences.
+// Jacobian returns the Rows×Params matrix of ∂r/∂x at x: that of the problem
+// itself if it has one, else by central differences.
 func Jacobian(p Problem, x []float64) *mat.Dense {
 	j := mat.NewDense(p.Rows, p.Params, nil)
 	jacobian(p, append([]float64(nil), x...), j, make([]float64, p.Rows), make([]float64, p.Rows))
@@ -109,6 +113,10 @@ func Jacobian(p Problem, x []float64) *mat.Dense {
 }
 
 func jacobian(p Problem, x []float64, j *mat.Dense, up, down []float64) {
+	if p.Jacobian != nil {
+		p.Jacobian(x, j)
+		return
+	}
 	for c := range x {
 		// The cube root of the machine precision balances truncation and rounding.
 		h := 6e-6 * math.Max(1, math.Abs(x[c]))

@@ -1,0 +1,139 @@
+package fit
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"knee/data"
+)
+
+func serverRow(k, ps int, step float64) data.Measurement {
+	return data.Measurement{Status: data.OK, StepTime: step, Config: data.Config{
+		Job: "j", GPUType: "cpu", Mode: data.PSSync, Workers: k, PS: ps, LocalBatch: 64 / float64(k)}}
+}
+
+// Measurements that break naive fits: each must yield finite, ordered numbers
+// that do not stray from what was measured.
+func TestOddMeasurements(t *testing.T) {
+	many := syntheticCollective(200)
+	var huge []data.Measurement
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 50000 / len(many) {
+		for _, m := range many {
+			m.StepTime *= math.Exp(.05 * rng.NormFloat64())
+			huge = append(huge, m)
+		}
+	}
+	flat := []data.Measurement{measured(1, 32, .2), measured(2, 32, .2), measured(4, 32, .2), measured(8, 32, .2)}
+	tests := []struct {
+		name string
+		ms   []data.Measurement
+		at   int     // row to predict
+		tol  float64 // relative
+	}{
+		{"50,000 rows", huge, 7, .15},
+		{"one row", []data.Measurement{measured(4, 32, .2)}, 0, .05},
+		{"two identical rows", []data.Measurement{measured(4, 32, .2), measured(4, 32, .2)}, 0, .05},
+		{"one batch", []data.Measurement{measured(1, 32, .2), measured(2, 32, .25), measured(4, 32, .3)}, 2, .05},
+		{"one worker count", []data.Measurement{measured(2, 16, .1), measured(2, 32, .2), measured(2, 64, .4)}, 1, .05},
+		{"super-linear", []data.Measurement{measured(1, 32, .4), measured(2, 32, .3), measured(4, 32, .2), measured(8, 32, .15)}, 3, .4},
+		{"zero variance", flat, 1, .03},
+		{"no servers", []data.Measurement{serverRow(1, 0, 2), serverRow(2, 0, 1.5), serverRow(4, 0, 1.4)}, 1, .06},
+		{"zero spread recorded", []data.Measurement{{Status: data.OK, StepTime: .2, Steps: 50, Config: measured(2, 32, 1).Config}}, 0, .05},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := Fit(tt.ms, Settings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			row := tt.ms[tt.at]
+			p, err := m.Predict(row.Config)
+			e := p.StepTime
+			if err != nil || !(e.Lo > 0 && e.Lo <= e.Mean && e.Mean <= e.Hi) || math.IsInf(e.Hi, 0) {
+				t.Fatalf("%+v, error %v", p, err)
+			}
+			if math.Abs(e.Mean/row.StepTime-1) > tt.tol {
+				t.Errorf("predicts %.4g s where %.4g s was measured", e.Mean, row.StepTime)
+			}
+		})
+	}
+}
+
+// A step time a hundred times off is found, named, and not fitted through.
+func TestOutlierIsNamedAndLeftOut(t *testing.T) {
+	ps := func(n int) []data.Measurement {
+		var ms []data.Measurement
+		for i := range n {
+			k, s := 1+i%4, 1+i/4
+			ms = append(ms, serverRow(k, s, .5+1/float64(k)+.3*float64(k)/float64(s)))
+		}
+		return ms
+	}
+	tests := []struct {
+		name   string
+		clean  []data.Measurement
+		wrong  int
+		factor float64
+	}{
+		{"100 times too slow among 5", syntheticCollective(5), 2, 100},
+		{"100 times too fast among 8", syntheticCollective(8), 5, .01},
+		{"100 times too slow among 24", syntheticCollective(24), 11, 100},
+		{"10 times too slow among 64", syntheticCollective(64), 40, 10},
+		{"100 times too slow, servers", ps(12), 6, 100},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ms := slices.Clone(tt.clean)
+			for i := range ms {
+				ms[i].Source = data.Source{File: "m.csv", Line: i + 2}
+			}
+			ms[tt.wrong].StepTime *= tt.factor
+			ms[tt.wrong].SyncTime *= tt.factor
+			m, err := Fit(ms, Settings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var named []string
+			for _, w := range m.Warnings() {
+				if strings.Contains(w, "left out") {
+					named = append(named, w)
+				}
+			}
+			src := ms[tt.wrong].Source
+			src.Column = "step_time_s"
+			if len(named) != 1 || !strings.Contains(named[0], src.String()) {
+				t.Fatalf("warnings %q, want one naming %s", named, src)
+			}
+			p, err := m.Predict(ms[tt.wrong].Config)
+			if want := tt.clean[tt.wrong].StepTime; err != nil || math.Abs(math.Log(p.StepTime.Mean/want)) > math.Log(2) {
+				t.Errorf("predicts %+v there, the clean time is %.4g; error %v", p.StepTime, want, err)
+			}
+			if p.Support != len(ms)-1 {
+				t.Errorf("support %d, want %d", p.Support, len(ms)-1)
+			}
+		})
+	}
+}
+
+// Of three runs of one configuration the one far off is dropped, and the
+// measurements of a clean job are all kept.
+func TestScreeningOfRepeats(t *testing.T) {
+	m, err := Fit([]data.Measurement{measured(2, 32, .1), measured(2, 32, 10), measured(2, 32, .1)}, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, _ := m.Predict(data.Config{Workers: 2, LocalBatch: 32}); math.Abs(p.StepTime.Mean-.1) > .005 || p.Support != 2 {
+		t.Errorf("predicts %+v, want 0.1 s from 2 measurements", p)
+	}
+	clean, err := Fit(syntheticCollective(60), Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := clean.Warnings(); len(w) != 0 {
+		t.Errorf("warnings %q on a clean job", w)
+	}
+}
