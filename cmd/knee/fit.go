@@ -11,7 +11,8 @@ import (
 )
 
 func newFit(a *app) *cobra.Command {
-	var job, family, output, formatName, curve string
+	var job, family, output, formatName, curve, interconnect, message string
+	var cluster []string
 	var initialBatch float64
 	var seed int64
 	var noAdvice bool
@@ -26,10 +27,16 @@ knee predict, plot and allocate need.
 Printed are the parameters of each fit with their 90 % intervals; how well
 every family would have predicted each measurement from the others and large
 configurations from small ones; and which one more measurement would narrow
-the predictions most. As csv, the parameters alone.`,
+the predictions most. As csv, the parameters alone.
+
+From one node nothing is known of the network between nodes. What is known of
+it otherwise can be told: --cluster names models of other jobs measured on the
+same machines, --interconnect the speed of the links, with --message-bytes the
+bytes one synchronisation moves.`,
 		Example: `  knee fit study.measurements.csv -o model.json
   knee fit study.measurements.csv --curve study.curve.csv --initial-batch 64
-  knee fit old.csv new.csv --family pollux -o pollux.json --format markdown`,
+  knee fit old.csv new.csv --family pollux -o pollux.json --format markdown
+  knee fit new.csv --cluster bert.json,resnet.json --interconnect 12.5G --message-bytes 102M`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := format("table")
@@ -42,7 +49,10 @@ the predictions most. As csv, the parameters alone.`,
 			if err != nil {
 				return err
 			}
-			settings := fit.Settings{Family: family, Seed: seed}
+			settings, err := fitSettings(family, seed, cluster, interconnect, message)
+			if err != nil {
+				return err
+			}
 			m, err := fit.Fit(ms, settings)
 			if err != nil {
 				return err
@@ -77,9 +87,38 @@ the predictions most. As csv, the parameters alone.`,
 	f.StringVar(&curve, "curve", "", "training curves, to model convergence and statistical efficiency")
 	f.Float64Var(&initialBatch, "initial-batch", 0, "global batch that statistical efficiency is relative to (default: the smallest in the curves)")
 	f.Int64Var(&seed, "seed", 1, "seed of the draws behind the intervals")
+	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs of the same cluster, whose links are this job's too")
+	f.StringVar(&interconnect, "interconnect", "", "bytes/s of the link between two nodes, such as 12.5G")
+	f.StringVar(&message, "message-bytes", "", "bytes one synchronisation moves per worker, 4 × the parameters in single precision, such as 102M")
 	f.BoolVar(&noAdvice, "no-advice", false, "do not say what one more measurement would buy")
 	_ = cmd.RegisterFlagCompletionFunc("family", cobra.FixedCompletions(append([]string{fit.Auto}, fit.FamilyNames()...), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// fitSettings turns flags into settings, loading the models of other jobs.
+func fitSettings(family string, seed int64, cluster []string, interconnect, message string) (fit.Settings, error) {
+	s := fit.Settings{Family: family, Seed: seed}
+	for _, q := range []struct {
+		flag, text string
+		to         *float64
+	}{{"interconnect", interconnect, &s.Interconnect}, {"message-bytes", message, &s.Parameters}} {
+		if q.text == "" {
+			continue
+		}
+		n, err := data.ParseQuantity(q.text)
+		if err != nil || n <= 0 {
+			return s, usageError{fmt.Errorf("--%s %q: want bytes such as 102M or 12.5Gi", q.flag, q.text)}
+		}
+		*q.to = float64(n)
+	}
+	for _, path := range cluster {
+		m, err := fit.ReadModel(path)
+		if err != nil {
+			return s, err
+		}
+		s.Others = append(s.Others, m)
+	}
+	return s, nil
 }
 
 // loadJob loads the measurements and curves of one job from several files.
