@@ -196,7 +196,8 @@ func (st *stack) logStep(p *point) float64 {
 
 // predict returns the step time in seconds with its 90 % interval; beyond is
 // a further sd of its logarithm.
-func (st *stack) predict(p *point, beyond float64) data.Estimate {
+// With a memo given, it saves work that predictions of many points share.
+func (st *stack) predict(p *point, beyond float64, shared *memo) data.Estimate {
 	mean, _ := st.best.logTimes(p)
 	variance := 0.0
 	correction := make([]float64, draws)
@@ -212,14 +213,14 @@ func (st *stack) predict(p *point, beyond float64) data.Estimate {
 		variance = math.Max(st.kernel.cov(p, p)-blas64.Dot(vec, vec), 0)
 	}
 	variance += beyond * beyond
-	for d, c := range st.drawn {
-		step, _ := c.logTimes(p)
-		correction[d] += step + math.Sqrt(variance+st.fresh[d%len(st.fresh)])*st.noise[d]
+	shared.addSteps(st.drawn, p, correction)
+	for d := range correction {
+		correction[d] += math.Sqrt(variance+st.fresh[d%len(st.fresh)]) * st.noise[d]
 	}
-	slices.Sort(correction)
+	lo, hi := quantile.Tails(correction, .05)
 	e := data.Estimate{Mean: math.Exp(mean)}
-	e.Lo = math.Min(math.Exp(quantile.Sorted(correction, .05)), e.Mean)
-	e.Hi = math.Max(math.Exp(quantile.Sorted(correction, .95)), e.Mean)
+	e.Lo = math.Min(math.Exp(lo), e.Mean)
+	e.Hi = math.Max(math.Exp(hi), e.Mean)
 	return e
 }
 
