@@ -70,7 +70,7 @@ func Tails(values []float64, p float64) (lo, hi float64) {
 
 // between interpolates linearly.
 func between(a, b, share float64) float64 {
-	if a == b { // also keeps Inf − Inf out
+	if a == b || share == 0 { // keeps Inf − Inf and 0·Inf out
 		return a
 	}
 	return a + share*(b-a)
