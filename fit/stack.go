@@ -50,6 +50,15 @@ func newStack(f form, s scale, theta []float64, l *layout, sp spread, seed uint6
 	if err != nil {
 		return nil, err
 	}
+	// The interval is that of the likeliest spread, where the estimate kept
+	// to the smallest that can be defended.
+	if likely := sp.quantiles(1)[0]; st.smooth && likely > sp.Scale {
+		sp.Scale = likely
+		if o, err = l.observe(sp, 0); err != nil {
+			return nil, err
+		}
+		st.lower = o.step.lower
+	}
 	thetas, err := st.draw(o, seed)
 	if err != nil {
 		return nil, err
@@ -177,7 +186,7 @@ func (st *stack) residualWeights(o *observations, curves []curve) *mat.Dense {
 			w.Set(i, d, o.step.ln[i]-step)
 		}
 	}
-	l := st.lower.RawTriangular()
+	l := o.step.lower.RawTriangular()
 	blas64.Trsm(blas.Left, blas.NoTrans, 1, l, w.RawMatrix())
 	blas64.Trsm(blas.Left, blas.Trans, 1, l, w.RawMatrix())
 	return w
