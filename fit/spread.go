@@ -135,7 +135,7 @@ func (s spread) infer(f form, l0 *layout, theta []float64) spread {
 	// follow may be real. The intervals have the whole posterior.
 	s.Scale = 1
 	if len(l0.ms) >= minScreen || s.RunFree > 0 {
-		s.Scale = math.Max(1, s.quantiles(20)[0])
+		s.Scale = math.Max(1, s.quantiles(100)[0])
 	}
 	return s
 }
