@@ -6,13 +6,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"knee/data"
-	"knee/internal/quantile"
 )
 
 // benchDir returns the folder of measured data, which is not part of the
@@ -156,42 +154,6 @@ func BenchmarkSplits(b *testing.B) {
 	}
 }
 
-// BenchmarkServers reports the median error over random subsets of measured
-// parameter-server rows, ours and relative least squares on Optimus's form.
-func BenchmarkServers(b *testing.B) {
-	dir := benchDir(b)
-	for _, job := range []string{"resnet-50", "seq2seq", "cnn-text-classification", "wlm"} {
-		all := slices.DeleteFunc(loadBench(b, filepath.Join(dir, "ps", job+".csv")),
-			func(m data.Measurement) bool { return m.Status != data.OK })
-		for _, n := range []int{5, 10, 20} {
-			b.Run(job+"/"+strconv.Itoa(n), func(b *testing.B) {
-				for range b.N {
-					var ours, optimus, cover []float64
-					for seed := range uint64(20) {
-						perm := rand.New(rand.NewPCG(seed, 1)).Perm(len(all))
-						train, test := pick(all, perm[:n]), pick(all, perm[n:])
-						for _, family := range []string{Auto, "optimus-sync"} {
-							m, err := Fit(train, Settings{Family: family})
-							if err != nil {
-								b.Fatal(err)
-							}
-							s := judge(b, m, test)
-							if family == Auto {
-								ours, cover = append(ours, s.mape), append(cover, s.cover)
-							} else {
-								optimus = append(optimus, s.mape)
-							}
-						}
-					}
-					b.ReportMetric(quantile.Median(ours), "mape%")
-					b.ReportMetric(quantile.Median(optimus), "optimus-mape%")
-					b.ReportMetric(quantile.Median(cover), "coverage%")
-				}
-			})
-		}
-	}
-}
-
 // BenchmarkPredict is the time of one prediction with its interval, by the
 // measurements the model was fitted to.
 func BenchmarkPredict(b *testing.B) {
@@ -204,6 +166,32 @@ func BenchmarkPredict(b *testing.B) {
 			c := data.Config{GPUType: "t4", Workers: 12, Placement: data.Placement{4, 4, 4}, LocalBatch: 48}
 			for b.Loop() {
 				if _, err := m.Predict(c); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkPredictAll is the time of 100,000 predictions with their
+// intervals: a sweep over 100 batches and 1,000 placements.
+func BenchmarkPredictAll(b *testing.B) {
+	var cs []data.Config
+	for batch := range 100 {
+		for i := range 1000 {
+			k := 1 + i/8
+			cs = append(cs, data.Config{GPUType: "t4", Workers: k, LocalBatch: float64(16 + batch),
+				Placement: data.EvenPlacement(k, 1+(i%8)*(k-1)/8)})
+		}
+	}
+	for _, n := range []int{8, 64, maxRows} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			m, err := Fit(syntheticCollective(n), Settings{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if _, err := m.PredictAll(cs); err != nil {
 					b.Fatal(err)
 				}
 			}

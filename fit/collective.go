@@ -56,17 +56,35 @@ func (c *Collective) StepTime(cfg data.Config) float64 {
 }
 
 func (c *collective) logTimes(p *point) (step, compute float64) {
-	compute = logSumExp(c.lnFixed, c.lnPer+c.BatchPower*(p.lnBatch-c.lnRef))
+	compute = c.lnCompute(p)
+	return c.join(p, compute, c.lnWorst(p)), compute
+}
+
+// lnCompute implements [separable]: ln of the compute time of a micro-step.
+func (c *collective) lnCompute(p *point) float64 {
+	return logSumExp(c.lnFixed, c.lnPer+c.BatchPower*(p.lnBatch-c.lnRef))
+}
+
+// lnWorst implements [separable]: ln of the synchronisation time, −Inf for a
+// lone worker.
+func (c *collective) lnWorst(p *point) float64 {
 	if p.workers <= 1 {
-		return compute + math.Log1p(p.accum), compute
+		return math.Inf(-1)
 	}
 	intra, inter := c.lnSync(p)
-	sync := logSumExp(4*intra, 4*inter) / 4
-	step = logSumExp(c.Overlap*compute, c.Overlap*sync) / c.Overlap
+	return logSumExp(4*intra, 4*inter) / 4
+}
+
+// join implements [separable]: ln of the step time.
+func (c *collective) join(p *point, compute, sync float64) float64 {
+	if p.workers <= 1 {
+		return compute + math.Log1p(p.accum)
+	}
+	step := logSumExp(c.Overlap*compute, c.Overlap*sync) / c.Overlap
 	if p.accum > 0 {
 		step = logSumExp(step, compute+math.Log(p.accum))
 	}
-	return step, compute
+	return step
 }
 
 // lnSync returns the logarithms of the synchronisation times inside the

@@ -11,8 +11,12 @@
 // Every prediction carries a 90 % interval from three sources: what the data
 // leave open about the parameters (draws from the Laplace approximation of
 // their posterior), what the Gaussian process leaves open about the residual
-// at that point, and the noise of measurements. It says when a configuration
-// lies outside the measured range. One measurement is enough to answer, with
+// at that point, and the noise of measurements, whose size is inferred from how
+// well each is predicted by the others and from repeated runs. It says when a
+// configuration lies outside the measured range. Measurements that all others
+// contradict are left out and named by [Model.Warnings]. What a job never
+// measured of the links between nodes it can borrow from other jobs of the
+// cluster (Others in [Settings]). One measurement is enough to answer, with
 // an interval as wide as the priors make it.
 //
 // Times are seconds, batches are samples, and everything is deterministic

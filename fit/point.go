@@ -127,7 +127,7 @@ func logSumExp(a, b float64) float64 {
 	if a < b {
 		a, b = b, a
 	}
-	if math.IsInf(b, -1) {
+	if b-a < -37 || math.IsInf(b, -1) { // e⁻³⁷ is below the precision of 1
 		return a
 	}
 	return a + math.Log1p(math.Exp(b-a))

@@ -110,15 +110,6 @@ func (w *whitening) factorize(cov *mat.SymDense, own func(row int) float64) bool
 	return true
 }
 
-// halfLogDet returns ½ ln det K.
-func (w *whitening) halfLogDet() float64 {
-	var s float64
-	for i := range w.rows {
-		s += math.Log(w.lower.At(i, i))
-	}
-	return s
-}
-
 // whiten replaces r by L⁻¹r.
 func (w *whitening) whiten(r []float64) {
 	if len(r) == 0 {

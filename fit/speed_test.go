@@ -277,7 +277,7 @@ func TestFamiliesScores(t *testing.T) {
 }
 
 func BenchmarkFit(b *testing.B) {
-	for _, n := range []int{8, 64, maxRows} {
+	for _, n := range []int{8, 64, 500} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			ms := syntheticCollective(n)
 			for b.Loop() {

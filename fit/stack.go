@@ -50,6 +50,15 @@ func newStack(f form, s scale, theta []float64, l *layout, sp spread, seed uint6
 	if err != nil {
 		return nil, err
 	}
+	// The interval is that of the likeliest spread, where the estimate kept
+	// to the smallest that can be defended.
+	if likely := sp.quantiles(1)[0]; st.smooth && likely > sp.Scale {
+		sp.Scale = likely
+		if o, err = l.observe(sp, 0); err != nil {
+			return nil, err
+		}
+		st.lower = o.step.lower
+	}
 	thetas, err := st.draw(o, seed)
 	if err != nil {
 		return nil, err
@@ -177,7 +186,7 @@ func (st *stack) residualWeights(o *observations, curves []curve) *mat.Dense {
 			w.Set(i, d, o.step.ln[i]-step)
 		}
 	}
-	l := st.lower.RawTriangular()
+	l := o.step.lower.RawTriangular()
 	blas64.Trsm(blas.Left, blas.NoTrans, 1, l, w.RawMatrix())
 	blas64.Trsm(blas.Left, blas.Trans, 1, l, w.RawMatrix())
 	return w
@@ -196,7 +205,8 @@ func (st *stack) logStep(p *point) float64 {
 
 // predict returns the step time in seconds with its 90 % interval; beyond is
 // a further sd of its logarithm.
-func (st *stack) predict(p *point, beyond float64) data.Estimate {
+// With a memo given, it saves work that predictions of many points share.
+func (st *stack) predict(p *point, beyond float64, shared *memo) data.Estimate {
 	mean, _ := st.best.logTimes(p)
 	variance := 0.0
 	correction := make([]float64, draws)
@@ -212,14 +222,14 @@ func (st *stack) predict(p *point, beyond float64) data.Estimate {
 		variance = math.Max(st.kernel.cov(p, p)-blas64.Dot(vec, vec), 0)
 	}
 	variance += beyond * beyond
-	for d, c := range st.drawn {
-		step, _ := c.logTimes(p)
-		correction[d] += step + math.Sqrt(variance+st.fresh[d%len(st.fresh)])*st.noise[d]
+	shared.addSteps(st.drawn, p, correction)
+	for d := range correction {
+		correction[d] += math.Sqrt(variance+st.fresh[d%len(st.fresh)]) * st.noise[d]
 	}
-	slices.Sort(correction)
+	lo, hi := quantile.Tails(correction, .05)
 	e := data.Estimate{Mean: math.Exp(mean)}
-	e.Lo = math.Min(math.Exp(quantile.Sorted(correction, .05)), e.Mean)
-	e.Hi = math.Max(math.Exp(quantile.Sorted(correction, .95)), e.Mean)
+	e.Lo = math.Min(math.Exp(lo), e.Mean)
+	e.Hi = math.Max(math.Exp(hi), e.Mean)
 	return e
 }
 
