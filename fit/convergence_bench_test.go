@@ -95,12 +95,12 @@ func templatesOf(runs []recordedRun, r recordedRun) [][]data.CurvePoint {
 type outcome struct {
 	errs           []float64 // percent
 	covered, never float64
-	byJob          map[string][]float64
+	byJob, logs    map[string][]float64
 }
 
 func (o *outcome) add(job string, e data.Estimate, err error, truth float64) {
 	if o.byJob == nil {
-		o.byJob = map[string][]float64{}
+		o.byJob, o.logs = map[string][]float64{}, map[string][]float64{}
 	}
 	off := math.Inf(1)
 	if err != nil {
@@ -114,6 +114,7 @@ func (o *outcome) add(job string, e data.Estimate, err error, truth float64) {
 	}
 	o.errs = append(o.errs, off)
 	o.byJob[job] = append(o.byJob[job], off)
+	o.logs[job] = append(o.logs[job], math.Log(e.Mean/truth))
 }
 
 func (o *outcome) report(b *testing.B) {
@@ -188,7 +189,7 @@ func ask(tb testing.TB, runs []recordedRun, settings func(recordedRun) Convergen
 	}
 	if testing.Verbose() {
 		for _, j := range []string{"cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"} {
-			tb.Logf("%s %s n=%d median %.1f", o.name(percent), j, len(o.byJob[j]), quantile.Median(o.byJob[j]))
+			tb.Logf("%s %s n=%d median %.1f bias %.2f", o.name(percent), j, len(o.byJob[j]), quantile.Median(o.byJob[j]), quantile.Median(o.logs[j]))
 		}
 	}
 	return o

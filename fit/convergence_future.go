@@ -47,13 +47,13 @@ func newFuture(last, step, end float64) *future {
 const firstHitNoise = .65
 
 // addHits spreads a weight over the grid by where a curve first hits the
-// target: a look at the curve value f hits with probability
+// target: a look at a curve of value f, with noise around it, hits with probability
 // Φ((target − f)/(.65·noise)). It returns the part that never hits.
-func (f *future) addHits(curve func(cell int) float64, target, noise, weight float64) float64 {
-	sd := math.Max(firstHitNoise*noise, 1e-12)
+func (f *future) addHits(curve func(cell int) (loss, noise float64), target, weight float64) float64 {
 	left := weight
 	for j := range f.x {
-		z := (target - curve(j)) / sd
+		loss, noise := curve(j)
+		z := (target - loss) / math.Max(firstHitNoise*noise, 1e-12)
 		if z < -6 {
 			continue
 		}
@@ -119,7 +119,11 @@ func (f *future) quantile(p float64) float64 {
 	return f.x[len(f.x)-1]
 }
 
-// estimate returns the median with its 90 % interval.
+// estimate returns the median with its 90 % interval. The interval is half a
+// look wider on either side: looks to come are not at exactly these steps.
 func (f *future) estimate() data.Estimate {
-	return data.Estimate{Mean: f.quantile(.5), Lo: f.quantile(.05), Hi: f.quantile(.95)}
+	e := data.Estimate{Mean: f.quantile(.5), Lo: f.quantile(.05), Hi: f.quantile(.95)}
+	first := f.x[0] - f.looks[0]*f.step
+	e.Lo, e.Hi = math.Max(e.Lo-f.step/2, first), e.Hi+f.step/2
+	return e
 }

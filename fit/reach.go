@@ -53,9 +53,9 @@ func (c *Convergence) reach(target float64) (*future, float64) {
 			}
 			values[cell.shape] = g
 		}
-		never += f.addHits(func(j int) float64 {
-			return (cell.limit + cell.amplitude*g[j]) * seg.ratioAt(f.x[j])
-		}, target, cell.noise, cell.weight)
+		never += f.addHits(func(j int) (float64, float64) {
+			return (cell.limit + cell.amplitude*g[j]) * seg.ratioAt(f.x[j]), cell.noise
+		}, target, cell.weight)
 	}
 	reached := f.total()
 	if reached == 0 {

@@ -14,8 +14,8 @@ import (
 type Template struct {
 	Recorded []SeenPoint `json:"recorded"` // at most 128 stretches, in order of x
 	end      float64     // mean loss over its last tenth
-	noise    float64     // sd of its points around its smooth course
 	smooth   []float64   // its smooth course at the recorded points
+	noise    []float64   // sd around it thereabouts: it falls as training settles
 }
 
 // How much the templates' course and their own first hits are believed.
@@ -31,6 +31,8 @@ const (
 	paceSD    = .1
 	stretchSD = .15
 	offsetSD  = .01
+	// noiseSide is the number of points either side that noise is taken over.
+	noiseSide = 5
 	// hitSpreadSD is the spread of first hits between runs of one job,
 	// worth one run when it is estimated from several.
 	hitSpreadSD = .2
@@ -49,8 +51,9 @@ func (c *Convergence) hitsOf(target float64) (*future, float64) {
 	f := newFuture(c.LastX, c.lookEvery(), 4*math.Max(end, c.Planned))
 	sums := newReachSums(c.Recorded, 0)
 	var all []templateCell
+	offset := endSpread(templates)
 	for _, t := range templates {
-		all = append(all, t.cells(c.Recorded, &sums)...)
+		all = append(all, t.cells(c.Recorded, &sums, offset)...)
 	}
 	top := slices.MaxFunc(all, func(a, b templateCell) int { return int(math.Copysign(1, a.log-b.log)) }).log
 	var never float64
@@ -59,7 +62,7 @@ func (c *Convergence) hitsOf(target float64) (*future, float64) {
 		if w < negligible {
 			continue
 		}
-		never += f.addHits(func(j int) float64 { return cell.at(f.x[j]) }, target, cell.noise, w)
+		never += f.addHits(func(j int) (float64, float64) { return cell.at(f.x[j]) }, target, w)
 	}
 	reached := f.total()
 	median, sd, hits := templateHits(templates, target)
@@ -77,14 +80,21 @@ func (c *Convergence) hitsOf(target float64) (*future, float64) {
 func (t Template) prepared() Template {
 	n := len(t.Recorded)
 	t.smooth = make([]float64, n)
-	var ss float64
+	t.noise = make([]float64, n)
 	for i := range t.Recorded {
 		// A running median keeps the edges of learning-rate drops.
-		t.smooth[i] = medianLoss(t.Recorded[max(0, i-min(2, n-1-i)):min(n, i+1+min(2, i))])
-		d := t.Recorded[i].Loss - t.smooth[i]
-		ss += d * d
+		side := min(2, i, n-1-i)
+		t.smooth[i] = medianLoss(t.Recorded[i-side : i+side+1])
 	}
-	t.noise = math.Sqrt(ss / float64(n))
+	for i := range t.noise {
+		lo, hi := max(0, i-noiseSide), min(n, i+noiseSide+1)
+		var ss float64
+		for k := lo; k < hi; k++ {
+			d := t.Recorded[k].Loss - t.smooth[k]
+			ss += d * d
+		}
+		t.noise[i] = math.Sqrt(ss / float64(hi-lo))
+	}
 	tail := t.smooth[n-max(n/10, 1):]
 	for _, l := range tail {
 		t.end += l / float64(len(tail))
@@ -92,9 +102,9 @@ func (t Template) prepared() Template {
 	return t
 }
 
-// at returns the smooth course after x steps, linear in between, level
-// before and after.
-func (t *Template) at(x float64) float64 {
+// at returns the smooth course after x steps and the noise around it, linear
+// in between, level before and after.
+func (t *Template) at(x float64) (loss, noise float64) {
 	i, _ := slices.BinarySearchFunc(t.Recorded, x, func(p SeenPoint, x float64) int {
 		if p.X < x {
 			return -1
@@ -103,13 +113,13 @@ func (t *Template) at(x float64) float64 {
 	})
 	switch {
 	case i == 0:
-		return t.smooth[0]
+		return t.smooth[0], t.noise[0]
 	case i == len(t.Recorded):
-		return t.end
+		return t.end, t.noise[i-1]
 	}
 	a, b := t.Recorded[i-1].X, t.Recorded[i].X
 	u := (x - a) / (b - a)
-	return t.smooth[i-1] + u*(t.smooth[i]-t.smooth[i-1])
+	return t.smooth[i-1] + u*(t.smooth[i]-t.smooth[i-1]), t.noise[i]
 }
 
 // templateCell is one way to lay a template over the record:
@@ -119,16 +129,17 @@ type templateCell struct {
 	t             *Template
 	pace, stretch float64 // τ and s
 	offset        float64 // o
-	noise, log    float64
+	log           float64
 }
 
-func (c *templateCell) at(x float64) float64 {
-	return c.t.end + c.stretch*(c.t.at(x/c.pace)-c.t.end) + c.offset
+func (c *templateCell) at(x float64) (loss, noise float64) {
+	l, noise := c.t.at(x / c.pace)
+	return c.t.end + c.stretch*(l-c.t.end) + c.offset, c.stretch * noise
 }
 
 // cells returns the ways to lay the template over the record, with their log
 // posteriors, on a grid of two prior deviations either side.
-func (t *Template) cells(points []SeenPoint, sums *reachSums) []templateCell {
+func (t *Template) cells(points []SeenPoint, sums *reachSums, offset float64) []templateCell {
 	low, high := slices.Min(t.smooth), slices.Max(t.smooth)
 	span := math.Max(high-low, 1e-9)
 	count := .1*float64(len(points)) + 2
@@ -138,7 +149,8 @@ func (t *Template) cells(points []SeenPoint, sums *reachSums) []templateCell {
 		u := 2 * float64(i) / side
 		base := make([]float64, len(points))
 		for k, p := range points {
-			base[k] = t.at(p.X/math.Exp(u*paceSD)) - t.end
+			l, _ := t.at(p.X / math.Exp(u*paceSD))
+			base[k] = l - t.end
 		}
 		for j := -side; j <= side; j++ {
 			v := 2 * float64(j) / side
@@ -151,17 +163,32 @@ func (t *Template) cells(points []SeenPoint, sums *reachSums) []templateCell {
 			}
 			for l := -side; l <= side; l++ {
 				w := 2 * float64(l) / side
-				o := w * offsetSD * span
+				o := w * offset
 				rss := math.Max(square-2*o*mean+o*o, 0)
 				all = append(all, templateCell{
 					t: t, pace: math.Exp(u * paceSD), stretch: stretch, offset: o,
-					noise: math.Max(math.Sqrt(rss), t.noise),
-					log:   math.Log(temper(rss, span, count)) - .5*(u*u+v*v+w*w),
+					log: math.Log(temper(rss, span, count)) - .5*(u*u+v*v+w*w),
 				})
 			}
 		}
 	}
 	return all
+}
+
+// endSpread returns the sd of where runs of the job end: of the templates'
+// own ends, with the prior counting as one more run.
+func endSpread(templates []Template) float64 {
+	var mean, span float64
+	n := float64(len(templates))
+	for _, t := range templates {
+		mean += t.end / n
+		span = math.Max(span, slices.Max(t.smooth)-slices.Min(t.smooth))
+	}
+	ss := math.Pow(offsetSD*math.Max(span, 1e-9), 2)
+	for _, t := range templates {
+		ss += (t.end - mean) * (t.end - mean)
+	}
+	return math.Sqrt(ss / n)
 }
 
 // templateHits returns the log-normal of when the templates first hit a
