@@ -71,7 +71,7 @@ func (c *Convergence) hitsOf(target float64) (*future, float64) {
 	}
 	chance := reached / (reached + never)
 	// Each run that got there speaks for one more that will.
-	chance = (chance + float64(hits)) / float64(1+len(templates))
+	chance = (chance + float64(hits)) / float64(1+hits)
 	f.pool(templatePower, func(j int) float64 { return logNormal(f.x[j], median, sd) }, hitsPower)
 	return f, chance
 }
