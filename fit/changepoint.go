@@ -34,9 +34,12 @@ func (s *segment) ratioAt(x float64) float64 {
 	return r
 }
 
-// lastSegment cuts the record at its last drop: at the last milestone it
-// covers where milestones are known, otherwise where one is plain to see.
-// A curve through a drop fits neither side of it.
+// lastSegment cuts the record at the last milestone it covers, as a curve
+// through a drop fits neither side of it. Where milestones are not known the
+// record stays whole, even if a drop is plain to see: more of them are then
+// likely to come, and a curve through the first foresees them better than one
+// that believes that there is only the last level left (recorded runs: errors
+// at two fifths of the run of 6 to 12 % rather than 11 to 14 %).
 //
 // Once a drop was seen at a milestone, its ratio is expected of the later
 // ones too. Before the first, nothing is known about what drops do to this
@@ -50,15 +53,11 @@ func (c *Convergence) lastSegment() *segment {
 	span := math.Max(high-low, 1e-9)
 	s := &segment{ratio: 1}
 	cut := 0
-	if len(c.Milestones) > 0 {
-		for _, m := range c.Milestones {
-			i := slices.IndexFunc(points, func(p SeenPoint) bool { return p.X > m })
-			if i >= minSegment && len(points)-i >= minSegment {
-				cut = i
-			}
+	for _, m := range c.Milestones {
+		i := slices.IndexFunc(points, func(p SeenPoint) bool { return p.X > m })
+		if i >= minSegment && len(points)-i >= minSegment {
+			cut = i
 		}
-	} else if found := dropsIn(points); len(found) > 0 {
-		cut = found[len(found)-1]
 	}
 	if cut > 0 {
 		s.start = points[cut-1].X

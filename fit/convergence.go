@@ -273,3 +273,19 @@ func newLows(xs, ls []float64) []SeenPoint {
 	}
 	return thinned
 }
+
+// check says what is wrong with a fit that came from a file.
+func (c *Convergence) check() error {
+	for i, t := range c.Templates {
+		if len(t.Recorded) < minTemplate || !(t.Recorded[len(t.Recorded)-1].X > 0) {
+			return fmt.Errorf("template %d has %d points, want at least %d that go beyond step 0", i+1, len(t.Recorded), minTemplate)
+		}
+	}
+	if !(c.EpochSteps >= 0) || !(c.Planned >= 0) || c.Planned > 1e9*c.LastX {
+		return fmt.Errorf("epoch_steps %g and planned %g, want steps of at least 0", c.EpochSteps, c.Planned)
+	}
+	if c.Single != nil && c.single() == nil {
+		return fmt.Errorf("single: %d parameters are not those of a curve %q", len(c.Single.Parameters), c.Family)
+	}
+	return nil
+}

@@ -186,8 +186,11 @@ func (c *Convergence) dropNotes() []string {
 	switch {
 	case ahead > 0 && len(seg.later) == 0:
 		return []string{"no learning-rate drop is recorded yet, so what those to come will do is unknown and left out"}
-	case len(c.Milestones) == 0 && seg.start > 0:
-		return []string{fmt.Sprintf("the curve drops after step %.6g, as at a cut of the learning rate; later cuts are not foreseen unless their milestones are given", seg.start)}
+	case len(c.Milestones) == 0:
+		if drops := c.ChangePoints(); len(drops) > 0 {
+			return []string{fmt.Sprintf("the curve drops after step %.6g, as at a cut of the learning rate; "+
+				"later cuts are foreseen only if their milestones are given", drops[len(drops)-1])}
+		}
 	}
 	return nil
 }

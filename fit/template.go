@@ -70,7 +70,8 @@ func (c *Convergence) hitsOf(target float64) (*future, float64) {
 		return f, 0
 	}
 	chance := reached / (reached + never)
-	// Each run that got there speaks for one more that will.
+	// Each run that got there speaks for one more that will; one that did not
+	// has had its say through its course.
 	chance = (chance + float64(hits)) / float64(1+hits)
 	f.pool(templatePower, func(j int) float64 { return logNormal(f.x[j], median, sd) }, hitsPower)
 	return f, chance
