@@ -58,11 +58,18 @@ func (c *Convergence) reach(target float64) (*future, float64) {
 		}, target, cell.weight)
 	}
 	reached := f.total()
-	if reached == 0 {
+	if reached == 0 || diverges(c.Recorded) {
 		return f, 0
 	}
 	f.pool(curvePower, func(j int) float64 { return h.density(f.x[j]) }, horizonPower)
 	return f, reached / (reached + never)
+}
+
+// diverges says whether a record rises: curves that fall by ever so little
+// would fit it as badly as any, and each gets to the target some day.
+func diverges(points []SeenPoint) bool {
+	third := max(len(points)/3, 1)
+	return medianLoss(points[len(points)-third:]) > medianLoss(points[:third])
 }
 
 const (
