@@ -3,8 +3,8 @@ package fit
 import "math"
 
 // How much the curve of a run and the horizon are believed when there is no
-// finished run to learn from. Found by leaving one job out at a time of
-// recorded runs of six jobs; the answers change little around them.
+// finished run to learn from. They come from an earlier study of recorded
+// runs of six jobs and were not tuned again.
 const (
 	curvePower   = .7
 	horizonPower = .8
