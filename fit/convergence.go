@@ -9,22 +9,48 @@ import (
 	"knee/data"
 )
 
+// ConvergenceSettings controls [FitConvergenceWith]. The zero value is the
+// default: curve × horizon, as nothing is known but the record.
+type ConvergenceSettings struct {
+	// Family is [Auto] (also the empty string), or one of
+	// [ConvergenceFamilyNames] for a single published curve.
+	Family string
+	// PlannedEpochs is the planned length of the run, 0 if unknown. Where no
+	// epochs are recorded, a point of the record counts as one.
+	PlannedEpochs float64
+	// Milestones are the epochs after which the learning rate is cut.
+	Milestones []float64
+	// Templates are finished runs of the same job at other batch sizes. They
+	// should share its optimizer, learning-rate schedule and length: others
+	// make intervals too narrow.
+	Templates [][]data.CurvePoint
+}
+
 // Convergence is a fitted training curve: how the loss falls with optimizer
-// steps at the initial batch. It holds the best fit of Optimus's form with
-// its posterior over limits, which is what a plot of the curve shows, and the
-// curve as recorded, from which [Convergence.StepsTo] answers.
+// steps at the initial batch. It holds the curve as recorded, from which
+// [Convergence.StepsTo] answers, and the best fit of Optimus's form with its
+// posterior over limits, which is what a plot of the curve shows.
+//
+// Losses inside are (loss − Offset)/Scale, so from above 0 to 1.
 type Convergence struct {
 	Family string        `json:"family"`
-	Curve  OptimusCurve  `json:"curve"` // the best fit, on losses divided by Scale
-	Scale  float64       `json:"scale"` // largest loss seen
-	Cells  []CurveWeight `json:"cells"` // alternatives with their posterior weights, which sum to 1
+	Curve  OptimusCurve  `json:"curve"`            // the best fit
+	Scale  float64       `json:"scale"`            // largest loss seen, less Offset
+	Offset float64       `json:"offset,omitempty"` // 0 unless losses are negative
+	Cells  []CurveWeight `json:"cells"`            // alternatives with their posterior weights, which sum to 1
 	Points int           `json:"points"`
 	LastX  float64       `json:"last_x"`           // steps seen
 	Rising *RisingMetric `json:"rising,omitempty"` // set if the curve is a metric that rises
 	Seen   []SeenPoint   `json:"seen"`             // where new lows were first seen, thinned out
-	// Recorded is the preprocessed curve, averaged over at most 128 stretches.
+	// Recorded is the curve without outliers, averaged over at most 128 stretches.
 	Recorded []SeenPoint `json:"recorded"`
 	Noise    float64     `json:"noise"` // sd of the curve around the best fit, relative to Scale
+	// EpochSteps is the length of an epoch in steps, 0 if unknown.
+	EpochSteps float64    `json:"epoch_steps,omitempty"`
+	Planned    float64    `json:"planned,omitempty"`    // steps of the whole run, 0 if unknown
+	Milestones []float64  `json:"milestones,omitempty"` // steps after which the learning rate is cut, ascending
+	Templates  []Template `json:"templates,omitempty"`  // finished runs of the job
+	Single     *SingleFit `json:"single,omitempty"`     // set if a published curve was asked for
 }
 
 // RisingMetric says how a metric that rises was turned into a loss: the loss
@@ -39,118 +65,164 @@ type CurveWeight struct {
 	Weight float64      `json:"weight"`
 }
 
-// SeenPoint is a low of the curve: the loss was first at or under Loss at X.
+// SeenPoint is a point of the record, and among the lows one where the loss
+// was first at or under Loss.
 type SeenPoint struct {
 	X    float64 `json:"x"`
-	Loss float64 `json:"loss"` // divided by Scale
+	Loss float64 `json:"loss"` // in the terms of [Convergence]
 }
 
-// NeverReachedError says that a curve levels off above a target.
-type NeverReachedError struct {
-	Target float64 // as asked for
-	Floor  float64 // what the best fit levels off at, in the same terms
-	Chance float64 // posterior probability that the target is reached after all
+const (
+	// minCurvePoints is the fewest points of one curve that say in which
+	// direction it goes.
+	minCurvePoints = 2
+	// minSinglePoints is the fewest a single curve is fitted to: three
+	// parameters and one to contradict them.
+	minSinglePoints = 4
+	// minTemplate is the fewest points of a finished run worth comparing with.
+	minTemplate = 4
+)
+
+// FitConvergence is [FitConvergenceWith] with the default settings.
+func FitConvergence(points []data.CurvePoint, initialBatch float64) (*Convergence, error) {
+	return FitConvergenceWith(points, initialBatch, ConvergenceSettings{})
 }
 
-// Error implements error.
-func (e *NeverReachedError) Error() string {
-	return fmt.Sprintf("the training curve never reaches %.4g: it levels off at about %.4g (probability of reaching it %.0f %%)",
-		e.Target, e.Floor, 100*e.Chance)
-}
-
-// minCurvePoints is the fewest points of one curve worth fitting: three
-// parameters and one to contradict them.
-const minCurvePoints = 4
-
-// FitConvergence fits l = 1/(β0·x + β1) + β2 with β ≥ 0 (Optimus, EuroSys'18,
-// section 3.1) to training curves, after that paper's preprocessing
-// ([Preprocess]), x being steps at the initial batch.
+// FitConvergenceWith fits training curves, x being steps at the initial
+// batch, in samples (0 if unknown).
 //
 // The loss is used if recorded, otherwise the metric; a metric that rises is
 // turned into a falling one. x is Progress where recorded, otherwise Step
 // scaled by GlobalBatch/initial where both are known, otherwise Step,
-// otherwise Epoch. Runs are preprocessed apart and fitted together. It fails
-// if fewer than four points hold both numbers.
-func FitConvergence(points []data.CurvePoint, initialBatch float64) (*Convergence, error) {
-	runs, rising := curveRuns(points, initialBatch)
-	var xs, ls []float64
-	for _, r := range runs {
-		xs = append(xs, r.x...)
-		ls = append(ls, Preprocess(r.y)...)
+// otherwise Epoch. Points without both, or with NaN or an infinity, are left
+// out. Runs are cleaned of outliers apart ([Hampel]; [Preprocess] for
+// Optimus's own family) and fitted together.
+//
+// It fails, with a *[data.InputError], if fewer than two points hold both
+// numbers (four for a published family), if none lies beyond step 0, for an
+// unknown family, and for a template of fewer than four points.
+func FitConvergenceWith(points []data.CurvePoint, initialBatch float64, s ConvergenceSettings) (*Convergence, error) {
+	single := s.Family != "" && s.Family != Auto
+	var family curveFamily
+	if single {
+		var err error
+		if family, err = curveFamilyNamed(s.Family); err != nil {
+			return nil, err
+		}
 	}
-	if len(xs) < minCurvePoints {
-		return nil, &data.InputError{Source: data.Source{Column: "loss"},
-			Found: fmt.Sprintf("%d usable curve points", len(xs)),
-			Want:  fmt.Sprintf("at least %d with a step or progress and a loss or metric", minCurvePoints)}
-	}
-	c := &Convergence{Family: "optimus", Points: len(xs), Rising: rising, Scale: slices.Max(ls), LastX: slices.Max(xs)}
-	if !(c.LastX > 0) {
-		return nil, &data.InputError{Source: data.Source{Column: "step"}, Found: "no step above 0",
-			Want: "a curve that covers some steps"}
-	}
-	if !(c.Scale > 0) || slices.Min(ls) < 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "loss"},
-			Found: fmt.Sprintf("losses from %g to %g", slices.Min(ls), c.Scale), Want: "losses of at least 0, one of them above"}
-	}
-	for i := range ls {
-		ls[i] /= c.Scale
+	pick := pickCurve(points, s.Templates, initialBatch)
+	c := &Convergence{Family: CurveHorizon, Rising: pick.rising, Scale: 1}
+	xs, ls, err := c.gather(pick.runs(points), s.Family)
+	if err != nil {
+		return nil, err
 	}
 	c.fitCells(xs, ls)
 	c.Seen, c.Recorded = newLows(xs, ls), stretches(xs, ls)
+	if c.Templates, err = c.newTemplates(s.Templates, pick); err != nil {
+		return nil, err
+	}
+	c.plan(points, pick, s)
+	switch {
+	case single:
+		c.Family, c.Single = family.name, family.fit(xs, ls)
+	case len(c.Templates) > 0:
+		c.Family = TemplateHits
+	}
 	return c, nil
 }
 
-// StepsTo returns the optimizer steps at the initial batch, from step 0, to
-// a target loss (or metric, if that is what was fitted).
-//
-// If the recorded curve already got there the answer is where it did, between
-// the two recorded lows around the target.
-// Otherwise it is the median and the 90 % interval over many curves that
-// agree with the record and do get there; Curve, the single best fit of
-// Optimus's form, is for comparison only, as it misses by far too often. If
-// curves that level off above the target are the more likely ones, it fails
-// with a *[NeverReachedError].
-func (c *Convergence) StepsTo(target float64) (data.Estimate, error) {
-	t := target
-	if c.Rising != nil {
-		t = c.Rising.Ceiling - target
-	}
-	t /= c.Scale
-	if math.IsNaN(t) {
-		return data.Estimate{}, &data.InputError{Found: fmt.Sprint(target), Want: "a target loss"}
-	}
-	for i, s := range c.Seen {
-		if s.Loss <= t {
-			return between(c.Seen[max(i-1, 0)], s, t), nil
+// gather cleans the runs, sets what scales them, and returns all points in
+// order of x.
+func (c *Convergence) gather(runs []curveRun, family string) (xs, ls []float64, err error) {
+	clean, want := Hampel, minCurvePoints
+	if family != "" && family != Auto {
+		want = minSinglePoints
+		if family == optimusName {
+			clean = Preprocess
 		}
 	}
-	e, chance := c.reach(t).estimate()
-	if chance < .5 {
-		floor := c.Curve.Beta[2] * c.Scale
-		if c.Rising != nil {
-			floor = c.Rising.Ceiling - floor
+	for _, r := range runs {
+		xs = append(xs, r.x...)
+		for i, y := range r.y {
+			r.y[i] = c.toLoss(y)
 		}
-		return data.Estimate{}, &NeverReachedError{Target: target, Floor: floor, Chance: chance}
+		ls = append(ls, clean(r.y)...)
 	}
-	return e, nil
+	if len(xs) < want {
+		return nil, nil, &data.InputError{Source: data.Source{Column: "loss"},
+			Found: fmt.Sprintf("%d usable curve points", len(xs)),
+			Want:  fmt.Sprintf("at least %d with a step or progress and a loss or metric", want)}
+	}
+	c.Points, c.LastX = len(xs), slices.Max(xs)
+	if !(c.LastX > 0) {
+		return nil, nil, &data.InputError{Source: data.Source{Column: "step"}, Found: "no step above 0",
+			Want: "a curve that covers some steps"}
+	}
+	low, high := slices.Min(ls), slices.Max(ls)
+	if low < 0 { // the published forms are of losses above 0
+		c.Offset = low - .05*(high-low)
+	}
+	if c.Scale = high - c.Offset; c.Scale <= 0 {
+		c.Scale = 1 // all are 0
+	}
+	order := ascending(xs)
+	sortedX, sortedL := make([]float64, len(xs)), make([]float64, len(xs))
+	for i, j := range order {
+		sortedX[i], sortedL[i] = xs[j], (ls[j]-c.Offset)/c.Scale
+	}
+	return sortedX, sortedL, nil
 }
 
-// LossAt returns the fitted loss (or metric) after x steps.
-func (c *Convergence) LossAt(x float64) float64 {
-	l := c.Curve.At(x) * c.Scale
+// plan converts epochs into steps.
+func (c *Convergence) plan(points []data.CurvePoint, pick curvePicker, s ConvergenceSettings) {
+	var epochs, longest float64
+	for _, p := range points {
+		if x := pick.x(p); finite(x) && finite(p.Epoch) {
+			epochs = math.Max(epochs, p.Epoch)
+		}
+	}
+	if epochs == 0 {
+		for _, r := range pick.runs(points) {
+			longest = math.Max(longest, float64(len(r.x)))
+		}
+		epochs = longest
+	}
+	c.EpochSteps = c.LastX / epochs
+	c.Planned = math.Max(s.PlannedEpochs, 0) * c.EpochSteps
+	for _, m := range s.Milestones {
+		if m > 0 {
+			c.Milestones = append(c.Milestones, m*c.EpochSteps)
+		}
+	}
+	slices.Sort(c.Milestones)
+}
+
+// toLoss turns what was recorded into the terms of c.
+func (c *Convergence) toLoss(y float64) float64 {
+	if c.Rising != nil {
+		y = c.Rising.Ceiling - y
+	}
+	return (y - c.Offset) / c.Scale
+}
+
+// fromLoss is the inverse of toLoss.
+func (c *Convergence) fromLoss(l float64) float64 {
+	l = l*c.Scale + c.Offset
 	if c.Rising != nil {
 		return c.Rising.Ceiling - l
 	}
 	return l
 }
 
-// between interpolates where a curve passed t from one low to the next.
-func between(before, after SeenPoint, t float64) data.Estimate {
-	e := data.Estimate{Mean: after.X, Lo: before.X, Hi: after.X}
-	if drop := before.Loss - after.Loss; drop > 0 && t < before.Loss {
-		e.Mean = before.X + (after.X-before.X)*(before.Loss-t)/drop
+// lookEvery returns the steps between points of the record.
+func (c *Convergence) lookEvery() float64 { return c.LastX / float64(len(c.Recorded)) }
+
+// LossAt returns the fitted loss (or metric) after x steps.
+func (c *Convergence) LossAt(x float64) float64 {
+	if f := c.single(); f != nil {
+		return c.fromLoss(f.At(x))
 	}
-	return e
+	return c.fromLoss(c.Curve.At(x))
 }
 
 // stretches averages a curve, in order of x, over at most 128 stretches.
@@ -200,4 +272,20 @@ func newLows(xs, ls []float64) []SeenPoint {
 		thinned[i] = lows[i*(len(lows)-1)/(most-1)]
 	}
 	return thinned
+}
+
+// check says what is wrong with a fit that came from a file.
+func (c *Convergence) check() error {
+	for i, t := range c.Templates {
+		if len(t.Recorded) < minTemplate || !(t.Recorded[len(t.Recorded)-1].X > 0) {
+			return fmt.Errorf("template %d has %d points, want at least %d that go beyond step 0", i+1, len(t.Recorded), minTemplate)
+		}
+	}
+	if !(c.EpochSteps >= 0) || !(c.Planned >= 0) || c.Planned > 1e9*c.LastX {
+		return fmt.Errorf("epoch_steps %g and planned %g, want steps of at least 0", c.EpochSteps, c.Planned)
+	}
+	if c.Single != nil && c.single() == nil {
+		return fmt.Errorf("single: %d parameters are not those of a curve %q", len(c.Single.Parameters), c.Family)
+	}
+	return nil
 }

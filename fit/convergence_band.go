@@ -15,11 +15,7 @@ func (c *Convergence) Band(x float64) data.Estimate {
 	e.Lo, e.Hi = e.Mean, e.Mean
 	var ls, ws []float64
 	for _, cell := range c.Cells {
-		l := cell.Curve.At(x) * c.Scale
-		if c.Rising != nil {
-			l = c.Rising.Ceiling - l
-		}
-		ls, ws = append(ls, l), append(ws, cell.Weight)
+		ls, ws = append(ls, c.fromLoss(cell.Curve.At(x))), append(ws, cell.Weight)
 	}
 	if len(ls) > 0 {
 		e.Lo = math.Min(e.Mean, quantile.Weighted(ls, ws, .05))
@@ -32,7 +28,7 @@ func (c *Convergence) Band(x float64) data.Estimate {
 // steps at the initial batch, as [FitConvergence] counts them: points that
 // cannot be placed are left out.
 func AtInitialBatch(points []data.CurvePoint, initialBatch float64) []data.CurvePoint {
-	x := curveX(points, initialBatch)
+	x := pickCurve(points, nil, initialBatch).x
 	var out []data.CurvePoint
 	for _, p := range points {
 		if p.Step = x(p); finite(p.Step) {

@@ -15,6 +15,11 @@ import (
 // only gradient statistics: what it lacks stays unknown and is noted in
 // [Model.Warnings]. It fails if the points serve neither purpose.
 func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch) error {
+	return m.AddCurveWith(points, batch, ConvergenceSettings{})
+}
+
+// AddCurveWith is [Model.AddCurve] with settings for the convergence.
+func (m *Model) AddCurveWith(points []data.CurvePoint, batch data.Batch, s ConvergenceSettings) error {
 	for _, p := range points {
 		if p.Job != "" && m.job != "" && p.Job != m.job {
 			return &data.InputError{Source: data.Source{Column: "job"}, Found: fmt.Sprintf("%q", p.Job),
@@ -24,7 +29,7 @@ func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch) error {
 	if batch.Initial == 0 {
 		batch.Initial = smallestBatch(points)
 	}
-	conv, convErr := FitConvergence(points, batch.Initial)
+	conv, convErr := FitConvergenceWith(points, batch.Initial, s)
 	noise, noiseErr := FitNoiseScale(points, batch.Initial)
 	switch {
 	case convErr != nil && noiseErr != nil:

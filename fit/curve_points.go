@@ -10,19 +10,44 @@ import (
 // curveRun is one run's curve: steps at the initial batch against a loss.
 type curveRun struct{ x, y []float64 }
 
-// curveRuns splits curve points by run and picks x and y (see
-// [FitConvergence]). Points without both are left out.
-func curveRuns(points []data.CurvePoint, initialBatch float64) ([]curveRun, *RisingMetric) {
-	useLoss := slices.ContainsFunc(points, func(p data.CurvePoint) bool { return finite(p.Loss) })
-	pickX := curveX(points, initialBatch)
+// curvePicker picks steps and loss out of curve points.
+type curvePicker struct {
+	x, y   func(data.CurvePoint) float64
+	rising *RisingMetric
+}
+
+// pickCurve decides what to read off the points of a run and of the finished
+// runs it is compared with: the same x and y of all, see [FitConvergence].
+func pickCurve(points []data.CurvePoint, templates [][]data.CurvePoint, initialBatch float64) curvePicker {
+	all := append([][]data.CurvePoint{points}, templates...)
+	inAll := func(get func(data.CurvePoint) float64) bool {
+		return !slices.ContainsFunc(all, func(run []data.CurvePoint) bool {
+			return !slices.ContainsFunc(run, func(p data.CurvePoint) bool { return finite(get(p)) })
+		})
+	}
+	loss := func(p data.CurvePoint) float64 { return p.Loss }
+	p := curvePicker{x: curveX(inAll, initialBatch), y: loss}
+	if inAll(loss) {
+		return p
+	}
+	p.y = func(p data.CurvePoint) float64 { return p.Metric }
+	// A finished run shows better than the beginning of one which way the
+	// metric goes.
+	judge := all
+	if len(templates) > 0 {
+		judge = templates
+	}
+	p.rising = risingMetric(p.runs(slices.Concat(judge...)), p.runs(slices.Concat(all...)))
+	return p
+}
+
+// runs splits curve points by run, in order of appearance. Points without
+// both numbers are left out.
+func (c curvePicker) runs(points []data.CurvePoint) []curveRun {
 	at := map[string]int{}
 	var runs []curveRun
 	for _, p := range points {
-		y := p.Metric
-		if useLoss {
-			y = p.Loss
-		}
-		x := pickX(p)
+		x, y := c.x(p), c.y(p)
 		if !finite(x) || !finite(y) || x < 0 {
 			continue
 		}
@@ -34,18 +59,12 @@ func curveRuns(points []data.CurvePoint, initialBatch float64) ([]curveRun, *Ris
 		}
 		runs[i].x, runs[i].y = append(runs[i].x, x), append(runs[i].y, y)
 	}
-	if useLoss {
-		return runs, nil
-	}
-	return fallingRuns(runs)
+	return runs
 }
 
 // curveX returns which number of a point counts steps at the initial batch,
-// the same for all points.
-func curveX(points []data.CurvePoint, initialBatch float64) func(data.CurvePoint) float64 {
-	has := func(get func(data.CurvePoint) float64) bool {
-		return slices.ContainsFunc(points, func(p data.CurvePoint) bool { return finite(get(p)) })
-	}
+// the same for all points: the first that has says is recorded.
+func curveX(has func(func(data.CurvePoint) float64) bool, initialBatch float64) func(data.CurvePoint) float64 {
 	progress := func(p data.CurvePoint) float64 { return p.Progress }
 	step := func(p data.CurvePoint) float64 { return p.Step }
 	switch {
@@ -62,16 +81,15 @@ func curveX(points []data.CurvePoint, initialBatch float64) func(data.CurvePoint
 	return func(p data.CurvePoint) float64 { return p.Epoch }
 }
 
-// fallingRuns turns a rising metric into ceiling − metric. Whether it rises
-// is decided by the means of the first and last third. The ceiling is 1 for
-// a fraction, 100 for a percentage, otherwise a tenth above the best seen.
-func fallingRuns(runs []curveRun) ([]curveRun, *RisingMetric) {
-	var early, late, top float64
-	top = math.Inf(-1)
-	for _, r := range runs {
+// risingMetric says how to turn a metric into a loss, nil if it falls.
+// Whether it rises is decided by the means of the first and last third of
+// the runs to judge by. The ceiling is 1 for a fraction, 100 for a
+// percentage, otherwise a tenth above the best seen in any run.
+func risingMetric(judge, all []curveRun) *RisingMetric {
+	var early, late float64
+	for _, r := range judge {
 		third := max(len(r.y)/3, 1)
 		for i, y := range r.y {
-			top = math.Max(top, y)
 			if i < third {
 				early += y / float64(third)
 			}
@@ -80,39 +98,20 @@ func fallingRuns(runs []curveRun) ([]curveRun, *RisingMetric) {
 			}
 		}
 	}
-	if len(runs) == 0 || late <= early {
-		return runs, nil
+	if len(judge) == 0 || late <= early {
+		return nil
 	}
-	ceiling := top + .1*math.Abs(top)
+	top := math.Inf(-1)
+	for _, r := range all {
+		top = math.Max(top, slices.Max(r.y))
+	}
 	switch {
 	case top <= 1:
-		ceiling = 1
+		return &RisingMetric{Ceiling: 1}
 	case top <= 100:
-		ceiling = 100
+		return &RisingMetric{Ceiling: 100}
 	}
-	for _, r := range runs {
-		for i := range r.y {
-			r.y[i] = ceiling - r.y[i]
-		}
-	}
-	return runs, &RisingMetric{Ceiling: ceiling}
-}
-
-// Preprocess removes outliers from a training curve the way Optimus does
-// (EuroSys'18, section 3.1): a point outside [min of the next 5, max of the
-// previous 5] is replaced by the mean of its neighbours. The first point and
-// the last have no such window and stay. The input is not changed.
-func Preprocess(losses []float64) []float64 {
-	const window = 5
-	out := slices.Clone(losses)
-	for i := 1; i < len(out)-1; i++ {
-		hi := slices.Max(out[max(0, i-window):i])
-		lo := slices.Min(losses[i+1 : min(len(losses), i+1+window)])
-		if out[i] > hi || out[i] < lo {
-			out[i] = (out[i-1] + losses[i+1]) / 2
-		}
-	}
-	return out
+	return &RisingMetric{Ceiling: top + .1*math.Abs(top)}
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

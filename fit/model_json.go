@@ -191,6 +191,9 @@ func checkCurve(f modelFile) error {
 		if !(c.Scale > 0) || !(c.LastX > 0) || len(c.Cells) == 0 || len(c.Recorded) == 0 {
 			return errors.New("want a positive scale, steps above 0, cells and a recorded curve")
 		}
+		if err := c.check(); err != nil {
+			return err
+		}
 	}
 	if n := f.NoiseScale; n != nil && (!(n.InitialBatch > 0) || !(n.Phi.Mean >= 0)) {
 		return errors.New("want a noise scale of at least 0 and a positive initial batch")

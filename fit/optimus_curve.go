@@ -36,6 +36,21 @@ func (c OptimusCurve) StepsTo(loss float64) (float64, bool) {
 	return need / c.Beta[0], true
 }
 
+// optimusName is the name of Optimus's family, which has its own
+// preprocessing.
+const optimusName = "optimus"
+
+func optimusFamily() curveFamily {
+	return curveFamily{
+		name: optimusName, shapes: []int{limitCells}, names: []string{"beta0", "beta1", "beta2"},
+		form: func(p []float64) CurveForm { return OptimusCurve{[3]float64(p)} },
+		solve: func(u, xs, ls []float64) ([]float64, float64) {
+			c, rss := fitLimit(xs, ls, limitBelow(ls, u[0]))
+			return c.Beta[:], rss
+		},
+	}
+}
+
 // limitCells is the number of limits β2 the posterior is spread over.
 const limitCells = 60
 
@@ -49,12 +64,12 @@ func (c *Convergence) fitCells(xs, ls []float64) {
 	low, high := slices.Min(ls), slices.Max(ls)
 	floor := 2 * math.Pow(.02*math.Max(high-low, 1e-3*high), 2)
 	count := .1*float64(len(xs)) + 2
-	limit := func(u float64) float64 { return low - math.Max(low, 1e-6)*math.Pow(10, -4*(1-u)) } // u in 0..1
+	limit := func(u float64) float64 { return limitBelow(ls, u) }
 	best, bestRSS, bestU := OptimusCurve{}, math.Inf(1), 1.0
 	var logs []float64
 	for i := range limitCells {
 		u := float64(i) / (limitCells - 1)
-		curve, rss := fitLimit(xs, ls, math.Max(limit(u), 0))
+		curve, rss := fitLimit(xs, ls, limit(u))
 		c.Cells = append(c.Cells, CurveWeight{Curve: curve})
 		logs = append(logs, -.5*count*math.Log(rss+floor))
 		if rss < bestRSS {
@@ -77,7 +92,7 @@ func (c *Convergence) fitCells(xs, ls []float64) {
 func refineLimit(xs, ls []float64, limit func(float64) float64, u float64, best OptimusCurve, rss float64) (OptimusCurve, float64) {
 	const golden = 0.6180339887498949
 	lo, hi := math.Max(u-1./(limitCells-1), 0), math.Min(u+1./(limitCells-1), 1)
-	at := func(u float64) (OptimusCurve, float64) { return fitLimit(xs, ls, math.Max(limit(u), 0)) }
+	at := func(u float64) (OptimusCurve, float64) { return fitLimit(xs, ls, limit(u)) }
 	a, b := hi-golden*(hi-lo), lo+golden*(hi-lo)
 	ca, ra := at(a)
 	cb, rb := at(b)

@@ -1,166 +1,170 @@
 package fit
 
-import (
-	"math"
+import "math"
 
-	"knee/data"
-	"knee/internal/quantile"
+// How much the curve of a run and the horizon are believed when there is no
+// finished run to learn from. They come from an earlier study of recorded
+// runs of six jobs and were not tuned again.
+const (
+	curvePower   = .7
+	horizonPower = .8
 )
 
-// reachCells are the ways a curve may go on: where each gets to the target
-// and what it weighs.
-type reachCells struct {
-	steps, weights []float64
-	unreachable    float64 // weight of the curves that level off above the target
+// curveCell is one way in which a curve may go on: f = limit + amplitude·g.
+type curveCell struct {
+	shape            int
+	drops            int // learning-rate drops it counts on before the target
+	limit, amplitude float64
+	noise            float64 // sd of the record around it
+	weight           float64
+	below            bool // the limit is below the target
 }
 
 // reach spreads a posterior over curves f = c + a·g(x), g a shifted power
 // law or a stretched exponential, on a grid of shapes and limits c, with a
-// by weighted least squares. A single best fit is no basis for an answer:
-// early in a run, curves that end far apart fit equally well, and the best
-// of them is mostly chance.
+// by weighted least squares, and adds up where each first hits the target.
+// A single best fit is no basis for an answer: early in a run, curves that
+// end far apart fit equally well, and the best of them is mostly chance.
 //
 // Limits below the target are weighed by how far below it they are: people
 // ask for targets near what their training reaches, so gaps around a
 // twentieth of the way are likely, gaps of a thousandth or a half are not.
-// Where the target is reached is weighed by nearly 1/steps, as one knows
-// nothing about its scale. Limits above the target make up the chance that it
-// is never reached.
-func (c *Convergence) reach(target float64) reachCells {
-	var r reachCells
-	s := newReachSums(c)
-	span := math.Max(s.first-target, s.span)
-	for _, g := range reachShapes(c.LastX) {
-		sums := s.project(g)
-		for i := range reachGaps {
-			u := float64(i) / (reachGaps - 1)
-			gap := span * .003 * math.Pow(200, u) // .003 to .6
-			z := (math.Log(gap/span) - math.Log(.05)) / .8
-			if w, a, noise := sums.weigh(target - gap); a > 0 {
-				x := math.Max(g.inverse((gap+.5*noise)/a), c.LastX)
-				if math.IsInf(x, 0) || x > 1e6*c.LastX {
-					continue
-				}
-				r.steps = append(r.steps, x)
-				r.weights = append(r.weights, w*math.Exp(-.5*z*z)*math.Pow(x/c.LastX, -.8))
-			}
-			// Limits between the target and the lowest point of the curve.
-			if above := target + u*(s.low-target); above < s.low {
-				if w, a, _ := sums.weigh(above); a > 0 {
-					r.unreachable += w * reachNeverPrior
-				}
-			}
+// Limits above the target make up the chance that it is never reached. It
+// returns the first hits, pooled with the horizon, and the chance that there
+// is one.
+func (c *Convergence) reach(target float64) (*future, float64) {
+	seg := c.lastSegment()
+	h := horizon{last: c.LastX, planned: c.Planned}
+	f := newFuture(c.LastX, c.lookEvery(), h.end())
+	shapes := curveShapes(c.LastX-seg.start, h.planned-seg.start)
+	cells := seg.cells(target, shapes)
+	values := make([][]float64, len(shapes))
+	var never float64
+	for _, cell := range cells {
+		if !cell.below {
+			never += cell.weight
+			continue
 		}
+		g := values[cell.shape]
+		if g == nil {
+			g = make([]float64, len(f.x))
+			for j, x := range f.x {
+				g[j] = shapes[cell.shape].at(x - seg.start)
+			}
+			values[cell.shape] = g
+		}
+		never += f.addHits(func(j int) (float64, float64) {
+			return (cell.limit + cell.amplitude*g[j]) * seg.ratioAt(f.x[j]), cell.noise
+		}, target, cell.weight)
 	}
-	return r
+	reached := f.total()
+	if reached == 0 || diverges(c.Recorded) {
+		return f, 0
+	}
+	f.pool(curvePower, func(j int) float64 { return h.density(f.x[j]) }, horizonPower)
+	return f, reached / (reached + never)
+}
+
+// diverges says whether a record rises: curves that fall by ever so little
+// would fit it as badly as any, and each gets to the target some day.
+func diverges(points []SeenPoint) bool {
+	third := max(len(points)/3, 1)
+	return medianLoss(points[len(points)-third:]) > medianLoss(points[:third])
 }
 
 const (
-	// reachGaps is the number of limits tried below the target.
-	reachGaps = 24
-	// reachNeverPrior makes the two kinds of limits comparable: it is about
-	// the mean of the weights that those below the target get beforehand.
-	reachNeverPrior = .03
+	// gapCells is the number of limits tried below the target, and as many
+	// above it.
+	gapCells = 24
+	gapMean  = .05 // median of the gap between target and limit, of the way down
+	gapSD    = .8  // of its logarithm
+	// neverPrior is the weight of limits above the target beforehand: one
+	// target in ten that people ask for is out of reach.
+	neverPrior = .1
+	// negligible is the weight, relative to the largest, below which a cell
+	// cannot move a quantile.
+	negligible = 1e-5
 )
 
-// estimate returns the median with its 90 % interval, and the chance that
-// the target is reached at all.
-func (r reachCells) estimate() (data.Estimate, float64) {
-	var total float64
-	for _, w := range r.weights {
-		total += w
-	}
-	if total == 0 {
-		return data.Estimate{}, 0
-	}
-	return data.Estimate{
-		Mean: quantile.Weighted(r.steps, r.weights, .5),
-		Lo:   quantile.Weighted(r.steps, r.weights, .05),
-		Hi:   quantile.Weighted(r.steps, r.weights, .95),
-	}, total / (total + r.unreachable)
-}
-
-// reachShape is a falling curve from about 1 to 0 at infinity.
-type reachShape struct {
-	power        bool
-	shape, scale float64 // exponent, and steps
-}
-
-func (g reachShape) at(x float64) float64 {
-	if g.power {
-		return math.Pow(1+x/g.scale, -g.shape)
-	}
-	return math.Exp(-math.Pow(x/g.scale, g.shape))
-}
-
-// inverse returns where the curve falls to v.
-func (g reachShape) inverse(v float64) float64 {
-	if v >= 1 {
-		return 0
-	}
-	if g.power {
-		return g.scale * (math.Pow(v, -1/g.shape) - 1)
-	}
-	return g.scale * math.Pow(-math.Log(v), 1/g.shape)
-}
-
-// reachShapes is the grid, in proportion to the steps seen.
-func reachShapes(seen float64) []reachShape {
-	var gs []reachShape
-	for i := range 12 {
-		alpha := .15 * math.Pow(20, float64(i)/11) // .15 to 3
-		for _, x0 := range []float64{.02, .07, .2, .6, 1.5, 4} {
-			gs = append(gs, reachShape{true, alpha, x0 * seen})
+// cells returns the posterior over curves for a target.
+func (s *segment) cells(target float64, shapes []curveShape) []curveCell {
+	span := math.Max(s.first-target, s.span)
+	var all []curveCell
+	var top float64
+	add := func(c curveCell, sums *reachSums, prior float64) {
+		if w, a, noise := sums.weigh(c.limit); a > 0 {
+			c.weight, c.amplitude, c.noise = w*prior, a, noise
+			top = math.Max(top, c.weight)
+			all = append(all, c)
 		}
 	}
-	for i := range 10 {
-		tau := .3 * math.Pow(50, float64(i)/9) // .3 to 15
-		for j := range 7 {
-			gs = append(gs, reachShape{false, .25 * math.Pow(8.8, float64(j)/6), tau * seen})
+	for i, g := range shapes {
+		sums := s.project(g, s.start)
+		for j := range gapCells {
+			u := float64(j) / (gapCells - 1)
+			gap := span * .003 * math.Pow(200, u) // .003 to .6
+			z := math.Log(gap/(gapMean*span)) / gapSD
+			// With later drops known, the limit may lie before any of them.
+			for d := range len(s.later) + 1 {
+				limit := (target - gap) / math.Pow(s.ratio, float64(d))
+				add(curveCell{shape: i, drops: d, limit: limit, below: true}, &sums,
+					math.Exp(-.5*z*z)/float64(len(s.later)+1))
+			}
+			// After the last drop everything is lower by all ratios to come.
+			final := math.Pow(s.ratio, float64(len(s.later)))
+			if above := target/final + u*(s.low-target/final); target < final*s.low && above < s.low {
+				add(curveCell{shape: i, limit: above}, &sums, neverPrior)
+			}
 		}
 	}
-	return gs
+	kept := all[:0]
+	for _, c := range all {
+		if c.weight >= negligible*top {
+			kept = append(kept, c)
+		}
+	}
+	return kept
 }
 
-// reachSums holds what the fits of all shapes share.
+// reachSums holds what the fits of all shapes to a stretch of the record
+// share.
 type reachSums struct {
 	points           []SeenPoint
-	w                []float64 // √(x/last): later points say more about the future
+	w                []float64 // ∝ √(rank): later points say more about the future
 	first, low, span float64
 	count            float64 // tempered number of points
 	sw, sz, szz      float64
 	sg, sgz, sgg     float64 // of one shape
 }
 
-func newReachSums(c *Convergence) *reachSums {
-	s := &reachSums{points: c.Recorded, count: .1*float64(c.Points) + 2, low: math.Inf(1)}
-	high := math.Inf(-1)
+// newReachSums sums up points; span is the range of the whole record.
+func newReachSums(points []SeenPoint, span float64) reachSums {
+	s := reachSums{points: points, count: .1*float64(len(points)) + 2, low: math.Inf(1), span: span}
 	var weight float64
-	for _, p := range c.Recorded {
-		w := math.Sqrt(math.Max(p.X/c.LastX, 1e-3))
+	for i, p := range points {
+		w := math.Sqrt(float64(i + 1))
 		s.w = append(s.w, w)
 		weight += w
-		s.low, high = math.Min(s.low, p.Loss), math.Max(high, p.Loss)
+		s.low = math.Min(s.low, p.Loss)
 	}
-	for i, p := range c.Recorded {
+	for i, p := range points {
 		s.w[i] /= weight
 		s.sw += s.w[i]
 		s.sz += s.w[i] * p.Loss
 		s.szz += s.w[i] * p.Loss * p.Loss
 	}
-	s.span = math.Max(high-s.low, 1e-9)
-	if len(c.Recorded) > 0 {
-		s.first = c.Recorded[0].Loss
+	if len(points) > 0 {
+		s.first = points[0].Loss
 	}
 	return s
 }
 
-// project returns the sums of one shape.
-func (s *reachSums) project(g reachShape) reachSums {
+// project returns the sums of one shape that starts at x = start.
+func (s *reachSums) project(g curveShape, start float64) reachSums {
 	out := *s
 	out.sg, out.sgz, out.sgg = 0, 0, 0
 	for i, p := range s.points {
-		v := g.at(p.X)
+		v := g.at(p.X - start)
 		out.sg += s.w[i] * v
 		out.sgz += s.w[i] * v * p.Loss
 		out.sgg += s.w[i] * v * v
@@ -170,13 +174,24 @@ func (s *reachSums) project(g reachShape) reachSums {
 
 // weigh fits the amplitude for a limit and returns the tempered likelihood,
 // the amplitude and the sd around the curve.
+//
+// The likelihood counts a tenth of the points plus two, and forgives a
+// fiftieth of the range: neighbouring points of a training curve are far
+// from independent, no curve is exactly of the form, and counting them all
+// makes intervals that are wrong most of the time.
 func (s *reachSums) weigh(limit float64) (weight, amplitude, noise float64) {
-	if s.sgg <= 0 {
+	if !(s.sgg > 0) {
 		return 0, 0, 0
 	}
 	sgr := s.sgz - limit*s.sg
 	amplitude = sgr / s.sgg
 	rss := math.Max(s.szz-2*limit*s.sz+limit*limit*s.sw-amplitude*sgr, 0)
-	floor := 2 * math.Pow(.02*s.span, 2)
-	return math.Pow((rss+floor)/floor, -.5*s.count), amplitude, math.Sqrt(rss)
+	return temper(rss, s.span, s.count), amplitude, math.Sqrt(rss)
+}
+
+// temper turns a weighted mean of squared errors into a likelihood relative
+// to that of a perfect fit.
+func temper(rss, span, count float64) float64 {
+	floor := 2 * math.Pow(.02*span, 2)
+	return math.Pow((rss+floor)/floor, -.5*count)
 }

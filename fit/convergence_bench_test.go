@@ -1,0 +1,198 @@
+package fit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+
+	"knee/data"
+	"knee/internal/quantile"
+)
+
+// recordedRun is one run of the measured data.
+type recordedRun struct {
+	job    string
+	batch  int
+	points []data.CurvePoint
+	loss   []float64 // falling: −metric where the metric rises
+	rises  bool
+}
+
+// recordedRuns loads the training runs of the measured data that are long
+// enough to be cut at a tenth, a fifth and two fifths.
+func recordedRuns(tb testing.TB) []recordedRun {
+	files, err := filepath.Glob(filepath.Join(benchDir(tb), "training", "*.csv"))
+	if err != nil || len(files) == 0 {
+		tb.Skip("no training runs in the measured data")
+	}
+	name := regexp.MustCompile(`([^/]+)-batch(\d+)\.csv$`)
+	var runs []recordedRun
+	for _, f := range files {
+		points, _, err := data.LoadCurve(f)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		m := name.FindStringSubmatch(filepath.ToSlash(f))
+		if m == nil || len(points) < 10 {
+			continue
+		}
+		batch, _ := strconv.Atoi(m[2])
+		r := recordedRun{job: m[1], batch: batch, points: points}
+		r.rises = points[len(points)-1].Metric > points[0].Metric
+		for _, p := range points {
+			if r.rises {
+				p.Metric = -p.Metric
+			}
+			r.loss = append(r.loss, p.Metric)
+		}
+		runs = append(runs, r)
+	}
+	slices.SortStableFunc(runs, func(a, b recordedRun) int {
+		return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.batch, b.batch))
+	})
+	return runs
+}
+
+// target returns what part of its best (of the metric itself, or of the way
+// from the first to the best) a run is asked for, as recorded, and the epoch
+// that first got there.
+func (r recordedRun) target(part float64, ofTheWay bool) (float64, int) {
+	best := slices.Min(r.loss)
+	t := best * part
+	switch {
+	case ofTheWay:
+		t = r.loss[0] + part*(best-r.loss[0])
+	case !r.rises:
+		t = best / part
+	}
+	at := slices.IndexFunc(r.loss, func(l float64) bool { return l <= t })
+	if r.rises {
+		return -t, at + 1
+	}
+	return t, at + 1
+}
+
+// templatesOf returns the two runs of the same job nearest in batch size.
+func templatesOf(runs []recordedRun, r recordedRun) [][]data.CurvePoint {
+	var others []recordedRun
+	for _, o := range runs {
+		if o.job == r.job && o.batch != r.batch {
+			others = append(others, o)
+		}
+	}
+	far := func(o recordedRun) float64 { return math.Abs(math.Log(float64(o.batch) / float64(r.batch))) }
+	slices.SortStableFunc(others, func(a, b recordedRun) int { return cmp.Compare(far(a), far(b)) })
+	return [][]data.CurvePoint{others[0].points, others[1].points}
+}
+
+// outcome is how well one method did over many questions.
+type outcome struct {
+	errs           []float64 // percent
+	covered, never float64
+	byJob, logs    map[string][]float64
+}
+
+func (o *outcome) add(job string, e data.Estimate, err error, truth float64) {
+	if o.byJob == nil {
+		o.byJob, o.logs = map[string][]float64{}, map[string][]float64{}
+	}
+	off := math.Inf(1)
+	if err != nil {
+		o.never++
+	} else {
+		off = 100 * math.Abs(e.Mean/truth-1)
+		// Epochs are counted in whole ones; so are ends of intervals.
+		if e.Lo <= truth*(1+1e-9) && truth <= e.Hi*(1+1e-9) {
+			o.covered++
+		}
+	}
+	o.errs = append(o.errs, off)
+	o.byJob[job] = append(o.byJob[job], off)
+	o.logs[job] = append(o.logs[job], math.Log(e.Mean/truth))
+}
+
+func (o *outcome) report(b *testing.B) {
+	n := float64(len(o.errs))
+	b.ReportMetric(quantile.Median(o.errs), "median-error%")
+	b.ReportMetric(100*o.covered/n, "coverage%")
+	b.ReportMetric(100*o.never/n, "never%")
+	b.ReportMetric(n, "questions")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkConvergence asks of recorded training runs, from their first 10,
+// 20 and 40 %, when they first get to 90, 95 and 98 % of their best, which
+// they had not by then. Each method sees the same record and no more. A run
+// said never to get there counts as infinitely far off.
+func BenchmarkConvergence(b *testing.B) {
+	runs := recordedRuns(b)
+	methods := []struct {
+		name     string
+		settings func(r recordedRun) ConvergenceSettings
+	}{
+		{"optimus", func(recordedRun) ConvergenceSettings { return ConvergenceSettings{Family: "optimus"} }},
+		{"alone", func(recordedRun) ConvergenceSettings { return ConvergenceSettings{} }},
+		{"alone-planned", func(r recordedRun) ConvergenceSettings {
+			return ConvergenceSettings{PlannedEpochs: float64(len(r.points))}
+		}},
+		{"templates", func(r recordedRun) ConvergenceSettings {
+			return ConvergenceSettings{Templates: templatesOf(runs, r), PlannedEpochs: float64(len(r.points))}
+		}},
+	}
+	for _, ofTheWay := range []bool{false, true} {
+		for _, m := range methods {
+			for _, percent := range []int{10, 20, 40} {
+				of := "metric"
+				if ofTheWay {
+					of = "way"
+				}
+				b.Run(fmt.Sprintf("of=%s/by=%s/seen=%d", of, m.name, percent), func(b *testing.B) {
+					var o outcome
+					for range b.N {
+						o = ask(b, runs, m.settings, percent, ofTheWay)
+					}
+					o.report(b)
+				})
+			}
+		}
+	}
+}
+
+// ask puts the questions of [BenchmarkConvergence] to one method.
+func ask(tb testing.TB, runs []recordedRun, settings func(recordedRun) ConvergenceSettings, percent int, ofTheWay bool) outcome {
+	var o outcome
+	for _, r := range runs {
+		n := max(len(r.points)*percent/100, 2)
+		var c *Convergence
+		fitErr := errors.New("not fitted")
+		for _, part := range []float64{.90, .95, .98} {
+			target, epoch := r.target(part, ofTheWay)
+			if epoch <= n {
+				continue
+			}
+			if c == nil {
+				c, fitErr = FitConvergenceWith(r.points[:n], 0, settings(r))
+			}
+			var e data.Estimate
+			err := fitErr
+			if err == nil {
+				e, err = c.StepsTo(target)
+			}
+			o.add(r.job, e, err, r.points[epoch-1].Progress)
+		}
+	}
+	if testing.Verbose() {
+		for _, j := range []string{"cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"} {
+			tb.Logf("%s %s n=%d median %.1f bias %.2f", o.name(percent), j, len(o.byJob[j]), quantile.Median(o.byJob[j]), quantile.Median(o.logs[j]))
+		}
+	}
+	return o
+}
+
+func (o *outcome) name(percent int) string { return fmt.Sprintf("%d%%", percent) }

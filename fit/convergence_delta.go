@@ -1,0 +1,135 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"knee/data"
+	"knee/internal/quantile"
+)
+
+// DeltaRule says when a run counts as converged (Optimus, EuroSys'18, section
+// 3.1): the loss, divided by the largest so far, fell by less than Delta per
+// epoch for Epochs epochs in a row.
+type DeltaRule struct {
+	Delta  float64 // of the largest loss, above 0, for example .01
+	Epochs int     // 0 means 3
+	Seed   int64   // of the simulated futures
+}
+
+const (
+	deltaFutures = 400
+	// deltaAhead is how far futures are followed, in multiples of the epochs
+	// seen or planned, whichever is more.
+	deltaAhead = 20
+	// deltaMost keeps records with very short epochs affordable.
+	deltaMost = 20000
+)
+
+// StepsToConvergence returns the steps, from step 0, at which the rule is
+// first met. Noise meets it by luck, so it cannot be read off a smooth curve:
+// futures are drawn from the curves that agree with the record, noise is
+// added as it is around them, and the exact rule is applied to each. The
+// answer is the median with the 90 % interval over them, or the epoch itself
+// if the record already meets the rule.
+//
+// It fails for a rule that makes no sense, and with a *[NeverReachedError]
+// whose target is Delta if most futures never meet the rule.
+func (c *Convergence) StepsToConvergence(rule DeltaRule) (data.Estimate, error) {
+	if !(rule.Delta > 0) || rule.Epochs < 0 {
+		return data.Estimate{}, &data.InputError{Source: data.Source{Column: "delta"},
+			Found: fmt.Sprintf("%g for %d epochs", rule.Delta, rule.Epochs), Want: "a decrease above 0, for some epochs"}
+	}
+	if rule.Epochs == 0 {
+		rule.Epochs = 3
+	}
+	seen, epoch := c.epochLosses()
+	run, x := 0, 0.0
+	for i := 1; i < len(seen); i++ {
+		x = epoch * float64(i+1)
+		if run = rule.next(run, seen[i-1], seen[i]); run == rule.Epochs {
+			return data.Estimate{Mean: x, Lo: x, Hi: x}, nil
+		}
+	}
+	steps, weights := c.simulateDelta(rule, run, seen[len(seen)-1], epoch)
+	var met, total float64
+	for i, w := range weights {
+		total += w
+		if finite(steps[i]) {
+			met += w
+		}
+	}
+	if met < .5*total || total == 0 {
+		return data.Estimate{}, &NeverReachedError{Target: rule.Delta, Floor: c.fromLoss(c.floor()), Chance: met / math.Max(total, 1)}
+	}
+	e := data.Estimate{Mean: quantile.Weighted(steps, weights, .5), Lo: quantile.Weighted(steps, weights, .05), Hi: quantile.Weighted(steps, weights, .95)}
+	if math.IsInf(e.Hi, 1) { // what is not met within the simulation is met after it
+		e.Hi = math.Max(c.LastX, c.Planned) * deltaAhead
+	}
+	return e, nil
+}
+
+// next returns the epochs in a row that met the rule after one more.
+func (r DeltaRule) next(run int, before, after float64) int {
+	if before-after < r.Delta {
+		return run + 1
+	}
+	return 0
+}
+
+// epochLosses returns the mean loss of each epoch of the record and the
+// length of an epoch in steps. An epoch is at least one recorded stretch.
+func (c *Convergence) epochLosses() ([]float64, float64) {
+	epoch := math.Max(c.EpochSteps, c.lookEvery())
+	var losses []float64
+	var sum, n float64
+	for i, p := range c.Recorded {
+		sum, n = sum+p.Loss, n+1
+		end := i == len(c.Recorded)-1
+		if end || math.Ceil(c.Recorded[i+1].X/epoch-1e-6) > math.Ceil(p.X/epoch-1e-6) {
+			losses = append(losses, sum/n)
+			sum, n = 0, 0
+		}
+	}
+	return losses, epoch
+}
+
+// simulateDelta draws futures and returns when each meets the rule, +Inf if
+// it does not within the simulation, all weighing 1.
+func (c *Convergence) simulateDelta(rule DeltaRule, run int, last, epoch float64) (steps, weights []float64) {
+	seg := c.lastSegment()
+	shapes := curveShapes(c.LastX-seg.start, c.Planned-seg.start)
+	cells := seg.cells(seg.low, shapes) // limits below the lowest loss seen
+	var sum []float64
+	var total float64
+	for _, cell := range cells {
+		total += cell.weight
+		sum = append(sum, total)
+	}
+	if total == 0 {
+		return nil, nil
+	}
+	ahead := min(deltaMost, int(deltaAhead*math.Max(c.LastX, c.Planned)/epoch)+rule.Epochs)
+	// Futures are stratified over the cells, so that few of them do.
+	for k := range deltaFutures {
+		rng := rand.New(rand.NewPCG(uint64(rule.Seed), uint64(k)))
+		u := total * (float64(k) + rng.Float64()) / deltaFutures
+		i := 0
+		for i < len(sum)-1 && sum[i] < u {
+			i++
+		}
+		cell, before, in, at := cells[i], last, run, math.Inf(1)
+		for j := 1; j <= ahead; j++ {
+			x := c.LastX + float64(j)*epoch
+			l := (cell.limit+cell.amplitude*shapes[cell.shape].at(x-seg.start))*seg.ratioAt(x) + cell.noise*rng.NormFloat64()
+			if in = rule.next(in, before, l); in >= rule.Epochs {
+				at = x
+				break
+			}
+			before = l
+		}
+		steps, weights = append(steps, at), append(weights, 1)
+	}
+	return steps, weights
+}

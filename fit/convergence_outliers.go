@@ -1,0 +1,64 @@
+package fit
+
+import (
+	"math"
+	"slices"
+
+	"knee/internal/quantile"
+)
+
+// Preprocess removes outliers from a training curve the way Optimus does
+// (EuroSys'18, section 3.1): a point outside [min of the next 5, max of the
+// previous 5] is replaced by the mean of its neighbours. The first point and
+// the last have no such window and stay. The input is not changed.
+//
+// It is kept for Optimus's own family. Noise that is as large as the progress
+// of a few points, which is normal late in a run, makes it replace every
+// other point, lows among them; see [Hampel] for what this project uses.
+func Preprocess(losses []float64) []float64 {
+	const window = 5
+	out := slices.Clone(losses)
+	for i := 1; i < len(out)-1; i++ {
+		hi := slices.Max(out[max(0, i-window):i])
+		lo := slices.Min(losses[i+1 : min(len(losses), i+1+window)])
+		if out[i] > hi || out[i] < lo {
+			out[i] = (out[i-1] + losses[i+1]) / 2
+		}
+	}
+	return out
+}
+
+// Hampel replaces single points that lie far off both their neighbours by
+// the median around them (Hampel's identifier; Pearson, IEEE Transactions on
+// Control Systems Technology 2002): further than six robust standard
+// deviations of a window of three points either side. Noise and
+// learning-rate drops stay as they are. The first and last points have
+// neighbours on one side only, where a drop looks like an outlier, and stay.
+// The input is not changed.
+func Hampel(losses []float64) []float64 {
+	const (
+		side  = 3
+		far   = 6
+		toSD  = 1.4826 // median absolute deviation of a normal to its sd
+		tiny  = 1e-3   // of the range: what is never an outlier
+		least = 2*side + 1
+	)
+	out := slices.Clone(losses)
+	if len(losses) < least {
+		return out
+	}
+	sorted := slices.Sorted(slices.Values(losses))
+	body := quantile.Sorted(sorted, .95) - quantile.Sorted(sorted, .05)
+	for i := side; i < len(losses)-side; i++ {
+		window := losses[i-side : i+side+1]
+		mid := quantile.Median(window)
+		off := make([]float64, len(window))
+		for j, l := range window {
+			off[j] = math.Abs(l - mid)
+		}
+		if d := math.Abs(losses[i] - mid); d > far*toSD*quantile.Median(off) && d > tiny*body {
+			out[i] = mid
+		}
+	}
+	return out
+}

@@ -1,0 +1,230 @@
+package fit
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"knee/data"
+)
+
+// noisyCurve is a power law with reproducible noise.
+func noisyCurve(n int, rate, noise float64, seed uint64) []data.CurvePoint {
+	rng := newTestRand(seed)
+	var ps []data.CurvePoint
+	for i := range n {
+		x := float64(i + 1)
+		ps = append(ps, curvePoint(x, 2*math.Pow(1+rate*x, -.7)+.3+noise*rng.NormFloat64()))
+	}
+	return ps
+}
+
+// Every published form comes back from points it generates, and inverts
+// itself.
+func TestPublishedFamiliesRecoverThemselves(t *testing.T) {
+	truths := map[string]CurveForm{
+		"optimus":     OptimusCurve{Beta: [3]float64{.21, 1.07, .07}}, // Seq2Seq, Optimus figure 7
+		"sublinear":   SublinearCurve{A: .002, B: .1, C: 1, D: .1},
+		"linear-rate": LinearRateCurve{Mu: .93, B: 5, C: .2},
+		"power":       PowerCurve{A: 3, X0: 4, Alpha: .8, C: .1},
+		"weibull":     WeibullCurve{A: 1, Tau: 15, Delta: .7, C: .2},
+	}
+	for _, name := range ConvergenceFamilyNames() {
+		truth := truths[name]
+		if truth == nil {
+			t.Errorf("no truth for family %s", name)
+			continue
+		}
+		var ps []data.CurvePoint
+		for x := 1.; x <= 60; x++ {
+			ps = append(ps, curvePoint(x, truth.At(x)))
+		}
+		c, err := FitConvergenceWith(ps, 0, ConvergenceSettings{Family: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []float64{5, 60, 120} {
+			if got, want := c.LossAt(x), truth.At(x); math.Abs(got/want-1) > .01 {
+				t.Errorf("%s: loss at %v is %g, want %g", name, x, got, want)
+			}
+		}
+		target := truth.At(90)
+		if x, ok := truth.StepsTo(target); !ok || math.Abs(x-90) > 1e-6 {
+			t.Errorf("%s: the inverse gives %v, %v; want 90", name, x, ok)
+		}
+		if e, err := c.StepsTo(target); err != nil || math.Abs(e.Mean/90-1) > .05 || e.Lo > e.Mean || e.Hi < e.Mean {
+			t.Errorf("%s: steps to %g: %+v, %v; want 90", name, target, e, err)
+		}
+	}
+	if _, err := FitConvergenceWith(noisyCurve(9, .3, 0, 1), 0, ConvergenceSettings{Family: "cubic"}); err == nil || !strings.Contains(err.Error(), "weibull") {
+		t.Errorf("an unknown family: %v", err)
+	}
+}
+
+// A lower target takes no less time, and units of loss and steps do not
+// matter.
+func TestTargetsAreMonotoneAndScaleFree(t *testing.T) {
+	for seed := range uint64(8) { // each costs too much for a hundred draws
+		rng := newTestRand(seed)
+		ps := noisyCurve(6+rng.IntN(10), .2, .02, seed)
+		scale := math.Exp(4 * rng.NormFloat64())
+		scaled := slices.Clone(ps)
+		for i := range scaled {
+			scaled[i].Loss *= scale
+			scaled[i].Progress *= 64
+		}
+		a, errA := FitConvergence(ps, 0)
+		b, errB := FitConvergence(scaled, 0)
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		low := a.Seen[len(a.Seen)-1].Loss * a.Scale
+		before := 0.0
+		for _, part := range []float64{.99, .97, .95} {
+			x, errX := a.StepsTo(part * low)
+			y, errY := b.StepsTo(part * low * scale)
+			if (errX == nil) != (errY == nil) {
+				t.Fatalf("%v but scaled %v", errX, errY)
+			}
+			if errX != nil {
+				break
+			}
+			if math.Abs(y.Mean/64/x.Mean-1) > 1e-6 {
+				t.Fatalf("%g steps, scaled %g", x.Mean, y.Mean/64)
+			}
+			if x.Mean < before || x.Lo > x.Mean || x.Hi < x.Mean || x.Lo < a.LastX {
+				t.Fatalf("%+v after %g", x, before)
+			}
+			before = x.Mean
+		}
+	}
+}
+
+func TestOddCurvesAnswerOrSayWhy(t *testing.T) {
+	nan := math.NaN()
+	curve := func(ls ...float64) []data.CurvePoint {
+		var ps []data.CurvePoint
+		for i, l := range ls {
+			ps = append(ps, curvePoint(float64(i+1), l))
+		}
+		return ps
+	}
+	tests := []struct {
+		name   string
+		points []data.CurvePoint
+		target float64
+		never  bool
+	}{
+		{"two points", curve(2, 1.8), 1.7, false},
+		{"NaN and infinite rows", curve(2, nan, 1.5, math.Inf(1), 1.3, 1.2, 1.15), 1.1, false},
+		{"constant", curve(1, 1, 1, 1, 1, 1), .5, true},
+		{"all zero", curve(0, 0, 0, 0), -1, true},
+		{"diverging", curve(1, 2, 4, 8, 16, 32), .5, true},
+		{"negative", curve(-1, -1.5, -1.8, -1.95, -2), -2.02, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := FitConvergence(tt.points, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := c.Target(tt.target)
+			var never *NeverReachedError
+			if errors.As(err, &never) != tt.never || (err != nil) != tt.never {
+				t.Fatalf("%+v, %v", a, err)
+			}
+			if !tt.never && !(c.LastX <= a.Steps.Lo && a.Steps.Lo <= a.Steps.Mean && a.Steps.Mean <= a.Steps.Hi && finite(a.Steps.Hi)) {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+	if _, err := FitConvergence(curve(1), 0); err == nil || !strings.Contains(err.Error(), "at least 2") {
+		t.Errorf("one point: %v", err)
+	}
+}
+
+// Finished runs foresee a learning-rate drop that the run alone cannot, and
+// so does a milestone after a first drop was seen.
+func TestDropsAreForeseen(t *testing.T) {
+	step := func(n int, noise float64) []data.CurvePoint {
+		ps := noisyCurve(n, .5, noise, 7)
+		for i := range ps {
+			switch {
+			case i >= 60:
+				ps[i].Loss *= .36
+			case i >= 30:
+				ps[i].Loss *= .6
+			}
+		}
+		return ps
+	}
+	full := step(90, .005)
+	target := 1.02 * full[60].Loss // which is first met at 61
+	with, err := FitConvergenceWith(step(20, .005), 0, ConvergenceSettings{Templates: [][]data.CurvePoint{full, step(90, .004)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := with.Target(target); err != nil || math.Abs(a.Steps.Mean-61) > 6 || a.Method != TemplateHits {
+		t.Errorf("with templates: %+v, %v; want about 61", a, err)
+	}
+	known, err := FitConvergenceWith(step(45, .005), 0, ConvergenceSettings{PlannedEpochs: 90, Milestones: []float64{30, 60}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := known.Target(1.05 * target); err != nil || math.Abs(a.Steps.Mean-61) > 6 {
+		t.Errorf("with milestones: %+v, %v; want about 61", a, err)
+	}
+	if cs := known.ChangePoints(); len(cs) != 1 || cs[0] != 30 {
+		t.Errorf("change points %v, want one after 30", cs)
+	}
+}
+
+func TestStepsToConvergence(t *testing.T) {
+	c, err := FitConvergenceWith(noisyCurve(20, .3, .002, 3), 0, ConvergenceSettings{PlannedEpochs: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loose, errA := c.StepsToConvergence(DeltaRule{Delta: .008})
+	tight, errB := c.StepsToConvergence(DeltaRule{Delta: .004})
+	if errA != nil || errB != nil || tight.Mean < loose.Mean || tight.Lo > tight.Mean || tight.Hi < tight.Mean {
+		t.Errorf("%+v, %v then %+v, %v", loose, errA, tight, errB)
+	}
+	if seen, err := c.StepsToConvergence(DeltaRule{Delta: 1}); err != nil || seen.Mean != 4 {
+		t.Errorf("a rule that any three decreases meet: %+v, %v; want step 4", seen, err)
+	}
+	if _, err := c.StepsToConvergence(DeltaRule{}); err == nil {
+		t.Error("a rule without a decrease was accepted")
+	}
+}
+
+// Noise scale 384 at M0 = 128 and s = 4: the gain is (6+2)/(6/4+2).
+func TestLearningRates(t *testing.T) {
+	n := NewNoiseScale(2, 6, 128)
+	want := map[string]float64{"linear": 4, "square-root": 2, "adascale": 8 / 3.5}
+	rates := n.LearningRates(512)
+	if len(rates) != len(want) {
+		t.Fatalf("%+v", rates)
+	}
+	for _, r := range rates {
+		if math.Abs(r.Factor.Mean-want[r.Name]) > 1e-12 || r.Source == "" {
+			t.Errorf("%+v, want %g", r, want[r.Name])
+		}
+	}
+	if n.LearningRates(0) != nil {
+		t.Error("a batch of 0 got advice")
+	}
+}
+
+func TestHampelKeepsNoiseAndDrops(t *testing.T) {
+	in := []float64{10, 9, 8, 70, 6, 5.5, 5, 1, .9, .95, .9, .92}
+	got := Hampel(in)
+	if got[3] == 70 || in[3] != 70 {
+		t.Errorf("%v from %v", got, in)
+	}
+	got[3] = in[3]
+	if !slices.Equal(got, in) {
+		t.Errorf("more than the outlier changed: %v", got)
+	}
+}
