@@ -28,7 +28,7 @@ const (
 	gridStep    = .4
 	lowestStep  = -3
 	highestStep = 6
-	negligible  = 10
+	highestDrop = 10
 )
 
 // spread is how far measurements scatter beyond the form and the smooth
@@ -114,7 +114,7 @@ func (s spread) infer(f form, l0 *layout, theta []float64) spread {
 			}
 			l -= scaleFreedom*gridStep*float64(i) + scaleFreedom/(2*scale*scale) // the prior
 			density[i], top = l, math.Max(top, l)
-			if l < top-negligible {
+			if l < top-highestDrop {
 				break
 			}
 		}
