@@ -11,9 +11,9 @@ import (
 )
 
 func newFit(a *app) *cobra.Command {
-	var job, family, output, formatName, curve, interconnect, message string
+	var job, family, output, formatName, interconnect, message string
+	var curve curveFlags
 	var cluster []string
-	var initialBatch float64
 	var seed int64
 	var noAdvice bool
 	cmd := &cobra.Command{
@@ -36,6 +36,7 @@ bytes one synchronisation moves.`,
 		Example: `  knee fit study.measurements.csv -o model.json
   knee fit study.measurements.csv --curve study.curve.csv --initial-batch 64
   knee fit old.csv new.csv --family pollux -o pollux.json --format markdown
+  knee fit new.csv --curve now.csv --finished-run earlier.csv --planned-epochs 90
   knee fit new.csv --cluster bert.json,resnet.json --interconnect 12.5G --message-bytes 102M`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,7 +46,7 @@ bytes one synchronisation moves.`,
 					return usageError{fmt.Errorf("--format %q: %w", formatName, err)}
 				}
 			}
-			ms, points, err := a.loadJob(args, curve, job)
+			ms, points, err := a.loadJob(args, curve.file, job)
 			if err != nil {
 				return err
 			}
@@ -57,10 +58,8 @@ bytes one synchronisation moves.`,
 			if err != nil {
 				return err
 			}
-			if curve != "" {
-				if err := m.AddCurve(points, data.Batch{Initial: initialBatch}); err != nil {
-					return err
-				}
+			if err := curve.add(a, m, points); err != nil {
+				return err
 			}
 			a.warn(m.Warnings()...)
 			if err := fit.WriteModel(output, m); err != nil {
@@ -79,13 +78,12 @@ bytes one synchronisation moves.`,
 			return nil
 		},
 	}
+	curve.register(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&output, "output", "o", "model.json", "file to write the model to")
 	f.StringVar(&formatName, "format", "table", "output format: "+strings.Join(formats, ", "))
 	f.StringVar(&family, "family", fit.Auto, "form of the curves: auto, "+strings.Join(fit.FamilyNames(), ", "))
 	f.StringVar(&job, "job", "", "which job, where the files hold several")
-	f.StringVar(&curve, "curve", "", "training curves, to model convergence and statistical efficiency")
-	f.Float64Var(&initialBatch, "initial-batch", 0, "global batch that statistical efficiency is relative to (default: the smallest in the curves)")
 	f.Int64Var(&seed, "seed", 1, "seed of the draws behind the intervals")
 	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs of the same cluster, whose links are this job's too")
 	f.StringVar(&interconnect, "interconnect", "", "bytes/s of the link between two nodes, such as 12.5G")

@@ -16,7 +16,7 @@ import (
 type predictFlags struct {
 	at, workers, ps, gpuType, mode string
 	localBatch, initial, maxBatch  float64
-	steps, target, budget          float64
+	steps, target, delta, budget   float64
 	deadline                       string
 	confident, accumulation        bool
 	price                          priceFlag
@@ -51,8 +51,11 @@ a --max-batch beyond what the workers hold takes.`,
 			if err != nil {
 				return err
 			}
-			p := &predict.Predictor{Model: m, Price: f.price, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch},
-				Goal: predict.Goal{Steps: f.steps, TargetLoss: f.target, HasTarget: cmd.Flags().Changed("target-loss")}}
+			goal, err := a.goal(cmd, f, m)
+			if err != nil {
+				return err
+			}
+			p := &predict.Predictor{Model: m, Price: f.price, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal}
 			if f.at != "" {
 				return a.predictAt(p, f, out)
 			}
@@ -80,6 +83,7 @@ a --max-batch beyond what the workers hold takes.`,
 	fl.Float64Var(&f.maxBatch, "max-batch", 0, "largest global batch allowed (default: the model's)")
 	fl.Float64Var(&f.steps, "steps", 0, "goal: optimizer steps at the initial batch")
 	fl.Float64Var(&f.target, "target-loss", 0, "goal: training loss to reach")
+	fl.Float64Var(&f.delta, "delta", 0, "goal: convergence, three epochs in a row in which the loss falls by less than this part of the largest")
 	fl.BoolVar(&f.accumulation, "accumulation", false, "show the best global batch, local batch and accumulation steps in columns of their own")
 	fl.StringVar(&f.deadline, "deadline", "", "time to reach the goal in, such as 6h")
 	fl.Float64Var(&f.budget, "budget", 0, "US$ to reach the goal with")
@@ -87,6 +91,7 @@ a --max-batch beyond what the workers hold takes.`,
 	fl.Var(f.price, "price", "US$ per worker-hour, such as a100=3.2,t4=0.35")
 	formatFlag(cmd, &out)
 	cmd.MarkFlagsMutuallyExclusive("at", "workers")
+	cmd.MarkFlagsMutuallyExclusive("steps", "target-loss", "delta")
 	cmd.MarkFlagsMutuallyExclusive("accumulation", "at", "local-batch")
 	return cmd
 }
@@ -192,6 +197,9 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 	for _, k := range knees {
 		a.note("%s", k)
 	}
+	if len(all) == 1 {
+		a.adviseRate(p.Model, all[0])
+	}
 	return nil
 }
 
@@ -211,7 +219,7 @@ func kneeLine(k predict.Answer, last bool) string {
 	if last {
 		beyond = "no knee up to there, workers still bring more than half their share"
 	}
-	return fmt.Sprintf("knee: %d × %s, %s: %s samples/s; %s", k.Config.Workers, k.Config.GPUType, what, between(k.Goodput, number), beyond)
+	return fmt.Sprintf("knee of goodput: %d × %s, %s: %s samples/s; %s", k.Config.Workers, k.Config.GPUType, what, between(k.Goodput, number), beyond)
 }
 
 // predictBest names the best configuration within deadline and budget.
@@ -232,5 +240,9 @@ func (a *app) predictBest(p *predict.Predictor, f predictFlags, configs []data.C
 	if err != nil {
 		return err
 	}
-	return out.print(a.stdout, rowsOf([]predict.Answer{best})[0], answerTable([]predict.Answer{best}, f, out))
+	if err := out.print(a.stdout, rowsOf([]predict.Answer{best})[0], answerTable([]predict.Answer{best}, f, out)); err != nil {
+		return err
+	}
+	a.adviseRate(p.Model, best)
+	return nil
 }

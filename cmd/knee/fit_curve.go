@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"knee/data"
+	"knee/fit"
+)
+
+// curveFlags is what knee fit is told of a training curve.
+type curveFlags struct {
+	file         string
+	initialBatch float64
+	family       string
+	planned      float64
+	milestones   []float64
+	finished     []string
+}
+
+// register adds the flags to a command.
+func (f *curveFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.file, "curve", "", "training curves, to model convergence and statistical efficiency")
+	fl.Float64Var(&f.initialBatch, "initial-batch", 0, "global batch that statistical efficiency is relative to (default: the smallest in the curves)")
+	fl.StringVar(&f.family, "curve-family", fit.Auto, "form of the convergence: auto, "+strings.Join(fit.ConvergenceFamilyNames(), ", "))
+	fl.Float64Var(&f.planned, "planned-epochs", 0, "planned length of the run, if there is one")
+	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs after which the learning rate is cut, such as 30,60")
+	fl.StringSliceVar(&f.finished, "finished-run", nil, "curves of finished runs of the same job, with the same schedule, to learn its shape from")
+}
+
+// add fits the convergence of a model, if there is a curve.
+func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
+	if f.file == "" {
+		if len(f.finished) > 0 || f.planned != 0 || len(f.milestones) > 0 {
+			return usageError{fmt.Errorf("--finished-run, --planned-epochs and --milestones are about a training curve; name it with --curve")}
+		}
+		return nil
+	}
+	if f.family != fit.Auto && !slices.Contains(fit.ConvergenceFamilyNames(), f.family) {
+		return usageError{fmt.Errorf("--curve-family %q: want auto or one of %s", f.family, strings.Join(fit.ConvergenceFamilyNames(), ", "))}
+	}
+	s := fit.ConvergenceSettings{Family: f.family, PlannedEpochs: f.planned, Milestones: f.milestones}
+	for _, path := range f.finished {
+		_, run, err := a.history("", path)
+		if err != nil {
+			return err
+		}
+		s.Templates = append(s.Templates, run)
+	}
+	return m.AddCurveWith(points, data.Batch{Initial: f.initialBatch}, s)
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"knee/fit"
+	"knee/predict"
+)
+
+// goal turns the flags into the work that remains, and says what is known of
+// a target that the convergence model has to foresee.
+func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Goal, error) {
+	g := predict.Goal{Steps: f.steps, TargetLoss: f.target, HasTarget: cmd.Flags().Changed("target-loss")}
+	c := m.Convergence()
+	switch {
+	case f.delta != 0 && c == nil:
+		return g, usageError{fmt.Errorf("--delta asks when training converges; the model has no training curve, fit it with --curve")}
+	case f.delta != 0:
+		e, err := c.StepsToConvergence(fit.DeltaRule{Delta: f.delta})
+		if err != nil {
+			return g, err
+		}
+		g.Steps = e.Mean
+		a.note("converges (three epochs in a row with a decrease below %g of the largest loss) after %s steps at the initial batch", f.delta, between(e, number))
+	case g.HasTarget && c != nil:
+		t, err := c.Target(f.target)
+		if err != nil {
+			return g, err
+		}
+		a.note("reaches %g with probability %.0f %%, after %s steps at the initial batch (%s)", f.target, 100*t.Chance, between(t.Steps, number), t.Method)
+		a.warn(t.Notes...)
+	}
+	return g, nil
+}
+
+// adviseRate says how learning rates are usually changed with the batch of
+// a prediction, if that is not the initial one.
+func (a *app) adviseRate(m *fit.Model, p predict.Answer) {
+	n := m.NoiseScale()
+	batch := p.Config.GlobalBatch()
+	if n == nil || batch <= 0 || batch == n.InitialBatch {
+		return
+	}
+	var rules []string
+	for _, r := range n.LearningRates(batch) {
+		rules = append(rules, fmt.Sprintf("%s ×%s", r.Name, number(r.Factor.Mean)))
+	}
+	if len(rules) > 0 {
+		a.note("learning rate at global batch %s instead of %s: %s; rules of thumb that disagree, try before you trust", number(batch), number(n.InitialBatch), strings.Join(rules, ", "))
+	}
+}
