@@ -22,7 +22,8 @@ func ModelSeries(p *predict.Predictor, base data.Config, workers []int, q Quanti
 		s.Curve = append(s.Curve, BandOf(float64(a.Config.Workers), estimateOf(a, q), a.Extrapolated))
 	}
 	shown := func(a predict.Answer) float64 { return estimateOf(a, q).Mean }
-	if i := predict.KneeOf(answers, shown); q != StepTime && i >= 0 && len(answers) > 2 {
+	// A curve that still rises at its end has its knee further on, if anywhere.
+	if i := predict.KneeOf(answers, shown); q != StepTime && i >= 0 && i < len(answers)-1 {
 		s.Knee = &Knee{X: float64(answers[i].Config.Workers), Y: estimateOf(answers[i], q).Mean}
 	}
 	s.Points, err = MeasuredPoints(onCurve(p.Model, base), q)

@@ -38,8 +38,12 @@ func (q *quickstart) summarizeJob(b *strings.Builder, j *quickJob) {
 	}
 	fmt.Fprintf(b, "%s (%s): %d of %d trials measured\n", j.name, j.about, ok, len(j.result.Measurements))
 	k := j.knee
-	fmt.Fprintf(b, "  knee       %d worker%s (%s): %s samples/s; a further worker brings less than half its share\n",
-		k.Config.Workers, plural(k.Config.Workers), strings.Join(strings.Split(k.Config.String(), ", ")[1:], ", "), between(k.Throughput, number))
+	beyond := "a further worker brings less than half its share"
+	if k.Config.Workers == j.workers[len(j.workers)-1] {
+		beyond = "the most that were looked at, and still worth it"
+	}
+	fmt.Fprintf(b, "  knee       %d worker%s (%s): %s samples/s; %s\n",
+		k.Config.Workers, plural(k.Config.Workers), strings.Join(strings.Split(k.Config.String(), ", ")[1:], ", "), between(k.Throughput, number), beyond)
 	fmt.Fprintf(b, "  best       %s: goodput %s samples/s\n", j.best.Config, between(j.best.Goodput, number))
 	if j.check.Status == data.OK {
 		miss := j.check.StepTime/j.checked.StepTime.Mean - 1
