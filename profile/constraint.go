@@ -22,7 +22,9 @@ type constraints struct {
 
 // compileConstraints compiles a study's constraints, expressions over the
 // knobs such as "workers * local_batch <= 8192". Knobs that the study does
-// not vary have their default; numbers compare as numbers.
+// not vary have their default; numbers compare as numbers. The expressions are
+// those of expr-lang/expr, which checks their types when the study is read and
+// cannot loop or reach outside.
 func compileConstraints(s *data.Study) (*constraints, error) {
 	cs := &constraints{source: s.Source, texts: s.Constraints, refused: make([]int, len(s.Constraints))}
 	env := constraintEnv(data.Config{Workers: 1, LocalBatch: 1, Extra: extraKnobs(s)})
