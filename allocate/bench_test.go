@@ -1,13 +1,13 @@
 package allocate_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"knee/allocate"
 	"knee/data"
 	"knee/fit"
+	"knee/internal/bench"
 	"knee/predict"
 )
 
@@ -15,13 +15,7 @@ import (
 // all-reduce step times, on four nodes of four T4: the plan must be within
 // 5 % of its bound and worth more than the even split.
 func TestMeasuredJobs(t *testing.T) {
-	dir := os.Getenv("KNEE_BENCH")
-	if dir == "" {
-		dir = "../../shared/bench"
-	}
-	if _, err := os.Stat(filepath.Join(dir, "allreduce")); err != nil {
-		t.Skipf("no measured data in %s; set KNEE_BENCH to the folder that holds allreduce/", dir)
-	}
+	dir := bench.Dir(t)
 	pr := allocate.Problem{Cluster: &data.Cluster{}, Predictors: map[string]*predict.Predictor{}, Seed: 1}
 	for _, n := range []string{"t1", "t2", "t3", "t4"} {
 		pr.Cluster.Nodes = append(pr.Cluster.Nodes, data.Node{Name: n, GPUType: "t4", GPUs: 4, PricePerHour: 4})

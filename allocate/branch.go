@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -60,7 +61,7 @@ func (b *brancher) prepare() {
 		}
 		return math.Inf(1)
 	}
-	slices.SortStableFunc(b.order, func(x, y int) int { return cmpFloat(lead(y), lead(x)) })
+	slices.SortStableFunc(b.order, func(x, y int) int { return cmp.Compare(lead(y), lead(x)) })
 	b.rest = make([]float64, n+1)
 	for p := n - 1; p >= 0; p-- {
 		b.rest[p] = b.rest[p+1] + b.reduced[b.order[p]][0]
@@ -82,7 +83,7 @@ func (b *brancher) ranked(i int) ([]int, []float64) {
 	for c := range j.items {
 		choices = append(choices, c)
 	}
-	slices.SortStableFunc(choices, func(x, y int) int { return cmpFloat(value(y), value(x)) })
+	slices.SortStableFunc(choices, func(x, y int) int { return cmp.Compare(value(y), value(x)) })
 	reduced := make([]float64, len(choices))
 	for n, c := range choices {
 		reduced[n] = value(c)

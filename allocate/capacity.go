@@ -2,8 +2,6 @@ package allocate
 
 import (
 	"math"
-
-	"knee/data"
 )
 
 // slack is the relative rounding error allowed when sums of demands are
@@ -105,15 +103,4 @@ func orInf(x float64) float64 {
 		return math.Inf(1)
 	}
 	return x
-}
-
-// gpuTotal returns the worker slots of the nodes that may be used.
-func gpuTotal(c *data.Cluster) int {
-	var n int
-	for _, x := range c.Nodes {
-		if !x.Drained {
-			n += x.GPUs
-		}
-	}
-	return n
 }

@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"container/heap"
 	"math"
 	"slices"
@@ -38,7 +39,7 @@ func (k *knapsack) admit(r rank, picky bool) *selection {
 		if d := len(starts[a]) - len(starts[b]); picky && d != 0 {
 			return d
 		}
-		return cmpFloat(top[b], top[a])
+		return cmp.Compare(top[b], top[a])
 	})
 	for _, i := range order {
 		if !s.start(i, starts[i], r) {

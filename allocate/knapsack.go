@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -72,9 +73,9 @@ func undominated(items []item, current int) []item {
 	slices.SortStableFunc(items, func(a, b item) int {
 		switch {
 		case a.share != b.share:
-			return cmpFloat(a.share, b.share)
+			return cmp.Compare(a.share, b.share)
 		case a.value != b.value:
-			return cmpFloat(b.value, a.value)
+			return cmp.Compare(b.value, a.value)
 		case (a.option == current) != (b.option == current):
 			return boolFirst(a.option == current)
 		}
@@ -98,16 +99,6 @@ func fitsWithin(a, b []float64) bool {
 		}
 	}
 	return true
-}
-
-func cmpFloat(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 func boolFirst(b bool) int {

@@ -34,7 +34,7 @@ func (p *prepared) plan(a Assignment, placed []Placed, placer *Placer) *data.Pla
 	if plan.Bound != plan.Value {
 		plan.Gap = (plan.Bound - plan.Value) / math.Max(math.Abs(plan.Bound), 1e-12)
 	}
-	plan.Utilization.GPUsTotal = gpuTotal(p.Cluster)
+	plan.Utilization.GPUsTotal = p.Cluster.Slots()
 	for i := range p.Jobs {
 		plan.Utilization.GPUsUsed += placed[i].Option.Use.GPUs
 	}

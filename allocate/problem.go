@@ -150,7 +150,7 @@ func (p *prepared) addJob(i int, job data.Job, initialBatch bool) error {
 		if s.Reference, err = reference(job, o, p.Cluster); err != nil {
 			s.Reference = options[0].Answer
 		}
-		s.Fair = fairSpeed(s, options, max(1, gpuTotal(p.Cluster)/len(p.Jobs)))
+		s.Fair = fairSpeed(s, options, max(1, p.Cluster.Slots()/len(p.Jobs)))
 		SetValues(p.objective, s, options)
 	}
 	js := JobState{Name: job.Name, Options: options, Idle: p.objective.Idle(s), Current: none, Weight: s.weight(),

@@ -45,3 +45,15 @@ func (c *Cluster) PricePerGPU(gpuType string) float64 {
 	}
 	return price / float64(gpus)
 }
+
+// Slots returns the worker slots of the nodes that may be used: those that
+// are not drained.
+func (c *Cluster) Slots() int {
+	var n int
+	for _, node := range c.Nodes {
+		if !node.Drained {
+			n += node.GPUs
+		}
+	}
+	return n
+}

@@ -3,7 +3,6 @@ package data_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"knee/data"
+	"knee/internal/bench"
 )
 
 func ExampleReadMeasurements() {
@@ -207,15 +207,12 @@ func FuzzReadMeasurements(f *testing.F) {
 // Every measured table that development benchmarks use is read without a
 // complaint.
 func TestBenchTables(t *testing.T) {
-	dir := os.Getenv("KNEE_BENCH")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "bench")
-	}
+	dir := bench.Dir(t)
 	tables, _ := filepath.Glob(filepath.Join(dir, "allreduce", "*.csv"))
 	servers, _ := filepath.Glob(filepath.Join(dir, "ps", "*.csv"))
 	curves, _ := filepath.Glob(filepath.Join(dir, "training", "*.csv"))
 	if len(tables)+len(servers)+len(curves) == 0 {
-		t.Skipf("no measured tables in %s: set KNEE_BENCH to their folder", dir)
+		t.Skipf("no measured tables in %s", dir)
 	}
 	var problems []error
 	for _, path := range append(tables, servers...) {

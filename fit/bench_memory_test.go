@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"knee/data"
+	"knee/internal/bench"
 	"knee/internal/quantile"
 )
 
@@ -16,7 +17,7 @@ import (
 //
 //	go test ./fit -run '^$' -bench Memory -benchtime 1x
 func BenchmarkMemory(b *testing.B) {
-	dir := benchDir(b)
+	dir := bench.Dir(b)
 	splits := loadSplits(b, dir)
 	for _, name := range []string{"onenode", "onegpu"} {
 		for _, cluster := range []string{"t4", "a100"} {
@@ -80,7 +81,7 @@ func clusterModels(b *testing.B, dir, cluster string) []*Model {
 // BenchmarkCrossValidation reports 5-fold cross-validation on all rows of
 // each file of placements, and beside it Pollux's own form from the same rows.
 func BenchmarkCrossValidation(b *testing.B) {
-	files, _ := filepath.Glob(filepath.Join(benchDir(b), "allreduce", "*-placements.csv"))
+	files, _ := filepath.Glob(filepath.Join(bench.Dir(b), "allreduce", "*-placements.csv"))
 	for range b.N {
 		var sum, peer score
 		var widths []float64
@@ -113,7 +114,7 @@ func BenchmarkCrossValidation(b *testing.B) {
 // where runs of one configuration differ by a log-normal factor, put on
 // measured step times: 10 random rows fitted, others predicted.
 func BenchmarkNoisyRuns(b *testing.B) {
-	files, _ := filepath.Glob(filepath.Join(benchDir(b), "allreduce", "*-placements.csv"))
+	files, _ := filepath.Glob(filepath.Join(bench.Dir(b), "allreduce", "*-placements.csv"))
 	for _, noise := range []struct {
 		name string
 		sd   float64

@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"knee/data"
+	"knee/internal/bench"
 	"knee/internal/quantile"
 )
 
 // serverJobs returns the ok rows of the measured parameter-server jobs.
 func serverJobs(tb testing.TB) map[string][]data.Measurement {
-	dir := benchDir(tb)
+	dir := bench.Dir(tb)
 	jobs := map[string][]data.Measurement{}
 	for _, job := range []string{"resnet-50", "seq2seq", "cnn-text-classification", "wlm"} {
 		jobs[job] = slices.DeleteFunc(loadBench(tb, filepath.Join(dir, "ps", job+".csv")),

@@ -11,21 +11,11 @@ import (
 	"testing"
 
 	"knee/data"
+	"knee/internal/bench"
 )
 
 // benchDir returns the folder of measured data, which is not part of the
 // project.
-func benchDir(tb testing.TB) string {
-	dir := os.Getenv("KNEE_BENCH")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "bench")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		tb.Skipf("no measured data at %s; set KNEE_BENCH to the folder that holds it", dir)
-	}
-	return dir
-}
-
 func loadBench(tb testing.TB, path string) []data.Measurement {
 	ms, _, err := data.LoadMeasurements(path)
 	if err != nil {
@@ -106,7 +96,7 @@ func judge(tb testing.TB, m *Model, test []data.Measurement) score {
 //
 //	go test ./fit -run '^$' -bench Splits -benchtime 1x
 func BenchmarkSplits(b *testing.B) {
-	dir := benchDir(b)
+	dir := bench.Dir(b)
 	splits := loadSplits(b, dir)
 	files := map[string][]data.Measurement{}
 	for _, s := range splits {

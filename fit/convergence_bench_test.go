@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"knee/data"
+	"knee/internal/bench"
 	"knee/internal/quantile"
 )
 
@@ -27,7 +28,7 @@ type recordedRun struct {
 // recordedRuns loads the training runs of the measured data that are long
 // enough to be cut at a tenth, a fifth and two fifths.
 func recordedRuns(tb testing.TB) []recordedRun {
-	files, err := filepath.Glob(filepath.Join(benchDir(tb), "training", "*.csv"))
+	files, err := filepath.Glob(filepath.Join(bench.Dir(tb), "training", "*.csv"))
 	if err != nil || len(files) == 0 {
 		tb.Skip("no training runs in the measured data")
 	}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"knee/data"
+	"knee/internal/bench"
 )
 
 func curvePoint(x, loss float64) data.CurvePoint {
@@ -223,7 +224,7 @@ func TestAddCurve(t *testing.T) {
 // On recorded runs the noise scale must be positive and grow with the batch
 // ordering of its interval intact.
 func TestRecordedRuns(t *testing.T) {
-	dir := benchDir(t)
+	dir := bench.Dir(t)
 	files, err := filepath.Glob(filepath.Join(dir, "training", "cifar10-batch*.csv"))
 	if err != nil || len(files) == 0 {
 		t.Skip("no training runs in the measured data")

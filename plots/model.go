@@ -86,13 +86,27 @@ func CommonBatch(m *fit.Model, gpuType string, modes ...data.Mode) float64 {
 // local batch: the two figures Optimus fits its models to (EuroSys'18, Fig. 9).
 func SpeedFigures(p *predict.Predictor, base data.Config, workers, servers []int, overPS bool) (SpeedFigure, error) {
 	fig := SpeedFigure{Title: p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s, %s samples per worker", base.GPUType, base.Mode, number(base.LocalBatch))}
-	fixed, along := servers, workers
+	fixed, along, group := servers, workers, GroupByPS
 	if overPS {
-		fixed, along = workers, servers
+		fixed, along, group = workers, servers, GroupByWorkers
+	}
+	var rows []data.Measurement
+	for _, row := range p.Model.Measurements(base.GPUType, base.Mode) {
+		if row.LocalBatch == base.LocalBatch {
+			rows = append(rows, row)
+		}
+	}
+	measured, err := group(rows)
+	if err != nil {
+		return fig, err
 	}
 	for _, f := range fixed {
 		c := SpeedCurve{Fixed: f}
-		var on []data.Measurement
+		for _, m := range measured {
+			if m.Fixed == f {
+				c.Points = m.Points
+			}
+		}
 		for _, x := range along {
 			at := base
 			at.Workers, at.PS = x, f
@@ -104,20 +118,6 @@ func SpeedFigures(p *predict.Predictor, base data.Config, workers, servers []int
 				return fig, err
 			}
 			c.Curve = append(c.Curve, BandOf(float64(x), a.StepTime.Per(1), a.Extrapolated))
-		}
-		for _, row := range p.Model.Measurements(base.GPUType, base.Mode) {
-			if row.LocalBatch == base.LocalBatch && (overPS && row.Workers == f || !overPS && row.PS == f) {
-				on = append(on, row)
-			}
-		}
-		var err error
-		if overPS {
-			c.Points, err = MeasuredOverPS(on, Speed)
-		} else {
-			c.Points, err = MeasuredPoints(on, Speed)
-		}
-		if err != nil {
-			return fig, err
 		}
 		fig.Curves = append(fig.Curves, c)
 	}

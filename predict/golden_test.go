@@ -10,26 +10,16 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/internal/bench"
 )
 
 // benchDir returns the folder of measured data, which is not part of the
 // project.
-func benchDir(tb testing.TB) string {
-	dir := os.Getenv("KNEE_BENCH")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "bench")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		tb.Skipf("no measured data at %s; set KNEE_BENCH to the folder that holds it", dir)
-	}
-	return dir
-}
-
 // goldenRow is a row of peers/adaptdl-goodput-golden.csv by column name.
 type goldenRow map[string]float64
 
 func loadGolden(tb testing.TB) (rows []goldenRow, variants []string) {
-	f, err := os.Open(filepath.Join(benchDir(tb), "peers", "adaptdl-goodput-golden.csv"))
+	f, err := os.Open(filepath.Join(bench.Dir(tb), "peers", "adaptdl-goodput-golden.csv"))
 	if err != nil {
 		tb.Fatal(err)
 	}

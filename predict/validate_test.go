@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"knee/data"
+	"knee/internal/bench"
 )
 
 // noisy is the made-up job on two GPU types, each row off by a few per cent.
@@ -266,14 +266,7 @@ func FuzzParseCondition(f *testing.F) {
 // loadBench loads a measured table, or skips.
 func loadBench(t testing.TB, path ...string) []data.Measurement {
 	t.Helper()
-	dir := os.Getenv("KNEE_BENCH")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "bench")
-	}
-	file := filepath.Join(append([]string{dir}, path...)...)
-	if _, err := os.Stat(file); err != nil {
-		t.Skipf("no measured tables: set KNEE_BENCH to their folder (%v)", err)
-	}
+	file := filepath.Join(append([]string{bench.Dir(t)}, path...)...)
 	ms, _, err := data.LoadMeasurements(file)
 	if err != nil {
 		t.Fatal(err)

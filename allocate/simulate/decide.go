@@ -86,7 +86,7 @@ func (r *replay) jobState(j *running) allocate.JobState {
 	subject := allocate.Subject{
 		Job:       data.Job{Name: j.Name, Weight: j.Weight, RestartSeconds: r.RestartSeconds},
 		Reference: ref.Answer,
-		Fair:      fair(options, max(1, gpus(r.Cluster)/len(r.active))),
+		Fair:      fair(options, max(1, r.Cluster.Slots()/len(r.active))),
 	}
 	if j.nodes != nil {
 		subject.Job.Current = &data.Current{}

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -45,7 +46,7 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 		r.jobs = append(r.jobs, &running{Job: j, index: i, outcome: Outcome{Job: j.Name, Submit: j.Submit}})
 	}
 	r.waiting = slices.Clone(r.jobs)
-	slices.SortStableFunc(r.waiting, func(a, b *running) int { return compare(a.Submit, b.Submit) })
+	slices.SortStableFunc(r.waiting, func(a, b *running) int { return cmp.Compare(a.Submit, b.Submit) })
 	if err := r.run(); err != nil {
 		return nil, err
 	}
@@ -53,13 +54,13 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 	for _, j := range r.jobs {
 		res.Jobs = append(res.Jobs, j.outcome)
 	}
-	res.Summary = Summarize(res.Jobs, gpus(s.Cluster))
+	res.Summary = Summarize(res.Jobs, s.Cluster.Slots())
 	return res, nil
 }
 
 func (s *Settings) complete() error {
 	switch {
-	case s.Cluster == nil || gpus(s.Cluster) == 0:
+	case s.Cluster == nil || s.Cluster.Slots() == 0:
 		return errors.New("simulate: the cluster has no worker slots")
 	case s.Policy == nil:
 		return errors.New("simulate: no policy is given")
@@ -215,24 +216,4 @@ func (r *replay) speed(j *running) error {
 	}
 	j.speed = v
 	return nil
-}
-
-func gpus(c *data.Cluster) int {
-	var n int
-	for _, x := range c.Nodes {
-		if !x.Drained {
-			n += x.GPUs
-		}
-	}
-	return n
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

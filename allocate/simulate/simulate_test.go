@@ -87,7 +87,7 @@ func TestSummary(t *testing.T) {
 // elastic is a job whose goodput on w workers is rate · w^p.
 func elastic(c *data.Cluster, name string, submit, work, rate, p float64) Job {
 	j := Job{Name: name, Submit: submit, Work: work, Workers: 1}
-	for w := 1; w <= gpus(c); w++ {
+	for w := 1; w <= c.Slots(); w++ {
 		g := rate * math.Pow(float64(w), p)
 		cfg := data.Config{GPUType: "t4", Mode: data.AllReduce, Workers: w}
 		e := data.Estimate{Mean: g, Lo: g, Hi: g}
@@ -113,7 +113,7 @@ func TestConservation(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		n := float64(gpus(c))
+		n := float64(c.Slots())
 		for i, o := range r.Jobs {
 			j := jobs[i]
 			fastest := j.Options[len(j.Options)-1].Answer.Goodput.Mean

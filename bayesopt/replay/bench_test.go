@@ -2,22 +2,20 @@ package replay
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"knee/internal/bench"
 )
 
 // recorded loads the measured tables, or skips where they are absent.
 func recorded(tb testing.TB) []*Table {
 	tb.Helper()
-	dir := os.Getenv("KNEE_BENCH")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "bench")
-	}
+	dir := bench.Dir(tb)
 	files, err := filepath.Glob(filepath.Join(dir, "search", "*.csv"))
 	if err != nil || len(files) == 0 {
-		tb.Skipf("no search tables in %s; set KNEE_BENCH to the folder of measured data", dir)
+		tb.Skipf("no search tables in %s", dir)
 	}
 	var tables []*Table
 	for _, f := range files {

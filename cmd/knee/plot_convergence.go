@@ -77,6 +77,9 @@ func (a *app) convergenceFigure(points []data.CurvePoint, initial float64, targe
 		switch {
 		case err == nil:
 			spec.Crossing = &e
+			if t, err := c.Target(*target); err == nil {
+				spec.Subtitle = fmt.Sprintf("curve: the form of Optimus; the target by %s, reached with probability %.0f %%", t.Method, 100*t.Chance)
+			}
 			end = max(end, min(1.1*e.Hi, 5*c.LastX))
 		case errors.As(err, &never):
 			a.warn(err.Error())
