@@ -78,7 +78,10 @@ func (a *app) convergenceFigure(points []data.CurvePoint, initial float64, targe
 		case err == nil:
 			spec.Crossing = &e
 			if t, err := c.Target(*target); err == nil {
-				spec.Subtitle = fmt.Sprintf("curve: the form of Optimus; the target by %s, reached with probability %.0f %%", t.Method, 100*t.Chance)
+				spec.Subtitle = fmt.Sprintf("curve: the form of Optimus; target foreseen by %s, with probability %.0f %%", t.Method, 100*t.Chance)
+				if t.Method == "recorded" {
+					spec.Subtitle = "curve: the form of Optimus; the target was reached in the record"
+				}
 			}
 			end = max(end, min(1.1*e.Hi, 5*c.LastX))
 		case errors.As(err, &never):
