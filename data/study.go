@@ -78,8 +78,23 @@ type Budget struct {
 
 // LauncherSpec names where trials run; exactly one field is set.
 type LauncherSpec struct {
-	Local  *LocalSpec  `yaml:"local"`
-	Replay *ReplaySpec `yaml:"replay"`
+	Local      *LocalSpec      `yaml:"local"`
+	Replay     *ReplaySpec     `yaml:"replay"`
+	Slurm      *SlurmSpec      `yaml:"slurm"`
+	Kubernetes *KubernetesSpec `yaml:"kubernetes"`
+}
+
+// SlurmSpec submits each trial as a batch job of a Slurm cluster.
+type SlurmSpec struct {
+	Partition string `yaml:"partition"` // empty for the cluster's default
+	Account   string `yaml:"account"`   // empty for the user's default
+}
+
+// KubernetesSpec creates a Job, or another object that runs pods, for each
+// trial.
+type KubernetesSpec struct {
+	Namespace string `yaml:"namespace"` // empty for the one of the context
+	Image     string `yaml:"image"`     // of the trial's containers
 }
 
 // LocalSpec runs the ranks of a trial as processes of this machine.

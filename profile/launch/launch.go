@@ -21,6 +21,20 @@ type Trial struct {
 	// InitialBatch is the global batch, in samples, that gradient variance
 	// is to be reported at; 0 leaves it to the training script.
 	InitialBatch float64
+
+	// Handle, if not empty, is what an engine (Slurm, Kubernetes) called this
+	// very trial when an earlier run of knee submitted it: the launcher
+	// follows that one, and submits nothing.
+	Handle string
+	// Submitted is called once an engine has taken the trial, with what it
+	// calls it, so that it can be recorded and followed after a restart. An
+	// error means that it could not be recorded; the launcher then withdraws
+	// the trial. May be nil.
+	Submitted func(handle string) error
+	// Began is called when a trial that had to wait for nodes begins to run:
+	// the time before it is queueing, not running. A launcher that starts its
+	// trials at once need not call it. May be nil.
+	Began func(at time.Time)
 }
 
 // Observation is one step of a running trial as it was seen. Numbers that
