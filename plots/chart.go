@@ -21,7 +21,8 @@ type Chart struct {
 	marks  []mark // back to front
 	notes  []note
 	legend legend
-	xGrid  bool // vertical grid lines as well
+	spots  []spot // what a pointer finds
+	xGrid  bool   // vertical grid lines as well
 }
 
 // newChart returns an empty chart in the theme.
@@ -51,39 +52,59 @@ func setFont(s *text.Style, to text.Style) {
 // Size implements [Figure].
 func (c *Chart) Size() (width, height vg.Length) { return c.Width, c.Height }
 
+// layout is where the parts of a chart go on a canvas.
+type layout struct {
+	dc     draw.Canvas // without the margin
+	body   draw.Canvas // below header and legend strip
+	top    vg.Length   // the foot of the header
+	frame  *frame
+	places []place // of the notes
+	corner vg.Rectangle
+	fits   bool // the legend goes into the corner, else above the body
+}
+
+// layout finds the place of every part. It draws nothing.
+func (c *Chart) layout(dc draw.Canvas) layout {
+	dc = draw.Crop(dc, margin, -margin, margin, -margin)
+	l := layout{dc: dc, body: dc, top: dc.Max.Y - headerHeight(c.Title, c.Subtitle, dc.Size().X)}
+	l.body.Max.Y = l.top
+	l.frame = c.frame(l.body)
+	l.places, l.corner, l.fits = c.arrange(l.frame)
+	if !l.fits {
+		l.body.Max.Y = l.top - c.legend.stripHeight(dc.Size().X) - lineGap
+		l.frame = c.frame(l.body)
+		l.places, _, _ = c.arrange(l.frame)
+	}
+	return l
+}
+
 // Draw implements [Figure].
 func (c *Chart) Draw(dc draw.Canvas) {
 	fillRect(&dc, whiteColor, dc.Rectangle)
-	dc = draw.Crop(dc, margin, -margin, margin, -margin)
-	top := drawHeader(dc, c.Title, c.Subtitle)
-	body := dc
-	body.Max.Y = top
-	f := c.frame(body)
-	places, corner, fits := c.arrange(f)
-	if !fits {
-		c.legend.drawStrip(&dc, dc.Min.X, top, dc.Size().X)
-		body.Max.Y = top - c.legend.stripHeight(dc.Size().X) - lineGap
-		f = c.frame(body)
-		places, _, _ = c.arrange(f)
+	l := c.layout(dc)
+	drawHeader(l.dc, c.Title, c.Subtitle)
+	if !l.fits {
+		c.legend.drawStrip(&dc, l.dc.Min.X, l.top, l.dc.Size().X)
 	}
+	f := l.frame
 	for _, m := range c.marks {
 		if z, ok := m.(zone); ok {
 			z.draw(f)
 		}
 	}
 	c.drawGrid(f)
-	c.Plot.Draw(c.axesCanvas(body))
-	c.drawAxisLabels(f, body)
+	c.Plot.Draw(c.axesCanvas(l.body))
+	c.drawAxisLabels(f, l.body)
 	for _, m := range c.marks {
 		if _, ok := m.(zone); !ok {
 			m.draw(f)
 		}
 	}
 	for i, n := range c.notes {
-		n.draw(f, places[i])
+		n.draw(f, l.places[i])
 	}
-	if fits && len(c.legend) > 0 {
-		c.legend.drawBox(&f.Canvas, corner)
+	if l.fits && len(c.legend) > 0 {
+		c.legend.drawBox(&f.Canvas, l.corner)
 	}
 }
 

@@ -109,13 +109,6 @@ func render(format string, fig Figure) (out []byte, err error) {
 	return nil, bad("format", fmt.Sprintf("%q", format), "svg, png or pdf")
 }
 
-// portableSVG names the fonts that have the widths of Liberation Sans as
-// alternatives, so that the text keeps its place where it is not installed.
-func portableSVG(svg []byte) []byte {
-	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"),
-		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
-}
-
 // pdfDate matches the creation and modification times of a PDF file.
 var pdfDate = regexp.MustCompile(`Date \(D:\d{14}\)`)
 

@@ -30,6 +30,13 @@ func samples() []sample {
 		{"search", func() (Figure, error) { return NewSearch(searchSample()) }},
 		{"allocation", func() (Figure, error) { return NewAllocation(allocationSample()) }},
 		{"allocation_large", func() (Figure, error) { return NewAllocation(largeAllocationSample()) }},
+		{"efficiency", func() (Figure, error) { return NewEfficiency(efficiencySample()) }},
+		{"batch", func() (Figure, error) { return NewBatch(batchSample()) }},
+		{"heatmap", func() (Figure, error) { return NewHeatMap(heatSample()) }},
+		{"scalability_dark", func() (Figure, error) {
+			fig, err := NewScalability(scalabilitySample())
+			return Dark.In(fig), err
+		}},
 		{"simulation", func() (Figure, error) { return NewSimulation(simulationSample()) }},
 	}
 }
@@ -217,4 +224,49 @@ func simulationSample() Simulation {
 		s.Runs = append(s.Runs, r)
 	}
 	return s
+}
+
+func efficiencySample() Efficiency {
+	scaling := ringSeries("a100, allreduce", 0.1, 0.05, []float64{1, 2, 4, 8}, 16, 0)
+	cost := Series{Name: scaling.Name}
+	alone := ring(1, 0.1, 0.05)
+	for i := range scaling.Points {
+		p := &scaling.Points[i]
+		c := Point{X: p.X, Y: 900 * p.X / p.Y, Lo: 900 * p.X / p.Hi, Hi: 900 * p.X / p.Lo}
+		cost.Points = append(cost.Points, c)
+		p.Y, p.Lo, p.Hi = p.Y/(p.X*alone), p.Lo/(p.X*alone), p.Hi/(p.X*alone)
+	}
+	for i := range scaling.Curve {
+		b := &scaling.Curve[i]
+		cost.Curve = append(cost.Curve, Band{X: b.X, Mean: 900 * b.X / b.Mean, Lo: 900 * b.X / b.Hi, Hi: 900 * b.X / b.Lo, Extrapolated: b.Extrapolated})
+		b.Mean, b.Lo, b.Hi = b.Mean/(b.X*alone), b.Lo/(b.X*alone), b.Hi/(b.X*alone)
+	}
+	return Efficiency{Title: "What scaling costs: resnet50-imagenet", Subtitle: "a100, allreduce, 64 samples per worker",
+		Scaling: []Series{scaling}, Cost: []Series{cost}, Work: "million samples", Unit: "US$"}
+}
+
+func batchSample() Batch {
+	b := Batch{Title: "Choice of batch: resnet50-imagenet", Subtitle: "a100, allreduce, 8 workers"}
+	best := 0.0
+	for m := 256.0; m <= 8192; m *= 1.4 {
+		rate := m / (0.08 + m/9000)
+		worth := (3000 + 256) / (3000 + m)
+		b.Throughput = append(b.Throughput, Band{X: m, Mean: rate, Lo: 0.95 * rate, Hi: 1.06 * rate})
+		b.Goodput = append(b.Goodput, Band{X: m, Mean: rate * worth, Lo: 0.9 * rate * worth, Hi: 1.1 * rate * worth})
+		b.Efficiency = append(b.Efficiency, Band{X: m, Mean: worth, Lo: 0.95 * worth, Hi: math.Min(1, 1.04*worth)})
+		if rate*worth > best {
+			best, b.Best = rate*worth, m
+		}
+	}
+	return b
+}
+
+func heatSample() HeatMap {
+	h := HeatMap{Title: "Throughput of resnet50-imagenet", Subtitle: "a100, allreduce", XLabel: "workers", YLabel: "local batch", Label: "throughput (samples/s)"}
+	for _, k := range []float64{1, 2, 4, 8, 16} {
+		for _, b := range []float64{16, 32, 64, 128} {
+			h.Cells = append(h.Cells, Cell{X: k, Y: b, Value: k * b / (0.02 + b/900 + 0.004*k), Measured: int(k*b)%64 == 0, Best: k == 16 && b == 128})
+		}
+	}
+	return h
 }

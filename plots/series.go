@@ -117,6 +117,7 @@ func (c *Chart) addSeries(all []Series, i int) {
 		c.marks = append(c.marks, rug{slices.Compact(failed), failingSeries(all[i+1:]), cross})
 	}
 	c.legend = append(c.legend, seriesEntry(s, ok, glyph))
+	c.addSpots(s)
 }
 
 // failingSeries counts the series that have failed points. As the row of a

@@ -42,6 +42,10 @@ var (
 	gridColor  = color.NRGBA{R: 0xe4, G: 0xe7, B: 0xea, A: 0xff}
 	shadeColor = color.NRGBA{R: 0xf3, G: 0xf4, B: 0xf6, A: 0xff}
 	idleColor  = color.NRGBA{R: 0xee, G: 0xf0, B: 0xf2, A: 0xff}
+	// darkTextColor is for text on a light fill, which is light in every
+	// theme: no theme exchanges it.
+	darkTextColor = color.NRGBA{R: 0x1a, G: 0x1d, B: 0x21, A: 0xff}
+
 	whiteColor = color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}
 )
 
@@ -85,7 +89,7 @@ func fade(c color.NRGBA, opacity float64) color.NRGBA {
 func textOn(c color.NRGBA) color.NRGBA {
 	sq := func(v uint8) float64 { return float64(v) * float64(v) / (255 * 255) }
 	if 0.2126*sq(c.R)+0.7152*sq(c.G)+0.0722*sq(c.B) > 0.3 {
-		return inkColor
+		return darkTextColor
 	}
 	return whiteColor
 }

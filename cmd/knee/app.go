@@ -13,6 +13,7 @@ type app struct {
 	stdout, stderr io.Writer
 	interrupts     *interrupts
 	quiet          bool
+	theme          string // of figures
 }
 
 // newRoot builds the command tree.
@@ -50,7 +51,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	}
 	add("start", newQuickstart(a), newInit(a), newSample(a))
 	add("measure", newProfile(a), newSuggest(a), newBench(a))
-	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a))
+	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a), newReport(a))
 	add("share", newCluster(a), newAllocate(a), newExport(a))
 	root.AddCommand(newVersion(a), newTrain(a), newGuard())
 	return root

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"knee/data"
+	"knee/plots/report"
+)
+
+func newReport(a *app) *cobra.Command {
+	var out string
+	var watch time.Duration
+	price := priceFlag{}
+	cmd := &cobra.Command{
+		Use:   "report FILE...",
+		Short: "One HTML page of a whole study: conclusions, figures, tables",
+		Long: `report puts measurements, training curves, models, plans, clusters and results
+of simulations on one page. What a file is, its contents tell; of a folder, all
+files it knows are taken. The page is a single file that needs no network: it
+can be mailed, archived and printed.
+
+Measurements without a model are fitted for the page. With --watch the page is
+written anew whenever a file changes, and reloads itself, until Ctrl-C: to look
+at a profile while it runs.`,
+		Example: `  knee report study.measurements.csv model.json --out report.html
+  knee report knee-quickstart --out report.html
+  knee report study.measurements.csv --watch 5s --out live.html`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p := page{files: args, out: out, price: price, refresh: int(watch.Seconds())}
+			if cmd.Flags().Changed("watch") && watch < time.Second {
+				return usageError{fmt.Errorf("--watch %s: want at least 1s", watch)}
+			}
+			if watch > 0 {
+				return a.watchReport(cmd.Context(), p, watch)
+			}
+			return a.writeReport(cmd.Context(), p)
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "report.html", "page to write; - for standard output")
+	cmd.Flags().DurationVar(&watch, "watch", 0, "look for changes this often and write the page anew")
+	cmd.Flags().Var(price, "price", "US$ per worker-hour by GPU type, such as a100=3.2; costs are GPU-hours without")
+	_ = cmd.MarkFlagFilename("out", "html")
+	return cmd
+}
+
+// page is a report that has been asked for.
+type page struct {
+	files   []string // and folders
+	out     string
+	price   priceFlag
+	refresh int // seconds
+}
+
+// writeReport writes the page once.
+func (a *app) writeReport(ctx context.Context, p page) error {
+	in := report.Inputs{PricePerHour: p.price}
+	for _, path := range p.files {
+		files, err := reportFiles(path)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if err := in.Read(f); err != nil {
+				return err
+			}
+		}
+	}
+	r, err := in.Report(ctx)
+	if err != nil {
+		return err
+	}
+	r.Version, r.Refresh = version(), p.refresh
+	r.Command = "knee report " + strings.Join(p.files, " ")
+	if p.out == "-" {
+		return report.Write(a.stdout, r)
+	}
+	if err := data.WriteFile(p.out, func(w io.Writer) error { return report.Write(w, r) }); err != nil {
+		return err
+	}
+	a.note("wrote %s: %d section%s from %d file%s", p.out, len(r.Sections), plural(len(r.Sections)), len(r.Inputs), plural(len(r.Inputs)))
+	return nil
+}
+
+// reportFiles returns the file, or those of a folder that a report can show.
+func reportFiles(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, nil // opening it says what is wrong with it
+	}
+	var files []string
+	err = filepath.WalkDir(path, func(f string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && f != path:
+			return filepath.SkipDir
+		case !e.IsDir() && shows(f):
+			files = append(files, f)
+		}
+		return nil
+	})
+	slices.Sort(files)
+	if err == nil && len(files) == 0 {
+		err = &data.InputError{Source: data.Source{File: path}, Found: "no file of ours", Want: "a folder with measurements, models, curves or plans"}
+	}
+	return files, err
+}
+
+// shows tells by its name whether a file of a folder is for the report.
+func shows(name string) bool {
+	for _, suffix := range []string{"measurements.csv", "curve.csv", "model.json", "plan.json", "cluster.yaml", "simulation.csv"} {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// watchReport writes the page whenever a file has changed, until ctx ends. A
+// file that is not there yet, or only half written, is waited for.
+func (a *app) watchReport(ctx context.Context, p page, every time.Duration) error {
+	last := ""
+	for {
+		if now := stamp(p.files); now != last {
+			if err := a.writeReport(ctx, p); err != nil {
+				a.warn(err.Error())
+			}
+			last = now
+		}
+		select {
+		case <-ctx.Done():
+			p.refresh = 0 // what stays behind is final
+			return a.writeReport(context.WithoutCancel(ctx), p)
+		case <-time.After(every):
+		}
+	}
+}
+
+// stamp tells whether one of the files has changed.
+func stamp(paths []string) string {
+	var b strings.Builder
+	for _, path := range paths {
+		files, _ := reportFiles(path)
+		for _, f := range files {
+			if info, err := os.Stat(f); err == nil {
+				fmt.Fprintln(&b, f, info.Size(), info.ModTime().UnixNano())
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,63 @@
+package plots
+
+import (
+	"fmt"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Batch describes the trade-off of the batch on a fixed placement: larger
+// batches raise the throughput and lower what each sample is worth (Pollux,
+// OSDI'21, Fig. 1 and 2).
+type Batch struct {
+	Title, Subtitle string
+	Throughput      []Band  // samples/s over the global batch, X ascending
+	Goodput         []Band  // samples/s at initial-batch worth, at the same X
+	Efficiency      []Band  // statistical efficiency, 0 to 1, at the same X
+	Best            float64 // the global batch with the largest goodput; 0 marks none
+}
+
+// NewBatch returns the figure: throughput and goodput in one panel, the
+// statistical efficiency in the other. Errors name the first field that
+// cannot be drawn; batches and rates must be positive.
+func NewBatch(b Batch) (*Panels, error) {
+	rates := []Series{{Name: "throughput", Curve: b.Throughput}, {Name: "goodput", Curve: b.Goodput}}
+	if err := checkSeries(rates, positive); err != nil {
+		return nil, err
+	}
+	worth := []Series{scaled(Series{Name: "statistical efficiency", Curve: b.Efficiency}, 100)}
+	if err := checkSeries(worth, positive); err != nil {
+		return nil, err
+	}
+	left := batchChart("Speed", "rate (samples/s)", rates)
+	right := batchChart("Worth of a sample", "statistical efficiency (%)", worth)
+	extent{0, 105}.set(&right.Plot.Y, plot.LinearScale{}, linearTicks{want: 6})
+	for _, g := range b.Goodput {
+		if g.X == b.Best {
+			style := draw.LineStyle{Color: seriesColor(1), Width: thinWidth, Dashes: dashed()}
+			left.marks = append(left.marks, stem{g.X, g.Mean, style},
+				pin{g.X, g.Mean, draw.GlyphStyle{Color: seriesColor(1), Radius: markRadius, Shape: haloGlyph{}}})
+			left.notes = append(left.notes, note{x: g.X, y: g.Mean, text: fmt.Sprintf("best: %s", number(g.X)), color: seriesColor(1), bold: true, foot: true})
+		}
+	}
+	return newPanels(b.Title, b.Subtitle, left, right), nil
+}
+
+// batchChart draws series against the global batch.
+func batchChart(title, yLabel string, all []Series) *Chart {
+	c := newChart(title, "", "global batch (samples)", yLabel)
+	x, y := extents(all)
+	if x.hi/x.lo >= 4 {
+		x.padLog(0.05, 0.05).set(&c.Plot.X, plot.LogScale{}, powerTicks{})
+	} else {
+		x.pad(0.05, 0.05).set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8})
+	}
+	setY(c.Plot, y, false, 0)
+	extrapolated := c.addExtrapolated(all)
+	for i := range all {
+		c.addSeries(all, i)
+	}
+	c.addCommonEntries(all, extrapolated)
+	return c
+}

@@ -1,0 +1,172 @@
+package plots
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"io"
+	"regexp"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Theme is the colours of a figure.
+type Theme string
+
+// The themes.
+const (
+	Light Theme = "light" // dark on white: paper, most pages
+	Dark  Theme = "dark"  // light on near black: slides, dark pages
+)
+
+// Themes lists the names of the themes.
+func Themes() []string { return []string{string(Light), string(Dark)} }
+
+// ParseTheme reads the name of a theme; empty is Light.
+func ParseTheme(name string) (Theme, error) {
+	switch Theme(name) {
+	case "", Light:
+		return Light, nil
+	case Dark:
+		return Dark, nil
+	}
+	return "", bad("theme", fmt.Sprintf("%q", name), "light or dark")
+}
+
+// In returns the figure in a theme. Figures are drawn in the light one; the
+// other exchanges its colours on their way to the canvas, so that no figure
+// has to know of it.
+func (t Theme) In(fig Figure) Figure {
+	if t != Dark || fig == nil {
+		return fig
+	}
+	return recoloured{fig, darkShade}
+}
+
+// recoloured is a figure drawn with other colours.
+type recoloured struct {
+	Figure
+	to func(color.NRGBA) color.NRGBA
+}
+
+// Draw implements [Figure].
+func (r recoloured) Draw(c draw.Canvas) {
+	c.Canvas = recolouring{c.Canvas, r.to}
+	r.Figure.Draw(c)
+}
+
+// recolouring is a canvas that exchanges colours.
+type recolouring struct {
+	vg.Canvas
+	to func(color.NRGBA) color.NRGBA
+}
+
+// SetColor implements [vg.Canvas].
+func (r recolouring) SetColor(c color.Color) {
+	r.Canvas.SetColor(r.to(color.NRGBAModel.Convert(c).(color.NRGBA)))
+}
+
+// shade is one colour of the frame or palette: its name as a CSS property,
+// and what it is in either theme.
+type shade struct {
+	name        string
+	light, dark color.NRGBA
+}
+
+// shades lists the colours that the themes exchange. On near black the
+// series are lighter variants of the Okabe–Ito hues, so that all of them
+// keep a contrast of 4.5 : 1 against the ground.
+func shades() []shade {
+	dark := func(r, g, b uint8) color.NRGBA { return color.NRGBA{R: r, G: g, B: b, A: 0xff} }
+	all := []shade{
+		{"ink", inkColor, dark(0xe8, 0xea, 0xed)},
+		{"muted", mutedColor, dark(0xa3, 0xaa, 0xb2)},
+		{"axis", axisColor, dark(0x7d, 0x85, 0x8e)},
+		{"grid", gridColor, dark(0x2e, 0x33, 0x39)},
+		{"shade", shadeColor, dark(0x20, 0x24, 0x29)},
+		{"idle", idleColor, dark(0x2a, 0x2e, 0x34)},
+		{"ground", whiteColor, dark(0x16, 0x19, 0x1d)},
+	}
+	series := []color.NRGBA{
+		dark(0x4f, 0xa8, 0xe8), dark(0xf0, 0x7f, 0x2e), dark(0x2c, 0xc4, 0x98), dark(0xe0, 0x94, 0xbf),
+		dark(0xee, 0xb4, 0x3c), dark(0x8a, 0xcd, 0xf5), dark(0xf0, 0xe4, 0x42),
+	}
+	for i, c := range palette {
+		all = append(all, shade{fmt.Sprintf("series-%d", i+1), c, series[i]})
+	}
+	return all
+}
+
+// darkShade returns what a colour of the light theme is in the dark one. The
+// opacity stays; colours that belong to no theme stay too.
+func darkShade(c color.NRGBA) color.NRGBA {
+	for _, s := range shades() {
+		if c.R == s.light.R && c.G == s.light.G && c.B == s.light.B {
+			d := s.dark
+			d.A = c.A
+			return d
+		}
+	}
+	return c
+}
+
+// InlineSVG returns the figure as an SVG element for a page. Its colours are
+// CSS custom properties named --knee-ink, --knee-ground, --knee-series-1 …
+// with the light theme as fallback: what [StyleSheet] defines, so that the
+// figure follows the page into the dark. It scales with the width it gets.
+func InlineSVG(fig Figure) ([]byte, error) {
+	svg, err := render("svg", fig)
+	if err != nil {
+		return nil, err
+	}
+	if i := bytes.Index(svg, []byte("<svg")); i > 0 {
+		svg = svg[i:]
+	}
+	svg = svgSize.ReplaceAll(svg, []byte(`<svg viewBox`))
+	return svgColour.ReplaceAllFunc(svg, func(hex []byte) []byte {
+		if name := shadeNamed(string(hex[1:])); name != "" {
+			return fmt.Appendf(nil, ":var(--knee-%s,%s)", name, hex[1:])
+		}
+		return hex
+	}), nil
+}
+
+var (
+	svgSize   = regexp.MustCompile(`<svg width="[^"]*" height="[^"]*" viewBox`)
+	svgColour = regexp.MustCompile(`:#[0-9A-F]{6}\b`)
+)
+
+// shadeNamed returns which shade a colour as written in an SVG is, empty if
+// none. The SVG canvas rounds the channels of translucent colours down by up
+// to two.
+func shadeNamed(hex string) string {
+	var c color.NRGBA
+	if _, err := fmt.Sscanf(hex, "#%02X%02X%02X", &c.R, &c.G, &c.B); err != nil {
+		return ""
+	}
+	near := func(a, b uint8) bool { return a <= b && b-a <= 2 }
+	for _, s := range shades() {
+		if near(c.R, s.light.R) && near(c.G, s.light.G) && near(c.B, s.light.B) {
+			return s.name
+		}
+	}
+	return ""
+}
+
+// StyleSheet writes the CSS custom properties of a theme, one declaration a
+// line.
+func StyleSheet(w io.Writer, t Theme) error {
+	for _, s := range shades() {
+		c := s.light
+		if t == Dark {
+			c = s.dark
+		}
+		if _, err := fmt.Fprintf(w, "--knee-%s: %s;\n", s.name, hexOf(c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hexOf(c color.NRGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }

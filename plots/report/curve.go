@@ -1,0 +1,27 @@
+package report
+
+import (
+	"knee/fit"
+	"knee/plots"
+)
+
+// fewestPoints is how many recorded points make a curve worth drawing.
+const fewestPoints = 4
+
+// reportCurve adds the training curve of a job with its fit.
+func (j *job) reportCurve(s *Section) {
+	if len(plots.LossPoints(j.curve)) < fewestPoints {
+		return
+	}
+	c, err := fit.FitConvergence(j.curve, 0)
+	if err != nil {
+		s.Text = append(s.Text, "The training curve could not be fitted: "+err.Error())
+		return
+	}
+	spec, _, err := plots.ConvergenceOf(c, j.curve, 0, nil)
+	if err == nil {
+		var fig plots.Figure
+		fig, err = plots.NewConvergence(spec)
+		s.figure(fig, err, "The loss as recorded, and where it goes if the training goes on as it did.")
+	}
+}

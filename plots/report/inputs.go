@@ -1,0 +1,192 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"knee/data"
+	"knee/fit"
+)
+
+// Inputs is what was read, told apart.
+type Inputs struct {
+	Measurements []data.Measurement
+	Curves       []data.CurvePoint
+	Models       []*fit.Model
+	Plans        []*data.Plan
+	Cluster      *data.Cluster // nil if none was given
+	Tables       []Results     // of simulations and search benchmarks
+	Files        []data.Input  // every file with its hash, in the order given
+	Warnings     []string
+	PricePerHour map[string]float64 // US$ per worker-hour by GPU type; may be nil
+}
+
+// Results is a table of results that another command printed as CSV.
+type Results struct {
+	File    string
+	Kind    string // one of the kinds below
+	Columns []string
+	Rows    [][]string
+}
+
+// Read adds a file to the inputs. What it is, its contents tell: JSON that is
+// a plan or a model, YAML that is a cluster, CSV by the names of its columns.
+// It fails if it is none of these, and as the reader of its kind does.
+func (in *Inputs) Read(path string) error {
+	f, err := data.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(f)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	sum := sha256.Sum256(content)
+	in.Files = append(in.Files, data.Input{Path: path, SHA256: hex.EncodeToString(sum[:])})
+	for _, k := range kinds() {
+		if k.is(content) {
+			return k.read(in, content, path)
+		}
+	}
+	found := "an empty file"
+	if first, _, _ := strings.Cut(strings.TrimSpace(string(content)), "\n"); first != "" {
+		found = fmt.Sprintf("%.60q", first)
+	}
+	return &data.InputError{Source: data.Source{File: path, Line: 1}, Found: found,
+		Want: "one of: " + strings.Join(kindNames(), ", ")}
+}
+
+// kind is one kind of input: how its contents are recognised, and read.
+type kind struct {
+	name string
+	is   func(content []byte) bool
+	read func(in *Inputs, content []byte, path string) error
+}
+
+// kinds is the registry: one line for each kind of input.
+func kinds() []kind {
+	return []kind{
+		{"a plan (plan.json)", jsonWith("objective", "jobs", "utilization"), (*Inputs).readPlan},
+		{"a model (model.json)", jsonWith("speed"), (*Inputs).readModel},
+		{"measurements (CSV with step_time_s)", csvWith("step_time_s"), (*Inputs).readMeasurements},
+		{"a simulation (CSV of knee simulate)", csvWith("policy", "jct_mean_s"), readResults("simulation")},
+		{"simulated jobs (CSV of knee simulate --jobs-out)", csvWith("policy", "job", "jct_s"), readResults("jobs")},
+		{"a comparison of searches (CSV of knee bench search)", csvWith("method", "evals_to_5pct"), readResults("search")},
+		{"a training curve (CSV with loss, metric or grad_sqr)", csvWithAny("loss", "metric", "grad_sqr"), (*Inputs).readCurve},
+		{"a cluster (cluster.yaml)", yamlWith("nodes:"), (*Inputs).readCluster},
+	}
+}
+
+func kindNames() []string {
+	var names []string
+	for _, k := range kinds() {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// jsonWith recognises a JSON object that has all of the keys.
+func jsonWith(keys ...string) func([]byte) bool {
+	return func(content []byte) bool {
+		var o map[string]json.RawMessage
+		if json.Unmarshal(content, &o) != nil {
+			return false
+		}
+		return !slices.ContainsFunc(keys, func(k string) bool { _, ok := o[k]; return !ok })
+	}
+}
+
+// header returns the names in the first row of a CSV, nil if there is none.
+func header(content []byte) []string {
+	first, _, _ := bytes.Cut(bytes.TrimPrefix(content, []byte("\ufeff")), []byte("\n"))
+	row, err := csv.NewReader(bytes.NewReader(first)).Read()
+	if err != nil {
+		return nil
+	}
+	for i := range row {
+		row[i] = strings.TrimSpace(row[i])
+	}
+	return row
+}
+
+// csvWith recognises a CSV that has all of the columns.
+func csvWith(names ...string) func([]byte) bool {
+	return func(content []byte) bool {
+		h := header(content)
+		return !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(h, n) })
+	}
+}
+
+// csvWithAny recognises a CSV that has one of the columns.
+func csvWithAny(names ...string) func([]byte) bool {
+	return func(content []byte) bool {
+		h := header(content)
+		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(h, n) })
+	}
+}
+
+// yamlWith recognises YAML that has the top-level key.
+func yamlWith(key string) func([]byte) bool {
+	return func(content []byte) bool {
+		return bytes.HasPrefix(content, []byte(key)) || bytes.Contains(content, []byte("\n"+key))
+	}
+}
+
+func (in *Inputs) readPlan(content []byte, path string) error {
+	p, err := data.ReadPlan(bytes.NewReader(content), path)
+	if err == nil {
+		in.Plans = append(in.Plans, p)
+	}
+	return err
+}
+
+func (in *Inputs) readModel(content []byte, path string) error {
+	m, err := fit.DecodeModel(bytes.NewReader(content), path)
+	if err == nil {
+		in.Models = append(in.Models, m)
+	}
+	return err
+}
+
+func (in *Inputs) readMeasurements(content []byte, path string) error {
+	ms, warnings, err := data.ReadMeasurements(bytes.NewReader(content), path)
+	in.Measurements = append(in.Measurements, ms...)
+	in.Warnings = append(in.Warnings, warnings...)
+	return err
+}
+
+func (in *Inputs) readCurve(content []byte, path string) error {
+	points, warnings, err := data.ReadCurve(bytes.NewReader(content), path)
+	in.Curves = append(in.Curves, points...)
+	in.Warnings = append(in.Warnings, warnings...)
+	return err
+}
+
+func (in *Inputs) readCluster(content []byte, path string) error {
+	c, err := data.ReadCluster(bytes.NewReader(content), path)
+	if err == nil && in.Cluster != nil {
+		return &data.InputError{Source: data.Source{File: path}, Found: "a second cluster", Want: "one"}
+	}
+	in.Cluster = c
+	return err
+}
+
+// readResults reads a table as it is.
+func readResults(kind string) func(*Inputs, []byte, string) error {
+	return func(in *Inputs, content []byte, path string) error {
+		rows, err := csv.NewReader(bytes.NewReader(content)).ReadAll()
+		if err != nil {
+			return fmt.Errorf("read %s: %w", path, err)
+		}
+		in.Tables = append(in.Tables, Results{File: path, Kind: kind, Columns: rows[0], Rows: rows[1:]})
+		return nil
+	}
+}

@@ -1,0 +1,194 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"html"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"knee/data"
+	"knee/fit"
+)
+
+// hostile is a name that would run as a script if it were not escaped.
+const hostile = `<script>alert("1")</script>`
+
+// study writes measurements of a job with a hostile name and returns the
+// file. Step times follow compute/k + sync·k with one failed trial.
+func study(t *testing.T) (path string, ms []data.Measurement) {
+	t.Helper()
+	for _, k := range []int{1, 2, 4, 8} {
+		for _, b := range []float64{32, 64} {
+			m := data.Measurement{Config: data.Config{Job: hostile, GPUType: "a100", Workers: k, LocalBatch: b}, Status: data.OK}
+			m.StepTime, m.StepTimeSD, m.Steps = 0.02+b/900+0.012*float64(k), 0.001, 20
+			if k == 8 && b == 64 {
+				m.Status, m.StepTime, m.Steps, m.StepTimeSD, m.Error = data.OOM, 0, 0, 0, "out of memory & \"more\" "+hostile
+			}
+			ms = append(ms, m)
+		}
+	}
+	path = filepath.Join(t.TempDir(), "m.csv")
+	if err := data.WriteFile(path, func(w io.Writer) error { return data.WriteMeasurements(w, ms) }); err != nil {
+		t.Fatal(err)
+	}
+	return path, ms
+}
+
+func render(t *testing.T, paths ...string) (Report, string) {
+	t.Helper()
+	var in Inputs
+	for _, p := range paths {
+		if err := in.Read(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := in.Report(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := Write(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	return r, b.String()
+}
+
+func TestNamesAreText(t *testing.T) {
+	path, _ := study(t)
+	_, page := render(t, path)
+	if strings.Contains(page, hostile) || strings.Contains(page, "<script>alert") {
+		t.Error("the name of a job came into the page as a script")
+	}
+	if n := strings.Count(page, "<script>"); n != 1 {
+		t.Errorf("the page has %d scripts; want its own only", n)
+	}
+	if !strings.Contains(page, html.EscapeString(hostile)) {
+		t.Error("the page does not show the name of the job")
+	}
+}
+
+// A page that asks the network for something can neither be mailed nor
+// archived.
+func TestNoOutsideRequest(t *testing.T) {
+	path, _ := study(t)
+	_, page := render(t, path)
+	for _, u := range regexp.MustCompile(`(?i)(src|href|url)\s*[=(]\s*["']?([^"'\s>)]*)`).FindAllStringSubmatch(page, -1) {
+		if u[2] != "" && !strings.HasPrefix(u[2], "#") && !strings.HasPrefix(u[2], "data:") {
+			t.Errorf("the page refers to %q", u[2])
+		}
+	}
+	for _, u := range regexp.MustCompile(`https?://[^\s"'<]*`).FindAllString(page, -1) {
+		if !strings.HasPrefix(u, "http://www.w3.org/") { // names of SVG, never fetched
+			t.Errorf("the page names %q", u)
+		}
+	}
+}
+
+func TestConclusions(t *testing.T) {
+	path, _ := study(t)
+	r, page := render(t, path)
+	all := strings.Join(r.Findings, "\n")
+	for _, want := range []string{"of linear", "next doubling", "held out are predicted", "1 of 8 trials gave no measurement (1 oom)"} {
+		if !strings.Contains(all, want) && !(want == "of linear" && strings.Contains(all, "does not pay")) {
+			t.Errorf("the conclusions lack %q:\n%s", want, all)
+		}
+	}
+	if strings.Index(page, "Conclusions") > strings.Index(page, "<svg") {
+		t.Error("the conclusions do not come first")
+	}
+	if len(r.Inputs) != 1 || len(r.Inputs[0].SHA256) != 64 {
+		t.Errorf("inputs %+v; want the file with its hash", r.Inputs)
+	}
+}
+
+// Every measured point must be found under the pointer, inside the figure.
+func TestSpots(t *testing.T) {
+	path, _ := study(t)
+	_, page := render(t, path)
+	found := false
+	for _, m := range regexp.MustCompile(`data-spots="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		var spots [][3]any
+		if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &spots); err != nil {
+			t.Fatalf("%v in %s", err, m[1])
+		}
+		for _, s := range spots {
+			x, y := s[0].(float64), s[1].(float64)
+			if x < 0 || x > 1 || y < 0 || y > 1 {
+				t.Errorf("spot %v lies outside its figure", s)
+			}
+			found = found || strings.Contains(s[2].(string), "8 workers") && strings.Contains(s[2].(string), "measured throughput")
+		}
+	}
+	if !found {
+		t.Error("the measurement on 8 workers is under no pointer")
+	}
+}
+
+func TestToldApartByContent(t *testing.T) {
+	path, ms := study(t)
+	dir := t.TempDir()
+	model, err := fit.Fit(ms, fit.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, content string) string {
+		p := filepath.Join(dir, name)
+		if err := os.WriteFile(p, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	files := []string{path, filepath.Join(dir, "a"),
+		write("b", "job,step,loss\n"+hostileCSV+",1,2\n"+hostileCSV+",2,1.5\n"+hostileCSV+",3,1.2\n"+hostileCSV+",4,1.1\n"),
+		write("c", "nodes:\n  - {name: n1, gpu_type: a100, gpus: 8}\n"),
+		write("d", "policy,workload,jobs,jct_mean_s\nfifo,w,3,100\nknee,w,3,60\n"),
+		write("e", "policy,workload,job,jct_s\nfifo,w,a,100\nknee,w,a,60\n")}
+	if err := fit.WriteModel(files[1], model); err != nil {
+		t.Fatal(err)
+	}
+	var in Inputs
+	for _, f := range files {
+		if err := in.Read(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(in.Measurements) != 8 || len(in.Models) != 1 || len(in.Curves) != 4 || in.Cluster == nil || len(in.Tables) != 2 {
+		t.Errorf("read %d measurements, %d models, %d curve points, cluster %v, %d tables; want 8, 1, 4, one, 2",
+			len(in.Measurements), len(in.Models), len(in.Curves), in.Cluster, len(in.Tables))
+	}
+	r, err := in.Report(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(r.Findings, "\n"); !strings.Contains(all, "knee has the smallest mean completion time, 1 min; fifo has 1.67 min") {
+		t.Errorf("the simulation's winner is not named:\n%s", all)
+	}
+	if err := in.Read(write("f", "x,y\n1,2\n")); err == nil || !strings.Contains(err.Error(), "measurements (CSV with step_time_s)") {
+		t.Errorf("an unknown file gives %v; want what is known", err)
+	}
+}
+
+// hostileCSV is the name as CSV spells it.
+const hostileCSV = `"<script>alert(""1"")</script>"`
+
+func TestSameBytes(t *testing.T) {
+	path, _ := study(t)
+	_, a := render(t, path)
+	_, b := render(t, path)
+	if a != b {
+		t.Error("the same inputs give different pages")
+	}
+}
+
+func TestNothing(t *testing.T) {
+	var in Inputs
+	if _, err := in.Report(context.Background()); err == nil || !strings.Contains(err.Error(), "nothing to report on") {
+		t.Errorf("got %v", err)
+	}
+}

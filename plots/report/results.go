@@ -1,0 +1,133 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"knee/plots"
+)
+
+// reportResults adds a table of results, with a figure where its kind has
+// one.
+func (in *Inputs) reportResults(r *Report, t Results) {
+	s := Section{Title: map[string]string{"simulation": "Simulation", "jobs": "Simulated jobs", "search": "Comparison of searches"}[t.Kind]}
+	switch t.Kind {
+	case "simulation":
+		if f := bestPolicy(t); f != "" {
+			r.Findings = append(r.Findings, f)
+		}
+	case "jobs":
+		spec := plots.Simulation{Title: "How soon jobs are done", Runs: runsOf(t)}
+		fig, err := plots.NewSimulation(spec)
+		s.figure(fig, err, "Share of the jobs that are done within a time after they were submitted.")
+	}
+	s.add(Block{Table: resultTable(t), Caption: t.File})
+	r.Sections = append(r.Sections, s)
+}
+
+// column returns the values of a column, NaN where they are no numbers.
+func (t Results) column(name string) []float64 {
+	k := slices.Index(t.Columns, name)
+	out := make([]float64, len(t.Rows))
+	for i, row := range t.Rows {
+		out[i] = math.NaN()
+		if k >= 0 && k < len(row) {
+			if v, err := strconv.ParseFloat(row[k], 64); err == nil {
+				out[i] = v
+			}
+		}
+	}
+	return out
+}
+
+// texts returns the cells of a column.
+func (t Results) texts(name string) []string {
+	k := slices.Index(t.Columns, name)
+	out := make([]string, len(t.Rows))
+	for i, row := range t.Rows {
+		if k >= 0 && k < len(row) {
+			out[i] = row[k]
+		}
+	}
+	return out
+}
+
+// bestPolicy says which policy has the smallest mean completion time on each
+// workload, and what the next best has.
+func bestPolicy(t Results) string {
+	policy, workload, mean := t.texts("policy"), t.texts("workload"), t.column("jct_mean_s")
+	var found []string
+	seen := map[string]bool{}
+	for _, w := range workload {
+		if seen[w] {
+			continue
+		}
+		seen[w] = true
+		best, next := -1, -1
+		for i := range policy {
+			switch {
+			case workload[i] != w || math.IsNaN(mean[i]):
+			case best < 0 || mean[i] < mean[best]:
+				best, next = i, best
+			case next < 0 || mean[i] < mean[next]:
+				next = i
+			}
+		}
+		if best >= 0 && next >= 0 {
+			found = append(found, fmt.Sprintf("on %s %s has the smallest mean completion time, %s; %s has %s",
+				orElse(w, "the workload"), policy[best], plots.Duration(mean[best]), policy[next], plots.Duration(mean[next])))
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	s := strings.Join(found, ". ") + "."
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// runsOf collects the completion times of each policy.
+func runsOf(t Results) []plots.PolicyRun {
+	var runs []plots.PolicyRun
+	policy, jct := t.texts("policy"), t.column("jct_s")
+	for i, p := range policy {
+		k := slices.IndexFunc(runs, func(r plots.PolicyRun) bool { return r.Policy == p })
+		if k < 0 {
+			k = len(runs)
+			runs = append(runs, plots.PolicyRun{Policy: p})
+		}
+		if jct[i] > 0 {
+			runs[k].JCT = append(runs[k].JCT, jct[i])
+		}
+	}
+	return runs
+}
+
+// mostRows is how many rows of results a page shows.
+const mostRows = 1000
+
+func resultTable(t Results) *Table {
+	out := &Table{}
+	for _, name := range t.Columns {
+		values := t.column(name)
+		isNumeric := len(values) > 0 && !slices.ContainsFunc(values, math.IsNaN)
+		out.Columns = append(out.Columns, Column{name, isNumeric})
+	}
+	for _, row := range t.Rows[:min(mostRows, len(t.Rows))] {
+		cells := make([]Cell, len(t.Columns))
+		for k := range t.Columns {
+			if k >= len(row) {
+				continue
+			}
+			cells[k] = text(row[k])
+			if out.Columns[k].Numeric {
+				v, _ := strconv.ParseFloat(row[k], 64)
+				cells[k] = amount(v, plots.Number(v))
+			}
+		}
+		out.row(cells...)
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"knee/data"
+	"knee/plots"
+)
+
+// reportTrials adds the progress of the search and the table of everything
+// that was measured, and says what failed and why.
+func (j *job) reportTrials(r *Report, s *Section) {
+	if len(j.measurements) == 0 {
+		return
+	}
+	spec := plots.Search{Title: "What was tried", Objective: "throughput (samples/s)"}
+	failed := map[data.Status]int{}
+	var order []data.Status
+	ok := 0
+	for i, m := range j.measurements {
+		value := m.Throughput()
+		if m.Status == data.OK {
+			ok++
+			if !(value > 0) {
+				value = 1 / m.StepTime
+				spec.Objective = "speed (steps/s)"
+			}
+		} else if failed[m.Status]++; failed[m.Status] == 1 {
+			order = append(order, m.Status)
+		}
+		spec.Trials = append(spec.Trials, plots.SearchTrial{Number: i + 1, Value: value, Status: m.Status, Label: m.Config.String()})
+	}
+	if len(order) > 0 {
+		var parts []string
+		for _, st := range order {
+			parts = append(parts, fmt.Sprintf("%d %s", failed[st], st))
+		}
+		r.Findings = append(r.Findings, fmt.Sprintf("%s: %d of %d trials gave no measurement (%s).",
+			orElse(j.name, "The job"), len(j.measurements)-ok, len(j.measurements), strings.Join(parts, ", ")))
+	}
+	if ok == 0 {
+		s.Text = append(s.Text, "No trial gave a measurement.")
+	} else if len(j.measurements) > 2 {
+		fig, err := plots.NewSearch(spec)
+		s.figure(fig, err, "")
+	}
+	s.add(Block{Table: trialTable(j.measurements), Caption: "Trials, in the order in which they ended"})
+}
+
+func trialTable(ms []data.Measurement) *Table {
+	t := &Table{Columns: append(append(append(numeric("trial"), columns("GPU type", "mode")...),
+		numeric("workers", "ps", "local batch", "accumulation", "step time (s)", "samples/s")...), columns("status", "error")...)}
+	for i, m := range ms {
+		step, rate := text(""), text("")
+		if m.Status == data.OK {
+			step, rate = figures(m.StepTime), amount(m.Throughput(), plots.Number(m.Throughput()))
+		}
+		t.row(amount(float64(i+1), fmt.Sprint(i+1)), text(m.GPUType), text(string(m.ModeOrDefault())),
+			count(m.Workers), count(m.PS), figures(m.LocalBatch), count(m.AccumSteps), step, rate, text(string(m.Status)), text(m.Error))
+	}
+	return t
+}
+
+func count(n int) Cell { return amount(float64(n), fmt.Sprint(n)) }

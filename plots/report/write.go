@@ -1,0 +1,102 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+
+	"knee/plots"
+)
+
+var (
+	//go:embed page.html.tmpl
+	pageTemplate string
+	//go:embed page.css
+	styleSheet string
+	//go:embed page.js
+	script string
+)
+
+// Write writes the page. It fails only if w does, or if a figure of the
+// report cannot be drawn.
+func Write(w io.Writer, r Report) error {
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"svg": inline, "spots": spotsOf, "width": widthOf, "sort": sortValue,
+		"anchor": func(i int) string { return fmt.Sprintf("section-%d", i+1) },
+		"short":  func(sha string) string { return sha[:min(12, len(sha))] },
+	}).Parse(pageTemplate)
+	if err != nil {
+		return fmt.Errorf("the page's template: %w", err)
+	}
+	css, err := themed(styleSheet)
+	if err != nil {
+		return err
+	}
+	var page bytes.Buffer
+	err = t.Execute(&page, struct {
+		Report
+		Style  template.CSS
+		Script template.JS
+	}{r, template.CSS(css), template.JS(script)})
+	if err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	_, err = w.Write(page.Bytes())
+	return err
+}
+
+// themed puts the colours of the figures into the style sheet, for light and
+// dark.
+func themed(css string) (string, error) {
+	for _, t := range []plots.Theme{plots.Light, plots.Dark} {
+		var b bytes.Buffer
+		if err := plots.StyleSheet(&b, t); err != nil {
+			return "", err
+		}
+		css = string(bytes.ReplaceAll([]byte(css), fmt.Appendf(nil, "/*%s*/", t), b.Bytes()))
+	}
+	return css, nil
+}
+
+// inline draws a figure into the page. The SVG comes from this program's own
+// canvas, which escapes the text in it.
+func inline(fig plots.Figure) (template.HTML, error) {
+	svg, err := plots.InlineSVG(fig)
+	return template.HTML(svg), err
+}
+
+// spotsOf returns the places of a figure that say something, as JSON: x and
+// y as shares of its width and height, and the text. It is data for the
+// script and comes into the page as an escaped attribute.
+func spotsOf(fig plots.Figure) (string, error) {
+	p, ok := fig.(plots.Pointable)
+	if !ok {
+		return "[]", nil
+	}
+	w, h := p.Size()
+	spots := make([][3]any, 0)
+	round := func(v float64) float64 { return math.Round(v*1e4) / 1e4 }
+	for _, s := range p.Spots() {
+		spots = append(spots, [3]any{round(float64(s.X / w)), round(float64(s.Y / h)), s.Text})
+	}
+	out, err := json.Marshal(spots)
+	return string(out), err
+}
+
+// widthOf is how wide a figure wants to be, in CSS pixels.
+func widthOf(fig plots.Figure) int {
+	w, _ := fig.Size()
+	return int(float64(w) * 96 / 72 * 1.15)
+}
+
+// sortValue is what a cell sorts by: NaN, which nothing sorts by, is empty.
+func sortValue(c Cell) string {
+	if math.IsNaN(c.Value) || math.IsInf(c.Value, 0) {
+		return ""
+	}
+	return fmt.Sprintf("%.9g", c.Value)
+}

@@ -1,0 +1,101 @@
+package plots
+
+import (
+	"fmt"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
+)
+
+// Spot is a place of a figure with what it says when it is pointed at. X and
+// Y are points from the top left corner of the figure at its own size.
+type Spot struct {
+	X, Y vg.Length
+	Text string
+}
+
+// Pointable is a figure that knows what lies where, for pages on which the
+// values appear under the pointer.
+type Pointable interface {
+	Figure
+	Spots() []Spot
+}
+
+// spot is a [Spot] in data coordinates.
+type spot struct {
+	x, y float64
+	text string
+}
+
+// Spots implements [Pointable]: a spot for every measured point and every
+// point of a predicted curve that lies inside the frame.
+func (c *Chart) Spots() []Spot {
+	w, h := c.Size()
+	return c.spotsIn(vg.Point{X: w, Y: h})
+}
+
+// spotsIn returns the spots of the chart drawn at a size.
+func (c *Chart) spotsIn(size vg.Point) []Spot {
+	f := c.layout(draw.NewCanvas(&recorder.Canvas{}, size.X, size.Y)).frame
+	var out []Spot
+	for _, s := range c.spots {
+		if at := f.at(s.x, s.y); f.Contains(at) {
+			out = append(out, Spot{X: at.X, Y: size.Y - at.Y, Text: s.text})
+		}
+	}
+	return out
+}
+
+// addSpots adds the spots of a series: predictions first, so that where a
+// measurement lies on its prediction the measurement is found last, on top.
+func (c *Chart) addSpots(s Series) {
+	for _, b := range s.Curve {
+		what := "predicted"
+		if b.Extrapolated {
+			what = "extrapolated"
+		}
+		c.spots = append(c.spots, spot{b.X, b.Mean, c.say(s.Name, b.X, what, b.Mean, b.Lo, b.Hi, 90)})
+	}
+	for _, p := range s.Points {
+		if p.ok() {
+			c.spots = append(c.spots, spot{p.X, p.Y, c.say(s.Name, p.X, "measured", p.Y, p.Lo, p.Hi, 95)})
+		}
+	}
+}
+
+// say puts one point into words, in the units of the axes.
+func (c *Chart) say(name string, x float64, what string, y, lo, hi float64, level int) string {
+	var b strings.Builder
+	if name != "" {
+		fmt.Fprintf(&b, "%s\n", name)
+	}
+	quantity, unit := splitUnit(c.YLabel)
+	fmt.Fprintf(&b, "%s\n%s %s: %s%s", amount(x, c.XLabel), what, quantity, number(y), unit)
+	if hi > lo {
+		fmt.Fprintf(&b, "\n%d %%: %s–%s%s", level, number(lo), number(hi), unit)
+	}
+	return b.String()
+}
+
+// amount writes a value of an axis with its name or unit: "8 workers".
+func amount(x float64, label string) string {
+	what, unit := splitUnit(label)
+	if unit != "" {
+		return what + " " + number(x) + unit
+	}
+	if x == 1 {
+		what = strings.TrimSuffix(what, "s")
+	}
+	return number(x) + " " + what
+}
+
+// splitUnit takes an axis label such as "throughput (samples/s)" apart. The
+// unit starts with a blank, or is empty.
+func splitUnit(label string) (what, unit string) {
+	if i := strings.LastIndex(label, " ("); i >= 0 && strings.HasSuffix(label, ")") {
+		return label[:i], " " + label[i+2:len(label)-1]
+	}
+	return label, ""
+}
