@@ -49,7 +49,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 			root.AddCommand(c)
 		}
 	}
-	add("start", newQuickstart(a), newInit(a), newSample(a))
+	add("start", newQuickstart(a), newInit(a), newSample(a), newDoctor(a))
 	add("measure", newProfile(a), newSuggest(a), newBench(a))
 	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a), newReport(a))
 	add("share", newCluster(a), newAllocate(a), newExport(a))

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"knee/data"
+	"knee/profile/doctor"
+	"knee/profile/draft"
 )
 
 // The files that init writes, commented so that they teach the format.
@@ -25,36 +29,74 @@ var (
 func newInit(a *app) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
-		Use:   "init [DIR]",
+		Use:   "init [DIR] [-- COMMAND...]",
 		Short: "Write a study, a cluster and a jobs file to start from",
-		Long: `init writes three files with comments, ready to edit. The study runs the
-built-in trainer as it is, so that knee profile study.yaml works at once.`,
+		Long: `init writes three files with comments, ready to edit: what to measure
+(study.yaml), where (cluster.yaml) and for whom to plan (jobs.yaml).
+
+With the command of a training run after --, the study measures that: the batch
+and the number of processes in it become templates, and the space fits this
+machine. Without one it runs the built-in trainer, so that knee profile works
+at once.`,
 		Example: `  knee init
-  knee init my-job && cd my-job && knee profile study.yaml`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			dir := "."
+  knee init my-job && cd my-job && knee profile study.yaml
+  knee init my-job -- torchrun --nproc-per-node=4 train.py --batch-size 64`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if n := cmd.ArgsLenAtDash(); n > 1 || n < 0 && len(args) > 1 {
+				return usageError{fmt.Errorf("knee init takes one folder, got %q; a training command goes after --", args)}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, command := ".", []string(nil)
+			if n := cmd.ArgsLenAtDash(); n >= 0 {
+				args, command = args[:n], args[n:]
+			}
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return fmt.Errorf("make the folder: %w", err)
-			}
-			for _, f := range []struct{ name, text string }{
-				{"study.yaml", studyTemplate}, {"cluster.yaml", clusterTemplate}, {"jobs.yaml", jobsTemplate},
-			} {
-				path := filepath.Join(dir, f.name)
-				if _, err := os.Stat(path); err == nil && !force {
-					return usageError{fmt.Errorf("%s is there already; use --force to overwrite it", path)}
+			study := studyTemplate
+			if len(command) > 0 {
+				d := draft.New(command, draftMachine(cmd.Context()), ".")
+				study = d.Text
+				for _, n := range d.Notes {
+					a.note("to do: %s", n)
 				}
-				if err := data.WriteFile(path, func(w io.Writer) error { _, err := io.WriteString(w, f.text); return err }); err != nil {
-					return err
-				}
-				fmt.Fprintln(a.stdout, path)
 			}
-			return nil
+			return a.writeStart(dir, study, force)
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that are there")
 	return cmd
+}
+
+// writeStart writes the three files, or none if one of them is there.
+func (a *app) writeStart(dir, study string, force bool) error {
+	files := []struct{ name, text string }{{"study.yaml", study}, {"cluster.yaml", clusterTemplate}, {"jobs.yaml", jobsTemplate}}
+	for _, f := range files {
+		path := filepath.Join(dir, f.name)
+		if _, err := os.Stat(path); err == nil && !force {
+			return usageError{fmt.Errorf("%s is there already; use --force to overwrite it", path)}
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder: %w", err)
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, f.name)
+		if err := data.WriteFile(path, func(w io.Writer) error { _, err := io.WriteString(w, f.text); return err }); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.stdout, path)
+	}
+	return nil
+}
+
+// draftMachine is this machine as a study drafted for it sees it.
+func draftMachine(ctx context.Context) draft.Machine {
+	m := draft.Machine{GPUType: "cpu", Cores: runtime.NumCPU()}
+	if gpus := doctor.GPUs(ctx, doctor.Machine{}); len(gpus) > 0 {
+		m.GPUType, m.GPUs = gpus[0], len(gpus)
+	}
+	return m
 }

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"knee/profile/doctor"
+)
+
+func newDoctor(a *app) *cobra.Command {
+	var out format
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check what this machine has of what knee can use, and what to install",
+		Long: `doctor looks for processors and memory, GPUs, PyTorch, Slurm, Kubernetes and a
+folder to keep measurements in. Only the folder is needed: everything else says
+what it is for, and what to do where it is wanted. It fails if something is
+installed and does not work.`,
+		Example: `  knee doctor
+  knee doctor -o json | jq '.[] | select(.status != "ok")'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings := doctor.Examine(cmd.Context(), doctor.Machine{Dir: dir})
+			t := table{columns: []string{"check", "status", "found"}}
+			broken := 0
+			for _, f := range findings {
+				t.add(f.Check, string(f.Status), f.Found)
+				if f.Status == doctor.Broken {
+					broken++
+				}
+			}
+			if err := out.print(a.stdout, findings, t); err != nil {
+				return err
+			}
+			for _, f := range findings {
+				if f.Advice != "" {
+					a.note("%s (for %s): %s", f.Check, f.For, f.Advice)
+				}
+			}
+			if broken > 0 {
+				return errorf("%d check%s found something that does not work", broken, plural(broken))
+			}
+			return nil
+		},
+	}
+	formatFlag(cmd, &out)
+	cmd.Flags().StringVar(&dir, "dir", ".", "folder that measurements are to go to")
+	return cmd
+}

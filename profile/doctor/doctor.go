@@ -1,0 +1,128 @@
+// Package doctor looks at what a machine has of what knee can use: cores and
+// memory, GPUs, PyTorch, Slurm, Kubernetes, and a folder that keeps a journal
+// safe. Nothing it finds missing is an error: every check says what would
+// work without it, and what to install or set to have it.
+//
+// A check is one file and one line in the registry.
+package doctor
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Status is what a check came to.
+type Status string
+
+// The outcomes of a check.
+const (
+	Here    Status = "ok"
+	Missing Status = "missing" // not installed, which may be as wanted
+	Broken  Status = "broken"  // installed, and does not work
+)
+
+// Finding is the outcome of one check.
+type Finding struct {
+	Check  string `json:"check"`
+	Status Status `json:"status"`
+	Found  string `json:"found"`            // what is there, in words
+	For    string `json:"for"`              // what knee uses it for
+	Advice string `json:"advice,omitempty"` // what to do about it, unless ok
+}
+
+// Machine is how checks look at a machine. The zero value is this one; tests
+// put another in its place.
+type Machine struct {
+	// Run runs a program and returns what it prints to standard output, and
+	// to standard error in the error. Nil runs it on this machine.
+	Run func(ctx context.Context, name string, args ...string) (string, error)
+	Dir string // the folder that measurements go to; empty for the current one
+	Env func(string) string
+}
+
+// check is one check: its name, what it is for and how it is done.
+type check struct {
+	name, purpose string
+	look          func(context.Context, Machine) Finding
+}
+
+// checks is the registry: one line for each check, in the order shown.
+func checks() []check {
+	return []check{
+		{"processors", "trials on this machine", processors},
+		{"memory", "trials on this machine", memory},
+		{"folder", "the journal of a study", folder},
+		{"gpu", "gpu_type, GPU memory and use during trials", gpu},
+		{"pytorch", "examples/pytorch and training scripts like it", pytorch},
+		{"slurm", "launcher: {slurm: …}, knee cluster --from slurm", slurm},
+		{"kubernetes", "launcher: {kubernetes: …}, knee cluster --from kubernetes", kubernetes},
+	}
+}
+
+// patience is how long one program may take to answer.
+const patience = 20 * time.Second
+
+// Examine runs every check, one after the other.
+func Examine(ctx context.Context, m Machine) []Finding {
+	if m.Run == nil {
+		m.Run = run
+	}
+	if m.Env == nil {
+		m.Env = os.Getenv
+	}
+	if m.Dir == "" {
+		m.Dir = "."
+	}
+	var out []Finding
+	for _, c := range checks() {
+		limited, cancel := context.WithTimeout(ctx, patience)
+		f := c.look(limited, m)
+		cancel()
+		f.Check, f.For = c.name, c.purpose
+		out = append(out, f)
+	}
+	return out
+}
+
+// run runs a program of this machine.
+func run(ctx context.Context, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.WaitDelay = time.Second
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil && stderr.Len() > 0 {
+		err = failure{err, lastLine(stderr.String())}
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// failure is an error with what the program said last.
+type failure struct {
+	error
+	said string
+}
+
+func (f failure) Error() string { return f.error.Error() + ": " + f.said }
+func (f failure) Unwrap() error { return f.error }
+
+// lastLine returns the last line that holds something: programs explain
+// themselves at the end of what they print.
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// firstLine returns the first line.
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return strings.TrimSpace(line)
+}
+
+// absent is the finding of a program that is not installed.
+func absent(program, advice string) Finding {
+	return Finding{Status: Missing, Found: "no " + program + " on the PATH", Advice: advice}
+}

@@ -1,0 +1,101 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// machine answers programs by name; others are not installed.
+func machine(t *testing.T, answers map[string]string, failures map[string]error, env map[string]string) Machine {
+	return Machine{
+		Dir: t.TempDir(),
+		Env: func(k string) string { return env[k] },
+		Run: func(_ context.Context, name string, _ ...string) (string, error) {
+			if err, ok := failures[name]; ok {
+				return "", err
+			}
+			if out, ok := answers[name]; ok {
+				return out, nil
+			}
+			return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+		},
+	}
+}
+
+func find(t *testing.T, all []Finding, check string) Finding {
+	t.Helper()
+	for _, f := range all {
+		if f.Check == check {
+			return f
+		}
+	}
+	t.Fatalf("no finding on %q in %+v", check, all)
+	return Finding{}
+}
+
+func TestBareMachine(t *testing.T) {
+	all := Examine(context.Background(), machine(t, nil, nil, nil))
+	for _, name := range []string{"gpu", "pytorch", "slurm", "kubernetes"} {
+		if f := find(t, all, name); f.Status != Missing || f.Advice == "" {
+			t.Errorf("%s on a bare machine: %+v; want missing, with what to do", name, f)
+		}
+	}
+	if f := find(t, all, "folder"); f.Status != Here {
+		t.Errorf("an empty folder is %+v", f)
+	}
+}
+
+func TestWhatIsThere(t *testing.T) {
+	all := Examine(context.Background(), machine(t, map[string]string{
+		"nvidia-smi": "NVIDIA A100-SXM4-80GB, 81920 MiB\nNVIDIA A100-SXM4-80GB, 81920 MiB",
+		"python3":    "2.3.1 2 nccl,gloo",
+		"sbatch":     "slurm 23.02.6",
+		"sinfo":      "4 idle\n2 mixed",
+	}, nil, map[string]string{"KUBECONFIG": "/k"}))
+	for check, want := range map[string]string{
+		"gpu":        "2 × NVIDIA A100-SXM4-80GB, 81920 MiB",
+		"pytorch":    "python3: torch 2.3.1, 2 GPUs, backends nccl,gloo",
+		"slurm":      "slurm 23.02.6: 4 idle, 2 mixed",
+		"kubernetes": "KUBECONFIG /k",
+	} {
+		if f := find(t, all, check); f.Status != Here || !strings.Contains(f.Found, want) {
+			t.Errorf("%s: %+v; want %q", check, f, want)
+		}
+	}
+}
+
+func TestBroken(t *testing.T) {
+	exit := errors.New("exit status 9")
+	all := Examine(context.Background(), machine(t, map[string]string{"sbatch": "slurm 23.02.6"},
+		map[string]error{"nvidia-smi": exit, "sinfo": exit, "kubectl": exit, "python3": failure{exit, "ImportError: libcudart.so"}}, nil))
+	for _, name := range []string{"gpu", "slurm", "kubernetes", "pytorch"} {
+		if f := find(t, all, name); f.Status != Broken || f.Advice == "" || !strings.Contains(f.Found, "exit status 9") {
+			t.Errorf("%s: %+v; want broken, with the reason and what to do", name, f)
+		}
+	}
+}
+
+func TestFolderThatCannotBeWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	m := machine(t, nil, nil, nil)
+	m.Dir = file
+	if f := find(t, Examine(context.Background(), m), "folder"); f.Status != Broken {
+		t.Errorf("a file in place of the folder: %+v", f)
+	}
+}
+
+// The errors of programs that were really run carry what they said.
+func TestRunSaysWhy(t *testing.T) {
+	_, err := run(context.Background(), "sh", "-c", "echo first >&2; echo second >&2; exit 3")
+	if err == nil || err.Error() != "exit status 3: second" {
+		t.Errorf("got %v", err)
+	}
+}

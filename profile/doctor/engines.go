@@ -1,0 +1,86 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// askTorch prints the version of PyTorch, its GPUs and its backends.
+const askTorch = `import torch, torch.distributed as d
+print(torch.__version__, torch.cuda.device_count(), ",".join(b for b in ("nccl", "gloo", "mpi") if d.is_available() and getattr(d, "is_%s_available" % b, lambda: True)()))`
+
+// pytorch asks python3 for PyTorch. Several Pythons are common: the first on
+// the PATH and that of the system are asked.
+func pytorch(ctx context.Context, m Machine) Finding {
+	var broken *Finding
+	found := false
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		out, err := m.Run(ctx, python, "-c", askTorch)
+		if err == nil {
+			version, rest, _ := strings.Cut(out, " ")
+			gpus, backends, _ := strings.Cut(rest, " ")
+			return Finding{Status: Here, Found: fmt.Sprintf("%s: torch %s, %s GPUs, backends %s", python, version, gpus, cmp.Or(backends, "none"))}
+		}
+		if errors.Is(err, exec.ErrNotFound) || strings.Contains(err.Error(), "no such file") {
+			continue
+		}
+		found = true
+		if !strings.Contains(err.Error(), "No module named 'torch'") && broken == nil {
+			broken = &Finding{Status: Broken, Found: python + ": " + err.Error(), Advice: "mend this installation of PyTorch, or name another python3 in the study's command"}
+		}
+	}
+	switch {
+	case broken != nil:
+		return *broken
+	case !found:
+		return absent("python3", "install Python and PyTorch: apt-get install python3-torch, or pip install torch")
+	}
+	return Finding{Status: Missing, Found: "python3 without torch", Advice: "apt-get install python3-torch, or pip install torch"}
+}
+
+// slurm asks the controller whether it is up.
+func slurm(ctx context.Context, m Machine) Finding {
+	version, err := m.Run(ctx, "sbatch", "--version")
+	if errors.Is(err, exec.ErrNotFound) {
+		return absent("sbatch", "run knee on a login node of the cluster, or install Slurm's client commands (slurm-client)")
+	}
+	if err != nil && strings.Contains(err.Error(), "configuration source") {
+		return Finding{Status: Missing, Found: "Slurm's commands, but no configuration", Advice: "set SLURM_CONF to the slurm.conf of the cluster"}
+	}
+	if err != nil {
+		return Finding{Status: Broken, Found: err.Error(), Advice: "see that slurm.conf can be read (SLURM_CONF)"}
+	}
+	nodes, err := m.Run(ctx, "sinfo", "--noheader", "--format=%D %T")
+	if err != nil {
+		return Finding{Status: Broken, Found: version + ", " + err.Error(), Advice: "the controller does not answer: see scontrol ping, and that munge runs"}
+	}
+	return Finding{Status: Here, Found: version + ": " + strings.Join(strings.Fields(strings.ReplaceAll(nodes, "\n", ", ")), " ")}
+}
+
+// kubernetes looks for a cluster to talk to. kubectl is not needed by knee,
+// but shows that the kubeconfig works.
+func kubernetes(ctx context.Context, m Machine) Finding {
+	where := ""
+	switch {
+	case m.Env("KUBERNETES_SERVICE_HOST") != "":
+		where = "in a pod of a cluster"
+	case m.Env("KUBECONFIG") != "":
+		where = "KUBECONFIG " + m.Env("KUBECONFIG")
+	}
+	out, err := m.Run(ctx, "kubectl", "version", "--request-timeout=5s")
+	switch {
+	case errors.Is(err, exec.ErrNotFound) && where != "":
+		return Finding{Status: Here, Found: where + " (kubectl is not needed)"}
+	case errors.Is(err, exec.ErrNotFound):
+		return absent("kubectl, and no KUBECONFIG", "set KUBECONFIG to the cluster's configuration")
+	case err != nil && where == "" && strings.Contains(err.Error(), "localhost:8080"): // what kubectl tries without a configuration
+		return Finding{Status: Missing, Found: "kubectl, but no cluster configured", Advice: "set KUBECONFIG to the cluster's configuration"}
+	case err != nil:
+		return Finding{Status: Broken, Found: err.Error(), Advice: "see kubectl config get-contexts, and that the API server can be reached"}
+	}
+	return Finding{Status: Here, Found: lastLine(out)}
+}

@@ -1,0 +1,116 @@
+package draft
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// flag is a flag of training scripts that names a part of the configuration.
+type flag struct {
+	names  []string // without dashes, - for _ as well
+	knob   string   // of the space
+	field  string   // of the template
+	global bool     // the batch of all workers together
+}
+
+// flags lists the spellings in use: those of torchrun and of the training
+// scripts of torchvision, timm, Hugging Face, Megatron-LM and DeepSpeed.
+func flags() []flag {
+	return []flag{
+		{[]string{"nproc-per-node", "nproc_per_node"}, "workers", "{{.WorkersPerNode}}", false},
+		{[]string{"nnodes"}, "", "{{.Nodes}}", false},
+		{[]string{"micro-batch-size", "per-device-train-batch-size", "batch-size-per-gpu", "local-batch", "local-batch-size"}, "local_batch", "{{.LocalBatch}}", false},
+		{[]string{"global-batch-size", "global-batch"}, "local_batch", "{{.GlobalBatch}}", true},
+		{[]string{"batch-size", "batch", "train-batch-size", "bs", "b"}, "local_batch", "{{.LocalBatch}}", false},
+		{[]string{"gradient-accumulation-steps", "accum-steps", "accumulation-steps", "grad-accum"}, "", "", false},
+	}
+}
+
+// part is what a command says of its configuration.
+type part struct {
+	knob  string
+	value float64 // as the command had it
+	arg   string  // the flag as written
+}
+
+// templated returns the command with the parts of the configuration replaced
+// by templates, and what they were.
+func templated(command []string) (out []string, parts []part) {
+	out = append(out, command...)
+	for i := 0; i < len(out); i++ {
+		name, value, joined := strings.Cut(out[i], "=")
+		f, ok := flagNamed(name)
+		if !ok || f.field == "" {
+			continue
+		}
+		at := i
+		if !joined {
+			if i+1 >= len(out) {
+				continue
+			}
+			at, value = i+1, out[i+1]
+		}
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(v > 0) {
+			continue // "auto", say: not for us to replace
+		}
+		if joined {
+			out[at] = name + "=" + f.field
+		} else {
+			out[at] = f.field
+		}
+		parts = append(parts, part{f.knob, v, name})
+	}
+	return out, parts
+}
+
+// flagNamed finds the flag of an argument such as --batch_size.
+func flagNamed(arg string) (flag, bool) {
+	if !strings.HasPrefix(arg, "-") {
+		return flag{}, false
+	}
+	name := strings.ReplaceAll(strings.TrimLeft(arg, "-"), "_", "-")
+	for _, f := range flags() {
+		for _, n := range f.names {
+			if name == strings.ReplaceAll(n, "_", "-") {
+				return f, true
+			}
+		}
+	}
+	return flag{}, false
+}
+
+// launched tells how a command starts its processes.
+type launched int
+
+const (
+	byItself launched = iota // a launcher such as torchrun starts the ranks
+	oneByOne                 // a plain script: knee starts it once per worker
+)
+
+// starter says who starts the ranks of a command.
+func starter(command []string) launched {
+	for _, a := range command {
+		base := a[strings.LastIndex(a, "/")+1:]
+		switch base {
+		case "torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "horovodrun", "srun", "torch.distributed.run", "torch.distributed.launch":
+			return byItself
+		}
+	}
+	return oneByOne
+}
+
+// script returns the script that a command runs: its first argument that
+// names a Python or shell file.
+func script(command []string) string {
+	for _, a := range command {
+		if strings.HasSuffix(a, ".py") || strings.HasSuffix(a, ".sh") {
+			return a
+		}
+	}
+	return ""
+}
+
+// reports matches what a script that prints knee's lines has in it.
+var reports = regexp.MustCompile(`knee_report|knee: *\{`)

@@ -1,0 +1,92 @@
+package draft_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"knee/data"
+	"knee/profile"
+	"knee/profile/draft"
+)
+
+func read(t interface {
+	Fatalf(string, ...any)
+}, text string) *data.Study {
+	s, err := data.ReadStudy(strings.NewReader(text), "study.yaml")
+	if err != nil {
+		t.Fatalf("the draft is no study: %v\n%s", err, text)
+	}
+	return s
+}
+
+// A draft must be a study whose command, for the configuration that the user
+// typed, is the command that the user typed.
+func TestCommandComesBack(t *testing.T) {
+	word := rapid.OneOf(rapid.StringMatching(`[a-z]{1,6}(\.py|\.sh)?`), rapid.StringMatching(`--[a-z]{1,8}=[ -~]{0,8}`),
+		rapid.SampledFrom([]string{"it's", "a: b", "", "#x", "true", "1e3", "[", "ä\tö", "- x", "*"}))
+	rapid.Check(t, func(t *rapid.T) {
+		command := append([]string{rapid.SampledFrom([]string{"python", "torchrun", "./train.sh"}).Draw(t, "program")},
+			rapid.SliceOfN(word, 0, 6).Draw(t, "args")...)
+		batch := rapid.IntRange(1, 4096).Draw(t, "batch")
+		if rapid.Bool().Draw(t, "joined") {
+			command = append(command, fmt.Sprintf("--batch-size=%d", batch))
+		} else {
+			command = append(command, "--per_device_train_batch_size", fmt.Sprint(batch))
+		}
+		if slices.ContainsFunc(command, func(a string) bool { return strings.Contains(a, "{{") }) {
+			t.Skip("templates are the user's own")
+		}
+		d := draft.New(command, draft.Machine{GPUType: "a100", GPUs: 8, Cores: 64}, ".")
+		s := read(t, d.Text)
+		got, err := profile.Command(s, data.Config{Job: s.Job, GPUType: "a100", Workers: 8, LocalBatch: float64(batch)})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, d.Text)
+		}
+		if !slices.Equal(got, command) {
+			t.Fatalf("the command comes back as %q, want %q\n%s", got, command, d.Text)
+		}
+	})
+}
+
+func TestDraft(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte("from knee_report import report\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		name    string
+		command []string
+		machine draft.Machine
+		want    []string // of the text
+		notes   int
+	}{
+		{"torchrun on GPUs", []string{"torchrun", "--nproc-per-node=4", "train.py", "--batch", "64"}, draft.Machine{GPUType: "a100", GPUs: 6, Cores: 32},
+			[]string{"job: train", "ranks: false", "'--nproc-per-node={{.WorkersPerNode}}'", "'{{.LocalBatch}}'", "workers: [1, 2, 4, 6]", "min: 16, max: 128", "# --batch was 64"}, 0},
+		{"a script on processors", []string{"python3", "train.py", "--batch_size=8"}, draft.Machine{GPUType: "cpu", Cores: 2},
+			[]string{"ranks: true", "gpu_type: [cpu]", "workers: [1, 2]", "min: 2, max: 16"}, 0},
+		{"no batch, no script, no lines", []string{"python3", "other.py"}, draft.Machine{GPUType: "cpu", Cores: 1},
+			[]string{"job: other", "workers: [1]", "# local_batch"}, 3},
+		{"a batch that is no number", []string{"python3", "train.py", "--batch=auto"}, draft.Machine{GPUType: "cpu", Cores: 1},
+			[]string{"--batch=auto"}, 1},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			d := draft.New(c.command, c.machine, dir)
+			read(t, d.Text)
+			for _, w := range c.want {
+				if !strings.Contains(d.Text, w) {
+					t.Errorf("the draft lacks %q:\n%s", w, d.Text)
+				}
+			}
+			if len(d.Notes) != c.notes {
+				t.Errorf("notes %q; want %d", d.Notes, c.notes)
+			}
+		})
+	}
+}

@@ -1,0 +1,200 @@
+package draft
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Machine is what a draft has to know of the machine.
+type Machine struct {
+	GPUType string // "cpu" where there is none
+	GPUs    int    // 0 where there is none
+	Cores   int
+}
+
+// Study is a first study.
+type Study struct {
+	Text  string   // study.yaml
+	Notes []string // what is left to do before it can be run; empty if nothing
+}
+
+// New drafts the study of a training command on a machine. dir is where the
+// command is run, to look into its script.
+func New(command []string, m Machine, dir string) Study {
+	d := &drafting{command: command, machine: m}
+	d.rendered, d.parts = templated(command)
+	d.starter = starter(command)
+	if name := script(command); name != "" {
+		d.script = name
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		content, err := os.ReadFile(name)
+		d.scriptFound = err == nil
+		d.reports = reports.Match(content)
+	}
+	text := d.write()
+	return Study{Text: text, Notes: d.notes}
+}
+
+// drafting is a draft in the making.
+type drafting struct {
+	command, rendered []string
+	parts             []part
+	machine           Machine
+	starter           launched
+	script            string
+	scriptFound       bool
+	reports           bool
+	notes             []string
+}
+
+func (d *drafting) note(format string, args ...any) {
+	d.notes = append(d.notes, fmt.Sprintf(format, args...))
+}
+
+// write writes the study.
+func (d *drafting) write() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# What to measure: knee profile study.yaml\njob: %s\n\n", d.job())
+	d.writeCommand(&b)
+	d.writeMetrics(&b)
+	d.writeSpace(&b)
+	fmt.Fprintf(&b, `
+# What the search looks for. accuracy covers the space so that the fit is good
+# everywhere; {maximize: throughput} or {maximize: goodput} looks for the best.
+objective: accuracy
+price_per_hour: {%s: %s}   # US$ per worker: put in yours
+trial: {warmup: auto, min_steps: 20, max_seconds: 60, rel_precision: 0.02, timeout: 5m, retries: 1}
+budget: {trials: 10}
+seed: 1
+`, d.machine.GPUType, d.price())
+	return b.String()
+}
+
+// job names the job after its script.
+func (d *drafting) job() string {
+	name := "my-job"
+	if d.script != "" {
+		name = strings.TrimSuffix(filepath.Base(d.script), filepath.Ext(d.script))
+	}
+	return quoted(name)
+}
+
+// price is a price to start from; it only weighs configurations against one
+// another until it is replaced.
+func (d *drafting) price() string {
+	if d.machine.GPUs > 0 {
+		return "2.0"
+	}
+	return "0.05"
+}
+
+func (d *drafting) writeCommand(b *strings.Builder) {
+	switch d.starter {
+	case byItself:
+		b.WriteString("# Started once per trial; it starts its ranks itself.\n")
+	default:
+		b.WriteString(`# Started once per worker, each told who it is by RANK, WORLD_SIZE, LOCAL_RANK,
+# MASTER_ADDR and MASTER_PORT, as torchrun does.
+`)
+	}
+	for _, p := range d.parts {
+		fmt.Fprintf(b, "# %s was %s.\n", p.arg, plain(p.value))
+	}
+	quotedArgs := make([]string, len(d.rendered))
+	for i, a := range d.rendered {
+		quotedArgs[i] = quoted(a)
+	}
+	fmt.Fprintf(b, "command: [%s]\nlauncher:\n  local: {ranks: %t}\n", strings.Join(quotedArgs, ", "), d.starter == oneByOne)
+	if d.script != "" && !d.scriptFound {
+		d.note("%s is not here: run knee profile where it is, or set dir: in the study", d.script)
+	}
+}
+
+func (d *drafting) writeMetrics(b *strings.Builder) {
+	if d.reports {
+		b.WriteString("\n# The script prints a line per step that starts with \"knee: \".\nmetrics: {jsonl: true}\n")
+		return
+	}
+	b.WriteString(`
+# How the output is read. The script should print a line per step such as
+#   knee: {"step":12,"step_time_s":0.041,"loss":2.1}
+# Where it prints something else, name what to look for instead:
+#   metrics: {regex: 'images/sec: (?P<throughput>[0-9.]+)'}
+metrics: {jsonl: true}
+`)
+	d.note("let the script print a line per step: knee: {\"step\":12,\"step_time_s\":0.041}; or set metrics: {regex: …} to what it prints already")
+}
+
+// writeSpace writes the configurations: workers up to what the machine has,
+// batches around the one the command had.
+func (d *drafting) writeSpace(b *strings.Builder) {
+	slots, what := d.machine.GPUs, "GPUs"
+	if slots == 0 {
+		slots, what = d.machine.Cores, "cores"
+	}
+	fmt.Fprintf(b, "\n# The configurations to choose from: this machine has %d %s.\nspace:\n  gpu_type: [%s]\n  workers: [%s]\n",
+		slots, what, quoted(d.machine.GPUType), joined(doublings(slots)))
+	batch := 0.0
+	for _, p := range d.parts {
+		if p.knob == "local_batch" {
+			batch = p.value
+		}
+	}
+	if batch == 0 {
+		d.note("no flag for the batch was found in the command: put {{.LocalBatch}} where it goes, and local_batch into the space")
+		b.WriteString("  # local_batch: {min: 16, max: 128, scale: log2}   # and {{.LocalBatch}} in the command\n")
+		return
+	}
+	lo, hi := math.Max(1, math.Round(batch/4)), batch*2
+	fmt.Fprintf(b, "  local_batch: {min: %s, max: %s, scale: log2}   # per worker; too large ones are found out and avoided\n", plain(lo), plain(hi))
+}
+
+// doublings lists 1, 2, 4 … up to n, and n.
+func doublings(n int) []int {
+	var out []int
+	for k := 1; k < n; k *= 2 {
+		out = append(out, k)
+	}
+	return append(out, max(n, 1))
+}
+
+func joined(ns []int) string {
+	words := make([]string, len(ns))
+	for i, n := range ns {
+		words[i] = fmt.Sprint(n)
+	}
+	return strings.Join(words, ", ")
+}
+
+// plain writes a number without an exponent.
+func plain(v float64) string {
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.6f", v), "0"), ".")
+}
+
+// quoted writes a YAML scalar in a flow sequence: plain where that is safe,
+// else single-quoted, or double-quoted where it holds what only escapes spell.
+func quoted(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == utf8.RuneError || !unicode.IsPrint(r) && r != ' ' }) {
+		return strconv.Quote(s)
+	}
+	safe := s != "" && !slices.Contains([]string{"null", "true", "false", "yes", "no", "on", "off", "~"}, strings.ToLower(s))
+	for i, r := range s {
+		isWord := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' || r == '/'
+		if !isWord && (i == 0 || !strings.ContainsRune("0123456789.-=", r)) {
+			safe = safe && i == 0 && r == '-' && len(s) > 1 && s[1] != ' '
+		}
+	}
+	if safe {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+}
