@@ -52,15 +52,13 @@ func clusterSourceHelp() string {
 	return b.String()
 }
 
-// thisMachine describes this machine. Without GPUs a core is a slot: a worker
-// of the built-in trainer, and of most CPU training, is one thread.
+// thisMachine describes this machine by its GPUs, or by its cores if there
+// are none.
 func thisMachine(ctx context.Context) (*data.Cluster, []string, error) {
-	name, err := os.Hostname()
+	node, err := machineOfCores()
 	if err != nil {
-		return nil, nil, fmt.Errorf("ask for the name of this machine: %w", err)
+		return nil, nil, err
 	}
-	cores := runtime.NumCPU()
-	node := data.Node{Name: name, GPUType: "cpu", GPUs: cores, CPUs: float64(cores)}
 	gpus, err := nvidia.List(ctx)
 	if nvidia.Absent(err) {
 		return &data.Cluster{Nodes: []data.Node{node}}, nil, nil
@@ -79,6 +77,17 @@ func thisMachine(ctx context.Context) (*data.Cluster, []string, error) {
 		warnings = append(warnings, fmt.Sprintf("GPU %d, %s, is left out: a node of cluster.yaml has one type of GPU, here %s", g.Index, g.Name, node.GPUType))
 	}
 	return &data.Cluster{Nodes: []data.Node{node}}, warnings, nil
+}
+
+// machineOfCores describes the processors of this machine. A core is a slot:
+// a worker of the built-in trainer, and of most CPU training, is one thread.
+func machineOfCores() (data.Node, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		return data.Node{}, fmt.Errorf("ask for the name of this machine: %w", err)
+	}
+	cores := runtime.NumCPU()
+	return data.Node{Name: name, GPUType: "cpu", GPUs: cores, CPUs: float64(cores)}, nil
 }
 
 // sortedKeys returns the keys of a set in order.
