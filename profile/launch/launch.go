@@ -72,6 +72,11 @@ type Failure struct {
 	Status data.Status // OOM, Infeasible or Failed
 	Exit   int         // exit code, −1 if there was none
 	Detail string      // one line
+
+	// Preempted says that the cluster took the nodes away: the trial was
+	// requeued, evicted, or lost a node. It is tried again like the first
+	// time, since neither it nor the configuration is at fault.
+	Preempted bool
 }
 
 // Error implements error.
