@@ -53,7 +53,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	add("measure", newProfile(a), newSuggest(a), newBench(a))
 	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a), newReport(a))
 	add("share", newCluster(a), newAllocate(a), newExport(a))
-	root.AddCommand(newVersion(a), newTrain(a), newGuard())
+	root.AddCommand(newDocs(a), newVersion(a), newTrain(a), newGuard())
 	return root
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/data"
-	"knee/profile/doctor"
 	"knee/profile/draft"
 )
 
@@ -92,11 +91,12 @@ func (a *app) writeStart(dir, study string, force bool) error {
 	return nil
 }
 
-// draftMachine is this machine as a study drafted for it sees it.
+// draftMachine is this machine as a study drafted for it sees it. GPUs that
+// do not answer are none: knee doctor says why.
 func draftMachine(ctx context.Context) draft.Machine {
 	m := draft.Machine{GPUType: "cpu", Cores: runtime.NumCPU()}
-	if gpus := doctor.GPUs(ctx, doctor.Machine{}); len(gpus) > 0 {
-		m.GPUType, m.GPUs = gpus[0], len(gpus)
+	if c, _, err := thisMachine(ctx); err == nil && c.Nodes[0].GPUType != "cpu" {
+		m.GPUType, m.GPUs = c.Nodes[0].GPUType, c.Nodes[0].GPUs
 	}
 	return m
 }
