@@ -91,4 +91,3 @@ func manPage(cmd *cobra.Command, w io.Writer) (string, error) {
 func markdownPage(cmd *cobra.Command, w io.Writer) (string, error) {
 	return strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md", doc.GenMarkdown(cmd, w)
 }
-
