@@ -97,6 +97,38 @@ func (c *capacity) add(v []float64, u Use, sign float64) {
 	put(c.allMem, float64(u.Memory)+float64(u.PSMemory))
 }
 
+// dimsOf lists the dimensions that options of a GPU type use, in rising
+// order.
+func (c *capacity) dimsOf(gpuType string) []int {
+	var out []int
+	for _, d := range []int{c.gpu[gpuType], c.cpu[gpuType], c.mem[gpuType], c.allCPU, c.allMem} {
+		if d >= 0 {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// shares appends the demand u to v as shares of the limits, one for each
+// dimension of dimsOf; what the cluster has none of is an infinite share.
+func (c *capacity) shares(v []float64, u *Use) []float64 {
+	put := func(d int, x float64) {
+		switch {
+		case d < 0:
+		case x <= 0:
+			v = append(v, 0)
+		default:
+			v = append(v, x/c.limit[d])
+		}
+	}
+	put(c.gpu[u.GPUType], float64(u.GPUs))
+	put(c.cpu[u.GPUType], u.CPUs)
+	put(c.mem[u.GPUType], float64(u.Memory))
+	put(c.allCPU, u.CPUs+u.PSCPUs)
+	put(c.allMem, float64(u.Memory)+float64(u.PSMemory))
+	return v
+}
+
 // orInf turns the "0 means not limiting" of [data.Node] into arithmetic.
 func orInf(x float64) float64 {
 	if x <= 0 {

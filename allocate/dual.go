@@ -3,10 +3,10 @@ package allocate
 import "math"
 
 // dual is a point of the Lagrangian dual of a knapsack: relaxing
-// Σ use ≤ limit with prices λ ≥ 0 (value per share of each resource) lets
+// Σ use ≤ 1 with prices λ ≥ 0 (value per share of each resource) lets
 // every job choose by itself, and
 //
-//	L(λ) = Σ_d λ_d + Σ_i max_c (v_ic − Σ_d λ_d use_icd / limit_d)
+//	L(λ) = Σ_d λ_d + Σ_i max_c (v_ic − Σ_d λ_d use_icd)
 //
 // is an upper bound of every feasible assignment, whatever λ is (Fisher,
 // The Lagrangian relaxation method for solving integer programming
@@ -25,10 +25,10 @@ const dualWork = 12_000_000
 // value known, then sharpens one price at a time. With mustRun the choice of
 // nothing is not offered to jobs that have an item.
 func (k *knapsack) bound(known float64, mustRun bool) dual {
-	n := len(k.limit)
+	n := k.n
 	work := 1
-	for _, j := range k.jobs {
-		work += (len(j.items) + 1) * n
+	for i := range k.jobs {
+		work += (len(k.jobs[i].corners) + 1) * n
 	}
 	rounds := min(max(dualWork/work, 20), 400)
 	price, grad := make([]float64, n), make([]float64, n)
@@ -73,48 +73,47 @@ func (k *knapsack) lagrangian(price, grad []float64, mustRun bool) float64 {
 	var l float64
 	for d, p := range price {
 		grad[d] = 0
-		if k.limit[d] > 0 {
+		if k.scale[d] {
 			grad[d] = 1
 			l += p
 		}
 	}
 	for i := range k.jobs {
-		v, c := k.reduced(i, price, mustRun)
+		v, it := k.reduced(i, price, mustRun)
 		l += v
-		if c == none {
+		if it == nil {
 			continue
 		}
-		for d, u := range k.jobs[i].items[c].use {
-			if u > 0 {
-				grad[d] -= u / k.limit[d]
-			}
+		for n, d := range k.dims[it.branch] {
+			grad[d] -= it.use[n]
 		}
 	}
 	return l
 }
 
-// reduced returns the largest value less price of job i and its choice.
-func (k *knapsack) reduced(i int, price []float64, mustRun bool) (float64, int) {
-	j := k.jobs[i]
-	best, at := j.idle, none
+// reduced returns the largest value less price of job i and its item, nil
+// for nothing.
+func (k *knapsack) reduced(i int, price []float64, mustRun bool) (float64, *item) {
+	j := &k.jobs[i]
+	best := j.idle
 	if mustRun && len(j.items) > 0 {
 		best = math.Inf(-1)
 	}
-	for c, it := range j.items {
-		if v := it.value - k.worth(it.use, price); v > best {
-			best, at = v, c
+	var at *item
+	for _, c := range j.corners {
+		it := &j.items[c]
+		if v := it.value - k.worth(it, price); v > best {
+			best, at = v, it
 		}
 	}
 	return best, at
 }
 
-// worth is what a demand costs at the prices.
-func (k *knapsack) worth(use, price []float64) float64 {
+// worth is what an item costs at the prices.
+func (k *knapsack) worth(it *item, price []float64) float64 {
 	var w float64
-	for d, u := range use {
-		if u > 0 {
-			w += price[d] * u / k.limit[d]
-		}
+	for n, d := range k.dims[it.branch] {
+		w += price[d] * it.use[n]
 	}
 	return w
 }
@@ -122,11 +121,11 @@ func (k *knapsack) worth(use, price []float64) float64 {
 // sharpen lowers the bound one price at a time. L is convex in each, so a
 // golden-section search suffices; any point on the way is a valid bound.
 func (k *knapsack) sharpen(d *dual, mustRun bool) {
-	grad := make([]float64, len(k.limit))
+	grad := make([]float64, k.n)
 	for range 3 {
 		before := d.bound
 		for i := range d.price {
-			if k.limit[i] > 0 {
+			if k.scale[i] {
 				k.sharpenOne(d, i, grad, mustRun)
 			}
 		}

@@ -6,16 +6,21 @@ import (
 	"slices"
 )
 
-// knapsack is the multiple-choice knapsack behind a [State], in dense form:
-// maximise Σ value of one item per job subject to Σ use ≤ limit.
+// knapsack is the multiple-choice knapsack behind a [State]: maximise
+// Σ value of one item per job subject to Σ use ≤ 1 in every dimension. Demands
+// are in shares of the capacity, and an item stores them for the few
+// dimensions that its GPU type touches only.
 type knapsack struct {
-	limit []float64
+	n     int     // dimensions
+	scale []bool  // by dimension: the cluster has some of it
+	dims  [][]int // by branch: the dimensions its items use, in rising order
 	jobs  []kjob
 }
 
 // kjob is one job of a knapsack.
 type kjob struct {
 	items   []item // undominated options, by share of the dominant resource
+	corners []int  // items that can be best at some prices, see corners
 	idle    float64
 	current int // index in items, −1
 }
@@ -23,11 +28,11 @@ type kjob struct {
 // item is an option as the solver sees it.
 type item struct {
 	option int // index in the option table
+	branch int // GPU type
+	size   int // workers
 	value  float64
-	use    []float64 // parallel to knapsack.limit
-	share  float64   // largest use ÷ limit: the dominant share (DRF, Ghodsi et al., NSDI 2011)
-	branch string    // GPU type
-	size   int       // workers
+	share  float64   // largest use: the dominant share (DRF, Ghodsi et al., NSDI 2011)
+	use    []float64 // shares, parallel to knapsack.dims[branch]
 }
 
 // none is the choice of a job that gets nothing.
@@ -37,40 +42,48 @@ const none = -1
 // assignment: options that fit an empty cluster, have a finite value and are
 // not dominated by another option of the same job.
 func newKnapsack(s State, c *capacity) *knapsack {
-	k := &knapsack{limit: c.limit, jobs: make([]kjob, len(s.Jobs))}
-	for i, j := range s.Jobs {
-		var items []item
-		for n, o := range j.Options {
-			it := item{option: n, value: o.Value, use: make([]float64, len(c.limit)), branch: o.Use.GPUType, size: o.Use.GPUs}
-			c.add(it.use, o.Use, 1)
-			it.share = k.share(it.use)
+	k := &knapsack{n: len(c.limit), jobs: make([]kjob, len(s.Jobs)), scale: make([]bool, len(c.limit))}
+	for d, l := range c.limit {
+		k.scale[d] = l > 0
+	}
+	branches := map[string]int{}
+	all, widest := 0, 0
+	for _, t := range demandedTypes(s) {
+		branches[t] = len(k.dims)
+		k.dims = append(k.dims, c.dimsOf(t))
+		widest = max(widest, len(c.dimsOf(t)))
+	}
+	for _, j := range s.Jobs {
+		all += len(j.Options)
+	}
+	store := make([]float64, 0, all*widest) // one piece of memory for all demands
+	var pool []item
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		pool = pool[:0]
+		for n := range j.Options {
+			o := &j.Options[n]
+			at := len(store)
+			store = c.shares(store, &o.Use)
+			it := item{option: n, value: o.Value, branch: branches[o.Use.GPUType], size: o.Use.GPUs, use: store[at:len(store):len(store)]}
+			it.share = slices.Max(append([]float64{0}, it.use...))
 			if it.share <= 1+slack && !math.IsNaN(o.Value) && !math.IsInf(o.Value, 0) {
-				items = append(items, it)
+				pool = append(pool, it)
 			}
 		}
-		kj := kjob{items: undominated(items, j.Current), idle: j.Idle, current: none}
+		kj := kjob{items: slices.Clone(undominated(pool, j.Current)), idle: j.Idle, current: none}
 		kj.current = slices.IndexFunc(kj.items, func(it item) bool { return it.option == j.Current })
+		kj.corners = corners(kj.items, len(k.dims))
 		k.jobs[i] = kj
 	}
 	return k
 }
 
-// share returns the dominant share of a demand: its largest fraction of any
-// limit, +Inf if it asks for something the cluster has none of.
-func (k *knapsack) share(use []float64) float64 {
-	var s float64
-	for d, u := range use {
-		if u > 0 {
-			s = math.Max(s, u/k.limit[d])
-		}
-	}
-	return s
-}
-
 // undominated drops items for which another item takes no more of anything
-// and is worth at least as much. What the job runs on now survives ties.
+// and is worth at least as much. What the job runs on now survives ties. It
+// reorders items and returns a part of them.
 func undominated(items []item, current int) []item {
-	slices.SortStableFunc(items, func(a, b item) int {
+	slices.SortFunc(items, func(a, b item) int {
 		switch {
 		case a.share != b.share:
 			return cmp.Compare(a.share, b.share)
@@ -81,20 +94,30 @@ func undominated(items []item, current int) []item {
 		}
 		return a.option - b.option
 	})
-	var kept []item
+	kept := items[:0]
 	for _, it := range items {
 		// An item can only be dominated by one with a share no larger,
 		// which the order has put before it.
-		if !slices.ContainsFunc(kept, func(o item) bool { return o.value >= it.value && fitsWithin(o.use, it.use) }) {
+		dominated := false
+		for n := len(kept) - 1; n >= 0 && !dominated; n-- {
+			dominated = kept[n].value >= it.value && fitsWithin(kept[n], it)
+		}
+		if !dominated {
 			kept = append(kept, it)
 		}
 	}
 	return kept
 }
 
-func fitsWithin(a, b []float64) bool {
-	for d := range a {
-		if a[d] > b[d] {
+// fitsWithin reports whether a takes no more of anything than b. Items of
+// different GPU types are taken to differ in what they need, which is so
+// unless they need no GPU at all.
+func fitsWithin(a, b item) bool {
+	if a.branch != b.branch {
+		return false
+	}
+	for n := range a.use {
+		if a.use[n] > b.use[n] {
 			return false
 		}
 	}
@@ -108,97 +131,57 @@ func boolFirst(b bool) int {
 	return 1
 }
 
-// selection is an assignment under construction with what it leaves free.
-type selection struct {
-	k      *knapsack
-	choice []int // index in items, or none
-	free   []float64
-	value  float64
-	price  []float64 // value per share of each resource; nil to go by the dominant share
-}
-
-func (k *knapsack) empty() *selection {
-	s := &selection{k: k, choice: make([]int, len(k.jobs)), free: slices.Clone(k.limit)}
-	for i := range s.choice {
-		s.choice[i] = none
-		s.value += k.jobs[i].idle
-	}
-	return s
-}
-
-func (s *selection) clone() *selection {
-	return &selection{k: s.k, choice: slices.Clone(s.choice), free: slices.Clone(s.free), value: s.value, price: s.price}
-}
-
-// at returns the value of choice c of job i.
-func (k *knapsack) at(i, c int) float64 {
-	if c == none {
-		return k.jobs[i].idle
-	}
-	return k.jobs[i].items[c].value
-}
-
-// needs returns the demand of choice c of job i, nil for none.
-func (k *knapsack) needs(i, c int) []float64 {
-	if c == none {
-		return nil
-	}
-	return k.jobs[i].items[c].use
-}
-
-// fits reports whether job i could change to item c now.
-func (s *selection) fits(i, c int) bool {
-	to, from := s.k.needs(i, c), s.k.needs(i, s.choice[i])
-	for d, u := range to {
-		have := s.free[d]
-		if from != nil {
-			have += from[d]
+// corners lists the items that can have the largest value less price at some
+// prices. Where all items of a GPU type need everything in the same
+// proportions, as without parameter servers they do, these are the vertices
+// of their upper concave envelope over size; else all of them.
+func corners(items []item, branches int) []int {
+	out := make([]int, 0, len(items))
+	for b := range branches {
+		start := len(out)
+		for n, it := range items {
+			if it.branch != b {
+				continue
+			}
+			if !proportional(items, out[start:], it) {
+				out = every(out[:start], items, b)
+				break
+			}
+			for len(out)-start >= 2 && under(items[out[len(out)-2]], items[out[len(out)-1]], it) {
+				out = out[:len(out)-1]
+			}
+			out = append(out, n)
 		}
-		if u > have+slack*s.k.limit[d] {
+	}
+	return out
+}
+
+// proportional reports whether it needs what the last of the items listed
+// needs, times a factor.
+func proportional(items []item, list []int, it item) bool {
+	if len(list) == 0 {
+		return true
+	}
+	last := items[list[len(list)-1]]
+	for n, u := range it.use {
+		if math.Abs(u*last.share-last.use[n]*it.share) > 1e-12*it.share*last.share {
 			return false
 		}
 	}
 	return true
 }
 
-// set changes the choice of job i to c, whether it fits or not.
-func (s *selection) set(i, c int) {
-	for d, u := range s.k.needs(i, s.choice[i]) {
-		s.free[d] += u
-	}
-	for d, u := range s.k.needs(i, c) {
-		s.free[d] -= u
-	}
-	s.value += s.k.at(i, c) - s.k.at(i, s.choice[i])
-	s.choice[i] = c
-}
-
-// replace makes the choices those of another selection.
-func (s *selection) replace(choice []int) {
-	for i := range choice {
-		s.set(i, none)
-	}
-	for i, c := range choice {
-		s.set(i, c)
-	}
-	s.value = s.total()
-}
-
-// total adds the values up afresh, free of the rounding that set gathers.
-func (s *selection) total() float64 {
-	var v float64
-	for i, c := range s.choice {
-		v += s.k.at(i, c)
-	}
-	return v
-}
-
-// allRun reports whether every job that has items has one of them.
-func (s *selection) allRun() bool {
-	for i, c := range s.choice {
-		if c == none && len(s.k.jobs[i].items) > 0 {
-			return false
+// every lists the items of a branch.
+func every(out []int, items []item, branch int) []int {
+	for n, it := range items {
+		if it.branch == branch {
+			out = append(out, n)
 		}
 	}
-	return true
+	return out
+}
+
+// under reports whether b lies on or below the line from a to c.
+func under(a, b, c item) bool {
+	return (b.value-a.value)*(c.share-a.share) <= (c.value-a.value)*(b.share-a.share)
 }

@@ -188,14 +188,9 @@ func (p *placing) raise(i int) bool {
 	}
 	best := none
 	for n, o := range j.Options {
-		if o.Value <= value+1e-9*math.Abs(value) {
+		if o.Value <= value+1e-9*math.Abs(value) || !p.placer.fitsShape(p.request(i, o.Config)) {
 			continue
 		}
-		nodes, ok := p.placer.PlaceShape(p.request(i, o.Config))
-		if !ok {
-			continue
-		}
-		p.placer.Release(nodes, p.standing[i].Resources)
 		best, value = n, o.Value
 	}
 	if best == none {

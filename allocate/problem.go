@@ -41,6 +41,7 @@ type prepared struct {
 	state     State
 	standing  []Standing
 	misfits   map[int]string // by job: why its table is empty
+	capacity  *capacity
 }
 
 // oraclesOf completes the predictors of a problem.
@@ -106,6 +107,7 @@ func prepare(pr Problem, oracles []oracle, initialBatch bool) (*prepared, error)
 		}
 		return nil, e
 	}
+	p.capacity = newCapacity(p.state)
 	return p, nil
 }
 

@@ -3,6 +3,7 @@ package allocate
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -17,13 +18,11 @@ type tangents struct {
 // tangents looks among the options of the GPU type the job got, which is
 // where "one more" lies.
 func (p *prepared) tangents(i int, at Placed) tangents {
-	c := newCapacity(p.state)
-	k := &knapsack{limit: c.limit}
 	j := p.state.Jobs[i]
+	var v []float64
 	shareOf := func(u Use) float64 {
-		v := make([]float64, len(c.limit))
-		c.add(v, u, 1)
-		return k.share(v)
+		v = p.capacity.shares(v[:0], &u)
+		return slices.Max(append(v, 0))
 	}
 	o := at.Option
 	share := shareOf(o.Use)
