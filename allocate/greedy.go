@@ -165,9 +165,8 @@ func (s *selection) grow() {
 		st := h.pop()
 		if s.fits(st.job, st.to) {
 			s.set(st.job, st.to)
-			if st.dominant != none {
-				s.margin[st.dominant] = st.slope
-			}
+		} else if d := st.dominant; d != none && s.margin[d] == 0 {
+			s.margin[d] = st.slope
 		}
 		if st, ok := s.next(st.job); ok {
 			h.push(st)

@@ -15,11 +15,15 @@ type knapsack struct {
 	scale []bool  // by dimension: the cluster has some of it
 	dims  [][]int // by branch: the dimensions its items use, in rising order
 	jobs  []kjob
+
+	// What focus has made of the items for the prices in use.
+	live  [][]int32 // by job: items that can be best
+	alive [][]int   // the positions with a price that live was made for
 }
 
 // kjob is one job of a knapsack.
 type kjob struct {
-	items   []item // undominated options, by share of the dominant resource
+	items   []item // undominated options, by GPU type, then share of the dominant resource
 	corners []int  // items that can be best at some prices, see corners
 	idle    float64
 	current int // index in items, −1
@@ -31,9 +35,13 @@ type item struct {
 	branch int // GPU type
 	size   int // workers
 	value  float64
-	share  float64   // largest use: the dominant share (DRF, Ghodsi et al., NSDI 2011)
-	use    []float64 // shares, parallel to knapsack.dims[branch]
+	share  float64          // largest use: the dominant share (DRF, Ghodsi et al., NSDI 2011)
+	use    [useDims]float64 // shares, parallel to knapsack.dims[branch]
 }
+
+// useDims is how many dimensions an option can use at most; see
+// capacity.dimsOf.
+const useDims = 5
 
 // none is the choice of a job that gets nothing.
 const none = -1
@@ -41,50 +49,73 @@ const none = -1
 // newKnapsack keeps, of every option table, what could be part of a best
 // assignment: options that fit an empty cluster, have a finite value and are
 // not dominated by another option of the same job.
-func newKnapsack(s State, c *capacity) *knapsack {
-	k := &knapsack{n: len(c.limit), jobs: make([]kjob, len(s.Jobs)), scale: make([]bool, len(c.limit))}
-	for d, l := range c.limit {
-		k.scale[d] = l > 0
-	}
+func newKnapsack(s State) *knapsack {
+	c := newCapacity(s.Cluster)
+	k := &knapsack{jobs: make([]kjob, len(s.Jobs))}
 	branches := map[string]int{}
-	all, widest := 0, 0
-	for _, t := range demandedTypes(s) {
-		branches[t] = len(k.dims)
-		k.dims = append(k.dims, c.dimsOf(t))
-		widest = max(widest, len(c.dimsOf(t)))
+	for _, t := range s.Cluster.GPUTypes() {
+		k.branch(t, branches, c)
 	}
-	for _, j := range s.Jobs {
-		all += len(j.Options)
-	}
-	store := make([]float64, 0, all*widest) // one piece of memory for all demands
 	var pool []item
 	for i := range s.Jobs {
-		j := &s.Jobs[i]
-		pool = pool[:0]
-		for n := range j.Options {
-			o := &j.Options[n]
-			at := len(store)
-			store = c.shares(store, &o.Use)
-			it := item{option: n, value: o.Value, branch: branches[o.Use.GPUType], size: o.Use.GPUs, use: store[at:len(store):len(store)]}
-			it.share = slices.Max(append([]float64{0}, it.use...))
-			if it.share <= 1+slack && !math.IsNaN(o.Value) && !math.IsInf(o.Value, 0) {
-				pool = append(pool, it)
+		pool = k.fitting(pool[:0], &s.Jobs[i], c, branches)
+		kj := kjob{items: slices.Clone(undominated(pool, s.Jobs[i].Current)), idle: s.Jobs[i].Idle, current: none}
+		for n := range kj.items {
+			if kj.items[n].option == s.Jobs[i].Current {
+				kj.current = n
 			}
 		}
-		kj := kjob{items: slices.Clone(undominated(pool, j.Current)), idle: j.Idle, current: none}
-		kj.current = slices.IndexFunc(kj.items, func(it item) bool { return it.option == j.Current })
-		kj.corners = corners(kj.items, len(k.dims))
+		kj.corners = corners(kj.items)
 		k.jobs[i] = kj
+	}
+	k.n, k.scale = len(c.limit), make([]bool, len(c.limit))
+	for d, l := range c.limit {
+		k.scale[d] = l > 0
 	}
 	return k
 }
 
+// branch returns the number of a GPU type, a new one if it has none yet.
+func (k *knapsack) branch(gpuType string, known map[string]int, c *capacity) int {
+	b, ok := known[gpuType]
+	if !ok {
+		b = len(k.dims)
+		known[gpuType] = b
+		k.dims = append(k.dims, c.dimsOf(gpuType))
+	}
+	return b
+}
+
+// fitting appends the options of a job that an empty cluster can hold and
+// that have a value. It is the one look the solver takes at option tables,
+// which are by far the largest thing there is.
+func (k *knapsack) fitting(items []item, j *JobState, c *capacity, branches map[string]int) []item {
+	last, branch := "", -1
+	var dims typeDims
+	for n := range j.Options {
+		o := &j.Options[n]
+		if branch < 0 || o.Use.GPUType != last {
+			last = o.Use.GPUType
+			branch, dims = k.branch(last, branches, c), c.meet(last)
+		}
+		it := item{option: n, value: o.Value, branch: branch, size: o.Use.GPUs}
+		it.share = c.shares(&it.use, dims, &o.Use)
+		if it.share <= 1+slack && !math.IsNaN(o.Value) && !math.IsInf(o.Value, 0) {
+			items = append(items, it)
+		}
+	}
+	return items
+}
+
 // undominated drops items for which another item takes no more of anything
 // and is worth at least as much. What the job runs on now survives ties. It
-// reorders items and returns a part of them.
+// reorders items and returns a part of them. Items of different GPU types
+// never dominate each other: they need different GPUs.
 func undominated(items []item, current int) []item {
-	slices.SortFunc(items, func(a, b item) int {
+	order := func(a, b item) int {
 		switch {
+		case a.branch != b.branch:
+			return a.branch - b.branch
 		case a.share != b.share:
 			return cmp.Compare(a.share, b.share)
 		case a.value != b.value:
@@ -93,35 +124,43 @@ func undominated(items []item, current int) []item {
 			return boolFirst(a.option == current)
 		}
 		return a.option - b.option
-	})
+	}
+	if !slices.IsSortedFunc(items, order) { // tables by size mostly are
+		slices.SortFunc(items, order)
+	}
 	kept := items[:0]
-	for _, it := range items {
+	start, top := 0, math.Inf(-1) // of the items kept of this GPU type: the first, the largest value
+	for n := range items {
+		it := items[n]
+		if len(kept) > start && kept[start].branch != it.branch {
+			start, top = len(kept), math.Inf(-1)
+		}
 		// An item can only be dominated by one with a share no larger,
 		// which the order has put before it.
-		dominated := false
-		for n := len(kept) - 1; n >= 0 && !dominated; n-- {
-			dominated = kept[n].value >= it.value && fitsWithin(kept[n], it)
-		}
-		if !dominated {
-			kept = append(kept, it)
+		if it.value > top || !dominated(kept[start:], &it) {
+			kept, top = append(kept, it), math.Max(top, it.value)
 		}
 	}
 	return kept
 }
 
-// fitsWithin reports whether a takes no more of anything than b. Items of
-// different GPU types are taken to differ in what they need, which is so
-// unless they need no GPU at all.
-func fitsWithin(a, b item) bool {
-	if a.branch != b.branch {
-		return false
-	}
-	for n := range a.use {
-		if a.use[n] > b.use[n] {
-			return false
+// dominated reports whether one of kept takes no more of anything than it
+// and is worth at least as much.
+func dominated(kept []item, it *item) bool {
+	for n := len(kept) - 1; n >= 0; n-- {
+		k := &kept[n]
+		if k.value < it.value {
+			continue
+		}
+		within := true
+		for d := range k.use {
+			within = within && k.use[d] <= it.use[d]
+		}
+		if within {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 func boolFirst(b bool) int {
@@ -135,53 +174,36 @@ func boolFirst(b bool) int {
 // prices. Where all items of a GPU type need everything in the same
 // proportions, as without parameter servers they do, these are the vertices
 // of their upper concave envelope over size; else all of them.
-func corners(items []item, branches int) []int {
-	out := make([]int, 0, len(items))
-	for b := range branches {
+func corners(items []item) []int {
+	out := make([]int, 0, min(len(items), 32))
+	for from := 0; from < len(items); {
+		to, straight := from, true
+		for ; to < len(items) && items[to].branch == items[from].branch; to++ {
+			straight = straight && proportional(&items[from], &items[to])
+		}
 		start := len(out)
-		for n, it := range items {
-			if it.branch != b {
-				continue
-			}
-			if !proportional(items, out[start:], it) {
-				out = every(out[:start], items, b)
-				break
-			}
-			for len(out)-start >= 2 && under(items[out[len(out)-2]], items[out[len(out)-1]], it) {
+		for n := from; n < to; n++ {
+			for straight && len(out)-start >= 2 && under(&items[out[len(out)-2]], &items[out[len(out)-1]], &items[n]) {
 				out = out[:len(out)-1]
 			}
 			out = append(out, n)
 		}
+		from = to
 	}
 	return out
 }
 
-// proportional reports whether it needs what the last of the items listed
-// needs, times a factor.
-func proportional(items []item, list []int, it item) bool {
-	if len(list) == 0 {
-		return true
-	}
-	last := items[list[len(list)-1]]
-	for n, u := range it.use {
-		if math.Abs(u*last.share-last.use[n]*it.share) > 1e-12*it.share*last.share {
+// proportional reports whether b needs what a needs times a factor.
+func proportional(a, b *item) bool {
+	for n, u := range b.use {
+		if math.Abs(u*a.share-a.use[n]*b.share) > 1e-12*b.share*a.share {
 			return false
 		}
 	}
 	return true
 }
 
-// every lists the items of a branch.
-func every(out []int, items []item, branch int) []int {
-	for n, it := range items {
-		if it.branch == branch {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
 // under reports whether b lies on or below the line from a to c.
-func under(a, b, c item) bool {
+func under(a, b, c *item) bool {
 	return (b.value-a.value)*(c.share-a.share) <= (c.value-a.value)*(b.share-a.share)
 }

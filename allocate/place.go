@@ -135,17 +135,6 @@ func (p *Placer) PlaceShape(r Request) ([]data.NodeShare, bool) {
 	return p.commit(r, spots)
 }
 
-// fitsShape reports whether PlaceShape would succeed, and takes nothing.
-func (p *Placer) fitsShape(r Request) bool {
-	spots := p.exact(r)
-	if spots == nil {
-		return false
-	}
-	all, ok := p.servers(r, spots)
-	p.release(all)
-	return ok
-}
-
 // commit adds the parameter servers to the workers on nodes that are held,
 // books it all and puts the nodes back.
 func (p *Placer) commit(r Request, spots []spot) ([]data.NodeShare, bool) {
@@ -330,6 +319,19 @@ func (p *Placer) find(name string) int {
 		return i
 	}
 	return -1
+}
+
+// free is the worker slots free by GPU type.
+func (p *Placer) free() map[string]int {
+	out := make(map[string]int, len(p.types))
+	for at, t := range p.types {
+		for g, row := range p.shelf[at].rows {
+			for _, b := range row {
+				out[t] += g * b.live
+			}
+		}
+	}
+	return out
 }
 
 // Fragmentation is the part of the free worker slots, 0 to 1, that lies on

@@ -38,7 +38,7 @@ func (p *prepared) plan(a Assignment, placed []Placed, placer *Placer) *data.Pla
 	for i := range p.Jobs {
 		plan.Utilization.GPUsUsed += placed[i].Option.Use.GPUs
 	}
-	free := freeSlots(placer)
+	free := placer.free()
 	for i := range p.Jobs {
 		plan.Jobs = append(plan.Jobs, p.planned(i, placed[i], free))
 		plan.Warnings = append(plan.Warnings, p.warnings(i, placed[i])...)
@@ -177,14 +177,4 @@ func finite(x float64) float64 {
 		return math.Copysign(math.MaxFloat64, x)
 	}
 	return x
-}
-
-func freeSlots(p *Placer) map[string]int {
-	free := map[string]int{}
-	for _, n := range p.nodes {
-		if !n.drained {
-			free[n.gpuType] += n.gpus
-		}
-	}
-	return free
 }

@@ -107,7 +107,7 @@ func prepare(pr Problem, oracles []oracle, initialBatch bool) (*prepared, error)
 		}
 		return nil, e
 	}
-	p.capacity = newCapacity(p.state)
+	p.capacity = newCapacity(p.Cluster)
 	return p, nil
 }
 

@@ -3,7 +3,6 @@ package allocate
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -19,10 +18,9 @@ type tangents struct {
 // where "one more" lies.
 func (p *prepared) tangents(i int, at Placed) tangents {
 	j := p.state.Jobs[i]
-	var v []float64
 	shareOf := func(u Use) float64 {
-		v = p.capacity.shares(v[:0], &u)
-		return slices.Max(append(v, 0))
+		var v [useDims]float64
+		return p.capacity.shares(&v, p.capacity.meet(u.GPUType), &u)
 	}
 	o := at.Option
 	share := shareOf(o.Use)

@@ -12,7 +12,7 @@ type selection struct {
 	free   []float64
 	value  float64
 	price  []float64 // value per share of each resource; nil to go by the dominant share
-	margin []float64 // by dimension: slope of the last step that took it as its dominant resource; see grow
+	margin []float64 // by dimension: slope of the first step that no longer fitted, an estimate of its price
 }
 
 func (k *knapsack) empty() *selection {
@@ -145,9 +145,10 @@ func (s *selection) extra(to, from *item) (cost float64, dominant int) {
 	same := from != nil && from.branch == to.branch
 	for n, d := range s.k.dims[to.branch] {
 		u := to.use[n]
-		if same {
+		switch {
+		case same:
 			u -= from.use[n]
-		} else {
+		case from != nil:
 			u -= s.k.has(from, d)
 		}
 		if u > most {
