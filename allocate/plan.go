@@ -53,7 +53,7 @@ func (p *prepared) plan(a Assignment, placed []Placed, placer *Placer) *data.Pla
 // planned is the entry of one job.
 func (p *prepared) planned(i int, at Placed, free map[string]int) data.PlannedJob {
 	job := p.Jobs[i]
-	out := data.PlannedJob{Name: job.Name, Action: p.action(i, at), Placement: []data.NodeShare{}, Template: template(job), Resources: needs(job)}
+	out := data.PlannedJob{Name: job.Name, Action: p.action(i, at), Placement: []data.NodeShare{}, Template: template(job), Resources: needs(job), Range: workersRange(job)}
 	if at.Choice == none {
 		out.Reason = p.whyPaused(i, at)
 		return out
@@ -153,6 +153,13 @@ func template(job data.Job) *data.Template {
 		return nil
 	}
 	return &t
+}
+
+func workersRange(job data.Job) *data.PlanRange {
+	if job.Workers == (data.IntRange{}) {
+		return nil
+	}
+	return &data.PlanRange{Min: max(1, job.Workers.Min), Max: job.Workers.Max}
 }
 
 func needs(job data.Job) *data.PlanNeeds {
