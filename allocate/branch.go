@@ -9,6 +9,9 @@ import (
 // branchWork bounds the branch and bound, in visited nodes.
 const branchWork = 150_000
 
+// branchJobs bounds the jobs among which it is worth searching at all.
+const branchJobs = 400
+
 // branch looks for an assignment better than the incumbent by depth-first
 // branch and bound. At the prices of the dual, what the undecided jobs can
 // still add is at most the sum of their largest reduced values plus the
@@ -16,10 +19,13 @@ const branchWork = 150_000
 // reports whether the search was complete, so that the result is optimal.
 func (s *selection) branch(d dual, mustRun bool) bool {
 	b := &brancher{k: s.k, price: d.price, mustRun: mustRun, best: s.total(), work: branchWork}
-	b.prepare()
-	if b.root() <= b.best+b.eps() {
+	switch {
+	case d.bound <= b.best+b.eps():
 		return true
+	case len(s.k.jobs) > branchJobs:
+		return false
 	}
+	b.prepare()
 	b.cur = s.k.empty()
 	b.walk(0)
 	if b.found != nil {
@@ -69,12 +75,12 @@ func (b *brancher) prepare() {
 }
 
 func (b *brancher) ranked(i int) ([]int, []float64) {
-	j := b.k.jobs[i]
+	j := &b.k.jobs[i]
 	value := func(c int) float64 {
 		if c == none {
 			return j.idle
 		}
-		return j.items[c].value - b.k.worth(j.items[c].use, b.price)
+		return j.items[c].value - b.k.worth(&j.items[c], b.price)
 	}
 	var choices []int
 	if !b.mustRun || len(j.items) == 0 {
@@ -91,14 +97,11 @@ func (b *brancher) ranked(i int) ([]int, []float64) {
 	return choices, reduced
 }
 
-// root is the bound before anything is decided.
-func (b *brancher) root() float64 { return b.rest[0] + b.freeWorth(b.k.limit) }
-
 func (b *brancher) freeWorth(free []float64) float64 {
 	var w float64
 	for d, f := range free {
-		if b.k.limit[d] > 0 {
-			w += b.price[d] * math.Max(0, f) / b.k.limit[d]
+		if b.k.scale[d] {
+			w += b.price[d] * math.Max(0, f)
 		}
 	}
 	return w

@@ -28,11 +28,12 @@ const maxServers = 12
 // says what the model could not answer if it could answer nothing.
 func BuildOptions(job data.Job, p *predict.Predictor, cluster *data.Cluster, objective Objective) ([]Option, error) {
 	o := modelled{p}
-	options, err := buildOptions(job, o, cluster)
+	in := newRooms(cluster)
+	options, err := buildOptions(job, o, in)
 	if err != nil || len(options) == 0 {
 		return nil, err
 	}
-	ref, err := reference(job, o, cluster)
+	ref, err := reference(job, o, in)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func valueOf(objective Objective, s Subject, o Option) float64 {
 }
 
 // buildOptions is the option table without values.
-func buildOptions(job data.Job, o oracle, cluster *data.Cluster) ([]Option, error) {
+func buildOptions(job data.Job, o oracle, in *rooms) ([]Option, error) {
 	var options []Option
 	var failed error
 	try := func(c data.Config, keeps bool) {
@@ -73,11 +74,11 @@ func buildOptions(job data.Job, o oracle, cluster *data.Cluster) ([]Option, erro
 			options = append(options, Option{Config: a.Config, Answer: a, Use: UseOf(a.Config, job.Resources), Keeps: keeps})
 		}
 	}
-	cur, running := standing(job, cluster)
+	cur, running := standing(job, in)
 	if running {
 		try(cur, true)
 	}
-	for _, c := range shapes(job, o, cluster) {
+	for _, c := range shapes(job, o, in) {
 		if !running || !sameAllocation(c, cur) {
 			try(c, false)
 		}
@@ -89,14 +90,14 @@ func buildOptions(job data.Job, o oracle, cluster *data.Cluster) ([]Option, erro
 }
 
 // standing returns what the job runs on, if it may stay there.
-func standing(job data.Job, cluster *data.Cluster) (data.Config, bool) {
+func standing(job data.Job, in *rooms) (data.Config, bool) {
 	if job.Current == nil || len(job.Current.Placement) == 0 {
 		return data.Config{}, false
 	}
 	c := currentConfig(job)
 	ok := c.Workers >= max(1, job.Workers.Min) && (job.Workers.Max <= 0 || c.Workers <= job.Workers.Max) &&
 		allowed(job.GPUTypes, c.GPUType) && (len(job.Modes) == 0 || slices.Contains(job.Modes, c.Mode)) &&
-		newHall(cluster, c.GPUType, job.Resources.Worker).holds(c.Placement)
+		in.hall(c.GPUType, job.Resources.Worker).holds(c.Placement)
 	if c.Mode.UsesPS() {
 		ok = ok && c.PS >= max(1, job.PS.Min)
 	}
@@ -105,13 +106,13 @@ func standing(job data.Job, cluster *data.Cluster) (data.Config, bool) {
 
 // shapes lists the configurations to ask about, without batch, in order of
 // GPU type, mode, workers, ps.
-func shapes(job data.Job, o oracle, cluster *data.Cluster) []data.Config {
+func shapes(job data.Job, o oracle, in *rooms) []data.Config {
 	var out []data.Config
-	for _, t := range cluster.GPUTypes() {
+	for _, t := range in.types {
 		if !allowed(job.GPUTypes, t) || !slices.Contains(o.GPUTypes(), t) {
 			continue
 		}
-		h := newHall(cluster, t, job.Resources.Worker)
+		h := in.hall(t, job.Resources.Worker)
 		counts := workerCounts(job, h)
 		for _, m := range modes(job, o, t) {
 			for _, w := range counts {
@@ -231,9 +232,9 @@ func fixedBatch(job data.Job, c data.Config) data.Config {
 // reference predicts the smallest allocation a job may have, on the first
 // GPU type and mode that can be predicted, at the batch the job may use: the
 // yardstick of the job's speed, the same for every policy.
-func reference(job data.Job, o oracle, cluster *data.Cluster) (predict.Answer, error) {
+func reference(job data.Job, o oracle, in *rooms) (predict.Answer, error) {
 	var failed error
-	all := shapes(job, o, cluster)
+	all := shapes(job, o, in)
 	slices.SortStableFunc(all, func(a, b data.Config) int { return a.Workers - b.Workers })
 	for _, c := range all {
 		a, err := answer(job, o, c)

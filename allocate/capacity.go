@@ -2,6 +2,8 @@ package allocate
 
 import (
 	"math"
+
+	"knee/data"
 )
 
 // slack is the relative rounding error allowed when sums of demands are
@@ -19,53 +21,59 @@ const slack = 1e-9
 type capacity struct {
 	names          []string
 	limit          []float64
-	gpu, cpu, mem  map[string]int // dimension by GPU type
-	allCPU, allMem int            // dimension, −1 if not limiting
+	byType         map[string]typeDims
+	allCPU, allMem int // dimension, −1 if not limiting
 }
 
-// newCapacity adds up the nodes that may be used. A GPU type that no node
-// offers gets a limit of zero as soon as an option asks for it.
-func newCapacity(s State) *capacity {
-	c := &capacity{gpu: map[string]int{}, cpu: map[string]int{}, mem: map[string]int{}, allCPU: -1, allMem: -1}
-	gpus, cpus, mem := map[string]float64{}, map[string]float64{}, map[string]float64{}
-	var allCPU, allMem float64
-	for _, n := range s.Cluster.Nodes {
+// typeDims are the dimensions of a GPU type, −1 if not limiting.
+type typeDims struct{ gpu, cpu, mem int }
+
+// newCapacity adds up the nodes that may be used.
+func newCapacity(cluster *data.Cluster) *capacity {
+	c := &capacity{byType: map[string]typeDims{}, allCPU: -1, allMem: -1}
+	type sums struct{ gpus, cpus, mem float64 }
+	var all sums
+	var types []string
+	at := map[string]int{}
+	var by []sums
+	for i := range cluster.Nodes {
+		n := &cluster.Nodes[i]
+		t, ok := at[n.GPUType]
+		if !ok {
+			t = len(by)
+			at[n.GPUType], by, types = t, append(by, sums{}), append(types, n.GPUType)
+		}
 		if n.Drained {
 			continue
 		}
-		gpus[n.GPUType] += float64(n.GPUs)
-		cpus[n.GPUType] += orInf(n.CPUs)
-		mem[n.GPUType] += orInf(float64(n.Memory))
-		allCPU += orInf(n.CPUs)
-		allMem += orInf(float64(n.Memory))
+		cpus, mem := orInf(n.CPUs), orInf(float64(n.Memory))
+		by[t].gpus += float64(n.GPUs)
+		by[t].cpus += cpus
+		by[t].mem += mem
+		all.cpus += cpus
+		all.mem += mem
 	}
-	for _, t := range demandedTypes(s) {
-		c.gpu[t] = c.dim("GPUs of type "+t, gpus[t])
-		c.cpu[t] = c.dim("cores beside GPUs of type "+t, cpus[t])
-		c.mem[t] = c.dim("bytes of memory beside GPUs of type "+t, mem[t])
+	c.allCPU = c.dim("cores", all.cpus)
+	c.allMem = c.dim("bytes of memory", all.mem)
+	for i, t := range types {
+		c.byType[t] = typeDims{
+			gpu: c.dim("GPUs of type "+t, by[i].gpus),
+			cpu: c.dim("cores beside GPUs of type "+t, by[i].cpus),
+			mem: c.dim("bytes of memory beside GPUs of type "+t, by[i].mem),
+		}
 	}
-	c.allCPU = c.dim("cores", allCPU)
-	c.allMem = c.dim("bytes of memory", allMem)
 	return c
 }
 
-// demandedTypes lists the GPU types of the cluster, then those that only
-// options name, in order of appearance.
-func demandedTypes(s State) []string {
-	types := s.Cluster.GPUTypes()
-	seen := map[string]bool{}
-	for _, t := range types {
-		seen[t] = true
+// meet returns the dimensions of a GPU type; one that no node offers gets a
+// limit of zero as soon as an option asks for it.
+func (c *capacity) meet(gpuType string) typeDims {
+	t, ok := c.byType[gpuType]
+	if !ok {
+		t = typeDims{gpu: c.dim("GPUs of type "+gpuType, 0), cpu: -1, mem: -1}
+		c.byType[gpuType] = t
 	}
-	for _, j := range s.Jobs {
-		for _, o := range j.Options {
-			if !seen[o.Use.GPUType] {
-				seen[o.Use.GPUType] = true
-				types = append(types, o.Use.GPUType)
-			}
-		}
-	}
-	return types
+	return t
 }
 
 func (c *capacity) dim(name string, limit float64) int {
@@ -84,17 +92,48 @@ func (c *capacity) add(v []float64, u Use, sign float64) {
 			v[d] += sign * x
 		}
 	}
-	at := func(m map[string]int) int {
-		if d, ok := m[u.GPUType]; ok {
-			return d
-		}
-		return -1
+	if t, ok := c.byType[u.GPUType]; ok {
+		put(t.gpu, float64(u.GPUs))
+		put(t.cpu, u.CPUs)
+		put(t.mem, float64(u.Memory))
 	}
-	put(at(c.gpu), float64(u.GPUs))
-	put(at(c.cpu), u.CPUs)
-	put(at(c.mem), float64(u.Memory))
 	put(c.allCPU, u.CPUs+u.PSCPUs)
 	put(c.allMem, float64(u.Memory)+float64(u.PSMemory))
+}
+
+// dimsOf lists the dimensions that options of a GPU type use, its GPUs first.
+func (c *capacity) dimsOf(gpuType string) []int {
+	var out []int
+	t := c.meet(gpuType)
+	for _, d := range []int{t.gpu, t.cpu, t.mem, c.allCPU, c.allMem} {
+		if d >= 0 {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// shares writes the demand u to v as shares of the limits, one for each
+// dimension of dimsOf of its type, t, and returns the largest. What the cluster has none of
+// is an infinite share.
+func (c *capacity) shares(v *[useDims]float64, t typeDims, u *Use) float64 {
+	n, most := 0, 0.0
+	put := func(d int, x float64) {
+		if d < 0 {
+			return
+		}
+		if x > 0 {
+			v[n] = x / c.limit[d]
+			most = max(most, v[n])
+		}
+		n++
+	}
+	put(t.gpu, float64(u.GPUs))
+	put(t.cpu, u.CPUs)
+	put(t.mem, float64(u.Memory))
+	put(c.allCPU, u.CPUs+u.PSCPUs)
+	put(c.allMem, float64(u.Memory)+float64(u.PSMemory))
+	return most
 }
 
 // orInf turns the "0 means not limiting" of [data.Node] into arithmetic.

@@ -3,10 +3,10 @@ package allocate
 import "math"
 
 // dual is a point of the Lagrangian dual of a knapsack: relaxing
-// Σ use ≤ limit with prices λ ≥ 0 (value per share of each resource) lets
+// Σ use ≤ 1 with prices λ ≥ 0 (value per share of each resource) lets
 // every job choose by itself, and
 //
-//	L(λ) = Σ_d λ_d + Σ_i max_c (v_ic − Σ_d λ_d use_icd / limit_d)
+//	L(λ) = Σ_d λ_d + Σ_i max_c (v_ic − Σ_d λ_d use_icd)
 //
 // is an upper bound of every feasible assignment, whatever λ is (Fisher,
 // The Lagrangian relaxation method for solving integer programming
@@ -21,27 +21,87 @@ type dual struct {
 // time, to keep the result the same on every machine.
 const dualWork = 12_000_000
 
-// bound minimises L by subgradient steps of Polyak's length towards the best
-// value known, then sharpens one price at a time. With mustRun the choice of
-// nothing is not offered to jobs that have an item.
-func (k *knapsack) bound(known float64, mustRun bool) dual {
-	n := len(k.limit)
+// bound minimises L from the prices start, given the value of an assignment.
+func (k *knapsack) bound(known float64, mustRun bool, start []float64) dual {
+	d := k.approach(mustRun, start)
+	k.refine(&d, known, mustRun)
+	return d
+}
+
+// refine lowers L by subgradient steps of Polyak's length towards a known
+// value, then, where that is cheap, sharpens one price at a time.
+func (k *knapsack) refine(d *dual, known float64, mustRun bool) {
 	work := 1
-	for _, j := range k.jobs {
-		work += (len(j.items) + 1) * n
+	for i := range k.jobs {
+		work += (len(k.jobs[i].corners) + 1) * k.n
 	}
-	rounds := min(max(dualWork/work, 20), 400)
-	price, grad := make([]float64, n), make([]float64, n)
-	best := dual{price: make([]float64, n), bound: math.Inf(1)}
+	k.polyak(d, known, mustRun, min(max(dualWork/work, 12), 400))
+	if work <= 60_000 {
+		k.sharpen(d, mustRun)
+	}
+}
+
+// approach moves every price up or down by a factor, by the sign of its
+// subgradient; a factor grows while the sign stays and shrinks when it turns
+// (Riedmiller and Braun, A direct adaptive method for faster
+// backpropagation learning, ICNN 1993). Prices of resources differ by
+// orders of magnitude, which plain subgradient steps cope with badly. With
+// mustRun the choice of nothing is not offered to jobs that have an item.
+func (k *knapsack) approach(mustRun bool, start []float64) dual {
+	const rounds, first, least = 40, 0.5, 2e-4 // factors are exponentials of these
+	best := dual{price: append([]float64(nil), start...), bound: math.Inf(1)}
+	price, grad := append([]float64(nil), start...), make([]float64, k.n)
+	step, sign := make([]float64, k.n), make([]float64, k.n)
+	for d := range step {
+		step[d] = first
+	}
+	for range rounds {
+		k.try(&best, price, grad, mustRun)
+		moved := false
+		for d, g := range grad {
+			switch {
+			case !k.scale[d] || g > 0 && price[d] == 0:
+				continue
+			case g*sign[d] > 0:
+				step[d] = math.Min(1.3*step[d], 2)
+			case g*sign[d] < 0:
+				step[d] /= 3
+			}
+			if sign[d] = g; step[d] < least {
+				continue
+			}
+			moved = true
+			if price[d] == 0 {
+				price[d] = math.Abs(best.bound) / 100 // in demand after all
+			}
+			price[d] *= math.Exp(-math.Copysign(step[d], g))
+		}
+		if !moved {
+			break
+		}
+	}
+	return best
+}
+
+// try evaluates L and keeps the prices if it is the least so far.
+func (k *knapsack) try(best *dual, price, grad []float64, mustRun bool) float64 {
+	l := k.lagrangian(price, grad, mustRun)
+	if l < best.bound {
+		best.bound = l
+		copy(best.price, price)
+	}
+	return l
+}
+
+// polyak takes subgradient steps from the best prices so far.
+func (k *knapsack) polyak(best *dual, known float64, mustRun bool, rounds int) {
+	price, grad := append([]float64(nil), best.price...), make([]float64, k.n)
 	theta, stale := 1.0, 0
 	for range rounds {
-		l := k.lagrangian(price, grad, mustRun)
-		if l < best.bound {
-			if best.bound-l > 1e-6*math.Abs(l) {
-				stale = 0
-			}
-			best.bound = l
-			copy(best.price, price)
+		before := best.bound
+		l := k.try(best, price, grad, mustRun)
+		if before-best.bound > 1e-6*math.Abs(l) {
+			stale = 0
 		}
 		var norm float64
 		for d, g := range grad {
@@ -50,7 +110,7 @@ func (k *knapsack) bound(known float64, mustRun bool) dual {
 			}
 		}
 		if norm < 1e-18 || l-known <= 1e-12*math.Abs(known) {
-			break
+			return
 		}
 		if stale++; stale > 8 {
 			theta, stale = theta/2, 0
@@ -62,10 +122,6 @@ func (k *knapsack) bound(known float64, mustRun bool) dual {
 			price[d] = math.Max(0, price[d]-length*grad[d])
 		}
 	}
-	if work <= 60_000 {
-		k.sharpen(&best, mustRun)
-	}
-	return best
 }
 
 // lagrangian returns L at the prices and leaves a subgradient in grad.
@@ -73,48 +129,52 @@ func (k *knapsack) lagrangian(price, grad []float64, mustRun bool) float64 {
 	var l float64
 	for d, p := range price {
 		grad[d] = 0
-		if k.limit[d] > 0 {
+		if k.scale[d] {
 			grad[d] = 1
 			l += p
 		}
 	}
+	k.focus(price)
 	for i := range k.jobs {
-		v, c := k.reduced(i, price, mustRun)
+		v, c := k.chosen(i, price, mustRun)
 		l += v
 		if c == none {
 			continue
 		}
-		for d, u := range k.jobs[i].items[c].use {
-			if u > 0 {
-				grad[d] -= u / k.limit[d]
-			}
+		it := &k.jobs[i].items[c]
+		for n, d := range k.dims[it.branch] {
+			grad[d] -= it.use[n]
 		}
 	}
 	return l
 }
 
-// reduced returns the largest value less price of job i and its choice.
-func (k *knapsack) reduced(i int, price []float64, mustRun bool) (float64, int) {
-	j := k.jobs[i]
+// chosen returns the largest value less price of job i and its choice, the
+// first of those that are equal. The knapsack must be focused on the prices.
+func (k *knapsack) chosen(i int, price []float64, mustRun bool) (float64, int) {
+	j := &k.jobs[i]
 	best, at := j.idle, none
 	if mustRun && len(j.items) > 0 {
 		best = math.Inf(-1)
 	}
-	for c, it := range j.items {
-		if v := it.value - k.worth(it.use, price); v > best {
-			best, at = v, c
+	for _, c := range k.live[i] {
+		it := &j.items[c]
+		v, dims := it.value, k.dims[it.branch]
+		for _, n := range k.alive[it.branch] {
+			v -= price[dims[n]] * it.use[n]
+		}
+		if v > best {
+			best, at = v, int(c)
 		}
 	}
 	return best, at
 }
 
-// worth is what a demand costs at the prices.
-func (k *knapsack) worth(use, price []float64) float64 {
+// worth is what an item costs at the prices.
+func (k *knapsack) worth(it *item, price []float64) float64 {
 	var w float64
-	for d, u := range use {
-		if u > 0 {
-			w += price[d] * u / k.limit[d]
-		}
+	for n, d := range k.dims[it.branch] {
+		w += price[d] * it.use[n]
 	}
 	return w
 }
@@ -122,11 +182,11 @@ func (k *knapsack) worth(use, price []float64) float64 {
 // sharpen lowers the bound one price at a time. L is convex in each, so a
 // golden-section search suffices; any point on the way is a valid bound.
 func (k *knapsack) sharpen(d *dual, mustRun bool) {
-	grad := make([]float64, len(k.limit))
+	grad := make([]float64, k.n)
 	for range 3 {
 		before := d.bound
 		for i := range d.price {
-			if k.limit[i] > 0 {
+			if k.scale[i] {
 				k.sharpenOne(d, i, grad, mustRun)
 			}
 		}

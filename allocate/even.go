@@ -16,7 +16,12 @@ func (Even) Allocate(s State) (Assignment, error) {
 	if s.Cluster == nil {
 		return Assignment{}, errors.New("allocate: the state has no cluster")
 	}
-	c := newCapacity(s)
+	c := newCapacity(s.Cluster)
+	for _, j := range s.Jobs {
+		for _, o := range j.Options {
+			c.meet(o.Use.GPUType)
+		}
+	}
 	e := &evening{s: s, cap: c, free: append([]float64(nil), c.limit...), choice: make([]int, len(s.Jobs))}
 	for i := range e.choice {
 		e.choice[i] = none

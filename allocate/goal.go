@@ -34,10 +34,10 @@ func (m modelled) Modes(gpuType string) []data.Mode { return m.Model.Modes(gpuTy
 // that time. A job that says nothing has the zero goal. The predictor is
 // asked for speeds only and is not changed.
 func Goal(job data.Job, p *predict.Predictor, cluster *data.Cluster) (predict.Goal, error) {
-	return goalOf(job, modelled{p}, cluster)
+	return goalOf(job, modelled{p}, newRooms(cluster))
 }
 
-func goalOf(job data.Job, o oracle, cluster *data.Cluster) (predict.Goal, error) {
+func goalOf(job data.Job, o oracle, in *rooms) (predict.Goal, error) {
 	r := job.Remaining
 	switch {
 	case r.HasTarget:
@@ -50,7 +50,7 @@ func goalOf(job data.Job, o oracle, cluster *data.Cluster) (predict.Goal, error)
 		}
 		return predict.Goal{Samples: r.Epochs * r.Dataset}, nil
 	case r.Seconds > 0:
-		a, err := presentAnswer(job, o, cluster)
+		a, err := presentAnswer(job, o, in)
 		if err != nil {
 			return predict.Goal{}, fmt.Errorf("remaining.seconds of job %q: speed of its present allocation: %w", job.Name, err)
 		}
@@ -60,9 +60,9 @@ func goalOf(job data.Job, o oracle, cluster *data.Cluster) (predict.Goal, error)
 }
 
 // presentAnswer predicts the allocation a job has, else its smallest.
-func presentAnswer(job data.Job, o oracle, cluster *data.Cluster) (predict.Answer, error) {
+func presentAnswer(job data.Job, o oracle, in *rooms) (predict.Answer, error) {
 	if job.Current == nil {
-		return reference(job, o, cluster)
+		return reference(job, o, in)
 	}
 	c := currentConfig(job)
 	if c.LocalBatch > 0 {

@@ -2,7 +2,6 @@ package allocate
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"slices"
 )
@@ -51,23 +50,18 @@ func (k *knapsack) admit(r rank, picky bool) *selection {
 
 // minimums returns, for each GPU type, the item of fewest workers that is
 // worth most: where a job may start.
-func (j kjob) minimums() []int {
-	var types []string
-	best := map[string]int{}
-	for n, it := range j.items {
-		b, seen := best[it.branch]
-		if !seen {
-			types = append(types, it.branch)
-		}
-		if !seen || it.size < j.items[b].size || it.size == j.items[b].size && it.share < j.items[b].share {
-			best[it.branch] = n
-		}
-	}
-	slices.Sort(types) // an order that does not depend on values
+func (j *kjob) minimums() []int {
 	var starts []int
-	for _, t := range types {
-		starts = append(starts, best[t])
+	for n, it := range j.items {
+		at := slices.IndexFunc(starts, func(c int) bool { return j.items[c].branch == it.branch })
+		if at < 0 {
+			starts = append(starts, n)
+		} else if b := j.items[starts[at]]; it.size < b.size || it.size == b.size && it.share < b.share {
+			starts[at] = n
+		}
 	}
+	// An order that does not depend on values.
+	slices.SortFunc(starts, func(a, b int) int { return j.items[a].branch - j.items[b].branch })
 	return starts
 }
 
@@ -113,61 +107,40 @@ func (s *selection) makeRoom(i int, starts [][]int, r rank) bool {
 type step struct {
 	job, from, to int
 	slope         float64
+	dominant      int // dimension of the dominant share
 }
 
 // next returns the steepest step of job i that fits. Going to the item of
 // steepest slope is going to the next vertex of the upper concave envelope
-// of the items, so that a jump over options of poor gain is one step.
-// Ties go to the smaller item.
+// of the items, so that a jump over options of poor gain is one step; only
+// where no vertex fits are the options between them looked at. Ties go to
+// the smaller item.
 func (s *selection) next(i int) (step, bool) {
-	from := s.choice[i]
-	base, use := s.k.at(i, from), s.k.needs(i, from)
-	best := step{job: i, from: from, to: none}
-	for c, it := range s.k.jobs[i].items {
-		gain := it.value - base
-		if gain <= 0 || c == from {
-			continue
-		}
-		if m := slope(gain, s.extra(it.use, use)); (best.to == none || m > best.slope) && s.fits(i, c) {
-			best.to, best.slope = c, m
+	j := &s.k.jobs[i]
+	best := step{job: i, from: s.choice[i], to: none}
+	for _, c := range j.corners {
+		s.steeper(&best, c)
+	}
+	if best.to == none && len(j.corners) < len(j.items) {
+		for c := range j.items {
+			s.steeper(&best, c)
 		}
 	}
 	return best, best.to != none
 }
 
-// extra returns what a change of demand costs: the dominant share of what
-// to takes beyond from, or, at prices, the worth of what it takes less the
-// worth of what it gives back.
-func (s *selection) extra(to, from []float64) float64 {
-	var dominant, worth float64
-	for d, u := range to {
-		if from != nil {
-			u -= from[d]
-		}
-		if u == 0 {
-			continue
-		}
-		x := u / s.k.limit[d]
-		dominant = math.Max(dominant, x)
-		if s.price != nil {
-			worth += s.price[d] * x
-		}
+// steeper replaces the step by the one to item c if that is steeper and fits.
+func (s *selection) steeper(best *step, c int) {
+	i, from := best.job, best.from
+	it := &s.k.jobs[i].items[c]
+	gain := it.value - s.k.at(i, from)
+	if gain <= 0 || c == from {
+		return
 	}
-	if s.price != nil {
-		return worth
+	cost, dominant := s.extra(it, s.k.item(i, from))
+	if m := slope(gain, cost); (best.to == none || m > best.slope) && s.fits(i, c) {
+		best.to, best.slope, best.dominant = c, m, dominant
 	}
-	return dominant
-}
-
-// slope is gain per share; a gain that costs nothing beats all others.
-func slope(gain, share float64) float64 {
-	if share <= 0 {
-		if gain > 0 {
-			return math.Inf(1)
-		}
-		return math.Inf(-1)
-	}
-	return gain / share
 }
 
 // grow takes the steepest step of any job until none fits: the allocation
@@ -176,43 +149,27 @@ func slope(gain, share float64) float64 {
 // as nothing is freed except by its own job's change of GPU type, the new
 // one is never steeper than the old by more than such a change explains.
 func (s *selection) grow() {
-	h := &steps{}
+	h := heapOf[step]{less: func(a, b step) bool {
+		if a.slope != b.slope {
+			return a.slope > b.slope
+		}
+		return a.job < b.job
+	}}
 	for i := range s.k.jobs {
 		if st, ok := s.next(i); ok {
-			*h = append(*h, st)
+			h.items = append(h.items, st)
 		}
 	}
-	heap.Init(h)
-	for h.Len() > 0 {
-		st := heap.Pop(h).(step)
+	h.order()
+	for len(h.items) > 0 {
+		st := h.pop()
 		if s.fits(st.job, st.to) {
 			s.set(st.job, st.to)
+		} else if d := st.dominant; d != none && s.margin[d] == 0 {
+			s.margin[d] = st.slope
 		}
 		if st, ok := s.next(st.job); ok {
-			heap.Push(h, st)
+			h.push(st)
 		}
 	}
-}
-
-// steps is a heap of steps, steepest first, then by job.
-type steps []step
-
-func (h steps) Len() int { return len(h) }
-func (h steps) Less(a, b int) bool {
-	if h[a].slope != h[b].slope {
-		return h[a].slope > h[b].slope
-	}
-	return h[a].job < h[b].job
-}
-func (h steps) Swap(a, b int) { h[a], h[b] = h[b], h[a] }
-
-// Push implements [heap.Interface].
-func (h *steps) Push(x any) { *h = append(*h, x.(step)) }
-
-// Pop implements [heap.Interface].
-func (h *steps) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
 }

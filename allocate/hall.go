@@ -11,6 +11,34 @@ import (
 // empty: how many of its workers each could hold, most first.
 type hall []int
 
+// rooms is a cluster with the halls that were asked for: jobs are many, and
+// needs and GPU types few.
+type rooms struct {
+	*data.Cluster
+	types []string
+	halls map[hallKey]hall
+}
+
+type hallKey struct {
+	gpuType string
+	need    data.Need
+}
+
+func newRooms(c *data.Cluster) *rooms {
+	return &rooms{Cluster: c, types: c.GPUTypes(), halls: map[hallKey]hall{}}
+}
+
+// hall returns the hall of a GPU type for workers of a need.
+func (r *rooms) hall(gpuType string, need data.Need) hall {
+	key := hallKey{gpuType, need}
+	h, ok := r.halls[key]
+	if !ok {
+		h = newHall(r.Cluster, gpuType, need)
+		r.halls[key] = h
+	}
+	return h
+}
+
 // newHall counts, on every node of a type that is not drained, the workers
 // that its slots, cores and memory allow.
 func newHall(cluster *data.Cluster, gpuType string, need data.Need) hall {

@@ -6,16 +6,25 @@ import (
 	"slices"
 )
 
-// knapsack is the multiple-choice knapsack behind a [State], in dense form:
-// maximise Σ value of one item per job subject to Σ use ≤ limit.
+// knapsack is the multiple-choice knapsack behind a [State]: maximise
+// Σ value of one item per job subject to Σ use ≤ 1 in every dimension. Demands
+// are in shares of the capacity, and an item stores them for the few
+// dimensions that its GPU type touches only.
 type knapsack struct {
-	limit []float64
+	n     int     // dimensions
+	scale []bool  // by dimension: the cluster has some of it
+	dims  [][]int // by branch: the dimensions its items use, in rising order
 	jobs  []kjob
+
+	// What focus has made of the items for the prices in use.
+	live  [][]int32 // by job: items that can be best
+	alive [][]int   // the positions with a price that live was made for
 }
 
 // kjob is one job of a knapsack.
 type kjob struct {
-	items   []item // undominated options, by share of the dominant resource
+	items   []item // undominated options, by GPU type, then share of the dominant resource
+	corners []int  // items that can be best at some prices, see corners
 	idle    float64
 	current int // index in items, −1
 }
@@ -23,12 +32,16 @@ type kjob struct {
 // item is an option as the solver sees it.
 type item struct {
 	option int // index in the option table
+	branch int // GPU type
+	size   int // workers
 	value  float64
-	use    []float64 // parallel to knapsack.limit
-	share  float64   // largest use ÷ limit: the dominant share (DRF, Ghodsi et al., NSDI 2011)
-	branch string    // GPU type
-	size   int       // workers
+	share  float64          // largest use: the dominant share (DRF, Ghodsi et al., NSDI 2011)
+	use    [useDims]float64 // shares, parallel to knapsack.dims[branch]
 }
+
+// useDims is how many dimensions an option can use at most; see
+// capacity.dimsOf.
+const useDims = 5
 
 // none is the choice of a job that gets nothing.
 const none = -1
@@ -36,42 +49,73 @@ const none = -1
 // newKnapsack keeps, of every option table, what could be part of a best
 // assignment: options that fit an empty cluster, have a finite value and are
 // not dominated by another option of the same job.
-func newKnapsack(s State, c *capacity) *knapsack {
-	k := &knapsack{limit: c.limit, jobs: make([]kjob, len(s.Jobs))}
-	for i, j := range s.Jobs {
-		var items []item
-		for n, o := range j.Options {
-			it := item{option: n, value: o.Value, use: make([]float64, len(c.limit)), branch: o.Use.GPUType, size: o.Use.GPUs}
-			c.add(it.use, o.Use, 1)
-			it.share = k.share(it.use)
-			if it.share <= 1+slack && !math.IsNaN(o.Value) && !math.IsInf(o.Value, 0) {
-				items = append(items, it)
+func newKnapsack(s State) *knapsack {
+	c := newCapacity(s.Cluster)
+	k := &knapsack{jobs: make([]kjob, len(s.Jobs))}
+	branches := map[string]int{}
+	for _, t := range s.Cluster.GPUTypes() {
+		k.branch(t, branches, c)
+	}
+	var pool []item
+	for i := range s.Jobs {
+		pool = k.fitting(pool[:0], &s.Jobs[i], c, branches)
+		kj := kjob{items: slices.Clone(undominated(pool, s.Jobs[i].Current)), idle: s.Jobs[i].Idle, current: none}
+		for n := range kj.items {
+			if kj.items[n].option == s.Jobs[i].Current {
+				kj.current = n
 			}
 		}
-		kj := kjob{items: undominated(items, j.Current), idle: j.Idle, current: none}
-		kj.current = slices.IndexFunc(kj.items, func(it item) bool { return it.option == j.Current })
+		kj.corners = corners(kj.items)
 		k.jobs[i] = kj
+	}
+	k.n, k.scale = len(c.limit), make([]bool, len(c.limit))
+	for d, l := range c.limit {
+		k.scale[d] = l > 0
 	}
 	return k
 }
 
-// share returns the dominant share of a demand: its largest fraction of any
-// limit, +Inf if it asks for something the cluster has none of.
-func (k *knapsack) share(use []float64) float64 {
-	var s float64
-	for d, u := range use {
-		if u > 0 {
-			s = math.Max(s, u/k.limit[d])
+// branch returns the number of a GPU type, a new one if it has none yet.
+func (k *knapsack) branch(gpuType string, known map[string]int, c *capacity) int {
+	b, ok := known[gpuType]
+	if !ok {
+		b = len(k.dims)
+		known[gpuType] = b
+		k.dims = append(k.dims, c.dimsOf(gpuType))
+	}
+	return b
+}
+
+// fitting appends the options of a job that an empty cluster can hold and
+// that have a value. It is the one look the solver takes at option tables,
+// which are by far the largest thing there is.
+func (k *knapsack) fitting(items []item, j *JobState, c *capacity, branches map[string]int) []item {
+	last, branch := "", -1
+	var dims typeDims
+	for n := range j.Options {
+		o := &j.Options[n]
+		if branch < 0 || o.Use.GPUType != last {
+			last = o.Use.GPUType
+			branch, dims = k.branch(last, branches, c), c.meet(last)
+		}
+		it := item{option: n, value: o.Value, branch: branch, size: o.Use.GPUs}
+		it.share = c.shares(&it.use, dims, &o.Use)
+		if it.share <= 1+slack && !math.IsNaN(o.Value) && !math.IsInf(o.Value, 0) {
+			items = append(items, it)
 		}
 	}
-	return s
+	return items
 }
 
 // undominated drops items for which another item takes no more of anything
-// and is worth at least as much. What the job runs on now survives ties.
+// and is worth at least as much. What the job runs on now survives ties. It
+// reorders items and returns a part of them. Items of different GPU types
+// never dominate each other: they need different GPUs.
 func undominated(items []item, current int) []item {
-	slices.SortStableFunc(items, func(a, b item) int {
+	order := func(a, b item) int {
 		switch {
+		case a.branch != b.branch:
+			return a.branch - b.branch
 		case a.share != b.share:
 			return cmp.Compare(a.share, b.share)
 		case a.value != b.value:
@@ -80,25 +124,43 @@ func undominated(items []item, current int) []item {
 			return boolFirst(a.option == current)
 		}
 		return a.option - b.option
-	})
-	var kept []item
-	for _, it := range items {
+	}
+	if !slices.IsSortedFunc(items, order) { // tables by size mostly are
+		slices.SortFunc(items, order)
+	}
+	kept := items[:0]
+	start, top := 0, math.Inf(-1) // of the items kept of this GPU type: the first, the largest value
+	for n := range items {
+		it := items[n]
+		if len(kept) > start && kept[start].branch != it.branch {
+			start, top = len(kept), math.Inf(-1)
+		}
 		// An item can only be dominated by one with a share no larger,
 		// which the order has put before it.
-		if !slices.ContainsFunc(kept, func(o item) bool { return o.value >= it.value && fitsWithin(o.use, it.use) }) {
-			kept = append(kept, it)
+		if it.value > top || !dominated(kept[start:], &it) {
+			kept, top = append(kept, it), math.Max(top, it.value)
 		}
 	}
 	return kept
 }
 
-func fitsWithin(a, b []float64) bool {
-	for d := range a {
-		if a[d] > b[d] {
-			return false
+// dominated reports whether one of kept takes no more of anything than it
+// and is worth at least as much.
+func dominated(kept []item, it *item) bool {
+	for n := len(kept) - 1; n >= 0; n-- {
+		k := &kept[n]
+		if k.value < it.value {
+			continue
+		}
+		within := true
+		for d := range k.use {
+			within = within && k.use[d] <= it.use[d]
+		}
+		if within {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 func boolFirst(b bool) int {
@@ -108,97 +170,40 @@ func boolFirst(b bool) int {
 	return 1
 }
 
-// selection is an assignment under construction with what it leaves free.
-type selection struct {
-	k      *knapsack
-	choice []int // index in items, or none
-	free   []float64
-	value  float64
-	price  []float64 // value per share of each resource; nil to go by the dominant share
-}
-
-func (k *knapsack) empty() *selection {
-	s := &selection{k: k, choice: make([]int, len(k.jobs)), free: slices.Clone(k.limit)}
-	for i := range s.choice {
-		s.choice[i] = none
-		s.value += k.jobs[i].idle
-	}
-	return s
-}
-
-func (s *selection) clone() *selection {
-	return &selection{k: s.k, choice: slices.Clone(s.choice), free: slices.Clone(s.free), value: s.value, price: s.price}
-}
-
-// at returns the value of choice c of job i.
-func (k *knapsack) at(i, c int) float64 {
-	if c == none {
-		return k.jobs[i].idle
-	}
-	return k.jobs[i].items[c].value
-}
-
-// needs returns the demand of choice c of job i, nil for none.
-func (k *knapsack) needs(i, c int) []float64 {
-	if c == none {
-		return nil
-	}
-	return k.jobs[i].items[c].use
-}
-
-// fits reports whether job i could change to item c now.
-func (s *selection) fits(i, c int) bool {
-	to, from := s.k.needs(i, c), s.k.needs(i, s.choice[i])
-	for d, u := range to {
-		have := s.free[d]
-		if from != nil {
-			have += from[d]
+// corners lists the items that can have the largest value less price at some
+// prices. Where all items of a GPU type need everything in the same
+// proportions, as without parameter servers they do, these are the vertices
+// of their upper concave envelope over size; else all of them.
+func corners(items []item) []int {
+	out := make([]int, 0, min(len(items), 32))
+	for from := 0; from < len(items); {
+		to, straight := from, true
+		for ; to < len(items) && items[to].branch == items[from].branch; to++ {
+			straight = straight && proportional(&items[from], &items[to])
 		}
-		if u > have+slack*s.k.limit[d] {
+		start := len(out)
+		for n := from; n < to; n++ {
+			for straight && len(out)-start >= 2 && under(&items[out[len(out)-2]], &items[out[len(out)-1]], &items[n]) {
+				out = out[:len(out)-1]
+			}
+			out = append(out, n)
+		}
+		from = to
+	}
+	return out
+}
+
+// proportional reports whether b needs what a needs times a factor.
+func proportional(a, b *item) bool {
+	for n, u := range b.use {
+		if math.Abs(u*a.share-a.use[n]*b.share) > 1e-12*b.share*a.share {
 			return false
 		}
 	}
 	return true
 }
 
-// set changes the choice of job i to c, whether it fits or not.
-func (s *selection) set(i, c int) {
-	for d, u := range s.k.needs(i, s.choice[i]) {
-		s.free[d] += u
-	}
-	for d, u := range s.k.needs(i, c) {
-		s.free[d] -= u
-	}
-	s.value += s.k.at(i, c) - s.k.at(i, s.choice[i])
-	s.choice[i] = c
-}
-
-// replace makes the choices those of another selection.
-func (s *selection) replace(choice []int) {
-	for i := range choice {
-		s.set(i, none)
-	}
-	for i, c := range choice {
-		s.set(i, c)
-	}
-	s.value = s.total()
-}
-
-// total adds the values up afresh, free of the rounding that set gathers.
-func (s *selection) total() float64 {
-	var v float64
-	for i, c := range s.choice {
-		v += s.k.at(i, c)
-	}
-	return v
-}
-
-// allRun reports whether every job that has items has one of them.
-func (s *selection) allRun() bool {
-	for i, c := range s.choice {
-		if c == none && len(s.k.jobs[i].items) > 0 {
-			return false
-		}
-	}
-	return true
+// under reports whether b lies on or below the line from a to c.
+func under(a, b, c *item) bool {
+	return (b.value-a.value)*(c.share-a.share) <= (c.value-a.value)*(b.share-a.share)
 }

@@ -4,7 +4,7 @@ import "math"
 
 // localWork bounds the local search, in looked-at items: a count and not a
 // time, so that the result does not depend on the machine.
-const localWork = 8_000_000
+const localWork = 3_000_000
 
 // improve changes one job, or one job in favour of another, as long as the
 // total rises. It closes most of what one-way greedy steps leave: a job that

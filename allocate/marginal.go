@@ -30,11 +30,11 @@ func (m MarginalGain) Allocate(s State) (Assignment, error) {
 			return Assignment{}, errors.New("allocate: job " + j.Name + ": the value of getting nothing must be finite")
 		}
 	}
-	k := newKnapsack(s, newCapacity(s))
+	k := newKnapsack(s)
 	if m.Greedy {
 		sel, everyone := k.start()
 		sel.grow()
-		return k.assignment(sel, k.bound(sel.total(), everyone), false), nil
+		return k.assignment(sel, k.bound(sel.total(), everyone, sel.margin), false), nil
 	}
 	sel, d, proven := k.solve()
 	return k.assignment(sel, d, proven), nil
@@ -51,31 +51,50 @@ func (k *knapsack) start() (sel *selection, everyone bool) {
 	return sel, all.allRun()
 }
 
-// solve runs the greedy steps from three sides (by dominant share, at the
-// prices of the dual, and from what runs now), repairs each by local search,
-// keeps the best and tries to prove or beat it by branch and bound. What
-// runs now is tried first and wins ties, so that a plan is not changed for
-// nothing.
+// closeEnough is the gap to the bound, relative to it, below which an
+// assignment of many jobs is not worth improving: a thousandth of what
+// measuring a speed twice differs by.
+const closeEnough = 1e-5
+
+// solve lets the jobs choose at the prices of the dual and rounds that; where
+// this is not close to the bound, it also grows greedily from three sides (by
+// dominant share, at the prices, and from what runs now) and repairs each by
+// local search. The best is proven or beaten by branch and bound where jobs
+// are few. What runs now is tried first and wins ties, so that a plan is not
+// changed for nothing.
 func (k *knapsack) solve() (*selection, dual, bool) {
 	first, mustRun := k.start()
-	grown := first.clone()
-	grown.grow()
-	d := k.bound(grown.total(), mustRun)
-	priced := first.clone()
-	priced.price = d.price
-	priced.grow()
-	priced.price = nil
-
-	best := grown
-	starts := []*selection{grown, priced}
-	if now := k.now(); now != nil && (!mustRun || now.allRun()) {
-		best, starts = now, append([]*selection{now}, starts...)
+	known := math.Inf(-1)
+	var best *selection
+	consider := func(s *selection) {
+		if s == nil || mustRun && !s.allRun() {
+			return
+		}
+		s.value = s.total()
+		if known = math.Max(known, s.value); best == nil || s.value > best.value+best.threshold() {
+			best = s
+		}
 	}
-	for _, sel := range starts {
-		sel.improve(mustRun)
-		sel.value = sel.total()
-		if sel.value > best.value+best.threshold() {
-			best = sel
+	now := k.now()
+	consider(now)
+	var grown *selection
+	start := k.guess()
+	if len(k.jobs) <= branchJobs {
+		grown = first.clone()
+		grown.grow()
+		consider(grown)
+		start = grown.margin
+	}
+	d := k.approach(mustRun, start)
+	consider(k.rounded(d, mustRun))
+	far := func() bool { return best == nil || d.bound-best.value > closeEnough*math.Abs(d.bound) }
+	if far() && best != nil {
+		k.refine(&d, known, mustRun)
+		consider(k.rounded(d, mustRun))
+	}
+	if far() {
+		for _, s := range k.repaired(first, now, grown, d, mustRun) {
+			consider(s)
 		}
 	}
 	proven := best.branch(d, mustRun)
@@ -83,6 +102,46 @@ func (k *knapsack) solve() (*selection, dual, bool) {
 		d.bound = best.total()
 	}
 	return best, d, proven
+}
+
+// repaired grows from several sides and improves each by local search. All
+// that it returns keep every job running that first does.
+func (k *knapsack) repaired(first, now, grown *selection, d dual, mustRun bool) []*selection {
+	if grown == nil {
+		grown = first.clone()
+		grown.grow()
+	}
+	priced := first.clone()
+	priced.price = d.price
+	priced.grow()
+	priced.price = nil
+	out := []*selection{grown, priced}
+	if now != nil && (!mustRun || now.allRun()) {
+		out = append([]*selection{now.clone()}, out...)
+	}
+	for _, s := range out {
+		s.improve(mustRun)
+	}
+	return out
+}
+
+// guess is prices to start from where no greedy steps were taken: what all
+// jobs would be worth at their best, shared among the GPU types.
+func (k *knapsack) guess() []float64 {
+	var all float64
+	for i := range k.jobs {
+		j := &k.jobs[i]
+		top := j.idle
+		for _, c := range j.corners {
+			top = math.Max(top, j.items[c].value)
+		}
+		all += top - j.idle
+	}
+	price := make([]float64, k.n)
+	for _, dims := range k.dims {
+		price[dims[0]] = all / float64(2*len(k.dims))
+	}
+	return price
 }
 
 // now is the assignment that runs, completed by starting what fits; nil if

@@ -59,8 +59,9 @@ func drawState(t *rapid.T) State {
 // bruteForce returns the best value over all assignments, and over those
 // that run every job which has an option that fits alone.
 func bruteForce(s State) (free, all float64) {
-	c := newCapacity(s)
-	k := newKnapsack(s, c)
+	c := newCapacity(s.Cluster)
+	c.meet("b") // options ask for it, whether there are such nodes or not
+	k := newKnapsack(s)
 	left := append([]float64(nil), c.limit...)
 	free, all = math.Inf(-1), math.Inf(-1)
 	var walk func(i int, v float64, everyone bool)
@@ -125,7 +126,7 @@ func TestMarginalGainAgainstBruteForce(t *testing.T) {
 
 // runsAll reports whether every job that fits the empty cluster runs.
 func runsAll(s State, a Assignment) bool {
-	k := newKnapsack(s, newCapacity(s))
+	k := newKnapsack(s)
 	for i, c := range a.Choice {
 		if c == none && len(k.jobs[i].items) > 0 {
 			return false

@@ -2,7 +2,6 @@ package allocate
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -15,28 +14,20 @@ import (
 type Placer struct {
 	nodes []freeNode
 	index map[string]int // node name to position in nodes
-}
-
-// freeNode is a node and what is free on it. Unlimited cores and memory are
-// +Inf.
-type freeNode struct {
-	name    string
-	gpuType string
-	gpus    int
-	cpus    float64
-	memory  float64
-	size    int // worker slots when empty
-	drained bool
+	bins  map[binKey]*bin
+	types []string // GPU types, in order of appearance
+	shelf []*shelves
 }
 
 // NewPlacer starts with an empty cluster. Drained nodes take nothing: a job
 // that stands on one is placed elsewhere.
 func NewPlacer(c *data.Cluster) *Placer {
-	p := &Placer{nodes: make([]freeNode, len(c.Nodes)), index: map[string]int{}}
+	p := &Placer{nodes: make([]freeNode, len(c.Nodes)), index: make(map[string]int, len(c.Nodes)), bins: map[binKey]*bin{}}
 	for i, n := range c.Nodes {
 		p.index[n.Name] = i
 		p.nodes[i] = freeNode{name: n.Name, gpuType: n.GPUType, gpus: n.GPUs, cpus: orInf(n.CPUs),
 			memory: orInf(float64(n.Memory)), size: n.GPUs, drained: n.Drained}
+		p.attach(i)
 	}
 	return p
 }
@@ -46,68 +37,72 @@ type Request struct {
 	Config    data.Config // GPUType, Workers and PS; Placement is the wanted shape
 	Resources data.Resources
 	Current   []data.NodeShare // where it stands now; these nodes are preferred
+	// Apart keeps a job of several nodes off nodes that hold part of another
+	// such job, so that the two do not share a network link.
+	Apart bool
 }
+
+// spot is what a job gets on one node while it is being placed.
+type spot struct{ node, workers, ps int }
 
 // Keep leaves jobs on the nodes their workers stand on. All workers are
 // booked before the first parameter server is placed, so that no server
 // takes the room of a worker that was there. The answer is parallel to rs,
 // nil for a job that cannot stay; such a job takes nothing.
 func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
-	counts := make([]map[int]int, len(rs))
+	spots := make([][]spot, len(rs))
 	for n, r := range rs {
-		if counts[n] = p.present(r); counts[n] != nil {
-			p.take(p.workersOf(counts[n]), r.Resources)
+		if spots[n] = p.present(r); spots[n] != nil {
+			p.bookAll(spots[n], r.Resources, 1)
 		}
 	}
 	out := make([][]data.NodeShare, len(rs))
 	for n, r := range rs {
-		if counts[n] == nil {
+		if spots[n] == nil {
 			continue
 		}
-		p.Release(p.workersOf(counts[n]), r.Resources)
-		if shares, ok := p.commit(r, counts[n]); ok {
+		p.bookAll(spots[n], r.Resources, -1)
+		if shares, ok := p.commit(r, p.hold(spots[n])); ok {
 			out[n] = shares
 		}
 	}
 	return out
 }
 
-// present is the workers of a job by node index, nil if they cannot stay.
-func (p *Placer) present(r Request) map[int]int {
-	counts, total := map[int]int{}, 0
+// present is the workers of a job where they are, nil if they cannot stay.
+func (p *Placer) present(r Request) []spot {
+	var spots []spot
+	sum := 0
 	for _, s := range r.Current {
 		if s.Workers == 0 {
 			continue
 		}
 		i := p.find(s.Node)
-		if i < 0 || counts[i] > 0 || p.slots(i, r) < s.Workers {
+		if i < 0 || slices.ContainsFunc(spots, func(x spot) bool { return x.node == i }) || p.slots(i, r) < s.Workers {
 			return nil
 		}
-		counts[i] = s.Workers
-		total += s.Workers
+		spots = append(spots, spot{node: i, workers: s.Workers})
+		sum += s.Workers
 	}
-	if total == 0 || total != r.Config.Workers {
+	if sum == 0 || sum != r.Config.Workers {
 		return nil
 	}
-	return counts
+	return spots
 }
 
-func (p *Placer) workersOf(counts map[int]int) []data.NodeShare {
-	var shares []data.NodeShare
-	for _, i := range sortedKeys(counts) {
-		shares = append(shares, data.NodeShare{Node: p.nodes[i].name, Workers: counts[i]})
+// hold takes the nodes of spots off their shelves.
+func (p *Placer) hold(spots []spot) []spot {
+	for _, s := range spots {
+		p.detach(s.node)
 	}
-	return shares
+	return spots
 }
 
-// sortedKeys lists the node indices of several counts, in order.
-func sortedKeys(counts ...map[int]int) []int {
-	var out []int
-	for _, c := range counts {
-		out = slices.AppendSeq(out, maps.Keys(c))
+// release puts nodes that are held back on their shelves.
+func (p *Placer) release(spots []spot) {
+	for _, s := range spots {
+		p.attach(s.node)
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // Place finds nodes for a job: the shape it wants if there is one, else an
@@ -120,169 +115,158 @@ func (p *Placer) Place(r Request) ([]data.NodeShare, bool) {
 	if r.Config.Workers < 1 {
 		return nil, false
 	}
-	counts := p.exact(r)
-	if counts == nil {
-		counts = p.loose(r)
+	if shares, ok := p.PlaceShape(r); ok {
+		return shares, true
 	}
-	if counts == nil {
+	spots := p.loose(r)
+	if spots == nil {
 		return nil, false
 	}
-	return p.commit(r, counts)
+	return p.commit(r, spots)
 }
 
 // PlaceShape is Place without the uneven way out: it reports false if the
 // wanted shape is not to be had.
 func (p *Placer) PlaceShape(r Request) ([]data.NodeShare, bool) {
-	counts := p.exact(r)
-	if counts == nil {
+	spots := p.exact(r)
+	if spots == nil {
 		return nil, false
 	}
-	return p.commit(r, counts)
+	return p.commit(r, spots)
 }
 
-// commit adds the parameter servers to the worker counts, by node index,
-// and takes it all.
-func (p *Placer) commit(r Request, counts map[int]int) ([]data.NodeShare, bool) {
-	servers, ok := p.servers(r, counts)
+// commit adds the parameter servers to the workers on nodes that are held,
+// books it all and puts the nodes back.
+func (p *Placer) commit(r Request, spots []spot) ([]data.NodeShare, bool) {
+	spots, ok := p.servers(r, spots)
+	p.release(spots)
 	if !ok {
 		return nil, false
 	}
-	var shares []data.NodeShare
-	for _, i := range sortedKeys(counts, servers) {
-		if counts[i] > 0 || servers[i] > 0 {
-			shares = append(shares, data.NodeShare{Node: p.nodes[i].name, Workers: counts[i], PS: servers[i]})
-		}
-	}
+	p.bookAll(spots, r.Resources, 1)
 	// Nodes of more workers first, as placements are written.
-	slices.SortStableFunc(shares, func(a, b data.NodeShare) int { return cmp.Compare(b.Workers, a.Workers) })
-	p.take(shares, r.Resources)
+	slices.SortFunc(spots, func(a, b spot) int { return cmp.Or(b.workers-a.workers, a.node-b.node) })
+	shares := make([]data.NodeShare, len(spots))
+	for n, s := range spots {
+		shares[n] = data.NodeShare{Node: p.nodes[s.node].name, Workers: s.workers, PS: s.ps}
+	}
 	return shares, true
 }
 
-// exact finds a node for every count of the wanted shape, largest first:
-// one the job stands on, else the one that is filled best.
-func (p *Placer) exact(r Request) map[int]int {
-	shape := sortedDesc(r.Config.Placement)
+// exact finds a node for every count of the wanted shape, largest first: one
+// the job stands on, else the one that is filled best. It holds the nodes it
+// found, or none and returns nil.
+func (p *Placer) exact(r Request) []spot {
+	shape := r.Config.Placement
 	if len(shape) == 0 {
 		return nil
 	}
-	// The room of every node is looked up once: with thousands of nodes this
-	// scan is what placement costs.
-	room, here := make([]int, len(p.nodes)), make([]bool, len(p.nodes))
-	for i := range p.nodes {
-		room[i] = p.slots(i, r)
+	if !slices.IsSortedFunc(shape, func(a, b int) int { return b - a }) {
+		shape = sortedDesc(shape)
 	}
-	for _, s := range r.Current {
-		if i := p.find(s.Node); i >= 0 {
-			here[i] = true
-		}
-	}
-	counts := map[int]int{}
+	spots := make([]spot, 0, len(shape)+r.Config.PS/8)
 	for _, w := range shape {
-		best := -1
-		for i, s := range room {
-			if s < w || best >= 0 && (here[best] && !here[i] || here[best] == here[i] && room[best] <= s) {
-				continue
-			}
-			best = i
+		i := p.here(r, w)
+		if i < 0 {
+			i = p.tightest(r, w)
 		}
-		if best < 0 {
+		if i < 0 {
+			p.release(spots)
 			return nil
 		}
-		counts[best], room[best] = w, -1
+		p.detach(i)
+		spots = append(spots, spot{node: i, workers: w})
 	}
-	return counts
+	return spots
 }
 
-// loose spreads the workers over the freest nodes, as few as can hold them.
-func (p *Placer) loose(r Request) map[int]int {
-	order := make([]int, 0, len(p.nodes))
-	for i := range p.nodes {
-		if p.slots(i, r) > 0 {
-			order = append(order, i)
+// here is the tightest node with room for w workers that the job stands on,
+// −1 if there is none.
+func (p *Placer) here(r Request, w int) int {
+	best, least := -1, 0
+	for _, s := range r.Current {
+		i := p.find(s.Node)
+		if i < 0 || p.nodes[i].bin == nil || p.avoids(r, p.nodes[i].spread > 0) {
+			continue
+		}
+		if room := p.slots(i, r); room >= w && (best < 0 || room < least) {
+			best, least = i, room
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		if d := p.slots(b, r) - p.slots(a, r); d != 0 {
-			return d
-		}
-		return boolOrder(r.stands(p.nodes[a].name), r.stands(p.nodes[b].name))
-	})
-	var room []int
-	left := r.Config.Workers
-	for _, i := range order {
-		s := p.slots(i, r)
-		room = append(room, s)
-		if left -= s; left <= 0 {
-			break
-		}
-	}
-	if left > 0 {
-		return nil
-	}
-	counts := map[int]int{}
-	for n, w := range spread(r.Config.Workers, room) {
-		counts[order[n]] = w
-	}
-	return counts
+	return best
 }
 
-// servers spreads the parameter servers: those that stand somewhere stay if
-// their number is right, others go one at a time to the node with the fewest
-// of them among the workers' nodes, and elsewhere when those are full.
-func (p *Placer) servers(r Request, workers map[int]int) (map[int]int, bool) {
-	out := p.standing(r, workers)
-	for range r.Config.PS - total(out) {
+// tightest is the node with fewest free slots that has room for w workers,
+// of those the first, −1 if there is none.
+func (p *Placer) tightest(r Request, w int) int {
+	rows := p.shelvesOf(r.Config.GPUType).rows
+	for g := w; g < len(rows); g++ {
 		best := -1
-		for i := range p.nodes {
-			if p.nodes[i].drained || !p.nodes[i].room(workers[i], out[i]+1, r.Resources) {
+		for _, b := range rows[g] {
+			if p.avoids(r, b.key.spread) {
 				continue
 			}
-			if best < 0 || betterServer(workers, out, i, best) {
+			if i := p.first(b); (best < 0 || i < best) && p.nodes[i].room(w, 0, r.Resources) {
 				best = i
 			}
 		}
-		if best < 0 {
-			return nil, false
+		if best >= 0 {
+			return best
 		}
-		out[best]++
 	}
-	return out, true
+	return -1
 }
 
-// standing is the parameter servers that can stay where they are, none
-// unless all can.
-func (p *Placer) standing(r Request, workers map[int]int) map[int]int {
-	out := map[int]int{}
-	for _, s := range r.Current {
-		if s.PS == 0 {
-			continue
-		}
-		i := p.find(s.Node)
-		if i < 0 || !p.nodes[i].room(workers[i], s.PS, r.Resources) {
-			return map[int]int{}
-		}
-		out[i] += s.PS
-	}
-	if total(out) != r.Config.PS {
-		return map[int]int{}
-	}
-	return out
+// avoids reports whether a job of several nodes has to keep off a node.
+func (p *Placer) avoids(r Request, spread bool) bool {
+	return r.Apart && spread && len(r.Config.Placement) != 1
 }
 
-func total(counts map[int]int) int {
-	var n int
-	for _, c := range counts {
-		n += c
+// loose spreads the workers over the freest nodes, as few as can hold them,
+// and holds those.
+func (p *Placer) loose(r Request) []spot {
+	type level struct {
+		b    *bin
+		room int
 	}
-	return n
-}
-
-func betterServer(workers, servers map[int]int, a, b int) bool {
-	if x, y := workers[a] > 0, workers[b] > 0; x != y {
-		return x
+	var levels []level
+	for _, row := range p.shelvesOf(r.Config.GPUType).rows {
+		for _, b := range row {
+			if room := p.slots(p.first(b), r); room > 0 && !p.avoids(r, b.key.spread) {
+				levels = append(levels, level{b, room})
+			}
+		}
 	}
-	return servers[a] < servers[b]
+	slices.SortStableFunc(levels, func(a, b level) int { return b.room - a.room })
+	var spots []spot
+	var room []int
+	left := r.Config.Workers
+	take := func(i, n int) {
+		p.detach(i)
+		spots, room = append(spots, spot{node: i}), append(room, n)
+		left -= n
+	}
+	for at := 0; at < len(levels) && left > 0; at++ {
+		l := levels[at]
+		if at == 0 || levels[at-1].room != l.room { // of nodes alike, those it stands on first
+			for _, s := range r.Current {
+				if i := p.find(s.Node); left > 0 && i >= 0 && p.nodes[i].bin != nil && p.slots(i, r) == l.room && !p.avoids(r, p.nodes[i].spread > 0) {
+					take(i, l.room)
+				}
+			}
+		}
+		for left > 0 && l.b.live > 0 {
+			take(p.first(l.b), l.room)
+		}
+	}
+	if left > 0 {
+		p.release(spots)
+		return nil
+	}
+	for n, w := range spread(r.Config.Workers, room) {
+		spots[n].workers = w
+	}
+	return spots
 }
 
 // slots is how many workers of r node i has room for.
@@ -294,29 +278,39 @@ func (p *Placer) slots(i int, r Request) int {
 	return slots(n.gpus, n.cpus, n.memory, r.Resources.Worker)
 }
 
-// room reports whether workers and servers fit what is free.
-func (n *freeNode) room(workers, ps int, r data.Resources) bool {
-	cpus := float64(workers)*r.Worker.CPUs + float64(ps)*r.PS.CPUs
-	memory := float64(workers)*float64(r.Worker.Memory) + float64(ps)*float64(r.PS.Memory)
-	return !n.drained && workers <= n.gpus && cpus <= n.cpus+slack && memory <= n.memory
+// take books what a job was given by name.
+func (p *Placer) take(shares []data.NodeShare, r data.Resources) {
+	p.bookAll(p.spotsOf(shares), r, 1)
 }
 
-func (p *Placer) take(shares []data.NodeShare, r data.Resources) { p.book(shares, r, 1) }
-
 // Release gives back what a job was given.
-func (p *Placer) Release(shares []data.NodeShare, r data.Resources) { p.book(shares, r, -1) }
+func (p *Placer) Release(shares []data.NodeShare, r data.Resources) {
+	p.bookAll(p.spotsOf(shares), r, -1)
+}
 
-func (p *Placer) book(shares []data.NodeShare, r data.Resources, sign float64) {
+func (p *Placer) spotsOf(shares []data.NodeShare) []spot {
+	spots := make([]spot, 0, len(shares))
 	for _, s := range shares {
-		i := p.find(s.Node)
-		if i < 0 {
-			continue
+		if i := p.find(s.Node); i >= 0 {
+			spots = append(spots, spot{i, s.Workers, s.PS})
 		}
-		n := &p.nodes[i]
-		w, ps := float64(s.Workers), float64(s.PS)
-		n.gpus -= int(sign) * s.Workers
-		n.cpus -= sign * (w*r.Worker.CPUs + ps*r.PS.CPUs)
-		n.memory -= sign * (w*float64(r.Worker.Memory) + ps*float64(r.PS.Memory))
+	}
+	return spots
+}
+
+// bookAll takes (sign 1) or gives back (sign −1) what stands on spots.
+func (p *Placer) bookAll(spots []spot, r data.Resources, sign int) {
+	for _, s := range spots {
+		n := &p.nodes[s.node]
+		w, ps := float64(sign*s.workers), float64(sign*s.ps)
+		p.detach(s.node)
+		n.gpus -= sign * s.workers
+		n.cpus -= w*r.Worker.CPUs + ps*r.PS.CPUs
+		n.memory -= w*float64(r.Worker.Memory) + ps*float64(r.PS.Memory)
+		if len(spots) > 1 {
+			n.spread += sign
+		}
+		p.attach(s.node)
 	}
 }
 
@@ -327,19 +321,17 @@ func (p *Placer) find(name string) int {
 	return -1
 }
 
-// stands reports whether the job has workers on the node now.
-func (r Request) stands(node string) bool {
-	return slices.ContainsFunc(r.Current, func(s data.NodeShare) bool { return s.Node == node })
-}
-
-func boolOrder(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
+// free is the worker slots free by GPU type.
+func (p *Placer) free() map[string]int {
+	out := make(map[string]int, len(p.types))
+	for at, t := range p.types {
+		for g, row := range p.shelf[at].rows {
+			for _, b := range row {
+				out[t] += g * b.live
+			}
+		}
 	}
-	return 1
+	return out
 }
 
 // Fragmentation is the part of the free worker slots, 0 to 1, that lies on

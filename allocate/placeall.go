@@ -163,48 +163,76 @@ func (p *placing) smaller(i int, o Option) []int {
 	return out
 }
 
+// refillRounds bounds how often refill goes through all jobs.
+const refillRounds = 4
+
 // refill offers what a fallback left free to all jobs that can use it, one
 // better option at a time.
 func (p *placing) refill() {
-	for changed, rounds := true, 0; changed && rounds < len(p.out)+8; rounds++ {
-		changed = false
+	free := p.placer.free()
+	for range refillRounds {
+		changed := false
 		for i := range p.out {
-			changed = p.raise(i) || changed
+			if p.raise(i, free) {
+				changed, free = true, p.placer.free()
+			}
+		}
+		if !changed {
+			return
 		}
 	}
 }
 
 // raise moves job i to its best option that fits beside all others, if that
-// is better than what it has.
-func (p *placing) raise(i int) bool {
-	j, now := p.state.Jobs[i], p.out[i]
+// is better than what it has. free is the worker slots free by GPU type.
+func (p *placing) raise(i int, free map[string]int) bool {
+	j, now := &p.state.Jobs[i], p.out[i]
 	value := j.Idle
 	if now.Choice != none {
 		if now.Option.Keeps {
 			return false // growing it would restart it for leftovers
 		}
 		value = now.Option.Value
+	}
+	better := p.better(j, now, value, free)
+	if len(better) == 0 {
+		return false
+	}
+	if now.Choice != none {
 		p.placer.Release(now.Nodes, p.standing[i].Resources)
 	}
-	best := none
-	for n, o := range j.Options {
+	for _, n := range better {
+		if nodes, ok := p.placer.PlaceShape(p.request(i, j.Options[n].Config)); ok {
+			p.out[i] = Placed{Choice: n, Option: j.Options[n], Nodes: nodes, Note: now.Note}
+			return true
+		}
+	}
+	if now.Choice != none {
+		p.placer.take(now.Nodes, p.standing[i].Resources)
+	}
+	return false
+}
+
+// better lists the options worth more than what a job has, as far as slots
+// are free for them at all, best first.
+func (p *placing) better(j *JobState, now Placed, value float64, free map[string]int) []int {
+	var out []int
+	last, room := "", 0
+	for n := range j.Options {
+		o := &j.Options[n]
 		if o.Value <= value+1e-9*math.Abs(value) {
 			continue
 		}
-		nodes, ok := p.placer.PlaceShape(p.request(i, o.Config))
-		if !ok {
-			continue
+		if t := o.Use.GPUType; t != last || len(out) == 0 {
+			last, room = t, free[t]
+			if now.Choice != none && now.Option.Use.GPUType == t {
+				room += now.Option.Use.GPUs
+			}
 		}
-		p.placer.Release(nodes, p.standing[i].Resources)
-		best, value = n, o.Value
-	}
-	if best == none {
-		if now.Choice != none {
-			p.placer.take(now.Nodes, p.standing[i].Resources)
+		if o.Use.GPUs <= room {
+			out = append(out, n)
 		}
-		return false
 	}
-	nodes, _ := p.placer.PlaceShape(p.request(i, j.Options[best].Config))
-	p.out[i] = Placed{Choice: best, Option: j.Options[best], Nodes: nodes, Note: now.Note}
-	return true
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(j.Options[b].Value, j.Options[a].Value) })
+	return out
 }

@@ -38,7 +38,7 @@ func (p *prepared) plan(a Assignment, placed []Placed, placer *Placer) *data.Pla
 	for i := range p.Jobs {
 		plan.Utilization.GPUsUsed += placed[i].Option.Use.GPUs
 	}
-	free := freeSlots(placer)
+	free := placer.free()
 	for i := range p.Jobs {
 		plan.Jobs = append(plan.Jobs, p.planned(i, placed[i], free))
 		plan.Warnings = append(plan.Warnings, p.warnings(i, placed[i])...)
@@ -53,7 +53,7 @@ func (p *prepared) plan(a Assignment, placed []Placed, placer *Placer) *data.Pla
 // planned is the entry of one job.
 func (p *prepared) planned(i int, at Placed, free map[string]int) data.PlannedJob {
 	job := p.Jobs[i]
-	out := data.PlannedJob{Name: job.Name, Action: p.action(i, at), Placement: []data.NodeShare{}, Template: template(job), Resources: needs(job)}
+	out := data.PlannedJob{Name: job.Name, Action: p.action(i, at), Placement: []data.NodeShare{}, Template: template(job), Resources: needs(job), Range: workersRange(job)}
 	if at.Choice == none {
 		out.Reason = p.whyPaused(i, at)
 		return out
@@ -155,6 +155,13 @@ func template(job data.Job) *data.Template {
 	return &t
 }
 
+func workersRange(job data.Job) *data.PlanRange {
+	if job.Workers == (data.IntRange{}) {
+		return nil
+	}
+	return &data.PlanRange{Min: max(1, job.Workers.Min), Max: job.Workers.Max}
+}
+
 func needs(job data.Job) *data.PlanNeeds {
 	r := job.Resources
 	n := data.PlanNeeds{WorkerCPUs: r.Worker.CPUs, WorkerMemory: r.Worker.Memory, PSCPUs: r.PS.CPUs, PSMemory: r.PS.Memory}
@@ -177,14 +184,4 @@ func finite(x float64) float64 {
 		return math.Copysign(math.MaxFloat64, x)
 	}
 	return x
-}
-
-func freeSlots(p *Placer) map[string]int {
-	free := map[string]int{}
-	for _, n := range p.nodes {
-		if !n.drained {
-			free[n.gpuType] += n.gpus
-		}
-	}
-	return free
 }

@@ -290,7 +290,7 @@ func TestGoal(t *testing.T) {
 	} {
 		j := named("a", 2, 4)
 		j.Remaining = tt.r
-		g, err := goalOf(j, t4(0.5, 0), c)
+		g, err := goalOf(j, t4(0.5, 0), newRooms(c))
 		if err != nil || math.Abs(g.Samples-tt.want.Samples) > 1e-9 {
 			t.Errorf("%+v: %+v, %v", tt.r, g, err)
 		}
@@ -302,11 +302,11 @@ func TestGoal(t *testing.T) {
 	j := named("a", 1, 4)
 	j.Remaining.Seconds = 10
 	j.Current = &data.Current{GPUType: "t4", Placement: data.Placement{4}, LocalBatch: 16}
-	if g, err := goalOf(j, t4(0.5, 0), c); err != nil || math.Abs(g.Samples-2000) > 1e-9 {
+	if g, err := goalOf(j, t4(0.5, 0), newRooms(c)); err != nil || math.Abs(g.Samples-2000) > 1e-9 {
 		t.Errorf("seconds at the current 4 workers: %+v, %v, want 2000 samples", g, err)
 	}
 	j.Remaining = data.Remaining{Epochs: 3}
-	if _, err := goalOf(j, t4(1, 0), c); err == nil || !strings.Contains(err.Error(), "remaining.dataset") {
+	if _, err := goalOf(j, t4(1, 0), newRooms(c)); err == nil || !strings.Contains(err.Error(), "remaining.dataset") {
 		t.Errorf("epochs without data set: %v", err)
 	}
 }

@@ -41,6 +41,9 @@ type prepared struct {
 	state     State
 	standing  []Standing
 	misfits   map[int]string // by job: why its table is empty
+	capacity  *capacity
+	rooms     *rooms
+	slots     int // worker slots of the cluster
 }
 
 // oraclesOf completes the predictors of a problem.
@@ -49,6 +52,11 @@ func oraclesOf(pr Problem) ([]oracle, error) {
 		return nil, errors.New("allocate: the cluster has no nodes")
 	}
 	var out []oracle
+	in := newRooms(pr.Cluster)
+	price := map[string]float64{}
+	for _, t := range in.types {
+		price[t] = pr.Cluster.PricePerGPU(t)
+	}
 	for _, job := range pr.Jobs {
 		p := pr.Predictors[job.Name]
 		if p == nil || p.Model == nil {
@@ -59,14 +67,11 @@ func oraclesOf(pr Problem) ([]oracle, error) {
 			full.Batch = job.Batch
 		}
 		if full.Price == nil {
-			full.Price = map[string]float64{}
-			for _, t := range pr.Cluster.GPUTypes() {
-				full.Price[t] = pr.Cluster.PricePerGPU(t)
-			}
+			full.Price = price
 		}
 		if full.Goal == (predict.Goal{}) {
-			g, err := Goal(job, &full, pr.Cluster)
-			if err != nil && newFit(job, modelled{&full}, pr.Cluster) {
+			g, err := goalOf(job, modelled{&full}, in)
+			if err != nil && newFit(job, modelled{&full}, in) {
 				return nil, err
 			}
 			full.Goal = g
@@ -78,8 +83,8 @@ func oraclesOf(pr Problem) ([]oracle, error) {
 
 // newFit reports whether a job has any shape on the cluster, so that a
 // failure to predict is the model's and not a matter of room.
-func newFit(job data.Job, o oracle, cluster *data.Cluster) bool {
-	return len(shapes(job, o, cluster)) > 0
+func newFit(job data.Job, o oracle, in *rooms) bool {
+	return len(shapes(job, o, in)) > 0
 }
 
 // prepare checks a problem and builds its option tables. With initialBatch
@@ -93,7 +98,7 @@ func prepare(pr Problem, oracles []oracle, initialBatch bool) (*prepared, error)
 		return nil, err
 	}
 	p := &prepared{Problem: pr, objective: objective, oracles: oracles, misfits: map[int]string{},
-		state: State{Cluster: pr.Cluster}}
+		state: State{Cluster: pr.Cluster}, rooms: newRooms(pr.Cluster), slots: pr.Cluster.Slots()}
 	for i, job := range pr.Jobs {
 		if err := p.addJob(i, job, initialBatch); err != nil {
 			return nil, err
@@ -106,6 +111,7 @@ func prepare(pr Problem, oracles []oracle, initialBatch bool) (*prepared, error)
 		}
 		return nil, e
 	}
+	p.capacity = newCapacity(p.Cluster)
 	return p, nil
 }
 
@@ -140,17 +146,17 @@ func (p *prepared) addJob(i int, job data.Job, initialBatch bool) error {
 	if initialBatch && job.Batch.Initial > 0 {
 		asked.Batch.Adapt = false
 	}
-	options, err := buildOptions(asked, o, p.Cluster)
+	options, err := buildOptions(asked, o, p.rooms)
 	if err != nil {
 		return err
 	}
 	if len(options) == 0 {
-		p.misfits[i] = misfit(job, o, p.Cluster)
+		p.misfits[i] = misfit(job, o, p.rooms)
 	} else {
-		if s.Reference, err = reference(job, o, p.Cluster); err != nil {
+		if s.Reference, err = reference(job, o, p.rooms); err != nil {
 			s.Reference = options[0].Answer
 		}
-		s.Fair = fairSpeed(s, options, max(1, p.Cluster.Slots()/len(p.Jobs)))
+		s.Fair = fairSpeed(s, options, max(1, p.slots/len(p.Jobs)))
 		SetValues(p.objective, s, options)
 	}
 	js := JobState{Name: job.Name, Options: options, Idle: p.objective.Idle(s), Current: none, Weight: s.weight(),
@@ -195,17 +201,17 @@ func currentShares(job data.Job) []data.NodeShare {
 }
 
 // misfit says what keeps a job off an empty cluster, and what would help.
-func misfit(job data.Job, o oracle, cluster *data.Cluster) string {
+func misfit(job data.Job, o oracle, in *rooms) string {
 	room, types := 0, []string{}
-	for _, t := range cluster.GPUTypes() {
+	for _, t := range in.types {
 		if allowed(job.GPUTypes, t) && allowed(o.GPUTypes(), t) {
 			types = append(types, t)
-			room = max(room, newHall(cluster, t, job.Resources.Worker).total())
+			room = max(room, in.hall(t, job.Resources.Worker).total())
 		}
 	}
 	if len(types) == 0 {
 		return fmt.Sprintf("job %q may run on and has a model for none of the cluster's GPU types (%s); profile it on one of them, or allow another",
-			job.Name, strings.Join(cluster.GPUTypes(), ", "))
+			job.Name, strings.Join(in.types, ", "))
 	}
 	return fmt.Sprintf("job %q wants at least %d workers on %s, where no more than %d fit; lower workers.min to %d or add nodes",
 		job.Name, max(1, job.Workers.Min), strings.Join(types, " or "), room, room)

@@ -17,13 +17,10 @@ type tangents struct {
 // tangents looks among the options of the GPU type the job got, which is
 // where "one more" lies.
 func (p *prepared) tangents(i int, at Placed) tangents {
-	c := newCapacity(p.state)
-	k := &knapsack{limit: c.limit}
 	j := p.state.Jobs[i]
 	shareOf := func(u Use) float64 {
-		v := make([]float64, len(c.limit))
-		c.add(v, u, 1)
-		return k.share(v)
+		var v [useDims]float64
+		return p.capacity.shares(&v, p.capacity.meet(u.GPUType), &u)
 	}
 	o := at.Option
 	share := shareOf(o.Use)

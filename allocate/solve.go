@@ -81,10 +81,10 @@ func evenSplit(pr Problem, oracles []oracle) (*data.Plan, error) {
 // Bound returns an upper bound of the value of any assignment of a state,
 // jobs left idle included: that of its Lagrangian dual.
 func Bound(s State) float64 {
-	k := newKnapsack(s, newCapacity(s))
+	k := newKnapsack(s)
 	sel, _ := k.start()
 	sel.grow()
-	return k.bound(sel.total(), false).bound
+	return k.bound(sel.total(), false, sel.margin).bound
 }
 
 // run lets the policy choose, places the choice and writes the plan. The

@@ -46,12 +46,19 @@ func (a Assignment) Check(s State) error {
 	if len(a.Choice) != len(s.Jobs) {
 		return fmt.Errorf("assignment has %d choices, want one for each of %d jobs", len(a.Choice), len(s.Jobs))
 	}
-	cap := newCapacity(s)
-	used := make([]float64, len(cap.limit))
 	for i, c := range a.Choice {
 		if c < -1 || c >= len(s.Jobs[i].Options) {
 			return fmt.Errorf("job %q: choice %d, want −1 to %d", s.Jobs[i].Name, c, len(s.Jobs[i].Options)-1)
 		}
+	}
+	cap := newCapacity(s.Cluster)
+	for i, c := range a.Choice {
+		if c >= 0 {
+			cap.meet(s.Jobs[i].Options[c].Use.GPUType)
+		}
+	}
+	used := make([]float64, len(cap.limit))
+	for i, c := range a.Choice {
 		if c >= 0 {
 			cap.add(used, s.Jobs[i].Options[c].Use, 1)
 		}

@@ -57,8 +57,16 @@ type PlannedJob struct {
 	MarginalGain MarginalGain `json:"marginal_gain"`
 	Extrapolated bool         `json:"extrapolated"` // the speed was predicted outside the measured range
 	Reason       string       `json:"reason"`
+	Range        *PlanRange   `json:"workers_range,omitempty"`
 	Resources    *PlanNeeds   `json:"resources,omitempty"`
 	Template     *Template    `json:"template,omitempty"`
+}
+
+// PlanRange is the workers a job may have, for schedulers that can change
+// them while it runs; Max is 0 if there is no limit.
+type PlanRange struct {
+	Min int `json:"min"`
+	Max int `json:"max"`
 }
 
 // PlanNeeds is Resources as plan.json spells it: cores and bytes.

@@ -45,6 +45,12 @@ func exporters() map[string]Exporter {
 		"csv":        CSV{},
 		"slurm":      Slurm{},
 		"pytorchjob": PyTorchJob{},
+		"mpijob":     MPIJob{},
+		"trainjob":   TrainJob{},
+		"jobset":     JobSet{},
+		"kueue":      Kueue{},
+		"volcano":    Volcano{},
+		"rayjob":     RayJob{},
 		"tfjob":      TFJob{},
 		"torchrun":   Torchrun{},
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"knee/data"
 
@@ -28,6 +29,7 @@ func samplePlan() data.Plan {
 			{
 				Name: "ResNet50 / ImageNet", Action: data.Grow, GPUType: "a100", Mode: data.AllReduce, Workers: 8,
 				Placement:  []data.NodeShare{{Node: "a01", Workers: 4}, {Node: "a02", Workers: 4}},
+				Range:      &data.PlanRange{Min: 4, Max: 16},
 				LocalBatch: 128, Throughput: data.Estimate{Mean: 2000, Lo: 1900, Hi: 2100}, Reason: "grows",
 				Resources: &data.PlanNeeds{WorkerCPUs: 7.5, WorkerMemory: 24 << 30},
 				Template: &data.Template{Image: "registry.example/train:1", Command: []string{"python", "train.py", "--note=it's $HOME; `x` $(y)", "--data", "/mnt/my data"},
@@ -64,14 +66,27 @@ func withPS() data.Plan {
 	return p
 }
 
+// planFor is the sample plan as far as a target can express it.
+func planFor(target string) data.Plan {
+	switch target {
+	case "pytorchjob", "torchrun", "rayjob":
+		return samplePlan()
+	case "mpijob", "trainjob":
+		p := samplePlan()
+		p.Jobs[1].Placement = p.Jobs[1].Placement[:2]
+		p.Jobs[1].Workers = 4
+		return p
+	}
+	return withPS()
+}
+
 func TestGolden(t *testing.T) {
-	plans := map[string]data.Plan{"json": withPS(), "csv": withPS(), "slurm": withPS(), "tfjob": withPS(), "pytorchjob": samplePlan(), "torchrun": samplePlan()}
 	for _, target := range Names() {
 		e, err := New(target)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, err := e.Export(plans[target])
+		files, err := e.Export(planFor(target))
 		if err != nil {
 			t.Fatalf("%s: %v", target, err)
 		}
@@ -115,12 +130,8 @@ func TestScriptsParse(t *testing.T) {
 	if err != nil {
 		t.Skip("bash is not installed, so the scripts are not checked")
 	}
-	for _, target := range []string{"slurm", "torchrun", "pytorchjob", "tfjob"} {
-		p := samplePlan()
-		if target == "slurm" {
-			p = withPS()
-		}
-		files, err := exporters()[target].Export(p)
+	for _, target := range Names() {
+		files, err := exporters()[target].Export(planFor(target))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,6 +219,12 @@ func TestRefusals(t *testing.T) {
 		{"pytorchjob", edit(func(j *data.PlannedJob) { j.Template.Image = "" }), "template.image is empty"},
 		{"tfjob", edit(func(j *data.PlannedJob) { j.Template.Namespace = "My NS" }), "DNS-1123"},
 		{"tfjob", edit(func(j *data.PlannedJob) { j.Mode = data.PSSync }), "no parameter server"},
+		{"mpijob", samplePlan(), `job "bert": it stands as 2-2-1, and an MPIJob has the same slots on every node`},
+		{"trainjob", samplePlan(), `job "bert": it stands as 2-2-1`},
+		{"mpijob", withPS(), "it stands as 2-2-1"},
+		{"rayjob", withPS(), `job "word2vec": it uses parameter servers`},
+		{"jobset", edit(func(j *data.PlannedJob) { j.Template.Command = nil }), "template.command is empty"},
+		{"volcano", edit(func(j *data.PlannedJob) { j.Template.Image = "" }), "template.image is empty"},
 		{"slurm", data.Plan{Version: 9}, "version 9, want 1"},
 	} {
 		_, err := exporters()[tt.target].Export(tt.plan)
@@ -216,7 +233,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: error %v, want a refusal with %q", tt.target, err, tt.want)
 		}
 	}
-	if _, err := New("pbs"); err == nil || !strings.Contains(err.Error(), "csv, json, pytorchjob") {
+	if _, err := New("pbs"); err == nil || !strings.Contains(err.Error(), "csv, jobset, json, kueue") {
 		t.Errorf("unknown target: %v", err)
 	}
 }
@@ -279,6 +296,60 @@ func TestYAMLReadsBack(t *testing.T) {
 	if m.Metadata.Annotations["knee/job"] != "ResNet50 / ImageNet" {
 		t.Errorf("annotations %v", m.Metadata.Annotations)
 	}
+}
+
+// FuzzManifests: whatever a job is called and is told to run, a YAML parser
+// reads back what was meant, after the kubelet's own expansion.
+func FuzzManifests(f *testing.F) {
+	for _, s := range []string{"a", "it's", "$(HOME)", "$$(x)", "a$$", "yes", "1e3", "null", "- a", "a: b", "#", "\n\n", "\t", "é\u2028", "{{", "&a", "*", "!!str", "0x1", "2001-01-01", "\"", "'", "\\n", " x ", "%"} {
+		f.Add(s, s)
+	}
+	f.Fuzz(func(t *testing.T, name, text string) {
+		if strings.ContainsRune(text, 0) || !utf8.ValidString(name+text) {
+			return
+		}
+		p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{{Name: name, Action: data.Start, GPUType: "t4", Workers: 1,
+			Placement: []data.NodeShare{{Node: "n1", Workers: 1}}, Template: &data.Template{Image: "i", Command: []string{"run", text}, Env: map[string]string{"X": text}}}}}
+		files, err := JobSet{}.Export(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m struct {
+			Metadata struct{ Annotations map[string]string }
+			Spec     struct {
+				Jobs []replicatedJob `yaml:"replicatedJobs"`
+			}
+		}
+		if err := yaml.Unmarshal(files[0].Data, &m); err != nil {
+			t.Fatalf("%v\n%s", err, files[0].Data)
+		}
+		c := m.Spec.Jobs[0].Template.Spec.Template.Spec.Containers[0]
+		if got := kubelet(c.Command[len(c.Command)-1]); got != text {
+			t.Errorf("the pod would run %q, want %q", got, text)
+		}
+		if got := kubelet(c.Env[0].Value); got != text {
+			t.Errorf("the pod would see %q, want %q", got, text)
+		}
+		if got := m.Metadata.Annotations["knee/job"]; got != name {
+			t.Errorf("annotation %q, want %q", got, name)
+		}
+	})
+}
+
+// kubelet expands as the kubelet does where no variable is defined: $$ is a
+// dollar sign, and $(NAME) stays, to be noticed.
+func kubelet(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '$' && i+1 < len(s) && s[i+1] == '(' {
+			b.WriteString("<expanded>")
+		}
+		if s[i] == '$' && i+1 < len(s) && s[i+1] == '$' {
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
 }
 
 // FuzzShell: a quoted word survives the shell unchanged.

@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ type manifest struct {
 }
 
 type metadata struct {
-	Name        string            `yaml:"name"`
+	Name        string            `yaml:"name,omitempty"` // of pods: their owner's
 	Namespace   string            `yaml:"namespace,omitempty"`
 	Labels      map[string]string `yaml:"labels,omitempty"`
 	Annotations map[string]string `yaml:"annotations,omitempty"`
@@ -35,12 +36,15 @@ type replica struct {
 }
 
 type podTemplate struct {
-	Spec podSpec `yaml:"spec"`
+	Metadata *metadata `yaml:"metadata,omitempty"`
+	Spec     podSpec   `yaml:"spec"`
 }
 
 type podSpec struct {
-	Affinity   affinity    `yaml:"affinity"`
-	Containers []container `yaml:"containers"`
+	RestartPolicy string            `yaml:"restartPolicy,omitempty"`
+	NodeSelector  map[string]string `yaml:"nodeSelector,omitempty"`
+	Affinity      *affinity         `yaml:"affinity,omitempty"`
+	Containers    []container       `yaml:"containers"`
 }
 
 type affinity struct {
@@ -49,6 +53,17 @@ type affinity struct {
 			Terms []selectorTerm `yaml:"nodeSelectorTerms"`
 		} `yaml:"requiredDuringSchedulingIgnoredDuringExecution"`
 	} `yaml:"nodeAffinity"`
+	Apart *antiAffinity `yaml:"podAntiAffinity,omitempty"`
+}
+
+// antiAffinity keeps the pods with a label on different nodes.
+type antiAffinity struct {
+	Required []struct {
+		LabelSelector struct {
+			MatchLabels map[string]string `yaml:"matchLabels"`
+		} `yaml:"labelSelector"`
+		TopologyKey string `yaml:"topologyKey"`
+	} `yaml:"requiredDuringSchedulingIgnoredDuringExecution"`
 }
 
 type selectorTerm struct {
@@ -79,50 +94,125 @@ type resources struct {
 	Limits   map[string]string `yaml:"limits,omitempty"`
 }
 
+const hostname = "kubernetes.io/hostname"
+
 // podsOf is a replica group of one process per pod, kept to the given nodes.
 // A worker's pod has one GPU.
 func podsOf(t task, name string, count int, nodes []string, server bool) replica {
-	c := container{Name: name, Image: t.Template.Image, Command: t.literalCommand()}
+	r := replica{Replicas: count, RestartPolicy: "OnFailure"}
+	r.Template.Spec.Containers = []container{containerOf(t, name, 1, server)}
+	r.Template.Spec.Affinity = onNodes(nodes)
+	return r
+}
+
+// containerOf is a container for processes of a job, workers or parameter
+// servers: what each needs times their number, a GPU for each worker.
+func containerOf(t task, name string, processes int, server bool) container {
+	c := container{Name: name, Image: t.Template.Image, Command: literals(t.Template.Command)}
 	for _, kv := range t.environment() {
-		// A dollar sign followed by a parenthesis would be expanded by the
-		// kubelet; doubling it keeps the text.
 		c.Env = append(c.Env, variable{kv[0], literal(kv[1])})
 	}
+	c.Resources = t.resources(processes, server)
+	return c
+}
+
+// resources is what processes of a job need together.
+func (t task) resources(processes int, server bool) resources {
 	cpus, memory := t.Needs.WorkerCPUs, t.Needs.WorkerMemory
 	if server {
 		cpus, memory = t.Needs.PSCPUs, t.Needs.PSMemory
 	}
+	var r resources
 	request := map[string]string{}
 	if cpus > 0 {
-		request["cpu"] = strconv.FormatInt(int64(cpus*1000+0.999), 10) + "m"
+		request["cpu"] = strconv.FormatInt(int64(math.Ceil(cpus*1000*float64(processes)-1e-6)), 10) + "m"
 	}
 	if memory > 0 {
-		request["memory"] = strconv.FormatInt(memory, 10)
+		request["memory"] = strconv.FormatInt(memory*int64(processes), 10)
 	}
 	if len(request) > 0 {
-		c.Resources.Requests = request
+		r.Requests = request
 	}
 	if !server && t.gpu() {
-		c.Resources.Limits = map[string]string{"nvidia.com/gpu": "1"}
+		r.Limits = map[string]string{"nvidia.com/gpu": strconv.Itoa(processes)}
 	}
-	r := replica{Replicas: count, RestartPolicy: "OnFailure"}
-	r.Template.Spec.Containers = []container{c}
-	r.Template.Spec.Affinity.NodeAffinity.Required.Terms = []selectorTerm{{
-		MatchExpressions: []expression{{Key: "kubernetes.io/hostname", Operator: "In", Values: nodes}},
-	}}
 	return r
 }
 
-// literalCommand is the command with the kubelet's $(NAME) expansion off.
-func (t task) literalCommand() []string {
+// onNodes keeps pods to nodes.
+func onNodes(nodes []string) *affinity {
+	a := &affinity{}
+	a.NodeAffinity.Required.Terms = []selectorTerm{{
+		MatchExpressions: []expression{{Key: hostname, Operator: "In", Values: nodes}},
+	}}
+	return a
+}
+
+// jobLabel marks the pods of a job.
+const jobLabel = "knee/job"
+
+// apart is onNodes with no two pods of the job on one node: one pod stands
+// for all processes of its node.
+func apart(t task, nodes []string) *affinity {
+	a := onNodes(nodes)
+	a.Apart = &antiAffinity{}
+	a.Apart.Required = append(a.Apart.Required, struct {
+		LabelSelector struct {
+			MatchLabels map[string]string `yaml:"matchLabels"`
+		} `yaml:"labelSelector"`
+		TopologyKey string `yaml:"topologyKey"`
+	}{TopologyKey: hostname})
+	a.Apart.Required[0].LabelSelector.MatchLabels = map[string]string{jobLabel: t.ID}
+	return a
+}
+
+// perNode is the workers on every node, 0 if nodes differ.
+func (t task) perNode() int {
+	n := 0
+	for _, s := range t.Placement {
+		if s.Workers == 0 {
+			continue
+		}
+		if n > 0 && s.Workers != n {
+			return 0
+		}
+		n = s.Workers
+	}
+	return n
+}
+
+// shape is the workers per node, as placements are written.
+func (t task) shape() string {
+	var p data.Placement
+	for _, s := range t.Placement {
+		if s.Workers > 0 {
+			p = append(p, s.Workers)
+		}
+	}
+	return p.String()
+}
+
+// literals is a command with the kubelet's $(NAME) expansion off.
+func literals(command []string) []string {
 	var out []string
-	for _, a := range t.Template.Command {
+	for _, a := range command {
 		out = append(out, literal(a))
 	}
 	return out
 }
 
-func literal(s string) string { return strings.ReplaceAll(s, "$(", "$$(") }
+// literal keeps text as it is in what the kubelet expands: it reads $(NAME)
+// as a variable and $$ as one dollar sign.
+func literal(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		b.WriteByte(s[i])
+		if s[i] == '$' && i+1 < len(s) && (s[i+1] == '$' || s[i+1] == '(') {
+			b.WriteByte('$')
+		}
+	}
+	return b.String()
+}
 
 // hosts lists the nodes that hold workers, or those that hold servers.
 func (t task) hosts(servers bool) []string {
@@ -135,10 +225,16 @@ func (t task) hosts(servers bool) []string {
 	return out
 }
 
+// resourceKind is a kind of manifest as the API server knows it.
+type resourceKind struct {
+	api, kind string
+	plural    string // with its group, as kubectl takes it
+}
+
 // manifestOf wraps a spec. The plan's own words go into annotations.
-func manifestOf(t task, kind string, spec any) manifest {
+func manifestOf(t task, k resourceKind, spec any) manifest {
 	return manifest{
-		APIVersion: "kubeflow.org/v1", Kind: kind, Spec: spec,
+		APIVersion: k.api, Kind: k.kind, Spec: spec,
 		Metadata: metadata{
 			Name: t.ID, Namespace: t.Template.Namespace,
 			Labels:      map[string]string{"app.kubernetes.io/managed-by": "knee"},
@@ -157,7 +253,15 @@ func placementText(t task) string {
 
 // kubernetes writes the manifests of a kind and apply.sh. spec returns the
 // spec of one job, or the reason why there is none.
-func kubernetes(target, kind string, p data.Plan, spec func(task) (any, string)) ([]File, error) {
+func kubernetes(target string, k resourceKind, p data.Plan, spec func(task) (any, string)) ([]File, error) {
+	return manifests(target, k, p, func(t task) ([]manifest, string) {
+		s, reason := spec(t)
+		return []manifest{manifestOf(t, k, s)}, reason
+	})
+}
+
+// manifests is kubernetes for jobs that need several manifests.
+func manifests(target string, k resourceKind, p data.Plan, of func(task) ([]manifest, string)) ([]File, error) {
 	ts, err := tasks(target, p)
 	if err != nil {
 		return nil, err
@@ -173,33 +277,43 @@ func kubernetes(target, kind string, p data.Plan, spec func(task) (any, string))
 		if t.Template.Image == "" {
 			return nil, &Refusal{target, t.Name, "template.image is empty, and a pod needs an image"}
 		}
-		s, reason := spec(t)
+		ms, reason := of(t)
 		if reason != "" {
 			return nil, &Refusal{target, t.Name, reason}
 		}
-		var b bytes.Buffer
-		e := yaml.NewEncoder(&b)
-		e.SetIndent(2)
-		if err := e.Encode(manifestOf(t, kind, s)); err != nil {
+		f, err := yamlFile(t.ID+".yaml", ms...)
+		if err != nil {
 			return nil, fmt.Errorf("export to %s: job %q: %w", target, t.Name, err)
 		}
-		files = append(files, File{Name: t.ID + ".yaml", Mode: 0o644, Data: b.Bytes()})
+		files = append(files, f)
 	}
-	return append(files, File{Name: "apply.sh", Mode: 0o755, Data: []byte(applyScript(kind, ts))}), nil
+	return append(files, File{Name: "apply.sh", Mode: 0o755, Data: []byte(applyScript(k, ts))}), nil
+}
+
+// yamlFile is a file of one or more manifests.
+func yamlFile(name string, ms ...manifest) (File, error) {
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	for _, m := range ms {
+		if err := e.Encode(m); err != nil {
+			return File{}, err
+		}
+	}
+	return File{Name: name, Mode: 0o644, Data: b.Bytes()}, e.Close()
 }
 
 // applyScript deletes what the plan pauses or changes, and applies the rest:
 // replicas of a running job cannot be resized in place without elasticity.
-func applyScript(kind string, ts []task) string {
+func applyScript(k resourceKind, ts []task) string {
 	var b strings.Builder
 	b.WriteString("#!/bin/sh\n# knee: carries out the plan.\nset -eu\ncd \"$(dirname \"$0\")\"\n\n")
-	resource := strings.ToLower(kind) + "s.kubeflow.org"
 	for _, t := range ts {
 		ns := ""
 		if t.Template.Namespace != "" {
 			ns = " --namespace=" + t.Template.Namespace
 		}
-		remove := fmt.Sprintf("kubectl delete %s %s%s --ignore-not-found --wait", resource, t.ID, ns)
+		remove := fmt.Sprintf("kubectl delete %s %s%s --ignore-not-found --wait", k.plural, t.ID, ns)
 		switch {
 		case t.paused():
 			fmt.Fprintf(&b, "%s # paused: %s\n", remove, comment(t.Reason))
@@ -215,4 +329,10 @@ func applyScript(kind string, ts []task) string {
 		}
 	}
 	return b.String()
+}
+
+// firstApply makes apply.sh apply one more file, before all jobs.
+func firstApply(script, file string) string {
+	head, rest, _ := strings.Cut(script, "\n\n")
+	return head + "\n\nkubectl apply -f " + file + "\n" + rest
 }

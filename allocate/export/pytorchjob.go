@@ -30,7 +30,7 @@ type runPolicy struct {
 
 // Export implements [Exporter].
 func (PyTorchJob) Export(p data.Plan) ([]File, error) {
-	return kubernetes("pytorchjob", "PyTorchJob", p, func(t task) (any, string) {
+	return kubernetes("pytorchjob", resourceKind{"kubeflow.org/v1", "PyTorchJob", "pytorchjobs.kubeflow.org"}, p, func(t task) (any, string) {
 		if t.servers() {
 			return nil, "it uses parameter servers, which a PyTorchJob has no replica for; export it to tfjob or slurm"
 		}

@@ -18,7 +18,7 @@ type tfSpec struct {
 
 // Export implements [Exporter].
 func (TFJob) Export(p data.Plan) ([]File, error) {
-	return kubernetes("tfjob", "TFJob", p, func(t task) (any, string) {
+	return kubernetes("tfjob", resourceKind{"kubeflow.org/v1", "TFJob", "tfjobs.kubeflow.org"}, p, func(t task) (any, string) {
 		if t.Mode.UsesPS() && t.PS == 0 {
 			return nil, "its mode is " + string(t.Mode) + ", but the plan gives it no parameter server"
 		}

@@ -12,6 +12,12 @@ import (
 // torchrun, one process per GPU. The node is the first argument, else the
 // short host name. Stopping what ran before is left to who runs the scripts;
 // paused jobs are named in paused.txt.
+//
+// A job whose number of workers may vary, and that stands in equal parts, is
+// started elastically: --nnodes=min:max, the nodes with whom its range of
+// workers is kept. Then a later plan grows it by running the script on more
+// nodes and shrinks it by stopping it on some; torchrun lets the others
+// meet again, and the KNEE_ variables are those each was started with.
 type Torchrun struct{}
 
 // Export implements [Exporter].
@@ -50,11 +56,30 @@ func torchrunScript(t task) string {
 	}
 	b.WriteString("case \"${1:-$(hostname -s)}\" in\n")
 	for rank, s := range t.Placement {
-		fmt.Fprintf(&b, "%s)\n  exec torchrun --nnodes=%d --nproc-per-node=%d --node-rank=%d --master-addr=%s --master-port=\"${MASTER_PORT:-29500}\" %s ;;\n",
-			s.Node, len(t.Placement), s.Workers, rank, t.Placement[0].Node, shellWords(torchrunTarget(t.Template.Command)))
+		meet := fmt.Sprintf("--nnodes=%d --nproc-per-node=%d --node-rank=%d --master-addr=%s --master-port=\"${MASTER_PORT:-29500}\"",
+			len(t.Placement), s.Workers, rank, t.Placement[0].Node)
+		if lo, hi := t.nodeRange(); lo < hi {
+			meet = fmt.Sprintf("--nnodes=%d:%d --nproc-per-node=%d --rdzv-backend=c10d --rdzv-endpoint=%s:\"${MASTER_PORT:-29500}\" --rdzv-id=%s --max-restarts=%d",
+				lo, hi, s.Workers, t.Placement[0].Node, t.ID, elasticRestarts)
+		}
+		fmt.Fprintf(&b, "%s)\n  exec torchrun %s %s ;;\n", s.Node, meet, shellWords(torchrunTarget(t.Template.Command)))
 	}
 	fmt.Fprintf(&b, "*)\n  echo \"no worker of %s stands on ${1:-this node}\" >&2; exit 1 ;;\nesac\n", t.ID)
 	return b.String()
+}
+
+// elasticRestarts is how often torchrun starts the workers anew, for a
+// failure or a change of nodes, before it gives up.
+const elasticRestarts = 100
+
+// nodeRange is the fewest and most nodes that an elastic job may have with
+// as many workers on each as now; both are 0 if it cannot be elastic.
+func (t task) nodeRange() (lo, hi int) {
+	n := t.perNode()
+	if n == 0 || t.Range == nil || t.Range.Max <= t.Range.Min {
+		return 0, 0
+	}
+	return max(1, (t.Range.Min+n-1)/n), max(len(t.Placement), t.Range.Max/n)
 }
 
 // torchrunTarget drops the interpreter of "python train.py", which torchrun

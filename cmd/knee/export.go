@@ -53,11 +53,7 @@ func exportPlan(plan *data.Plan, to string) ([]export.File, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	files, err := exporter.Export(*plan)
-	if err != nil {
-		return nil, fmt.Errorf("export to %s: %w", to, err)
-	}
-	return files, nil
+	return exporter.Export(*plan) // its errors name the target
 }
 
 // printFiles writes the contents of files one after another.
