@@ -81,6 +81,11 @@ const (
 	// neverPrior is the weight of limits above the target beforehand: one
 	// target in ten that people ask for is out of reach.
 	neverPrior = .1
+	// startSD is by how much of the range seen a curve may plausibly begin
+	// above the first point of the record: training starts from a loss that
+	// is finite and not far away, which rules out the steepest curves. One was
+	// the first value tried; with .3 recorded runs were foreseen less well.
+	startSD = 1
 	// negligible is the weight, relative to the largest, below which a cell
 	// cannot move a quantile.
 	negligible = 1e-5
@@ -93,27 +98,29 @@ func (s *segment) cells(target float64, shapes []curveShape) []curveCell {
 	var top float64
 	add := func(c curveCell, sums *reachSums, prior float64) {
 		if w, a, noise := sums.weigh(c.limit); a > 0 {
-			c.weight, c.amplitude, c.noise = w*prior, a, noise
+			// Both kinds of shape are 1 where the stretch begins.
+			over := math.Max(c.limit+a-s.first, 0) / (startSD * s.span)
+			c.weight, c.amplitude, c.noise = w*prior*math.Exp(-.5*over*over), a, noise
 			top = math.Max(top, c.weight)
 			all = append(all, c)
 		}
 	}
+	gaps, priors := gapPriors()
 	for i, g := range shapes {
 		sums := s.project(g, s.start)
 		for j := range gapCells {
 			u := float64(j) / (gapCells - 1)
-			gap := span * .003 * math.Pow(200, u) // .003 to .6
-			z := math.Log(gap/(gapMean*span)) / gapSD
+			gap := span * gaps[j]
 			// With later drops known, the limit may lie before any of them.
 			for d := range len(s.later) + 1 {
 				limit := (target - gap) / math.Pow(s.ratio, float64(d))
 				add(curveCell{shape: i, drops: d, limit: limit, below: true}, &sums,
-					math.Exp(-.5*z*z)/float64(len(s.later)+1))
+					(1-neverPrior)*priors[j]/float64(len(s.later)+1))
 			}
 			// After the last drop everything is lower by all ratios to come.
 			final := math.Pow(s.ratio, float64(len(s.later)))
 			if above := target/final + u*(s.low-target/final); target < final*s.low && above < s.low {
-				add(curveCell{shape: i, limit: above}, &sums, neverPrior)
+				add(curveCell{shape: i, limit: above}, &sums, neverPrior/gapCells)
 			}
 		}
 	}
@@ -124,6 +131,22 @@ func (s *segment) cells(target float64, shapes []curveShape) []curveCell {
 		}
 	}
 	return kept
+}
+
+// gapPriors returns the gaps between target and limit that are tried, of the
+// way down, with their prior weights, which sum to 1.
+func gapPriors() (gaps, priors [gapCells]float64) {
+	var total float64
+	for j := range gaps {
+		gaps[j] = .003 * math.Pow(200, float64(j)/(gapCells-1)) // .003 to .6
+		z := math.Log(gaps[j]/gapMean) / gapSD
+		priors[j] = math.Exp(-.5 * z * z)
+		total += priors[j]
+	}
+	for j := range priors {
+		priors[j] /= total
+	}
+	return gaps, priors
 }
 
 // reachSums holds what the fits of all shapes to a stretch of the record
