@@ -156,6 +156,7 @@ type reachSums struct {
 	w                []float64 // ∝ √(rank): later points say more about the future
 	first, low, span float64
 	count            float64 // tempered number of points
+	worth            float64 // points the record is worth: they count by √(rank/points)
 	sw, sz, szz      float64
 	sg, sgz, sgg     float64 // of one shape
 }
@@ -170,6 +171,7 @@ func newReachSums(points []SeenPoint, span float64) reachSums {
 		weight += w
 		s.low = math.Min(s.low, p.Loss)
 	}
+	s.worth = weight / math.Sqrt(math.Max(float64(len(points)), 1))
 	for i, p := range points {
 		s.w[i] /= weight
 		s.sw += s.w[i]
@@ -209,7 +211,7 @@ func (s *reachSums) weigh(limit float64) (weight, amplitude, noise float64) {
 	sgr := s.sgz - limit*s.sg
 	amplitude = sgr / s.sgg
 	rss := math.Max(s.szz-2*limit*s.sz+limit*limit*s.sw-amplitude*sgr, 0)
-	return temper(rss, s.span, s.count), amplitude, math.Sqrt(rss)
+	return temper(s.worth*rss, s.span, s.count), amplitude, math.Sqrt(rss)
 }
 
 // temper turns a weighted mean of squared errors into a likelihood relative
