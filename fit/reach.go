@@ -29,40 +29,59 @@ type curveCell struct {
 // Limits below the target are weighed by how far below it they are: people
 // ask for targets near what their training reaches, so gaps around a
 // twentieth of the way are likely, gaps of a thousandth or a half are not.
-// Limits above the target make up the chance that it is never reached. It
-// returns the first hits, pooled with the horizon, and the chance that there
-// is one.
-func (c *Convergence) reach(target float64) (*future, float64) {
+// Limits above the target make up the chance that it is never reached. The
+// first hits are pooled with the horizon.
+func (c *Convergence) reach(target float64) *outlook {
 	seg := c.lastSegment()
 	h := horizon{last: c.LastX, planned: c.Planned}
-	f := newFuture(c.LastX, c.lookEvery(), h.end())
-	shapes := curveShapes(c.LastX-seg.start, h.planned-seg.start)
-	cells := seg.cells(target, shapes)
+	o := &outlook{hits: newFuture(c.LastX, c.lookEvery(), h.end())}
+	o.paths = seg.paths(target, c.shapes(seg), o.hits.x)
+	never := o.addPaths(target)
+	reached := o.hits.total()
+	if reached == 0 || diverges(c.Recorded) {
+		return o
+	}
+	o.pool(curvePower, h.density, horizonPower)
+	o.chance = reached / (reached + never)
+	return o
+}
+
+// shapes returns the shapes that a stretch of the record may have.
+func (c *Convergence) shapes(seg *segment) []curveShape {
+	return curveShapes(c.LastX-seg.start, c.Planned-seg.start)
+}
+
+// paths returns the posterior over curves for a target, ready for a grid of
+// first hits (nil for none).
+func (s *segment) paths(target float64, shapes []curveShape, grid []float64) []path {
+	final := math.Pow(s.ratio, float64(len(s.later)))
+	ratios := make([]float64, len(grid))
+	for j, x := range grid {
+		ratios[j] = s.ratioAt(x)
+	}
 	values := make([][]float64, len(shapes))
-	var never float64
-	for _, cell := range cells {
-		if !cell.below {
-			never += cell.weight
-			continue
-		}
-		g := values[cell.shape]
+	var ps []path
+	for _, cell := range s.cells(target, shapes) {
+		g, shape := values[cell.shape], shapes[cell.shape]
 		if g == nil {
-			g = make([]float64, len(f.x))
-			for j, x := range f.x {
-				g[j] = shapes[cell.shape].at(x - seg.start)
+			g = make([]float64, len(grid))
+			for j, x := range grid {
+				g[j] = shape.at(x - s.start)
 			}
 			values[cell.shape] = g
 		}
-		never += f.addHits(func(j int) (float64, float64) {
-			return (cell.limit + cell.amplitude*g[j]) * seg.ratioAt(f.x[j]), cell.noise
-		}, target, cell.weight)
+		ps = append(ps, path{
+			weight: cell.weight,
+			limit:  cell.limit * final,
+			at: func(x float64) (float64, float64) {
+				return (cell.limit + cell.amplitude*shape.at(x-s.start)) * s.ratioAt(x), cell.noise
+			},
+			cell: func(j int) (float64, float64) {
+				return (cell.limit + cell.amplitude*g[j]) * ratios[j], cell.noise
+			},
+		})
 	}
-	reached := f.total()
-	if reached == 0 || diverges(c.Recorded) {
-		return f, 0
-	}
-	f.pool(curvePower, func(j int) float64 { return h.density(f.x[j]) }, horizonPower)
-	return f, reached / (reached + never)
+	return ps
 }
 
 // diverges says whether a record rises: curves that fall by ever so little
