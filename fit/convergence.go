@@ -28,23 +28,19 @@ type ConvergenceSettings struct {
 
 // Convergence is a fitted training curve: how the loss falls with optimizer
 // steps at the initial batch. It holds the curve as recorded, from which
-// [Convergence.StepsTo] answers, and the best fit of Optimus's form with its
-// posterior over limits, which is what a plot of the curve shows.
+// [Convergence.Target] answers and [Convergence.Course] is drawn.
 //
 // Losses inside are (loss − Offset)/Scale, so from above 0 to 1.
 type Convergence struct {
 	Family string        `json:"family"`
-	Curve  OptimusCurve  `json:"curve"`            // the best fit
 	Scale  float64       `json:"scale"`            // largest loss seen, less Offset
 	Offset float64       `json:"offset,omitempty"` // 0 unless losses are negative
-	Cells  []CurveWeight `json:"cells"`            // alternatives with their posterior weights, which sum to 1
 	Points int           `json:"points"`
 	LastX  float64       `json:"last_x"`           // steps seen
 	Rising *RisingMetric `json:"rising,omitempty"` // set if the curve is a metric that rises
 	Seen   []SeenPoint   `json:"seen"`             // where new lows were first seen, thinned out
 	// Recorded is the curve without outliers, averaged over at most 128 stretches.
 	Recorded []SeenPoint `json:"recorded"`
-	Noise    float64     `json:"noise"` // sd of the curve around the best fit, relative to Scale
 	// EpochSteps is the length of an epoch in steps, 0 if unknown.
 	EpochSteps float64    `json:"epoch_steps,omitempty"`
 	Planned    float64    `json:"planned,omitempty"`    // steps of the whole run, 0 if unknown
@@ -57,12 +53,6 @@ type Convergence struct {
 // is Ceiling − metric.
 type RisingMetric struct {
 	Ceiling float64 `json:"ceiling"`
-}
-
-// CurveWeight is one alternative of the posterior.
-type CurveWeight struct {
-	Curve  OptimusCurve `json:"curve"`
-	Weight float64      `json:"weight"`
 }
 
 // SeenPoint is a point of the record, and among the lows one where the loss
@@ -81,6 +71,12 @@ const (
 	minSinglePoints = 4
 	// minTemplate is the fewest points of a finished run worth comparing with.
 	minTemplate = 4
+	// mostRecorded is the number of stretches a record is averaged over: more
+	// would tell no more, as neighbours hardly differ.
+	mostRecorded = 128
+	// mostSingle is the same for single curves, which should pass for those
+	// that were published and take all points of records of usual length.
+	mostSingle = 2048
 )
 
 // FitConvergence is [FitConvergenceWith] with the default settings.
@@ -116,14 +112,16 @@ func FitConvergenceWith(points []data.CurvePoint, initialBatch float64, s Conver
 	if err != nil {
 		return nil, err
 	}
-	c.fitCells(xs, ls)
-	c.Seen, c.Recorded = newLows(xs, ls), stretches(xs, ls)
+	c.Seen, c.Recorded = newLows(xs, ls), stretches(xs, ls, mostRecorded)
 	if c.Templates, err = c.newTemplates(s.Templates, pick); err != nil {
 		return nil, err
 	}
 	c.plan(points, pick, s)
 	switch {
 	case single:
+		if len(xs) > mostSingle {
+			xs, ls = apart(stretches(xs, ls, mostSingle))
+		}
 		c.Family, c.Single = family.name, family.fit(xs, ls)
 	case len(c.Templates) > 0:
 		c.Family = TemplateHits
@@ -217,17 +215,8 @@ func (c *Convergence) fromLoss(l float64) float64 {
 // lookEvery returns the steps between points of the record.
 func (c *Convergence) lookEvery() float64 { return c.LastX / float64(len(c.Recorded)) }
 
-// LossAt returns the fitted loss (or metric) after x steps.
-func (c *Convergence) LossAt(x float64) float64 {
-	if f := c.single(); f != nil {
-		return c.fromLoss(f.At(x))
-	}
-	return c.fromLoss(c.Curve.At(x))
-}
-
-// stretches averages a curve, in order of x, over at most 128 stretches.
-func stretches(xs, ls []float64) []SeenPoint {
-	const most = 128
+// stretches averages a curve, in order of x, over at most so many stretches.
+func stretches(xs, ls []float64, most int) []SeenPoint {
 	order := ascending(xs)
 	n := min(len(xs), most)
 	out := make([]SeenPoint, n)
@@ -239,6 +228,14 @@ func stretches(xs, ls []float64) []SeenPoint {
 		}
 	}
 	return out
+}
+
+// apart is the inverse of what makes points of two columns.
+func apart(points []SeenPoint) (xs, ls []float64) {
+	for _, p := range points {
+		xs, ls = append(xs, p.X), append(ls, p.Loss)
+	}
+	return xs, ls
 }
 
 // ascending returns the indices of xs in ascending order, ties as they come.

@@ -61,7 +61,7 @@ func (c *Convergence) StepsToConvergence(rule DeltaRule) (data.Estimate, error) 
 		}
 	}
 	if met < .5*total || total == 0 {
-		return data.Estimate{}, &NeverReachedError{Target: rule.Delta, Floor: c.fromLoss(c.floor()), Chance: met / math.Max(total, 1)}
+		return data.Estimate{}, &NeverReachedError{Target: rule.Delta, Floor: c.fromLoss(c.level()), Chance: met / math.Max(total, 1)}
 	}
 	e := data.Estimate{Mean: quantile.Weighted(steps, weights, .5), Lo: quantile.Weighted(steps, weights, .05), Hi: quantile.Weighted(steps, weights, .95)}
 	if math.IsInf(e.Hi, 1) { // what is not met within the simulation is met after it
@@ -99,7 +99,7 @@ func (c *Convergence) epochLosses() ([]float64, float64) {
 // it does not within the simulation, all weighing 1.
 func (c *Convergence) simulateDelta(rule DeltaRule, run int, last, epoch float64) (steps, weights []float64) {
 	seg := c.lastSegment()
-	shapes := curveShapes(c.LastX-seg.start, c.Planned-seg.start)
+	shapes := c.shapes(seg)
 	cells := seg.cells(seg.low, shapes) // limits below the lowest loss seen
 	var sum []float64
 	var total float64
@@ -133,3 +133,6 @@ func (c *Convergence) simulateDelta(rule DeltaRule, run int, last, epoch float64
 	}
 	return steps, weights
 }
+
+// level returns what the curve is believed to level off at.
+func (c *Convergence) level() float64 { return levelOf(c.Course(nil).paths, math.Inf(-1), c.low()) }

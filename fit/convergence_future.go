@@ -46,11 +46,12 @@ func newFuture(last, step, end float64) *future {
 // noise out predicts hits too late, as the luckiest of many looks hits first.
 const firstHitNoise = .65
 
-// addHits spreads a weight over the grid by where a curve first hits the
-// target: a look at a curve of value f, with noise around it, hits with probability
-// Φ((target − f)/(.65·noise)). It returns the part that never hits.
-func (f *future) addHits(curve func(cell int) (loss, noise float64), target, weight float64) float64 {
-	left := weight
+// eachHit visits the cells of the grid in which a curve may first hit the
+// target, with the chance of each: a look at a curve of value f, with noise
+// around it, hits with probability Φ((target − f)/(.65·noise)). It returns the
+// chance that there is no hit.
+func (f *future) eachHit(curve func(cell int) (loss, noise float64), target float64, visit func(cell int, chance float64)) float64 {
+	left := 1.0
 	for j := range f.x {
 		loss, noise := curve(j)
 		z := (target - loss) / math.Max(firstHitNoise*noise, 1e-12)
@@ -65,12 +66,18 @@ func (f *future) addHits(curve func(cell int) (loss, noise float64), target, wei
 			}
 			hit = left * (1 - miss)
 		}
-		f.mass[j] += hit
-		if left -= hit; left < 1e-6*weight {
+		visit(j, hit)
+		if left -= hit; left < 1e-6 {
 			return 0
 		}
 	}
 	return left
+}
+
+// addHits spreads a weight over the grid by where a curve first hits the
+// target. It returns the part that never does.
+func (f *future) addHits(curve func(cell int) (loss, noise float64), target, weight float64) float64 {
+	return weight * f.eachHit(curve, target, func(j int, chance float64) { f.mass[j] += weight * chance })
 }
 
 // total returns the chance that the target is met on the grid.

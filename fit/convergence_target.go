@@ -11,7 +11,7 @@ import (
 // NeverReachedError says that a curve levels off above a target.
 type NeverReachedError struct {
 	Target float64 // as asked for
-	Floor  float64 // what the best fit levels off at, in the same terms
+	Floor  float64 // what the curves that do not reach it level off at, in the same terms
 	Chance float64 // posterior probability that the target is reached after all
 }
 
@@ -61,21 +61,22 @@ func (c *Convergence) Target(target float64) (TargetAnswer, error) {
 			return TargetAnswer{Steps: between(c.Seen[max(i-1, 0)], s, t), Chance: 1, Method: "recorded"}, nil
 		}
 	}
-	a := TargetAnswer{Method: c.Family}
+	a, floor := TargetAnswer{Method: c.Family}, c.low()
 	switch {
 	case c.Single != nil:
 		a.Steps, a.Chance = c.singleStepsTo(t)
-	case len(c.Templates) > 0:
-		var f *future
-		f, a.Chance = c.hitsOf(t)
-		a.Steps = f.estimate()
+		if best := c.single(); best != nil {
+			floor = best.At(math.Inf(1))
+		}
 	default:
-		var f *future
-		f, a.Chance = c.reach(t)
-		a.Steps = f.estimate()
+		o := c.outlookOf(t)
+		if a.Chance = o.chance; o.chance >= .5 {
+			a.Steps = o.hits.estimate()
+		}
+		floor = levelOf(o.paths, t, c.low())
 	}
 	if a.Chance < .5 {
-		return TargetAnswer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(c.floor()), Chance: a.Chance}
+		return TargetAnswer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(floor), Chance: a.Chance}
 	}
 	a.Notes = c.notes(a)
 	return a, nil
@@ -126,20 +127,22 @@ func (c *Convergence) singleStepsTo(t float64) (data.Estimate, float64) {
 	return e, 1
 }
 
-// floor returns what the curve levels off at.
-func (c *Convergence) floor() float64 {
-	if f := c.single(); f != nil {
-		return f.At(math.Inf(1))
-	}
-	if len(c.Templates) > 0 {
-		var end float64
-		for _, t := range c.Templates {
-			p := t.prepared()
-			end += p.end / float64(len(c.Templates))
+// low returns the lowest loss recorded.
+func (c *Convergence) low() float64 { return c.Seen[len(c.Seen)-1].Loss }
+
+// levelOf returns what curves level off at, the median of those that do so
+// above a target; otherwise, if there are none, the level given.
+func levelOf(paths []path, target, otherwise float64) float64 {
+	var limits, weights []float64
+	for _, p := range paths {
+		if p.limit > target {
+			limits, weights = append(limits, p.limit), append(weights, p.weight)
 		}
-		return end
 	}
-	return c.Curve.Beta[2]
+	if level := quantile.Weighted(limits, weights, .5); finite(level) {
+		return level
+	}
+	return otherwise
 }
 
 // between interpolates where a curve passed t from one low to the next.

@@ -34,11 +34,12 @@ func curveOf(c OptimusCurve, n int, scale float64) []data.CurvePoint {
 // so β is compared after undoing that.
 func TestConvergenceGolden(t *testing.T) {
 	want := OptimusCurve{Beta: [3]float64{.21, 1.07, .07}}
-	c, err := FitConvergence(curveOf(want, 60, 1), 0)
+	own, err := FitConvergenceWith(curveOf(want, 60, 1), 0, ConvergenceSettings{Family: "optimus"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := [3]float64{c.Curve.Beta[0] / c.Scale, c.Curve.Beta[1] / c.Scale, c.Curve.Beta[2] * c.Scale}
+	form := own.single().(OptimusCurve)
+	got := [3]float64{form.Beta[0] / own.Scale, form.Beta[1] / own.Scale, form.Beta[2] * own.Scale}
 	for i := range got {
 		if math.Abs(got[i]-want.Beta[i]) > 1e-5 {
 			t.Errorf("β%d = %.7f, want %v", i, got[i], want.Beta[i])
@@ -46,8 +47,12 @@ func TestConvergenceGolden(t *testing.T) {
 	}
 	// 1/(l − β2) = β0·x + β1 solved for l = 0.1, on paper.
 	wantX := (1/(.1-.07) - 1.07) / .21
-	if x, ok := c.Curve.StepsTo(.1 / c.Scale); !ok || math.Abs(x/wantX-1) > 1e-3 {
+	if x, ok := form.StepsTo(.1 / own.Scale); !ok || math.Abs(x/wantX-1) > 1e-3 {
 		t.Errorf("the form reaches 0.1 at %.1f, want %.1f", x, wantX)
+	}
+	c, err := FitConvergence(curveOf(want, 60, 1), 0)
+	if err != nil {
+		t.Fatal(err)
 	}
 	e, err := c.StepsTo(.1)
 	if err != nil || !(60 <= e.Lo && e.Lo < wantX && wantX < e.Hi) || e.Mean < e.Lo || e.Mean > e.Hi {
@@ -63,7 +68,7 @@ func TestConvergenceRecoversCurves(t *testing.T) {
 		truth := OptimusCurve{Beta: [3]float64{f("b0", .05, 1), f("b1", .3, 3), f("b2", .01, .5)}}
 		scale := f("scale", .1, 100)
 		n := rapid.IntRange(20, 80).Draw(t, "n")
-		c, err := FitConvergence(curveOf(truth, n, scale), 0)
+		c, err := FitConvergenceWith(curveOf(truth, n, scale), 0, ConvergenceSettings{Family: "optimus"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -188,8 +188,8 @@ func (gf groupFile) checkSpread() error {
 
 func checkCurve(f modelFile) error {
 	if c := f.Convergence; c != nil {
-		if !(c.Scale > 0) || !(c.LastX > 0) || len(c.Cells) == 0 || len(c.Recorded) == 0 {
-			return errors.New("want a positive scale, steps above 0, cells and a recorded curve")
+		if !(c.Scale > 0) || !(c.LastX > 0) || len(c.Seen) == 0 || len(c.Recorded) == 0 {
+			return errors.New("want a positive scale, steps above 0, lows seen and a recorded curve")
 		}
 		if err := c.check(); err != nil {
 			return err

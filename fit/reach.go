@@ -29,40 +29,59 @@ type curveCell struct {
 // Limits below the target are weighed by how far below it they are: people
 // ask for targets near what their training reaches, so gaps around a
 // twentieth of the way are likely, gaps of a thousandth or a half are not.
-// Limits above the target make up the chance that it is never reached. It
-// returns the first hits, pooled with the horizon, and the chance that there
-// is one.
-func (c *Convergence) reach(target float64) (*future, float64) {
+// Limits above the target make up the chance that it is never reached. The
+// first hits are pooled with the horizon.
+func (c *Convergence) reach(target float64) *outlook {
 	seg := c.lastSegment()
 	h := horizon{last: c.LastX, planned: c.Planned}
-	f := newFuture(c.LastX, c.lookEvery(), h.end())
-	shapes := curveShapes(c.LastX-seg.start, h.planned-seg.start)
-	cells := seg.cells(target, shapes)
+	o := &outlook{hits: newFuture(c.LastX, c.lookEvery(), h.end())}
+	o.paths = seg.paths(target, c.shapes(seg), o.hits.x)
+	never := o.addPaths(target)
+	reached := o.hits.total()
+	if reached == 0 || diverges(c.Recorded) {
+		return o
+	}
+	o.pool(curvePower, h.density, horizonPower)
+	o.chance = reached / (reached + never)
+	return o
+}
+
+// shapes returns the shapes that a stretch of the record may have.
+func (c *Convergence) shapes(seg *segment) []curveShape {
+	return curveShapes(c.LastX-seg.start, c.Planned-seg.start)
+}
+
+// paths returns the posterior over curves for a target, ready for a grid of
+// first hits (nil for none).
+func (s *segment) paths(target float64, shapes []curveShape, grid []float64) []path {
+	final := math.Pow(s.ratio, float64(len(s.later)))
+	ratios := make([]float64, len(grid))
+	for j, x := range grid {
+		ratios[j] = s.ratioAt(x)
+	}
 	values := make([][]float64, len(shapes))
-	var never float64
-	for _, cell := range cells {
-		if !cell.below {
-			never += cell.weight
-			continue
-		}
-		g := values[cell.shape]
+	var ps []path
+	for _, cell := range s.cells(target, shapes) {
+		g, shape := values[cell.shape], shapes[cell.shape]
 		if g == nil {
-			g = make([]float64, len(f.x))
-			for j, x := range f.x {
-				g[j] = shapes[cell.shape].at(x - seg.start)
+			g = make([]float64, len(grid))
+			for j, x := range grid {
+				g[j] = shape.at(x - s.start)
 			}
 			values[cell.shape] = g
 		}
-		never += f.addHits(func(j int) (float64, float64) {
-			return (cell.limit + cell.amplitude*g[j]) * seg.ratioAt(f.x[j]), cell.noise
-		}, target, cell.weight)
+		ps = append(ps, path{
+			weight: cell.weight,
+			limit:  cell.limit * final,
+			at: func(x float64) (float64, float64) {
+				return (cell.limit + cell.amplitude*shape.at(x-s.start)) * s.ratioAt(x), cell.noise
+			},
+			cell: func(j int) (float64, float64) {
+				return (cell.limit + cell.amplitude*g[j]) * ratios[j], cell.noise
+			},
+		})
 	}
-	reached := f.total()
-	if reached == 0 || diverges(c.Recorded) {
-		return f, 0
-	}
-	f.pool(curvePower, func(j int) float64 { return h.density(f.x[j]) }, horizonPower)
-	return f, reached / (reached + never)
+	return ps
 }
 
 // diverges says whether a record rises: curves that fall by ever so little
@@ -81,6 +100,11 @@ const (
 	// neverPrior is the weight of limits above the target beforehand: one
 	// target in ten that people ask for is out of reach.
 	neverPrior = .1
+	// startSD is by how much of the range seen a curve may plausibly begin
+	// above the first point of the record: training starts from a loss that
+	// is finite and not far away, which rules out the steepest curves. One was
+	// the first value tried; with .3 recorded runs were foreseen less well.
+	startSD = 1
 	// negligible is the weight, relative to the largest, below which a cell
 	// cannot move a quantile.
 	negligible = 1e-5
@@ -93,27 +117,29 @@ func (s *segment) cells(target float64, shapes []curveShape) []curveCell {
 	var top float64
 	add := func(c curveCell, sums *reachSums, prior float64) {
 		if w, a, noise := sums.weigh(c.limit); a > 0 {
-			c.weight, c.amplitude, c.noise = w*prior, a, noise
+			// Both kinds of shape are 1 where the stretch begins.
+			over := math.Max(c.limit+a-s.first, 0) / (startSD * s.span)
+			c.weight, c.amplitude, c.noise = w*prior*math.Exp(-.5*over*over), a, noise
 			top = math.Max(top, c.weight)
 			all = append(all, c)
 		}
 	}
+	gaps, priors := gapPriors()
 	for i, g := range shapes {
 		sums := s.project(g, s.start)
 		for j := range gapCells {
 			u := float64(j) / (gapCells - 1)
-			gap := span * .003 * math.Pow(200, u) // .003 to .6
-			z := math.Log(gap/(gapMean*span)) / gapSD
+			gap := span * gaps[j]
 			// With later drops known, the limit may lie before any of them.
 			for d := range len(s.later) + 1 {
 				limit := (target - gap) / math.Pow(s.ratio, float64(d))
 				add(curveCell{shape: i, drops: d, limit: limit, below: true}, &sums,
-					math.Exp(-.5*z*z)/float64(len(s.later)+1))
+					(1-neverPrior)*priors[j]/float64(len(s.later)+1))
 			}
 			// After the last drop everything is lower by all ratios to come.
 			final := math.Pow(s.ratio, float64(len(s.later)))
 			if above := target/final + u*(s.low-target/final); target < final*s.low && above < s.low {
-				add(curveCell{shape: i, limit: above}, &sums, neverPrior)
+				add(curveCell{shape: i, limit: above}, &sums, neverPrior/gapCells)
 			}
 		}
 	}
@@ -126,6 +152,22 @@ func (s *segment) cells(target float64, shapes []curveShape) []curveCell {
 	return kept
 }
 
+// gapPriors returns the gaps between target and limit that are tried, of the
+// way down, with their prior weights, which sum to 1.
+func gapPriors() (gaps, priors [gapCells]float64) {
+	var total float64
+	for j := range gaps {
+		gaps[j] = .003 * math.Pow(200, float64(j)/(gapCells-1)) // .003 to .6
+		z := math.Log(gaps[j]/gapMean) / gapSD
+		priors[j] = math.Exp(-.5 * z * z)
+		total += priors[j]
+	}
+	for j := range priors {
+		priors[j] /= total
+	}
+	return gaps, priors
+}
+
 // reachSums holds what the fits of all shapes to a stretch of the record
 // share.
 type reachSums struct {
@@ -133,6 +175,7 @@ type reachSums struct {
 	w                []float64 // ∝ √(rank): later points say more about the future
 	first, low, span float64
 	count            float64 // tempered number of points
+	worth            float64 // points the record is worth: they count by √(rank/points)
 	sw, sz, szz      float64
 	sg, sgz, sgg     float64 // of one shape
 }
@@ -147,6 +190,7 @@ func newReachSums(points []SeenPoint, span float64) reachSums {
 		weight += w
 		s.low = math.Min(s.low, p.Loss)
 	}
+	s.worth = weight / math.Sqrt(math.Max(float64(len(points)), 1))
 	for i, p := range points {
 		s.w[i] /= weight
 		s.sw += s.w[i]
@@ -186,7 +230,7 @@ func (s *reachSums) weigh(limit float64) (weight, amplitude, noise float64) {
 	sgr := s.sgz - limit*s.sg
 	amplitude = sgr / s.sgg
 	rss := math.Max(s.szz-2*limit*s.sz+limit*limit*s.sw-amplitude*sgr, 0)
-	return temper(rss, s.span, s.count), amplitude, math.Sqrt(rss)
+	return temper(s.worth*rss, s.span, s.count), amplitude, math.Sqrt(rss)
 }
 
 // temper turns a weighted mean of squared errors into a likelihood relative

@@ -38,43 +38,56 @@ const (
 	hitSpreadSD = .2
 )
 
-// hitsOf returns the first hits of a target, pooled from the templates'
-// courses laid over the record and from the templates' own first hits, and
-// the chance that there is one.
-func (c *Convergence) hitsOf(target float64) (*future, float64) {
-	templates := make([]Template, len(c.Templates))
+// hitsOf foresees a target from the templates' courses laid over the record,
+// pooled with the templates' own first hits.
+func (c *Convergence) hitsOf(target float64) *outlook {
 	end := c.LastX
-	for i, t := range c.Templates {
-		templates[i] = t.prepared()
+	for _, t := range c.Templates {
 		end = math.Max(end, t.Recorded[len(t.Recorded)-1].X)
 	}
-	f := newFuture(c.LastX, c.lookEvery(), 4*math.Max(end, c.Planned))
-	sums := newReachSums(c.Recorded, 0)
-	var all []templateCell
-	offset := endSpread(templates)
-	for _, t := range templates {
-		all = append(all, t.cells(c.Recorded, &sums, offset)...)
-	}
-	top := slices.MaxFunc(all, func(a, b templateCell) int { return int(math.Copysign(1, a.log-b.log)) }).log
-	var never float64
-	for _, cell := range all {
-		w := math.Exp(cell.log - top)
-		if w < negligible {
-			continue
-		}
-		never += f.addHits(func(j int) (float64, float64) { return cell.at(f.x[j]) }, target, w)
-	}
-	reached := f.total()
+	o := &outlook{hits: newFuture(c.LastX, c.lookEvery(), 4*math.Max(end, c.Planned))}
+	var templates []Template
+	o.paths, templates = c.templatePaths(o.hits.x)
+	never := o.addPaths(target)
+	reached := o.hits.total()
 	median, sd, hits := templateHits(templates, target)
 	if reached == 0 {
-		return f, 0
+		return o
 	}
-	chance := reached / (reached + never)
+	o.chance = reached / (reached + never)
 	// Each run that got there speaks for one more that will; one that did not
 	// has had its say through its course.
-	chance = (chance + float64(hits)) / float64(1+hits)
-	f.pool(templatePower, func(j int) float64 { return logNormal(f.x[j], median, sd) }, hitsPower)
-	return f, chance
+	o.chance = (o.chance + float64(hits)) / float64(1+hits)
+	o.pool(templatePower, func(x float64) float64 { return logNormal(x, median, sd) }, hitsPower)
+	return o
+}
+
+// templatePaths returns the posterior over ways to lay the templates over
+// the record, ready for a grid of first hits (nil for none), and the
+// templates as prepared for it.
+func (c *Convergence) templatePaths(grid []float64) ([]path, []Template) {
+	templates := make([]Template, len(c.Templates))
+	for i, t := range c.Templates {
+		templates[i] = t.prepared()
+	}
+	sums := newReachSums(c.Recorded, 0)
+	offset := endSpread(templates)
+	var all []templateCell
+	for i := range templates {
+		all = append(all, templates[i].cells(c.Recorded, &sums, offset)...)
+	}
+	top := math.Inf(-1)
+	for _, cell := range all {
+		top = math.Max(top, cell.log)
+	}
+	var ps []path
+	for _, cell := range all {
+		if w := math.Exp(cell.log - top); w >= negligible {
+			ps = append(ps, path{weight: w, at: cell.at, limit: cell.t.end + cell.offset,
+				cell: func(j int) (float64, float64) { return cell.at(grid[j]) }})
+		}
+	}
+	return ps, templates
 }
 
 // prepared returns the template with what is derived from its record.
@@ -234,7 +247,7 @@ func (c *Convergence) newTemplates(runs [][]data.CurvePoint, pick curvePicker) (
 			sorted[k] = ls[j]
 		}
 		slices.Sort(xs)
-		out = append(out, Template{Recorded: stretches(xs, Hampel(sorted))})
+		out = append(out, Template{Recorded: stretches(xs, Hampel(sorted), mostRecorded)})
 	}
 	return out, nil
 }

@@ -26,6 +26,12 @@ func (f *curveFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.file, "curve", "", "training curves, to model convergence and statistical efficiency")
 	fl.Float64Var(&f.initialBatch, "initial-batch", 0, "global batch that statistical efficiency is relative to (default: the smallest in the curves)")
+	f.registerRun(cmd)
+}
+
+// registerRun adds the flags about how the run goes on.
+func (f *curveFlags) registerRun(cmd *cobra.Command) {
+	fl := cmd.Flags()
 	fl.StringVar(&f.family, "curve-family", fit.Auto, "form of the convergence: auto, "+strings.Join(fit.ConvergenceFamilyNames(), ", "))
 	fl.Float64Var(&f.planned, "planned-epochs", 0, "planned length of the run, if there is one")
 	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs after which the learning rate is cut, such as 30,60")
@@ -40,16 +46,25 @@ func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 		}
 		return nil
 	}
-	if f.family != fit.Auto && !slices.Contains(fit.ConvergenceFamilyNames(), f.family) {
-		return usageError{fmt.Errorf("--curve-family %q: want auto or one of %s", f.family, strings.Join(fit.ConvergenceFamilyNames(), ", "))}
+	s, err := f.settings(a)
+	if err != nil {
+		return err
 	}
+	return m.AddCurveWith(points, data.Batch{Initial: f.initialBatch}, s)
+}
+
+// settings reads the finished runs and returns what is known about the run.
+func (f *curveFlags) settings(a *app) (fit.ConvergenceSettings, error) {
 	s := fit.ConvergenceSettings{Family: f.family, PlannedEpochs: f.planned, Milestones: f.milestones}
+	if f.family != fit.Auto && !slices.Contains(fit.ConvergenceFamilyNames(), f.family) {
+		return s, usageError{fmt.Errorf("--curve-family %q: want auto or one of %s", f.family, strings.Join(fit.ConvergenceFamilyNames(), ", "))}
+	}
 	for _, path := range f.finished {
 		_, run, err := a.history("", path)
 		if err != nil {
-			return err
+			return s, err
 		}
 		s.Templates = append(s.Templates, run)
 	}
-	return m.AddCurveWith(points, data.Batch{Initial: f.initialBatch}, s)
+	return s, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"knee/data"
+	"knee/fit"
 	"knee/plots"
 	"knee/profile"
 )
@@ -45,7 +46,7 @@ func (q *quickstart) figures(j *quickJob) []quickFigure {
 			return scalabilityFigure(j.predictor, "cpu", 0, j.workers)
 		}},
 		{j.name + "-convergence", func() (plots.Figure, error) {
-			return q.app.convergenceFigure(profile.LongestRun(j.result.Curves), quickInitialBatch, nil)
+			return q.app.convergenceFigure(profile.LongestRun(j.result.Curves), quickInitialBatch, nil, fit.ConvergenceSettings{})
 		}},
 		{j.name + "-search", func() (plots.Figure, error) {
 			goodput := func(m data.Measurement) float64 { return m.Throughput() * j.model.Efficiency(m.GlobalBatch()).Mean }
