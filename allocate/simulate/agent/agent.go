@@ -50,11 +50,12 @@ type Agent struct {
 
 // Fitter fits a model to observations; last is the fit to all but the newest,
 // nil for the first.
-type Fitter func(obs []Observation, last *Speed) *Speed
+type Fitter func(l Limits, obs []Observation, last *Speed) *Speed
 
 type answer struct {
 	choice  Choice
 	goodput float64
+	sd      float64 // of its logarithm; −1 if not yet worked out
 }
 
 // Observe takes in a step time. A configuration seen before teaches nothing
@@ -69,7 +70,7 @@ func (a *Agent) Observe(o Observation) bool {
 	a.seen[o.Key] = true
 	a.Observations = append(a.Observations, o)
 	a.MostWorkers = max(a.MostWorkers, o.Workers)
-	a.Model = a.Fit(a.Observations, a.Model)
+	a.Model = a.Fit(a.Limits, a.Observations, a.Model)
 	clear(a.best)
 	return true
 }
@@ -114,7 +115,7 @@ func (a *Agent) Best(nodes, workers int) (Choice, float64) {
 			continue
 		}
 		if g := a.Goodput(nodes, workers, c); i == 0 || g > top.goodput {
-			top = answer{c, g}
+			top = answer{c, g, -1}
 		}
 	}
 	if a.best == nil {
@@ -122,6 +123,19 @@ func (a *Agent) Best(nodes, workers int) (Choice, float64) {
 	}
 	a.best[at] = top
 	return top.choice, top.goodput
+}
+
+// Uncertainty is the standard deviation of the logarithm of the goodput that
+// [Agent.Best] expects.
+func (a *Agent) Uncertainty(nodes, workers int) float64 {
+	a.Best(nodes, workers)
+	at := [2]int{min(nodes, 2), workers}
+	b := a.best[at]
+	if b.sd < 0 {
+		b.sd = a.Model.Uncertainty(nodes, workers, b.choice.Local)
+		a.best[at] = b
+	}
+	return b.sd
 }
 
 // batchSteps is the number of total batches tried.

@@ -9,7 +9,7 @@ import "math"
 // direction looks free and gets tried (OSDI 2021, section 4.1, "prior-driven
 // exploration"). The published program minimises with L-BFGS-B from the same
 // start; here it is BFGS over the logarithms of the parameters.
-func Published(obs []Observation, _ *Speed) *Speed {
+func Published(_ Limits, obs []Observation, _ *Speed) *Speed {
 	p := newPublished(obs)
 	x := minimise(p.objective, p.start())
 	s := p.speed(x)

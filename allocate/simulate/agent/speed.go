@@ -17,6 +17,33 @@ type Speed struct {
 	AlphaR float64 // s
 	BetaR  float64 // s/worker
 	Gamma  float64 // 1 to 10
+
+	// root is the Cholesky factor of the inverse covariance of the logarithms
+	// of the parameters, in the coordinates of [Prior]; nil if nobody knows.
+	root *[terms][terms]float64
+}
+
+// Uncertainty is the standard deviation of the logarithm of the step time, 0
+// if the fit did not say.
+func (s *Speed) Uncertainty(nodes, workers int, local float64) float64 {
+	if s.root == nil {
+		return 0
+	}
+	var dc, dt [terms]float64
+	step, compute := s.Times(nodes, workers, local)
+	dc[0] = s.AlphaC / compute
+	dc[1] = 1 - dc[0]
+	s.slopes(Observation{Key: Key{nodes, workers, local}}, step, compute, &dc, &dt)
+	// |L⁻¹ d|, the variance being dᵀ(L Lᵀ)⁻¹d.
+	var sum float64
+	for i := range terms {
+		for m := range i {
+			dt[i] -= s.root[i][m] * dt[m]
+		}
+		dt[i] /= s.root[i][i]
+		sum += dt[i] * dt[i]
+	}
+	return math.Sqrt(sum)
 }
 
 // least is the smallest value of a parameter but Gamma, in its unit, and the

@@ -120,3 +120,54 @@ func table(t *testing.T, name string) []map[string]string {
 	}
 	return out
 }
+
+// TestKneeBeatsPublished: with models fitted to what its own agents have
+// seen, and the declared number of epochs, knee is at least 15 % below what
+// Pollux was published with on these workloads.
+func TestKneeBeatsPublished(t *testing.T) {
+	want := map[int]float64{1: 2088.76875, 2: 3322.94375, 6: 2446.13125}
+	var mean, published3 float64
+	for n, w := range want {
+		jobs, p := load(t, n)
+		got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: "knee"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := simulate.Summarize(got, 64)
+		t.Logf("workload %d: mean %.1f s, median %.0f, p99 %.0f, %d restarts; Pollux %.1f", n, s.JCTMean, s.JCTMedian, s.JCTP99, s.Restarts, w)
+		mean += s.JCTMean / 3
+		published3 += w / 3
+	}
+	t.Logf("mean %.1f s, Pollux %.1f", mean, published3)
+	if mean > 0.85*published3 {
+		t.Errorf("mean JCT %.1f s, want at most 85 %% of the published %.1f", mean, published3)
+	}
+}
+
+// TestEveryPolicyFinishes: any policy of the registry can be replayed.
+func TestEveryPolicyFinishes(t *testing.T) {
+	jobs, p := load(t, 1)
+	jobs = jobs[:30]
+	for _, name := range Policies() {
+		got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: name, Seed: 1})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		t.Logf("%-18s mean JCT %.0f s", name, simulate.Summarize(got, 64).JCTMean)
+	}
+}
+
+// BenchmarkWorkload replays 160 jobs with every model refitted as jobs run.
+func BenchmarkWorkload(b *testing.B) {
+	jobs, p := load(b, 1)
+	for _, policy := range []string{"knee", "tiresias", "optimus"} {
+		b.Run(policy, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: policy}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -31,5 +31,9 @@ func newScheduler(s Settings) (scheduler, error) {
 	if mk, ok := schedulers()[s.Policy]; ok {
 		return mk(s), nil
 	}
-	return nil, fmt.Errorf("policy %q is unknown; want one of %s", s.Policy, strings.Join(Policies(), ", "))
+	p, err := policy.New(s.Policy)
+	if err != nil {
+		return nil, fmt.Errorf("policy %q is unknown; want one of %s", s.Policy, strings.Join(Policies(), ", "))
+	}
+	return newAdapted(s, p)
 }
