@@ -30,6 +30,7 @@ type JobState struct {
 	Submitted float64  // seconds, on the clock of State.Now
 	Attained  float64  // GPU-seconds it has used so far
 	Remaining float64  // seconds of work left at its smallest option; 0 if not known
+	History   History  // what accounting knows of it; zero if nothing
 }
 
 // Assignment maps every job to an option.

@@ -10,17 +10,30 @@ import (
 	"knee/data"
 )
 
+// entry is what is known of a policy.
+type entry struct {
+	make func() allocate.Policy
+	gang bool // it takes the size of a job as its owner asked for it
+}
+
 // policies is the registry: one line for each policy.
-func policies() map[string]func() allocate.Policy {
-	return map[string]func() allocate.Policy{
-		allocate.PolicyMarginalGain: func() allocate.Policy { return MarginalGain{} },
-		allocate.PolicyEven:         func() allocate.Policy { return Even{} },
-		"optimus-greedy":            func() allocate.Policy { return MarginalGain{Greedy: true} },
-		"fifo":                      func() allocate.Policy { return FIFO{} },
-		"fifo-backfill":             func() allocate.Policy { return FIFO{Backfill: true} },
-		"srtf":                      func() allocate.Policy { return SRTF{} },
+func policies() map[string]entry {
+	elastic := func(mk func() allocate.Policy) entry { return entry{make: mk} }
+	gang := func(mk func() allocate.Policy) entry { return entry{make: mk, gang: true} }
+	return map[string]entry{
+		allocate.PolicyMarginalGain: elastic(func() allocate.Policy { return MarginalGain{} }),
+		allocate.PolicyEven:         elastic(func() allocate.Policy { return Even{} }),
+		"optimus-greedy":            elastic(func() allocate.Policy { return MarginalGain{Greedy: true} }),
+		"knee":                      elastic(func() allocate.Policy { return Knee{Risk: DefaultRisk} }),
+		"fifo":                      gang(func() allocate.Policy { return FIFO{} }),
+		"fifo-backfill":             gang(func() allocate.Policy { return FIFO{Backfill: true} }),
+		"srtf":                      gang(func() allocate.Policy { return SRTF{} }),
 	}
 }
+
+// Gang reports whether the policy of a name takes the size of a job as its
+// owner asked for it; the others decide on it.
+func Gang(name string) bool { return policies()[name].gang }
 
 // Names lists the known policies.
 func Names() []string { return slices.Sorted(maps.Keys(policies())) }
@@ -34,7 +47,7 @@ func New(name string) (allocate.Policy, error) {
 	if !ok {
 		return nil, fmt.Errorf("policy %q is unknown; want one of %s", name, strings.Join(Names(), ", "))
 	}
-	return mk(), nil
+	return mk.make(), nil
 }
 
 // Solve makes a plan with the policy that the problem names.

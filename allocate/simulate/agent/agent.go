@@ -1,0 +1,190 @@
+package agent
+
+import (
+	"math"
+)
+
+// Key is what tells one observed configuration from another.
+type Key struct {
+	Nodes, Workers int
+	Local          float64 // samples per worker per micro-step
+}
+
+// Observation is what a step in a configuration took, in seconds.
+type Observation struct {
+	Key
+	Step, Sync float64
+}
+
+// Limits bound the batch an agent may choose, in samples.
+type Limits struct {
+	Initial, Max       float64 // total
+	LocalMin, LocalMax float64 // per worker and micro-step
+	Fixed              float64 // the total batch, where it must not change; 0 = free
+}
+
+// Choice is a batch for given workers.
+type Choice struct {
+	Local float64 // samples per worker per micro-step, whole
+	Accum int     // extra accumulation micro-steps
+}
+
+// Batch is the total batch of a choice on k workers.
+func (c Choice) Batch(k int) float64 { return float64(k) * c.Local * float64(c.Accum+1) }
+
+// Agent learns the speed of one job on one GPU type. The zero value with
+// Limits and Fit set has seen nothing.
+type Agent struct {
+	Limits
+	Fit Fitter
+
+	Observations []Observation
+	Model        *Speed // nil before the first observation
+	MostWorkers  int    // largest count observed
+
+	seen     map[Key]bool
+	sqr, vr  float64
+	gradient bool
+	best     map[[2]int]answer
+}
+
+// Fitter fits a model to observations; last is the fit to all but the newest,
+// nil for the first.
+type Fitter func(l Limits, obs []Observation, last *Speed) *Speed
+
+type answer struct {
+	choice  Choice
+	goodput float64
+	sd      float64 // of its logarithm; −1 if not yet worked out
+}
+
+// Observe takes in a step time. A configuration seen before teaches nothing
+// new; it reports whether this one did.
+func (a *Agent) Observe(o Observation) bool {
+	if a.seen[o.Key] {
+		return false
+	}
+	if a.seen == nil {
+		a.seen = map[Key]bool{}
+	}
+	a.seen[o.Key] = true
+	a.Observations = append(a.Observations, o)
+	a.MostWorkers = max(a.MostWorkers, o.Workers)
+	a.Model = a.Fit(a.Limits, a.Observations, a.Model)
+	clear(a.best)
+	return true
+}
+
+// ObserveGradient takes in the squared norm and variance of the gradient.
+func (a *Agent) ObserveGradient(sqr, variance float64) {
+	if a.gradient && a.sqr == sqr && a.vr == variance {
+		return
+	}
+	a.sqr, a.vr, a.gradient = sqr, variance, true
+	clear(a.best)
+}
+
+// Ready reports whether the agent can predict.
+func (a *Agent) Ready() bool { return a.Model != nil && a.gradient }
+
+// gain is the statistical efficiency at a total batch: progress per sample
+// relative to the initial batch.
+func (a *Agent) efficiency(batch float64) float64 {
+	scale := batch / a.Initial
+	return (a.vr + a.sqr) / (a.vr/scale + a.sqr) / scale
+}
+
+// Goodput is the modelled goodput of one choice, in samples/s at
+// initial-batch worth. The agent must be [Agent.Ready].
+func (a *Agent) Goodput(nodes, workers int, c Choice) float64 {
+	step, compute := a.Model.Times(nodes, workers, c.Local)
+	b := c.Batch(workers)
+	return b / (step + float64(c.Accum)*compute) * a.efficiency(b)
+}
+
+// Best is the batch that suits an allocation best and its modelled goodput;
+// 0 if no batch is allowed there. The agent must be [Agent.Ready].
+func (a *Agent) Best(nodes, workers int) (Choice, float64) {
+	at := [2]int{min(nodes, 2), workers} // the model tells only one node from several
+	if b, ok := a.best[at]; ok {
+		return b.choice, b.goodput
+	}
+	var top answer
+	for i, c := range a.Choices(workers) {
+		if c.Local < a.LocalMin || c.Local > a.LocalMax {
+			continue
+		}
+		if g := a.Goodput(nodes, workers, c); i == 0 || g > top.goodput {
+			top = answer{c, g, -1}
+		}
+	}
+	if a.best == nil {
+		a.best = map[[2]int]answer{}
+	}
+	a.best[at] = top
+	return top.choice, top.goodput
+}
+
+// Uncertainty is the standard deviation of the logarithm of the goodput that
+// [Agent.Best] expects.
+func (a *Agent) Uncertainty(nodes, workers int) float64 {
+	a.Best(nodes, workers)
+	at := [2]int{min(nodes, 2), workers}
+	b := a.best[at]
+	if b.sd < 0 {
+		b.sd = a.Model.Uncertainty(nodes, workers, b.choice.Local)
+		a.best[at] = b
+	}
+	return b.sd
+}
+
+// batchSteps is the number of total batches tried.
+const batchSteps = 50
+
+// slack makes a batch that is whole up to rounding whole.
+const slack = 1e-8
+
+// Choices lists the batches worth trying on k workers, by Pollux's rule: 50
+// geometric steps of the total batch, as few micro-steps as the local limit
+// allows, and for a lone worker above the initial batch at least two, since
+// gradient statistics need two gradients. Equal neighbours are left out.
+func (a *Agent) Choices(k int) []Choice {
+	lo, hi := math.Max(a.Initial, a.LocalMin*float64(k)), a.Max
+	if a.Fixed > 0 {
+		return []Choice{Divide(a.Fixed, k, a.LocalMax, a.Initial)}
+	}
+	ratio := math.Pow(hi/lo, 1.0/(batchSteps-1))
+	out := make([]Choice, 0, batchSteps)
+	total := lo
+	for i := range batchSteps {
+		if i == batchSteps-1 {
+			total = hi
+		}
+		local := total / float64(k)
+		accum := max(ceil(local/a.LocalMax)-1, 0)
+		if k == 1 && local > a.Initial+slack {
+			accum = max(accum, 1)
+		}
+		c := Choice{float64(ceil(local / float64(accum+1))), accum}
+		if len(out) == 0 || out[len(out)-1] != c {
+			out = append(out, c)
+		}
+		total *= ratio
+	}
+	return out
+}
+
+// Divide spreads a total batch over k workers: as few micro-steps as the
+// local limit allows; one more than that for a lone worker above the initial
+// batch that would have none.
+func Divide(total float64, k int, localMax, initial float64) Choice {
+	local := float64(ceil(total / float64(k)))
+	accum := max(ceil(local/localMax)-1, 0)
+	if k == 1 && total > initial {
+		accum = max(1, accum)
+	}
+	return Choice{float64(ceil(local / float64(accum+1))), accum}
+}
+
+// ceil rounds up what is not whole up to rounding.
+func ceil(x float64) int { return int(math.Ceil(x - slack)) }

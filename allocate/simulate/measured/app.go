@@ -1,0 +1,140 @@
+package measured
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"knee/data"
+)
+
+// App is what is known of one application.
+type App struct {
+	Name    string
+	Initial float64           // smallest recorded total batch, samples
+	Max     float64           // largest recorded total batch, samples
+	Epochs  int               // of every recorded run
+	Tables  map[string]*Table // step times by GPU type
+
+	runs   []run     // by rising batch
+	target []float64 // progress at the start of every epoch, and at the end
+}
+
+// run is one recorded training run.
+type run struct {
+	batch                          float64
+	progress, iteration, sqr, vari []float64 // per epoch
+}
+
+func (a *App) table(gpuType string) *Table {
+	t, ok := a.Tables[gpuType]
+	if !ok {
+		t = &Table{app: a.Name, gpuType: gpuType, rows: map[shape][]row{}, exact: map[query]row{}}
+		a.Tables[gpuType] = t
+	}
+	return t
+}
+
+func (a *App) addRun(batch float64, points []data.CurvePoint, file string) error {
+	r := run{batch: batch}
+	for i, p := range points {
+		for _, v := range []float64{p.Progress, p.Step, p.GradSqr, p.GradVar} {
+			if math.IsNaN(v) || v < 0 {
+				return &data.InputError{Source: data.Source{File: file, Line: i + 2}, Found: "a missing or negative value",
+					Want: "progress, iteration, grad_sqr and grad_var in every row"}
+			}
+		}
+		r.progress, r.iteration = append(r.progress, p.Progress), append(r.iteration, p.Step)
+		r.sqr, r.vari = append(r.sqr, p.GradSqr), append(r.vari, p.GradVar)
+	}
+	a.runs = append(a.runs, r)
+	return nil
+}
+
+// complete derives the limits and the progress that ends each epoch: the
+// least that any recorded run had made by then.
+func (a *App) complete() error {
+	slices.SortFunc(a.runs, func(x, y run) int { return cmp.Compare(x.batch, y.batch) })
+	a.Initial, a.Max = a.runs[0].batch, a.runs[len(a.runs)-1].batch
+	a.Epochs = len(a.runs[0].progress)
+	for _, r := range a.runs {
+		if len(r.progress) != a.Epochs || a.Epochs == 0 {
+			return &data.InputError{Source: data.Source{File: fmt.Sprintf("%s-batch%g.csv", a.Name, r.batch)},
+				Found: fmt.Sprintf("%d epochs", len(r.progress)), Want: fmt.Sprintf("%d, as at batch %g, at least one", a.Epochs, a.Initial)}
+		}
+	}
+	a.target = make([]float64, a.Epochs+1)
+	for e := 1; e <= a.Epochs; e++ {
+		a.target[e] = math.Inf(1)
+		for _, r := range a.runs {
+			a.target[e] = math.Min(a.target[e], r.progress[e-1])
+		}
+		if a.target[e] <= a.target[e-1] {
+			return &data.InputError{Source: data.Source{File: a.Name, Column: "progress"}, Found: fmt.Sprintf("no progress in epoch %d", e-1), Want: "progress that rises from epoch to epoch"}
+		}
+	}
+	for _, t := range a.Tables {
+		t.complete()
+	}
+	return nil
+}
+
+// Progress is what has been made when epoch e begins, in steps of the
+// initial batch; e from 0 to Epochs.
+func (a *App) Progress(e int) float64 { return a.target[e] }
+
+// EpochAt is the epoch in which a progress lies, at most Epochs − 1.
+func (a *App) EpochAt(progress float64) int {
+	e := 0
+	for e < a.Epochs-1 && progress >= a.target[e+1] {
+		e++
+	}
+	return e
+}
+
+// Gradient returns the squared norm and the variance of the gradient at a
+// total batch in an epoch, linear between the recorded batches, and those of
+// the nearest beyond them.
+func (a *App) Gradient(batch float64, epoch int) (sqr, variance float64) {
+	lo, hi, w := a.between(batch)
+	x, y := &a.runs[lo], &a.runs[hi]
+	return mix(x.sqr[epoch], y.sqr[epoch], w), mix(x.vari[epoch], y.vari[epoch], w)
+}
+
+// Iterations returns the steps at a total batch until the end of an epoch.
+func (a *App) Iterations(batch float64, epoch int) float64 {
+	lo, hi, w := a.between(batch)
+	return mix(a.runs[lo].iteration[epoch], a.runs[hi].iteration[epoch], w)
+}
+
+// weights of an interpolation. The published program divides last, which is
+// what its figures need to the last digit.
+type weights struct{ lo, hi, span float64 }
+
+func (a *App) between(batch float64) (lo, hi int, w weights) {
+	for i, r := range a.runs {
+		if r.batch <= batch {
+			lo = i
+		}
+	}
+	hi = lo
+	if a.runs[lo].batch < batch && lo+1 < len(a.runs) {
+		hi = lo + 1
+	}
+	x, y := a.runs[lo].batch, a.runs[hi].batch
+	return lo, hi, weights{lo: batch - x, hi: y - batch, span: y - x}
+}
+
+func mix(lo, hi float64, w weights) float64 {
+	if w.span == 0 {
+		return lo
+	}
+	return (float64(w.lo*hi) + float64(w.hi*lo)) / w.span
+}
+
+// Gain is the progress of one step at a total batch, in steps of the initial
+// batch: (variance + sqr) / (variance / scale + sqr), scale = batch / initial.
+func Gain(sqr, variance, scale float64) float64 {
+	return (variance + sqr) / (variance/scale + sqr)
+}

@@ -1,0 +1,168 @@
+package measured
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"strconv"
+	"strings"
+
+	"knee/data"
+)
+
+// maxNodesAsked is where the published program stops telling node counts
+// apart.
+const maxNodesAsked = 16
+
+// interpolate answers a placement that was not measured.
+func (t *Table) interpolate(nodes, workers int, batch float64) (row, bool) {
+	if nodes < 1 || workers < nodes {
+		return row{}, false
+	}
+	n := min(nodes, maxNodesAsked)
+	if r, ok := t.exact[query{n, workers, batch}]; ok {
+		return r, true
+	}
+	for i := range t.simplices {
+		if r, ok := t.simplices[i].at(float64(n), float64(workers), batch); ok {
+			return r, true
+		}
+	}
+	return t.grid.at(float64(nodes), float64(workers), batch)
+}
+
+// simplex is a tetrahedron of four measured points, with the inverse of its
+// edges for barycentric coordinates.
+type simplex struct {
+	v       [4]point
+	inverse [3][3]float64
+}
+
+// inside is how far outside a simplex rounding may put a point of it.
+const inside = 1e-9
+
+func newSimplex(v [4]point) (simplex, bool) {
+	s := simplex{v: v}
+	var m [3][3]float64
+	for k := range 3 {
+		m[0][k] = v[k].nodes - v[3].nodes
+		m[1][k] = v[k].workers - v[3].workers
+		m[2][k] = v[k].batch - v[3].batch
+	}
+	cofactor := func(i, j int) float64 {
+		a, b, c, d := m[(i+1)%3][(j+1)%3], m[(i+2)%3][(j+2)%3], m[(i+1)%3][(j+2)%3], m[(i+2)%3][(j+1)%3]
+		return a*b - c*d
+	}
+	det := m[0][0]*cofactor(0, 0) + m[0][1]*cofactor(0, 1) + m[0][2]*cofactor(0, 2)
+	if det == 0 {
+		return s, false
+	}
+	for i := range 3 {
+		for j := range 3 {
+			s.inverse[j][i] = cofactor(i, j) / det
+		}
+	}
+	return s, true
+}
+
+// at interpolates linearly, if the point lies in the simplex.
+func (s *simplex) at(nodes, workers, batch float64) (row, bool) {
+	d := [3]float64{nodes - s.v[3].nodes, workers - s.v[3].workers, batch - s.v[3].batch}
+	r, rest := row{batch: batch}, 1.0
+	for k := range 3 {
+		w := s.inverse[k][0]*d[0] + s.inverse[k][1]*d[1] + s.inverse[k][2]*d[2]
+		if w < -inside {
+			return r, false
+		}
+		rest -= w
+		r.step += w * s.v[k].step
+		r.sync += w * s.v[k].sync
+	}
+	if rest < -inside {
+		return r, false
+	}
+	r.step += rest * s.v[3].step
+	r.sync += rest * s.v[3].sync
+	return r, true
+}
+
+// loadQueries reads the values of the points the published runs asked for.
+func (p *Profiles) loadQueries(file string) error {
+	return eachRow(file, []string{"num_nodes", "num_replicas", "local_bsz", "step_time", "sync_time"}, "application", func(app string, v []float64, _ int) error {
+		if a, ok := p.Apps[app]; ok && a.Tables[publishedType] != nil {
+			a.Tables[publishedType].exact[query{int(v[0]), int(v[1]), v[2]}] = row{v[2], v[3], v[4]}
+		}
+		return nil
+	})
+}
+
+// loadSimplices reads which points span the simplices of the published
+// interpolation, as indices into the points of the table.
+func (t *Table) loadSimplices(file string) error {
+	return eachRow(file, []string{"v0", "v1", "v2", "v3"}, "", func(_ string, v []float64, line int) error {
+		var corners [4]point
+		for k, x := range v {
+			if x < 0 || x >= float64(len(t.points)) || x != math.Trunc(x) {
+				return &data.InputError{Source: data.Source{File: file, Line: line}, Found: fmt.Sprintf("point %g", x), Want: fmt.Sprintf("an index into the %d measured points of %s", len(t.points), t.app)}
+			}
+			corners[k] = t.points[int(x)]
+		}
+		if s, ok := newSimplex(corners); ok {
+			t.simplices = append(t.simplices, s)
+		}
+		return nil
+	})
+}
+
+// eachRow reads numbers from the named columns of a CSV file, and text from
+// one more if it has a name. A file that is not there has no rows.
+func eachRow(file string, columns []string, text string, do func(string, []float64, int) error) error {
+	f, err := data.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	c := csv.NewReader(f)
+	header, err := c.Read()
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	at := map[string]int{}
+	for i, h := range header {
+		at[h] = i
+	}
+	for _, want := range append([]string{text}, columns...) {
+		if _, ok := at[want]; !ok && want != "" {
+			return &data.InputError{Source: data.Source{File: file, Line: 1}, Found: "columns " + strings.Join(header, ", "), Want: "a column " + want}
+		}
+	}
+	for {
+		cells, err := c.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		line, _ := c.FieldPos(0)
+		values := make([]float64, len(columns))
+		for i, name := range columns {
+			if values[i], err = strconv.ParseFloat(cells[at[name]], 64); err != nil {
+				return &data.InputError{Source: data.Source{File: file, Line: line, Column: name}, Found: strconv.Quote(cells[at[name]]), Want: "a number"}
+			}
+		}
+		label := ""
+		if text != "" {
+			label = cells[at[text]]
+		}
+		if err := do(label, values, line); err != nil {
+			return err
+		}
+	}
+}

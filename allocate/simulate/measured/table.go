@@ -1,0 +1,181 @@
+package measured
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"knee/data"
+)
+
+// maxShape is the largest number of nodes on which placements are measured
+// one by one; beyond it only even spreads are.
+const maxShape = 4
+
+// shape is a placement of at most maxShape nodes as the table has it: the
+// rotation that is smallest.
+type shape [maxShape]uint8
+
+// row is one measured point: seconds per step and of synchronisation.
+type row struct{ batch, step, sync float64 }
+
+// point is a measured point by node count, for interpolation.
+type point struct {
+	nodes, workers, batch float64
+	step, sync            float64
+}
+
+// query is a point the published runs interpolated.
+type query struct {
+	nodes, workers int
+	batch          float64
+}
+
+// Table holds the step times of one application on one GPU type.
+type Table struct {
+	LocalMin, LocalMax float64 // measured local batches, samples
+	MaxNodes           int     // the most nodes measured
+	MaxWorkers         int     // the most workers measured
+
+	app, gpuType string
+	rows         map[shape][]row
+	placed       []point // measured one by one
+	scaled       []point // measured as even spreads, in file order
+	points       []point // both, placed ones averaged over shapes
+	simplices    []simplex
+	exact        map[query]row
+	grid         *grid
+}
+
+func (t *Table) add(m data.Measurement, placements bool) {
+	p := point{float64(len(m.Placement)), float64(m.Workers), m.LocalBatch, m.StepTime, m.SyncTime}
+	t.MaxNodes, t.MaxWorkers = max(t.MaxNodes, len(m.Placement)), max(t.MaxWorkers, m.Workers)
+	if !placements || len(m.Placement) > maxShape {
+		t.scaled = append(t.scaled, p)
+		return
+	}
+	s, ok := shapeOf(m.Placement)
+	if !ok {
+		t.scaled = append(t.scaled, p)
+		return
+	}
+	t.rows[s] = append(t.rows[s], row{m.LocalBatch, m.StepTime, m.SyncTime})
+	t.placed = append(t.placed, p)
+}
+
+// complete sorts what was read and derives the limits.
+func (t *Table) complete() {
+	all := t.placed
+	if len(all) == 0 {
+		all = t.scaled
+	}
+	t.LocalMin, t.LocalMax = math.Inf(1), 0
+	for _, p := range all {
+		t.LocalMin, t.LocalMax = math.Min(t.LocalMin, p.batch), math.Max(t.LocalMax, p.batch)
+	}
+	for s, rows := range t.rows {
+		slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.batch, b.batch) })
+		t.rows[s] = slices.CompactFunc(rows, func(a, b row) bool { return a.batch == b.batch })
+	}
+	t.points = append(average(t.placed), t.scaled...)
+	t.grid = newGrid(t.points)
+}
+
+// average merges points of equal nodes, workers and batch, in rising order.
+func average(in []point) []point {
+	in = slices.Clone(in)
+	slices.SortStableFunc(in, func(a, b point) int {
+		return cmp.Or(cmp.Compare(a.nodes, b.nodes), cmp.Compare(a.workers, b.workers), cmp.Compare(a.batch, b.batch))
+	})
+	var out []point
+	for i := 0; i < len(in); {
+		k, sum := i, in[i]
+		for k++; k < len(in) && in[k].nodes == sum.nodes && in[k].workers == sum.workers && in[k].batch == sum.batch; k++ {
+			sum.step += in[k].step
+			sum.sync += in[k].sync
+		}
+		sum.step /= float64(k - i)
+		sum.sync /= float64(k - i)
+		out = append(out, sum)
+		i = k
+	}
+	return out
+}
+
+// shapeOf returns the smallest rotation of a placement without empty nodes,
+// false if it has more nodes than are measured one by one.
+func shapeOf(p data.Placement) (shape, bool) {
+	var s shape
+	n := 0
+	for _, w := range p {
+		if w == 0 {
+			continue
+		}
+		if n == maxShape || w > math.MaxUint8 {
+			return shape{}, false
+		}
+		s[n] = uint8(w)
+		n++
+	}
+	best := s
+	for r := 1; r < n; r++ {
+		var turned shape
+		for i := range n {
+			turned[i] = s[(i+r)%n]
+		}
+		if slices.Compare(turned[:n], best[:n]) < 0 {
+			best = turned
+		}
+	}
+	return best, n > 0
+}
+
+// Times returns the seconds of one optimizer step without accumulation, and
+// the part of it spent synchronising, at a local batch on a placement.
+//
+// A placement that was measured is interpolated linearly in the batch, each
+// column for itself, and extended by its last segment beyond the measured
+// batches. Others are interpolated over node count, workers and batch: as the
+// published runs did where that is known, else along equal workers per node.
+// It fails if nothing was measured to interpolate between.
+func (t *Table) Times(p data.Placement, batch float64) (step, sync float64, err error) {
+	if s, ok := shapeOf(p); ok {
+		if rows := t.rows[s]; len(rows) > 0 {
+			r := along(rows, batch)
+			return r.step, r.sync, nil
+		}
+	}
+	nodes := 0
+	for _, w := range p {
+		if w > 0 {
+			nodes++
+		}
+	}
+	r, ok := t.interpolate(nodes, p.Workers(), batch)
+	if !ok || !(r.step > 0) || r.sync < 0 || r.sync > r.step {
+		return 0, 0, fmt.Errorf("no step time of %s on %s as %s at local batch %g can be had from the measured tables", t.app, t.gpuType, p, batch)
+	}
+	return r.step, r.sync, nil
+}
+
+// along interpolates one placement.
+func along(rows []row, batch float64) row {
+	if len(rows) == 1 {
+		return rows[0]
+	}
+	k := 1
+	for k < len(rows)-1 && rows[k].batch < batch {
+		k++
+	}
+	x, y := rows[k-1], rows[k]
+	at := func(a, b float64) float64 {
+		return float64((b-a)/(y.batch-x.batch)*(batch-x.batch)) + a
+	}
+	r := row{batch, at(x.step, y.step), at(x.sync, y.sync)}
+	if r.sync < 0 || r.step < r.sync { // extended too far
+		r.sync = math.Max(0, math.Min(x.sync, y.sync))
+		r.step = math.Max(r.step, math.Min(x.step, y.step))
+	}
+	return r
+}

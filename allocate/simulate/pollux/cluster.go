@@ -1,0 +1,246 @@
+package pollux
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"knee/allocate/simulate"
+	"knee/allocate/simulate/measured"
+	"knee/data"
+)
+
+// Settings says how to replay a workload.
+type Settings struct {
+	Cluster      *data.Cluster // nodes of one GPU type
+	Profiles     *measured.Profiles
+	Policy       string  // see [New]
+	Seed         int64   // of the policies that draw
+	Interference float64 // share of speed lost where two jobs of several nodes meet on one, 0 to 1
+	MaxSeconds   float64 // give up beyond this simulated time; 0 means ten years
+	// Progress is told, if not nil, how many jobs are done.
+	Progress func(done, of int)
+}
+
+// scheduler decides, once a round, on which node every worker stands.
+type scheduler interface {
+	// prepare is told of every job before the first round.
+	prepare(*job)
+	// schedule returns the nodes of every active job, one entry per worker,
+	// nil for none. Jobs are in the order of the workload and hold what they
+	// were given before.
+	schedule(now float64, active []*job, h *hall) ([][]int, error)
+}
+
+// hall is the cluster as the published simulator has it: nodes by number.
+type hall struct {
+	gpuType string
+	gpus    []int // per node
+	total   int
+}
+
+func newHall(c *data.Cluster) (*hall, error) {
+	h := &hall{}
+	for _, n := range c.Nodes {
+		if n.Drained {
+			continue
+		}
+		if h.gpuType == "" {
+			h.gpuType = n.GPUType
+		}
+		if n.GPUType != h.gpuType {
+			return nil, &data.InputError{Source: c.Source, Found: "GPU types " + strings.Join(c.GPUTypes(), ", "),
+				Want: "nodes of one type: the published simulator knows no other, use the native semantics"}
+		}
+		h.gpus = append(h.gpus, n.GPUs)
+		h.total += n.GPUs
+	}
+	if h.total == 0 {
+		return nil, &data.InputError{Source: c.Source, Found: "no worker slots", Want: "at least one"}
+	}
+	return h, nil
+}
+
+// Run replays a workload; the outcomes are in its order.
+func Run(workload []simulate.Job, s Settings) ([]simulate.Outcome, error) {
+	h, err := newHall(s.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	sched, err := newScheduler(s)
+	if err != nil {
+		return nil, err
+	}
+	if s.MaxSeconds <= 0 {
+		s.MaxSeconds = 10 * 365 * 24 * 3600
+	}
+	r := &replay{Settings: s, hall: h, scheduler: sched}
+	for i, w := range workload {
+		app, ok := s.Profiles.Apps[w.Application]
+		if !ok {
+			return nil, bad(w, "application", w.Application, "one of "+strings.Join(slices.Sorted(maps.Keys(s.Profiles.Apps)), ", ")+", which were measured")
+		}
+		j, err := newJob(w, i, app, h.gpuType, sched)
+		if err != nil {
+			return nil, err
+		}
+		r.jobs = append(r.jobs, j)
+	}
+	return r.run()
+}
+
+type replay struct {
+	Settings
+	hall      *hall
+	scheduler scheduler
+	jobs      []*job
+	finished  int
+}
+
+func (r *replay) run() ([]simulate.Outcome, error) {
+	for now := 0.0; r.finished < len(r.jobs); {
+		if now > r.MaxSeconds {
+			return nil, fmt.Errorf("simulate: policy %s: %d jobs are not done after %g simulated seconds", r.Policy, len(r.jobs)-r.finished, r.MaxSeconds)
+		}
+		if err := r.advance(); err != nil {
+			return nil, fmt.Errorf("simulate: policy %s: at %g s: %w", r.Policy, now, err)
+		}
+		now += round
+		if err := r.decide(now); err != nil {
+			return nil, fmt.Errorf("simulate: policy %s: at %g s: %w", r.Policy, now, err)
+		}
+	}
+	out := make([]simulate.Outcome, len(r.jobs))
+	for i, j := range r.jobs {
+		out[i] = simulate.Outcome{Job: j.name, Submit: j.submit, Start: j.start, End: j.end, Restarts: j.restarts, GPUSeconds: j.attained}
+	}
+	return out, nil
+}
+
+// advance lets a round pass for every job.
+func (r *replay) advance() error {
+	slow := r.interfering()
+	for _, j := range r.jobs {
+		if j.done {
+			continue
+		}
+		loss := 0.0
+		if len(j.placement) > 1 && slices.ContainsFunc(j.nodes, func(n int) bool { return slow[n] }) {
+			loss = r.Interference
+		}
+		if err := j.advance(round, loss); err != nil {
+			return err
+		}
+		if j.done {
+			r.finished++
+			if r.Progress != nil {
+				r.Progress(r.finished, len(r.jobs))
+			}
+		}
+	}
+	return nil
+}
+
+// interfering are the nodes that host several jobs of several nodes each.
+func (r *replay) interfering() map[int]bool {
+	if r.Interference == 0 {
+		return nil
+	}
+	hosts, slow := map[int]bool{}, map[int]bool{}
+	for _, j := range r.jobs {
+		if j.done || len(j.placement) < 2 {
+			continue
+		}
+		for i, n := range j.nodes {
+			if i > 0 && j.nodes[i-1] == n {
+				continue
+			}
+			slow[n], hosts[n] = hosts[n], true
+		}
+	}
+	return slow
+}
+
+// decide asks the scheduler and carries its answer out.
+func (r *replay) decide(now float64) error {
+	var active []*job
+	for _, j := range r.jobs {
+		if j.submit <= now && !j.done {
+			active = append(active, j)
+		}
+	}
+	if len(active) == 0 {
+		return nil
+	}
+	next, err := r.scheduler.schedule(now, active, r.hall)
+	if err != nil {
+		return err
+	}
+	if err := r.hall.check(active, next); err != nil {
+		return err
+	}
+	for i, j := range active {
+		if slices.Equal(next[i], j.nodes) {
+			continue
+		}
+		if err := j.reallocate(next[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check refuses a decision that uses a GPU twice.
+func (h *hall) check(active []*job, next [][]int) error {
+	if len(next) != len(active) {
+		return fmt.Errorf("the policy decides on %d of %d jobs", len(next), len(active))
+	}
+	used := make([]int, len(h.gpus))
+	for i, nodes := range next {
+		for _, n := range nodes {
+			if n < 0 || n >= len(used) {
+				return fmt.Errorf("the policy puts job %q on node %d of %d", active[i].name, n, len(used))
+			}
+			if used[n]++; used[n] > h.gpus[n] {
+				return fmt.Errorf("the policy hands out more than the %d GPUs of node %d", h.gpus[n], n)
+			}
+		}
+	}
+	return nil
+}
+
+// free is what the kept allocations leave on every node.
+func (h *hall) free(kept [][]int) []int {
+	out := slices.Clone(h.gpus)
+	for _, nodes := range kept {
+		for _, n := range nodes {
+			out[n]--
+		}
+	}
+	return out
+}
+
+// worstFit takes n GPUs from the nodes with most free ones, the first of
+// equals, and books them.
+func worstFit(free []int, n int) []int {
+	var out []int
+	for n > 0 {
+		best := 0
+		for i, f := range free {
+			if f > free[best] {
+				best = i
+			}
+		}
+		take := min(free[best], n)
+		if take == 0 {
+			return nil
+		}
+		free[best] -= take
+		n -= take
+		for range take {
+			out = append(out, best)
+		}
+	}
+	return out
+}

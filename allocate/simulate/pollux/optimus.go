@@ -1,0 +1,153 @@
+package pollux
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"knee/allocate/simulate/agent"
+	"knee/data"
+)
+
+// optimus is Optimus (Peng et al., EuroSys 2018) as the Pollux simulator has
+// it, with an oracle: one worker each, then one at a time to the job whose
+// remaining time falls most. It knows the true step times and the true number
+// of steps to go, and keeps the batch its owner asked for.
+type optimus struct {
+	cache map[predictKey]float64
+}
+
+type predictKey struct {
+	app     string
+	target  float64
+	workers int
+}
+
+func (*optimus) prepare(*job) {}
+
+// most is how many workers a job can use; the published program never gives
+// ncf more than one.
+func (*optimus) most(j *job) int {
+	if j.app.Name == "ncf" {
+		return 1
+	}
+	return int(math.Floor(j.target / j.limits.LocalMin))
+}
+
+func (o *optimus) schedule(_ float64, active []*job, h *hall) ([][]int, error) {
+	counts, err := o.divide(active, h)
+	if err != nil {
+		return nil, err
+	}
+	kept := make([][]int, len(active))
+	var rest []int
+	for i, j := range active {
+		if len(j.nodes) == counts[i] {
+			kept[i] = j.nodes
+		} else if counts[i] > 0 {
+			rest = append(rest, i)
+		}
+	}
+	free := h.free(kept)
+	slices.SortStableFunc(rest, func(a, b int) int { return cmp.Compare(counts[a], counts[b]) })
+	for _, i := range rest {
+		kept[i] = worstFit(free, counts[i])
+	}
+	return kept, nil
+}
+
+// divide is the greedy of section 4.1.
+func (o *optimus) divide(active []*job, h *hall) ([]int, error) {
+	counts, gains := make([]int, len(active)), make([]float64, len(active))
+	left := h.total
+	gain := func(i int) (float64, error) {
+		j, n := active[i], counts[i]
+		if n+1 > o.most(j) || n+1 > h.total {
+			return 0, nil
+		}
+		now, err := o.stepTime(j, n, h)
+		if err != nil {
+			return 0, err
+		}
+		then, err := o.stepTime(j, n+1, h)
+		return (now - then) * j.stepsLeft(), err
+	}
+	for i := range active {
+		if left < 1 {
+			continue
+		}
+		counts[i] = 1
+		if left--; left < 1 {
+			continue
+		}
+		var err error
+		if gains[i], err = gain(i); err != nil {
+			return nil, err
+		}
+	}
+	for left > 0 {
+		best := 0
+		for i := range gains {
+			if gains[i] > gains[best] {
+				best = i
+			}
+		}
+		if len(gains) == 0 || gains[best] <= 0 {
+			break
+		}
+		counts[best]++
+		var err error
+		if gains[best], err = gain(best); err != nil {
+			return nil, err
+		}
+		left--
+	}
+	return counts, nil
+}
+
+// stepsLeft is the true number of steps to go after the present epoch.
+func (j *job) stepsLeft() float64 {
+	last := j.app.Epochs - 1
+	if j.epoch >= last {
+		return 1
+	}
+	return j.app.Iterations(j.target, last) - j.app.Iterations(j.target, j.epoch)
+}
+
+// stepTime is the true time of a step on n workers packed on few nodes.
+func (o *optimus) stepTime(j *job, n int, h *hall) (float64, error) {
+	key := predictKey{j.app.Name, j.target, n}
+	if t, ok := o.cache[key]; ok {
+		return t, nil
+	}
+	local := math.Ceil(j.target/float64(n) - 1e-8)
+	accum := max(int(math.Ceil(local/j.limits.LocalMax-1e-8))-1, 0)
+	if n == 1 { // even at the initial batch, unlike when it runs
+		accum = max(1, accum)
+	}
+	c := agent.Choice{Local: math.Ceil(local/float64(accum+1) - 1e-8), Accum: accum}
+	c.Local = math.Min(c.Local, math.Floor(j.limits.Max/float64(n*(accum+1))))
+	step, sync, err := j.table.Times(packed(n, h), c.Local)
+	if err != nil {
+		return 0, err
+	}
+	t := step + float64((step-sync)*float64(accum))
+	o.cache[key] = t
+	return t, nil
+}
+
+// packed fills whole nodes, largest first, then part of one.
+func packed(n int, h *hall) data.Placement {
+	var p data.Placement
+	for _, g := range slices.Backward(slices.Sorted(slices.Values(h.gpus))) {
+		if n == 0 {
+			break
+		}
+		take := min(n, g)
+		if take > 0 {
+			p = append(p, take)
+		}
+		n -= take
+	}
+	return p
+}

@@ -1,0 +1,39 @@
+package pollux
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"knee/allocate/policy"
+)
+
+// schedulers are those of the publication, as published; the other policies
+// are shown option tables.
+func schedulers() map[string]func(Settings) scheduler {
+	return map[string]func(Settings) scheduler{
+		"tiresias": func(Settings) scheduler { return &tiresias{} },
+		"optimus":  func(Settings) scheduler { return &optimus{cache: map[predictKey]float64{}} },
+	}
+}
+
+// Policies lists the names [Settings] takes as a policy.
+func Policies() []string {
+	names := policy.Names()
+	for n := range schedulers() {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func newScheduler(s Settings) (scheduler, error) {
+	if mk, ok := schedulers()[s.Policy]; ok {
+		return mk(s), nil
+	}
+	p, err := policy.New(s.Policy)
+	if err != nil {
+		return nil, fmt.Errorf("policy %q is unknown; want one of %s", s.Policy, strings.Join(Policies(), ", "))
+	}
+	return newAdapted(s, p)
+}
