@@ -49,7 +49,7 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 	for i, c := range t.Candidates {
 		hourly[c.Key()] = t.Outcomes[i].Hourly
 	}
-	o := bayesopt.Options{Objective: bayesopt.StepTime, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0}
+	o := bayesopt.Options{Objective: bayesopt.StepTime, Seed: seed, KeepGoing: true, JobTime: true, Noisy: g.Noise > 0}
 	if !g.Time && t.priced() {
 		o.Objective = bayesopt.CostToTarget
 	}
