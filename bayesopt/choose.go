@@ -85,13 +85,12 @@ func (p *problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 			v.meets = p.shift(raw, post, i, p.finish[i], finish).Below(math.Log(p.opts.Deadline))
 			v.score += math.Log(max(v.meets, math.SmallestNonzeroFloat64))
 		}
-		fits := p.rules.chance(p.cands[i])
-		v.score += math.Log(fits)
+		v.score += math.Log(p.fits[i])
 		if !math.IsInf(best, 1) { // else nothing meets the deadline yet, and that alone counts
 			v.score += acquire(belief, best)
 			// The fastest are the likeliest both to be better and to be in
 			// time, so that the smaller probability is that of both.
-			v.chance = fits * min(belief.Below(best-margin), v.meets)
+			v.chance = p.fits[i] * min(belief.Below(best-margin), v.meets)
 		}
 		if p.opts.PerCost {
 			v.score -= math.Log(cost.relative(p, i, belief))

@@ -188,7 +188,7 @@ func (p *problem) feasibility(post *Posterior, i int) float64 {
 			good += w
 		}
 	}
-	return good / all * p.rules.chance(p.cands[i])
+	return good / all * p.fits[i]
 }
 
 // suggest describes the choice of candidate i.

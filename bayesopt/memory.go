@@ -2,7 +2,6 @@ package bayesopt
 
 import (
 	"maps"
-	"math"
 
 	"knee/data"
 )
@@ -60,54 +59,6 @@ func (r *memoryRules) excludes(c data.Config) bool {
 		}
 	}
 	return false
-}
-
-// chance returns the probability that a configuration that is not excluded
-// fits into memory. Whatever is no larger than what fitted does. Between the
-// largest batch that fitted and the smallest that did not, the limit is taken
-// to be anywhere with equal probability on a logarithmic scale; above the
-// largest that fitted, with none known that did not, every doubling is one
-// chance in ten of meeting the limit.
-func (r *memoryRules) chance(c data.Config) float64 {
-	if !(c.LocalBatch > 0) || len(r.out)+len(r.fit) == 0 {
-		return 1
-	}
-	fits, fails := 0.0, math.Inf(1)
-	for _, f := range r.fit {
-		if sameMemory(c, f) {
-			fits = max(fits, f.LocalBatch)
-		}
-	}
-	for _, o := range r.out {
-		if sameMemory(c, o) {
-			fails = min(fails, o.LocalBatch)
-		}
-	}
-	switch {
-	case c.LocalBatch <= fits:
-		return 1
-	case c.LocalBatch >= fails:
-		return shardingChance
-	case fits > 0 && !math.IsInf(fails, 1):
-		return math.Log(fails/c.LocalBatch) / math.Log(fails/fits)
-	case fits > 0:
-		return math.Pow(fitsAnotherDoubling, math.Log2(c.LocalBatch/fits))
-	}
-	return 1
-}
-
-const (
-	// shardingChance is the chance that a batch fits that ran out of memory
-	// with fewer workers, because state is sharded over them.
-	shardingChance = 0.1
-	// fitsAnotherDoubling is the chance that twice the batch fits too.
-	fitsAnotherDoubling = 0.9
-)
-
-// sameMemory reports whether what is known of one configuration bears on the
-// other: only the batch and the counts of workers and servers may differ.
-func sameMemory(a, b data.Config) bool {
-	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() && maps.Equal(a.Extra, b.Extra)
 }
 
 // growsWithWorkers reports whether something that needs as much per worker as

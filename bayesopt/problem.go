@@ -39,7 +39,7 @@ type problem struct {
 	standing []standing
 	looks    []int // measurements of each candidate that gave a time
 	trials   int   // measured and running, failures included
-	rules    memoryRules
+	fits     []float64 // probability that the candidate fits into memory, for those not excluded
 
 	seen      []observation
 	running   [][]float64 // points of the running trials
@@ -123,12 +123,13 @@ func (p *problem) setPrices() {
 // by the user and say nothing: their candidates stay open.
 func (p *problem) place(h History) {
 	p.standing, p.looks = make([]standing, len(p.cands)), make([]int, len(p.cands))
+	var rules memoryRules
 	for _, m := range h.Measured {
 		if m.Status == data.Aborted {
 			continue
 		}
 		p.trials++
-		p.rules.learn(m)
+		rules.learn(m)
 		if i, ok := p.index[m.Key()]; ok {
 			p.standing[i] = tried
 			if m.Status == data.OK {
@@ -149,10 +150,11 @@ func (p *problem) place(h History) {
 		}
 	}
 	for i, c := range p.cands {
-		if p.standing[i] == open && p.rules.excludes(c) {
+		if p.standing[i] == open && rules.excludes(c) {
 			p.standing[i] = excluded
 		}
 	}
+	p.fits = rules.chances(p.cands)
 }
 
 // observe collects what the model learns from. Out of memory is left to the
