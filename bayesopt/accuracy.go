@@ -10,8 +10,9 @@ import (
 // table says as much about it as the whole.
 const accuracyTargets = 128
 
-// teaching returns, for every open candidate, by how much a trial of it is
-// expected to reduce the variance of ln step time, averaged over the table:
+// teaching returns, for each of the candidates, the logarithm of how much a
+// trial of it is expected to reduce the variance of ln step time, averaged
+// over the table:
 //
 //	gain(i) = mean_j cov(i, j)² / (var(i) + noise)
 //
@@ -20,7 +21,7 @@ const accuracyTargets = 128
 // sequential (NSDI'16, section 4). The candidate of largest variance, which
 // is simpler, sits at the corners of the space, of which little else can be
 // learned. Excluded candidates are no targets: nobody will run them.
-func (p *problem) teaching(post *Posterior) []float64 {
+func (p *problem) teaching(post *Posterior, open []int) []float64 {
 	var targets []int
 	for i, s := range p.standing {
 		if s != excluded {
@@ -33,17 +34,18 @@ func (p *problem) teaching(post *Posterior) []float64 {
 		}
 		targets = targets[:accuracyTargets]
 	}
-	gain := make([]float64, len(p.cands))
+	gain := make([]float64, len(open))
 	for m, g := range post.members {
 		at := make([]whitened, len(targets))
 		for k, j := range targets {
 			at[k] = g.whiten(p.points[j])
 		}
-		for i, s := range p.standing {
-			if s == open {
-				gain[i] += post.weights[m] * g.reduction(g.whiten(p.points[i]), at)
-			}
+		for k, i := range open {
+			gain[k] += post.weights[m] * g.reduction(g.whiten(p.points[i]), at)
 		}
+	}
+	for k := range gain {
+		gain[k] = math.Log(gain[k])
 	}
 	return gain
 }

@@ -100,7 +100,8 @@ func surfaceError(t *testing.T, h History, truth map[string]float64) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	post, err := AverageGP(p.x, p.y, Prior{}, 0, 1)
+	x, left := p.residuals()
+	post, err := averageOver(x, left, Prior{}, 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

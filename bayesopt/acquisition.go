@@ -28,6 +28,8 @@ func acquisitions() map[string]Acquisition {
 			m, s := p.Moments()
 			return LCB(m, s)
 		},
+		// The draws are added by [problem.choose].
+		thompson: func(Predictive, float64) float64 { return 0 },
 	}
 }
 
@@ -97,15 +99,4 @@ func (p Predictive) Quantile(q float64) float64 {
 		}
 	}
 	return 0.5 * (lo + hi)
-}
-
-// shifted returns the distribution of the response plus a known constant,
-// written into dst, which is grown as needed.
-func (p Predictive) shifted(dst *Predictive, by float64) Predictive {
-	dst.Mean = dst.Mean[:0]
-	for _, m := range p.Mean {
-		dst.Mean = append(dst.Mean, m+by)
-	}
-	dst.SD, dst.Weight = p.SD, p.Weight
-	return *dst
 }

@@ -24,10 +24,13 @@ const (
 type Posterior struct {
 	members []*GP
 	weights []float64
+	trend   []int // which of several prior means each member is conditioned on
 }
 
 // single returns the mixture of one process.
-func single(g *GP) *Posterior { return &Posterior{members: []*GP{g}, weights: []float64{1}} }
+func single(g *GP) *Posterior {
+	return &Posterior{members: []*GP{g}, weights: []float64{1}, trend: []int{0}}
+}
 
 // AverageGP averages over hyperparameters: draws from the prior of ln ℓ and
 // ln ν, the same for every call with the same seed, each weighted by the
@@ -37,20 +40,44 @@ func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Post
 	if len(x) == 0 {
 		return nil, checkObservations(x, y, 0)
 	}
-	d := len(x[0])
-	if err := checkObservations(x, y, d); err != nil {
+	if err := checkObservations(x, y, len(x[0])); err != nil {
 		return nil, err
 	}
+	return averageOver(x, []response{{y: y}}, p, keep, seed)
+}
+
+// response is one set of responses to the same inputs: what is left of the
+// measurements by one prior mean. charge is taken off its log evidence.
+type response struct {
+	y      []float64
+	charge float64
+}
+
+// averageOver averages over hyperparameters and over several sets of
+// responses, a priori equally likely but for their charge. The inputs, and
+// so the factorised kernel matrices, are the same for all of them.
+func averageOver(x [][]float64, responses []response, p Prior, keep int, seed int64) (*Posterior, error) {
 	if keep <= 0 {
 		keep = averageKeep
 	}
 	rng := newRand(seed, 0)
-	level := mean(y)
+	d := len(x[0])
 	var draws []weighted
 	for range averageDraws {
 		// A draw whose matrix cannot be factorised has no likelihood: skip it.
-		if g, err := condition(x, y, level, p.draw(d, rng)); err == nil {
-			draws = append(draws, g.marginalised())
+		g, err := condition(x, responses[0].y, mean(responses[0].y), p.draw(d, rng))
+		if err != nil {
+			continue
+		}
+		for k, r := range responses {
+			member := g
+			if k > 0 {
+				member = g.responding(r.y, mean(r.y))
+			}
+			w := member.marginalised()
+			w.trend = k
+			w.logged -= r.charge
+			draws = append(draws, w)
 		}
 	}
 	if len(draws) == 0 {
@@ -62,6 +89,7 @@ func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Post
 type weighted struct {
 	gp     *GP
 	logged float64 // ln weight, up to a constant
+	trend  int
 }
 
 // marginalised returns the process with σ² at its posterior mode-like value
@@ -72,7 +100,7 @@ func (g *GP) marginalised() weighted {
 	scale := sigmaScale + 0.5*g.quad
 	g.sigma2 = scale / shape
 	g.hyper.LogSigma2 = math.Log(g.sigma2)
-	return weighted{g, -shape*math.Log(scale) - 0.5*g.logDet}
+	return weighted{gp: g, logged: -shape*math.Log(scale) - 0.5*g.logDet}
 }
 
 // normalised keeps the members of largest weight.
@@ -85,7 +113,7 @@ func normalised(draws []weighted, keep int) *Posterior {
 		if share < averageCutoff {
 			break
 		}
-		p.members, p.weights = append(p.members, w.gp), append(p.weights, share)
+		p.members, p.weights, p.trend = append(p.members, w.gp), append(p.weights, share), append(p.trend, w.trend)
 		sum += share
 	}
 	for i := range p.weights {
@@ -99,7 +127,7 @@ func (p *Posterior) Members() int { return len(p.members) }
 
 // Believe conditions every member on its own prediction at x; see [GP.Believe].
 func (p *Posterior) Believe(x []float64) (*Posterior, error) {
-	q := &Posterior{weights: p.weights, members: make([]*GP, len(p.members))}
+	q := &Posterior{weights: p.weights, trend: p.trend, members: make([]*GP, len(p.members))}
 	for i, g := range p.members {
 		next, err := g.Believe(x)
 		if err != nil {

@@ -196,30 +196,32 @@ const (
 // memory of all machines makes a cliff along it, and an axis of its own lets
 // the kernel see that.
 func machineColumns(cands []data.Config) []column {
-	knob := func(c data.Config, name string) float64 {
-		v, err := strconv.ParseFloat(c.Extra[name], 64)
-		if err != nil || !positive(v) {
-			return 0
-		}
-		return v
-	}
 	for _, c := range cands {
-		if knob(c, coresKnob) == 0 || knob(c, memoryKnob) == 0 {
+		_, cores := knob(c, coresKnob)
+		if _, memory := knob(c, memoryKnob); !cores || !memory {
 			return nil
 		}
 	}
-	logarithm := func(name string, f func(data.Config) float64) column {
+	logarithm := func(name string, f func(workers, cores, memory float64) float64) column {
 		return column{name: name, value: func(c data.Config) (float64, bool) {
-			v := f(c)
+			cores, _ := knob(c, coresKnob)
+			memory, _ := knob(c, memoryKnob)
+			v := f(float64(c.Workers), cores, memory)
 			return math.Log2(v), positive(v)
 		}}
 	}
 	return []column{
-		logarithm("total_cores", func(c data.Config) float64 { return float64(c.Workers) * knob(c, coresKnob) }),
-		logarithm("x_"+coresKnob, func(c data.Config) float64 { return knob(c, coresKnob) }),
-		logarithm("total_memory", func(c data.Config) float64 { return float64(c.Workers) * knob(c, memoryKnob) }),
-		logarithm("memory_per_core", func(c data.Config) float64 { return knob(c, memoryKnob) / knob(c, coresKnob) }),
+		logarithm("total_cores", func(workers, cores, _ float64) float64 { return workers * cores }),
+		logarithm("x_"+coresKnob, func(_, cores, _ float64) float64 { return cores }),
+		logarithm("total_memory", func(workers, _, memory float64) float64 { return workers * memory }),
+		logarithm("memory_per_core", func(_, cores, memory float64) float64 { return memory / cores }),
 	}
+}
+
+// knob returns a further knob of a configuration as a positive number.
+func knob(c data.Config, name string) (float64, bool) {
+	v, err := strconv.ParseFloat(c.Extra[name], 64)
+	return v, err == nil && positive(v)
 }
 
 // neighbours returns the number of workers on the node of an average worker,

@@ -118,6 +118,31 @@ func (g *GP) solve(chol *mat.Cholesky) error {
 	return nil
 }
 
+// responding returns the process of the same inputs and hyperparameters
+// conditioned on other responses: the factor is shared, and only the weights
+// are solved for again.
+func (g *GP) responding(y []float64, centre float64) *GP {
+	n := len(y)
+	h := *g
+	h.centre, h.y, h.alpha, h.quad = centre, make([]float64, n), make([]float64, n), 0
+	for i, row := range g.low {
+		h.y[i] = y[i] - centre
+		v := h.y[i]
+		for j, l := range row[:i] {
+			v -= l * h.alpha[j]
+		}
+		h.alpha[i] = v / row[i]
+		h.quad += h.alpha[i] * h.alpha[i]
+	}
+	for i := n - 1; i >= 0; i-- {
+		h.alpha[i] /= g.low[i][i]
+		for j, l := range g.low[i][:i] {
+			h.alpha[j] -= l * h.alpha[i]
+		}
+	}
+	return &h
+}
+
 // Hyper returns the hyperparameters the process was conditioned with.
 func (g *GP) Hyper() Hyper { return g.hyper }
 

@@ -27,20 +27,27 @@ func NewGuided(o Options) (*Guided, error) {
 }
 
 // Next implements [Strategy]. It never suggests a candidate that was measured
-// (aborted trials aside), is running, or must be infeasible. A history that
-// makes no sense (no candidates, candidates the features cannot tell apart, an
-// ok trial without a step time) is a *data.InputError.
+// (aborted trials aside), is running, or must be infeasible, except to measure
+// it again where measurements are noisy, and says so in
+// [Suggestion.Remeasure]. A history that makes no sense (no candidates,
+// candidates the features cannot tell apart, an ok trial without a step time)
+// is a *data.InputError.
 func (g *Guided) Next(h History) (Suggestion, error) {
 	p, err := newProblem(g.opts, h)
 	if err != nil {
 		return Suggestion{}, err
 	}
-	if !p.anyOpen() {
-		return p.exhausted(), nil
-	}
 	post, err := p.learn()
 	if err != nil {
 		return Suggestion{}, err
+	}
+	if post != nil && !p.starting() {
+		if s, doubtful := p.doubt(post); doubtful {
+			return s, nil
+		}
+	}
+	if !p.anyOpen() {
+		return p.exhausted(), nil
 	}
 	if post == nil || p.starting() {
 		i, reason := p.startPick()
@@ -49,10 +56,6 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	return p.decide(post), nil
 }
 
-// modelBudget bounds members × candidates, so that a table of 10⁵ candidates
-// takes about a second and not a minute.
-const modelBudget = 600_000
-
 // learn fits the model and adds the running trials as believed observations.
 // It returns nil if nothing usable was measured.
 func (p *problem) learn() (*Posterior, error) {
@@ -60,71 +63,60 @@ func (p *problem) learn() (*Posterior, error) {
 		return nil, nil
 	}
 	prior := Prior{Noisy: p.opts.Noisy}
+	x, responses := p.residuals()
 	var post *Posterior
+	var err error
 	if p.opts.Hyper == "map" {
-		gp, err := FitGP(p.x, p.y, prior, 4, p.opts.Seed)
-		if err != nil {
-			return nil, err
-		}
-		post = single(gp)
+		post, err = bestGP(x, responses, prior, p.opts.Seed)
 	} else {
-		keep := min(averageKeep, max(4, modelBudget/len(p.cands)))
-		var err error
-		if post, err = AverageGP(p.x, p.y, prior, keep, p.opts.Seed); err != nil {
-			return nil, err
-		}
+		post, err = averageOver(x, responses, prior, averageKeep, p.opts.Seed)
 	}
-	for _, x := range p.running {
-		next, err := post.Believe(x)
-		if err != nil {
-			return nil, err
-		}
-		post = next
+	for i := 0; err == nil && i < len(p.running); i++ {
+		post, err = post.Believe(p.running[i])
+	}
+	if err != nil {
+		return nil, err
 	}
 	return post, nil
+}
+
+// bestGP returns the process of largest posterior density, over the
+// hyperparameters and the sets of responses.
+func bestGP(x [][]float64, responses []response, prior Prior, seed int64) (*Posterior, error) {
+	var best *Posterior
+	top := math.Inf(-1)
+	for k, r := range responses {
+		g, err := FitGP(x, r.y, prior, 4, seed)
+		if err != nil {
+			return nil, err
+		}
+		value := prior.logPosterior(x, g.y, g.hyper.pack(), nil) - r.charge
+		if best == nil || value > top {
+			best, top = single(g), value
+			best.trend[0] = k
+		}
+	}
+	return best, nil
 }
 
 // decide picks by acquisition, or stops.
 func (p *problem) decide(post *Posterior) Suggestion {
 	best := p.incumbent(post)
-	acquire, _ := acquisitionByName(p.opts.Acquisition) // validated before
-	margin := p.opts.Objective.margin(worthwhile)
-	cost := p.costModel()
-	pick, top, chance, widest := -1, math.Inf(-1), 0.0, 0.0
-	q, shifted := post.predictor(), Predictive{}
-	var gain []float64
-	if p.opts.Objective == Accuracy {
-		gain = p.teaching(post)
-	}
-	for i, s := range p.standing {
-		if s != open {
-			continue
+	c := p.choose(post, best)
+	stop, fired := p.shouldStop(post, best, c)
+	if stop {
+		if s, doubtful := p.lastLook(post); doubtful {
+			return s
 		}
-		belief := q.at(p.points[i]).shifted(&shifted, p.prior[i]+p.offset[i])
-		var score float64
-		if p.opts.Objective == Accuracy {
-			_, sd := belief.Moments()
-			widest = max(widest, sd)
-			score = math.Log(gain[i]) - math.Log(cost.relative(p, i, belief))
-		} else {
-			score = acquire(belief, best)
-			chance = max(chance, belief.Below(best-margin))
-			if p.opts.PerCost {
-				score -= math.Log(cost.relative(p, i, belief))
-			}
-		}
-		if pick < 0 || score > top || score == top && p.priority(i) > p.priority(pick) {
-			pick, top = i, score
+		if !p.opts.KeepGoing {
+			return p.stopped(fired)
 		}
 	}
-	stop, fired := p.shouldStop(post, best, chance, widest)
-	if stop && !p.opts.KeepGoing {
-		return p.stopped(fired)
-	}
-	next := p.suggest(pick, post, "")
+	next := p.suggest(c.pick, post, "")
 	if stop {
 		next.Fired = fired
 	}
+	next.Best = p.favourite(post)
 	return next
 }
 
@@ -132,38 +124,55 @@ func (p *problem) decide(post *Posterior) Suggestion {
 // noise the best posterior mean among the measured candidates, because the
 // luckiest of several noisy measurements is better than the truth. Believed
 // results of running trials count, or two trials would chase the same gain.
+// It is +Inf while nothing measured meets the deadline.
 func (p *problem) incumbent(post *Posterior) float64 {
 	best := p.best
 	if p.opts.Noisy && p.bestIndex >= 0 {
-		best = math.Inf(1)
-		for k, i := range p.index {
-			if p.feasible[k] && i >= 0 {
-				m, _ := post.Predict(p.points[i]).Moments()
-				best = min(best, m+p.prior[i]+p.offset[i])
-			}
-		}
+		best = p.expected(post, p.favourite(post))
 	}
 	for i, s := range p.standing {
-		if s == inFlight {
-			m, _ := post.Predict(p.points[i]).Moments()
-			best = min(best, m+p.prior[i]+p.offset[i])
+		if s == inFlight && p.finish == nil {
+			best = min(best, p.expected(post, i))
 		}
 	}
-	if math.IsInf(best, 1) {
+	if math.IsInf(best, 1) && p.finish == nil {
 		// Only configurations outside the table were measured: improve on the
 		// best the model expects of the table itself.
 		for i := range p.cands {
-			m, _ := post.Predict(p.points[i]).Moments()
-			best = min(best, m+p.prior[i]+p.offset[i])
+			best = min(best, p.expected(post, i))
 		}
 	}
 	return best
 }
 
+// favourite returns the measured candidate that is taken for the best: the
+// best measurement, or with noise the best posterior mean, −1 if there is
+// none. With a deadline only candidates that were seen to meet it count.
+func (p *problem) favourite(post *Posterior) int {
+	if !p.opts.Noisy || p.bestIndex < 0 {
+		return p.bestIndex
+	}
+	pick, least := -1, math.Inf(1)
+	for _, o := range p.seen {
+		if o.index < 0 || !o.feasible || p.finish != nil && o.logTime+p.finish[o.index] > math.Log(p.opts.Deadline) {
+			continue
+		}
+		if m := p.expected(post, o.index); m < least {
+			pick, least = o.index, m
+		}
+	}
+	return pick
+}
+
+// expected returns the posterior mean of the response of candidate i.
+func (p *problem) expected(post *Posterior, i int) float64 {
+	m, _ := p.belief(post, i).Moments()
+	return m
+}
+
 // belief returns what is believed about the response of candidate i.
 func (p *problem) belief(post *Posterior, i int) Predictive {
-	var dst Predictive
-	return post.Predict(p.points[i]).shifted(&dst, p.prior[i]+p.offset[i])
+	return p.shift(post.Predict(p.points[i]), post, i, p.offset[i], new(Predictive))
 }
 
 // feasibility returns the probability that candidate i yields a time: the
@@ -172,19 +181,19 @@ func (p *problem) belief(post *Posterior, i int) Predictive {
 // stands for the expectation that a study's candidates mostly work.
 func (p *problem) feasibility(post *Posterior, i int) float64 {
 	good, all := 1.0, 1.0
-	for k := range p.x {
-		w := post.correlation(p.points[i], p.x[k])
+	for _, o := range p.seen {
+		w := post.correlation(p.points[i], o.x)
 		all += w
-		if p.feasible[k] {
+		if o.feasible {
 			good += w
 		}
 	}
-	return good / all
+	return good / all * p.fits[i]
 }
 
 // suggest describes the choice of candidate i.
 func (p *problem) suggest(i int, post *Posterior, why string) Suggestion {
-	s := Suggestion{Index: i, Config: p.cands[i], PFeasible: 1}
+	s := Suggestion{Index: i, Config: p.cands[i], PFeasible: 1, Best: p.bestIndex}
 	var belief Predictive
 	if post != nil {
 		belief = p.belief(post, i)
@@ -203,7 +212,7 @@ func (p *problem) costModel() trialCost { return newTrialCost(p.measured, p.opts
 
 // stopped is the decision to stop.
 func (p *problem) stopped(reason string) Suggestion {
-	return Suggestion{Stop: true, Index: -1, Config: p.bestConfig(), Reason: reason}
+	return Suggestion{Stop: true, Index: -1, Best: p.bestIndex, Config: p.bestConfig(), Reason: reason}
 }
 
 func (p *problem) bestConfig() data.Config {

@@ -16,7 +16,8 @@ import (
 //	goodput        −ln(S·e)         e statistical efficiency
 //	cost_to_target  ln(p·W/3600) − ln(S·e)   p US$/h, W samples of work
 //
-// If no candidate knows its batch, a step is taken as the unit of work.
+// If no candidate knows its batch, a step is taken as the unit of work. Under
+// JobTime a "step" is the whole job, so that S, e and W are 1.
 func (o Options) offsets(cands []data.Config) ([]float64, error) {
 	batchKnown := false
 	for _, c := range cands {
@@ -38,13 +39,13 @@ func (o Options) offset(c data.Config, batchKnown bool) (float64, error) {
 		return 0, nil
 	}
 	samples := 1.0
-	if batchKnown {
+	if batchKnown && !o.JobTime {
 		samples = c.SamplesPerStep()
 		if !positive(samples) {
 			return 0, badValue("local_batch", c, samples, "samples per step > 0, for every candidate or for none")
 		}
 	}
-	if o.Objective != Throughput && o.Efficiency != nil {
+	if o.Objective != Throughput && o.Efficiency != nil && !o.JobTime {
 		e := o.Efficiency(c.GlobalBatch())
 		if !positive(e) {
 			return 0, badValue("efficiency", c, e, "a statistical efficiency > 0")

@@ -64,10 +64,24 @@ type Options struct {
 	// CostToTarget refer to; 0 means one sample.
 	Work float64
 
-	// Mean is an optional parametric prior mean of ln step time, such as a
-	// fitted speed model; the Gaussian process learns what it leaves over. It
-	// is used only if it is defined for every candidate.
+	// JobTime says that measurements hold the time of the whole job in place
+	// of that of a step, as recorded tables do. The batch is then a knob like
+	// any other, and Efficiency and Work play no part.
+	JobTime bool
+
+	// Mean is an optional prior mean of ln step time that is known beforehand,
+	// such as a model fitted to another cluster; the Gaussian process learns
+	// what it leaves over. It is used only if it is defined for every
+	// candidate, and then no other mean is.
 	Mean func(c data.Config) (logStepTime float64, ok bool)
+
+	// Forms are parametric forms that are fitted to the trials so far and
+	// compete with the means that need no fit; see [MeanForm].
+	Forms []MeanForm
+
+	// Deadline is how many seconds Work may take, 0 for no limit. Candidates
+	// that take longer are not wanted however good their objective.
+	Deadline float64
 
 	// Seed decides ties and draws.
 	Seed int64
@@ -118,6 +132,8 @@ func (o Options) validate() (Options, error) {
 		return o, fmt.Errorf("initial trials: found %d, want 0 (default) or more", o.Initial)
 	case o.Work < 0 || math.IsNaN(o.Work) || math.IsInf(o.Work, 0):
 		return o, fmt.Errorf("work: found %v samples, want 0 (one sample) or more", o.Work)
+	case o.Deadline < 0 || math.IsNaN(o.Deadline) || math.IsInf(o.Deadline, 0):
+		return o, fmt.Errorf("deadline: found %v s, want 0 (none) or more", o.Deadline)
 	case o.TrialSeconds < 0 || math.IsNaN(o.TrialSeconds) || math.IsInf(o.TrialSeconds, 0):
 		return o, fmt.Errorf("trial seconds: found %v, want 0 (default) or more", o.TrialSeconds)
 	case o.Hyper != "" && o.Hyper != "average" && o.Hyper != "map":

@@ -2,6 +2,7 @@ package bayesopt
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math"
 
 	"knee/data"
@@ -27,22 +28,33 @@ const failurePenalty = 0.5
 type problem struct {
 	opts     Options
 	cands    []data.Config
-	hourly   []float64 // US$/h, or workers + ps where no price is known
-	priced   bool      // hourly are US$
+	keys     []string       // of the candidates
+	index    map[string]int // candidate by key
+	hourly   []float64      // US$/h, or workers + ps where no price is known
+	priced   bool           // hourly are US$
 	points   [][]float64
 	offset   []float64 // response − ln step time
-	prior    []float64 // prior mean of ln step time
+	finish   []float64 // ln time to finish − ln step time; nil without a deadline
+	trends   []trend   // prior means of ln step time, at least one
 	standing []standing
-	trials   int // measured and running, failures included
+	looks    []int // measurements of each candidate that gave a time
+	trials   int   // measured and running, failures included
+	fits     []float64 // probability that the candidate fits into memory, for those not excluded
 
-	x         [][]float64 // observations: points,
-	y         []float64   // ln step time minus the prior mean,
-	index     []int       // candidate, −1 for a configuration outside the table
-	feasible  []bool      // and whether it is a real measurement (false: a penalty)
+	seen      []observation
 	running   [][]float64 // points of the running trials
-	best      float64     // best response among the candidates measured, +Inf if none
+	best      float64     // best response among the candidates measured that meet the deadline, +Inf if none
 	bestIndex int         // its candidate, −1 if none
 	measured  []data.Measurement
+}
+
+// observation is one trial as the model sees it.
+type observation struct {
+	x        []float64
+	logTime  float64   // ln step time, or what stands for it
+	trends   []float64 // the prior means there
+	index    int       // candidate, −1 for a configuration outside the table
+	feasible bool      // a real measurement (false: a penalty)
 }
 
 // newProblem checks the history and prepares a decision.
@@ -59,14 +71,23 @@ func newProblem(o Options, h History) (*problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &problem{opts: o, cands: h.Candidates, points: points, best: math.Inf(1), bestIndex: -1, measured: h.Measured}
+	p := &problem{opts: o, cands: h.Candidates, points: points, best: math.Inf(1), bestIndex: -1, measured: h.Measured,
+		keys: make([]string, len(h.Candidates)), index: make(map[string]int, len(h.Candidates))}
+	for i, c := range p.cands {
+		p.keys[i] = c.Key()
+		p.index[p.keys[i]] = i
+	}
 	if p.offset, err = o.offsets(h.Candidates); err != nil {
 		return nil, err
 	}
+	if p.finish, err = o.finishOffsets(h.Candidates); err != nil {
+		return nil, err
+	}
 	p.setPrices()
-	p.prior = o.priorMeans(h.Candidates)
+	p.trends = o.trendsOf(p)
 	p.place(h)
-	return p, p.observe(enc, h.Measured)
+	p.observe(enc)
+	return p, nil
 }
 
 // checkMeasurement refuses a step time that cannot be true.
@@ -98,32 +119,10 @@ func (p *problem) setPrices() {
 	}
 }
 
-// priorMeans evaluates the parametric mean, all zeros if it is not usable for
-// every candidate: a mean that is there for some only would be a step in the
-// response that the kernel would have to learn.
-func (o Options) priorMeans(cands []data.Config) []float64 {
-	means := make([]float64, len(cands))
-	if o.Mean == nil {
-		return means
-	}
-	for i, c := range cands {
-		m, ok := o.Mean(c)
-		if !ok || math.IsNaN(m) || math.IsInf(m, 0) {
-			return make([]float64, len(cands))
-		}
-		means[i] = m
-	}
-	return means
-}
-
 // place decides the standing of every candidate. Aborted trials were stopped
 // by the user and say nothing: their candidates stay open.
 func (p *problem) place(h History) {
-	byKey := make(map[string]int, len(p.cands))
-	for i, c := range p.cands {
-		byKey[c.Key()] = i
-	}
-	p.standing = make([]standing, len(p.cands))
+	p.standing, p.looks = make([]standing, len(p.cands)), make([]int, len(p.cands))
 	var rules memoryRules
 	for _, m := range h.Measured {
 		if m.Status == data.Aborted {
@@ -131,14 +130,22 @@ func (p *problem) place(h History) {
 		}
 		p.trials++
 		rules.learn(m)
-		if i, ok := byKey[m.Key()]; ok {
+		if i, ok := p.index[m.Key()]; ok {
 			p.standing[i] = tried
+			if m.Status == data.OK {
+				p.looks[i]++
+			}
 		}
 	}
 	for _, c := range h.Running {
 		p.trials++
-		if i, ok := byKey[c.Key()]; ok && p.standing[i] == open {
-			p.standing[i] = inFlight
+		if i, ok := p.index[c.Key()]; ok {
+			// One that is being measured again counts as another look, so that
+			// the same doubt does not send a second trial after it.
+			p.looks[i]++
+			if p.standing[i] == open {
+				p.standing[i] = inFlight
+			}
 			p.running = append(p.running, p.points[i])
 		}
 	}
@@ -147,71 +154,74 @@ func (p *problem) place(h History) {
 			p.standing[i] = excluded
 		}
 	}
+	p.fits = rules.chances(p.cands)
 }
 
 // observe collects what the model learns from. Out of memory is left to the
 // memory rules: the fastest feasible batch is often the one just below, and a
 // penalty would frighten the search away from it.
-func (p *problem) observe(enc *encoder, measured []data.Measurement) error {
-	byKey := make(map[string]int, len(p.cands))
-	for i, c := range p.cands {
-		byKey[c.Key()] = i
-	}
+func (p *problem) observe(enc *encoder) {
 	worst := math.Inf(-1)
-	for _, m := range measured {
+	for _, m := range p.measured {
 		if m.Status == data.OK {
-			p.add(enc, byKey, m, math.Log(m.StepTime), true, &worst)
+			if o, ok := p.observation(enc, m); ok {
+				o.logTime, o.feasible = math.Log(m.StepTime), true
+				worst = max(worst, o.logTime)
+				p.seen = append(p.seen, o)
+				p.consider(o)
+			}
 		}
 	}
 	if math.IsInf(worst, -1) {
-		return nil
+		return
 	}
-	penalty := worst + failurePenalty
-	for _, m := range measured {
+	for _, m := range p.measured {
 		switch m.Status {
 		case data.Infeasible, data.Failed, data.Timeout:
-			if positive(m.StepTime) {
-				// A time limit that was hit is a lower bound of the step time.
-				p.add(enc, byKey, m, math.Log(m.StepTime)+failurePenalty, false, nil)
-			} else {
-				p.add(enc, byKey, m, penalty, false, nil)
+			if o, ok := p.observation(enc, m); ok {
+				o.logTime = worst + failurePenalty
+				if positive(m.StepTime) {
+					// A time limit that was hit is a lower bound of the step time.
+					o.logTime = math.Log(m.StepTime) + failurePenalty
+				}
+				p.seen = append(p.seen, o)
 			}
 		}
 	}
-	return nil
 }
 
-// add appends one observation. Measurements of configurations that the
-// features cannot place are passed over: they belong to another space.
-func (p *problem) add(enc *encoder, byKey map[string]int, m data.Measurement, logTime float64, real bool, worst *float64) {
-	i, inTable := byKey[m.Key()]
-	var x []float64
-	var prior float64
-	if inTable {
-		x, prior = p.points[i], p.prior[i]
-	} else {
-		i = -1
-		var ok bool
-		if x, ok = enc.encode(m.Config); !ok {
-			return
+// observation places a measurement among the candidates. Configurations that
+// the features or a trend cannot place are passed over: they belong to another
+// space.
+func (p *problem) observation(enc *encoder, m data.Measurement) (observation, bool) {
+	o := observation{index: -1, trends: make([]float64, len(p.trends))}
+	if i, ok := p.index[m.Key()]; ok {
+		o.index, o.x = i, p.points[i]
+		for k, t := range p.trends {
+			o.trends[k] = t.at[i]
 		}
-		if p.opts.Mean != nil {
-			if prior, ok = p.opts.Mean(m.Config); !ok || math.IsNaN(prior) || math.IsInf(prior, 0) {
-				return
-			}
+		return o, true
+	}
+	x, ok := enc.encode(m.Config)
+	if !ok {
+		return o, false
+	}
+	o.x = x
+	for k, t := range p.trends {
+		if o.trends[k], ok = t.of(m.Config); !ok || math.IsNaN(o.trends[k]) || math.IsInf(o.trends[k], 0) {
+			return o, false
 		}
 	}
-	residual := logTime - prior
-	if !real && !positive(m.StepTime) {
-		residual = logTime // a penalty is on the scale of the residuals already
+	return o, true
+}
+
+// consider keeps the best measured candidate that meets the deadline.
+func (p *problem) consider(o observation) {
+	if o.index < 0 || p.finish != nil && o.logTime+p.finish[o.index] > math.Log(p.opts.Deadline) {
+		return
 	}
-	p.x, p.y = append(p.x, x), append(p.y, residual)
-	p.index, p.feasible = append(p.index, i), append(p.feasible, real)
-	if worst != nil {
-		*worst = max(*worst, residual)
-	}
-	if real && inTable && logTime+p.offset[i] < p.best {
-		p.best, p.bestIndex = logTime+p.offset[i], i
+	if r := o.logTime + p.offset[o.index]; r < p.best {
+		p.best, p.bestIndex = r, o.index
 	}
 }
 
@@ -228,18 +238,21 @@ func (p *problem) anyOpen() bool {
 // successes returns the number of real measurements.
 func (p *problem) successes() int {
 	n := 0
-	for _, ok := range p.feasible {
-		if ok {
+	for _, o := range p.seen {
+		if o.feasible {
 			n++
 		}
 	}
 	return n
 }
 
-// priority breaks ties: a number that depends on the seed and the candidate
-// only (the finaliser of SplitMix64, Steele, Lea and Flood 2014).
+// priority breaks ties: a number that depends on the seed and on what the
+// candidate is, not on where it stands in the table (FNV-1a, then the
+// finaliser of SplitMix64, Steele, Lea and Flood 2014).
 func (p *problem) priority(i int) uint64 {
-	z := uint64(p.opts.Seed) + 0x9e3779b97f4a7c15*uint64(i+1)
+	h := fnv.New64a()
+	h.Write([]byte(p.keys[i]))
+	z := uint64(p.opts.Seed)*0x9e3779b97f4a7c15 + h.Sum64()
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
 	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
 	return z ^ (z >> 31)

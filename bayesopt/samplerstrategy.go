@@ -57,6 +57,12 @@ func (s *SamplerStrategy) Next(h History) (Suggestion, error) {
 	if err != nil {
 		return Suggestion{}, fmt.Errorf("strategy %s: %w", s.name, err)
 	}
+	return p.suggest(p.nearestOpen(t, row), nil, "nearest untried candidate to the point the "+s.name+" sampler proposed"), nil
+}
+
+// nearestOpen returns the open candidate nearest to a point of the tracker's
+// space, ties by seed. There must be one.
+func (p *problem) nearestOpen(t *Tracker, row []float64) int {
 	pick, nearest := -1, math.Inf(1)
 	for i, standing := range p.standing {
 		if standing != open {
@@ -67,7 +73,7 @@ func (s *SamplerStrategy) Next(h History) (Suggestion, error) {
 			pick, nearest = i, g
 		}
 	}
-	return p.suggest(pick, nil, "nearest untried candidate to the point the "+s.name+" sampler proposed"), nil
+	return pick
 }
 
 func withoutAborted(h History) History {

@@ -36,7 +36,7 @@ func (p *problem) startPick() (index int, reason string) {
 	if missing := p.missingModes(p.triedModes()); len(missing) > 0 && p.initialTrials() >= len(p.missingModes(nil)) {
 		pool := p.openWhere(func(i int) bool { return slices.Contains(missing, p.cands[i].ModeOrDefault()) })
 		if len(pool) > 0 {
-			return p.maximin(p.memorySafe(p.cheapest(pool, (len(pool)+2)/3))), "first trial in a mode not tried yet, among its cheapest third"
+			return p.maximin(p.memorySafe(p.likely(p.cheapest(pool, (len(pool)+2)/3)))), "first trial in a mode not tried yet, among its cheapest third"
 		}
 	}
 	third := p.cheapThreshold()
@@ -44,7 +44,7 @@ func (p *problem) startPick() (index int, reason string) {
 	if len(pool) == 0 {
 		pool = p.openWhere(func(int) bool { return true })
 	}
-	return p.maximin(p.memorySafe(pool)), "far from every trial so far, within the cheapest third"
+	return p.maximin(p.memorySafe(p.likely(pool))), "far from every trial so far, within the cheapest third"
 }
 
 func (p *problem) openWhere(keep func(int) bool) []int {
@@ -55,6 +55,22 @@ func (p *problem) openWhere(keep func(int) bool) []int {
 		}
 	}
 	return out
+}
+
+// likely keeps the members of the pool that fit into memory at least half as
+// probably as any open candidate: the start is no time to find out what does
+// not. A pool without such members is replaced by all that are.
+func (p *problem) likely(pool []int) []int {
+	all := p.openWhere(func(int) bool { return true })
+	top := 0.0
+	for _, i := range all {
+		top = max(top, p.fits[i])
+	}
+	doubtful := func(i int) bool { return p.fits[i] < 0.5*top }
+	if kept := slices.DeleteFunc(slices.Clone(pool), doubtful); len(kept) > 0 {
+		return kept
+	}
+	return slices.DeleteFunc(all, doubtful)
 }
 
 // cheapThreshold is the hourly price of the last candidate of the cheapest

@@ -19,35 +19,41 @@ const (
 	coveredSD = 0.05
 )
 
-// shouldStop applies the rule. chance is the largest probability over the open
-// candidates of being better by worthwhile, widest their largest standard
-// deviation of ln step time.
-func (p *problem) shouldStop(post *Posterior, best, chance, widest float64) (bool, string) {
+// shouldStop applies the rule to what is believed about the open candidates,
+// and says why it fires.
+func (p *problem) shouldStop(post *Posterior, best float64, c choice) (bool, string) {
 	done := 0
 	for _, s := range p.standing {
 		if s == tried {
 			done++
 		}
 	}
-	if done < stopTrials || p.bestIndex < 0 {
+	if done < stopTrials {
 		return false, ""
-	}
-	if p.opts.Objective == Accuracy {
-		if widest >= coveredSD {
-			return false, ""
-		}
-		return true, fmt.Sprintf("stop after %d trials: the step time of every candidate is known to ±%.1f %% or better (90 %% interval)",
-			done, 100*math.Expm1(1.645*widest))
 	}
 	limit := stopChance
 	if p.opts.Noisy {
 		limit = stopChanceNoisy
 	}
-	if chance >= limit {
+	if p.bestIndex < 0 {
+		if p.finish == nil || c.meets >= limit {
+			return false, ""
+		}
+		return true, fmt.Sprintf("stop after %d trials: none meets the deadline of %.4g s, and no candidate has a chance of %.0f %% to (largest: %.2g %%)",
+			done, p.opts.Deadline, 100*limit, 100*c.meets)
+	}
+	if p.opts.Objective == Accuracy {
+		if c.widest >= coveredSD {
+			return false, ""
+		}
+		return true, fmt.Sprintf("stop after %d trials: the step time of every candidate is known to ±%.1f %% or better (90 %% interval)",
+			done, 100*math.Expm1(1.645*c.widest))
+	}
+	if c.chance >= limit {
 		return false, ""
 	}
 	return true, fmt.Sprintf("stop after %d trials: no candidate has a chance of %.0f %% of being better by more than %.0f %% (largest: %.2g %%); estimated remaining regret %.2g %%; best is %s",
-		done, 100*limit, 100*worthwhile, 100*chance, 100*p.regret(post, best), p.bestConfig())
+		done, 100*limit, 100*worthwhile, 100*c.chance, 100*p.regret(post, best), p.cands[p.favourite(post)])
 }
 
 // regret estimates how much better, as a fraction, the best open candidate is
@@ -57,12 +63,12 @@ func (p *problem) shouldStop(post *Posterior, best, chance, widest float64) (boo
 func (p *problem) regret(post *Posterior, best float64) float64 {
 	const steps, reach = 64, 1.0
 	var survive [steps + 1]float64 // ln P(no candidate improves by more than z)
-	q, shifted := post.predictor(), Predictive{}
+	q, moved := post.predictor(), Predictive{}
 	for i, s := range p.standing {
 		if s != open {
 			continue
 		}
-		m, sd := q.at(p.points[i]).shifted(&shifted, p.prior[i]+p.offset[i]).Moments()
+		m, sd := p.shift(q.at(p.points[i]), post, i, p.offset[i], &moved).Moments()
 		if m-6*sd > best {
 			continue
 		}

@@ -15,9 +15,17 @@ type Suggestion struct {
 	Index     int // into Candidates
 	Config    data.Config
 	Expected  data.Estimate // of the objective's response in natural units (e.g. step time s, or throughput samples/s)
-	PFeasible float64
-	Cost      float64 // expected US$ of the trial, 0 if no price is known
-	Reason    string  // one sentence for people
+	PFeasible float64       // probability that the trial yields a time
+	Cost      float64       // expected US$ of the trial, 0 if no price is known
+	Reason    string        // one sentence for people
+
+	// Remeasure says that the candidate was measured before, and that its
+	// measurement is in doubt.
+	Remeasure bool
+
+	// Best is the candidate taken for the best so far, −1 if none is. With
+	// noise it need not be the one of the best single measurement.
+	Best int
 
 	// Fired is why the stopping rule would have ended the search, empty if it
 	// would not. It is set instead of Stop under [Options.KeepGoing].

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
@@ -9,17 +10,23 @@ import (
 	"knee/data"
 )
 
-// Goal says what a search on a table minimises.
+// Goal says what a search on a table minimises, and under what conditions.
 type Goal struct {
 	Time  bool    // seconds instead of US$
 	Noise float64 // coefficient of variation of one evaluation, 0 for none
+	OOM   bool    // some candidates run out of memory; see [Table.WithMemoryLimit]
 }
 
 // Trace is one search.
 type Trace struct {
-	Best  []float64 // true value of the best row seen after each evaluation; +Inf before the first success
-	Spent []float64 // US$ after each evaluation
-	Stop  int       // evaluations when the stopping rule fired, the budget if it never did
+	Optimum    float64   // best value there is
+	Cheapest   float64   // US$ of the cheapest row that succeeds
+	Best       []float64 // true value of the best row seen after each evaluation; +Inf before the first success
+	Spent      []float64 // US$ after each evaluation
+	Stop       int       // evaluations when the stopping rule fired, the budget if it never did
+	Found      float64   // true value of the row the search would have named then; +Inf for none
+	Infeasible int       // evaluations of rows that did not succeed
+	Remeasured int       // evaluations of rows seen before
 }
 
 // value is what a row is worth: less is better, +Inf if it did not succeed.
@@ -49,7 +56,7 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 	for i, c := range t.Candidates {
 		hourly[c.Key()] = t.Outcomes[i].Hourly
 	}
-	o := bayesopt.Options{Objective: bayesopt.StepTime, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0}
+	o := bayesopt.Options{Objective: bayesopt.StepTime, JobTime: true, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0}
 	if !g.Time && t.priced() {
 		o.Objective = bayesopt.CostToTarget
 	}
@@ -70,45 +77,92 @@ func (t *Table) priced() bool {
 }
 
 // Search lets a strategy search the table for budget evaluations. Noise is
-// drawn from seed and the row, so that every method sees the same.
+// drawn from seed, row and how often it was evaluated before, so that every
+// method sees the same.
 func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Trace, error) {
 	h := bayesopt.History{Candidates: t.Candidates}
-	tr := Trace{Stop: budget}
-	best, spent := math.Inf(1), 0.0
-	for n := 0; n < min(budget, len(t.Candidates)); n++ {
+	tr := Trace{Optimum: t.Optimum(g), Cheapest: t.Optimum(Goal{}), Stop: budget, Found: math.Inf(1)}
+	looks := make([]int, len(t.Candidates))
+	best, spent, open := math.Inf(1), 0.0, len(t.Candidates)
+	stopped := false
+	for n := 0; n < budget && open > 0; n++ {
 		next, err := s.Next(h)
 		if err != nil {
 			return tr, err
 		}
-		if (next.Stop || next.Fired != "") && tr.Stop == budget {
-			tr.Stop = n
+		if (next.Stop || next.Fired != "") && !stopped {
+			stopped, tr.Stop, tr.Found = true, n, t.named(next, h, g)
 		}
 		if next.Stop {
 			break
 		}
-		o := t.Outcomes[next.Index]
-		h.Measured = append(h.Measured, t.measurement(next.Index, g, seed))
+		i := next.Index
+		if i < 0 || i >= len(t.Candidates) || looks[i] > 0 && !next.Remeasure {
+			return tr, fmt.Errorf("evaluation %d: the method suggests candidate %d, which is none or was evaluated already", n+1, i)
+		}
+		if looks[i]++; looks[i] > 1 {
+			tr.Remeasured++
+		} else {
+			open--
+		}
+		o := t.Outcomes[i]
+		h.Measured = append(h.Measured, t.measurement(i, g, seed, looks[i]))
 		best, spent = math.Min(best, g.value(o)), spent+o.Cost
+		if o.Status != data.OK {
+			tr.Infeasible++
+		}
 		tr.Best, tr.Spent = append(tr.Best, best), append(tr.Spent, spent)
+	}
+	if !stopped {
+		tr.Stop = len(tr.Best)
+		tr.Found = t.named(bayesopt.Suggestion{Best: -1}, h, g)
 	}
 	return tr, nil
 }
 
-// measurement is row i as a strategy sees it.
-func (t *Table) measurement(i int, g Goal, seed int64) data.Measurement {
+// named returns the true value of the row that a search would report: the one
+// its suggestion calls the best, else the one with the best measurement.
+func (t *Table) named(s bayesopt.Suggestion, h bayesopt.History, g Goal) float64 {
+	if s.Best >= 0 && s.Best < len(t.Outcomes) {
+		return g.value(t.Outcomes[s.Best])
+	}
+	index := map[string]int{}
+	for i, c := range t.Candidates {
+		index[c.Key()] = i
+	}
+	found, least := math.Inf(1), math.Inf(1)
+	for _, m := range h.Measured {
+		i := index[m.Key()]
+		seen := m.StepTime
+		if !g.Time && t.Outcomes[i].Hourly > 0 {
+			seen *= t.Outcomes[i].Hourly
+		}
+		if m.Status == data.OK && seen < least {
+			least, found = seen, g.value(t.Outcomes[i])
+		}
+	}
+	return found
+}
+
+// measurement is row i as a strategy sees it when it looks for the n-th time.
+func (t *Table) measurement(i int, g Goal, seed int64, look int) data.Measurement {
 	m := measured(t.Candidates[i], t.Outcomes[i], g)
 	if g.Noise > 0 && m.Status == data.OK {
 		sd := math.Sqrt(math.Log1p(g.Noise * g.Noise)) // of the logarithm
-		m.StepTime *= math.Exp(sd*noiseOf(m.Config, seed) - sd*sd/2)
+		m.StepTime *= math.Exp(sd*noiseOf(m.Config, seed, look) - sd*sd/2)
 	}
 	return m
 }
 
 // measured is an outcome as a strategy sees it. Where the goal is cost and
 // prices are known, the time is the one that gives the row's cost exactly, so
-// that machines billed beyond the listed ones are not held against it.
+// that machines billed beyond the listed ones are not held against it. A run
+// that hit its time limit is known to take at least that long.
 func measured(c data.Config, o Outcome, g Goal) data.Measurement {
 	m := data.Measurement{Config: c, Status: o.Status, Wall: o.Time, PricePerHour: o.Hourly}
+	if o.Status == data.Timeout {
+		m.StepTime = o.Time
+	}
 	if o.Status != data.OK {
 		return m
 	}
@@ -122,9 +176,9 @@ func measured(c data.Config, o Outcome, g Goal) data.Measurement {
 	return m
 }
 
-// noiseOf is a standard normal number that depends on seed and row only.
-func noiseOf(c data.Config, seed int64) float64 {
+// noiseOf is a standard normal number that depends on seed, row and look only.
+func noiseOf(c data.Config, seed int64, look int) float64 {
 	h := fnv.New64a()
 	h.Write([]byte(c.Key()))
-	return rand.New(rand.NewPCG(uint64(seed), h.Sum64())).NormFloat64()
+	return rand.New(rand.NewPCG(uint64(seed)+uint64(look-1)<<32, h.Sum64())).NormFloat64()
 }

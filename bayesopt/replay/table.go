@@ -34,7 +34,8 @@ type Outcome struct {
 }
 
 // The columns that hold what a run yielded. All others are parameters.
-var outcomeColumns = []string{"time_s", "cost_usd", "status", "accuracy", "error"}
+var outcomeColumns = []string{"time_s", "cost_usd", "status", "accuracy", "error",
+	"step_time_s", "step_time_sd_s", "sync_time_s", "throughput", "goodput"}
 
 // LoadTable reads the table at path, as [ReadTable] does.
 func LoadTable(path string) (*Table, error) {
@@ -48,9 +49,11 @@ func LoadTable(path string) (*Table, error) {
 
 // ReadTable reads a table of parameters, time_s, cost_usd and status.
 //
-// The columns workers (also machines or nodes), ps, mode and gpu_type have
-// the meaning they have in measurements.csv; any other parameter is a knob.
-// price_per_hour is the price of one machine and no knob. A text column whose
+// The columns workers (also machines, or nodes where neither is there), ps,
+// mode, gpu_type, placement, local_batch, global_batch and accum_steps have the
+// meaning they have in measurements.csv, and any other parameter is a knob. price_per_hour is no knob; of
+// what it is the price (a worker, a machine, the whole configuration) is taken
+// from how cost_usd follows from it. A text column whose
 // value follows from the other parameters, such as the name of a machine type
 // whose cores and memory are given, is a name and no knob either.
 //
@@ -83,6 +86,7 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 		seen[c.Key()] = i + 2
 		t.Candidates, t.Outcomes = append(t.Candidates, c), append(t.Outcomes, o)
 	}
+	t.setHourly()
 	return t, nil
 }
 
@@ -127,58 +131,6 @@ func machineColumn(name string) bool { return name == "vcpus" || name == "ram_gi
 func isNumber(s string) bool {
 	v, err := strconv.ParseFloat(s, 64)
 	return err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
-}
-
-// readRow reads one row.
-func readRow(header, cells []string, names map[int]bool, at data.Source) (data.Config, Outcome, error) {
-	c := data.Config{Mode: data.AllReduce, Workers: 1, Extra: map[string]string{}}
-	o := Outcome{Cells: cells}
-	var price float64
-	var err error
-	for k, column := range header {
-		cell := strings.TrimSpace(cells[k])
-		number := func(want string) float64 {
-			v, e := strconv.ParseFloat(cell, 64)
-			if cell == "" {
-				return 0
-			}
-			if (e != nil || v < 0 || math.IsNaN(v) || math.IsInf(v, 0)) && err == nil {
-				err = &data.InputError{Source: data.Source{File: at.File, Line: at.Line, Column: column}, Found: strconv.Quote(cell), Want: want}
-			}
-			return v
-		}
-		switch column {
-		case "workers", "machines", "nodes":
-			c.Workers = max(1, int(number("a number of machines")))
-		case "ps":
-			c.PS = int(number("a number of parameter servers"))
-		case "mode":
-			c.Mode = data.Mode(cell)
-		case "gpu_type":
-			c.GPUType = cell
-		case "price_per_hour":
-			price = number("US$ per hour")
-		case "time_s":
-			o.Time = number("seconds")
-		case "cost_usd":
-			o.Cost = number("US$")
-		case "status":
-			o.Status = data.Status(cell)
-		case "accuracy", "error":
-		default:
-			if !names[k] {
-				c.Extra[column] = cell
-			}
-		}
-	}
-	o.Hourly = price * float64(c.Workers+c.PS)
-	if o.Cost == 0 {
-		o.Cost = o.Hourly * o.Time / 3600
-	}
-	if err == nil && o.Status == data.OK && !(o.Time > 0) {
-		err = &data.InputError{Source: data.Source{File: at.File, Line: at.Line, Column: "time_s"}, Found: "nothing", Want: "seconds > 0, since status is ok"}
-	}
-	return c, o, err
 }
 
 // Parameters returns the parameter columns of candidate i as the file has

@@ -8,12 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/bayesopt/replay"
+	"knee/plots"
 )
 
 func newBenchSearch(a *app) *cobra.Command {
 	var methods []string
 	var seeds, budget int
-	var objective string
+	var objective, figure string
+	var oom bool
 	var noise float64
 	var out format
 	cmd := &cobra.Command{
@@ -29,13 +31,20 @@ For each table and method, averaged over the seeds: evaluations until within
 the cheapest row, simple regret after 5, 10 and 20 evaluations, evaluations when
 the method's stopping rule fired, and the share of searches that were within 5 %
 of the best then. A method with -map after its name takes the single best
-hyperparameters instead of averaging over them.`,
+hyperparameters instead of averaging over them; -pi, -lcb and -thompson change
+the acquisition, and -percost divides it by the expected cost.
+
+--noise multiplies every evaluation by a random factor with that coefficient of
+variation; knee then measures doubtful rows again, which is charged like any
+other evaluation. With --oom the rows that need the most memory, a share between
+10 and 50 % that depends on the seed, run out of it, and a last column counts
+the evaluations of rows that did not succeed.`,
 		Example: `  knee bench search tables/*.csv
   knee bench search table.csv --methods random,tpe,knee --seeds 30 -o csv
-  knee bench search table.csv --objective time_s --noise 0.1`,
+  knee bench search table.csv --objective time_s --noise 0.1 --plot progress.svg`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			g := replay.Goal{Noise: noise}
+			g := replay.Goal{Noise: noise, OOM: oom}
 			switch objective {
 			case "cost_usd":
 			case "time_s":
@@ -46,38 +55,88 @@ hyperparameters instead of averaging over them.`,
 			if seeds < 1 || budget < 1 || noise < 0 || noise > 1 {
 				return usageError{fmt.Errorf("--seeds %d --budget %d --noise %g: want at least one seed and evaluation, and noise from 0 to 1", seeds, budget, noise)}
 			}
-			var scores []replay.Score
+			var tables []*replay.Table
 			for _, file := range args {
 				t, err := replay.LoadTable(file)
 				if err != nil {
 					return err
 				}
-				for _, method := range methods {
-					a.note("%s: %s, %d searches", t.Name, method, seeds)
-					s, err := t.Try(cmd.Context(), method, g, budget, seeds)
-					if err != nil {
-						return err
-					}
-					scores = append(scores, s)
+				tables = append(tables, t)
+			}
+			report, end := a.searchProgress()
+			results, err := replay.Compare(cmd.Context(), tables, methods, replay.Settings{Goal: g, Budget: budget, Seeds: seeds, Done: report})
+			end()
+			if err != nil {
+				return err
+			}
+			if figure != "" {
+				fig, err := comparisonFigure(results, methods, g)
+				if err == nil {
+					err = a.save(figure, fig)
+				}
+				if err != nil {
+					return err
 				}
 			}
-			return out.print(a.stdout, scores, scoreTable(scores))
+			scores := make([]replay.Score, len(results))
+			for i, r := range results {
+				scores[i] = r.Score
+			}
+			return out.print(a.stdout, scores, scoreTable(scores, g.OOM))
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&methods, "methods", []string{"random", "tpe", "knee"}, "methods to compare")
+	f.StringSliceVar(&methods, "methods", []string{"random", "tpe", "knee"}, "methods to compare: "+strings.Join(replay.Methods(), ", "))
 	f.IntVar(&seeds, "seeds", 30, "searches per table and method")
 	f.IntVar(&budget, "budget", 20, "evaluations per search")
 	f.StringVar(&objective, "objective", "cost_usd", "what to minimise: cost_usd or time_s")
 	f.Float64Var(&noise, "noise", 0, "coefficient of variation of one evaluation")
+	f.BoolVar(&oom, "oom", false, "let the rows that need the most memory run out of it")
+	f.StringVar(&figure, "plot", "", "file to draw best-so-far against evaluations to: .svg, .png or .pdf")
 	formatFlag(cmd, &out)
 	return cmd
 }
 
-func scoreTable(scores []replay.Score) table {
+// scoreTable lists the scores; infeasible adds the count of evaluations that
+// did not succeed.
+func scoreTable(scores []replay.Score, infeasible bool) table {
 	t := table{columns: strings.Split("table,method,seeds,evals_to_5pct,cost_to_5pct_ratio,regret_5,regret_10,regret_20,stop_evals,stop_within_5pct", ",")}
+	if infeasible {
+		t.columns = append(t.columns, "infeasible")
+	}
 	for _, s := range scores {
-		t.add(s.Table, s.Method, strconv.Itoa(s.Seeds), number(s.Evals), number(s.Cost), number(s.Regret5), number(s.Regret10), number(s.Regret20), number(s.StopEvals), number(s.StopWithin5))
+		row := []string{s.Table, s.Method, strconv.Itoa(s.Seeds), number(s.Evals), number(s.Cost), number(s.Regret5), number(s.Regret10), number(s.Regret20), number(s.StopEvals), number(s.StopWithin5)}
+		if infeasible {
+			row = append(row, number(s.Infeasible))
+		}
+		t.add(row...)
 	}
 	return t
+}
+
+// comparisonFigure draws the methods' progress over all tables and seeds.
+func comparisonFigure(results []replay.Result, methods []string, g replay.Goal) (plots.Figure, error) {
+	what := "cost"
+	if g.Time {
+		what = "time"
+	}
+	spec := plots.Comparison{Title: "Search methods", Value: "best " + what + " so far ÷ best of the table"}
+	tables := map[string]bool{}
+	for k, method := range methods {
+		var of []replay.Result
+		for i := k; i < len(results); i += len(methods) {
+			of = append(of, results[i])
+			tables[results[i].Table] = true
+		}
+		m := plots.Method{Name: method}
+		for _, p := range replay.ProgressOf(of) {
+			m.Progress = append(m.Progress, plots.Band{X: float64(p.N), Mean: p.Median, Lo: p.Lo, Hi: p.Hi})
+		}
+		spec.Methods = append(spec.Methods, m)
+	}
+	spec.Subtitle = fmt.Sprintf("%d tables, %d searches each", len(tables), results[0].Seeds)
+	if len(tables) == 1 {
+		spec.Subtitle = fmt.Sprintf("%s, %d searches", results[0].Table, results[0].Seeds)
+	}
+	return plots.NewComparison(spec)
 }

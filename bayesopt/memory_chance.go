@@ -1,0 +1,112 @@
+package bayesopt
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"knee/data"
+)
+
+const (
+	// afterFailure is by how much a failure for lack of memory lowers the
+	// chance of what needs no less, where that is not certain to fail.
+	afterFailure = 0.1
+	// fitsAnotherDoubling is the chance that twice the largest batch that
+	// fitted does too, while none has failed.
+	fitsAnotherDoubling = 0.9
+)
+
+// limits is what the trials say about how much of something fits: batches on
+// one kind of worker, or memory that need not be there.
+type limits struct {
+	fits  float64   // the most that fitted, 0 if nothing was tried
+	fails []float64 // what did not
+}
+
+// chance returns the probability that v fits. Whatever is no larger than what
+// fitted does. Between the largest that fitted and the smallest that did not,
+// the limit is anywhere with equal probability on a logarithmic scale. At and
+// above a failure every failure counts: other circumstances, such as more
+// workers that state is sharded over, may differ.
+func (l *limits) chance(v float64) float64 {
+	least, below := math.Inf(1), 0
+	for _, f := range l.fails {
+		least = min(least, f)
+		if f <= v {
+			below++
+		}
+	}
+	switch {
+	case v <= l.fits:
+		return 1
+	case below > 0:
+		return math.Pow(afterFailure, float64(below))
+	case l.fits > 0 && !math.IsInf(least, 1):
+		return max(math.Log(least/v)/math.Log(least/l.fits), afterFailure)
+	case l.fits > 0:
+		return math.Pow(fitsAnotherDoubling, math.Log2(v/l.fits))
+	}
+	return 1
+}
+
+// chances returns for every candidate the probability that it fits into
+// memory, as far as the trials tell: by its batch, among equal kinds of
+// workers, and by the memory of its machine.
+func (r *memoryRules) chances(cands []data.Config) []float64 {
+	out := make([]float64, len(cands))
+	for i := range out {
+		out[i] = 1
+	}
+	if len(r.out)+len(r.fit) == 0 {
+		return out
+	}
+	batches, scarcity := map[string]*limits{}, &limits{}
+	for _, c := range r.fit {
+		if l := limitsOf(batches, c); c.LocalBatch > 0 {
+			l.fits = max(l.fits, c.LocalBatch)
+		}
+		if ram, ok := knob(c, memoryKnob); ok {
+			scarcity.fits = max(scarcity.fits, 1/ram)
+		}
+	}
+	for _, c := range r.out {
+		if l := limitsOf(batches, c); c.LocalBatch > 0 {
+			l.fails = append(l.fails, c.LocalBatch)
+		}
+		if ram, ok := knob(c, memoryKnob); ok {
+			scarcity.fails = append(scarcity.fails, 1/ram)
+		}
+	}
+	for i, c := range cands {
+		if c.LocalBatch > 0 {
+			out[i] = limitsOf(batches, c).chance(c.LocalBatch)
+		}
+		if ram, ok := knob(c, memoryKnob); ok && len(scarcity.fails) > 0 {
+			out[i] *= scarcity.chance(1 / ram)
+		}
+	}
+	return out
+}
+
+// limitsOf returns the limits of a configuration's kind of worker: GPU type,
+// mode and further knobs (precision, recomputation, …), as nothing is known
+// about how they change memory.
+func limitsOf(all map[string]*limits, c data.Config) *limits {
+	key := c.GPUType + "|" + string(c.ModeOrDefault())
+	if len(c.Extra) > 0 {
+		var b strings.Builder
+		b.WriteString(key)
+		for _, k := range slices.Sorted(maps.Keys(c.Extra)) {
+			b.WriteString("|" + k + "=" + c.Extra[k])
+		}
+		key = b.String()
+	}
+	l, ok := all[key]
+	if !ok {
+		l = &limits{}
+		all[key] = l
+	}
+	return l
+}

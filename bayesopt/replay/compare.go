@@ -1,0 +1,128 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+)
+
+// Settings says how methods are compared.
+type Settings struct {
+	Goal
+	Budget int                                // evaluations per search
+	Seeds  int                                // searches per table and method, with seeds from 0
+	Done   func(done, total int, what string) // called after every search, one at a time; may be nil
+}
+
+// Result is how one method did on one table.
+type Result struct {
+	Score
+	Traces []Trace // by seed
+}
+
+// Compare lets every method search every table once per seed, and returns one
+// result per table and method, in that order. It uses every processor, and
+// ends early with the error of ctx. What cannot work is reported before the
+// first search: an unknown method, a table without a row that succeeded, or
+// one without the memory variant that is asked for.
+func Compare(ctx context.Context, tables []*Table, methods []string, s Settings) ([]Result, error) {
+	if s.Budget < 1 || s.Seeds < 1 {
+		return nil, fmt.Errorf("budget %d, seeds %d: want at least one of each", s.Budget, s.Seeds)
+	}
+	variants := make([][]*Table, len(tables)) // by seed
+	for k, t := range tables {
+		if math.IsInf(t.Optimum(s.Goal), 1) {
+			return nil, fmt.Errorf("table %s: no row succeeded, so that there is no best to find", t.Name)
+		}
+		for _, m := range methods {
+			if _, err := t.NewMethod(m, s.Goal, 0); err != nil {
+				return nil, err
+			}
+		}
+		variants[k] = make([]*Table, s.Seeds)
+		for seed := range variants[k] {
+			variants[k][seed] = t
+			if s.OOM {
+				var err error
+				if variants[k][seed], err = t.WithMemoryLimit(int64(seed)); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	results := make([]Result, len(tables)*len(methods))
+	for r := range results {
+		results[r].Traces = make([]Trace, s.Seeds)
+	}
+	errs := make([]error, len(results)*s.Seeds)
+	what := func(r int) string { return tables[r/len(methods)].Name + ", " + methods[r%len(methods)] }
+	err := forEach(ctx, len(errs), func(job int) error {
+		r, seed := job/s.Seeds, job%s.Seeds
+		t := variants[r/len(methods)][seed]
+		method, err := t.NewMethod(methods[r%len(methods)], s.Goal, int64(seed))
+		if err == nil {
+			results[r].Traces[seed], err = t.Search(method, s.Goal, s.Budget, int64(seed))
+		}
+		if err != nil {
+			return fmt.Errorf("table %s, seed %d: %w", what(r), seed, err)
+		}
+		return nil
+	}, func(done, job int) {
+		if s.Done != nil {
+			s.Done(done, len(errs), what(job/s.Seeds))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for r := range results {
+		results[r].Score = average(tables[r/len(methods)].Name, methods[r%len(methods)], s.Budget, results[r].Traces)
+	}
+	return results, nil
+}
+
+// forEach does n jobs on every processor, in the order of their numbers, and
+// returns the error of the first that failed. finished is called after each,
+// one at a time.
+func forEach(ctx context.Context, n int, do func(job int) error, finished func(done, job int)) error {
+	jobs := make(chan int)
+	errs := make([]error, n)
+	var workers sync.WaitGroup
+	var mu sync.Mutex
+	done, failed := 0, false
+	for range min(runtime.GOMAXPROCS(0), n) {
+		workers.Go(func() {
+			for job := range jobs {
+				err := do(job)
+				mu.Lock()
+				errs[job] = err
+				failed = failed || err != nil
+				done++
+				finished(done, job)
+				mu.Unlock()
+			}
+		})
+	}
+	for job := range n {
+		mu.Lock()
+		enough := failed
+		mu.Unlock()
+		if enough || ctx.Err() != nil {
+			break
+		}
+		jobs <- job
+	}
+	close(jobs)
+	workers.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"knee/bayesopt"
+)
+
+// variants are the suffixes that turn knee into the pairs of surrogate and
+// acquisition that a user may want to compare: knee-map, knee-lcb,
+// knee-map-pi, …
+func variants() map[string]func(*bayesopt.Options) {
+	v := map[string]func(*bayesopt.Options){
+		"map":     func(o *bayesopt.Options) { o.Hyper = "map" },
+		"percost": func(o *bayesopt.Options) { o.PerCost = true },
+	}
+	for _, a := range bayesopt.Acquisitions() {
+		v[a] = func(o *bayesopt.Options) { o.Acquisition = a }
+	}
+	return v
+}
+
+// Methods returns the names that [Table.NewMethod] accepts; each may be
+// followed by -map, -percost or - and an acquisition.
+func Methods() []string { return bayesopt.Strategies() }
+
+// NewMethod returns the strategy called name for one search of the table.
+func (t *Table) NewMethod(name string, g Goal, seed int64) (bayesopt.Strategy, error) {
+	o := t.Options(g, seed)
+	base := name
+	for !slices.Contains(Methods(), base) {
+		at := strings.LastIndex(base, "-")
+		if at < 0 {
+			break
+		}
+		apply, ok := variants()[base[at+1:]]
+		if !ok {
+			break
+		}
+		apply(&o)
+		base = base[:at]
+	}
+	if !slices.Contains(Methods(), base) {
+		return nil, fmt.Errorf("method %q is unknown; want one of %s, which may be followed by -map, -percost, -%s",
+			name, strings.Join(Methods(), ", "), strings.Join(bayesopt.Acquisitions(), ", -"))
+	}
+	return bayesopt.NewStrategy(base, o)
+}

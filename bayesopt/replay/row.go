@@ -1,0 +1,168 @@
+package replay
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"knee/data"
+)
+
+// rowReader reads one row, and keeps the first thing that is wrong with it.
+type rowReader struct {
+	at     data.Source
+	c      data.Config
+	o      Outcome
+	price  float64 // as it stands in the row
+	global float64 // global_batch
+	err    error
+}
+
+// readRow reads one row. Hourly is left at the price as it stands there; see
+// [Table.setHourly].
+func readRow(header, cells []string, names map[int]bool, at data.Source) (data.Config, Outcome, error) {
+	r := rowReader{at: at, c: data.Config{Mode: data.AllReduce, Extra: map[string]string{}}, o: Outcome{Cells: cells}}
+	// nodes are what does the work unless workers are counted too.
+	counted := slices.ContainsFunc(header, func(h string) bool { return h == "workers" || h == "machines" || h == "placement" })
+	for k, column := range header {
+		cell := strings.TrimSpace(cells[k])
+		switch {
+		case column == "nodes" && counted:
+			r.c.Nodes = r.count(column, cell)
+		case names[k] || r.known(column, cell):
+		default:
+			r.c.Extra[column] = cell
+		}
+	}
+	r.finish()
+	return r.c, r.o, r.err
+}
+
+// known reads a column that has a meaning of its own; it reports false for a
+// further knob.
+func (r *rowReader) known(column, cell string) bool {
+	switch column {
+	case "workers", "machines", "nodes":
+		r.c.Workers = r.count(column, cell)
+	case "placement":
+		r.placement(column, cell)
+	case "ps":
+		r.c.PS = r.count(column, cell)
+	case "accum_steps":
+		r.c.AccumSteps = r.count(column, cell)
+	case "mode":
+		r.c.Mode = data.Mode(cell)
+	case "gpu_type":
+		r.c.GPUType = cell
+	case "job":
+		r.c.Job = cell
+	case "local_batch":
+		r.c.LocalBatch = r.number(column, cell, "samples per worker")
+	case "global_batch":
+		r.global = r.number(column, cell, "samples over all workers")
+	case "price_per_hour":
+		r.price = r.number(column, cell, "US$ per hour")
+	case "time_s":
+		r.o.Time = r.number(column, cell, "seconds")
+	case "cost_usd":
+		r.o.Cost = r.number(column, cell, "US$")
+	case "status":
+		r.o.Status = data.Status(cell)
+	default:
+		return slices.Contains(outcomeColumns, column)
+	}
+	return true
+}
+
+func (r *rowReader) fail(column, cell, want string) {
+	if r.err == nil {
+		r.err = &data.InputError{Source: data.Source{File: r.at.File, Line: r.at.Line, Column: column}, Found: strconv.Quote(cell), Want: want}
+	}
+}
+
+// number reads a number ≥ 0, an empty cell as 0.
+func (r *rowReader) number(column, cell, want string) float64 {
+	if cell == "" {
+		return 0
+	}
+	v, err := strconv.ParseFloat(cell, 64)
+	if err != nil || v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		r.fail(column, cell, want)
+	}
+	return v
+}
+
+// count reads a whole number ≥ 0, an empty cell as 0.
+func (r *rowReader) count(column, cell string) int {
+	v := r.number(column, cell, "a whole number")
+	if v != math.Trunc(v) || v > math.MaxInt32 {
+		r.fail(column, cell, "a whole number")
+		return 0
+	}
+	return int(v)
+}
+
+func (r *rowReader) placement(column, cell string) {
+	if cell == "" {
+		return
+	}
+	p, err := data.ParsePlacement(cell)
+	if err != nil {
+		r.fail(column, cell, "workers per node, such as 4-4-2")
+		return
+	}
+	r.c.Placement = p
+}
+
+// finish derives what follows from several columns.
+func (r *rowReader) finish() {
+	if r.c.Workers == 0 {
+		for _, w := range r.c.Placement {
+			r.c.Workers += w
+		}
+	}
+	r.c.Workers = max(1, r.c.Workers)
+	if r.c.LocalBatch == 0 && r.global > 0 {
+		r.c.LocalBatch = r.global / float64(r.c.Workers*(r.c.AccumSteps+1))
+	}
+	r.o.Hourly = r.price
+	if r.err == nil && r.o.Status == data.OK && !(r.o.Time > 0) {
+		r.err = &data.InputError{Source: data.Source{File: r.at.File, Line: r.at.Line, Column: "time_s"}, Found: "nothing", Want: "seconds > 0, since status is ok"}
+	}
+}
+
+// setHourly turns the price of a row into that of the whole configuration. Of
+// what it is the price is not said in such tables; of the usual answers that
+// one is taken by which cost_usd follows most closely from price and time,
+// workers and parameter servers where there is no cost.
+func (t *Table) setHourly() {
+	units := []func(data.Config) float64{
+		func(c data.Config) float64 { return float64(c.Workers + c.PS) },
+		func(c data.Config) float64 { return float64(c.Workers + c.PS + 1) }, // and a master
+		func(c data.Config) float64 { return float64(c.Workers) },
+		func(c data.Config) float64 { return float64(c.NodeCount()) },
+		func(data.Config) float64 { return 1 },
+	}
+	pick, least := 0, math.Inf(1)
+	for k, unit := range units {
+		var off float64
+		n := 0
+		for i, o := range t.Outcomes {
+			if o.Hourly > 0 && o.Cost > 0 && o.Time > 0 {
+				off += math.Abs(math.Log(o.Cost * 3600 / (o.Time * o.Hourly * unit(t.Candidates[i]))))
+				n++
+			}
+		}
+		if n > 0 && off/float64(n) < least-1e-6 {
+			pick, least = k, off/float64(n)
+		}
+	}
+	for i := range t.Outcomes {
+		o := &t.Outcomes[i]
+		o.Hourly *= units[pick](t.Candidates[i])
+		if o.Cost == 0 {
+			o.Cost = o.Hourly * o.Time / 3600
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package bayesopt
+
+import (
+	"math"
+
+	"knee/data"
+)
+
+// MeanForm is a parametric form of the step time that is fitted to the trials
+// so far, such as a speed family of package fit. The Gaussian process learns
+// what the form leaves over.
+type MeanForm interface {
+	// Fit returns ln step time (s) by the form fitted to measurements with
+	// status ok, and how many parameters were estimated from them. A nil
+	// function says that there are too few to fit.
+	Fit(measured []data.Measurement) (logStepTime func(data.Config) (value float64, ok bool), parameters int, err error)
+}
+
+// trend is one prior mean of ln step time.
+type trend struct {
+	at     []float64 // at every candidate
+	of     func(data.Config) (float64, bool)
+	charge float64 // taken off its log evidence
+}
+
+// trendsOf returns the prior means that compete for the data. The evidence of
+// each, the marginal likelihood of what it leaves over, decides how much it
+// counts; a form that was fitted to the same data is charged for its
+// parameters as by the Bayesian information criterion (Schwarz 1978). Means
+// that are not defined for every candidate are left out: one that is there
+// for some only would be a step that the kernel would have to learn.
+//
+// For the time of whole jobs there are three without parameters, which cover
+// the range from work that does not scale to work that scales perfectly:
+// time is constant, falls with the square root of the total cores, or falls
+// as the price grows so that the cost is constant.
+func (o Options) trendsOf(p *problem) []trend {
+	flat := trend{at: make([]float64, len(p.cands)), of: func(data.Config) (float64, bool) { return 0, true }}
+	var trends []trend
+	if t, ok := newTrend(p.cands, o.Mean); ok {
+		return []trend{t}
+	}
+	trends = append(trends, flat)
+	if o.JobTime {
+		if t, ok := newTrend(p.cands, rootOfCores); ok && t.varies() {
+			trends = append(trends, t)
+		}
+		if t, ok := newTrend(p.cands, o.constantCost); ok && p.priced && t.varies() {
+			trends = append(trends, t)
+		}
+	}
+	var usable []data.Measurement
+	for _, m := range p.measured {
+		if m.Status == data.OK {
+			usable = append(usable, m)
+		}
+	}
+	for _, form := range o.Forms {
+		// A form that cannot be fitted is no reason not to decide: the others
+		// are there.
+		f, parameters, err := form.Fit(usable)
+		if err != nil || f == nil {
+			continue
+		}
+		if t, ok := newTrend(p.cands, f); ok {
+			t.charge = 0.5 * float64(parameters) * math.Log(float64(len(usable)))
+			trends = append(trends, t)
+		}
+	}
+	return trends
+}
+
+// newTrend evaluates a mean; it reports false if that is nil or not a finite
+// number for some candidate.
+func newTrend(cands []data.Config, of func(data.Config) (float64, bool)) (trend, bool) {
+	if of == nil {
+		return trend{}, false
+	}
+	t := trend{at: make([]float64, len(cands)), of: of}
+	for i, c := range cands {
+		m, ok := of(c)
+		if !ok || math.IsNaN(m) || math.IsInf(m, 0) {
+			return trend{}, false
+		}
+		t.at[i] = m
+	}
+	return t, true
+}
+
+func (t trend) varies() bool {
+	for _, v := range t.at {
+		if v != t.at[0] {
+			return true
+		}
+	}
+	return false
+}
+
+// rootOfCores is −½·ln(total cores), of workers where cores are not known.
+func rootOfCores(c data.Config) (float64, bool) {
+	cores := float64(c.Workers)
+	if v, ok := knob(c, coresKnob); ok {
+		cores *= v
+	}
+	return -0.5 * math.Log(cores), positive(cores)
+}
+
+// constantCost is −ln(price per hour).
+func (o Options) constantCost(c data.Config) (float64, bool) {
+	if o.Price == nil {
+		return 0, false
+	}
+	price := o.Price(c)
+	return -math.Log(price), positive(price)
+}
+
+// residuals returns what each trend leaves of the observations.
+func (p *problem) residuals() (x [][]float64, responses []response) {
+	responses = make([]response, len(p.trends))
+	for k, t := range p.trends {
+		responses[k].charge = t.charge
+	}
+	for _, o := range p.seen {
+		x = append(x, o.x)
+		for k := range p.trends {
+			responses[k].y = append(responses[k].y, o.logTime-o.trends[k])
+		}
+	}
+	return x, responses
+}
+
+// shift turns the prediction of what the trends leave over into one of the
+// quantity of candidate i that differs from ln step time by a known constant.
+// The result is written into dst.
+func (p *problem) shift(raw Predictive, post *Posterior, i int, constant float64, dst *Predictive) Predictive {
+	dst.Mean = dst.Mean[:0]
+	for k, m := range raw.Mean {
+		dst.Mean = append(dst.Mean, m+p.trends[post.trend[k]].at[i]+constant)
+	}
+	dst.SD, dst.Weight = raw.SD, raw.Weight
+	return *dst
+}
+
+// finishOffsets returns, for every candidate, ln of the time to finish Work
+// minus ln step time; nil if there is no deadline.
+func (o Options) finishOffsets(cands []data.Config) ([]float64, error) {
+	if o.Deadline == 0 {
+		return nil, nil
+	}
+	if o.JobTime {
+		return make([]float64, len(cands)), nil
+	}
+	steps := o
+	steps.Objective = Goodput
+	out, err := steps.offsets(cands)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		out[i] += math.Log(o.Work)
+	}
+	return out, nil
+}
