@@ -72,6 +72,11 @@ type Failure struct {
 	Status data.Status // OOM, Infeasible or Failed
 	Exit   int         // exit code, −1 if there was none
 	Detail string      // one line
+
+	// Preempted says that the engine took the nodes away (preemption, a drained
+	// or failed node), which is no fault of the trial: it is launched again,
+	// and that does not count as one of its retries.
+	Preempted bool
 }
 
 // Error implements error.
