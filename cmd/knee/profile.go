@@ -100,7 +100,7 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 	if err != nil {
 		return res, err
 	}
-	defer func() { err = errors.Join(err, r.Journal.Close()) }()
+	defer func() { err = errors.Join(err, r.Storage.Close()) }()
 	a.warn(r.Past.Warnings...)
 	if n := len(r.Past.Measurements); n > 0 {
 		a.note("going on with %s: %d trials were measured before, %d had been cut short", files.Journal, n, len(r.Past.Interrupted))
