@@ -164,12 +164,15 @@ func (d *Database) takeUp(s *data.Study, f Files, t tracking) (*Past, error) {
 	if err != nil {
 		return nil, err
 	}
-	past := &Past{Warnings: d.takeWarnings()}
+	past := &Past{}
 	for _, c := range changes {
 		past.LastTrial = max(past.LastTrial, c.Trial)
-		if c.Ended != nil {
+		switch {
+		case c.Warning != "":
+			past.Warnings = append(past.Warnings, c.Warning)
+		case c.Ended != nil:
 			past.add(*c.Ended)
-		} else {
+		default:
 			d.pending = append(d.pending, c)
 		}
 	}
@@ -235,15 +238,6 @@ func (d *Database) disconnect() error {
 		return d.address.wrap("disconnect", err, nil)
 	}
 	return nil
-}
-
-// takeWarnings returns what there is to tell, once.
-func (d *Database) takeWarnings() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	w := d.warnings
-	d.warnings = nil
-	return w
 }
 
 // outage keeps count of a database that does not answer.

@@ -173,15 +173,17 @@ func TestDatabaseTakesOverTheTrialsOfTheDead(t *testing.T) {
 
 // The trials of the living are not taken over, however long they last.
 func TestDatabaseLeavesTheTrialsOfTheLiving(t *testing.T) {
+	t.Parallel()
+	const lease = 2 * time.Second // long enough for a busy machine to say something in time
 	dir := t.TempDir()
-	first := sharedRunner(t, dir, "first", 2, nil)
+	first := leasedRunner(t, dir, "first", 2, lease, nil)
 	defer first.Storage.Close()
 	if _, err := first.Storage.Begin(first.Candidates[0]); err != nil {
 		t.Fatal(err)
 	}
-	second := sharedRunner(t, dir, "second", 2, nil)
+	second := leasedRunner(t, dir, "second", 2, lease, nil)
 	defer second.Storage.Close()
-	for end := time.Now().Add(5 * shortLease); time.Now().Before(end); time.Sleep(shortLease / 10) {
+	for end := time.Now().Add(lease + lease/2); time.Now().Before(end); time.Sleep(lease / 40) {
 		if u, err := second.Storage.Adopt(); u != nil || err != nil {
 			t.Fatalf("took over %+v, %v", u, err)
 		}
@@ -269,8 +271,10 @@ func (f *follower) Launch(ctx context.Context, t launch.Trial, obs chan<- launch
 // first, with every kind of storage.
 func TestSubmittedTrialsAreFollowed(t *testing.T) {
 	open := map[string]func(t *testing.T, dir string, l launch.Launcher) *profile.Runner{
-		"journal":  func(t *testing.T, dir string, l launch.Launcher) *profile.Runner { return newRunner(t, dir, 3, l) },
-		"database": func(t *testing.T, dir string, l launch.Launcher) *profile.Runner { return sharedRunner(t, dir, "", 3, l) },
+		"journal": func(t *testing.T, dir string, l launch.Launcher) *profile.Runner { return newRunner(t, dir, 3, l) },
+		"database": func(t *testing.T, dir string, l launch.Launcher) *profile.Runner {
+			return sharedRunner(t, dir, "", 3, l)
+		},
 	}
 	for name, open := range open {
 		t.Run(name, func(t *testing.T) {

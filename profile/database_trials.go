@@ -199,7 +199,10 @@ func (d *Database) News() ([]Change, error) {
 			d.revision = row.Revision
 		}
 		changes = slices.Concat(d.pending, changes)
-		d.pending = nil
+		for _, w := range d.warnings {
+			changes = append(changes, Change{Warning: w})
+		}
+		d.pending, d.warnings = nil, nil
 		return nil
 	})
 	return changes, err

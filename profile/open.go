@@ -38,8 +38,8 @@ type Settings struct {
 	Strategy string // one of bayesopt.Strategies; empty for its default
 	// Only, if not empty, are the configurations to measure, each once and in
 	// order, in place of those that the strategy would choose from the space.
-	Only     []data.Config
-	Restart  bool             // set the journal aside and begin again
+	Only    []data.Config
+	Restart bool // set the journal aside and begin again
 	// Lease is how long a profiler of a shared study may be silent until the
 	// others take over its trials; 0 means [DefaultLease].
 	Lease    time.Duration

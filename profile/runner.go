@@ -38,6 +38,7 @@ type Runner struct {
 	others   map[int]data.Config // trials that other profilers run, by number
 	at       map[int]int         // where in ended a trial of this run is, by number
 	begun    time.Time
+	warnings []string
 	failures int             // trials that failed since one did not
 	noise    *fit.NoiseScale // of the first noiseAt trials
 	noiseAt  int
@@ -50,6 +51,7 @@ type Result struct {
 	Stopped      string  // why no further trial was started
 	Drained      bool    // it was stopped by the user, the rest is still to be measured
 	Spent        float64 // US$
+	Warnings     []string
 }
 
 // giveUpAfter is how many trials may fail one after another, before any has
@@ -74,7 +76,7 @@ func (r *Runner) Run(ctx context.Context) (Result, error) {
 	defer cancel(nil)
 	l := &loop{r: r, ctx: ctx, cancel: cancel, done: make(chan outcome), drain: r.Drain, ended: ctx.Done()}
 	l.run()
-	res := Result{Measurements: r.ended, Curves: r.curves, Spent: r.spent(), Stopped: l.why, Drained: l.drained}
+	res := Result{Measurements: r.ended, Curves: r.curves, Spent: r.spent(), Stopped: l.why, Drained: l.drained, Warnings: r.warnings}
 	if l.fatal == nil && ctx.Err() != nil {
 		l.fatal = context.Cause(ctx)
 	}
@@ -121,6 +123,10 @@ func (r *Runner) news() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range changes {
+		if c.Warning != "" {
+			r.warnings = append(r.warnings, c.Warning)
+			continue
+		}
 		if f := r.running[c.Trial]; f != nil {
 			f.cancel(ErrTaken)
 		}

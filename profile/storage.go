@@ -63,12 +63,13 @@ type Unfinished struct {
 	Losses  int    // how many profilers have been lost while it ran
 }
 
-// Change is what another profiler did with a trial.
+// Change is what another profiler did with a trial, or a warning.
 type Change struct {
-	Trial  int
-	Config data.Config
-	By     string  // who has the trial: host and process
-	Ended  *Ending // nil as long as it runs
+	Trial   int
+	Config  data.Config
+	By      string  // who has the trial: host and process
+	Ended   *Ending // nil as long as it runs
+	Warning string  // if set, nothing else is
 }
 
 // Past is what a record knew when it was opened.
@@ -138,4 +139,17 @@ func kindOfStorage(address string) string {
 		return kind + "://"
 	}
 	return kind + ":"
+}
+
+// StorageName names the record of a study for people: the journal's path or
+// the database's address, without a password.
+func StorageName(s *data.Study, f Files) string {
+	if s.Storage == "" || s.Storage == "journal" {
+		return f.Journal
+	}
+	a, err := parseAddress(s)
+	if err != nil {
+		return kindOfStorage(s.Storage) + "…"
+	}
+	return a.label
 }
