@@ -200,12 +200,21 @@ func (j *Journal) repair(size int64, past *Past) error {
 	return nil
 }
 
-// Begin implements [Storage].
+// endRoom is more than the end of a trial takes, its curve included.
+const endRoom = 32 << 10
+
+// Begin implements [Storage]. Without room on the disk for what the trial
+// will yield it is not begun.
 func (j *Journal) Begin(c data.Config) (int, error) {
 	j.mu.Lock()
 	trial := j.last + 1
 	j.last = trial
+	_, err := j.file.WriteAt(make([]byte, endRoom), j.end)
+	err = errors.Join(err, j.file.Truncate(j.end))
 	j.mu.Unlock()
+	if err != nil {
+		return 0, j.failed(err)
+	}
 	return trial, j.append(entry{Event: "start", Trial: trial, Config: &c, At: time.Now().UTC()})
 }
 
@@ -214,8 +223,24 @@ func (j *Journal) Submitted(trial, attempt int, handle string) error {
 	return j.append(entry{Event: "submitted", Trial: trial, Attempt: attempt, Handle: handle, At: time.Now().UTC()})
 }
 
-// End implements [Storage].
-func (j *Journal) End(trial int, e Ending) error { return j.append(endEntry(trial, e)) }
+// End implements [Storage]. If the disk has filled up since the trial began,
+// the curve is left out; if that is not enough, the error tells what was
+// measured.
+func (j *Journal) End(trial int, e Ending) error {
+	err := j.append(endEntry(trial, e))
+	if err == nil {
+		return nil
+	}
+	e.Curve = nil
+	short := endEntry(trial, e)
+	if j.append(short) == nil {
+		return err
+	}
+	if line, bad := json.Marshal(short); bad == nil {
+		err = fmt.Errorf("%w\nnot recorded: %s", err, line)
+	}
+	return err
+}
 
 // Adopt implements [Storage]: it hands out, once each, the trials that an
 // earlier run had submitted to an engine.
@@ -250,11 +275,14 @@ func (j *Journal) append(e entry) error {
 		err = j.file.Sync()
 	}
 	if err != nil {
-		err = errors.Join(err, j.file.Truncate(j.end))
-		return fmt.Errorf("write the journal %s: %w; what it holds is kept, mend this and run the same command again", j.path, err)
+		return j.failed(errors.Join(err, j.file.Truncate(j.end)))
 	}
 	j.end += int64(len(line))
 	return nil
+}
+
+func (j *Journal) failed(err error) error {
+	return fmt.Errorf("write the journal %s: %w; what it holds is kept, mend this and run the same command again", j.path, err)
 }
 
 // Close closes the journal and gives up its lock.
