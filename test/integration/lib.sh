@@ -59,6 +59,10 @@ exactly() { # exactly FILE TEXT N
 	[ "$n" = "$3" ] || { echo "$1 holds $n lines with $2, want $3"; cat "$1"; return 1; }
 }
 
+gone() { # gone PATTERN
+	! pgrep -f -- "$1" >/dev/null
+}
+
 no_process() { # no_process PATTERN: wait until no process has it in its command line
-	within 10 bash -c '! pgrep -f -- "$1" >/dev/null' - "$1" || { pgrep -af -- "$1"; return 1; }
+	within 10 gone "$1" || { pgrep -af -- "$1"; return 1; }
 }
