@@ -13,12 +13,12 @@ const curvePoints = 120
 
 // ConvergenceOf is what a fitted training curve says: the points it was
 // fitted to, which are in steps at the batch initial (0 for steps as
-// recorded), the curve with its band to a third beyond the steps seen, or to
-// where the target is reached. A target that is never reached is drawn
-// without a crossing; unreached says so.
-func ConvergenceOf(c *fit.Convergence, points []data.CurvePoint, initial float64, target *float64) (spec Convergence, unreached error, err error) {
-	points = fit.AtInitialBatch(points, initial)
-	spec = Convergence{Title: "Convergence", Points: LossPoints(points), Target: target, XLabel: "step"}
+// recorded), and the course it is believed to take, to beyond the steps seen
+// or to where the target is reached. A target that is never reached has no
+// crossing, and the warnings say so.
+func ConvergenceOf(c *fit.Convergence, points []data.CurvePoint, initial float64, target *float64) (spec Convergence, warnings []string, err error) {
+	spec = Convergence{Title: "Convergence", Subtitle: courseSubtitle(c, nil), Target: target, XLabel: "step"}
+	spec.Points, spec.YLabel = curveDots(fit.AtInitialBatch(points, initial), c.Rising != nil)
 	if len(points) > 0 && points[0].Job != "" {
 		spec.Title = "Convergence of " + points[0].Job
 	}
@@ -27,21 +27,56 @@ func ConvergenceOf(c *fit.Convergence, points []data.CurvePoint, initial float64
 	}
 	end := 1.3 * c.LastX
 	if target != nil {
-		e, err := c.StepsTo(*target)
+		t, err := c.Target(*target)
 		var never *fit.NeverReachedError
 		switch {
 		case err == nil:
-			spec.Crossing = &e
-			end = max(end, min(1.1*e.Hi, 5*c.LastX))
+			spec.Crossing, spec.Subtitle = &t.Steps, courseSubtitle(c, &t)
+			end = max(end, min(1.1*t.Steps.Hi, max(5*c.LastX, 1.3*t.Steps.Mean)))
+			warnings = append(warnings, t.Notes...)
 		case errors.As(err, &never):
-			unreached = err
+			warnings = append(warnings, err.Error())
 		default:
 			return spec, nil, err
 		}
 	}
+	course := c.Course(target)
 	for i := range curvePoints {
-		x := end * float64(i+1) / curvePoints
-		spec.Curve = append(spec.Curve, BandOf(x, c.Band(x), x > c.LastX))
+		x := course.From + (end-course.From)*float64(i+1)/curvePoints
+		spec.Curve = append(spec.Curve, BandOf(x, course.Band(x), x > c.LastX))
 	}
-	return spec, unreached, nil
+	return spec, warnings, nil
+}
+
+// courseSubtitle says where a course comes from and, if a target is asked
+// for and reached, on what condition it stands.
+func courseSubtitle(c *fit.Convergence, t *fit.TargetAnswer) string {
+	from := fmt.Sprintf("many curves that agree with the record (%s)", c.Family)
+	switch {
+	case c.Single != nil:
+		from = "the form " + c.Family
+	case len(c.Templates) > 0:
+		from = fmt.Sprintf("finished runs laid over the record (%s)", c.Family)
+	}
+	switch {
+	case t == nil:
+		return "curve: " + from
+	case t.Method == "recorded":
+		return "curve: " + from + "; the target was reached in the record"
+	case c.Single != nil:
+		return "curve: " + from
+	}
+	return fmt.Sprintf("curve: %s, if the target is reached (probability %.0f %%)", from, 100*t.Chance)
+}
+
+// curveDots returns the measured points of a curve, and what they are: losses,
+// or the metric where no loss is recorded.
+func curveDots(points []data.CurvePoint, rising bool) ([]Point, string) {
+	if dots := LossPoints(points); len(dots) > 0 && !rising {
+		return dots, "loss"
+	}
+	for i := range points {
+		points[i].Loss = points[i].Metric
+	}
+	return LossPoints(points), "metric"
 }
