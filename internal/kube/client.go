@@ -98,15 +98,27 @@ func (c *Client) Delete(ctx context.Context, path string, o DeleteOptions) error
 	return err
 }
 
-// ListAll reads a collection whole, page by page. selector is a label
-// selector, empty for everything. The string is the resource version that a
-// watch continues from.
-func ListAll[T any](ctx context.Context, c *Client, path, selector string) ([]T, string, error) {
-	var items []T
-	query := url.Values{"limit": {"500"}}
-	if selector != "" {
-		query.Set("labelSelector", selector)
+// Selector narrows a collection. Empty selects everything.
+type Selector struct {
+	Labels string // such as "app=a,tier!=b"
+	Fields string // such as "involvedObject.name=a"
+}
+
+func (s Selector) set(q url.Values) url.Values {
+	if s.Labels != "" {
+		q.Set("labelSelector", s.Labels)
 	}
+	if s.Fields != "" {
+		q.Set("fieldSelector", s.Fields)
+	}
+	return q
+}
+
+// ListAll reads a collection whole, page by page. The string is the resource
+// version that a watch continues from.
+func ListAll[T any](ctx context.Context, c *Client, path string, s Selector) ([]T, string, error) {
+	var items []T
+	query := s.set(url.Values{"limit": {"500"}})
 	for {
 		var page List[T]
 		if err := c.call(ctx, http.MethodGet, path, query, nil, &page); err != nil {
@@ -264,11 +276,7 @@ func corePath(namespace, kind string) string {
 // client then opens the next; a connection that died unseen costs no more.
 const watchTimeout = 5 * time.Minute
 
-func watchQuery(selector, version string) url.Values {
-	q := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {version},
-		"timeoutSeconds": {strconv.Itoa(int(watchTimeout / time.Second))}}
-	if selector != "" {
-		q.Set("labelSelector", selector)
-	}
-	return q
+func watchQuery(s Selector, version string) url.Values {
+	return s.set(url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {version},
+		"timeoutSeconds": {strconv.Itoa(int(watchTimeout / time.Second))}})
 }

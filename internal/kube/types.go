@@ -65,36 +65,12 @@ type Pod struct {
 // PodSpec is what knee reads of the wanted state of a pod.
 type PodSpec struct {
 	NodeName   string      `json:"nodeName,omitempty"`
-	Hostname   string      `json:"hostname,omitempty"`
-	Subdomain  string      `json:"subdomain,omitempty"`
 	Containers []Container `json:"containers,omitempty"`
 }
 
 // Container is what knee reads of one container.
 type Container struct {
-	Name    string   `json:"name"`
-	Image   string   `json:"image,omitempty"`
-	Command []string `json:"command,omitempty"`
-	Args    []string `json:"args,omitempty"`
-	Env     []EnvVar `json:"env,omitempty"`
-}
-
-// EnvVar is one variable of a container's environment, by value or from a
-// field of the pod.
-type EnvVar struct {
-	Name      string     `json:"name"`
-	Value     string     `json:"value,omitempty"`
-	ValueFrom *EnvSource `json:"valueFrom,omitempty"`
-}
-
-// EnvSource takes the value of a variable from a field of the pod.
-type EnvSource struct {
-	FieldRef *FieldRef `json:"fieldRef,omitempty"`
-}
-
-// FieldRef is a path such as metadata.name.
-type FieldRef struct {
-	FieldPath string `json:"fieldPath"`
+	Name string `json:"name"`
 }
 
 // PodStatus is the observed state of a pod.
@@ -102,21 +78,14 @@ type PodStatus struct {
 	Phase             string            `json:"phase,omitempty"` // Pending, Running, Succeeded, Failed or Unknown
 	Reason            string            `json:"reason,omitempty"`
 	Message           string            `json:"message,omitempty"`
-	HostIP            string            `json:"hostIP,omitempty"`
-	PodIP             string            `json:"podIP,omitempty"`
-	StartTime         *time.Time        `json:"startTime,omitempty"`
 	Conditions        []Condition       `json:"conditions,omitempty"`
 	ContainerStatuses []ContainerStatus `json:"containerStatuses,omitempty"`
 }
 
 // ContainerStatus is the observed state of a container.
 type ContainerStatus struct {
-	Name         string         `json:"name"`
-	Image        string         `json:"image"`
-	ImageID      string         `json:"imageID"`
-	Ready        bool           `json:"ready"`
-	RestartCount int            `json:"restartCount"`
-	State        ContainerState `json:"state"`
+	Name  string         `json:"name"`
+	State ContainerState `json:"state"`
 }
 
 // ContainerState has one field set.

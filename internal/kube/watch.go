@@ -25,7 +25,7 @@ type Watched[T any] interface {
 // Watch says what to follow and for how long a silent server is borne with.
 type Watch struct {
 	Path     string // a collection
-	Selector string // label selector; empty for everything
+	Selector Selector
 	// Patience is how long the server may be out of reach before Follow
 	// gives up; 0 means 5 minutes.
 	Patience time.Duration

@@ -72,6 +72,11 @@ type Failure struct {
 	Status data.Status // OOM, Infeasible or Failed
 	Exit   int         // exit code, −1 if there was none
 	Detail string      // one line
+
+	// Preempted means that the engine took the trial's nodes away (for a more
+	// important job, for maintenance, or because one broke): it says nothing
+	// of the configuration, and running it again is no retry of a failure.
+	Preempted bool
 }
 
 // Error implements error.

@@ -27,6 +27,8 @@ func New(spec data.LauncherSpec, s Settings) (Launcher, error) {
 			return nil, fmt.Errorf("load the table to replay: %w", err)
 		}
 		return NewReplay(ms)
+	case spec.Kubernetes != nil:
+		return NewKubernetes(*spec.Kubernetes, s.Parser)
 	case spec.Local != nil:
 		return &Local{Ranks: spec.Local.Ranks, Parser: s.Parser, Watchdog: s.Watchdog}, nil
 	}
