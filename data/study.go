@@ -84,12 +84,6 @@ type LauncherSpec struct {
 	Kubernetes *KubernetesSpec `yaml:"kubernetes"`
 }
 
-// SlurmSpec submits each trial as a batch job of a Slurm cluster.
-type SlurmSpec struct {
-	Partition string `yaml:"partition"` // empty for the cluster's default
-	Account   string `yaml:"account"`   // empty for the user's default
-}
-
 // LocalSpec runs the ranks of a trial as processes of this machine.
 type LocalSpec struct {
 	// Ranks starts the command once per worker and parameter server with

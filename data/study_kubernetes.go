@@ -22,8 +22,8 @@ type KubernetesSpec struct {
 	Image      string // of the trial's containers; may be empty if Template names one
 
 	GPUResource string            // extended resource that a GPU is; empty: none is asked for
-	GPULabel    string            // node label whose value is the GPU type; empty: nodes are not chosen by type
-	GPUTypes    map[string]string // value of GPULabel for a gpu_type that is not called as the label says
+	GPULabel    string            // node label that tells the GPU type; empty: nodes are not chosen by type
+	GPUTypes    map[string]string // value of GPULabel for a gpu_type that GPUTypeOf does not read out of it
 
 	Requests     map[string]string // of a container, such as cpu: "8", memory: 32Gi
 	Limits       map[string]string

@@ -120,6 +120,9 @@ func launcherMap(l LauncherSpec) yamlMap {
 		local.flow()
 		m.put("local", local.node)
 	}
+	if l.Slurm != nil {
+		m.put("slurm", slurmMap(*l.Slurm).node)
+	}
 	if l.Replay != nil {
 		replay := newYAMLMap()
 		replay.text("table", l.Replay.Table)

@@ -79,7 +79,7 @@ func LoadStudy(path string) (*Study, error) {
 
 // readLauncher reads where trials run: exactly one launcher, local if none.
 func readLauncher(root *object) LauncherSpec {
-	const want = "one of the launchers of this version: local, kubernetes, replay"
+	const want = "one of the launchers of this version: local, slurm, kubernetes, replay"
 	if !root.has("launcher") {
 		return LauncherSpec{Local: &LocalSpec{}}
 	}
@@ -101,12 +101,12 @@ func readLauncher(root *object) LauncherSpec {
 			o.fail(kind, "no table", "{table: FILE}, the measurements to answer from")
 		}
 		return LauncherSpec{Replay: &ReplaySpec{Table: table}}
+	case "slurm":
+		return LauncherSpec{Slurm: readSlurm(o)}
 	case "kubernetes":
 		return LauncherSpec{Kubernetes: readKubernetes(root, o, kind)}
-	case "slurm":
-		o.fail(kind, "a launcher that is not available", want)
 	default:
-		o.fail(kind, "an unknown launcher"+didYouMean(kind, []string{"local", "kubernetes", "replay"}), want)
+		o.fail(kind, "an unknown launcher"+didYouMean(kind, []string{"local", "slurm", "kubernetes", "replay"}), want)
 	}
 	return LauncherSpec{}
 }

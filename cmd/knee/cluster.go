@@ -1,9 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"os"
-	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,46 +11,85 @@ import (
 )
 
 func newCluster(a *app) *cobra.Command {
-	var check string
+	var check, from string
+	prices := priceFlag{}
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Describe this machine as a cluster, or check a description",
-		Long: `cluster writes a cluster.yaml of one node, this machine, with one worker slot
-per processor core. With --check it reads a description, expands its node
-names and prints what it holds.`,
+		Short: "Describe a cluster, or check a description",
+		Long: `cluster writes a cluster.yaml. By default it describes this machine: its GPUs as
+nvidia-smi lists them, or without any one worker slot per processor core. With
+--from it asks what runs a cluster:
+` + clusterSourceHelp() + `
+What is not known there are prices: give them by --price, per GPU-hour.
+
+With --check it reads a description, expands its node names and prints what it
+holds.`,
 		Example: `  knee cluster > cluster.yaml
-  knee cluster --check cluster.yaml`,
+  knee cluster --check cluster.yaml
+  knee cluster --from slurm --price a100=2.5,v100=1.2 > cluster.yaml`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if check == "" {
-				c, err := thisMachine()
-				if err != nil {
-					return err
-				}
-				return data.WriteCluster(a.stdout, c)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if check != "" {
+				return checkCluster(a, check)
 			}
-			c, err := data.LoadCluster(check)
+			source, err := findClusterSource(from)
 			if err != nil {
 				return err
 			}
-			t := table{columns: []string{"node", "gpu_type", "gpus", "cpus", "memory", "price_per_hour", "drained"}}
-			for _, n := range c.Nodes {
-				t.add(n.Name, n.GPUType, fmt.Sprint(n.GPUs), number(n.CPUs), data.FormatQuantity(n.Memory), dollars(n.PricePerHour), fmt.Sprint(n.Drained))
+			c, warnings, err := source.read(cmd.Context())
+			if err != nil {
+				return err
 			}
-			return format("table").print(a.stdout, c, t)
+			a.warn(warnings...)
+			a.warn(prices.apply(c)...)
+			return data.WriteCluster(a.stdout, c)
 		},
 	}
-	cmd.Flags().StringVar(&check, "check", "", "cluster.yaml to check")
+	f := cmd.Flags()
+	f.StringVar(&check, "check", "", "cluster.yaml to check")
+	f.StringVar(&from, "from", thisMachineSource, "what to describe: "+clusterSourceNames())
+	f.Var(prices, "price", "US$ per GPU-hour, such as a100=3.2 (may be repeated)")
+	cmd.MarkFlagsMutuallyExclusive("check", "from")
 	return cmd
 }
 
-// thisMachine describes this machine: a worker of the built-in trainer, and
-// of most CPU training, is one thread, so a core is a slot.
-func thisMachine() (*data.Cluster, error) {
-	name, err := os.Hostname()
+// checkCluster prints what a description holds.
+func checkCluster(a *app, path string) error {
+	c, err := data.LoadCluster(path)
 	if err != nil {
-		return nil, fmt.Errorf("ask for the name of this machine: %w", err)
+		return err
 	}
-	cores := runtime.NumCPU()
-	return &data.Cluster{Nodes: []data.Node{{Name: name, GPUType: "cpu", GPUs: cores, CPUs: float64(cores)}}}, nil
+	t := table{columns: []string{"node", "gpu_type", "gpus", "cpus", "memory", "price_per_hour", "drained"}}
+	for _, n := range c.Nodes {
+		t.add(n.Name, n.GPUType, fmt.Sprint(n.GPUs), number(n.CPUs), data.FormatQuantity(n.Memory), dollars(n.PricePerHour), fmt.Sprint(n.Drained))
+	}
+	return format("table").print(a.stdout, c, t)
+}
+
+// apply sets the price of every node whose GPU type has one, and warns of
+// prices for types that the cluster does not have.
+func (p priceFlag) apply(c *data.Cluster) (warnings []string) {
+	missing := map[string]bool{}
+	for gpu := range p {
+		missing[gpu] = true
+	}
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if price, ok := p[n.GPUType]; ok {
+			n.PricePerHour = price * float64(n.GPUs)
+			delete(missing, n.GPUType)
+		}
+	}
+	for _, gpu := range sortedKeys(missing) {
+		warnings = append(warnings, fmt.Sprintf("--price %s: the cluster has no such GPUs, only %s", gpu, strings.Join(c.GPUTypes(), ", ")))
+	}
+	return warnings
+}
+
+// clusterSource is a place a cluster's description can be read from.
+type clusterSource struct {
+	name string
+	help string // one line of help
+	// read returns the cluster, and what it could not take over in words.
+	read func(context.Context) (*data.Cluster, []string, error)
 }

@@ -109,10 +109,11 @@ func (q *quickstart) say(format string, args ...any) { q.app.note("\n"+format, a
 
 // describe writes the studies of the two jobs and this machine as a cluster.
 func (q *quickstart) describe(context.Context) error {
-	var err error
-	if q.cluster, err = thisMachine(); err != nil {
+	node, err := machineOfCores() // the built-in trainer does not use GPUs
+	if err != nil {
 		return err
 	}
+	q.cluster = &data.Cluster{Nodes: []data.Node{node}}
 	// The workers of both jobs wait for their input about half of the time, so
 	// that two of them share a core.
 	q.cluster.Nodes[0].GPUs *= 2

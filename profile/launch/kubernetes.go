@@ -113,6 +113,27 @@ func (r *kubeRun) finish(err error) error {
 	return errors.Join(err, left)
 }
 
+// gpuLabelValues returns the values of the GPU label that nodes of a type
+// have: those the study maps it to, or else those that the cluster's nodes
+// have and that read as the type. A user who may not list nodes, and a type
+// no node has yet, is selected by its own name. None: any node will do.
+func (k *Kubernetes) gpuLabelValues(ctx context.Context, gpuType string) []string {
+	if k.Spec.GPULabel == "" {
+		return nil
+	}
+	if v, ok := k.Spec.GPUTypes[gpuType]; ok {
+		return []string{v}
+	}
+	if cpuOnly(gpuType) {
+		return nil
+	}
+	values, err := kube.LabelValues(ctx, k.Client, k.Spec.GPULabel, gpuType)
+	if err != nil || len(values) == 0 {
+		return []string{gpuType}
+	}
+	return values
+}
+
 // kubeRun is one trial under way.
 type kubeRun struct {
 	kube  *Kubernetes
@@ -158,7 +179,7 @@ func (r *kubeRun) attach(ctx context.Context) error {
 // should knee end between the two, the name leads to whatever was created.
 func (r *kubeRun) submit(ctx context.Context) error {
 	name := r.kube.newName(r.trial)
-	objects, err := r.kube.manifests(name, r.trial)
+	objects, err := r.kube.manifests(name, r.trial, r.kube.gpuLabelValues(ctx, r.trial.Config.GPUType))
 	if err != nil {
 		return err
 	}

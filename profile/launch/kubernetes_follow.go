@@ -236,8 +236,8 @@ func (w *watcher) whyWaiting() string {
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		if p := w.pods[name]; startedAt(&p.pod).IsZero() {
 			why, _ := waitingFor(&p.pod)
-			if v := w.run.kube.gpuLabelValue(w.run.trial.Config.GPUType); v != "" && strings.Contains(why, "affinity/selector") {
-				why += fmt.Sprintf(" (it asks for nodes with %s=%s; gpu_types in the study tells other values)", w.run.kube.Spec.GPULabel, v)
+			if v := w.run.kube.gpuLabelValues(w.ctx, w.run.trial.Config.GPUType); v != nil && strings.Contains(why, "affinity/selector") {
+				why += fmt.Sprintf(" (it asks for nodes with %s=%s; gpu_types in the study tells other values)", w.run.kube.Spec.GPULabel, strings.Join(v, " or "))
 			}
 			return why
 		}

@@ -74,6 +74,8 @@ type shape struct {
 	pods    int  // of workers
 	gpus    int  // of each
 	perNode bool // a pod holds all workers of a node
+
+	values []string // of the GPU label, of which a node has to have one; nil for any node
 }
 
 // shapeOf decides the shape, or says why pods cannot take it.
@@ -97,12 +99,14 @@ func (k *Kubernetes) shapeOf(c data.Config) (shape, error) {
 	return shape{pods: c.Workers, gpus: 1}, nil
 }
 
-// manifests builds the objects of a trial.
-func (k *Kubernetes) manifests(name string, t Trial) (kubeObjects, error) {
+// manifests builds the objects of a trial. Its workers go to nodes whose GPU
+// label has one of the values, or to any if there are none.
+func (k *Kubernetes) manifests(name string, t Trial, values []string) (kubeObjects, error) {
 	s, err := k.shapeOf(t.Config)
 	if err != nil {
 		return kubeObjects{}, err
 	}
+	s.values = values
 	var o kubeObjects
 	if k.Spec.Kind == data.KindPyTorchJob {
 		o.main, err = k.pyTorchJob(name, t, s)

@@ -43,8 +43,8 @@ func (k *Kubernetes) podTemplate(name string, t Trial, s shape, role string, pod
 	setDefault(spec, "terminationGracePeriodSeconds", graceSeconds)
 	selector := child(spec, "nodeSelector")
 	maps.Copy(selector, anyMap(k.Spec.NodeSelector))
-	if value := k.gpuLabelValue(t.Config.GPUType); value != "" && role == "worker" {
-		selector[k.Spec.GPULabel] = value
+	if role == "worker" {
+		k.choose(spec, selector, s.values)
 	}
 	if len(selector) == 0 {
 		delete(spec, "nodeSelector")
@@ -114,18 +114,27 @@ func (k *Kubernetes) container(spec map[string]any, t Trial, gpus int, env map[s
 // cpuOnly tells whether workers of a type use no accelerator.
 func cpuOnly(gpuType string) bool { return gpuType == "" || gpuType == "cpu" }
 
-// gpuLabelValue returns the value of the GPU label to select, empty for none.
-func (k *Kubernetes) gpuLabelValue(gpuType string) string {
-	if k.Spec.GPULabel == "" {
-		return ""
+// choose keeps pods to the nodes whose GPU label has one of the values.
+func (k *Kubernetes) choose(spec, selector map[string]any, values []string) {
+	switch len(values) {
+	case 0:
+	case 1:
+		selector[k.Spec.GPULabel] = values[0]
+	default:
+		required := child(child(child(spec, "affinity"), "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution")
+		terms, _ := required["nodeSelectorTerms"].([]any)
+		if len(terms) == 0 {
+			terms = []any{map[string]any{}}
+		}
+		// Terms are alternatives: each has to name the type.
+		for _, term := range terms {
+			if m, ok := term.(map[string]any); ok {
+				list, _ := m["matchExpressions"].([]any)
+				m["matchExpressions"] = append(list, map[string]any{"key": k.Spec.GPULabel, "operator": "In", "values": values})
+			}
+		}
+		required["nodeSelectorTerms"] = terms
 	}
-	if v, ok := k.Spec.GPUTypes[gpuType]; ok {
-		return v
-	}
-	if cpuOnly(gpuType) {
-		return ""
-	}
-	return gpuType
 }
 
 // tolerate lets pods onto nodes that are kept for those that use GPUs, and

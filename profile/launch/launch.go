@@ -73,9 +73,9 @@ type Failure struct {
 	Exit   int         // exit code, −1 if there was none
 	Detail string      // one line
 
-	// Preempted means that the engine took the trial's nodes away (for a more
-	// important job, for maintenance, or because one broke): it says nothing
-	// of the configuration, and running it again is no retry of a failure.
+	// Preempted says that the cluster took the nodes away: the trial was
+	// requeued, evicted, or lost a node. It is tried again like the first
+	// time, since neither it nor the configuration is at fault.
 	Preempted bool
 }
 

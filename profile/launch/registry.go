@@ -29,6 +29,8 @@ func New(spec data.LauncherSpec, s Settings) (Launcher, error) {
 		return NewReplay(ms)
 	case spec.Kubernetes != nil:
 		return NewKubernetes(*spec.Kubernetes, s.Parser)
+	case spec.Slurm != nil:
+		return &Slurm{Spec: *spec.Slurm, Parser: s.Parser}, nil
 	case spec.Local != nil:
 		return &Local{Ranks: spec.Local.Ranks, Parser: s.Parser, Watchdog: s.Watchdog}, nil
 	}

@@ -1,0 +1,126 @@
+package data
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// SlurmSpec submits each trial as a batch job of a Slurm cluster. The zero
+// value asks for the GPUs of the configuration and runs the command once, on
+// the first node.
+type SlurmSpec struct {
+	Partition string        // empty for the cluster's default
+	Account   string        // empty for the user's default
+	Time      time.Duration // limit of one trial; 0 for the partition's
+
+	// GRES names the generic resource that workers take: "gpu" if empty,
+	// "none" to ask for none. A configuration of gpu_type a100 with four
+	// workers on a node asks for gpu:a100:4; cpu asks for none.
+	GRES string
+	// GPUTypes says what the cluster calls a gpu_type where the two differ,
+	// such as a100: nvidia_a100_80gb_pcie. An empty name asks for any type.
+	GPUTypes map[string]string
+
+	// Srun starts the command once per worker and parameter server through
+	// srun, each told who it is; otherwise the batch script runs it once.
+	Srun bool
+	// PerNode makes srun start it once per node instead, as torchrun wants.
+	PerNode bool
+
+	Directives []string      // further options of sbatch, such as --constraint=ib
+	Waiting    int           // jobs of the study that may wait in the queue at once; 0 means 1
+	Poll       time.Duration // between looks at the queue; 0 means 5 s
+}
+
+// slurmWord matches the names that may stand in an #SBATCH line, where a
+// space or a quote would change what the line means.
+var slurmWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.,:+@/=-]*$`)
+
+// readSlurm reads the section of the launcher slurm.
+func readSlurm(launcher *object) *SlurmSpec {
+	o := launcher.object("slurm", "partition", "account", "time", "gres", "gpu_types", "srun", "per_node", "directives", "waiting", "poll")
+	s := &SlurmSpec{
+		Partition: o.slurmWord("partition"), Account: o.slurmWord("account"), GRES: o.slurmWord("gres"),
+		Time: o.duration("time", 0), Srun: o.flag("srun"), PerNode: o.flag("per_node"),
+		Waiting: o.whole("waiting", 0, 1), Poll: o.duration("poll", 0),
+		Directives: o.texts("directives", "a list of options of sbatch such as [--constraint=ib]"),
+	}
+	if o == nil {
+		return s
+	}
+	if strings.Contains(s.GRES, ":") {
+		o.fail("gres", quote(s.GRES), "the name of a resource such as gpu, or none; type and count come from the configuration")
+	}
+	if s.PerNode && !s.Srun {
+		o.fail("per_node", "it without srun", "srun: true too, which starts the tasks")
+	}
+	if o.get("time") != nil && s.Time < time.Minute {
+		o.fail("time", FormatDuration(s.Time), "at least 1m, the unit that Slurm counts limits in")
+	}
+	s.GPUTypes = o.textMap("gpu_types", "a gpu_type of the study")
+	for gpu, name := range s.GPUTypes {
+		if name != "" && !slurmWord.MatchString(name) {
+			o.fail("gpu_types", quote(gpu+": "+name), wantSlurmWord)
+		}
+	}
+	for _, d := range s.Directives {
+		if want := directiveProblem(d); want != "" {
+			o.fail("directives", quote(d), want)
+		}
+	}
+	return s
+}
+
+const wantSlurmWord = "a name of letters, digits and _ . , : + @ / = -"
+
+// slurmWord reads a name that may stand in an #SBATCH line.
+func (o *object) slurmWord(key string) string {
+	s := o.text(key)
+	if s != "" && !slurmWord.MatchString(s) {
+		o.fail(key, quote(s), wantSlurmWord)
+	}
+	return s
+}
+
+// directiveProblem returns what is wanted instead of a directive, empty if
+// it may stand. Options that the launcher sets itself would contradict it.
+func directiveProblem(d string) string {
+	if !strings.HasPrefix(d, "-") || !singleLine(d) {
+		return "an option such as --constraint=ib"
+	}
+	name, _, _ := strings.Cut(strings.FieldsFunc(d, func(r rune) bool { return r == '=' || r == ' ' })[0], "=")
+	set := map[string]string{
+		"--job-name": "", "-J": "", "--output": "", "-o": "", "--error": "", "-e": "", "--open-mode": "", "--requeue": "", "--no-requeue": "",
+		"--nodes": "the study's placement or nodes", "-N": "the study's placement or nodes",
+		"--ntasks": "the study's workers", "-n": "the study's workers", "--ntasks-per-node": "the study's placement",
+		"--gres": "gres and gpu_types", "--partition": "partition", "-p": "partition", "--account": "account", "-A": "account",
+		"--time": "time", "-t": "time", "--array": "", "-a": "", "--wrap": "", "--parsable": "", "--wait": "", "-W": "",
+	}
+	instead, taken := set[name]
+	switch {
+	case !taken:
+		return ""
+	case instead == "":
+		return "an option other than " + name + ", which the launcher itself decides"
+	}
+	return "it said through " + instead
+}
+
+// slurmMap writes the section that readSlurm reads.
+func slurmMap(s SlurmSpec) yamlMap {
+	m := newYAMLMap()
+	m.text("partition", s.Partition)
+	m.text("account", s.Account)
+	m.duration("time", s.Time)
+	m.text("gres", s.GRES)
+	m.textMap("gpu_types", s.GPUTypes)
+	m.flag("srun", s.Srun)
+	m.flag("per_node", s.PerNode)
+	m.texts("directives", slices.Clone(s.Directives))
+	m.count("waiting", s.Waiting)
+	m.duration("poll", s.Poll)
+	m.flow()
+	return m
+}

@@ -1,0 +1,62 @@
+package data_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"knee/data"
+)
+
+func TestReadStudySlurm(t *testing.T) {
+	const text = `job: a
+command: [x]
+space: {workers: [1]}
+launcher:
+  slurm: {partition: gpu, account: me, time: 30m, gres: gpu, gpu_types: {a100: nvidia_a100_80gb, t4: ""}, srun: true,
+    per_node: true, directives: [--constraint=ib, "--cpus-per-task 4"], waiting: 2, poll: 2s}
+`
+	got, err := data.ReadStudy(strings.NewReader(text), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := data.LauncherSpec{Slurm: &data.SlurmSpec{Partition: "gpu", Account: "me", Time: 30 * time.Minute, GRES: "gpu",
+		GPUTypes: map[string]string{"a100": "nvidia_a100_80gb", "t4": ""}, Srun: true, PerNode: true,
+		Directives: []string{"--constraint=ib", "--cpus-per-task 4"}, Waiting: 2, Poll: 2 * time.Second}}
+	if diff := cmp.Diff(want, got.Launcher); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	checkRoundTrip(t, got, data.WriteStudy, data.ReadStudy)
+
+	got, err = data.ReadStudy(strings.NewReader("job: a\ncommand: [x]\nspace: {workers: [1]}\nlauncher: {slurm: {}}\n"), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(data.LauncherSpec{Slurm: &data.SlurmSpec{}}, got.Launcher); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	checkRoundTrip(t, got, data.WriteStudy, data.ReadStudy)
+}
+
+func TestReadStudySlurmRefuses(t *testing.T) {
+	slurm := func(s string) string {
+		return "job: a\ncommand: [x]\nspace: {workers: [1]}\nlauncher: {slurm: {" + s + "}}\n"
+	}
+	const word = "a name of letters, digits and _ . , : + @ / = -"
+	checkFailures(t, []failure{
+		{"key", slurm("partitions: x"), `f:4:launcher.slurm.partitions: found an unknown key (did you mean "partition"?), want one of partition, account, time, gres, gpu_types, srun, per_node, directives, waiting, poll`},
+		{"two words", slurm("partition: a b"), `f:4:launcher.slurm.partition: found "a b", want ` + word},
+		{"an option", slurm("account: --wrap=x"), `f:4:launcher.slurm.account: found "--wrap=x", want ` + word},
+		{"typed gres", slurm(`gres: "gpu:a100:4"`), `f:4:launcher.slurm.gres: found "gpu:a100:4", want the name of a resource such as gpu, or none; type and count come from the configuration`},
+		{"short", slurm("time: 5s"), "f:4:launcher.slurm.time: found 5s, want at least 1m, the unit that Slurm counts limits in"},
+		{"per node", slurm("per_node: true"), "f:4:launcher.slurm.per_node: found it without srun, want srun: true too, which starts the tasks"},
+		{"type", slurm(`gpu_types: {a100: "a b"}`), `f:4:launcher.slurm.gpu_types: found "a100: a b", want ` + word},
+		{"no option", slurm("directives: [exclusive]"), `f:4:launcher.slurm.directives: found "exclusive", want an option such as --constraint=ib`},
+		{"two lines", slurm(`directives: ["--x\n#SBATCH --y"]`), `f:4:launcher.slurm.directives: found "--x\n#SBATCH --y", want an option such as --constraint=ib`},
+		{"ours", slurm("directives: [--output=x]"), `f:4:launcher.slurm.directives: found "--output=x", want an option other than --output, which the launcher itself decides`},
+		{"said elsewhere", slurm("directives: [-N 4]"), `f:4:launcher.slurm.directives: found "-N 4", want it said through the study's placement or nodes`},
+		{"waiting", slurm("waiting: 0"), `f:4:launcher.slurm.waiting: found "0", want a whole number from 1 to 1000000000`},
+	}, errorOf(data.ReadStudy))
+}

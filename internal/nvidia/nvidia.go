@@ -1,0 +1,151 @@
+// Package nvidia asks nvidia-smi about the GPUs of this machine. It needs no
+// library of the driver, and so no cgo.
+package nvidia
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// command is the program that the driver installs.
+const command = "nvidia-smi"
+
+// GPU is one GPU as nvidia-smi lists it.
+type GPU struct {
+	Index       int
+	UUID        string
+	Name        string  // the product's name, "NVIDIA A100-SXM4-80GB"
+	Memory      int64   // bytes; 0 if the driver does not tell
+	Used        int64   // bytes in use by anybody
+	Utilization float64 // per cent of the last sampling period with a kernel running; −1 if the driver does not tell
+}
+
+// columns are the properties asked for, in order: `nvidia-smi
+// --help-query-gpu` documents each.
+const columns = "index,uuid,name,memory.total,memory.used,utilization.gpu"
+
+// query is the arguments for a table without a header and without units:
+// memory is then in MiB, utilisation in per cent.
+func query() []string { return []string{"--query-gpu=" + columns, "--format=csv,noheader,nounits"} }
+
+// Absent reports whether the error of [List] means that this machine has no
+// nvidia-smi, which is the case where there are no NVIDIA GPUs.
+func Absent(err error) bool { return errors.Is(err, exec.ErrNotFound) }
+
+// List returns the GPUs of this machine. Errors: nvidia-smi is not installed
+// (see [Absent]), it fails, finds no GPU, or prints something else.
+func List(ctx context.Context) ([]GPU, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // a sick GPU can make it hang
+	defer cancel()
+	path, err := exec.LookPath(command)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not installed, which comes with the driver of NVIDIA GPUs: %w", command, err)
+	}
+	cmd := exec.CommandContext(ctx, path, query()...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w%s", command, err, lastWords(out, err))
+	}
+	gpus, err := Parse(strings.NewReader(string(out)))
+	if err == nil && len(gpus) == 0 {
+		err = errors.New("it lists no GPU")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", command, err)
+	}
+	return gpus, nil
+}
+
+// lastWords returns what a failed nvidia-smi said; it complains on standard
+// output.
+func lastWords(out []byte, err error) string {
+	text := strings.Join(strings.Fields(string(out)), " ")
+	var exit *exec.ExitError
+	if text == "" && errors.As(err, &exit) {
+		text = strings.Join(strings.Fields(string(exit.Stderr)), " ")
+	}
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// Parse reads the table that nvidia-smi prints for the columns index, uuid,
+// name, memory.total, memory.used and utilization.gpu, without header and
+// units. The error names the line, what was found and what was wanted.
+func Parse(r io.Reader) ([]GPU, error) {
+	table := csv.NewReader(r)
+	table.TrimLeadingSpace = true
+	table.FieldsPerRecord = -1
+	var gpus []GPU
+	for line := 1; ; line++ {
+		row, err := table.Read()
+		if err == io.EOF {
+			return gpus, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		g, err := parseRow(row)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		gpus = append(gpus, g)
+	}
+}
+
+func parseRow(row []string) (GPU, error) {
+	if len(row) != strings.Count(columns, ",")+1 {
+		return GPU{}, fmt.Errorf("found %.120q, want the columns %s", strings.Join(row, ", "), columns)
+	}
+	index, err := strconv.Atoi(row[0])
+	if err != nil || index < 0 {
+		return GPU{}, fmt.Errorf("found %.40q, want the index of a GPU", row[0])
+	}
+	g := GPU{Index: index, UUID: row[1], Name: row[2], Utilization: -1}
+	if g.Name == "" {
+		return GPU{}, errors.New("found no name of a GPU")
+	}
+	for _, f := range []struct {
+		text string
+		to   *int64
+	}{{row[3], &g.Memory}, {row[4], &g.Used}} {
+		mib, known, err := value(f.text)
+		if err != nil {
+			return GPU{}, fmt.Errorf("found %.40q, want memory in MiB", f.text)
+		}
+		if known {
+			*f.to = int64(mib) << 20
+		}
+	}
+	percent, known, err := value(row[5])
+	if err != nil || percent > 100 {
+		return GPU{}, fmt.Errorf("found %.40q, want a utilisation in per cent", row[5])
+	}
+	if known {
+		g.Utilization = percent
+	}
+	return g, nil
+}
+
+// value reads a number; known is false for "[N/A]" and "[Not Supported]",
+// which stand for what a driver does not tell, for example of a MIG slice.
+func value(s string) (v float64, known bool, err error) {
+	if strings.HasPrefix(s, "[") {
+		return 0, false, nil
+	}
+	v, err = strconv.ParseFloat(s, 64)
+	// Memory sizes are far below 2⁴⁰ MiB; the limit keeps bytes in an int64.
+	if err == nil && !(v >= 0 && v < 1<<40) {
+		err = strconv.ErrRange
+	}
+	return v, true, err
+}

@@ -1,0 +1,109 @@
+// Package slurm asks the commands of Slurm: sbatch, squeue, scontrol,
+// scancel, sinfo, and sacct where there is accounting. It parses what they
+// print and tells an unreachable controller, which comes back, from a refusal,
+// which does not.
+//
+// Nothing here keeps state or retries; package launch does.
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// commandTimeout bounds one command. squeue itself tries for about ten
+// seconds to reach a controller that does not answer.
+const commandTimeout = time.Minute
+
+// CommandError is what a command of Slurm said when it failed.
+type CommandError struct {
+	Command string // "sbatch"
+	Text    string // what it printed on standard error, on one line
+	Err     error
+}
+
+// Error implements error.
+func (e *CommandError) Error() string {
+	if e.Text == "" {
+		return fmt.Sprintf("%s: %v", e.Command, e.Err)
+	}
+	return e.Command + ": " + e.Text
+}
+
+// Unwrap returns the cause.
+func (e *CommandError) Unwrap() error { return e.Err }
+
+// contains reports whether the command said one of the texts, in any case.
+func (e *CommandError) contains(texts ...string) bool {
+	said := strings.ToLower(e.Text)
+	for _, t := range texts {
+		if strings.Contains(said, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// Unreachable reports whether an error means that the controller did not
+// answer, or only half: asking again may help, and a submission may have been
+// taken nevertheless.
+func Unreachable(err error) bool {
+	var e *CommandError
+	if !errors.As(err, &e) {
+		return false
+	}
+	return errors.Is(err, context.DeadlineExceeded) ||
+		e.contains("unable to contact slurm", "socket timed out", "connection refused", "connection timed out", "connection reset",
+			"zero bytes were transmitted", "communication connection failure", "communications error", "message receive failure",
+			"slurm temporarily unable to accept job", "unable to establish controller", "insane message length", "slurmctld is not responding")
+}
+
+// Impossible reports whether sbatch refused a job because no node of the
+// cluster, or not enough of them, could ever run it.
+func Impossible(err error) bool {
+	var e *CommandError
+	return errors.As(err, &e) && e.Command == "sbatch" &&
+		e.contains("requested node configuration is not available", "more processors requested than permitted",
+			"node count specification invalid", "requested gres option unsupported", "invalid generic resource (gres) specification",
+			"memory specification can not be satisfied")
+}
+
+// run runs a command and returns its standard output.
+func run(ctx context.Context, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	// Formats and messages must not follow the user's settings.
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "SQUEUE_FORMAT=", "SINFO_FORMAT=", "SACCT_FORMAT=")
+	cmd.WaitDelay = time.Second
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	err := cmd.Run()
+	if err == nil {
+		return out.String(), nil
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("no answer within %s: %w", commandTimeout, ctx.Err())
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		err = fmt.Errorf("the command is not on PATH; is this a login node of a Slurm cluster? %w", err)
+	}
+	return out.String(), &CommandError{Command: name, Text: strings.Join(strings.Fields(complaint.String()), " "), Err: err}
+}
+
+// Installed returns an error unless the commands that a launcher needs are
+// there.
+func Installed() error {
+	for _, name := range []string{"sbatch", "squeue", "scontrol", "scancel"} {
+		if _, err := exec.LookPath(name); err != nil {
+			return fmt.Errorf("%s is not on PATH; is this a login node of a Slurm cluster? %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Job is one job as the queue shows it.
+type Job struct {
+	ID     string
+	State  string // RUNNING, PENDING, COMPLETED, …: `man squeue`, JOB STATE CODES
+	Reason string // why it waits
+}
+
+// Waiting reports whether the job has not begun, or will begin again.
+func (j Job) Waiting() bool {
+	switch j.State {
+	case "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD":
+		return true
+	}
+	return false
+}
+
+// Ended reports whether no process of the job is left. A job that is
+// completing still has some.
+func (j Job) Ended() bool {
+	switch j.State {
+	case "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED":
+		return true
+	}
+	return false
+}
+
+// Preempted reports whether the job was ended by the cluster, and not by
+// itself or its limits: trying it again is no different from the first try.
+func (j Job) Preempted() bool {
+	switch j.State {
+	case "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED":
+		return true
+	}
+	return false
+}
+
+// Queue returns the jobs of the given ids that the controller still knows,
+// those that ended a short while ago (MinJobAge) included.
+//
+// It reads the columns that squeue has printed in every version. Its --json
+// dumps the queue of the whole cluster in Slurm 22.05, whatever jobs are
+// asked for, and changes shape between versions: too dear for a question
+// asked every few seconds.
+func Queue(ctx context.Context, ids []string) (map[string]Job, error) {
+	out, err := run(ctx, "squeue", "--noheader", "--states=all", "--jobs="+strings.Join(ids, ","), "--format=%i|%T|%r")
+	var e *CommandError
+	if errors.As(err, &e) && e.contains("invalid job id") {
+		return map[string]Job{}, nil // what it says if it knows none of them
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseQueue(out)
+}
+
+func parseQueue(out string) (map[string]Job, error) {
+	jobs := map[string]Job{}
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		f := strings.SplitN(line, "|", 3)
+		if len(f) != 3 || !isID(f[0]) || f[1] == "" {
+			return nil, fmt.Errorf("squeue: found %.120q, want JOBID|STATE|REASON", line)
+		}
+		jobs[f[0]] = Job{ID: f[0], State: f[1], Reason: f[2]}
+	}
+	return jobs, nil
+}
+
+// Named returns the ids of this user's unfinished jobs of a name.
+func Named(ctx context.Context, name string) ([]string, error) {
+	out, err := run(ctx, "squeue", "--noheader", "--me", "--name="+name, "--format=%i")
+	if err != nil {
+		return nil, err
+	}
+	return strings.Fields(out), nil
+}
+
+// isID reports whether s is a job id, so that no text is taken for one.
+func isID(s string) bool {
+	return s != "" && len(s) < 20 && strings.Trim(s, "0123456789") == ""
+}
+
+// Submit submits a batch script and returns the id of its job.
+func Submit(ctx context.Context, script string) (id string, err error) {
+	out, err := run(ctx, "sbatch", "--parsable", script)
+	if err != nil {
+		return "", err
+	}
+	lines := strings.Fields(out)
+	if len(lines) > 0 {
+		id, _, _ = strings.Cut(lines[len(lines)-1], ";") // "ID;CLUSTER" in a federation
+	}
+	if !isID(id) {
+		return "", fmt.Errorf("sbatch: found %.120q, want a job id", out)
+	}
+	return id, nil
+}
+
+// Cancel ends a job. It is no error if the job has ended or is not known.
+func Cancel(ctx context.Context, id string) error {
+	_, err := run(ctx, "scancel", id)
+	var e *CommandError
+	if errors.As(err, &e) && e.contains("invalid job id", "already completing or completed", "job/step already") {
+		return nil
+	}
+	return err
+}
+
+// End is how a job ended, as far as Slurm can tell.
+type End struct {
+	State string
+	Exit  int // exit code of the batch script, 128 + n if signal n ended it
+}
+
+// ErrForgotten means that Slurm no longer knows a job: it ended longer ago
+// than the controller remembers (MinJobAge), and there is no accounting.
+var ErrForgotten = errors.New("slurm no longer knows the job")
+
+// HowEnded returns how a job ended: from the controller, and from accounting
+// if the controller has forgotten it. The error is [ErrForgotten] if neither
+// knows.
+func HowEnded(ctx context.Context, id string) (End, error) {
+	out, err := run(ctx, "scontrol", "show", "job", "--oneliner", id)
+	var e *CommandError
+	switch {
+	case err == nil:
+		return parseShownJob(out)
+	case !errors.As(err, &e) || !e.contains("invalid job id"):
+		return End{}, err
+	}
+	// Without slurmdbd, sacct fails or prints nothing.
+	out, err = run(ctx, "sacct", "--noheader", "--parsable2", "--allocations", "--jobs="+id, "--format=State,ExitCode")
+	if err != nil || strings.TrimSpace(out) == "" {
+		return End{}, ErrForgotten
+	}
+	state, exit, _ := strings.Cut(strings.TrimSpace(out), "|")
+	return newEnd(state, exit)
+}
+
+// parseShownJob reads the fields of `scontrol show job --oneliner`.
+func parseShownJob(out string) (End, error) {
+	var state, exit string
+	for f := range strings.FieldsSeq(out) {
+		key, value, _ := strings.Cut(f, "=")
+		switch key {
+		case "JobState":
+			state = value
+		case "ExitCode":
+			exit = value
+		}
+	}
+	if state == "" {
+		return End{}, fmt.Errorf("scontrol show job: found %.120q, want JobState=…", out)
+	}
+	return newEnd(state, exit)
+}
+
+// newEnd reads a state such as "CANCELLED by 1000" and an exit code such as
+// "1:0", code and signal.
+func newEnd(state, exit string) (End, error) {
+	state, _, _ = strings.Cut(strings.TrimSpace(state), " ")
+	code, signal, _ := strings.Cut(exit, ":")
+	c, err1 := strconv.Atoi(code)
+	s, err2 := strconv.Atoi(signal)
+	if err1 != nil || err2 != nil {
+		return End{}, fmt.Errorf("exit code of a job: found %.40q, want CODE:SIGNAL", exit)
+	}
+	if s != 0 {
+		c = 128 + s
+	}
+	return End{State: state, Exit: c}, nil
+}

@@ -1,0 +1,183 @@
+package launch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"knee/data"
+	"knee/internal/slurm"
+)
+
+// Defaults of the launcher.
+const (
+	slurmPoll     = 5 * time.Second        // between looks at the queue
+	slurmPatience = 10 * time.Minute       // how long the controller may be away
+	slurmTail     = 250 * time.Millisecond // between looks at a trial's output
+	slurmLeave    = time.Minute            // how long a cancelled job may take to leave the queue
+)
+
+// Slurm runs each trial as a batch job. The job's script is written beside
+// the trial's log, which is the job's output file: it must be in a folder
+// that this machine and the nodes share, as home folders are.
+//
+// With Spec.Srun the ranks find the environment that [Local] describes:
+// workers fill the nodes of the placement in order, parameter servers stand on
+// the same nodes in turn. Without it the script runs the command once, on the
+// first node.
+//
+// All trials share one look at the queue every Poll. A controller that does
+// not answer is asked again for up to Patience; a trial that runs in the
+// meantime goes on and is measured, since its steps come from its output.
+// Jobs are submitted such that Slurm does not requeue them: if a node fails
+// or the job is preempted, the trial ends with a [Failure] that says so.
+type Slurm struct {
+	Spec     data.SlurmSpec
+	Parser   Parser
+	Poll     time.Duration // 0 means Spec.Poll, or else 5 s
+	Patience time.Duration // 0 means 10 min
+
+	once  sync.Once
+	queue *slurmQueue
+	turns chan struct{} // as many as trials may wait in the queue at once
+}
+
+// prepare makes what all trials share.
+func (s *Slurm) prepare() {
+	s.once.Do(func() {
+		s.Poll = cmp.Or(s.Poll, s.Spec.Poll, slurmPoll)
+		s.Patience = cmp.Or(s.Patience, slurmPatience)
+		s.queue = &slurmQueue{every: s.Poll, patience: s.Patience, kick: make(chan struct{}, 1), watchers: map[string]chan slurmReport{}}
+		s.turns = make(chan struct{}, max(1, s.Spec.Waiting))
+	})
+}
+
+// Launch implements [Launcher]. A trial with a Handle is followed from the
+// beginning of its output; otherwise the trial is submitted once no more than
+// Spec.Waiting others wait in the queue.
+func (s *Slurm) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
+	s.prepare()
+	if t.Log == "" {
+		return errors.New("the launcher slurm needs a log file for each trial, in a folder that the nodes share")
+	}
+	var err error
+	if t.Log, err = filepath.Abs(t.Log); err != nil {
+		return fmt.Errorf("name the log of the trial: %w", err)
+	}
+	j := &slurmJob{launcher: s, trial: t, id: t.Handle, release: func() {}}
+	defer func() { j.release() }()
+	if j.id == "" {
+		if j.release, err = s.turn(ctx); err != nil {
+			return err
+		}
+		if j.id, err = s.submit(ctx, t); err != nil {
+			return err
+		}
+	}
+	return j.follow(ctx, obs)
+}
+
+// turn waits until another job of the study may wait in the queue. What it
+// returns gives the turn on, at its first call.
+func (s *Slurm) turn(ctx context.Context) (release func(), err error) {
+	select {
+	case s.turns <- struct{}{}:
+		return sync.OnceFunc(func() { <-s.turns }), nil
+	case <-ctx.Done():
+		return func() {}, context.Cause(ctx)
+	}
+}
+
+// submit writes the script of a trial, submits it and has the job recorded.
+func (s *Slurm) submit(ctx context.Context, t Trial) (id string, err error) {
+	if err := slurm.Installed(); err != nil {
+		return "", err
+	}
+	name := slurmName(t)
+	script, err := writeSlurmScript(s.Spec, t, name)
+	if err != nil {
+		return "", err
+	}
+	if id, err = s.sbatch(ctx, script, name); err != nil {
+		return "", err
+	}
+	if t.Submitted == nil {
+		return id, nil
+	}
+	if err := t.Submitted(id); err != nil {
+		// What is not recorded would run on unknown if knee were to die.
+		return "", errors.Join(fmt.Errorf("record job %s: %w", id, err), s.cancel(ctx, id))
+	}
+	return id, nil
+}
+
+// sbatch submits a script, again while the controller does not answer. Since
+// a submission may have been taken although its answer was lost, the job is
+// looked for by its name, which no other has, before it is submitted again.
+func (s *Slurm) sbatch(ctx context.Context, script, name string) (string, error) {
+	for start, wait := time.Now(), time.Second; ; wait = min(2*wait, 30*time.Second) {
+		// Cancelling must not cut sbatch off between submission and answer.
+		id, err := slurm.Submit(context.WithoutCancel(ctx), script)
+		switch {
+		case err == nil:
+			return id, nil
+		case slurm.Impossible(err):
+			return "", &Failure{Status: data.Infeasible, Exit: -1, Detail: oneLine(err.Error())}
+		case !slurm.Unreachable(err):
+			return "", fmt.Errorf("submit %s: %w", script, err)
+		case time.Since(start) > s.Patience:
+			return "", fmt.Errorf("submit %s: no answer for %s: %w", script, s.Patience, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+		if ids, err := slurm.Named(context.WithoutCancel(ctx), name); err == nil && len(ids) > 0 {
+			return ids[0], nil
+		}
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+	}
+}
+
+// cancel ends a job and waits until it has left the queue, whether or not ctx
+// is still of use. The error says that the job may still be there.
+func (s *Slurm) cancel(ctx context.Context, id string) error {
+	ctx = context.WithoutCancel(ctx)
+	var err error
+	for start, wait := time.Now(), time.Second; ; wait = min(2*wait, 30*time.Second) {
+		if err = slurm.Cancel(ctx, id); err == nil {
+			break
+		}
+		if !slurm.Unreachable(err) || time.Since(start) > s.Patience {
+			return fmt.Errorf("job %s could not be cancelled and may still run (scancel %s): %w", id, id, err)
+		}
+		time.Sleep(wait)
+	}
+	reports, stop := s.queue.watch(id)
+	defer stop()
+	deadline := time.NewTimer(slurmLeave)
+	defer deadline.Stop()
+	look := time.NewTicker(500 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case r := <-reports:
+			if r.err != nil {
+				return fmt.Errorf("job %s was cancelled, but may still run (scancel %s): %w", id, id, r.err)
+			}
+			if !r.known || r.job.Ended() {
+				return nil
+			}
+		case <-look.C:
+			s.queue.lookNow()
+		case <-deadline.C:
+			return fmt.Errorf("job %s is still in the queue %s after scancel %s", id, slurmLeave, id)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"knee/data"
+	"knee/internal/slurm"
+)
+
+// slurmJob is one submitted trial.
+type slurmJob struct {
+	launcher *Slurm
+	trial    Trial
+	id       string
+	release  func() // lets another trial into the queue
+	out      *tail
+	began    bool
+	stuck    time.Time // since when the job has waited for what will not come
+}
+
+// errBegunTwice means that a job began again from its start.
+var errBegunTwice = errors.New("the job was requeued")
+
+// follow streams what the job prints until it has ended.
+func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
+	s := j.launcher
+	reports, stop := s.queue.watch(j.id)
+	defer stop()
+	j.out = newTail(j.trial.Log, s.Parser, obs)
+	defer j.out.close()
+	look := time.NewTicker(slurmTail)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return j.abort(ctx, context.Cause(ctx))
+		case <-look.C:
+			if err := j.read(ctx); err != nil {
+				return j.abort(ctx, err)
+			}
+		case r := <-reports:
+			ended, err := j.see(r)
+			if err != nil {
+				return j.abort(ctx, err)
+			}
+			if ended {
+				return j.end(ctx, r)
+			}
+		}
+	}
+}
+
+// read takes in what the job has printed since the last look.
+func (j *slurmJob) read(ctx context.Context) error {
+	hadEnded := j.out.ended
+	err := j.out.read(ctx)
+	if j.out.begun > 0 {
+		j.begin()
+	}
+	if j.out.ended && !hadEnded {
+		j.launcher.queue.lookNow()
+	}
+	switch {
+	case err != nil:
+		return &Failure{Status: data.Failed, Exit: -1, Detail: "it printed what cannot be read: " + err.Error()}
+	case j.out.begun > 1:
+		return j.preempted(errBegunTwice.Error())
+	}
+	return nil
+}
+
+// begin notes that the job runs, once.
+func (j *slurmJob) begin() {
+	if j.began {
+		return
+	}
+	j.began = true
+	j.release()
+	if j.trial.Began != nil {
+		j.trial.Began(time.Now())
+	}
+}
+
+// see takes in a look at the queue; the error ends the trial.
+func (j *slurmJob) see(r slurmReport) (ended bool, err error) {
+	switch {
+	case r.err != nil:
+		return false, r.err
+	case !r.known || r.job.Ended():
+		return true, nil
+	case !r.job.Waiting():
+		j.begin()
+	case j.began:
+		return false, j.preempted(errBegunTwice.Error())
+	default:
+		return false, j.waiting(r.job)
+	}
+	return false, nil
+}
+
+// preempted is the failure of a trial that the cluster took its nodes from.
+func (j *slurmJob) preempted(why string) error {
+	return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: fmt.Sprintf("job %s: %s", j.id, why)}
+}
+
+// patienceStuck is how long a job may wait for a reason that will not pass
+// before it is given up: controllers give such reasons for a moment while
+// they start.
+const patienceStuck = 30 * time.Second
+
+// waiting gives up a job that waits for what will not come (`man squeue`, JOB
+// REASON CODES).
+func (j *slurmJob) waiting(q slurm.Job) error {
+	status := data.Failed
+	switch q.Reason {
+	case "PartitionConfig", "PartitionNodeLimit", "BadConstraints", "AssocMaxGRESPerJob", "AssocMaxNodePerJobLimit", "AssocMaxCpuPerJobLimit",
+		"QOSMaxGRESPerJob", "QOSMaxNodePerJobLimit", "QOSMaxCpuPerJobLimit":
+		status = data.Infeasible
+	case "PartitionTimeLimit", "InvalidAccount", "InvalidQOS", "AccountNotAllowed", "QOSNotAllowed", "JobHeldUser", "JobHeldAdmin", "DependencyNeverSatisfied":
+	default:
+		j.stuck = time.Time{}
+		return nil
+	}
+	if j.stuck.IsZero() {
+		j.stuck = time.Now()
+	}
+	if time.Since(j.stuck) < min(patienceStuck, 10*j.launcher.Poll) {
+		return nil
+	}
+	return &Failure{Status: status, Exit: -1, Detail: fmt.Sprintf("job %s can never run, says Slurm: %s", j.id, q.Reason)}
+}
+
+// abort cancels the job and returns why.
+func (j *slurmJob) abort(ctx context.Context, why error) error {
+	if err := j.launcher.cancel(ctx, j.id); err != nil {
+		return errors.Join(why, err)
+	}
+	return why
+}
+
+// end reads the last of a job's output and says how it ended.
+func (j *slurmJob) end(ctx context.Context, r slurmReport) error {
+	end, err := slurm.HowEnded(context.WithoutCancel(ctx), j.id)
+	if err != nil {
+		// The controller is away, or has forgotten the job: the queue's word
+		// and that of the script must do.
+		end = slurm.End{State: r.job.State, Exit: j.out.exit}
+	}
+	// A shared file system may show the last lines a little later than the
+	// queue shows the end. A job that was killed has no last line.
+	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(slurmTail) {
+		if err := j.read(ctx); err != nil {
+			return err
+		}
+		if j.out.ended || time.Now().After(deadline) || ctx.Err() != nil || (end.State != "COMPLETED" && end.State != "FAILED" && end.State != "") {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return j.verdict(end)
+}
+
+// verdict turns the end of a job into the failure of the trial, nil if all
+// is well.
+func (j *slurmJob) verdict(end slurm.End) error {
+	if j.out.ended {
+		end.Exit = j.out.exit // Slurm's may be that of what cleans up
+	}
+	failed := func(status data.Status, detail string) error {
+		return &Failure{Status: status, Exit: end.Exit, Detail: fmt.Sprintf("job %s: %s%s", j.id, detail, because(j.out.last))}
+	}
+	switch {
+	case (slurm.Job{State: end.State}).Preempted():
+		return j.preempted(end.State)
+	case end.State == "OUT_OF_MEMORY":
+		return failed(data.OOM, "OUT_OF_MEMORY")
+	case end.State == "TIMEOUT" || end.State == "DEADLINE":
+		return failed(data.Timeout, "it reached its time limit in Slurm ("+end.State+")")
+	case end.State == "CANCELLED":
+		return failed(data.Failed, "it was cancelled, and not by knee")
+	case end.State == "" && !j.out.ended:
+		return failed(data.Failed, "Slurm no longer knows it, and its output does not say how it ended")
+	}
+	if f := classify([]rankEnd{{name: "job " + j.id, exit: end.Exit, last: j.out.last, oom: j.out.oom}}); f != nil {
+		return f
+	}
+	if !j.out.seen {
+		return &Failure{Status: data.Failed, Exit: 0,
+			Detail: "it ended without reporting a step, want " + j.launcher.Parser.Wants() + lastWords(j.out.last)}
+	}
+	return nil
+}
+
+// lastWords adds the last line of a trial that said nothing of use.
+func lastWords(last string) string {
+	if last == "" {
+		return ""
+	}
+	return "; its last words: " + oneLine(last)
+}

@@ -1,0 +1,139 @@
+package launch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What a batch script prints around the command, so that its beginning and
+// end are known from the output alone: without accounting, Slurm forgets a
+// job some minutes after its end.
+const (
+	markBegin = "knee: trial begins"
+	markEnd   = "knee: trial ends with exit status "
+)
+
+// tail reads the growing output file of a trial that runs elsewhere.
+type tail struct {
+	path   string
+	parser Parser
+	obs    chan<- Observation
+	offset int64
+	part   []byte // the beginning of a line whose end is still to come
+
+	begun int    // how often the script has begun
+	ended bool   // whether the script has said how it ended
+	exit  int    // and how
+	seen  bool   // whether any observation was made
+	last  string // last line that was no observation
+	oom   string // first line that speaks of memory
+}
+
+func newTail(path string, p Parser, obs chan<- Observation) *tail {
+	return &tail{path: path, parser: p, obs: obs}
+}
+
+func (t *tail) close() { t.part = nil }
+
+// read takes in what was appended since the last call. The file is opened
+// each time: that is when NFS looks for what other machines have written. A
+// file that is not there yet is empty. The error is that of a line which was
+// meant to be an observation and cannot be read.
+func (t *tail) read(ctx context.Context) error {
+	f, err := os.Open(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the output of the trial: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.NewSectionReader(f, t.offset, math.MaxInt64-t.offset))
+	if err != nil {
+		return fmt.Errorf("read the output of the trial: %w", err)
+	}
+	t.offset += int64(len(text))
+	return t.take(ctx, text)
+}
+
+// take splits text into lines and sends what they hold.
+func (t *tail) take(ctx context.Context, text []byte) error {
+	now := time.Now()
+	var batch []Observation
+	for len(text) > 0 {
+		i := bytes.IndexByte(text, '\n')
+		if i < 0 {
+			if room := maxLine - len(t.part); room > 0 { // the tail of an overlong line is dropped
+				t.part = append(t.part, text[:min(room, len(text))]...)
+			}
+			break
+		}
+		line := string(append(t.part, text[:i]...))
+		t.part, text = t.part[:0], text[i+1:]
+		o, ok, err := t.line(line)
+		if err != nil {
+			return err
+		}
+		if ok {
+			o.At = now
+			batch = append(batch, o)
+		}
+	}
+	return t.send(ctx, batch)
+}
+
+// line takes in one line.
+func (t *tail) line(line string) (Observation, bool, error) {
+	line = trimEOL(line)
+	if len(line) > maxLine {
+		line = line[:maxLine]
+	}
+	switch {
+	case strings.HasPrefix(line, markBegin):
+		t.begun++
+		return Observation{}, false, nil
+	case strings.HasPrefix(line, markEnd):
+		if code, err := strconv.Atoi(line[len(markEnd):]); err == nil {
+			t.ended, t.exit = true, code
+		}
+		return Observation{}, false, nil
+	}
+	o, ok, err := t.parser.Parse(line)
+	if ok || err != nil {
+		t.seen = t.seen || ok
+		return o, ok, err
+	}
+	if line != "" {
+		t.last = line
+	}
+	if t.oom == "" && oomText.MatchString(line) {
+		t.oom = line
+	}
+	return Observation{}, false, nil
+}
+
+// send passes on what was seen together. A step that tells no time is timed
+// by when it was seen; of several seen at once only the last says something.
+func (t *tail) send(ctx context.Context, batch []Observation) error {
+	for i, o := range batch {
+		timed := o.StepTime > 0 || o.Throughput > 0
+		if !timed && i < len(batch)-1 {
+			continue
+		}
+		select {
+		case t.obs <- o:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
