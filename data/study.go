@@ -84,13 +84,6 @@ type LauncherSpec struct {
 	Kubernetes *KubernetesSpec `yaml:"kubernetes"`
 }
 
-// KubernetesSpec creates a Job, or another object that runs pods, for each
-// trial.
-type KubernetesSpec struct {
-	Namespace string `yaml:"namespace"` // empty for the one of the context
-	Image     string `yaml:"image"`     // of the trial's containers
-}
-
 // LocalSpec runs the ranks of a trial as processes of this machine.
 type LocalSpec struct {
 	// Ranks starts the command once per worker and parameter server with

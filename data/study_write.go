@@ -39,7 +39,11 @@ func WriteStudy(w io.Writer, s *Study) error {
 		prices.put(gpu, numberNode(s.PricePerHour[gpu]))
 	}
 	doc.put("price_per_hour", prices.flow())
-	doc.put("launcher", launcherMap(s.Launcher).flow())
+	launcher := launcherMap(s.Launcher)
+	if s.Launcher.Kubernetes == nil {
+		launcher.flow() // a pod template on one line is for nobody
+	}
+	doc.put("launcher", launcher.unlessEmpty())
 	doc.text("storage", s.Storage)
 	if s.Seed != 0 {
 		doc.put("seed", rawNode(strconv.FormatInt(s.Seed, 10)))
@@ -124,6 +128,9 @@ func launcherMap(l LauncherSpec) yamlMap {
 		replay.text("table", l.Replay.Table)
 		replay.flow()
 		m.put("replay", replay.node)
+	}
+	if l.Kubernetes != nil {
+		m.put("kubernetes", kubernetesMap(l.Kubernetes))
 	}
 	return m
 }

@@ -79,7 +79,7 @@ func LoadStudy(path string) (*Study, error) {
 
 // readLauncher reads where trials run: exactly one launcher, local if none.
 func readLauncher(root *object) LauncherSpec {
-	const want = "one of the launchers of this version: local, slurm, replay"
+	const want = "one of the launchers of this version: local, slurm, kubernetes, replay"
 	if !root.has("launcher") {
 		return LauncherSpec{Local: &LocalSpec{}}
 	}
@@ -104,9 +104,9 @@ func readLauncher(root *object) LauncherSpec {
 	case "slurm":
 		return LauncherSpec{Slurm: readSlurm(o)}
 	case "kubernetes":
-		o.fail(kind, "a launcher that is not available", want)
+		return LauncherSpec{Kubernetes: readKubernetes(root, o, kind)}
 	default:
-		o.fail(kind, "an unknown launcher"+didYouMean(kind, []string{"local", "slurm", "replay"}), want)
+		o.fail(kind, "an unknown launcher"+didYouMean(kind, []string{"local", "slurm", "kubernetes", "replay"}), want)
 	}
 	return LauncherSpec{}
 }

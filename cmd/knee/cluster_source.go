@@ -22,6 +22,7 @@ const thisMachineSource = "machine"
 func clusterSources() []clusterSource {
 	return []clusterSource{
 		{thisMachineSource, "this machine, by nvidia-smi where there are GPUs", thisMachine},
+		{"kubernetes", "the cluster of the current context, as kubectl finds it", kubernetesCluster},
 	}
 }
 

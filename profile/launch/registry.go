@@ -27,6 +27,8 @@ func New(spec data.LauncherSpec, s Settings) (Launcher, error) {
 			return nil, fmt.Errorf("load the table to replay: %w", err)
 		}
 		return NewReplay(ms)
+	case spec.Kubernetes != nil:
+		return NewKubernetes(*spec.Kubernetes, s.Parser)
 	case spec.Slurm != nil:
 		return &Slurm{Spec: *spec.Slurm, Parser: s.Parser}, nil
 	case spec.Local != nil:

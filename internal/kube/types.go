@@ -1,0 +1,186 @@
+package kube
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Meta is the part of an object's metadata that knee reads and writes.
+type Meta struct {
+	Name              string            `json:"name,omitempty"`
+	Namespace         string            `json:"namespace,omitempty"`
+	UID               string            `json:"uid,omitempty"`
+	ResourceVersion   string            `json:"resourceVersion,omitempty"`
+	Labels            map[string]string `json:"labels,omitempty"`
+	Annotations       map[string]string `json:"annotations,omitempty"`
+	CreationTimestamp *time.Time        `json:"creationTimestamp,omitempty"`
+	DeletionTimestamp *time.Time        `json:"deletionTimestamp,omitempty"`
+	OwnerReferences   []Owner           `json:"ownerReferences,omitempty"`
+}
+
+// Owner names the object without which another is removed.
+type Owner struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+}
+
+// Object is anything that has metadata.
+type Object struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Metadata   Meta   `json:"metadata"`
+}
+
+// Meta returns the metadata of the object.
+func (o *Object) Meta() *Meta { return &o.Metadata }
+
+// Condition is one statement about the state of an object.
+type Condition struct {
+	Type               string     `json:"type"`
+	Status             string     `json:"status"` // "True", "False" or "Unknown"
+	Reason             string     `json:"reason,omitempty"`
+	Message            string     `json:"message,omitempty"`
+	LastTransitionTime *time.Time `json:"lastTransitionTime,omitempty"`
+}
+
+// FindCondition returns the condition of a type, nil if there is none.
+func FindCondition(cs []Condition, kind string) *Condition {
+	for i := range cs {
+		if cs[i].Type == kind {
+			return &cs[i]
+		}
+	}
+	return nil
+}
+
+// Pod is a pod as the server reports it.
+type Pod struct {
+	Object
+	Spec   PodSpec   `json:"spec"`
+	Status PodStatus `json:"status"`
+}
+
+// PodSpec is what knee reads of the wanted state of a pod.
+type PodSpec struct {
+	NodeName   string      `json:"nodeName,omitempty"`
+	Containers []Container `json:"containers,omitempty"`
+}
+
+// Container is what knee reads of one container.
+type Container struct {
+	Name string `json:"name"`
+}
+
+// PodStatus is the observed state of a pod.
+type PodStatus struct {
+	Phase             string            `json:"phase,omitempty"` // Pending, Running, Succeeded, Failed or Unknown
+	Reason            string            `json:"reason,omitempty"`
+	Message           string            `json:"message,omitempty"`
+	Conditions        []Condition       `json:"conditions,omitempty"`
+	ContainerStatuses []ContainerStatus `json:"containerStatuses,omitempty"`
+}
+
+// ContainerStatus is the observed state of a container.
+type ContainerStatus struct {
+	Name  string         `json:"name"`
+	State ContainerState `json:"state"`
+}
+
+// ContainerState has one field set.
+type ContainerState struct {
+	Waiting    *Waiting    `json:"waiting,omitempty"`
+	Running    *Running    `json:"running,omitempty"`
+	Terminated *Terminated `json:"terminated,omitempty"`
+}
+
+// Waiting says why a container does not run yet.
+type Waiting struct {
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// Running says since when a container runs.
+type Running struct {
+	StartedAt *time.Time `json:"startedAt,omitempty"`
+}
+
+// Terminated says how a container ended.
+type Terminated struct {
+	ExitCode   int        `json:"exitCode"`
+	Signal     int        `json:"signal,omitempty"`
+	Reason     string     `json:"reason,omitempty"`
+	Message    string     `json:"message,omitempty"`
+	StartedAt  *time.Time `json:"startedAt,omitempty"`
+	FinishedAt *time.Time `json:"finishedAt,omitempty"`
+}
+
+// Job is a batch/v1 Job or another object whose status has conditions, such
+// as a PyTorchJob, as the server reports it.
+type Job struct {
+	Object
+	Spec   JobSpec   `json:"spec"`
+	Status JobStatus `json:"status"`
+}
+
+// JobSpec is what knee reads of the wanted state of a job.
+type JobSpec struct {
+	Suspend bool `json:"suspend,omitempty"`
+}
+
+// JobStatus is the observed state of a job.
+type JobStatus struct {
+	Conditions []Condition `json:"conditions,omitempty"`
+}
+
+// Node is a machine of the cluster as the server reports it.
+type Node struct {
+	Object
+	Spec   NodeSpec   `json:"spec"`
+	Status NodeStatus `json:"status"`
+}
+
+// NodeSpec is what knee reads of the wanted state of a node.
+type NodeSpec struct {
+	Unschedulable bool    `json:"unschedulable,omitempty"`
+	Taints        []Taint `json:"taints,omitempty"`
+}
+
+// Taint keeps pods that do not tolerate it off a node.
+type Taint struct {
+	Key    string `json:"key"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect"` // NoSchedule, PreferNoSchedule or NoExecute
+}
+
+// NodeStatus is the observed state of a node. Quantities are as Kubernetes
+// writes them: "3920m", "16Gi".
+type NodeStatus struct {
+	Allocatable map[string]string `json:"allocatable,omitempty"`
+	Conditions  []Condition       `json:"conditions,omitempty"`
+}
+
+// Event is what a component reported about an object.
+type Event struct {
+	Object
+	Reason        string     `json:"reason,omitempty"`
+	Message       string     `json:"message,omitempty"`
+	Type          string     `json:"type,omitempty"` // Normal or Warning
+	LastTimestamp *time.Time `json:"lastTimestamp,omitempty"`
+}
+
+// List is one page of a collection.
+type List[T any] struct {
+	Metadata struct {
+		ResourceVersion string `json:"resourceVersion"`
+		Continue        string `json:"continue"`
+	} `json:"metadata"`
+	Items []T `json:"items"`
+}
+
+// watchEvent is one line of a watch.
+type watchEvent struct {
+	Type   string          `json:"type"` // ADDED, MODIFIED, DELETED, BOOKMARK or ERROR
+	Object json.RawMessage `json:"object"`
+}

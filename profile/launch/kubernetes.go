@@ -1,0 +1,301 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"knee/data"
+	"knee/internal/kube"
+)
+
+// Kubernetes runs each trial as a Job of a Kubernetes cluster (or as a
+// PyTorchJob, if the Kubeflow training operator is there) and follows it
+// through the API server.
+//
+// A worker is a pod, and so is a parameter server; with Per node, a pod holds
+// the workers of a node, which the command starts. Pods are told who they are
+// through the variables that [Local] describes, where MASTER_ADDR and
+// KNEE_PS_HOSTS are names under a headless service of the trial. With Per
+// node they also have NODE_RANK and the PET_ variables that torchrun takes
+// for its flags.
+//
+// All objects of a trial carry the label knee/run with the trial's name, by
+// which they are watched and removed. The cluster itself ends a trial after
+// Spec.Deadline and removes its objects a day after its end, so that nothing
+// stays for ever if knee is gone.
+//
+// What is printed is read with the time at which the node saw it, so that
+// neither the network nor a restart of the API server changes a step time.
+// Losing a node, eviction and preemption are reported as [Failure.Preempted].
+type Kubernetes struct {
+	Spec   data.KubernetesSpec
+	Parser Parser
+	Client *kube.Client
+	// Patience is how long the API server may be out of reach while a trial
+	// runs; 0 means 5 minutes.
+	Patience time.Duration
+}
+
+// NewKubernetes returns a launcher for the cluster that spec names, without
+// contacting it.
+func NewKubernetes(spec data.KubernetesSpec, p Parser) (*Kubernetes, error) {
+	client, err := kube.Load(kube.Settings{Kubeconfig: spec.Kubeconfig, Context: spec.Context})
+	if err != nil {
+		return nil, err
+	}
+	if spec.Namespace == "" {
+		spec.Namespace = client.Namespace
+	}
+	return &Kubernetes{Spec: spec, Parser: p, Client: client}, nil
+}
+
+// collection returns where the main object of a trial lives.
+func (k *Kubernetes) collection() string {
+	if k.Spec.Kind == data.KindPyTorchJob {
+		return kube.PyTorchJobsPath(k.Spec.Namespace)
+	}
+	return kube.JobsPath(k.Spec.Namespace)
+}
+
+// Launch implements [Launcher]. Whatever way a trial ends, its objects are
+// deleted and its pods gone before Launch returns, as long as the API server
+// answers.
+func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
+	if len(t.Command) == 0 {
+		return errors.New("the study has no command to launch")
+	}
+	log, err := openLog(t.Log)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	r := &kubeRun{kube: k, trial: t, obs: obs, log: &sharedLog{to: log}}
+	if t.Handle != "" {
+		err = r.attach(ctx)
+	} else {
+		err = r.submit(ctx)
+	}
+	if err == nil {
+		err = r.follow(ctx)
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return r.finish(err)
+}
+
+// finish removes what the trial has created. That this failed is in the log
+// of the trial, and in the error unless the trial has ended well: then no
+// pod of it runs, and the cluster removes the objects by itself.
+func (r *kubeRun) finish(err error) error {
+	if r.name == "" {
+		return err
+	}
+	left := r.clean()
+	if left == nil {
+		return err
+	}
+	r.log.note("%v", left)
+	if err == nil {
+		return nil
+	}
+	var f *Failure
+	if errors.As(err, &f) {
+		g := *f
+		g.Detail += "; " + left.Error()
+		return &g
+	}
+	return errors.Join(err, left)
+}
+
+// gpuLabelValues returns the values of the GPU label that nodes of a type
+// have: those the study maps it to, or else those that the cluster's nodes
+// have and that read as the type. A user who may not list nodes, and a type
+// no node has yet, is selected by its own name. None: any node will do.
+func (k *Kubernetes) gpuLabelValues(ctx context.Context, gpuType string) []string {
+	if k.Spec.GPULabel == "" {
+		return nil
+	}
+	if v, ok := k.Spec.GPUTypes[gpuType]; ok {
+		return []string{v}
+	}
+	if cpuOnly(gpuType) {
+		return nil
+	}
+	values, err := kube.LabelValues(ctx, k.Client, k.Spec.GPULabel, gpuType)
+	if err != nil || len(values) == 0 {
+		return []string{gpuType}
+	}
+	return values
+}
+
+// kubeRun is one trial under way.
+type kubeRun struct {
+	kube  *Kubernetes
+	trial Trial
+	obs   chan<- Observation
+	log   *sharedLog
+	name  string // of the main object; empty until there may be one
+
+	mu   sync.Mutex
+	seen bool  // any observation was made
+	bad  error // the first line that could not be read
+}
+
+// selector selects the objects of this trial.
+func (r *kubeRun) selector() kube.Selector { return kube.Selector{Labels: labelRun + "=" + r.name} }
+
+// attach takes up a trial that an earlier knee has submitted.
+func (r *kubeRun) attach(ctx context.Context) error {
+	namespace, name, ok := strings.Cut(r.trial.Handle, "/")
+	if !ok || namespace == "" || name == "" {
+		return fmt.Errorf("trial %d is recorded as %q, want NAMESPACE/NAME of a Kubernetes job", r.trial.ID, r.trial.Handle)
+	}
+	if namespace != r.kube.Spec.Namespace {
+		return fmt.Errorf("trial %d runs in namespace %q, and the study now names %q; restore it, or delete %s %s there by hand",
+			r.trial.ID, namespace, r.kube.Spec.Namespace, r.kube.Spec.Kind, name)
+	}
+	r.name = name
+	var job kube.Job
+	switch err := r.kube.Client.Get(ctx, r.kube.collection()+"/"+name, &job); {
+	case kube.IsNotFound(err):
+		// Either knee ended before the cluster had it, or somebody has
+		// removed it since: there is nothing to learn, and nothing is wrong
+		// with the configuration.
+		return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: fmt.Sprintf("%s %s is not there any more", r.kube.Spec.Kind, name)}
+	case err != nil:
+		return fmt.Errorf("take up %s %s again: %w", r.kube.Spec.Kind, name, err)
+	}
+	r.log.note("following %s again", r.trial.Handle)
+	return nil
+}
+
+// submit creates the objects of the trial. Its name is recorded before:
+// should knee end between the two, the name leads to whatever was created.
+func (r *kubeRun) submit(ctx context.Context) error {
+	name := r.kube.newName(r.trial)
+	objects, err := r.kube.manifests(name, r.trial, r.kube.gpuLabelValues(ctx, r.trial.Config.GPUType))
+	if err != nil {
+		return err
+	}
+	if r.trial.Submitted != nil {
+		if err := r.trial.Submitted(r.kube.Spec.Namespace + "/" + name); err != nil {
+			return err
+		}
+	}
+	r.name = name
+	var service map[string]any
+	if objects.service != nil {
+		if err := r.create(ctx, kube.ServicesPath(r.kube.Spec.Namespace), objects.service, &service); err != nil {
+			return err
+		}
+	}
+	var main kube.Job
+	if err := r.create(ctx, r.kube.collection(), objects.main, &main); err != nil {
+		return err
+	}
+	owner := []any{map[string]any{"apiVersion": main.APIVersion, "kind": main.Kind, "name": main.Metadata.Name, "uid": main.Metadata.UID}}
+	if service != nil {
+		// What is owned goes with its owner, even if knee is gone by then.
+		service["metadata"].(map[string]any)["ownerReferences"] = owner
+		if err := r.kube.Client.Update(ctx, kube.ServicesPath(r.kube.Spec.Namespace)+"/"+name, service, nil); err != nil {
+			return fmt.Errorf("update service %s: %w", name, err)
+		}
+	}
+	for _, pod := range objects.servers {
+		pod["metadata"].(map[string]any)["ownerReferences"] = owner
+		if err := r.create(ctx, kube.PodsPath(r.kube.Spec.Namespace), pod, nil); err != nil {
+			return err
+		}
+	}
+	r.log.note("created %s %s/%s", r.kube.Spec.Kind, r.kube.Spec.Namespace, name)
+	return nil
+}
+
+// create posts an object. That it is there already means that an earlier
+// request got through and its answer did not: the name is this trial's own.
+func (r *kubeRun) create(ctx context.Context, path string, in map[string]any, out any) error {
+	err := r.kube.Client.Create(ctx, path, in, out, false)
+	name, _ := in["metadata"].(map[string]any)["name"].(string)
+	if kube.IsConflict(err) && out != nil {
+		err = r.kube.Client.Get(ctx, path+"/"+name, out)
+	} else if kube.IsConflict(err) {
+		err = nil
+	}
+	var refused *kube.StatusError
+	if errors.As(err, &refused) && !kube.IsTemporary(err) {
+		return fmt.Errorf("create %s %s: the API server refuses it: %w", in["kind"], name, err)
+	}
+	if err != nil {
+		return fmt.Errorf("create %s %s: %w", in["kind"], name, err)
+	}
+	return nil
+}
+
+// Times of cleaning up.
+const (
+	cleanTimeout = time.Minute
+	cleanPoll    = 200 * time.Millisecond
+	// forceAfter is when pods that have not gone by themselves are removed
+	// without waiting for their node, which may be dead.
+	forceAfter = 20 * time.Second
+)
+
+// clean deletes the objects of the trial and waits until its pods are gone.
+// It does so under a time limit of its own: ctx may be over already.
+func (r *kubeRun) clean() error {
+	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
+	defer cancel()
+	c, ns := r.kube.Client, r.kube.Spec.Namespace
+	asIs := kube.DeleteOptions{Propagation: "Background", Grace: -1}
+	err := errors.Join(
+		c.Delete(ctx, r.kube.collection()+"/"+r.name, asIs),
+		c.Delete(ctx, kube.ServicesPath(ns)+"/"+r.name, asIs))
+	asked := map[string]bool{}
+	begun := time.Now()
+	for {
+		pods, _, listErr := kube.ListAll[kube.Pod](ctx, c, kube.PodsPath(ns), r.selector())
+		if listErr == nil && len(pods) == 0 && err == nil {
+			return nil
+		}
+		force := time.Since(begun) > forceAfter
+		for _, p := range pods {
+			name := p.Metadata.Name
+			switch {
+			case force:
+				listErr = errors.Join(listErr, c.Delete(ctx, kube.PodPath(ns, name), kube.DeleteOptions{Grace: 0}))
+			case !asked[name]:
+				asked[name] = true
+				listErr = errors.Join(listErr, c.Delete(ctx, kube.PodPath(ns, name), asIs))
+			}
+		}
+		if err != nil || ctx.Err() != nil {
+			return fmt.Errorf("%s %s/%s may be left behind (kubectl delete %s,pod,service -n %s -l %s): %w", r.kube.Spec.Kind, ns, r.name,
+				r.kube.Spec.Kind, ns, r.selector().Labels, errors.Join(err, listErr, ctx.Err()))
+		}
+		select {
+		case <-time.After(cleanPoll):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// sharedLog is the log of a trial that several goroutines write. A log that
+// cannot be written must not cost the measurement, so that errors are let go.
+type sharedLog struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (l *sharedLog) line(who, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = fmt.Fprintf(l.to, "[%s] %s\n", who, text)
+}
+
+func (l *sharedLog) note(format string, args ...any) { l.line("knee", fmt.Sprintf(format, args...)) }

@@ -1,0 +1,385 @@
+//go:build unix
+
+package launch_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"knee/data"
+	"knee/internal/kube"
+	"knee/profile/launch"
+)
+
+// engine is a real API server, scheduler and controller manager with the
+// nodes of test/engines/kubelet, whose pods are processes. The script
+// test/integration/kubernetes starts it and runs these tests.
+type engine struct {
+	t      *testing.T
+	client *kube.Client
+	dir    string // of the control plane
+	spec   data.KubernetesSpec
+}
+
+// newEngine skips the test unless KNEE_TEST_KUBERNETES names the folder of a
+// running engine.
+func newEngine(t *testing.T) *engine {
+	dir := os.Getenv("KNEE_TEST_KUBERNETES")
+	if dir == "" {
+		t.Skip("no Kubernetes engine; test/integration/kubernetes starts one and sets KNEE_TEST_KUBERNETES")
+	}
+	e := &engine{t: t, dir: dir}
+	e.spec = data.KubernetesSpec{Kubeconfig: filepath.Join(dir, "kubeconfig"), Namespace: "default", Kind: data.KindJob, Per: data.PerWorker, Image: "any",
+		GPUResource: data.DefaultGPUResource, GPULabel: data.DefaultGPULabel, MaxWait: time.Minute, Deadline: time.Hour}
+	var err error
+	if e.client, err = kube.Load(kube.Settings{Kubeconfig: e.spec.Kubeconfig}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.nothingLeft)
+	return e
+}
+
+// nothingLeft fails the test if an object of a trial is there.
+func (e *engine) nothingLeft() {
+	const managed = "app.kubernetes.io/managed-by=knee"
+	for _, path := range []string{kube.PodsPath("default"), kube.ServicesPath("default"), kube.JobsPath("default")} {
+		left := []kube.Object{{}}
+		for range 100 {
+			var err error
+			if left, _, err = kube.ListAll[kube.Object](context.Background(), e.client, path, kube.Selector{Labels: managed}); err != nil {
+				e.t.Fatal(err)
+			}
+			if len(left) == 0 {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		for _, o := range left {
+			e.t.Errorf("left behind: %s/%s", path, o.Metadata.Name)
+		}
+	}
+}
+
+// running is a trial under way.
+type running struct {
+	obs  chan launch.Observation
+	err  chan error
+	stop context.CancelCauseFunc
+	log  string
+
+	mu     sync.Mutex
+	handle string
+	began  time.Time
+}
+
+// launch runs a shell script as a trial.
+func (e *engine) launch(t launch.Trial, script string) *running {
+	e.t.Helper()
+	parser, err := launch.NewParser(data.Metrics{})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	k, err := launch.NewKubernetes(e.spec, parser)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	e.t.Cleanup(func() { stop(nil) })
+	r := &running{obs: make(chan launch.Observation, 10_000), err: make(chan error, 1), stop: stop, log: filepath.Join(e.t.TempDir(), "log")}
+	t.Config.Job, t.Log = "engine test", r.log
+	if t.ID == 0 {
+		t.ID, t.Attempt = 1, 1
+	}
+	t.Command = []string{"bash", "-c", script}
+	t.Submitted = func(h string) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.handle = h
+		return nil
+	}
+	t.Began = func(at time.Time) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.began = at
+	}
+	go func() { r.err <- k.Launch(ctx, t, r.obs) }()
+	return r
+}
+
+// end waits for the trial to end.
+func (e *engine) end(r *running) error {
+	e.t.Helper()
+	select {
+	case err := <-r.err:
+		return err
+	case <-time.After(2 * time.Minute):
+		text, _ := os.ReadFile(r.log)
+		e.t.Fatalf("the trial does not end; its log:\n%s", text)
+		return nil
+	}
+}
+
+// step waits until the trial has reported a step from number n on.
+func (e *engine) step(r *running, n float64) {
+	e.t.Helper()
+	for {
+		select {
+		case o := <-r.obs:
+			if o.Step >= n {
+				return
+			}
+		case err := <-r.err:
+			e.t.Fatalf("the trial ended before step %g: %v", n, err)
+		case <-time.After(time.Minute):
+			e.t.Fatalf("no step %g", n)
+		}
+	}
+}
+
+func (e *engine) failure(err error) *launch.Failure {
+	e.t.Helper()
+	var f *launch.Failure
+	if !errors.As(err, &f) {
+		e.t.Fatalf("err = %v, want a failure of the trial", err)
+	}
+	return f
+}
+
+// sh runs a command of the test's own.
+func (e *engine) sh(name string, args ...string) {
+	e.t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		e.t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+	}
+}
+
+// steps prints n steps, one every pause seconds, from rank 0.
+func steps(n, pause string) string {
+	return `i=0; while [ $i -lt ` + n + ` ]; do i=$((i+1)); [ "${RANK:-0}" != 0 ] || echo "knee: {\"step\":$i,\"step_time_s\":0.1}"; sleep ` + pause + `; done; `
+}
+
+func workers(n int) launch.Trial {
+	return launch.Trial{Config: data.Config{Workers: n, GPUType: "NVIDIA-A100"}}
+}
+
+func TestKubernetesEngineCompletes(t *testing.T) {
+	e := newEngine(t)
+	trial := workers(3)
+	trial.Env = map[string]string{"ODD": `a "b" $(HOME) $$x ü`}
+	r := e.launch(trial, `[ "$ODD" = 'a "b" $(HOME) $$x ü' ] || exit 9; echo "rank $RANK of $WORLD_SIZE at $MASTER_ADDR"; `+steps("5", "0.1"))
+	if err := e.end(r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.obs) != 5 {
+		t.Errorf("%d observations, want the 5 of rank 0", len(r.obs))
+	}
+	var last launch.Observation
+	for len(r.obs) > 0 {
+		o := <-r.obs
+		if !o.At.After(last.At) || o.Step != last.Step+1 && last.Step != 0 {
+			t.Errorf("step %g at %v after step %g at %v", o.Step, o.At, last.Step, last.At)
+		}
+		last = o
+	}
+	if r.began.IsZero() {
+		t.Error("Began was not called")
+	}
+	text, _ := os.ReadFile(r.log)
+	for _, want := range []string{"rank 0 of 3", "rank 1 of 3", "rank 2 of 3", "[worker 2]"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the log lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestKubernetesEngineAbort(t *testing.T) {
+	e := newEngine(t)
+	trial := workers(2)
+	trial.Config.Mode, trial.Config.PS = data.PSSync, 1
+	r := e.launch(trial, `trap '' TERM; `+steps("1000", "0.1"))
+	e.step(r, 3)
+	enough := errors.New("enough")
+	r.stop(enough)
+	if err := e.end(r); !errors.Is(err, enough) {
+		t.Errorf("err = %v, want the cause", err)
+	}
+}
+
+func TestKubernetesEngineTakesUpAgain(t *testing.T) {
+	e := newEngine(t)
+	// A launcher that is killed deletes nothing: here its cleaning up is
+	// kept from working by a server that it cannot reach any more.
+	r := e.launch(workers(1), steps("40", "0.1"))
+	e.step(r, 5)
+	handle := r.handle
+	trial := workers(1)
+	trial.Handle = handle
+	again := e.launch(trial, "exit 1") // not submitted a second time
+	if err := e.end(again); err != nil {
+		t.Fatal(err)
+	}
+	if len(again.obs) != 40 {
+		t.Errorf("%d observations after taking up, want all 40", len(again.obs))
+	}
+	if again.began.IsZero() || again.began.After(time.Now().Add(-3*time.Second)) {
+		t.Errorf("began at %v, want the true begin", again.began)
+	}
+	if text, _ := os.ReadFile(again.log); !strings.Contains(string(text), "following "+handle+" again") {
+		t.Errorf("the log does not say so:\n%s", text)
+	}
+	_ = e.end(r) // the first finds its job gone, or done
+	gone := workers(1)
+	gone.Handle = "default/knee-never-was"
+	if f := e.failure(e.end(e.launch(gone, "true"))); !f.Preempted || !strings.Contains(f.Detail, "not there any more") {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestKubernetesEngineFailures(t *testing.T) {
+	for name, tc := range map[string]struct {
+		workers int
+		change  func(*data.KubernetesSpec)
+		script  string
+		want    launch.Failure
+	}{
+		"exit": {2, nil, `[ "$RANK" = 0 ] && sleep 300; echo no such file >&2; exit 3`,
+			launch.Failure{Status: data.Failed, Exit: 3, Detail: "worker 1: exit status 3: no such file"}},
+		"memory limit": {2, func(s *data.KubernetesSpec) { s.Limits = map[string]string{"memory": "64Mi"} },
+			`[ "$RANK" = 1 ] || sleep 300; x=y; while :; do x=$x$x; done`,
+			launch.Failure{Status: data.OOM, Exit: 137, Detail: "worker 1: OOMKilled"}},
+		"GPU memory": {1, nil, `echo "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"; exit 1`,
+			launch.Failure{Status: data.OOM, Exit: 1, Detail: "CUDA out of memory"}},
+		"silent": {1, nil, `echo hello`, launch.Failure{Status: data.Failed, Detail: "without reporting a step"}},
+		"no such image": {1, func(s *data.KubernetesSpec) { s.Image, s.MaxWait = "missing/image", 4*time.Second }, `true`,
+			launch.Failure{Status: data.Timeout, Exit: -1, Detail: "ImagePullBackOff: pull missing/image"}},
+		"too many GPUs": {9, func(s *data.KubernetesSpec) { s.MaxWait = 3 * time.Second }, `sleep 60`,
+			launch.Failure{Status: data.Timeout, Exit: -1, Detail: "Insufficient nvidia.com/gpu"}},
+		"no such type": {1, func(s *data.KubernetesSpec) {
+			s.MaxWait = 3 * time.Second
+			s.GPUTypes = map[string]string{"NVIDIA-A100": "H100"}
+		}, `true`, launch.Failure{Status: data.Timeout, Exit: -1, Detail: "it asks for nodes with nvidia.com/gpu.product=H100"}},
+		"deadline": {1, func(s *data.KubernetesSpec) { s.Deadline = 2 * time.Second }, steps("600", "0.1"),
+			launch.Failure{Status: data.Timeout, Exit: -1, Detail: "DeadlineExceeded"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t)
+			if tc.change != nil {
+				tc.change(&e.spec)
+			}
+			f := e.failure(e.end(e.launch(workers(tc.workers), tc.script)))
+			if f.Status != tc.want.Status || f.Exit != tc.want.Exit || f.Preempted || !strings.Contains(f.Detail, tc.want.Detail) {
+				t.Errorf("got %+v\nwant %+v", f, tc.want)
+			}
+		})
+	}
+}
+
+func TestKubernetesEngineRefuses(t *testing.T) {
+	e := newEngine(t)
+	e.spec.Template = map[string]any{"spec": map[string]any{"shareProcesNamespace": true}}
+	err := e.end(e.launch(workers(1), "true"))
+	var f *launch.Failure
+	if err == nil || errors.As(err, &f) || !strings.Contains(err.Error(), `unknown field "spec.template.spec.shareProcesNamespace"`) {
+		t.Errorf("err = %v, want the server's word on the misspelt field", err)
+	}
+}
+
+func TestKubernetesEnginePreemption(t *testing.T) {
+	e := newEngine(t)
+	high := map[string]any{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]any{"name": "urgent"}, "value": 1000}
+	if err := e.client.Create(t.Context(), "/apis/scheduling.k8s.io/v1/priorityclasses", high, nil, false); err != nil && !kube.IsConflict(err) {
+		t.Fatal(err)
+	}
+	r := e.launch(workers(8), steps("600", "0.1")) // all A100s
+	e.step(r, 2)
+	urgent := newEngine(t)
+	urgent.spec.Template = map[string]any{"spec": map[string]any{"priorityClassName": "urgent"}}
+	second := workers(2)
+	second.ID, second.Attempt = 2, 1
+	other := urgent.launch(second, steps("5", "0.1"))
+	if f := e.failure(e.end(r)); !f.Preempted || !strings.Contains(f.Detail, "PreemptionByScheduler") {
+		t.Errorf("%+v, want preemption by the scheduler", f)
+	}
+	if err := urgent.end(other); err != nil {
+		t.Errorf("the urgent trial: %v", err)
+	}
+}
+
+func TestKubernetesEngineEviction(t *testing.T) {
+	e := newEngine(t)
+	r := e.launch(workers(2), steps("600", "0.1"))
+	e.step(r, 2)
+	name := strings.TrimPrefix(r.handle, "default/")
+	pods, _, err := kube.ListAll[kube.Pod](t.Context(), e.client, kube.PodsPath("default"), kube.Selector{Labels: "knee/run=" + name})
+	if err != nil || len(pods) != 2 {
+		t.Fatalf("%d pods, %v", len(pods), err)
+	}
+	pod := pods[1].Metadata.Name
+	eviction := map[string]any{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": map[string]any{"name": pod, "namespace": "default"}}
+	if err := e.client.Create(t.Context(), kube.PodPath("default", pod)+"/eviction", eviction, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	if f := e.failure(e.end(r)); !f.Preempted || !strings.Contains(f.Detail, "EvictionByEvictionAPI") {
+		t.Errorf("%+v, want an eviction", f)
+	}
+}
+
+func TestKubernetesEngineNodeLost(t *testing.T) {
+	e := newEngine(t)
+	e.spec.NodeSelector = map[string]string{"kubernetes.io/hostname": "a2"}
+	e.spec.Template = map[string]any{"spec": map[string]any{"tolerations": []any{
+		map[string]any{"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}}}}
+	r := e.launch(workers(1), steps("6000", "0.1"))
+	e.step(r, 2)
+	lost := filepath.Join(e.dir, "lost")
+	if err := os.MkdirAll(lost, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	node := filepath.Join(lost, "a2")
+	if err := os.WriteFile(node, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(node)
+	if f := e.failure(e.end(r)); !f.Preempted || !strings.Contains(f.Detail, "DeletionByTaintManager") {
+		t.Errorf("%+v, want a lost node", f)
+	}
+}
+
+func TestKubernetesEngineServerRestarts(t *testing.T) {
+	e := newEngine(t)
+	script, err := filepath.Abs("../../test/engines/kubernetes/apiserver")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := workers(2)
+	r := e.launch(trial, steps("150", "0.1"))
+	e.step(r, 5)
+	e.sh(script, "stop", e.dir)
+	time.Sleep(2 * time.Second)
+	e.sh(script, "start", e.dir)
+	if err := e.end(r); err != nil {
+		t.Fatal(err)
+	}
+	// Five or more were taken by e.step; the rest must follow without a gap.
+	last := 0.0
+	for len(r.obs) > 0 {
+		o := <-r.obs
+		if last > 0 && o.Step != last+1 {
+			t.Errorf("step %g after step %g", o.Step, last)
+		}
+		last = o.Step
+	}
+	if last != 150 {
+		t.Errorf("the last step is %g, want 150", last)
+	}
+	if text, _ := os.ReadFile(r.log); !strings.Contains(string(text), "reach the API server") {
+		t.Error("the log does not speak of the outage: was there one?")
+	}
+}

@@ -1,0 +1,399 @@
+package launch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"knee/data"
+	"knee/internal/kube"
+)
+
+// Times of following a trial.
+const (
+	defaultPatience = 5 * time.Minute
+	// kubeLinger is how long the other pods of a failed trial are given to
+	// say what they know: the first to fail is often not the one to blame.
+	kubeLinger = 3 * time.Second
+	// drainTimeout bounds reading the rest of what ended pods have printed.
+	drainTimeout = 30 * time.Second
+	// stuckAfter is how long an image may fail to be pulled; registries
+	// have bad minutes.
+	stuckAfter = 2 * time.Minute
+)
+
+// watcher is the state of a trial that is followed. One goroutine uses it.
+type watcher struct {
+	run    *kubeRun
+	ctx    context.Context // of the readers of output
+	pods   map[string]*watchedPod
+	job    *kube.Job
+	begun  bool
+	since  time.Time // when following began, or the trial lost a pod it had
+	stuck  map[string]time.Time
+	expect int // pods of the trial, servers included
+
+	jobs    chan kube.Change[kube.Job]
+	changes chan kube.Change[kube.Pod]
+	broken  chan error // a watch that gave up
+}
+
+// watchedPod is a pod with what is known beyond its object.
+type watchedPod struct {
+	pod     kube.Pod
+	log     *podLog // nil until it has begun to run
+	deleted bool
+}
+
+// follow sees a submitted trial through to its end.
+func (r *kubeRun) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	shape, err := r.kube.shapeOf(r.trial.Config)
+	if err != nil {
+		return err
+	}
+	w := &watcher{run: r, ctx: ctx, pods: map[string]*watchedPod{}, since: time.Now(), stuck: map[string]time.Time{},
+		expect: shape.pods + r.trial.Config.PS, jobs: make(chan kube.Change[kube.Job]), changes: make(chan kube.Change[kube.Pod]),
+		broken: make(chan error, 2)}
+	go w.watch(ctx)
+	over, err := w.loop(ctx)
+	if ctx.Err() != nil || !over {
+		return err
+	}
+	return w.verdict(ctx, err)
+}
+
+// watch feeds the changes of the job and its pods into the channels.
+func (w *watcher) watch(ctx context.Context) {
+	r := w.run
+	options := func(path string) kube.Watch {
+		return kube.Watch{Path: path, Selector: r.selector(), Patience: cmp.Or(r.kube.Patience, defaultPatience),
+			Down: func(err error) { r.log.note("%v", err) }}
+	}
+	go func() {
+		err := kube.Follow[kube.Job](ctx, r.kube.Client, options(r.kube.collection()), nil, func(c kube.Change[kube.Job]) error {
+			return send(ctx, w.jobs, c)
+		})
+		w.broken <- err
+	}()
+	err := kube.Follow[kube.Pod](ctx, r.kube.Client, options(kube.PodsPath(r.kube.Spec.Namespace)), nil, func(c kube.Change[kube.Pod]) error {
+		return send(ctx, w.changes, c)
+	})
+	w.broken <- err
+}
+
+func send[T any](ctx context.Context, to chan<- T, v T) error {
+	select {
+	case to <- v:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// loop takes changes until the trial is over. The error is a [*Failure] that
+// is known already, or one of the launcher's own, with over false.
+func (w *watcher) loop(ctx context.Context) (over bool, err error) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case err := <-w.broken:
+			return false, fmt.Errorf("follow %s %s: %w", w.run.kube.Spec.Kind, w.run.name, err)
+		case c := <-w.changes:
+			w.podChanged(c)
+		case c := <-w.jobs:
+			if c.Deleted {
+				return true, &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("%s %s was deleted by somebody else", w.run.kube.Spec.Kind, w.run.name)}
+			}
+			w.job = &c.Object
+		case <-tick.C:
+			if f := w.waitedEnough(); f != nil {
+				return true, f
+			}
+		}
+		if w.ended() || w.unreadable() {
+			return true, nil
+		}
+	}
+}
+
+// podChanged takes a change of one pod.
+func (w *watcher) podChanged(c kube.Change[kube.Pod]) {
+	name := c.Object.Metadata.Name
+	p := w.pods[name]
+	if p == nil {
+		p = &watchedPod{}
+		w.pods[name] = p
+	}
+	if p.pod.Spec.NodeName == "" && c.Object.Spec.NodeName != "" {
+		w.run.log.note("%s is on node %s", podName(&c.Object), c.Object.Spec.NodeName)
+	}
+	p.pod, p.deleted = c.Object, c.Deleted
+	if p.log == nil && !c.Deleted && (!startedAt(&p.pod).IsZero() || terminated(&p.pod) != nil) {
+		p.log = &podLog{run: w.run, pod: name, who: podName(&p.pod), from: containerName(&p.pod),
+			ended: make(chan struct{}), done: make(chan struct{})}
+		go p.log.read(w.ctx, cmp.Or(w.run.kube.Patience, defaultPatience))
+	}
+	if _, ended := podEnd(&p.pod); p.log != nil && (ended || c.Deleted) {
+		p.log.containerEnded()
+	}
+	w.noticeBegin()
+}
+
+// noticeBegin reports the moment at which all pods were running.
+func (w *watcher) noticeBegin() {
+	if w.begun || len(w.pods) < w.expect {
+		return
+	}
+	var last time.Time
+	for _, p := range w.pods {
+		at := startedAt(&p.pod)
+		if at.IsZero() {
+			return
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	w.begun = true
+	if now := time.Now(); last.After(now) {
+		last = now // the clock of the node is ahead
+	}
+	w.run.log.note("all %d pods run", w.expect)
+	if w.run.trial.Began != nil {
+		w.run.trial.Began(last)
+	}
+}
+
+// ended reports whether the trial is over: all workers have ended well, or
+// one pod has not, or was taken away, or the job says so.
+func (w *watcher) ended() bool {
+	well := 0
+	for _, p := range w.pods {
+		end, ok := podEnd(&p.pod)
+		switch {
+		case disruption(&p.pod) != "", p.deleted && !ok:
+			return true
+		case ok && end.exit != 0:
+			return true
+		case ok && p.pod.Metadata.Labels[labelRole] != "ps":
+			well++
+		}
+	}
+	if well > 0 && well == w.expect-w.run.trial.Config.PS {
+		return true
+	}
+	return w.job != nil && (jobFailure(w.job) != nil || jobSucceeded(w.job) && w.run.kube.Spec.Kind == data.KindPyTorchJob)
+}
+
+// unreadable reports whether a line that was meant for knee could not be read.
+func (w *watcher) unreadable() bool {
+	w.run.mu.Lock()
+	defer w.run.mu.Unlock()
+	return w.run.bad != nil
+}
+
+// waitedEnough returns why it is of no use to wait any longer for pods that
+// do not run, nil if it is, or if all run.
+func (w *watcher) waitedEnough() *Failure {
+	if w.begun {
+		return nil
+	}
+	for name, p := range w.pods {
+		why, final := waitingFor(&p.pod)
+		if !isStuck(&p.pod) && !final {
+			delete(w.stuck, name)
+			continue
+		}
+		if w.stuck[name].IsZero() {
+			w.stuck[name] = time.Now()
+		}
+		if final || time.Since(w.stuck[name]) > stuckAfter {
+			return &Failure{Status: data.Failed, Exit: -1, Detail: why}
+		}
+	}
+	if limit := w.run.kube.Spec.MaxWait; limit > 0 && time.Since(w.since) > limit {
+		return &Failure{Status: data.Timeout, Exit: -1, Detail: fmt.Sprintf("waited %s for its pods to run: %s", data.FormatDuration(limit), w.whyWaiting())}
+	}
+	return nil
+}
+
+// whyWaiting says in the cluster's words why not all pods run.
+func (w *watcher) whyWaiting() string {
+	if w.job != nil {
+		if c := kube.FindCondition(w.job.Status.Conditions, "Suspended"); c != nil && c.Status == "True" || w.job.Spec.Suspend {
+			return "the job is suspended, as a queue does with jobs it has not admitted"
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		if p := w.pods[name]; startedAt(&p.pod).IsZero() {
+			why, _ := waitingFor(&p.pod)
+			if v := w.run.kube.gpuLabelValues(w.ctx, w.run.trial.Config.GPUType); v != nil && strings.Contains(why, "affinity/selector") {
+				why += fmt.Sprintf(" (it asks for nodes with %s=%s; gpu_types in the study tells other values)", w.run.kube.Spec.GPULabel, strings.Join(v, " or "))
+			}
+			return why
+		}
+	}
+	return cmp.Or(w.warning(), fmt.Sprintf("%d of %d pods were created", len(w.pods), w.expect))
+}
+
+// warning returns the newest warning among the events of the job: why it
+// could not create its pods, say.
+func (w *watcher) warning() string {
+	events, _, err := kube.ListAll[kube.Event](w.ctx, w.run.kube.Client, kube.EventsPath(w.run.kube.Spec.Namespace),
+		kube.Selector{Fields: "type=Warning,involvedObject.name=" + w.run.name})
+	if err != nil || len(events) == 0 {
+		return ""
+	}
+	newest := slices.MaxFunc(events, func(a, b kube.Event) int { return eventTime(a).Compare(eventTime(b)) })
+	return newest.Reason + because(newest.Message)
+}
+
+func eventTime(e kube.Event) time.Time {
+	switch {
+	case e.LastTimestamp != nil:
+		return *e.LastTimestamp
+	case e.Metadata.CreationTimestamp != nil:
+		return *e.Metadata.CreationTimestamp
+	}
+	return time.Time{}
+}
+
+// verdict reads what is left to read and tells how the trial ended, by what
+// is most certain: pods taken away, pods out of memory, pods that failed, a
+// job that failed, an unreadable line, no observation at all.
+func (w *watcher) verdict(ctx context.Context, known error) error {
+	if known == nil {
+		w.linger(ctx)
+	}
+	w.drain(ctx)
+	var ends []rankEnd
+	last := ""
+	for _, p := range w.inOrder() {
+		if why := disruption(&p.pod); why != "" {
+			return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: podName(&p.pod) + " was taken away: " + why}
+		}
+		end, ok := podEnd(&p.pod)
+		if p.log != nil {
+			said, oom := p.log.words()
+			end.last, end.oom = cmp.Or(said, end.last), cmp.Or(end.oom, oom)
+			last = cmp.Or(said, last)
+		}
+		if ok {
+			// A pod that was told to end because another failed says nothing
+			// by its exit.
+			end.killed = p.pod.Metadata.DeletionTimestamp != nil
+			ends = append(ends, end)
+		}
+	}
+	if f := classify(ends); f != nil {
+		return f
+	}
+	if known != nil {
+		return known
+	}
+	return w.lastWord(last)
+}
+
+// inOrder returns the pods in the order in which they ended, those that have
+// not by name.
+func (w *watcher) inOrder() []*watchedPod {
+	var list []*watchedPod
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		list = append(list, w.pods[name])
+	}
+	end := func(p *watchedPod) time.Time {
+		if t := terminated(&p.pod); t != nil && t.FinishedAt != nil {
+			return *t.FinishedAt
+		}
+		return time.Now()
+	}
+	slices.SortStableFunc(list, func(a, b *watchedPod) int { return end(a).Compare(end(b)) })
+	return list
+}
+
+// lastWord is the verdict on a trial of which no pod failed.
+func (w *watcher) lastWord(last string) error {
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		if p := w.pods[name]; p.deleted {
+			if _, ok := podEnd(&p.pod); !ok {
+				return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: podName(&p.pod) + " was removed from the cluster while it ran"}
+			}
+		}
+	}
+	if w.job != nil {
+		if f := jobFailure(w.job); f != nil {
+			f.Detail += because(last)
+			return f
+		}
+	}
+	w.run.mu.Lock()
+	bad, seen := w.run.bad, w.run.seen
+	w.run.mu.Unlock()
+	if bad != nil {
+		return &Failure{Status: data.Failed, Exit: -1, Detail: bad.Error()}
+	}
+	if !seen {
+		if last != "" {
+			last = "; its last words: " + oneLine(last)
+		}
+		return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + w.run.kube.Parser.Wants() + last}
+	}
+	return nil
+}
+
+// linger takes changes for a moment after a failure.
+func (w *watcher) linger(ctx context.Context) {
+	ok := true
+	for _, p := range w.pods {
+		end, ended := podEnd(&p.pod)
+		ok = ok && disruption(&p.pod) == "" && (p.pod.Metadata.Labels[labelRole] == "ps" || ended && end.exit == 0)
+	}
+	if ok && len(w.pods) > 0 {
+		return // nothing failed
+	}
+	timer := time.NewTimer(kubeLinger)
+	defer timer.Stop()
+	for {
+		select {
+		case c := <-w.changes:
+			w.podChanged(c)
+		case c := <-w.jobs:
+			if !c.Deleted {
+				w.job = &c.Object
+			}
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// drain waits until everything that ended pods have printed is read.
+func (w *watcher) drain(ctx context.Context) {
+	timer := time.NewTimer(drainTimeout)
+	defer timer.Stop()
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		p := w.pods[name]
+		if p.log == nil || !isClosed(p.log.ended) {
+			continue
+		}
+		select {
+		case <-p.log.done:
+		case <-timer.C:
+			w.run.log.note("%s: gave up reading the rest of its output", p.log.who)
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package launch
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"knee/internal/kube"
+)
+
+// logPause is how long to wait before the output of a container is asked for
+// again after it has ended early.
+const logPause = 300 * time.Millisecond
+
+// podLog reads what the training container of one pod prints.
+type podLog struct {
+	run  *kubeRun
+	pod  string // name of the pod
+	who  string // "worker 0"
+	from string // name of the container
+
+	ended chan struct{} // closed when the container has ended, or is gone
+	once  sync.Once
+	done  chan struct{} // closed when everything it printed has been read
+
+	mu   sync.Mutex
+	last string // last line that was no observation
+	oom  string // first line that speaks of memory
+
+	// Where reading stands: the time of the last whole line, and how many
+	// lines of that time were read.
+	at   time.Time
+	same int
+}
+
+// containerEnded tells the reader that nothing more will be printed.
+func (l *podLog) containerEnded() { l.once.Do(func() { close(l.ended) }) }
+
+// words returns the last line that was no observation and the first that
+// speaks of memory.
+func (l *podLog) words() (last, oom string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last, l.oom
+}
+
+// read follows the output to its end. A connection that breaks is opened
+// again at the second it broke in, and what was read already is skipped; the
+// output is complete when the container has ended and one more look, begun
+// after that, came to the end.
+func (l *podLog) read(ctx context.Context, patience time.Duration) {
+	defer close(l.done)
+	good := time.Now()
+	for ctx.Err() == nil {
+		final := isClosed(l.ended)
+		err := l.stream(ctx, final)
+		switch {
+		case err == nil && final, kube.IsNotFound(err):
+			return
+		case err == nil:
+			good = time.Now()
+		case time.Since(good) > patience:
+			l.run.log.note("%s: stopped reading its output: %v", l.who, err)
+			return
+		}
+		select {
+		case <-time.After(logPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// stream reads from where reading stands until the connection or the output
+// ends.
+func (l *podLog) stream(ctx context.Context, final bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	body, err := l.run.kube.Client.Logs(ctx, l.run.kube.Spec.Namespace, l.pod,
+		kube.LogOptions{Container: l.from, Follow: !final, Since: l.at})
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if !final {
+		// An API server that is stopped may leave the connection open; once
+		// the container has ended there is nothing more to wait for.
+		go func() {
+			select {
+			case <-l.ended:
+				time.Sleep(2 * logPause)
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	skipAt, skip := l.at, l.same
+	lines := bufio.NewReaderSize(body, maxLine)
+	for {
+		line, err := lines.ReadString('\n')
+		if err == nil || final && errors.Is(err, io.EOF) && line != "" {
+			l.line(ctx, line, skipAt, &skip)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// line takes one line with its time. Lines up to skipAt were read before, of
+// those at that very time the first skip.
+func (l *podLog) line(ctx context.Context, line string, skipAt time.Time, skip *int) {
+	stamp, text, _ := strings.Cut(trimEOL(line), " ")
+	at, err := time.Parse(time.RFC3339Nano, stamp)
+	switch {
+	case err != nil:
+		at, text = time.Now(), trimEOL(line) // a message of the kubelet's own
+	case at.Before(skipAt):
+		return
+	case at.Equal(skipAt) && *skip > 0:
+		*skip--
+		return
+	case at.Equal(l.at):
+		l.same++
+	default:
+		l.at, l.same = at, 1
+	}
+	l.take(ctx, at, text)
+}
+
+// take logs and parses one line that the container printed.
+func (l *podLog) take(ctx context.Context, at time.Time, text string) {
+	r := l.run
+	r.log.line(l.who, text)
+	if len(text) > maxLine {
+		text = text[:maxLine]
+	}
+	o, ok, err := r.kube.Parser.Parse(text)
+	r.mu.Lock()
+	r.seen = r.seen || ok
+	if err != nil && r.bad == nil {
+		r.bad = errors.New(l.who + " printed what cannot be read: " + err.Error())
+	}
+	r.mu.Unlock()
+	if ok {
+		o.At = at
+		select {
+		case r.obs <- o:
+		case <-ctx.Done():
+		}
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if text != "" {
+		l.last = text
+	}
+	if l.oom == "" && oomText.MatchString(text) {
+		l.oom = text
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,309 @@
+package launch
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"knee/data"
+)
+
+// Labels of the objects of a trial.
+const (
+	labelRun     = "knee/run"     // name of the main object, on everything of one attempt
+	labelStudy   = "knee/study"   // what is trained
+	labelTrial   = "knee/trial"   // number of the trial
+	labelAttempt = "knee/attempt" // 1 for the first try
+	labelRole    = "knee/role"    // worker or ps, on pods
+
+	labelManagedBy = "app.kubernetes.io/managed-by"
+	// Set by the job controller and by Kubeflow on pods: which one it is.
+	indexAnnotation = "batch.kubernetes.io/job-completion-index"
+	replicaType     = "training.kubeflow.org/replica-type"
+	replicaIndex    = "training.kubeflow.org/replica-index"
+
+	hostnameLabel = "kubernetes.io/hostname"
+)
+
+// Ports of rank 0 and of the parameter servers. Every pod has an address of
+// its own; they differ all the same for pods on the network of their node.
+const (
+	kubeMasterPort = 29500
+	kubePSPort     = 29501
+)
+
+// kubeObjects are the objects of one trial as they are sent to the server.
+type kubeObjects struct {
+	service map[string]any // gives pods names; nil where an operator does
+	main    map[string]any
+	servers []map[string]any // pods of parameter servers
+}
+
+// newName returns a name for an attempt at a trial that nothing else has:
+// two studies of one job may share a namespace, hence the random end.
+// Pods append their index, and host names have 63 letters.
+func (k *Kubernetes) newName(t Trial) string {
+	return fmt.Sprintf("knee-%s-t%d-%d-%s", slug(t.Config.Job, 28), t.ID, t.Attempt, strings.ToLower(rand.Text()[:6]))
+}
+
+// slug turns any text into at most n characters that may stand in names.
+func slug(s string, n int) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(s) {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+		if b.Len() >= n {
+			break
+		}
+	}
+	return cmp.Or(strings.Trim(b.String(), "-"), "job")
+}
+
+// shape is how the workers of a configuration are put into pods.
+type shape struct {
+	pods    int  // of workers
+	gpus    int  // of each
+	perNode bool // a pod holds all workers of a node
+
+	values []string // of the GPU label, of which a node has to have one; nil for any node
+}
+
+// shapeOf decides the shape, or says why pods cannot take it.
+func (k *Kubernetes) shapeOf(c data.Config) (shape, error) {
+	refuse := func(format string, args ...any) (shape, error) {
+		return shape{}, &Failure{Status: data.Infeasible, Exit: -1, Detail: fmt.Sprintf(format, args...)}
+	}
+	if k.Spec.Kind == data.KindPyTorchJob && c.PS > 0 {
+		return refuse("a PyTorchJob has no parameter servers; use kind: job")
+	}
+	if k.Spec.Per == data.PerNode {
+		if c.Workers != c.NodeCount()*c.WidestNode() {
+			return refuse("%d workers on %d nodes are not the same number on each, and the pods of a job are all alike", c.Workers, c.NodeCount())
+		}
+		return shape{pods: c.NodeCount(), gpus: c.WidestNode(), perNode: true}, nil
+	}
+	known := len(c.Placement) > 0 || c.Nodes > 0
+	if n := c.NodeCount(); known && n != 1 && n != c.Workers {
+		return refuse("%d workers on %d nodes: pods of one worker can be kept together or apart, and nothing between; use per: node", c.Workers, n)
+	}
+	return shape{pods: c.Workers, gpus: 1}, nil
+}
+
+// manifests builds the objects of a trial. Its workers go to nodes whose GPU
+// label has one of the values, or to any if there are none.
+func (k *Kubernetes) manifests(name string, t Trial, values []string) (kubeObjects, error) {
+	s, err := k.shapeOf(t.Config)
+	if err != nil {
+		return kubeObjects{}, err
+	}
+	s.values = values
+	var o kubeObjects
+	if k.Spec.Kind == data.KindPyTorchJob {
+		o.main, err = k.pyTorchJob(name, t, s)
+		return o, err
+	}
+	workers, err := k.podTemplate(name, t, s, "worker", s.pods, k.workerEnv(name, t, s))
+	if err != nil {
+		return o, err
+	}
+	o.main = k.object("batch/v1", "Job", name, t)
+	o.main["spec"] = map[string]any{
+		"completionMode": "Indexed", "completions": s.pods, "parallelism": s.pods,
+		"backoffLimit":          0, // knee tries again itself, with fresh pods for all
+		"activeDeadlineSeconds": int64(k.Spec.Deadline.Seconds()), "ttlSecondsAfterFinished": ttlSeconds,
+		"template": workers,
+		// Training does not go on without one of its ranks. The rule also
+		// leaves a reason in the job that outlives the pod.
+		"podFailurePolicy": map[string]any{"rules": []any{map[string]any{
+			"action": "FailJob", "onPodConditions": []any{map[string]any{"type": disruptionTarget, "status": "True"}}}}},
+	}
+	if s.pods+t.Config.PS > 1 {
+		o.service = k.service(name, t)
+	}
+	for j := range t.Config.PS {
+		pod, err := k.serverPod(name, t, s, j)
+		if err != nil {
+			return o, err
+		}
+		o.servers = append(o.servers, pod)
+	}
+	return o, nil
+}
+
+// ttlSeconds is how long finished objects stay if nobody removes them: long
+// enough for a knee that was stopped in the evening to read them.
+const ttlSeconds = 24 * 60 * 60
+
+// object returns the outside of an object of the trial.
+func (k *Kubernetes) object(version, kind, name string, t Trial) map[string]any {
+	return map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{
+		"name": name, "namespace": k.Spec.Namespace, "labels": anyMap(k.labels(name, t)),
+		"annotations": map[string]any{"knee/configuration": t.Config.String()},
+	}}
+}
+
+func (k *Kubernetes) labels(name string, t Trial) map[string]string {
+	l := maps.Clone(k.Spec.Labels)
+	if l == nil {
+		l = map[string]string{}
+	}
+	maps.Copy(l, map[string]string{labelManagedBy: "knee", labelRun: name, labelStudy: slug(t.Config.Job, 63),
+		labelTrial: strconv.Itoa(t.ID), labelAttempt: strconv.Itoa(t.Attempt)})
+	return l
+}
+
+// service is headless: it gives every pod a name and does not balance. Names
+// are published before pods are ready, since they wait for one another.
+func (k *Kubernetes) service(name string, t Trial) map[string]any {
+	o := k.object("v1", "Service", name, t)
+	o["spec"] = map[string]any{"clusterIP": "None", "publishNotReadyAddresses": true, "selector": map[string]any{labelRun: name},
+		"ports": []any{map[string]any{"name": "master", "port": kubeMasterPort}}}
+	return o
+}
+
+// host returns the name under which a pod of the trial is reached.
+func host(name, service string) string { return name + "." + service }
+
+// serverPod is the pod of parameter server j: a pod of its own, because it
+// has no GPU, and because its rank follows those of all workers.
+func (k *Kubernetes) serverPod(name string, t Trial, s shape, j int) (map[string]any, error) {
+	env := k.jobEnv(name, t)
+	maps.Copy(env, anyMap(rankEnv("ps", t.Config.Workers+j, j)))
+	env["LOCAL_RANK"], env["LOCAL_WORLD_SIZE"] = "0", "1"
+	template, err := k.podTemplate(name, t, s, "ps", 0, env)
+	if err != nil {
+		return nil, err
+	}
+	pod := k.object("v1", "Pod", fmt.Sprintf("%s-ps%d", name, j), t)
+	inner := template["metadata"].(map[string]any)
+	pod["metadata"].(map[string]any)["labels"] = inner["labels"]
+	if a, ok := inner["annotations"]; ok {
+		pod["metadata"].(map[string]any)["annotations"] = a
+	}
+	spec := template["spec"].(map[string]any)
+	spec["hostname"] = fmt.Sprintf("%s-ps%d", name, j)
+	spec["activeDeadlineSeconds"] = int64(k.Spec.Deadline.Seconds())
+	pod["spec"] = spec
+	return pod, nil
+}
+
+// pyTorchJob leaves ranks and names to the Kubeflow training operator.
+func (k *Kubernetes) pyTorchJob(name string, t Trial, s shape) (map[string]any, error) {
+	env := sharedEnv(t)
+	delete(env, "KNEE_PARENT_PID") // a process of this machine
+	template, err := k.podTemplate(name, t, s, "worker", s.pods, anyMap(env))
+	if err != nil {
+		return nil, err
+	}
+	spec := template["spec"].(map[string]any)
+	delete(spec, "restartPolicy") // that of the replica counts
+	delete(spec, "subdomain")
+	// The operator knows the container by this name.
+	spec["containers"].([]any)[0].(map[string]any)["name"] = "pytorch"
+	replica := func(n int) map[string]any {
+		return map[string]any{"replicas": n, "restartPolicy": "Never", "template": template}
+	}
+	replicas := map[string]any{"Master": replica(1)}
+	if s.pods > 1 {
+		replicas["Worker"] = replica(s.pods - 1)
+	}
+	o := k.object("kubeflow.org/v1", "PyTorchJob", name, t)
+	o["spec"] = map[string]any{"pytorchReplicaSpecs": replicas, "runPolicy": map[string]any{
+		"backoffLimit": 0, "cleanPodPolicy": "None", "activeDeadlineSeconds": int64(k.Spec.Deadline.Seconds()), "ttlSecondsAfterFinished": ttlSeconds}}
+	if s.perNode {
+		o["spec"].(map[string]any)["nprocPerNode"] = strconv.Itoa(s.gpus)
+	}
+	return o, nil
+}
+
+// jobEnv is what every pod of a Job's trial is told.
+func (k *Kubernetes) jobEnv(name string, t Trial) map[string]any {
+	env := anyMap(sharedEnv(t))
+	delete(env, "KNEE_PARENT_PID") // a process of this machine
+	c := t.Config
+	env["MASTER_ADDR"] = host(name+"-0", name)
+	if c.PS == 0 && c.Workers == 1 {
+		env["MASTER_ADDR"] = loopback // there is nobody else, and no service
+	}
+	env["MASTER_PORT"] = strconv.Itoa(kubeMasterPort)
+	env["WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
+	hosts := make([]string, c.PS)
+	for j := range hosts {
+		hosts[j] = net.JoinHostPort(host(fmt.Sprintf("%s-ps%d", name, j), name), strconv.Itoa(kubePSPort+j))
+	}
+	env["KNEE_PS_HOSTS"] = strings.Join(hosts, ",")
+	return env
+}
+
+// workerEnv is what the pods of workers are told. All have the same
+// template, so that the index comes from the annotation of the pod.
+func (k *Kubernetes) workerEnv(name string, t Trial, s shape) map[string]any {
+	env := k.jobEnv(name, t)
+	index := map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.annotations['" + indexAnnotation + "']"}}
+	env["KNEE_ROLE"] = "worker"
+	if !s.perNode {
+		env["RANK"] = index
+		env["LOCAL_RANK"], env["LOCAL_WORLD_SIZE"] = "0", "1"
+		return env
+	}
+	delete(env, "WORLD_SIZE") // torchrun counts its processes itself
+	env["NODE_RANK"], env["PET_NODE_RANK"] = index, index
+	env["PET_NNODES"], env["PET_NPROC_PER_NODE"] = strconv.Itoa(s.pods), strconv.Itoa(s.gpus)
+	if s.pods == 1 {
+		env["MASTER_ADDR"] = loopback
+	}
+	env["PET_MASTER_ADDR"], env["PET_MASTER_PORT"] = env["MASTER_ADDR"], env["MASTER_PORT"]
+	return env
+}
+
+func anyMap(m map[string]string) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+// envList writes an environment in the order of its names. Values are text,
+// or where the value comes from. Kubernetes would expand $(NAME) in text, and
+// takes $$ for $.
+func envList(layers ...map[string]any) []any {
+	all := map[string]any{}
+	for _, l := range layers {
+		maps.Copy(all, l)
+	}
+	var out []any
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		v := map[string]any{"name": name}
+		if text, ok := all[name].(string); ok {
+			v["value"] = literal(text)
+		} else {
+			v["valueFrom"] = all[name]
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// literal protects text from the expansion of $(NAME).
+func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
+
+// clone copies a tree of JSON values, so that the study's stays as it is.
+func clone(v map[string]any) (map[string]any, error) {
+	out := map[string]any{}
+	b, err := json.Marshal(v)
+	if err != nil || v == nil {
+		return out, err
+	}
+	return out, json.Unmarshal(b, &out)
+}

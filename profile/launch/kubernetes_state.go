@@ -1,0 +1,170 @@
+package launch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"knee/data"
+	"knee/internal/kube"
+)
+
+// disruptionTarget is the condition Kubernetes puts on a pod that it is about
+// to end for reasons that are not the pod's own (kubernetes.io, "Pod
+// disruption conditions").
+const disruptionTarget = "DisruptionTarget"
+
+// podName says which process of the trial a pod is: "worker 0", "ps 1".
+func podName(p *kube.Pod) string {
+	l := p.Metadata.Labels
+	if i, ok := l[replicaIndex]; ok { // Kubeflow: the master is rank 0
+		if l[replicaType] == "master" {
+			return "worker 0"
+		}
+		var n int
+		if _, err := fmt.Sscan(i, &n); err == nil {
+			return fmt.Sprintf("worker %d", n+1)
+		}
+	}
+	if i, ok := p.Metadata.Annotations[indexAnnotation]; ok {
+		return "worker " + i
+	}
+	if i := strings.LastIndex(p.Metadata.Name, "-ps"); i >= 0 && l[labelRole] == "ps" {
+		return "ps " + p.Metadata.Name[i+len("-ps"):]
+	}
+	return p.Metadata.Name
+}
+
+// trainer returns the status of the container that trains, the first: nil if
+// it is not known yet.
+func trainer(p *kube.Pod) *kube.ContainerStatus {
+	want := containerName(p)
+	for i := range p.Status.ContainerStatuses {
+		if s := &p.Status.ContainerStatuses[i]; want == "" || s.Name == want {
+			return s
+		}
+	}
+	return nil
+}
+
+func containerName(p *kube.Pod) string {
+	if len(p.Spec.Containers) == 0 {
+		return ""
+	}
+	return p.Spec.Containers[0].Name
+}
+
+// startedAt returns when the training container began to run, zero if it
+// has not.
+func startedAt(p *kube.Pod) time.Time {
+	s := trainer(p)
+	switch {
+	case s == nil:
+	case s.State.Running != nil && s.State.Running.StartedAt != nil:
+		return *s.State.Running.StartedAt
+	case s.State.Terminated != nil && s.State.Terminated.StartedAt != nil:
+		return *s.State.Terminated.StartedAt
+	}
+	return time.Time{}
+}
+
+// terminated returns how the training container ended, nil if it has not.
+func terminated(p *kube.Pod) *kube.Terminated {
+	if s := trainer(p); s != nil {
+		return s.State.Terminated
+	}
+	return nil
+}
+
+// admissionReasons are those with which a node turns a pod away that the
+// scheduler gave it, since its devices went to another in the meantime.
+var admissionReasons = []string{"UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity"}
+
+// disruptionReasons are those with which nodes end pods for their own sake.
+var disruptionReasons = []string{"Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"}
+
+// disruption says why Kubernetes took a pod away, empty if it did not.
+func disruption(p *kube.Pod) string {
+	if c := kube.FindCondition(p.Status.Conditions, disruptionTarget); c != nil && c.Status == "True" {
+		return cmp.Or(c.Reason, "disrupted") + because(cmp.Or(p.Status.Message, c.Message))
+	}
+	r := p.Status.Reason
+	if slices.Contains(disruptionReasons, r) || p.Status.Phase == "Failed" && (slices.Contains(admissionReasons, r) || strings.HasPrefix(r, "OutOf")) {
+		return r + because(p.Status.Message)
+	}
+	return ""
+}
+
+// podEnd describes how a pod has ended, for classify. ok is false while it
+// has not.
+func podEnd(p *kube.Pod) (end rankEnd, ok bool) {
+	end.name = podName(p)
+	if t := terminated(p); t != nil {
+		end.exit = t.ExitCode
+		if t.Reason == "OOMKilled" {
+			// The limit of the container, by the word of its node.
+			end.oom = "OOMKilled" + because(t.Message)
+			end.exit = cmp.Or(end.exit, exitKilled)
+		}
+		return end, true
+	}
+	if p.Status.Phase == "Failed" {
+		end.exit, end.last = -1, cmp.Or(p.Status.Reason, "the pod failed")+because(p.Status.Message)
+		return end, true
+	}
+	return end, false
+}
+
+// hopeless are the reasons for which a container will never start.
+var hopeless = []string{"InvalidImageName", "ErrImageNeverPull"}
+
+// stuck are those for which it has not started, and most likely will not.
+var stuck = []string{"ImagePullBackOff", "ErrImagePull", "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
+
+// waitingFor says what a pod that does not run waits for. final is true if
+// waiting is of no use.
+func waitingFor(p *kube.Pod) (why string, final bool) {
+	if s := trainer(p); s != nil && s.State.Waiting != nil && s.State.Waiting.Reason != "" {
+		w := s.State.Waiting
+		return fmt.Sprintf("%s: %s%s", podName(p), w.Reason, because(w.Message)), slices.Contains(hopeless, w.Reason)
+	}
+	if c := kube.FindCondition(p.Status.Conditions, "PodScheduled"); c != nil && c.Status == "False" {
+		return fmt.Sprintf("%s: %s%s", podName(p), cmp.Or(c.Reason, "not scheduled"), because(c.Message)), false
+	}
+	return fmt.Sprintf("%s: %s", podName(p), cmp.Or(p.Status.Phase, "no state")), false
+}
+
+// isStuck reports whether the image or the container of a pod is the trouble.
+func isStuck(p *kube.Pod) bool {
+	s := trainer(p)
+	return s != nil && s.State.Waiting != nil && slices.Contains(stuck, s.State.Waiting.Reason)
+}
+
+// jobFailure returns the failure a job's conditions tell of, nil if none. It
+// is asked last: pods know more, if they are still there.
+func jobFailure(j *kube.Job) *Failure {
+	c := kube.FindCondition(j.Status.Conditions, "Failed")
+	if c == nil || c.Status != "True" {
+		return nil
+	}
+	f := &Failure{Status: data.Failed, Exit: -1, Detail: "the job failed: " + c.Reason + because(c.Message)}
+	switch {
+	case c.Reason == "DeadlineExceeded":
+		f.Status = data.Timeout
+	case c.Reason == "PodFailurePolicy" && strings.Contains(c.Message, disruptionTarget):
+		f.Preempted = true
+	}
+	return f
+}
+
+// jobSucceeded reports whether a Job or a PyTorchJob has come to a good end.
+func jobSucceeded(j *kube.Job) bool {
+	for _, kind := range []string{"Complete", "SuccessCriteriaMet", "Succeeded"} {
+		if c := kube.FindCondition(j.Status.Conditions, kind); c != nil && c.Status == "True" {
+			return true
+		}
+	}
+	return false
+}
