@@ -22,6 +22,7 @@ type path struct {
 	at     func(x float64) (loss, noise float64)
 	cell   func(j int) (loss, noise float64) // at on the grid of first hits
 	limit  float64                           // what it levels off at
+	above  bool                              // one of the alternatives that level off above the target
 }
 
 // Course returns the course of the curve.
@@ -125,6 +126,10 @@ func (c *Convergence) outlookOf(target float64) *outlook {
 // weight of what never does.
 func (o *outlook) addPaths(target float64) (never float64) {
 	for _, p := range o.paths {
+		if p.above { // noise would get it there by luck, some day; that is not what is asked
+			never += p.weight
+			continue
+		}
 		never += o.hits.addHits(p.cell, target, p.weight)
 	}
 	return never
@@ -142,6 +147,9 @@ func (o *outlook) conditioned(target float64) []path {
 	var kept []path
 	var top float64
 	for _, p := range o.paths {
+		if p.above {
+			continue
+		}
 		var part float64
 		o.hits.eachHit(p.cell, target, func(j int, chance float64) {
 			if o.own[j] > 0 {
