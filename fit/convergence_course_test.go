@@ -3,6 +3,7 @@ package fit
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"knee/data"
@@ -191,5 +192,26 @@ func TestHugeRecord(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// Plans that make no sense are refused, a plan that has passed is mentioned.
+func TestPlansAreChecked(t *testing.T) {
+	ps := noisyCurve(20, .3, .01, 8)
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, s := range []ConvergenceSettings{{PlannedEpochs: -1}, {PlannedEpochs: nan}, {PlannedEpochs: inf},
+		{Milestones: []float64{5, 0}}, {Milestones: []float64{nan}}, {Milestones: []float64{inf}}} {
+		var bad *data.InputError
+		if _, err := FitConvergenceWith(ps, 0, s); !errors.As(err, &bad) {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+	c, err := FitConvergenceWith(ps, 0, ConvergenceSettings{PlannedEpochs: 15})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := c.Target(.9 * c.fromLoss(c.low()))
+	if err != nil || len(a.Notes) == 0 || !strings.Contains(a.Notes[0], "has passed") {
+		t.Errorf("%+v, %v; want a note that the planned end has passed", a, err)
 	}
 }
