@@ -96,7 +96,8 @@ func FitConvergence(points []data.CurvePoint, initialBatch float64) (*Convergenc
 //
 // It fails, with a *[data.InputError], if fewer than two points hold both
 // numbers (four for a published family), if none lies beyond step 0, for an
-// unknown family, and for a template of fewer than four points.
+// unknown family, for a template of fewer than four points, and for planned
+// epochs or milestones that are not above 0 (0 planned epochs are unknown).
 func FitConvergenceWith(points []data.CurvePoint, initialBatch float64, s ConvergenceSettings) (*Convergence, error) {
 	single := s.Family != "" && s.Family != Auto
 	var family curveFamily
@@ -105,6 +106,9 @@ func FitConvergenceWith(points []data.CurvePoint, initialBatch float64, s Conver
 		if family, err = curveFamilyNamed(s.Family); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.check(); err != nil {
+		return nil, err
 	}
 	pick := pickCurve(points, s.Templates, initialBatch)
 	c := &Convergence{Family: CurveHorizon, Rising: pick.rising, Scale: 1}
@@ -127,6 +131,20 @@ func FitConvergenceWith(points []data.CurvePoint, initialBatch float64, s Conver
 		c.Family = TemplateHits
 	}
 	return c, nil
+}
+
+// check refuses plans that make no sense.
+func (s ConvergenceSettings) check() error {
+	if !(s.PlannedEpochs >= 0) || math.IsInf(s.PlannedEpochs, 1) {
+		return &data.InputError{Source: data.Source{Column: "planned epochs"},
+			Found: fmt.Sprint(s.PlannedEpochs), Want: "epochs above 0, or 0 if unknown"}
+	}
+	for _, m := range s.Milestones {
+		if !(m > 0) || math.IsInf(m, 1) {
+			return &data.InputError{Source: data.Source{Column: "milestones"}, Found: fmt.Sprint(m), Want: "epochs above 0"}
+		}
+	}
+	return nil
 }
 
 // gather cleans the runs, sets what scales them, and returns all points in
@@ -186,11 +204,9 @@ func (c *Convergence) plan(points []data.CurvePoint, pick curvePicker, s Converg
 		epochs = longest
 	}
 	c.EpochSteps = c.LastX / epochs
-	c.Planned = math.Max(s.PlannedEpochs, 0) * c.EpochSteps
+	c.Planned = s.PlannedEpochs * c.EpochSteps
 	for _, m := range s.Milestones {
-		if m > 0 {
-			c.Milestones = append(c.Milestones, m*c.EpochSteps)
-		}
+		c.Milestones = append(c.Milestones, m*c.EpochSteps)
 	}
 	slices.Sort(c.Milestones)
 }

@@ -22,6 +22,7 @@ type path struct {
 	at     func(x float64) (loss, noise float64)
 	cell   func(j int) (loss, noise float64) // at on the grid of first hits
 	limit  float64                           // what it levels off at
+	above  bool                              // one of the alternatives that level off above the target
 }
 
 // Course returns the course of the curve.
@@ -63,14 +64,18 @@ func (c *Convergence) Course(target *float64) *Course {
 }
 
 // Band returns the loss (or metric) after x steps: the median of the curves
-// that make up the course, or the single curve asked for, with their 90 %
-// interval. It is the interval of the smooth curve, not of single noisy
-// losses.
+// that make up the course, or the single curve asked for, with the 90 %
+// interval of a loss recorded there. It holds the spread of the curves and,
+// but for single curves, the noise around them: a target is met by the first
+// loss at or under it, which with noise comes before the smooth curve does.
 func (k *Course) Band(x float64) data.Estimate {
 	ls, ws := make([]float64, len(k.paths)), make([]float64, len(k.paths))
+	var noise, total float64
 	for i, p := range k.paths {
-		l, _ := p.at(x)
+		l, sd := p.at(x)
 		ls[i], ws[i] = k.c.fromLoss(l), p.weight
+		noise += p.weight * sd * k.c.Scale
+		total += p.weight
 	}
 	q := func(p float64) float64 { return quantile.Weighted(ls, ws, p) }
 	e := data.Estimate{Mean: q(.5), Lo: q(.05), Hi: q(.95)}
@@ -81,6 +86,12 @@ func (k *Course) Band(x float64) data.Estimate {
 	if k.best != nil {
 		e.Mean = k.c.fromLoss(k.best.At(x))
 		e.Lo, e.Hi = math.Min(e.Lo, e.Mean), math.Max(e.Hi, e.Mean)
+		return e
+	}
+	if total > 0 { // independent spreads add up in squares
+		const z95 = 1.6449
+		scatter := z95 * noise / total
+		e.Lo, e.Hi = e.Mean-math.Hypot(e.Mean-e.Lo, scatter), e.Mean+math.Hypot(e.Hi-e.Mean, scatter)
 	}
 	return e
 }
@@ -125,6 +136,10 @@ func (c *Convergence) outlookOf(target float64) *outlook {
 // weight of what never does.
 func (o *outlook) addPaths(target float64) (never float64) {
 	for _, p := range o.paths {
+		if p.above { // noise would get it there by luck, some day; that is not what is asked
+			never += p.weight
+			continue
+		}
 		never += o.hits.addHits(p.cell, target, p.weight)
 	}
 	return never
@@ -142,6 +157,9 @@ func (o *outlook) conditioned(target float64) []path {
 	var kept []path
 	var top float64
 	for _, p := range o.paths {
+		if p.above {
+			continue
+		}
 		var part float64
 		o.hits.eachHit(p.cell, target, func(j int, chance float64) {
 			if o.own[j] > 0 {

@@ -49,14 +49,16 @@ func Hampel(losses []float64) []float64 {
 	}
 	sorted := slices.Sorted(slices.Values(losses))
 	body := quantile.Sorted(sorted, .95) - quantile.Sorted(sorted, .05)
+	var window [least]float64 // one for all: records have up to millions of points
 	for i := side; i < len(losses)-side; i++ {
-		window := losses[i-side : i+side+1]
-		mid := quantile.Median(window)
-		off := make([]float64, len(window))
-		for j, l := range window {
-			off[j] = math.Abs(l - mid)
+		copy(window[:], losses[i-side:])
+		slices.Sort(window[:])
+		mid := window[side]
+		for j := range window {
+			window[j] = math.Abs(window[j] - mid)
 		}
-		if d := math.Abs(losses[i] - mid); d > far*toSD*quantile.Median(off) && d > tiny*body {
+		slices.Sort(window[:])
+		if d := math.Abs(losses[i] - mid); d > far*toSD*window[side] && d > tiny*body {
 			out[i] = mid
 		}
 	}

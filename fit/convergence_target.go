@@ -168,6 +168,9 @@ func (c *Convergence) notes(a TargetAnswer) []string {
 		notes = append(notes, fmt.Sprintf("only %.0f %% of the %s is recorded and no finished run of the job is known: "+
 			"the answer is hardly better than the horizon rule, which does not look at the curve", 100*part, of))
 	}
+	if len(c.Templates) == 0 && c.Single == nil && c.Planned > 0 && c.Planned <= c.LastX {
+		notes = append(notes, "the planned end of the run has passed, so it says nothing about when the target is met")
+	}
 	if c.Points < minSinglePoints {
 		notes = append(notes, fmt.Sprintf("the curve has only %d points", c.Points))
 	}

@@ -73,6 +73,7 @@ func (s *segment) paths(target float64, shapes []curveShape, grid []float64) []p
 		ps = append(ps, path{
 			weight: cell.weight,
 			limit:  cell.limit * final,
+			above:  !cell.below,
 			at: func(x float64) (float64, float64) {
 				return (cell.limit + cell.amplitude*shape.at(x-s.start)) * s.ratioAt(x), cell.noise
 			},
