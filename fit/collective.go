@@ -158,13 +158,14 @@ func (f *collectiveForm) bind(x []float64) curve {
 
 // prior was set from what all-reduce training looks like over models and
 // clusters: half the compute is there at any batch, synchronising two
-// workers takes a third of it, and rings scale almost flat with nodes. The
-// widths for intervals are larger where few measurements say anything.
+// workers takes a third of it, and rings scale almost flat with nodes. For
+// intervals the times of both links may be farther off: before two workers,
+// or two nodes, were measured nothing is known of them.
 func (f *collectiveForm) prior() prior {
 	return prior{
 		mean: []float64{-.5, -1, 1.5, -2.2, -1.2, .1, .1, .45, .25, 0},
 		sd:   []float64{.6, 1.5, 1, .8, .8, .6, .1, .22, .12, .3},
-		wide: []float64{.6, 1.5, 1, .8, 1.1, .9, .15, .22, .18, .4},
+		wide: []float64{.6, 1.5, 1, .8, .9, 1, .1, .22, .12, .3},
 	}
 }
 
