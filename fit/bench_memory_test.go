@@ -50,7 +50,7 @@ func BenchmarkMemory(b *testing.B) {
 }
 
 func (s score) plus(o score) score {
-	return score{s.mape + o.mape, s.cover + o.cover, s.width + o.width}
+	return score{s.mape + o.mape, s.cover + o.cover, s.width + o.width, s.hits + o.hits, s.rows + o.rows, append(s.widths, o.widths...)}
 }
 
 func fitAndJudge(b *testing.B, train, test []data.Measurement, s Settings) score {

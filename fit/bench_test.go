@@ -12,6 +12,7 @@ import (
 
 	"knee/data"
 	"knee/internal/bench"
+	"knee/internal/quantile"
 )
 
 // benchDir returns the folder of measured data, which is not part of the
@@ -69,8 +70,13 @@ func pick(ms []data.Measurement, rows []int) []data.Measurement {
 	return out
 }
 
-// score is how a model did on test rows.
-type score struct{ mape, cover, width float64 }
+// score is how a model did on test rows: means, and for pooling over splits
+// what the rows were.
+type score struct {
+	mape, cover, width float64
+	hits, rows         float64
+	widths             []float64 // half-widths, percent
+}
 
 func judge(tb testing.TB, m *Model, test []data.Measurement) score {
 	var s score
@@ -84,8 +90,12 @@ func judge(tb testing.TB, m *Model, test []data.Measurement) score {
 		s.mape += 100 * math.Abs(e.Mean-r.StepTime) / r.StepTime / n
 		if e.Lo <= r.StepTime && r.StepTime <= e.Hi {
 			s.cover += 100 / n
+			s.hits++
 		}
-		s.width += 50 * (e.Hi - e.Lo) / e.Mean / n
+		s.rows++
+		half := 50 * (e.Hi - e.Lo) / e.Mean
+		s.width += half / n
+		s.widths = append(s.widths, half)
 	}
 	return s
 }
@@ -141,6 +151,32 @@ func BenchmarkSplits(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkSplitsPooled reports the coverage of the 90 % intervals and their
+// median half-width over the predicted rows of all splits together.
+func BenchmarkSplitsPooled(b *testing.B) {
+	dir := bench.Dir(b)
+	files := map[string][]data.Measurement{}
+	load := func(name string) []data.Measurement {
+		if files[name] == nil {
+			files[name] = loadBench(b, filepath.Join(dir, name))
+		}
+		return files[name]
+	}
+	for range b.N {
+		var pooled score
+		for _, s := range loadSplits(b, dir) {
+			m, err := Fit(pick(load(s.trainFile), s.train), Settings{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			pooled = pooled.plus(judge(b, m, pick(load(s.testFile), s.test)))
+		}
+		b.ReportMetric(100*pooled.hits/pooled.rows, "coverage%")
+		b.ReportMetric(quantile.Median(pooled.widths), "halfwidth%")
+		b.ReportMetric(pooled.rows, "rows")
 	}
 }
 

@@ -38,14 +38,17 @@ type Collective struct {
 type collective struct {
 	Collective
 	lnFixed, lnPer, lnRef, lnIntra, lnInter, lnTwo float64
+	lnUnit                                         float64 // of the times that powers are taken of
 }
 
 func (c Collective) prepare() *collective {
-	return &collective{
+	p := &collective{
 		Collective: c,
 		lnFixed:    math.Log(c.Fixed), lnPer: math.Log(c.PerBatch), lnRef: math.Log(c.RefBatch),
 		lnIntra: math.Log(c.Intra), lnInter: math.Log(c.Inter), lnTwo: math.Log(c.TwoNodes),
 	}
+	p.lnUnit = logSumExp(p.lnFixed, p.lnPer)
+	return p
 }
 
 // StepTime implements [StepTimer].
@@ -65,7 +68,7 @@ func (c *collective) lnCompute(p *point) float64 {
 	return logSumExp(c.lnFixed, c.lnPer+c.BatchPower*(p.lnBatch-c.lnRef))
 }
 
-// lnWorst implements [separable]: ln of the synchronisation time, −Inf for a
+// lnWorst returns ln of the synchronisation time, −Inf for a
 // lone worker.
 func (c *collective) lnWorst(p *point) float64 {
 	if p.workers <= 1 {
@@ -75,7 +78,7 @@ func (c *collective) lnWorst(p *point) float64 {
 	return logSumExp(4*intra, 4*inter) / 4
 }
 
-// join implements [separable]: ln of the step time.
+// join returns ln of the step time.
 func (c *collective) join(p *point, compute, sync float64) float64 {
 	if p.workers <= 1 {
 		return compute + math.Log1p(p.accum)
@@ -83,6 +86,27 @@ func (c *collective) join(p *point, compute, sync float64) float64 {
 	step := logSumExp(c.Overlap*compute, c.Overlap*sync) / c.Overlap
 	if p.accum > 0 {
 		step = logSumExp(step, compute+math.Log(p.accum))
+	}
+	return step
+}
+
+// computePower implements [separable]: the compute time to the power γ.
+func (c *collective) computePower(lnCompute float64) float64 {
+	return math.Exp(c.Overlap * (lnCompute - c.lnUnit))
+}
+
+// syncPower implements [separable]: the synchronisation time to the power γ.
+func (c *collective) syncPower(p *point) float64 { return c.computePower(c.lnWorst(p)) }
+
+// joinPowers implements [separable]: join of the logarithms of both.
+func (c *collective) joinPowers(p *point, lnCompute, compute, sync float64) float64 {
+	sum := compute + sync
+	if p.workers <= 1 || !(sum > 1e-300 && sum < 1e300) { // beyond the numbers
+		return c.join(p, lnCompute, c.lnWorst(p))
+	}
+	step := c.lnUnit + math.Log(sum)/c.Overlap
+	if p.accum > 0 {
+		step = logSumExp(step, lnCompute+math.Log(p.accum))
 	}
 	return step
 }
@@ -158,13 +182,14 @@ func (f *collectiveForm) bind(x []float64) curve {
 
 // prior was set from what all-reduce training looks like over models and
 // clusters: half the compute is there at any batch, synchronising two
-// workers takes a third of it, and rings scale almost flat with nodes. The
-// widths for intervals are larger where few measurements say anything.
+// workers takes a third of it, and rings scale almost flat with nodes. For
+// intervals the times of both links may be farther off: before two workers,
+// or two nodes, were measured nothing is known of them.
 func (f *collectiveForm) prior() prior {
 	return prior{
 		mean: []float64{-.5, -1, 1.5, -2.2, -1.2, .1, .1, .45, .25, 0},
 		sd:   []float64{.6, 1.5, 1, .8, .8, .6, .1, .22, .12, .3},
-		wide: []float64{.6, 1.5, 1, .8, 1.1, .9, .15, .22, .18, .4},
+		wide: []float64{.6, 1.5, 1, .8, .9, 1, .1, .22, .12, .3},
 	}
 }
 

@@ -99,7 +99,11 @@ func usable(ms []data.Measurement) ([]data.Measurement, error) {
 		ok = append(ok, m)
 	}
 	if len(ok) == 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "status"},
+		src := data.Source{Column: "status"}
+		if len(ms) > 0 {
+			src.File = ms[0].Source.File
+		}
+		return nil, &data.InputError{Source: src,
 			Found: fmt.Sprintf("%d measurements, none of them ok", len(ms)), Want: "at least one with status ok"}
 	}
 	return ok, nil

@@ -15,6 +15,7 @@ type point struct {
 	global                 float64 // samples per step; per update in ps-async
 	accum                  float64 // extra micro-steps
 	runs                   float64 // measurements of this configuration that were merged, at least 1
+	alignment              float64 // how often the batch can be halved, at most 3 times; 0 unless it is whole
 	// Natural logarithms of the above, taken once.
 	lnWorkers, lnNodes, lnWidest, lnServers, lnBatch, lnGlobal float64
 }
@@ -106,9 +107,20 @@ func pointOf(c data.Config, s scale) point {
 		c.LocalBatch = s.batch
 		p.batch, p.global = s.batch, c.SamplesPerStep()
 	}
+	p.alignment = alignment(p.batch)
 	p.lnWorkers, p.lnNodes, p.lnWidest = math.Log(p.workers), math.Log(p.nodes), math.Log(p.widest)
 	p.lnServers, p.lnBatch, p.lnGlobal = math.Log(p.servers), math.Log(p.batch), math.Log(p.global)
 	return p
+}
+
+// alignment counts the factors of two in a whole batch, up to the eight
+// samples beyond which matrix units gain nothing from more.
+func alignment(batch float64) float64 {
+	n := 0.0
+	for ; n < 3 && batch >= 2 && math.Mod(batch, 2) == 0; n++ {
+		batch /= 2
+	}
+	return n
 }
 
 func pointsOf(ms []data.Measurement, s scale) []point {

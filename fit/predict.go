@@ -21,18 +21,12 @@ const beyondSD = .07
 // wide as the widest measured. Further knobs (Config.Extra) are ignored. It
 // fails with a *data.InputError, naming what was measured, for a GPU type or
 // mode that never was.
-func (m *Model) Predict(c data.Config) (Prediction, error) { return m.predict(c, nil) }
-
-func (m *Model) predict(c data.Config, shared map[*group]*memo) (Prediction, error) {
-	g, c, err := m.resolve(c)
+func (m *Model) Predict(c data.Config) (Prediction, error) {
+	q, err := m.ask(c, 0)
 	if err != nil {
 		return Prediction{}, err
 	}
-	p := pointOf(c, g.stack.scale)
-	why := g.hull.outside(c, g.mode)
-	return Prediction{
-		StepTime: g.stack.predict(&p, beyondSD*g.hull.beyond(c, g.mode), shared[g]), Extrapolated: why != "", Support: g.count, Why: why,
-	}, nil
+	return q.prediction(q.g.stack.predict(&q.p, q.beyond, nil)), nil
 }
 
 // StepTime returns the mean of [Model.Predict], in seconds, without the

@@ -63,6 +63,33 @@ func TestOddMeasurements(t *testing.T) {
 	}
 }
 
+// Fifty thousand configurations, each measured once, are answered in bounded
+// time from the most informative, and the model says so.
+func TestManyConfigurations(t *testing.T) {
+	truth := &Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, BatchPower: .9, Intra: .03, IntraPower: .4,
+		Inter: .05, InterPower: .15, WidthPower: .3, TwoNodes: 1.1, Overlap: 2}
+	const n = 50000
+	ms := make([]data.Measurement, n)
+	for i := range ms {
+		nodes, width := 1+i%4, 1+(i/4)%4
+		c := data.Config{Job: "made-up", GPUType: "t4", Workers: nodes * width, Placement: data.EvenPlacement(nodes*width, nodes), LocalBatch: float64(8 + i/16)}
+		ms[i] = data.Measurement{Config: c, StepTime: truth.StepTime(c), Status: data.OK}
+	}
+	m, err := Fit(ms, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := strings.Join(m.Warnings(), "; "); !strings.Contains(w, "50000 measurements thinned out to the 224 most informative") {
+		t.Errorf("warnings %q", w)
+	}
+	for i := 0; i < n; i += n / 50 {
+		p, err := m.Predict(ms[i].Config)
+		if err != nil || p.Support != n || math.Abs(p.StepTime.Mean/ms[i].StepTime-1) > .07 {
+			t.Errorf("%v: %+v, want %.4g s from %d measurements; error %v", ms[i].Config, p, ms[i].StepTime, n, err)
+		}
+	}
+}
+
 // A step time a hundred times off is found, named, and not fitted through.
 func TestOutlierIsNamedAndLeftOut(t *testing.T) {
 	ps := func(n int) []data.Measurement {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/blas/blas64"
+
 	"knee/data"
 )
 
@@ -93,12 +95,12 @@ func thin(rows []data.Measurement, runs []float64, pts []point, k kernel) ([]dat
 	}
 	n := len(rows)
 	left := make([]float64, n) // remaining variance
-	factor := make([][]float64, 0, maxRows)
+	factor := general(n, maxRows)
 	keep := make([]bool, n)
 	for i := range pts {
 		left[i] = k.cov(&pts[i], &pts[i])
 	}
-	for len(factor) < maxRows {
+	for col := range maxRows {
 		best := -1
 		for i := range left {
 			if !keep[i] && (best < 0 || left[i] > left[best]) {
@@ -106,7 +108,7 @@ func thin(rows []data.Measurement, runs []float64, pts []point, k kernel) ([]dat
 			}
 		}
 		keep[best] = true
-		factor = append(factor, pivotColumn(factor, pts, left, best, k))
+		pivotColumn(factor, col, pts, left, best, k)
 	}
 	var out []data.Measurement
 	var kept []float64
@@ -118,22 +120,17 @@ func thin(rows []data.Measurement, runs []float64, pts []point, k kernel) ([]dat
 	return out, kept
 }
 
-// pivotColumn returns the next column of the factor and updates the
-// remaining variances.
-func pivotColumn(factor [][]float64, pts []point, left []float64, pivot int, k kernel) []float64 {
-	col := make([]float64, len(pts))
+// pivotColumn adds a column to the factor, which has a row per point, and
+// updates the remaining variances.
+func pivotColumn(factor blas64.General, col int, pts []point, left []float64, pivot int, k kernel) {
+	before := func(i int) blas64.Vector { return vector(factor.Data[i*factor.Stride : i*factor.Stride+col]) }
 	root := math.Sqrt(math.Max(left[pivot], 1e-12))
+	at := before(pivot)
 	for i := range pts {
-		v := k.cov(&pts[i], &pts[pivot])
-		for _, f := range factor {
-			v -= f[i] * f[pivot]
-		}
-		col[i] = v / root
+		v := (k.cov(&pts[i], &pts[pivot]) - blas64.Dot(before(i), at)) / root
+		factor.Data[i*factor.Stride+col] = v
+		left[i] = math.Max(left[i]-v*v, 0)
 	}
-	for i := range left {
-		left[i] = math.Max(left[i]-col[i]*col[i], 0)
-	}
-	return col
 }
 
 // checkRow refuses measurements no fit can use.

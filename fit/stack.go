@@ -1,28 +1,16 @@
 package fit
 
 import (
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
-	"knee/internal/leastsq"
 	"knee/internal/quantile"
 )
-
-// draws is the number of posterior draws behind an interval, in antithetic
-// pairs.
-const draws = 200
-
-// noiseFreedom is the degrees of freedom of the t-distributed noise: step
-// times have outliers, and the kernel's hyperparameters are not exact.
-const noiseFreedom = 5
 
 // stack is a fitted form with everything a prediction needs computed once:
 // the posterior draws, and the Gaussian process on what each draw leaves over.
@@ -34,14 +22,15 @@ type stack struct {
 	pts    []point
 	kernel kernel
 	smooth bool          // the kernel has a process
-	fresh  []float64     // variance of a new run beyond form and process: one for all draws, or one each
+	fresh  []float64     // sd of a new run beyond form and process: one for all draws, or one each
 	lower  *mat.TriDense // LLᵀ = K, nil unless smooth
 	weight []float64     // K⁻¹·residual of best, nil unless smooth
 	drawn  []curve
 	// weights holds K⁻¹·residual of every draw, one row per measurement, so
 	// that all corrections are one matrix-vector product.
 	weights blas64.General
-	noise   []float64 // standard t variates, one per draw
+	noise   []float64 // standard t variates, one per draw: for a new run
+	gauss   []float64 // standard normal variates, one per draw: for the process
 }
 
 // newStack prepares predictions with intervals from fitted parameters.
@@ -59,12 +48,8 @@ func newStack(f form, s scale, theta []float64, l *layout, sp spread, seed uint6
 		}
 		st.lower = o.step.lower
 	}
-	thetas, err := st.draw(o, seed)
-	if err != nil {
+	if err := st.draw(o, seed); err != nil {
 		return nil, err
-	}
-	for _, t := range thetas {
-		st.drawn = append(st.drawn, f.bind(t))
 	}
 	if st.smooth {
 		w := st.residualWeights(o, st.drawn)
@@ -82,11 +67,10 @@ func newPointStack(f form, s scale, theta []float64, l *layout, sp spread) (*sta
 	st.smooth = own > 0
 	if !st.smooth {
 		own = st.estimateNoise(l.ms)
-		st.fresh = []float64{own * own}
+		st.fresh = []float64{own}
 	} else {
 		for _, q := range sp.quantiles(draws) {
-			v := sp.fresh(own, k.extra(), q)
-			st.fresh = append(st.fresh, v*v)
+			st.fresh = append(st.fresh, sp.fresh(own, k.extra(), q))
 		}
 	}
 	o, err := l.observe(sp, own)
@@ -113,68 +97,6 @@ func (st *stack) estimateNoise(ms []data.Measurement) float64 {
 	// with as many parameters meets exactly.
 	free := math.Max(float64(len(ms)-len(st.theta)), 0)
 	return math.Max(math.Sqrt((sum+2*plainNoise*plainNoise)/(free+2)), .03)
-}
-
-// draw samples the Laplace approximation of the posterior: a normal around
-// the estimate with the inverse of JᵀJ as covariance, J the Jacobian of the
-// whitened residuals and the wide prior.
-func (st *stack) draw(o *observations, seed uint64) ([][]float64, error) {
-	p := st.form.prior()
-	n := len(st.theta)
-	j := leastsq.Jacobian(o.problem(st.form, p, p.widths()), st.theta)
-	a := mat.NewSymDense(n, nil)
-	a.SymOuterK(1, j.T())
-	// Scaled to a unit diagonal: the coefficients of linear forms differ by
-	// many orders of magnitude.
-	unit := make([]float64, n)
-	for i := range unit {
-		unit[i] = 1 / math.Sqrt(a.At(i, i))
-	}
-	for i := range n {
-		for k := i; k < n; k++ {
-			a.SetSym(i, k, a.At(i, k)*unit[i]*unit[k])
-		}
-		a.SetSym(i, i, 1+1e-10)
-	}
-	var chol mat.Cholesky
-	if !chol.Factorize(a) {
-		return nil, fmt.Errorf("fit family %s: the posterior is not positive definite", st.form.name())
-	}
-	var upper mat.TriDense
-	chol.UTo(&upper)
-	rng := rand.New(rand.NewPCG(seed, 0x6b6e6565))
-	st.noise = stratifiedT(draws, rng)
-	if len(st.fresh) == draws {
-		rng.Shuffle(draws, func(i, j int) { st.fresh[i], st.fresh[j] = st.fresh[j], st.fresh[i] })
-	}
-	thetas := make([][]float64, 0, draws)
-	for range draws / 2 {
-		z := mat.NewVecDense(n, nil)
-		for i := range n {
-			z.SetVec(i, rng.NormFloat64())
-		}
-		_ = z.SolveVec(&upper, z) // A = UᵀU, so U⁻¹z has covariance A⁻¹
-		plus, minus := slices.Clone(st.theta), slices.Clone(st.theta)
-		for i := range n {
-			d := z.AtVec(i) * unit[i]
-			plus[i] += d
-			minus[i] -= d
-		}
-		thetas = append(thetas, plus, minus)
-	}
-	return thetas, nil
-}
-
-// stratifiedT returns n variates of Student's t, one from each of n equally
-// likely strata, in random order.
-func stratifiedT(n int, rng *rand.Rand) []float64 {
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: noiseFreedom}
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = t.Quantile((float64(i) + .5) / float64(n))
-	}
-	rng.Shuffle(n, func(i, j int) { v[i], v[j] = v[j], v[i] })
-	return v
 }
 
 // residualWeights solves K·w = residual for every curve, one column each.
@@ -223,10 +145,18 @@ func (st *stack) predict(p *point, beyond float64, shared *memo) data.Estimate {
 	}
 	variance += beyond * beyond
 	shared.addSteps(st.drawn, p, correction)
-	for d := range correction {
-		correction[d] += math.Sqrt(variance+st.fresh[d%len(st.fresh)]) * st.noise[d]
+	return st.interval(mean, variance, correction)
+}
+
+// interval returns the step time in seconds from the best estimate of its
+// logarithm and from what each draw says of it, to which the process and a
+// new run add their variance. It reorders the draws.
+func (st *stack) interval(mean, variance float64, of []float64) data.Estimate {
+	sd := math.Sqrt(variance)
+	for d := range of {
+		of[d] += sd*st.gauss[d] + st.fresh[d%len(st.fresh)]*st.noise[d]
 	}
-	lo, hi := quantile.Tails(correction, .05)
+	lo, hi := quantile.Tails(of, .05)
 	e := data.Estimate{Mean: math.Exp(mean)}
 	e.Lo = math.Min(math.Exp(lo), e.Mean)
 	e.Hi = math.Max(math.Exp(hi), e.Mean)

@@ -95,20 +95,29 @@ func (l batchLimits) best(k float64, goodput func(batchChoice) float64) (batchCh
 // Batch.Max, or so few that the initial batch cannot be reached, it fails
 // with a *data.InputError that says so.
 func (p *Predictor) BestBatch(c data.Config) (Answer, error) {
-	c.LocalBatch, c.AccumSteps = 0, 0
-	if p.Model == nil {
-		return Answer{}, fmt.Errorf("predict: no model")
-	}
-	c, err := p.Model.Resolve(c)
+	c, err := p.chooseBatch(c)
 	if err != nil {
 		return Answer{}, err
 	}
+	return p.At(c)
+}
+
+// chooseBatch returns c with the batch of [Predictor.BestBatch].
+func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
+	c.LocalBatch, c.AccumSteps = 0, 0
+	if p.Model == nil {
+		return c, fmt.Errorf("predict: no model")
+	}
+	c, err := p.Model.Resolve(c)
+	if err != nil {
+		return c, err
+	}
 	l := p.limits(c)
 	if l.localMax == 0 || c.Mode == data.PSAsync {
-		return p.At(c)
+		return c, nil
 	}
 	if fixed, ok := p.fixedBatch(c); ok {
-		return p.At(fixed)
+		return fixed, nil
 	}
 	var failed error
 	choice, ok := l.best(float64(c.Workers), func(b batchChoice) float64 {
@@ -121,15 +130,15 @@ func (p *Predictor) BestBatch(c data.Config) (Answer, error) {
 		return c.SamplesPerStep() / t * p.Model.Efficiency(c.GlobalBatch()).Mean
 	})
 	if failed != nil {
-		return Answer{}, failed
+		return c, failed
 	}
 	if !ok {
-		return Answer{}, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprint(c.Workers),
+		return c, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprint(c.Workers),
 			Want: fmt.Sprintf("workers that can share a global batch of %.4g to %.4g samples in local batches of %.4g to %.4g, as measured",
 				l.initial, l.max, l.localMin, l.localMax)}
 	}
 	c.LocalBatch, c.AccumSteps = choice.local, choice.accum
-	return p.At(c)
+	return c, nil
 }
 
 // fixedBatch returns c with the batch of measurements that held the global

@@ -59,6 +59,16 @@ func (p *Predictor) At(c data.Config) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	steps, err := p.goalSteps()
+	if err != nil {
+		return Answer{}, err
+	}
+	return p.answer(c, pred, steps)
+}
+
+// answer completes the prediction for a resolved configuration; steps are
+// those of the goal.
+func (p *Predictor) answer(c data.Config, pred fit.Prediction, steps data.Estimate) (Answer, error) {
 	a := Answer{
 		Config: c, StepTime: pred.StepTime, Efficiency: p.Model.Efficiency(c.GlobalBatch()),
 		Extrapolated: pred.Extrapolated, Support: pred.Support, Why: pred.Why,
@@ -68,15 +78,15 @@ func (p *Predictor) At(c data.Config) (Answer, error) {
 		a.Throughput = a.StepTime.Per(samples)
 		a.Goodput = product(a.Throughput, a.Efficiency)
 	}
-	if err := p.toGoal(&a); err != nil {
+	if err := p.toGoal(&a, steps); err != nil {
 		return Answer{}, err
 	}
 	return a, nil
 }
 
 // toGoal fills in time and cost.
-func (p *Predictor) toGoal(a *Answer) error {
-	samples, steps, err := p.work(a.Config)
+func (p *Predictor) toGoal(a *Answer, steps data.Estimate) error {
+	samples, err := p.work(a.Config, steps)
 	switch {
 	case err != nil:
 		return err
@@ -92,29 +102,34 @@ func (p *Predictor) toGoal(a *Answer) error {
 	return nil
 }
 
-// work returns what remains, in samples at initial-batch worth and in steps
-// at the initial batch; samples are zero where no batch is known, both are
-// zero without a goal.
-func (p *Predictor) work(c data.Config) (samples, steps data.Estimate, err error) {
-	if p.Goal.Samples > 0 {
-		return exactly(p.Goal.Samples), steps, nil
-	}
+// goalSteps returns the steps at the initial batch that the goal asks for,
+// zero if it does not count in steps or there is none.
+func (p *Predictor) goalSteps() (data.Estimate, error) {
 	switch {
+	case p.Goal.Samples > 0:
 	case p.Goal.Steps > 0:
-		steps = exactly(p.Goal.Steps)
+		return exactly(p.Goal.Steps), nil
 	case p.Goal.HasTarget:
-		if steps, err = p.Model.StepsToLoss(p.Goal.TargetLoss); err != nil {
-			return samples, steps, err
-		}
-	default:
-		return samples, steps, nil
+		return p.Model.StepsToLoss(p.Goal.TargetLoss)
+	}
+	return data.Estimate{}, nil
+}
+
+// work returns what remains in samples at initial-batch worth, zero where no
+// batch is known or without a goal.
+func (p *Predictor) work(c data.Config, steps data.Estimate) (data.Estimate, error) {
+	if p.Goal.Samples > 0 {
+		return exactly(p.Goal.Samples), nil
+	}
+	if p.Goal.Steps <= 0 && !p.Goal.HasTarget {
+		return data.Estimate{}, nil
 	}
 	initial := p.initialBatch(c)
 	if initial == 0 && c.SamplesPerStep() > 0 {
-		return samples, steps, &data.InputError{Source: data.Source{Column: "batch.initial"}, Found: "nothing",
+		return data.Estimate{}, &data.InputError{Source: data.Source{Column: "batch.initial"}, Found: "nothing",
 			Want: "the initial global batch in samples, which the steps of the goal are counted in"}
 	}
-	return steps.Scale(initial), steps, nil
+	return steps.Scale(initial), nil
 }
 
 // initialBatch returns the global batch that efficiency and steps refer to:

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -22,20 +23,24 @@ func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 	slices.Sort(ks)
 	ks = slices.Compact(ks)
 	base.Placement, base.Nodes = nil, 0
-	answers := make([]Answer, 0, len(ks))
+	cs := make([]data.Config, 0, len(ks))
 	for _, k := range ks {
 		base.Workers = k
-		predict := p.BestBatch
-		if base.LocalBatch > 0 {
-			predict = p.At
+		c, err := base, error(nil)
+		if base.LocalBatch <= 0 {
+			c, err = p.chooseBatch(base)
 		}
-		a, err := predict(base)
 		if err != nil {
 			return nil, fmt.Errorf("%d workers: %w", k, err)
 		}
-		answers = append(answers, a)
+		cs = append(cs, c)
 	}
-	return answers, nil
+	answers, err := p.AtAll(cs)
+	var row *RowError
+	if errors.As(err, &row) {
+		return nil, fmt.Errorf("%d workers: %w", ks[row.Row], row.Err)
+	}
+	return answers, err
 }
 
 // kneeGain is the marginal gain a worker must still bring for [Knee]: half

@@ -160,13 +160,17 @@ func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error 
 		return err
 	}
 	a.warn(warnings...)
-	var answers []predict.Answer
-	for _, c := range configs {
-		ans, err := p.At(c.Config)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.Source, err)
-		}
-		answers = append(answers, ans)
+	cs := make([]data.Config, len(configs))
+	for i, c := range configs {
+		cs[i] = c.Config
+	}
+	answers, err := p.AtAll(cs)
+	var row *predict.RowError
+	if errors.As(err, &row) {
+		return fmt.Errorf("%s: %w", configs[row.Row].Source, row.Err)
+	}
+	if err != nil {
+		return err
 	}
 	return out.print(a.stdout, rowsOf(answers), answerTable(answers, f, out))
 }
