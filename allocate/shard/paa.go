@@ -1,0 +1,72 @@
+package shard
+
+import (
+	"cmp"
+	"slices"
+)
+
+// smallPart is the part of a server's fair share up to which a tensor counts
+// as small: where it goes matters for requests, not for size.
+const smallPart = 0.01
+
+// PAA is the parameter assignment of Optimus (section 5.3). With avg the
+// elements a server would hold if all held the same, tensors go, largest
+// first,
+//
+//   - if not larger than 1 % of avg, to the server with fewest requests;
+//   - if not larger than avg, to the server that is filled best by it, or to
+//     the emptiest where it fits nowhere;
+//   - if larger, in slices of avg to the least loaded servers.
+//
+// Ties go to the server of lowest number, and tensors of equal size keep
+// their order.
+func PAA(tensors []Tensor, servers int) []Server {
+	out := make([]Server, servers)
+	avg := float64(Total(tensors)) / float64(servers)
+	order := slices.Clone(tensors)
+	slices.SortStableFunc(order, func(a, b Tensor) int { return cmp.Compare(b.Elements, a.Elements) })
+	for _, t := range order {
+		switch size := float64(t.Elements); {
+		case size <= smallPart*avg:
+			least(out, func(s Server) int64 { return int64(len(s.Pieces)) }).give(t, 0, t.Elements)
+		case size <= avg:
+			bestFit(out, t.Elements, avg).give(t, 0, t.Elements)
+		default:
+			slice(out, t, max(1, int64(avg)))
+		}
+	}
+	return out
+}
+
+// least returns the server for which of is least, the first of those.
+func least(servers []Server, of func(Server) int64) *Server {
+	best := 0
+	for i := range servers {
+		if of(servers[i]) < of(servers[best]) {
+			best = i
+		}
+	}
+	return &servers[best]
+}
+
+// bestFit returns the fullest server that stays within avg with size more,
+// else the emptiest.
+func bestFit(servers []Server, size int64, avg float64) *Server {
+	best := -1
+	for i, s := range servers {
+		if float64(s.Elements+size) <= avg && (best < 0 || s.Elements > servers[best].Elements) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return least(servers, func(s Server) int64 { return s.Elements })
+	}
+	return &servers[best]
+}
+
+// slice cuts a tensor into pieces of a size and one of what is left.
+func slice(servers []Server, t Tensor, size int64) {
+	for at := int64(0); at < t.Elements; at += size {
+		least(servers, func(s Server) int64 { return s.Elements }).give(t, at, min(size, t.Elements-at))
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"knee/allocate/shard"
+)
+
+func newShard(a *app) *cobra.Command {
+	var servers int
+	var methods []string
+	var pieces bool
+	var out format
+	cmd := &cobra.Command{
+		Use:   "shard SHAPES --ps N",
+		Short: "Divide a model's tensors among parameter servers",
+		Long: `shard assigns the tensors of a model to parameter servers by Optimus's rule
+(paa) and by what frameworks do by default (mxnet, round-robin), and compares:
+by how many elements and requests servers differ, and how many requests a step
+makes. Servers that differ wait for each other.
+
+SHAPES has a line for each tensor: a name and a shape such as 64x3x7x7, or a
+number of elements, with a comma or blanks between them. A line with a shape
+only is named by its position.`,
+		Example: `  knee shard resnet50.csv --ps 10
+  knee shard resnet50.csv --ps 10 --method paa --pieces -o csv`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			tensors, err := shard.Load(args[0])
+			if err != nil {
+				return err
+			}
+			res := shardResult{Tensors: len(tensors), Elements: shard.Total(tensors)}
+			for _, m := range methods {
+				as, err := shard.Assign(m, tensors, servers)
+				if err != nil {
+					return usageError{err}
+				}
+				res.add(as)
+			}
+			t := res.table()
+			if pieces {
+				t = res.pieces()
+			}
+			return out.print(a.stdout, res, t)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&servers, "ps", 0, "number of parameter servers")
+	f.StringSliceVar(&methods, "method", []string{"paa", "mxnet", "round-robin"}, "how to assign: "+strings.Join(shard.Methods(), ", "))
+	f.BoolVar(&pieces, "pieces", false, "list what each server holds")
+	_ = cmd.MarkFlagRequired("ps")
+	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions(shard.Methods(), cobra.ShellCompDirectiveNoFileComp))
+	formatFlag(cmd, &out)
+	return cmd
+}
+
+// shardResult is what shard prints.
+type shardResult struct {
+	Tensors     int               `json:"tensors"`
+	Elements    int64             `json:"elements"`
+	Assignments []shardComparison `json:"assignments"`
+}
+
+// shardComparison is one assignment and its figures.
+type shardComparison struct {
+	shard.Assignment
+	Largest       int64 `json:"largest_elements"`
+	SizeSpread    int64 `json:"size_spread"`
+	RequestSpread int   `json:"request_spread"`
+	Requests      int   `json:"requests"`
+}
+
+func (r *shardResult) add(a shard.Assignment) {
+	r.Assignments = append(r.Assignments, shardComparison{a, a.Largest(), a.SizeSpread(), a.RequestSpread(), a.Requests()})
+}
+
+func (r shardResult) table() table {
+	t := table{columns: []string{"method", "ps", "largest_elements", "size_spread", "request_spread", "requests"}}
+	for _, a := range r.Assignments {
+		t.add(a.Method, fmt.Sprint(len(a.Servers)), fmt.Sprint(a.Largest), fmt.Sprint(a.SizeSpread), fmt.Sprint(a.RequestSpread), fmt.Sprint(a.Requests))
+	}
+	return t
+}
+
+func (r shardResult) pieces() table {
+	t := table{columns: []string{"method", "server", "tensor", "offset", "elements"}}
+	for _, a := range r.Assignments {
+		for i, s := range a.Servers {
+			for _, p := range s.Pieces {
+				t.add(a.Method, fmt.Sprint(i), p.Tensor, fmt.Sprint(p.Offset), fmt.Sprint(p.Elements))
+			}
+		}
+	}
+	return t
+}
