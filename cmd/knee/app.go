@@ -51,7 +51,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	add("start", newQuickstart(a), newInit(a), newSample(a))
 	add("measure", newProfile(a), newSuggest(a), newBench(a))
 	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a))
-	add("share", newCluster(a), newAllocate(a), newExport(a))
+	add("share", newCluster(a), newAllocate(a), newExport(a), newSimulate(a))
 	root.AddCommand(newVersion(a), newTrain(a), newGuard())
 	return root
 }
