@@ -22,6 +22,9 @@ type Settings struct {
 	RestartSeconds float64            // without progress after a change of allocation
 	Interval       float64            // seconds between decisions; 0 decides at every arrival and completion
 	MaxSeconds     float64            // give up beyond this simulated time; 0 means ten years
+	// Progress is told, if not nil, how many jobs are done. An error of its
+	// own ends the replay.
+	Progress func(done, of int) error
 }
 
 // Result is a replayed workload.
@@ -120,6 +123,11 @@ func (r *replay) run() error {
 		}
 		r.now = next
 		changed := r.retire()
+		if changed && r.Progress != nil {
+			if err := r.Progress(len(r.jobs)-len(r.waiting)-len(r.active), len(r.jobs)); err != nil {
+				return err
+			}
+		}
 		changed = r.admit() || changed
 		if r.decides(changed) {
 			if err := r.decide(); err != nil {

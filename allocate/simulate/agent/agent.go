@@ -148,10 +148,10 @@ const slack = 1e-8
 // geometric steps of the total batch, as few micro-steps as the local limit
 // allows, and for a lone worker above the initial batch at least two, since
 // gradient statistics need two gradients. Equal neighbours are left out.
-func (a *Agent) Choices(k int) []Choice {
-	lo, hi := math.Max(a.Initial, a.LocalMin*float64(k)), a.Max
-	if a.Fixed > 0 {
-		return []Choice{Divide(a.Fixed, k, a.LocalMax, a.Initial)}
+func (l Limits) Choices(k int) []Choice {
+	lo, hi := math.Max(l.Initial, l.LocalMin*float64(k)), l.Max
+	if l.Fixed > 0 {
+		return []Choice{Divide(l.Fixed, k, l.LocalMax, l.Initial)}
 	}
 	ratio := math.Pow(hi/lo, 1.0/(batchSteps-1))
 	out := make([]Choice, 0, batchSteps)
@@ -161,8 +161,8 @@ func (a *Agent) Choices(k int) []Choice {
 			total = hi
 		}
 		local := total / float64(k)
-		accum := max(ceil(local/a.LocalMax)-1, 0)
-		if k == 1 && local > a.Initial+slack {
+		accum := max(ceil(local/l.LocalMax)-1, 0)
+		if k == 1 && local > l.Initial+slack {
 			accum = max(accum, 1)
 		}
 		c := Choice{float64(ceil(local / float64(accum+1))), accum}

@@ -19,8 +19,9 @@ type Settings struct {
 	Seed         int64   // of the policies that draw
 	Interference float64 // share of speed lost where two jobs of several nodes meet on one, 0 to 1
 	MaxSeconds   float64 // give up beyond this simulated time; 0 means ten years
-	// Progress is told, if not nil, how many jobs are done.
-	Progress func(done, of int)
+	// Progress is told, if not nil, how many jobs are done. An error of its
+	// own ends the replay.
+	Progress func(done, of int) error
 }
 
 // scheduler decides, once a round, on which node every worker stands.
@@ -135,7 +136,9 @@ func (r *replay) advance() error {
 		if j.done {
 			r.finished++
 			if r.Progress != nil {
-				r.Progress(r.finished, len(r.jobs))
+				if err := r.Progress(r.finished, len(r.jobs)); err != nil {
+					return err
+				}
 			}
 		}
 	}

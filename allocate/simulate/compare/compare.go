@@ -1,0 +1,188 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"knee/allocate/policy"
+	"knee/allocate/simulate"
+	"knee/allocate/simulate/measured"
+	"knee/allocate/simulate/pollux"
+	"knee/allocate/simulate/tiresias"
+	"knee/data"
+)
+
+// Semantics are the rules a workload is replayed by.
+const (
+	Native   = "native"   // event by event, any cluster, see package simulate
+	Pollux   = "pollux"   // those of the simulator published with Pollux
+	Tiresias = "tiresias" // those of the simulator published with Tiresias
+)
+
+// AllSemantics lists the known rules, the default first.
+func AllSemantics() []string { return []string{Native, Pollux, Tiresias} }
+
+// Policies lists the policies that can be replayed by some rules.
+func Policies(semantics string) []string {
+	switch semantics {
+	case Tiresias:
+		return tiresias.Policies()
+	case Pollux:
+		return pollux.Policies()
+	}
+	return policy.Names()
+}
+
+// Case is one workload on one cluster.
+type Case struct {
+	Name    string // of the workload, for the results
+	Jobs    []simulate.Job
+	Cluster *data.Cluster
+}
+
+// Settings says what to compare. The zero value of a field is its default,
+// where one is named.
+type Settings struct {
+	Cases     []Case
+	Policies  []string
+	Semantics string             // default: [Native]
+	Profiles  *measured.Profiles // what jobs really do; nil where the workload itself says how long they take
+	Service   []int64            // GPU-seconds that jobs need, for the Gittins index under [Tiresias]
+	Seed      int64
+	Parallel  int // runs at a time; default 1
+
+	Interval        float64 // seconds between decisions, native rules only; 0 decides at every event, or every minute where models are fitted
+	Restart         float64 // seconds without progress after a change of allocation, native rules only
+	Interference    float64 // share of speed lost where jobs of several nodes meet, Pollux' rules only
+	NodeMTBF        float64 // mean seconds between failures of a node, native rules only; 0 = none fail
+	NodeRepair      float64 // seconds until a failed node is back; default 3600
+	CheckpointEvery float64 // seconds of work that a failure may cost at most; default 600
+
+	// Progress, if not nil, is told how far all runs together are, 0 to 1.
+	Progress func(share float64)
+}
+
+// Row is one policy on one case.
+type Row struct {
+	Policy, Workload string
+	simulate.Summary
+	FTFMean, FTFP99 float64 // finish-time fairness, see [simulate.Fairness]
+	Wall            float64 // seconds the replay took
+	Outcomes        []simulate.Outcome
+}
+
+// Run replays every case under every policy. The rows are in that order,
+// whatever finishes first. The first error stops everything and names the
+// policy and workload.
+func Run(ctx context.Context, s Settings) ([]Row, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	rows := make([]Row, len(s.Cases)*len(s.Policies))
+	meter := &meter{shares: make([]float64, len(rows)), tell: s.Progress}
+	slots := make(chan struct{}, max(1, s.Parallel))
+	var wg sync.WaitGroup
+	for i := range rows {
+		c, name := s.Cases[i/len(s.Policies)], s.Policies[i%len(s.Policies)]
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			row, err := s.replay(c, name, func(done, of int) error {
+				meter.set(i, float64(done)/float64(max(of, 1)))
+				return ctx.Err()
+			})
+			if err != nil {
+				cancel(fmt.Errorf("policy %s, workload %s: %w", name, c.Name, err))
+			}
+			rows[i] = row
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
+func (s *Settings) check() error {
+	if s.Semantics == "" {
+		s.Semantics = Native
+	}
+	if !slices.Contains(AllSemantics(), s.Semantics) {
+		return fmt.Errorf("semantics %q are unknown; want one of %s", s.Semantics, strings.Join(AllSemantics(), ", "))
+	}
+	if len(s.Policies) == 0 || len(s.Cases) == 0 {
+		return errors.New("simulate: nothing to compare; want at least one policy and one workload")
+	}
+	if s.Semantics == Pollux && s.Profiles == nil {
+		return errors.New("the rules of Pollux want profiles: jobs advance at measured speeds")
+	}
+	for _, name := range s.Policies {
+		ok := slices.Contains(Policies(s.Semantics), name)
+		if s.Semantics == Tiresias {
+			_, ok = tiresias.Canonical(name)
+		}
+		if !ok {
+			return fmt.Errorf("policy %q is unknown under the rules %s; want one of %s", name, s.Semantics, strings.Join(Policies(s.Semantics), ", "))
+		}
+	}
+	for _, c := range s.Cases {
+		if len(c.Jobs) == 0 {
+			return fmt.Errorf("simulate: workload %s has no jobs", c.Name)
+		}
+	}
+	return nil
+}
+
+// replay runs one policy on one case.
+func (s *Settings) replay(c Case, name string, progress func(done, of int) error) (Row, error) {
+	start := time.Now()
+	var outcomes []simulate.Outcome
+	var err error
+	switch s.Semantics {
+	case Tiresias:
+		outcomes, err = tiresias.Run(c.Jobs, tiresias.Settings{GPUs: c.Cluster.Slots(), Policy: name, Service: s.Service})
+	case Pollux:
+		outcomes, err = pollux.Run(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, Seed: s.Seed,
+			Interference: s.Interference, Progress: progress})
+	default:
+		outcomes, err = s.native(c, name, progress)
+	}
+	if err != nil {
+		return Row{}, err
+	}
+	row := Row{Policy: name, Workload: c.Name, Outcomes: outcomes, Wall: time.Since(start).Seconds()}
+	row.Summary = simulate.Summarize(outcomes, c.Cluster.Slots())
+	return row, s.fairness(c, &row)
+}
+
+// meter adds up how far the runs are.
+type meter struct {
+	mu     sync.Mutex
+	shares []float64
+	tell   func(float64)
+}
+
+func (m *meter) set(i int, share float64) {
+	if m.tell == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.shares[i] = share
+	var sum float64
+	for _, x := range m.shares {
+		sum += x
+	}
+	m.tell(sum / float64(len(m.shares)))
+}

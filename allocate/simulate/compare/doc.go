@@ -1,0 +1,3 @@
+// Package compare replays workloads under several policies, in parallel, and
+// sets the results side by side.
+package compare

@@ -1,0 +1,76 @@
+package simulate
+
+import (
+	"math"
+	"slices"
+)
+
+// Alone is how long, in seconds, job i of a workload would take on so many
+// GPUs that it has to itself.
+type Alone func(i, gpus int) (float64, error)
+
+// Fairness returns the finish-time fairness of every job (Themis, Mahajan et
+// al., NSDI 2020, section 3): how long it took over how long it would have
+// taken alone on an equal share of the cluster, the share being the GPUs over
+// the mean number of jobs there were while it was there. Above 1, it would
+// have been better off with a share of its own.
+func Fairness(outcomes []Outcome, gpus int, alone Alone) ([]float64, error) {
+	crowd := crowding(outcomes)
+	out := make([]float64, len(outcomes))
+	for i, o := range outcomes {
+		share := max(1, int(math.Round(float64(gpus)/crowd[i])))
+		t, err := alone(i, share)
+		if err != nil {
+			return nil, err
+		}
+		if t > 0 {
+			out[i] = o.JCT() / t
+		}
+	}
+	return out, nil
+}
+
+// crowding is the mean number of jobs in the system over the life of each,
+// itself included.
+func crowding(outcomes []Outcome) []float64 {
+	// The integral of the number of jobs present, at every time one comes or
+	// goes.
+	type event struct {
+		at    float64
+		delta float64
+	}
+	var events []event
+	for _, o := range outcomes {
+		events = append(events, event{o.Submit, 1}, event{o.End, -1})
+	}
+	slices.SortStableFunc(events, func(a, b event) int {
+		switch {
+		case a.at < b.at:
+			return -1
+		case a.at > b.at:
+			return 1
+		}
+		return 0
+	})
+	at, sum := make([]float64, len(events)), make([]float64, len(events))
+	var present float64
+	for i, e := range events {
+		at[i] = e.at
+		if i > 0 {
+			sum[i] = sum[i-1] + present*(e.at-at[i-1])
+		}
+		present += e.delta
+	}
+	integral := func(t float64) float64 {
+		i, _ := slices.BinarySearch(at, t)
+		return sum[min(i, len(sum)-1)]
+	}
+	out := make([]float64, len(outcomes))
+	for i, o := range outcomes {
+		out[i] = 1
+		if o.JCT() > 0 {
+			out[i] = math.Max(1, (integral(o.End)-integral(o.Submit))/o.JCT())
+		}
+	}
+	return out
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"knee/allocate/policy"
+	"knee/allocate/simulate"
+	"knee/allocate/simulate/compare"
+	"knee/data"
+)
+
+// simulateFlags are the inputs of knee simulate.
+type simulateFlags struct {
+	cluster, profiles, service, jobsOut string
+	workloads                           []string
+	loads, sizes                        []float64
+	compare.Settings
+}
+
+func newSimulate(a *app) *cobra.Command {
+	var in simulateFlags
+	var out format
+	cmd := &cobra.Command{
+		Use:   "simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR] --policy NAME,NAME",
+		Short: "Replay a workload under several policies and compare them",
+		Long: `simulate replays a workload on a cluster, once for every policy, and compares
+completion times, utilisation and fairness.
+
+With --profiles, jobs advance as their application was measured to: step times
+from DIR/allreduce, training runs from DIR/training. Policies do not see these
+tables; they see models fitted, job by job, to what the job itself has run so
+far. Without --profiles a job runs for the duration the workload records, on the
+GPUs it asks for.
+
+Workloads of Pollux, Sia, Tiresias, Gavel and Philly, and any CSV with a column
+submit_s, are told apart by their header. --semantics pollux and tiresias follow
+the simulators published with those papers to the second.
+
+ftf is finish-time fairness: completion time over what an equal share of the
+cluster, had alone, would have taken. Above 1 a job would rather have had its
+share.`,
+		Example: `  knee simulate --cluster cluster.yaml --workload workload.csv --policy fifo,srtf
+  knee simulate --cluster cluster.yaml --workload workload-1.csv --profiles bench --semantics pollux --policy knee,tiresias,optimus
+  knee simulate --cluster cluster.yaml --workload w.csv --policy srtf --load 0.5,1,2 --jobs-out jobs.csv -o csv
+  knee simulate generate --jobs 160 --seed 1 > workload.csv`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := in.load(a); err != nil {
+				return err
+			}
+			bar := a.newShareBar("replaying")
+			in.Progress = bar.set
+			rows, err := compare.Run(cmd.Context(), in.Settings)
+			bar.close()
+			if err != nil {
+				return err
+			}
+			if in.jobsOut != "" {
+				if err := data.WriteFile(in.jobsOut, func(w io.Writer) error { return writeOutcomes(w, rows) }); err != nil {
+					return err
+				}
+			}
+			return out.print(a.stdout, rowsForJSON(rows), simulationTable(rows, out))
+		},
+	}
+	in.flags(cmd)
+	formatFlag(cmd, &out)
+	cmd.AddCommand(newSimulateGenerate(a))
+	return cmd
+}
+
+func (in *simulateFlags) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&in.cluster, "cluster", "", "the cluster (cluster.yaml, or a cluster CSV of Tiresias)")
+	f.StringSliceVar(&in.workloads, "workload", nil, "workloads to replay (CSV)")
+	f.StringVar(&in.profiles, "profiles", "", "folder of measured profiles: allreduce/ and training/")
+	f.StringSliceVar(&in.Policies, "policy", nil, "policies to compare: "+strings.Join(policy.Names(), ", "))
+	f.StringVar(&in.Semantics, "semantics", compare.Native, "rules of the replay: "+strings.Join(compare.AllSemantics(), ", "))
+	f.StringVar(&in.jobsOut, "jobs-out", "", "also write a row per job here (CSV)")
+	f.Float64SliceVar(&in.loads, "load", []float64{1}, "how many times as fast jobs arrive, a sweep if several")
+	f.Float64SliceVar(&in.sizes, "size", []float64{1}, "how many times as many nodes there are, a sweep if several")
+	f.Int64Var(&in.Seed, "seed", 1, "seed of policies and failures that draw")
+	f.IntVar(&in.Parallel, "parallel", runtime.NumCPU(), "replays at a time")
+	f.Float64Var(&in.Interval, "interval", 0, "seconds between decisions; 0 decides at every arrival and completion, or every minute with --profiles (native)")
+	f.Float64Var(&in.Restart, "restart", 0, "seconds without progress after a job starts or changes (native; 30 with --profiles unless given)")
+	f.Float64Var(&in.Interference, "interference", 0, "share of speed lost where two jobs of several nodes meet (pollux)")
+	f.Float64Var(&in.NodeMTBF, "node-mtbf", 0, "mean seconds between failures of a node, 0 for none (native)")
+	f.Float64Var(&in.NodeRepair, "node-repair", 3600, "seconds until a failed node is back (native)")
+	f.Float64Var(&in.CheckpointEvery, "checkpoint-every", 600, "seconds of work a failure costs at most (native)")
+	f.StringVar(&in.service, "service-times", "", "CSV with a column duration: GPU-seconds jobs need, for the Gittins index (tiresias)")
+	for _, name := range []string{"cluster", "workload", "policy"} {
+		_ = cmd.MarkFlagRequired(name)
+	}
+	_ = cmd.MarkFlagFilename("cluster", "yaml", "yml", "csv")
+	_ = cmd.MarkFlagFilename("workload", "csv", "gz")
+	_ = cmd.MarkFlagDirname("profiles")
+	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("semantics", cobra.FixedCompletions(compare.AllSemantics(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// writeOutcomes writes a row per job of every run.
+func writeOutcomes(w io.Writer, rows []compare.Row) error {
+	for i, r := range rows {
+		if err := simulate.WriteJobs(w, i == 0, r.Policy, r.Workload, r.Outcomes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// simulationColumns are those of the results as CSV.
+const simulationColumns = "policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s"
+
+func simulationTable(rows []compare.Row, f format) table {
+	write := number
+	if f == "csv" {
+		write = exact
+	}
+	t := table{columns: strings.Split(simulationColumns, ",")}
+	for _, r := range rows {
+		t.add(r.Policy, r.Workload, fmt.Sprint(r.Jobs), write(r.JCTMean), write(r.JCTMedian), write(r.JCTP99), write(r.Makespan),
+			write(r.GPUHours), write(r.Utilization), fmt.Sprint(r.Restarts), write(r.FTFMean), write(r.FTFP99), write(r.Wall))
+	}
+	return t
+}
+
+// simulationRow is a row of the results as JSON.
+type simulationRow struct {
+	Policy      string  `json:"policy"`
+	Workload    string  `json:"workload"`
+	Jobs        int     `json:"jobs"`
+	JCTMean     float64 `json:"jct_mean_s"`
+	JCTMedian   float64 `json:"jct_median_s"`
+	JCTP99      float64 `json:"jct_p99_s"`
+	QueueMean   float64 `json:"queue_mean_s"`
+	Makespan    float64 `json:"makespan_s"`
+	GPUHours    float64 `json:"gpu_hours"`
+	Utilization float64 `json:"utilization"`
+	Restarts    int     `json:"restarts"`
+	FTFMean     float64 `json:"ftf_mean"`
+	FTFP99      float64 `json:"ftf_p99"`
+	Wall        float64 `json:"wall_s"`
+}
+
+func rowsForJSON(rows []compare.Row) []simulationRow {
+	out := make([]simulationRow, len(rows))
+	for i, r := range rows {
+		out[i] = simulationRow{r.Policy, r.Workload, r.Jobs, r.JCTMean, r.JCTMedian, r.JCTP99, r.QueueMean, r.Makespan,
+			r.GPUHours, r.Utilization, r.Restarts, r.FTFMean, r.FTFP99, r.Wall}
+	}
+	return out
+}

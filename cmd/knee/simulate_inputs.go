@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"knee/allocate/simulate"
+	"knee/allocate/simulate/compare"
+	"knee/allocate/simulate/measured"
+	"knee/allocate/simulate/tiresias"
+)
+
+// load reads what the flags name.
+func (in *simulateFlags) load(a *app) error {
+	for _, v := range append(append([]float64{}, in.loads...), in.sizes...) {
+		if !(v > 0) || v > 1e6 {
+			return usageError{fmt.Errorf("--load %v --size %v: want factors > 0", in.loads, in.sizes)}
+		}
+	}
+	if in.Interval < 0 || in.Restart < 0 || in.NodeMTBF < 0 || in.NodeRepair <= 0 || in.CheckpointEvery < 0 || in.Interference < 0 || in.Interference >= 1 {
+		return usageError{errors.New("--interval, --restart, --node-mtbf, --node-repair and --checkpoint-every want seconds, --interference a share from 0 to 1")}
+	}
+	cluster, err := simulate.LoadCluster(in.cluster)
+	if err != nil {
+		return err
+	}
+	if in.profiles != "" && in.Semantics != compare.Tiresias {
+		if in.Profiles, err = measured.Load(in.profiles); err != nil {
+			return err
+		}
+		a.warn(in.Profiles.Warnings...)
+	}
+	for _, file := range in.workloads {
+		jobs, err := simulate.LoadWorkload(file)
+		if err != nil {
+			return err
+		}
+		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".gz"), ".csv")
+		for _, load := range in.loads {
+			for _, size := range in.sizes {
+				in.Cases = append(in.Cases, compare.NewCase(name, jobs, cluster, load, size))
+			}
+		}
+	}
+	return in.loadService(a)
+}
+
+// loadService reads the distribution of service times where a policy needs
+// one: what the flag names, else the file that the published simulator reads,
+// beside the workload or in the profiles.
+func (in *simulateFlags) loadService(a *app) error {
+	if in.Semantics != compare.Tiresias || !needsService(in.Policies) {
+		return nil
+	}
+	candidates := []string{in.service}
+	if in.service == "" {
+		const published = "yarn-gput1000.csv"
+		candidates = []string{filepath.Join(filepath.Dir(in.workloads[0]), published)}
+		if in.profiles != "" {
+			candidates = append(candidates, filepath.Join(in.profiles, published), filepath.Join(in.profiles, "workloads", "tiresias", published))
+		}
+	}
+	for _, file := range candidates {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) && in.service == "" {
+			continue
+		}
+		service, err := simulate.LoadServiceTimes(file)
+		if err != nil {
+			return err
+		}
+		if in.service == "" {
+			a.note("service times for the Gittins index from %s", file)
+		}
+		in.Service = service
+		return nil
+	}
+	return usageError{fmt.Errorf("the Gittins index wants --service-times, a CSV with a column duration; none is at %s", strings.Join(candidates, " nor "))}
+}
+
+func needsService(policies []string) bool {
+	for _, p := range policies {
+		if name, _ := tiresias.Canonical(p); name == "dlas-gpu-gittins" {
+			return true
+		}
+	}
+	return false
+}
