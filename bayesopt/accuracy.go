@@ -62,7 +62,7 @@ func (g *GP) whiten(x []float64) whitened {
 
 // covariance returns the posterior covariance of the response at two inputs.
 func (g *GP) covariance(a, b whitened) float64 {
-	c := matern52(distance(a.scaled, b.scaled)) + constantRatio
+	c := g.hyper.prior(distance(a.scaled, b.scaled))
 	for i := range a.v {
 		c -= a.v[i] * b.v[i]
 	}

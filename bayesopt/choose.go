@@ -12,12 +12,12 @@ const (
 	// screenAbove is the number of predictions, candidates × members, above
 	// which a table is screened first: a table of 10⁵ candidates then takes
 	// less than a second and not a minute.
-	screenAbove = 100_000
+	screenAbove = 30_000
 	// screenMembers is the number of members, the most plausible ones, that
 	// screen a large table, and screenKeep the number of candidates that all
 	// members then look at.
 	screenMembers = 3
-	screenKeep    = 512
+	screenKeep    = 384
 )
 
 // choice is the outcome of looking at every open candidate.
@@ -26,6 +26,7 @@ type choice struct {
 	chance float64 // largest probability of being better than the best by a worthwhile margin
 	widest float64 // largest standard deviation of ln step time
 	meets  float64 // largest probability of meeting the deadline; 1 without one
+	among  []int   // the candidates that all members looked at
 }
 
 // verdict is the outcome of looking at one.
@@ -52,7 +53,7 @@ func (p *problem) choose(post *Posterior, best float64) choice {
 	case p.opts.Acquisition == thompson:
 		special = p.thompson(post, open)
 	}
-	c := choice{pick: -1}
+	c := choice{pick: -1, among: open}
 	top := math.Inf(-1)
 	for k, v := range verdicts {
 		if special != nil {
@@ -92,8 +93,8 @@ func (p *problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 			// time, so that the smaller probability is that of both.
 			v.chance = p.fits[i] * min(belief.Below(best-margin), v.meets)
 		}
-		if p.opts.PerCost {
-			v.score -= math.Log(cost.relative(p, i, belief))
+		if p.opts.CostWeight > 0 {
+			v.score -= p.opts.CostWeight * math.Log(cost.relative(p, i, belief))
 		}
 		return v
 	}

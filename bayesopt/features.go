@@ -160,7 +160,7 @@ func columnsFor(cands []data.Config) []column {
 		number("accum_steps", func(c data.Config) float64 { return math.Log2(float64(1 + c.AccumSteps)) }),
 	}
 	cols = append(cols, oneHot("mode", cands, func(c data.Config) (string, bool) { return string(c.ModeOrDefault()), true })...)
-	cols = append(cols, oneHot("gpu_type", cands, func(c data.Config) (string, bool) { return c.GPUType, true })...)
+	cols = append(cols, gpuColumns(cands)...)
 	names := map[string]bool{}
 	for _, c := range cands {
 		for name := range c.Extra {

@@ -71,9 +71,9 @@ func condition(x [][]float64, y []float64, centre float64, h Hyper) (*GP, error)
 	nugget := math.Exp(h.LogNugget) + minNugget
 	for i := range n {
 		for j := range i {
-			corr.SetSym(i, j, matern52(distance(g.x[i], g.x[j]))+constantRatio)
+			corr.SetSym(i, j, h.prior(distance(g.x[i], g.x[j])))
 		}
-		corr.SetSym(i, i, 1+constantRatio+nugget)
+		corr.SetSym(i, i, h.prior(0)+nugget)
 	}
 	var chol mat.Cholesky
 	for jitter := 1e-10; !chol.Factorize(corr); jitter *= 100 {
@@ -174,16 +174,18 @@ func (g *GP) predict(x, scratch []float64) (mean, variance float64) {
 	}
 	reduced := 0.0
 	for i, row := range g.low {
-		k := matern52(distance(g.x[i], s)) + constantRatio
+		k := g.hyper.prior(distance(g.x[i], s))
 		mean += k * g.alpha[i]
 		// Forward substitution for L·v = k, row by row.
-		for j, l := range row[:i] {
-			k -= l * v[j]
+		done := v[:i]
+		for j, l := range row[:len(done)] {
+			k -= l * done[j]
 		}
-		v[i] = k / row[i]
-		reduced += v[i] * v[i]
+		k /= row[i]
+		v[i] = k
+		reduced += k * k
 	}
-	return g.centre + mean, g.sigma2 * max(0, 1+constantRatio-reduced)
+	return g.centre + mean, g.sigma2 * max(0, g.hyper.prior(0)-reduced)
 }
 
 // Believe returns the process conditioned on one more observation at x whose

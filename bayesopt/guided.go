@@ -153,10 +153,12 @@ func (p *problem) favourite(post *Posterior) int {
 		return p.bestIndex
 	}
 	pick, least := -1, math.Inf(1)
+	looked := map[int]bool{}
 	for _, o := range p.seen {
-		if o.index < 0 || !o.feasible || p.finish != nil && o.logTime+p.finish[o.index] > math.Log(p.opts.Deadline) {
+		if o.index < 0 || !o.feasible || looked[o.index] || p.finish != nil && o.logTime+p.finish[o.index] > math.Log(p.opts.Deadline) {
 			continue
 		}
+		looked[o.index] = true
 		if m := p.expected(post, o.index); m < least {
 			pick, least = o.index, m
 		}

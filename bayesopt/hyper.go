@@ -37,9 +37,18 @@ func (p Prior) meanLogNugget() float64 {
 	return -4
 }
 
+// rough is the prior median of ρ. Without noise every input is measured once,
+// so that ρ cannot be told from ν, which then stands for both.
+func (p Prior) rough() float64 {
+	if p.Noisy {
+		return math.Exp(-4)
+	}
+	return 0
+}
+
 // centre returns the hyperparameters at the prior means.
 func (p Prior) centre(d int) Hyper {
-	h := Hyper{LogLength: make([]float64, d), LogSigma2: math.Log(sigmaScale), LogNugget: p.meanLogNugget()}
+	h := Hyper{LogLength: make([]float64, d), LogSigma2: math.Log(sigmaScale), LogNugget: p.meanLogNugget(), Rough: p.rough()}
 	for j := range h.LogLength {
 		h.LogLength[j] = p.meanLogLength(d)
 	}
@@ -53,6 +62,9 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 		h.LogLength[j] += rng.NormFloat64()
 	}
 	h.LogNugget += rng.NormFloat64()
+	if h.Rough > 0 {
+		h.Rough *= math.Exp(rng.NormFloat64())
+	}
 	return h
 }
 
@@ -72,6 +84,7 @@ func unpack(theta []float64) Hyper {
 // matrix cannot be factorised.
 func (p Prior) logPosterior(x [][]float64, y []float64, theta, grad []float64) float64 {
 	h := unpack(theta)
+	h.Rough = p.rough()
 	g, err := condition(x, y, 0, h)
 	if err != nil {
 		for i := range grad {
@@ -148,8 +161,8 @@ func (g *GP) inverse() *mat.SymDense {
 }
 
 // FitGP conditions a Gaussian process on the observations with the
-// hyperparameters of largest posterior density (MAP), found by L-BFGS from the
-// prior mean and starts−1 draws from the prior. A start that fails is passed
+// hyperparameters of largest posterior density (MAP; ρ stays at its median),
+// found by L-BFGS from the prior mean and starts−1 draws from the prior. A start that fails is passed
 // over; if all do, the prior means are used. Errors are those of [NewGP].
 func FitGP(x [][]float64, y []float64, p Prior, starts int, seed int64) (*GP, error) {
 	if len(x) == 0 {
@@ -170,6 +183,7 @@ func FitGP(x [][]float64, y []float64, p Prior, starts int, seed int64) (*GP, er
 		start := p.centre(d)
 		if s > 0 {
 			start = p.draw(d, rng)
+			start.Rough = p.rough()
 		}
 		h, value := p.climb(x, centred, start)
 		if value > bestValue {
@@ -203,7 +217,9 @@ func (p Prior) climb(x [][]float64, y []float64, start Hyper) (Hyper, float64) {
 	if result == nil || math.IsNaN(result.F) || math.IsInf(result.F, 0) {
 		return start, math.Inf(-1)
 	}
-	return unpack(result.X), -result.F
+	best := unpack(result.X)
+	best.Rough = start.Rough
+	return best, -result.F
 }
 
 // newRand returns the random source of one decision. Deriving it from the seed

@@ -25,8 +25,10 @@ import (
 // sharding evidently does not help, and the batch is excluded for any number
 // of workers, unless a measurement shows that it fits.
 //
-// GPU type, mode and further knobs (precision, recomputation, …) must be
-// equal, as nothing is known about how they change memory.
+// Mode and further knobs (precision, recomputation, …) must be equal, as nothing
+// is known about how they change memory, and so must the GPU type unless both
+// are known (see [data.FindGPU]): what does not fit a larger memory does not
+// fit a smaller one.
 type memoryRules struct {
 	out []data.Config // ran out of memory
 	fit []data.Config // did not
@@ -93,6 +95,16 @@ func (r *memoryRules) sizeIrrelevant(o data.Config) bool {
 // the memory of o.
 func needsAtLeast(c, o data.Config) bool {
 	return o.LocalBatch > 0 && c.LocalBatch >= o.LocalBatch &&
-		c.GPUType == o.GPUType && c.ModeOrDefault() == o.ModeOrDefault() &&
+		noMoreMemory(c.GPUType, o.GPUType) && c.ModeOrDefault() == o.ModeOrDefault() &&
 		c.PS <= o.PS && (c.AccumSteps > 0 || o.AccumSteps == 0) && maps.Equal(c.Extra, o.Extra)
+}
+
+// noMoreMemory reports whether GPU type a has at most the memory of b.
+func noMoreMemory(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, known := data.FindGPU(a)
+	y, both := data.FindGPU(b)
+	return known && both && x.Memory <= y.Memory
 }

@@ -37,8 +37,8 @@ type problem struct {
 	finish   []float64 // ln time to finish − ln step time; nil without a deadline
 	trends   []trend   // prior means of ln step time, at least one
 	standing []standing
-	looks    []int // measurements of each candidate that gave a time
-	trials   int   // measured and running, failures included
+	looks    []int     // measurements of each candidate that gave a time
+	trials   int       // measured and running, failures included
 	fits     []float64 // probability that the candidate fits into memory, for those not excluded
 
 	seen      []observation

@@ -1,20 +1,24 @@
 package bayesopt
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 )
 
 const (
-	// maxLooks is how often one candidate is measured at most.
-	maxLooks = 3
+	// maxLooks is how often one candidate is measured at most: once, and
+	// three times again.
+	maxLooks = 4
 	// doubtfulZ is the standardised leave-one-out residual beyond which a
 	// measurement is looked at again: 2 % of good ones exceed it.
 	doubtfulZ = 2.33
-	// finalists is how many of the best candidates are compared by more than
-	// one look each before a noisy search stops.
-	finalists = 3
+	// finalists is how many rivals of the best candidate are compared with it
+	// by more than one look each before a noisy search stops, and rivalChance
+	// the chance of being better by a worthwhile margin that makes a rival.
+	finalists   = 3
+	rivalChance = 0.10
 )
 
 // doubt suggests to measure a candidate again whose result the others
@@ -25,7 +29,8 @@ func (p *problem) doubt(post *Posterior) (Suggestion, bool) {
 	if !p.opts.Noisy || p.bestIndex < 0 {
 		return Suggestion{}, false
 	}
-	best := p.expected(post, p.favourite(post))
+	favourite := p.favourite(post)
+	best := p.expected(post, favourite)
 	margin := p.opts.Objective.margin(worthwhile)
 	pick, worst := -1, doubtfulZ
 	for k, o := range p.seen {
@@ -34,7 +39,7 @@ func (p *problem) doubt(post *Posterior) (Suggestion, bool) {
 		}
 		left, z := p.leaveOneOut(post, k)
 		// Too good to be true where it is best, or too bad where it would be.
-		matters := z < 0 && o.index == p.favourite(post) || z > 0 && left < best-margin
+		matters := z < 0 && o.index == favourite || z > 0 && left < best-margin
 		if math.Abs(z) > worst && matters {
 			pick, worst = o.index, math.Abs(z)
 		}
@@ -78,53 +83,56 @@ func (g *GP) precision(k int) float64 {
 	return sum
 }
 
-// lastLook suggests, when a noisy search is about to stop, to measure one of
-// the best candidates again. One look at each picks the wrong one of two that
-// are nearly as good in a third of the searches. The candidates compared are
-// the best few whose order is not certain; of those the least known goes
-// first.
+// lastLook suggests, when a noisy search is about to stop, to measure the best
+// candidate or one of its rivals again. One look at each picks the wrong one
+// of two that are nearly as good in a third of the searches. Of the candidate
+// and its likeliest rival the one with fewer looks goes first.
 func (p *problem) lastLook(post *Posterior) (Suggestion, bool) {
-	if !p.opts.Noisy {
+	favourite := p.favourite(post)
+	if !p.opts.Noisy || favourite < 0 {
 		return Suggestion{}, false
 	}
-	type standing struct {
-		i        int
-		mean, sd float64
+	for _, r := range p.rivals(post, favourite) {
+		pick := favourite
+		if p.looks[r.index] < p.looks[favourite] || p.looks[favourite] >= maxLooks {
+			pick = r.index
+		}
+		if p.looks[pick] < maxLooks {
+			return p.again(pick, post, fmt.Sprintf("measured again before stopping: %.0f %% chance that %s is better than %s by more than %.0f %%",
+				100*r.chance, p.cands[r.index], p.cands[favourite], 100*worthwhile)), true
+		}
 	}
-	var known []standing
+	return Suggestion{}, false
+}
+
+// rival is a measured candidate that may be better than the one taken for the
+// best.
+type rival struct {
+	index  int
+	chance float64 // of being better by a worthwhile margin
+}
+
+// rivals returns the likeliest rivals of a candidate, the likeliest first.
+func (p *problem) rivals(post *Posterior, favourite int) []rival {
+	margin := p.opts.Objective.margin(worthwhile)
+	best, bestSD := p.belief(post, favourite).Moments()
+	var all []rival
 	for i := range p.cands {
-		if p.standing[i] == tried && p.looks[i] > 0 {
-			m, sd := p.belief(post, i).Moments()
-			known = append(known, standing{i, m, sd})
+		if i == favourite || p.standing[i] != tried || p.looks[i] == 0 {
+			continue
+		}
+		m, sd := p.belief(post, i).Moments()
+		if chance := math.Exp(LogPI(m, math.Hypot(sd, bestSD), best-margin)); chance >= rivalChance {
+			all = append(all, rival{i, chance})
 		}
 	}
-	slices.SortStableFunc(known, func(a, b standing) int {
-		switch {
-		case a.mean < b.mean:
-			return -1
-		case a.mean > b.mean:
-			return 1
+	slices.SortStableFunc(all, func(a, b rival) int {
+		if c := cmp.Compare(b.chance, a.chance); c != 0 {
+			return c
 		}
-		return 0
+		return cmp.Compare(p.priority(b.index), p.priority(a.index))
 	})
-	pick, widest := -1, 0.0
-	for k, c := range known[:min(finalists, len(known))] {
-		lead := known[min(1, len(known)-1)].mean - known[0].mean
-		if k > 0 {
-			lead = c.mean - known[0].mean
-		}
-		sd := math.Hypot(c.sd, known[0].sd)
-		if k == 0 {
-			sd = c.sd
-		}
-		if p.looks[c.i] < maxLooks && sd > lead && c.sd > widest {
-			pick, widest = c.i, c.sd
-		}
-	}
-	if pick < 0 {
-		return Suggestion{}, false
-	}
-	return p.again(pick, post, fmt.Sprintf("measured again before stopping: known to ±%.0f %%, and the order of the best is not certain", 100*math.Expm1(1.645*widest))), true
+	return all[:min(finalists, len(all))]
 }
 
 // again suggests to measure candidate i once more.

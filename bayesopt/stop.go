@@ -53,28 +53,25 @@ func (p *problem) shouldStop(post *Posterior, best float64, c choice) (bool, str
 		return false, ""
 	}
 	return true, fmt.Sprintf("stop after %d trials: no candidate has a chance of %.0f %% of being better by more than %.0f %% (largest: %.2g %%); estimated remaining regret %.2g %%; best is %s",
-		done, 100*limit, 100*worthwhile, 100*c.chance, 100*p.regret(post, best), p.cands[p.favourite(post)])
+		done, 100*limit, 100*worthwhile, 100*c.chance, 100*p.regret(post, best, c.among), p.cands[p.favourite(post)])
 }
 
-// regret estimates how much better, as a fraction, the best open candidate is
-// than the best measured: ∫ P(some candidate improves by more than z) dz, the
+// regret estimates how much better, as a fraction, the best of some open
+// candidates is than the best measured: ∫ P(some candidate improves by more than z) dz, the
 // candidates taken as independent, which errs on the safe side for positively
 // correlated ones.
-func (p *problem) regret(post *Posterior, best float64) float64 {
+func (p *problem) regret(post *Posterior, best float64, among []int) float64 {
 	const steps, reach = 64, 1.0
 	var survive [steps + 1]float64 // ln P(no candidate improves by more than z)
 	q, moved := post.predictor(), Predictive{}
-	for i, s := range p.standing {
-		if s != open {
-			continue
-		}
+	for _, i := range among {
 		m, sd := p.shift(q.at(p.points[i]), post, i, p.offset[i], &moved).Moments()
 		if m-6*sd > best {
 			continue
 		}
 		for k := range survive {
 			z := reach * float64(k) / steps
-			chance := math.Exp(LogPI(m, sd, best-z))
+			chance := p.fits[i] * math.Exp(LogPI(m, sd, best-z))
 			survive[k] += math.Log1p(-min(chance, 1-1e-12))
 		}
 	}

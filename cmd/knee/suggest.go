@@ -18,6 +18,7 @@ type suggestion struct {
 	Hi        float64 `json:"hi,omitempty"`
 	PFeasible float64 `json:"p_feasible,omitempty"`
 	Cost      float64 `json:"cost_usd"`
+	Remeasure bool    `json:"remeasure,omitempty"`
 	Stop      bool    `json:"stop,omitempty"`
 	Reason    string  `json:"reason"`
 }
@@ -107,7 +108,7 @@ func printSuggestions(a *app, out format, next []bayesopt.Suggestion, config fun
 			continue
 		}
 		list = append(list, suggestion{Config: config(s), Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi,
-			PFeasible: s.PFeasible, Cost: s.Cost, Reason: s.Reason})
+			PFeasible: s.PFeasible, Cost: s.Cost, Remeasure: s.Remeasure, Reason: s.Reason})
 		t.add(s.Config.String(), between(s.Expected, number), number(s.PFeasible), dollars(s.Cost), s.Reason)
 	}
 	return out.print(a.stdout, list, t)
