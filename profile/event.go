@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"time"
+
 	"knee/bayesopt"
 	"knee/data"
 	"knee/profile/launch"
@@ -13,8 +15,14 @@ type EventKind int
 const (
 	TrialStarted EventKind = iota
 	TrialStepped
-	TrialRetried // it failed and will be launched again
+	TrialRetried // it failed, or its nodes were taken away, and it will be launched again
 	TrialEnded
+	TrialAdopted // a trial whose profiler is gone is gone on with
+	TrialTaken   // another profiler has taken the trial over; it is measured there
+	TrialQueued  // an engine has taken it: Trial.Handle
+	TrialBegan   // it has got its nodes: Queued
+	StorageLost  // the shared storage does not answer: Err
+	StorageBack
 )
 
 // Event is something that happened while a study ran. Which fields are set
@@ -22,13 +30,15 @@ const (
 type Event struct {
 	Kind        EventKind
 	Trial       launch.Trial
-	Suggestion  bayesopt.Suggestion // TrialStarted: why this trial
+	Suggestion  bayesopt.Suggestion // TrialStarted, TrialAdopted: why this trial
 	Observation launch.Observation  // TrialStepped
 	Measurement data.Measurement    // TrialRetried, TrialEnded
+	Queued      time.Duration       // TrialBegan, TrialEnded: how long it waited for nodes
+	Err         error               // StorageLost
 	Progress    Progress
 }
 
-// Progress is how far a study is.
+// Progress is how far a study is, that of all its profilers together.
 type Progress struct {
 	Done    int     // trials ended, those of earlier runs included
 	Running int     // trials in flight

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,8 +16,8 @@ import (
 )
 
 // journalVersion is the version of the journals this package writes, and
-// the newest it reads.
-const journalVersion = 1
+// the newest it reads. Version 2 added the event submitted.
+const journalVersion = 2
 
 // Journal is the append-only record of a study: one JSON object a line,
 // written through to the disk before anything relies on it. Whatever happens
@@ -24,22 +26,48 @@ const journalVersion = 1
 // A line that was cut short by a crash can only be the last; it is removed
 // when the journal is opened again.
 type Journal struct {
-	mu   sync.Mutex
-	file *os.File
-	path string
-	end  int64 // where the last whole line ends
+	mu     sync.Mutex
+	file   *os.File
+	path   string
+	end    int64        // where the last whole line ends
+	last   int          // the largest trial number given out
+	orphan []Unfinished // trials of earlier runs that an engine may still run
 }
+
+var _ Storage = (*Journal)(nil)
 
 // entry is one line of the journal.
 type entry struct {
-	Event       string            `json:"event"` // study, start, end
+	Event       string            `json:"event"` // study, start, submitted, end
 	Version     int               `json:"version,omitempty"`
 	Study       *studyMark        `json:"study,omitempty"`
 	Trial       int               `json:"trial,omitempty"`
+	Attempt     int               `json:"attempt,omitempty"`
+	Handle      string            `json:"handle,omitempty"` // of an engine
 	Config      *data.Config      `json:"config,omitempty"`
 	At          time.Time         `json:"at,omitzero"`
 	Measurement *data.Measurement `json:"measurement,omitempty"`
 	Curve       []curveEntry      `json:"curve,omitempty"`
+	Queued      float64           `json:"queued_s,omitempty"` // waiting for nodes, not in wall_s
+
+	// In what a shared storage could not take, for whom it is to be recorded:
+	// the storage, the study in it, the profiler, and goptuna's trial.
+	Storage string `json:"storage,omitempty"`
+	StudyID int    `json:"study_id,omitempty"`
+	Owner   string `json:"owner,omitempty"`
+	TrialID int    `json:"trial_id,omitempty"`
+}
+
+// ending returns what an entry says that a trial came to.
+func (e entry) ending(at data.Source) Ending {
+	m := *e.Measurement
+	m.Source = at
+	return Ending{Measurement: m, Curve: decodeCurve(m.Job, e.Trial, e.Curve), Queued: time.Duration(e.Queued * float64(time.Second))}
+}
+
+// endEntry is the entry of a trial that ended.
+func endEntry(trial int, e Ending) entry {
+	return entry{Event: "end", Trial: trial, Measurement: &e.Measurement, Curve: encodeCurve(e.Curve), Queued: e.Queued.Seconds()}
 }
 
 // studyMark is what must not change between the runs of one study: with
@@ -50,16 +78,6 @@ type studyMark struct {
 	Command []string          `json:"command"`
 	Env     map[string]string `json:"env,omitempty"`
 	Initial float64           `json:"initial_batch,omitempty"`
-}
-
-// Past is what a journal knew when it was opened.
-type Past struct {
-	Measurements []data.Measurement // finished trials, in the order in which they ended
-	Curves       []data.CurvePoint
-	Interrupted  []data.Config // trials that had started and not ended
-	LastTrial    int           // the largest trial number given out
-	Wall         time.Duration // Σ of the trials' own times
-	Warnings     []string
 }
 
 // OpenJournal opens the journal at path, creating it for the study if it is
@@ -103,7 +121,7 @@ func markOf(s *data.Study) studyMark {
 // load reads the lines of a journal.
 func (j *Journal) load(text []byte, s *data.Study) (*Past, error) {
 	past := &Past{}
-	running := map[int]data.Config{}
+	running := map[int]*Unfinished{}
 	var order []int
 	for line := 1; len(text) > 0; line++ {
 		i := bytes.IndexByte(text, '\n')
@@ -124,23 +142,31 @@ func (j *Journal) load(text []byte, s *data.Study) (*Past, error) {
 		case line == 1:
 			return nil, &data.InputError{Source: at, Found: fmt.Sprintf("event %q", e.Event), Want: "the study a journal begins with; is this a journal?"}
 		case e.Event == "start" && e.Config != nil:
-			running[e.Trial] = *e.Config
+			running[e.Trial] = &Unfinished{Trial: e.Trial, Attempt: 1, Config: *e.Config}
 			order = append(order, e.Trial)
+		case e.Event == "submitted" && running[e.Trial] != nil:
+			running[e.Trial].Attempt, running[e.Trial].Handle = e.Attempt, e.Handle
 		case e.Event == "end" && e.Measurement != nil:
 			delete(running, e.Trial)
-			past.add(e, at)
+			past.add(e.ending(at))
 		default:
-			return nil, &data.InputError{Source: at, Found: fmt.Sprintf("event %q", e.Event), Want: "start or end with what it is about"}
+			return nil, &data.InputError{Source: at, Found: fmt.Sprintf("event %q", e.Event), Want: "start, submitted or end with what it is about"}
 		}
 		past.LastTrial = max(past.LastTrial, e.Trial)
 		j.end += int64(i + 1)
 		text = text[i+1:]
 	}
 	for _, id := range order {
-		if c, ok := running[id]; ok {
-			past.Interrupted = append(past.Interrupted, c)
+		switch u := running[id]; {
+		case u == nil:
+		case u.Handle != "":
+			past.Submitted = append(past.Submitted, *u)
+		default:
+			past.Interrupted = append(past.Interrupted, u.Config)
 		}
+		delete(running, id) // a number that was given out twice is one trial
 	}
+	j.last, j.orphan = past.LastTrial, slices.Clone(past.Submitted)
 	return past, nil
 }
 
@@ -160,16 +186,6 @@ func checkMark(at data.Source, e entry, s *data.Study) error {
 	return nil
 }
 
-// add takes one finished trial. Aborted trials count as spent time, but not
-// as measured.
-func (p *Past) add(e entry, at data.Source) {
-	m := *e.Measurement
-	m.Source = at
-	p.Wall += time.Duration(m.Wall * float64(time.Second))
-	p.Measurements = append(p.Measurements, m)
-	p.Curves = append(p.Curves, decodeCurve(m.Job, e.Trial, e.Curve)...)
-}
-
 // repair removes a last line that a crash cut short.
 func (j *Journal) repair(size int64, past *Past) error {
 	if size > j.end {
@@ -184,15 +200,66 @@ func (j *Journal) repair(size int64, past *Past) error {
 	return nil
 }
 
-// start records that a trial is about to be launched.
-func (j *Journal) start(trial int, c data.Config, at time.Time) error {
-	return j.append(entry{Event: "start", Trial: trial, Config: &c, At: at.UTC()})
+// endRoom is more than the end of a trial takes, its curve included.
+const endRoom = 32 << 10
+
+// Begin implements [Storage]. Without room on the disk for what the trial
+// will yield it is not begun.
+func (j *Journal) Begin(c data.Config) (int, error) {
+	j.mu.Lock()
+	trial := j.last + 1
+	j.last = trial
+	_, err := j.file.WriteAt(make([]byte, endRoom), j.end)
+	err = errors.Join(err, j.file.Truncate(j.end))
+	j.mu.Unlock()
+	if err != nil {
+		return 0, j.failed(err)
+	}
+	return trial, j.append(entry{Event: "start", Trial: trial, Config: &c, At: time.Now().UTC()})
 }
 
-// finish records what a trial yielded.
-func (j *Journal) finish(trial int, m data.Measurement, curve []data.CurvePoint) error {
-	return j.append(entry{Event: "end", Trial: trial, Measurement: &m, Curve: encodeCurve(curve)})
+// Submitted implements [Storage].
+func (j *Journal) Submitted(trial, attempt int, handle string) error {
+	return j.append(entry{Event: "submitted", Trial: trial, Attempt: attempt, Handle: handle, At: time.Now().UTC()})
 }
+
+// End implements [Storage]. If the disk has filled up since the trial began,
+// the curve is left out; if that is not enough, the error tells what was
+// measured.
+func (j *Journal) End(trial int, e Ending) error {
+	err := j.append(endEntry(trial, e))
+	if err == nil {
+		return nil
+	}
+	e.Curve = nil
+	short := endEntry(trial, e)
+	if j.append(short) == nil {
+		return err
+	}
+	if line, bad := json.Marshal(short); bad == nil {
+		err = fmt.Errorf("%w\nnot recorded: %s", err, line)
+	}
+	return err
+}
+
+// Adopt implements [Storage]: it hands out, once each, the trials that an
+// earlier run had submitted to an engine.
+func (j *Journal) Adopt() (*Unfinished, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.orphan) == 0 {
+		return nil, nil
+	}
+	u := j.orphan[0]
+	j.orphan = j.orphan[1:]
+	return &u, nil
+}
+
+// News implements [Storage]: a journal has one writer.
+func (j *Journal) News() ([]Change, error) { return nil, nil }
+
+// Poll implements [Storage].
+func (j *Journal) Poll() time.Duration { return 0 }
 
 // append writes one line through to the disk. If it cannot be written whole
 // (a full disk, say), what was written of it is taken back.
@@ -208,12 +275,23 @@ func (j *Journal) append(e entry) error {
 		err = j.file.Sync()
 	}
 	if err != nil {
-		err = errors.Join(err, j.file.Truncate(j.end))
-		return fmt.Errorf("write the journal %s: %w; what it holds is kept, mend this and run the same command again", j.path, err)
+		return j.failed(errors.Join(err, j.file.Truncate(j.end)))
 	}
 	j.end += int64(len(line))
 	return nil
 }
 
+func (j *Journal) failed(err error) error {
+	return fmt.Errorf("write the journal %s: %w; what it holds is kept, mend this and run the same command again", j.path, err)
+}
+
 // Close closes the journal and gives up its lock.
 func (j *Journal) Close() error { return j.file.Close() }
+
+// setAside renames a journal, so that the study begins again.
+func setAside(path string) error {
+	if err := os.Rename(path, path+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("set the journal aside: %w", err)
+	}
+	return nil
+}

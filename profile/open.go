@@ -1,12 +1,10 @@
 package profile
 
 import (
-	"errors"
 	"io"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"time"
 
 	"knee/bayesopt"
 	"knee/data"
@@ -19,6 +17,9 @@ type Files struct {
 	Measurements string // measurements.csv
 	Curves       string // curve.csv
 	Logs         string // folder with the output of every trial
+	// Undelivered begins the names of the files that keep what a shared storage
+	// could not take because it did not answer. The next run delivers it.
+	Undelivered string
 }
 
 // FilesBeside returns the default files of a study: beside it, named after
@@ -29,7 +30,7 @@ func FilesBeside(study, dir string) Files {
 		dir = filepath.Dir(study)
 	}
 	in := func(suffix string) string { return filepath.Join(dir, base+suffix) }
-	return Files{in(".journal.jsonl"), in(".measurements.csv"), in(".curve.csv"), in(".logs")}
+	return Files{in(".journal.jsonl"), in(".measurements.csv"), in(".curve.csv"), in(".logs"), in(".undelivered")}
 }
 
 // Settings says how a study is to be run; the zero value is the default.
@@ -37,8 +38,11 @@ type Settings struct {
 	Strategy string // one of bayesopt.Strategies; empty for its default
 	// Only, if not empty, are the configurations to measure, each once and in
 	// order, in place of those that the strategy would choose from the space.
-	Only     []data.Config
-	Restart  bool             // set the journal aside and begin again
+	Only    []data.Config
+	Restart bool // set the journal aside and begin again
+	// Lease is how long a profiler of a shared study may be silent until the
+	// others take over its trials; 0 means [DefaultLease].
+	Lease    time.Duration
 	Self     string           // the program that "knee" at the start of a command stands for
 	Watchdog *launch.Watchdog // may be nil
 	Notify   func(Event)      // may be nil
@@ -46,13 +50,9 @@ type Settings struct {
 }
 
 // Open prepares a study for [Runner.Run]: it lists the candidates, opens the
-// journal and takes up what it holds. Everything that can be wrong with the
+// storage and takes up what it holds. Everything that can be wrong with the
 // study is reported here, before anything is launched.
 func Open(s *data.Study, f Files, o Settings) (*Runner, error) {
-	if s.Storage != "" && s.Storage != "journal" {
-		return nil, &data.InputError{Source: data.Source{File: s.Source.File, Column: "storage"}, Found: strconv.Quote(s.Storage),
-			Want: "journal, the one storage of this version; studies shared through a database are not supported yet"}
-	}
 	candidates, err := o.Only, error(nil)
 	if len(candidates) == 0 {
 		candidates, err = Candidates(s)
@@ -91,12 +91,12 @@ func Open(s *data.Study, f Files, o Settings) (*Runner, error) {
 	if len(o.Only) > 0 {
 		r.Strategy = List{}
 	}
-	if o.Restart {
-		if err := os.Rename(f.Journal, f.Journal+".old"); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
+	options, err := searchOptions(s, r.Efficiency)
+	if err != nil {
+		return nil, err
 	}
-	if r.Journal, r.Past, err = OpenJournal(f.Journal, s); err != nil {
+	r.Storage, r.Past, err = openStorage(s, f, o, tracking{candidates, options})
+	if err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -105,12 +105,21 @@ func Open(s *data.Study, f Files, o Settings) (*Runner, error) {
 // NewStrategy returns the strategy of a study by its name in
 // [bayesopt.Strategies], empty for the default.
 func NewStrategy(s *data.Study, name string, efficiency func(globalBatch float64) float64) (bayesopt.Strategy, error) {
-	objective, err := bayesopt.ParseObjective(s.Objective)
+	o, err := searchOptions(s, efficiency)
 	if err != nil {
 		return nil, err
 	}
 	if name == "" {
 		name = "knee"
+	}
+	return bayesopt.NewStrategy(name, o)
+}
+
+// searchOptions is what a study asks of its strategy.
+func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) (bayesopt.Options, error) {
+	objective, err := bayesopt.ParseObjective(s.Objective)
+	if err != nil {
+		return bayesopt.Options{}, err
 	}
 	o := bayesopt.Options{Objective: objective, Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
 		// Runs of one configuration differ by several per cent on any real
@@ -119,7 +128,7 @@ func NewStrategy(s *data.Study, name string, efficiency func(globalBatch float64
 	if len(s.PricePerHour) > 0 {
 		o.Price = func(c data.Config) float64 { return Price(s, c) }
 	}
-	return bayesopt.NewStrategy(name, o)
+	return o, nil
 }
 
 // Save writes the measurements and the training curves of a study.

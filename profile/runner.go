@@ -1,11 +1,12 @@
 package profile
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,14 +17,15 @@ import (
 )
 
 // Runner measures a study: it asks the strategy what to measure, launches
-// trials, and records each in the journal before it asks again.
+// trials, and records each before it asks again. Several runners, in several
+// processes, may share a study through its Storage.
 type Runner struct {
 	Study      *data.Study
 	Candidates []data.Config
 	Strategy   bayesopt.Strategy
 	Launcher   launch.Launcher
-	Journal    *Journal
-	Past       *Past // what the journal held; nil for nothing
+	Storage    Storage
+	Past       *Past // what the storage held; nil for nothing
 	LogDir     string
 	Self       string          // the program that "knee" at the start of a command stands for
 	Notify     func(Event)     // called from several goroutines, one at a time; may be nil
@@ -32,9 +34,11 @@ type Runner struct {
 	mu       sync.Mutex // guards what follows, and calls of Notify
 	ended    []data.Measurement
 	curves   []data.CurvePoint
-	running  map[int]data.Config
+	running  map[int]*flight
+	others   map[int]data.Config // trials that other profilers run, by number
+	at       map[int]int         // where in ended a trial of this run is, by number
 	begun    time.Time
-	lastID   int
+	warnings []string
 	failures int             // trials that failed since one did not
 	noise    *fit.NoiseScale // of the first noiseAt trials
 	noiseAt  int
@@ -47,67 +51,45 @@ type Result struct {
 	Stopped      string  // why no further trial was started
 	Drained      bool    // it was stopped by the user, the rest is still to be measured
 	Spent        float64 // US$
+	Warnings     []string
 }
 
 // giveUpAfter is how many trials may fail one after another, before any has
 // succeeded, until a study is taken to be broken.
 const giveUpAfter = 3
 
+// flight is a trial of this runner while it runs.
+type flight struct {
+	config data.Config
+	cancel context.CancelCauseFunc
+}
+
 // Run measures until the strategy has seen enough, the budget is spent, or
-// Drain or ctx ends it. What was measured is returned with every error.
+// Drain or ctx ends it. While trials of other profilers run it stays, to take
+// over those whose profiler is lost. What was measured is returned with every
+// error.
 func (r *Runner) Run(ctx context.Context) (Result, error) {
 	if err := r.prepare(); err != nil {
 		return Result{}, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan outcome)
-	drain := r.Drain
-	res := Result{}
-	var fatal error
-	for {
-		for res.Stopped == "" && len(r.running) < max(r.Study.Parallel, 1) {
-			why, err := r.launchNext(ctx, done)
-			if err != nil {
-				fatal = errors.Join(fatal, err)
-				why = "an error"
-			}
-			if why == waitForResults {
-				break
-			}
-			res.Stopped = why
-		}
-		if len(r.running) == 0 {
-			if res.Stopped == "" { // drained before anything was started
-				res.Stopped, res.Drained = "interrupted", true
-			}
-			break
-		}
-		select {
-		case out := <-done:
-			if err := r.record(out); err != nil {
-				fatal = errors.Join(fatal, err)
-				res.Stopped = "an error"
-				cancel()
-			}
-		case <-drain:
-			drain = nil
-			res.Stopped, res.Drained = "interrupted", true
-		}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l := &loop{r: r, ctx: ctx, cancel: cancel, done: make(chan outcome), drain: r.Drain, ended: ctx.Done()}
+	l.run()
+	res := Result{Measurements: r.ended, Curves: r.curves, Spent: r.spent(), Stopped: l.why, Drained: l.drained, Warnings: r.warnings}
+	if l.fatal == nil && ctx.Err() != nil {
+		l.fatal = context.Cause(ctx)
 	}
-	res.Measurements, res.Curves, res.Spent = r.ended, r.curves, r.spent()
-	if fatal == nil && ctx.Err() != nil {
-		fatal = context.Cause(ctx)
-	}
-	return res, fatal
+	return res, l.fatal
 }
 
 // prepare takes over what earlier runs measured.
 func (r *Runner) prepare() error {
 	r.begun = time.Now()
-	r.running = map[int]data.Config{}
+	r.running = map[int]*flight{}
+	r.others = map[int]data.Config{}
+	r.at = map[int]int{}
 	if r.Past != nil {
-		r.lastID = r.Past.LastTrial
 		r.curves = append(r.curves, r.Past.Curves...)
 		r.ended = append(r.ended, r.Past.Measurements...)
 	}
@@ -119,57 +101,60 @@ func (r *Runner) prepare() error {
 	return nil
 }
 
-// waitForResults is the answer of launchNext when nothing can be started
-// before a running trial ends.
-const waitForResults = "wait"
-
-// launchNext starts the next trial. It returns why none was started, empty
-// if one was.
-func (r *Runner) launchNext(ctx context.Context, done chan<- outcome) (string, error) {
-	if ctx.Err() != nil {
-		return "interrupted", nil
-	}
-	if r.Drain != nil {
-		select {
-		case <-r.Drain:
-			return waitForResults, nil // Run sees it too, and says so
-		default:
-		}
-	}
-	if why := r.overBudget(); why != "" {
-		return why, nil
-	}
-	h := r.History()
-	s, err := r.Strategy.Next(h)
+// trialOf returns attempt number attempt of a trial, ready to be launched.
+func (r *Runner) trialOf(id, attempt int, c data.Config) (launch.Trial, error) {
+	command, err := Command(r.Study, c)
 	if err != nil {
-		return "", fmt.Errorf("choose the next configuration: %w", err)
+		return launch.Trial{}, err
 	}
-	if s.Stop {
-		if len(h.Running) > 0 {
-			return waitForResults, nil // their results may change its mind
-		}
-		return cmp.Or(s.Reason, "the strategy has seen enough"), nil
+	if len(command) > 0 && command[0] == "knee" && r.Self != "" && r.Study.Launcher.Kubernetes == nil {
+		// So that no installed knee is needed, and never another. A pod has
+		// that of its image, and none at this path.
+		command[0] = r.Self
 	}
-	command, err := Command(r.Study, s.Config)
-	if err != nil {
-		return "", err
-	}
-	if len(command) > 0 && command[0] == "knee" && r.Self != "" {
-		command[0] = r.Self // so that no installed knee is needed, and never another
-	}
-	r.lastID++
-	t := launch.Trial{ID: r.lastID, Attempt: 1, Config: s.Config, Command: command,
+	t := launch.Trial{ID: id, Attempt: attempt, Config: c, Command: command,
 		Env: r.Study.Env, Dir: r.Study.Dir, InitialBatch: r.Study.Batch.Initial}
 	t.Log = r.logPath(t)
-	if err := r.Journal.start(t.ID, t.Config, time.Now()); err != nil {
-		return "", err
-	}
+	return t, nil
+}
+
+// news takes over what other profilers have recorded. A trial of ours that
+// another has taken over is stopped here: it is measured there.
+func (r *Runner) news() error {
+	changes, err := r.Storage.News()
 	r.mu.Lock()
-	r.running[t.ID] = t.Config
-	r.mu.Unlock()
-	r.notify(Event{Kind: TrialStarted, Trial: t, Suggestion: s})
-	go func() { done <- r.measure(ctx, t) }()
-	return "", nil
+	defer r.mu.Unlock()
+	for _, c := range changes {
+		if c.Warning != "" {
+			r.warnings = append(r.warnings, c.Warning)
+			continue
+		}
+		if f := r.running[c.Trial]; f != nil {
+			f.cancel(ErrTaken)
+		}
+		if c.Ended == nil {
+			r.others[c.Trial] = c.Config
+			continue
+		}
+		delete(r.others, c.Trial)
+		r.keep(c.Trial, *c.Ended)
+	}
+	return err
+}
+
+// keep adds what a trial yielded to what is known. Should the trial be known
+// already, because what we measured came too late to count, what counts
+// replaces it.
+func (r *Runner) keep(trial int, e Ending) {
+	if i, ok := r.at[trial]; ok {
+		r.ended[i] = e.Measurement
+		run := emptyPoint("", trial).Run
+		r.curves = slices.DeleteFunc(r.curves, func(p data.CurvePoint) bool { return p.Run == run })
+	} else {
+		r.at[trial] = len(r.ended)
+		r.ended = append(r.ended, e.Measurement)
+	}
+	r.curves = append(r.curves, e.Curve...)
 }
 
 // History returns what a strategy may know now. Trials that were aborted
@@ -183,24 +168,34 @@ func (r *Runner) History() bayesopt.History {
 			h.Measured = append(h.Measured, m)
 		}
 	}
-	for id := 1; id <= r.lastID; id++ {
-		if c, ok := r.running[id]; ok {
-			h.Running = append(h.Running, c)
-		}
+	now := maps.Clone(r.others)
+	for id, f := range r.running {
+		now[id] = f.config
+	}
+	for _, id := range slices.Sorted(maps.Keys(now)) {
+		h.Running = append(h.Running, now[id])
 	}
 	return h
 }
 
-// record writes the end of a trial to the journal and to what is known.
+// record writes the end of a trial to the storage and to what is known.
 func (r *Runner) record(out outcome) error {
 	m := out.measurement
-	err := r.Journal.finish(out.trial.ID, m, out.curve)
+	err := ErrTaken
+	if !out.taken {
+		err = r.Storage.End(out.trial.ID, Ending{Measurement: m, Curve: out.curve, Queued: out.queued})
+	}
 	r.mu.Lock()
 	delete(r.running, out.trial.ID)
-	r.ended = append(r.ended, m)
-	r.curves = append(r.curves, out.curve...)
+	if !errors.Is(err, ErrTaken) {
+		r.keep(out.trial.ID, Ending{Measurement: m, Curve: out.curve})
+	}
 	r.mu.Unlock()
-	r.notify(Event{Kind: TrialEnded, Trial: out.trial, Measurement: m})
+	if errors.Is(err, ErrTaken) {
+		r.notify(Event{Kind: TrialTaken, Trial: out.trial})
+		return nil
+	}
+	r.notify(Event{Kind: TrialEnded, Trial: out.trial, Measurement: m, Queued: out.queued})
 	switch m.Status {
 	case data.Failed, data.Timeout:
 		r.failures++
@@ -230,7 +225,7 @@ func (r *Runner) anyOK() bool {
 // overBudget returns which part of the budget is spent, empty if none is.
 func (r *Runner) overBudget() string {
 	b := r.Study.Budget
-	trials := len(r.running)
+	trials := len(r.running) + len(r.others)
 	wall := time.Since(r.begun)
 	if r.Past != nil {
 		wall += r.Past.Wall
@@ -277,7 +272,7 @@ func (r *Runner) notify(e Event) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e.Progress = Progress{Done: len(r.ended), Running: len(r.running), Total: len(r.Candidates), Spent: r.spent()}
+	e.Progress = Progress{Done: len(r.ended), Running: len(r.running) + len(r.others), Total: len(r.Candidates), Spent: r.spent()}
 	if n := r.Study.Budget.Trials; n > 0 {
 		e.Progress.Total = min(n, len(r.Candidates))
 	}

@@ -64,7 +64,7 @@ func newRunner(t *testing.T, dir string, n int, l launch.Launcher) *profile.Runn
 		t.Fatal(err)
 	}
 	r.Launcher = l
-	t.Cleanup(func() { r.Journal.Close() })
+	t.Cleanup(func() { r.Storage.Close() })
 	return r
 }
 
@@ -196,7 +196,7 @@ func TestRunnerAborts(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || len(res.Measurements) != 2 || res.Measurements[1].Status != data.Aborted {
 		t.Fatalf("result %+v, %v", res, err)
 	}
-	r.Journal.Close()
+	r.Storage.Close()
 	// What was aborted is measured when the study goes on.
 	f.script = linear
 	r = newRunner(t, dir, 3, f)
@@ -254,7 +254,7 @@ func TestJournalGoesOn(t *testing.T) {
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r.Journal.Close()
+	r.Storage.Close()
 	// A process that dies leaves a trial that began, and half a line.
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -281,7 +281,7 @@ func TestJournalGoesOn(t *testing.T) {
 func TestJournalRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"another study", `{"event":"study","version":1,"study":{"job":"other","command":["x"]}}` + "\n", "--restart"},
-		{"newer version", `{"event":"study","version":9,"study":{"job":"job","command":["train"]}}` + "\n", "found journal version 9, want at most 1"},
+		{"newer version", `{"event":"study","version":9,"study":{"job":"job","command":["train"]}}` + "\n", "found journal version 9, want at most 2"},
 		{"not a journal", "job,workers\n1,2\n", "study.journal.jsonl:1: found"},
 		{"damaged in the middle", `{"event":"study","version":1,"study":{"job":"job","command":["train"]}}` + "\n{\n" + `{"event":"start"}` + "\n", "study.journal.jsonl:2"},
 	} {

@@ -18,29 +18,55 @@ var (
 	errHung   = errors.New("no step")
 )
 
+// maxPreempted is how often the nodes of a trial may be taken away until it
+// is given up: a cluster that does so again and again will not let it finish.
+const maxPreempted = 20
+
 // outcome is what one trial came to.
 type outcome struct {
 	trial       launch.Trial
 	measurement data.Measurement
 	curve       []data.CurvePoint
-	err         error // the launcher could not do its work
+	began       time.Time     // when it ran, after any queueing
+	ran         time.Duration // since then
+	queued      time.Duration // waiting for nodes
+	preempted   bool          // the engine took the nodes away
+	taken       bool          // another profiler has the trial now
+	err         error         // the launcher could not do its work
 }
 
 // measure runs a trial, again if it fails and the study allows it, and
-// returns what it yielded. Wall and cost are those of all its attempts.
+// returns what it yielded. Wall and cost are those of all its attempts, and
+// leave out the time they waited for nodes.
 func (r *Runner) measure(ctx context.Context, t launch.Trial) outcome {
-	started := time.Now()
+	var began time.Time
+	var ran, queued time.Duration
+	failed, preempted := 0, 0
 	for {
 		out := r.attempt(ctx, t)
-		out.measurement.StartedAt = started.UTC().Truncate(time.Millisecond)
-		out.measurement.Wall = time.Since(started).Seconds()
-		status := out.measurement.Status
-		again := out.err == nil && (status == data.Failed || status == data.Timeout) && t.Attempt <= r.Study.Trial.Retries
-		if !again || ctx.Err() != nil {
+		if began.IsZero() {
+			began = out.began
+		}
+		ran += out.ran
+		queued += out.queued
+		out.queued = queued
+		out.measurement.StartedAt = began.UTC().Truncate(time.Millisecond)
+		out.measurement.Wall = ran.Seconds()
+		again := false
+		switch status := out.measurement.Status; {
+		case out.preempted:
+			preempted++
+			again = preempted <= maxPreempted
+		case status == data.Failed || status == data.Timeout:
+			failed++
+			again = failed <= r.Study.Trial.Retries
+		}
+		if !again || out.err != nil || ctx.Err() != nil {
 			return out
 		}
 		r.notify(Event{Kind: TrialRetried, Trial: t, Measurement: out.measurement})
 		t.Attempt++
+		t.Handle = "" // that one has ended
 		t.Log = r.logPath(t)
 	}
 }
@@ -59,33 +85,68 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	defer cancel(nil)
 	obs := make(chan launch.Observation, 256)
 	ended := make(chan error, 1)
+	q := newQueueing(t)
+	t.Submitted, t.Began = r.submittedTo(t, q), q.beganAt
 	go func() { ended <- r.Launcher.Launch(ctx, t, obs) }()
 
 	meter := NewMeter(r.Study.Trial, t.Config)
 	hang := newHangTimer(r.Study.Trial.Timeout)
 	defer hang.Stop()
+	if q.waiting() {
+		hang.Stop()
+	}
 	for {
 		select {
 		case o := <-obs:
-			hang.Reset(r.Study.Trial.Timeout)
+			q.seenRunning(time.Now())
+			restart(hang, r.Study.Trial.Timeout)
 			r.step(ctx, cancel, meter, t, o)
+		case <-q.submitted:
+			hang.Stop() // in a queue it may wait for as long as it takes
+		case <-q.began:
+			restart(hang, r.Study.Trial.Timeout)
+			r.notify(Event{Kind: TrialBegan, Trial: t, Queued: q.queued(time.Now())})
 		case <-hang.C:
-			cancel(errHung)
+			if !q.waiting() {
+				cancel(errHung)
+			}
 		case err := <-ended:
 			for len(obs) > 0 {
+				q.seenRunning(time.Now())
 				r.step(ctx, cancel, meter, t, <-obs)
 			}
-			return r.conclude(t, meter, err)
+			out := r.conclude(t, meter, err)
+			now := time.Now()
+			out.began, out.ran, out.queued = q.beginning(), q.ran(now), q.queued(now)
+			return out
 		}
 	}
 }
 
-// newHangTimer returns a timer that never fires if d is not positive.
-func newHangTimer(d time.Duration) *time.Timer {
-	if d <= 0 {
-		d = math.MaxInt64
+// submittedTo returns the callback that records what an engine calls a trial.
+func (r *Runner) submittedTo(t launch.Trial, q *queueing) func(string) error {
+	return func(handle string) error {
+		if err := r.Storage.Submitted(t.ID, t.Attempt, handle); err != nil {
+			return err
+		}
+		q.submit()
+		t.Handle = handle
+		r.notify(Event{Kind: TrialQueued, Trial: t})
+		return nil
 	}
-	return time.NewTimer(d)
+}
+
+// newHangTimer returns a timer that never fires if d is not positive.
+func newHangTimer(d time.Duration) *time.Timer { return time.NewTimer(patience(d)) }
+
+// restart lets a timer run anew.
+func restart(t *time.Timer, d time.Duration) { t.Reset(patience(d)) }
+
+func patience(d time.Duration) time.Duration {
+	if d <= 0 {
+		return math.MaxInt64
+	}
+	return d
 }
 
 // step feeds one observation to the meter, unless the trial is being ended.
@@ -115,8 +176,8 @@ func (r *Runner) conclude(t launch.Trial, meter *Meter, err error) outcome {
 		m.Status = data.Timeout
 		m.Error = fmt.Sprintf("no step for %s (after %d steps)", r.Study.Trial.Timeout, len(meter.steps))
 	case errors.As(err, &failure):
-		m.Status, m.Error = failure.Status, failure.Detail
-	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		m.Status, m.Error, out.preempted = failure.Status, failure.Detail, failure.Preempted
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrTaken):
 		m.Status, m.Error = data.Aborted, "stopped by the user"
 	default:
 		m.Status, m.Error = data.Aborted, err.Error()

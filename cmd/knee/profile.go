@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,7 @@ import (
 func newProfile(a *app) *cobra.Command {
 	var strategy, dir string
 	var restart bool
+	var lease time.Duration
 	var out format
 	cmd := &cobra.Command{
 		Use:   "profile STUDY.yaml",
@@ -31,10 +33,15 @@ Everything is kept in a journal beside the study. An interrupted profile, even
 one killed outright, goes on where it was when the same command is run again.
 One Ctrl-C lets the running trials finish, a second one stops them.
 
+With storage: sqlite:FILE, postgres://… or mysql://… in the study, any number of
+profiles, on one host or several, work on it together: no configuration is
+measured twice, budgets are shared, and each writes all measurements. A trial
+whose profile is gone is done again by another.
+
 Written beside the study, named after it:
   NAME.measurements.csv   one row per trial, for knee fit
   NAME.curve.csv          loss and gradient statistics over steps
-  NAME.journal.jsonl      the journal
+  NAME.journal.jsonl      the journal; not if the storage is a database
   NAME.logs/              what each trial printed`,
 		Example: `  knee profile study.yaml
   knee profile study.yaml --strategy random --dir /tmp/comparison
@@ -45,8 +52,11 @@ Written beside the study, named after it:
 			if err != nil {
 				return err
 			}
+			if lease <= 0 {
+				return usageError{fmt.Errorf("--lease: found %s, want a time > 0 such as 1m", lease)}
+			}
 			files := profile.FilesBeside(args[0], dir)
-			res, err := a.measure(cmd.Context(), study, files, profile.Settings{Strategy: strategy, Restart: restart})
+			res, err := a.measure(cmd.Context(), study, files, profile.Settings{Strategy: strategy, Restart: restart, Lease: lease})
 			if err != nil {
 				return err
 			}
@@ -63,6 +73,7 @@ Written beside the study, named after it:
 	cmd.Flags().StringVar(&strategy, "strategy", "knee", "how to choose trials: "+strings.Join(bayesopt.Strategies(), ", "))
 	cmd.Flags().StringVar(&dir, "dir", "", "folder for journal, measurements and logs (default: the study's)")
 	cmd.Flags().BoolVar(&restart, "restart", false, "set the journal aside and begin again")
+	cmd.Flags().DurationVar(&lease, "lease", profile.DefaultLease, "in a shared study, take over a trial of this profile if it has not been heard of for so long")
 	formatFlag(cmd, &out)
 	return cmd
 }
@@ -100,12 +111,16 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 	if err != nil {
 		return res, err
 	}
-	defer func() { err = errors.Join(err, r.Journal.Close()) }()
+	defer func() { err = errors.Join(err, r.Storage.Close()) }()
 	a.warn(r.Past.Warnings...)
 	if n := len(r.Past.Measurements); n > 0 {
-		a.note("going on with %s: %d trials were measured before, %d had been cut short", files.Journal, n, len(r.Past.Interrupted))
+		a.note("going on with %s: %d trials were measured before, %d had been cut short", profile.StorageName(study, files), n, len(r.Past.Interrupted))
+	}
+	if n := len(r.Past.Submitted); n > 0 {
+		a.note("%d trials had been submitted and are followed", n)
 	}
 	res, err = r.Run(ctx)
+	a.warn(res.Warnings...)
 	return res, errors.Join(err, files.Save(res))
 }
 

@@ -75,9 +75,11 @@ func (b *bar) event(e profile.Event) {
 		_ = b.bar.Clear()
 		fmt.Fprintln(b.stderr, "  "+trialLine(e))
 		_ = b.bar.Set(p.Done)
-	case profile.TrialRetried:
-		_ = b.bar.Clear()
-		fmt.Fprintf(b.stderr, "  %s: %s; trying again\n", e.Trial.Config, e.Measurement.Error)
+	default:
+		if what := trialNews(e); what != "" {
+			_ = b.bar.Clear()
+			fmt.Fprintln(b.stderr, "  "+what)
+		}
 	}
 	_ = b.bar.RenderBlank()
 }
@@ -105,7 +107,30 @@ func trialLine(e profile.Event) string {
 	if t := m.Throughput(); t > 0 {
 		line += fmt.Sprintf(", %s samples/s", number(t))
 	}
+	if e.Queued > 0 {
+		line += fmt.Sprintf(", after %s in the queue", e.Queued.Round(time.Second))
+	}
 	return line
+}
+
+// trialNews says in one line what happened to a trial on its way or to the
+// record of the study, empty if that is nothing to tell.
+func trialNews(e profile.Event) string {
+	switch e.Kind {
+	case profile.TrialRetried:
+		return fmt.Sprintf("%s: %s; trying again", e.Trial.Config, e.Measurement.Error)
+	case profile.TrialAdopted:
+		return fmt.Sprintf("%s: %s", e.Trial.Config, e.Suggestion.Reason)
+	case profile.TrialTaken:
+		return fmt.Sprintf("%s: another profile has taken trial %d over and measures it", e.Trial.Config, e.Trial.ID)
+	case profile.TrialQueued:
+		return fmt.Sprintf("%s: submitted as %s", e.Trial.Config, e.Trial.Handle)
+	case profile.StorageLost:
+		return fmt.Sprintf("%v; trying again, what is measured meanwhile is kept", e.Err)
+	case profile.StorageBack:
+		return "the database answers again"
+	}
+	return ""
 }
 
 // logLines writes one line per trial, and while one runs a sign of life.
@@ -132,9 +157,21 @@ func (l *logLines) event(e profile.Event) {
 		}
 	case profile.TrialRetried:
 		l.log.Warn("trial failed, trying again", "trial", e.Trial.ID, "error", e.Measurement.Error)
+	case profile.StorageLost:
+		l.log.Warn("storage lost", "what", trialNews(e))
 	case profile.TrialEnded:
 		l.log.Info("trial ended", "trial", e.Trial.ID, "result", trialLine(e), "done", e.Progress.Done, "of", e.Progress.Total, "spent_usd", e.Progress.Spent)
+	default:
+		if what := trialNews(e); what != "" {
+			l.log.Info(logNames[e.Kind], "trial", e.Trial.ID, "what", what)
+		}
 	}
+}
+
+// logNames names the lines of a log.
+var logNames = map[profile.EventKind]string{
+	profile.TrialAdopted: "trial taken over", profile.TrialTaken: "trial given up", profile.TrialQueued: "trial submitted",
+	profile.StorageBack: "storage back",
 }
 
 func (l *logLines) close() {}

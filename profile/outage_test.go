@@ -1,0 +1,213 @@
+package profile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"knee/bayesopt"
+	"knee/data"
+)
+
+// flaky opens a study in dir whose database can be made to go away.
+func flaky(t *testing.T, dir string) (d *Database, past *Past, away *bool) {
+	t.Helper()
+	s := &data.Study{Job: "job", Command: []string{"train"}, Storage: "sqlite:study.db", Source: data.Source{File: filepath.Join(dir, "study.yaml")}}
+	candidates := []data.Config{{Job: "job", Workers: 1}, {Job: "job", Workers: 2}}
+	o := bayesopt.Options{Objective: bayesopt.StepTime}
+	d, past, err := openDatabase(s, FilesBeside("study.yaml", dir), Settings{}, tracking{candidates, o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	away = new(bool)
+	gone := func(tx *gorm.DB) {
+		if *away {
+			_ = tx.AddError(errGone)
+		}
+	}
+	c := d.db.Callback()
+	for _, err := range []error{c.Raw().Before("gorm:raw").Register("away", gone), c.Query().Before("gorm:query").Register("away", gone)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	sqlite := d.address.dialect.temporary
+	d.address.dialect.temporary = func(err error) bool { return errors.Is(err, errGone) || sqlite(err) }
+	return d, past, away
+}
+
+// answers lets the database be asked again at once.
+func answers(d *Database, away *bool) {
+	*away = false
+	d.mu.Lock()
+	d.outage.next = time.Time{}
+	d.mu.Unlock()
+}
+
+func endOf(workers int, step float64) Ending {
+	return Ending{Measurement: data.Measurement{Config: data.Config{Job: "job", Workers: workers}, Status: data.OK, StepTime: step, Steps: 20}}
+}
+
+func undelivered(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "study.undelivered-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestOutageKeepsWhatWasMeasured(t *testing.T) {
+	dir := t.TempDir()
+	d, _, away := flaky(t, dir)
+	trial, err := d.Begin(data.Config{Job: "job", Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	*away = true
+	if err := d.Submitted(trial, 1, "job-7"); err != nil {
+		t.Errorf("a handle during an outage: %v", err)
+	}
+	if err := d.End(trial, endOf(1, .5)); err != nil {
+		t.Errorf("an end during an outage: %v", err)
+	}
+	if _, err := d.News(); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("news during an outage: %v", err)
+	}
+	if _, err := d.Begin(data.Config{Job: "job", Workers: 2}); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("a trial begun during an outage: %v", err)
+	}
+	if files := undelivered(t, dir); len(files) != 1 {
+		t.Errorf("files %v, want one with what is to be delivered", files)
+	}
+	answers(d, away)
+	if _, err := d.News(); err != nil {
+		t.Fatal(err)
+	}
+	if files := undelivered(t, dir); len(files) != 0 {
+		t.Errorf("%v was delivered and is still there", files)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	again, past, _ := flaky(t, dir)
+	defer again.Close()
+	if len(past.Measurements) != 1 || past.Measurements[0].StepTime != .5 || len(past.Submitted)+len(past.Interrupted) != 0 {
+		t.Errorf("past = %+v", past)
+	}
+}
+
+// A profiler that dies while the database is away leaves its file to the
+// next, which delivers it, whatever became of the last line.
+func TestNextRunDeliversWhatIsKept(t *testing.T) {
+	dir := t.TempDir()
+	d, _, away := flaky(t, dir)
+	trial, err := d.Begin(data.Config{Job: "job", Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	*away = true
+	if err := d.End(trial, endOf(1, .25)); err != nil {
+		t.Fatal(err)
+	}
+	// What a death leaves: no goodbye to anyone, and half a line.
+	close(d.stop)
+	d.stopped.Wait()
+	path := d.spill.path()
+	d.spill.file.Close()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`{"event":"end","tri`); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if err := d.disconnect(); err != nil {
+		t.Fatal(err)
+	}
+	next, past, _ := flaky(t, dir)
+	defer next.Close()
+	if len(past.Measurements) != 1 || past.Measurements[0].StepTime != .25 {
+		t.Errorf("past = %+v, want what had been kept", past)
+	}
+	if text := strings.Join(past.Warnings, "\n"); !strings.Contains(text, "cut short") || !strings.Contains(text, "delivered") {
+		t.Errorf("warnings: %s", text)
+	}
+	if files := undelivered(t, dir); len(files) != 0 {
+		t.Errorf("%v was delivered and is still there", files)
+	}
+}
+
+// What comes too late, because another has done the trial again, does not
+// count twice.
+func TestLateDeliveryDoesNotCountTwice(t *testing.T) {
+	dir := t.TempDir()
+	d, _, away := flaky(t, dir)
+	defer d.Close()
+	trial, err := d.Begin(data.Config{Job: "job", Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	*away = true
+	if err := d.End(trial, endOf(1, .5)); err != nil {
+		t.Fatal(err)
+	}
+	other, _, _ := flaky(t, dir)
+	defer other.Close()
+	other.own[trial] = d.own[trial] // taken over
+	if err := other.End(trial, endOf(1, .75)); err != nil {
+		t.Fatal(err)
+	}
+	answers(d, away)
+	news, err := d.News()
+	if err != nil || len(news) != 2 || news[0].Ended.Measurement.StepTime != .75 || !strings.Contains(news[1].Warning, "that result counts") {
+		t.Errorf("news = %+v, %v; want the result that counts, and a warning", news, err)
+	}
+}
+
+func TestOutageEndsForGood(t *testing.T) {
+	var o outage
+	first := o.count(ErrUnreachable, errGone)
+	if !errors.Is(first, ErrUnreachable) || o.hold() == nil {
+		t.Errorf("after the first failure: %v, then %v", first, o.hold())
+	}
+	for range 10 {
+		o.count(ErrUnreachable, errGone)
+	}
+	if o.wait != lastWait {
+		t.Errorf("waits %s, want at most %s", o.wait, lastWait)
+	}
+	o.since = time.Now().Add(-giveUpAwait - time.Second)
+	if err := o.count(ErrUnreachable, errGone); !errors.Is(err, errGone) {
+		t.Errorf("after %s: %v, want it given up", giveUpAwait, err)
+	}
+	if o.over(); o.hold() != nil || o.ended.IsZero() {
+		t.Error("an outage that is over still holds")
+	}
+}
+
+func TestPasswordsAreHidden(t *testing.T) {
+	for _, storage := range []string{
+		"postgres://u:s3cr%40t@h/db", "postgres://u@h/db?password=s3cr@t", "mysql://u:s3cr@t@h/db", "postgres://u:s3cr@t@h/db?sslpassword=s3cr@t#name",
+	} {
+		a, err := parseAddress(&data.Study{Storage: storage})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := a.wrap("connect to "+storage, errors.New("password s3cr@t of "+storage), nil).Error()
+		for _, secret := range []string{"s3cr@t", "s3cr%40t"} {
+			if strings.Contains(text, secret) || strings.Contains(a.label, secret) {
+				t.Errorf("%s: %s; label %s", storage, text, a.label)
+			}
+		}
+		if !strings.Contains(a.label, "h/db") {
+			t.Errorf("label %s of %s says nothing", a.label, storage)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+# What the subjects of test/integration share. A subject is a file of its own
+# beside this one; run starts it with
+#
+#   CLONE  a clean clone of the repository
+#   KNEE   knee, built from it
+#   WORK   an empty folder that is removed afterwards
+#
+# It prints a line per check and ends with 0, with 77 if it cannot run here,
+# or else with the check that failed.
+set -euo pipefail
+
+check() { # check DESCRIPTION COMMAND...
+	local what=$1
+	shift
+	if "$@" >"$WORK/check.log" 2>&1; then
+		echo "ok    $what"
+	else
+		echo "FAIL  $what"
+		cat "$WORK/check.log"
+		exit 1
+	fi
+}
+
+skip() { # skip REASON
+	echo "skip  $(basename "$0" .sh): $1"
+	exit 77
+}
+
+# need makes sure that a command is there, and installs its Debian package if
+# that is possible.
+need() { # need PACKAGE COMMAND
+	if command -v "$2" >/dev/null; then return; fi
+	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+		skip "$2 is not installed (Debian package $1)"
+	fi
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >"$WORK/apt.log" 2>&1 || {
+		tail -5 "$WORK/apt.log"
+		skip "the Debian package $1 cannot be installed"
+	}
+}
+
+within() { # within SECONDS COMMAND...: wait until the command succeeds
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.1
+	done
+}
+
+holds() { # holds FILE TEXT N: whether at least N lines of a file hold a text
+	[ "$(cat "$1" 2>/dev/null | grep -c -- "$2")" -ge "$3" ]
+}
+
+exactly() { # exactly FILE TEXT N
+	local n
+	n=$(cat "$1" 2>/dev/null | grep -c -- "$2" || true)
+	[ "$n" = "$3" ] || { echo "$1 holds $n lines with $2, want $3"; cat "$1"; return 1; }
+}
+
+gone() { # gone PATTERN
+	! pgrep -f -- "$1" >/dev/null
+}
+
+no_process() { # no_process PATTERN: wait until no process has it in its command line
+	within 10 gone "$1" || { pgrep -af -- "$1"; return 1; }
+}

@@ -1,0 +1,36 @@
+# A profile of real training processes is killed in the middle, goes on, and
+# is stopped by two interrupts.
+. "$(dirname "$0")/lib.sh"
+cd "$WORK"
+
+"$KNEE" init study >/dev/null
+sed -i 's/trials: 12/trials: 5/; s/max_seconds: 5/max_seconds: 1/' study/study.yaml
+journal=study/study.journal.jsonl
+
+# Kill the profiler, and only it, once two trials are in the journal.
+"$KNEE" profile study/study.yaml >/dev/null 2>first.log &
+pid=$!
+within 60 holds $journal '"event":"end"' 2
+sleep 0.5
+kill -9 $pid
+wait $pid 2>/dev/null || true
+check "a killed profile kept its measurements" holds $journal '"event":"end"' 2
+check "a killed profile left no process" no_process "$KNEE train"
+check "it goes on where it was" bash -c '"$KNEE" profile study/study.yaml -o csv >resumed.csv 2>resumed.log && grep -q "going on with" resumed.log'
+check "no trial was measured twice" exactly $journal '"event":"end"' 5
+
+# Two interrupts in the middle of a trial. Jobs of a script ignore SIGINT, as
+# a terminal's do not; SIGTERM is treated alike.
+"$KNEE" profile study/study.yaml --restart >/dev/null 2>stopped.log &
+pid=$!
+within 60 holds $journal '"event":"end"' 1
+within 60 holds $journal '"event":"start"' 2
+kill -TERM $pid
+within 10 holds stopped.log 'finishing the running trials' 1
+kill -TERM $pid
+code=0
+wait $pid || code=$?
+check "two interrupts end it with 130" test $code = 130
+check "two interrupts leave no process" no_process "$KNEE train"
+check "every line of the journal is whole" bash -c 'tail -c1 '$journal' | cmp - <(echo)'
+check "every trial that began is accounted for" test "$(grep -c '"event":"start"' $journal)" = "$(grep -c '"event":"end"' $journal)"
