@@ -32,6 +32,9 @@ api() { # api PATH
 	curl -sSf --max-time 10 --cacert kube/certs/apiserver.crt -H "Authorization: Bearer $(cat kube/token)" \
 		"https://127.0.0.1:$(cat kube/apiserver.port)$1"
 }
+# New nodes carry a taint until the node controller has seen that they are ready.
+settled() { ! api /api/v1/nodes | grep -q node.kubernetes.io/not-ready; }
+within 30 settled || { api /api/v1/nodes; exit 1; }
 left() { # the objects of trials that are there
 	for path in api/v1/pods api/v1/services apis/batch/v1/jobs; do
 		api "/$path?labelSelector=app.kubernetes.io%2Fmanaged-by%3Dknee" | tr -d ' \n' | grep -o '"metadata":{"name":"[^"]*"' || true
