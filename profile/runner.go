@@ -107,8 +107,10 @@ func (r *Runner) trialOf(id, attempt int, c data.Config) (launch.Trial, error) {
 	if err != nil {
 		return launch.Trial{}, err
 	}
-	if len(command) > 0 && command[0] == "knee" && r.Self != "" {
-		command[0] = r.Self // so that no installed knee is needed, and never another
+	if len(command) > 0 && command[0] == "knee" && r.Self != "" && r.Study.Launcher.Kubernetes == nil {
+		// So that no installed knee is needed, and never another. A pod has
+		// that of its image, and none at this path.
+		command[0] = r.Self
 	}
 	t := launch.Trial{ID: id, Attempt: attempt, Config: c, Command: command,
 		Env: r.Study.Env, Dir: r.Study.Dir, InitialBatch: r.Study.Batch.Initial}

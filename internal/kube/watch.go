@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -181,7 +183,8 @@ func (f *follower[T, P]) list(ctx context.Context) error {
 		meta := P(&o).Meta()
 		now[meta.Namespace+"/"+meta.Name] = o
 	}
-	for key, was := range f.known {
+	for _, key := range slices.Sorted(maps.Keys(f.known)) {
+		was := f.known[key]
 		if is, ok := now[key]; ok && P(&is).Meta().UID == P(&was).Meta().UID {
 			continue
 		}

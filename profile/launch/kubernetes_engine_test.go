@@ -3,8 +3,10 @@
 package launch_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,15 +37,18 @@ func newEngine(t *testing.T) *engine {
 	if dir == "" {
 		t.Skip("no Kubernetes engine; test/integration/kubernetes starts one and sets KNEE_TEST_KUBERNETES")
 	}
-	e := &engine{t: t, dir: dir}
-	e.spec = data.KubernetesSpec{Kubeconfig: filepath.Join(dir, "kubeconfig"), Namespace: "default", Kind: data.KindJob, Per: data.PerWorker, Image: "any",
-		GPUResource: data.DefaultGPUResource, GPULabel: data.DefaultGPULabel, MaxWait: time.Minute, Deadline: time.Hour}
+	e := &engine{t: t, dir: dir, spec: engineSpec(dir)}
 	var err error
 	if e.client, err = kube.Load(kube.Settings{Kubeconfig: e.spec.Kubeconfig}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.nothingLeft)
 	return e
+}
+
+func engineSpec(dir string) data.KubernetesSpec {
+	return data.KubernetesSpec{Kubeconfig: filepath.Join(dir, "kubeconfig"), Namespace: "default", Kind: data.KindJob, Per: data.PerWorker, Image: "any",
+		GPUResource: data.DefaultGPUResource, GPULabel: data.DefaultGPULabel, MaxWait: time.Minute, Deadline: time.Hour}
 }
 
 // nothingLeft fails the test if an object of a trial is there.
@@ -166,7 +171,7 @@ func steps(n, pause string) string {
 }
 
 func workers(n int) launch.Trial {
-	return launch.Trial{Config: data.Config{Workers: n, GPUType: "NVIDIA-A100"}}
+	return launch.Trial{Config: data.Config{Workers: n, GPUType: "a100"}}
 }
 
 func TestKubernetesEngineCompletes(t *testing.T) {
@@ -212,29 +217,61 @@ func TestKubernetesEngineAbort(t *testing.T) {
 	}
 }
 
+// doomedOnKubernetes is a knee that is killed while its trial runs: it says
+// what the trial is called and waits for its end.
+func doomedOnKubernetes() {
+	parser, err := launch.NewParser(data.Metrics{})
+	if err != nil {
+		panic(err)
+	}
+	k, err := launch.NewKubernetes(engineSpec(os.Getenv("KNEE_TEST_KUBERNETES")), parser)
+	if err != nil {
+		panic(err)
+	}
+	t := workers(1)
+	t.ID, t.Attempt, t.Config.Job = 1, 1, "doomed"
+	t.Command = []string{"bash", "-c", steps("60", "0.1")}
+	handle := ""
+	t.Submitted = func(h string) error { handle = h; return nil }
+	t.Began = func(time.Time) { fmt.Println(handle) }
+	_ = k.Launch(context.Background(), t, make(chan launch.Observation, 1000))
+	os.Exit(0)
+}
+
 func TestKubernetesEngineTakesUpAgain(t *testing.T) {
 	e := newEngine(t)
-	// A launcher that is killed deletes nothing: here its cleaning up is
-	// kept from working by a server that it cannot reach any more.
-	r := e.launch(workers(1), steps("40", "0.1"))
-	e.step(r, 5)
-	handle := r.handle
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "KNEE_TEST_PART=doomed on kubernetes")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	begun := time.Now()
+	time.Sleep(2 * time.Second) // some steps are printed that nobody reads
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
 	trial := workers(1)
-	trial.Handle = handle
+	trial.Handle = strings.TrimSpace(line)
 	again := e.launch(trial, "exit 1") // not submitted a second time
 	if err := e.end(again); err != nil {
 		t.Fatal(err)
 	}
-	if len(again.obs) != 40 {
-		t.Errorf("%d observations after taking up, want all 40", len(again.obs))
+	if len(again.obs) != 60 {
+		t.Errorf("%d observations after taking up, want all 60", len(again.obs))
 	}
-	if again.began.IsZero() || again.began.After(time.Now().Add(-3*time.Second)) {
-		t.Errorf("began at %v, want the true begin", again.began)
+	if again.began.IsZero() || again.began.After(begun) {
+		t.Errorf("began at %v, want the true begin, before %v", again.began, begun)
 	}
-	if text, _ := os.ReadFile(again.log); !strings.Contains(string(text), "following "+handle+" again") {
+	if text, _ := os.ReadFile(again.log); !strings.Contains(string(text), "following "+trial.Handle+" again") {
 		t.Errorf("the log does not say so:\n%s", text)
 	}
-	_ = e.end(r) // the first finds its job gone, or done
 	gone := workers(1)
 	gone.Handle = "default/knee-never-was"
 	if f := e.failure(e.end(e.launch(gone, "true"))); !f.Preempted || !strings.Contains(f.Detail, "not there any more") {
@@ -263,7 +300,7 @@ func TestKubernetesEngineFailures(t *testing.T) {
 			launch.Failure{Status: data.Timeout, Exit: -1, Detail: "Insufficient nvidia.com/gpu"}},
 		"no such type": {1, func(s *data.KubernetesSpec) {
 			s.MaxWait = 3 * time.Second
-			s.GPUTypes = map[string]string{"NVIDIA-A100": "H100"}
+			s.GPUTypes = map[string]string{"a100": "H100"}
 		}, `true`, launch.Failure{Status: data.Timeout, Exit: -1, Detail: "it asks for nodes with nvidia.com/gpu.product=H100"}},
 		"deadline": {1, func(s *data.KubernetesSpec) { s.Deadline = 2 * time.Second }, steps("600", "0.1"),
 			launch.Failure{Status: data.Timeout, Exit: -1, Detail: "DeadlineExceeded"}},

@@ -31,6 +31,8 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	case "doomed":
 		doomed()
+	case "doomed on kubernetes":
+		doomedOnKubernetes()
 	}
 	os.Exit(m.Run())
 }

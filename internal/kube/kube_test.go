@@ -1,0 +1,435 @@
+package kube_test
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"knee/data"
+	"knee/internal/kube"
+)
+
+// server is an API server of a few lines, over TLS.
+func server(t *testing.T, handler http.HandlerFunc) *httptest.Server {
+	s := httptest.NewTLSServer(handler)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// kubeconfig writes a kubeconfig for a server and returns its path. user is
+// the user section on one line.
+func kubeconfig(t *testing.T, s *httptest.Server, user string) string {
+	t.Helper()
+	dir := t.TempDir()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	write(t, filepath.Join(dir, "ca.crt"), string(ca))
+	text := fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: main
+clusters: [{name: c, cluster: {server: "%s", certificate-authority: ca.crt}}]
+users: [{name: u, user: {%s}}]
+contexts: [{name: main, context: {cluster: c, user: u, namespace: team}}]
+`, s.URL, user)
+	path := filepath.Join(dir, "config")
+	write(t, path, text)
+	return path
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func load(t *testing.T, path string) *kube.Client {
+	t.Helper()
+	c, err := kube.Load(kube.Settings{Kubeconfig: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func status(w http.ResponseWriter, code int, reason, message string) {
+	w.WriteHeader(code)
+	fmt.Fprintf(w, `{"kind":"Status","code":%d,"reason":%q,"message":%q}`, code, reason, message)
+}
+
+func TestCredentials(t *testing.T) {
+	var want string
+	s := server(t, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Authorization"); got != want {
+			status(w, 401, "Unauthorized", "got "+got)
+			return
+		}
+		fmt.Fprint(w, `{"metadata":{"name":"x"}}`)
+	})
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "token"), "from-file\n")
+	calls := filepath.Join(dir, "calls")
+	plugin := filepath.Join(dir, "plugin")
+	write(t, plugin, `#!/bin/sh
+echo "$1 $EXTRA" >>`+calls+`
+n=$(grep -c . `+calls+`)
+echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"call-'$n'"}}'
+`)
+	for _, tc := range []struct{ name, user, want string }{
+		{"none", "", ""},
+		{"token", "token: secret", "Bearer secret"},
+		{"token file", "tokenFile: " + filepath.Join(dir, "token"), "Bearer from-file"},
+		{"plugin", "exec: {apiVersion: client.authentication.k8s.io/v1, command: " + plugin + ", args: [get], env: [{name: EXTRA, value: on}]}", "Bearer call-1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			want = tc.want
+			c := load(t, kubeconfig(t, s, tc.user))
+			for range 2 {
+				var o kube.Object
+				if err := c.Get(t.Context(), kube.NodesPath()+"/x", &o); err != nil || o.Metadata.Name != "x" {
+					t.Errorf("%+v, %v", o, err)
+				}
+			}
+		})
+	}
+	if text, _ := os.ReadFile(calls); string(text) != "get on\n" {
+		t.Errorf("the plugin was called %q, want once, with its argument and variable", text)
+	}
+	// A refused token is asked for anew.
+	want = "Bearer call-3"
+	c := load(t, kubeconfig(t, s, "exec: {apiVersion: client.authentication.k8s.io/v1, command: "+plugin+"}"))
+	if err := c.Get(t.Context(), kube.NodesPath()+"/x", new(kube.Object)); err != nil {
+		t.Errorf("a plugin whose first token is refused: %v", err)
+	}
+}
+
+func TestConfigRefuses(t *testing.T) {
+	s := server(t, func(w http.ResponseWriter, r *http.Request) {})
+	for user, want := range map[string]string{
+		"auth-provider: {name: gcp}":                          "auth-provider is not supported",
+		"username: a, password: b":                            "a user name and password are not supported",
+		"as: root":                                            "impersonation (as) is not supported",
+		"client-certificate-data: aGFsbG8=":                   "client-certificate and client-key go together",
+		"client-certificate-data: '!'":                        "client-certificate-data is not base64",
+		"client-certificate: nowhere.crt":                     "nowhere.crt: no such file",
+		"exec: {command: x}":                                  `apiVersion is "", want client.authentication.k8s.io/v1`,
+		"exec: {apiVersion: client.authentication.k8s.io/v1}": "exec has no command",
+		"exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Always}": "wants to ask questions",
+	} {
+		_, err := kube.Load(kube.Settings{Kubeconfig: kubeconfig(t, s, user)})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `context "main"`) {
+			t.Errorf("%s: err = %v, want …%s…", user, err, want)
+		}
+	}
+	file := kubeconfig(t, s, "")
+	for name, tc := range map[string]struct {
+		settings kube.Settings
+		want     string
+	}{
+		"context": {kube.Settings{Kubeconfig: file, Context: "other"}, `there is no context "other", only main`},
+		"file":    {kube.Settings{Kubeconfig: file + "x"}, "no such file"},
+		"yaml":    {kube.Settings{Kubeconfig: filepath.Join(filepath.Dir(file), "ca.crt")}, "read the kubeconfig"},
+	} {
+		if _, err := kube.Load(tc.settings); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: err = %v, want …%s…", name, err, tc.want)
+		}
+	}
+	bad := filepath.Join(t.TempDir(), "bad")
+	write(t, bad, "current-context: m\ncontexts: [{name: m, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'host:6443'}}]\n")
+	if _, err := kube.Load(kube.Settings{Kubeconfig: bad}); err == nil || !strings.Contains(err.Error(), "want a URL such as https://host:6443") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// KUBECONFIG may list files: what the first says wins, missing ones do not
+// matter.
+func TestConfigList(t *testing.T) {
+	s := server(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "{}") })
+	whole := kubeconfig(t, s, "token: a")
+	over := filepath.Join(t.TempDir(), "over")
+	write(t, over, "current-context: second\ncontexts: [{name: second, context: {cluster: c, user: u}}]\n")
+	t.Setenv("KUBECONFIG", strings.Join([]string{over, over + ".missing", whole}, string(filepath.ListSeparator)))
+	c, err := kube.Load(kube.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Context != "second" || c.Namespace != "default" {
+		t.Errorf("context %q, namespace %q; want second, default", c.Context, c.Namespace)
+	}
+	if err := c.Get(t.Context(), kube.NodesPath(), new(kube.Object)); err != nil {
+		t.Error(err)
+	}
+	if c, err = kube.Load(kube.Settings{Context: "main"}); err != nil || c.Namespace != "team" {
+		t.Errorf("context main: %+v, %v", c, err)
+	}
+	t.Setenv("KUBECONFIG", "")
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	if _, err := kube.Load(kube.Settings{}); err == nil || !strings.Contains(err.Error(), "find a Kubernetes cluster") {
+		t.Errorf("nothing at all: %v", err)
+	}
+}
+
+func TestRequestsAreTriedAgain(t *testing.T) {
+	var mu sync.Mutex
+	n := 0
+	s := server(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if n++; n < 3 {
+			status(w, 503, "ServiceUnavailable", "starting")
+			return
+		}
+		fmt.Fprint(w, `{"metadata":{"name":"x"}}`)
+	})
+	c := load(t, kubeconfig(t, s, "token: a"))
+	if err := c.Get(t.Context(), kube.NodesPath()+"/x", new(kube.Object)); err != nil || n != 3 {
+		t.Errorf("%v after %d requests, want success with the third", err, n)
+	}
+}
+
+func TestErrorsCarryTheServersWords(t *testing.T) {
+	calls := 0
+	s := server(t, func(w http.ResponseWriter, r *http.Request) {
+		calls++
+		if r.URL.Query().Get("fieldValidation") != "Strict" || r.URL.Query().Get("dryRun") != "All" {
+			t.Errorf("query %q, want strict validation and a dry run", r.URL.RawQuery)
+		}
+		status(w, 422, "Invalid", `Job "x" is invalid: spec.completions: Required`)
+	})
+	err := load(t, kubeconfig(t, s, "")).Create(t.Context(), kube.JobsPath("d"), map[string]any{}, nil, true)
+	var e *kube.StatusError
+	if !errors.As(err, &e) || e.Code != 422 || e.Reason != "Invalid" || !strings.Contains(err.Error(), "spec.completions: Required") || kube.IsTemporary(err) {
+		t.Errorf("err = %#v", err)
+	}
+	if calls != 1 {
+		t.Errorf("%d requests, want 1: what is refused stays refused", calls)
+	}
+}
+
+func TestListReadsAllPages(t *testing.T) {
+	s := server(t, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.URL.Query().Get("labelSelector"); got != "a=b" {
+			t.Errorf("selector %q", got)
+		}
+		if r.URL.Query().Get("continue") == "" {
+			fmt.Fprint(w, `{"metadata":{"resourceVersion":"7","continue":"next"},"items":[{"metadata":{"name":"p0"}}]}`)
+			return
+		}
+		fmt.Fprint(w, `{"metadata":{"resourceVersion":"8"},"items":[{"metadata":{"name":"p1"}}]}`)
+	})
+	pods, version, err := kube.ListAll[kube.Pod](t.Context(), load(t, kubeconfig(t, s, "")), kube.PodsPath("d"), kube.Selector{Labels: "a=b"})
+	if err != nil || len(pods) != 2 || pods[1].Metadata.Name != "p1" || version != "8" {
+		t.Errorf("%v, version %q, %v", pods, version, err)
+	}
+}
+
+// feed is an API server whose pods and watches a test writes.
+type feed struct {
+	mu      sync.Mutex
+	lists   []string // answers to lists, the last for ever
+	watches []string // the lines of each watch, after which it ends; the last stays open
+	asked   []string // resource versions that watches began from
+}
+
+func (f *feed) serve(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	if r.URL.Query().Get("watch") == "" {
+		text := f.lists[0]
+		if len(f.lists) > 1 {
+			f.lists = f.lists[1:]
+		}
+		f.mu.Unlock()
+		if text == "" {
+			status(w, 503, "", "down")
+			return
+		}
+		fmt.Fprint(w, text)
+		return
+	}
+	f.asked = append(f.asked, r.URL.Query().Get("resourceVersion"))
+	if len(f.watches) == 0 {
+		f.mu.Unlock()
+		<-r.Context().Done()
+		return
+	}
+	text := f.watches[0]
+	f.watches = f.watches[1:]
+	f.mu.Unlock()
+	if text == "410" {
+		status(w, 410, "Expired", "too old resource version")
+		return
+	}
+	io.WriteString(w, text)
+}
+
+func podJSON(name, uid, version string) string {
+	return fmt.Sprintf(`{"metadata":{"namespace":"d","name":%q,"uid":%q,"resourceVersion":%q}}`, name, uid, version)
+}
+
+func listJSON(version string, pods ...string) string {
+	return fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"items":[%s]}`, version, strings.Join(pods, ","))
+}
+
+func eventJSON(kind, object string) string {
+	return fmt.Sprintf("{\"type\":%q,\"object\":%s}\n", kind, object)
+}
+
+// TestFollow plays the edges of the watch protocol: a watch that ends is
+// continued from the last version, bookmarks count, an expired version leads
+// to a new list whose difference is told, and so does an ERROR event.
+func TestFollow(t *testing.T) {
+	f := &feed{
+		lists: []string{
+			listJSON("10", podJSON("a", "1", "9"), podJSON("b", "1", "10")),
+			listJSON("20", podJSON("a", "2", "19"), podJSON("c", "1", "20")), // a was replaced, b is gone
+			listJSON("30", podJSON("c", "1", "20")),                          // a is gone, c the same
+		},
+		watches: []string{
+			eventJSON("MODIFIED", podJSON("b", "1", "11")) + eventJSON("BOOKMARK", podJSON("", "", "12")),
+			"410",
+			eventJSON("ERROR", `{"kind":"Status","code":410,"reason":"Expired","message":"too old"}`),
+			eventJSON("DELETED", podJSON("c", "1", "31")) + eventJSON("ADDED", podJSON("end", "1", "32")),
+		},
+	}
+	s := server(t, f.serve)
+	var got []string
+	end := errors.New("end")
+	synced := 0
+	err := kube.Follow[kube.Pod](t.Context(), load(t, kubeconfig(t, s, "")), kube.Watch{Path: kube.PodsPath("d")},
+		func() { synced++ }, func(c kube.Change[kube.Pod]) error {
+			what := "+"
+			if c.Deleted {
+				what = "-"
+			}
+			got = append(got, what+c.Object.Metadata.Name+c.Object.Metadata.UID)
+			if c.Object.Metadata.Name == "end" {
+				return end
+			}
+			return nil
+		})
+	if err != end {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"+a1", "+b1", "+b1", "-a1", "-b1", "+a2", "+c1", "-a2", "-c1", "+end1"}, got); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"10", "12", "20", "30"}, f.asked); diff != "" {
+		t.Errorf("versions the watches began from (-want +got):\n%s", diff)
+	}
+	if synced != 1 {
+		t.Errorf("synced %d times", synced)
+	}
+}
+
+func TestFollowGivesUp(t *testing.T) {
+	s := server(t, func(w http.ResponseWriter, r *http.Request) {
+		status(w, 403, "Forbidden", "pods is forbidden: User \"u\" cannot list")
+	})
+	c := load(t, kubeconfig(t, s, ""))
+	err := kube.Follow[kube.Pod](t.Context(), c, kube.Watch{Path: kube.PodsPath("d")}, nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "cannot list") {
+		t.Errorf("err = %v, want the refusal at once", err)
+	}
+	gone := server(t, func(w http.ResponseWriter, r *http.Request) {})
+	c = load(t, kubeconfig(t, gone, ""))
+	gone.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := kube.Follow[kube.Pod](ctx, c, kube.Watch{Path: kube.PodsPath("d")}, nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("err = %v, want that of the context", err)
+	}
+}
+
+func TestLogs(t *testing.T) {
+	since := time.Date(2026, 3, 1, 12, 0, 0, 900e6, time.UTC)
+	s := server(t, func(w http.ResponseWriter, r *http.Request) {
+		want := "container=main&follow=true&sinceTime=2026-03-01T12%3A00%3A00Z&timestamps=true"
+		if r.URL.Path != "/api/v1/namespaces/d/pods/p/log" || r.URL.RawQuery != want {
+			t.Errorf("GET %s?%s, want …?%s", r.URL.Path, r.URL.RawQuery, want)
+		}
+		fmt.Fprint(w, "2026-03-01T12:00:00.5Z hello\n")
+	})
+	body, err := load(t, kubeconfig(t, s, "")).Logs(t.Context(), "d", "p", kube.LogOptions{Container: "main", Follow: true, Since: since})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	if text, _ := io.ReadAll(body); string(text) != "2026-03-01T12:00:00.5Z hello\n" {
+		t.Errorf("%q", text)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	s := server(t, func(w http.ResponseWriter, r *http.Request) {
+		var got map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+			t.Error(err)
+		}
+		want := map[string]any{"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground", "gracePeriodSeconds": 5.0}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		status(w, 404, "NotFound", "gone")
+	})
+	err := load(t, kubeconfig(t, s, "")).Delete(t.Context(), kube.PodPath("d", "p"), kube.DeleteOptions{Propagation: "Foreground", Grace: 5 * time.Second})
+	if err != nil {
+		t.Errorf("deleting what is gone: %v", err)
+	}
+}
+
+func TestCluster(t *testing.T) {
+	s := server(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `{"items":[
+{"metadata":{"name":"t1","labels":{"nvidia.com/gpu.product":"Tesla-T4"}},"spec":{"taints":[{"key":"nvidia.com/gpu","effect":"NoSchedule"}]},
+ "status":{"allocatable":{"cpu":"3920m","memory":"16Gi","nvidia.com/gpu":"2"},"conditions":[{"type":"Ready","status":"True"}]}},
+{"metadata":{"name":"a1","labels":{"nvidia.com/gpu.product":"NVIDIA-A100-SXM4-80GB"}},"spec":{"unschedulable":true},
+ "status":{"allocatable":{"cpu":"96","memory":"1056Gi","nvidia.com/gpu":"8","nvidia.com/mig-1g.5gb":"7"}}},
+{"metadata":{"name":"c1"},"spec":{"taints":[{"key":"soft","effect":"PreferNoSchedule"}]},"status":{"allocatable":{"cpu":"7910m","memory":"32Gi"},"conditions":[{"type":"Ready","status":"Unknown"}]}},
+{"metadata":{"name":"m1"},"spec":{"taints":[{"key":"node-role.kubernetes.io/control-plane","effect":"NoSchedule"}]},"status":{"allocatable":{"cpu":"4","amd.com/gpu":"1"}}}]}`)
+	})
+	got, warnings, err := kube.Cluster(t.Context(), load(t, kubeconfig(t, s, "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const gi = 1 << 30
+	want := &data.Cluster{Nodes: []data.Node{
+		{Name: "a1", GPUType: "a100", GPUs: 8, CPUs: 96, Memory: 1056 * gi, Drained: true},
+		{Name: "c1", GPUType: "cpu", GPUs: 7, CPUs: 7.91, Memory: 32 * gi, Drained: true},
+		{Name: "m1", GPUType: "gpu", GPUs: 1, CPUs: 4, Drained: true},
+		{Name: "t1", GPUType: "t4", GPUs: 2, CPUs: 3.92, Memory: 16 * gi},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(warnings) != 2 || !strings.Contains(warnings[0], "7 slices nvidia.com/mig-1g.5gb are left out") || !strings.Contains(warnings[1], "node m1: none of the labels") {
+		t.Errorf("warnings %q", warnings)
+	}
+}
+
+// FuzzKubeconfig: whatever a kubeconfig holds, it is an error and no panic.
+func FuzzKubeconfig(f *testing.F) {
+	f.Add("current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://h'}}]\nusers: [{name: u, user: {token: t}}]\n")
+	f.Add("contexts: [{}]\ncurrent-context: ''\n")
+	f.Add("users: [{user: {exec: {}}}]")
+	f.Fuzz(func(t *testing.T, text string) {
+		path := filepath.Join(t.TempDir(), "config")
+		write(t, path, text)
+		c, err := kube.Load(kube.Settings{Kubeconfig: path})
+		if err == nil && (c.Server == "" || c.Namespace == "") {
+			t.Errorf("%q gave a client without a server or namespace", text)
+		}
+	})
+}

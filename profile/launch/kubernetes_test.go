@@ -1,0 +1,429 @@
+package launch_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"knee/data"
+	"knee/profile/launch"
+)
+
+// fakeAPI is an API server that keeps what is created and has the pods a test
+// gives it. What the real one makes of the objects is tested by
+// test/integration/kubernetes.
+type fakeAPI struct {
+	url    string
+	nodes  []string // values of the GPU label
+	pods   []string // JSON
+	logs   map[string][]string
+	refuse string // kind of object to refuse
+
+	mu      sync.Mutex
+	created map[string]map[string]any // by kind, the last
+	servers []map[string]any          // pods that were created
+	deleted []string
+	opened  map[string]int // how often the output of a pod was asked for
+}
+
+func newFakeAPI(t *testing.T) *fakeAPI {
+	f := &fakeAPI{created: map[string]map[string]any{}, opened: map[string]int{}, logs: map[string][]string{}}
+	s := httptest.NewServer(f)
+	t.Cleanup(s.Close)
+	f.url = s.URL
+	return f
+}
+
+func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	last := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	switch {
+	case r.URL.Query().Get("watch") != "":
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	case r.Method == http.MethodPost:
+		f.create(w, r)
+	case r.Method == http.MethodPut:
+		fmt.Fprint(w, "{}")
+	case r.Method == http.MethodDelete:
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.deleted = append(f.deleted, r.URL.Path)
+		if strings.Contains(r.URL.Path, "/pods/") {
+			f.pods = nil
+		}
+		fmt.Fprint(w, "{}")
+	case last == "log":
+		f.log(w, r)
+	case last == "pods":
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		fmt.Fprintf(w, `{"metadata":{"resourceVersion":"1"},"items":[%s]}`, strings.Join(f.pods, ","))
+	case last == "nodes":
+		var items []string
+		for i, v := range f.nodes {
+			items = append(items, fmt.Sprintf(`{"metadata":{"name":"n%d","labels":{"nvidia.com/gpu.product":%q}}}`, i, v))
+		}
+		fmt.Fprintf(w, `{"items":[%s]}`, strings.Join(items, ","))
+	default:
+		fmt.Fprint(w, `{"metadata":{"resourceVersion":"1"},"items":[]}`)
+	}
+}
+
+func (f *fakeAPI) create(w http.ResponseWriter, r *http.Request) {
+	var o map[string]any
+	if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kind := o["kind"].(string)
+	if kind == "Pod" {
+		f.servers = append(f.servers, o)
+	}
+	f.created[kind] = o
+	if kind == f.refuse {
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"kind":"Status","message":"exceeded quota: gpus","reason":"Forbidden","code":403}`)
+		return
+	}
+	o["metadata"].(map[string]any)["uid"] = "u-" + kind
+	_ = json.NewEncoder(w).Encode(o)
+}
+
+// log answers the requests for one pod's output one after the other, the
+// last answer for ever.
+func (f *fakeAPI) log(w http.ResponseWriter, r *http.Request) {
+	pod := strings.Split(r.URL.Path, "/")[6]
+	f.mu.Lock()
+	answers := f.logs[pod]
+	n := min(f.opened[pod], len(answers)-1)
+	f.opened[pod]++
+	f.mu.Unlock()
+	text := answers[n]
+	if cut, ok := strings.CutSuffix(text, "✂"); ok {
+		fmt.Fprint(w, cut)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler) // the connection breaks
+	}
+	fmt.Fprint(w, text)
+}
+
+// launch runs a trial against the fake.
+func (f *fakeAPI) launch(t *testing.T, spec data.KubernetesSpec, trial launch.Trial) ([]launch.Observation, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config")
+	text := fmt.Sprintf("current-context: m\ncontexts: [{name: m, context: {cluster: c, namespace: team}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", f.url)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec.Kubeconfig = path
+	parser, err := launch.NewParser(data.Metrics{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := launch.NewKubernetes(spec, parser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	obs := make(chan launch.Observation, 100)
+	err = k.Launch(t.Context(), trial, obs)
+	var all []launch.Observation
+	for len(obs) > 0 {
+		all = append(all, <-obs)
+	}
+	return all, err
+}
+
+func kubeSpec() data.KubernetesSpec {
+	return data.KubernetesSpec{Kind: data.KindJob, Per: data.PerWorker, Image: "train:1", GPUResource: data.DefaultGPUResource,
+		GPULabel: data.DefaultGPULabel, MaxWait: time.Minute, Deadline: time.Hour}
+}
+
+// at returns the value at a path of keys and indices in a tree of JSON.
+func at(v any, path ...any) any {
+	for _, p := range path {
+		switch k := p.(type) {
+		case string:
+			m, _ := v.(map[string]any)
+			v = m[k]
+		case int:
+			l, _ := v.([]any)
+			if k >= len(l) {
+				return nil
+			}
+			v = l[k]
+		}
+	}
+	return v
+}
+
+// envOf returns the environment of the first container of a pod spec.
+func envOf(spec any) map[string]any {
+	env := map[string]any{}
+	list, _ := at(spec, "containers", 0, "env").([]any)
+	for _, v := range list {
+		env[at(v, "name").(string)] = at(v, "value")
+		if from := at(v, "valueFrom", "fieldRef", "fieldPath"); from != nil {
+			env[at(v, "name").(string)] = from
+		}
+	}
+	return env
+}
+
+// submitted returns the objects of a trial, which the server then refuses to
+// take any further.
+func submitted(t *testing.T, spec data.KubernetesSpec, trial launch.Trial, nodes ...string) *fakeAPI {
+	t.Helper()
+	f := newFakeAPI(t)
+	f.nodes, f.refuse = nodes, "Job"
+	if trial.Config.PS > 0 {
+		f.refuse = "Pod"
+	}
+	if spec.Kind == data.KindPyTorchJob {
+		f.refuse = "PyTorchJob"
+	}
+	_, err := f.launch(t, spec, trial)
+	var failure *launch.Failure
+	if err == nil || errors.As(err, &failure) || !strings.Contains(err.Error(), "exceeded quota: gpus") {
+		t.Fatalf("err = %v, want the server's refusal", err)
+	}
+	if len(f.deleted) == 0 {
+		t.Error("what was created before was not deleted")
+	}
+	return f
+}
+
+func TestKubernetesJob(t *testing.T) {
+	spec := kubeSpec()
+	spec.Requests, spec.Labels = map[string]string{"cpu": "8"}, map[string]string{"kueue.x-k8s.io/queue-name": "q"}
+	spec.Template = map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": "b"}},
+		"spec": map[string]any{"serviceAccountName": "sa", "containers": []any{map[string]any{"name": "main", "args": []any{"x"},
+			"env": []any{map[string]any{"name": "RANK", "value": "no"}, map[string]any{"name": "KEPT", "value": "$(POD)"}}}}}}
+	trial := launch.Trial{ID: 7, Attempt: 2, Command: []string{"train", "$(HOME) costs $5"}, Env: map[string]string{"NCCL_DEBUG": "$x"},
+		Config: data.Config{Job: "ResNet 50/ImageNet", GPUType: "a100", Workers: 4, LocalBatch: 32, Mode: data.PSSync, PS: 2}}
+	f := submitted(t, spec, trial, "NVIDIA-A100-SXM4-80GB", "Tesla-T4")
+	job := f.created["Job"]
+	name := at(job, "metadata", "name").(string)
+	if !strings.HasPrefix(name, "knee-resnet-50-imagenet-t7-2-") || len(name) > 52 {
+		t.Errorf("name %q", name)
+	}
+	pod := at(job, "spec", "template", "spec")
+	env := envOf(pod)
+	for _, c := range []struct {
+		what      string
+		got, want any
+	}{
+		{"namespace", at(job, "metadata", "namespace"), "team"},
+		{"completions", at(job, "spec", "completions"), 4.0},
+		{"parallelism", at(job, "spec", "parallelism"), 4.0},
+		{"retries", at(job, "spec", "backoffLimit"), 0.0},
+		{"trial", at(job, "metadata", "labels", "knee/trial"), "7"},
+		{"queue", at(job, "metadata", "labels", "kueue.x-k8s.io/queue-name"), "q"},
+		{"run of a pod", at(job, "spec", "template", "metadata", "labels", "knee/run"), name},
+		{"annotation of the user", at(job, "spec", "template", "metadata", "annotations", "a"), "b"},
+		{"account of the user", at(pod, "serviceAccountName"), "sa"},
+		{"image", at(pod, "containers", 0, "image"), "train:1"},
+		{"container", at(pod, "containers", 0, "name"), "main"},
+		{"command", at(pod, "containers", 0, "command", 1), "$$(HOME) costs $$5"},
+		{"args", at(pod, "containers", 0, "args"), nil},
+		{"GPU", at(pod, "containers", 0, "resources", "limits", "nvidia.com/gpu"), 1.0},
+		{"cpu", at(pod, "containers", 0, "resources", "requests", "cpu"), "8"},
+		{"type", at(pod, "nodeSelector", "nvidia.com/gpu.product"), "NVIDIA-A100-SXM4-80GB"},
+		{"restart", at(pod, "restartPolicy"), "Never"},
+		{"affinity", at(pod, "affinity"), nil},
+		{"rank", env["RANK"], "metadata.annotations['batch.kubernetes.io/job-completion-index']"},
+		{"world", env["WORLD_SIZE"], "6"},
+		{"master", env["MASTER_ADDR"], name + "-0." + name},
+		{"servers", env["KNEE_PS_HOSTS"], name + "-ps0." + name + ":29501," + name + "-ps1." + name + ":29502"},
+		{"batch", env["KNEE_LOCAL_BATCH"], "32"},
+		{"variable of the study", env["NCCL_DEBUG"], "$$x"},
+		{"variable of the template", env["KEPT"], "$(POD)"},
+		{"parent", env["KNEE_PARENT_PID"], nil},
+		{"service", at(f.created["Service"], "spec", "clusterIP"), "None"},
+		{"owner of a server", at(f.servers[0], "metadata", "ownerReferences", 0, "uid"), "u-Job"},
+		{"rank of a server", envOf(at(f.servers[0], "spec"))["RANK"], "4"},
+		{"role of a server", envOf(at(f.servers[0], "spec"))["KNEE_ROLE"], "ps"},
+		{"GPU of a server", at(f.servers[0], "spec", "containers", 0, "resources", "limits"), nil},
+		{"type of a server", at(f.servers[0], "spec", "nodeSelector"), nil},
+		{"host of a server", at(f.servers[0], "spec", "hostname"), name + "-ps0"},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.what, diff)
+		}
+	}
+	if at(spec.Template, "spec", "containers", 0, "image") != nil {
+		t.Error("the template of the study was changed")
+	}
+}
+
+func TestKubernetesPerNode(t *testing.T) {
+	spec := kubeSpec()
+	spec.Per = data.PerNode
+	trial := launch.Trial{ID: 1, Attempt: 1, Command: []string{"torchrun", "train.py"},
+		Config: data.Config{Job: "a", GPUType: "a100", Workers: 8, Placement: data.Placement{4, 4}}}
+	f := submitted(t, spec, trial, "NVIDIA-A100-SXM4-80GB", "NVIDIA-A100-PCIE-40GB")
+	pod := at(f.created["Job"], "spec", "template", "spec")
+	env := envOf(pod)
+	if n := at(f.created["Job"], "spec", "completions"); n != 2.0 {
+		t.Errorf("%v pods, want one per node", n)
+	}
+	if g := at(pod, "containers", 0, "resources", "limits", "nvidia.com/gpu"); g != 4.0 {
+		t.Errorf("%v GPUs per pod, want 4", g)
+	}
+	if env["PET_NNODES"] != "2" || env["PET_NPROC_PER_NODE"] != "4" || env["WORLD_SIZE"] != nil || env["PET_MASTER_ADDR"] != env["MASTER_ADDR"] {
+		t.Errorf("environment %v", env)
+	}
+	if k := at(pod, "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution", 0, "topologyKey"); k != "kubernetes.io/hostname" {
+		t.Errorf("pods are not kept apart: %v", at(pod, "affinity"))
+	}
+	// Two products are an a100: either will do.
+	want := []any{"NVIDIA-A100-PCIE-40GB", "NVIDIA-A100-SXM4-80GB"}
+	got := at(pod, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms", 0, "matchExpressions", 0, "values")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+}
+
+func TestKubernetesRefusesShapes(t *testing.T) {
+	for _, tc := range []struct {
+		name, kind, per string
+		config          data.Config
+		want            string
+	}{
+		{"uneven", data.KindJob, data.PerNode, data.Config{Workers: 3, Placement: data.Placement{2, 1}}, "not the same number on each"},
+		{"between", data.KindJob, data.PerWorker, data.Config{Workers: 4, Nodes: 2}, "use per: node"},
+		{"servers", data.KindPyTorchJob, data.PerWorker, data.Config{Workers: 1, PS: 1, Mode: data.PSSync}, "use kind: job"},
+	} {
+		f := newFakeAPI(t)
+		spec := kubeSpec()
+		spec.Kind, spec.Per = tc.kind, tc.per
+		_, err := f.launch(t, spec, launch.Trial{ID: 1, Attempt: 1, Command: []string{"x"}, Config: tc.config})
+		var failure *launch.Failure
+		if !errors.As(err, &failure) || failure.Status != data.Infeasible || !strings.Contains(failure.Detail, tc.want) || len(f.created) > 0 {
+			t.Errorf("%s: err = %v, created %v", tc.name, err, f.created)
+		}
+	}
+}
+
+const podDone = `{"metadata":{"name":%q,"namespace":"team","uid":%q,"resourceVersion":"1","labels":{"knee/role":"worker","training.kubeflow.org/replica-type":%q,"training.kubeflow.org/replica-index":"0"}},
+"spec":{"nodeName":"n","containers":[{"name":"pytorch"},{"name":"sidecar"}]},
+"status":{"phase":"Succeeded","containerStatuses":[{"name":"sidecar","state":{"running":{}}},{"name":"pytorch","state":{"terminated":{"exitCode":%d,"reason":%q,"startedAt":"2026-03-01T12:00:00Z","finishedAt":"2026-03-01T12:00:%02dZ"}}}]}}`
+
+func step12(second string, n int) string {
+	return fmt.Sprintf("2026-03-01T12:00:%sZ knee: {\"step\":%d,\"step_time_s\":0.5}\n", second, n)
+}
+
+// TestKubernetesPyTorchJob follows pods as the Kubeflow operator makes them,
+// with output whose connection breaks within a second of three lines, one
+// pair of the same time.
+func TestKubernetesPyTorchJob(t *testing.T) {
+	f := newFakeAPI(t)
+	f.pods = []string{fmt.Sprintf(podDone, "j-master-0", "1", "master", 0, "Completed", 9), fmt.Sprintf(podDone, "j-worker-0", "2", "worker", 0, "Completed", 9)}
+	whole := step12("01.1", 1) + step12("01.5", 2) + step12("01.5", 3) + step12("01.6", 4) + step12("02", 5)
+	f.logs["j-master-0"] = []string{step12("01.1", 1) + step12("01.5", 2) + "2026-03-01T12:00:01.5Z knee: {\"st✂", whole}
+	f.logs["j-worker-0"] = []string{"2026-03-01T12:00:01Z hello from one\n"}
+	spec := kubeSpec()
+	spec.Kind = data.KindPyTorchJob
+	var began time.Time
+	log := filepath.Join(t.TempDir(), "log")
+	obs, err := f.launch(t, spec, launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Log: log, Began: func(at time.Time) { began = at },
+		Config: data.Config{Job: "a", Workers: 2, GPUType: "t4"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []float64
+	for _, o := range obs {
+		steps = append(steps, o.Step)
+	}
+	if diff := cmp.Diff([]float64{1, 2, 3, 4, 5}, steps); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if len(obs) > 0 && !obs[0].At.Equal(time.Date(2026, 3, 1, 12, 0, 1, 1e8, time.UTC)) {
+		t.Errorf("the first step at %v, want the time of the node", obs[0].At)
+	}
+	if !began.Equal(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)) {
+		t.Errorf("began at %v", began)
+	}
+	job := f.created["PyTorchJob"]
+	if n := at(job, "spec", "pytorchReplicaSpecs", "Worker", "replicas"); n != 1.0 || f.created["Service"] != nil {
+		t.Errorf("%v replicas beside the master, service %v", n, f.created["Service"])
+	}
+	if c := at(job, "spec", "pytorchReplicaSpecs", "Master", "template", "spec", "containers", 0, "name"); c != "pytorch" {
+		t.Errorf("container %v, want the name the operator looks for", c)
+	}
+	text, _ := os.ReadFile(log)
+	if !strings.Contains(string(text), "[worker 1] hello from one") {
+		t.Errorf("log:\n%s", text)
+	}
+}
+
+// A pod that was taken away decides over one that failed because of it, and
+// one out of memory over one that missed it.
+func TestKubernetesBlame(t *testing.T) {
+	failed := func(name, kind string, code int, reason string, second int) string {
+		return fmt.Sprintf(podDone, name, name, kind, code, reason, second)
+	}
+	evicted := strings.Replace(failed("j-worker-0", "worker", 143, "Error", 8), `"phase":"Succeeded"`,
+		`"phase":"Failed","conditions":[{"type":"DisruptionTarget","status":"True","reason":"EvictionByEvictionAPI","message":"drained"}]`, 1)
+	for _, tc := range []struct {
+		name      string
+		pods      []string
+		status    data.Status
+		preempted bool
+		detail    string
+	}{
+		{"evicted", []string{failed("j-master-0", "master", 1, "Error", 7), evicted}, data.Failed, true, "worker 1 was taken away: EvictionByEvictionAPI: drained"},
+		{"memory", []string{failed("j-master-0", "master", 1, "Error", 7), failed("j-worker-0", "worker", 137, "OOMKilled", 8)}, data.OOM, false, "worker 1: OOMKilled"},
+		{"first", []string{failed("j-master-0", "master", 1, "Error", 9), failed("j-worker-0", "worker", 2, "Error", 8)}, data.Failed, false, "worker 1: exit status 2: bye"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFakeAPI(t)
+			f.pods = tc.pods
+			f.logs["j-master-0"] = []string{"2026-03-01T12:00:01Z connection reset\n"}
+			f.logs["j-worker-0"] = []string{"2026-03-01T12:00:01Z bye\n"}
+			spec := kubeSpec()
+			spec.Kind = data.KindPyTorchJob
+			_, err := f.launch(t, spec, launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Config: data.Config{Workers: 2}})
+			var got *launch.Failure
+			if !errors.As(err, &got) || got.Status != tc.status || got.Preempted != tc.preempted || got.Detail != tc.detail {
+				t.Errorf("got %#v", err)
+			}
+		})
+	}
+}
+
+// Names are what Kubernetes takes, whatever a job is called.
+func TestKubernetesNames(t *testing.T) {
+	f := newFakeAPI(t)
+	f.refuse = "Job"
+	rapid.Check(t, func(rt *rapid.T) {
+		trial := launch.Trial{ID: rapid.IntRange(1, 99999).Draw(rt, "id"), Attempt: rapid.IntRange(1, 99).Draw(rt, "attempt"), Command: []string{"x"},
+			Config: data.Config{Job: rapid.String().Draw(rt, "job"), Workers: 1}}
+		_, _ = f.launch(t, kubeSpec(), trial)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		name := at(f.created["Job"], "metadata", "name").(string)
+		study := at(f.created["Job"], "metadata", "labels", "knee/study").(string)
+		for _, s := range []string{name, study} {
+			if s == "" || len(s) > 63 || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || s[0] == '-' || s[len(s)-1] == '-' {
+				rt.Errorf("%q of %q", s, trial.Config.Job)
+			}
+		}
+		if len(name) > 63-len("-1000") {
+			rt.Errorf("%q leaves no room for an index", name)
+		}
+	})
+}

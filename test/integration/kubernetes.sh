@@ -1,0 +1,119 @@
+# Trials through a real Kubernetes API server, scheduler and job controller.
+# Pods are processes of test/engines/kubelet on nodes that only claim to have
+# GPUs: placement, watches, logs, faults and cleaning up are real, containers
+# and GPUs are not.
+. "$(dirname "$0")/lib.sh"
+cd "$WORK"
+engine=$CLONE/test/engines/kubernetes
+need openssl openssl
+need curl curl
+
+code=0
+"$engine/up" "$WORK/kube" || code=$?
+[ $code != 77 ] || skip "no etcd"
+check "etcd and the control plane start" test $code = 0
+pids=()
+cleanup() {
+	for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+	"$engine/down" "$WORK/kube"
+}
+trap cleanup EXIT
+export KUBECONFIG=$WORK/kube/kubeconfig KNEE_TEST_KUBERNETES=$WORK/kube
+mkdir bin
+ln -s "$KNEE" bin/knee
+export PATH=$WORK/bin:$PATH
+(cd "$CLONE" && CGO_ENABLED=0 go build -o "$WORK/bin/kubelet" ./test/engines/kubelet)
+kubelet --kubeconfig "$KUBECONFIG" --dir "$WORK/kube" --node a1,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB --node a2,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB \
+	--node t1,gpus=2,gpu_type=Tesla-T4,taint=nvidia.com/gpu:NoSchedule >kubelet.log 2>&1 &
+pids+=($!)
+within 30 holds kubelet.log ready 1 || { cat kubelet.log; exit 1; }
+
+api() { # api PATH
+	curl -sSf --max-time 10 --cacert kube/certs/apiserver.crt -H "Authorization: Bearer $(cat kube/token)" \
+		"https://127.0.0.1:$(cat kube/apiserver.port)$1"
+}
+# New nodes carry a taint until the node controller has seen that they are ready.
+settled() { ! api /api/v1/nodes | grep -q node.kubernetes.io/not-ready; }
+within 30 settled || { api /api/v1/nodes; exit 1; }
+left() { # the objects of trials that are there
+	for path in api/v1/pods api/v1/services apis/batch/v1/jobs; do
+		api "/$path?labelSelector=app.kubernetes.io%2Fmanaged-by%3Dknee" | tr -d ' \n' | grep -o '"metadata":{"name":"[^"]*"' || true
+	done
+}
+none_left() {
+	within 20 test -z "$(left)" || { left; return 1; }
+}
+
+# The how-to, as it is written.
+cp "$CLONE/examples/kubernetes/study.yaml" .
+sed -n '/^```console$/,/^```$/s/^\$ //p' "$CLONE/docs/howto-kubernetes.md" >howto.sh
+check "the how-to shows commands" test "$(wc -l <howto.sh)" -ge 5
+while read -r line; do
+	check "$line" bash -euo pipefail -c "$line"
+done <howto.sh
+cat study.measurements.csv
+check "the cluster has the types of the nodes" grep -q 'a\[1-2\].*gpu_type: a100, gpus: 4' cluster.yaml
+check "eight configurations were measured" exactly study.measurements.csv ',ok,' 8
+check "pods were really placed" bash -c 'cat study.logs/*.log | grep -q "worker 0 is on node"'
+check "there is nothing left in the cluster" none_left
+check "no process of a pod is left" no_process "knee train --model small"
+
+# Killed and taken up again.
+cat >train.sh <<'END'
+for i in $(seq 80); do
+	echo "knee: {\"step\":$i,\"step_time_s\":0.0$((i * 7 % 5 + 1)),\"loss\":1.5}"
+	sleep 0.0512
+done
+END
+cat >killed.yaml <<END
+job: killed
+command: [bash, $WORK/train.sh]
+space: {workers: [1, 2, 3]}
+trial: {rel_precision: 0.0001, max_seconds: 600, min_steps: 1000}
+launcher: {kubernetes: {image: any}}
+END
+knee profile killed.yaml >/dev/null 2>killed.err &
+pid=$!
+within 30 holds killed.journal.jsonl '"event":"submitted"' 1
+sleep 2
+kill -9 $pid
+wait $pid 2>/dev/null || true
+check "pods run on when knee is killed" test -n "$(left)"
+check "the same command takes them up" bash -c 'knee profile killed.yaml >resumed.out 2>resumed.err || { cat resumed.err; false; }'
+check "and follows, not repeats, the one that ran" bash -c 'grep -l "following default/knee-killed-t1-1-" killed.logs/*.log'
+check "all steps of it count, those before the kill too" bash -c 'grep -c "\"step\":" killed.logs/trial-001-1.log && awk -F, "NR==2" killed.measurements.csv | grep -q ",ok"'
+check "three trials for three configurations" exactly killed.journal.jsonl '"event":"end"' 3
+check "there is nothing left in the cluster" none_left
+
+# Two interrupts.
+knee profile killed.yaml --restart >/dev/null 2>stopped.err &
+pid=$!
+within 30 holds stopped.err 'trial started' 1
+sleep 2
+kill -TERM $pid
+within 10 holds stopped.err 'finishing the running trials' 1
+kill -TERM $pid
+code=0
+wait $pid || code=$?
+check "two interrupts end it with 130" test $code = 130
+check "there is nothing left in the cluster" none_left
+check "no process of a pod is left" no_process "sleep 0.0512"
+
+# The launcher's own tests: faults, ends, preemption, lost nodes, restarts.
+code=0
+(cd "$CLONE" && go test ./profile/launch -run TestKubernetesEngine -count=1 -timeout 10m -v) >engine.log 2>&1 || code=$?
+sed -nE 's/^ *--- PASS: ([^ ]*) \((.*)\)/ok    \1 (\2)/p; s/^ *--- FAIL: ([^ ]*).*/FAIL  \1/p' engine.log
+check "the launcher passes its tests on the engine" bash -c "[ $code = 0 ] || { cat engine.log; false; }"
+
+# Exported manifests, by the word of the real API server.
+code=0
+"$engine/crds" "$WORK/kube" || code=$?
+if [ $code = 77 ]; then
+	echo "skip  the custom resources cannot be downloaded; exported manifests are not judged"
+else
+	check "the custom resources load" test $code = 0
+	code=0
+	(cd "$CLONE" && go test ./test/engines/manifests -count=1 -v) >manifests.log 2>&1 || code=$?
+	sed -nE 's/^.*(accepted|not judged|REJECTED) +/      \1 /p' manifests.log
+	check "the API server takes every manifest it can judge" bash -c "[ $code = 0 ] || { cat manifests.log; false; }"
+fi
