@@ -22,6 +22,7 @@ const thisMachineSource = "machine"
 func clusterSources() []clusterSource {
 	return []clusterSource{
 		{thisMachineSource, "this machine, by nvidia-smi where there are GPUs", thisMachine},
+		{"slurm", "the cluster whose login node this is, by scontrol or sinfo", slurmCluster},
 	}
 }
 
