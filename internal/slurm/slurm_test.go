@@ -107,7 +107,7 @@ func TestStates(t *testing.T) {
 // What commands say decides whether asking again may help.
 func TestErrorsAreToldApart(t *testing.T) {
 	for text, want := range map[string]string{
-		"slurm_load_jobs error: Unable to contact slurm controller (connect failure)":                           "unreachable",
+		"slurm_load_jobs error: Unable to contact slurm controller (connect failure)":                            "unreachable",
 		"sbatch: error: Batch job submission failed: Socket timed out on send/recv operation":                    "unreachable",
 		"sbatch: error: Batch job submission failed: Requested node configuration is not available":              "impossible",
 		"sbatch: error: Batch job submission failed: Invalid partition name specified":                           "",

@@ -57,7 +57,7 @@ func (l *Local) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	if err != nil {
 		return err
 	}
-	g := &group{launcher: l, trial: t, log: log, obs: obs, ended: make(chan *process, len(specs))}
+	g := &group{launcher: l, trial: t, parser: ParserFor(l.Parser, t.Config), log: log, obs: obs, ended: make(chan *process, len(specs))}
 	return g.run(ctx, specs)
 }
 
