@@ -73,9 +73,9 @@ type Failure struct {
 	Exit   int         // exit code, −1 if there was none
 	Detail string      // one line
 
-	// Preempted says that the cluster took the nodes away: the trial was
-	// requeued, evicted, or lost a node. It is tried again like the first
-	// time, since neither it nor the configuration is at fault.
+	// Preempted says that the engine took the nodes away (preemption, a drained
+	// or failed node), which is no fault of the trial: it is launched again,
+	// and that does not count as one of its retries.
 	Preempted bool
 }
 
