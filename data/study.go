@@ -46,12 +46,6 @@ type Objective struct {
 	Cover    bool   `yaml:"-"`        // the scalar "accuracy": make the fit good everywhere
 }
 
-// Metrics says how the output of a trial is read.
-type Metrics struct {
-	JSONL bool   `yaml:"jsonl"` // lines `knee: {"step":…}`
-	Regex string `yaml:"regex"` // named groups step_time_s, throughput, loss, step
-}
-
 // Batch holds the batch limits that goodput needs. Samples over all workers.
 type Batch struct {
 	Initial float64 `yaml:"initial"` // the batch that statistical efficiency is relative to

@@ -25,6 +25,7 @@ func WriteStudy(w io.Writer, s *Study) error {
 	metrics := newYAMLMap()
 	metrics.flag("jsonl", s.Metrics.JSONL)
 	metrics.text("regex", s.Metrics.Regex)
+	metrics.text("pattern", s.Metrics.Pattern)
 	doc.put("metrics", metrics.flow())
 	doc.put("batch", batchMap(s.Batch).flow())
 	doc.put("trial", trialMap(s.Trial).flow())

@@ -3,7 +3,6 @@ package data
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,39 +132,6 @@ func readObjective(root *object) Objective {
 		Maximize: o.choice("maximize", "", "throughput", "goodput"),
 		Minimize: o.choice("minimize", "", "step_time", "cost_to_target"),
 	}
-}
-
-// readMetrics reads how the output of a trial is understood. A regular
-// expression is compiled here only to check it.
-func readMetrics(root *object) Metrics {
-	o := root.object("metrics", "jsonl", "regex")
-	if o == nil {
-		return Metrics{JSONL: true}
-	}
-	m := Metrics{JSONL: o.flag("jsonl"), Regex: o.scalar("regex", "a regular expression")}
-	if m.JSONL == (m.Regex != "") {
-		root.fail("metrics", "not exactly one way to read them", "{jsonl: true} or {regex: '…'}")
-	}
-	if m.Regex == "" {
-		return m
-	}
-	re, err := regexp.Compile(m.Regex)
-	if err != nil {
-		o.fail("regex", err.Error(), "a regular expression (RE2)")
-		return m
-	}
-	known := []string{"step_time_s", "throughput", "loss", "step"}
-	useful := false
-	for _, g := range re.SubexpNames() {
-		if hint, ok := oneOf(g, known); g != "" && !ok {
-			o.fail("regex", "group "+quote(g)+hint, "groups named "+strings.Join(known, ", "))
-		}
-		useful = useful || g == "step_time_s" || g == "throughput" || g == "step"
-	}
-	if !useful {
-		o.fail("regex", quote(m.Regex), "a group such as (?P<step_time_s>…), (?P<throughput>…) or (?P<step>…)")
-	}
-	return m
 }
 
 // readBatch reads the batch limits of a study or a job.

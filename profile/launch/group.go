@@ -24,6 +24,7 @@ const maxLine = 64 << 10
 type group struct {
 	launcher *Local
 	trial    Trial
+	parser   Parser // for this trial
 	obs      chan<- Observation
 	ended    chan *process // each process, when it has ended
 
@@ -225,7 +226,7 @@ func (g *group) readOutput(ctx context.Context, p *process, cancel context.Cance
 // line handles one line of output.
 func (g *group) line(ctx context.Context, p *process, line string, cancel context.CancelCauseFunc) {
 	now := time.Now()
-	o, ok, err := g.launcher.Parser.Parse(line)
+	o, ok, err := g.parser.Parse(line)
 	g.mu.Lock()
 	// A log that cannot be written must not cost the measurement.
 	_, _ = fmt.Fprintf(g.log, "[%s] %s\n", p.spec.name, trimEOL(line))

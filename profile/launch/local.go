@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"knee/data"
 )
 
 // Local runs trials as processes of this machine.
@@ -57,8 +59,15 @@ func (l *Local) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	if err != nil {
 		return err
 	}
-	g := &group{launcher: l, trial: t, log: log, obs: obs, ended: make(chan *process, len(specs))}
-	return g.run(ctx, specs)
+	g := &group{launcher: l, trial: t, parser: ParserFor(l.Parser, t.Config), log: log, obs: obs, ended: make(chan *process, len(specs))}
+	gpus := watchGPUs(ctx, t.Config, log)
+	err = g.run(ctx, specs)
+	peak := gpus()
+	var failure *Failure
+	if errors.As(err, &failure) && failure.Status == data.OOM && peak != "" {
+		failure.Detail += "; " + peak
+	}
+	return err
 }
 
 func openLog(path string) (io.WriteCloser, error) {

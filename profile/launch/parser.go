@@ -19,7 +19,10 @@ type Parser interface {
 // NewParser returns the parser that a study asks for. It fails if the
 // regular expression does not compile or names no known quantity.
 func NewParser(m data.Metrics) (Parser, error) {
-	if m.Regex == "" {
+	switch {
+	case m.Pattern != "":
+		return newPattern(m.Pattern)
+	case m.Regex == "":
 		return jsonl{}, nil
 	}
 	p, err := newRegex(m.Regex)
@@ -27,4 +30,19 @@ func NewParser(m data.Metrics) (Parser, error) {
 		return nil, fmt.Errorf("metrics.regex: %w", err)
 	}
 	return p, nil
+}
+
+// configured is a parser that has to know the configuration of a trial, such
+// as one that reads samples/s of a single worker.
+type configured interface {
+	forTrial(data.Config) Parser
+}
+
+// ParserFor returns the parser to use for a trial of c. Launchers call it
+// once for each trial.
+func ParserFor(p Parser, c data.Config) Parser {
+	if f, ok := p.(configured); ok {
+		return f.forTrial(c)
+	}
+	return p
 }

@@ -3,18 +3,21 @@ package launch
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-)
 
-// quantities lists the group names that a metrics.regex may use.
-var quantities = []string{"step", "step_time_s", "step_time_ms", "sync_time_s", "throughput", "loss"}
+	"knee/data"
+)
 
 // regex reads existing logs: named groups of one expression are quantities.
 type regex struct {
-	re *regexp.Regexp
+	re      *regexp.Regexp
+	samples float64 // that one worker consumes per step; 0 if not known
 }
 
+// newRegex compiles an expression whose groups are named quantities, at least
+// one of which tells speed.
 func newRegex(expr string) (regex, error) {
 	re, err := regexp.Compile(expr)
 	if err != nil {
@@ -23,26 +26,17 @@ func newRegex(expr string) (regex, error) {
 	timed := false
 	for _, name := range re.SubexpNames() {
 		switch name {
-		case "step_time_s", "step_time_ms", "throughput", "step":
+		case "step", "step_time_s", "step_time_ms", "steps_per_s", "throughput", "worker_throughput":
 			timed = true
 		}
-		if name != "" && !known(name) {
-			return regex{}, fmt.Errorf("group %q is unknown, want one of %s", name, strings.Join(quantities, ", "))
+		if name != "" && !slices.Contains(data.MetricQuantities(), name) {
+			return regex{}, fmt.Errorf("group %q is unknown, want one of %s", name, strings.Join(data.MetricQuantities(), ", "))
 		}
 	}
 	if !timed {
-		return regex{}, fmt.Errorf("%q has no group that tells speed; want a named group such as (?P<throughput>[0-9.]+), one of step_time_s, step_time_ms, throughput, step", expr)
+		return regex{}, fmt.Errorf("%q has no group that tells speed; want a named group such as (?P<throughput>[0-9.]+), one of step_time_s, step_time_ms, steps_per_s, throughput, worker_throughput, step", expr)
 	}
-	return regex{re}, nil
-}
-
-func known(name string) bool {
-	for _, q := range quantities {
-		if q == name {
-			return true
-		}
-	}
-	return false
+	return regex{re: re}, nil
 }
 
 // Wants implements Parser.
@@ -72,11 +66,26 @@ func (r regex) Parse(line string) (Observation, bool, error) {
 			o.StepTime = v / 1000
 		case "sync_time_s":
 			o.SyncTime = v
+		case "steps_per_s":
+			if v > 0 {
+				o.StepTime = 1 / v
+			}
 		case "throughput":
 			o.Throughput = v
+		case "worker_throughput":
+			// Without a batch it says as little as a line without a number.
+			if r.samples > 0 && v > 0 {
+				o.StepTime = r.samples / v
+			}
 		case "loss":
 			o.Loss = v
 		}
 	}
 	return o, true, nil
+}
+
+// forTrial implements [configured].
+func (r regex) forTrial(c data.Config) Parser {
+	r.samples = c.LocalBatch * float64(c.AccumSteps+1)
+	return r
 }

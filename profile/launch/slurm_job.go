@@ -29,7 +29,7 @@ func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 	s := j.launcher
 	reports, stop := s.queue.watch(j.id)
 	defer stop()
-	j.out = newTail(j.trial.Log, s.Parser, obs)
+	j.out = newTail(j.trial.Log, ParserFor(s.Parser, j.trial.Config), obs)
 	defer j.out.close()
 	look := time.NewTicker(slurmTail)
 	defer look.Stop()

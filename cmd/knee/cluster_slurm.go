@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"knee/data"
+	"knee/internal/slurm"
+)
+
+// slurmCluster describes the nodes of the Slurm cluster this machine belongs
+// to. A GPU type keeps the name the cluster gives it, since that is what jobs
+// have to ask for.
+func slurmCluster(ctx context.Context) (*data.Cluster, []string, error) {
+	nodes, err := slurm.Nodes(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("ask Slurm for its nodes: %w", err)
+	}
+	c := &data.Cluster{}
+	var warnings []string
+	for _, n := range nodes {
+		node, left := slurmNode(n)
+		c.Nodes = append(c.Nodes, node)
+		warnings = append(warnings, left...)
+	}
+	return c, warnings, nil
+}
+
+// slurmNode describes one node, and what cluster.yaml cannot say of it.
+func slurmNode(n slurm.Node) (node data.Node, left []string) {
+	node = data.Node{Name: n.Name, GPUType: "cpu", GPUs: n.CPUs, CPUs: float64(n.CPUs), Memory: n.Memory, Drained: !n.Usable()}
+	typed := false
+	for _, g := range n.GRES {
+		switch {
+		case g.Name != "gpu" || g.Count == 0:
+			continue
+		case !typed:
+			typed = true
+			node.GPUType, node.GPUs = g.Type, g.Count
+			if g.Type == "" {
+				node.GPUType = "gpu"
+			}
+		case g.Type == node.GPUType:
+			node.GPUs += g.Count
+		default:
+			left = append(left, fmt.Sprintf("node %s: %d GPUs of type %s are left out: a node of cluster.yaml has one type of GPU, here %s", n.Name, g.Count, g.Type, node.GPUType))
+		}
+	}
+	return node, left
+}

@@ -1,0 +1,72 @@
+package data
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Metrics says how the output of a trial is read. Exactly one field is set.
+type Metrics struct {
+	JSONL   bool   `yaml:"jsonl"`   // lines `knee: {"step":…}`
+	Regex   string `yaml:"regex"`   // one expression with groups named as in [MetricQuantities]
+	Pattern string `yaml:"pattern"` // the log format of a known program, one of [MetricPatterns]
+}
+
+// MetricQuantities lists the names of groups that metrics.regex may have.
+func MetricQuantities() []string {
+	return []string{"step", "step_time_s", "step_time_ms", "steps_per_s", "sync_time_s", "throughput", "worker_throughput", "loss"}
+}
+
+// tellsSpeed reports whether a quantity alone gives the time of a step.
+func tellsSpeed(quantity string) bool {
+	return slices.Contains(MetricQuantities(), quantity) && quantity != "loss" && quantity != "sync_time_s"
+}
+
+// MetricPatterns lists the log formats that metrics.pattern knows. Package
+// launch holds how they are read.
+func MetricPatterns() []string {
+	return []string{"deepspeed", "horovod", "huggingface", "megatron", "mlperf", "pytorch-imagenet", "tf-cnn-benchmarks", "timm", "torchvision"}
+}
+
+// readMetrics reads how the output of a trial is understood. A regular
+// expression is compiled here only to check it.
+func readMetrics(root *object) Metrics {
+	o := root.object("metrics", "jsonl", "regex", "pattern")
+	if o == nil {
+		return Metrics{JSONL: true}
+	}
+	m := Metrics{JSONL: o.flag("jsonl"), Regex: o.scalar("regex", "a regular expression"), Pattern: o.choice("pattern", "", MetricPatterns()...)}
+	ways := 0
+	for _, set := range []bool{m.JSONL, m.Regex != "", m.Pattern != ""} {
+		if set {
+			ways++
+		}
+	}
+	if ways != 1 {
+		root.fail("metrics", "not exactly one way to read them", "{jsonl: true}, {regex: '…'} or {pattern: NAME}")
+	}
+	if m.Regex != "" {
+		checkRegex(o, m.Regex)
+	}
+	return m
+}
+
+// checkRegex refuses expressions that do not compile or tell nothing.
+func checkRegex(o *object, expr string) {
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		o.fail("regex", err.Error(), "a regular expression (RE2)")
+		return
+	}
+	useful := false
+	for _, g := range re.SubexpNames() {
+		if hint, ok := oneOf(g, MetricQuantities()); g != "" && !ok {
+			o.fail("regex", "group "+quote(g)+hint, "groups named "+strings.Join(MetricQuantities(), ", "))
+		}
+		useful = useful || tellsSpeed(g)
+	}
+	if !useful {
+		o.fail("regex", quote(expr), "a group such as (?P<step_time_s>…), (?P<throughput>…) or (?P<step>…)")
+	}
+}

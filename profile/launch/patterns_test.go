@@ -1,0 +1,84 @@
+package launch_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"knee/data"
+	"knee/profile/launch"
+)
+
+// Lines in the formats of the programs, written for these tests after the
+// programs' sources. A worker has a batch of 64 and two micro-steps.
+func TestPatterns(t *testing.T) {
+	nan := math.NaN()
+	config := data.Config{Workers: 4, LocalBatch: 64, AccumSteps: 1}
+	tested := map[string]bool{}
+	for _, tc := range []struct {
+		pattern, line          string
+		step, time, rate, loss float64
+	}{
+		{"deepspeed", "[2025-03-01 10:00:00,123] [INFO] [timer.py:258:stop] epoch=0/micro_step=200/global_step=100, RunningAvgSamplesPerSec=801.25, CurrSamplesPerSec=812.5, MemAllocated=3.1GB, MaxMemAllocated=9.2GB", 100, nan, 812.5, nan},
+		{"horovod", "Iter #3: 320.0 img/sec per GPU", 3, .4, nan, nan},
+		{"huggingface", "  5%|▌         | 50/1000 [00:25<08:03,  2.00it/s]", 50, .5, nan, nan},
+		{"huggingface", "  5%|▌  | 49/1000 [00:25<08:03,  2.00it/s]\r  5%|▌  | 50/1000 [00:27<08:03,  2.50s/it]\r                 \r{'loss': 2.3456, 'grad_norm': 1.2, 'learning_rate': 4.75e-05, 'epoch': 0.15}", 50, 2.5, nan, 2.3456},
+		{"huggingface", "{'loss': 0.5, 'learning_rate': 4.75e-05, 'epoch': 0.15}", nan, nan, nan, .5},
+		{"megatron", " iteration      100/  500000 | consumed samples:        25600 | elapsed time per iteration (ms): 1234.5 | learning rate: 1.500E-06 | global batch size:   256 | lm loss: 1.012345E+01 | loss scale: 1.0 | grad norm: 2.1 |", 100, 1.2345, nan, 10.12345},
+		{"megatron", " [2025-03-01 10:00:00] iteration      100/  500000 | consumed samples: 25600 | elapsed time per iteration (ms): 800.0 | throughput per GPU (TFLOP/s/GPU): 180.1 |", 100, .8, nan, nan},
+		{"mlperf", `:::MLLOG {"namespace": "", "time_ms": 1740823200000, "event_type": "POINT_IN_TIME", "key": "tracked_stats", "value": {"throughput": 2456.7}, "metadata": {"file": "train.py", "lineno": 1, "step": 40}}`, nan, nan, 2456.7, nan},
+		{"mlperf", `:::MLLOG {"namespace": "", "time_ms": 1740823200000, "event_type": "POINT_IN_TIME", "key": "train_loss", "value": 1.5, "metadata": {"file": "train.py"}}`, nan, nan, nan, 1.5},
+		{"pytorch-imagenet", "Epoch: [0][  10/5005]\tTime  0.402 ( 1.234)\tData  0.000 ( 0.512)\tLoss 6.9876e+00 (7.0123e+00)\tAcc@1   0.00 (  0.10)\tAcc@5   0.78 (  0.51)", 10, .402, nan, 6.9876},
+		{"tf-cnn-benchmarks", "10\timages/sec: 1234.5 +/- 1.2 (jitter = 3.4)\t7.123", 10, nan, 1234.5, 7.123},
+		{"timm", "Train: 0 [  50/1251 (  4%)]  Loss: 6.93 (6.94)  Time: 0.512s, 2000.12/s  (0.600s, 1706.67/s)  LR: 1.000e-05  Data: 0.010 (0.100)", 50, .512, nan, 6.93},
+		{"torchvision", "Epoch: [0]  [  50/5005]  eta: 1:10:02  lr: 0.5  img/s: 320.0  loss: 6.9531 (6.9674)  acc1: 0.00 (0.16)  time: 0.1811  data: 0.0002  max mem: 8150", 50, .4, nan, 6.9531},
+	} {
+		tested[tc.pattern] = true
+		p, err := launch.NewParser(data.Metrics{Pattern: tc.pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, ok, err := launch.ParserFor(p, config).Parse(tc.line)
+		if err != nil || !ok {
+			t.Errorf("%s: %q: read %v, %v", tc.pattern, tc.line, ok, err)
+			continue
+		}
+		for _, v := range []struct {
+			name      string
+			got, want float64
+		}{{"step", o.Step, tc.step}, {"step time", o.StepTime, tc.time}, {"throughput", o.Throughput, tc.rate}, {"loss", o.Loss, tc.loss}} {
+			if !(math.Abs(v.got-v.want) < 1e-9) && !(math.IsNaN(v.got) && math.IsNaN(v.want)) {
+				t.Errorf("%s: %s = %g, want %g, of %q", tc.pattern, v.name, v.got, v.want, tc.line)
+			}
+		}
+		for _, other := range []string{"", "INFO starting training on 4 workers", "Test: [  10/196]  Time  0.1 ( 0.2)  Loss 1.0 (1.0)", "Total img/sec on 4 GPU(s): 1249.6 +-3.2"} {
+			if _, ok, err := p.Parse(other); ok || err != nil {
+				t.Errorf("%s: %q was taken for a step (%v)", tc.pattern, other, err)
+			}
+		}
+	}
+	for _, name := range data.MetricPatterns() {
+		if !tested[name] {
+			t.Errorf("no line of %s is tested", name)
+		}
+	}
+	if !slices.IsSorted(data.MetricPatterns()) {
+		t.Error("the patterns are not in order")
+	}
+	if _, err := launch.NewParser(data.Metrics{Pattern: "caffe"}); err == nil {
+		t.Error("an unknown pattern was accepted")
+	}
+}
+
+func TestWorkerThroughput(t *testing.T) {
+	p, err := launch.NewParser(data.Metrics{Regex: `(?P<worker_throughput>\d+)/s`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, ok, err := launch.ParserFor(p, data.Config{Workers: 8, LocalBatch: 32}).Parse("320/s"); !ok || err != nil || o.StepTime != .1 {
+		t.Errorf("%+v, %v, %v; want 0.1 s", o, ok, err)
+	}
+	if o, _, err := launch.ParserFor(p, data.Config{Workers: 8}).Parse("320/s"); err != nil || !math.IsNaN(o.StepTime) {
+		t.Errorf("%+v, %v; want no step time where no batch is known", o, err)
+	}
+}

@@ -1,0 +1,62 @@
+# PyTorch on this machine: a guided profile of real data-parallel training, of
+# training with parameter servers, and through torchrun; the fit, the next
+# suggestion and a figure; and a worker killed in the middle of a trial.
+. "$(dirname "$0")/lib.sh"
+[ -x /usr/bin/python3 ] && [ "$(id -u)" = 0 ] || /usr/bin/python3 -c 'import torch' 2>/dev/null || skip "needs PyTorch for /usr/bin/python3 (Debian package python3-torch)"
+/usr/bin/python3 -c 'import torch' 2>/dev/null || need python3-torch torchrun
+cp "$CLONE"/examples/pytorch/* "$WORK"
+cd "$WORK"
+
+quick() { # quick STUDY TRIALS: fewer and shorter trials, for a test
+	sed -i "s/trials: [0-9]*/trials: $2/; s/max_seconds: [0-9]*/max_seconds: 1/; s/min_steps: 20/min_steps: 8/; s/\[8, 16, 32, 64, 128\]/[8, 16]/; s/\[16, 32, 64\]/[8, 16]/" "$1"
+}
+measured() { # measured CSV N: at least N rows are ok, and nothing failed
+	[ "$(grep -c ',ok,' "$1")" -ge "$2" ] && ! grep -E ',(failed|timeout|oom),' "$1"
+}
+falls() { # falls CURVE: the loss at the end of a run is below that at its start
+	/usr/bin/python3 - "$1" <<'END'
+import csv, sys
+runs = {}
+for row in csv.DictReader(open(sys.argv[1])):
+    if row.get("loss"):
+        runs.setdefault(row["run"], []).append(float(row["loss"]))
+longest = max(runs.values(), key=len)
+third = max(1, len(longest) // 3)
+first, last = sum(longest[:third]) / third, sum(longest[-third:]) / third
+print(f"{len(longest)} steps, loss {first:.3f} -> {last:.3f}")
+sys.exit(0 if last < first else 1)
+END
+}
+
+quick ddp.yaml 6
+check "data-parallel training is profiled" "$KNEE" profile -q ddp.yaml
+check "every trial was measured" measured ddp.measurements.csv 6
+check "the loss falls" falls ddp.curve.csv
+check "gradient statistics were reported" bash -c "head -1 ddp.curve.csv | grep -q grad_sqr,grad_var"
+check "the measurements are fitted" "$KNEE" fit -q ddp.measurements.csv -o ddp.json
+check "it predicts" "$KNEE" predict ddp.json --workers 1..4 --gpu-type cpu
+check "it suggests" "$KNEE" suggest ddp.yaml --history ddp.measurements.csv -o json
+check "it plots" bash -c '"$KNEE" plot scalability ddp.json -f ddp.svg && test -s ddp.svg'
+
+quick ps.yaml 4
+check "training with parameter servers is profiled" "$KNEE" profile -q ps.yaml
+check "every trial was measured" measured ps.measurements.csv 4
+check "both modes were" bash -c 'grep -q ps-sync ps.measurements.csv && grep -q ps-async ps.measurements.csv'
+check "synchronisation time was reported" grep -q sync_time_s ps.measurements.csv
+check "the measurements are fitted" "$KNEE" fit -q ps.measurements.csv -o ps.json
+
+quick torchrun.yaml 2
+sed -i 's/workers: \[1, 2\]/workers: [2]/' torchrun.yaml
+check "torchrun starts the workers" "$KNEE" profile -q torchrun.yaml
+check "every trial was measured" measured torchrun.measurements.csv 2
+
+# One worker of two is killed: the trial ends, and says how.
+sed 's/trials: [0-9]*/trials: 1/; s/workers: .*/workers: [2]/; s/max_seconds: [0-9.]*/max_seconds: 60/; s/rel_precision: [0-9.]*/rel_precision: 0.0001/; s/timeout: 60s/timeout: 60s, retries: 0/' ddp.yaml >killed.yaml
+"$KNEE" profile -q killed.yaml >killed.out 2>killed.err &
+pid=$!
+within 60 holds killed.logs/trial-001-1.log '"step": 3' 1 || true
+victim=$(pgrep -f "$WORK/none|ddp.py --model cnn" | head -1)
+kill -9 "$victim"
+wait $pid || true
+check "a killed worker ends its trial" grep -q ',oom,\|,failed,' killed.measurements.csv
+check "nothing of PyTorch is left" no_process "ddp.py --model"

@@ -1,0 +1,123 @@
+# A Slurm of six virtual nodes: real PyTorch over two nodes by srun; what goes
+# wrong with jobs; the controller restarted and knee killed in the middle.
+. "$(dirname "$0")/lib.sh"
+[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || skip "needs root on a Debian machine, for a Slurm of virtual nodes"
+engine=$CLONE/test/engines/slurm
+trap '"$engine/down" "$WORK/slurm" || true' EXIT
+check "six virtual nodes are up" "$engine/up" "$WORK/slurm"
+export SLURM_CONF=$WORK/slurm/slurm.conf PATH=$PATH:/usr/sbin
+cd "$WORK"
+
+empty() { # no job is left in the queue
+	within 30 test -z "$(squeue --noheader)" || { squeue; return 1; }
+}
+row() { # row CSV TEXT: a row of the measurements holds the text
+	grep -q -- "$2" "$1" || { cat "$1"; return 1; }
+}
+
+scontrol update nodename=n6 state=drain reason=test
+"$KNEE" cluster --from slurm --price a100=2 >cluster.yaml
+check "the cluster is read" "$KNEE" cluster --check cluster.yaml
+check "its GPU types, prices and drained nodes are" bash -c 'grep -q "n\[1-4\].*a100.*gpus: 4.*price_per_hour: 8" cluster.yaml && grep -q "n6.*v100.*drained: true" cluster.yaml'
+scontrol update nodename=n6 state=resume
+
+# PyTorch over two nodes, one process per worker by srun.
+if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+	cp "$CLONE"/examples/pytorch/*.py "$CLONE/examples/slurm/ddp.yaml" .
+	sed -i 's/^dir: .*/dir: ./; s/trials: [0-9]*/trials: 4/; s/max_seconds: [0-9]*/max_seconds: 1/; s/min_steps: [0-9]*/min_steps: 6/' ddp.yaml
+	check "PyTorch is profiled over two nodes" "$KNEE" profile -q ddp.yaml
+	check "every trial was measured" test "$(grep -c ',ok,' ddp.measurements.csv)" = 4
+	check "some of them on two nodes" row ddp.measurements.csv ',1-1,\|,2-2,'
+	check "the measurements are fitted" "$KNEE" fit -q ddp.measurements.csv -o ddp.json
+	check "nothing is left in the queue" empty
+else
+	echo "skip  PyTorch over two nodes: no PyTorch for /usr/bin/python3"
+fi
+
+# A trainer in shell, and what becomes of it.
+cat >trainer <<'END'
+#!/bin/bash
+[ -n "$RANK" ] && [ "$RANK" != 0 ] && exec sleep 60
+for ((i = 1; i <= ${STEPS:-40}; i++)); do
+	echo "knee: {\"step\":$i,\"step_time_s\":0.0$((5 + i % 2))}"
+	sleep 0.05
+done
+case $1 in
+killed) kill -9 $$ ;;
+hangs) sleep 1000 ;;
+memory) ulimit -v 400000; exec python3 -c 'b = bytearray(1 << 30)' ;;
+esac
+END
+chmod +x trainer
+study() { # study NAME MODE [LINE...]: a study of one trial
+	{
+		echo "job: $1"
+		echo "command: [$PWD/trainer, $2]"
+		echo 'space: {gpu_type: [a100], placement: [1-1], nodes: [2]}'
+		echo 'trial: {min_steps: 200, max_seconds: 900, rel_precision: 0.0001, timeout: 4s, retries: 0}'
+		echo 'budget: {trials: 1}'
+		echo "launcher: {slurm: {srun: true, poll: 1s, time: 10m}}"
+	} | sed 's/, nodes: \[2\]//' >"$1.yaml"
+}
+ends() { # ends NAME MODE STATUS TEXT DESCRIPTION
+	study "$1" "$2"
+	"$KNEE" profile -q "$1.yaml" >"$1.out" 2>&1 || true
+	check "$5" row "$1.measurements.csv" ",$3,.*$4"
+	check "nothing is left in the queue" empty
+}
+sed -i 's/^exec sleep 60//' trainer
+ends killed killed oom 'exit 137' "a trainer that is killed is told apart"
+ends hangs hangs timeout 'no step for 4s' "a trainer that hangs is ended"
+ends memory memory oom 'MemoryError' "a trainer out of memory is told apart"
+study silent silent
+sed -i 's/silent\]/silent]\nenv: {STEPS: 0}/' silent.yaml
+"$KNEE" profile -q silent.yaml >silent.out 2>&1 || true
+check "a trainer that prints nothing is told apart" row silent.measurements.csv ',failed,.*without reporting a step'
+study wide none
+sed -i 's/1-1/4-4-4-4-4/' wide.yaml
+"$KNEE" profile -q wide.yaml >wide.out 2>&1 || true
+check "more nodes than there are is a fact" row wide.measurements.csv ',infeasible,'
+check "nothing is left in the queue" empty
+
+# The controller is away for some seconds while a trial runs.
+study restart none
+sed -i 's/none\]/none]\nenv: {STEPS: 160}/' restart.yaml
+"$KNEE" profile -q restart.yaml >restart.out 2>&1 &
+pid=$!
+within 30 holds restart.logs/trial-001-1.log knee: 10
+kill "$(cat "$WORK/slurm/pids/slurmctld")"
+sleep 3
+slurmctld
+wait $pid || true
+check "a trial outlives its controller" row restart.measurements.csv ',ok,'
+check "and is measured to its end" holds restart.logs/trial-001-1.log '"step":160' 1
+check "nothing is left in the queue" empty
+
+# knee is killed with -9 while the trial runs, and takes it up again.
+study again none
+sed -i 's/none\]/none]\nenv: {STEPS: 200}/' again.yaml
+"$KNEE" profile -q again.yaml >again.out 2>&1 &
+pid=$!
+within 30 holds again.logs/trial-001-1.log knee: 10
+kill -9 $pid
+wait $pid 2>/dev/null || true
+check "the job goes on without knee" test "$(squeue --noheader --states=RUNNING | wc -l)" = 1
+"$KNEE" profile -q again.yaml >again2.out 2>&1 || true
+check "knee goes on with it" row again.measurements.csv ',ok,'
+check "and has submitted it once" test "$(grep -c Name=knee- "$WORK/slurm/log/jobs.txt" | head -1)" = "$(grep Name=knee- "$WORK/slurm/log/jobs.txt" | grep -o 'JobId=[0-9]*' | sort -u | wc -l)"
+check "it was measured from its beginning" test "$(ls again.logs/*.sbatch | wc -l)" = 1
+check "nothing is left in the queue" empty
+
+# Two interrupts cancel the job.
+study stopped none
+sed -i 's/none\]/none]\nenv: {STEPS: 900}/' stopped.yaml
+"$KNEE" profile stopped.yaml >stopped.out 2>stopped.err &
+pid=$!
+within 30 holds stopped.logs/trial-001-1.log knee: 10
+kill -TERM $pid
+within 10 holds stopped.err 'finishing the running trials' 1
+kill -TERM $pid
+code=0
+wait $pid || code=$?
+check "two interrupts end it with 130" test $code = 130
+check "nothing is left in the queue" empty
