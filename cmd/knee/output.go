@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -99,7 +100,12 @@ func (t *table) markdown(w io.Writer) error {
 	return err
 }
 
+// text writes the table for people: on a terminal within its width, elsewhere
+// one line a row, however long, for other programs to cut.
 func (t *table) text(w io.Writer) error {
+	if isTerminal(w) {
+		return t.wrapped(w, terminalWidth(w), colourful())
+	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, strings.Join(t.columns, "\t"))
 	for _, r := range t.rows {
@@ -107,3 +113,7 @@ func (t *table) text(w io.Writer) error {
 	}
 	return tw.Flush()
 }
+
+// colourful reports whether a terminal may be sent more than plain text: not
+// with NO_COLOR set (https://no-color.org), nor where the terminal is dumb.
+func colourful() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// The layout of tables on a terminal.
+const (
+	columnGap  = 2  // blanks between columns
+	narrowest  = 10 // columns a cell is wrapped to at the least
+	emphasised = "\x1b[1m%s\x1b[0m"
+)
+
+// remark is how wide a last column is, at the least, that is moved below its
+// row where the table is too wide.
+const remark = 30
+
+// wrapped writes the table into at most width columns. Columns without any
+// content are left out. If the rest is too wide, a last column of long text
+// goes below its row, then the widest columns are narrowed and their cells
+// wrapped at blanks. A table that cannot be narrowed any further is written
+// wider. With bold the heads stand out.
+func (t *table) wrapped(w io.Writer, width int, bold bool) error {
+	t = t.filled()
+	var below []string
+	if last := len(t.columns) - 1; last > 0 && total(t.natural()) > width && t.natural()[last] >= remark {
+		t, below = t.without(last)
+	}
+	widths := t.narrowed(width)
+	var b strings.Builder
+	t.writeRow(&b, t.columns, widths, bold)
+	for i, r := range t.rows {
+		t.writeRow(&b, r, widths, false)
+		if below != nil && below[i] != "" {
+			for _, line := range wrapWords(below[i], width-4) {
+				b.WriteString("    " + line + "\n")
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// filled returns the table without the columns that hold nothing.
+func (t *table) filled() *table {
+	out := t
+	for k := len(t.columns) - 1; k > 0; k-- {
+		if !slices.ContainsFunc(t.rows, func(r []string) bool { return k < len(r) && r[k] != "" }) && len(t.rows) > 0 {
+			out, _ = out.without(k)
+		}
+	}
+	return out
+}
+
+// without returns the table without a column, and what that held.
+func (t *table) without(k int) (*table, []string) {
+	cut := func(row []string) []string { return slices.Delete(slices.Clone(row), k, k+1) }
+	out := &table{columns: cut(t.columns)}
+	var held []string
+	for _, r := range t.rows {
+		held = append(held, r[k])
+		out.rows = append(out.rows, cut(r))
+	}
+	return out, held
+}
+
+// natural returns how wide every column is when nothing is wrapped.
+func (t *table) natural() []int {
+	widths := make([]int, len(t.columns))
+	for _, row := range append([][]string{t.columns}, t.rows...) {
+		for k, cell := range row {
+			widths[k] = max(widths[k], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
+}
+
+// narrowed returns the width of every column: as wide as its cells, and then
+// the widest made narrower, one by one, until the table fits.
+func (t *table) narrowed(width int) []int {
+	widths := t.natural()
+	least := make([]int, len(t.columns))
+	for _, row := range append([][]string{t.columns}, t.rows...) {
+		for k, cell := range row {
+			for word := range strings.FieldsSeq(cell) {
+				least[k] = max(least[k], min(utf8.RuneCountInString(word), width/2))
+			}
+		}
+	}
+	for total(widths) > width {
+		k := slices.IndexFunc(widths, func(n int) bool { return n == mostOf(widths, least) })
+		if k < 0 || widths[k] <= max(least[k], narrowest) {
+			break
+		}
+		widths[k]--
+	}
+	return widths
+}
+
+// mostOf returns the width of the widest column that can still be narrowed,
+// −1 if none can.
+func mostOf(widths, least []int) int {
+	most := -1
+	for k, n := range widths {
+		if n > max(least[k], narrowest) {
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
+func total(widths []int) int {
+	sum := columnGap * (len(widths) - 1)
+	for _, n := range widths {
+		sum += n
+	}
+	return sum
+}
+
+// writeRow writes one row of the table in as many lines as its cells need.
+func (t *table) writeRow(b *strings.Builder, cells []string, widths []int, bold bool) {
+	lines := make([][]string, len(cells))
+	height := 1
+	for k, cell := range cells {
+		lines[k] = wrapWords(cell, widths[k])
+		height = max(height, len(lines[k]))
+	}
+	for i := range height {
+		var line strings.Builder
+		for k := range cells {
+			text := ""
+			if i < len(lines[k]) {
+				text = lines[k][i]
+			}
+			pad := strings.Repeat(" ", max(0, widths[k]-utf8.RuneCountInString(text))+columnGap)
+			if bold && text != "" {
+				text = fmt.Sprintf(emphasised, text)
+			}
+			line.WriteString(text + pad)
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+}
+
+// wrapWords breaks a text at blanks into lines of at most width columns, and
+// a word that is longer wherever the line ends.
+func wrapWords(s string, width int) []string {
+	if utf8.RuneCountInString(s) <= width {
+		return []string{s}
+	}
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(s) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+		for utf8.RuneCountInString(line) > width {
+			letters := []rune(line)
+			lines = append(lines, string(letters[:width]))
+			line = string(letters[width:])
+		}
+	}
+	return append(lines, line)
+}

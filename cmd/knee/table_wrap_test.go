@@ -1,0 +1,61 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func TestWrappedTable(t *testing.T) {
+	tab := table{columns: []string{"job", "workers", "ps", "reason"}}
+	tab.add("resnet", "8", "", "going from 4 to 8 raised its goodput by 40 %; 16 would raise it by 10 %")
+	tab.add("bert", "1", "", "waits")
+	var b strings.Builder
+	if err := tab.wrapped(&b, 40, false); err != nil {
+		t.Fatal(err)
+	}
+	want := `job     workers
+resnet  8
+    going from 4 to 8 raised its goodput
+    by 40 %; 16 would raise it by 10 %
+bert    1
+    waits
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+// Nothing is lost by wrapping, and lines keep to the width where words do.
+func TestWrapKeepsEveryWord(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tab := table{columns: []string{"a", "b", "c"}}
+		var words []string
+		for range rapid.IntRange(1, 5).Draw(t, "rows") {
+			var cells []string
+			for range 3 {
+				cell := strings.Join(rapid.SliceOfN(rapid.StringMatching(`[a-zé–]{1,9}`), 0, 12).Draw(t, "words"), " ")
+				words = append(words, strings.Fields(cell)...)
+				cells = append(cells, cell)
+			}
+			tab.add(cells...)
+		}
+		var b strings.Builder
+		if err := tab.wrapped(&b, 60, false); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(strings.Fields(b.String()), " ")
+		for _, w := range words {
+			if !strings.Contains(got, w) {
+				t.Fatalf("%q is lost in\n%s", w, b.String())
+			}
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 60 {
+				t.Fatalf("a line of %d columns: %q", n, line)
+			}
+		}
+	})
+}
