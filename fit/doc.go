@@ -10,7 +10,7 @@
 //
 // Every prediction carries a 90 % interval from three sources: what the data
 // leave open about the parameters (draws from the Laplace approximation of
-// their posterior), what the Gaussian process leaves open about the residual
+// their posterior, corrected by importance), what the Gaussian process leaves open about the residual
 // at that point, and the noise of measurements, whose size is inferred from how
 // well each is predicted by the others and from repeated runs. It says when a
 // configuration lies outside the measured range. Measurements that all others
