@@ -39,6 +39,9 @@ type Subject struct {
 	// end of the 90 % interval speeds are taken to be: 0 plans with what is
 	// expected, 1 with what is still met 95 times out of 100.
 	Risk float64
+	// Hysteresis is how many seconds of progress, beyond those its restart
+	// costs, a change of a running job must be worth.
+	Hysteresis float64
 }
 
 // Outcome is what one option means for a job.
