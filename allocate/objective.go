@@ -107,11 +107,12 @@ func (s Subject) remaining(a predict.Answer) float64 {
 // objectives is the registry: name to constructor, the default first.
 func objectives() map[string]func() Objective {
 	return map[string]func() Objective{
-		"jct":      func() Objective { return jct{} },
-		"goodput":  func() Objective { return powerMean{} },
-		"fairness": func() Objective { return nash{} },
-		"cost":     func() Objective { return cost{name: "cost"} },
-		"deadline": func() Objective { return cost{name: "deadline", latePenalty: lateFirst} },
+		"jct":        func() Objective { return jct{} },
+		"saved-time": func() Objective { return savedTime{} },
+		"goodput":    func() Objective { return powerMean{} },
+		"fairness":   func() Objective { return nash{} },
+		"cost":       func() Objective { return cost{name: "cost"} },
+		"deadline":   func() Objective { return cost{name: "deadline", latePenalty: lateFirst} },
 	}
 }
 
