@@ -53,7 +53,7 @@ func SetValues(objective Objective, s Subject, options []Option) {
 func valueOf(objective Objective, s Subject, o Option) float64 {
 	out := Outcome{Answer: o.Answer}
 	if s.Job.Current != nil && !o.Keeps {
-		out.Restart = s.Job.RestartSeconds
+		out.Restart = s.Job.RestartSeconds + s.Hysteresis
 	}
 	return objective.Value(s, out)
 }
@@ -113,7 +113,7 @@ func shapes(job data.Job, o oracle, in *rooms) []data.Config {
 			continue
 		}
 		h := in.hall(t, job.Resources.Worker)
-		counts := workerCounts(job, h)
+		counts := in.offered(workerCounts(job, h), h)
 		for _, m := range modes(job, o, t) {
 			for _, w := range counts {
 				shape, ok := h.shape(w)

@@ -17,6 +17,7 @@ type rooms struct {
 	*data.Cluster
 	types []string
 	halls map[hallKey]hall
+	sizes string // see SizeSets; empty: all
 }
 
 type hallKey struct {

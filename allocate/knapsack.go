@@ -121,7 +121,7 @@ func undominated(items []item, current int) []item {
 		case a.value != b.value:
 			return cmp.Compare(b.value, a.value)
 		case (a.option == current) != (b.option == current):
-			return boolFirst(a.option == current)
+			return boolOrder(a.option == current, b.option == current)
 		}
 		return a.option - b.option
 	}
@@ -161,13 +161,6 @@ func dominated(kept []item, it *item) bool {
 		}
 	}
 	return false
-}
-
-func boolFirst(b bool) int {
-	if b {
-		return -1
-	}
-	return 1
 }
 
 // corners lists the items that can have the largest value less price at some

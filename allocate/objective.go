@@ -39,6 +39,9 @@ type Subject struct {
 	// end of the 90 % interval speeds are taken to be: 0 plans with what is
 	// expected, 1 with what is still met 95 times out of 100.
 	Risk float64
+	// Hysteresis is how many seconds of progress, beyond those its restart
+	// costs, a change of a running job must be worth.
+	Hysteresis float64
 }
 
 // Outcome is what one option means for a job.
@@ -104,11 +107,12 @@ func (s Subject) remaining(a predict.Answer) float64 {
 // objectives is the registry: name to constructor, the default first.
 func objectives() map[string]func() Objective {
 	return map[string]func() Objective{
-		"jct":      func() Objective { return jct{} },
-		"goodput":  func() Objective { return powerMean{} },
-		"fairness": func() Objective { return nash{} },
-		"cost":     func() Objective { return cost{name: "cost"} },
-		"deadline": func() Objective { return cost{name: "deadline", latePenalty: lateFirst} },
+		"jct":        func() Objective { return jct{} },
+		"saved-time": func() Objective { return savedTime{} },
+		"goodput":    func() Objective { return powerMean{} },
+		"fairness":   func() Objective { return nash{} },
+		"cost":       func() Objective { return cost{name: "cost"} },
+		"deadline":   func() Objective { return cost{name: "deadline", latePenalty: lateFirst} },
 	}
 }
 

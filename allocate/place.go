@@ -321,6 +321,17 @@ func (p *Placer) find(name string) int {
 	return -1
 }
 
+// boolOrder puts true first.
+func boolOrder(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
 // free is the worker slots free by GPU type.
 func (p *Placer) free() map[string]int {
 	out := make(map[string]int, len(p.types))

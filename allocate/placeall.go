@@ -13,6 +13,7 @@ import (
 type Standing struct {
 	Resources data.Resources
 	Current   []data.NodeShare // nodes it stands on; nil if not running or not known
+	Apart     bool             // see [Request]
 }
 
 // Placed is where one job of an assignment ended up.
@@ -42,7 +43,9 @@ func PlaceAll(s State, a Assignment, standing []Standing, respeed Respeed) ([]Pl
 		}
 	}
 	slices.SortStableFunc(rest, func(x, y int) int {
-		return cmp.Compare(s.Jobs[y].Options[a.Choice[y]].Use.GPUs, s.Jobs[x].Options[a.Choice[x]].Use.GPUs)
+		a, b := &s.Jobs[x].Options[a.Choice[x]], &s.Jobs[y].Options[a.Choice[y]]
+		// What is to stay, but nobody said where it is, has the first choice.
+		return cmp.Or(boolOrder(a.Keeps, b.Keeps), b.Use.GPUs-a.Use.GPUs)
 	})
 	fell := false
 	for _, i := range rest {
@@ -64,7 +67,8 @@ type placing struct {
 }
 
 func (p *placing) request(i int, c data.Config) Request {
-	return Request{Config: c, Resources: p.standing[i].Resources, Current: p.standing[i].Current}
+	s := &p.standing[i]
+	return Request{Config: c, Resources: s.Resources, Current: s.Current, Apart: s.Apart}
 }
 
 // keep leaves the jobs where they stand that were assigned what they have.

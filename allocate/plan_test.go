@@ -261,7 +261,7 @@ func TestProblemErrors(t *testing.T) {
 	}{
 		{Problem{Cluster: c}, "there are no jobs"},
 		{Problem{Jobs: []data.Job{named("a", 1, 1)}}, "no nodes"},
-		{Problem{Cluster: c, Objective: "joy", Jobs: []data.Job{named("a", 1, 1)}}, `objective "joy" is unknown; want one of cost, deadline, fairness, goodput, jct`},
+		{Problem{Cluster: c, Objective: "joy", Jobs: []data.Job{named("a", 1, 1)}}, `objective "joy" is unknown; want one of cost, deadline, fairness, goodput, jct, saved-time`},
 		{Problem{Cluster: c, Jobs: []data.Job{named("a", 1, 1), named("a", 1, 1)}}, `"a" a second time`},
 		{Problem{Cluster: c, Jobs: []data.Job{named("a", 3, 2)}}, "min 3, max 2"},
 		{Problem{Cluster: c, Risk: 2, Jobs: []data.Job{named("a", 1, 1)}}, "risk 2"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"knee/data"
@@ -20,15 +21,25 @@ type Problem struct {
 	Seed       int64                         // recorded in the plan; the policies of this package draw nothing
 	Inputs     []data.Input                  // recorded in the plan
 	Risk       float64                       // see [Subject]; 0 plans with expected speeds
+	Hysteresis float64                       // see [Subject]; seconds beyond its restart that a change must be worth
+	Sizes      string                        // which numbers of workers are offered; see [SizeSets]
+	Apart      bool                          // no node holds parts of two jobs that stand on several nodes
+	Strict     bool                          // a job that the empty cluster cannot hold is an error and not a warning
+	FairSlots  int                           // worker slots that an equal share is a part of; 0: those of the cluster. Set it to compare clusters
 }
 
-// Infeasible is the error of a problem that no plan solves: not one job fits.
+// Infeasible is the error of a problem that no plan solves: not one job
+// fits, or, of a strict problem, not every one.
 type Infeasible struct {
-	Reasons []string // one line per job: the binding constraint and the nearest feasible change
+	Reasons []string // one line per job that does not fit: the binding constraint and the nearest feasible change
+	Some    bool     // other jobs do fit
 }
 
 // Error implements error.
 func (e *Infeasible) Error() string {
+	if e.Some {
+		return "not every job fits the cluster: " + strings.Join(e.Reasons, "; ")
+	}
 	return "no job fits the cluster: " + strings.Join(e.Reasons, "; ")
 }
 
@@ -43,7 +54,7 @@ type prepared struct {
 	misfits   map[int]string // by job: why its table is empty
 	capacity  *capacity
 	rooms     *rooms
-	slots     int // worker slots of the cluster
+	slots     int // worker slots that an equal share is a part of
 }
 
 // oraclesOf completes the predictors of a problem.
@@ -72,7 +83,7 @@ func oraclesOf(pr Problem) ([]oracle, error) {
 		if full.Goal == (predict.Goal{}) {
 			g, err := goalOf(job, modelled{&full}, in)
 			if err != nil && newFit(job, modelled{&full}, in) {
-				return nil, err
+				return nil, ofJob(job, err)
 			}
 			full.Goal = g
 		}
@@ -98,16 +109,22 @@ func prepare(pr Problem, oracles []oracle, initialBatch bool) (*prepared, error)
 		return nil, err
 	}
 	p := &prepared{Problem: pr, objective: objective, oracles: oracles, misfits: map[int]string{},
-		state: State{Cluster: pr.Cluster}, rooms: newRooms(pr.Cluster), slots: pr.Cluster.Slots()}
+		state: State{Cluster: pr.Cluster}, rooms: newRooms(pr.Cluster), slots: pr.FairSlots}
+	p.rooms.sizes = pr.Sizes
+	if p.slots == 0 {
+		p.slots = pr.Cluster.Slots()
+	}
 	for i, job := range pr.Jobs {
 		if err := p.addJob(i, job, initialBatch); err != nil {
 			return nil, err
 		}
 	}
-	if len(p.misfits) == len(pr.Jobs) {
-		e := &Infeasible{}
+	if n := len(p.misfits); n == len(pr.Jobs) || pr.Strict && n > 0 {
+		e := &Infeasible{Some: n < len(pr.Jobs)}
 		for i := range pr.Jobs {
-			e.Reasons = append(e.Reasons, p.misfits[i])
+			if m, ok := p.misfits[i]; ok {
+				e.Reasons = append(e.Reasons, m)
+			}
 		}
 		return nil, e
 	}
@@ -123,6 +140,17 @@ func checkProblem(pr Problem) error {
 		return errors.New("allocate: there are no jobs")
 	case math.IsNaN(pr.Risk) || pr.Risk < 0 || pr.Risk > 1:
 		return fmt.Errorf("allocate: risk %g, want a number from 0 to 1", pr.Risk)
+	case !(pr.Hysteresis >= 0) || math.IsInf(pr.Hysteresis, 1):
+		return fmt.Errorf("allocate: hysteresis %g, want seconds ≥ 0", pr.Hysteresis)
+	case pr.Sizes != "" && !slices.Contains(SizeSets(), pr.Sizes):
+		return fmt.Errorf("allocate: sizes %q, want one of %s", pr.Sizes, strings.Join(SizeSets(), ", "))
+	}
+	nodes := map[string]bool{}
+	for _, n := range pr.Cluster.Nodes {
+		if nodes[n.Name] {
+			return fmt.Errorf("allocate: the cluster has node %q twice", n.Name)
+		}
+		nodes[n.Name] = true
 	}
 	seen := map[string]bool{}
 	for _, j := range pr.Jobs {
@@ -133,6 +161,23 @@ func checkProblem(pr Problem) error {
 		if j.Workers.Max > 0 && j.Workers.Min > j.Workers.Max {
 			return inputError(j, "workers", fmt.Sprintf("min %d, max %d", j.Workers.Min, j.Workers.Max), "min ≤ max")
 		}
+		if err := checkCurrent(j, nodes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkCurrent refuses a job that runs where there is nothing. A node that
+// failed belongs in the cluster file, as drained.
+func checkCurrent(j data.Job, nodes map[string]bool) error {
+	if j.Current == nil {
+		return nil
+	}
+	for _, n := range j.Current.Nodes {
+		if !nodes[n] {
+			return inputError(j, "current.nodes", fmt.Sprintf("%q", n), "nodes of the cluster file, drained ones included")
+		}
 	}
 	return nil
 }
@@ -141,14 +186,14 @@ func checkProblem(pr Problem) error {
 // one; a model that cannot answer is an error.
 func (p *prepared) addJob(i int, job data.Job, initialBatch bool) error {
 	o := p.oracles[i]
-	s := Subject{Job: job, Risk: p.Risk}
+	s := Subject{Job: job, Risk: p.Risk, Hysteresis: p.Hysteresis}
 	asked := job
 	if initialBatch && job.Batch.Initial > 0 {
 		asked.Batch.Adapt = false
 	}
 	options, err := buildOptions(asked, o, p.rooms)
 	if err != nil {
-		return err
+		return ofJob(job, err)
 	}
 	if len(options) == 0 {
 		p.misfits[i] = misfit(job, o, p.rooms)
@@ -168,8 +213,18 @@ func (p *prepared) addJob(i int, job data.Job, initialBatch bool) error {
 	}
 	p.subjects = append(p.subjects, s)
 	p.state.Jobs = append(p.state.Jobs, js)
-	p.standing = append(p.standing, Standing{Resources: job.Resources, Current: currentShares(job)})
+	p.standing = append(p.standing, Standing{Resources: job.Resources, Current: currentShares(job), Apart: p.Apart})
 	return nil
+}
+
+// ofJob says which job of which file an error is about that a predictor made,
+// which knows neither.
+func ofJob(job data.Job, err error) error {
+	var input *data.InputError
+	if errors.As(err, &input) && input.File == "" {
+		return inputError(job, input.Column, input.Found, input.Want)
+	}
+	return err
 }
 
 // fairSpeed is the best goodput with at most share workers, or with as few
@@ -198,21 +253,4 @@ func currentShares(job data.Job) []data.NodeShare {
 		out = append(out, data.NodeShare{Node: n, Workers: job.Current.Placement[i]})
 	}
 	return out
-}
-
-// misfit says what keeps a job off an empty cluster, and what would help.
-func misfit(job data.Job, o oracle, in *rooms) string {
-	room, types := 0, []string{}
-	for _, t := range in.types {
-		if allowed(job.GPUTypes, t) && allowed(o.GPUTypes(), t) {
-			types = append(types, t)
-			room = max(room, in.hall(t, job.Resources.Worker).total())
-		}
-	}
-	if len(types) == 0 {
-		return fmt.Sprintf("job %q may run on and has a model for none of the cluster's GPU types (%s); profile it on one of them, or allow another",
-			job.Name, strings.Join(in.types, ", "))
-	}
-	return fmt.Sprintf("job %q wants at least %d workers on %s, where no more than %d fit; lower workers.min to %d or add nodes",
-		job.Name, max(1, job.Workers.Min), strings.Join(types, " or "), room, room)
 }

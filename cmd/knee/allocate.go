@@ -1,13 +1,9 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,8 +11,6 @@ import (
 	"knee/allocate"
 	"knee/allocate/policy"
 	"knee/data"
-	"knee/fit"
-	"knee/predict"
 )
 
 // cautious is how far from its expected speed towards the low end of its
@@ -25,10 +19,19 @@ import (
 // overestimated, so that a plan made with expected speeds disappoints.
 const cautious = 0.5
 
+// allocateFlags is what knee allocate is asked.
+type allocateFlags struct {
+	cluster, jobs, plan      string
+	objective, policy, sizes string
+	seed                     int64
+	risk, hysteresis         float64
+	restart                  float64
+	apart, skip, curve       bool
+	whatIf                   []string
+}
+
 func newAllocate(a *app) *cobra.Command {
-	var clusterFile, jobsFile, objective, policyName, planFile string
-	var seed int64
-	var risk float64
+	var f allocateFlags
 	var out format
 	cmd := &cobra.Command{
 		Use:   "allocate --cluster CLUSTER.yaml --jobs JOBS.yaml",
@@ -39,144 +42,122 @@ runs now: keep, start, grow, shrink, move or pause. Each line says why the job
 got its last GPU and what the next one would bring.
 
 The plan prints its value, an upper bound that no plan can exceed, and the gap
-between them. Write it with --plan (or -o json) for knee export.`,
+between them. Write it with --plan (or -o json) for knee export.
+
+A job whose smallest allocation the empty cluster cannot hold is an error that
+says what would help; with --skip-misfits it is paused and the others planned.
+
+--what-if plans again with a change, each beside the plan as things are:
+  '+2 a100'         two more nodes like the first of that type
+  '-1 a100'         one fewer of them
+  '-a100'           none of that type
+  '-n[01-02]'       without these nodes
+  '-job NAME'       without a job
+  '+jobs FILE'      with the jobs of another jobs.yaml
+  '+nodes FILE'     with the nodes of another cluster.yaml, of a new type say
+--curve plans for a quarter to twice the nodes of each type: what is the next
+node worth?`,
 		Example: `  knee allocate --cluster cluster.yaml --jobs jobs.yaml
   knee allocate --cluster cluster.yaml --jobs jobs.yaml --plan plan.json
-  knee allocate --cluster cluster.yaml --jobs jobs.yaml --policy even -o json`,
+  knee allocate --cluster cluster.yaml --jobs jobs.yaml --policy even -o json
+  knee allocate --cluster cluster.yaml --jobs jobs.yaml --what-if '+1 a100' --what-if '-n1'
+  knee allocate --cluster cluster.yaml --jobs jobs.yaml --curve -o csv`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			problem, err := loadProblem(clusterFile, jobsFile)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			problem, err := f.problem(cmd)
 			if err != nil {
 				return err
 			}
-			problem.Objective, problem.Policy, problem.Seed, problem.Risk = objective, policyName, seed, risk
-			plan, err := policy.Solve(problem)
+			switch {
+			case f.curve:
+				err = a.allocateCurve(problem, out)
+			case len(f.whatIf) > 0:
+				err = a.allocateWhatIf(problem, f, out)
+			default:
+				err = a.allocatePlan(problem, f, out)
+			}
 			var none *allocate.Infeasible
 			if errors.As(err, &none) {
 				return infeasibleError{err}
 			}
-			if err != nil {
-				return err
-			}
-			if planFile != "" {
-				if err := data.WriteFile(planFile, func(w io.Writer) error { return data.WritePlan(w, plan) }); err != nil {
-					return err
-				}
-			}
-			if out == "json" {
-				return data.WritePlan(a.stdout, plan)
-			}
-			a.warn(plan.Warnings...)
-			if err := out.print(a.stdout, plan, planTable(plan)); err != nil {
-				return err
-			}
-			a.note("%s", planSummary(plan))
-			return nil
+			return err
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&clusterFile, "cluster", "", "the cluster (cluster.yaml)")
-	f.StringVar(&jobsFile, "jobs", "", "the jobs (jobs.yaml)")
-	f.StringVar(&objective, "objective", "", "what to improve: "+strings.Join(allocate.Objectives(), ", ")+" (default jct)")
-	f.StringVar(&policyName, "policy", "", "who decides: "+strings.Join(policy.Names(), ", ")+" (default "+allocate.PolicyMarginalGain+")")
-	f.Float64Var(&risk, "risk", cautious, "how cautious: 0 plans with expected speeds, 1 with the low ends of their 90 % intervals")
-	f.StringVar(&planFile, "plan", "", "also write plan.json here")
-	f.Int64Var(&seed, "seed", 1, "seed recorded in the plan")
+	f.add(cmd)
 	formatFlag(cmd, &out)
+	return cmd
+}
+
+func (f *allocateFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.cluster, "cluster", "", "the cluster (cluster.yaml)")
+	fl.StringVar(&f.jobs, "jobs", "", "the jobs (jobs.yaml)")
+	fl.StringVar(&f.objective, "objective", "", "what to improve: "+strings.Join(allocate.Objectives(), ", ")+" (default jct)")
+	fl.StringVar(&f.policy, "policy", "", "who decides: "+strings.Join(policy.Names(), ", ")+" (default "+allocate.PolicyMarginalGain+")")
+	fl.Float64Var(&f.risk, "risk", cautious, "how cautious: 0 plans with expected speeds, 1 with the low ends of their 90 % intervals")
+	fl.Float64Var(&f.hysteresis, "hysteresis", 0, "seconds of progress, beyond its restart, that a change of a running job must be worth")
+	fl.Float64Var(&f.restart, "restart-seconds", 0, "what a restart costs every job, instead of restart_seconds in the jobs file")
+	fl.StringVar(&f.sizes, "sizes", "all", "numbers of workers on offer: all, pow2 (powers of two), nodes (powers of two, then whole nodes)")
+	fl.BoolVar(&f.apart, "apart", false, "no node holds parts of two jobs that stand on several nodes, which would disturb each other")
+	fl.BoolVar(&f.skip, "skip-misfits", false, "pause jobs that the cluster cannot hold instead of failing")
+	fl.StringArrayVar(&f.whatIf, "what-if", nil, "plan with a change, such as '+2 a100', '-n[01-02]', '-job NAME', '+jobs FILE'; may be repeated")
+	fl.BoolVar(&f.curve, "curve", false, "value against the number of nodes of each type")
+	fl.StringVar(&f.plan, "plan", "", "also write plan.json here")
+	fl.Int64Var(&f.seed, "seed", 1, "seed recorded in the plan")
 	for _, name := range []string{"cluster", "jobs"} {
 		_ = cmd.MarkFlagRequired(name)
 		_ = cmd.MarkFlagFilename(name, "yaml", "yml")
 	}
+	cmd.MarkFlagsMutuallyExclusive("what-if", "curve", "plan")
 	_ = cmd.RegisterFlagCompletionFunc("objective", cobra.FixedCompletions(allocate.Objectives(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
-	return cmd
+	_ = cmd.RegisterFlagCompletionFunc("sizes", cobra.FixedCompletions(allocate.SizeSets(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// loadProblem loads a cluster, jobs, and the model of every job.
-func loadProblem(clusterFile, jobsFile string) (allocate.Problem, error) {
-	var pr allocate.Problem
-	var err error
-	if pr.Cluster, err = data.LoadCluster(clusterFile); err != nil {
+// problem loads what the flags name.
+func (f *allocateFlags) problem(cmd *cobra.Command) (allocate.Problem, error) {
+	if f.risk < 0 || f.risk > 1 {
+		return allocate.Problem{}, usageError{fmt.Errorf("--risk %g: want a number from 0 to 1", f.risk)}
+	}
+	if !(f.hysteresis >= 0) || !(f.restart >= 0) {
+		return allocate.Problem{}, usageError{errors.New("--hysteresis and --restart-seconds: want seconds ≥ 0")}
+	}
+	pr, err := loadProblem(f.cluster, f.jobs)
+	if err != nil {
 		return pr, err
 	}
-	if pr.Jobs, err = data.LoadJobs(jobsFile); err != nil {
-		return pr, err
+	if len(pr.Jobs) == 0 {
+		return pr, &data.InputError{Source: data.Source{File: f.jobs, Column: "jobs"}, Found: "no jobs", Want: "at least one to plan for"}
 	}
-	inputs := []string{clusterFile, jobsFile}
-	pr.Predictors = map[string]*predict.Predictor{}
-	for _, job := range pr.Jobs {
-		path := job.Model
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(jobsFile), path)
+	pr.Objective, pr.Policy, pr.Seed = f.objective, f.policy, f.seed
+	pr.Risk, pr.Hysteresis, pr.Sizes, pr.Apart, pr.Strict = f.risk, f.hysteresis, f.sizes, f.apart, !f.skip
+	if cmd.Flags().Changed("restart-seconds") {
+		for i := range pr.Jobs {
+			pr.Jobs[i].RestartSeconds = f.restart
 		}
-		m, err := fit.ReadModel(path)
-		if err != nil {
-			return pr, fmt.Errorf("%s: model of job %s: %w", job.Source, job.Name, err)
-		}
-		pr.Predictors[job.Name] = &predict.Predictor{Model: m}
-		inputs = append(inputs, path)
-	}
-	for _, path := range inputs {
-		in, err := inputOf(path)
-		if err != nil {
-			return pr, err
-		}
-		pr.Inputs = append(pr.Inputs, in)
 	}
 	return pr, nil
 }
 
-// inputOf records a file a plan is made from.
-func inputOf(path string) (data.Input, error) {
-	text, err := os.ReadFile(path)
+// allocatePlan prints one plan.
+func (a *app) allocatePlan(pr allocate.Problem, f allocateFlags, out format) error {
+	plan, err := policy.Solve(pr)
 	if err != nil {
-		return data.Input{}, fmt.Errorf("read an input of the plan: %w", err)
+		return err
 	}
-	sum := sha256.Sum256(text)
-	return data.Input{Path: path, SHA256: hex.EncodeToString(sum[:])}, nil
-}
-
-// planTable shows a plan as what it changes.
-func planTable(plan *data.Plan) table {
-	t := table{columns: []string{"job", "action", "workers", "ps", "gpu_type", "mode", "batch", "nodes", "goodput", "finish", "cost", "reason"}}
-	for _, j := range plan.Jobs {
-		if j.Action == data.Pause {
-			t.add(j.Name, string(j.Action), "0", "", "", "", "", "", "", "", "", j.Reason)
-			continue
+	if f.plan != "" {
+		if err := data.WriteFile(f.plan, func(w io.Writer) error { return data.WritePlan(w, plan) }); err != nil {
+			return err
 		}
-		finish, cost := "", ""
-		if j.Finish.Mean > 0 {
-			finish = between(j.Finish, seconds)
-		}
-		if j.Cost.Mean > 0 {
-			cost = between(j.Cost, dollars)
-		}
-		t.add(j.Name, string(j.Action), fmt.Sprint(j.Workers), fmt.Sprint(j.PS), j.GPUType, string(j.Mode), batchText(j), nodesText(j.Placement),
-			between(j.Goodput, number), finish, cost, j.Reason)
 	}
-	return t
-}
-
-func batchText(j data.PlannedJob) string {
-	if j.AccumSteps == 0 {
-		return number(j.LocalBatch)
+	if out == "json" {
+		return data.WritePlan(a.stdout, plan)
 	}
-	return fmt.Sprintf("%s ×%d", number(j.LocalBatch), j.AccumSteps+1)
-}
-
-func nodesText(shares []data.NodeShare) string {
-	var parts []string
-	for _, s := range shares {
-		text := fmt.Sprintf("%s:%d", s.Node, s.Workers)
-		if s.PS > 0 {
-			text += fmt.Sprintf("+%dps", s.PS)
-		}
-		parts = append(parts, text)
+	a.warn(plan.Warnings...)
+	if err := out.print(a.stdout, plan, planTable(pr, plan)); err != nil {
+		return err
 	}
-	return strings.Join(parts, " ")
-}
-
-func planSummary(plan *data.Plan) string {
-	return fmt.Sprintf("%s, objective %s: value %s, no plan exceeds %s (gap %.2f %%); %d of %d worker slots in use",
-		plan.Policy, plan.Objective, number(plan.Value), number(plan.Bound), 100*plan.Gap, plan.Utilization.GPUsUsed, plan.Utilization.GPUsTotal)
+	a.note("%s", planSummary(plan))
+	a.note("%s", planTotals(pr, plan))
+	return nil
 }

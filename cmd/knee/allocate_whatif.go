@@ -1,0 +1,182 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"knee/allocate"
+	"knee/allocate/policy"
+	"knee/data"
+	"knee/internal/hostlist"
+	"knee/predict"
+)
+
+// whatIfRow is the plan of one change.
+type whatIfRow struct {
+	Change   string          `json:"change"` // empty: things as they are
+	Feasible bool            `json:"feasible"`
+	Why      string          `json:"why,omitempty"`
+	Value    float64         `json:"value"`
+	Bound    float64         `json:"bound"`
+	Totals   allocate.Totals `json:"totals"`
+}
+
+// allocateWhatIf prints the plan's totals as things are and after each
+// change.
+func (a *app) allocateWhatIf(pr allocate.Problem, f allocateFlags, out format) error {
+	if pr.FairSlots == 0 {
+		pr.FairSlots = pr.Cluster.Slots() // one yardstick for all
+	}
+	var rows []whatIfRow
+	for _, text := range append([]string{""}, f.whatIf...) {
+		changed, err := change(pr, text)
+		if err != nil {
+			return err
+		}
+		row := whatIfRow{Change: text}
+		plan, err := policy.Solve(changed)
+		var none *allocate.Infeasible
+		switch {
+		case errors.As(err, &none) && text != "":
+			row.Why = err.Error()
+		case err != nil:
+			return err
+		default:
+			row.Feasible, row.Value, row.Bound, row.Totals = true, plan.Value, plan.Bound, allocate.TotalsOf(changed, plan)
+		}
+		rows = append(rows, row)
+	}
+	return out.print(a.stdout, rows, whatIfTable(rows))
+}
+
+func whatIfTable(rows []whatIfRow) table {
+	t := table{columns: []string{"change", "value", "value_change", "running", "paused", "changed", "gpus_used", "gpus_total", "mean_finish_s", "last_finish_s", "price_per_hour", "why"}}
+	for _, r := range rows {
+		name := r.Change
+		if name == "" {
+			name = "as it is"
+		}
+		if !r.Feasible {
+			t.add(name, "", "", "", "", "", "", "", "", "", "", r.Why)
+			continue
+		}
+		s := r.Totals
+		t.add(name, number(r.Value), signed(r.Value-rows[0].Value), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
+			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), number(s.MeanFinish), number(s.LastFinish), number(s.PricePerHour), "")
+	}
+	return t
+}
+
+// signed is a number with its sign.
+func signed(v float64) string {
+	if v > 0 {
+		return "+" + number(v)
+	}
+	return number(v)
+}
+
+// change applies one --what-if to a problem; the empty text changes nothing.
+func change(pr allocate.Problem, text string) (allocate.Problem, error) {
+	if text == "" {
+		return pr, nil
+	}
+	bad := func(err error) (allocate.Problem, error) {
+		return pr, usageError{fmt.Errorf("--what-if %q: %w", text, err)}
+	}
+	sign, rest := text[0], strings.TrimSpace(text[1:])
+	if sign != '+' && sign != '-' || rest == "" {
+		return bad(errors.New("want + or - and what to add or remove; see 'knee allocate --help'"))
+	}
+	word, arg, _ := strings.Cut(rest, " ")
+	arg = strings.TrimSpace(arg)
+	switch {
+	case word == "job" && sign == '-':
+		return orBad(bad)(pr.WithoutJob(arg))
+	case word == "jobs" && sign == '+':
+		return moreJobs(pr, arg)
+	case word == "nodes" && sign == '+':
+		c, err := data.LoadCluster(arg)
+		if err != nil {
+			return pr, err
+		}
+		return withNodesOf(pr, c)
+	}
+	if n, err := strconv.Atoi(word); err == nil && arg != "" {
+		if sign == '+' {
+			return orBad(bad)(pr.WithNodes(arg, n))
+		}
+		return orBad(bad)(pr.WithoutLast(arg, n))
+	}
+	if sign == '+' {
+		return bad(errors.New("want a count and a GPU type, jobs and a file, or nodes and a file"))
+	}
+	if slices.Contains(pr.Cluster.GPUTypes(), rest) {
+		return orBad(bad)(pr.WithoutLast(rest, -1))
+	}
+	names, err := hostlist.Expand(rest)
+	if err != nil {
+		return bad(err)
+	}
+	return orBad(bad)(pr.WithoutNodes(names))
+}
+
+// orBad passes a problem on, and an error through bad.
+func orBad(bad func(error) (allocate.Problem, error)) func(allocate.Problem, error) (allocate.Problem, error) {
+	return func(pr allocate.Problem, err error) (allocate.Problem, error) {
+		if err != nil {
+			return bad(err)
+		}
+		return pr, nil
+	}
+}
+
+// moreJobs adds the jobs of a file.
+func moreJobs(pr allocate.Problem, file string) (allocate.Problem, error) {
+	jobs, err := data.LoadJobs(file)
+	if err != nil {
+		return pr, err
+	}
+	old := pr.Predictors
+	pr.Jobs = append(slices.Clone(pr.Jobs), jobs...)
+	pr.Predictors = map[string]*predict.Predictor{}
+	for name, p := range old {
+		pr.Predictors[name] = p
+	}
+	_, err = addModels(&pr, jobs, file)
+	return pr, err
+}
+
+// withNodesOf adds the nodes of another cluster.
+func withNodesOf(pr allocate.Problem, more *data.Cluster) (allocate.Problem, error) {
+	c := *pr.Cluster
+	c.Nodes = append(slices.Clone(c.Nodes), more.Nodes...)
+	pr.Cluster = &c
+	return pr, nil
+}
+
+// allocateCurve prints the value of clusters of other sizes.
+func (a *app) allocateCurve(pr allocate.Problem, out format) error {
+	pr.FairSlots = pr.Cluster.Slots()
+	points, err := allocate.Curve(pr, policy.Solve)
+	if err != nil {
+		return err
+	}
+	t := table{columns: []string{"gpu_type", "nodes", "now", "value", "bound", "value_per_node", "running", "gpus_used", "gpus_total", "mean_finish_s", "price_per_hour"}}
+	for _, p := range points {
+		now := ""
+		if p.Now {
+			now = "now"
+		}
+		if !p.Feasible {
+			t.add(p.GPUType, fmt.Sprint(p.Nodes), now, "", "", "", "0", "", "", "", "")
+			continue
+		}
+		s := p.Totals
+		t.add(p.GPUType, fmt.Sprint(p.Nodes), now, number(p.Value), number(p.Bound), number(p.PerNode), fmt.Sprint(s.Running),
+			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), number(s.MeanFinish), number(s.PricePerHour))
+	}
+	return out.print(a.stdout, points, t)
+}
