@@ -92,8 +92,9 @@ func (k Knee) Allocate(s allocate.State) (allocate.Assignment, error) {
 
 // onlyGPUs reports whether GPUs are all that limits.
 func onlyGPUs(s allocate.State) bool {
-	for _, j := range s.Jobs {
-		for _, o := range j.Options {
+	for i := range s.Jobs {
+		for n := range s.Jobs[i].Options {
+			o := &s.Jobs[i].Options[n]
 			if o.Use.CPUs != 0 || o.Use.Memory != 0 || o.Use.PSCPUs != 0 || o.Use.PSMemory != 0 {
 				return false
 			}

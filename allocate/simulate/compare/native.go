@@ -24,7 +24,7 @@ func (s *Settings) native(c Case, name string, progress func(done, of int) error
 		jobs[i].Options = offers[w]
 	}
 	r, err := simulate.Run(jobs, simulate.Settings{
-		Cluster: c.Cluster, Policy: p, Interval: s.Interval,
+		Cluster: c.Cluster, Policy: p, Interval: s.Interval, Unvalued: policy.Gang(name),
 		StartSeconds: s.Restart, RestartSeconds: s.Restart, Progress: progress,
 	})
 	if err != nil {
