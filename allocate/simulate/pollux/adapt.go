@@ -2,6 +2,7 @@ package pollux
 
 import (
 	"math"
+	"slices"
 
 	"knee/allocate"
 	"knee/allocate/policy"
@@ -66,14 +67,14 @@ func (a *adapted) schedule(now float64, active []*job, h *hall) ([][]int, error)
 		if p.Choice < 0 {
 			continue
 		}
-		if s.Jobs[i].Current == p.Choice && p.Note == "" {
-			out[i] = active[i].nodes
-			continue
-		}
 		for _, share := range p.Nodes {
 			for range share.Workers {
 				out[i] = append(out[i], a.names[share.Node])
 			}
+		}
+		// The same nodes in another order are no change.
+		if slices.Equal(slices.Sorted(slices.Values(out[i])), slices.Sorted(slices.Values(active[i].nodes))) {
+			out[i] = active[i].nodes
 		}
 	}
 	return out, nil
