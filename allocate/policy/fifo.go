@@ -20,7 +20,7 @@ func (f FIFO) Allocate(s allocate.State) (allocate.Assignment, error) {
 	if err != nil {
 		return allocate.Assignment{}, err
 	}
-	order := sorted(s, func(j allocate.JobState) float64 { return j.Submitted })
+	order := sorted(s, func(j *allocate.JobState) float64 { return j.Submitted })
 	for _, i := range order {
 		if s.Jobs[i].Current >= 0 { // running jobs run on
 			q.serve(i)
@@ -36,14 +36,13 @@ func (f FIFO) Allocate(s allocate.State) (allocate.Assignment, error) {
 }
 
 // sorted returns the jobs by rising key, ties in order of submission.
-func sorted(s allocate.State, key func(allocate.JobState) float64) []int {
-	order := make([]int, len(s.Jobs))
+func sorted(s allocate.State, key func(*allocate.JobState) float64) []int {
+	order, keys := make([]int, len(s.Jobs)), make([]float64, len(s.Jobs))
 	for i := range order {
-		order[i] = i
+		order[i], keys[i] = i, key(&s.Jobs[i])
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := s.Jobs[a], s.Jobs[b]
-		return cmp.Or(cmp.Compare(key(x), key(y)), cmp.Compare(x.Submitted, y.Submitted))
+		return cmp.Or(cmp.Compare(keys[a], keys[b]), cmp.Compare(s.Jobs[a].Submitted, s.Jobs[b].Submitted))
 	})
 	return order
 }

@@ -1,11 +1,9 @@
 package policy
 
 import (
-	"errors"
 	"math"
 
 	"knee/allocate"
-	"knee/internal/knapsack"
 )
 
 // Knee is the policy this project recommends. It maximises, at every
@@ -54,73 +52,18 @@ const shortest = 60
 // seconds on its smallest option.
 const unknownWork = 1800
 
-// tableCells bounds the knapsack table: the product of the GPUs of every type.
-const tableCells = 1 << 12
-
 // Allocate implements [allocate.Policy].
 func (k Knee) Allocate(s allocate.State) (allocate.Assignment, error) {
-	if s.Cluster == nil {
-		return allocate.Assignment{}, errors.New("policy: the state has no cluster")
-	}
-	s.Jobs = k.valued(s.Jobs)
-	types := s.Cluster.GPUTypes()
-	limits, cells := make([]int, len(types)), 1
-	at := map[string]int{}
-	for i, t := range types {
-		at[t] = i
-		for _, n := range s.Cluster.Nodes {
-			if n.GPUType == t && !n.Drained {
-				limits[i] += n.GPUs
-			}
+	weights, bases := map[*allocate.JobState]float64{}, map[*allocate.JobState]float64{}
+	return solveValued(s, func(j *allocate.JobState) float64 {
+		weights[j], bases[j] = k.weight(*j), k.smallest(*j)
+		return 0
+	}, func(j *allocate.JobState, n int) float64 {
+		if bases[j] <= 0 {
+			return 0
 		}
-		cells *= limits[i] + 1
-	}
-	if cells > tableCells || !onlyGPUs(s) {
-		return allocate.MarginalGain{Greedy: true}.Allocate(s)
-	}
-	groups := make([][]knapsack.Item, len(s.Jobs))
-	for i, j := range s.Jobs {
-		for _, o := range j.Options {
-			groups[i] = append(groups[i], knapsack.Item{Kind: at[o.Use.GPUType], Size: o.Use.GPUs, Value: o.Value})
-		}
-	}
-	a := allocate.Assignment{Choice: knapsack.Choose(groups, limits), Proven: true}
-	a.Value = a.Total(s)
-	a.Bound = a.Value
-	return a, nil
-}
-
-// onlyGPUs reports whether GPUs are all that limits.
-func onlyGPUs(s allocate.State) bool {
-	for _, j := range s.Jobs {
-		for _, o := range j.Options {
-			if o.Use.CPUs != 0 || o.Use.Memory != 0 || o.Use.PSCPUs != 0 || o.Use.PSMemory != 0 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// valued returns the jobs with option tables that say what every option is
-// worth here.
-func (k Knee) valued(jobs []allocate.JobState) []allocate.JobState {
-	out := make([]allocate.JobState, len(jobs))
-	for i, j := range jobs {
-		w := k.weight(j)
-		base := k.smallest(j)
-		options := make([]allocate.Option, len(j.Options))
-		for n, o := range j.Options {
-			options[n] = o
-			options[n].Value = 0
-			if base > 0 {
-				options[n].Value = w * k.kept(j, n) * k.speed(o) / base
-			}
-		}
-		j.Options, j.Idle = options, 0
-		out[i] = j
-	}
-	return out
+		return weights[j] * k.kept(*j, n) * k.speed(j.Options[n]) / bases[j]
+	})
 }
 
 // weight falls with the work that is left. Under a minute counts as a

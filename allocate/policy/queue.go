@@ -13,6 +13,7 @@ import (
 type queue struct {
 	state  allocate.State
 	choice []int
+	free   map[string]int // GPUs by type; nil where more than GPUs limits
 }
 
 func newQueue(s allocate.State) (*queue, error) {
@@ -23,13 +24,21 @@ func newQueue(s allocate.State) (*queue, error) {
 	for i := range q.choice {
 		q.choice[i] = -1
 	}
+	if onlyGPUs(s) {
+		q.free = map[string]int{}
+		for _, n := range s.Cluster.Nodes {
+			if !n.Drained {
+				q.free[n.GPUType] += n.GPUs
+			}
+		}
+	}
 	return q, nil
 }
 
 // serve gives job i the fastest option of the size it asked for that still
 // fits, where it stands now if it can. It reports whether there was one.
 func (q *queue) serve(i int) bool {
-	j := q.state.Jobs[i]
+	j := &q.state.Jobs[i]
 	if j.Current >= 0 && q.try(i, j.Current) {
 		return true
 	}
@@ -41,8 +50,18 @@ func (q *queue) serve(i int) bool {
 	return false
 }
 
-// try makes a choice and takes it back if it does not fit.
+// try makes a choice for a job that has none, and takes it back if it does
+// not fit.
 func (q *queue) try(i, n int) bool {
+	if q.free != nil {
+		use := &q.state.Jobs[i].Options[n].Use
+		if use.GPUs > q.free[use.GPUType] {
+			return false
+		}
+		q.free[use.GPUType] -= use.GPUs
+		q.choice[i] = n
+		return true
+	}
 	q.choice[i] = n
 	if (allocate.Assignment{Choice: q.choice}).Check(q.state) == nil {
 		return true
@@ -57,10 +76,16 @@ func (q *queue) assignment() allocate.Assignment {
 	return a
 }
 
+// only is the list of the one option there is.
+var only = []int{0}
+
 // gang lists the options of the size a job asked for, fastest first; if it
 // left the size open or cannot have it, of the next smaller size it can
 // have, else of the smallest.
-func gang(j allocate.JobState) []int {
+func gang(j *allocate.JobState) []int {
+	if len(j.Options) == 1 {
+		return only
+	}
 	size := 0
 	for _, o := range j.Options {
 		w := o.Use.GPUs

@@ -25,7 +25,7 @@ func (SRTF) Allocate(s allocate.State) (allocate.Assignment, error) {
 }
 
 // remaining is the time left with the fastest gang of the requested size.
-func remaining(j allocate.JobState) float64 {
+func remaining(j *allocate.JobState) float64 {
 	if g := gang(j); len(g) > 0 {
 		if t := j.Options[g[0]].Answer.TimeToTarget.Mean; t > 0 {
 			return t

@@ -12,19 +12,49 @@ import (
 // decide asks the policy, places what it says and starts, restarts or stops
 // jobs accordingly.
 func (r *replay) decide() error {
-	state, standing := r.state()
+	state := r.state()
 	a, err := r.Policy.Allocate(state)
 	if err != nil {
 		return fmt.Errorf("simulate: at %g s: %w", r.now, err)
 	}
-	if err := a.Check(state); err != nil {
-		return fmt.Errorf("simulate: at %g s: %w", r.now, err)
+	if err := r.check(state, a); err != nil {
+		return fmt.Errorf("simulate: at %g s the policy asks for what is not there: %w", r.now, err)
 	}
 	r.decisions++
-	placed, _ := allocate.PlaceAll(state, a, standing, nil)
-	for i, j := range r.active {
-		if err := r.apply(j, placed[i]); err != nil {
+	for _, m := range r.place(state, a) {
+		if err := r.apply(m.job, m.to); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// check is [allocate.Assignment.Check], quick where GPUs are all that limits.
+func (r *replay) check(s allocate.State, a allocate.Assignment) error {
+	if len(a.Choice) != len(s.Jobs) {
+		return a.Check(s)
+	}
+	types, used := make([]string, 0, 4), make([]int, 0, 4)
+	for i, c := range a.Choice {
+		if c == -1 {
+			continue
+		}
+		if c < -1 || c >= len(s.Jobs[i].Options) {
+			return a.Check(s)
+		}
+		use := &s.Jobs[i].Options[c].Use
+		if use.CPUs != 0 || use.Memory != 0 || use.PSCPUs != 0 || use.PSMemory != 0 {
+			return a.Check(s)
+		}
+		at := slices.Index(types, use.GPUType)
+		if at < 0 {
+			at, types, used = len(types), append(types, use.GPUType), append(used, 0)
+		}
+		used[at] += use.GPUs
+	}
+	for i, t := range types {
+		if used[i] > r.room[t] {
+			return a.Check(s)
 		}
 	}
 	return nil
@@ -37,6 +67,13 @@ func (r *replay) apply(j *running, p allocate.Placed) error {
 		return nil
 	}
 	c := p.Option.Config
+	c.Placement = nil
+	for _, n := range p.Nodes {
+		if n.Workers > 0 {
+			c.Placement = append(c.Placement, n.Workers)
+		}
+	}
+	c.Nodes = len(c.Placement)
 	same := j.nodes != nil && slices.Equal(j.nodes, p.Nodes) && sameProcesses(j.config, c)
 	j.config, j.nodes = c, p.Nodes
 	switch {
@@ -60,43 +97,57 @@ func sameProcesses(a, b data.Config) bool {
 
 // state is what the policy may see: predicted speeds and remaining times,
 // valued by the objective, and what each job runs on.
-func (r *replay) state() (allocate.State, []allocate.Standing) {
-	s := allocate.State{Now: r.now, Cluster: r.Cluster}
-	var standing []allocate.Standing
-	for _, j := range r.active {
-		s.Jobs = append(s.Jobs, r.jobState(j))
-		standing = append(standing, allocate.Standing{Resources: j.Resources, Current: j.nodes})
+func (r *replay) state() allocate.State {
+	s := allocate.State{Now: r.now, Cluster: r.cluster(), Jobs: make([]allocate.JobState, len(r.active))}
+	for i, j := range r.active {
+		s.Jobs[i] = r.jobState(j)
 	}
-	return s, standing
+	return s
 }
 
 func (r *replay) jobState(j *running) allocate.JobState {
-	options := slices.Clone(j.Options)
 	left := j.Work - j.done
+	if j.Learner != nil {
+		var config *data.Config
+		if j.nodes != nil {
+			config = &j.config
+		}
+		j.options, left = j.Learner.Options(config), j.Learner.Left()
+	}
 	current := -1
-	for n := range options {
-		o := &options[n]
+	for n := range j.options {
+		o := &j.options[n]
 		o.Keeps = false
-		o.Answer.TimeToTarget = timeLeft(left, o.Answer)
+		o.Answer.TimeToTarget = timeLeft(left, &o.Answer)
 		if j.nodes != nil && current < 0 && sameProcesses(o.Config, j.config) && samePlaces(o.Config, j.nodes) {
 			o.Keeps, current = true, n
 		}
 	}
-	ref := smallest(options)
+	s := allocate.JobState{
+		Name: j.Name, Options: j.options, Current: current,
+		Requested: j.Workers, Weight: j.Weight, Submitted: j.Submit,
+		Attained: j.outcome.GPUSeconds, Remaining: smallest(j.options).Answer.TimeToTarget.Mean,
+		History: allocate.History{Tenant: j.Tenant, Restart: r.RestartSeconds, Restarts: j.outcome.Restarts,
+			Ran: j.ran, ByType: j.byType, Progress: j.done / j.Work},
+	}
+	if !r.Unvalued {
+		r.value(j, &s)
+	}
+	return s
+}
+
+// value says what every option is worth under the objective.
+func (r *replay) value(j *running, s *allocate.JobState) {
 	subject := allocate.Subject{
 		Job:       data.Job{Name: j.Name, Weight: j.Weight, RestartSeconds: r.RestartSeconds},
-		Reference: ref.Answer,
-		Fair:      fair(options, max(1, r.Cluster.Slots()/len(r.active))),
+		Reference: smallest(j.options).Answer,
+		Fair:      fair(j.options, max(1, r.Cluster.Slots()/len(r.active))),
 	}
 	if j.nodes != nil {
 		subject.Job.Current = &data.Current{}
 	}
-	allocate.SetValues(r.Objective, subject, options)
-	return allocate.JobState{
-		Name: j.Name, Options: options, Idle: r.Objective.Idle(subject), Current: current,
-		Requested: j.Workers, Weight: j.Weight, Submitted: j.Submit,
-		Attained: j.outcome.GPUSeconds, Remaining: ref.Answer.TimeToTarget.Mean,
-	}
+	allocate.SetValues(r.Objective, subject, j.options)
+	s.Idle = r.Objective.Idle(subject)
 }
 
 // samePlaces reports whether nodes have the shape an option wants. A job
@@ -106,7 +157,7 @@ func samePlaces(c data.Config, nodes []data.NodeShare) bool {
 }
 
 // timeLeft is how long left samples take at a predicted goodput.
-func timeLeft(left float64, a predict.Answer) data.Estimate {
+func timeLeft(left float64, a *predict.Answer) data.Estimate {
 	g := a.Goodput
 	if g.Mean <= 0 {
 		return data.Estimate{}
@@ -122,9 +173,10 @@ func timeLeft(left float64, a predict.Answer) data.Estimate {
 }
 
 // smallest is the option of fewest workers, the fastest of those.
-func smallest(options []allocate.Option) allocate.Option {
-	best := options[0]
-	for _, o := range options[1:] {
+func smallest(options []allocate.Option) *allocate.Option {
+	best := &options[0]
+	for n := range options[1:] {
+		o := &options[n+1]
 		if o.Use.GPUs < best.Use.GPUs || o.Use.GPUs == best.Use.GPUs && o.Answer.Goodput.Mean > best.Answer.Goodput.Mean {
 			best = o
 		}

@@ -16,12 +16,30 @@ type Job struct {
 	Batch       float64 // global batch its owner asked for, samples; 0 if left open
 	Work        float64 // samples at initial-batch worth until it is done; > 0
 	Weight      float64 // 0 counts as 1
+	Tenant      string  // who it belongs to; empty if nobody said
 	Source      data.Source
+
+	// Learner, if not nil, makes the options instead of Options, from what
+	// the job has been observed to do.
+	Learner Learner
 
 	// Options is what a policy sees: configurations with predicted goodput
 	// in Answer.Goodput (samples/s). Values are filled in at every decision.
 	Options   []allocate.Option
 	Resources data.Resources
+}
+
+// Learner models one job as it runs. It sees what the job's own processes
+// see, and never the truth.
+type Learner interface {
+	// Observe is told that the job has run on a configuration, and that done
+	// samples of its work are behind it.
+	Observe(c data.Config, done float64) error
+	// Options is the option table as known now. current is what the job runs
+	// on, nil for nothing; the table holds it.
+	Options(current *data.Config) []allocate.Option
+	// Left is how many samples are thought to be left; 0 if nobody knows.
+	Left() float64
 }
 
 // Truth is the true goodput (samples/s at initial-batch worth) of a job on a
@@ -66,6 +84,10 @@ type running struct {
 	config  data.Config
 	nodes   []data.NodeShare // nil if it has nothing
 	ever    bool             // it has run before
+	options []allocate.Option
+	ran     float64            // seconds it has held workers
+	since   float64            // seconds of progress since the last checkpoint
+	byType  map[string]float64 // GPU-seconds
 	outcome Outcome
 }
 
@@ -83,7 +105,10 @@ func (r *running) advance(dt float64) {
 		return
 	}
 	r.outcome.GPUSeconds += dt * float64(r.config.Workers)
+	r.byType[r.config.GPUType] += dt * float64(r.config.Workers)
+	r.ran += dt
 	wait := math.Min(r.delay, dt)
 	r.delay -= wait
 	r.done += (dt - wait) * r.speed
+	r.since += dt - wait
 }

@@ -21,6 +21,9 @@ type Settings struct {
 	StartSeconds   float64            // without progress after a job first gets workers
 	RestartSeconds float64            // without progress after a change of allocation
 	Interval       float64            // seconds between decisions; 0 decides at every arrival and completion
+	Failures       []Failure          // of nodes, in any order
+	Checkpoint     float64            // seconds of progress between checkpoints, which is what a failure costs at most; 0 loses nothing
+	Unvalued       bool               // the policy looks at no values, so none are worked out
 	MaxSeconds     float64            // give up beyond this simulated time; 0 means ten years
 	// Progress is told, if not nil, how many jobs are done. An error of its
 	// own ends the replay.
@@ -37,16 +40,22 @@ type Result struct {
 // Run replays a workload. It fails if the policy does, if the truth is not a
 // speed, or if jobs remain that the policy will never run.
 func Run(jobs []Job, s Settings) (*Result, error) {
+	constant := s.Truth == nil // what is predicted does not
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
-	r := &replay{Settings: s}
+	r := &replay{Settings: s, constant: constant, placer: allocate.NewPlacer(s.Cluster)}
+	r.count()
+	if err := r.plan(); err != nil {
+		return nil, err
+	}
 	for i := range jobs {
 		j := &jobs[i]
 		if err := check(j); err != nil {
 			return nil, err
 		}
-		r.jobs = append(r.jobs, &running{Job: j, index: i, outcome: Outcome{Job: j.Name, Submit: j.Submit}})
+		r.jobs = append(r.jobs, &running{Job: j, index: i, options: slices.Clone(j.Options), byType: map[string]float64{},
+			outcome: Outcome{Job: j.Name, Submit: j.Submit}})
 	}
 	r.waiting = slices.Clone(r.jobs)
 	slices.SortStableFunc(r.waiting, func(a, b *running) int { return cmp.Compare(a.Submit, b.Submit) })
@@ -92,7 +101,7 @@ func check(j *Job) error {
 		return &data.InputError{Source: j.Source, Found: fmt.Sprintf("work %g of job %q", j.Work, j.Name), Want: "samples > 0"}
 	case !(j.Submit >= 0) || math.IsInf(j.Submit, 0):
 		return &data.InputError{Source: j.Source, Found: fmt.Sprintf("submission of job %q at %g", j.Name, j.Submit), Want: "seconds ≥ 0"}
-	case len(j.Options) == 0:
+	case len(j.Options) == 0 && j.Learner == nil:
 		return fmt.Errorf("simulate: job %q has no option that fits the cluster", j.Name)
 	}
 	return nil
@@ -106,6 +115,12 @@ type replay struct {
 	active    []*running // submitted and not done, in order of submission
 	now       float64
 	decisions int
+	placer    *allocate.Placer // who stands where
+	outages   []outage
+	down      map[string]bool // nodes that have failed
+	room      map[string]int  // GPUs that are there, by type
+	constant  bool            // speeds do not vary with progress
+	present   *data.Cluster   // without those; nil if none has
 }
 
 // run moves from event to event until every job is done.
@@ -122,6 +137,9 @@ func (r *replay) run() error {
 			j.advance(next - r.now)
 		}
 		r.now = next
+		if err := r.observe(); err != nil {
+			return err
+		}
 		changed := r.retire()
 		if changed && r.Progress != nil {
 			if err := r.Progress(len(r.jobs)-len(r.waiting)-len(r.active), len(r.jobs)); err != nil {
@@ -129,11 +147,13 @@ func (r *replay) run() error {
 			}
 		}
 		changed = r.admit() || changed
+		changed = r.fail() || changed
 		if r.decides(changed) {
 			if err := r.decide(); err != nil {
 				return err
 			}
-		} else if err := r.refresh(); err != nil {
+		}
+		if err := r.refresh(); err != nil {
 			return err
 		}
 	}
@@ -145,6 +165,9 @@ func (r *replay) nextEvent() (float64, error) {
 	next := math.Inf(1)
 	if len(r.waiting) > 0 {
 		next = math.Max(r.now, r.waiting[0].Submit)
+	}
+	if len(r.outages) > 0 {
+		next = math.Min(next, math.Max(r.now, r.outages[0].at))
 	}
 	busy := false
 	for _, j := range r.active {
@@ -170,6 +193,7 @@ func (r *replay) retire() bool {
 			return false
 		}
 		j.outcome.End = r.now
+		r.placer.Release(j.nodes, j.Resources)
 		return true
 	})
 	return len(r.active) < before
@@ -201,8 +225,24 @@ func (r *replay) decides(changed bool) bool {
 	return math.Abs(at-math.Round(at)) < 1e-9
 }
 
+// observe tells the learners what their jobs have been doing.
+func (r *replay) observe() error {
+	for _, j := range r.active {
+		if j.Learner == nil || j.nodes == nil || j.delay > 0 {
+			continue
+		}
+		if err := j.Learner.Observe(j.config, math.Min(j.done, j.Work)); err != nil {
+			return fmt.Errorf("simulate: job %q: %w", j.Name, err)
+		}
+	}
+	return nil
+}
+
 // refresh asks for the true speeds again, which may vary with progress.
 func (r *replay) refresh() error {
+	if r.constant {
+		return nil
+	}
 	for _, j := range r.active {
 		if j.nodes == nil {
 			continue

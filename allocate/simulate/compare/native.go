@@ -6,6 +6,14 @@ import (
 	"knee/allocate"
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
+	"knee/allocate/simulate/elastic"
+)
+
+// restartSeconds and roundSeconds are the defaults where models are fitted as
+// jobs run: those of the simulator published with Pollux.
+const (
+	restartSeconds = 30
+	roundSeconds   = 60
 )
 
 // native replays event by event.
@@ -14,6 +22,33 @@ func (s *Settings) native(c Case, name string, progress func(done, of int) error
 	if err != nil {
 		return nil, err
 	}
+	set := simulate.Settings{Cluster: c.Cluster, Policy: p, Interval: s.Interval, Unvalued: policy.Gang(name),
+		StartSeconds: s.Restart, RestartSeconds: s.Restart, Checkpoint: s.CheckpointEvery, Progress: progress}
+	jobs := rigid(c)
+	if s.Profiles != nil {
+		if jobs, err = elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, policy.Gang(name)); err != nil {
+			return nil, err
+		}
+		set.Truth = elastic.Truth(s.Profiles)
+		if set.Interval == 0 {
+			set.Interval = roundSeconds
+		}
+		if set.RestartSeconds == 0 {
+			set.StartSeconds, set.RestartSeconds = restartSeconds, restartSeconds
+		}
+	}
+	if s.NodeMTBF > 0 {
+		set.Failures = simulate.RandomFailures(c.Cluster, s.NodeMTBF, s.NodeRepair, span(jobs), s.Seed)
+	}
+	r, err := simulate.Run(jobs, set)
+	if err != nil {
+		return nil, err
+	}
+	return r.Jobs, nil
+}
+
+// rigid gives the jobs of a trace the options they have: what they ask for.
+func rigid(c Case) []simulate.Job {
 	jobs := slices.Clone(c.Jobs)
 	offers := map[int][]allocate.Option{} // by workers: jobs of a size share their table
 	for i := range jobs {
@@ -23,12 +58,15 @@ func (s *Settings) native(c Case, name string, progress func(done, of int) error
 		}
 		jobs[i].Options = offers[w]
 	}
-	r, err := simulate.Run(jobs, simulate.Settings{
-		Cluster: c.Cluster, Policy: p, Interval: s.Interval,
-		StartSeconds: s.Restart, RestartSeconds: s.Restart, Progress: progress,
-	})
-	if err != nil {
-		return nil, err
+	return jobs
+}
+
+// span is how long, in seconds, failures are drawn for: twice the time over
+// which jobs come, and ten days at least.
+func span(jobs []simulate.Job) float64 {
+	last := 5 * 86400.0
+	for _, j := range jobs {
+		last = max(last, j.Submit)
 	}
-	return r.Jobs, nil
+	return 2 * last
 }

@@ -1,11 +1,12 @@
 package pollux
 
 import (
-	"math"
+	"slices"
 
 	"knee/allocate"
 	"knee/allocate/policy"
 	"knee/allocate/simulate/agent"
+	"knee/allocate/simulate/elastic"
 	"knee/data"
 	"knee/predict"
 )
@@ -66,14 +67,14 @@ func (a *adapted) schedule(now float64, active []*job, h *hall) ([][]int, error)
 		if p.Choice < 0 {
 			continue
 		}
-		if s.Jobs[i].Current == p.Choice && p.Note == "" {
-			out[i] = active[i].nodes
-			continue
-		}
 		for _, share := range p.Nodes {
 			for range share.Workers {
 				out[i] = append(out[i], a.names[share.Node])
 			}
+		}
+		// The same nodes in another order are no change.
+		if slices.Equal(slices.Sorted(slices.Values(out[i])), slices.Sorted(slices.Values(active[i].nodes))) {
+			out[i] = active[i].nodes
 		}
 	}
 	return out, nil
@@ -91,11 +92,6 @@ func (a *adapted) shares(j *job) []data.NodeShare {
 	return out
 }
 
-// growth is how many times the most workers a job was seen with it is offered
-// at most. Beyond, a model is guessing. It was chosen among 2, which is
-// Pollux's rule, 4 and 8 on workloads 1, 2 and 6 of the publication.
-const growth = 4
-
 // state is what a policy sees of a job.
 func (a *adapted) state(j *job, h *hall) allocate.JobState {
 	s := allocate.JobState{
@@ -104,7 +100,7 @@ func (a *adapted) state(j *job, h *hall) allocate.JobState {
 			ByType: map[string]float64{h.gpuType: j.attained}},
 	}
 	for _, k := range a.counts(j, h) {
-		p := packed(k, h)
+		p := elastic.Packed(h.gpus, k)
 		s.Options = append(s.Options, a.option(j, h, p, k))
 		if k == len(j.nodes) && allocate.ShapeOf(a.shares(j)).String() == p.String() {
 			s.Current = len(s.Options) - 1
@@ -128,8 +124,8 @@ func (a *adapted) counts(j *job, h *hall) []int {
 		return []int{min(j.workers, h.total)}
 	}
 	// A job not seen yet may start on up to a node.
-	most := max(h.gpus[0], growth*j.agent.MostWorkers)
-	return sizes(min(h.total, int(j.limits.Max/j.limits.LocalMin), most), h.gpus[0])
+	most := max(h.gpus[0], elastic.Growth*j.agent.MostWorkers)
+	return elastic.Sizes(min(h.total, int(j.limits.Max/j.limits.LocalMin), most), h.gpus[0])
 }
 
 // untried is the remaining time, in seconds, of a job that has not been seen
@@ -153,36 +149,10 @@ func (a *adapted) remaining(j *job, s *allocate.JobState) {
 	}
 }
 
-// sizes are the worker counts worth offering: parts of a node, then whole
-// nodes.
-func sizes(most, node int) []int {
-	var out []int
-	for k := 1; k <= most; k++ {
-		if k < node || k%node == 0 {
-			out = append(out, k)
-		}
-	}
-	return out
-}
-
-// unseen is the power of the number of workers that the speed of a job is
-// taken to grow with before anything is known of it: enough to use a node
-// that nobody else wants.
-const unseen = 0.2
-
-// option is one row of an option table. A job that has not been observed has
-// a speed of one on one worker.
+// option is one row of an option table.
 func (a *adapted) option(j *job, h *hall, p data.Placement, k int) allocate.Option {
-	c := data.Config{GPUType: h.gpuType, Mode: data.AllReduce, Placement: p, Nodes: len(p), Workers: k}
-	g := math.Pow(float64(k), unseen)
-	e := data.Estimate{Mean: g, Lo: g, Hi: g}
-	if j.agent.Ready() {
-		var batch agent.Choice
-		batch, g = j.agent.Best(len(p), k)
-		c.LocalBatch, c.AccumSteps = batch.Local, batch.Accum
-		off := math.Exp(normal95 * j.agent.Uncertainty(len(p), k))
-		e = data.Estimate{Mean: g, Lo: g / off, Hi: g * off}
-	}
+	batch, e := elastic.Expect(j.agent, len(p), k)
+	c := data.Config{GPUType: h.gpuType, Mode: data.AllReduce, Placement: p, Nodes: len(p), Workers: k, LocalBatch: batch.Local, AccumSteps: batch.Accum}
 	return allocate.Option{Config: c, Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: e, Throughput: e}}
 }
 
@@ -199,9 +169,6 @@ func (a *adapted) value(j *job, s *allocate.JobState) {
 	allocate.SetValues(a.objective, subject, s.Options)
 	s.Idle = a.objective.Idle(subject)
 }
-
-// normal95 is the 95 % quantile of the standard normal distribution.
-const normal95 = 1.6449
 
 // declared is the share of the epochs its owner declared that is done. How
 // far it is through the present one a job's data loader knows.

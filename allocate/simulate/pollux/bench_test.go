@@ -149,12 +149,31 @@ func TestEveryPolicyFinishes(t *testing.T) {
 	jobs, p := load(t, 1)
 	jobs = jobs[:30]
 	for _, name := range Policies() {
+		if name == "pollux" {
+			continue // minutes; see BenchmarkGenetic
+		}
 		got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: name, Seed: 1})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		t.Logf("%-18s mean JCT %.0f s", name, simulate.Summarize(got, 64).JCTMean)
+	}
+}
+
+// BenchmarkGenetic replays the published search; its mean JCT is a metric.
+func BenchmarkGenetic(b *testing.B) {
+	for _, n := range []int{1, 2, 6} {
+		b.Run(fmt.Sprintf("workload-%d", n), func(b *testing.B) {
+			jobs, p := load(b, n)
+			for b.Loop() {
+				got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: "pollux", Seed: 1})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(simulate.Summarize(got, 64).JCTMean, "jct_mean_s")
+			}
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/agent"
+	"knee/allocate/simulate/elastic"
 	"knee/allocate/simulate/measured"
 	"knee/data"
 )
@@ -91,12 +92,12 @@ func (j *job) split() error {
 	case j.limits.Fixed > 0:
 		c = agent.Divide(j.limits.Fixed, k, j.limits.LocalMax, j.limits.Initial)
 	case !j.agent.Ready():
-		c = agent.Divide(math.Max(j.limits.Initial, j.limits.LocalMin*float64(k)), k, j.limits.LocalMax, j.limits.Initial)
+		c = elastic.First(j.limits, k)
 	default:
 		if best, g := j.agent.Best(len(j.placement), k); g > 0 {
 			c = best
 		} else {
-			c = agent.Divide(math.Max(j.limits.Initial, j.limits.LocalMin*float64(k)), k, j.limits.LocalMax, j.limits.Initial)
+			c = elastic.First(j.limits, k)
 		}
 	}
 	c.Local = math.Min(c.Local, math.Floor(j.limits.Max/float64(k*(c.Accum+1))))

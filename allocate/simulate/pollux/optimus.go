@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"knee/allocate/simulate/agent"
-	"knee/data"
+	"knee/allocate/simulate/elastic"
 )
 
 // optimus is Optimus (Peng et al., EuroSys 2018) as the Pollux simulator has
@@ -127,27 +127,11 @@ func (o *optimus) stepTime(j *job, n int, h *hall) (float64, error) {
 	}
 	c := agent.Choice{Local: math.Ceil(local/float64(accum+1) - 1e-8), Accum: accum}
 	c.Local = math.Min(c.Local, math.Floor(j.limits.Max/float64(n*(accum+1))))
-	step, sync, err := j.table.Times(packed(n, h), c.Local)
+	step, sync, err := j.table.Times(elastic.Packed(h.gpus, n), c.Local)
 	if err != nil {
 		return 0, err
 	}
 	t := step + float64((step-sync)*float64(accum))
 	o.cache[key] = t
 	return t, nil
-}
-
-// packed fills whole nodes, largest first, then part of one.
-func packed(n int, h *hall) data.Placement {
-	var p data.Placement
-	for _, g := range slices.Backward(slices.Sorted(slices.Values(h.gpus))) {
-		if n == 0 {
-			break
-		}
-		take := min(n, g)
-		if take > 0 {
-			p = append(p, take)
-		}
-		n -= take
-	}
-	return p
 }

@@ -14,6 +14,7 @@ func schedulers() map[string]func(Settings) scheduler {
 	return map[string]func(Settings) scheduler{
 		"tiresias": func(Settings) scheduler { return &tiresias{} },
 		"optimus":  func(Settings) scheduler { return &optimus{cache: map[predictKey]float64{}} },
+		"pollux":   func(s Settings) scheduler { return newGenetic(s.Seed) },
 	}
 }
 

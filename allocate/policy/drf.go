@@ -1,0 +1,51 @@
+package policy
+
+import (
+	"math"
+
+	"knee/allocate"
+)
+
+// DRF is dominant resource fairness (Ghodsi et al., NSDI 2011, section 4.1):
+// the tenant whose largest share of any resource is smallest gets its next
+// job, in order of submission, until nothing fits. A tenant whose next job
+// does not fit is out. Every job that names no tenant is one of its own.
+// Tasks are gangs here, and all shares are dealt anew at every decision.
+type DRF struct{}
+
+// Allocate implements [allocate.Policy].
+func (DRF) Allocate(s allocate.State) (allocate.Assignment, error) {
+	q, err := newQueue(s)
+	if err != nil {
+		return allocate.Assignment{}, err
+	}
+	total := totals(s.Cluster)
+	var names []string
+	waiting := map[string][]int{}
+	for _, i := range sorted(s, submitted) {
+		t := tenant(&s.Jobs[i])
+		if waiting[t] == nil {
+			names = append(names, t)
+		}
+		waiting[t] = append(waiting[t], i)
+	}
+	held := map[string]vector{}
+	for {
+		next, least := "", math.Inf(1)
+		for _, t := range names {
+			if v := held[t].dominant(total); len(waiting[t]) > 0 && v < least {
+				next, least = t, v
+			}
+		}
+		if next == "" {
+			return q.assignment(), nil
+		}
+		i := waiting[next][0]
+		if !q.serve(i) {
+			waiting[next] = nil
+			continue
+		}
+		waiting[next] = waiting[next][1:]
+		held[next] = held[next].plus(s.Jobs[i].Options[q.choice[i]].Use)
+	}
+}

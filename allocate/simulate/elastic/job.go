@@ -1,0 +1,237 @@
+package elastic
+
+import (
+	"fmt"
+	"math"
+
+	"knee/allocate"
+	"knee/allocate/simulate"
+	"knee/allocate/simulate/agent"
+	"knee/allocate/simulate/measured"
+	"knee/data"
+	"knee/predict"
+)
+
+// Jobs returns a copy of a workload whose jobs are modelled as they run: each
+// gets its work from the recorded training of its application, and a Learner.
+// With gang, a job is offered the workers and the batch its owner asked for
+// and nothing else.
+func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang bool) ([]simulate.Job, error) {
+	h := newHall(c)
+	out := make([]simulate.Job, len(workload))
+	for i, w := range workload {
+		app, err := p.App(w.Application)
+		if err != nil {
+			return nil, fmt.Errorf("%s: job %q: %w", w.Source, w.Name, err)
+		}
+		l, err := newLearner(w, app, h, gang)
+		if err != nil {
+			return nil, err
+		}
+		w.Work = app.Progress(app.Epochs) * app.Initial
+		w.Learner = l
+		out[i] = w
+	}
+	return out, nil
+}
+
+// Truth is the true goodput of jobs made by [Jobs] from the same profiles.
+func Truth(p *measured.Profiles) simulate.Truth {
+	return func(j *simulate.Job, c data.Config, done float64) (float64, error) {
+		app, err := p.App(j.Application)
+		if err != nil {
+			return 0, err
+		}
+		t := app.Tables[c.GPUType]
+		if t == nil {
+			return 0, fmt.Errorf("%s was not measured on %s", app.Name, c.GPUType)
+		}
+		return app.Goodput(t, c.Placement, agent.Choice{Local: c.LocalBatch, Accum: c.AccumSteps}, app.EpochAt(done/app.Initial))
+	}
+}
+
+// hall is the cluster by GPU type.
+type hall struct {
+	types  []string
+	gpus   map[string][]int // per node
+	total  map[string]int
+	widest map[string]int
+}
+
+func newHall(c *data.Cluster) *hall {
+	h := &hall{types: c.GPUTypes(), gpus: map[string][]int{}, total: map[string]int{}, widest: map[string]int{}}
+	for _, n := range c.Nodes {
+		if !n.Drained {
+			h.gpus[n.GPUType] = append(h.gpus[n.GPUType], n.GPUs)
+			h.total[n.GPUType] += n.GPUs
+			h.widest[n.GPUType] = max(h.widest[n.GPUType], n.GPUs)
+		}
+	}
+	return h
+}
+
+// learner implements [simulate.Learner] with an agent per GPU type.
+type learner struct {
+	app    *measured.App
+	hall   *hall
+	agents map[string]*agent.Agent
+	gang   int // workers asked for; 0 where the policy decides
+	done   float64
+}
+
+func newLearner(w simulate.Job, app *measured.App, h *hall, gang bool) (*learner, error) {
+	l := &learner{app: app, hall: h, agents: map[string]*agent.Agent{}}
+	if gang {
+		if w.Workers < 1 || w.Batch < app.Initial || w.Batch > app.Max {
+			src := w.Source
+			src.Column = "batch_size"
+			return nil, &data.InputError{Source: src, Found: fmt.Sprintf("%d workers and batch %g for job %q", w.Workers, w.Batch, w.Name),
+				Want: fmt.Sprintf("at least one worker and a total batch from %g to %g: the policy takes jobs as they were asked for", app.Initial, app.Max)}
+		}
+		l.gang = w.Workers
+	}
+	for _, t := range h.types {
+		table := app.Tables[t]
+		if table == nil || h.total[t] == 0 || gang && h.total[t] < w.Workers {
+			continue
+		}
+		limits := app.Limits(table)
+		if gang {
+			limits.Fixed = w.Batch
+		}
+		l.agents[t] = &agent.Agent{Limits: limits, Fit: agent.DefaultPrior().Fit}
+	}
+	if len(l.agents) == 0 {
+		src := w.Source
+		src.Column = "application"
+		return nil, &data.InputError{Source: src, Found: fmt.Sprintf("%s for job %q", app.Name, w.Name), Want: "an application measured on a GPU type of which the cluster has enough"}
+	}
+	return l, nil
+}
+
+// Observe implements [simulate.Learner].
+func (l *learner) Observe(c data.Config, done float64) error {
+	l.done = done
+	table, a := l.app.Tables[c.GPUType], l.agents[c.GPUType]
+	if table == nil || a == nil {
+		return fmt.Errorf("%s was not measured on %s", l.app.Name, c.GPUType)
+	}
+	step, sync, err := table.Times(c.Placement, c.LocalBatch)
+	if err != nil {
+		return err
+	}
+	a.Observe(agent.Observation{Key: agent.Key{Nodes: len(c.Placement), Workers: c.Workers, Local: c.LocalBatch}, Step: step, Sync: sync})
+	sqr, variance := l.app.Gradient(c.GlobalBatch(), l.app.EpochAt(done/l.app.Initial))
+	for _, a := range l.agents {
+		a.ObserveGradient(sqr, variance)
+	}
+	return nil
+}
+
+// Left implements [simulate.Learner]: if the epochs to come are like those
+// done, of as many as its owner declared.
+func (l *learner) Left() float64 {
+	progress := l.done / l.app.Initial
+	e := l.app.EpochAt(progress)
+	from, to := l.app.Progress(e), l.app.Progress(e+1)
+	share := (float64(e) + (progress-from)/(to-from)) / float64(l.app.Epochs)
+	if share <= 0 {
+		return 0
+	}
+	return l.done * math.Max(0, 1-share) / share
+}
+
+// Options implements [simulate.Learner].
+func (l *learner) Options(current *data.Config) []allocate.Option {
+	var out []allocate.Option
+	seen := false
+	for _, t := range l.hall.types {
+		if l.agents[t] == nil {
+			continue
+		}
+		for _, k := range l.counts(t) {
+			p := Packed(l.hall.gpus[t], k)
+			if p == nil {
+				continue
+			}
+			out = append(out, l.option(t, p))
+			seen = seen || current != nil && current.GPUType == t && shapeText(current.Placement) == p.String()
+		}
+	}
+	if current != nil && !seen {
+		out = append(out, l.option(current.GPUType, current.Placement))
+	}
+	return out
+}
+
+// counts are the numbers of workers a job is offered on a type.
+func (l *learner) counts(gpuType string) []int {
+	if l.gang > 0 {
+		return []int{l.gang}
+	}
+	most, a := l.hall.widest[gpuType], l.agents[gpuType]
+	for _, other := range l.agents {
+		most = max(most, Growth*other.MostWorkers)
+	}
+	table := l.app.Tables[gpuType]
+	return Sizes(min(l.hall.total[gpuType], int(a.Max/a.LocalMin), most, table.MaxWorkers), l.hall.widest[gpuType])
+}
+
+func (l *learner) option(gpuType string, p data.Placement) allocate.Option {
+	k := p.Workers()
+	choice, e := l.expect(gpuType, len(p), k)
+	c := data.Config{GPUType: gpuType, Mode: data.AllReduce, Placement: p, Nodes: len(p), Workers: k, LocalBatch: choice.Local, AccumSteps: choice.Accum}
+	return allocate.Option{Config: c, Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: e, Throughput: e}}
+}
+
+// doubt is the standard deviation of the logarithm of a speed that was
+// carried over from another GPU type.
+const doubt = 0.3
+
+// expect predicts an allocation. A type the job has not been seen on borrows
+// the model of one it has, by the ratio of what a lone GPU of each type does
+// with its largest batch, which is profiled once when a job comes (Sia,
+// Subramanya et al., SOSP 2023, section 3.2).
+func (l *learner) expect(gpuType string, nodes, k int) (agent.Choice, data.Estimate) {
+	a := l.agents[gpuType]
+	if a.Ready() {
+		return Expect(a, nodes, k)
+	}
+	for _, t := range l.hall.types {
+		if other := l.agents[t]; other != nil && other.Ready() {
+			_, e := Expect(other, nodes, k)
+			ratio := l.lone(gpuType) / l.lone(t)
+			off := math.Exp(normal95 * doubt)
+			return First(a.Limits, k), data.Estimate{Mean: e.Mean * ratio, Lo: e.Lo * ratio / off, Hi: e.Hi * ratio * off}
+		}
+	}
+	choice, e := Expect(a, nodes, k)
+	// Nothing is known but what a lone GPU of each type does.
+	ratio := 1.0
+	for _, t := range l.hall.types {
+		if l.agents[t] != nil {
+			ratio = l.lone(gpuType) / l.lone(t)
+			break
+		}
+	}
+	return choice, e.Scale(ratio)
+}
+
+// lone is the samples/s of one GPU with its largest batch.
+func (l *learner) lone(gpuType string) float64 {
+	t := l.app.Tables[gpuType]
+	step, _, err := t.Times(data.Placement{1}, t.LocalMax)
+	if err != nil || step <= 0 {
+		return 1
+	}
+	return t.LocalMax / step
+}
+
+// shapeText is the placement with most workers first, as text.
+func shapeText(p data.Placement) string {
+	var shares []data.NodeShare
+	for _, w := range p {
+		shares = append(shares, data.NodeShare{Workers: w})
+	}
+	return allocate.ShapeOf(shares).String()
+}

@@ -1,0 +1,106 @@
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"knee/allocate"
+	"knee/data"
+)
+
+// Failure is a node that is not there for a while. Jobs that stand on it stop
+// and lose the progress since their last checkpoint.
+type Failure struct {
+	Node     string
+	From, To float64 // seconds
+}
+
+// RandomFailures draws failures of every node with exponential times between
+// them, mtbf seconds on average, up to a time; each lasts repair seconds.
+func RandomFailures(c *data.Cluster, mtbf, repair, until float64, seed int64) []Failure {
+	var out []Failure
+	for i, n := range c.Nodes {
+		r := rand.New(rand.NewPCG(uint64(seed), uint64(i)))
+		for t := r.ExpFloat64() * mtbf; t < until; t += repair + r.ExpFloat64()*mtbf {
+			out = append(out, Failure{Node: n.Name, From: t, To: t + repair})
+		}
+	}
+	return out
+}
+
+// outage is one end of a failure.
+type outage struct {
+	at   float64
+	node string
+	down bool
+}
+
+// plan sorts the ends of all failures by time.
+func (r *replay) plan() error {
+	known := map[string]bool{}
+	for _, n := range r.Cluster.Nodes {
+		known[n.Name] = true
+	}
+	for _, f := range r.Failures {
+		if !known[f.Node] || !(f.From >= 0) || !(f.To > f.From) || math.IsInf(f.To, 0) {
+			return fmt.Errorf("simulate: failure of node %q from %g to %g s, want a node of the cluster and a time that ends", f.Node, f.From, f.To)
+		}
+		r.outages = append(r.outages, outage{f.From, f.Node, true}, outage{f.To, f.Node, false})
+	}
+	slices.SortStableFunc(r.outages, func(a, b outage) int { return cmp.Compare(a.at, b.at) })
+	r.down = map[string]bool{}
+	return nil
+}
+
+// fail takes nodes out and brings them back, and stops the jobs on those that
+// are gone.
+func (r *replay) fail() bool {
+	n := 0
+	for n < len(r.outages) && r.outages[n].at <= r.now {
+		r.down[r.outages[n].node] = r.outages[n].down
+		n++
+	}
+	if n == 0 {
+		return false
+	}
+	r.outages = r.outages[n:]
+	r.present = &data.Cluster{Source: r.Cluster.Source, Nodes: slices.Clone(r.Cluster.Nodes)}
+	for i := range r.present.Nodes {
+		n := &r.present.Nodes[i]
+		n.Drained = n.Drained || r.down[n.Name]
+	}
+	for _, j := range r.active {
+		if slices.ContainsFunc(j.nodes, func(s data.NodeShare) bool { return r.down[s.Node] }) {
+			r.lose(j)
+		}
+	}
+	r.count()
+	r.rebook()
+	return true
+}
+
+// lose stops a job where its last checkpoint left it.
+func (r *replay) lose(j *running) {
+	lost := 0.0
+	if r.Checkpoint > 0 {
+		lost = math.Mod(j.since, r.Checkpoint)
+	}
+	j.done = math.Max(0, j.done-lost*j.speed)
+	j.since = 0
+	j.nodes, j.speed, j.delay = nil, 0, 0
+}
+
+// rebook starts the books of who stands where anew.
+func (r *replay) rebook() {
+	var requests []allocate.Request
+	for _, j := range r.active {
+		if j.nodes != nil {
+			requests = append(requests, allocate.Request{Config: j.config, Resources: j.Resources, Current: j.nodes})
+		}
+	}
+	r.placer = allocate.NewPlacer(r.cluster())
+	r.placer.Keep(requests)
+}

@@ -1,0 +1,94 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+
+	"knee/allocate"
+	"knee/data"
+)
+
+// move is what changes for one job.
+type move struct {
+	job *running
+	to  allocate.Placed
+}
+
+// place puts an assignment on nodes and returns what that changes. Where no
+// option asks for a shape, jobs that keep what they have are not looked at,
+// so that it costs what changes; shapes may need everyone to move together.
+func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
+	var start []int
+	var out []move
+	for i, c := range a.Choice {
+		j := r.active[i]
+		if c < 0 {
+			if j.nodes != nil {
+				out = append(out, move{j, allocate.Placed{Choice: -1}})
+			}
+			continue
+		}
+		o := &s.Jobs[i].Options[c]
+		switch {
+		case len(o.Config.Placement) > 0:
+			return r.placeAll(s, a)
+		case !o.Keeps:
+			start = append(start, i)
+		case o.Config.LocalBatch != j.config.LocalBatch || o.Config.AccumSteps != j.config.AccumSteps:
+			out = append(out, move{j, allocate.Placed{Choice: c, Option: *o, Nodes: j.nodes}})
+		}
+	}
+	for _, m := range out {
+		if m.to.Choice < 0 {
+			r.placer.Release(m.job.nodes, m.job.Resources)
+		}
+	}
+	for _, i := range start {
+		r.placer.Release(r.active[i].nodes, r.active[i].Resources)
+	}
+	option := func(i int) *allocate.Option { return &s.Jobs[i].Options[a.Choice[i]] }
+	slices.SortStableFunc(start, func(x, y int) int { return cmp.Compare(option(y).Use.GPUs, option(x).Use.GPUs) })
+	for _, i := range start {
+		j, to := r.active[i], allocate.Placed{Choice: a.Choice[i], Option: *option(i)}
+		var ok bool
+		to.Nodes, ok = r.placer.Place(allocate.Request{Config: to.Option.Config, Resources: j.Resources, Current: j.nodes})
+		if !ok { // cores or memory lie on other nodes than GPUs: it waits
+			to = allocate.Placed{Choice: -1}
+		}
+		out = append(out, move{j, to})
+	}
+	return out
+}
+
+// placeAll places everyone anew; jobs that keep what they have stay.
+func (r *replay) placeAll(s allocate.State, a allocate.Assignment) []move {
+	standing := make([]allocate.Standing, len(r.active))
+	for i, j := range r.active {
+		standing[i] = allocate.Standing{Resources: j.Resources, Current: j.nodes}
+	}
+	placed, placer := allocate.PlaceAll(s, a, standing, nil)
+	r.placer = placer
+	out := make([]move, len(placed))
+	for i, p := range placed {
+		out[i] = move{r.active[i], p}
+	}
+	return out
+}
+
+// count adds up the GPUs of every type that are there.
+func (r *replay) count() {
+	r.room = map[string]int{}
+	for _, n := range r.cluster().Nodes {
+		if !n.Drained {
+			r.room[n.GPUType] += n.GPUs
+		}
+	}
+}
+
+// cluster is what there is of it now.
+func (r *replay) cluster() *data.Cluster {
+	if r.present != nil {
+		return r.present
+	}
+	return r.Cluster
+}
