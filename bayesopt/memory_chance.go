@@ -12,10 +12,10 @@ import (
 const (
 	// afterFailure is by how much a failure for lack of memory lowers the
 	// chance of what needs no less, where that is not certain to fail.
-	afterFailure = 0.1
+	afterFailure = 0.01
 	// fitsAnotherDoubling is the chance that twice the largest batch that
 	// fitted does too, while none has failed.
-	fitsAnotherDoubling = 0.9
+	fitsAnotherDoubling = 0.7
 )
 
 // limits is what the trials say about how much of something fits: batches on
