@@ -87,8 +87,7 @@ func (p *problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 			v.meets = p.shift(raw, post, i, p.finish[i], finish).Below(math.Log(p.opts.Deadline))
 			v.score += math.Log(max(v.meets, math.SmallestNonzeroFloat64))
 		}
-		// Twice: what runs out of memory costs a trial and teaches little.
-		v.score += 2 * math.Log(p.fits[i])
+		v.score += math.Log(p.fits[i])
 		if !math.IsInf(best, 1) { // else nothing meets the deadline yet, and that alone counts
 			v.score += acquire(belief, best)
 			// The fastest are the likeliest both to be better and to be in

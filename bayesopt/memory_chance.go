@@ -15,7 +15,7 @@ const (
 	afterFailure = 0.01
 	// fitsAnotherDoubling is the chance that twice the largest batch that
 	// fitted does too, while none has failed.
-	fitsAnotherDoubling = 0.7
+	fitsAnotherDoubling = 0.9
 )
 
 // limits is what the trials say about how much of something fits: batches on
@@ -44,7 +44,8 @@ func (l *limits) chance(v float64) float64 {
 	case below > 0:
 		return math.Pow(afterFailure, float64(below))
 	case l.fits > 0 && !math.IsInf(least, 1):
-		return max(math.Log(least/v)/math.Log(least/l.fits), afterFailure)
+		share := math.Log(least/v) / math.Log(least/l.fits)
+		return max(share*share, afterFailure)
 	case l.fits > 0:
 		return math.Pow(fitsAnotherDoubling, math.Log2(v/l.fits))
 	}
