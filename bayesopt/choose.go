@@ -73,6 +73,7 @@ func (p *problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 	acquire, _ := acquisitionByName(p.opts.Acquisition) // validated before
 	margin := p.opts.Objective.margin(worthwhile)
 	cost := p.costModel()
+	usual := p.usualCost(post, cost)
 	return func(i int, q *predictor, moved, finish *Predictive) verdict {
 		raw := q.at(p.points[i])
 		belief := p.shift(raw, post, i, p.offset[i], moved)
@@ -94,7 +95,7 @@ func (p *problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 			v.chance = p.fits[i] * min(belief.Below(best-margin), v.meets)
 		}
 		if p.opts.CostWeight > 0 {
-			v.score -= p.opts.CostWeight * math.Log(cost.relative(p, i, belief))
+			v.score -= p.opts.CostWeight * math.Log1p(cost.relative(p, i, belief)/usual)
 		}
 		return v
 	}
@@ -152,4 +153,13 @@ func inParallel(n int, work func(lo, hi int)) {
 		wait.Go(func() { work(w*n/workers, (w+1)*n/workers) })
 	}
 	wait.Wait()
+}
+
+// usualCost returns the expected cost of another trial of the best candidate so
+// far, 1 if there is none.
+func (p *problem) usualCost(post *Posterior, cost trialCost) float64 {
+	if p.bestIndex < 0 {
+		return 1
+	}
+	return cost.relative(p, p.bestIndex, p.belief(post, p.bestIndex))
 }

@@ -126,7 +126,9 @@ func (e *encoder) encode(c data.Config) ([]float64, bool) {
 	return x, true
 }
 
-// distinct reports the first two candidates with equal points.
+// distinct reports the first two candidates with equal points. Placements that
+// the columns do not tell apart, such as 4-1-1 and 1-4-1, are let through:
+// they are as good as the same, and a table of what a cluster ran holds many.
 func distinct(cands []data.Config, points [][]float64) error {
 	seen := make(map[string]int, len(points))
 	var key []byte
@@ -136,13 +138,23 @@ func distinct(cands []data.Config, points [][]float64) error {
 			key = strconv.AppendInt(key, int64(math.Round(v*1e9)), 36)
 			key = append(key, ',')
 		}
-		if j, ok := seen[string(key)]; ok {
+		if j, ok := seen[string(key)]; ok && !placedAlike(cands[i], cands[j]) {
 			return &data.InputError{Found: fmt.Sprintf("candidates %d (%s) and %d (%s) with equal features", j+1, cands[j], i+1, cands[i]),
 				Want: "candidates that differ in a knob the model sees: drop one, or add the column that tells them apart"}
 		}
 		seen[string(key)] = i
 	}
 	return nil
+}
+
+// placedAlike reports whether two configurations differ in nothing but how
+// equally many workers stand on equally many nodes.
+func placedAlike(a, b data.Config) bool {
+	if len(a.Placement) == 0 || a.NodeCount() != b.NodeCount() || slices.Equal(a.Placement, b.Placement) {
+		return false
+	}
+	b.Placement, b.Nodes = a.Placement, a.Nodes
+	return a.Key() == b.Key()
 }
 
 // columnsFor lists the columns for a set of candidates, in a fixed order.

@@ -12,7 +12,7 @@ import (
 const (
 	// afterFailure is by how much a failure for lack of memory lowers the
 	// chance of what needs no less, where that is not certain to fail.
-	afterFailure = 0.1
+	afterFailure = 0.01
 	// fitsAnotherDoubling is the chance that twice the largest batch that
 	// fitted does too, while none has failed.
 	fitsAnotherDoubling = 0.9
@@ -44,7 +44,8 @@ func (l *limits) chance(v float64) float64 {
 	case below > 0:
 		return math.Pow(afterFailure, float64(below))
 	case l.fits > 0 && !math.IsInf(least, 1):
-		return max(math.Log(least/v)/math.Log(least/l.fits), afterFailure)
+		share := math.Log(least/v) / math.Log(least/l.fits)
+		return max(share*share, afterFailure)
 	case l.fits > 0:
 		return math.Pow(fitsAnotherDoubling, math.Log2(v/l.fits))
 	}

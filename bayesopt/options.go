@@ -93,10 +93,13 @@ type Options struct {
 	// Acquisition is one of Acquisitions(); empty means "logei".
 	Acquisition string
 
-	// CostWeight is the power of the expected cost of a trial by which the
-	// acquisition is divided: 1 is improvement per US$. 0 means the default,
-	// ¾ where the trial is the whole job, whose cost varies by orders of
-	// magnitude over a table, and none elsewhere; negative means none.
+	// CostWeight is the power of 1 + c by which the acquisition is divided,
+	// where c is the expected cost of the trial relative to one more of the
+	// best configuration so far: 1 is improvement per US$, but for the
+	// difference between cheap and cheaper trials, which is not worth any
+	// evaluation. 0 means the default, 1 where the trial is the whole job,
+	// whose cost varies by orders of magnitude over a table, and none
+	// elsewhere; negative means none.
 	CostWeight float64
 
 	// Hyper is how hyperparameters are treated: "average" (the default) over
@@ -117,11 +120,8 @@ type Options struct {
 	TrialSeconds float64
 }
 
-// jobCostWeight is the default of [Options.CostWeight] for whole jobs. Of 0, ½,
-// ¾ and 1 it is the one that, on each of three kinds of recorded tables with
-// rows left out at random, keeps both evaluations and Σ cost within a third of
-// the best of the four; two of the kinds alone would have chosen it as well.
-const jobCostWeight = 0.75
+// jobCostWeight is the default of [Options.CostWeight] for whole jobs.
+const jobCostWeight = 1
 
 // validate fills in defaults and refuses what cannot work.
 func (o Options) validate() (Options, error) {

@@ -13,9 +13,8 @@ import (
 // knee-map-pi, …
 func variants() map[string]func(*bayesopt.Options) {
 	v := map[string]func(*bayesopt.Options){
-		"map":     func(o *bayesopt.Options) { o.Hyper = "map" },
-		"percost": func(o *bayesopt.Options) { o.CostWeight = 1 },
-		"nocost":  func(o *bayesopt.Options) { o.CostWeight = -1 },
+		"map":    func(o *bayesopt.Options) { o.Hyper = "map" },
+		"nocost": func(o *bayesopt.Options) { o.CostWeight = -1 },
 	}
 	for _, a := range bayesopt.Acquisitions() {
 		v[a] = func(o *bayesopt.Options) { o.Acquisition = a }
@@ -24,7 +23,7 @@ func variants() map[string]func(*bayesopt.Options) {
 }
 
 // Methods returns the names that [Table.NewMethod] accepts; each may be
-// followed by -map, -percost, -nocost or - and an acquisition.
+// followed by -map, -nocost or - and an acquisition.
 func Methods() []string { return bayesopt.Strategies() }
 
 // NewMethod returns the strategy called name for one search of the table.
@@ -44,7 +43,7 @@ func (t *Table) NewMethod(name string, g Goal, seed int64) (bayesopt.Strategy, e
 		base = base[:at]
 	}
 	if !slices.Contains(Methods(), base) {
-		return nil, fmt.Errorf("method %q is unknown; want one of %s, which may be followed by -map, -percost, -nocost, -%s",
+		return nil, fmt.Errorf("method %q is unknown; want one of %s, which may be followed by -map, -nocost, -%s",
 			name, strings.Join(Methods(), ", "), strings.Join(bayesopt.Acquisitions(), ", -"))
 	}
 	return bayesopt.NewStrategy(base, o)

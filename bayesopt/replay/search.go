@@ -20,7 +20,7 @@ type Goal struct {
 // Trace is one search.
 type Trace struct {
 	Optimum    float64   // best value there is
-	Cheapest   float64   // US$ of the cheapest row that succeeds
+	Cheapest   float64   // US$ charged for the cheapest row that succeeds
 	Best       []float64 // true value of the best row seen after each evaluation; +Inf before the first success
 	Spent      []float64 // US$ after each evaluation
 	Stop       int       // evaluations when the stopping rule fired, the budget if it never did
@@ -34,6 +34,10 @@ func (g Goal) value(o Outcome) float64 {
 	switch {
 	case o.Status != data.OK:
 		return math.Inf(1)
+	case o.perSample > 0 && g.Time:
+		return o.perSample
+	case o.perSample > 0:
+		return o.perSample * o.Hourly / 3600
 	case g.Time:
 		return o.Time
 	}
@@ -49,6 +53,17 @@ func (t *Table) Optimum(g Goal) float64 {
 	return best
 }
 
+// cheapest returns the least that is charged for a row that succeeds.
+func (t *Table) cheapest() float64 {
+	least := math.Inf(1)
+	for _, o := range t.Outcomes {
+		if o.Status == data.OK {
+			least = math.Min(least, o.Cost)
+		}
+	}
+	return least
+}
+
 // Options returns the options of a strategy that searches the table: what is
 // known beforehand is the price of every row, and nothing else.
 func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
@@ -57,6 +72,9 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 		hourly[c.Key()] = t.Outcomes[i].Hourly
 	}
 	o := bayesopt.Options{Objective: bayesopt.StepTime, JobTime: true, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0}
+	if t.steps != nil {
+		o.JobTime, o.Objective, o.Efficiency, o.TrialSeconds = false, bayesopt.Goodput, t.steps.Efficiency, t.steps.Window
+	}
 	if !g.Time && t.priced() {
 		o.Objective = bayesopt.CostToTarget
 	}
@@ -81,7 +99,7 @@ func (t *Table) priced() bool {
 // method sees the same.
 func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Trace, error) {
 	h := bayesopt.History{Candidates: t.Candidates}
-	tr := Trace{Optimum: t.Optimum(g), Cheapest: t.Optimum(Goal{}), Stop: budget, Found: math.Inf(1)}
+	tr := Trace{Optimum: t.Optimum(g), Cheapest: t.cheapest(), Stop: budget, Found: math.Inf(1)}
 	looks := make([]int, len(t.Candidates))
 	best, spent, open := math.Inf(1), 0.0, len(t.Candidates)
 	stopped := false
@@ -132,13 +150,11 @@ func (t *Table) named(s bayesopt.Suggestion, h bayesopt.History, g Goal) float64
 	}
 	found, least := math.Inf(1), math.Inf(1)
 	for _, m := range h.Measured {
-		i := index[m.Key()]
-		seen := m.StepTime
-		if !g.Time && t.Outcomes[i].Hourly > 0 {
-			seen *= t.Outcomes[i].Hourly
-		}
+		o := t.Outcomes[index[m.Key()]]
+		// What a noisy time would make of the row's value.
+		seen := g.value(o) * m.StepTime / measured(m.Config, o, g).StepTime
 		if m.Status == data.OK && seen < least {
-			least, found = seen, g.value(t.Outcomes[i])
+			least, found = seen, g.value(o)
 		}
 	}
 	return found
@@ -164,6 +180,10 @@ func measured(c data.Config, o Outcome, g Goal) data.Measurement {
 		m.StepTime = o.Time
 	}
 	if o.Status != data.OK {
+		return m
+	}
+	if o.step > 0 {
+		m.StepTime = o.step
 		return m
 	}
 	m.StepTime = o.Time

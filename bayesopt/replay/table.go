@@ -22,6 +22,7 @@ type Table struct {
 	Outcomes   []Outcome // parallel to Candidates
 
 	names map[int]bool // columns that only name what others describe
+	steps *Steps       // of a table of step times; nil for one of whole jobs
 }
 
 // Outcome is what evaluating a candidate yields.
@@ -30,7 +31,10 @@ type Outcome struct {
 	Time   float64  // seconds; of a failed run until it failed, 0 if not known
 	Cost   float64  // US$, charged whatever the status
 	Hourly float64  // US$ per hour of the whole configuration, known beforehand; 0 if not
-	Cells  []string // the row
+	Cells  []string // the row; nil if it was not read from a file
+
+	step      float64 // seconds per step, in a table of step times,
+	perSample float64 // and per sample at initial-batch worth
 }
 
 // The columns that hold what a run yielded. All others are parameters.

@@ -32,8 +32,7 @@ the cheapest row, simple regret after 5, 10 and 20 evaluations, evaluations when
 the method's stopping rule fired, and the share of searches that were within 5 %
 of the best then. A method with -map after its name takes the single best
 hyperparameters instead of averaging over them; -pi, -lcb and -thompson change
-the acquisition, -percost divides it by the expected cost instead of the power ¾
-of it, and -nocost does not.
+the acquisition, and -nocost takes the cost of a trial out of it.
 
 --noise multiplies every evaluation by a random factor with that coefficient of
 variation; knee then measures doubtful rows again, which is charged like any

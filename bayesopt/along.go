@@ -1,0 +1,121 @@
+package bayesopt
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"knee/data"
+)
+
+// Slice is what a search believes along one knob; see [Guided.Along].
+type Slice struct {
+	Through data.Config // the best configuration so far, which the slice goes through
+	Points  []SlicePoint
+}
+
+// SlicePoint is one candidate of a [Slice].
+type SlicePoint struct {
+	Value       float64       // of the knob
+	Index       int           // of the candidate
+	Expected    data.Estimate // of the objective, in its natural unit, with its 90 % interval
+	Improvement float64       // expected improvement over the best so far, as a fraction of it; 0 for what was tried
+}
+
+// Along returns what is believed about the candidates that differ from the
+// best configuration so far in one knob only: "workers" (nodes and placement
+// go with it), "nodes", "ps", "local_batch", "accum_steps" or the name of a
+// further knob. Points come in ascending order of the knob. A history without
+// a usable measurement, an unknown knob, or one along which there is a single
+// candidate is an error.
+func (g *Guided) Along(h History, name string) (Slice, error) {
+	p, err := newProblem(g.opts, h)
+	if err != nil {
+		return Slice{}, err
+	}
+	post, err := p.learn()
+	if err != nil {
+		return Slice{}, err
+	}
+	if post == nil || p.bestIndex < 0 {
+		return Slice{}, &data.InputError{Found: "no candidate that was measured", Want: "at least one measurement with status ok"}
+	}
+	centre := p.favourite(post)
+	s := Slice{Through: p.cands[centre]}
+	best := p.incumbent(post)
+	for i, c := range p.cands {
+		v, ok := valueOf(c, name)
+		if !ok {
+			return Slice{}, fmt.Errorf("knob %q of %s is no number; want workers, nodes, ps, local_batch, accum_steps or a further knob with numbers for values", name, c)
+		}
+		if without(c, name).Key() != without(s.Through, name).Key() {
+			continue
+		}
+		belief := p.belief(post, i)
+		at := SlicePoint{Value: v, Index: i, Expected: p.opts.Objective.estimate(belief)}
+		if p.standing[i] == open {
+			// ln best − ln response is, for small improvements, the fraction.
+			at.Improvement = math.Exp(belief.average(LogEI, best))
+		}
+		s.Points = append(s.Points, at)
+	}
+	slices.SortFunc(s.Points, func(a, b SlicePoint) int { return cmp.Compare(a.Value, b.Value) })
+	s.Points = slices.CompactFunc(s.Points, func(a, b SlicePoint) bool { return a.Value == b.Value })
+	if len(s.Points) < 2 {
+		return Slice{}, fmt.Errorf("no other candidate differs from %s in %s only; want a knob that varies on its own", s.Through, name)
+	}
+	return s, nil
+}
+
+// valueOf returns a knob as a number.
+func valueOf(c data.Config, name string) (float64, bool) {
+	switch name {
+	case "workers":
+		return float64(c.Workers), true
+	case "nodes":
+		return float64(c.NodeCount()), true
+	case "ps":
+		return float64(c.PS), true
+	case "local_batch":
+		return c.LocalBatch, c.LocalBatch > 0
+	case "accum_steps":
+		return float64(c.AccumSteps), true
+	}
+	return knob(c, strings.TrimPrefix(name, "x_"))
+}
+
+// without returns the configuration with a knob taken out.
+func without(c data.Config, name string) data.Config {
+	switch name {
+	case "workers":
+		c.Workers, c.Nodes, c.Placement = 0, 0, nil
+	case "nodes":
+		c.Nodes, c.Placement = 0, nil
+	case "ps":
+		c.PS = 0
+	case "local_batch":
+		c.LocalBatch = 0
+	case "accum_steps":
+		c.AccumSteps = 0
+	default:
+		c.Extra = maps.Clone(c.Extra)
+		delete(c.Extra, strings.TrimPrefix(name, "x_"))
+	}
+	return c
+}
+
+// Value returns the objective that a measurement comes to, in its natural
+// unit; false if it has none.
+func (g *Guided) Value(m data.Measurement) (float64, bool) {
+	if m.Status != data.OK || !positive(m.StepTime) {
+		return 0, false
+	}
+	offset, err := g.opts.offset(m.Config, m.LocalBatch > 0)
+	if err != nil {
+		return 0, false
+	}
+	return g.opts.Objective.natural(math.Log(m.StepTime) + offset), true
+}

@@ -1,0 +1,44 @@
+package replay
+
+import (
+	"fmt"
+
+	"knee/data"
+)
+
+// Steps says how measured step times become a search for the configuration
+// with the most goodput per dollar.
+type Steps struct {
+	Price      func(data.Config) float64         // US$ per hour of a whole configuration
+	Efficiency func(globalBatch float64) float64 // statistical efficiency, (0, 1]
+	Window     float64                           // seconds that a trial takes, whatever the configuration
+}
+
+// NewStepTable returns the measurements as a search space: every one with
+// status ok is a candidate, the first where a configuration was measured
+// twice. A strategy sees step times; what is minimised is US$ per sample at
+// initial-batch worth, and a trial is charged Window seconds. The goal's Time
+// asks for the most goodput instead, whatever it costs.
+func NewStepTable(name string, ms []data.Measurement, s Steps) (*Table, error) {
+	t := &Table{Name: name, steps: &s}
+	seen := map[string]bool{}
+	for _, m := range ms {
+		if m.Status != data.OK || seen[m.Key()] {
+			continue
+		}
+		seen[m.Key()] = true
+		price, efficiency := s.Price(m.Config), s.Efficiency(m.GlobalBatch())
+		samples := m.SamplesPerStep() * efficiency
+		if !(price > 0) || !(samples > 0) || !(s.Window > 0) {
+			return nil, &data.InputError{Source: m.Source, Found: fmt.Sprintf("price %v US$/h, efficiency %v, batch %v, window %v s", price, efficiency, m.LocalBatch, s.Window),
+				Want: "all of them > 0"}
+		}
+		t.Candidates = append(t.Candidates, m.Config)
+		t.Outcomes = append(t.Outcomes, Outcome{Status: data.OK, Time: s.Window, Cost: price * s.Window / 3600, Hourly: price,
+			step: m.StepTime, perSample: m.StepTime / samples})
+	}
+	if len(t.Candidates) == 0 {
+		return nil, &data.InputError{Source: data.Source{File: name}, Found: "no measurement with status ok", Want: "at least one"}
+	}
+	return t, nil
+}

@@ -1,0 +1,352 @@
+package bayesopt
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"knee/data"
+)
+
+// run searches to the end, or for at most n trials.
+func run(t *testing.T, s Strategy, cands []data.Config, n int, measure func(c data.Config, look int) data.Measurement) (History, []Suggestion) {
+	t.Helper()
+	h := History{Candidates: cands}
+	looks := map[string]int{}
+	var all []Suggestion
+	for range n {
+		next, err := s.Next(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, next)
+		if next.Stop {
+			break
+		}
+		key := next.Config.Key()
+		if (looks[key] > 0) != next.Remeasure {
+			t.Fatalf("%s was measured %d times, suggested with remeasure = %v", next.Config, looks[key], next.Remeasure)
+		}
+		looks[key]++
+		h.Measured = append(h.Measured, measure(next.Config, looks[key]))
+	}
+	return h, all
+}
+
+// Neither the order of the candidates nor the unit of time changes what is
+// chosen.
+func TestChoiceDoesNotDependOnOrderOrScale(t *testing.T) {
+	cands := table("a100", "t4")
+	shuffled := slices.Clone(cands)
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	for _, name := range []string{"knee", "gp-ei", "cherrypick"} {
+		for _, scale := range []float64{1, 60} {
+			sequence := func(cands []data.Config, scale float64) []string {
+				s, err := NewStrategy(name, Options{Objective: CostToTarget, Price: price, Seed: 4})
+				if err != nil {
+					t.Fatal(err)
+				}
+				h, _ := run(t, s, cands, 8, func(c data.Config, _ int) data.Measurement {
+					m := measure(c)
+					m.StepTime *= scale
+					return m
+				})
+				var keys []string
+				for _, m := range h.Measured {
+					keys = append(keys, m.Key())
+				}
+				return keys
+			}
+			want, got := sequence(cands, 1), sequence(shuffled, scale)
+			// A random start draws from the order; only what follows may not.
+			if name != "gp-ei" && !slices.Equal(want, got) {
+				t.Errorf("%s, scale %g:\n%v\n%v", name, scale, want, got)
+			}
+		}
+	}
+}
+
+func TestStrategiesWithOneCandidateAndWithNothingButFailures(t *testing.T) {
+	for _, name := range Strategies() {
+		s, err := NewStrategy(name, Options{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, all := run(t, s, table("t4")[:1], 3, func(c data.Config, _ int) data.Measurement { return measure(c) })
+		if last := all[len(all)-1]; !last.Stop || len(all) != 2 {
+			t.Errorf("%s: one candidate gives %d suggestions, the last %+v", name, len(all), last)
+		}
+		_, all = run(t, s, table("t4"), 30, func(c data.Config, _ int) data.Measurement {
+			return data.Measurement{Config: c, Status: data.Failed}
+		})
+		if last := all[len(all)-1]; !last.Stop || last.Best != -1 && name == "knee" {
+			t.Errorf("%s: all failed gives %d suggestions, the last %+v", name, len(all), last)
+		}
+		_, all = run(t, s, table("t4"), 30, func(c data.Config, _ int) data.Measurement {
+			return data.Measurement{Config: c, Status: data.OK, StepTime: 0.25}
+		})
+		if len(all) < 2 {
+			t.Errorf("%s: all equal gives %d suggestions", name, len(all))
+		}
+	}
+}
+
+// The cheapest configuration is too slow; the best that meets the deadline is
+// found, and the search says so when none can.
+func TestDeadline(t *testing.T) {
+	cands := table("a100", "t4")
+	const work = 1e6
+	finish := func(c data.Config) float64 { return work * stepTime(c) / c.GlobalBatch() }
+	cost := func(c data.Config) float64 { return price(c) * finish(c) }
+	const deadline = 900.0
+	best, cheapest := math.Inf(1), math.Inf(1)
+	for _, c := range cands {
+		cheapest = min(cheapest, cost(c))
+		if finish(c) <= deadline {
+			best = min(best, cost(c))
+		}
+	}
+	if !(best > 1.05*cheapest) {
+		t.Fatalf("the deadline does not bind: %g against %g", best, cheapest)
+	}
+	s, err := NewGuided(Options{Objective: CostToTarget, Price: price, Work: work, Deadline: deadline, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, all := run(t, s, cands, 30, func(c data.Config, _ int) data.Measurement { return measure(c) })
+	last := all[len(all)-1]
+	if !last.Stop || last.Best < 0 || finish(cands[last.Best]) > deadline || cost(cands[last.Best]) > 1.05*best {
+		t.Errorf("after %d trials: %+v, cost %g, want %g", len(h.Measured), last, cost(last.Config), best)
+	}
+	s, err = NewGuided(Options{Objective: CostToTarget, Price: price, Work: work, Deadline: 1, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, all = run(t, s, cands, 41, func(c data.Config, _ int) data.Measurement { return measure(c) })
+	if last := all[len(all)-1]; !last.Stop || last.Best != -1 || len(all) > 25 || !strings.Contains(last.Reason, "deadline of 1 s") {
+		t.Errorf("after %d: %+v, want a stop for the deadline", len(all), last)
+	}
+}
+
+// exact is a form that knows the truth but for a factor, which it fits.
+type exact struct{ wrong bool }
+
+func (e exact) Fit(ms []data.Measurement) (func(data.Config) (float64, bool), int, error) {
+	if len(ms) < 2 {
+		return nil, 0, nil
+	}
+	var off float64
+	for _, m := range ms {
+		off += math.Log(m.StepTime/stepTime(m.Config)) / float64(len(ms))
+	}
+	return func(c data.Config) (float64, bool) {
+		if e.wrong {
+			return off - 2*math.Log(c.LocalBatch), true
+		}
+		return off + math.Log(stepTime(c)), true
+	}, 1, nil
+}
+
+// A form that fits leads to the best at once; one that does not is outvoted.
+func TestForms(t *testing.T) {
+	cands := table("a100", "t4")
+	best := 0
+	for i, c := range cands {
+		if c.GlobalBatch()/stepTime(c) > cands[best].GlobalBatch()/stepTime(cands[best]) {
+			best = i
+		}
+	}
+	for _, c := range []struct {
+		form  exact
+		limit int
+	}{{exact{}, 5}, {exact{wrong: true}, 20}} {
+		s, err := NewGuided(Options{Objective: Throughput, Seed: 1, KeepGoing: true, Forms: []MeanForm{c.form}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, _ := run(t, s, cands, c.limit, func(c data.Config, _ int) data.Measurement {
+			m := measure(c)
+			m.StepTime *= 3 // another machine: the form's factor has to be fitted
+			return m
+		})
+		if !slices.ContainsFunc(h.Measured, func(m data.Measurement) bool { return m.Key() == cands[best].Key() }) {
+			t.Errorf("%+v: the best was not tried in %d trials", c.form, c.limit)
+		}
+	}
+}
+
+// With noise a search measures again, says so, never more than maxLooks
+// times, and names the best more often than the luckiest single look does.
+func TestRemeasurement(t *testing.T) {
+	cands := table("a100", "t4")
+	truth := func(c data.Config) float64 { return price(c) * stepTime(c) / c.GlobalBatch() }
+	best := math.Inf(1)
+	for _, c := range cands {
+		best = min(best, truth(c))
+	}
+	named, lucky, again := 0, 0, 0
+	const seeds = 10
+	for seed := range int64(seeds) {
+		s, err := NewGuided(Options{Objective: CostToTarget, Price: price, Noisy: true, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(uint64(seed), 9))
+		h, all := run(t, s, cands, 60, func(c data.Config, look int) data.Measurement {
+			if look > maxLooks {
+				t.Fatalf("look %d at %s", look, c)
+			}
+			m := measure(c)
+			m.StepTime *= math.Exp(0.1 * rng.NormFloat64())
+			return m
+		})
+		last := all[len(all)-1]
+		if !last.Stop {
+			t.Fatalf("no stop after %d trials", len(h.Measured))
+		}
+		if truth(last.Config) <= 1.05*best {
+			named++
+		}
+		// What one look at every candidate would name.
+		pick, least := cands[0], math.Inf(1)
+		for _, c := range cands {
+			if v := truth(c) * math.Exp(0.1*rng.NormFloat64()); v < least {
+				pick, least = c, v
+			}
+		}
+		if truth(pick) <= 1.05*best {
+			lucky++
+		}
+		for _, s := range all {
+			if s.Remeasure {
+				again++
+				if !strings.Contains(s.Reason, "measured again") {
+					t.Errorf("reason %q does not say that it is measured again", s.Reason)
+				}
+			}
+		}
+	}
+	if named < lucky || named < seeds/2 || again == 0 {
+		t.Errorf("%d of %d searches name one within 5 %%, %d measured again; one look at all %d candidates names %d", named, seeds, again, len(cands), lucky)
+	}
+}
+
+// Thompson's draws have the moments of the posterior.
+func TestThompsonSample(t *testing.T) {
+	x := [][]float64{{0}, {0.4}, {1}}
+	g, err := NewGP(x, []float64{0, 1, -1}, Hyper{LogLength: []float64{-1}, LogSigma2: -0.5, LogNugget: -4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := []whitened{g.whiten([]float64{0.2}), g.whiten([]float64{0.25})}
+	rng := rand.New(rand.NewPCG(3, 4))
+	var cov [2][2]float64
+	const draws = 4000
+	for range draws {
+		v := g.sample(at, rng)
+		for i := range v {
+			for j := range v {
+				cov[i][j] += v[i] * v[j] / draws
+			}
+		}
+	}
+	for i := range at {
+		for j := range at {
+			if want := g.covariance(at[i], at[j]); math.Abs(cov[i][j]-want) > 0.08*g.covariance(at[0], at[0])+1e-3 {
+				t.Errorf("covariance %d, %d = %g, want %g", i, j, cov[i][j], want)
+			}
+		}
+	}
+}
+
+func TestMemoryChance(t *testing.T) {
+	at := func(batch float64) data.Config { return data.Config{GPUType: "t4", Workers: 4, LocalBatch: batch} }
+	var r memoryRules
+	cands := []data.Config{at(16), at(32), at(64), at(128), at(256)}
+	if got := r.chances(cands); slices.Min(got) != 1 {
+		t.Errorf("nothing tried: %v, want certainty that nothing is known", got)
+	}
+	r.learn(data.Measurement{Config: at(32), Status: data.OK, StepTime: 1})
+	r.learn(data.Measurement{Config: at(128), Status: data.OOM})
+	got := r.chances(cands)
+	want := []float64{1, 1, 0.25, afterFailure, afterFailure}
+	for i := range want {
+		if math.Abs(got[i]-want[i]) > 1e-9 {
+			t.Errorf("chances %v, want %v", got, want)
+		}
+	}
+	small, large := data.Config{GPUType: "t4", Workers: 4, LocalBatch: 64}, data.Config{GPUType: "a100", Workers: 4, LocalBatch: 64}
+	r = memoryRules{}
+	r.learn(data.Measurement{Config: large, Status: data.OOM})
+	if !r.excludes(small) {
+		t.Error("what does not fit 40 GB is not excluded on 16 GB")
+	}
+	r = memoryRules{}
+	r.learn(data.Measurement{Config: small, Status: data.OOM})
+	if r.excludes(large) {
+		t.Error("what does not fit 16 GB is excluded on 40 GB")
+	}
+}
+
+func TestGPUColumns(t *testing.T) {
+	names := func(types ...string) string {
+		var cands []data.Config
+		for _, g := range types {
+			cands = append(cands, data.Config{GPUType: g, Workers: 1})
+		}
+		e, points, err := newEncoder(cands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, k := range e.used {
+			out = append(out, e.columns[k].name)
+		}
+		return fmt.Sprint(out, len(points[0]))
+	}
+	for want, types := range map[string][]string{
+		"[gpu_tflops] 1": {"t4", "a100"}, // two types differ along one line
+		"[gpu_tflops gpu_memory gpu_bandwidth] 3":          {"t4", "a100", "k80"},
+		"[gpu_tflops gpu_type] 2":                          {"t4", "a100", "mine"},
+		"[gpu_type gpu_type gpu_type] 3":                   {"t4", "yours", "mine"},
+		"[gpu_tflops gpu_memory gpu_bandwidth gpu_type] 4": {"t4", "a100", "k80", "mine"},
+	} {
+		if got := names(types...); got != want {
+			t.Errorf("%v: %s, want %s", types, got, want)
+		}
+	}
+}
+
+func TestAlong(t *testing.T) {
+	cands := table("a100")
+	g, err := NewGuided(Options{Objective: Throughput, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := History{Candidates: cands, Measured: []data.Measurement{measure(cands[0]), measure(cands[7]), measure(cands[18])}}
+	for knob, want := range map[string]int{"workers": 5, "local_batch": 4} {
+		s, err := g.Along(h, knob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Points) != want || s.Through.Key() != cands[18].Key() {
+			t.Errorf("%s: %d points through %s, want %d", knob, len(s.Points), s.Through, want)
+		}
+		for _, p := range s.Points {
+			if p.Expected.Lo > p.Expected.Mean || p.Index == 18 && p.Improvement != 0 {
+				t.Errorf("%s: %+v", knob, p)
+			}
+		}
+	}
+	for _, knob := range []string{"ps", "precision"} {
+		if _, err := g.Along(h, knob); err == nil || !strings.Contains(err.Error(), knob) {
+			t.Errorf("along %s: error %v", knob, err)
+		}
+	}
+	if _, err := g.Along(History{Candidates: cands}, "workers"); err == nil {
+		t.Error("a slice through nothing")
+	}
+}

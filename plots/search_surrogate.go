@@ -1,0 +1,110 @@
+package plots
+
+import (
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Surrogate describes what a search believes along one knob, everything else
+// as in the best configuration so far, and what it would gain there.
+type Surrogate struct {
+	Title, Subtitle string
+	Knob            string // axis label
+	Objective       string // axis label with unit
+	Belief          []Band // of the objective, X ascending
+	Points          []Point
+	Gain            []Band   // expected improvement over the best, Mean ≥ 0, at the X of Belief; lo and hi are ignored
+	GainLabel       string   // axis label of the lower panel, with unit
+	Next            *float64 // the knob's value in the next suggestion; nil for none
+	X               Scale
+}
+
+// SurrogateFigure is a belief above the gain it promises.
+type SurrogateFigure struct {
+	belief, gain *Chart
+}
+
+// gainShare is the part of the height that the lower panel takes.
+const gainShare = 0.36
+
+// NewSurrogate returns the figure, or an error that names the first field
+// that cannot be drawn.
+func NewSurrogate(s Surrogate) (*SurrogateFigure, error) {
+	series := Series{Name: "believed", Points: s.Points, Curve: s.Belief}
+	if err := checkSeries([]Series{series}, finite); err != nil {
+		return nil, err
+	}
+	if len(s.Belief) == 0 {
+		return nil, bad("belief", "nothing", "at least one value of the knob")
+	}
+	if err := checkBands("gain", flat(s.Gain), finite); err != nil {
+		return nil, err
+	}
+	if s.Next != nil {
+		if err := finite("next", *s.Next); err != nil {
+			return nil, err
+		}
+	}
+	f := &SurrogateFigure{
+		belief: newChart(s.Title, s.Subtitle, s.Knob, s.Objective),
+		gain:   newChart("", "", s.Knob, s.GainLabel),
+	}
+	x, y := extents([]Series{series})
+	setX(f.belief.Plot, x, s.X)
+	setY(f.belief.Plot, y, false, failingSeries([]Series{series}))
+	if s.Next != nil {
+		next := draw.LineStyle{Color: palette[2], Width: 1.1, Dashes: dashed()}
+		f.belief.marks = append(f.belief.marks, stem{*s.Next, math.Inf(1), next})
+		f.gain.marks = append(f.gain.marks, stem{*s.Next, math.Inf(1), next})
+		f.belief.legend = append(f.belief.legend, entry{label: "suggested next", line: &next})
+	}
+	f.belief.addSeries([]Series{series}, 0)
+	f.belief.addCommonEntries([]Series{series}, false)
+	setX(f.gain.Plot, x, s.X)
+	top := newExtent()
+	top.add(0)
+	for _, g := range s.Gain {
+		top.add(g.Mean)
+	}
+	if top.hi == 0 {
+		top.hi = 1
+	}
+	extent{0, 1.12 * top.hi}.set(&f.gain.Plot.Y, plot.LinearScale{}, linearTicks{want: 3})
+	f.gain.addCurve(flat(s.Gain), draw.LineStyle{Color: palette[1], Width: curveWidth})
+	for _, g := range s.Gain {
+		f.gain.marks = append(f.gain.marks, pin{g.X, g.Mean, draw.GlyphStyle{Color: palette[1], Radius: 2, Shape: draw.CircleGlyph{}}})
+	}
+	return f, nil
+}
+
+// flat returns the curve without its interval.
+func flat(curve []Band) []Band {
+	out := make([]Band, len(curve))
+	for i, b := range curve {
+		out[i] = Band{X: b.X, Mean: b.Mean, Lo: b.Mean, Hi: b.Mean}
+	}
+	return out
+}
+
+// Size implements [Figure].
+func (f *SurrogateFigure) Size() (width, height vg.Length) {
+	return DefaultWidth, DefaultHeight * 1.3
+}
+
+// Draw implements [Figure].
+func (f *SurrogateFigure) Draw(dc draw.Canvas) {
+	split := dc.Min.Y + gainShare*dc.Size().Y
+	above, below := dc, dc
+	above.Min.Y, below.Max.Y = split, split
+	// The labels of one vertical axis are wider than those of the other: the
+	// knob has to stand at the same place in both.
+	left, right := f.belief.frame(above).Min.X, f.gain.frame(below).Min.X
+	fillRect(&dc, whiteColor, dc.Rectangle)
+	above.Min.X += max(0, right-left)
+	below.Min.X += max(0, left-right)
+	f.belief.Draw(above)
+	f.gain.Draw(below)
+}
