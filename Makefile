@@ -23,7 +23,7 @@ test: lint ## everything that needs only Go: build, unit, property, golden and c
 	CGO_ENABLED=0 $(GO) build ./...
 	$(TESTENV) $(GO) test $(RACE) -timeout 20m ./...
 
-integration: ## the quick start from a clean clone, and an interrupted profile that goes on
+integration: ## the real thing: quick start from a clean clone, interrupted profiles, PostgreSQL, a full disk
 	./test/integration/run
 
 bench: ## the benchmarks; those against measured data of others need KNEE_BENCH

@@ -171,6 +171,42 @@ func TestDatabaseTakesOverTheTrialsOfTheDead(t *testing.T) {
 	}
 }
 
+// A trial that profiler after profiler does not survive is what kills them.
+func TestDatabaseGivesUpATrialThatKills(t *testing.T) {
+	dir := t.TempDir()
+	f := &fake{script: linear}
+	for i := range 3 {
+		r := sharedRunner(t, dir, fmt.Sprint("host", i), 1, f)
+		var err error
+		if i == 0 {
+			_, err = r.Storage.Begin(r.Candidates[0])
+		} else {
+			_, err = adopt(r.Storage)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Storage.Close() // dies
+	}
+	r := sharedRunner(t, dir, "last", 1, f)
+	defer r.Storage.Close()
+	res, err := r.Run(t.Context())
+	if err != nil || statuses(res.Measurements) != "failed" || len(f.launched) != 0 || !strings.Contains(res.Measurements[0].Error, "3 profilers were lost") {
+		t.Errorf("%+v after %d launches, %v", res.Measurements, len(f.launched), err)
+	}
+}
+
+// adopt waits until there is a trial to take over.
+func adopt(s profile.Storage) (*profile.Unfinished, error) {
+	for range 200 {
+		if u, err := s.Adopt(); u != nil || err != nil {
+			return u, err
+		}
+		time.Sleep(shortLease / 5)
+	}
+	return nil, errors.New("there was no trial to take over")
+}
+
 // The trials of the living are not taken over, however long they last.
 func TestDatabaseLeavesTheTrialsOfTheLiving(t *testing.T) {
 	t.Parallel()
@@ -222,19 +258,9 @@ func TestDatabaseKeepsOneResultPerTrial(t *testing.T) {
 	defer other.Storage.Close()
 	profile.Silence(asleep.Storage)
 	defer asleep.Storage.Close()
-	var u *profile.Unfinished
-	for range 100 {
-		var err error
-		if u, err = other.Storage.Adopt(); err != nil {
-			t.Fatal(err)
-		}
-		if u != nil {
-			break
-		}
-		time.Sleep(shortLease / 5)
-	}
-	if u == nil {
-		t.Fatal("the trial was not taken over")
+	u, err := adopt(other.Storage)
+	if err != nil {
+		t.Fatal(err)
 	}
 	broken := profile.Ending{Measurement: data.Measurement{Config: u.Config, Status: data.Failed, Error: "lost its way"}}
 	if err := asleep.Storage.End(1, broken); !errors.Is(err, profile.ErrTaken) {

@@ -184,7 +184,7 @@ func (l *loop) resume(u Unfinished) error {
 	if u.Handle != "" {
 		s.Reason = "it was submitted as " + u.Handle + " by a run that is gone, and is followed"
 	}
-	if u.Losses <= maxLosses || u.Handle != "" {
+	if u.Losses < maxLosses || u.Handle != "" {
 		return l.launch(u, TrialAdopted, s)
 	}
 	t, err := l.r.trialOf(u.Trial, u.Attempt, u.Config)

@@ -1,7 +1,9 @@
 package profile
 
 import (
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -94,6 +96,10 @@ func Open(s *data.Study, f Files, o Settings) (*Runner, error) {
 	options, err := searchOptions(s, r.Efficiency)
 	if err != nil {
 		return nil, err
+	}
+	folder := filepath.Dir(f.Measurements)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("make the folder %s for the measurements: %w", folder, err)
 	}
 	r.Storage, r.Past, err = openStorage(s, f, o, tracking{candidates, options})
 	if err != nil {

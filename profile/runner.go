@@ -188,6 +188,7 @@ func (r *Runner) record(out outcome) error {
 	r.mu.Lock()
 	delete(r.running, out.trial.ID)
 	if !errors.Is(err, ErrTaken) {
+		delete(r.others, out.trial.ID)
 		r.keep(out.trial.ID, Ending{Measurement: m, Curve: out.curve})
 	}
 	r.mu.Unlock()

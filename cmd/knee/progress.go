@@ -120,11 +120,11 @@ func trialNews(e profile.Event) string {
 	case profile.TrialRetried:
 		return fmt.Sprintf("%s: %s; trying again", e.Trial.Config, e.Measurement.Error)
 	case profile.TrialAdopted:
-		return fmt.Sprintf("%s: %s", e.Trial.Config, e.Suggestion.Reason)
+		return fmt.Sprintf("trial %d, %s: %s", e.Trial.ID, e.Trial.Config, e.Suggestion.Reason)
 	case profile.TrialTaken:
-		return fmt.Sprintf("%s: another profile has taken trial %d over and measures it", e.Trial.Config, e.Trial.ID)
+		return fmt.Sprintf("trial %d, %s: another profile has taken it over", e.Trial.ID, e.Trial.Config)
 	case profile.TrialQueued:
-		return fmt.Sprintf("%s: submitted as %s", e.Trial.Config, e.Trial.Handle)
+		return fmt.Sprintf("trial %d, %s: submitted as %s", e.Trial.ID, e.Trial.Config, e.Trial.Handle)
 	case profile.StorageLost:
 		return fmt.Sprintf("%v; trying again, what is measured meanwhile is kept", e.Err)
 	case profile.StorageBack:
@@ -163,7 +163,7 @@ func (l *logLines) event(e profile.Event) {
 		l.log.Info("trial ended", "trial", e.Trial.ID, "result", trialLine(e), "done", e.Progress.Done, "of", e.Progress.Total, "spent_usd", e.Progress.Spent)
 	default:
 		if what := trialNews(e); what != "" {
-			l.log.Info(logNames[e.Kind], "trial", e.Trial.ID, "what", what)
+			l.log.Info(logNames[e.Kind], "what", what)
 		}
 	}
 }

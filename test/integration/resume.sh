@@ -21,7 +21,8 @@ check "no trial was measured twice" exactly $journal '"event":"end"' 5
 
 # Two interrupts in the middle of a trial. Jobs of a script ignore SIGINT, as
 # a terminal's do not; SIGTERM is treated alike.
-"$KNEE" profile study/study.yaml --restart >/dev/null 2>stopped.log &
+journal=stopped/study.journal.jsonl
+"$KNEE" profile study/study.yaml --dir stopped >/dev/null 2>stopped.log &
 pid=$!
 within 60 holds $journal '"event":"end"' 1
 within 60 holds $journal '"event":"start"' 2
