@@ -33,7 +33,7 @@ api() { # api PATH
 		"https://127.0.0.1:$(cat kube/apiserver.port)$1"
 }
 # New nodes carry a taint until the node controller has seen that they are ready.
-settled() { ! api /api/v1/nodes | grep -q node.kubernetes.io/not-ready; }
+settled() { ! api /api/v1/nodes | grep node.kubernetes.io/not-ready >/dev/null; }
 within 30 settled || { api /api/v1/nodes; exit 1; }
 left() { # the objects of trials that are there
 	for path in api/v1/pods api/v1/services apis/batch/v1/jobs; do
@@ -52,7 +52,7 @@ while read -r line; do
 	check "$line" bash -euo pipefail -c "$line"
 done <howto.sh
 cat study.measurements.csv
-check "the cluster has the types of the nodes" grep -q 'a\[1-2\].*gpu_type: a100, gpus: 4' cluster.yaml
+check "the cluster has the types of the nodes" bash -c 'cat cluster.yaml; grep -q "a\[1-2\].*gpu_type: a100, gpus: 4" cluster.yaml' 
 check "eight configurations were measured" exactly study.measurements.csv ',ok,' 8
 check "pods were really placed" bash -c 'cat study.logs/*.log | grep -q "worker 0 is on node"'
 check "there is nothing left in the cluster" none_left
