@@ -142,9 +142,10 @@ type kubeRun struct {
 	log   *sharedLog
 	name  string // of the main object; empty until there may be one
 
-	mu   sync.Mutex
-	seen bool  // any observation was made
-	bad  error // the first line that could not be read
+	mu    sync.Mutex
+	seen  bool  // any observation was made
+	bad   error // the first line that could not be read
+	fatal error // why output cannot be read at all
 }
 
 // selector selects the objects of this trial.
