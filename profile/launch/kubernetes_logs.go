@@ -74,7 +74,12 @@ func (l *podLog) read(ctx context.Context, patience time.Duration) {
 			l.run.log.note("%s: stopped reading its output: %v", l.who, err)
 			return
 		}
+		ended := l.ended
+		if final {
+			ended = nil // it is what the last look knew
+		}
 		select {
+		case <-ended:
 		case <-time.After(logPause):
 		case <-ctx.Done():
 		}

@@ -410,6 +410,22 @@ func TestKubernetesBlame(t *testing.T) {
 	}
 }
 
+// A knee that ended between creating a job and its servers is made up for.
+func TestKubernetesTakesUpHalf(t *testing.T) {
+	f := newFakeAPI(t)
+	f.pods = []string{fmt.Sprintf(podDone, "j-0", "1", "master", 0, "Completed", 9)}
+	f.logs["j-0"] = []string{step12("01", 1)}
+	obs, err := f.launch(t, kubeSpec(), launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Handle: "team/j",
+		Submitted: func(string) error { return errors.New("submitted a second time") },
+		Config:    data.Config{Workers: 1, PS: 2, Mode: data.PSSync}})
+	if err != nil || len(obs) != 1 {
+		t.Errorf("%d observations, %v", len(obs), err)
+	}
+	if f.created["Job"] != nil || len(f.servers) != 2 || at(f.servers[1], "metadata", "name") != "j-ps1" {
+		t.Errorf("created job %v, servers %v; want the two servers and no job", f.created["Job"], f.servers)
+	}
+}
+
 // Who may not read output is told so at once, and not that nothing came.
 func TestKubernetesForbiddenLogs(t *testing.T) {
 	f := newFakeAPI(t)
