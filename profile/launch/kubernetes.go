@@ -142,9 +142,10 @@ type kubeRun struct {
 	log   *sharedLog
 	name  string // of the main object; empty until there may be one
 
-	mu   sync.Mutex
-	seen bool  // any observation was made
-	bad  error // the first line that could not be read
+	mu    sync.Mutex
+	seen  bool  // any observation was made
+	bad   error // the first line that could not be read
+	fatal error // why output cannot be read at all
 }
 
 // selector selects the objects of this trial.
@@ -172,7 +173,16 @@ func (r *kubeRun) attach(ctx context.Context) error {
 		return fmt.Errorf("take up %s %s again: %w", r.kube.Spec.Kind, name, err)
 	}
 	r.log.note("following %s again", r.trial.Handle)
-	return nil
+	if r.trial.Config.PS == 0 || jobSucceeded(&job) || jobFailure(&job) != nil {
+		return nil
+	}
+	// Knee may have ended after it had created the job and before all of its
+	// servers; those that are there stay as they are.
+	objects, err := r.kube.manifests(name, r.trial, nil)
+	if err != nil {
+		return err
+	}
+	return r.createServers(ctx, objects.servers, &job)
 }
 
 // submit creates the objects of the trial. Its name is recorded before:
@@ -199,22 +209,33 @@ func (r *kubeRun) submit(ctx context.Context) error {
 	if err := r.create(ctx, r.kube.collection(), objects.main, &main); err != nil {
 		return err
 	}
-	owner := []any{map[string]any{"apiVersion": main.APIVersion, "kind": main.Kind, "name": main.Metadata.Name, "uid": main.Metadata.UID}}
 	if service != nil {
 		// What is owned goes with its owner, even if knee is gone by then.
-		service["metadata"].(map[string]any)["ownerReferences"] = owner
+		service["metadata"].(map[string]any)["ownerReferences"] = ownedBy(&main)
 		if err := r.kube.Client.Update(ctx, kube.ServicesPath(r.kube.Spec.Namespace)+"/"+name, service, nil); err != nil {
 			return fmt.Errorf("update service %s: %w", name, err)
 		}
 	}
-	for _, pod := range objects.servers {
-		pod["metadata"].(map[string]any)["ownerReferences"] = owner
+	if err := r.createServers(ctx, objects.servers, &main); err != nil {
+		return err
+	}
+	r.log.note("created %s %s/%s", r.kube.Spec.Kind, r.kube.Spec.Namespace, name)
+	return nil
+}
+
+// createServers creates the pods of the parameter servers.
+func (r *kubeRun) createServers(ctx context.Context, pods []map[string]any, main *kube.Job) error {
+	for _, pod := range pods {
+		pod["metadata"].(map[string]any)["ownerReferences"] = ownedBy(main)
 		if err := r.create(ctx, kube.PodsPath(r.kube.Spec.Namespace), pod, nil); err != nil {
 			return err
 		}
 	}
-	r.log.note("created %s %s/%s", r.kube.Spec.Kind, r.kube.Spec.Namespace, name)
 	return nil
+}
+
+func ownedBy(main *kube.Job) []any {
+	return []any{map[string]any{"apiVersion": main.APIVersion, "kind": main.Kind, "name": main.Metadata.Name, "uid": main.Metadata.UID}}
 }
 
 // create posts an object. That it is there already means that an earlier
@@ -240,7 +261,10 @@ func (r *kubeRun) create(ctx context.Context, path string, in map[string]any, ou
 // Times of cleaning up.
 const (
 	cleanTimeout = time.Minute
-	cleanPoll    = 200 * time.Millisecond
+	// Pods that have ended are gone at once, others when they have ended:
+	// the first look is soon, the next ones later and later.
+	firstPoll = 30 * time.Millisecond
+	lastPoll  = time.Second
 	// forceAfter is when pods that have not gone by themselves are removed
 	// without waiting for their node, which may be dead.
 	forceAfter = 20 * time.Second
@@ -257,7 +281,7 @@ func (r *kubeRun) clean() error {
 		c.Delete(ctx, r.kube.collection()+"/"+r.name, asIs),
 		c.Delete(ctx, kube.ServicesPath(ns)+"/"+r.name, asIs))
 	asked := map[string]bool{}
-	begun := time.Now()
+	begun, poll := time.Now(), firstPoll
 	for {
 		pods, _, listErr := kube.ListAll[kube.Pod](ctx, c, kube.PodsPath(ns), r.selector())
 		if listErr == nil && len(pods) == 0 && err == nil {
@@ -279,9 +303,10 @@ func (r *kubeRun) clean() error {
 				r.kube.Spec.Kind, ns, r.selector().Labels, errors.Join(err, listErr, ctx.Err()))
 		}
 		select {
-		case <-time.After(cleanPoll):
+		case <-time.After(poll):
 		case <-ctx.Done():
 		}
+		poll = min(2*poll, lastPoll)
 	}
 }
 

@@ -119,10 +119,21 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 				return true, f
 			}
 		}
+		if err := w.run.cannotRead(); err != nil {
+			return false, err
+		}
 		if w.ended() || w.unreadable() {
 			return true, nil
 		}
 	}
+}
+
+// cannotRead returns why the output of pods cannot be read at all, nil if it
+// can.
+func (r *kubeRun) cannotRead() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fatal
 }
 
 // podChanged takes a change of one pod.
@@ -275,6 +286,9 @@ func (w *watcher) verdict(ctx context.Context, known error) error {
 		w.linger(ctx)
 	}
 	w.drain(ctx)
+	if err := w.run.cannotRead(); err != nil {
+		return err
+	}
 	var ends []rankEnd
 	last := ""
 	for _, p := range w.inOrder() {

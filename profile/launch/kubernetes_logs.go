@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -63,15 +65,33 @@ func (l *podLog) read(ctx context.Context, patience time.Duration) {
 			return
 		case err == nil:
 			good = time.Now()
+		case refusesLogs(err):
+			l.run.mu.Lock()
+			l.run.fatal = fmt.Errorf("read the output of %s: %w", l.who, err)
+			l.run.mu.Unlock()
+			return
 		case time.Since(good) > patience:
 			l.run.log.note("%s: stopped reading its output: %v", l.who, err)
 			return
 		}
+		ended := l.ended
+		if final {
+			ended = nil // it is what the last look knew
+		}
 		select {
+		case <-ended:
 		case <-time.After(logPause):
 		case <-ctx.Done():
 		}
 	}
+}
+
+// refusesLogs reports whether the server will not give out the output, ever.
+// A bad request is no such answer: so it calls asking before the container
+// has begun.
+func refusesLogs(err error) bool {
+	var e *kube.StatusError
+	return errors.As(err, &e) && !kube.IsTemporary(err) && e.Code != http.StatusBadRequest
 }
 
 // stream reads from where reading stands until the connection or the output

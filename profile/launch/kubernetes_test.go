@@ -112,6 +112,11 @@ func (f *fakeAPI) log(w http.ResponseWriter, r *http.Request) {
 	f.opened[pod]++
 	f.mu.Unlock()
 	text := answers[n]
+	if text == "403" {
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"kind":"Status","message":"User \"u\" cannot get resource pods/log","reason":"Forbidden","code":403}`)
+		return
+	}
 	if cut, ok := strings.CutSuffix(text, "✂"); ok {
 		fmt.Fprint(w, cut)
 		w.(http.Flusher).Flush()
@@ -402,6 +407,36 @@ func TestKubernetesBlame(t *testing.T) {
 				t.Errorf("got %#v", err)
 			}
 		})
+	}
+}
+
+// A knee that ended between creating a job and its servers is made up for.
+func TestKubernetesTakesUpHalf(t *testing.T) {
+	f := newFakeAPI(t)
+	f.pods = []string{fmt.Sprintf(podDone, "j-0", "1", "master", 0, "Completed", 9)}
+	f.logs["j-0"] = []string{step12("01", 1)}
+	obs, err := f.launch(t, kubeSpec(), launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Handle: "team/j",
+		Submitted: func(string) error { return errors.New("submitted a second time") },
+		Config:    data.Config{Workers: 1, PS: 2, Mode: data.PSSync}})
+	if err != nil || len(obs) != 1 {
+		t.Errorf("%d observations, %v", len(obs), err)
+	}
+	if f.created["Job"] != nil || len(f.servers) != 2 || at(f.servers[1], "metadata", "name") != "j-ps1" {
+		t.Errorf("created job %v, servers %v; want the two servers and no job", f.created["Job"], f.servers)
+	}
+}
+
+// Who may not read output is told so at once, and not that nothing came.
+func TestKubernetesForbiddenLogs(t *testing.T) {
+	f := newFakeAPI(t)
+	f.pods = []string{fmt.Sprintf(podDone, "j-master-0", "1", "master", 0, "Completed", 9)}
+	f.logs["j-master-0"] = []string{"403"}
+	spec := kubeSpec()
+	spec.Kind = data.KindPyTorchJob
+	_, err := f.launch(t, spec, launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Config: data.Config{Workers: 1}})
+	var failure *launch.Failure
+	if err == nil || errors.As(err, &failure) || !strings.Contains(err.Error(), "cannot get resource pods/log") {
+		t.Errorf("err = %v, want the server's refusal", err)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 type Settings struct {
 	Parser   Parser
 	Watchdog *Watchdog // may be nil
-	// Table resolves the path of a replayed table; nil leaves it as written.
+	// Table resolves a path of the study, such as that of a replayed table;
+	// nil leaves it as written.
 	Table func(path string) string
 }
 
@@ -28,7 +29,11 @@ func New(spec data.LauncherSpec, s Settings) (Launcher, error) {
 		}
 		return NewReplay(ms)
 	case spec.Kubernetes != nil:
-		return NewKubernetes(*spec.Kubernetes, s.Parser)
+		k := *spec.Kubernetes
+		if k.Kubeconfig != "" && s.Table != nil {
+			k.Kubeconfig = s.Table(k.Kubeconfig) // beside the study, like every path in it
+		}
+		return NewKubernetes(k, s.Parser)
 	case spec.Slurm != nil:
 		return &Slurm{Spec: *spec.Slurm, Parser: s.Parser}, nil
 	case spec.Local != nil:
