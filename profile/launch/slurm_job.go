@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"knee/data"
@@ -186,7 +188,15 @@ func (j *slurmJob) verdict(end slurm.End) error {
 	case end.State == "" && !j.out.ended:
 		return failed(data.Failed, "Slurm no longer knows it, and its output does not say how it ended")
 	}
-	if f := classify([]rankEnd{{name: "job " + j.id, exit: end.Exit, last: j.out.last, oom: j.out.oom}}); f != nil {
+	name := "job " + j.id
+	if j.out.task != "" && end.Exit != 0 {
+		// srun's own exit code is the largest of all tasks, those included
+		// that it killed because one had failed.
+		who, how, _ := strings.Cut(j.out.task, ": task")
+		name += ", " + who
+		end.Exit = taskExit(how, end.Exit)
+	}
+	if f := classify([]rankEnd{{name: name, exit: end.Exit, last: j.out.last, oom: j.out.oom}}); f != nil {
 		return f
 	}
 	if !j.out.seen {
@@ -194,6 +204,26 @@ func (j *slurmJob) verdict(end slurm.End) error {
 			Detail: "it ended without reporting a step, want " + j.launcher.Parser.Wants() + lastWords(j.out.last)}
 	}
 	return nil
+}
+
+// taskExit returns the exit code behind srun's words for the end of a task,
+// "s 0-3: Exited with exit code 1" or " 0: Killed".
+func taskExit(words string, otherwise int) int {
+	_, how, _ := strings.Cut(words, ": ")
+	if code, ok := strings.CutPrefix(how, "Exited with exit code "); ok {
+		if n, err := strconv.Atoi(code); err == nil {
+			return n
+		}
+	}
+	for _, s := range []struct {
+		how    string
+		signal int
+	}{{"Killed", 9}, {"Out Of Memory", 9}, {"Segmentation fault", 11}, {"Aborted", 6}, {"Bus error", 7}, {"Terminated", 15}} {
+		if strings.HasPrefix(how, s.how) {
+			return 128 + s.signal
+		}
+	}
+	return otherwise
 }
 
 // lastWords adds the last line of a trial that said nothing of use.
