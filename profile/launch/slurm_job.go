@@ -20,8 +20,13 @@ type slurmJob struct {
 	release  func() // lets another trial into the queue
 	out      *tail
 	began    bool
+	hurry    int       // looks at the queue asked for since the script ended
 	stuck    time.Time // since when the job has waited for what will not come
 }
+
+// maxHurry is how many looks at the queue a job that is leaving may ask for,
+// one each slurmTail.
+const maxHurry = 20
 
 // errBegunTwice means that a job began again from its start.
 var errBegunTwice = errors.New("the job was requeued")
@@ -57,12 +62,14 @@ func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 
 // read takes in what the job has printed since the last look.
 func (j *slurmJob) read(ctx context.Context) error {
-	hadEnded := j.out.ended
 	err := j.out.read(ctx)
 	if j.out.begun > 0 {
 		j.begin()
 	}
-	if j.out.ended && !hadEnded {
+	// The job is leaving: the next look at the queue need not be awaited, but
+	// one that hangs in its epilogue must not be asked for without end either.
+	if j.out.ended && j.hurry < maxHurry {
+		j.hurry++
 		j.launcher.queue.lookNow()
 	}
 	switch {
