@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"knee/data"
@@ -18,8 +20,13 @@ type slurmJob struct {
 	release  func() // lets another trial into the queue
 	out      *tail
 	began    bool
+	hurry    int       // looks at the queue asked for since the script ended
 	stuck    time.Time // since when the job has waited for what will not come
 }
+
+// maxHurry is how many looks at the queue a job that is leaving may ask for,
+// one each slurmTail.
+const maxHurry = 20
 
 // errBegunTwice means that a job began again from its start.
 var errBegunTwice = errors.New("the job was requeued")
@@ -55,12 +62,14 @@ func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 
 // read takes in what the job has printed since the last look.
 func (j *slurmJob) read(ctx context.Context) error {
-	hadEnded := j.out.ended
 	err := j.out.read(ctx)
 	if j.out.begun > 0 {
 		j.begin()
 	}
-	if j.out.ended && !hadEnded {
+	// The job is leaving: the next look at the queue need not be awaited, but
+	// one that hangs in its epilogue must not be asked for without end either.
+	if j.out.ended && j.hurry < maxHurry {
+		j.hurry++
 		j.launcher.queue.lookNow()
 	}
 	switch {
@@ -186,7 +195,15 @@ func (j *slurmJob) verdict(end slurm.End) error {
 	case end.State == "" && !j.out.ended:
 		return failed(data.Failed, "Slurm no longer knows it, and its output does not say how it ended")
 	}
-	if f := classify([]rankEnd{{name: "job " + j.id, exit: end.Exit, last: j.out.last, oom: j.out.oom}}); f != nil {
+	name := "job " + j.id
+	if j.out.task != "" && end.Exit != 0 {
+		// srun's own exit code is the largest of all tasks, those included
+		// that it killed because one had failed.
+		who, how, _ := strings.Cut(j.out.task, ": task")
+		name += ", " + who
+		end.Exit = taskExit(how, end.Exit)
+	}
+	if f := classify([]rankEnd{{name: name, exit: end.Exit, last: j.out.last, oom: j.out.oom}}); f != nil {
 		return f
 	}
 	if !j.out.seen {
@@ -194,6 +211,26 @@ func (j *slurmJob) verdict(end slurm.End) error {
 			Detail: "it ended without reporting a step, want " + j.launcher.Parser.Wants() + lastWords(j.out.last)}
 	}
 	return nil
+}
+
+// taskExit returns the exit code behind srun's words for the end of a task,
+// "s 0-3: Exited with exit code 1" or " 0: Killed".
+func taskExit(words string, otherwise int) int {
+	_, how, _ := strings.Cut(words, ": ")
+	if code, ok := strings.CutPrefix(how, "Exited with exit code "); ok {
+		if n, err := strconv.Atoi(code); err == nil {
+			return n
+		}
+	}
+	for _, s := range []struct {
+		how    string
+		signal int
+	}{{"Killed", 9}, {"Out Of Memory", 9}, {"Segmentation fault", 11}, {"Aborted", 6}, {"Bus error", 7}, {"Terminated", 15}} {
+		if strings.HasPrefix(how, s.how) {
+			return 128 + s.signal
+		}
+	}
+	return otherwise
 }
 
 // lastWords adds the last line of a trial that said nothing of use.

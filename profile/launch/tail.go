@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -34,9 +35,17 @@ type tail struct {
 	ended bool   // whether the script has said how it ended
 	exit  int    // and how
 	seen  bool   // whether any observation was made
-	last  string // last line that was no observation
+	task  string // what srun said of the first task that ended badly
+	last  string // last line that was no observation, nor of Slurm's own
 	oom   string // first line that speaks of memory
 }
+
+// srunTask matches what srun says when tasks of a step end badly. The first
+// time it names the culprit; later ones are those that srun itself ended.
+var srunTask = regexp.MustCompile(`^srun: error: (\S+: tasks? [0-9,-]+: .*)$`)
+
+// slurmChatter matches lines of Slurm that say nothing of the trainer.
+var slurmChatter = regexp.MustCompile(`^(?:srun|slurmstepd[-\w]*): `)
 
 func newTail(path string, p Parser, obs chan<- Observation) *tail {
 	return &tail{path: path, parser: p, obs: obs}
@@ -112,7 +121,10 @@ func (t *tail) line(line string) (Observation, bool, error) {
 		t.seen = t.seen || ok
 		return o, ok, err
 	}
-	if line != "" {
+	if m := srunTask.FindStringSubmatch(line); m != nil && t.task == "" {
+		t.task = m[1]
+	}
+	if line != "" && !slurmChatter.MatchString(line) {
 		t.last = line
 	}
 	if t.oom == "" && oomText.MatchString(line) {

@@ -2,8 +2,8 @@
 # training with parameter servers, and through torchrun; the fit, the next
 # suggestion and a figure; and a worker killed in the middle of a trial.
 . "$(dirname "$0")/lib.sh"
-[ -x /usr/bin/python3 ] && [ "$(id -u)" = 0 ] || /usr/bin/python3 -c 'import torch' 2>/dev/null || skip "needs PyTorch for /usr/bin/python3 (Debian package python3-torch)"
 /usr/bin/python3 -c 'import torch' 2>/dev/null || need python3-torch torchrun
+/usr/bin/python3 -c 'import torch' 2>/dev/null || skip "PyTorch is not installed for /usr/bin/python3 (Debian package python3-torch)"
 cp "$CLONE"/examples/pytorch/* "$WORK"
 cd "$WORK"
 
@@ -55,8 +55,7 @@ sed 's/trials: [0-9]*/trials: 1/; s/workers: .*/workers: [2]/; s/max_seconds: [0
 "$KNEE" profile -q killed.yaml >killed.out 2>killed.err &
 pid=$!
 within 60 holds killed.logs/trial-001-1.log '"step": 3' 1 || true
-victim=$(pgrep -f "$WORK/none|ddp.py --model cnn" | head -1)
-kill -9 "$victim"
+kill -9 "$(pgrep -P $pid -f ddp.py | head -1)"
 wait $pid || true
 check "a killed worker ends its trial" grep -q ',oom,\|,failed,' killed.measurements.csv
 check "nothing of PyTorch is left" no_process "ddp.py --model"

@@ -37,7 +37,10 @@ fi
 # A trainer in shell, and what becomes of it.
 cat >trainer <<'END'
 #!/bin/bash
-[ -n "$RANK" ] && [ "$RANK" != 0 ] && exec sleep 60
+if [ "$RANK" != 0 ]; then
+	case $1 in none | silent) exit 0 ;; esac
+	exec sleep 60 # as a worker does that waits for another
+fi
 for ((i = 1; i <= ${STEPS:-40}; i++)); do
 	echo "knee: {\"step\":$i,\"step_time_s\":0.0$((5 + i % 2))}"
 	sleep 0.05
@@ -49,15 +52,15 @@ memory) ulimit -v 400000; exec python3 -c 'b = bytearray(1 << 30)' ;;
 esac
 END
 chmod +x trainer
-study() { # study NAME MODE [LINE...]: a study of one trial
+study() { # study NAME MODE: a study of one trial
 	{
 		echo "job: $1"
 		echo "command: [$PWD/trainer, $2]"
-		echo 'space: {gpu_type: [a100], placement: [1-1], nodes: [2]}'
+		echo 'space: {gpu_type: [a100], placement: [1-1]}'
 		echo 'trial: {min_steps: 200, max_seconds: 900, rel_precision: 0.0001, timeout: 4s, retries: 0}'
 		echo 'budget: {trials: 1}'
 		echo "launcher: {slurm: {srun: true, poll: 1s, time: 10m}}"
-	} | sed 's/, nodes: \[2\]//' >"$1.yaml"
+	} >"$1.yaml"
 }
 ends() { # ends NAME MODE STATUS TEXT DESCRIPTION
 	study "$1" "$2"
@@ -65,7 +68,6 @@ ends() { # ends NAME MODE STATUS TEXT DESCRIPTION
 	check "$5" row "$1.measurements.csv" ",$3,.*$4"
 	check "nothing is left in the queue" empty
 }
-sed -i 's/^exec sleep 60//' trainer
 ends killed killed oom 'exit 137' "a trainer that is killed is told apart"
 ends hangs hangs timeout 'no step for 4s' "a trainer that hangs is ended"
 ends memory memory oom 'MemoryError' "a trainer out of memory is told apart"
@@ -104,8 +106,9 @@ wait $pid 2>/dev/null || true
 check "the job goes on without knee" test "$(squeue --noheader --states=RUNNING | wc -l)" = 1
 "$KNEE" profile -q again.yaml >again2.out 2>&1 || true
 check "knee goes on with it" row again.measurements.csv ',ok,'
-check "and has submitted it once" test "$(grep -c Name=knee- "$WORK/slurm/log/jobs.txt" | head -1)" = "$(grep Name=knee- "$WORK/slurm/log/jobs.txt" | grep -o 'JobId=[0-9]*' | sort -u | wc -l)"
-check "it was measured from its beginning" test "$(ls again.logs/*.sbatch | wc -l)" = 1
+check "and has submitted it once" test "$(ls again.logs/*.sbatch | wc -l)" = 1
+check "it was measured to its end" holds again.logs/trial-001-1.log '"step":200' 1
+check "from its beginning" bash -c "awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[\$i] = i } NR == 2 { exit !(\$at[\"steps\"] > 50) }' again.measurements.csv"
 check "nothing is left in the queue" empty
 
 # Two interrupts cancel the job.
