@@ -11,6 +11,7 @@ type GPUFeatures struct {
 	Half      float64 // peak dense TFLOPS of 16-bit tensor operations, 0 where there are none
 	Single    float64 // peak TFLOPS of 32-bit arithmetic outside tensor cores
 	Bandwidth float64 // GB/s of device memory
+	Link      float64 // GB/s to the other GPUs of the node over NVLink, both directions; 0 for a card on PCIe
 }
 
 // gib is a gibibyte, the unit in which memory is sold.
@@ -21,27 +22,27 @@ const gib = 1 << 30
 // the smallest). Half precision is without sparsity.
 func gpuTable() []GPUFeatures {
 	return []GPUFeatures{
-		{"k80", 12 * gib, 0, 4.4, 240}, // one of the two GPUs of a board
-		{"m60", 8 * gib, 0, 4.8, 160},  // one of two
-		{"p4", 8 * gib, 0, 5.5, 192},
-		{"p40", 24 * gib, 0, 12, 346},
-		{"p100", 12 * gib, 21.2, 10.6, 549},
-		{"v100", 16 * gib, 125, 15.7, 900},
-		{"t4", 16 * gib, 65, 8.1, 320},
-		{"rtx6000", 24 * gib, 130.5, 16.3, 672},
-		{"a10", 24 * gib, 125, 31.2, 600},
-		{"a10g", 24 * gib, 70, 31.5, 600},
-		{"a16", 16 * gib, 35.9, 9, 200}, // one of four
-		{"a30", 24 * gib, 165, 10.3, 933},
-		{"a40", 48 * gib, 149.7, 37.4, 696},
-		{"a6000", 48 * gib, 154.8, 38.7, 768},
-		{"a100", 40 * gib, 312, 19.5, 1555},
-		{"l4", 24 * gib, 121, 30.3, 300},
-		{"l40", 48 * gib, 181, 90.5, 864},
-		{"l40s", 48 * gib, 362, 91.6, 864},
-		{"h100", 80 * gib, 989, 67, 3350},
-		{"h200", 141 * gib, 989, 67, 4800},
-		{"b200", 180 * gib, 2250, 75, 7700},
+		{"k80", 12 * gib, 0, 4.4, 240, 0}, // one of the two GPUs of a board
+		{"m60", 8 * gib, 0, 4.8, 160, 0},  // one of two
+		{"p4", 8 * gib, 0, 5.5, 192, 0},
+		{"p40", 24 * gib, 0, 12, 346, 0},
+		{"p100", 12 * gib, 21.2, 10.6, 549, 160},
+		{"v100", 16 * gib, 125, 15.7, 900, 300},
+		{"t4", 16 * gib, 65, 8.1, 320, 0},
+		{"rtx6000", 24 * gib, 130.5, 16.3, 672, 0},
+		{"a10", 24 * gib, 125, 31.2, 600, 0},
+		{"a10g", 24 * gib, 70, 31.5, 600, 0},
+		{"a16", 16 * gib, 35.9, 9, 200, 0}, // one of four
+		{"a30", 24 * gib, 165, 10.3, 933, 0},
+		{"a40", 48 * gib, 149.7, 37.4, 696, 0},
+		{"a6000", 48 * gib, 154.8, 38.7, 768, 0},
+		{"a100", 40 * gib, 312, 19.5, 1555, 600},
+		{"l4", 24 * gib, 121, 30.3, 300, 0},
+		{"l40", 48 * gib, 181, 90.5, 864, 0},
+		{"l40s", 48 * gib, 362, 91.6, 864, 0},
+		{"h100", 80 * gib, 989, 67, 3350, 900},
+		{"h200", 141 * gib, 989, 67, 4800, 900},
+		{"b200", 180 * gib, 2250, 75, 7700, 1800},
 	}
 }
 

@@ -176,6 +176,7 @@ func fitGroup(ms []data.Measurement, s Settings) (*group, error) {
 func (g *group) keep(rows []data.Measurement, runs []float64, family string) {
 	full := withMode(rows, g.mode)
 	sc := scaleOf(full)
+	sc.linked = linked(g.gpuType)
 	pts := pointsOf(full, sc)
 	g.hull = hullOf(full, sc)
 	g.rows, g.runs = thin(rows, runs, pts, families()[family].make(g.mode, pts, sc).kernel())
@@ -201,6 +202,7 @@ func (g *group) settle(f form, l *layout, start []float64) (theta []float64, err
 func (g *group) prepare(name string) (form, scale, []point, []data.Measurement) {
 	full := withMode(g.rows, g.mode)
 	sc := scaleOf(full)
+	sc.linked = linked(g.gpuType)
 	pts := pointsOf(full, sc)
 	for i := range g.runs {
 		pts[i].runs = g.runs[i]

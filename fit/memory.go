@@ -75,7 +75,7 @@ func remember(s Settings, g *group) (*borrowed, error) {
 	if g.hull.Widest[1] < 2 {
 		share = append(share, insideNode()...)
 	}
-	b := borrow(ls, share)
+	b := borrow(ls, share, g.gpuType)
 	b.Parameters, b.Interconnect = s.Parameters, s.Interconnect
 	b.regress(ls, g.loneShare())
 	return b, b.link(ls, g)
@@ -84,8 +84,8 @@ func remember(s Settings, g *group) (*borrowed, error) {
 // borrow shares coordinates. Each is a random effect over jobs: its mean and
 // spread are those of the lessons and of one pseudo-job that stands for the
 // general prior, so that one other job is believed half and five almost.
-func borrow(ls []lesson, share []int) *borrowed {
-	p := (&collectiveForm{}).prior()
+func borrow(ls []lesson, share []int, gpuType string) *borrowed {
+	p := (&collectiveForm{scale{linked: linked(gpuType)}}).prior()
 	b := &borrowed{Mean: slices.Clone(p.mean), SD: slices.Clone(p.sd), Wide: slices.Clone(p.wide)}
 	for _, l := range ls {
 		b.Jobs = append(b.Jobs, l.job)

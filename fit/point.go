@@ -28,6 +28,7 @@ type scale struct {
 	compute float64 // s, geometric median of the compute time of a micro-step
 	step    float64 // s, geometric median of the step time
 	fixed   bool    // the global batch, not the local one, was held constant
+	linked  bool    // the GPUs of a node are joined by NVLink
 }
 
 // scaleOf measures the measurements. They must be ok, and at least one.
@@ -63,6 +64,13 @@ func scaleOf(ms []data.Measurement) scale {
 		s.compute = geometricMedian(compute)
 	}
 	return s
+}
+
+// linked reports whether GPUs of a type are joined by NVLink, false for types
+// that are not known.
+func linked(gpuType string) bool {
+	f, _ := data.GPUFeaturesOf(gpuType)
+	return f.Link > 0
 }
 
 // geometricMedian is the middle of values > 0, exactly where their number is
