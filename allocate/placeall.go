@@ -53,6 +53,7 @@ func PlaceAll(s State, a Assignment, standing []Standing, respeed Respeed) ([]Pl
 		fell = fell || p.out[i].Note != ""
 	}
 	if fell {
+		p.repair(a)
 		p.refill()
 	}
 	return p.out, p.placer
