@@ -11,7 +11,7 @@ import (
 // could be won is a trifle of the whole, and of each pairing only the
 // cheapest are tried.
 const (
-	repairPairs = 20_000
+	repairPairs = 2_500
 	repairTries = 400
 )
 
