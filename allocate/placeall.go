@@ -47,12 +47,19 @@ func PlaceAll(s State, a Assignment, standing []Standing, respeed Respeed) ([]Pl
 		// What is to stay, but nobody said where it is, has the first choice.
 		return cmp.Or(boolOrder(a.Keeps, b.Keeps), b.Use.GPUs-a.Use.GPUs)
 	})
-	fell := false
+	// Everyone's choice comes before anyone's way out, which would take what
+	// others were assigned.
+	var fell []int
 	for _, i := range rest {
-		p.place(i, a.Choice[i])
-		fell = fell || p.out[i].Note != ""
+		if !p.choice(i, a.Choice[i]) {
+			fell = append(fell, i)
+		}
 	}
-	if fell {
+	for _, i := range fell {
+		p.fallBack(i, a.Choice[i])
+	}
+	if len(fell) > 0 {
+		p.repair(a)
 		p.refill()
 	}
 	return p.out, p.placer
@@ -92,17 +99,23 @@ func (p *placing) keep(a Assignment) {
 	}
 }
 
-// place puts job i on its choice, or on the best it can have instead.
-func (p *placing) place(i, c int) {
-	o := p.state.Jobs[i].Options[c]
+// choice puts job i on its choice, if that is to be had.
+func (p *placing) choice(i, c int) bool {
+	o := &p.state.Jobs[i].Options[c]
 	find := p.placer.PlaceShape
 	if len(o.Config.Placement) == 0 {
 		find = p.placer.Place // any shape will do
 	}
-	if nodes, ok := find(p.request(i, o.Config)); ok {
-		p.out[i] = Placed{Choice: c, Option: o, Nodes: nodes}
-		return
+	nodes, ok := find(p.request(i, o.Config))
+	if ok {
+		p.out[i] = Placed{Choice: c, Option: *o, Nodes: nodes}
 	}
+	return ok
+}
+
+// fallBack puts job i on the best it can have instead of its choice.
+func (p *placing) fallBack(i, c int) {
+	o := p.state.Jobs[i].Options[c]
 	value := math.Inf(-1)
 	if alt, nodes, ok := p.uneven(i, o); ok {
 		value = alt.Value

@@ -1,0 +1,101 @@
+package allocate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Bounds of repair, counts so that the result is the same on every machine:
+// beyond repairPairs pairs of a job that fell back and another job what
+// could be won is a trifle of the whole, and of each pairing only the
+// cheapest are tried.
+const (
+	repairPairs = 2_500
+	repairTries = 400
+)
+
+// giveWay is another choice for a job that would make room.
+type giveWay struct {
+	job, choice int
+	loss        float64
+}
+
+// repair gives jobs that fell back what they were assigned where another job
+// can make room for less than they lost: the solver forgets node boundaries,
+// and the last jobs to be placed pay for it.
+func (p *placing) repair(a Assignment) {
+	var fell []int
+	for i, c := range a.Choice {
+		if c != none && p.out[i].Note != "" {
+			fell = append(fell, i)
+		}
+	}
+	if len(fell)*len(p.out) > repairPairs {
+		return
+	}
+	lost := func(i int) float64 { return p.state.Jobs[i].Options[a.Choice[i]].Value - p.valueOf(i) }
+	slices.SortStableFunc(fell, func(x, y int) int { return cmp.Compare(lost(y), lost(x)) })
+	for _, i := range fell {
+		for n, w := range p.giveWays(i, lost(i)) {
+			if n == repairTries || p.swap(i, a.Choice[i], w) {
+				break
+			}
+		}
+	}
+}
+
+// valueOf is the value of what job i has now.
+func (p *placing) valueOf(i int) float64 {
+	if p.out[i].Choice == none {
+		return p.state.Jobs[i].Idle
+	}
+	return p.out[i].Option.Value
+}
+
+// giveWays lists other choices of other jobs that cost less than a gain,
+// cheapest first. Jobs that stay as they are are left alone.
+func (p *placing) giveWays(i int, gain float64) []giveWay {
+	var out []giveWay
+	least := 1e-9 * (1 + math.Abs(gain))
+	for b := range p.out {
+		now := &p.out[b]
+		if b == i || now.Choice == none || now.Option.Keeps || now.Note != "" {
+			continue
+		}
+		for n := range p.state.Jobs[b].Options {
+			if loss := now.Option.Value - p.state.Jobs[b].Options[n].Value; n != now.Choice && loss < gain-least {
+				out = append(out, giveWay{b, n, loss})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(x, y giveWay) int { return cmp.Compare(x.loss, y.loss) })
+	return out
+}
+
+// swap places job i on its choice and lets another job give way; it changes
+// nothing if that does not work out.
+func (p *placing) swap(i, choice int, w giveWay) bool {
+	mine, other := p.out[i], p.out[w.job]
+	free := func(n int, at Placed) {
+		if at.Choice != none {
+			p.placer.Release(at.Nodes, p.standing[n].Resources)
+		}
+	}
+	free(i, mine)
+	free(w.job, other)
+	want, less := p.state.Jobs[i].Options[choice], p.state.Jobs[w.job].Options[w.choice]
+	if nodes, ok := p.placer.PlaceShape(p.request(i, want.Config)); ok {
+		if second, ok := p.placer.PlaceShape(p.request(w.job, less.Config)); ok {
+			p.out[i] = Placed{Choice: choice, Option: want, Nodes: nodes}
+			p.out[w.job] = Placed{Choice: w.choice, Option: less, Nodes: second}
+			return true
+		}
+		p.placer.Release(nodes, p.standing[i].Resources)
+	}
+	if mine.Choice != none {
+		p.placer.take(mine.Nodes, p.standing[i].Resources)
+	}
+	p.placer.take(other.Nodes, p.standing[w.job].Resources)
+	return false
+}
