@@ -48,6 +48,8 @@ func (l *limits) chance(v float64) float64 {
 	case l.fits > 0 && !math.IsInf(least, 1):
 		share := math.Log(least/v) / math.Log(least/l.fits)
 		return max(share*share, afterFailure)
+	case !math.IsInf(least, 1):
+		return 1 - math.Pow(0.5, math.Log2(least/v)) // half of what failed: even odds
 	case l.fits > 0:
 		return math.Pow(fitsAnotherDoubling, math.Log2(v/l.fits))
 	}
