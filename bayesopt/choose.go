@@ -20,6 +20,17 @@ const (
 	screenKeep    = 384
 )
 
+const (
+	// doubtful is the chance of fitting into memory below which a candidate is
+	// tried only when no other is left: no gain makes up for what is known to
+	// fail. Between a batch that fitted and one that did not it leaves the
+	// lower two thirds of the logarithmic interval.
+	doubtful = 0.1
+	// lastResort is taken off the score of such a candidate; it is more than
+	// scores differ by otherwise.
+	lastResort = 1e9
+)
+
 // choice is the outcome of looking at every open candidate.
 type choice struct {
 	pick   int     // candidate of the largest score
@@ -88,6 +99,9 @@ func (p *problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 			v.score += math.Log(max(v.meets, math.SmallestNonzeroFloat64))
 		}
 		v.score += math.Log(p.fits[i])
+		if p.fits[i] < doubtful {
+			v.score -= lastResort
+		}
 		if !math.IsInf(best, 1) { // else nothing meets the deadline yet, and that alone counts
 			v.score += acquire(belief, best)
 			// The fastest are the likeliest both to be better and to be in

@@ -27,9 +27,11 @@ type limits struct {
 
 // chance returns the probability that v fits. Whatever is no larger than what
 // fitted does. Between the largest that fitted and the smallest that did not,
-// the limit is anywhere with equal probability on a logarithmic scale. At and
-// above a failure every failure counts: other circumstances, such as more
-// workers that state is sharded over, may differ.
+// it is the square of how far v is from the latter on a logarithmic scale: the
+// limit may be anywhere between, and a trial that runs out of memory costs as
+// much as one that does not would gain. At and above a failure every failure
+// counts: other circumstances, such as more workers that state is sharded
+// over, may differ.
 func (l *limits) chance(v float64) float64 {
 	least, below := math.Inf(1), 0
 	for _, f := range l.fails {
@@ -46,6 +48,8 @@ func (l *limits) chance(v float64) float64 {
 	case l.fits > 0 && !math.IsInf(least, 1):
 		share := math.Log(least/v) / math.Log(least/l.fits)
 		return max(share*share, afterFailure)
+	case !math.IsInf(least, 1):
+		return 1 - math.Pow(0.5, math.Log2(least/v)) // half of what failed: even odds
 	case l.fits > 0:
 		return math.Pow(fitsAnotherDoubling, math.Log2(v/l.fits))
 	}
