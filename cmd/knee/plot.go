@@ -9,7 +9,7 @@ import (
 func newPlot(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot",
-		Short: "Draw figures: scalability, speed, convergence, search, allocation",
+		Short: "Draw figures: scalability, speed, convergence, search, allocation, simulation",
 		Long: `plot draws a figure from the files the other commands write. The extension of
 --file decides the format: svg, png or pdf. The same input gives the same bytes.`,
 		Example: `  knee plot scalability model.json -f scalability.svg
@@ -17,7 +17,7 @@ func newPlot(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPlotScalability(a), newPlotSpeed(a), newPlotConvergence(a), newPlotSearch(a), newPlotResiduals(a), newPlotAllocation(a))
+	cmd.AddCommand(newPlotScalability(a), newPlotSpeed(a), newPlotConvergence(a), newPlotSearch(a), newPlotResiduals(a), newPlotAllocation(a), newPlotSimulation(a))
 	return cmd
 }
 
