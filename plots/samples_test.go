@@ -38,6 +38,7 @@ func samples() []sample {
 			return Dark.In(fig), err
 		}},
 		{"simulation", func() (Figure, error) { return NewSimulation(simulationSample()) }},
+		{"simulation_timeline", func() (Figure, error) { return NewTimeline(timelineSample()) }},
 	}
 }
 
@@ -269,4 +270,18 @@ func heatSample() HeatMap {
 		}
 	}
 	return h
+}
+
+// timelineSample has a burst that one policy works off sooner.
+func timelineSample() Timeline {
+	t := Timeline{Title: "jobs in the system", Subtitle: "40 jobs in two hours"}
+	for i, pace := range []float64{1, 1.6} {
+		r := PolicyStays{Policy: []string{"short jobs first", "in order"}[i]}
+		for k := range 40 {
+			from := float64(k) * 180
+			r.Stays = append(r.Stays, Stay{From: from, To: from + pace*(600+float64(k*k)*3)})
+		}
+		t.Runs = append(t.Runs, r)
+	}
+	return t
 }

@@ -102,7 +102,9 @@ func check(j *Job) error {
 	case !(j.Submit >= 0) || math.IsInf(j.Submit, 0):
 		return &data.InputError{Source: j.Source, Found: fmt.Sprintf("submission of job %q at %g", j.Name, j.Submit), Want: "seconds ≥ 0"}
 	case len(j.Options) == 0 && j.Learner == nil:
-		return fmt.Errorf("simulate: job %q has no option that fits the cluster", j.Name)
+		src := j.Source
+		src.Column = "workers"
+		return &data.InputError{Source: src, Found: fmt.Sprintf("%d for job %q", j.Workers, j.Name), Want: "no more GPUs of one type than the cluster has"}
 	}
 	return nil
 }

@@ -210,18 +210,39 @@ func TestReadWorkload(t *testing.T) {
 	}
 }
 
+func TestReadGavel(t *testing.T) {
+	line := "ResNet-18 (batch size 64)\tpython main.py\tdir\t--steps\t0\t100\t2\t1\t-1\t3.5"
+	jobs, err := ReadWorkload(strings.NewReader(line+"\n\n"+line), "g.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(jobs) != 2 || jobs[0].Work != 100 || jobs[0].Workers != 2 || jobs[0].Batch != 64 || jobs[1].Submit != 3.5 || jobs[1].Source.Line != 3 {
+		t.Errorf("got %+v", jobs)
+	}
+	for _, tt := range []struct{ in, want string }{
+		{strings.Replace(line, "\t100\t", "\tmany\t", 1), `g.trace:1:total_steps: found "many", want steps > 0`},
+		{strings.Replace(line, "\t2\t", "\t0\t", 1), `g.trace:1:scale_factor: found "0"`},
+		{line + "\tmore", "g.trace:1: found 11 fields, want the 10"},
+	} {
+		if _, err := ReadWorkload(strings.NewReader(tt.in), "g.trace"); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: error %v, want %s", tt.in, err, tt.want)
+		}
+	}
+}
+
 func FuzzReadWorkload(f *testing.F) {
 	f.Add("name,time,application,num_replicas,batch_size\na,1,x,2,64\n")
 	f.Add("job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n0,1,0,606,vgg19,164,30\n")
 	f.Add("submit_time_s,gpus,duration_s,status,vc\n0,8,2240194,,7f04ca\n")
 	f.Add("\ufefftime\n1e308\n")
+	f.Add("ResNet-18 (batch size 64)\tpython main.py\tdir\t--steps\t0\t100\t2\t1\t-1\t3.5\n")
 	f.Fuzz(func(t *testing.T, in string) {
 		jobs, err := ReadWorkload(strings.NewReader(in), "fuzz.csv")
 		if err != nil {
 			return
 		}
 		for _, j := range jobs {
-			if !(j.Submit >= 0) || math.IsInf(j.Submit, 0) || !(j.Work >= 0) || j.Workers < 0 || j.Name == "" || j.Source.Line < 2 {
+			if !(j.Submit >= 0) || math.IsInf(j.Submit, 0) || !(j.Work >= 0) || j.Workers < 0 || j.Name == "" || j.Source.Line < 1 {
 				t.Fatalf("accepted %+v", j)
 			}
 		}

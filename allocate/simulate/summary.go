@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"knee/internal/quantile"
 )
 
 // Summary is a replayed workload in one row.
@@ -40,7 +42,7 @@ func Summarize(outcomes []Outcome, n int) Summary {
 		first, last = math.Min(first, o.Submit), math.Max(last, o.End)
 	}
 	slices.Sort(jct)
-	s.JCTMedian, s.JCTP99 = quantile(jct, 0.5), quantile(jct, 0.99)
+	s.JCTMedian, s.JCTP99 = quantile.Sorted(jct, 0.5), quantile.Sorted(jct, 0.99)
 	s.Makespan = last - first
 	if s.Makespan > 0 && n > 0 {
 		s.Utilization = s.GPUHours * 3600 / (s.Makespan * float64(n))
@@ -48,22 +50,12 @@ func Summarize(outcomes []Outcome, n int) Summary {
 	return s
 }
 
-// quantile of sorted values, by linear interpolation.
-func quantile(x []float64, p float64) float64 {
-	h := p * float64(len(x)-1)
-	i := int(h)
-	if i+1 >= len(x) {
-		return x[len(x)-1]
-	}
-	return x[i] + (h-float64(i))*(x[i+1]-x[i])
-}
-
 // WriteJobs writes one CSV row per job: policy, workload, job, submit_s,
 // start_s, end_s, jct_s, restarts. The header is written if asked for.
 func WriteJobs(w io.Writer, header bool, policy, workload string, outcomes []Outcome) error {
 	c := csv.NewWriter(w)
 	if header {
-		if err := c.Write([]string{"policy", "workload", "job", "submit_s", "start_s", "end_s", "jct_s", "restarts"}); err != nil {
+		if err := c.Write(outcomeColumns); err != nil {
 			return fmt.Errorf("write simulated jobs: %w", err)
 		}
 	}

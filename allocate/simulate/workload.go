@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -27,17 +28,22 @@ var columns = []struct {
 	{"samples", []string{"samples", "work"}, false},
 	{"duration_s", []string{"duration_s", "duration"}, false},
 	{"weight", []string{"weight"}, false},
+	{"tenant", []string{"tenant", "vc", "user"}, false},
 }
 
-// ReadWorkload reads a workload CSV: one job per row, columns by name in any
-// order, unknown ones ignored. It knows the names that published traces use
+// ReadWorkload reads a workload, told apart by how it begins: a trace of
+// Gavel, whose lines have tabs and no header, or CSV with one job per row and columns by name in any order, unknown ones ignored. It knows the names that published traces use
 // (name, time, application, num_replicas, batch_size; job_id, num_gpu,
 // submit_time, model_name, duration). Work is samples; a duration_s without
 // samples becomes seconds of work at one sample per second on the requested
 // workers, see [RigidOptions]. A job without a name is called by its number.
 // name is the file, for errors.
 func ReadWorkload(r io.Reader, name string) ([]Job, error) {
-	c := csv.NewReader(r)
+	b := bufio.NewReader(r)
+	if isGavel(b) {
+		return readGavel(b, name)
+	}
+	c := csv.NewReader(b)
 	c.ReuseRecord = true
 	header, err := c.Read()
 	if errors.Is(err, io.EOF) {
@@ -114,7 +120,7 @@ func parseJob(row []string, at map[string]int, src data.Source, n int) (Job, err
 		}
 		return x
 	}
-	j.Name, j.Application = text("job"), text("application")
+	j.Name, j.Application, j.Tenant = text("job"), text("application"), text("tenant")
 	if j.Name == "" {
 		j.Name = strconv.Itoa(n)
 	}

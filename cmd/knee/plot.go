@@ -12,7 +12,7 @@ import (
 func newPlot(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot",
-		Short: "Draw figures: scalability, efficiency, batch, convergence, search, allocation …",
+		Short: "Draw figures: scalability, efficiency, batch, convergence, search, allocation, simulation …",
 		Long: `plot draws a figure from the files the other commands write. The extension of
 --file decides the format: svg, png or pdf. The same input gives the same bytes.
 With --theme dark figures are light on dark, for slides and dark pages.`,
@@ -23,7 +23,7 @@ With --theme dark figures are light on dark, for slides and dark pages.`,
 	}
 	cmd.PersistentFlags().StringVar(&a.theme, "theme", string(plots.Light), "colours: "+strings.Join(plots.Themes(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("theme", cobra.FixedCompletions(plots.Themes(), cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(newPlotScalability(a), newPlotEfficiency(a), newPlotBatch(a), newPlotHeatMap(a), newPlotSpeed(a), newPlotConvergence(a), newPlotSearch(a), newPlotResiduals(a), newPlotAllocation(a))
+	cmd.AddCommand(newPlotScalability(a), newPlotEfficiency(a), newPlotBatch(a), newPlotHeatMap(a), newPlotSpeed(a), newPlotConvergence(a), newPlotSearch(a), newPlotResiduals(a), newPlotAllocation(a), newPlotSimulation(a))
 	return cmd
 }
 

@@ -1,0 +1,140 @@
+package agent
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var limits = Limits{Initial: 128, Max: 4096, LocalMin: 32, LocalMax: 1024}
+
+// observe makes observations of a known speed.
+func observe(s *Speed, keys ...Key) []Observation {
+	var out []Observation
+	for _, k := range keys {
+		step, compute := s.Times(k.Nodes, k.Workers, k.Local)
+		out = append(out, Observation{k, step, step - compute})
+	}
+	return out
+}
+
+var truth = &Speed{AlphaC: 0.05, BetaC: 5e-4, AlphaN: 0.08, BetaN: 0.004, AlphaR: 0.02, BetaR: 0.002, Gamma: 1.5}
+
+// spread is enough to tell all parameters apart.
+var spread = []Key{
+	{1, 1, 64}, {1, 1, 512}, {1, 2, 64}, {1, 2, 256}, {1, 4, 128}, {1, 4, 1024},
+	{2, 2, 64}, {2, 4, 256}, {2, 8, 128}, {4, 16, 512}, {4, 16, 32}, {3, 12, 1024},
+}
+
+// TestFitsFollowTheForm: both fits predict configurations they have not seen,
+// of a job that follows the form.
+func TestFitsFollowTheForm(t *testing.T) {
+	for name, tt := range map[string]struct {
+		fit  Fitter
+		most float64
+	}{"published": {Published, 0.08}, "prior": {DefaultPrior().Fit, 0.05}} {
+		s := tt.fit(limits, observe(truth, spread...), nil)
+		for _, k := range []Key{{1, 3, 200}, {2, 6, 300}, {4, 12, 64}} {
+			want, _ := truth.Times(k.Nodes, k.Workers, k.Local)
+			got, _ := s.Times(k.Nodes, k.Workers, k.Local)
+			if math.Abs(got/want-1) > tt.most {
+				t.Errorf("%s: %v takes %.4f s, want %.4f", name, k, got, want)
+			}
+		}
+	}
+}
+
+// TestPublishedFreezes: what no observation shows costs nothing, and several
+// nodes no less than one.
+func TestPublishedFreezes(t *testing.T) {
+	s := Published(limits, observe(truth, Key{1, 1, 64}), nil)
+	if s.AlphaR > 1e-6 || s.BetaN > 1e-6 {
+		t.Errorf("one GPU seen, yet %+v", s)
+	}
+	s = Published(limits, observe(truth, Key{1, 1, 64}, Key{1, 2, 64}, Key{1, 4, 64}), nil)
+	if s.AlphaN < 1.1*s.AlphaR*(1-1e-9) {
+		t.Errorf("between nodes %g s, within one %g s", s.AlphaN, s.AlphaR)
+	}
+}
+
+// TestUncertaintyFalls: what was seen is surer than what was not.
+func TestUncertaintyFalls(t *testing.T) {
+	s := DefaultPrior().Fit(limits, observe(truth, Key{1, 1, 64}, Key{1, 2, 64}), nil)
+	if near, far := s.Uncertainty(1, 2, 64), s.Uncertainty(4, 16, 64); !(near < 0.1 && far > 3*near) {
+		t.Errorf("standard deviation %g where it was seen, %g far from it", near, far)
+	}
+}
+
+// TestFitNeverBreaks: any positive observations give finite, positive times.
+func TestFitNeverBreaks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var obs []Observation
+		for range rapid.IntRange(1, 6).Draw(t, "observations") {
+			workers := rapid.IntRange(1, 32).Draw(t, "workers")
+			step := math.Exp(rapid.Float64Range(-7, 5).Draw(t, "log step"))
+			obs = append(obs, Observation{Key{rapid.IntRange(1, workers).Draw(t, "nodes"), workers, float64(rapid.IntRange(1, 2000).Draw(t, "local"))},
+				step, step * rapid.Float64Range(0, 0.99).Draw(t, "sync")})
+		}
+		var last *Speed
+		for n := range obs {
+			last = DefaultPrior().Fit(limits, obs[:n+1], last)
+		}
+		for _, s := range []*Speed{last, Published(limits, obs, nil)} {
+			for _, k := range spread {
+				step, compute := s.Times(k.Nodes, k.Workers, k.Local)
+				if !(compute > 0) || !(step >= compute*(1-1e-9)) || math.IsInf(step, 0) {
+					t.Fatalf("%+v takes %g s, %g of it computing, at %v", *s, step, compute, k)
+				}
+			}
+		}
+	})
+}
+
+// TestChoicesKeepLimits: every batch a free job may choose is allowed but for
+// rounding up.
+func TestChoicesKeepLimits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := rapid.IntRange(1, 64).Draw(t, "workers")
+		for _, c := range limits.Choices(k) {
+			if c.Accum < 0 || c.Local < 1 || c.Local > limits.LocalMax || c.Batch(k) < limits.Initial {
+				t.Fatalf("%d workers may take %+v", k, c)
+			}
+			if k == 1 && c.Local > limits.Initial && c.Accum == 0 {
+				t.Fatalf("a lone worker takes %+v without a second gradient", c)
+			}
+		}
+	})
+}
+
+func TestDivide(t *testing.T) {
+	for _, tt := range []struct {
+		total    float64
+		k        int
+		max, b0  float64
+		want     Choice
+		wantFull float64
+	}{
+		{2048, 6, 1024, 128, Choice{342, 0}, 2052}, // rounded up
+		{2048, 1, 1024, 128, Choice{1024, 1}, 2048},
+		{256, 1, 1024, 128, Choice{128, 1}, 256}, // a second gradient
+		{128, 1, 1024, 128, Choice{128, 0}, 128},
+	} {
+		if got := Divide(tt.total, tt.k, tt.max, tt.b0); got != tt.want || got.Batch(tt.k) != tt.wantFull {
+			t.Errorf("%g over %d: %+v, want %+v", tt.total, tt.k, got, tt.want)
+		}
+	}
+}
+
+func ExampleAgent() {
+	a := &Agent{Limits: limits, Fit: DefaultPrior().Fit}
+	for _, o := range observe(truth, spread...) {
+		a.Observe(o)
+	}
+	a.ObserveGradient(1, 20)
+	c, g := a.Best(1, 4)
+	fmt.Printf("4 workers on a node: local batch %g, %d samples/s of progress\n", c.Local, int(g/100)*100)
+	// Output:
+	// 4 workers on a node: local batch 268, 4100 samples/s of progress
+}

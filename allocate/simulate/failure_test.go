@@ -1,0 +1,163 @@
+package simulate
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"knee/allocate"
+	"knee/allocate/policy"
+)
+
+// TestFailure: a node that fails at 130 s takes a job back to its checkpoint
+// at 120 s and away until it is repaired.
+func TestFailure(t *testing.T) {
+	c := cluster(1, 2)
+	jobs := []Job{rigid(c, "x", 0, 2, 200)}
+	down := []Failure{{Node: c.Nodes[0].Name, From: 130, To: 150}}
+	for _, tt := range []struct {
+		checkpoint, end float64
+		why             string
+	}{
+		{0, 220, "nothing is lost"},
+		{60, 230, "10 s since the checkpoint are"},
+	} {
+		r, err := Run(jobs, Settings{Cluster: c, Policy: mustPolicy(t, "srtf"), Failures: down, Checkpoint: tt.checkpoint})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o := r.Jobs[0]; math.Abs(o.End-tt.end) > 1e-9 || o.Restarts != 1 {
+			t.Errorf("%s: %+v, want an end at %g", tt.why, o, tt.end)
+		}
+	}
+	if _, err := Run(jobs, Settings{Cluster: c, Policy: mustPolicy(t, "srtf"), Failures: []Failure{{Node: "other", To: 1}}}); err == nil || !strings.Contains(err.Error(), `"other"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestRandomFailures: no node fails while it is down, and a seed gives the
+// same failures.
+func TestRandomFailures(t *testing.T) {
+	c := cluster(5, 1)
+	a, b := RandomFailures(c, 1000, 300, 50000, 1), RandomFailures(c, 1000, 300, 50000, 1)
+	last := map[string]float64{}
+	for i, f := range a {
+		if f != b[i] || f.From < last[f.Node] || f.To != f.From+300 {
+			t.Fatalf("failure %d: %+v and %+v, the node was down until %g", i, f, b[i], last[f.Node])
+		}
+		last[f.Node] = f.To
+	}
+	if want := 5 * 50000.0 / 1300; math.Abs(float64(len(a))-want) > 0.3*want {
+		t.Errorf("%d failures, want about %.0f", len(a), want)
+	}
+}
+
+// TestLargerClusterNeverRaisesSRTF: with jobs of one GPU, a GPU more never
+// raises the mean completion time under srtf.
+func TestLargerClusterNeverRaisesSRTF(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		gpus := rapid.IntRange(1, 5).Draw(t, "gpus")
+		count := rapid.IntRange(1, 12).Draw(t, "jobs")
+		submit := rapid.SliceOfN(rapid.IntRange(0, 200), count, count).Draw(t, "submit")
+		work := rapid.SliceOfN(rapid.IntRange(1, 300), count, count).Draw(t, "work")
+		mean := func(gpus int) float64 {
+			c := cluster(1, gpus)
+			var jobs []Job
+			for i := range count {
+				jobs = append(jobs, rigid(c, string(rune('a'+i)), float64(submit[i]), 1, float64(work[i])))
+			}
+			r, err := Run(jobs, Settings{Cluster: c, Policy: policy.SRTF{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Summary.JCTMean
+		}
+		if small, large := mean(gpus), mean(gpus+1); large > small*(1+1e-9) {
+			t.Fatalf("mean JCT %g s on %d GPUs, %g s on %d", small, gpus, large, gpus+1)
+		}
+	})
+}
+
+// greedy hands out every option at once.
+type greedy struct{}
+
+func (greedy) Allocate(s allocate.State) (allocate.Assignment, error) {
+	return allocate.Assignment{Choice: make([]int, len(s.Jobs))}, nil
+}
+
+// TestOverAllocationIsStopped: a policy that hands a GPU out twice is stopped.
+func TestOverAllocationIsStopped(t *testing.T) {
+	c := cluster(1, 1)
+	_, err := Run([]Job{rigid(c, "x", 0, 1, 10), rigid(c, "y", 0, 1, 10)}, Settings{Cluster: c, Policy: greedy{}})
+	if err == nil || !strings.Contains(err.Error(), "uses 2 of GPUs") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestFairness(t *testing.T) {
+	// Two jobs share 4 GPUs from 0 to 100; then the second is alone.
+	o := []Outcome{{Submit: 0, End: 100}, {Submit: 0, End: 200}}
+	var shares []int
+	f, err := Fairness(o, 4, func(i, gpus int) (float64, error) { shares = append(shares, gpus); return 50, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	// On average there are 2 and 1.5 jobs: shares of 2 and 3 GPUs.
+	if f[0] != 2 || f[1] != 4 || shares[0] != 2 || shares[1] != 3 {
+		t.Errorf("fairness %v on shares %v", f, shares)
+	}
+}
+
+func TestGenerator(t *testing.T) {
+	g := Generator{Count: 2000, Hours: 48, Diurnal: 0.8, MedianSeconds: 600, Sigma: 1, Mix: []Weight{{"a", 3}, {"b", 1}}, GPUs: []Weight{{"2", 1}}, Seed: 7}
+	jobs, err := g.Jobs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := g.Jobs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	apps, day, below := 0, 0, 0
+	for i, j := range jobs {
+		if j.Name != again[i].Name || j.Submit != again[i].Submit || j.Work != again[i].Work || i > 0 && j.Submit < jobs[i-1].Submit || j.Workers != 2 {
+			t.Fatalf("job %d: %+v, again %+v", i, j, again[i])
+		}
+		if j.Application == "a" {
+			apps++
+		}
+		if h := math.Mod(j.Submit/3600, 24); h >= 6 && h < 18 {
+			day++
+		}
+		if j.Work < 600 {
+			below++
+		}
+	}
+	if math.Abs(float64(apps)-1500) > 100 || day < 1300 || math.Abs(float64(below)-1000) > 100 {
+		t.Errorf("%d of 2000 are a, %d come by day, %d are shorter than the median", apps, day, below)
+	}
+	for _, bad := range []Generator{{}, {Count: 1, Hours: 1, MedianSeconds: 1, Mix: []Weight{{"a", 1}}, GPUs: []Weight{{"x", 1}}}} {
+		if _, err := bad.Jobs(); err == nil {
+			t.Errorf("%+v is taken", bad)
+		}
+	}
+}
+
+func TestClusterCSV(t *testing.T) {
+	c, err := readClusterCSV(strings.NewReader("num_switch,num_node_p_switch,num_gpu_p_node\n2,3,4\n"), "c.csv")
+	if err != nil || len(c.Nodes) != 6 || c.Slots() != 24 {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	for _, tt := range []struct{ in, want string }{
+		{"num_switch\n1\n", "want a column num_node_p_switch"},
+		{"num_switch,num_node_p_switch,num_gpu_p_node\n1,0,4\n", "c.csv:2:num_node_p_switch: found 0"},
+		{"num_switch,num_node_p_switch,num_gpu_p_node\n1,1,x\n", `c.csv:2:num_gpu_p_node: found "x"`},
+		{"num_switch,num_node_p_switch,num_gpu_p_node\n1000000,1000000,1\n", "nodes"},
+	} {
+		if _, err := readClusterCSV(strings.NewReader(tt.in), "c.csv"); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: error %v, want %s", tt.in, err, tt.want)
+		}
+	}
+}
