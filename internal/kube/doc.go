@@ -9,11 +9,11 @@
 // connections, expired resource versions and restarts of the API server.
 //
 // Why not client-go: knee speaks of six kinds of object and makes seven kinds
-// of request. client-go knows them all, and a hundred packages beside; it
-// would more than double the program, and its versions pull in those of the
-// whole Kubernetes tree. The protocol underneath is JSON over HTTP with a
-// documented contract for watches (kubernetes.io, "Kubernetes API Concepts"),
-// and this package is tested against the real API server. The types here hold
-// the fields knee reads; unknown fields are ignored when reading, and the
-// server checks what is written strictly ([Client.Create]).
+// of request. A program that only lists pods through client-go v0.34 is 54 MB
+// of 568 packages, where knee as a whole is 32 MB, and its versions drag those
+// of the whole Kubernetes tree along. The protocol underneath is JSON over
+// HTTP with a documented contract for watches (kubernetes.io, "Kubernetes API
+// Concepts"), and this package is tested against the real API server. The
+// types here hold the fields knee reads; unknown ones are ignored when
+// reading, and the server checks what is written strictly ([Client.Create]).
 package kube

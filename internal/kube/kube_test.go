@@ -18,7 +18,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"knee/data"
 	"knee/internal/kube"
 )
 
@@ -112,73 +111,6 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 	c := load(t, kubeconfig(t, s, "exec: {apiVersion: client.authentication.k8s.io/v1, command: "+plugin+"}"))
 	if err := c.Get(t.Context(), kube.NodesPath()+"/x", new(kube.Object)); err != nil {
 		t.Errorf("a plugin whose first token is refused: %v", err)
-	}
-}
-
-func TestConfigRefuses(t *testing.T) {
-	s := server(t, func(w http.ResponseWriter, r *http.Request) {})
-	for user, want := range map[string]string{
-		"auth-provider: {name: gcp}":                          "auth-provider is not supported",
-		"username: a, password: b":                            "a user name and password are not supported",
-		"as: root":                                            "impersonation (as) is not supported",
-		"client-certificate-data: aGFsbG8=":                   "client-certificate and client-key go together",
-		"client-certificate-data: '!'":                        "client-certificate-data is not base64",
-		"client-certificate: nowhere.crt":                     "nowhere.crt: no such file",
-		"exec: {command: x}":                                  `apiVersion is "", want client.authentication.k8s.io/v1`,
-		"exec: {apiVersion: client.authentication.k8s.io/v1}": "exec has no command",
-		"exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Always}": "wants to ask questions",
-	} {
-		_, err := kube.Load(kube.Settings{Kubeconfig: kubeconfig(t, s, user)})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `context "main"`) {
-			t.Errorf("%s: err = %v, want …%s…", user, err, want)
-		}
-	}
-	file := kubeconfig(t, s, "")
-	for name, tc := range map[string]struct {
-		settings kube.Settings
-		want     string
-	}{
-		"context": {kube.Settings{Kubeconfig: file, Context: "other"}, `there is no context "other", only main`},
-		"file":    {kube.Settings{Kubeconfig: file + "x"}, "no such file"},
-		"yaml":    {kube.Settings{Kubeconfig: filepath.Join(filepath.Dir(file), "ca.crt")}, "read the kubeconfig"},
-	} {
-		if _, err := kube.Load(tc.settings); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: err = %v, want …%s…", name, err, tc.want)
-		}
-	}
-	bad := filepath.Join(t.TempDir(), "bad")
-	write(t, bad, "current-context: m\ncontexts: [{name: m, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'host:6443'}}]\n")
-	if _, err := kube.Load(kube.Settings{Kubeconfig: bad}); err == nil || !strings.Contains(err.Error(), "want a URL such as https://host:6443") {
-		t.Errorf("err = %v", err)
-	}
-}
-
-// KUBECONFIG may list files: what the first says wins, missing ones do not
-// matter.
-func TestConfigList(t *testing.T) {
-	s := server(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "{}") })
-	whole := kubeconfig(t, s, "token: a")
-	over := filepath.Join(t.TempDir(), "over")
-	write(t, over, "current-context: second\ncontexts: [{name: second, context: {cluster: c, user: u}}]\n")
-	t.Setenv("KUBECONFIG", strings.Join([]string{over, over + ".missing", whole}, string(filepath.ListSeparator)))
-	c, err := kube.Load(kube.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.Context != "second" || c.Namespace != "default" {
-		t.Errorf("context %q, namespace %q; want second, default", c.Context, c.Namespace)
-	}
-	if err := c.Get(t.Context(), kube.NodesPath(), new(kube.Object)); err != nil {
-		t.Error(err)
-	}
-	if c, err = kube.Load(kube.Settings{Context: "main"}); err != nil || c.Namespace != "team" {
-		t.Errorf("context main: %+v, %v", c, err)
-	}
-	t.Setenv("KUBECONFIG", "")
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	if _, err := kube.Load(kube.Settings{}); err == nil || !strings.Contains(err.Error(), "find a Kubernetes cluster") {
-		t.Errorf("nothing at all: %v", err)
 	}
 }
 
@@ -388,48 +320,4 @@ func TestDelete(t *testing.T) {
 	if err != nil {
 		t.Errorf("deleting what is gone: %v", err)
 	}
-}
-
-func TestCluster(t *testing.T) {
-	s := server(t, func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, `{"items":[
-{"metadata":{"name":"t1","labels":{"nvidia.com/gpu.product":"Tesla-T4"}},"spec":{"taints":[{"key":"nvidia.com/gpu","effect":"NoSchedule"}]},
- "status":{"allocatable":{"cpu":"3920m","memory":"16Gi","nvidia.com/gpu":"2"},"conditions":[{"type":"Ready","status":"True"}]}},
-{"metadata":{"name":"a1","labels":{"nvidia.com/gpu.product":"NVIDIA-A100-SXM4-80GB"}},"spec":{"unschedulable":true},
- "status":{"allocatable":{"cpu":"96","memory":"1056Gi","nvidia.com/gpu":"8","nvidia.com/mig-1g.5gb":"7"}}},
-{"metadata":{"name":"c1"},"spec":{"taints":[{"key":"soft","effect":"PreferNoSchedule"}]},"status":{"allocatable":{"cpu":"7910m","memory":"32Gi"},"conditions":[{"type":"Ready","status":"Unknown"}]}},
-{"metadata":{"name":"m1"},"spec":{"taints":[{"key":"node-role.kubernetes.io/control-plane","effect":"NoSchedule"}]},"status":{"allocatable":{"cpu":"4","amd.com/gpu":"1"}}}]}`)
-	})
-	got, warnings, err := kube.Cluster(t.Context(), load(t, kubeconfig(t, s, "")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const gi = 1 << 30
-	want := &data.Cluster{Nodes: []data.Node{
-		{Name: "a1", GPUType: "a100", GPUs: 8, CPUs: 96, Memory: 1056 * gi, Drained: true},
-		{Name: "c1", GPUType: "cpu", GPUs: 7, CPUs: 7.91, Memory: 32 * gi, Drained: true},
-		{Name: "m1", GPUType: "gpu", GPUs: 1, CPUs: 4, Drained: true},
-		{Name: "t1", GPUType: "t4", GPUs: 2, CPUs: 3.92, Memory: 16 * gi},
-	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if len(warnings) != 2 || !strings.Contains(warnings[0], "7 slices nvidia.com/mig-1g.5gb are left out") || !strings.Contains(warnings[1], "node m1: none of the labels") {
-		t.Errorf("warnings %q", warnings)
-	}
-}
-
-// FuzzKubeconfig: whatever a kubeconfig holds, it is an error and no panic.
-func FuzzKubeconfig(f *testing.F) {
-	f.Add("current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://h'}}]\nusers: [{name: u, user: {token: t}}]\n")
-	f.Add("contexts: [{}]\ncurrent-context: ''\n")
-	f.Add("users: [{user: {exec: {}}}]")
-	f.Fuzz(func(t *testing.T, text string) {
-		path := filepath.Join(t.TempDir(), "config")
-		write(t, path, text)
-		c, err := kube.Load(kube.Settings{Kubeconfig: path})
-		if err == nil && (c.Server == "" || c.Namespace == "") {
-			t.Errorf("%q gave a client without a server or namespace", text)
-		}
-	})
 }

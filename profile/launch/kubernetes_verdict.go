@@ -1,0 +1,145 @@
+package launch
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"knee/data"
+)
+
+// verdict reads what is left to read and tells how the trial ended, by what
+// is most certain: pods taken away, pods out of memory, pods that failed, a
+// job that failed, an unreadable line, no observation at all.
+func (w *watcher) verdict(ctx context.Context, known error) error {
+	if known == nil {
+		w.linger(ctx)
+	}
+	w.drain(ctx)
+	if err := w.run.cannotRead(); err != nil {
+		return err
+	}
+	var ends []rankEnd
+	last := ""
+	for _, p := range w.inOrder() {
+		if why := disruption(&p.pod); why != "" {
+			return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: podName(&p.pod) + " was taken away: " + why}
+		}
+		end, ok := podEnd(&p.pod)
+		if p.log != nil {
+			said, oom := p.log.words()
+			end.last, end.oom = cmp.Or(said, end.last), cmp.Or(end.oom, oom)
+			last = cmp.Or(said, last)
+		}
+		if ok {
+			// A pod that was told to end because another failed says nothing
+			// by its exit.
+			end.killed = p.pod.Metadata.DeletionTimestamp != nil
+			ends = append(ends, end)
+		}
+	}
+	if f := classify(ends); f != nil {
+		return f
+	}
+	if known != nil {
+		return known
+	}
+	return w.lastWord(last)
+}
+
+// inOrder returns the pods in the order in which they ended, those that have
+// not by name.
+func (w *watcher) inOrder() []*watchedPod {
+	var list []*watchedPod
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		list = append(list, w.pods[name])
+	}
+	end := func(p *watchedPod) time.Time {
+		if t := terminated(&p.pod); t != nil && t.FinishedAt != nil {
+			return *t.FinishedAt
+		}
+		return time.Now()
+	}
+	slices.SortStableFunc(list, func(a, b *watchedPod) int { return end(a).Compare(end(b)) })
+	return list
+}
+
+// lastWord is the verdict on a trial of which no pod failed.
+func (w *watcher) lastWord(last string) error {
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		if p := w.pods[name]; p.deleted {
+			if _, ok := podEnd(&p.pod); !ok {
+				return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: podName(&p.pod) + " was removed from the cluster while it ran"}
+			}
+		}
+	}
+	if w.job != nil {
+		if f := jobFailure(w.job); f != nil {
+			f.Detail += because(last)
+			return f
+		}
+	}
+	w.run.mu.Lock()
+	bad, seen := w.run.bad, w.run.seen
+	w.run.mu.Unlock()
+	if bad != nil {
+		return &Failure{Status: data.Failed, Exit: -1, Detail: bad.Error()}
+	}
+	if !seen {
+		if last != "" {
+			last = "; its last words: " + oneLine(last)
+		}
+		return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + w.run.kube.Parser.Wants() + last}
+	}
+	return nil
+}
+
+// linger takes changes for a moment after a failure.
+func (w *watcher) linger(ctx context.Context) {
+	ok := true
+	for _, p := range w.pods {
+		end, ended := podEnd(&p.pod)
+		ok = ok && disruption(&p.pod) == "" && (p.pod.Metadata.Labels[labelRole] == "ps" || ended && end.exit == 0)
+	}
+	if ok && len(w.pods) > 0 {
+		return // nothing failed
+	}
+	timer := time.NewTimer(kubeLinger)
+	defer timer.Stop()
+	for {
+		select {
+		case c := <-w.changes:
+			w.podChanged(c)
+		case c := <-w.jobs:
+			if !c.Deleted {
+				w.job = &c.Object
+			}
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// drain waits until everything that ended pods have printed is read.
+func (w *watcher) drain(ctx context.Context) {
+	timer := time.NewTimer(drainTimeout)
+	defer timer.Stop()
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		p := w.pods[name]
+		if p.log == nil || !isClosed(p.log.ended) {
+			continue
+		}
+		select {
+		case <-p.log.done:
+		case <-timer.C:
+			w.run.log.note("%s: gave up reading the rest of its output", p.log.who)
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
