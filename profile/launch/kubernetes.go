@@ -96,8 +96,10 @@ func (r *kubeRun) finish(err error) error {
 	if r.name == "" {
 		return err
 	}
+	r.log.note("over; removing what was created")
 	left := r.clean()
 	if left == nil {
+		r.log.note("removed")
 		return err
 	}
 	r.log.note("%v", left)
@@ -323,4 +325,8 @@ func (l *sharedLog) line(who, text string) {
 	_, _ = fmt.Fprintf(l.to, "[%s] %s\n", who, text)
 }
 
-func (l *sharedLog) note(format string, args ...any) { l.line("knee", fmt.Sprintf(format, args...)) }
+// note writes a line of knee's own, with its time: what a cluster does with a
+// trial is mostly waiting.
+func (l *sharedLog) note(format string, args ...any) {
+	l.line("knee", time.Now().UTC().Format("15:04:05.000")+" "+fmt.Sprintf(format, args...))
+}
