@@ -74,7 +74,7 @@ func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation
 		return err
 	}
 	defer log.Close()
-	r := &kubeRun{kube: k, trial: t, obs: obs, log: &sharedLog{to: log}}
+	r := &kubeRun{kube: k, parser: ParserFor(k.Parser, t.Config), trial: t, obs: obs, log: &sharedLog{to: log}}
 	if t.Handle != "" {
 		err = r.attach(ctx)
 	} else {
@@ -138,11 +138,12 @@ func (k *Kubernetes) gpuLabelValues(ctx context.Context, gpuType string) []strin
 
 // kubeRun is one trial under way.
 type kubeRun struct {
-	kube  *Kubernetes
-	trial Trial
-	obs   chan<- Observation
-	log   *sharedLog
-	name  string // of the main object; empty until there may be one
+	parser Parser
+	kube   *Kubernetes
+	trial  Trial
+	obs    chan<- Observation
+	log    *sharedLog
+	name   string // of the main object; empty until there may be one
 
 	mu    sync.Mutex
 	seen  bool  // any observation was made

@@ -161,7 +161,7 @@ func (l *podLog) take(ctx context.Context, at time.Time, text string) {
 	if len(text) > maxLine {
 		text = text[:maxLine]
 	}
-	o, ok, err := r.kube.Parser.Parse(text)
+	o, ok, err := r.parser.Parse(text)
 	r.mu.Lock()
 	r.seen = r.seen || ok
 	if err != nil && r.bad == nil {
