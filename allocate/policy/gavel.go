@@ -48,31 +48,7 @@ func (g Gavel) Allocate(s allocate.State) (allocate.Assignment, error) {
 	}
 	f := newFractions(s)
 	f.fill(g.Objective)
-	type turn struct {
-		job, option int
-		priority    float64
-	}
-	var turns []turn
-	for i := range s.Jobs {
-		for k, n := range f.option[i] {
-			if n < 0 || f.x[i][k] <= 0 {
-				continue
-			}
-			had := 0.0
-			if ran := s.Jobs[i].History.Ran; ran > 0 {
-				had = s.Jobs[i].History.ByType[f.types[k]] / (ran * size(&s.Jobs[i]))
-			}
-			p := math.Inf(1) // never had: first
-			if had > 0 {
-				p = f.x[i][k] / had
-			}
-			turns = append(turns, turn{i, n, p})
-		}
-	}
-	slices.SortStableFunc(turns, func(a, b turn) int {
-		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(size(&s.Jobs[b.job]), size(&s.Jobs[a.job])))
-	})
-	for _, t := range turns {
+	for _, t := range f.turns() {
 		if q.choice[t.job] < 0 {
 			q.try(t.job, t.option)
 		}
@@ -83,6 +59,34 @@ func (g Gavel) Allocate(s allocate.State) (allocate.Assignment, error) {
 		}
 	}
 	return q.assignment(), nil
+}
+
+// turn is a claim of a job on a type.
+type turn struct {
+	job, option int
+	priority    float64
+}
+
+// turns lists the claims, the one furthest behind its fraction first.
+func (f *fractions) turns() []turn {
+	var turns []turn
+	for i := range f.state.Jobs {
+		j := &f.state.Jobs[i]
+		for k, n := range f.option[i] {
+			if n < 0 || f.x[i][k] <= 0 {
+				continue
+			}
+			p := math.Inf(1) // never had: first
+			if had := j.History.ByType[f.types[k]]; had > 0 && j.History.Ran > 0 {
+				p = f.x[i][k] * j.History.Ran * size(j) / had
+			}
+			turns = append(turns, turn{i, n, p})
+		}
+	}
+	slices.SortStableFunc(turns, func(a, b turn) int {
+		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(size(&f.state.Jobs[b.job]), size(&f.state.Jobs[a.job])))
+	})
+	return turns
 }
 
 // fractions is the time of jobs on types being dealt out.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"knee/allocate"
+	"knee/data"
 )
 
 // queue serves jobs in order, each with a gang of a fixed size: all of it
@@ -25,14 +26,29 @@ func newQueue(s allocate.State) (*queue, error) {
 		q.choice[i] = -1
 	}
 	if onlyGPUs(s) {
-		q.free = map[string]int{}
-		for _, n := range s.Cluster.Nodes {
-			if !n.Drained {
-				q.free[n.GPUType] += n.GPUs
-			}
-		}
+		q.free = freeGPUs(s.Cluster)
 	}
 	return q, nil
+}
+
+// freeGPUs counts the GPUs of every type. Nodes of a type mostly follow each
+// other, and a look into the map for each is what a large cluster would pay.
+func freeGPUs(c *data.Cluster) map[string]int {
+	free := map[string]int{}
+	last, count := "", 0
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if n.Drained {
+			continue
+		}
+		if n.GPUType != last {
+			free[last] += count
+			last, count = n.GPUType, 0
+		}
+		count += n.GPUs
+	}
+	free[last] += count
+	return free
 }
 
 // serve gives job i the fastest option of the size it asked for that still

@@ -12,7 +12,7 @@ import (
 // fairness fills in how each job fared against an equal share.
 func (s *Settings) fairness(c Case, row *Row) error {
 	alone := gangAlone(c.Jobs)
-	if s.Profiles != nil && s.Semantics != Tiresias {
+	if s.measured(c) {
 		alone = s.measuredAlone(c)
 	}
 	ftf, err := simulate.Fairness(row.Outcomes, c.Cluster.Slots(), alone)

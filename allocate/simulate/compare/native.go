@@ -25,7 +25,7 @@ func (s *Settings) native(c Case, name string, progress func(done, of int) error
 	set := simulate.Settings{Cluster: c.Cluster, Policy: p, Interval: s.Interval, Unvalued: policy.Gang(name),
 		StartSeconds: s.Restart, RestartSeconds: s.Restart, Checkpoint: s.CheckpointEvery, Progress: progress}
 	jobs := rigid(c)
-	if s.Profiles != nil {
+	if s.measured(c) {
 		if jobs, err = elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, policy.Gang(name)); err != nil {
 			return nil, err
 		}
@@ -45,6 +45,22 @@ func (s *Settings) native(c Case, name string, progress func(done, of int) error
 		return nil, err
 	}
 	return r.Jobs, nil
+}
+
+// measured reports whether the jobs of a case advance as their applications
+// were measured. A trace of durations whose applications nobody measured is
+// taken as it is, profiles or not.
+func (s *Settings) measured(c Case) bool {
+	if s.Profiles == nil || s.Semantics == Tiresias {
+		return false
+	}
+	if s.Semantics == Pollux {
+		return true
+	}
+	return slices.ContainsFunc(c.Jobs, func(j simulate.Job) bool {
+		_, known := s.Profiles.Apps[j.Application]
+		return known || !(j.Work > 0)
+	})
 }
 
 // rigid gives the jobs of a trace the options they have: what they ask for.

@@ -15,7 +15,7 @@ import (
 // Jobs returns a copy of a workload whose jobs are modelled as they run: each
 // gets its work from the recorded training of its application, and a Learner.
 // With gang, a job is offered the workers and the batch its owner asked for
-// and nothing else.
+// and nothing else; one that names no batch trains at the initial one.
 func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang bool) ([]simulate.Job, error) {
 	h := newHall(c)
 	out := make([]simulate.Job, len(workload))
@@ -82,6 +82,9 @@ type learner struct {
 func newLearner(w simulate.Job, app *measured.App, h *hall, gang bool) (*learner, error) {
 	l := &learner{app: app, hall: h, agents: map[string]*agent.Agent{}}
 	if gang {
+		if w.Batch == 0 {
+			w.Batch = app.Initial
+		}
 		if w.Workers < 1 || w.Batch < app.Initial || w.Batch > app.Max {
 			src := w.Source
 			src.Column = "batch_size"

@@ -13,8 +13,10 @@ import (
 func schedulers() map[string]func(Settings) scheduler {
 	return map[string]func(Settings) scheduler{
 		"tiresias": func(Settings) scheduler { return &tiresias{} },
-		"optimus":  func(Settings) scheduler { return &optimus{cache: map[predictKey]float64{}} },
-		"pollux":   func(s Settings) scheduler { return newGenetic(s.Seed) },
+		// Elsewhere that policy is called by what it goes by.
+		"tiresias-las": func(Settings) scheduler { return &tiresias{} },
+		"optimus":      func(Settings) scheduler { return &optimus{cache: map[predictKey]float64{}} },
+		"pollux":       func(s Settings) scheduler { return newGenetic(s.Seed) },
 	}
 }
 

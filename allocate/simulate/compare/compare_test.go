@@ -1,0 +1,94 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"knee/allocate/simulate"
+	"knee/data"
+)
+
+func small() Case {
+	return Case{Name: "small", Jobs: []simulate.Job{
+		{Name: "wide", Workers: 3, Work: 100}, {Name: "late", Submit: 10, Workers: 2, Work: 50}, {Name: "little", Submit: 20, Workers: 1, Work: 30},
+	}, Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n", GPUType: "t4", GPUs: 4}}}}
+}
+
+// TestRunKeepsOrder: rows are by case and policy, however many run at a time,
+// and progress ends at one.
+func TestRunKeepsOrder(t *testing.T) {
+	for _, parallel := range []int{1, 8} {
+		last := 0.0
+		rows, err := Run(t.Context(), Settings{
+			Cases:    []Case{small(), NewCase("small", small().Jobs, small().Cluster, 2, 2)},
+			Policies: []string{"fifo", "srtf", "even"}, Parallel: parallel, Progress: func(x float64) { last = x },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, r := range rows {
+			names = append(names, r.Policy+" "+r.Workload)
+		}
+		want := "fifo small, srtf small, even small, fifo small@load=2@size=2, srtf small@load=2@size=2, even small@load=2@size=2"
+		if got := strings.Join(names, ", "); got != want || last != 1 {
+			t.Errorf("%s, progress %g; want %s", got, last, want)
+		}
+		if math.Abs(rows[0].JCTMean-350.0/3) > 1e-9 || rows[0].FTFMean <= 0 {
+			t.Errorf("fifo: %+v", rows[0])
+		}
+	}
+}
+
+// TestRunNamesWhatFailed: the policy and the workload.
+func TestRunNamesWhatFailed(t *testing.T) {
+	c := small()
+	c.Jobs[0].Workers = 9
+	for _, semantics := range []string{Native, Tiresias} {
+		_, err := Run(t.Context(), Settings{Cases: []Case{c}, Policies: []string{"fifo"}, Semantics: semantics})
+		var in *data.InputError
+		if err == nil || !strings.Contains(err.Error(), "policy fifo, workload small") || !errors.As(err, &in) {
+			t.Errorf("%s: error %v", semantics, err)
+		}
+	}
+	for _, tt := range []struct {
+		s    Settings
+		want string
+	}{
+		{Settings{Cases: []Case{small()}}, "nothing to compare"},
+		{Settings{Cases: []Case{{Name: "none"}}, Policies: []string{"fifo"}}, "has no jobs"},
+		{Settings{Cases: []Case{small()}, Policies: []string{"fifo"}, Semantics: Pollux}, "want profiles"},
+		{Settings{Cases: []Case{small()}, Policies: []string{"knee"}, Semantics: Tiresias}, "dlas"},
+	} {
+		if _, err := Run(t.Context(), tt.s); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error %v, want %q", err, tt.want)
+		}
+	}
+}
+
+// TestRunCanBeCancelled: no replay goes on once nobody wants it.
+func TestRunCanBeCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ctx, Settings{Cases: []Case{small()}, Policies: []string{"fifo"}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func ExampleRun() {
+	rows, err := Run(context.Background(), Settings{Cases: []Case{small()}, Policies: []string{"fifo", "srtf"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range rows {
+		fmt.Printf("%s: mean %.1f s, %d restarts\n", r.Policy, r.JCTMean, r.Restarts)
+	}
+	// Output:
+	// fifo: mean 116.7 s, 0 restarts
+	// srtf: mean 76.7 s, 1 restarts
+}

@@ -1,0 +1,140 @@
+package elastic
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"knee/allocate/policy"
+	"knee/allocate/simulate"
+	"knee/allocate/simulate/measured"
+	"knee/data"
+)
+
+// profiles has one application, measured on two types of which one is three
+// times as fast.
+func profiles(t *testing.T) *measured.Profiles {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name string, rows []string) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(strings.Join(rows, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for gpuType, slow := range map[string]float64{"t4": 3, "a100": 1} {
+		rows := []string{"job,gpu_type,mode,placement,local_batch,step_time_s,sync_time_s,status"}
+		for _, p := range []string{"1", "2", "1-1", "1-2", "2-2"} {
+			for _, b := range []float64{4, 8, 16} {
+				sync := 0.02 * float64(len(p)-1)
+				rows = append(rows, fmt.Sprintf("x,%s,allreduce,%s,%g,%g,%g,ok", gpuType, p, b, slow*(0.05+0.005*b)+sync, sync))
+			}
+		}
+		write("allreduce/x-"+gpuType+"-placements.csv", rows)
+	}
+	for _, b := range []int{16, 32, 64} {
+		write(fmt.Sprintf("training/x-batch%d.csv", b), []string{"progress,iteration,grad_sqr,grad_var", "1000,900,1,4", "2000,1800,0.5,8"})
+	}
+	p, err := measured.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func both() *data.Cluster {
+	return &data.Cluster{Nodes: []data.Node{
+		{Name: "s1", GPUType: "t4", GPUs: 2}, {Name: "s2", GPUType: "t4", GPUs: 2}, {Name: "f", GPUType: "a100", GPUs: 2},
+	}}
+}
+
+func workload() []simulate.Job {
+	var jobs []simulate.Job
+	for i := range 6 {
+		jobs = append(jobs, simulate.Job{Name: fmt.Sprint("x-", i), Application: "x", Submit: float64(40 * i), Workers: 1 + i%2, Batch: 32})
+	}
+	return jobs
+}
+
+// TestEveryPolicyFinishes: whatever decides, every job does all its work, at
+// no more than the speed of the fastest allocation, and no GPU is used twice.
+func TestEveryPolicyFinishes(t *testing.T) {
+	p, c := profiles(t), both()
+	work := p.Apps["x"].Progress(2) * p.Apps["x"].Initial
+	for _, name := range policy.Names() {
+		jobs, err := Jobs(workload(), p, c, policy.Gang(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pol, err := policy.New(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: pol, Truth: Truth(p), Interval: 60, RestartSeconds: 30, Unvalued: policy.Gang(name)})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if r.Summary.Utilization > 1+1e-9 {
+			t.Errorf("%s: utilization %g", name, r.Summary.Utilization)
+		}
+		for _, o := range r.Jobs {
+			if fastest := 2 * 16 / (0.05 + 0.005*16); o.JCT() < work/fastest {
+				t.Errorf("%s: job %s does %g samples in %g s", name, o.Job, work, o.JCT())
+			}
+		}
+	}
+}
+
+// TestBorrowsFromTheOtherType: a job seen on the slow type only is told that
+// the fast one is faster, and less sure of it.
+func TestBorrowsFromTheOtherType(t *testing.T) {
+	jobs, err := Jobs(workload()[:1], profiles(t), both(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := jobs[0].Learner
+	c := data.Config{GPUType: "t4", Workers: 1, Placement: data.Placement{1}, LocalBatch: 16}
+	if err := l.Observe(c, 100); err != nil {
+		t.Fatal(err)
+	}
+	speed := map[string]data.Estimate{}
+	for _, o := range l.Options(&c) {
+		if o.Config.Workers == 1 {
+			speed[o.Config.GPUType] = o.Answer.Goodput
+		}
+	}
+	slow, fast := speed["t4"], speed["a100"]
+	if ratio := fast.Mean / slow.Mean; ratio < 2 || ratio > 4 {
+		t.Errorf("a100 is thought to be %g times as fast, it is 3 times", ratio)
+	}
+	if fast.Hi/fast.Lo <= slow.Hi/slow.Lo {
+		t.Errorf("as sure of what was not seen, %+v, as of what was, %+v", fast, slow)
+	}
+	if left, want := l.Left(), 2000.0*16-100; left < 0.9*want || left > 1.1*want {
+		t.Errorf("%g samples left, want about %g", left, want)
+	}
+}
+
+func TestJobsRefuses(t *testing.T) {
+	p := profiles(t)
+	src := data.Source{File: "w.csv", Line: 2}
+	for _, tt := range []struct {
+		job  simulate.Job
+		gang bool
+		want string
+	}{
+		{simulate.Job{Name: "j", Application: "y", Source: src}, false, `w.csv:2: job "j": no profile of application "y"; there are x`},
+		{simulate.Job{Name: "j", Application: "x", Workers: 1, Batch: 9999, Source: src}, true, "w.csv:2:batch_size: found 1 workers and batch 9999"},
+		{simulate.Job{Name: "j", Application: "x", Workers: 5, Batch: 32, Source: src}, true, "w.csv:2:application"},
+	} {
+		if _, err := Jobs([]simulate.Job{tt.job}, p, both(), tt.gang); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error %v, want %q", err, tt.want)
+		}
+	}
+}
