@@ -1,11 +1,9 @@
 package allocate
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"knee/data"
 	"knee/predict"
@@ -126,7 +124,7 @@ func NewObjective(name string) (Objective, error) {
 	}
 	mk, ok := objectives()[name]
 	if !ok {
-		return nil, fmt.Errorf("objective %q is unknown; want one of %s", name, strings.Join(Objectives(), ", "))
+		return nil, &data.UnknownError{What: "objective", Name: name, Known: Objectives()}
 	}
 	return mk(), nil
 }

@@ -137,7 +137,7 @@ func checkProblem(pr Problem) error {
 	case pr.Cluster == nil || len(pr.Cluster.Nodes) == 0:
 		return errors.New("allocate: the cluster has no nodes")
 	case len(pr.Jobs) == 0:
-		return errors.New("allocate: there are no jobs")
+		return &data.InputError{Source: data.Source{Column: "jobs"}, Found: "there are no jobs", Want: "at least one"}
 	case math.IsNaN(pr.Risk) || pr.Risk < 0 || pr.Risk > 1:
 		return fmt.Errorf("allocate: risk %g, want a number from 0 to 1", pr.Risk)
 	case !(pr.Hysteresis >= 0) || math.IsInf(pr.Hysteresis, 1):

@@ -1,11 +1,11 @@
 package bayesopt
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strings"
+
+	"knee/data"
 )
 
 // Predictive is what is believed about one candidate's response: a mixture of
@@ -43,7 +43,7 @@ func acquisitionByName(name string) (Acquisition, error) {
 	if a, ok := acquisitions()[name]; ok {
 		return a, nil
 	}
-	return nil, fmt.Errorf("acquisition %q is unknown; want one of %s", name, strings.Join(Acquisitions(), ", "))
+	return nil, &data.UnknownError{What: "acquisition", Name: name, Known: Acquisitions()}
 }
 
 // average returns the logarithm of the mixture's mean of e^score: expected

@@ -1,12 +1,12 @@
 package bayesopt
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/c-bata/goptuna"
+
+	"knee/data"
 )
 
 // strategies is the registry: a new strategy is one file and one line here.
@@ -35,7 +35,7 @@ func NewStrategy(name string, o Options) (Strategy, error) {
 	}
 	f, ok := strategies()[name]
 	if !ok {
-		return nil, fmt.Errorf("strategy %q is unknown; want one of %s", name, strings.Join(Strategies(), ", "))
+		return nil, &data.UnknownError{What: "strategy", Name: name, Known: Strategies()}
 	}
 	return f(o)
 }

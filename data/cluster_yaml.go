@@ -39,6 +39,11 @@ func ReadCluster(r io.Reader, name string) (*Cluster, error) {
 	return c, nil
 }
 
+// maxNodeGPUs bounds the accelerators, or worker slots, of one machine. It is
+// above any that exist; a larger number is a slip, and planning on it would
+// take memory for every slot.
+const maxNodeGPUs = 4096
+
 // readNodes reads one entry of the list, which may stand for many machines.
 func readNodes(o *object) []Node {
 	list := o.required("name", "a node name or a host list such as a[01-04]")
@@ -52,6 +57,9 @@ func readNodes(o *object) []Node {
 	}
 	if o.get("gpus") == nil {
 		o.fail("gpus", "nothing", "the number of accelerators, or for cpu the workers the machine may hold")
+	}
+	if n.GPUs > maxNodeGPUs {
+		o.fail("gpus", fmt.Sprint(n.GPUs), fmt.Sprintf("at most %d on one machine", maxNodeGPUs))
 	}
 	if o == nil || o.y.err != nil {
 		return nil

@@ -23,6 +23,9 @@ func Open(path string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err // names the path
 	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, errors.Join(&InputError{Source: Source{File: path}, Found: "a folder", Want: "a file"}, f.Close())
+	}
 	r, err := decompress(f, f, path)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -110,6 +110,9 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 		job: f.Job, seed: f.Seed, batch: data.Batch(f.Batch),
 		convergence: f.Convergence, noise: f.NoiseScale, warnings: f.Warnings,
 	}
+	if len(f.Speed) == 0 {
+		return nil, &data.InputError{Source: data.Source{File: name, Column: "speed"}, Found: "nothing", Want: "at least one fitted speed curve, as written by knee fit"}
+	}
 	for i, gf := range f.Speed {
 		g, err := gf.restore(f.Seed)
 		if err != nil {

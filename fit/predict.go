@@ -105,6 +105,10 @@ func (m *Model) resolve(c data.Config) (*group, data.Config, error) {
 	return g, g.hull.place(c), nil
 }
 
+// maxBatch is the largest local batch that is predicted, the largest that
+// measurements may have; beyond it step times overflow.
+const maxBatch = 1e12
+
 func checkConfig(c data.Config) error {
 	bad := func(column, found, want string) error {
 		return &data.InputError{Source: data.Source{Column: column}, Found: found, Want: want}
@@ -116,8 +120,8 @@ func checkConfig(c data.Config) error {
 		return bad("placement", c.Placement.String(), fmt.Sprintf("a placement of %d workers", c.Workers))
 	case c.Nodes > c.Workers && !c.Mode.UsesPS(): // servers may have nodes of their own
 		return bad("nodes", fmt.Sprint(c.Nodes), fmt.Sprintf("at most one node per worker, %d", c.Workers))
-	case !(c.LocalBatch >= 0) || math.IsInf(c.LocalBatch, 0):
-		return bad("local_batch", fmt.Sprint(c.LocalBatch), "samples > 0")
+	case !(c.LocalBatch >= 0 && c.LocalBatch <= maxBatch): // NaN too
+		return bad("local_batch", fmt.Sprint(c.LocalBatch), "samples > 0, at most 1e12")
 	case c.AccumSteps < 0:
 		return bad("accum_steps", fmt.Sprint(c.AccumSteps), "at least 0")
 	case c.PS < 0:

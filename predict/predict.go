@@ -127,7 +127,7 @@ func (p *Predictor) work(c data.Config, steps data.Estimate) (data.Estimate, err
 	initial := p.initialBatch(c)
 	if initial == 0 && c.SamplesPerStep() > 0 {
 		return data.Estimate{}, &data.InputError{Source: data.Source{Column: "batch.initial"}, Found: "nothing",
-			Want: "the initial global batch in samples, which the steps of the goal are counted in"}
+			Want: "the initial global batch in samples (--initial-batch, or batch of a job), which the steps of the goal are counted in"}
 	}
 	return steps.Scale(initial), nil
 }

@@ -64,7 +64,7 @@ func New(name string) (Exporter, error) {
 	if e, ok := exporters()[name]; ok {
 		return e, nil
 	}
-	return nil, fmt.Errorf("export target %q is unknown; want one of %s", name, strings.Join(Names(), ", "))
+	return nil, &data.UnknownError{What: "export target", Name: name, Known: Names()}
 }
 
 // task is a job of a plan, checked and with the name its files get.

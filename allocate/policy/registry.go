@@ -1,10 +1,8 @@
 package policy
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"knee/allocate"
 	"knee/data"
@@ -63,7 +61,7 @@ func New(name string) (allocate.Policy, error) {
 	}
 	mk, ok := policies()[name]
 	if !ok {
-		return nil, fmt.Errorf("policy %q is unknown; want one of %s", name, strings.Join(Names(), ", "))
+		return nil, &data.UnknownError{What: "policy", Name: name, Known: Names()}
 	}
 	return mk.make(), nil
 }

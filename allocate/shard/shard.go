@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+
+	"knee/data"
 )
 
 // Tensor is a parameter tensor of a model.
@@ -52,7 +53,7 @@ func Assign(method string, tensors []Tensor, servers int) (Assignment, error) {
 	m, ok := methods()[method]
 	switch {
 	case !ok:
-		return Assignment{}, fmt.Errorf("assignment method %q is unknown; want one of %s", method, strings.Join(Methods(), ", "))
+		return Assignment{}, &data.UnknownError{What: "assignment method", Name: method, Known: Methods()}
 	case servers < 1 || servers > MaxServers:
 		return Assignment{}, fmt.Errorf("%d parameter servers, want 1 to %d", servers, MaxServers)
 	case len(tensors) == 0:

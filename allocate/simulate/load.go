@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -90,10 +89,11 @@ func LoadServiceTimes(path string) ([]int64, error) {
 
 // numbers reads the named columns of a CSV file.
 func numbers(r io.Reader, name string, columns []string) ([][]float64, error) {
-	rows, err := csv.NewReader(r).ReadAll()
+	records, err := data.ReadRecords(r, name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
+	rows := append([][]string{records.Header}, records.Rows...)
 	if len(rows) == 0 {
 		return nil, &data.InputError{Source: data.Source{File: name, Line: 1}, Found: "an empty file", Want: "a header with " + strings.Join(columns, ", ")}
 	}

@@ -196,13 +196,13 @@ func TestReadWorkload(t *testing.T) {
 		t.Errorf("got %+v", jobs)
 	}
 	for _, tt := range []struct{ in, want string }{
-		{"", "w.csv:1: found an empty file"},
+		{"", "w.csv: found an empty file"},
 		{"a,b\n", "w.csv:1: found columns a, b, want a column submit_s"},
 		{"name,time\nx,soon\n", `w.csv:2:submit_s: found "soon", want a number ≥ 0`},
 		{"name,time\nx,NaN\n", `w.csv:2:submit_s: found "NaN"`},
 		{"name,time,workers\nx,1,1.5\n", `w.csv:2:workers: found "1.5"`},
 		{"name,time\nx,1\nx,2\n", `w.csv:3:job: found "x", as in line 2`},
-		{"name,time\nx\n", "wrong number of fields"},
+		{"name,time\nx\n", "found 1 cells, want 2"},
 	} {
 		if _, err := ReadWorkload(strings.NewReader(tt.in), "w.csv"); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: error %v, want %s", tt.in, err, tt.want)

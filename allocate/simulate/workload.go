@@ -2,8 +2,6 @@ package simulate
 
 import (
 	"bufio"
-	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -43,30 +41,18 @@ func ReadWorkload(r io.Reader, name string) ([]Job, error) {
 	if isGavel(b) {
 		return readGavel(b, name)
 	}
-	c := csv.NewReader(b)
-	c.ReuseRecord = true
-	header, err := c.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, &data.InputError{Source: data.Source{File: name, Line: 1}, Found: "an empty file", Want: "a header with at least submit_s"}
-	}
+	records, err := data.ReadRecords(b, name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
-	at, err := locate(header, name)
+	at, err := locate(records.Header, name)
 	if err != nil {
 		return nil, err
 	}
 	var jobs []Job
 	seen := map[string]int{}
-	for {
-		row, err := c.Read()
-		if errors.Is(err, io.EOF) {
-			return jobs, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		line, _ := c.FieldPos(0)
+	for i, row := range records.Rows {
+		line := records.Lines[i]
 		j, err := parseJob(row, at, data.Source{File: name, Line: line}, len(jobs))
 		if err != nil {
 			return nil, err
@@ -77,6 +63,7 @@ func ReadWorkload(r io.Reader, name string) ([]Job, error) {
 		seen[j.Name] = line
 		jobs = append(jobs, j)
 	}
+	return jobs, nil
 }
 
 // locate maps fields to positions in the header.
@@ -84,7 +71,7 @@ func locate(header []string, file string) (map[string]int, error) {
 	at := map[string]int{}
 	for _, c := range columns {
 		for i, h := range header {
-			h = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(h, "\ufeff")))
+			h = strings.ToLower(h)
 			for _, n := range c.names {
 				if _, ok := at[c.field]; !ok && h == n {
 					at[c.field] = i

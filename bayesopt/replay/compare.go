@@ -6,6 +6,8 @@ import (
 	"math"
 	"runtime"
 	"sync"
+
+	"knee/data"
 )
 
 // Settings says how methods are compared.
@@ -22,6 +24,23 @@ type Result struct {
 	Traces []Trace // by seed
 }
 
+// comparable refuses a table that has no best, or one that is free: scores are
+// multiples of the best value.
+func (t *Table) comparable(g Goal) error {
+	column := "cost_usd"
+	if g.Time {
+		column = "time_s"
+	}
+	src := data.Source{File: "table " + t.Name, Column: column}
+	switch best := t.Optimum(g); {
+	case math.IsInf(best, 1):
+		return &data.InputError{Source: src, Found: "no row with status ok", Want: "at least one, so that there is a best to find"}
+	case best <= 0:
+		return &data.InputError{Source: src, Found: fmt.Sprintf("%g as the best of the table", best), Want: "more than 0 in every row that is ok"}
+	}
+	return nil
+}
+
 // Compare lets every method search every table once per seed, and returns one
 // result per table and method, in that order. It uses every processor, and
 // ends early with the error of ctx. What cannot work is reported before the
@@ -33,8 +52,8 @@ func Compare(ctx context.Context, tables []*Table, methods []string, s Settings)
 	}
 	variants := make([][]*Table, len(tables)) // by seed
 	for k, t := range tables {
-		if math.IsInf(t.Optimum(s.Goal), 1) {
-			return nil, fmt.Errorf("table %s: no row succeeded, so that there is no best to find", t.Name)
+		if err := t.comparable(s.Goal); err != nil {
+			return nil, err
 		}
 		for _, m := range methods {
 			if _, err := t.NewMethod(m, s.Goal, 0); err != nil {

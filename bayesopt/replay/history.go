@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"encoding/csv"
 	"fmt"
 	"slices"
 
@@ -17,14 +16,11 @@ func (t *Table) LoadHistory(path string, g Goal) ([]data.Measurement, error) {
 		return nil, err
 	}
 	defer f.Close()
-	records, err := csv.NewReader(f).ReadAll()
+	records, err := data.ReadRecords(f, path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	if len(records) == 0 {
-		return nil, nil
-	}
-	header := records[0]
+	header := records.Header
 	for _, column := range t.Header {
 		if !slices.Contains(header, column) && !slices.Contains(outcomeColumns, column) {
 			return nil, &data.InputError{Source: data.Source{File: path, Line: 1, Column: column}, Found: fmt.Sprintf("columns %v", header),
@@ -41,8 +37,8 @@ func (t *Table) LoadHistory(path string, g Goal) ([]data.Measurement, error) {
 		index[c.Key()] = i
 	}
 	var ms []data.Measurement
-	for i, cells := range records[1:] {
-		at := data.Source{File: path, Line: i + 2}
+	for i, cells := range records.Rows {
+		at := data.Source{File: path, Line: records.Lines[i]}
 		c, o, err := readRow(header, cells, names, at)
 		if err != nil {
 			return nil, err

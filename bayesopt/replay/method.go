@@ -1,11 +1,11 @@
 package replay
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"knee/bayesopt"
+	"knee/data"
 )
 
 // variants are the suffixes that turn knee into the pairs of surrogate and
@@ -43,8 +43,8 @@ func (t *Table) NewMethod(name string, g Goal, seed int64) (bayesopt.Strategy, e
 		base = base[:at]
 	}
 	if !slices.Contains(Methods(), base) {
-		return nil, fmt.Errorf("method %q is unknown; want one of %s, which may be followed by -map, -nocost, -%s",
-			name, strings.Join(Methods(), ", "), strings.Join(bayesopt.Acquisitions(), ", -"))
+		return nil, &data.UnknownError{What: "method", Name: name, Known: Methods(),
+			Hint: ", which may be followed by -map, -nocost, -" + strings.Join(bayesopt.Acquisitions(), ", -")}
 	}
 	return bayesopt.NewStrategy(base, o)
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -32,7 +33,7 @@ func readRow(header, cells []string, names map[int]bool, at data.Source) (data.C
 			r.c.Nodes = r.count(column, cell)
 		case names[k] || r.known(column, cell):
 		default:
-			r.c.Extra[column] = cell
+			r.knob(column, cell)
 		}
 	}
 	r.finish()
@@ -68,7 +69,7 @@ func (r *rowReader) known(column, cell string) bool {
 	case "cost_usd":
 		r.o.Cost = r.number(column, cell, "US$")
 	case "status":
-		r.o.Status = data.Status(cell)
+		r.status(column, cell)
 	default:
 		return slices.Contains(outcomeColumns, column)
 	}
@@ -101,6 +102,22 @@ func (r *rowReader) count(column, cell string) int {
 		return 0
 	}
 	return int(v)
+}
+
+// status reads what became of a run.
+func (r *rowReader) status(column, cell string) {
+	r.o.Status = data.Status(cell)
+	if known := data.Statuses(); !slices.Contains(known, r.o.Status) {
+		r.fail(column, cell, fmt.Sprintf("one of %v", known))
+	}
+}
+
+// knob reads a further parameter, text or a number.
+func (r *rowReader) knob(column, cell string) {
+	if v, err := strconv.ParseFloat(cell, 64); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+		r.fail(column, cell, "text or a finite number")
+	}
+	r.c.Extra[column] = cell
 }
 
 func (r *rowReader) placement(column, cell string) {

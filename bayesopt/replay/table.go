@@ -1,9 +1,7 @@
 package replay
 
 import (
-	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
 	"path/filepath"
@@ -63,31 +61,32 @@ func LoadTable(path string) (*Table, error) {
 //
 // Errors name file, line and column. Two rows with equal parameters are one.
 func ReadTable(r io.Reader, name string) (*Table, error) {
-	records, err := csv.NewReader(r).ReadAll()
+	records, err := data.ReadRecords(r, name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
-	if len(records) < 2 {
+	if len(records.Rows) == 0 {
 		return nil, &data.InputError{Source: data.Source{File: name}, Found: "no rows", Want: "a header and at least one row"}
 	}
-	t := &Table{Name: strings.TrimSuffix(filepath.Base(name), ".csv"), Header: records[0]}
+	t := &Table{Name: strings.TrimSuffix(filepath.Base(name), ".csv"), Header: records.Header}
 	for _, want := range []string{"time_s", "status"} {
 		if !slices.Contains(t.Header, want) {
 			return nil, &data.InputError{Source: data.Source{File: name, Line: 1, Column: want},
 				Found: "columns " + strings.Join(t.Header, ", "), Want: "a column " + want}
 		}
 	}
-	t.names = nameColumns(t.Header, records[1:])
+	t.names = nameColumns(t.Header, records.Rows)
 	seen := map[string]int{}
-	for i, cells := range records[1:] {
-		c, o, err := readRow(t.Header, cells, t.names, data.Source{File: name, Line: i + 2})
+	for i, cells := range records.Rows {
+		line := records.Lines[i]
+		c, o, err := readRow(t.Header, cells, t.names, data.Source{File: name, Line: line})
 		if err != nil {
 			return nil, err
 		}
 		if first, twice := seen[c.Key()]; twice {
-			return nil, &data.InputError{Source: data.Source{File: name, Line: i + 2}, Found: "the parameters of line " + strconv.Itoa(first) + " again", Want: "one row per configuration"}
+			return nil, &data.InputError{Source: data.Source{File: name, Line: line}, Found: "the parameters of line " + strconv.Itoa(first) + " again", Want: "one row per configuration"}
 		}
-		seen[c.Key()] = i + 2
+		seen[c.Key()] = line
 		t.Candidates, t.Outcomes = append(t.Candidates, c), append(t.Outcomes, o)
 	}
 	t.setHourly()

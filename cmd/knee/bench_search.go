@@ -52,7 +52,7 @@ the evaluations of rows that did not succeed.`,
 			default:
 				return usageError{fmt.Errorf("--objective %q: want cost_usd or time_s", objective)}
 			}
-			if seeds < 1 || budget < 1 || noise < 0 || noise > 1 {
+			if seeds < 1 || budget < 1 || !(noise >= 0 && noise <= 1) {
 				return usageError{fmt.Errorf("--seeds %d --budget %d --noise %g: want at least one seed and evaluation, and noise from 0 to 1", seeds, budget, noise)}
 			}
 			var tables []*replay.Table

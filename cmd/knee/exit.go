@@ -48,6 +48,7 @@ func exitCode(stderr io.Writer, err error) int {
 		fmt.Fprintln(stderr, "knee:", line)
 	}
 	var input *data.InputError
+	var unknown *data.UnknownError
 	var usage usageError
 	var infeasible infeasibleError
 	var threshold thresholdError
@@ -58,7 +59,7 @@ func exitCode(stderr io.Writer, err error) int {
 		return exitThreshold
 	case errors.As(err, &infeasible):
 		return exitInfeasible
-	case errors.As(err, &input), errors.As(err, &usage), errors.Is(err, fs.ErrNotExist), isCobraUsage(err):
+	case errors.As(err, &input), errors.As(err, &unknown), errors.As(err, &usage), errors.Is(err, fs.ErrNotExist), isCobraUsage(err):
 		return exitBadInput
 	}
 	return exitFailed

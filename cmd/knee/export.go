@@ -53,7 +53,11 @@ func exportPlan(plan *data.Plan, to string) ([]export.File, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	return exporter.Export(*plan) // its errors name the target
+	files, err := exporter.Export(*plan) // its errors name the target
+	if err != nil {
+		return nil, usageError{err} // a plan that the target cannot express is bad input
+	}
+	return files, nil
 }
 
 // printFiles writes the contents of files one after another.

@@ -135,6 +135,9 @@ func (a *app) loadJob(files []string, curve, job string) (ms []data.Measurement,
 	if len(ms) == 0 && job != "" {
 		return nil, nil, &data.InputError{Source: data.Source{File: strings.Join(files, ", ")}, Found: "no measurement of " + job, Want: "at least one"}
 	}
+	if len(ms) == 0 {
+		return nil, nil, &data.InputError{Source: data.Source{File: strings.Join(files, ", ")}, Found: "no rows", Want: "measurements to fit"}
+	}
 	_, points, err = a.history("", curve)
 	return ms, points, err
 }

@@ -47,6 +47,9 @@ a --max-batch beyond what the workers hold takes.`,
   knee predict model.json --workers 1..64 --steps 90000 --deadline 6h --price a100=3.2`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
 			m, err := fit.ReadModel(args[0])
 			if err != nil {
 				return err
@@ -121,7 +124,7 @@ func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, usageError{fmt.Errorf("the model has no measurement of --gpu-type %q --mode %q; it has %s", f.gpuType, f.mode, measuredKinds(m))}
+		return nil, usageError{fmt.Errorf("the model has no measurement of %s; it has %s", strings.TrimSpace(f.gpuType+" "+f.mode), measuredKinds(m))}
 	}
 	return all, nil
 }

@@ -71,6 +71,15 @@ func answerTable(answers []predict.Answer, f predictFlags, out format) table {
 	return t
 }
 
+// orEmpty writes a figure for machines, nothing where there is none: without a
+// goal the time to it is not zero.
+func orEmpty(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return exact(v)
+}
+
 func answerCSV(answers []predict.Answer) table {
 	t := table{columns: []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "accum_steps",
 		"step_time_s", "step_time_lo_s", "step_time_hi_s", "throughput", "goodput", "time_to_target_s", "cost_to_target_usd", "extrapolated", "support", "global_batch", "gpu_hours_to_target"}}
@@ -78,8 +87,8 @@ func answerCSV(answers []predict.Answer) table {
 		c := p.Config
 		t.add(c.Job, c.GPUType, string(c.ModeOrDefault()), c.Placement.String(), strconv.Itoa(c.NodeCount()), strconv.Itoa(c.Workers), strconv.Itoa(c.PS),
 			exact(c.LocalBatch), strconv.Itoa(c.AccumSteps), exact(p.StepTime.Mean), exact(p.StepTime.Lo), exact(p.StepTime.Hi),
-			exact(p.Throughput.Mean), exact(p.Goodput.Mean), exact(p.TimeToTarget.Mean), exact(p.CostToTarget.Mean), strconv.FormatBool(p.Extrapolated), strconv.Itoa(p.Support),
-			exact(c.GlobalBatch()), exact(predict.GPUHours(p).Mean))
+			exact(p.Throughput.Mean), exact(p.Goodput.Mean), orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), strconv.FormatBool(p.Extrapolated), strconv.Itoa(p.Support),
+			exact(c.GlobalBatch()), orEmpty(predict.GPUHours(p).Mean))
 	}
 	return t
 }

@@ -21,7 +21,8 @@ func (in *simulateFlags) load(a *app) error {
 			return usageError{fmt.Errorf("--load %v --size %v: want factors > 0", in.loads, in.sizes)}
 		}
 	}
-	if in.Interval < 0 || in.Restart < 0 || in.NodeMTBF < 0 || in.NodeRepair <= 0 || in.CheckpointEvery < 0 || in.Interference < 0 || in.Interference >= 1 {
+	// Written so that NaN is refused too.
+	if !(in.Interval >= 0 && in.Restart >= 0 && in.NodeMTBF >= 0 && in.NodeRepair > 0 && in.CheckpointEvery >= 0 && in.Interference >= 0 && in.Interference < 1) {
 		return usageError{errors.New("--interval, --restart, --node-mtbf, --node-repair and --checkpoint-every want seconds, --interference a share from 0 to 1")}
 	}
 	cluster, err := simulate.LoadCluster(in.cluster)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -119,7 +118,7 @@ func (s *Settings) check() error {
 		s.Semantics = Native
 	}
 	if !slices.Contains(AllSemantics(), s.Semantics) {
-		return fmt.Errorf("semantics %q are unknown; want one of %s", s.Semantics, strings.Join(AllSemantics(), ", "))
+		return &data.UnknownError{What: "semantics", Name: s.Semantics, Known: AllSemantics()}
 	}
 	if len(s.Policies) == 0 || len(s.Cases) == 0 {
 		return errors.New("simulate: nothing to compare; want at least one policy and one workload")
@@ -133,12 +132,12 @@ func (s *Settings) check() error {
 			_, ok = tiresias.Canonical(name)
 		}
 		if !ok {
-			return fmt.Errorf("policy %q is unknown under the rules %s; want one of %s", name, s.Semantics, strings.Join(Policies(s.Semantics), ", "))
+			return &data.UnknownError{What: "policy", Name: name, Known: Policies(s.Semantics), Hint: ", under the rules " + s.Semantics}
 		}
 	}
 	for _, c := range s.Cases {
 		if len(c.Jobs) == 0 {
-			return fmt.Errorf("simulate: workload %s has no jobs", c.Name)
+			return &data.InputError{Source: data.Source{File: "workload " + c.Name}, Found: "no jobs", Want: "at least one"}
 		}
 	}
 	return nil

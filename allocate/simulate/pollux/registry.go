@@ -1,11 +1,10 @@
 package pollux
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"knee/allocate/policy"
+	"knee/data"
 )
 
 // schedulers are those of the publication, as published; the other policies
@@ -36,7 +35,7 @@ func newScheduler(s Settings) (scheduler, error) {
 	}
 	p, err := policy.New(s.Policy)
 	if err != nil {
-		return nil, fmt.Errorf("policy %q is unknown; want one of %s", s.Policy, strings.Join(Policies(), ", "))
+		return nil, &data.UnknownError{What: "policy", Name: s.Policy, Known: Policies()}
 	}
 	return newAdapted(s, p)
 }

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+)
+
+// check refuses numbers that mean nothing. Zero is what a flag is if it is
+// not given, so that a zero given in so many words is refused too: taking it
+// for "not given" would answer another question than was asked.
+func (f *predictFlags) check(cmd *cobra.Command) error {
+	const most = 1e15 // beyond it times and costs overflow
+	for _, n := range []struct {
+		flag, want string
+		value      float64
+	}{
+		{"local-batch", "samples per worker > 0", f.localBatch},
+		{"initial-batch", "samples > 0", f.initial},
+		{"max-batch", "samples > 0", f.maxBatch},
+		{"steps", "steps > 0", f.steps},
+		{"delta", "a share > 0", f.delta},
+		{"budget", "US$ > 0", f.budget},
+	} {
+		if cmd.Flags().Changed(n.flag) && !(n.value > 0 && n.value <= most) {
+			return usageError{fmt.Errorf("--%s %g: want %s, at most %g", n.flag, n.value, n.want, most)}
+		}
+	}
+	if math.IsNaN(f.target) || math.IsInf(f.target, 0) {
+		return usageError{fmt.Errorf("--target-loss %g: want a finite number", f.target)}
+	}
+	return nil
+}
