@@ -44,7 +44,11 @@ func exitCode(stderr io.Writer, err error) int {
 	if err == nil {
 		return exitOK
 	}
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	said := err.Error()
+	if errors.Is(err, context.Canceled) {
+		said = errInterrupted.Error() // not in the words of the library, whatever it was doing
+	}
+	for line := range strings.SplitSeq(said, "\n") {
 		fmt.Fprintln(stderr, "knee:", line)
 	}
 	var input *data.InputError

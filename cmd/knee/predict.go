@@ -166,6 +166,9 @@ func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error 
 	cs := make([]data.Config, len(configs))
 	for i, c := range configs {
 		cs[i] = c.Config
+		if cs[i].Job == "" {
+			cs[i].Job = p.Model.Job()
+		}
 	}
 	answers, err := p.AtAll(cs)
 	var row *predict.RowError
