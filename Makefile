@@ -31,3 +31,4 @@ bench: ## the benchmarks; those against measured data of others need KNEE_BENCH
 
 golden: ## write the golden files anew; look at the difference before you commit it
 	$(GO) test ./plots ./allocate/export -update
+	$(GO) test ./cmd/knee -run TestCommandReference -update

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"knee/allocate"
 	"knee/data"
 )
 
@@ -33,6 +34,7 @@ func samples() []sample {
 		{"efficiency", func() (Figure, error) { return NewEfficiency(efficiencySample()) }},
 		{"batch", func() (Figure, error) { return NewBatch(batchSample()) }},
 		{"heatmap", func() (Figure, error) { return NewHeatMap(heatSample()) }},
+		{"cluster_value", func() (Figure, error) { return NewClusterValue(clusterValueSample()) }},
 		{"scalability_dark", func() (Figure, error) {
 			fig, err := NewScalability(scalabilitySample())
 			return Dark.In(fig), err
@@ -284,4 +286,21 @@ func timelineSample() Timeline {
 		t.Runs = append(t.Runs, r)
 	}
 	return t
+}
+
+func clusterValueSample() ClusterValue {
+	v := ClusterValue{Title: "What a cluster is worth to its jobs", Subtitle: "24 jobs, objective jct"}
+	for i, gpu := range []string{"a100", "t4"} {
+		last := 0.0
+		for _, n := range []int{1, 2, 4, 7, 8, 9, 12, 16} {
+			p := allocate.CurvePoint{GPUType: gpu, Nodes: n, Now: n == 8, Feasible: n > 1 || i == 0, Value: (60 - 25*float64(i)) * (1 - math.Exp(-float64(n)/5))}
+			p.Bound = 1.01 * p.Value
+			if n > 1 {
+				p.PerNode = (p.Value - last) / max(1, float64(n)/4)
+			}
+			last = p.Value
+			v.Points = append(v.Points, p)
+		}
+	}
+	return v
 }

@@ -28,8 +28,58 @@ Nothing in it depends on when or where it is made.`,
 	}
 	cmd.AddCommand(
 		newDocsFormat(a, "man", "Write man pages, one for every command", manPage),
-		newDocsFormat(a, "markdown", "Write Markdown, one file for every command", markdownPage))
+		newDocsFormat(a, "markdown", "Write Markdown, one file for every command", markdownPage),
+		newDocsReference(a))
 	return cmd
+}
+
+func newDocsReference(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "reference",
+		Short:   "Print all commands and flags as one Markdown page",
+		Example: "  knee docs reference > docs/commands.md",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprint(a.stdout, "# Commands\n\nWhat `knee COMMAND --help` prints, on one page.\n"+referenceOf(cmd.Root()))
+			return err
+		},
+	}
+}
+
+// referenceOf returns the section of a command and of those below it: what it
+// is for, how it is called, examples, and its own flags.
+func referenceOf(cmd *cobra.Command) string {
+	var b strings.Builder
+	if cmd.HasParent() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", cmd.CommandPath(), strings.TrimSuffix(cmd.Short, "."))
+		cmd.InitDefaultHelpFlag()
+		if cmd.Runnable() {
+			fmt.Fprintf(&b, "\n    %s\n", cmd.UseLine())
+		}
+		if cmd.Example != "" {
+			fmt.Fprintf(&b, "\nExamples:\n\n%s\n", indented(cmd.Example))
+		}
+		if flags := cmd.NonInheritedFlags(); flags.HasAvailableFlags() {
+			fmt.Fprintf(&b, "\nFlags:\n\n%s\n", indented(strings.TrimRight(flags.FlagUsages(), "\n")))
+		}
+	}
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() && c.Name() != "completion" {
+			b.WriteString(referenceOf(c))
+		}
+	}
+	return b.String()
+}
+
+// indented makes a text a code block of Markdown.
+func indented(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		if l != "" {
+			lines[i] = "    " + strings.TrimPrefix(l, "  ")
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // pageOf writes the page of one command and names its file.
