@@ -291,14 +291,14 @@ func timelineSample() Timeline {
 func clusterValueSample() ClusterValue {
 	v := ClusterValue{Title: "What a cluster is worth to its jobs", Subtitle: "24 jobs, objective jct"}
 	for i, gpu := range []string{"a100", "t4"} {
-		last := 0.0
+		last, before := 0.0, 0
 		for _, n := range []int{1, 2, 4, 7, 8, 9, 12, 16} {
 			p := allocate.CurvePoint{GPUType: gpu, Nodes: n, Now: n == 8, Feasible: n > 1 || i == 0, Value: (60 - 25*float64(i)) * (1 - math.Exp(-float64(n)/5))}
 			p.Bound = 1.01 * p.Value
 			if n > 1 {
-				p.PerNode = (p.Value - last) / max(1, float64(n)/4)
+				p.PerNode = (p.Value - last) / float64(n-before)
 			}
-			last = p.Value
+			last, before = p.Value, n
 			v.Points = append(v.Points, p)
 		}
 	}
