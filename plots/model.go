@@ -2,6 +2,8 @@ package plots
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"knee/data"
 	"knee/fit"
@@ -64,21 +66,23 @@ func onCurve(m *fit.Model, base data.Config) []data.Measurement {
 }
 
 // CommonBatch returns the local batch that most measurements of a GPU type
-// and mode share, the smaller of two that are as common: the one at which a
-// figure shows most of what was measured. It is 0 if no batch is known.
+// and mode share, and of several that are as common the middle one: the one at
+// which a figure shows most of what was measured. It is 0 if no batch is known.
 func CommonBatch(m *fit.Model, gpuType string, modes ...data.Mode) float64 {
 	count := map[float64]int{}
-	best := 0.0
+	most := 0
 	for _, mode := range modes {
 		for _, row := range m.Measurements(gpuType, mode) {
-			b := row.LocalBatch
-			count[b]++
-			if count[b] > count[best] || count[b] == count[best] && b < best {
-				best = b
-			}
+			count[row.LocalBatch]++
+			most = max(most, count[row.LocalBatch])
 		}
 	}
-	return best
+	maps.DeleteFunc(count, func(_ float64, n int) bool { return n < most })
+	common := slices.Sorted(maps.Keys(count))
+	if len(common) == 0 {
+		return 0
+	}
+	return common[(len(common)-1)/2]
 }
 
 // SpeedFigures returns the speed of a parameter-server job over workers at
