@@ -130,7 +130,7 @@ func shows(name string) bool {
 // watchReport writes the page whenever a file has changed, until ctx ends. A
 // file that is not there yet, or only half written, is waited for.
 func (a *app) watchReport(ctx context.Context, p page, every time.Duration) error {
-	last := ""
+	last := "nothing yet" // so that the first look says what is wanting
 	for {
 		if now := stamp(p.files); now != last {
 			if err := a.writeReport(ctx, p); err != nil {
