@@ -61,6 +61,7 @@ func PlaceAll(s State, a Assignment, standing []Standing, respeed Respeed) ([]Pl
 	if len(fell) > 0 {
 		p.repair(a)
 		p.refill()
+		p.exchange(a)
 	}
 	return p.out, p.placer
 }
