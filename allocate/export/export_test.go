@@ -60,6 +60,16 @@ func psJob() data.PlannedJob {
 	}
 }
 
+// elasticJob may have from two to eight workers, and can bear it.
+func elasticJob() data.PlannedJob {
+	return data.PlannedJob{
+		Name: "elastic", Action: data.Start, GPUType: "t4", Mode: data.AllReduce, Workers: 4, LocalBatch: 32,
+		Range:     &data.PlanRange{Min: 2, Max: 8},
+		Placement: []data.NodeShare{{Node: "t01", Workers: 2}, {Node: "t02", Workers: 2}},
+		Template:  &data.Template{Image: "bert:2", Command: []string{"torchrun", "train.py"}},
+	}
+}
+
 func withPS() data.Plan {
 	p := samplePlan()
 	p.Jobs = append(p.Jobs, psJob())
@@ -69,7 +79,11 @@ func withPS() data.Plan {
 // planFor is the sample plan as far as a target can express it.
 func planFor(target string) data.Plan {
 	switch target {
-	case "pytorchjob", "torchrun", "rayjob":
+	case "pytorchjob":
+		p := samplePlan()
+		p.Jobs = append(p.Jobs, elasticJob())
+		return p
+	case "torchrun", "rayjob":
 		return samplePlan()
 	case "mpijob", "trainjob":
 		p := samplePlan()
