@@ -83,6 +83,12 @@ func planFor(target string) data.Plan {
 		p := samplePlan()
 		p.Jobs = append(p.Jobs, elasticJob())
 		return p
+	case "slurm":
+		p := withPS()
+		shrinks := elasticJob()
+		shrinks.Name, shrinks.Action = "shrinks", data.Shrink
+		p.Jobs = append(p.Jobs, shrinks)
+		return p
 	case "torchrun", "rayjob":
 		return samplePlan()
 	case "mpijob", "trainjob":

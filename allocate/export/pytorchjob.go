@@ -32,13 +32,13 @@ type PyTorchJob struct{}
 type elasticPolicy struct {
 	Min         int    `yaml:"minReplicas"`
 	Max         int    `yaml:"maxReplicas"`
-	PerNode     int    `yaml:"nProcPerNode"` // processes of a pod
 	Backend     string `yaml:"rdzvBackend"`
 	MaxRestarts int    `yaml:"maxRestarts"`
 }
 
 type pytorchSpec struct {
 	Elastic  *elasticPolicy `yaml:"elasticPolicy,omitempty"`
+	PerPod   string         `yaml:"nprocPerNode,omitempty"` // processes that torchrun starts
 	Policy   runPolicy      `yaml:"runPolicy"`
 	Replicas struct {
 		Master *replica `yaml:"Master,omitempty"`
@@ -60,7 +60,7 @@ func (PyTorchJob) Export(p data.Plan) ([]File, error) {
 		hosts := t.hosts(false)
 		if s.Elastic = elastic(t); s.Elastic != nil {
 			w := podsOf(t, "pytorch", t.Workers, hosts, false)
-			s.Replicas.Worker = &w
+			s.Replicas.Worker, s.PerPod = &w, "1"
 			return s, ""
 		}
 		// Rank 0 stands where the plan has its first worker.
@@ -79,7 +79,7 @@ func elastic(t task) *elasticPolicy {
 	if t.Range == nil || t.Range.Max <= t.Range.Min || !t.runsTorchrun() {
 		return nil
 	}
-	return &elasticPolicy{Min: max(1, min(t.Range.Min, t.Workers)), Max: max(t.Range.Max, t.Workers), PerNode: 1,
+	return &elasticPolicy{Min: max(1, min(t.Range.Min, t.Workers)), Max: max(t.Range.Max, t.Workers),
 		Backend: "c10d", MaxRestarts: elasticRestarts}
 }
 
