@@ -27,7 +27,7 @@ const maxServers = 12
 // The table is empty, without error, if nothing fits the cluster. The error
 // says what the model could not answer if it could answer nothing.
 func BuildOptions(job data.Job, p *predict.Predictor, cluster *data.Cluster, objective Objective) ([]Option, error) {
-	o := modelled{p}
+	o := modelled{Predictor: p}
 	in := newRooms(cluster)
 	options, err := buildOptions(job, o, in)
 	if err != nil || len(options) == 0 {
