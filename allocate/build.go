@@ -27,7 +27,7 @@ const maxServers = 12
 // The table is empty, without error, if nothing fits the cluster. The error
 // says what the model could not answer if it could answer nothing.
 func BuildOptions(job data.Job, p *predict.Predictor, cluster *data.Cluster, objective Objective) ([]Option, error) {
-	o := modelled{p}
+	o := modelled{Predictor: p}
 	in := newRooms(cluster)
 	options, err := buildOptions(job, o, in)
 	if err != nil || len(options) == 0 {
@@ -74,11 +74,13 @@ func buildOptions(job data.Job, o oracle, in *rooms) ([]Option, error) {
 			options = append(options, Option{Config: a.Config, Answer: a, Use: UseOf(a.Config, job.Resources), Keeps: keeps})
 		}
 	}
+	all := shapes(job, o, in)
+	options = make([]Option, 0, len(all)+1)
 	cur, running := standing(job, in)
 	if running {
 		try(cur, true)
 	}
-	for _, c := range shapes(job, o, in) {
+	for _, c := range all {
 		if !running || !sameAllocation(c, cur) {
 			try(c, false)
 		}
@@ -105,9 +107,10 @@ func standing(job data.Job, in *rooms) (data.Config, bool) {
 }
 
 // shapes lists the configurations to ask about, without batch, in order of
-// GPU type, mode, workers, ps.
+// GPU type, mode, workers, ps. The next call for the same rooms uses the
+// memory of the answer again.
 func shapes(job data.Job, o oracle, in *rooms) []data.Config {
-	var out []data.Config
+	out := in.shapes[:0]
 	for _, t := range in.types {
 		if !allowed(job.GPUTypes, t) || !slices.Contains(o.GPUTypes(), t) {
 			continue
@@ -128,6 +131,7 @@ func shapes(job data.Job, o oracle, in *rooms) []data.Config {
 			}
 		}
 	}
+	in.shapes = out
 	return out
 }
 
@@ -235,9 +239,13 @@ func fixedBatch(job data.Job, c data.Config) data.Config {
 func reference(job data.Job, o oracle, in *rooms) (predict.Answer, error) {
 	var failed error
 	all := shapes(job, o, in)
-	slices.SortStableFunc(all, func(a, b data.Config) int { return a.Workers - b.Workers })
-	for _, c := range all {
-		a, err := answer(job, o, c)
+	order := make([]int, len(all))
+	for n := range order {
+		order[n] = n
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return all[a].Workers - all[b].Workers })
+	for _, n := range order {
+		a, err := answer(job, o, all[n])
 		if err == nil && a.Goodput.Mean > 0 {
 			return a, nil
 		}

@@ -117,23 +117,36 @@ func (c *capacity) dimsOf(gpuType string) []int {
 // dimension of dimsOf of its type, t, and returns the largest. What the cluster has none of
 // is an infinite share.
 func (c *capacity) shares(v *[useDims]float64, t typeDims, u *Use) float64 {
-	n, most := 0, 0.0
-	put := func(d int, x float64) {
-		if d < 0 {
-			return
-		}
-		if x > 0 {
-			v[n] = x / c.limit[d]
-			most = max(most, v[n])
-		}
+	n := 0
+	if t.gpu >= 0 {
+		v[n] = part(float64(u.GPUs), c.limit[t.gpu])
 		n++
 	}
-	put(t.gpu, float64(u.GPUs))
-	put(t.cpu, u.CPUs)
-	put(t.mem, float64(u.Memory))
-	put(c.allCPU, u.CPUs+u.PSCPUs)
-	put(c.allMem, float64(u.Memory)+float64(u.PSMemory))
-	return most
+	if t.cpu >= 0 {
+		v[n] = part(u.CPUs, c.limit[t.cpu])
+		n++
+	}
+	if t.mem >= 0 {
+		v[n] = part(float64(u.Memory), c.limit[t.mem])
+		n++
+	}
+	if c.allCPU >= 0 {
+		v[n] = part(u.CPUs+u.PSCPUs, c.limit[c.allCPU])
+		n++
+	}
+	if c.allMem >= 0 {
+		v[n] = part(float64(u.Memory)+float64(u.PSMemory), c.limit[c.allMem])
+		n++
+	}
+	return max(v[0], v[1], v[2], v[3], v[4])
+}
+
+// part is a demand as a share of a limit, which may be zero.
+func part(x, limit float64) float64 {
+	if x > 0 {
+		return x / limit
+	}
+	return 0
 }
 
 // orInf turns the "0 means not limiting" of [data.Node] into arithmetic.

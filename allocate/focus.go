@@ -1,61 +1,117 @@
 package allocate
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
-// focus prepares to let jobs choose at the prices. Of a dozen resources two
-// or three are scarce and have a price; what an item takes of the others does
-// not matter. Where one price is left for a GPU type, only the vertices of
-// the upper concave envelope over that resource can be best: a handful of
-// hundreds of combinations of workers and parameter servers.
+// sight is what letting jobs choose at prices needs of the items, laid out in
+// the order in which it is read: the dual looks at all of it dozens of times,
+// and with thousands of jobs most of what that takes is waiting for memory.
+//
+// Of a dozen resources two or three are scarce and have a price; what an item
+// takes of the others does not matter. Where one price is left for a GPU
+// type, only the vertices of the upper concave envelope over that resource
+// can be best: a handful of hundreds of combinations of workers and
+// parameter servers.
+type sight struct {
+	alive   [][]int     // by branch: the positions of item.use with a price that this was made for
+	rate    [][]float64 // by branch: the prices in use, parallel to alive
+	lanes   []lane      // of all jobs, one for each GPU type it can use
+	first   []int       // by job: its first lane; one more at the end
+	items   []int32     // of all lanes, indices in kjob.items
+	figures []float64   // of all items: value, then what it takes of what has a price
+}
+
+// lane is the items of one job and GPU type that can be best.
+type lane struct {
+	branch   int
+	from, to int // in sight.items
+	at       int // in sight.figures
+}
+
+// focus prepares to let jobs choose at the prices.
 func (k *knapsack) focus(price []float64) {
-	priced := make([][]int, len(k.dims))
+	s := &k.sight
+	priced, rate := make([][]int, len(k.dims)), make([][]float64, len(k.dims))
 	for b, dims := range k.dims {
 		for n, d := range dims {
 			if price[d] > 0 {
-				priced[b] = append(priced[b], n)
+				priced[b], rate[b] = append(priced[b], n), append(rate[b], price[d])
 			}
 		}
 	}
-	if k.live != nil && slices.EqualFunc(priced, k.alive, slices.Equal) {
+	s.rate = rate
+	if s.first != nil && slices.EqualFunc(priced, s.alive, slices.Equal) {
 		return
 	}
-	k.alive = priced
-	if k.live == nil {
-		k.live = make([][]int32, len(k.jobs))
-	}
+	s.alive, s.lanes, s.first, s.items, s.figures = priced, s.lanes[:0], s.first[:0], s.items[:0], s.figures[:0]
+	s.lanes = slices.Grow(s.lanes, len(k.jobs)*len(k.dims))
+	s.items, s.figures = slices.Grow(s.items, 16*cap(s.lanes)), slices.Grow(s.figures, 32*cap(s.lanes))
 	for i := range k.jobs {
-		k.live[i] = k.jobs[i].candidates(k.live[i][:0], priced)
+		s.first = append(s.first, len(s.lanes))
+		s.see(&k.jobs[i])
 	}
+	s.first = append(s.first, len(s.lanes))
 }
 
-// candidates appends the items that can be best where only the listed
-// positions of item.use have a price.
-func (j *kjob) candidates(out []int32, priced [][]int) []int32 {
+// see appends the lanes of a job.
+func (s *sight) see(j *kjob) {
 	for from := 0; from < len(j.corners); {
 		b := j.items[j.corners[from]].branch
 		to := from + 1
 		for to < len(j.corners) && j.items[j.corners[to]].branch == b {
 			to++
 		}
-		out = j.frontier(out, j.corners[from:to], priced[b])
+		l := lane{branch: b, from: len(s.items), at: len(s.figures)}
+		s.items = j.frontier(s.items, j.corners[from:to], s.alive[b])
+		l.to = len(s.items)
+		for _, c := range s.items[l.from:l.to] {
+			it := &j.items[c]
+			s.figures = append(s.figures, it.value)
+			for _, n := range s.alive[b] {
+				s.figures = append(s.figures, it.use[n])
+			}
+		}
+		s.lanes = append(s.lanes, l)
 		from = to
 	}
-	return out
 }
 
-// frontier appends what candidates wants of the items of one GPU type.
+// chosen returns the largest value less price of job i and its choice, the
+// first of those that are equal. The knapsack must be focused on the prices.
+func (k *knapsack) chosen(i int, mustRun bool) (float64, int) {
+	j, s := &k.jobs[i], &k.sight
+	best, at := j.idle, none
+	if mustRun && len(j.items) > 0 {
+		best = math.Inf(-1)
+	}
+	for _, l := range s.lanes[s.first[i]:s.first[i+1]] {
+		rate := s.rate[l.branch]
+		figures := s.figures[l.at : l.at+(l.to-l.from)*(1+len(rate))]
+		for n := l.from; n < l.to; n++ {
+			v := figures[0]
+			for d, p := range rate {
+				v -= p * figures[1+d]
+			}
+			if figures = figures[1+len(rate):]; v > best {
+				best, at = v, int(s.items[n])
+			}
+		}
+	}
+	return best, at
+}
+
+// frontier appends the items of a list, all of one GPU type, that can be best
+// where only the listed positions of item.use have a price.
 func (j *kjob) frontier(out []int32, list, priced []int) []int32 {
+	if len(priced) > 1 {
+		return append(out, int32s(list)...)
+	}
 	x := func(c int32) float64 { return 0 }
-	switch len(priced) {
-	case 0:
-	case 1:
+	if len(priced) == 1 {
 		n := priced[0]
 		x = func(c int32) float64 { return j.items[c].use[n] }
-	default:
-		for _, c := range list {
-			out = append(out, int32(c))
-		}
-		return out
 	}
 	start := len(out)
 	for at, c := range list {

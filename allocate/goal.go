@@ -18,7 +18,10 @@ type oracle interface {
 }
 
 // modelled is the oracle of a fitted model.
-type modelled struct{ *predict.Predictor }
+type modelled struct {
+	*predict.Predictor
+	known batches // of all jobs that are planned together; nil: nothing is remembered
+}
 
 // GPUTypes implements oracle.
 func (m modelled) GPUTypes() []string { return m.Model.GPUTypes() }
@@ -34,7 +37,7 @@ func (m modelled) Modes(gpuType string) []data.Mode { return m.Model.Modes(gpuTy
 // that time. A job that says nothing has the zero goal. The predictor is
 // asked for speeds only and is not changed.
 func Goal(job data.Job, p *predict.Predictor, cluster *data.Cluster) (predict.Goal, error) {
-	return goalOf(job, modelled{p}, newRooms(cluster))
+	return goalOf(job, modelled{Predictor: p}, newRooms(cluster))
 }
 
 func goalOf(job data.Job, o oracle, in *rooms) (predict.Goal, error) {

@@ -18,6 +18,8 @@ type rooms struct {
 	types []string
 	halls map[hallKey]hall
 	sizes string // see SizeSets; empty: all
+
+	shapes []data.Config // memory that the function of this name uses again
 }
 
 type hallKey struct {

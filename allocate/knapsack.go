@@ -16,9 +16,7 @@ type knapsack struct {
 	dims  [][]int // by branch: the dimensions its items use, in rising order
 	jobs  []kjob
 
-	// What focus has made of the items for the prices in use.
-	live  [][]int32 // by job: items that can be best
-	alive [][]int   // the positions with a price that live was made for
+	sight sight // what focus has made of the items for the prices in use
 }
 
 // kjob is one job of a knapsack.
@@ -125,7 +123,8 @@ func undominated(items []item, current int) []item {
 		}
 		return a.option - b.option
 	}
-	if !slices.IsSortedFunc(items, order) { // tables by size mostly are
+	flipEqualShares(items)
+	if !slices.IsSortedFunc(items, order) {
 		slices.SortFunc(items, order)
 	}
 	kept := items[:0]
@@ -142,6 +141,21 @@ func undominated(items []item, current int) []item {
 		}
 	}
 	return kept
+}
+
+// flipEqualShares turns around every run of items that take the same share
+// and are worth more and more: the options of a number of workers with one
+// more parameter server after another. Tables are in order of size, and with
+// this most are in the order that undominated wants without being sorted.
+func flipEqualShares(items []item) {
+	for from := 0; from < len(items); {
+		to := from + 1
+		for to < len(items) && items[to].share == items[from].share && items[to].branch == items[from].branch && items[to].value > items[to-1].value {
+			to++
+		}
+		slices.Reverse(items[from:to])
+		from = to
+	}
 }
 
 // dominated reports whether one of kept takes no more of anything than it

@@ -29,7 +29,7 @@ type Placed struct {
 type Respeed func(job int, c data.Config) (Option, bool)
 
 // PlaceAll puts an assignment on the nodes of a cluster: first what stays
-// where it is, then the largest jobs. A job whose shape is not to be had
+// where it is, then what only gives nodes back, then the largest jobs. A job whose shape is not to be had
 // gets the better of an uneven placement and its best smaller option; no job
 // is dropped without a note. With respeed nil an uneven placement is taken
 // at the speed of the wanted one.
@@ -44,8 +44,10 @@ func PlaceAll(s State, a Assignment, standing []Standing, respeed Respeed) ([]Pl
 	}
 	slices.SortStableFunc(rest, func(x, y int) int {
 		a, b := &s.Jobs[x].Options[a.Choice[x]], &s.Jobs[y].Options[a.Choice[y]]
-		// What is to stay, but nobody said where it is, has the first choice.
-		return cmp.Or(boolOrder(a.Keeps, b.Keeps), b.Use.GPUs-a.Use.GPUs)
+		// What is to stay, but nobody said where it is, has the first choice,
+		// then what can stay on some of its nodes, where schedulers can let
+		// it run on.
+		return cmp.Or(boolOrder(a.Keeps, b.Keeps), boolOrder(p.givesBack(x, a), p.givesBack(y, b)), b.Use.GPUs-a.Use.GPUs)
 	})
 	// Everyone's choice comes before anyone's way out, which would take what
 	// others were assigned.
@@ -61,6 +63,7 @@ func PlaceAll(s State, a Assignment, standing []Standing, respeed Respeed) ([]Pl
 	if len(fell) > 0 {
 		p.repair(a)
 		p.refill()
+		p.exchange(a)
 	}
 	return p.out, p.placer
 }
@@ -97,6 +100,30 @@ func (p *placing) keep(a Assignment) {
 			p.out[i] = Placed{Choice: c, Option: p.state.Jobs[i].Options[c], Nodes: nodes}
 		}
 	}
+}
+
+// givesBack reports whether an option leaves job i on some of its nodes as it
+// stands there, and gives the others back whole.
+func (p *placing) givesBack(i int, o *Option) bool {
+	now := p.standing[i].Current
+	if len(o.Config.Placement) == 0 || len(o.Config.Placement) >= len(now) {
+		return false
+	}
+	counts := make(data.Placement, 0, len(now))
+	for _, s := range now {
+		if at := p.placer.find(s.Node); at < 0 || p.placer.nodes[at].gpuType != o.Use.GPUType {
+			return false
+		}
+		counts = append(counts, s.Workers)
+	}
+	for _, w := range o.Config.Placement {
+		at := slices.Index(counts, w)
+		if at < 0 {
+			return false
+		}
+		counts = slices.Delete(counts, at, at+1)
+	}
+	return true
 }
 
 // choice puts job i on its choice, if that is to be had.

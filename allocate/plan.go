@@ -138,7 +138,7 @@ func (p *prepared) warnings(i int, at Placed) []string {
 		}
 		out = append(out, fmt.Sprintf("job %q: the speed of %s is extrapolated (%s); worth profiling", name, at.Option.Config, why))
 	case g.Mean > 0 && (g.Hi-g.Lo)/g.Mean > wide:
-		out = append(out, fmt.Sprintf("job %q: the goodput of %s is only known to lie between %.4g and %.4g samples/s; worth profiling", name, at.Option.Config, g.Lo, g.Hi))
+		out = append(out, fmt.Sprintf("job %q: the goodput of %s is only known to lie between %s and %s samples/s; worth profiling", name, at.Option.Config, rate(g.Lo), rate(g.Hi)))
 	}
 	if d := p.Jobs[i].Deadline.Seconds(); d > 0 && a.TimeToTarget.Mean > d {
 		out = append(out, fmt.Sprintf("job %q is expected to miss its deadline of %s by %s", name, seconds(d), seconds(a.TimeToTarget.Mean-d)))

@@ -63,7 +63,7 @@ func oraclesOf(pr Problem) ([]oracle, error) {
 		return nil, errors.New("allocate: the cluster has no nodes")
 	}
 	var out []oracle
-	in := newRooms(pr.Cluster)
+	in, known := newRooms(pr.Cluster), batches{}
 	price := map[string]float64{}
 	for _, t := range in.types {
 		price[t] = pr.Cluster.PricePerGPU(t)
@@ -80,14 +80,15 @@ func oraclesOf(pr Problem) ([]oracle, error) {
 		if full.Price == nil {
 			full.Price = price
 		}
+		o := modelled{&full, known}
 		if full.Goal == (predict.Goal{}) {
-			g, err := goalOf(job, modelled{&full}, in)
-			if err != nil && newFit(job, modelled{&full}, in) {
+			g, err := goalOf(job, o, in)
+			if err != nil && newFit(job, o, in) {
 				return nil, ofJob(job, err)
 			}
 			full.Goal = g
 		}
-		out = append(out, modelled{&full})
+		out = append(out, o)
 	}
 	return out, nil
 }

@@ -111,9 +111,9 @@ func change(up, down, what string, from, to float64) string {
 		verb = down
 	}
 	if from <= 0 {
-		return fmt.Sprintf("%s %s to %.4g samples/s", verb, what, to)
+		return fmt.Sprintf("%s %s to %s samples/s", verb, what, rate(to))
 	}
-	return fmt.Sprintf("%s %s from %.4g to %.4g samples/s (%+.0f %%)", verb, what, from, to, 100*(to/from-1))
+	return fmt.Sprintf("%s %s from %s to %s samples/s (%+.0f %%)", verb, what, rate(from), rate(to), 100*(to/from-1))
 }
 
 // seconds prints a duration for people.

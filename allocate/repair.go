@@ -34,10 +34,9 @@ func (p *placing) repair(a Assignment) {
 	if len(fell)*len(p.out) > repairPairs {
 		return
 	}
-	lost := func(i int) float64 { return p.state.Jobs[i].Options[a.Choice[i]].Value - p.valueOf(i) }
-	slices.SortStableFunc(fell, func(x, y int) int { return cmp.Compare(lost(y), lost(x)) })
+	slices.SortStableFunc(fell, func(x, y int) int { return cmp.Compare(p.lost(y, a), p.lost(x, a)) })
 	for _, i := range fell {
-		for n, w := range p.giveWays(i, lost(i)) {
+		for n, w := range p.giveWays(i, p.lost(i, a)) {
 			if n == repairTries || p.swap(i, a.Choice[i], w) {
 				break
 			}
@@ -53,8 +52,8 @@ func (p *placing) valueOf(i int) float64 {
 	return p.out[i].Option.Value
 }
 
-// giveWays lists other choices of other jobs that cost less than a gain,
-// cheapest first. Jobs that stay as they are are left alone.
+// giveWays lists other choices of other jobs, none larger on the same GPU type,
+// that cost less than a gain, cheapest first. Jobs that stay as they are are left alone.
 func (p *placing) giveWays(i int, gain float64) []giveWay {
 	var out []giveWay
 	least := 1e-9 * (1 + math.Abs(gain))
@@ -64,7 +63,9 @@ func (p *placing) giveWays(i int, gain float64) []giveWay {
 			continue
 		}
 		for n := range p.state.Jobs[b].Options {
-			if loss := now.Option.Value - p.state.Jobs[b].Options[n].Value; n != now.Choice && loss < gain-least {
+			o := &p.state.Jobs[b].Options[n]
+			room := o.Use.GPUs < now.Option.Use.GPUs || o.Use.GPUType != now.Option.Use.GPUType || o.Use.GPUs == now.Option.Use.GPUs && n != now.Choice
+			if loss := now.Option.Value - o.Value; room && loss < gain-least {
 				out = append(out, giveWay{b, n, loss})
 			}
 		}

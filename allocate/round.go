@@ -14,7 +14,7 @@ func (k *knapsack) rounded(d dual, mustRun bool) *selection {
 		s := k.empty()
 		k.focus(price)
 		for i := range k.jobs {
-			if _, c := k.chosen(i, price, mustRun); c != none {
+			if _, c := k.chosen(i, mustRun); c != none {
 				s.set(i, c)
 			}
 		}

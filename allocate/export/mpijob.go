@@ -3,7 +3,6 @@ package export
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"knee/data"
 )
@@ -56,11 +55,7 @@ func (MPIJob) Export(p data.Plan) ([]File, error) {
 // mpirun is the launcher's command. mpirun starts the ranks over ssh, which
 // passes no environment on, so every variable is named.
 func mpirun(t task) []string {
-	name := t.Template.Command[0]
-	if i := strings.LastIndexByte(name, '/'); i >= 0 {
-		name = name[i+1:]
-	}
-	if slices.Contains([]string{"mpirun", "mpiexec", "horovodrun"}, name) {
+	if slices.Contains([]string{"mpirun", "mpiexec", "horovodrun"}, programName(t.Template.Command[0])) {
 		return literals(t.Template.Command)
 	}
 	out := []string{"mpirun", "-np", fmt.Sprint(t.Workers), "--allow-run-as-root", "--bind-to", "none"}

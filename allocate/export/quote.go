@@ -78,3 +78,6 @@ func comment(s string) string {
 		return r
 	}, s)
 }
+
+// programName is the last part of the path of a program.
+func programName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

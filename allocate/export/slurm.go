@@ -9,11 +9,19 @@ import (
 )
 
 // Slurm writes an sbatch script for every job that runs, and submit.sh,
-// which carries the plan out: it stops what the plan pauses, grows, shrinks
-// or moves, waits until the nodes are free, and submits the new sizes and
-// the starts. A running Slurm job can never grow, and can shrink only once
-// without accounting, so a change of size is a checkpoint (SIGTERM), a
-// cancellation and a new submission.
+// which carries the plan out: it shrinks jobs in place where Slurm can, stops
+// what the plan pauses and what it grows, moves or cannot shrink so, waits
+// until the nodes are free, and submits the new sizes and the starts.
+//
+// A running Slurm job never grows, and shrinks by whole nodes only, so that
+// any other change is a checkpoint (SIGTERM to the tasks), a cancellation and
+// a new submission; so is a change of a pending job, whose sizes are in its
+// script. A job shrinks in place if it stood in equal parts and keeps the node
+// of its script: submit.sh sends the script SIGUSR1, which stops the tasks by
+// SIGTERM, has Slurm take the nodes away, and the running script goes on as
+// the new one. The folder of the export must be one that the nodes see. A
+// second time Slurm refuses without accounting: then the job is stopped and
+// submitted like the others.
 //
 // Every worker is one task with one GPU. The tasks find the environment that
 // the local launcher of package launch gives them while they are profiled:
@@ -123,20 +131,29 @@ func sbatch(t task) string {
 	line("    export KNEE_ROLE=ps KNEE_PS_RANK=$((RANK - KNEE_WORKERS))")
 	line("  fi")
 	line("  exec \"$@\"' knee %s)", shellWords(t.Template.Command))
+	if t.shrinks(gs) {
+		b.WriteString(slurmStep(t, gs[0]))
+		return b.String()
+	}
 	var steps []string
 	for i, g := range gs {
 		var step string
 		if len(gs) > 1 {
 			step = fmt.Sprintf("--het-group=%d ", i)
 		}
-		// From 22.05 on, srun does not take the cores per task from sbatch.
-		if n := cores(t, g); n > 0 {
-			step += fmt.Sprintf("--cpus-per-task=%d ", n)
-		}
-		steps = append(steps, step+`"${run[@]}"`)
+		steps = append(steps, step+perTask(t, g)+`"${run[@]}"`)
 	}
 	line("exec srun --kill-on-bad-exit=1 %s", strings.Join(steps, " : "))
 	return b.String()
+}
+
+// perTask is the cores of a task as an option of srun, which from 22.05 on
+// does not take them from sbatch.
+func perTask(t task, g group) string {
+	if n := cores(t, g); n > 0 {
+		return fmt.Sprintf("--cpus-per-task=%d ", n)
+	}
+	return ""
 }
 
 // serverHosts lists where each parameter server listens, in the order of
@@ -161,6 +178,9 @@ func directives(t task, g group, first bool) []string {
 	var out []string
 	if first {
 		out = append(out, "--job-name="+t.ID)
+		if t.shrinks(groups(t)) {
+			out = append(out, "--comment="+resizable)
+		}
 	}
 	for _, f := range [][2]string{{"partition", t.Template.Partition}, {"account", t.Template.Account}, {"time", t.Template.TimeLimit}} {
 		if f[1] != "" {
@@ -197,51 +217,3 @@ func cores(t task, g group) int {
 	}
 	return int(math.Ceil(t.Needs.WorkerCPUs))
 }
-
-// slurmSubmit is the script that carries out the plan.
-func slurmSubmit(ts []task) string {
-	var b strings.Builder
-	b.WriteString(slurmHead)
-	for _, t := range ts {
-		switch {
-		case t.paused():
-			fmt.Fprintf(&b, "stop %s # paused: %s\n", t.ID, comment(t.Reason))
-		case t.changed():
-			fmt.Fprintf(&b, "stop %s # %s\n", t.ID, t.Action)
-		case t.Action == data.Keep:
-			fmt.Fprintf(&b, "# %s is kept as it runs\n", t.ID)
-		}
-	}
-	for _, t := range ts {
-		if !t.paused() && (t.changed() || t.Action == data.Start) {
-			fmt.Fprintf(&b, "sbatch --parsable %s.sbatch\n", t.ID)
-		}
-	}
-	return b.String()
-}
-
-const slurmHead = `#!/bin/bash
-# knee: carries out the plan. Jobs get SIGTERM first, to write a checkpoint.
-set -euo pipefail
-cd "$(dirname "$0")"
-
-running() { squeue --noheader --user="$(id -un)" --name="$1" --states=PENDING,RUNNING,SUSPENDED,COMPLETING --format=%A | sort -u; }
-
-# stop NAME cancels the user's jobs of that name and waits until they are gone.
-stop() {
-  local id
-  for id in $(running "$1"); do
-    scancel --signal=TERM --full "$id" || true
-  done
-  for id in $(running "$1"); do
-    scancel "$id" || true
-  done
-  for _ in $(seq 150); do
-    [ -z "$(running "$1")" ] && return 0
-    sleep 2
-  done
-  echo "job $1 did not stop within 5 minutes" >&2
-  return 1
-}
-
-`

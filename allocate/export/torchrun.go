@@ -85,10 +85,7 @@ func (t task) nodeRange() (lo, hi int) {
 // torchrunTarget drops the interpreter of "python train.py", which torchrun
 // adds itself; any other program is started as it is.
 func torchrunTarget(command []string) []string {
-	first := command[0]
-	if i := strings.LastIndexByte(first, '/'); i >= 0 {
-		first = first[i+1:]
-	}
+	first := programName(command[0])
 	if (first == "python" || first == "python3") && len(command) > 1 && !strings.HasPrefix(command[1], "-") {
 		return command[1:]
 	}

@@ -8,3 +8,4 @@ kubectl delete pytorchjobs.kubeflow.org resnet50-imagenet --namespace=ml --ignor
 kubectl delete pytorchjobs.kubeflow.org paused-name --ignore-not-found --wait # paused: waits for room
 kubectl apply -f resnet50-imagenet.yaml
 kubectl apply -f bert.yaml
+kubectl apply -f elastic.yaml

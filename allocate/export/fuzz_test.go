@@ -1,0 +1,86 @@
+package export
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"knee/data"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// FuzzManifests: whatever a job is called and is told to run, a YAML parser
+// reads back what was meant, after the kubelet's own expansion.
+func FuzzManifests(f *testing.F) {
+	for _, s := range []string{"a", "it's", "$(HOME)", "$$(x)", "a$$", "yes", "1e3", "null", "- a", "a: b", "#", "\n\n", "\t", "é\u2028", "{{", "&a", "*", "!!str", "0x1", "2001-01-01", "\"", "'", "\\n", " x ", "%"} {
+		f.Add(s, s)
+	}
+	f.Fuzz(func(t *testing.T, name, text string) {
+		if strings.ContainsRune(text, 0) || !utf8.ValidString(name+text) {
+			return
+		}
+		p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{{Name: name, Action: data.Start, GPUType: "t4", Workers: 1,
+			Placement: []data.NodeShare{{Node: "n1", Workers: 1}}, Template: &data.Template{Image: "i", Command: []string{"run", text}, Env: map[string]string{"X": text}}}}}
+		files, err := JobSet{}.Export(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m struct {
+			Metadata struct{ Annotations map[string]string }
+			Spec     struct {
+				Jobs []replicatedJob `yaml:"replicatedJobs"`
+			}
+		}
+		if err := yaml.Unmarshal(files[0].Data, &m); err != nil {
+			t.Fatalf("%v\n%s", err, files[0].Data)
+		}
+		c := m.Spec.Jobs[0].Template.Spec.Template.Spec.Containers[0]
+		if got := kubelet(c.Command[len(c.Command)-1]); got != text {
+			t.Errorf("the pod would run %q, want %q", got, text)
+		}
+		if got := kubelet(c.Env[0].Value); got != text {
+			t.Errorf("the pod would see %q, want %q", got, text)
+		}
+		if got := m.Metadata.Annotations["knee/job"]; got != name {
+			t.Errorf("annotation %q, want %q", got, name)
+		}
+	})
+}
+
+// kubelet expands as the kubelet does where no variable is defined: $$ is a
+// dollar sign, and $(NAME) stays, to be noticed.
+func kubelet(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '$' && i+1 < len(s) && s[i+1] == '(' {
+			b.WriteString("<expanded>")
+		}
+		if s[i] == '$' && i+1 < len(s) && s[i+1] == '$' {
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// FuzzShell: a quoted word survives the shell unchanged.
+func FuzzShell(f *testing.F) {
+	for _, s := range []string{"", "a b", "it's", "$HOME", "`id`", "a\nb", "!x", "~", "é", "-n", "*", "=", "a=b"} {
+		f.Add(s)
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		f.Skip("bash is not installed, so quoting is not checked")
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if strings.ContainsRune(s, 0) {
+			return
+		}
+		out, err := exec.Command(bash, "--norc", "-c", "printf %s "+shell(s)).CombinedOutput()
+		if err != nil || string(out) != s {
+			t.Fatalf("shell(%q) = %s reads as %q (%v)", s, shell(s), out, err)
+		}
+	})
+}
