@@ -60,7 +60,7 @@ func TestRunNamesWhatFailed(t *testing.T) {
 		want string
 	}{
 		{Settings{Cases: []Case{small()}}, "nothing to compare"},
-		{Settings{Cases: []Case{{Name: "none"}}, Policies: []string{"fifo"}}, "has no jobs"},
+		{Settings{Cases: []Case{{Name: "none"}}, Policies: []string{"fifo"}}, "found no jobs"},
 		{Settings{Cases: []Case{small()}, Policies: []string{"fifo"}, Semantics: Pollux}, "want profiles"},
 		{Settings{Cases: []Case{small()}, Policies: []string{"knee"}, Semantics: Tiresias}, "dlas"},
 	} {
