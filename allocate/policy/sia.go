@@ -28,12 +28,27 @@ func (Sia) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return solveValued(s, func(*allocate.JobState) float64 { return 0 }, func(j *allocate.JobState, n int) float64 {
 		o := &j.Options[n]
 		least := leastUseful(j)
-		if o.Answer.Goodput.Mean <= 0 || least <= 0 || !siaSize(o.Use.GPUs, widest(s, o.Use.GPUType)) && n != j.Current {
+		if o.Answer.Goodput.Mean <= 0 || least <= 0 || n != j.Current && !siaOffers(s, j, o) {
 			return 0
 		}
 		v := o.Answer.Goodput.Mean / least * agedRestart(s, j, n)
 		return math.Max(siaIdle-math.Pow(math.Max(v, 1e-4), siaPower), 0)
 	})
+}
+
+// siaOffers reports whether an option is a configuration. A job that can have
+// none of them, such as a rigid one of three workers, is taken as it is.
+func siaOffers(s allocate.State, j *allocate.JobState, o *allocate.Option) bool {
+	is := func(o *allocate.Option) bool { return siaSize(o.Use.GPUs, widest(s, o.Use.GPUType)) }
+	if is(o) {
+		return true
+	}
+	for n := range j.Options {
+		if is(&j.Options[n]) {
+			return false
+		}
+	}
+	return true
 }
 
 // siaSize reports whether a number of workers is a configuration: a power of

@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"knee/allocate"
 	"knee/data"
@@ -13,12 +14,16 @@ import (
 // jobs accordingly.
 func (r *replay) decide() error {
 	state := r.state()
+	asked := time.Now()
 	a, err := r.Policy.Allocate(state)
+	if r.Decided != nil {
+		r.Decided(time.Since(asked))
+	}
 	if err != nil {
-		return fmt.Errorf("simulate: at %g s: %w", r.now, err)
+		return fmt.Errorf("simulate: policy %T at %g s: %w", r.Policy, r.now, err)
 	}
 	if err := r.check(state, a); err != nil {
-		return fmt.Errorf("simulate: at %g s the policy asks for what is not there: %w", r.now, err)
+		return fmt.Errorf("simulate: policy %T at %g s asks for what is not there: %w", r.Policy, r.now, err)
 	}
 	r.decisions++
 	for _, m := range r.place(state, a) {
@@ -74,6 +79,7 @@ func (r *replay) apply(j *running, p allocate.Placed) error {
 		}
 	}
 	c.Nodes = len(c.Placement)
+	scaled := r.StopFree && j.nodes != nil && inPlace(j, c, p.Nodes)
 	same := j.nodes != nil && slices.Equal(j.nodes, p.Nodes) && sameProcesses(j.config, c)
 	j.config, j.nodes = c, p.Nodes
 	switch {
@@ -82,6 +88,9 @@ func (r *replay) apply(j *running, p allocate.Placed) error {
 		j.ever = true
 		j.outcome.Start = r.now
 		j.delay = r.StartSeconds
+	case scaled: // what it sits through already is not cut short
+		j.outcome.Rescales++
+		j.delay = max(j.delay, r.RescaleSeconds)
 	default:
 		j.outcome.Restarts++
 		j.delay = r.RestartSeconds
@@ -93,6 +102,34 @@ func (r *replay) apply(j *running, p allocate.Placed) error {
 // same processes.
 func sameProcesses(a, b data.Config) bool {
 	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() && a.Workers == b.Workers && a.PS == b.PS
+}
+
+// inPlace reports whether a job would only grow or shrink: its processes stay
+// where they are, and some come or go beside them. Any other change is a move.
+func inPlace(j *running, c data.Config, nodes []data.NodeShare) bool {
+	from := j.config
+	if from.GPUType != c.GPUType || from.ModeOrDefault() != c.ModeOrDefault() {
+		return false
+	}
+	return within(j.nodes, nodes) || within(nodes, j.nodes)
+}
+
+// within reports whether b has everything that a has, node by node.
+func within(a, b []data.NodeShare) bool {
+	return !slices.ContainsFunc(a, func(x data.NodeShare) bool {
+		return !slices.ContainsFunc(b, func(y data.NodeShare) bool {
+			return x.Node == y.Node && x.Workers <= y.Workers && x.PS <= y.PS
+		})
+	})
+}
+
+// changeSeconds is what a policy reckons a change to cost. Most changes of a
+// job that can be scaled in place are that.
+func (r *replay) changeSeconds() float64 {
+	if r.StopFree {
+		return r.RescaleSeconds
+	}
+	return r.RestartSeconds
 }
 
 // state is what the policy may see: predicted speeds and remaining times,
@@ -127,7 +164,7 @@ func (r *replay) jobState(j *running) allocate.JobState {
 		Name: j.Name, Options: j.options, Current: current,
 		Requested: j.Workers, Weight: j.Weight, Submitted: j.Submit,
 		Attained: j.outcome.GPUSeconds, Remaining: smallest(j.options).Answer.TimeToTarget.Mean,
-		History: allocate.History{Tenant: j.Tenant, Restart: r.RestartSeconds, Restarts: j.outcome.Restarts,
+		History: allocate.History{Tenant: j.Tenant, Restart: r.changeSeconds(), Restarts: j.outcome.Restarts,
 			Ran: j.ran, ByType: j.byType, Progress: j.done / j.Work},
 	}
 	if !r.Unvalued {
@@ -139,7 +176,7 @@ func (r *replay) jobState(j *running) allocate.JobState {
 // value says what every option is worth under the objective.
 func (r *replay) value(j *running, s *allocate.JobState) {
 	subject := allocate.Subject{
-		Job:       data.Job{Name: j.Name, Weight: j.Weight, RestartSeconds: r.RestartSeconds},
+		Job:       data.Job{Name: j.Name, Weight: j.Weight, RestartSeconds: r.changeSeconds()},
 		Reference: smallest(j.options).Answer,
 		Fair:      fair(j.options, max(1, r.Cluster.Slots()/len(r.active))),
 	}

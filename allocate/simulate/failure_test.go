@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -91,7 +92,23 @@ func (greedy) Allocate(s allocate.State) (allocate.Assignment, error) {
 func TestOverAllocationIsStopped(t *testing.T) {
 	c := cluster(1, 1)
 	_, err := Run([]Job{rigid(c, "x", 0, 1, 10), rigid(c, "y", 0, 1, 10)}, Settings{Cluster: c, Policy: greedy{}})
-	if err == nil || !strings.Contains(err.Error(), "uses 2 of GPUs") {
+	if err == nil || !strings.Contains(err.Error(), "uses 2 of GPUs") || !strings.Contains(err.Error(), "policy simulate.greedy") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// broken knows no answer.
+type broken struct{}
+
+func (broken) Allocate(allocate.State) (allocate.Assignment, error) {
+	return allocate.Assignment{}, errors.New("no answer")
+}
+
+// TestErringPolicyIsStopped: with its name, and when.
+func TestErringPolicyIsStopped(t *testing.T) {
+	c := cluster(1, 1)
+	_, err := Run([]Job{rigid(c, "x", 3, 1, 10)}, Settings{Cluster: c, Policy: broken{}})
+	if err == nil || !strings.Contains(err.Error(), "policy simulate.broken at 3 s: no answer") {
 		t.Errorf("error %v", err)
 	}
 }

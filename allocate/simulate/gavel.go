@@ -22,7 +22,7 @@ const gavelFields = 10
 // gavelBatch finds the batch in a job type such as "ResNet-18 (batch size 64)".
 var gavelBatch = regexp.MustCompile(`\(batch size ([0-9]+)\)`)
 
-// readGavel reads a Gavel trace. Work is steps: at one step per second, until
+// readGavel reads a Gavel trace. Work is steps, at one per second until
 // somebody says how fast a type of GPU is.
 func readGavel(r io.Reader, name string) ([]Job, error) {
 	b := bufio.NewReader(r)
@@ -60,7 +60,7 @@ func parseGavel(text string, src data.Source, n int) (Job, error) {
 		}
 		return x
 	}
-	j := Job{Name: strconv.Itoa(n), Application: strings.TrimSpace(f[0]), Source: src}
+	j := Job{Name: strconv.Itoa(n), Application: strings.TrimSpace(f[0]), Steps: true, Source: src}
 	whole := func(x float64) bool { return x >= 1 && x == math.Trunc(x) && x <= 1e6 }
 	j.Work = num(5, "total_steps", "steps > 0", func(x float64) bool { return x > 0 })
 	workers := num(6, "scale_factor", "a whole number of workers, at most 1000000", whole)

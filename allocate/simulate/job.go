@@ -15,9 +15,16 @@ type Job struct {
 	Workers     int     // what its owner asked for; 0 if left open
 	Batch       float64 // global batch its owner asked for, samples; 0 if left open
 	Work        float64 // samples at initial-batch worth until it is done; > 0
+	Steps       bool    // Work is optimizer steps, not samples
 	Weight      float64 // 0 counts as 1
 	Tenant      string  // who it belongs to; empty if nobody said
 	Source      data.Source
+
+	// Rigid jobs run on the workers, and with the batch, that their owner asked
+	// for, whatever the policy; the others on WorkersMin to WorkersMax, 0
+	// where their owner sets no bound.
+	Rigid                  bool
+	WorkersMin, WorkersMax int
 
 	// Learner, if not nil, makes the options instead of Options, from what
 	// the job has been observed to do.
@@ -68,6 +75,7 @@ type Outcome struct {
 	Start      float64 // when it first got workers
 	End        float64
 	Restarts   int     // changes of allocation after the first start
+	Rescales   int     // changes of size without a restart
 	GPUSeconds float64 // workers × time held, restarts included
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"knee/allocate"
 	"knee/data"
@@ -20,11 +21,16 @@ type Settings struct {
 	Objective      allocate.Objective // what Option.Value is; default: jct
 	StartSeconds   float64            // without progress after a job first gets workers
 	RestartSeconds float64            // without progress after a change of allocation
+	StopFree       bool               // a job that grows or shrinks in place does not restart
+	RescaleSeconds float64            // without progress where it does so
 	Interval       float64            // seconds between decisions; 0 decides at every arrival and completion
 	Failures       []Failure          // of nodes, in any order
 	Checkpoint     float64            // seconds of progress between checkpoints, which is what a failure costs at most; 0 loses nothing
 	Unvalued       bool               // the policy looks at no values, so none are worked out
 	MaxSeconds     float64            // give up beyond this simulated time; 0 means ten years
+	// Decided is told, if not nil, how long the policy took, every time it was
+	// asked.
+	Decided func(time.Duration)
 	// Progress is told, if not nil, how many jobs are done. An error of its
 	// own ends the replay.
 	Progress func(done, of int) error
@@ -76,8 +82,8 @@ func (s *Settings) complete() error {
 		return errors.New("simulate: the cluster has no worker slots")
 	case s.Policy == nil:
 		return errors.New("simulate: no policy is given")
-	case !(s.StartSeconds >= 0) || !(s.RestartSeconds >= 0) || !(s.Interval >= 0):
-		return errors.New("simulate: start, restart and interval want seconds ≥ 0")
+	case !(s.StartSeconds >= 0) || !(s.RestartSeconds >= 0) || !(s.RescaleSeconds >= 0) || !(s.Interval >= 0):
+		return errors.New("simulate: start, restart, rescale and interval want seconds ≥ 0")
 	}
 	if s.Truth == nil {
 		s.Truth = Predicted

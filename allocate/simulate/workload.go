@@ -26,15 +26,22 @@ var columns = []struct {
 	{"samples", []string{"samples", "work"}, false},
 	{"duration_s", []string{"duration_s", "duration"}, false},
 	{"weight", []string{"weight"}, false},
+	{"elastic", []string{"elastic"}, false},
+	{"workers_min", []string{"workers_min", "min_workers"}, false},
+	{"workers_max", []string{"workers_max", "max_workers"}, false},
 	{"tenant", []string{"tenant", "vc", "user"}, false},
 }
 
 // ReadWorkload reads a workload, told apart by how it begins: a trace of
-// Gavel, whose lines have tabs and no header, or CSV with one job per row and columns by name in any order, unknown ones ignored. It knows the names that published traces use
+// Gavel, whose lines have tabs and no header, or CSV with one job per row and
+// columns by name in any order, unknown ones ignored. It knows the names that
+// published traces use
 // (name, time, application, num_replicas, batch_size; job_id, num_gpu,
 // submit_time, model_name, duration). Work is samples; a duration_s without
 // samples becomes seconds of work at one sample per second on the requested
 // workers, see [RigidOptions]. A job without a name is called by its number.
+// elastic (true or false), workers_min and workers_max say what a policy may
+// do with a job, see [Job].
 // name is the file, for errors.
 func ReadWorkload(r io.Reader, name string) ([]Job, error) {
 	b := bufio.NewReader(r)
@@ -116,10 +123,13 @@ func parseJob(row []string, at map[string]int, src data.Source, n int) (Job, err
 	if j.Work = num("samples"); j.Work == 0 {
 		j.Work = num("duration_s")
 	}
-	if first == nil && (workers != math.Trunc(workers) || workers > 1e6) {
+	if first == nil && (workers != math.Trunc(workers) || workers > mostWorkers) {
 		src.Column = "workers"
 		first = &data.InputError{Source: src, Found: strconv.Quote(text("workers")), Want: "a whole number of workers, at most 1000000"}
 	}
 	j.Workers = int(workers)
+	if first == nil {
+		first = parseBounds(&j, text)
+	}
 	return j, first
 }

@@ -16,19 +16,13 @@ import (
 
 // simulateFlags are the inputs of knee simulate.
 type simulateFlags struct {
-	cluster, profiles, service, jobsOut string
-	workloads                           []string
-	loads, sizes                        []float64
+	cluster, profiles, service, jobsOut, scaling string
+	workloads                                    []string
+	loads, sizes                                 []float64
 	compare.Settings
 }
 
-func newSimulate(a *app) *cobra.Command {
-	var in simulateFlags
-	var out format
-	cmd := &cobra.Command{
-		Use:   "simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR] --policy NAME,NAME",
-		Short: "Replay a workload under several policies and compare them",
-		Long: `simulate replays a workload on a cluster, once for every policy, and compares
+const simulateLong = `simulate replays a workload on a cluster, once for every policy, and compares
 completion times, utilisation and fairness.
 
 With --profiles, jobs advance as their application was measured to: step times
@@ -38,17 +32,37 @@ far. Without --profiles a job runs for the duration the workload records, on the
 GPUs it asks for.
 
 Workloads of Pollux, Sia, Tiresias, Gavel and Philly, and any CSV with a column
-submit_s, are told apart by their header. --semantics pollux and tiresias follow
+submit_s, are told apart by their header. A column elastic (true or false) and
+columns workers_min and workers_max say what a policy may do with a job. --semantics pollux and tiresias follow
 the simulators published with those papers to the second.
 
 ftf is finish-time fairness: completion time over what an equal share of the
 cluster, had alone, would have taken. Above 1 a job would rather have had its
-share.`,
-		Example: `  knee simulate --cluster cluster.yaml --workload workload.csv --policy fifo,srtf
+share.
+
+wall_s and decision_mean_ms, decision_p99_ms (what the policy took to answer, per
+decision) are measured, and differ from run to run; the rest does not.`
+
+const simulateExample = `  knee simulate --cluster cluster.yaml --workload workload.csv --policy fifo,srtf
   knee simulate --cluster cluster.yaml --workload workload-1.csv --profiles bench --semantics pollux --policy knee,tiresias,optimus
   knee simulate --cluster cluster.yaml --workload w.csv --policy srtf --load 0.5,1,2 --jobs-out jobs.csv -o csv
-  knee simulate generate --jobs 160 --seed 1 > workload.csv`,
-		Args: cobra.NoArgs,
+  knee simulate generate --jobs 160 --seed 1 > workload.csv`
+
+// What a change of size costs a job.
+const (
+	stopResume = "stop-resume"
+	stopFree   = "stop-free"
+)
+
+func newSimulate(a *app) *cobra.Command {
+	var in simulateFlags
+	var out format
+	cmd := &cobra.Command{
+		Use:     "simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR] --policy NAME,NAME",
+		Short:   "Replay a workload under several policies and compare them",
+		Long:    simulateLong,
+		Example: simulateExample,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := in.load(a); err != nil {
 				return err
@@ -88,6 +102,8 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.IntVar(&in.Parallel, "parallel", runtime.NumCPU(), "replays at a time")
 	f.Float64Var(&in.Interval, "interval", 0, "seconds between decisions; 0 decides at every arrival and completion, or every minute with --profiles (native)")
 	f.Float64Var(&in.Restart, "restart", 0, "seconds without progress after a job starts or changes (native; 30 with --profiles unless given)")
+	f.StringVar(&in.scaling, "scaling", stopResume, "what a change of size costs a job: "+stopResume+" restarts it, "+stopFree+" costs --rescale-seconds where its processes stay on their nodes (native)")
+	f.Float64Var(&in.Rescale, "rescale-seconds", 1, "seconds without progress where a job grows or shrinks under --scaling stop-free")
 	f.Float64Var(&in.Interference, "interference", 0, "share of speed lost where two jobs of several nodes meet (pollux)")
 	f.Float64Var(&in.NodeMTBF, "node-mtbf", 0, "mean seconds between failures of a node, 0 for none (native)")
 	f.Float64Var(&in.NodeRepair, "node-repair", 3600, "seconds until a failed node is back (native)")
@@ -114,7 +130,7 @@ func writeOutcomes(w io.Writer, rows []compare.Row) error {
 }
 
 // simulationColumns are those of the results as CSV.
-const simulationColumns = "policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s"
+const simulationColumns = "policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s,queue_mean_s,decision_mean_ms,decision_p99_ms"
 
 func simulationTable(rows []compare.Row, f format) table {
 	write := number
@@ -124,7 +140,8 @@ func simulationTable(rows []compare.Row, f format) table {
 	t := table{columns: strings.Split(simulationColumns, ",")}
 	for _, r := range rows {
 		t.add(r.Policy, r.Workload, fmt.Sprint(r.Jobs), write(r.JCTMean), write(r.JCTMedian), write(r.JCTP99), write(r.Makespan),
-			write(r.GPUHours), write(r.Utilization), fmt.Sprint(r.Restarts), write(r.FTFMean), write(r.FTFP99), write(r.Wall))
+			write(r.GPUHours), write(r.Utilization), fmt.Sprint(r.Restarts), write(r.FTFMean), write(r.FTFP99), write(r.Wall),
+			write(r.QueueMean), write(r.DecisionMean), write(r.DecisionP99))
 	}
 	return t
 }
@@ -145,13 +162,15 @@ type simulationRow struct {
 	FTFMean     float64 `json:"ftf_mean"`
 	FTFP99      float64 `json:"ftf_p99"`
 	Wall        float64 `json:"wall_s"`
+	DecideMean  float64 `json:"decision_mean_ms"`
+	DecideP99   float64 `json:"decision_p99_ms"`
 }
 
 func rowsForJSON(rows []compare.Row) []simulationRow {
 	out := make([]simulationRow, len(rows))
 	for i, r := range rows {
 		out[i] = simulationRow{r.Policy, r.Workload, r.Jobs, r.JCTMean, r.JCTMedian, r.JCTP99, r.QueueMean, r.Makespan,
-			r.GPUHours, r.Utilization, r.Restarts, r.FTFMean, r.FTFP99, r.Wall}
+			r.GPUHours, r.Utilization, r.Restarts, r.FTFMean, r.FTFP99, r.Wall, r.DecisionMean, r.DecisionP99}
 	}
 	return out
 }

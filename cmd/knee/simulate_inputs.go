@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,9 @@ func (in *simulateFlags) load(a *app) error {
 	// Written so that NaN is refused too.
 	if !(in.Interval >= 0 && in.Restart >= 0 && in.NodeMTBF >= 0 && in.NodeRepair > 0 && in.CheckpointEvery >= 0 && in.Interference >= 0 && in.Interference < 1) {
 		return usageError{errors.New("--interval, --restart, --node-mtbf, --node-repair and --checkpoint-every want seconds, --interference a share from 0 to 1")}
+	}
+	if err := in.scale(); err != nil {
+		return usageError{err}
 	}
 	cluster, err := simulate.LoadCluster(in.cluster)
 	if err != nil {
@@ -48,6 +52,20 @@ func (in *simulateFlags) load(a *app) error {
 		}
 	}
 	return in.loadService(a)
+}
+
+// scale takes in what a change of size costs.
+func (in *simulateFlags) scale() error {
+	switch {
+	case in.scaling == stopResume:
+		in.Rescale = 0
+	case in.scaling != stopFree:
+		return fmt.Errorf("--scaling %q: want %s or %s", in.scaling, stopResume, stopFree)
+	case !(in.Rescale >= 0) || math.IsInf(in.Rescale, 0):
+		return fmt.Errorf("--rescale-seconds %g: want seconds ≥ 0", in.Rescale)
+	}
+	in.StopFree = in.scaling == stopFree
+	return nil
 }
 
 // loadService reads the distribution of service times where a policy needs

@@ -57,6 +57,8 @@ type Settings struct {
 
 	Interval        float64 // seconds between decisions, native rules only; 0 decides at every event, or every minute where models are fitted
 	Restart         float64 // seconds without progress after a change of allocation, native rules only
+	StopFree        bool    // a job that grows or shrinks in place goes on, native rules only
+	Rescale         float64 // seconds without progress that this costs
 	Interference    float64 // share of speed lost where jobs of several nodes meet, Pollux' rules only
 	NodeMTBF        float64 // mean seconds between failures of a node, native rules only; 0 = none fail
 	NodeRepair      float64 // seconds until a failed node is back; default 3600
@@ -72,7 +74,11 @@ type Row struct {
 	simulate.Summary
 	FTFMean, FTFP99 float64 // finish-time fairness, see [simulate.Fairness]
 	Wall            float64 // seconds the replay took
-	Outcomes        []simulate.Outcome
+	// Milliseconds per decision, mean and 99 % quantile: what the policy took
+	// to answer; under Pollux's rules with its models and placement. Those of
+	// Tiresias decide as they go, and report 0.
+	DecisionMean, DecisionP99 float64
+	Outcomes                  []simulate.Outcome
 }
 
 // Run replays every case under every policy. The rows are in that order,
@@ -135,9 +141,17 @@ func (s *Settings) check() error {
 			return &data.UnknownError{What: "policy", Name: name, Known: Policies(s.Semantics), Hint: ", under the rules " + s.Semantics}
 		}
 	}
+	if (s.StopFree || s.Rescale != 0) && s.Semantics != Native {
+		return errors.New("scaling without a restart wants the rules native; the published ones restart")
+	}
 	for _, c := range s.Cases {
 		if len(c.Jobs) == 0 {
 			return &data.InputError{Source: data.Source{File: "workload " + c.Name}, Found: "no jobs", Want: "at least one"}
+		}
+		for i := range c.Jobs {
+			if j := &c.Jobs[i]; j.Bounded() && s.Semantics != Native {
+				return &data.InputError{Source: j.Source, Found: fmt.Sprintf("bounds on the size of job %q", j.Name), Want: "none, or the rules native: the published ones know no such jobs"}
+			}
 		}
 	}
 	return nil
@@ -148,19 +162,21 @@ func (s *Settings) replay(c Case, name string, progress func(done, of int) error
 	start := time.Now()
 	var outcomes []simulate.Outcome
 	var err error
+	var took decisions
 	switch s.Semantics {
 	case Tiresias:
 		outcomes, err = tiresias.Run(c.Jobs, tiresias.Settings{GPUs: c.Cluster.Slots(), Policy: name, Service: s.Service})
 	case Pollux:
 		outcomes, err = pollux.Run(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, Seed: s.Seed,
-			Interference: s.Interference, Progress: progress})
+			Interference: s.Interference, Decided: took.add, Progress: progress})
 	default:
-		outcomes, err = s.native(c, name, progress)
+		outcomes, err = s.native(c, name, took.add, progress)
 	}
 	if err != nil {
 		return Row{}, err
 	}
 	row := Row{Policy: name, Workload: c.Name, Outcomes: outcomes, Wall: time.Since(start).Seconds()}
+	row.DecisionMean, row.DecisionP99 = took.summary()
 	row.Summary = simulate.Summarize(outcomes, c.Cluster.Slots())
 	return row, s.fairness(c, &row)
 }

@@ -11,7 +11,7 @@ import (
 
 // fairness fills in how each job fared against an equal share.
 func (s *Settings) fairness(c Case, row *Row) error {
-	alone := gangAlone(c.Jobs)
+	alone := s.gangAlone(c)
 	if s.measured(c) {
 		alone = s.measuredAlone(c)
 	}
@@ -29,9 +29,20 @@ func (s *Settings) fairness(c Case, row *Row) error {
 
 // gangAlone is for jobs that are known by their duration on the GPUs they
 // ask for: with fewer, time is shared.
-func gangAlone(jobs []simulate.Job) simulate.Alone {
+// Of several GPU types with measured speeds it has the first of the cluster.
+func (s *Settings) gangAlone(c Case) simulate.Alone {
+	rates := s.rates(c)
 	return func(i, gpus int) (float64, error) {
-		return jobs[i].Work * math.Max(1, float64(max(1, jobs[i].Workers))/float64(gpus)), nil
+		j := c.Jobs[i]
+		t := j.Work * math.Max(1, float64(max(1, j.Workers))/float64(gpus))
+		if rates == nil {
+			return t, nil
+		}
+		offer, err := rates.Options(j, simulate.RigidOptions(j, c.Cluster))
+		if err != nil || len(offer) == 0 {
+			return 0, err
+		}
+		return t / offer[0].Answer.Goodput.Mean, nil
 	}
 }
 

@@ -2,8 +2,8 @@ package compare
 
 import (
 	"slices"
+	"time"
 
-	"knee/allocate"
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/elastic"
@@ -17,14 +17,15 @@ const (
 )
 
 // native replays event by event.
-func (s *Settings) native(c Case, name string, progress func(done, of int) error) ([]simulate.Outcome, error) {
+func (s *Settings) native(c Case, name string, decided func(time.Duration), progress func(done, of int) error) ([]simulate.Outcome, error) {
 	p, err := policy.New(name)
 	if err != nil {
 		return nil, err
 	}
 	set := simulate.Settings{Cluster: c.Cluster, Policy: p, Interval: s.Interval, Unvalued: policy.Gang(name),
-		StartSeconds: s.Restart, RestartSeconds: s.Restart, Checkpoint: s.CheckpointEvery, Progress: progress}
-	jobs := rigid(c)
+		StartSeconds: s.Restart, RestartSeconds: s.Restart, StopFree: s.StopFree, RescaleSeconds: s.Rescale,
+		Checkpoint: s.CheckpointEvery, Decided: decided, Progress: progress}
+	var jobs []simulate.Job
 	if s.measured(c) {
 		if jobs, err = elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, policy.Gang(name)); err != nil {
 			return nil, err
@@ -36,6 +37,8 @@ func (s *Settings) native(c Case, name string, progress func(done, of int) error
 		if set.RestartSeconds == 0 {
 			set.StartSeconds, set.RestartSeconds = restartSeconds, restartSeconds
 		}
+	} else if jobs, err = s.rigid(c); err != nil {
+		return nil, err
 	}
 	if s.NodeMTBF > 0 {
 		set.Failures = simulate.RandomFailures(c.Cluster, s.NodeMTBF, s.NodeRepair, span(jobs), s.Seed)
@@ -61,20 +64,6 @@ func (s *Settings) measured(c Case) bool {
 		_, known := s.Profiles.Apps[j.Application]
 		return known || !(j.Work > 0)
 	})
-}
-
-// rigid gives the jobs of a trace the options they have: what they ask for.
-func rigid(c Case) []simulate.Job {
-	jobs := slices.Clone(c.Jobs)
-	offers := map[int][]allocate.Option{} // by workers: jobs of a size share their table
-	for i := range jobs {
-		w := max(1, jobs[i].Workers)
-		if offers[w] == nil {
-			offers[w] = simulate.RigidOptions(jobs[i], c.Cluster)
-		}
-		jobs[i].Options = offers[w]
-	}
-	return jobs
 }
 
 // span is how long, in seconds, failures are drawn for: twice the time over

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"knee/allocate"
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/measured"
@@ -135,6 +136,52 @@ func TestJobsRefuses(t *testing.T) {
 	} {
 		if _, err := Jobs([]simulate.Job{tt.job}, p, both(), tt.gang); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want %q", err, tt.want)
+		}
+	}
+}
+
+// mixed watches what a policy hands out.
+type mixed struct {
+	allocate.Policy
+	saw func(job string, c data.Config)
+}
+
+func (m mixed) Allocate(s allocate.State) (allocate.Assignment, error) {
+	a, err := m.Policy.Allocate(s)
+	for i, c := range a.Choice {
+		if c >= 0 {
+			m.saw(s.Jobs[i].Name, s.Jobs[i].Options[c].Config)
+		}
+	}
+	return a, err
+}
+
+// TestBoundsHold: beside elastic jobs, a rigid one only ever gets the workers
+// and the batch it asked for, and a bounded one a size between its bounds,
+// whatever the policy.
+func TestBoundsHold(t *testing.T) {
+	p, c := profiles(t), both()
+	w := workload()
+	w[0].Rigid, w[0].Workers, w[0].Batch = true, 3, 24
+	w[1].WorkersMin, w[1].WorkersMax, w[1].Workers = 2, 3, 2
+	for _, name := range policy.Names() {
+		jobs, err := Jobs(w, p, c, policy.Gang(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pol, err := policy.New(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		saw := func(job string, c data.Config) {
+			if job == w[0].Name && (c.Workers != 3 || c.GlobalBatch() != 24) || job == w[1].Name && (c.Workers < 2 || c.Workers > 3) {
+				t.Errorf("%s: job %s gets %s", name, job, c)
+			}
+		}
+		_, err = simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: mixed{pol, saw}, Truth: Truth(p), Interval: 60, RestartSeconds: 30,
+			StopFree: true, RescaleSeconds: 1, Unvalued: policy.Gang(name)})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // Jobs returns a copy of a workload whose jobs are modelled as they run: each
 // gets its work from the recorded training of its application, and a Learner.
-// With gang, a job is offered the workers and the batch its owner asked for
+// With gang, and if it is rigid, a job is offered the workers and the batch its owner asked for
 // and nothing else; one that names no batch trains at the initial one.
 func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang bool) ([]simulate.Job, error) {
 	h := newHall(c)
@@ -76,11 +76,14 @@ type learner struct {
 	hall   *hall
 	agents map[string]*agent.Agent
 	gang   int // workers asked for; 0 where the policy decides
+	least  int // workers its owner bounds it to; 0 for no bound
+	most   int
 	done   float64
 }
 
 func newLearner(w simulate.Job, app *measured.App, h *hall, gang bool) (*learner, error) {
-	l := &learner{app: app, hall: h, agents: map[string]*agent.Agent{}}
+	l := &learner{app: app, hall: h, agents: map[string]*agent.Agent{}, least: w.WorkersMin, most: w.WorkersMax}
+	gang = gang || w.Rigid
 	if gang {
 		if w.Batch == 0 {
 			w.Batch = app.Initial
@@ -89,13 +92,13 @@ func newLearner(w simulate.Job, app *measured.App, h *hall, gang bool) (*learner
 			src := w.Source
 			src.Column = "batch_size"
 			return nil, &data.InputError{Source: src, Found: fmt.Sprintf("%d workers and batch %g for job %q", w.Workers, w.Batch, w.Name),
-				Want: fmt.Sprintf("at least one worker and a total batch from %g to %g: the policy takes jobs as they were asked for", app.Initial, app.Max)}
+				Want: fmt.Sprintf("at least one worker and a total batch from %g to %g: the job is rigid, or the policy takes jobs as they were asked for", app.Initial, app.Max)}
 		}
 		l.gang = w.Workers
 	}
 	for _, t := range h.types {
 		table := app.Tables[t]
-		if table == nil || h.total[t] == 0 || gang && h.total[t] < w.Workers {
+		if table == nil || h.total[t] == 0 || gang && h.total[t] < w.Workers || min(h.total[t], table.MaxWorkers, int(app.Max/table.LocalMin)) < w.WorkersMin {
 			continue
 		}
 		limits := app.Limits(table)
@@ -177,7 +180,12 @@ func (l *learner) counts(gpuType string) []int {
 		most = max(most, Growth*other.MostWorkers)
 	}
 	table := l.app.Tables[gpuType]
-	return Sizes(min(l.hall.total[gpuType], int(a.Max/a.LocalMin), most, table.MaxWorkers), l.hall.widest[gpuType])
+	most = max(most, l.least)
+	if l.most > 0 {
+		most = min(most, l.most)
+	}
+	most = min(l.hall.total[gpuType], int(a.Max/a.LocalMin), most, table.MaxWorkers)
+	return between(Sizes(most, l.hall.widest[gpuType]), l.least, most)
 }
 
 func (l *learner) option(gpuType string, p data.Placement) allocate.Option {

@@ -33,6 +33,19 @@ func Sizes(most, node int) []int {
 	return out
 }
 
+// between are the sizes from least up. A least that is not one of them is one
+// too, as its owner may have none larger.
+func between(sizes []int, least, most int) []int {
+	if least <= 1 {
+		return sizes
+	}
+	at, found := slices.BinarySearch(sizes, least)
+	if found || least > most {
+		return sizes[at:]
+	}
+	return slices.Insert(slices.Clone(sizes[at:]), 0, least)
+}
+
 // Packed puts k workers on as few nodes as possible, given the GPUs of each;
 // nil if there are not enough.
 func Packed(gpus []int, k int) data.Placement {

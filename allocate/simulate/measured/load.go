@@ -18,6 +18,7 @@ import (
 // for concurrent use.
 type Profiles struct {
 	Apps     map[string]*App
+	Rates    *Rates // of rigid jobs, in steps/s; nil if there are none
 	Warnings []string
 }
 
@@ -26,9 +27,10 @@ type Profiles struct {
 //	allreduce/<job>-<gpu>-placements.csv    step times (measurements.csv)
 //	allreduce/<job>-<gpu>-scalability.csv   the same on more nodes; optional
 //	training/<job>-batch<B>.csv             a row per epoch of a run at total batch B
+//	gavel/isolated.csv                      steps/s of rigid jobs; optional
 //	workloads/pollux/interpolation/         how the published runs interpolate; optional
 //
-// An application needs placements of one GPU type and one training run at
+// Rates alone will do. An application needs placements of one GPU type and one training run at
 // least. Applications with only half of that are named in Warnings.
 func Load(dir string) (*Profiles, error) {
 	p := &Profiles{Apps: map[string]*App{}}
@@ -44,7 +46,13 @@ func Load(dir string) (*Profiles, error) {
 			delete(p.Apps, name)
 		}
 	}
-	if len(p.Apps) == 0 {
+	rates := filepath.Join(dir, "gavel", "isolated.csv")
+	if _, err := os.Stat(rates); err == nil {
+		if p.Rates, err = LoadRates(rates); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.Apps) == 0 && p.Rates == nil {
 		return nil, &data.InputError{Source: data.Source{File: dir}, Found: "no application with both", Want: "allreduce/*-placements.csv and training/*-batch*.csv of the same jobs"}
 	}
 	for _, a := range p.Apps {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/measured"
@@ -19,6 +20,9 @@ type Settings struct {
 	Seed         int64   // of the policies that draw
 	Interference float64 // share of speed lost where two jobs of several nodes meet on one, 0 to 1
 	MaxSeconds   float64 // give up beyond this simulated time; 0 means ten years
+	// Decided is told, if not nil, how long each decision took: models,
+	// policy and placement.
+	Decided func(time.Duration)
 	// Progress is told, if not nil, how many jobs are done. An error of its
 	// own ends the replay.
 	Progress func(done, of int) error
@@ -176,7 +180,11 @@ func (r *replay) decide(now float64) error {
 	if len(active) == 0 {
 		return nil
 	}
+	asked := time.Now()
 	next, err := r.scheduler.schedule(now, active, r.hall)
+	if r.Decided != nil {
+		r.Decided(time.Since(asked))
+	}
 	if err != nil {
 		return err
 	}

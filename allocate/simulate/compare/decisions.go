@@ -1,0 +1,28 @@
+package compare
+
+import (
+	"slices"
+	"time"
+
+	"knee/internal/quantile"
+)
+
+// decisions collects how long a policy took, each time it was asked.
+type decisions struct{ ms []float64 }
+
+func (d *decisions) add(t time.Duration) {
+	d.ms = append(d.ms, float64(t)/float64(time.Millisecond))
+}
+
+// summary is the mean and the 99 % quantile in milliseconds, 0 if nothing was
+// timed.
+func (d *decisions) summary() (mean, p99 float64) {
+	if len(d.ms) == 0 {
+		return 0, 0
+	}
+	slices.Sort(d.ms)
+	for _, t := range d.ms {
+		mean += t / float64(len(d.ms))
+	}
+	return mean, quantile.Sorted(d.ms, 0.99)
+}

@@ -1,0 +1,56 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+
+	"knee/allocate"
+	"knee/allocate/simulate"
+	"knee/allocate/simulate/measured"
+	"knee/data"
+)
+
+// rigid gives the jobs of a trace the options they have: what they ask for,
+// at the steps/s that were measured where the profiles have them, else at the
+// pace the trace records.
+func (s *Settings) rigid(c Case) ([]simulate.Job, error) {
+	jobs := slices.Clone(c.Jobs)
+	rates := s.rates(c)
+	offers := map[string][]allocate.Option{} // jobs of a kind share their table
+	for i := range jobs {
+		j := &jobs[i]
+		w := max(1, j.Workers)
+		if j.WorkersMin > 0 && j.WorkersMin < w || j.WorkersMax > w {
+			return nil, &data.InputError{Source: j.Source, Found: fmt.Sprintf("%d to %d workers for job %q", j.WorkersMin, j.WorkersMax, j.Name),
+				Want: "profiles of its application: a duration does not say how fast it is on other sizes"}
+		}
+		key := fmt.Sprint(w)
+		if rates != nil {
+			key += " " + j.Application
+		}
+		if _, known := offers[key]; !known {
+			offer := simulate.RigidOptions(*j, c.Cluster)
+			if rates != nil {
+				var err error
+				if offer, err = rates.Options(*j, offer); err != nil {
+					return nil, err
+				}
+			}
+			offers[key] = offer
+		}
+		j.Options = offers[key]
+	}
+	return jobs, nil
+}
+
+// rates are the measured steps/s of a workload whose work is in steps; nil if
+// there are none of its jobs.
+func (s *Settings) rates(c Case) *measured.Rates {
+	if s.Profiles == nil || s.Profiles.Rates == nil {
+		return nil
+	}
+	if slices.ContainsFunc(c.Jobs, func(j simulate.Job) bool { return j.Steps && s.Profiles.Rates.Knows(j.Application) }) {
+		return s.Profiles.Rates
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package measured
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"knee/allocate"
+	"knee/allocate/simulate"
+	"knee/data"
+	"knee/predict"
+)
+
+// rateKey is a job type on workers of a GPU type.
+type rateKey struct {
+	job, gpuType string
+	workers      int
+}
+
+// Rates are measured speeds of rigid jobs, in optimizer steps/s: those of the
+// Gavel publication (Narayanan et al., OSDI 2020). A GPU type such as
+// v100_unconsolidated, workers spread over nodes, is a type of its own.
+type Rates struct {
+	steps map[rateKey]float64
+	jobs  map[string]bool
+}
+
+// Knows reports whether a job type was measured at all.
+func (r *Rates) Knows(job string) bool { return r.jobs[job] }
+
+// rateColumns are those of a table of rates that are read, in order.
+var rateColumns = []string{"gpu_type", "job_type", "scale_factor", "steps_per_s"}
+
+// LoadRates reads a table of rates, columns gpu_type, job_type, scale_factor
+// (workers) and steps_per_s. The published table sums mini-batches over
+// workers that share the steps of a job, which is what its traces count.
+// Rows without speed could not run and are left out.
+func LoadRates(path string) (*Rates, error) {
+	f, err := data.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	records, err := data.ReadRecords(f, path)
+	if err != nil {
+		return nil, err
+	}
+	at := make([]int, len(rateColumns))
+	for i, name := range rateColumns {
+		if at[i] = slices.Index(records.Header, name); at[i] < 0 {
+			return nil, &data.InputError{Source: data.Source{File: path, Line: 1}, Found: "no column " + name, Want: "gpu_type, job_type, scale_factor and steps_per_s"}
+		}
+	}
+	r := &Rates{steps: map[rateKey]float64{}, jobs: map[string]bool{}}
+	for i, row := range records.Rows {
+		bad := func(column int, want string) error {
+			return &data.InputError{Source: data.Source{File: path, Line: records.Lines[i], Column: rateColumns[column]}, Found: strconv.Quote(row[at[column]]), Want: want}
+		}
+		workers, err := strconv.Atoi(row[at[2]])
+		if err != nil || workers < 1 {
+			return nil, bad(2, "a whole number of workers ≥ 1")
+		}
+		speed, err := strconv.ParseFloat(row[at[3]], 64)
+		if err != nil || !(speed >= 0) || math.IsInf(speed, 0) {
+			return nil, bad(3, "steps/s ≥ 0")
+		}
+		key := rateKey{row[at[1]], row[at[0]], workers}
+		if _, twice := r.steps[key]; twice {
+			return nil, bad(1, "each job type once on a GPU type and a number of workers")
+		}
+		if r.jobs[key.job] = true; speed > 0 {
+			r.steps[key] = speed
+		}
+	}
+	return r, nil
+}
+
+// Options gives the options of a rigid job, one for each GPU type it fits on,
+// the speeds that were measured. It fails if none of them was.
+func (r *Rates) Options(j simulate.Job, offer []allocate.Option) ([]allocate.Option, error) {
+	var out []allocate.Option
+	for _, o := range offer {
+		v, ok := r.steps[rateKey{j.Application, o.Config.GPUType, o.Config.Workers}]
+		if !ok {
+			continue
+		}
+		e := data.Estimate{Mean: v, Lo: v, Hi: v}
+		o.Answer = predict.Answer{Config: o.Config, Goodput: e, Throughput: e}
+		out = append(out, o)
+	}
+	if len(out) == 0 && len(offer) > 0 {
+		src := j.Source
+		src.Column = "job_type"
+		return nil, &data.InputError{Source: src, Found: fmt.Sprintf("%q on %d workers", j.Application, max(1, j.Workers)),
+			Want: "a job type that was measured so on a GPU type of the cluster"}
+	}
+	return out, nil
+}
