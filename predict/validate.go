@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -161,7 +162,8 @@ func (s ValidationSettings) check(test []data.Measurement) error {
 // trial is one fit and what it is to predict.
 type trial struct {
 	job, family string
-	train, test []data.Measurement
+	fold        fold
+	fits        func([]data.Measurement) []data.Measurement // what the family describes of them
 	residuals   []Residual
 	untested    []Untested
 }
@@ -189,7 +191,7 @@ func (v *Validation) plan(ms, test []data.Measurement, s ValidationSettings) ([]
 			fits, unfit := describes(rows[job], family)
 			v.Untested = addUntested(v.Untested, unfit)
 			for _, f := range folds {
-				tasks = append(tasks, &trial{job: job, family: family, train: fits(f.train), test: fits(f.test)})
+				tasks = append(tasks, &trial{job: job, family: family, fold: f, fits: fits})
 			}
 		}
 	}
@@ -231,6 +233,9 @@ func describes(rows []data.Measurement, family string) (fits func([]data.Measure
 		}
 	}
 	fits = func(ms []data.Measurement) []data.Measurement {
+		if !slices.Contains(slices.Collect(maps.Values(refused)), true) {
+			return ms
+		}
 		return slices.DeleteFunc(slices.Clone(ms), func(m data.Measurement) bool { return refused[m.ModeOrDefault()] })
 	}
 	rest := slices.DeleteFunc(slices.Clone(rows), func(m data.Measurement) bool { return !refused[m.ModeOrDefault()] })
@@ -242,7 +247,7 @@ func runAll(ctx context.Context, tasks []*trial, s ValidationSettings) error {
 	var mu sync.Mutex
 	done := 0
 	return eachBounded(ctx, len(tasks), s.Parallel, func(i int) error {
-		if err := tasks[i].run(s.Seed); err != nil {
+		if err := tasks[i].run(ctx, s.Seed); err != nil {
 			return fmt.Errorf("%s, family %s: %w", tasks[i].job, tasks[i].family, err)
 		}
 		mu.Lock()
@@ -256,20 +261,25 @@ func runAll(ctx context.Context, tasks []*trial, s ValidationSettings) error {
 }
 
 // run fits to the training measurements and predicts the others.
-func (t *trial) run(seed int64) error {
-	if len(t.test) == 0 {
+func (t *trial) run(ctx context.Context, seed int64) error {
+	train, test := t.fold()
+	train, test = t.fits(train), t.fits(test)
+	if len(test) == 0 {
 		return nil
 	}
-	if len(t.train) == 0 {
-		t.untested = untested(t.test, t.family, "nothing was left to train on")
+	if len(train) == 0 {
+		t.untested = untested(test, t.family, "nothing was left to train on")
 		return nil
 	}
-	m, err := fit.Fit(t.train, fit.Settings{Family: t.family, Seed: seed})
+	m, err := fit.FitContext(ctx, train, fit.Settings{Family: t.family, Seed: seed})
 	if err != nil {
 		return err
 	}
-	ranges := rangesOf(t.train)
-	for _, row := range t.test {
+	ranges := rangesOf(train)
+	for _, row := range test {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		r, known := ranges[kindOf(row.Config)]
 		if !known {
 			t.untested = addUntested(t.untested, untested([]data.Measurement{row}, t.family, "GPU type and mode were never trained on"))

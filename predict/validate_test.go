@@ -82,11 +82,12 @@ func TestDealIsFair(t *testing.T) {
 		tested, of := 0, map[string]int{}
 		share := map[string][]int{}
 		for i, f := range deal(rows, n, 1) {
-			if len(f.train)+len(f.test) != len(rows) || len(f.test) == 0 {
-				t.Fatalf("fold %d trains on %d and tests %d of %d", i, len(f.train), len(f.test), len(rows))
+			train, test := f()
+			if len(train)+len(test) != len(rows) || len(test) == 0 {
+				t.Fatalf("fold %d trains on %d and tests %d of %d", i, len(train), len(test), len(rows))
 			}
-			tested += len(f.test)
-			for _, r := range f.test {
+			tested += len(test)
+			for _, r := range test {
 				if j, dealt := of[r.Key()]; dealt && j != i {
 					t.Fatalf("%v is in folds %d and %d", r.Config, i, j)
 				}
