@@ -276,27 +276,40 @@ func (t *trial) run(ctx context.Context, seed int64) error {
 		return err
 	}
 	ranges := rangesOf(train)
+	known := make([]data.Measurement, 0, len(test))
 	for _, row := range test {
+		if _, trained := ranges[kindOf(row.Config)]; trained {
+			known = append(known, row)
+			continue
+		}
+		t.untested = addUntested(t.untested, untested([]data.Measurement{row}, t.family, "GPU type and mode were never trained on"))
+	}
+	for rows := range slices.Chunk(known, testedAtOnce) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r, known := ranges[kindOf(row.Config)]
-		if !known {
-			t.untested = addUntested(t.untested, untested([]data.Measurement{row}, t.family, "GPU type and mode were never trained on"))
-			continue
+		cs := make([]data.Config, len(rows))
+		for i, row := range rows {
+			cs[i] = row.Config
 		}
-		p, err := m.Predict(row.Config)
+		ps, err := m.PredictAll(cs)
 		if err != nil {
-			return fmt.Errorf("%s: %w", row.Source, err)
+			return fmt.Errorf("measurements from %s on: %w", rows[0].Source, err)
 		}
-		residual := Residual{Measured: row, Family: t.family, Predicted: p.StepTime, Extrapolated: p.Extrapolated, Beyond: 1, Support: p.Support}
-		if p.Extrapolated {
-			residual.Beyond = r.beyond(row.Config)
+		for i, row := range rows {
+			residual := Residual{Measured: row, Family: t.family, Predicted: ps[i].StepTime, Extrapolated: ps[i].Extrapolated, Beyond: 1, Support: ps[i].Support}
+			if ps[i].Extrapolated {
+				residual.Beyond = ranges[kindOf(row.Config)].beyond(row.Config)
+			}
+			t.residuals = append(t.residuals, residual)
 		}
-		t.residuals = append(t.residuals, residual)
 	}
 	return nil
 }
+
+// testedAtOnce is how many measurements are predicted together, so that they
+// share what they have in common, before a look at whether to go on.
+const testedAtOnce = 4096
 
 // untested counts measurements by GPU type and mode.
 func untested(ms []data.Measurement, family, why string) []Untested {
