@@ -115,6 +115,17 @@ func (c Config) ModeOrDefault() Mode {
 	return c.Mode
 }
 
+// Kind names a GPU type and mode for people: "a100, allreduce", and
+// "(no gpu_type), allreduce" where measurements do not say on what they were
+// taken.
+func (c Config) Kind() string {
+	gpu := c.GPUType
+	if gpu == "" {
+		gpu = "(no gpu_type)"
+	}
+	return gpu + ", " + string(c.ModeOrDefault())
+}
+
 // String returns a short description for people, such as
 // "4 × a100, allreduce, batch 64".
 func (c Config) String() string {

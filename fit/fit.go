@@ -160,7 +160,7 @@ func fitGroup(ctx context.Context, ms []data.Measurement, s Settings) (*group, e
 		err = ctx.Err()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
+		return nil, fmt.Errorf("%s: %w", g.kind(), err)
 	}
 	if len(g.rows) < len(rows) && len(rows) <= maxRows { // the range without what was left out
 		g.keep(g.rows, g.runs, name)
@@ -177,10 +177,10 @@ func fitGroup(ctx context.Context, ms []data.Measurement, s Settings) (*group, e
 	}
 	theta, err := g.settle(f, l, start)
 	if err != nil {
-		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
+		return nil, fmt.Errorf("%s: %w", g.kind(), err)
 	}
 	if g.stack, err = newStack(f, sc, theta, l, g.spread, g.seed(s.Seed)); err != nil {
-		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
+		return nil, fmt.Errorf("%s: %w", g.kind(), err)
 	}
 	return g, nil
 }
@@ -243,10 +243,13 @@ func (g *group) seed(seed int64) uint64 {
 	return h.Sum64()
 }
 
+// kind names the group for people.
+func (g *group) kind() string { return data.Config{GPUType: g.gpuType, Mode: g.mode}.Kind() }
+
 // warnings says what a reader should know about the fit of the group.
 func (g *group) warnings(all []data.Measurement) []string {
 	var w []string
-	where := fmt.Sprintf("%s, %s: ", g.gpuType, g.mode)
+	where := g.kind() + ": "
 	if g.status != "" {
 		w = append(w, where+"the fit of family "+g.stack.form.name()+" did not converge: "+g.status)
 	}

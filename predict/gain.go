@@ -95,7 +95,7 @@ func Gains(ctx context.Context, m *fit.Model, s fit.Settings) ([]Gain, error) {
 			q := gainQuestion{settings: s, rows: rowsOf(m, mode), kind: kind{gpu, mode}, job: m.Job()}
 			g, err := q.best(ctx)
 			if err != nil {
-				return nil, fmt.Errorf("what one more measurement of %s, %s would buy: %w", gpu, mode, err)
+				return nil, fmt.Errorf("what one more measurement of %s would buy: %w", data.Config{GPUType: gpu, Mode: mode}.Kind(), err)
 			}
 			if g.Config.Workers > 0 {
 				gains = append(gains, g)

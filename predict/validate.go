@@ -73,6 +73,9 @@ type Untested struct {
 	Why     string    `json:"why"`
 }
 
+// Kind names the GPU type and mode for people.
+func (u Untested) Kind() string { return data.Config{GPUType: u.GPUType, Mode: u.Mode}.Kind() }
+
 // Validation is the result of [Validate].
 type Validation struct {
 	Method    Method
@@ -111,7 +114,7 @@ func Validate(ctx context.Context, ms, test []data.Measurement, s ValidationSett
 	if len(v.Residuals) == 0 {
 		found := "nothing to hold out"
 		if len(v.Untested) > 0 {
-			found = fmt.Sprintf("%d measurements of %s %s, %s", v.Untested[0].Rows, v.Untested[0].GPUType, v.Untested[0].Mode, v.Untested[0].Why)
+			found = fmt.Sprintf("%d measurements of %s, %s", v.Untested[0].Rows, v.Untested[0].Kind(), v.Untested[0].Why)
 		}
 		return nil, &data.InputError{Source: data.Source{Column: "measurements"}, Found: found,
 			Want: "at least one measurement that the others can predict"}
