@@ -125,6 +125,9 @@ func (p *prepared) warnings(i int, at Placed) []string {
 	if at.Note != "" {
 		out = append(out, fmt.Sprintf("job %q: %s", name, at.Note))
 	}
+	if w := p.standingUnknown(i, at); w != "" {
+		out = append(out, w)
+	}
 	if at.Choice == none {
 		return out
 	}
@@ -144,6 +147,25 @@ func (p *prepared) warnings(i int, at Placed) []string {
 		out = append(out, fmt.Sprintf("job %q is expected to miss its deadline of %s by %s", name, seconds(d), seconds(a.TimeToTarget.Mean-d)))
 	}
 	return out
+}
+
+// standingUnknown warns of a job that is moved off a configuration whose speed
+// was never measured: the gain of the move is then a guess. It is empty where
+// the job stays, does not run or stands within what was measured.
+func (p *prepared) standingUnknown(i int, at Placed) string {
+	job := p.Jobs[i]
+	if job.Current == nil || len(job.Current.Placement) == 0 || p.action(i, at) == data.Keep {
+		return ""
+	}
+	now := currentConfig(job)
+	a, err := p.oracles[i].At(now)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("job %q: the speed of %s, where it runs now, is unknown (%v), so staying there was not weighed", job.Name, now, err)
+	case a.Extrapolated:
+		return fmt.Sprintf("job %q: the speed of %s, where it runs now, is extrapolated (%s), and with it what a change gains", job.Name, now, a.Why)
+	}
+	return ""
 }
 
 // template copies what export needs, nil if there is nothing.

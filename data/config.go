@@ -91,13 +91,20 @@ func (c Config) WidestNode() int {
 // Key returns a string that identifies the configuration: equal keys mean
 // the same configuration, whatever order its extra knobs were set in.
 func (c Config) Key() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s|%s|%s|%s|%d|%d|%d|%s|%d", c.Job, c.GPUType, c.ModeOrDefault(), c.Placement,
-		c.Nodes, c.Workers, c.PS, strconv.FormatFloat(c.LocalBatch, 'g', -1, 64), c.AccumSteps)
-	for _, k := range slices.Sorted(maps.Keys(c.Extra)) {
-		fmt.Fprintf(&b, "|%s=%s", k, c.Extra[k])
+	b := make([]byte, 0, 96) // tens of thousands are compared at a time
+	for _, s := range []string{c.Job, c.GPUType, string(c.ModeOrDefault())} {
+		b = append(append(b, s...), '|')
 	}
-	return b.String()
+	b = append(append(b, c.Placement.String()...), '|')
+	for _, n := range []int{c.Nodes, c.Workers, c.PS} {
+		b = append(strconv.AppendInt(b, int64(n), 10), '|')
+	}
+	b = strconv.AppendFloat(b, c.LocalBatch, 'g', -1, 64)
+	b = strconv.AppendInt(append(b, '|'), int64(c.AccumSteps), 10)
+	for _, k := range slices.Sorted(maps.Keys(c.Extra)) {
+		b = append(append(append(append(b, '|'), k...), '='), c.Extra[k]...)
+	}
+	return string(b)
 }
 
 // ModeOrDefault returns the mode, AllReduce if none is set.
@@ -106,6 +113,17 @@ func (c Config) ModeOrDefault() Mode {
 		return AllReduce
 	}
 	return c.Mode
+}
+
+// Kind names a GPU type and mode for people: "a100, allreduce", and
+// "(no gpu_type), allreduce" where measurements do not say on what they were
+// taken.
+func (c Config) Kind() string {
+	gpu := c.GPUType
+	if gpu == "" {
+		gpu = "(no gpu_type)"
+	}
+	return gpu + ", " + string(c.ModeOrDefault())
 }
 
 // String returns a short description for people, such as
@@ -181,11 +199,14 @@ func (p Placement) Workers() int {
 
 // String returns the form that ParsePlacement reads.
 func (p Placement) String() string {
-	s := make([]string, len(p))
+	var s []byte
 	for i, w := range p {
-		s[i] = strconv.Itoa(w)
+		if i > 0 {
+			s = append(s, '-')
+		}
+		s = strconv.AppendInt(s, int64(w), 10)
 	}
-	return strings.Join(s, "-")
+	return string(s)
 }
 
 // MarshalText implements [encoding.TextMarshaler].

@@ -33,7 +33,9 @@ func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string,
 	extra := extraColumns(t.header)
 	anyJob := !slices.Contains(t.header, "job")
 	for i, mr := range cells {
-		mr.extra = map[string]string{}
+		if len(extra) > 0 {
+			mr.extra = make(map[string]string, len(extra))
+		}
 		for knob, j := range extra {
 			mr.extra[knob] = t.rows[i][j]
 		}

@@ -31,12 +31,15 @@ func (t *table) ReadAll() ([][]string, error) {
 
 // Read implements gocsv.CSVReader.
 func (t *table) Read() ([]string, error) {
-	all, _ := t.ReadAll()
-	if t.next >= len(all) {
+	at := t.next
+	t.next++
+	switch {
+	case at == 0:
+		return t.header, nil
+	case at > len(t.rows):
 		return nil, io.EOF
 	}
-	t.next++
-	return all[t.next-1], nil
+	return t.rows[at-1], nil
 }
 
 // readTable reads a CSV file: a header row, then rows of as many cells.
@@ -198,10 +201,14 @@ func (r *row) number(column, cell string, absent float64, want string, ok func(f
 // whole reads a whole number from min to [maxCount]; an empty cell is zero.
 // Data frames turn a column of integers with gaps into 4.0, so that is taken.
 func (r *row) whole(column, cell string, min int) int {
-	want := fmt.Sprintf("a whole number from %d to %d", min, maxCount)
-	v := r.number(column, cell, 0, want, func(v float64) bool {
-		return v == float64(int64(v)) && v >= float64(min) && v <= maxCount
-	})
+	if cell == "" {
+		return 0
+	}
+	v, err := strconv.ParseFloat(cell, 64)
+	if err != nil || !(v == float64(int64(v)) && v >= float64(min) && v <= maxCount) { // NaN too
+		r.fail(column, quote(cell), fmt.Sprintf("a whole number from %d to %d", min, maxCount))
+		return 0
+	}
 	return int(v)
 }
 

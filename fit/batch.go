@@ -106,10 +106,31 @@ func (m *Model) pieces(asked []question) []piece {
 		}
 		return 0
 	}
-	slices.SortFunc(asked, func(a, b question) int {
-		return cmp.Or(cmp.Compare(order[a.g], order[b.g]), cmp.Compare(key(&a), key(&b)),
-			cmp.Compare(a.p.workers, b.p.workers), cmp.Compare(a.p.nodes, b.p.nodes), cmp.Compare(a.p.widest, b.p.widest), a.at-b.at)
+	// What is sorted is small: questions are large, and are moved only once.
+	type rank struct {
+		group                       int
+		key, workers, nodes, widest float64
+		from                        int
+	}
+	ranks := make([]rank, len(asked))
+	for i := range asked {
+		q := &asked[i]
+		ranks[i] = rank{order[q.g], key(q), q.p.workers, q.p.nodes, q.p.widest, i}
+	}
+	slices.SortFunc(ranks, func(a, b rank) int {
+		if c := cmp.Compare(a.group, b.group); c != 0 {
+			return c
+		}
+		if c := cmp.Compare(a.key, b.key); c != 0 {
+			return c
+		}
+		return cmp.Or(cmp.Compare(a.workers, b.workers), cmp.Compare(a.nodes, b.nodes), cmp.Compare(a.widest, b.widest), a.from-b.from)
 	})
+	sorted := make([]question, len(asked))
+	for i, r := range ranks {
+		sorted[i] = asked[r.from]
+	}
+	asked = sorted
 	var out []piece
 	for run := 0; len(asked) > 0; run++ {
 		n := 1

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -17,6 +18,12 @@ import (
 // asked for does not describe a mode that was measured. A solver that did
 // not converge is reported by [Model.Warnings].
 func Fit(ms []data.Measurement, s Settings) (*Model, error) {
+	return FitContext(context.Background(), ms, s)
+}
+
+// FitContext is [Fit] that ends with the error of ctx when that ends: a fit
+// to tens of thousands of measurements takes seconds.
+func FitContext(ctx context.Context, ms []data.Measurement, s Settings) (*Model, error) {
 	ok, err := usable(ms)
 	if err != nil {
 		return nil, err
@@ -27,13 +34,13 @@ func Fit(ms []data.Measurement, s Settings) (*Model, error) {
 	m := &Model{job: ok[0].Job, seed: s.Seed}
 	parts := split(ok)
 	for _, rows := range parts {
-		g, err := fitGroup(rows, s)
+		g, err := fitGroup(ctx, rows, s)
 		if err != nil {
 			return nil, err
 		}
 		m.groups = append(m.groups, g)
 	}
-	if err := m.shareTypes(parts, s); err != nil {
+	if err := m.shareTypes(ctx, parts, s); err != nil {
 		return nil, err
 	}
 	for i, g := range m.groups {
@@ -44,7 +51,7 @@ func Fit(ms []data.Measurement, s Settings) (*Model, error) {
 
 // shareTypes refits every group of the family collective-typed with the job's
 // own other GPU types among those it learns from.
-func (m *Model) shareTypes(parts [][]data.Measurement, s Settings) error {
+func (m *Model) shareTypes(ctx context.Context, parts [][]data.Measurement, s Settings) error {
 	alone := slices.Clone(m.groups)
 	for i, g := range alone {
 		if len(alone) == 1 || g.stack.form.name() != typed {
@@ -54,7 +61,7 @@ func (m *Model) shareTypes(parts [][]data.Measurement, s Settings) error {
 		with := s
 		with.Others = append(slices.Clone(s.Others), rest)
 		var err error
-		if m.groups[i], err = fitGroup(parts[i], with); err != nil {
+		if m.groups[i], err = fitGroup(ctx, parts[i], with); err != nil {
 			return err
 		}
 	}
@@ -130,7 +137,7 @@ func split(ms []data.Measurement) [][]data.Measurement {
 	return groups
 }
 
-func fitGroup(ms []data.Measurement, s Settings) (*group, error) {
+func fitGroup(ctx context.Context, ms []data.Measurement, s Settings) (*group, error) {
 	mode := ms[0].ModeOrDefault()
 	name, err := familyFor(s.Family, mode)
 	if err != nil {
@@ -145,9 +152,15 @@ func fitGroup(ms []data.Measurement, s Settings) (*group, error) {
 	g.spread = repeats(ms)
 	rows, runs := mergeRepeats(ms)
 	g.keep(rows, runs, name)
-	start, err := g.screen()
+	var start []float64
+	if !s.Screened {
+		start, err = g.screen(ctx)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
+		return nil, fmt.Errorf("%s: %w", g.kind(), err)
 	}
 	if len(g.rows) < len(rows) && len(rows) <= maxRows { // the range without what was left out
 		g.keep(g.rows, g.runs, name)
@@ -164,10 +177,10 @@ func fitGroup(ms []data.Measurement, s Settings) (*group, error) {
 	}
 	theta, err := g.settle(f, l, start)
 	if err != nil {
-		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
+		return nil, fmt.Errorf("%s: %w", g.kind(), err)
 	}
 	if g.stack, err = newStack(f, sc, theta, l, g.spread, g.seed(s.Seed)); err != nil {
-		return nil, fmt.Errorf("%s, %s: %w", g.gpuType, mode, err)
+		return nil, fmt.Errorf("%s: %w", g.kind(), err)
 	}
 	return g, nil
 }
@@ -230,10 +243,13 @@ func (g *group) seed(seed int64) uint64 {
 	return h.Sum64()
 }
 
+// kind names the group for people.
+func (g *group) kind() string { return data.Config{GPUType: g.gpuType, Mode: g.mode}.Kind() }
+
 // warnings says what a reader should know about the fit of the group.
 func (g *group) warnings(all []data.Measurement) []string {
 	var w []string
-	where := fmt.Sprintf("%s, %s: ", g.gpuType, g.mode)
+	where := g.kind() + ": "
 	if g.status != "" {
 		w = append(w, where+"the fit of family "+g.stack.form.name()+" did not converge: "+g.status)
 	}

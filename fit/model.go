@@ -27,6 +27,9 @@ type Settings struct {
 	// in the model, for the jobs that learn from it.
 	Parameters   float64
 	Interconnect float64
+	// Screened says that measurements that contradict the others were left
+	// out before, as of those that a model keeps: none is looked for.
+	Screened bool
 }
 
 // Prediction is the predicted step time of one configuration.

@@ -119,7 +119,7 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 			return nil, modelError(name, fmt.Sprintf("speed[%d]", i), err)
 		}
 		if m.find(g.gpuType, g.mode) != nil {
-			return nil, modelError(name, fmt.Sprintf("speed[%d]", i), fmt.Errorf("%s, %s appears twice", g.gpuType, g.mode))
+			return nil, modelError(name, fmt.Sprintf("speed[%d]", i), fmt.Errorf("%s appears twice", g.kind()))
 		}
 		m.groups = append(m.groups, g)
 	}

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -25,6 +26,9 @@ const (
 	// maxShare is the largest share of rows left out: beyond it the form, not
 	// the rows, is wrong.
 	maxShare = .2
+	// manyRows is from how many rows on one of them is taken to move the fit
+	// so little that a refit without it need not be sought from afar.
+	manyRows = 100
 )
 
 // screenRepeats drops measurements far off the median of at least three of
@@ -51,30 +55,40 @@ func screenRepeats(ms []data.Measurement) (kept []data.Measurement, warnings []s
 // asked for, as the residuals of the published ones say less. It returns the
 // parameters of that form that it arrived at, nil if it did not fit the rows
 // that are left.
-func (g *group) screen() (theta []float64, err error) {
+//
+// Where rows are many, one more or less moves the fit little, and every fit
+// starts from the one before.
+func (g *group) screen(ctx context.Context) (theta []float64, err error) {
 	n := len(g.rows)
 	for left := int(maxShare * float64(n)); left > 0 && len(g.rows) >= minScreen; left-- {
-		at, expected, theta, err := g.worst()
+		at, expected, found, err := g.worst(ctx, theta)
 		if err != nil || at < 0 {
-			return theta, err
+			return found, err
+		}
+		if theta = nil; len(g.rows) >= manyRows {
+			theta = found
 		}
 		g.dropped = append(g.dropped, outlierWarning(g.rows[at], expected, fmt.Sprintf("the other %d", len(g.rows)-1)))
 		g.count -= int(g.runs[at])
 		g.rows, g.runs = slices.Delete(slices.Clone(g.rows), at, at+1), slices.Delete(slices.Clone(g.runs), at, at+1)
 	}
-	return nil, nil
+	return nil, ctx.Err()
 }
 
 // worst returns the row that the fit to all others contradicts most, with
-// the step time they expect, or −1 if none is contradicted, and the fit to all.
-func (g *group) worst() (at int, expected float64, theta []float64, err error) {
+// the step time they expect, or −1 if none is contradicted, and the fit to
+// all, which starts from start unless that is nil.
+func (g *group) worst(ctx context.Context, start []float64) (at int, expected float64, theta []float64, err error) {
 	name, err := familyFor(Auto, g.mode)
 	if err != nil {
 		return -1, 0, nil, err
 	}
 	f, _, pts, full := g.prepare(name)
 	l := layOut(full, pts, f.kernel())
-	theta, _, err = solve(f, l, g.spread, nil)
+	theta, _, err = solve(f, l, g.spread, start)
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		return -1, 0, nil, err
 	}
@@ -85,7 +99,10 @@ func (g *group) worst() (at int, expected float64, theta []float64, err error) {
 	at = -1
 	least := math.Inf(1)
 	for _, i := range o.suspects(f, theta) {
-		w, err := g.without(i)
+		w, err := g.without(i, theta)
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil {
 			return -1, 0, nil, err
 		}
@@ -131,8 +148,9 @@ type absence struct {
 	cost     float64 // half the squared whitened residuals of the others, prior included
 }
 
-// without fits to all rows but row i and predicts that.
-func (g *group) without(i int) (absence, error) {
+// without fits to all rows but row i and predicts that. The fit to all is
+// where it starts if rows are many.
+func (g *group) without(i int, all []float64) (absence, error) {
 	rest := &group{gpuType: g.gpuType, mode: g.mode, spread: g.spread, borrowed: g.borrowed}
 	rest.rows = slices.Delete(slices.Clone(g.rows), i, i+1)
 	rest.runs = slices.Delete(slices.Clone(g.runs), i, i+1)
@@ -142,7 +160,11 @@ func (g *group) without(i int) (absence, error) {
 	}
 	f, sc, pts, full := rest.prepare(name)
 	l := layOut(full, pts, f.kernel())
-	theta, _, err := solve(f, l, g.spread, nil)
+	var start []float64
+	if len(g.rows) >= manyRows {
+		start = all
+	}
+	theta, _, err := solve(f, l, g.spread, start)
 	if err != nil {
 		return absence{}, err
 	}
@@ -155,8 +177,8 @@ func (g *group) without(i int) (absence, error) {
 	pr.Residuals(theta, r)
 	// The row itself goes back in last: leaving it out again is then exact in
 	// the residual and linear in the parameters only.
-	all := append(slices.Clone(full), withMode(g.rows[i:i+1], g.mode)...)
-	l = layOut(all, append(pts, pointOf(all[len(all)-1].Config, sc)), f.kernel())
+	back := append(slices.Clone(full), withMode(g.rows[i:i+1], g.mode)...)
+	l = layOut(back, append(pts, pointOf(back[len(back)-1].Config, sc)), f.kernel())
 	if o, err = l.observe(g.spread, 0); err != nil {
 		return absence{}, err
 	}

@@ -5,15 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"knee/data"
 )
-
-// maxRows bounds the measurements one fit keeps. Beyond it the ones that add
-// least to the others are left out: the error hardly falls any more, while
-// the time of a prediction grows with the square.
-const maxRows = 224
 
 // mergeRepeats makes one row of the measurements of one configuration: the
 // geometric mean of their times, and a spread such that
@@ -80,57 +73,6 @@ func relVariance(m data.Measurement) float64 {
 	}
 	r := m.StepTimeSD / m.StepTime
 	return math.Min(r*r/float64(max(m.Steps, 1)), 1)
-}
-
-// thin keeps the maxRows rows that say most about the others: the pivots of
-// a partial Cholesky factorization of their covariance (the row with the
-// largest remaining variance comes next). Forms without a process use the
-// kernel of this project's forms for the choice.
-func thin(rows []data.Measurement, runs []float64, pts []point, k kernel) ([]data.Measurement, []float64) {
-	if len(rows) <= maxRows {
-		return rows, runs
-	}
-	if _, plain := k.(plainKernel); plain {
-		k = collectiveKernel{}
-	}
-	n := len(rows)
-	left := make([]float64, n) // remaining variance
-	factor := general(n, maxRows)
-	keep := make([]bool, n)
-	for i := range pts {
-		left[i] = k.cov(&pts[i], &pts[i])
-	}
-	for col := range maxRows {
-		best := -1
-		for i := range left {
-			if !keep[i] && (best < 0 || left[i] > left[best]) {
-				best = i
-			}
-		}
-		keep[best] = true
-		pivotColumn(factor, col, pts, left, best, k)
-	}
-	var out []data.Measurement
-	var kept []float64
-	for i, r := range rows {
-		if keep[i] {
-			out, kept = append(out, r), append(kept, runs[i])
-		}
-	}
-	return out, kept
-}
-
-// pivotColumn adds a column to the factor, which has a row per point, and
-// updates the remaining variances.
-func pivotColumn(factor blas64.General, col int, pts []point, left []float64, pivot int, k kernel) {
-	before := func(i int) blas64.Vector { return vector(factor.Data[i*factor.Stride : i*factor.Stride+col]) }
-	root := math.Sqrt(math.Max(left[pivot], 1e-12))
-	at := before(pivot)
-	for i := range pts {
-		v := (k.cov(&pts[i], &pts[pivot]) - blas64.Dot(before(i), at)) / root
-		factor.Data[i*factor.Stride+col] = v
-		left[i] = math.Max(left[i]-v*v, 0)
-	}
 }
 
 // checkRow refuses measurements no fit can use.

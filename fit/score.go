@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -29,17 +30,21 @@ const maxFolds = 24
 
 // Families scores every family on the measurements the model keeps, by GPU
 // type and mode, best leave-one-out error first. It refits each family many
-// times: expect a second for hundreds of measurements.
+// times: expect a second for hundreds of measurements. It fails with the
+// error of ctx alone.
 //
 // Neither error decides what Auto uses. With the few rows of a real study
 // both reward families that grow linearly where they should not, and
 // choosing by them predicts worse than one form with good priors.
-func (m *Model) Families() []FamilyScore {
+func (m *Model) Families(ctx context.Context) ([]FamilyScore, error) {
 	var all []FamilyScore
 	for _, g := range m.groups {
 		var scores []FamilyScore
 		for _, name := range familiesOf(g.mode) {
-			s := g.score(name)
+			s := g.score(ctx, name)
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			s.Chosen = name == g.stack.form.name()
 			scores = append(scores, s)
 		}
@@ -55,7 +60,7 @@ func (m *Model) Families() []FamilyScore {
 		})
 		all = append(all, scores...)
 	}
-	return all
+	return all, nil
 }
 
 func sortable(v float64) float64 {
@@ -66,7 +71,7 @@ func sortable(v float64) float64 {
 }
 
 // score fits one family to the rows of the group and holds rows out.
-func (g *group) score(name string) FamilyScore {
+func (g *group) score(ctx context.Context, name string) FamilyScore {
 	s := FamilyScore{GPUType: g.gpuType, Mode: g.mode, Family: name, LeaveOneOut: math.NaN(), Forward: math.NaN()}
 	fail := func(err error) FamilyScore {
 		s.Warnings = append(s.Warnings, err.Error())
@@ -87,7 +92,7 @@ func (g *group) score(name string) FamilyScore {
 	}
 	s.Parameters = st.parameters()
 	h := holdOut{f: f, s: sc, rows: full, pts: pts, spread: g.spread}
-	if s.LeaveOneOut, err = h.leaveOneOut(theta); err != nil {
+	if s.LeaveOneOut, err = h.leaveOneOut(ctx, theta); err != nil {
 		return fail(err)
 	}
 	if s.Forward, err = h.forward(); err != nil {
@@ -108,7 +113,7 @@ type holdOut struct {
 
 // leaveOneOut starts every refit from the fit to all rows: leaving out one
 // row moves it little.
-func (h holdOut) leaveOneOut(theta []float64) (float64, error) {
+func (h holdOut) leaveOneOut(ctx context.Context, theta []float64) (float64, error) {
 	n := len(h.rows)
 	if n < 2 {
 		return math.NaN(), nil
@@ -117,6 +122,9 @@ func (h holdOut) leaveOneOut(theta []float64) (float64, error) {
 	var sum float64
 	for fold := range folds {
 		e, err := h.testError(func(i int) bool { return i%folds != fold }, theta)
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil {
 			return math.NaN(), err
 		}

@@ -256,7 +256,10 @@ func TestFamiliesScores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores := m.Families()
+	scores, err := m.Families(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	names := map[string]FamilyScore{}
 	for _, s := range scores {
 		names[s.Family] = s

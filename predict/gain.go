@@ -89,12 +89,13 @@ const leastNarrowing = .05
 // ctx or of a fit.
 func Gains(ctx context.Context, m *fit.Model, s fit.Settings) ([]Gain, error) {
 	var gains []Gain
+	s.Screened = true // the rows that the model keeps
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
 			q := gainQuestion{settings: s, rows: rowsOf(m, mode), kind: kind{gpu, mode}, job: m.Job()}
 			g, err := q.best(ctx)
 			if err != nil {
-				return nil, fmt.Errorf("what one more measurement of %s, %s would buy: %w", gpu, mode, err)
+				return nil, fmt.Errorf("what one more measurement of %s would buy: %w", data.Config{GPUType: gpu, Mode: mode}.Kind(), err)
 			}
 			if g.Config.Workers > 0 {
 				gains = append(gains, g)
@@ -130,7 +131,7 @@ type gainQuestion struct {
 
 // best answers it.
 func (q gainQuestion) best(ctx context.Context) (Gain, error) {
-	now, err := fit.Fit(q.rows, q.settings)
+	now, err := fit.FitContext(ctx, q.rows, q.settings)
 	if err != nil {
 		return Gain{}, err
 	}
@@ -147,7 +148,7 @@ func (q gainQuestion) best(ctx context.Context) (Gain, error) {
 	}
 	gains := make([]Gain, len(candidates))
 	err = eachBounded(ctx, len(candidates), 0, func(i int) error {
-		after, err := q.with(now, candidates[i], targets)
+		after, err := q.with(ctx, now, candidates[i], targets)
 		if err == nil {
 			gains[i] = compare(candidates[i], targets, before, after)
 			gains[i].Tried = len(candidates)
@@ -168,13 +169,13 @@ func (q gainQuestion) best(ctx context.Context) (Gain, error) {
 
 // with returns the intervals of the targets once a configuration has been
 // measured as it is predicted now.
-func (q gainQuestion) with(now *fit.Model, c data.Config, targets []data.Config) ([]data.Estimate, error) {
+func (q gainQuestion) with(ctx context.Context, now *fit.Model, c data.Config, targets []data.Config) ([]data.Estimate, error) {
 	p, err := now.Predict(c)
 	if err != nil {
 		return nil, err
 	}
 	rows := append(slices.Clone(q.rows), data.Measurement{Config: c, StepTime: p.StepTime.Mean, Status: data.OK})
-	then, err := fit.Fit(rows, q.settings)
+	then, err := fit.FitContext(ctx, rows, q.settings)
 	if err != nil {
 		return nil, err
 	}

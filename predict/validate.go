@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -72,6 +73,9 @@ type Untested struct {
 	Why     string    `json:"why"`
 }
 
+// Kind names the GPU type and mode for people.
+func (u Untested) Kind() string { return data.Config{GPUType: u.GPUType, Mode: u.Mode}.Kind() }
+
 // Validation is the result of [Validate].
 type Validation struct {
 	Method    Method
@@ -110,7 +114,7 @@ func Validate(ctx context.Context, ms, test []data.Measurement, s ValidationSett
 	if len(v.Residuals) == 0 {
 		found := "nothing to hold out"
 		if len(v.Untested) > 0 {
-			found = fmt.Sprintf("%d measurements of %s %s, %s", v.Untested[0].Rows, v.Untested[0].GPUType, v.Untested[0].Mode, v.Untested[0].Why)
+			found = fmt.Sprintf("%d measurements of %s, %s", v.Untested[0].Rows, v.Untested[0].Kind(), v.Untested[0].Why)
 		}
 		return nil, &data.InputError{Source: data.Source{Column: "measurements"}, Found: found,
 			Want: "at least one measurement that the others can predict"}
@@ -161,7 +165,8 @@ func (s ValidationSettings) check(test []data.Measurement) error {
 // trial is one fit and what it is to predict.
 type trial struct {
 	job, family string
-	train, test []data.Measurement
+	fold        fold
+	fits        func([]data.Measurement) []data.Measurement // what the family describes of them
 	residuals   []Residual
 	untested    []Untested
 }
@@ -189,7 +194,7 @@ func (v *Validation) plan(ms, test []data.Measurement, s ValidationSettings) ([]
 			fits, unfit := describes(rows[job], family)
 			v.Untested = addUntested(v.Untested, unfit)
 			for _, f := range folds {
-				tasks = append(tasks, &trial{job: job, family: family, train: fits(f.train), test: fits(f.test)})
+				tasks = append(tasks, &trial{job: job, family: family, fold: f, fits: fits})
 			}
 		}
 	}
@@ -231,6 +236,9 @@ func describes(rows []data.Measurement, family string) (fits func([]data.Measure
 		}
 	}
 	fits = func(ms []data.Measurement) []data.Measurement {
+		if !slices.Contains(slices.Collect(maps.Values(refused)), true) {
+			return ms
+		}
 		return slices.DeleteFunc(slices.Clone(ms), func(m data.Measurement) bool { return refused[m.ModeOrDefault()] })
 	}
 	rest := slices.DeleteFunc(slices.Clone(rows), func(m data.Measurement) bool { return !refused[m.ModeOrDefault()] })
@@ -242,7 +250,7 @@ func runAll(ctx context.Context, tasks []*trial, s ValidationSettings) error {
 	var mu sync.Mutex
 	done := 0
 	return eachBounded(ctx, len(tasks), s.Parallel, func(i int) error {
-		if err := tasks[i].run(s.Seed); err != nil {
+		if err := tasks[i].run(ctx, s.Seed); err != nil {
 			return fmt.Errorf("%s, family %s: %w", tasks[i].job, tasks[i].family, err)
 		}
 		mu.Lock()
@@ -256,37 +264,55 @@ func runAll(ctx context.Context, tasks []*trial, s ValidationSettings) error {
 }
 
 // run fits to the training measurements and predicts the others.
-func (t *trial) run(seed int64) error {
-	if len(t.test) == 0 {
+func (t *trial) run(ctx context.Context, seed int64) error {
+	train, test := t.fold()
+	train, test = t.fits(train), t.fits(test)
+	if len(test) == 0 {
 		return nil
 	}
-	if len(t.train) == 0 {
-		t.untested = untested(t.test, t.family, "nothing was left to train on")
+	if len(train) == 0 {
+		t.untested = untested(test, t.family, "nothing was left to train on")
 		return nil
 	}
-	m, err := fit.Fit(t.train, fit.Settings{Family: t.family, Seed: seed})
+	m, err := fit.FitContext(ctx, train, fit.Settings{Family: t.family, Seed: seed})
 	if err != nil {
 		return err
 	}
-	ranges := rangesOf(t.train)
-	for _, row := range t.test {
-		r, known := ranges[kindOf(row.Config)]
-		if !known {
-			t.untested = addUntested(t.untested, untested([]data.Measurement{row}, t.family, "GPU type and mode were never trained on"))
+	ranges := rangesOf(train)
+	known := make([]data.Measurement, 0, len(test))
+	for _, row := range test {
+		if _, trained := ranges[kindOf(row.Config)]; trained {
+			known = append(known, row)
 			continue
 		}
-		p, err := m.Predict(row.Config)
+		t.untested = addUntested(t.untested, untested([]data.Measurement{row}, t.family, "GPU type and mode were never trained on"))
+	}
+	for rows := range slices.Chunk(known, testedAtOnce) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		cs := make([]data.Config, len(rows))
+		for i, row := range rows {
+			cs[i] = row.Config
+		}
+		ps, err := m.PredictAll(cs)
 		if err != nil {
-			return fmt.Errorf("%s: %w", row.Source, err)
+			return fmt.Errorf("measurements from %s on: %w", rows[0].Source, err)
 		}
-		residual := Residual{Measured: row, Family: t.family, Predicted: p.StepTime, Extrapolated: p.Extrapolated, Beyond: 1, Support: p.Support}
-		if p.Extrapolated {
-			residual.Beyond = r.beyond(row.Config)
+		for i, row := range rows {
+			residual := Residual{Measured: row, Family: t.family, Predicted: ps[i].StepTime, Extrapolated: ps[i].Extrapolated, Beyond: 1, Support: ps[i].Support}
+			if ps[i].Extrapolated {
+				residual.Beyond = ranges[kindOf(row.Config)].beyond(row.Config)
+			}
+			t.residuals = append(t.residuals, residual)
 		}
-		t.residuals = append(t.residuals, residual)
 	}
 	return nil
 }
+
+// testedAtOnce is how many measurements are predicted together, so that they
+// share what they have in common, before a look at whether to go on.
+const testedAtOnce = 4096
 
 // untested counts measurements by GPU type and mode.
 func untested(ms []data.Measurement, family, why string) []Untested {

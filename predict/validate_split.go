@@ -17,14 +17,29 @@ type kind struct {
 
 func kindOf(c data.Config) kind { return kind{c.GPUType, c.ModeOrDefault()} }
 
-// fold is one division of the measurements of a job.
-type fold struct{ train, test []data.Measurement }
+// fold returns one division of the measurements of a job. The parts are made
+// when they are needed: of tens of thousands, all at once fill the memory.
+type fold func() (train, test []data.Measurement)
+
+// foldOf returns the division into the rows that are held out and the others.
+func foldOf(rows []data.Measurement, held func(row int) bool) fold {
+	return func() (train, test []data.Measurement) {
+		for i, r := range rows {
+			if held(i) {
+				test = append(test, r)
+			} else {
+				train = append(train, r)
+			}
+		}
+		return train, test
+	}
+}
 
 // split divides the ok measurements of one job.
 func split(rows, held []data.Measurement, m Method, s ValidationSettings) (folds []fold, warnings []string, err error) {
 	switch m {
 	case HeldOut:
-		return []fold{{rows, held}}, nil, nil
+		return []fold{func() (_, _ []data.Measurement) { return rows, held }}, nil, nil
 	case Forward:
 		f, warnings := forward(rows)
 		return []fold{f}, warnings, nil
@@ -59,13 +74,15 @@ func deal(rows []data.Measurement, n int, seed int64) []fold {
 	var kinds []kind
 	keys := map[kind][]string{}
 	known := map[string]bool{}
-	for _, r := range rows {
-		if k := kindOf(r.Config); !known[r.Key()] {
-			known[r.Key()] = true
+	keyOf := make([]string, len(rows))
+	for i, r := range rows {
+		keyOf[i] = r.Key()
+		if k := kindOf(r.Config); !known[keyOf[i]] {
+			known[keyOf[i]] = true
 			if len(keys[k]) == 0 {
 				kinds = append(kinds, k)
 			}
-			keys[k] = append(keys[k], r.Key())
+			keys[k] = append(keys[k], keyOf[i])
 		}
 	}
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x666f6c64))
@@ -79,14 +96,8 @@ func deal(rows []data.Measurement, n int, seed int64) []fold {
 		}
 	}
 	folds := make([]fold, n)
-	for _, r := range rows {
-		for i := range folds {
-			if of[r.Key()] == i {
-				folds[i].test = append(folds[i].test, r)
-			} else {
-				folds[i].train = append(folds[i].train, r)
-			}
-		}
+	for f := range folds {
+		folds[f] = foldOf(rows, func(i int) bool { return of[keyOf[i]] == f })
 	}
 	return folds
 }
@@ -106,24 +117,18 @@ func forward(rows []data.Measurement) (fold, []string) {
 			counts[k] = append(counts[k], r.Workers)
 		}
 	}
-	var f fold
 	var warnings []string
 	for _, k := range kinds {
 		slices.Sort(counts[k])
 		if len(counts[k]) == 1 {
-			warnings = append(warnings, fmt.Sprintf("%s, %s, %s: measured with %d workers only, so that there is nothing larger to predict",
-				rows[0].Job, k.gpuType, k.mode, counts[k][0]))
+			warnings = append(warnings, fmt.Sprintf("%s, %s: measured with %d workers only, so that there is nothing larger to predict",
+				rows[0].Job, data.Config{GPUType: k.gpuType, Mode: k.mode}.Kind(), counts[k][0]))
 		}
 	}
-	for _, r := range rows {
-		c := counts[kindOf(r.Config)]
-		if r.Workers <= c[(len(c)-1)/2] {
-			f.train = append(f.train, r)
-		} else {
-			f.test = append(f.test, r)
-		}
-	}
-	return f, warnings
+	return foldOf(rows, func(i int) bool {
+		c := counts[kindOf(rows[i].Config)]
+		return rows[i].Workers > c[(len(c)-1)/2]
+	}), warnings
 }
 
 // extents is the measured range of one GPU type and mode.

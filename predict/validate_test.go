@@ -82,11 +82,12 @@ func TestDealIsFair(t *testing.T) {
 		tested, of := 0, map[string]int{}
 		share := map[string][]int{}
 		for i, f := range deal(rows, n, 1) {
-			if len(f.train)+len(f.test) != len(rows) || len(f.test) == 0 {
-				t.Fatalf("fold %d trains on %d and tests %d of %d", i, len(f.train), len(f.test), len(rows))
+			train, test := f()
+			if len(train)+len(test) != len(rows) || len(test) == 0 {
+				t.Fatalf("fold %d trains on %d and tests %d of %d", i, len(train), len(test), len(rows))
 			}
-			tested += len(f.test)
-			for _, r := range f.test {
+			tested += len(test)
+			for _, r := range test {
 				if j, dealt := of[r.Key()]; dealt && j != i {
 					t.Fatalf("%v is in folds %d and %d", r.Config, i, j)
 				}
@@ -195,7 +196,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"unknown method", ms, nil, ValidationSettings{Method: "bootstrap"}, `"bootstrap"`},
 		{"nothing larger", ms, nil, ValidationSettings{Method: Forward}, "nothing to hold out"},
 		{"nothing trained", ms, []data.Measurement{{Config: data.Config{Job: "made-up", GPUType: "h100", Workers: 1}, StepTime: 1, Status: data.OK}},
-			ValidationSettings{}, "1 measurements of h100 allreduce, GPU type and mode were never trained on"},
+			ValidationSettings{}, "1 measurements of h100, allreduce, GPU type and mode were never trained on"},
 	}
 	for _, tt := range tests {
 		_, err := Validate(context.Background(), tt.ms, tt.test, tt.s)

@@ -54,7 +54,9 @@ bytes one synchronisation moves.`,
 			if err != nil {
 				return err
 			}
-			m, err := fit.Fit(ms, settings)
+			busy := a.busy(fmt.Sprintf("fitting %d measurements", len(ms)))
+			m, err := fit.FitContext(cmd.Context(), ms, settings)
+			busy.end()
 			if err != nil {
 				return err
 			}
@@ -65,12 +67,19 @@ bytes one synchronisation moves.`,
 			if err := fit.WriteModel(output, m); err != nil {
 				return err
 			}
-			res := newFitResult(m)
+			busy = a.busy("holding measurements out of every family")
+			defer busy.end()
+			res, err := newFitResult(cmd.Context(), m)
+			if err != nil {
+				return err
+			}
 			if !noAdvice {
+				busy.now("weighing what one more measurement would buy")
 				if err := res.advise(cmd.Context(), m, settings); err != nil {
 					return err
 				}
 			}
+			busy.end()
 			if err := res.print(a.stdout, out); err != nil {
 				return err
 			}

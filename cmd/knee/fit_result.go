@@ -44,15 +44,16 @@ type advice struct {
 	Words     string      `json:"words"`
 }
 
-func newFitResult(m *fit.Model) fitResult {
+func newFitResult(ctx context.Context, m *fit.Model) (fitResult, error) {
 	res := fitResult{Job: m.Job(), Parameters: parametersOf(m), Warnings: m.Warnings()}
 	if res.Warnings == nil {
 		res.Warnings = []string{}
 	}
-	for _, s := range m.Families() {
+	scores, err := m.Families(ctx)
+	for _, s := range scores {
 		res.Families = append(res.Families, family{s.GPUType, s.Mode, s.Family, known(s.LeaveOneOut), known(s.Forward), s.Chosen, s.Warnings})
 	}
-	return res
+	return res, err
 }
 
 // known returns nil for a figure that is not known, which JSON has no number for.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -122,6 +123,9 @@ func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 				}
 			}
 		}
+	}
+	if f.ps != "" && !slices.ContainsFunc(all, func(c data.Config) bool { return c.Mode.UsesPS() }) && len(all) > 0 {
+		return nil, usageError{fmt.Errorf("--ps %s: want a mode with parameter servers, ps-sync or ps-async; predicted would be %s", f.ps, all[0].Kind())}
 	}
 	if len(all) == 0 {
 		return nil, usageError{fmt.Errorf("the model has no measurement of %s; it has %s", strings.TrimSpace(f.gpuType+" "+f.mode), measuredKinds(m))}

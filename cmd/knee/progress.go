@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -148,7 +149,7 @@ func (l *logLines) event(e profile.Event) {
 	switch e.Kind {
 	case profile.TrialStarted:
 		l.last, l.steps = time.Now(), 0
-		l.log.Info("trial started", "trial", e.Trial.ID, "config", e.Trial.Config.String(), "why", e.Suggestion.Reason)
+		l.log.Info("trial started", "trial", e.Trial.ID, "config", e.Trial.Config.String(), "why", strings.TrimPrefix(e.Suggestion.Reason, e.Trial.Config.String()+": "))
 	case profile.TrialStepped:
 		l.steps++
 		if time.Since(l.last) >= l.every {
@@ -160,7 +161,7 @@ func (l *logLines) event(e profile.Event) {
 	case profile.StorageLost:
 		l.log.Warn("storage lost", "what", trialNews(e))
 	case profile.TrialEnded:
-		l.log.Info("trial ended", "trial", e.Trial.ID, "result", trialLine(e), "done", e.Progress.Done, "of", e.Progress.Total, "spent_usd", e.Progress.Spent)
+		l.log.Info("trial ended", "trial", e.Trial.ID, "result", trialLine(e), "done", e.Progress.Done, "of", e.Progress.Total, "spent_usd", number(e.Progress.Spent))
 	default:
 		if what := trialNews(e); what != "" {
 			l.log.Info(logNames[e.Kind], "what", what)

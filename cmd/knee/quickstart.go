@@ -195,7 +195,9 @@ func (q *quickstart) model(context.Context) error {
 		if err := fit.WriteModel(q.path(j.name+".model.json"), j.model); err != nil {
 			return err
 		}
-		q.app.warn(j.model.Warnings()...)
+		for _, w := range j.model.Warnings() {
+			q.app.warn(j.name + ": " + w)
+		}
 		j.predictor = &predict.Predictor{Model: j.model, Batch: j.study.Batch, Price: j.study.PricePerHour}
 		if err := j.predict(); err != nil {
 			return fmt.Errorf("predict %s: %w", j.name, err)

@@ -74,7 +74,7 @@ func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predic
 	}
 	a.warn(val.Warnings...)
 	for _, u := range val.Untested {
-		a.warn(fmt.Sprintf("family %s: %d measurements of %s, %s, %s not predicted: %s", u.Family, u.Rows, u.Job, u.GPUType, u.Mode, u.Why))
+		a.warn(fmt.Sprintf("family %s: %d measurements of %s, %s not predicted: %s", u.Family, u.Rows, u.Job, u.Kind(), u.Why))
 	}
 	return val, nil
 }

@@ -9,7 +9,6 @@ import (
 // fitProgress reports how many of many fits are done, if they take long: a
 // bar on a terminal, a log line every 10 s otherwise.
 func (a *app) fitProgress() func(done, total int) {
-	const patience = 2 * time.Second // before a bar is drawn
 	switch begun := time.Now(); {
 	case a.quiet:
 		return nil

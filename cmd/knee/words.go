@@ -59,4 +59,4 @@ func dollars(v float64) string {
 }
 
 // percent writes a relative change with its sign.
-func percent(ratio float64) string { return fmt.Sprintf("%+.0f%%", 100*ratio) }
+func percent(ratio float64) string { return fmt.Sprintf("%+.0f %%", 100*ratio) }
