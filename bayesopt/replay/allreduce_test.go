@@ -31,7 +31,7 @@ func jobs(tb testing.TB) map[string]*replay.Table {
 		job, _, _ := strings.Cut(filepath.Base(f), "-")
 		ms := load(tb, f)
 		ms = append(ms, load(tb, strings.Replace(f, "-t4-", "-a100-", 1))...)
-		t, err := replay.NewStepTable(job, ms, replay.Steps{Price: gpuHours, Efficiency: efficiency(tb, dir, job), Window: 60})
+		t, err := replay.NewStepTable(job, ms, replay.Steps{Price: gpuHours, Efficiency: efficiency(tb, dir, job), Window: 60, Forms: profile.SpeedForms()})
 		if err != nil {
 			tb.Fatal(err)
 		}
