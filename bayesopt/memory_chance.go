@@ -57,7 +57,7 @@ func (l *limits) chance(v float64) float64 {
 }
 
 // chances returns for every candidate the probability that it fits into
-// memory, as far as the trials tell: by its batch, among equal kinds of
+// memory, as far as the trials tell: by its batch, among comparable kinds of
 // workers, and by the memory of its machine.
 func (r *memoryRules) chances(cands []data.Config) []float64 {
 	out := make([]float64, len(cands))
@@ -69,24 +69,22 @@ func (r *memoryRules) chances(cands []data.Config) []float64 {
 	}
 	batches, scarcity := map[string]*limits{}, &limits{}
 	for _, c := range r.fit {
-		if l := limitsOf(batches, c); c.LocalBatch > 0 {
-			l.fits = max(l.fits, c.LocalBatch)
-		}
 		if ram, ok := knob(c, memoryKnob); ok {
 			scarcity.fits = max(scarcity.fits, 1/ram)
 		}
 	}
 	for _, c := range r.out {
-		if l := limitsOf(batches, c); c.LocalBatch > 0 {
-			l.fails = append(l.fails, c.LocalBatch)
-		}
 		if ram, ok := knob(c, memoryKnob); ok {
 			scarcity.fails = append(scarcity.fails, 1/ram)
 		}
 	}
 	for i, c := range cands {
 		if c.LocalBatch > 0 {
-			out[i] = limitsOf(batches, c).chance(c.LocalBatch)
+			kind := kindOf(c)
+			if batches[kind] == nil {
+				batches[kind] = r.batchLimits(c)
+			}
+			out[i] = batches[kind].chance(c.LocalBatch)
 		}
 		if ram, ok := knob(c, memoryKnob); ok && len(scarcity.fails) > 0 {
 			out[i] *= scarcity.chance(1 / ram)
@@ -95,23 +93,40 @@ func (r *memoryRules) chances(cands []data.Config) []float64 {
 	return out
 }
 
-// limitsOf returns the limits of a configuration's kind of worker: GPU type,
-// mode and further knobs (precision, recomputation, …), as nothing is known
-// about how they change memory.
-func limitsOf(all map[string]*limits, c data.Config) *limits {
-	key := c.GPUType + "|" + string(c.ModeOrDefault())
-	if len(c.Extra) > 0 {
-		var b strings.Builder
-		b.WriteString(key)
-		for _, k := range slices.Sorted(maps.Keys(c.Extra)) {
-			b.WriteString("|" + k + "=" + c.Extra[k])
-		}
-		key = b.String()
+// batchLimits returns what the trials say about batches on a candidate's kind
+// of worker. What fitted a GPU type that has no more memory fits, and what did
+// not fit one that has no less does not.
+func (r *memoryRules) batchLimits(c data.Config) *limits {
+	l := &limits{}
+	comparable := func(o data.Config) bool {
+		o.GPUType = c.GPUType
+		return o.LocalBatch > 0 && kindOf(o) == kindOf(c)
 	}
-	l, ok := all[key]
-	if !ok {
-		l = &limits{}
-		all[key] = l
+	for _, o := range r.fit {
+		if noMoreMemory(o.GPUType, c.GPUType) && comparable(o) {
+			l.fits = max(l.fits, o.LocalBatch)
+		}
+	}
+	for _, o := range r.out {
+		if noMoreMemory(c.GPUType, o.GPUType) && comparable(o) {
+			l.fails = append(l.fails, o.LocalBatch)
+		}
 	}
 	return l
+}
+
+// kindOf names a configuration's kind of worker: GPU type, mode and further
+// knobs (precision, recomputation, …), as nothing is known about how they
+// change memory.
+func kindOf(c data.Config) string {
+	key := c.GPUType + "|" + string(c.ModeOrDefault())
+	if len(c.Extra) == 0 {
+		return key
+	}
+	var b strings.Builder
+	b.WriteString(key)
+	for _, k := range slices.Sorted(maps.Keys(c.Extra)) {
+		b.WriteString("|" + k + "=" + c.Extra[k])
+	}
+	return b.String()
 }

@@ -111,6 +111,14 @@ type Options struct {
 	// about what counts as hopeless.
 	Noisy bool
 
+	// Once never measures a candidate again, however doubtful its result.
+	Once bool
+
+	// Trials is the budget of trials, failed ones and running ones included; 0
+	// means not known. Of a known budget at most a quarter goes into measuring
+	// candidates again.
+	Trials int
+
 	// KeepGoing goes on when the stopping rule fires, and says so in
 	// [Suggestion.Fired], until the candidates are exhausted.
 	KeepGoing bool
@@ -139,6 +147,8 @@ func (o Options) validate() (Options, error) {
 		return o, fmt.Errorf("objective cost_to_target needs prices; want price_per_hour for every gpu type")
 	case o.Initial < 0:
 		return o, fmt.Errorf("initial trials: found %d, want 0 (default) or more", o.Initial)
+	case o.Trials < 0:
+		return o, fmt.Errorf("budget of trials: found %d, want 0 (not known) or more", o.Trials)
 	case o.Work < 0 || math.IsNaN(o.Work) || math.IsInf(o.Work, 0):
 		return o, fmt.Errorf("work: found %v samples, want 0 (one sample) or more", o.Work)
 	case o.Deadline < 0 || math.IsNaN(o.Deadline) || math.IsInf(o.Deadline, 0):

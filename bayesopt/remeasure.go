@@ -19,14 +19,34 @@ const (
 	// the chance of being better by a worthwhile margin that makes a rival.
 	finalists   = 3
 	rivalChance = 0.10
+	// repeatShare is the part of a known budget, 1/repeatShare, that may go
+	// into measuring again: of a dozen trials three, so that at least nine
+	// configurations are seen.
+	repeatShare = 4
 )
+
+// mayRepeat reports whether a trial may be spent on a candidate that was
+// measured before.
+func (p *problem) mayRepeat() bool {
+	if !p.opts.Noisy || p.opts.Once {
+		return false
+	}
+	if p.opts.Trials == 0 {
+		return true
+	}
+	repeats := 0
+	for _, n := range p.looks {
+		repeats += max(0, n-1)
+	}
+	return repeatShare*(repeats+1) <= p.opts.Trials
+}
 
 // doubt suggests to measure a candidate again whose result the others
 // contradict, if which candidate is best depends on it. A single outlier in
 // twenty trials at 10 % noise is to be expected, and would otherwise be
 // reported as the best, or hide it.
 func (p *problem) doubt(post *Posterior) (Suggestion, bool) {
-	if !p.opts.Noisy || p.bestIndex < 0 {
+	if !p.mayRepeat() || p.bestIndex < 0 {
 		return Suggestion{}, false
 	}
 	favourite := p.favourite(post)
@@ -47,7 +67,7 @@ func (p *problem) doubt(post *Posterior) (Suggestion, bool) {
 	if pick < 0 {
 		return Suggestion{}, false
 	}
-	return p.again(pick, post, fmt.Sprintf("measured again: %.1f standard deviations from what the other trials say", worst)), true
+	return p.again(pick, post, fmt.Sprintf("again: its result is %.1f standard deviations from what the other trials say", worst)), true
 }
 
 // leaveOneOut returns the response that the other observations predict for
@@ -89,7 +109,7 @@ func (g *GP) precision(k int) float64 {
 // and its likeliest rival the one with fewer looks goes first.
 func (p *problem) lastLook(post *Posterior) (Suggestion, bool) {
 	favourite := p.favourite(post)
-	if !p.opts.Noisy || favourite < 0 {
+	if !p.mayRepeat() || favourite < 0 {
 		return Suggestion{}, false
 	}
 	for _, r := range p.rivals(post, favourite) {
@@ -98,7 +118,7 @@ func (p *problem) lastLook(post *Posterior) (Suggestion, bool) {
 			pick = r.index
 		}
 		if p.looks[pick] < maxLooks {
-			return p.again(pick, post, fmt.Sprintf("measured again before stopping: %.0f %% chance that %s is better than %s by more than %.0f %%",
+			return p.again(pick, post, fmt.Sprintf("again, before stopping: %.0f %% chance that %s is better than %s by more than %.0f %%",
 				100*r.chance, p.cands[r.index], p.cands[favourite], 100*worthwhile)), true
 		}
 	}

@@ -9,10 +9,16 @@ import (
 // has a chance of stopChance or more of being better by worthwhile. A point
 // estimate (stop when the expected improvement is small) stops far too early
 // when the model is still guessing, which is what the chance accounts for.
+//
+// The chance was chosen among 1, 1.2, 1.5, 2 and 4 % on recorded tables of
+// which a fifth of the rows was left out at random, so that nine in ten
+// searches of the largest group of tables end within 5 % of the best. The
+// chance that any candidate is better, from joint draws of the posterior,
+// ended them no better at equal numbers of trials.
 const (
 	worthwhile      = 0.05
 	stopTrials      = 6
-	stopChance      = 0.02
+	stopChance      = 0.012
 	stopChanceNoisy = 0.10
 	// coveredSD is where Accuracy stops: every candidate's step time known to
 	// ± 8 % (90 % interval).
@@ -39,7 +45,7 @@ func (p *problem) shouldStop(post *Posterior, best float64, c choice) (bool, str
 		if p.finish == nil || c.meets >= limit {
 			return false, ""
 		}
-		return true, fmt.Sprintf("stop after %d trials: none meets the deadline of %.4g s, and no candidate has a chance of %.0f %% to (largest: %.2g %%)",
+		return true, fmt.Sprintf("stop after %d trials: none meets the deadline of %.4g s, and no candidate has a chance of %.2g %% to (largest: %.2g %%)",
 			done, p.opts.Deadline, 100*limit, 100*c.meets)
 	}
 	if p.opts.Objective == Accuracy {
@@ -52,7 +58,7 @@ func (p *problem) shouldStop(post *Posterior, best float64, c choice) (bool, str
 	if c.chance >= limit {
 		return false, ""
 	}
-	return true, fmt.Sprintf("stop after %d trials: no candidate has a chance of %.0f %% of being better by more than %.0f %% (largest: %.2g %%); estimated remaining regret %.2g %%; best is %s",
+	return true, fmt.Sprintf("stop after %d trials: no candidate has a chance of %.2g %% of being better by more than %.0f %% (largest: %.2g %%); estimated remaining regret %.2g %%; best is %s",
 		done, 100*limit, 100*worthwhile, 100*c.chance, 100*p.regret(post, best, c.among), p.cands[p.favourite(post)])
 }
 

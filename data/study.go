@@ -44,6 +44,12 @@ type Objective struct {
 	Maximize string `yaml:"maximize"` // "throughput" or "goodput"
 	Minimize string `yaml:"minimize"` // "step_time" or "cost_to_target"
 	Cover    bool   `yaml:"-"`        // the scalar "accuracy": make the fit good everywhere
+
+	// Samples, at initial-batch worth, are the work of the whole job, and
+	// Deadline is how long it may take: what takes longer is not wanted,
+	// however good. 0 for not known, and for no limit.
+	Samples  float64       `yaml:"samples"`
+	Deadline time.Duration `yaml:"deadline"`
 }
 
 // Batch holds the batch limits that goodput needs. Samples over all workers.

@@ -78,6 +78,8 @@ func writeObjective(doc yamlMap, o Objective) {
 	m := newYAMLMap()
 	m.text("maximize", o.Maximize)
 	m.text("minimize", o.Minimize)
+	m.number("samples", o.Samples)
+	m.duration("deadline", o.Deadline)
 	if o.Cover && m.unlessEmpty() == nil {
 		doc.text("objective", "accuracy")
 		return

@@ -123,14 +123,16 @@ func readObjective(root *object) Objective {
 		}
 		return Objective{Cover: true}
 	}
-	o := root.object("objective", "maximize", "minimize")
-	if o == nil || len(o.keys) != 1 {
+	o := root.object("objective", "maximize", "minimize", "samples", "deadline")
+	if o == nil || o.has("maximize") == o.has("minimize") {
 		root.fail("objective", describe(n)+" without one direction", want)
 		return Objective{}
 	}
 	return Objective{
 		Maximize: o.choice("maximize", "", "throughput", "goodput"),
 		Minimize: o.choice("minimize", "", "step_time", "cost_to_target"),
+		Samples:  o.positive("samples", "samples at initial-batch worth"),
+		Deadline: o.duration("deadline", 0),
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"knee/bayesopt"
 	"knee/data"
 	"knee/profile/launch"
 )
@@ -37,7 +36,7 @@ func FilesBeside(study, dir string) Files {
 
 // Settings says how a study is to be run; the zero value is the default.
 type Settings struct {
-	Strategy string // one of bayesopt.Strategies; empty for its default
+	Search
 	// Only, if not empty, are the configurations to measure, each once and in
 	// order, in place of those that the strategy would choose from the space.
 	Only    []data.Config
@@ -87,7 +86,7 @@ func Open(s *data.Study, f Files, o Settings) (*Runner, error) {
 		s.Dir = beside(s.Dir)
 	}
 	r := &Runner{Study: s, Candidates: candidates, Launcher: launcher, LogDir: f.Logs, Self: o.Self, Notify: o.Notify, Drain: o.Drain}
-	if r.Strategy, err = NewStrategy(s, o.Strategy, r.Efficiency); err != nil {
+	if r.Strategy, err = NewStrategy(s, o.Search, r.Efficiency); err != nil {
 		return nil, err
 	}
 	if len(o.Only) > 0 {
@@ -106,35 +105,6 @@ func Open(s *data.Study, f Files, o Settings) (*Runner, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-// NewStrategy returns the strategy of a study by its name in
-// [bayesopt.Strategies], empty for the default.
-func NewStrategy(s *data.Study, name string, efficiency func(globalBatch float64) float64) (bayesopt.Strategy, error) {
-	o, err := searchOptions(s, efficiency)
-	if err != nil {
-		return nil, err
-	}
-	if name == "" {
-		name = "knee"
-	}
-	return bayesopt.NewStrategy(name, o)
-}
-
-// searchOptions is what a study asks of its strategy.
-func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) (bayesopt.Options, error) {
-	objective, err := bayesopt.ParseObjective(s.Objective)
-	if err != nil {
-		return bayesopt.Options{}, err
-	}
-	o := bayesopt.Options{Objective: objective, Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
-		// Runs of one configuration differ by several per cent on any real
-		// machine, however well the steps of one run agree.
-		Noisy: s.Launcher.Replay == nil}
-	if len(s.PricePerHour) > 0 {
-		o.Price = func(c data.Config) float64 { return Price(s, c) }
-	}
-	return o, nil
 }
 
 // Save writes the measurements and the training curves of a study.

@@ -277,5 +277,7 @@ func (r *Runner) notify(e Event) {
 	if n := r.Study.Budget.Trials; n > 0 {
 		e.Progress.Total = min(n, len(r.Candidates))
 	}
+	// Configurations that are measured again come on top.
+	e.Progress.Total = max(e.Progress.Total, e.Progress.Done+e.Progress.Running)
 	r.Notify(e)
 }

@@ -10,7 +10,7 @@ import (
 // what has been measured elsewhere, for people who run trials themselves.
 // Later suggestions take the earlier ones to be running. It returns fewer,
 // with the reason in the last, if the strategy would stop.
-func Suggest(s *data.Study, strategy string, history []data.Measurement, curves []data.CurvePoint, n int) ([]bayesopt.Suggestion, error) {
+func Suggest(s *data.Study, how Search, history []data.Measurement, curves []data.CurvePoint, n int) ([]bayesopt.Suggestion, error) {
 	candidates, err := Candidates(s)
 	if err != nil {
 		return nil, err
@@ -19,7 +19,7 @@ func Suggest(s *data.Study, strategy string, history []data.Measurement, curves 
 	if scale, err := fit.FitNoiseScale(curves, s.Batch.Initial); err == nil {
 		efficiency = func(m float64) float64 { return scale.Efficiency(m).Mean }
 	}
-	chooser, err := NewStrategy(s, strategy, efficiency)
+	chooser, err := NewStrategy(s, how, efficiency)
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,7 @@ func SuggestRow(s *data.Study, t *replay.Table, strategy, history string, n int)
 	g := replay.Goal{Time: s.Objective.Minimize == "step_time"}
 	o := t.Options(g, s.Seed)
 	o.KeepGoing = false
+	o.Deadline = s.Objective.Deadline.Seconds() // a row's time is that of the whole job
 	if s.Objective.Cover {
 		o.Objective = bayesopt.Accuracy
 	}

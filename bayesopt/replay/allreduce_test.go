@@ -12,6 +12,7 @@ import (
 	"knee/data"
 	"knee/fit"
 	"knee/internal/bench"
+	"knee/profile"
 )
 
 // US$ per GPU and hour on demand, of the order of the large clouds' lists.
@@ -30,7 +31,7 @@ func jobs(tb testing.TB) map[string]*replay.Table {
 		job, _, _ := strings.Cut(filepath.Base(f), "-")
 		ms := load(tb, f)
 		ms = append(ms, load(tb, strings.Replace(f, "-t4-", "-a100-", 1))...)
-		t, err := replay.NewStepTable(job, ms, replay.Steps{Price: gpuHours, Efficiency: efficiency(tb, dir, job), Window: 60})
+		t, err := replay.NewStepTable(job, ms, replay.Steps{Price: gpuHours, Efficiency: efficiency(tb, dir, job), Window: 60, Forms: profile.SpeedForms()})
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -100,6 +101,35 @@ func BenchmarkGoodputPerDollar(b *testing.B) {
 					b.ReportMetric(s.Infeasible, "oom")
 				})
 			}
+		}
+	}
+}
+
+// BenchmarkSpeedForms reports, per job, what the speed families of package fit
+// as prior means are worth to a search for the most throughput on T4: the
+// evaluations until within 5 %, and how many it takes to stop and how often
+// within 5 %:
+//
+//	go test ./bayesopt/replay -run '^$' -bench SpeedForms -benchtime 10x
+func BenchmarkSpeedForms(b *testing.B) {
+	files, _ := filepath.Glob(filepath.Join(bench.Dir(b), "allreduce", "*-t4-placements.csv"))
+	for _, f := range files {
+		job, _, _ := strings.Cut(filepath.Base(f), "-")
+		for name, forms := range map[string][]bayesopt.MeanForm{"without": nil, "with": profile.SpeedForms()} {
+			b.Run(job+"/"+name, func(b *testing.B) {
+				table, err := replay.NewStepTable(job, load(b, f), replay.Steps{Price: gpuHours, Window: 60, Forms: forms,
+					Efficiency: func(float64) float64 { return 1 }})
+				if err != nil {
+					b.Fatal(err)
+				}
+				s, err := table.Try(b.Context(), "knee", replay.Goal{Time: true}, 15, b.N)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(s.Evals, "evals-to-5%")
+				b.ReportMetric(s.StopEvals, "stop-evals")
+				b.ReportMetric(100*s.StopWithin5, "%stop-within-5%")
+			})
 		}
 	}
 }

@@ -74,6 +74,7 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 	o := bayesopt.Options{Objective: bayesopt.StepTime, JobTime: true, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0}
 	if t.steps != nil {
 		o.JobTime, o.Objective, o.Efficiency, o.TrialSeconds = false, bayesopt.Goodput, t.steps.Efficiency, t.steps.Window
+		o.Forms = t.steps.Forms
 	}
 	if !g.Time && t.priced() {
 		o.Objective = bayesopt.CostToTarget

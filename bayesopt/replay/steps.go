@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 
+	"knee/bayesopt"
 	"knee/data"
 )
 
@@ -12,6 +13,7 @@ type Steps struct {
 	Price      func(data.Config) float64         // US$ per hour of a whole configuration
 	Efficiency func(globalBatch float64) float64 // statistical efficiency, (0, 1]
 	Window     float64                           // seconds that a trial takes, whatever the configuration
+	Forms      []bayesopt.MeanForm               // parametric forms that the search may use; may be nil
 }
 
 // NewStepTable returns the measurements as a search space: every one with

@@ -61,7 +61,7 @@ func surrogateFigure(path, along string, ms []data.Measurement) (plots.Figure, e
 	if err != nil {
 		return nil, err
 	}
-	strategy, err := profile.NewStrategy(study, "knee", nil)
+	strategy, err := profile.NewStrategy(study, profile.Search{Strategy: "knee"}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func surrogateFigure(path, along string, ms []data.Measurement) (plots.Figure, e
 		return nil, err
 	}
 	spec := plots.Surrogate{Title: "What the search of " + study.Job + " believes", Subtitle: "everything but " + strings.ReplaceAll(along, "_", " ") + " as in " + slice.Through.String(),
-		Knob: strings.ReplaceAll(along, "_", " "), Objective: objectiveLabel(objective), GainLabel: "expected gain (%)"}
+		Knob: strings.ReplaceAll(along, "_", " "), Objective: objectiveLabel(objective, study.Objective.Samples), GainLabel: "expected gain (%)"}
 	for _, p := range slice.Points {
 		spec.Belief = append(spec.Belief, plots.BandOf(p.Value, p.Expected, false))
 		spec.Gain = append(spec.Gain, plots.Band{X: p.Value, Mean: 100 * p.Improvement})
@@ -102,11 +102,14 @@ func surrogateFigure(path, along string, ms []data.Measurement) (plots.Figure, e
 }
 
 // objectiveLabel names an objective with its unit.
-func objectiveLabel(o bayesopt.Objective) string {
+func objectiveLabel(o bayesopt.Objective, work float64) string {
 	switch o {
 	case bayesopt.Throughput, bayesopt.Goodput:
 		return string(o) + " (samples/s)"
 	case bayesopt.CostToTarget:
+		if work > 0 {
+			return "cost of the job (US$)"
+		}
 		return "cost per sample (US$)"
 	}
 	return "step time (s)"

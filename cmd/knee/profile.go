@@ -5,19 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"knee/bayesopt"
 	"knee/data"
 	"knee/profile"
 	"knee/profile/launch"
 )
 
 func newProfile(a *app) *cobra.Command {
-	var strategy, dir string
+	var dir string
+	var how searchFlags
 	var restart bool
 	var lease time.Duration
 	var out format
@@ -55,8 +54,12 @@ Written beside the study, named after it:
 			if lease <= 0 {
 				return usageError{fmt.Errorf("--lease: found %s, want a time > 0 such as 1m", lease)}
 			}
+			search, err := how.search()
+			if err != nil {
+				return err
+			}
 			files := profile.FilesBeside(args[0], dir)
-			res, err := a.measure(cmd.Context(), study, files, profile.Settings{Strategy: strategy, Restart: restart, Lease: lease})
+			res, err := a.measure(cmd.Context(), study, files, profile.Settings{Search: search, Restart: restart, Lease: lease})
 			if err != nil {
 				return err
 			}
@@ -70,7 +73,7 @@ Written beside the study, named after it:
 			return anySuccess(res.Measurements, files.Logs)
 		},
 	}
-	cmd.Flags().StringVar(&strategy, "strategy", "knee", "how to choose trials: "+strings.Join(bayesopt.Strategies(), ", "))
+	how.add(cmd)
 	cmd.Flags().StringVar(&dir, "dir", "", "folder for journal, measurements and logs (default: the study's)")
 	cmd.Flags().BoolVar(&restart, "restart", false, "set the journal aside and begin again")
 	cmd.Flags().DurationVar(&lease, "lease", profile.DefaultLease, "in a shared study, take over a trial of this profile if it has not been heard of for so long")

@@ -71,6 +71,10 @@ func (b *bar) event(e profile.Event) {
 	}
 	switch e.Kind {
 	case profile.TrialStarted:
+		if e.Suggestion.Remeasure {
+			_ = b.bar.Clear()
+			fmt.Fprintln(b.stderr, "  "+e.Suggestion.Reason)
+		}
 		b.bar.Describe(fmt.Sprintf("%-46.46s%s", e.Trial.Config, spent(p)))
 	case profile.TrialEnded:
 		_ = b.bar.Clear()

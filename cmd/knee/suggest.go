@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"knee/bayesopt"
@@ -24,7 +22,8 @@ type suggestion struct {
 }
 
 func newSuggest(a *app) *cobra.Command {
-	var history, curve, strategy string
+	var history, curve string
+	var how searchFlags
 	var n int
 	var out format
 	cmd := &cobra.Command{
@@ -52,7 +51,10 @@ columns.`,
 				if err != nil {
 					return err
 				}
-				next, err := profile.SuggestRow(study, table, strategy, history, n)
+				if how.warm != "" {
+					return usageError{errorf("--warm-start %s: a model speaks of step times, the rows of %s are whole jobs", how.warm, study.Launcher.Replay.Table)}
+				}
+				next, err := profile.SuggestRow(study, table, how.strategy, history, n)
 				if err != nil {
 					return err
 				}
@@ -62,7 +64,11 @@ columns.`,
 			if err != nil {
 				return err
 			}
-			next, err := profile.Suggest(study, strategy, ms, points, n)
+			search, err := how.search()
+			if err != nil {
+				return err
+			}
+			next, err := profile.Suggest(study, search, ms, points, n)
 			if err != nil {
 				return err
 			}
@@ -71,7 +77,7 @@ columns.`,
 	}
 	cmd.Flags().StringVar(&history, "history", "", "measurements CSV of what was measured so far")
 	cmd.Flags().StringVar(&curve, "curve", "", "training curves with gradient statistics, for the objective goodput")
-	cmd.Flags().StringVar(&strategy, "strategy", "knee", "how to choose: "+strings.Join(bayesopt.Strategies(), ", "))
+	how.add(cmd)
 	cmd.Flags().IntVarP(&n, "number", "n", 1, "how many to suggest, as if they ran at once")
 	formatFlag(cmd, &out)
 	return cmd

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"knee/bayesopt"
+	"knee/fit"
+	"knee/profile"
+)
+
+// searchFlags are the flags of the commands that choose what to measure.
+type searchFlags struct {
+	strategy, warm string
+	once           bool
+}
+
+func (f *searchFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.strategy, "strategy", "knee", "how to choose: "+strings.Join(bayesopt.Strategies(), ", "))
+	cmd.Flags().BoolVar(&f.once, "once", false, "never measure a configuration again, however doubtful its result")
+	cmd.Flags().StringVar(&f.warm, "warm-start", "", "model.json of a job that may be alike; the trials decide how much it counts")
+}
+
+// search loads what the flags name.
+func (f *searchFlags) search() (profile.Search, error) {
+	s := profile.Search{Strategy: f.strategy, Once: f.once}
+	if f.warm == "" {
+		return s, nil
+	}
+	var err error
+	s.Warm, err = fit.ReadModel(f.warm)
+	return s, err
+}

@@ -1,0 +1,94 @@
+package profile
+
+import (
+	"fmt"
+	"math"
+
+	"knee/bayesopt"
+	"knee/data"
+	"knee/fit"
+)
+
+// Search says how to search a study, beyond what the study itself says. The
+// zero value is the default.
+type Search struct {
+	Strategy string // one of bayesopt.Strategies; empty for its default
+	// Once never measures a configuration again, however doubtful its result.
+	Once bool
+	// Warm, if not nil, is the model of a job that may be like this one, or of
+	// this one on another cluster. It competes with the other means: the
+	// trials decide how much it counts.
+	Warm *fit.Model
+}
+
+// NewStrategy returns the strategy of a study. efficiency is the statistical
+// efficiency (0, 1] of a global batch, nil for 1. An objective that cannot be
+// pursued, or a model to start from that does not know the candidates, is a
+// *data.InputError.
+func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64) float64) (bayesopt.Strategy, error) {
+	o, err := searchOptions(s, efficiency)
+	if err != nil {
+		return nil, err
+	}
+	o.Once = how.Once
+	if how.Warm != nil {
+		candidates, err := Candidates(s)
+		if err != nil {
+			return nil, err
+		}
+		warm, err := newWarmStart(how.Warm, candidates)
+		if err != nil {
+			return nil, err
+		}
+		o.Forms = append(o.Forms, warm)
+	}
+	name := how.Strategy
+	if name == "" {
+		name = "knee"
+	}
+	return bayesopt.NewStrategy(name, o)
+}
+
+// searchOptions is what a study asks of its strategy.
+func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) (bayesopt.Options, error) {
+	objective, err := bayesopt.ParseObjective(s.Objective)
+	if err != nil {
+		return bayesopt.Options{}, err
+	}
+	if s.Objective.Deadline > 0 && s.Objective.Samples == 0 {
+		return bayesopt.Options{}, &data.InputError{Source: data.Source{File: s.Source.File, Column: "objective.deadline"},
+			Found: s.Objective.Deadline.String() + " without samples", Want: "samples: the work that has to be done by then, at initial-batch worth"}
+	}
+	o := bayesopt.Options{Objective: objective, Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
+		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: SpeedForms(), Trials: s.Budget.Trials,
+		// Runs of one configuration differ by several per cent on any real
+		// machine, however well the steps of one run agree.
+		Noisy: s.Launcher.Replay == nil}
+	if len(s.PricePerHour) > 0 {
+		o.Price = func(c data.Config) float64 { return Price(s, c) }
+	}
+	return o, nil
+}
+
+// warmStart is a model that was fitted elsewhere as a prior mean. It has no
+// parameters left to estimate.
+type warmStart struct{ model *fit.Model }
+
+// newWarmStart refuses a model that has nothing to say of some candidate: a
+// mean has to be there for all.
+func newWarmStart(model *fit.Model, candidates []data.Config) (warmStart, error) {
+	for _, c := range candidates {
+		if _, err := model.StepTime(c); err != nil {
+			return warmStart{}, fmt.Errorf("start from the model of job %q: %s: %w", model.Job(), c, err)
+		}
+	}
+	return warmStart{model}, nil
+}
+
+// Fit implements [bayesopt.MeanForm].
+func (w warmStart) Fit([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
+	return func(c data.Config) (float64, bool) {
+		t, err := w.model.StepTime(c)
+		return math.Log(t), err == nil
+	}, 0, nil
+}

@@ -1,0 +1,161 @@
+package profile_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"knee/bayesopt"
+	"knee/data"
+	"knee/fit"
+	"knee/profile"
+)
+
+// trueTime is a job of 0.3 ms per sample whose workers synchronise: 20 ms
+// inside a node, and 60 ms per further node.
+func trueTime(c data.Config) float64 {
+	sync := 0.0
+	if c.Workers > 1 {
+		sync = 0.02 + 0.06*float64(c.NodeCount()-1)
+	}
+	return 0.01 + 3e-4*c.LocalBatch + sync
+}
+
+func measured(c data.Config) data.Measurement {
+	return data.Measurement{Config: c, Status: data.OK, StepTime: trueTime(c), Steps: 50, Wall: 60}
+}
+
+// speedStudy is searched for the most throughput.
+func speedStudy() *data.Study {
+	s := studyOf(knob("workers", "1", "2", "4", "8", "12", "16"), knob("nodes", "1", "2", "4"), ranged("local_batch", 8, 256, "log2"), knob("gpu_type", "t4"))
+	s.Constraints = []string{"workers <= 4 * nodes", "workers >= nodes"}
+	s.Objective = data.Objective{Maximize: "throughput"}
+	s.Launcher = data.LauncherSpec{Replay: &data.ReplaySpec{Table: "t.csv"}} // repeats agree
+	return s
+}
+
+// search suggests and measures until the strategy stops; it returns the
+// number of trials, and how many of them it took to come within 5 %.
+func search(t *testing.T, s *data.Study, strategy bayesopt.Strategy) (stopped, found int) {
+	t.Helper()
+	candidates, err := profile.Candidates(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := 0.0
+	for _, c := range candidates {
+		best = math.Max(best, measured(c).Throughput())
+	}
+	h := bayesopt.History{Candidates: candidates}
+	for len(h.Measured) < len(candidates) {
+		next, err := strategy.Next(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next.Stop {
+			break
+		}
+		m := measured(next.Config)
+		h.Measured = append(h.Measured, m)
+		if found == 0 && m.Throughput() >= 0.95*best {
+			found = len(h.Measured)
+		}
+	}
+	return len(h.Measured), found
+}
+
+// A study with workers and batch knows the laws of speed: its search ends
+// sooner than one that has to learn them, and as well.
+func TestSpeedFormsHelp(t *testing.T) {
+	s := speedStudy()
+	with, without := 0, 0
+	for seed := range int64(4) {
+		s.Seed = seed
+		informed, err := profile.NewStrategy(s, profile.Search{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ignorant, err := bayesopt.NewGuided(bayesopt.Options{Objective: bayesopt.Throughput, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stopped, found := search(t, s, informed)
+		if found == 0 {
+			t.Errorf("seed %d: stopped after %d trials without having come within 5 %%", seed, stopped)
+		}
+		with += stopped
+		stopped, _ = search(t, s, ignorant)
+		without += stopped
+	}
+	if with >= without {
+		t.Errorf("%d trials with the forms of package fit, %d without", with, without)
+	}
+}
+
+// A model of the same job measured before makes a good start; one that does
+// not know the candidates is refused.
+func TestWarmStart(t *testing.T) {
+	s := speedStudy()
+	candidates, err := profile.Candidates(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before []data.Measurement
+	for i := 0; i < len(candidates); i += 3 {
+		before = append(before, measured(candidates[i]))
+	}
+	model, err := fit.Fit(before, fit.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	warm, err := profile.NewStrategy(s, profile.Search{Warm: model}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped, found := search(t, s, warm)
+	if found == 0 || found > 4 {
+		t.Errorf("within 5 %% after %d of %d trials, want the first after the start", found, stopped)
+	}
+	s.Space[3] = knob("gpu_type", "a100")
+	var bad *data.InputError
+	if _, err := profile.NewStrategy(s, profile.Search{Warm: model}, nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), "a100") {
+		t.Errorf("a model of another GPU type: %v", err)
+	}
+}
+
+// What misses the deadline of a study is not chosen, however cheap.
+func TestStudyDeadline(t *testing.T) {
+	s := speedStudy()
+	s.PricePerHour = map[string]float64{"t4": 1}
+	s.Objective = data.Objective{Minimize: "cost_to_target", Deadline: time.Hour}
+	var bad *data.InputError
+	if _, err := profile.NewStrategy(s, profile.Search{}, nil); !errors.As(err, &bad) || bad.Source.Column != "objective.deadline" {
+		t.Fatalf("a deadline without work: %v", err)
+	}
+	// 16 workers do up to 22,000 samples/s, one alone at most 3,100.
+	s.Objective.Samples = 36e6
+	strategy, err := profile.NewStrategy(s, profile.Search{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	candidates, err := profile.Candidates(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := bayesopt.History{Candidates: candidates}
+	for {
+		next, err := strategy.Next(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next.Stop {
+			if next.Best < 0 || measured(candidates[next.Best]).Throughput() < 36e6/3600 {
+				t.Errorf("stops with %d: %s", next.Best, next.Reason)
+			}
+			return
+		}
+		h.Measured = append(h.Measured, measured(next.Config))
+	}
+}
