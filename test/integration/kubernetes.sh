@@ -53,7 +53,7 @@ while read -r line; do
 done <howto.sh
 cat study.measurements.csv
 check "the cluster has the types of the nodes" bash -c 'cat cluster.yaml; grep -q "a\[1-2\].*gpu_type: a100, gpus: 4" cluster.yaml' 
-check "eight configurations were measured" exactly study.measurements.csv ',ok,' 8
+check "configurations were measured until the search had seen enough" holds study.measurements.csv ',ok,' 6
 check "pods were really placed" bash -c 'cat study.logs/*.log | grep -q "worker 0 is on node"'
 check "there is nothing left in the cluster" none_left
 check "no process of a pod is left" no_process "knee train --model small"
