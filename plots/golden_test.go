@@ -34,19 +34,25 @@ func TestGolden(t *testing.T) {
 			if got.Len() > 100_000 {
 				t.Errorf("the SVG has %d bytes; want at most 100 kB", got.Len())
 			}
-			golden := filepath.Join("testdata", s.name+".svg")
-			if *update {
-				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("%s differs from what is drawn now; draw the samples with -png, look, and rerun with -update", golden)
-			}
+			checkGolden(t, s.name, got.Bytes())
 		})
+	}
+}
+
+// checkGolden compares an SVG with the one in testdata, or writes it there.
+func checkGolden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	golden := filepath.Join("testdata", name+".svg")
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs from what is drawn now; draw the samples with -png, look, and rerun with -update", golden)
 	}
 }

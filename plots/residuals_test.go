@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,19 +41,7 @@ func TestResidualsGolden(t *testing.T) {
 	if err := Render(&got, "svg", fig); err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("testdata", "residuals.svg")
-	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("%s differs from what is drawn now; look at it with -png and rerun with -update", golden)
-	}
+	checkGolden(t, "residuals", got.Bytes())
 }
 
 // Every point must lie inside the frame, and so must the lines at ±10 %,
