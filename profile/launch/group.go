@@ -1,9 +1,7 @@
 package launch
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,9 +15,6 @@ import (
 // defaultGrace is how long a process may take to end when asked.
 const defaultGrace = 2 * time.Second
 
-// maxLine bounds what is kept of one line of output; the rest is dropped.
-const maxLine = 64 << 10
-
 // group is the processes of one running trial.
 type group struct {
 	launcher *Local
@@ -32,7 +27,8 @@ type group struct {
 	log io.Writer
 	bad error // the first line that could not be read
 
-	seen bool // whether any observation was made; guarded by mu
+	seen bool       // whether any observation was made; guarded by mu
+	like recogniser // of what was printed instead; guarded by mu
 }
 
 // process is one started process of the group.
@@ -112,7 +108,7 @@ func (g *group) verdict(ctx context.Context, ends []rankEnd) error {
 				last = "; its last words: " + oneLine(e.last)
 			}
 		}
-		return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + g.launcher.Parser.Wants() + last}
+		return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + g.launcher.Parser.Wants() + g.like.hint() + last}
 	}
 	return nil
 }
@@ -208,16 +204,17 @@ func (g *group) see(p *process) {
 
 // readOutput reads what a process prints, line by line, to its end.
 func (g *group) readOutput(ctx context.Context, p *process, cancel context.CancelCauseFunc) {
-	lines := bufio.NewReaderSize(p.pipe, maxLine)
+	take := func(line string) error {
+		g.line(ctx, p, line, cancel)
+		return nil
+	}
+	var out lines
+	text := make([]byte, 32<<10)
 	for {
-		line, err := lines.ReadSlice('\n')
-		if len(line) > 0 {
-			g.line(ctx, p, string(line), cancel)
-		}
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = lines.ReadSlice('\n') // the tail of an overlong line
-		}
+		n, err := p.pipe.Read(text)
+		_ = out.split(text[:n], take)
 		if err != nil {
+			_ = out.end(take)
 			return
 		}
 	}
@@ -229,19 +226,20 @@ func (g *group) line(ctx context.Context, p *process, line string, cancel contex
 	o, ok, err := g.parser.Parse(line)
 	g.mu.Lock()
 	// A log that cannot be written must not cost the measurement.
-	_, _ = fmt.Fprintf(g.log, "[%s] %s\n", p.spec.name, trimEOL(line))
+	_, _ = fmt.Fprintf(g.log, "[%s] %s\n", p.spec.name, line)
 	g.seen = g.seen || ok
+	if !g.seen {
+		g.like.look(line)
+	}
 	if err != nil && g.bad == nil {
 		g.bad = fmt.Errorf("%s printed what cannot be read: %w", p.spec.name, err)
 		cancel(g.bad)
 	}
 	g.mu.Unlock()
 	if !ok {
-		if text := trimEOL(line); text != "" {
-			p.last = text
-		}
+		p.last = line
 		if p.oom == "" && oomText.MatchString(line) {
-			p.oom = trimEOL(line)
+			p.oom = line
 		}
 		return
 	}
@@ -250,13 +248,6 @@ func (g *group) line(ctx context.Context, p *process, line string, cancel contex
 	case g.obs <- o:
 	case <-ctx.Done():
 	}
-}
-
-func trimEOL(s string) string {
-	for len(s) > 0 && (s[len(s)-1] == '\n' || s[len(s)-1] == '\r') {
-		s = s[:len(s)-1]
-	}
-	return s
 }
 
 func remove(ps []*process, p *process) []*process {
