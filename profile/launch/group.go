@@ -29,6 +29,8 @@ type group struct {
 
 	seen bool       // whether any observation was made; guarded by mu
 	like recogniser // of what was printed instead; guarded by mu
+
+	advices []advised
 }
 
 // process is one started process of the group.
@@ -39,6 +41,7 @@ type process struct {
 	read chan struct{} // closed when its output is read to the end
 	last string        // last line that was no observation
 	oom  string        // first line that speaks of memory
+	todo string        // what to do about a line that does not say so itself
 	end  rankEnd
 }
 
@@ -198,7 +201,7 @@ func (g *group) see(p *process) {
 		<-p.read
 	}
 	p.pipe.Close()
-	p.end = rankEnd{name: p.spec.name, exit: exitCode(p.cmd), last: p.last, oom: p.oom}
+	p.end = rankEnd{name: p.spec.name, exit: exitCode(p.cmd), last: p.last, oom: p.oom, todo: p.todo}
 	g.ended <- p
 }
 
@@ -238,6 +241,9 @@ func (g *group) line(ctx context.Context, p *process, line string, cancel contex
 	g.mu.Unlock()
 	if !ok {
 		p.last = line
+		if p.todo == "" {
+			p.todo = adviceOn(g.advices, line)
+		}
 		if p.oom == "" && oomText.MatchString(line) {
 			p.oom = line
 		}
