@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"sync"
@@ -37,6 +38,7 @@ type group struct {
 type process struct {
 	spec processSpec
 	cmd  *exec.Cmd
+	mark string        // a variable that only it and its descendants have in their environment
 	pipe *os.File      // read end of its output
 	read chan struct{} // closed when its output is read to the end
 	last string        // last line that was no observation
@@ -171,15 +173,16 @@ func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelC
 	}
 	defer w.Close()
 	cmd := exec.Command(g.trial.Command[0], g.trial.Command[1:]...)
-	cmd.Dir, cmd.Env = g.trial.Dir, s.env
+	mark := fmt.Sprintf("KNEE_PROCESS=%d-%x", os.Getpid(), rand.Uint64())
+	cmd.Dir, cmd.Env = g.trial.Dir, append(s.env, mark)
 	cmd.Stdout, cmd.Stderr = w, w
 	cmd.SysProcAttr = ownGroup()
 	if err := cmd.Start(); err != nil {
 		r.Close()
 		return nil, &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("start %s: %v", s.name, err)}
 	}
-	g.launcher.Watchdog.watch(cmd.Process.Pid)
-	p := &process{spec: s, cmd: cmd, pipe: r, read: make(chan struct{})}
+	g.launcher.Watchdog.watch(cmd.Process.Pid, mark)
+	p := &process{spec: s, cmd: cmd, mark: mark, pipe: r, read: make(chan struct{})}
 	go func() {
 		defer close(p.read)
 		g.readOutput(ctx, p, cancel)
@@ -192,11 +195,12 @@ func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelC
 func (g *group) see(p *process) {
 	_ = p.cmd.Wait() // the exit code says it all
 	killGroup(p.cmd.Process.Pid)
+	killStrays(p.mark)
 	g.launcher.Watchdog.release(p.cmd.Process.Pid)
 	select {
 	case <-p.read:
 	case <-time.After(time.Second):
-		// Something outside the group still holds the pipe open.
+		// Something that could not be found still holds the pipe open.
 		p.pipe.SetReadDeadline(time.Now())
 		<-p.read
 	}

@@ -198,17 +198,22 @@ func doomed() {
 	l := &launch.Local{Ranks: true, Parser: parser, Watchdog: dog}
 	obs := make(chan launch.Observation, 1000)
 	l.Launch(context.Background(), launch.Trial{Config: data.Config{Workers: 2},
-		Command: []string{"sh", "-c", `sleep 100 & echo $! >>$PIDS; echo $$ >>$PIDS; wait`}}, obs)
+		Command: []string{"sh", "-c", `$APART sleep 100 & echo $! >>$PIDS; echo $$ >>$PIDS; wait`}}, obs)
 }
 
-func TestWatchdogEndsTheTrialsOfAKilledKnee(t *testing.T) {
+func TestWatchdogEndsTheTrialsOfAKilledKnee(t *testing.T) { killKnee(t, "") }
+
+// killKnee kills a knee that runs a trial, and wants nothing of it left. The
+// trial starts a process of its own by the command apart.
+func killKnee(t *testing.T, apart string) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	pids := filepath.Join(t.TempDir(), "pids")
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), "KNEE_TEST_PART=doomed", "PIDS="+pids)
+	cmd.Env = append(os.Environ(), "KNEE_TEST_PART=doomed", "PIDS="+pids, "APART="+apart)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
