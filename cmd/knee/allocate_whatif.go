@@ -49,10 +49,11 @@ func (a *app) allocateWhatIf(pr allocate.Problem, f allocateFlags, out format) e
 		}
 		rows = append(rows, row)
 	}
-	return out.print(a.stdout, rows, whatIfTable(rows))
+	return out.print(a.stdout, rows, whatIfTable(rows, out))
 }
 
-func whatIfTable(rows []whatIfRow) table {
+func whatIfTable(rows []whatIfRow, f format) table {
+	write := f.figures()
 	t := table{columns: []string{"change", "value", "value_change", "running", "paused", "changed", "gpus_used", "gpus_total", "mean_finish_s", "last_finish_s", "price_per_hour", "why"}}
 	for _, r := range rows {
 		name := r.Change
@@ -64,18 +65,18 @@ func whatIfTable(rows []whatIfRow) table {
 			continue
 		}
 		s := r.Totals
-		t.add(name, number(r.Value), signed(r.Value-rows[0].Value), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
-			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), number(s.MeanFinish), number(s.LastFinish), number(s.PricePerHour), "")
+		t.add(name, write(r.Value), signed(r.Value-rows[0].Value, write), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
+			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), write(s.MeanFinish), write(s.LastFinish), write(s.PricePerHour), "")
 	}
 	return t
 }
 
 // signed is a number with its sign.
-func signed(v float64) string {
+func signed(v float64, write func(float64) string) string {
 	if v > 0 {
-		return "+" + number(v)
+		return "+" + write(v)
 	}
-	return number(v)
+	return write(v)
 }
 
 // change applies one --what-if to a problem; the empty text changes nothing.
@@ -164,6 +165,7 @@ func (a *app) allocateCurve(pr allocate.Problem, out format) error {
 	if err != nil {
 		return err
 	}
+	write := out.figures()
 	t := table{columns: []string{"gpu_type", "nodes", "now", "value", "bound", "value_per_node", "running", "gpus_used", "gpus_total", "mean_finish_s", "price_per_hour"}}
 	for _, p := range points {
 		now := ""
@@ -175,8 +177,8 @@ func (a *app) allocateCurve(pr allocate.Problem, out format) error {
 			continue
 		}
 		s := p.Totals
-		t.add(p.GPUType, fmt.Sprint(p.Nodes), now, number(p.Value), number(p.Bound), number(p.PerNode), fmt.Sprint(s.Running),
-			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), number(s.MeanFinish), number(s.PricePerHour))
+		t.add(p.GPUType, fmt.Sprint(p.Nodes), now, write(p.Value), write(p.Bound), write(p.PerNode), fmt.Sprint(s.Running),
+			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), write(s.MeanFinish), write(s.PricePerHour))
 	}
 	return out.print(a.stdout, points, t)
 }

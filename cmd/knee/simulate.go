@@ -133,10 +133,7 @@ func writeOutcomes(w io.Writer, rows []compare.Row) error {
 const simulationColumns = "policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s,queue_mean_s,decision_mean_ms,decision_p99_ms"
 
 func simulationTable(rows []compare.Row, f format) table {
-	write := number
-	if f == "csv" {
-		write = exact
-	}
+	write := f.figures()
 	t := table{columns: strings.Split(simulationColumns, ",")}
 	for _, r := range rows {
 		t.add(r.Policy, r.Workload, fmt.Sprint(r.Jobs), write(r.JCTMean), write(r.JCTMedian), write(r.JCTP99), write(r.Makespan),
