@@ -135,7 +135,10 @@ const simulationColumns = "policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_
 func simulationTable(rows []compare.Row, f format) table {
 	write := f.figures()
 	t := table{columns: strings.Split(simulationColumns, ",")}
+	t.people = &table{columns: []string{"policy", "jct_mean", "median", "p99", "queue", "makespan", "in_use", "restarts", "ftf"}}
 	for _, r := range rows {
+		t.people.addUnder(fmt.Sprintf("%s, %d jobs", r.Workload, r.Jobs), r.Policy, seconds(r.JCTMean), seconds(r.JCTMedian), seconds(r.JCTP99),
+			seconds(r.QueueMean), seconds(r.Makespan), fmt.Sprintf("%.0f %%", 100*r.Utilization), fmt.Sprint(r.Restarts), number(r.FTFMean))
 		t.add(r.Policy, r.Workload, fmt.Sprint(r.Jobs), write(r.JCTMean), write(r.JCTMedian), write(r.JCTP99), write(r.Makespan),
 			write(r.GPUHours), write(r.Utilization), fmt.Sprint(r.Restarts), write(r.FTFMean), write(r.FTFP99), write(r.Wall),
 			write(r.QueueMean), write(r.DecisionMean), write(r.DecisionP99))
