@@ -70,6 +70,11 @@ Written beside the study, named after it:
 			if err := out.print(a.stdout, res.Measurements, measurementTable(res.Measurements, out)); err != nil {
 				return err
 			}
+			if out == "table" && !a.quiet && isTerminal(a.stdout) {
+				if err := a.sketchTrials(res.Measurements); err != nil {
+					return err
+				}
+			}
 			return anySuccess(res.Measurements, files.Logs)
 		},
 	}
