@@ -69,3 +69,11 @@ func thousands(digits string) string {
 	}
 	return b.String()
 }
+
+// counted writes a number of things.
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
+}

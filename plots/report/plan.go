@@ -30,6 +30,7 @@ func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 	} else {
 		s.Text = append(s.Text, "The figure of who gets which nodes needs the cluster: give cluster.yaml as well.")
 	}
+	in.reportGains(&s, p)
 	s.add(Block{Table: planTable(p), Caption: "Jobs, with 90 % intervals"})
 	r.Sections = append(r.Sections, s)
 }
