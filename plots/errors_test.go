@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"knee/allocate"
 	"knee/data"
 )
 
@@ -45,6 +46,10 @@ func TestBadInputIsNamed(t *testing.T) {
 	}
 	speed := func(c SpeedCurve) error {
 		_, err := NewSpeedByPS(SpeedFigure{Curves: []SpeedCurve{c}})
+		return err
+	}
+	gains := func(steps ...allocate.Step) error {
+		_, err := NewGains(Gains{GPUType: "t4", Jobs: []allocate.Staircase{{Job: "a", GPUType: "t4", Least: 1, Steps: steps}}})
 		return err
 	}
 	sim := func(runs ...PolicyRun) error {
@@ -90,6 +95,9 @@ func TestBadInputIsNamed(t *testing.T) {
 		{alloc(func(a *Allocation) { a.Plan.Jobs[0].Placement[0].Workers = -1 }), "want counts ≥ 0"},
 		{alloc(func(a *Allocation) { a.Cluster.Nodes[1].Name = "a01" }), `cluster.nodes[1]: found "a01" again`},
 		{alloc(func(a *Allocation) { a.Cluster.Nodes = make([]data.Node, 401) }), "at most 400 nodes"},
+		{gains(), `jobs: found no step of a job on "t4"`},
+		{gains(allocate.Step{From: 1, To: 2, Gain: nan}), "jobs[0].steps[0].gain: found NaN"},
+		{gains(allocate.Step{From: 1, To: 2}, allocate.Step{From: 3, To: 4}), "jobs[0].steps[1]: found 3 to 4 workers"},
 		{sim(), "runs: found nothing"},
 		{sim(PolicyRun{Policy: "a"}), "runs[0].jct: found nothing"},
 		{sim(PolicyRun{Policy: "a", JCT: []float64{1, 0}}), "runs[0].jct[1]: found 0"},
@@ -126,6 +134,13 @@ func TestLittleInputIsDrawn(t *testing.T) {
 		},
 		"one trial": func() (*Chart, error) {
 			return NewSearch(Search{Objective: "x", Trials: []SearchTrial{{Number: 1, Value: -3}}})
+		},
+		"a gain of nothing": func() (*Chart, error) {
+			p, err := NewGains(Gains{GPUType: "t4", Jobs: []allocate.Staircase{{Job: "a", GPUType: "t4", Workers: 1, Steps: []allocate.Step{{From: 0, To: 1, Given: true}}}}})
+			if err != nil {
+				return nil, err
+			}
+			return p.Charts[0], nil
 		},
 		"one job": func() (*Chart, error) {
 			return NewSimulation(Simulation{Runs: []PolicyRun{{Policy: "a", JCT: []float64{60}}}})

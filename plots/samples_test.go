@@ -35,6 +35,8 @@ func samples() []sample {
 		{"batch", func() (Figure, error) { return NewBatch(batchSample()) }},
 		{"heatmap", func() (Figure, error) { return NewHeatMap(heatSample()) }},
 		{"cluster_value", func() (Figure, error) { return NewClusterValue(clusterValueSample()) }},
+		{"gains", func() (Figure, error) { return NewGains(gainsSample(3, 16)) }},
+		{"gains_many", func() (Figure, error) { return NewGains(gainsSample(24, 128)) }},
 		{"scalability_dark", func() (Figure, error) {
 			fig, err := NewScalability(scalabilitySample())
 			return Dark.In(fig), err
@@ -303,4 +305,34 @@ func clusterValueSample() ClusterValue {
 		}
 	}
 	return v
+}
+
+// gainsSample gives every next worker to the job that gains most, of jobs that
+// scale by different powers.
+func gainsSample(jobs, slots int) Gains {
+	g := Gains{Title: "What further workers are worth", Subtitle: fmt.Sprintf("%d jobs on a100, marginal-gain, objective jct", jobs), Objective: "jct", GPUType: "a100", Slots: slots}
+	value := func(i, w int) float64 {
+		return math.Pow(float64(w), 0.3+0.45*float64(i*7%jobs)/float64(jobs)) * (1 + float64(i%3))
+	}
+	left := slots
+	for i := range jobs {
+		g.Jobs = append(g.Jobs, allocate.Staircase{Job: fmt.Sprintf("job-%02d", i+1), GPUType: "a100", Least: 1 + i%2, Workers: 1 + i%2})
+		left -= 1 + i%2
+	}
+	for ; left > 0; left-- {
+		best := 0
+		for i, j := range g.Jobs {
+			if b := g.Jobs[best]; value(i, j.Workers+1)-value(i, j.Workers) > value(best, b.Workers+1)-value(best, b.Workers) {
+				best = i
+			}
+		}
+		g.Jobs[best].Workers++
+	}
+	for i := range g.Jobs {
+		j := &g.Jobs[i]
+		for w := j.Least; w < j.Workers+6; w++ {
+			j.Steps = append(j.Steps, allocate.Step{From: w, To: w + 1, Gain: value(i, w+1) - value(i, w), Given: w < j.Workers, Goodput: 900 * value(i, w+1)})
+		}
+	}
+	return g
 }

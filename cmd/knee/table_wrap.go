@@ -19,30 +19,78 @@ const (
 // row where the table is too wide.
 const remark = 30
 
+// fitting is the table itself if it fits the width, else what there is for
+// people.
+func (t *table) fitting(width int) *table {
+	if t.people == nil || total(t.filled().natural()) <= width {
+		return t
+	}
+	return t.people
+}
+
 // wrapped writes the table into at most width columns. Columns without any
-// content are left out. If the rest is too wide, a last column of long text
-// goes below its row, then the widest columns are narrowed and their cells
-// wrapped at blanks. A table that cannot be narrowed any further is written
-// wider. With bold the heads stand out.
+// content are left out. If the rest is too wide, columns that say the same in
+// every row are said once, above; a last column of long text goes below its
+// row; then the widest columns are narrowed and their cells wrapped at blanks.
+// A table that cannot be narrowed any further is written wider. With bold the
+// heads stand out.
 func (t *table) wrapped(w io.Writer, width int, bold bool) error {
 	t = t.filled()
+	var b strings.Builder
+	if total(t.natural()) > width {
+		var same string
+		if t, same = t.unrepeated(); same != "" {
+			writeLines(&b, "", wrapWords(same, width))
+		}
+	}
 	var below []string
 	if last := len(t.columns) - 1; last > 0 && total(t.natural()) > width && t.natural()[last] >= remark {
 		t, below = t.without(last)
 	}
 	widths := t.narrowed(width)
-	var b strings.Builder
 	t.writeRow(&b, t.columns, widths, bold)
+	head := ""
 	for i, r := range t.rows {
+		if t.heads != nil && t.heads[i] != head {
+			head = t.heads[i]
+			t.writeRow(&b, []string{head}, []int{width}, bold)
+		}
 		t.writeRow(&b, r, widths, false)
 		if below != nil && below[i] != "" {
-			for _, line := range wrapWords(below[i], width-4) {
-				b.WriteString("    " + line + "\n")
-			}
+			writeLines(&b, "    ", wrapWords(below[i], width-4))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeLines writes lines, each behind a margin.
+func writeLines(b *strings.Builder, margin string, lines []string) {
+	for _, line := range lines {
+		b.WriteString(margin + line + "\n")
+	}
+}
+
+// unrepeated returns the table without the columns, but for the first, that
+// hold the same in every row, and what they hold in words. A table of one row
+// has none.
+func (t *table) unrepeated() (*table, string) {
+	if len(t.rows) < 2 {
+		return t, ""
+	}
+	var said []string
+	out := t
+	for k := len(t.columns) - 1; k > 0; k-- {
+		first := t.rows[0][k]
+		if first != "" && !slices.ContainsFunc(t.rows, func(r []string) bool { return r[k] != first }) {
+			out, _ = out.without(k)
+			said = append([]string{t.columns[k] + " " + first}, said...)
+		}
+	}
+	if said == nil {
+		return t, ""
+	}
+	return out, "every row: " + strings.Join(said, ", ")
 }
 
 // filled returns the table without the columns that hold nothing.
@@ -59,7 +107,7 @@ func (t *table) filled() *table {
 // without returns the table without a column, and what that held.
 func (t *table) without(k int) (*table, []string) {
 	cut := func(row []string) []string { return slices.Delete(slices.Clone(row), k, k+1) }
-	out := &table{columns: cut(t.columns)}
+	out := &table{columns: cut(t.columns), heads: t.heads}
 	var held []string
 	for _, r := range t.rows {
 		held = append(held, r[k])

@@ -22,10 +22,12 @@ type Inputs struct {
 	Models       []*fit.Model
 	Plans        []*data.Plan
 	Cluster      *data.Cluster // nil if none was given
+	Jobs         []data.Job    // that share the cluster
 	Tables       []Results     // of simulations and search benchmarks
 	Files        []data.Input  // every file with its hash, in the order given
 	Warnings     []string
 	PricePerHour map[string]float64 // US$ per worker-hour by GPU type; may be nil
+	Risk         float64            // that plans were made with, see allocate.Problem
 }
 
 // Results is a table of results that another command printed as CSV.
@@ -82,6 +84,7 @@ func kinds() []kind {
 		{"a comparison of searches (CSV of knee bench search)", csvWith("method", "evals_to_5pct"), readResults("search")},
 		{"a training curve (CSV with loss, metric or grad_sqr)", csvWithAny("loss", "metric", "grad_sqr"), (*Inputs).readCurve},
 		{"a cluster (cluster.yaml)", yamlWith("nodes:"), (*Inputs).readCluster},
+		{"jobs (jobs.yaml)", yamlWith("jobs:"), (*Inputs).readJobs},
 	}
 }
 
@@ -176,6 +179,12 @@ func (in *Inputs) readCluster(content []byte, path string) error {
 		return &data.InputError{Source: data.Source{File: path}, Found: "a second cluster", Want: "one"}
 	}
 	in.Cluster = c
+	return err
+}
+
+func (in *Inputs) readJobs(content []byte, path string) error {
+	jobs, err := data.ReadJobs(bytes.NewReader(content), path)
+	in.Jobs = append(in.Jobs, jobs...)
 	return err
 }
 
