@@ -64,10 +64,26 @@ func (r *Runner) measure(ctx context.Context, t launch.Trial) outcome {
 		if !again || out.err != nil || ctx.Err() != nil {
 			return out
 		}
+		if r.draining() {
+			// Not a result: the next run measures it, with all its tries.
+			out.measurement.Status = data.Aborted
+			out.measurement.Error = "stopped by the user before it was tried again: " + out.measurement.Error
+			return out
+		}
 		r.notify(Event{Kind: TrialRetried, Trial: t, Measurement: out.measurement})
 		t.Attempt++
 		t.Handle = "" // that one has ended
 		t.Log = r.logPath(t)
+	}
+}
+
+// draining reports whether the user wants nothing more to be launched.
+func (r *Runner) draining() bool {
+	select {
+	case <-r.Drain:
+		return true
+	default:
+		return false
 	}
 }
 
