@@ -139,6 +139,26 @@ func TestRunnerTellsFailuresApart(t *testing.T) {
 	}
 }
 
+// Who waits for the first step is told so, long before the trial is given up.
+func TestRunnerRemarksOnSilence(t *testing.T) {
+	r := newRunner(t, t.TempDir(), 2, &fake{script: func(t launch.Trial) (time.Duration, error) {
+		if t.Config.Workers == 1 {
+			return 0, nil // hangs
+		}
+		return time.Second, nil
+	}})
+	r.Study.Trial.Timeout, r.Study.Trial.Retries = 100*time.Millisecond, 0
+	var quiet []string
+	r.Notify = func(e profile.Event) {
+		if e.Kind == profile.TrialQuiet {
+			quiet = append(quiet, fmt.Sprintf("%d %s", e.Trial.ID, e.Quiet))
+		}
+	}
+	if _, err := r.Run(t.Context()); err != nil || strings.Join(quiet, ", ") != "1 50ms" {
+		t.Errorf("remarked on %q, %v; want the trial that hangs, once", quiet, err)
+	}
+}
+
 func TestRunnerGivesUpOnABrokenStudy(t *testing.T) {
 	r := newRunner(t, t.TempDir(), 9, &fake{script: func(launch.Trial) (time.Duration, error) {
 		return 0, &launch.Failure{Status: data.Failed, Detail: "no such file: train"}
