@@ -42,6 +42,7 @@ func samples() []sample {
 			return Dark.In(fig), err
 		}},
 		{"simulation", func() (Figure, error) { return NewSimulation(simulationSample()) }},
+		{"simulation_usage", func() (Figure, error) { return NewOccupancy(occupancySample(90)) }},
 		{"simulation_timeline", func() (Figure, error) { return NewTimeline(timelineSample()) }},
 	}
 }
@@ -305,6 +306,24 @@ func clusterValueSample() ClusterValue {
 		}
 	}
 	return v
+}
+
+// occupancySample fills a cluster of 64 to different degrees, with as many
+// changes.
+func occupancySample(changes int) Occupancy {
+	rng := rand.New(rand.NewPCG(7, 8))
+	o := Occupancy{Title: "GPUs in use", Subtitle: "160 jobs on 64 GPUs"}
+	for i, policy := range []string{"fifo", "srtf", "knee"} {
+		r := PolicyOccupancy{Policy: policy, GPUs: 64}
+		for k := range changes {
+			t := float64(k) / float64(changes)
+			busy := math.Min(64, math.Round((40+15*float64(i))*math.Sin(math.Pi*math.Sqrt(t))+10*rng.Float64()))
+			r.History = append(r.History, Occupied{At: 3600 * 10 * t * (1.1 - 0.1*float64(i)), GPUs: busy, Waiting: math.Round(12 * t * (1 - t) * float64(4-i))})
+		}
+		r.History = append(r.History, Occupied{At: 3600 * 10 * (1.15 - 0.1*float64(i))})
+		o.Runs = append(o.Runs, r)
+	}
+	return o
 }
 
 // gainsSample gives every next worker to the job that gains most, of jobs that
