@@ -34,6 +34,7 @@ func samples() []sample {
 		{"efficiency", func() (Figure, error) { return NewEfficiency(efficiencySample()) }},
 		{"batch", func() (Figure, error) { return NewBatch(batchSample()) }},
 		{"heatmap", func() (Figure, error) { return NewHeatMap(heatSample()) }},
+		{"search_surface", func() (Figure, error) { return NewSurface(surfaceSample()) }},
 		{"cluster_value", func() (Figure, error) { return NewClusterValue(clusterValueSample()) }},
 		{"gains", func() (Figure, error) { return NewGains(gainsSample(3, 16)) }},
 		{"gains_many", func() (Figure, error) { return NewGains(gainsSample(24, 128)) }},
@@ -275,6 +276,26 @@ func heatSample() HeatMap {
 		}
 	}
 	return h
+}
+
+func surfaceSample() Surface {
+	s := Surface{Title: "What the search of resnet50 believes", Subtitle: "everything but workers and local batch as in 8 × a100, allreduce, batch 64",
+		XLabel: "workers", YLabel: "local batch", Objective: "throughput (samples/s)", GainLabel: "expected gain (%)"}
+	for i, k := range []float64{1, 2, 4, 8, 16, 32} {
+		for n, b := range []float64{16, 32, 64, 128} {
+			c := SurfaceCell{X: k, Y: b, Mean: k * b / (0.02 + b/900 + 0.004*k), Gain: 40 * math.Exp(-math.Abs(float64(i)-4.2)-math.Abs(float64(n)-1.8))}
+			switch {
+			case i+n == 3 || i == 3 && n == 2:
+				c.Tried, c.Best = true, i == 3 && n == 2
+			case i == 5 && n == 3:
+				c.Tried, c.Failed = true, true
+			case i == 4 && n == 2:
+				c.Next = true
+			}
+			s.Cells = append(s.Cells, c)
+		}
+	}
+	return s
 }
 
 // timelineSample has a burst that one policy works off sooner.

@@ -170,7 +170,7 @@ func resultTable(t Results) *Table {
 			cells[k] = text(row[k])
 			if out.Columns[k].Numeric {
 				v, _ := strconv.ParseFloat(row[k], 64)
-				cells[k] = amount(v, plots.Number(v))
+				cells[k] = amount(v, plots.Plain(v))
 			}
 		}
 		out.row(cells...)
