@@ -2,6 +2,7 @@ package profile
 
 import (
 	"math"
+	"time"
 
 	"knee/data"
 	"knee/profile/launch"
@@ -28,6 +29,9 @@ type Meter struct {
 	syncs    []float64 // seconds, NaN where not reported; parallel to times
 	elapsed  float64   // Σ times
 	nextLook int       // decide again at this many steps
+
+	begun   time.Time          // when the first observation was made
+	counted launch.Observation // the last that had a step counter
 }
 
 // Reading is what a Meter knows so far. Times are in seconds.
@@ -51,21 +55,29 @@ const minSeconds = 0.5
 
 // NewMeter returns a meter for trials of c.
 func NewMeter(s data.TrialSettings, c data.Config) *Meter {
-	return &Meter{settings: s, samples: c.SamplesPerStep()}
+	return &Meter{settings: s, samples: c.SamplesPerStep(), counted: launch.Observation{Step: math.NaN()}}
 }
 
 // Add takes one observation and reports whether the trial has been measured
 // well enough to be ended.
 func (m *Meter) Add(o launch.Observation) (enough bool) {
-	m.steps = append(m.steps, o)
+	if len(m.steps) == 0 {
+		m.begun = o.At
+	}
 	t := m.stepTime(o)
+	if math.IsNaN(o.Step) {
+		o.Step = m.counted.Step // a loss on a line of its own is that of the step before
+	} else {
+		m.counted = o
+	}
+	m.steps = append(m.steps, o)
 	if math.IsNaN(t) {
 		return false
 	}
 	m.times = append(m.times, t)
 	m.syncs = append(m.syncs, o.SyncTime)
 	m.elapsed += t
-	if m.settings.MaxSeconds > 0 && m.elapsed >= m.settings.MaxSeconds && len(m.times) > 2*minTimedSteps {
+	if m.settings.MaxSeconds > 0 && m.looked(o) >= m.settings.MaxSeconds && len(m.times) > 2*minTimedSteps {
 		return true
 	}
 	if len(m.times) < max(m.nextLook, m.settings.MinSteps) {
@@ -79,8 +91,15 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 	return r.Steps >= m.settings.MinSteps && r.RelError <= m.settings.RelPrecision
 }
 
+// looked returns the seconds the trial has been looked at when o was made.
+// Where only every twentieth step is reported these are many more than those
+// of the steps themselves.
+func (m *Meter) looked(o launch.Observation) float64 {
+	return math.Max(m.elapsed, o.At.Sub(m.begun).Seconds())
+}
+
 // stepTime returns the seconds of a step: what the trial says, else what
-// follows from its throughput, else the time since the step seen before.
+// follows from its throughput, else the time since the step counted before.
 // The last is what a bare step counter allows; NaN if there is none before.
 func (m *Meter) stepTime(o launch.Observation) float64 {
 	switch {
@@ -88,12 +107,9 @@ func (m *Meter) stepTime(o launch.Observation) float64 {
 		return o.StepTime
 	case o.Throughput > 0 && m.samples > 0:
 		return m.samples / o.Throughput
-	case len(m.steps) < 2:
-		return math.NaN()
 	}
-	before := m.steps[len(m.steps)-2]
-	n := o.Step - before.Step
-	dt := o.At.Sub(before.At).Seconds()
+	n := o.Step - m.counted.Step
+	dt := o.At.Sub(m.counted.At).Seconds()
 	if !(n > 0) || !(dt > 0) {
 		return math.NaN()
 	}
@@ -111,6 +127,9 @@ func (m *Meter) Read() Reading {
 	}
 	steady := m.times[drop:]
 	mean, sd := meanSD(steady)
+	if sd < 1e-9*mean {
+		sd = 0 // alike but for the rounding of their sum
+	}
 	r := Reading{StepTime: mean, SD: sd, Steps: len(steady), Warmup: drop, RelError: math.Inf(1)}
 	if h := batchHalfWidth(steady); mean > 0 {
 		r.RelError = h / mean

@@ -93,6 +93,44 @@ func TestMeterStopsAtMaxSeconds(t *testing.T) {
 	}
 }
 
+// A log that tells of every hundredth step is not read a hundred times as
+// long as the study allows.
+func TestMeterStopsAtMaxSecondsOfASparseLog(t *testing.T) {
+	s := settings()
+	s.MaxSeconds = 30
+	m := profile.NewMeter(s, data.Config{Workers: 1})
+	at, n := time.Unix(0, 0), 0
+	for n < 1000 {
+		n++
+		at = at.Add(2 * time.Second)
+		if m.Add(launch.Observation{At: at, Step: float64(100 * n), StepTime: .02 + .01*float64(n%2), Throughput: math.NaN()}) {
+			break
+		}
+	}
+	if n != 16 {
+		t.Errorf("stopped after %d lines, 2 s apart, want 16", n)
+	}
+}
+
+// A loss on a line of its own belongs to the step before, and does not come
+// between two counts.
+func TestMeterTakesLossesBetweenSteps(t *testing.T) {
+	nan := math.NaN()
+	m := profile.NewMeter(settings(), data.Config{Workers: 1})
+	at := time.Unix(0, 0)
+	for i := range 10 {
+		m.Add(launch.Observation{At: at.Add(time.Duration(i) * time.Second), Step: float64(i), StepTime: nan, Throughput: nan, Loss: nan, GradSqr: nan})
+		m.Add(launch.Observation{At: at.Add(time.Duration(i)*time.Second + time.Millisecond), Step: nan, StepTime: nan, Throughput: nan, Loss: 2, GradSqr: nan})
+	}
+	if r := m.Read(); math.Abs(r.StepTime-1) > 1e-12 || r.SD != 0 {
+		t.Errorf("read %+v, want steps of 1 s", r)
+	}
+	curve := profile.CurveOf(data.Config{Workers: 1}, 1, m.Steps())
+	if len(curve) != 10 || curve[9].Step != 9 || curve[9].Loss != 2 {
+		t.Errorf("curve %+v, want a loss for each of ten steps", curve)
+	}
+}
+
 func TestMeterReadsThroughputAndCounters(t *testing.T) {
 	nan := math.NaN()
 	m := profile.NewMeter(settings(), data.Config{Workers: 4, LocalBatch: 25})

@@ -114,3 +114,32 @@ func script(command []string) string {
 
 // reports matches what a script that prints knee's lines has in it.
 var reports = regexp.MustCompile(`knee_report|knee: *\{`)
+
+// formats lists what a script has in it that prints its speed as a pattern
+// reads it, the most particular first: a script that uses Lightning or the
+// Trainer may import tqdm too.
+func formats() []struct {
+	pattern string
+	mark    *regexp.Regexp
+} {
+	return []struct {
+		pattern string
+		mark    *regexp.Regexp
+	}{
+		{"lightning", regexp.MustCompile(`(?m)^\s*(?:from|import) (?:pytorch_)?lightning\b`)},
+		{"huggingface", regexp.MustCompile(`(?s)\btransformers\b.*Trainer\(`)},
+		{"deepspeed", regexp.MustCompile(`(?m)^\s*(?:from|import) deepspeed\b`)},
+		{"tqdm", regexp.MustCompile(`(?m)^\s*(?:from|import) tqdm\b`)},
+	}
+}
+
+// formatOf returns the pattern that reads what a script prints, empty if
+// nothing in it tells.
+func formatOf(script []byte) string {
+	for _, f := range formats() {
+		if f.mark.Match(script) {
+			return f.pattern
+		}
+	}
+	return ""
+}

@@ -90,3 +90,26 @@ func TestDraft(t *testing.T) {
 		})
 	}
 }
+
+// What a script imports tells how its speed is to be read.
+func TestDraftOfKnownLogs(t *testing.T) {
+	for script, pattern := range map[string]string{
+		"import tqdm\nfor b in tqdm.tqdm(loader): pass\n":                     "pattern: tqdm",
+		"from tqdm.auto import tqdm\nimport pytorch_lightning as pl\n":        "pattern: lightning",
+		"  import lightning as L\n":                                           "pattern: lightning",
+		"from transformers import Trainer\nimport tqdm\nt = Trainer(model)\n": "pattern: huggingface",
+		"import deepspeed\n":                                                  "pattern: deepspeed",
+		"# no tqdm here, and nothing of transformers\nprint('lightning')\n":   "jsonl: true",
+		"import tqdm\nprint('knee: {\"step\":1}')\n":                          "jsonl: true",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte(script), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		d := draft.New([]string{"python3", "train.py", "--batch", "8"}, draft.Machine{GPUType: "cpu", Cores: 1}, dir)
+		read(t, d.Text)
+		if !strings.Contains(d.Text, "\nmetrics: {"+pattern+"}") {
+			t.Errorf("%q: want %s in\n%s", script, pattern, d.Text)
+		}
+	}
+}

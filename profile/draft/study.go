@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"knee/data"
 )
 
 // Machine is what a draft has to know of the machine.
@@ -39,6 +41,7 @@ func New(command []string, m Machine, dir string) Study {
 		content, err := os.ReadFile(name)
 		d.scriptFound = err == nil
 		d.reports = reports.Match(content)
+		d.format = formatOf(content)
 	}
 	text := d.write()
 	return Study{Text: text, Notes: d.notes}
@@ -53,6 +56,7 @@ type drafting struct {
 	script            string
 	scriptFound       bool
 	reports           bool
+	format            string // the pattern that reads what the script prints; empty if not known
 	notes             []string
 }
 
@@ -124,14 +128,27 @@ func (d *drafting) writeMetrics(b *strings.Builder) {
 		b.WriteString("\n# The script prints a line per step that starts with \"knee: \".\nmetrics: {jsonl: true}\n")
 		return
 	}
-	b.WriteString(`
+	if d.format != "" {
+		fmt.Fprintf(b, `
+# How the output is read: as %[1]s writes it, which the script seems to use.
+# More exact is a line per step such as
+#   knee: {"step":12,"step_time_s":0.041,"loss":2.1}
+# with metrics: {jsonl: true}.
+metrics: {pattern: %[1]s}
+`, d.format)
+		d.note("the script seems to print its speed by %[1]s, so metrics is {pattern: %[1]s}: see that it does", d.format)
+		return
+	}
+	fmt.Fprintf(b, `
 # How the output is read. The script should print a line per step such as
 #   knee: {"step":12,"step_time_s":0.041,"loss":2.1}
 # Where it prints something else, name what to look for instead:
 #   metrics: {regex: 'images/sec: (?P<throughput>[0-9.]+)'}
+# or the program whose log it is, {pattern: NAME}:
+#   %s
 metrics: {jsonl: true}
-`)
-	d.note("let the script print a line per step: knee: {\"step\":12,\"step_time_s\":0.041}; or set metrics: {regex: …} to what it prints already")
+`, strings.Join(data.MetricPatterns(), ", "))
+	d.note("let the script print a line per step: knee: {\"step\":12,\"step_time_s\":0.041}; or set metrics: {regex: …} or {pattern: …} to what it prints already")
 }
 
 // writeSpace writes the configurations: workers up to what the machine has,

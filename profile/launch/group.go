@@ -1,11 +1,10 @@
 package launch
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"sync"
@@ -16,9 +15,6 @@ import (
 
 // defaultGrace is how long a process may take to end when asked.
 const defaultGrace = 2 * time.Second
-
-// maxLine bounds what is kept of one line of output; the rest is dropped.
-const maxLine = 64 << 10
 
 // group is the processes of one running trial.
 type group struct {
@@ -32,17 +28,22 @@ type group struct {
 	log io.Writer
 	bad error // the first line that could not be read
 
-	seen bool // whether any observation was made; guarded by mu
+	seen bool       // whether any observation was made; guarded by mu
+	like recogniser // of what was printed instead; guarded by mu
+
+	advices []advised
 }
 
 // process is one started process of the group.
 type process struct {
 	spec processSpec
 	cmd  *exec.Cmd
+	mark string        // a variable that only it and its descendants have in their environment
 	pipe *os.File      // read end of its output
 	read chan struct{} // closed when its output is read to the end
 	last string        // last line that was no observation
 	oom  string        // first line that speaks of memory
+	todo string        // what to do about a line that does not say so itself
 	end  rankEnd
 }
 
@@ -112,7 +113,7 @@ func (g *group) verdict(ctx context.Context, ends []rankEnd) error {
 				last = "; its last words: " + oneLine(e.last)
 			}
 		}
-		return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + g.launcher.Parser.Wants() + last}
+		return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + g.launcher.Parser.Wants() + g.like.hint() + last}
 	}
 	return nil
 }
@@ -172,15 +173,16 @@ func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelC
 	}
 	defer w.Close()
 	cmd := exec.Command(g.trial.Command[0], g.trial.Command[1:]...)
-	cmd.Dir, cmd.Env = g.trial.Dir, s.env
+	mark := fmt.Sprintf("KNEE_PROCESS=%d-%x", os.Getpid(), rand.Uint64())
+	cmd.Dir, cmd.Env = g.trial.Dir, append(s.env, mark)
 	cmd.Stdout, cmd.Stderr = w, w
 	cmd.SysProcAttr = ownGroup()
 	if err := cmd.Start(); err != nil {
 		r.Close()
 		return nil, &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("start %s: %v", s.name, err)}
 	}
-	g.launcher.Watchdog.watch(cmd.Process.Pid)
-	p := &process{spec: s, cmd: cmd, pipe: r, read: make(chan struct{})}
+	g.launcher.Watchdog.watch(cmd.Process.Pid, mark)
+	p := &process{spec: s, cmd: cmd, mark: mark, pipe: r, read: make(chan struct{})}
 	go func() {
 		defer close(p.read)
 		g.readOutput(ctx, p, cancel)
@@ -193,31 +195,33 @@ func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelC
 func (g *group) see(p *process) {
 	_ = p.cmd.Wait() // the exit code says it all
 	killGroup(p.cmd.Process.Pid)
+	killStrays(p.mark)
 	g.launcher.Watchdog.release(p.cmd.Process.Pid)
 	select {
 	case <-p.read:
 	case <-time.After(time.Second):
-		// Something outside the group still holds the pipe open.
+		// Something that could not be found still holds the pipe open.
 		p.pipe.SetReadDeadline(time.Now())
 		<-p.read
 	}
 	p.pipe.Close()
-	p.end = rankEnd{name: p.spec.name, exit: exitCode(p.cmd), last: p.last, oom: p.oom}
+	p.end = rankEnd{name: p.spec.name, exit: exitCode(p.cmd), last: p.last, oom: p.oom, todo: p.todo}
 	g.ended <- p
 }
 
 // readOutput reads what a process prints, line by line, to its end.
 func (g *group) readOutput(ctx context.Context, p *process, cancel context.CancelCauseFunc) {
-	lines := bufio.NewReaderSize(p.pipe, maxLine)
+	take := func(line string) error {
+		g.line(ctx, p, line, cancel)
+		return nil
+	}
+	var out lines
+	text := make([]byte, 32<<10)
 	for {
-		line, err := lines.ReadSlice('\n')
-		if len(line) > 0 {
-			g.line(ctx, p, string(line), cancel)
-		}
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = lines.ReadSlice('\n') // the tail of an overlong line
-		}
+		n, err := p.pipe.Read(text)
+		_ = out.split(text[:n], take)
 		if err != nil {
+			_ = out.end(take)
 			return
 		}
 	}
@@ -229,19 +233,23 @@ func (g *group) line(ctx context.Context, p *process, line string, cancel contex
 	o, ok, err := g.parser.Parse(line)
 	g.mu.Lock()
 	// A log that cannot be written must not cost the measurement.
-	_, _ = fmt.Fprintf(g.log, "[%s] %s\n", p.spec.name, trimEOL(line))
+	_, _ = fmt.Fprintf(g.log, "[%s] %s\n", p.spec.name, line)
 	g.seen = g.seen || ok
+	if !g.seen {
+		g.like.look(line)
+	}
 	if err != nil && g.bad == nil {
 		g.bad = fmt.Errorf("%s printed what cannot be read: %w", p.spec.name, err)
 		cancel(g.bad)
 	}
 	g.mu.Unlock()
 	if !ok {
-		if text := trimEOL(line); text != "" {
-			p.last = text
+		p.last = line
+		if p.todo == "" {
+			p.todo = adviceOn(g.advices, line)
 		}
 		if p.oom == "" && oomText.MatchString(line) {
-			p.oom = trimEOL(line)
+			p.oom = line
 		}
 		return
 	}
@@ -250,13 +258,6 @@ func (g *group) line(ctx context.Context, p *process, line string, cancel contex
 	case g.obs <- o:
 	case <-ctx.Done():
 	}
-}
-
-func trimEOL(s string) string {
-	for len(s) > 0 && (s[len(s)-1] == '\n' || s[len(s)-1] == '\r') {
-		s = s[:len(s)-1]
-	}
-	return s
 }
 
 func remove(ps []*process, p *process) []*process {

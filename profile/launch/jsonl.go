@@ -29,7 +29,7 @@ type record struct {
 
 // Wants implements Parser.
 func (jsonl) Wants() string {
-	return `lines such as 'knee: {"step":1,"step_time_s":0.04,"loss":2.1}'`
+	return `lines such as 'knee: {"step":1,"step_time_s":0.04,"loss":2.1}', or metrics: {regex: …} for what it prints instead`
 }
 
 // Parse implements Parser.

@@ -136,11 +136,12 @@ func (l *podLog) stream(ctx context.Context, final bool) error {
 // line takes one line with its time. Lines up to skipAt were read before, of
 // those at that very time the first skip.
 func (l *podLog) line(ctx context.Context, line string, skipAt time.Time, skip *int) {
-	stamp, text, _ := strings.Cut(trimEOL(line), " ")
+	line = strings.TrimRight(line, "\r\n")
+	stamp, text, _ := strings.Cut(line, " ")
 	at, err := time.Parse(time.RFC3339Nano, stamp)
 	switch {
 	case err != nil:
-		at, text = time.Now(), trimEOL(line) // a message of the kubelet's own
+		at, text = time.Now(), line // a message of the kubelet's own
 	case at.Before(skipAt):
 		return
 	case at.Equal(skipAt) && *skip > 0:
@@ -151,16 +152,17 @@ func (l *podLog) line(ctx context.Context, line string, skipAt time.Time, skip *
 	default:
 		l.at, l.same = at, 1
 	}
-	l.take(ctx, at, text)
+	// A progress bar draws itself many times before the line ends.
+	var drawn lines
+	each := func(text string) error { l.take(ctx, at, text); return nil }
+	_ = drawn.split([]byte(text), each)
+	_ = drawn.end(each)
 }
 
 // take logs and parses one line that the container printed.
 func (l *podLog) take(ctx context.Context, at time.Time, text string) {
 	r := l.run
 	r.log.line(l.who, text)
-	if len(text) > maxLine {
-		text = text[:maxLine]
-	}
 	o, ok, err := r.parser.Parse(text)
 	r.mu.Lock()
 	r.seen = r.seen || ok
@@ -178,9 +180,7 @@ func (l *podLog) take(ctx context.Context, at time.Time, text string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if text != "" {
-		l.last = text
-	}
+	l.last = text
 	if l.oom == "" && oomText.MatchString(text) {
 		l.oom = text
 	}

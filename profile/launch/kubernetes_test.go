@@ -291,6 +291,19 @@ func TestKubernetesTakesUpHalf(t *testing.T) {
 	}
 }
 
+// A progress bar is one line to Kubernetes, and many steps.
+func TestKubernetesProgressBar(t *testing.T) {
+	f := newFakeAPI(t)
+	f.pods = []string{fmt.Sprintf(podDone, "j-master-0", "1", "master", 0, "Completed", 9)}
+	f.logs["j-master-0"] = []string{`2026-03-01T12:00:01Z knee: {"step":1,"step_time_s":1}` + "\r" + `knee: {"step":2,"step_time_s":1}` + "\n"}
+	spec := kubeSpec()
+	spec.Kind = data.KindPyTorchJob
+	obs, err := f.launch(t, spec, launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Config: data.Config{Workers: 1}})
+	if err != nil || len(obs) != 2 || obs[1].Step != 2 {
+		t.Errorf("observed %+v, %v; want two steps", obs, err)
+	}
+}
+
 // Who may not read output is told so at once, and not that nothing came.
 func TestKubernetesForbiddenLogs(t *testing.T) {
 	f := newFakeAPI(t)

@@ -99,6 +99,8 @@ func TestLocalTellsFailuresApart(t *testing.T) {
 		{"host", "echo 'MemoryError'; exit 1", one, data.OOM, "worker 0: MemoryError"},
 		{"one rank's memory, another's complaint", `if [ $RANK = 1 ]; then sleep 0.1; echo 'CUDA out of memory'; exit 1; fi; echo lost rank 1; exit 2`, two, data.OOM, "worker 1: CUDA out of memory"},
 		{"silence", "echo hello", one, data.Failed, "without reporting a step"},
+		{"a log that a pattern reads", `printf '\r 1%%| | 1/100 [00:00<00:08, 9.80it/s]\r 2%%| | 2/100 [00:00<00:08, 9.80it/s]\n'; echo bye`, one, data.Failed, "{pattern: tqdm} in the study would read what it prints; its last words: bye"},
+		{"torchrun on Python 3.11", `echo '    map[i] = val_or_map.get(i, Std.NONE)'; echo "AttributeError: 'NoneType' object has no attribute 'get'"; exit 1`, one, data.Failed, "no attribute 'get': this torchrun works only with its output redirected: put -t1 -r1"},
 		{"garbage", `echo 'knee: {"step":1,"step_time_s":"fast"}'; sleep 10`, one, data.Failed, "cannot be read"},
 		{"torn line", `echo 'knee: {"step":1,'; sleep 10`, one, data.Failed, "cannot be read"},
 		{"negative time", `echo 'knee: {"step":1,"step_time_s":-1}'; sleep 10`, one, data.Failed, "step_time_s is -1"},
@@ -118,6 +120,31 @@ func TestLocalTellsFailuresApart(t *testing.T) {
 				t.Errorf("took %v: it waited for a trial that had failed", d)
 			}
 		})
+	}
+}
+
+// A progress bar is read as it is drawn, long before its line ends.
+func TestLocalReadsProgressBars(t *testing.T) {
+	parser, err := launch.NewParser(data.Metrics{Pattern: "tqdm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	obs := make(chan launch.Observation, 10)
+	go func() {
+		for want := range 2 {
+			if o := <-obs; o.Step != float64(want+1) || o.StepTime != .5 {
+				cancel(fmt.Errorf("observed %+v, want step %d of 0.5 s", o, want+1))
+			}
+		}
+		cancel(enough)
+	}()
+	l := &launch.Local{Ranks: true, Parser: parser, Grace: 100 * time.Millisecond}
+	err = l.Launch(ctx, launch.Trial{ID: 1, Attempt: 1, Config: data.Config{Workers: 1},
+		Command: []string{"sh", "-c", `for i in 1 2 3; do printf "\r %d%%| | $i/100 [00:01<00:50, 2.00it/s]" $i; sleep 0.05; done; sleep 20`}}, obs)
+	if !errors.Is(err, enough) {
+		t.Errorf("err = %v, want two steps while the bar is drawn", err)
 	}
 }
 
@@ -171,17 +198,22 @@ func doomed() {
 	l := &launch.Local{Ranks: true, Parser: parser, Watchdog: dog}
 	obs := make(chan launch.Observation, 1000)
 	l.Launch(context.Background(), launch.Trial{Config: data.Config{Workers: 2},
-		Command: []string{"sh", "-c", `sleep 100 & echo $! >>$PIDS; echo $$ >>$PIDS; wait`}}, obs)
+		Command: []string{"sh", "-c", `$APART sleep 100 & echo $! >>$PIDS; echo $$ >>$PIDS; wait`}}, obs)
 }
 
-func TestWatchdogEndsTheTrialsOfAKilledKnee(t *testing.T) {
+func TestWatchdogEndsTheTrialsOfAKilledKnee(t *testing.T) { killKnee(t, "") }
+
+// killKnee kills a knee that runs a trial, and wants nothing of it left. The
+// trial starts a process of its own by the command apart.
+func killKnee(t *testing.T, apart string) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	pids := filepath.Join(t.TempDir(), "pids")
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), "KNEE_TEST_PART=doomed", "PIDS="+pids)
+	cmd.Env = append(os.Environ(), "KNEE_TEST_PART=doomed", "PIDS="+pids, "APART="+apart)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

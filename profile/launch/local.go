@@ -59,7 +59,7 @@ func (l *Local) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	if err != nil {
 		return err
 	}
-	g := &group{launcher: l, trial: t, parser: ParserFor(l.Parser, t.Config), log: log, obs: obs, ended: make(chan *process, len(specs))}
+	g := &group{launcher: l, trial: t, parser: ParserFor(l.Parser, t.Config), log: log, obs: obs, ended: make(chan *process, len(specs)), advices: advices()}
 	gpus := watchGPUs(ctx, t.Config, log)
 	err = g.run(ctx, specs)
 	peak := gpus()

@@ -22,6 +22,13 @@ const number = `[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?`
 // quantity returns a named group that holds a number.
 func quantity(name string) string { return "(?P<" + name + ">" + number + ")" }
 
+// How tqdm writes where it is and how fast it goes, "20/100 [00:02<00:08,
+// 9.80it/s" or "1.2s/it", and a loss among what the script adds to it.
+var (
+	tqdmBar  = quantity("step") + `/[0-9]+ \[[^\]]*?(?:` + quantity("steps_per_s") + `(?:it|batch|batches|step|steps)/s|` + quantity("step_time_s") + `s/(?:it|batch|step))`
+	tqdmLoss = `(?:[^\]]*?loss[^=]*=` + quantity("loss") + `)?`
+)
+
 // patternTable holds the formats in the words of the programs' own
 // documentation and source. Rates that a program prints for each worker are
 // worker_throughput; a program that averages over its whole run says so here,
@@ -33,13 +40,12 @@ func patternTable() map[string][]string {
 		"deepspeed": {`global_step=` + quantity("step") + `, RunningAvgSamplesPerSec=\S+ CurrSamplesPerSec=` + quantity("throughput")},
 		// Horovod, examples/*/*_synthetic_benchmark.py: ten batches a line.
 		"horovod": {`Iter #` + quantity("step") + `: ` + quantity("worker_throughput") + ` img/sec per (?:GPU|CPU)`},
-		// Hugging Face Trainer, whose progress is drawn by tqdm on one line that
-		// ends when something is logged: set logging_steps to 10 or so. The rate
-		// is tqdm's, smoothed over some steps.
-		"huggingface": {
-			quantity("step") + `/[0-9]+ \[[^\]]*?(?:` + quantity("steps_per_s") + `it/s|` + quantity("step_time_s") + `s/it)`,
-			`'loss': '?` + quantity("loss"),
-		},
+		// Hugging Face Trainer, whose progress is drawn by tqdm and whose loss
+		// comes on a line of its own.
+		"huggingface": {tqdmBar, `'loss': '?` + quantity("loss")},
+		// Lightning's TQDMProgressBar. Validation draws bars of its own, which
+		// are not steps of training.
+		"lightning": {`^Epoch [0-9]+: .*?` + tqdmBar + tqdmLoss},
 		// Megatron-LM, megatron/training/training.py, with --log-interval.
 		"megatron": {`iteration +` + quantity("step") + `/ *[0-9]+ \|.*?elapsed time per iteration \(ms\): ` + quantity("step_time_ms") +
 			`(?:.*?lm loss: ` + quantity("loss") + `)?`},
@@ -56,6 +62,9 @@ func patternTable() map[string][]string {
 		"tf-cnn-benchmarks": {`^` + quantity("step") + `\s+images/sec: ` + quantity("throughput") + ` \+/- \S+ \(jitter = \S+\)(?:\s+` + quantity("loss") + `)?`},
 		// timm, train.py: the time of the last update.
 		"timm": {`Train: [0-9]+ \[ *` + quantity("step") + `/[0-9]+.*?\].*?Loss: *` + quantity("loss") + `.*?Time: *` + quantity("step_time_s") + `s,`},
+		// Any bar of tqdm around the batches. The rate is tqdm's, smoothed over
+		// some steps.
+		"tqdm": {tqdmBar + tqdmLoss},
 		// torchvision, references/classification/train.py: img/s of one process,
 		// of the last batch.
 		"torchvision": {`Epoch: \[[0-9]+\] +\[ *` + quantity("step") + `/[0-9]+\].*?img/s: ` + quantity("worker_throughput") +
@@ -94,20 +103,17 @@ func (p pattern) forTrial(c data.Config) Parser {
 	return p
 }
 
-// Parse implements Parser. A progress bar redraws its line after a carriage
-// return; what was drawn last counts.
+// Parse implements Parser.
 func (p pattern) Parse(line string) (Observation, bool, error) {
 	all, any := unseen(), false
-	for part := range strings.SplitSeq(line, "\r") {
-		for _, r := range p.kinds {
-			o, ok, err := r.Parse(part)
-			if err != nil {
-				return Observation{}, false, err
-			}
-			if ok {
-				all.overlay(o)
-				any = true
-			}
+	for _, r := range p.kinds {
+		o, ok, err := r.Parse(line)
+		if err != nil {
+			return Observation{}, false, err
+		}
+		if ok {
+			all.overlay(o)
+			any = true
 		}
 	}
 	return all, any, nil
@@ -123,4 +129,49 @@ func (o *Observation) overlay(seen Observation) {
 			*f.to = f.from
 		}
 	}
+}
+
+// recogniser tells, of output in which nothing was found, whether a pattern
+// would have found something.
+type recogniser struct {
+	patterns []Parser
+	names    []string
+	looked   int
+	name     string // of the pattern; empty until one fits
+}
+
+// recogniseLines is how many lines are looked at: a script that prints its
+// speed at all does so before that.
+const recogniseLines = 1000
+
+// look takes one line that the study's own parser could do nothing with.
+func (r *recogniser) look(line string) {
+	if r.name != "" || r.looked >= recogniseLines {
+		return
+	}
+	r.looked++
+	if r.patterns == nil {
+		for _, name := range data.MetricPatterns() {
+			if name == "huggingface" {
+				continue // its bar is tqdm's, which is what is told apart here
+			}
+			if p, err := newPattern(name); err == nil {
+				r.patterns, r.names = append(r.patterns, p), append(r.names, name)
+			}
+		}
+	}
+	for i, p := range r.patterns {
+		if _, ok, _ := p.Parse(line); ok {
+			r.name = r.names[i]
+			return
+		}
+	}
+}
+
+// hint is what to tell the user, empty if no pattern fits.
+func (r *recogniser) hint() string {
+	if r.name == "" {
+		return ""
+	}
+	return fmt.Sprintf("; metrics: {pattern: %s} in the study would read what it prints", r.name)
 }

@@ -22,8 +22,11 @@ func TestPatterns(t *testing.T) {
 		{"deepspeed", "[2025-03-01 10:00:00,123] [INFO] [timer.py:258:stop] epoch=0/micro_step=200/global_step=100, RunningAvgSamplesPerSec=801.25, CurrSamplesPerSec=812.5, MemAllocated=3.1GB, MaxMemAllocated=9.2GB", 100, nan, 812.5, nan},
 		{"horovod", "Iter #3: 320.0 img/sec per GPU", 3, .4, nan, nan},
 		{"huggingface", "  5%|▌         | 50/1000 [00:25<08:03,  2.00it/s]", 50, .5, nan, nan},
-		{"huggingface", "  5%|▌  | 49/1000 [00:25<08:03,  2.00it/s]\r  5%|▌  | 50/1000 [00:27<08:03,  2.50s/it]\r                 \r{'loss': 2.3456, 'grad_norm': 1.2, 'learning_rate': 4.75e-05, 'epoch': 0.15}", 50, 2.5, nan, 2.3456},
+		{"huggingface", "  5%|▌  | 50/1000 [00:27<08:03,  2.50s/it]", 50, 2.5, nan, nan},
 		{"huggingface", "{'loss': 0.5, 'learning_rate': 4.75e-05, 'epoch': 0.15}", nan, nan, nan, .5},
+		{"lightning", "Epoch 3:  20%|██        | 20/100 [00:02<00:08,  8.00it/s, v_num=0, train_loss_step=2.100, acc=0.5]", 20, .125, nan, 2.1},
+		{"tqdm", " 20%|██        | 20/100 [00:02<00:08,  8.00it/s, lr=0.1, loss=2.1]", 20, .125, nan, 2.1},
+		{"tqdm", "epoch 2:  20%|██        | 20/100 [00:50<03:20,  2.50s/batch]", 20, 2.5, nan, nan},
 		{"megatron", " iteration      100/  500000 | consumed samples:        25600 | elapsed time per iteration (ms): 1234.5 | learning rate: 1.500E-06 | global batch size:   256 | lm loss: 1.012345E+01 | loss scale: 1.0 | grad norm: 2.1 |", 100, 1.2345, nan, 10.12345},
 		{"megatron", " [2025-03-01 10:00:00] iteration      100/  500000 | consumed samples: 25600 | elapsed time per iteration (ms): 800.0 | throughput per GPU (TFLOP/s/GPU): 180.1 |", 100, .8, nan, nan},
 		{"mlperf", `:::MLLOG {"namespace": "", "time_ms": 1740823200000, "event_type": "POINT_IN_TIME", "key": "tracked_stats", "value": {"throughput": 2456.7}, "metadata": {"file": "train.py", "lineno": 1, "step": 40}}`, nan, nan, 2456.7, nan},
@@ -51,7 +54,8 @@ func TestPatterns(t *testing.T) {
 				t.Errorf("%s: %s = %g, want %g, of %q", tc.pattern, v.name, v.got, v.want, tc.line)
 			}
 		}
-		for _, other := range []string{"", "INFO starting training on 4 workers", "Test: [  10/196]  Time  0.1 ( 0.2)  Loss 1.0 (1.0)", "Total img/sec on 4 GPU(s): 1249.6 +-3.2"} {
+		for _, other := range []string{"", "INFO starting training on 4 workers", "Test: [  10/196]  Time  0.1 ( 0.2)  Loss 1.0 (1.0)", "Total img/sec on 4 GPU(s): 1249.6 +-3.2",
+			"  0%|          | 0/100 [00:00<?, ?it/s]", "Downloading: 100%|██| 256M/256M [00:02<00:00, 98.2MB/s]", "Map: 100%|██| 1000/1000 [00:00<00:00, 12345.67 examples/s]"} {
 			if _, ok, err := p.Parse(other); ok || err != nil {
 				t.Errorf("%s: %q was taken for a step (%v)", tc.pattern, other, err)
 			}
@@ -80,5 +84,15 @@ func TestWorkerThroughput(t *testing.T) {
 	}
 	if o, _, err := launch.ParserFor(p, data.Config{Workers: 8}).Parse("320/s"); err != nil || !math.IsNaN(o.StepTime) {
 		t.Errorf("%+v, %v; want no step time where no batch is known", o, err)
+	}
+}
+
+func TestLightningLeavesValidationOut(t *testing.T) {
+	p, err := launch.NewParser(data.Metrics{Pattern: "lightning"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, _ := p.Parse("Validation DataLoader 0:  50%|█████     | 5/10 [00:00<00:00, 80.00it/s]"); ok {
+		t.Error("a step of validation was taken for one of training")
 	}
 }

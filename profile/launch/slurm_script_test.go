@@ -148,6 +148,8 @@ func TestTail(t *testing.T) {
 		// What only counts is timed by when it is seen: one of each look.
 		{"step 3\nstep 4\nstep 5\n", []float64{5}},
 		{"step 6 took 0.1\r\nstep 7 took 0.1\n", []float64{6, 7}},
+		{"step 6 took 0.1\rstep 7 took 0.2\rstep 8", []float64{6, 7}},
+		{"\r", []float64{8}},
 		{strings.Repeat("z", 3*maxLine) + "\nstep 8 took 1\n", []float64{8}},
 		{"srun: error: n1: task 0: Killed\nsrun: error: n2: task 1: Exited with exit code 1\n", nil},
 		{"knee: trial ends with exit status 137\n", nil},

@@ -121,7 +121,7 @@ func TestSlurmTellsFailuresApart(t *testing.T) {
 		// may stand in it.
 		{"killed", `p=knee; echo "$p: {\"step\":1,\"step_time_s\":1}"; kill -9 $$`, nil, data.OOM, false, "exit 137"},
 		{"step daemon", step + "echo 'slurmstepd: error: Detected 1 oom_kill event in StepId=1.0'; exit 1", nil, data.OOM, false, "oom_kill event"},
-		{"silence", "echo hello", nil, data.Failed, false, "without reporting a step, want lines such as 'knee: {\"step\":1,\"step_time_s\":0.04,\"loss\":2.1}'; its last words: hello"},
+		{"silence", "echo hello", nil, data.Failed, false, "for what it prints instead; its last words: hello"},
 		{"garbage", `echo 'knee: {"step":1,"step_time_s":"fast"}'; sleep 20`, nil, data.Failed, false, "cannot be read"},
 		{"one task of several", step + "echo no data; echo 'srun: error: n1: task 0: Exited with exit code 3'; echo 'srun: error: n2: tasks 1-3: Killed'; exit 137",
 			nil, data.Failed, false, "job 1, n1: exit status 3: no data"},

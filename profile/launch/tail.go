@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +28,7 @@ type tail struct {
 	parser Parser
 	obs    chan<- Observation
 	offset int64
-	part   []byte // the beginning of a line whose end is still to come
+	lines  lines
 
 	begun int    // how often the script has begun
 	ended bool   // whether the script has said how it ended
@@ -51,7 +50,7 @@ func newTail(path string, p Parser, obs chan<- Observation) *tail {
 	return &tail{path: path, parser: p, obs: obs}
 }
 
-func (t *tail) close() { t.part = nil }
+func (t *tail) close() { t.lines = lines{} }
 
 // read takes in what was appended since the last call. The file is opened
 // each time: that is when NFS looks for what other machines have written. A
@@ -78,34 +77,22 @@ func (t *tail) read(ctx context.Context) error {
 func (t *tail) take(ctx context.Context, text []byte) error {
 	now := time.Now()
 	var batch []Observation
-	for len(text) > 0 {
-		i := bytes.IndexByte(text, '\n')
-		if i < 0 {
-			if room := maxLine - len(t.part); room > 0 { // the tail of an overlong line is dropped
-				t.part = append(t.part, text[:min(room, len(text))]...)
-			}
-			break
-		}
-		line := string(append(t.part, text[:i]...))
-		t.part, text = t.part[:0], text[i+1:]
+	err := t.lines.split(text, func(line string) error {
 		o, ok, err := t.line(line)
-		if err != nil {
-			return err
-		}
 		if ok {
 			o.At = now
 			batch = append(batch, o)
 		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return t.send(ctx, batch)
 }
 
 // line takes in one line.
 func (t *tail) line(line string) (Observation, bool, error) {
-	line = trimEOL(line)
-	if len(line) > maxLine {
-		line = line[:maxLine]
-	}
 	switch {
 	case strings.HasPrefix(line, markBegin):
 		t.begun++
@@ -124,7 +111,7 @@ func (t *tail) line(line string) (Observation, bool, error) {
 	if m := srunTask.FindStringSubmatch(line); m != nil && t.task == "" {
 		t.task = m[1]
 	}
-	if line != "" && !slurmChatter.MatchString(line) {
+	if !slurmChatter.MatchString(line) {
 		t.last = line
 	}
 	if t.oom == "" && oomText.MatchString(line) {
@@ -135,10 +122,11 @@ func (t *tail) line(line string) (Observation, bool, error) {
 
 // send passes on what was seen together. A step that tells no time is timed
 // by when it was seen; of several seen at once only the last says something.
+// A loss without a step is no step.
 func (t *tail) send(ctx context.Context, batch []Observation) error {
 	for i, o := range batch {
 		timed := o.StepTime > 0 || o.Throughput > 0
-		if !timed && i < len(batch)-1 {
+		if !timed && !math.IsNaN(o.Step) && i < len(batch)-1 {
 			continue
 		}
 		select {

@@ -50,8 +50,8 @@ func (w *Watchdog) tell(line string) {
 	_, _ = io.WriteString(w.pipe, line+"\n")
 }
 
-func (w *Watchdog) watch(group int)   { w.tell("+" + strconv.Itoa(group)) }
-func (w *Watchdog) release(group int) { w.tell("-" + strconv.Itoa(group)) }
+func (w *Watchdog) watch(group int, mark string) { w.tell("+" + strconv.Itoa(group) + " " + mark) }
+func (w *Watchdog) release(group int)            { w.tell("-" + strconv.Itoa(group)) }
 
 // Close ends the watchdog. Groups not yet released are killed.
 func (w *Watchdog) Close() error {
@@ -66,25 +66,30 @@ func (w *Watchdog) Close() error {
 	return w.cmd.Wait()
 }
 
-// Guard is the body of the watchdog process. It reads lines "+GROUP" and
-// "-GROUP" from r until it closes, and then kills the groups that remain.
+// Guard is the body of the watchdog process. It reads lines "+GROUP MARK" and
+// "-GROUP" from r until it closes, and then kills the groups that remain, and
+// the processes that have left them, which are known by the mark in their
+// environment.
 func Guard(r io.Reader) error {
-	groups := map[int]bool{}
+	marks := map[int]string{} // by group
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
-		line := lines.Text()
-		group, err := strconv.Atoi(strings.TrimLeft(line, "+-"))
+		first, mark, _ := strings.Cut(lines.Text(), " ")
+		group, err := strconv.Atoi(strings.TrimLeft(first, "+-"))
 		if err != nil || group <= 1 {
 			continue // never let a stray line name a group that is not a trial's
 		}
-		if strings.HasPrefix(line, "+") {
-			groups[group] = true
+		if strings.HasPrefix(first, "+") {
+			marks[group] = mark
 		} else {
-			delete(groups, group)
+			delete(marks, group)
 		}
 	}
-	for group := range groups {
+	for group, mark := range marks {
 		killGroup(group)
+		if mark != "" {
+			killStrays(mark)
+		}
 	}
 	return lines.Err()
 }

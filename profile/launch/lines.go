@@ -1,0 +1,47 @@
+package launch
+
+import "bytes"
+
+// maxLine bounds what is kept of one line of output; the rest is dropped.
+const maxLine = 64 << 10
+
+// lines cuts output into lines as it comes. A carriage return ends a line as
+// a line feed does: a progress bar draws itself again after each, and may send
+// its first line feed when training is over.
+type lines struct {
+	part []byte // the beginning of a line whose end is still to come
+}
+
+// split calls each with every line that text ends, without its end, until one
+// returns an error. Empty lines, and so the second half of "\r\n", are left out.
+func (l *lines) split(text []byte, each func(line string) error) error {
+	for len(text) > 0 {
+		i := bytes.IndexAny(text, "\r\n")
+		if i < 0 {
+			l.keep(text)
+			return nil
+		}
+		l.keep(text[:i])
+		text = text[i+1:]
+		if err := l.end(each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end calls each with what is left of a line, as if it ended here.
+func (l *lines) end(each func(line string) error) error {
+	line := string(l.part)
+	l.part = l.part[:0]
+	if line == "" {
+		return nil
+	}
+	return each(line)
+}
+
+func (l *lines) keep(text []byte) {
+	if room := maxLine - len(l.part); room > 0 {
+		l.part = append(l.part, text[:min(room, len(text))]...)
+	}
+}
