@@ -52,6 +52,18 @@ func TestBadInputIsNamed(t *testing.T) {
 		_, err := NewGains(Gains{GPUType: "t4", Jobs: []allocate.Staircase{{Job: "a", GPUType: "t4", Least: 1, Steps: steps}}})
 		return err
 	}
+	usage := func(history ...Occupied) error {
+		var o Occupancy
+		if history != nil {
+			o.Runs = []PolicyOccupancy{{Policy: "a", GPUs: 4, History: history}}
+		}
+		_, err := NewOccupancy(o)
+		return err
+	}
+	surface := func(cells ...SurfaceCell) error {
+		_, err := NewSurface(Surface{Cells: cells})
+		return err
+	}
 	sim := func(runs ...PolicyRun) error {
 		_, err := NewSimulation(Simulation{Runs: runs})
 		return err
@@ -98,6 +110,15 @@ func TestBadInputIsNamed(t *testing.T) {
 		{gains(), `jobs: found no step of a job on "t4"`},
 		{gains(allocate.Step{From: 1, To: 2, Gain: nan}), "jobs[0].steps[0].gain: found NaN"},
 		{gains(allocate.Step{From: 1, To: 2}, allocate.Step{From: 3, To: 4}), "jobs[0].steps[1]: found 3 to 4 workers"},
+		{usage(), "runs: found 0, want 1 to 12 policies"},
+		{usage(Occupied{}), "runs[0].history: found 1 times"},
+		{usage(Occupied{}, Occupied{}), "runs[0].history[1].at: found 0, want more than 0"},
+		{usage(Occupied{}, Occupied{At: 1, GPUs: 5}), "runs[0].history[1].gpus: found 5, want 0 to 4"},
+		{usage(Occupied{}, Occupied{At: nan}), "runs[0].history[1].at: found NaN"},
+		{surface(SurfaceCell{X: 1, Y: 1, Mean: 1, Failed: true}), "cells[0]: found a failure of what was not tried"},
+		{surface(SurfaceCell{X: 1, Y: 1, Mean: 1, Gain: -1}), "cells[0].value: found -1, want a number ≥ 0"},
+		{surface(SurfaceCell{X: 1, Y: 1, Mean: 0}), "cells[0].value: found 0"},
+		{surface(), "cells: found 0 columns"},
 		{sim(), "runs: found nothing"},
 		{sim(PolicyRun{Policy: "a"}), "runs[0].jct: found nothing"},
 		{sim(PolicyRun{Policy: "a", JCT: []float64{1, 0}}), "runs[0].jct[1]: found 0"},

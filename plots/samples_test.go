@@ -34,6 +34,7 @@ func samples() []sample {
 		{"efficiency", func() (Figure, error) { return NewEfficiency(efficiencySample()) }},
 		{"batch", func() (Figure, error) { return NewBatch(batchSample()) }},
 		{"heatmap", func() (Figure, error) { return NewHeatMap(heatSample()) }},
+		{"search_surface", func() (Figure, error) { return NewSurface(surfaceSample()) }},
 		{"cluster_value", func() (Figure, error) { return NewClusterValue(clusterValueSample()) }},
 		{"gains", func() (Figure, error) { return NewGains(gainsSample(3, 16)) }},
 		{"gains_many", func() (Figure, error) { return NewGains(gainsSample(24, 128)) }},
@@ -42,6 +43,7 @@ func samples() []sample {
 			return Dark.In(fig), err
 		}},
 		{"simulation", func() (Figure, error) { return NewSimulation(simulationSample()) }},
+		{"simulation_usage", func() (Figure, error) { return NewOccupancy(occupancySample(90)) }},
 		{"simulation_timeline", func() (Figure, error) { return NewTimeline(timelineSample()) }},
 	}
 }
@@ -276,6 +278,26 @@ func heatSample() HeatMap {
 	return h
 }
 
+func surfaceSample() Surface {
+	s := Surface{Title: "What the search of resnet50 believes", Subtitle: "everything but workers and local batch as in 8 × a100, allreduce, batch 64",
+		XLabel: "workers", YLabel: "local batch", Objective: "throughput (samples/s)", GainLabel: "expected gain (%)"}
+	for i, k := range []float64{1, 2, 4, 8, 16, 32} {
+		for n, b := range []float64{16, 32, 64, 128} {
+			c := SurfaceCell{X: k, Y: b, Mean: k * b / (0.02 + b/900 + 0.004*k), Gain: 40 * math.Exp(-math.Abs(float64(i)-4.2)-math.Abs(float64(n)-1.8))}
+			switch {
+			case i+n == 3 || i == 3 && n == 2:
+				c.Tried, c.Best = true, i == 3 && n == 2
+			case i == 5 && n == 3:
+				c.Tried, c.Failed = true, true
+			case i == 4 && n == 2:
+				c.Next = true
+			}
+			s.Cells = append(s.Cells, c)
+		}
+	}
+	return s
+}
+
 // timelineSample has a burst that one policy works off sooner.
 func timelineSample() Timeline {
 	t := Timeline{Title: "jobs in the system", Subtitle: "40 jobs in two hours"}
@@ -305,6 +327,24 @@ func clusterValueSample() ClusterValue {
 		}
 	}
 	return v
+}
+
+// occupancySample fills a cluster of 64 to different degrees, with as many
+// changes.
+func occupancySample(changes int) Occupancy {
+	rng := rand.New(rand.NewPCG(7, 8))
+	o := Occupancy{Title: "GPUs in use", Subtitle: "160 jobs on 64 GPUs"}
+	for i, policy := range []string{"fifo", "srtf", "knee"} {
+		r := PolicyOccupancy{Policy: policy, GPUs: 64}
+		for k := range changes {
+			t := float64(k) / float64(changes)
+			busy := math.Min(64, math.Round((40+15*float64(i))*math.Sin(math.Pi*math.Sqrt(t))+10*rng.Float64()))
+			r.History = append(r.History, Occupied{At: 3600 * 10 * t * (1.1 - 0.1*float64(i)), GPUs: busy, Waiting: math.Round(12 * t * (1 - t) * float64(4-i))})
+		}
+		r.History = append(r.History, Occupied{At: 3600 * 10 * (1.15 - 0.1*float64(i))})
+		o.Runs = append(o.Runs, r)
+	}
+	return o
 }
 
 // gainsSample gives every next worker to the job that gains most, of jobs that

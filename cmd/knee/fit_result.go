@@ -86,7 +86,7 @@ func (r fitResult) print(w io.Writer, out format) error {
 		if i == 0 {
 			fmt.Fprintln(w, "\nWhat one more measurement would buy, most per worker first:")
 		}
-		if _, err := fmt.Fprintln(w, "- "+a.Words); err != nil {
+		if _, err := fmt.Fprintln(w, hanging(w, "- "+a.Words)); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,13 @@ func parametersOf(m *fit.Model) []parameter {
 func parameterTable(ps []parameter, f format) table {
 	write := f.figures()
 	t := table{columns: []string{"gpu_type", "mode", "family", "parameter", "value", "lo", "hi", "unit"}}
+	t.people = &table{columns: []string{"parameter", "value", "lo", "hi", "unit"}}
 	for _, p := range ps {
+		head := p.Family
+		if p.GPUType != "" {
+			head = fmt.Sprintf("%s, %s: %s", p.GPUType, p.Mode, p.Family)
+		}
+		t.people.addUnder(head, p.Parameter, write(p.Value.Mean), write(p.Value.Lo), write(p.Value.Hi), p.Unit)
 		t.add(p.GPUType, string(p.Mode), p.Family, p.Parameter, write(p.Value.Mean), write(p.Value.Lo), write(p.Value.Hi), p.Unit)
 	}
 	return t

@@ -47,7 +47,7 @@ func planTable(p *data.Plan) *Table {
 			nodes = append(nodes, share)
 		}
 		t.row(text(j.Name), text(string(j.Action)), text(j.GPUType), text(string(j.Mode)), count(j.Workers), count(j.PS), figures(j.LocalBatch),
-			estimate(j.Goodput, plots.Number), estimate(j.Finish, plots.Duration), estimate(j.Cost, plots.Money), text(strings.Join(nodes, ", ")), text(j.Reason))
+			estimate(j.Goodput, plots.Plain), estimate(j.Finish, plots.Duration), estimate(j.Cost, plots.Money), text(strings.Join(nodes, ", ")), text(j.Reason))
 	}
 	return t
 }
