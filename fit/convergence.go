@@ -38,7 +38,7 @@ type Convergence struct {
 	Points int           `json:"points"`
 	LastX  float64       `json:"last_x"`           // steps seen
 	Rising *RisingMetric `json:"rising,omitempty"` // set if the curve is a metric that rises
-	Seen   []SeenPoint   `json:"seen"`             // where new lows were first seen, thinned out
+	Seen   []SeenPoint   `json:"seen"`             // where new lows of the smoothed record were first seen, thinned out
 	// Recorded is the curve without outliers, averaged over at most 128 stretches.
 	Recorded []SeenPoint `json:"recorded"`
 	// EpochSteps is the length of an epoch in steps, 0 if unknown.
@@ -116,7 +116,7 @@ func FitConvergenceWith(points []data.CurvePoint, initialBatch float64, s Conver
 	if err != nil {
 		return nil, err
 	}
-	c.Seen, c.Recorded = newLows(xs, ls), stretches(xs, ls, mostRecorded)
+	c.Seen, c.Recorded = newLows(xs, smoothed(ls)), stretches(xs, ls, mostRecorded)
 	if c.Templates, err = c.newTemplates(s.Templates, pick); err != nil {
 		return nil, err
 	}
@@ -264,15 +264,36 @@ func ascending(xs []float64) []int {
 	return order
 }
 
-// newLows returns where the curve first went below all before, at most 64
-// points, the last low always among them.
+// smoothed returns the running mean of a record over as many points as make
+// one of its stretches, so none where there are at most mostRecorded. Of
+// thousands of noisy losses the luckiest lies far under what the training has
+// reached, and what is foreseen are stretches too. The last half window has
+// no mean and is left out.
+func smoothed(ls []float64) []float64 {
+	half := len(ls) / mostRecorded / 2
+	if half == 0 {
+		return ls
+	}
+	sums := make([]float64, len(ls)+1)
+	for i, l := range ls {
+		sums[i+1] = sums[i] + l
+	}
+	out := make([]float64, len(ls)-half)
+	for i := range out {
+		h := min(half, i)
+		out[i] = (sums[i+h+1] - sums[i-h]) / float64(2*h+1)
+	}
+	return out
+}
+
+// newLows returns where a curve, in order of x, first went below all before,
+// at most 64 points, the last low always among them.
 func newLows(xs, ls []float64) []SeenPoint {
-	order := ascending(xs)
 	var lows []SeenPoint
 	low := math.Inf(1)
-	for _, i := range order {
-		if ls[i] < low {
-			low = ls[i]
+	for i, l := range ls {
+		if l < low {
+			low = l
 			lows = append(lows, SeenPoint{xs[i], low})
 		}
 	}

@@ -98,11 +98,12 @@ type outcome struct {
 	widths         []float64 // upper end of the interval over the lower
 	covered, never float64
 	byJob, logs    map[string][]float64
+	inside         map[string]float64 // runs inside the interval, by job
 }
 
 func (o *outcome) add(job string, e data.Estimate, err error, truth float64) {
 	if o.byJob == nil {
-		o.byJob, o.logs = map[string][]float64{}, map[string][]float64{}
+		o.byJob, o.logs, o.inside = map[string][]float64{}, map[string][]float64{}, map[string]float64{}
 	}
 	off := math.Inf(1)
 	if err != nil {
@@ -113,6 +114,7 @@ func (o *outcome) add(job string, e data.Estimate, err error, truth float64) {
 		// Epochs are counted in whole ones; so are ends of intervals.
 		if e.Lo <= truth*(1+1e-9) && truth <= e.Hi*(1+1e-9) {
 			o.covered++
+			o.inside[job]++
 		}
 	}
 	o.errs = append(o.errs, off)
@@ -193,7 +195,9 @@ func ask(tb testing.TB, runs []recordedRun, settings func(recordedRun) Convergen
 	}
 	if testing.Verbose() {
 		for _, j := range []string{"cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"} {
-			tb.Logf("%s %s n=%d median %.1f bias %.2f", o.name(percent), j, len(o.byJob[j]), quantile.Median(o.byJob[j]), quantile.Median(o.logs[j]))
+			n := len(o.byJob[j])
+			tb.Logf("%s %s n=%d median %.1f bias %.2f coverage %.0f", o.name(percent), j, n,
+				quantile.Median(o.byJob[j]), quantile.Median(o.logs[j]), 100*o.inside[j]/float64(n))
 		}
 	}
 	return o

@@ -133,16 +133,16 @@ func (c *Convergence) outlookOf(target float64) *outlook {
 }
 
 // addPaths adds up where each path first hits the target, and returns the
-// weight of what never does.
-func (o *outlook) addPaths(target float64) (never float64) {
+// weight of what levels off above it and of what does not hit it on the grid.
+func (o *outlook) addPaths(target float64) (above, later float64) {
 	for _, p := range o.paths {
 		if p.above { // noise would get it there by luck, some day; that is not what is asked
-			never += p.weight
+			above += p.weight
 			continue
 		}
-		never += o.hits.addHits(p.cell, target, p.weight)
+		later += o.hits.addHits(p.cell, target, p.weight)
 	}
-	return never
+	return above, later
 }
 
 // pool pools the hits with another density; see [future.pool].

@@ -8,15 +8,20 @@ import (
 	"knee/internal/quantile"
 )
 
-// NeverReachedError says that a curve levels off above a target.
+// NeverReachedError says that a curve levels off above a target, or goes away
+// from it.
 type NeverReachedError struct {
 	Target float64 // as asked for
 	Floor  float64 // what the curves that do not reach it level off at, in the same terms
 	Chance float64 // posterior probability that the target is reached after all
+	Away   bool    // the last third of the record is further from the target than the first
 }
 
 // Error implements error.
 func (e *NeverReachedError) Error() string {
+	if e.Away {
+		return fmt.Sprintf("the training curve never reaches %.4g: the last third of the record lies further from it than the first", e.Target)
+	}
 	return fmt.Sprintf("the training curve never reaches %.4g: it levels off at about %.4g (probability of reaching it %.0f %%)",
 		e.Target, e.Floor, 100*e.Chance)
 }
@@ -76,9 +81,13 @@ func (c *Convergence) Target(target float64) (TargetAnswer, error) {
 		floor = levelOf(o.paths, t, c.low())
 	}
 	if a.Chance < .5 {
-		return TargetAnswer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(floor), Chance: a.Chance}
+		return TargetAnswer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(floor), Chance: a.Chance,
+			Away: c.Single == nil && len(c.Templates) == 0 && diverges(c.Recorded)}
 	}
 	a.Notes = c.notes(a)
+	if r := c.Rising; r != nil && target > r.Ceiling && (r.Ceiling == 1 || r.Ceiling == 100) {
+		a.Notes = append(a.Notes, fmt.Sprintf("the metric was never above %g so far: if it is a fraction or a percentage, %.4g is out of reach", r.Ceiling, target))
+	}
 	return a, nil
 }
 

@@ -29,19 +29,22 @@ func (c *Convergence) reach(target float64) *outlook {
 	h := horizon{last: c.LastX, planned: c.Planned}
 	o := &outlook{hits: newFuture(c.LastX, c.lookEvery(), h.end())}
 	o.paths = seg.paths(target, c.shapes(seg), o.hits.x)
-	never := o.addPaths(target)
+	above, _ := o.addPaths(target)
 	reached := o.hits.total()
 	if reached == 0 || diverges(c.Recorded) {
 		return o
 	}
 	o.pool(1, h.density, 1)
-	o.chance = reached / (reached + never)
+	// Curves that get there after the grid ends do get there, only that the
+	// horizon does not believe them: they say nothing for or against.
+	o.chance = reached / (reached + above)
 	return o
 }
 
 // shapes returns the shapes that a stretch of the record may have.
 func (c *Convergence) shapes(seg *segment) []curveShape {
-	return curveShapes(c.LastX-seg.start, c.Planned-seg.start)
+	seen := c.LastX - seg.start
+	return curveShapes(int(float64(c.Points)*seen/c.LastX), seen, c.Planned-seg.start)
 }
 
 // paths returns the posterior over curves for a target, ready for a grid of
@@ -99,6 +102,10 @@ const (
 	// is finite and not far away, which rules out the steepest curves. One was
 	// the first value tried; with .3 recorded runs were foreseen less well.
 	startSD = 1
+	// mostEvidence is the number of points that a record is worth at most.
+	// More of them make noise smaller but not what all curves get wrong,
+	// and no record that the tempering was tried on had more.
+	mostEvidence = 40
 	// negligible is the weight, relative to the largest, below which a cell
 	// cannot move a quantile.
 	negligible = 1e-5
@@ -176,7 +183,8 @@ type reachSums struct {
 
 // newReachSums sums up points; span is the range of the whole record.
 func newReachSums(points []SeenPoint, span float64) reachSums {
-	s := reachSums{points: points, count: .1*float64(len(points)) + 2, low: math.Inf(1), span: span}
+	worth := math.Min(float64(len(points)), mostEvidence)
+	s := reachSums{points: points, count: .1*worth + 2, low: math.Inf(1), span: span}
 	var weight float64
 	for i, p := range points {
 		w := math.Sqrt(float64(i + 1))
@@ -184,7 +192,7 @@ func newReachSums(points []SeenPoint, span float64) reachSums {
 		weight += w
 		s.low = math.Min(s.low, p.Loss)
 	}
-	s.worth = weight / math.Sqrt(math.Max(float64(len(points)), 1))
+	s.worth = worth * weight / math.Pow(math.Max(float64(len(points)), 1), 1.5)
 	for i, p := range points {
 		s.w[i] /= weight
 		s.sw += s.w[i]

@@ -48,13 +48,13 @@ func (c *Convergence) hitsOf(target float64) *outlook {
 	o := &outlook{hits: newFuture(c.LastX, c.lookEvery(), 4*math.Max(end, c.Planned))}
 	var templates []Template
 	o.paths, templates = c.templatePaths(o.hits.x)
-	never := o.addPaths(target)
+	above, later := o.addPaths(target)
 	reached := o.hits.total()
 	median, sd, hits := templateHits(templates, target)
 	if reached == 0 {
 		return o
 	}
-	o.chance = reached / (reached + never)
+	o.chance = reached / (reached + above + later)
 	// Each run that got there speaks for one more that will; one that did not
 	// has had its say through its course.
 	o.chance = (o.chance + float64(hits)) / float64(1+hits)
