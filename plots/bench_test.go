@@ -19,10 +19,23 @@ func BenchmarkRender(b *testing.B) {
 		x := 1 + float64(i%512)
 		s.Points = append(s.Points, Point{X: x, Y: 100 * x / (1 + 0.01*x) * (1 + 0.1*math.Sin(float64(i)))})
 	}
+	stairs := gainsSample(100, crowdPoints)
 	figures := map[string]func() (Figure, error){
 		"scalability": func() (Figure, error) {
 			return NewScalability(Scalability{Title: "crowd", Quantity: Throughput, Series: []Series{s}, Ideal: true})
 		},
+		"usage": func() (Figure, error) { return NewOccupancy(occupancySample(crowdPoints)) },
+		"timeline": func() (Figure, error) {
+			t := timelineSample()
+			for i := range t.Runs {
+				for k := range crowdPoints {
+					from := float64(k) * 7
+					t.Runs[i].Stays = append(t.Runs[i].Stays, Stay{From: from, To: from + 600 + float64(k%97)*30})
+				}
+			}
+			return NewTimeline(t)
+		},
+		"gains":       func() (Figure, error) { return NewGains(stairs) },
 		"convergence": func() (Figure, error) { return NewConvergence(convergenceSample(crowdPoints)) },
 	}
 	for name, newFigure := range figures {

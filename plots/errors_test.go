@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"knee/allocate"
 	"knee/data"
 )
 
@@ -45,6 +46,22 @@ func TestBadInputIsNamed(t *testing.T) {
 	}
 	speed := func(c SpeedCurve) error {
 		_, err := NewSpeedByPS(SpeedFigure{Curves: []SpeedCurve{c}})
+		return err
+	}
+	gains := func(steps ...allocate.Step) error {
+		_, err := NewGains(Gains{GPUType: "t4", Jobs: []allocate.Staircase{{Job: "a", GPUType: "t4", Least: 1, Steps: steps}}})
+		return err
+	}
+	usage := func(history ...Occupied) error {
+		var o Occupancy
+		if history != nil {
+			o.Runs = []PolicyOccupancy{{Policy: "a", GPUs: 4, History: history}}
+		}
+		_, err := NewOccupancy(o)
+		return err
+	}
+	surface := func(cells ...SurfaceCell) error {
+		_, err := NewSurface(Surface{Cells: cells})
 		return err
 	}
 	sim := func(runs ...PolicyRun) error {
@@ -90,6 +107,18 @@ func TestBadInputIsNamed(t *testing.T) {
 		{alloc(func(a *Allocation) { a.Plan.Jobs[0].Placement[0].Workers = -1 }), "want counts ≥ 0"},
 		{alloc(func(a *Allocation) { a.Cluster.Nodes[1].Name = "a01" }), `cluster.nodes[1]: found "a01" again`},
 		{alloc(func(a *Allocation) { a.Cluster.Nodes = make([]data.Node, 401) }), "at most 400 nodes"},
+		{gains(), `jobs: found no step of a job on "t4"`},
+		{gains(allocate.Step{From: 1, To: 2, Gain: nan}), "jobs[0].steps[0].gain: found NaN"},
+		{gains(allocate.Step{From: 1, To: 2}, allocate.Step{From: 3, To: 4}), "jobs[0].steps[1]: found 3 to 4 workers"},
+		{usage(), "runs: found 0, want 1 to 12 policies"},
+		{usage(Occupied{}), "runs[0].history: found 1 times"},
+		{usage(Occupied{}, Occupied{}), "runs[0].history[1].at: found 0, want more than 0"},
+		{usage(Occupied{}, Occupied{At: 1, GPUs: 5}), "runs[0].history[1].gpus: found 5, want 0 to 4"},
+		{usage(Occupied{}, Occupied{At: nan}), "runs[0].history[1].at: found NaN"},
+		{surface(SurfaceCell{X: 1, Y: 1, Mean: 1, Failed: true}), "cells[0]: found a failure of what was not tried"},
+		{surface(SurfaceCell{X: 1, Y: 1, Mean: 1, Gain: -1}), "cells[0].value: found -1, want a number ≥ 0"},
+		{surface(SurfaceCell{X: 1, Y: 1, Mean: 0}), "cells[0].value: found 0"},
+		{surface(), "cells: found 0 columns"},
 		{sim(), "runs: found nothing"},
 		{sim(PolicyRun{Policy: "a"}), "runs[0].jct: found nothing"},
 		{sim(PolicyRun{Policy: "a", JCT: []float64{1, 0}}), "runs[0].jct[1]: found 0"},
@@ -126,6 +155,13 @@ func TestLittleInputIsDrawn(t *testing.T) {
 		},
 		"one trial": func() (*Chart, error) {
 			return NewSearch(Search{Objective: "x", Trials: []SearchTrial{{Number: 1, Value: -3}}})
+		},
+		"a gain of nothing": func() (*Chart, error) {
+			p, err := NewGains(Gains{GPUType: "t4", Jobs: []allocate.Staircase{{Job: "a", GPUType: "t4", Workers: 1, Steps: []allocate.Step{{From: 0, To: 1, Given: true}}}}})
+			if err != nil {
+				return nil, err
+			}
+			return p.Charts[0], nil
 		},
 		"one job": func() (*Chart, error) {
 			return NewSimulation(Simulation{Runs: []PolicyRun{{Policy: "a", JCT: []float64{60}}}})

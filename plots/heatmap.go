@@ -17,14 +17,18 @@ type HeatMap struct {
 	XLabel, YLabel  string // names of the knobs
 	Label           string // of the quantity, with its unit
 	Cells           []Cell // in any order, each pair (X, Y) at most once
+	Linear          bool   // even steps of the quantity from 0, which values may be
 }
 
 // Cell is the value of one configuration.
 type Cell struct {
 	X, Y     float64
 	Value    float64
-	Measured bool // ringed: not a prediction
+	Measured bool // dotted: not a prediction
 	Best     bool // framed
+	Next     bool // framed in another colour: to be measured next
+	Failed   bool // crossed: it was tried and gave no value
+	Empty    bool // there is no value to show; Value is ignored
 }
 
 // heatFigure is a [HeatMap] that has been checked and sorted.
@@ -45,8 +49,8 @@ const mostCells = 40
 
 // NewHeatMap returns the figure: one cell per configuration with its value
 // written in it, on a scale of one hue from light to dark, even steps of the
-// logarithm. Errors name the first cell that cannot be drawn; values must be
-// positive.
+// logarithm unless it says otherwise. Errors name the first cell that cannot be
+// drawn; values must be positive, or on a linear scale not negative.
 func NewHeatMap(h HeatMap) (Figure, error) {
 	f := &heatFigure{HeatMap: h, lo: math.Inf(1), hi: math.Inf(-1)}
 	seen := map[[2]float64]bool{}
@@ -58,7 +62,7 @@ func NewHeatMap(h HeatMap) (Figure, error) {
 		if err := finite(at+".y", c.Y); err != nil {
 			return nil, err
 		}
-		if err := positive(at+".value", c.Value); err != nil {
+		if err := h.checkValue(at+".value", c); err != nil {
 			return nil, err
 		}
 		if seen[[2]float64{c.X, c.Y}] {
@@ -66,7 +70,9 @@ func NewHeatMap(h HeatMap) (Figure, error) {
 		}
 		seen[[2]float64{c.X, c.Y}] = true
 		f.xs, f.ys = append(f.xs, c.X), append(f.ys, c.Y)
-		f.lo, f.hi = math.Min(f.lo, c.Value), math.Max(f.hi, c.Value)
+		if !c.Empty {
+			f.lo, f.hi = math.Min(f.lo, c.Value), math.Max(f.hi, c.Value)
+		}
 	}
 	slices.Sort(f.xs)
 	slices.Sort(f.ys)
@@ -75,6 +81,18 @@ func NewHeatMap(h HeatMap) (Figure, error) {
 		return nil, bad("cells", fmt.Sprintf("%d columns, %d rows", len(f.xs), len(f.ys)), fmt.Sprintf("1 to %d of either", mostCells))
 	}
 	return f, nil
+}
+
+func (h HeatMap) checkValue(field string, c Cell) error {
+	switch {
+	case c.Empty:
+		return nil
+	case !h.Linear:
+		return positive(field, c.Value)
+	case c.Value < 0:
+		return bad(field, show(c.Value), "a number ≥ 0")
+	}
+	return finite(field, c.Value)
 }
 
 // Size implements [Figure].
@@ -89,11 +107,18 @@ func (f *heatFigure) header() string {
 	if f.Subtitle != "" {
 		parts = []string{f.Subtitle, f.Label}
 	}
-	if slices.ContainsFunc(f.Cells, func(c Cell) bool { return c.Measured }) {
-		parts = append(parts, "● measured")
-	}
-	if slices.ContainsFunc(f.Cells, func(c Cell) bool { return c.Best }) {
-		parts = append(parts, "framed: the best")
+	for _, k := range []struct {
+		has  func(Cell) bool
+		text string
+	}{
+		{func(c Cell) bool { return c.Measured }, "● measured"},
+		{func(c Cell) bool { return c.Failed }, "× failed"},
+		{func(c Cell) bool { return c.Best }, "framed: the best"},
+		{func(c Cell) bool { return c.Next }, "dashed: the next"},
+	} {
+		if slices.ContainsFunc(f.Cells, k.has) {
+			parts = append(parts, k.text)
+		}
 	}
 	return strings.Join(parts, " · ")
 }
@@ -128,26 +153,46 @@ func (f *heatFigure) box(c Cell, left, top vg.Length) vg.Rectangle {
 }
 
 func (f *heatFigure) drawCell(dc *draw.Canvas, c Cell, r vg.Rectangle) {
-	col := f.shade(c.Value)
+	col := idleColor
+	if !c.Empty {
+		col = f.shade(c.Value)
+	}
 	fillRect(dc, col, r)
 	sty := keyStyle()
 	sty.Color = textOn(col)
 	sty.XAlign, sty.YAlign = draw.XCenter, draw.YCenter
 	mid := vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: (r.Min.Y+r.Max.Y)/2 + textRise}
-	if c.Measured {
-		dc.DrawGlyphNoClip(draw.GlyphStyle{Color: sty.Color, Radius: 1.6, Shape: draw.CircleGlyph{}}, vg.Point{X: r.Min.X + 5, Y: r.Max.Y - 5})
+	dot := draw.GlyphStyle{Color: sty.Color, Radius: 1.6, Shape: draw.CircleGlyph{}}
+	if c.Empty {
+		dot.Color = mutedColor // which every theme sets off from an empty cell
 	}
-	dc.FillText(sty, mid, number(c.Value))
+	if c.Failed {
+		dot.Radius, dot.Shape = 2.4, crossGlyph{}
+	}
+	if c.Measured || c.Failed {
+		dc.DrawGlyphNoClip(dot, vg.Point{X: r.Min.X + 5, Y: r.Max.Y - 5})
+	}
+	if !c.Empty {
+		dc.FillText(sty, mid, number(c.Value))
+	}
+	rim := []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min}
 	if c.Best {
-		style := draw.LineStyle{Color: palette[1], Width: 2}
-		dc.StrokeLines(style, []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min})
+		dc.StrokeLines(draw.LineStyle{Color: palette[1], Width: 2}, rim)
+	}
+	if c.Next {
+		dc.StrokeLines(draw.LineStyle{Color: palette[1], Width: 2, Dashes: []vg.Length{4, 2.5}}, rim)
 	}
 }
 
 // shade is the colour of a value.
 func (f *heatFigure) shade(v float64) color.NRGBA {
 	share := 1.0
-	if f.hi > f.lo {
+	switch {
+	case f.Linear && f.hi > 0:
+		share = v / f.hi
+	case f.Linear:
+		share = 0
+	case f.hi > f.lo:
 		share = math.Log(v/f.lo) / math.Log(f.hi/f.lo)
 	}
 	c := tint(palette[0], 0.9*(1-share))
@@ -181,6 +226,9 @@ func (f *heatFigure) Spots() []Spot {
 	var out []Spot
 	for _, c := range f.Cells {
 		r := f.box(c, left, top)
+		if c.Empty {
+			continue
+		}
 		what := "predicted"
 		if c.Measured {
 			what = "measured"

@@ -34,12 +34,16 @@ func samples() []sample {
 		{"efficiency", func() (Figure, error) { return NewEfficiency(efficiencySample()) }},
 		{"batch", func() (Figure, error) { return NewBatch(batchSample()) }},
 		{"heatmap", func() (Figure, error) { return NewHeatMap(heatSample()) }},
+		{"search_surface", func() (Figure, error) { return NewSurface(surfaceSample()) }},
 		{"cluster_value", func() (Figure, error) { return NewClusterValue(clusterValueSample()) }},
+		{"gains", func() (Figure, error) { return NewGains(gainsSample(3, 16)) }},
+		{"gains_many", func() (Figure, error) { return NewGains(gainsSample(24, 128)) }},
 		{"scalability_dark", func() (Figure, error) {
 			fig, err := NewScalability(scalabilitySample())
 			return Dark.In(fig), err
 		}},
 		{"simulation", func() (Figure, error) { return NewSimulation(simulationSample()) }},
+		{"simulation_usage", func() (Figure, error) { return NewOccupancy(occupancySample(90)) }},
 		{"simulation_timeline", func() (Figure, error) { return NewTimeline(timelineSample()) }},
 	}
 }
@@ -274,6 +278,26 @@ func heatSample() HeatMap {
 	return h
 }
 
+func surfaceSample() Surface {
+	s := Surface{Title: "What the search of resnet50 believes", Subtitle: "everything but workers and local batch as in 8 × a100, allreduce, batch 64",
+		XLabel: "workers", YLabel: "local batch", Objective: "throughput (samples/s)", GainLabel: "expected gain (%)"}
+	for i, k := range []float64{1, 2, 4, 8, 16, 32} {
+		for n, b := range []float64{16, 32, 64, 128} {
+			c := SurfaceCell{X: k, Y: b, Mean: k * b / (0.02 + b/900 + 0.004*k), Gain: 40 * math.Exp(-math.Abs(float64(i)-4.2)-math.Abs(float64(n)-1.8))}
+			switch {
+			case i+n == 3 || i == 3 && n == 2:
+				c.Tried, c.Best = true, i == 3 && n == 2
+			case i == 5 && n == 3:
+				c.Tried, c.Failed = true, true
+			case i == 4 && n == 2:
+				c.Next = true
+			}
+			s.Cells = append(s.Cells, c)
+		}
+	}
+	return s
+}
+
 // timelineSample has a burst that one policy works off sooner.
 func timelineSample() Timeline {
 	t := Timeline{Title: "jobs in the system", Subtitle: "40 jobs in two hours"}
@@ -303,4 +327,52 @@ func clusterValueSample() ClusterValue {
 		}
 	}
 	return v
+}
+
+// occupancySample fills a cluster of 64 to different degrees, with as many
+// changes.
+func occupancySample(changes int) Occupancy {
+	rng := rand.New(rand.NewPCG(7, 8))
+	o := Occupancy{Title: "GPUs in use", Subtitle: "160 jobs on 64 GPUs"}
+	for i, policy := range []string{"fifo", "srtf", "knee"} {
+		r := PolicyOccupancy{Policy: policy, GPUs: 64}
+		for k := range changes {
+			t := float64(k) / float64(changes)
+			busy := math.Min(64, math.Round((40+15*float64(i))*math.Sin(math.Pi*math.Sqrt(t))+10*rng.Float64()))
+			r.History = append(r.History, Occupied{At: 3600 * 10 * t * (1.1 - 0.1*float64(i)), GPUs: busy, Waiting: math.Round(12 * t * (1 - t) * float64(4-i))})
+		}
+		r.History = append(r.History, Occupied{At: 3600 * 10 * (1.15 - 0.1*float64(i))})
+		o.Runs = append(o.Runs, r)
+	}
+	return o
+}
+
+// gainsSample gives every next worker to the job that gains most, of jobs that
+// scale by different powers.
+func gainsSample(jobs, slots int) Gains {
+	g := Gains{Title: "What further workers are worth", Subtitle: fmt.Sprintf("%d jobs on a100, marginal-gain, objective jct", jobs), Objective: "jct", GPUType: "a100", Slots: slots}
+	value := func(i, w int) float64 {
+		return math.Pow(float64(w), 0.3+0.45*float64(i*7%jobs)/float64(jobs)) * (1 + float64(i%3))
+	}
+	left := slots
+	for i := range jobs {
+		g.Jobs = append(g.Jobs, allocate.Staircase{Job: fmt.Sprintf("job-%02d", i+1), GPUType: "a100", Least: 1 + i%2, Workers: 1 + i%2})
+		left -= 1 + i%2
+	}
+	for ; left > 0; left-- {
+		best := 0
+		for i, j := range g.Jobs {
+			if b := g.Jobs[best]; value(i, j.Workers+1)-value(i, j.Workers) > value(best, b.Workers+1)-value(best, b.Workers) {
+				best = i
+			}
+		}
+		g.Jobs[best].Workers++
+	}
+	for i := range g.Jobs {
+		j := &g.Jobs[i]
+		for w := j.Least; w < j.Workers+6; w++ {
+			j.Steps = append(j.Steps, allocate.Step{From: w, To: w + 1, Gain: value(i, w+1) - value(i, w), Given: w < j.Workers, Goodput: 900 * value(i, w+1)})
+		}
+	}
+	return g
 }

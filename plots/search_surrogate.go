@@ -27,6 +27,9 @@ type SurrogateFigure struct {
 	belief, gain *Chart
 }
 
+// leastGain is the smallest gain that the axis of the lower panel ends at.
+const leastGain = 0.01
+
 // gainShare is the part of the height that the lower panel takes.
 const gainShare = 0.36
 
@@ -69,8 +72,8 @@ func NewSurrogate(s Surrogate) (*SurrogateFigure, error) {
 	for _, g := range s.Gain {
 		top.add(g.Mean)
 	}
-	if top.hi == 0 {
-		top.hi = 1
+	if top.hi < leastGain {
+		top.hi = leastGain // what is expected of next to nothing is not magnified
 	}
 	extent{0, 1.12 * top.hi}.set(&f.gain.Plot.Y, plot.LinearScale{}, linearTicks{want: 3})
 	f.gain.addCurve(flat(s.Gain), draw.LineStyle{Color: palette[1], Width: curveWidth})

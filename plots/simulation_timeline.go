@@ -22,6 +22,7 @@ type PolicyStays struct {
 // each policy: the backlog each builds up and works off.
 type Timeline struct {
 	Title, Subtitle string
+	Counts          string // what is counted; empty: jobs submitted and not done
 	Runs            []PolicyStays
 }
 
@@ -62,12 +63,21 @@ func NewTimeline(t Timeline) (*Chart, error) {
 	if x.hi <= x.lo {
 		return nil, bad("runs", "no time between the first submission and the last end", "jobs that take time")
 	}
-	c := newChart(t.Title, t.Subtitle, "time since the first submission (h)", "jobs submitted and not done")
+	times := make([][]float64, len(lines))
+	for i, l := range lines {
+		times[i] = l.xs
+	}
+	if until, cut := busyPart(times); cut {
+		t.Subtitle = cutNote(t.Subtitle, until, x.hi)
+		x.hi = until
+	}
+	c := newChart(t.Title, t.Subtitle, "time since the first submission (h)", orElse(t.Counts, "jobs submitted and not done"))
 	extent{x.lo, x.hi}.set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 7})
 	extent{0, y.hi * 1.05}.set(&c.Plot.Y, plot.LinearScale{}, linearTicks{want: 5})
 	for i, r := range t.Runs {
-		c.marks = append(c.marks, lines[i])
 		c.legend = append(c.legend, entry{label: fmt.Sprintf("%s, at most %g", r.Policy, slices.Max(lines[i].ys)), line: &lines[i].style})
+		lines[i].xs, lines[i].ys = thinned(lines[i].xs, lines[i].ys)
+		c.marks = append(c.marks, lines[i])
 	}
 	return c, nil
 }

@@ -34,6 +34,8 @@ type Settings struct {
 	// Progress is told, if not nil, how many jobs are done. An error of its
 	// own ends the replay.
 	Progress func(done, of int) error
+	// Used is told, if not nil, after every event what is in use from then on.
+	Used func(Usage)
 }
 
 // Result is a replayed workload.
@@ -164,6 +166,7 @@ func (r *replay) run() error {
 		if err := r.refresh(); err != nil {
 			return err
 		}
+		r.used()
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func (a *app) allocatePlan(pr allocate.Problem, f allocateFlags, out format) err
 		return data.WritePlan(a.stdout, plan)
 	}
 	a.warn(plan.Warnings...)
-	if err := out.print(a.stdout, plan, planTable(pr, plan)); err != nil {
+	if err := out.print(a.stdout, plan, planTable(pr, plan, out)); err != nil {
 		return err
 	}
 	a.note("%s", planSummary(plan))

@@ -2,21 +2,26 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"knee/allocate"
 	"knee/data"
 )
 
-// planTable shows a plan as what it changes against what runs now.
-func planTable(pr allocate.Problem, plan *data.Plan) table {
-	t := table{columns: []string{"job", "action", "workers", "ps", "gpu_type", "mode", "batch", "nodes", "goodput", "finish", "cost", "was", "reason"}}
+// planTable shows a plan as what it changes against what runs now: every
+// figure in a column of its own for machines, intervals in words for people.
+func planTable(pr allocate.Problem, plan *data.Plan, f format) table {
 	was := map[string]string{}
 	for _, j := range pr.Jobs {
 		if j.Current != nil {
 			was[j.Name] = fmt.Sprintf("%s × %s", j.Current.Placement, j.Current.GPUType)
 		}
 	}
+	if f == "csv" {
+		return planCSV(plan, was)
+	}
+	t := table{columns: []string{"job", "action", "workers", "ps", "gpu_type", "mode", "batch", "nodes", "goodput", "finish", "cost", "was", "reason"}}
 	for _, j := range plan.Jobs {
 		if j.Action == data.Pause {
 			t.add(j.Name, string(j.Action), "0", "", "", "", "", "", "", "", "", was[j.Name], j.Reason)
@@ -31,6 +36,50 @@ func planTable(pr allocate.Problem, plan *data.Plan) table {
 		}
 		t.add(j.Name, string(j.Action), fmt.Sprint(j.Workers), fmt.Sprint(j.PS), j.GPUType, string(j.Mode), batchText(j), nodesText(j.Placement),
 			between(j.Goodput, number), finish, cost, was[j.Name], j.Reason)
+	}
+	t.people = planForPeople(plan, was)
+	return t
+}
+
+// planForPeople is the plan in the width of a terminal: what a job gets in
+// one column, where it stands before the reason below it.
+func planForPeople(plan *data.Plan, was map[string]string) *table {
+	t := &table{columns: []string{"job", "action", "gets", "batch", "goodput", "finish", "cost", "reason"}}
+	for _, j := range plan.Jobs {
+		reason := j.Reason
+		if w := was[j.Name]; w != "" {
+			reason = "was " + w + "; " + reason
+		}
+		if j.Action == data.Pause {
+			t.add(j.Name, string(j.Action), "nothing", "", "", "", "", reason)
+			continue
+		}
+		gets := fmt.Sprintf("%d × %s", j.Workers, j.GPUType)
+		if j.Mode.UsesPS() {
+			gets += fmt.Sprintf(", %d %s", j.PS, j.Mode)
+		}
+		finish, cost := "", ""
+		if j.Finish.Mean > 0 {
+			finish = seconds(j.Finish.Mean)
+		}
+		if j.Cost.Mean > 0 {
+			cost = dollars(j.Cost.Mean)
+		}
+		t.add(j.Name, string(j.Action), gets, batchText(j), between(j.Goodput, number), finish, cost, "on "+nodesText(j.Placement)+"; "+reason)
+	}
+	return t
+}
+
+// planCSV is the plan for machines.
+func planCSV(plan *data.Plan, was map[string]string) table {
+	t := table{columns: []string{"job", "action", "workers", "ps", "gpu_type", "mode", "local_batch", "accum_steps", "nodes",
+		"goodput", "goodput_lo", "goodput_hi", "finish_s", "finish_lo_s", "finish_hi_s", "cost_usd", "cost_lo_usd", "cost_hi_usd", "was", "reason"}}
+	figures := func(e data.Estimate) []string { return []string{orEmpty(e.Mean), orEmpty(e.Lo), orEmpty(e.Hi)} }
+	for _, j := range plan.Jobs {
+		cells := []string{j.Name, string(j.Action), fmt.Sprint(j.Workers), fmt.Sprint(j.PS), j.GPUType, string(j.Mode),
+			orEmpty(j.LocalBatch), fmt.Sprint(j.AccumSteps), nodesText(j.Placement)}
+		cells = append(cells, slices.Concat(figures(j.Goodput), figures(j.Finish), figures(j.Cost))...)
+		t.add(append(cells, was[j.Name], j.Reason)...)
 	}
 	return t
 }

@@ -49,11 +49,13 @@ func (a *app) allocateWhatIf(pr allocate.Problem, f allocateFlags, out format) e
 		}
 		rows = append(rows, row)
 	}
-	return out.print(a.stdout, rows, whatIfTable(rows))
+	return out.print(a.stdout, rows, whatIfTable(rows, out))
 }
 
-func whatIfTable(rows []whatIfRow) table {
+func whatIfTable(rows []whatIfRow, f format) table {
+	write := f.figures()
 	t := table{columns: []string{"change", "value", "value_change", "running", "paused", "changed", "gpus_used", "gpus_total", "mean_finish_s", "last_finish_s", "price_per_hour", "why"}}
+	t.people = &table{columns: []string{"change", "value", "by", "running", "paused", "changed", "slots", "mean_finish", "last", "$/h", "why"}}
 	for _, r := range rows {
 		name := r.Change
 		if name == "" {
@@ -61,21 +63,24 @@ func whatIfTable(rows []whatIfRow) table {
 		}
 		if !r.Feasible {
 			t.add(name, "", "", "", "", "", "", "", "", "", "", r.Why)
+			t.people.add(name, "", "", "", "", "", "", "", "", "", r.Why)
 			continue
 		}
 		s := r.Totals
-		t.add(name, number(r.Value), signed(r.Value-rows[0].Value), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
-			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), number(s.MeanFinish), number(s.LastFinish), number(s.PricePerHour), "")
+		t.add(name, write(r.Value), signed(r.Value-rows[0].Value, write), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
+			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), write(s.MeanFinish), write(s.LastFinish), write(s.PricePerHour), "")
+		t.people.add(name, number(r.Value), signed(r.Value-rows[0].Value, number), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
+			fmt.Sprintf("%d/%d", s.GPUsUsed, s.GPUsTotal), seconds(s.MeanFinish), seconds(s.LastFinish), number(s.PricePerHour), "")
 	}
 	return t
 }
 
 // signed is a number with its sign.
-func signed(v float64) string {
+func signed(v float64, write func(float64) string) string {
 	if v > 0 {
-		return "+" + number(v)
+		return "+" + write(v)
 	}
-	return number(v)
+	return write(v)
 }
 
 // change applies one --what-if to a problem; the empty text changes nothing.
@@ -164,7 +169,9 @@ func (a *app) allocateCurve(pr allocate.Problem, out format) error {
 	if err != nil {
 		return err
 	}
+	write := out.figures()
 	t := table{columns: []string{"gpu_type", "nodes", "now", "value", "bound", "value_per_node", "running", "gpus_used", "gpus_total", "mean_finish_s", "price_per_hour"}}
+	t.people = &table{columns: []string{"gpu_type", "nodes", "now", "value", "bound", "per_node", "running", "slots", "mean_finish", "$/h"}}
 	for _, p := range points {
 		now := ""
 		if p.Now {
@@ -172,11 +179,14 @@ func (a *app) allocateCurve(pr allocate.Problem, out format) error {
 		}
 		if !p.Feasible {
 			t.add(p.GPUType, fmt.Sprint(p.Nodes), now, "", "", "", "0", "", "", "", "")
+			t.people.add(p.GPUType, fmt.Sprint(p.Nodes), now, "", "", "", "0", "", "", "")
 			continue
 		}
 		s := p.Totals
-		t.add(p.GPUType, fmt.Sprint(p.Nodes), now, number(p.Value), number(p.Bound), number(p.PerNode), fmt.Sprint(s.Running),
-			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), number(s.MeanFinish), number(s.PricePerHour))
+		t.add(p.GPUType, fmt.Sprint(p.Nodes), now, write(p.Value), write(p.Bound), write(p.PerNode), fmt.Sprint(s.Running),
+			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), write(s.MeanFinish), write(s.PricePerHour))
+		t.people.add(p.GPUType, fmt.Sprint(p.Nodes), now, number(p.Value), number(p.Bound), number(p.PerNode), fmt.Sprint(s.Running),
+			fmt.Sprintf("%d/%d", s.GPUsUsed, s.GPUsTotal), seconds(s.MeanFinish), number(s.PricePerHour))
 	}
 	return out.print(a.stdout, points, t)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -15,6 +16,9 @@ type app struct {
 	quiet          bool
 	theme          string // of figures
 }
+
+// helpWidth is how wide the help of flags is at most.
+const helpWidth = 80
 
 // newRoot builds the command tree.
 func newRoot(a *app) *cobra.Command {
@@ -34,6 +38,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print no progress")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", fmt.Sprintf("Flags.FlagUsagesWrapped %d", helpWidth)))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%s: %w; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())}
 	})
@@ -60,14 +65,14 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 // warn prints warnings, one a line.
 func (a *app) warn(warnings ...string) {
 	for _, w := range warnings {
-		fmt.Fprintln(a.stderr, "warning:", w)
+		fmt.Fprintln(a.stderr, hanging(a.stderr, "warning: "+w))
 	}
 }
 
 // note prints a line for people, unless they want none.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintf(a.stderr, format+"\n", args...)
+		fmt.Fprintln(a.stderr, hanging(a.stderr, fmt.Sprintf(format, args...)))
 	}
 }
 

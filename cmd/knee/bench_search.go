@@ -82,7 +82,7 @@ the evaluations of rows that did not succeed.`,
 			for i, r := range results {
 				scores[i] = r.Score
 			}
-			return out.print(a.stdout, scores, scoreTable(scores, g.OOM))
+			return out.print(a.stdout, scores, scoreTable(scores, g.OOM, out))
 		},
 	}
 	f := cmd.Flags()
@@ -100,15 +100,16 @@ the evaluations of rows that did not succeed.`,
 
 // scoreTable lists the scores; infeasible adds the count of evaluations that
 // did not succeed.
-func scoreTable(scores []replay.Score, infeasible bool) table {
+func scoreTable(scores []replay.Score, infeasible bool, f format) table {
+	write := f.figures()
 	t := table{columns: strings.Split("table,method,seeds,evals_to_5pct,cost_to_5pct_ratio,regret_5,regret_10,regret_20,stop_evals,stop_within_5pct", ",")}
 	if infeasible {
 		t.columns = append(t.columns, "infeasible")
 	}
 	for _, s := range scores {
-		row := []string{s.Table, s.Method, strconv.Itoa(s.Seeds), number(s.Evals), number(s.Cost), number(s.Regret5), number(s.Regret10), number(s.Regret20), number(s.StopEvals), number(s.StopWithin5)}
+		row := []string{s.Table, s.Method, strconv.Itoa(s.Seeds), write(s.Evals), write(s.Cost), write(s.Regret5), write(s.Regret10), write(s.Regret20), write(s.StopEvals), write(s.StopWithin5)}
 		if infeasible {
-			row = append(row, number(s.Infeasible))
+			row = append(row, write(s.Infeasible))
 		}
 		t.add(row...)
 	}

@@ -56,7 +56,7 @@ up.`,
 			if err != nil {
 				return err
 			}
-			if err := out.print(a.stdout, res, res.table()); err != nil {
+			if err := out.print(a.stdout, res, res.table(out)); err != nil {
 				return err
 			}
 			return f.found(res)
@@ -147,10 +147,11 @@ func (f checkFlags) config(m *fit.Model, workers int) (data.Config, error) {
 	return c, nil
 }
 
-func (r checkResult) table() table {
+func (r checkResult) table(f format) table {
+	write := f.figures()
 	t := table{columns: []string{"worker", "steps", "step_time_s", "speed", "longest_gap_s", "behind_steps", "verdict"}}
 	for _, w := range r.Workers {
-		t.add(w.Name, fmt.Sprint(w.Steps), number(w.StepTime), number(w.Speed), number(w.Gap), number(w.Behind), w.Verdict)
+		t.add(w.Name, fmt.Sprint(w.Steps), write(w.StepTime), write(w.Speed), write(w.Gap), write(w.Behind), w.Verdict)
 	}
 	return t
 }

@@ -75,7 +75,7 @@ func (r *fitResult) advise(ctx context.Context, m *fit.Model, s fit.Settings) er
 
 // print writes the result; for people, one table after the other.
 func (r fitResult) print(w io.Writer, out format) error {
-	if err := out.print(w, r, parameterTable(r.Parameters)); err != nil || out == "json" || out == "csv" {
+	if err := out.print(w, r, parameterTable(r.Parameters, out)); err != nil || out == "json" || out == "csv" {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -86,7 +86,7 @@ func (r fitResult) print(w io.Writer, out format) error {
 		if i == 0 {
 			fmt.Fprintln(w, "\nWhat one more measurement would buy, most per worker first:")
 		}
-		if _, err := fmt.Fprintln(w, "- "+a.Words); err != nil {
+		if _, err := fmt.Fprintln(w, hanging(w, "- "+a.Words)); err != nil {
 			return err
 		}
 	}
@@ -146,10 +146,17 @@ func parametersOf(m *fit.Model) []parameter {
 	return ps
 }
 
-func parameterTable(ps []parameter) table {
+func parameterTable(ps []parameter, f format) table {
+	write := f.figures()
 	t := table{columns: []string{"gpu_type", "mode", "family", "parameter", "value", "lo", "hi", "unit"}}
+	t.people = &table{columns: []string{"parameter", "value", "lo", "hi", "unit"}}
 	for _, p := range ps {
-		t.add(p.GPUType, string(p.Mode), p.Family, p.Parameter, number(p.Value.Mean), number(p.Value.Lo), number(p.Value.Hi), p.Unit)
+		head := p.Family
+		if p.GPUType != "" {
+			head = fmt.Sprintf("%s, %s: %s", p.GPUType, p.Mode, p.Family)
+		}
+		t.people.addUnder(head, p.Parameter, write(p.Value.Mean), write(p.Value.Lo), write(p.Value.Hi), p.Unit)
+		t.add(p.GPUType, string(p.Mode), p.Family, p.Parameter, write(p.Value.Mean), write(p.Value.Lo), write(p.Value.Hi), p.Unit)
 	}
 	return t
 }

@@ -54,15 +54,17 @@ at once.`,
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			study := studyTemplate
-			if len(command) > 0 {
-				d := draft.New(command, draftMachine(cmd.Context()), ".")
-				study = d.Text
-				for _, n := range d.Notes {
-					a.note("to do: %s", n)
-				}
+			if len(command) == 0 {
+				return a.writeStart(dir, studyTemplate, force)
 			}
-			return a.writeStart(dir, study, force)
+			d := draft.New(command, draftMachine(cmd.Context()), ".")
+			if err := a.writeStart(dir, d.Text, force); err != nil {
+				return err
+			}
+			for _, n := range d.Notes {
+				a.note("to do: %s", n)
+			}
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that are there")

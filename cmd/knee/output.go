@@ -51,9 +51,20 @@ func isFormat(s string) bool {
 type table struct {
 	columns []string
 	rows    [][]string
+	heads   []string // of the rows, on a terminal: said once above the rows that share it; nil for none
+
+	// people is what a terminal is shown where the table is wider than that:
+	// the same in fewer columns, rounded more. Nil if there is no such thing.
+	people *table
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// addUnder is add for a row under a head.
+func (t *table) addUnder(head string, cells ...string) {
+	t.heads = append(t.heads, head)
+	t.add(cells...)
+}
 
 // print writes a result in the wanted format: v for JSON, t for the others.
 func (f format) print(w io.Writer, v any, t table) error {
@@ -104,7 +115,7 @@ func (t *table) markdown(w io.Writer) error {
 // one line a row, however long, for other programs to cut.
 func (t *table) text(w io.Writer) error {
 	if isTerminal(w) {
-		return t.wrapped(w, terminalWidth(w), colourful())
+		return t.fitting(terminalWidth(w)).wrapped(w, terminalWidth(w), colourful())
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, strings.Join(t.columns, "\t"))

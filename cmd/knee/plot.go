@@ -23,7 +23,11 @@ With --theme dark figures are light on dark, for slides and dark pages.`,
 	}
 	cmd.PersistentFlags().StringVar(&a.theme, "theme", string(plots.Light), "colours: "+strings.Join(plots.Themes(), ", "))
 	completes(cmd, "theme", plots.Themes())
-	cmd.AddCommand(newPlotScalability(a), newPlotEfficiency(a), newPlotBatch(a), newPlotHeatMap(a), newPlotSpeed(a), newPlotConvergence(a), newPlotSearch(a), newPlotResiduals(a), newPlotAllocation(a), newPlotValue(a), newPlotSimulation(a))
+	cmd.AddCommand(
+		newPlotScalability(a), newPlotEfficiency(a), newPlotBatch(a), newPlotHeatMap(a), newPlotSpeed(a),
+		newPlotConvergence(a), newPlotSearch(a), newPlotResiduals(a),
+		newPlotAllocation(a), newPlotGains(a), newPlotValue(a), newPlotSimulation(a),
+	)
 	return cmd
 }
 

@@ -8,11 +8,11 @@ import (
 	"knee/bayesopt"
 	"knee/data"
 	"knee/plots"
-	"knee/profile"
 )
 
 func newPlotSearch(a *app) *cobra.Command {
-	var file, study, along string
+	var file, study string
+	var along []string
 	cmd := &cobra.Command{
 		Use:   "search MEASUREMENTS.csv",
 		Short: "Progress of a search, or what it believes along one knob",
@@ -21,23 +21,35 @@ func newPlotSearch(a *app) *cobra.Command {
 With --study and --along it draws what the search believes along one knob of the
 study, everything else as in the best configuration so far: the objective with
 its 90 % band, the measured points, and below the expected improvement that
-decides what is measured next.`,
+decides what is measured next.
+
+With two knobs, such as --along workers,local_batch, it draws both as heat maps.
+Off the lines through the best configuration the search does not tell what it
+believes: there the figure fits a surrogate of the same kind, a Gaussian process
+on what a law of speed leaves over, to the trials in the mode of the best.`,
 		Example: `  knee plot search study.measurements.csv -f search.svg
-  knee plot search study.measurements.csv --study study.yaml --along workers -f surrogate.svg`,
+  knee plot search study.measurements.csv --study study.yaml --along workers -f surrogate.svg
+  knee plot search study.measurements.csv --study study.yaml --along workers,local_batch -f surface.svg`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if (study == "") != (along == "") {
-				return usageError{errorf("--study %q and --along %q: want both or neither", study, along)}
+			if (study == "") != (len(along) == 0) {
+				return usageError{errorf("--study %q and --along %q: want both or neither", study, strings.Join(along, ","))}
+			}
+			if len(along) > 2 || len(along) == 2 && along[0] == along[1] {
+				return usageError{errorf("--along %s: want one knob or two different ones", strings.Join(along, ","))}
 			}
 			ms, _, err := a.history(args[0], "")
 			if err != nil {
 				return err
 			}
 			var fig plots.Figure
-			if study != "" {
-				fig, err = surrogateFigure(study, along, ms)
-			} else {
+			switch len(along) {
+			case 0:
 				fig, err = searchFigure(ms, "throughput (samples/s)", data.Measurement.Throughput)
+			case 1:
+				fig, err = surrogateFigure(study, along[0], ms)
+			default:
+				fig, err = surfaceFigure(study, along[0], along[1], ms)
 			}
 			if err != nil {
 				return err
@@ -47,58 +59,8 @@ decides what is measured next.`,
 	}
 	fileFlag(cmd, &file, "search.svg")
 	cmd.Flags().StringVar(&study, "study", "", "study that was searched, for --along")
-	cmd.Flags().StringVar(&along, "along", "", "knob to draw the belief along: workers, nodes, ps, local_batch, accum_steps or a further knob")
+	cmd.Flags().StringSliceVar(&along, "along", nil, "knob to draw the belief along, or two: workers, nodes, ps, local_batch, accum_steps or a further knob")
 	return cmd
-}
-
-// surrogateFigure draws the belief of a study's search along one knob.
-func surrogateFigure(path, along string, ms []data.Measurement) (plots.Figure, error) {
-	study, err := data.LoadStudy(path)
-	if err != nil {
-		return nil, err
-	}
-	candidates, err := profile.Candidates(study)
-	if err != nil {
-		return nil, err
-	}
-	strategy, err := profile.NewStrategy(study, profile.Search{Strategy: "knee"}, nil)
-	if err != nil {
-		return nil, err
-	}
-	objective, err := bayesopt.ParseObjective(study.Objective)
-	if err != nil {
-		return nil, err
-	}
-	guided := strategy.(*bayesopt.Guided) // what the name knee stands for
-	h := bayesopt.History{Candidates: candidates, Measured: ms}
-	slice, err := guided.Along(h, along)
-	if err != nil {
-		return nil, err
-	}
-	next, err := guided.Next(h)
-	if err != nil {
-		return nil, err
-	}
-	spec := plots.Surrogate{Title: "What the search of " + study.Job + " believes", Subtitle: "everything but " + strings.ReplaceAll(along, "_", " ") + " as in " + slice.Through.String(),
-		Knob: strings.ReplaceAll(along, "_", " "), Objective: objectiveLabel(objective, study.Objective.Samples), GainLabel: "expected gain (%)"}
-	for _, p := range slice.Points {
-		spec.Belief = append(spec.Belief, plots.BandOf(p.Value, p.Expected, false))
-		spec.Gain = append(spec.Gain, plots.Band{X: p.Value, Mean: 100 * p.Improvement})
-		for _, m := range ms {
-			if m.Key() != candidates[p.Index].Key() {
-				continue
-			}
-			y, ok := guided.Value(m)
-			spec.Points = append(spec.Points, plots.Point{X: p.Value, Y: y, Status: m.Status})
-			if !ok && m.Status == data.OK {
-				spec.Points = spec.Points[:len(spec.Points)-1]
-			}
-		}
-		if !next.Stop && next.Index == p.Index {
-			spec.Next = &p.Value
-		}
-	}
-	return plots.NewSurrogate(spec)
 }
 
 // objectiveLabel names an objective with its unit.

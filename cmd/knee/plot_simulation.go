@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -12,22 +14,35 @@ import (
 
 func newPlotSimulation(a *app) *cobra.Command {
 	var file, workload string
-	var timeline bool
+	var timeline, queue bool
 	cmd := &cobra.Command{
-		Use:   "simulation JOBS.csv",
-		Short: "Policies compared: how soon jobs are done, or how many there are over time",
+		Use:   "simulation JOBS.csv | USAGE.csv",
+		Short: "Policies compared: how soon jobs are done, how many there are, how full the cluster is",
 		Long: `simulation draws what knee simulate --jobs-out wrote: the share of jobs that
 are done within a time, one line per policy, or with --timeline how many jobs
-are in the system at any time.`,
+are in the system at any time, with --queue how many have not started yet.
+
+Of what --usage-out wrote it draws the GPUs in use over time against those there
+are, one strip per policy, and below how many jobs wait, those that were stopped
+for others included.`,
 		Example: `  knee plot simulation jobs.csv -f jct.svg
-  knee plot simulation jobs.csv --timeline -f backlog.svg`,
+  knee plot simulation jobs.csv --timeline -f backlog.svg
+  knee plot simulation usage.csv -f usage.svg`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			runs, err := loadOutcomes(args[0], workload)
+			in, err := loadSimulated(args[0])
 			if err != nil {
 				return err
 			}
-			fig, err := simulationFigure(runs, timeline)
+			var fig plots.Figure
+			if in.used != nil && (timeline || queue) {
+				return usageError{fmt.Errorf("--timeline and --queue are about jobs, what knee simulate --jobs-out writes; %s holds what was in use", args[0])}
+			}
+			if in.used != nil {
+				fig, err = in.usageFigure(workload)
+			} else {
+				fig, err = in.jobsFigure(workload, timeline, queue)
+			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
@@ -37,47 +52,75 @@ are in the system at any time.`,
 	fileFlag(cmd, &file, "simulation.svg")
 	cmd.Flags().StringVar(&workload, "workload", "", "the workload to draw, where the file has several (default the first)")
 	cmd.Flags().BoolVar(&timeline, "timeline", false, "jobs in the system over time instead of completion times")
+	cmd.Flags().BoolVar(&queue, "queue", false, "jobs that have not started yet over time instead of completion times")
+	cmd.MarkFlagsMutuallyExclusive("timeline", "queue")
 	return cmd
 }
 
-// loadOutcomes reads the runs of one workload.
-func loadOutcomes(path, workload string) ([]simulate.Replayed, error) {
+// simulated is one of the two files that knee simulate writes of its runs.
+type simulated struct {
+	jobs []simulate.Replayed
+	used []simulate.Used // nil for a file of jobs
+}
+
+// loadSimulated reads either file, told apart by its columns.
+func loadSimulated(path string) (simulated, error) {
 	f, err := data.Open(path)
 	if err != nil {
-		return nil, err
+		return simulated{}, err
 	}
 	defer f.Close()
-	all, err := simulate.ReadOutcomes(f, path)
+	content, err := io.ReadAll(f)
 	if err != nil {
-		return nil, err
+		return simulated{}, fmt.Errorf("read %s: %w", path, err)
 	}
-	var out []simulate.Replayed
-	for _, r := range all {
-		if workload == "" {
-			workload = r.Workload
+	var in simulated
+	if header, _, _ := bytes.Cut(content, []byte("\n")); bytes.Contains(header, []byte("gpus_used")) {
+		in.used, err = simulate.ReadUsage(bytes.NewReader(content), path)
+		if err == nil && in.used == nil {
+			err = &data.InputError{Source: data.Source{File: path}, Found: "no rows", Want: "at least two of a run"}
 		}
-		if r.Workload == workload {
+		return in, err
+	}
+	in.jobs, err = simulate.ReadOutcomes(bytes.NewReader(content), path)
+	return in, err
+}
+
+// chosen returns the elements of one workload, by default that of the first.
+func chosen[T any](all []T, workload string, of func(T) string) ([]T, error) {
+	var out []T
+	for i, r := range all {
+		if workload == "" && i == 0 {
+			workload = of(r)
+		}
+		if of(r) == workload {
 			out = append(out, r)
 		}
 	}
 	if len(out) == 0 {
-		return nil, &data.InputError{Source: data.Source{File: path}, Found: "no jobs of workload " + fmt.Sprintf("%q", workload), Want: "a workload of the file"}
+		return nil, &data.InputError{Found: "nothing of workload " + fmt.Sprintf("%q", workload), Want: "a workload of the file"}
 	}
 	return out, nil
 }
 
-func simulationFigure(runs []simulate.Replayed, timeline bool) (plots.Figure, error) {
+// usageFigure draws what was in use.
+func (in simulated) usageFigure(workload string) (plots.Figure, error) {
+	runs, err := chosen(in.used, workload, func(u simulate.Used) string { return u.Workload })
+	if err != nil {
+		return nil, err
+	}
+	return plots.NewOccupancy(plots.OccupancyOf(runs, "GPUs in use", runs[0].Workload))
+}
+
+// jobsFigure draws what became of the jobs.
+func (in simulated) jobsFigure(workload string, timeline, queue bool) (plots.Figure, error) {
+	runs, err := chosen(in.jobs, workload, func(r simulate.Replayed) string { return r.Workload })
+	if err != nil {
+		return nil, err
+	}
 	subtitle := fmt.Sprintf("%s, %d jobs", runs[0].Workload, len(runs[0].Outcomes))
-	if timeline {
-		t := plots.Timeline{Title: "Jobs in the system", Subtitle: subtitle}
-		for _, r := range runs {
-			p := plots.PolicyStays{Policy: r.Policy}
-			for _, o := range r.Outcomes {
-				p.Stays = append(p.Stays, plots.Stay{From: o.Submit, To: o.End})
-			}
-			t.Runs = append(t.Runs, p)
-		}
-		return plots.NewTimeline(t)
+	if timeline || queue {
+		return plots.NewTimeline(timelineOf(runs, subtitle, queue))
 	}
 	s := plots.Simulation{Title: "Job completion times", Subtitle: subtitle}
 	for _, r := range runs {
@@ -88,4 +131,24 @@ func simulationFigure(runs []simulate.Replayed, timeline bool) (plots.Figure, er
 		s.Runs = append(s.Runs, p)
 	}
 	return plots.NewSimulation(s)
+}
+
+// timelineOf is how many jobs are there, or, with queue, have not started.
+func timelineOf(runs []simulate.Replayed, subtitle string, queue bool) plots.Timeline {
+	t := plots.Timeline{Title: "Jobs in the system", Subtitle: subtitle}
+	if queue {
+		t.Title, t.Counts = "Jobs in the queue", "jobs submitted and not started"
+	}
+	for _, r := range runs {
+		p := plots.PolicyStays{Policy: r.Policy}
+		for _, o := range r.Outcomes {
+			stay := plots.Stay{From: o.Submit, To: o.End}
+			if queue {
+				stay.To = max(o.Submit, o.Start)
+			}
+			p.Stays = append(p.Stays, stay)
+		}
+		t.Runs = append(t.Runs, p)
+	}
+	return t
 }

@@ -10,25 +10,62 @@ import (
 	"knee/plots"
 )
 
+// sharingFlags name a cluster, the jobs that share it and who decides, as in
+// knee allocate.
+type sharingFlags struct {
+	cluster, jobs, objective, policy string
+	risk                             float64
+}
+
+func (f *sharingFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.cluster, "cluster", "", "cluster.yaml (required)")
+	fl.StringVar(&f.jobs, "jobs", "", "jobs.yaml (required)")
+	fl.StringVar(&f.objective, "objective", "jct", "what a plan is for, as in knee allocate")
+	fl.StringVar(&f.policy, "policy", allocate.PolicyMarginalGain, "who decides, as in knee allocate")
+	fl.Float64Var(&f.risk, "risk", cautious, "how cautious, from 0 to 1, as in knee allocate")
+	for _, name := range []string{"cluster", "jobs"} {
+		_ = cmd.MarkFlagRequired(name)
+		_ = cmd.MarkFlagFilename(name, "yaml", "yml")
+	}
+}
+
+// problem loads what the flags name.
+func (f *sharingFlags) problem() (allocate.Problem, error) {
+	if !(f.risk >= 0 && f.risk <= 1) {
+		return allocate.Problem{}, usageError{fmt.Errorf("--risk %g: want a number from 0 to 1", f.risk)}
+	}
+	pr, err := loadProblem(f.cluster, f.jobs)
+	if err != nil {
+		return pr, err
+	}
+	pr.Objective, pr.Policy, pr.Risk, pr.FairSlots = f.objective, f.policy, f.risk, pr.Cluster.Slots()
+	return pr, nil
+}
+
+// words say what was asked, for the subtitle of a figure.
+func (f *sharingFlags) words(pr allocate.Problem) string {
+	return fmt.Sprintf("%d jobs, objective %s, policy %s", len(pr.Jobs), f.objective, f.policy)
+}
+
 func newPlotValue(a *app) *cobra.Command {
-	var file, cluster, jobs, objective, chosen string
+	var file string
+	var f sharingFlags
 	cmd := &cobra.Command{
 		Use:     "value --cluster CLUSTER.yaml --jobs JOBS.yaml",
 		Short:   "What clusters of other sizes are worth, and what the next node adds",
 		Example: "  knee plot value --cluster cluster.yaml --jobs jobs.yaml -f value.svg",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			pr, err := loadProblem(cluster, jobs)
+			pr, err := f.problem()
 			if err != nil {
 				return err
 			}
-			pr.Objective, pr.Policy, pr.FairSlots = objective, chosen, pr.Cluster.Slots()
 			points, err := allocate.Curve(pr, policy.Solve)
 			if err != nil {
 				return err
 			}
-			fig, err := plots.NewClusterValue(plots.ClusterValue{Title: "What a cluster is worth to its jobs",
-				Subtitle: fmt.Sprintf("%d jobs, objective %s, policy %s", len(pr.Jobs), objective, chosen), Points: points})
+			fig, err := plots.NewClusterValue(plots.ClusterValue{Title: "What a cluster is worth to its jobs", Subtitle: f.words(pr), Points: points})
 			if err != nil {
 				return err
 			}
@@ -36,13 +73,6 @@ func newPlotValue(a *app) *cobra.Command {
 		},
 	}
 	fileFlag(cmd, &file, "value.svg")
-	cmd.Flags().StringVar(&cluster, "cluster", "", "cluster.yaml (required)")
-	cmd.Flags().StringVar(&jobs, "jobs", "", "jobs.yaml (required)")
-	cmd.Flags().StringVar(&objective, "objective", "jct", "what a plan is for, as in knee allocate")
-	cmd.Flags().StringVar(&chosen, "policy", allocate.PolicyMarginalGain, "who decides, as in knee allocate")
-	_ = cmd.MarkFlagRequired("cluster")
-	_ = cmd.MarkFlagRequired("jobs")
-	_ = cmd.MarkFlagFilename("cluster", "yaml", "yml")
-	_ = cmd.MarkFlagFilename("jobs", "yaml", "yml")
+	f.add(cmd)
 	return cmd
 }

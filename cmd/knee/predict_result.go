@@ -1,7 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"knee/data"
 	"knee/predict"
@@ -51,6 +55,7 @@ func answerTable(answers []predict.Answer, f predictFlags, out format) table {
 		t.columns = append(t.columns, "global_batch", "local_batch", "accumulation")
 	}
 	t.columns = append(t.columns, "step_time", "samples/s", "goodput", "time_to_target", "gpu_hours", "cost_to_target", "extrapolated")
+	t.people = answersForPeople(answers, f)
 	for _, p := range answers {
 		finish, hours, cost, why := "", "", "", ""
 		if p.TimeToTarget.Mean > 0 {
@@ -69,6 +74,64 @@ func answerTable(answers []predict.Answer, f predictFlags, out format) table {
 		t.add(append(cells, between(p.StepTime, seconds), between(p.Throughput, number), between(p.Goodput, number), finish, hours, cost, why)...)
 	}
 	return t
+}
+
+// answersForPeople is the table in the width of a terminal: the kind of
+// configuration as a head, and with a goal what it takes to get there, in US$
+// or else GPU-hours, in place of the speed. The knobs in which a configuration
+// lies outside the measured range are named.
+func answersForPeople(answers []predict.Answer, f predictFlags) *table {
+	goal := slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.TimeToTarget.Mean > 0 })
+	t := &table{columns: []string{"workers", "batch", "step_time", "samples/s", "goodput", "extrap."}}
+	if goal {
+		t.columns = []string{"workers", "batch", "step_time", "goodput", "time_to_target", "takes", "extrap."}
+	}
+	for _, p := range answers {
+		workers := strconv.Itoa(p.Config.Workers)
+		if len(p.Config.Placement) > 1 {
+			workers = p.Config.Placement.String()
+		}
+		batch := number(p.Config.LocalBatch)
+		if f.accumulation || p.Config.AccumSteps > 0 {
+			batch += fmt.Sprintf(" ×%d", p.Config.AccumSteps+1)
+		}
+		cells := []string{workers, batch, between(p.StepTime, seconds), between(p.Throughput, number), between(p.Goodput, number)}
+		if goal {
+			takes := between(predict.GPUHours(p), number) + " GPU-h"
+			if p.CostToTarget.Mean > 0 {
+				takes = between(p.CostToTarget, dollars)
+			}
+			cells = []string{workers, batch, seconds(p.StepTime.Mean), number(p.Goodput.Mean), between(p.TimeToTarget, seconds), takes}
+		}
+		t.addUnder(kindWords(p.Config), append(cells, beyond(p))...)
+	}
+	return t
+}
+
+// kindWords names what configurations of one curve have in common.
+func kindWords(c data.Config) string {
+	words := fmt.Sprintf("%s, %s", c.GPUType, c.ModeOrDefault())
+	if c.PS > 0 {
+		words += fmt.Sprintf(", %d ps", c.PS)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Extra)) {
+		words += fmt.Sprintf(", %s %s", name, c.Extra[name])
+	}
+	return words
+}
+
+// beyond names the knobs that a prediction is extrapolated in: the first word
+// of every part of the reason.
+func beyond(p predict.Answer) string {
+	if !p.Extrapolated {
+		return ""
+	}
+	var knobs []string
+	for part := range strings.SplitSeq(p.Why, "; ") {
+		knob, _, _ := strings.Cut(part, " ")
+		knobs = append(knobs, knob)
+	}
+	return strings.Join(knobs, ", ")
 }
 
 // orEmpty writes a figure for machines, nothing where there is none: without a

@@ -43,7 +43,7 @@ func (a *app) sketch(answers []predict.Answer) error {
 	if !batch {
 		what = ": steps/s by workers (░ 90 % interval, ? extrapolated)"
 	}
-	return plots.Terminal(a.stdout, title+what, bars, terminalWidth(a.stdout))
+	return plots.Terminal(a.stdout, hanging(a.stdout, title+what), bars, terminalWidth(a.stdout))
 }
 
 // terminalWidth is how many columns a terminal has, 80 if it does not say.

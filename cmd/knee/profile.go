@@ -69,8 +69,13 @@ Written beside the study, named after it:
 			if res.Drained {
 				return fmt.Errorf("%w: run the same command again to go on", errInterrupted)
 			}
-			if err := out.print(a.stdout, res.Measurements, measurementTable(res.Measurements)); err != nil {
+			if err := out.print(a.stdout, res.Measurements, measurementTable(res.Measurements, out)); err != nil {
 				return err
+			}
+			if out == "table" && !a.quiet && isTerminal(a.stdout) {
+				if err := a.sketchTrials(res.Measurements); err != nil {
+					return err
+				}
 			}
 			return anySuccess(res.Measurements, files.Logs)
 		},
@@ -142,13 +147,17 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 }
 
 // measurementTable shows measurements to people.
-func measurementTable(ms []data.Measurement) table {
+func measurementTable(ms []data.Measurement, f format) table {
 	t := table{columns: []string{"config", "status", "step_time_s", "step_time_sd_s", "steps", "samples_per_s", "wall_s", "error"}}
+	t.people = &table{columns: []string{"config", "status", "step_time", "samples/s", "took", "error"}}
+	write := f.figures()
 	for _, m := range ms {
 		if m.Status == data.OK {
-			t.add(m.Config.String(), string(m.Status), exact(m.StepTime), number(m.StepTimeSD), fmt.Sprint(m.Steps), number(m.Throughput()), number(m.Wall), "")
+			t.add(m.Config.String(), string(m.Status), exact(m.StepTime), write(m.StepTimeSD), fmt.Sprint(m.Steps), write(m.Throughput()), write(m.Wall), "")
+			t.people.add(m.Config.String(), string(m.Status), seconds(m.StepTime)+" ± "+seconds(m.StepTimeSD), number(m.Throughput()), seconds(m.Wall), "")
 		} else {
-			t.add(m.Config.String(), string(m.Status), "", "", "", "", number(m.Wall), m.Error)
+			t.add(m.Config.String(), string(m.Status), "", "", "", "", write(m.Wall), m.Error)
+			t.people.add(m.Config.String(), string(m.Status), "", "", seconds(m.Wall), m.Error)
 		}
 	}
 	return t

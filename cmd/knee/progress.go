@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
@@ -75,10 +76,10 @@ func (b *bar) event(e profile.Event) {
 			_ = b.bar.Clear()
 			fmt.Fprintln(b.stderr, "  "+e.Suggestion.Reason)
 		}
-		b.bar.Describe(fmt.Sprintf("%-46.46s%s", e.Trial.Config, spent(p)))
+		b.bar.Describe(fmt.Sprintf("%.36s%s", e.Trial.Config, spent(p)))
 	case profile.TrialEnded:
 		_ = b.bar.Clear()
-		fmt.Fprintln(b.stderr, "  "+trialLine(e))
+		fmt.Fprintln(b.stderr, "  "+trialLine(e, configWidth))
 		_ = b.bar.Set(p.Done)
 	default:
 		if what := trialNews(e); what != "" {
@@ -99,16 +100,23 @@ func spent(p profile.Progress) string {
 	if p.Spent == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" $%.4g", p.Spent)
+	return ", " + dollars(p.Spent)
 }
 
-// trialLine says in one line what a trial yielded.
-func trialLine(e profile.Event) string {
+// configWidth is how wide a configuration is in a list of trials on a
+// terminal: what of 80 columns the result leaves.
+const configWidth = 36
+
+// trialLine says in one line what a trial yielded. The configuration is padded
+// to a width, so that results stand below each other; to none in a log.
+func trialLine(e profile.Event, width int) string {
 	m := e.Measurement
+	config := m.Config.String()
+	config += strings.Repeat(" ", max(0, width-utf8.RuneCountInString(config)))
 	if m.Status != data.OK {
-		return fmt.Sprintf("%-52s %s: %s", m.Config, m.Status, m.Error)
+		return fmt.Sprintf("%s  %s: %s", config, m.Status, m.Error)
 	}
-	line := fmt.Sprintf("%-52s %s/step ± %s", m.Config, seconds(m.StepTime), seconds(m.StepTimeSD))
+	line := fmt.Sprintf("%s  %s/step ± %s", config, seconds(m.StepTime), seconds(m.StepTimeSD))
 	if t := m.Throughput(); t > 0 {
 		line += fmt.Sprintf(", %s samples/s", number(t))
 	}
@@ -171,7 +179,7 @@ func (l *logLines) event(e profile.Event) {
 	case profile.StorageLost:
 		l.log.Warn("storage lost", "what", trialNews(e))
 	case profile.TrialEnded:
-		l.log.Info("trial ended", "trial", e.Trial.ID, "result", trialLine(e), "done", e.Progress.Done, "of", e.Progress.Total, "spent_usd", number(e.Progress.Spent))
+		l.log.Info("trial ended", "trial", e.Trial.ID, "result", trialLine(e, 0), "done", e.Progress.Done, "of", e.Progress.Total, "spent", dollars(e.Progress.Spent))
 	default:
 		if what := trialNews(e); what != "" {
 			l.log.Info(logNames[e.Kind], "what", what)

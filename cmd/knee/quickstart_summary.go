@@ -25,7 +25,7 @@ func (q *quickstart) summarize(context.Context) error {
 		return err
 	}
 	q.app.note("")
-	_, err = io.WriteString(q.app.stdout, text)
+	_, err = fmt.Fprintln(q.app.stdout, hanging(q.app.stdout, strings.TrimSuffix(text, "\n")))
 	return err
 }
 

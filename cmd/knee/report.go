@@ -64,7 +64,7 @@ type page struct {
 
 // writeReport writes the page once.
 func (a *app) writeReport(ctx context.Context, p page) error {
-	in := report.Inputs{PricePerHour: p.price}
+	in := report.Inputs{PricePerHour: p.price, Risk: cautious}
 	for _, path := range p.files {
 		files, err := reportFiles(path)
 		if err != nil {
@@ -119,7 +119,7 @@ func reportFiles(path string) ([]string, error) {
 
 // shows tells by its name whether a file of a folder is for the report.
 func shows(name string) bool {
-	for _, suffix := range []string{"measurements.csv", "curve.csv", "model.json", "plan.json", "cluster.yaml", "simulation.csv"} {
+	for _, suffix := range []string{"measurements.csv", "curve.csv", "model.json", "plan.json", "cluster.yaml", "jobs.yaml", "simulation.csv", "usage.csv"} {
 		if strings.HasSuffix(name, suffix) {
 			return true
 		}

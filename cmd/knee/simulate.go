@@ -16,9 +16,9 @@ import (
 
 // simulateFlags are the inputs of knee simulate.
 type simulateFlags struct {
-	cluster, profiles, service, jobsOut, scaling string
-	workloads                                    []string
-	loads, sizes                                 []float64
+	cluster, profiles, service, jobsOut, usageOut, scaling string
+	workloads                                              []string
+	loads, sizes                                           []float64
 	compare.Settings
 }
 
@@ -69,15 +69,14 @@ func newSimulate(a *app) *cobra.Command {
 			}
 			bar := a.newShareBar("replaying")
 			in.Progress = bar.set
+			in.Usage = in.usageOut != ""
 			rows, err := compare.Run(cmd.Context(), in.Settings)
 			bar.close()
 			if err != nil {
 				return err
 			}
-			if in.jobsOut != "" {
-				if err := data.WriteFile(in.jobsOut, func(w io.Writer) error { return writeOutcomes(w, rows) }); err != nil {
-					return err
-				}
+			if err := in.writeDetails(rows); err != nil {
+				return err
 			}
 			return out.print(a.stdout, rowsForJSON(rows), simulationTable(rows, out))
 		},
@@ -96,6 +95,7 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringSliceVar(&in.Policies, "policy", nil, "policies to compare: "+strings.Join(policy.Names(), ", "))
 	f.StringVar(&in.Semantics, "semantics", compare.Native, "rules of the replay: "+strings.Join(compare.AllSemantics(), ", "))
 	f.StringVar(&in.jobsOut, "jobs-out", "", "also write a row per job here (CSV)")
+	f.StringVar(&in.usageOut, "usage-out", "", "also write the GPUs in use and the jobs waiting over time here (CSV)")
 	f.Float64SliceVar(&in.loads, "load", []float64{1}, "how many times as fast jobs arrive, a sweep if several")
 	f.Float64SliceVar(&in.sizes, "size", []float64{1}, "how many times as many nodes there are, a sweep if several")
 	f.Int64Var(&in.Seed, "seed", 1, "seed of policies and failures that draw")
@@ -119,6 +119,29 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	completes(cmd, "semantics", compare.AllSemantics())
 }
 
+// writeDetails writes the files of single jobs and of what was in use, where
+// they were asked for.
+func (in *simulateFlags) writeDetails(rows []compare.Row) error {
+	if in.jobsOut != "" {
+		if err := data.WriteFile(in.jobsOut, func(w io.Writer) error { return writeOutcomes(w, rows) }); err != nil {
+			return err
+		}
+	}
+	if in.usageOut == "" {
+		return nil
+	}
+	return data.WriteFile(in.usageOut, func(w io.Writer) error {
+		for i, r := range rows {
+			// Rows are by case, then policy.
+			slots := in.Cases[i/len(in.Policies)].Cluster.Slots()
+			if err := simulate.WriteUsage(w, i == 0, simulate.Used{Policy: r.Policy, Workload: r.Workload, GPUs: slots, History: r.Usage}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // writeOutcomes writes a row per job of every run.
 func writeOutcomes(w io.Writer, rows []compare.Row) error {
 	for i, r := range rows {
@@ -133,12 +156,12 @@ func writeOutcomes(w io.Writer, rows []compare.Row) error {
 const simulationColumns = "policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s,queue_mean_s,decision_mean_ms,decision_p99_ms"
 
 func simulationTable(rows []compare.Row, f format) table {
-	write := number
-	if f == "csv" {
-		write = exact
-	}
+	write := f.figures()
 	t := table{columns: strings.Split(simulationColumns, ",")}
+	t.people = &table{columns: []string{"policy", "jct_mean", "median", "p99", "queue", "makespan", "in_use", "restarts", "ftf"}}
 	for _, r := range rows {
+		t.people.addUnder(fmt.Sprintf("%s, %d jobs", r.Workload, r.Jobs), r.Policy, seconds(r.JCTMean), seconds(r.JCTMedian), seconds(r.JCTP99),
+			seconds(r.QueueMean), seconds(r.Makespan), fmt.Sprintf("%.0f %%", 100*r.Utilization), fmt.Sprint(r.Restarts), number(r.FTFMean))
 		t.add(r.Policy, r.Workload, fmt.Sprint(r.Jobs), write(r.JCTMean), write(r.JCTMedian), write(r.JCTP99), write(r.Makespan),
 			write(r.GPUHours), write(r.Utilization), fmt.Sprint(r.Restarts), write(r.FTFMean), write(r.FTFP99), write(r.Wall),
 			write(r.QueueMean), write(r.DecisionMean), write(r.DecisionP99))

@@ -10,8 +10,8 @@ import (
 
 // The layout of tables on a terminal.
 const (
-	columnGap  = 2  // blanks between columns
-	narrowest  = 10 // columns a cell is wrapped to at the least
+	columnGap  = 2 // blanks between columns
+	narrowest  = 7 // columns a cell is wrapped to at the least
 	emphasised = "\x1b[1m%s\x1b[0m"
 )
 
@@ -19,30 +19,82 @@ const (
 // row where the table is too wide.
 const remark = 30
 
+// fitting is the table itself if it fits the width, else what there is for
+// people.
+func (t *table) fitting(width int) *table {
+	if t.people == nil || total(t.filled().natural()) <= width {
+		return t
+	}
+	return t.people
+}
+
 // wrapped writes the table into at most width columns. Columns without any
-// content are left out. If the rest is too wide, a last column of long text
-// goes below its row, then the widest columns are narrowed and their cells
-// wrapped at blanks. A table that cannot be narrowed any further is written
-// wider. With bold the heads stand out.
+// content are left out. If the rest is too wide, columns that say the same in
+// every row are said once, above; a last column of long text goes below its
+// row; then the widest columns are narrowed and their cells wrapped at blanks.
+// A table that cannot be narrowed any further is written wider. With bold the
+// heads stand out.
 func (t *table) wrapped(w io.Writer, width int, bold bool) error {
 	t = t.filled()
+	var b strings.Builder
+	if total(t.natural()) > width {
+		var same string
+		if t, same = t.unrepeated(); same != "" {
+			writeLines(&b, "", wrapWords(same, width))
+		}
+	}
 	var below []string
 	if last := len(t.columns) - 1; last > 0 && total(t.natural()) > width && t.natural()[last] >= remark {
 		t, below = t.without(last)
 	}
 	widths := t.narrowed(width)
-	var b strings.Builder
-	t.writeRow(&b, t.columns, widths, bold)
+	heads := make([][]string, len(t.columns))
+	for k, name := range t.columns {
+		heads[k] = wrapName(name, widths[k])
+	}
+	writeCells(&b, heads, widths, bold)
+	head := ""
 	for i, r := range t.rows {
-		t.writeRow(&b, r, widths, false)
+		if t.heads != nil && t.heads[i] != head {
+			head = t.heads[i]
+			writeCells(&b, [][]string{wrapWords(head, width)}, []int{width}, bold)
+		}
+		writeRow(&b, r, widths)
 		if below != nil && below[i] != "" {
-			for _, line := range wrapWords(below[i], width-4) {
-				b.WriteString("    " + line + "\n")
-			}
+			writeLines(&b, "    ", wrapWords(below[i], width-4))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeLines writes lines, each behind a margin.
+func writeLines(b *strings.Builder, margin string, lines []string) {
+	for _, line := range lines {
+		b.WriteString(margin + line + "\n")
+	}
+}
+
+// unrepeated returns the table without the columns, but for the first, that
+// hold the same in every row, and what they hold in words. A table of one row
+// has none.
+func (t *table) unrepeated() (*table, string) {
+	if len(t.rows) < 2 {
+		return t, ""
+	}
+	var said []string
+	out := t
+	for k := len(t.columns) - 1; k > 0; k-- {
+		first := t.rows[0][k]
+		if first != "" && !slices.ContainsFunc(t.rows, func(r []string) bool { return r[k] != first }) {
+			out, _ = out.without(k)
+			said = append([]string{t.columns[k] + " " + first}, said...)
+		}
+	}
+	if said == nil {
+		return t, ""
+	}
+	return out, "every row: " + strings.Join(said, ", ")
 }
 
 // filled returns the table without the columns that hold nothing.
@@ -59,7 +111,7 @@ func (t *table) filled() *table {
 // without returns the table without a column, and what that held.
 func (t *table) without(k int) (*table, []string) {
 	cut := func(row []string) []string { return slices.Delete(slices.Clone(row), k, k+1) }
-	out := &table{columns: cut(t.columns)}
+	out := &table{columns: cut(t.columns), heads: t.heads}
 	var held []string
 	for _, r := range t.rows {
 		held = append(held, r[k])
@@ -84,7 +136,12 @@ func (t *table) natural() []int {
 func (t *table) narrowed(width int) []int {
 	widths := t.natural()
 	least := make([]int, len(t.columns))
-	for _, row := range append([][]string{t.columns}, t.rows...) {
+	for k, name := range t.columns {
+		for _, part := range strings.SplitAfter(name, "_") {
+			least[k] = max(least[k], utf8.RuneCountInString(part))
+		}
+	}
+	for _, row := range t.rows {
 		for k, cell := range row {
 			for word := range strings.FieldsSeq(cell) {
 				least[k] = max(least[k], min(utf8.RuneCountInString(word), width/2))
@@ -92,8 +149,8 @@ func (t *table) narrowed(width int) []int {
 		}
 	}
 	for total(widths) > width {
-		k := slices.IndexFunc(widths, func(n int) bool { return n == mostOf(widths, least) })
-		if k < 0 || widths[k] <= max(least[k], narrowest) {
+		k := widest(widths, least)
+		if k < 0 {
 			break
 		}
 		widths[k]--
@@ -101,13 +158,12 @@ func (t *table) narrowed(width int) []int {
 	return widths
 }
 
-// mostOf returns the width of the widest column that can still be narrowed,
-// −1 if none can.
-func mostOf(widths, least []int) int {
+// widest returns the widest column that can still be narrowed, −1 if none can.
+func widest(widths, least []int) int {
 	most := -1
 	for k, n := range widths {
-		if n > max(least[k], narrowest) {
-			most = max(most, n)
+		if n > max(least[k], narrowest) && (most < 0 || n > widths[most]) {
+			most = k
 		}
 	}
 	return most
@@ -122,19 +178,26 @@ func total(widths []int) int {
 }
 
 // writeRow writes one row of the table in as many lines as its cells need.
-func (t *table) writeRow(b *strings.Builder, cells []string, widths []int, bold bool) {
+func writeRow(b *strings.Builder, cells []string, widths []int) {
 	lines := make([][]string, len(cells))
-	height := 1
 	for k, cell := range cells {
 		lines[k] = wrapWords(cell, widths[k])
-		height = max(height, len(lines[k]))
+	}
+	writeCells(b, lines, widths, false)
+}
+
+// writeCells writes the cells of a row, each broken into lines.
+func writeCells(b *strings.Builder, cells [][]string, widths []int, bold bool) {
+	height := 1
+	for _, lines := range cells {
+		height = max(height, len(lines))
 	}
 	for i := range height {
 		var line strings.Builder
-		for k := range cells {
+		for k, lines := range cells {
 			text := ""
-			if i < len(lines[k]) {
-				text = lines[k][i]
+			if i < len(lines) {
+				text = lines[i]
 			}
 			pad := strings.Repeat(" ", max(0, widths[k]-utf8.RuneCountInString(text))+columnGap)
 			if bold && text != "" {
@@ -144,6 +207,21 @@ func (t *table) writeRow(b *strings.Builder, cells []string, widths []int, bold 
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
+}
+
+// wrapName breaks the name of a column behind underscores into lines of at
+// most width columns, where it has underscores there.
+func wrapName(name string, width int) []string {
+	lines := []string{""}
+	for _, part := range strings.SplitAfter(name, "_") {
+		last := &lines[len(lines)-1]
+		if *last != "" && utf8.RuneCountInString(*last)+utf8.RuneCountInString(part) > width {
+			lines = append(lines, part)
+			continue
+		}
+		*last += part
+	}
+	return lines
 }
 
 // wrapWords breaks a text at blanks into lines of at most width columns, and

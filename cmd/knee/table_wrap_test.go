@@ -59,3 +59,31 @@ func TestWrapKeepsEveryWord(t *testing.T) {
 		}
 	})
 }
+
+// What every row says is said once, heads come before the rows they are of,
+// and a table that is too wide gives way to the one for people.
+func TestWideTableForPeople(t *testing.T) {
+	tab := table{columns: []string{"workers", "gpu", "batch", "step"}}
+	tab.addUnder("allreduce", "1", "a100", "a batch of 32", "17 ms")
+	tab.addUnder("allreduce", "2", "a100", "a batch of 64", "19 ms")
+	tab.addUnder("ps-sync", "2", "a100", "a batch of 64", "21 ms")
+	var b strings.Builder
+	if err := tab.wrapped(&b, 30, false); err != nil {
+		t.Fatal(err)
+	}
+	want := `every row: gpu a100
+workers  batch          step
+allreduce
+1        a batch of 32  17 ms
+2        a batch of 64  19 ms
+ps-sync
+2        a batch of 64  21 ms
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+	tab.people = &table{columns: []string{"workers"}}
+	if tab.fitting(30) != tab.people || tab.fitting(60) != &tab {
+		t.Error("want the table itself where it fits, and the one for people only where it does not")
+	}
+}

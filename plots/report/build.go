@@ -29,6 +29,7 @@ func (in *Inputs) Report(ctx context.Context) (Report, error) {
 	for _, t := range in.Tables {
 		in.reportResults(&r, t)
 	}
+	in.reportUsage(&r)
 	if len(r.Sections) == 0 {
 		return r, &data.InputError{Found: "nothing to report on", Want: "measurements, a model, a training curve, a plan or results of a simulation"}
 	}

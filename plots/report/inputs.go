@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"knee/allocate/simulate"
 	"knee/data"
 	"knee/fit"
 )
@@ -22,10 +23,13 @@ type Inputs struct {
 	Models       []*fit.Model
 	Plans        []*data.Plan
 	Cluster      *data.Cluster // nil if none was given
+	Jobs         []data.Job    // that share the cluster
 	Tables       []Results     // of simulations and search benchmarks
-	Files        []data.Input  // every file with its hash, in the order given
+	Used         []simulate.Used
+	Files        []data.Input // every file with its hash, in the order given
 	Warnings     []string
 	PricePerHour map[string]float64 // US$ per worker-hour by GPU type; may be nil
+	Risk         float64            // that plans were made with, see allocate.Problem
 }
 
 // Results is a table of results that another command printed as CSV.
@@ -79,9 +83,11 @@ func kinds() []kind {
 		{"measurements (CSV with step_time_s)", csvWith("step_time_s"), (*Inputs).readMeasurements},
 		{"a simulation (CSV of knee simulate)", csvWith("policy", "jct_mean_s"), readResults("simulation")},
 		{"simulated jobs (CSV of knee simulate --jobs-out)", csvWith("policy", "job", "jct_s"), readResults("jobs")},
+		{"GPUs in use (CSV of knee simulate --usage-out)", csvWith("policy", "gpus_used", "time_s"), (*Inputs).readUsage},
 		{"a comparison of searches (CSV of knee bench search)", csvWith("method", "evals_to_5pct"), readResults("search")},
 		{"a training curve (CSV with loss, metric or grad_sqr)", csvWithAny("loss", "metric", "grad_sqr"), (*Inputs).readCurve},
 		{"a cluster (cluster.yaml)", yamlWith("nodes:"), (*Inputs).readCluster},
+		{"jobs (jobs.yaml)", yamlWith("jobs:"), (*Inputs).readJobs},
 	}
 }
 
@@ -176,6 +182,18 @@ func (in *Inputs) readCluster(content []byte, path string) error {
 		return &data.InputError{Source: data.Source{File: path}, Found: "a second cluster", Want: "one"}
 	}
 	in.Cluster = c
+	return err
+}
+
+func (in *Inputs) readJobs(content []byte, path string) error {
+	jobs, err := data.ReadJobs(bytes.NewReader(content), path)
+	in.Jobs = append(in.Jobs, jobs...)
+	return err
+}
+
+func (in *Inputs) readUsage(content []byte, path string) error {
+	runs, err := simulate.ReadUsage(bytes.NewReader(content), path)
+	in.Used = append(in.Used, runs...)
 	return err
 }
 

@@ -205,10 +205,10 @@ func parameterTable(m *fit.Model) *Table {
 	return t
 }
 
-// figures is a number with three digits.
+// figures is a number in a table.
 func figures(v float64) Cell {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return amount(v, "–")
 	}
-	return amount(v, fmt.Sprintf("%.3g", v))
+	return amount(v, plots.Plain(v))
 }

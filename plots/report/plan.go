@@ -30,6 +30,7 @@ func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 	} else {
 		s.Text = append(s.Text, "The figure of who gets which nodes needs the cluster: give cluster.yaml as well.")
 	}
+	in.reportGains(&s, p)
 	s.add(Block{Table: planTable(p), Caption: "Jobs, with 90 % intervals"})
 	r.Sections = append(r.Sections, s)
 }
@@ -46,7 +47,7 @@ func planTable(p *data.Plan) *Table {
 			nodes = append(nodes, share)
 		}
 		t.row(text(j.Name), text(string(j.Action)), text(j.GPUType), text(string(j.Mode)), count(j.Workers), count(j.PS), figures(j.LocalBatch),
-			estimate(j.Goodput, plots.Number), estimate(j.Finish, plots.Duration), estimate(j.Cost, money), text(strings.Join(nodes, ", ")), text(j.Reason))
+			estimate(j.Goodput, plots.Plain), estimate(j.Finish, plots.Duration), estimate(j.Cost, plots.Money), text(strings.Join(nodes, ", ")), text(j.Reason))
 	}
 	return t
 }
@@ -59,5 +60,3 @@ func estimate(e data.Estimate, f func(float64) string) Cell {
 	}
 	return amount(e.Mean, fmt.Sprintf("%s (%s–%s)", f(e.Mean), f(e.Lo), f(e.Hi)))
 }
-
-func money(v float64) string { return fmt.Sprintf("$%.2f", v) }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"knee/allocate/simulate"
 	"knee/plots"
 )
 
@@ -23,6 +24,10 @@ func (in *Inputs) reportResults(r *Report, t Results) {
 		spec := plots.Simulation{Title: "How soon jobs are done", Runs: runsOf(t)}
 		fig, err := plots.NewSimulation(spec)
 		s.figure(fig, err, "Share of the jobs that are done within a time after they were submitted.")
+		if stays := staysOf(t); len(stays) > 0 {
+			fig, err := plots.NewTimeline(plots.Timeline{Title: "How many jobs there are", Runs: stays})
+			s.figure(fig, err, "Jobs that are submitted and not done, over time.")
+		}
 	}
 	s.add(Block{Table: resultTable(t), Caption: t.File})
 	r.Sections = append(r.Sections, s)
@@ -105,6 +110,47 @@ func runsOf(t Results) []plots.PolicyRun {
 	return runs
 }
 
+// staysOf collects from when to when the jobs of each policy were there; none
+// if some row does not say.
+func staysOf(t Results) []plots.PolicyStays {
+	var runs []plots.PolicyStays
+	policy, from, to := t.texts("policy"), t.column("submit_s"), t.column("end_s")
+	for i, p := range policy {
+		k := slices.IndexFunc(runs, func(r plots.PolicyStays) bool { return r.Policy == p })
+		if k < 0 {
+			k = len(runs)
+			runs = append(runs, plots.PolicyStays{Policy: p})
+		}
+		if !(to[i] >= from[i]) {
+			return nil
+		}
+		runs[k].Stays = append(runs[k].Stays, plots.Stay{From: from[i], To: to[i]})
+	}
+	return runs
+}
+
+// reportUsage adds a figure of what was in use for every workload.
+func (in *Inputs) reportUsage(r *Report) {
+	var workloads []string
+	for _, u := range in.Used {
+		if !slices.Contains(workloads, u.Workload) {
+			workloads = append(workloads, u.Workload)
+		}
+	}
+	for _, w := range workloads {
+		var runs []simulate.Used
+		for _, u := range in.Used {
+			if u.Workload == w {
+				runs = append(runs, u)
+			}
+		}
+		s := Section{Title: "GPUs in use: " + orElse(w, "a workload")}
+		fig, err := plots.NewOccupancy(plots.OccupancyOf(runs, "How full the cluster is", w))
+		s.figure(fig, err, "Above the GPUs that jobs hold, below the jobs that hold none, those that were stopped for others included.")
+		r.Sections = append(r.Sections, s)
+	}
+}
+
 // mostRows is how many rows of results a page shows.
 const mostRows = 1000
 
@@ -124,7 +170,7 @@ func resultTable(t Results) *Table {
 			cells[k] = text(row[k])
 			if out.Columns[k].Numeric {
 				v, _ := strconv.ParseFloat(row[k], 64)
-				cells[k] = amount(v, plots.Number(v))
+				cells[k] = amount(v, plots.Plain(v))
 			}
 		}
 		out.row(cells...)

@@ -54,7 +54,7 @@ func trialTable(ms []data.Measurement) *Table {
 	for i, m := range ms {
 		step, rate := text(""), text("")
 		if m.Status == data.OK {
-			step, rate = figures(m.StepTime), amount(m.Throughput(), plots.Number(m.Throughput()))
+			step, rate = figures(m.StepTime), amount(m.Throughput(), plots.Plain(m.Throughput()))
 		}
 		t.row(amount(float64(i+1), fmt.Sprint(i+1)), text(m.GPUType), text(string(m.ModeOrDefault())),
 			count(m.Workers), count(m.PS), figures(m.LocalBatch), count(m.AccumSteps), step, rate, text(string(m.Status)), text(m.Error))

@@ -64,6 +64,8 @@ type Settings struct {
 	NodeRepair      float64 // seconds until a failed node is back; default 3600
 	CheckpointEvery float64 // seconds of work that a failure may cost at most; default 600
 
+	Usage bool // keep what is in use over time
+
 	// Progress, if not nil, is told how far all runs together are, 0 to 1.
 	Progress func(share float64)
 }
@@ -79,6 +81,7 @@ type Row struct {
 	// Tiresias decide as they go, and report 0.
 	DecisionMean, DecisionP99 float64
 	Outcomes                  []simulate.Outcome
+	Usage                     []simulate.Usage // nil unless asked for
 }
 
 // Run replays every case under every policy. The rows are in that order,
@@ -163,19 +166,24 @@ func (s *Settings) replay(c Case, name string, progress func(done, of int) error
 	var outcomes []simulate.Outcome
 	var err error
 	var took decisions
+	var history []simulate.Usage
+	var used func(simulate.Usage)
+	if s.Usage {
+		used = func(u simulate.Usage) { history = simulate.Record(history, u) }
+	}
 	switch s.Semantics {
 	case Tiresias:
-		outcomes, err = tiresias.Run(c.Jobs, tiresias.Settings{GPUs: c.Cluster.Slots(), Policy: name, Service: s.Service})
+		outcomes, err = tiresias.Run(c.Jobs, tiresias.Settings{GPUs: c.Cluster.Slots(), Policy: name, Service: s.Service, Used: used})
 	case Pollux:
 		outcomes, err = pollux.Run(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, Seed: s.Seed,
-			Interference: s.Interference, Decided: took.add, Progress: progress})
+			Interference: s.Interference, Decided: took.add, Progress: progress, Used: used})
 	default:
-		outcomes, err = s.native(c, name, took.add, progress)
+		outcomes, err = s.native(c, name, took.add, used, progress)
 	}
 	if err != nil {
 		return Row{}, err
 	}
-	row := Row{Policy: name, Workload: c.Name, Outcomes: outcomes, Wall: time.Since(start).Seconds()}
+	row := Row{Policy: name, Workload: c.Name, Outcomes: outcomes, Usage: history, Wall: time.Since(start).Seconds()}
 	row.DecisionMean, row.DecisionP99 = took.summary()
 	row.Summary = simulate.Summarize(outcomes, c.Cluster.Slots())
 	return row, s.fairness(c, &row)

@@ -17,14 +17,14 @@ const (
 )
 
 // native replays event by event.
-func (s *Settings) native(c Case, name string, decided func(time.Duration), progress func(done, of int) error) ([]simulate.Outcome, error) {
+func (s *Settings) native(c Case, name string, decided func(time.Duration), used func(simulate.Usage), progress func(done, of int) error) ([]simulate.Outcome, error) {
 	p, err := policy.New(name)
 	if err != nil {
 		return nil, err
 	}
 	set := simulate.Settings{Cluster: c.Cluster, Policy: p, Interval: s.Interval, Unvalued: policy.Gang(name),
 		StartSeconds: s.Restart, RestartSeconds: s.Restart, StopFree: s.StopFree, RescaleSeconds: s.Rescale,
-		Checkpoint: s.CheckpointEvery, Decided: decided, Progress: progress}
+		Checkpoint: s.CheckpointEvery, Decided: decided, Used: used, Progress: progress}
 	var jobs []simulate.Job
 	if s.measured(c) {
 		if jobs, err = elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, policy.Gang(name)); err != nil {

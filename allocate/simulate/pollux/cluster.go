@@ -26,6 +26,8 @@ type Settings struct {
 	// Progress is told, if not nil, how many jobs are done. An error of its
 	// own ends the replay.
 	Progress func(done, of int) error
+	// Used is told, if not nil, after every round what is in use from then on.
+	Used func(simulate.Usage)
 }
 
 // scheduler decides, once a round, on which node every worker stands.
@@ -115,12 +117,32 @@ func (r *replay) run() ([]simulate.Outcome, error) {
 		if err := r.decide(now); err != nil {
 			return nil, fmt.Errorf("simulate: policy %s: at %g s: %w", r.Policy, now, err)
 		}
+		r.used(now)
 	}
 	out := make([]simulate.Outcome, len(r.jobs))
 	for i, j := range r.jobs {
 		out[i] = simulate.Outcome{Job: j.name, Submit: j.submit, Start: j.start, End: j.end, Restarts: j.restarts, GPUSeconds: j.attained}
 	}
 	return out, nil
+}
+
+// used tells what is in use from now on.
+func (r *replay) used(now float64) {
+	if r.Used == nil {
+		return
+	}
+	u := simulate.Usage{At: now}
+	for _, j := range r.jobs {
+		switch {
+		case j.done || j.submit > now:
+		case len(j.nodes) == 0:
+			u.Waiting++
+		default:
+			u.Running++
+			u.GPUs += len(j.nodes)
+		}
+	}
+	r.Used(u)
 }
 
 // advance lets a round pass for every job.

@@ -1,9 +1,12 @@
 package tiresias
 
+import "knee/allocate/simulate"
+
 // runToCompletion is fifo, and with backfill fjf: jobs start in order of
 // arrival and are never preempted. The first job that does not fit ends the
 // scan, or is passed over with backfill; nothing is reserved for it.
-func runToCompletion(waiting []*job, free int64, backfill bool) {
+func runToCompletion(waiting []*job, free int64, backfill bool, used func(simulate.Usage)) {
+	all := free
 	var pending, running []*job
 	for len(waiting) > 0 || len(running) > 0 {
 		now := int64(never)
@@ -41,5 +44,8 @@ func runToCompletion(waiting []*job, free int64, backfill bool) {
 			running = append(running, j)
 		}
 		pending = left
+		if used != nil {
+			used(simulate.Usage{At: float64(now), GPUs: int(all - free), Running: len(running), Waiting: len(pending)})
+		}
 	}
 }

@@ -2,6 +2,8 @@ package tiresias
 
 import (
 	"slices"
+
+	"knee/allocate/simulate"
 )
 
 // discipline is what tells the preemptive policies apart.
@@ -26,6 +28,7 @@ type pool struct {
 	gpus     int64
 	waiting  []*job // not yet submitted, by time
 	runnable []*job // submitted and not done
+	used     func(simulate.Usage)
 }
 
 // run goes from event to event: at each, jobs that are done leave, new ones
@@ -105,12 +108,18 @@ func (p *pool) update(now int64) {
 // over.
 func (p *pool) decide(now int64) {
 	free := p.gpus
+	u := simulate.Usage{At: float64(now)}
 	for _, j := range p.order(p.runnable) {
 		if j.gpus > free {
 			j.running = false
+			u.Waiting++
 			continue
 		}
 		free -= j.gpus
 		j.begin(now)
+		u.Running++
+	}
+	if u.GPUs = int(p.gpus - free); p.used != nil {
+		p.used(u)
 	}
 }

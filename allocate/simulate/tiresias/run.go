@@ -15,6 +15,8 @@ type Settings struct {
 	// Service is the distribution of the GPU-seconds that jobs need, in any
 	// order; only dlas-gpu-gittins looks at it, and needs it.
 	Service []int64
+	// Used is told, if not nil, after every event what is in use from then on.
+	Used func(simulate.Usage)
 }
 
 // Policies lists the names of the policies, as the published program spells
@@ -59,13 +61,13 @@ func Run(workload []simulate.Job, s Settings) ([]simulate.Outcome, error) {
 	}
 	switch name {
 	case "fifo", "fjf":
-		runToCompletion(jobs, int64(s.GPUs), name == "fjf")
+		runToCompletion(jobs, int64(s.GPUs), name == "fjf", s.Used)
 	default:
 		d, err := newDiscipline(name, s.Service)
 		if err != nil {
 			return nil, err
 		}
-		(&pool{discipline: d, gpus: int64(s.GPUs), waiting: jobs}).run()
+		(&pool{discipline: d, gpus: int64(s.GPUs), waiting: jobs, used: s.Used}).run()
 	}
 	return outcomes(jobs), nil
 }

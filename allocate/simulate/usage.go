@@ -1,0 +1,160 @@
+package simulate
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"knee/data"
+)
+
+// Usage is what of a cluster is in use from a time on, until the next.
+type Usage struct {
+	At      float64 // seconds since the start of the workload
+	GPUs    int     // held by jobs, restarts included
+	Running int     // jobs that hold some
+	Waiting int     // jobs that are submitted, not done, and hold none
+}
+
+// Record appends to a history what holds from now on. What is as before is
+// left out, and of several at one time the last counts.
+func Record(history []Usage, u Usage) []Usage {
+	if n := len(history); n > 0 && history[n-1].At == u.At {
+		history = history[:n-1]
+	}
+	if n := len(history); n > 0 {
+		before := history[n-1]
+		if before.At = u.At; before == u {
+			return history
+		}
+	}
+	return append(history, u)
+}
+
+// used tells what is in use now.
+func (r *replay) used() {
+	if r.Used == nil {
+		return
+	}
+	u := Usage{At: r.now}
+	for _, j := range r.active {
+		if j.nodes == nil {
+			u.Waiting++
+			continue
+		}
+		u.Running++
+		u.GPUs += j.config.Workers
+	}
+	r.Used(u)
+}
+
+// usageColumns are those of the CSV of what is in use.
+var usageColumns = []string{"policy", "workload", "time_s", "gpus_used", "gpus_total", "running", "waiting"}
+
+// Used is what of a cluster was in use while one workload was replayed under
+// one policy.
+type Used struct {
+	Policy, Workload string
+	GPUs             int // of the cluster
+	History          []Usage
+}
+
+// WriteUsage writes one CSV row for every change. The header is written if
+// asked for.
+func WriteUsage(w io.Writer, header bool, u Used) error {
+	c := csv.NewWriter(w)
+	if header {
+		if err := c.Write(usageColumns); err != nil {
+			return fmt.Errorf("write what is in use: %w", err)
+		}
+	}
+	for _, x := range u.History {
+		row := []string{u.Policy, u.Workload, number(x.At), strconv.Itoa(x.GPUs), strconv.Itoa(u.GPUs), strconv.Itoa(x.Running), strconv.Itoa(x.Waiting)}
+		if err := c.Write(row); err != nil {
+			return fmt.Errorf("write what is in use: %w", err)
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// ReadUsage reads what [WriteUsage] wrote, runs in order of appearance. name
+// is the file, for errors.
+func ReadUsage(r io.Reader, name string) ([]Used, error) {
+	c := csv.NewReader(r)
+	header, err := c.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, &data.InputError{Source: data.Source{File: name, Line: 1}, Found: "an empty file", Want: "columns " + strings.Join(usageColumns, ", ")}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	at := map[string]int{}
+	for _, want := range usageColumns {
+		if at[want] = slices.Index(header, want); at[want] < 0 {
+			return nil, &data.InputError{Source: data.Source{File: name, Line: 1}, Found: "columns " + strings.Join(header, ", "), Want: "a column " + want}
+		}
+	}
+	var out []Used
+	index := map[[2]string]int{}
+	for {
+		row, err := c.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		line, _ := c.FieldPos(0)
+		key := [2]string{row[at["policy"]], row[at["workload"]]}
+		i, ok := index[key]
+		if !ok {
+			i = len(out)
+			index[key] = i
+			out = append(out, Used{Policy: key[0], Workload: key[1]})
+		}
+		if err := out[i].parse(row, at, data.Source{File: name, Line: line}); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// parse adds one row.
+func (u *Used) parse(row []string, at map[string]int, src data.Source) error {
+	var x Usage
+	var gpus int
+	bad := func(column, want string) error {
+		src.Column = column
+		return &data.InputError{Source: src, Found: strconv.Quote(row[at[column]]), Want: want}
+	}
+	for _, f := range []struct {
+		column string
+		to     *int
+	}{{"gpus_used", &x.GPUs}, {"gpus_total", &gpus}, {"running", &x.Running}, {"waiting", &x.Waiting}} {
+		n, err := strconv.Atoi(row[at[f.column]])
+		if err != nil || n < 0 || n > 1e9 {
+			return bad(f.column, "a whole number ≥ 0")
+		}
+		*f.to = n
+	}
+	var err error
+	if x.At, err = strconv.ParseFloat(row[at["time_s"]], 64); err != nil || !(x.At >= 0) || math.IsInf(x.At, 0) {
+		return bad("time_s", "seconds ≥ 0")
+	}
+	switch n := len(u.History); {
+	case n > 0 && x.At <= u.History[n-1].At:
+		return bad("time_s", "more than in the row of this run before, "+number(u.History[n-1].At))
+	case n > 0 && gpus != u.GPUs:
+		return bad("gpus_total", strconv.Itoa(u.GPUs)+", as in the row of this run before")
+	case x.GPUs > gpus:
+		return bad("gpus_used", "no more than gpus_total, "+strconv.Itoa(gpus))
+	}
+	u.GPUs = gpus
+	u.History = append(u.History, x)
+	return nil
+}

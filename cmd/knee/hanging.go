@@ -1,0 +1,50 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// hanging breaks lines that are wider than the terminal they are written to at
+// blanks, what is carried over below where the text of the line begins. Lines
+// for a file or a pipe stay as they are.
+func hanging(w io.Writer, text string) string {
+	if !isTerminal(w) {
+		return text
+	}
+	return hangingAt(text, terminalWidth(w))
+}
+
+func hangingAt(text string, width int) string {
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if utf8.RuneCountInString(line) <= width {
+			out = append(out, line)
+			continue
+		}
+		head := line[:textBegins(line)]
+		indent := max(2, len(head))
+		for i, part := range wrapWords(line[len(head):], width-indent) {
+			if i > 0 {
+				head = strings.Repeat(" ", indent)
+			}
+			out = append(out, head+part)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// textBegins is where the text of a line begins: behind its indentation, a
+// dash, or the name of what it is about, set off by two blanks or more.
+func textBegins(line string) int {
+	begin := len(line) - len(strings.TrimLeft(line, " "))
+	rest := line[begin:]
+	if strings.HasPrefix(rest, "- ") {
+		return begin + 2
+	}
+	if gap := strings.Index(rest, "  "); begin > 0 && gap > 0 && !strings.Contains(rest[:gap], " ") {
+		return begin + len(rest) - len(strings.TrimLeft(rest[gap:], " "))
+	}
+	return begin
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"knee/allocate"
+	"knee/allocate/policy"
+	"knee/plots"
+)
+
+func newPlotGains(a *app) *cobra.Command {
+	var file, gpuType string
+	var f sharingFlags
+	cmd := &cobra.Command{
+		Use:   "gains --cluster CLUSTER.yaml --jobs JOBS.yaml",
+		Short: "What each further worker gains: the staircase an allocation climbs, and where it stops",
+		Long: `gains plans as knee allocate does and draws what each further worker gains in the
+objective: left the steps of all jobs in the order of their gain, filled those
+that were given and hollow what the next workers would bring; right the
+staircase of every job, with a mark where it stopped. Workers of different GPU
+types are not exchanged for one another: a figure shows one type.`,
+		Example: "  knee plot gains --cluster cluster.yaml --jobs jobs.yaml -f gains.svg",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			pr, err := f.problem()
+			if err != nil {
+				return err
+			}
+			plan, err := policy.Solve(pr)
+			if err != nil {
+				return err
+			}
+			stairs, err := allocate.Staircases(pr, plan)
+			if err != nil {
+				return err
+			}
+			spec := plots.GainsOf(stairs, plan, pr.Cluster, gpuType)
+			fig, err := plots.NewGains(spec)
+			if err != nil {
+				return err
+			}
+			return a.save(file, fig)
+		},
+	}
+	fileFlag(cmd, &file, "gains.svg")
+	f.add(cmd)
+	cmd.Flags().StringVar(&gpuType, "gpu-type", "", "GPU type (default: the one of which most are given)")
+	return cmd
+}

@@ -1,0 +1,305 @@
+package plots
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg/draw"
+
+	"knee/allocate"
+	"knee/data"
+)
+
+// Gains describes what further workers are worth to the jobs of a plan, and
+// where the plan stopped.
+type Gains struct {
+	Title, Subtitle string
+	Objective       string               // that values are of, such as "jct"
+	GPUType         string               // whose workers are given
+	Slots           int                  // worker slots of that type; 0 if not known
+	Jobs            []allocate.Staircase // those of other GPU types are left out
+}
+
+// otherJobs is the colour of the jobs that are not told apart.
+var otherJobs = fade(axisColor, 0.6)
+
+// mostStairs is how many jobs are told apart in the panel of single jobs; of
+// more, those that got most are drawn.
+const mostStairs = 7
+
+// treads are the steps of all jobs in the order in which they gain, which is
+// the order they are given in, those that were not given last.
+type tread struct {
+	allocate.Step
+	job  int
+	name string
+}
+
+// NewGains draws two panels with one vertical axis. Left are the steps of all
+// jobs side by side as wide as they have workers, in the order of what they
+// gain: filled what the plan gave, hollow what it did not. Right are the
+// staircases of the single jobs, dashed beyond where the plan stopped. The
+// axis is logarithmic where the gains that were given span a factor of more
+// than 30. Errors name the first step that cannot be drawn; a plan without
+// any step on the GPU type is refused.
+func NewGains(g Gains) (*Panels, error) {
+	jobs, err := g.jobs()
+	if err != nil {
+		return nil, err
+	}
+	all := treadsOf(jobs)
+	least := 0
+	for _, j := range jobs {
+		least += j.Least
+	}
+	y, log := gainScale(all)
+	what := gainLabel(g.Objective)
+	order := newChart("In the order of the gain", "", "workers given", what)
+	single := newChart("Job by job", "", "workers of the job", what)
+	for _, c := range []*Chart{order, single} {
+		if log {
+			y.set(&c.Plot.Y, plot.LogScale{}, decadeTicks{})
+		} else {
+			y.set(&c.Plot.Y, plot.LinearScale{}, linearTicks{want: 6})
+		}
+	}
+	shown := shownStairs(jobs)
+	order.addTreads(all, shown, least, g.Slots)
+	single.addStaircases(jobs, shown)
+	return newPanels(g.Title, g.Subtitle, order, single), nil
+}
+
+// mostGiven is the GPU type of which most is given to jobs that could have
+// more or fewer.
+func mostGiven(stairs []allocate.Staircase) string {
+	given, most := map[string]int{}, ""
+	for _, j := range stairs {
+		if len(j.Steps) > 0 {
+			given[j.GPUType] += j.Workers
+		}
+	}
+	for _, t := range slices.Sorted(maps.Keys(given)) {
+		if most == "" || given[t] > given[most] {
+			most = t
+		}
+	}
+	return most
+}
+
+// GainsOf describes the staircases of a plan for one GPU type; if that is
+// empty, for the one of which most is given to jobs that could have more or
+// fewer.
+func GainsOf(stairs []allocate.Staircase, plan *data.Plan, cluster *data.Cluster, gpuType string) Gains {
+	if gpuType == "" {
+		gpuType = mostGiven(stairs)
+	}
+	g := Gains{Title: "What further workers are worth", Objective: plan.Objective, GPUType: gpuType, Jobs: stairs}
+	running := 0
+	for _, j := range stairs {
+		if j.GPUType == gpuType {
+			running++
+		}
+	}
+	for _, n := range cluster.Nodes {
+		if n.GPUType == gpuType && !n.Drained {
+			g.Slots += n.GPUs
+		}
+	}
+	g.Subtitle = fmt.Sprintf("%s on %s, %s, objective %s", counted(running, "job"), gpuType, orElse(plan.Policy, allocate.PolicyMarginalGain), plan.Objective)
+	return g
+}
+
+// gainLabel names the vertical axis, in the unit of the objective if it has one.
+func gainLabel(objective string) string {
+	switch objective {
+	case "saved-time":
+		return "time saved per worker (s)"
+	case "cost", "deadline":
+		return "cost saved per worker (US$)"
+	case "":
+		return "gain per worker"
+	}
+	return "gain in " + objective + " per worker"
+}
+
+// jobs checks and returns the jobs of the GPU type.
+func (g Gains) jobs() ([]allocate.Staircase, error) {
+	var out []allocate.Staircase
+	any := false
+	for i, j := range g.Jobs {
+		if j.GPUType != g.GPUType {
+			continue
+		}
+		at := fmt.Sprintf("jobs[%d]", i)
+		if err := checkName(at+".job", j.Job); err != nil {
+			return nil, err
+		}
+		for k, s := range j.Steps {
+			at := fmt.Sprintf("%s.steps[%d]", at, k)
+			if err := finite(at+".gain", s.Gain); err != nil {
+				return nil, err
+			}
+			if s.From < 0 || s.To <= s.From || k > 0 && s.From != j.Steps[k-1].To {
+				return nil, bad(at, fmt.Sprintf("%d to %d workers", s.From, s.To), "ascending steps, each from where the one before ends")
+			}
+			any = true
+		}
+		out = append(out, j)
+	}
+	if !any {
+		return nil, bad("jobs", fmt.Sprintf("no step of a job on %q", g.GPUType), "a job of the plan that could have more workers, or fewer, of that type")
+	}
+	return out, nil
+}
+
+// treadsOf sorts the steps of all jobs: given before not given, large gains
+// before small ones.
+func treadsOf(jobs []allocate.Staircase) []tread {
+	var all []tread
+	for i, j := range jobs {
+		for _, s := range j.Steps {
+			all = append(all, tread{s, i, j.Job})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b tread) int {
+		if a.Given != b.Given {
+			if a.Given {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.Gain, a.Gain)
+	})
+	return all
+}
+
+// shownStairs returns which jobs are told apart, in the order of the plan:
+// those that got most of the ones that have steps. Their place is the number of
+// their colour.
+func shownStairs(jobs []allocate.Staircase) []int {
+	var index []int
+	for i, j := range jobs {
+		if len(j.Steps) > 0 {
+			index = append(index, i)
+		}
+	}
+	slices.SortStableFunc(index, func(a, b int) int { return jobs[b].Workers - jobs[a].Workers })
+	index = index[:min(mostStairs, len(index))]
+	slices.Sort(index)
+	return index
+}
+
+// gainScale is the range of the vertical axis. What was not given may gain
+// next to nothing: it does not stretch a logarithmic axis by more than a
+// factor of ten.
+func gainScale(all []tread) (e extent, log bool) {
+	e = newExtent()
+	given := newExtent()
+	for _, t := range all {
+		e.add(t.Gain)
+		if t.Given {
+			given.add(t.Gain)
+		}
+	}
+	if log = !given.empty() && given.lo > 0 && given.hi > 30*given.lo; log {
+		return extent{max(e.lo, given.lo/10), e.hi}.padLog(0.08, 0.08), true
+	}
+	e.add(0)
+	return e.pad(0, 0.08), false
+}
+
+// addTreads adds the steps of all jobs side by side, after the smallest
+// allocations, which are given whatever they gain.
+func (c *Chart) addTreads(all []tread, shown []int, least, slots int) {
+	at, used := float64(least), float64(least)
+	for _, t := range all {
+		if t.Given {
+			used += float64(t.To - t.From)
+		}
+	}
+	// As much again as was given is enough to see what comes next.
+	end := math.Max(float64(slots), used+math.Max(4, 0.75*(used-float64(least))))
+	drawn := at
+	for _, t := range all {
+		width := float64(t.To - t.From)
+		if at >= end {
+			break
+		}
+		col := otherJobs
+		if k := slices.Index(shown, t.job); k >= 0 {
+			col = seriesColor(k)
+		}
+		box := slab{from: at, to: math.Min(at+width, end), y: t.Gain, fill: col, rim: whiteColor}
+		word := "given"
+		if !t.Given {
+			box.fill, box.rim, word = fade(col, 0.25), fade(col, 0.6), "not given"
+		}
+		c.marks = append(c.marks, box)
+		c.spots = append(c.spots, spot{(box.from + box.to) / 2, t.Gain, fmt.Sprintf("%s, from %d to %d workers (%s)\ngain %s per worker, to %s samples/s", t.name, t.From, t.To, word, number(t.Gain), number(t.Goodput))})
+		at += width
+		drawn = box.to
+	}
+	extent{0, math.Max(drawn, used)}.pad(0, 0.04).set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8, whole: true})
+	if least > 0 {
+		c.marks = append(c.marks, zone{0, float64(least), shadeColor})
+		c.legend = append(c.legend, entry{label: "smallest allocations", fill: shadeColor})
+	}
+	c.legend = append(c.legend, entry{label: "given", fill: mutedColor})
+	if drawn > used {
+		c.legend = append(c.legend, entry{label: "not given", fill: fade(mutedColor, 0.25)})
+	}
+	stop := draw.LineStyle{Color: inkColor, Width: thinWidth, Dashes: dashed()}
+	c.marks = append(c.marks, stem{used, math.Inf(1), stop})
+	text := fmt.Sprintf("stops at %g", used)
+	if slots > 0 {
+		text += fmt.Sprintf(" of %d", slots)
+	}
+	c.notes = append(c.notes, note{x: used, y: c.Plot.Y.Max, text: text, color: inkColor, bold: true})
+}
+
+// addStaircases adds the staircase of every job, or of those that got most.
+func (c *Chart) addStaircases(jobs []allocate.Staircase, shown []int) {
+	if len(shown) == mostStairs && len(jobs) > mostStairs {
+		c.Title = fmt.Sprintf("Job by job: the %d of %d that got most", mostStairs, len(jobs))
+	}
+	x := newExtent()
+	for k, i := range shown {
+		j := jobs[i]
+		x.add(float64(j.Least), float64(j.Steps[len(j.Steps)-1].To))
+		c.addStaircase(k, j)
+	}
+	setX(c.Plot, x, AutoScale)
+	ring := draw.GlyphStyle{Color: mutedColor, Radius: markRadius, Shape: haloGlyph{}}
+	c.legend = append(c.legend, entry{label: "where it stopped", glyph: &ring})
+}
+
+// addStaircase adds one job: what it was given, dashed what it was not, and a
+// mark where that begins.
+func (c *Chart) addStaircase(i int, j allocate.Staircase) {
+	sty := draw.LineStyle{Color: seriesColor(i), Width: curveWidth}
+	given, other := line{style: sty}, line{style: sty}
+	other.style.Dashes = dashed()
+	floor := c.Plot.Y.Min
+	stop := pin{x: float64(j.Workers), y: math.Max(floor, j.Steps[0].Gain), glyph: draw.GlyphStyle{Color: sty.Color, Radius: markRadius, Shape: haloGlyph{}}}
+	for _, s := range j.Steps {
+		l := &other
+		if s.Given {
+			l = &given
+		}
+		y := math.Max(s.Gain, floor)
+		if l == &other && len(l.xs) == 0 && len(given.ys) > 0 {
+			l.xs, l.ys = append(l.xs, float64(s.From)), append(l.ys, given.ys[len(given.ys)-1])
+		}
+		l.xs, l.ys = append(l.xs, float64(s.From), float64(s.To)), append(l.ys, y, y)
+		if s.Given {
+			stop.x, stop.y = float64(s.To), y
+		}
+		c.spots = append(c.spots, spot{float64(s.From+s.To) / 2, y, fmt.Sprintf("%s, from %d to %d workers\ngain %s per worker, to %s samples/s", j.Job, s.From, s.To, number(s.Gain), number(s.Goodput))})
+	}
+	c.marks = append(c.marks, given, other, stop)
+	c.legend = append(c.legend, entry{label: j.Job, line: &given.style})
+}

@@ -1,0 +1,28 @@
+package plots
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Ends, lowest and highest point of a line survive thinning, in order.
+func TestThinned(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 6*thinSlices).Draw(t, "points")
+		xs, ys := make([]float64, n), make([]float64, n)
+		seed := rapid.Uint64().Draw(t, "seed")
+		for i := range xs {
+			seed = seed*6364136223846793005 + 1442695040888963407
+			xs[i], ys[i] = float64(i), float64(seed>>40)
+		}
+		tx, ty := thinned(xs, ys)
+		if len(tx) != len(ty) || len(tx) > 4*thinSlices || n <= 4*thinSlices && len(tx) != n {
+			t.Fatalf("%d points of %d", len(tx), n)
+		}
+		if !slices.IsSorted(tx) || tx[0] != 0 || tx[len(tx)-1] != float64(n-1) || slices.Max(ty) != slices.Max(ys) || slices.Min(ty) != slices.Min(ys) {
+			t.Fatalf("from %g to %g, between %g and %g", tx[0], tx[len(tx)-1], slices.Min(ty), slices.Max(ty))
+		}
+	})
+}
