@@ -110,6 +110,7 @@ func TestReadStudyRefuses(t *testing.T) {
 	const ok = head + "space: {workers: [1]}\n"
 	knob := func(s string) string { return head + "space:\n  " + s + "\n" }
 	checkFailures(t, []failure{
+		{"tab", "job: a\n\tcommand: [x]\n", "f:2: found a tab character that violates indentation, want valid YAML"},
 		{"syntax", "job: [\n", "f:1: found did not find expected node content, want valid YAML"},
 		{"two documents", ok + "---\njob: b\n", "f:4: found a second YAML document, want one document"},
 		{"list", "- a\n", "f:1: found a list, want a mapping with the keys job, command, dir, env, space, constraints, objective, metrics, batch, trial, budget, parallel, price_per_hour, launcher, storage, seed"},

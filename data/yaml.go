@@ -55,10 +55,10 @@ func (y *yamlReader) root(r io.Reader, known ...string) *object {
 // syntax records an error of the YAML parser, whose messages carry the line
 // as text only.
 func (y *yamlReader) syntax(err error) {
-	found := strings.TrimPrefix(err.Error(), "yaml: ")
+	found := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "found ")
 	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(found); m != nil {
 		line, _ := strconv.Atoi(m[1])
-		y.fail(line, "", m[2], "valid YAML")
+		y.fail(line, "", strings.TrimPrefix(m[2], "found "), "valid YAML")
 		return
 	}
 	var te *yaml.TypeError

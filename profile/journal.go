@@ -96,12 +96,9 @@ func OpenJournal(path string, s *data.Study) (*Journal, *Past, error) {
 		}
 		return nil, nil, fmt.Errorf("open the journal: %w", err)
 	}
-	if err := lockFile(f); errors.Is(err, errLocked) {
+	if err := lockJournal(f); err != nil {
 		f.Close()
-		return nil, nil, fmt.Errorf("journal %s: another knee profile is writing it; several on one study need storage: sqlite:FILE in it", path)
-	} else if err != nil {
-		f.Close()
-		return nil, nil, fmt.Errorf("lock the journal %s: %w", path, err)
+		return nil, nil, err
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {
@@ -324,10 +321,35 @@ func (j *Journal) failed(err error) error {
 // Close closes the journal and gives up its lock.
 func (j *Journal) Close() error { return j.file.Close() }
 
-// setAside renames a journal, so that the study begins again.
+// setAside renames a journal, so that the study begins again. One that
+// another process writes stays where it is: two profiles would disturb each
+// other's trials, and write the same files.
 func setAside(path string) error {
-	if err := os.Rename(path, path+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = lockJournal(f)
+		f.Close() // before the renaming, which Windows refuses for an open file
+	}
+	if err == nil {
+		err = os.Rename(path, path+".old")
+	}
+	if err != nil {
 		return fmt.Errorf("set the journal aside: %w", err)
+	}
+	return nil
+}
+
+// lockJournal takes the lock of a journal.
+func lockJournal(f *os.File) error {
+	err := lockFile(f)
+	if errors.Is(err, errLocked) {
+		return fmt.Errorf("journal %s: another knee profile is writing it; several on one study need storage: sqlite:FILE in it", f.Name())
+	}
+	if err != nil {
+		return fmt.Errorf("lock the journal %s: %w", f.Name(), err)
 	}
 	return nil
 }

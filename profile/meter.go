@@ -61,6 +61,9 @@ func NewMeter(s data.TrialSettings, c data.Config) *Meter {
 // Add takes one observation and reports whether the trial has been measured
 // well enough to be ended.
 func (m *Meter) Add(o launch.Observation) (enough bool) {
+	if o.StepTime > 0 && o.StepTime == m.counted.StepTime && o.Step == m.counted.Step {
+		return false // a progress bar that has drawn itself again without having moved
+	}
 	if len(m.steps) == 0 {
 		m.begun = o.At
 	}

@@ -131,6 +131,21 @@ func TestMeterTakesLossesBetweenSteps(t *testing.T) {
 	}
 }
 
+// A bar that is drawn again for a new loss, at the same step and rate, adds
+// nothing to what is known of the speed.
+func TestMeterLeavesOutRedrawnBars(t *testing.T) {
+	nan := math.NaN()
+	m := profile.NewMeter(settings(), data.Config{Workers: 1})
+	for i := range 10 {
+		for j := range 5 {
+			m.Add(launch.Observation{Step: float64(i), StepTime: 1 + .1*float64(i%2), Throughput: nan, Loss: float64(j), GradSqr: nan})
+		}
+	}
+	if r := m.Read(); r.Steps+r.Warmup != 10 || len(m.Steps()) != 10 {
+		t.Errorf("read %+v of %d observations, want 10 steps", r, len(m.Steps()))
+	}
+}
+
 func TestMeterReadsThroughputAndCounters(t *testing.T) {
 	nan := math.NaN()
 	m := profile.NewMeter(settings(), data.Config{Workers: 4, LocalBatch: 25})

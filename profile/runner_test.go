@@ -365,6 +365,32 @@ func TestJournalIsLocked(t *testing.T) {
 	}
 }
 
+// To begin again while another profile runs would have both measure at once.
+func TestRestartLeavesARunningProfileAlone(t *testing.T) {
+	dir := t.TempDir()
+	r := newRunner(t, dir, 1, &fake{script: linear})
+	files := profile.FilesBeside("study.yaml", dir)
+	_, err := profile.Open(r.Study, files, profile.Settings{Restart: true})
+	if err == nil || !strings.Contains(err.Error(), "another knee profile is writing it") {
+		t.Errorf("err = %v, want the second profile to be refused", err)
+	}
+	if _, err := os.Stat(files.Journal + ".old"); err == nil {
+		t.Error("the journal that is being written was set aside")
+	}
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.Storage.Close()
+	again, err := profile.Open(r.Study, files, profile.Settings{Restart: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Storage.Close()
+	if _, err := os.Stat(files.Journal + ".old"); err != nil || len(again.Past.Measurements) != 0 {
+		t.Errorf("%v, %d measurements; want the old journal aside and a new one", err, len(again.Past.Measurements))
+	}
+}
+
 func TestJournalInAFolderThatCannotBeWritten(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may write everywhere")

@@ -115,7 +115,11 @@ func printSuggestions(a *app, out format, next []bayesopt.Suggestion, config fun
 		}
 		list = append(list, suggestion{Config: config(s), Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi,
 			PFeasible: s.PFeasible, Cost: s.Cost, Remeasure: s.Remeasure, Reason: s.Reason})
-		t.add(s.Config.String(), between(s.Expected, number), number(s.PFeasible), dollars(s.Cost), s.Reason)
+		expected := "" // before the first trials nothing is
+		if s.Expected != (data.Estimate{}) {
+			expected = between(s.Expected, number)
+		}
+		t.add(s.Config.String(), expected, number(s.PFeasible), dollars(s.Cost), s.Reason)
 	}
 	return out.print(a.stdout, list, t)
 }

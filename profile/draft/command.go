@@ -154,3 +154,7 @@ func formatOf(script []byte) string {
 	}
 	return ""
 }
+
+// joins matches what a Python script that trains together with other processes
+// has in it, in one way or another.
+var joins = regexp.MustCompile(`(?i)distribut|rank|world_size|ddp|fsdp|accelerat|horovod|lightning|transformers|deepspeed|mpi4py|knee_(?:workers|role)|\bray\b`)

@@ -56,7 +56,7 @@ func TestCommandComesBack(t *testing.T) {
 
 func TestDraft(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte("from knee_report import report\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte("from knee_report import report\nimport torch.distributed\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	cases := []struct {
@@ -111,7 +111,7 @@ func TestDraftOfLaunchers(t *testing.T) {
 		{"python train.py --batch 0.25", []string{"min: 1, max: 1"}, nil},
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte("# knee_report"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte("# knee_report, DDP"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		d := draft.New(strings.Fields(tc.command), draft.Machine{GPUType: "a100", GPUs: 8, Cores: 64}, dir)
@@ -157,5 +157,29 @@ func TestAccumulationComesBack(t *testing.T) {
 	got, err := profile.Command(s, data.Config{Job: s.Job, GPUType: "a100", Workers: 4, LocalBatch: 8, AccumSteps: 3})
 	if err != nil || !slices.Equal(got, command) {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A script that trains alone, started once per worker, is no distributed job.
+func TestDraftOfALonelyScript(t *testing.T) {
+	dir := t.TempDir()
+	for script, alone := range map[string]bool{
+		"import knee_report\nimport torch\n":                                              true,
+		"import knee_report\ntorch.distributed.init_process_group('gloo')\n":              false,
+		"import knee_report\nrank = int(os.environ['RANK'])\n":                            false,
+		"import knee_report\nfrom accelerate import Accelerator\n":                        false,
+		"import knee_report\nimport os\nprint(os.environ['KNEE_WORKERS'], 'array, Xray')": false,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte(script), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		d := draft.New([]string{"python3", "train.py", "--batch", "8"}, draft.Machine{GPUType: "cpu", Cores: 2}, dir)
+		if got := slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, "seems to join its processes") }); got != alone {
+			t.Errorf("%q: notes %q", script, d.Notes)
+		}
+		d = draft.New([]string{"torchrun", "--nproc-per-node=2", "train.py", "--batch", "8"}, draft.Machine{GPUType: "cpu", Cores: 2}, dir)
+		if len(d.Notes) != 0 {
+			t.Errorf("with torchrun: notes %q, want none: it is the launcher's matter", d.Notes)
+		}
 	}
 }

@@ -42,6 +42,7 @@ func New(command []string, m Machine, dir string) Study {
 		d.scriptFound = err == nil
 		d.reports = reports.Match(content)
 		d.format = formatOf(content)
+		d.alone = err == nil && d.starter == oneByOne && strings.HasSuffix(name, ".py") && !joins.Match(content)
 	}
 	text := d.write()
 	return Study{Text: text, Notes: d.notes}
@@ -56,6 +57,7 @@ type drafting struct {
 	script            string
 	scriptFound       bool
 	reports           bool
+	alone             bool   // nothing in the script joins it to other processes
 	format            string // the pattern that reads what the script prints; empty if not known
 	notes             []string
 }
@@ -160,6 +162,9 @@ func (d *drafting) writeSpace(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\n# The configurations to choose from: this machine has %d %s.\nspace:\n  gpu_type: [%s]\n  workers: [%s]\n",
 		slots, what, quoted(d.machine.GPUType), joined(doublings(slots)))
+	if d.alone {
+		d.note("nothing in %s seems to join its processes: if each trains alone, more workers are as many runs side by side, and workers should be [1]", d.script)
+	}
 	if d.starter == byItself && !slices.ContainsFunc(d.parts, func(p part) bool { return p.knob == "workers" }) {
 		d.note("no flag for the number of processes was found in the command: put {{.Workers}} where it goes, or every trial runs the same number")
 	}
