@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"knee/bayesopt"
 	"knee/data"
 	"knee/plots"
 )
@@ -46,10 +45,8 @@ on what a law of speed leaves over, to the trials in the mode of the best.`,
 			switch len(along) {
 			case 0:
 				fig, err = searchFigure(ms, "throughput (samples/s)", data.Measurement.Throughput)
-			case 1:
-				fig, err = surrogateFigure(study, along[0], ms)
 			default:
-				fig, err = surfaceFigure(study, along[0], along[1], ms)
+				fig, err = beliefFigure(study, along, ms)
 			}
 			if err != nil {
 				return err
@@ -63,18 +60,29 @@ on what a law of speed leaves over, to the trials in the mode of the best.`,
 	return cmd
 }
 
-// objectiveLabel names an objective with its unit.
-func objectiveLabel(o bayesopt.Objective, work float64) string {
-	switch o {
-	case bayesopt.Throughput, bayesopt.Goodput:
-		return string(o) + " (samples/s)"
-	case bayesopt.CostToTarget:
-		if work > 0 {
-			return "cost of the job (US$)"
-		}
-		return "cost per sample (US$)"
+// beliefFigure draws what the search of a study believes along a knob, or over
+// two.
+func beliefFigure(path string, along []string, ms []data.Measurement) (plots.Figure, error) {
+	study, err := data.LoadStudy(path)
+	if err != nil {
+		return nil, err
 	}
-	return "step time (s)"
+	b, err := plots.NewBelief(study, ms)
+	if err != nil {
+		return nil, err
+	}
+	if len(along) == 1 {
+		spec, err := b.Along(along[0])
+		if err != nil {
+			return nil, err
+		}
+		return plots.NewSurrogate(spec)
+	}
+	spec, err := b.Over(along[0], along[1])
+	if err != nil {
+		return nil, err
+	}
+	return plots.NewSurface(spec)
 }
 
 // searchFigure draws the trials of one job in their order by an objective
