@@ -6,6 +6,7 @@ import (
 
 	"knee/bayesopt"
 	"knee/data"
+	"knee/fit"
 	"knee/profile"
 )
 
@@ -18,14 +19,20 @@ type Belief struct {
 	next      bayesopt.Suggestion
 }
 
-// NewBelief lets the guided search of a study look at trials. It fails as the
-// search does.
-func NewBelief(study *data.Study, trials []data.Measurement) (*Belief, error) {
+// NewBelief lets the guided search of a study look at trials. Of training
+// curves it takes the worth of a sample at every batch, which goodput and cost
+// depend on; without gradient statistics in them every sample counts alike. It
+// fails as the search does.
+func NewBelief(study *data.Study, trials []data.Measurement, curves []data.CurvePoint) (*Belief, error) {
 	candidates, err := profile.Candidates(study)
 	if err != nil {
 		return nil, err
 	}
-	strategy, err := profile.NewStrategy(study, profile.Search{Strategy: "knee"}, nil)
+	var efficiency func(float64) float64
+	if scale, err := fit.FitNoiseScale(curves, study.Batch.Initial); err == nil {
+		efficiency = func(batch float64) float64 { return scale.Efficiency(batch).Mean }
+	}
+	strategy, err := profile.NewStrategy(study, profile.Search{Strategy: "knee"}, efficiency)
 	if err != nil {
 		return nil, err
 	}
