@@ -31,6 +31,7 @@ func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string,
 		return nil, nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	extra := extraColumns(t.header)
+	rows = make([]ConfigRow, 0, len(cells))
 	anyJob := !slices.Contains(t.header, "job")
 	for i, mr := range cells {
 		if len(extra) > 0 {

@@ -145,7 +145,7 @@ func TestReadStudyRefuses(t *testing.T) {
 		{"deadline", ok + "objective: {minimize: cost_to_target, samples: 1e9, deadline: soon}\n", "f:4:objective.deadline: found \"soon\", want a time > 0 such as 90s, 2h30m, 1d12h or plain seconds"},
 		{"two directions", ok + "objective: {maximize: goodput, minimize: step_time}\n", "f:4:objective: found a mapping without one direction, want accuracy, {maximize: throughput or goodput} or {minimize: step_time or cost_to_target}"},
 		{"metrics", ok + "metrics: {jsonl: true, regex: x}\n", "f:4:metrics: found not exactly one way to read them, want {jsonl: true}, {regex: '…'} or {pattern: NAME}"},
-		{"pattern", ok + "metrics: {pattern: tim}\n", `f:4:metrics.pattern: found "tim" (did you mean "timm"?), want one of deepspeed, horovod, huggingface, megatron, mlperf, pytorch-imagenet, tf-cnn-benchmarks, timm, torchvision`},
+		{"pattern", ok + "metrics: {pattern: tim}\n", `f:4:metrics.pattern: found "tim" (did you mean "timm"?), want one of deepspeed, horovod, huggingface, lightning, megatron, mlperf, pytorch-imagenet, tf-cnn-benchmarks, timm, torchvision, tqdm`},
 		{"regex", ok + "metrics: {regex: '('}\n", "f:4:metrics.regex: found error parsing regexp: missing closing ): `(`, want a regular expression (RE2)"},
 		{"group", ok + "metrics: {regex: '(?P<step_time>.)'}\n", `f:4:metrics.regex: found group "step_time" (did you mean "step_time_s"?), want groups named step, step_time_s, step_time_ms, steps_per_s, sync_time_s, throughput, worker_throughput, loss`},
 		{"no group", ok + "metrics: {regex: 'a'}\n", `f:4:metrics.regex: found "a", want a group such as (?P<step_time_s>…), (?P<throughput>…) or (?P<step>…)`},

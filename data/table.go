@@ -104,6 +104,14 @@ func (t *table) add(row []string, line int) error {
 // cannot be told. A column without a name, as data frames write their row
 // numbers, is left to be reported as unknown.
 func (t *table) checkHeader(line int) error {
+	if len(t.header) == 1 {
+		for _, other := range []string{";", "\t"} {
+			if strings.Contains(t.header[0], other) {
+				return &InputError{Source: Source{File: t.name, Line: line}, Found: "columns separated by " + strconv.Quote(other),
+					Want: "commas between columns, and decimal points in numbers"}
+			}
+		}
+	}
 	for i, h := range t.header {
 		if h != "" && slices.Contains(t.header[:i], h) {
 			return &InputError{Source: Source{t.name, line, h}, Found: "the column twice", Want: "each column once"}
@@ -192,10 +200,20 @@ func (r *row) number(column, cell string, absent float64, want string, ok func(f
 	}
 	v, err := strconv.ParseFloat(cell, 64)
 	if err != nil || !finite(v) || !ok(v) {
-		r.fail(column, quote(cell), want)
+		r.fail(column, quote(cell), want+pointNotComma(cell))
 		return absent
 	}
 	return v
+}
+
+// pointNotComma says how numbers are written if a comma is all that keeps a
+// cell from being one. What it was meant for cannot be told: 1,024 may be a
+// little more than one, or a thousand.
+func pointNotComma(cell string) string {
+	if _, err := strconv.ParseFloat(strings.ReplaceAll(cell, ",", ""), 64); err != nil || !strings.Contains(cell, ",") {
+		return ""
+	}
+	return ", with a decimal point and no other separator"
 }
 
 // whole reads a whole number from min to [maxCount]; an empty cell is zero.
@@ -206,7 +224,7 @@ func (r *row) whole(column, cell string, min int) int {
 	}
 	v, err := strconv.ParseFloat(cell, 64)
 	if err != nil || !(v == float64(int64(v)) && v >= float64(min) && v <= maxCount) { // NaN too
-		r.fail(column, quote(cell), fmt.Sprintf("a whole number from %d to %d", min, maxCount))
+		r.fail(column, quote(cell), fmt.Sprintf("a whole number from %d to %d", min, maxCount)+pointNotComma(cell))
 		return 0
 	}
 	return int(v)

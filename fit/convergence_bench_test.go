@@ -95,6 +95,7 @@ func templatesOf(runs []recordedRun, r recordedRun) [][]data.CurvePoint {
 // outcome is how well one method did over many questions.
 type outcome struct {
 	errs           []float64 // percent
+	widths         []float64 // upper end of the interval over the lower
 	covered, never float64
 	byJob, logs    map[string][]float64
 }
@@ -108,6 +109,7 @@ func (o *outcome) add(job string, e data.Estimate, err error, truth float64) {
 		o.never++
 	} else {
 		off = 100 * math.Abs(e.Mean/truth-1)
+		o.widths = append(o.widths, e.Hi/e.Lo)
 		// Epochs are counted in whole ones; so are ends of intervals.
 		if e.Lo <= truth*(1+1e-9) && truth <= e.Hi*(1+1e-9) {
 			o.covered++
@@ -123,6 +125,7 @@ func (o *outcome) report(b *testing.B) {
 	b.ReportMetric(quantile.Median(o.errs), "median-error%")
 	b.ReportMetric(100*o.covered/n, "coverage%")
 	b.ReportMetric(100*o.never/n, "never%")
+	b.ReportMetric(quantile.Median(o.widths), "hi/lo")
 	b.ReportMetric(n, "questions")
 	b.ReportMetric(0, "ns/op")
 }

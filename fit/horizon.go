@@ -3,26 +3,40 @@ package fit
 import "math"
 
 // horizon is what is known about when a target is met without looking at the
-// curve: people plan a run to end some time after it gets where they want it,
-// so with a planned end the first hit is log-normal around .45 of what is
-// left, and without one it is anywhere, at all scales alike (Jeffreys' prior
-// 1/x; Gott, Nature 1993, argues the same for durations in general).
+// curve. People plan a run so that it gets where they want it, neither at once
+// nor at the very last moment: with a planned end the first hit is spread over
+// what is left of the run as the parabola 6u(1−u), u from 0 now to 1 at the end
+// (the beta distribution with both parameters 2). A plan that is wrong about
+// that, one in ten, leaves 1/(1+u)², which goes on after the end. Without a
+// plan the first hit may be anywhere, at nearly all scales alike (Jeffreys'
+// prior would be 1/x; Gott, Nature 1993, argues in the same way for durations
+// in general).
 type horizon struct {
 	last    float64 // steps seen
 	planned float64 // steps of the whole run, 0 if unknown
 }
 
 const (
-	horizonPart = .45 // of what is left of the planned run
-	horizonSD   = .5  // of the logarithm
+	// wrongPlan is the chance that the plan says nothing about the target, as
+	// neverPrior is that the target is out of reach.
+	wrongPlan = .1
+	// horizonSlope is the power of x that the density falls by without a plan:
+	// somewhat less than Jeffreys' 1, as what is asked for is seldom about to
+	// happen.
+	horizonSlope = .8
 )
 
 // density returns the density of the first hit at x steps, unnormalised.
 func (h horizon) density(x float64) float64 {
 	if h.planned <= h.last {
-		return 1 / x
+		return math.Pow(x, -horizonSlope)
 	}
-	return logNormal(x, h.last+horizonPart*(h.planned-h.last), horizonSD)
+	u := (x - h.last) / (h.planned - h.last)
+	d := wrongPlan / ((1 + u) * (1 + u))
+	if 0 < u && u < 1 {
+		d += (1 - wrongPlan) * 6 * u * (1 - u)
+	}
+	return d
 }
 
 // end returns how far ahead it is worth looking.
@@ -31,10 +45,4 @@ func (h horizon) end() float64 {
 		return 4 * h.planned
 	}
 	return futureReach * h.last
-}
-
-// logNormal is the density, unnormalised, of a log-normal quantity.
-func logNormal(x, median, sd float64) float64 {
-	z := math.Log(x/median) / sd
-	return math.Exp(-.5*z*z) / x
 }

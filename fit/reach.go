@@ -2,14 +2,6 @@ package fit
 
 import "math"
 
-// How much the curve of a run and the horizon are believed when there is no
-// finished run to learn from. They come from an earlier study of recorded
-// runs of six jobs and were not tuned again.
-const (
-	curvePower   = .7
-	horizonPower = .8
-)
-
 // curveCell is one way in which a curve may go on: f = limit + amplitude·g.
 type curveCell struct {
 	shape            int
@@ -30,7 +22,8 @@ type curveCell struct {
 // ask for targets near what their training reaches, so gaps around a
 // twentieth of the way are likely, gaps of a thousandth or a half are not.
 // Limits above the target make up the chance that it is never reached. The
-// first hits are pooled with the horizon.
+// first hits are multiplied with the horizon, which knows nothing of the curve
+// and serves as their prior.
 func (c *Convergence) reach(target float64) *outlook {
 	seg := c.lastSegment()
 	h := horizon{last: c.LastX, planned: c.Planned}
@@ -41,7 +34,7 @@ func (c *Convergence) reach(target float64) *outlook {
 	if reached == 0 || diverges(c.Recorded) {
 		return o
 	}
-	o.pool(curvePower, h.density, horizonPower)
+	o.pool(1, h.density, 1)
 	o.chance = reached / (reached + never)
 	return o
 }

@@ -226,6 +226,12 @@ func templateHits(templates []Template, target float64) (median, sd float64, hit
 	return math.Exp(mid), math.Sqrt(ss / float64(len(logs))), hits
 }
 
+// logNormal is the density, unnormalised, of a log-normal quantity.
+func logNormal(x, median, sd float64) float64 {
+	z := math.Log(x/median) / sd
+	return math.Exp(-.5*z*z) / x
+}
+
 // newTemplates turns finished runs into templates in the terms of c: the same
 // ordinate, turned falling the same way and divided by the same scale.
 func (c *Convergence) newTemplates(runs [][]data.CurvePoint, pick curvePicker) ([]Template, error) {

@@ -23,6 +23,7 @@ type TemplateData struct {
 	LocalBatch     Number // samples per worker per micro-step
 	GlobalBatch    Number // samples per step
 	AccumSteps     int
+	MicroSteps     int               // AccumSteps + 1: what most scripts call gradient accumulation steps
 	X              map[string]string // further knobs of the study
 }
 
@@ -38,7 +39,7 @@ func Command(s *data.Study, c data.Config) ([]string, error) {
 	d := TemplateData{
 		Job: c.Job, GPUType: c.GPUType, Mode: string(c.ModeOrDefault()), Placement: c.Placement.String(),
 		Nodes: c.NodeCount(), Workers: c.Workers, WorkersPerNode: c.WidestNode(), PS: c.PS,
-		LocalBatch: Number(c.LocalBatch), GlobalBatch: Number(c.GlobalBatch()), AccumSteps: c.AccumSteps, X: c.Extra,
+		LocalBatch: Number(c.LocalBatch), GlobalBatch: Number(c.GlobalBatch()), AccumSteps: c.AccumSteps, MicroSteps: c.AccumSteps + 1, X: c.Extra,
 	}
 	args := make([]string, len(s.Command))
 	for i, text := range s.Command {
@@ -51,7 +52,7 @@ func Command(s *data.Study, c data.Config) ([]string, error) {
 		var b strings.Builder
 		if err := t.Execute(&b, d); err != nil {
 			return nil, &data.InputError{Source: at, Found: strconv.Quote(text),
-				Want: "fields such as .Workers, .PS, .Nodes, .LocalBatch, .X.<name>: " + cleanTemplateError(err)}
+				Want: "fields such as .Workers, .PS, .Nodes, .LocalBatch, .MicroSteps, .X.<name>: " + cleanTemplateError(err)}
 		}
 		args[i] = b.String()
 	}

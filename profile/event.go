@@ -21,6 +21,7 @@ const (
 	TrialTaken   // another profiler has taken the trial over; it is measured there
 	TrialQueued  // an engine has taken it: Trial.Handle
 	TrialBegan   // it has got its nodes: Queued
+	TrialQuiet   // no step of it has been seen yet: Quiet
 	StorageLost  // the shared storage does not answer: Err
 	StorageBack
 )
@@ -34,6 +35,7 @@ type Event struct {
 	Observation launch.Observation  // TrialStepped
 	Measurement data.Measurement    // TrialRetried, TrialEnded
 	Queued      time.Duration       // TrialBegan, TrialEnded: how long it waited for nodes
+	Quiet       time.Duration       // TrialQuiet: for how long
 	Err         error               // StorageLost
 	Progress    Progress
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +36,9 @@ type Journal struct {
 }
 
 var _ Storage = (*Journal)(nil)
+
+// errLocked says that another process has the lock of a file.
+var errLocked = errors.New("another process has the lock")
 
 // entry is one line of the journal.
 type entry struct {
@@ -87,11 +91,17 @@ type studyMark struct {
 func OpenJournal(path string, s *data.Study) (*Journal, *Past, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%w; --dir names another folder for it", err)
+		}
 		return nil, nil, fmt.Errorf("open the journal: %w", err)
 	}
-	if err := lockFile(f); err != nil {
+	if err := lockFile(f); errors.Is(err, errLocked) {
 		f.Close()
-		return nil, nil, fmt.Errorf("journal %s: another knee profile is writing it: %w", path, err)
+		return nil, nil, fmt.Errorf("journal %s: another knee profile is writing it; several on one study need storage: sqlite:FILE in it", path)
+	} else if err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("lock the journal %s: %w", path, err)
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {
@@ -176,14 +186,40 @@ func checkMark(at data.Source, e entry, s *data.Study) error {
 		return &data.InputError{Source: at, Found: fmt.Sprintf("journal version %d", e.Version),
 			Want: fmt.Sprintf("at most %d, the newest this knee reads", journalVersion)}
 	}
-	was, _ := json.Marshal(e.Study)
-	mark := markOf(s)
-	is, _ := json.Marshal(&mark)
-	if !bytes.Equal(was, is) {
-		return &data.InputError{Source: at, Found: "measurements of " + string(was),
-			Want: "those of " + string(is) + "; for a changed job use --restart, or another --journal"}
+	is := markOf(s)
+	if what, want := e.Study.difference(is); want != "" {
+		return &data.InputError{Source: at, Found: what, Want: want + "; for a changed job use --restart, or another --dir"}
 	}
 	return nil
+}
+
+// difference returns the first thing in which two marks differ, as it was and
+// as it is; empty if they do not.
+func (was studyMark) difference(is studyMark) (found, want string) {
+	for _, part := range []struct {
+		name    string
+		was, is any
+	}{{"job", was.Job, is.Job}, {"command", was.Command, is.Command}, {"env", was.Env, is.Env}, {"batch.initial", was.Initial, is.Initial}} {
+		old, now := onLine(part.was), onLine(part.is)
+		if old != now {
+			return fmt.Sprintf("measurements with %s %s", part.name, old), fmt.Sprintf("those with %s", now)
+		}
+	}
+	return "", ""
+}
+
+// onLine writes a value of a study as JSON, readable: & and < stay as they
+// are, and what is empty is the same however it is empty.
+func onLine(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // strings and numbers, which cannot fail
+	text := strings.TrimSpace(b.String())
+	if text == "null" || text == "{}" || text == "[]" {
+		return "nothing"
+	}
+	return text
 }
 
 // repair removes a last line that a crash cut short.

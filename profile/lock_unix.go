@@ -3,13 +3,18 @@
 package profile
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
 
-// lockFile takes the advisory lock of f, or fails at once if another process
-// has it. The lock goes with the file descriptor, so a killed process holds
-// nothing.
+// lockFile takes the advisory lock of f, or fails at once: with errLocked if
+// another process has it. The lock goes with the file descriptor, so a killed
+// process holds nothing.
 func lockFile(f *os.File) error {
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return errLocked
+	}
+	return err
 }

@@ -139,6 +139,26 @@ func TestRunnerTellsFailuresApart(t *testing.T) {
 	}
 }
 
+// Who waits for the first step is told so, long before the trial is given up.
+func TestRunnerRemarksOnSilence(t *testing.T) {
+	r := newRunner(t, t.TempDir(), 2, &fake{script: func(t launch.Trial) (time.Duration, error) {
+		if t.Config.Workers == 1 {
+			return 0, nil // hangs
+		}
+		return time.Second, nil
+	}})
+	r.Study.Trial.Timeout, r.Study.Trial.Retries = 100*time.Millisecond, 0
+	var quiet []string
+	r.Notify = func(e profile.Event) {
+		if e.Kind == profile.TrialQuiet {
+			quiet = append(quiet, fmt.Sprintf("%d %s", e.Trial.ID, e.Quiet))
+		}
+	}
+	if _, err := r.Run(t.Context()); err != nil || strings.Join(quiet, ", ") != "1 50ms" {
+		t.Errorf("remarked on %q, %v; want the trial that hangs, once", quiet, err)
+	}
+}
+
 func TestRunnerGivesUpOnABrokenStudy(t *testing.T) {
 	r := newRunner(t, t.TempDir(), 9, &fake{script: func(launch.Trial) (time.Duration, error) {
 		return 0, &launch.Failure{Status: data.Failed, Detail: "no such file: train"}
@@ -178,6 +198,27 @@ func TestRunnerDrains(t *testing.T) {
 	res, err := r.Run(t.Context())
 	if err != nil || !res.Drained || len(res.Measurements) != 2 || res.Measurements[1].Status != data.OK {
 		t.Errorf("result %+v, %v; want the running trial finished and no other started", res, err)
+	}
+}
+
+// Who has been told to finish does not try again, and the next run does.
+func TestRunnerDrainsWithoutTryingAgain(t *testing.T) {
+	drain := make(chan struct{})
+	f := &fake{script: func(launch.Trial) (time.Duration, error) {
+		close(drain) // a second launch would panic
+		return 0, &launch.Failure{Status: data.Failed, Detail: "lost its way"}
+	}}
+	dir := t.TempDir()
+	r := newRunner(t, dir, 1, f)
+	r.Drain = drain
+	res, err := r.Run(t.Context())
+	if err != nil || !res.Drained || statuses(res.Measurements) != "aborted" || !strings.Contains(res.Measurements[0].Error, "lost its way") {
+		t.Fatalf("result %+v, %v; want the trial aborted", res, err)
+	}
+	r.Storage.Close()
+	f.script = linear
+	if res, err = newRunner(t, dir, 1, f).Run(t.Context()); err != nil || statuses(res.Measurements) != "aborted ok" {
+		t.Errorf("%s, %v; want it measured", statuses(res.Measurements), err)
 	}
 }
 
@@ -280,7 +321,9 @@ func TestJournalGoesOn(t *testing.T) {
 
 func TestJournalRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
-		{"another study", `{"event":"study","version":1,"study":{"job":"other","command":["x"]}}` + "\n", "--restart"},
+		{"another study", `{"event":"study","version":1,"study":{"job":"other","command":["x"]}}` + "\n", `found measurements with job "other", want those with "job"; for a changed job use --restart, or another --dir`},
+		{"another command", `{"event":"study","version":1,"study":{"job":"job","command":["a && b"]}}` + "\n", `found measurements with command ["a && b"], want those with ["train"]`},
+		{"another environment", `{"event":"study","version":1,"study":{"job":"job","command":["train"],"env":{"A":"1"}}}` + "\n", `found measurements with env {"A":"1"}, want those with nothing`},
 		{"newer version", `{"event":"study","version":9,"study":{"job":"job","command":["train"]}}` + "\n", "found journal version 9, want at most 2"},
 		{"not a journal", "job,workers\n1,2\n", "study.journal.jsonl:1: found"},
 		{"damaged in the middle", `{"event":"study","version":1,"study":{"job":"job","command":["train"]}}` + "\n{\n" + `{"event":"start"}` + "\n", "study.journal.jsonl:2"},
@@ -311,7 +354,7 @@ func TestJournalIsLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := profile.OpenJournal(path, s); err == nil || !strings.Contains(err.Error(), "another knee profile") {
+	if _, _, err := profile.OpenJournal(path, s); err == nil || !strings.Contains(err.Error(), "another knee profile is writing it; several on one study need storage") {
 		t.Errorf("err = %v, want the second profiler to be refused", err)
 	}
 	j.Close()
@@ -319,6 +362,20 @@ func TestJournalIsLocked(t *testing.T) {
 		t.Errorf("after the first has gone: %v", err)
 	} else {
 		j.Close()
+	}
+}
+
+func TestJournalInAFolderThatCannotBeWritten(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := profile.OpenJournal(filepath.Join(dir, "j"), studyOf(knob("workers", "1")))
+	if err == nil || !strings.Contains(err.Error(), "--dir names another folder") {
+		t.Errorf("err = %v, want it to say what to do", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"knee/data"
@@ -64,10 +65,26 @@ func (r *Runner) measure(ctx context.Context, t launch.Trial) outcome {
 		if !again || out.err != nil || ctx.Err() != nil {
 			return out
 		}
+		if r.draining() {
+			// Not a result: the next run measures it, with all its tries.
+			out.measurement.Status = data.Aborted
+			out.measurement.Error = "stopped by the user before it was tried again: " + out.measurement.Error
+			return out
+		}
 		r.notify(Event{Kind: TrialRetried, Trial: t, Measurement: out.measurement})
 		t.Attempt++
 		t.Handle = "" // that one has ended
 		t.Log = r.logPath(t)
+	}
+}
+
+// draining reports whether the user wants nothing more to be launched.
+func (r *Runner) draining() bool {
+	select {
+	case <-r.Drain:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -92,11 +109,17 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	meter := NewMeter(r.Study.Trial, t.Config)
 	hang := newHangTimer(r.Study.Trial.Timeout)
 	defer hang.Stop()
+	quiet := time.NewTimer(quietAfter(r.Study.Trial.Timeout))
+	defer quiet.Stop()
 	if q.waiting() {
 		hang.Stop()
 	}
 	for {
 		select {
+		case <-quiet.C:
+			if len(meter.steps) == 0 && !q.waiting() {
+				r.notify(Event{Kind: TrialQuiet, Trial: t, Quiet: quietAfter(r.Study.Trial.Timeout)})
+			}
 		case o := <-obs:
 			q.seenRunning(time.Now())
 			restart(hang, r.Study.Trial.Timeout)
@@ -105,6 +128,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 			hang.Stop() // in a queue it may wait for as long as it takes
 		case <-q.began:
 			restart(hang, r.Study.Trial.Timeout)
+			quiet.Reset(quietAfter(r.Study.Trial.Timeout))
 			r.notify(Event{Kind: TrialBegan, Trial: t, Queued: q.queued(time.Now())})
 		case <-hang.C:
 			if !q.waiting() {
@@ -122,6 +146,11 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 		}
 	}
 }
+
+// quietAfter is how long a trial may take to its first step until that is
+// remarked on: it may be reading its data, or its log may not be what the study
+// says, which the user should not have to wait for the timeout to learn.
+func quietAfter(timeout time.Duration) time.Duration { return min(30*time.Second, patience(timeout)/2) }
 
 // submittedTo returns the callback that records what an engine calls a trial.
 func (r *Runner) submittedTo(t launch.Trial, q *queueing) func(string) error {
@@ -175,6 +204,9 @@ func (r *Runner) conclude(t launch.Trial, meter *Meter, err error) outcome {
 	case errors.Is(err, errHung):
 		m.Status = data.Timeout
 		m.Error = fmt.Sprintf("no step for %s (after %d steps)", r.Study.Trial.Timeout, len(meter.steps))
+		if printed, ok := strings.CutPrefix(err.Error(), errHung.Error()); ok {
+			m.Error += printed // instead of steps, as the launcher adds it
+		}
 	case errors.As(err, &failure):
 		m.Status, m.Error, out.preempted = failure.Status, failure.Detail, failure.Preempted
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrTaken):

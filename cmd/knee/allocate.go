@@ -109,9 +109,9 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 		_ = cmd.MarkFlagFilename(name, "yaml", "yml")
 	}
 	cmd.MarkFlagsMutuallyExclusive("what-if", "curve", "plan")
-	_ = cmd.RegisterFlagCompletionFunc("objective", cobra.FixedCompletions(allocate.Objectives(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("sizes", cobra.FixedCompletions(allocate.SizeSets(), cobra.ShellCompDirectiveNoFileComp))
+	completes(cmd, "objective", allocate.Objectives())
+	completes(cmd, "policy", policy.Names())
+	completes(cmd, "sizes", allocate.SizeSets())
 }
 
 // problem loads what the flags name.

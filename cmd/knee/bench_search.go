@@ -93,6 +93,7 @@ the evaluations of rows that did not succeed.`,
 	f.Float64Var(&noise, "noise", 0, "coefficient of variation of one evaluation")
 	f.BoolVar(&oom, "oom", false, "let the rows that need the most memory run out of it")
 	f.StringVar(&figure, "plot", "", "file to draw best-so-far against evaluations to: .svg, .png or .pdf")
+	completesList(cmd, "methods", replay.Methods())
 	formatFlag(cmd, &out)
 	return cmd
 }

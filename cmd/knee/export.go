@@ -43,7 +43,7 @@ reason said. The names of the files written go to stdout.`,
 	cmd.Flags().StringVar(&to, "to", "", "target: "+strings.Join(export.Names(), ", "))
 	cmd.Flags().StringVarP(&dir, "dir", "d", ".", "folder to write to, made if it is not there; - writes to stdout")
 	_ = cmd.MarkFlagRequired("to")
-	_ = cmd.RegisterFlagCompletionFunc("to", cobra.FixedCompletions(export.Names(), cobra.ShellCompDirectiveNoFileComp))
+	completes(cmd, "to", export.Names())
 	return cmd
 }
 

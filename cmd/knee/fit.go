@@ -40,6 +40,9 @@ bytes one synchronisation moves.`,
   knee fit new.csv --cluster bert.json,resnet.json --interconnect 12.5G --message-bytes 102M`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if isFormat(output) {
+				return usageError{fmt.Errorf("-o %s: want the file to write the model to; --format %s says how to print the fit", output, output)}
+			}
 			out := format("table")
 			if formatName != "" {
 				if err := out.Set(formatName); err != nil {
@@ -98,7 +101,8 @@ bytes one synchronisation moves.`,
 	f.StringVar(&interconnect, "interconnect", "", "bytes/s of the link between two nodes, such as 12.5G")
 	f.StringVar(&message, "message-bytes", "", "bytes one synchronisation moves per worker, 4 × the parameters in single precision, such as 102M")
 	f.BoolVar(&noAdvice, "no-advice", false, "do not say what one more measurement would buy")
-	_ = cmd.RegisterFlagCompletionFunc("family", cobra.FixedCompletions(append([]string{fit.Auto}, fit.FamilyNames()...), cobra.ShellCompDirectiveNoFileComp))
+	completes(cmd, "format", formats)
+	completes(cmd, "family", append([]string{fit.Auto}, fit.FamilyNames()...))
 	return cmd
 }
 

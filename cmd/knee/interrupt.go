@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // interrupts turns signals into an orderly end. A command that can be
@@ -21,7 +22,12 @@ type interrupts struct {
 	mu      sync.Mutex
 	drain   chan struct{} // nil unless a command can be drained
 	drained bool
+	asked   time.Time // when SIGTERM came last
 }
+
+// echo is how soon a second SIGTERM is the first one come twice: timeout(1)
+// sends it to its command and then to the group that the command is in.
+const echo = 200 * time.Millisecond
 
 func newInterrupts(ctx context.Context, stderr io.Writer) (context.Context, *interrupts) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -32,20 +38,32 @@ func newInterrupts(ctx context.Context, stderr io.Writer) (context.Context, *int
 }
 
 func (i *interrupts) listen() {
-	for range i.signals {
-		i.mu.Lock()
-		if i.drain == nil || i.drained {
-			if i.drained {
-				fmt.Fprintln(i.stderr, "\nknee: stopping now; what was measured is kept")
-			}
-			i.cancel()
-		} else {
-			i.drained = true
-			fmt.Fprintln(i.stderr, "\nknee: finishing the running trials; interrupt again to stop them")
-			close(i.drain)
-		}
-		i.mu.Unlock()
+	for s := range i.signals {
+		i.hear(s, time.Now())
 	}
+}
+
+// hear does what one signal asks for.
+func (i *interrupts) hear(s os.Signal, at time.Time) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if s == syscall.SIGTERM {
+		last := i.asked
+		i.asked = at
+		if at.Sub(last) < echo {
+			return
+		}
+	}
+	if i.drain == nil || i.drained {
+		if i.drained {
+			fmt.Fprintln(i.stderr, "\nknee: stopping now; what was measured is kept")
+		}
+		i.cancel()
+		return
+	}
+	i.drained = true
+	fmt.Fprintln(i.stderr, "\nknee: finishing the running trials; interrupt again to stop them")
+	close(i.drain)
 }
 
 // drainable returns a channel that the first interrupt closes.

@@ -22,8 +22,12 @@ With --theme dark figures are light on dark, for slides and dark pages.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&a.theme, "theme", string(plots.Light), "colours: "+strings.Join(plots.Themes(), ", "))
-	_ = cmd.RegisterFlagCompletionFunc("theme", cobra.FixedCompletions(plots.Themes(), cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(newPlotScalability(a), newPlotEfficiency(a), newPlotBatch(a), newPlotHeatMap(a), newPlotSpeed(a), newPlotConvergence(a), newPlotSearch(a), newPlotResiduals(a), newPlotAllocation(a), newPlotGains(a), newPlotValue(a), newPlotSimulation(a))
+	completes(cmd, "theme", plots.Themes())
+	cmd.AddCommand(
+		newPlotScalability(a), newPlotEfficiency(a), newPlotBatch(a), newPlotHeatMap(a), newPlotSpeed(a),
+		newPlotConvergence(a), newPlotSearch(a), newPlotResiduals(a),
+		newPlotAllocation(a), newPlotGains(a), newPlotValue(a), newPlotSimulation(a),
+	)
 	return cmd
 }
 

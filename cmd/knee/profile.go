@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,6 +59,7 @@ Written beside the study, named after it:
 			if err != nil {
 				return err
 			}
+			a.noteContention(study)
 			files := profile.FilesBeside(args[0], dir)
 			res, err := a.measure(cmd.Context(), study, files, profile.Settings{Search: search, Restart: restart, Lease: lease})
 			if err != nil {
@@ -84,6 +86,18 @@ Written beside the study, named after it:
 	cmd.Flags().DurationVar(&lease, "lease", profile.DefaultLease, "in a shared study, take over a trial of this profile if it has not been heard of for so long")
 	formatFlag(cmd, &out)
 	return cmd
+}
+
+// noteContention warns of trials that are to share the cores of this machine.
+// A space that cannot be listed is reported when it is used.
+func (a *app) noteContention(s *data.Study) {
+	candidates, err := profile.Candidates(s)
+	if err != nil {
+		return
+	}
+	if what := profile.Contention(s, candidates, runtime.NumCPU()); what != "" {
+		a.note("warning: %s", what)
+	}
 }
 
 // anySuccess fails if not one trial succeeded, with the reason of the last.

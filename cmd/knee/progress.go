@@ -138,6 +138,12 @@ func trialNews(e profile.Event) string {
 		return fmt.Sprintf("trial %d, %s: another profile has taken it over", e.Trial.ID, e.Trial.Config)
 	case profile.TrialQueued:
 		return fmt.Sprintf("trial %d, %s: submitted as %s", e.Trial.ID, e.Trial.Config, e.Trial.Handle)
+	case profile.TrialQuiet:
+		where := ""
+		if e.Trial.Log != "" {
+			where = "; what it prints is in " + e.Trial.Log
+		}
+		return fmt.Sprintf("trial %d, %s: no step seen for %s%s", e.Trial.ID, e.Trial.Config, e.Quiet, where)
 	case profile.StorageLost:
 		return fmt.Sprintf("%v; trying again, what is measured meanwhile is kept", e.Err)
 	case profile.StorageBack:
@@ -184,7 +190,7 @@ func (l *logLines) event(e profile.Event) {
 // logNames names the lines of a log.
 var logNames = map[profile.EventKind]string{
 	profile.TrialAdopted: "trial taken over", profile.TrialTaken: "trial given up", profile.TrialQueued: "trial submitted",
-	profile.StorageBack: "storage back",
+	profile.TrialQuiet: "no step yet", profile.StorageBack: "storage back",
 }
 
 func (l *logLines) close() {}

@@ -18,6 +18,7 @@ type searchFlags struct {
 
 func (f *searchFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.strategy, "strategy", "knee", "how to choose: "+strings.Join(bayesopt.Strategies(), ", "))
+	completes(cmd, "strategy", bayesopt.Strategies())
 	cmd.Flags().BoolVar(&f.once, "once", false, "never measure a configuration again, however doubtful its result")
 	cmd.Flags().StringVar(&f.warm, "warm-start", "", "model.json of a job that may be alike; the trials decide how much it counts")
 }

@@ -53,7 +53,7 @@ only is named by its position.`,
 	f.StringSliceVar(&methods, "method", []string{"paa", "mxnet", "round-robin"}, "how to assign: "+strings.Join(shard.Methods(), ", "))
 	f.BoolVar(&pieces, "pieces", false, "list what each server holds")
 	_ = cmd.MarkFlagRequired("ps")
-	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions(shard.Methods(), cobra.ShellCompDirectiveNoFileComp))
+	completesList(cmd, "method", shard.Methods())
 	formatFlag(cmd, &out)
 	return cmd
 }

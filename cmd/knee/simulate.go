@@ -115,8 +115,8 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("cluster", "yaml", "yml", "csv")
 	_ = cmd.MarkFlagFilename("workload", "csv", "gz")
 	_ = cmd.MarkFlagDirname("profiles")
-	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("semantics", cobra.FixedCompletions(compare.AllSemantics(), cobra.ShellCompDirectiveNoFileComp))
+	completesList(cmd, "policy", policy.Names())
+	completes(cmd, "semantics", compare.AllSemantics())
 }
 
 // writeDetails writes the files of single jobs and of what was in use, where

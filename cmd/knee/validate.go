@@ -33,7 +33,7 @@ func (v *validateFlags) add(cmd *cobra.Command) {
 	f.StringVar(&v.job, "job", "", "only this job (default: every job, each by itself)")
 	f.Int64Var(&v.seed, "seed", 1, "seed of the folds and of the draws behind the intervals")
 	cmd.MarkFlagsMutuallyExclusive("test", "folds", "leave-one-out", "forward")
-	_ = cmd.RegisterFlagCompletionFunc("family", cobra.FixedCompletions(append([]string{fit.Auto}, fit.FamilyNames()...), cobra.ShellCompDirectiveNoFileComp))
+	completesList(cmd, "family", append([]string{fit.Auto}, fit.FamilyNames()...))
 }
 
 // run validates the measurements of the files.

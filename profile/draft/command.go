@@ -2,46 +2,53 @@ package draft
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // flag is a flag of training scripts that names a part of the configuration.
 type flag struct {
-	names  []string // without dashes, - for _ as well
-	knob   string   // of the space
-	field  string   // of the template
-	global bool     // the batch of all workers together
+	names    []string // without dashes, - for _ as well
+	knob     string   // of the space
+	field    string   // of the template
+	global   bool     // the batch of all workers together
+	launcher bool     // means this only before the script: -n may be anything to a script
 }
 
-// flags lists the spellings in use: those of torchrun and of the training
-// scripts of torchvision, timm, Hugging Face, Megatron-LM and DeepSpeed.
+// flags lists the spellings in use: those of torchrun, accelerate, DeepSpeed
+// and mpirun, and of the training scripts of torchvision, timm, Hugging Face,
+// Megatron-LM and DeepSpeed.
 func flags() []flag {
 	return []flag{
-		{[]string{"nproc-per-node", "nproc_per_node"}, "workers", "{{.WorkersPerNode}}", false},
-		{[]string{"nnodes"}, "", "{{.Nodes}}", false},
-		{[]string{"micro-batch-size", "per-device-train-batch-size", "batch-size-per-gpu", "local-batch", "local-batch-size"}, "local_batch", "{{.LocalBatch}}", false},
-		{[]string{"global-batch-size", "global-batch"}, "local_batch", "{{.GlobalBatch}}", true},
-		{[]string{"batch-size", "batch", "train-batch-size", "bs", "b"}, "local_batch", "{{.LocalBatch}}", false},
-		{[]string{"gradient-accumulation-steps", "accum-steps", "accumulation-steps", "grad-accum"}, "", "", false},
+		{names: []string{"nproc-per-node", "num-gpus"}, knob: "workers", field: "{{.WorkersPerNode}}", launcher: true},
+		{names: []string{"num-processes", "np", "n"}, knob: "workers", field: "{{.Workers}}", launcher: true},
+		{names: []string{"nnodes", "num-nodes", "num-machines"}, field: "{{.Nodes}}", launcher: true},
+		{names: []string{"micro-batch-size", "per-device-train-batch-size", "batch-size-per-gpu", "local-batch", "local-batch-size"}, knob: "local_batch", field: "{{.LocalBatch}}"},
+		{names: []string{"global-batch-size", "global-batch"}, knob: "local_batch", field: "{{.GlobalBatch}}", global: true},
+		{names: []string{"batch-size", "batch", "train-batch-size", "bs", "b"}, knob: "local_batch", field: "{{.LocalBatch}}"},
+		{names: []string{"gradient-accumulation-steps", "accum-steps", "accumulation-steps", "grad-accum-steps", "grad-accum"}, knob: "accum_steps", field: "{{.MicroSteps}}"},
 	}
 }
 
 // part is what a command says of its configuration.
 type part struct {
-	knob  string
-	value float64 // as the command had it
-	arg   string  // the flag as written
+	knob   string
+	value  float64 // as the command had it
+	global bool
+	arg    string // the flag as written
 }
 
 // templated returns the command with the parts of the configuration replaced
 // by templates, and what they were.
 func templated(command []string) (out []string, parts []part) {
 	out = append(out, command...)
+	inScript := starter(command) == oneByOne
 	for i := 0; i < len(out); i++ {
+		inScript = inScript || isScript(out[i])
 		name, value, joined := strings.Cut(out[i], "=")
-		f, ok := flagNamed(name)
-		if !ok || f.field == "" {
+		f, ok := flagNamed(name, joined)
+		if !ok || f.launcher && inScript {
 			continue
 		}
 		at := i
@@ -60,22 +67,24 @@ func templated(command []string) (out []string, parts []part) {
 		} else {
 			out[at] = f.field
 		}
-		parts = append(parts, part{f.knob, v, name})
+		parts = append(parts, part{f.knob, v, f.global, name})
 	}
 	return out, parts
 }
 
-// flagNamed finds the flag of an argument such as --batch_size.
-func flagNamed(arg string) (flag, bool) {
-	if !strings.HasPrefix(arg, "-") {
+// flagNamed finds the flag of an argument such as --batch_size, or, with its
+// value joined to it, data.batch_size as Hydra has it.
+func flagNamed(arg string, joined bool) (flag, bool) {
+	if !strings.HasPrefix(arg, "-") && !joined {
 		return flag{}, false
 	}
 	name := strings.ReplaceAll(strings.TrimLeft(arg, "-"), "_", "-")
+	if !strings.HasPrefix(arg, "-") {
+		name = name[strings.LastIndex(name, ".")+1:]
+	}
 	for _, f := range flags() {
-		for _, n := range f.names {
-			if name == strings.ReplaceAll(n, "_", "-") {
-				return f, true
-			}
+		if slices.Contains(f.names, name) {
+			return f, true
 		}
 	}
 	return flag{}, false
@@ -105,12 +114,14 @@ func starter(command []string) launched {
 // names a Python or shell file.
 func script(command []string) string {
 	for _, a := range command {
-		if strings.HasSuffix(a, ".py") || strings.HasSuffix(a, ".sh") {
+		if isScript(a) {
 			return a
 		}
 	}
 	return ""
 }
+
+func isScript(arg string) bool { return strings.HasSuffix(arg, ".py") || strings.HasSuffix(arg, ".sh") }
 
 // reports matches what a script that prints knee's lines has in it.
 var reports = regexp.MustCompile(`knee_report|knee: *\{`)

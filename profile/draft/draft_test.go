@@ -91,6 +91,42 @@ func TestDraft(t *testing.T) {
 	}
 }
 
+// What a launcher or a script says of its configuration is found in the
+// words of each.
+func TestDraftOfLaunchers(t *testing.T) {
+	for _, tc := range []struct {
+		command string
+		want    []string
+		notes   []string // beside that on the lines, a part of each
+	}{
+		{"accelerate launch --num_processes 4 train.py --per_device_train_batch_size 8 --gradient_accumulation_steps 4",
+			[]string{"--num_processes, '{{.Workers}}'", "'{{.LocalBatch}}'", "'{{.MicroSteps}}'", "accum_steps: [3]", "min: 2, max: 16"}, nil},
+		{"deepspeed --num_gpus=4 train.py --micro_batch_size 8", []string{"'--num_gpus={{.WorkersPerNode}}'"}, nil},
+		{"mpirun -np 4 python train.py -b 32 -n 5", []string{"-np, '{{.Workers}}'", "-n, '5'"}, nil},
+		{"torchrun --nproc_per_node=gpu train.py --batch 8", []string{"--nproc_per_node=gpu"}, []string{"number of processes"}},
+		{"python train.py -n 5 --batch 8", []string{"-n, '5'", "ranks: true"}, nil},
+		{"python train.py data.batch_size=64 BATCH=3", []string{"'data.batch_size={{.LocalBatch}}'", "BATCH=3", "min: 16, max: 128"}, nil},
+		{"python train.py --micro-batch-size 4 --global-batch-size 64", []string{"min: 1, max: 8"}, nil},
+		{"torchrun --nproc-per-node=4 train.py --global-batch 64", []string{"min: 4, max: 32"}, nil},
+		{"python train.py --batch 0.25", []string{"min: 1, max: 1"}, nil},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte("# knee_report"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		d := draft.New(strings.Fields(tc.command), draft.Machine{GPUType: "a100", GPUs: 8, Cores: 64}, dir)
+		read(t, d.Text)
+		for _, w := range tc.want {
+			if !strings.Contains(d.Text, w) {
+				t.Errorf("%s: the draft lacks %q:\n%s", tc.command, w, d.Text)
+			}
+		}
+		if len(d.Notes) != len(tc.notes) || len(d.Notes) > 0 && !strings.Contains(d.Notes[0], tc.notes[0]) {
+			t.Errorf("%s: notes %q, want %q", tc.command, d.Notes, tc.notes)
+		}
+	}
+}
+
 // What a script imports tells how its speed is to be read.
 func TestDraftOfKnownLogs(t *testing.T) {
 	for script, pattern := range map[string]string{
@@ -111,5 +147,15 @@ func TestDraftOfKnownLogs(t *testing.T) {
 		if !strings.Contains(d.Text, "\nmetrics: {"+pattern+"}") {
 			t.Errorf("%q: want %s in\n%s", script, pattern, d.Text)
 		}
+	}
+}
+
+// Steps of accumulation, as scripts count them, come back as they were typed.
+func TestAccumulationComesBack(t *testing.T) {
+	command := []string{"accelerate", "launch", "--num_processes", "4", "train.py", "--batch", "8", "--gradient_accumulation_steps", "4"}
+	s := read(t, draft.New(command, draft.Machine{GPUType: "a100", GPUs: 8}, ".").Text)
+	got, err := profile.Command(s, data.Config{Job: s.Job, GPUType: "a100", Workers: 4, LocalBatch: 8, AccumSteps: 3})
+	if err != nil || !slices.Equal(got, command) {
+		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -160,19 +160,40 @@ func (d *drafting) writeSpace(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\n# The configurations to choose from: this machine has %d %s.\nspace:\n  gpu_type: [%s]\n  workers: [%s]\n",
 		slots, what, quoted(d.machine.GPUType), joined(doublings(slots)))
-	batch := 0.0
-	for _, p := range d.parts {
-		if p.knob == "local_batch" {
-			batch = p.value
-		}
+	if d.starter == byItself && !slices.ContainsFunc(d.parts, func(p part) bool { return p.knob == "workers" }) {
+		d.note("no flag for the number of processes was found in the command: put {{.Workers}} where it goes, or every trial runs the same number")
 	}
+	batch := d.batch()
 	if batch == 0 {
 		d.note("no flag for the batch was found in the command: put {{.LocalBatch}} where it goes, and local_batch into the space")
 		b.WriteString("  # local_batch: {min: 16, max: 128, scale: log2}   # and {{.LocalBatch}} in the command\n")
-		return
+	} else {
+		lo, hi := math.Max(1, math.Round(batch/4)), batch*2
+		fmt.Fprintf(b, "  local_batch: {min: %s, max: %s, scale: log2}   # per worker; too large ones are found out and avoided\n", plain(lo), plain(math.Max(lo, hi)))
 	}
-	lo, hi := math.Max(1, math.Round(batch/4)), batch*2
-	fmt.Fprintf(b, "  local_batch: {min: %s, max: %s, scale: log2}   # per worker; too large ones are found out and avoided\n", plain(lo), plain(hi))
+	for _, p := range d.parts {
+		if p.knob == "accum_steps" && p.value == math.Trunc(p.value) {
+			fmt.Fprintf(b, "  accum_steps: [%s]   # micro-steps beyond the first\n", plain(p.value-1))
+			break
+		}
+	}
+}
+
+// batch returns the samples per worker that the command had, 0 if it did not
+// say: where it names a batch of all workers too, that of one counts.
+func (d *drafting) batch() float64 {
+	workers, whole := 1.0, 0.0
+	for _, p := range d.parts {
+		switch {
+		case p.knob == "workers":
+			workers = p.value
+		case p.knob == "local_batch" && p.global:
+			whole = p.value
+		case p.knob == "local_batch":
+			return p.value
+		}
+	}
+	return whole / workers
 }
 
 // doublings lists 1, 2, 4 … up to n, and n.

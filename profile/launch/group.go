@@ -94,12 +94,16 @@ func (g *group) run(ctx context.Context, specs []processSpec) error {
 // verdict tells how the trial ended, by what is most certain: a cancelled
 // trial, an unreadable line, a failed process, no observation at all.
 func (g *group) verdict(ctx context.Context, ends []rankEnd) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	g.mu.Lock()
-	bad, seen := g.bad, g.seen
+	bad, unread := g.bad, ""
+	if !g.seen {
+		unread = g.unread(ends)
+	}
+	seen := g.seen
 	g.mu.Unlock()
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w%s", context.Cause(ctx), unread)
+	}
 	if f := classify(ends); f != nil {
 		return f
 	}
@@ -107,15 +111,20 @@ func (g *group) verdict(ctx context.Context, ends []rankEnd) error {
 		return &Failure{Status: data.Failed, Exit: -1, Detail: bad.Error()}
 	}
 	if !seen {
-		last := ""
-		for _, e := range ends {
-			if e.last != "" {
-				last = "; its last words: " + oneLine(e.last)
-			}
-		}
-		return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + g.launcher.Parser.Wants() + g.like.hint() + last}
+		return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + g.launcher.Parser.Wants() + unread}
 	}
 	return nil
+}
+
+// unread says what was printed in place of observations.
+func (g *group) unread(ends []rankEnd) string {
+	last := ""
+	for _, e := range ends {
+		if e.last != "" {
+			last = "; its last words: " + oneLine(e.last)
+		}
+	}
+	return g.like.hint() + last
 }
 
 // linger gives the processes left after a failure a moment to end by

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 )
 
@@ -14,6 +15,10 @@ const linePrefix = "knee:"
 // mark may stand anywhere in the line, so that lines which a launcher or a
 // logging framework has prefixed are read too.
 type jsonl struct{}
+
+// notFinite matches what Python's json writes for the loss of a run that has
+// diverged, which is no JSON and no reason to end a trial of its speed.
+var notFinite = regexp.MustCompile(`(:\s*)(?:NaN|-?Infinity)`)
 
 // record is one line; unknown fields are ignored so that scripts may print
 // more than knee reads.
@@ -43,7 +48,11 @@ func (jsonl) Parse(line string) (Observation, bool, error) {
 		return Observation{}, false, nil // a message of knee's own, or prose
 	}
 	var r record
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
+	err := json.Unmarshal([]byte(text), &r)
+	if err != nil && notFinite.MatchString(text) {
+		err = json.Unmarshal(notFinite.ReplaceAll([]byte(text), []byte("${1}null")), &r)
+	}
+	if err != nil {
 		return Observation{}, false, fmt.Errorf("%.120q is not an observation: %w", text, err)
 	}
 	o := unseen()

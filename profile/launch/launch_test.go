@@ -148,6 +148,21 @@ func TestLocalReadsProgressBars(t *testing.T) {
 	}
 }
 
+// Whoever ends a trial in which nothing was found is told what it printed.
+func TestLocalCancelTellsWhatWasPrinted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	hung := errors.New("no step")
+	said := filepath.Join(t.TempDir(), "said")
+	go func() {
+		waitFor(t, func() bool { _, err := os.Stat(said); return err == nil })
+		cancel(hung)
+	}()
+	_, _, err := run(t, ctx, data.Config{Workers: 1}, true, `echo " 1%| | 1/100 [00:00<00:08, 9.80it/s]"; touch `+said+`; sleep 20`)
+	if !errors.Is(err, hung) || !strings.Contains(err.Error(), "pattern: tqdm") || !strings.Contains(err.Error(), "its last words: 1%") {
+		t.Errorf("err = %v, want the cause, the pattern and the line", err)
+	}
+}
+
 func TestLocalCommandThatIsNotThere(t *testing.T) {
 	l := &launch.Local{Ranks: true}
 	err := l.Launch(t.Context(), launch.Trial{Config: data.Config{Workers: 2}, Command: []string{"no-such-program"}}, nil)

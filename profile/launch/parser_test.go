@@ -18,6 +18,7 @@ func TestParsers(t *testing.T) {
 	}{
 		{name: "plain", line: `knee: {"step":12,"step_time_s":0.041,"loss":2.1}`, ok: true, step: 12, time: .041, rate: nan, loss: 2.1},
 		{name: "prefixed by torchrun", line: `[default0]:knee: {"throughput":120}`, ok: true, step: nan, time: nan, rate: 120, loss: nan},
+		{name: "a diverged loss", line: `knee: {"step": 3, "step_time_s": 0.5, "loss": NaN, "grad_sqr": -Infinity}`, ok: true, step: 3, time: .5, rate: nan, loss: nan},
 		{name: "a message", line: `knee: starting`, step: nan},
 		{name: "other output", line: `Epoch 3`, step: nan},
 		{name: "regex", regex: `images/sec: (?P<throughput>[0-9.,]+)`, line: `10 images/sec: 1,234.5 +/- 0.1`, ok: true, step: nan, time: nan, rate: 1234.5, loss: nan},
