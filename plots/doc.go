@@ -1,6 +1,7 @@
 // Package plots draws the figures of knee with gonum/plot: scaling curves
 // with their knee, speed against workers and parameter servers, convergence,
-// search progress, allocations and simulated completion times.
+// the progress of a search and what it believes, allocations and what further
+// workers would gain, simulated completion times and how full a cluster is.
 //
 // A figure is described by a small struct of plain numbers (a spec), checked
 // and turned into a [Figure] by its New function, and written with [Save] or

@@ -209,3 +209,22 @@ func TestPDFHasNoClockAndKnownText(t *testing.T) {
 		t.Errorf("windows1252 = %q; want %q", got, want)
 	}
 }
+
+// The shades of a heat map, and the text on them, mean the same on a light
+// and on a dark page.
+func TestHeatKeepsItsShadesOnEveryPage(t *testing.T) {
+	fig, err := NewHeatMap(heatSample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := InlineSVG(fig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(svg, []byte("--knee-series-1")) {
+		t.Error("a cell takes the colour of a series, which is another one on a dark page")
+	}
+	if n := bytes.Count(svg, []byte("--knee-ground")); n != 1 {
+		t.Errorf("the ground is used %d times, want once, for the background", n)
+	}
+}

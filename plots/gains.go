@@ -150,6 +150,9 @@ func (g Gains) jobs() ([]allocate.Staircase, error) {
 		}
 		out = append(out, j)
 	}
+	if !any && len(out) == len(g.Jobs) || g.GPUType == "" {
+		return nil, bad("jobs", "nothing beyond the smallest allocations: no job would gain from a further worker", "a job that does")
+	}
 	if !any {
 		return nil, bad("jobs", fmt.Sprintf("no step of a job on %q", g.GPUType), "a job of the plan that could have more workers, or fewer, of that type")
 	}

@@ -159,7 +159,9 @@ func (f *heatFigure) drawCell(dc *draw.Canvas, c Cell, r vg.Rectangle) {
 	}
 	fillRect(dc, col, r)
 	sty := keyStyle()
-	sty.Color = textOn(col)
+	if sty.Color = textOn(col); sty.Color == whiteColor {
+		sty.Color = lightTextColor
+	}
 	sty.XAlign, sty.YAlign = draw.XCenter, draw.YCenter
 	mid := vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: (r.Min.Y+r.Max.Y)/2 + textRise}
 	dot := draw.GlyphStyle{Color: sty.Color, Radius: 1.6, Shape: draw.CircleGlyph{}}
@@ -196,7 +198,7 @@ func (f *heatFigure) shade(v float64) color.NRGBA {
 		share = math.Log(v/f.lo) / math.Log(f.hi/f.lo)
 	}
 	c := tint(palette[0], 0.9*(1-share))
-	c.B-- // a step off the palette: the scale means the same in every theme
+	c.B++ // a step off the palette: the scale means the same in every theme
 	return c
 }
 

@@ -34,6 +34,7 @@ func samples() []sample {
 		{"efficiency", func() (Figure, error) { return NewEfficiency(efficiencySample()) }},
 		{"batch", func() (Figure, error) { return NewBatch(batchSample()) }},
 		{"heatmap", func() (Figure, error) { return NewHeatMap(heatSample()) }},
+		{"search_surrogate", func() (Figure, error) { return NewSurrogate(surrogateSample()) }},
 		{"search_surface", func() (Figure, error) { return NewSurface(surfaceSample()) }},
 		{"cluster_value", func() (Figure, error) { return NewClusterValue(clusterValueSample()) }},
 		{"gains", func() (Figure, error) { return NewGains(gainsSample(3, 16)) }},
@@ -276,6 +277,27 @@ func heatSample() HeatMap {
 		}
 	}
 	return h
+}
+
+// surrogateSample knows little where it measured nothing.
+func surrogateSample() Surrogate {
+	next := 16.0
+	s := Surrogate{Title: "What the search of resnet50 believes", Subtitle: "everything but workers as in 8 × a100, allreduce, batch 64",
+		Knob: "workers", Objective: "throughput (samples/s)", GainLabel: "expected gain (%)", Next: &next}
+	for i, k := range []float64{1, 2, 4, 8, 16, 32} {
+		y, spread := ring(k, 0.1, 0.05), 0.04+0.03*float64(i%2)+0.06*math.Max(0, float64(i-3))
+		s.Belief = append(s.Belief, Band{X: k, Mean: y, Lo: y * (1 - spread), Hi: y * (1 + spread)})
+		s.Gain = append(s.Gain, Band{X: k, Mean: 25 * math.Exp(-math.Abs(k-16)/6)})
+		switch i {
+		case 0, 2, 3:
+			s.Points = append(s.Points, Point{X: k, Y: y * (1 + 0.02*float64(i-1))})
+			s.Gain[i].Mean = 0
+		case 5:
+			s.Points = append(s.Points, Point{X: k, Status: data.OOM})
+			s.Gain[i].Mean = 0
+		}
+	}
+	return s
 }
 
 func surfaceSample() Surface {

@@ -27,7 +27,8 @@ type SurrogateFigure struct {
 	belief, gain *Chart
 }
 
-// leastGain is the smallest gain that the axis of the lower panel ends at.
+// leastGain is the expected gain, in per cent, below which it is none: what is
+// expected of next to nothing is not magnified.
 const leastGain = 0.01
 
 // gainShare is the part of the height that the lower panel takes.
@@ -73,7 +74,7 @@ func NewSurrogate(s Surrogate) (*SurrogateFigure, error) {
 		top.add(g.Mean)
 	}
 	if top.hi < leastGain {
-		top.hi = leastGain // what is expected of next to nothing is not magnified
+		top.hi = leastGain
 	}
 	extent{0, 1.12 * top.hi}.set(&f.gain.Plot.Y, plot.LinearScale{}, linearTicks{want: 3})
 	f.gain.addCurve(flat(s.Gain), draw.LineStyle{Color: palette[1], Width: curveWidth})

@@ -45,6 +45,8 @@ var (
 	// darkTextColor is for text on a light fill, which is light in every
 	// theme: no theme exchanges it.
 	darkTextColor = color.NRGBA{R: 0x1a, G: 0x1d, B: 0x21, A: 0xff}
+	// lightTextColor is for text on a fill that is dark in every theme.
+	lightTextColor = color.NRGBA{R: 0xfc, G: 0xfc, B: 0xfc, A: 0xff}
 
 	whiteColor = color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}
 )

@@ -5,13 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"knee/bayesopt"
 	"knee/data"
 	"knee/plots"
 )
 
 func newPlotSearch(a *app) *cobra.Command {
-	var file, study string
+	var file, study, curve string
 	var along []string
 	cmd := &cobra.Command{
 		Use:   "search MEASUREMENTS.csv",
@@ -35,10 +34,13 @@ on what a law of speed leaves over, to the trials in the mode of the best.`,
 			if (study == "") != (len(along) == 0) {
 				return usageError{errorf("--study %q and --along %q: want both or neither", study, strings.Join(along, ","))}
 			}
+			if curve != "" && study == "" {
+				return usageError{errorf("--curve %s: it is for what a search believes, with --study and --along", curve)}
+			}
 			if len(along) > 2 || len(along) == 2 && along[0] == along[1] {
 				return usageError{errorf("--along %s: want one knob or two different ones", strings.Join(along, ","))}
 			}
-			ms, _, err := a.history(args[0], "")
+			ms, points, err := a.history(args[0], curve)
 			if err != nil {
 				return err
 			}
@@ -46,10 +48,8 @@ on what a law of speed leaves over, to the trials in the mode of the best.`,
 			switch len(along) {
 			case 0:
 				fig, err = searchFigure(ms, "throughput (samples/s)", data.Measurement.Throughput)
-			case 1:
-				fig, err = surrogateFigure(study, along[0], ms)
 			default:
-				fig, err = surfaceFigure(study, along[0], along[1], ms)
+				fig, err = beliefFigure(study, along, ms, points)
 			}
 			if err != nil {
 				return err
@@ -59,22 +59,34 @@ on what a law of speed leaves over, to the trials in the mode of the best.`,
 	}
 	fileFlag(cmd, &file, "search.svg")
 	cmd.Flags().StringVar(&study, "study", "", "study that was searched, for --along")
+	cmd.Flags().StringVar(&curve, "curve", "", "training curves with gradient statistics, for the objective goodput")
 	cmd.Flags().StringSliceVar(&along, "along", nil, "knob to draw the belief along, or two: workers, nodes, ps, local_batch, accum_steps or a further knob")
 	return cmd
 }
 
-// objectiveLabel names an objective with its unit.
-func objectiveLabel(o bayesopt.Objective, work float64) string {
-	switch o {
-	case bayesopt.Throughput, bayesopt.Goodput:
-		return string(o) + " (samples/s)"
-	case bayesopt.CostToTarget:
-		if work > 0 {
-			return "cost of the job (US$)"
-		}
-		return "cost per sample (US$)"
+// beliefFigure draws what the search of a study believes along a knob, or over
+// two.
+func beliefFigure(path string, along []string, ms []data.Measurement, curves []data.CurvePoint) (plots.Figure, error) {
+	study, err := data.LoadStudy(path)
+	if err != nil {
+		return nil, err
 	}
-	return "step time (s)"
+	b, err := plots.NewBelief(study, ms, curves)
+	if err != nil {
+		return nil, err
+	}
+	if len(along) == 1 {
+		spec, err := b.Along(along[0])
+		if err != nil {
+			return nil, err
+		}
+		return plots.NewSurrogate(spec)
+	}
+	spec, err := b.Over(along[0], along[1])
+	if err != nil {
+		return nil, err
+	}
+	return plots.NewSurface(spec)
 }
 
 // searchFigure draws the trials of one job in their order by an objective

@@ -57,6 +57,7 @@ type quickstart struct {
 	begun   time.Time
 	cluster *data.Cluster
 	jobs    []*quickJob
+	problem allocate.Problem
 	plan    *data.Plan
 	even    *data.Plan
 	exports []string
@@ -281,6 +282,7 @@ func (q *quickstart) share(context.Context) error {
 		return err
 	}
 	problem.Seed, problem.Risk = q.seed, cautious
+	q.problem = problem
 	if q.plan, err = policy.Solve(problem); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"knee/allocate"
 	"knee/data"
 	"knee/fit"
 	"knee/plots"
@@ -30,7 +31,28 @@ func (q *quickstart) draw(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return q.drawn("allocation", fig)
+	if err := q.drawn("allocation", fig); err != nil {
+		return err
+	}
+	return q.drawGains()
+}
+
+// drawGains draws what further workers would gain, if a job could have more or
+// fewer than it got.
+func (q *quickstart) drawGains() error {
+	stairs, err := allocate.Staircases(q.problem, q.plan)
+	if err != nil {
+		return err
+	}
+	spec := plots.GainsOf(stairs, q.plan, q.cluster, "")
+	if spec.GPUType == "" {
+		return nil
+	}
+	fig, err := plots.NewGains(spec)
+	if err != nil {
+		return err
+	}
+	return q.drawn("gains", fig)
 }
 
 // quickFigure is a figure to draw.

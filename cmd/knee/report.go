@@ -110,11 +110,25 @@ func reportFiles(path string) ([]string, error) {
 		}
 		return nil
 	})
+	files = withStudies(files)
 	slices.Sort(files)
 	if err == nil && len(files) == 0 {
 		err = &data.InputError{Source: data.Source{File: path}, Found: "no file of ours", Want: "a folder with measurements, models, curves or plans"}
 	}
 	return files, err
+}
+
+// withStudies adds the studies that lie beside measurements of their name.
+func withStudies(files []string) []string {
+	out := files
+	for _, f := range files {
+		if base, ok := strings.CutSuffix(f, ".measurements.csv"); ok {
+			if _, err := os.Stat(base + ".yaml"); err == nil && !slices.Contains(files, base+".yaml") {
+				out = append(out, base+".yaml")
+			}
+		}
+	}
+	return out
 }
 
 // shows tells by its name whether a file of a folder is for the report.

@@ -24,7 +24,8 @@ type Inputs struct {
 	Plans        []*data.Plan
 	Cluster      *data.Cluster // nil if none was given
 	Jobs         []data.Job    // that share the cluster
-	Tables       []Results     // of simulations and search benchmarks
+	Studies      []*data.Study
+	Tables       []Results // of simulations and search benchmarks
 	Used         []simulate.Used
 	Files        []data.Input // every file with its hash, in the order given
 	Warnings     []string
@@ -88,6 +89,7 @@ func kinds() []kind {
 		{"a training curve (CSV with loss, metric or grad_sqr)", csvWithAny("loss", "metric", "grad_sqr"), (*Inputs).readCurve},
 		{"a cluster (cluster.yaml)", yamlWith("nodes:"), (*Inputs).readCluster},
 		{"jobs (jobs.yaml)", yamlWith("jobs:"), (*Inputs).readJobs},
+		{"a study (study.yaml)", yamlWith("job:"), (*Inputs).readStudy},
 	}
 }
 
@@ -188,6 +190,14 @@ func (in *Inputs) readCluster(content []byte, path string) error {
 func (in *Inputs) readJobs(content []byte, path string) error {
 	jobs, err := data.ReadJobs(bytes.NewReader(content), path)
 	in.Jobs = append(in.Jobs, jobs...)
+	return err
+}
+
+func (in *Inputs) readStudy(content []byte, path string) error {
+	s, err := data.ReadStudy(bytes.NewReader(content), path)
+	if err == nil {
+		in.Studies = append(in.Studies, s)
+	}
 	return err
 }
 

@@ -19,8 +19,11 @@ func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 	}
 	u := p.Utilization
 	finding := fmt.Sprintf("The plan runs %d of %d jobs on %d of %d worker slots", len(p.Jobs)-waiting, len(p.Jobs), u.GPUsUsed, u.GPUsTotal)
-	if p.Bound != 0 {
-		finding += fmt.Sprintf("; no plan can be better by more than %.2g %%", 100*p.Gap)
+	switch {
+	case p.Bound != 0 && 100*p.Gap < 0.005:
+		finding += "; no plan is better"
+	case p.Bound != 0:
+		finding += fmt.Sprintf("; no plan can be better by more than %s %%", plots.Plain(100*p.Gap))
 	}
 	r.Findings = append(r.Findings, finding+".")
 	r.Warnings = append(r.Warnings, p.Warnings...)

@@ -1,10 +1,9 @@
-package main
+package plots
 
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"knee/data"
@@ -24,12 +23,12 @@ launcher: {local: {}}
 // Where a law of speed holds, the surface is close to it away from the trials
 // too, and agrees with what the search says on the line through the best.
 func TestSurfaceFollowsTheLawAndTheSearch(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "study.yaml")
-	if err := os.WriteFile(path, []byte(surfaceStudy), 0o644); err != nil {
+	study, err := data.ReadStudy(strings.NewReader(surfaceStudy), "study.yaml")
+	if err != nil {
 		t.Fatal(err)
 	}
 	step := func(w, b float64) float64 { return 0.02 + b/900 + 0.004*w }
-	s, err := newSearched(path, nil)
+	s, err := NewBelief(study, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,14 +39,14 @@ func TestSurfaceFollowsTheLawAndTheSearch(t *testing.T) {
 			ms = append(ms, data.Measurement{Config: c, StepTime: step(float64(c.Workers), c.LocalBatch), Status: data.OK})
 		}
 	}
-	if s, err = newSearched(path, ms); err != nil {
+	if s, err = NewBelief(study, ms, nil); err != nil {
 		t.Fatal(err)
 	}
 	across, err := s.guided.Along(s.history, "workers")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := s.belief(across.Through)
+	b, err := s.surrogate(across.Through)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +60,49 @@ func TestSurfaceFollowsTheLawAndTheSearch(t *testing.T) {
 		if got := b.cell(s.history.Candidates[p.Index]).Mean; math.Abs(got/p.Expected.Mean-1) > 0.15 {
 			t.Errorf("at %g workers the surface says %g, the search %g", p.Value, got, p.Expected.Mean)
 		}
+	}
+}
+
+// A search for goodput knows what a sample is worth at a batch.
+func TestBeliefInGoodput(t *testing.T) {
+	study, err := data.ReadStudy(strings.NewReader(strings.Replace(surfaceStudy, "throughput}", "goodput}\nbatch: {initial: 32}", 1)), "study.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var curve []data.CurvePoint
+	for i := range 40 {
+		curve = append(curve, data.CurvePoint{Step: float64(i + 1), Loss: 1, GlobalBatch: 32, GradSqr: 1, GradVar: 64})
+	}
+	m := data.Measurement{Config: data.Config{Job: "demo", GPUType: "a100", Mode: data.AllReduce, Workers: 8, LocalBatch: 32}, StepTime: 1, Status: data.OK}
+	// A noise scale of 32 · 64 / 1 samples: 256 at once are worth
+	// (2048 + 32)/(2048 + 256) of as many in batches of 32.
+	for i, curves := range [][]data.CurvePoint{nil, curve} {
+		b, err := NewBelief(study, []data.Measurement{m}, curves)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, ok := b.guided.Value(m)
+		want := []float64{256, 256 * 2080. / 2304}[i]
+		if !ok || math.Abs(v-want) > 1e-6 {
+			t.Errorf("with %d points of a curve 256 samples/s are worth %g, want %g", len(curves), v, want)
+		}
+	}
+}
+
+func TestKnobs(t *testing.T) {
+	study, err := data.ReadStudy(strings.NewReader(surfaceStudy), "study.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := NewBelief(study, []data.Measurement{{Config: data.Config{Job: "demo", GPUType: "a100", Mode: data.AllReduce, Workers: 2, LocalBatch: 32}, StepTime: 0.1, Status: data.OK}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(b.Knobs(), " "); got != "workers local_batch" {
+		t.Errorf("the knobs are %q", got)
+	}
+	if _, err := b.Over("workers", "precision"); err == nil || !strings.Contains(err.Error(), "precision") {
+		t.Errorf("an unknown knob gives %v", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package plots
 
 import (
 	"maps"
@@ -9,47 +9,46 @@ import (
 	"knee/bayesopt"
 	"knee/data"
 	"knee/fit"
-	"knee/plots"
 )
 
-// surfaceFigure draws a belief over two knobs of a study.
-func surfaceFigure(path, alongX, alongY string, ms []data.Measurement) (plots.Figure, error) {
-	s, err := newSearched(path, ms)
+// Over describes the belief over two knobs. The search tells what it believes
+// on the lines through the best configuration only; off them it is a surrogate
+// of the same kind, a Gaussian process on what a law of speed leaves over,
+// fitted to the trials of the GPU type and mode of the best configuration.
+// Candidates are crossed from those lines. It fails where there is no line.
+func (b *Belief) Over(knobX, knobY string) (Surface, error) {
+	across, err := b.guided.Along(b.history, knobX)
 	if err != nil {
-		return nil, err
+		return Surface{}, err
 	}
-	across, err := s.guided.Along(s.history, alongX)
+	up, err := b.guided.Along(b.history, knobY)
 	if err != nil {
-		return nil, err
+		return Surface{}, err
 	}
-	up, err := s.guided.Along(s.history, alongY)
+	g, err := b.surrogate(across.Through)
 	if err != nil {
-		return nil, err
+		return Surface{}, err
 	}
-	belief, err := s.belief(across.Through)
-	if err != nil {
-		return nil, err
-	}
-	spec := plots.Surface{Title: s.title(), Subtitle: "everything but " + knobWords(alongX) + " and " + knobWords(alongY) + " as in " + across.Through.String(),
-		XLabel: knobWords(alongX), YLabel: knobWords(alongY), Objective: s.label(), GainLabel: "expected gain (%)"}
+	spec := Surface{Title: b.title(), Subtitle: "everything but " + knobWords(knobX) + " and " + knobWords(knobY) + " as in " + across.Through.String(),
+		XLabel: knobWords(knobX), YLabel: knobWords(knobY), Objective: b.label(), GainLabel: "expected gain (%)"}
 	index := map[string]int{}
-	for i, c := range s.history.Candidates {
+	for i, c := range b.history.Candidates {
 		index[c.Key()] = i
 	}
 	for _, x := range across.Points {
 		for _, y := range up.Points {
-			c := joined(across.Through, s.history.Candidates[x.Index], s.history.Candidates[y.Index])
+			c := joined(across.Through, b.history.Candidates[x.Index], b.history.Candidates[y.Index])
 			i, there := index[c.Key()]
 			if !there {
 				continue // the study rules it out
 			}
-			cell := belief.cell(c)
-			cell.X, cell.Y, cell.Next = x.Value, y.Value, s.isNext(i)
+			cell := g.cell(c)
+			cell.X, cell.Y, cell.Next = x.Value, y.Value, b.isNext(i)
 			cell.Best = c.Key() == across.Through.Key()
 			spec.Cells = append(spec.Cells, cell)
 		}
 	}
-	return plots.NewSurface(spec)
+	return spec, nil
 }
 
 // joined returns the configuration a with everything in which b differs from
@@ -76,11 +75,11 @@ func joined(shared, a, b data.Config) data.Config {
 	return a
 }
 
-// belief is a Gaussian process over the trials of one GPU type and mode: on
+// surrogate is a Gaussian process over the trials of one GPU type and mode: on
 // what a fitted law of speed leaves over of ln step time, or on ln step time
 // itself where no law could be fitted.
-type belief struct {
-	*searched
+type surrogate struct {
+	*Belief
 	trials []data.Measurement
 	law    *fit.Model // nil for none
 	scale  scaler
@@ -88,44 +87,44 @@ type belief struct {
 	best   float64 // least response among the trials
 }
 
-// belief learns from the trials of the kind of a configuration.
-func (s *searched) belief(kind data.Config) (*belief, error) {
-	b := &belief{searched: s, best: math.Inf(1)}
-	for _, m := range s.history.Measured {
+// surrogate learns from the trials of the kind of a configuration.
+func (b *Belief) surrogate(kind data.Config) (*surrogate, error) {
+	g := &surrogate{Belief: b, best: math.Inf(1)}
+	for _, m := range b.history.Measured {
 		if m.GPUType == kind.GPUType && m.ModeOrDefault() == kind.ModeOrDefault() {
-			b.trials = append(b.trials, m)
+			g.trials = append(g.trials, m)
 		}
 	}
 	var kin []data.Config
-	for _, c := range s.history.Candidates {
+	for _, c := range b.history.Candidates {
 		if c.GPUType == kind.GPUType && c.ModeOrDefault() == kind.ModeOrDefault() {
 			kin = append(kin, c)
 		}
 	}
-	b.scale = newScaler(kin)
-	if law, err := fit.Fit(b.trials, fit.Settings{Seed: s.study.Seed}); err == nil {
-		b.law = law
+	g.scale = newScaler(kin)
+	if law, err := fit.Fit(g.trials, fit.Settings{Seed: b.study.Seed}); err == nil {
+		g.law = law
 	}
 	var x [][]float64
 	var y []float64
-	for _, m := range b.trials {
-		if _, ok := s.guided.Value(m); !ok {
+	for _, m := range g.trials {
+		if _, ok := b.guided.Value(m); !ok {
 			continue
 		}
-		x, y = append(x, b.scale.point(m.Config)), append(y, math.Log(m.StepTime)-b.lawOf(m.Config))
-		b.best = math.Min(b.best, b.response(m.Config, math.Log(m.StepTime)))
+		x, y = append(x, g.scale.point(m.Config)), append(y, math.Log(m.StepTime)-g.lawOf(m.Config))
+		g.best = math.Min(g.best, g.response(m.Config, math.Log(m.StepTime)))
 	}
 	var err error
-	b.post, err = bayesopt.AverageGP(x, y, bayesopt.Prior{Noisy: true}, 0, s.study.Seed)
-	return b, err
+	g.post, err = bayesopt.AverageGP(x, y, bayesopt.Prior{Noisy: true}, 0, b.study.Seed)
+	return g, err
 }
 
 // lawOf is ln step time by the law, 0 if there is none.
-func (b *belief) lawOf(c data.Config) float64 {
-	if b.law == nil {
+func (g *surrogate) lawOf(c data.Config) float64 {
+	if g.law == nil {
 		return 0
 	}
-	p, err := b.law.Predict(c)
+	p, err := g.law.Predict(c)
 	if err != nil || !(p.StepTime.Mean > 0) {
 		return 0
 	}
@@ -133,30 +132,30 @@ func (b *belief) lawOf(c data.Config) float64 {
 }
 
 // value is the objective of a configuration at a ln step time.
-func (b *belief) value(c data.Config, logTime float64) float64 {
-	v, _ := b.guided.Value(data.Measurement{Config: c, StepTime: math.Exp(logTime), Status: data.OK})
+func (g *surrogate) value(c data.Config, logTime float64) float64 {
+	v, _ := g.guided.Value(data.Measurement{Config: c, StepTime: math.Exp(logTime), Status: data.OK})
 	return v
 }
 
 // response is the logarithm of the objective, with the sign that makes less
 // better: a longer step is always worse.
-func (b *belief) response(c data.Config, logTime float64) float64 {
-	r := math.Log(b.value(c, logTime))
-	if b.value(c, logTime+1) < b.value(c, logTime) {
+func (g *surrogate) response(c data.Config, logTime float64) float64 {
+	r := math.Log(g.value(c, logTime))
+	if g.value(c, logTime+1) < g.value(c, logTime) {
 		return -r
 	}
 	return r
 }
 
 // cell is what is believed of one configuration.
-func (b *belief) cell(c data.Config) plots.SurfaceCell {
-	mean, sd := b.post.Predict(b.scale.point(c)).Moments()
-	mean += b.lawOf(c)
-	cell := plots.SurfaceCell{Mean: b.value(c, mean), Gain: 100 * math.Exp(bayesopt.LogEI(b.response(c, mean), sd, b.best))}
+func (g *surrogate) cell(c data.Config) SurfaceCell {
+	mean, sd := g.post.Predict(g.scale.point(c)).Moments()
+	mean += g.lawOf(c)
+	cell := SurfaceCell{Mean: g.value(c, mean), Gain: 100 * math.Exp(bayesopt.LogEI(g.response(c, mean), sd, g.best))}
 	if cell.Gain < leastGain {
 		cell.Gain = 0
 	}
-	for _, m := range b.trials {
+	for _, m := range g.trials {
 		if m.Key() == c.Key() {
 			cell.Failed = (!cell.Tried || cell.Failed) && m.Status != data.OK
 			cell.Tried = true
@@ -164,9 +163,6 @@ func (b *belief) cell(c data.Config) plots.SurfaceCell {
 	}
 	return cell
 }
-
-// leastGain is the expected gain, in per cent, below which it is none.
-const leastGain = 0.01
 
 // scaler maps the knobs of configurations to [0, 1], counts and batches by
 // their logarithm.

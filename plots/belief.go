@@ -1,0 +1,117 @@
+package plots
+
+import (
+	"errors"
+	"strings"
+
+	"knee/bayesopt"
+	"knee/data"
+	"knee/fit"
+	"knee/profile"
+)
+
+// Belief is what the search of a study believes after some trials.
+type Belief struct {
+	study     *data.Study
+	objective bayesopt.Objective
+	guided    *bayesopt.Guided
+	history   bayesopt.History
+	next      bayesopt.Suggestion
+}
+
+// NewBelief lets the guided search of a study look at trials. Of training
+// curves it takes the worth of a sample at every batch, which goodput and cost
+// depend on; without gradient statistics in them every sample counts alike. It
+// fails as the search does.
+func NewBelief(study *data.Study, trials []data.Measurement, curves []data.CurvePoint) (*Belief, error) {
+	candidates, err := profile.Candidates(study)
+	if err != nil {
+		return nil, err
+	}
+	var efficiency func(float64) float64
+	if scale, err := fit.FitNoiseScale(curves, study.Batch.Initial); err == nil {
+		efficiency = func(batch float64) float64 { return scale.Efficiency(batch).Mean }
+	}
+	strategy, err := profile.NewStrategy(study, profile.Search{Strategy: "knee"}, efficiency)
+	if err != nil {
+		return nil, err
+	}
+	guided, ok := strategy.(*bayesopt.Guided) // what the name knee stands for
+	if !ok {
+		return nil, errors.New("plots: the strategy knee does not tell what it believes")
+	}
+	objective, err := bayesopt.ParseObjective(study.Objective)
+	if err != nil {
+		return nil, err
+	}
+	b := &Belief{study: study, objective: objective, guided: guided, history: bayesopt.History{Candidates: candidates, Measured: trials}}
+	b.next, err = guided.Next(b.history)
+	return b, err
+}
+
+// Knobs lists the knobs that candidates differ from the best configuration in
+// alone, most telling first.
+func (b *Belief) Knobs() []string {
+	names := []string{"workers", "local_batch", "ps", "accum_steps", "nodes"}
+	for _, k := range b.study.Space {
+		names = append(names, k.Name)
+	}
+	var out []string
+	seen := map[string]bool{"nodes": true} // go with the workers
+	for _, name := range names {
+		if _, err := b.guided.Along(b.history, name); err == nil && !seen[name] {
+			out = append(out, name)
+		}
+		seen[name] = true
+	}
+	return out
+}
+
+// title names a figure of what is believed.
+func (b *Belief) title() string { return "What the search of " + b.study.Job + " believes" }
+
+// label names the objective with its unit.
+func (b *Belief) label() string {
+	switch b.objective {
+	case bayesopt.Throughput, bayesopt.Goodput:
+		return string(b.objective) + " (samples/s)"
+	case bayesopt.CostToTarget:
+		if b.study.Objective.Samples > 0 {
+			return "cost of the job (US$)"
+		}
+		return "cost per sample (US$)"
+	}
+	return "step time (s)"
+}
+
+// isNext reports whether a candidate is what would be measured next.
+func (b *Belief) isNext(index int) bool { return !b.next.Stop && b.next.Index == index }
+
+// knobWords is the name of a knob for people.
+func knobWords(knob string) string { return strings.ReplaceAll(knob, "_", " ") }
+
+// Along describes the belief along one knob, see [bayesopt.Guided.Along].
+func (b *Belief) Along(knob string) (Surrogate, error) {
+	slice, err := b.guided.Along(b.history, knob)
+	if err != nil {
+		return Surrogate{}, err
+	}
+	spec := Surrogate{Title: b.title(), Subtitle: "everything but " + knobWords(knob) + " as in " + slice.Through.String(),
+		Knob: knobWords(knob), Objective: b.label(), GainLabel: "expected gain (%)"}
+	for _, p := range slice.Points {
+		spec.Belief = append(spec.Belief, BandOf(p.Value, p.Expected, false))
+		spec.Gain = append(spec.Gain, Band{X: p.Value, Mean: 100 * p.Improvement})
+		for _, m := range b.history.Measured {
+			if m.Key() != b.history.Candidates[p.Index].Key() {
+				continue
+			}
+			if y, ok := b.guided.Value(m); ok || m.Status != data.OK {
+				spec.Points = append(spec.Points, Point{X: p.Value, Y: y, Status: m.Status})
+			}
+		}
+		if b.isNext(p.Index) {
+			spec.Next = &p.Value
+		}
+	}
+	return spec, nil
+}
