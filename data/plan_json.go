@@ -18,6 +18,7 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // as some editors begin a file
 	// The version comes first: of a newer file, every other complaint would
 	// be beside the point.
 	var head struct {

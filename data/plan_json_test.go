@@ -96,6 +96,16 @@ func TestPlanRoundTrip(t *testing.T) {
 	})
 }
 
+func TestReadPlanWithAByteOrderMark(t *testing.T) {
+	var b strings.Builder
+	if err := data.WritePlan(&b, fullPlan()); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := data.ReadPlan(strings.NewReader("\ufeff"+b.String()), "plan.json"); err != nil || len(p.Jobs) != 2 {
+		t.Errorf("%v; want the mark that some editors write first to be no part of the plan", err)
+	}
+}
+
 func TestCheckVersion(t *testing.T) {
 	if err := data.CheckVersion("model", "m.json", 2, 3); err != nil {
 		t.Error(err)

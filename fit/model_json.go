@@ -89,6 +89,7 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // as some editors begin a file
 	// The version comes first: of a newer file, every other complaint would
 	// be beside the point.
 	var head struct {

@@ -69,6 +69,9 @@ func TestModelRoundTrip(t *testing.T) {
 	if first.String() != second.String() {
 		t.Error("writing what was read gives other bytes")
 	}
+	if _, err := DecodeModel(strings.NewReader("\ufeff"+first.String()), "marked.json"); err != nil {
+		t.Errorf("with a byte order mark: %v", err)
+	}
 }
 
 func TestDecodeModelRefuses(t *testing.T) {

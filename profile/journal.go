@@ -321,7 +321,8 @@ func (j *Journal) failed(err error) error {
 // Close closes the journal and gives up its lock.
 func (j *Journal) Close() error { return j.file.Close() }
 
-// setAside renames a journal, so that the study begins again. One that
+// setAside renames a journal to the first of NAME.old, NAME.old2, … that is
+// free, so that the study begins again and no measurement is lost. One that
 // another process writes stays where it is: two profiles would disturb each
 // other's trials, and write the same files.
 func setAside(path string) error {
@@ -334,12 +335,21 @@ func setAside(path string) error {
 		f.Close() // before the renaming, which Windows refuses for an open file
 	}
 	if err == nil {
-		err = os.Rename(path, path+".old")
+		aside := path + ".old"
+		for n := 2; exists(aside); n++ {
+			aside = fmt.Sprintf("%s.old%d", path, n)
+		}
+		err = os.Rename(path, aside)
 	}
 	if err != nil {
 		return fmt.Errorf("set the journal aside: %w", err)
 	}
 	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // lockJournal takes the lock of a journal.

@@ -1,6 +1,7 @@
 package profile_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -385,9 +386,17 @@ func TestRestartLeavesARunningProfileAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer again.Storage.Close()
-	if _, err := os.Stat(files.Journal + ".old"); err != nil || len(again.Past.Measurements) != 0 {
+	again.Storage.Close()
+	first, err := os.ReadFile(files.Journal + ".old")
+	if err != nil || len(again.Past.Measurements) != 0 {
 		t.Errorf("%v, %d measurements; want the old journal aside and a new one", err, len(again.Past.Measurements))
+	}
+	if again, err = profile.Open(r.Study, files, profile.Settings{Restart: true}); err != nil {
+		t.Fatal(err)
+	}
+	again.Storage.Close()
+	if kept, err := os.ReadFile(files.Journal + ".old"); err != nil || !bytes.Equal(kept, first) {
+		t.Errorf("%v; want the measurements of the first beginning to outlive a second --restart", err)
 	}
 }
 

@@ -105,7 +105,7 @@ func kindNames() []string {
 func jsonWith(keys ...string) func([]byte) bool {
 	return func(content []byte) bool {
 		var o map[string]json.RawMessage
-		if json.Unmarshal(content, &o) != nil {
+		if json.Unmarshal(bytes.TrimPrefix(content, []byte("\ufeff")), &o) != nil {
 			return false
 		}
 		return !slices.ContainsFunc(keys, func(k string) bool { _, ok := o[k]; return !ok })
