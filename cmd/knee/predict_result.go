@@ -110,7 +110,10 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 
 // kindWords names what configurations of one curve have in common.
 func kindWords(c data.Config) string {
-	words := fmt.Sprintf("%s, %s", c.GPUType, c.ModeOrDefault())
+	words := string(c.ModeOrDefault())
+	if c.GPUType != "" {
+		words = c.GPUType + ", " + words
+	}
 	if c.PS > 0 {
 		words += fmt.Sprintf(", %d ps", c.PS)
 	}

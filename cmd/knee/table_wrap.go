@@ -30,8 +30,8 @@ func (t *table) fitting(width int) *table {
 
 // wrapped writes the table into at most width columns. Columns without any
 // content are left out. If the rest is too wide, columns that say the same in
-// every row are said once, above; a last column of long text goes below its
-// row; then the widest columns are narrowed and their cells wrapped at blanks.
+// every row are said once, above; a last column of long text, or of one for few
+// rows, goes below its row; then the widest columns are narrowed and their cells wrapped at blanks.
 // A table that cannot be narrowed any further is written wider. With bold the
 // heads stand out.
 func (t *table) wrapped(w io.Writer, width int, bold bool) error {
@@ -44,7 +44,7 @@ func (t *table) wrapped(w io.Writer, width int, bold bool) error {
 		}
 	}
 	var below []string
-	if last := len(t.columns) - 1; last > 0 && total(t.natural()) > width && t.natural()[last] >= remark {
+	if last := len(t.columns) - 1; last > 0 && total(t.natural()) > width && (t.natural()[last] >= remark || t.rare(last)) {
 		t, below = t.without(last)
 	}
 	widths := t.narrowed(width)
@@ -95,6 +95,17 @@ func (t *table) unrepeated() (*table, string) {
 		return t, ""
 	}
 	return out, "every row: " + strings.Join(said, ", ")
+}
+
+// rare reports whether a column says something in few rows only.
+func (t *table) rare(k int) bool {
+	n := 0
+	for _, r := range t.rows {
+		if r[k] != "" {
+			n++
+		}
+	}
+	return 2*n < len(t.rows)
 }
 
 // filled returns the table without the columns that hold nothing.

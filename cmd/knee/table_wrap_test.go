@@ -60,6 +60,27 @@ func TestWrapKeepsEveryWord(t *testing.T) {
 	})
 }
 
+// An error that few rows have does not narrow all of them.
+func TestRareRemarkGoesBelow(t *testing.T) {
+	tab := table{columns: []string{"config", "status", "error"}}
+	tab.add("1 worker, allreduce", "ok", "")
+	tab.add("2 workers, allreduce", "ok", "")
+	tab.add("4 workers, allreduce", "failed", "exit status 3")
+	var b strings.Builder
+	if err := tab.wrapped(&b, 32, false); err != nil {
+		t.Fatal(err)
+	}
+	want := `config                status
+1 worker, allreduce   ok
+2 workers, allreduce  ok
+4 workers, allreduce  failed
+    exit status 3
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
 // What every row says is said once, heads come before the rows they are of,
 // and a table that is too wide gives way to the one for people.
 func TestWideTableForPeople(t *testing.T) {
