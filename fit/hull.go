@@ -1,8 +1,8 @@
 package fit
 
 import (
-	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"knee/data"
@@ -100,11 +100,11 @@ func (h *hull) outside(c data.Config, mode data.Mode) string {
 	var why []string
 	for _, s := range h.sides(c, mode) {
 		if s.doublings() > 0 {
-			why = append(why, fmt.Sprintf("%s %.4g, measured %s", s.name, s.value, span(s.span)))
+			why = append(why, s.name+" "+amount(s.value)+", measured "+span(s.span))
 		}
 	}
 	if c.LocalBatch > 0 && h.Local[1] == 0 {
-		why = append(why, fmt.Sprintf("local batch %.4g, measured without a known batch", c.LocalBatch))
+		why = append(why, "local batch "+amount(c.LocalBatch)+", measured without a known batch")
 	}
 	return strings.Join(why, "; ")
 }
@@ -122,7 +122,15 @@ func (h *hull) beyond(c data.Config, mode data.Mode) float64 {
 // span writes a range for people.
 func span(r [2]float64) string {
 	if r[0] == r[1] {
-		return fmt.Sprintf("%.4g", r[0])
+		return amount(r[0])
 	}
-	return fmt.Sprintf("%.4g to %.4g", r[0], r[1])
+	return amount(r[0]) + " to " + amount(r[1])
+}
+
+// amount writes a count, or the mean of counts, for people: never as 1.6e+04.
+func amount(v float64) string {
+	if v == math.Round(v) || v >= 1e4 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
 }

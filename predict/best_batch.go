@@ -134,7 +134,7 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	}
 	if !ok {
 		return c, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprint(c.Workers),
-			Want: fmt.Sprintf("workers that can share a global batch of %.4g to %.4g samples in local batches of %.4g to %.4g, as measured",
+			Want: fmt.Sprintf("workers that can share a global batch of %.6g to %.6g samples in local batches of %.6g to %.6g, as measured",
 				l.initial, l.max, l.localMin, l.localMax)}
 	}
 	c.LocalBatch, c.AccumSteps = choice.local, choice.accum

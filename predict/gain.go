@@ -42,7 +42,7 @@ func (g Gain) target() string {
 	}
 	sameGlobal := math.Abs(g.Target.GlobalBatch()-g.Config.GlobalBatch()) < 1e-6
 	if b := g.Target.LocalBatch; b > 0 && b != g.Config.LocalBatch && !sameGlobal {
-		s += fmt.Sprintf(" at batch %.4g", b)
+		s += fmt.Sprintf(" at batch %.6g", b)
 	}
 	return s
 }
