@@ -79,7 +79,7 @@ func TestFamiliesFitTheirOwnTruth(t *testing.T) {
 		{"usl", data.AllReduce, &USL{Alpha: .02, Beta: .001, Sigma: .05, Kappa: .001}, .01},
 		{"amdahl", data.AllReduce, &USL{Alpha: .02, Beta: .001, Sigma: .05}, .01},
 		{"ernest", data.AllReduce, &Ernest{Theta: [4]float64{.1, .002, .03, .001}}, 1e-6},
-		{"collective", data.AllReduce, &Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, BatchPower: .9, Intra: .03, IntraPower: .4, Inter: .05, InterPower: .15, WidthPower: .3, TwoNodes: 1, Overlap: 2}, .025},
+		{"collective", data.AllReduce, &Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, BatchPower: .9, Intra: .03, IntraPower: .4, Inter: .05, InterPower: .15, WidthPower: .3, TwoNodes: 1, Overlap: 2}, .02},
 		{"ps", data.PSSync, &ParameterServer{Fixed: .5, Compute: 2, RefGlobal: 40, Transfer: 3, WorkersPower: .8, ServersPower: .7, PerWorker: .01, PerServer: .02}, .04},
 		{"ps", data.PSAsync, &ParameterServer{Fixed: .5, Compute: 2, RefGlobal: 40, Transfer: 3, WorkersPower: .8, ServersPower: .7, PerWorker: .01, PerServer: .02, Async: true}, .04},
 	}

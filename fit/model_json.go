@@ -114,7 +114,7 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 		return nil, &data.InputError{Source: data.Source{File: name, Column: "speed"}, Found: "nothing", Want: "at least one fitted speed curve, as written by knee fit"}
 	}
 	for i, gf := range f.Speed {
-		g, err := gf.restore(f.Seed)
+		g, err := gf.restore(f.Version, f.Seed)
 		if err != nil {
 			return nil, modelError(name, fmt.Sprintf("speed[%d]", i), err)
 		}
@@ -129,8 +129,8 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 	return m, nil
 }
 
-// restore remakes a group from its file.
-func (gf groupFile) restore(seed int64) (*group, error) {
+// restore remakes a group from its file, written in a version of model.json.
+func (gf groupFile) restore(version int, seed int64) (*group, error) {
 	mode, err := data.ParseMode(string(gf.Mode))
 	if err != nil {
 		return nil, err
@@ -167,7 +167,13 @@ func (gf groupFile) restore(seed int64) (*group, error) {
 			return nil, fmt.Errorf("theta holds %g, which no fit yields", v)
 		}
 	}
-	if g.stack, err = newStack(form, sc, gf.Theta, layOut(full, pts, form.kernel()), g.spread, g.seed(seed)); err != nil {
+	theta, l := gf.Theta, layOut(full, pts, form.kernel())
+	if version < 2 && len(theta) == colCount && (gf.Family == "collective" || gf.Family == typed) {
+		if theta, err = g.settle(form, l, nil); err != nil {
+			return nil, err
+		}
+	}
+	if g.stack, err = newStack(form, sc, theta, l, g.spread, g.seed(seed)); err != nil {
 		return nil, err
 	}
 	return g, nil

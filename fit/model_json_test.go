@@ -78,7 +78,7 @@ func TestDecodeModelRefuses(t *testing.T) {
 	}
 	edit := func(from, to string) string { return strings.Replace(good.String(), from, to, 1) }
 	tests := []struct{ name, text, want string }{
-		{"newer version", edit(`"version": 1`, `"version": 2`), "2"},
+		{"newer version", edit(`"version": 2`, `"version": 3`), "3"},
 		{"unknown field", edit(`"job"`, `"surprise": 1, "job"`), "surprise"},
 		{"not JSON", "speed", "model"},
 		{"unknown family", edit(`"family": "collective"`, `"family": "cubic"`), "cubic"},
