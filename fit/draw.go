@@ -18,8 +18,9 @@ import (
 const draws = 200
 
 // noiseFreedom is the degrees of freedom of the t-distributed noise of new
-// runs: step times have outliers.
-const noiseFreedom = 5
+// runs: step times have outliers. How uncertain the scale of the noise is
+// comes on top.
+const noiseFreedom = 10
 
 // draw samples the posterior of the parameters, and the noise that goes with
 // each sample: a Laplace approximation, a normal around the estimate with the

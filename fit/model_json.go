@@ -186,7 +186,7 @@ func (gf groupFile) checkSpread() error {
 		return func(v float64) bool { return !(v >= lo && v <= hi) }
 	}
 	switch {
-	case within(0, 100)(s.Scale), within(0, 1e4)(s.RunVar), within(0, 1e9)(s.RunFree),
+	case within(0, 100)(s.Scale), within(0, 100)(s.Timers), within(0, 1e4)(s.RunVar), within(0, 1e9)(s.RunFree),
 		len(s.Nodes) != len(s.Weights), slices.ContainsFunc(s.Nodes, within(.01, 100)), slices.ContainsFunc(s.Weights, within(0, 1)):
 		return errors.New("want a spread with a scale and nodes from 0.01 to 100 and a weight from 0 to 1 for each node")
 	case len(gf.Runs) != 0 && len(gf.Runs) != len(gf.Measurements), slices.ContainsFunc(gf.Runs, within(1, 1e12)):
