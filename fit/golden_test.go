@@ -109,3 +109,18 @@ func TestFamiliesFitTheirOwnTruth(t *testing.T) {
 		})
 	}
 }
+
+// Between nodes without further growth, time goes with what a ring sends over
+// each link: 2(k−1)/k, 1 for two workers and 1.75 for eight.
+func TestCollectiveFollowsTheRing(t *testing.T) {
+	c := &Collective{Fixed: 1e-9, PerBatch: 1e-9, RefBatch: 32, BatchPower: 1, Intra: 1e-9, Inter: .4, TwoNodes: 1, Overlap: 1}
+	for _, tt := range []struct {
+		workers, nodes int
+		want           float64
+	}{{2, 2, .4}, {8, 2, .7}, {4, 4, .6}, {64, 16, .7875}} {
+		got := c.StepTime(data.Config{Workers: tt.workers, Nodes: tt.nodes, LocalBatch: 32})
+		if math.Abs(got-tt.want) > 1e-6 {
+			t.Errorf("%d workers on %d nodes: %.6f s, want %v", tt.workers, tt.nodes, got, tt.want)
+		}
+	}
+}

@@ -128,3 +128,29 @@ func FuzzDecodeModel(f *testing.F) {
 		_, _ = m.StepsToLoss(.1) // any outcome but a panic
 	})
 }
+
+// A file from before the form knew the ring is read with its parameters
+// fitted anew: they meant something else.
+func TestOldModelIsFittedAnew(t *testing.T) {
+	m := fullModel(t)
+	for i := range m.groups[0].stack.theta { // as another form would have it
+		m.groups[0].stack.theta[i] += .5
+	}
+	var b bytes.Buffer
+	if err := EncodeModel(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	old := strings.Replace(b.String(), `"version": 2`, `"version": 1`, 1)
+	back, err := DecodeModel(strings.NewReader(old), "m.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, c := fullModel(t), data.Config{GPUType: "t4", Workers: 6, Nodes: 2, LocalBatch: 24}
+	got, _ := back.StepTime(c)
+	if want, _ := fresh.StepTime(c); got < .99*want || got > 1.01*want {
+		t.Errorf("predicts %.4g s, a new fit %.4g", got, want)
+	}
+	if _, ok := back.Timer("t4", data.AllReduce).(*Collective); !ok {
+		t.Errorf("Timer returns a %T, want a *Collective", back.Timer("t4", data.AllReduce))
+	}
+}
