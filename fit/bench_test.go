@@ -229,8 +229,8 @@ func BenchmarkPredictAll(b *testing.B) {
 // noise, over batches, nodes and widths.
 func syntheticCollective(n int) []data.Measurement {
 	truth := &Collective{
-		Fixed: .05, PerBatch: .1, RefBatch: 32, BatchPower: .9, Intra: .03, IntraPower: .4,
-		Inter: .05, InterPower: .15, WidthPower: .3, TwoNodes: 1.1, Overlap: 2,
+		Fixed: .05, PerBatch: .1, RefBatch: 32, BatchPower: .9, Intra: .03, IntraPower: .1,
+		Inter: .05, InterPower: .15, WidthPower: .1, TwoNodes: 1.1, Overlap: 2,
 	}
 	rng := rand.New(rand.NewPCG(7, 7))
 	var ms []data.Measurement

@@ -10,9 +10,10 @@
 //
 // Every prediction carries a 90 % interval from three sources: what the data
 // leave open about the parameters (draws from the Laplace approximation of
-// their posterior, corrected by importance), what the Gaussian process leaves open about the residual
-// at that point, and the noise of measurements, whose size is inferred from how
-// well each is predicted by the others and from repeated runs. It says when a
+// their posterior, corrected by importance), what the Gaussian process leaves
+// open about the residual at that point, and the noise of measurements, whose
+// size is inferred from how likely they are together, from how well each is
+// predicted by the others, and from repeated runs. It says when a
 // configuration lies outside the measured range. Measurements that all others
 // contradict are left out and named by [Model.Warnings]. What a job never
 // measured of the links between nodes it can borrow from other jobs of the

@@ -111,3 +111,32 @@ func TestAlignment(t *testing.T) {
 		}
 	}
 }
+
+// Random orders correlate by about 1/√n; reordered, far less, with the same
+// values.
+func TestDecorrelate(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var columns [][]float64
+	for range 8 {
+		before := stratifiedHalf(100, rng)
+		v := slices.Clone(before)
+		decorrelate(v, columns)
+		for _, c := range columns {
+			if r := stat.Correlation(v, c, nil); math.Abs(r) > .05 {
+				t.Errorf("correlation %.3f", r)
+			}
+		}
+		sizes := func(x []float64) []float64 {
+			s := make([]float64, len(x))
+			for i := range x {
+				s[i] = math.Abs(x[i])
+			}
+			slices.Sort(s)
+			return s
+		}
+		if !slices.Equal(sizes(v), sizes(before)) {
+			t.Error("other values than before")
+		}
+		columns = append(columns, v)
+	}
+}

@@ -204,7 +204,7 @@ func (g *group) settle(f form, l *layout, start []float64) (theta []float64, err
 		return theta, err
 	}
 	g.spread = g.spread.infer(f, l, theta)
-	if g.spread.Scale == 1 { // as assumed
+	if g.spread.Scale == 1 && g.spread.Timers == 0 { // as assumed
 		return theta, nil
 	}
 	theta, g.status, err = solve(f, l, g.spread, theta)

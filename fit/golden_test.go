@@ -79,7 +79,7 @@ func TestFamiliesFitTheirOwnTruth(t *testing.T) {
 		{"usl", data.AllReduce, &USL{Alpha: .02, Beta: .001, Sigma: .05, Kappa: .001}, .01},
 		{"amdahl", data.AllReduce, &USL{Alpha: .02, Beta: .001, Sigma: .05}, .01},
 		{"ernest", data.AllReduce, &Ernest{Theta: [4]float64{.1, .002, .03, .001}}, 1e-6},
-		{"collective", data.AllReduce, &Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, BatchPower: .9, Intra: .03, IntraPower: .4, Inter: .05, InterPower: .15, WidthPower: .3, TwoNodes: 1, Overlap: 2}, .025},
+		{"collective", data.AllReduce, &Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, BatchPower: .9, Intra: .03, IntraPower: .4, Inter: .05, InterPower: .15, WidthPower: .3, TwoNodes: 1, Overlap: 2}, .02},
 		{"ps", data.PSSync, &ParameterServer{Fixed: .5, Compute: 2, RefGlobal: 40, Transfer: 3, WorkersPower: .8, ServersPower: .7, PerWorker: .01, PerServer: .02}, .04},
 		{"ps", data.PSAsync, &ParameterServer{Fixed: .5, Compute: 2, RefGlobal: 40, Transfer: 3, WorkersPower: .8, ServersPower: .7, PerWorker: .01, PerServer: .02, Async: true}, .04},
 	}
@@ -107,5 +107,20 @@ func TestFamiliesFitTheirOwnTruth(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Between nodes without further growth, time goes with what a ring sends over
+// each link: 2(k−1)/k, 1 for two workers and 1.75 for eight.
+func TestCollectiveFollowsTheRing(t *testing.T) {
+	c := &Collective{Fixed: 1e-9, PerBatch: 1e-9, RefBatch: 32, BatchPower: 1, Intra: 1e-9, Inter: .4, TwoNodes: 1, Overlap: 1}
+	for _, tt := range []struct {
+		workers, nodes int
+		want           float64
+	}{{2, 2, .4}, {8, 2, .7}, {4, 4, .6}, {64, 16, .7875}} {
+		got := c.StepTime(data.Config{Workers: tt.workers, Nodes: tt.nodes, LocalBatch: 32})
+		if math.Abs(got-tt.want) > 1e-6 {
+			t.Errorf("%d workers on %d nodes: %.6f s, want %v", tt.workers, tt.nodes, got, tt.want)
+		}
 	}
 }

@@ -7,8 +7,9 @@ import (
 )
 
 // ModelVersion is the version of model.json this package writes, and the
-// newest it reads.
-const ModelVersion = 1
+// newest it reads. Before version 2 the form of the family collective knew
+// nothing of rings: its parameters are fitted anew when such a file is read.
+const ModelVersion = 2
 
 // Auto is the family setting that chooses by mode: collective for
 // [data.AllReduce], ps for [data.PSSync] and [data.PSAsync].
@@ -128,10 +129,14 @@ func (m *Model) Measurements(gpuType string, mode data.Mode) []data.Measurement 
 // the residual, nil if they were never measured. It is one of the exported
 // family types, such as *[Collective].
 func (m *Model) Timer(gpuType string, mode data.Mode) StepTimer {
-	if g := m.find(gpuType, mode); g != nil {
-		return g.stack.best
+	g := m.find(gpuType, mode)
+	if g == nil {
+		return nil
 	}
-	return nil
+	if c, ok := g.stack.best.(*collective); ok { // prepared for many evaluations
+		return &c.Collective
+	}
+	return g.stack.best
 }
 
 // Parameters returns the fitted parameters of a GPU type and mode with their

@@ -115,7 +115,7 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 		return nil, &data.InputError{Source: data.Source{File: name, Column: "speed"}, Found: "nothing", Want: "at least one fitted speed curve, as written by knee fit"}
 	}
 	for i, gf := range f.Speed {
-		g, err := gf.restore(f.Seed)
+		g, err := gf.restore(f.Version, f.Seed)
 		if err != nil {
 			return nil, modelError(name, fmt.Sprintf("speed[%d]", i), err)
 		}
@@ -130,8 +130,8 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 	return m, nil
 }
 
-// restore remakes a group from its file.
-func (gf groupFile) restore(seed int64) (*group, error) {
+// restore remakes a group from its file, written in a version of model.json.
+func (gf groupFile) restore(version int, seed int64) (*group, error) {
 	mode, err := data.ParseMode(string(gf.Mode))
 	if err != nil {
 		return nil, err
@@ -168,7 +168,13 @@ func (gf groupFile) restore(seed int64) (*group, error) {
 			return nil, fmt.Errorf("theta holds %g, which no fit yields", v)
 		}
 	}
-	if g.stack, err = newStack(form, sc, gf.Theta, layOut(full, pts, form.kernel()), g.spread, g.seed(seed)); err != nil {
+	theta, l := gf.Theta, layOut(full, pts, form.kernel())
+	if version < 2 && len(theta) == colCount && (gf.Family == "collective" || gf.Family == typed) {
+		if theta, err = g.settle(form, l, nil); err != nil {
+			return nil, err
+		}
+	}
+	if g.stack, err = newStack(form, sc, theta, l, g.spread, g.seed(seed)); err != nil {
 		return nil, err
 	}
 	return g, nil
@@ -181,7 +187,7 @@ func (gf groupFile) checkSpread() error {
 		return func(v float64) bool { return !(v >= lo && v <= hi) }
 	}
 	switch {
-	case within(0, 100)(s.Scale), within(0, 1e4)(s.RunVar), within(0, 1e9)(s.RunFree),
+	case within(0, 100)(s.Scale), within(0, 100)(s.Timers), within(0, 1e4)(s.RunVar), within(0, 1e9)(s.RunFree),
 		len(s.Nodes) != len(s.Weights), slices.ContainsFunc(s.Nodes, within(.01, 100)), slices.ContainsFunc(s.Weights, within(0, 1)):
 		return errors.New("want a spread with a scale and nodes from 0.01 to 100 and a weight from 0 to 1 for each node")
 	case len(gf.Runs) != 0 && len(gf.Runs) != len(gf.Measurements), slices.ContainsFunc(gf.Runs, within(1, 1e12)):

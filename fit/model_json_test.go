@@ -81,7 +81,7 @@ func TestDecodeModelRefuses(t *testing.T) {
 	}
 	edit := func(from, to string) string { return strings.Replace(good.String(), from, to, 1) }
 	tests := []struct{ name, text, want string }{
-		{"newer version", edit(`"version": 1`, `"version": 2`), "2"},
+		{"newer version", edit(`"version": 2`, `"version": 3`), "3"},
 		{"unknown field", edit(`"job"`, `"surprise": 1, "job"`), "surprise"},
 		{"not JSON", "speed", "model"},
 		{"unknown family", edit(`"family": "collective"`, `"family": "cubic"`), "cubic"},
@@ -130,4 +130,30 @@ func FuzzDecodeModel(f *testing.F) {
 		m.Efficiency(100)
 		_, _ = m.StepsToLoss(.1) // any outcome but a panic
 	})
+}
+
+// A file from before the form knew the ring is read with its parameters
+// fitted anew: they meant something else.
+func TestOldModelIsFittedAnew(t *testing.T) {
+	m := fullModel(t)
+	for i := range m.groups[0].stack.theta { // as another form would have it
+		m.groups[0].stack.theta[i] += .5
+	}
+	var b bytes.Buffer
+	if err := EncodeModel(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	old := strings.Replace(b.String(), `"version": 2`, `"version": 1`, 1)
+	back, err := DecodeModel(strings.NewReader(old), "m.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, c := fullModel(t), data.Config{GPUType: "t4", Workers: 6, Nodes: 2, LocalBatch: 24}
+	got, _ := back.StepTime(c)
+	if want, _ := fresh.StepTime(c); got < .99*want || got > 1.01*want {
+		t.Errorf("predicts %.4g s, a new fit %.4g", got, want)
+	}
+	if _, ok := back.Timer("t4", data.AllReduce).(*Collective); !ok {
+		t.Errorf("Timer returns a %T, want a *Collective", back.Timer("t4", data.AllReduce))
+	}
 }

@@ -92,13 +92,9 @@ func (g *group) worst(ctx context.Context, start []float64) (at int, expected fl
 	if err != nil {
 		return -1, 0, nil, err
 	}
-	o, err := l.observe(g.spread, 0)
-	if err != nil {
-		return -1, 0, nil, err
-	}
 	at = -1
 	least := math.Inf(1)
-	for _, i := range o.suspects(f, theta) {
+	for _, i := range l.suspects(f, g.spread, theta) {
 		w, err := g.without(i, theta)
 		if err == nil {
 			err = ctx.Err()
@@ -106,7 +102,7 @@ func (g *group) worst(ctx context.Context, start []float64) (at int, expected fl
 		if err != nil {
 			return -1, 0, nil, err
 		}
-		off := math.Abs(o.step.ln[i] - w.mean)
+		off := math.Abs(l.step.ln[i] - w.mean)
 		// Of two rows that contradict each other, the one that the rest can
 		// do without is wrong.
 		if off > math.Log(outlierFactor) && off > outlierDeviations*w.sd && w.cost < least {
@@ -118,15 +114,15 @@ func (g *group) worst(ctx context.Context, start []float64) (at int, expected fl
 
 // suspects returns up to three rows that the linearised fit at theta misses
 // most, in standard deviations, if it misses them by enough to look closer.
-func (o *observations) suspects(f form, theta []float64) []int {
-	mean, sd, ok := o.leaveOneOut(f, theta)
+func (l *layout) suspects(f form, s spread, theta []float64) []int {
+	mean, sd, ok := l.leaveOneOut(f, s, theta)
 	if !ok {
 		return nil
 	}
-	miss := func(i int) float64 { return math.Abs(o.step.ln[i]-mean[i]) / sd[i] }
+	miss := func(i int) float64 { return math.Abs(l.step.ln[i]-mean[i]) / sd[i] }
 	var rows []int
 	for i := range mean {
-		if miss(i) > 3 && math.Abs(o.step.ln[i]-mean[i]) > math.Log(outlierFactor)/2 {
+		if miss(i) > 3 && math.Abs(l.step.ln[i]-mean[i]) > math.Log(outlierFactor)/2 {
 			rows = append(rows, i)
 		}
 	}
@@ -179,10 +175,7 @@ func (g *group) without(i int, all []float64) (absence, error) {
 	// the residual and linear in the parameters only.
 	back := append(slices.Clone(full), withMode(g.rows[i:i+1], g.mode)...)
 	l = layOut(back, append(pts, pointOf(back[len(back)-1].Config, sc)), f.kernel())
-	if o, err = l.observe(g.spread, 0); err != nil {
-		return absence{}, err
-	}
-	m, s, ok := o.leaveOneOut(f, theta)
+	m, s, ok := l.leaveOneOut(f, g.spread, theta)
 	if !ok {
 		return absence{sd: math.Inf(1)}, nil
 	}

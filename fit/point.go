@@ -18,6 +18,9 @@ type point struct {
 	alignment              float64 // how often the batch can be halved, at most 3 times; 0 unless it is whole
 	// Natural logarithms of the above, taken once.
 	lnWorkers, lnNodes, lnWidest, lnServers, lnBatch, lnGlobal float64
+	// ln of what a ring of all workers, and one of those on the widest node,
+	// sends over each link relative to a ring of two; 0 for one worker.
+	lnRing, lnRingWidest float64
 }
 
 // scale is the typical size of a set of measurements. Forms use it for their
@@ -118,7 +121,18 @@ func pointOf(c data.Config, s scale) point {
 	p.alignment = alignment(p.batch)
 	p.lnWorkers, p.lnNodes, p.lnWidest = math.Log(p.workers), math.Log(p.nodes), math.Log(p.widest)
 	p.lnServers, p.lnBatch, p.lnGlobal = math.Log(p.servers), math.Log(p.batch), math.Log(p.global)
+	p.lnRing, p.lnRingWidest = lnRing(p.workers), lnRing(p.widest)
 	return p
+}
+
+// lnRing is ln of 2(n−1)/n, the messages that a ring all-reduce of n sends
+// over each of its links (Patarasuk and Yuan, "Bandwidth optimal all-reduce
+// algorithms for clusters of workstations", 2009), which is 1 for two.
+func lnRing(n float64) float64 {
+	if n <= 1 {
+		return 0
+	}
+	return math.Log(2 * (n - 1) / n)
 }
 
 // alignment counts the factors of two in a whole batch, up to the eight

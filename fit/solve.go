@@ -24,7 +24,7 @@ const plainNoise = .1
 type whitening struct {
 	rows  []int // indices into the points
 	ln    []float64
-	lower *mat.TriDense // LLᵀ = K
+	lower *mat.TriDense // LLᵀ = K; nil leaves residuals as they are
 }
 
 // observations are what a fit is held against.
@@ -75,20 +75,36 @@ func covariance(pts []point, rows []int, cov func(a, b *point) float64) *mat.Sym
 // observe factorizes the covariance of the measurements under a spread;
 // noise is the own sd where the kernel leaves it to be estimated.
 func (l *layout) observe(s spread, noise float64) (*observations, error) {
-	o := &observations{pts: l.pts, step: l.step, compute: l.compute}
-	own, ownCompute := l.kernel.own()
-	row := func(i int) float64 { return s.row(own, s.Scale, l.pts[i].runs) }
-	rowCompute := func(int) float64 { return s.Scale * s.Scale * ownCompute * ownCompute }
-	if own == 0 {
-		row = func(int) float64 { return noise * noise }
-		rowCompute = row
-	}
-	ok1 := o.step.factorize(l.cov[0], func(i int) float64 { return row(i) + relVariance(l.ms[i]) })
-	ok2 := o.compute.factorize(l.cov[1], func(i int) float64 { return rowCompute(i) + relVariance(l.ms[i]) })
+	step, ok1 := l.stepUnder(s, noise)
+	compute, ok2 := l.computeUnder(s, noise)
 	if !ok1 || !ok2 {
 		return nil, fmt.Errorf("fit: the covariance of %d measurements is not positive definite", len(l.ms))
 	}
-	return o, nil
+	return &observations{pts: l.pts, step: step, compute: compute}, nil
+}
+
+// stepUnder is observe for the step times alone.
+func (l *layout) stepUnder(s spread, noise float64) (whitening, bool) {
+	w := l.step
+	own, _ := l.kernel.own()
+	row := func(i int) float64 { return s.row(own, s.Scale, l.pts[i].runs) }
+	if own == 0 {
+		row = func(int) float64 { return noise * noise }
+	}
+	ok := w.factorize(l.cov[0], func(i int) float64 { return row(i) + relVariance(l.ms[i]) })
+	return w, ok
+}
+
+// computeUnder is observe for the compute times alone.
+func (l *layout) computeUnder(s spread, noise float64) (whitening, bool) {
+	w := l.compute
+	own, ownCompute := l.kernel.own()
+	sd := s.timers() * ownCompute
+	if own == 0 {
+		sd = noise
+	}
+	ok := w.factorize(l.cov[1], func(i int) float64 { return sd*sd + relVariance(l.ms[i]) })
+	return w, ok
 }
 
 // factorize adds the rows' own variances to cov and keeps the Cholesky factor.
@@ -112,7 +128,7 @@ func (w *whitening) factorize(cov *mat.SymDense, own func(row int) float64) bool
 
 // whiten replaces r by L⁻¹r.
 func (w *whitening) whiten(r []float64) {
-	if len(r) == 0 {
+	if len(r) == 0 || w.lower == nil {
 		return
 	}
 	blas64.Trsv(blas.NoTrans, w.lower.RawTriangular(), blas64.Vector{N: len(r), Data: r, Inc: 1})
@@ -121,6 +137,11 @@ func (w *whitening) whiten(r []float64) {
 // whitenRows replaces rows from to to of j by L⁻¹ of them, times weight.
 func (w *whitening) whitenRows(j *mat.Dense, from, to int, weight float64) {
 	if from == to {
+		return
+	}
+	if w.lower == nil {
+		part := j.Slice(from, to, 0, j.RawMatrix().Cols).(*mat.Dense)
+		part.Scale(weight, part)
 		return
 	}
 	part := j.Slice(from, to, 0, j.RawMatrix().Cols).(*mat.Dense).RawMatrix()

@@ -26,7 +26,7 @@ func study(t *testing.T) (path string, ms []data.Measurement) {
 	for _, k := range []int{1, 2, 4, 8} {
 		for _, b := range []float64{32, 64} {
 			m := data.Measurement{Config: data.Config{Job: hostile, GPUType: "a100", Workers: k, LocalBatch: b}, Status: data.OK}
-			m.StepTime, m.StepTimeSD, m.Steps = 0.02+b/900+0.012*float64(k), 0.001, 20
+			m.StepTime, m.StepTimeSD, m.Steps = 0.02+b/900+0.03*float64(k), 0.001, 20
 			if k == 8 && b == 64 {
 				m.Status, m.StepTime, m.Steps, m.StepTimeSD, m.Error = data.OOM, 0, 0, 0, "out of memory & \"more\" "+hostile
 			}
