@@ -188,8 +188,7 @@ func fitGroup(ctx context.Context, ms []data.Measurement, s Settings) (*group, e
 // keep sets the rows, thinned out where there are very many, and their range.
 func (g *group) keep(rows []data.Measurement, runs []float64, family string) {
 	full := withMode(rows, g.mode)
-	sc := scaleOf(full)
-	sc.linked = linked(g.gpuType)
+	sc := scaleOf(full).on(g.gpuType)
 	pts := pointsOf(full, sc)
 	g.hull = hullOf(full, sc)
 	g.rows, g.runs = thin(rows, runs, pts, families()[family].make(g.mode, pts, sc).kernel())
@@ -214,8 +213,7 @@ func (g *group) settle(f form, l *layout, start []float64) (theta []float64, err
 // prepare makes the form of a family for the rows of the group.
 func (g *group) prepare(name string) (form, scale, []point, []data.Measurement) {
 	full := withMode(g.rows, g.mode)
-	sc := scaleOf(full)
-	sc.linked = linked(g.gpuType)
+	sc := scaleOf(full).on(g.gpuType)
 	pts := pointsOf(full, sc)
 	for i := range g.runs {
 		pts[i].runs = g.runs[i]

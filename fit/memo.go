@@ -1,8 +1,9 @@
 package fit
 
 // separable is a curve whose step time joins a part that depends on the batch
-// alone and one that depends on the placement alone, by their powers: two
-// exponentials less per draw where many predictions share both parts.
+// and the width of the placement and one that depends on the placement alone,
+// by their powers: two exponentials less per draw where many predictions share
+// both parts.
 type separable interface {
 	curve
 	lnCompute(p *point) float64
@@ -11,15 +12,15 @@ type separable interface {
 	joinPowers(p *point, lnCompute, compute, sync float64) float64
 }
 
-// memo holds both parts of all posterior draws, by batch and by placement: a
+// memo holds both parts of all posterior draws, by what they depend on: a
 // sweep has few of each, and the parts are most of the work.
 type memo struct {
-	lnCompute, compute map[float64][]float64
+	lnCompute, compute map[[2]float64][]float64
 	sync               map[[3]float64][]float64
 }
 
 func newMemo() *memo {
-	return &memo{lnCompute: map[float64][]float64{}, compute: map[float64][]float64{}, sync: map[[3]float64][]float64{}}
+	return &memo{lnCompute: map[[2]float64][]float64{}, compute: map[[2]float64][]float64{}, sync: map[[3]float64][]float64{}}
 }
 
 // maxMemo bounds the entries of each table; beyond it the table starts anew.
@@ -34,8 +35,9 @@ func (t *memo) addSteps(curves []curve, p *point, sum []float64) {
 		}
 		return
 	}
-	lnCompute := remembered(t.lnCompute, p.lnBatch, curves, func(_ int, c separable) float64 { return c.lnCompute(p) })
-	compute := remembered(t.compute, p.lnBatch, curves, func(d int, c separable) float64 { return c.computePower(lnCompute[d]) })
+	of := [2]float64{p.lnBatch, p.widest}
+	lnCompute := remembered(t.lnCompute, of, curves, func(_ int, c separable) float64 { return c.lnCompute(p) })
+	compute := remembered(t.compute, of, curves, func(d int, c separable) float64 { return c.computePower(lnCompute[d]) })
 	sync := remembered(t.sync, [3]float64{p.workers, p.nodes, p.widest}, curves, func(_ int, c separable) float64 { return c.syncPower(p) })
 	for d, c := range curves {
 		sum[d] += c.(separable).joinPowers(p, lnCompute[d], compute[d], sync[d])

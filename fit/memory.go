@@ -85,7 +85,7 @@ func remember(s Settings, g *group) (*borrowed, error) {
 // spread are those of the lessons and of one pseudo-job that stands for the
 // general prior, so that one other job is believed half and five almost.
 func borrow(ls []lesson, share []int, gpuType string) *borrowed {
-	p := (&collectiveForm{scale{linked: linked(gpuType)}}).prior()
+	p := (&collectiveForm{scale{}.on(gpuType)}).prior()
 	b := &borrowed{Mean: slices.Clone(p.mean), SD: slices.Clone(p.sd), Wide: slices.Clone(p.wide)}
 	for _, l := range ls {
 		b.Jobs = append(b.Jobs, l.job)

@@ -147,6 +147,12 @@ func (gf groupFile) restore(version int, seed int64) (*group, error) {
 			return nil, err
 		}
 	}
+	// In version 1 the parameters of this family meant something else, so that
+	// it is fitted anew, without what it had borrowed in them.
+	older := version < 2 && (gf.Family == "collective" || gf.Family == typed)
+	if older {
+		gf.Borrowed = nil
+	}
 	g := &group{
 		gpuType: gf.GPUType, mode: mode, count: max(gf.Count, len(gf.Measurements)), rows: gf.Measurements,
 		hull: gf.Hull, status: gf.Status, spread: gf.Spread, runs: gf.Runs, borrowed: gf.Borrowed,
@@ -158,6 +164,11 @@ func (gf groupFile) restore(version int, seed int64) (*group, error) {
 		g.spread.Scale = 1
 	}
 	form, sc, pts, full := g.prepare(gf.Family)
+	if older {
+		if gf.Theta, err = g.settle(form, layOut(full, pts, form.kernel()), nil); err != nil {
+			return nil, err
+		}
+	}
 	if want := len(form.prior().mean); len(gf.Theta) != want {
 		return nil, fmt.Errorf("%d numbers in theta, want %d for family %s", len(gf.Theta), want, gf.Family)
 	}
@@ -169,11 +180,6 @@ func (gf groupFile) restore(version int, seed int64) (*group, error) {
 		}
 	}
 	theta, l := gf.Theta, layOut(full, pts, form.kernel())
-	if version < 2 && len(theta) == colCount && (gf.Family == "collective" || gf.Family == typed) {
-		if theta, err = g.settle(form, l, nil); err != nil {
-			return nil, err
-		}
-	}
 	if g.stack, err = newStack(form, sc, theta, l, g.spread, g.seed(seed)); err != nil {
 		return nil, err
 	}

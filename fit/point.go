@@ -32,6 +32,7 @@ type scale struct {
 	step    float64 // s, geometric median of the step time
 	fixed   bool    // the global batch, not the local one, was held constant
 	linked  bool    // the GPUs of a node are joined by NVLink
+	crowded bool    // workers compute on the processors of their node, which they share
 }
 
 // scaleOf measures the measurements. They must be ok, and at least one.
@@ -69,11 +70,12 @@ func scaleOf(ms []data.Measurement) scale {
 	return s
 }
 
-// linked reports whether GPUs of a type are joined by NVLink, false for types
-// that are not known.
-func linked(gpuType string) bool {
+// on adds what is known of the hardware of a GPU type; of types that are not
+// known that is nothing.
+func (s scale) on(gpuType string) scale {
 	f, _ := data.GPUFeaturesOf(gpuType)
-	return f.Link > 0
+	s.linked, s.crowded = f.Link > 0, gpuType == "cpu"
+	return s
 }
 
 // geometricMedian is the middle of values > 0, exactly where their number is
