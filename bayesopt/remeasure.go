@@ -15,7 +15,7 @@ const (
 	// worthALook is the expected improvement of the choice, as a fraction of
 	// the objective, for which a candidate is measured again before a noisy
 	// search stops.
-	worthALook = 0.003
+	worthALook = 0.002
 	// repeatShare is the part of a known budget, 1/repeatShare, that may go
 	// into measuring again: of a dozen trials three, so that at least nine
 	// configurations are seen.
