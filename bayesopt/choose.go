@@ -109,8 +109,7 @@ func (p *problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 			v.score -= lastResort
 		}
 		if p.opts.Objective == Accuracy {
-			v.score -= math.Log(cost.relative(p, i, belief))
-			return v
+			return v // what a trial there teaches is added by [problem.teaching]
 		}
 		if p.finish != nil {
 			v.meets = p.shift(raw, post, i, p.finish[i], finish).Below(math.Log(p.opts.Deadline))
