@@ -86,7 +86,7 @@ func (r *memoryRules) chances(cands []data.Config) []float64 {
 	if len(r.out)+len(r.fit) == 0 {
 		return out
 	}
-	batches, scarcity := map[string]*limits{}, &limits{}
+	batches, scarcity := r.limitsOf(cands), &limits{}
 	for _, c := range r.fit {
 		if ram, ok := knob(c, memoryKnob); ok {
 			scarcity.fits = max(scarcity.fits, 1/ram)
@@ -98,12 +98,8 @@ func (r *memoryRules) chances(cands []data.Config) []float64 {
 		}
 	}
 	for i, c := range cands {
-		if c.LocalBatch > 0 {
-			kind := kindOf(c)
-			if batches[kind] == nil {
-				batches[kind] = r.batchLimits(c, cands)
-			}
-			out[i] = batches[kind].chance(c.LocalBatch)
+		if l := batches[i]; l != nil {
+			out[i] = l.chance(c.LocalBatch)
 		}
 		if ram, ok := knob(c, memoryKnob); ok && len(scarcity.fails) > 0 {
 			out[i] *= scarcity.chance(1 / ram)
@@ -112,11 +108,32 @@ func (r *memoryRules) chances(cands []data.Config) []float64 {
 	return out
 }
 
+// limitsOf returns for every candidate what the trials say about its batch,
+// nil for one without. Candidates of a kind share it.
+func (r *memoryRules) limitsOf(cands []data.Config) []*limits {
+	kinds, of := map[string]*limits{}, make([]*limits, len(cands))
+	for i, c := range cands {
+		if !(c.LocalBatch > 0) {
+			continue
+		}
+		kind := kindOf(c)
+		l := kinds[kind]
+		if l == nil {
+			l = r.batchLimits(c)
+			kinds[kind] = l
+		}
+		if of[i] = l; c.LocalBatch > l.fits {
+			l.next = min(l.next, c.LocalBatch)
+		}
+	}
+	return of
+}
+
 // batchLimits returns what the trials say about batches on a candidate's kind
 // of worker. What fitted a GPU type that has no more memory fits, and what did
 // not fit one that has no less does not; one that has more is not expected to
 // hold many times as much.
-func (r *memoryRules) batchLimits(c data.Config, cands []data.Config) *limits {
+func (r *memoryRules) batchLimits(c data.Config) *limits {
 	l := &limits{next: math.Inf(1)}
 	comparable := func(o data.Config) bool {
 		o.GPUType = c.GPUType
@@ -135,11 +152,6 @@ func (r *memoryRules) batchLimits(c data.Config, cands []data.Config) *limits {
 			l.fails = append(l.fails, o.LocalBatch)
 		} else if times := memoryRatio(c.GPUType, o.GPUType); times > 0 {
 			l.unlikely = append(l.unlikely, moreMemory*times*o.LocalBatch)
-		}
-	}
-	for _, o := range cands {
-		if o.LocalBatch > l.fits && o.GPUType == c.GPUType && kindOf(o) == kindOf(c) {
-			l.next = min(l.next, o.LocalBatch)
 		}
 	}
 	return l
