@@ -38,7 +38,7 @@ func (c *CherryPick) Next(h History) (Suggestion, error) {
 		return Suggestion{}, err
 	}
 	if !p.anyOpen() {
-		return p.exhausted(), nil
+		return p.exhausted(p.bestIndex), nil
 	}
 	if p.trials < gpeiStart || p.successes() == 0 {
 		return p.suggest(p.quasiRandom(), nil, "next of a quasi-random sequence to begin with"), nil
@@ -52,9 +52,9 @@ func (c *CherryPick) Next(h History) (Suggestion, error) {
 	scale := math.Abs(raw.level + raw.sd*raw.incumbent)
 	if relative := math.Exp(logImprovement) / scale; p.trials >= cherryPickTrials && relative < cherryPickImprovement {
 		fired := fmt.Sprintf("stop after %d trials: the expected improvement, %.2g %% of the best, is below %.0f %%; best is %s",
-			p.trials, 100*relative, 100*cherryPickImprovement, p.bestConfig())
+			p.trials, 100*relative, 100*cherryPickImprovement, p.config(p.bestIndex))
 		if !c.opts.KeepGoing {
-			return p.stopped(fired), nil
+			return p.stopped(p.bestIndex, fired), nil
 		}
 		s.Fired = fired
 	}

@@ -26,10 +26,24 @@ const (
 	// fail. Between a batch that fitted and one that did not it leaves the
 	// lower two thirds of the logarithmic interval.
 	doubtful = 0.1
-	// lastResort is taken off the score of such a candidate; it is more than
-	// scores differ by otherwise.
+	// failureLoss is what running out of memory is taken to cost, as a fraction
+	// of the objective: so much has to be gained on average by candidates that
+	// fit with even odds. What is tried when little is left to be gained then
+	// fits. (0.1, 0.2 and 0.5 % give the same searches.)
+	failureLoss = 0.002
+	// lastResort is taken off the score of candidates that are not worth it; it
+	// is more than scores differ by otherwise.
 	lastResort = 1e9
 )
+
+// worthTheRisk reports whether the expected improvement makes up for the
+// chance of running out of memory.
+func worthTheRisk(belief Predictive, best, fits float64) bool {
+	if fits == 1 || math.IsInf(best, 1) {
+		return true
+	}
+	return math.Log(fits)+belief.average(LogEI, best) >= math.Log(failureLoss*(1-fits))
+}
 
 // choice is the outcome of looking at every open candidate.
 type choice struct {
@@ -90,17 +104,16 @@ func (p *problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 		belief := p.shift(raw, post, i, p.offset[i], moved)
 		v := verdict{meets: 1}
 		_, v.sd = belief.Moments()
+		v.score = math.Log(p.fits[i])
+		if p.fits[i] < doubtful || p.opts.Objective != Accuracy && !worthTheRisk(belief, best, p.fits[i]) {
+			v.score -= lastResort
+		}
 		if p.opts.Objective == Accuracy {
-			v.score = -math.Log(cost.relative(p, i, belief))
-			return v
+			return v // what a trial there teaches is added by [problem.teaching]
 		}
 		if p.finish != nil {
 			v.meets = p.shift(raw, post, i, p.finish[i], finish).Below(math.Log(p.opts.Deadline))
 			v.score += math.Log(max(v.meets, math.SmallestNonzeroFloat64))
-		}
-		v.score += math.Log(p.fits[i])
-		if p.fits[i] < doubtful {
-			v.score -= lastResort
 		}
 		if !math.IsInf(best, 1) { // else nothing meets the deadline yet, and that alone counts
 			v.score += acquire(belief, best)

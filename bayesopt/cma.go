@@ -39,7 +39,7 @@ func (s *CMA) Next(h History) (Suggestion, error) {
 		return Suggestion{}, err
 	}
 	if !p.anyOpen() {
-		return p.exhausted(), nil
+		return p.exhausted(p.bestIndex), nil
 	}
 	t, err := NewTracker("cma", h.Candidates, s.opts, nil, nil)
 	if err != nil {

@@ -19,12 +19,12 @@ func TestGPTwoPoints(t *testing.T) {
 		r := math.Sqrt(5) * d / 0.7
 		return (1 + r + r*r/3) * math.Exp(-r)
 	}
-	a, b := 2+0.1+minNugget, 1+m(0.5) // diagonal and off-diagonal of K/σ²
+	a, b := 1+constantRatio+0.1+minNugget, constantRatio+m(0.5) // diagonal and off-diagonal of K/σ²
 	det := a*a - b*b
-	k0, k1 := 1+m(0.2), 1+m(0.3)
+	k0, k1 := constantRatio+m(0.2), constantRatio+m(0.3)
 	// Responses centred: −1 and 1.
 	wantMean := 2 + (k0*(-a-b)+k1*(b+a))/det
-	wantVar := 2 * (2 - (a*k0*k0-2*b*k0*k1+a*k1*k1)/det)
+	wantVar := 2 * (1 + constantRatio - (a*k0*k0-2*b*k0*k1+a*k1*k1)/det)
 	mu, v := g.Predict([]float64{0.2})
 	if math.Abs(mu-wantMean) > 1e-12 || math.Abs(v-wantVar) > 1e-12 {
 		t.Errorf("Predict = %.15g, %.15g, want %.15g, %.15g", mu, v, wantMean, wantVar)

@@ -38,7 +38,7 @@ func (g *GPEI) Next(h History) (Suggestion, error) {
 		return Suggestion{}, err
 	}
 	if !p.anyOpen() {
-		return p.exhausted(), nil
+		return p.exhausted(p.bestIndex), nil
 	}
 	if p.trials < gpeiStart || p.successes() == 0 {
 		left := p.openWhere(func(int) bool { return true })

@@ -47,7 +47,7 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 		}
 	}
 	if !p.anyOpen() {
-		return p.exhausted(), nil
+		return p.exhausted(p.favourite(post)), nil
 	}
 	if post == nil || p.starting() {
 		i, reason := p.startPick()
@@ -109,7 +109,7 @@ func (p *problem) decide(post *Posterior) Suggestion {
 			return s
 		}
 		if !p.opts.KeepGoing {
-			return p.stopped(fired)
+			return p.stopped(p.favourite(post), fired)
 		}
 	}
 	next := p.suggest(c.pick, post, "")
@@ -149,7 +149,7 @@ func (p *problem) incumbent(post *Posterior) float64 {
 // best measurement, or with noise the best posterior mean, −1 if there is
 // none. With a deadline only candidates that were seen to meet it count.
 func (p *problem) favourite(post *Posterior) int {
-	if !p.opts.Noisy || p.bestIndex < 0 {
+	if !p.opts.Noisy || p.bestIndex < 0 || post == nil {
 		return p.bestIndex
 	}
 	pick, least := -1, math.Inf(1)
@@ -212,14 +212,15 @@ func (p *problem) suggest(i int, post *Posterior, why string) Suggestion {
 // costModel predicts how long a trial takes from those that were measured.
 func (p *problem) costModel() trialCost { return newTrialCost(p.measured, p.opts.TrialSeconds) }
 
-// stopped is the decision to stop.
-func (p *problem) stopped(reason string) Suggestion {
-	return Suggestion{Stop: true, Index: -1, Best: p.bestIndex, Config: p.bestConfig(), Reason: reason}
+// stopped is the decision to stop with a candidate as the best, −1 for none.
+func (p *problem) stopped(best int, reason string) Suggestion {
+	return Suggestion{Stop: true, Index: -1, Best: best, Config: p.config(best), Reason: reason}
 }
 
-func (p *problem) bestConfig() data.Config {
-	if p.bestIndex < 0 {
+// config returns candidate i, or nothing for −1.
+func (p *problem) config(i int) data.Config {
+	if i < 0 {
 		return data.Config{}
 	}
-	return p.cands[p.bestIndex]
+	return p.cands[i]
 }

@@ -87,7 +87,7 @@ type Options struct {
 	Seed int64
 
 	// Initial is the number of trials spread over the space before the model
-	// decides; 0 means 3, or one per mode if there are more.
+	// decides; 0 means 2, or one per mode if there are more.
 	Initial int
 
 	// Acquisition is one of Acquisitions(); empty means "logei".

@@ -33,7 +33,7 @@ func (r *Random) Next(h History) (Suggestion, error) {
 	}
 	left := p.openWhere(func(int) bool { return true })
 	if len(left) == 0 {
-		return p.exhausted(), nil
+		return p.exhausted(p.bestIndex), nil
 	}
 	// The draw is an index into what is left, never into the whole table, so
 	// that it is uniform without being repeated until it fits.

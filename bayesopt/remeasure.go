@@ -1,10 +1,8 @@
 package bayesopt
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 )
 
 const (
@@ -14,11 +12,10 @@ const (
 	// doubtfulZ is the standardised leave-one-out residual beyond which a
 	// measurement is looked at again: 2 % of good ones exceed it.
 	doubtfulZ = 2.33
-	// finalists is how many rivals of the best candidate are compared with it
-	// by more than one look each before a noisy search stops, and rivalChance
-	// the chance of being better by a worthwhile margin that makes a rival.
-	finalists   = 3
-	rivalChance = 0.10
+	// worthALook is the expected improvement of the choice, as a fraction of
+	// the objective, for which a candidate is measured again before a noisy
+	// search stops.
+	worthALook = 0.002
 	// repeatShare is the part of a known budget, 1/repeatShare, that may go
 	// into measuring again: of a dozen trials three, so that at least nine
 	// configurations are seen.
@@ -103,56 +100,62 @@ func (g *GP) precision(k int) float64 {
 	return sum
 }
 
-// lastLook suggests, when a noisy search is about to stop, to measure the best
-// candidate or one of its rivals again. One look at each picks the wrong one
-// of two that are nearly as good in a third of the searches. Of the candidate
-// and its likeliest rival the one with fewer looks goes first.
+// lastLook suggests, when a noisy search is about to stop, to measure once more
+// the candidate whose measurement is expected to improve the choice of the
+// best most, if that is worth a trial.
 func (p *problem) lastLook(post *Posterior) (Suggestion, bool) {
-	favourite := p.favourite(post)
-	if !p.mayRepeat() || favourite < 0 {
+	if !p.mayRepeat() || p.bestIndex < 0 {
 		return Suggestion{}, false
 	}
-	for _, r := range p.rivals(post, favourite) {
-		pick := favourite
-		if p.looks[r.index] < p.looks[favourite] || p.looks[favourite] >= maxLooks {
-			pick = r.index
-		}
-		if p.looks[pick] < maxLooks {
-			return p.again(pick, post, fmt.Sprintf("again, before stopping: %.0f %% chance that %s is better than %s by more than %.0f %%",
-				100*r.chance, p.cands[r.index], p.cands[favourite], 100*worthwhile)), true
-		}
+	pick, gain := p.mostTelling(post)
+	if gain < worthALook {
+		return Suggestion{}, false
 	}
-	return Suggestion{}, false
+	return p.again(pick, post, fmt.Sprintf("again, before stopping: another look is expected to improve the choice of the best by %.2g %%", 100*gain)), true
 }
 
-// rival is a measured candidate that may be better than the one taken for the
-// best.
-type rival struct {
-	index  int
-	chance float64 // of being better by a worthwhile margin
-}
-
-// rivals returns the likeliest rivals of a candidate, the likeliest first.
-func (p *problem) rivals(post *Posterior, favourite int) []rival {
-	margin := p.opts.Objective.margin(worthwhile)
-	best, bestSD := p.belief(post, favourite).Moments()
-	var all []rival
+// mostTelling returns the measured candidate of which another look is expected
+// to improve the choice of the best most, and by what fraction of the
+// objective; −1 and 0 if there is none. A look moves the posterior mean of a
+// candidate of variance v by a normal amount of variance v²/(v + noise), and
+// the choice is improved by as much as that takes a rival below the favourite,
+// or the favourite above the second: the knowledge gradient for independent
+// candidates (Frazier, Powell and Dayanik 2008, section 4). So looks go where
+// they decide: none to a clear winner, and few to rivals so close that either
+// will do.
+func (p *problem) mostTelling(post *Posterior) (pick int, gain float64) {
+	favourite := p.favourite(post)
+	best := p.expected(post, favourite)
+	second := math.Inf(1)
+	type outlook struct{ mean, moves float64 }
+	seen := map[int]outlook{}
+	noise := post.NoiseSD()
 	for i := range p.cands {
-		if i == favourite || p.standing[i] != tried || p.looks[i] == 0 {
+		if p.standing[i] != tried || p.looks[i] == 0 {
 			continue
 		}
 		m, sd := p.belief(post, i).Moments()
-		if chance := math.Exp(LogPI(m, math.Hypot(sd, bestSD), best-margin)); chance >= rivalChance {
-			all = append(all, rival{i, chance})
+		seen[i] = outlook{m, sd * sd / math.Hypot(sd, noise)}
+		if i != favourite {
+			second = min(second, m)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b rival) int {
-		if c := cmp.Compare(b.chance, a.chance); c != 0 {
-			return c
+	pick = -1
+	for i := range p.cands {
+		s, ok := seen[i]
+		if !ok || p.looks[i] >= maxLooks {
+			continue
 		}
-		return cmp.Compare(p.priority(b.index), p.priority(a.index))
-	})
-	return all[:min(finalists, len(all))]
+		behind := s.mean - best
+		if i == favourite {
+			behind = second - best
+		}
+		g := math.Exp(LogEI(behind, s.moves, 0))
+		if g > gain || g == gain && pick >= 0 && p.priority(i) > p.priority(pick) {
+			pick, gain = i, g
+		}
+	}
+	return pick, gain
 }
 
 // again suggests to measure candidate i once more.

@@ -52,3 +52,51 @@ func TestRepeatsAreBounded(t *testing.T) {
 		})
 	}
 }
+
+// Another look goes where it decides: to one of two that are nearly as good,
+// to the one that may still be looked at, and hardly to a clear winner.
+func TestMostTelling(t *testing.T) {
+	cands := table("t4")
+	const first, rival = 2, 9
+	telling := func(rivalTime float64, looks int) (int, float64) {
+		h := History{Candidates: cands}
+		add := func(i int, seconds float64) {
+			h.Measured = append(h.Measured, data.Measurement{Config: cands[i], Status: data.OK, StepTime: seconds})
+		}
+		for i := range 12 {
+			switch i {
+			case first:
+				for range looks {
+					add(i, 1)
+				}
+			case rival:
+				add(i, rivalTime)
+			default:
+				add(i, 3)
+			}
+		}
+		o, err := Options{Objective: StepTime, Noisy: true, Seed: 1}.validate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := newProblem(o, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		post, err := p.learn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.mostTelling(post)
+	}
+	pick, near := telling(1.03, 1)
+	if pick != first && pick != rival || near < worthALook {
+		t.Errorf("picks %d for %g, want one of the two that are nearly as good", pick, near)
+	}
+	if pick, _ := telling(1.03, maxLooks); pick != rival {
+		t.Errorf("picks %d, want the rival of what was looked at often enough", pick)
+	}
+	if _, clear := telling(3, 1); clear > near/3 {
+		t.Errorf("a look at a clear winner is worth %g, at two of a kind %g", clear, near)
+	}
+}

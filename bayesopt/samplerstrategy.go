@@ -43,7 +43,7 @@ func (s *SamplerStrategy) Next(h History) (Suggestion, error) {
 		return Suggestion{}, err
 	}
 	if !p.anyOpen() {
-		return p.exhausted(), nil
+		return p.exhausted(p.bestIndex), nil
 	}
 	seed := newRand(s.opts.Seed, p.trials).Int64()
 	t, err := NewTracker(s.name, h.Candidates, s.opts, nil, s.make(seed))

@@ -7,13 +7,18 @@ import (
 	"knee/data"
 )
 
+// startTrials is how many trials the start has at least. With two the averaged
+// model decides no worse than with three, and its first choices are cheaper
+// than a third point that is only far away.
+const startTrials = 2
+
 // initialTrials returns how many trials are spread over the space before the
 // model decides.
 func (p *problem) initialTrials() int {
 	if p.opts.Initial > 0 {
 		return p.opts.Initial
 	}
-	return max(3, len(p.missingModes(nil)))
+	return max(startTrials, len(p.missingModes(nil)))
 }
 
 // starting reports whether the next trial belongs to the start: the planned

@@ -134,7 +134,14 @@ func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Tra
 	}
 	if !stopped {
 		tr.Stop = len(tr.Best)
-		tr.Found = t.named(bayesopt.Suggestion{Best: -1}, h, g)
+		last := bayesopt.Suggestion{Best: -1}
+		if g.Noise > 0 { // the luckiest measurement need not be what the strategy takes for the best
+			var err error
+			if last, err = s.Next(h); err != nil {
+				return tr, err
+			}
+		}
+		tr.Found = t.named(last, h, g)
 	}
 	return tr, nil
 }
