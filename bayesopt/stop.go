@@ -13,10 +13,10 @@ import (
 // The chance was chosen among ten values from 0.5 to 7 % on recorded tables of
 // which a fifth of the rows was left out at random: half of it ends few more
 // searches within 5 % of the best and takes a trial longer, twice as much loses
-// a tenth of them. The chance that any candidate is better, from joint draws of
-// the posterior, ended them no better at equal numbers of trials. With noise a
-// larger chance is hopeless, as it counts what a trial there would be believed
-// to be and not what it would show.
+// up to a tenth of them. The chance that any candidate is better, from joint
+// draws of the posterior, ended them no better at equal numbers of trials. With
+// noise, which leaves a chance to every candidate, it is twice that: with 10 %
+// a twentieth more of the searches end before they have seen a good row.
 const (
 	worthwhile      = 0.05
 	stopTrials      = 6
