@@ -69,10 +69,15 @@ func inNodes(c data.Config) string {
 // naming: an interval of ±20 % would become one of ±19 %.
 const leastNarrowing = .05
 
+// clearlyMore is how many times the narrowing of the cheapest measurement
+// one that occupies more workers has to have to be named beside it.
+const clearlyMore = 1.2
+
 // Gains returns, for every GPU type and mode of the model, the measurement
-// that narrows the model's predictions most per worker it occupies, best
-// first. Pairs for which none of those considered narrows them noticeably, by
-// a twentieth, are left out.
+// that narrows the model's predictions most per worker it occupies, and the
+// one that narrows them most of all if that is clearly more; all in the order
+// of their narrowing per worker. Pairs for which none of those considered
+// narrows them noticeably, by a twentieth, are left out.
 //
 // The measurements considered are those a user would think of next: twice
 // the workers, a second node, a single worker, the counts between, half and
@@ -93,17 +98,15 @@ func Gains(ctx context.Context, m *fit.Model, s fit.Settings) ([]Gain, error) {
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
 			q := gainQuestion{settings: s, rows: rowsOf(m, mode), kind: kind{gpu, mode}, job: m.Job()}
-			g, err := q.best(ctx)
+			g, err := q.answer(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("what one more measurement of %s would buy: %w", data.Config{GPUType: gpu, Mode: mode}.Kind(), err)
 			}
-			if g.Config.Workers > 0 {
-				gains = append(gains, g)
-			}
+			gains = append(gains, g...)
 		}
 	}
 	slices.SortStableFunc(gains, func(a, b Gain) int {
-		return -cmp.Compare(a.Narrowing/float64(a.Config.Workers), b.Narrowing/float64(b.Config.Workers))
+		return -cmp.Compare(a.perWorker(), b.perWorker())
 	})
 	return gains, nil
 }
@@ -129,11 +132,11 @@ type gainQuestion struct {
 	job      string
 }
 
-// best answers it.
-func (q gainQuestion) best(ctx context.Context) (Gain, error) {
+// answer returns what is worth measuring, one or two of those considered.
+func (q gainQuestion) answer(ctx context.Context) ([]Gain, error) {
 	now, err := fit.FitContext(ctx, q.rows, q.settings)
 	if err != nil {
-		return Gain{}, err
+		return nil, err
 	}
 	var own []data.Measurement
 	for _, r := range q.rows {
@@ -144,7 +147,7 @@ func (q gainQuestion) best(ctx context.Context) (Gain, error) {
 	candidates, targets := nextConfigs(own), targetConfigs(own)
 	before, err := widths(now, targets)
 	if err != nil {
-		return Gain{}, err
+		return nil, err
 	}
 	gains := make([]Gain, len(candidates))
 	err = eachBounded(ctx, len(candidates), 0, func(i int) error {
@@ -156,16 +159,28 @@ func (q gainQuestion) best(ctx context.Context) (Gain, error) {
 		return err
 	})
 	if err != nil {
-		return Gain{}, err
+		return nil, err
 	}
-	var best Gain
-	for _, g := range gains {
-		if g.Narrowing >= leastNarrowing && (best.Config.Workers == 0 || g.Narrowing/float64(g.Config.Workers) > best.Narrowing/float64(best.Config.Workers)) {
-			best = g
-		}
-	}
-	return best, nil
+	return worthNaming(gains), nil
 }
+
+// worthNaming returns the gain that is largest per worker and the one that is
+// largest, if they are noticeable and differ. Of equals the first counts.
+func worthNaming(gains []Gain) []Gain {
+	gains = slices.DeleteFunc(slices.Clone(gains), func(g Gain) bool { return !(g.Narrowing >= leastNarrowing) })
+	if len(gains) == 0 {
+		return nil
+	}
+	cheap := slices.MaxFunc(gains, func(a, b Gain) int { return cmp.Compare(a.perWorker(), b.perWorker()) })
+	large := slices.MaxFunc(gains, func(a, b Gain) int { return cmp.Compare(a.Narrowing, b.Narrowing) })
+	if large.Narrowing < clearlyMore*cheap.Narrowing {
+		return []Gain{cheap}
+	}
+	return []Gain{cheap, large}
+}
+
+// perWorker is the narrowing for each worker that the measurement occupies.
+func (g Gain) perWorker() float64 { return g.Narrowing / float64(g.Config.Workers) }
 
 // with returns the intervals of the targets once a configuration has been
 // measured as it is predicted now.
