@@ -38,7 +38,7 @@ check "it predicts" "$KNEE" predict ddp.json --workers 1..4 --gpu-type cpu
 check "it suggests" "$KNEE" suggest ddp.yaml --history ddp.measurements.csv -o json
 check "it plots" bash -c '"$KNEE" plot scalability ddp.json -f ddp.svg && test -s ddp.svg'
 held() { # a configuration that was not tried is predicted, measured and compared
-	"$CLONE/test/engines/holdback" ddp.yaml 'gpu_type: [cpu], workers: [2], local_batch: [12], model: [cnn]' >held.txt &&
+	"$CLONE/test/holdback" ddp.yaml 'gpu_type: [cpu], workers: [2], local_batch: [12], model: [cnn]' >held.txt &&
 		grep -Eq '^allreduce,,2,0,12(,[0-9.e-]+){4},[+-][0-9]+$' held.txt && grep -q '^total' held.txt || { cat held.txt; return 1; }
 }
 check "what was not tried is predicted, then measured" held
