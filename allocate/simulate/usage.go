@@ -2,15 +2,10 @@ package simulate
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
-
-	"knee/data"
 )
 
 // Usage is what of a cluster is in use from a time on, until the next.
@@ -86,64 +81,43 @@ func WriteUsage(w io.Writer, header bool, u Used) error {
 // ReadUsage reads what [WriteUsage] wrote, runs in order of appearance. name
 // is the file, for errors.
 func ReadUsage(r io.Reader, name string) ([]Used, error) {
-	c := csv.NewReader(r)
-	header, err := c.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, &data.InputError{Source: data.Source{File: name, Line: 1}, Found: "an empty file", Want: "columns " + strings.Join(usageColumns, ", ")}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	at := map[string]int{}
-	for _, want := range usageColumns {
-		if at[want] = slices.Index(header, want); at[want] < 0 {
-			return nil, &data.InputError{Source: data.Source{File: name, Line: 1}, Found: "columns " + strings.Join(header, ", "), Want: "a column " + want}
-		}
-	}
 	var out []Used
 	index := map[[2]string]int{}
-	for {
-		row, err := c.Read()
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		line, _ := c.FieldPos(0)
-		key := [2]string{row[at["policy"]], row[at["workload"]]}
-		i, ok := index[key]
+	err := eachRecord(r, name, usageColumns, func(row record) error {
+		run := row.run()
+		i, ok := index[run]
 		if !ok {
 			i = len(out)
-			index[key] = i
-			out = append(out, Used{Policy: key[0], Workload: key[1]})
+			index[run] = i
+			out = append(out, Used{Policy: run[0], Workload: run[1]})
 		}
-		if err := out[i].parse(row, at, data.Source{File: name, Line: line}); err != nil {
-			return nil, err
-		}
+		return out[i].parse(row)
+	})
+	if err != nil {
+		return nil, err
 	}
+	return out, nil
 }
 
 // parse adds one row.
-func (u *Used) parse(row []string, at map[string]int, src data.Source) error {
+func (u *Used) parse(row record) error {
 	var x Usage
 	var gpus int
 	bad := func(column, want string) error {
-		src.Column = column
-		return &data.InputError{Source: src, Found: strconv.Quote(row[at[column]]), Want: want}
+		return row.bad(column, strconv.Quote(row.cell(column)), want)
 	}
 	for _, f := range []struct {
 		column string
 		to     *int
 	}{{"gpus_used", &x.GPUs}, {"gpus_total", &gpus}, {"running", &x.Running}, {"waiting", &x.Waiting}} {
-		n, err := strconv.Atoi(row[at[f.column]])
+		n, err := strconv.Atoi(row.cell(f.column))
 		if err != nil || n < 0 || n > 1e9 {
 			return bad(f.column, "a whole number ≥ 0")
 		}
 		*f.to = n
 	}
 	var err error
-	if x.At, err = strconv.ParseFloat(row[at["time_s"]], 64); err != nil || !(x.At >= 0) || math.IsInf(x.At, 0) {
+	if x.At, err = strconv.ParseFloat(row.cell("time_s"), 64); err != nil || !(x.At >= 0) || math.IsInf(x.At, 0) {
 		return bad("time_s", "seconds ≥ 0")
 	}
 	switch n := len(u.History); {
