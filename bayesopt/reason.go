@@ -53,9 +53,13 @@ func percent(ratio float64) string {
 	return fmt.Sprintf("+%.0f %%", change)
 }
 
+// dollars writes US dollars: with four decimals what is less than a cent.
 func dollars(v float64) string {
-	if v < 0.01 {
-		return fmt.Sprintf("$%.2g", v)
+	switch {
+	case v > 0 && v < 0.0001:
+		return "<$0.0001"
+	case v < 0.01:
+		return fmt.Sprintf("$%.4f", v)
 	}
 	return fmt.Sprintf("$%.2f", v)
 }
