@@ -58,7 +58,7 @@ func dollars(v float64) string {
 	switch {
 	case v > 0 && v < 0.0001:
 		return "<$0.0001"
-	case v < 0.01:
+	case v > 0 && v < 0.01:
 		return fmt.Sprintf("$%.4f", v)
 	}
 	return fmt.Sprintf("$%.2f", v)
