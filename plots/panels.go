@@ -42,11 +42,16 @@ func (p *Panels) Draw(dc draw.Canvas) {
 	fillRect(&dc, whiteColor, dc.Rectangle)
 	drawHeader(draw.Crop(dc, margin, -margin, margin, -margin), p.Title, p.Subtitle)
 	dc.Max.Y -= p.header(dc.Size().X)
-	for _, c := range p.Charts {
-		part := dc
-		part.Max.X = part.Min.X + c.Width
-		c.Draw(part)
-		dc.Min.X = part.Max.X
+	drawBeside(dc, p.Charts, func(c *Chart) vg.Length { return c.Width })
+}
+
+// drawBeside draws parts from left to right, each as wide as it says.
+func drawBeside[T interface{ Draw(draw.Canvas) }](dc draw.Canvas, parts []T, width func(T) vg.Length) {
+	for _, p := range parts {
+		at := dc
+		at.Max.X = at.Min.X + width(p)
+		p.Draw(at)
+		dc.Min.X = at.Max.X
 	}
 }
 

@@ -76,13 +76,7 @@ func (f *surfaceFigure) Draw(dc draw.Canvas) {
 	fillRect(&dc, whiteColor, dc.Rectangle)
 	drawHeader(draw.Crop(dc, margin, -margin, margin, -margin), f.title, f.subtitle)
 	dc.Max.Y -= f.header(dc.Size().X)
-	for _, m := range f.maps {
-		w, _ := m.Size()
-		part := dc
-		part.Max.X = part.Min.X + w
-		m.Draw(part)
-		dc.Min.X = part.Max.X
-	}
+	drawBeside(dc, f.maps[:], func(m *heatFigure) vg.Length { w, _ := m.Size(); return w })
 }
 
 // Spots implements [Pointable].

@@ -25,7 +25,7 @@ type rankEnd struct {
 	exit   int    // exit code; 128 + n for signal n
 	last   string // its last line of output that was not an observation
 	oom    string // the first line that speaks of memory having run out
-	todo   string // what to do about what it printed, where that does not say so
+	advice string // what to do about what it printed, where that does not say so
 	killed bool   // by the launcher, so that the exit says nothing
 }
 
@@ -45,7 +45,7 @@ func classify(ends []rankEnd) *Failure {
 	}
 	for _, e := range ends {
 		if e.exit != 0 && !e.killed {
-			return &Failure{Status: data.Failed, Exit: e.exit, Detail: fmt.Sprintf("%s: exit status %d%s", e.name, e.exit, because(e.last)+because(e.todo))}
+			return &Failure{Status: data.Failed, Exit: e.exit, Detail: fmt.Sprintf("%s: exit status %d%s", e.name, e.exit, because(e.last)+because(e.advice))}
 		}
 	}
 	return nil

@@ -36,15 +36,15 @@ type group struct {
 
 // process is one started process of the group.
 type process struct {
-	spec processSpec
-	cmd  *exec.Cmd
-	mark string        // a variable that only it and its descendants have in their environment
-	pipe *os.File      // read end of its output
-	read chan struct{} // closed when its output is read to the end
-	last string        // last line that was no observation
-	oom  string        // first line that speaks of memory
-	todo string        // what to do about a line that does not say so itself
-	end  rankEnd
+	spec   processSpec
+	cmd    *exec.Cmd
+	mark   string        // a variable that only it and its descendants have in their environment
+	pipe   *os.File      // read end of its output
+	read   chan struct{} // closed when its output is read to the end
+	last   string        // last line that was no observation
+	oom    string        // first line that speaks of memory
+	advice string        // what to do about a line that does not say so itself
+	end    rankEnd
 }
 
 // run starts every process, waits for the trial to end and cleans up.
@@ -214,7 +214,7 @@ func (g *group) see(p *process) {
 		<-p.read
 	}
 	p.pipe.Close()
-	p.end = rankEnd{name: p.spec.name, exit: exitCode(p.cmd), last: p.last, oom: p.oom, todo: p.todo}
+	p.end = rankEnd{name: p.spec.name, exit: exitCode(p.cmd), last: p.last, oom: p.oom, advice: p.advice}
 	g.ended <- p
 }
 
@@ -254,8 +254,8 @@ func (g *group) line(ctx context.Context, p *process, line string, cancel contex
 	g.mu.Unlock()
 	if !ok {
 		p.last = line
-		if p.todo == "" {
-			p.todo = adviceOn(g.advices, line)
+		if p.advice == "" {
+			p.advice = adviceOn(g.advices, line)
 		}
 		if p.oom == "" && oomText.MatchString(line) {
 			p.oom = line
