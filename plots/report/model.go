@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"knee/data"
@@ -96,7 +97,10 @@ func (j *job) reportChoice(p *predict.Predictor, base data.Config, s *Section) {
 // kneeFinding says where the knee is, what is lost there and what the next
 // doubling brings.
 func kneeFinding(job string, base data.Config, answers []predict.Answer) string {
-	rate := func(a predict.Answer) float64 { return a.Goodput.Mean }
+	rate, what := func(a predict.Answer) float64 { return a.Goodput.Mean }, "speed"
+	if slices.ContainsFunc(answers, func(a predict.Answer) bool { return a.Goodput.Mean < .999*a.Throughput.Mean }) {
+		what = "goodput" // larger batches make a sample worth less
+	}
 	if !(answers[0].Goodput.Mean > 0) {
 		rate = func(a predict.Answer) float64 { return 1 / a.StepTime.Mean }
 	}
@@ -124,7 +128,7 @@ func kneeFinding(job string, base data.Config, answers []predict.Answer) string 
 			if change < 0 {
 				verb = "takes away"
 			}
-			fmt.Fprintf(&b, "; the next doubling %s %.0f %% speed for 100 %% more workers", verb, math.Abs(change))
+			fmt.Fprintf(&b, "; the next doubling %s %.0f %% %s for 100 %% more workers", verb, math.Abs(change), what)
 			if a.Extrapolated {
 				b.WriteString(" (extrapolated)")
 			}
