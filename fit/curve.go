@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"knee/data"
+	"knee/fit/convergence"
+	"knee/fit/gradnoise"
 )
 
 // AddCurve fits the convergence and the gradient noise scale of the job to
@@ -15,11 +17,11 @@ import (
 // only gradient statistics: what it lacks stays unknown and is noted in
 // [Model.Warnings]. It fails if the points serve neither purpose.
 func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch) error {
-	return m.AddCurveWith(points, batch, ConvergenceSettings{})
+	return m.AddCurveWith(points, batch, convergence.Settings{})
 }
 
 // AddCurveWith is [Model.AddCurve] with settings for the convergence.
-func (m *Model) AddCurveWith(points []data.CurvePoint, batch data.Batch, s ConvergenceSettings) error {
+func (m *Model) AddCurveWith(points []data.CurvePoint, batch data.Batch, s convergence.Settings) error {
 	for _, p := range points {
 		if p.Job != "" && m.job != "" && p.Job != m.job {
 			return &data.InputError{Source: data.Source{Column: "job"}, Found: fmt.Sprintf("%q", p.Job),
@@ -29,8 +31,8 @@ func (m *Model) AddCurveWith(points []data.CurvePoint, batch data.Batch, s Conve
 	if batch.Initial == 0 {
 		batch.Initial = smallestBatch(points)
 	}
-	conv, convErr := FitConvergenceWith(points, batch.Initial, s)
-	noise, noiseErr := FitNoiseScale(points, batch.Initial)
+	conv, convErr := convergence.Fit(points, batch.Initial, s)
+	noise, noiseErr := gradnoise.Fit(points, batch.Initial)
 	switch {
 	case convErr != nil && noiseErr != nil:
 		return fmt.Errorf("training curve: %w", errors.Join(convErr, noiseErr))
@@ -68,7 +70,7 @@ var ErrNoCurve = errors.New("the model has no training curve; fit it with one to
 
 // StepsToLoss returns the optimizer steps at the initial batch from step 0
 // to a target loss. It fails with [ErrNoCurve], or with a
-// *[NeverReachedError] if the curve levels off before.
+// *[convergence.NeverReachedError] if the curve levels off before.
 func (m *Model) StepsToLoss(target float64) (data.Estimate, error) {
 	if m.convergence == nil {
 		return data.Estimate{}, ErrNoCurve

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/fit/convergence"
+	"knee/fit/gradnoise"
 )
 
 // ModelVersion is the version of model.json this package writes, and the
@@ -49,8 +51,8 @@ type Model struct {
 	seed        int64
 	groups      []*group // by GPU type, then mode, in order of first measurement
 	warnings    []string
-	convergence *Convergence
-	noise       *NoiseScale
+	convergence *convergence.Curve
+	noise       *gradnoise.Scale
 	batch       data.Batch
 }
 
@@ -105,10 +107,10 @@ func (m *Model) Modes(gpuType string) []data.Mode {
 func (m *Model) Batch() data.Batch { return m.batch }
 
 // Convergence returns the fitted training curve, nil if none was added.
-func (m *Model) Convergence() *Convergence { return m.convergence }
+func (m *Model) Convergence() *convergence.Curve { return m.convergence }
 
 // NoiseScale returns the fitted gradient noise scale, nil if unknown.
-func (m *Model) NoiseScale() *NoiseScale { return m.noise }
+func (m *Model) NoiseScale() *gradnoise.Scale { return m.noise }
 
 // Measurements returns the measurements the model keeps of one GPU type and
 // mode: repeated ones merged, and thinned out to the most informative where

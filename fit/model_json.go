@@ -10,19 +10,21 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/fit/convergence"
+	"knee/fit/gradnoise"
 )
 
 // modelFile is model.json. Everything derived, such as posterior draws, is
 // remade on reading, from the measurements it holds.
 type modelFile struct {
-	Version     int          `json:"version"`
-	Job         string       `json:"job"`
-	Seed        int64        `json:"seed"`
-	Speed       []groupFile  `json:"speed"`
-	Batch       batchFile    `json:"batch"`
-	Convergence *Convergence `json:"convergence,omitempty"`
-	NoiseScale  *NoiseScale  `json:"noise_scale,omitempty"`
-	Warnings    []string     `json:"warnings,omitempty"`
+	Version     int                `json:"version"`
+	Job         string             `json:"job"`
+	Seed        int64              `json:"seed"`
+	Speed       []groupFile        `json:"speed"`
+	Batch       batchFile          `json:"batch"`
+	Convergence *convergence.Curve `json:"convergence,omitempty"`
+	NoiseScale  *gradnoise.Scale   `json:"noise_scale,omitempty"`
+	Warnings    []string           `json:"warnings,omitempty"`
 }
 
 type batchFile struct {
@@ -203,16 +205,13 @@ func (gf groupFile) checkSpread() error {
 }
 
 func checkCurve(f modelFile) error {
-	if c := f.Convergence; c != nil {
-		if !(c.Scale > 0) || !(c.LastX > 0) || len(c.Seen) == 0 || len(c.Recorded) == 0 {
-			return errors.New("want a positive scale, steps above 0, lows seen and a recorded curve")
-		}
-		if err := c.check(); err != nil {
+	if f.Convergence != nil {
+		if err := f.Convergence.Check(); err != nil {
 			return err
 		}
 	}
-	if n := f.NoiseScale; n != nil && (!(n.InitialBatch > 0) || !(n.Phi.Mean >= 0)) {
-		return errors.New("want a noise scale of at least 0 and a positive initial batch")
+	if f.NoiseScale != nil {
+		return f.NoiseScale.Check()
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func fullModel(tb testing.TB) *Model {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	points := curveOf(OptimusCurve{Beta: [3]float64{.3, 1, .1}}, 30, 1)
+	points := fallingCurve(30)
 	for i := range points {
 		points[i].GradSqr, points[i].GradVar = 1, 10+float64(i)
 	}

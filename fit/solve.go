@@ -232,3 +232,5 @@ func solve(f form, l *layout, s spread, start []float64) (theta []float64, statu
 	}
 	return best.X, status, nil
 }
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -6,7 +6,7 @@ import (
 
 	"knee/bayesopt"
 	"knee/data"
-	"knee/fit"
+	"knee/fit/gradnoise"
 	"knee/profile"
 )
 
@@ -29,7 +29,7 @@ func NewBelief(study *data.Study, trials []data.Measurement, curves []data.Curve
 		return nil, err
 	}
 	var efficiency func(float64) float64
-	if scale, err := fit.FitNoiseScale(curves, study.Batch.Initial); err == nil {
+	if scale, err := gradnoise.Fit(curves, study.Batch.Initial); err == nil {
 		efficiency = func(batch float64) float64 { return scale.Efficiency(batch).Mean }
 	}
 	strategy, err := profile.NewStrategy(study, profile.Search{Strategy: "knee"}, efficiency)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"knee/data"
-	"knee/fit"
+	"knee/fit/convergence"
 )
 
 // curvePoints is how many points a fitted curve is drawn through.
@@ -16,9 +16,9 @@ const curvePoints = 120
 // recorded), and the course it is believed to take, to beyond the steps seen
 // or to where the target is reached. A target that is never reached has no
 // crossing, and the warnings say so.
-func ConvergenceOf(c *fit.Convergence, points []data.CurvePoint, initial float64, target *float64) (spec Convergence, warnings []string, err error) {
+func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float64, target *float64) (spec Convergence, warnings []string, err error) {
 	spec = Convergence{Title: "Convergence", Subtitle: courseSubtitle(c, nil), Target: target, XLabel: "step"}
-	spec.Points, spec.YLabel = curveDots(fit.AtInitialBatch(points, initial), c.Rising != nil)
+	spec.Points, spec.YLabel = curveDots(convergence.AtInitialBatch(points, initial), c.Rising != nil)
 	if len(points) > 0 && points[0].Job != "" {
 		spec.Title = "Convergence of " + points[0].Job
 	}
@@ -28,7 +28,7 @@ func ConvergenceOf(c *fit.Convergence, points []data.CurvePoint, initial float64
 	end := 1.3 * c.LastX
 	if target != nil {
 		t, err := c.Target(*target)
-		var never *fit.NeverReachedError
+		var never *convergence.NeverReachedError
 		switch {
 		case err == nil:
 			spec.Crossing, spec.Subtitle = &t.Steps, courseSubtitle(c, &t)
@@ -50,7 +50,7 @@ func ConvergenceOf(c *fit.Convergence, points []data.CurvePoint, initial float64
 
 // courseSubtitle says where a course comes from and, if a target is asked
 // for and reached, on what condition it stands.
-func courseSubtitle(c *fit.Convergence, t *fit.TargetAnswer) string {
+func courseSubtitle(c *convergence.Curve, t *convergence.TargetAnswer) string {
 	from := fmt.Sprintf("many curves that agree with the record (%s)", c.Family)
 	switch {
 	case c.Single != nil:

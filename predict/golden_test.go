@@ -10,6 +10,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/fit/gradnoise"
 	"knee/internal/bench"
 )
 
@@ -46,7 +47,7 @@ func (r goldenRow) best(nodes, workers float64, master bool) (goodput float64, a
 		AlphaCompute: r["alpha_c"], BetaCompute: r["beta_c"], AlphaInter: r["alpha_n"], BetaInter: r["beta_n"],
 		AlphaIntra: r["alpha_r"], BetaIntra: r["beta_r"], Gamma: r["gamma"],
 	}
-	noise := fit.NewNoiseScale(r["grad_sqr"], r["grad_var"], r["init_bsz"])
+	noise := gradnoise.New(r["grad_sqr"], r["grad_var"], r["init_bsz"])
 	c := data.Config{Workers: int(workers), Nodes: int(nodes)}
 	eval := func(b batchChoice) (throughput, efficiency float64) {
 		c.LocalBatch, c.AccumSteps = b.local, b.accum

@@ -45,7 +45,7 @@ type Predictor struct {
 //
 // What the configuration leaves open is filled in as in
 // [fit.Model.Predict]. It fails as that does, if the goal is a loss that is
-// never reached (*[fit.NeverReachedError]), or if the goal is in steps and
+// never reached (*[convergence.NeverReachedError]), or if the goal is in steps and
 // no initial batch is known.
 func (p *Predictor) At(c data.Config) (Answer, error) {
 	if p.Model == nil {

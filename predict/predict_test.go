@@ -12,6 +12,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/fit/convergence"
 )
 
 // truth is a made-up job that scales well to about 8 workers.
@@ -94,7 +95,7 @@ func TestGoals(t *testing.T) {
 	if err != nil || math.Abs(a.TimeToTarget.Mean*a.Goodput.Mean/(steps*64)-1) > .02 {
 		t.Errorf("%+v, %v; want %.0f steps of 64 samples", a.TimeToTarget, err, steps)
 	}
-	var never *fit.NeverReachedError
+	var never *convergence.NeverReachedError
 	if _, err := (&Predictor{Model: m, Goal: Goal{HasTarget: true, TargetLoss: .01}}).At(c); !errors.As(err, &never) {
 		t.Errorf("a loss below the floor: %v", err)
 	}

@@ -1,6 +1,6 @@
 package profile
 
-import "knee/fit"
+import "knee/fit/gradnoise"
 
 // Efficiency returns the statistical efficiency of training at a global
 // batch, from the gradient statistics that trials have reported so far. It
@@ -11,7 +11,7 @@ func (r *Runner) Efficiency(globalBatch float64) float64 {
 	if r.noiseAt != len(r.ended) { // the curves have grown
 		r.noiseAt = len(r.ended)
 		r.noise = nil
-		if scale, err := fit.FitNoiseScale(r.curves, r.Study.Batch.Initial); err == nil {
+		if scale, err := gradnoise.Fit(r.curves, r.Study.Batch.Initial); err == nil {
 			r.noise = scale
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"knee/bayesopt"
 	"knee/data"
-	"knee/fit"
+	"knee/fit/gradnoise"
 	"knee/profile/launch"
 )
 
@@ -39,8 +39,8 @@ type Runner struct {
 	at       map[int]int         // where in ended a trial of this run is, by number
 	begun    time.Time
 	warnings []string
-	failures int             // trials that failed since one did not
-	noise    *fit.NoiseScale // of the first noiseAt trials
+	failures int              // trials that failed since one did not
+	noise    *gradnoise.Scale // of the first noiseAt trials
 	noiseAt  int
 }
 

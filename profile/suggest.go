@@ -3,7 +3,7 @@ package profile
 import (
 	"knee/bayesopt"
 	"knee/data"
-	"knee/fit"
+	"knee/fit/gradnoise"
 )
 
 // Suggest returns up to n configurations of a study to measure next, given
@@ -16,7 +16,7 @@ func Suggest(s *data.Study, how Search, history []data.Measurement, curves []dat
 		return nil, err
 	}
 	efficiency := func(float64) float64 { return 1 }
-	if scale, err := fit.FitNoiseScale(curves, s.Batch.Initial); err == nil {
+	if scale, err := gradnoise.Fit(curves, s.Batch.Initial); err == nil {
 		efficiency = func(m float64) float64 { return scale.Efficiency(m).Mean }
 	}
 	chooser, err := NewStrategy(s, how, efficiency)

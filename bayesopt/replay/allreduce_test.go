@@ -11,6 +11,7 @@ import (
 	"knee/bayesopt/replay"
 	"knee/data"
 	"knee/fit"
+	"knee/fit/gradnoise"
 	"knee/internal/bench"
 	"knee/profile"
 )
@@ -72,7 +73,7 @@ func efficiency(tb testing.TB, dir, job string) func(float64) float64 {
 		}
 		initial = min(initial, batch)
 	}
-	scale, err := fit.FitNoiseScale(points, initial)
+	scale, err := gradnoise.Fit(points, initial)
 	if err != nil {
 		tb.Fatal(err)
 	}

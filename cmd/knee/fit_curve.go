@@ -9,6 +9,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/fit/convergence"
 )
 
 // curveFlags is what knee fit is told of a training curve.
@@ -32,7 +33,7 @@ func (f *curveFlags) register(cmd *cobra.Command) {
 // registerRun adds the flags about how the run goes on.
 func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.family, "curve-family", fit.Auto, "form of the convergence: auto, "+strings.Join(fit.ConvergenceFamilyNames(), ", "))
+	fl.StringVar(&f.family, "curve-family", fit.Auto, "form of the convergence: auto, "+strings.Join(convergence.FamilyNames(), ", "))
 	fl.Float64Var(&f.planned, "planned-epochs", 0, "planned length of the run, if there is one")
 	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs after which the learning rate is cut, such as 30,60")
 	fl.StringSliceVar(&f.finished, "finished-run", nil, "curves of finished runs of the same job, with the same schedule, to learn its shape from")
@@ -54,10 +55,10 @@ func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 }
 
 // settings reads the finished runs and returns what is known about the run.
-func (f *curveFlags) settings(a *app) (fit.ConvergenceSettings, error) {
-	s := fit.ConvergenceSettings{Family: f.family, PlannedEpochs: f.planned, Milestones: f.milestones}
-	if f.family != fit.Auto && !slices.Contains(fit.ConvergenceFamilyNames(), f.family) {
-		return s, usageError{fmt.Errorf("--curve-family %q: want auto or one of %s", f.family, strings.Join(fit.ConvergenceFamilyNames(), ", "))}
+func (f *curveFlags) settings(a *app) (convergence.Settings, error) {
+	s := convergence.Settings{Family: f.family, PlannedEpochs: f.planned, Milestones: f.milestones}
+	if f.family != fit.Auto && !slices.Contains(convergence.FamilyNames(), f.family) {
+		return s, usageError{fmt.Errorf("--curve-family %q: want auto or one of %s", f.family, strings.Join(convergence.FamilyNames(), ", "))}
 	}
 	for _, path := range f.finished {
 		_, run, err := a.history("", path)

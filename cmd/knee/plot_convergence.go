@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/data"
-	"knee/fit"
+	"knee/fit/convergence"
 	"knee/plots"
 )
 
@@ -59,8 +59,8 @@ func newPlotConvergence(a *app) *cobra.Command {
 
 // convergenceFigure draws a training curve with the course it is believed to
 // take, the latter to beyond the steps seen or to where the target is reached.
-func (a *app) convergenceFigure(points []data.CurvePoint, initial float64, target *float64, settings fit.ConvergenceSettings) (plots.Figure, error) {
-	c, err := fit.FitConvergenceWith(points, initial, settings)
+func (a *app) convergenceFigure(points []data.CurvePoint, initial float64, target *float64, settings convergence.Settings) (plots.Figure, error) {
+	c, err := convergence.Fit(points, initial, settings)
 	if err != nil {
 		return nil, err
 	}

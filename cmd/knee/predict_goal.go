@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/fit"
+	"knee/fit/convergence"
 	"knee/predict"
 )
 
@@ -19,7 +20,7 @@ func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Go
 	case f.delta != 0 && c == nil:
 		return g, usageError{fmt.Errorf("--delta asks when training converges; the model has no training curve, fit it with --curve")}
 	case f.delta != 0:
-		e, err := c.StepsToConvergence(fit.DeltaRule{Delta: f.delta})
+		e, err := c.StepsToConvergence(convergence.DeltaRule{Delta: f.delta})
 		if err != nil {
 			return g, err
 		}

@@ -5,7 +5,7 @@ import (
 
 	"knee/allocate"
 	"knee/data"
-	"knee/fit"
+	"knee/fit/convergence"
 	"knee/plots"
 	"knee/profile"
 )
@@ -68,7 +68,7 @@ func (q *quickstart) figures(j *quickJob) []quickFigure {
 			return scalabilityFigure(j.predictor, "cpu", 0, j.workers)
 		}},
 		{j.name + "-convergence", func() (plots.Figure, error) {
-			return q.app.convergenceFigure(profile.LongestRun(j.result.Curves), quickInitialBatch, nil, fit.ConvergenceSettings{})
+			return q.app.convergenceFigure(profile.LongestRun(j.result.Curves), quickInitialBatch, nil, convergence.Settings{})
 		}},
 		{j.name + "-search", func() (plots.Figure, error) {
 			goodput := func(m data.Measurement) float64 { return m.Throughput() * j.model.Efficiency(m.GlobalBatch()).Mean }

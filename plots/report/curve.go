@@ -1,7 +1,7 @@
 package report
 
 import (
-	"knee/fit"
+	"knee/fit/convergence"
 	"knee/plots"
 )
 
@@ -13,7 +13,7 @@ func (j *job) reportCurve(s *Section) {
 	if len(plots.LossPoints(j.curve)) < fewestPoints {
 		return
 	}
-	c, err := fit.FitConvergence(j.curve, 0)
+	c, err := convergence.Fit(j.curve, 0, convergence.Settings{})
 	if err != nil {
 		s.Text = append(s.Text, "The training curve could not be fitted: "+err.Error())
 		return

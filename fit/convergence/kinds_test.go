@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"errors"
@@ -60,7 +60,7 @@ func TestKindsOfCurvesAreForeseen(t *testing.T) {
 	for _, k := range kindsOfCurves() {
 		for _, planned := range []float64{0, 100} {
 			for _, seen := range []int{10, 20, 40} {
-				c, err := FitConvergenceWith(k.record(seen, 7), 0, ConvergenceSettings{PlannedEpochs: planned})
+				c, err := Fit(k.record(seen, 7), 0, Settings{PlannedEpochs: planned})
 				if err != nil {
 					t.Fatalf("%s: %v", k.name, err)
 				}
@@ -89,7 +89,7 @@ func TestKindsOfCurvesAreForeseen(t *testing.T) {
 func TestNoiseOfStepsIsNotProgress(t *testing.T) {
 	ks := kindsOfCurves()
 	k := ks[len(ks)-1]
-	c, err := FitConvergence(k.record(60, 3), 0)
+	c, err := Fit(k.record(60, 3), 0, Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestNeverSaysWhy(t *testing.T) {
 			away bool
 			want string
 		}{{level, false, "levels off"}, {rising, true, "further from it"}} {
-			c, err := FitConvergenceWith(tt.kind.record(50, 5), 0, ConvergenceSettings{PlannedEpochs: planned})
+			c, err := Fit(tt.kind.record(50, 5), 0, Settings{PlannedEpochs: planned})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestNeverSaysWhy(t *testing.T) {
 
 // A fraction does not get above 1, which a model that knows no units says.
 func TestTargetsAboveAFraction(t *testing.T) {
-	c, err := FitConvergence(kindsOfCurves()[4].record(20, 1), 0)
+	c, err := Fit(kindsOfCurves()[4].record(20, 1), 0, Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

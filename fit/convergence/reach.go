@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import "math"
 
@@ -24,7 +24,7 @@ type curveCell struct {
 // Limits above the target make up the chance that it is never reached. The
 // first hits are multiplied with the horizon, which knows nothing of the curve
 // and serves as their prior.
-func (c *Convergence) reach(target float64) *outlook {
+func (c *Curve) reach(target float64) *outlook {
 	seg := c.lastSegment()
 	h := horizon{last: c.LastX, planned: c.Planned}
 	o := &outlook{hits: newFuture(c.LastX, c.lookEvery(), h.end())}
@@ -42,7 +42,7 @@ func (c *Convergence) reach(target float64) *outlook {
 }
 
 // shapes returns the shapes that a stretch of the record may have.
-func (c *Convergence) shapes(seg *segment) []curveShape {
+func (c *Curve) shapes(seg *segment) []curveShape {
 	seen := c.LastX - seg.start
 	return curveShapes(int(float64(c.Points)*seen/c.LastX), seen, c.Planned-seg.start)
 }

@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // begins, and has where it ends.
 func TestCourseAgreesWithAnswer(t *testing.T) {
 	finished := [][]data.CurvePoint{noisyCurve(100, .28, .01, 91), noisyCurve(100, .33, .01, 92)}
-	known := map[string]ConvergenceSettings{
+	known := map[string]Settings{
 		"alone":     {},
 		"planned":   {PlannedEpochs: 100},
 		"templates": {PlannedEpochs: 100, Templates: finished},
@@ -23,7 +23,7 @@ func TestCourseAgreesWithAnswer(t *testing.T) {
 	for name, settings := range known {
 		for seed := range uint64(4) {
 			full := noisyCurve(100, .3, .01, seed)
-			c, err := FitConvergenceWith(full[:25], 0, settings)
+			c, err := Fit(full[:25], 0, settings)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,8 +57,8 @@ func TestCourseFollowsTheRecord(t *testing.T) {
 		up[i] = p
 		up[i].Loss, up[i].Metric = math.NaN(), 1-p.Loss/3
 	}
-	falling, errA := FitConvergence(ps, 0)
-	rising, errB := FitConvergence(up, 0)
+	falling, errA := Fit(ps, 0, Settings{})
+	rising, errB := Fit(up, 0, Settings{})
 	if errA != nil || errB != nil {
 		t.Fatal(errA, errB)
 	}
@@ -79,7 +79,7 @@ func TestCourseFollowsTheRecord(t *testing.T) {
 	for i := range ps {
 		ps[i].Loss *= 1000
 	}
-	scaled, err := FitConvergence(ps, 0)
+	scaled, err := Fit(ps, 0, Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,9 +116,9 @@ func TestOddRecordsHaveACourse(t *testing.T) {
 		"backwards": backwards, "one step": same, "one point": curve(1), "nothing": nil, "only NaN": curve(nan, nan, nan),
 	}
 	for name, ps := range records {
-		for _, s := range []ConvergenceSettings{{}, {PlannedEpochs: 20, Milestones: []float64{2, 15}},
+		for _, s := range []Settings{{}, {PlannedEpochs: 20, Milestones: []float64{2, 15}},
 			{Templates: [][]data.CurvePoint{noisyCurve(30, .3, .01, 4)}}, {Family: "power"}} {
-			c, err := FitConvergenceWith(ps, 0, s)
+			c, err := Fit(ps, 0, s)
 			var bad *data.InputError
 			if err != nil {
 				if !errors.As(err, &bad) || bad.Found == "" || bad.Want == "" {
@@ -138,7 +138,7 @@ func TestOddRecordsHaveACourse(t *testing.T) {
 }
 
 // checkAnswer asks for one target and for the course to it.
-func checkAnswer(t *testing.T, name string, c *Convergence, target float64) {
+func checkAnswer(t *testing.T, name string, c *Curve, target float64) {
 	t.Helper()
 	a, err := c.Target(target)
 	var never *NeverReachedError
@@ -176,7 +176,7 @@ func TestHugeRecord(t *testing.T) {
 	target := truth(2*n) - .3 // the lowest of so many noisy points lies far under the curve
 	for family, n := range map[string]int{Auto: n, "optimus": n / 10} {
 		ps := ps[:n]
-		c, err := FitConvergenceWith(ps, 0, ConvergenceSettings{Family: family})
+		c, err := Fit(ps, 0, Settings{Family: family})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,14 +199,14 @@ func TestHugeRecord(t *testing.T) {
 func TestPlansAreChecked(t *testing.T) {
 	ps := noisyCurve(20, .3, .01, 8)
 	nan, inf := math.NaN(), math.Inf(1)
-	for _, s := range []ConvergenceSettings{{PlannedEpochs: -1}, {PlannedEpochs: nan}, {PlannedEpochs: inf},
+	for _, s := range []Settings{{PlannedEpochs: -1}, {PlannedEpochs: nan}, {PlannedEpochs: inf},
 		{Milestones: []float64{5, 0}}, {Milestones: []float64{nan}}, {Milestones: []float64{inf}}} {
 		var bad *data.InputError
-		if _, err := FitConvergenceWith(ps, 0, s); !errors.As(err, &bad) {
+		if _, err := Fit(ps, 0, s); !errors.As(err, &bad) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
-	c, err := FitConvergenceWith(ps, 0, ConvergenceSettings{PlannedEpochs: 15})
+	c, err := Fit(ps, 0, Settings{PlannedEpochs: 15})
 	if err != nil {
 		t.Fatal(err)
 	}

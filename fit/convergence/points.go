@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"math"
@@ -17,7 +17,7 @@ type curvePicker struct {
 }
 
 // pickCurve decides what to read off the points of a run and of the finished
-// runs it is compared with: the same x and y of all, see [FitConvergence].
+// runs it is compared with: the same x and y of all, see [Fit].
 func pickCurve(points []data.CurvePoint, templates [][]data.CurvePoint, initialBatch float64) curvePicker {
 	all := append([][]data.CurvePoint{points}, templates...)
 	inAll := func(get func(data.CurvePoint) float64) bool {

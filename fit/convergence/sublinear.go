@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"math"
@@ -41,8 +41,8 @@ func (c SublinearCurve) StepsTo(loss float64) (float64, bool) {
 	return 0, false
 }
 
-func sublinearFamily() curveFamily {
-	return curveFamily{
+func sublinearFamily() singleFamily {
+	return singleFamily{
 		name: "sublinear", shapes: []int{limitCells}, names: []string{"a", "b", "c", "d"},
 		form: func(p []float64) CurveForm { return SublinearCurve{p[0], p[1], p[2], p[3]} },
 		// For a given d, 1/(l−d) is linear in x² and x; the weights (l−d)²

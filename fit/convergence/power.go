@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"math"
@@ -25,8 +25,8 @@ func (c PowerCurve) StepsTo(loss float64) (float64, bool) {
 	return fallTo(loss, c.A, c.C, start, func(v float64) float64 { return math.Pow(v, -1/c.Alpha) - c.X0 })
 }
 
-func powerFamily() curveFamily {
-	return curveFamily{
+func powerFamily() singleFamily {
+	return singleFamily{
 		name: "power", shapes: []int{13, 9}, names: []string{"a", "x0", "alpha", "c"},
 		form: func(p []float64) CurveForm { return PowerCurve{p[0], p[1], p[2], p[3]} },
 		solve: func(u, xs, ls []float64) ([]float64, float64) {

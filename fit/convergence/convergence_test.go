@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ func TestPublishedFamiliesRecoverThemselves(t *testing.T) {
 		"power":       PowerCurve{A: 3, X0: 4, Alpha: .8, C: .1},
 		"weibull":     WeibullCurve{A: 1, Tau: 15, Delta: .7, C: .2},
 	}
-	for _, name := range ConvergenceFamilyNames() {
+	for _, name := range FamilyNames() {
 		truth := truths[name]
 		if truth == nil {
 			t.Errorf("no truth for family %s", name)
@@ -41,7 +41,7 @@ func TestPublishedFamiliesRecoverThemselves(t *testing.T) {
 		for x := 1.; x <= 60; x++ {
 			ps = append(ps, curvePoint(x, truth.At(x)))
 		}
-		c, err := FitConvergenceWith(ps, 0, ConvergenceSettings{Family: name})
+		c, err := Fit(ps, 0, Settings{Family: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestPublishedFamiliesRecoverThemselves(t *testing.T) {
 			t.Errorf("%s: steps to %g: %+v, %v; want 90", name, target, e, err)
 		}
 	}
-	if _, err := FitConvergenceWith(noisyCurve(9, .3, 0, 1), 0, ConvergenceSettings{Family: "cubic"}); err == nil || !strings.Contains(err.Error(), "weibull") {
+	if _, err := Fit(noisyCurve(9, .3, 0, 1), 0, Settings{Family: "cubic"}); err == nil || !strings.Contains(err.Error(), "weibull") {
 		t.Errorf("an unknown family: %v", err)
 	}
 }
@@ -75,8 +75,8 @@ func TestTargetsAreMonotoneAndScaleFree(t *testing.T) {
 			scaled[i].Loss *= scale
 			scaled[i].Progress *= 64
 		}
-		a, errA := FitConvergence(ps, 0)
-		b, errB := FitConvergence(scaled, 0)
+		a, errA := Fit(ps, 0, Settings{})
+		b, errB := Fit(scaled, 0, Settings{})
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
@@ -126,7 +126,7 @@ func TestOddCurvesAnswerOrSayWhy(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := FitConvergence(tt.points, 0)
+			c, err := Fit(tt.points, 0, Settings{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestOddCurvesAnswerOrSayWhy(t *testing.T) {
 			}
 		})
 	}
-	if _, err := FitConvergence(curve(1), 0); err == nil || !strings.Contains(err.Error(), "at least 2") {
+	if _, err := Fit(curve(1), 0, Settings{}); err == nil || !strings.Contains(err.Error(), "at least 2") {
 		t.Errorf("one point: %v", err)
 	}
 }
@@ -162,14 +162,14 @@ func TestDropsAreForeseen(t *testing.T) {
 	}
 	full := step(90, .005)
 	target := 1.02 * full[60].Loss // which is first met at 61
-	with, err := FitConvergenceWith(step(20, .005), 0, ConvergenceSettings{Templates: [][]data.CurvePoint{full, step(90, .004)}})
+	with, err := Fit(step(20, .005), 0, Settings{Templates: [][]data.CurvePoint{full, step(90, .004)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a, err := with.Target(target); err != nil || math.Abs(a.Steps.Mean-61) > 6 || a.Method != TemplateHits {
 		t.Errorf("with templates: %+v, %v; want about 61", a, err)
 	}
-	known, err := FitConvergenceWith(step(45, .005), 0, ConvergenceSettings{PlannedEpochs: 90, Milestones: []float64{30, 60}})
+	known, err := Fit(step(45, .005), 0, Settings{PlannedEpochs: 90, Milestones: []float64{30, 60}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestDropsAreForeseen(t *testing.T) {
 }
 
 func TestStepsToConvergence(t *testing.T) {
-	c, err := FitConvergenceWith(noisyCurve(20, .3, .002, 3), 0, ConvergenceSettings{PlannedEpochs: 100})
+	c, err := Fit(noisyCurve(20, .3, .002, 3), 0, Settings{PlannedEpochs: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,24 +196,6 @@ func TestStepsToConvergence(t *testing.T) {
 	}
 	if _, err := c.StepsToConvergence(DeltaRule{}); err == nil {
 		t.Error("a rule without a decrease was accepted")
-	}
-}
-
-// Noise scale 384 at M0 = 128 and s = 4: the gain is (6+2)/(6/4+2).
-func TestLearningRates(t *testing.T) {
-	n := NewNoiseScale(2, 6, 128)
-	want := map[string]float64{"linear": 4, "square-root": 2, "adascale": 8 / 3.5}
-	rates := n.LearningRates(512)
-	if len(rates) != len(want) {
-		t.Fatalf("%+v", rates)
-	}
-	for _, r := range rates {
-		if math.Abs(r.Factor.Mean-want[r.Name]) > 1e-12 || r.Source == "" {
-			t.Errorf("%+v, want %g", r, want[r.Name])
-		}
-	}
-	if n.LearningRates(0) != nil {
-		t.Error("a batch of 0 got advice")
 	}
 }
 

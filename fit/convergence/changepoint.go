@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"math"
@@ -44,7 +44,7 @@ func (s *segment) ratioAt(x float64) float64 {
 // Once a drop was seen at a milestone, its ratio is expected of the later
 // ones too. Before the first, nothing is known about what drops do to this
 // job, and they are left out.
-func (c *Convergence) lastSegment() *segment {
+func (c *Curve) lastSegment() *segment {
 	points := c.Recorded
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, p := range points {
@@ -94,7 +94,7 @@ func medianLoss(points []SeenPoint) float64 {
 
 // ChangePoints returns the steps after which the recorded curve drops
 // abruptly, as it does when the learning rate is cut.
-func (c *Convergence) ChangePoints() []float64 {
+func (c *Curve) ChangePoints() []float64 {
 	var xs []float64
 	for _, i := range dropsIn(c.Recorded) {
 		xs = append(xs, c.Recorded[i-1].X)

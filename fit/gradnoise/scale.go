@@ -1,6 +1,7 @@
-package fit
+package gradnoise
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,28 +10,28 @@ import (
 	"knee/internal/quantile"
 )
 
-// NoiseScale is the gradient noise scale of a training run (McCandlish et
+// Scale is the gradient noise scale of a training run (McCandlish et
 // al., 2018; Pollux, OSDI'21, section 3.1): the batch, in samples, at which
 // noise and signal of the gradient are equal.
-type NoiseScale struct {
+type Scale struct {
 	InitialBatch float64       `json:"initial_batch"` // samples, what efficiency is relative to
 	Phi          data.Estimate `json:"phi"`           // samples
 	Points       int           `json:"points"`        // curve points behind it
 }
 
-// NewNoiseScale returns the noise scale φ = M0·var/sqr of one point, given
+// New returns the noise scale φ = M0·var/sqr of one point, given
 // |E g|² and the trace of the gradient covariance at the initial batch M0.
-func NewNoiseScale(sqr, variance, initialBatch float64) NoiseScale {
+func New(sqr, variance, initialBatch float64) Scale {
 	phi := initialBatch * math.Max(variance, 0) / math.Max(sqr, math.SmallestNonzeroFloat64)
 	phi = math.Min(phi, math.MaxFloat64)
-	return NoiseScale{InitialBatch: initialBatch, Phi: data.Estimate{Mean: phi, Lo: phi, Hi: phi}, Points: 1}
+	return Scale{InitialBatch: initialBatch, Phi: data.Estimate{Mean: phi, Lo: phi, Hi: phi}, Points: 1}
 }
 
-// FitNoiseScale takes the median noise scale over the later half of the
+// Fit takes the median noise scale over the later half of the
 // curve points, of every run, that hold gradient statistics: it grows while
 // training goes on, and most of the time is spent late. The interval spans
 // the 5 % and 95 % quantiles of those points.
-func FitNoiseScale(points []data.CurvePoint, initialBatch float64) (*NoiseScale, error) {
+func Fit(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 	if !(initialBatch > 0) {
 		return nil, &data.InputError{Source: data.Source{Column: "batch.initial"},
 			Found: fmt.Sprint(initialBatch), Want: "the initial global batch in samples, which gradient statistics are relative to"}
@@ -55,7 +56,7 @@ func FitNoiseScale(points []data.CurvePoint, initialBatch float64) (*NoiseScale,
 			Want: "at least one"}
 	}
 	slices.Sort(phis)
-	return &NoiseScale{InitialBatch: initialBatch, Points: len(phis), Phi: data.Estimate{
+	return &Scale{InitialBatch: initialBatch, Points: len(phis), Phi: data.Estimate{
 		Mean: quantile.Sorted(phis, .5), Lo: quantile.Sorted(phis, .05), Hi: quantile.Sorted(phis, .95),
 	}}, nil
 }
@@ -67,7 +68,7 @@ func FitNoiseScale(points []data.CurvePoint, initialBatch float64) (*NoiseScale,
 //
 // which is at most 1: below the initial batch it is taken to be 1, as the
 // statistics say nothing about smaller batches with the same schedule.
-func (n *NoiseScale) Efficiency(globalBatch float64) data.Estimate {
+func (n *Scale) Efficiency(globalBatch float64) data.Estimate {
 	if globalBatch <= n.InitialBatch || !(n.InitialBatch > 0) {
 		return data.Estimate{Mean: 1, Lo: 1, Hi: 1}
 	}
@@ -75,7 +76,7 @@ func (n *NoiseScale) Efficiency(globalBatch float64) data.Estimate {
 	return data.Estimate{Mean: at(n.Phi.Mean), Lo: at(n.Phi.Lo), Hi: at(n.Phi.Hi)}
 }
 
-// GradientStats estimates |E g|² and the trace of the gradient covariance at
+// Stats estimates |E g|² and the trace of the gradient covariance at
 // the initial batch from the squared norms of the workers' own gradients and
 // of their mean (Pollux, OSDI'21, section 3.1):
 //
@@ -84,9 +85,9 @@ func (n *NoiseScale) Efficiency(globalBatch float64) data.Estimate {
 //
 // for c workers, or c consecutive gradients of one, and scale the global
 // batch of the step divided by the initial batch. A single step may give a
-// negative sqr; smooth both before dividing ([GradientAverage]). It fails
+// negative sqr; smooth both before dividing ([Average]). It fails
 // with fewer than two norms.
-func GradientStats(workerSqr []float64, meanSqr, scale float64) (sqr, variance float64, err error) {
+func Stats(workerSqr []float64, meanSqr, scale float64) (sqr, variance float64, err error) {
 	c := float64(len(workerSqr))
 	if c < 2 {
 		return 0, 0, &data.InputError{Found: fmt.Sprintf("%d gradient norms", len(workerSqr)),
@@ -99,16 +100,16 @@ func GradientStats(workerSqr []float64, meanSqr, scale float64) (sqr, variance f
 	return (c*meanSqr - mean) / (c - 1), (mean - meanSqr) * scale / (c - 1), nil
 }
 
-// GradientAverage is an exponential moving average of gradient statistics,
+// Average is an exponential moving average of gradient statistics,
 // corrected for its start at zero. The zero value with Smoothing set is ready.
-type GradientAverage struct {
+type Average struct {
 	Smoothing     float64 // weight of the past, 0 ≤ Smoothing < 1, for example 0.999
 	sqr, variance float64
 	weight        float64
 }
 
 // Add takes in the statistics of one step.
-func (a *GradientAverage) Add(sqr, variance float64) {
+func (a *Average) Add(sqr, variance float64) {
 	s := a.Smoothing
 	a.sqr = s*a.sqr + (1-s)*sqr
 	a.variance = s*a.variance + (1-s)*variance
@@ -116,9 +117,19 @@ func (a *GradientAverage) Add(sqr, variance float64) {
 }
 
 // Value returns the averages, not below zero; zeros before the first Add.
-func (a *GradientAverage) Value() (sqr, variance float64) {
+func (a *Average) Value() (sqr, variance float64) {
 	if a.weight == 0 {
 		return 0, 0
 	}
 	return math.Max(a.sqr/a.weight, 0), math.Max(a.variance/a.weight, 0)
 }
+
+// Check says what is wrong with a noise scale that came from a file.
+func (n *Scale) Check() error {
+	if !(n.InitialBatch > 0) || !(n.Phi.Mean >= 0) {
+		return errors.New("want a noise scale of at least 0 and a positive initial batch")
+	}
+	return nil
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"fmt"
@@ -17,11 +17,11 @@ type CurveForm interface {
 	StepsTo(loss float64) (float64, bool)
 }
 
-// curveFamily is a parametric form whose shape parameters are searched on a
+// singleFamily is a parametric form whose shape parameters are searched on a
 // grid while the others, in which it is linear after a transformation, are
 // solved for. That finds the global optimum where descent from one start
 // gets stuck.
-type curveFamily struct {
+type singleFamily struct {
 	name   string
 	shapes []int // grid points per shape parameter
 	// solve returns the parameters of the best curve with the given shape,
@@ -31,39 +31,42 @@ type curveFamily struct {
 	names []string // of the parameters
 }
 
-// curveFamilies is the registry of published single curves.
-func curveFamilies() []curveFamily {
-	return []curveFamily{optimusFamily(), sublinearFamily(), linearRateFamily(), powerFamily(), weibullFamily()}
+// families is the registry of published single curves.
+func families() []singleFamily {
+	return []singleFamily{optimusFamily(), sublinearFamily(), linearRateFamily(), powerFamily(), weibullFamily()}
 }
 
-// Names of what [FitConvergenceWith] does by default.
+// Auto is the family setting that leaves the choice to [Fit].
+const Auto = "auto"
+
+// Names of what [Fit] does by default.
 const (
 	CurveHorizon = "curve-horizon" // no finished run of the job is known
 	TemplateHits = "template-hits" // finished runs are known
 )
 
-// ConvergenceFamilyNames returns the names of the published single curves
-// that [ConvergenceSettings.Family] accepts besides [Auto].
-func ConvergenceFamilyNames() []string {
+// FamilyNames returns the names of the published single curves
+// that [Settings.Family] accepts besides [Auto].
+func FamilyNames() []string {
 	var names []string
-	for _, f := range curveFamilies() {
+	for _, f := range families() {
 		names = append(names, f.name)
 	}
 	return names
 }
 
-func curveFamilyNamed(name string) (curveFamily, error) {
-	all := curveFamilies()
-	i := slices.IndexFunc(all, func(f curveFamily) bool { return f.name == name })
+func familyNamed(name string) (singleFamily, error) {
+	all := families()
+	i := slices.IndexFunc(all, func(f singleFamily) bool { return f.name == name })
 	if i < 0 {
-		return curveFamily{}, &data.InputError{Source: data.Source{Column: "convergence family"}, Found: fmt.Sprintf("%q", name),
-			Want: "one of " + Auto + ", " + strings.Join(ConvergenceFamilyNames(), ", ")}
+		return singleFamily{}, &data.InputError{Source: data.Source{Column: "convergence family"}, Found: fmt.Sprintf("%q", name),
+			Want: "one of " + Auto + ", " + strings.Join(FamilyNames(), ", ")}
 	}
 	return all[i], nil
 }
 
 // SingleFit is one published curve fitted to a record, in the terms of
-// [Convergence]: losses divided by Scale.
+// [Curve]: losses divided by Scale.
 type SingleFit struct {
 	Parameters []float64    `json:"parameters"` // of the best fit, as the family names them
 	Cells      []SingleCell `json:"cells"`      // alternatives behind the interval
@@ -80,7 +83,7 @@ const maxSingleCells = 200
 
 // fit fits the family to a record: every shape on the grid, weighed by its
 // tempered likelihood, and the best refined by a compass search.
-func (f curveFamily) fit(xs, ls []float64) *SingleFit {
+func (f singleFamily) fit(xs, ls []float64) *SingleFit {
 	span := math.Max(slices.Max(ls)-slices.Min(ls), 1e-9)
 	n := float64(len(xs))
 	var s SingleFit
@@ -114,7 +117,7 @@ func (f curveFamily) fit(xs, ls []float64) *SingleFit {
 }
 
 // grid returns the points of the shape grid.
-func (f curveFamily) grid() [][]float64 {
+func (f singleFamily) grid() [][]float64 {
 	points := [][]float64{nil}
 	for _, n := range f.shapes {
 		var next [][]float64
@@ -130,7 +133,7 @@ func (f curveFamily) grid() [][]float64 {
 
 // refine improves a grid point by trying a step either way in each shape
 // parameter, halving the step when none helps.
-func (f curveFamily) refine(u, params []float64, rss float64, xs, ls []float64) []float64 {
+func (f singleFamily) refine(u, params []float64, rss float64, xs, ls []float64) []float64 {
 	step := .5 / float64(slices.Min(f.shapes)-1)
 	for step > 1e-9 {
 		better := false

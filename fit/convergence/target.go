@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"fmt"
@@ -36,8 +36,8 @@ type TargetAnswer struct {
 
 // StepsTo returns the optimizer steps at the initial batch, from step 0, to
 // a target loss (or metric, if that is what was fitted); see
-// [Convergence.Target], which says more.
-func (c *Convergence) StepsTo(target float64) (data.Estimate, error) {
+// [Curve.Target], which says more.
+func (c *Curve) StepsTo(target float64) (data.Estimate, error) {
 	a, err := c.Target(target)
 	return a.Steps, err
 }
@@ -49,14 +49,14 @@ func (c *Convergence) StepsTo(target float64) (data.Estimate, error) {
 // the two recorded lows around the target.
 // Otherwise it is the median and the 90 % interval of the first hit: over
 // many curves that agree with the record, pooled with the horizon (see
-// [ConvergenceSettings]), or where finished runs are known over their courses
+// [Settings]), or where finished runs are known over their courses
 // laid over the record, pooled with their own first hits. If a single
 // published curve was asked for, its best fit gives the answer and its
 // alternatives the interval.
 //
 // It fails with a *[NeverReachedError] if not reaching the target is the
 // likelier outcome.
-func (c *Convergence) Target(target float64) (TargetAnswer, error) {
+func (c *Curve) Target(target float64) (TargetAnswer, error) {
 	t := c.toLoss(target)
 	if math.IsNaN(t) {
 		return TargetAnswer{}, &data.InputError{Found: fmt.Sprint(target), Want: "a target loss"}
@@ -93,11 +93,11 @@ func (c *Convergence) Target(target float64) (TargetAnswer, error) {
 
 // single returns the single curve asked for, nil if there is none or its
 // parameters, which may come from a file, are too few.
-func (c *Convergence) single() CurveForm {
+func (c *Curve) single() CurveForm {
 	if c.Single == nil {
 		return nil
 	}
-	f, err := curveFamilyNamed(c.Family)
+	f, err := familyNamed(c.Family)
 	if err != nil || len(c.Single.Parameters) != len(f.names) {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (c *Convergence) single() CurveForm {
 
 // singleStepsTo answers from the single curve. Where its best fit gets there
 // the chance is 1: a single curve has no second opinion.
-func (c *Convergence) singleStepsTo(t float64) (data.Estimate, float64) {
+func (c *Curve) singleStepsTo(t float64) (data.Estimate, float64) {
 	best := c.single()
 	if best == nil {
 		return data.Estimate{}, 0
@@ -117,7 +117,7 @@ func (c *Convergence) singleStepsTo(t float64) (data.Estimate, float64) {
 	}
 	e := data.Estimate{Mean: math.Max(x, c.LastX)}
 	e.Lo, e.Hi = e.Mean, e.Mean
-	f, err := curveFamilyNamed(c.Family)
+	f, err := familyNamed(c.Family)
 	if err != nil {
 		return e, 1
 	}
@@ -137,7 +137,7 @@ func (c *Convergence) singleStepsTo(t float64) (data.Estimate, float64) {
 }
 
 // low returns the lowest loss recorded.
-func (c *Convergence) low() float64 { return c.Seen[len(c.Seen)-1].Loss }
+func (c *Curve) low() float64 { return c.Seen[len(c.Seen)-1].Loss }
 
 // levelOf returns what curves level off at, the median of those that do so
 // above a target; otherwise, if there are none, the level given.
@@ -164,7 +164,7 @@ func between(before, after SeenPoint, t float64) data.Estimate {
 }
 
 // notes says what limits an answer.
-func (c *Convergence) notes(a TargetAnswer) []string {
+func (c *Curve) notes(a TargetAnswer) []string {
 	var notes []string
 	// A tenth of the run is where recorded runs say that the curve begins to
 	// add to what the horizon knows.
@@ -190,7 +190,7 @@ func (c *Convergence) notes(a TargetAnswer) []string {
 }
 
 // dropNotes says what is unknown about learning-rate drops.
-func (c *Convergence) dropNotes() []string {
+func (c *Curve) dropNotes() []string {
 	seg := c.lastSegment()
 	var ahead int
 	for _, m := range c.Milestones {

@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"math"
@@ -23,8 +23,8 @@ func (c LinearRateCurve) StepsTo(loss float64) (float64, bool) {
 	return fallTo(loss, math.Pow(c.Mu, -c.B), c.C, 1, func(v float64) float64 { return -math.Log(v) / rate })
 }
 
-func linearRateFamily() curveFamily {
-	return curveFamily{
+func linearRateFamily() singleFamily {
+	return singleFamily{
 		name: "linear-rate", shapes: []int{limitCells}, names: []string{"mu", "b", "c"},
 		form: func(p []float64) CurveForm { return LinearRateCurve{p[0], p[1], p[2]} },
 		solve: func(u, xs, ls []float64) ([]float64, float64) {

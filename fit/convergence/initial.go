@@ -1,9 +1,9 @@
-package fit
+package convergence
 
 import "knee/data"
 
 // AtInitialBatch returns the points of training curves with Step counting
-// steps at the initial batch, as [FitConvergence] counts them: points that
+// steps at the initial batch, as [Fit] counts them: points that
 // cannot be placed are left out.
 func AtInitialBatch(points []data.CurvePoint, initialBatch float64) []data.CurvePoint {
 	x := pickCurve(points, nil, initialBatch).x

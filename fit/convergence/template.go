@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"math"
@@ -40,7 +40,7 @@ const (
 
 // hitsOf foresees a target from the templates' courses laid over the record,
 // pooled with the templates' own first hits.
-func (c *Convergence) hitsOf(target float64) *outlook {
+func (c *Curve) hitsOf(target float64) *outlook {
 	end := c.LastX
 	for _, t := range c.Templates {
 		end = math.Max(end, t.Recorded[len(t.Recorded)-1].X)
@@ -65,7 +65,7 @@ func (c *Convergence) hitsOf(target float64) *outlook {
 // templatePaths returns the posterior over ways to lay the templates over
 // the record, ready for a grid of first hits (nil for none), and the
 // templates as prepared for it.
-func (c *Convergence) templatePaths(grid []float64) ([]path, []Template) {
+func (c *Curve) templatePaths(grid []float64) ([]path, []Template) {
 	templates := make([]Template, len(c.Templates))
 	for i, t := range c.Templates {
 		templates[i] = t.prepared()
@@ -234,7 +234,7 @@ func logNormal(x, median, sd float64) float64 {
 
 // newTemplates turns finished runs into templates in the terms of c: the same
 // ordinate, turned falling the same way and divided by the same scale.
-func (c *Convergence) newTemplates(runs [][]data.CurvePoint, pick curvePicker) ([]Template, error) {
+func (c *Curve) newTemplates(runs [][]data.CurvePoint, pick curvePicker) ([]Template, error) {
 	var out []Template
 	for i, run := range runs {
 		var xs, ls []float64

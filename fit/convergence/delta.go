@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"fmt"
@@ -36,7 +36,7 @@ const (
 //
 // It fails for a rule that makes no sense, and with a *[NeverReachedError]
 // whose target is Delta if most futures never meet the rule.
-func (c *Convergence) StepsToConvergence(rule DeltaRule) (data.Estimate, error) {
+func (c *Curve) StepsToConvergence(rule DeltaRule) (data.Estimate, error) {
 	if !(rule.Delta > 0) || rule.Epochs < 0 {
 		return data.Estimate{}, &data.InputError{Source: data.Source{Column: "delta"},
 			Found: fmt.Sprintf("%g for %d epochs", rule.Delta, rule.Epochs), Want: "a decrease above 0, for some epochs"}
@@ -80,7 +80,7 @@ func (r DeltaRule) next(run int, before, after float64) int {
 
 // epochLosses returns the mean loss of each epoch of the record and the
 // length of an epoch in steps. An epoch is at least one recorded stretch.
-func (c *Convergence) epochLosses() ([]float64, float64) {
+func (c *Curve) epochLosses() ([]float64, float64) {
 	epoch := math.Max(c.EpochSteps, c.lookEvery())
 	var losses []float64
 	var sum, n float64
@@ -97,7 +97,7 @@ func (c *Convergence) epochLosses() ([]float64, float64) {
 
 // simulateDelta draws futures and returns when each meets the rule, +Inf if
 // it does not within the simulation, all weighing 1.
-func (c *Convergence) simulateDelta(rule DeltaRule, run int, last, epoch float64) (steps, weights []float64) {
+func (c *Curve) simulateDelta(rule DeltaRule, run int, last, epoch float64) (steps, weights []float64) {
 	seg := c.lastSegment()
 	shapes := c.shapes(seg)
 	cells := seg.cells(seg.low, shapes) // limits below the lowest loss seen
@@ -135,4 +135,4 @@ func (c *Convergence) simulateDelta(rule DeltaRule, run int, last, epoch float64
 }
 
 // level returns what the curve is believed to level off at.
-func (c *Convergence) level() float64 { return levelOf(c.Course(nil).paths, math.Inf(-1), c.low()) }
+func (c *Curve) level() float64 { return levelOf(c.Course(nil).paths, math.Inf(-1), c.low()) }

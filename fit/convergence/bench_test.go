@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"cmp"
@@ -140,15 +140,15 @@ func BenchmarkConvergence(b *testing.B) {
 	runs := recordedRuns(b)
 	methods := []struct {
 		name     string
-		settings func(r recordedRun) ConvergenceSettings
+		settings func(r recordedRun) Settings
 	}{
-		{"optimus", func(recordedRun) ConvergenceSettings { return ConvergenceSettings{Family: "optimus"} }},
-		{"alone", func(recordedRun) ConvergenceSettings { return ConvergenceSettings{} }},
-		{"alone-planned", func(r recordedRun) ConvergenceSettings {
-			return ConvergenceSettings{PlannedEpochs: float64(len(r.points))}
+		{"optimus", func(recordedRun) Settings { return Settings{Family: "optimus"} }},
+		{"alone", func(recordedRun) Settings { return Settings{} }},
+		{"alone-planned", func(r recordedRun) Settings {
+			return Settings{PlannedEpochs: float64(len(r.points))}
 		}},
-		{"templates", func(r recordedRun) ConvergenceSettings {
-			return ConvergenceSettings{Templates: templatesOf(runs, r), PlannedEpochs: float64(len(r.points))}
+		{"templates", func(r recordedRun) Settings {
+			return Settings{Templates: templatesOf(runs, r), PlannedEpochs: float64(len(r.points))}
 		}},
 	}
 	for _, ofTheWay := range []bool{false, true} {
@@ -171,11 +171,11 @@ func BenchmarkConvergence(b *testing.B) {
 }
 
 // ask puts the questions of [BenchmarkConvergence] to one method.
-func ask(tb testing.TB, runs []recordedRun, settings func(recordedRun) ConvergenceSettings, percent int, ofTheWay bool) outcome {
+func ask(tb testing.TB, runs []recordedRun, settings func(recordedRun) Settings, percent int, ofTheWay bool) outcome {
 	var o outcome
 	for _, r := range runs {
 		n := max(len(r.points)*percent/100, 2)
-		var c *Convergence
+		var c *Curve
 		fitErr := errors.New("not fitted")
 		for _, part := range []float64{.90, .95, .98} {
 			target, epoch := r.target(part, ofTheWay)
@@ -183,7 +183,7 @@ func ask(tb testing.TB, runs []recordedRun, settings func(recordedRun) Convergen
 				continue
 			}
 			if c == nil {
-				c, fitErr = FitConvergenceWith(r.points[:n], 0, settings(r))
+				c, fitErr = Fit(r.points[:n], 0, settings(r))
 			}
 			var e data.Estimate
 			err := fitErr

@@ -1,7 +1,8 @@
-package fit
+package convergence
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,11 +10,11 @@ import (
 	"knee/data"
 )
 
-// ConvergenceSettings controls [FitConvergenceWith]. The zero value is the
+// Settings controls [Fit]. The zero value is the
 // default: curve × horizon, as nothing is known but the record.
-type ConvergenceSettings struct {
+type Settings struct {
 	// Family is [Auto] (also the empty string), or one of
-	// [ConvergenceFamilyNames] for a single published curve.
+	// [FamilyNames] for a single published curve.
 	Family string
 	// PlannedEpochs is the planned length of the run, 0 if unknown. Where no
 	// epochs are recorded, a point of the record counts as one.
@@ -26,12 +27,12 @@ type ConvergenceSettings struct {
 	Templates [][]data.CurvePoint
 }
 
-// Convergence is a fitted training curve: how the loss falls with optimizer
+// Curve is a fitted training curve: how the loss falls with optimizer
 // steps at the initial batch. It holds the curve as recorded, from which
-// [Convergence.Target] answers and [Convergence.Course] is drawn.
+// [Curve.Target] answers and [Curve.Course] is drawn.
 //
 // Losses inside are (loss − Offset)/Scale, so from above 0 to 1.
-type Convergence struct {
+type Curve struct {
 	Family string        `json:"family"`
 	Scale  float64       `json:"scale"`            // largest loss seen, less Offset
 	Offset float64       `json:"offset,omitempty"` // 0 unless losses are negative
@@ -59,7 +60,7 @@ type RisingMetric struct {
 // was first at or under Loss.
 type SeenPoint struct {
 	X    float64 `json:"x"`
-	Loss float64 `json:"loss"` // in the terms of [Convergence]
+	Loss float64 `json:"loss"` // in the terms of [Curve]
 }
 
 const (
@@ -79,12 +80,7 @@ const (
 	mostSingle = 2048
 )
 
-// FitConvergence is [FitConvergenceWith] with the default settings.
-func FitConvergence(points []data.CurvePoint, initialBatch float64) (*Convergence, error) {
-	return FitConvergenceWith(points, initialBatch, ConvergenceSettings{})
-}
-
-// FitConvergenceWith fits training curves, x being steps at the initial
+// Fit fits training curves, x being steps at the initial
 // batch, in samples (0 if unknown).
 //
 // The loss is used if recorded, otherwise the metric; a metric that rises is
@@ -98,12 +94,12 @@ func FitConvergence(points []data.CurvePoint, initialBatch float64) (*Convergenc
 // numbers (four for a published family), if none lies beyond step 0, for an
 // unknown family, for a template of fewer than four points, and for planned
 // epochs or milestones that are not above 0 (0 planned epochs are unknown).
-func FitConvergenceWith(points []data.CurvePoint, initialBatch float64, s ConvergenceSettings) (*Convergence, error) {
+func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, error) {
 	single := s.Family != "" && s.Family != Auto
-	var family curveFamily
+	var family singleFamily
 	if single {
 		var err error
-		if family, err = curveFamilyNamed(s.Family); err != nil {
+		if family, err = familyNamed(s.Family); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +107,7 @@ func FitConvergenceWith(points []data.CurvePoint, initialBatch float64, s Conver
 		return nil, err
 	}
 	pick := pickCurve(points, s.Templates, initialBatch)
-	c := &Convergence{Family: CurveHorizon, Rising: pick.rising, Scale: 1}
+	c := &Curve{Family: CurveHorizon, Rising: pick.rising, Scale: 1}
 	xs, ls, err := c.gather(pick.runs(points), s.Family)
 	if err != nil {
 		return nil, err
@@ -134,7 +130,7 @@ func FitConvergenceWith(points []data.CurvePoint, initialBatch float64, s Conver
 }
 
 // check refuses plans that make no sense.
-func (s ConvergenceSettings) check() error {
+func (s Settings) check() error {
 	if !(s.PlannedEpochs >= 0) || math.IsInf(s.PlannedEpochs, 1) {
 		return &data.InputError{Source: data.Source{Column: "planned epochs"},
 			Found: fmt.Sprint(s.PlannedEpochs), Want: "epochs above 0, or 0 if unknown"}
@@ -149,7 +145,7 @@ func (s ConvergenceSettings) check() error {
 
 // gather cleans the runs, sets what scales them, and returns all points in
 // order of x.
-func (c *Convergence) gather(runs []curveRun, family string) (xs, ls []float64, err error) {
+func (c *Curve) gather(runs []curveRun, family string) (xs, ls []float64, err error) {
 	clean, want := Hampel, minCurvePoints
 	if family != "" && family != Auto {
 		want = minSinglePoints
@@ -190,7 +186,7 @@ func (c *Convergence) gather(runs []curveRun, family string) (xs, ls []float64, 
 }
 
 // plan converts epochs into steps.
-func (c *Convergence) plan(points []data.CurvePoint, pick curvePicker, s ConvergenceSettings) {
+func (c *Curve) plan(points []data.CurvePoint, pick curvePicker, s Settings) {
 	var epochs, longest float64
 	for _, p := range points {
 		if x := pick.x(p); finite(x) && finite(p.Epoch) {
@@ -212,7 +208,7 @@ func (c *Convergence) plan(points []data.CurvePoint, pick curvePicker, s Converg
 }
 
 // toLoss turns what was recorded into the terms of c.
-func (c *Convergence) toLoss(y float64) float64 {
+func (c *Curve) toLoss(y float64) float64 {
 	if c.Rising != nil {
 		y = c.Rising.Ceiling - y
 	}
@@ -220,7 +216,7 @@ func (c *Convergence) toLoss(y float64) float64 {
 }
 
 // fromLoss is the inverse of toLoss.
-func (c *Convergence) fromLoss(l float64) float64 {
+func (c *Curve) fromLoss(l float64) float64 {
 	l = l*c.Scale + c.Offset
 	if c.Rising != nil {
 		return c.Rising.Ceiling - l
@@ -229,7 +225,7 @@ func (c *Convergence) fromLoss(l float64) float64 {
 }
 
 // lookEvery returns the steps between points of the record.
-func (c *Convergence) lookEvery() float64 { return c.LastX / float64(len(c.Recorded)) }
+func (c *Curve) lookEvery() float64 { return c.LastX / float64(len(c.Recorded)) }
 
 // stretches averages a curve, in order of x, over at most so many stretches.
 func stretches(xs, ls []float64, most int) []SeenPoint {
@@ -308,8 +304,11 @@ func newLows(xs, ls []float64) []SeenPoint {
 	return thinned
 }
 
-// check says what is wrong with a fit that came from a file.
-func (c *Convergence) check() error {
+// Check says what is wrong with a fit that came from a file.
+func (c *Curve) Check() error {
+	if !(c.Scale > 0) || !(c.LastX > 0) || len(c.Seen) == 0 || len(c.Recorded) == 0 {
+		return errors.New("want a positive scale, steps above 0, lows seen and a recorded curve")
+	}
 	for i, t := range c.Templates {
 		if len(t.Recorded) < minTemplate || !(t.Recorded[len(t.Recorded)-1].X > 0) {
 			return fmt.Errorf("template %d has %d points, want at least %d that go beyond step 0", i+1, len(t.Recorded), minTemplate)

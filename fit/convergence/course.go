@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"math"
@@ -11,12 +11,12 @@ import (
 // agree with the record, each with its weight.
 type Course struct {
 	From  float64 // steps before which it says nothing: where the last learning-rate drop lies
-	c     *Convergence
+	c     *Curve
 	best  CurveForm // the single curve asked for, nil if there is none
 	paths []path
 }
 
-// path is one way for a curve to go, in the terms of [Convergence].
+// path is one way for a curve to go, in the terms of [Curve].
 type path struct {
 	weight float64
 	at     func(x float64) (loss, noise float64)
@@ -28,13 +28,13 @@ type path struct {
 // Course returns the course of the curve.
 //
 // For a target (a loss, or a metric if that is what was fitted) that is
-// foreseen it is the course behind the answer of [Convergence.Target], on
+// foreseen it is the course behind the answer of [Curve.Target], on
 // condition that the target is reached: curves weigh as much as it takes for
 // their first hits to be spread as the pooled ones are, which is Jeffrey's
 // rule of conditioning (The Logic of Decision, 1965, chapter 11). If the
 // target is not reached, or there is none (nil), or it lies in the record, it
 // is the posterior over curves alone, without the horizon.
-func (c *Convergence) Course(target *float64) *Course {
+func (c *Curve) Course(target *float64) *Course {
 	course := &Course{c: c}
 	if course.best = c.single(); course.best != nil {
 		course.paths = c.singlePaths()
@@ -98,11 +98,11 @@ func (k *Course) Band(x float64) data.Estimate {
 
 // LossAt returns the loss (or metric) after x steps; of many, ask a
 // [Course], which says how sure it is.
-func (c *Convergence) LossAt(x float64) float64 { return c.Course(nil).Band(x).Mean }
+func (c *Curve) LossAt(x float64) float64 { return c.Course(nil).Band(x).Mean }
 
 // singlePaths returns the alternatives to the single curve asked for.
-func (c *Convergence) singlePaths() []path {
-	f, err := curveFamilyNamed(c.Family)
+func (c *Curve) singlePaths() []path {
+	f, err := familyNamed(c.Family)
 	if err != nil {
 		return nil
 	}
@@ -125,7 +125,7 @@ type outlook struct {
 }
 
 // outlookOf foresees a target that lies below the record.
-func (c *Convergence) outlookOf(target float64) *outlook {
+func (c *Curve) outlookOf(target float64) *outlook {
 	if len(c.Templates) > 0 {
 		return c.hitsOf(target)
 	}

@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"math"
@@ -24,8 +24,8 @@ func (c WeibullCurve) StepsTo(loss float64) (float64, bool) {
 	return fallTo(loss, c.A, c.C, 1, func(v float64) float64 { return c.Tau * math.Pow(-math.Log(v), 1/c.Delta) })
 }
 
-func weibullFamily() curveFamily {
-	return curveFamily{
+func weibullFamily() singleFamily {
+	return singleFamily{
 		name: "weibull", shapes: []int{15, 8}, names: []string{"a", "tau", "delta", "c"},
 		form: func(p []float64) CurveForm { return WeibullCurve{p[0], p[1], p[2], p[3]} },
 		solve: func(u, xs, ls []float64) ([]float64, float64) {

@@ -1,4 +1,4 @@
-package fit
+package gradnoise
 
 import (
 	"math"
@@ -24,7 +24,7 @@ type LearningRate struct {
 // which lies between 1 and s by how much noise there is. The rules disagree:
 // they are advice, to be shown and not to be applied unseen. It returns nil
 // for a batch that is not above 0 or an unknown initial batch.
-func (n *NoiseScale) LearningRates(globalBatch float64) []LearningRate {
+func (n *Scale) LearningRates(globalBatch float64) []LearningRate {
 	if !(globalBatch > 0) || !(n.InitialBatch > 0) {
 		return nil
 	}

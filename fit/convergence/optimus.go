@@ -1,4 +1,4 @@
-package fit
+package convergence
 
 import (
 	"math"
@@ -39,8 +39,8 @@ func (c OptimusCurve) StepsTo(loss float64) (float64, bool) {
 // preprocessing.
 const optimusName = "optimus"
 
-func optimusFamily() curveFamily {
-	return curveFamily{
+func optimusFamily() singleFamily {
+	return singleFamily{
 		name: optimusName, shapes: []int{limitCells}, names: []string{"beta0", "beta1", "beta2"},
 		form: func(p []float64) CurveForm { return OptimusCurve{[3]float64(p)} },
 		solve: func(u, xs, ls []float64) ([]float64, float64) {

@@ -1,0 +1,140 @@
+package convergence
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"knee/data"
+)
+
+func curvePoint(x, loss float64) data.CurvePoint {
+	nan := math.NaN()
+	return data.CurvePoint{Step: nan, Epoch: nan, Progress: x, Loss: loss, Metric: nan, GlobalBatch: nan, GradSqr: nan, GradVar: nan}
+}
+
+// curveOf generates n points of a curve over x = 1..n, times scale.
+func curveOf(c OptimusCurve, n int, scale float64) []data.CurvePoint {
+	var ps []data.CurvePoint
+	for i := range n {
+		x := float64(i + 1)
+		ps = append(ps, curvePoint(x, scale*c.At(x)))
+	}
+	return ps
+}
+
+// The published coefficients of Seq2Seq (Optimus, EuroSys'18, figure 7) come
+// back from the points they generate. Losses are divided by the largest one,
+// so β is compared after undoing that.
+func TestConvergenceGolden(t *testing.T) {
+	want := OptimusCurve{Beta: [3]float64{.21, 1.07, .07}}
+	own, err := Fit(curveOf(want, 60, 1), 0, Settings{Family: "optimus"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := own.single().(OptimusCurve)
+	got := [3]float64{form.Beta[0] / own.Scale, form.Beta[1] / own.Scale, form.Beta[2] * own.Scale}
+	for i := range got {
+		if math.Abs(got[i]-want.Beta[i]) > 1e-5 {
+			t.Errorf("β%d = %.7f, want %v", i, got[i], want.Beta[i])
+		}
+	}
+	// 1/(l − β2) = β0·x + β1 solved for l = 0.1, on paper.
+	wantX := (1/(.1-.07) - 1.07) / .21
+	if x, ok := form.StepsTo(.1 / own.Scale); !ok || math.Abs(x/wantX-1) > 1e-3 {
+		t.Errorf("the form reaches 0.1 at %.1f, want %.1f", x, wantX)
+	}
+	c, err := Fit(curveOf(want, 60, 1), 0, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := c.StepsTo(.1)
+	if err != nil || !(60 <= e.Lo && e.Lo < wantX && wantX < e.Hi) || e.Mean < e.Lo || e.Mean > e.Hi {
+		t.Errorf("steps to 0.1: %+v, %v; want an interval around %.1f", e, err, wantX)
+	}
+}
+
+func TestConvergenceRecoversCurves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := func(name string, lo, hi float64) float64 {
+			return math.Exp(rapid.Float64Range(math.Log(lo), math.Log(hi)).Draw(t, name))
+		}
+		truth := OptimusCurve{Beta: [3]float64{f("b0", .05, 1), f("b1", .3, 3), f("b2", .01, .5)}}
+		scale := f("scale", .1, 100)
+		n := rapid.IntRange(20, 80).Draw(t, "n")
+		c, err := Fit(curveOf(truth, n, scale), 0, Settings{Family: "optimus"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []float64{1, float64(n), 2 * float64(n)} {
+			if got, want := c.LossAt(x), scale*truth.At(x); math.Abs(got/want-1) > .01 {
+				t.Fatalf("loss at %v is %g, want %g", x, got, want)
+			}
+		}
+	})
+}
+
+func TestStepsToSeenAndUnreachable(t *testing.T) {
+	c, err := Fit(curveOf(OptimusCurve{Beta: [3]float64{.5, 1, .2}}, 400, 1), 0, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := c.StepsTo(c.LossAt(10))
+	if err != nil || math.Abs(seen.Mean-10) > 1 || seen.Lo > 10 || seen.Hi < 10 {
+		t.Errorf("a loss the run reached at 10: %+v, %v", seen, err)
+	}
+	var never *NeverReachedError
+	if _, err := c.StepsTo(.1); !errors.As(err, &never) {
+		t.Fatalf("below the floor: %v", err)
+	} else if math.Abs(never.Floor-.2) > .01 || never.Chance > .5 {
+		t.Errorf("%+v, want a floor of 0.2", never)
+	}
+	if _, err := c.StepsTo(math.NaN()); err == nil {
+		t.Error("NaN is not a target")
+	}
+}
+
+func TestRisingMetric(t *testing.T) {
+	points := curveOf(OptimusCurve{Beta: [3]float64{.3, 1.2, .05}}, 40, 1)
+	for i := range points {
+		points[i].Metric, points[i].Loss = 1-points[i].Loss, math.NaN()
+	}
+	c, err := Fit(points, 0, Settings{})
+	if err != nil || c.Rising == nil || c.Rising.Ceiling != 1 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	want := (1/(1-.9-.05) - 1.2) / .3 // the form solved for 0.9, on paper
+	if e, err := c.StepsTo(.9); err != nil || e.Lo > want || e.Hi < want {
+		t.Errorf("steps to 0.9: %+v, %v; want %.1f", e, err, want)
+	}
+}
+
+func TestPreprocessReplacesOutliers(t *testing.T) {
+	in := []float64{10, 9, 8, 70, 6, 5, .1, 3, 2, 1}
+	want := []float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
+	if got := Preprocess(in); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if in[3] != 70 {
+		t.Error("the input was changed")
+	}
+}
+
+// Steps at another batch count for as many steps at the initial one as they
+// hold more samples.
+func TestCurveStepsAreScaledByBatch(t *testing.T) {
+	points := curveOf(OptimusCurve{Beta: [3]float64{.3, 1, .1}}, 30, 1)
+	for i := range points {
+		points[i].Step, points[i].Progress, points[i].GlobalBatch = points[i].Progress, math.NaN(), 512
+	}
+	c, err := Fit(points, 128, Settings{})
+	if err != nil || c.LastX != 120 {
+		t.Errorf("last x %v, error %v; want 30 × 512/128 = 120", c.LastX, err)
+	}
+}
+
+func newTestRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }

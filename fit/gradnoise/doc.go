@@ -1,0 +1,4 @@
+// Package gradnoise estimates the gradient noise scale of a training run and
+// what follows from it: statistical efficiency and learning rates at other
+// batch sizes.
+package gradnoise
