@@ -2,59 +2,96 @@ package data
 
 import "strings"
 
-// GPUFeatures is what the data sheet of a GPU says. The numbers let a model
-// measured on one type be compared with another; they are upper bounds that
-// no training job reaches.
-type GPUFeatures struct {
-	Type      string  // the name in gpu_type columns, "a100"
-	Memory    int64   // bytes of device memory, of the smallest variant sold under the name
-	Half      float64 // peak dense TFLOPS of 16-bit tensor operations, 0 where there are none
-	Single    float64 // peak TFLOPS of 32-bit arithmetic outside tensor cores
-	Bandwidth float64 // GB/s of device memory
-	Link      float64 // GB/s to the other GPUs of the node over NVLink, both directions; 0 for a card on PCIe
+// GPU describes a type of accelerator by what decides how fast it trains.
+type GPU struct {
+	Name      string  // as in gpu_type
+	TFLOPS    float64 // dense half precision (FP16 or BF16, tensor cores where there are any, no sparsity), 10¹² operations/s
+	Memory    float64 // GB
+	Bandwidth float64 // of its memory, GB/s
+	Link      float64 // GB/s to the others of its node or pod over a fabric of their own, both directions; 0 for a card on PCIe
 }
 
-// gib is a gibibyte, the unit in which memory is sold.
-const gib = 1 << 30
-
-// gpuTable holds the types found in training clusters, from NVIDIA's public
-// data sheets of each product (SXM variant where there are several, memory of
-// the smallest). Half precision is without sparsity.
-func gpuTable() []GPUFeatures {
-	return []GPUFeatures{
-		{"k80", 12 * gib, 0, 4.4, 240, 0}, // one of the two GPUs of a board
-		{"m60", 8 * gib, 0, 4.8, 160, 0},  // one of two
-		{"p4", 8 * gib, 0, 5.5, 192, 0},
-		{"p40", 24 * gib, 0, 12, 346, 0},
-		{"p100", 12 * gib, 21.2, 10.6, 549, 160},
-		{"v100", 16 * gib, 125, 15.7, 900, 300},
-		{"t4", 16 * gib, 65, 8.1, 320, 0},
-		{"rtx6000", 24 * gib, 130.5, 16.3, 672, 0},
-		{"a10", 24 * gib, 125, 31.2, 600, 0},
-		{"a10g", 24 * gib, 70, 31.5, 600, 0},
-		{"a16", 16 * gib, 35.9, 9, 200, 0}, // one of four
-		{"a30", 24 * gib, 165, 10.3, 933, 0},
-		{"a40", 48 * gib, 149.7, 37.4, 696, 0},
-		{"a6000", 48 * gib, 154.8, 38.7, 768, 0},
-		{"a100", 40 * gib, 312, 19.5, 1555, 600},
-		{"l4", 24 * gib, 121, 30.3, 300, 0},
-		{"l40", 48 * gib, 181, 90.5, 864, 0},
-		{"l40s", 48 * gib, 362, 91.6, 864, 0},
-		{"h100", 80 * gib, 989, 67, 3350, 900},
-		{"h200", 141 * gib, 989, 67, 4800, 900},
-		{"b200", 180 * gib, 2250, 75, 7700, 1800},
+// GPUs returns the types that are known, by name. The figures are the peak
+// values of the vendors' data sheets (NVIDIA data sheets of K80 to GB300, AMD
+// Instinct MI100 to MI355X, Google Cloud TPU system architecture pages); what
+// training reaches of them differs, but their ratios order the types well
+// enough to learn from one about another. Types that are sold with several
+// memory sizes carry the size in their name; the plain name is the smallest.
+func GPUs() []GPU {
+	return []GPU{
+		{"a10", 125, 24, 600, 0},
+		{"a100", 312, 40, 1555, 600},
+		{"a100-80gb", 312, 80, 2039, 600},
+		{"a10g", 70, 24, 600, 0},
+		{"a16", 35.9, 16, 200, 0}, // one of the four chips of a board
+		{"a30", 165, 24, 933, 0},
+		{"a40", 149.7, 48, 696, 0},
+		{"a5000", 111.1, 24, 768, 0},
+		{"a6000", 154.8, 48, 768, 0},
+		{"a800", 312, 80, 2039, 400},
+		{"b200", 2250, 192, 8000, 1800},
+		{"b300", 2250, 288, 8000, 1800},
+		{"gb200", 2500, 192, 8000, 1800},
+		{"gb300", 2500, 288, 8000, 1800},
+		{"gh200", 990, 96, 4000, 900},
+		{"h100", 990, 80, 3350, 900},
+		{"h100-pcie", 756, 80, 2000, 0},
+		{"h200", 990, 141, 4800, 900},
+		{"h800", 990, 80, 3350, 400},
+		{"k80", 4.1, 12, 240, 0}, // one of the two chips of a board; no faster half precision
+		{"l4", 121, 24, 300, 0},
+		{"l40", 181, 48, 864, 0},
+		{"l40s", 362, 48, 864, 0},
+		{"m60", 4.8, 8, 160, 0},
+		{"mi100", 184.6, 32, 1229, 276},
+		{"mi210", 181, 64, 1638, 300},
+		{"mi250x", 191.5, 64, 1638, 800}, // one of the two chips, which count as a GPU each
+		{"mi300x", 1307, 192, 5300, 896},
+		{"mi325x", 1307, 256, 6000, 896},
+		{"mi355x", 2500, 288, 8000, 1075},
+		{"p100", 21.2, 16, 732, 160},
+		{"p4", 5.5, 8, 192, 0},
+		{"p40", 12, 24, 346, 0},
+		{"rtx2080ti", 107.6, 11, 616, 0},
+		{"rtx3090", 142, 24, 936, 0},
+		{"rtx4090", 330, 24, 1008, 0},
+		{"rtx5090", 419, 32, 1792, 0},
+		{"rtx6000", 130.5, 24, 672, 0},
+		{"rtx6000-ada", 364, 48, 960, 0},
+		{"rtxpro6000", 504, 96, 1792, 0},
+		{"t4", 65, 16, 320, 0},
+		{"titan-rtx", 130, 24, 672, 0},
+		{"tpu-v3", 61.5, 16, 450, 82}, // per core
+		{"tpu-v4", 275, 32, 1228, 300},
+		{"tpu-v5e", 197, 16, 819, 200},
+		{"tpu-v5p", 459, 95, 2765, 600},
+		{"tpu-v6e", 918, 32, 1640, 448},
+		{"v100", 125, 16, 900, 300},
+		{"v100-32gb", 125, 32, 900, 300},
 	}
 }
 
-// GPUFeaturesOf returns the features of a GPU type; ok is false for a type
-// that the table does not hold.
-func GPUFeaturesOf(gpuType string) (f GPUFeatures, ok bool) {
-	for _, g := range gpuTable() {
-		if g.Type == gpuType {
+// FindGPU returns the type called name. Case, blanks and a vendor in front
+// make no difference ("NVIDIA A100", "nvidia-tesla-t4" and "t4" are known),
+// and of a memory size that has no entry of its own the plain type stands in;
+// the rest of the name has to match, so that an unknown variant is not taken
+// for a known type.
+func FindGPU(name string) (GPU, bool) {
+	product := name
+	name = strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(strings.TrimSpace(name)))
+	for _, vendor := range []string{"nvidia-", "amd-", "google-", "tesla-", "geforce-", "instinct-"} {
+		name = strings.TrimPrefix(name, vendor)
+	}
+	plain := strings.ReplaceAll(name, "-", "")
+	for _, g := range GPUs() {
+		if g.Name == name || strings.ReplaceAll(g.Name, "-", "") == plain {
 			return g, true
 		}
 	}
-	return GPUFeatures{}, false
+	if plain := GPUTypeOf(product); plain != product {
+		return FindGPU(plain)
+	}
+	return GPU{}, false
 }
 
 // GPUTypeOf returns the gpu_type of a product's name as drivers and

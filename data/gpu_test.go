@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"slices"
 	"testing"
 
 	"knee/data"
@@ -19,19 +20,36 @@ func TestGPUTypeOf(t *testing.T) {
 	}
 }
 
-// Every type of the table is its own name, and no faster at 32 bits than with
-// tensor cores at 16.
-func TestGPUFeatures(t *testing.T) {
-	for _, gpu := range []string{"k80", "p100", "v100", "t4", "a100", "a10g", "l4", "h100", "h200", "b200", "rtx6000"} {
-		f, ok := data.GPUFeaturesOf(gpu)
-		if !ok || f.Memory < 1<<30 || f.Single <= 0 || f.Bandwidth <= 0 || f.Half != 0 && f.Half < f.Single {
-			t.Errorf("%s: %+v, %v", gpu, f, ok)
+func TestGPUs(t *testing.T) {
+	all := data.GPUs()
+	if !slices.IsSortedFunc(all, func(a, b data.GPU) int {
+		if a.Name < b.Name {
+			return -1
 		}
-		if got := data.GPUTypeOf("NVIDIA " + gpu); got != gpu {
-			t.Errorf("%s is called %s", gpu, got)
+		return 1
+	}) {
+		t.Error("the types are not in the order of their names, each once")
+	}
+	for _, g := range all {
+		if found, ok := data.FindGPU(g.Name); !ok || found != g {
+			t.Errorf("%s is found as %+v", g.Name, found)
+		}
+		// No accelerator does fewer than 10 or more than 1000 operations per
+		// byte: a figure beyond is a slip of unit.
+		if ratio := 1000 * g.TFLOPS / g.Bandwidth; ratio < 10 || ratio > 1000 || g.Memory < 4 || g.Memory > 300 {
+			t.Errorf("%+v is out of proportion", g)
 		}
 	}
-	if _, ok := data.GPUFeaturesOf("abacus"); ok {
-		t.Error("an unknown type has features")
+}
+
+func TestFindGPU(t *testing.T) {
+	for name, want := range map[string]string{
+		"t4": "t4", "NVIDIA Tesla T4": "t4", "nvidia-tesla-v100": "v100", "A100": "a100", "A100 80GB": "a100-80gb",
+		"A100-40GB-custom": "", "a100-40gb": "a100", "GH200-96GB": "gh200", "": "", "cpu": "", "a": "", "RTX 3090": "rtx3090", "Titan_RTX": "titan-rtx",
+	} {
+		g, ok := data.FindGPU(name)
+		if g.Name != want || ok != (want != "") {
+			t.Errorf("FindGPU(%q) = %q, %v; want %q", name, g.Name, ok, want)
+		}
 	}
 }

@@ -73,7 +73,7 @@ func scaleOf(ms []data.Measurement) scale {
 // on adds what is known of the hardware of a GPU type; of types that are not
 // known that is nothing.
 func (s scale) on(gpuType string) scale {
-	f, _ := data.GPUFeaturesOf(gpuType)
+	f, _ := data.FindGPU(gpuType)
 	s.linked, s.crowded = f.Link > 0, gpuType == "cpu"
 	return s
 }
