@@ -3,6 +3,7 @@ package fit
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"knee/data"
 	"knee/fit/convergence"
@@ -23,9 +24,9 @@ func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch) error {
 // AddCurveWith is [Model.AddCurve] with settings for the convergence.
 func (m *Model) AddCurveWith(points []data.CurvePoint, batch data.Batch, s convergence.Settings) error {
 	for _, p := range points {
-		if p.Job != "" && m.job != "" && p.Job != m.job {
+		if p.Job != "" && m.Job() != "" && p.Job != m.Job() {
 			return &data.InputError{Source: data.Source{Column: "job"}, Found: fmt.Sprintf("%q", p.Job),
-				Want: fmt.Sprintf("a curve of job %q, like the measurements", m.job)}
+				Want: fmt.Sprintf("a curve of job %q, like the measurements", m.Job())}
 		}
 	}
 	if batch.Initial == 0 {
@@ -48,7 +49,7 @@ func (m *Model) AddCurveWith(points []data.CurvePoint, batch data.Batch, s conve
 func smallestBatch(points []data.CurvePoint) float64 {
 	var small float64
 	for _, p := range points {
-		if finite(p.GlobalBatch) && p.GlobalBatch > 0 && (small == 0 || p.GlobalBatch < small) {
+		if p.GlobalBatch > 0 && !math.IsInf(p.GlobalBatch, 0) && (small == 0 || p.GlobalBatch < small) {
 			small = p.GlobalBatch
 		}
 	}

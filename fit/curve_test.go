@@ -9,6 +9,11 @@ import (
 	"knee/data"
 )
 
+func measured(workers int, batch, step float64) data.Measurement {
+	return data.Measurement{Status: data.OK, StepTime: step, Config: data.Config{
+		Job: "j", GPUType: "t4", Mode: data.AllReduce, Workers: workers, LocalBatch: batch, Nodes: (workers + 3) / 4}}
+}
+
 // fallingCurve is n points of 1/(.3x + 1) + .1.
 func fallingCurve(n int) []data.CurvePoint {
 	nan := math.NaN()

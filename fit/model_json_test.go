@@ -3,7 +3,6 @@ package fit
 import (
 	"bytes"
 	"errors"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,11 +10,14 @@ import (
 	"knee/data"
 )
 
-func newTestRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
-
 // fullModel is a model with everything in it.
 func fullModel(tb testing.TB) *Model {
-	ms := syntheticCollective(10)
+	var ms []data.Measurement
+	for i, k := range []int{1, 2, 4, 4, 8, 8, 8, 16, 16, 16} {
+		m := measured(k, float64(16+8*(i%3)), .1+.01*float64(i))
+		m.Job = "made-up"
+		ms = append(ms, m)
+	}
 	for _, k := range []int{1, 2, 4} {
 		c := data.Config{Job: "made-up", GPUType: "cpu", Mode: data.PSSync, Workers: k, PS: 2, LocalBatch: 32 / float64(k)}
 		ms = append(ms, data.Measurement{Config: c, StepTime: 1 + 1/float64(k), Status: data.OK})
@@ -81,13 +83,13 @@ func TestDecodeModelRefuses(t *testing.T) {
 	}
 	edit := func(from, to string) string { return strings.Replace(good.String(), from, to, 1) }
 	tests := []struct{ name, text, want string }{
-		{"newer version", edit(`"version": 2`, `"version": 3`), "3"},
+		{"newer version", edit(`"version": 3`, `"version": 4`), "4"},
 		{"unknown field", edit(`"job"`, `"surprise": 1, "job"`), "surprise"},
 		{"not JSON", "speed", "model"},
 		{"unknown family", edit(`"family": "collective"`, `"family": "cubic"`), "cubic"},
 		{"family of another mode", edit(`"family": "collective"`, `"family": "ps"`), "does not describe"},
 		{"missing measurement values", edit(`"step_time_s"`, `"wall_s"`), "step_time_s"},
-		{"wrong type", edit(`"count": 10`, `"count": "ten"`), "count"},
+		{"wrong type", edit(`"counts": [`, `"counts": ["ten",`), "counts"},
 		{"unknown mode", edit(`"mode": "allreduce"`, `"mode": "gossip"`), "gossip"},
 	}
 	for _, tt := range tests {
@@ -109,7 +111,7 @@ func FuzzDecodeModel(f *testing.F) {
 	text := good.String()
 	f.Add(text)
 	f.Add(text[:len(text)/2])
-	f.Add(strings.Replace(text, `"theta": [`, `"theta": [1e300,`, 1))
+	f.Add(strings.Replace(text, `"coordinates": [`, `"coordinates": [1e300,`, 1))
 	f.Add(strings.Replace(text, `"workers": 1`, `"workers": -3`, 1))
 	f.Add(strings.Replace(text, `"scale": 1`, `"scale": -1`, 1))
 	f.Add(`{"version":1}`)
@@ -132,28 +134,25 @@ func FuzzDecodeModel(f *testing.F) {
 	})
 }
 
-// A file from before the form knew the ring is read with its parameters
-// fitted anew: they meant something else.
+// The speed of files of earlier versions is fitted anew.
 func TestOldModelIsFittedAnew(t *testing.T) {
-	m := fullModel(t)
-	for i := range m.groups[0].stack.theta { // as another form would have it
-		m.groups[0].stack.theta[i] += .5
-	}
-	var b bytes.Buffer
-	if err := EncodeModel(&b, m); err != nil {
-		t.Fatal(err)
-	}
-	old := strings.Replace(b.String(), `"version": 2`, `"version": 1`, 1)
-	back, err := DecodeModel(strings.NewReader(old), "m.json")
+	const old = `{"version": 2, "job": "j", "seed": 1, "batch": {}, "warnings": ["t4, allreduce: old"],
+ "speed": [{"gpu_type": "t4", "mode": "allreduce", "family": "collective-typed", "theta": [1, 2], "count": 2, "spread": {"scale": 1},
+  "measurements": [
+   {"nodes": 1, "workers": 1, "local_batch": 32, "step_time_s": 0.2, "status": "ok"},
+   {"nodes": 1, "workers": 4, "local_batch": 32, "step_time_s": 0.25, "status": "ok"}]}]}`
+	m, err := DecodeModel(strings.NewReader(old), "m.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh, c := fullModel(t), data.Config{GPUType: "t4", Workers: 6, Nodes: 2, LocalBatch: 24}
-	got, _ := back.StepTime(c)
-	if want, _ := fresh.StepTime(c); got < .99*want || got > 1.01*want {
-		t.Errorf("predicts %.4g s, a new fit %.4g", got, want)
+	fresh, err := Fit([]data.Measurement{measured(1, 32, .2), measured(4, 32, .25)}, Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, ok := back.Timer("t4", data.AllReduce).(*Collective); !ok {
-		t.Errorf("Timer returns a %T, want a *Collective", back.Timer("t4", data.AllReduce))
+	c := data.Config{GPUType: "t4", Workers: 8, Nodes: 2, LocalBatch: 24}
+	got, errA := m.Predict(c)
+	want, errB := fresh.Predict(c)
+	if errA != nil || errB != nil || got != want {
+		t.Errorf("predicts %+v, a new fit %+v; %v, %v", got, want, errA, errB)
 	}
 }

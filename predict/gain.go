@@ -190,7 +190,9 @@ func (q gainQuestion) with(ctx context.Context, now *fit.Model, c data.Config, t
 		return nil, err
 	}
 	rows := append(slices.Clone(q.rows), data.Measurement{Config: c, StepTime: p.StepTime.Mean, Status: data.OK})
-	then, err := fit.FitContext(ctx, rows, q.settings)
+	with := q.settings
+	with.Like = now.Model
+	then, err := fit.FitContext(ctx, rows, with)
 	if err != nil {
 		return nil, err
 	}

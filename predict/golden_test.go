@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"knee/data"
-	"knee/fit"
 	"knee/fit/gradnoise"
+	"knee/fit/speed/form"
 	"knee/internal/bench"
 )
 
@@ -43,7 +43,7 @@ func loadGolden(tb testing.TB) (rows []goldenRow, variants []string) {
 
 // best applies Pollux's batch rule to the published functions of one row.
 func (r goldenRow) best(nodes, workers float64, master bool) (goodput float64, answer goldenRow) {
-	timer := &fit.Pollux{
+	timer := &form.Pollux{
 		AlphaCompute: r["alpha_c"], BetaCompute: r["beta_c"], AlphaInter: r["alpha_n"], BetaInter: r["beta_n"],
 		AlphaIntra: r["alpha_r"], BetaIntra: r["beta_r"], Gamma: r["gamma"],
 	}

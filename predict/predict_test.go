@@ -13,10 +13,11 @@ import (
 	"knee/data"
 	"knee/fit"
 	"knee/fit/convergence"
+	"knee/fit/speed/form"
 )
 
 // truth is a made-up job that scales well to about 8 workers.
-var truth = fit.Pollux{AlphaCompute: .02, BetaCompute: .002, AlphaInter: .08, BetaInter: .01, AlphaIntra: .02, BetaIntra: .004, Gamma: 1.5}
+var truth = form.Pollux{AlphaCompute: .02, BetaCompute: .002, AlphaInter: .08, BetaInter: .01, AlphaIntra: .02, BetaIntra: .004, Gamma: 1.5}
 
 func measureTruth(t testing.TB, gpuType string, slow float64) []data.Measurement {
 	t.Helper()
@@ -108,7 +109,7 @@ func TestGoals(t *testing.T) {
 // In ps-async a step is one update by one worker, so only its own samples
 // count for it, while the staleness is that of all workers.
 func TestAsyncThroughput(t *testing.T) {
-	truth := fit.OptimusAsync{Theta: [4]float64{2.83, 3.92, 0, .11}}
+	truth := form.OptimusAsync([4]float64{2.83, 3.92, 0, .11})
 	var ms []data.Measurement
 	for _, k := range []int{1, 2, 4, 8} {
 		c := data.Config{GPUType: "cpu", Mode: data.PSAsync, Workers: k, PS: 4, LocalBatch: 16}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -66,14 +67,13 @@ bytes one synchronisation moves.`,
 			if err := curve.add(a, m, points); err != nil {
 				return err
 			}
-			a.warn(m.Warnings()...)
-			if err := fit.WriteModel(output, m); err != nil {
-				return err
-			}
 			busy = a.busy("holding measurements out of every family")
 			defer busy.end()
 			res, err := newFitResult(cmd.Context(), m)
 			if err != nil {
+				return err
+			}
+			if err := fit.WriteModel(output, m); err != nil {
 				return err
 			}
 			if !noAdvice {
@@ -83,6 +83,7 @@ bytes one synchronisation moves.`,
 				}
 			}
 			busy.end()
+			a.warn(m.Warnings()...)
 			if err := res.print(a.stdout, out); err != nil {
 				return err
 			}
@@ -112,7 +113,7 @@ func fitSettings(family string, seed int64, cluster []string, interconnect, mess
 	for _, q := range []struct {
 		flag, text string
 		to         *float64
-	}{{"interconnect", interconnect, &s.Interconnect}, {"message-bytes", message, &s.Parameters}} {
+	}{{"interconnect", interconnect, &s.Interconnect}, {"message-bytes", message, &s.MessageBytes}} {
 		if q.text == "" {
 			continue
 		}
@@ -122,12 +123,15 @@ func fitSettings(family string, seed int64, cluster []string, interconnect, mess
 		}
 		*q.to = float64(n)
 	}
+	if (s.Interconnect > 0) != (s.MessageBytes > 0) {
+		return s, usageError{errors.New("--interconnect and --message-bytes say something together only: how long a message takes")}
+	}
 	for _, path := range cluster {
 		m, err := fit.ReadModel(path)
 		if err != nil {
 			return s, err
 		}
-		s.Others = append(s.Others, m)
+		s.Others = append(s.Others, m.Model)
 	}
 	return s, nil
 }

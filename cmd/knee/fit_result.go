@@ -45,11 +45,8 @@ type advice struct {
 }
 
 func newFitResult(ctx context.Context, m *fit.Model) (fitResult, error) {
-	res := fitResult{Job: m.Job(), Parameters: parametersOf(m), Warnings: m.Warnings()}
-	if res.Warnings == nil {
-		res.Warnings = []string{}
-	}
-	scores, err := m.Families(ctx)
+	scores, err := m.Compare(ctx)
+	res := fitResult{Job: m.Job(), Parameters: parametersOf(m), Warnings: append([]string{}, m.Warnings()...)}
 	for _, s := range scores {
 		res.Families = append(res.Families, family{s.GPUType, s.Mode, s.Family, known(s.LeaveOneOut), known(s.Forward), s.Chosen, s.Warnings})
 	}

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"knee/data"
+	"knee/fit/prior"
+	"knee/fit/speed"
+)
+
+// each calls f for 0 to n−1 on two processors.
+func each(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range 2 {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// Bounds of the rows of a split that learning looks at.
+const (
+	maxTrain = 32
+	maxTest  = 8
+)
+
+func thin(rows []data.Measurement, n int, seed uint64) []data.Measurement {
+	if len(rows) <= n {
+		return rows
+	}
+	var out []data.Measurement
+	for _, i := range rand.New(rand.NewPCG(seed, 2)).Perm(len(rows))[:n] {
+		out = append(out, rows[i])
+	}
+	return out
+}
+
+// learner looks for the prior under which held-out rows are likeliest.
+type learner struct {
+	splits []split
+	scores []float64 // of the splits under pr
+	pr     *prior.Speed
+	value  float64
+	log    func(format string, args ...any)
+}
+
+// worst is the value of a split that could not be fitted.
+const worst = -20
+
+// value is what learning maximises: the mean log predictive density of the
+// rows that a split predicts, less their relative errors, which count up to
+// one each.
+func (s *split) value(p *prior.Speed) float64 {
+	m, err := speed.Fit(context.Background(), s.train, speed.Settings{Prior: p, Screened: true})
+	if err != nil {
+		return worst
+	}
+	var v float64
+	for _, t := range s.test {
+		density, err := m.LogDensity(t)
+		if err != nil {
+			return worst
+		}
+		e, _ := m.StepTime(t.Config)
+		v += (density - min(math.Abs(e/t.StepTime-1), 1)) / float64(len(s.test))
+	}
+	return v
+}
+
+// mean is the mean over splits, every dataset counting the same, and in it
+// every protocol.
+func (l *learner) mean(scores []float64) float64 {
+	type key struct{ dataset, protocol string }
+	sum, n := map[key]float64{}, map[key]float64{}
+	for i, s := range l.splits {
+		k := key{s.dataset, s.protocol}
+		sum[k] += scores[i]
+		n[k]++
+	}
+	of, protocols := map[string]float64{}, map[string]float64{}
+	for k := range sum {
+		of[k.dataset] += sum[k] / n[k]
+		protocols[k.dataset]++
+	}
+	var total float64
+	for _, d := range slices.Sorted(maps.Keys(of)) {
+		total += of[d] / protocols[d]
+	}
+	return total / float64(len(of))
+}
+
+// try keeps a prior if the splits that it concerns are likelier under it by
+// more than the penalty.
+func (l *learner) try(p *prior.Speed, concerns func(s *split) bool, penalty float64) bool {
+	scores := slices.Clone(l.scores)
+	each(len(l.splits), func(i int) {
+		if l.scores == nil || concerns(&l.splits[i]) {
+			v := l.splits[i].value(p)
+			if l.scores == nil {
+				return
+			}
+			scores[i] = v
+		}
+	})
+	v := l.mean(scores) - penalty
+	if v <= l.value {
+		return false
+	}
+	l.scores, l.value, l.pr = scores, v, p
+	return true
+}
+
+// dial is one number of the prior, on a scale where one is a large change.
+type dial struct {
+	name     string
+	concerns func(s *split) bool
+	move     func(p *prior.Speed, by float64)
+}
+
+func dials(p *prior.Speed) []dial {
+	var all []dial
+	servers := func(s *split) bool { return s.dataset == "ps" }
+	workers := func(s *split) bool { return s.dataset != "ps" }
+	knobs := func(s *split) bool { return len(s.train[0].Extra) > 0 }
+	types := func(s *split) bool { return len(gpuTypes(s.train)) > 1 }
+	batchless := func(s *split) bool { return s.train[0].LocalBatch == 0 }
+	any := func(*split) bool { return true }
+	for _, form := range slices.Sorted(maps.Keys(p.Forms)) {
+		for _, name := range slices.Sorted(maps.Keys(p.Forms[form])) {
+			concerns := workers
+			switch {
+			case name == "crowding" || name == "compute" && form == "collective":
+				continue
+			case form == "ps" || name == "servers":
+				concerns = servers
+			case name == "knob" || name == "level":
+				concerns = knobs
+			case name == "unknown_batch":
+				concerns = batchless
+			case form == "slopes":
+				concerns = any
+			}
+			edit := func(f func(c *prior.Coordinate, by float64)) func(*prior.Speed, float64) {
+				return func(p *prior.Speed, by float64) {
+					c := p.Forms[form][name]
+					f(&c, by)
+					p.Forms[form][name] = c
+				}
+			}
+			unit := p.Forms[form][name].SD
+			if form != "slopes" || name == "unknown_batch" {
+				all = append(all, dial{form + "." + name + " mean", concerns, edit(func(c *prior.Coordinate, by float64) { c.Mean += by * unit })})
+			}
+			all = append(all, dial{form + "." + name + " sd", concerns, edit(func(c *prior.Coordinate, by float64) {
+				c.SD *= math.Exp(by)
+				c.Type *= math.Exp(by)
+			})})
+			if form == "collective" && (name == "intra" || name == "inter_over_intra") {
+				all = append(all, dial{form + "." + name + " nvlink", concerns, edit(func(c *prior.Coordinate, by float64) { c.NVLink += by * unit })},
+					dial{form + "." + name + " without nvlink", concerns, edit(func(c *prior.Coordinate, by float64) {
+						c.Mean += by * unit
+						c.NVLink -= by * unit
+					})})
+			}
+		}
+	}
+	all = append(all, dial{"type", types, func(p *prior.Speed, by float64) {
+		for _, m := range p.Forms {
+			for k, c := range m {
+				c.Type = min(c.Type*math.Exp(by), c.SD)
+				m[k] = c
+			}
+		}
+	}})
+	kernel := reflect.TypeFor[prior.Kernel]()
+	for i := range kernel.NumField() {
+		concerns := any
+		switch name := kernel.Field(i).Name; {
+		case strings.HasPrefix(name, "Knob"):
+			concerns = knobs
+		case name == "TypeShare":
+			concerns = types
+		case name == "Compute" || name == "Timers":
+			concerns = func(s *split) bool { return s.train[0].SyncTime > 0 }
+		}
+		all = append(all, dial{kernel.Field(i).Name, concerns, func(p *prior.Speed, by float64) {
+			f := reflect.ValueOf(&p.Kernel).Elem().Field(i)
+			if kernel.Field(i).Name == "TypeShare" { // a correlation
+				o := f.Float() / (1 - f.Float()) * math.Exp(2*by)
+				f.SetFloat(o / (1 + o))
+				return
+			}
+			f.SetFloat(f.Float() * math.Exp(by))
+		}})
+	}
+	for name, at := range map[string]func(p *prior.Speed) *float64{
+		"scatter":       func(p *prior.Speed) *float64 { return &p.Scatter },
+		"noise scatter": func(p *prior.Speed) *float64 { return &p.NoiseScatter },
+		"knob scatter":  func(p *prior.Speed) *float64 { return &p.KnobScatter },
+		"tail":          func(p *prior.Speed) *float64 { return &p.Tail },
+	} {
+		concerns := any
+		if name == "knob scatter" {
+			concerns = knobs
+		}
+		all = append(all, dial{name, concerns, func(p *prior.Speed, by float64) { *at(p) *= math.Exp(by) }})
+	}
+	slices.SortFunc(all, func(a, b dial) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// clone copies a prior.
+func clone(p *prior.Speed) *prior.Speed {
+	c := *p
+	c.Forms = map[string]map[string]prior.Coordinate{}
+	for f, m := range p.Forms {
+		c.Forms[f] = maps.Clone(m)
+	}
+	return &c
+}
+
+// learn moves one number after the other by steps that shrink, from values
+// that say hardly more than the physics, as long as what the splits hold out
+// gets likelier. Each step costs a little, so that numbers which no split
+// speaks of stay where they are.
+func learn(splits []split, sweeps int, log func(string, ...any)) *prior.Speed {
+	l := &learner{pr: start(), log: log}
+	for _, s := range splits {
+		s.train, s.test = thin(s.train, maxTrain, 3), thin(s.test, maxTest, 4)
+		l.splits = append(l.splits, s)
+	}
+	all := dials(l.pr)
+	step := slices.Repeat([]float64{.6}, len(all))
+	l.scores = make([]float64, len(l.splits))
+	l.value = math.Inf(-1)
+	l.try(l.pr, func(*split) bool { return true }, 0)
+	log("start: %.4f", l.value)
+	const cost = .0005
+	for sweep := range sweeps {
+		for i, d := range all {
+			moved := false
+			for _, sign := range []float64{1, -1} {
+				for range 3 {
+					p := clone(l.pr)
+					d.move(p, sign*step[i])
+					if !l.try(p, d.concerns, cost) {
+						break
+					}
+					l.value += cost
+					moved = true
+				}
+				if moved {
+					break
+				}
+			}
+			if !moved {
+				step[i] /= 2
+			}
+		}
+		log("sweep %d: %.4f", sweep+1, l.value)
+	}
+	return l.pr
+}
+
+// examplesOf picks the splits that are learned from: one of each protocol of
+// each job.
+func examplesOf(splits []split) []split {
+	var out []split
+	seen, count := map[string]bool{}, map[string]int{}
+	for _, s := range splits {
+		k := s.dataset + "|" + s.name + "|" + s.protocol
+		if s.dataset == "gavel" {
+			k += gpuTypes(s.test)[0]
+		}
+		k2 := s.dataset + s.protocol
+		if !seen[k] && (count[k2] < 12 || s.dataset == "mlperf") {
+			seen[k] = true
+			count[k2]++
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func describe(p *prior.Speed) string {
+	var b strings.Builder
+	for f, m := range p.Forms {
+		for k, c := range m {
+			fmt.Fprintf(&b, "%s.%s: %.2f ± %.2f (type %.2f) nv %.2f\n", f, k, c.Mean, c.SD, c.Type, c.NVLink)
+		}
+	}
+	lines := strings.Split(b.String(), "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n") + fmt.Sprintf("\n%.3f scatter %.2f noise %.2f knob %.2f tail %.2f\n", p.Kernel, p.Scatter, p.NoiseScatter, p.KnobScatter, p.Tail)
+}
+
+//go:embed start.json
+var startJSON []byte
+
+func start() *prior.Speed {
+	p, err := prior.Decode(startJSON)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}

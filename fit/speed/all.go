@@ -1,0 +1,145 @@
+package speed
+
+import (
+	"cmp"
+	"slices"
+
+	"knee/fit/speed/form"
+)
+
+// pieceSize is how many predictions are handed to a processor at a time.
+const pieceSize = 256
+
+// piece is some questions of one group, GPU type and batch, whose run is
+// numbered.
+type piece struct {
+	questions []question
+	run       int
+	sliced    bool // the run is long enough for a slice
+}
+
+// piecesOf sorts the questions so that those that share most are neighbours.
+func piecesOf(asked []question) []piece {
+	slices.SortStableFunc(asked, func(a, b question) int {
+		return cmp.Or(compareRun(&a, &b), cmp.Compare(a.p.Workers, b.p.Workers), cmp.Compare(a.p.Nodes, b.p.Nodes), cmp.Compare(a.p.Widest, b.p.Widest))
+	})
+	var out []piece
+	for run := 0; len(asked) > 0; run++ {
+		n := 1
+		for n < len(asked) && compareRun(&asked[n], &asked[0]) == 0 {
+			n++
+		}
+		sliced := asked[0].g.post.worthSlicing(n)
+		for from := 0; from < n; from += pieceSize {
+			out = append(out, piece{asked[from:min(from+pieceSize, n)], run, sliced})
+		}
+		asked = asked[n:]
+	}
+	return out
+}
+
+// compareRun orders questions by what a slice has in common.
+func compareRun(a, b *question) int {
+	return cmp.Or(cmp.Compare(a.g.mode, b.g.mode), cmp.Compare(a.p.Type, b.p.Type), cmp.Compare(a.g.types[0], b.g.types[0]), cmp.Compare(a.p.Batch, b.p.Batch))
+}
+
+// answering is what one processor remembers between pieces.
+type answering struct {
+	memos map[*group]*memo
+	slice *batchSlice // of the last run that had one
+	run   int
+	of    [draws]float64
+}
+
+func (a *answering) answer(p *piece, out []Prediction) {
+	g := p.questions[0].g
+	if a.memos[g] == nil {
+		if a.memos == nil {
+			a.memos = map[*group]*memo{}
+		}
+		a.memos[g] = newMemo()
+	}
+	if p.sliced && (a.slice == nil || a.run != p.run) {
+		a.slice, a.run = g.post.sliceAt(&p.questions[0].p), p.run
+	}
+	for i := range p.questions {
+		q := &p.questions[i]
+		var process float64
+		if p.sliced {
+			process = a.slice.spread(&q.p, a.memos[g], a.of[:])
+		} else {
+			process = g.post.spread(&q.p, a.memos[g], a.of[:])
+		}
+		out[q.at] = q.prediction(g.post.estimate(process, q.further, a.of[:]))
+	}
+}
+
+// memo holds both parts of all posterior draws, by what they depend on: a
+// sweep has few of each, and the parts are most of the work.
+type memo struct {
+	lnCompute, compute map[computeKey][]float64
+	sync               map[placeKey][]float64
+}
+
+type computeKey struct {
+	t             int
+	batch, widest float64
+}
+
+type placeKey struct {
+	t                             int
+	workers, nodes, widest, split float64
+}
+
+func newMemo() *memo {
+	return &memo{map[computeKey][]float64{}, map[computeKey][]float64{}, map[placeKey][]float64{}}
+}
+
+// addSteps adds ln step time of each curve to sum. A nil memo remembers nothing.
+func (t *memo) addSteps(curves []form.Curve, p *form.Point, sum []float64) {
+	if t == nil || !form.IsSeparable(curves[0]) {
+		for d, c := range curves {
+			step, _ := c.LogTimes(p)
+			sum[d] += step
+		}
+		return
+	}
+	factors := form.Factors(curves[0], p)
+	of := computeKey{p.Type, p.Batch, p.Widest}
+	part := func(f func(d int, c form.Separable) float64) func(d int) float64 {
+		return func(d int) float64 {
+			_, c := form.Parts(curves[d], p)
+			return f(d, c)
+		}
+	}
+	lnCompute := remembered(t.lnCompute, of, len(curves), part(func(_ int, c form.Separable) float64 { return c.LnCompute(p) }))
+	compute := remembered(t.compute, of, len(curves), part(func(d int, c form.Separable) float64 { return c.ComputePower(lnCompute[d]) }))
+	sync := remembered(t.sync, placeKey{p.Type, p.Workers, p.Nodes, p.Widest, p.LnSplit}, len(curves),
+		part(func(_ int, c form.Separable) float64 { return c.SyncPower(p) }))
+	for d := range curves {
+		slopes, parts := form.Parts(curves[d], p)
+		sum[d] += parts.Join(p, lnCompute[d], compute[d], sync[d])
+		for i, s := range slopes {
+			sum[d] += s * factors[i]
+		}
+	}
+}
+
+// maxMemo bounds the entries of each table; beyond it the table starts anew.
+const maxMemo = 1024
+
+// remembered returns one part of all n curves, from the table if it is there.
+func remembered[K comparable](table map[K][]float64, key K, n int, part func(d int) float64) []float64 {
+	if v, ok := table[key]; ok {
+		return v
+	}
+	if len(table) >= maxMemo {
+		clear(table)
+	}
+	v := make([]float64, n)
+	for d := range v {
+		v[d] = part(d)
+	}
+	table[key] = v
+	return v
+}

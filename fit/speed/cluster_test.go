@@ -1,0 +1,142 @@
+package speed
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"knee/data"
+	"knee/fit/speed/form"
+)
+
+// clusterJob measures a made-up job whose links are those of its cluster:
+// slow between nodes, and slower between two.
+func clusterJob(tb testing.TB, name string, size float64, s Settings, keep func(data.Config) bool) (*Model, *form.Collective) {
+	truth := &form.Collective{
+		Fixed: .02 * size, PerBatch: .1, RefBatch: 32, SplitPower: 1, SyncSplitPower: 1, Intra: .05 * size, IntraPower: .4,
+		Inter: .25 * size, InterPower: .2, WidthPower: .35, Tree: .8, Overlap: 2,
+	}
+	var ms []data.Measurement
+	for _, nodes := range []int{1, 2, 3, 4} {
+		for _, width := range []int{1, 2, 4} {
+			for _, batch := range []float64{16, 64} {
+				c := data.Config{Job: name, GPUType: "t4", Workers: nodes * width, LocalBatch: batch,
+					Placement: data.EvenPlacement(nodes*width, nodes)}
+				if keep == nil || keep(c) {
+					ms = append(ms, data.Measurement{Config: c, StepTime: truth.StepTime(c), Status: data.OK})
+				}
+			}
+		}
+	}
+	m, err := fitAll(ms, s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m, truth
+}
+
+func oneNode(c data.Config) bool { return c.NodeCount() == 1 }
+
+// Measured on one node only, a job must learn the network from others.
+func TestMemoryOfOtherJobs(t *testing.T) {
+	var others []*Model
+	for i, size := range []float64{.5, 1, 2, 3} {
+		m, _ := clusterJob(t, string(rune('a'+i)), size, Settings{}, nil)
+		others = append(others, m)
+	}
+	far := data.Config{Workers: 16, LocalBatch: 64, Placement: data.Placement{4, 4, 4, 4}}
+	miss := func(s Settings) (off float64, m *Model) {
+		m, truth := clusterJob(t, "ours", 1.5, s, oneNode)
+		p, err := m.Predict(far)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := truth.StepTime(far); s.Others != nil && (p.StepTime.Lo > want || p.StepTime.Hi < want) {
+			t.Errorf("interval %+v misses %.4g", p.StepTime, want)
+		}
+		return math.Abs(math.Log(p.StepTime.Mean / truth.StepTime(far))), m
+	}
+	alone, _ := miss(Settings{})
+	taught, m := miss(Settings{Others: others})
+	if taught > alone/2 || taught > .4 {
+		t.Errorf("off by a factor e^%.2f alone and e^%.2f with four other jobs", alone, taught)
+	}
+	if jobs := m.Borrowed("t4", data.AllReduce); !slices.Equal(jobs, []string{"a", "b", "c", "d"}) {
+		t.Errorf("borrowed from %q", jobs)
+	}
+	checkRoundTripped(t, m, far)
+}
+
+// A prior that came from elsewhere is kept in the file, so that the model
+// that is read predicts the same without the others at hand.
+func checkRoundTripped(t *testing.T, m *Model, c data.Config) {
+	t.Helper()
+	text, err := m.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Restore(text, m.Job(), m.seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := m.Predict(c)
+	if got, err := back.Predict(c); err != nil || got != want {
+		t.Errorf("%+v became %+v, error %v", want, got, err)
+	}
+	broken := bytes.Replace(text, []byte(`"sd":`), []byte(`"sd":-`), 1)
+	if _, err := Restore(broken, m.Job(), m.seed); err == nil || !strings.Contains(err.Error(), "borrowed prior") {
+		t.Errorf("a negative sd: error %v", err)
+	}
+}
+
+// A lender that is named twice counts once.
+func TestLenderNamedTwice(t *testing.T) {
+	other, _ := clusterJob(t, "a", 1, Settings{}, nil)
+	once, _ := clusterJob(t, "ours", 1.5, Settings{Others: []*Model{other}}, oneNode)
+	twice, _ := clusterJob(t, "ours", 1.5, Settings{Others: []*Model{other, other}}, oneNode)
+	c := data.Config{Workers: 16, LocalBatch: 64, Placement: data.Placement{4, 4, 4, 4}}
+	a, errA := once.Predict(c)
+	b, errB := twice.Predict(c)
+	if errA != nil || errB != nil || a != b || !slices.Equal(twice.Borrowed("t4", data.AllReduce), []string{"a"}) {
+		t.Errorf("once %+v, twice %+v from %q; %v, %v", a, b, twice.Borrowed("t4", data.AllReduce), errA, errB)
+	}
+}
+
+// Bytes and bandwidth alone must move the time between nodes the right way:
+// a slow link makes several nodes slower than a fast one.
+func TestLinkOfTheUser(t *testing.T) {
+	far := data.Config{Workers: 8, LocalBatch: 64, Placement: data.Placement{4, 4}}
+	predict := func(bandwidth float64) float64 {
+		m, _ := clusterJob(t, "ours", 1, Settings{MessageBytes: 4e8, Interconnect: bandwidth}, oneNode)
+		p, err := m.StepTime(far)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if slow, fast := predict(1e8), predict(1e11); !(slow > 1.2*fast) {
+		t.Errorf("%.4g s over 0.1 GB/s, %.4g s over 100 GB/s", slow, fast)
+	}
+	for _, s := range []Settings{{MessageBytes: -1}, {Interconnect: math.Inf(1)}, {MessageBytes: math.NaN()}} {
+		if _, err := fitAll([]data.Measurement{measured(1, 32, .1)}, s); err == nil || !strings.Contains(err.Error(), "bytes") {
+			t.Errorf("%+v: error %v", s, err)
+		}
+	}
+}
+
+// With its own measurements on several nodes, a job must not be led astray
+// by a cluster that is unlike it.
+func TestMeasurementsOutweighMemory(t *testing.T) {
+	var others []*Model
+	for i := range 3 {
+		m, _ := clusterJob(t, string(rune('a'+i)), 8, Settings{}, nil)
+		others = append(others, m)
+	}
+	m, truth := clusterJob(t, "ours", .2, Settings{Others: others}, nil)
+	c := data.Config{Workers: 16, LocalBatch: 64, Placement: data.Placement{4, 4, 4, 4}}
+	if got, err := m.StepTime(c); err != nil || math.Abs(got/truth.StepTime(c)-1) > .08 {
+		t.Errorf("%.4g s, measured %.4g, error %v", got, truth.StepTime(c), err)
+	}
+}

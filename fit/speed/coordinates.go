@@ -1,0 +1,134 @@
+package speed
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"knee/fit/prior"
+	"knee/fit/speed/form"
+)
+
+// coordinates map standard normal variates z, which the solver works in, to
+// the parameters of a form: θ = mean + C·z, with CCᵀ the prior covariance.
+// The parameters of one job's GPU types share what belongs to the job.
+type coordinates struct {
+	n, types int
+	mean     []float64   // types blocks of n
+	chol     [][]float64 // per coordinate, the lower triangle of C, types×types
+}
+
+// newCoordinates combines the priors of the coordinates of each GPU type.
+func newCoordinates(of [][]prior.Coordinate) *coordinates {
+	c := &coordinates{n: len(of[0]), types: len(of)}
+	for _, block := range of {
+		for _, p := range block {
+			c.mean = append(c.mean, p.Mean)
+		}
+	}
+	for i := range c.n {
+		cov := mat.NewSymDense(c.types, nil)
+		for t := range c.types {
+			for u := range t + 1 {
+				a, b := of[t][i], of[u][i]
+				// What both types share of the variance over jobs.
+				cov.SetSym(t, u, math.Sqrt(max(a.SD*a.SD-a.Type*a.Type, 0)*max(b.SD*b.SD-b.Type*b.Type, 0)))
+				if t == u {
+					cov.SetSym(t, t, a.SD*a.SD)
+				}
+			}
+		}
+		c.chol = append(c.chol, lowerOf(cov))
+	}
+	return c
+}
+
+// lowerOf is the Cholesky factor of a small matrix, zero where it is singular.
+func lowerOf(k *mat.SymDense) []float64 {
+	n := k.SymmetricDim()
+	l := make([]float64, n*n)
+	for i := range n {
+		for j := range i + 1 {
+			s := k.At(i, j)
+			for m := range j {
+				s -= l[i*n+m] * l[j*n+m]
+			}
+			switch {
+			case i == j:
+				l[i*n+i] = math.Sqrt(max(s, 0))
+			case l[j*n+j] > 0:
+				l[i*n+j] = s / l[j*n+j]
+			}
+		}
+	}
+	return l
+}
+
+func (c *coordinates) len() int { return c.n * c.types }
+
+// theta returns the parameters at z.
+func (c *coordinates) theta(z []float64) []float64 {
+	x := append([]float64(nil), c.mean...)
+	for i, l := range c.chol {
+		for t := range c.types {
+			for u := range t + 1 {
+				x[t*c.n+i] += l[t*c.types+u] * z[u*c.n+i]
+			}
+		}
+	}
+	return x
+}
+
+// z is the inverse of theta.
+func (c *coordinates) z(theta []float64) []float64 {
+	z := make([]float64, len(theta))
+	for i, l := range c.chol {
+		for t := range c.types {
+			d := theta[t*c.n+i] - c.mean[t*c.n+i]
+			for u := range t {
+				d -= l[t*c.types+u] * z[u*c.n+i]
+			}
+			if s := l[t*c.types+t]; s > 0 {
+				z[t*c.n+i] = d / s
+			}
+		}
+	}
+	return z
+}
+
+// pull turns derivatives by θ into derivatives by z, in place.
+func (c *coordinates) pull(d []float64) {
+	for i, l := range c.chol {
+		for u := range c.types { // entries above u are used up
+			var s float64
+			for t := u; t < c.types; t++ {
+				s += l[t*c.types+u] * d[t*c.n+i]
+			}
+			d[u*c.n+i] = s
+		}
+	}
+}
+
+// starts returns the points the solver starts from.
+func (c *coordinates) starts(f form.Form) [][]float64 {
+	names := f.Names()
+	var all [][]float64
+	for _, shift := range f.Starts() {
+		x := append([]float64(nil), c.mean...)
+		for j := range x {
+			x[j] += shift[names[j%c.n]]
+		}
+		all = append(all, c.z(x))
+	}
+	return all
+}
+
+// sd returns the prior standard deviation of an entry of θ.
+func (c *coordinates) sd(at int) float64 {
+	t := at / c.n
+	var v float64
+	for u := range t + 1 {
+		v += sq(c.chol[at%c.n][t*c.types+u])
+	}
+	return math.Sqrt(v)
+}

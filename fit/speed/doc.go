@@ -1,0 +1,27 @@
+// Package speed turns measurements of one training job into predictions of
+// its step time in any configuration, with honest intervals.
+//
+// The model is hierarchical:
+//
+//	ln T = f(θ, x) + slopes·features(x) + GP(x) + noise
+//
+// f is a physical form of few parameters ([knee/fit/speed/form]). The slopes
+// are powers of workers, batches and the study's own knobs on top of it, so
+// that linear scaling and power laws are limits of the model. The Gaussian
+// process takes up the rest. The distributions of θ and of the slopes over
+// jobs, the scales of process and noise, and how far those differ between jobs
+// are learned from measured jobs ([knee/fit/prior]). GPU types of one job
+// share what belongs to the job.
+//
+// A fit finds the mode of the posterior by least squares, infers how large
+// process and noise are in this job from their marginal likelihood, and draws
+// from the Laplace approximation of the posterior, corrected by importance.
+// A prediction is the value that minimises the expected relative error, with
+// the 5 % and 95 % quantiles of the predictive distribution of a new run.
+//
+// The published families are fitted by the same machinery under weak priors
+// and without a process, for comparison.
+//
+// Times are seconds, batches are samples, and everything is deterministic
+// given the seed.
+package speed

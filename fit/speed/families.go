@@ -1,0 +1,150 @@
+package speed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"knee/data"
+	"knee/fit/speed/form"
+	"knee/internal/quantile"
+)
+
+// FamilyScore is how well one family would have predicted the measurements
+// of one GPU type and mode. Errors are mean absolute percentage errors of
+// the step time, NaN where there is too little to hold out.
+type FamilyScore struct {
+	GPUType     string
+	Mode        data.Mode
+	Family      string
+	Chosen      bool    // the family the model uses
+	LeaveOneOut float64 // percent; each measurement predicted from the others, with the form linearised
+	Forward     float64 // percent; the larger half of the worker counts predicted from the smaller
+	Parameters  []form.Param
+	Warnings    []string
+}
+
+// Families scores every family on the measurements the model keeps, by GPU
+// type and mode, best leave-one-out error first. It fails with the error of
+// ctx alone.
+func (m *Model) Families(ctx context.Context) ([]FamilyScore, error) {
+	var all []FamilyScore
+	for _, g := range m.groups {
+		for _, gpu := range g.types {
+			rows := m.Measurements(gpu, g.mode)
+			var scores []FamilyScore
+			for _, name := range form.FamiliesOf(g.mode) {
+				s := FamilyScore{GPUType: gpu, Mode: g.mode, Family: name, Chosen: name == g.family, LeaveOneOut: math.NaN(), Forward: math.NaN()}
+				if err := s.fit(ctx, rows, Settings{Family: name, Seed: m.seed, Prior: g.prior}); err != nil {
+					s.Warnings = append(s.Warnings, err.Error())
+				}
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+				scores = append(scores, s)
+			}
+			slices.SortStableFunc(scores, func(a, b FamilyScore) int { return cmp.Compare(sortable(a.LeaveOneOut), sortable(b.LeaveOneOut)) })
+			all = append(all, scores...)
+		}
+	}
+	return all, nil
+}
+
+func sortable(v float64) float64 {
+	if math.IsNaN(v) {
+		return math.Inf(1)
+	}
+	return v
+}
+
+// fit fits a family to rows and holds some out.
+func (s *FamilyScore) fit(ctx context.Context, rows []data.Measurement, with Settings) error {
+	m, err := Fit(ctx, rows, with)
+	if err != nil {
+		return err
+	}
+	g := m.groups[0]
+	_, s.Parameters = m.Parameters(s.GPUType, s.Mode)
+	if g.status != "" {
+		s.Warnings = append(s.Warnings, "did not converge: "+g.status)
+	}
+	if len(g.rows) > 1 {
+		w, err := g.task.whiten(g.size.Noise)
+		if err != nil {
+			return err
+		}
+		if miss, _, ok := g.task.leaveOneOut(w, g.z, g.size.Scale); ok {
+			s.LeaveOneOut = 0
+			for _, d := range miss {
+				s.LeaveOneOut += 100 * math.Abs(math.Expm1(-d)) / float64(len(miss))
+			}
+		}
+	}
+	small, large := byWorkers(rows)
+	if len(large) == 0 {
+		return nil
+	}
+	if m, err = Fit(ctx, small, with); err != nil {
+		return err
+	}
+	var sum float64
+	for _, r := range large {
+		t, err := m.StepTime(r.Config)
+		if err != nil {
+			return err
+		}
+		sum += math.Abs(t/r.StepTime - 1)
+	}
+	s.Forward = 100 * sum / float64(len(large))
+	return nil
+}
+
+// byWorkers divides rows into those with at most the median number of workers
+// and those with more.
+func byWorkers(rows []data.Measurement) (small, large []data.Measurement) {
+	var ks []float64
+	for _, r := range rows {
+		ks = append(ks, float64(r.Workers))
+	}
+	middle := quantile.Median(ks)
+	if top := slices.Max(ks); middle >= top { // more than half at the top
+		middle = top - 1
+	}
+	for _, r := range rows {
+		if float64(r.Workers) <= middle {
+			small = append(small, r)
+		} else {
+			large = append(large, r)
+		}
+	}
+	if len(small) == 0 {
+		return rows, nil
+	}
+	return small, large
+}
+
+// Doubts says where another family would have predicted the larger
+// measurements far better from the smaller ones than the family in use.
+func Doubts(scores []FamilyScore) []string {
+	var doubts []string
+	for _, s := range scores {
+		if !s.Chosen {
+			continue
+		}
+		best := s
+		for _, o := range scores {
+			if o.GPUType == s.GPUType && o.Mode == s.Mode && o.Forward < best.Forward {
+				best = o
+			}
+		}
+		// Half the error, where that matters: more than the tenth by which
+		// published models miss.
+		if best.Forward < s.Forward/2 && s.Forward > 100*plainNoise {
+			doubts = append(doubts, fmt.Sprintf("%s: the larger sizes are predicted from the smaller ones with an error of %.0f %%, by family %s with %.0f %%; measure one size beyond those you have before you rely on larger ones, or use --family %s",
+				data.Config{GPUType: s.GPUType, Mode: s.Mode}.Kind(), s.Forward, best.Family, best.Forward, best.Family))
+		}
+	}
+	return doubts
+}

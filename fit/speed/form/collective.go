@@ -1,0 +1,267 @@
+package form
+
+import (
+	"math"
+
+	"knee/data"
+)
+
+// Collective is this project's form for collective communication: every
+// worker computes on its share, then all average their gradients.
+//
+//	C = (Fixed + PerBatch·max(b,1)/RefBatch)·min(b,1)^SplitPower·(1 + Crowding·(g−1))
+//	I = Intra·R(g)·(g/2)^IntraPower                       if g > 1
+//	E = Inter·R(k)·(k/n)^WidthPower                       if n = 2
+//	    Inter·Tree·(n/3)^InterPower·(k/n)^WidthPower      if n > 2
+//	S = (I⁴ + E⁴)^¼·min(b,1)^SyncSplitPower, 0 for one worker;  R(m) = 2(m−1)/m
+//	T = s·C + (C^γ + S^γ)^(1/γ)
+//
+// with n nodes, k workers, g workers on the widest node, local batch b, s
+// accumulation steps. It differs from Pollux (OSDI'21, section 3.2) where
+// that form extrapolates badly: instead of linearly in the workers,
+// synchronisation grows as what is sent over each link, times small powers
+// for what is not bandwidth (latency, stragglers, workers that share a node);
+// and the slower of the links decides. Up to two nodes that is a ring, R
+// (Patarasuk and Yuan, 2009). Over more, libraries send along trees, where
+// a link carries every byte once each way, whatever the number of nodes, as
+// between two workers (Sanders, Speck and Träff, "Two-tree algorithms for full
+// bandwidth broadcast, reduction and scan", 2009; NCCL since 2.4): Tree is near one.
+//
+// A local batch below one means that a sample is shared by several workers,
+// each of which holds part of the model: compute and gradients shrink with it.
+// Where the number of nodes is not known all links are taken to be of one kind.
+// Workers that compute on the processors of a node share them: each further
+// one slows all down by Crowding.
+type Collective struct {
+	Fixed          float64 // s per micro-step, whatever the batch
+	PerBatch       float64 // s per micro-step at the local batch RefBatch
+	RefBatch       float64 // samples
+	SplitPower     float64 // 1 if half a sample takes half the time
+	Intra          float64 // s to synchronise two workers of one node
+	IntraPower     float64
+	Inter          float64 // s to synchronise two nodes with one worker each
+	InterPower     float64
+	Tree           float64 // three nodes relative to two, one worker each
+	WidthPower     float64 // how the time grows with the workers that share a node's link
+	SyncSplitPower float64
+	Crowding       float64 // by how much each further worker on the node slows the compute, relative
+	Overlap        float64 // γ: 1 = synchronisation after computation, 10 = fully overlapped
+}
+
+// collective is Collective with the logarithms that evaluation needs.
+type collective struct {
+	Collective
+	lnFixed, lnPer, lnRef, lnIntra, lnInter, lnTree float64
+	lnUnit                                          float64 // of the times that powers are taken of
+}
+
+func (c Collective) prepare() *collective {
+	p := &collective{
+		Collective: c,
+		lnFixed:    math.Log(c.Fixed), lnPer: math.Log(c.PerBatch), lnRef: math.Log(math.Max(c.RefBatch, 1)),
+		lnIntra: math.Log(c.Intra), lnInter: math.Log(c.Inter), lnTree: math.Log(c.Tree),
+	}
+	p.lnUnit = logSumExp(p.lnFixed, p.lnPer)
+	return p
+}
+
+// StepTime implements [StepTimer].
+func (c *Collective) StepTime(cfg data.Config) float64 {
+	p := NewPoint(cfg, Scale{Batch: c.RefBatch, Global: c.RefBatch})
+	step, _ := c.prepare().LogTimes(&p)
+	return math.Exp(step)
+}
+
+// LogTimes implements [Curve].
+func (c *collective) LogTimes(p *Point) (step, compute float64) {
+	compute = c.LnCompute(p)
+	return c.join(p, compute, c.lnSync(p)), compute
+}
+
+// LnCompute implements [Separable].
+func (c *collective) LnCompute(p *Point) float64 {
+	return logSumExp(c.lnFixed, c.lnPer+p.LnBatch-c.lnRef) + c.SplitPower*p.LnSplit + math.Log1p(c.Crowding*(p.Widest-1))
+}
+
+// lnSync returns ln of the synchronisation time, −Inf for a lone worker.
+func (c *collective) lnSync(p *Point) float64 {
+	if p.Workers <= 1 {
+		return math.Inf(-1)
+	}
+	intra, inter := c.lnLinks(p)
+	return logSumExp(4*intra, 4*inter)/4 + c.SyncSplitPower*p.LnSplit
+}
+
+// lnLinks returns the logarithms of the synchronisation times inside the
+// nodes and between them, −Inf where there is none.
+func (c *collective) lnLinks(p *Point) (intra, inter float64) {
+	intra, inter = math.Inf(-1), math.Inf(-1)
+	if p.Widest > 1 {
+		intra = c.lnIntra + p.LnRingWidest + c.IntraPower*(p.LnWidest-math.Ln2)
+	}
+	if p.Nodes > 1 {
+		inter = c.lnInter + c.WidthPower*(p.LnWorkers-p.LnNodes)
+		if p.Nodes == 2 {
+			inter += p.LnRing
+		} else {
+			inter += c.lnTree + c.InterPower*(p.LnNodes-ln3)
+		}
+	}
+	return intra, inter
+}
+
+const ln3 = 1.0986122886681098
+
+// join returns ln of the step time.
+func (c *collective) join(p *Point, compute, sync float64) float64 {
+	if p.Workers <= 1 {
+		return compute + math.Log1p(p.Accum)
+	}
+	step := logSumExp(c.Overlap*compute, c.Overlap*sync) / c.Overlap
+	if p.Accum > 0 {
+		step = logSumExp(step, compute+math.Log(p.Accum))
+	}
+	return step
+}
+
+// ComputePower implements [Separable]: the compute time to the power γ.
+func (c *collective) ComputePower(lnCompute float64) float64 {
+	return math.Exp(c.Overlap * (lnCompute - c.lnUnit))
+}
+
+// SyncPower implements [Separable]: the synchronisation time to the power γ.
+func (c *collective) SyncPower(p *Point) float64 { return c.ComputePower(c.lnSync(p)) }
+
+// Join implements [Separable].
+func (c *collective) Join(p *Point, lnCompute, compute, sync float64) float64 {
+	sum := compute + sync
+	if p.Workers <= 1 || !(sum > 1e-300 && sum < 1e300) { // beyond the numbers
+		return c.join(p, lnCompute, c.lnSync(p))
+	}
+	step := c.lnUnit + math.Log(sum)/c.Overlap
+	if p.Accum > 0 {
+		step = logSumExp(step, lnCompute+math.Log(p.Accum))
+	}
+	return step
+}
+
+// Params implements [Fitted].
+func (c *collective) Params() []Param {
+	return []Param{
+		param("fixed", "s", c.Fixed),
+		param("per_batch", "s", c.PerBatch),
+		param("split_power", "", c.SplitPower),
+		param("intra_node", "s", c.Intra),
+		param("intra_power", "", c.IntraPower),
+		param("inter_node", "s", c.Inter),
+		param("tree", "", c.Tree),
+		param("inter_power", "", c.InterPower),
+		param("width_power", "", c.WidthPower),
+		param("sync_split_power", "", c.SyncSplitPower),
+		param("crowding", "", c.Crowding),
+		param("overlap", "", c.Overlap),
+	}
+}
+
+// Coordinates of collective in the solver.
+const (
+	colCompute = iota // ln of the compute time at the typical batch
+	colFixed          // logit of the share of it that is there at any batch
+	colSplit
+	colOverlap
+	colIntra // ln, relative to the unit of time
+	colInter // ln, relative to Intra
+	colTree  // ln
+	colInterPower
+	colIntraPower
+	colWidthPower
+	colSyncSplit
+	colCrowding // only where workers share processors; last
+)
+
+// collectiveForm scales Collective to one set of measurements. crowded says
+// that workers have no devices of their own but share the processors of their node.
+type collectiveForm struct {
+	s       Scale
+	crowded bool
+}
+
+// Names implements [Form].
+func (f *collectiveForm) Names() []string {
+	names := []string{"compute", "fixed_share", "split_power", "overlap", "intra", "inter_over_intra", "tree",
+		"inter_power", "intra_power", "width_power", "sync_split_power", "crowding"}
+	if !f.crowded {
+		names = names[:colCrowding]
+	}
+	return names
+}
+
+// Bind implements [Form].
+func (f *collectiveForm) Bind(x []float64) Curve {
+	t := f.s.Time
+	c, share := t*math.Exp(x[colCompute]), logistic(x[colFixed])
+	crowding := 0.
+	if f.crowded {
+		crowding = math.Exp(x[colCrowding])
+	}
+	return Collective{
+		Fixed: c * share, PerBatch: c * (1 - share), RefBatch: f.s.Batch, SplitPower: x[colSplit],
+		Intra: t * math.Exp(x[colIntra]), IntraPower: x[colIntraPower],
+		Inter: t * math.Exp(x[colIntra]+x[colInter]), Tree: math.Exp(x[colTree]), InterPower: x[colInterPower],
+		WidthPower: x[colWidthPower], SyncSplitPower: x[colSyncSplit],
+		Crowding: crowding, Overlap: 1 + 9*logistic(x[colOverlap]),
+	}.prepare()
+}
+
+// Starts covers the two other explanations of the same step times: slow but
+// overlapped synchronisation, and fast links inside with slow ones between.
+func (f *collectiveForm) Starts() []map[string]float64 {
+	return []map[string]float64{
+		{},
+		{"overlap": 1.5, "intra": 1},
+		{"overlap": -1, "intra": -1.5, "inter_over_intra": .7},
+	}
+}
+
+// Gradient implements [Form]: the weights of each logSumExp, passed down.
+func (f *collectiveForm) Gradient(x []float64, p *Point, step, compute []float64) {
+	c := f.Bind(x).(*collective)
+	lnStep, lnCompute := c.LogTimes(p)
+	share := logistic(x[colFixed])
+	rest := p.LnBatch - c.lnRef
+	ofFixed := 1 / (1 + (1-share)/share*math.Exp(rest)) // share of Fixed in the compute time
+	compute[colCompute] = 1
+	compute[colFixed] = ofFixed*(1-share) - (1-ofFixed)*share
+	compute[colSplit] = p.LnSplit
+	if f.crowded {
+		crowd := c.Crowding * (p.Widest - 1)
+		compute[colCrowding] = crowd / (1 + crowd)
+	}
+	if p.Workers <= 1 {
+		copy(step, compute)
+		return
+	}
+	lnIntra, lnInter := c.lnLinks(p)
+	links := logSumExp(4*lnIntra, 4*lnInter) / 4
+	sync := links + c.SyncSplitPower*p.LnSplit
+	opt := logSumExp(c.Overlap*lnCompute, c.Overlap*sync) / c.Overlap
+	last := math.Exp(opt - lnStep) // share of the micro-step that synchronises
+	w := math.Exp(c.Overlap * (sync - opt))
+	ofSync := last * w
+	ofCompute := last*math.Exp(c.Overlap*(lnCompute-opt)) + (1 - last)
+	for j, d := range compute {
+		step[j] = ofCompute * d
+	}
+	inter := math.Exp(4 * (lnInter - links))
+	step[colIntra] = ofSync
+	step[colIntraPower] = ofSync * (1 - inter) * (p.LnWidest - math.Ln2)
+	step[colInter] = ofSync * inter
+	if p.Nodes > 2 {
+		step[colTree] = ofSync * inter
+		step[colInterPower] = step[colTree] * (p.LnNodes - ln3)
+	}
+	step[colWidthPower] = ofSync * inter * (p.LnWorkers - p.LnNodes)
+	step[colSyncSplit] = ofSync * p.LnSplit
+	o := logistic(x[colOverlap])
+	step[colOverlap] = last * (w*sync + (1-w)*lnCompute - opt) / c.Overlap * 9 * o * (1 - o)
+}

@@ -1,0 +1,90 @@
+package form
+
+import (
+	"math"
+
+	"knee/data"
+)
+
+// Point is a configuration reduced to the numbers that forms use.
+type Point struct {
+	Workers, Nodes, Widest float64 // Widest: workers on the fullest node
+	Servers                float64 // at least 1: without servers of its own a job has one place that updates
+	Batch                  float64 // samples per worker per micro-step; below 1 a sample is shared by several workers
+	Global                 float64 // samples per step; per update in ps-async
+	Accum                  float64 // further micro-steps
+	Placed                 bool    // the number of nodes is known
+	BatchKnown             bool
+	Type                   int       // which of the GPU types of the model
+	Knobs                  []float64 // coordinates of the study's own knobs
+
+	// Natural logarithms of the above, taken once.
+	LnWorkers, LnNodes, LnWidest, LnServers, LnGlobal float64
+	LnBatch, LnSplit                                  float64 // of max(Batch, 1) and of min(Batch, 1)
+	// ln of what a ring of all workers, and one of those on the widest node,
+	// sends over each link relative to a ring of two; 0 for one worker.
+	LnRing, LnRingWidest float64
+}
+
+// Scale is the typical size of a set of measurements. Forms use it for their
+// units and for configurations whose batch is not known.
+type Scale struct {
+	Batch  float64 // geometric median of the distinct local batches, 1 if none is known
+	Global float64 // geometric median of the distinct global batches, 1 if none is known
+	Time   float64 // s, geometric median of the time of one micro-step
+	Step   float64 // s, geometric median of the step time
+	Fixed  bool    // the global batch, not the local one, was held constant
+}
+
+// NewPoint prepares a configuration. An unknown batch becomes the typical
+// one. An unknown number of nodes is taken as one node: with Placed false,
+// forms see a single kind of link.
+func NewPoint(c data.Config, s Scale) Point {
+	p := Point{
+		Workers: float64(max(c.Workers, 1)),
+		Nodes:   float64(c.NodeCount()),
+		Widest:  float64(max(c.WidestNode(), 1)),
+		Servers: float64(max(c.PS, 1)),
+		Accum:   float64(max(c.AccumSteps, 0)),
+		Batch:   c.LocalBatch, Global: c.SamplesPerStep(),
+		Placed:     c.Workers <= 1 || c.Nodes > 0 || len(c.Placement) > 0,
+		BatchKnown: c.LocalBatch > 0,
+	}
+	switch {
+	case p.BatchKnown:
+	case s.Fixed:
+		p.Global, p.Batch = s.Global, s.Global/p.Workers/(p.Accum+1)
+	default:
+		c.LocalBatch = s.Batch
+		p.Batch, p.Global = s.Batch, c.SamplesPerStep()
+	}
+	p.LnWorkers, p.LnNodes, p.LnWidest = math.Log(p.Workers), math.Log(p.Nodes), math.Log(p.Widest)
+	p.LnServers, p.LnGlobal = math.Log(p.Servers), math.Log(p.Global)
+	p.LnBatch, p.LnSplit = math.Log(math.Max(p.Batch, 1)), math.Log(math.Min(p.Batch, 1))
+	p.LnRing, p.LnRingWidest = lnRing(p.Workers), lnRing(p.Widest)
+	return p
+}
+
+// lnRing is ln of 2(n−1)/n, the messages that a ring all-reduce of n sends
+// over each of its links (Patarasuk and Yuan, "Bandwidth optimal all-reduce
+// algorithms for clusters of workstations", 2009), which is 1 for two.
+func lnRing(n float64) float64 {
+	if n <= 1 {
+		return 0
+	}
+	return math.Log(2 * (n - 1) / n)
+}
+
+// logistic maps the real line to (0, 1).
+func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// logSumExp returns ln(eᵃ + eᵇ) without overflow; −Inf stands for a missing term.
+func logSumExp(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	if b-a < -37 || math.IsInf(b, -1) { // e⁻³⁷ is below the precision of 1
+		return a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}

@@ -1,0 +1,112 @@
+package form
+
+import (
+	"math"
+
+	"knee/data"
+)
+
+// ParameterServer is this project's form for parameter-server training.
+//
+//	C = Fixed + Compute·(M/RefGlobal)/k + Transfer·k^WorkersPower·p^−ServersPower
+//	    + PerWorker·k + PerServer·p
+//
+// with k workers, p servers and M samples per step. In ps-sync C is the step
+// time. In ps-async every worker goes around such a cycle at its own pace
+// with its own share (the k under Compute is then 1), and the job makes k
+// updates per cycle: T = C/k.
+//
+// Optimus (EuroSys'18, section 3.2) has the same terms with both powers
+// fixed to one; measured transfers grow more slowly.
+type ParameterServer struct {
+	Fixed        float64 // s
+	Compute      float64 // s for one worker to compute RefGlobal samples
+	RefGlobal    float64 // samples per step; per update in ps-async
+	Transfer     float64 // s for one worker and one server to exchange gradients and parameters
+	WorkersPower float64
+	ServersPower float64
+	PerWorker    float64 // s per worker
+	PerServer    float64 // s per server
+	Async        bool
+	fixedGlobal  bool // what an unknown batch means
+}
+
+// StepTime implements [StepTimer].
+func (t *ParameterServer) StepTime(c data.Config) float64 {
+	p := NewPoint(c, Scale{Batch: t.RefGlobal, Global: t.RefGlobal, Fixed: t.fixedGlobal})
+	step, _ := t.LogTimes(&p)
+	return math.Exp(step)
+}
+
+// LogTimes implements [Curve].
+func (t *ParameterServer) LogTimes(p *Point) (step, compute float64) {
+	work, transfer := t.terms(p)
+	step = math.Log(t.Fixed + work + transfer + t.PerWorker*p.Workers + t.PerServer*p.Servers)
+	if t.Async {
+		step -= p.LnWorkers
+	}
+	return step, math.Log(t.Fixed+work) - math.Log1p(p.Accum)
+}
+
+// terms returns the seconds of a cycle that grow with the batch, and those
+// of the exchange with the servers.
+func (t *ParameterServer) terms(p *Point) (work, transfer float64) {
+	shares := p.Workers
+	if t.Async {
+		shares = 1
+	}
+	return t.Compute * p.Global / t.RefGlobal / shares,
+		t.Transfer * math.Exp(t.WorkersPower*p.LnWorkers-t.ServersPower*p.LnServers)
+}
+
+// Params implements [Fitted].
+func (t *ParameterServer) Params() []Param {
+	return []Param{
+		param("fixed", "s", t.Fixed),
+		param("compute", "s", t.Compute),
+		param("transfer", "s", t.Transfer),
+		param("workers_power", "", t.WorkersPower),
+		param("servers_power", "", t.ServersPower),
+		param("per_worker", "s/worker", t.PerWorker),
+		param("per_server", "s/ps", t.PerServer),
+	}
+}
+
+// serverForm scales ParameterServer to one set of measurements. In ps-async
+// the unit of time, s.Step, is the typical cycle of a worker.
+type serverForm struct {
+	s     Scale
+	async bool
+}
+
+// Names implements [Form].
+func (f *serverForm) Names() []string {
+	return []string{"fixed", "compute", "transfer", "workers_power", "servers_power", "per_worker", "per_server"}
+}
+
+// Bind implements [Form].
+func (f *serverForm) Bind(x []float64) Curve {
+	t := f.s.Step
+	return &ParameterServer{
+		Fixed: t * math.Exp(x[0]), Compute: t * math.Exp(x[1]), RefGlobal: f.s.Global,
+		Transfer: t * math.Exp(x[2]), WorkersPower: x[3], ServersPower: x[4],
+		PerWorker: t * math.Exp(x[5]), PerServer: t * math.Exp(x[6]),
+		Async: f.async, fixedGlobal: f.s.Fixed,
+	}
+}
+
+// Starts implements [Form].
+func (f *serverForm) Starts() []map[string]float64 {
+	return []map[string]float64{{}, {"fixed": -1, "transfer": 1}}
+}
+
+// Gradient implements [Form]: each term's share of the cycle.
+func (f *serverForm) Gradient(x []float64, p *Point, step, compute []float64) {
+	t := f.Bind(x).(*ParameterServer)
+	work, transfer := t.terms(p)
+	cycle := t.Fixed + work + transfer + t.PerWorker*p.Workers + t.PerServer*p.Servers
+	step[0], step[1], step[2] = t.Fixed/cycle, work/cycle, transfer/cycle
+	step[3], step[4] = step[2]*p.LnWorkers, -step[2]*p.LnServers
+	step[5], step[6] = t.PerWorker*p.Workers/cycle, t.PerServer*p.Servers/cycle
+	compute[0], compute[1] = t.Fixed/(t.Fixed+work), work/(t.Fixed+work)
+}

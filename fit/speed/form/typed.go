@@ -1,0 +1,82 @@
+package form
+
+// typed is a form with parameters of its own for each GPU type.
+type typed struct {
+	Form
+	n, types int
+}
+
+// NewTyped returns f with one block of parameters per GPU type.
+func NewTyped(f Form, types int) Form {
+	if types == 1 {
+		return f
+	}
+	return &typed{f, len(f.Names()), types}
+}
+
+// Bind implements [Form].
+func (f *typed) Bind(x []float64) Curve {
+	c := make(typedCurve, f.types)
+	for t := range c {
+		c[t] = f.Form.Bind(x[t*f.n : (t+1)*f.n])
+	}
+	return c
+}
+
+// Gradient implements [Form].
+func (f *typed) Gradient(x []float64, p *Point, step, compute []float64) {
+	clear(step)
+	clear(compute)
+	at, to := p.Type*f.n, (p.Type+1)*f.n
+	f.Form.Gradient(x[at:to], p, step[at:to], compute[at:to])
+}
+
+type typedCurve []Curve
+
+func (c typedCurve) LogTimes(p *Point) (step, compute float64) { return c[p.Type].LogTimes(p) }
+
+// OfType returns the parametric form that c has for a GPU type, without the
+// slopes beyond it; nil for a curve that is not one of this package.
+func OfType(c Curve, t int) Fitted {
+	if all, ok := c.(typedCurve); ok {
+		c = all[t]
+	}
+	f, _ := c.(Fitted)
+	if s, ok := c.(*slopedCurve); ok {
+		f = s.Fitted
+	}
+	return f
+}
+
+// ParamsOf returns the parameters that c has for a GPU type, slopes included.
+func ParamsOf(c Curve, t int) []Param {
+	if all, ok := c.(typedCurve); ok {
+		c = all[t]
+	}
+	return c.(Fitted).Params()
+}
+
+// Parts returns the separable part that a curve for which [IsSeparable] holds
+// has for the GPU type of p, and the slopes beyond it.
+func Parts(c Curve, p *Point) (slopes []float64, parts Separable) {
+	s := slopedOf(c, p.Type)
+	return s.slopes, s.parts
+}
+
+// IsSeparable reports whether c has parts that depend on less than all of a
+// point.
+func IsSeparable(c Curve) bool {
+	s := slopedOf(c, 0)
+	return s != nil && s.parts != nil
+}
+
+// Factors returns what the slopes of c are multiplied with at a point.
+func Factors(c Curve, p *Point) []float64 { return slopedOf(c, p.Type).form.factors(p) }
+
+func slopedOf(c Curve, t int) *slopedCurve {
+	if all, ok := c.(typedCurve); ok {
+		c = all[t]
+	}
+	s, _ := c.(*slopedCurve)
+	return s
+}

@@ -1,0 +1,348 @@
+package speed
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"knee/data"
+	"knee/fit/prior"
+	"knee/fit/speed/form"
+	"knee/internal/leastsq"
+)
+
+// group is the fit of all measurements of one mode, of all GPU types.
+type group struct {
+	mode     data.Mode
+	family   string
+	types    []string
+	rows     []row  // merged, and where there were very many only some
+	counts   []int  // measurements before that, by GPU type
+	like     *group // whose sizes are taken over
+	pts      []form.Point
+	knobs    []knob
+	ranges   []measuredRange // by GPU type
+	borrowed []borrowed      // by GPU type
+	scale    form.Scale
+	prior    *prior.Speed
+	task     *task
+	best     form.Curve
+	z        []float64
+	status   string // how the solver ended, empty if it converged
+	dropped  []string
+	size     sizes
+	post     *posterior
+}
+
+// newGroup prepares the fit of measurements of one mode.
+func newGroup(ms []data.Measurement, s Settings) (*group, error) {
+	ms, dropped := screenRepeats(ms)
+	g := &group{mode: ms[0].ModeOrDefault(), dropped: dropped, prior: s.Prior}
+	if g.prior == nil {
+		g.prior = prior.Default()
+	}
+	var err error
+	if g.family, err = familyFor(s.Family, g.mode); err != nil {
+		return nil, err
+	}
+	for _, m := range ms {
+		if !slices.Contains(g.types, m.GPUType) {
+			g.types, g.counts = append(g.types, m.GPUType), append(g.counts, 0)
+		}
+		g.counts[slices.Index(g.types, m.GPUType)]++
+	}
+	g.rows = selectRows(merge(ms), maxRows)
+	for i := range g.rows {
+		g.rows[i].Mode = g.mode
+	}
+	g.measure()
+	g.borrowed = make([]borrowed, len(g.types))
+	if g.borrowed, err = g.borrow(s); err != nil {
+		return nil, err
+	}
+	return g, g.prepare()
+}
+
+// learned says that the family has learned priors and a process.
+func (g *group) learned() bool { return form.Families()[g.family].Learned }
+
+// measure takes the scale, the knobs and the ranges of the rows.
+func (g *group) measure() {
+	g.scale = scaleOf(g.rows)
+	g.knobs = knobsOf(g.rows)
+	g.ranges = nil
+	for _, t := range g.types {
+		g.ranges = append(g.ranges, rangeOf(g.rows, t, g.knobs))
+	}
+}
+
+// point prepares a configuration of the group. Where no measurement recorded
+// nodes, nodes say nothing. words are the knobs whose value is a word that was
+// never measured.
+func (g *group) point(c data.Config) (p form.Point, words []string) {
+	t := max(slices.Index(g.types, c.GPUType), 0)
+	if !g.ranges[t].Placed {
+		c.Nodes, c.Placement = 0, nil
+	}
+	p = form.NewPoint(c, g.scale)
+	p.Type = t
+	p.Knobs, words = knobCoordinates(g.knobs, c.Extra)
+	return p, words
+}
+
+// prepare makes the form of the group under its prior and places its rows.
+func (g *group) prepare() error {
+	g.pts = make([]form.Point, len(g.rows))
+	for i := range g.rows {
+		g.pts[i], _ = g.point(g.rows[i].Config)
+	}
+	f := form.Families()[g.family].New(g.mode, g.pts, g.scale, slices.Contains(g.types, "cpu"))
+	k := &kernel{Kernel: g.prior.Kernel, smooth: true}
+	if !g.learned() {
+		k = &kernel{Kernel: prior.Kernel{Noise: plainNoise, Timers: plainNoise}}
+	} else {
+		f = form.NewSloped(f, g.slopes())
+		k.weights = g.coordinateWeights(nil)
+	}
+	var blocks [][]prior.Coordinate
+	for t := range g.types {
+		block, err := g.coordinates(f.Names(), t)
+		if err != nil {
+			return err
+		}
+		blocks = append(blocks, block)
+	}
+	g.task = &task{observed: observe(g.rows, g.pts, k), form: form.NewTyped(f, len(g.types)), coords: newCoordinates(blocks), links: g.links(f.Names())}
+	return nil
+}
+
+// plainNoise is the sd of ln step time around a published family before it is
+// scaled to the job at hand: the error that these report of themselves
+// (Optimus, EuroSys'18, section 6.4; Ernest, NSDI'16, section 5: about a tenth).
+const plainNoise = .1
+
+// coordinates returns the prior of the coordinates of a GPU type.
+func (g *group) coordinates(names []string, t int) ([]prior.Coordinate, error) {
+	gpu, known := data.FindGPU(g.types[t])
+	var out []prior.Coordinate
+	for _, n := range names {
+		if !g.learned() {
+			out = append(out, weak(n))
+			continue
+		}
+		p, ok := g.prior.Forms[g.family][n]
+		if !ok {
+			p, ok = g.prior.Forms["slopes"][SlopeKind(n)]
+		}
+		if !ok {
+			return nil, fmt.Errorf("the prior of family %s lacks %q", g.family, n)
+		}
+		switch {
+		case known && gpu.Link > 0:
+			p.Mean += p.NVLink
+		case !known && g.types[t] != "cpu": // either, as likely as not
+			p.Mean += p.NVLink / 2
+			p.SD = math.Hypot(p.SD, p.NVLink/2)
+		}
+		if b, ok := g.borrowed[t].Coordinates[n]; ok {
+			p.Mean, p.SD = b.Mean, b.SD
+		}
+		p.Type = min(p.Type, p.SD)
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// weak is the prior of a coordinate of a published family, whose coordinates
+// are logarithms relative to what would explain a typical step alone: a fifth
+// of that within a factor of e². A power is near zero.
+func weak(name string) prior.Coordinate {
+	if name == "exponent" {
+		return prior.Coordinate{SD: 1, Type: 1}
+	}
+	return prior.Coordinate{Mean: -1.6, SD: 2, Type: 2}
+}
+
+// SlopeKind returns the entry of the prior that a slope's name falls under.
+func SlopeKind(name string) string {
+	switch {
+	case strings.HasPrefix(name, "x_") && strings.Contains(name, "="):
+		return "level"
+	case strings.HasPrefix(name, "x_"):
+		return "knob"
+	}
+	return name
+}
+
+// slopes returns the powers beyond the form.
+func (g *group) slopes() []form.Feature {
+	fs := []form.Feature{
+		{Name: "workers", At: func(p *form.Point) float64 { return p.LnWorkers }},
+		{Name: "batch", At: func(p *form.Point) float64 { return p.LnBatch }},
+		{Name: "split", At: func(p *form.Point) float64 { return p.LnSplit }},
+		{Name: "accum", At: func(p *form.Point) float64 { return math.Log1p(p.Accum) }},
+	}
+	if g.mode.UsesPS() {
+		fs = append(fs, form.Feature{Name: "servers", At: func(p *form.Point) float64 { return p.LnServers }})
+	}
+	if slices.ContainsFunc(g.pts, func(p form.Point) bool { return !p.BatchKnown }) {
+		fs = append(fs, form.Feature{Name: "unknown_batch", At: func(p *form.Point) float64 { return p.LnWorkers }})
+	}
+	for i := range fs {
+		for j := range g.pts {
+			fs[i].Center += fs[i].At(&g.pts[j]) / float64(len(g.pts))
+		}
+	}
+	return append(fs, knobFeatures(g.knobs)...)
+}
+
+// coordinateWeights spreads the influence of each knob over its coordinates,
+// nil without knobs that vary: two words are as far apart as numbers that
+// differ by one unit.
+func (g *group) coordinateWeights(of []float64) []float64 {
+	if !slices.ContainsFunc(g.knobs, func(k knob) bool { return k.varied() }) {
+		return nil
+	}
+	var w []float64
+	for i, k := range g.knobs {
+		v := 1.
+		if of != nil {
+			v = of[i]
+		}
+		if !k.numeric {
+			v /= math.Sqrt2
+		}
+		for range k.size() {
+			w = append(w, v)
+		}
+	}
+	return w
+}
+
+// fit finds the posterior.
+func (g *group) fit(ctx context.Context, s Settings) error {
+	w, err := g.settle(ctx)
+	if err == nil && !s.Screened && g.learned() {
+		w, err = g.screen(ctx, w)
+	}
+	if err == nil {
+		err = g.draw(w, s.Seed)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", g.kind(), err)
+	}
+	return nil
+}
+
+// draw makes what predictions need.
+func (g *group) draw(w *whitening, seed int64) (err error) {
+	g.best = g.task.form.Bind(g.task.coords.theta(g.z))
+	g.post, err = newPosterior(g, w, g.seed(seed))
+	return err
+}
+
+// settle finds the mode of the parameters and the sizes of process and noise,
+// each given the other.
+func (g *group) settle(ctx context.Context) (*whitening, error) {
+	g.size = sizes{Scale: 1, Noise: 1}
+	w, err := g.task.whiten(1)
+	if err != nil {
+		return nil, err
+	}
+	best := g.task.mode(w, 1, nil)
+	if best.Status == leastsq.NotFinite {
+		return nil, fmt.Errorf("fit of family %s: %v", g.family, best.Status)
+	}
+	g.z = best.X
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if w, err = g.infer(w); err != nil {
+		return nil, err
+	}
+	best = g.task.mode(w, g.size.Scale, g.z)
+	g.z, g.status = best.X, ""
+	if best.Status != leastsq.Converged {
+		g.status = best.Status.String()
+	}
+	return w, ctx.Err()
+}
+
+// seed gives every group draws of its own, whatever order they come in.
+func (g *group) seed(seed int64) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s|%s|%d", strings.Join(g.types, "|"), g.mode, seed)
+	return h.Sum64()
+}
+
+// kind names the group for people.
+func (g *group) kind() string {
+	return data.Config{GPUType: strings.Join(g.types, " and "), Mode: g.mode}.Kind()
+}
+
+// warnings says what a reader should know about the fit of the group.
+func (g *group) warnings() []string {
+	var w []string
+	where := g.kind() + ": "
+	if g.status != "" {
+		w = append(w, where+"the fit of family "+g.family+" did not converge: "+g.status)
+	}
+	total := 0
+	for _, n := range g.counts {
+		total += n
+	}
+	if total == 1 {
+		w = append(w, where+"fitted to a single measurement; everything else is prior knowledge")
+	}
+	if len(g.rows) == maxRows && total > maxRows {
+		w = append(w, fmt.Sprintf("%s%d of %d measurements are used, those farthest apart", where, maxRows, total))
+	}
+	for _, d := range g.dropped {
+		w = append(w, where+d)
+	}
+	if !g.learned() {
+		for _, k := range g.knobs {
+			if k.varied() {
+				w = append(w, fmt.Sprintf("%sx_%s takes %d values, over which family %s averages", where, k.name, len(k.values), g.family))
+			}
+		}
+		return w
+	}
+	without := 0
+	for i := range g.rows {
+		if g.rows[i].LocalBatch <= 0 {
+			without++
+		}
+	}
+	if without > 0 {
+		w = append(w, fmt.Sprintf("%s%d of %d measurements have no batch, so that whether it grew with the workers is open: intervals are wide; add a column local_batch or global_batch", where, without, len(g.rows)))
+	}
+	for _, t := range g.types {
+		if _, ok := data.FindGPU(t); !ok && t != "cpu" && t != "" {
+			w = append(w, fmt.Sprintf("%sgpu_type %q is not known, so that nothing is assumed of its links: intervals are wide before they are measured", where, t))
+		}
+	}
+	return append(w, g.likeLayouts(where)...)
+}
+
+// likeLayouts warns of knobs whose name suggests that they say how a model is
+// spread over GPUs, so that workers × batch is not the global batch.
+func (g *group) likeLayouts(where string) []string {
+	var names []string
+	for _, k := range g.knobs {
+		switch strings.ToLower(k.name) {
+		case "tp", "pp", "cp", "ep", "dp", "tensor_parallel", "pipeline_parallel", "tensor_model_parallel_size", "pipeline_model_parallel_size":
+			names = append(names, "x_"+k.name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s%s looks like a degree of parallelism and is used as a plain knob: step times are predicted, but samples per second count every worker as a replica", where, strings.Join(names, ", "))}
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

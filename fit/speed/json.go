@@ -1,0 +1,224 @@
+package speed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+
+	"knee/data"
+	"knee/fit/prior"
+)
+
+// modelFile is a model as part of model.json. Everything derived, such as
+// posterior draws, is remade on reading, from the measurements it holds.
+type modelFile struct {
+	Prior  string      `json:"prior"` // fingerprint of the prior it was fitted under
+	Groups []groupFile `json:"groups"`
+}
+
+// groupFile is the fit of one mode. Parameters are there for people; the
+// coordinates of the solver, standard normal under the prior, are what counts.
+type groupFile struct {
+	Mode         data.Mode   `json:"mode"`
+	Family       string      `json:"family"`
+	GPUTypes     []string    `json:"gpu_types"`
+	Coordinates  []float64   `json:"coordinates"`
+	Sizes        sizes       `json:"sizes"`
+	Status       string      `json:"status,omitempty"`
+	Dropped      []string    `json:"left_out,omitempty"`
+	Borrowed     []borrowed  `json:"borrowed,omitempty"`
+	Counts       []int       `json:"counts"`
+	Parameters   []paramFile `json:"parameters"`
+	Measurements []rowFile   `json:"measurements"`
+}
+
+type paramFile struct {
+	GPUType string        `json:"gpu_type"`
+	Name    string        `json:"name"`
+	Unit    string        `json:"unit,omitempty"`
+	Value   data.Estimate `json:"value"`
+}
+
+// rowFile is a merged row. What is not there is one run, and zero.
+type rowFile struct {
+	data.Measurement
+	Runs     float64 `json:"runs,omitempty"`
+	Variance float64 `json:"relative_variance,omitempty"` // of the mean, as recorded
+	Within   float64 `json:"within,omitempty"`            // sum of squares between its runs
+	LeftOut  float64 `json:"left_out,omitempty"`          // variance added to leave it out
+}
+
+// fingerprint tells priors apart.
+func fingerprint(p *prior.Speed) string {
+	text, _ := json.Marshal(p) // numbers and strings
+	h := fnv.New64a()
+	h.Write(text)
+	return fmt.Sprintf("%016x", h.Sum64())
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (m *Model) MarshalJSON() ([]byte, error) {
+	f := modelFile{Prior: fingerprint(m.groups[0].prior)}
+	for _, g := range m.groups {
+		gf := groupFile{
+			Mode: g.mode, Family: g.family, GPUTypes: g.types, Coordinates: g.z, Sizes: g.size,
+			Status: g.status, Dropped: g.dropped, Counts: g.counts,
+		}
+		for t, gpu := range g.types {
+			for _, p := range g.post.parameters(g.best, t) {
+				gf.Parameters = append(gf.Parameters, paramFile{gpu, p.Name, p.Unit, p.Value})
+			}
+			if b := g.borrowed[t]; b.Jobs != nil || b.MessageBytes > 0 || b.Interconnect > 0 {
+				gf.Borrowed = g.borrowed
+			}
+		}
+		for i := range g.rows {
+			r := &g.rows[i]
+			rf := rowFile{Measurement: r.Measurement, Variance: r.se2, Within: r.within, LeftOut: r.inflated}
+			rf.Job = "" // that of the model
+			if r.runs > 1 {
+				rf.Runs = r.runs
+			}
+			gf.Measurements = append(gf.Measurements, rf)
+		}
+		f.Groups = append(f.Groups, gf)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(f)
+	return b.Bytes(), err
+}
+
+// Restore remakes the model of a job from what MarshalJSON wrote. A model
+// fitted under another prior is fitted anew.
+func Restore(text []byte, job string, seed int64) (*Model, error) {
+	var f modelFile
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&f); err != nil {
+		return nil, err
+	}
+	m := &Model{job: job, seed: seed}
+	for i, gf := range f.Groups {
+		g, err := gf.restore(job, seed, f.Prior == fingerprint(prior.Default()))
+		if err != nil {
+			return nil, fmt.Errorf("groups[%d]: %w", i, err)
+		}
+		for _, gpu := range g.types {
+			if other, _ := m.find(gpu, g.mode); other != nil {
+				return nil, fmt.Errorf("groups[%d]: %s appears twice", i, g.kind())
+			}
+		}
+		m.groups = append(m.groups, g)
+		m.warnings = append(m.warnings, g.warnings()...)
+	}
+	if len(m.groups) == 0 {
+		return nil, errors.New("no fitted speed")
+	}
+	return m, nil
+}
+
+// restore remakes a group; same says that the prior is still the same.
+func (gf *groupFile) restore(job string, seed int64, same bool) (*group, error) {
+	mode, err := data.ParseMode(string(gf.Mode))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := familyFor(gf.Family, mode); err != nil || gf.Family == "" || gf.Family == Auto {
+		return nil, fmt.Errorf("family %q does not describe mode %s", gf.Family, mode)
+	}
+	if len(gf.Measurements) == 0 || len(gf.Measurements) > maxRows {
+		return nil, fmt.Errorf("%d measurements, want 1 to %d", len(gf.Measurements), maxRows)
+	}
+	g := &group{mode: mode, family: gf.Family, counts: gf.Counts, prior: prior.Default(), status: gf.Status, dropped: gf.Dropped, borrowed: gf.Borrowed}
+	for _, rf := range gf.Measurements {
+		r := row{Measurement: rf.Measurement, runs: max(rf.Runs, 1), se2: rf.Variance, within: rf.Within, inflated: rf.LeftOut}
+		r.Job, r.Mode, r.freedom = job, mode, r.runs-1
+		if err := checkRow(r.Measurement); err != nil {
+			return nil, err
+		}
+		if !(min(rf.Runs, rf.Variance, rf.Within, rf.LeftOut) >= 0 && max(rf.Runs, rf.Variance, rf.Within, rf.LeftOut) < 1e12) {
+			return nil, fmt.Errorf("a measurement with runs %g, variances %g, %g and %g", rf.Runs, rf.Variance, rf.Within, rf.LeftOut)
+		}
+		g.rows = append(g.rows, r)
+		if !slices.Contains(g.types, r.GPUType) {
+			g.types = append(g.types, r.GPUType)
+		}
+	}
+	if len(g.counts) != len(g.types) || slices.ContainsFunc(g.counts, func(n int) bool { return n < 1 || n > 1e9 }) {
+		return nil, fmt.Errorf("counts %v, want one of at least 1 for each GPU type", g.counts)
+	}
+	if !slices.Equal(g.types, gf.GPUTypes) {
+		return nil, fmt.Errorf("gpu_types %q, but measurements of %q", gf.GPUTypes, g.types)
+	}
+	if g.borrowed == nil {
+		g.borrowed = make([]borrowed, len(g.types))
+	}
+	if err := g.checkBorrowed(); err != nil {
+		return nil, err
+	}
+	g.measure()
+	if err := g.prepare(); err != nil {
+		return nil, err
+	}
+	if !same {
+		w, err := g.settle(context.Background())
+		if err != nil {
+			return nil, err
+		}
+		return g, g.draw(w, seed)
+	}
+	if err := gf.check(g); err != nil {
+		return nil, err
+	}
+	g.size, g.z = gf.Sizes, gf.Coordinates
+	if g.task.kernel.weights != nil {
+		g.task = g.weighted(g.size.Weights)
+	}
+	w, err := g.task.whiten(g.size.Noise)
+	if err != nil {
+		return nil, err
+	}
+	return g, g.draw(w, seed)
+}
+
+func (g *group) checkBorrowed() error {
+	if len(g.borrowed) != len(g.types) {
+		return fmt.Errorf("%d borrowed priors, want one for each of %d GPU types", len(g.borrowed), len(g.types))
+	}
+	for _, b := range g.borrowed {
+		for name, c := range b.Coordinates {
+			if !(math.Abs(c.Mean) < 100 && c.SD > 1e-6 && c.SD < 100 && c.Type >= 0) {
+				return fmt.Errorf("borrowed prior of %s with mean %g and sd %g, want numbers of reasonable size", name, c.Mean, c.SD)
+			}
+		}
+	}
+	return nil
+}
+
+// check refuses parameters and sizes that no fit yields.
+func (gf *groupFile) check(g *group) error {
+	if want := g.task.coords.len(); len(gf.Coordinates) != want {
+		return fmt.Errorf("%d coordinates, want %d for family %s", len(gf.Coordinates), want, gf.Family)
+	}
+	const absurd = 100 // standard deviations
+	for _, v := range gf.Coordinates {
+		if !(math.Abs(v) <= absurd) {
+			return fmt.Errorf("a coordinate of %g, which no fit yields", v)
+		}
+	}
+	s := gf.Sizes
+	bad := func(v float64) bool { return !(v > 1e-6 && v < 1e6) }
+	chance := func(v float64) bool { return !(v >= 0 && v <= 1) }
+	if bad(s.Scale) || bad(s.Noise) || len(s.Scales) == 0 || len(s.Scales) != len(s.Chance) || slices.ContainsFunc(s.Scales, bad) ||
+		slices.ContainsFunc(s.Chance, chance) || len(s.Weights) != len(g.knobs) || slices.ContainsFunc(s.Weights, bad) {
+		return errors.New("want sizes with a scale, a noise, a probability for each of the scales and a weight for each knob, all of reasonable size")
+	}
+	return nil
+}

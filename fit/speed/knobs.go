@@ -1,0 +1,162 @@
+package speed
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"knee/fit/speed/form"
+)
+
+// knob is one of the study's own knobs as the model sees it.
+type knob struct {
+	name   string
+	values []string // measured, in order of appearance; "" where some rows lack it
+	usual  string   // the value measured most: what a configuration without it is taken to have
+	// A knob whose values are all numbers has one coordinate, their logarithm
+	// if all are positive, else the number in units of its spread. Others have
+	// a coordinate per value.
+	numeric, log bool
+	center, unit float64
+	first        int // its first coordinate
+	lo, hi       float64
+}
+
+// varied reports whether several values were measured.
+func (k *knob) varied() bool { return len(k.values) > 1 }
+
+func (k *knob) size() int {
+	if k.numeric {
+		return 1
+	}
+	return len(k.values)
+}
+
+// knobsOf finds the knobs of rows.
+func knobsOf(rows []row) []knob {
+	count := map[string]map[string]int{}
+	order := map[string][]string{}
+	for _, r := range rows {
+		for name := range r.Extra {
+			if count[name] == nil {
+				count[name] = map[string]int{}
+			}
+		}
+	}
+	for _, r := range rows {
+		for name, n := range count {
+			v := r.Extra[name]
+			if n[v]++; n[v] == 1 {
+				order[name] = append(order[name], v)
+			}
+		}
+	}
+	var ks []knob
+	at := 0
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		k := knob{name: name, values: order[name], first: at}
+		for _, v := range k.values {
+			if k.usual == "" || count[name][v] > count[name][k.usual] {
+				k.usual = v
+			}
+		}
+		k.measure()
+		at += k.size()
+		ks = append(ks, k)
+	}
+	return ks
+}
+
+// measure decides how the knob's values are turned into coordinates.
+func (k *knob) measure() {
+	var xs []float64
+	k.lo, k.hi = math.Inf(1), math.Inf(-1)
+	for _, v := range k.values {
+		x, err := strconv.ParseFloat(v, 64)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			return
+		}
+		xs = append(xs, x)
+		k.lo, k.hi = min(k.lo, x), max(k.hi, x)
+	}
+	k.numeric, k.log, k.unit = true, k.lo > 0, 1
+	for i := range xs {
+		if k.log {
+			xs[i] = math.Log(xs[i])
+		}
+		k.center += xs[i] / float64(len(xs))
+	}
+	if !k.log {
+		var square float64
+		for _, x := range xs {
+			square += sq(x-k.center) / float64(len(xs))
+		}
+		if square > 0 {
+			k.unit = math.Sqrt(square)
+		} else if k.center != 0 {
+			k.unit = math.Abs(k.center)
+		}
+	}
+}
+
+// coordinates appends those of a value; known is false for a word that was
+// never measured, which has none.
+func (k *knob) coordinates(x []float64, value string) (out []float64, known bool) {
+	if k.numeric {
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil || k.log && !(v > 0) || math.IsInf(v, 0) || math.IsNaN(v) {
+			return append(x, 0), false
+		}
+		if k.log {
+			v = math.Log(v)
+		}
+		return append(x, (v-k.center)/k.unit), true
+	}
+	for _, v := range k.values {
+		on := 0.
+		if v == value {
+			on, known = 1, true
+		}
+		x = append(x, on)
+	}
+	return x, known
+}
+
+// knobCoordinates returns the coordinates of a configuration's knobs and the
+// names of those whose value was never measured and has none.
+func knobCoordinates(ks []knob, extra map[string]string) (x []float64, unknown []string) {
+	for i := range ks {
+		v, ok := extra[ks[i].name]
+		if !ok && !slices.Contains(ks[i].values, "") {
+			v = ks[i].usual
+		}
+		var known bool
+		if x, known = ks[i].coordinates(x, v); !known {
+			unknown = append(unknown, ks[i].name)
+		}
+	}
+	return x, unknown
+}
+
+// knobFeatures returns the slopes that belong to knobs. A number that took one
+// value has one, so that a prediction at another is as uncertain as it should be.
+func knobFeatures(ks []knob) []form.Feature {
+	var fs []form.Feature
+	for _, k := range ks {
+		if k.numeric {
+			at := k.first
+			fs = append(fs, form.Feature{Name: "x_" + k.name, At: func(p *form.Point) float64 { return p.Knobs[at] }})
+			continue
+		}
+		if !k.varied() {
+			continue
+		}
+		for i, v := range k.values {
+			at := k.first + i
+			fs = append(fs, form.Feature{Name: fmt.Sprintf("x_%s=%s", k.name, v), At: func(p *form.Point) float64 { return p.Knobs[at] }})
+		}
+	}
+	return fs
+}

@@ -1,0 +1,295 @@
+package speed
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"knee/fit/speed/form"
+	"knee/internal/gp"
+	"knee/internal/leastsq"
+)
+
+// observed is a set of rows with the process on what a form leaves over.
+type observed struct {
+	rows    []row
+	pts     []form.Point
+	kernel  *kernel
+	ln      []float64 // ln step times, then ln compute times
+	compute []int     // rows whose compute time is known
+	step    *mat.SymDense
+	micro   *mat.SymDense // nil without compute times
+}
+
+func observe(rows []row, pts []form.Point, k *kernel) *observed {
+	o := &observed{rows: rows, pts: pts, kernel: k}
+	var lnCompute []float64
+	all := make([]int, len(rows))
+	for i := range rows {
+		all[i] = i
+		o.ln = append(o.ln, math.Log(rows[i].StepTime))
+		if c, ok := rows[i].lnCompute(); ok {
+			o.compute = append(o.compute, i)
+			lnCompute = append(lnCompute, c)
+		}
+	}
+	o.ln = append(o.ln, lnCompute...)
+	o.step = covariance(pts, all, k.cov)
+	if len(o.compute) > 0 {
+		o.micro = covariance(pts, o.compute, k.computeCov)
+	}
+	return o
+}
+
+func covariance(pts []form.Point, rows []int, cov func(a, b *form.Point) float64) *mat.SymDense {
+	k := mat.NewSymDense(len(rows), nil)
+	for a, i := range rows {
+		for b, j := range rows[:a+1] {
+			k.SetSym(a, b, cov(&pts[i], &pts[j]))
+		}
+	}
+	return k
+}
+
+// whitening is the covariance of observations, factorised: of step times and
+// of compute times, which are taken to be independent of each other.
+type whitening struct {
+	step, micro *gp.Factor
+	n           int // step times
+}
+
+// whiten factorises the covariance with the noise scaled by a factor.
+func (o *observed) whiten(noise float64) (*whitening, error) {
+	w := &whitening{n: len(o.rows)}
+	var err error
+	if w.step, err = factorize(o.step, func(a int) float64 {
+		r := &o.rows[a]
+		return noise*noise*(sq(o.kernel.Noise)+o.runVariance(r)/r.runs) + r.se2 + r.inflated
+	}); err != nil || o.micro == nil {
+		return w, err
+	}
+	w.micro, err = factorize(o.micro, func(a int) float64 {
+		r := &o.rows[o.compute[a]]
+		return sq(o.kernel.Timers) + r.se2 + r.inflated
+	})
+	return w, err
+}
+
+// runFreedom is how many degrees of freedom the learned variance between runs
+// counts beside those of a job's repeated runs: a scaled inverse χ² prior of
+// the least freedom for which its variance is finite.
+const runFreedom = 5
+
+// runVariance is that of ln step time between runs of one configuration.
+func (o *observed) runVariance(r *row) float64 {
+	return (runFreedom*sq(o.kernel.Run) + r.within) / (runFreedom + r.freedom)
+}
+
+func sq(x float64) float64 { return x * x }
+
+func factorize(k *mat.SymDense, noise func(i int) float64) (*gp.Factor, error) {
+	n := k.SymmetricDim()
+	with := mat.NewSymDense(n, nil)
+	with.CopySym(k)
+	for i := range n {
+		with.SetSym(i, i, k.At(i, i)+noise(i))
+	}
+	return gp.Factorize(with)
+}
+
+// vector replaces v by L⁻¹v.
+func (w *whitening) vector(v []float64) {
+	w.step.Whiten(v[:w.n])
+	if w.micro != nil {
+		w.micro.Whiten(v[w.n : w.n+w.micro.Len()])
+	}
+}
+
+// matrix replaces m by L⁻¹m.
+func (w *whitening) matrix(m *mat.Dense) {
+	g := m.RawMatrix()
+	part := func(from, n int) blas64.General {
+		return blas64.General{Rows: n, Cols: g.Cols, Stride: g.Stride, Data: g.Data[from*g.Stride:]}
+	}
+	w.step.WhitenRows(part(0, w.n))
+	if w.micro != nil {
+		w.micro.WhitenRows(part(w.n, w.micro.Len()))
+	}
+}
+
+// task is a form under a prior held against observations.
+type task struct {
+	*observed
+	form   form.Form
+	coords *coordinates
+	links  []link
+}
+
+// residuals fills r with predicted minus observed, not whitened.
+func (t *task) residuals(z, r []float64) {
+	c := t.form.Bind(t.coords.theta(z))
+	next := len(t.pts)
+	for i := range t.pts {
+		step, compute := c.LogTimes(&t.pts[i])
+		r[i] = step - t.ln[i]
+		if next < len(t.ln) && t.compute[next-len(t.pts)] == i {
+			r[next] = compute - t.ln[next]
+			next++
+		}
+	}
+}
+
+// jacobian fills j with the derivatives of residuals by z.
+func (t *task) jacobian(z []float64, j *mat.Dense) {
+	theta := t.coords.theta(z)
+	compute := make([]float64, len(z))
+	next := len(t.pts)
+	for i := range t.pts {
+		row := j.RawRowView(i)
+		clear(row)
+		clear(compute)
+		t.form.Gradient(theta, &t.pts[i], row, compute)
+		t.coords.pull(row)
+		if next < len(t.ln) && t.compute[next-len(t.pts)] == i {
+			copy(j.RawRowView(next), compute)
+			t.coords.pull(j.RawRowView(next))
+			next++
+		}
+	}
+}
+
+// problem is the least-squares problem of the posterior's mode: whitened
+// residuals divided by scale, and z.
+func (t *task) problem(w *whitening, scale float64) leastsq.Problem {
+	n, p := len(t.ln), t.coords.len()
+	return leastsq.Problem{
+		Params: p, Rows: n + p + len(t.links),
+		Residuals: func(z, r []float64) {
+			t.residuals(z, r)
+			w.vector(r[:n])
+			blas64.Scal(1/scale, vec(r[:w.n]))
+			copy(r[n:], z)
+			if t.links != nil {
+				theta := t.coords.theta(z)
+				for i, l := range t.links {
+					r[n+p+i] = (theta[l.intra] + theta[l.inter] - l.sum) / achievedSD
+				}
+			}
+		},
+		Jacobian: func(z []float64, j *mat.Dense) {
+			j.Zero()
+			top := j.Slice(0, n, 0, p).(*mat.Dense)
+			t.jacobian(z, top)
+			w.matrix(top)
+			steps := top.Slice(0, w.n, 0, p).(*mat.Dense)
+			steps.Scale(1/scale, steps)
+			for i := range p {
+				j.Set(n+i, i, 1)
+			}
+			for i, l := range t.links {
+				row := j.RawRowView(n + p + i)
+				row[l.intra], row[l.inter] = 1./achievedSD, 1./achievedSD
+				t.coords.pull(row)
+			}
+		},
+	}
+}
+
+// mode walks to the mode of the posterior, from the best of the form's starts
+// or, given one, from there.
+func (t *task) mode(w *whitening, scale float64, start []float64) leastsq.Result {
+	starts := t.coords.starts(t.form)
+	if start != nil {
+		starts = [][]float64{start}
+	}
+	var best leastsq.Result
+	for i, x0 := range starts {
+		r := leastsq.Minimize(t.problem(w, scale), x0, leastsq.Settings{Tolerance: 1e-7})
+		if i == 0 || r.Cost < best.Cost {
+			best = r
+		}
+	}
+	return best
+}
+
+// evidence is the log marginal density of the step times, given the compute
+// times, for any scale of the process and its noise, with the form linearised
+// and integrated out.
+type evidence struct {
+	n, logDet, square float64
+	eigen, along      []float64 // of BᵀB, B the whitened Jacobian; squares of eᵀB along its axes
+}
+
+// evidenceAt linearises around z.
+func (t *task) evidenceAt(w *whitening, z []float64) (*evidence, bool) {
+	n, p := len(t.ln), len(z)
+	j, e := mat.NewDense(n, p, nil), make([]float64, n)
+	t.residuals(z, e)
+	t.jacobian(z, j)
+	// The residual at the prior mean, as the linearised form has it.
+	blas64.Gemv(blas.NoTrans, -1, j.RawMatrix(), vec(z), 1, vec(e))
+	w.vector(e)
+	w.matrix(j)
+	if w.micro != nil && !knowCompute(j, e, w.n) {
+		return nil, false
+	}
+	steps, e := j.Slice(0, w.n, 0, p).(*mat.Dense), e[:w.n]
+	g := make([]float64, p)
+	blas64.Gemv(blas.Trans, 1, steps.RawMatrix(), vec(e), 0, vec(g))
+	b := mat.NewSymDense(p, nil)
+	b.SymOuterK(1, steps.T())
+	var eig mat.EigenSym
+	if !eig.Factorize(b, true) {
+		return nil, false
+	}
+	var axes mat.Dense
+	eig.VectorsTo(&axes)
+	ev := &evidence{n: float64(w.n), logDet: w.step.LogDet(), square: blas64.Dot(vec(e), vec(e)), eigen: eig.Values(nil), along: make([]float64, p)}
+	blas64.Gemv(blas.Trans, 1, axes.RawMatrix(), vec(g), 0, vec(ev.along))
+	for i, a := range ev.along {
+		ev.along[i], ev.eigen[i] = a*a, max(ev.eigen[i], 0)
+	}
+	return ev, true
+}
+
+// knowCompute turns the standard normal prior of the coordinates into what
+// the compute times, the rows from n on, leave of it: it changes coordinates
+// so that this is standard normal again.
+func knowCompute(j *mat.Dense, e []float64, n int) bool {
+	rows, p := j.Dims()
+	compute, steps := j.Slice(n, rows, 0, p).(*mat.Dense), j.Slice(0, n, 0, p).(*mat.Dense)
+	precision := mat.NewSymDense(p, nil)
+	precision.SymOuterK(1, compute.T())
+	for i := range p {
+		precision.SetSym(i, i, precision.At(i, i)+1)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(precision) {
+		return false
+	}
+	shift := make([]float64, p)
+	blas64.Gemv(blas.Trans, 1, compute.RawMatrix(), vec(e[n:]), 0, vec(shift))
+	var mean mat.VecDense
+	if chol.SolveVecTo(&mean, mat.NewVecDense(p, shift)) != nil {
+		return false
+	}
+	blas64.Gemv(blas.NoTrans, -1, steps.RawMatrix(), mean.RawVector(), 1, vec(e[:n]))
+	var upper mat.TriDense
+	chol.UTo(&upper)
+	blas64.Trsm(blas.Right, blas.NoTrans, 1, upper.RawTriangular(), steps.RawMatrix())
+	return true
+}
+
+// at returns the log density for a scale.
+func (e *evidence) at(scale float64) float64 {
+	s2 := scale * scale
+	sum := e.n*math.Log(s2) + e.logDet + e.square/s2
+	for i, l := range e.eigen {
+		sum += math.Log1p(l/s2) - e.along[i]/(s2*(l+s2))
+	}
+	return -sum / 2
+}
+
+func vec(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Data: x, Inc: 1} }

@@ -1,0 +1,155 @@
+package speed
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"knee/data"
+	"knee/internal/gp"
+	"knee/internal/quantile"
+)
+
+// A measurement is left out if its step time is off what all the others
+// predict by this factor, and by this many standard deviations of that
+// prediction: a trial that swapped, shared its GPU, or was logged in another
+// unit. Real surprises are within the posterior, which is wide where nothing
+// near was measured.
+const (
+	outlierFactor     = 3
+	outlierDeviations = 5
+	minScreen         = 5 // rows of which one can be told to be wrong
+)
+
+// leftOut is the variance of ln step time that is added to a row to leave it out.
+const leftOut = 1e4
+
+// screen leaves out rows that the others contradict, the worst first, at most
+// a fifth of them: beyond that the form, not the rows, is wrong. A row that
+// looks wrong is judged by a fit without it, since it makes the noise look
+// larger.
+func (g *group) screen(ctx context.Context, w *whitening) (*whitening, error) {
+	for left := len(g.rows) / minScreen; left > 0; left-- {
+		worst := g.worst(w)
+		if worst < 0 {
+			return w, nil
+		}
+		before := *g
+		g.rows = slices.Clone(g.rows)
+		g.rows[worst].inflated = leftOut
+		g.measure()
+		err := g.prepare()
+		if err == nil {
+			w, err = g.settle(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		misses, sds, ok := g.task.leaveOneOut(w, g.z, g.size.Scale)
+		if !ok {
+			return w, nil
+		}
+		miss := misses[worst]
+		sd := math.Sqrt(max(sq(sds[worst])-leftOut, 0))
+		if math.Abs(miss) <= math.Log(outlierFactor) || math.Abs(miss) <= outlierDeviations*sd {
+			*g = before
+			return g.task.whiten(g.size.Noise)
+		}
+		g.dropped = append(g.dropped, g.rows[worst].contradicted(miss, len(g.rows)-1, g.knobs))
+		g.counts[slices.Index(g.types, g.rows[worst].GPUType)] -= int(g.rows[worst].runs)
+	}
+	return w, nil
+}
+
+// worst returns the row that all others predict worst, if that is by the
+// factor of an outlier; −1 if none is.
+func (g *group) worst(w *whitening) int {
+	misses, sds, ok := g.task.leaveOneOut(w, g.z, g.size.Scale)
+	at, most := -1, 0.
+	for i := range misses {
+		if ok && g.rows[i].inflated == 0 && math.Abs(misses[i]) > math.Log(outlierFactor) && math.Abs(misses[i]/sds[i]) > most {
+			at, most = i, math.Abs(misses[i]/sds[i])
+		}
+	}
+	return at
+}
+
+// screenRepeats leaves out runs that are far off the median of at least three
+// of the same configuration, before they are averaged.
+func screenRepeats(ms []data.Measurement) (kept []data.Measurement, dropped []string) {
+	times := map[string][]float64{}
+	for _, m := range ms {
+		key := m.Key()
+		times[key] = append(times[key], m.StepTime)
+	}
+	for _, m := range ms {
+		runs := times[m.Key()]
+		middle := runs[0]
+		if len(runs) >= 3 {
+			middle = quantile.Median(runs)
+		}
+		if off := math.Log(m.StepTime / middle); len(runs) >= 3 && math.Abs(off) > math.Log(outlierFactor) {
+			dropped = append(dropped, (&row{Measurement: m}).contradicted(off, len(runs)-1, nil))
+			continue
+		}
+		kept = append(kept, m)
+	}
+	return kept, dropped
+}
+
+// contradicted says why a row is left out.
+func (r *row) contradicted(miss float64, others int, knobs []knob) string {
+	where := ""
+	if r.Source.Line > 0 {
+		where = fmt.Sprintf("%s:%d: ", r.Source.File, r.Source.Line)
+	}
+	expected := r.StepTime * math.Exp(-miss)
+	s := fmt.Sprintf("%s%s takes %.3g s where the other %d measurements say %.3g s: left out", where, r.Config, r.StepTime, others, expected)
+	var names []string
+	for i := range knobs {
+		if knobs[i].varied() {
+			names = append(names, "x_"+knobs[i].name)
+		}
+	}
+	if names != nil {
+		s += "; if it is right, the effect of " + strings.Join(names, ", ") + " there is unlike that elsewhere"
+	}
+	return s
+}
+
+// leaveOneOut returns by how much ln step time of every row exceeds what all
+// other rows and the compute times say, and the standard deviation of that,
+// with the form linearised at z and integrated out.
+func (t *task) leaveOneOut(w *whitening, z []float64, scale float64) (miss, sd []float64, ok bool) {
+	n, p := len(t.ln), len(z)
+	j, e := mat.NewDense(n, p, nil), make([]float64, n)
+	t.residuals(z, e)
+	t.jacobian(z, j)
+	blas64.Scal(-1, vec(e)) // observed minus predicted
+	for i := range n {      // and so at the prior mean
+		e[i] += blas64.Dot(vec(j.RawRowView(i)), vec(z))
+	}
+	w.vector(e)
+	w.matrix(j)
+	if w.micro != nil && !knowCompute(j, e, w.n) {
+		return nil, nil, false
+	}
+	// Back from whitened coordinates: covariance s²LLᵀ + (LB)(LB)ᵀ.
+	steps := j.Slice(0, w.n, 0, p).(*mat.Dense)
+	w.step.Colour(steps.RawMatrix())
+	w.step.ColourVector(e[:w.n])
+	cov := mat.NewSymDense(w.n, nil)
+	cov.SymOuterK(1, steps)
+	w.step.AddTo(cov, scale*scale)
+	f, err := gp.Factorize(cov)
+	if err != nil {
+		return nil, nil, false
+	}
+	miss, sd = f.LeaveOneOut(e[:w.n])
+	return miss, sd, true
+}

@@ -1,0 +1,211 @@
+package speed
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"knee/data"
+	"knee/fit/speed/form"
+	"knee/internal/parallel"
+)
+
+// Predict returns the step time of a configuration with its 90 % interval.
+//
+// An empty GPU type means the only one measured, an empty mode the only one
+// measured on it (else all-reduce), an unknown batch the typical measured
+// one, a knob of the study that is not set its value measured most, and
+// without a placement or a number of nodes the workers fill nodes as wide as
+// the widest measured. It fails with a *data.InputError, naming what was
+// measured, for a GPU type or mode that never was.
+func (m *Model) Predict(c data.Config) (Prediction, error) {
+	q, err := m.ask(c)
+	if err != nil {
+		return Prediction{}, err
+	}
+	of := make([]float64, draws)
+	process := q.g.post.spread(&q.p, nil, of)
+	return q.prediction(q.g.post.estimate(process, q.further, of)), nil
+}
+
+// LogDensity is the log predictive density of ln step time of a measurement.
+func (m *Model) LogDensity(r data.Measurement) (float64, error) {
+	q, err := m.ask(r.Config)
+	if err != nil {
+		return 0, err
+	}
+	return q.g.post.logDensity(&q.p, math.Log(r.StepTime)), nil
+}
+
+// StepTime returns the mean of [Model.Predict], in seconds.
+func (m *Model) StepTime(c data.Config) (float64, error) {
+	p, err := m.Predict(c)
+	return p.StepTime.Mean, err
+}
+
+// Resolve returns the configuration as [Model.Predict] understands it: GPU
+// type, mode, batch, number of nodes and knobs filled in. It fails like
+// Predict.
+func (m *Model) Resolve(c data.Config) (data.Config, error) {
+	_, _, c, err := m.resolve(c)
+	return c, err
+}
+
+// question is a configuration that Predict understood.
+type question struct {
+	at      int // in the order asked
+	g       *group
+	p       form.Point
+	further float64 // further variance of ln step time
+	why     string
+	count   int
+}
+
+func (m *Model) ask(c data.Config) (question, error) {
+	g, t, c, err := m.resolve(c)
+	if err != nil {
+		return question{}, err
+	}
+	q := question{g: g, why: g.ranges[t].outside(c, g.scale.Fixed), count: g.counts[t]}
+	var words []string
+	q.p, words = g.point(c)
+	if g.learned() {
+		// A word that was never measured is one more draw of the effect of words.
+		q.further = float64(len(words)) * sq(g.prior.Forms["slopes"]["level"].SD)
+	}
+	return q, nil
+}
+
+// prediction adds to a step time what else was answered.
+func (q *question) prediction(e data.Estimate) Prediction {
+	return Prediction{StepTime: e, Extrapolated: q.why != "", Support: q.count, Why: q.why}
+}
+
+// resolve finds the fit for a configuration and completes it.
+func (m *Model) resolve(c data.Config) (*group, int, data.Config, error) {
+	if len(c.Placement) > 0 && c.Workers == 0 {
+		c.Workers = c.Placement.Workers()
+	}
+	fail := func(err error) (*group, int, data.Config, error) { return nil, -1, c, err }
+	if err := checkConfig(c); err != nil {
+		return fail(err)
+	}
+	types := m.GPUTypes()
+	if c.GPUType == "" && len(types) == 1 {
+		c.GPUType = types[0]
+	}
+	modes := m.Modes(c.GPUType)
+	if len(modes) == 0 {
+		return fail(&data.InputError{Source: data.Source{Column: "gpu_type"}, Found: fmt.Sprintf("%q", c.GPUType),
+			Want: "a GPU type that was measured: " + list(types)})
+	}
+	if c.Mode == "" && len(modes) == 1 {
+		c.Mode = modes[0]
+	}
+	c.Mode = c.ModeOrDefault()
+	g, t := m.find(c.GPUType, c.Mode)
+	if g == nil {
+		names := make([]string, len(modes))
+		for i, mode := range modes {
+			names[i] = string(mode)
+		}
+		return fail(&data.InputError{Source: data.Source{Column: "mode"}, Found: fmt.Sprintf("%q on %s", c.Mode, c.GPUType),
+			Want: "a mode that was measured there: " + list(names)})
+	}
+	c = g.ranges[t].place(c)
+	if c.LocalBatch <= 0 && g.ranges[t].Local[1] > 0 {
+		c.LocalBatch = form.NewPoint(c, g.scale).Batch
+	}
+	var err error
+	c.Extra, err = g.complete(c.Extra)
+	return g, t, c, err
+}
+
+// complete fills in the knobs that are not set, each with its value measured
+// most, and refuses numbers that a knob cannot have.
+func (g *group) complete(extra map[string]string) (map[string]string, error) {
+	if len(g.knobs) == 0 {
+		return extra, nil
+	}
+	full := make(map[string]string, len(g.knobs))
+	for k, v := range extra {
+		full[k] = v
+	}
+	for i := range g.knobs {
+		k := &g.knobs[i]
+		v, ok := full[k.name]
+		if !ok && k.usual != "" {
+			full[k.name] = k.usual
+		}
+		if _, known := k.coordinates(nil, v); ok && k.numeric && !known {
+			want := "a number, as measured: " + span([2]float64{k.lo, k.hi})
+			if k.log {
+				want = "a number > 0, as measured: " + span([2]float64{k.lo, k.hi})
+			}
+			return nil, &data.InputError{Source: data.Source{Column: "x_" + k.name}, Found: fmt.Sprintf("%q", v), Want: want}
+		}
+	}
+	return full, nil
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "(none)"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Knob is one of the study's own knobs as the model uses it.
+type Knob struct {
+	Name    string
+	Values  []string // measured, in order of appearance
+	Usual   string   // what a configuration that does not set it is taken to have
+	Numeric bool
+}
+
+// Knobs returns the knobs of a GPU type and mode, by name.
+func (m *Model) Knobs(gpuType string, mode data.Mode) []Knob {
+	g, _ := m.find(gpuType, mode)
+	if g == nil {
+		return nil
+	}
+	var ks []Knob
+	for i := range g.knobs {
+		k := &g.knobs[i]
+		ks = append(ks, Knob{k.name, k.values, k.usual, k.numeric})
+	}
+	return ks
+}
+
+// PredictAll predicts many configurations: the numbers of [Model.Predict], up
+// to rounding, in the same order, on all processors and with what they share
+// computed once. The numbers do not depend on the processors. It fails with
+// the error of the first configuration that Predict refuses, and says which
+// that is, counted from 0.
+func (m *Model) PredictAll(cs []data.Config) ([]Prediction, error) {
+	asked := make([]question, len(cs))
+	err := parallel.Each(len(cs), pieceSize, func() func(i int) error {
+		return func(i int) error {
+			q, err := m.ask(cs[i])
+			if err != nil {
+				return fmt.Errorf("configuration %d: %w", i, err)
+			}
+			q.at = i
+			asked[i] = q
+			return nil
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Prediction, len(cs))
+	pieces := piecesOf(asked)
+	err = parallel.Each(len(pieces), 1, func() func(i int) error {
+		a := &answering{}
+		return func(i int) error {
+			a.answer(&pieces[i], out)
+			return nil
+		}
+	})
+	return out, err
+}

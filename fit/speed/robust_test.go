@@ -1,0 +1,162 @@
+package speed
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"knee/data"
+	"knee/fit/speed/form"
+)
+
+// Measurements that break naive fits: each must yield finite, ordered numbers
+// that do not stray from what was measured.
+func TestOddMeasurements(t *testing.T) {
+	many := synthetic(200)
+	var huge []data.Measurement
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 50000 / len(many) {
+		for _, m := range many {
+			m.StepTime *= math.Exp(.05 * rng.NormFloat64())
+			huge = append(huge, m)
+		}
+	}
+	flat := []data.Measurement{measured(1, 32, .2), measured(2, 32, .2), measured(4, 32, .2), measured(8, 32, .2)}
+	tests := []struct {
+		name string
+		ms   []data.Measurement
+		at   int     // row to predict
+		tol  float64 // relative
+	}{
+		{"50,000 rows", huge, 7, .15},
+		{"one row", []data.Measurement{measured(4, 32, .2)}, 0, .05},
+		{"two identical rows", []data.Measurement{measured(4, 32, .2), measured(4, 32, .2)}, 0, .05},
+		{"one batch", []data.Measurement{measured(1, 32, .2), measured(2, 32, .25), measured(4, 32, .3)}, 2, .05},
+		{"one worker count", []data.Measurement{measured(2, 16, .1), measured(2, 32, .2), measured(2, 64, .4)}, 1, .05},
+		{"super-linear", []data.Measurement{measured(1, 32, .4), measured(2, 32, .3), measured(4, 32, .2), measured(8, 32, .15)}, 3, .4},
+		{"zero variance", flat, 1, .03},
+		{"no servers", []data.Measurement{serverRow(1, 0, 2), serverRow(2, 0, 1.5), serverRow(4, 0, 1.4)}, 1, .06},
+		{"zero spread recorded", []data.Measurement{{Status: data.OK, StepTime: .2, Steps: 50, Config: measured(2, 32, 1).Config}}, 0, .05},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := fitAll(tt.ms, Settings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			row := tt.ms[tt.at]
+			p, err := m.Predict(row.Config)
+			e := p.StepTime
+			if err != nil || !(e.Lo > 0 && e.Lo <= e.Mean && e.Mean <= e.Hi) || math.IsInf(e.Hi, 0) {
+				t.Fatalf("%+v, error %v", p, err)
+			}
+			if math.Abs(e.Mean/row.StepTime-1) > tt.tol {
+				t.Errorf("predicts %.4g s where %.4g s was measured", e.Mean, row.StepTime)
+			}
+		})
+	}
+}
+
+// Fifty thousand configurations, each measured once, are answered in bounded
+// time from the most informative, and the model says so.
+func TestManyConfigurations(t *testing.T) {
+	truth := &form.Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, SplitPower: 1, Intra: .03, IntraPower: .4,
+		Inter: .05, InterPower: .15, WidthPower: .3, Tree: 1.1, Overlap: 2}
+	const n = 50000
+	ms := make([]data.Measurement, n)
+	for i := range ms {
+		nodes, width := 1+i%4, 1+(i/4)%4
+		c := data.Config{Job: "made-up", GPUType: "t4", Workers: nodes * width, Placement: data.EvenPlacement(nodes*width, nodes), LocalBatch: float64(8 + i/16)}
+		ms[i] = data.Measurement{Config: c, StepTime: truth.StepTime(c), Status: data.OK}
+	}
+	m, err := fitAll(ms, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := strings.Join(m.Warnings(), "; "); !strings.Contains(w, "192 of 50000 measurements are used") {
+		t.Errorf("warnings %q", w)
+	}
+	for i := 0; i < n; i += n / 50 {
+		p, err := m.Predict(ms[i].Config)
+		if err != nil || p.Support != n || math.Abs(p.StepTime.Mean/ms[i].StepTime-1) > .07 {
+			t.Errorf("%v: %+v, want %.4g s from %d measurements; error %v", ms[i].Config, p, ms[i].StepTime, n, err)
+		}
+	}
+}
+
+// A step time a hundred times off is found, named, and not fitted through.
+func TestOutlierIsNamedAndLeftOut(t *testing.T) {
+	ps := func(n int) []data.Measurement {
+		var ms []data.Measurement
+		for i := range n {
+			k, s := 1+i%4, 1+i/4
+			ms = append(ms, serverRow(k, s, .5+1/float64(k)+.3*float64(k)/float64(s)))
+		}
+		return ms
+	}
+	tests := []struct {
+		name   string
+		clean  []data.Measurement
+		wrong  int
+		factor float64
+	}{
+		{"100 times too slow among 5", synthetic(5), 2, 100},
+		{"100 times too fast among 8", synthetic(8), 5, .01},
+		{"100 times too slow among 24", synthetic(24), 11, 100},
+		{"10 times too slow among 64", synthetic(64), 40, 10},
+		{"100 times too slow, servers", ps(12), 6, 100},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ms := slices.Clone(tt.clean)
+			for i := range ms {
+				ms[i].Source = data.Source{File: "m.csv", Line: i + 2}
+			}
+			ms[tt.wrong].StepTime *= tt.factor
+			ms[tt.wrong].SyncTime *= tt.factor
+			m, err := fitAll(ms, Settings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var named []string
+			for _, w := range m.Warnings() {
+				if strings.Contains(w, "left out") {
+					named = append(named, w)
+				}
+			}
+			src := ms[tt.wrong].Source
+			if len(named) != 1 || !strings.Contains(named[0], src.File+":"+strconv.Itoa(src.Line)) {
+				t.Fatalf("warnings %q, want one naming %s", named, src)
+			}
+			p, err := m.Predict(ms[tt.wrong].Config)
+			if want := tt.clean[tt.wrong].StepTime; err != nil || math.Abs(math.Log(p.StepTime.Mean/want)) > math.Log(2) {
+				t.Errorf("predicts %+v there, the clean time is %.4g; error %v", p.StepTime, want, err)
+			}
+			if p.Support != len(ms)-1 {
+				t.Errorf("support %d, want %d", p.Support, len(ms)-1)
+			}
+		})
+	}
+}
+
+// Of three runs of one configuration the one far off is dropped, and the
+// measurements of a clean job are all kept.
+func TestScreeningOfRepeats(t *testing.T) {
+	m, err := fitAll([]data.Measurement{measured(2, 32, .1), measured(2, 32, 10), measured(2, 32, .1)}, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, _ := m.Predict(data.Config{Workers: 2, LocalBatch: 32}); math.Abs(p.StepTime.Mean-.1) > .005 || p.Support != 2 {
+		t.Errorf("predicts %+v, want 0.1 s from 2 measurements", p)
+	}
+	clean, err := fitAll(synthetic(60), Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := clean.Warnings(); len(w) != 0 {
+		t.Errorf("warnings %q on a clean job", w)
+	}
+}

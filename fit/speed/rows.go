@@ -1,0 +1,125 @@
+package speed
+
+import (
+	"math"
+
+	"knee/data"
+	"knee/fit/speed/form"
+	"knee/internal/quantile"
+)
+
+// row is a configuration with what its runs say together.
+type row struct {
+	data.Measurement
+	runs     float64 // measurements merged into it
+	se2      float64 // squared relative standard error of its step time, as recorded
+	within   float64 // sum of squares of ln step time around their mean
+	freedom  float64 // degrees of freedom behind within
+	inflated float64 // further variance of a row that the others contradict
+}
+
+// lnCompute returns ln of the seconds of one micro-step that were not spent
+// synchronising, if that was measured. At least a fiftieth of the step is
+// taken to be compute, whatever the timers said.
+func (r *row) lnCompute() (float64, bool) {
+	if r.SyncTime <= 0 {
+		return 0, false
+	}
+	const least = .02
+	return math.Log(math.Max(r.StepTime-r.SyncTime, least*r.StepTime) / float64(r.AccumSteps+1)), true
+}
+
+// scaleOf measures the rows, at least one.
+func scaleOf(rows []row) form.Scale {
+	s := form.Scale{Batch: 1, Global: 1}
+	var local, global, micro, step []float64
+	distinctLocal, distinctGlobal := map[float64]bool{}, map[float64]bool{}
+	for _, r := range rows {
+		if b := r.LocalBatch; b > 0 {
+			if !distinctLocal[b] {
+				distinctLocal[b] = true
+				local = append(local, b)
+			}
+			// Rounded, because a fixed global batch divided by the workers
+			// and multiplied again differs in the last bit.
+			if g := math.Round(r.SamplesPerStep()*1e6) / 1e6; g > 0 && !distinctGlobal[g] {
+				distinctGlobal[g] = true
+				global = append(global, g)
+			}
+		}
+		t := r.StepTime / float64(r.AccumSteps+1)
+		if ln, ok := r.lnCompute(); ok {
+			t = math.Exp(ln)
+		}
+		micro = append(micro, t)
+		cycle := r.StepTime
+		if r.Mode == data.PSAsync {
+			cycle *= float64(max(r.Workers, 1))
+		}
+		step = append(step, cycle)
+	}
+	if len(local) > 0 {
+		s.Batch, s.Global = geometricMedian(local), geometricMedian(global)
+		s.Fixed = len(distinctGlobal) < len(distinctLocal)
+	}
+	s.Time, s.Step = geometricMedian(micro), geometricMedian(step)
+	return s
+}
+
+// geometricMedian is the middle of values > 0, exactly where their number is
+// odd, so that a single batch stays the whole number that it is.
+func geometricMedian(values []float64) float64 {
+	if len(values)%2 == 1 {
+		return quantile.Median(values)
+	}
+	ln := make([]float64, len(values))
+	for i, v := range values {
+		ln[i] = math.Log(v)
+	}
+	return math.Exp(quantile.Median(ln))
+}
+
+// merge makes one row of the runs of each configuration: the geometric mean
+// of their times. Order of first appearance is kept.
+func merge(ms []data.Measurement) []row {
+	at := make(map[string]int, len(ms))
+	var rows []row
+	var sync []float64
+	for _, m := range ms {
+		key := m.Key()
+		i, ok := at[key]
+		if !ok {
+			i = len(rows)
+			at[key] = i
+			rows = append(rows, row{Measurement: m})
+			rows[i].StepTime = 0 // mean of the logarithms until the end
+			sync = append(sync, 0)
+		}
+		r := &rows[i]
+		// Welford's algorithm on ln step time.
+		r.runs++
+		ln := math.Log(m.StepTime)
+		d := ln - r.StepTime
+		r.StepTime += d / r.runs
+		r.within += d * (ln - r.StepTime)
+		r.freedom = r.runs - 1
+		r.se2 += relativeVariance(m)
+		sync[i] += math.Log(m.SyncTime / m.StepTime) // −Inf without a timer
+	}
+	for i := range rows {
+		r := &rows[i]
+		r.StepTime = math.Exp(r.StepTime)
+		r.SyncTime = r.StepTime * math.Exp(min(sync[i]/r.runs, 0))
+		r.se2 /= r.runs * r.runs
+	}
+	return rows
+}
+
+// relativeVariance is the squared relative standard error of a mean step
+// time, zero if its spread was not recorded.
+func relativeVariance(m data.Measurement) float64 {
+	if m.StepTimeSD <= 0 {
+		return 0
+	}
+	return min(sq(m.StepTimeSD/m.StepTime)/float64(max(m.Steps, 1)), 1)
+}

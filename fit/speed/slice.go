@@ -1,0 +1,89 @@
+package speed
+
+import (
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"knee/fit/speed/form"
+)
+
+// batchSlice is the process of a posterior at one batch and GPU type. There
+// the covariances with the n measurements are linear in those of the placement
+// with the far fewer distinct placements among them,
+//
+//	k = G·v,  v = (1, placeCov with each distinct placement),
+//
+// so that all a prediction needs, Wᵀk of the weights W and kᵀK⁻¹k, is there
+// up to a product with v.
+type batchSlice struct {
+	q        *posterior
+	places   []*form.Point  // one measurement of each distinct placement
+	drawn    blas64.General // weightsᵀ·G, one row per draw
+	explain  blas64.General // GᵀK⁻¹G
+	v, spare []float64
+}
+
+// worthSlicing says whether n predictions at one batch repay a slice. With
+// knobs the covariances are no such product.
+func (q *posterior) worthSlicing(n int) bool {
+	k := q.task.kernel
+	return k.smooth && k.weights == nil && n >= 32 && n >= 2*len(q.distinctPlaces())
+}
+
+// distinctPlaces returns one measured point of every placement.
+func (q *posterior) distinctPlaces() []*form.Point {
+	var places []*form.Point
+	for i := range q.task.pts {
+		if p := &q.task.pts[i]; !slices.ContainsFunc(places, func(o *form.Point) bool { return samePlace(p, o) }) {
+			places = append(places, p)
+		}
+	}
+	return places
+}
+
+func samePlace(a, b *form.Point) bool {
+	return a.Workers == b.Workers && a.Nodes == b.Nodes && a.Widest == b.Widest && a.Servers == b.Servers && a.Placed == b.Placed
+}
+
+// sliceAt makes the slice at the batch and GPU type of p.
+func (q *posterior) sliceAt(p *form.Point) *batchSlice {
+	k := q.task.kernel
+	s := &batchSlice{q: q, places: q.distinctPlaces()}
+	n, c := len(q.task.pts), len(s.places)+1
+	g := general(n, c)
+	for i := range q.task.pts {
+		at := &q.task.pts[i]
+		place := slices.IndexFunc(s.places, func(o *form.Point) bool { return samePlace(at, o) })
+		alone, shared := k.batchCov(p, at)
+		if at.Type != p.Type {
+			alone, shared = alone*k.TypeShare, shared*k.TypeShare
+		}
+		g.Data[i*c], g.Data[i*c+1+place] = alone, shared
+	}
+	s.v, s.spare = make([]float64, c), make([]float64, c)
+	s.drawn = general(draws, c)
+	blas64.Gemm(blas.Trans, blas.NoTrans, 1, q.weights, g, 0, s.drawn)
+	q.lower.WhitenRows(g)
+	s.explain = general(c, c)
+	blas64.Gemm(blas.Trans, blas.NoTrans, 1, g, g, 0, s.explain)
+	return s
+}
+
+func general(rows, cols int) blas64.General {
+	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)}
+}
+
+// spread is [posterior.spread] for a point with the batch of the slice.
+func (s *batchSlice) spread(p *form.Point, shared *memo, of []float64) (process float64) {
+	k := s.q.task.kernel
+	s.v[0] = 1
+	for i, o := range s.places {
+		s.v[i+1] = k.placeCov(p, o)
+	}
+	blas64.Gemv(blas.NoTrans, 1, s.drawn, vec(s.v), 0, vec(of))
+	blas64.Gemv(blas.NoTrans, 1, s.explain, vec(s.v), 0, vec(s.spare))
+	shared.addSteps(s.q.drawn, p, of)
+	return max(k.cov(p, p)-blas64.Dot(vec(s.v), vec(s.spare)), 0)
+}

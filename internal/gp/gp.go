@@ -1,0 +1,120 @@
+// Package gp holds what Gaussian processes with any kernel have in common:
+// the factorised covariance of their observations.
+package gp
+
+import (
+	"errors"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// ErrIndefinite is the error of a covariance that is not positive definite
+// even with jitter.
+var ErrIndefinite = errors.New("gaussian process: the covariance is not positive definite")
+
+// Factor is the Cholesky factor L of a covariance K = LLᵀ of n observations.
+// It is immutable and safe for concurrent use.
+type Factor struct {
+	lower *mat.TriDense
+	n     int
+}
+
+// Factorize factorises a covariance. Where rounding has made it indefinite it
+// adds jitter to the diagonal, at most a millionth of its mean.
+func Factorize(k *mat.SymDense) (*Factor, error) {
+	n := k.SymmetricDim()
+	var chol mat.Cholesky
+	ok := chol.Factorize(k)
+	if mean := mat.Trace(k) / float64(n); !ok && !math.IsNaN(mean) && !math.IsInf(mean, 0) {
+		for jitter := 1e-12; !ok && jitter <= 1e-6; jitter *= 100 {
+			with := mat.NewSymDense(n, nil)
+			with.CopySym(k)
+			for i := range n {
+				with.SetSym(i, i, k.At(i, i)+jitter*mean)
+			}
+			ok = chol.Factorize(with)
+		}
+	}
+	if !ok {
+		return nil, ErrIndefinite
+	}
+	f := &Factor{mat.NewTriDense(n, mat.Lower, nil), n}
+	chol.LTo(f.lower)
+	return f, nil
+}
+
+// Len returns the number of observations.
+func (f *Factor) Len() int { return f.n }
+
+// LogDet returns ln |K|.
+func (f *Factor) LogDet() float64 {
+	var s float64
+	for i := range f.n {
+		s += math.Log(f.lower.At(i, i))
+	}
+	return 2 * s
+}
+
+// Whiten replaces v by L⁻¹v.
+func (f *Factor) Whiten(v []float64) {
+	blas64.Trsv(blas.NoTrans, f.lower.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
+}
+
+// WhitenRows replaces m by L⁻¹m.
+func (f *Factor) WhitenRows(m blas64.General) {
+	blas64.Trsm(blas.Left, blas.NoTrans, 1, f.lower.RawTriangular(), m)
+}
+
+// Solve replaces m by K⁻¹m.
+func (f *Factor) Solve(m blas64.General) {
+	f.WhitenRows(m)
+	blas64.Trsm(blas.Left, blas.Trans, 1, f.lower.RawTriangular(), m)
+}
+
+// LeaveOneOut returns by how much each observation exceeds its prediction
+// from all others and the standard deviation of that prediction, the
+// observation's own noise included. residual is the difference of the
+// observations from the prior mean. (Rasmussen and Williams, "Gaussian
+// Processes for Machine Learning", 2006, equation 5.12.)
+func (f *Factor) LeaveOneOut(residual []float64) (miss, sd []float64) {
+	inverse := mat.NewDense(f.n, f.n, nil)
+	for i := range f.n {
+		inverse.Set(i, i, 1)
+	}
+	f.WhitenRows(inverse.RawMatrix()) // L⁻¹, whose columns' squares are the diagonal of K⁻¹
+	w := append([]float64(nil), residual...)
+	f.Whiten(w)
+	miss, sd = make([]float64, f.n), make([]float64, f.n)
+	for k := range f.n {
+		row := inverse.RawRowView(k)
+		for i := range k + 1 {
+			sd[i] += row[i] * row[i]
+			miss[i] += row[i] * w[k]
+		}
+	}
+	for i := range sd {
+		miss[i] /= sd[i]
+		sd[i] = 1 / math.Sqrt(sd[i])
+	}
+	return miss, sd
+}
+
+// Colour replaces m by Lm, the inverse of WhitenRows.
+func (f *Factor) Colour(m blas64.General) {
+	blas64.Trmm(blas.Left, blas.NoTrans, 1, f.lower.RawTriangular(), m)
+}
+
+// ColourVector replaces v by Lv, the inverse of Whiten.
+func (f *Factor) ColourVector(v []float64) {
+	blas64.Trmv(blas.NoTrans, f.lower.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
+}
+
+// AddTo adds K times a factor to sum.
+func (f *Factor) AddTo(sum *mat.SymDense, factor float64) {
+	k := mat.NewSymDense(f.n, nil)
+	k.SymOuterK(factor, f.lower)
+	sum.AddSym(sum, k)
+}
