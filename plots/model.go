@@ -19,7 +19,7 @@ func ModelSeries(p *predict.Predictor, base data.Config, workers []int, q Quanti
 	if err != nil {
 		return Series{}, err
 	}
-	s := Series{Name: seriesName(base)}
+	s := Series{Name: seriesName(p.Model, base)}
 	for _, a := range answers {
 		s.Curve = append(s.Curve, BandOf(float64(a.Config.Workers), estimateOf(a, q), a.Extrapolated))
 	}
@@ -32,11 +32,19 @@ func ModelSeries(p *predict.Predictor, base data.Config, workers []int, q Quanti
 	return s, err
 }
 
-// seriesName tells a curve from the others of one figure.
-func seriesName(c data.Config) string {
+// seriesName tells a curve from the others of one figure. It names the values
+// at which it holds the study's own knobs that were varied.
+func seriesName(m *fit.Model, c data.Config) string {
 	name := c.GPUType + ", " + string(c.ModeOrDefault())
 	if c.PS > 0 {
 		name += fmt.Sprintf(", %d ps", c.PS)
+	}
+	if c, err := m.Resolve(atLeastOne(c)); err == nil {
+		for _, k := range m.Knobs(c.GPUType, c.Mode) {
+			if len(k.Values) > 1 {
+				name += ", " + k.Name + " " + c.Extra[k.Name]
+			}
+		}
 	}
 	return name
 }
@@ -54,11 +62,22 @@ func estimateOf(a predict.Answer, q Quantity) data.Estimate {
 	return a.Throughput
 }
 
+// atLeastOne returns c with a worker if it has none.
+func atLeastOne(c data.Config) data.Config {
+	c.Workers = max(c.Workers, c.Placement.Workers(), 1)
+	return c
+}
+
 // onCurve returns the measurements that differ from base in workers only.
 func onCurve(m *fit.Model, base data.Config) []data.Measurement {
 	var on []data.Measurement
+	full, err := m.Resolve(atLeastOne(base))
+	if err != nil {
+		return nil
+	}
 	for _, row := range m.Measurements(base.GPUType, base.ModeOrDefault()) {
-		if row.PS == base.PS && row.LocalBatch == base.LocalBatch && row.AccumSteps == base.AccumSteps {
+		same, err := m.Resolve(row.Config)
+		if err == nil && row.PS == base.PS && row.LocalBatch == base.LocalBatch && row.AccumSteps == base.AccumSteps && maps.Equal(same.Extra, full.Extra) {
 			on = append(on, row)
 		}
 	}

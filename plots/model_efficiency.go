@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"knee/data"
+	"knee/fit"
 	"knee/predict"
 )
 
@@ -16,7 +17,7 @@ func EfficiencyOf(p *predict.Predictor, base data.Config, workers []int) (Effici
 	if err != nil {
 		return Efficiency{}, err
 	}
-	e := Efficiency{Title: "What scaling costs: " + p.Model.Job(), Subtitle: describe(base), Work: "million samples", Unit: "GPU-hours"}
+	e := Efficiency{Title: "What scaling costs: " + p.Model.Job(), Subtitle: describe(p.Model, base), Work: "million samples", Unit: "GPU-hours"}
 	price := p.Price[base.GPUType]
 	if price > 0 {
 		e.Unit = "US$"
@@ -28,7 +29,7 @@ func EfficiencyOf(p *predict.Predictor, base data.Config, workers []int) (Effici
 	if !(alone > 0) {
 		return Efficiency{}, bad("throughput", "no batch", "a batch, to turn steps into samples")
 	}
-	scaling, cost := Series{Name: seriesName(base)}, Series{Name: seriesName(base)}
+	scaling, cost := Series{Name: seriesName(p.Model, base)}, Series{Name: seriesName(p.Model, base)}
 	for _, a := range answers {
 		k := float64(a.Config.Workers)
 		scaling.Curve = append(scaling.Curve, BandOf(k, a.Throughput.Scale(1/(k*alone)), a.Extrapolated))
@@ -56,8 +57,8 @@ func EfficiencyOf(p *predict.Predictor, base data.Config, workers []int) (Effici
 }
 
 // describe names what a figure holds fixed.
-func describe(c data.Config) string {
-	s := seriesName(c)
+func describe(m *fit.Model, c data.Config) string {
+	s := seriesName(m, c)
 	if c.LocalBatch > 0 {
 		s += fmt.Sprintf(", %s samples per worker", number(c.LocalBatch))
 	}

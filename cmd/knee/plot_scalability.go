@@ -14,10 +14,12 @@ import (
 func newPlotScalability(a *app) *cobra.Command {
 	var file, workers, gpuType string
 	var localBatch float64
+	knobs := knobFlag{}
 	cmd := &cobra.Command{
 		Use:   "scalability MODEL.json",
 		Short: "Throughput against workers: measured, fitted with its 90 % band, ideal, and the knee",
 		Example: `  knee plot scalability model.json -f scalability.svg
+  knee plot scalability model.json --knob width=96,128 -f widths.svg
   knee plot scalability model.json --gpu-type a100 --local-batch 64 --workers 1..64*2 -f a100.png`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -37,7 +39,10 @@ func newPlotScalability(a *app) *cobra.Command {
 			if len(m.Modes(gpuType)) == 0 {
 				return usageError{fmt.Errorf("the model has no measurement of --gpu-type %q; it has %s", gpuType, measuredKinds(m))}
 			}
-			fig, err := scalabilityFigure(&predict.Predictor{Model: m}, gpuType, localBatch, ks)
+			if err := knobs.check(m); err != nil {
+				return err
+			}
+			fig, err := scalabilityFigure(&predict.Predictor{Model: m}, gpuType, localBatch, knobs, ks)
 			if err != nil {
 				return err
 			}
@@ -46,14 +51,15 @@ func newPlotScalability(a *app) *cobra.Command {
 	}
 	fileFlag(cmd, &file, "scalability.svg")
 	cmd.Flags().StringVar(&workers, "workers", "", "numbers of workers: 1,2,4 or 1..16 or 1..64*2 (default: twice the range measured)")
+	cmd.Flags().Var(knobs, "knob", "values of one of the study's own knobs, a curve each: NAME=VALUE,VALUE (default: the value measured most)")
 	cmd.Flags().StringVar(&gpuType, "gpu-type", "", "GPU type (default: the first of the model)")
 	cmd.Flags().Float64Var(&localBatch, "local-batch", 0, "samples per worker (default: the one measured most)")
 	return cmd
 }
 
-// scalabilityFigure draws one curve per mode, each with the number of ps
+// scalabilityFigure draws one curve per mode and setting of the knobs, each with the number of ps
 // that gives it the highest peak.
-func scalabilityFigure(p *predict.Predictor, gpuType string, localBatch float64, workers []int) (plots.Figure, error) {
+func scalabilityFigure(p *predict.Predictor, gpuType string, localBatch float64, knobs knobFlag, workers []int) (plots.Figure, error) {
 	modes := p.Model.Modes(gpuType)
 	if localBatch == 0 {
 		localBatch = plots.CommonBatch(p.Model, gpuType, modes...)
@@ -68,17 +74,19 @@ func scalabilityFigure(p *predict.Predictor, gpuType string, localBatch float64,
 		if workers != nil {
 			ks = workers
 		}
-		var best plots.Series
-		for _, ps := range servers {
-			s, err := plots.ModelSeries(p, data.Config{Job: p.Model.Job(), GPUType: gpuType, Mode: mode, PS: ps, LocalBatch: localBatch}, ks, spec.Quantity)
-			if err != nil {
-				return nil, err
+		for _, extra := range knobs.settings() {
+			var best plots.Series
+			for _, ps := range servers {
+				s, err := plots.ModelSeries(p, data.Config{Job: p.Model.Job(), GPUType: gpuType, Mode: mode, PS: ps, LocalBatch: localBatch, Extra: extra}, ks, spec.Quantity)
+				if err != nil {
+					return nil, err
+				}
+				if best.Curve == nil || peak(s) > peak(best) {
+					best = s
+				}
 			}
-			if best.Curve == nil || peak(s) > peak(best) {
-				best = s
-			}
+			spec.Series = append(spec.Series, best)
 		}
-		spec.Series = append(spec.Series, best)
 	}
 	return plots.NewScalability(spec)
 }

@@ -21,10 +21,12 @@ type predictFlags struct {
 	deadline                       string
 	confident, accumulation        bool
 	price                          priceFlag
+	knobs                          knobFlag
+	whatIf                         string
 }
 
 func newPredict(a *app) *cobra.Command {
-	f := predictFlags{price: priceFlag{}}
+	f := predictFlags{price: priceFlag{}, knobs: knobFlag{}}
 	var out format
 	cmd := &cobra.Command{
 		Use:   "predict MODEL.json",
@@ -40,11 +42,20 @@ configuration within them, or says why there is none and which is nearest.
 
 Without --local-batch each configuration gets the batch of the highest
 goodput. --accumulation shows it, with the steps of gradient accumulation that
-a --max-batch beyond what the workers hold takes.`,
+a --max-batch beyond what the workers hold takes.
+
+--knob sets the study's own knobs, a curve per value; a knob that is not set
+has the value measured most, which the table names. --what-if changes the
+physics of the fitted form: what a link twice as fast, perfect overlap of
+communication with computation (overlap=max, the most that any scheduling of
+it brings), reduction inside the nodes first (hierarchical) or a faster GPU
+(compute=0.5x) would bring, with the speedup's own interval.`,
 		Example: `  knee predict model.json --workers 1..64*2
   knee predict model.json --workers 1..8 --mode ps-sync --ps 1,2,4 --local-batch 32
   knee predict model.json --at configs.csv -o csv
   knee predict model.json --workers 1..16*2 --max-batch 4096 --accumulation
+  knee predict model.json --workers 1..16*2 --knob width=96,128 --knob optimizer=adam
+  knee predict model.json --workers 1..64*2 --what-if inter_node=0.5x,overlap=max
   knee predict model.json --workers 1..64 --steps 90000 --deadline 6h --price a100=3.2`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,6 +81,13 @@ a --max-batch beyond what the workers hold takes.`,
 			if f.accumulation && f.maxBatch == 0 && m.Batch().Max == 0 {
 				a.note("without --max-batch the global batch ends at the largest local batch measured on every worker")
 			}
+			if f.whatIf != "" {
+				answers, err := p.AtAll(configs)
+				if err != nil {
+					return err
+				}
+				return a.whatIf(m, f.whatIf, answers, out)
+			}
 			if f.deadline != "" || f.budget > 0 {
 				return a.predictBest(p, f, configs, out)
 			}
@@ -92,9 +110,14 @@ a --max-batch beyond what the workers hold takes.`,
 	fl.StringVar(&f.deadline, "deadline", "", "time to reach the goal in, such as 6h")
 	fl.Float64Var(&f.budget, "budget", 0, "US$ to reach the goal with")
 	fl.BoolVar(&f.confident, "confident", false, "hold deadline and budget against the pessimistic end of the intervals")
+	fl.Var(f.knobs, "knob", "values of one of the study's own knobs, NAME=VALUE,VALUE; may be given several times (default: the value measured most)")
+	fl.StringVar(&f.whatIf, "what-if", "", "changes of the physics: NAME=FACTORx of "+strings.Join(changeNames(), ", ")+"; overlap=max; hierarchical")
 	fl.Var(f.price, "price", "US$ per worker-hour, such as a100=3.2,t4=0.35")
 	formatFlag(cmd, &out)
 	cmd.MarkFlagsMutuallyExclusive("at", "workers")
+	cmd.MarkFlagsMutuallyExclusive("at", "knob")
+	cmd.MarkFlagsMutuallyExclusive("what-if", "at", "deadline")
+	cmd.MarkFlagsMutuallyExclusive("what-if", "budget")
 	cmd.MarkFlagsMutuallyExclusive("steps", "target-loss", "delta")
 	cmd.MarkFlagsMutuallyExclusive("accumulation", "at", "local-batch")
 	return cmd
@@ -107,6 +130,9 @@ func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 			return nil, usageError{err}
 		}
 	}
+	if err := f.knobs.check(m); err != nil {
+		return nil, err
+	}
 	var all []data.Config
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
@@ -118,8 +144,10 @@ func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 				return nil, err
 			}
 			for _, ps := range servers {
-				for _, k := range workers {
-					all = append(all, data.Config{Job: m.Job(), GPUType: gpu, Mode: mode, Workers: k, PS: ps, LocalBatch: f.localBatch})
+				for _, knobs := range f.knobs.settings() {
+					for _, k := range workers {
+						all = append(all, data.Config{Job: m.Job(), GPUType: gpu, Mode: mode, Workers: k, PS: ps, LocalBatch: f.localBatch, Extra: knobs})
+					}
 				}
 			}
 		}

@@ -156,5 +156,20 @@ func answerCSV(answers []predict.Answer) table {
 			exact(p.Throughput.Mean), exact(p.Goodput.Mean), orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), strconv.FormatBool(p.Extrapolated), strconv.Itoa(p.Support),
 			exact(c.GlobalBatch()), orEmpty(predict.GPUHours(p).Mean))
 	}
+	var knobs []string
+	for _, p := range answers {
+		for name := range p.Config.Extra {
+			if !slices.Contains(knobs, name) {
+				knobs = append(knobs, name)
+			}
+		}
+	}
+	slices.Sort(knobs)
+	for _, name := range knobs {
+		t.columns = append(t.columns, "x_"+name)
+		for i, p := range answers {
+			t.rows[i] = append(t.rows[i], p.Config.Extra[name])
+		}
+	}
 	return t
 }

@@ -65,7 +65,7 @@ type quickFigure struct {
 func (q *quickstart) figures(j *quickJob) []quickFigure {
 	figs := []quickFigure{
 		{j.name + "-scalability", func() (plots.Figure, error) {
-			return scalabilityFigure(j.predictor, "cpu", 0, j.workers)
+			return scalabilityFigure(j.predictor, "cpu", 0, nil, j.workers)
 		}},
 		{j.name + "-convergence", func() (plots.Figure, error) {
 			return q.app.convergenceFigure(profile.LongestRun(j.result.Curves), quickInitialBatch, nil, convergence.Settings{})

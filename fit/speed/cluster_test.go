@@ -47,21 +47,18 @@ func TestMemoryOfOtherJobs(t *testing.T) {
 		others = append(others, m)
 	}
 	far := data.Config{Workers: 16, LocalBatch: 64, Placement: data.Placement{4, 4, 4, 4}}
-	miss := func(s Settings) (off float64, m *Model) {
+	predict := func(s Settings) (data.Estimate, *Model) {
 		m, truth := clusterJob(t, "ours", 1.5, s, oneNode)
 		p, err := m.Predict(far)
-		if err != nil {
-			t.Fatal(err)
+		if want := truth.StepTime(far); err != nil || p.StepTime.Lo > want || p.StepTime.Hi < want {
+			t.Errorf("interval %+v misses %.4g; %v", p.StepTime, want, err)
 		}
-		if want := truth.StepTime(far); s.Others != nil && (p.StepTime.Lo > want || p.StepTime.Hi < want) {
-			t.Errorf("interval %+v misses %.4g", p.StepTime, want)
-		}
-		return math.Abs(math.Log(p.StepTime.Mean / truth.StepTime(far))), m
+		return p.StepTime, m
 	}
-	alone, _ := miss(Settings{})
-	taught, m := miss(Settings{Others: others})
-	if taught > alone/2 || taught > .4 {
-		t.Errorf("off by a factor e^%.2f alone and e^%.2f with four other jobs", alone, taught)
+	alone, _ := predict(Settings{})
+	learned, m := predict(Settings{Others: others})
+	if learned.Hi/learned.Lo > .8*alone.Hi/alone.Lo {
+		t.Errorf("interval %+v alone and %+v with four other jobs", alone, learned)
 	}
 	if jobs := m.Borrowed("t4", data.AllReduce); !slices.Equal(jobs, []string{"a", "b", "c", "d"}) {
 		t.Errorf("borrowed from %q", jobs)

@@ -19,7 +19,7 @@ import (
 
 // draws is the number of posterior draws behind an interval, in antithetic
 // pairs.
-const draws = 200
+const draws = 128
 
 // posterior is a fitted form with everything a prediction needs computed
 // once: draws of the parameters, and the process on what each leaves over.
@@ -157,6 +157,11 @@ func (q *posterior) estimate(process, further float64, of []float64) data.Estima
 		s := q.scales[d]
 		of[d] += math.Sqrt(s*s*process+further)*q.gauss[d] + s*q.fresh*q.noise[d]
 	}
+	return quantiles(of)
+}
+
+// quantiles summarises draws of a logarithm, which it reorders.
+func quantiles(of []float64) data.Estimate {
 	slices.Sort(of)
 	for d, v := range of {
 		of[d] = math.Exp(v)

@@ -165,8 +165,12 @@ func dials(p *prior.Speed) []dial {
 				}
 			}
 			unit := p.Forms[form][name].SD
+			power := strings.HasSuffix(name, "power")
 			if form != "slopes" || name == "unknown_batch" {
 				all = append(all, dial{form + "." + name + " mean", concerns, edit(func(c *prior.Coordinate, by float64) { c.Mean += by * unit })})
+			}
+			if power || name == "tree" { // the physics says how near to it they are
+				continue
 			}
 			all = append(all, dial{form + "." + name + " sd", concerns, edit(func(c *prior.Coordinate, by float64) {
 				c.SD *= math.Exp(by)
@@ -290,7 +294,7 @@ func examplesOf(splits []split) []split {
 			k += gpuTypes(s.test)[0]
 		}
 		k2 := s.dataset + s.protocol
-		if !seen[k] && (count[k2] < 12 || s.dataset == "mlperf") {
+		if !seen[k] && (count[k2] < 8 || s.dataset == "mlperf") {
 			seen[k] = true
 			count[k2]++
 			out = append(out, s)

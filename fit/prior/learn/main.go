@@ -25,6 +25,7 @@ func main() {
 	dir := flag.String("bench", "../shared/bench", "folder of measured data")
 	only := flag.String("only", "", "score only protocols of this dataset")
 	mode := flag.String("learn", "", "all, lodo")
+	out := flag.String("o", "fit/prior/speed.json", "")
 	rounds := flag.Int("rounds", 2, "")
 	verbose := flag.Bool("v", false, "a line per split")
 	cpu := flag.String("cpuprofile", "", "")
@@ -48,51 +49,63 @@ func main() {
 	}
 	priors := map[string]*prior.Speed{}
 	examples := examplesOf(splits)
-	without := func(dataset string) []split {
-		return slices.DeleteFunc(slices.Clone(examples), func(s split) bool { return s.dataset == dataset })
+	without := func(fold string) []split {
+		return slices.DeleteFunc(slices.Clone(examples), func(s split) bool { return s.fold() == fold })
 	}
 	switch *mode {
 	case "all":
-		log.Printf("%d splits", len(examples))
 		p := learn(without(""), *rounds, log.Printf)
 		fmt.Print(describe(p))
 		text, _ := json.MarshalIndent(p, "", " ")
-		os.WriteFile("/tmp/speed.json", append(text, '\n'), 0o644)
-		report(os.Stdout, scored, func(string) *prior.Speed { return p }, *verbose)
+		os.WriteFile(*out, append(text, '\n'), 0o644)
+		report(os.Stdout, scored, func(split) *prior.Speed { return p }, *verbose)
 		return
 	case "lodo":
 		for _, s := range scored {
-			d := s.dataset
-			if priors[d] == nil {
-				priors[d] = learn(without(d), *rounds, log.Printf)
-				fmt.Println("without", d)
-				fmt.Print(describe(priors[d]))
-				text, _ := json.MarshalIndent(priors[d], "", " ")
-				os.WriteFile("/tmp/speed-"+d+".json", append(text, '\n'), 0o644)
-				report(os.Stdout, slices.DeleteFunc(slices.Clone(scored), func(s split) bool { return s.dataset != d }), func(d string) *prior.Speed { return priors[d] }, *verbose)
+			f := s.fold()
+			if priors[f] == nil {
+				fmt.Println("without", f)
+				priors[f] = learn(without(f), *rounds, log.Printf)
+				fmt.Print(describe(priors[f]))
+				report(os.Stdout, slices.DeleteFunc(slices.Clone(scored), func(s split) bool { return s.fold() != f }), func(s split) *prior.Speed { return priors[s.fold()] }, *verbose)
 			}
 		}
+		fmt.Println("leaving out")
+		report(os.Stdout, scored, func(s split) *prior.Speed { return priors[s.fold()] }, *verbose)
 		return
 	}
-	report(os.Stdout, scored, func(string) *prior.Speed { return prior.Default() }, *verbose)
+	report(os.Stdout, scored, func(split) *prior.Speed { return prior.Default() }, *verbose)
+}
+
+// fold is what is left out when a split is scored: its dataset, all of one
+// source together; of the parameter-server jobs, which are one dataset, the job.
+func (s *split) fold() string {
+	switch {
+	case s.dataset == "ps":
+		return "ps " + s.name
+	case strings.HasPrefix(s.dataset, "vtrain"):
+		return "vtrain"
+	}
+	return s.dataset
 }
 
 type result struct {
 	split
 	apes, linear, power []float64
+	bias                float64
 	hits                float64
 	nlpd                float64
 	err                 error
 }
 
-func report(out *os.File, splits []split, priorOf func(dataset string) *prior.Speed, verbose bool) {
+func report(out *os.File, splits []split, priorOf func(s split) *prior.Speed, verbose bool) {
 	results := make([]result, len(splits))
 	var wg sync.WaitGroup
 	next := make(chan int)
 	for range 2 {
 		wg.Go(func() {
 			for i := range next {
-				results[i] = score(splits[i], priorOf(splits[i].dataset))
+				results[i] = score(splits[i], priorOf(splits[i]))
 			}
 		})
 	}
@@ -111,7 +124,7 @@ func report(out *os.File, splits []split, priorOf func(dataset string) *prior.Sp
 		}
 		by[k] = append(by[k], r)
 		if verbose {
-			fmt.Fprintf(out, "  %s | %s | %s: %.1f%% linear %.1f power %.1f cover %.0f%% (%d)\n", r.dataset, r.name, r.protocol, 100*mean(r.apes), 100*mean(r.linear), 100*mean(r.power), 100*r.hits/float64(len(r.apes)), len(r.apes))
+			fmt.Fprintf(out, "  %s | %s | %s: %.1f%% linear %.1f power %.1f cover %.0f%% (%d) bias %+.2f\n", r.dataset, r.name, r.protocol, 100*mean(r.apes), 100*mean(r.linear), 100*mean(r.power), 100*r.hits/float64(len(r.apes)), len(r.apes), r.bias)
 		}
 	}
 	for _, k := range keys {
@@ -155,6 +168,7 @@ func score(s split, pr *prior.Speed) result {
 			return r
 		}
 		e := p.StepTime
+		r.bias += math.Log(e.Mean/t.StepTime) / float64(len(s.test))
 		r.apes = append(r.apes, math.Abs(e.Mean/t.StepTime-1))
 		r.linear = append(r.linear, math.Abs(lin(t)/t.StepTime-1))
 		r.power = append(r.power, math.Abs(pow(t)/t.StepTime-1))

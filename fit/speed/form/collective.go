@@ -46,6 +46,9 @@ type Collective struct {
 	SyncSplitPower float64
 	Crowding       float64 // by how much each further worker on the node slows the compute, relative
 	Overlap        float64 // γ: 1 = synchronisation after computation, 10 = fully overlapped
+	// Hierarchical says that workers of a node are reduced before anything is
+	// sent between nodes: then E has one worker a node, whatever the width.
+	Hierarchical bool
 }
 
 // collective is Collective with the logarithms that evaluation needs.
@@ -100,11 +103,15 @@ func (c *collective) lnLinks(p *Point) (intra, inter float64) {
 		intra = c.lnIntra + p.LnRingWidest + c.IntraPower*(p.LnWidest-math.Ln2)
 	}
 	if p.Nodes > 1 {
-		inter = c.lnInter + c.WidthPower*(p.LnWorkers-p.LnNodes)
-		if p.Nodes == 2 {
-			inter += p.LnRing
-		} else {
+		inter = c.lnInter
+		if p.Nodes > 2 {
 			inter += c.lnTree + c.InterPower*(p.LnNodes-ln3)
+		}
+		if !c.Hierarchical {
+			inter += c.WidthPower * (p.LnWorkers - p.LnNodes)
+			if p.Nodes == 2 {
+				inter += p.LnRing
+			}
 		}
 	}
 	return intra, inter

@@ -28,6 +28,7 @@ type ParameterServer struct {
 	PerWorker    float64 // s per worker
 	PerServer    float64 // s per server
 	Async        bool
+	Overlapped   bool // the exchange is hidden behind the computation as far as it goes
 	fixedGlobal  bool // what an unknown batch means
 }
 
@@ -42,6 +43,9 @@ func (t *ParameterServer) StepTime(c data.Config) float64 {
 func (t *ParameterServer) LogTimes(p *Point) (step, compute float64) {
 	work, transfer := t.terms(p)
 	step = math.Log(t.Fixed + work + transfer + t.PerWorker*p.Workers + t.PerServer*p.Servers)
+	if t.Overlapped {
+		step = math.Log(math.Max(t.Fixed+work, transfer) + t.PerWorker*p.Workers + t.PerServer*p.Servers)
+	}
 	if t.Async {
 		step -= p.LnWorkers
 	}

@@ -1,0 +1,65 @@
+package speed
+
+import (
+	"fmt"
+	"strings"
+
+	"knee/data"
+	"knee/fit/speed/form"
+)
+
+// Change is one "what if" on the physics of a form: a parameter that is
+// multiplied by a factor, or one of the switches of the form, such as perfect
+// overlap, for which the factor says nothing.
+type Change struct {
+	Parameter string
+	Factor    float64
+}
+
+// WhatIf returns the model of the same job under changes: every posterior
+// draw is changed alike, and what the process says of the residual stays. It
+// fails with a *data.InputError naming what can be changed.
+func (m *Model) WhatIf(changes []Change) (*Model, error) {
+	out := *m
+	out.groups = nil
+	for _, g := range m.groups {
+		changed := *g
+		post := *g.post
+		for _, c := range changes {
+			from := post.drawn
+			next := make([]form.Curve, len(from))
+			for d := range from {
+				var ok bool
+				if next[d], ok = form.Change(from[d], c.Parameter, c.Factor); !ok {
+					return nil, &data.InputError{Source: data.Source{Column: "what-if"}, Found: fmt.Sprintf("%q for family %s", c.Parameter, g.family),
+						Want: "one of " + strings.Join(form.Changes(from[d]), ", ")}
+				}
+			}
+			post.drawn = next
+		}
+		changed.post = &post
+		out.groups = append(out.groups, &changed)
+	}
+	return &out, nil
+}
+
+// Speedup returns by what factor a step of a configuration is faster under
+// changed than under m, both of which must have the same draws: changed comes
+// from [Model.WhatIf].
+func (m *Model) Speedup(changed *Model, c data.Config) (data.Estimate, error) {
+	a, err := m.ask(c)
+	if err != nil {
+		return data.Estimate{}, err
+	}
+	b, err := changed.ask(c)
+	if err != nil {
+		return data.Estimate{}, err
+	}
+	before, after := make([]float64, draws), make([]float64, draws)
+	a.g.post.spread(&a.p, nil, before)
+	b.g.post.spread(&b.p, nil, after)
+	for d := range before {
+		before[d] -= after[d]
+	}
+	return quantiles(before), nil
+}
