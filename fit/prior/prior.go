@@ -32,14 +32,23 @@ type Kernel struct {
 	PlaceBatch  float64 `json:"place_batch"`  // amplitude over placements and batches together
 	Workers     float64 `json:"workers"`      // length over workers, and over servers
 	Nodes       float64 `json:"nodes"`        // length over nodes, and over workers on the widest
-	Knobs       float64 `json:"knobs"`        // amplitude over everything together, where the study has knobs of its own
-	KnobLength  float64 `json:"knob_length"`  // length over one knob of a usual influence
-	KnobAll     float64 `json:"knob_all"`     // length over batch, workers, nodes and accumulation in that part
-	Compute     float64 `json:"compute"`      // amplitude of ln compute time over batches
-	Noise       float64 `json:"noise"`        // of one configuration
-	Run         float64 `json:"run"`          // between runs of one configuration
-	Timers      float64 `json:"timers"`       // of measured compute times
-	TypeShare   float64 `json:"type_share"`   // correlation between GPU types
+	// Slopes: sds of the powers with which step time grows, beyond the form,
+	// with workers, servers, batch (from one sample on, and below) and
+	// micro-steps. Like all amplitudes they are larger in jobs that the form
+	// fits badly.
+	SlopeWorkers float64 `json:"slope_workers"`
+	SlopeServers float64 `json:"slope_servers"`
+	SlopeBatch   float64 `json:"slope_batch"`
+	SlopeSplit   float64 `json:"slope_split"`
+	SlopeAccum   float64 `json:"slope_accum"`
+	Knobs        float64 `json:"knobs"`       // amplitude over everything together, where the study has knobs of its own
+	KnobLength   float64 `json:"knob_length"` // length over one knob of a usual influence
+	KnobAll      float64 `json:"knob_all"`    // length over batch, workers, nodes and accumulation in that part
+	Compute      float64 `json:"compute"`     // amplitude of ln compute time over batches
+	Noise        float64 `json:"noise"`       // of one configuration
+	Run          float64 `json:"run"`         // between runs of one configuration
+	Timers       float64 `json:"timers"`      // of measured compute times
+	TypeShare    float64 `json:"type_share"`  // correlation between GPU types
 }
 
 // Speed is the prior of a speed model.

@@ -3,14 +3,14 @@
 //
 // The model is hierarchical:
 //
-//	ln T = f(θ, x) + slopes·features(x) + GP(x) + noise
+//	ln T = f(θ, x) + slopes·knobs + GP(x) + noise
 //
-// f is a physical form of few parameters ([knee/fit/speed/form]). The slopes
-// are powers of workers, batches and the study's own knobs on top of it, so
-// that linear scaling and power laws are limits of the model. The Gaussian
-// process takes up the rest. The distributions of θ and of the slopes over
-// jobs, the scales of process and noise, and how far those differ between jobs
-// are learned from measured jobs ([knee/fit/prior]). GPU types of one job
+// f is a physical form of few parameters ([knee/fit/speed/form]), times powers
+// of the study's own knobs. The Gaussian process takes up the rest; powers of
+// workers and batches are among it, so that linear scaling and power laws are
+// limits of the model. The distributions of θ and of the slopes over jobs, the
+// scales of process and noise, and how far those differ between jobs are
+// learned from measured jobs ([knee/fit/prior]). GPU types of one job
 // share what belongs to the job.
 //
 // A fit finds the mode of the posterior by least squares, infers how large

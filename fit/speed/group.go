@@ -101,11 +101,11 @@ func (g *group) prepare() error {
 		g.pts[i], _ = g.point(g.rows[i].Config)
 	}
 	f := form.Families()[g.family].New(g.mode, g.pts, g.scale, slices.Contains(g.types, "cpu"))
-	k := &kernel{Kernel: g.prior.Kernel, smooth: true}
+	k := &kernel{Kernel: g.prior.Kernel, smooth: true, center: g.center()}
 	if !g.learned() {
 		k = &kernel{Kernel: prior.Kernel{Noise: plainNoise, Timers: plainNoise}}
 	} else {
-		f = form.NewSloped(f, g.slopes())
+		f = form.NewSloped(f, g.features())
 		k.weights = g.coordinateWeights(nil)
 	}
 	var blocks [][]prior.Coordinate
@@ -178,26 +178,25 @@ func SlopeKind(name string) string {
 	return name
 }
 
-// slopes returns the powers beyond the form.
-func (g *group) slopes() []form.Feature {
-	fs := []form.Feature{
-		{Name: "workers", At: func(p *form.Point) float64 { return p.LnWorkers }},
-		{Name: "batch", At: func(p *form.Point) float64 { return p.LnBatch }},
-		{Name: "split", At: func(p *form.Point) float64 { return p.LnSplit }},
-		{Name: "accum", At: func(p *form.Point) float64 { return math.Log1p(p.Accum) }},
-	}
-	if g.mode.UsesPS() {
-		fs = append(fs, form.Feature{Name: "servers", At: func(p *form.Point) float64 { return p.LnServers }})
-	}
+// features returns what the form is multiplied with powers of: the study's own
+// knobs, and where batches are not known the workers, since batches may have
+// grown with them or not.
+func (g *group) features() []form.Feature {
+	fs := knobFeatures(g.knobs)
 	if slices.ContainsFunc(g.pts, func(p form.Point) bool { return !p.BatchKnown }) {
-		fs = append(fs, form.Feature{Name: "unknown_batch", At: func(p *form.Point) float64 { return p.LnWorkers }})
+		fs = append(fs, form.Feature{Name: "unknown_batch", Center: g.center()[0], At: func(p *form.Point) float64 { return p.LnWorkers }})
 	}
-	for i := range fs {
-		for j := range g.pts {
-			fs[i].Center += fs[i].At(&g.pts[j]) / float64(len(g.pts))
+	return fs
+}
+
+// center returns the mean of what the slopes of the kernel are multiplied with.
+func (g *group) center() (mean slopes) {
+	for i := range g.pts {
+		for j, u := range slopesOf(&g.pts[i]) {
+			mean[j] += u / float64(len(g.pts))
 		}
 	}
-	return append(fs, knobFeatures(g.knobs)...)
+	return mean
 }
 
 // coordinateWeights spreads the influence of each knob over its coordinates,

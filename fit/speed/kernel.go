@@ -9,13 +9,16 @@ import (
 
 // kernel is the covariance of what a form leaves over of ln step time.
 //
-//	cov = Batch²·kb + SameBatch²·[same batch] + (Place² + PlaceBatch²·kb)·kp + Knobs²·ka
+//	cov = Σ Slope²·u·u' + Batch²·kb + SameBatch²·[same batch] + (Place² + PlaceBatch²·kb)·kp + Knobs²·ka
 //
-// with kb squared exponential over batches, kp over placements of several
+// with u the logarithms of workers, servers, batch and micro-steps relative to
+// their mean: powers beyond the form, which carry a trend that it misses on
+// beyond the measured range. kb is squared exponential over batches, kp over placements of several
 // workers, and ka over everything together, the study's own knobs included,
 // where there are any.
 type kernel struct {
 	prior.Kernel
+	center  slopes    // mean of what the slopes are multiplied with
 	smooth  bool      // there is a process; published families have noise alone
 	weights []float64 // influence of each knob coordinate relative to the usual; nil without knobs
 }
@@ -26,7 +29,11 @@ func (k *kernel) cov(a, b *form.Point) float64 {
 		return 0
 	}
 	alone, shared := k.batchCov(a, b)
+	u, v := k.slopes(a), k.slopes(b)
 	c := alone
+	for i := range u {
+		c += u[i] * v[i]
+	}
 	if shared > 0 {
 		c += shared * k.placeCov(a, b)
 	}
@@ -37,6 +44,22 @@ func (k *kernel) cov(a, b *form.Point) float64 {
 		c *= k.TypeShare
 	}
 	return c
+}
+
+// slopes are what step time grows with as a power.
+type slopes [5]float64
+
+func slopesOf(p *form.Point) slopes {
+	return slopes{p.LnWorkers, p.LnServers, math.Log1p(p.Accum), p.LnBatch, p.LnSplit}
+}
+
+// slopes returns those of a point, centred and times their amplitudes.
+func (k *kernel) slopes(p *form.Point) slopes {
+	u := slopesOf(p)
+	for i, a := range [...]float64{k.SlopeWorkers, k.SlopeServers, k.SlopeAccum, k.SlopeBatch, k.SlopeSplit} {
+		u[i] = (u[i] - k.center[i]) * a
+	}
+	return u
 }
 
 func (k *kernel) batchCov(a, b *form.Point) (alone, shared float64) {
@@ -79,7 +102,8 @@ func (k *kernel) computeCov(a, b *form.Point) float64 {
 		return 0
 	}
 	db := (a.LnBatch + a.LnSplit - b.LnBatch - b.LnSplit) / k.BatchLength
-	c := k.Compute * k.Compute * math.Exp(-.5*db*db)
+	c := k.Compute*k.Compute*math.Exp(-.5*db*db) +
+		sq(k.SlopeBatch)*(a.LnBatch-k.center[3])*(b.LnBatch-k.center[3]) + sq(k.SlopeSplit)*(a.LnSplit-k.center[4])*(b.LnSplit-k.center[4])
 	if a.Type != b.Type {
 		c *= k.TypeShare
 	}

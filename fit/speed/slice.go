@@ -13,7 +13,7 @@ import (
 // the covariances with the n measurements are linear in those of the placement
 // with the far fewer distinct placements among them,
 //
-//	k = G·v,  v = (1, placeCov with each distinct placement),
+//	k = G·v,  v = (1, slopes of workers, servers and micro-steps, placeCov with each distinct placement),
 //
 // so that all a prediction needs, Wᵀk of the weights W and kᵀK⁻¹k, is there
 // up to a product with v.
@@ -24,6 +24,9 @@ type batchSlice struct {
 	explain  blas64.General // GᵀK⁻¹G
 	v, spare []float64
 }
+
+// placeSlopes is the number of slopes that do not belong to the batch.
+const placeSlopes = 3
 
 // worthSlicing says whether n predictions at one batch repay a slice. With
 // knobs the covariances are no such product.
@@ -51,16 +54,21 @@ func samePlace(a, b *form.Point) bool {
 func (q *posterior) sliceAt(p *form.Point) *batchSlice {
 	k := q.task.kernel
 	s := &batchSlice{q: q, places: q.distinctPlaces()}
-	n, c := len(q.task.pts), len(s.places)+1
+	n, c := len(q.task.pts), 1+placeSlopes+len(s.places)
 	g := general(n, c)
 	for i := range q.task.pts {
 		at := &q.task.pts[i]
 		place := slices.IndexFunc(s.places, func(o *form.Point) bool { return samePlace(at, o) })
-		alone, shared := k.batchCov(p, at)
-		if at.Type != p.Type {
-			alone, shared = alone*k.TypeShare, shared*k.TypeShare
+		row := g.Data[i*c : (i+1)*c]
+		row[0], row[1+placeSlopes+place] = k.batchCov(p, at)
+		u, v := k.slopes(at), k.slopes(p)
+		copy(row[1:], u[:placeSlopes])
+		for j := placeSlopes; j < len(u); j++ {
+			row[0] += u[j] * v[j]
 		}
-		g.Data[i*c], g.Data[i*c+1+place] = alone, shared
+		if at.Type != p.Type {
+			blas64.Scal(k.TypeShare, vec(row))
+		}
 	}
 	s.v, s.spare = make([]float64, c), make([]float64, c)
 	s.drawn = general(draws, c)
@@ -78,9 +86,11 @@ func general(rows, cols int) blas64.General {
 // spread is [posterior.spread] for a point with the batch of the slice.
 func (s *batchSlice) spread(p *form.Point, shared *memo, of []float64) (process float64) {
 	k := s.q.task.kernel
+	u := k.slopes(p)
 	s.v[0] = 1
+	copy(s.v[1:], u[:placeSlopes])
 	for i, o := range s.places {
-		s.v[i+1] = k.placeCov(p, o)
+		s.v[1+placeSlopes+i] = k.placeCov(p, o)
 	}
 	blas64.Gemv(blas.NoTrans, 1, s.drawn, vec(s.v), 0, vec(of))
 	blas64.Gemv(blas.NoTrans, 1, s.explain, vec(s.v), 0, vec(s.spare))

@@ -148,7 +148,7 @@ func dials(p *prior.Speed) []dial {
 			switch {
 			case name == "crowding" || name == "compute" && form == "collective":
 				continue
-			case form == "ps" || name == "servers":
+			case form == "ps":
 				concerns = servers
 			case name == "knob" || name == "level":
 				concerns = knobs
@@ -201,6 +201,8 @@ func dials(p *prior.Speed) []dial {
 			concerns = knobs
 		case name == "TypeShare":
 			concerns = types
+		case name == "SlopeServers":
+			concerns = servers
 		case name == "Compute" || name == "Timers":
 			concerns = func(s *split) bool { return s.train[0].SyncTime > 0 }
 		}

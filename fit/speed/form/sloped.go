@@ -13,10 +13,8 @@ type Feature struct {
 	At     func(p *Point) float64
 }
 
-// sloped is a form times exp(Σ slope·(feature − center)): a power law in
-// workers, batches and the study's own knobs on top of the physical form.
-// With slopes near zero it changes nothing; where a form misses a trend they
-// carry it on beyond the measured range.
+// sloped is a form times exp(Σ slope·(feature − center)): a power law in the
+// study's own knobs on top of the physical form.
 type sloped struct {
 	base     Form
 	n        int // parameters of base
