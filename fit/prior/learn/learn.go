@@ -3,36 +3,24 @@ package main
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"knee/data"
 	"knee/fit/prior"
 	"knee/fit/speed"
+	"knee/internal/parallel"
 )
 
-// each calls f for 0 to n−1 on two processors.
+// each calls f for 0 to n−1 on all processors.
 func each(n int, f func(i int)) {
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range 2 {
-		wg.Go(func() {
-			for i := range next {
-				f(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+	_ = parallel.Each(n, 1, func() func(i int) error { // f has no errors
+		return func(i int) error { f(i); return nil }
+	})
 }
 
 // Bounds of the rows of a split that learning looks at.
@@ -111,12 +99,8 @@ func (l *learner) mean(scores []float64) float64 {
 func (l *learner) try(p *prior.Speed, concerns func(s *split) bool, penalty float64) bool {
 	scores := slices.Clone(l.scores)
 	each(len(l.splits), func(i int) {
-		if l.scores == nil || concerns(&l.splits[i]) {
-			v := l.splits[i].value(p)
-			if l.scores == nil {
-				return
-			}
-			scores[i] = v
+		if concerns(&l.splits[i]) {
+			scores[i] = l.splits[i].value(p)
 		}
 	})
 	v := l.mean(scores) - penalty
@@ -246,16 +230,19 @@ func clone(p *prior.Speed) *prior.Speed {
 // that say hardly more than the physics, as long as what the splits hold out
 // gets likelier. Each step costs a little, so that numbers which no split
 // speaks of stay where they are.
-func learn(splits []split, sweeps int, log func(string, ...any)) *prior.Speed {
-	l := &learner{pr: start(), log: log}
+func learn(splits []split, sweeps int, log func(string, ...any)) (*prior.Speed, error) {
+	pr, err := start()
+	if err != nil {
+		return nil, err
+	}
+	l := &learner{pr: pr, log: log}
 	for _, s := range splits {
 		s.train, s.test = thin(s.train, maxTrain, 3), thin(s.test, maxTest, 4)
 		l.splits = append(l.splits, s)
 	}
 	all := dials(l.pr)
 	step := slices.Repeat([]float64{.6}, len(all))
-	l.scores = make([]float64, len(l.splits))
-	l.value = math.Inf(-1)
+	l.scores, l.value = make([]float64, len(l.splits)), math.Inf(-1)
 	l.try(l.pr, func(*split) bool { return true }, 0)
 	log("start: %.4f", l.value)
 	const cost = .0005
@@ -282,7 +269,7 @@ func learn(splits []split, sweeps int, log func(string, ...any)) *prior.Speed {
 		}
 		log("sweep %d: %.4f", sweep+1, l.value)
 	}
-	return l.pr
+	return l.pr, nil
 }
 
 // examplesOf picks the splits that are learned from: one of each protocol of
@@ -305,25 +292,8 @@ func examplesOf(splits []split) []split {
 	return out
 }
 
-func describe(p *prior.Speed) string {
-	var b strings.Builder
-	for f, m := range p.Forms {
-		for k, c := range m {
-			fmt.Fprintf(&b, "%s.%s: %.2f ± %.2f (type %.2f) nv %.2f\n", f, k, c.Mean, c.SD, c.Type, c.NVLink)
-		}
-	}
-	lines := strings.Split(b.String(), "\n")
-	slices.Sort(lines)
-	return strings.Join(lines, "\n") + fmt.Sprintf("\n%.3f scatter %.2f noise %.2f knob %.2f tail %.2f\n", p.Kernel, p.Scatter, p.NoiseScatter, p.KnobScatter, p.Tail)
-}
-
 //go:embed start.json
 var startJSON []byte
 
-func start() *prior.Speed {
-	p, err := prior.Decode(startJSON)
-	if err != nil {
-		panic(err)
-	}
-	return p
-}
+// start returns the prior that learning starts from.
+func start() (*prior.Speed, error) { return prior.Decode(startJSON) }

@@ -1,220 +1,119 @@
-// Command learn learns the priors of the speed model from measured jobs and
-// says how well jobs are predicted whose dataset had no part in it.
+// Command learn learns the priors of the speed model from measured jobs of
+// others, and says how well jobs are predicted that had no part in it.
+//
+//	go run ./fit/prior/learn -bench DIR            learns from all jobs and writes the prior
+//	go run ./fit/prior/learn -bench DIR -leave-out  learns once for every dataset without it and
+//	                                                scores the dataset (for parameter servers, the job)
+//	go run ./fit/prior/learn -bench DIR -score      scores the prior that is there, jobs that it
+//	                                                was learned from included
+//
+// Scores stand beside those of two rulers on the same rows: linear scaling
+// from the largest size measured and a power law; and where the study has
+// knobs, of a Gaussian process on the logarithms of all knobs.
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"log"
-	"math"
 	"os"
-	"runtime/pprof"
 	"slices"
 	"strings"
-	"sync"
 
-	"knee/data"
 	"knee/fit/prior"
-	"knee/fit/speed"
-	"knee/internal/quantile"
 )
 
 func main() {
-	dir := flag.String("bench", "../shared/bench", "folder of measured data")
-	only := flag.String("only", "", "score only protocols of this dataset")
-	mode := flag.String("learn", "", "all, lodo")
-	out := flag.String("o", "fit/prior/speed.json", "")
-	rounds := flag.Int("rounds", 2, "")
-	verbose := flag.Bool("v", false, "a line per split")
-	cpu := flag.String("cpuprofile", "", "")
-	flag.Parse()
-	if *cpu != "" {
-		f, _ := os.Create(*cpu)
-		pprof.StartCPUProfile(f)
-		defer pprof.StopCPUProfile()
+	if err := run(os.Stdout, os.Args[1:]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(w io.Writer, args []string) error {
+	flags := flag.NewFlagSet("learn", flag.ContinueOnError)
+	dir := flags.String("bench", "../shared/bench", "folder of measured data")
+	out := flags.String("o", "fit/prior/speed.json", "file to write the prior to")
+	sweeps := flags.Int("sweeps", 3, "sweeps over all numbers of the prior")
+	leaveOut := flags.Bool("leave-out", false, "score every dataset under a prior learned without it")
+	score := flags.Bool("score", false, "score the prior that is there")
+	only := flags.String("only", "", "score only datasets and protocols whose names contain this")
+	verbose := flags.Bool("v", false, "a line for every split")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
 	jobs, err := loadJobs(*dir)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	splits, err := splitsOf(*dir, jobs)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	scored := slices.Clone(splits)
-	if *only != "" {
-		scored = slices.DeleteFunc(scored, func(s split) bool { return !strings.Contains(s.dataset+" "+s.protocol, *only) })
+	examples := examplesOf(splits)
+	scored := slices.DeleteFunc(splits, func(s split) bool { return !strings.Contains(s.dataset+" "+s.protocol, *only) })
+	if *score {
+		return report(w, scored, func(*split) *prior.Speed { return prior.Default() }, *verbose)
+	}
+	if !*leaveOut {
+		p, err := learn(examples, *sweeps, log.Printf)
+		if err != nil {
+			return err
+		}
+		p.Provenance = provenance(examples)
+		text, err := json.MarshalIndent(p, "", " ")
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(*out, append(text, '\n'), 0o644)
 	}
 	priors := map[string]*prior.Speed{}
-	examples := examplesOf(splits)
-	without := func(fold string) []split {
-		return slices.DeleteFunc(slices.Clone(examples), func(s split) bool { return s.fold() == fold })
-	}
-	switch *mode {
-	case "all":
-		p := learn(without(""), *rounds, log.Printf)
-		fmt.Print(describe(p))
-		text, _ := json.MarshalIndent(p, "", " ")
-		os.WriteFile(*out, append(text, '\n'), 0o644)
-		report(os.Stdout, scored, func(split) *prior.Speed { return p }, *verbose)
-		return
-	case "lodo":
-		for _, s := range scored {
-			f := s.fold()
-			if priors[f] == nil {
-				fmt.Println("without", f)
-				priors[f] = learn(without(f), *rounds, log.Printf)
-				fmt.Print(describe(priors[f]))
-				report(os.Stdout, slices.DeleteFunc(slices.Clone(scored), func(s split) bool { return s.fold() != f }), func(s split) *prior.Speed { return priors[s.fold()] }, *verbose)
-			}
+	for i := range scored {
+		f := scored[i].fold()
+		if priors[f] != nil {
+			continue
 		}
-		fmt.Println("leaving out")
-		report(os.Stdout, scored, func(s split) *prior.Speed { return priors[s.fold()] }, *verbose)
-		return
+		log.Printf("without %s", f)
+		rest := slices.DeleteFunc(slices.Clone(examples), func(s split) bool { return s.fold() == f })
+		if priors[f], err = learn(rest, *sweeps, log.Printf); err != nil {
+			return err
+		}
 	}
-	report(os.Stdout, scored, func(split) *prior.Speed { return prior.Default() }, *verbose)
+	return report(w, scored, func(s *split) *prior.Speed { return priors[s.fold()] }, *verbose)
 }
 
-// fold is what is left out when a split is scored: its dataset, all of one
-// source together; of the parameter-server jobs, which are one dataset, the job.
-func (s *split) fold() string {
-	switch {
-	case s.dataset == "ps":
-		return "ps " + s.name
-	case strings.HasPrefix(s.dataset, "vtrain"):
-		return "vtrain"
+// provenance says what a prior was learned from.
+func provenance(examples []split) []string {
+	jobs, rows := map[string]map[string]bool{}, map[string]int{}
+	for _, s := range examples {
+		if jobs[s.dataset] == nil {
+			jobs[s.dataset] = map[string]bool{}
+		}
+		if !jobs[s.dataset][s.name] {
+			rows[s.dataset] += len(s.rows)
+		}
+		jobs[s.dataset][s.name] = true
 	}
-	return s.dataset
+	text := []string{fmt.Sprintf("learned by knee/fit/prior/learn from %d splits of measured jobs; starting values in its start.json", len(examples))}
+	for d := range jobs {
+		text = append(text, fmt.Sprintf("%s: %d jobs, %d measurements (%s)", d, len(jobs[d]), rows[d], sources()[d]))
+	}
+	slices.Sort(text[1:])
+	return text
 }
 
-type result struct {
-	split
-	apes, linear, power []float64
-	bias                float64
-	hits                float64
-	nlpd                float64
-	err                 error
-}
-
-func report(out *os.File, splits []split, priorOf func(s split) *prior.Speed, verbose bool) {
-	results := make([]result, len(splits))
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range 2 {
-		wg.Go(func() {
-			for i := range next {
-				results[i] = score(splits[i], priorOf(splits[i]))
-			}
-		})
+// sources says where the datasets come from.
+func sources() map[string]string {
+	return map[string]string{
+		"allreduce":     "Pollux OSDI'21 artifact on T4, Sia SOSP'23 artifact on A100",
+		"ps":            "DL2",
+		"gavel":         "Gavel OSDI'20",
+		"mlperf":        "MLCommons training results v3.1, v4.0, v4.1",
+		"llm-foundry":   "mosaicml/llm-foundry",
+		"vtrain-single": "vTrain MICRO'24", "vtrain-multi": "vTrain MICRO'24",
+		"rubick":     "Rubick MLSys'25",
+		"sailor":     "Sailor",
+		"bigscience": "bigscience-workshop",
 	}
-	for i := range splits {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	type key struct{ dataset, protocol string }
-	by := map[key][]result{}
-	var keys []key
-	for _, r := range results {
-		k := key{r.dataset, r.protocol}
-		if by[k] == nil {
-			keys = append(keys, k)
-		}
-		by[k] = append(by[k], r)
-		if verbose {
-			fmt.Fprintf(out, "  %s | %s | %s: %.1f%% linear %.1f power %.1f cover %.0f%% (%d) bias %+.2f\n", r.dataset, r.name, r.protocol, 100*mean(r.apes), 100*mean(r.linear), 100*mean(r.power), 100*r.hits/float64(len(r.apes)), len(r.apes), r.bias)
-		}
-	}
-	for _, k := range keys {
-		var all, lin, pow, means []float64
-		var hits float64
-		for _, r := range by[k] {
-			if r.err != nil {
-				fmt.Fprintln(out, k, r.name, r.err)
-				continue
-			}
-			all = append(all, r.apes...)
-			lin, pow = append(lin, r.linear...), append(pow, r.power...)
-			means = append(means, mean(r.apes))
-			hits += r.hits
-		}
-		fmt.Fprintf(out, "%-14s %-12s mape %6.1f  of means %6.1f  median %6.1f  coverage %5.1f   linear %6.1f power %6.1f  n %d\n", k.dataset, k.protocol, 100*mean(all), 100*mean(means),
-			100*quantile.Median(all), 100*hits/float64(len(all)), 100*mean(lin), 100*mean(pow), len(all))
-	}
-}
-
-func mean(v []float64) float64 {
-	var s float64
-	for _, x := range v {
-		s += x
-	}
-	return s / float64(len(v))
-}
-
-func score(s split, pr *prior.Speed) result {
-	r := result{split: s}
-	m, err := speed.Fit(context.Background(), s.train, speed.Settings{Prior: pr})
-	if err != nil {
-		r.err = err
-		return r
-	}
-	lin, pow := rulers(s.train)
-	for _, t := range s.test {
-		p, err := m.Predict(t.Config)
-		if err != nil {
-			r.err = err
-			return r
-		}
-		e := p.StepTime
-		r.bias += math.Log(e.Mean/t.StepTime) / float64(len(s.test))
-		r.apes = append(r.apes, math.Abs(e.Mean/t.StepTime-1))
-		r.linear = append(r.linear, math.Abs(lin(t)/t.StepTime-1))
-		r.power = append(r.power, math.Abs(pow(t)/t.StepTime-1))
-		if e.Lo <= t.StepTime && t.StepTime <= e.Hi {
-			r.hits++
-		}
-	}
-	return r
-}
-
-// rulers are linear scaling from the largest size measured and a power law:
-// GPU-seconds per sample over the GPUs.
-func rulers(train []data.Measurement) (linear, power func(m data.Measurement) float64) {
-	per := func(m data.Measurement) float64 {
-		if g := m.GlobalBatch(); g > 0 {
-			return g / float64(m.Workers)
-		}
-		return 1
-	}
-	most := 0
-	for _, r := range train {
-		most = max(most, r.Workers)
-	}
-	var at []float64
-	var x, y []float64
-	for _, r := range train {
-		u := math.Log(r.StepTime / per(r))
-		if r.Workers == most {
-			at = append(at, u)
-		}
-		x, y = append(x, math.Log(float64(r.Workers))), append(y, u)
-	}
-	u := mean(at)
-	linear = func(m data.Measurement) float64 { return math.Exp(u) * per(m) }
-	mx, my := mean(x), mean(y)
-	var sxx, sxy float64
-	for i := range x {
-		sxx += (x[i] - mx) * (x[i] - mx)
-		sxy += (x[i] - mx) * (y[i] - my)
-	}
-	b := 0.
-	if sxx > 0 {
-		b = sxy / sxx
-	}
-	power = func(m data.Measurement) float64 {
-		return math.Exp(my+b*(math.Log(float64(m.Workers))-mx)) * per(m)
-	}
-	return linear, power
 }

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"knee/bayesopt"
+	"knee/data"
+	"knee/fit/prior"
+	"knee/fit/speed"
+	"knee/internal/quantile"
+)
+
+// fold is what is left out when a split is scored: its dataset, all of one
+// source together; of the parameter-server jobs, which are one dataset, the job.
+func (s *split) fold() string {
+	switch s.dataset {
+	case "ps":
+		return "ps " + s.name
+	case "vtrain-single", "vtrain-multi":
+		return "vtrain"
+	}
+	return s.dataset
+}
+
+// score is how a split was predicted: absolute relative errors of ours and of
+// the rivals, and how many rows lie inside their 90 % intervals.
+type score struct {
+	*split
+	errors map[string][]float64 // by who predicted
+	hits   float64
+	bias   float64 // mean of ln(predicted/measured)
+	err    error
+}
+
+// The one who predicts, and the rivals.
+const (
+	ours    = "knee"
+	linear  = "linear"
+	power   = "power"
+	logGP   = "gp"
+	optimus = "optimus"
+)
+
+func scoreOf(s *split, pr *prior.Speed) score {
+	r := score{split: s, errors: map[string][]float64{}}
+	m, err := speed.Fit(context.Background(), s.train, speed.Settings{Prior: pr})
+	if err != nil {
+		return score{split: s, err: err}
+	}
+	rivals := map[string]func(data.Measurement) float64{}
+	rivals[linear], rivals[power] = rulers(s.train)
+	if len(s.train[0].Extra) > 0 && len(s.train) >= 8 {
+		rivals[logGP] = logProcess(s.train)
+	}
+	if s.dataset == "ps" {
+		if rivals[optimus], err = published(s.train, "optimus-sync"); err != nil {
+			return score{split: s, err: err}
+		}
+	}
+	for _, t := range s.test {
+		p, err := m.Predict(t.Config)
+		if err != nil {
+			return score{split: s, err: err}
+		}
+		e := p.StepTime
+		r.bias += math.Log(e.Mean/t.StepTime) / float64(len(s.test))
+		r.errors[ours] = append(r.errors[ours], math.Abs(e.Mean/t.StepTime-1))
+		if e.Lo <= t.StepTime && t.StepTime <= e.Hi {
+			r.hits++
+		}
+		for name, f := range rivals {
+			r.errors[name] = append(r.errors[name], math.Abs(f(t)/t.StepTime-1))
+		}
+	}
+	return r
+}
+
+// report prints a line for every dataset and protocol.
+func report(w io.Writer, splits []split, priorOf func(s *split) *prior.Speed, verbose bool) error {
+	results := make([]score, len(splits))
+	each(len(splits), func(i int) { results[i] = scoreOf(&splits[i], priorOf(&splits[i])) })
+	slices.SortStableFunc(results, func(a, b score) int {
+		return cmp.Or(cmp.Compare(a.dataset, b.dataset), cmp.Compare(a.protocol, b.protocol))
+	})
+	fmt.Fprintf(w, "%-14s %-12s %6s %6s %6s %6s  %s\n", "dataset", "protocol", "rows", "mean", "median", "inside", "rivals' means")
+	for len(results) > 0 {
+		n := 1
+		for n < len(results) && results[n].dataset == results[0].dataset && results[n].protocol == results[0].protocol {
+			n++
+		}
+		line, err := summary(w, results[:n], verbose)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(w, line)
+		results = results[n:]
+	}
+	return nil
+}
+
+// summary is the line of one protocol.
+func summary(w io.Writer, of []score, verbose bool) (string, error) {
+	all := map[string][]float64{}
+	var hits float64
+	for _, r := range of {
+		if r.err != nil {
+			return "", fmt.Errorf("%s, %s, %s: %w", r.dataset, r.name, r.protocol, r.err)
+		}
+		for name, e := range r.errors {
+			all[name] = append(all[name], e...)
+		}
+		hits += r.hits
+		if verbose {
+			fmt.Fprintf(w, "  %s, %s: %.1f %% (bias %+.0f %%), linear %.1f, power %.1f; %.0f of %d inside\n", r.name, r.protocol,
+				100*mean(r.errors[ours]), 100*r.bias, 100*mean(r.errors[linear]), 100*mean(r.errors[power]), r.hits, len(r.errors[ours]))
+		}
+	}
+	n := float64(len(all[ours]))
+	line := fmt.Sprintf("%-14s %-12s %6.0f %6.1f %6.1f %6.1f ", of[0].dataset, of[0].protocol, n, 100*mean(all[ours]), 100*quantile.Median(all[ours]), 100*hits/n)
+	for _, name := range []string{linear, power, logGP, optimus} {
+		if e := all[name]; e != nil {
+			line += fmt.Sprintf(" %s %.1f", name, 100*mean(e))
+		}
+	}
+	return line, nil
+}
+
+func mean(v []float64) float64 {
+	var s float64
+	for _, x := range v {
+		s += x
+	}
+	return s / float64(len(v))
+}
+
+// rulers are linear scaling from the largest size measured and a power law:
+// GPU-seconds per sample over the GPUs.
+func rulers(train []data.Measurement) (linear, power func(m data.Measurement) float64) {
+	per := func(m data.Measurement) float64 {
+		if g := m.GlobalBatch(); g > 0 {
+			return g / float64(m.Workers)
+		}
+		return 1
+	}
+	most := 0
+	for _, r := range train {
+		most = max(most, r.Workers)
+	}
+	var at, x, y []float64
+	for _, r := range train {
+		u := math.Log(r.StepTime / per(r))
+		if r.Workers == most {
+			at = append(at, u)
+		}
+		x, y = append(x, math.Log(float64(r.Workers))), append(y, u)
+	}
+	u := mean(at)
+	mx, my := mean(x), mean(y)
+	var sxx, sxy float64
+	for i := range x {
+		sxx += (x[i] - mx) * (x[i] - mx)
+		sxy += (x[i] - mx) * (y[i] - my)
+	}
+	slope := 0.
+	if sxx > 0 {
+		slope = sxy / sxx
+	}
+	linear = func(m data.Measurement) float64 { return math.Exp(u) * per(m) }
+	power = func(m data.Measurement) float64 {
+		return math.Exp(my+slope*(math.Log(float64(m.Workers))-mx)) * per(m)
+	}
+	return linear, power
+}
+
+// published is a published family, fitted as knee fit fits it.
+func published(train []data.Measurement, family string) (func(m data.Measurement) float64, error) {
+	m, err := speed.Fit(context.Background(), train, speed.Settings{Family: family})
+	if err != nil {
+		return nil, err
+	}
+	return func(r data.Measurement) float64 {
+		return m.Timer(r.GPUType, r.ModeOrDefault()).StepTime(r.Config)
+	}, nil
+}
+
+// logProcess is a Gaussian process on the logarithms of all knobs, words as
+// categories, with lengths by marginal likelihood.
+func logProcess(train []data.Measurement) func(m data.Measurement) float64 {
+	words := map[string][]string{}
+	number := func(v string) (float64, bool) {
+		x, err := strconv.ParseFloat(v, 64)
+		return math.Log(max(x, 1e-9)), err == nil
+	}
+	for _, r := range train {
+		for k, v := range r.Extra {
+			if _, ok := number(v); !ok && !slices.Contains(words[k], v) {
+				words[k] = append(words[k], v)
+			}
+		}
+	}
+	names := []string{}
+	for k := range train[0].Extra {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	features := func(m data.Measurement) []float64 {
+		x := []float64{math.Log(float64(m.Workers)), math.Log(max(m.LocalBatch, 1e-6)), math.Log(float64(m.AccumSteps + 1))}
+		for _, k := range names {
+			if words[k] == nil {
+				v, _ := number(m.Extra[k])
+				x = append(x, v)
+			}
+			for _, w := range words[k] {
+				on := 0.
+				if m.Extra[k] == w {
+					on = 1
+				}
+				x = append(x, on)
+			}
+		}
+		return x
+	}
+	return process(train, features)
+}
+
+// process fits a Gaussian process to ln step time over features scaled to [0, 1].
+func process(train []data.Measurement, features func(data.Measurement) []float64) func(m data.Measurement) float64 {
+	var xs [][]float64
+	var y []float64
+	for _, r := range train {
+		xs, y = append(xs, features(r)), append(y, math.Log(r.StepTime))
+	}
+	lo, hi := slices.Clone(xs[0]), slices.Clone(xs[0])
+	for _, x := range xs {
+		for j, v := range x {
+			lo[j], hi[j] = min(lo[j], v), max(hi[j], v)
+		}
+	}
+	scale := func(x []float64) []float64 {
+		for j := range x {
+			x[j] = (x[j] - lo[j]) / max(hi[j]-lo[j], 1e-9)
+		}
+		return x
+	}
+	for i := range xs {
+		xs[i] = scale(xs[i])
+	}
+	g, err := bayesopt.FitGP(xs, y, bayesopt.Prior{}, 3, 1)
+	if err != nil {
+		return func(data.Measurement) float64 { return math.NaN() }
+	}
+	return func(m data.Measurement) float64 {
+		v, _ := g.Predict(scale(features(m)))
+		return math.Exp(v)
+	}
+}
