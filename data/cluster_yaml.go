@@ -50,9 +50,9 @@ func readNodes(o *object) []Node {
 	n := Node{
 		GPUType:      o.required("gpu_type", "a GPU type, or cpu for machines without accelerators"),
 		GPUs:         o.whole("gpus", 0, 0),
-		CPUs:         o.nonNegative("cpus", "cores"),
+		CPUs:         o.number("cpus", 0, NonNegative("cores")),
 		Memory:       o.quantity("memory"),
-		PricePerHour: o.nonNegative("price_per_hour", "US$ per hour and node"),
+		PricePerHour: o.number("price_per_hour", 0, price("US$ per hour and node")),
 		Drained:      o.flag("drained"),
 	}
 	if o.get("gpus") == nil {

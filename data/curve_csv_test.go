@@ -48,13 +48,13 @@ func TestReadCurveRefuses(t *testing.T) {
 		{"negative", "iteration,loss\n-1,1\n", `f:2:iteration: found "-1", want a number ≥ 0`},
 		{"row without x", "step,loss\n,1\n", "f:2:step: found nothing, want step, epoch or progress in every row"},
 		{"row without y", "step,loss,run\n1,1,a\n2,,a\n", "f:3:loss: found nothing, want loss, metric or grad_sqr in every row"},
-		{"batch", "step,loss,global_batch\n1,1,0\n", `f:2:global_batch: found "0", want samples > 0, at most 1e12`},
+		{"batch", "step,loss,global_batch\n1,1,0\n", `f:2:global_batch: found "0", want samples > 0`},
 	}, errorOf(withoutWarnings(data.ReadCurve)))
 }
 
 func TestWriteCurveRefuses(t *testing.T) {
 	err := data.WriteCurve(&strings.Builder{}, []data.CurvePoint{{Loss: math.Inf(1)}})
-	want := `write curve: point 1:loss: found "+Inf", want a finite number, or an empty cell if it was not recorded`
+	want := `write curve: curve:2:loss: found "+Inf", want a finite number, or an empty cell if it was not recorded, at most 1e30`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

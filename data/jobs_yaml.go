@@ -61,10 +61,10 @@ func readJob(y *yamlReader, n *yaml.Node, path string) Job {
 		PS:             readIntRange(o, "ps", 0),
 		GPUTypes:       o.texts("gpu_types", "a list of GPU types"),
 		Batch:          readBatch(o),
-		Weight:         o.number("weight", 1, "a number > 0", func(v float64) bool { return v > 0 }),
+		Weight:         o.number("weight", 1, Positive("a number")),
 		Deadline:       o.duration("deadline", 0),
 		Current:        readCurrent(o),
-		RestartSeconds: o.nonNegative("restart_seconds", "seconds"),
+		RestartSeconds: o.number("restart_seconds", 0, Seconds()),
 		Template:       readTemplate(o),
 		Source:         Source{y.file, n.Line, path},
 	}
@@ -89,12 +89,12 @@ func readRemaining(job *object) Remaining {
 	const want = "one of {steps: …}, {target_loss: …}, {epochs: …, dataset: …}, {seconds: …}"
 	o := job.object("remaining", "steps", "target_loss", "epochs", "dataset", "seconds")
 	r := Remaining{
-		Steps:      o.positive("steps", "optimizer steps"),
-		TargetLoss: o.number("target_loss", 0, "a loss", func(float64) bool { return true }),
+		Steps:      o.number("steps", 0, Positive("optimizer steps")),
+		TargetLoss: o.number("target_loss", 0, Any("a loss")),
 		HasTarget:  o.get("target_loss") != nil,
-		Epochs:     o.positive("epochs", "epochs"),
-		Dataset:    o.positive("dataset", "samples per epoch"),
-		Seconds:    o.positive("seconds", "seconds"),
+		Epochs:     o.number("epochs", 0, Positive("epochs")),
+		Dataset:    o.number("dataset", 0, Positive("samples per epoch")),
+		Seconds:    o.number("seconds", 0, PositiveSeconds()),
 	}
 	var ways []string
 	for _, key := range []string{"steps", "target_loss", "epochs", "seconds"} {
@@ -125,7 +125,7 @@ func readIntRange(job *object, key string, least int) IntRange {
 
 func readNeed(res *object, key string) Need {
 	o := res.object(key, "cpus", "memory")
-	return Need{CPUs: o.nonNegative("cpus", "cores"), Memory: o.quantity("memory")}
+	return Need{CPUs: o.number("cpus", 0, NonNegative("cores")), Memory: o.quantity("memory")}
 }
 
 // readCurrent reads what a job runs on now, nil if the section is missing.
@@ -137,7 +137,7 @@ func readCurrent(job *object) *Current {
 	c := &Current{
 		GPUType:    o.required("gpu_type", "the GPU type it runs on"),
 		PS:         o.whole("ps", 0, 0),
-		LocalBatch: o.number("local_batch", 0, wantBatch, func(v float64) bool { return v > 0 && v <= maxBatch }),
+		LocalBatch: o.number("local_batch", 0, Samples()),
 		AccumSteps: o.whole("accum_steps", 0, 0),
 		Nodes:      readHosts(o),
 	}

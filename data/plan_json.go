@@ -14,9 +14,9 @@ import (
 // version newer than [PlanVersion], by a message that names both versions.
 // What a job gets on its nodes has to add up to what it gets.
 func ReadPlan(r io.Reader, name string) (*Plan, error) {
-	text, err := io.ReadAll(r)
+	text, err := readDocument(r, name, maxDocument)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, err
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // as some editors begin a file
 	// The version comes first: of a newer file, every other complaint would

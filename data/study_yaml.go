@@ -131,7 +131,7 @@ func readObjective(root *object) Objective {
 	return Objective{
 		Maximize: o.choice("maximize", "", "throughput", "goodput"),
 		Minimize: o.choice("minimize", "", "step_time", "cost_to_target"),
-		Samples:  o.positive("samples", "samples at initial-batch worth"),
+		Samples:  o.number("samples", 0, Positive("samples at initial-batch worth")),
 		Deadline: o.duration("deadline", 0),
 	}
 }
@@ -139,10 +139,9 @@ func readObjective(root *object) Objective {
 // readBatch reads the batch limits of a study or a job.
 func readBatch(root *object) Batch {
 	o := root.object("batch", "initial", "max", "adapt")
-	ok := func(v float64) bool { return v > 0 && v <= maxBatch }
 	b := Batch{
-		Initial: o.number("initial", 0, wantBatch, ok),
-		Max:     o.number("max", 0, wantBatch, ok),
+		Initial: o.number("initial", 0, Samples()),
+		Max:     o.number("max", 0, Samples()),
 		Adapt:   o.flag("adapt"),
 	}
 	if b.Max > 0 && b.Max < b.Initial {
@@ -155,13 +154,12 @@ func readBatch(root *object) Batch {
 func readTrial(root *object) TrialSettings {
 	o := root.object("trial", "warmup", "min_steps", "max_seconds", "rel_precision", "timeout", "retries")
 	t := TrialSettings{
-		Warmup:     warmupAuto,
-		MinSteps:   o.whole("min_steps", defaultMinSteps, 1),
-		MaxSeconds: o.number("max_seconds", defaultMaxSeconds, wantPositiveTime, func(v float64) bool { return v > 0 }),
-		RelPrecision: o.number("rel_precision", defaultRelPrecision, "a fraction between 0 and 1, such as 0.02",
-			func(v float64) bool { return v > 0 && v < 1 }),
-		Timeout: o.duration("timeout", defaultTimeout),
-		Retries: o.whole("retries", defaultRetries, 0),
+		Warmup:       warmupAuto,
+		MinSteps:     o.whole("min_steps", defaultMinSteps, 1),
+		MaxSeconds:   o.number("max_seconds", defaultMaxSeconds, PositiveSeconds()),
+		RelPrecision: o.number("rel_precision", defaultRelPrecision, Bounds{Want: "a fraction between 0 and 1, such as 0.02", Min: 1e-9, Max: 1 - 1e-9}),
+		Timeout:      o.duration("timeout", defaultTimeout),
+		Retries:      o.whole("retries", defaultRetries, 0),
 	}
 	const wantWarmup = "auto or the number of steps to drop"
 	if s := o.scalar("warmup", wantWarmup); s != "" && s != "auto" {
@@ -179,7 +177,7 @@ func readBudget(root *object) Budget {
 	o := root.object("budget", "trials", "cost", "wall")
 	return Budget{
 		Trials: o.whole("trials", 0, 1),
-		Cost:   o.positive("cost", "US$"),
+		Cost:   o.number("cost", 0, Positive("US$")),
 		Wall:   o.duration("wall", 0),
 	}
 }
@@ -196,9 +194,9 @@ func readPrices(root *object) map[string]float64 {
 			o.fail(gpu, quote(gpu), "the name of a GPU type")
 		}
 		if o.get(gpu) == nil {
-			o.fail(gpu, "nothing", "US$ per worker-hour ≥ 0")
+			o.fail(gpu, "nothing", price("US$ per worker-hour").String())
 		}
-		prices[gpu] = o.nonNegative(gpu, "US$ per worker-hour")
+		prices[gpu] = o.number(gpu, 0, price("US$ per worker-hour"))
 	}
 	return prices
 }

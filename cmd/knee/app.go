@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"knee/data"
 )
 
 // app is what every command is given.
@@ -65,7 +67,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 // warn prints warnings, one a line.
 func (a *app) warn(warnings ...string) {
 	for _, w := range warnings {
-		fmt.Fprintln(a.stderr, hanging(a.stderr, "warning: "+w))
+		fmt.Fprintln(a.stderr, hanging(a.stderr, "warning: "+data.Visible(w, 4000)))
 	}
 }
 
