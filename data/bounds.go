@@ -45,7 +45,8 @@ func Positive(what string) Bounds { return Bounds{What: what, Min: 1e-9, Max: ma
 // NonNegative is [Positive] with 0.
 func NonNegative(what string) Bounds { return Bounds{What: what, Max: maxAmount} }
 
-// Any are numbers of either sign, such as a loss.
+// Any are numbers of either sign, such as a loss: 0, or of a size of 1e-30 to
+// 1e30, so that ratios of two of them are finite.
 func Any(what string) Bounds { return Bounds{What: what, Min: -1e30, Max: 1e30} }
 
 const (
@@ -78,6 +79,8 @@ func (b Bounds) Instead(s string) string {
 	case b.Want != "" || b.Whole || err != nil && !errors.Is(err, strconv.ErrRange):
 	case v > b.Max:
 		return b.String() + ", at most " + plainText(b.Max)
+	case b.Min < 0 && math.Abs(v) < 1/b.Max:
+		return b.String() + ", 0 or of a size of at least " + plainText(1/b.Max)
 	case v < b.Min && (b.Min < 0 || v > 0):
 		return b.String() + ", at least " + plainText(b.Min)
 	}
@@ -86,12 +89,15 @@ func (b Bounds) Instead(s string) string {
 
 // Holds reports whether v is one of the numbers.
 func (b Bounds) Holds(v float64) bool {
-	return v >= b.Min && v <= b.Max && (!b.Whole || v == math.Trunc(v))
+	return v >= b.Min && v <= b.Max && (!b.Whole || v == math.Trunc(v)) && (b.Min >= 0 || v == 0 || math.Abs(v) >= 1/b.Max)
 }
 
 // Parse reads a number within the bounds, and one of their units after it.
 func (b Bounds) Parse(s string) (v float64, ok bool) {
 	number, unit := strings.TrimSpace(s), 1.0
+	if b.units["$"] != 0 {
+		number = strings.TrimPrefix(number, "$")
+	}
 	if i := strings.LastIndexAny(number, "0123456789."); b.units != nil && i+1 < len(number) {
 		if f, known := b.units[strings.TrimSpace(number[i+1:])]; known {
 			number, unit = number[:i+1], f

@@ -25,22 +25,16 @@ func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string,
 	if anyJob {
 		mr.job = "any" // the model knows whose speed it predicts
 	}
-	for {
-		row, err := t.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, nil, err
-		}
+	err = t.Each(func(row *Row) error {
 		c := mr.config(row)
-		if row.err != nil {
-			return nil, nil, row.err
-		}
 		if anyJob {
 			c.Job = ""
 		}
 		rows = append(rows, ConfigRow{c, row.Source()})
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	return rows, t.unknownWarning(measurementColumnNames(), isExtraColumn), nil
 }

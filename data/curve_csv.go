@@ -28,18 +28,12 @@ func ReadCurve(r io.Reader, name string) ([]CurvePoint, []string, error) {
 		return nil, nil, t.Missing("iteration", "step or iteration, which mean the same, not both")
 	}
 	points := []CurvePoint{}
-	for {
-		row, err := t.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, nil, err
-		}
+	err = t.Each(func(row *Row) error {
 		points = append(points, curvePoint(row))
-		if row.err != nil {
-			return nil, nil, row.err
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	known := []string{"iteration"}
 	for _, c := range curveColumns(false) {

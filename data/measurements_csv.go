@@ -67,18 +67,8 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 		return nil, nil, err
 	}
 	slowSync, noBatch := 0, 0
-	for {
-		row, err := t.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, nil, err
-		}
+	err = t.Each(func(row *Row) error {
 		m := mr.measurement(row)
-		if row.err != nil {
-			return nil, nil, row.err
-		}
 		if m.Status == OK && m.SyncTime > m.StepTime {
 			slowSync++
 		}
@@ -86,6 +76,10 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 			noBatch++
 		}
 		ms = append(ms, m)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	warnings = t.unknownWarning(mr.known, isExtraColumn)
 	if slowSync > 0 {

@@ -20,14 +20,12 @@ func ReadRecords(r io.Reader, name string) (*Records, error) {
 		return nil, err
 	}
 	out := &Records{Header: t.Header}
-	for {
-		row, err := t.Next()
-		if err == io.EOF {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	err = t.Each(func(row *Row) error {
 		out.Rows, out.Lines = append(out.Rows, slices.Clone(row.cells)), append(out.Lines, row.Line)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	return out, nil
 }

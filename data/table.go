@@ -127,6 +127,42 @@ func (t *Table) Next() (*Row, error) {
 	return &Row{table: t, cells: cells, Line: line}, nil
 }
 
+// EachRow calls do for every row of a CSV file that has the columns, in any
+// order and among others. The name stands for the file in errors; what a
+// conversion of the row finds wrong ends the reading, as an error of do does.
+func EachRow(r io.Reader, name string, columns []string, do func(*Row) error) error {
+	t, err := NewTable(r, name)
+	if err != nil {
+		return err
+	}
+	for _, want := range columns {
+		if !t.Has(want) {
+			return t.Missing(want, "a column "+want)
+		}
+	}
+	return t.Each(do)
+}
+
+// Each calls do for every row that is left, and ends with its error or that of
+// a conversion.
+func (t *Table) Each(do func(*Row) error) error {
+	for {
+		row, err := t.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = do(row)
+		}
+		if err == nil {
+			err = row.err
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // read returns the cells of the next row that is not blank, and its line.
 func (t *Table) read() ([]string, int, error) {
 	for {
@@ -246,6 +282,14 @@ func (r *Row) Number(column string, absent float64, b Bounds) float64 {
 		return absent
 	}
 	return v
+}
+
+// Required reads a number within bounds that has to be there.
+func (r *Row) Required(column string, b Bounds) float64 {
+	if r.Cell(column) == "" {
+		r.Fail(column, "nothing", b.String())
+	}
+	return r.Number(column, 0, b)
 }
 
 // Whole reads a whole number from min to a thousand million; an empty cell is
