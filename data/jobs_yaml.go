@@ -185,7 +185,7 @@ func readHosts(o *object) []string {
 }
 
 func readTemplate(job *object) Template {
-	o := job.object("template", "image", "command", "env", "namespace", "partition", "account", "time_limit")
+	o := job.object("template", "image", "command", "env", "namespace", "partition", "account", "time_limit", "pod")
 	return Template{
 		Image:     o.text("image"),
 		Command:   o.texts("command", "a list of arguments such as [python, train.py]"),
@@ -194,5 +194,6 @@ func readTemplate(job *object) Template {
 		Partition: o.text("partition"),
 		Account:   o.text("account"),
 		TimeLimit: o.text("time_limit"),
+		Pod:       o.tree("pod"),
 	}
 }

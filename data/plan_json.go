@@ -186,6 +186,7 @@ type templateJSON struct {
 	Partition string            `json:"partition,omitempty"`
 	Account   string            `json:"account,omitempty"`
 	TimeLimit string            `json:"time_limit,omitempty"`
+	Pod       map[string]any    `json:"pod,omitempty"`
 }
 
 // MarshalJSON implements [json.Marshaler]: plan.json uses the same names as
@@ -198,14 +199,38 @@ func (t Template) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// wholeNumbers turns the numbers of a tree into int64 where they are whole:
+// as float64, 1000000 would be written 1e+06.
+func wholeNumbers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = wholeNumbers(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = wholeNumbers(v[i])
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		f, _ := v.Float64() // JSON has been parsed
+		return f
+	}
+	return v
+}
+
 // UnmarshalJSON implements [json.Unmarshaler]. Unknown fields are refused.
 func (t *Template) UnmarshalJSON(b []byte) error {
 	var out templateJSON
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
+	dec.UseNumber()
 	if err := dec.Decode(&out); err != nil {
 		return err
 	}
+	out.Pod, _ = wholeNumbers(out.Pod).(map[string]any)
 	*t = Template(out)
 	return nil
 }

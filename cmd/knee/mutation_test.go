@@ -77,7 +77,7 @@ seed: 1
     current: {gpu_type: a100, placement: "2", local_batch: 32, nodes: n1}
     restart_seconds: 30
     resources: {worker: {cpus: 4, memory: 16Gi}}
-    template: {image: "r/i:1", command: [python, train.py], env: {A: b}}
+    template: {image: "r/i:1", command: [python, train.py], env: {A: b}, pod: {spec: {tolerations: [{key: gpu, tolerationSeconds: 30}]}}}
   - {name: b, model: model.json, remaining: {epochs: 3, dataset: 1e5}, batch: {initial: 32}}
 `,
 	"w.csv":     "job,submit_s,application,workers,global_batch,duration_s,weight,elastic,workers_min,workers_max\na,0,r,2,64,100,1,true,1,4\nb,50,r,1,32,200,2,false,,\nc,60,r,4,64,50,1,,,\n",
