@@ -78,9 +78,9 @@ seed: 1
     restart_seconds: 30
     resources: {worker: {cpus: 4, memory: 16Gi}}
     template: {image: "r/i:1", command: [python, train.py], env: {A: b}, pod: {spec: {tolerations: [{key: gpu, tolerationSeconds: 30}]}}}
-  - {name: b, model: model.json, remaining: {epochs: 3, dataset: 1e5}, batch: {initial: 32}}
+  - {name: b, model: model.json, remaining: {epochs: 3, dataset: 1e5}, batch: {initial: 32}, template: {image: i, command: [run]}}
 `,
-	"w.csv":     "job,submit_s,application,workers,global_batch,duration_s,weight,elastic,workers_min,workers_max\na,0,r,2,64,100,1,true,1,4\nb,50,r,1,32,200,2,false,,\nc,60,r,4,64,50,1,,,\n",
+	"w.csv":     "job,submit_s,application,workers,global_batch,duration_s,weight,elastic,workers_min,workers_max\na,0,r,2,64,100,1,true,,\nb,50,r,1,32,200,2,false,,\nc,60,r,4,64,50,1,,,\n",
 	"gavel.tsv": "ResNet-18 (batch size 64)\tpython main.py\t.\t--steps\t0\t1000\t1\t1\t-1\t10\nLM (batch size 5)\tpython lm.py\t.\t--steps\t0\t500\t2\t1\t-1\t20\n",
 	"usage.csv": "policy,workload,time_s,gpus_used,gpus_total,running,waiting\nfifo,w,0,4,8,1,0\nfifo,w,50,8,8,2,1\nfifo,w,70,0,8,0,0\n",
 	"done.csv":  "policy,workload,job,submit_s,start_s,end_s,jct_s,restarts\nfifo,w,a,0,1,100,100,0\nfifo,w,b,50,51,200,150,1\n",
@@ -91,7 +91,7 @@ seed: 1
 	"nodes":     "NodeName=n1 CPUTot=16 RealMemory=64000 Gres=gpu:a100:4(S:0-1),nic:2 State=IDLE+DRAIN Partitions=p,q\nNodeName=n2 CPUTot=8 RealMemory=1000 Gres=(null) State=ALLOCATED\n",
 	"sinfo":     `{"nodes":[{"name":"n1","cpus":16,"real_memory":64000,"gres":"gpu:a100:4","state":["IDLE"],"partitions":["p"]}]}`,
 	"smi":       "0, GPU-1, NVIDIA A100-SXM4-80GB, 81920, 10, 5\n1, GPU-2, NVIDIA A100-SXM4-80GB, 81920, [N/A], [N/A]\n",
-	"log":       "knee: {\"step\":1,\"step_time_s\":0.1,\"loss\":2.5}\nstep 12 images/sec: 304.5 loss 2.1\n 10%|█         | 10/100 [00:05<00:45,  2.0it/s, loss=1.2]\n",
+	"log":       "knee: {\"step\":1,\"step_time_s\":0.1,\"loss\":2.5}\nknee: {\"step\":2,\"step_time_s\":0.12}\nknee: {\"step\":3,\"step_time_s\":0.11}\nstep 12 images/sec: 304.5 loss 2.1\n 10%|█         | 10/100 [00:05<00:45,  2.0it/s, loss=1.2]\n",
 }
 
 // readers reads an input of every kind without a command; the second result
@@ -188,8 +188,10 @@ var commands = []struct {
 	{"done.csv", "plot simulation done.csv -f d.svg", false},
 	{"sim.csv", "report sim.csv --out r.html", false},
 	{"table.csv", "bench search table.csv --methods random --seeds 2 -o csv", false},
-	{"steps.csv", "check --step-times steps.csv -o json", false},
-	{"shapes", "shard shapes --servers 3 -o csv", false},
+	{"steps.csv", "check steps.csv -o json", false},
+	{"foreign.csv", "read foreign.csv --columns gpus=workers,Batch/GPU=local_batch,tokens_s=throughput,price=price_per_hour --job a", false},
+	{"log", "read log --job a --workers 2 --local-batch 32", false},
+	{"shapes", "shard shapes --ps 3 -o csv", false},
 }
 
 // TestMutatedReaders: no damaged input makes a reader panic, take the memory
@@ -235,6 +237,11 @@ func TestMutatedCommands(t *testing.T) {
 	dir, _ := writeInputs(t)
 	t.Chdir(dir)
 	guardMemory(t)
+	for _, c := range commands {
+		if err := run(t.Context(), io.Discard, io.Discard, append(strings.Fields(c.args), "-q")); err != nil {
+			t.Fatalf("knee %s, with nothing damaged: %v", c.args, err)
+		}
+	}
 	r := rand.New(rand.NewPCG(2, 2))
 	for i := range *mutations / 6 {
 		c := commands[r.IntN(len(commands))]
