@@ -59,7 +59,7 @@ func readJob(y *yamlReader, n *yaml.Node, path string) Job {
 		Remaining:      readRemaining(o),
 		Workers:        readIntRange(o, "workers", 1),
 		PS:             readIntRange(o, "ps", 0),
-		GPUTypes:       o.texts("gpu_types", "a list of GPU types"),
+		GPUTypes:       lower(o.texts("gpu_types", "a list of GPU types")),
 		Batch:          readBatch(o),
 		Weight:         o.number("weight", 1, Positive("a number")),
 		Deadline:       o.duration("deadline", 0),
@@ -135,7 +135,7 @@ func readCurrent(job *object) *Current {
 		return nil
 	}
 	c := &Current{
-		GPUType:    o.required("gpu_type", "the GPU type it runs on"),
+		GPUType:    strings.ToLower(o.required("gpu_type", "the GPU type it runs on")),
 		PS:         o.whole("ps", 0, 0),
 		LocalBatch: o.number("local_batch", 0, Samples()),
 		AccumSteps: o.whole("accum_steps", 0, 0),

@@ -84,6 +84,9 @@ func readValues(o *object, name, want string) []string {
 			o.fail(name, quote(v), want)
 		}
 		key := v
+		if name == "gpu_type" {
+			key = strings.ToLower(v)
+		}
 		if f, err := strconv.ParseFloat(v, 64); err == nil {
 			key = strconv.FormatFloat(f, 'g', -1, 64)
 		}

@@ -62,7 +62,54 @@ func ReadStudy(r io.Reader, name string) (*Study, error) {
 	if y.err != nil {
 		return nil, y.err
 	}
+	s.foldGPUTypes()
 	return s, nil
+}
+
+// foldGPUTypes writes the GPU types of a study in lower case, as they are
+// everywhere: A100 and a100 are one type. Engines are still asked for a type
+// by the name that the study has for it.
+func (s *Study) foldGPUTypes() {
+	for i, k := range s.Space {
+		if k.Name != "gpu_type" {
+			continue
+		}
+		for _, name := range k.Values {
+			if l := s.Launcher.Slurm; l != nil {
+				l.GPUTypes = keepName(l.GPUTypes, name)
+			}
+			if l := s.Launcher.Kubernetes; l != nil {
+				l.GPUTypes = keepName(l.GPUTypes, name)
+			}
+		}
+		s.Space[i].Values = lower(k.Values)
+	}
+}
+
+// keepName adds the name of a GPU type to what an engine calls its types,
+// unless it is in lower case already or there is another for it.
+func keepName(names map[string]string, name string) map[string]string {
+	folded := strings.ToLower(name)
+	if own, known := names[name]; known {
+		delete(names, name)
+		name = own
+	}
+	if _, known := names[folded]; known || name == folded {
+		return names
+	}
+	if names == nil {
+		names = map[string]string{}
+	}
+	names[folded] = name
+	return names
+}
+
+// lower returns texts in lower case.
+func lower(texts []string) []string {
+	for i := range texts {
+		texts[i] = strings.ToLower(texts[i])
+	}
+	return texts
 }
 
 // LoadStudy reads the study at path, as [ReadStudy] does; see [Open] for "-"
@@ -196,7 +243,7 @@ func readPrices(root *object) map[string]float64 {
 		if o.get(gpu) == nil {
 			o.fail(gpu, "nothing", price("US$ per worker-hour").String())
 		}
-		prices[gpu] = o.number(gpu, 0, price("US$ per worker-hour"))
+		prices[strings.ToLower(gpu)] = o.number(gpu, 0, price("US$ per worker-hour"))
 	}
 	return prices
 }

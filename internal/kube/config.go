@@ -3,6 +3,8 @@ package kube
 import (
 	"cmp"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,6 +32,10 @@ func Load(s Settings) (*Client, error) {
 	rules.ExplicitPath, rules.WarnIfAllMissing = s.Kubeconfig, false
 	files := cmp.Or(s.Kubeconfig, strings.Join(rules.Precedence, ", "))
 	found := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.Context})
+	raw, _ := found.RawConfig() // what is wrong with it ClientConfig says, too
+	if names := slices.Sorted(maps.Keys(raw.Contexts)); s.Context != "" && !slices.Contains(names, s.Context) && len(names) > 0 {
+		return nil, &data.InputError{Source: data.Source{File: files, Column: s.Context}, Found: "no such context", Want: "one of " + strings.Join(names, ", ")}
+	}
 	config, err := found.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, &data.InputError{Source: data.Source{File: files}, Found: "no cluster", Want: "a kubeconfig there or in KUBECONFIG, or to run in a pod with a service account"}
@@ -45,9 +51,7 @@ func Load(s Settings) (*Client, error) {
 	if c.Namespace, _, err = found.Namespace(); err != nil {
 		return nil, &data.InputError{Source: data.Source{File: files}, Found: err.Error(), Want: "a namespace"}
 	}
-	if raw, err := found.RawConfig(); err == nil {
-		c.Context = cmp.Or(s.Context, raw.CurrentContext)
-	}
+	c.Context = cmp.Or(s.Context, raw.CurrentContext)
 	return c, nil
 }
 

@@ -34,7 +34,7 @@ func TestConfigRefuses(t *testing.T) {
 		settings kube.Settings
 		want     string
 	}{
-		"context": {kube.Settings{Kubeconfig: file, Context: "other"}, `context "other" does not exist`},
+		"context": {kube.Settings{Kubeconfig: file, Context: "other"}, "other: found no such context, want one of main"},
 		"file":    {kube.Settings{Kubeconfig: file + "x"}, "no such file"},
 		"yaml":    {kube.Settings{Kubeconfig: filepath.Join(filepath.Dir(file), "ca.crt")}, "ca.crt"},
 	} {
