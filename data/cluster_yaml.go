@@ -85,12 +85,7 @@ func readNodes(o *object) []Node {
 // LoadCluster reads the cluster file at path, as [ReadCluster] does; see
 // [Open] for "-" and compressed files.
 func LoadCluster(path string) (*Cluster, error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ReadCluster(f, path)
+	return load(path, ReadCluster)
 }
 
 // WriteCluster writes cluster.yaml. Neighbouring nodes that differ in their

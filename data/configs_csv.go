@@ -36,15 +36,10 @@ func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string,
 	if err != nil {
 		return nil, nil, err
 	}
-	return rows, t.unknownWarning(measurementColumnNames(), isExtraColumn), nil
+	return rows, t.Unknown(measurementColumnNames(), isExtraColumn), nil
 }
 
 // LoadConfigs reads the table at path, as [ReadConfigs] does.
 func LoadConfigs(path string) (rows []ConfigRow, warnings []string, err error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	return ReadConfigs(f, path)
+	return loadTable(path, ReadConfigs)
 }

@@ -39,18 +39,13 @@ func ReadCurve(r io.Reader, name string) ([]CurvePoint, []string, error) {
 	for _, c := range curveColumns(false) {
 		known = append(known, c.name)
 	}
-	return points, t.unknownWarning(known, func(string) bool { return false }), nil
+	return points, t.Unknown(known), nil
 }
 
 // LoadCurve reads the training curve at path, as [ReadCurve] does; see
 // [Open] for "-" and compressed files.
 func LoadCurve(path string) ([]CurvePoint, []string, error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	return ReadCurve(f, path)
+	return loadTable(path, ReadCurve)
 }
 
 // WriteCurve writes curve.csv with the columns that hold a value, all of

@@ -90,15 +90,30 @@ func decompress(r io.Reader, c io.Closer, path string) (io.ReadCloser, error) {
 // maxDocument bounds the files that are held in memory whole: YAML and JSON.
 const maxDocument = 64 << 20
 
+// load reads the file at path by the reader of its kind; see [Open].
+func load[T any](path string, read func(io.Reader, string) (T, error)) (v T, err error) {
+	f, err := Open(path)
+	if err != nil {
+		return v, err
+	}
+	defer f.Close()
+	return read(f, path)
+}
+
+// loadTable is load for readers with warnings.
+func loadTable[T any](path string, read func(io.Reader, string) (T, []string, error)) (v T, warnings []string, err error) {
+	f, err := Open(path)
+	if err != nil {
+		return v, nil, err
+	}
+	defer f.Close()
+	return read(f, path)
+}
+
 // ReadFile reads the file at path whole, as [Open] reads it; more than 256 Mi
 // is an [*InputError].
 func ReadFile(path string) ([]byte, error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readDocument(f, path, 256<<20)
+	return load(path, func(r io.Reader, name string) ([]byte, error) { return readDocument(r, name, 256<<20) })
 }
 
 // readDocument reads a file whole.

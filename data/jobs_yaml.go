@@ -42,12 +42,7 @@ func ReadJobs(r io.Reader, name string) ([]Job, error) {
 // LoadJobs reads the jobs file at path, as [ReadJobs] does; see [Open] for
 // "-" and compressed files.
 func LoadJobs(path string) ([]Job, error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ReadJobs(f, path)
+	return load(path, ReadJobs)
 }
 
 func readJob(y *yamlReader, n *yaml.Node, path string) Job {

@@ -39,12 +39,7 @@ func LoadMeasurements(path string) (ms []Measurement, warnings []string, err err
 // Load reads the measurements file at path, as [Import.Read] does; see [Open]
 // for "-" and compressed files.
 func (im Import) Load(path string) (ms []Measurement, warnings []string, err error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	return im.Read(f, path)
+	return loadTable(path, im.Read)
 }
 
 // Read reads measurements.
@@ -81,7 +76,7 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 	if err != nil {
 		return nil, nil, err
 	}
-	warnings = t.unknownWarning(mr.known, isExtraColumn)
+	warnings = t.Unknown(mr.known, isExtraColumn)
 	if slowSync > 0 {
 		// Measured separately the two may cross by noise, so it is no error.
 		warnings = append(warnings, fmt.Sprintf("%s: sync_time_s exceeds step_time_s in %d of %d rows", name, slowSync, len(ms)))

@@ -48,12 +48,7 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 // LoadPlan reads the plan at path, as [ReadPlan] does; see [Open] for "-"
 // and compressed files.
 func LoadPlan(path string) (*Plan, error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ReadPlan(f, path)
+	return load(path, ReadPlan)
 }
 
 // WritePlan writes plan.json, indented, with empty lists instead of null and

@@ -115,12 +115,7 @@ func lower(texts []string) []string {
 // LoadStudy reads the study at path, as [ReadStudy] does; see [Open] for "-"
 // and compressed files.
 func LoadStudy(path string) (*Study, error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ReadStudy(f, path)
+	return load(path, ReadStudy)
 }
 
 // readLauncher reads where trials run: exactly one launcher, local if none.

@@ -197,12 +197,12 @@ func (t *Table) fail(line int, column, found, want string) error {
 	return &InputError{Source: Source{t.name, line, column}, Found: found, Want: want}
 }
 
-// unknownWarning returns one warning that names the columns which are
-// neither known nor accepted, and nil if there are none.
-func (t *Table) unknownWarning(known []string, accept func(string) bool) []string {
+// Unknown returns one warning that names the columns which are not known, nor
+// further knobs where accept is given, and nil if there are none.
+func (t *Table) Unknown(known []string, accept ...func(string) bool) []string {
 	var unknown []string
 	for i, h := range t.Header {
-		if slices.Contains(known, h) || accept(h) {
+		if slices.Contains(known, h) || slices.ContainsFunc(accept, func(ok func(string) bool) bool { return ok(h) }) {
 			continue
 		}
 		if h == "" {
