@@ -5,7 +5,7 @@ GO ?= go
 RACE := $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 TESTENV := $(if $(RACE),CGO_ENABLED=1,CGO_ENABLED=0)
 
-.PHONY: help build test lint integration bench golden
+.PHONY: help build test lint vulncheck integration bench golden
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -18,6 +18,9 @@ lint: ## gofmt, vet, staticcheck
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+
+vulncheck: ## known vulnerabilities of what is linked in; not part of lint, since it asks https://vuln.go.dev
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
 
 test: lint ## everything that needs only Go: build, unit, property, golden and command tests
 	CGO_ENABLED=0 $(GO) build ./...

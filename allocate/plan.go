@@ -60,6 +60,7 @@ func (p *prepared) planned(i int, at Placed, free map[string]int) data.PlannedJo
 	}
 	o := at.Option
 	out.GPUType, out.Mode, out.Workers, out.PS = o.Config.GPUType, o.Config.ModeOrDefault(), o.Config.Workers, o.Config.PS
+	out.GPUName = p.Cluster.GPUName(out.GPUType)
 	out.Placement, out.LocalBatch, out.AccumSteps = at.Nodes, o.Config.LocalBatch, o.Config.AccumSteps
 	out.Throughput, out.Goodput = o.Answer.Throughput, o.Answer.Goodput
 	out.Finish, out.Cost, out.Extrapolated = o.Answer.TimeToTarget, o.Answer.CostToTarget, o.Answer.Extrapolated

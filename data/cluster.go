@@ -9,7 +9,8 @@ type Cluster struct {
 // Node is one machine.
 type Node struct {
 	Name         string
-	GPUType      string  // "cpu" for a machine without accelerators
+	GPUType      string  // in lower case; "cpu" for a machine without accelerators
+	GPUName      string  // what the cluster's scheduler calls the type, if not that
 	GPUs         int     // worker slots: accelerators, or for "cpu" the workers it may hold
 	CPUs         float64 // cores; 0 means not limiting
 	Memory       int64   // bytes; 0 means not limiting
@@ -28,6 +29,16 @@ func (c *Cluster) GPUTypes() []string {
 		}
 	}
 	return types
+}
+
+// GPUName returns what the scheduler calls a GPU type, empty if not otherwise.
+func (c *Cluster) GPUName(gpuType string) string {
+	for _, n := range c.Nodes {
+		if n.GPUType == gpuType && n.GPUName != "" {
+			return n.GPUName
+		}
+	}
+	return ""
 }
 
 // PricePerGPU returns the US$ per GPU-hour of a type, averaged over its nodes.

@@ -1,8 +1,10 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"knee/internal/hostlist"
 )
@@ -48,12 +50,15 @@ const maxNodeGPUs = 4096
 func readNodes(o *object) []Node {
 	list := o.required("name", "a node name or a host list such as a[01-04]")
 	n := Node{
-		GPUType:      o.required("gpu_type", "a GPU type, or cpu for machines without accelerators"),
+		GPUType:      strings.ToLower(o.required("gpu_type", "a GPU type, or cpu for machines without accelerators")),
 		GPUs:         o.whole("gpus", 0, 0),
-		CPUs:         o.nonNegative("cpus", "cores"),
+		CPUs:         o.number("cpus", 0, NonNegative("cores")),
 		Memory:       o.quantity("memory"),
-		PricePerHour: o.nonNegative("price_per_hour", "US$ per hour and node"),
+		PricePerHour: o.number("price_per_hour", 0, price("US$ per hour and node")),
 		Drained:      o.flag("drained"),
+	}
+	if name := o.scalar("gpu_type", "text"); name != n.GPUType {
+		n.GPUName = name
 	}
 	if o.get("gpus") == nil {
 		o.fail("gpus", "nothing", "the number of accelerators, or for cpu the workers the machine may hold")
@@ -80,12 +85,7 @@ func readNodes(o *object) []Node {
 // LoadCluster reads the cluster file at path, as [ReadCluster] does; see
 // [Open] for "-" and compressed files.
 func LoadCluster(path string) (*Cluster, error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ReadCluster(f, path)
+	return load(path, ReadCluster)
 }
 
 // WriteCluster writes cluster.yaml. Neighbouring nodes that differ in their
@@ -117,7 +117,7 @@ func WriteCluster(w io.Writer, c *Cluster) error {
 func nodeMap(n Node, names []string) yamlMap {
 	m := newYAMLMap()
 	m.text("name", hostlist.Compress(names))
-	m.text("gpu_type", n.GPUType)
+	m.text("gpu_type", cmp.Or(n.GPUName, n.GPUType))
 	m.put("gpus", numberNode(float64(n.GPUs)))
 	m.number("cpus", n.CPUs)
 	m.quantity("memory", n.Memory)

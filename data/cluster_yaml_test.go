@@ -85,3 +85,16 @@ func FuzzReadCluster(f *testing.F) {
 		}
 	})
 }
+
+// A cluster that calls its GPUs A100 has a100s, and keeps its name for them.
+func TestClusterKeepsNames(t *testing.T) {
+	const text = "nodes:\n  - {name: a1, gpu_type: A100, gpus: 4}\n"
+	c, err := data.ReadCluster(strings.NewReader(text), "c")
+	if err != nil || c.Nodes[0].GPUType != "a100" || c.GPUName("a100") != "A100" || c.GPUName("t4") != "" {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	var b strings.Builder
+	if err := data.WriteCluster(&b, c); err != nil || b.String() != text {
+		t.Errorf("written %q, %v", b.String(), err)
+	}
+}

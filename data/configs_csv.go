@@ -1,12 +1,6 @@
 package data
 
-import (
-	"fmt"
-	"io"
-	"slices"
-
-	"github.com/gocarina/gocsv"
-)
+import "io"
 
 // ConfigRow is a configuration and where it was read from.
 type ConfigRow struct {
@@ -19,49 +13,33 @@ type ConfigRow struct {
 // placement must be there. Columns of results are ignored, so that a
 // measurements file is such a table too.
 func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string, err error) {
-	t, err := readTable(r, name)
+	t, err := NewTable(r, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !t.has("workers", "placement") {
-		return nil, nil, t.missing("workers", "a column workers or placement")
+	if !t.Has("workers", "placement") {
+		return nil, nil, t.Missing("workers", "a column workers or placement")
 	}
-	var cells []measurementRow
-	if err := gocsv.UnmarshalCSV(t, &cells); err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", name, err)
+	mr := measurementReader{extra: extraColumns(t.Header)}
+	anyJob := !t.Has("job")
+	if anyJob {
+		mr.job = "any" // the model knows whose speed it predicts
 	}
-	extra := extraColumns(t.header)
-	rows = make([]ConfigRow, 0, len(cells))
-	anyJob := !slices.Contains(t.header, "job")
-	for i, mr := range cells {
-		if len(extra) > 0 {
-			mr.extra = make(map[string]string, len(extra))
-		}
-		for knob, j := range extra {
-			mr.extra[knob] = t.rows[i][j]
-		}
-		if anyJob {
-			mr.Job = "any" // the model knows whose speed it predicts
-		}
-		at := &row{src: Source{File: name, Line: t.lines[i]}}
-		c := mr.config(at)
-		if at.err != nil {
-			return nil, nil, at.err
-		}
+	err = t.Each(func(row *Row) error {
+		c := mr.config(row)
 		if anyJob {
 			c.Job = ""
 		}
-		rows = append(rows, ConfigRow{c, at.src})
+		rows = append(rows, ConfigRow{c, row.Source()})
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	return rows, t.unknownWarning(measurementColumns(), isExtraColumn), nil
+	return rows, t.Unknown(measurementColumnNames(), isExtraColumn), nil
 }
 
 // LoadConfigs reads the table at path, as [ReadConfigs] does.
 func LoadConfigs(path string) (rows []ConfigRow, warnings []string, err error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	return ReadConfigs(f, path)
+	return loadTable(path, ReadConfigs)
 }

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bufio"
+	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -33,6 +34,33 @@ func Open(path string) (io.ReadCloser, error) {
 	return r, nil
 }
 
+// maxDecompressed bounds what gzip data may become: a kilobyte can stand for
+// a megabyte of repetition.
+const maxDecompressed = 1 << 30
+
+// decompressed reads gzip data. That it is damaged, or endless, is an
+// [*InputError].
+type decompressed struct {
+	io.Closer
+	gzip *gzip.Reader
+	path string
+	left int
+}
+
+// Read implements [io.Reader].
+func (d *decompressed) Read(p []byte) (int, error) {
+	n, err := d.gzip.Read(p)
+	var corrupt flate.CorruptInputError
+	d.left -= n
+	switch {
+	case d.left < 0:
+		return 0, &InputError{Source: Source{File: d.path}, Found: "more when decompressed", Want: "at most " + FormatQuantity(maxDecompressed)}
+	case errors.As(err, &corrupt), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF):
+		return n, &InputError{Source: Source{File: d.path}, Found: "damaged gzip data (" + err.Error() + ")", Want: "the whole file"}
+	}
+	return n, err
+}
+
 // stream is a reader and what closes it.
 type stream struct {
 	io.Reader
@@ -46,17 +74,68 @@ func decompress(r io.Reader, c io.Closer, path string) (io.ReadCloser, error) {
 	magic, err := b.Peek(2)
 	switch {
 	case err != nil && err != io.EOF:
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		return nil, readError(path, err)
 	case string(magic) == "\x1f\x8b":
 		zr, err := gzip.NewReader(b)
 		if err != nil {
 			return nil, notGzip(path)
 		}
-		return stream{zr, c}, nil
+		return &decompressed{Closer: c, gzip: zr, path: path, left: maxDecompressed}, nil
 	case strings.HasSuffix(path, ".gz"):
 		return nil, notGzip(path)
 	}
 	return stream{b, c}, nil
+}
+
+// maxDocument bounds the files that are held in memory whole: YAML and JSON.
+const maxDocument = 64 << 20
+
+// load reads the file at path by the reader of its kind; see [Open].
+func load[T any](path string, read func(io.Reader, string) (T, error)) (v T, err error) {
+	f, err := Open(path)
+	if err != nil {
+		return v, err
+	}
+	defer f.Close()
+	return read(f, path)
+}
+
+// loadTable is load for readers with warnings.
+func loadTable[T any](path string, read func(io.Reader, string) (T, []string, error)) (v T, warnings []string, err error) {
+	f, err := Open(path)
+	if err != nil {
+		return v, nil, err
+	}
+	defer f.Close()
+	return read(f, path)
+}
+
+// ReadFile reads the file at path whole, as [Open] reads it; more than 256 Mi
+// is an [*InputError].
+func ReadFile(path string) ([]byte, error) {
+	return load(path, func(r io.Reader, name string) ([]byte, error) { return readDocument(r, name, 256<<20) })
+}
+
+// readDocument reads a file whole.
+func readDocument(r io.Reader, name string, most int) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	if err != nil {
+		return nil, readError(name, err)
+	}
+	if len(text) > most {
+		return nil, &InputError{Source: Source{File: name}, Found: "more", Want: "a file of at most " + FormatQuantity(int64(most))}
+	}
+	return text, nil
+}
+
+// readError adds the name of a file to an error of reading it, unless it has
+// one.
+func readError(name string, err error) error {
+	var input *InputError
+	if errors.As(err, &input) {
+		return err
+	}
+	return fmt.Errorf("read %s: %w", name, err)
 }
 
 func notGzip(path string) error {

@@ -70,4 +70,5 @@ type Template struct {
 	Partition string            `yaml:"partition"`
 	Account   string            `yaml:"account"`
 	TimeLimit string            `yaml:"time_limit"`
+	Pod       map[string]any    `yaml:"pod"` // a Kubernetes pod template that the rest is filled into; nil for none
 }

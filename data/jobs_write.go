@@ -98,5 +98,6 @@ func templateMap(t Template) yamlMap {
 	m.text("partition", t.Partition)
 	m.text("account", t.Account)
 	m.text("time_limit", t.TimeLimit)
+	m.put("pod", treeNode(t.Pod))
 	return m
 }

@@ -42,12 +42,7 @@ func ReadJobs(r io.Reader, name string) ([]Job, error) {
 // LoadJobs reads the jobs file at path, as [ReadJobs] does; see [Open] for
 // "-" and compressed files.
 func LoadJobs(path string) ([]Job, error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ReadJobs(f, path)
+	return load(path, ReadJobs)
 }
 
 func readJob(y *yamlReader, n *yaml.Node, path string) Job {
@@ -59,12 +54,12 @@ func readJob(y *yamlReader, n *yaml.Node, path string) Job {
 		Remaining:      readRemaining(o),
 		Workers:        readIntRange(o, "workers", 1),
 		PS:             readIntRange(o, "ps", 0),
-		GPUTypes:       o.texts("gpu_types", "a list of GPU types"),
+		GPUTypes:       lower(o.texts("gpu_types", "a list of GPU types")),
 		Batch:          readBatch(o),
-		Weight:         o.number("weight", 1, "a number > 0", func(v float64) bool { return v > 0 }),
+		Weight:         o.number("weight", 1, Positive("a number")),
 		Deadline:       o.duration("deadline", 0),
 		Current:        readCurrent(o),
-		RestartSeconds: o.nonNegative("restart_seconds", "seconds"),
+		RestartSeconds: o.number("restart_seconds", 0, Seconds()),
 		Template:       readTemplate(o),
 		Source:         Source{y.file, n.Line, path},
 	}
@@ -89,12 +84,12 @@ func readRemaining(job *object) Remaining {
 	const want = "one of {steps: …}, {target_loss: …}, {epochs: …, dataset: …}, {seconds: …}"
 	o := job.object("remaining", "steps", "target_loss", "epochs", "dataset", "seconds")
 	r := Remaining{
-		Steps:      o.positive("steps", "optimizer steps"),
-		TargetLoss: o.number("target_loss", 0, "a loss", func(float64) bool { return true }),
+		Steps:      o.number("steps", 0, Positive("optimizer steps")),
+		TargetLoss: o.number("target_loss", 0, Any("a loss")),
 		HasTarget:  o.get("target_loss") != nil,
-		Epochs:     o.positive("epochs", "epochs"),
-		Dataset:    o.positive("dataset", "samples per epoch"),
-		Seconds:    o.positive("seconds", "seconds"),
+		Epochs:     o.number("epochs", 0, Positive("epochs")),
+		Dataset:    o.number("dataset", 0, Positive("samples per epoch")),
+		Seconds:    o.number("seconds", 0, PositiveSeconds()),
 	}
 	var ways []string
 	for _, key := range []string{"steps", "target_loss", "epochs", "seconds"} {
@@ -125,7 +120,7 @@ func readIntRange(job *object, key string, least int) IntRange {
 
 func readNeed(res *object, key string) Need {
 	o := res.object(key, "cpus", "memory")
-	return Need{CPUs: o.nonNegative("cpus", "cores"), Memory: o.quantity("memory")}
+	return Need{CPUs: o.number("cpus", 0, NonNegative("cores")), Memory: o.quantity("memory")}
 }
 
 // readCurrent reads what a job runs on now, nil if the section is missing.
@@ -135,9 +130,9 @@ func readCurrent(job *object) *Current {
 		return nil
 	}
 	c := &Current{
-		GPUType:    o.required("gpu_type", "the GPU type it runs on"),
+		GPUType:    strings.ToLower(o.required("gpu_type", "the GPU type it runs on")),
 		PS:         o.whole("ps", 0, 0),
-		LocalBatch: o.number("local_batch", 0, wantBatch, func(v float64) bool { return v > 0 && v <= maxBatch }),
+		LocalBatch: o.number("local_batch", 0, Samples()),
 		AccumSteps: o.whole("accum_steps", 0, 0),
 		Nodes:      readHosts(o),
 	}
@@ -185,7 +180,7 @@ func readHosts(o *object) []string {
 }
 
 func readTemplate(job *object) Template {
-	o := job.object("template", "image", "command", "env", "namespace", "partition", "account", "time_limit")
+	o := job.object("template", "image", "command", "env", "namespace", "partition", "account", "time_limit", "pod")
 	return Template{
 		Image:     o.text("image"),
 		Command:   o.texts("command", "a list of arguments such as [python, train.py]"),
@@ -194,5 +189,6 @@ func readTemplate(job *object) Template {
 		Partition: o.text("partition"),
 		Account:   o.text("account"),
 		TimeLimit: o.text("time_limit"),
+		Pod:       o.tree("pod"),
 	}
 }

@@ -25,7 +25,7 @@ const fullJobs = `jobs:
     current: {gpu_type: t4, placement: "4-4", nodes: "t[1-2]", local_batch: 32, accum_steps: 1}
     restart_seconds: 30
     resources: {worker: {cpus: 8, memory: 64Gi}, ps: {cpus: 2}}
-    template: {image: "nvcr.io/pytorch:24.01", command: [python, train.py], env: {A: "1"}, time_limit: 1-00:00:00}
+    template: {image: "nvcr.io/pytorch:24.01", command: [python, train.py], env: {A: "1"}, time_limit: 1-00:00:00, pod: {spec: {serviceAccountName: t, priority: 5}}}
   - {name: bert, model: bert.json, remaining: {target_loss: 0}, current: {gpu_type: cpu, mode: ps-async, ps: 1, placement: 3, nodes: [n7]}}
 `
 
@@ -45,7 +45,7 @@ func TestReadJobs(t *testing.T) {
 			RestartSeconds: 30,
 			Resources:      data.Resources{Worker: data.Need{CPUs: 8, Memory: 64 << 30}, PS: data.Need{CPUs: 2}},
 			Template: data.Template{Image: "nvcr.io/pytorch:24.01", Command: []string{"python", "train.py"}, Env: map[string]string{"A": "1"},
-				TimeLimit: "1-00:00:00"},
+				TimeLimit: "1-00:00:00", Pod: map[string]any{"spec": map[string]any{"serviceAccountName": "t", "priority": 5}}},
 		},
 		{
 			Name: "bert", Model: "bert.json", Remaining: data.Remaining{HasTarget: true}, Weight: 1,
@@ -86,7 +86,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"nodes", left("current: {gpu_type: t4, placement: 4-4, nodes: [n1]}"), "f:5:jobs[0].current.nodes: found 1 nodes, want 2, one for each number of the placement"},
 		{"ps", left("current: {gpu_type: t4, placement: 4, ps: 1}"), "f:5:jobs[0].current.mode: found nothing, want ps-sync or ps-async, since ps is 1"},
 		{"template", left("template: {commmand: [a]}"),
-			`f:5:jobs[0].template.commmand: found an unknown key (did you mean "command"?), want one of image, command, env, namespace, partition, account, time_limit`},
+			`f:5:jobs[0].template.commmand: found an unknown key (did you mean "command"?), want one of image, command, env, namespace, partition, account, time_limit, pod`},
 		{"memory", left("resources: {ps: {memory: 1e9}}"), `f:5:jobs[0].resources.ps.memory: found "1e9", want bytes ≥ 0 such as 80Gi, 1.5Ti, 512M or 1024`},
 	}, errorOf(data.ReadJobs))
 }
@@ -97,14 +97,14 @@ func TestJobsRoundTrip(t *testing.T) {
 	draw := rapid.Custom(func(t *rapid.T) data.Job {
 		j := data.Job{Name: text.Draw(t, "name"), Model: text.Draw(t, "model"), Weight: positive.Draw(t, "weight"),
 			Deadline:       time.Duration(rapid.Int64Range(0, 1<<62).Draw(t, "deadline")),
-			RestartSeconds: positive.Draw(t, "restart"), GPUTypes: rapid.SliceOfNDistinct(text, 0, 3, rapid.ID).Draw(t, "types"),
+			RestartSeconds: positive.Draw(t, "restart"), GPUTypes: rapid.SliceOfNDistinct(rapid.Map(text, strings.ToLower), 0, 3, rapid.ID).Draw(t, "types"),
 			Resources: data.Resources{PS: data.Need{CPUs: positive.Draw(t, "cpus"), Memory: rapid.Int64Range(0, 1<<62).Draw(t, "memory")}},
 			Template:  data.Template{Command: rapid.SliceOf(rapid.String()).Draw(t, "command"), Env: rapid.MapOfN(text, rapid.String(), 0, 2).Draw(t, "env")},
 		}
 		j.Remaining = rapid.SampledFrom([]data.Remaining{{Steps: 1e9}, {TargetLoss: -0.25, HasTarget: true}, {Epochs: .5, Dataset: 1281167}, {Seconds: 3}}).Draw(t, "left")
 		if rapid.Bool().Draw(t, "running") {
 			p := rapid.SliceOfN(rapid.IntRange(1, 16), 1, 4).Draw(t, "placement")
-			j.Current = &data.Current{GPUType: text.Draw(t, "gpu"), Mode: data.PSSync, PS: 2, Placement: p}
+			j.Current = &data.Current{GPUType: rapid.Map(text, strings.ToLower).Draw(t, "gpu"), Mode: data.PSSync, PS: 2, Placement: p}
 		}
 		return j
 	})

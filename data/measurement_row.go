@@ -2,189 +2,161 @@ package data
 
 import (
 	"fmt"
-	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// measurementRow is one row of measurements.csv as text, in the order of the
-// columns. Conversion is done here and not by gocsv because an error has to
-// say what the column wants.
-type measurementRow struct {
-	Job          string `csv:"job"`
-	GPUType      string `csv:"gpu_type"`
-	Mode         string `csv:"mode"`
-	Placement    string `csv:"placement"`
-	Nodes        string `csv:"nodes"`
-	Workers      string `csv:"workers"`
-	PS           string `csv:"ps"`
-	LocalBatch   string `csv:"local_batch"`
-	GlobalBatch  string `csv:"global_batch"`
-	AccumSteps   string `csv:"accum_steps"`
-	StepTime     string `csv:"step_time_s"`
-	SyncTime     string `csv:"sync_time_s"`
-	StepTimeSD   string `csv:"step_time_sd_s"`
-	Steps        string `csv:"steps"`
-	Status       string `csv:"status"`
-	Error        string `csv:"error"`
-	PricePerHour string `csv:"price_per_hour"`
-	Wall         string `csv:"wall_s"`
-	StartedAt    string `csv:"started_at"`
-
-	extra map[string]string
+// measurementReader turns rows into measurements.
+type measurementReader struct {
+	known []string       // columns
+	speed speed          // the column that tells the time of a step; none if its name is empty
+	job   string         // of all rows; empty where the rows say it
+	extra map[string]int // columns of further knobs, by their name without the mark
 }
 
-// configColumns lists the columns that describe a configuration.
-func configColumns() []string {
-	return []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps"}
-}
-
-// resultColumns lists the columns that hold what a trial yielded.
-func resultColumns() []string {
-	return []string{"step_time_s", "sync_time_s", "step_time_sd_s", "steps", "status", "error", "price_per_hour", "wall_s", "started_at"}
-}
-
-// measurementColumns lists the columns of measurements.csv in order.
-func measurementColumns() []string { return append(configColumns(), resultColumns()...) }
-
-// coreMeasurementColumns lists the columns that are written even if empty.
-func coreMeasurementColumns() []string {
-	return []string{"job", "gpu_type", "mode", "workers", "ps", "local_batch", "accum_steps", "step_time_s", "status"}
-}
-
-// newMeasurementRow returns the cells of m. The global batch is left out: it
-// follows from the others.
-func newMeasurementRow(m Measurement) measurementRow {
-	startedAt := ""
-	if !m.StartedAt.IsZero() {
-		startedAt = m.StartedAt.UTC().Format(time.RFC3339Nano)
-	}
-	nodes := m.Nodes
-	if nodes == 0 {
-		nodes = len(m.Placement)
-	}
-	return measurementRow{
-		Job: m.Job, GPUType: m.GPUType, Mode: string(m.ModeOrDefault()),
-		Placement: m.Placement.String(), Nodes: formatCount(nodes),
-		Workers: strconv.Itoa(m.Workers), PS: strconv.Itoa(m.PS),
-		LocalBatch: formatFloat(m.LocalBatch), AccumSteps: strconv.Itoa(m.AccumSteps),
-		StepTime: formatFloat(m.StepTime), SyncTime: formatFloat(m.SyncTime),
-		StepTimeSD: formatFloat(m.StepTimeSD), Steps: formatCount(m.Steps),
-		Status: string(m.Status), Error: oneLine(m.Error),
-		PricePerHour: formatFloat(m.PricePerHour), Wall: formatFloat(m.Wall),
-		StartedAt: startedAt, extra: m.Extra,
-	}
-}
-
-// measurement converts the cells, which came from src.
-func (mr measurementRow) measurement(src Source) (Measurement, error) {
-	r := &row{src: src}
-	m := Measurement{Source: src, Config: mr.config(r)}
-	nonNegative := func(v float64) bool { return v >= 0 }
-	m.StepTime = r.number("step_time_s", mr.StepTime, 0, wantPositiveTime, func(v float64) bool { return v > 0 })
-	m.SyncTime = r.number("sync_time_s", mr.SyncTime, 0, wantTime, nonNegative)
-	m.StepTimeSD = r.number("step_time_sd_s", mr.StepTimeSD, 0, wantTime, nonNegative)
-	m.Steps = r.whole("steps", mr.Steps, 0)
+// measurement converts a row.
+func (mr measurementReader) measurement(r *Row) Measurement {
+	m := Measurement{Source: r.Source(), Config: mr.config(r)}
 	m.Status = mr.status(r)
-	m.Error = oneLine(mr.Error)
-	m.PricePerHour = r.number("price_per_hour", mr.PricePerHour, 0, "US$ per hour ≥ 0", nonNegative)
-	m.Wall = r.number("wall_s", mr.Wall, 0, wantTime, nonNegative)
-	at, err := parseStartedAt(mr.StartedAt)
+	if v := r.Number(mr.speed.column, 0, mr.speed.bounds); v > 0 {
+		m.StepTime = mr.speed.stepTime(v, m.SamplesPerStep())
+		if want := PositiveSeconds(); math.IsNaN(m.StepTime) {
+			r.Bad(mr.speed.column, "a local_batch or global_batch too, to get from samples/s to the time of a step")
+		} else if !want.Holds(m.StepTime) {
+			r.Bad(mr.speed.column, "a rate of steps of "+want.String())
+		}
+	}
+	m.SyncTime = r.Number("sync_time_s", 0, Seconds())
+	m.StepTimeSD = r.Number("step_time_sd_s", 0, Seconds())
+	m.Steps = r.Whole("steps", 0)
+	m.Error = strings.Clone(oneLine(r.Cell("error")))
+	m.PricePerHour = r.Number("price_per_hour", 0, price("US$ per hour"))
+	m.Wall = r.Number("wall_s", 0, Seconds())
+	at, err := parseStartedAt(r.Cell("started_at"))
 	if err != nil {
-		r.fail("started_at", quote(mr.StartedAt), "a time such as 2025-03-01T12:00:00Z (RFC 3339)")
+		r.Bad("started_at", "a time such as 2025-03-01T12:00:00Z (RFC 3339)")
 	}
 	m.StartedAt = at
-	return m, r.err
+	return m
 }
 
 // status reads the status and checks that it agrees with the step time.
-func (mr measurementRow) status(r *row) Status {
-	s := Status(mr.Status)
-	switch hint, known := oneOf(mr.Status, statusNames()); {
-	case s == "" && mr.StepTime != "":
+func (mr measurementReader) status(r *Row) Status {
+	name, time := r.Cell("status"), r.Cell(mr.speed.column)
+	s := Status(name)
+	switch hint, known := oneOf(name, names(Statuses())); {
+	case s == "" && time != "":
 		return OK
 	case s == "":
-		r.fail("status", "neither status nor step_time_s", "one of them")
+		r.Fail("status", "neither status nor step_time_s", "one of them")
 	case !known:
-		r.fail("status", quote(mr.Status)+hint, "one of "+strings.Join(statusNames(), ", "))
-	case s == OK && mr.StepTime == "":
-		r.fail("step_time_s", "nothing", wantPositiveTime+", since status is ok")
-	case s != OK && mr.StepTime != "":
-		r.fail("step_time_s", quote(mr.StepTime), "an empty cell, since status is "+mr.Status)
+		r.Fail("status", quote(name)+hint, "one of "+strings.Join(names(Statuses()), ", "))
+	case s == OK && time == "":
+		r.Fail("step_time_s", "nothing", PositiveSeconds().String()+", since status is ok")
+	case s != OK && time != "":
+		r.Bad(mr.speed.column, "an empty cell, since status is "+name)
 	}
-	return s
+	return Statuses()[max(0, slices.Index(Statuses(), s))]
 }
 
 // config converts the cells that describe the configuration.
-func (mr measurementRow) config(r *row) Config {
-	c := Config{Job: r.text("job", mr.Job), GPUType: r.text("gpu_type", mr.GPUType)}
+func (mr measurementReader) config(r *Row) Config {
+	c := Config{Job: mr.job, GPUType: r.table.keep(strings.ToLower(r.Text("gpu_type")))}
 	if c.Job == "" {
-		r.fail("job", "nothing", "the name of what is trained")
+		if c.Job = r.Text("job"); c.Job == "" {
+			r.Fail("job", "nothing", "the name of what is trained")
+		}
 	}
-	mr.counts(r, &c)
-	c.PS = r.whole("ps", mr.PS, 0)
-	mode, column, found, want := checkMode(mr.Mode, c.PS)
+	readCounts(r, &c)
+	c.PS = r.Whole("ps", 0)
+	mode, column, found, want := checkMode(r.Cell("mode"), c.PS)
 	if want != "" {
-		r.fail(column, found, want)
+		r.Fail(column, found, want)
 	}
 	c.Mode = mode
-	c.AccumSteps = r.whole("accum_steps", mr.AccumSteps, 0)
-	mr.batch(r, &c)
-	for _, knob := range slices.Sorted(maps.Keys(mr.extra)) {
-		if !validKnobColumn(knob) {
-			r.fail(extraPrefix+knob, quote(knob), "a column name on one line, without blanks around it")
+	c.AccumSteps = r.Whole("accum_steps", 0)
+	readLocalBatch(r, &c)
+	for knob, i := range mr.extra {
+		if r.cells[i] == "" {
+			continue
 		}
-		if v := mr.extra[knob]; v != "" {
-			if c.Extra == nil {
-				c.Extra = map[string]string{}
-			}
-			c.Extra[knob] = r.text(extraPrefix+knob, v)
+		if c.Extra == nil {
+			c.Extra = map[string]string{}
 		}
+		c.Extra[knob] = r.Text(extraPrefix + knob)
 	}
 	return c
 }
 
-// counts reads placement, nodes and workers, which must agree.
-func (mr measurementRow) counts(r *row, c *Config) {
-	placement, err := ParsePlacement(mr.Placement)
+// readCounts reads placement, nodes and workers, which must agree.
+func readCounts(r *Row, c *Config) {
+	placement, err := ParsePlacement(r.Cell("placement"))
 	if err != nil || slices.ContainsFunc(placement, func(n int) bool { return n > maxCount }) || placement.Workers() > maxCount {
-		r.fail("placement", quote(mr.Placement), "workers per node, such as 4-4-2")
+		r.Bad("placement", "workers per node, such as 4-4-2")
 		return
 	}
 	c.Placement = placement
-	c.Workers = r.whole("workers", mr.Workers, 1)
-	c.Nodes = r.whole("nodes", mr.Nodes, 1)
+	c.Workers = r.Whole("workers", 1)
+	c.Nodes = r.Whole("nodes", 1)
 	if placement == nil {
-		if mr.Workers == "" {
-			r.fail("workers", "neither workers nor placement", "one of them")
+		if r.Cell("workers") == "" {
+			r.Fail("workers", "neither workers nor placement", "one of them")
 		}
 		return
 	}
-	if mr.Workers != "" && c.Workers != placement.Workers() {
-		r.fail("workers", mr.Workers, fmt.Sprintf("%d, the sum of placement %s", placement.Workers(), placement))
+	if c.Workers != 0 && c.Workers != placement.Workers() {
+		r.Fail("workers", r.Cell("workers"), fmt.Sprintf("%d, the sum of placement %s", placement.Workers(), shorten(placement.String())))
 	}
-	if mr.Nodes != "" && c.Nodes != len(placement) {
-		r.fail("nodes", mr.Nodes, fmt.Sprintf("%d, the nodes of placement %s", len(placement), placement))
+	if c.Nodes != 0 && c.Nodes != len(placement) {
+		r.Fail("nodes", r.Cell("nodes"), fmt.Sprintf("%d, the nodes of placement %s", len(placement), shorten(placement.String())))
 	}
 	c.Workers, c.Nodes = placement.Workers(), len(placement)
 }
 
-// batch reads the local or the global batch; the other follows.
-func (mr measurementRow) batch(r *row, c *Config) {
-	ok := func(v float64) bool { return v > 0 && v <= maxBatch }
-	c.LocalBatch = r.number("local_batch", mr.LocalBatch, 0, wantBatch, ok)
-	global := r.number("global_batch", mr.GlobalBatch, 0, wantBatch, ok)
+// readLocalBatch reads the local or the global batch; the other follows.
+func readLocalBatch(r *Row, c *Config) {
+	c.LocalBatch = r.Number("local_batch", 0, Samples())
+	global := r.Number("global_batch", 0, Samples())
 	if r.err != nil || global == 0 {
 		return
 	}
 	micro := float64(c.Workers) * float64(c.AccumSteps+1)
 	if c.LocalBatch == 0 {
-		c.LocalBatch = global / micro
+		if c.LocalBatch = global / micro; !Samples().Holds(c.LocalBatch) {
+			r.Bad("global_batch", fmt.Sprintf("%s for each of %d workers", Samples(), c.Workers))
+		}
 	} else if !nearlyEqual(c.LocalBatch*micro, global) {
-		r.fail("global_batch", mr.GlobalBatch, fmt.Sprintf("%s, which is workers × local_batch × (accum_steps + 1)", formatFloat(c.LocalBatch*micro)))
+		r.Fail("global_batch", r.Cell("global_batch"), fmt.Sprintf("%s, which is workers × local_batch × (accum_steps + 1)", formatFloat(c.LocalBatch*micro)))
 	}
+}
+
+// parseStartedAt reads a time stamp, normalised to UTC so that the same file
+// gives the same measurements on every machine.
+func parseStartedAt(cell string) (time.Time, error) {
+	if cell == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, cell)
+	if at = at.UTC(); err == nil && (at.Year() < 1 || at.Year() > 9999) {
+		err = fmt.Errorf("year %d", at.Year())
+	}
+	return at, err
+}
+
+func formatStartedAt(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339Nano)
+}
+
+// nearlyEqual reports whether a and b agree to a part in a thousand, which
+// leaves room for local batches written with few digits.
+func nearlyEqual(a, b float64) bool {
+	return math.Abs(a-b) <= 1e-3*math.Max(math.Abs(a), math.Abs(b))
 }
 
 // checkMode reads a mode and checks it against the number of parameter
@@ -210,20 +182,12 @@ func checkMode(name string, ps int) (mode Mode, column, found, want string) {
 // modeNames lists the modes as text.
 func modeNames() []string { return names(Modes()) }
 
-// statusNames lists the statuses as text.
-func statusNames() []string { return names(Statuses()) }
-
 func names[T ~string](values []T) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
 		out[i] = string(v)
 	}
 	return out
-}
-
-// validKnobColumn reports whether a knob name survives in a CSV header.
-func validKnobColumn(knob string) bool {
-	return knob != "" && singleLine(extraPrefix+knob)
 }
 
 // oneLine folds the lines of a message into one and drops what is not

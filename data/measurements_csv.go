@@ -1,127 +1,247 @@
 package data
 
 import (
-	"encoding/csv"
+	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
-
-	"github.com/gocarina/gocsv"
 )
 
 // extraPrefix marks the columns of further knobs in measurements.csv.
 const extraPrefix = "x_"
 
-// Wants shared by several columns of measurements.csv.
-const (
-	wantPositiveTime = "seconds > 0"
-	wantTime         = "seconds ≥ 0"
-	wantBatch        = "samples > 0, at most 1e12"
-	maxBatch         = 1e12 // larger batches are typing errors and could overflow
-)
+// Import says how to read measurements that knee did not write. Its zero
+// value is right for those it did.
+type Import struct {
+	// Columns maps columns of the file to those of measurements.csv, such as
+	// gpus to workers.
+	Columns map[string]string
+	// Job names what is trained where the file has no column job.
+	Job string
+}
 
 // ReadMeasurements reads measurements.csv from r. The name stands for the
-// file in errors and sources.
-//
-// Counts that are not given are derived: nodes and workers from the
-// placement, the local batch from the global batch. Where several are given
-// they must agree. Unknown columns give one warning; columns x_<name> become
-// [Config.Extra]. The first thing that is wrong is returned as an
-// [*InputError].
+// file in errors and sources. See [Import.Read].
 func ReadMeasurements(r io.Reader, name string) (ms []Measurement, warnings []string, err error) {
-	t, err := readTable(r, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := checkMeasurementColumns(t); err != nil {
-		return nil, nil, err
-	}
-	var rows []measurementRow
-	if err := gocsv.UnmarshalCSV(t, &rows); err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	extra := extraColumns(t.header)
-	slowSync := 0
-	for i, mr := range rows {
-		mr.extra = map[string]string{}
-		for knob, j := range extra {
-			if cell := t.rows[i][j]; cell != "" {
-				mr.extra[knob] = cell
-			}
-		}
-		m, err := mr.measurement(Source{File: name, Line: t.lines[i]})
-		if err != nil {
-			return nil, nil, err
-		}
-		if m.Status == OK && m.SyncTime > m.StepTime {
-			slowSync++
-		}
-		ms = append(ms, m)
-	}
-	warnings = t.unknownWarning(measurementColumns(), isExtraColumn)
-	if slowSync > 0 {
-		// Measured separately the two may cross by noise, so it is no error.
-		warnings = append(warnings, fmt.Sprintf("%s: sync_time_s exceeds step_time_s in %d of %d rows", name, slowSync, len(rows)))
-	}
-	return ms, warnings, nil
+	return Import{}.Read(r, name)
 }
 
 // LoadMeasurements reads the measurements file at path, as
 // [ReadMeasurements] does; see [Open] for "-" and compressed files.
 func LoadMeasurements(path string) (ms []Measurement, warnings []string, err error) {
-	f, err := Open(path)
+	return Import{}.Load(path)
+}
+
+// Load reads the measurements file at path, as [Import.Read] does; see [Open]
+// for "-" and compressed files.
+func (im Import) Load(path string) (ms []Measurement, warnings []string, err error) {
+	return loadTable(path, im.Read)
+}
+
+// Read reads measurements.
+//
+// Counts that are not given are derived: nodes and workers from the
+// placement, the local batch from the global batch. Where several are given
+// they must agree. Without step_time_s the step time is that of step_time_ms,
+// steps_per_s or throughput (samples/s, which needs a batch). Cells may carry
+// a unit ("78.6 ms"). GPU types are in lower case. Unknown columns give one
+// warning, and so do rows without a batch; columns x_<name> become
+// [Config.Extra]. The first thing that is wrong is returned as an
+// [*InputError].
+func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []string, err error) {
+	t, err := NewTable(r, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.Close()
-	return ReadMeasurements(f, path)
+	mr, err := im.reader(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	slowSync, noBatch := 0, 0
+	err = t.Each(func(row *Row) error {
+		m := mr.measurement(row)
+		if m.Status == OK && m.SyncTime > m.StepTime {
+			slowSync++
+		}
+		if m.Status == OK && m.LocalBatch == 0 {
+			noBatch++
+		}
+		ms = append(ms, m)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	warnings = t.Unknown(mr.known, isExtraColumn)
+	if slowSync > 0 {
+		// Measured separately the two may cross by noise, so it is no error.
+		warnings = append(warnings, fmt.Sprintf("%s: sync_time_s exceeds step_time_s in %d of %d rows", name, slowSync, len(ms)))
+	}
+	switch {
+	case noBatch == len(ms):
+		// The whole file speaks of steps, and so do the answers.
+	case noBatch > 0:
+		warnings = append(warnings, fmt.Sprintf("%s: %d of %d rows have neither local_batch nor global_batch; they are taken to be of the typical batch of the others", name, noBatch, len(ms)))
+	}
+	return ms, warnings, nil
+}
+
+// reader checks that the header has what every row needs.
+func (im Import) reader(t *Table) (measurementReader, error) {
+	mr := measurementReader{known: measurementColumnNames(), job: im.Job}
+	if err := im.checkTargets(mr.known); err != nil {
+		return mr, err
+	}
+	if err := t.Rename(im.Columns); err != nil {
+		return mr, err
+	}
+	switch {
+	case t.Has("job") && im.Job != "":
+		mr.job = "" // the rows say it
+	case !t.Has("job") && im.Job == "":
+		return mr, t.Missing("job", "a column job, or --job NAME (of knee read or fit)")
+	}
+	if !t.Has("workers", "placement") {
+		return mr, t.Missing("workers", "a column workers or placement, or --columns NAME=workers (of knee read or fit)")
+	}
+	for _, s := range speeds() {
+		if t.Has(s.column) {
+			mr.speed = s
+			mr.known = append(mr.known, s.column)
+			break
+		}
+	}
+	if mr.speed.column == "" && !t.Has("status") {
+		return mr, t.Missing("step_time_s", "a column step_time_s, step_time_ms, steps_per_s or throughput, or status if no trial succeeded")
+	}
+	mr.extra = extraColumns(t.Header)
+	return mr, nil
+}
+
+// checkTargets refuses to rename a column to one that does not exist.
+func (im Import) checkTargets(known []string) error {
+	for _, s := range speeds() {
+		known = append(known, s.column)
+	}
+	for _, from := range slices.Sorted(maps.Keys(im.Columns)) {
+		to := im.Columns[from]
+		if hint, ok := oneOf(to, known); !ok && !isExtraColumn(to) {
+			return &InputError{Source: Source{Column: "--columns"}, Found: quote(from + "=" + to),
+				Want: "a column of measurements.csv" + hint + ": " + strings.Join(known, ", ") + ", or x_NAME for a further knob"}
+		}
+	}
+	return nil
+}
+
+// speed is a column that tells the time of a step.
+type speed struct {
+	column string
+	bounds Bounds
+	// stepTime returns the seconds of a step that consumes so many samples;
+	// NaN where that is needed and 0.
+	stepTime func(v, samples float64) float64
+}
+
+// speeds lists the columns that tell the time of a step; the first that a
+// file has counts.
+func speeds() []speed {
+	ms := PositiveSeconds()
+	ms.What, ms.Min, ms.Max, ms.units = "milliseconds", 1e3*ms.Min, 1e3*ms.Max, nil
+	rate := Positive("samples/s")
+	rate.units = units{"/s": 1, "samples/s": 1, "sample/s": 1, "images/s": 1, "images/sec": 1, "img/s": 1, "img/sec": 1, "tokens/s": 1, "tok/s": 1}
+	steps := Positive("steps/s")
+	steps.units = units{"/s": 1, "steps/s": 1, "it/s": 1, "steps/sec": 1}
+	return []speed{
+		{"step_time_s", PositiveSeconds(), func(v, _ float64) float64 { return v }},
+		{"step_time_ms", ms, func(v, _ float64) float64 { return v / 1000 }},
+		{"steps_per_s", steps, func(v, _ float64) float64 { return 1 / v }},
+		{"throughput", rate, func(v, samples float64) float64 {
+			if samples == 0 {
+				return math.NaN()
+			}
+			return samples / v
+		}},
+	}
 }
 
 // WriteMeasurements writes measurements.csv. The columns that say what was
 // measured are always there, the others only if some row has a value. A
 // measurement that [ReadMeasurements] would refuse is an error.
 func WriteMeasurements(w io.Writer, ms []Measurement) error {
-	rows := make([]measurementRow, len(ms))
-	var knobs []string
-	for i, m := range ms {
-		rows[i] = newMeasurementRow(m)
-		src := Source{File: fmt.Sprintf("measurement %d", i+1)}
-		if _, err := rows[i].measurement(src); err != nil {
-			return fmt.Errorf("write measurements: %w", err)
-		}
-		for knob := range m.Extra {
-			if !slices.Contains(knobs, knob) {
-				knobs = append(knobs, knob)
-			}
-		}
-	}
-	slices.Sort(knobs)
-	var all recorder
-	if err := gocsv.MarshalCSV(rows, &all); err != nil {
+	var b bytes.Buffer
+	if err := writeTable(&b, ms, append(measurementColumns(), knobColumns(ms)...)); err != nil {
 		return fmt.Errorf("write measurements: %w", err)
 	}
-	all.addExtra(knobs, ms)
-	cw := csv.NewWriter(w)
-	if err := cw.WriteAll(all.withoutEmpty(coreMeasurementColumns())); err != nil {
+	if _, _, err := ReadMeasurements(bytes.NewReader(b.Bytes()), "measurements"); err != nil {
 		return fmt.Errorf("write measurements: %w", err)
 	}
-	return nil
+	_, err := w.Write(b.Bytes())
+	return err
 }
 
-// checkMeasurementColumns refuses a header that lacks what every row needs.
-func checkMeasurementColumns(t *table) error {
-	switch {
-	case !t.has("job"):
-		return t.missing("job", "a column job")
-	case !t.has("workers", "placement"):
-		return t.missing("workers", "a column workers or placement")
-	case !t.has("step_time_s", "status"):
-		return t.missing("step_time_s", "a column step_time_s, or status if no trial succeeded")
+// measurementColumns are the columns of measurements.csv in order, without
+// global_batch, which follows from the others.
+func measurementColumns() []columnOf[Measurement] {
+	type M = Measurement
+	return []columnOf[M]{
+		{"job", true, func(m M) string { return m.Job }},
+		{"gpu_type", true, func(m M) string { return m.GPUType }},
+		{"mode", true, func(m M) string { return string(m.ModeOrDefault()) }},
+		{"placement", false, func(m M) string { return m.Placement.String() }},
+		{"nodes", false, func(m M) string { return formatCount(max(m.Nodes, len(m.Placement))) }},
+		{"workers", true, func(m M) string { return strconv.Itoa(m.Workers) }},
+		{"ps", true, func(m M) string { return strconv.Itoa(m.PS) }},
+		{"local_batch", true, func(m M) string { return formatFloat(m.LocalBatch) }},
+		{"accum_steps", true, func(m M) string { return strconv.Itoa(m.AccumSteps) }},
+		{"step_time_s", true, func(m M) string { return formatFloat(m.StepTime) }},
+		{"sync_time_s", false, func(m M) string { return formatFloat(m.SyncTime) }},
+		{"step_time_sd_s", false, func(m M) string { return formatFloat(m.StepTimeSD) }},
+		{"steps", false, func(m M) string { return formatCount(m.Steps) }},
+		{"status", true, func(m M) string { return string(m.Status) }},
+		{"error", false, func(m M) string { return oneLine(m.Error) }},
+		{"price_per_hour", false, func(m M) string { return formatFloat(m.PricePerHour) }},
+		{"wall_s", false, func(m M) string { return formatFloat(m.Wall) }},
+		{"started_at", false, func(m M) string { return formatStartedAt(m.StartedAt) }},
 	}
-	return nil
+}
+
+// knobColumns are the columns of the further knobs of any measurement, by
+// name.
+func knobColumns(ms []Measurement) []columnOf[Measurement] {
+	knobs := map[string]bool{}
+	for _, m := range ms {
+		for knob := range m.Extra {
+			knobs[knob] = true
+		}
+	}
+	var columns []columnOf[Measurement]
+	for _, knob := range slices.Sorted(maps.Keys(knobs)) {
+		columns = append(columns, columnOf[Measurement]{extraPrefix + knob, true, func(m Measurement) string { return m.Extra[knob] }})
+	}
+	return columns
+}
+
+// measurementColumnNames lists the columns of measurements.csv.
+func measurementColumnNames() []string { return append(configColumns(), resultColumns()...) }
+
+// configColumns lists the columns that describe a configuration.
+func configColumns() []string {
+	return []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps"}
+}
+
+// resultColumns lists the columns that hold what a trial yielded.
+func resultColumns() []string {
+	var names []string
+	for _, c := range measurementColumns() {
+		if !slices.Contains(configColumns(), c.name) {
+			names = append(names, c.name)
+		}
+	}
+	return names
 }
 
 // isExtraColumn reports whether a column holds a further knob.
@@ -138,68 +258,4 @@ func extraColumns(header []string) map[string]int {
 		}
 	}
 	return at
-}
-
-// parseStartedAt reads a time stamp, normalised to UTC so that the same file
-// gives the same measurements on every machine.
-func parseStartedAt(cell string) (time.Time, error) {
-	if cell == "" {
-		return time.Time{}, nil
-	}
-	at, err := time.Parse(time.RFC3339Nano, cell)
-	if at = at.UTC(); err == nil && (at.Year() < 1 || at.Year() > 9999) {
-		err = fmt.Errorf("year %d", at.Year())
-	}
-	return at, err
-}
-
-// nearlyEqual reports whether a and b agree to a part in a thousand, which
-// leaves room for local batches written with few digits.
-func nearlyEqual(a, b float64) bool {
-	return math.Abs(a-b) <= 1e-3*math.Max(math.Abs(a), math.Abs(b))
-}
-
-// recorder is a gocsv.CSVWriter that keeps the rows, so that columns can be
-// added and dropped before they are written.
-type recorder struct{ rows [][]string }
-
-// Write implements gocsv.CSVWriter.
-func (r *recorder) Write(cells []string) error {
-	r.rows = append(r.rows, slices.Clone(cells))
-	return nil
-}
-
-// Flush implements gocsv.CSVWriter.
-func (r *recorder) Flush() {}
-
-// Error implements gocsv.CSVWriter.
-func (r *recorder) Error() error { return nil }
-
-// addExtra appends one column for each knob.
-func (r *recorder) addExtra(knobs []string, ms []Measurement) {
-	for _, knob := range knobs {
-		r.rows[0] = append(r.rows[0], extraPrefix+knob)
-		for i, m := range ms {
-			r.rows[i+1] = append(r.rows[i+1], m.Extra[knob])
-		}
-	}
-}
-
-// withoutEmpty returns the rows without the columns that are empty in every
-// row and not in keep.
-func (r *recorder) withoutEmpty(keep []string) [][]string {
-	var columns []int
-	for j, h := range r.rows[0] {
-		filled := func(row []string) bool { return row[j] != "" }
-		if slices.Contains(keep, h) || slices.ContainsFunc(r.rows[1:], filled) {
-			columns = append(columns, j)
-		}
-	}
-	out := make([][]string, len(r.rows))
-	for i, row := range r.rows {
-		for _, j := range columns {
-			out[i] = append(out[i], row[j])
-		}
-	}
-	return out
 }

@@ -3,6 +3,7 @@ package data_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -83,13 +84,54 @@ func TestReadMeasurementsWarnings(t *testing.T) {
 	}
 }
 
+// What spreadsheets and other programs write is read without a word of
+// knee's in it.
+func TestImport(t *testing.T) {
+	im := data.Import{Columns: map[string]string{"gpus": "workers", "tokens_s": "throughput", "Batch/GPU": "local_batch", "note": "x_note"}, Job: "gpt"}
+	for name, table := range map[string]string{
+		"commas":     "gpus,Batch/GPU,gpu_type,tokens_s,price_per_hour,note\n8,4,A100,64 tokens/s,$3.5,a\n",
+		"semicolons": "gpus;Batch/GPU;gpu_type;tokens_s;price_per_hour;note\r\n8;4,0;a100;64,0;3,5;a\r\n",
+		"tabs":       "gpus\tBatch/GPU\tgpu_type\ttokens_s\tprice_per_hour\tnote\n8\t4\tA100\t64\t3.5\ta\n",
+	} {
+		ms, warnings, err := im.Read(strings.NewReader(table), "f")
+		want := []data.Measurement{{Config: data.Config{Job: "gpt", GPUType: "a100", Mode: data.AllReduce, Workers: 8, LocalBatch: 4,
+			Extra: map[string]string{"note": "a"}}, StepTime: 0.5, Status: data.OK, PricePerHour: 3.5, Source: data.Source{File: "f", Line: 2}}}
+		if diff := cmp.Diff(want, ms); diff != "" || err != nil || len(warnings) > 0 {
+			t.Errorf("%s: %v, warnings %q (-want +got):\n%s", name, err, warnings, diff)
+		}
+	}
+	for cell, want := range map[string]float64{"78.6 ms": 0.0786, "78.6ms": 0.0786, "1 min": 60, "250 µs": 250e-6, "2e-1s": 0.2} {
+		ms, _, err := data.ReadMeasurements(strings.NewReader("job,workers,step_time_s\na,1,"+cell+"\n"), "f")
+		if err != nil || math.Abs(ms[0].StepTime-want) > 1e-12 {
+			t.Errorf("%s: %+v, %v, want %g s", cell, ms, err, want)
+		}
+	}
+	ms, warnings, err := data.ReadMeasurements(strings.NewReader("job,workers,local_batch,step_time_ms\na,1,8,40\na,2,,50\n"), "f")
+	if err != nil || ms[1].StepTime != 0.05 || len(warnings) != 1 || !strings.Contains(warnings[0], "1 of 2 rows have neither local_batch nor global_batch") {
+		t.Errorf("%+v, %q, %v", ms, warnings, err)
+	}
+}
+
+func TestImportRefuses(t *testing.T) {
+	for want, columns := range map[string]map[string]string{
+		`f:1:gpu: found columns workers, gpus, step_time_s, want a column of that name (did you mean "gpus"?)`: {"gpu": "ps"},
+		`f:1:gpus: found a column workers too, want one column that is workers`:                                {"gpus": "workers"},
+		`--columns: found "gpus=worker", want a column of measurements.csv (did you mean "workers"?): `:        {"gpus": "worker"},
+	} {
+		_, _, err := data.Import{Columns: columns, Job: "a"}.Read(strings.NewReader("workers,gpus,step_time_s\n1,1,1\n"), "f")
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v:\n got %v\nwant %s", columns, err, want)
+		}
+	}
+}
+
 func TestReadMeasurementsRefuses(t *testing.T) {
 	const head = "job,workers,step_time_s\n"
 	tests := []failure{
 		{"empty", "", "f: found an empty file, want a CSV header row with column names"},
-		{"no job", "workers,step_time_s\n", "f:1:job: found columns workers, step_time_s, want a column job"},
-		{"no workers", "job,step_time_s\n", "f:1:workers: found columns job, step_time_s, want a column workers or placement"},
-		{"no time", "job,workers\n", "f:1:step_time_s: found columns job, workers, want a column step_time_s, or status if no trial succeeded"},
+		{"no job", "workers,step_time_s\n", "f:1:job: found columns workers, step_time_s, want a column job, or --job NAME (of knee read or fit)"},
+		{"no workers", "job,step_time_s\n", "f:1:workers: found columns job, step_time_s, want a column workers or placement, or --columns NAME=workers (of knee read or fit)"},
+		{"no time", "job,workers\n", "f:1:step_time_s: found columns job, workers, want a column step_time_s, step_time_ms, steps_per_s or throughput, or status if no trial succeeded"},
 		{"twice", "job,workers,job\n", "f:1:job: found the column twice, want each column once"},
 		{"ragged", head + "a,1\n", "f:2: found 2 cells, want 3, one for each column of the header"},
 		{"quotes", head + "a,1,1\na,1\"2,1\n", `f:3: found bare " in non-quoted-field at byte 4, want comma-separated values, quoted with " where a cell holds a comma or a quote`},
@@ -97,13 +139,16 @@ func TestReadMeasurementsRefuses(t *testing.T) {
 		{"job missing", head + ",1,1\n", "f:2:job: found nothing, want the name of what is trained"},
 		{"word", head + "a,1,fast\n", `f:2:step_time_s: found "fast", want seconds > 0`},
 		{"NaN", head + "a,1,NaN\n", `f:2:step_time_s: found "NaN", want seconds > 0`},
-		{"Inf", head + "a,1,1\na,1,+Inf\n", `f:3:step_time_s: found "+Inf", want seconds > 0`},
-		{"overflow", head + "a,1,1e999\n", `f:2:step_time_s: found "1e999", want seconds > 0`},
+		{"Inf", head + "a,1,1\na,1,+Inf\n", `f:3:step_time_s: found "+Inf", want seconds > 0, at most 1000000000`},
+		{"overflow", head + "a,1,1e999\n", `f:2:step_time_s: found "1e999", want seconds > 0, at most 1000000000`},
 		{"decimal comma", head + "a,1,\"0,5\"\n", `f:2:step_time_s: found "0,5", want seconds > 0, with a decimal point and no other separator`},
 		{"thousands", head + "a,\"1,024\",1\n", `f:2:workers: found "1,024", want a whole number from 1 to 1000000000, with a decimal point and no other separator`},
 		{"comma in a word", head + "a,1,\"fast, very\"\n", `f:2:step_time_s: found "fast, very", want seconds > 0`},
-		{"semicolons", "job;workers;step_time_s\na;1;0,5\n", `f:1: found columns separated by ";", want commas between columns, and decimal points in numbers`},
-		{"tabs", "job\tworkers\tstep_time_s\na\t1\t1\n", `f:1: found columns separated by "\t", want commas between columns, and decimal points in numbers`},
+		{"two decimal marks", "job;workers;step_time_s\na;1;0,5\na;2;1.024\n", `f:3:step_time_s: found "1.024", want the decimal mark ",", as in line 2`},
+		{"short step", head + "a,1,1e-308\n", `f:2:step_time_s: found "1e-308", want seconds > 0, at least 1e-9`},
+		{"tiny batch", "job,workers,local_batch,step_time_s\na,1,1e-9,1\n", `f:2:local_batch: found "1e-9", want samples > 0, at least 1e-6`},
+		{"rate without batch", "job,workers,throughput\na,1,5\n", `f:2:throughput: found "5", want a local_batch or global_batch too, to get from samples/s to the time of a step`},
+		{"unit", head + "a,1,3 weeks\n", `f:2:step_time_s: found "3 weeks", want seconds > 0`},
 		{"zero", head + "a,1,0\n", `f:2:step_time_s: found "0", want seconds > 0`},
 		{"negative", head + "a,1,-1\n", `f:2:step_time_s: found "-1", want seconds > 0`},
 		{"line after blank rows", head + "\n,,\n\na,0,1\n", `f:5:workers: found "0", want a whole number from 1 to 1000000000`},
@@ -116,7 +161,7 @@ func TestReadMeasurementsRefuses(t *testing.T) {
 		{"nodes", "job,placement,nodes,step_time_s\na,4-2,3,1\n", "f:2:nodes: found 3, want 2, the nodes of placement 4-2"},
 		{"batches", "job,workers,local_batch,global_batch,accum_steps,step_time_s\na,4,8,32,1,1\n",
 			"f:2:global_batch: found 32, want 64, which is workers × local_batch × (accum_steps + 1)"},
-		{"batch", "job,workers,global_batch,step_time_s\na,4,0,1\n", `f:2:global_batch: found "0", want samples > 0, at most 1e12`},
+		{"batch", "job,workers,global_batch,step_time_s\na,4,0,1\n", `f:2:global_batch: found "0", want samples > 0`},
 		{"mode", "job,workers,mode,step_time_s\na,4,ps_sync,1\n", `f:2:mode: found "ps_sync" (did you mean "ps-sync"?), want allreduce, ps-sync or ps-async`},
 		{"ps without mode", "job,workers,ps,step_time_s\na,4,2,1\n", "f:2:mode: found nothing, want ps-sync or ps-async, since ps is 2"},
 		{"ps with allreduce", "job,workers,ps,mode,step_time_s\na,4,2,allreduce,1\n", "f:2:ps: found 2, want 0, since mode allreduce has no parameter servers"},
@@ -150,7 +195,7 @@ a,,allreduce,4,0,,0,,failed,one  two,3,"x,y",
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	ms[1].StepTime = 1
-	wantErr := `write measurements: measurement 2:step_time_s: found "1", want an empty cell, since status is failed`
+	wantErr := `write measurements: measurements:3:step_time_s: found "1", want an empty cell, since status is failed`
 	if err := data.WriteMeasurements(&b, ms); err == nil || err.Error() != wantErr {
 		t.Errorf("got %v, want %s", err, wantErr)
 	}
@@ -158,7 +203,7 @@ a,,allreduce,4,0,,0,,failed,one  two,3,"x,y",
 
 func drawMeasurement(t *rapid.T) data.Measurement {
 	text := rapid.StringMatching(`[A-Za-z"',;é=-]([A-Za-z"',;é= -]{0,6}[a-z"])?`)
-	positive := rapid.Float64Range(1e-9, 1e9)
+	positive := rapid.Float64Range(1e-6, 1e9)
 	m := data.Measurement{Config: data.Config{
 		Job: text.Draw(t, "job"), GPUType: rapid.SampledFrom([]string{"", "a100", "t4"}).Draw(t, "gpu"),
 		Mode: rapid.SampledFrom(data.Modes()).Draw(t, "mode"), AccumSteps: rapid.IntRange(0, 8).Draw(t, "accum"),

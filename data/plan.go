@@ -44,6 +44,7 @@ type PlannedJob struct {
 	Name         string       `json:"name"`
 	Action       Action       `json:"action"`
 	GPUType      string       `json:"gpu_type,omitempty"`
+	GPUName      string       `json:"gpu_name,omitempty"` // what the scheduler calls the type, if not that
 	Mode         Mode         `json:"mode,omitempty"`
 	Workers      int          `json:"workers"`
 	PS           int          `json:"ps"`

@@ -14,9 +14,9 @@ import (
 // version newer than [PlanVersion], by a message that names both versions.
 // What a job gets on its nodes has to add up to what it gets.
 func ReadPlan(r io.Reader, name string) (*Plan, error) {
-	text, err := io.ReadAll(r)
+	text, err := readDocument(r, name, maxDocument)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, err
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // as some editors begin a file
 	// The version comes first: of a newer file, every other complaint would
@@ -48,12 +48,7 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 // LoadPlan reads the plan at path, as [ReadPlan] does; see [Open] for "-"
 // and compressed files.
 func LoadPlan(path string) (*Plan, error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ReadPlan(f, path)
+	return load(path, ReadPlan)
 }
 
 // WritePlan writes plan.json, indented, with empty lists instead of null and
@@ -186,6 +181,7 @@ type templateJSON struct {
 	Partition string            `json:"partition,omitempty"`
 	Account   string            `json:"account,omitempty"`
 	TimeLimit string            `json:"time_limit,omitempty"`
+	Pod       map[string]any    `json:"pod,omitempty"`
 }
 
 // MarshalJSON implements [json.Marshaler]: plan.json uses the same names as
@@ -198,14 +194,38 @@ func (t Template) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// wholeNumbers turns the numbers of a tree into int64 where they are whole:
+// as float64, 1000000 would be written 1e+06.
+func wholeNumbers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = wholeNumbers(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = wholeNumbers(v[i])
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		f, _ := v.Float64() // JSON has been parsed
+		return f
+	}
+	return v
+}
+
 // UnmarshalJSON implements [json.Unmarshaler]. Unknown fields are refused.
 func (t *Template) UnmarshalJSON(b []byte) error {
 	var out templateJSON
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
+	dec.UseNumber()
 	if err := dec.Decode(&out); err != nil {
 		return err
 	}
+	out.Pod, _ = wholeNumbers(out.Pod).(map[string]any)
 	*t = Template(out)
 	return nil
 }

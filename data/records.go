@@ -1,23 +1,31 @@
 package data
 
-import "io"
+import (
+	"io"
+	"slices"
+)
 
 // Records is a CSV file as text: for files whose columns are not fixed, such
-// as recorded search tables and published workloads.
+// as recorded search tables.
 type Records struct {
 	Header []string
 	Rows   [][]string // each as long as Header, blanks around cells removed
 	Lines  []int      // 1-based, in which line of the file each row begins
 }
 
-// ReadRecords reads a CSV file as every reader of this package does: a byte
-// order mark, CRLF line ends, blank rows and blanks around cells are
-// tolerated; an empty file, a column that is there twice, a row of another
-// length and misplaced quotes are an [*InputError] naming file and line.
+// ReadRecords reads a CSV file as [NewTable] does.
 func ReadRecords(r io.Reader, name string) (*Records, error) {
-	t, err := readTable(r, name)
+	t, err := NewTable(r, name)
 	if err != nil {
 		return nil, err
 	}
-	return &Records{Header: t.header, Rows: t.rows, Lines: t.lines}, nil
+	out := &Records{Header: t.Header}
+	err = t.Each(func(row *Row) error {
+		out.Rows, out.Lines = append(out.Rows, slices.Clone(row.cells)), append(out.Lines, row.Line)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }

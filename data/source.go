@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -40,11 +41,37 @@ type InputError struct {
 func (e *InputError) Error() string {
 	var b strings.Builder
 	if s := e.Source.String(); s != "" {
-		b.WriteString(s + ": ")
+		b.WriteString(Visible(s, maxEcho) + ": ")
 	}
 	if e.Found != "" {
-		b.WriteString("found " + e.Found + ", ")
+		b.WriteString("found " + Visible(e.Found, maxEcho) + ", ")
 	}
-	b.WriteString("want " + e.Want)
+	b.WriteString("want " + Visible(e.Want, 2*maxEcho))
+	return b.String()
+}
+
+// maxEcho bounds what a message repeats of an input, in characters.
+const maxEcho = 400
+
+// Visible returns s with what is not printable written as Go would, such as
+// \x1b, so that a terminal is not told what to do by a file; cut after most
+// characters.
+func Visible(s string, most int) string {
+	if len(s) <= most && printable(s) {
+		return s
+	}
+	var b strings.Builder
+	n := 0
+	for _, c := range s {
+		if n++; n > most {
+			b.WriteString("…")
+			break
+		}
+		if printable(string(c)) {
+			b.WriteRune(c)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(c), "'"))
+		}
+	}
 	return b.String()
 }

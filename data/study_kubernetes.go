@@ -221,16 +221,19 @@ func kubernetesMap(k *KubernetesSpec) *yaml.Node {
 	m.textMap("limits", k.Limits)
 	m.textMap("node_selector", k.NodeSelector)
 	m.textMap("labels", k.Labels)
-	if k.Template != nil {
-		var n yaml.Node
-		// What was read from YAML is encoded without fail.
-		if n.Encode(k.Template) == nil {
-			m.put("template", &n)
-		}
-	}
+	m.put("template", treeNode(k.Template))
 	m.duration("max_wait", k.MaxWait)
 	m.duration("deadline", k.Deadline)
 	return m.node
+}
+
+// treeNode writes a tree of JSON values, nil if there is none.
+func treeNode(tree map[string]any) *yaml.Node {
+	var n yaml.Node
+	if tree == nil || n.Encode(tree) != nil { // what was read from YAML is encoded without fail
+		return nil
+	}
+	return &n
 }
 
 func orNone(s string) string {

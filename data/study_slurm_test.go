@@ -60,3 +60,22 @@ func TestReadStudySlurmRefuses(t *testing.T) {
 		{"waiting", slurm("waiting: 0"), `f:4:launcher.slurm.waiting: found "0", want a whole number from 1 to 1000000000`},
 	}, errorOf(data.ReadStudy))
 }
+
+// A100 and a100 are one type, and Slurm is asked for it as the study spells it.
+func TestStudyFoldsGPUTypes(t *testing.T) {
+	const text = "job: a\ncommand: [x]\nspace: {gpu_type: [A100, t4, V100]}\nprice_per_hour: {A100: 3}\nlauncher: {slurm: {gpu_types: {V100: tesla_v100}}}\n"
+	s, err := data.ReadStudy(strings.NewReader(text), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a100", "t4", "v100"}, s.Space[0].Values); diff != "" {
+		t.Errorf("types (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"a100": "A100", "v100": "tesla_v100"}, s.Launcher.Slurm.GPUTypes); diff != "" || s.PricePerHour["a100"] != 3 {
+		t.Errorf("prices %v, names (-want +got):\n%s", s.PricePerHour, diff)
+	}
+	_, err = data.ReadStudy(strings.NewReader("job: a\ncommand: [x]\nspace: {gpu_type: [A100, a100]}\n"), "s")
+	if err == nil || !strings.Contains(err.Error(), `s:3:space.gpu_type: found "a100" twice`) {
+		t.Errorf("one type twice: %v", err)
+	}
+}

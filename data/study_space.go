@@ -84,6 +84,9 @@ func readValues(o *object, name, want string) []string {
 			o.fail(name, quote(v), want)
 		}
 		key := v
+		if name == "gpu_type" {
+			key = strings.ToLower(v)
+		}
 		if f, err := strconv.ParseFloat(v, 64); err == nil {
 			key = strconv.FormatFloat(f, 'g', -1, 64)
 		}
@@ -121,22 +124,31 @@ func kindOf(name string) knobKind {
 	return anyKnob
 }
 
+// boundsOf returns which numbers the knob name takes.
+func boundsOf(name string) Bounds {
+	switch kindOf(name) {
+	case countKnob:
+		return Count(1)
+	case zeroKnob:
+		return Count(0)
+	case batchKnob:
+		return Samples()
+	}
+	return Any("a finite number")
+}
+
 // checkValue returns what a value of the knob name should have been, ""
 // if it is fine.
 func checkValue(name, v string) (want string) {
-	n, intErr := strconv.Atoi(v)
-	f, floatErr := strconv.ParseFloat(v, 64)
+	_, err := strconv.ParseFloat(v, 64)
+	_, within := boundsOf(name).Parse(v)
 	switch kind := kindOf(name); {
 	case v == "" || !singleLine(v):
 		return "a value on one line"
-	case kind == countKnob && (intErr != nil || n < 1 || n > maxCount):
-		return fmt.Sprintf("a whole number from 1 to %d", maxCount)
-	case kind == zeroKnob && (intErr != nil || n < 0 || n > maxCount):
-		return fmt.Sprintf("a whole number from 0 to %d", maxCount)
-	case kind == batchKnob && (floatErr != nil || !(f > 0 && f <= maxBatch)):
-		return wantBatch
-	case kind == anyKnob && floatErr == nil && !finite(f):
-		return "a finite number, or text"
+	case kind == anyKnob && err == nil && !within:
+		return boundsOf(name).Instead(v) + ", or text"
+	case kind != anyKnob && kind != textKnob && !within:
+		return boundsOf(name).Instead(v)
 	case name == "mode" && !slices.Contains(modeNames(), v):
 		return "allreduce, ps-sync or ps-async"
 	case name == "placement":
@@ -155,10 +167,10 @@ func readRange(o *object, name string) *Range {
 	}
 	sub := o.object(name, "min", "max", "scale", "step")
 	r := &Range{
-		Min:   readBound(sub, "min", kind),
-		Max:   readBound(sub, "max", kind),
+		Min:   readBound(sub, "min", name),
+		Max:   readBound(sub, "max", name),
 		Scale: sub.choice("scale", "linear", "linear", "log2"),
-		Step:  sub.positive("step", "a number"),
+		Step:  sub.number("step", 0, Positive("a number")),
 	}
 	switch {
 	case r.Max < r.Min:
@@ -176,22 +188,12 @@ func readRange(o *object, name string) *Range {
 }
 
 // readBound reads min or max, which has to be a value of the knob.
-func readBound(sub *object, key string, kind knobKind) float64 {
-	least, whole, want := -maxBatch, false, "a number"
-	switch kind {
-	case countKnob:
-		least, whole, want = 1, true, "a whole number ≥ 1"
-	case zeroKnob:
-		least, whole, want = 0, true, "a whole number ≥ 0"
-	case batchKnob:
-		want = wantBatch
-	}
+func readBound(sub *object, key, name string) float64 {
+	b := boundsOf(name)
 	if sub.get(key) == nil {
-		sub.fail(key, "nothing", want)
+		sub.fail(key, "nothing", b.String())
 	}
-	return sub.number(key, 0, want, func(v float64) bool {
-		return v >= least && v <= maxBatch && (kind != batchKnob || v > 0) && (!whole || v == float64(int64(v)) && v <= maxCount)
-	})
+	return sub.number(key, 0, b)
 }
 
 // stepOf returns the step of a linear range.

@@ -62,18 +62,60 @@ func ReadStudy(r io.Reader, name string) (*Study, error) {
 	if y.err != nil {
 		return nil, y.err
 	}
+	s.foldGPUTypes()
 	return s, nil
+}
+
+// foldGPUTypes writes the GPU types of a study in lower case, as they are
+// everywhere: A100 and a100 are one type. Engines are still asked for a type
+// by the name that the study has for it.
+func (s *Study) foldGPUTypes() {
+	for i, k := range s.Space {
+		if k.Name != "gpu_type" {
+			continue
+		}
+		for _, name := range k.Values {
+			if l := s.Launcher.Slurm; l != nil {
+				l.GPUTypes = keepName(l.GPUTypes, name)
+			}
+			if l := s.Launcher.Kubernetes; l != nil {
+				l.GPUTypes = keepName(l.GPUTypes, name)
+			}
+		}
+		s.Space[i].Values = lower(k.Values)
+	}
+}
+
+// keepName adds the name of a GPU type to what an engine calls its types,
+// unless it is in lower case already or there is another for it.
+func keepName(names map[string]string, name string) map[string]string {
+	folded := strings.ToLower(name)
+	if own, known := names[name]; known {
+		delete(names, name)
+		name = own
+	}
+	if _, known := names[folded]; known || name == folded {
+		return names
+	}
+	if names == nil {
+		names = map[string]string{}
+	}
+	names[folded] = name
+	return names
+}
+
+// lower returns texts in lower case.
+func lower(texts []string) []string {
+	for i := range texts {
+		texts[i] = strings.ToLower(texts[i])
+	}
+	return texts
 }
 
 // LoadStudy reads the study at path, as [ReadStudy] does; see [Open] for "-"
 // and compressed files.
 func LoadStudy(path string) (*Study, error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ReadStudy(f, path)
+	return load(path, ReadStudy)
 }
 
 // readLauncher reads where trials run: exactly one launcher, local if none.
@@ -131,7 +173,7 @@ func readObjective(root *object) Objective {
 	return Objective{
 		Maximize: o.choice("maximize", "", "throughput", "goodput"),
 		Minimize: o.choice("minimize", "", "step_time", "cost_to_target"),
-		Samples:  o.positive("samples", "samples at initial-batch worth"),
+		Samples:  o.number("samples", 0, Positive("samples at initial-batch worth")),
 		Deadline: o.duration("deadline", 0),
 	}
 }
@@ -139,10 +181,9 @@ func readObjective(root *object) Objective {
 // readBatch reads the batch limits of a study or a job.
 func readBatch(root *object) Batch {
 	o := root.object("batch", "initial", "max", "adapt")
-	ok := func(v float64) bool { return v > 0 && v <= maxBatch }
 	b := Batch{
-		Initial: o.number("initial", 0, wantBatch, ok),
-		Max:     o.number("max", 0, wantBatch, ok),
+		Initial: o.number("initial", 0, Samples()),
+		Max:     o.number("max", 0, Samples()),
 		Adapt:   o.flag("adapt"),
 	}
 	if b.Max > 0 && b.Max < b.Initial {
@@ -155,13 +196,12 @@ func readBatch(root *object) Batch {
 func readTrial(root *object) TrialSettings {
 	o := root.object("trial", "warmup", "min_steps", "max_seconds", "rel_precision", "timeout", "retries")
 	t := TrialSettings{
-		Warmup:     warmupAuto,
-		MinSteps:   o.whole("min_steps", defaultMinSteps, 1),
-		MaxSeconds: o.number("max_seconds", defaultMaxSeconds, wantPositiveTime, func(v float64) bool { return v > 0 }),
-		RelPrecision: o.number("rel_precision", defaultRelPrecision, "a fraction between 0 and 1, such as 0.02",
-			func(v float64) bool { return v > 0 && v < 1 }),
-		Timeout: o.duration("timeout", defaultTimeout),
-		Retries: o.whole("retries", defaultRetries, 0),
+		Warmup:       warmupAuto,
+		MinSteps:     o.whole("min_steps", defaultMinSteps, 1),
+		MaxSeconds:   o.number("max_seconds", defaultMaxSeconds, PositiveSeconds()),
+		RelPrecision: o.number("rel_precision", defaultRelPrecision, Bounds{Want: "a fraction between 0 and 1, such as 0.02", Min: 1e-9, Max: 1 - 1e-9}),
+		Timeout:      o.duration("timeout", defaultTimeout),
+		Retries:      o.whole("retries", defaultRetries, 0),
 	}
 	const wantWarmup = "auto or the number of steps to drop"
 	if s := o.scalar("warmup", wantWarmup); s != "" && s != "auto" {
@@ -179,7 +219,7 @@ func readBudget(root *object) Budget {
 	o := root.object("budget", "trials", "cost", "wall")
 	return Budget{
 		Trials: o.whole("trials", 0, 1),
-		Cost:   o.positive("cost", "US$"),
+		Cost:   o.number("cost", 0, Positive("US$")),
 		Wall:   o.duration("wall", 0),
 	}
 }
@@ -196,9 +236,9 @@ func readPrices(root *object) map[string]float64 {
 			o.fail(gpu, quote(gpu), "the name of a GPU type")
 		}
 		if o.get(gpu) == nil {
-			o.fail(gpu, "nothing", "US$ per worker-hour ≥ 0")
+			o.fail(gpu, "nothing", price("US$ per worker-hour").String())
 		}
-		prices[gpu] = o.nonNegative(gpu, "US$ per worker-hour")
+		prices[strings.ToLower(gpu)] = o.number(gpu, 0, price("US$ per worker-hour"))
 	}
 	return prices
 }

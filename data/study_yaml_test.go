@@ -135,7 +135,7 @@ func TestReadStudyRefuses(t *testing.T) {
 		{"name", knob("learning-rate: [1]"), `f:4:space.learning-rate: found "learning-rate", want a name of letters, digits and _, not beginning with a digit`},
 		{"both batches", knob("local_batch: [1]\n  global_batch: [2]"), "f:5:space.global_batch: found local_batch too, want local_batch or global_batch: the other follows"},
 		{"range of text", knob("gpu_type: {min: 1, max: 2}"), "f:4:space.gpu_type: found a range, want a list of values, since gpu_type is not a number"},
-		{"range without max", knob("workers: {min: 1}"), "f:4:space.workers.max: found nothing, want a whole number ≥ 1"},
+		{"range without max", knob("workers: {min: 1}"), "f:4:space.workers.max: found nothing, want a whole number from 1 to 1000000000"},
 		{"range backwards", knob("workers: {min: 4, max: 2}"), "f:4:space.workers.max: found 2, want at least min, 4"},
 		{"scale", knob("workers: {min: 4, max: 8, scale: log}"), `f:4:space.workers.scale: found "log" (did you mean "log2"?), want one of linear, log2`},
 		{"log of zero", knob("lr: {min: 0, max: 8, scale: log2}"), "f:4:space.lr.min: found 0, want a number > 0, since scale is log2"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,229 +14,338 @@ import (
 	"unicode/utf8"
 )
 
-// table is a CSV file held as text cells, together with where they stood.
-// It implements gocsv.CSVReader, so that gocsv maps the cells to structs
-// while errors can still name the true line of the file.
-type table struct {
-	name   string
-	header []string
-	rows   [][]string
-	lines  []int // line of each row, the header being on line 1 as a rule
-	next   int   // rows already handed out by Read, header included
+// maxRows bounds the rows of a CSV file: a few kilobytes of gzip data can
+// stand for any number of them.
+const maxRows = 1_000_000
+
+// Table is a CSV file that is read row by row: a header row, then rows of as
+// many cells. Tolerated is what spreadsheets leave behind: a byte order mark,
+// CRLF line ends, blank rows, blanks around cells, semicolons or tabs instead
+// of commas and then a decimal comma.
+type Table struct {
+	Header []string
+
+	name    string
+	at      map[string]int // column of a name
+	csv     *csv.Reader
+	rows    int
+	comma   bool              // a decimal comma is allowed
+	decimal string            // the decimal mark in use; empty while none was seen
+	seen    int               // the line where it was
+	texts   map[string]string // one copy of each repeated text
 }
 
-// ReadAll implements gocsv.CSVReader.
-func (t *table) ReadAll() ([][]string, error) {
-	return append([][]string{t.header}, t.rows...), nil
-}
-
-// Read implements gocsv.CSVReader.
-func (t *table) Read() ([]string, error) {
-	at := t.next
-	t.next++
-	switch {
-	case at == 0:
-		return t.header, nil
-	case at > len(t.rows):
-		return nil, io.EOF
-	}
-	return t.rows[at-1], nil
-}
-
-// readTable reads a CSV file: a header row, then rows of as many cells.
-// A byte order mark, CRLF line ends, blank rows and blanks around cells are
-// tolerated, since spreadsheets leave them behind.
-func readTable(r io.Reader, name string) (*table, error) {
-	b := bufio.NewReader(r)
+// NewTable reads the header of a CSV file. The name stands for the file in
+// errors. An empty file, a column that is there twice and text that is not
+// UTF-8 are an [*InputError].
+func NewTable(r io.Reader, name string) (*Table, error) {
+	b := bufio.NewReaderSize(r, 64<<10)
 	if mark, err := b.Peek(3); err == nil && string(mark) == "\uFEFF" {
 		_, _ = b.Discard(3) // the bytes are buffered, so this cannot fail
 	}
-	cr := csv.NewReader(b)
-	cr.FieldsPerRecord = -1 // checked below, with an error that names the file
-	t := &table{name: name}
-	for {
-		row, err := cr.Read()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, csvError(name, err)
-		}
-		line, _ := cr.FieldPos(0)
-		if err := t.add(row, line); err != nil {
-			return nil, err
-		}
+	t := &Table{name: name, csv: csv.NewReader(b), at: map[string]int{}, texts: map[string]string{}}
+	t.csv.Comma = separator(b)
+	t.comma = t.csv.Comma != ','
+	t.csv.FieldsPerRecord = -1 // checked below, with an error that names the file
+	t.csv.ReuseRecord = true
+	cells, line, err := t.read()
+	if err == io.EOF {
+		return nil, t.fail(0, "", "an empty file", "a CSV header row with column names")
 	}
-	if t.header == nil {
-		return nil, &InputError{Source: Source{File: name}, Found: "an empty file", Want: "a CSV header row with column names"}
+	if err != nil {
+		return nil, err
+	}
+	t.Header = slices.Clone(cells)
+	for i, h := range t.Header {
+		if _, twice := t.at[h]; h != "" && twice {
+			return nil, t.fail(line, h, "the column twice", "each column once")
+		}
+		if !printable(h) {
+			return nil, t.fail(line, "", quote(h), "a column name on one line")
+		}
+		if h != "" {
+			t.at[h] = i
+		}
 	}
 	return t, nil
 }
 
-// add checks one row and appends it; the first becomes the header.
-func (t *table) add(row []string, line int) error {
-	blank := true
-	for i, cell := range row {
-		row[i] = strings.TrimSpace(cell)
-		blank = blank && row[i] == ""
-		if !utf8.ValidString(cell) {
-			return &InputError{Source: Source{t.name, line, t.column(i)}, Found: quote(cell), Want: "text in UTF-8"}
+// separator returns what stands between the columns: the commonest in the
+// header of comma, semicolon and tab, the comma if there is none.
+func separator(b *bufio.Reader) rune {
+	head, _ := b.Peek(b.Size()) // what there is of it will do
+	first, _, _ := strings.Cut(strings.TrimLeft(string(head), "\r\n"), "\n")
+	best, most := ',', strings.Count(first, ",")
+	for _, c := range ";\t" {
+		if n := strings.Count(first, string(c)); n > most {
+			best, most = c, n
 		}
 	}
-	switch {
-	case blank:
-		return nil
-	case t.header == nil:
-		t.header = row
-		return t.checkHeader(line)
-	case len(row) != len(t.header):
-		return &InputError{
-			Source: Source{File: t.name, Line: line},
-			Found:  fmt.Sprintf("%d cells", len(row)),
-			Want:   fmt.Sprintf("%d, one for each column of the header", len(t.header)),
+	return best
+}
+
+// Rename gives columns the names that the reader knows: names maps what stands
+// in the file to it.
+func (t *Table) Rename(names map[string]string) error {
+	for _, from := range slices.Sorted(maps.Keys(names)) {
+		i, ok := t.at[from]
+		if !ok {
+			return t.fail(1, from, "columns "+strings.Join(t.Header, ", "), "a column of that name"+didYouMean(from, t.Header))
 		}
+		if _, taken := t.at[names[from]]; taken && names[from] != from {
+			return t.fail(1, from, "a column "+names[from]+" too", "one column that is "+names[from])
+		}
+		delete(t.at, from)
+		t.at[names[from]], t.Header[i] = i, names[from]
 	}
-	t.rows = append(t.rows, row)
-	t.lines = append(t.lines, line)
 	return nil
 }
 
-// checkHeader refuses column names that occur twice: which one was meant
-// cannot be told. A column without a name, as data frames write their row
-// numbers, is left to be reported as unknown.
-func (t *table) checkHeader(line int) error {
-	if len(t.header) == 1 {
-		for _, other := range []string{";", "\t"} {
-			if strings.Contains(t.header[0], other) {
-				return &InputError{Source: Source{File: t.name, Line: line}, Found: "columns separated by " + strconv.Quote(other),
-					Want: "commas between columns, and decimal points in numbers"}
+// Has reports whether the table has a column of one of the names.
+func (t *Table) Has(names ...string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { _, ok := t.at[n]; return ok })
+}
+
+// Missing returns the error for a required column that is not there.
+func (t *Table) Missing(column, want string) error {
+	return t.fail(1, column, "columns "+strings.Join(t.Header, ", "), want)
+}
+
+// Next returns the next row that is not blank, and [io.EOF] after the last.
+// The row is valid until the next call.
+func (t *Table) Next() (*Row, error) {
+	cells, line, err := t.read()
+	switch {
+	case err != nil:
+		return nil, err
+	case len(cells) != len(t.Header):
+		return nil, t.fail(line, "", fmt.Sprintf("%d cells", len(cells)), fmt.Sprintf("%d, one for each column of the header", len(t.Header)))
+	case t.rows == maxRows:
+		return nil, t.fail(line, "", "more rows", fmt.Sprintf("at most %d in one file", maxRows))
+	}
+	t.rows++
+	return &Row{table: t, cells: cells, Line: line}, nil
+}
+
+// EachRow calls do for every row of a CSV file that has the columns, in any
+// order and among others. The name stands for the file in errors; what a
+// conversion of the row finds wrong ends the reading, as an error of do does.
+func EachRow(r io.Reader, name string, columns []string, do func(*Row) error) error {
+	t, err := NewTable(r, name)
+	if err != nil {
+		return err
+	}
+	for _, want := range columns {
+		if !t.Has(want) {
+			return t.Missing(want, "a column "+want)
+		}
+	}
+	return t.Each(do)
+}
+
+// Each calls do for every row that is left, and ends with its error or that of
+// a conversion.
+func (t *Table) Each(do func(*Row) error) error {
+	for {
+		row, err := t.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = do(row)
+		}
+		if err == nil {
+			err = row.err
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// read returns the cells of the next row that is not blank, and its line.
+func (t *Table) read() ([]string, int, error) {
+	for {
+		cells, err := t.csv.Read()
+		if err != nil {
+			return nil, 0, t.csvError(err)
+		}
+		line, _ := t.csv.FieldPos(0)
+		blank := true
+		for i, cell := range cells {
+			if !utf8.ValidString(cell) {
+				return nil, 0, t.fail(line, t.column(i), quote(cell), "text in UTF-8")
 			}
+			cells[i] = strings.TrimSpace(cell)
+			blank = blank && cells[i] == ""
+		}
+		if !blank {
+			return cells, line, nil
 		}
 	}
-	for i, h := range t.header {
-		if h != "" && slices.Contains(t.header[:i], h) {
-			return &InputError{Source: Source{t.name, line, h}, Found: "the column twice", Want: "each column once"}
-		}
-		if !printable(h) {
-			return &InputError{Source: Source{File: t.name, Line: line}, Found: quote(h), Want: "a column name on one line"}
-		}
-	}
-	return nil
 }
 
 // column returns the name of column i for messages.
-func (t *table) column(i int) string {
-	if i < len(t.header) && t.header[i] != "" {
-		return t.header[i]
+func (t *Table) column(i int) string {
+	if i < len(t.Header) && t.Header[i] != "" {
+		return t.Header[i]
 	}
 	return "column " + strconv.Itoa(i+1)
 }
 
-// has reports whether the table has a column of one of the names.
-func (t *table) has(names ...string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(t.header, n) })
+func (t *Table) fail(line int, column, found, want string) error {
+	return &InputError{Source: Source{t.name, line, column}, Found: found, Want: want}
 }
 
-// missing returns the error for a required column that is not there.
-func (t *table) missing(column, want string) error {
-	return &InputError{
-		Source: Source{File: t.name, Line: 1, Column: column},
-		Found:  "columns " + strings.Join(t.header, ", "),
-		Want:   want,
-	}
-}
-
-// unknownWarning returns one warning that names the columns which are
-// neither known nor accepted, and nil if there are none.
-func (t *table) unknownWarning(known []string, accept func(string) bool) []string {
+// Unknown returns one warning that names the columns which are not known, nor
+// further knobs where accept is given, and nil if there are none.
+func (t *Table) Unknown(known []string, accept ...func(string) bool) []string {
 	var unknown []string
-	for i, h := range t.header {
-		if slices.Contains(known, h) || accept(h) {
+	for i, h := range t.Header {
+		if slices.Contains(known, h) || slices.ContainsFunc(accept, func(ok func(string) bool) bool { return ok(h) }) {
 			continue
 		}
 		if h == "" {
 			unknown = append(unknown, t.column(i)+" (no name)")
 		} else {
-			unknown = append(unknown, h+didYouMean(h, known))
+			unknown = append(unknown, shorten(h)+didYouMean(h, known))
 		}
 	}
 	if len(unknown) == 0 {
 		return nil
 	}
+	const most = 20
+	if n := len(unknown) - most; n > 0 {
+		unknown = append(unknown[:most], fmt.Sprintf("and %d more", n))
+	}
 	return []string{fmt.Sprintf("%s: ignored unknown columns: %s", t.name, strings.Join(unknown, ", "))}
 }
 
 // csvError adds the file name to an error of package csv.
-func csvError(name string, err error) error {
+func (t *Table) csvError(err error) error {
 	var pe *csv.ParseError
-	if !errors.As(err, &pe) {
-		return fmt.Errorf("read %s: %w", name, err)
+	switch {
+	case err == io.EOF:
+		return err
+	case errors.As(err, &pe):
+		return t.fail(pe.Line, "", fmt.Sprintf("%v at byte %d", pe.Err, pe.Column),
+			`comma-separated values, quoted with " where a cell holds a comma or a quote`)
 	}
-	return &InputError{
-		Source: Source{File: name, Line: pe.Line},
-		Found:  fmt.Sprintf("%v at byte %d", pe.Err, pe.Column),
-		Want:   "comma-separated values, quoted with \" where a cell holds a comma or a quote",
-	}
+	return readError(t.name, err)
 }
 
-// row converts the cells of one row and keeps the first error, so that the
-// conversions can be written one after the other.
-type row struct {
-	src Source
-	err error
+// Row is one row of a [Table]. Its methods convert cells and keep the first
+// error, so that the conversions can be written one after the other.
+type Row struct {
+	Line int // 1-based, in which line of the file the row begins
+
+	table *Table
+	cells []string
+	err   error
 }
 
-// fail records what is wrong with a column unless something already is.
-func (r *row) fail(column, found, want string) {
+// Err returns the first error of the conversions, an [*InputError].
+func (r *Row) Err() error { return r.err }
+
+// Source returns where the row stands.
+func (r *Row) Source() Source { return Source{File: r.table.name, Line: r.Line} }
+
+// Cell returns the text of a cell without blanks around it, "" where there is
+// no such column.
+func (r *Row) Cell(column string) string {
+	if i, ok := r.table.at[column]; ok {
+		return r.cells[i]
+	}
+	return ""
+}
+
+// Fail records what is wrong with a column unless something already is.
+func (r *Row) Fail(column, found, want string) {
 	if r.err == nil {
-		r.err = &InputError{Source: Source{r.src.File, r.src.Line, column}, Found: found, Want: want}
+		r.err = r.table.fail(r.Line, column, found, want)
 	}
 }
 
-// number reads a finite number for which ok holds; an empty cell is absent
-// and gives the value given as such. want describes what ok accepts.
-func (r *row) number(column, cell string, absent float64, want string, ok func(float64) bool) float64 {
+// Bad records that a cell does not hold what is wanted.
+func (r *Row) Bad(column, want string) { r.Fail(column, quote(r.Cell(column)), want) }
+
+// Number reads a number within bounds; an empty cell is absent and gives the
+// value given as such.
+func (r *Row) Number(column string, absent float64, b Bounds) float64 {
+	cell := r.Cell(column)
 	if cell == "" {
 		return absent
 	}
-	v, err := strconv.ParseFloat(cell, 64)
-	if err != nil || !finite(v) || !ok(v) {
-		r.fail(column, quote(cell), want+pointNotComma(cell))
+	v, ok := b.Parse(r.plainNumber(column, cell))
+	if !ok {
+		r.Bad(column, b.Instead(cell)+r.table.pointNotComma(cell))
 		return absent
 	}
 	return v
 }
 
+// Required reads a number within bounds that has to be there.
+func (r *Row) Required(column string, b Bounds) float64 {
+	if r.Cell(column) == "" {
+		r.Fail(column, "nothing", b.String())
+	}
+	return r.Number(column, 0, b)
+}
+
+// Whole reads a whole number from min to a thousand million; an empty cell is
+// zero. Data frames turn a column of integers with gaps into 4.0, so that is
+// taken.
+func (r *Row) Whole(column string, min int) int { return int(r.Number(column, 0, Count(min))) }
+
+// Text reads text without control characters.
+func (r *Row) Text(column string) string {
+	cell := r.Cell(column)
+	if !singleLine(cell) {
+		r.Bad(column, wantText)
+	}
+	return r.table.keep(cell)
+}
+
+// keep returns a copy of a text that is shared by all rows and does not hold
+// on to the rest of its row.
+func (t *Table) keep(s string) string {
+	if kept, ok := t.texts[s]; ok {
+		return kept
+	}
+	kept := strings.Clone(s)
+	if len(t.texts) < 4096 { // names repeat; of what does not, copies are as good
+		t.texts[kept] = kept
+	}
+	return kept
+}
+
+// plainNumber turns the decimal comma of a cell into a point. One file has
+// one decimal mark, and the other may then separate thousands: of 1.024 in a
+// file of decimal commas it cannot be told what was meant.
+func (r *Row) plainNumber(column, cell string) string {
+	t := r.table
+	if !t.comma || strings.Count(cell, ",") == 0 && strings.Count(cell, ".") == 0 {
+		return cell
+	}
+	mark := cell[strings.LastIndexAny(cell, ".,")]
+	if t.decimal == "" {
+		t.decimal, t.seen = string(mark), r.Line
+	}
+	if t.decimal != string(mark) {
+		r.Bad(column, fmt.Sprintf("the decimal mark %q, as in line %d", t.decimal, t.seen))
+	}
+	other := map[string]string{",": ".", ".": ","}[t.decimal]
+	return strings.Replace(strings.ReplaceAll(cell, other, ""), t.decimal, ".", 1)
+}
+
 // pointNotComma says how numbers are written if a comma is all that keeps a
 // cell from being one. What it was meant for cannot be told: 1,024 may be a
 // little more than one, or a thousand.
-func pointNotComma(cell string) string {
-	if _, err := strconv.ParseFloat(strings.ReplaceAll(cell, ",", ""), 64); err != nil || !strings.Contains(cell, ",") {
+func (t *Table) pointNotComma(cell string) string {
+	if _, err := strconv.ParseFloat(strings.ReplaceAll(cell, ",", ""), 64); err != nil || !strings.Contains(cell, ",") || t.comma {
 		return ""
 	}
 	return ", with a decimal point and no other separator"
-}
-
-// whole reads a whole number from min to [maxCount]; an empty cell is zero.
-// Data frames turn a column of integers with gaps into 4.0, so that is taken.
-func (r *row) whole(column, cell string, min int) int {
-	if cell == "" {
-		return 0
-	}
-	v, err := strconv.ParseFloat(cell, 64)
-	if err != nil || !(v == float64(int64(v)) && v >= float64(min) && v <= maxCount) { // NaN too
-		r.fail(column, quote(cell), fmt.Sprintf("a whole number from %d to %d", min, maxCount)+pointNotComma(cell))
-		return 0
-	}
-	return int(v)
-}
-
-// text reads text without control characters.
-func (r *row) text(column, cell string) string {
-	if !singleLine(cell) {
-		r.fail(column, quote(cell), wantText)
-	}
-	return cell
 }
 
 // wantText is what [singleLine] accepts.
@@ -244,13 +354,6 @@ const wantText = "text on one line, without control characters or blanks around 
 // singleLine reports whether s survives in a cell: blanks around cells are
 // dropped when reading, and names with control characters are a mistake.
 func singleLine(s string) bool { return printable(s) && strings.TrimSpace(s) == s }
-
-// maxCount bounds counts of workers, servers, nodes and steps of any kind:
-// beyond it a file is wrong, and sums and products could overflow.
-const maxCount = 1_000_000_000
-
-// finite reports whether v is neither NaN nor infinite.
-func finite(v float64) bool { return v-v == 0 }
 
 // printable reports whether s is valid UTF-8 without control characters or
 // line breaks.
@@ -262,11 +365,50 @@ func printable(s string) bool {
 
 // quote quotes what was found, shortened to what a terminal line holds.
 func quote(s string) string {
-	const most = 60
-	if rs := []rune(s); len(rs) > most {
-		return strconv.Quote(string(rs[:most])) + "…"
+	if short := shorten(s); short != s {
+		return strconv.Quote(strings.TrimSuffix(short, "…")) + "…"
 	}
 	return strconv.Quote(s)
+}
+
+// shorten cuts a text to what a terminal line holds.
+func shorten(s string) string {
+	const most = 60
+	if len(s) > most {
+		if rs := []rune(s[:min(len(s), 4*most+4)]); len(rs) > most {
+			return string(rs[:most]) + "…"
+		}
+	}
+	return s
+}
+
+// writeTable writes a CSV file with the columns that hold a value in some
+// row, and those that are to be kept.
+func writeTable[T any](w io.Writer, rows []T, columns []columnOf[T]) error {
+	columns = slices.DeleteFunc(columns, func(c columnOf[T]) bool {
+		return !c.keep && !slices.ContainsFunc(rows, func(row T) bool { return c.cell(row) != "" })
+	})
+	cells := make([]string, len(columns))
+	for i, c := range columns {
+		cells[i] = c.name
+	}
+	out := csv.NewWriter(w)
+	err := out.Write(cells)
+	for _, row := range rows {
+		for i, c := range columns {
+			cells[i] = c.cell(row)
+		}
+		err = errors.Join(err, out.Write(cells))
+	}
+	out.Flush()
+	return errors.Join(err, out.Error())
+}
+
+// columnOf is a column of a CSV file to write.
+type columnOf[T any] struct {
+	name string
+	keep bool // even if no row has a value
+	cell func(T) string
 }
 
 // formatFloat writes the shortest number that reads back as v; zero, which
@@ -277,3 +419,6 @@ func formatFloat(v float64) string {
 	}
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
+
+// finite reports whether v is neither NaN nor infinite.
+func finite(v float64) bool { return v-v == 0 }

@@ -4,6 +4,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// maxYAML bounds a file: its nodes take some hundred times its size.
+const maxYAML = 8 << 20
+
 // Bounds of what aliases may blow a document up to. The largest real files
 // list some thousand nodes or jobs of some ten keys each.
 const (

@@ -36,7 +36,7 @@ func windows1252(s string) string {
 		switch enc, ok := special[r]; {
 		case ok:
 			b.WriteString(enc)
-		case r < 0x80 || r >= 0xa0 && r <= 0xff:
+		case r >= ' ' && r < 0x80 || r >= 0xa0 && r <= 0xff:
 			b.WriteByte(byte(r))
 		default:
 			b.WriteByte('?')

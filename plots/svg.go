@@ -15,6 +15,12 @@ import (
 // of every text how wide it is, so that with any other font it still ends
 // where the layout has room for it.
 func portableSVG(svg []byte) []byte {
+	svg = bytes.Map(func(c rune) rune {
+		if c < ' ' && c != '\n' && c != '\t' {
+			return '\uFFFD' // XML has no form for it
+		}
+		return c
+	}, svg)
 	svg = svgText.ReplaceAllFunc(svg, func(t []byte) []byte {
 		m := svgText.FindSubmatch(t)
 		size, err := strconv.ParseFloat(string(m[4]), 64)

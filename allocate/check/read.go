@@ -1,13 +1,7 @@
 package check
 
 import (
-	"encoding/csv"
-	"errors"
-	"fmt"
 	"io"
-	"slices"
-	"strconv"
-	"strings"
 
 	"knee/data"
 )
@@ -26,8 +20,6 @@ type Step struct {
 // step_time_s or step with arrived_s.
 var columns = []string{"worker", "step", "step_time_s", "arrived_s"}
 
-const maxStep = 1_000_000_000
-
 // Read reads the step times of the workers of one job: a CSV file with a
 // header row and a row for each step of each worker. Columns:
 //
@@ -40,120 +32,38 @@ const maxStep = 1_000_000_000
 // Unknown columns are ignored and named in the warnings. Errors are
 // [data.InputError] with file, line and column.
 func Read(r io.Reader, file string) ([]Step, []string, error) {
-	in := csv.NewReader(r)
-	in.FieldsPerRecord = -1
-	in.TrimLeadingSpace = true
-	header, err := in.Read()
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, nil, &data.InputError{Source: data.Source{File: file}, Found: "an empty file", Want: "a CSV header row with column names"}
-		}
-		return nil, nil, notCSV(file, err)
-	}
-	at, warnings, err := locate(header, file)
+	t, err := data.NewTable(r, file)
 	if err != nil {
 		return nil, nil, err
 	}
+	if !t.Has("worker") || !t.Has("step_time_s") && !(t.Has("step") && t.Has("arrived_s")) {
+		return nil, nil, t.Missing("", "worker, and step_time_s or both of step and arrived_s")
+	}
 	var out []Step
-	for {
-		row, err := in.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, nil, notCSV(file, err)
-		}
-		line, _ := in.FieldPos(0)
-		s, err := stepOf(row, header, at, data.Source{File: file, Line: line})
-		if err != nil {
-			return nil, nil, err
-		}
-		out = append(out, s)
+	err = t.Each(func(row *data.Row) error {
+		out = append(out, stepOf(row))
+		return nil
+	})
+	if err == nil && len(out) == 0 {
+		err = &data.InputError{Source: data.Source{File: file}, Found: "no rows", Want: "a row for each step of each worker"}
 	}
-	if len(out) == 0 {
-		return nil, nil, &data.InputError{Source: data.Source{File: file}, Found: "no rows", Want: "a row for each step of each worker"}
+	if err != nil {
+		return nil, nil, err
 	}
-	return out, warnings, nil
-}
-
-// locate finds the columns in a header.
-func locate(header []string, file string) (map[string]int, []string, error) {
-	at := map[string]int{}
-	var unknown []string
-	for i, h := range header {
-		h = strings.TrimSpace(strings.TrimPrefix(h, "\uFEFF"))
-		switch _, twice := at[h]; {
-		case twice:
-			return nil, nil, &data.InputError{Source: data.Source{File: file, Line: 1, Column: h}, Found: "the column twice", Want: "each column once"}
-		case slices.Contains(columns, h):
-			at[h] = i
-		default:
-			unknown = append(unknown, strconv.Quote(h))
-		}
-	}
-	has := func(name string) bool { _, ok := at[name]; return ok }
-	if !has("worker") || !has("step_time_s") && !(has("step") && has("arrived_s")) {
-		return nil, nil, &data.InputError{Source: data.Source{File: file, Line: 1}, Found: "columns " + strings.Join(header, ", "),
-			Want: "worker, and step_time_s or both of step and arrived_s"}
-	}
-	if len(unknown) > 0 {
-		return at, []string{fmt.Sprintf("%s: ignored unknown columns: %s", file, strings.Join(unknown, ", "))}, nil
-	}
-	return at, nil, nil
+	return out, t.Unknown(columns), nil
 }
 
 // stepOf reads one row.
-func stepOf(row, header []string, at map[string]int, src data.Source) (Step, error) {
-	fail := func(column, found, want string) error {
-		src.Column = column
-		return &data.InputError{Source: src, Found: found, Want: want}
+func stepOf(row *data.Row) Step {
+	s := Step{Worker: row.Text("worker"), Step: int(row.Number("step", -1, data.Count(0))), Time: row.Number("step_time_s", 0, data.PositiveSeconds()),
+		Arrived: row.Number("arrived_s", 0, data.Any("seconds on a clock common to all workers")), HasArrived: row.Cell("arrived_s") != ""}
+	switch {
+	case s.Worker == "":
+		row.Fail("worker", "nothing", "the name or rank of the worker")
+	case s.Time == 0 && !(s.HasArrived && s.Step >= 0):
+		row.Fail("step_time_s", "nothing", "seconds > 0, or step and arrived_s in its place")
 	}
-	if len(row) != len(header) {
-		return Step{}, fail("", fmt.Sprintf("%d cells", len(row)), fmt.Sprintf("%d, one for each column of the header", len(header)))
-	}
-	cell := func(name string) string {
-		if i, ok := at[name]; ok {
-			return strings.TrimSpace(row[i])
-		}
-		return ""
-	}
-	s := Step{Worker: cell("worker"), Step: -1}
-	if s.Worker == "" {
-		return s, fail("worker", "nothing", "the name or rank of the worker")
-	}
-	if text := cell("step"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 || n > maxStep {
-			return s, fail("step", strconv.Quote(text), fmt.Sprintf("a whole number from 0 to %d", maxStep))
-		}
-		s.Step = n
-	}
-	if text := cell("step_time_s"); text != "" {
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(v > 0) || v-v != 0 {
-			return s, fail("step_time_s", strconv.Quote(text), "seconds > 0")
-		}
-		s.Time = v
-	}
-	if text := cell("arrived_s"); text != "" {
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil || v-v != 0 {
-			return s, fail("arrived_s", strconv.Quote(text), "seconds on a clock common to all workers")
-		}
-		s.Arrived, s.HasArrived = v, true
-	}
-	if s.Time == 0 && !(s.HasArrived && s.Step >= 0) {
-		return s, fail("step_time_s", "nothing", "seconds > 0, or step and arrived_s in its place")
-	}
-	return s, nil
-}
-
-func notCSV(file string, err error) error {
-	var pe *csv.ParseError
-	if !errors.As(err, &pe) {
-		return fmt.Errorf("read %s: %w", file, err)
-	}
-	return &data.InputError{Source: data.Source{File: file, Line: pe.Line}, Found: pe.Err.Error(), Want: "comma-separated values"}
+	return s
 }
 
 // Load reads the file at path as [Read] does; see [data.Open].

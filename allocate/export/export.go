@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -173,4 +174,7 @@ func (t task) environment() [][2]string {
 func (t task) servers() bool { return t.PS > 0 || t.Mode.UsesPS() }
 
 // gpu reports whether the workers stand on accelerators.
+// gpuName is what the scheduler calls the GPU type.
+func (t task) gpuName() string { return cmp.Or(t.GPUName, t.GPUType) }
+
 func (t task) gpu() bool { return t.GPUType != "" && t.GPUType != "cpu" }

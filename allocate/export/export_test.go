@@ -37,7 +37,7 @@ func samplePlan() data.Plan {
 			{
 				Name: "bert", Action: data.Start, GPUType: "t4", Mode: data.AllReduce, Workers: 5, AccumSteps: 1, LocalBatch: 12,
 				Placement: []data.NodeShare{{Node: "t01", Workers: 2}, {Node: "t02", Workers: 2}, {Node: "t03", Workers: 1}},
-				Template:  &data.Template{Image: "bert:2", Command: []string{"torch-wrapper", "run"}},
+				Template:  &data.Template{Command: []string{"torch-wrapper", "run"}, Pod: bertPod()},
 			},
 			{
 				Name: "single", Action: data.Keep, GPUType: "cpu", Workers: 1, LocalBatch: 85.5,
@@ -47,6 +47,20 @@ func samplePlan() data.Plan {
 			{Name: "paused\nname", Action: data.Pause, Reason: "waits\nfor room", Placement: []data.NodeShare{}, Template: &data.Template{}},
 		},
 	}
+}
+
+// bertPod is a pod template of the user's.
+func bertPod() map[string]any {
+	type m = map[string]any
+	return m{"metadata": m{"labels": m{"team": "nlp"}}, "spec": m{
+		"serviceAccountName": "trainer", "imagePullSecrets": []any{m{"name": "registry"}}, "nodeSelector": m{"pool": "gpu"},
+		"tolerations": []any{m{"key": "reserved", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": int64(1000000)}},
+		"volumes":     []any{m{"name": "data", "persistentVolumeClaim": m{"claimName": "corpus"}}},
+		"containers": []any{
+			m{"name": "any", "image": "bert:2", "command": []any{"not", "this"}, "volumeMounts": []any{m{"name": "data", "mountPath": "/data"}},
+				"env": []any{m{"name": "TOKEN", "valueFrom": m{"secretKeyRef": m{"name": "hub", "key": "token"}}}}},
+			m{"name": "sidecar", "image": "logs:1"}},
+	}}
 }
 
 // psJob has its servers beside its workers and on a node of their own.
@@ -144,6 +158,35 @@ func TestGolden(t *testing.T) {
 }
 
 // TestScriptsParse lets the shell itself judge every script.
+// A pod template of the user's is in every pod of the job, under what the
+// plan decides.
+func TestPodTemplate(t *testing.T) {
+	for _, target := range []string{"pytorchjob", "jobset", "kueue", "volcano", "rayjob", "tfjob"} {
+		files, err := exporters()[target].Export(planFor(target))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods := 0
+		for _, f := range files {
+			if f.Name != "bert.yaml" {
+				continue
+			}
+			for _, want := range []string{"serviceAccountName: trainer", "claimName: corpus", "tolerationSeconds: 1000000", "secretKeyRef:", "image: logs:1", "team: nlp", "- name: registry"} {
+				n := strings.Count(string(f.Data), want)
+				if pods = max(pods, n); n == 0 || n != pods {
+					t.Errorf("%s: %q %d times, want it in each of %d pods:\n%s", target, want, n, pods, f.Data)
+				}
+			}
+			if strings.Contains(string(f.Data), "not") && strings.Contains(string(f.Data), "- this") || !strings.Contains(string(f.Data), "image: bert:2") {
+				t.Errorf("%s: the container that trains:\n%s", target, f.Data)
+			}
+		}
+		if pods == 0 {
+			t.Errorf("%s: no bert.yaml", target)
+		}
+	}
+}
+
 func TestScriptsParse(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

@@ -274,14 +274,14 @@ func manifests(target string, k resourceKind, p data.Plan, of func(task) ([]mani
 		if t.paused() {
 			continue
 		}
-		if t.Template.Image == "" {
+		if t.Template.Image = imageOf(t.Template); t.Template.Image == "" {
 			return nil, &Refusal{target, t.Name, "template.image is empty, and a pod needs an image"}
 		}
 		ms, reason := of(t)
 		if reason != "" {
 			return nil, &Refusal{target, t.Name, reason}
 		}
-		f, err := yamlFile(t.ID+".yaml", ms...)
+		f, err := yamlFile(t.ID+".yaml", t.Template.Pod, ms...)
 		if err != nil {
 			return nil, fmt.Errorf("export to %s: job %q: %w", target, t.Name, err)
 		}
@@ -290,13 +290,18 @@ func manifests(target string, k resourceKind, p data.Plan, of func(task) ([]mani
 	return append(files, File{Name: "apply.sh", Mode: 0o755, Data: []byte(applyScript(k, ts))}), nil
 }
 
-// yamlFile is a file of one or more manifests.
-func yamlFile(name string, ms ...manifest) (File, error) {
+// yamlFile is a file of one or more manifests, a pod template of the user's
+// filled into their own.
+func yamlFile(name string, pod map[string]any, ms ...manifest) (File, error) {
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
 	for _, m := range ms {
-		if err := e.Encode(m); err != nil {
+		tree, err := withPod(m, pod)
+		if err != nil {
+			return File{}, err
+		}
+		if err := e.Encode(tree); err != nil {
 			return File{}, err
 		}
 	}

@@ -62,7 +62,7 @@ func (Kueue) Export(p data.Plan) ([]File, error) {
 		return nil, fmt.Errorf("export to kueue: %w", err)
 	}
 	if len(queues) > 0 {
-		f, err := yamlFile(queuesFile, queues...)
+		f, err := yamlFile(queuesFile, nil, queues...)
 		if err != nil {
 			return nil, fmt.Errorf("export to kueue: %w", err)
 		}

@@ -63,7 +63,7 @@ func slurmProblem(t task) string {
 	if len(t.Template.Command) == 0 {
 		return "template.command is empty, and Slurm must be told what to run"
 	}
-	for _, f := range [][2]string{{"partition", t.Template.Partition}, {"account", t.Template.Account}, {"time_limit", t.Template.TimeLimit}, {"gpu_type", t.GPUType}} {
+	for _, f := range [][2]string{{"partition", t.Template.Partition}, {"account", t.Template.Account}, {"time_limit", t.Template.TimeLimit}, {"gpu_type", t.gpuName()}} {
 		if f[1] != "" && !word.MatchString(f[1]) {
 			return fmt.Sprintf("%s %q: want letters, digits and _ . , : + @ / = -", f[0], f[1])
 		}
@@ -196,7 +196,7 @@ func directives(t task, g group, first bool) []string {
 	if g.servers {
 		memory = t.Needs.PSMemory
 	} else if t.gpu() {
-		out = append(out, fmt.Sprintf("--gres=gpu:%s:%d", t.GPUType, g.perNode))
+		out = append(out, fmt.Sprintf("--gres=gpu:%s:%d", t.gpuName(), g.perNode))
 	}
 	if n := cores(t, g); n > 0 {
 		out = append(out, fmt.Sprintf("--cpus-per-task=%d", n))

@@ -71,7 +71,7 @@ func slurmSubmit(ts []task) string {
 			fmt.Fprintf(&b, "stop %s # paused: %s\n", t.ID, comment(t.Reason))
 		case t.Action == data.Shrink && t.shrinks(groups(t)):
 			g := groups(t)[0]
-			fmt.Fprintf(&b, "shrink %s gpu:%s:%d %s || stop %s\n", t.ID, t.GPUType, g.perNode, strings.Join(g.nodes, ","), t.ID)
+			fmt.Fprintf(&b, "shrink %s gpu:%s:%d %s || stop %s\n", t.ID, t.gpuName(), g.perNode, strings.Join(g.nodes, ","), t.ID)
 		case t.changed():
 			fmt.Fprintf(&b, "stop %s # %s\n", t.ID, t.Action)
 		case t.Action == data.Keep:

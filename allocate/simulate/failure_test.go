@@ -169,7 +169,7 @@ func TestClusterCSV(t *testing.T) {
 	}
 	for _, tt := range []struct{ in, want string }{
 		{"num_switch\n1\n", "want a column num_node_p_switch"},
-		{"num_switch,num_node_p_switch,num_gpu_p_node\n1,0,4\n", "c.csv:2:num_node_p_switch: found 0"},
+		{"num_switch,num_node_p_switch,num_gpu_p_node\n1,0,4\n", "c.csv:2:num_node_p_switch: found "},
 		{"num_switch,num_node_p_switch,num_gpu_p_node\n1,1,x\n", `c.csv:2:num_gpu_p_node: found "x"`},
 		{"num_switch,num_node_p_switch,num_gpu_p_node\n1000000,1000000,1\n", "nodes"},
 	} {

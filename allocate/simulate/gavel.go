@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -51,29 +50,26 @@ func parseGavel(text string, src data.Source, n int) (Job, error) {
 		return Job{}, &data.InputError{Source: src, Found: fmt.Sprintf("%d fields", len(f)), Want: fmt.Sprintf("the %d of a Gavel trace, separated by tabs", gavelFields)}
 	}
 	var first error
-	num := func(i int, column, want string, ok func(float64) bool) float64 {
-		x, err := strconv.ParseFloat(strings.TrimSpace(f[i]), 64)
-		if (err != nil || math.IsNaN(x) || math.IsInf(x, 0) || !ok(x)) && first == nil {
+	num := func(i int, column string, b data.Bounds) float64 {
+		x, ok := b.Parse(f[i])
+		if !ok && first == nil {
 			at := src
 			at.Column = column
-			first = &data.InputError{Source: at, Found: strconv.Quote(f[i]), Want: want}
+			first = &data.InputError{Source: at, Found: strconv.Quote(f[i]), Want: b.Instead(f[i])}
 		}
 		return x
 	}
 	j := Job{Name: strconv.Itoa(n), Application: strings.TrimSpace(f[0]), Steps: true, Source: src}
-	whole := func(x float64) bool { return x >= 1 && x == math.Trunc(x) && x <= 1e6 }
-	j.Work = num(5, "total_steps", "steps > 0", func(x float64) bool { return x > 0 })
-	workers := num(6, "scale_factor", "a whole number of workers, at most 1000000", whole)
-	j.Weight = num(7, "priority_weight", "a number ≥ 0", func(x float64) bool { return x >= 0 })
-	j.Submit = num(9, "arrival_time", "seconds ≥ 0", func(x float64) bool { return x >= 0 })
+	j.Work = num(5, "total_steps", data.Positive("steps"))
+	workers := num(6, "scale_factor", workersFrom(1))
+	j.Weight = num(7, "priority_weight", data.NonNegative("a number"))
+	j.Submit = num(9, "arrival_time", data.Seconds())
 	if first != nil {
 		return Job{}, first
 	}
 	j.Workers = int(workers)
 	if m := gavelBatch.FindStringSubmatch(j.Application); m != nil {
-		if b, err := strconv.ParseFloat(m[1], 64); err == nil {
-			j.Batch = b
-		}
+		j.Batch, _ = data.Samples().Parse(m[1])
 	}
 	return j, nil
 }

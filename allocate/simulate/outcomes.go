@@ -2,8 +2,8 @@ package simulate
 
 import (
 	"io"
-	"math"
-	"strconv"
+
+	"knee/data"
 )
 
 // outcomeColumns are those of the per-job CSV.
@@ -19,20 +19,13 @@ type Replayed struct {
 // appearance. GPU-seconds are not recorded. name is the file, for errors.
 func ReadOutcomes(r io.Reader, name string) ([]Replayed, error) {
 	var out []Replayed
-	index := map[[2]string]int{}
-	err := eachRecord(r, name, outcomeColumns, func(row record) error {
-		o, err := parseOutcome(row)
-		if err != nil {
-			return err
+	runs := runIndex{}
+	err := data.EachRow(r, name, outcomeColumns, func(row *data.Row) error {
+		i, isNew := runs.of(row)
+		if isNew {
+			out = append(out, Replayed{Policy: row.Text("policy"), Workload: row.Text("workload")})
 		}
-		run := row.run()
-		i, ok := index[run]
-		if !ok {
-			i = len(out)
-			index[run] = i
-			out = append(out, Replayed{Policy: run[0], Workload: run[1]})
-		}
-		out[i].Outcomes = append(out[i].Outcomes, o)
+		out[i].Outcomes = append(out[i].Outcomes, parseOutcome(row))
 		return nil
 	})
 	if err != nil {
@@ -41,21 +34,25 @@ func ReadOutcomes(r io.Reader, name string) ([]Replayed, error) {
 	return out, nil
 }
 
-func parseOutcome(row record) (Outcome, error) {
-	o := Outcome{Job: row.cell("job")}
-	var restarts float64
-	for _, f := range []struct {
-		column string
-		to     *float64
-	}{{"submit_s", &o.Submit}, {"start_s", &o.Start}, {"end_s", &o.End}, {"restarts", &restarts}} {
-		v, err := strconv.ParseFloat(row.cell(f.column), 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || f.column == "restarts" && (v != math.Trunc(v) || v > 1e9) {
-			return o, row.bad(f.column, strconv.Quote(row.cell(f.column)), "a number ≥ 0")
-		}
-		*f.to = v
+// runIndex numbers the runs of a file in order of appearance.
+type runIndex map[[2]string]int
+
+// of returns the number of the run a row is of.
+func (x runIndex) of(row *data.Row) (i int, isNew bool) {
+	run := [2]string{row.Text("policy"), row.Text("workload")}
+	i, known := x[run]
+	if !known {
+		i = len(x)
+		x[run] = i
 	}
-	if o.Restarts = int(restarts); o.End < o.Submit {
-		return o, row.bad("end_s", number(o.End), "a time after submit_s, "+number(o.Submit))
+	return i, !known
+}
+
+func parseOutcome(row *data.Row) Outcome {
+	o := Outcome{Job: row.Text("job"), Submit: row.Required("submit_s", data.Seconds()), Start: row.Required("start_s", data.Seconds()),
+		End: row.Required("end_s", data.Seconds()), Restarts: int(row.Required("restarts", data.Count(0)))}
+	if o.End < o.Submit {
+		row.Bad("end_s", "a time after submit_s, "+number(o.Submit))
 	}
-	return o, nil
+	return o
 }

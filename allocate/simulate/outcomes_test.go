@@ -24,10 +24,10 @@ func TestReadOutcomes(t *testing.T) {
 	}
 	const header = "policy,workload,job,submit_s,start_s,end_s,jct_s,restarts\n"
 	for _, tt := range []struct{ in, want string }{
-		{"", "j.csv:1: found an empty file"},
+		{"", "j.csv: found an empty file"},
 		{"policy\n", "want a column workload"},
 		{header + "p,w,j,late,0,1,1,0\n", `j.csv:2:submit_s: found "late"`},
-		{header + "p,w,j,5,0,1,1,0\n", "j.csv:2:end_s: found 1, want a time after submit_s, 5"},
+		{header + "p,w,j,5,0,1,1,0\n", "j.csv:2:end_s: found \"1\", want a time after submit_s, 5"},
 		{header + "p,w,j,5,0,7,1,0.5\n", "j.csv:2:restarts"},
 	} {
 		if _, err := ReadOutcomes(strings.NewReader(tt.in), "j.csv"); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -141,7 +141,7 @@ func (r *replay) run() error {
 			return err
 		}
 		if next > r.MaxSeconds {
-			return fmt.Errorf("simulate: %d jobs are not done after %g simulated seconds; raise MaxSeconds or check the speeds", len(r.active)+len(r.waiting), r.MaxSeconds)
+			return &data.InputError{Found: fmt.Sprintf("%d jobs that are not done after %g simulated seconds", len(r.active)+len(r.waiting), r.MaxSeconds), Want: "less work, or more speed"}
 		}
 		for _, j := range r.active {
 			j.advance(next - r.now)

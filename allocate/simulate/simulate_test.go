@@ -198,7 +198,7 @@ func TestReadWorkload(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"", "w.csv: found an empty file"},
 		{"a,b\n", "w.csv:1: found columns a, b, want a column submit_s"},
-		{"name,time\nx,soon\n", `w.csv:2:submit_s: found "soon", want a number ≥ 0`},
+		{"name,time\nx,soon\n", `w.csv:2:submit_s: found "soon", want seconds ≥ 0`},
 		{"name,time\nx,NaN\n", `w.csv:2:submit_s: found "NaN"`},
 		{"name,time,workers\nx,1,1.5\n", `w.csv:2:workers: found "1.5"`},
 		{"name,time\nx,1\nx,2\n", `w.csv:3:job: found "x", as in line 2`},

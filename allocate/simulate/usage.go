@@ -4,8 +4,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
+
+	"knee/data"
 )
 
 // Usage is what of a cluster is in use from a time on, until the next.
@@ -82,16 +83,14 @@ func WriteUsage(w io.Writer, header bool, u Used) error {
 // is the file, for errors.
 func ReadUsage(r io.Reader, name string) ([]Used, error) {
 	var out []Used
-	index := map[[2]string]int{}
-	err := eachRecord(r, name, usageColumns, func(row record) error {
-		run := row.run()
-		i, ok := index[run]
-		if !ok {
-			i = len(out)
-			index[run] = i
-			out = append(out, Used{Policy: run[0], Workload: run[1]})
+	runs := runIndex{}
+	err := data.EachRow(r, name, usageColumns, func(row *data.Row) error {
+		i, isNew := runs.of(row)
+		if isNew {
+			out = append(out, Used{Policy: row.Text("policy"), Workload: row.Text("workload")})
 		}
-		return out[i].parse(row)
+		out[i].parse(row)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -100,35 +99,17 @@ func ReadUsage(r io.Reader, name string) ([]Used, error) {
 }
 
 // parse adds one row.
-func (u *Used) parse(row record) error {
-	var x Usage
-	var gpus int
-	bad := func(column, want string) error {
-		return row.bad(column, strconv.Quote(row.cell(column)), want)
-	}
-	for _, f := range []struct {
-		column string
-		to     *int
-	}{{"gpus_used", &x.GPUs}, {"gpus_total", &gpus}, {"running", &x.Running}, {"waiting", &x.Waiting}} {
-		n, err := strconv.Atoi(row.cell(f.column))
-		if err != nil || n < 0 || n > 1e9 {
-			return bad(f.column, "a whole number ≥ 0")
-		}
-		*f.to = n
-	}
-	var err error
-	if x.At, err = strconv.ParseFloat(row.cell("time_s"), 64); err != nil || !(x.At >= 0) || math.IsInf(x.At, 0) {
-		return bad("time_s", "seconds ≥ 0")
-	}
+func (u *Used) parse(row *data.Row) {
+	x := Usage{At: row.Required("time_s", data.Seconds()), GPUs: int(row.Required("gpus_used", data.Count(0))), Running: int(row.Required("running", data.Count(0))), Waiting: int(row.Required("waiting", data.Count(0)))}
+	gpus := int(row.Required("gpus_total", data.Count(0)))
 	switch n := len(u.History); {
 	case n > 0 && x.At <= u.History[n-1].At:
-		return bad("time_s", "more than in the row of this run before, "+number(u.History[n-1].At))
+		row.Bad("time_s", "more than in the row of this run before, "+number(u.History[n-1].At))
 	case n > 0 && gpus != u.GPUs:
-		return bad("gpus_total", strconv.Itoa(u.GPUs)+", as in the row of this run before")
+		row.Bad("gpus_total", strconv.Itoa(u.GPUs)+", as in the row of this run before")
 	case x.GPUs > gpus:
-		return bad("gpus_used", "no more than gpus_total, "+strconv.Itoa(gpus))
+		row.Bad("gpus_used", "no more than gpus_total, "+strconv.Itoa(gpus))
 	}
 	u.GPUs = gpus
 	u.History = append(u.History, x)
-	return nil
 }

@@ -31,7 +31,7 @@ func TestReadUsage(t *testing.T) {
 	}
 	const header = "policy,workload,time_s,gpus_used,gpus_total,running,waiting\n"
 	for _, tt := range []struct{ in, want string }{
-		{"", "u.csv:1: found an empty file"},
+		{"", "u.csv: found an empty file"},
 		{"policy\n", "want a column workload"},
 		{header + "p,w,soon,1,2,1,0\n", `u.csv:2:time_s: found "soon", want seconds ≥ 0`},
 		{header + "p,w,NaN,1,2,1,0\n", "u.csv:2:time_s"},

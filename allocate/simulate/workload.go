@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,88 +48,56 @@ func ReadWorkload(r io.Reader, name string) ([]Job, error) {
 	if isGavel(b) {
 		return readGavel(b, name)
 	}
-	records, err := data.ReadRecords(b, name)
+	t, err := data.NewTable(b, name)
 	if err != nil {
 		return nil, err
 	}
-	at, err := locate(records.Header, name)
-	if err != nil {
+	if err := rename(t); err != nil {
 		return nil, err
 	}
 	var jobs []Job
 	seen := map[string]int{}
-	for i, row := range records.Rows {
-		line := records.Lines[i]
-		j, err := parseJob(row, at, data.Source{File: name, Line: line}, len(jobs))
-		if err != nil {
-			return nil, err
-		}
+	err = t.Each(func(row *data.Row) error {
+		j := parseJob(row, len(jobs))
 		if first, ok := seen[j.Name]; ok {
-			return nil, &data.InputError{Source: data.Source{File: name, Line: line, Column: "job"}, Found: fmt.Sprintf("%q, as in line %d", j.Name, first), Want: "a name for each job"}
+			row.Fail("job", fmt.Sprintf("%q, as in line %d", j.Name, first), "a name for each job")
 		}
-		seen[j.Name] = line
+		seen[j.Name] = row.Line
 		jobs = append(jobs, j)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return jobs, nil
 }
 
-// locate maps fields to positions in the header.
-func locate(header []string, file string) (map[string]int, error) {
-	at := map[string]int{}
+// rename calls the columns of a published workload as this package does.
+func rename(t *data.Table) error {
+	names := map[string]string{}
 	for _, c := range columns {
-		for i, h := range header {
-			h = strings.ToLower(h)
-			for _, n := range c.names {
-				if _, ok := at[c.field]; !ok && h == n {
-					at[c.field] = i
-				}
-			}
-		}
-		if _, ok := at[c.field]; !ok && c.required {
-			return nil, &data.InputError{Source: data.Source{File: file, Line: 1}, Found: "columns " + strings.Join(header, ", "), Want: "a column " + strings.Join(c.names, " or ")}
+		i := slices.IndexFunc(t.Header, func(h string) bool { return slices.Contains(c.names, strings.ToLower(h)) })
+		switch {
+		case i >= 0 && t.Header[i] != c.field && !t.Has(c.field):
+			names[t.Header[i]] = c.field
+		case i < 0 && c.required:
+			return t.Missing("", "a column "+strings.Join(c.names, " or "))
 		}
 	}
-	return at, nil
+	return t.Rename(names)
 }
 
-func parseJob(row []string, at map[string]int, src data.Source, n int) (Job, error) {
-	j := Job{Source: src}
-	text := func(field string) string {
-		if i, ok := at[field]; ok {
-			return strings.TrimSpace(row[i])
-		}
-		return ""
-	}
-	var first error
-	num := func(field string) float64 {
-		s := text(field)
-		if s == "" {
-			return 0
-		}
-		x, err := strconv.ParseFloat(s, 64)
-		if (err != nil || math.IsNaN(x) || math.IsInf(x, 0) || x < 0) && first == nil {
-			at := src
-			at.Column = field
-			first = &data.InputError{Source: at, Found: strconv.Quote(s), Want: "a number ≥ 0"}
-		}
-		return x
-	}
-	j.Name, j.Application, j.Tenant = text("job"), text("application"), text("tenant")
+func parseJob(row *data.Row, n int) Job {
+	work := data.NonNegative("a number")
+	j := Job{Source: row.Source(), Name: row.Text("job"), Application: row.Text("application"), Tenant: row.Text("tenant"),
+		Submit: row.Number("submit_s", 0, data.Seconds()), Batch: row.Number("global_batch", 0, work), Weight: row.Number("weight", 0, work),
+		Workers: int(row.Number("workers", 0, workersFrom(0)))}
 	if j.Name == "" {
 		j.Name = strconv.Itoa(n)
 	}
-	j.Submit, j.Batch, j.Weight = num("submit_s"), num("global_batch"), num("weight")
-	workers := num("workers")
-	if j.Work = num("samples"); j.Work == 0 {
-		j.Work = num("duration_s")
+	if j.Work = row.Number("samples", 0, work); j.Work == 0 {
+		j.Work = row.Number("duration_s", 0, work)
 	}
-	if first == nil && (workers != math.Trunc(workers) || workers > mostWorkers) {
-		src.Column = "workers"
-		first = &data.InputError{Source: src, Found: strconv.Quote(text("workers")), Want: "a whole number of workers, at most 1000000"}
-	}
-	j.Workers = int(workers)
-	if first == nil {
-		first = parseBounds(&j, text)
-	}
-	return j, first
+	parseBounds(&j, row)
+	return j
 }

@@ -87,9 +87,10 @@ func (r *rowReader) number(column, cell, want string) float64 {
 	if cell == "" {
 		return 0
 	}
-	v, err := strconv.ParseFloat(cell, 64)
-	if err != nil || v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		r.fail(column, cell, want)
+	b := data.NonNegative(want)
+	v, ok := b.Parse(cell)
+	if !ok {
+		r.fail(column, cell, b.Instead(cell))
 	}
 	return v
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"knee/data"
 )
 
 // app is what every command is given.
@@ -55,7 +57,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 		}
 	}
 	add("start", newQuickstart(a), newInit(a), newSample(a), newDoctor(a))
-	add("measure", newProfile(a), newSuggest(a), newBench(a))
+	add("measure", newProfile(a), newRead(a), newSuggest(a), newBench(a))
 	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a), newReport(a))
 	add("share", newCluster(a), newAllocate(a), newExport(a), newShard(a), newCheck(a), newSimulate(a))
 	root.AddCommand(newDocs(a), newVersion(a), newTrain(a), newGuard())
@@ -65,7 +67,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 // warn prints warnings, one a line.
 func (a *app) warn(warnings ...string) {
 	for _, w := range warnings {
-		fmt.Fprintln(a.stderr, hanging(a.stderr, "warning: "+w))
+		fmt.Fprintln(a.stderr, hanging(a.stderr, "warning: "+data.Visible(w, 4000)))
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"knee/data"
 	"knee/internal/slurm"
@@ -36,11 +37,13 @@ func slurmNode(n slurm.Node) (node data.Node, left []string) {
 			continue
 		case !typed:
 			typed = true
-			node.GPUType, node.GPUs = g.Type, g.Count
+			if node.GPUType, node.GPUs = strings.ToLower(g.Type), g.Count; g.Type != node.GPUType {
+				node.GPUName = g.Type
+			}
 			if g.Type == "" {
 				node.GPUType = "gpu"
 			}
-		case g.Type == node.GPUType:
+		case strings.ToLower(g.Type) == node.GPUType:
 			node.GPUs += g.Count
 		default:
 			left = append(left, fmt.Sprintf("node %s: %d GPUs of type %s are left out: a node of cluster.yaml has one type of GPU, here %s", n.Name, g.Count, g.Type, node.GPUType))

@@ -49,7 +49,7 @@ func exitCode(stderr io.Writer, err error) int {
 		said = errInterrupted.Error() // not in the words of the library, whatever it was doing
 	}
 	for line := range strings.SplitSeq(said, "\n") {
-		fmt.Fprintln(stderr, "knee:", line)
+		fmt.Fprintln(stderr, "knee:", data.Visible(line, 4000))
 	}
 	var input *data.InputError
 	var unknown *data.UnknownError

@@ -17,6 +17,7 @@ func newFit(a *app) *cobra.Command {
 	var cluster []string
 	var seed int64
 	var noAdvice bool
+	columns := columnsFlag{}
 	cmd := &cobra.Command{
 		Use:   "fit MEASUREMENTS.csv...",
 		Short: "Fit speed curves to measurements and save the model",
@@ -50,7 +51,7 @@ bytes one synchronisation moves.`,
 					return usageError{fmt.Errorf("--format %q: %w", formatName, err)}
 				}
 			}
-			ms, points, err := a.loadJob(args, curve.file, job)
+			ms, points, err := a.loadJob(args, curve.file, data.Import{Columns: columns, Job: job})
 			if err != nil {
 				return err
 			}
@@ -96,7 +97,8 @@ bytes one synchronisation moves.`,
 	f.StringVarP(&output, "output", "o", "model.json", "file to write the model to")
 	f.StringVar(&formatName, "format", "table", "output format: "+strings.Join(formats, ", "))
 	f.StringVar(&family, "family", fit.Auto, "form of the curves: auto, "+strings.Join(fit.FamilyNames(), ", "))
-	f.StringVar(&job, "job", "", "which job, where the files hold several")
+	f.StringVar(&job, "job", "", "which job, where the files hold several; what is trained, where they do not say")
+	f.Var(columns, "columns", columnsUsage)
 	f.Int64Var(&seed, "seed", 1, "seed of the draws behind the intervals")
 	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs of the same cluster, whose links are this job's too")
 	f.StringVar(&interconnect, "interconnect", "", "bytes/s of the link between two nodes, such as 12.5G")
@@ -137,20 +139,20 @@ func fitSettings(family string, seed int64, cluster []string, interconnect, mess
 }
 
 // loadJob loads the measurements and curves of one job from several files.
-func (a *app) loadJob(files []string, curve, job string) (ms []data.Measurement, points []data.CurvePoint, err error) {
+func (a *app) loadJob(files []string, curve string, how data.Import) (ms []data.Measurement, points []data.CurvePoint, err error) {
 	for _, file := range files {
-		more, _, err := a.history(file, "")
+		more, _, err := a.imported(how, file, "")
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, m := range more {
-			if job == "" || m.Job == job {
+			if how.Job == "" || m.Job == how.Job {
 				ms = append(ms, m)
 			}
 		}
 	}
-	if len(ms) == 0 && job != "" {
-		return nil, nil, &data.InputError{Source: data.Source{File: strings.Join(files, ", ")}, Found: "no measurement of " + job, Want: "at least one"}
+	if len(ms) == 0 && how.Job != "" {
+		return nil, nil, &data.InputError{Source: data.Source{File: strings.Join(files, ", ")}, Found: "no measurement of " + how.Job, Want: "at least one"}
 	}
 	if len(ms) == 0 {
 		return nil, nil, &data.InputError{Source: data.Source{File: strings.Join(files, ", ")}, Found: "no rows", Want: "measurements to fit"}

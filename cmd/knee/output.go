@@ -10,6 +10,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"knee/data"
 )
 
 // format is the value of -o.
@@ -68,6 +70,9 @@ func (t *table) addUnder(head string, cells ...string) {
 
 // print writes a result in the wanted format: v for JSON, t for the others.
 func (f format) print(w io.Writer, v any, t table) error {
+	if err := t.clean(); err != nil {
+		return err
+	}
 	switch f {
 	case "json":
 		return printJSON(w, v)
@@ -81,6 +86,25 @@ func (f format) print(w io.Writer, v any, t table) error {
 		return t.markdown(w)
 	}
 	return t.text(w)
+}
+
+// clean makes the cells fit for a terminal, and refuses numbers that are
+// none: they come from inputs beyond what can be calculated with.
+func (t *table) clean() error {
+	for _, row := range t.rows {
+		for i, cell := range row {
+			row[i] = data.Visible(cell, len(cell))
+			switch strings.TrimLeft(cell, "+-$") {
+			case "Inf", "NaN":
+				return &data.InputError{Source: data.Source{Column: t.columns[i]}, Found: cell + " in the row " + strings.Join(row[:min(3, len(row))], ", "),
+					Want: "inputs whose results are finite numbers"}
+			}
+		}
+	}
+	if t.people != nil {
+		return t.people.clean()
+	}
+	return nil
 }
 
 func printJSON(w io.Writer, v any) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -18,11 +17,11 @@ func (p priceFlag) Type() string   { return "type=usd" }
 func (p priceFlag) Set(s string) error {
 	for part := range strings.SplitSeq(s, ",") {
 		gpu, text, found := strings.Cut(part, "=")
-		v, err := strconv.ParseFloat(text, 64)
-		if !found || gpu == "" || err != nil || !(v >= 0) || math.IsInf(v, 0) {
+		v, ok := data.NonNegative("US$ per worker-hour").Parse(text)
+		if !found || gpu == "" || !ok {
 			return fmt.Errorf("%q is no price, want GPU_TYPE=USD_PER_WORKER_HOUR such as a100=3.2", part)
 		}
-		p[gpu] = v
+		p[strings.ToLower(gpu)] = v
 	}
 	return nil
 }

@@ -85,9 +85,14 @@ columns.`,
 
 // history loads measurements and curves, either of which may be missing.
 func (a *app) history(measurements, curve string) (ms []data.Measurement, points []data.CurvePoint, err error) {
+	return a.imported(data.Import{}, measurements, curve)
+}
+
+// imported is history for files that knee may not have written.
+func (a *app) imported(how data.Import, measurements, curve string) (ms []data.Measurement, points []data.CurvePoint, err error) {
 	if measurements != "" {
 		var warnings []string
-		if ms, warnings, err = data.LoadMeasurements(measurements); err != nil {
+		if ms, warnings, err = how.Load(measurements); err != nil {
 			return nil, nil, err
 		}
 		a.warn(warnings...)

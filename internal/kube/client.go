@@ -1,16 +1,17 @@
 package kube
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 )
 
 // Client speaks to one API server. It is safe for use by many goroutines.
@@ -19,53 +20,39 @@ type Client struct {
 	Context   string // name of the kubeconfig's context; empty inside a pod
 	Namespace string // that of the context, "default" if it names none
 
-	base    *url.URL
-	http    *http.Client
-	auth    authorizer // may be nil
-	retries int        // of a request that met a temporary error
-	pause   time.Duration
+	rest *rest.RESTClient
 }
 
 // requestTimeout bounds a request that is not a watch or a log: a server
 // that has accepted a connection and does not answer is as good as gone.
 const requestTimeout = 30 * time.Second
 
-// Defaults of retrying: with pauses that double from 200 ms to 3.2 s, a
-// request outlives a restart of the API server (3 to 10 s).
-const (
-	defaultRetries = 7
-	firstPause     = 200 * time.Millisecond
-	longestPause   = 3200 * time.Millisecond
-)
+// backoff is how a request is repeated: with pauses that double from 200 ms to
+// 3.2 s it outlives a restart of the API server (3 to 10 s).
+func backoff() wait.Backoff {
+	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 8, Cap: 3200 * time.Millisecond}
+}
 
 // Get reads the object at path into out.
 func (c *Client) Get(ctx context.Context, path string, out any) error {
-	return c.call(ctx, http.MethodGet, path, nil, nil, out)
+	return c.call(ctx, c.rest.Get().AbsPath(path), nil, out)
 }
 
 // Create posts an object to the collection at path, reading the created one
 // into out unless it is nil. The server checks fields strictly: an unknown
 // or doubled one is refused. With dryRun it judges and keeps nothing.
 func (c *Client) Create(ctx context.Context, path string, in, out any, dryRun bool) error {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return fmt.Errorf("write the object for %s: %w", path, err)
-	}
-	query := url.Values{"fieldValidation": {"Strict"}}
+	r := c.rest.Post().AbsPath(path).Param("fieldValidation", "Strict")
 	if dryRun {
-		query.Set("dryRun", "All")
+		r.Param("dryRun", "All")
 	}
-	return c.call(ctx, http.MethodPost, path, query, body, out)
+	return c.call(ctx, r, in, out)
 }
 
 // Update puts an object in place of the one at path. It is used for objects
 // that this program alone writes.
 func (c *Client) Update(ctx context.Context, path string, in, out any) error {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return fmt.Errorf("write the object for %s: %w", path, err)
-	}
-	return c.call(ctx, http.MethodPut, path, nil, body, out)
+	return c.call(ctx, c.rest.Put().AbsPath(path), in, out)
 }
 
 // DeleteOptions says how an object goes.
@@ -87,11 +74,7 @@ func (c *Client) Delete(ctx context.Context, path string, o DeleteOptions) error
 	if o.Grace >= 0 {
 		opts["gracePeriodSeconds"] = int64(o.Grace / time.Second)
 	}
-	body, err := json.Marshal(opts)
-	if err != nil {
-		return err
-	}
-	err = c.call(ctx, http.MethodDelete, path, nil, body, nil)
+	err := c.call(ctx, c.rest.Delete().AbsPath(path), opts, nil)
 	if IsNotFound(err) {
 		return nil
 	}
@@ -104,31 +87,34 @@ type Selector struct {
 	Fields string // such as "involvedObject.name=a"
 }
 
-func (s Selector) set(q url.Values) url.Values {
+func (s Selector) set(r *rest.Request) *rest.Request {
 	if s.Labels != "" {
-		q.Set("labelSelector", s.Labels)
+		r.Param("labelSelector", s.Labels)
 	}
 	if s.Fields != "" {
-		q.Set("fieldSelector", s.Fields)
+		r.Param("fieldSelector", s.Fields)
 	}
-	return q
+	return r
 }
 
 // ListAll reads a collection whole, page by page. The string is the resource
 // version that a watch continues from.
 func ListAll[T any](ctx context.Context, c *Client, path string, s Selector) ([]T, string, error) {
 	var items []T
-	query := s.set(url.Values{"limit": {"500"}})
+	more := ""
 	for {
 		var page List[T]
-		if err := c.call(ctx, http.MethodGet, path, query, nil, &page); err != nil {
+		r := s.set(c.rest.Get().AbsPath(path)).Param("limit", "500")
+		if more != "" {
+			r.Param("continue", more)
+		}
+		if err := c.call(ctx, r, nil, &page); err != nil {
 			return nil, "", err
 		}
 		items = append(items, page.Items...)
-		if page.Metadata.Continue == "" {
+		if more = page.Metadata.Continue; more == "" {
 			return items, page.Metadata.ResourceVersion, nil
 		}
-		query.Set("continue", page.Metadata.Continue)
 	}
 }
 
@@ -142,100 +128,65 @@ type LogOptions struct {
 // Logs returns what a container prints, every line preceded by the time at
 // which its node read it, in RFC 3339, and a space.
 func (c *Client) Logs(ctx context.Context, namespace, pod string, o LogOptions) (io.ReadCloser, error) {
-	query := url.Values{"timestamps": {"true"}}
+	r := c.rest.Get().AbsPath(PodPath(namespace, pod)+"/log").Param("timestamps", "true")
 	if o.Container != "" {
-		query.Set("container", o.Container)
+		r.Param("container", o.Container)
 	}
 	if o.Follow {
-		query.Set("follow", "true")
+		r.Param("follow", "true")
 	}
 	if !o.Since.IsZero() {
-		query.Set("sinceTime", o.Since.UTC().Truncate(time.Second).Format(time.RFC3339))
+		r.Param("sinceTime", o.Since.UTC().Truncate(time.Second).Format(time.RFC3339))
 	}
-	resp, err := c.send(ctx, http.MethodGet, PodPath(namespace, pod)+"/log", query, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL().String(), nil)
 	if err != nil {
 		return nil, err
 	}
-	return resp.Body, nil
-}
-
-// call sends a request, again on temporary errors, and reads the answer.
-func (c *Client) call(ctx context.Context, method, path string, query url.Values, body []byte, out any) error {
-	wait := c.pause
-	for attempt := 0; ; attempt++ {
-		err := c.once(ctx, method, path, query, body, out)
-		limit := c.retries
-		if hasCode(err, http.StatusUnauthorized) {
-			limit = min(limit, 2) // a wrong password does not become right
-		}
-		if err == nil || !IsTemporary(err) || attempt >= limit || ctx.Err() != nil {
-			return err
-		}
-		var refused *StatusError
-		if errors.As(err, &refused) && refused.RetryAfter > wait {
-			wait = min(refused.RetryAfter, requestTimeout)
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return err
-		}
-		wait = min(2*wait, longestPause)
-	}
-}
-
-// once sends a request once and reads the answer into out.
-func (c *Client) once(ctx context.Context, method, path string, query url.Values, body []byte, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	resp, err := c.send(ctx, method, path, query, body)
+	resp, err := c.rest.Client.Do(req) // not r.Stream, which drops what the server says against it
 	if err != nil {
-		return err
+		return nil, c.explain(err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp.Body, nil
 	}
 	defer resp.Body.Close()
-	if out == nil {
-		_, err := io.Copy(io.Discard, resp.Body)
-		return err
-	}
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return fmt.Errorf("%s %s: read the answer of the API server: %w", method, path, err)
-	}
-	return nil
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what arrived says enough
+	return nil, withBody(apierrors.NewGenericServerResponse(resp.StatusCode, "get", schema.GroupResource{Resource: "pods/log"}, pod, string(answer), 0, true), answer)
 }
 
-// send sends a request and returns a successful answer, its body to be
-// closed.
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
-	u := *c.base
-	u.Path += path
-	u.RawQuery = query.Encode()
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, path, err)
-	}
-	req.Header.Set("Accept", "application/json, */*")
-	req.Header.Set("User-Agent", "knee")
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if c.auth != nil {
-		if err := c.auth.authorize(ctx, req); err != nil {
-			return nil, err
+// call sends a request, again on temporary errors, and reads the answer into
+// out unless it is nil.
+func (c *Client) call(ctx context.Context, r *rest.Request, in, out any) error {
+	if in != nil {
+		body, err := json.Marshal(in)
+		if err != nil {
+			return fmt.Errorf("write the object for %s: %w", r.URL().Path, err)
 		}
+		r.SetHeader("Content-Type", "application/json").Body(body)
 	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("reach the API server %s: %w", c.Server, err)
-	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		defer resp.Body.Close()
-		err := statusError(resp)
-		if resp.StatusCode == http.StatusUnauthorized && c.auth != nil {
-			c.auth.refused()
+	r.MaxRetries(0).Timeout(requestTimeout)
+	var answer []byte
+	var last error
+	tries := 0
+	err := wait.ExponentialBackoffWithContext(ctx, backoff(), func(ctx context.Context) (bool, error) {
+		tries++
+		answer, last = r.Do(ctx).Raw()
+		last = c.explain(withBody(last, answer))
+		if IsTemporary(last) && !(hasCode(last, http.StatusUnauthorized) && tries > 2) { // a wrong password does not become right
+			return false, nil
 		}
-		return nil, err
+		return true, last
+	})
+	switch {
+	case last != nil:
+		return last
+	case err != nil || out == nil:
+		return err
 	}
-	return resp, nil
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fmt.Errorf("%s: read the answer of the API server: %w", r.URL().Path, err)
+	}
+	return nil
 }
 
 // Paths of the collections and objects knee uses.
@@ -270,13 +221,4 @@ func corePath(namespace, kind string) string {
 		return "/api/v1/" + kind
 	}
 	return "/api/v1/namespaces/" + namespace + "/" + kind
-}
-
-// watchTimeout is how long the server is asked to keep one watch open. The
-// client then opens the next; a connection that died unseen costs no more.
-const watchTimeout = 5 * time.Minute
-
-func watchQuery(s Selector, version string) url.Values {
-	return s.set(url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {version},
-		"timeoutSeconds": {strconv.Itoa(int(watchTimeout / time.Second))}})
 }

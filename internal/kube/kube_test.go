@@ -23,7 +23,10 @@ import (
 
 // server is an API server of a few lines, over TLS.
 func server(t *testing.T, handler http.HandlerFunc) *httptest.Server {
-	s := httptest.NewTLSServer(handler)
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		handler(w, r)
+	}))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -65,7 +68,7 @@ func load(t *testing.T, path string) *kube.Client {
 
 func status(w http.ResponseWriter, code int, reason, message string) {
 	w.WriteHeader(code)
-	fmt.Fprintf(w, `{"kind":"Status","code":%d,"reason":%q,"message":%q}`, code, reason, message)
+	fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Status","code":%d,"reason":%q,"message":%q}`, code, reason, message)
 }
 
 func TestCredentials(t *testing.T) {
@@ -90,7 +93,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 		{"none", "", ""},
 		{"token", "token: secret", "Bearer secret"},
 		{"token file", "tokenFile: " + filepath.Join(dir, "token"), "Bearer from-file"},
-		{"plugin", "exec: {apiVersion: client.authentication.k8s.io/v1, command: " + plugin + ", args: [get], env: [{name: EXTRA, value: on}]}", "Bearer call-1"},
+		{"plugin", "exec: {apiVersion: client.authentication.k8s.io/v1, command: " + plugin + ", interactiveMode: Never, args: [get], env: [{name: EXTRA, value: 'on'}]}", "Bearer call-1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			want = tc.want
@@ -108,7 +111,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 	}
 	// A refused token is asked for anew.
 	want = "Bearer call-3"
-	c := load(t, kubeconfig(t, s, "exec: {apiVersion: client.authentication.k8s.io/v1, command: "+plugin+"}"))
+	c := load(t, kubeconfig(t, s, "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: "+plugin+"}"))
 	if err := c.Get(t.Context(), kube.NodesPath()+"/x", new(kube.Object)); err != nil {
 		t.Errorf("a plugin whose first token is refused: %v", err)
 	}
@@ -142,8 +145,7 @@ func TestErrorsCarryTheServersWords(t *testing.T) {
 		status(w, 422, "Invalid", `Job "x" is invalid: spec.completions: Required`)
 	})
 	err := load(t, kubeconfig(t, s, "")).Create(t.Context(), kube.JobsPath("d"), map[string]any{}, nil, true)
-	var e *kube.StatusError
-	if !errors.As(err, &e) || e.Code != 422 || e.Reason != "Invalid" || !strings.Contains(err.Error(), "spec.completions: Required") || kube.IsTemporary(err) {
+	if !kube.IsRefused(err) || !strings.Contains(err.Error(), `Job "x" is invalid: spec.completions: Required`) {
 		t.Errorf("err = %#v", err)
 	}
 	if calls != 1 {
@@ -208,7 +210,7 @@ func (f *feed) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func podJSON(name, uid, version string) string {
-	return fmt.Sprintf(`{"metadata":{"namespace":"d","name":%q,"uid":%q,"resourceVersion":%q}}`, name, uid, version)
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"d","name":%q,"uid":%q,"resourceVersion":%q}}`, name, uid, version)
 }
 
 func listJSON(version string, pods ...string) string {
@@ -232,7 +234,7 @@ func TestFollow(t *testing.T) {
 		watches: []string{
 			eventJSON("MODIFIED", podJSON("b", "1", "11")) + eventJSON("BOOKMARK", podJSON("", "", "12")),
 			"410",
-			eventJSON("ERROR", `{"kind":"Status","code":410,"reason":"Expired","message":"too old"}`),
+			eventJSON("ERROR", `{"apiVersion":"v1","kind":"Status","status":"Failure","code":410,"reason":"Expired","message":"too old"}`),
 			eventJSON("DELETED", podJSON("c", "1", "31")) + eventJSON("ADDED", podJSON("end", "1", "32")),
 		},
 	}

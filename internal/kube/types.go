@@ -1,9 +1,6 @@
 package kube
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // Meta is the part of an object's metadata that knee reads and writes.
 type Meta struct {
@@ -177,10 +174,4 @@ type List[T any] struct {
 		Continue        string `json:"continue"`
 	} `json:"metadata"`
 	Items []T `json:"items"`
-}
-
-// watchEvent is one line of a watch.
-type watchEvent struct {
-	Type   string          `json:"type"` // ADDED, MODIFIED, DELETED, BOOKMARK or ERROR
-	Object json.RawMessage `json:"object"`
 }

@@ -5,11 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	watchtools "k8s.io/client-go/tools/watch"
 )
 
 // Change tells what became of one object.
@@ -38,6 +43,10 @@ type Watch struct {
 // defaultPatience covers the upgrade of a control plane.
 const defaultPatience = 5 * time.Minute
 
+// watchTimeout is how long the server is asked to keep one watch open. The
+// client then opens the next; a connection that died unseen costs no more.
+const watchTimeout = 5 * time.Minute
+
 // Follow calls changed for every object of a collection as it is now, then
 // synced (which may be nil), and then changed for every change, until changed
 // returns an error or ctx is done, whose error it returns.
@@ -50,39 +59,29 @@ func Follow[T any, P Watched[T]](ctx context.Context, c *Client, w Watch, synced
 	if w.Patience == 0 {
 		w.Patience = defaultPatience
 	}
-	f := follower[T, P]{client: c, watch: w, changed: changed, known: map[string]T{}}
-	lastGood, pause := time.Now(), c.pause
+	f := &follower[T, P]{client: c, watch: w, synced: synced, changed: changed, known: map[string]T{}}
+	f.alive()
+	pause := backoff()
 	for {
-		err := f.round(ctx, func() {
-			lastGood, pause = time.Now(), c.pause
-			if synced != nil {
-				synced()
-				synced = nil
-			}
-		})
+		err := f.round(ctx)
 		var stop *stopError
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.As(err, &stop):
 			return stop.err
-		case err != nil && !IsTemporary(err) && !isGone(err):
+		case err == nil || isGone(err):
+			pause = backoff()
+		case !IsTemporary(err):
 			return err
-		case err != nil && !isGone(err):
-			if w.Down != nil {
-				w.Down(err)
-			}
-			if time.Since(lastGood) > w.Patience {
-				return fmt.Errorf("watch %s: no contact for %s: %w", w.Path, time.Since(lastGood).Round(time.Second), err)
+		default:
+			if err := f.down(err); err != nil {
+				return err
 			}
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(pause.Step()):
 		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			pause = min(2*pause, longestPause)
 		}
 	}
 }
@@ -91,78 +90,93 @@ func Follow[T any, P Watched[T]](ctx context.Context, c *Client, w Watch, synced
 type follower[T any, P Watched[T]] struct {
 	client  *Client
 	watch   Watch
+	synced  func() // nil once it was called
 	changed func(Change[T]) error
 	known   map[string]T // by namespace/name
-	version string       // to continue from; empty to list anew
+
+	answered atomic.Int64 // when the server last did, in Unix nanoseconds
+	broken   context.CancelCauseFunc
 }
 
-// stopError carries the error of a callback out of the loop.
+// stopError carries an error that ends following out of the loops.
 type stopError struct{ err error }
 
 func (e *stopError) Error() string { return e.err.Error() }
 
-// round lists, if it has to, and watches until the connection ends. alive is
-// called whenever the server has answered.
-func (f *follower[T, P]) round(ctx context.Context, alive func()) error {
-	if f.version == "" {
-		if err := f.list(ctx); err != nil {
-			return err
-		}
+func (f *follower[T, P]) alive() { f.answered.Store(time.Now().UnixNano()) }
+
+// down tells that the server is out of reach. It returns an error when it has
+// been for too long.
+func (f *follower[T, P]) down(err error) error {
+	if f.watch.Down != nil {
+		f.watch.Down(err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	// The header of a watch arrives at once, but its events when there are
-	// any: only the former can be given a time limit.
-	timer := time.AfterFunc(requestTimeout, cancel)
-	resp, err := f.client.send(ctx, http.MethodGet, f.watch.Path, watchQuery(f.watch.Selector, f.version), nil)
-	timer.Stop()
+	if silent := time.Since(time.Unix(0, f.answered.Load())); silent > f.watch.Patience {
+		return &stopError{fmt.Errorf("watch %s: no contact for %s: %w", f.watch.Path, silent.Round(time.Second), err)}
+	}
+	return nil
+}
+
+// round lists and watches until it has to list again.
+func (f *follower[T, P]) round(ctx context.Context) error {
+	version, err := f.list(ctx)
 	if err != nil {
-		if isGone(err) {
-			f.version = ""
-		}
 		return err
 	}
-	defer resp.Body.Close()
-	alive()
-	// Twice the time after which the server was asked to end the watch.
-	dead := time.AfterFunc(2*watchTimeout, cancel)
-	defer dead.Stop()
-	lines := json.NewDecoder(resp.Body)
-	for {
-		var e watchEvent
-		if err := lines.Decode(&e); errors.Is(err, io.EOF) {
-			return nil // the server ended the watch; go on from f.version
-		} else if err != nil {
-			return fmt.Errorf("watch %s: %w", f.watch.Path, err)
+	f.alive()
+	if f.synced != nil {
+		f.synced()
+		f.synced = nil
+	}
+	ctx, f.broken = context.WithCancelCause(ctx)
+	defer f.broken(nil)
+	events, err := watchtools.NewRetryWatcherWithContext(ctx, version, f)
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	for e := range events.ResultChan() {
+		f.alive()
+		if e.Type == watch.Error {
+			return apierrors.FromObject(e.Object)
 		}
 		if err := f.event(e); err != nil {
 			return err
 		}
-		alive()
 	}
+	return context.Cause(ctx)
+}
+
+// WatchWithContext opens one watch, for the retrying watcher. What will not
+// get better by trying again ends the round.
+func (f *follower[T, P]) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	r := f.watch.Selector.set(f.client.rest.Get().AbsPath(f.watch.Path)).Param("watch", "true").Param("allowWatchBookmarks", "true").
+		Param("resourceVersion", o.ResourceVersion).Param("timeoutSeconds", fmt.Sprint(int(watchTimeout.Seconds())))
+	w, err := r.MaxRetries(0).Watch(ctx)
+	err = f.client.explain(err)
+	switch {
+	case err == nil:
+		f.alive()
+	case ctx.Err() != nil:
+	case isGone(err), !IsTemporary(err):
+		f.broken(err)
+	default:
+		if stop := f.down(err); stop != nil {
+			f.broken(stop)
+		}
+	}
+	return w, err
 }
 
 // event takes one event of a watch.
-func (f *follower[T, P]) event(e watchEvent) error {
-	if e.Type == "ERROR" {
-		status := &StatusError{Method: http.MethodGet, Path: f.watch.Path, Code: http.StatusInternalServerError}
-		status.fill(e.Object)
-		f.version = "" // whatever it was, a new list sets it right
-		return status
-	}
-	var o T
-	if err := json.Unmarshal(e.Object, &o); err != nil {
+func (f *follower[T, P]) event(e watch.Event) error {
+	o, err := decoded[T](e.Object)
+	if err != nil {
 		return fmt.Errorf("watch %s: read an object: %w", f.watch.Path, err)
 	}
 	meta := P(&o).Meta()
-	if meta.ResourceVersion != "" {
-		f.version = meta.ResourceVersion
-	}
 	key := meta.Namespace + "/" + meta.Name
-	switch e.Type {
-	case "BOOKMARK":
-		return nil
-	case "DELETED":
+	if e.Type == watch.Deleted {
 		delete(f.known, key)
 		return f.tell(Change[T]{Deleted: true, Object: o})
 	}
@@ -170,13 +184,20 @@ func (f *follower[T, P]) event(e watchEvent) error {
 	return f.tell(Change[T]{Object: o})
 }
 
+// decoded reads an object that client-go has taken apart already.
+func decoded[T any](from runtime.Object) (o T, err error) {
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	return o, err
+}
+
 // list reads the collection and tells the difference to what was known.
-func (f *follower[T, P]) list(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+func (f *follower[T, P]) list(ctx context.Context) (version string, err error) {
 	items, version, err := ListAll[T](ctx, f.client, f.watch.Path, f.watch.Selector)
 	if err != nil {
-		return err
+		return "", err
 	}
 	now := make(map[string]T, len(items))
 	for _, o := range items {
@@ -190,7 +211,7 @@ func (f *follower[T, P]) list(ctx context.Context) error {
 		}
 		delete(f.known, key)
 		if err := f.tell(Change[T]{Deleted: true, Object: was}); err != nil {
-			return err
+			return "", err
 		}
 	}
 	for i := range items {
@@ -202,11 +223,10 @@ func (f *follower[T, P]) list(ctx context.Context) error {
 			continue
 		}
 		if err := f.tell(Change[T]{Object: items[i]}); err != nil {
-			return err
+			return "", err
 		}
 	}
-	f.version = version
-	return nil
+	return version, nil
 }
 
 func (f *follower[T, P]) tell(c Change[T]) error {

@@ -196,8 +196,8 @@ func ParseGRES(s string) ([]GRES, error) {
 				g.Type = part
 			}
 		}
-		if g.Name == "" || len(f) > 3 {
-			return nil, fmt.Errorf("generic resource %.80q: want NAME[:TYPE][:COUNT]", entry)
+		if g.Name == "" || len(f) > 2 && f[2] != "no_consume" || len(f) > 3 {
+			return nil, fmt.Errorf("generic resource %.80q: want NAME[:TYPE][:no_consume][:COUNT]", entry)
 		}
 		list = append(list, g)
 	}

@@ -141,6 +141,15 @@ func TestNotInstalled(t *testing.T) {
 	}
 }
 
+// A count that is none is not taken for a type.
+func TestParseGRESRefuses(t *testing.T) {
+	for _, text := range []string{"gpu:v100:abc", "gpu:v100:4:2", ":4", "gpu:v100:-1"} {
+		if got, err := slurm.ParseGRES(text); err == nil {
+			t.Errorf("%s read as %+v, want an error", text, got)
+		}
+	}
+}
+
 func FuzzParseNodes(f *testing.F) {
 	for _, file := range []string{"plain.txt", "json-22.05.json", "json-23.11.json"} {
 		text, err := os.ReadFile("testdata/" + file)

@@ -17,12 +17,20 @@ import (
 func (in *Inputs) Report(ctx context.Context) (Report, error) {
 	r := Report{Inputs: in.Files, Warnings: slices.Clone(in.Warnings)}
 	var about []string
-	for _, job := range in.jobs() {
+	jobs := in.jobs()
+	for _, job := range jobs {
 		about = append(about, job.name)
+	}
+	shown, others := shownJobs(jobs)
+	for _, job := range shown {
+		if err := job.complete(ctx); err != nil {
+			return r, err
+		}
 		if err := job.report(ctx, in, &r); err != nil {
 			return r, err
 		}
 	}
+	reportOthers(&r, others)
 	for _, p := range in.Plans {
 		in.reportPlan(&r, p)
 	}
@@ -52,9 +60,10 @@ func title(jobs []string, sections []Section) string {
 // compact drops repeated texts and keeps the order.
 func compact(texts []string) []string {
 	var out []string
+	seen := map[string]bool{}
 	for _, t := range texts {
-		if !slices.Contains(out, t) {
-			out = append(out, t)
+		if !seen[t] {
+			out, seen[t] = append(out, t), true
 		}
 	}
 	return out
@@ -66,21 +75,20 @@ type job struct {
 	measurements []data.Measurement
 	curve        []data.CurvePoint
 	model        *fit.Model
-	fitted       bool // the model was fitted here
+	fitted       string // what the model was fitted to, if it was fitted here
 }
 
 // jobs sorts the inputs by job, in order of appearance. A training curve
 // without a name belongs to the job if there is one only.
 func (in *Inputs) jobs() []*job {
 	var all []*job
+	byName := map[string]*job{}
 	find := func(name string) *job {
-		for _, j := range all {
-			if j.name == name {
-				return j
-			}
+		if byName[name] == nil {
+			byName[name] = &job{name: name}
+			all = append(all, byName[name])
 		}
-		all = append(all, &job{name: name})
-		return all[len(all)-1]
+		return byName[name]
 	}
 	for _, m := range in.Models {
 		find(m.Job()).model = m
@@ -97,32 +105,32 @@ func (in *Inputs) jobs() []*job {
 		j := find(name)
 		j.curve = append(j.curve, p)
 	}
-	for _, j := range all {
-		j.complete()
-	}
 	return all
 }
 
-// complete fits a model where there are measurements and none was given.
-func (j *job) complete() {
+// complete fits a model where there are measurements and none was given. It
+// fails with the error of ctx alone.
+func (j *job) complete(ctx context.Context) error {
 	if j.model != nil || len(j.measurements) == 0 {
-		return
+		return nil
 	}
-	m, err := fit.Fit(j.measurements, fit.Settings{})
+	rows, note := representative(j.measurements)
+	m, err := fit.FitContext(ctx, rows, fit.Settings{})
 	if err != nil {
-		return // nothing was measured: the section says so
+		return ctx.Err() // nothing was measured: the section says so
 	}
 	if len(j.curve) > 0 {
 		_ = m.AddCurve(j.curve, data.Batch{}) // without it the model speaks of speed alone
 	}
-	j.model, j.fitted = m, true
+	j.model, j.fitted = m, orElse(note, "No model was given: the figures show one that was fitted to the measurements for this page.")
+	return nil
 }
 
 // report adds the section of a job and its conclusions.
 func (j *job) report(ctx context.Context, in *Inputs, r *Report) error {
 	s := Section{Title: orElse(j.name, "A training run")}
-	if j.fitted {
-		s.Text = append(s.Text, "No model was given: the figures show one that was fitted to the measurements for this page.")
+	if j.fitted != "" {
+		s.Text = append(s.Text, j.fitted)
 	}
 	if j.model != nil {
 		r.Warnings = append(r.Warnings, j.model.Warnings()...)

@@ -3,11 +3,9 @@ package report
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -45,14 +43,9 @@ type Results struct {
 // a plan or a model, YAML that is a cluster, CSV by the names of its columns.
 // It fails if it is none of these, and as the reader of its kind does.
 func (in *Inputs) Read(path string) error {
-	f, err := data.Open(path)
+	content, err := data.ReadFile(path)
 	if err != nil {
 		return err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(f)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
 	}
 	sum := sha256.Sum256(content)
 	in.Files = append(in.Files, data.Input{Path: path, SHA256: hex.EncodeToString(sum[:])})
@@ -114,15 +107,11 @@ func jsonWith(keys ...string) func([]byte) bool {
 
 // header returns the names in the first row of a CSV, nil if there is none.
 func header(content []byte) []string {
-	first, _, _ := bytes.Cut(bytes.TrimPrefix(content, []byte("\ufeff")), []byte("\n"))
-	row, err := csv.NewReader(bytes.NewReader(first)).Read()
+	t, err := data.NewTable(bytes.NewReader(content), "")
 	if err != nil {
 		return nil
 	}
-	for i := range row {
-		row[i] = strings.TrimSpace(row[i])
-	}
-	return row
+	return t.Header
 }
 
 // csvWith recognises a CSV that has all of the columns.
@@ -210,11 +199,11 @@ func (in *Inputs) readUsage(content []byte, path string) error {
 // readResults reads a table as it is.
 func readResults(kind string) func(*Inputs, []byte, string) error {
 	return func(in *Inputs, content []byte, path string) error {
-		rows, err := csv.NewReader(bytes.NewReader(content)).ReadAll()
+		t, err := data.ReadRecords(bytes.NewReader(content), path)
 		if err != nil {
-			return fmt.Errorf("read %s: %w", path, err)
+			return err
 		}
-		in.Tables = append(in.Tables, Results{File: path, Kind: kind, Columns: rows[0], Rows: rows[1:]})
+		in.Tables = append(in.Tables, Results{File: path, Kind: kind, Columns: t.Header, Rows: t.Rows})
 		return nil
 	}
 }

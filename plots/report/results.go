@@ -29,7 +29,7 @@ func (in *Inputs) reportResults(r *Report, t Results) {
 			s.figure(fig, err, "Jobs that are submitted and not done, over time.")
 		}
 	}
-	s.add(Block{Table: resultTable(t), Caption: t.File})
+	s.add(Block{Table: resultTable(t), Caption: cut(len(t.Rows), t.File)})
 	r.Sections = append(r.Sections, s)
 }
 
@@ -150,9 +150,6 @@ func (in *Inputs) reportUsage(r *Report) {
 		r.Sections = append(r.Sections, s)
 	}
 }
-
-// mostRows is how many rows of results a page shows.
-const mostRows = 1000
 
 func resultTable(t Results) *Table {
 	out := &Table{}

@@ -41,17 +41,17 @@ func (j *job) reportTrials(r *Report, s *Section) {
 	}
 	if ok == 0 {
 		s.Text = append(s.Text, "No trial gave a measurement.")
-	} else if len(j.measurements) > 2 {
+	} else if len(j.measurements) > 2 && len(j.measurements) <= mostRows {
 		fig, err := plots.NewSearch(spec)
 		s.figure(fig, err, "")
 	}
-	s.add(Block{Table: trialTable(j.measurements), Caption: "Trials, in the order in which they ended"})
+	s.add(Block{Table: trialTable(j.measurements), Caption: cut(len(j.measurements), "Trials, in the order in which they ended")})
 }
 
 func trialTable(ms []data.Measurement) *Table {
 	t := &Table{Columns: append(append(append(numeric("trial"), columns("GPU type", "mode")...),
 		numeric("workers", "ps", "local batch", "accumulation", "step time (s)", "samples/s")...), columns("status", "error")...)}
-	for i, m := range ms {
+	for i, m := range ms[:min(len(ms), mostRows)] {
 		step, rate := text(""), text("")
 		if m.Status == data.OK {
 			step, rate = figures(m.StepTime), amount(m.Throughput(), plots.Plain(m.Throughput()))

@@ -3,7 +3,6 @@ package launch
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"regexp"
 	"strings"
 )
@@ -60,19 +59,16 @@ func (jsonl) Parse(line string) (Observation, bool, error) {
 		name string
 		from *float64
 		to   *float64
-		min  float64
 	}{
-		{"step", r.Step, &o.Step, 0}, {"step_time_s", r.StepTime, &o.StepTime, math.SmallestNonzeroFloat64},
-		{"sync_time_s", r.SyncTime, &o.SyncTime, 0}, {"throughput", r.Throughput, &o.Throughput, math.SmallestNonzeroFloat64},
-		{"loss", r.Loss, &o.Loss, math.Inf(-1)}, {"grad_sqr", r.GradSqr, &o.GradSqr, math.Inf(-1)}, {"grad_var", r.GradVar, &o.GradVar, math.Inf(-1)},
+		{"step", r.Step, &o.Step}, {"step_time_s", r.StepTime, &o.StepTime}, {"sync_time_s", r.SyncTime, &o.SyncTime}, {"throughput", r.Throughput, &o.Throughput},
+		{"loss", r.Loss, &o.Loss}, {"grad_sqr", r.GradSqr, &o.GradSqr}, {"grad_var", r.GradVar, &o.GradVar},
 	} {
 		if f.from == nil {
 			continue
 		}
-		if *f.from < f.min {
-			return Observation{}, false, fmt.Errorf("%.120q: %s is %g, want a positive number", text, f.name, *f.from)
+		if *f.to, err = reported(f.name, *f.from); err != nil {
+			return Observation{}, false, fmt.Errorf("%.120q: %w", text, err)
 		}
-		*f.to = *f.from
 	}
 	return o, true, nil
 }

@@ -251,8 +251,7 @@ func (r *kubeRun) create(ctx context.Context, path string, in map[string]any, ou
 	} else if kube.IsConflict(err) {
 		err = nil
 	}
-	var refused *kube.StatusError
-	if errors.As(err, &refused) && !kube.IsTemporary(err) {
+	if kube.IsRefused(err) {
 		return fmt.Errorf("create %s %s: the API server refuses it: %w", in["kind"], name, err)
 	}
 	if err != nil {

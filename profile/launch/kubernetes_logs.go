@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -89,10 +88,7 @@ func (l *podLog) read(ctx context.Context, patience time.Duration) {
 // refusesLogs reports whether the server will not give out the output, ever.
 // A bad request is no such answer: so it calls asking before the container
 // has begun.
-func refusesLogs(err error) bool {
-	var e *kube.StatusError
-	return errors.As(err, &e) && !kube.IsTemporary(err) && e.Code != http.StatusBadRequest
-}
+func refusesLogs(err error) bool { return kube.IsRefused(err) && !kube.IsBadRequest(err) }
 
 // stream reads from where reading stands until the connection or the output
 // ends.

@@ -2,6 +2,8 @@ package launch
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 
 	"knee/data"
 )
@@ -30,6 +32,32 @@ func NewParser(m data.Metrics) (Parser, error) {
 		return nil, fmt.Errorf("metrics.regex: %w", err)
 	}
 	return p, nil
+}
+
+// reported checks a number that a trial has printed. What cannot be a step, a
+// time or a rate is an error: as measured it could not be written down. A loss
+// that has diverged is not reported, for the speed is still of use.
+func reported(quantity string, v float64) (float64, error) {
+	var b data.Bounds
+	switch quantity {
+	case "step_time_s":
+		b = data.PositiveSeconds()
+	case "sync_time_s":
+		b = data.Seconds()
+	case "step":
+		b = data.NonNegative("a step")
+	case "throughput":
+		b = data.Positive("samples/s")
+	default:
+		if !data.Any("").Holds(v) {
+			return math.NaN(), nil
+		}
+		return v, nil
+	}
+	if !b.Holds(v) {
+		return v, fmt.Errorf("%s is %g, want %s", quantity, v, b.Instead(strconv.FormatFloat(v, 'g', -1, 64)))
+	}
+	return v, nil
 }
 
 // configured is a parser that has to know the configuration of a trial, such

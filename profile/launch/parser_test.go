@@ -58,6 +58,28 @@ func TestParserRefusesExpressions(t *testing.T) {
 	}
 }
 
+// What cannot be is an error with the number in it, and never a measurement
+// that could not be written down.
+func TestParserRefuses(t *testing.T) {
+	for line, want := range map[string]string{
+		`knee: {"step":1,"step_time_s":1e307}`: "step_time_s is 1e+307, want seconds > 0, at most 1000000000",
+		`knee: {"step":-1}`:                    "step is -1, want a step ≥ 0",
+		`time 1e300 s`:                         "step_time_s is 1e+300",
+	} {
+		m := data.Metrics{JSONL: true}
+		if !strings.HasPrefix(line, "knee") {
+			m = data.Metrics{Regex: `time (?P<step_time_s>\S+) s`}
+		}
+		p, err := launch.NewParser(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, _, err := p.Parse(line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v, want …%s…", line, o, err, want)
+		}
+	}
+}
+
 func FuzzJSONLines(f *testing.F) {
 	f.Add(`knee: {"step":12,"step_time_s":0.041,"loss":2.1}`)
 	f.Add(`knee: {"step_time_s":1e999}`)

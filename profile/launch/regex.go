@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -57,28 +58,28 @@ func (r regex) Parse(line string) (Observation, bool, error) {
 		if err != nil {
 			return Observation{}, false, fmt.Errorf("group %s of %.120q: %q is not a number", name, line, m[i])
 		}
+		to := &o.StepTime
 		switch name {
 		case "step":
-			o.Step = v
-		case "step_time_s":
-			o.StepTime = v
+			to = &o.Step
 		case "step_time_ms":
-			o.StepTime = v / 1000
+			name, v = "step_time_s", v/1000
 		case "sync_time_s":
-			o.SyncTime = v
+			to = &o.SyncTime
 		case "steps_per_s":
-			if v > 0 {
-				o.StepTime = 1 / v
-			}
+			name, v = "step_time_s", 1/v
 		case "throughput":
-			o.Throughput = v
+			to = &o.Throughput
 		case "worker_throughput":
-			// Without a batch it says as little as a line without a number.
-			if r.samples > 0 && v > 0 {
-				o.StepTime = r.samples / v
-			}
+			name, v = "step_time_s", r.samples/v
 		case "loss":
-			o.Loss = v
+			to = &o.Loss
+		}
+		if math.IsInf(v, 0) || math.IsNaN(v) || v == 0 && name != "step" {
+			continue // a rate of 0, or of what batch is not known, says as little as a line without a number
+		}
+		if *to, err = reported(name, v); err != nil {
+			return Observation{}, false, fmt.Errorf("%.120q: %w", line, err)
 		}
 	}
 	return o, true, nil

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -41,6 +42,9 @@ func (s *Settings) native(c Case, name string, decided func(time.Duration), used
 		return nil, err
 	}
 	if s.NodeMTBF > 0 {
+		if n := float64(len(c.Cluster.Nodes)) * span(jobs) / (s.NodeMTBF + s.NodeRepair); n > mostFailures {
+			return nil, fmt.Errorf("failures of a node every %g s on average would be %.1g in the %.3g s of the workload; want at most %g", s.NodeMTBF, n, span(jobs), float64(mostFailures))
+		}
 		set.Failures = simulate.RandomFailures(c.Cluster, s.NodeMTBF, s.NodeRepair, span(jobs), s.Seed)
 	}
 	r, err := simulate.Run(jobs, set)
@@ -49,6 +53,9 @@ func (s *Settings) native(c Case, name string, decided func(time.Duration), used
 	}
 	return r.Jobs, nil
 }
+
+// mostFailures bounds the failures of a replay: each is an event to plan at.
+const mostFailures = 1e6
 
 // measured reports whether the jobs of a case advance as their applications
 // were measured. A trace of durations whose applications nobody measured is

@@ -1,14 +1,10 @@
 package measured
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
-	"strconv"
-	"strings"
 
 	"knee/data"
 )
@@ -128,41 +124,18 @@ func eachRow(file string, columns []string, text string, do func(string, []float
 		return err
 	}
 	defer f.Close()
-	c := csv.NewReader(f)
-	header, err := c.Read()
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+	need := columns
+	if text != "" {
+		need = append([]string{text}, columns...)
 	}
-	at := map[string]int{}
-	for i, h := range header {
-		at[h] = i
-	}
-	for _, want := range append([]string{text}, columns...) {
-		if _, ok := at[want]; !ok && want != "" {
-			return &data.InputError{Source: data.Source{File: file, Line: 1}, Found: "columns " + strings.Join(header, ", "), Want: "a column " + want}
-		}
-	}
-	for {
-		cells, err := c.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		line, _ := c.FieldPos(0)
+	return data.EachRow(f, file, need, func(row *data.Row) error {
 		values := make([]float64, len(columns))
 		for i, name := range columns {
-			if values[i], err = strconv.ParseFloat(cells[at[name]], 64); err != nil {
-				return &data.InputError{Source: data.Source{File: file, Line: line, Column: name}, Found: strconv.Quote(cells[at[name]]), Want: "a number"}
-			}
+			values[i] = row.Required(name, data.Any("a number"))
 		}
-		label := ""
-		if text != "" {
-			label = cells[at[text]]
+		if row.Err() != nil {
+			return row.Err()
 		}
-		if err := do(label, values, line); err != nil {
-			return err
-		}
-	}
+		return do(row.Text(text), values, row.Line)
+	})
 }

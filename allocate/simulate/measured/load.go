@@ -118,8 +118,8 @@ func (p *Profiles) loadRuns(dir string) error {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".csv")
 		at := strings.LastIndex(name, "-batch")
-		batch, err := strconv.ParseFloat(name[at+len("-batch"):], 64)
-		if err != nil || !(batch > 0) {
+		batch, ok := data.Samples().Parse(name[at+len("-batch"):])
+		if !ok {
 			return &data.InputError{Source: data.Source{File: file}, Found: "batch " + strconv.Quote(name[at+len("-batch"):]), Want: "a name <job>-batch<samples>.csv"}
 		}
 		points, warnings, err := data.LoadCurve(file)

@@ -2,9 +2,7 @@ package measured
 
 import (
 	"fmt"
-	"math"
-	"slices"
-	"strconv"
+	"strings"
 
 	"knee/allocate"
 	"knee/allocate/simulate"
@@ -29,9 +27,6 @@ type Rates struct {
 // Knows reports whether a job type was measured at all.
 func (r *Rates) Knows(job string) bool { return r.jobs[job] }
 
-// rateColumns are those of a table of rates that are read, in order.
-var rateColumns = []string{"gpu_type", "job_type", "scale_factor", "steps_per_s"}
-
 // LoadRates reads a table of rates, columns gpu_type, job_type, scale_factor
 // (workers) and steps_per_s. The published table sums mini-batches over
 // workers that share the steps of a job, which is what its traces count.
@@ -42,36 +37,20 @@ func LoadRates(path string) (*Rates, error) {
 		return nil, err
 	}
 	defer f.Close()
-	records, err := data.ReadRecords(f, path)
-	if err != nil {
-		return nil, err
-	}
-	at := make([]int, len(rateColumns))
-	for i, name := range rateColumns {
-		if at[i] = slices.Index(records.Header, name); at[i] < 0 {
-			return nil, &data.InputError{Source: data.Source{File: path, Line: 1}, Found: "no column " + name, Want: "gpu_type, job_type, scale_factor and steps_per_s"}
-		}
-	}
 	r := &Rates{steps: map[rateKey]float64{}, jobs: map[string]bool{}}
-	for i, row := range records.Rows {
-		bad := func(column int, want string) error {
-			return &data.InputError{Source: data.Source{File: path, Line: records.Lines[i], Column: rateColumns[column]}, Found: strconv.Quote(row[at[column]]), Want: want}
-		}
-		workers, err := strconv.Atoi(row[at[2]])
-		if err != nil || workers < 1 {
-			return nil, bad(2, "a whole number of workers ≥ 1")
-		}
-		speed, err := strconv.ParseFloat(row[at[3]], 64)
-		if err != nil || !(speed >= 0) || math.IsInf(speed, 0) {
-			return nil, bad(3, "steps/s ≥ 0")
-		}
-		key := rateKey{row[at[1]], row[at[0]], workers}
+	err = data.EachRow(f, path, []string{"gpu_type", "job_type", "scale_factor", "steps_per_s"}, func(row *data.Row) error {
+		key := rateKey{row.Text("job_type"), strings.ToLower(row.Text("gpu_type")), int(row.Required("scale_factor", data.Count(1)))}
+		speed := row.Required("steps_per_s", data.NonNegative("steps/s"))
 		if _, twice := r.steps[key]; twice {
-			return nil, bad(1, "each job type once on a GPU type and a number of workers")
+			row.Bad("job_type", "each job type once on a GPU type and a number of workers")
 		}
 		if r.jobs[key.job] = true; speed > 0 {
 			r.steps[key] = speed
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return r, nil
 }

@@ -62,7 +62,7 @@ func FuzzLoadRates(f *testing.F) {
 
 func TestRatesRefuse(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
-		{"gpu_type,job_type\n", "r.csv:1: found no column scale_factor"},
+		{"gpu_type,job_type\n", "r.csv:1:scale_factor: found columns"},
 		{rateHeader + "v100,A,A,,1.5,8\n", `r.csv:2:scale_factor: found "1.5"`},
 		{rateHeader + "v100,A,A,,1,fast\n", `r.csv:2:steps_per_s: found "fast"`},
 		{rateHeader + "v100,A,A,,1,8\nv100,A,A,,1,9\n", `r.csv:3:job_type: found "A"`},

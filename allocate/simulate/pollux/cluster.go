@@ -108,7 +108,7 @@ type replay struct {
 func (r *replay) run() ([]simulate.Outcome, error) {
 	for now := 0.0; r.finished < len(r.jobs); {
 		if now > r.MaxSeconds {
-			return nil, fmt.Errorf("simulate: policy %s: %d jobs are not done after %g simulated seconds", r.Policy, len(r.jobs)-r.finished, r.MaxSeconds)
+			return nil, &data.InputError{Found: fmt.Sprintf("%d jobs that are not done after %g simulated seconds", len(r.jobs)-r.finished, r.MaxSeconds), Want: "less work, or more speed"}
 		}
 		if err := r.advance(); err != nil {
 			return nil, fmt.Errorf("simulate: policy %s: at %g s: %w", r.Policy, now, err)

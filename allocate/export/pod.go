@@ -1,0 +1,94 @@
+package export
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"knee/data"
+)
+
+// withPod returns a manifest with the user's pod template under every pod
+// template in it: tolerations, volumes, secrets, a service account, sidecars.
+// What the plan decides wins over it. The user's first container is the one
+// that trains.
+func withPod(m manifest, pod map[string]any) (any, error) {
+	if pod == nil {
+		return m, nil
+	}
+	var tree, under yaml.Node
+	if err := tree.Encode(m); err != nil {
+		return nil, err
+	}
+	if err := under.Encode(pod); err != nil {
+		return nil, err
+	}
+	fillPods(&tree, &under)
+	return &tree, nil
+}
+
+// fillPods looks for mappings whose spec has containers.
+func fillPods(n, under *yaml.Node) {
+	if spec := valueOf(n, "spec"); spec != nil && valueOf(spec, "containers") != nil {
+		fill(n, under)
+		return
+	}
+	for _, c := range n.Content {
+		fillPods(c, under)
+	}
+}
+
+// fill adds to a mapping what it does not say and under does. Of two lists of
+// containers the first are one container; of two lists of variables, volumes
+// or tolerations those of under come after, unless their name is taken.
+func fill(n, under *yaml.Node) {
+	for i := 0; i+1 < len(under.Content); i += 2 {
+		key, theirs := under.Content[i], under.Content[i+1]
+		ours := valueOf(n, key.Value)
+		switch {
+		case key.Value == "command" || key.Value == "args": // the plan says what runs
+		case ours == nil:
+			n.Content = append(n.Content, key, theirs)
+		case ours.Kind == yaml.MappingNode && theirs.Kind == yaml.MappingNode:
+			fill(ours, theirs)
+		case key.Value == "containers" && len(ours.Content) > 0 && len(theirs.Content) > 0:
+			fill(ours.Content[0], theirs.Content[0])
+			ours.Content = append(ours.Content, theirs.Content[1:]...)
+		case ours.Kind == yaml.SequenceNode && theirs.Kind == yaml.SequenceNode:
+			for _, item := range theirs.Content {
+				if name := valueOf(item, "name"); name == nil || !slices.ContainsFunc(ours.Content, func(o *yaml.Node) bool {
+					is := valueOf(o, "name")
+					return is != nil && is.Value == name.Value
+				}) {
+					ours.Content = append(ours.Content, item)
+				}
+			}
+		}
+	}
+}
+
+// valueOf returns the value under a key of a mapping, nil if there is none.
+func valueOf(n *yaml.Node, key string) *yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// imageOf returns the image of the container that trains: that of the job, or
+// of its pod template.
+func imageOf(t data.Template) string {
+	spec, _ := t.Pod["spec"].(map[string]any)
+	list, _ := spec["containers"].([]any)
+	if t.Image != "" || len(list) == 0 {
+		return t.Image
+	}
+	c, _ := list[0].(map[string]any)
+	image, _ := c["image"].(string)
+	return image
+}

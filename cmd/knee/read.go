@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"knee/data"
+	"knee/profile/joblog"
+)
+
+// columnsFlag collects --columns gpus=workers: what a column of a file is.
+type columnsFlag map[string]string
+
+const columnsUsage = "what columns of the file are, such as gpus=workers,tokens_s=throughput"
+
+func (c columnsFlag) String() string { return "" }
+func (c columnsFlag) Type() string   { return "name=column" }
+
+func (c columnsFlag) Set(s string) error {
+	for part := range strings.SplitSeq(s, ",") {
+		from, to, found := strings.Cut(part, "=")
+		if !found || from == "" || to == "" {
+			return fmt.Errorf("%q, want NAME=COLUMN such as gpus=workers", part)
+		}
+		c[from] = to
+	}
+	return nil
+}
+
+// readFlags say what a file is of.
+type readFlags struct {
+	metrics data.Metrics
+	columns columnsFlag
+	add     bool
+	output  string
+}
+
+func newRead(a *app) *cobra.Command {
+	in := readFlags{columns: columnsFlag{}}
+	cmd := &cobra.Command{
+		Use:   "read FILE",
+		Short: "Measurements from what there is: the log of a job, or a CSV of another program",
+		Long: `read makes a row of measurements.csv of the log of a job that ran without knee,
+or still runs. --workers and the other flags say how it ran; --pattern or --regex
+how its lines tell of steps, which is found out if neither is given. The warm-up
+is left out as by knee profile. A log of a step counter alone needs time stamps in
+its lines.
+
+Of a CSV (a file called .csv, .tsv or so, or --columns given) it makes
+measurements.csv: commas, semicolons or tabs between columns, decimal commas, units
+in cells (78.6 ms), and step_time_ms, steps_per_s or throughput (samples/s) in place
+of step_time_s. --columns says what columns of other names are.`,
+		Example: `  knee read job.log --pattern megatron --job gpt --gpu-type a100 --workers 8 --local-batch 4 -o gpt.csv
+  knee read job-16.log --job gpt --gpu-type a100 --workers 16 --local-batch 4 -o gpt.csv --add
+  knee read runs.csv --columns gpus=workers,tokens_s=throughput --job gpt -o gpt.csv`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ms, err := a.read(args[0], in, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			if in.add {
+				before, _, err := a.history(in.output, "")
+				if err != nil && !errors.Is(err, os.ErrNotExist) {
+					return err
+				}
+				ms = append(before, ms...)
+			}
+			if in.output == "-" {
+				return data.WriteMeasurements(a.stdout, ms)
+			}
+			if err := data.WriteFile(in.output, func(w io.Writer) error { return data.WriteMeasurements(w, ms) }); err != nil {
+				return err
+			}
+			a.note("%d measurement%s in %s", len(ms), plural(len(ms)), in.output)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&in.metrics.Pattern, "pattern", "", "program that wrote the log: "+strings.Join(data.MetricPatterns(), ", "))
+	f.StringVar(&in.metrics.Regex, "regex", "", "expression for lines of the log, with groups such as (?P<step_time_s>…): "+strings.Join(data.MetricQuantities(), ", "))
+	f.Var(in.columns, "columns", columnsUsage)
+	f.StringVarP(&in.output, "output", "o", "-", "file to write the measurements to; - for standard output")
+	f.BoolVar(&in.add, "add", false, "keep the rows that are in the output already")
+	for _, name := range jobColumns() {
+		f.String(strings.ReplaceAll(name, "_", "-"), "", "column "+name+" of the measurements")
+	}
+	cmd.MarkFlagsMutuallyExclusive("pattern", "regex", "columns")
+	completes(cmd, "pattern", data.MetricPatterns())
+	return cmd
+}
+
+// jobColumns are the columns that flags give, in the order of the file.
+func jobColumns() []string {
+	return []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps"}
+}
+
+// read reads a log or a CSV.
+func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Measurement, error) {
+	given := map[string]string{}
+	for _, column := range jobColumns() {
+		if f := flags.Lookup(strings.ReplaceAll(column, "_", "-")); f.Changed {
+			given[column] = f.Value.String()
+		}
+	}
+	plain := strings.TrimSuffix(file, ".gz")
+	if len(in.columns) > 0 || strings.HasSuffix(plain, ".csv") || strings.HasSuffix(plain, ".tsv") {
+		job := given["job"]
+		if delete(given, "job"); len(given) > 0 {
+			return nil, usageError{fmt.Errorf("--%s is about a log; of a CSV the columns say it", strings.ReplaceAll(slices.Sorted(maps.Keys(given))[0], "_", "-"))}
+		}
+		ms, _, err := a.imported(data.Import{Columns: in.columns, Job: job}, file, "")
+		return ms, err
+	}
+	config, err := configOf(given)
+	if err != nil {
+		return nil, err
+	}
+	f, err := data.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m, pattern, err := joblog.Read(f, file, config, in.metrics)
+	if err != nil {
+		return nil, err
+	}
+	if pattern != "" {
+		a.note("read as --pattern %s", pattern)
+	}
+	if config.LocalBatch == 0 {
+		a.warn(fmt.Sprintf("%s: without --local-batch or --global-batch it is the speed of steps that is known, not of samples", file))
+	}
+	return []data.Measurement{m}, nil
+}
+
+// configOf reads the configuration of a job from flags, as from columns.
+func configOf(given map[string]string) (data.Config, error) {
+	for _, need := range []string{"job", "workers"} {
+		if given[need] == "" && !(need == "workers" && given["placement"] != "") {
+			return data.Config{}, usageError{fmt.Errorf("--%s is needed: a log does not say it", need)}
+		}
+	}
+	names := slices.Sorted(maps.Keys(given))
+	cells := make([]string, len(names))
+	for i, n := range names {
+		cells[i] = given[n]
+	}
+	var table bytes.Buffer
+	w := csv.NewWriter(&table)
+	if err := w.WriteAll([][]string{names, cells}); err != nil {
+		return data.Config{}, err
+	}
+	rows, _, err := data.ReadConfigs(&table, "")
+	var input *data.InputError
+	if errors.As(err, &input) {
+		input.Source = data.Source{File: "--" + strings.ReplaceAll(input.Column, "_", "-")}
+	}
+	if err != nil {
+		return data.Config{}, err
+	}
+	return rows[0].Config, nil
+}

@@ -1,0 +1,118 @@
+package data
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Bounds says which numbers a column, key or flag takes. They are what can be
+// meant at all: beyond them a file is damaged or in another unit, and sums,
+// products and ratios of what is within them stay finite.
+type Bounds struct {
+	What     string // what is counted, "seconds"
+	Min, Max float64
+	Whole    bool   // no fractions
+	Want     string // in messages; empty for what follows from the others
+	units    units
+}
+
+// units are what may follow a number in a cell, with what they multiply it by.
+type units map[string]float64
+
+// Seconds are times from 0 to 32 years.
+func Seconds() Bounds { return Bounds{What: "seconds", Max: 1e9, units: timeUnits} }
+
+// PositiveSeconds are times from a nanosecond, about two cycles of a
+// processor, to 32 years.
+func PositiveSeconds() Bounds { return Bounds{What: "seconds", Min: 1e-9, Max: 1e9, units: timeUnits} }
+
+// Samples are batches. Shares of a fixed global batch may be fractional.
+func Samples() Bounds { return Bounds{What: "samples", Min: 1e-6, Max: maxBatch} }
+
+// price are US$ by the hour.
+func price(what string) Bounds { return Bounds{What: what, Max: 1e9, units: units{"$": 1, "USD": 1}} }
+
+// Count are whole numbers of workers, nodes or steps.
+func Count(min int) Bounds {
+	return Bounds{What: "a whole number", Min: float64(min), Max: maxCount, Whole: true}
+}
+
+// Positive are amounts of work, rates and prices, What saying of what.
+func Positive(what string) Bounds { return Bounds{What: what, Min: 1e-9, Max: maxAmount} }
+
+// NonNegative is [Positive] with 0.
+func NonNegative(what string) Bounds { return Bounds{What: what, Max: maxAmount} }
+
+// Any are numbers of either sign, such as a loss: 0, or of a size of 1e-30 to
+// 1e30, so that ratios of two of them are finite.
+func Any(what string) Bounds { return Bounds{What: what, Min: -1e30, Max: 1e30} }
+
+const (
+	maxCount  = 1_000_000_000 // workers, servers, nodes, steps: more would overflow their products
+	maxBatch  = 1e12
+	maxAmount = 1e18
+)
+
+var timeUnits = units{"s": 1, "sec": 1, "seconds": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9, "min": 60, "h": 3600}
+
+// String says what is wanted: "seconds > 0", "a whole number from 1 to 64".
+func (b Bounds) String() string {
+	switch {
+	case b.Want != "":
+		return b.Want
+	case b.Whole:
+		return b.What + " from " + plainText(b.Min) + " to " + plainText(b.Max)
+	case b.Min > 0:
+		return b.What + " > 0"
+	case b.Min == 0:
+		return b.What + " ≥ 0"
+	}
+	return b.What
+}
+
+// Instead says what is wanted instead of s. The outer bounds are told to who
+// has gone beyond them only.
+func (b Bounds) Instead(s string) string {
+	switch v, err := strconv.ParseFloat(s, 64); {
+	case b.Want != "" || b.Whole || err != nil && !errors.Is(err, strconv.ErrRange):
+	case v > b.Max:
+		return b.String() + ", at most " + plainText(b.Max)
+	case b.Min < 0 && math.Abs(v) < 1/b.Max:
+		return b.String() + ", 0 or of a size of at least " + plainText(1/b.Max)
+	case v < b.Min && (b.Min < 0 || v > 0):
+		return b.String() + ", at least " + plainText(b.Min)
+	}
+	return b.String()
+}
+
+// Holds reports whether v is one of the numbers.
+func (b Bounds) Holds(v float64) bool {
+	return v >= b.Min && v <= b.Max && (!b.Whole || v == math.Trunc(v)) && (b.Min >= 0 || v == 0 || math.Abs(v) >= 1/b.Max)
+}
+
+// Parse reads a number within the bounds, and one of their units after it.
+func (b Bounds) Parse(s string) (v float64, ok bool) {
+	number, unit := strings.TrimSpace(s), 1.0
+	if b.units["$"] != 0 {
+		number = strings.TrimPrefix(number, "$")
+	}
+	if i := strings.LastIndexAny(number, "0123456789."); b.units != nil && i+1 < len(number) {
+		if f, known := b.units[strings.TrimSpace(number[i+1:])]; known {
+			number, unit = number[:i+1], f
+		}
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	v *= unit
+	return v, err == nil && b.Holds(v)
+}
+
+// plainText writes a bound: 1000000000 and 1e-9, not 1e+09 and 1e-09.
+func plainText(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) <= maxCount {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	s := strconv.FormatFloat(v, 'g', -1, 64)
+	return strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-").Replace(s)
+}

@@ -1,0 +1,156 @@
+// Package joblog makes a measurement of what a job has printed: of one that
+// ran without knee, or still runs.
+package joblog
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strings"
+	"time"
+
+	"knee/data"
+	"knee/profile"
+	"knee/profile/launch"
+)
+
+// maxLine bounds what is looked at of one line.
+const maxLine = 64 << 10
+
+// Read reads the log of a job of configuration c, as a profile reads that of a
+// trial: warm-up is left out, the rest is averaged. Where the program prints a
+// step counter alone, the time of a step is that between the time stamps of
+// its lines (2025-03-01 12:00:00,123 anywhere in a line).
+//
+// m says how lines are read. Its zero value tries knee's own lines and every
+// pattern on the first 64 KiB, and the second result is what fitted. A log
+// without a timed step is an [*data.InputError]. name is the file.
+func Read(r io.Reader, name string, c data.Config, m data.Metrics) (data.Measurement, string, error) {
+	b := bufio.NewReaderSize(r, maxLine)
+	what, parser, err := parserFor(b, name, c, m)
+	if err != nil {
+		return data.Measurement{}, "", err
+	}
+	meter := profile.NewMeter(data.TrialSettings{Warmup: -1, MinSteps: math.MaxInt}, c)
+	lines := bufio.NewScanner(b)
+	lines.Buffer(make([]byte, maxLine), maxLine)
+	lines.Split(cutLines)
+	var at, first time.Time
+	seen := 0
+	for n := 1; lines.Scan(); n++ {
+		if t, ok := timeIn(lines.Text()); ok {
+			if at = t; first.IsZero() {
+				first = t
+			}
+		}
+		o, ok, err := parser.Parse(lines.Text())
+		if err != nil {
+			return data.Measurement{}, what, &data.InputError{Source: data.Source{File: name, Line: n}, Found: err.Error(), Want: parser.Wants()}
+		}
+		if ok {
+			seen++
+			o.At = at
+			meter.Add(o)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return data.Measurement{}, what, fmt.Errorf("read %s: %w", name, err)
+	}
+	reading := meter.Read()
+	if reading.Steps == 0 {
+		return data.Measurement{}, what, untimed(name, c, seen, at, parser)
+	}
+	return data.Measurement{Config: c, Status: data.OK, StepTime: reading.StepTime, StepTimeSD: reading.SD, SyncTime: reading.SyncTime,
+		Steps: reading.Steps, Wall: at.Sub(first).Seconds(), StartedAt: first}, what, nil
+}
+
+// untimed says why a log gives no time of a step.
+func untimed(name string, c data.Config, seen int, at time.Time, parser launch.Parser) error {
+	src := data.Source{File: name}
+	switch {
+	case seen == 0:
+		return &data.InputError{Source: src, Found: "no line that tells of a step", Want: parser.Wants()}
+	case c.LocalBatch == 0:
+		return &data.InputError{Source: src, Found: fmt.Sprintf("%d lines without the time of a step", seen), Want: "a batch too, to get there from samples/s, or lines with a time stamp"}
+	case at.IsZero():
+		return &data.InputError{Source: src, Found: fmt.Sprintf("%d lines without the time of a step", seen), Want: "lines with a time stamp such as 2025-03-01 12:00:00"}
+	}
+	return &data.InputError{Source: src, Found: fmt.Sprintf("%d steps", seen), Want: "more steps than those of the warm-up"}
+}
+
+// huggingface is the pattern that is tried last: its bar is tqdm's.
+const huggingface = "huggingface"
+
+// parserFor returns how lines are read, and what that is called.
+func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (string, launch.Parser, error) {
+	if m != (data.Metrics{}) {
+		p, err := launch.NewParser(m)
+		if err != nil {
+			return "", nil, err
+		}
+		return "", launch.ParserFor(p, c), nil
+	}
+	head, err := b.Peek(maxLine)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	tries := []data.Metrics{{JSONL: true}}
+	for _, pattern := range data.MetricPatterns() {
+		if pattern != huggingface {
+			tries = append(tries, data.Metrics{Pattern: pattern})
+		}
+	}
+	tries = append(tries, data.Metrics{Pattern: huggingface})
+	for _, m := range tries {
+		p, err := launch.NewParser(m)
+		if err != nil {
+			return "", nil, err
+		}
+		p = launch.ParserFor(p, c)
+		for line := range strings.FieldsFuncSeq(string(head), func(r rune) bool { return r == '\n' || r == '\r' }) {
+			if o, ok, err := p.Parse(line); ok && err == nil && !(math.IsNaN(o.Step) && math.IsNaN(o.StepTime) && math.IsNaN(o.Throughput)) {
+				return m.Pattern, p, nil
+			}
+		}
+	}
+	return "", nil, &data.InputError{Source: data.Source{File: name}, Found: "nothing in its first lines that tells of a step",
+		Want: "lines of knee, a --regex, or one of the patterns " + strings.Join(data.MetricPatterns(), ", ")}
+}
+
+// cutLines is a [bufio.SplitFunc] of lines that a line feed or a carriage
+// return ends; longer ones than maxLine are cut.
+func cutLines(text []byte, atEOF bool) (advance int, line []byte, err error) {
+	i := bytes.IndexAny(text, "\r\n")
+	switch {
+	case i >= 0:
+		return i + 1, text[:i], nil
+	case len(text) >= maxLine || atEOF && len(text) > 0:
+		return len(text), text, nil
+	}
+	return 0, nil, nil
+}
+
+// stamp matches a time as loggers write it.
+var stamp = regexp.MustCompile(`\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:\d\d)?`)
+
+// timeIn returns the time in a line; without a zone it is taken as UTC, since
+// only differences count.
+func timeIn(line string) (time.Time, bool) {
+	m := stamp.FindStringSubmatch(line)
+	if m == nil {
+		return time.Time{}, false
+	}
+	zone, fraction := m[4], m[3]
+	if zone == "" {
+		zone = "Z"
+	}
+	if fraction != "" {
+		fraction = "." + fraction
+	}
+	t, err := time.Parse(time.RFC3339Nano, m[1]+"T"+m[2]+fraction+zone)
+	return t, err == nil
+}

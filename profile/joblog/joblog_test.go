@@ -1,0 +1,65 @@
+package joblog_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"knee/data"
+	"knee/profile/joblog"
+)
+
+func TestRead(t *testing.T) {
+	c := data.Config{Job: "a", Workers: 4, LocalBatch: 32}
+	var jsonl, counter, tqdm strings.Builder
+	for i := range 60 {
+		step := 0.1
+		if i < 3 {
+			step = 2 // kernels are compiled
+		}
+		fmt.Fprintf(&jsonl, "[rank0] knee: {\"step\":%d,\"step_time_s\":%g}\nother words\n", i+1, step)
+		fmt.Fprintf(&counter, "2025-03-01 12:%02d:%02d,500 INFO step %d loss 2.1\n", i/2, 30*(i%2), i+1)
+		fmt.Fprintf(&tqdm, "\r %d%%|██ | %d/60 [00:05<00:45,  4.00it/s, loss=1.2]", i, i+1)
+	}
+	for name, tc := range map[string]struct {
+		log     string
+		metrics data.Metrics
+		want    float64 // s
+		fitted  string
+	}{
+		"jsonl":   {jsonl.String(), data.Metrics{}, 0.1, ""},
+		"counter": {counter.String(), data.Metrics{Regex: `step (?P<step>\d+)`}, 30, ""},
+		"tqdm":    {tqdm.String() + "\n", data.Metrics{}, 0.25, "tqdm"},
+		"batch":   {strings.Repeat("images/sec: 1280.0\n", 9), data.Metrics{Regex: `images/sec: (?P<throughput>[0-9.]+)`}, 0.1, ""},
+	} {
+		m, fitted, err := joblog.Read(strings.NewReader(tc.log), "job.log", c, tc.metrics)
+		if err != nil || math.Abs(m.StepTime-tc.want) > 1e-9 || m.Steps < 3 || m.Status != data.OK || fitted != tc.fitted {
+			t.Errorf("%s: %+v, %q, %v; want %g s", name, m, fitted, err, tc.want)
+		}
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	counter := data.Metrics{Regex: `step (?P<step>\d+)`}
+	rate := data.Metrics{Regex: `images/sec: (?P<throughput>[0-9.]+)`}
+	for _, tc := range []struct {
+		log     string
+		c       data.Config
+		metrics data.Metrics
+		want    string
+	}{
+		{"hello\n", data.Config{Workers: 1}, data.Metrics{}, "nothing in its first lines"},
+		{"hello\n", data.Config{Workers: 1}, rate, "no line that tells of a step"},
+		{strings.Repeat("images/sec: 9\n", 5), data.Config{Workers: 1}, rate, "a batch too"},
+		{"step 1\nstep 2\nstep 3\n", data.Config{Workers: 1, LocalBatch: 8}, counter, "lines with a time stamp"},
+		{"knee: {\"step\":1,\"step_time_s\":0.1}\nknee: {\"step_time_s\":-1}\n", data.Config{Workers: 1}, data.Metrics{}, "job.log:2: "},
+	} {
+		_, _, err := joblog.Read(strings.NewReader(tc.log), "job.log", tc.c, tc.metrics)
+		var input *data.InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "job.log") {
+			t.Errorf("%.30q: %v, want …%s…", tc.log, err, tc.want)
+		}
+	}
+}
