@@ -57,8 +57,8 @@ type Speed struct {
 	Forms      map[string]map[string]Coordinate `json:"forms"` // by form and coordinate
 	Kernel     Kernel                           `json:"kernel"`
 	// Scatter is the sd, over jobs, of the logarithm of the factor by which
-	// all amplitudes of the kernel are larger or smaller; NoiseScatter that of
-	// a factor on the noise alone, KnobScatter of one on each knob's influence.
+	// all amplitudes of the process are larger or smaller; NoiseScatter that of
+	// a factor on the noise, KnobScatter of one on each knob's influence.
 	Scatter      float64 `json:"scatter"`
 	NoiseScatter float64 `json:"noise_scatter"`
 	KnobScatter  float64 `json:"knob_scatter"`

@@ -247,12 +247,11 @@ func (g *group) draw(w *whitening, seed int64) (err error) {
 // settle finds the mode of the parameters and the sizes of process and noise,
 // each given the other.
 func (g *group) settle(ctx context.Context) (*whitening, error) {
-	g.size = sizes{Scale: 1, Noise: 1}
-	w, err := g.task.whiten(1)
+	w, err := g.task.whiten(1, 1)
 	if err != nil {
 		return nil, err
 	}
-	best := g.task.mode(w, 1, nil)
+	best := g.task.mode(w, nil)
 	if best.Status == leastsq.NotFinite {
 		return nil, fmt.Errorf("fit of family %s: %v", g.family, best.Status)
 	}
@@ -260,10 +259,10 @@ func (g *group) settle(ctx context.Context) (*whitening, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if w, err = g.infer(w); err != nil {
+	if w, err = g.infer(); err != nil {
 		return nil, err
 	}
-	best = g.task.mode(w, g.size.Scale, g.z)
+	best = g.task.mode(w, g.z)
 	g.z, g.status = best.X, ""
 	if best.Status != leastsq.Converged {
 		g.status = best.Status.String()

@@ -181,7 +181,7 @@ func (gf *groupFile) restore(job string, seed int64, same bool) (*group, error) 
 	if g.task.kernel.weights != nil {
 		g.task = g.weighted(g.size.Weights)
 	}
-	w, err := g.task.whiten(g.size.Noise)
+	w, err := g.task.whiten(g.size.Scale, g.size.Noise)
 	if err != nil {
 		return nil, err
 	}

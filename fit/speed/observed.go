@@ -60,17 +60,17 @@ type whitening struct {
 	n           int // step times
 }
 
-// whiten factorises the covariance with the noise scaled by a factor.
-func (o *observed) whiten(noise float64) (*whitening, error) {
+// whiten factorises the covariance with process and noise scaled by factors.
+func (o *observed) whiten(scale, noise float64) (*whitening, error) {
 	w := &whitening{n: len(o.rows)}
 	var err error
-	if w.step, err = factorize(o.step, func(a int) float64 {
+	if w.step, err = factorize(o.step, scale, func(a int) float64 {
 		r := &o.rows[a]
 		return noise*noise*(sq(o.kernel.Noise)+o.runVariance(r)/r.runs) + r.se2 + r.inflated
 	}); err != nil || o.micro == nil {
 		return w, err
 	}
-	w.micro, err = factorize(o.micro, func(a int) float64 {
+	w.micro, err = factorize(o.micro, 1, func(a int) float64 {
 		r := &o.rows[o.compute[a]]
 		return sq(o.kernel.Timers) + r.se2 + r.inflated
 	})
@@ -89,12 +89,12 @@ func (o *observed) runVariance(r *row) float64 {
 
 func sq(x float64) float64 { return x * x }
 
-func factorize(k *mat.SymDense, noise func(i int) float64) (*gp.Factor, error) {
+func factorize(k *mat.SymDense, scale float64, noise func(i int) float64) (*gp.Factor, error) {
 	n := k.SymmetricDim()
 	with := mat.NewSymDense(n, nil)
-	with.CopySym(k)
+	with.ScaleSym(scale*scale, k)
 	for i := range n {
-		with.SetSym(i, i, k.At(i, i)+noise(i))
+		with.SetSym(i, i, with.At(i, i)+noise(i))
 	}
 	return gp.Factorize(with)
 }
@@ -161,15 +161,14 @@ func (t *task) jacobian(z []float64, j *mat.Dense) {
 }
 
 // problem is the least-squares problem of the posterior's mode: whitened
-// residuals divided by scale, and z.
-func (t *task) problem(w *whitening, scale float64) leastsq.Problem {
+// residuals, and z.
+func (t *task) problem(w *whitening) leastsq.Problem {
 	n, p := len(t.ln), t.coords.len()
 	return leastsq.Problem{
 		Params: p, Rows: n + p + len(t.links),
 		Residuals: func(z, r []float64) {
 			t.residuals(z, r)
 			w.vector(r[:n])
-			blas64.Scal(1/scale, vec(r[:w.n]))
 			copy(r[n:], z)
 			if t.links != nil {
 				theta := t.coords.theta(z)
@@ -183,8 +182,6 @@ func (t *task) problem(w *whitening, scale float64) leastsq.Problem {
 			top := j.Slice(0, n, 0, p).(*mat.Dense)
 			t.jacobian(z, top)
 			w.matrix(top)
-			steps := top.Slice(0, w.n, 0, p).(*mat.Dense)
-			steps.Scale(1/scale, steps)
 			for i := range p {
 				j.Set(n+i, i, 1)
 			}
@@ -199,14 +196,14 @@ func (t *task) problem(w *whitening, scale float64) leastsq.Problem {
 
 // mode walks to the mode of the posterior, from the best of the form's starts
 // or, given one, from there.
-func (t *task) mode(w *whitening, scale float64, start []float64) leastsq.Result {
+func (t *task) mode(w *whitening, start []float64) leastsq.Result {
 	starts := t.coords.starts(t.form)
 	if start != nil {
 		starts = [][]float64{start}
 	}
 	var best leastsq.Result
 	for i, x0 := range starts {
-		r := leastsq.Minimize(t.problem(w, scale), x0, leastsq.Settings{Tolerance: 1e-7})
+		r := leastsq.Minimize(t.problem(w), x0, leastsq.Settings{Tolerance: 1e-7})
 		if i == 0 || r.Cost < best.Cost {
 			best = r
 		}
@@ -214,44 +211,43 @@ func (t *task) mode(w *whitening, scale float64, start []float64) leastsq.Result
 	return best
 }
 
-// evidence is the log marginal density of the step times, given the compute
-// times, for any scale of the process and its noise, with the form linearised
-// and integrated out.
-type evidence struct {
-	n, logDet, square float64
-	eigen, along      []float64 // of BᵀB, B the whitened Jacobian; squares of eᵀB along its axes
-}
-
-// evidenceAt linearises around z.
-func (t *task) evidenceAt(w *whitening, z []float64) (*evidence, bool) {
-	n, p := len(t.ln), len(z)
-	j, e := mat.NewDense(n, p, nil), make([]float64, n)
-	t.residuals(z, e)
-	t.jacobian(z, j)
-	// The residual at the prior mean, as the linearised form has it.
-	blas64.Gemv(blas.NoTrans, -1, j.RawMatrix(), vec(z), 1, vec(e))
+// evidence is the log marginal density of the step times given the compute
+// times, up to a constant, with the form linearised at z and integrated out;
+// −Inf where it cannot be computed.
+func (t *task) evidence(w *whitening, z []float64) float64 {
+	j, e := t.linearize(z)
+	n, p := w.n, len(z)
 	w.vector(e)
 	w.matrix(j)
 	if w.micro != nil && !knowCompute(j, e, w.n) {
-		return nil, false
+		return math.Inf(-1)
 	}
-	steps, e := j.Slice(0, w.n, 0, p).(*mat.Dense), e[:w.n]
-	g := make([]float64, p)
-	blas64.Gemv(blas.Trans, 1, steps.RawMatrix(), vec(e), 0, vec(g))
-	b := mat.NewSymDense(p, nil)
-	b.SymOuterK(1, steps.T())
-	var eig mat.EigenSym
-	if !eig.Factorize(b, true) {
-		return nil, false
+	e = e[:n]
+	steps := j.Slice(0, n, 0, p).(*mat.Dense)
+	g := mat.NewVecDense(p, nil)
+	g.MulVec(steps.T(), mat.NewVecDense(n, e))
+	a := mat.NewSymDense(p, nil)
+	a.SymOuterK(1, steps.T())
+	for i := range p {
+		a.SetSym(i, i, a.At(i, i)+1)
 	}
-	var axes mat.Dense
-	eig.VectorsTo(&axes)
-	ev := &evidence{n: float64(w.n), logDet: w.step.LogDet(), square: blas64.Dot(vec(e), vec(e)), eigen: eig.Values(nil), along: make([]float64, p)}
-	blas64.Gemv(blas.Trans, 1, axes.RawMatrix(), vec(g), 0, vec(ev.along))
-	for i, a := range ev.along {
-		ev.along[i], ev.eigen[i] = a*a, max(ev.eigen[i], 0)
+	var chol mat.Cholesky
+	var x mat.VecDense
+	if !chol.Factorize(a) || chol.SolveVecTo(&x, g) != nil {
+		return math.Inf(-1)
 	}
-	return ev, true
+	// Woodbury's identity and the matrix determinant lemma.
+	return -(w.step.LogDet() + chol.LogDet() + blas64.Dot(vec(e), vec(e)) - mat.Dot(g, &x)) / 2
+}
+
+// linearize returns the derivatives of the predictions at z, and by how much
+// the linearised form at the prior mean exceeds the observations.
+func (t *task) linearize(z []float64) (j *mat.Dense, e []float64) {
+	j, e = mat.NewDense(len(t.ln), len(z), nil), make([]float64, len(t.ln))
+	t.residuals(z, e)
+	t.jacobian(z, j)
+	blas64.Gemv(blas.NoTrans, -1, j.RawMatrix(), vec(z), 1, vec(e))
+	return j, e
 }
 
 // knowCompute turns the standard normal prior of the coordinates into what
@@ -280,16 +276,6 @@ func knowCompute(j *mat.Dense, e []float64, n int) bool {
 	chol.UTo(&upper)
 	blas64.Trsm(blas.Right, blas.NoTrans, 1, upper.RawTriangular(), steps.RawMatrix())
 	return true
-}
-
-// at returns the log density for a scale.
-func (e *evidence) at(scale float64) float64 {
-	s2 := scale * scale
-	sum := e.n*math.Log(s2) + e.logDet + e.square/s2
-	for i, l := range e.eigen {
-		sum += math.Log1p(l/s2) - e.along[i]/(s2*(l+s2))
-	}
-	return -sum / 2
 }
 
 func vec(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Data: x, Inc: 1} }

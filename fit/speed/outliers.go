@@ -50,7 +50,7 @@ func (g *group) screen(ctx context.Context, w *whitening) (*whitening, error) {
 		if err != nil {
 			return nil, err
 		}
-		misses, sds, ok := g.task.leaveOneOut(w, g.z, g.size.Scale)
+		misses, sds, ok := g.task.leaveOneOut(w, g.z)
 		if !ok {
 			return w, nil
 		}
@@ -58,7 +58,7 @@ func (g *group) screen(ctx context.Context, w *whitening) (*whitening, error) {
 		sd := math.Sqrt(max(sq(sds[worst])-leftOut, 0))
 		if math.Abs(miss) <= math.Log(outlierFactor) || math.Abs(miss) <= outlierDeviations*sd {
 			*g = before
-			return g.task.whiten(g.size.Noise)
+			return g.task.whiten(g.size.Scale, g.size.Noise)
 		}
 		g.dropped = append(g.dropped, g.rows[worst].contradicted(miss, len(g.rows)-1, g.knobs))
 		g.counts[slices.Index(g.types, g.rows[worst].GPUType)] -= int(g.rows[worst].runs)
@@ -69,7 +69,7 @@ func (g *group) screen(ctx context.Context, w *whitening) (*whitening, error) {
 // worst returns the row that all others predict worst, if that is by the
 // factor of an outlier; −1 if none is.
 func (g *group) worst(w *whitening) int {
-	misses, sds, ok := g.task.leaveOneOut(w, g.z, g.size.Scale)
+	misses, sds, ok := g.task.leaveOneOut(w, g.z)
 	at, most := -1, 0.
 	for i := range misses {
 		if ok && g.rows[i].inflated == 0 && math.Abs(misses[i]) > math.Log(outlierFactor) && math.Abs(misses[i]/sds[i]) > most {
@@ -125,27 +125,21 @@ func (r *row) contradicted(miss float64, others int, knobs []knob) string {
 // leaveOneOut returns by how much ln step time of every row exceeds what all
 // other rows and the compute times say, and the standard deviation of that,
 // with the form linearised at z and integrated out.
-func (t *task) leaveOneOut(w *whitening, z []float64, scale float64) (miss, sd []float64, ok bool) {
-	n, p := len(t.ln), len(z)
-	j, e := mat.NewDense(n, p, nil), make([]float64, n)
-	t.residuals(z, e)
-	t.jacobian(z, j)
+func (t *task) leaveOneOut(w *whitening, z []float64) (miss, sd []float64, ok bool) {
+	j, e := t.linearize(z)
 	blas64.Scal(-1, vec(e)) // observed minus predicted
-	for i := range n {      // and so at the prior mean
-		e[i] += blas64.Dot(vec(j.RawRowView(i)), vec(z))
-	}
 	w.vector(e)
 	w.matrix(j)
 	if w.micro != nil && !knowCompute(j, e, w.n) {
 		return nil, nil, false
 	}
-	// Back from whitened coordinates: covariance s²LLᵀ + (LB)(LB)ᵀ.
-	steps := j.Slice(0, w.n, 0, p).(*mat.Dense)
+	// Back from whitened coordinates: covariance LLᵀ + (LB)(LB)ᵀ.
+	steps := j.Slice(0, w.n, 0, len(z)).(*mat.Dense)
 	w.step.Colour(steps.RawMatrix())
 	w.step.ColourVector(e[:w.n])
 	cov := mat.NewSymDense(w.n, nil)
 	cov.SymOuterK(1, steps)
-	w.step.AddTo(cov, scale*scale)
+	w.step.AddTo(cov)
 	f, err := gp.Factorize(cov)
 	if err != nil {
 		return nil, nil, false

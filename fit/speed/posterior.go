@@ -25,13 +25,14 @@ const draws = 128
 // once: draws of the parameters, and the process on what each leaves over.
 type posterior struct {
 	task    *task
-	lower   *gp.Factor // of the covariance of the step times at scale 1
+	lower   *gp.Factor // of the covariance of the step times
+	scale   float64    // of the process in it
 	drawn   []form.Curve
 	weights blas64.General // K⁻¹·residual of every draw, one row per measurement
-	scales  []float64      // of process and noise, one per draw
+	scales  []float64      // of the process, one per draw
 	noise   []float64      // standard t variates, one per draw: for a new run
 	gauss   []float64      // standard normal variates, one per draw: for the process
-	fresh   float64        // sd of a new run at scale 1
+	fresh   float64        // sd of a new run
 	tail    float64        // degrees of freedom of noise
 	// mean and variance of θ over the draws
 	mean, variance []float64
@@ -44,7 +45,7 @@ type posterior struct {
 // exclude.
 func newPosterior(g *group, w *whitening, seed uint64) (*posterior, error) {
 	t := g.task
-	q := &posterior{task: t, lower: w.step, tail: g.prior.Tail}
+	q := &posterior{task: t, lower: w.step, scale: g.size.Scale, tail: g.prior.Tail}
 	k := t.kernel
 	q.fresh = g.size.Noise * math.Sqrt(sq(k.Noise)+t.runVariance(&row{}))
 	rng := rand.New(rand.NewPCG(seed, 0x6b6e6565))
@@ -78,7 +79,7 @@ func newPosterior(g *group, w *whitening, seed uint64) (*posterior, error) {
 // drawParameters returns draws of z and their coordinates along the
 // posterior's axes, one slice per axis.
 func (g *group) drawParameters(w *whitening, rng *rand.Rand) (zs, along [][]float64) {
-	problem := g.task.problem(w, g.size.Scale)
+	problem := g.task.problem(w)
 	n := len(g.z)
 	j := leastsq.Jacobian(problem, g.z)
 	a := mat.NewSymDense(n, nil)
@@ -139,11 +140,11 @@ func (q *posterior) spread(p *form.Point, shared *memo, of []float64) (process f
 	if kern := q.task.kernel; kern.smooth {
 		k := make([]float64, len(q.task.pts))
 		for i := range k {
-			k[i] = kern.cov(p, &q.task.pts[i])
+			k[i] = q.scale * q.scale * kern.cov(p, &q.task.pts[i])
 		}
 		blas64.Gemv(blas.Trans, 1, q.weights, vec(k), 0, vec(of))
 		q.lower.Whiten(k)
-		process = max(kern.cov(p, p)-blas64.Dot(vec(k), vec(k)), 0)
+		process = max(kern.cov(p, p)-blas64.Dot(vec(k), vec(k))/(q.scale*q.scale), 0)
 	}
 	shared.addSteps(q.drawn, p, of)
 	return process
@@ -155,7 +156,7 @@ func (q *posterior) spread(p *form.Point, shared *memo, of []float64) (process f
 func (q *posterior) estimate(process, further float64, of []float64) data.Estimate {
 	for d := range of {
 		s := q.scales[d]
-		of[d] += math.Sqrt(s*s*process+further)*q.gauss[d] + s*q.fresh*q.noise[d]
+		of[d] += math.Sqrt(s*s*process+further)*q.gauss[d] + q.fresh*q.noise[d]
 	}
 	return quantiles(of)
 }
@@ -200,7 +201,7 @@ func (q *posterior) logDensity(p *form.Point, ln float64) float64 {
 	for d, v := range of {
 		s := q.scales[d]
 		// The sum of a normal and a t variate, as a t of their scale.
-		t := distuv.StudentsT{Mu: v, Sigma: math.Hypot(s*math.Sqrt(process), s*q.fresh), Nu: q.tail}
+		t := distuv.StudentsT{Mu: v, Sigma: math.Hypot(s*math.Sqrt(process), q.fresh), Nu: q.tail}
 		sum += t.Prob(ln) / draws
 	}
 	return math.Log(sum + 1e-12)

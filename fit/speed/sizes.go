@@ -8,69 +8,93 @@ import (
 // sizes are the factors on the kernel's amplitudes that were inferred for the
 // job at hand.
 type sizes struct {
-	Scale   float64   `json:"scale"`             // of process and noise together: posterior mean of the logarithm
-	Noise   float64   `json:"noise"`             // of the noise alone
+	Scale   float64   `json:"scale"`             // of the process
+	Noise   float64   `json:"noise"`             // of the noise
 	Weights []float64 `json:"weights,omitempty"` // influence of each knob
-	Scales  []float64 `json:"scales"`            // grid of scales
+	Scales  []float64 `json:"scales"`            // grid of scales of the process
 	Chance  []float64 `json:"chance"`            // their posterior probabilities
 }
 
-// infer chooses the sizes by the evidence at the current parameters, climbing
-// by factors from what is usual.
-func (g *group) infer(w *whitening) (*whitening, error) {
+// The grid of scales of the process: a form may be nearly right, or hardly.
+// Steps are standard deviations of the prior.
+const leastScale, mostScale = -2, 3
+
+// infer chooses the sizes by the evidence at the current parameters: the scale
+// of the process on a grid, noise and knobs climbing by factors from what is
+// usual.
+func (g *group) infer() (*whitening, error) {
 	if g.like != nil && len(g.like.knobs) == len(g.knobs) {
 		g.size = g.like.size
 		if g.task.kernel.weights != nil {
 			g.task = g.weighted(g.size.Weights)
 		}
-		return g.task.whiten(g.size.Noise)
+		return g.task.whiten(g.size.Scale, g.size.Noise)
 	}
-	c := climb{g: g, w: w}
-	var ok bool
-	if c.ev, ok = g.task.evidenceAt(w, g.z); !ok {
-		return w, nil
-	}
-	c.top, c.weights = c.ev.marginal(g.scatter()), slices.Repeat([]float64{1}, len(g.knobs))
-	c.noise = 1
+	c := climb{g: g, top: math.Inf(-1), task: g.task, size: sizes{Scale: 1, Noise: 1, Weights: slices.Repeat([]float64{1}, len(g.knobs))}}
 	for range 2 {
-		c.along(math.Sqrt2, func(f float64) bool { return g.task.kernel.smooth && c.try(c.noise*f, c.weights) })
+		c.grid()
+		c.along(math.Sqrt2, func(f float64) bool {
+			s := c.size
+			s.Noise *= f
+			return c.try(s)
+		})
 		for i := range g.knobs {
+			if g.task.kernel.weights == nil || !g.knobs[i].varied() {
+				continue
+			}
 			c.along(2, func(f float64) bool {
-				v := slices.Clone(c.weights)
-				v[i] *= f
-				return g.task.kernel.weights != nil && g.knobs[i].varied() && c.try(c.noise, v)
+				s := c.size
+				s.Weights = slices.Clone(s.Weights)
+				s.Weights[i] *= f
+				return c.try(s)
 			})
 		}
 	}
-	g.size.Noise, g.size.Weights = c.noise, c.weights
-	g.size.Scales, g.size.Chance = c.ev.posterior(g.scatter())
-	var ln float64
-	for i, s := range g.size.Scales {
-		ln += g.size.Chance[i] * math.Log(s)
-	}
-	g.size.Scale = math.Exp(ln)
-	return c.w, nil
+	c.grid()
+	g.size, g.task = c.size, c.task
+	return g.task.whiten(g.size.Scale, g.size.Noise)
 }
 
-// plainScatter is the sd of ln scale of published families, whose misfit may
+// plainScatter is the sd of ln noise of published families, whose misfit may
 // be anything from nothing to all.
 const plainScatter = 2
 
-func (g *group) scatter() float64 {
-	if !g.learned() {
-		return plainScatter
-	}
-	return g.prior.Scatter
-}
-
 // climb is the state of a search for the likeliest sizes.
 type climb struct {
-	g       *group
-	w       *whitening
-	ev      *evidence
-	top     float64
-	noise   float64
-	weights []float64
+	g    *group
+	task *task
+	top  float64
+	size sizes
+}
+
+// grid weighs all scales of the process given the rest, and takes the likeliest.
+func (c *climb) grid() {
+	c.size.Scales, c.size.Chance = []float64{1}, []float64{1}
+	if c.task.kernel.smooth {
+		c.size.Scales, c.size.Chance = nil, nil
+		for u := leastScale; u <= mostScale; u++ {
+			c.size.Scales = append(c.size.Scales, math.Exp(c.g.prior.Scatter*float64(u)))
+		}
+	}
+	top, best := math.Inf(-1), 0
+	values := make([]float64, len(c.size.Scales))
+	for i, scale := range c.size.Scales {
+		s := c.size
+		s.Scale = scale
+		if values[i] = c.value(c.task, s); values[i] > top {
+			top, best = values[i], i
+		}
+	}
+	c.size.Scale, c.top = c.size.Scales[best], top
+	var sum float64
+	for _, v := range values {
+		sum += math.Exp(v - top)
+	}
+	if c.size.Chance == nil {
+		for _, v := range values {
+			c.size.Chance = append(c.size.Chance, math.Exp(v-top)/sum)
+		}
+	}
 }
 
 // along goes up in steps of a factor as long as that is likelier, at most
@@ -87,30 +111,36 @@ func (c *climb) along(factor float64, step func(f float64) bool) {
 	}
 }
 
-// try keeps sizes that are likelier, under log-normal priors.
-func (c *climb) try(noise float64, weights []float64) bool {
-	g := c.g
-	t := g.task
-	if !slices.Equal(weights, c.weights) {
-		t = g.weighted(weights)
+// try keeps sizes that are likelier.
+func (c *climb) try(s sizes) bool {
+	t := c.task
+	if !slices.Equal(s.Weights, c.size.Weights) {
+		t = c.g.weighted(s.Weights)
 	}
-	w, err := t.whiten(noise)
-	if err != nil {
+	v := c.value(t, s)
+	if !(v > c.top) {
 		return false
 	}
-	ev, ok := t.evidenceAt(w, g.z)
-	if !ok {
-		return false
-	}
-	value := ev.marginal(g.scatter()) - sq(math.Log(noise)/g.prior.NoiseScatter)/2
-	for _, v := range weights {
-		value -= sq(math.Log(v)/g.prior.KnobScatter) / 2
-	}
-	if value <= c.top {
-		return false
-	}
-	c.top, c.w, c.ev, c.noise, c.weights, g.task = value, w, ev, noise, weights, t
+	c.top, c.task, c.size = v, t, s
 	return true
+}
+
+// value is the log density of sizes: their evidence under log-normal priors.
+func (c *climb) value(t *task, s sizes) float64 {
+	w, err := t.whiten(s.Scale, s.Noise)
+	if err != nil {
+		return math.Inf(-1)
+	}
+	p := c.g.prior
+	noise := p.NoiseScatter
+	if !t.kernel.smooth {
+		noise = plainScatter
+	}
+	v := t.evidence(w, c.g.z) - sq(math.Log(s.Scale)/p.Scatter)/2 - sq(math.Log(s.Noise)/noise)/2
+	for _, x := range s.Weights {
+		v -= sq(math.Log(x)/p.KnobScatter) / 2
+	}
+	return v
 }
 
 // weighted returns the task with other influences of the knobs.
@@ -120,47 +150,4 @@ func (g *group) weighted(weights []float64) *task {
 	t := *g.task
 	t.observed = observe(g.rows, g.pts, &k)
 	return &t
-}
-
-// The grid of scales: quarters of the prior's sd up to three of them.
-const (
-	scaleSteps   = 12
-	scalePerStep = .25
-)
-
-// posterior returns the scales tried and their posterior probabilities under
-// a log-normal prior of the given sd.
-func (e *evidence) posterior(sd float64) (scales, chance []float64) {
-	top := math.Inf(-1)
-	for i := -scaleSteps; i <= scaleSteps; i++ {
-		u := float64(i) * scalePerStep
-		s := math.Exp(sd * u)
-		l := e.at(s) - u*u/2
-		scales, chance = append(scales, s), append(chance, l)
-		top = max(top, l)
-	}
-	var sum float64
-	for i, l := range chance {
-		chance[i] = math.Exp(l - top)
-		sum += chance[i]
-	}
-	for i := range chance {
-		chance[i] /= sum
-	}
-	return scales, chance
-}
-
-// marginal is the log density with the scale integrated out, up to a constant.
-func (e *evidence) marginal(sd float64) float64 {
-	top, sum := math.Inf(-1), 0.
-	var l [2*scaleSteps + 1]float64
-	for i := range l {
-		u := float64(i-scaleSteps) * scalePerStep
-		l[i] = e.at(math.Exp(sd*u)) - u*u/2
-		top = max(top, l[i])
-	}
-	for _, v := range l {
-		sum += math.Exp(v - top)
-	}
-	return top + math.Log(sum)
 }

@@ -70,6 +70,7 @@ func (q *posterior) sliceAt(p *form.Point) *batchSlice {
 			blas64.Scal(k.TypeShare, vec(row))
 		}
 	}
+	blas64.Scal(q.scale*q.scale, vec(g.Data))
 	s.v, s.spare = make([]float64, c), make([]float64, c)
 	s.drawn = general(draws, c)
 	blas64.Gemm(blas.Trans, blas.NoTrans, 1, q.weights, g, 0, s.drawn)
@@ -95,5 +96,5 @@ func (s *batchSlice) spread(p *form.Point, shared *memo, of []float64) (process 
 	blas64.Gemv(blas.NoTrans, 1, s.drawn, vec(s.v), 0, vec(of))
 	blas64.Gemv(blas.NoTrans, 1, s.explain, vec(s.v), 0, vec(s.spare))
 	shared.addSteps(s.q.drawn, p, of)
-	return max(k.cov(p, p)-blas64.Dot(vec(s.v), vec(s.spare)), 0)
+	return max(k.cov(p, p)-blas64.Dot(vec(s.v), vec(s.spare))/(s.q.scale*s.q.scale), 0)
 }

@@ -112,9 +112,9 @@ func (f *Factor) ColourVector(v []float64) {
 	blas64.Trmv(blas.NoTrans, f.lower.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
 }
 
-// AddTo adds K times a factor to sum.
-func (f *Factor) AddTo(sum *mat.SymDense, factor float64) {
+// AddTo adds K to sum.
+func (f *Factor) AddTo(sum *mat.SymDense) {
 	k := mat.NewSymDense(f.n, nil)
-	k.SymOuterK(factor, f.lower)
+	k.SymOuterK(1, f.lower)
 	sum.AddSym(sum, k)
 }
