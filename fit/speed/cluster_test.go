@@ -57,8 +57,10 @@ func TestMemoryOfOtherJobs(t *testing.T) {
 	}
 	alone, _ := predict(Settings{})
 	learned, m := predict(Settings{Others: others})
-	if learned.Hi/learned.Lo > .8*alone.Hi/alone.Lo {
-		t.Errorf("interval %+v alone and %+v with four other jobs", alone, learned)
+	_, truth := clusterJob(t, "ours", 1.5, Settings{}, oneNode)
+	off := func(e data.Estimate) float64 { return math.Abs(math.Log(e.Mean / truth.StepTime(far))) }
+	if off(learned) > .75*off(alone) {
+		t.Errorf("off by a factor e^%.2f alone and e^%.2f with four other jobs", off(alone), off(learned))
 	}
 	if jobs := m.Borrowed("t4", data.AllReduce); !slices.Equal(jobs, []string{"a", "b", "c", "d"}) {
 		t.Errorf("borrowed from %q", jobs)

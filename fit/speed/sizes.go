@@ -33,7 +33,11 @@ func (g *group) infer() (*whitening, error) {
 	c := climb{g: g, top: math.Inf(-1), task: g.task, size: sizes{Scale: 1, Noise: 1, Weights: slices.Repeat([]float64{1}, len(g.knobs))}}
 	for range 2 {
 		c.grid()
-		c.along(math.Sqrt2, func(f float64) bool {
+		step := math.Sqrt2
+		if !g.task.kernel.smooth {
+			step *= plainScatter
+		}
+		c.along(step, func(f float64) bool {
 			s := c.size
 			s.Noise *= f
 			return c.try(s)

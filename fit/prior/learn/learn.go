@@ -245,7 +245,7 @@ func learn(splits []split, sweeps int, log func(string, ...any)) (*prior.Speed, 
 	l.scores, l.value = make([]float64, len(l.splits)), math.Inf(-1)
 	l.try(l.pr, func(*split) bool { return true }, 0)
 	log("start: %.4f", l.value)
-	const cost = .0005
+	const cost = .0001
 	for sweep := range sweeps {
 		for i, d := range all {
 			moved := false
