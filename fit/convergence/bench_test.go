@@ -188,7 +188,7 @@ func ask(tb testing.TB, runs []recordedRun, settings func(recordedRun) Settings,
 			var e data.Estimate
 			err := fitErr
 			if err == nil {
-				e, err = c.StepsTo(target)
+				e, err = stepsTo(c, target)
 			}
 			o.add(r.job, e, err, r.points[epoch-1].Progress)
 		}
