@@ -210,3 +210,71 @@ func TestHampelKeepsNoiseAndDrops(t *testing.T) {
 		t.Errorf("more than the outlier changed: %v", got)
 	}
 }
+
+// What order the points of a file are in changes nothing.
+func TestFileOrderDoesNotMatter(t *testing.T) {
+	sorted := noisyCurve(40, .3, .01, 8)
+	sorted[20].Loss = 9
+	shuffled := slices.Clone(sorted)
+	newTestRand(1).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	a, errA := Fit(sorted, 0, Settings{})
+	b, errB := Fit(shuffled, 0, Settings{})
+	if errA != nil || errB != nil || !slices.Equal(a.Recorded, b.Recorded) || !slices.Equal(a.Lows, b.Lows) {
+		t.Errorf("%v, %v: %v and shuffled %v", errA, errB, a.Recorded[18:23], b.Recorded[18:23])
+	}
+}
+
+// Epochs counted from 0 are as long as those counted from 1, with one row per
+// epoch and with several.
+func TestEpochsFromZero(t *testing.T) {
+	for _, rows := range []int{1, 4} {
+		for _, first := range []float64{0, 1} {
+			ps := noisyCurve(10*rows, .3, .01, 8)
+			for i := range ps {
+				ps[i].Progress, ps[i].Step = math.NaN(), float64(i+1)*100/float64(rows)
+				ps[i].Epoch = first + float64(i/rows)
+			}
+			c, err := Fit(ps, 0, Settings{PlannedEpochs: 50})
+			if err != nil || math.Abs(c.Planned-5000) > 1e-6 {
+				t.Errorf("%d rows per epoch from %g: planned %g steps, %v; want 50 epochs of 100", rows, first, c.Planned, err)
+			}
+		}
+	}
+}
+
+// What it means to reach a target follows the kind of record, and can be asked
+// for.
+func TestReachFollowsTheRecord(t *testing.T) {
+	steps := noisyCurve(2000, .01, .1, 4)
+	epochs := noisyCurve(40, .3, .1, 4)
+	for i := range epochs {
+		epochs[i].Epoch = float64(i + 1)
+	}
+	metric := noisyCurve(40, .3, .1, 4)
+	for i := range metric {
+		metric[i].Metric, metric[i].Loss = metric[i].Loss, math.NaN()
+	}
+	for _, tt := range []struct {
+		name   string
+		points []data.CurvePoint
+		want   Reach
+	}{{"loss of steps", steps, Smooth}, {"loss per epoch", epochs, First}, {"metric", metric, First}} {
+		c, err := Fit(tt.points, 0, Settings{})
+		if err != nil || c.Reach != tt.want {
+			t.Fatalf("%s: %q, %v, want %q", tt.name, c.Reach, err, tt.want)
+		}
+	}
+	c, err := Fit(steps, 0, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := 2*math.Pow(1+.01*1000, -.7) + .3 // the course at step 1000
+	smooth, errA := c.Target(target, "")
+	first, errB := c.Target(target, First)
+	if errA != nil || errB != nil || math.Abs(smooth.Steps.Mean/1000-1) > .1 || first.Steps.Mean > .7*smooth.Steps.Mean {
+		t.Errorf("smooth %+v, first %+v (%v, %v), want about 1000 and much earlier", smooth, first, errA, errB)
+	}
+	if _, err := c.Target(target, "soon"); err == nil || !strings.Contains(err.Error(), "soon") {
+		t.Errorf("a meaning that there is not: %v", err)
+	}
+}

@@ -144,7 +144,7 @@ func checkAnswer(t *testing.T, name string, c *Curve, target float64) {
 	var never *NeverReachedError
 	switch {
 	case err == nil:
-		if !ordered(a.Steps) || !(a.Chance >= .5 && a.Chance <= 1) {
+		if !ordered(a.Steps) || !(a.Chance > 0 && a.Chance <= 1) {
 			t.Errorf("%s, target %g: %+v", name, target, a)
 		}
 	case !errors.As(err, &never):

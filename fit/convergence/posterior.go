@@ -25,7 +25,10 @@ type posterior struct {
 	shapes []shape
 	cells  []cell
 	known  prior
-	span   float64 // range of the record
+	span   float64   // range of the record
+	before float64   // sum of squared errors believed beforehand
+	trust  []float64 // square roots of how much points count
+	top    float64   // log of the heaviest cell
 }
 
 // cell is one way for the curve to go on.
@@ -63,7 +66,7 @@ func (p *posterior) end(c cell) float64 { return c.limit * p.ratioAt(math.Inf(1)
 // either side of it weigh the same beforehand. Where the target is the level of
 // the record there are only limits below it.
 func (c *Curve) posterior(target float64) *posterior {
-	p := &posterior{segment: c.lastSegment(), known: c.beliefs()}
+	p := &posterior{segment: c.lastSegment(), known: c.beliefs(), top: math.Inf(-1)}
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, q := range c.Recorded {
 		low, high = math.Min(low, q.Loss), math.Max(high, q.Loss)
@@ -71,17 +74,73 @@ func (c *Curve) posterior(target float64) *posterior {
 	p.span = math.Max(high-low, 1e-9)
 	if len(c.Templates) > 0 {
 		p.segment = segment{points: c.Recorded, ratio: 1}
+	}
+	// Where a curve is still far above what it has got to since, no form is
+	// exact: training warms up, and falls fast before it settles.
+	level := medianLoss(p.points[len(p.points)-max(len(p.points)/3, 1):])
+	for _, q := range p.points {
+		d := (q.Loss - level) / (p.known.Early * p.span)
+		p.trust = append(p.trust, 1/math.Sqrt(1+d*d))
+	}
+	noise, misfit := p.known.Noise*p.span, p.known.Misfit*p.span
+	p.before = noise*noise + float64(len(p.points))*misfit*misfit
+	if len(c.Templates) > 0 {
 		p.layTemplates(c.Templates)
 	} else {
-		seen := c.LastX - p.start
-		p.shapes = allShapes(len(p.points), seen)
-		limits := p.limits(target)
-		for i := range p.shapes {
-			p.weigh(i, limits, nil)
-		}
+		p.search(allSpots(len(p.points), c.LastX-p.start), p.limits(target))
 	}
 	p.prune()
 	return p
+}
+
+// search weighs shapes. Where one holds much of the posterior the grid is too
+// coarse, and it and its neighbours are split, some rounds long.
+func (p *posterior) search(spots []spot, limits []node) {
+	const rounds = 5
+	var all []spot // by index of the shape
+	for round := 1; ; round++ {
+		for _, s := range spots {
+			own := slices.Clone(limits)
+			for i := range own {
+				own[i].log += s.log()
+			}
+			p.shapes, all = append(p.shapes, s.shape()), append(all, s)
+			p.weigh(len(p.shapes)-1, own, nil)
+		}
+		heavy := p.heavy(all)
+		if len(heavy) == 0 || round == rounds {
+			return
+		}
+		spots = nil
+		for i := range all {
+			if s := &all[i]; !s.gone && slices.ContainsFunc(heavy, s.touches) {
+				spots = append(spots, s.split()...)
+				s.gone = true
+			}
+		}
+		p.cells = slices.DeleteFunc(p.cells, func(c cell) bool { return all[c.shape].gone })
+		p.top = math.Inf(-1)
+		for _, c := range p.cells {
+			p.top = math.Max(p.top, c.log)
+		}
+	}
+}
+
+// heavy returns the spots that hold more than a sixteenth of the posterior.
+func (p *posterior) heavy(all []spot) []spot {
+	mass, total := make([]float64, len(all)), 0.0
+	for _, c := range p.cells {
+		w := math.Exp(c.log - p.top)
+		mass[c.shape] += w
+		total += w
+	}
+	var out []spot
+	for i, m := range mass {
+		if m > total/16 {
+			out = append(out, all[i])
+		}
+	}
+	return out
 }
 
 // limits returns the limits tried for a target. Those below it are weighed by
@@ -127,7 +186,8 @@ func (p *posterior) weigh(i int, limits, amplitudes []node) {
 	n := len(p.points)
 	g, one, y := make([]float64, n), make([]float64, n), make([]float64, n)
 	for k, q := range p.points {
-		g[k], one[k], y[k] = p.shapes[i].at(q.X-p.start), 1, q.Loss
+		w := p.trust[k]
+		g[k], one[k], y[k] = w*p.shapes[i].at(q.X-p.start), w, w*q.Loss
 	}
 	sums := [...]product{multiply(g, g), multiply(g, one), multiply(g, y), multiply(one, one), multiply(one, y), multiply(y, y)}
 	for r := range rhoNodes {
@@ -149,7 +209,7 @@ func (p *posterior) weigh(i int, limits, amplitudes []node) {
 			}
 			if amplitudes == nil && gg > 0 {
 				a := (gy - limit.value*g1) / gg
-				over := math.Max(limit.value+a-y[0], 0) / p.span
+				over := math.Max(limit.value+a-p.points[0].Loss, 0) / p.span
 				add(limit.value, a, limit.log-over*over/2)
 			}
 		}
@@ -161,9 +221,12 @@ func (p *posterior) weigh(i int, limits, amplitudes []node) {
 // so that every point is forgiven a misfit.
 func (p *posterior) add(c cell, rss, rho float64) {
 	n := float64(len(p.points))
-	before := math.Pow(p.known.Noise*p.span, 2) + n*math.Pow(p.known.Misfit*p.span, 2)
-	c.log += math.Log(1-rho*rho)/2 - (n+1)/2*math.Log((rss+before)/before)
-	c.fresh = math.Sqrt((rss + before) / (n + 1))
+	c.log += math.Log(1-rho*rho)/2 - (n+1)/2*math.Log(rss/p.before+1)
+	if c.log < p.top+math.Log(negligible) {
+		return
+	}
+	p.top = math.Max(p.top, c.log)
+	c.fresh = math.Sqrt((rss + p.before) / (n + 1))
 	c.lasting = c.fresh * rho / math.Sqrt(1-rho*rho)
 	p.cells = append(p.cells, c)
 }
@@ -171,13 +234,9 @@ func (p *posterior) add(c cell, rss, rho float64) {
 // prune turns logs into weights and keeps the heaviest cells, which together
 // weigh all but what cannot move a quantile.
 func (p *posterior) prune() {
-	top := math.Inf(-1)
-	for _, c := range p.cells {
-		top = math.Max(top, c.log)
-	}
 	total, kept := 0.0, 0.0
 	for i, c := range p.cells {
-		p.cells[i].weight = math.Exp(c.log - top)
+		p.cells[i].weight = math.Exp(c.log - p.top)
 		total += p.cells[i].weight
 	}
 	p.cells = slices.DeleteFunc(p.cells, func(c cell) bool { return !(c.weight >= negligible) })

@@ -18,8 +18,11 @@ type prior struct {
 	// logarithm.
 	GapMedian float64 `json:"gap_median"`
 	GapSD     float64 `json:"gap_sd"`
-	Noise     float64 `json:"noise"`      // sd of a record, as a part of its range
-	Misfit    float64 `json:"misfit"`     // of the nearest form to a record, likewise
+	Noise     float64 `json:"noise"`  // sd of a record, as a part of its range
+	Misfit    float64 `json:"misfit"` // of the nearest form to a record, likewise
+	// Early is how far above the level it has got to since, as a part of its
+	// range, a point of the record counts half.
+	Early     float64 `json:"early"`
 	WrongPlan float64 `json:"wrong_plan"` // chance that a planned length says nothing about the target
 	// Of a run relative to a finished one of the same job in equal units of
 	// progress, standard deviations of the logarithm of its pace and of its

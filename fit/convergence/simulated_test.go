@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"knee/data"
-	"knee/internal/quantile"
 )
 
 // simulatedRun is a run whose course is known.
@@ -88,14 +87,24 @@ func (r simulatedRun) reachedAt(target float64, raw bool) float64 {
 	return math.Inf(1)
 }
 
-// BenchmarkSimulated asks of runs with known course when they reach targets.
+// BenchmarkSimulated asks of runs with known course when they reach targets
+// that they reach later on, and how likely they are to reach some under their
+// floor, and counts warnings of learning-rate cuts. The rival is Optimus's
+// single curve.
 func BenchmarkSimulated(b *testing.B) {
-	for _, kind := range []string{"epochs", "steps"} {
-		for _, cut := range []bool{false, true} {
-			for _, planned := range []bool{false, true} {
+	for _, family := range []string{"optimus", Auto} {
+		for _, kind := range []string{"epochs", "steps"} {
+			for _, cut := range []bool{false, true} {
 				for _, percent := range []int{10, 20, 40, 100} {
-					b.Run(fmt.Sprintf("kind=%s/cut=%v/planned=%v/seen=%d", kind, cut, planned, percent), func(b *testing.B) {
-						simScore(b, kind, cut, planned, percent)
+					b.Run(fmt.Sprintf("by=%s/kind=%s/cut=%v/seen=%d", family, kind, cut, percent), func(b *testing.B) {
+						var t simulatedTally
+						for range b.N {
+							t = simulatedTally{}
+							for seed := range uint64(40) {
+								t.ask(b, simulate(kind, cut, newTestRand(seed)), percent, family)
+							}
+						}
+						t.report(b)
 					})
 				}
 			}
@@ -103,69 +112,78 @@ func BenchmarkSimulated(b *testing.B) {
 	}
 }
 
-func simScore(b *testing.B, kind string, cut, planned bool, percent int) {
-	const runs = 40
-	var o outcome
-	var chance, asked, below, warned, said float64
-	for seed := range uint64(runs) {
-		rng := newTestRand(seed)
-		r := simulate(kind, cut, rng)
-		n := max(r.end*percent/100, 3)
-		s := Settings{}
-		if planned && kind == "epochs" {
-			s.PlannedEpochs = float64(r.end)
+// simulatedTally counts how well simulated runs were foreseen.
+type simulatedTally struct {
+	outcome
+	unreachable, chance, high float64 // questions, sum of chances, chances over .3
+	records, warned           float64
+}
+
+// ask puts the questions about one run, of which some percent are recorded.
+func (o *simulatedTally) ask(tb testing.TB, r simulatedRun, percent int, family string) {
+	n := max(r.end*percent/100, 4)
+	c, err := Fit(r.points[:n], 0, Settings{Family: family})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	o.records++
+	if len(c.Cuts()) > 0 {
+		o.warned++
+	}
+	for _, part := range []float64{.25, .5, .9} { // of what is left
+		at := math.Round(float64(n) + part*float64(r.end-n))
+		target := r.course(at)
+		truth := r.reachedAt(target, r.kind == "epochs")
+		if percent == 100 || r.cut > 0 && at <= r.cut || truth <= float64(n) {
+			continue
 		}
-		c, err := Fit(r.points[:n], 0, s)
-		if err != nil {
-			b.Fatal(err)
+		a, err := c.Target(target, "")
+		o.add(r.kind, a.Steps, err, truth)
+	}
+	for _, under := range []float64{.05, .1, .2} { // of the way down
+		target := r.course(1e9) - under
+		if r.cut > float64(n) || r.reachedAt(target, true) <= float64(r.end) {
+			continue // a cut that is not recorded cannot be known, and a lucky value reaches it
 		}
-		if percent < 100 {
-			for _, u := range []float64{.25, .5, .9} {
-				at := float64(n) + u*float64(r.end-n)
-				if cut && at <= r.cut {
-					continue
-				}
-				target := r.course(math.Round(at))
-				truth := r.reachedAt(target, kind == "epochs")
-				if truth <= float64(n) {
-					continue
-				}
-				e, err := stepsTo(c, target)
-				o.add(kind, e, err, truth)
-			}
+		a, err := c.Target(target, "")
+		var never *NeverReachedError
+		if errors.As(err, &never) {
+			a.Chance = never.Chance
 		}
-		for _, u := range []float64{.05, .1, .2} {
-			floor := r.course(1e9) // after the cut
-			target := floor - u
-			if cut && float64(n) <= r.cut {
-				continue
-			}
-			a, err := c.Target(target, "")
-			var never *NeverReachedError
-			p := a.Chance
-			if errors.As(err, &never) {
-				p = never.Chance
-			}
-			if r.reachedAt(target, true) <= float64(n) {
-				continue
-			}
-			chance += p
-			asked++
-			if p > .3 {
-				below++
-			}
-		}
-		said++
-		if len(c.Cuts()) > 0 {
-			warned++
+		o.unreachable++
+		o.chance += a.Chance
+		if a.Chance > .3 {
+			o.high++
 		}
 	}
+}
+
+func (o *simulatedTally) report(b *testing.B) {
 	if len(o.errs) > 0 {
-		o.report(b)
-		_ = quantile.Median
+		o.outcome.report(b)
 	}
-	b.ReportMetric(100*chance/asked, "chance-unreachable%")
-	b.ReportMetric(100*below/asked, "over30%")
-	b.ReportMetric(100*warned/said, "warned%")
+	if o.unreachable > 0 {
+		b.ReportMetric(100*o.chance/o.unreachable, "chance-unreachable%")
+		b.ReportMetric(100*o.high/o.unreachable, "over-30%")
+	}
+	b.ReportMetric(100*o.warned/o.records, "warned-of-cut%")
 	b.ReportMetric(0, "ns/op")
+}
+
+// What is recorded to its end, smooth but for noise, is not said to get under
+// its floor, and no cut is made up; one that happened is found.
+func TestFloorsAndCuts(t *testing.T) {
+	for _, kind := range []string{"epochs", "steps"} {
+		var whole, cut simulatedTally
+		for seed := range uint64(12) {
+			whole.ask(t, simulate(kind, false, newTestRand(seed)), 100, Auto)
+			cut.ask(t, simulate(kind, true, newTestRand(seed)), 100, Auto)
+		}
+		if whole.chance > .3*whole.unreachable {
+			t.Errorf("%s: targets under the floor are reached with probability %.0f %% on average", kind, 100*whole.chance/whole.unreachable)
+		}
+		if whole.warned > 1 || cut.warned < cut.records/2 {
+			t.Errorf("%s: warned of a cut in %g of %g records without and %g of %g with one", kind, whole.warned, whole.records, cut.warned, cut.records)
+		}
+	}
 }
