@@ -74,10 +74,10 @@ func questions(tb testing.TB, runs []recordedRun) []question {
 	return qs
 }
 
-// loss returns by job the mean of −ln of the chance given to the cell of the
-// grid in which a target was met.
+// loss returns by job the sum of −ln of the chance given to the cell of the
+// grid in which a target was met: every question counts alike.
 func loss(qs []question, p prior) map[string]float64 {
-	sums, counts := map[string]float64{}, map[string]float64{}
+	sums := map[string]float64{}
 	for _, q := range qs {
 		c := *q.curve
 		c.known = &p
@@ -90,10 +90,6 @@ func loss(qs []question, p prior) map[string]float64 {
 			}
 		}
 		sums[q.job] -= math.Log(mass)
-		counts[q.job]++
-	}
-	for j := range sums {
-		sums[j] /= counts[j]
 	}
 	return sums
 }
