@@ -70,11 +70,13 @@ func (m *Model) Efficiency(globalBatch float64) data.Estimate {
 var ErrNoCurve = errors.New("the model has no training curve; fit it with one to predict when a loss is reached")
 
 // StepsToLoss returns the optimizer steps at the initial batch from step 0
-// to a target loss. It fails with [ErrNoCurve], or with a
+// to a target loss, in the given meaning of reaching it (empty: the one that
+// fits the curve). It fails with [ErrNoCurve], or with a
 // *[convergence.NeverReachedError] if the curve levels off before.
-func (m *Model) StepsToLoss(target float64) (data.Estimate, error) {
+func (m *Model) StepsToLoss(target float64, reach convergence.Reach) (data.Estimate, error) {
 	if m.convergence == nil {
 		return data.Estimate{}, ErrNoCurve
 	}
-	return m.convergence.StepsTo(target)
+	a, err := m.convergence.Target(target, reach)
+	return a.Steps, err
 }

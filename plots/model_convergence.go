@@ -27,7 +27,7 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 	}
 	end := 1.3 * c.LastX
 	if target != nil {
-		t, err := c.Target(*target)
+		t, err := c.Target(*target, "")
 		var never *convergence.NeverReachedError
 		switch {
 		case err == nil:
@@ -40,7 +40,7 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 			return spec, nil, err
 		}
 	}
-	course := c.Course(target)
+	course := c.Course(target, "")
 	for i := range curvePoints {
 		x := course.From + (end-course.From)*float64(i+1)/curvePoints
 		spec.Curve = append(spec.Curve, BandOf(x, course.Band(x), x > c.LastX))
@@ -50,7 +50,7 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 
 // courseSubtitle says where a course comes from and, if a target is asked
 // for and reached, on what condition it stands.
-func courseSubtitle(c *convergence.Curve, t *convergence.TargetAnswer) string {
+func courseSubtitle(c *convergence.Curve, t *convergence.Answer) string {
 	from := fmt.Sprintf("many curves that agree with the record (%s)", c.Family)
 	switch {
 	case c.Single != nil:

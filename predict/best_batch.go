@@ -3,6 +3,7 @@ package predict
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"knee/data"
 )
@@ -22,6 +23,9 @@ type batchLimits struct {
 	initial, max       float64 // global
 	localMin, localMax float64
 	accumulate         bool
+	// pair makes a lone worker above the initial batch accumulate at least
+	// once, as gradient statistics of one worker need two gradients.
+	pair bool
 	// clip makes the largest local batch of global batches that are too
 	// large, so that exactly that one is tried too, instead of leaving them out.
 	clip bool
@@ -31,9 +35,6 @@ type batchLimits struct {
 // (OSDI'21, section 4.1, and its published scheduler): 50 geometric steps of
 // the global batch M from max(initial, localMin·k) to max; s = ⌈M/k/localMax⌉−1
 // accumulation steps; local batch ⌈M/k/(s+1)⌉, rounded up to whole samples.
-// A lone worker above the initial batch accumulates at least once: gradient
-// statistics need two gradients per step.
-//
 // It is empty if no batch is allowed.
 func (l batchLimits) choices(k float64) []batchChoice {
 	const eps = 1e-8 // a batch that is whole up to rounding is whole
@@ -48,7 +49,7 @@ func (l batchLimits) choices(k float64) []batchChoice {
 		c := batchChoice{}
 		if l.accumulate {
 			c.accum = max(int(math.Ceil(local/l.localMax-eps))-1, 0)
-			if k == 1 && local > l.initial+eps {
+			if l.pair && k == 1 && local > l.initial+eps {
 				c.accum = max(c.accum, 1)
 			}
 		}
@@ -66,22 +67,50 @@ func (l batchLimits) choices(k float64) []batchChoice {
 	return out
 }
 
-// best returns the choice with the largest goodput, the first of equals;
+// bestOf returns the choice with the largest goodput, the first of equals;
 // false if there is none.
-func (l batchLimits) best(k float64, goodput func(batchChoice) float64) (batchChoice, bool) {
-	var best batchChoice
-	top, found := math.Inf(-1), false
-	for _, c := range l.choices(k) {
-		if g := goodput(c); g > top {
+func bestOf(choices []batchChoice, goodput func(batchChoice) (float64, error)) (best batchChoice, found bool, err error) {
+	top := math.Inf(-1)
+	for _, c := range choices {
+		g, err := goodput(c)
+		if err != nil {
+			return c, false, err
+		}
+		if g > top {
 			best, top, found = c, g, true
 		}
 	}
-	return best, found
+	return best, found, nil
+}
+
+// round lists the batches that people choose: local batches that were
+// measured and 1, 3, 5 or 7 times a power of two, alone and where it is allowed with 1, 3, 7 …
+// accumulation steps.
+func (l batchLimits) round(k float64, measured []float64) []batchChoice {
+	sizes := slices.Clone(measured)
+	for b := 1.; b <= l.localMax; b *= 2 {
+		sizes = append(sizes, b, 3*b, 5*b, 7*b)
+	}
+	var out []batchChoice
+	for _, b := range sizes {
+		for s := 0; b >= l.localMin && b <= l.localMax && k*b*float64(s+1) <= l.max; s = 2*s + 1 {
+			if k*b*float64(s+1) >= l.initial {
+				out = append(out, batchChoice{b, s})
+			}
+			if !l.accumulate {
+				break
+			}
+		}
+	}
+	return out
 }
 
 // BestBatch chooses local batch and accumulation steps for the workers,
 // servers, GPU type and mode of c (its batch is ignored) to maximise
-// goodput, by Pollux's rule over 50 geometric steps.
+// goodput, among those that were measured or are round; where the limits leave
+// none, by Pollux's rule over 50 geometric steps. It accumulates only if that is allowed ([Predictor.Accumulate], a
+// batch that may be adapted, or measurements with accumulation) or the initial
+// batch cannot be held otherwise.
 //
 // Local batches outside the measured range are not considered: larger ones
 // may not fit into memory. The global batch starts at the initial one and
@@ -119,18 +148,26 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	if fixed, ok := p.fixedBatch(c); ok {
 		return fixed, nil
 	}
-	var failed error
-	choice, ok := l.best(float64(c.Workers), func(b batchChoice) float64 {
+	k, measured, accumulated := float64(c.Workers), []float64(nil), false
+	for _, m := range p.Model.Measurements(c.GPUType, c.Mode) {
+		measured = append(measured, m.LocalBatch)
+		accumulated = accumulated || m.AccumSteps > 0
+	}
+	slices.Sort(measured)
+	measured = slices.Compact(measured)
+	l.accumulate = p.Accumulate || accumulated || p.batch().Adapt || k*l.localMax < l.initial
+	goodput := func(b batchChoice) (float64, error) {
 		c.LocalBatch, c.AccumSteps = b.local, b.accum
 		t, err := p.Model.StepTime(c)
-		if err != nil {
-			failed = err
-			return 0
-		}
-		return c.SamplesPerStep() / t * p.Model.Efficiency(c.GlobalBatch()).Mean
-	})
-	if failed != nil {
-		return c, failed
+		return c.SamplesPerStep() / t * p.efficiency(c).Mean, err
+	}
+	choices := l.round(k, measured)
+	if len(choices) == 0 {
+		choices = l.choices(k)
+	}
+	choice, ok, err := bestOf(choices, goodput)
+	if err != nil {
+		return c, err
 	}
 	if !ok {
 		return c, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprint(c.Workers),
@@ -155,7 +192,7 @@ func (p *Predictor) fixedBatch(c data.Config) (data.Config, bool) {
 // limits returns the limits of the batch for a resolved configuration.
 func (p *Predictor) limits(c data.Config) batchLimits {
 	lo, hi := p.Model.BatchRange(c.GPUType, c.Mode)
-	l := batchLimits{localMin: lo, localMax: hi, initial: p.initialBatch(c), max: p.batch().Max, accumulate: true, clip: true}
+	l := batchLimits{localMin: lo, localMax: hi, initial: p.initialBatch(c), max: p.batch().Max, clip: true}
 	k := float64(c.Workers)
 	if l.max == 0 {
 		l.max = math.Max(hi*k, l.initial)

@@ -53,12 +53,12 @@ func (r goldenRow) best(nodes, workers float64, master bool) (goodput float64, a
 		c.LocalBatch, c.AccumSteps = b.local, b.accum
 		return c.SamplesPerStep() / timer.StepTime(c), noise.Efficiency(c.GlobalBatch()).Mean
 	}
-	l := batchLimits{initial: r["init_bsz"], max: r["max_bsz"], localMin: r["min_atomic"], localMax: r["max_atomic"], accumulate: r["accumulation"] != 0, clip: master}
+	l := batchLimits{initial: r["init_bsz"], max: r["max_bsz"], localMin: r["min_atomic"], localMax: r["max_atomic"], accumulate: r["accumulation"] != 0, clip: master, pair: true}
 	choice, ok := batchChoice{local: r["init_bsz"]}, true
 	if !(master && workers == 1 && !l.accumulate) {
-		choice, ok = l.best(workers, func(b batchChoice) float64 {
+		choice, ok, _ = bestOf(l.choices(workers), func(b batchChoice) (float64, error) {
 			x, e := eval(b)
-			return x * e
+			return x * e, nil
 		})
 	}
 	if !ok {

@@ -6,6 +6,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/fit/convergence"
 )
 
 // Answer is all that is predicted for one configuration.
@@ -30,6 +31,7 @@ type Goal struct {
 	Samples    float64 // samples at initial-batch worth
 	TargetLoss float64 // with HasTarget: from step 0 of the training
 	HasTarget  bool
+	Reach      convergence.Reach // what it means to reach TargetLoss; empty: what fits the curve
 }
 
 // Predictor answers questions about one job. Its fields must not change
@@ -39,6 +41,8 @@ type Predictor struct {
 	Goal  Goal
 	Batch data.Batch         // initial and largest global batch; zero: what the model was measured with
 	Price map[string]float64 // US$ per worker-hour by GPU type
+	// Accumulate allows [Predictor.BestBatch] to accumulate gradients.
+	Accumulate bool
 }
 
 // At predicts one configuration.
@@ -70,7 +74,7 @@ func (p *Predictor) At(c data.Config) (Answer, error) {
 // those of the goal.
 func (p *Predictor) answer(c data.Config, pred fit.Prediction, steps data.Estimate) (Answer, error) {
 	a := Answer{
-		Config: c, StepTime: pred.StepTime, Efficiency: p.Model.Efficiency(c.GlobalBatch()),
+		Config: c, StepTime: pred.StepTime, Efficiency: p.efficiency(c),
 		Extrapolated: pred.Extrapolated, Support: pred.Support, Why: pred.Why,
 		PricePerHour: p.Price[c.GPUType] * float64(c.Workers),
 	}
@@ -110,7 +114,7 @@ func (p *Predictor) goalSteps() (data.Estimate, error) {
 	case p.Goal.Steps > 0:
 		return exactly(p.Goal.Steps), nil
 	case p.Goal.HasTarget:
-		return p.Model.StepsToLoss(p.Goal.TargetLoss)
+		return p.Model.StepsToLoss(p.Goal.TargetLoss, p.Goal.Reach)
 	}
 	return data.Estimate{}, nil
 }
@@ -129,7 +133,26 @@ func (p *Predictor) work(c data.Config, steps data.Estimate) (data.Estimate, err
 		return data.Estimate{}, &data.InputError{Source: data.Source{Column: "batch.initial"}, Found: "nothing",
 			Want: "the initial global batch in samples (--initial-batch, or batch of a job), which the steps of the goal are counted in"}
 	}
+	if curve := p.Model.Batch().Initial; p.Goal.HasTarget && p.Goal.Steps <= 0 && curve > 0 {
+		// The steps are those of the curve, at its batch. The same progress takes
+		// more samples at a larger one.
+		worth := 1.
+		if n := p.Model.NoiseScale(); n != nil && initial > 0 {
+			worth = n.From(initial).Efficiency(curve).Mean / n.From(curve).Efficiency(initial).Mean
+		}
+		return steps.Scale(curve * worth), nil
+	}
 	return steps.Scale(initial), nil
+}
+
+// efficiency returns the statistical efficiency of a configuration relative to
+// the initial batch, 1 if nothing is known about it.
+func (p *Predictor) efficiency(c data.Config) data.Estimate {
+	n := p.Model.NoiseScale()
+	if n == nil {
+		return exactly(1)
+	}
+	return n.From(p.initialBatch(c)).Efficiency(c.GlobalBatch())
 }
 
 // initialBatch returns the global batch that efficiency and steps refer to:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -129,7 +130,7 @@ func TestAsyncThroughput(t *testing.T) {
 }
 
 // The chosen batch must be no worse than any whole local batch in range that
-// keeps to the limits, up to what 50 steps of a grid can miss.
+// keeps to the limits, up to what lies between round ones.
 func TestBestBatchIsBest(t *testing.T) {
 	m := newModel(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -358,4 +359,53 @@ func ExampleKnee() {
 	}
 	fmt.Printf("the knee is at %d workers\n", answers[Knee(answers)].Config.Workers)
 	// Output: the knee is at 4 workers
+}
+
+// The time to a loss does not depend on which batch efficiency is relative to.
+func TestInitialBatchDoesNotChangeTheTime(t *testing.T) {
+	m := newModel(t)
+	if err := m.AddCurve(curve(512), data.Batch{}); err != nil {
+		t.Fatal(err)
+	}
+	c := data.Config{GPUType: "a100", Workers: 4, LocalBatch: 64}
+	at := func(b data.Batch) Answer {
+		a, err := (&Predictor{Model: m, Batch: b, Goal: Goal{HasTarget: true, TargetLoss: .1}}).At(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	own, other := at(data.Batch{}), at(data.Batch{Initial: 16})
+	if math.Abs(other.TimeToTarget.Mean/own.TimeToTarget.Mean-1) > 1e-9 {
+		t.Errorf("%g s relative to batch 64, %g s relative to batch 16", own.TimeToTarget.Mean, other.TimeToTarget.Mean)
+	}
+	if want := (512. + 16) / (512 + 256); math.Abs(other.Efficiency.Mean-want) > 1e-9 {
+		t.Errorf("efficiency %g at batch 256 relative to 16, want %g", other.Efficiency.Mean, want)
+	}
+}
+
+// Advice is no slower than any batch that was measured, is round, and
+// accumulates only where that is allowed.
+func TestAdviceIsRoundAndNoSlower(t *testing.T) {
+	m := newModel(t)
+	for _, k := range []int{1, 2, 4} {
+		for _, accumulate := range []bool{false, true} {
+			p := &Predictor{Model: m, Batch: data.Batch{Initial: 16, Max: 256}, Accumulate: accumulate}
+			a, err := p.BestBatch(data.Config{GPUType: "a100", Workers: k})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !accumulate && a.Config.AccumSteps > 0 {
+				t.Errorf("%d workers: %d accumulation steps that nobody allowed", k, a.Config.AccumSteps)
+			}
+			if b := a.Config.LocalBatch; !slices.Contains([]float64{16, 20, 24, 28, 32, 40, 48, 56, 64}, b) {
+				t.Errorf("%d workers: local batch %g is neither measured nor round", k, b)
+			}
+			for _, b := range []float64{16, 32, 64} {
+				if other, err := p.At(data.Config{GPUType: "a100", Workers: k, LocalBatch: b}); err != nil || float64(k)*b <= 256 && other.Goodput.Mean > a.Goodput.Mean*(1+1e-9) {
+					t.Errorf("%d workers: %+v is slower than local batch %g: %g against %g samples/s, %v", k, a.Config, b, a.Goodput.Mean, other.Goodput.Mean, err)
+				}
+			}
+		}
+	}
 }

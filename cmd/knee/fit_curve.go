@@ -20,6 +20,7 @@ type curveFlags struct {
 	planned      float64
 	milestones   []float64
 	finished     []string
+	reach        string
 }
 
 // register adds the flags to a command.
@@ -36,6 +37,7 @@ func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	fl.StringVar(&f.family, "curve-family", fit.Auto, "form of the convergence: auto, "+strings.Join(convergence.FamilyNames(), ", "))
 	fl.Float64Var(&f.planned, "planned-epochs", 0, "planned length of the run, if there is one")
 	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs after which the learning rate is cut, such as 30,60")
+	fl.StringVar(&f.reach, "reach", "", "what reaching a target means: first (value recorded at it) or smooth (course gets there); default: what fits the curve")
 	fl.StringSliceVar(&f.finished, "finished-run", nil, "curves of finished runs of the same job, with the same schedule, to learn its shape from")
 }
 
@@ -56,7 +58,7 @@ func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 
 // settings reads the finished runs and returns what is known about the run.
 func (f *curveFlags) settings(a *app) (convergence.Settings, error) {
-	s := convergence.Settings{Family: f.family, PlannedEpochs: f.planned, Milestones: f.milestones}
+	s := convergence.Settings{Family: f.family, PlannedEpochs: f.planned, Milestones: f.milestones, Reach: convergence.Reach(f.reach)}
 	if f.family != fit.Auto && !slices.Contains(convergence.FamilyNames(), f.family) {
 		return s, usageError{fmt.Errorf("--curve-family %q: want auto or one of %s", f.family, strings.Join(convergence.FamilyNames(), ", "))}
 	}

@@ -18,7 +18,7 @@ type predictFlags struct {
 	at, workers, ps, gpuType, mode string
 	localBatch, initial, maxBatch  float64
 	steps, target, delta, budget   float64
-	deadline                       string
+	deadline, reach                string
 	confident, accumulation        bool
 	price                          priceFlag
 	knobs                          knobFlag
@@ -41,8 +41,8 @@ predicts each row of a table; with --deadline or --budget it names the best
 configuration within them, or says why there is none and which is nearest.
 
 Without --local-batch each configuration gets the batch of the highest
-goodput. --accumulation shows it, with the steps of gradient accumulation that
-a --max-batch beyond what the workers hold takes.
+goodput, a round one where that is as good. --accumulation allows gradient
+accumulation, for a --max-batch beyond what the workers hold, and shows it.
 
 --knob sets the study's own knobs, a curve per value; a knob that is not set
 has the value measured most, which the table names. --what-if changes the
@@ -70,7 +70,7 @@ it brings), reduction inside the nodes first (hierarchical) or a faster GPU
 			if err != nil {
 				return err
 			}
-			p := &predict.Predictor{Model: m, Price: f.price, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal}
+			p := &predict.Predictor{Model: m, Price: f.price, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal, Accumulate: f.accumulation}
 			if f.at != "" {
 				return a.predictAt(p, f, out)
 			}
@@ -80,6 +80,9 @@ it brings), reduction inside the nodes first (hierarchical) or a faster GPU
 			}
 			if f.accumulation && f.maxBatch == 0 && m.Batch().Max == 0 {
 				a.note("without --max-batch the global batch ends at the largest local batch measured on every worker")
+			}
+			if n := m.NoiseScale(); n == nil && f.localBatch == 0 {
+				a.note("no gradient statistics are known: goodput equals throughput, and the best batch is the fastest; knee fit --curve with grad_sqr and grad_var says what a sample is worth at each batch")
 			}
 			if f.whatIf != "" {
 				answers, err := p.AtAll(configs)
@@ -105,8 +108,9 @@ it brings), reduction inside the nodes first (hierarchical) or a faster GPU
 	fl.Float64Var(&f.maxBatch, "max-batch", 0, "largest global batch allowed (default: the model's)")
 	fl.Float64Var(&f.steps, "steps", 0, "goal: optimizer steps at the initial batch")
 	fl.Float64Var(&f.target, "target-loss", 0, "goal: training loss to reach")
+	fl.StringVar(&f.reach, "reach", "", "what reaching the target means: first (value recorded at it) or smooth (course gets there); default: what fits the curve")
 	fl.Float64Var(&f.delta, "delta", 0, "goal: convergence, three epochs in a row in which the loss falls by less than this part of the largest")
-	fl.BoolVar(&f.accumulation, "accumulation", false, "show the best global batch, local batch and accumulation steps in columns of their own")
+	fl.BoolVar(&f.accumulation, "accumulation", false, "allow gradient accumulation; show the best global batch, local batch and accumulation steps in columns of their own")
 	fl.StringVar(&f.deadline, "deadline", "", "time to reach the goal in, such as 6h")
 	fl.Float64Var(&f.budget, "budget", 0, "US$ to reach the goal with")
 	fl.BoolVar(&f.confident, "confident", false, "hold deadline and budget against the pessimistic end of the intervals")

@@ -14,7 +14,7 @@ import (
 // goal turns the flags into the work that remains, and says what is known of
 // a target that the convergence model has to foresee.
 func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Goal, error) {
-	g := predict.Goal{Steps: f.steps, TargetLoss: f.target, HasTarget: cmd.Flags().Changed("target-loss")}
+	g := predict.Goal{Steps: f.steps, TargetLoss: f.target, HasTarget: cmd.Flags().Changed("target-loss"), Reach: convergence.Reach(f.reach)}
 	c := m.Convergence()
 	switch {
 	case f.delta != 0 && c == nil:
@@ -27,11 +27,11 @@ func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Go
 		g.Steps = e.Mean
 		a.note("converges (three epochs in a row with a decrease below %g of the largest loss) after %s steps at the initial batch", f.delta, between(e, number))
 	case g.HasTarget && c != nil:
-		t, err := c.Target(f.target)
+		t, err := c.Target(f.target, g.Reach)
 		if err != nil {
 			return g, err
 		}
-		a.note("reaches %g with probability %.0f %%, after %s steps at the initial batch (%s)", f.target, 100*t.Chance, between(t.Steps, number), t.Method)
+		a.note("reaches %g with probability %.0f %%, after %s steps at the initial batch (%s); %s", f.target, 100*t.Chance, between(t.Steps, number), t.Method, t.Reach.Meaning())
 		a.warn(t.Notes...)
 	}
 	return g, nil

@@ -132,24 +132,38 @@ func (o *outcome) report(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
+// method is a way to answer, with what it believes beforehand by job: what was
+// learned without that job.
+type method struct {
+	name     string
+	settings func(r recordedRun) Settings
+	known    map[string]*prior
+}
+
 // BenchmarkConvergence asks of recorded training runs, from their first 10,
 // 20 and 40 %, when they first get to 90, 95 and 98 % of their best, which
 // they had not by then. Each method sees the same record and no more. A run
-// said never to get there counts as infinitely far off.
+// said never to get there counts as infinitely far off. The rivals are Optimus's
+// single curve and the horizon alone.
 func BenchmarkConvergence(b *testing.B) {
 	runs := recordedRuns(b)
-	methods := []struct {
-		name     string
-		settings func(r recordedRun) Settings
-	}{
-		{"optimus", func(recordedRun) Settings { return Settings{Family: "optimus"} }},
-		{"alone", func(recordedRun) Settings { return Settings{} }},
-		{"alone-planned", func(r recordedRun) Settings {
-			return Settings{PlannedEpochs: float64(len(r.points))}
-		}},
+	without := leftOut(b)
+	planned := func(r recordedRun) Settings { return Settings{PlannedEpochs: float64(len(r.points))} }
+	methods := []method{
+		{"optimus", func(recordedRun) Settings { return Settings{Family: "optimus"} }, without},
+		{"horizon-planned", planned, map[string]*prior{}},
+		{"alone", func(recordedRun) Settings { return Settings{} }, without},
+		{"alone-planned", planned, without},
 		{"templates", func(r recordedRun) Settings {
-			return Settings{Templates: templatesOf(runs, r), PlannedEpochs: float64(len(r.points))}
-		}},
+			s := planned(r)
+			s.Templates = templatesOf(runs, r)
+			return s
+		}, without},
+	}
+	for job := range without {
+		p := *without[job]
+		p.Break = 1 // the curve says nothing
+		methods[1].known[job] = &p
 	}
 	for _, ofTheWay := range []bool{false, true} {
 		for _, m := range methods {
@@ -161,7 +175,7 @@ func BenchmarkConvergence(b *testing.B) {
 				b.Run(fmt.Sprintf("of=%s/by=%s/seen=%d", of, m.name, percent), func(b *testing.B) {
 					var o outcome
 					for range b.N {
-						o = ask(b, runs, m.settings, percent, ofTheWay)
+						o = ask(b, runs, m, percent, ofTheWay)
 					}
 					o.report(b)
 				})
@@ -171,7 +185,7 @@ func BenchmarkConvergence(b *testing.B) {
 }
 
 // ask puts the questions of [BenchmarkConvergence] to one method.
-func ask(tb testing.TB, runs []recordedRun, settings func(recordedRun) Settings, percent int, ofTheWay bool) outcome {
+func ask(tb testing.TB, runs []recordedRun, m method, percent int, ofTheWay bool) outcome {
 	var o outcome
 	for _, r := range runs {
 		n := max(len(r.points)*percent/100, 2)
@@ -183,12 +197,14 @@ func ask(tb testing.TB, runs []recordedRun, settings func(recordedRun) Settings,
 				continue
 			}
 			if c == nil {
-				c, fitErr = Fit(r.points[:n], 0, settings(r))
+				if c, fitErr = Fit(r.points[:n], 0, m.settings(r)); fitErr == nil {
+					c.known = m.known[r.job]
+				}
 			}
 			var e data.Estimate
 			err := fitErr
 			if err == nil {
-				e, err = c.StepsTo(target)
+				e, err = stepsTo(c, target)
 			}
 			o.add(r.job, e, err, r.points[epoch-1].Progress)
 		}

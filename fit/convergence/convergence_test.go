@@ -25,9 +25,9 @@ func noisyCurve(n int, rate, noise float64, seed uint64) []data.CurvePoint {
 // itself.
 func TestPublishedFamiliesRecoverThemselves(t *testing.T) {
 	truths := map[string]CurveForm{
-		"optimus":     OptimusCurve{Beta: [3]float64{.21, 1.07, .07}}, // Seq2Seq, Optimus figure 7
+		"optimus":     optimusCurve(.21, 1.07, .07), // Seq2Seq, Optimus figure 7
 		"sublinear":   SublinearCurve{A: .002, B: .1, C: 1, D: .1},
-		"linear-rate": LinearRateCurve{Mu: .93, B: 5, C: .2},
+		"linear-rate": WeibullCurve{A: math.Pow(.93, -5), Tau: -1 / math.Log(.93), Delta: 1, C: .2},
 		"power":       PowerCurve{A: 3, X0: 4, Alpha: .8, C: .1},
 		"weibull":     WeibullCurve{A: 1, Tau: 15, Delta: .7, C: .2},
 	}
@@ -46,7 +46,7 @@ func TestPublishedFamiliesRecoverThemselves(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, x := range []float64{5, 60, 120} {
-			if got, want := c.LossAt(x), truth.At(x); math.Abs(got/want-1) > .01 {
+			if got, want := c.Course(nil, "").Band(x).Mean, truth.At(x); math.Abs(got/want-1) > .01 {
 				t.Errorf("%s: loss at %v is %g, want %g", name, x, got, want)
 			}
 		}
@@ -54,7 +54,7 @@ func TestPublishedFamiliesRecoverThemselves(t *testing.T) {
 		if x, ok := truth.StepsTo(target); !ok || math.Abs(x-90) > 1e-6 {
 			t.Errorf("%s: the inverse gives %v, %v; want 90", name, x, ok)
 		}
-		if e, err := c.StepsTo(target); err != nil || math.Abs(e.Mean/90-1) > .05 || e.Lo > e.Mean || e.Hi < e.Mean {
+		if e, err := stepsTo(c, target); err != nil || math.Abs(e.Mean/90-1) > .05 || e.Lo > e.Mean || e.Hi < e.Mean {
 			t.Errorf("%s: steps to %g: %+v, %v; want 90", name, target, e, err)
 		}
 	}
@@ -80,11 +80,11 @@ func TestTargetsAreMonotoneAndScaleFree(t *testing.T) {
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		low := a.Seen[len(a.Seen)-1].Loss * a.Scale
+		low := a.Lows[len(a.Lows)-1].Loss * a.Scale
 		before := 0.0
 		for _, part := range []float64{.99, .97, .95} {
-			x, errX := a.StepsTo(part * low)
-			y, errY := b.StepsTo(part * low * scale)
+			x, errX := stepsTo(a, part*low)
+			y, errY := stepsTo(b, part*low*scale)
 			if (errX == nil) != (errY == nil) {
 				t.Fatalf("%v but scaled %v", errX, errY)
 			}
@@ -130,7 +130,7 @@ func TestOddCurvesAnswerOrSayWhy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, err := c.Target(tt.target)
+			a, err := c.Target(tt.target, "")
 			var never *NeverReachedError
 			if errors.As(err, &never) != tt.never || (err != nil) != tt.never {
 				t.Fatalf("%+v, %v", a, err)
@@ -166,17 +166,17 @@ func TestDropsAreForeseen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := with.Target(target); err != nil || math.Abs(a.Steps.Mean-61) > 6 || a.Method != TemplateHits {
+	if a, err := with.Target(target, ""); err != nil || math.Abs(a.Steps.Mean-61) > 6 || a.Method != TemplateHits {
 		t.Errorf("with templates: %+v, %v; want about 61", a, err)
 	}
 	known, err := Fit(step(45, .005), 0, Settings{PlannedEpochs: 90, Milestones: []float64{30, 60}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := known.Target(1.05 * target); err != nil || math.Abs(a.Steps.Mean-61) > 6 {
+	if a, err := known.Target(1.05*target, ""); err != nil || math.Abs(a.Steps.Mean-61) > 6 {
 		t.Errorf("with milestones: %+v, %v; want about 61", a, err)
 	}
-	if cs := known.ChangePoints(); len(cs) != 1 || cs[0] != 30 {
+	if cs := known.Cuts(); len(cs) != 1 || cs[0] != 30 {
 		t.Errorf("change points %v, want one after 30", cs)
 	}
 }
@@ -208,5 +208,73 @@ func TestHampelKeepsNoiseAndDrops(t *testing.T) {
 	got[3] = in[3]
 	if !slices.Equal(got, in) {
 		t.Errorf("more than the outlier changed: %v", got)
+	}
+}
+
+// What order the points of a file are in changes nothing.
+func TestFileOrderDoesNotMatter(t *testing.T) {
+	sorted := noisyCurve(40, .3, .01, 8)
+	sorted[20].Loss = 9
+	shuffled := slices.Clone(sorted)
+	newTestRand(1).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	a, errA := Fit(sorted, 0, Settings{})
+	b, errB := Fit(shuffled, 0, Settings{})
+	if errA != nil || errB != nil || !slices.Equal(a.Recorded, b.Recorded) || !slices.Equal(a.Lows, b.Lows) {
+		t.Errorf("%v, %v: %v and shuffled %v", errA, errB, a.Recorded[18:23], b.Recorded[18:23])
+	}
+}
+
+// Epochs counted from 0 are as long as those counted from 1, with one row per
+// epoch and with several.
+func TestEpochsFromZero(t *testing.T) {
+	for _, rows := range []int{1, 4} {
+		for _, first := range []float64{0, 1} {
+			ps := noisyCurve(10*rows, .3, .01, 8)
+			for i := range ps {
+				ps[i].Progress, ps[i].Step = math.NaN(), float64(i+1)*100/float64(rows)
+				ps[i].Epoch = first + float64(i/rows)
+			}
+			c, err := Fit(ps, 0, Settings{PlannedEpochs: 50})
+			if err != nil || math.Abs(c.Planned-5000) > 1e-6 {
+				t.Errorf("%d rows per epoch from %g: planned %g steps, %v; want 50 epochs of 100", rows, first, c.Planned, err)
+			}
+		}
+	}
+}
+
+// What it means to reach a target follows the kind of record, and can be asked
+// for.
+func TestReachFollowsTheRecord(t *testing.T) {
+	steps := noisyCurve(2000, .01, .1, 4)
+	epochs := noisyCurve(40, .3, .1, 4)
+	for i := range epochs {
+		epochs[i].Epoch = float64(i + 1)
+	}
+	metric := noisyCurve(40, .3, .1, 4)
+	for i := range metric {
+		metric[i].Metric, metric[i].Loss = metric[i].Loss, math.NaN()
+	}
+	for _, tt := range []struct {
+		name   string
+		points []data.CurvePoint
+		want   Reach
+	}{{"loss of steps", steps, Smooth}, {"loss per epoch", epochs, First}, {"metric", metric, First}} {
+		c, err := Fit(tt.points, 0, Settings{})
+		if err != nil || c.Reach != tt.want {
+			t.Fatalf("%s: %q, %v, want %q", tt.name, c.Reach, err, tt.want)
+		}
+	}
+	c, err := Fit(steps, 0, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := 2*math.Pow(1+.01*1000, -.7) + .3 // the course at step 1000
+	smooth, errA := c.Target(target, "")
+	first, errB := c.Target(target, First)
+	if errA != nil || errB != nil || math.Abs(smooth.Steps.Mean/1000-1) > .1 || first.Steps.Mean > .7*smooth.Steps.Mean {
+		t.Errorf("smooth %+v, first %+v (%v, %v), want about 1000 and much earlier", smooth, first, errA, errB)
+	}
+	if _, err := c.Target(target, "soon"); err == nil || !strings.Contains(err.Error(), "soon") {
+		t.Errorf("a meaning that there is not: %v", err)
 	}
 }

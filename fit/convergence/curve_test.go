@@ -18,7 +18,7 @@ func curvePoint(x, loss float64) data.CurvePoint {
 }
 
 // curveOf generates n points of a curve over x = 1..n, times scale.
-func curveOf(c OptimusCurve, n int, scale float64) []data.CurvePoint {
+func curveOf(c SublinearCurve, n int, scale float64) []data.CurvePoint {
 	var ps []data.CurvePoint
 	for i := range n {
 		x := float64(i + 1)
@@ -31,16 +31,16 @@ func curveOf(c OptimusCurve, n int, scale float64) []data.CurvePoint {
 // back from the points they generate. Losses are divided by the largest one,
 // so β is compared after undoing that.
 func TestConvergenceGolden(t *testing.T) {
-	want := OptimusCurve{Beta: [3]float64{.21, 1.07, .07}}
+	want := optimusCurve(.21, 1.07, .07)
 	own, err := Fit(curveOf(want, 60, 1), 0, Settings{Family: "optimus"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := own.single().(OptimusCurve)
-	got := [3]float64{form.Beta[0] / own.Scale, form.Beta[1] / own.Scale, form.Beta[2] * own.Scale}
-	for i := range got {
-		if math.Abs(got[i]-want.Beta[i]) > 1e-5 {
-			t.Errorf("β%d = %.7f, want %v", i, got[i], want.Beta[i])
+	form := own.single().(SublinearCurve)
+	got := []float64{form.B / own.Scale, form.C / own.Scale, form.D * own.Scale}
+	for i, w := range []float64{want.B, want.C, want.D} {
+		if math.Abs(got[i]-w) > 1e-5 {
+			t.Errorf("β%d = %.7f, want %v", i, got[i], w)
 		}
 	}
 	// 1/(l − β2) = β0·x + β1 solved for l = 0.1, on paper.
@@ -52,7 +52,7 @@ func TestConvergenceGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := c.StepsTo(.1)
+	e, err := stepsTo(c, .1)
 	if err != nil || !(60 <= e.Lo && e.Lo < wantX && wantX < e.Hi) || e.Mean < e.Lo || e.Mean > e.Hi {
 		t.Errorf("steps to 0.1: %+v, %v; want an interval around %.1f", e, err, wantX)
 	}
@@ -63,7 +63,7 @@ func TestConvergenceRecoversCurves(t *testing.T) {
 		f := func(name string, lo, hi float64) float64 {
 			return math.Exp(rapid.Float64Range(math.Log(lo), math.Log(hi)).Draw(t, name))
 		}
-		truth := OptimusCurve{Beta: [3]float64{f("b0", .05, 1), f("b1", .3, 3), f("b2", .01, .5)}}
+		truth := optimusCurve(f("b0", .05, 1), f("b1", .3, 3), f("b2", .01, .5))
 		scale := f("scale", .1, 100)
 		n := rapid.IntRange(20, 80).Draw(t, "n")
 		c, err := Fit(curveOf(truth, n, scale), 0, Settings{Family: "optimus"})
@@ -71,7 +71,7 @@ func TestConvergenceRecoversCurves(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, x := range []float64{1, float64(n), 2 * float64(n)} {
-			if got, want := c.LossAt(x), scale*truth.At(x); math.Abs(got/want-1) > .01 {
+			if got, want := c.Course(nil, "").Band(x).Mean, scale*truth.At(x); math.Abs(got/want-1) > .01 {
 				t.Fatalf("loss at %v is %g, want %g", x, got, want)
 			}
 		}
@@ -79,27 +79,27 @@ func TestConvergenceRecoversCurves(t *testing.T) {
 }
 
 func TestStepsToSeenAndUnreachable(t *testing.T) {
-	c, err := Fit(curveOf(OptimusCurve{Beta: [3]float64{.5, 1, .2}}, 400, 1), 0, Settings{})
+	c, err := Fit(curveOf(optimusCurve(.5, 1, .2), 400, 1), 0, Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, err := c.StepsTo(c.LossAt(10))
+	seen, err := stepsTo(c, c.Course(nil, "").Band(10).Mean)
 	if err != nil || math.Abs(seen.Mean-10) > 1 || seen.Lo > 10 || seen.Hi < 10 {
 		t.Errorf("a loss the run reached at 10: %+v, %v", seen, err)
 	}
 	var never *NeverReachedError
-	if _, err := c.StepsTo(.1); !errors.As(err, &never) {
+	if _, err := stepsTo(c, .1); !errors.As(err, &never) {
 		t.Fatalf("below the floor: %v", err)
 	} else if math.Abs(never.Floor-.2) > .01 || never.Chance > .5 {
 		t.Errorf("%+v, want a floor of 0.2", never)
 	}
-	if _, err := c.StepsTo(math.NaN()); err == nil {
+	if _, err := stepsTo(c, math.NaN()); err == nil {
 		t.Error("NaN is not a target")
 	}
 }
 
 func TestRisingMetric(t *testing.T) {
-	points := curveOf(OptimusCurve{Beta: [3]float64{.3, 1.2, .05}}, 40, 1)
+	points := curveOf(optimusCurve(.3, 1.2, .05), 40, 1)
 	for i := range points {
 		points[i].Metric, points[i].Loss = 1-points[i].Loss, math.NaN()
 	}
@@ -108,7 +108,7 @@ func TestRisingMetric(t *testing.T) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	want := (1/(1-.9-.05) - 1.2) / .3 // the form solved for 0.9, on paper
-	if e, err := c.StepsTo(.9); err != nil || e.Lo > want || e.Hi < want {
+	if e, err := stepsTo(c, .9); err != nil || e.Lo > want || e.Hi < want {
 		t.Errorf("steps to 0.9: %+v, %v; want %.1f", e, err, want)
 	}
 }
@@ -127,7 +127,7 @@ func TestPreprocessReplacesOutliers(t *testing.T) {
 // Steps at another batch count for as many steps at the initial one as they
 // hold more samples.
 func TestCurveStepsAreScaledByBatch(t *testing.T) {
-	points := curveOf(OptimusCurve{Beta: [3]float64{.3, 1, .1}}, 30, 1)
+	points := curveOf(optimusCurve(.3, 1, .1), 30, 1)
 	for i := range points {
 		points[i].Step, points[i].Progress, points[i].GlobalBatch = points[i].Progress, math.NaN(), 512
 	}
@@ -138,3 +138,11 @@ func TestCurveStepsAreScaledByBatch(t *testing.T) {
 }
 
 func newTestRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
+
+// optimusCurve is 1/(β0·x + β1) + β2.
+func optimusCurve(b0, b1, b2 float64) SublinearCurve { return SublinearCurve{0, b0, b1, b2} }
+
+func stepsTo(c *Curve, target float64) (data.Estimate, error) {
+	a, err := c.Target(target, "")
+	return a.Steps, err
+}

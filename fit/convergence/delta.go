@@ -21,7 +21,7 @@ type DeltaRule struct {
 const (
 	deltaFutures = 400
 	// deltaAhead is how far futures are followed, in multiples of the epochs
-	// seen or planned, whichever is more.
+	// recorded or planned, whichever is more.
 	deltaAhead = 20
 	// deltaMost keeps records with very short epochs affordable.
 	deltaMost = 20000
@@ -44,27 +44,29 @@ func (c *Curve) StepsToConvergence(rule DeltaRule) (data.Estimate, error) {
 	if rule.Epochs == 0 {
 		rule.Epochs = 3
 	}
-	seen, epoch := c.epochLosses()
-	run, x := 0, 0.0
-	for i := 1; i < len(seen); i++ {
-		x = epoch * float64(i+1)
-		if run = rule.next(run, seen[i-1], seen[i]); run == rule.Epochs {
+	recorded, epoch := c.epochLosses()
+	run := 0
+	for i := 1; i < len(recorded); i++ {
+		x := epoch * float64(i+1)
+		if run = rule.next(run, recorded[i-1], recorded[i]); run == rule.Epochs {
 			return data.Estimate{Mean: x, Lo: x, Hi: x}, nil
 		}
 	}
-	steps, weights := c.simulateDelta(rule, run, seen[len(seen)-1], epoch)
-	var met, total float64
-	for i, w := range weights {
-		total += w
-		if finite(steps[i]) {
-			met += w
+	p := c.posterior(c.lowest(Smooth))
+	steps := c.simulateDelta(p, rule, run, recorded[len(recorded)-1], epoch)
+	met := 0
+	for _, x := range steps {
+		if finite(x) {
+			met++
 		}
 	}
-	if met < .5*total || total == 0 {
-		return data.Estimate{}, &NeverReachedError{Target: rule.Delta, Floor: c.fromLoss(c.level()), Chance: met / math.Max(total, 1)}
+	if 2*met < len(steps) || met == 0 {
+		return data.Estimate{}, &NeverReachedError{Target: rule.Delta, Floor: c.fromLoss(p.level(math.Inf(-1), c.lowest(Smooth))),
+			Chance: float64(met) / deltaFutures}
 	}
-	e := data.Estimate{Mean: quantile.Weighted(steps, weights, .5), Lo: quantile.Weighted(steps, weights, .05), Hi: quantile.Weighted(steps, weights, .95)}
-	if math.IsInf(e.Hi, 1) { // what is not met within the simulation is met after it
+	lo, hi := quantile.Tails(steps, .05)
+	e := data.Estimate{Mean: quantile.Median(steps), Lo: lo, Hi: hi}
+	if !finite(e.Hi) { // what is not met within the simulation is met after it
 		e.Hi = math.Max(c.LastX, c.Planned) * deltaAhead
 	}
 	return e, nil
@@ -81,7 +83,7 @@ func (r DeltaRule) next(run int, before, after float64) int {
 // epochLosses returns the mean loss of each epoch of the record and the
 // length of an epoch in steps. An epoch is at least one recorded stretch.
 func (c *Curve) epochLosses() ([]float64, float64) {
-	epoch := math.Max(c.EpochSteps, c.lookEvery())
+	epoch := math.Max(c.EpochSteps, c.LastX/float64(len(c.Recorded)))
 	var losses []float64
 	var sum, n float64
 	for i, p := range c.Recorded {
@@ -96,43 +98,37 @@ func (c *Curve) epochLosses() ([]float64, float64) {
 }
 
 // simulateDelta draws futures and returns when each meets the rule, +Inf if
-// it does not within the simulation, all weighing 1.
-func (c *Curve) simulateDelta(rule DeltaRule, run int, last, epoch float64) (steps, weights []float64) {
-	seg := c.lastSegment()
-	shapes := c.shapes(seg)
-	cells := seg.cells(seg.low, shapes) // limits below the lowest loss seen
+// it does not within the simulation.
+func (c *Curve) simulateDelta(p *posterior, rule DeltaRule, run int, last, epoch float64) []float64 {
 	var sum []float64
-	var total float64
-	for _, cell := range cells {
+	total := 0.0
+	for _, cell := range p.cells {
 		total += cell.weight
 		sum = append(sum, total)
 	}
 	if total == 0 {
-		return nil, nil
+		return nil
 	}
 	ahead := min(deltaMost, int(deltaAhead*math.Max(c.LastX, c.Planned)/epoch)+rule.Epochs)
-	// Futures are stratified over the cells, so that few of them do.
-	for k := range deltaFutures {
+	var steps []float64
+	for k := range deltaFutures { // stratified over the cells, so that few of them do
 		rng := rand.New(rand.NewPCG(uint64(rule.Seed), uint64(k)))
 		u := total * (float64(k) + rng.Float64()) / deltaFutures
 		i := 0
 		for i < len(sum)-1 && sum[i] < u {
 			i++
 		}
-		cell, before, in, at := cells[i], last, run, math.Inf(1)
+		cell, before, in, at := p.cells[i], last, run, math.Inf(1)
 		for j := 1; j <= ahead; j++ {
 			x := c.LastX + float64(j)*epoch
-			l := (cell.limit+cell.amplitude*shapes[cell.shape].at(x-seg.start))*seg.ratioAt(x) + cell.noise*rng.NormFloat64()
+			l := p.at(cell, x) + cell.fresh*rng.NormFloat64()
 			if in = rule.next(in, before, l); in >= rule.Epochs {
 				at = x
 				break
 			}
 			before = l
 		}
-		steps, weights = append(steps, at), append(weights, 1)
+		steps = append(steps, at)
 	}
-	return steps, weights
+	return steps
 }
-
-// level returns what the curve is believed to level off at.
-func (c *Curve) level() float64 { return levelOf(c.Course(nil).paths, math.Inf(-1), c.low()) }

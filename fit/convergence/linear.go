@@ -11,17 +11,17 @@ import (
 
 // solveShape fits l = a·g(x) + c with a, c ≥ 0 and returns them with the
 // squared error.
-func solveShape(g func(x float64) float64, xs, ls []float64) (amplitude, limit, rss float64) {
+func solveShape(g shape, xs, ls []float64) (amplitude, limit, rss float64) {
 	m := mat.NewDense(len(xs), 2, nil)
 	for i, x := range xs {
-		m.SetRow(i, []float64{g(x), 1})
+		m.SetRow(i, []float64{g.at(x), 1})
 	}
 	beta, _, err := nnls.Solve(m, ls)
 	if err != nil { // a column that overflowed
 		return 0, 0, math.Inf(1)
 	}
 	for i, x := range xs {
-		d := beta[0]*g(x) + beta[1] - ls[i]
+		d := beta[0]*g.at(x) + beta[1] - ls[i]
 		rss += d * d
 	}
 	return beta[0], beta[1], rss

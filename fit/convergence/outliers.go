@@ -32,23 +32,21 @@ func Preprocess(losses []float64) []float64 {
 // the median around them (Hampel's identifier; Pearson, IEEE Transactions on
 // Control Systems Technology 2002): further than six robust standard
 // deviations of a window of three points either side. Noise and
-// learning-rate drops stay as they are. The first and last points have
+// learning-rate drops stay as they are, and so does what moves less than
+// neighbours do elsewhere. The first and last points have
 // neighbours on one side only, where a drop looks like an outlier, and stay.
 // The input is not changed.
 func Hampel(losses []float64) []float64 {
 	const (
 		side  = 3
 		far   = 6
-		toSD  = 1.4826 // median absolute deviation of a normal to its sd
-		tiny  = 1e-3   // of the range: what is never an outlier
 		least = 2*side + 1
 	)
 	out := slices.Clone(losses)
 	if len(losses) < least {
 		return out
 	}
-	sorted := slices.Sorted(slices.Values(losses))
-	body := quantile.Sorted(sorted, .95) - quantile.Sorted(sorted, .05)
+	floor := typicalMove(losses)
 	var window [least]float64 // one for all: records have up to millions of points
 	for i := side; i < len(losses)-side; i++ {
 		copy(window[:], losses[i-side:])
@@ -58,9 +56,22 @@ func Hampel(losses []float64) []float64 {
 			window[j] = math.Abs(window[j] - mid)
 		}
 		slices.Sort(window[:])
-		if d := math.Abs(losses[i] - mid); d > far*toSD*window[side] && d > tiny*body {
+		if d := math.Abs(losses[i] - mid); d > far*madToSD*window[side] && d > floor {
 			out[i] = mid
 		}
 	}
 	return out
+}
+
+// madToSD turns the median absolute deviation of a normal into its standard
+// deviation: 1/Φ⁻¹(3/4).
+const madToSD = 1.4826
+
+// typicalMove returns the median of how far neighbours are apart.
+func typicalMove(losses []float64) float64 {
+	moves := make([]float64, len(losses)-1)
+	for i := range moves {
+		moves[i] = math.Abs(losses[i+1] - losses[i])
+	}
+	return quantile.Median(moves)
 }

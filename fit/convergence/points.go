@@ -1,6 +1,7 @@
 package convergence
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -13,6 +14,7 @@ type curveRun struct{ x, y []float64 }
 // curvePicker picks steps and loss out of curve points.
 type curvePicker struct {
 	x, y   func(data.CurvePoint) float64
+	metric bool // y is the metric
 	rising *RisingMetric
 }
 
@@ -30,7 +32,7 @@ func pickCurve(points []data.CurvePoint, templates [][]data.CurvePoint, initialB
 	if inAll(loss) {
 		return p
 	}
-	p.y = func(p data.CurvePoint) float64 { return p.Metric }
+	p.y, p.metric = func(p data.CurvePoint) float64 { return p.Metric }, true
 	// A finished run shows better than the beginning of one which way the
 	// metric goes.
 	judge := all
@@ -41,8 +43,8 @@ func pickCurve(points []data.CurvePoint, templates [][]data.CurvePoint, initialB
 	return p
 }
 
-// runs splits curve points by run, in order of appearance. Points without
-// both numbers are left out.
+// runs splits curve points by run, in order of appearance, each sorted by x.
+// Points without both numbers are left out.
 func (c curvePicker) runs(points []data.CurvePoint) []curveRun {
 	at := map[string]int{}
 	var runs []curveRun
@@ -59,7 +61,65 @@ func (c curvePicker) runs(points []data.CurvePoint) []curveRun {
 		}
 		runs[i].x, runs[i].y = append(runs[i].x, x), append(runs[i].y, y)
 	}
+	for i, r := range runs {
+		runs[i].x, runs[i].y = inOrder(r.x, r.y)
+	}
 	return runs
+}
+
+// reach returns the meaning of reaching a target that fits the record.
+func (c curvePicker) reach(points []data.CurvePoint) Reach {
+	type epoch struct {
+		run   string
+		epoch float64
+	}
+	var recorded int
+	epochs := map[epoch]bool{}
+	for _, p := range points {
+		if finite(c.x(p)) && finite(c.y(p)) && finite(p.Epoch) {
+			recorded++
+			epochs[epoch{p.Run, math.Ceil(p.Epoch)}] = true
+		}
+	}
+	if several := recorded >= 2*len(epochs); recorded > 0 && several || recorded == 0 && !c.metric {
+		return Smooth
+	}
+	return First
+}
+
+// epochSteps returns the length of an epoch in steps: from where the first
+// epoch of the longest run begins to be recorded to where the last does, so
+// that it does not matter whether epochs are counted from 0 or from 1. Where
+// no epochs are recorded a point counts as one.
+func (c curvePicker) epochSteps(points []data.CurvePoint, last float64) float64 {
+	first := map[string]map[float64]float64{} // by run and epoch, where it begins
+	counts, longest := map[string]int{}, ""
+	for _, p := range points {
+		x := c.x(p)
+		if !finite(x) || !finite(c.y(p)) || x < 0 {
+			continue
+		}
+		if counts[p.Run]++; counts[p.Run] > counts[longest] {
+			longest = p.Run
+		}
+		if first[p.Run] == nil {
+			first[p.Run] = map[float64]float64{}
+		}
+		if at, ok := first[p.Run][p.Epoch]; finite(p.Epoch) && (!ok || x < at) {
+			first[p.Run][p.Epoch] = x
+		}
+	}
+	epochs := slices.Sorted(maps.Keys(first[longest]))
+	switch n := len(epochs); {
+	case n > 1:
+		steps := first[longest][epochs[n-1]] - first[longest][epochs[0]]
+		return math.Max(steps, 0) / (epochs[n-1] - epochs[0])
+	case n == 1 && epochs[0] > 0:
+		return last / epochs[0]
+	case n == 1:
+		return last
+	}
+	return last / float64(counts[longest])
 }
 
 // curveX returns which number of a point counts steps at the initial batch,
@@ -84,7 +144,8 @@ func curveX(has func(func(data.CurvePoint) float64) bool, initialBatch float64) 
 // risingMetric says how to turn a metric into a loss, nil if it falls.
 // Whether it rises is decided by the means of the first and last third of
 // the runs to judge by. The ceiling is 1 for a fraction, 100 for a
-// percentage, otherwise a tenth above the best seen in any run.
+// percentage, otherwise as far above the best of any run as the first value
+// is below it: the published forms are of losses above 0.
 func risingMetric(judge, all []curveRun) *RisingMetric {
 	var early, late float64
 	for _, r := range judge {
@@ -111,7 +172,21 @@ func risingMetric(judge, all []curveRun) *RisingMetric {
 	case top <= 100:
 		return &RisingMetric{Ceiling: 100}
 	}
-	return &RisingMetric{Ceiling: top + .1*math.Abs(top)}
+	return &RisingMetric{Ceiling: 2*top - all[0].y[0]}
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// AtInitialBatch returns the points of training curves with Step counting
+// steps at the initial batch, as [Fit] counts them: points that cannot be
+// placed are left out.
+func AtInitialBatch(points []data.CurvePoint, initialBatch float64) []data.CurvePoint {
+	x := pickCurve(points, nil, initialBatch).x
+	var out []data.CurvePoint
+	for _, p := range points {
+		if p.Step = x(p); finite(p.Step) {
+			out = append(out, p)
+		}
+	}
+	return out
+}

@@ -30,10 +30,9 @@ func powerFamily() singleFamily {
 		name: "power", shapes: []int{13, 9}, names: []string{"a", "x0", "alpha", "c"},
 		form: func(p []float64) CurveForm { return PowerCurve{p[0], p[1], p[2], p[3]} },
 		solve: func(u, xs, ls []float64) ([]float64, float64) {
-			alpha, x0 := logBetween(.1, 4, u[0]), logBetween(.01, 4, u[1])*slices.Max(xs)
+			alpha, x0 := logBetween(1./8, 4, u[0]), logBetween(1./64, 4, u[1])*slices.Max(xs)
 			// Relative to x0, so that no power of a step count overflows.
-			g := curveShape{power: true, shape: alpha, scale: x0}
-			a, c, rss := solveShape(g.at, xs, ls)
+			a, c, rss := solveShape(shiftedPower{alpha, x0}, xs, ls)
 			return []float64{a * math.Pow(x0, alpha), x0, alpha, c}, rss
 		},
 	}

@@ -61,6 +61,15 @@ func Fit(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 	}}, nil
 }
 
+// From returns the noise scale with efficiency relative to another initial
+// batch, in samples; n itself for one that is not above 0.
+func (n *Scale) From(initialBatch float64) *Scale {
+	if !(initialBatch > 0) {
+		return n
+	}
+	return &Scale{InitialBatch: initialBatch, Phi: n.Phi, Points: n.Points}
+}
+
 // Efficiency returns the statistical efficiency at a global batch of M
 // samples: the progress of a sample relative to one at the initial batch M0,
 //

@@ -1,0 +1,257 @@
+package convergence
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"knee/data"
+)
+
+// Reach says what it means that a run reaches a target.
+type Reach string
+
+// The two meanings. The zero value of Reach leaves the choice to the kind of
+// record; see [Curve.Reach].
+const (
+	// First is the first recorded value at or under the target: right for a
+	// metric that is evaluated once per epoch and stops the training.
+	First Reach = "first"
+	// Smooth is where the smooth course gets there: what is meant by the loss
+	// of noisy steps, of which some lucky one lies far under the course.
+	Smooth Reach = "smooth"
+)
+
+// Settings controls [Fit]. The zero value is the default: nothing is known
+// but the record.
+type Settings struct {
+	// Family is [Auto] (also the empty string), or one of [FamilyNames] for a
+	// single published curve.
+	Family string
+	// PlannedEpochs is the planned length of the run, 0 if unknown. Where no
+	// epochs are recorded, a point of the record counts as one.
+	PlannedEpochs float64
+	// Milestones are the epochs after which the learning rate is cut.
+	Milestones []float64
+	// Templates are finished runs of the same job at other batch sizes. They
+	// should share its optimizer, learning-rate schedule and length: others
+	// make intervals too narrow.
+	Templates [][]data.CurvePoint
+	// Reach is what it means to reach a target, empty for what fits the record.
+	Reach Reach
+}
+
+// Curve is a fitted training curve: how the loss falls with optimizer steps at
+// the initial batch. It holds the curve as recorded, from which
+// [Curve.Target] answers and [Curve.Course] is drawn.
+//
+// Losses inside are (loss − Offset)/Scale, so from above 0 to 1.
+type Curve struct {
+	Family string        `json:"family"`
+	Scale  float64       `json:"scale"`            // largest loss recorded, less Offset
+	Offset float64       `json:"offset,omitempty"` // 0 unless losses are negative
+	Points int           `json:"points"`
+	LastX  float64       `json:"last_x"`           // steps recorded
+	Rising *RisingMetric `json:"rising,omitempty"` // set if the curve is a metric that rises
+	// Reach is the meaning of reaching a target that fits the record: Smooth
+	// for losses recorded several times per epoch or without epochs, else First.
+	Reach    Reach   `json:"reach,omitempty"`
+	Lows     []Point `json:"seen"`              // where single values were first that low, thinned to 64
+	Recorded []Point `json:"recorded"`          // the curve without outliers, averaged over at most 128 stretches
+	Scatter  float64 `json:"scatter,omitempty"` // sd of single values around their stretch
+	// EpochSteps is the length of an epoch in steps, 0 if unknown.
+	EpochSteps float64    `json:"epoch_steps,omitempty"`
+	Planned    float64    `json:"planned,omitempty"`    // steps of the whole run, 0 if unknown
+	Milestones []float64  `json:"milestones,omitempty"` // steps after which the learning rate is cut, ascending
+	Templates  []Template `json:"templates,omitempty"`  // finished runs of the job
+	Single     *SingleFit `json:"single,omitempty"`     // set if a published curve was asked for
+	known      *prior     // nil for the one learned
+}
+
+// RisingMetric says how a metric that rises was turned into a loss: the loss
+// is Ceiling − metric.
+type RisingMetric struct {
+	Ceiling float64 `json:"ceiling"`
+}
+
+// Point is a point of a record.
+type Point struct {
+	X    float64 `json:"x"`    // steps
+	Loss float64 `json:"loss"` // in the terms of [Curve]
+}
+
+const (
+	minPoints       = 2 // say in which direction a curve goes
+	minSinglePoints = 4 // three parameters and one to contradict them
+)
+
+// Fit fits training curves, x being steps at the initial batch, in samples
+// (0 if unknown).
+//
+// The loss is used if recorded, otherwise the metric; a metric that rises is
+// turned into a falling one. x is Progress where recorded, otherwise Step
+// scaled by GlobalBatch/initial where both are known, otherwise Step,
+// otherwise Epoch. Points without both, or with NaN or an infinity, are left
+// out. Runs are sorted and cleaned of outliers apart ([Hampel]; [Preprocess]
+// for Optimus's own family) and fitted together.
+//
+// It fails, with a *[data.InputError], if fewer than two points hold both
+// numbers (four for a published family), if none lies beyond step 0, for an
+// unknown family, for a template of fewer than four points, and for planned
+// epochs or milestones that are not above 0 (0 planned epochs are unknown).
+func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, error) {
+	single, err := familyNamed(s.Family)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	pick := pickCurve(points, s.Templates, initialBatch)
+	c := &Curve{Family: CurveHorizon, Rising: pick.rising, Scale: 1, Reach: s.Reach}
+	if c.Reach == "" {
+		c.Reach = pick.reach(points)
+	}
+	xs, ls, err := c.gather(pick.runs(points), single)
+	if err != nil {
+		return nil, err
+	}
+	c.Lows, c.Recorded = newLows(xs, ls), stretches(xs, ls)
+	c.Scatter = scatter(xs, ls)
+	if c.Templates, err = c.newTemplates(s.Templates, pick); err != nil {
+		return nil, err
+	}
+	c.EpochSteps = pick.epochSteps(points, c.LastX)
+	c.Planned = s.PlannedEpochs * c.EpochSteps
+	for _, m := range s.Milestones {
+		c.Milestones = append(c.Milestones, m*c.EpochSteps)
+	}
+	slices.Sort(c.Milestones)
+	switch {
+	case single != nil:
+		c.Family, c.Single = single.name, single.fit(xs, ls)
+	case len(c.Templates) > 0:
+		c.Family = TemplateHits
+	}
+	return c, nil
+}
+
+// check refuses plans that make no sense.
+func (s Settings) check() error {
+	if !(s.PlannedEpochs >= 0) || math.IsInf(s.PlannedEpochs, 1) {
+		return &data.InputError{Source: data.Source{Column: "planned epochs"},
+			Found: fmt.Sprint(s.PlannedEpochs), Want: "epochs above 0, or 0 if unknown"}
+	}
+	if s.Reach != "" {
+		if err := s.Reach.check(); err != nil {
+			return err
+		}
+	}
+	for _, m := range s.Milestones {
+		if !(m > 0) || math.IsInf(m, 1) {
+			return &data.InputError{Source: data.Source{Column: "milestones"}, Found: fmt.Sprint(m), Want: "epochs above 0"}
+		}
+	}
+	return nil
+}
+
+// gather cleans the runs, sets what scales them, and returns all points in
+// order of x.
+func (c *Curve) gather(runs []curveRun, single *singleFamily) (xs, ls []float64, err error) {
+	clean, want := Hampel, minPoints
+	if single != nil {
+		want = minSinglePoints
+		if single.name == optimusName {
+			clean = Preprocess
+		}
+	}
+	for _, r := range runs {
+		for i, y := range r.y {
+			r.y[i] = c.toLoss(y)
+		}
+		xs, ls = append(xs, r.x...), append(ls, clean(r.y)...)
+	}
+	if len(xs) < want {
+		return nil, nil, &data.InputError{Source: data.Source{Column: "loss"},
+			Found: fmt.Sprintf("%d usable curve points", len(xs)),
+			Want:  fmt.Sprintf("at least %d with a step or progress and a loss or metric", want)}
+	}
+	c.Points, c.LastX = len(xs), slices.Max(xs)
+	if !(c.LastX > 0) {
+		return nil, nil, &data.InputError{Source: data.Source{Column: "step"}, Found: "no step above 0",
+			Want: "a curve that covers some steps"}
+	}
+	low, high := slices.Min(ls), slices.Max(ls)
+	if low < 0 { // the published forms are of losses above 0
+		c.Offset = low - (high - low)
+	}
+	if c.Scale = high - c.Offset; c.Scale <= 0 {
+		c.Scale = 1 // all are 0
+	}
+	xs, ls = inOrder(xs, ls)
+	for i := range ls {
+		ls[i] = (ls[i] - c.Offset) / c.Scale
+	}
+	return xs, ls, nil
+}
+
+// toLoss turns what was recorded into the terms of c.
+func (c *Curve) toLoss(y float64) float64 {
+	if c.Rising != nil {
+		y = c.Rising.Ceiling - y
+	}
+	return (y - c.Offset) / c.Scale
+}
+
+// fromLoss is the inverse of toLoss.
+func (c *Curve) fromLoss(l float64) float64 {
+	l = l*c.Scale + c.Offset
+	if c.Rising != nil {
+		return c.Rising.Ceiling - l
+	}
+	return l
+}
+
+// Check says what is wrong with a fit that came from a file, and completes
+// one that an older version wrote.
+func (c *Curve) Check() error {
+	if !(c.Scale > 0) || !(c.LastX > 0) || len(c.Lows) == 0 || len(c.Recorded) == 0 {
+		return errors.New("want a positive scale, steps above 0, lows seen and a recorded curve")
+	}
+	for i, t := range c.Templates {
+		if len(t.Recorded) < minTemplate || !(t.Recorded[len(t.Recorded)-1].X > 0) {
+			return fmt.Errorf("template %d has %d points, want at least %d that go beyond step 0", i+1, len(t.Recorded), minTemplate)
+		}
+	}
+	if !(c.EpochSteps >= 0) || !(c.Planned >= 0) || c.Planned > 1e9*c.LastX {
+		return fmt.Errorf("epoch_steps %g and planned %g, want steps of at least 0", c.EpochSteps, c.Planned)
+	}
+	if c.Single != nil && c.single() == nil {
+		return fmt.Errorf("single: %d parameters are not those of a curve %q", len(c.Single.Parameters), c.Family)
+	}
+	if c.Reach == "" { // older versions smoothed records longer than this
+		c.Reach = First
+		if c.Points > mostRecorded {
+			c.Reach = Smooth
+		}
+	}
+	return c.Reach.check()
+}
+
+// Meaning says in words what it means to reach a target.
+func (r Reach) Meaning() string {
+	if r == First {
+		return "where the first recorded value does"
+	}
+	return "where the smooth course does, not the first lucky value"
+}
+
+// check refuses meanings that there are not.
+func (r Reach) check() error {
+	if r != First && r != Smooth {
+		return &data.InputError{Source: data.Source{Column: "reach"}, Found: fmt.Sprintf("%q", string(r)),
+			Want: fmt.Sprintf("%s (the first recorded value at the target) or %s (where the smooth course gets there)", First, Smooth)}
+	}
+	return nil
+}

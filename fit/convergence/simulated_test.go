@@ -1,0 +1,189 @@
+package convergence
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"knee/data"
+)
+
+// simulatedRun is a run whose course is known.
+type simulatedRun struct {
+	kind   string // "epochs" or "steps"
+	end    int    // looks of the whole run
+	course func(look float64) float64
+	floor  float64
+	cut    float64 // look of the learning-rate cut, 0 for none
+	points []data.CurvePoint
+}
+
+// simulate draws a run: a power law, an exponential, a stretched exponential
+// or Optimus's form, from 1 + floor down to floor, recorded once per epoch with
+// little noise or at every step with much. With cut, everything is multiplied
+// by some ratio from a moment on, as after a cut of the learning rate.
+func simulate(kind string, cut bool, rng *rand.Rand) simulatedRun {
+	between := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
+	r := simulatedRun{kind: kind, end: int(between(30, 120)), floor: between(.05, .6)}
+	noise := math.Exp(between(math.Log(.003), math.Log(.03)))
+	if kind == "steps" {
+		r.end, noise = int(between(2000, 8000)), math.Exp(between(math.Log(.02), math.Log(.15)))
+	}
+	n := float64(r.end)
+	var g func(u float64) float64
+	switch rng.IntN(4) {
+	case 0:
+		alpha, x0 := between(.3, 1.5), between(.01, .1)
+		g = func(u float64) float64 { return math.Pow(1+u/x0, -alpha) }
+	case 1:
+		tau := between(.1, .4)
+		g = func(u float64) float64 { return math.Exp(-u / tau) }
+	case 2:
+		tau, delta := between(.05, .3), between(.5, 1.2)
+		g = func(u float64) float64 { return math.Exp(-math.Pow(u/tau, delta)) }
+	default:
+		b := between(3, 40)
+		g = func(u float64) float64 { return 1 / (1 + b*u) }
+	}
+	ratio := 1.
+	if cut {
+		r.cut, ratio = math.Floor(between(.3, .7)*n), between(.4, .8)
+	}
+	r.course = func(look float64) float64 {
+		f := r.floor + g(look/n)
+		if cut && look > r.cut {
+			f *= ratio
+		}
+		return f
+	}
+	for i := range r.end {
+		p := curvePoint(float64(i+1), r.course(float64(i+1))+noise*rng.NormFloat64())
+		p.Step, p.Progress = p.Progress, math.NaN()
+		if kind == "epochs" {
+			p.Epoch, p.Loss, p.Metric = p.Step, math.NaN(), p.Loss
+		}
+		r.points = append(r.points, p)
+	}
+	return r
+}
+
+// reachedAt returns the look at which the course, or with raw the record,
+// gets to the target.
+func (r simulatedRun) reachedAt(target float64, raw bool) float64 {
+	for i, p := range r.points {
+		v := r.course(float64(i + 1))
+		if raw {
+			v = p.Loss
+			if r.kind == "epochs" {
+				v = p.Metric
+			}
+		}
+		if v <= target {
+			return float64(i + 1)
+		}
+	}
+	return math.Inf(1)
+}
+
+// BenchmarkSimulated asks of runs with known course when they reach targets
+// that they reach later on, and how likely they are to reach some under their
+// floor, and counts warnings of learning-rate cuts. The rival is Optimus's
+// single curve.
+func BenchmarkSimulated(b *testing.B) {
+	for _, family := range []string{"optimus", Auto} {
+		for _, kind := range []string{"epochs", "steps"} {
+			for _, cut := range []bool{false, true} {
+				for _, percent := range []int{10, 20, 40, 100} {
+					b.Run(fmt.Sprintf("by=%s/kind=%s/cut=%v/seen=%d", family, kind, cut, percent), func(b *testing.B) {
+						var t simulatedTally
+						for range b.N {
+							t = simulatedTally{}
+							for seed := range uint64(40) {
+								t.ask(b, simulate(kind, cut, newTestRand(seed)), percent, family)
+							}
+						}
+						t.report(b)
+					})
+				}
+			}
+		}
+	}
+}
+
+// simulatedTally counts how well simulated runs were foreseen.
+type simulatedTally struct {
+	outcome
+	unreachable, chance, high float64 // questions, sum of chances, chances over .3
+	records, warned           float64
+}
+
+// ask puts the questions about one run, of which some percent are recorded.
+func (o *simulatedTally) ask(tb testing.TB, r simulatedRun, percent int, family string) {
+	n := max(r.end*percent/100, 4)
+	c, err := Fit(r.points[:n], 0, Settings{Family: family})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	o.records++
+	if len(c.Cuts()) > 0 {
+		o.warned++
+	}
+	for _, part := range []float64{.25, .5, .9} { // of what is left
+		at := math.Round(float64(n) + part*float64(r.end-n))
+		target := r.course(at)
+		truth := r.reachedAt(target, r.kind == "epochs")
+		if percent == 100 || r.cut > 0 && at <= r.cut || truth <= float64(n) {
+			continue
+		}
+		a, err := c.Target(target, "")
+		o.add(r.kind, a.Steps, err, truth)
+	}
+	for _, under := range []float64{.05, .1, .2} { // of the way down
+		target := r.course(1e9) - under
+		if r.cut > float64(n) || r.reachedAt(target, true) <= float64(r.end) {
+			continue // a cut that is not recorded cannot be known, and a lucky value reaches it
+		}
+		a, err := c.Target(target, "")
+		var never *NeverReachedError
+		if errors.As(err, &never) {
+			a.Chance = never.Chance
+		}
+		o.unreachable++
+		o.chance += a.Chance
+		if a.Chance > .3 {
+			o.high++
+		}
+	}
+}
+
+func (o *simulatedTally) report(b *testing.B) {
+	if len(o.errs) > 0 {
+		o.outcome.report(b)
+	}
+	if o.unreachable > 0 {
+		b.ReportMetric(100*o.chance/o.unreachable, "chance-unreachable%")
+		b.ReportMetric(100*o.high/o.unreachable, "over-30%")
+	}
+	b.ReportMetric(100*o.warned/o.records, "warned-of-cut%")
+	b.ReportMetric(0, "ns/op")
+}
+
+// What is recorded to its end, smooth but for noise, is not said to get under
+// its floor, and no cut is made up; one that happened is found.
+func TestFloorsAndCuts(t *testing.T) {
+	for _, kind := range []string{"epochs", "steps"} {
+		var whole, cut simulatedTally
+		for seed := range uint64(12) {
+			whole.ask(t, simulate(kind, false, newTestRand(seed)), 100, Auto)
+			cut.ask(t, simulate(kind, true, newTestRand(seed)), 100, Auto)
+		}
+		if whole.chance > .3*whole.unreachable {
+			t.Errorf("%s: targets under the floor are reached with probability %.0f %% on average", kind, 100*whole.chance/whole.unreachable)
+		}
+		if whole.warned > 1 || cut.warned < cut.records/2 {
+			t.Errorf("%s: warned of a cut in %g of %g records without and %g of %g with one", kind, whole.warned, whole.records, cut.warned, cut.records)
+		}
+	}
+}
