@@ -116,7 +116,7 @@ func trialLine(e profile.Event, width int) string {
 	if m.Status != data.OK {
 		return fmt.Sprintf("%s  %s: %s", config, m.Status, m.Error)
 	}
-	line := fmt.Sprintf("%s  %s/step ± %s", config, seconds(m.StepTime), seconds(m.StepTimeSD))
+	line := fmt.Sprintf("%s  %s/step ± %s", config, seconds(m.StepTime), seconds(2*m.StepTimeSE))
 	if t := m.Throughput(); t > 0 {
 		line += fmt.Sprintf(", %s samples/s", number(t))
 	}
@@ -158,7 +158,6 @@ type logLines struct {
 	every time.Duration
 	mu    sync.Mutex
 	last  time.Time
-	steps int
 }
 
 func (l *logLines) event(e profile.Event) {
@@ -166,13 +165,12 @@ func (l *logLines) event(e profile.Event) {
 	defer l.mu.Unlock()
 	switch e.Kind {
 	case profile.TrialStarted:
-		l.last, l.steps = time.Now(), 0
+		l.last = time.Now()
 		l.log.Info("trial started", "trial", e.Trial.ID, "config", e.Trial.Config.String(), "why", strings.TrimPrefix(e.Suggestion.Reason, e.Trial.Config.String()+": "))
 	case profile.TrialStepped:
-		l.steps++
 		if time.Since(l.last) >= l.every {
 			l.last = time.Now()
-			l.log.Info("measuring", "trial", e.Trial.ID, "steps", l.steps, "done", e.Progress.Done, "of", e.Progress.Total)
+			l.log.Info("measuring", "trial", e.Trial.ID, "steps", e.Steps, "done", e.Progress.Done, "of", e.Progress.Total)
 		}
 	case profile.TrialRetried:
 		l.log.Warn("trial failed, trying again", "trial", e.Trial.ID, "error", e.Measurement.Error)

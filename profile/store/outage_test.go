@@ -1,6 +1,7 @@
-package profile
+package store
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,13 +15,16 @@ import (
 	"knee/data"
 )
 
+// errGone is what an unreachable database says in tests.
+var errGone = errors.New("connection refused")
+
 // flaky opens a study in dir whose database can be made to go away.
-func flaky(t *testing.T, dir string) (d *Database, past *Past, away *bool) {
+func flaky(t *testing.T, dir string) (d *Database, past *Snapshot, away *bool) {
 	t.Helper()
 	s := &data.Study{Job: "job", Command: []string{"train"}, Storage: "sqlite:study.db", Source: data.Source{File: filepath.Join(dir, "study.yaml")}}
 	candidates := []data.Config{{Job: "job", Workers: 1}, {Job: "job", Workers: 2}}
 	o := bayesopt.Options{Objective: bayesopt.StepTime}
-	d, past, err := openDatabase(s, FilesBeside("study.yaml", dir), Settings{}, tracking{candidates, o})
+	d, past, err := openDatabase(context.Background(), s, Options{Outbox: filepath.Join(dir, "study.undelivered"), Lease: 150 * time.Millisecond, Candidates: candidates, Search: o})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +40,8 @@ func flaky(t *testing.T, dir string) (d *Database, past *Past, away *bool) {
 			t.Fatal(err)
 		}
 	}
-	sqlite := d.address.dialect.temporary
-	d.address.dialect.temporary = func(err error) bool { return errors.Is(err, errGone) || sqlite(err) }
+	sqlite := d.address.backend.temporary
+	d.address.backend.temporary = func(err error) bool { return errors.Is(err, errGone) || sqlite(err) }
 	return d, past, away
 }
 
@@ -49,8 +53,8 @@ func answers(d *Database, away *bool) {
 	d.mu.Unlock()
 }
 
-func endOf(workers int, step float64) Ending {
-	return Ending{Measurement: data.Measurement{Config: data.Config{Job: "job", Workers: workers}, Status: data.OK, StepTime: step, Steps: 20}}
+func endOf(workers int, step float64) Result {
+	return Result{Trial: 1, Measurement: data.Measurement{Config: data.Config{Job: "job", Workers: workers}, Status: data.OK, StepTime: step, Steps: 20}}
 }
 
 func undelivered(t *testing.T, dir string) []string {
@@ -73,10 +77,10 @@ func TestOutageKeepsWhatWasMeasured(t *testing.T) {
 	if err := d.Submitted(trial, 1, "job-7"); err != nil {
 		t.Errorf("a handle during an outage: %v", err)
 	}
-	if err := d.End(trial, endOf(1, .5)); err != nil {
+	if err := d.End(endOf(1, .5)); err != nil {
 		t.Errorf("an end during an outage: %v", err)
 	}
-	if _, err := d.News(); !errors.Is(err, ErrUnreachable) {
+	if _, err := d.Changes(); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("news during an outage: %v", err)
 	}
 	if _, err := d.Begin(data.Config{Job: "job", Workers: 2}); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "connection refused") {
@@ -86,7 +90,7 @@ func TestOutageKeepsWhatWasMeasured(t *testing.T) {
 		t.Errorf("files %v, want one with what is to be delivered", files)
 	}
 	answers(d, away)
-	if _, err := d.News(); err != nil {
+	if _, err := d.Changes(); err != nil {
 		t.Fatal(err)
 	}
 	if files := undelivered(t, dir); len(files) != 0 {
@@ -97,7 +101,7 @@ func TestOutageKeepsWhatWasMeasured(t *testing.T) {
 	}
 	again, past, _ := flaky(t, dir)
 	defer again.Close()
-	if len(past.Measurements) != 1 || past.Measurements[0].StepTime != .5 || len(past.Submitted)+len(past.Interrupted) != 0 {
+	if len(past.Results) != 1 || past.Results[0].Measurement.StepTime != .5 || len(past.Submitted)+len(past.Interrupted) != 0 {
 		t.Errorf("past = %+v", past)
 	}
 }
@@ -107,19 +111,19 @@ func TestOutageKeepsWhatWasMeasured(t *testing.T) {
 func TestNextRunDeliversWhatIsKept(t *testing.T) {
 	dir := t.TempDir()
 	d, _, away := flaky(t, dir)
-	trial, err := d.Begin(data.Config{Job: "job", Workers: 1})
+	_, err := d.Begin(data.Config{Job: "job", Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	*away = true
-	if err := d.End(trial, endOf(1, .25)); err != nil {
+	if err := d.End(endOf(1, .25)); err != nil {
 		t.Fatal(err)
 	}
 	// What a death leaves: no goodbye to anyone, and half a line.
 	close(d.stop)
 	d.stopped.Wait()
-	path := d.spill.path()
-	d.spill.file.Close()
+	path := d.outbox.path()
+	d.outbox.file.Close()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +137,7 @@ func TestNextRunDeliversWhatIsKept(t *testing.T) {
 	}
 	next, past, _ := flaky(t, dir)
 	defer next.Close()
-	if len(past.Measurements) != 1 || past.Measurements[0].StepTime != .25 {
+	if len(past.Results) != 1 || past.Results[0].Measurement.StepTime != .25 {
 		t.Errorf("past = %+v, want what had been kept", past)
 	}
 	if text := strings.Join(past.Warnings, "\n"); !strings.Contains(text, "cut short") || !strings.Contains(text, "delivered") {
@@ -155,17 +159,17 @@ func TestLateDeliveryDoesNotCountTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	*away = true
-	if err := d.End(trial, endOf(1, .5)); err != nil {
+	if err := d.End(endOf(1, .5)); err != nil {
 		t.Fatal(err)
 	}
 	other, _, _ := flaky(t, dir)
 	defer other.Close()
 	other.own[trial] = d.own[trial] // taken over
-	if err := other.End(trial, endOf(1, .75)); err != nil {
+	if err := other.End(endOf(1, .75)); err != nil {
 		t.Fatal(err)
 	}
 	answers(d, away)
-	news, err := d.News()
+	news, err := d.Changes()
 	if err != nil || len(news) != 2 || news[0].Ended.Measurement.StepTime != .75 || !strings.Contains(news[1].Warning, "that result counts") {
 		t.Errorf("news = %+v, %v; want the result that counts, and a warning", news, err)
 	}
@@ -209,5 +213,42 @@ func TestPasswordsAreHidden(t *testing.T) {
 		if !strings.Contains(a.label, "h/db") {
 			t.Errorf("label %s of %s says nothing", a.label, storage)
 		}
+	}
+}
+
+// A profiler that was only thought dead (its host slept) finds its trial
+// taken: the first to end it wins, and a failure of the other says nothing.
+func TestDatabaseKeepsOneResultPerTrial(t *testing.T) {
+	dir := t.TempDir()
+	asleep, _, _ := flaky(t, dir)
+	if _, err := asleep.Begin(data.Config{Job: "job", Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	other, _, _ := flaky(t, dir)
+	defer other.Close()
+	close(asleep.stop) // no heartbeat any more
+	asleep.stopped.Wait()
+	asleep.stop = make(chan struct{})
+	defer asleep.Close()
+	var u *Unfinished
+	for end := time.Now().Add(10 * time.Second); u == nil && time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+		var err error
+		if u, err = other.Adopt(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if u == nil {
+		t.Fatal("there was no trial to take over")
+	}
+	broken := Result{Trial: 1, Measurement: data.Measurement{Config: u.Config, Status: data.Failed, Error: "lost its way"}}
+	if err := asleep.End(broken); !errors.Is(err, ErrTaken) {
+		t.Errorf("a failure of a trial that was taken over: %v", err)
+	}
+	if err := other.End(endOf(1, .5)); err != nil {
+		t.Error(err)
+	}
+	changes, err := asleep.Changes()
+	if err != nil || len(changes) != 1 || changes[0].Ended == nil || changes[0].Ended.Measurement.StepTime != .5 {
+		t.Errorf("changes = %+v, %v; want what the other measured", changes, err)
 	}
 }

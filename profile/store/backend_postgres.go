@@ -1,4 +1,4 @@
-package profile
+package store
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 	"gorm.io/gorm"
 )
 
-// postgresDialect is a PostgreSQL server, for profilers on any number of
+// postgresBackend is a PostgreSQL server, for profilers on any number of
 // hosts.
-func postgresDialect() dialect {
-	return dialect{
+func postgresBackend() backend {
+	return backend{
 		open:      openPostgres,
 		now:       "extract(epoch from clock_timestamp())::float8",
 		up:        "extract(epoch from pg_postmaster_start_time())::float8",
@@ -43,12 +43,12 @@ func openPostgres(address string, _ func(string) string) (gorm.Dialector, error)
 // postgresTemporary tells what passes from what does not by the class of the
 // SQLSTATE (PostgreSQL, appendix A): connection exceptions, transactions that
 // were rolled back for others, a lack of resources, an operator at work, an
-// object in use. An error without one did not come from the server: it was
-// not reached.
+// object in use; and a connection that could not be made, or was lost.
 func postgresTemporary(err error) bool {
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
-		return true
+		var connect *pgconn.ConnectError
+		return errors.As(err, &connect) || pgconn.SafeToRetry(err) || connectionLost(err)
 	}
 	for _, class := range []string{"08", "40", "53", "55", "57", "58"} {
 		if strings.HasPrefix(e.Code, class) {

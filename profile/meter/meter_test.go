@@ -1,4 +1,4 @@
-package profile_test
+package meter_test
 
 import (
 	"math"
@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"knee/data"
-	"knee/profile"
 	"knee/profile/launch"
+	"knee/profile/meter"
 )
 
 // feed gives a meter step times until it has enough, and returns how many.
-func feed(m *profile.Meter, n int, next func(i int) float64) int {
+func feed(m *meter.Meter, n int, next func(i int) float64) int {
 	for i := range n {
 		if m.Add(launch.Observation{Step: float64(i), StepTime: next(i), SyncTime: .25, Throughput: math.NaN()}) {
 			return i + 1
@@ -27,11 +27,11 @@ func settings() data.TrialSettings {
 
 func TestMeterStopsWhenSteady(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	m := profile.NewMeter(settings(), data.Config{Workers: 1})
+	m := meter.New(settings(), 0, data.Config{Workers: 1})
 	n := feed(m, 10_000, func(int) float64 { return 1 + .05*rng.NormFloat64() })
 	r := m.Read()
-	if n == 10_000 || r.RelError > .02 {
-		t.Errorf("after %d steps the precision is %g: it should have stopped", n, r.RelError)
+	if n == 10_000 || 2*r.SE/r.StepTime > .02 {
+		t.Errorf("after %d steps the precision is %g: it should have stopped", n, 2*r.SE/r.StepTime)
 	}
 	if math.Abs(r.StepTime-1) > .03 || math.Abs(r.SD-.05) > .02 || r.SyncTime != .25 || r.Steps < 20 {
 		t.Errorf("reading = %+v, want about 1 ± .05 s", r)
@@ -40,53 +40,24 @@ func TestMeterStopsWhenSteady(t *testing.T) {
 
 func TestMeterDropsWarmUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
-	m := profile.NewMeter(settings(), data.Config{Workers: 1})
+	m := meter.New(settings(), 0, data.Config{Workers: 1})
 	feed(m, 300, func(i int) float64 { return 1 + 4*math.Exp(-float64(i)/5) + .02*rng.NormFloat64() })
 	if r := m.Read(); r.Warmup < 8 || math.Abs(r.StepTime-1) > .03 {
 		t.Errorf("dropped %d steps and read %g s, want the slow first steps gone and 1 s", r.Warmup, r.StepTime)
 	}
 	s := settings()
 	s.Warmup = 0
-	m = profile.NewMeter(s, data.Config{Workers: 1})
+	m = meter.New(s, 0, data.Config{Workers: 1})
 	feed(m, 40, func(i int) float64 { return 1 + 4*math.Exp(-float64(i)/5) })
 	if r := m.Read(); r.Warmup != 0 || r.StepTime < 1.2 {
 		t.Errorf("reading = %+v, want all steps kept when the study says warmup: 0", r)
 	}
 }
 
-// Correlated steps carry less information than their number says. The 95 %
-// interval must cover the truth about as often as it claims, where a naive
-// one would not.
-func TestMeterIntervalOfCorrelatedSteps(t *testing.T) {
-	covered, naive := 0, 0
-	const runs = 400
-	for seed := range uint64(runs) {
-		rng := rand.New(rand.NewPCG(seed, 7))
-		s := settings()
-		s.RelPrecision, s.Warmup = 0, 0 // never stop, drop nothing
-		m := profile.NewMeter(s, data.Config{Workers: 1})
-		x := 0.0
-		feed(m, 500, func(int) float64 { x = .8*x + .05*rng.NormFloat64(); return 1 + x })
-		r := m.Read()
-		if math.Abs(r.StepTime-1) <= r.RelError*r.StepTime {
-			covered++
-		}
-		if math.Abs(r.StepTime-1) <= 1.96*r.SD/math.Sqrt(500) {
-			naive++
-		}
-	}
-	if covered < runs*88/100 {
-		t.Errorf("the interval covers the true mean in %d of %d runs, want about 95 %%", covered, runs)
-	}
-	if naive > runs*80/100 {
-		t.Errorf("a naive interval covers in %d of %d: the test's steps are not correlated", naive, runs)
-	}
-}
-
 func TestMeterStopsAtMaxSeconds(t *testing.T) {
 	s := settings()
 	s.MaxSeconds = 30
-	m := profile.NewMeter(s, data.Config{Workers: 1})
+	m := meter.New(s, 0, data.Config{Workers: 1})
 	n := feed(m, 1000, func(i int) float64 { return 1 + float64(i%2) }) // too noisy to be precise in 30 s
 	if n < 15 || n > 25 {
 		t.Errorf("stopped after %d steps of 1.5 s, want about 20", n)
@@ -98,7 +69,7 @@ func TestMeterStopsAtMaxSeconds(t *testing.T) {
 func TestMeterStopsAtMaxSecondsOfASparseLog(t *testing.T) {
 	s := settings()
 	s.MaxSeconds = 30
-	m := profile.NewMeter(s, data.Config{Workers: 1})
+	m := meter.New(s, 0, data.Config{Workers: 1})
 	at, n := time.Unix(0, 0), 0
 	for n < 1000 {
 		n++
@@ -116,7 +87,7 @@ func TestMeterStopsAtMaxSecondsOfASparseLog(t *testing.T) {
 // between two counts.
 func TestMeterTakesLossesBetweenSteps(t *testing.T) {
 	nan := math.NaN()
-	m := profile.NewMeter(settings(), data.Config{Workers: 1})
+	m := meter.New(settings(), 0, data.Config{Workers: 1})
 	at := time.Unix(0, 0)
 	for i := range 10 {
 		m.Add(launch.Observation{At: at.Add(time.Duration(i) * time.Second), Step: float64(i), StepTime: nan, Throughput: nan, Loss: nan, GradSqr: nan})
@@ -125,7 +96,7 @@ func TestMeterTakesLossesBetweenSteps(t *testing.T) {
 	if r := m.Read(); math.Abs(r.StepTime-1) > 1e-12 || r.SD != 0 {
 		t.Errorf("read %+v, want steps of 1 s", r)
 	}
-	curve := profile.CurveOf(data.Config{Workers: 1}, 1, m.Steps())
+	curve := m.Curve(1)
 	if len(curve) != 10 || curve[9].Step != 9 || curve[9].Loss != 2 {
 		t.Errorf("curve %+v, want a loss for each of ten steps", curve)
 	}
@@ -135,27 +106,27 @@ func TestMeterTakesLossesBetweenSteps(t *testing.T) {
 // nothing to what is known of the speed.
 func TestMeterLeavesOutRedrawnBars(t *testing.T) {
 	nan := math.NaN()
-	m := profile.NewMeter(settings(), data.Config{Workers: 1})
+	m := meter.New(settings(), 0, data.Config{Workers: 1})
 	for i := range 10 {
 		for j := range 5 {
 			m.Add(launch.Observation{Step: float64(i), StepTime: 1 + .1*float64(i%2), Throughput: nan, Loss: float64(j), GradSqr: nan})
 		}
 	}
-	if r := m.Read(); r.Steps+r.Warmup != 10 || len(m.Steps()) != 10 {
-		t.Errorf("read %+v of %d observations, want 10 steps", r, len(m.Steps()))
+	if r := m.Read(); r.Steps+r.Warmup != 10 {
+		t.Errorf("read %+v, want 10 steps", r)
 	}
 }
 
 func TestMeterReadsThroughputAndCounters(t *testing.T) {
 	nan := math.NaN()
-	m := profile.NewMeter(settings(), data.Config{Workers: 4, LocalBatch: 25})
+	m := meter.New(settings(), 0, data.Config{Workers: 4, LocalBatch: 25})
 	for i := range 10 {
 		m.Add(launch.Observation{Step: float64(i), StepTime: nan, Throughput: 200})
 	}
 	if r := m.Read(); r.StepTime != .5 {
 		t.Errorf("100 samples at 200 samples/s take %g s, want 0.5", r.StepTime)
 	}
-	m = profile.NewMeter(settings(), data.Config{Workers: 1})
+	m = meter.New(settings(), 0, data.Config{Workers: 1})
 	at := time.Unix(0, 0)
 	for i := range 10 {
 		m.Add(launch.Observation{At: at.Add(time.Duration(i) * time.Second), Step: float64(10 * i), StepTime: nan, Throughput: nan})
@@ -163,7 +134,7 @@ func TestMeterReadsThroughputAndCounters(t *testing.T) {
 	if r := m.Read(); math.Abs(r.StepTime-.1) > 1e-12 {
 		t.Errorf("ten steps a second take %g s each, want 0.1", r.StepTime)
 	}
-	if r := profile.NewMeter(settings(), data.Config{}).Read(); r.Steps != 0 || !math.IsInf(r.RelError, 1) {
+	if r := meter.New(settings(), 0, data.Config{}).Read(); r.Steps != 0 || !math.IsInf(2*r.SE/r.StepTime, 1) {
 		t.Errorf("a meter that saw nothing reads %+v", r)
 	}
 }

@@ -1,4 +1,4 @@
-package profile
+package store
 
 import (
 	"encoding/json"
@@ -69,7 +69,7 @@ func (d *Database) makeTables() error {
 			return nil
 		}
 		err = d.db.Transaction(func(tx *gorm.DB) error {
-			if lock := d.address.dialect.lock; lock != "" {
+			if lock := d.address.backend.lock; lock != "" {
 				if err := tx.Exec(lock).Error; err != nil {
 					return err
 				}
@@ -82,16 +82,19 @@ func (d *Database) makeTables() error {
 		if err == nil {
 			return nil
 		}
-		if try > 1 && !d.address.dialect.temporary(err) {
+		if try > 1 && !d.address.backend.temporary(err) {
 			break
 		}
 		time.Sleep(time.Duration(try+1) * time.Duration(50+rand.IntN(100)) * time.Millisecond)
+	}
+	if d.address.backend.temporary(err) {
+		return d.address.wrap("make the tables", err, ErrUnreachable)
 	}
 	return d.address.wrap("make the tables", err, nil)
 }
 
 func (d *Database) unlock(tx *gorm.DB) error {
-	if unlock := d.address.dialect.unlock; unlock != "" {
+	if unlock := d.address.backend.unlock; unlock != "" {
 		return tx.Exec(unlock).Error
 	}
 	return nil
@@ -99,12 +102,12 @@ func (d *Database) unlock(tx *gorm.DB) error {
 
 // findStudy makes sure that the study is there and is this one. Two
 // profilers may make it at once: the second finds that of the first.
-func (d *Database) findStudy(s *data.Study, t tracking) error {
+func (d *Database) findStudy(s *data.Study, o Options) error {
 	var err error
 	for range 3 {
-		err = d.do("find the study", func(tx *gorm.DB) error { return d.findOrMake(tx, s, t) })
+		err = d.do("find the study", func(tx *gorm.DB) error { return d.findOrMake(tx, s, o) })
 		var input *data.InputError
-		if err == nil || errors.As(err, &input) {
+		if err == nil || errors.As(err, &input) || errors.Is(err, ErrUnreachable) {
 			return err
 		}
 		d.outage = outage{}
@@ -113,7 +116,7 @@ func (d *Database) findStudy(s *data.Study, t tracking) error {
 }
 
 // findOrMake is the transaction of findStudy.
-func (d *Database) findOrMake(tx *gorm.DB, s *data.Study, t tracking) error {
+func (d *Database) findOrMake(tx *gorm.DB, s *data.Study, o Options) error {
 	name := d.address.study
 	if name == "" {
 		name = s.Job
@@ -122,7 +125,7 @@ func (d *Database) findOrMake(tx *gorm.DB, s *data.Study, t tracking) error {
 	if err != nil {
 		return err
 	}
-	want := studyRow{Version: tablesVersion, Mark: string(mark), Objective: string(t.options.Objective)}
+	want := studyRow{Version: tablesVersion, Mark: string(mark), Objective: string(o.Search.Objective)}
 	id, err := d.goptuna.GetStudyIDFromName(name)
 	switch {
 	case err == nil:
@@ -133,7 +136,7 @@ func (d *Database) findOrMake(tx *gorm.DB, s *data.Study, t tracking) error {
 	case !errors.Is(err, gorm.ErrRecordNotFound):
 		return err
 	}
-	if d.tracker, err = bayesopt.NewTracker(name, t.candidates, t.options, d.goptuna, nil); err != nil {
+	if d.tracker, err = bayesopt.NewTracker(name, o.Candidates, o.Search, d.goptuna, nil); err != nil {
 		return err
 	}
 	d.study = d.tracker.Study().ID

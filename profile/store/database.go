@@ -1,4 +1,4 @@
-package profile
+package store
 
 import (
 	"context"
@@ -56,12 +56,12 @@ type Database struct {
 	index   map[string]int // candidates by key
 
 	mu       sync.Mutex
-	revision int64        // that News has told of
+	revision int64        // that Changes has told of
 	known    map[int]bool // trials begun, as far as is known here
 	own      map[int]int  // goptuna's ids of the trials that run here
 	mine     map[int]bool // trials ended here
-	pending  []Change     // to be told by the next News
-	spill    *spill
+	pending  []Change     // to be told by the next Changes
+	outbox   *outbox
 	outage   outage
 	warnings []string
 
@@ -70,12 +70,6 @@ type Database struct {
 }
 
 var _ Storage = (*Database)(nil)
-
-// tracking is what a study needs to be one of goptuna's.
-type tracking struct {
-	candidates []data.Config
-	options    bayesopt.Options
-}
 
 // switched is the goptuna.Storage of a study: rdb.v2 within whatever
 // transaction is at work.
@@ -94,9 +88,10 @@ func (s *switched) CreateNewStudy(name string) (int, error) {
 }
 
 // openDatabase connects to the storage of a study, creates its tables and
-// the study if they are not there, and returns what it holds. Errors: the
-// database does not answer, or the study in it is another.
-func openDatabase(s *data.Study, f Files, o Settings, t tracking) (*Database, *Past, error) {
+// the study if they are not there, and returns what it holds. A database that
+// does not answer is waited for as long as a running profiler would. Errors:
+// it stays away, or the study in it is another.
+func openDatabase(ctx context.Context, s *data.Study, o Options) (*Database, *Snapshot, error) {
 	a, err := parseAddress(s)
 	if err != nil {
 		return nil, nil, err
@@ -106,18 +101,49 @@ func openDatabase(s *data.Study, f Files, o Settings, t tracking) (*Database, *P
 	if d.lease <= 0 {
 		d.lease = DefaultLease
 	}
-	for i, c := range t.candidates {
+	for i, c := range o.Candidates {
 		d.index[c.Key()] = i
 	}
-	if err := d.connect(s); err != nil {
+	if err := d.await(ctx, o.Away, func() error { return d.connect(s) }); err != nil {
 		return nil, nil, err
 	}
-	past, err := d.takeUp(s, f, t)
+	var snapshot *Snapshot
+	err = d.await(ctx, o.Away, func() (err error) {
+		snapshot, err = d.takeUp(s, o)
+		return err
+	})
 	if err != nil {
 		return nil, nil, errors.Join(err, d.disconnect())
 	}
 	d.stopped.Go(d.heartbeat)
-	return d, past, nil
+	return d, snapshot, nil
+}
+
+// await does something again and again as long as the database does not
+// answer, and says so once.
+func (d *Database) await(ctx context.Context, away func(error), do func() error) error {
+	var o outage
+	for {
+		err := do()
+		if !errors.Is(err, ErrUnreachable) {
+			if !o.since.IsZero() && err == nil && away != nil {
+				away(nil)
+			}
+			return err
+		}
+		if o.since.IsZero() && away != nil {
+			away(err)
+		}
+		if final := o.count(err, fmt.Errorf("%w for %s", err, giveUpAwait)); final != err {
+			return final
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(o.wait):
+		}
+		d.outage = outage{}
+	}
 }
 
 // connect opens the database and makes the tables.
@@ -128,19 +154,19 @@ func (d *Database) connect(s *data.Study) error {
 		}
 		return filepath.Join(filepath.Dir(s.Source.File), path)
 	}
-	dialector, err := d.address.dialect.open(d.address.url, beside)
+	dialector, err := d.address.backend.open(d.address.url, beside)
 	if err != nil {
 		return d.address.wrap("cannot be opened", err, nil)
 	}
 	d.db, err = gorm.Open(dialector, &gorm.Config{Logger: logger.Discard})
 	if err != nil {
-		return d.address.wrap("cannot be reached", err, nil)
+		return d.unreached(err)
 	}
 	pool, err := d.db.DB()
 	if err != nil {
 		return d.address.wrap("cannot be reached", err, nil)
 	}
-	if d.address.dialect.single {
+	if d.address.backend.single {
 		pool.SetMaxOpenConns(1)
 	}
 	pool.SetConnMaxIdleTime(5 * time.Minute)
@@ -150,33 +176,42 @@ func (d *Database) connect(s *data.Study) error {
 	return nil
 }
 
+// unreached is the error of a connection that could not be made.
+func (d *Database) unreached(err error) error {
+	if d.address.backend.temporary(err) {
+		return d.address.wrap("cannot be reached", err, ErrUnreachable)
+	}
+	return d.address.wrap("cannot be reached", err, nil)
+}
+
 // takeUp finds or makes the study, delivers what earlier runs could not, and
 // reads what there is.
-func (d *Database) takeUp(s *data.Study, f Files, t tracking) (*Past, error) {
-	if err := d.findStudy(s, t); err != nil {
+func (d *Database) takeUp(s *data.Study, o Options) (*Snapshot, error) {
+	if err := d.findStudy(s, o); err != nil {
 		return nil, err
 	}
-	d.spill = &spill{prefix: f.Undelivered, owner: d.owner, storage: d.address.label}
+	d.outbox = &outbox{prefix: o.Outbox, owner: d.owner, storage: d.address.label}
 	if err := d.deliverOld(); err != nil {
 		return nil, err
 	}
-	changes, err := d.News()
+	changes, err := d.Changes()
 	if err != nil {
 		return nil, err
 	}
-	past := &Past{}
+	snapshot := &Snapshot{Run: 1}
+	results := map[int]Result{}
 	for _, c := range changes {
-		past.LastTrial = max(past.LastTrial, c.Trial)
 		switch {
 		case c.Warning != "":
-			past.Warnings = append(past.Warnings, c.Warning)
+			snapshot.Warnings = append(snapshot.Warnings, c.Warning)
 		case c.Ended != nil:
-			past.add(*c.Ended)
+			results[c.Trial] = *c.Ended
 		default:
 			d.pending = append(d.pending, c)
 		}
 	}
-	return past, nil
+	snapshot.Results = byNumber(results)
+	return snapshot, nil
 }
 
 // ownerName names this profiler among all that there ever were.
@@ -210,7 +245,7 @@ func (d *Database) do(doing string, f func(tx *gorm.DB) error) error {
 	case err == nil, errors.Is(err, ErrOvertaken), errors.Is(err, ErrTaken), errors.As(err, &input):
 		d.outage.over()
 		return err
-	case ctx.Err() != nil || d.address.dialect.temporary(err):
+	case ctx.Err() != nil || d.address.backend.temporary(err):
 		return d.outage.count(d.address.wrap(doing, err, ErrUnreachable), d.address.wrap(
 			fmt.Sprintf("it has not answered for %s", giveUpAwait), err, nil))
 	}

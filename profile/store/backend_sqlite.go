@@ -1,7 +1,6 @@
-package profile
+package store
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,10 +12,10 @@ import (
 	"gorm.io/gorm"
 )
 
-// sqliteDialect is a file, for the profilers of one host. The driver is
+// sqliteBackend is a file, for the profilers of one host. The driver is
 // SQLite translated to Go, since the usual one needs cgo.
-func sqliteDialect() dialect {
-	return dialect{
+func sqliteBackend() backend {
+	return backend{
 		open:      openSQLite,
 		now:       "((julianday('now') - 2440587.5) * 86400.0)",
 		temporary: sqliteTemporary,
@@ -45,7 +44,7 @@ func openSQLite(address string, beside func(string) string) (gorm.Dialector, err
 func sqliteTemporary(err error) bool {
 	var e *gosqlite.Error
 	if !errors.As(err, &e) {
-		return errors.Is(err, context.DeadlineExceeded)
+		return connectionLost(err)
 	}
 	switch e.Code() & 0xff {
 	case 5, 6, 7, 10, 13, 14:

@@ -1,8 +1,7 @@
-package profile
+package store
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,10 +11,10 @@ import (
 	"time"
 )
 
-// spill keeps, in a file of this process, what a shared storage could not
+// outbox keeps, in a file of this process, what a shared storage could not
 // take because it did not answer. The file is there as long as something is
 // in it.
-type spill struct {
+type outbox struct {
 	prefix  string // of the file's name
 	owner   string
 	storage string
@@ -24,12 +23,12 @@ type spill struct {
 }
 
 // path names the file by the last part of the owner, which no other has.
-func (s *spill) path() string {
+func (s *outbox) path() string {
 	return s.prefix + "-" + s.owner[strings.LastIndexByte(s.owner, ' ')+1:] + ".jsonl"
 }
 
 // keep writes an entry through to the disk.
-func (s *spill) keep(e entry) error {
+func (s *outbox) keep(e entry) error {
 	if s.file == nil {
 		f, err := os.OpenFile(s.path(), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o644)
 		if err != nil {
@@ -48,7 +47,7 @@ func (s *spill) keep(e entry) error {
 }
 
 // holds reports whether something of a trial is kept.
-func (s *spill) holds(trial int) bool {
+func (s *outbox) holds(trial int) bool {
 	for _, e := range s.kept {
 		if e.Trial == trial {
 			return true
@@ -58,7 +57,7 @@ func (s *spill) holds(trial int) bool {
 }
 
 // delivered forgets the oldest entry, and the file with the last.
-func (s *spill) delivered() error {
+func (s *outbox) delivered() error {
 	s.kept = s.kept[1:]
 	if len(s.kept) > 0 {
 		return nil
@@ -73,7 +72,7 @@ func (s *spill) delivered() error {
 func (d *Database) deliverOrKeep(trial int, e entry) error {
 	d.mu.Lock()
 	id, ok := d.own[trial]
-	waiting := len(d.spill.kept) > 0
+	waiting := len(d.outbox.kept) > 0
 	d.mu.Unlock()
 	if !ok {
 		return ErrTaken
@@ -85,33 +84,33 @@ func (d *Database) deliverOrKeep(trial int, e entry) error {
 	if err == nil || errors.Is(err, ErrTaken) {
 		return err
 	}
-	e.Storage, e.StudyID, e.Owner, e.TrialID = d.spill.storage, d.study, d.owner, id
+	e.Storage, e.StudyID, e.Owner, e.TrialID = d.outbox.storage, d.study, d.owner, id
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if keep := d.spill.keep(e); keep != nil {
-		return errors.Join(err, keep)
+	if keep := d.outbox.keep(e); keep != nil {
+		return notRecorded(errors.Join(err, keep), e)
 	}
 	if errors.Is(err, ErrUnreachable) {
 		return nil
 	}
-	return fmt.Errorf("%w; it is kept in %s, and delivered by the next run", err, d.spill.path())
+	return fmt.Errorf("%w; it is kept in %s, and delivered by the next run", err, d.outbox.path())
 }
 
 // deliverKept records what is kept, now that the database may answer again.
 func (d *Database) deliverKept() error {
 	for {
 		d.mu.Lock()
-		if d.spill == nil || len(d.spill.kept) == 0 {
+		if d.outbox == nil || len(d.outbox.kept) == 0 {
 			d.mu.Unlock()
 			return nil
 		}
-		e := d.spill.kept[0]
+		e := d.outbox.kept[0]
 		d.mu.Unlock()
 		if err := d.deliverEntry(e); err != nil {
 			return err
 		}
 		d.mu.Lock()
-		err := d.spill.delivered()
+		err := d.outbox.delivered()
 		if e.Event == "end" {
 			delete(d.own, e.Trial)
 		}
@@ -148,7 +147,7 @@ func (d *Database) deliverRest(limit time.Duration) error {
 			return nil
 		}
 		if !errors.Is(err, ErrUnreachable) || time.Now().After(end) {
-			return fmt.Errorf("%w; %d results are kept in %s, run the same command again to deliver them", err, len(d.spill.kept), d.spill.path())
+			return fmt.Errorf("%w; %d results are kept in %s, run the same command again to deliver them", err, len(d.outbox.kept), d.outbox.path())
 		}
 	}
 }
@@ -156,7 +155,7 @@ func (d *Database) deliverRest(limit time.Duration) error {
 // deliverOld records what earlier runs kept. Files of runs that are still at
 // work are locked, and left to them.
 func (d *Database) deliverOld() error {
-	paths, err := filepath.Glob(escapeGlob(d.spill.prefix) + "-*.jsonl")
+	paths, err := filepath.Glob(escapeGlob(d.outbox.prefix) + "-*.jsonl")
 	if err != nil {
 		return err
 	}
@@ -183,12 +182,13 @@ func (d *Database) deliverFile(path string) error {
 	}
 	delivered := 0
 	for line := range bytes.Lines(text) {
-		var e entry
-		if err := json.Unmarshal(line, &e); err != nil || e.Event == "end" && e.Measurement == nil {
-			d.warnings = append(d.warnings, fmt.Sprintf("%s: left out a line that an interruption had cut short: %.60q", path, line))
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		e, err := unseal(line)
+		if has, right := sealed(line, studyMark{}); err != nil || has && !right || e.Event == "end" && e.Measurement == nil {
+			d.warnings = append(d.warnings, fmt.Sprintf("%s: left out a line that is damaged or cut short: %.60q", path, line))
 			continue
 		}
-		if e.Storage != d.spill.storage || e.StudyID != d.study {
+		if e.Storage != d.outbox.storage || e.StudyID != d.study {
 			d.warnings = append(d.warnings, fmt.Sprintf("%s holds results for %s; they are delivered when a study uses that storage again", path, e.Storage))
 			return nil
 		}

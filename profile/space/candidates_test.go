@@ -1,4 +1,4 @@
-package profile_test
+package space_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"knee/data"
-	"knee/profile"
+	"knee/profile/space"
 )
 
 func knob(name string, values ...string) data.Knob { return data.Knob{Name: name, Values: values} }
@@ -43,7 +43,7 @@ func TestCandidates(t *testing.T) {
 			[]string{"1 × worker, allreduce, depth 2", "1 × worker, allreduce, depth 4"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := profile.Candidates(tc.study)
+			got, err := space.Candidates(tc.study)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestCandidates(t *testing.T) {
 func TestConstraints(t *testing.T) {
 	s := studyOf(knob("workers", "1", "2", "4"), knob("local_batch", "16", "32"), knob("depth", "2", "8"))
 	s.Constraints = []string{"workers * local_batch <= 64", "depth < 8 || workers == 1"}
-	got, err := profile.Candidates(s)
+	got, err := space.Candidates(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestCandidatesRefuse(t *testing.T) {
 			if tc.constraint != "" {
 				tc.study.Constraints = []string{tc.constraint}
 			}
-			_, err := profile.Candidates(tc.study)
+			_, err := space.Candidates(tc.study)
 			var in *data.InputError
 			if !errors.As(err, &in) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("err = %v\nwant an InputError with …%s…", err, tc.want)
@@ -116,7 +116,7 @@ func TestCandidatesProperties(t *testing.T) {
 			knob("mode", "allreduce", "ps-sync", "ps-async"),
 			ranged("nodes", 1, float64(rapid.IntRange(1, 3).Draw(t, "nodes")), "linear"))
 		s.Constraints = []string{"workers + ps <= 6"}
-		all, err := profile.Candidates(s)
+		all, err := space.Candidates(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestCandidatesProperties(t *testing.T) {
 func TestCommand(t *testing.T) {
 	s := studyOf(knob("depth", "2"))
 	s.Command = []string{"train", "--batch={{.LocalBatch}}", "--total={{.GlobalBatch}}", "{{.WorkersPerNode}}x{{.Nodes}}", "{{.X.depth}}"}
-	got, err := profile.Command(s, data.Config{Workers: 6, Nodes: 2, LocalBatch: 1e6 + .5, Extra: map[string]string{"depth": "2"}})
+	got, err := space.Command(s, data.Config{Workers: 6, Nodes: 2, LocalBatch: 1e6 + .5, Extra: map[string]string{"depth": "2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestCommand(t *testing.T) {
 		"{{":           "command[0]",
 	} {
 		s.Command = []string{text}
-		if _, err := profile.Command(s, data.Config{Workers: 1}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "study.yaml:command[0]") {
+		if _, err := space.Command(s, data.Config{Workers: 1}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "study.yaml:command[0]") {
 			t.Errorf("%s: err = %v, want …%s…", text, err, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package profile
+package store
 
 import (
 	"encoding/json"
@@ -62,7 +62,7 @@ func (d *Database) Begin(c data.Config) (int, error) {
 
 // touch notes that trials of ours are looked after, and then calls noted.
 func (d *Database) touch(tx *gorm.DB, ids []int, noted func()) error {
-	err := tx.Exec("UPDATE knee_trials SET beat = "+d.address.dialect.now+" WHERE trial_id IN ? AND owner = ? AND state = ?",
+	err := tx.Exec("UPDATE knee_trials SET beat = "+d.address.backend.now+" WHERE trial_id IN ? AND owner = ? AND state = ?",
 		ids, d.owner, stateRunning).Error
 	if err == nil {
 		noted()
@@ -112,11 +112,12 @@ func (d *Database) Submitted(trial, attempt int, handle string) error {
 
 // End implements [Storage]. If the database does not answer, what was
 // measured is kept in a file and delivered later.
-func (d *Database) End(trial int, e Ending) error {
-	err := d.deliverOrKeep(trial, endEntry(trial, e))
+func (d *Database) End(r Result) error {
+	trial := r.Trial
+	err := d.deliverOrKeep(trial, endEntry(r))
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err != nil || !d.spill.holds(trial) {
+	if err != nil || !d.outbox.holds(trial) {
 		delete(d.own, trial)
 	}
 	return err
@@ -176,8 +177,8 @@ func (d *Database) end(tx *gorm.DB, id int, owner string, revision int64, e entr
 	return nil
 }
 
-// News implements [Storage].
-func (d *Database) News() ([]Change, error) {
+// Changes implements [Storage].
+func (d *Database) Changes() ([]Change, error) {
 	if err := d.deliverKept(); err != nil {
 		return nil, err
 	}
@@ -219,12 +220,15 @@ func (d *Database) change(row trialRow) (*Change, error) {
 		return nil, &data.InputError{Source: at, Found: fmt.Sprintf("%.60q", row.Config), Want: fmt.Sprintf("a configuration (%v)", err)}
 	}
 	if row.State == stateEnded {
-		var e entry
-		if err := json.Unmarshal([]byte(row.Record), &e); err != nil || e.Measurement == nil {
+		e, err := unseal([]byte(row.Record))
+		if err != nil || e.Measurement == nil {
 			return nil, &data.InputError{Source: at, Found: fmt.Sprintf("%.60q", row.Record), Want: "what a trial yielded"}
 		}
-		ending := e.ending(at)
-		c.Ended = &ending
+		if wrong := e.problem(c.Config.Job); wrong != "" {
+			return nil, &data.InputError{Source: at, Found: wrong, Want: "what a trial yielded"}
+		}
+		result := e.result(at)
+		c.Ended = &result
 	}
 	return &c, nil
 }

@@ -1,4 +1,4 @@
-package profile
+package store
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ func (d *Database) heartbeat() {
 		case <-d.stop:
 			return
 		case <-ticker.C:
-			// That the database does not answer is for the next News to say.
+			// That the database does not answer is for the next Changes to say.
 			_ = d.do("say that this profiler lives", func(tx *gorm.DB) error {
 				if len(d.own) == 0 {
 					return nil
@@ -57,7 +57,7 @@ func (d *Database) Adopt() (*Unfinished, error) {
 		if row.Handle == "" {
 			attempt++
 		}
-		res := tx.Exec("UPDATE knee_trials SET owner = ?, attempt = ?, losses = losses + 1, lease_s = ?, revision = ?, beat = "+d.address.dialect.now+
+		res := tx.Exec("UPDATE knee_trials SET owner = ?, attempt = ?, losses = losses + 1, lease_s = ?, revision = ?, beat = "+d.address.backend.now+
 			" WHERE trial_id = ? AND owner = ? AND state = ? AND "+d.silent(),
 			d.owner, attempt, d.lease.Seconds(), revision, row.TrialID, row.Owner, stateRunning)
 		if res.Error != nil || res.RowsAffected == 0 {
@@ -100,8 +100,8 @@ func (d *Database) findLost(tx *gorm.DB) (*trialRow, error) {
 // heard of for the lease. It could not be before the database was started.
 func (d *Database) silent() string {
 	heard := "beat"
-	if up := d.address.dialect.up; up != "" {
+	if up := d.address.backend.up; up != "" {
 		heard = "GREATEST(beat, " + up + ")"
 	}
-	return "(" + d.address.dialect.now + " - " + heard + ") > lease_s"
+	return "(" + d.address.backend.now + " - " + heard + ") > lease_s"
 }

@@ -1,8 +1,13 @@
-package profile
+package store
 
 import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"io"
 	"maps"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -12,9 +17,9 @@ import (
 	"knee/data"
 )
 
-// dialect is what differs between databases. A new one is one file and one
-// line in dialects.
-type dialect struct {
+// backend is what differs between databases. A new one is one file and one
+// line in backends.
+type backend struct {
 	// open makes the connection. address is that of the study, without its
 	// fragment; beside resolves a path relative to the study file.
 	open func(address string, beside func(string) string) (gorm.Dialector, error)
@@ -33,19 +38,34 @@ type dialect struct {
 	single bool
 }
 
-// dialects is the registry, by the scheme of the address.
-func dialects() map[string]dialect {
-	return map[string]dialect{
-		"sqlite":     sqliteDialect(),
-		"postgres":   postgresDialect(),
-		"postgresql": postgresDialect(),
-		"mysql":      mysqlDialect(),
+// backends is the registry, by the scheme of the address.
+func backends() map[string]backend {
+	return map[string]backend{
+		"sqlite":     sqliteBackend(),
+		"postgres":   postgresBackend(),
+		"postgresql": postgresBackend(),
+		"mysql":      mysqlBackend(),
 	}
+}
+
+// connectionLost reports whether an error is that of a connection, and not of
+// what was asked over it.
+func connectionLost(err error) bool {
+	var network net.Error
+	if errors.As(err, &network) {
+		return true
+	}
+	for _, is := range []error{driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	return false
 }
 
 // address is the storage of a study, taken apart.
 type address struct {
-	dialect dialect
+	backend backend
 	url     string // without the name of the study
 	study   string // what the study is called in the database; empty for its job
 	label   string // for people, without a password
@@ -57,13 +77,13 @@ type address struct {
 // which may hold a password.
 func parseAddress(s *data.Study) (address, error) {
 	scheme, _, _ := strings.Cut(s.Storage, ":")
-	d, ok := dialects()[scheme]
+	d, ok := backends()[scheme]
 	if !ok {
 		return address{}, &data.InputError{Source: storageSource(s), Found: "an unknown kind of storage",
-			Want: "journal, or an address that begins with one of " + strings.Join(slices.Sorted(maps.Keys(dialects())), ", ")}
+			Want: "journal, or an address that begins with one of " + strings.Join(slices.Sorted(maps.Keys(backends())), ", ")}
 	}
 	bare, name, _ := strings.Cut(s.Storage, "#")
-	a := address{dialect: d, url: bare, study: name, label: bare}
+	a := address{backend: d, url: bare, study: name, label: bare}
 	if scheme == "sqlite" {
 		return a, nil
 	}

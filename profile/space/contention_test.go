@@ -1,11 +1,11 @@
-package profile_test
+package space_test
 
 import (
 	"strings"
 	"testing"
 
 	"knee/data"
-	"knee/profile"
+	"knee/profile/space"
 )
 
 func TestContention(t *testing.T) {
@@ -24,7 +24,7 @@ func TestContention(t *testing.T) {
 		{"elsewhere", data.Study{Launcher: data.LauncherSpec{Slurm: &data.SlurmSpec{}}}, data.Config{GPUType: "cpu", Workers: 8}, ""},
 		{"nowhere", data.Study{Launcher: data.LauncherSpec{Replay: &data.ReplaySpec{}}}, data.Config{GPUType: "cpu", Workers: 8}, ""},
 	} {
-		got := profile.Contention(&tc.study, []data.Config{tc.config}, 4)
+		got := space.Contention(&tc.study, []data.Config{tc.config}, 4)
 		if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %q, want …%s…", tc.name, got, tc.want)
 		}

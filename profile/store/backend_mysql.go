@@ -1,4 +1,4 @@
-package profile
+package store
 
 import (
 	"errors"
@@ -13,11 +13,11 @@ import (
 	"gorm.io/gorm"
 )
 
-// mysqlDialect is a MySQL or MariaDB server.
-func mysqlDialect() dialect {
-	return dialect{
+// mysqlBackend is a MySQL or MariaDB server.
+func mysqlBackend() backend {
+	return backend{
 		open:      openMySQL,
-		now:       "UNIX_TIMESTAMP(NOW(6))",
+		now:       "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1e6",
 		lock:      "SELECT GET_LOCK('knee', 30)",
 		unlock:    "SELECT RELEASE_LOCK('knee')",
 		temporary: mysqlTemporary,
@@ -59,12 +59,12 @@ func openMySQL(address string, _ func(string) string) (gorm.Dialector, error) {
 }
 
 // mysqlTemporary tells what passes from what does not: too many connections,
-// a server that shuts down, lock waits and deadlocks, a full table or disk. An
-// error without a number did not come from the server: it was not reached.
+// a server that shuts down, lock waits and deadlocks, a full table or disk, a
+// connection that was lost.
 func mysqlTemporary(err error) bool {
 	var e *driver.MySQLError
 	if !errors.As(err, &e) {
-		return true
+		return errors.Is(err, driver.ErrInvalidConn) || connectionLost(err)
 	}
 	switch e.Number {
 	case 1021, 1040, 1053, 1077, 1079, 1114, 1203, 1205, 1213, 3024:
