@@ -9,7 +9,7 @@ import (
 // Batch means behind a standard error: from mostMeans/2 to mostMeans of them,
 // so that batches grow with the trial and what correlates within one does not
 // between two.
-const mostMeans = 64
+const mostMeans = 48
 
 // correlations is the number of autocorrelations that are weighed.
 const correlations = 32
