@@ -17,7 +17,8 @@ var oomText = regexp.MustCompile(`(?i)cuda out of memory|cuda error: out of memo
 
 // memoryWords are in every text that oomText matches, in lower case: looking
 // for them is much cheaper, and every line of output is looked at.
-var memoryWords = [][]byte{[]byte("memory"), []byte("alloc"), []byte("exhausted"), []byte("oom")}
+var memoryWords = [][]byte{[]byte("out of memory"), []byte("outofmemory"), []byte("out_of_memory"), []byte("memoryerror"), []byte("allocate "),
+	[]byte("_alloc"), []byte("resource_exhausted"), []byte("oom")}
 
 // speaksOfMemory reports whether a line says that memory has run out.
 func speaksOfMemory(line string) bool {
