@@ -138,3 +138,95 @@ func TestMeterReadsThroughputAndCounters(t *testing.T) {
 		t.Errorf("a meter that saw nothing reads %+v", r)
 	}
 }
+
+// Time advances only with a larger step: a counter that is printed twice, or
+// by several ranks whose lines cannot be told apart, does not make steps
+// shorter; another epoch begins to count again.
+func TestMeterCountsEachStepOnce(t *testing.T) {
+	nan := math.NaN()
+	bare := func(at time.Time, rank int, step float64) launch.Observation {
+		return launch.Observation{At: at, Rank: rank, Step: step, StepTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan, SyncTime: nan}
+	}
+	for _, tc := range []struct {
+		name string
+		rank int // data.Metrics.Rank
+		feed func(m *meter.Meter, at time.Time, step int)
+	}{
+		{"printed twice", 0, func(m *meter.Meter, at time.Time, step int) {
+			m.Add(bare(at, 0, float64(step)))
+			m.Add(bare(at.Add(700*time.Millisecond), 0, float64(step)))
+		}},
+		{"four ranks that are not told apart", 0, func(m *meter.Meter, at time.Time, step int) {
+			for i := range 4 {
+				m.Add(bare(at.Add(time.Duration(i)*200*time.Millisecond), launch.UnknownRank, float64(step-i%2)))
+			}
+		}},
+		{"four ranks", 2, func(m *meter.Meter, at time.Time, step int) {
+			for i := range 4 {
+				m.Add(bare(at.Add(time.Duration(i*step%7)*100*time.Millisecond*time.Duration(1-i/2)), i, float64(step)))
+			}
+		}},
+		{"all of four ranks", data.AllRanks, func(m *meter.Meter, at time.Time, step int) {
+			for i := range 4 {
+				m.Add(bare(at.Add(time.Duration(i)*50*time.Millisecond), i, float64(step)))
+			}
+		}},
+		{"epochs of twenty steps", 0, func(m *meter.Meter, at time.Time, step int) { m.Add(bare(at, 0, float64(step%20))) }},
+		{"only the last rank prints", 0, func(m *meter.Meter, at time.Time, step int) { m.Add(bare(at, 3, float64(step))) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := meter.New(settings(), tc.rank, data.Config{Workers: 4})
+			for i := range 60 {
+				tc.feed(m, time.Unix(int64(i), 0), i)
+			}
+			if r := m.Read(); math.Abs(r.StepTime-1) > 1e-9 {
+				t.Errorf("steps of 1 s are read as %g s", r.StepTime)
+			}
+		})
+	}
+}
+
+// Where every worker updates the parameters for itself, the step of the job is
+// the time per update of them all.
+func TestMeterOfAllRanksInAsync(t *testing.T) {
+	m := meter.New(settings(), data.AllRanks, data.Config{Workers: 2, PS: 1, Mode: data.PSAsync})
+	for i := range 40 {
+		for rank, seconds := range []float64{.2, .3} {
+			m.Add(launch.Observation{Rank: rank, Step: float64(i), StepTime: seconds, Throughput: math.NaN()})
+		}
+	}
+	if r := m.Read(); math.Abs(r.StepTime-1/(1/.2+1/.3)) > 1e-9 {
+		t.Errorf("read %g s, want 0.12: workers of 5 and 3.3 updates/s", r.StepTime)
+	}
+	if ranks := m.Ranks(); len(ranks) != 2 || math.Abs(ranks[1].Mean-.3) > 1e-9 || ranks[1].Steps != 40 {
+		t.Errorf("ranks %+v, want the step times of both", ranks)
+	}
+}
+
+// A slow configuration is measured with what can be had.
+func TestMeterOfASlowConfiguration(t *testing.T) {
+	s := settings()
+	s.Warmup, s.MaxSeconds = 50, 60
+	m := meter.New(s, 0, data.Config{Workers: 1})
+	n := feed(m, 1000, func(i int) float64 { return 40 + float64(i%2) })
+	r := m.Read()
+	if n != 4 || r.Steps != 3 || !r.Hurried || r.Warmup != 1 || math.IsInf(r.SE, 0) || r.SE <= 0 {
+		t.Errorf("after %d steps of 40 s: %+v; want three steps, one dropped, and that there was a hurry", n, r)
+	}
+}
+
+// Memory does not grow with the trial, and the mean stays that of all steps.
+func TestMeterOfMillionsOfSteps(t *testing.T) {
+	s := settings()
+	s.RelPrecision, s.Warmup = 1e-12, 0
+	m := meter.New(s, 0, data.Config{Workers: 1})
+	rng := rand.New(rand.NewPCG(3, 1))
+	var sum float64
+	feed(m, 1_000_000, func(i int) float64 { x := rng.Float64(); sum += x; return x })
+	if r := m.Read(); math.Abs(r.StepTime-sum/1e6) > 1e-9 || r.Steps != 1_000_000 || math.Abs(r.SD-math.Sqrt(1./12)) > 1e-3 {
+		t.Errorf("read %+v, want %g s ± 0.29 of a million steps", r, sum/1e6)
+	}
+	if curve := m.Curve(1); len(curve) > 200 {
+		t.Errorf("%d points, want at most 200", len(curve))
+	}
+}
