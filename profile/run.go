@@ -114,6 +114,8 @@ func Open(ctx context.Context, s *data.Study, f Files, o Settings) (*Runner, err
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder %s for the measurements: %w", folder, err)
 	}
+	ctx, stop := untilDrained(ctx, o.Drain)
+	defer stop()
 	r.Storage, r.Snapshot, err = store.Open(ctx, s, store.Options{Journal: f.Journal, Outbox: f.Outbox, Restart: o.Restart, Lease: o.Lease,
 		Candidates: candidates, Search: options, Away: r.storageAway})
 	if err != nil {
@@ -123,6 +125,19 @@ func Open(ctx context.Context, s *data.Study, f Files, o Settings) (*Runner, err
 		r.LogDir = filepath.Join(f.Logs, fmt.Sprintf("run-%d", r.Snapshot.Run))
 	}
 	return r, nil
+}
+
+// untilDrained returns a context that ends with ctx or with drain.
+func untilDrained(ctx context.Context, drain <-chan struct{}) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-drain:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // newLauncher returns the launcher of a study, whose paths are relative to its
