@@ -9,7 +9,10 @@ export SLURM_CONF=$WORK/slurm/slurm.conf PATH=$PATH:/usr/sbin
 cd "$WORK"
 
 empty() { # no job is left in the queue
-	within 30 test -z "$(squeue --noheader)" || { squeue; return 1; }
+	within 30 no_jobs || { squeue; return 1; }
+}
+no_jobs() {
+	[ -z "$(squeue --noheader)" ]
 }
 row() { # row CSV TEXT: a row of the measurements holds the text
 	grep -q -- "$2" "$1" || { cat "$1"; return 1; }
@@ -130,7 +133,10 @@ check "nothing is left in the queue" empty
 # was killed left in the queue is cancelled by --restart.
 fill() { # no node has a GPU left
 	blocker=$(sbatch --parsable --nodes=4 --gres=gpu:a100:4 --job-name=blocker --wrap 'sleep 600')
-	within 10 test "$(squeue --noheader --jobs="$blocker" --states=RUNNING | wc -l)" = 1
+	within 30 runs "$blocker"
+}
+runs() { # runs JOB
+	[ "$(squeue --noheader --jobs="$1" --states=RUNNING | wc -l)" = 1 ]
 }
 waiting() { # N jobs of knee wait
 	[ "$(squeue --noheader --states=PENDING --format=%j | grep -c ^knee-)" = "$1" ]
