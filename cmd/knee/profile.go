@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/data"
+	"knee/internal/term"
 	"knee/profile"
 	"knee/profile/space"
 	"knee/profile/store"
@@ -72,7 +73,7 @@ Written beside the study, named after it:
 			if err := out.print(a.stdout, res.Measurements, measurementTable(res.Measurements, out)); err != nil {
 				return err
 			}
-			if out == "table" && !a.quiet && isTerminal(a.stdout) {
+			if out == "table" && !a.quiet && term.Is(a.stdout) {
 				if err := a.sketchTrials(res.Measurements); err != nil {
 					return err
 				}
@@ -120,8 +121,8 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 	if err != nil {
 		return profile.Result{}, fmt.Errorf("find this program, to start its trainer and watchdog: %w", err)
 	}
-	bar := a.newProgress()
-	defer bar.close()
+	show := a.newTrialProgress()
+	defer show.bar.Close()
 	o.Self, o.Drain = self, a.interrupts.drainable()
 	o.Notify = func(e profile.Event) {
 		switch e.Kind {
@@ -130,11 +131,11 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 		case profile.Warned:
 			a.warn(e.Warning)
 		default:
-			bar.event(e)
+			show.event(e)
 		}
 	}
 	res, err := profile.Run(ctx, study, files, o)
-	bar.close()
+	show.bar.Close()
 	a.warn(res.Warnings...)
 	return res, err
 }

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"io"
@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// hanging breaks lines that are wider than the terminal they are written to at
+// Hanging breaks lines that are wider than the terminal they are written to at
 // blanks, what is carried over below where the text of the line begins. Lines
 // for a file or a pipe stay as they are.
-func hanging(w io.Writer, text string) string {
-	if !isTerminal(w) {
+func Hanging(w io.Writer, text string) string {
+	if !Is(w) {
 		return text
 	}
-	return hangingAt(text, terminalWidth(w))
+	return hangingAt(text, Width(w))
 }
 
 func hangingAt(text string, width int) string {
@@ -25,7 +25,7 @@ func hangingAt(text string, width int) string {
 		}
 		head := line[:textBegins(line)]
 		indent := max(2, len(head))
-		for i, part := range wrapWords(line[len(head):], width-indent) {
+		for i, part := range Wrap(line[len(head):], width-indent) {
 			if i > 0 {
 				head = strings.Repeat(" ", indent)
 			}
@@ -47,4 +47,31 @@ func textBegins(line string) int {
 		return begin + len(rest) - len(strings.TrimLeft(rest[gap:], " "))
 	}
 	return begin
+}
+
+// Wrap breaks a text at blanks into lines of at most width columns, and
+// a word that is longer wherever the line ends.
+func Wrap(s string, width int) []string {
+	if utf8.RuneCountInString(s) <= width {
+		return []string{s}
+	}
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(s) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+		for utf8.RuneCountInString(line) > width {
+			letters := []rune(line)
+			lines = append(lines, string(letters[:width]))
+			line = string(letters[width:])
+		}
+	}
+	return append(lines, line)
 }
