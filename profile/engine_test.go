@@ -3,6 +3,8 @@ package profile_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -238,5 +240,29 @@ func TestWallTimeOfParallelTrials(t *testing.T) {
 	}
 	if s.Wall() != 13*time.Second {
 		t.Errorf("took %s, want 13s", s.Wall())
+	}
+}
+
+// The step times of ranks that are told apart are kept beside the log.
+func TestRanksAreKept(t *testing.T) {
+	r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, l launch.Trial, obs chan<- launch.Observation) error {
+		for i := range 500 {
+			for rank := range 2 {
+				select {
+				case obs <- launch.Observation{Rank: rank, Step: float64(i), StepTime: float64(1 + rank)}:
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			}
+		}
+		return nil
+	}))
+	res, err := r.Run(t.Context())
+	if err != nil || res.Measurements[0].StepTime != 1 {
+		t.Fatalf("%+v, %v; want the steps of rank 0", res.Measurements, err)
+	}
+	text, err := os.ReadFile(filepath.Join(r.LogDir, "trial-001-1.ranks.csv"))
+	if string(text) != "worker,step_time_s\n0,1\n1,2\n" {
+		t.Errorf("%v: %s", err, text)
 	}
 }

@@ -165,6 +165,9 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 				}
 			}
 			out := r.conclude(t, m, err)
+			if err := writeRanks(t, m.Ranks()); err != nil {
+				out.warning = err.Error()
+			}
 			now := time.Now()
 			out.began, out.ran, out.queued = q.beginning(), q.ran(now), q.queued(now)
 			if !first.IsZero() && !q.followed {

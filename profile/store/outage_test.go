@@ -3,12 +3,16 @@ package store
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
 	"gorm.io/gorm"
 
 	"knee/bayesopt"
@@ -250,5 +254,62 @@ func TestDatabaseKeepsOneResultPerTrial(t *testing.T) {
 	changes, err := asleep.Changes()
 	if err != nil || len(changes) != 1 || changes[0].Ended == nil || changes[0].Ended.Measurement.StepTime != .5 {
 		t.Errorf("changes = %+v, %v; want what the other measured", changes, err)
+	}
+}
+
+// What a database refuses for good, as one on a disk that can only be read
+// does, is kept in a file and told; and only told where that cannot be written.
+func TestRefusedResultsAreToldAndKept(t *testing.T) {
+	dir := t.TempDir()
+	d, _, away := flaky(t, dir)
+	trial, err := d.Begin(data.Config{Job: "job", Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.address.backend.temporary = func(error) bool { return false }
+	*away = true
+	for _, kept := range []bool{true, false} {
+		if !kept {
+			d.outbox.prefix, d.outbox.file = filepath.Join(dir, "no such folder", "x"), nil
+			d.own[trial] = 1
+		}
+		err := d.End(endOf(1, .125))
+		if err == nil || !strings.Contains(err.Error(), `not recorded: {"event":"end","trial":1`) || !strings.Contains(err.Error(), `"step_time_s":0.125`) {
+			t.Errorf("err = %v, want it to tell what was measured", err)
+		}
+		if strings.Contains(err.Error(), "it is kept in") != kept {
+			t.Errorf("err = %v; kept: %v", err, kept)
+		}
+	}
+	if files := undelivered(t, dir); len(files) != 1 {
+		t.Errorf("files %v, want one with what is to be delivered", files)
+	}
+}
+
+// Errors of the database's own are told from a connection that was lost.
+func TestErrorsAreClassified(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		err       error
+		temporary bool
+	}{
+		{"connection refused", &net.OpError{Op: "dial", Err: errors.New("refused")}, true},
+		{"connection cut", io.ErrUnexpectedEOF, true},
+		{"took too long", context.DeadlineExceeded, true},
+		{"another error", errors.New("unable to encode"), false},
+		{"no such row", gorm.ErrRecordNotFound, false},
+		{"PostgreSQL out of disk", &pgconn.PgError{Code: "53100"}, true},
+		{"PostgreSQL read only", &pgconn.PgError{Code: "25006"}, false},
+		{"MySQL deadlock", &mysql.MySQLError{Number: 1213}, true},
+		{"MySQL no permission", &mysql.MySQLError{Number: 1142}, false},
+	} {
+		for kind, b := range map[string]backend{"PostgreSQL": postgresBackend(), "MySQL": mysqlBackend()} {
+			if other := map[string]string{"PostgreSQL": "MySQL", "MySQL": "PostgreSQL"}[kind]; strings.HasPrefix(tc.name, other) {
+				continue
+			}
+			if got := b.temporary(tc.err); got != tc.temporary {
+				t.Errorf("%s: %s is temporary: %v, want %v", kind, tc.name, got, tc.temporary)
+			}
+		}
 	}
 }

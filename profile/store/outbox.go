@@ -93,7 +93,7 @@ func (d *Database) deliverOrKeep(trial int, e entry) error {
 	if errors.Is(err, ErrUnreachable) {
 		return nil
 	}
-	return fmt.Errorf("%w; it is kept in %s, and delivered by the next run", err, d.outbox.path())
+	return notRecorded(fmt.Errorf("%w; it is kept in %s, and delivered by the next run", err, d.outbox.path()), e)
 }
 
 // deliverKept records what is kept, now that the database may answer again.
