@@ -83,7 +83,7 @@ Written beside the study, named after it:
 	}
 	how.add(cmd)
 	cmd.Flags().StringVar(&dir, "dir", "", "folder for journal, measurements and logs (default: the study's)")
-	cmd.Flags().BoolVar(&restart, "restart", false, "set the journal aside and begin again")
+	cmd.Flags().BoolVar(&restart, "restart", false, "set the journal aside, cancel what an engine still has of it, and begin again")
 	cmd.Flags().DurationVar(&lease, "lease", store.DefaultLease, "in a shared study, take over a trial of this profile if it has not been heard of for so long")
 	formatFlag(cmd, &out)
 	return cmd
