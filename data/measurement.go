@@ -1,23 +1,27 @@
 package data
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Status is how a trial ended.
 type Status string
 
 // The ways a trial can end. OOM and Infeasible are facts about the
-// configuration; Failed, Timeout and Aborted are events that may not repeat.
+// configuration; the others are events that may not repeat.
 const (
 	OK         Status = "ok"
 	OOM        Status = "oom"        // ran out of device or host memory
 	Infeasible Status = "infeasible" // violates a constraint of the job or the system
 	Failed     Status = "failed"     // exited with an error
 	Timeout    Status = "timeout"    // made no step within the allowed time
+	Queued     Status = "queued"     // never got its nodes: waited for longer than it may
 	Aborted    Status = "aborted"    // stopped by the user
 )
 
 // Statuses lists the statuses in the order they are documented.
-func Statuses() []Status { return []Status{OK, OOM, Infeasible, Failed, Timeout, Aborted} }
+func Statuses() []Status { return []Status{OK, OOM, Infeasible, Failed, Timeout, Queued, Aborted} }
 
 // IsFact reports whether measuring the same configuration again would give
 // the same status.
@@ -27,14 +31,16 @@ func (s Status) IsFact() bool { return s == OK || s == OOM || s == Infeasible }
 // were not recorded are zero.
 type Measurement struct {
 	Config
-	StepTime     float64   `json:"step_time_s,omitempty"`    // seconds per optimizer step; set if and only if Status is OK
+	StepTime     float64   `json:"step_time_s,omitempty"`    // seconds per optimizer step; with Status Timeout, if not 0, a lower bound; else set if and only if Status is OK
 	SyncTime     float64   `json:"sync_time_s,omitempty"`    // seconds of the step spent synchronising
 	StepTimeSD   float64   `json:"step_time_sd_s,omitempty"` // standard deviation of single step times
+	StepTimeSE   float64   `json:"step_time_se_s,omitempty"` // standard error of StepTime, autocorrelation and stopping allowed for: StepTime ± 2 of it is a 95 % interval
 	Steps        int       `json:"steps,omitempty"`          // timed steps behind StepTime
 	Status       Status    `json:"status"`
 	Error        string    `json:"error,omitempty"`          // one line, if Status is not OK
 	PricePerHour float64   `json:"price_per_hour,omitempty"` // US$ per hour of the whole configuration
 	Wall         float64   `json:"wall_s,omitempty"`         // seconds the trial took, launch to end
+	StartSeconds float64   `json:"start_seconds,omitempty"`  // seconds from launch to the first step, queueing left out
 	StartedAt    time.Time `json:"started_at,omitzero"`
 	Source       Source    `json:"-"` // where it was read from
 }
@@ -45,6 +51,16 @@ func (m Measurement) Throughput() float64 {
 		return 0
 	}
 	return m.SamplesPerStep() / m.StepTime
+}
+
+// StandardError returns the standard error of StepTime in seconds, 0 if not
+// known. A measurement that records only the spread of its steps gets that of
+// a mean of independent steps, a lower bound: neighbouring steps correlate.
+func (m Measurement) StandardError() float64 {
+	if m.StepTimeSE > 0 || m.StepTimeSD <= 0 {
+		return m.StepTimeSE
+	}
+	return m.StepTimeSD / math.Sqrt(float64(max(m.Steps, 1)))
 }
 
 // Cost returns the US dollars the trial itself cost.

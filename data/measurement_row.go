@@ -31,10 +31,12 @@ func (mr measurementReader) measurement(r *Row) Measurement {
 	}
 	m.SyncTime = r.Number("sync_time_s", 0, Seconds())
 	m.StepTimeSD = r.Number("step_time_sd_s", 0, Seconds())
+	m.StepTimeSE = r.Number("step_time_se_s", 0, Seconds())
 	m.Steps = r.Whole("steps", 0)
 	m.Error = strings.Clone(oneLine(r.Cell("error")))
 	m.PricePerHour = r.Number("price_per_hour", 0, price("US$ per hour"))
 	m.Wall = r.Number("wall_s", 0, Seconds())
+	m.StartSeconds = r.Number("start_seconds", 0, Seconds())
 	at, err := parseStartedAt(r.Cell("started_at"))
 	if err != nil {
 		r.Bad("started_at", "a time such as 2025-03-01T12:00:00Z (RFC 3339)")
@@ -56,7 +58,7 @@ func (mr measurementReader) status(r *Row) Status {
 		r.Fail("status", quote(name)+hint, "one of "+strings.Join(names(Statuses()), ", "))
 	case s == OK && time == "":
 		r.Fail("step_time_s", "nothing", PositiveSeconds().String()+", since status is ok")
-	case s != OK && time != "":
+	case s != OK && s != Timeout && time != "": // that of a timeout is a lower bound
 		r.Bad(mr.speed.column, "an empty cell, since status is "+name)
 	}
 	return Statuses()[max(0, slices.Index(Statuses(), s))]

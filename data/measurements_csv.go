@@ -200,11 +200,13 @@ func measurementColumns() []columnOf[Measurement] {
 		{"step_time_s", true, func(m M) string { return formatFloat(m.StepTime) }},
 		{"sync_time_s", false, func(m M) string { return formatFloat(m.SyncTime) }},
 		{"step_time_sd_s", false, func(m M) string { return formatFloat(m.StepTimeSD) }},
+		{"step_time_se_s", false, func(m M) string { return formatFloat(m.StepTimeSE) }},
 		{"steps", false, func(m M) string { return formatCount(m.Steps) }},
 		{"status", true, func(m M) string { return string(m.Status) }},
 		{"error", false, func(m M) string { return oneLine(m.Error) }},
 		{"price_per_hour", false, func(m M) string { return formatFloat(m.PricePerHour) }},
 		{"wall_s", false, func(m M) string { return formatFloat(m.Wall) }},
+		{"start_seconds", false, func(m M) string { return formatFloat(m.StartSeconds) }},
 		{"started_at", false, func(m M) string { return formatStartedAt(m.StartedAt) }},
 	}
 }

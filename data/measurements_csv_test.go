@@ -38,11 +38,11 @@ resnet,t4,4-4,1024,,oom,rack7
 
 func TestReadMeasurements(t *testing.T) {
 	const table = "\ufeffjob,gpu_type,mode,placement,nodes,workers,ps,local_batch,global_batch,accum_steps,step_time_s,sync_time_s," +
-		"step_time_sd_s,steps,status,error,price_per_hour,wall_s,started_at,x_lr,x_net,\r\n" +
-		"a,a100,allreduce,4-2,,,,8,96,1,0.5,0.1,0.01,20,ok,,3.5,60,2025-03-01T13:00:00+01:00,0.1,ib,0\r\n" +
-		"a,cpu,ps-async,,,3.0,2,,10,,2,,,,,,,,,,,1\r\n" +
-		",,,,,,,,,,,,,,,,,,,,,\r\n" +
-		"b,cpu,,,2,4,,,,,,,,,oom,\"CUDA out\nof memory\",,,,,,2\r\n\r\n\r\n"
+		"step_time_sd_s,step_time_se_s,steps,status,error,price_per_hour,wall_s,start_seconds,started_at,x_lr,x_net,\r\n" +
+		"a,a100,allreduce,4-2,,,,8,96,1,0.5,0.1,0.01,0.004,20,ok,,3.5,60,7.5,2025-03-01T13:00:00+01:00,0.1,ib,0\r\n" +
+		"a,cpu,ps-async,,,3.0,2,,10,,2,,,,,,,,,,,,,1\r\n" +
+		",,,,,,,,,,,,,,,,,,,,,,,\r\n" +
+		"b,cpu,,,2,4,,,,,,,,,,oom,\"CUDA out\nof memory\",,,,,,,2\r\n\r\n\r\n"
 	ms, warnings, err := data.ReadMeasurements(strings.NewReader(table), "m.csv")
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestReadMeasurements(t *testing.T) {
 		{
 			Config: data.Config{Job: "a", GPUType: "a100", Mode: data.AllReduce, Placement: data.Placement{4, 2}, Nodes: 2, Workers: 6,
 				LocalBatch: 8, AccumSteps: 1, Extra: map[string]string{"lr": "0.1", "net": "ib"}},
-			StepTime: 0.5, SyncTime: 0.1, StepTimeSD: 0.01, Steps: 20, Status: data.OK, PricePerHour: 3.5, Wall: 60,
+			StepTime: 0.5, SyncTime: 0.1, StepTimeSD: 0.01, StepTimeSE: 0.004, Steps: 20, Status: data.OK, PricePerHour: 3.5, Wall: 60, StartSeconds: 7.5,
 			StartedAt: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC), Source: data.Source{File: "m.csv", Line: 2},
 		},
 		{
@@ -67,7 +67,7 @@ func TestReadMeasurements(t *testing.T) {
 	if diff := cmp.Diff(want, ms); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"m.csv: ignored unknown columns: column 22 (no name)"}, warnings); diff != "" {
+	if diff := cmp.Diff([]string{"m.csv: ignored unknown columns: column 24 (no name)"}, warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }
@@ -169,8 +169,11 @@ func TestReadMeasurementsRefuses(t *testing.T) {
 		{"neither", "job,workers,step_time_s,status\na,4,,\n", "f:2:status: found neither status nor step_time_s, want one of them"},
 		{"ok without time", "job,workers,step_time_s,status\na,4,,ok\n", "f:2:step_time_s: found nothing, want seconds > 0, since status is ok"},
 		{"oom with time", "job,workers,step_time_s,status\na,4,1,oom\n", `f:2:step_time_s: found "1", want an empty cell, since status is oom`},
+		{"queued with time", "job,workers,step_time_s,status\na,4,1,queued\n", `f:2:step_time_s: found "1", want an empty cell, since status is queued`},
+		{"standard error", "job,workers,step_time_s,step_time_se_s\na,4,1,-1\n", `f:2:step_time_se_s: found "-1", want seconds ≥ 0`},
+		{"start", "job,workers,step_time_s,start_seconds\na,4,1,soon\n", `f:2:start_seconds: found "soon", want seconds ≥ 0`},
 		{"status", "job,workers,step_time_s,status\na,4,,fail\n",
-			`f:2:status: found "fail", want one of ok, oom, infeasible, failed, timeout, aborted`},
+			`f:2:status: found "fail", want one of ok, oom, infeasible, failed, timeout, queued, aborted`},
 		{"sync", "job,workers,step_time_s,sync_time_s\na,4,1,-1\n", `f:2:sync_time_s: found "-1", want seconds ≥ 0`},
 		{"time", "job,workers,step_time_s,started_at\na,4,1,today\n", `f:2:started_at: found "today", want a time such as 2025-03-01T12:00:00Z (RFC 3339)`},
 		{"control", "job,workers,step_time_s\na\x1b[1m,4,1\n", `f:2:job: found "a\x1b[1m", want text on one line, without control characters or blanks around it`},

@@ -3,15 +3,21 @@ package data
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// Metrics says how the output of a trial is read. Exactly one field is set.
+// Metrics says how the output of a trial is read. Exactly one of JSONL, Regex
+// and Pattern is set.
 type Metrics struct {
 	JSONL   bool   `yaml:"jsonl"`   // lines `knee: {"step":…}`
 	Regex   string `yaml:"regex"`   // one expression with groups named as in [MetricQuantities]
 	Pattern string `yaml:"pattern"` // the log format of a known program, one of [MetricPatterns]
+	Rank    int    `yaml:"rank"`    // whose steps are timed; AllRanks for the mean of all
 }
+
+// AllRanks is the Metrics.Rank that times the steps of every rank.
+const AllRanks = -1
 
 // MetricQuantities lists the names of groups that metrics.regex may have.
 func MetricQuantities() []string {
@@ -32,16 +38,31 @@ func MetricPatterns() []string {
 // readMetrics reads how the output of a trial is understood. A regular
 // expression is compiled here only to check it.
 func readMetrics(root *object) Metrics {
-	o := root.object("metrics", "jsonl", "regex", "pattern")
+	o := root.object("metrics", "jsonl", "regex", "pattern", "rank")
 	if o == nil {
 		return Metrics{JSONL: true}
 	}
 	m := Metrics{JSONL: o.flag("jsonl"), Regex: o.scalar("regex", "a regular expression"), Pattern: o.choice("pattern", "", MetricPatterns()...)}
+	const wantRank = "all, or the number of a rank ≥ 0 (default: 0)"
+	switch s := o.scalar("rank", wantRank); s {
+	case "":
+	case "all":
+		m.Rank = AllRanks
+	default:
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 0 || n > maxCount {
+			o.fail("rank", quote(s), wantRank)
+		}
+		m.Rank = n
+	}
 	ways := 0
 	for _, set := range []bool{m.JSONL, m.Regex != "", m.Pattern != ""} {
 		if set {
 			ways++
 		}
+	}
+	if ways == 0 && o.has("rank") {
+		m.JSONL, ways = true, 1
 	}
 	if ways != 1 {
 		root.fail("metrics", "not exactly one way to read them", "{jsonl: true}, {regex: '…'} or {pattern: NAME}")

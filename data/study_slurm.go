@@ -32,6 +32,7 @@ type SlurmSpec struct {
 	Directives []string      // further options of sbatch, such as --constraint=ib
 	Waiting    int           // jobs of the study that may wait in the queue at once; 0 means 1
 	Poll       time.Duration // between looks at the queue; 0 means 5 s
+	MaxWait    time.Duration // a job may wait in the queue for; 0 for no limit
 }
 
 // slurmWord matches the names that may stand in an #SBATCH line, where a
@@ -40,11 +41,11 @@ var slurmWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.,:+@/=-]*$`)
 
 // readSlurm reads the section of the launcher slurm.
 func readSlurm(launcher *object) *SlurmSpec {
-	o := launcher.object("slurm", "partition", "account", "time", "gres", "gpu_types", "srun", "per_node", "directives", "waiting", "poll")
+	o := launcher.object("slurm", "partition", "account", "time", "gres", "gpu_types", "srun", "per_node", "directives", "waiting", "poll", "max_wait")
 	s := &SlurmSpec{
 		Partition: o.slurmWord("partition"), Account: o.slurmWord("account"), GRES: o.slurmWord("gres"),
 		Time: o.duration("time", 0), Srun: o.flag("srun"), PerNode: o.flag("per_node"),
-		Waiting: o.whole("waiting", 0, 1), Poll: o.duration("poll", 0),
+		Waiting: o.whole("waiting", 0, 1), Poll: o.duration("poll", 0), MaxWait: o.duration("max_wait", 0),
 		Directives: o.texts("directives", "a list of options of sbatch such as [--constraint=ib]"),
 	}
 	if o == nil {
@@ -121,6 +122,7 @@ func slurmMap(s SlurmSpec) yamlMap {
 	m.texts("directives", slices.Clone(s.Directives))
 	m.count("waiting", s.Waiting)
 	m.duration("poll", s.Poll)
+	m.duration("max_wait", s.MaxWait)
 	m.flow()
 	return m
 }

@@ -16,7 +16,7 @@ command: [x]
 space: {workers: [1]}
 launcher:
   slurm: {partition: gpu, account: me, time: 30m, gres: gpu, gpu_types: {a100: nvidia_a100_80gb, t4: ""}, srun: true,
-    per_node: true, directives: [--constraint=ib, "--cpus-per-task 4"], waiting: 2, poll: 2s}
+    per_node: true, directives: [--constraint=ib, "--cpus-per-task 4"], waiting: 2, poll: 2s, max_wait: 1h}
 `
 	got, err := data.ReadStudy(strings.NewReader(text), "s")
 	if err != nil {
@@ -24,7 +24,7 @@ launcher:
 	}
 	want := data.LauncherSpec{Slurm: &data.SlurmSpec{Partition: "gpu", Account: "me", Time: 30 * time.Minute, GRES: "gpu",
 		GPUTypes: map[string]string{"a100": "nvidia_a100_80gb", "t4": ""}, Srun: true, PerNode: true,
-		Directives: []string{"--constraint=ib", "--cpus-per-task 4"}, Waiting: 2, Poll: 2 * time.Second}}
+		Directives: []string{"--constraint=ib", "--cpus-per-task 4"}, Waiting: 2, Poll: 2 * time.Second, MaxWait: time.Hour}}
 	if diff := cmp.Diff(want, got.Launcher); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -46,7 +46,7 @@ func TestReadStudySlurmRefuses(t *testing.T) {
 	}
 	const word = "a name of letters, digits and _ . , : + @ / = -"
 	checkFailures(t, []failure{
-		{"key", slurm("partitions: x"), `f:4:launcher.slurm.partitions: found an unknown key (did you mean "partition"?), want one of partition, account, time, gres, gpu_types, srun, per_node, directives, waiting, poll`},
+		{"key", slurm("partitions: x"), `f:4:launcher.slurm.partitions: found an unknown key (did you mean "partition"?), want one of partition, account, time, gres, gpu_types, srun, per_node, directives, waiting, poll, max_wait`},
 		{"two words", slurm("partition: a b"), `f:4:launcher.slurm.partition: found "a b", want ` + word},
 		{"an option", slurm("account: --wrap=x"), `f:4:launcher.slurm.account: found "--wrap=x", want ` + word},
 		{"typed gres", slurm(`gres: "gpu:a100:4"`), `f:4:launcher.slurm.gres: found "gpu:a100:4", want the name of a resource such as gpu, or none; type and count come from the configuration`},

@@ -26,6 +26,12 @@ func WriteStudy(w io.Writer, s *Study) error {
 	metrics.flag("jsonl", s.Metrics.JSONL)
 	metrics.text("regex", s.Metrics.Regex)
 	metrics.text("pattern", s.Metrics.Pattern)
+	switch {
+	case s.Metrics.Rank == AllRanks:
+		metrics.text("rank", "all")
+	case s.Metrics.Rank > 0:
+		metrics.count("rank", s.Metrics.Rank)
+	}
 	doc.put("metrics", metrics.flow())
 	doc.put("batch", batchMap(s.Batch).flow())
 	doc.put("trial", trialMap(s.Trial).flow())

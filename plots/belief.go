@@ -8,6 +8,7 @@ import (
 	"knee/data"
 	"knee/fit/gradnoise"
 	"knee/profile"
+	"knee/profile/space"
 )
 
 // Belief is what the search of a study believes after some trials.
@@ -24,7 +25,7 @@ type Belief struct {
 // depend on; without gradient statistics in them every sample counts alike. It
 // fails as the search does.
 func NewBelief(study *data.Study, trials []data.Measurement, curves []data.CurvePoint) (*Belief, error) {
-	candidates, err := profile.Candidates(study)
+	candidates, err := space.Candidates(study)
 	if err != nil {
 		return nil, err
 	}

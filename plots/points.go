@@ -72,10 +72,10 @@ func BandOf(x float64, e data.Estimate, extrapolated bool) Band {
 }
 
 // MeasuredPoints turns measurements into points over workers. The interval
-// is that of a mean of Steps step times with standard deviation StepTimeSD,
-// by Student's t; for a rate it is as wide relative to the value as for the
-// step time (the delta method). Step times of neighbouring steps correlate,
-// so it is a lower bound on the spread between runs.
+// is the mean step time ± 2 StepTimeSE; where that was not recorded, that of a
+// mean of Steps independent steps with standard deviation StepTimeSD, by
+// Student's t, a lower bound. For a rate it is as wide relative to the value
+// as for the step time (the delta method).
 //
 // Goodput needs a statistical efficiency that measurements do not hold: it
 // is refused, as is a throughput without a batch.
@@ -135,6 +135,9 @@ func quantityOf(m data.Measurement, q Quantity) (float64, error) {
 // relativeHalfWidth returns half the 95 % interval of the mean step time
 // relative to it, 0 if the spread was not recorded.
 func relativeHalfWidth(m data.Measurement) float64 {
+	if m.StepTimeSE > 0 {
+		return 2 * m.StepTimeSE / m.StepTime
+	}
 	if m.Steps < 2 || !(m.StepTimeSD > 0) {
 		return 0
 	}

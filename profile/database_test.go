@@ -14,6 +14,8 @@ import (
 	"knee/data"
 	"knee/profile"
 	"knee/profile/launch"
+	"knee/profile/space"
+	"knee/profile/store"
 )
 
 // shortLease lets tests see what happens to the trials of the dead.
@@ -33,11 +35,11 @@ func leasedRunner(t *testing.T, dir, host string, n int, lease time.Duration, l 
 	s.Launcher.Local = &data.LocalSpec{}
 	s.Trial = data.TrialSettings{Warmup: -1, MinSteps: 20, MaxSeconds: 600, RelPrecision: .02, Timeout: time.Minute, Retries: 1}
 	s.Storage = "sqlite:" + filepath.Join(dir, "study.db")
-	candidates, err := profile.Candidates(s)
+	candidates, err := space.Candidates(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := profile.Open(s, profile.FilesBeside("study.yaml", filepath.Join(dir, host)), profile.Settings{Only: candidates, Lease: lease})
+	r, err := profile.Open(t.Context(), s, profile.FilesBeside("study.yaml", filepath.Join(dir, host)), profile.Settings{Only: candidates, Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +136,8 @@ func TestDatabaseGoesOn(t *testing.T) {
 	r.Storage.Close()
 	r = sharedRunner(t, dir, "b", 4, f)
 	defer r.Storage.Close()
-	if len(r.Past.Measurements) != 2 || len(r.Past.Curves) == 0 || r.Past.Measurements[1].StepTime != 2 {
-		t.Fatalf("past = %+v", r.Past)
+	if rs := r.Snapshot.Results; len(rs) != 2 || len(rs[0].Curve) == 0 || rs[1].Measurement.StepTime != 2 {
+		t.Fatalf("snapshot = %+v", r.Snapshot)
 	}
 	res, err := r.Run(t.Context())
 	if err != nil || statuses(res.Measurements) != "ok ok ok ok" || len(f.launched) != 4 {
@@ -197,7 +199,7 @@ func TestDatabaseGivesUpATrialThatKills(t *testing.T) {
 }
 
 // adopt waits until there is a trial to take over.
-func adopt(s profile.Storage) (*profile.Unfinished, error) {
+func adopt(s store.Storage) (*store.Unfinished, error) {
 	for range 200 {
 		if u, err := s.Adopt(); u != nil || err != nil {
 			return u, err
@@ -234,45 +236,15 @@ func TestDatabaseRefusesWhatIsOutOfDate(t *testing.T) {
 	if _, err := a.Storage.Begin(a.Candidates[0]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Storage.Begin(b.Candidates[0]); !errors.Is(err, profile.ErrOvertaken) {
+	if _, err := b.Storage.Begin(b.Candidates[0]); !errors.Is(err, store.ErrOvertaken) {
 		t.Errorf("began a trial without having seen the one before: %v", err)
 	}
-	news, err := b.Storage.News()
+	news, err := b.Storage.Changes()
 	if err != nil || len(news) != 1 || news[0].Trial != 1 || news[0].Config.Workers != 1 || news[0].Ended != nil {
 		t.Errorf("news = %+v, %v", news, err)
 	}
 	if trial, err := b.Storage.Begin(b.Candidates[1]); err != nil || trial != 2 {
 		t.Errorf("began trial %d, %v; want 2", trial, err)
-	}
-}
-
-// A profiler that was only thought dead (its host slept) finds its trial
-// taken: the first to end it wins, and a failure of the other says nothing.
-func TestDatabaseKeepsOneResultPerTrial(t *testing.T) {
-	dir := t.TempDir()
-	asleep := sharedRunner(t, dir, "asleep", 2, nil)
-	if _, err := asleep.Storage.Begin(asleep.Candidates[0]); err != nil {
-		t.Fatal(err)
-	}
-	other := sharedRunner(t, dir, "other", 2, nil)
-	defer other.Storage.Close()
-	profile.Silence(asleep.Storage)
-	defer asleep.Storage.Close()
-	u, err := adopt(other.Storage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken := profile.Ending{Measurement: data.Measurement{Config: u.Config, Status: data.Failed, Error: "lost its way"}}
-	if err := asleep.Storage.End(1, broken); !errors.Is(err, profile.ErrTaken) {
-		t.Errorf("a failure of a trial that was taken over: %v", err)
-	}
-	fine := profile.Ending{Measurement: data.Measurement{Config: u.Config, Status: data.OK, StepTime: .5}}
-	if err := other.Storage.End(1, fine); err != nil {
-		t.Error(err)
-	}
-	news, err := asleep.Storage.News()
-	if err != nil || len(news) != 1 || news[0].Ended == nil || news[0].Ended.Measurement.StepTime != .5 {
-		t.Errorf("news = %+v, %v; want what the other measured", news, err)
 	}
 }
 
@@ -356,7 +328,9 @@ func TestDatabaseRefusesOtherStudies(t *testing.T) {
 			s := *r.Study
 			o := profile.Settings{Only: r.Candidates}
 			tc.change(&s, &o)
-			_, err := profile.Open(&s, files, o)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second) // who does not answer is waited for
+			defer cancel()
+			_, err := profile.Open(ctx, &s, files, o)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("err = %v, want …%s…, and no password", err, tc.want)
 			}
@@ -366,7 +340,7 @@ func TestDatabaseRefusesOtherStudies(t *testing.T) {
 	s := *r.Study
 	s.Command = []string{"other"}
 	s.Storage += "#second"
-	again, err := profile.Open(&s, files, profile.Settings{Only: r.Candidates})
+	again, err := profile.Open(t.Context(), &s, files, profile.Settings{Only: r.Candidates})
 	if err != nil {
 		t.Fatal(err)
 	}

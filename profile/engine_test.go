@@ -3,6 +3,8 @@ package profile_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"knee/data"
 	"knee/profile"
 	"knee/profile/launch"
+	"knee/profile/store"
 )
 
 // script is a launcher that does what a function says.
@@ -164,5 +167,102 @@ func TestHandleThatCannotBeRecorded(t *testing.T) {
 	_, err := r.Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "write the journal") {
 		t.Errorf("err = %v, want why the handle was not recorded", err)
+	}
+}
+
+// A trial that waits for its turn has not hung, and one interrupt ends a
+// profile whose trial only waits.
+func TestDrainWithdrawsWhatWaits(t *testing.T) {
+	drain := make(chan struct{})
+	r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, l launch.Trial, _ chan<- launch.Observation) error {
+		l.Waiting()
+		time.AfterFunc(200*time.Millisecond, func() { close(drain) })
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}))
+	r.Study.Trial.Timeout, r.Drain = 50*time.Millisecond, drain
+	res, err := r.Run(t.Context())
+	if err != nil || !res.Drained || statuses(res.Measurements) != "aborted" {
+		t.Errorf("%s, %v; want the waiting trial withdrawn", statuses(res.Measurements), err)
+	}
+}
+
+// A configuration that steps, and more slowly than the study waits for, is
+// known to be slow: a bound, which is not tried again and ends no study.
+func TestSlowConfigurationsAreCensored(t *testing.T) {
+	tries := 0
+	r := newRunner(t, t.TempDir(), 4, script(func(ctx context.Context, l launch.Trial, obs chan<- launch.Observation) error {
+		tries++
+		for i := range 2 {
+			obs <- launch.Observation{Step: float64(i), StepTime: 1}
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}))
+	r.Study.Trial.Timeout = 50 * time.Millisecond
+	res, err := r.Run(t.Context())
+	if err != nil || statuses(res.Measurements) != "timeout timeout timeout timeout" || tries != 4 {
+		t.Fatalf("%s after %d launches, %v", statuses(res.Measurements), tries, err)
+	}
+	if m := res.Measurements[0]; m.StepTime != .05 || m.Throughput() != 0 && m.Status == data.OK {
+		t.Errorf("%+v, want a step of at least 0.05 s", m)
+	}
+}
+
+// The measurements are there while the study runs, with the start-up of each.
+func TestFilesAreWrittenAfterEveryTrial(t *testing.T) {
+	dir := t.TempDir()
+	files := profile.FilesBeside("study.yaml", dir)
+	seen := []int{}
+	f := &fake{script: linear}
+	r := newRunner(t, dir, 3, script(func(ctx context.Context, l launch.Trial, obs chan<- launch.Observation) error {
+		ms, _, _ := data.LoadMeasurements(files.Measurements)
+		seen = append(seen, len(ms))
+		time.Sleep(20 * time.Millisecond)
+		obs <- launch.Observation{At: time.Now(), Step: -1, StepTime: 1}
+		return f.Launch(ctx, l, obs)
+	}))
+	res, err := r.Run(t.Context())
+	if err != nil || len(seen) != 3 || seen[1] != 1 || seen[2] != 2 {
+		t.Errorf("before the trials there were %v rows, %v; want 0, 1, 2", seen, err)
+	}
+	if s := res.Measurements[0].StartSeconds; s < .02 || s > 10 {
+		t.Errorf("start-up of %g s, want at least 0.02", s)
+	}
+}
+
+// Trials that ran at the same time took their time once.
+func TestWallTimeOfParallelTrials(t *testing.T) {
+	at := time.Unix(1000, 0)
+	s := store.Snapshot{}
+	for _, span := range [][2]int{{0, 10}, {2, 5}, {8, 4}, {20, 1}} {
+		s.Results = append(s.Results, store.Result{Measurement: data.Measurement{StartedAt: at.Add(time.Duration(span[0]) * time.Second), Wall: float64(span[1])}})
+	}
+	if s.Wall() != 13*time.Second {
+		t.Errorf("took %s, want 13s", s.Wall())
+	}
+}
+
+// The step times of ranks that are told apart are kept beside the log.
+func TestRanksAreKept(t *testing.T) {
+	r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, l launch.Trial, obs chan<- launch.Observation) error {
+		for i := range 500 {
+			for rank := range 2 {
+				select {
+				case obs <- launch.Observation{Rank: rank, Step: float64(i), StepTime: float64(1 + rank)}:
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			}
+		}
+		return nil
+	}))
+	res, err := r.Run(t.Context())
+	if err != nil || res.Measurements[0].StepTime != 1 {
+		t.Fatalf("%+v, %v; want the steps of rank 0", res.Measurements, err)
+	}
+	text, err := os.ReadFile(filepath.Join(r.LogDir, "trial-001-1.ranks.csv"))
+	if string(text) != "worker,step_time_s\n0,1\n1,2\n" {
+		t.Errorf("%v: %s", err, text)
 	}
 }

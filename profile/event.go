@@ -6,6 +6,7 @@ import (
 	"knee/bayesopt"
 	"knee/data"
 	"knee/profile/launch"
+	"knee/profile/store"
 )
 
 // EventKind says what happened.
@@ -13,8 +14,10 @@ type EventKind int
 
 // What a Runner tells while it works.
 const (
-	TrialStarted EventKind = iota
-	TrialStepped
+	StudyOpened EventKind = iota // Snapshot: what there was
+	Warned                       // Warning
+	TrialStarted
+	TrialStepped // at most a few times a second: Steps
 	TrialRetried // it failed, or its nodes were taken away, and it will be launched again
 	TrialEnded
 	TrialAdopted // a trial whose profiler is gone is gone on with
@@ -32,11 +35,13 @@ type Event struct {
 	Kind        EventKind
 	Trial       launch.Trial
 	Suggestion  bayesopt.Suggestion // TrialStarted, TrialAdopted: why this trial
-	Observation launch.Observation  // TrialStepped
+	Steps       int                 // TrialStepped: seen so far
 	Measurement data.Measurement    // TrialRetried, TrialEnded
 	Queued      time.Duration       // TrialBegan, TrialEnded: how long it waited for nodes
 	Quiet       time.Duration       // TrialQuiet: for how long
 	Err         error               // StorageLost
+	Warning     string              // Warned
+	Snapshot    *store.Snapshot     // StudyOpened
 	Progress    Progress
 }
 

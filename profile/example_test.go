@@ -13,6 +13,7 @@ import (
 
 	"knee/data"
 	"knee/profile"
+	"knee/profile/space"
 )
 
 // A study is measured from a recorded table, into a storage that could be
@@ -75,11 +76,11 @@ func measureExample(dir, table string) error {
 		Space:    []data.Knob{{Name: "workers", Values: []string{"1", "2", "4", "8"}}, {Name: "local_batch", Values: []string{"64"}}},
 		Trial:    data.TrialSettings{Warmup: -1, MinSteps: 20, MaxSeconds: 60, RelPrecision: .02},
 		Launcher: data.LauncherSpec{Replay: &data.ReplaySpec{Table: table}}}
-	candidates, err := profile.Candidates(study)
+	candidates, err := space.Candidates(study)
 	if err != nil {
 		return err
 	}
-	r, err := profile.Open(study, profile.FilesBeside("study.yaml", dir), profile.Settings{Only: candidates})
+	r, err := profile.Open(context.Background(), study, profile.FilesBeside("study.yaml", dir), profile.Settings{Only: candidates})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 
 	"knee/bayesopt"
 	"knee/data"
+	"knee/profile/space"
+	"knee/profile/store"
 )
 
 // loop is one [Runner.Run]. Everything in it belongs to one goroutine.
@@ -54,14 +56,27 @@ func (l *loop) run() {
 				l.cancel(nil)
 			}
 		case <-l.drain:
-			l.drain = nil
-			l.close("interrupted")
-			l.drained = true
+			l.stopDraining()
 		case <-l.ended:
 			l.ended = nil
 			l.close("interrupted")
 		case <-tick:
-			l.note(l.r.news())
+			l.note(l.r.takeChanges())
+		}
+	}
+}
+
+// stopDraining lets the running trials finish. Those that still wait for nodes
+// are withdrawn: they could keep the user waiting for days.
+func (l *loop) stopDraining() {
+	l.drain = nil
+	l.close("interrupted")
+	l.drained = true
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	for _, t := range l.r.running {
+		if t.queue != nil && t.queue.waiting() {
+			t.cancel(errDrained)
 		}
 	}
 }
@@ -94,7 +109,7 @@ func (l *loop) fail(err error) {
 // once and waited for; how long is for the storage to say.
 func (l *loop) note(err error) {
 	switch {
-	case errors.Is(err, ErrUnreachable):
+	case errors.Is(err, store.ErrUnreachable):
 		if !l.away {
 			l.r.notify(Event{Kind: StorageLost, Err: err})
 		}
@@ -112,9 +127,7 @@ func (l *loop) fill() {
 	for !l.closed && len(l.r.running) < max(l.r.Study.Parallel, 1) {
 		select {
 		case <-l.drain:
-			l.drain = nil
-			l.close("interrupted")
-			l.drained = true
+			l.stopDraining()
 			return
 		case <-l.ended:
 			l.ended = nil
@@ -123,11 +136,11 @@ func (l *loop) fill() {
 		default:
 		}
 		why, err := l.startOne()
-		if errors.Is(err, ErrOvertaken) {
+		if errors.Is(err, store.ErrOvertaken) {
 			continue
 		}
 		l.note(err)
-		if errors.Is(err, ErrUnreachable) {
+		if errors.Is(err, store.ErrUnreachable) {
 			why = waitForResults
 		}
 		if err != nil || why != "" {
@@ -143,7 +156,7 @@ func (l *loop) fill() {
 // returns why none was started, empty if one was.
 func (l *loop) startOne() (string, error) {
 	r := l.r
-	if err := r.news(); err != nil {
+	if err := r.takeChanges(); err != nil {
 		return "", err
 	}
 	u, err := r.Storage.Adopt()
@@ -168,21 +181,21 @@ func (l *loop) startOne() (string, error) {
 		return cmp.Or(s.Reason, "the strategy has seen enough"), nil
 	}
 	// Rendered before it is recorded: a command that cannot be is no trial.
-	if _, err := Command(r.Study, s.Config); err != nil {
+	if _, err := space.Command(r.Study, s.Config); err != nil {
 		return "", err
 	}
 	id, err := r.Storage.Begin(s.Config)
 	if err != nil {
 		return "", err
 	}
-	return "", l.launch(Unfinished{Trial: id, Attempt: 1, Config: s.Config}, TrialStarted, s)
+	return "", l.launch(store.Unfinished{Trial: id, Attempt: 1, Config: s.Config}, TrialStarted, s)
 }
 
 // resume goes on with a trial that another run had begun.
-func (l *loop) resume(u Unfinished) error {
-	s := bayesopt.Suggestion{Config: u.Config, Reason: "the profiler that ran it is gone, it is done again"}
+func (l *loop) resume(u store.Unfinished) error {
+	s := bayesopt.Suggestion{Config: u.Config, Reason: "previous profiler died; running it again"}
 	if u.Handle != "" {
-		s.Reason = "it was submitted as " + u.Handle + " by a run that is gone, and is followed"
+		s.Reason = "submitted as " + u.Handle + " by an earlier run; following it"
 	}
 	if u.Losses < maxLosses || u.Handle != "" {
 		return l.launch(u, TrialAdopted, s)
@@ -197,7 +210,7 @@ func (l *loop) resume(u Unfinished) error {
 }
 
 // launch sends a recorded trial on its way.
-func (l *loop) launch(u Unfinished, kind EventKind, s bayesopt.Suggestion) error {
+func (l *loop) launch(u store.Unfinished, kind EventKind, s bayesopt.Suggestion) error {
 	r := l.r
 	t, err := r.trialOf(u.Trial, u.Attempt, u.Config)
 	if err != nil {
@@ -207,12 +220,12 @@ func (l *loop) launch(u Unfinished, kind EventKind, s bayesopt.Suggestion) error
 	ctx, cancel := context.WithCancelCause(l.ctx)
 	r.mu.Lock()
 	delete(r.others, t.ID)
-	r.running[t.ID] = &flight{config: t.Config, cancel: cancel}
+	r.running[t.ID] = &running{config: t.Config, cancel: cancel}
 	r.mu.Unlock()
 	r.notify(Event{Kind: kind, Trial: t, Suggestion: s})
 	go func() {
 		out := r.measure(ctx, t)
-		out.taken = errors.Is(context.Cause(ctx), ErrTaken)
+		out.taken = errors.Is(context.Cause(ctx), store.ErrTaken)
 		cancel(nil)
 		l.done <- out
 	}()

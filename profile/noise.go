@@ -1,6 +1,12 @@
 package profile
 
-import "knee/fit/gradnoise"
+import (
+	"maps"
+	"slices"
+
+	"knee/data"
+	"knee/fit/gradnoise"
+)
 
 // Efficiency returns the statistical efficiency of training at a global
 // batch, from the gradient statistics that trials have reported so far. It
@@ -8,10 +14,14 @@ import "knee/fit/gradnoise"
 func (r *Runner) Efficiency(globalBatch float64) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.noiseAt != len(r.ended) { // the curves have grown
-		r.noiseAt = len(r.ended)
+	if r.noiseAt != len(r.results) { // there are more curves
+		r.noiseAt = len(r.results)
 		r.noise = nil
-		if scale, err := gradnoise.Fit(r.curves, r.Study.Batch.Initial); err == nil {
+		var curves []data.CurvePoint
+		for _, id := range slices.Sorted(maps.Keys(r.results)) {
+			curves = append(curves, r.results[id].Curve...)
+		}
+		if scale, err := gradnoise.Fit(curves, r.Study.Batch.Initial); err == nil {
 			r.noise = scale
 		}
 	}

@@ -28,6 +28,9 @@ func newQueueing(t launch.Trial) *queueing {
 		launched: time.Now(), followed: t.Handle != "", queueing: t.Handle != ""}
 }
 
+// wait notes that the trial waits: for its turn to be submitted, or for nodes.
+func (q *queueing) wait() { q.submit() }
+
 // submit notes that an engine has taken the trial.
 func (q *queueing) submit() {
 	q.mu.Lock()

@@ -14,6 +14,8 @@ import (
 	"knee/data"
 	"knee/fit/gradnoise"
 	"knee/profile/launch"
+	"knee/profile/space"
+	"knee/profile/store"
 )
 
 // Runner measures a study: it asks the strategy what to measure, launches
@@ -24,29 +26,30 @@ type Runner struct {
 	Candidates []data.Config
 	Strategy   bayesopt.Strategy
 	Launcher   launch.Launcher
-	Storage    Storage
-	Past       *Past // what the storage held; nil for nothing
+	Storage    store.Storage
+	Snapshot   *store.Snapshot // what the storage held; nil for nothing
 	LogDir     string
-	Self       string          // the program that "knee" at the start of a command stands for
-	Notify     func(Event)     // called from several goroutines, one at a time; may be nil
-	Drain      <-chan struct{} // when closed, running trials finish and none is started
+	Self       string             // the program that "knee" at the start of a command stands for
+	Notify     func(Event)        // called from several goroutines, one at a time; may be nil
+	Drain      <-chan struct{}    // when closed, running trials finish and none is started
+	Save       func(Result) error // called after every trial; may be nil
 
 	mu       sync.Mutex // guards what follows, and calls of Notify
-	ended    []data.Measurement
-	curves   []data.CurvePoint
-	running  map[int]*flight
+	results  map[int]store.Result
+	earlier  map[int]bool // trials of earlier runs
+	running  map[int]*running
 	others   map[int]data.Config // trials that other profilers run, by number
-	at       map[int]int         // where in ended a trial of this run is, by number
 	begun    time.Time
 	warnings []string
 	failures int              // trials that failed since one did not
-	noise    *gradnoise.Scale // of the first noiseAt trials
+	unsaved  bool             // the files could not be written
+	noise    *gradnoise.Scale // of the first noiseAt results
 	noiseAt  int
 }
 
 // Result is what a study has come to.
 type Result struct {
-	Measurements []data.Measurement // every finished trial, those of earlier runs first
+	Measurements []data.Measurement // every finished trial, by number
 	Curves       []data.CurvePoint
 	Stopped      string  // why no further trial was started
 	Drained      bool    // it was stopped by the user, the rest is still to be measured
@@ -58,10 +61,11 @@ type Result struct {
 // succeeded, until a study is taken to be broken.
 const giveUpAfter = 3
 
-// flight is a trial of this runner while it runs.
-type flight struct {
+// running is a trial of this runner while it runs.
+type running struct {
 	config data.Config
 	cancel context.CancelCauseFunc
+	queue  *queueing // of the attempt at work; nil before the first
 }
 
 // Run measures until the strategy has seen enough, the budget is spent, or
@@ -76,22 +80,36 @@ func (r *Runner) Run(ctx context.Context) (Result, error) {
 	defer cancel(nil)
 	l := &loop{r: r, ctx: ctx, cancel: cancel, done: make(chan outcome), drain: r.Drain, ended: ctx.Done()}
 	l.run()
-	res := Result{Measurements: r.ended, Curves: r.curves, Spent: r.spent(), Stopped: l.why, Drained: l.drained, Warnings: r.warnings}
+	res := r.result()
+	res.Stopped, res.Drained = l.why, l.drained
 	if l.fatal == nil && ctx.Err() != nil {
 		l.fatal = context.Cause(ctx)
 	}
 	return res, l.fatal
 }
 
+// result returns what is known now, by trial number, so that the profilers of
+// a shared study write the same files.
+func (r *Runner) result() Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	res := Result{Spent: r.spent(), Warnings: r.warnings}
+	for _, id := range slices.Sorted(maps.Keys(r.results)) {
+		res.Measurements = append(res.Measurements, r.results[id].Measurement)
+		res.Curves = append(res.Curves, r.results[id].Curve...)
+	}
+	return res
+}
+
 // prepare takes over what earlier runs measured.
 func (r *Runner) prepare() error {
 	r.begun = time.Now()
-	r.running = map[int]*flight{}
-	r.others = map[int]data.Config{}
-	r.at = map[int]int{}
-	if r.Past != nil {
-		r.curves = append(r.curves, r.Past.Curves...)
-		r.ended = append(r.ended, r.Past.Measurements...)
+	r.results, r.earlier = map[int]store.Result{}, map[int]bool{}
+	r.running, r.others = map[int]*running{}, map[int]data.Config{}
+	if r.Snapshot != nil {
+		for _, e := range r.Snapshot.Results {
+			r.results[e.Trial], r.earlier[e.Trial] = e, true
+		}
 	}
 	if r.LogDir != "" {
 		if err := os.MkdirAll(r.LogDir, 0o755); err != nil {
@@ -103,7 +121,7 @@ func (r *Runner) prepare() error {
 
 // trialOf returns attempt number attempt of a trial, ready to be launched.
 func (r *Runner) trialOf(id, attempt int, c data.Config) (launch.Trial, error) {
-	command, err := Command(r.Study, c)
+	command, err := space.Command(r.Study, c)
 	if err != nil {
 		return launch.Trial{}, err
 	}
@@ -118,59 +136,65 @@ func (r *Runner) trialOf(id, attempt int, c data.Config) (launch.Trial, error) {
 	return t, nil
 }
 
-// news takes over what other profilers have recorded. A trial of ours that
-// another has taken over is stopped here: it is measured there.
-func (r *Runner) news() error {
-	changes, err := r.Storage.News()
+// takeChanges takes over what other profilers have recorded. A trial of ours
+// that another has taken over is stopped here: it is measured there.
+func (r *Runner) takeChanges() error {
+	changes, err := r.Storage.Changes()
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	ended := false
 	for _, c := range changes {
 		if c.Warning != "" {
 			r.warnings = append(r.warnings, c.Warning)
 			continue
 		}
-		if f := r.running[c.Trial]; f != nil {
-			f.cancel(ErrTaken)
+		if t := r.running[c.Trial]; t != nil {
+			t.cancel(store.ErrTaken)
 		}
 		if c.Ended == nil {
 			r.others[c.Trial] = c.Config
 			continue
 		}
 		delete(r.others, c.Trial)
-		r.keep(c.Trial, *c.Ended)
+		r.results[c.Trial] = *c.Ended
+		ended = true
+	}
+	r.mu.Unlock()
+	if ended {
+		r.save()
 	}
 	return err
 }
 
-// keep adds what a trial yielded to what is known. Should the trial be known
-// already, because what we measured came too late to count, what counts
-// replaces it.
-func (r *Runner) keep(trial int, e Ending) {
-	if i, ok := r.at[trial]; ok {
-		r.ended[i] = e.Measurement
-		run := emptyPoint("", trial).Run
-		r.curves = slices.DeleteFunc(r.curves, func(p data.CurvePoint) bool { return p.Run == run })
-	} else {
-		r.at[trial] = len(r.ended)
-		r.ended = append(r.ended, e.Measurement)
+// save writes the files of the study as far as it is. What cannot be written
+// now is written with the next trial; the user is told once.
+func (r *Runner) save() {
+	if r.Save == nil {
+		return
 	}
-	r.curves = append(r.curves, e.Curve...)
+	err := r.Save(r.result())
+	if err != nil && !r.unsaved {
+		r.notify(Event{Kind: Warned, Warning: fmt.Sprintf("%v; it is tried again after the next trial", err)})
+	}
+	r.unsaved = err != nil
 }
 
-// History returns what a strategy may know now. Trials that were aborted
-// are not in it: they say nothing, and may be chosen again.
+// History returns what a strategy may know now. Trials that were aborted are
+// not in it: they say nothing, and may be chosen again; so may those that
+// never got their nodes in an earlier run.
 func (r *Runner) History() bayesopt.History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := bayesopt.History{Candidates: r.Candidates}
-	for _, m := range r.ended {
-		if m.Status != data.Aborted {
-			h.Measured = append(h.Measured, m)
+	for _, id := range slices.Sorted(maps.Keys(r.results)) {
+		m := r.results[id].Measurement
+		if m.Status == data.Aborted || m.Status == data.Queued && r.earlier[id] {
+			continue
 		}
+		h.Measured = append(h.Measured, m)
 	}
 	now := maps.Clone(r.others)
-	for id, f := range r.running {
-		now[id] = f.config
+	for id, t := range r.running {
+		now[id] = t.config
 	}
 	for _, id := range slices.Sorted(maps.Keys(now)) {
 		h.Running = append(h.Running, now[id])
@@ -181,42 +205,51 @@ func (r *Runner) History() bayesopt.History {
 // record writes the end of a trial to the storage and to what is known.
 func (r *Runner) record(out outcome) error {
 	m := out.measurement
-	err := ErrTaken
+	result := store.Result{Trial: out.trial.ID, Measurement: m, Curve: out.curve, Queued: out.queued}
+	err := store.ErrTaken
 	if !out.taken {
-		err = r.Storage.End(out.trial.ID, Ending{Measurement: m, Curve: out.curve, Queued: out.queued})
+		err = r.Storage.End(result)
 	}
+	taken := errors.Is(err, store.ErrTaken)
 	r.mu.Lock()
 	delete(r.running, out.trial.ID)
-	if !errors.Is(err, ErrTaken) {
+	if !taken {
 		delete(r.others, out.trial.ID)
-		r.keep(out.trial.ID, Ending{Measurement: m, Curve: out.curve})
+		r.results[out.trial.ID] = result
+	}
+	if out.warning != "" {
+		r.warnings = append(r.warnings, out.warning)
 	}
 	r.mu.Unlock()
-	if errors.Is(err, ErrTaken) {
+	if taken {
 		r.notify(Event{Kind: TrialTaken, Trial: out.trial})
 		return nil
 	}
 	r.notify(Event{Kind: TrialEnded, Trial: out.trial, Measurement: m, Queued: out.queued})
+	r.save()
 	switch m.Status {
 	case data.Failed, data.Timeout:
 		r.failures++
-	case data.Aborted:
+	case data.Aborted, data.Queued:
 	default:
 		r.failures = 0
 	}
+	if m.StepTime > 0 {
+		r.failures = 0 // slow, and not broken
+	}
 	if r.failures >= giveUpAfter && !r.anyOK() {
-		hint := ""
+		log := ""
 		if out.trial.Log != "" {
-			hint = "; its output is in " + out.trial.Log
+			log = "; its output is in " + out.trial.Log
 		}
-		err = errors.Join(err, fmt.Errorf("the first %d trials failed, the last (%s) because: %s%s", r.failures, out.trial.Config, m.Error, hint))
+		err = errors.Join(err, fmt.Errorf("the first %d trials failed, the last (%s) because: %s%s", r.failures, out.trial.Config, m.Error, log))
 	}
 	return errors.Join(err, out.err)
 }
 
 func (r *Runner) anyOK() bool {
-	for _, m := range r.ended {
-		if m.Status == data.OK {
+	for _, e := range r.results {
+		if e.Measurement.Status == data.OK {
 			return true
 		}
 	}
@@ -228,11 +261,11 @@ func (r *Runner) overBudget() string {
 	b := r.Study.Budget
 	trials := len(r.running) + len(r.others)
 	wall := time.Since(r.begun)
-	if r.Past != nil {
-		wall += r.Past.Wall
+	if r.Snapshot != nil {
+		wall += r.Snapshot.Wall()
 	}
-	for _, m := range r.ended {
-		if m.Status != data.Aborted {
+	for _, e := range r.results {
+		if e.Measurement.Status != data.Aborted {
 			trials++
 		}
 	}
@@ -250,8 +283,8 @@ func (r *Runner) overBudget() string {
 // spent returns the US$ of all ended trials.
 func (r *Runner) spent() float64 {
 	var sum float64
-	for _, m := range r.ended {
-		sum += m.Cost()
+	for _, e := range r.results {
+		sum += e.Measurement.Cost()
 	}
 	return sum
 }
@@ -273,7 +306,7 @@ func (r *Runner) notify(e Event) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e.Progress = Progress{Done: len(r.ended), Running: len(r.running) + len(r.others), Total: len(r.Candidates), Spent: r.spent()}
+	e.Progress = Progress{Done: len(r.results), Running: len(r.running) + len(r.others), Total: len(r.Candidates), Spent: r.spent()}
 	if n := r.Study.Budget.Trials; n > 0 {
 		e.Progress.Total = min(n, len(r.Candidates))
 	}

@@ -16,6 +16,7 @@ import (
 	"knee/data"
 	"knee/profile"
 	"knee/profile/launch"
+	"knee/profile/space"
 )
 
 // fake is a launcher that follows a script per number of workers.
@@ -48,6 +49,16 @@ func (f *fake) Launch(ctx context.Context, t launch.Trial, obs chan<- launch.Obs
 	}
 }
 
+func knob(name string, values ...string) data.Knob { return data.Knob{Name: name, Values: values} }
+
+func ranged(name string, min, max float64, scale string) data.Knob {
+	return data.Knob{Name: name, Range: &data.Range{Min: min, Max: max, Scale: scale}}
+}
+
+func studyOf(knobs ...data.Knob) *data.Study {
+	return &data.Study{Job: "job", Space: knobs, Source: data.Source{File: "study.yaml"}}
+}
+
 // newRunner prepares a study of 1…n workers, measured in order.
 func newRunner(t *testing.T, dir string, n int, l launch.Launcher) *profile.Runner {
 	t.Helper()
@@ -56,11 +67,11 @@ func newRunner(t *testing.T, dir string, n int, l launch.Launcher) *profile.Runn
 	s.Launcher.Local = &data.LocalSpec{}
 	s.Trial = data.TrialSettings{Warmup: -1, MinSteps: 20, MaxSeconds: 600, RelPrecision: .02, Timeout: time.Minute, Retries: 1}
 	s.PricePerHour = map[string]float64{"a100": 3600}
-	candidates, err := profile.Candidates(s)
+	candidates, err := space.Candidates(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := profile.Open(s, profile.FilesBeside("study.yaml", dir), profile.Settings{Only: candidates})
+	r, err := profile.Open(t.Context(), s, profile.FilesBeside("study.yaml", dir), profile.Settings{Only: candidates})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,17 +307,20 @@ func TestJournalGoesOn(t *testing.T) {
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r.Storage.Close()
 	// A process that dies leaves a trial that began, and half a line.
+	if _, err := r.Storage.Begin(r.Candidates[2]); err != nil {
+		t.Fatal(err)
+	}
+	r.Storage.Close()
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprint(file, `{"event":"start","trial":3,"config":{"job":"job","mode":"allreduce","workers":3,"gpu_type":"a100"}}`+"\n"+`{"event":"end","trial":3,"meas`)
+	fmt.Fprint(file, `{"event":"end","trial":3,"meas`)
 	file.Close()
 	r = newRunner(t, dir, 4, f)
-	if len(r.Past.Measurements) != 2 || len(r.Past.Interrupted) != 1 || r.Past.LastTrial != 3 || len(r.Past.Warnings) != 1 {
-		t.Fatalf("past = %+v", r.Past)
+	if len(r.Snapshot.Results) != 2 || len(r.Snapshot.Interrupted) != 1 || len(r.Snapshot.Warnings) != 1 {
+		t.Fatalf("snapshot = %+v", r.Snapshot)
 	}
 	res, err := r.Run(t.Context())
 	if err != nil || statuses(res.Measurements) != "ok ok ok ok" {
@@ -320,58 +334,12 @@ func TestJournalGoesOn(t *testing.T) {
 	}
 }
 
-func TestJournalRefuses(t *testing.T) {
-	for _, tc := range []struct{ name, text, want string }{
-		{"another study", `{"event":"study","version":1,"study":{"job":"other","command":["x"]}}` + "\n", `found measurements with job "other", want those with "job"; for a changed job use --restart, or another --dir`},
-		{"another command", `{"event":"study","version":1,"study":{"job":"job","command":["a && b"]}}` + "\n", `found measurements with command ["a && b"], want those with ["train"]`},
-		{"another environment", `{"event":"study","version":1,"study":{"job":"job","command":["train"],"env":{"A":"1"}}}` + "\n", `found measurements with env {"A":"1"}, want those with nothing`},
-		{"newer version", `{"event":"study","version":9,"study":{"job":"job","command":["train"]}}` + "\n", "found journal version 9, want at most 2"},
-		{"not a journal", "job,workers\n1,2\n", "study.journal.jsonl:1: found"},
-		{"damaged in the middle", `{"event":"study","version":1,"study":{"job":"job","command":["train"]}}` + "\n{\n" + `{"event":"start"}` + "\n", "study.journal.jsonl:2"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			dir := t.TempDir()
-			path := filepath.Join(dir, "study.journal.jsonl")
-			if err := os.WriteFile(path, []byte(tc.text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			s := studyOf(knob("workers", "1"))
-			s.Command = []string{"train"}
-			_, _, err := profile.OpenJournal(path, s)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("err = %v, want …%s…", err, tc.want)
-			}
-			if text, _ := os.ReadFile(path); string(text) != tc.text {
-				t.Error("a journal that was refused has been changed")
-			}
-		})
-	}
-}
-
-func TestJournalIsLocked(t *testing.T) {
-	s := studyOf(knob("workers", "1"))
-	path := filepath.Join(t.TempDir(), "j")
-	j, _, err := profile.OpenJournal(path, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := profile.OpenJournal(path, s); err == nil || !strings.Contains(err.Error(), "another knee profile is writing it; several on one study need storage") {
-		t.Errorf("err = %v, want the second profiler to be refused", err)
-	}
-	j.Close()
-	if j, _, err = profile.OpenJournal(path, s); err != nil {
-		t.Errorf("after the first has gone: %v", err)
-	} else {
-		j.Close()
-	}
-}
-
 // To begin again while another profile runs would have both measure at once.
 func TestRestartLeavesARunningProfileAlone(t *testing.T) {
 	dir := t.TempDir()
 	r := newRunner(t, dir, 1, &fake{script: linear})
 	files := profile.FilesBeside("study.yaml", dir)
-	_, err := profile.Open(r.Study, files, profile.Settings{Restart: true})
+	_, err := profile.Open(t.Context(), r.Study, files, profile.Settings{Restart: true})
 	if err == nil || !strings.Contains(err.Error(), "another knee profile is writing it") {
 		t.Errorf("err = %v, want the second profile to be refused", err)
 	}
@@ -382,58 +350,20 @@ func TestRestartLeavesARunningProfileAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Storage.Close()
-	again, err := profile.Open(r.Study, files, profile.Settings{Restart: true})
+	again, err := profile.Open(t.Context(), r.Study, files, profile.Settings{Restart: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	again.Storage.Close()
 	first, err := os.ReadFile(files.Journal + ".old")
-	if err != nil || len(again.Past.Measurements) != 0 {
-		t.Errorf("%v, %d measurements; want the old journal aside and a new one", err, len(again.Past.Measurements))
+	if err != nil || len(again.Snapshot.Results) != 0 {
+		t.Errorf("%v, %d measurements; want the old journal aside and a new one", err, len(again.Snapshot.Results))
 	}
-	if again, err = profile.Open(r.Study, files, profile.Settings{Restart: true}); err != nil {
+	if again, err = profile.Open(t.Context(), r.Study, files, profile.Settings{Restart: true}); err != nil {
 		t.Fatal(err)
 	}
 	again.Storage.Close()
 	if kept, err := os.ReadFile(files.Journal + ".old"); err != nil || !bytes.Equal(kept, first) {
 		t.Errorf("%v; want the measurements of the first beginning to outlive a second --restart", err)
 	}
-}
-
-func TestJournalInAFolderThatCannotBeWritten(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Skip("root may write everywhere")
-	}
-	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o555); err != nil {
-		t.Fatal(err)
-	}
-	_, _, err := profile.OpenJournal(filepath.Join(dir, "j"), studyOf(knob("workers", "1")))
-	if err == nil || !strings.Contains(err.Error(), "--dir names another folder") {
-		t.Errorf("err = %v, want it to say what to do", err)
-	}
-}
-
-// FuzzJournal feeds journals to the reader: no panic, and what is refused is
-// left as it was.
-func FuzzJournal(f *testing.F) {
-	head := `{"event":"study","version":1,"study":{"job":"job","command":null}}` + "\n"
-	f.Add(head)
-	f.Add(head + `{"event":"start","trial":1,"config":{"workers":2}}` + "\n" + `{"event":"end","trial":1,"measurement":{"workers":2,"status":"ok","step_time_s":1},"curve":[{"step":1}]}` + "\n")
-	f.Add(head + `{"event":"end"}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		path := filepath.Join(t.TempDir(), "j")
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		j, past, err := profile.OpenJournal(path, studyOf(knob("workers", "1")))
-		if err != nil {
-			return
-		}
-		j.Close()
-		_, again, err := profile.OpenJournal(path, studyOf(knob("workers", "1")))
-		if err != nil || len(again.Measurements) != len(past.Measurements) {
-			t.Errorf("opened a second time: %v", err)
-		}
-	})
 }

@@ -4,6 +4,7 @@ import (
 	"knee/bayesopt"
 	"knee/data"
 	"knee/fit/gradnoise"
+	"knee/profile/space"
 )
 
 // Suggest returns up to n configurations of a study to measure next, given
@@ -11,7 +12,7 @@ import (
 // Later suggestions take the earlier ones to be running. It returns fewer,
 // with the reason in the last, if the strategy would stop.
 func Suggest(s *data.Study, how Search, history []data.Measurement, curves []data.CurvePoint, n int) ([]bayesopt.Suggestion, error) {
-	candidates, err := Candidates(s)
+	candidates, err := space.Candidates(s)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"knee/bayesopt"
 	"knee/data"
 	"knee/fit"
+	"knee/profile/space"
 )
 
 // Search says how to search a study, beyond what the study itself says. The
@@ -32,7 +33,7 @@ func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64)
 	}
 	o.Once = how.Once
 	if how.Warm != nil {
-		candidates, err := Candidates(s)
+		candidates, err := space.Candidates(s)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"knee/data"
 	"knee/fit"
 	"knee/profile"
+	"knee/profile/space"
 )
 
 // trueTime is a job of 0.3 ms per sample whose workers synchronise: 20 ms
@@ -40,7 +41,7 @@ func speedStudy() *data.Study {
 // number of trials, and how many of them it took to come within 5 %.
 func search(t *testing.T, s *data.Study, strategy bayesopt.Strategy) (stopped, found int) {
 	t.Helper()
-	candidates, err := profile.Candidates(s)
+	candidates, err := space.Candidates(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func TestSpeedFormsHelp(t *testing.T) {
 // not know the candidates is refused.
 func TestWarmStart(t *testing.T) {
 	s := speedStudy()
-	candidates, err := profile.Candidates(s)
+	candidates, err := space.Candidates(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func TestStudyDeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	candidates, err := profile.Candidates(s)
+	candidates, err := space.Candidates(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,12 +11,15 @@ import (
 
 	"knee/data"
 	"knee/profile/launch"
+	"knee/profile/meter"
+	"knee/profile/store"
 )
 
 // Why a trial was ended from outside.
 var (
-	errEnough = errors.New("measured well enough")
-	errHung   = errors.New("no step")
+	errEnough  = errors.New("measured well enough")
+	errHung    = errors.New("no step")
+	errDrained = errors.New("stopped by the user while it waited for nodes")
 )
 
 // maxPreempted is how often the nodes of a trial may be taken away until it
@@ -33,6 +36,7 @@ type outcome struct {
 	queued      time.Duration // waiting for nodes
 	preempted   bool          // the engine took the nodes away
 	taken       bool          // another profiler has the trial now
+	warning     string        // about how it was measured
 	err         error         // the launcher could not do its work
 }
 
@@ -58,6 +62,7 @@ func (r *Runner) measure(ctx context.Context, t launch.Trial) outcome {
 		case out.preempted:
 			preempted++
 			again = preempted <= maxPreempted
+		case status == data.Timeout && out.measurement.StepTime > 0: // slow: it would be again
 		case status == data.Failed || status == data.Timeout:
 			failed++
 			again = failed <= r.Study.Trial.Retries
@@ -103,10 +108,12 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	obs := make(chan launch.Observation, 256)
 	ended := make(chan error, 1)
 	q := newQueueing(t)
-	t.Submitted, t.Began = r.submittedTo(t, q), q.beganAt
+	t.Submitted, t.Began, t.Waiting = r.submittedTo(t, q), q.beganAt, q.wait
+	r.queuesIn(t.ID, q)
 	go func() { ended <- r.Launcher.Launch(ctx, t, obs) }()
 
-	meter := NewMeter(r.Study.Trial, t.Config)
+	m := meter.New(r.Study.Trial, r.Study.Metrics.Rank, t.Config)
+	var first, told time.Time
 	hang := newHangTimer(r.Study.Trial.Timeout)
 	defer hang.Stop()
 	quiet := time.NewTimer(quietAfter(r.Study.Trial.Timeout))
@@ -117,15 +124,28 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	for {
 		select {
 		case <-quiet.C:
-			if len(meter.steps) == 0 && !q.waiting() {
+			if m.Observed() == 0 && !q.waiting() {
 				r.notify(Event{Kind: TrialQuiet, Trial: t, Quiet: quietAfter(r.Study.Trial.Timeout)})
 			}
 		case o := <-obs:
-			q.seenRunning(time.Now())
+			now := time.Now()
+			q.seenRunning(now)
+			if m.Observed() == 0 {
+				first = o.At
+			}
 			restart(hang, r.Study.Trial.Timeout)
-			r.step(ctx, cancel, meter, t, o)
+			if ctx.Err() == nil && m.Add(o) {
+				cancel(errEnough)
+			}
+			if now.Sub(told) >= tellEvery {
+				told = now
+				r.notify(Event{Kind: TrialStepped, Trial: t, Steps: m.Observed()})
+			}
 		case <-q.submitted:
 			hang.Stop() // in a queue it may wait for as long as it takes
+			if r.draining() {
+				cancel(errDrained)
+			}
 		case <-q.began:
 			restart(hang, r.Study.Trial.Timeout)
 			quiet.Reset(quietAfter(r.Study.Trial.Timeout))
@@ -137,20 +157,43 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 		case err := <-ended:
 			for len(obs) > 0 {
 				q.seenRunning(time.Now())
-				r.step(ctx, cancel, meter, t, <-obs)
+				if o := <-obs; ctx.Err() == nil {
+					if m.Observed() == 0 {
+						first = o.At
+					}
+					m.Add(o)
+				}
 			}
-			out := r.conclude(t, meter, err)
+			out := r.conclude(t, m, err)
+			if err := writeRanks(t, m.Ranks()); err != nil {
+				out.warning = err.Error()
+			}
 			now := time.Now()
 			out.began, out.ran, out.queued = q.beginning(), q.ran(now), q.queued(now)
+			if !first.IsZero() && !q.followed {
+				out.measurement.StartSeconds = max(first.Sub(q.beginning()), 0).Seconds()
+			}
 			return out
 		}
+	}
+}
+
+// tellEvery is how often the steps of a trial are reported.
+const tellEvery = 200 * time.Millisecond
+
+// queuesIn notes where an attempt of a trial waits.
+func (r *Runner) queuesIn(trial int, q *queueing) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := r.running[trial]; t != nil {
+		t.queue = q
 	}
 }
 
 // quietAfter is how long a trial may take to its first step until that is
 // remarked on: it may be reading its data, or its log may not be what the study
 // says, which the user should not have to wait for the timeout to learn.
-func quietAfter(timeout time.Duration) time.Duration { return min(30*time.Second, patience(timeout)/2) }
+func quietAfter(timeout time.Duration) time.Duration { return min(30*time.Second, orNever(timeout)/2) }
 
 // submittedTo returns the callback that records what an engine calls a trial.
 func (r *Runner) submittedTo(t launch.Trial, q *queueing) func(string) error {
@@ -166,55 +209,56 @@ func (r *Runner) submittedTo(t launch.Trial, q *queueing) func(string) error {
 }
 
 // newHangTimer returns a timer that never fires if d is not positive.
-func newHangTimer(d time.Duration) *time.Timer { return time.NewTimer(patience(d)) }
+func newHangTimer(d time.Duration) *time.Timer { return time.NewTimer(orNever(d)) }
 
 // restart lets a timer run anew.
-func restart(t *time.Timer, d time.Duration) { t.Reset(patience(d)) }
+func restart(t *time.Timer, d time.Duration) { t.Reset(orNever(d)) }
 
-func patience(d time.Duration) time.Duration {
+// orNever returns a time that does not come for none.
+func orNever(d time.Duration) time.Duration {
 	if d <= 0 {
 		return math.MaxInt64
 	}
 	return d
 }
 
-// step feeds one observation to the meter, unless the trial is being ended.
-func (r *Runner) step(ctx context.Context, cancel context.CancelCauseFunc, meter *Meter, t launch.Trial, o launch.Observation) {
-	if ctx.Err() != nil {
-		return
-	}
-	if meter.Add(o) {
-		cancel(errEnough)
-	}
-	r.notify(Event{Kind: TrialStepped, Trial: t, Observation: o})
-}
-
 // conclude turns the end of a trial into its measurement.
-func (r *Runner) conclude(t launch.Trial, meter *Meter, err error) outcome {
-	m := data.Measurement{Config: t.Config, Status: data.OK, PricePerHour: r.price(t.Config)}
-	out := outcome{trial: t, curve: curveOf(t.Config, t.ID, meter.steps)}
+func (r *Runner) conclude(t launch.Trial, m *meter.Meter, err error) outcome {
+	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: r.price(t.Config)}}
+	end := &out.measurement
 	var failure *launch.Failure
-	switch reading := meter.Read(); {
-	case err == nil || errors.Is(err, errEnough):
-		m.StepTime, m.StepTimeSD, m.SyncTime, m.Steps = reading.StepTime, reading.SD, reading.SyncTime, reading.Steps
-		if reading.Steps < minTimedSteps {
-			m = data.Measurement{Config: t.Config, PricePerHour: m.PricePerHour, Status: data.Failed,
-				Error: fmt.Sprintf("it ended after %d steps, want at least %d after warm-up", len(meter.steps), minTimedSteps)}
+	switch reading := m.Read(); {
+	case (err == nil || errors.Is(err, errEnough)) && reading.Steps >= meter.FewestSteps:
+		end.Status = data.OK
+		end.StepTime, end.StepTimeSD, end.SyncTime, end.Steps = reading.StepTime, reading.SD, reading.SyncTime, reading.Steps
+		end.StepTimeSE = reading.SE
+		if reading.Hurried {
+			out.warning = fmt.Sprintf("trial %d (%s): its %d steps were too few to drop the %d of warm-up that the study asks for; %d were dropped",
+				t.ID, t.Config, reading.Steps+reading.Warmup, r.Study.Trial.Warmup, reading.Warmup)
 		}
+	case err == nil || errors.Is(err, errEnough):
+		end.Status = data.Failed
+		end.Error = fmt.Sprintf("it ended after %d steps, want at least %d after warm-up", m.Observed(), meter.FewestSteps)
 	case errors.Is(err, errHung):
-		m.Status = data.Timeout
-		m.Error = fmt.Sprintf("no step for %s (after %d steps)", r.Study.Trial.Timeout, len(meter.steps))
+		end.Status = data.Timeout
+		end.Error = fmt.Sprintf("no step for %s (after %d steps)", r.Study.Trial.Timeout, m.Observed())
 		if printed, ok := strings.CutPrefix(err.Error(), errHung.Error()); ok {
-			m.Error += printed // instead of steps, as the launcher adds it
+			end.Error += printed // instead of steps, as the launcher adds it
+		}
+		if m.Observed() > 0 && reading.Steps < meter.FewestSteps {
+			// It steps, and a step takes longer than that.
+			end.StepTime = r.Study.Trial.Timeout.Seconds()
+			end.Error += "; a step takes longer than trial.timeout"
 		}
 	case errors.As(err, &failure):
-		m.Status, m.Error, out.preempted = failure.Status, failure.Detail, failure.Preempted
-	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrTaken):
-		m.Status, m.Error = data.Aborted, "stopped by the user"
+		end.Status, end.Error, out.preempted = failure.Status, failure.Detail, failure.Preempted
+	case errors.Is(err, errDrained):
+		end.Status, end.Error = data.Aborted, errDrained.Error()
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrTaken):
+		end.Status, end.Error = data.Aborted, "stopped by the user"
 	default:
-		m.Status, m.Error = data.Aborted, err.Error()
+		end.Status, end.Error = data.Aborted, err.Error()
 		out.err = fmt.Errorf("trial %d: %w", t.ID, err)
 	}
-	out.measurement = m
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/data"
+	"knee/internal/term"
 )
 
 // app is what every command is given.
@@ -67,14 +68,14 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 // warn prints warnings, one a line.
 func (a *app) warn(warnings ...string) {
 	for _, w := range warnings {
-		fmt.Fprintln(a.stderr, hanging(a.stderr, "warning: "+data.Visible(w, 4000)))
+		fmt.Fprintln(a.stderr, term.Hanging(a.stderr, "warning: "+data.Visible(w, 4000)))
 	}
 }
 
 // note prints a line for people, unless they want none.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintln(a.stderr, hanging(a.stderr, fmt.Sprintf(format, args...)))
+		fmt.Fprintln(a.stderr, term.Hanging(a.stderr, fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -63,9 +63,9 @@ the evaluations of rows that did not succeed.`,
 				}
 				tables = append(tables, t)
 			}
-			report, end := a.searchProgress()
-			results, err := replay.Compare(cmd.Context(), tables, methods, replay.Settings{Goal: g, Budget: budget, Seeds: seeds, Done: report})
-			end()
+			bar := a.progress()
+			results, err := replay.Compare(cmd.Context(), tables, methods, replay.Settings{Goal: g, Budget: budget, Seeds: seeds, Done: bar.At})
+			bar.Close()
 			if err != nil {
 				return err
 			}

@@ -59,17 +59,17 @@ bytes one synchronisation moves.`,
 			if err != nil {
 				return err
 			}
-			busy := a.busy(fmt.Sprintf("fitting %d measurements", len(ms)))
+			busy := a.progress().Busy(fmt.Sprintf("fitting %d measurements", len(ms)))
 			m, err := fit.FitContext(cmd.Context(), ms, settings)
-			busy.end()
+			busy.Close()
 			if err != nil {
 				return err
 			}
 			if err := curve.add(a, m, points); err != nil {
 				return err
 			}
-			busy = a.busy("holding measurements out of every family")
-			defer busy.end()
+			busy = a.progress().Busy("holding measurements out of every family")
+			defer busy.Close()
 			res, err := newFitResult(cmd.Context(), m)
 			if err != nil {
 				return err
@@ -78,12 +78,12 @@ bytes one synchronisation moves.`,
 				return err
 			}
 			if !noAdvice {
-				busy.now("weighing what one more measurement would buy")
+				busy.Now("weighing what one more measurement would buy")
 				if err := res.advise(cmd.Context(), m, settings); err != nil {
 					return err
 				}
 			}
-			busy.end()
+			busy.Close()
 			a.warn(m.Warnings()...)
 			if err := res.print(a.stdout, out); err != nil {
 				return err

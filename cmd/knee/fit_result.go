@@ -10,6 +10,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/internal/term"
 	"knee/predict"
 )
 
@@ -83,7 +84,7 @@ func (r fitResult) print(w io.Writer, out format) error {
 		if i == 0 {
 			fmt.Fprintln(w, "\nWhat one more measurement would buy, most per worker first:")
 		}
-		if _, err := fmt.Fprintln(w, hanging(w, "- "+a.Words)); err != nil {
+		if _, err := fmt.Fprintln(w, term.Hanging(w, "- "+a.Words)); err != nil {
 			return err
 		}
 	}

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"knee/data"
+	"knee/internal/term"
 )
 
 // format is the value of -o.
@@ -138,8 +138,8 @@ func (t *table) markdown(w io.Writer) error {
 // text writes the table for people: on a terminal within its width, elsewhere
 // one line a row, however long, for other programs to cut.
 func (t *table) text(w io.Writer) error {
-	if isTerminal(w) {
-		return t.fitting(terminalWidth(w)).wrapped(w, terminalWidth(w), colourful())
+	if term.Is(w) {
+		return t.fitting(term.Width(w)).wrapped(w, term.Width(w), term.Colourful())
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, strings.Join(t.columns, "\t"))
@@ -148,7 +148,3 @@ func (t *table) text(w io.Writer) error {
 	}
 	return tw.Flush()
 }
-
-// colourful reports whether a terminal may be sent more than plain text: not
-// with NO_COLOR set (https://no-color.org), nor where the terminal is dumb.
-func colourful() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }

@@ -10,6 +10,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/internal/term"
 	"knee/predict"
 )
 
@@ -242,7 +243,7 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 	if err := out.print(a.stdout, rowsOf(all), answerTable(all, f, out)); err != nil {
 		return err
 	}
-	if out == "table" && isTerminal(a.stdout) {
+	if out == "table" && term.Is(a.stdout) {
 		for _, c := range curves {
 			if err := a.sketch(c); err != nil {
 				return err

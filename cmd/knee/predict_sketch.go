@@ -2,10 +2,8 @@ package main
 
 import (
 	"fmt"
-	"os"
 
-	"golang.org/x/term"
-
+	"knee/internal/term"
 	"knee/plots"
 	"knee/predict"
 )
@@ -43,15 +41,5 @@ func (a *app) sketch(answers []predict.Answer) error {
 	if !batch {
 		what = ": steps/s by workers (░ 90 % interval, ? extrapolated)"
 	}
-	return plots.Terminal(a.stdout, hanging(a.stdout, title+what), bars, terminalWidth(a.stdout))
-}
-
-// terminalWidth is how many columns a terminal has, 80 if it does not say.
-func terminalWidth(w any) int {
-	if f, ok := w.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
-			return min(width, 120)
-		}
-	}
-	return 80
+	return plots.Terminal(a.stdout, term.Hanging(a.stdout, title+what), bars, term.Width(a.stdout))
 }

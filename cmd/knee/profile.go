@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -11,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/data"
+	"knee/internal/term"
 	"knee/profile"
-	"knee/profile/launch"
+	"knee/profile/space"
+	"knee/profile/store"
 )
 
 func newProfile(a *app) *cobra.Command {
@@ -72,7 +73,7 @@ Written beside the study, named after it:
 			if err := out.print(a.stdout, res.Measurements, measurementTable(res.Measurements, out)); err != nil {
 				return err
 			}
-			if out == "table" && !a.quiet && isTerminal(a.stdout) {
+			if out == "table" && !a.quiet && term.Is(a.stdout) {
 				if err := a.sketchTrials(res.Measurements); err != nil {
 					return err
 				}
@@ -82,8 +83,8 @@ Written beside the study, named after it:
 	}
 	how.add(cmd)
 	cmd.Flags().StringVar(&dir, "dir", "", "folder for journal, measurements and logs (default: the study's)")
-	cmd.Flags().BoolVar(&restart, "restart", false, "set the journal aside and begin again")
-	cmd.Flags().DurationVar(&lease, "lease", profile.DefaultLease, "in a shared study, take over a trial of this profile if it has not been heard of for so long")
+	cmd.Flags().BoolVar(&restart, "restart", false, "set the journal aside, cancel what an engine still has of it, and begin again")
+	cmd.Flags().DurationVar(&lease, "lease", store.DefaultLease, "in a shared study, take over a trial of this profile if it has not been heard of for so long")
 	formatFlag(cmd, &out)
 	return cmd
 }
@@ -91,11 +92,11 @@ Written beside the study, named after it:
 // noteContention warns of trials that are to share the cores of this machine.
 // A space that cannot be listed is reported when it is used.
 func (a *app) noteContention(s *data.Study) {
-	candidates, err := profile.Candidates(s)
+	candidates, err := space.Candidates(s)
 	if err != nil {
 		return
 	}
-	if what := profile.Contention(s, candidates, runtime.NumCPU()); what != "" {
+	if what := space.Contention(s, candidates, runtime.NumCPU()); what != "" {
 		a.note("warning: %s", what)
 	}
 }
@@ -114,50 +115,54 @@ func anySuccess(ms []data.Measurement, logs string) error {
 	return fmt.Errorf("none of %d trials succeeded; the last (%s): %s: %s; what they printed is in %s", len(ms), last.Config, last.Status, last.Error, logs)
 }
 
-// measure runs a study and writes its files. What was measured is written
-// even if something goes wrong on the way.
-func (a *app) measure(ctx context.Context, study *data.Study, files profile.Files, o profile.Settings) (res profile.Result, err error) {
+// measure runs a study and writes its files.
+func (a *app) measure(ctx context.Context, study *data.Study, files profile.Files, o profile.Settings) (profile.Result, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return res, fmt.Errorf("find this program, to start its trainer and watchdog: %w", err)
+		return profile.Result{}, fmt.Errorf("find this program, to start its trainer and watchdog: %w", err)
 	}
-	dog, err := launch.StartWatchdog(self, "guard")
-	if err != nil {
-		return res, err
+	show := a.newTrialProgress()
+	defer show.bar.Close()
+	o.Self, o.Drain = self, a.interrupts.drainable()
+	o.Notify = func(e profile.Event) {
+		switch e.Kind {
+		case profile.StudyOpened:
+			a.sayOpened(study, files, e.Snapshot)
+		case profile.Warned:
+			a.warn(e.Warning)
+		default:
+			show.event(e)
+		}
 	}
-	defer func() { err = errors.Join(err, dog.Close()) }()
-	bar := a.newProgress()
-	defer bar.close()
-	o.Self, o.Watchdog, o.Notify, o.Drain = self, dog, bar.event, a.interrupts.drainable()
-	r, err := profile.Open(study, files, o)
-	if err != nil {
-		return res, err
+	res, err := profile.Run(ctx, study, files, o)
+	show.bar.Close()
+	a.warn(res.Warnings...)
+	return res, err
+}
+
+// sayOpened says what a study goes on with.
+func (a *app) sayOpened(study *data.Study, files profile.Files, s *store.Snapshot) {
+	a.warn(s.Warnings...)
+	if n := len(s.Results); n > 0 {
+		a.note("going on with %s: %d trials were measured before, %d had been cut short", store.Name(study, files.Journal), n, len(s.Interrupted))
 	}
-	defer func() { err = errors.Join(err, r.Storage.Close()) }()
-	a.warn(r.Past.Warnings...)
-	if n := len(r.Past.Measurements); n > 0 {
-		a.note("going on with %s: %d trials were measured before, %d had been cut short", profile.StorageName(study, files), n, len(r.Past.Interrupted))
-	}
-	if n := len(r.Past.Submitted); n > 0 {
+	if n := len(s.Submitted); n > 0 {
 		a.note("%d trials had been submitted and are followed", n)
 	}
-	res, err = r.Run(ctx)
-	a.warn(res.Warnings...)
-	return res, errors.Join(err, files.Save(res))
 }
 
 // measurementTable shows measurements to people.
 func measurementTable(ms []data.Measurement, f format) table {
-	t := table{columns: []string{"config", "status", "step_time_s", "step_time_sd_s", "steps", "samples_per_s", "wall_s", "error"}}
-	t.people = &table{columns: []string{"config", "status", "step_time", "samples/s", "took", "error"}}
+	t := table{columns: []string{"config", "status", "step_time_s", "step_time_se_s", "step_time_sd_s", "steps", "samples_per_s", "start_seconds", "wall_s", "error"}}
+	t.people = &table{columns: []string{"config", "status", "step_time ± 2 se", "samples/s", "start", "took", "error"}}
 	write := f.figures()
 	for _, m := range ms {
 		if m.Status == data.OK {
-			t.add(m.Config.String(), string(m.Status), exact(m.StepTime), write(m.StepTimeSD), fmt.Sprint(m.Steps), write(m.Throughput()), write(m.Wall), "")
-			t.people.add(m.Config.String(), string(m.Status), seconds(m.StepTime)+" ± "+seconds(m.StepTimeSD), number(m.Throughput()), seconds(m.Wall), "")
+			t.add(m.Config.String(), string(m.Status), exact(m.StepTime), write(m.StepTimeSE), write(m.StepTimeSD), fmt.Sprint(m.Steps), write(m.Throughput()), write(m.StartSeconds), write(m.Wall), "")
+			t.people.add(m.Config.String(), string(m.Status), seconds(m.StepTime)+" ± "+seconds(2*m.StepTimeSE), number(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), "")
 		} else {
-			t.add(m.Config.String(), string(m.Status), "", "", "", "", write(m.Wall), m.Error)
-			t.people.add(m.Config.String(), string(m.Status), "", "", seconds(m.Wall), m.Error)
+			t.add(m.Config.String(), string(m.Status), "", "", "", "", "", "", write(m.Wall), m.Error)
+			t.people.add(m.Config.String(), string(m.Status), "", "", "", seconds(m.Wall), m.Error)
 		}
 	}
 	return t

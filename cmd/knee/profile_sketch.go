@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/internal/term"
 	"knee/plots"
 )
 
@@ -24,7 +25,7 @@ func (a *app) sketchTrials(ms []data.Measurement) error {
 	if len(bars) < fewestBars || len(bars) > mostBars {
 		return nil
 	}
-	width := terminalWidth(a.stdout)
+	width := term.Width(a.stdout)
 	if err := plots.Terminal(a.stdout, fmt.Sprintf("\nbest %s by workers%s", what, one), bars, width); err != nil {
 		return err
 	}

@@ -2,98 +2,58 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
-
 	"knee/data"
+	"knee/internal/term"
 	"knee/profile"
 )
 
-// progress shows how far a study is: a bar on a terminal, log lines
-// otherwise. close ends the bar.
-type progress interface {
-	event(profile.Event)
-	close()
+// progress returns what shows how far a computation is, where stderr goes.
+func (a *app) progress() *term.Progress { return term.New(a.stderr, a.logger(), a.quiet) }
+
+// trialProgress shows what a profile does: a bar with the trials above it on a
+// terminal, a log line per trial otherwise.
+type trialProgress struct {
+	bar  *term.Progress
+	log  *slog.Logger // nil on a terminal
+	mu   sync.Mutex
+	last time.Time
 }
 
-// newProgress returns the progress that suits where stderr goes.
-func (a *app) newProgress() progress {
-	switch {
-	case a.quiet:
-		return silent{}
-	case isTerminal(a.stderr):
-		return &bar{stderr: a.stderr}
+// newTrialProgress returns the progress that suits where stderr goes.
+func (a *app) newTrialProgress() *trialProgress {
+	p := &trialProgress{bar: a.progress()}
+	if !term.Is(a.stderr) {
+		p.log = a.logger()
 	}
-	return &logLines{log: a.logger(), every: 10 * time.Second}
+	return p
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-type silent struct{}
-
-func (silent) event(profile.Event) {}
-func (silent) close()              {}
-
-// bar draws a progress bar with the time to go and the money spent.
-type bar struct {
-	stderr io.Writer
-	bar    *progressbar.ProgressBar
-	mu     sync.Mutex
-	drawn  time.Time
-}
-
-// redraw is how often the bar is drawn at most while nothing happens but
-// steps, of which there can be thousands a second.
-const redraw = 200 * time.Millisecond
-
-func (b *bar) event(e profile.Event) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if e.Kind == profile.TrialStepped && time.Since(b.drawn) < redraw {
+func (p *trialProgress) event(e profile.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.log != nil {
+		p.write(e)
 		return
-	}
-	b.drawn = time.Now()
-	p := e.Progress
-	if b.bar == nil {
-		b.bar = progressbar.NewOptions(p.Total, progressbar.OptionSetWriter(b.stderr), progressbar.OptionSetWidth(24),
-			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 	}
 	switch e.Kind {
 	case profile.TrialStarted:
 		if e.Suggestion.Remeasure {
-			_ = b.bar.Clear()
-			fmt.Fprintln(b.stderr, "  "+e.Suggestion.Reason)
+			p.bar.Say("  " + e.Suggestion.Reason)
 		}
-		b.bar.Describe(fmt.Sprintf("%.36s%s", e.Trial.Config, spent(p)))
 	case profile.TrialEnded:
-		_ = b.bar.Clear()
-		fmt.Fprintln(b.stderr, "  "+trialLine(e, configWidth))
-		_ = b.bar.Set(p.Done)
+		p.bar.Say("  " + trialLine(e, configWidth))
 	default:
 		if what := trialNews(e); what != "" {
-			_ = b.bar.Clear()
-			fmt.Fprintln(b.stderr, "  "+what)
+			p.bar.Say("  " + what)
 		}
 	}
-	_ = b.bar.RenderBlank()
-}
-
-func (b *bar) close() {
-	if b.bar != nil {
-		_ = b.bar.Clear()
-	}
+	p.bar.At(e.Progress.Done, e.Progress.Total, fmt.Sprintf("%.36s%s", e.Trial.Config, spent(e.Progress)))
 }
 
 func spent(p profile.Progress) string {
@@ -116,7 +76,7 @@ func trialLine(e profile.Event, width int) string {
 	if m.Status != data.OK {
 		return fmt.Sprintf("%s  %s: %s", config, m.Status, m.Error)
 	}
-	line := fmt.Sprintf("%s  %s/step ± %s", config, seconds(m.StepTime), seconds(m.StepTimeSD))
+	line := fmt.Sprintf("%s  %s/step ± %s", config, seconds(m.StepTime), seconds(2*m.StepTimeSE))
 	if t := m.Throughput(); t > 0 {
 		line += fmt.Sprintf(", %s samples/s", number(t))
 	}
@@ -152,45 +112,35 @@ func trialNews(e profile.Event) string {
 	return ""
 }
 
-// logLines writes one line per trial, and while one runs a sign of life.
-type logLines struct {
-	log   *slog.Logger
-	every time.Duration
-	mu    sync.Mutex
-	last  time.Time
-	steps int
-}
-
-func (l *logLines) event(e profile.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// write writes one line per trial, and while one runs a sign of life.
+func (p *trialProgress) write(e profile.Event) {
 	switch e.Kind {
 	case profile.TrialStarted:
-		l.last, l.steps = time.Now(), 0
-		l.log.Info("trial started", "trial", e.Trial.ID, "config", e.Trial.Config.String(), "why", strings.TrimPrefix(e.Suggestion.Reason, e.Trial.Config.String()+": "))
+		p.last = time.Now()
+		p.log.Info("trial started", "trial", e.Trial.ID, "config", e.Trial.Config.String(), "why", strings.TrimPrefix(e.Suggestion.Reason, e.Trial.Config.String()+": "))
 	case profile.TrialStepped:
-		l.steps++
-		if time.Since(l.last) >= l.every {
-			l.last = time.Now()
-			l.log.Info("measuring", "trial", e.Trial.ID, "steps", l.steps, "done", e.Progress.Done, "of", e.Progress.Total)
+		if time.Since(p.last) >= signOfLife {
+			p.last = time.Now()
+			p.log.Info("measuring", "trial", e.Trial.ID, "steps", e.Steps, "done", e.Progress.Done, "of", e.Progress.Total)
 		}
 	case profile.TrialRetried:
-		l.log.Warn("trial failed, trying again", "trial", e.Trial.ID, "error", e.Measurement.Error)
+		p.log.Warn("trial failed, trying again", "trial", e.Trial.ID, "error", e.Measurement.Error)
 	case profile.StorageLost:
-		l.log.Warn("storage lost", "what", trialNews(e))
+		p.log.Warn("storage lost", "what", trialNews(e))
 	case profile.TrialEnded:
-		l.log.Info("trial ended", "trial", e.Trial.ID, "result", trialLine(e, 0), "done", e.Progress.Done, "of", e.Progress.Total, "spent", dollars(e.Progress.Spent))
+		p.log.Info("trial ended", "trial", e.Trial.ID, "result", trialLine(e, 0), "done", e.Progress.Done, "of", e.Progress.Total, "spent", dollars(e.Progress.Spent))
 	default:
 		if what := trialNews(e); what != "" {
-			l.log.Info(logNames[e.Kind], "what", what)
+			p.log.Info(logNames[e.Kind], "what", what)
 		}
 	}
 }
+
+// signOfLife is how often a trial that runs is logged.
+const signOfLife = 10 * time.Second
 
 // logNames names the lines of a log.
 var logNames = map[profile.EventKind]string{
 	profile.TrialAdopted: "trial taken over", profile.TrialTaken: "trial given up", profile.TrialQueued: "trial submitted",
 	profile.TrialQuiet: "no step yet", profile.StorageBack: "storage back",
 }
-
-func (l *logLines) close() {}

@@ -21,6 +21,7 @@ import (
 	"knee/fit"
 	"knee/predict"
 	"knee/profile"
+	"knee/profile/space"
 )
 
 func newQuickstart(a *app) *cobra.Command {
@@ -210,7 +211,7 @@ func (q *quickstart) model(context.Context) error {
 // predict finds the best candidate of a job, the curve it stands on and the
 // knee of that curve.
 func (j *quickJob) predict() error {
-	candidates, err := profile.Candidates(j.study)
+	candidates, err := space.Candidates(j.study)
 	if err != nil {
 		return err
 	}

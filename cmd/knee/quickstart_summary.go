@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"knee/data"
+	"knee/internal/term"
 )
 
 // summarize prints what was found, in words, and keeps it in summary.txt.
@@ -25,7 +26,7 @@ func (q *quickstart) summarize(context.Context) error {
 		return err
 	}
 	q.app.note("")
-	_, err = fmt.Fprintln(q.app.stdout, hanging(q.app.stdout, strings.TrimSuffix(text, "\n")))
+	_, err = fmt.Fprintln(q.app.stdout, term.Hanging(q.app.stdout, strings.TrimSuffix(text, "\n")))
 	return err
 }
 

@@ -67,11 +67,11 @@ func newSimulate(a *app) *cobra.Command {
 			if err := in.load(a); err != nil {
 				return err
 			}
-			bar := a.newShareBar("replaying")
-			in.Progress = bar.set
+			bar := a.progress()
+			in.Progress = func(share float64) { bar.At(int(1000*share), 1000, "replaying") }
 			in.Usage = in.usageOut != ""
 			rows, err := compare.Run(cmd.Context(), in.Settings)
-			bar.close()
+			bar.Close()
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"knee/internal/term"
 )
 
 // The layout of tables on a terminal.
@@ -40,7 +42,7 @@ func (t *table) wrapped(w io.Writer, width int, bold bool) error {
 	if total(t.natural()) > width {
 		var same string
 		if t, same = t.unrepeated(); same != "" {
-			writeLines(&b, "", wrapWords(same, width))
+			writeLines(&b, "", term.Wrap(same, width))
 		}
 	}
 	var below []string
@@ -57,11 +59,11 @@ func (t *table) wrapped(w io.Writer, width int, bold bool) error {
 	for i, r := range t.rows {
 		if t.heads != nil && t.heads[i] != head {
 			head = t.heads[i]
-			writeCells(&b, [][]string{wrapWords(head, width)}, []int{width}, bold)
+			writeCells(&b, [][]string{term.Wrap(head, width)}, []int{width}, bold)
 		}
 		writeRow(&b, r, widths)
 		if below != nil && below[i] != "" {
-			writeLines(&b, "    ", wrapWords(below[i], width-4))
+			writeLines(&b, "    ", term.Wrap(below[i], width-4))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -192,7 +194,7 @@ func total(widths []int) int {
 func writeRow(b *strings.Builder, cells []string, widths []int) {
 	lines := make([][]string, len(cells))
 	for k, cell := range cells {
-		lines[k] = wrapWords(cell, widths[k])
+		lines[k] = term.Wrap(cell, widths[k])
 	}
 	writeCells(b, lines, widths, false)
 }
@@ -233,31 +235,4 @@ func wrapName(name string, width int) []string {
 		*last += part
 	}
 	return lines
-}
-
-// wrapWords breaks a text at blanks into lines of at most width columns, and
-// a word that is longer wherever the line ends.
-func wrapWords(s string, width int) []string {
-	if utf8.RuneCountInString(s) <= width {
-		return []string{s}
-	}
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(s) {
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
-			line += " " + word
-		default:
-			lines = append(lines, line)
-			line = word
-		}
-		for utf8.RuneCountInString(line) > width {
-			letters := []rune(line)
-			lines = append(lines, string(letters[:width]))
-			line = string(letters[width:])
-		}
-	}
-	return append(lines, line)
 }

@@ -42,7 +42,9 @@ func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predic
 	if err != nil {
 		return nil, err
 	}
-	s := predict.ValidationSettings{Families: v.families, Seed: v.seed, Folds: v.folds, Progress: a.fitProgress()}
+	bar := a.progress()
+	defer bar.Close()
+	s := predict.ValidationSettings{Families: v.families, Seed: v.seed, Folds: v.folds, Progress: func(done, total int) { bar.At(done, total, "fits") }}
 	if cmd.Flags().Changed("folds") {
 		s.Method = predict.KFold
 		if v.folds < 2 {

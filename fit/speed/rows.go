@@ -118,8 +118,5 @@ func merge(ms []data.Measurement) []row {
 // relativeVariance is the squared relative standard error of a mean step
 // time, zero if its spread was not recorded.
 func relativeVariance(m data.Measurement) float64 {
-	if m.StepTimeSD <= 0 {
-		return 0
-	}
-	return min(sq(m.StepTimeSD/m.StepTime)/float64(max(m.Steps, 1)), 1)
+	return min(sq(m.StandardError()/m.StepTime), 1)
 }

@@ -50,14 +50,16 @@ func representative(ms []data.Measurement) (rows []data.Measurement, note string
 // mean is one measurement in place of several of a configuration.
 func mean(ms []data.Measurement) data.Measurement {
 	out := ms[0]
-	var sum, square, sync, steps float64
+	var sum, square, sync, steps, error2 float64
 	for _, m := range ms {
 		n := float64(max(m.Steps, 1))
 		sum, sync, steps = sum+n*m.StepTime, sync+n*m.SyncTime, steps+n
+		error2 += n * n * m.StandardError() * m.StandardError()
 		square += n * (m.StepTime*m.StepTime + m.StepTimeSD*m.StepTimeSD)
 	}
 	out.StepTime, out.SyncTime = sum/steps, sync/steps
 	out.StepTimeSD = math.Sqrt(max(0, square/steps-out.StepTime*out.StepTime))
+	out.StepTimeSE = math.Sqrt(error2) / steps
 	out.Steps = int(min(steps, 1e9))
 	return out
 }

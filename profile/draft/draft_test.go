@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"knee/data"
-	"knee/profile"
 	"knee/profile/draft"
+	"knee/profile/space"
 )
 
 func read(t interface {
@@ -44,7 +44,7 @@ func TestCommandComesBack(t *testing.T) {
 		}
 		d := draft.New(command, draft.Machine{GPUType: "a100", GPUs: 8, Cores: 64}, ".")
 		s := read(t, d.Text)
-		got, err := profile.Command(s, data.Config{Job: s.Job, GPUType: "a100", Workers: 8, LocalBatch: float64(batch)})
+		got, err := space.Command(s, data.Config{Job: s.Job, GPUType: "a100", Workers: 8, LocalBatch: float64(batch)})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, d.Text)
 		}
@@ -154,7 +154,7 @@ func TestDraftOfKnownLogs(t *testing.T) {
 func TestAccumulationComesBack(t *testing.T) {
 	command := []string{"accelerate", "launch", "--num_processes", "4", "train.py", "--batch", "8", "--gradient_accumulation_steps", "4"}
 	s := read(t, draft.New(command, draft.Machine{GPUType: "a100", GPUs: 8}, ".").Text)
-	got, err := profile.Command(s, data.Config{Job: s.Job, GPUType: "a100", Workers: 4, LocalBatch: 8, AccumSteps: 3})
+	got, err := space.Command(s, data.Config{Job: s.Job, GPUType: "a100", Workers: 4, LocalBatch: 8, AccumSteps: 3})
 	if err != nil || !slices.Equal(got, command) {
 		t.Errorf("%q, %v", got, err)
 	}

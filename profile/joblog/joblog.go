@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"knee/data"
-	"knee/profile"
 	"knee/profile/launch"
+	"knee/profile/meter"
 )
 
 // maxLine bounds what is looked at of one line.
@@ -35,7 +35,7 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics) (data.Measure
 	if err != nil {
 		return data.Measurement{}, "", err
 	}
-	meter := profile.NewMeter(data.TrialSettings{Warmup: -1, MinSteps: math.MaxInt}, c)
+	steps := meter.New(data.TrialSettings{Warmup: -1, MinSteps: math.MaxInt}, m.Rank, c)
 	lines := bufio.NewScanner(b)
 	lines.Buffer(make([]byte, maxLine), maxLine)
 	lines.Split(cutLines)
@@ -54,18 +54,22 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics) (data.Measure
 		if ok {
 			seen++
 			o.At = at
-			meter.Add(o)
+			steps.Add(o)
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return data.Measurement{}, what, fmt.Errorf("read %s: %w", name, err)
 	}
-	reading := meter.Read()
+	reading := steps.Read()
 	if reading.Steps == 0 {
 		return data.Measurement{}, what, untimed(name, c, seen, at, parser)
 	}
-	return data.Measurement{Config: c, Status: data.OK, StepTime: reading.StepTime, StepTimeSD: reading.SD, SyncTime: reading.SyncTime,
-		Steps: reading.Steps, Wall: at.Sub(first).Seconds(), StartedAt: first}, what, nil
+	out := data.Measurement{Config: c, Status: data.OK, StepTime: reading.StepTime, StepTimeSD: reading.SD, SyncTime: reading.SyncTime,
+		Steps: reading.Steps, Wall: at.Sub(first).Seconds(), StartedAt: first}
+	if reading.Steps >= meter.FewestSteps {
+		out.StepTimeSE = reading.SE
+	}
+	return out, what, nil
 }
 
 // untimed says why a log gives no time of a step.

@@ -1,11 +1,11 @@
 package launch
 
-import "regexp"
+import "strings"
 
 // advised is a line of output from which its reader could not tell what to
 // do about it.
 type advised struct {
-	line *regexp.Regexp
+	line string
 	what string
 }
 
@@ -15,7 +15,7 @@ func advices() []advised {
 		// torch.distributed.elastic, multiprocessing/api.py: Std.from_str looks
 		// for NONE among the members of a flag, which since Python 3.11 leave
 		// zero out. Seen with PyTorch 1.13 of Debian.
-		{regexp.MustCompile(`val_or_map\.get\(i, Std\.NONE\)`),
+		{"val_or_map.get(i, Std.NONE)",
 			"this torchrun works only with its output redirected: put -t1 -r1 --log_dir=/tmp before the script"},
 	}
 }
@@ -23,7 +23,7 @@ func advices() []advised {
 // adviceOn returns what to do about a line, empty if it speaks for itself.
 func adviceOn(all []advised, line string) string {
 	for _, a := range all {
-		if a.line.MatchString(line) {
+		if strings.Contains(line, a.line) {
 			return a.what
 		}
 	}

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
@@ -13,6 +14,28 @@ import (
 var oomText = regexp.MustCompile(`(?i)cuda out of memory|cuda error: out of memory|outofmemoryerror|cuda_error_out_of_memory|` +
 	`cublas_status_alloc_failed|resource_exhausted|hip out of memory|std::bad_alloc|\bmemoryerror\b|cannot allocate memory|` +
 	`runtime: out of memory|oom[-_ ]kill|oom_kill event|unable to allocate .* for an array`)
+
+// memoryWords are in every text that oomText matches, in lower case: looking
+// for them is much cheaper, and every line of output is looked at.
+var memoryWords = [][]byte{[]byte("out of memory"), []byte("outofmemory"), []byte("out_of_memory"), []byte("memoryerror"), []byte("allocate "),
+	[]byte("_alloc"), []byte("resource_exhausted"), []byte("oom")}
+
+// speaksOfMemory reports whether a line says that memory has run out.
+func speaksOfMemory(line string) bool {
+	var buffer [512]byte
+	lower := append(buffer[:0], line...)
+	for i, c := range lower {
+		if 'A' <= c && c <= 'Z' {
+			lower[i] = c + 'a' - 'A'
+		}
+	}
+	for _, w := range memoryWords {
+		if bytes.Contains(lower, w) {
+			return oomText.MatchString(line)
+		}
+	}
+	return false
+}
 
 // exitKilled is what a shell reports for a process killed by signal 9, and
 // what container runtimes and Slurm report for one the kernel's

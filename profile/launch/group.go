@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ type group struct {
 	ended    chan *process // each process, when it has ended
 
 	mu  sync.Mutex // guards log and bad
-	log io.Writer
+	log *bufio.Writer
 	bad error // the first line that could not be read
 
 	seen bool       // whether any observation was made; guarded by mu
@@ -229,10 +230,23 @@ func (g *group) readOutput(ctx context.Context, p *process, cancel context.Cance
 	for {
 		n, err := p.pipe.Read(text)
 		_ = out.split(text[:n], take)
+		g.flush()
 		if err != nil {
 			_ = out.end(take)
+			g.flush()
 			return
 		}
+	}
+}
+
+// flush writes what was logged since the last read of a pipe, which costs a
+// trial less than a write for each line.
+func (g *group) flush() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	// A log that cannot be written must not cost the measurement.
+	if g.log.Flush() != nil {
+		g.log.Reset(io.Discard)
 	}
 }
 
@@ -241,8 +255,9 @@ func (g *group) line(ctx context.Context, p *process, line string, cancel contex
 	now := time.Now()
 	o, ok, err := g.parser.Parse(line)
 	g.mu.Lock()
-	// A log that cannot be written must not cost the measurement.
-	_, _ = fmt.Fprintf(g.log, "[%s] %s\n", p.spec.name, line)
+	for _, part := range []string{"[", p.spec.name, "] ", line, "\n"} {
+		_, _ = g.log.WriteString(part)
+	}
 	g.seen = g.seen || ok
 	if !g.seen {
 		g.like.look(line)
@@ -257,12 +272,15 @@ func (g *group) line(ctx context.Context, p *process, line string, cancel contex
 		if p.advice == "" {
 			p.advice = adviceOn(g.advices, line)
 		}
-		if p.oom == "" && oomText.MatchString(line) {
+		if p.oom == "" && speaksOfMemory(line) {
 			p.oom = line
 		}
 		return
 	}
 	o.At = now
+	if o.Rank == UnknownRank {
+		o.Rank = p.spec.rank
+	}
 	select {
 	case g.obs <- o:
 	case <-ctx.Done():

@@ -22,6 +22,7 @@ var notFinite = regexp.MustCompile(`(:\s*)(?:NaN|-?Infinity)`)
 // record is one line; unknown fields are ignored so that scripts may print
 // more than knee reads.
 type record struct {
+	Rank       *int     `json:"rank"`
 	Step       *float64 `json:"step"`
 	StepTime   *float64 `json:"step_time_s"`
 	SyncTime   *float64 `json:"sync_time_s"`
@@ -55,6 +56,9 @@ func (jsonl) Parse(line string) (Observation, bool, error) {
 		return Observation{}, false, fmt.Errorf("%.120q is not an observation: %w", text, err)
 	}
 	o := unseen()
+	if r.Rank != nil {
+		o.Rank = max(*r.Rank, UnknownRank)
+	}
 	for _, f := range []struct {
 		name string
 		from *float64

@@ -31,6 +31,9 @@ type Trial struct {
 	// error means that it could not be recorded; the launcher then withdraws
 	// the trial. May be nil.
 	Submitted func(handle string) error
+	// Waiting is called when the trial waits: for its turn to be submitted, or
+	// for nodes. May be nil.
+	Waiting func()
 	// Began is called when a trial that had to wait for nodes begins to run:
 	// the time before it is queueing, not running. A launcher that starts its
 	// trials at once need not call it. May be nil.
@@ -41,6 +44,7 @@ type Trial struct {
 // the trial did not report are NaN.
 type Observation struct {
 	At         time.Time
+	Rank       int // of the process that reported it; UnknownRank where that is not known
 	Step       float64
 	StepTime   float64 // seconds
 	SyncTime   float64 // seconds
@@ -50,10 +54,14 @@ type Observation struct {
 	GradVar    float64 // trace of the gradient covariance at the initial batch
 }
 
+// UnknownRank is the rank of an observation from output that several ranks may
+// share.
+const UnknownRank = -1
+
 // unseen returns an observation in which nothing was reported.
 func unseen() Observation {
 	nan := math.NaN()
-	return Observation{Step: nan, StepTime: nan, SyncTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan}
+	return Observation{Rank: UnknownRank, Step: nan, StepTime: nan, SyncTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan}
 }
 
 // Launcher runs one trial and streams its observations until it ends or ctx

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ func (l *Local) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	if err != nil {
 		return err
 	}
-	g := &group{launcher: l, trial: t, parser: ParserFor(l.Parser, t.Config), log: log, obs: obs, ended: make(chan *process, len(specs)), advices: advices()}
+	g := &group{launcher: l, trial: t, parser: ParserFor(l.Parser, t.Config), log: bufio.NewWriterSize(log, 64<<10), obs: obs, ended: make(chan *process, len(specs)), advices: advices()}
 	gpus := watchGPUs(ctx, t.Config, log)
 	err = g.run(ctx, specs)
 	peak := gpus()
@@ -74,7 +75,7 @@ func openLog(path string) (io.WriteCloser, error) {
 	if path == "" {
 		return nopCloser{io.Discard}, nil
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open the log of the trial: %w", err)
 	}
@@ -88,6 +89,7 @@ func (nopCloser) Close() error { return nil }
 // processSpec is one process to start.
 type processSpec struct {
 	name   string // "worker 0", "ps 1"
+	rank   int    // UnknownRank where the process starts ranks of its own
 	server bool
 	env    []string
 }
@@ -97,7 +99,7 @@ func (l *Local) processes(t Trial) ([]processSpec, error) {
 	c := t.Config
 	shared := sharedEnv(t)
 	if !l.Ranks {
-		return []processSpec{{name: "command", env: environ(shared, t.Env)}}, nil
+		return []processSpec{{name: "command", rank: UnknownRank, env: environ(shared, t.Env)}}, nil
 	}
 	ports, err := freePorts(1 + c.PS)
 	if err != nil {
@@ -120,10 +122,10 @@ func (l *Local) processes(t Trial) ([]processSpec, error) {
 	var specs []processSpec
 	// Servers first: workers may then connect at once.
 	for j := range c.PS {
-		specs = append(specs, processSpec{fmt.Sprintf("ps %d", j), true, environ(shared, rankEnv("ps", c.Workers+j, j), t.Env)})
+		specs = append(specs, processSpec{fmt.Sprintf("ps %d", j), c.Workers + j, true, environ(shared, rankEnv("ps", c.Workers+j, j), t.Env)})
 	}
 	for i := range c.Workers {
-		specs = append(specs, processSpec{fmt.Sprintf("worker %d", i), false, environ(shared, rankEnv("worker", i, -1), t.Env)})
+		specs = append(specs, processSpec{fmt.Sprintf("worker %d", i), i, false, environ(shared, rankEnv("worker", i, -1), t.Env)})
 	}
 	return specs, nil
 }

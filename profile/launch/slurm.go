@@ -68,9 +68,12 @@ func (s *Slurm) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	if t.Log, err = filepath.Abs(t.Log); err != nil {
 		return fmt.Errorf("name the log of the trial: %w", err)
 	}
-	j := &slurmJob{launcher: s, trial: t, id: t.Handle, release: func() {}}
+	j := &slurmJob{launcher: s, trial: t, id: t.Handle, since: time.Now(), release: func() {}}
 	defer func() { j.release() }()
 	if j.id == "" {
+		if t.Waiting != nil {
+			t.Waiting()
+		}
 		if j.release, err = s.turn(ctx); err != nil {
 			return err
 		}
@@ -78,6 +81,7 @@ func (s *Slurm) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 			return err
 		}
 	}
+	j.since = time.Now()
 	return j.follow(ctx, obs)
 }
 

@@ -19,6 +19,7 @@ type slurmJob struct {
 	id       string
 	release  func() // lets another trial into the queue
 	out      *tail
+	since    time.Time // it may have waited
 	began    bool
 	hurry    int       // looks at the queue asked for since the script ended
 	stuck    time.Time // since when the job has waited for what will not come
@@ -37,6 +38,7 @@ func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 	reports, stop := s.queue.watch(j.id)
 	defer stop()
 	j.out = newTail(j.trial.Log, ParserFor(s.Parser, j.trial.Config), obs)
+	j.out.label = s.Spec.Srun
 	defer j.out.close()
 	look := time.NewTicker(slurmTail)
 	defer look.Stop()
@@ -123,6 +125,10 @@ const patienceStuck = 30 * time.Second
 // waiting gives up a job that waits for what will not come (`man squeue`, JOB
 // REASON CODES).
 func (j *slurmJob) waiting(q slurm.Job) error {
+	if limit := j.launcher.Spec.MaxWait; limit > 0 && time.Since(j.since) > limit {
+		return &Failure{Status: data.Queued, Exit: -1, Detail: fmt.Sprintf("job %s waited for nodes for %s, as long as max_wait allows; Slurm says: %s",
+			j.id, data.FormatDuration(limit), q.Reason)}
+	}
 	status := data.Failed
 	switch q.Reason {
 	case "PartitionConfig", "PartitionNodeLimit", "BadConstraints", "AssocMaxGRESPerJob", "AssocMaxNodePerJobLimit", "AssocMaxCpuPerJobLimit",

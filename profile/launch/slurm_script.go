@@ -201,7 +201,7 @@ func (l slurmLayout) run(command []string) string {
 		return args + "\n"
 	}
 	var b strings.Builder
-	options := "--kill-on-bad-exit=1"
+	options := "--label --kill-on-bad-exit=1"
 	if !l.ordered() {
 		// One line per rank with its node: Slurm would number the tasks node
 		// after node, and the servers must come last.

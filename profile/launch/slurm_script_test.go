@@ -52,7 +52,7 @@ func TestSlurmScriptAsksForTheConfiguration(t *testing.T) {
 		{"placement", data.SlurmSpec{Partition: "gpu", Account: "me", Time: 90 * time.Minute, Srun: true, Directives: []string{"--exclusive"}},
 			data.Config{GPUType: "a100", Workers: 8, Placement: data.Placement{4, 4}, LocalBatch: 32},
 			[]string{"--partition=gpu", "--account=me", "--time=0-01:30:00", "--nodes=2", "--ntasks=8", "--ntasks-per-node=4", "--gres=gpu:a100:4", "--exclusive"},
-			[]string{"export KNEE_GLOBAL_BATCH=256\n", "export WORLD_SIZE=8\n", "cd -- '/work dir'", "\nsrun --kill-on-bad-exit=1 bash -c", `knee train 'it'\''s' </dev/null`, "tasks=(4 4)"}},
+			[]string{"export KNEE_GLOBAL_BATCH=256\n", "export WORLD_SIZE=8\n", "cd -- '/work dir'", "\nsrun --label --kill-on-bad-exit=1 bash -c", `knee train 'it'\''s' </dev/null`, "tasks=(4 4)"}},
 		{"uneven, with servers", data.SlurmSpec{Srun: true, GPUTypes: map[string]string{"a100": "nvidia_a100"}},
 			data.Config{GPUType: "a100", Mode: data.PSSync, Workers: 3, PS: 2, Placement: data.Placement{2, 1}},
 			[]string{"--nodes=2", "--ntasks=5", "--ntasks-per-node=3", "--gres=gpu:nvidia_a100:2"},

@@ -293,3 +293,18 @@ func TestSlurmTakesTurnsInTheQueue(t *testing.T) {
 		t.Errorf("err = %v, %d jobs; want 2", err, f.jobs())
 	}
 }
+
+// A job that waits for longer than it may was queued, and did not time out.
+func TestSlurmMaxWait(t *testing.T) {
+	f := newFakeSlurm(t)
+	f.set("hold", "")
+	waits := 0
+	l := start(t, t.Context(), newSlurm(t, data.SlurmSpec{MaxWait: 300 * time.Millisecond}), launch.Trial{Waiting: func() { waits++ }}, step)
+	var failure *launch.Failure
+	if err := l.wait(t); !errors.As(err, &failure) || failure.Status != data.Queued || !strings.Contains(failure.Detail, "max_wait") {
+		t.Errorf("err = %v, want that it was queued for too long", err)
+	}
+	if f.alive("1") || waits != 1 {
+		t.Errorf("the job is still there, or it was said %d times that it waits", waits)
+	}
+}

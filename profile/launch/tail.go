@@ -29,6 +29,7 @@ type tail struct {
 	obs    chan<- Observation
 	offset int64
 	lines  lines
+	label  bool // each line of a rank begins with its number, as srun --label writes it
 
 	begun int    // how often the script has begun
 	ended bool   // whether the script has said how it ended
@@ -65,12 +66,21 @@ func (t *tail) read(ctx context.Context) error {
 		return fmt.Errorf("read the output of the trial: %w", err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.NewSectionReader(f, t.offset, math.MaxInt64-t.offset))
-	if err != nil {
-		return fmt.Errorf("read the output of the trial: %w", err)
+	chunk := make([]byte, 64<<10)
+	for ctx.Err() == nil {
+		n, err := f.ReadAt(chunk, t.offset)
+		t.offset += int64(n)
+		if err := t.take(ctx, chunk[:n]); err != nil {
+			return err
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the output of the trial: %w", err)
+		}
 	}
-	t.offset += int64(len(text))
-	return t.take(ctx, text)
+	return nil
 }
 
 // take splits text into lines and sends what they hold.
@@ -103,8 +113,15 @@ func (t *tail) line(line string) (Observation, bool, error) {
 		}
 		return Observation{}, false, nil
 	}
+	rank := UnknownRank
+	if t.label {
+		rank, line = cutLabel(line)
+	}
 	o, ok, err := t.parser.Parse(line)
 	if ok || err != nil {
+		if o.Rank == UnknownRank {
+			o.Rank = rank
+		}
 		t.seen = t.seen || ok
 		return o, ok, err
 	}
@@ -114,19 +131,36 @@ func (t *tail) line(line string) (Observation, bool, error) {
 	if !slurmChatter.MatchString(line) {
 		t.last = line
 	}
-	if t.oom == "" && oomText.MatchString(line) {
+	if t.oom == "" && speaksOfMemory(line) {
 		t.oom = line
 	}
 	return Observation{}, false, nil
 }
 
+// cutLabel takes the number of the task off a line, " 3: loss 2.1".
+func cutLabel(line string) (rank int, rest string) {
+	number, rest, found := strings.Cut(strings.TrimLeft(line, " "), ": ")
+	if !found {
+		number, rest = strings.TrimSuffix(number, ":"), ""
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 {
+		return UnknownRank, line
+	}
+	return n, rest
+}
+
 // send passes on what was seen together. A step that tells no time is timed
-// by when it was seen; of several seen at once only the last says something.
-// A loss without a step is no step.
+// by when it was seen; of several of a rank seen at once only the last says
+// something. A loss without a step is no step.
 func (t *tail) send(ctx context.Context, batch []Observation) error {
+	last := map[int]int{} // by rank
+	for i, o := range batch {
+		last[o.Rank] = i
+	}
 	for i, o := range batch {
 		timed := o.StepTime > 0 || o.Throughput > 0
-		if !timed && !math.IsNaN(o.Step) && i < len(batch)-1 {
+		if !timed && !math.IsNaN(o.Step) && i < last[o.Rank] {
 			continue
 		}
 		select {

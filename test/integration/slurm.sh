@@ -9,7 +9,10 @@ export SLURM_CONF=$WORK/slurm/slurm.conf PATH=$PATH:/usr/sbin
 cd "$WORK"
 
 empty() { # no job is left in the queue
-	within 30 test -z "$(squeue --noheader)" || { squeue; return 1; }
+	within 30 no_jobs || { squeue; return 1; }
+}
+no_jobs() {
+	[ -z "$(squeue --noheader)" ]
 }
 row() { # row CSV TEXT: a row of the measurements holds the text
 	grep -q -- "$2" "$1" || { cat "$1"; return 1; }
@@ -123,4 +126,67 @@ kill -TERM $pid
 code=0
 wait $pid || code=$?
 check "two interrupts end it with 130" test $code = 130
+check "nothing is left in the queue" empty
+
+# The cluster is full. Trials that wait, or wait for their turn to, are queued
+# and not timed out; one interrupt withdraws what only waits; what a run that
+# was killed left in the queue is cancelled by --restart.
+fill() { # no node has a GPU left
+	blocker=$(sbatch --parsable --nodes=4 --gres=gpu:a100:4 --job-name=blocker --wrap 'sleep 600')
+	within 30 runs "$blocker"
+}
+runs() { # runs JOB
+	[ "$(squeue --noheader --jobs="$1" --states=RUNNING | wc -l)" = 1 ]
+}
+waiting() { # N jobs of knee wait
+	[ "$(squeue --noheader --states=PENDING --format=%j | grep -c ^knee-)" = "$1" ]
+}
+study full none
+sed -i 's/placement: \[1-1\]/placement: [1-1, 2-2, 1-1-1]/; s/trials: 1/trials: 3/; s/min_steps: 200/min_steps: 10/' full.yaml
+echo "parallel: 2" >>full.yaml
+fill
+"$KNEE" profile -q full.yaml >full.out 2>&1 &
+pid=$!
+check "one trial waits for nodes" within 20 waiting 1
+sleep 8 # twice the timeout of a trial
+check "none has timed out" bash -c '! grep -q ",timeout," full.measurements.csv 2>/dev/null'
+scancel "$blocker"
+wait $pid || true
+check "with room they are all measured" test "$(grep -c ',ok,' full.measurements.csv)" = 3
+check "with their start-up" grep -q start_seconds full.measurements.csv
+check "nothing is left in the queue" empty
+
+study drained none
+fill
+"$KNEE" profile drained.yaml >drained.out 2>drained.err &
+pid=$!
+within 20 waiting 1
+kill -TERM $pid
+code=0
+wait $pid || code=$?
+check "one interrupt ends a profile whose trial only waits" test $code = 130
+check "and withdraws its job" waiting 0
+
+study orphan none
+"$KNEE" profile -q orphan.yaml >orphan.out 2>&1 &
+pid=$!
+within 20 waiting 1
+kill -9 $pid
+wait $pid 2>/dev/null || true
+old=$(squeue --noheader --states=PENDING --format=%i)
+"$KNEE" profile --restart orphan.yaml >orphan2.out 2>orphan2.err &
+pid=$!
+check "--restart cancels the job of the run before" within 30 holds orphan2.err "cancelled job $old" 1
+check "and submits its own" within 20 waiting 1
+scancel "$blocker"
+wait $pid || true
+check "which is measured, in a folder of its own" bash -c 'grep -q ,ok, orphan.measurements.csv && test -s orphan.logs/run-2/trial-001-1.log && ! test -e orphan.logs/trial-001-1.log'
+check "nothing is left in the queue" empty
+
+study patient none
+sed -i 's/time: 10m/time: 10m, max_wait: 3s/' patient.yaml
+fill
+"$KNEE" profile -q patient.yaml >patient.out 2>&1 || true
+check "a job that waits longer than max_wait is queued, not timed out" row patient.measurements.csv ',queued,.*max_wait'
+scancel "$blocker"
 check "nothing is left in the queue" empty

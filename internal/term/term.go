@@ -1,0 +1,32 @@
+// Package term holds what commands need of a terminal: whether there is one
+// and how wide it is, lines that are broken to its width, and how far a long
+// computation is.
+package term
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Is reports whether what is written to w appears on a terminal.
+func Is(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Width returns the columns that text for w may take: those of the terminal,
+// at most 120, or 80 where there is none.
+func Width(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
+			return min(width, 120)
+		}
+	}
+	return 80
+}
+
+// Colourful reports whether a terminal may be sent more than plain text: not
+// with NO_COLOR set (https://no-color.org), nor where the terminal is dumb.
+func Colourful() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }

@@ -1,0 +1,92 @@
+package meter
+
+import (
+	"fmt"
+	"math"
+
+	"knee/data"
+	"knee/profile/launch"
+)
+
+// mostPoints bounds what is kept of the training curve of one trial.
+const mostPoints = 100
+
+// curve thins what a trial reports of its training to at most 2 mostPoints
+// points, spaced evenly. Each is the mean over the steps since the one before,
+// so that noise is averaged and not sampled.
+type curve struct {
+	per  int // observations in a point
+	open int // observations in the last
+	sums []curvePoint
+}
+
+// curvePoint sums observations.
+type curvePoint struct{ step, loss, gradSqr, gradVar mean }
+
+// mean is the running mean of what was reported.
+type mean struct{ sum, n float64 }
+
+func (m *mean) add(v float64) {
+	if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		m.sum += v
+		m.n++
+	}
+}
+
+func (m *mean) join(o mean) { m.sum += o.sum; m.n += o.n }
+
+// value is NaN if nothing was reported.
+func (m mean) value() float64 { return m.sum / m.n }
+
+func (c *curve) add(o launch.Observation) {
+	c.per = max(c.per, 1)
+	if len(c.sums) == 0 || c.open == c.per {
+		if len(c.sums) == 2*mostPoints {
+			c.halve()
+		}
+		c.sums = append(c.sums, curvePoint{})
+		c.open = 0
+	}
+	p := &c.sums[len(c.sums)-1]
+	p.step.add(o.Step)
+	p.loss.add(o.Loss)
+	p.gradSqr.add(o.GradSqr)
+	p.gradVar.add(o.GradVar)
+	c.open++
+}
+
+// halve makes one point of every two.
+func (c *curve) halve() {
+	for i := range mostPoints {
+		p, q := c.sums[2*i], c.sums[2*i+1]
+		p.step.join(q.step)
+		p.loss.join(q.loss)
+		p.gradSqr.join(q.gradSqr)
+		p.gradVar.join(q.gradVar)
+		c.sums[i] = p
+	}
+	c.sums, c.per = c.sums[:mostPoints], 2*c.per
+}
+
+// points returns the curve of a trial of a configuration.
+func (c *curve) points(config data.Config, trial int) []data.CurvePoint {
+	var out []data.CurvePoint
+	for _, s := range c.sums {
+		p := EmptyPoint(config.Job, trial)
+		p.Step, p.Loss, p.GradSqr, p.GradVar = s.step.value(), s.loss.value(), s.gradSqr.value(), s.gradVar.value()
+		if config.LocalBatch > 0 {
+			p.GlobalBatch = config.GlobalBatch()
+		}
+		if !math.IsNaN(p.Step) && !(math.IsNaN(p.Loss) && math.IsNaN(p.GradSqr)) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// EmptyPoint is a point of the curve of a trial of which nothing is known.
+func EmptyPoint(job string, trial int) data.CurvePoint {
+	nan := math.NaN()
+	return data.CurvePoint{Job: job, Run: fmt.Sprintf("trial-%d", trial), Step: nan, Epoch: nan, Progress: nan,
+		Loss: nan, Metric: nan, GlobalBatch: nan, GradSqr: nan, GradVar: nan}
+}

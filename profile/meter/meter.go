@@ -1,0 +1,139 @@
+package meter
+
+import (
+	"math"
+	"time"
+
+	"knee/data"
+	"knee/profile/launch"
+)
+
+// Meter turns the observations of a running trial into its step time. Time
+// advances only with a larger step of the rank that is metered; a loss on a
+// line of its own belongs to the step before.
+type Meter struct {
+	settings data.TrialSettings
+	config   data.Config
+	ranks    ranks
+	series   series
+	curve    curve
+	next     int // decide again at this many steps
+
+	first, last time.Time // when the first and the latest step were seen
+	step        float64   // the last that had a counter; NaN before
+	seen        int       // observations
+}
+
+// Reading is what a Meter knows so far. Times are in seconds.
+type Reading struct {
+	StepTime float64 // mean of the steady steps
+	SD       float64 // standard deviation of single steps
+	SE       float64 // standard error of StepTime: ± 2 SE is its 95 % interval; +Inf if not known
+	SyncTime float64 // mean; 0 if not reported
+	Steps    int     // steady steps behind the mean
+	Warmup   int     // leading steps dropped
+	Hurried  bool    // fewer were dropped than the study asks for: there were no more
+}
+
+// FewestSteps is the least number of steady steps that make a measurement:
+// with fewer there is no spread to speak of.
+const FewestSteps = 3
+
+// leastSeconds is the least time a trial is looked at. A shorter look can fall
+// between two disturbances of a machine, and its steps then agree with one
+// another and not with the truth.
+const leastSeconds = 0.5
+
+// New returns a meter for trials of c. rank is data.Metrics.Rank.
+func New(s data.TrialSettings, rank int, c data.Config) *Meter {
+	return &Meter{settings: s, config: c, ranks: newRanks(rank, c), step: math.NaN()}
+}
+
+// Add takes one observation and reports whether the trial has been measured
+// well enough to be ended.
+func (m *Meter) Add(o launch.Observation) (enough bool) {
+	if m.seen == 0 {
+		m.first = o.At
+	}
+	m.seen++
+	seconds, sync, timed, mine := m.ranks.take(o, &m.series)
+	if mine {
+		if math.IsNaN(o.Step) {
+			o.Step = m.step
+		}
+		m.step = o.Step
+		m.curve.add(o)
+	}
+	if !timed {
+		return false
+	}
+	m.series.add(seconds, sync)
+	m.last = o.At
+	return m.enough()
+}
+
+// enough decides whether to stop. It looks at the precision when the number of
+// steps has grown by half at least, and by as much as the last look says is
+// wanted: a rule that looks after every step ends when a run of alike steps
+// makes it, not when the mean is known.
+func (m *Meter) enough() bool {
+	n := m.series.steps
+	if limit := m.settings.MaxSeconds; limit > 0 && m.looked() >= limit {
+		steady := n - max(m.settings.Warmup, 1)
+		if steady >= FewestSteps || m.looked() >= 2*limit && n > FewestSteps {
+			return true
+		}
+	}
+	if n < m.next || n <= m.settings.MinSteps || m.series.elapsed < leastSeconds {
+		return false
+	}
+	r := m.Read()
+	precision := 2 * r.SE / r.StepTime
+	if r.Steps >= m.settings.MinSteps && precision <= m.settings.RelPrecision {
+		return true
+	}
+	wanted := 1.1 * float64(n) * math.Pow(precision/m.settings.RelPrecision, 2)
+	m.next = int(math.Ceil(float64(n) * math.Min(math.Max(wanted/float64(n), 1.5), 2)))
+	return false
+}
+
+// looked returns the seconds the trial has been looked at. Where only every
+// twentieth step is reported these are many more than those of the steps
+// themselves.
+func (m *Meter) looked() float64 {
+	return math.Max(m.series.elapsed, m.last.Sub(m.first).Seconds())
+}
+
+// Read returns what is known so far; Steps is 0 if that is nothing.
+func (m *Meter) Read() Reading {
+	bs := m.series.batches
+	r := Reading{SE: math.Inf(1)}
+	var drop int
+	if asked := m.settings.Warmup; asked < 0 {
+		drop = warmup(bs)
+	} else {
+		drop = (asked + m.series.per - 1) / max(m.series.per, 1)
+		if left := max(1, len(bs)-FewestSteps); drop > left {
+			drop, r.Hurried = left, true
+		}
+	}
+	for _, b := range bs[:min(drop, len(bs))] {
+		r.Warmup += b.n
+	}
+	if drop >= len(bs) {
+		return r
+	}
+	r.Steps, r.StepTime, r.SD, r.SyncTime = summary(bs[drop:])
+	r.SE = standardError(bs[drop:])
+	return r
+}
+
+// Observed returns how many observations there were.
+func (m *Meter) Observed() int { return m.seen }
+
+// Ranks returns the mean step time of every rank that was told apart.
+func (m *Meter) Ranks() []RankTime { return m.ranks.times() }
+
+// Curve returns the training curve of a trial, nil if it reported neither
+// loss nor gradients.
+func (m *Meter) Curve(trial int) []data.CurvePoint { return m.curve.points(m.config, trial) }

@@ -1,0 +1,232 @@
+package meter_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"knee/data"
+	"knee/profile/launch"
+	"knee/profile/meter"
+)
+
+// feed gives a meter step times until it has enough, and returns how many.
+func feed(m *meter.Meter, n int, next func(i int) float64) int {
+	for i := range n {
+		if m.Add(launch.Observation{Step: float64(i), StepTime: next(i), SyncTime: .25, Throughput: math.NaN()}) {
+			return i + 1
+		}
+	}
+	return n
+}
+
+func settings() data.TrialSettings {
+	return data.TrialSettings{Warmup: -1, MinSteps: 20, MaxSeconds: 1e9, RelPrecision: .02}
+}
+
+func TestMeterStopsWhenSteady(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	m := meter.New(settings(), 0, data.Config{Workers: 1})
+	n := feed(m, 10_000, func(int) float64 { return 1 + .05*rng.NormFloat64() })
+	r := m.Read()
+	if n == 10_000 || 2*r.SE/r.StepTime > .02 {
+		t.Errorf("after %d steps the precision is %g: it should have stopped", n, 2*r.SE/r.StepTime)
+	}
+	if math.Abs(r.StepTime-1) > .03 || math.Abs(r.SD-.05) > .02 || r.SyncTime != .25 || r.Steps < 20 {
+		t.Errorf("reading = %+v, want about 1 ± .05 s", r)
+	}
+}
+
+func TestMeterDropsWarmUp(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	m := meter.New(settings(), 0, data.Config{Workers: 1})
+	feed(m, 300, func(i int) float64 { return 1 + 4*math.Exp(-float64(i)/5) + .02*rng.NormFloat64() })
+	if r := m.Read(); r.Warmup < 8 || math.Abs(r.StepTime-1) > .03 {
+		t.Errorf("dropped %d steps and read %g s, want the slow first steps gone and 1 s", r.Warmup, r.StepTime)
+	}
+	s := settings()
+	s.Warmup = 0
+	m = meter.New(s, 0, data.Config{Workers: 1})
+	feed(m, 40, func(i int) float64 { return 1 + 4*math.Exp(-float64(i)/5) })
+	if r := m.Read(); r.Warmup != 0 || r.StepTime < 1.2 {
+		t.Errorf("reading = %+v, want all steps kept when the study says warmup: 0", r)
+	}
+}
+
+func TestMeterStopsAtMaxSeconds(t *testing.T) {
+	s := settings()
+	s.MaxSeconds = 30
+	m := meter.New(s, 0, data.Config{Workers: 1})
+	n := feed(m, 1000, func(i int) float64 { return 1 + float64(i%2) }) // too noisy to be precise in 30 s
+	if n < 15 || n > 25 {
+		t.Errorf("stopped after %d steps of 1.5 s, want about 20", n)
+	}
+}
+
+// A log that tells of every hundredth step is not read a hundred times as
+// long as the study allows.
+func TestMeterStopsAtMaxSecondsOfASparseLog(t *testing.T) {
+	s := settings()
+	s.MaxSeconds = 30
+	m := meter.New(s, 0, data.Config{Workers: 1})
+	at, n := time.Unix(0, 0), 0
+	for n < 1000 {
+		n++
+		at = at.Add(2 * time.Second)
+		if m.Add(launch.Observation{At: at, Step: float64(100 * n), StepTime: .02 + .01*float64(n%2), Throughput: math.NaN()}) {
+			break
+		}
+	}
+	if n != 16 {
+		t.Errorf("stopped after %d lines, 2 s apart, want 16", n)
+	}
+}
+
+// A loss on a line of its own belongs to the step before, and does not come
+// between two counts.
+func TestMeterTakesLossesBetweenSteps(t *testing.T) {
+	nan := math.NaN()
+	m := meter.New(settings(), 0, data.Config{Workers: 1})
+	at := time.Unix(0, 0)
+	for i := range 10 {
+		m.Add(launch.Observation{At: at.Add(time.Duration(i) * time.Second), Step: float64(i), StepTime: nan, Throughput: nan, Loss: nan, GradSqr: nan})
+		m.Add(launch.Observation{At: at.Add(time.Duration(i)*time.Second + time.Millisecond), Step: nan, StepTime: nan, Throughput: nan, Loss: 2, GradSqr: nan})
+	}
+	if r := m.Read(); math.Abs(r.StepTime-1) > 1e-12 || r.SD != 0 {
+		t.Errorf("read %+v, want steps of 1 s", r)
+	}
+	curve := m.Curve(1)
+	if len(curve) != 10 || curve[9].Step != 9 || curve[9].Loss != 2 {
+		t.Errorf("curve %+v, want a loss for each of ten steps", curve)
+	}
+}
+
+// A bar that is drawn again for a new loss, at the same step and rate, adds
+// nothing to what is known of the speed.
+func TestMeterLeavesOutRedrawnBars(t *testing.T) {
+	nan := math.NaN()
+	m := meter.New(settings(), 0, data.Config{Workers: 1})
+	for i := range 10 {
+		for j := range 5 {
+			m.Add(launch.Observation{Step: float64(i), StepTime: 1 + .1*float64(i%2), Throughput: nan, Loss: float64(j), GradSqr: nan})
+		}
+	}
+	if r := m.Read(); r.Steps+r.Warmup != 10 {
+		t.Errorf("read %+v, want 10 steps", r)
+	}
+}
+
+func TestMeterReadsThroughputAndCounters(t *testing.T) {
+	nan := math.NaN()
+	m := meter.New(settings(), 0, data.Config{Workers: 4, LocalBatch: 25})
+	for i := range 10 {
+		m.Add(launch.Observation{Step: float64(i), StepTime: nan, Throughput: 200})
+	}
+	if r := m.Read(); r.StepTime != .5 {
+		t.Errorf("100 samples at 200 samples/s take %g s, want 0.5", r.StepTime)
+	}
+	m = meter.New(settings(), 0, data.Config{Workers: 1})
+	at := time.Unix(0, 0)
+	for i := range 10 {
+		m.Add(launch.Observation{At: at.Add(time.Duration(i) * time.Second), Step: float64(10 * i), StepTime: nan, Throughput: nan})
+	}
+	if r := m.Read(); math.Abs(r.StepTime-.1) > 1e-12 {
+		t.Errorf("ten steps a second take %g s each, want 0.1", r.StepTime)
+	}
+	if r := meter.New(settings(), 0, data.Config{}).Read(); r.Steps != 0 || !math.IsInf(2*r.SE/r.StepTime, 1) {
+		t.Errorf("a meter that saw nothing reads %+v", r)
+	}
+}
+
+// Time advances only with a larger step: a counter that is printed twice, or
+// by several ranks whose lines cannot be told apart, does not make steps
+// shorter; another epoch begins to count again.
+func TestMeterCountsEachStepOnce(t *testing.T) {
+	nan := math.NaN()
+	bare := func(at time.Time, rank int, step float64) launch.Observation {
+		return launch.Observation{At: at, Rank: rank, Step: step, StepTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan, SyncTime: nan}
+	}
+	for _, tc := range []struct {
+		name string
+		rank int // data.Metrics.Rank
+		feed func(m *meter.Meter, at time.Time, step int)
+	}{
+		{"printed twice", 0, func(m *meter.Meter, at time.Time, step int) {
+			m.Add(bare(at, 0, float64(step)))
+			m.Add(bare(at.Add(700*time.Millisecond), 0, float64(step)))
+		}},
+		{"four ranks that are not told apart", 0, func(m *meter.Meter, at time.Time, step int) {
+			for i := range 4 {
+				m.Add(bare(at.Add(time.Duration(i)*200*time.Millisecond), launch.UnknownRank, float64(step-i%2)))
+			}
+		}},
+		{"four ranks", 2, func(m *meter.Meter, at time.Time, step int) {
+			for i := range 4 {
+				m.Add(bare(at.Add(time.Duration(i*step%7)*100*time.Millisecond*time.Duration(1-i/2)), i, float64(step)))
+			}
+		}},
+		{"all of four ranks", data.AllRanks, func(m *meter.Meter, at time.Time, step int) {
+			for i := range 4 {
+				m.Add(bare(at.Add(time.Duration(i)*50*time.Millisecond), i, float64(step)))
+			}
+		}},
+		{"epochs of twenty steps", 0, func(m *meter.Meter, at time.Time, step int) { m.Add(bare(at, 0, float64(step%20))) }},
+		{"only the last rank prints", 0, func(m *meter.Meter, at time.Time, step int) { m.Add(bare(at, 3, float64(step))) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := meter.New(settings(), tc.rank, data.Config{Workers: 4})
+			for i := range 60 {
+				tc.feed(m, time.Unix(int64(i), 0), i)
+			}
+			if r := m.Read(); math.Abs(r.StepTime-1) > 1e-9 {
+				t.Errorf("steps of 1 s are read as %g s", r.StepTime)
+			}
+		})
+	}
+}
+
+// Where every worker updates the parameters for itself, the step of the job is
+// the time per update of them all.
+func TestMeterOfAllRanksInAsync(t *testing.T) {
+	m := meter.New(settings(), data.AllRanks, data.Config{Workers: 2, PS: 1, Mode: data.PSAsync})
+	for i := range 40 {
+		for rank, seconds := range []float64{.2, .3} {
+			m.Add(launch.Observation{Rank: rank, Step: float64(i), StepTime: seconds, Throughput: math.NaN()})
+		}
+	}
+	if r := m.Read(); math.Abs(r.StepTime-1/(1/.2+1/.3)) > 1e-9 {
+		t.Errorf("read %g s, want 0.12: workers of 5 and 3.3 updates/s", r.StepTime)
+	}
+	if ranks := m.Ranks(); len(ranks) != 2 || math.Abs(ranks[1].Mean-.3) > 1e-9 || ranks[1].Steps != 40 {
+		t.Errorf("ranks %+v, want the step times of both", ranks)
+	}
+}
+
+// A slow configuration is measured with what can be had.
+func TestMeterOfASlowConfiguration(t *testing.T) {
+	s := settings()
+	s.Warmup, s.MaxSeconds = 50, 60
+	m := meter.New(s, 0, data.Config{Workers: 1})
+	n := feed(m, 1000, func(i int) float64 { return 40 + float64(i%2) })
+	r := m.Read()
+	if n != 4 || r.Steps != 3 || !r.Hurried || r.Warmup != 1 || math.IsInf(r.SE, 0) || r.SE <= 0 {
+		t.Errorf("after %d steps of 40 s: %+v; want three steps, one dropped, and that there was a hurry", n, r)
+	}
+}
+
+// Memory does not grow with the trial, and the mean stays that of all steps.
+func TestMeterOfMillionsOfSteps(t *testing.T) {
+	s := settings()
+	s.RelPrecision, s.Warmup = 1e-12, 0
+	m := meter.New(s, 0, data.Config{Workers: 1})
+	rng := rand.New(rand.NewPCG(3, 1))
+	var sum float64
+	feed(m, 1_000_000, func(i int) float64 { x := rng.Float64(); sum += x; return x })
+	if r := m.Read(); math.Abs(r.StepTime-sum/1e6) > 1e-9 || r.Steps != 1_000_000 || math.Abs(r.SD-math.Sqrt(1./12)) > 1e-3 {
+		t.Errorf("read %+v, want %g s ± 0.29 of a million steps", r, sum/1e6)
+	}
+	if curve := m.Curve(1); len(curve) > 200 {
+		t.Errorf("%d points, want at most 200", len(curve))
+	}
+}

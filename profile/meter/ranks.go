@@ -1,0 +1,137 @@
+package meter
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"knee/data"
+	"knee/profile/launch"
+)
+
+// ranks tells the ranks of a trial apart, and which one is metered.
+type ranks struct {
+	want    int // data.AllRanks for the mean of all
+	async   bool
+	samples float64
+	clocks  map[int]*clock
+	sums    map[int]*RankTime
+	current int               // the rank that is metered
+	heard   bool              // there is one
+	pending map[int][]float64 // with AllRanks: step times of each that wait for those of the others
+}
+
+// RankTime is the mean step time of one rank.
+type RankTime struct {
+	Rank  int
+	Steps int
+	Mean  float64 // seconds
+}
+
+// newRanks returns the ranks of a trial of c. Of fewer workers than the rank
+// asked for, the last is metered.
+func newRanks(want int, c data.Config) ranks {
+	if want >= c.Workers {
+		want = max(0, c.Workers-1)
+	}
+	return ranks{want: want, async: c.ModeOrDefault() == data.PSAsync, samples: c.SamplesPerStep(),
+		clocks: map[int]*clock{}, sums: map[int]*RankTime{}, pending: map[int][]float64{}}
+}
+
+// take reads one observation. timed says that it ends a step of the trial that
+// took so many seconds, mine that it is of the rank that is metered. What was
+// read of another rank is forgotten when a better one is heard of.
+func (r *ranks) take(o launch.Observation, s *series) (seconds, sync float64, timed, mine bool) {
+	c := r.clocks[o.Rank]
+	if c == nil {
+		c = newClock(r.samples)
+		r.clocks[o.Rank] = c
+	}
+	seconds, timed = c.advance(o)
+	if timed && o.Rank != launch.UnknownRank {
+		r.note(o.Rank, seconds)
+	}
+	if r.want == data.AllRanks {
+		seconds, timed = r.round(o.Rank, seconds, timed)
+		return seconds, o.SyncTime, timed, o.Rank == slices.Min(slices.Collect(maps.Keys(r.clocks)))
+	}
+	if timed && r.prefers(o.Rank) {
+		if r.heard {
+			*s = series{}
+		}
+		r.current, r.heard = o.Rank, true
+	}
+	mine = !r.heard || o.Rank == r.current
+	return seconds, o.SyncTime, timed && mine, mine
+}
+
+// prefers reports whether a rank is to be metered in place of the current: the
+// one that is wanted, else the lowest that reports steps, else lines of which
+// the rank is not known.
+func (r *ranks) prefers(rank int) bool {
+	switch {
+	case !r.heard:
+		return true
+	case r.current == rank || r.current == r.want || rank == launch.UnknownRank:
+		return false
+	}
+	return rank == r.want || r.current == launch.UnknownRank || rank < r.current
+}
+
+func (r *ranks) note(rank int, seconds float64) {
+	t := r.sums[rank]
+	if t == nil {
+		t = &RankTime{Rank: rank}
+		r.sums[rank] = t
+	}
+	t.Steps++
+	t.Mean += (seconds - t.Mean) / float64(t.Steps)
+}
+
+// mostPending is how far ranks may be apart; a rank that has fallen silent
+// does not hold up the others for ever.
+const mostPending = 64
+
+// round collects a step time of every rank that was heard of, and returns what
+// they come to: the mean, since ranks that wait for each other take a step
+// together; or, where each updates the parameters for itself, the time per
+// update of them all.
+func (r *ranks) round(rank int, seconds float64, timed bool) (float64, bool) {
+	if !timed {
+		return 0, false
+	}
+	r.pending[rank] = append(r.pending[rank], seconds)
+	if len(r.pending[rank]) > mostPending {
+		for other, waiting := range r.pending {
+			if len(waiting) == 0 {
+				delete(r.pending, other)
+			}
+		}
+	}
+	var sum, rate float64
+	for _, waiting := range r.pending {
+		if len(waiting) == 0 {
+			return 0, false
+		}
+		sum += waiting[0]
+		rate += 1 / waiting[0]
+	}
+	n := float64(len(r.pending))
+	for other, waiting := range r.pending {
+		r.pending[other] = append(waiting[:0], waiting[1:]...)
+	}
+	if r.async {
+		return 1 / rate, true
+	}
+	return sum / n, true
+}
+
+// times lists the ranks in order.
+func (r *ranks) times() []RankTime {
+	var out []RankTime
+	for _, t := range r.sums {
+		out = append(out, *t)
+	}
+	slices.SortFunc(out, func(a, b RankTime) int { return cmp.Compare(a.Rank, b.Rank) })
+	return out
+}

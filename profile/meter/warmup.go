@@ -1,0 +1,52 @@
+package meter
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// warmup returns how many leading batches to drop: always the first, and those
+// that the rule MSER names (White, "An effective truncation heuristic for bias
+// reduction in simulation output", Simulation 69, 1997) if they differ from the
+// rest by more than chance explains at 5 %, by Bonferroni over the truncations
+// that MSER chooses from. Without that test MSER drops what is merely
+// unusual, and the standard error of the rest is too small.
+func warmup(bs []batch) int {
+	n := len(bs)
+	d := mser(bs)
+	if d <= 1 {
+		return min(1, n)
+	}
+	rest := bs[d:]
+	_, dropped, _, _ := summary(bs[1:d])
+	_, kept, _, _ := summary(rest)
+	se := standardError(rest)
+	limit := distuv.UnitNormal.Quantile(1 - .05/float64(n))
+	// The mean of the dropped is less sure by the root of how many fewer.
+	if math.Abs(dropped-kept) <= limit*se*math.Sqrt(1+float64(len(rest))/float64(d-1)) {
+		return 1
+	}
+	return d
+}
+
+// mser returns the truncation d in 1…n/2 that minimises Σ(x−mean)²/(n−d)² over
+// the means of the rest.
+func mser(bs []batch) int {
+	n := len(bs)
+	best, at := math.Inf(1), 1
+	var sum, sq float64
+	for i := n - 1; i >= 1; i-- { // the rest grows from its end
+		x := bs[i].mean()
+		sum += x
+		sq += x * x
+		k := float64(n - i)
+		if i > n/2 || k < 2 {
+			continue
+		}
+		if score := (sq - sum*sum/k) / (k * k); score <= best {
+			best, at = score, i
+		}
+	}
+	return at
+}

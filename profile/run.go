@@ -1,0 +1,202 @@
+package profile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"knee/data"
+	"knee/profile/launch"
+	"knee/profile/space"
+	"knee/profile/store"
+)
+
+// Files is where a study keeps what it yields.
+type Files struct {
+	Journal      string // JSON lines, the record everything else is made from
+	Measurements string // measurements.csv
+	Curves       string // curve.csv
+	Logs         string // folder with the output of every trial
+	Outbox       string // begins the names of files with what a shared storage could not take
+}
+
+// FilesBeside returns the default files of a study: beside it, named after
+// it. dir, if not empty, is the folder to use instead.
+func FilesBeside(study, dir string) Files {
+	base := strings.TrimSuffix(filepath.Base(study), filepath.Ext(study))
+	if dir == "" {
+		dir = filepath.Dir(study)
+	}
+	in := func(suffix string) string { return filepath.Join(dir, base+suffix) }
+	return Files{in(".journal.jsonl"), in(".measurements.csv"), in(".curve.csv"), in(".logs"), in(".undelivered")}
+}
+
+// Settings says how a study is to be run; the zero value is the default.
+type Settings struct {
+	Search
+	// Only, if not empty, are the configurations to measure, each once and in
+	// order, in place of those that the strategy would choose from the space.
+	Only    []data.Config
+	Restart bool          // set the journal aside and begin again
+	Lease   time.Duration // of a shared study; 0 means [store.DefaultLease]
+	// Self is the knee that "knee" at the start of a command stands for, and
+	// that ends the trials should this process be killed. Without it nothing
+	// does.
+	Self   string
+	Notify func(Event)     // may be nil
+	Drain  <-chan struct{} // when closed, running trials finish and none is started; may be nil
+
+	watchdog *launch.Watchdog
+}
+
+// Run measures a study and writes its measurements and training curves after
+// every trial. Everything that can be wrong with the study is reported before
+// anything is launched. What was measured is returned with every error.
+func Run(ctx context.Context, s *data.Study, f Files, o Settings) (res Result, err error) {
+	var dog *launch.Watchdog
+	if o.Self != "" {
+		if dog, err = launch.StartWatchdog(o.Self, "guard"); err != nil {
+			return res, err
+		}
+		defer func() { err = errors.Join(err, dog.Close()) }()
+	}
+	o.watchdog = dog
+	r, err := Open(ctx, s, f, o)
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, r.Storage.Close()) }()
+	r.notify(Event{Kind: StudyOpened, Snapshot: r.Snapshot})
+	r.cancelOrphans(ctx)
+	res, err = r.Run(ctx)
+	return res, errors.Join(err, f.Save(res))
+}
+
+// Open prepares a study for [Runner.Run], for those who want to change what
+// [Run] does: it lists the candidates, opens the storage and takes up what it
+// holds. The caller closes the storage.
+func Open(ctx context.Context, s *data.Study, f Files, o Settings) (*Runner, error) {
+	candidates, err := o.Only, error(nil)
+	if len(candidates) == 0 {
+		candidates, err = space.Candidates(s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.Launcher.Replay == nil {
+		for _, c := range candidates {
+			if _, err := space.Command(s, c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	launcher, err := newLauncher(s, o.watchdog)
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{Study: s, Candidates: candidates, Launcher: launcher, LogDir: f.Logs, Self: o.Self, Notify: o.Notify, Drain: o.Drain, Save: f.Save}
+	if r.Strategy, err = NewStrategy(s, o.Search, r.Efficiency); err != nil {
+		return nil, err
+	}
+	if len(o.Only) > 0 {
+		r.Strategy = List{}
+	}
+	options, err := searchOptions(s, r.Efficiency)
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Dir(f.Measurements)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("make the folder %s for the measurements: %w", folder, err)
+	}
+	ctx, stop := untilDrained(ctx, o.Drain)
+	defer stop()
+	r.Storage, r.Snapshot, err = store.Open(ctx, s, store.Options{Journal: f.Journal, Outbox: f.Outbox, Restart: o.Restart, Lease: o.Lease,
+		Candidates: candidates, Search: options, Away: r.storageAway})
+	if err != nil {
+		return nil, err
+	}
+	if r.Snapshot.Run > 1 { // jobs of an older run may still write to its logs
+		r.LogDir = filepath.Join(f.Logs, fmt.Sprintf("run-%d", r.Snapshot.Run))
+	}
+	return r, nil
+}
+
+// untilDrained returns a context that ends with ctx or with drain.
+func untilDrained(ctx context.Context, drain <-chan struct{}) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-drain:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// newLauncher returns the launcher of a study, whose paths are relative to its
+// file.
+func newLauncher(s *data.Study, dog *launch.Watchdog) (launch.Launcher, error) {
+	parser, err := launch.NewParser(s.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	beside := func(path string) string {
+		if filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(filepath.Dir(s.Source.File), path)
+	}
+	launcher, err := launch.New(s.Launcher, launch.Settings{Parser: parser, Watchdog: dog, Table: beside})
+	if err == nil && s.Dir != "" {
+		s.Dir = beside(s.Dir)
+	}
+	return launcher, err
+}
+
+// Save writes the measurements and the training curves of a study.
+func (f Files) Save(r Result) error {
+	err := data.WriteFile(f.Measurements, func(w io.Writer) error { return data.WriteMeasurements(w, r.Measurements) })
+	if len(r.Curves) == 0 {
+		return err
+	}
+	return errors.Join(err, data.WriteFile(f.Curves, func(w io.Writer) error { return data.WriteCurve(w, r.Curves) }))
+}
+
+// errRestarted ends the trials of the run before a restart.
+var errRestarted = errors.New("the study was begun again")
+
+// cancelOrphans ends what an engine still has of the run before a restart: a
+// launcher that is told to follow a trial which nobody wants withdraws it.
+func (r *Runner) cancelOrphans(ctx context.Context) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	cancel(errRestarted)
+	for _, u := range r.Snapshot.Orphans {
+		t, err := r.trialOf(u.Trial, u.Attempt, u.Config)
+		if err == nil {
+			t.Handle, t.Log = u.Handle, filepath.Join(os.TempDir(), fmt.Sprintf("knee-%d-cancelled.log", os.Getpid()))
+			err = r.Launcher.Launch(ctx, t, make(chan launch.Observation, 1024))
+			os.Remove(t.Log)
+		}
+		if what := err; what != nil && what != errRestarted {
+			r.notify(Event{Kind: Warned, Warning: fmt.Sprintf("job %s of the run before could not be cancelled: %v", u.Handle, what)})
+			continue
+		}
+		r.notify(Event{Kind: Warned, Warning: fmt.Sprintf("cancelled job %s, trial %d of the run before", u.Handle, u.Trial)})
+	}
+}
+
+// storageAway reports a database that does not answer while it is opened.
+func (r *Runner) storageAway(err error) {
+	if err == nil {
+		r.notify(Event{Kind: StorageBack})
+		return
+	}
+	r.notify(Event{Kind: StorageLost, Err: err})
+}

@@ -1,0 +1,73 @@
+package space
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"knee/data"
+)
+
+// TemplateData is what the argument templates of a study's command may use,
+// such as --batch={{.LocalBatch}} or --depth={{.X.depth}}.
+type TemplateData struct {
+	Job            string
+	GPUType        string
+	Mode           string
+	Placement      string // "4-4-2"; empty if not known
+	Nodes          int
+	Workers        int
+	WorkersPerNode int // on the widest node
+	PS             int
+	LocalBatch     Number // samples per worker per micro-step
+	GlobalBatch    Number // samples per step
+	AccumSteps     int
+	MicroSteps     int               // AccumSteps + 1: what most scripts call gradient accumulation steps
+	X              map[string]string // further knobs of the study
+}
+
+// Number prints as a whole number where it is one.
+type Number float64
+
+// String returns the shortest decimal form, never with an exponent.
+func (n Number) String() string { return strconv.FormatFloat(float64(n), 'f', -1, 64) }
+
+// Command renders a study's command for one configuration. Errors name the
+// argument of the study that cannot be rendered.
+func Command(s *data.Study, c data.Config) ([]string, error) {
+	d := TemplateData{
+		Job: c.Job, GPUType: c.GPUType, Mode: string(c.ModeOrDefault()), Placement: c.Placement.String(),
+		Nodes: c.NodeCount(), Workers: c.Workers, WorkersPerNode: c.WidestNode(), PS: c.PS,
+		LocalBatch: Number(c.LocalBatch), GlobalBatch: Number(c.GlobalBatch()), AccumSteps: c.AccumSteps, MicroSteps: c.AccumSteps + 1, X: c.Extra,
+	}
+	args := make([]string, len(s.Command))
+	for i, text := range s.Command {
+		at := s.Source
+		at.Column = fmt.Sprintf("command[%d]", i)
+		t, err := template.New("").Option("missingkey=error").Parse(text)
+		if err != nil {
+			return nil, &data.InputError{Source: at, Found: strconv.Quote(text), Want: "a template: " + cleanTemplateError(err)}
+		}
+		var b strings.Builder
+		if err := t.Execute(&b, d); err != nil {
+			return nil, &data.InputError{Source: at, Found: strconv.Quote(text),
+				Want: "fields such as .Workers, .PS, .Nodes, .LocalBatch, .MicroSteps, .X.<name>: " + cleanTemplateError(err)}
+		}
+		args[i] = b.String()
+	}
+	return args, nil
+}
+
+// cleanTemplateError drops the "template: :1:2:" that means nothing to a
+// reader of the study.
+func cleanTemplateError(err error) string {
+	_, after, found := strings.Cut(err.Error(), ": ")
+	if !found {
+		return err.Error()
+	}
+	if _, rest, ok := strings.Cut(after, ": "); ok {
+		return rest
+	}
+	return after
+}

@@ -1,0 +1,114 @@
+package space
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/vm"
+
+	"knee/data"
+)
+
+// constraints are the compiled conditions of a study, with how many
+// configurations each refused.
+type constraints struct {
+	source  data.Source
+	texts   []string
+	progs   []*vm.Program
+	refused []int
+}
+
+// compileConstraints compiles a study's constraints, expressions over the
+// knobs such as "workers * local_batch <= 8192". Knobs that the study does
+// not vary have their default; numbers compare as numbers. The expressions are
+// those of expr-lang/expr, which checks their types when the study is read and
+// cannot loop or reach outside.
+func compileConstraints(s *data.Study) (*constraints, error) {
+	cs := &constraints{source: s.Source, texts: s.Constraints, refused: make([]int, len(s.Constraints))}
+	env := constraintEnv(data.Config{Workers: 1, LocalBatch: 1, Extra: extraKnobs(s)})
+	for i, text := range s.Constraints {
+		prog, err := expr.Compile(text, expr.Env(env), expr.AsBool())
+		if err != nil {
+			return nil, &data.InputError{Source: cs.at(i), Found: strconv.Quote(text),
+				Want: "a condition over the knobs: " + strings.Join(strings.Fields(err.Error()), " ")}
+		}
+		cs.progs = append(cs.progs, prog)
+	}
+	return cs, nil
+}
+
+// extraKnobs gives every further knob of a study a value of the type that
+// its values have.
+func extraKnobs(s *data.Study) map[string]string {
+	extra := map[string]string{}
+	for _, k := range s.Space {
+		if k.Range != nil {
+			extra[strings.TrimPrefix(k.Name, "x_")] = "1"
+		} else if len(k.Values) > 0 {
+			extra[strings.TrimPrefix(k.Name, "x_")] = k.Values[0]
+		}
+	}
+	for known := range constraintEnv(data.Config{Workers: 1}) {
+		delete(extra, known)
+	}
+	return extra
+}
+
+// constraintEnv is what a constraint can speak of.
+func constraintEnv(c data.Config) map[string]any {
+	env := map[string]any{
+		"gpu_type": c.GPUType, "mode": string(c.ModeOrDefault()), "placement": c.Placement.String(),
+		"nodes": c.NodeCount(), "workers": c.Workers, "ps": c.PS,
+		"local_batch": c.LocalBatch, "global_batch": c.GlobalBatch(), "accum_steps": c.AccumSteps,
+	}
+	for k, v := range c.Extra {
+		if x, err := strconv.ParseFloat(v, 64); err == nil {
+			env[k] = x
+		} else {
+			env[k] = v
+		}
+	}
+	return env
+}
+
+func (cs *constraints) at(i int) data.Source {
+	at := cs.source
+	at.Column = fmt.Sprintf("constraints[%d]", i)
+	return at
+}
+
+// keep reports whether a configuration satisfies every constraint.
+func (cs *constraints) keep(c data.Config) (bool, error) {
+	env := constraintEnv(c)
+	for i, prog := range cs.progs {
+		ok, err := expr.Run(prog, env)
+		if err != nil {
+			return false, &data.InputError{Source: cs.at(i), Found: strconv.Quote(cs.texts[i]),
+				Want: fmt.Sprintf("a condition that can be decided for %s: %v", c, err)}
+		}
+		if ok != true {
+			cs.refused[i]++
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// nothingLeft explains why a space has no candidate.
+func (cs *constraints) nothingLeft(s *data.Study, combined int) error {
+	if combined == 0 {
+		return &data.InputError{Source: data.Source{File: s.Source.File, Column: "space"}, Found: "no combination of values that means anything",
+			Want: "ps ≥ 1 with a parameter-server mode, nodes ≤ workers, and a placement with as many workers as workers says"}
+	}
+	worst := 0
+	for i, n := range cs.refused {
+		if n > cs.refused[worst] {
+			worst = i
+		}
+	}
+	return &data.InputError{Source: cs.at(worst),
+		Found: fmt.Sprintf("constraints that exclude all %d configurations (%q alone excludes %d)", combined, cs.texts[worst], cs.refused[worst]),
+		Want:  "constraints that leave at least one"}
+}

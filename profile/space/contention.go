@@ -1,0 +1,33 @@
+package space
+
+import (
+	"fmt"
+
+	"knee/data"
+)
+
+// Contention says that trials of a study would share the cores of a machine,
+// empty if none would: those on processors, run on this machine, that start
+// more processes at a time than there are cores. What such a trial yields is
+// true of this machine and says little of one with a core for each process.
+func Contention(s *data.Study, candidates []data.Config, cores int) string {
+	l := s.Launcher
+	if l.Replay != nil || l.Slurm != nil || l.Kubernetes != nil {
+		return ""
+	}
+	crowded, most := 0, 0
+	for _, c := range candidates {
+		if c.GPUType != "cpu" && c.GPUType != "" {
+			continue
+		}
+		if n := max(s.Parallel, 1) * (c.Workers + c.PS); n > cores {
+			crowded++
+			most = max(most, n)
+		}
+	}
+	if crowded == 0 {
+		return ""
+	}
+	return fmt.Sprintf("this machine has %d cores, and %d of %d configurations run more workers and servers at a time, up to %d: "+
+		"they are measured as they contend for the cores, which is not how they scale on more of them", cores, crowded, len(candidates), most)
+}

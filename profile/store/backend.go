@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"knee/data"
+)
+
+// backend is what differs between databases. A new one is one file and one
+// line in backends.
+type backend struct {
+	// open makes the connection. address is that of the study, without its
+	// fragment; beside resolves a path relative to the study file.
+	open func(address string, beside func(string) string) (gorm.Dialector, error)
+	// now is the database's own clock in SQL, in seconds: hosts may disagree
+	// about the time, and none of their clocks is ever compared.
+	now string
+	// up is when the database was started, in SQL on the same clock, empty if
+	// that does not matter. A profiler could not be heard of before.
+	up string
+	// lock and unlock, run on one connection, keep others from making the
+	// tables at the same time; empty if a transaction does.
+	lock, unlock string
+	// temporary reports whether an error may go away by itself.
+	temporary func(error) bool
+	// single allows one connection only.
+	single bool
+}
+
+// backends is the registry, by the scheme of the address.
+func backends() map[string]backend {
+	return map[string]backend{
+		"sqlite":     sqliteBackend(),
+		"postgres":   postgresBackend(),
+		"postgresql": postgresBackend(),
+		"mysql":      mysqlBackend(),
+	}
+}
+
+// connectionLost reports whether an error is that of a connection, and not of
+// what was asked over it.
+func connectionLost(err error) bool {
+	var network net.Error
+	if errors.As(err, &network) {
+		return true
+	}
+	for _, is := range []error{driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	return false
+}
+
+// address is the storage of a study, taken apart.
+type address struct {
+	backend backend
+	url     string // without the name of the study
+	study   string // what the study is called in the database; empty for its job
+	label   string // for people, without a password
+	secrets []string
+}
+
+// parseAddress reads sqlite:PATH, postgres://…, postgresql://… or mysql://…,
+// each with an optional #NAME of the study. Errors do not repeat the address,
+// which may hold a password.
+func parseAddress(s *data.Study) (address, error) {
+	scheme, _, _ := strings.Cut(s.Storage, ":")
+	d, ok := backends()[scheme]
+	if !ok {
+		return address{}, &data.InputError{Source: storageSource(s), Found: "an unknown kind of storage",
+			Want: "journal, or an address that begins with one of " + strings.Join(slices.Sorted(maps.Keys(backends())), ", ")}
+	}
+	bare, name, _ := strings.Cut(s.Storage, "#")
+	a := address{backend: d, url: bare, study: name, label: bare}
+	if scheme == "sqlite" {
+		return a, nil
+	}
+	u, err := url.Parse(bare)
+	if err != nil {
+		return address{}, &data.InputError{Source: storageSource(s), Found: "an address that is not a URL",
+			Want: scheme + "://USER@HOST:PORT/DATABASE, special characters of a password written as %40"}
+	}
+	a.hide(u)
+	return a, nil
+}
+
+// hide finds the passwords of an address, and the address without them.
+func (a *address) hide(u *url.URL) {
+	if p, ok := u.User.Password(); ok && p != "" {
+		a.secrets = append(a.secrets, p, url.QueryEscape(p), url.PathEscape(p))
+		// As it was written, which may be neither of the two.
+		_, raw, _ := strings.Cut(strings.TrimPrefix(a.url, u.Scheme+"://"), ":")
+		if at := strings.LastIndex(raw, "@"); at > 0 {
+			a.secrets = append(a.secrets, raw[:at])
+		}
+	}
+	shown := *u
+	query := shown.Query()
+	for key, values := range query {
+		if strings.Contains(strings.ToLower(key), "password") {
+			a.secrets = append(a.secrets, values...)
+			query.Set(key, "xxxxx")
+		}
+	}
+	shown.RawQuery = query.Encode()
+	a.label = shown.Redacted()
+	a.secrets = slices.DeleteFunc(a.secrets, func(s string) bool { return s == "" })
+}
+
+// clean takes the passwords out of a text.
+func (a *address) clean(text string) string {
+	for _, s := range a.secrets {
+		text = strings.ReplaceAll(text, s, "xxxxx")
+	}
+	return text
+}
+
+// storageError is an error of a storage, without a password.
+type storageError struct {
+	text string
+	is   error // one of the errors of this package, or nil
+}
+
+func (e *storageError) Error() string { return e.text }
+func (e *storageError) Unwrap() error { return e.is }
+
+// wrap says which storage an error is of, and what it was doing.
+func (a *address) wrap(doing string, err error, is error) error {
+	var input *data.InputError
+	if errors.As(err, &input) {
+		return err
+	}
+	return &storageError{a.clean("storage " + a.label + ": " + doing + ": " + oneLine(err)), is}
+}
+
+// oneLine returns an error on one line: drivers like to add a list of what
+// they tried.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+	"gorm.io/driver/mysql"
+	"gorm.io/gorm"
+)
+
+// mysqlBackend is a MySQL or MariaDB server.
+func mysqlBackend() backend {
+	return backend{
+		open:      openMySQL,
+		now:       "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1e6",
+		lock:      "SELECT GET_LOCK('knee', 30)",
+		unlock:    "SELECT RELEASE_LOCK('knee')",
+		temporary: mysqlTemporary,
+	}
+}
+
+// openMySQL opens mysql://USER:PASSWORD@HOST:PORT/DATABASE. ?socket=PATH
+// connects through a socket, other parameters are those of the driver.
+func openMySQL(address string, _ func(string) string) (gorm.Dialector, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("found an address that is not a URL, want mysql://USER@HOST:PORT/DATABASE")
+	}
+	c := driver.NewConfig()
+	c.User = u.User.Username()
+	c.Passwd, _ = u.User.Password()
+	c.Net, c.Addr = "tcp", net.JoinHostPort(u.Hostname(), "3306")
+	if u.Port() != "" {
+		c.Addr = u.Host
+	}
+	q := u.Query()
+	if socket := q.Get("socket"); socket != "" {
+		c.Net, c.Addr = "unix", socket
+		q.Del("socket")
+	}
+	c.DBName = strings.TrimPrefix(u.Path, "/")
+	if c.DBName == "" {
+		return nil, errors.New("found no database, want mysql://USER@HOST:PORT/DATABASE")
+	}
+	c.ParseTime, c.Timeout = true, 10*time.Second
+	dsn := c.FormatDSN()
+	if extra := q.Encode(); extra != "" {
+		dsn += "&" + extra
+	}
+	if _, err := driver.ParseDSN(dsn); err != nil {
+		return nil, fmt.Errorf("found parameters that the driver does not take: %w", err)
+	}
+	return mysql.Open(dsn), nil
+}
+
+// mysqlTemporary tells what passes from what does not: too many connections,
+// a server that shuts down, lock waits and deadlocks, a full table or disk, a
+// connection that was lost.
+func mysqlTemporary(err error) bool {
+	var e *driver.MySQLError
+	if !errors.As(err, &e) {
+		return errors.Is(err, driver.ErrInvalidConn) || connectionLost(err)
+	}
+	switch e.Number {
+	case 1021, 1040, 1053, 1077, 1079, 1114, 1203, 1205, 1213, 3024:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,59 @@
+package store
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"gorm.io/driver/postgres"
+	"gorm.io/gorm"
+)
+
+// postgresBackend is a PostgreSQL server, for profilers on any number of
+// hosts.
+func postgresBackend() backend {
+	return backend{
+		open:      openPostgres,
+		now:       "extract(epoch from clock_timestamp())::float8",
+		up:        "extract(epoch from pg_postmaster_start_time())::float8",
+		lock:      "SELECT pg_advisory_xact_lock(5270361)", // "knee" in no one's table of locks
+		temporary: postgresTemporary,
+	}
+}
+
+// openPostgres opens a libpq URL. A host that swallows packets is given up
+// after ten seconds unless the address says otherwise.
+func openPostgres(address string, _ func(string) string) (gorm.Dialector, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("found an address that is not a URL, want postgres://USER@HOST:PORT/DATABASE")
+	}
+	q := u.Query()
+	if !q.Has("connect_timeout") {
+		q.Set("connect_timeout", "10")
+	}
+	if !q.Has("application_name") {
+		q.Set("application_name", "knee")
+	}
+	u.RawQuery = q.Encode()
+	return postgres.Open(u.String()), nil
+}
+
+// postgresTemporary tells what passes from what does not by the class of the
+// SQLSTATE (PostgreSQL, appendix A): connection exceptions, transactions that
+// were rolled back for others, a lack of resources, an operator at work, an
+// object in use; and a connection that could not be made, or was lost.
+func postgresTemporary(err error) bool {
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		var connect *pgconn.ConnectError
+		return errors.As(err, &connect) || pgconn.SafeToRetry(err) || connectionLost(err)
+	}
+	for _, class := range []string{"08", "40", "53", "55", "57", "58"} {
+		if strings.HasPrefix(e.Code, class) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	gosqlite "github.com/glebarez/go-sqlite"
+	"github.com/glebarez/sqlite"
+	"gorm.io/gorm"
+)
+
+// sqliteBackend is a file, for the profilers of one host. The driver is
+// SQLite translated to Go, since the usual one needs cgo.
+func sqliteBackend() backend {
+	return backend{
+		open:      openSQLite,
+		now:       "((julianday('now') - 2440587.5) * 86400.0)",
+		temporary: sqliteTemporary,
+		single:    true,
+	}
+}
+
+// openSQLite opens the file of an address sqlite:PATH. Transactions take the
+// write lock when they begin (one that took it later could fail although it
+// waited) and wait for it up to ten seconds.
+func openSQLite(address string, beside func(string) string) (gorm.Dialector, error) {
+	path := strings.TrimPrefix(address, "sqlite:")
+	path = beside(strings.TrimPrefix(path, "//"))
+	if strings.Contains(path, "?") {
+		return nil, fmt.Errorf("found a ? in the path %q, want a path without", path)
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("the folder %s is not there", filepath.Dir(path))
+	}
+	return sqlite.Open(path + "?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_txlock=immediate"), nil
+}
+
+// sqliteTemporary tells what passes (another holds the file, the disk is
+// full) from what does not. The codes are SQLite's primary result codes:
+// BUSY, LOCKED, NOMEM, IOERR, FULL, CANTOPEN.
+func sqliteTemporary(err error) bool {
+	var e *gosqlite.Error
+	if !errors.As(err, &e) {
+		return connectionLost(err)
+	}
+	switch e.Code() & 0xff {
+	case 5, 6, 7, 10, 13, 14:
+		return true
+	}
+	return false
+}

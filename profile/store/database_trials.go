@@ -1,0 +1,234 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"knee/data"
+)
+
+// Begin implements [Storage].
+func (d *Database) Begin(c data.Config) (int, error) {
+	number := 0
+	err := d.do("begin a trial", func(tx *gorm.DB) error {
+		res := tx.Exec("UPDATE knee_studies SET revision = revision + 1, begun = begun + 1 WHERE study_id = ? AND begun = ?", d.study, len(d.known))
+		if res.Error != nil {
+			return res.Error
+		}
+		if res.RowsAffected == 0 {
+			return ErrOvertaken
+		}
+		revision, err := d.revisionNow(tx)
+		if err != nil {
+			return err
+		}
+		i, ok := d.index[c.Key()]
+		if !ok {
+			return fmt.Errorf("%s is not a candidate of the study", c)
+		}
+		id, err := d.tracker.Start(i)
+		if err != nil {
+			return err
+		}
+		before, err := d.goptuna.GetTrialNumberFromID(id)
+		if err != nil {
+			return err
+		}
+		number = before + 1 // goptuna counts from 0
+		config, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		row := trialRow{TrialID: id, StudyID: d.study, Number: number, Revision: revision, State: stateRunning,
+			Config: string(config), Owner: d.owner, Attempt: 1, Lease: d.lease.Seconds()}
+		if err := tx.Create(&row).Error; err != nil {
+			return err
+		}
+		if err := d.describe(id, c); err != nil {
+			return err
+		}
+		return d.touch(tx, []int{id}, func() { d.own[number], d.known[number] = id, true })
+	})
+	if err != nil {
+		d.forget(number)
+		return 0, err
+	}
+	return number, nil
+}
+
+// touch notes that trials of ours are looked after, and then calls noted.
+func (d *Database) touch(tx *gorm.DB, ids []int, noted func()) error {
+	err := tx.Exec("UPDATE knee_trials SET beat = "+d.address.backend.now+" WHERE trial_id IN ? AND owner = ? AND state = ?",
+		ids, d.owner, stateRunning).Error
+	if err == nil {
+		noted()
+	}
+	return err
+}
+
+// forget takes back what a transaction that failed had noted. Should the
+// database have committed it all the same, the trial will be found without a
+// profiler.
+func (d *Database) forget(trial int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, ok := d.own[trial]; ok {
+		delete(d.own, trial)
+		delete(d.known, trial)
+	}
+}
+
+// attributeLimit is the size of goptuna's attributes in characters.
+const attributeLimit = 2048
+
+// describe says in goptuna's attributes what a trial is, for people: its
+// parameters are ordinals.
+func (d *Database) describe(id int, c data.Config) error {
+	err := d.goptuna.SetTrialUserAttr(id, "config", cut(c.String()))
+	if err == nil {
+		err = d.goptuna.SetTrialUserAttr(id, "profiler", cut(d.owner))
+	}
+	return err
+}
+
+// cut shortens a text to what an attribute holds.
+func cut(s string) string {
+	if r := []rune(s); len(r) > attributeLimit {
+		return string(r[:attributeLimit-1]) + "…"
+	}
+	return s
+}
+
+// Submitted implements [Storage]. If the database does not answer the handle
+// is kept in a file and delivered later.
+func (d *Database) Submitted(trial, attempt int, handle string) error {
+	e := entry{Event: "submitted", Trial: trial, Attempt: attempt, Handle: handle, At: time.Now().UTC()}
+	return d.deliverOrKeep(trial, e)
+}
+
+// End implements [Storage]. If the database does not answer, what was
+// measured is kept in a file and delivered later.
+func (d *Database) End(r Result) error {
+	trial := r.Trial
+	err := d.deliverOrKeep(trial, endEntry(r))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil || !d.outbox.holds(trial) {
+		delete(d.own, trial)
+	}
+	return err
+}
+
+// deliver records an entry of a trial, by the profiler that had it.
+func (d *Database) deliver(id int, owner string, e entry) error {
+	return d.do("record trial "+fmt.Sprint(e.Trial), func(tx *gorm.DB) error {
+		revision, err := d.nextRevision(tx)
+		if err != nil {
+			return err
+		}
+		if e.Event == "submitted" {
+			res := tx.Exec("UPDATE knee_trials SET handle = ?, attempt = ?, revision = ? WHERE trial_id = ? AND owner = ? AND state = ?",
+				e.Handle, e.Attempt, revision, id, owner, stateRunning)
+			if res.Error == nil && res.RowsAffected == 0 {
+				return ErrTaken
+			}
+			return res.Error
+		}
+		return d.end(tx, id, owner, revision, e)
+	})
+}
+
+// end is the transaction that ends a trial. A fact counts whoever has the
+// trial now: the first to end it wins.
+func (d *Database) end(tx *gorm.DB, id int, owner string, revision int64, e entry) error {
+	record, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	m := *e.Measurement
+	res := tx.Exec("UPDATE knee_trials SET state = ?, owner = ?, revision = ?, record = ?, queued_s = ? WHERE trial_id = ? AND state = ? AND (owner = ? OR ?)",
+		stateEnded, owner, revision, string(record), e.Queued, id, stateRunning, owner, m.Status.IsFact())
+	if res.Error != nil {
+		return res.Error
+	}
+	if res.RowsAffected == 0 {
+		var row trialRow
+		if err := tx.First(&row, "trial_id = ?", id).Error; err != nil {
+			return err
+		}
+		if row.State == stateEnded && row.Owner == owner {
+			return nil // recorded before, and the answer was lost
+		}
+		return ErrTaken
+	}
+	if m.Error != "" {
+		if err := d.goptuna.SetTrialUserAttr(id, "error", cut(m.Error)); err != nil {
+			return err
+		}
+	}
+	if err := tolerate(d.tracker.Finish(id, m)); err != nil {
+		return err
+	}
+	d.mine[e.Trial] = true
+	return nil
+}
+
+// Changes implements [Storage].
+func (d *Database) Changes() ([]Change, error) {
+	if err := d.deliverKept(); err != nil {
+		return nil, err
+	}
+	var changes []Change
+	err := d.do("read what is new", func(tx *gorm.DB) error {
+		var rows []trialRow
+		if err := tx.Order("revision").Find(&rows, "study_id = ? AND revision > ?", d.study, d.revision).Error; err != nil {
+			return err
+		}
+		for _, row := range rows {
+			c, err := d.change(row)
+			if err != nil {
+				return err
+			}
+			if c != nil {
+				changes = append(changes, *c)
+			}
+			d.known[row.Number] = true
+			d.revision = row.Revision
+		}
+		changes = slices.Concat(d.pending, changes)
+		for _, w := range d.warnings {
+			changes = append(changes, Change{Warning: w})
+		}
+		d.pending, d.warnings = nil, nil
+		return nil
+	})
+	return changes, err
+}
+
+// change returns what a row says that is new here; nil for nothing.
+func (d *Database) change(row trialRow) (*Change, error) {
+	if _, running := d.own[row.Number]; row.Owner == d.owner && (running || d.mine[row.Number]) {
+		return nil, nil
+	}
+	at := data.Source{File: fmt.Sprintf("%s: trial %d", d.address.label, row.Number)}
+	c := Change{Trial: row.Number, By: row.Owner}
+	if err := json.Unmarshal([]byte(row.Config), &c.Config); err != nil {
+		return nil, &data.InputError{Source: at, Found: fmt.Sprintf("%.60q", row.Config), Want: fmt.Sprintf("a configuration (%v)", err)}
+	}
+	if row.State == stateEnded {
+		e, err := unseal([]byte(row.Record))
+		if err != nil || e.Measurement == nil {
+			return nil, &data.InputError{Source: at, Found: fmt.Sprintf("%.60q", row.Record), Want: "what a trial yielded"}
+		}
+		if wrong := e.problem(c.Config.Job); wrong != "" {
+			return nil, &data.InputError{Source: at, Found: wrong, Want: "what a trial yielded"}
+		}
+		result := e.result(at)
+		c.Ended = &result
+	}
+	return &c, nil
+}

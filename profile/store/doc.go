@@ -1,0 +1,9 @@
+// Package store keeps the record of a study: a journal on this disk, or a
+// database that several profilers share.
+//
+//	profile ─▶ Storage ─┬─ Journal    one file, checksums, one writer
+//	                    └─ Database   sqlite, PostgreSQL, MySQL; leases; an outbox for outages
+//
+// A new kind of database is a file beside the other backends and a line in
+// their registry.
+package store

@@ -1,0 +1,346 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"knee/data"
+)
+
+// journalVersion is the version of the journals this package writes, and the
+// newest it reads. Version 2 added the event submitted, version 3 checksums.
+const journalVersion = 3
+
+// Journal is the append-only record of a study: one JSON object a line, each
+// with a checksum, written through to the disk before anything relies on it.
+// Whatever happens to the process, at most the trials that run are lost.
+type Journal struct {
+	mu       sync.Mutex
+	file     *os.File
+	path     string
+	study    studyMark
+	end      int64        // where the last whole line ends
+	last     int          // the largest trial number given out
+	orphans  []Unfinished // trials of earlier runs that an engine may still run
+	warnings []string     // to be told by the next Changes
+}
+
+var _ Storage = (*Journal)(nil)
+
+// errLocked says that another process has the lock of a file.
+var errLocked = errors.New("another process has the lock")
+
+// OpenJournal opens the journal at path, creating it for the study if it is
+// not there, and returns what it holds. The journal is locked against other
+// processes until it is closed. Lines that are damaged are left out and said,
+// and the file as it was is kept. Errors: another process holds it, it belongs
+// to another study, it is of a newer version, or it is no journal.
+func OpenJournal(path string, s *data.Study, o Options) (*Journal, *Snapshot, error) {
+	run, orphans := 1, []Unfinished(nil)
+	if o.Restart {
+		var err error
+		if run, orphans, err = setAside(path, s); err != nil {
+			return nil, nil, err
+		}
+	}
+	f, err := openLocked(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	j := &Journal{file: f, path: path, study: markOf(s)}
+	snapshot, err := j.load(s, o.Candidates)
+	if err == nil && j.end == 0 {
+		snapshot.Run = run
+		err = j.append(entry{Event: "study", Version: journalVersion, Run: run, Study: &j.study})
+		syncFolder(filepath.Dir(path))
+	}
+	if err != nil {
+		j.file.Close()
+		return nil, nil, err
+	}
+	snapshot.Orphans = orphans
+	return j, snapshot, nil
+}
+
+func openLocked(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%w; --dir names another folder for it", err)
+		}
+		return nil, fmt.Errorf("open the journal: %w", err)
+	}
+	if err := lockJournal(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// load reads the journal and mends it.
+func (j *Journal) load(s *data.Study, candidates []data.Config) (*Snapshot, error) {
+	text, err := io.ReadAll(j.file)
+	if err != nil {
+		return nil, fmt.Errorf("read the journal %s: %w", j.path, err)
+	}
+	r := newReader(j.path, s, candidates)
+	if err := r.read(text); err != nil {
+		return nil, err
+	}
+	if err := j.mend(text, r); err != nil {
+		return nil, err
+	}
+	snapshot := r.snapshot()
+	j.last, j.orphans = r.last, slices.Clone(snapshot.Submitted)
+	return snapshot, nil
+}
+
+// mend makes the file hold the lines that were kept, and nothing else. What it
+// held is kept beside it, unless no more than the end of its last line is
+// missing, as a crash leaves it.
+func (j *Journal) mend(text []byte, r *reader) error {
+	j.end = int64(len(r.kept))
+	if len(r.kept) == len(text) && len(r.damage) == 0 {
+		return nil
+	}
+	if len(r.damage) == 0 && len(text) > 0 && len(r.kept) > 0 {
+		if j.end < int64(len(text)) {
+			r.warn("%s: removed a last line that an interruption had cut short (%d bytes)", j.path, len(text)-len(r.kept))
+		}
+		return j.rewrite(r.kept)
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	aside := freeName(j.path, ".damaged")
+	if err := data.WriteFile(aside, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+		return fmt.Errorf("keep the damaged journal: %w", err)
+	}
+	r.warn("%s: %s; the file as it was is kept as %s", j.path, r.said(), filepath.Base(aside))
+	return j.rewrite(r.kept)
+}
+
+// rewrite replaces the content of the file.
+func (j *Journal) rewrite(text []byte) error {
+	_, err := j.file.WriteAt(text, 0)
+	if err == nil {
+		err = j.file.Truncate(int64(len(text)))
+	}
+	if err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("repair the journal %s: %w", j.path, err)
+	}
+	return nil
+}
+
+// endRoom is more than the end of a trial takes, its curve included.
+const endRoom = 32 << 10
+
+// Begin implements [Storage]. Without room on the disk for what the trial
+// will yield it is not begun.
+func (j *Journal) Begin(c data.Config) (int, error) {
+	j.mu.Lock()
+	trial := j.last + 1
+	j.last = trial
+	_, err := j.file.WriteAt(make([]byte, endRoom), j.end)
+	err = errors.Join(err, j.file.Truncate(j.end))
+	j.mu.Unlock()
+	if err != nil {
+		return 0, j.failed(err)
+	}
+	return trial, j.append(entry{Event: "start", Trial: trial, Config: &c, At: time.Now().UTC()})
+}
+
+// Submitted implements [Storage].
+func (j *Journal) Submitted(trial, attempt int, handle string) error {
+	return j.append(entry{Event: "submitted", Trial: trial, Attempt: attempt, Handle: handle, At: time.Now().UTC()})
+}
+
+// End implements [Storage]. If the disk has filled up since the trial began,
+// the curve is left out; if that is not enough, the error tells what was
+// measured.
+func (j *Journal) End(r Result) error {
+	err := j.append(endEntry(r))
+	if err == nil {
+		return nil
+	}
+	r.Curve = nil
+	if j.append(endEntry(r)) == nil {
+		return fmt.Errorf("the training curve of trial %d is lost: %w", r.Trial, err)
+	}
+	return notRecorded(err, endEntry(r))
+}
+
+// notRecorded adds to an error what it keeps from being recorded, so that a
+// person can.
+func notRecorded(err error, e entry) error {
+	if line, bad := json.Marshal(e); bad == nil {
+		return fmt.Errorf("%w\nnot recorded: %s", err, line)
+	}
+	return err
+}
+
+// Adopt implements [Storage]: it hands out, once each, the trials that an
+// earlier run had submitted to an engine.
+func (j *Journal) Adopt() (*Unfinished, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.orphans) == 0 {
+		return nil, nil
+	}
+	u := j.orphans[0]
+	j.orphans = j.orphans[1:]
+	return &u, nil
+}
+
+// Changes implements [Storage]: a journal has one writer, so that there are
+// only warnings.
+func (j *Journal) Changes() ([]Change, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var out []Change
+	for _, w := range j.warnings {
+		out = append(out, Change{Warning: w})
+	}
+	j.warnings = nil
+	return out, nil
+}
+
+// Poll implements [Storage].
+func (j *Journal) Poll() time.Duration { return 0 }
+
+// append writes one line through to the disk. If it cannot be written whole
+// (a full disk, say), what was written of it is taken back.
+func (j *Journal) append(e entry) error {
+	line, err := seal(e, j.study)
+	if err != nil {
+		return fmt.Errorf("journal %s: %w", j.path, err)
+	}
+	line = append(line, '\n')
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.present(); err != nil {
+		return j.failed(err)
+	}
+	if _, err = j.file.WriteAt(line, j.end); err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		return j.failed(errors.Join(err, j.file.Truncate(j.end)))
+	}
+	j.end += int64(len(line))
+	return nil
+}
+
+// present makes sure that the file is still there under its name. One that was
+// deleted is written again from what is open here.
+func (j *Journal) present() error {
+	open, err := j.file.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Stat(j.path)
+	switch {
+	case err == nil && os.SameFile(open, named):
+		return nil
+	case err == nil:
+		return errors.New("another file has taken its place during the run")
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	text := make([]byte, j.end)
+	if _, err := j.file.ReadAt(text, 0); err != nil {
+		return fmt.Errorf("it was deleted during the run, and cannot be written again: %w", err)
+	}
+	f, err := openLocked(j.path)
+	if err != nil {
+		return fmt.Errorf("it was deleted during the run, and cannot be written again: %w", err)
+	}
+	j.file.Close()
+	j.file = f
+	if _, err := f.WriteAt(text, 0); err != nil {
+		return err
+	}
+	syncFolder(filepath.Dir(j.path))
+	j.warnings = append(j.warnings, j.path+" was deleted during the run; it has been written again")
+	return nil
+}
+
+func (j *Journal) failed(err error) error {
+	return fmt.Errorf("write the journal %s: %w; what it holds is kept, mend this and run the same command again", j.path, err)
+}
+
+// Close closes the journal and gives up its lock.
+func (j *Journal) Close() error { return j.file.Close() }
+
+// setAside renames a journal to the first of NAME.old, NAME.old2, … that is
+// free, so that the study begins again and no measurement is lost. It returns
+// the number of the run that begins, and the trials that an engine may still
+// run. A journal that another process writes stays where it is: two profiles
+// would disturb each other's trials, and write the same files.
+func setAside(path string, s *data.Study) (run int, orphans []Unfinished, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 1, nil, nil
+	}
+	var text []byte
+	if err == nil {
+		if err = lockJournal(f); err == nil {
+			text, err = io.ReadAll(f)
+		}
+		f.Close() // before the renaming, which Windows refuses for an open file
+	}
+	if err == nil {
+		err = os.Rename(path, freeName(path, ".old"))
+		syncFolder(filepath.Dir(path))
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("set the journal aside: %w", err)
+	}
+	r := newReader(path, s, nil)
+	r.any = true
+	_ = r.read(text) // what cannot be read is set aside all the same
+	return max(r.run, 1) + 1, r.snapshot().Submitted, nil
+}
+
+// freeName returns the first of PATH.KIND, PATH.KIND2, … that is free.
+func freeName(path, kind string) string {
+	name := path + kind
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(name); err != nil {
+			return name
+		}
+		name = fmt.Sprintf("%s%s%d", path, kind, n)
+	}
+}
+
+// lockJournal takes the lock of a journal.
+func lockJournal(f *os.File) error {
+	err := lockFile(f)
+	if errors.Is(err, errLocked) {
+		return fmt.Errorf("journal %s: another knee profile is writing it; several on one study need storage: sqlite:FILE in it", f.Name())
+	}
+	if err != nil {
+		return fmt.Errorf("lock the journal %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// syncFolder makes a new name last through a power cut. Not every file system
+// can do it, and the data itself is safe, so errors do not count.
+func syncFolder(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		_ = d.Close()
+	}
+}

@@ -1,0 +1,247 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"knee/data"
+)
+
+// reader reads the lines of a journal, and doubts each.
+type reader struct {
+	path  string
+	study studyMark
+	any   bool // the journal may be of another study
+	space map[string]bool
+
+	kept    []byte   // the lines that are good, each with its line feed
+	damage  []string // what is wrong with the others
+	first   int      // the line of the first of them
+	outside int      // configurations outside the space
+
+	begun    bool   // the first line has been read
+	unread   string // the first line, where it cannot be read
+	seals    bool   // lines have seals from here on
+	run      int
+	last     int
+	results  map[int]Result
+	running  map[int]*Unfinished
+	warnings []string
+}
+
+func newReader(path string, s *data.Study, candidates []data.Config) *reader {
+	r := &reader{path: path, study: markOf(s), run: 1, results: map[int]Result{}, running: map[int]*Unfinished{}}
+	if len(candidates) > 0 {
+		r.space = map[string]bool{}
+		for _, c := range candidates {
+			r.space[c.Key()] = true
+		}
+	}
+	return r
+}
+
+func (r *reader) warn(format string, args ...any) {
+	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
+}
+
+// read takes in the text of a journal. The error says that it is none, or not
+// that of the study.
+func (r *reader) read(text []byte) error {
+	whole := bytes.HasSuffix(text, []byte("\n"))
+	lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
+	if len(text) == 0 {
+		return nil
+	}
+	for i, line := range lines {
+		cut := !whole && i == len(lines)-1
+		if err := r.line(line, i+1, cut); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line takes in one line of the file; cut says that it has no end.
+func (r *reader) line(line []byte, number int, cut bool) error {
+	parts := [][]byte{line}
+	if has, right := sealed(line, r.study); !has || !right {
+		parts = pieces(line)
+	}
+	for i, part := range parts {
+		what, err := r.part(part, number)
+		switch {
+		case err != nil:
+			return err
+		case what == "":
+			r.kept = append(append(r.kept, part...), '\n')
+		case cut && i == len(parts)-1 && r.begun:
+			return nil // a crash in the middle of writing it
+		default:
+			r.damaged(number, what)
+		}
+	}
+	if len(parts) > 1 {
+		r.damaged(number, "a line feed was missing")
+	}
+	return nil
+}
+
+func (r *reader) damaged(number int, what string) {
+	if len(r.damage) == 0 {
+		r.first = number
+	}
+	r.damage = append(r.damage, what)
+}
+
+// part takes in one entry; what is not empty if it is left out.
+func (r *reader) part(line []byte, number int) (what string, err error) {
+	e, err := unseal(line)
+	if !r.begun && err == nil && e.Event == "study" {
+		return r.head(line, e, number)
+	}
+	has, right := sealed(line, r.study)
+	switch {
+	case !r.begun && !right:
+		if number > 1 || err == nil {
+			return "", &data.InputError{Source: data.Source{File: r.path, Line: 1}, Found: fmt.Sprintf("%.60q", cmp.Or(r.unread, string(line))),
+				Want: "the study a journal begins with; is this a journal? move it away to begin again"}
+		}
+		r.unread = string(line)
+		return "the line that names the study cannot be read", nil
+	case has && !right:
+		return r.whose(e, err), nil
+	case !has && r.seals:
+		return "a line has no checksum", nil
+	case err != nil:
+		return strings.TrimPrefix(err.Error(), "json: "), nil
+	}
+	r.seals = r.seals || has
+	r.mustBegin()
+	return r.event(e, data.Source{File: r.path, Line: number}), nil
+}
+
+// head takes in the first line.
+func (r *reader) head(line []byte, e entry, number int) (what string, err error) {
+	at := data.Source{File: r.path, Line: number}
+	if e.Version > journalVersion || e.Study == nil {
+		return "", &data.InputError{Source: at, Found: fmt.Sprintf("journal version %d", e.Version),
+			Want: fmt.Sprintf("at most %d, the newest this knee reads", journalVersion)}
+	}
+	has, right := sealed(line, *e.Study)
+	if has && !right || !has && e.Version >= 3 {
+		return "the line that names the study does not match its checksum", nil
+	}
+	if found, want := e.Study.difference(r.study); found != "" && !r.any {
+		return "", &data.InputError{Source: at, Found: found, Want: want + "; for a changed job use --restart, or another --dir"}
+	}
+	r.study, r.run, r.begun, r.seals = *e.Study, max(e.Run, 1), true, has
+	return "", nil
+}
+
+// mustBegin writes the first line anew where it was damaged: the lines after
+// it are of this study, or their checksums would not fit.
+func (r *reader) mustBegin() {
+	if r.begun {
+		return
+	}
+	r.begun = true
+	if line, err := seal(entry{Event: "study", Version: journalVersion, Run: r.run, Study: &r.study}, r.study); err == nil {
+		r.kept = append(append(line, '\n'), r.kept...)
+	}
+}
+
+// whose says what a line is whose checksum does not fit.
+func (r *reader) whose(e entry, err error) string {
+	if err == nil {
+		for _, c := range []*data.Config{e.Config, measured(e)} {
+			if c != nil && c.Job != r.study.Job {
+				return fmt.Sprintf("a line is of job %q", c.Job)
+			}
+		}
+	}
+	return "a line does not match its checksum"
+}
+
+func measured(e entry) *data.Config {
+	if e.Measurement == nil {
+		return nil
+	}
+	return &e.Measurement.Config
+}
+
+// event takes in an entry that can be read.
+func (r *reader) event(e entry, at data.Source) (what string) {
+	if wrong := e.problem(r.study.Job); wrong != "" {
+		return wrong
+	}
+	_, ended := r.results[e.Trial]
+	u := r.running[e.Trial]
+	switch {
+	case e.Event == "end" && ended:
+		return fmt.Sprintf("trial %d ends twice, the first counts", e.Trial)
+	case e.Event == "start" && (u != nil || ended):
+		return fmt.Sprintf("trial %d begins twice", e.Trial)
+	case e.Event == "submitted" && u == nil:
+		return fmt.Sprintf("trial %d was submitted and had not begun", e.Trial)
+	}
+	switch e.Event {
+	case "start":
+		r.running[e.Trial] = &Unfinished{Trial: e.Trial, Attempt: 1, Config: *e.Config}
+		r.place(*e.Config)
+	case "submitted":
+		u.Attempt, u.Handle = e.Attempt, e.Handle
+	case "end":
+		if u == nil {
+			r.place(e.Measurement.Config) // where its beginning was damaged
+		}
+		delete(r.running, e.Trial)
+		r.results[e.Trial] = e.result(at)
+	}
+	r.last = max(r.last, e.Trial)
+	return ""
+}
+
+// place counts configurations that the study does not have.
+func (r *reader) place(c data.Config) {
+	if r.space != nil && !r.space[c.Key()] {
+		r.outside++
+	}
+}
+
+// said sums up the damage.
+func (r *reader) said() string {
+	n := len(r.damage)
+	if n == 0 {
+		return "it holds nothing that can be read"
+	}
+	if n == 1 {
+		return fmt.Sprintf("line %d is damaged and left out or repaired: %s", r.first, r.damage[0])
+	}
+	return fmt.Sprintf("%d places are damaged and left out or repaired, the first at line %d: %s", n, r.first, r.damage[0])
+}
+
+// snapshot returns what was read.
+func (r *reader) snapshot() *Snapshot {
+	s := &Snapshot{Run: r.run, Results: byNumber(r.results)}
+	for _, id := range slices.Sorted(maps.Keys(r.running)) {
+		switch u := r.running[id]; {
+		case u.Handle != "":
+			s.Submitted = append(s.Submitted, *u)
+		case r.space == nil || r.space[u.Config.Key()]:
+			s.Interrupted = append(s.Interrupted, u.Config)
+		}
+	}
+	if r.outside > 0 {
+		r.warn("%s: %d trials are of configurations outside the space of the study; what they measured is kept", r.path, r.outside)
+	}
+	s.Warnings = r.warnings
+	return s
+}
+
+func byNumber(results map[int]Result) []Result {
+	return slices.SortedFunc(maps.Values(results), func(a, b Result) int { return cmp.Compare(a.Trial, b.Trial) })
+}

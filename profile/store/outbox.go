@@ -1,0 +1,207 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// outbox keeps, in a file of this process, what a shared storage could not
+// take because it did not answer. The file is there as long as something is
+// in it.
+type outbox struct {
+	prefix  string // of the file's name
+	owner   string
+	storage string
+	file    *Journal // nil unless something is kept
+	kept    []entry  // what is in the file, oldest first
+}
+
+// path names the file by the last part of the owner, which no other has.
+func (s *outbox) path() string {
+	return s.prefix + "-" + s.owner[strings.LastIndexByte(s.owner, ' ')+1:] + ".jsonl"
+}
+
+// keep writes an entry through to the disk.
+func (s *outbox) keep(e entry) error {
+	if s.file == nil {
+		f, err := os.OpenFile(s.path(), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o644)
+		if err != nil {
+			return fmt.Errorf("keep what the database could not take: %w", err)
+		}
+		s.file = &Journal{file: f, path: s.path()}
+		if err := lockFile(f); err != nil {
+			return fmt.Errorf("lock %s: %w", s.path(), err)
+		}
+	}
+	if err := s.file.append(e); err != nil {
+		return err
+	}
+	s.kept = append(s.kept, e)
+	return nil
+}
+
+// holds reports whether something of a trial is kept.
+func (s *outbox) holds(trial int) bool {
+	for _, e := range s.kept {
+		if e.Trial == trial {
+			return true
+		}
+	}
+	return false
+}
+
+// delivered forgets the oldest entry, and the file with the last.
+func (s *outbox) delivered() error {
+	s.kept = s.kept[1:]
+	if len(s.kept) > 0 {
+		return nil
+	}
+	err := errors.Join(os.Remove(s.path()), s.file.Close())
+	s.file = nil
+	return err
+}
+
+// deliverOrKeep records an entry of a trial that runs here; what went before
+// it and is still kept comes first.
+func (d *Database) deliverOrKeep(trial int, e entry) error {
+	d.mu.Lock()
+	id, ok := d.own[trial]
+	waiting := len(d.outbox.kept) > 0
+	d.mu.Unlock()
+	if !ok {
+		return ErrTaken
+	}
+	var err error = ErrUnreachable
+	if !waiting {
+		err = d.deliver(id, d.owner, e)
+	}
+	if err == nil || errors.Is(err, ErrTaken) {
+		return err
+	}
+	e.Storage, e.StudyID, e.Owner, e.TrialID = d.outbox.storage, d.study, d.owner, id
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if keep := d.outbox.keep(e); keep != nil {
+		return notRecorded(errors.Join(err, keep), e)
+	}
+	if errors.Is(err, ErrUnreachable) {
+		return nil
+	}
+	return notRecorded(fmt.Errorf("%w; it is kept in %s, and delivered by the next run", err, d.outbox.path()), e)
+}
+
+// deliverKept records what is kept, now that the database may answer again.
+func (d *Database) deliverKept() error {
+	for {
+		d.mu.Lock()
+		if d.outbox == nil || len(d.outbox.kept) == 0 {
+			d.mu.Unlock()
+			return nil
+		}
+		e := d.outbox.kept[0]
+		d.mu.Unlock()
+		if err := d.deliverEntry(e); err != nil {
+			return err
+		}
+		d.mu.Lock()
+		err := d.outbox.delivered()
+		if e.Event == "end" {
+			delete(d.own, e.Trial)
+		}
+		d.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// deliverEntry records an entry that was kept. One that comes too late, since
+// another profiler has done the trial again, is no error: that one counts.
+func (d *Database) deliverEntry(e entry) error {
+	id, owner, storage := e.TrialID, e.Owner, e.Storage
+	e.TrialID, e.Owner, e.Storage, e.StudyID = 0, "", "", 0
+	err := d.deliver(id, owner, e)
+	if !errors.Is(err, ErrTaken) {
+		return err
+	}
+	if e.Event == "end" {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.warnings = append(d.warnings, fmt.Sprintf("%s: trial %d was ended by another profiler while the database did not answer; that result counts", storage, e.Trial))
+	}
+	return nil
+}
+
+// deliverRest records what is kept, before the storage is closed, and tries
+// for some time.
+func (d *Database) deliverRest(limit time.Duration) error {
+	for end := time.Now().Add(limit); ; time.Sleep(firstWait) {
+		err := d.deliverKept()
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, ErrUnreachable) || time.Now().After(end) {
+			return fmt.Errorf("%w; %d results are kept in %s, run the same command again to deliver them", err, len(d.outbox.kept), d.outbox.path())
+		}
+	}
+}
+
+// deliverOld records what earlier runs kept. Files of runs that are still at
+// work are locked, and left to them.
+func (d *Database) deliverOld() error {
+	paths, err := filepath.Glob(escapeGlob(d.outbox.prefix) + "-*.jsonl")
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if err := d.deliverFile(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Database) deliverFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if lockFile(f) != nil {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	delivered := 0
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		e, err := unseal(line)
+		if has, right := sealed(line, studyMark{}); err != nil || has && !right || e.Event == "end" && e.Measurement == nil {
+			d.warnings = append(d.warnings, fmt.Sprintf("%s: left out a line that is damaged or cut short: %.60q", path, line))
+			continue
+		}
+		if e.Storage != d.outbox.storage || e.StudyID != d.study {
+			d.warnings = append(d.warnings, fmt.Sprintf("%s holds results for %s; they are delivered when a study uses that storage again", path, e.Storage))
+			return nil
+		}
+		if err := d.deliverEntry(e); err != nil {
+			return err
+		}
+		delivered++
+	}
+	d.warnings = append(d.warnings, fmt.Sprintf("%s: delivered what the database could not take in an earlier run: %d lines", path, delivered))
+	return os.Remove(path)
+}
+
+// escapeGlob returns a pattern that matches one path only.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(path)
+}
