@@ -69,18 +69,14 @@ func (l batchLimits) choices(k float64) []batchChoice {
 
 // bestOf returns the choice with the largest goodput, the first of equals;
 // false if there is none.
-func bestOf(choices []batchChoice, goodput func(batchChoice) (float64, error)) (best batchChoice, found bool, err error) {
+func bestOf(choices []batchChoice, goodput func(i int) float64) (best batchChoice, found bool) {
 	top := math.Inf(-1)
-	for _, c := range choices {
-		g, err := goodput(c)
-		if err != nil {
-			return c, false, err
-		}
-		if g > top {
+	for i, c := range choices {
+		if g := goodput(i); g > top {
 			best, top, found = c, g, true
 		}
 	}
-	return best, found, nil
+	return best, found
 }
 
 // round lists the batches that people choose: local batches that were
@@ -156,19 +152,22 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	slices.Sort(measured)
 	measured = slices.Compact(measured)
 	l.accumulate = p.Accumulate || accumulated || p.batch().Adapt || k*l.localMax < l.initial
-	goodput := func(b batchChoice) (float64, error) {
-		c.LocalBatch, c.AccumSteps = b.local, b.accum
-		t, err := p.Model.StepTime(c)
-		return c.SamplesPerStep() / t * p.efficiency(c).Mean, err
-	}
 	choices := l.round(k, measured)
 	if len(choices) == 0 {
 		choices = l.choices(k)
 	}
-	choice, ok, err := bestOf(choices, goodput)
+	cs := make([]data.Config, len(choices))
+	for i, b := range choices {
+		cs[i] = c
+		cs[i].LocalBatch, cs[i].AccumSteps = b.local, b.accum
+	}
+	steps, err := p.Model.PredictAll(cs)
 	if err != nil {
 		return c, err
 	}
+	choice, ok := bestOf(choices, func(i int) float64 {
+		return cs[i].SamplesPerStep() / steps[i].StepTime.Mean * p.efficiency(cs[i]).Mean
+	})
 	if !ok {
 		return c, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprint(c.Workers),
 			Want: fmt.Sprintf("workers that can share a global batch of %.6g to %.6g samples in local batches of %.6g to %.6g, as measured",

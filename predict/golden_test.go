@@ -56,9 +56,11 @@ func (r goldenRow) best(nodes, workers float64, master bool) (goodput float64, a
 	l := batchLimits{initial: r["init_bsz"], max: r["max_bsz"], localMin: r["min_atomic"], localMax: r["max_atomic"], accumulate: r["accumulation"] != 0, clip: master, pair: true}
 	choice, ok := batchChoice{local: r["init_bsz"]}, true
 	if !(master && workers == 1 && !l.accumulate) {
-		choice, ok, _ = bestOf(l.choices(workers), func(b batchChoice) (float64, error) {
+		all := l.choices(workers)
+		choice, ok = bestOf(all, func(i int) float64 {
+			b := all[i]
 			x, e := eval(b)
-			return x * e, nil
+			return x * e
 		})
 	}
 	if !ok {
