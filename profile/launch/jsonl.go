@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -32,6 +33,51 @@ type record struct {
 	GradVar    *float64 `json:"grad_var"`
 }
 
+// scan reads an object that holds nothing but numbers, as nearly every line
+// does, without the cost of reading JSON. It returns false for any other.
+func (r *record) scan(text string) bool {
+	text = strings.TrimPrefix(text, "{")
+	for more := true; more; {
+		var key, value string
+		var found bool
+		if key, text, found = strings.Cut(text, ":"); !found {
+			return false
+		}
+		if value, text, more = strings.Cut(text, ","); !more {
+			if value, found = strings.CutSuffix(value, "}"); !found {
+				return false
+			}
+		}
+		value = strings.TrimSpace(value)
+		if value == "" || strings.Trim(value, "0123456789.eE+-") != "" || strings.Trim(value[:1], "-0123456789") != "" {
+			return false
+		}
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return false
+		}
+		switch strings.TrimSpace(key) {
+		case `"step"`:
+			r.Step = &v
+		case `"step_time_s"`:
+			r.StepTime = &v
+		case `"sync_time_s"`:
+			r.SyncTime = &v
+		case `"throughput"`:
+			r.Throughput = &v
+		case `"loss"`:
+			r.Loss = &v
+		case `"grad_sqr"`:
+			r.GradSqr = &v
+		case `"grad_var"`:
+			r.GradVar = &v
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 // Wants implements Parser.
 func (jsonl) Wants() string {
 	return `lines such as 'knee: {"step":1,"step_time_s":0.04,"loss":2.1}', or metrics: {regex: …} for what it prints instead`
@@ -48,7 +94,11 @@ func (jsonl) Parse(line string) (Observation, bool, error) {
 		return Observation{}, false, nil // a message of knee's own, or prose
 	}
 	var r record
-	err := json.Unmarshal([]byte(text), &r)
+	var err error
+	if !r.scan(text) {
+		r = record{}
+		err = json.Unmarshal([]byte(text), &r)
+	}
 	if err != nil && notFinite.MatchString(text) {
 		err = json.Unmarshal(notFinite.ReplaceAll([]byte(text), []byte("${1}null")), &r)
 	}

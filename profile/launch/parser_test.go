@@ -1,6 +1,7 @@
 package launch_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -127,5 +128,25 @@ func TestReplay(t *testing.T) {
 	}
 	if _, err := launch.NewReplay([]data.Measurement{ok, ok}); err == nil {
 		t.Error("two rows for one configuration were accepted")
+	}
+}
+
+// Lines of numbers alone are read without a reader of JSON, to the same end.
+func TestLinesOfNumbers(t *testing.T) {
+	p, err := launch.NewParser(data.Metrics{JSONL: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{`{"step":12,"step_time_s":0.041,"loss":2.1}`, `{ "step" : 12 , "loss" : -1e-3 }`, `{"step":1}`} {
+		fast, ok, err := p.Parse("knee: " + body)
+		slow, _, _ := p.Parse("knee: " + strings.TrimSuffix(body, "}") + `,"note":"x"}`)
+		if !ok || err != nil || fmt.Sprint(fast) != fmt.Sprint(slow) {
+			t.Errorf("%s: %+v, %v; want %+v", body, fast, err, slow)
+		}
+	}
+	for _, body := range []string{`{"step":0x1}`, `{"step":}`, `{"step":1`, `{"step":1,}`, `{"step":1}}`, `{"step":"1"}`, `{"step_time_s":-1}`, `{step:1}`, `{"step":+1}`} {
+		if _, ok, err := p.Parse("knee: " + body); ok || err == nil {
+			t.Errorf("%s was read", body)
+		}
 	}
 }
