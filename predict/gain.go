@@ -66,8 +66,8 @@ func inNodes(c data.Config) string {
 }
 
 // leastNarrowing is the narrowing below which a measurement is not worth
-// naming: an interval of ±20 % would become one of ±19 %.
-const leastNarrowing = .05
+// naming: an interval of ±20 % would become one of ±19.6 %.
+const leastNarrowing = .02
 
 // clearlyMore is how many times the narrowing of the cheapest measurement
 // one that occupies more workers has to have to be named beside it.
@@ -77,7 +77,7 @@ const clearlyMore = 1.2
 // that narrows the model's predictions most per worker it occupies, and the
 // one that narrows them most of all if that is clearly more; all in the order
 // of their narrowing per worker. Pairs for which none of those considered
-// narrows them noticeably, by a twentieth, are left out.
+// narrows them noticeably, by a fiftieth, are left out.
 //
 // The measurements considered are those a user would think of next: twice
 // the workers, a second node, a single worker, the counts between, half and

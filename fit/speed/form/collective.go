@@ -154,7 +154,7 @@ func (c *collective) Join(p *Point, lnCompute, compute, sync float64) float64 {
 
 // Params implements [Fitted].
 func (c *collective) Params() []Param {
-	return []Param{
+	ps := []Param{
 		param("fixed", "s", c.Fixed),
 		param("per_batch", "s", c.PerBatch),
 		param("split_power", "", c.SplitPower),
@@ -165,9 +165,12 @@ func (c *collective) Params() []Param {
 		param("inter_power", "", c.InterPower),
 		param("width_power", "", c.WidthPower),
 		param("sync_split_power", "", c.SyncSplitPower),
-		param("crowding", "", c.Crowding),
 		param("overlap", "", c.Overlap),
 	}
+	if c.Crowding > 0 {
+		ps = append(ps, param("crowding", "", c.Crowding))
+	}
+	return ps
 }
 
 // Coordinates of collective in the solver.
