@@ -68,7 +68,9 @@ func newGroup(ms []data.Measurement, s Settings) (*group, error) {
 }
 
 // learned says that the family has learned priors and a process.
-func (g *group) learned() bool { return form.Families()[g.family].Learned }
+func (g *group) learned() bool {
+	return g.family == form.CollectiveFamily || g.family == form.ServerFamily
+}
 
 // measure takes the scale, the knobs and the ranges of the rows.
 func (g *group) measure() {

@@ -33,10 +33,16 @@ func (s *split) fold() string {
 type score struct {
 	*split
 	errors map[string][]float64 // by who predicted
-	hits   float64
-	bias   float64 // mean of ln(predicted/measured)
-	err    error
+	// hits are the rows inside their 90 % intervals, and inside intervals of ln
+	// step time that are wider by the factors of wider.
+	hits [len(wider)]float64
+	bias float64 // mean of ln(predicted/measured)
+	err  error
 }
+
+// wider are factors on the width of the intervals: what they would cover tells
+// how cautious to be with jobs unlike those that were learned from.
+var wider = [...]float64{1, 1.25, 1.5, 2}
 
 // The one who predicts, and the rivals.
 const (
@@ -71,8 +77,11 @@ func scoreOf(s *split, pr *prior.Speed) score {
 		e := p.StepTime
 		r.bias += math.Log(e.Mean/t.StepTime) / float64(len(s.test))
 		r.errors[ours] = append(r.errors[ours], math.Abs(e.Mean/t.StepTime-1))
-		if e.Lo <= t.StepTime && t.StepTime <= e.Hi {
-			r.hits++
+		for i, f := range wider {
+			off := math.Log(t.StepTime / e.Mean)
+			if f*math.Log(e.Lo/e.Mean) <= off && off <= f*math.Log(e.Hi/e.Mean) {
+				r.hits[i]++
+			}
 		}
 		for name, f := range rivals {
 			r.errors[name] = append(r.errors[name], math.Abs(f(t)/t.StepTime-1))
@@ -88,7 +97,7 @@ func report(w io.Writer, splits []split, priorOf func(s *split) *prior.Speed, ve
 	slices.SortStableFunc(results, func(a, b score) int {
 		return cmp.Or(cmp.Compare(a.dataset, b.dataset), cmp.Compare(a.protocol, b.protocol))
 	})
-	fmt.Fprintf(w, "%-14s %-12s %6s %6s %6s %6s  %s\n", "dataset", "protocol", "rows", "mean", "median", "inside", "rivals' means")
+	fmt.Fprintf(w, "%-14s %-12s %6s %6s %6s  %-23s  %s\n", "dataset", "protocol", "rows", "mean", "median", fmt.Sprintf("inside ×%v", wider), "rivals' means")
 	for len(results) > 0 {
 		n := 1
 		for n < len(results) && results[n].dataset == results[0].dataset && results[n].protocol == results[0].protocol {
@@ -107,7 +116,7 @@ func report(w io.Writer, splits []split, priorOf func(s *split) *prior.Speed, ve
 // summary is the line of one protocol.
 func summary(w io.Writer, of []score, verbose bool) (string, error) {
 	all := map[string][]float64{}
-	var hits float64
+	var hits [len(wider)]float64
 	for _, r := range of {
 		if r.err != nil {
 			return "", fmt.Errorf("%s, %s, %s: %w", r.dataset, r.name, r.protocol, r.err)
@@ -115,14 +124,19 @@ func summary(w io.Writer, of []score, verbose bool) (string, error) {
 		for name, e := range r.errors {
 			all[name] = append(all[name], e...)
 		}
-		hits += r.hits
+		for i, h := range r.hits {
+			hits[i] += h
+		}
 		if verbose {
 			fmt.Fprintf(w, "  %s, %s: %.1f %% (bias %+.0f %%), linear %.1f, power %.1f; %.0f of %d inside\n", r.name, r.protocol,
-				100*mean(r.errors[ours]), 100*r.bias, 100*mean(r.errors[linear]), 100*mean(r.errors[power]), r.hits, len(r.errors[ours]))
+				100*mean(r.errors[ours]), 100*r.bias, 100*mean(r.errors[linear]), 100*mean(r.errors[power]), r.hits[0], len(r.errors[ours]))
 		}
 	}
 	n := float64(len(all[ours]))
-	line := fmt.Sprintf("%-14s %-12s %6.0f %6.1f %6.1f %6.1f ", of[0].dataset, of[0].protocol, n, 100*mean(all[ours]), 100*quantile.Median(all[ours]), 100*hits/n)
+	line := fmt.Sprintf("%-14s %-12s %6.0f %6.1f %6.1f  ", of[0].dataset, of[0].protocol, n, 100*mean(all[ours]), 100*quantile.Median(all[ours]))
+	for _, h := range hits {
+		line += fmt.Sprintf("%5.1f ", 100*h/n)
+	}
 	for _, name := range []string{linear, power, logGP, optimus} {
 		if e := all[name]; e != nil {
 			line += fmt.Sprintf(" %s %.1f", name, 100*mean(e))
