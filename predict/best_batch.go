@@ -166,7 +166,7 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 		return c, err
 	}
 	choice, ok := bestOf(choices, func(i int) float64 {
-		return cs[i].SamplesPerStep() / steps[i].StepTime.Mean * p.efficiency(cs[i]).Mean
+		return cs[i].SamplesPerStep() / steps[i].Median * p.efficiency(cs[i]).Mean
 	})
 	if !ok {
 		return c, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprint(c.Workers),

@@ -33,14 +33,13 @@ type Kernel struct {
 	Workers     float64 `json:"workers"`      // length over workers, and over servers
 	Nodes       float64 `json:"nodes"`        // length over nodes, and over workers on the widest
 	// Slopes: sds of the powers with which step time grows, beyond the form,
-	// with workers, servers, batch (from one sample on, and below) and
-	// micro-steps. Like all amplitudes they are larger in jobs that the form
+	// with workers, servers and batch (from one sample on, and below).
+	// Micro-steps repeat each other. Like all amplitudes they are larger in jobs that the form
 	// fits badly.
 	SlopeWorkers float64 `json:"slope_workers"`
 	SlopeServers float64 `json:"slope_servers"`
 	SlopeBatch   float64 `json:"slope_batch"`
 	SlopeSplit   float64 `json:"slope_split"`
-	SlopeAccum   float64 `json:"slope_accum"`
 	Knobs        float64 `json:"knobs"`       // amplitude over everything together, where the study has knobs of its own
 	KnobLength   float64 `json:"knob_length"` // length over one knob of a usual influence
 	KnobAll      float64 `json:"knob_all"`    // length over batch, workers, nodes and accumulation in that part
@@ -65,6 +64,10 @@ type Speed struct {
 	// ClusterShare is the share of the variance of a link's coordinates over
 	// jobs that jobs of one cluster have in common.
 	ClusterShare float64 `json:"cluster_share"`
+	// Caution is a factor on the width of intervals of ln step time, for jobs
+	// unlike those that the prior was learned from: that at which intervals hold
+	// nine in ten rows of datasets that were left out of the learning.
+	Caution float64 `json:"caution"`
 	// Tail is the degrees of freedom of the t distribution of a new run.
 	Tail float64 `json:"tail"`
 }

@@ -11,7 +11,7 @@ import (
 //
 //	cov = Σ Slope²·u·u' + Batch²·kb + SameBatch²·[same batch] + (Place² + PlaceBatch²·kb)·kp + Knobs²·ka
 //
-// with u the logarithms of workers, servers, batch and micro-steps relative to
+// with u the logarithms of workers, servers and batch relative to
 // their mean: powers beyond the form, which carry a trend that it misses on
 // beyond the measured range. kb is squared exponential over batches, kp over placements of several
 // workers, and ka over everything together, the study's own knobs included,
@@ -47,16 +47,16 @@ func (k *kernel) cov(a, b *form.Point) float64 {
 }
 
 // slopes are what step time grows with as a power.
-type slopes [5]float64
+type slopes [4]float64
 
 func slopesOf(p *form.Point) slopes {
-	return slopes{p.LnWorkers, p.LnServers, math.Log1p(p.Accum), p.LnBatch, p.LnSplit}
+	return slopes{p.LnWorkers, p.LnServers, p.LnBatch, p.LnSplit}
 }
 
 // slopes returns those of a point, centred and times their amplitudes.
 func (k *kernel) slopes(p *form.Point) slopes {
 	u := slopesOf(p)
-	for i, a := range [...]float64{k.SlopeWorkers, k.SlopeServers, k.SlopeAccum, k.SlopeBatch, k.SlopeSplit} {
+	for i, a := range [...]float64{k.SlopeWorkers, k.SlopeServers, k.SlopeBatch, k.SlopeSplit} {
 		u[i] = (u[i] - k.center[i]) * a
 	}
 	return u
@@ -103,7 +103,7 @@ func (k *kernel) computeCov(a, b *form.Point) float64 {
 	}
 	db := (a.LnBatch + a.LnSplit - b.LnBatch - b.LnSplit) / k.BatchLength
 	c := k.Compute*k.Compute*math.Exp(-.5*db*db) +
-		sq(k.SlopeBatch)*(a.LnBatch-k.center[3])*(b.LnBatch-k.center[3]) + sq(k.SlopeSplit)*(a.LnSplit-k.center[4])*(b.LnSplit-k.center[4])
+		sq(k.SlopeBatch)*(a.LnBatch-k.center[2])*(b.LnBatch-k.center[2]) + sq(k.SlopeSplit)*(a.LnSplit-k.center[3])*(b.LnSplit-k.center[3])
 	if a.Type != b.Type {
 		c *= k.TypeShare
 	}

@@ -34,6 +34,7 @@ type posterior struct {
 	gauss   []float64      // standard normal variates, one per draw: for the process
 	fresh   float64        // sd of a new run
 	tail    float64        // degrees of freedom of noise
+	caution float64        // factor on the width of intervals
 	// mean and variance of θ over the draws
 	mean, variance []float64
 }
@@ -45,7 +46,10 @@ type posterior struct {
 // exclude.
 func newPosterior(g *group, w *whitening, seed uint64) (*posterior, error) {
 	t := g.task
-	q := &posterior{task: t, lower: w.step, scale: g.size.Scale, tail: g.prior.Tail}
+	q := &posterior{task: t, lower: w.step, scale: g.size.Scale, tail: g.prior.Tail, caution: 1}
+	if g.learned() {
+		q.caution = g.prior.Caution
+	}
 	k := t.kernel
 	q.fresh = g.size.Noise * math.Sqrt(sq(k.Noise)+t.runVariance(&row{}))
 	rng := rand.New(rand.NewPCG(seed, 0x6b6e6565))
@@ -153,15 +157,19 @@ func (q *posterior) spread(p *form.Point, shared *memo, of []float64) (process f
 // estimate returns the step time in seconds from what each draw says of its
 // logarithm, to which the process, further variance and a new run add theirs.
 // It reorders the draws.
-func (q *posterior) estimate(process, further float64, of []float64) data.Estimate {
+func (q *posterior) estimate(process, further float64, of []float64) (e data.Estimate, median float64) {
 	for d := range of {
 		s := q.scales[d]
 		of[d] += math.Sqrt(s*s*process+further)*q.gauss[d] + q.fresh*q.noise[d]
 	}
-	return quantiles(of)
+	e = quantiles(of)
+	median = quantile.Sorted(of, .5)
+	e.Lo, e.Hi = median*math.Pow(e.Lo/median, q.caution), median*math.Pow(e.Hi/median, q.caution)
+	return e, median
 }
 
-// quantiles summarises draws of a logarithm, which it reorders.
+// quantiles summarises draws of a logarithm. It sorts them and takes their
+// exponentials.
 func quantiles(of []float64) data.Estimate {
 	slices.Sort(of)
 	for d, v := range of {

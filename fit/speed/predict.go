@@ -77,8 +77,8 @@ func (m *Model) ask(c data.Config) (question, error) {
 }
 
 // prediction adds to a step time what else was answered.
-func (q *question) prediction(e data.Estimate) Prediction {
-	return Prediction{StepTime: e, Extrapolated: q.why != "", Support: q.count, Why: q.why}
+func (q *question) prediction(e data.Estimate, median float64) Prediction {
+	return Prediction{StepTime: e, Median: median, Extrapolated: q.why != "", Support: q.count, Why: q.why}
 }
 
 // resolve finds the fit for a configuration and completes it.

@@ -13,7 +13,7 @@ import (
 // the covariances with the n measurements are linear in those of the placement
 // with the far fewer distinct placements among them,
 //
-//	k = G·v,  v = (1, slopes of workers, servers and micro-steps, placeCov with each distinct placement),
+//	k = G·v,  v = (1, slopes of workers and servers, placeCov with each distinct placement),
 //
 // so that all a prediction needs, Wᵀk of the weights W and kᵀK⁻¹k, is there
 // up to a product with v.
@@ -26,7 +26,7 @@ type batchSlice struct {
 }
 
 // placeSlopes is the number of slopes that do not belong to the batch.
-const placeSlopes = 3
+const placeSlopes = 2
 
 // worthSlicing says whether n predictions at one batch repay a slice. With
 // knobs the covariances are no such product.
