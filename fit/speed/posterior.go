@@ -164,7 +164,8 @@ func (q *posterior) estimate(process, further float64, of []float64) (e data.Est
 	}
 	e = quantiles(of)
 	median = quantile.Sorted(of, .5)
-	e.Lo, e.Hi = median*math.Pow(e.Lo/median, q.caution), median*math.Pow(e.Hi/median, q.caution)
+	e.Lo = min(median*math.Pow(e.Lo/median, q.caution), e.Mean)
+	e.Hi = max(median*math.Pow(e.Hi/median, q.caution), e.Mean)
 	return e, median
 }
 
