@@ -1,0 +1,78 @@
+package form
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"knee/data"
+)
+
+// Every family's gradient agrees with differences, its step time with its
+// curve, and its parameters with their names.
+func TestGradients(t *testing.T) {
+	var configs []data.Config
+	for _, k := range []int{1, 2, 6, 24} {
+		for _, b := range []float64{.25, 1, 24} {
+			configs = append(configs, data.Config{Workers: k, PS: 3, LocalBatch: b, AccumSteps: k % 3, Nodes: (k + 3) / 4})
+		}
+	}
+	for name, family := range Families() {
+		for _, mode := range family.Modes {
+			s := Scale{Batch: 8, Global: 32, Time: .2, Step: .3}
+			var pts []Point
+			for _, c := range configs {
+				c.Mode = mode
+				pts = append(pts, NewPoint(c, s))
+			}
+			f := NewTyped(NewSloped(family.New(mode, pts, s, true), []Feature{{Name: "x", At: func(p *Point) float64 { return p.LnWorkers }}}), 2)
+			t.Run(fmt.Sprintf("%s/%s", name, mode), func(t *testing.T) {
+				for i := range pts {
+					pts[i].Type = i % 2
+					checkGradient(t, f, &pts[i])
+				}
+			})
+		}
+	}
+}
+
+func checkGradient(t *testing.T, f Form, p *Point) {
+	t.Helper()
+	n := 2 * len(f.Names())
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = .3 * math.Sin(float64(3*i+1))
+	}
+	step, compute := make([]float64, n), make([]float64, n)
+	f.Gradient(x, p, step, compute)
+	const h = 1e-5
+	for i := range x {
+		at := func(d float64) (float64, float64) {
+			y := append([]float64(nil), x...)
+			y[i] += d
+			return f.Bind(y).LogTimes(p)
+		}
+		upStep, upCompute := at(h)
+		downStep, downCompute := at(-h)
+		if s, c := (upStep-downStep)/(2*h), (upCompute-downCompute)/(2*h); math.Abs(s-step[i]) > 1e-5 || math.Abs(c-compute[i]) > 1e-5 {
+			t.Errorf("coordinate %d at %+v: %.6f and %.6f, by differences %.6f and %.6f", i, *p, step[i], compute[i], s, c)
+		}
+	}
+}
+
+// The separable parts of a curve join to the curve.
+func TestParts(t *testing.T) {
+	s := Scale{Batch: 8, Global: 32, Time: .2, Step: .3}
+	p := NewPoint(data.Config{Workers: 12, Nodes: 3, LocalBatch: 4, AccumSteps: 1}, s)
+	f := NewSloped(Families()[CollectiveFamily].New(data.AllReduce, nil, s, false), nil)
+	c := f.Bind(make([]float64, len(f.Names())))
+	if !IsSeparable(c) {
+		t.Fatal("collective has no parts")
+	}
+	_, parts := Parts(c, &p)
+	ln := parts.LnCompute(&p)
+	want, _ := c.LogTimes(&p)
+	if got := parts.Join(&p, ln, parts.ComputePower(ln), parts.SyncPower(&p)); math.Abs(got-want) > 1e-12 {
+		t.Errorf("joined %g, want %g", got, want)
+	}
+}
