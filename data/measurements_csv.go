@@ -83,7 +83,7 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 	}
 	switch {
 	case noBatch == len(ms):
-		// The whole file speaks of steps, and so do the answers.
+		// All rows of the file are step times, and so are the answers.
 	case noBatch > 0:
 		warnings = append(warnings, fmt.Sprintf("%s: %d of %d rows have neither local_batch nor global_batch; they are taken to be of the typical batch of the others", name, noBatch, len(ms)))
 	}

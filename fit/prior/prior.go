@@ -1,7 +1,7 @@
 // Package prior holds what measured jobs say of jobs never seen: the numbers
 // that fit/speed starts from. They are learned by the program in
-// fit/prior/learn, which writes speed.json and says in it what from; nobody
-// sets them by hand.
+// fit/prior/learn, which writes speed.json and says in it what from, from
+// starting values set by hand (start.json there).
 package prior
 
 import (

@@ -229,7 +229,7 @@ func clone(p *prior.Speed) *prior.Speed {
 // learn moves one number after the other by steps that shrink, from values
 // that say hardly more than the physics, as long as what the splits hold out
 // gets likelier. Each step costs a little, so that numbers which no split
-// speaks of stay where they are.
+// depends on stay where they are.
 func learn(splits []split, sweeps int, log func(string, ...any)) (*prior.Speed, error) {
 	pr, err := start()
 	if err != nil {
