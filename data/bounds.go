@@ -31,6 +31,15 @@ func PositiveSeconds() Bounds { return Bounds{What: "seconds", Min: 1e-9, Max: 1
 // Samples are batches. Shares of a fixed global batch may be fractional.
 func Samples() Bounds { return Bounds{What: "samples", Min: 1e-6, Max: maxBatch} }
 
+// Bytes are amounts of memory of a device, from a MiB: less is in another unit.
+func Bytes() Bounds {
+	b := Bounds{What: "bytes, or a number with a unit such as 40 GiB or 43 GB", Want: "bytes, at least a MiB, or a number with a unit such as 40 GiB or 43 GB", Min: 1 << 20, Max: 1e18, units: units{"B": 1}}
+	for _, u := range quantityUnits() {
+		b.units[u.suffix], b.units[u.suffix+"B"] = float64(u.bytes), float64(u.bytes)
+	}
+	return b
+}
+
 // price are US$ by the hour.
 func price(what string) Bounds { return Bounds{What: what, Max: 1e9, units: units{"$": 1, "USD": 1}} }
 

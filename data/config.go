@@ -44,16 +44,17 @@ type Config struct {
 	Nodes      int               `json:"nodes,omitempty"`       // 0 if not known
 	Workers    int               `json:"workers"`               // ≥ 1
 	PS         int               `json:"ps,omitempty"`          // parameter servers
-	LocalBatch float64           `json:"local_batch,omitempty"` // samples per worker per micro-step; 0 if not known
+	LocalBatch float64           `json:"local_batch,omitempty"` // samples per replica (worker, without a layout) per micro-step; 0 if not known
 	AccumSteps int               `json:"accum_steps,omitempty"` // extra accumulation micro-steps, 0 = none
-	Extra      map[string]string `json:"extra,omitempty"`       // further knobs, by name without the x_ prefix
+	Layout                       // how the model is spread over the workers
+	Extra      map[string]string `json:"extra,omitempty"` // further knobs, by name without the x_ prefix
 }
 
 // GlobalBatch returns the samples one optimizer step consumes over all
-// workers: workers × local batch × (accumulation steps + 1). In PSAsync an
+// replicas: replicas × local batch × (accumulation steps + 1). In PSAsync an
 // update consumes one worker's share only; see [Config.SamplesPerStep].
 func (c Config) GlobalBatch() float64 {
-	return float64(c.Workers) * c.LocalBatch * float64(c.AccumSteps+1)
+	return float64(c.Replicas()) * c.LocalBatch * float64(c.AccumSteps+1)
 }
 
 // SamplesPerStep returns the samples consumed by one measured step, the
@@ -101,6 +102,9 @@ func (c Config) Key() string {
 	}
 	b = strconv.AppendFloat(b, c.LocalBatch, 'g', -1, 64)
 	b = strconv.AppendInt(append(b, '|'), int64(c.AccumSteps), 10)
+	if !c.Plain() {
+		b = append(append(b, '|'), c.Layout.String()...)
+	}
 	for _, k := range slices.Sorted(maps.Keys(c.Extra)) {
 		b = append(append(append(append(b, '|'), k...), '='), c.Extra[k]...)
 	}
@@ -146,6 +150,9 @@ func (c Config) String() string {
 	}
 	if c.AccumSteps > 0 {
 		parts = append(parts, fmt.Sprintf("accumulation %d", c.AccumSteps))
+	}
+	if s := c.Layout.String(); s != "" {
+		parts = append(parts, s)
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.Extra)) {
 		parts = append(parts, k+" "+c.Extra[k])

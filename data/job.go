@@ -46,7 +46,8 @@ type Current struct {
 	PS         int
 	LocalBatch float64
 	AccumSteps int
-	Nodes      []string // node names, if known, parallel to Placement
+	Layout
+	Nodes []string // node names, if known, parallel to Placement
 }
 
 // Resources is what one worker and one parameter server need beside the GPU.

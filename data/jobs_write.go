@@ -78,6 +78,11 @@ func currentMap(c Current) yamlMap {
 	m.count("ps", c.PS)
 	m.number("local_batch", c.LocalBatch)
 	m.count("accum_steps", c.AccumSteps)
+	for _, name := range LayoutNames() {
+		if v := c.Get(name); v != "1" && v != "none" {
+			m.put(name, valuesNode([]string{v}).Content[0])
+		}
+	}
 	m.text("nodes", hostlist.Compress(c.Nodes))
 	return m
 }

@@ -125,7 +125,7 @@ func readNeed(res *object, key string) Need {
 
 // readCurrent reads what a job runs on now, nil if the section is missing.
 func readCurrent(job *object) *Current {
-	o := job.object("current", "gpu_type", "mode", "placement", "ps", "local_batch", "accum_steps", "nodes")
+	o := job.object("current", append([]string{"gpu_type", "mode", "placement", "ps", "local_batch", "accum_steps", "nodes"}, LayoutNames()...)...)
 	if o == nil {
 		return nil
 	}
@@ -145,6 +145,16 @@ func readCurrent(job *object) *Current {
 	var err error
 	if c.Placement, err = ParsePlacement(text); err != nil || c.Placement.Workers() > maxCount || c.Placement.Workers() < 1 {
 		o.fail("placement", quote(text), `workers per node, such as "4-4-2"`)
+	}
+	for _, name := range LayoutNames() {
+		if v := o.scalar(name, "a part of the layout"); v != "" {
+			if want := c.Layout.Set(name, v); want != "" {
+				o.fail(name, quote(v), want)
+			}
+		}
+	}
+	if column, found, want := c.Layout.Check(c.Placement.Workers(), c.Mode, Architecture{}); want != "" {
+		o.fail(strings.Replace(column, "workers", "placement", 1), found, want)
 	}
 	if len(c.Nodes) > 0 && len(c.Nodes) != len(c.Placement) {
 		o.fail("nodes", fmt.Sprintf("%d nodes", len(c.Nodes)), fmt.Sprintf("%d, one for each number of the placement", len(c.Placement)))

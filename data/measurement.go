@@ -37,10 +37,13 @@ type Measurement struct {
 	StepTimeSE   float64   `json:"step_time_se_s,omitempty"` // standard error of StepTime, autocorrelation and stopping allowed for: StepTime ± 2 of it is a 95 % interval
 	Steps        int       `json:"steps,omitempty"`          // timed steps behind StepTime
 	Status       Status    `json:"status"`
-	Error        string    `json:"error,omitempty"`          // one line, if Status is not OK
-	PricePerHour float64   `json:"price_per_hour,omitempty"` // US$ per hour of the whole configuration
-	Wall         float64   `json:"wall_s,omitempty"`         // seconds the trial took, launch to end
-	StartSeconds float64   `json:"start_seconds,omitempty"`  // seconds from launch to the first step, queueing left out
+	Error        string    `json:"error,omitempty"`             // one line, if Status is not OK
+	PricePerHour float64   `json:"price_per_hour,omitempty"`    // US$ per hour of the whole configuration
+	Wall         float64   `json:"wall_s,omitempty"`            // seconds the trial took, launch to end
+	StartSeconds float64   `json:"start_seconds,omitempty"`     // seconds from launch to the first step, queueing left out
+	PeakMemory   float64   `json:"peak_memory_bytes,omitempty"` // of the worker with the most
+	GPUMemory    float64   `json:"gpu_memory_bytes,omitempty"`  // that a device has
+	Architecture           // of what is trained
 	StartedAt    time.Time `json:"started_at,omitzero"`
 	Source       Source    `json:"-"` // where it was read from
 }

@@ -37,6 +37,10 @@ func (mr measurementReader) measurement(r *Row) Measurement {
 	m.PricePerHour = r.Number("price_per_hour", 0, price("US$ per hour"))
 	m.Wall = r.Number("wall_s", 0, Seconds())
 	m.StartSeconds = r.Number("start_seconds", 0, Seconds())
+	m.PeakMemory = r.Number("peak_memory_bytes", 0, Bytes())
+	m.GPUMemory = r.Number("gpu_memory_bytes", 0, Bytes())
+	m.Architecture = r.architecture()
+	checkLayout(r, m.Config, m.Architecture)
 	at, err := parseStartedAt(r.Cell("started_at"))
 	if err != nil {
 		r.Bad("started_at", "a time such as 2025-03-01T12:00:00Z (RFC 3339)")
@@ -80,6 +84,7 @@ func (mr measurementReader) config(r *Row) Config {
 	}
 	c.Mode = mode
 	c.AccumSteps = r.Whole("accum_steps", 0)
+	readLayout(r, &c)
 	readLocalBatch(r, &c)
 	for knob, i := range mr.extra {
 		if r.cells[i] == "" {
@@ -118,6 +123,28 @@ func readCounts(r *Row, c *Config) {
 	c.Workers, c.Nodes = placement.Workers(), len(placement)
 }
 
+// readLayout reads how the model is spread over the workers. The column dp is
+// derived, and must agree.
+func readLayout(r *Row, c *Config) {
+	for _, name := range LayoutNames() {
+		if cell := r.Cell(name); cell != "" {
+			if want := c.Layout.Set(name, strings.TrimSuffix(strings.ToLower(cell), ".0")); want != "" {
+				r.Bad(name, want)
+			}
+		}
+	}
+	if dp := r.Whole("dp", 1); dp > 0 && dp*c.ModelParallel() != c.Workers {
+		r.Fail("dp", r.Cell("dp"), fmt.Sprintf("workers / (tp × pp × cp), which is %s", formatFloat(float64(c.Workers)/float64(c.ModelParallel()))))
+	}
+}
+
+// checkLayout refuses parts of a layout that contradict the rest.
+func checkLayout(r *Row, c Config, a Architecture) {
+	if column, found, want := c.Layout.Check(c.Workers, c.ModeOrDefault(), a); want != "" {
+		r.Fail(column, found, want)
+	}
+}
+
 // readLocalBatch reads the local or the global batch; the other follows.
 func readLocalBatch(r *Row, c *Config) {
 	c.LocalBatch = r.Number("local_batch", 0, Samples())
@@ -125,14 +152,22 @@ func readLocalBatch(r *Row, c *Config) {
 	if r.err != nil || global == 0 {
 		return
 	}
-	micro := float64(c.Workers) * float64(c.AccumSteps+1)
+	micro := float64(c.Replicas()) * float64(c.AccumSteps+1)
 	if c.LocalBatch == 0 {
 		if c.LocalBatch = global / micro; !Samples().Holds(c.LocalBatch) {
-			r.Bad("global_batch", fmt.Sprintf("%s for each of %d workers", Samples(), c.Workers))
+			r.Bad("global_batch", fmt.Sprintf("%s for each of %d %s", Samples(), c.Replicas(), replicasWord(*c)))
 		}
 	} else if !nearlyEqual(c.LocalBatch*micro, global) {
-		r.Fail("global_batch", r.Cell("global_batch"), fmt.Sprintf("%s, which is workers × local_batch × (accum_steps + 1)", formatFloat(c.LocalBatch*micro)))
+		r.Fail("global_batch", r.Cell("global_batch"), fmt.Sprintf("%s, which is %s × local_batch × (accum_steps + 1)", formatFloat(c.LocalBatch*micro), replicasWord(*c)))
 	}
+}
+
+// replicasWord is what a configuration's replicas are called.
+func replicasWord(c Config) string {
+	if c.ModelParallel() > 1 {
+		return "replicas"
+	}
+	return "workers"
 }
 
 // parseStartedAt reads a time stamp, normalised to UTC so that the same file

@@ -187,7 +187,7 @@ func WriteMeasurements(w io.Writer, ms []Measurement) error {
 // global_batch, which follows from the others.
 func measurementColumns() []columnOf[Measurement] {
 	type M = Measurement
-	return []columnOf[M]{
+	columns := []columnOf[M]{
 		{"job", true, func(m M) string { return m.Job }},
 		{"gpu_type", true, func(m M) string { return m.GPUType }},
 		{"mode", true, func(m M) string { return string(m.ModeOrDefault()) }},
@@ -207,8 +207,22 @@ func measurementColumns() []columnOf[Measurement] {
 		{"price_per_hour", false, func(m M) string { return formatFloat(m.PricePerHour) }},
 		{"wall_s", false, func(m M) string { return formatFloat(m.Wall) }},
 		{"start_seconds", false, func(m M) string { return formatFloat(m.StartSeconds) }},
+		{"peak_memory_bytes", false, func(m M) string { return formatFloat(m.PeakMemory) }},
+		{"gpu_memory_bytes", false, func(m M) string { return formatFloat(m.GPUMemory) }},
 		{"started_at", false, func(m M) string { return formatStartedAt(m.StartedAt) }},
 	}
+	for _, name := range LayoutNames() {
+		columns = append(columns, columnOf[M]{name, false, func(m M) string {
+			if v := m.Get(name); v != "1" && v != "none" {
+				return v
+			}
+			return ""
+		}})
+	}
+	for _, name := range architectureColumns() {
+		columns = append(columns, columnOf[M]{name, false, func(m M) string { return m.Architecture.get(name) }})
+	}
+	return columns
 }
 
 // knobColumns are the columns of the further knobs of any measurement, by
@@ -232,7 +246,7 @@ func measurementColumnNames() []string { return append(configColumns(), resultCo
 
 // configColumns lists the columns that describe a configuration.
 func configColumns() []string {
-	return []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps"}
+	return []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps", "tp", "pp", "cp", "ep", "sharding", "recompute", "offload", "dp"}
 }
 
 // resultColumns lists the columns that hold what a trial yielded.

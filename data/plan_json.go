@@ -104,6 +104,7 @@ func checkPlan(p *Plan, file string) error {
 
 // checkPlannedJob returns what is wrong with a job, an empty want if nothing.
 func checkPlannedJob(j PlannedJob) (found, want, key string) {
+	layoutColumn, layoutFound, layoutWant := j.Layout.Check(j.Workers, j.Mode, Architecture{})
 	workers, ps := 0, 0
 	for _, s := range j.Placement {
 		if s.Node == "" || s.Workers < 0 || s.PS < 0 || s.Workers > maxCount || s.PS > maxCount {
@@ -130,6 +131,8 @@ func checkPlannedJob(j PlannedJob) (found, want, key string) {
 		return "0", "at least 1, since the job runs", "workers"
 	case j.LocalBatch < 0:
 		return fmt.Sprint(j.LocalBatch), "samples ≥ 0", "local_batch"
+	case layoutWant != "":
+		return layoutFound, layoutWant, layoutColumn
 	case j.AccumSteps < 0:
 		return fmt.Sprint(j.AccumSteps), "at least 0", "accum_steps"
 	}

@@ -12,6 +12,7 @@ type Study struct {
 	Constraints  []string           `yaml:"constraints"`
 	Objective    Objective          `yaml:"objective"`
 	Metrics      Metrics            `yaml:"metrics"`
+	Model        Architecture       `yaml:"model"` // of the transformer that is trained, if it is one
 	Batch        Batch              `yaml:"batch"`
 	Trial        TrialSettings      `yaml:"trial"`
 	Budget       Budget             `yaml:"budget"`

@@ -30,8 +30,8 @@ func readSpace(root *object) []Knob {
 			o.fail(name, "the name of another knob after x_", "another name: x_ is only the mark of a further knob")
 		}
 	}
-	if o.has("local_batch") && o.has("global_batch") {
-		o.fail("global_batch", "local_batch too", "local_batch or global_batch: the other follows")
+	if o.has("local_batch") && o.has("global_batch") && o.has("accum_steps") {
+		o.fail("global_batch", "local_batch and accum_steps too", "two of local_batch, global_batch and accum_steps: the third follows")
 	}
 	return space
 }
@@ -58,6 +58,8 @@ func readKnob(o *object, name string) Knob {
 // templates use the names, so that they have to be identifiers.
 func checkKnobName(o *object, name string) {
 	switch {
+	case name == "dp":
+		o.fail(name, "the number of replicas", "workers, tp, pp and cp: replicas are workers / (tp × pp × cp)")
 	case name == "job":
 		o.fail(name, "the job", "job beside space: a study is about one job")
 	case slices.Contains(resultColumns(), name):
@@ -112,9 +114,9 @@ const (
 // kindOf returns what values the knob name takes.
 func kindOf(name string) knobKind {
 	switch name {
-	case "gpu_type", "mode", "placement":
+	case "gpu_type", "mode", "placement", "sharding", "recompute", "offload":
 		return textKnob
-	case "nodes", "workers":
+	case "nodes", "workers", "tp", "pp", "cp", "ep":
 		return countKnob
 	case "ps", "accum_steps":
 		return zeroKnob
@@ -151,6 +153,8 @@ func checkValue(name, v string) (want string) {
 		return boundsOf(name).Instead(v)
 	case name == "mode" && !slices.Contains(modeNames(), v):
 		return "allreduce, ps-sync or ps-async"
+	case LayoutWords(name) != nil && !slices.Contains(LayoutWords(name), v):
+		return "one of " + strings.Join(LayoutWords(name), ", ")
 	case name == "placement":
 		if _, err := ParsePlacement(v); err != nil {
 			return "workers per node, such as 4-4-2"

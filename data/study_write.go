@@ -33,6 +33,12 @@ func WriteStudy(w io.Writer, s *Study) error {
 		metrics.count("rank", s.Metrics.Rank)
 	}
 	doc.put("metrics", metrics.flow())
+	model := newYAMLMap()
+	model.number("parameters", s.Model.Parameters)
+	for _, c := range architectureColumns()[1:] {
+		model.count(c, *s.Model.count(c))
+	}
+	doc.put("model", model.flow())
 	doc.put("batch", batchMap(s.Batch).flow())
 	doc.put("trial", trialMap(s.Trial).flow())
 	budget := newYAMLMap()

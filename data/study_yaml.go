@@ -32,7 +32,7 @@ const (
 // precision, timeout 2 min, 1 retry.
 func ReadStudy(r io.Reader, name string) (*Study, error) {
 	y := &yamlReader{file: name}
-	root := y.root(r, "job", "command", "dir", "env", "space", "constraints", "objective", "metrics", "batch",
+	root := y.root(r, "job", "command", "dir", "env", "space", "constraints", "objective", "metrics", "model", "batch",
 		"trial", "budget", "parallel", "price_per_hour", "launcher", "storage", "seed")
 	s := &Study{Source: Source{File: name, Line: 1}}
 	s.Job = root.required("job", "the name of what is trained")
@@ -52,6 +52,7 @@ func ReadStudy(r io.Reader, name string) (*Study, error) {
 	}
 	s.Objective = readObjective(root)
 	s.Metrics = readMetrics(root)
+	s.Model = readArchitecture(root, "model")
 	s.Batch = readBatch(root)
 	s.Trial = readTrial(root)
 	s.Budget = readBudget(root)

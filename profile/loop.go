@@ -204,7 +204,7 @@ func (l *loop) resume(u store.Unfinished) error {
 	if err != nil {
 		return err
 	}
-	m := data.Measurement{Config: u.Config, Status: data.Failed, PricePerHour: l.r.price(u.Config),
+	m := data.Measurement{Config: u.Config, Architecture: l.r.Study.Model, Status: data.Failed, PricePerHour: l.r.price(u.Config),
 		Error: fmt.Sprintf("%d profilers were lost while they ran it", u.Losses)}
 	return l.r.record(outcome{trial: t, measurement: m})
 }

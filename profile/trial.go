@@ -224,7 +224,7 @@ func orNever(d time.Duration) time.Duration {
 
 // conclude turns the end of a trial into its measurement.
 func (r *Runner) conclude(t launch.Trial, m *meter.Meter, err error) outcome {
-	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: r.price(t.Config)}}
+	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: r.price(t.Config), Architecture: r.Study.Model}}
 	end := &out.measurement
 	var failure *launch.Failure
 	switch reading := m.Read(); {

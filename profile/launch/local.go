@@ -31,6 +31,8 @@ import (
 //	KNEE_PS_HOSTS           host:port of every server, comma-separated
 //	KNEE_PS_RANK            on a server, its place in that list
 //	KNEE_LOCAL_BATCH, KNEE_GLOBAL_BATCH, KNEE_ACCUM_STEPS, KNEE_INITIAL_BATCH
+//	KNEE_TP, KNEE_PP, KNEE_CP, KNEE_EP, KNEE_DP, KNEE_SHARDING, KNEE_RECOMPUTE, KNEE_OFFLOAD
+//	                        the layout: degrees and replicas, at least 1, and words
 //	KNEE_X_<NAME>           every further knob of the study
 //
 // Without Ranks the command is started once, with the same KNEE_ variables,
@@ -163,6 +165,10 @@ func sharedEnv(t Trial) map[string]string {
 	if t.InitialBatch > 0 {
 		env["KNEE_INITIAL_BATCH"] = num(t.InitialBatch)
 	}
+	for _, name := range data.LayoutNames() {
+		env["KNEE_"+strings.ToUpper(name)] = c.Get(name)
+	}
+	env["KNEE_DP"] = strconv.Itoa(c.Replicas())
 	for k, v := range c.Extra {
 		env["KNEE_X_"+strings.ToUpper(k)] = v
 	}

@@ -3,6 +3,7 @@ package space
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -117,12 +118,12 @@ func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 12, 64)
 func configAt(s *data.Study, values [][]string, i int) (c data.Config, ok bool, err error) {
 	c = data.Config{Job: s.Job, Mode: data.AllReduce, Workers: 1, GPUType: onlyGPUType(s)}
 	globalBatch := 0.0
-	hasWorkers := false
+	hasWorkers, hasAccum := false, false
 	for j := len(values) - 1; j >= 0; j-- {
 		v := values[j][i%len(values[j])]
 		i /= len(values[j])
 		k := s.Space[j]
-		hasWorkers = hasWorkers || k.Name == "workers"
+		hasWorkers, hasAccum = hasWorkers || k.Name == "workers", hasAccum || k.Name == "accum_steps"
 		if err := setKnob(&c, &globalBatch, k, v); err != nil {
 			return c, false, err
 		}
@@ -141,8 +142,17 @@ func configAt(s *data.Study, values [][]string, i int) (c data.Config, ok bool, 
 	if c.Nodes > c.Workers {
 		return c, false, nil
 	}
-	if globalBatch > 0 {
-		c.LocalBatch = globalBatch / float64(c.Workers*(c.AccumSteps+1))
+	if _, _, want := c.Layout.Check(c.Workers, c.ModeOrDefault(), s.Model); want != "" {
+		return c, false, nil
+	}
+	if globalBatch > 0 && c.LocalBatch > 0 { // so that the accumulation follows
+		steps := globalBatch / (float64(c.Replicas()) * c.LocalBatch)
+		if whole := math.Round(steps); hasAccum || whole < 1 || math.Abs(steps-whole) > 1e-9*whole {
+			return c, false, nil
+		}
+		c.AccumSteps = int(math.Round(steps)) - 1
+	} else if globalBatch > 0 {
+		c.LocalBatch = globalBatch / float64(c.Replicas()*(c.AccumSteps+1))
 	}
 	return c, true, nil
 }
@@ -207,6 +217,12 @@ func setKnob(c *data.Config, globalBatch *float64, k data.Knob, v string) error 
 	case "global_batch":
 		return samples(globalBatch)
 	default:
+		if slices.Contains(data.LayoutNames(), k.Name) {
+			if want := c.Layout.Set(k.Name, v); want != "" {
+				return wrong(want)
+			}
+			return nil
+		}
 		if c.Extra == nil {
 			c.Extra = map[string]string{}
 		}

@@ -24,6 +24,12 @@ type TemplateData struct {
 	GlobalBatch    Number // samples per step
 	AccumSteps     int
 	MicroSteps     int               // AccumSteps + 1: what most scripts call gradient accumulation steps
+	TP, PP, CP, EP int               // degrees of parallelism, at least 1
+	DP             int               // replicas: Workers / (TP·PP·CP)
+	Sharding       string            // none, zero1, zero2, zero3, hybrid
+	ShardingStage  int               // of DeepSpeed's ZeRO: 0 to 3
+	Recompute      string            // none, selective, full
+	Offload        string            // none, cpu, optimizer, activations
 	X              map[string]string // further knobs of the study
 }
 
@@ -40,6 +46,9 @@ func Command(s *data.Study, c data.Config) ([]string, error) {
 		Job: c.Job, GPUType: c.GPUType, Mode: string(c.ModeOrDefault()), Placement: c.Placement.String(),
 		Nodes: c.NodeCount(), Workers: c.Workers, WorkersPerNode: c.WidestNode(), PS: c.PS,
 		LocalBatch: Number(c.LocalBatch), GlobalBatch: Number(c.GlobalBatch()), AccumSteps: c.AccumSteps, MicroSteps: c.AccumSteps + 1, X: c.Extra,
+		TP: max(c.TP, 1), PP: max(c.PP, 1), CP: max(c.CP, 1), EP: max(c.EP, 1), DP: c.Replicas(),
+		Sharding: c.Get("sharding"), Recompute: c.Get("recompute"), Offload: c.Get("offload"),
+		ShardingStage: zeroStage(c.Sharding),
 	}
 	args := make([]string, len(s.Command))
 	for i, text := range s.Command {
@@ -57,6 +66,12 @@ func Command(s *data.Study, c data.Config) ([]string, error) {
 		args[i] = b.String()
 	}
 	return args, nil
+}
+
+// zeroStage is the stage of ZeRO that shards as much: full sharding within a
+// node counts as 3.
+func zeroStage(sharding string) int {
+	return map[string]int{"zero1": 1, "zero2": 2, "zero3": 3, "hybrid": 3}[sharding]
 }
 
 // cleanTemplateError drops the "template: :1:2:" that means nothing to a

@@ -63,6 +63,14 @@ func constraintEnv(c data.Config) map[string]any {
 		"nodes": c.NodeCount(), "workers": c.Workers, "ps": c.PS,
 		"local_batch": c.LocalBatch, "global_batch": c.GlobalBatch(), "accum_steps": c.AccumSteps,
 	}
+	for _, name := range data.LayoutNames() {
+		if v := c.Get(name); data.LayoutWords(name) == nil {
+			env[name], _ = strconv.Atoi(v) // a count that Get wrote
+		} else {
+			env[name] = v
+		}
+	}
+	env["dp"] = c.Replicas()
 	for k, v := range c.Extra {
 		if x, err := strconv.ParseFloat(v, 64); err == nil {
 			env[k] = x
@@ -100,7 +108,7 @@ func (cs *constraints) keep(c data.Config) (bool, error) {
 func (cs *constraints) nothingLeft(s *data.Study, combined int) error {
 	if combined == 0 {
 		return &data.InputError{Source: data.Source{File: s.Source.File, Column: "space"}, Found: "no combination of values that means anything",
-			Want: "ps ≥ 1 with a parameter-server mode, nodes ≤ workers, and a placement with as many workers as workers says"}
+			Want: "ps ≥ 1 with a parameter-server mode, nodes ≤ workers, a placement with as many workers as workers says, workers that are a multiple of tp × pp × cp, and batches that divide global_batch"}
 	}
 	worst := 0
 	for i, n := range cs.refused {

@@ -1,0 +1,96 @@
+package data
+
+import (
+	"reflect"
+	"strconv"
+)
+
+// Architecture is the size of a transformer. Zero is not known.
+type Architecture struct {
+	Parameters float64 `json:"model_parameters,omitempty"`
+	Layers     int     `json:"layers,omitempty"`
+	Hidden     int     `json:"hidden,omitempty"`
+	Heads      int     `json:"heads,omitempty"`
+	SeqLen     int     `json:"seq_len,omitempty"` // tokens per sample
+	Vocab      int     `json:"vocab,omitempty"`
+	Experts    int     `json:"experts,omitempty"`
+}
+
+// architectureColumns lists the columns of measurements.csv that say what is
+// trained, and the keys of the section model of a study.
+func architectureColumns() []string {
+	return []string{"model_parameters", "layers", "hidden", "heads", "seq_len", "vocab", "experts"}
+}
+
+// get returns a column as text, empty where not known.
+func (a Architecture) get(column string) string {
+	if column == "model_parameters" {
+		return formatFloat(a.Parameters)
+	}
+	return formatCount(*a.count(column))
+}
+
+func (a *Architecture) count(column string) *int {
+	switch column {
+	case "layers":
+		return &a.Layers
+	case "hidden":
+		return &a.Hidden
+	case "heads":
+		return &a.Heads
+	case "seq_len":
+		return &a.SeqLen
+	case "vocab":
+		return &a.Vocab
+	}
+	return &a.Experts
+}
+
+// Known reports whether enough is known to count operations and bytes:
+// layers, hidden size and length of a sample.
+func (a Architecture) Known() bool { return a.Layers > 0 && a.Hidden > 0 && a.SeqLen > 0 }
+
+// Zero reports whether nothing is known.
+func (a Architecture) Zero() bool { return reflect.ValueOf(a).IsZero() }
+
+// Count returns the parameters: those given, else those of a transformer with
+// feed-forward layers of four times the hidden size, 12·l·h² + 13·l·h + v·h
+// (Narayanan et al., "Efficient large-scale language model training", SC'21,
+// equation 2, without positions). An unknown vocabulary is left out.
+func (a Architecture) Count() float64 {
+	if a.Parameters > 0 {
+		return a.Parameters
+	}
+	l, h := float64(a.Layers), float64(a.Hidden)
+	return 12*l*h*h + 13*l*h + float64(a.Vocab)*h
+}
+
+// FLOPs returns the floating-point operations of a forward and backward pass
+// of one sample: 6 per parameter and token, and those of attention (the same,
+// equation 3, with 3 instead of 4 passes, none being recomputed).
+func (a Architecture) FLOPs() float64 {
+	s, l, h := float64(a.SeqLen), float64(a.Layers), float64(a.Hidden)
+	return 6*s*a.Count() + 12*l*s*s*h
+}
+
+// readArchitecture reads the section model of a study or a file of its own.
+func readArchitecture(root *object, key string) (a Architecture) {
+	o := root.object(key, append([]string{"parameters"}, architectureColumns()[1:]...)...)
+	a.Parameters = o.number("parameters", 0, Positive("parameters"))
+	for _, c := range architectureColumns()[1:] {
+		*a.count(c) = o.whole(c, 0, 1)
+	}
+	if a.Heads > 0 && a.Hidden > 0 && a.Hidden%a.Heads != 0 {
+		o.fail("heads", strconv.Itoa(a.Heads), "a divisor of hidden, "+strconv.Itoa(a.Hidden))
+	}
+	return a
+}
+
+// architecture reads the columns of a row.
+func (r *Row) architecture() (a Architecture) {
+	a.Parameters = r.Number("model_parameters", 0, Positive("parameters"))
+	for _, c := range architectureColumns()[1:] {
+		*a.count(c) = r.Whole(c, 1)
+	}
+	return a
+}
