@@ -41,6 +41,7 @@ type Kernel struct {
 	SlopeBatch   float64 `json:"slope_batch"`
 	SlopeSplit   float64 `json:"slope_split"`
 	Knobs        float64 `json:"knobs"`       // amplitude over everything together, where the study has knobs of its own
+	Layouts      float64 `json:"layouts"`     // the same where models are spread by layouts, which the form knows
 	KnobLength   float64 `json:"knob_length"` // length over one knob of a usual influence
 	KnobAll      float64 `json:"knob_all"`    // length over batch, workers, nodes and accumulation in that part
 	Compute      float64 `json:"compute"`     // amplitude of ln compute time over batches

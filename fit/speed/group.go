@@ -28,6 +28,7 @@ type group struct {
 	ranges   []measuredRange // by GPU type
 	borrowed []borrowed      // by GPU type
 	scale    form.Scale
+	arch     data.Architecture // of the job, as far as it is known
 	prior    *prior.Speed
 	task     *task
 	best     form.Curve
@@ -46,7 +47,8 @@ func newGroup(ms []data.Measurement, s Settings) (*group, error) {
 		g.prior = prior.Default()
 	}
 	var err error
-	if g.family, err = familyFor(s.Family, g.mode); err != nil {
+	layouts := slices.ContainsFunc(ms, func(m data.Measurement) bool { return !m.Plain() })
+	if g.family, err = familyFor(s.Family, g.mode, layouts); err != nil {
 		return nil, err
 	}
 	for _, m := range ms {
@@ -59,6 +61,9 @@ func newGroup(ms []data.Measurement, s Settings) (*group, error) {
 	for i := range g.rows {
 		g.rows[i].Mode = g.mode
 	}
+	if err := g.architecture(); err != nil {
+		return nil, err
+	}
 	g.measure()
 	g.borrowed = make([]borrowed, len(g.types))
 	if g.borrowed, err = g.borrow(s); err != nil {
@@ -69,7 +74,30 @@ func newGroup(ms []data.Measurement, s Settings) (*group, error) {
 
 // learned says that the family has learned priors and a process.
 func (g *group) learned() bool {
-	return g.family == form.CollectiveFamily || g.family == form.ServerFamily
+	return g.family == form.CollectiveFamily || g.family == form.ServerFamily || g.family == form.LayoutFamily
+}
+
+// architecture takes the size of the model from the rows that say it: the
+// size of most, where the job was measured in several.
+func (g *group) architecture() error {
+	count, known := map[data.Architecture]int{}, 0
+	for i := range g.rows {
+		a := g.rows[i].Architecture
+		if a.Zero() {
+			continue
+		}
+		known++
+		if count[a]++; count[a] > count[g.arch] || g.arch.Zero() {
+			g.arch = a
+		}
+	}
+	if len(count) > 1 && known < len(g.rows) {
+		i := slices.IndexFunc(g.rows, func(r row) bool { return r.Architecture.Zero() })
+		src := g.rows[i].Source
+		src.Column = "layers"
+		return &data.InputError{Source: src, Found: "nothing", Want: "the size of the model (layers, hidden, seq_len), since other rows of the job give several sizes"}
+	}
+	return nil
 }
 
 // measure takes the scale, the knobs and the ranges of the rows.
@@ -91,24 +119,32 @@ func (g *group) point(c data.Config) (p form.Point, words []string) {
 		c.Nodes, c.Placement = 0, nil
 	}
 	p = form.NewPoint(c, g.scale)
-	p.Type = t
-	p.Knobs, words = knobCoordinates(g.knobs, c.Extra)
+	p.Type, p.Offsets = t, form.OffsetsOf(g.arch)
+	p.Knobs, words = knobCoordinates(g.knobs, c, p.Offsets.Unit)
 	return p, words
 }
 
 // prepare makes the form of the group under its prior and places its rows.
 func (g *group) prepare() error {
 	g.pts = make([]form.Point, len(g.rows))
+	steps, arch := make([]float64, len(g.rows)), g.arch
 	for i := range g.rows {
+		if !g.rows[i].Architecture.Zero() {
+			g.arch = g.rows[i].Architecture
+		}
 		g.pts[i], _ = g.point(g.rows[i].Config)
+		steps[i] = g.rows[i].StepTime
 	}
+	g.arch, g.scale.Unit = arch, form.Unit(g.pts, steps)
 	f := form.Families()[g.family].New(g.mode, g.pts, g.scale, slices.Contains(g.types, "cpu"))
 	k := &kernel{Kernel: g.prior.Kernel, smooth: true, center: g.center()}
 	if !g.learned() {
 		k = &kernel{Kernel: prior.Kernel{Noise: plainNoise, Timers: plainNoise}}
 	} else {
 		f = form.NewSloped(f, g.features())
-		k.weights = g.coordinateWeights(nil)
+		if k.weights = g.coordinateWeights(nil); g.family == form.LayoutFamily {
+			k.Knobs = k.Layouts
+		}
 	}
 	var blocks [][]prior.Coordinate
 	for t := range g.types {
@@ -176,6 +212,10 @@ func SlopeKind(name string) string {
 		return "level"
 	case strings.HasPrefix(name, "x_"):
 		return "knob"
+	case strings.Contains(name, "="):
+		return "layout_level"
+	case data.Layout{}.Get(name) != "" || name == "model_size":
+		return "layout"
 	}
 	return name
 }
@@ -334,6 +374,9 @@ func (g *group) warnings() []string {
 func (g *group) likeLayouts(where string) []string {
 	var names []string
 	for _, k := range g.knobs {
+		if k.kind != ownKnob {
+			continue
+		}
 		switch strings.ToLower(k.name) {
 		case "tp", "pp", "cp", "ep", "dp", "tensor_parallel", "pipeline_parallel", "tensor_model_parallel_size", "pipeline_model_parallel_size":
 			names = append(names, "x_"+k.name)
@@ -342,7 +385,7 @@ func (g *group) likeLayouts(where string) []string {
 	if names == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s%s looks like a degree of parallelism and is used as a plain knob: step times are predicted, but samples per second count every worker as a replica", where, strings.Join(names, ", "))}
+	return []string{fmt.Sprintf("%s%s looks like a degree of parallelism and is used as a plain knob: samples per second count every worker as a replica; name the columns tp, pp, cp or ep (knee read --columns) to have them modelled as such", where, strings.Join(names, ", "))}
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

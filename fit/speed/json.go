@@ -130,7 +130,8 @@ func (gf *groupFile) restore(job string, seed int64, same bool) (*group, error) 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := familyFor(gf.Family, mode); err != nil || gf.Family == "" || gf.Family == Auto {
+	layouts := slices.ContainsFunc(gf.Measurements, func(r rowFile) bool { return !r.Plain() })
+	if _, err := familyFor(gf.Family, mode, layouts); err != nil || gf.Family == "" || gf.Family == Auto {
 		return nil, fmt.Errorf("family %q does not describe mode %s", gf.Family, mode)
 	}
 	if len(gf.Measurements) == 0 || len(gf.Measurements) > maxRows {

@@ -1,18 +1,20 @@
 package speed
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 
+	"knee/data"
 	"knee/fit/speed/form"
 )
 
-// knob is one of the study's own knobs as the model sees it.
+// knob is one of the study's own knobs as the model sees it, or a part of the
+// layout, or the size of the model where several were measured.
 type knob struct {
 	name   string
+	kind   knobKind
 	values []string // measured, in order of appearance; "" where some rows lack it
 	usual  string   // the value measured most: what a configuration without it is taken to have
 	// A knob whose values are all numbers has one coordinate, their logarithm
@@ -22,6 +24,35 @@ type knob struct {
 	center, unit float64
 	first        int // its first coordinate
 	lo, hi       float64
+}
+
+// knobKind says where the value of a knob is.
+type knobKind int
+
+const (
+	ownKnob knobKind = iota // in [data.Config.Extra]
+	layoutKnob
+	sizeKnob
+)
+
+// label is how the knob is written in messages, and in the names of slopes.
+func (k *knob) label() string {
+	if k.kind == ownKnob {
+		return "x_" + k.name
+	}
+	return k.name
+}
+
+// of returns the value of the knob in a configuration of a model whose
+// operations have the logarithm size, relative to a reference.
+func (k *knob) of(c data.Config, size float64) string {
+	switch k.kind {
+	case layoutKnob:
+		return c.Get(k.name)
+	case sizeKnob:
+		return strconv.FormatFloat(math.Exp(size), 'g', -1, 64)
+	}
+	return c.Extra[k.name]
 }
 
 // varied reports whether several values were measured.
@@ -36,35 +67,44 @@ func (k *knob) size() int {
 
 // knobsOf finds the knobs of rows.
 func knobsOf(rows []row) []knob {
-	count := map[string]map[string]int{}
-	order := map[string][]string{}
+	own := map[string]bool{}
+	layouts, sized := false, true
 	for _, r := range rows {
 		for name := range r.Extra {
-			if count[name] == nil {
-				count[name] = map[string]int{}
-			}
+			own[name] = true
 		}
-	}
-	for _, r := range rows {
-		for name, n := range count {
-			v := r.Extra[name]
-			if n[v]++; n[v] == 1 {
-				order[name] = append(order[name], v)
-			}
-		}
+		layouts, sized = layouts || !r.Plain(), sized && r.Architecture.Known()
 	}
 	var ks []knob
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		ks = append(ks, knob{name: name})
+	}
+	if layouts {
+		for _, name := range data.LayoutNames() {
+			ks = append(ks, knob{name: name, kind: layoutKnob})
+		}
+		if sized {
+			ks = append(ks, knob{name: "model_size", kind: sizeKnob})
+		}
+	}
 	at := 0
-	for _, name := range slices.Sorted(maps.Keys(count)) {
-		k := knob{name: name, values: order[name], first: at}
+	for i := range ks {
+		k := &ks[i]
+		count := map[string]int{}
+		for _, r := range rows {
+			v := k.of(r.Config, form.OffsetsOf(r.Architecture).Unit)
+			if count[v]++; count[v] == 1 {
+				k.values = append(k.values, v)
+			}
+		}
 		for _, v := range k.values {
-			if k.usual == "" || count[name][v] > count[name][k.usual] {
+			if k.usual == "" || count[v] > count[k.usual] {
 				k.usual = v
 			}
 		}
 		k.measure()
+		k.first = at
 		at += k.size()
-		ks = append(ks, k)
 	}
 	return ks
 }
@@ -126,15 +166,15 @@ func (k *knob) coordinates(x []float64, value string) (out []float64, known bool
 
 // knobCoordinates returns the coordinates of a configuration's knobs and the
 // names of those whose value was never measured and has none.
-func knobCoordinates(ks []knob, extra map[string]string) (x []float64, unknown []string) {
+func knobCoordinates(ks []knob, c data.Config, size float64) (x []float64, unknown []string) {
 	for i := range ks {
-		v, ok := extra[ks[i].name]
-		if !ok && !slices.Contains(ks[i].values, "") {
+		v := ks[i].of(c, size)
+		if v == "" && !slices.Contains(ks[i].values, "") {
 			v = ks[i].usual
 		}
 		var known bool
 		if x, known = ks[i].coordinates(x, v); !known {
-			unknown = append(unknown, ks[i].name)
+			unknown = append(unknown, ks[i].label())
 		}
 	}
 	return x, unknown
@@ -147,7 +187,7 @@ func knobFeatures(ks []knob) []form.Feature {
 	for _, k := range ks {
 		if k.numeric {
 			at := k.first
-			fs = append(fs, form.Feature{Name: "x_" + k.name, At: func(p *form.Point) float64 { return p.Knobs[at] }})
+			fs = append(fs, form.Feature{Name: k.label(), At: func(p *form.Point) float64 { return p.Knobs[at] }})
 			continue
 		}
 		if !k.varied() {
@@ -155,7 +195,7 @@ func knobFeatures(ks []knob) []form.Feature {
 		}
 		for i, v := range k.values {
 			at := k.first + i
-			fs = append(fs, form.Feature{Name: fmt.Sprintf("x_%s=%s", k.name, v), At: func(p *form.Point) float64 { return p.Knobs[at] }})
+			fs = append(fs, form.Feature{Name: k.label() + "=" + v, At: func(p *form.Point) float64 { return p.Knobs[at] }})
 		}
 	}
 	return fs

@@ -101,7 +101,7 @@ func parts(ms []data.Measurement, family string) [][]data.Measurement {
 	var all [][]data.Measurement
 	for _, m := range ms {
 		k := key{mode: m.ModeOrDefault()}
-		if name, err := familyFor(family, k.mode); err == nil && !form.Families()[name].Learned {
+		if name, err := familyFor(family, k.mode, !m.Plain()); err == nil && !form.Families()[name].Learned {
 			k.gpu = m.GPUType
 		}
 		i, ok := at[k]
@@ -116,8 +116,13 @@ func parts(ms []data.Measurement, family string) [][]data.Measurement {
 }
 
 // familyFor returns the name of the family to use for a mode.
-func familyFor(setting string, mode data.Mode) (string, error) {
+//
+// Layouts other than plain data parallelism have a family of their own.
+func familyFor(setting string, mode data.Mode, layouts bool) (string, error) {
 	if setting == "" || setting == Auto {
+		if layouts {
+			return form.LayoutFamily, nil
+		}
 		if mode.UsesPS() {
 			return form.ServerFamily, nil
 		}
@@ -129,6 +134,9 @@ func familyFor(setting string, mode data.Mode) (string, error) {
 	}
 	if !ok {
 		return "", bad(fmt.Sprintf("%q", setting), form.FamilyNames())
+	}
+	if layouts && setting != form.LayoutFamily {
+		return "", bad(fmt.Sprintf("%q for measurements with layouts", setting), []string{form.LayoutFamily})
 	}
 	if !slices.Contains(f.Modes, mode) {
 		return "", bad(fmt.Sprintf("%q for measurements in mode %s", setting, mode), form.FamiliesOf(mode))
@@ -225,7 +233,28 @@ func checkConfig(c data.Config) error {
 	case c.PS < 0:
 		return bad("ps", fmt.Sprint(c.PS), "at least 0")
 	}
+	if column, found, want := c.Layout.Check(c.Workers, c.ModeOrDefault(), data.Architecture{}); want != "" {
+		return bad(column, found, want)
+	}
 	return nil
+}
+
+// For returns the model of the same job at another size: its operations,
+// launches and messages grow as the two sizes say. Only layouts are modelled by
+// size; under other families, and for a size of which nothing is known, the
+// model is the same.
+func (m *Model) For(a data.Architecture) *Model {
+	if a.Zero() {
+		return m
+	}
+	out := *m
+	out.groups = slices.Clone(m.groups)
+	for i, g := range out.groups {
+		sized := *g
+		sized.arch = a
+		out.groups[i] = &sized
+	}
+	return &out
 }
 
 // Job returns the name of the job the model describes.

@@ -71,7 +71,9 @@ func (m *Model) ask(c data.Config) (question, error) {
 	q.p, words = g.point(c)
 	if g.learned() {
 		// A word that was never measured is one more draw of the effect of words.
-		q.further = float64(len(words)) * sq(g.prior.Forms["slopes"]["level"].SD)
+		for _, w := range words {
+			q.further += sq(g.prior.Forms["slopes"][SlopeKind(w+"=")].SD)
+		}
 	}
 	return q, nil
 }
@@ -112,6 +114,10 @@ func (m *Model) resolve(c data.Config) (*group, int, data.Config, error) {
 		return fail(&data.InputError{Source: data.Source{Column: "mode"}, Found: fmt.Sprintf("%q on %s", c.Mode, c.GPUType),
 			Want: "a mode that was measured there: " + list(names)})
 	}
+	if !c.Plain() && g.family != form.LayoutFamily {
+		return fail(&data.InputError{Source: data.Source{Column: "layout"}, Found: c.Layout.String(),
+			Want: "plain data parallelism: no other layout was measured, and one run of it would do"})
+	}
 	c = g.ranges[t].place(c)
 	if c.LocalBatch <= 0 && g.ranges[t].Local[1] > 0 {
 		c.LocalBatch = form.NewPoint(c, g.scale).Batch
@@ -133,6 +139,9 @@ func (g *group) complete(extra map[string]string) (map[string]string, error) {
 	}
 	for i := range g.knobs {
 		k := &g.knobs[i]
+		if k.kind != ownKnob {
+			continue
+		}
 		v, ok := full[k.name]
 		if !ok && k.usual != "" {
 			full[k.name] = k.usual
@@ -172,6 +181,9 @@ func (m *Model) Knobs(gpuType string, mode data.Mode) []Knob {
 	var ks []Knob
 	for i := range g.knobs {
 		k := &g.knobs[i]
+		if k.kind != ownKnob {
+			continue
+		}
 		ks = append(ks, Knob{k.name, k.values, k.usual, k.numeric})
 	}
 	return ks

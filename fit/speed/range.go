@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"knee/data"
+	"knee/fit/speed/form"
 )
 
 // measuredRange is the measured range of one GPU type and mode, a box. The
@@ -19,6 +20,7 @@ type measuredRange struct {
 	Placed                     bool       // the number of nodes was recorded
 	words                      map[string][]string
 	numbers                    map[string][2]float64
+	layouts                    bool // some were spread otherwise than by data parallelism alone
 }
 
 func grow(r *[2]float64, v float64) {
@@ -48,8 +50,9 @@ func rangeOf(rows []row, gpuType string, knobs []knob) measuredRange {
 			grow(&h.Local, r.LocalBatch)
 			grow(&h.Global, r.SamplesPerStep())
 		}
+		h.layouts = h.layouts || !r.Plain()
 		for k := range knobs {
-			h.knob(&knobs[k], r.Extra[knobs[k].name])
+			h.knob(&knobs[k], knobs[k].of(r.Config, form.OffsetsOf(r.Architecture).Unit))
 		}
 	}
 	return h
@@ -57,13 +60,13 @@ func rangeOf(rows []row, gpuType string, knobs []knob) measuredRange {
 
 func (h *measuredRange) knob(k *knob, value string) {
 	if v, err := strconv.ParseFloat(value, 64); k.numeric && err == nil {
-		r, ok := h.numbers[k.name]
+		r, ok := h.numbers[k.label()]
 		if !ok {
 			r = [2]float64{v, v}
 		}
-		h.numbers[k.name] = [2]float64{math.Min(r[0], v), math.Max(r[1], v)}
-	} else if !slices.Contains(h.words[k.name], value) {
-		h.words[k.name] = append(h.words[k.name], value)
+		h.numbers[k.label()] = [2]float64{math.Min(r[0], v), math.Max(r[1], v)}
+	} else if !slices.Contains(h.words[k.label()], value) {
+		h.words[k.label()] = append(h.words[k.label()], value)
 	}
 }
 
@@ -107,26 +110,35 @@ func (h *measuredRange) outside(c data.Config, fixedGlobal bool) string {
 		check("local batch", c.LocalBatch, h.Local)
 	}
 	check("micro-steps", float64(c.AccumSteps+1), h.Accum)
-	return strings.Join(append(why, h.outsideKnobs(c.Extra)...), "; ")
+	return strings.Join(append(why, h.outsideKnobs(c)...), "; ")
 }
 
 // outsideKnobs says which of the study's own knobs are outside.
-func (h *measuredRange) outsideKnobs(extra map[string]string) (why []string) {
-	for _, name := range sortedKeys(extra) {
-		value := extra[name]
+func (h *measuredRange) outsideKnobs(c data.Config) (why []string) {
+	values := map[string]string{}
+	for name, v := range c.Extra {
+		values["x_"+name] = v
+	}
+	if h.layouts {
+		for _, name := range data.LayoutNames() {
+			values[name] = c.Get(name)
+		}
+	}
+	for _, name := range sortedKeys(values) {
+		value := values[name]
 		r, numeric := h.numbers[name]
 		v, err := strconv.ParseFloat(value, 64)
 		switch {
 		case numeric && err == nil:
 			if v < r[0] || v > r[1] {
-				why = append(why, "x_"+name+" "+value+", measured "+span(r))
+				why = append(why, name+" "+value+", measured "+span(r))
 			}
 		case !slices.Contains(h.words[name], value):
 			measured := slices.DeleteFunc(slices.Clone(h.words[name]), func(w string) bool { return w == "" })
 			if len(measured) == 0 {
 				measured = []string{"without it"}
 			}
-			why = append(why, "x_"+name+" "+value+", measured "+strings.Join(measured, ", "))
+			why = append(why, name+" "+value+", measured "+strings.Join(measured, ", "))
 		}
 	}
 	return why

@@ -1,6 +1,7 @@
 package speed
 
 import (
+	"fmt"
 	"math"
 
 	"knee/data"
@@ -87,6 +88,9 @@ func merge(ms []data.Measurement) []row {
 	var sync []float64
 	for _, m := range ms {
 		key := m.Key()
+		if !m.Architecture.Zero() {
+			key += fmt.Sprint(m.Architecture)
+		}
 		i, ok := at[key]
 		if !ok {
 			i = len(rows)

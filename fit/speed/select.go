@@ -24,7 +24,7 @@ func selectRows(rows []row, n int) []row {
 	for i := range rows {
 		p := form.NewPoint(rows[i].Config, scale)
 		xs[i] = []float64{p.LnWorkers, p.LnNodes, p.LnServers, p.LnBatch + p.LnSplit, math.Log1p(p.Accum)}
-		k, _ := knobCoordinates(knobs, rows[i].Extra)
+		k, _ := knobCoordinates(knobs, rows[i].Config, form.OffsetsOf(rows[i].Architecture).Unit)
 		xs[i] = append(xs[i], k...)
 	}
 	far := slices.Repeat([]float64{math.Inf(1)}, len(rows))

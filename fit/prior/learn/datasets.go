@@ -68,6 +68,11 @@ func loadJobs(dir string) ([]*job, error) {
 		{"rubick", "scaling/rubick.csv", plans},
 		{"sailor", "scaling/sailor.csv", plans},
 		{"bigscience", "scaling/bigscience.csv", plans},
+		{"vtrain-single layouts", "scaling/vtrain-single.csv", plain},
+		{"vtrain-multi layouts", "scaling/vtrain-multi.csv", plain},
+		{"rubick layouts", "scaling/rubick.csv", plain},
+		{"sailor layouts", "scaling/sailor.csv", plain},
+		{"bigscience layouts", "scaling/bigscience.csv", plain},
 	} {
 		if err := add(s.dataset, s.pattern, s.read); err != nil {
 			return nil, err
@@ -189,7 +194,12 @@ func splitsOf(dir string, jobs []*job) ([]split, error) {
 					all = append(all, random(j, n, seed))
 				}
 			}
-		case "sailor", "bigscience":
+		case "sailor", "bigscience", "sailor layouts", "bigscience layouts":
+			if layouts(j) && len(j.rows) > 8 {
+				for seed := range uint64(4) {
+					all = append(all, random(j, 8, seed+1))
+				}
+			}
 		default:
 			if j.dataset != "allreduce" && len(j.rows) >= 24 {
 				for _, n := range []int{8, 20} {
@@ -200,6 +210,8 @@ func splitsOf(dir string, jobs []*job) ([]split, error) {
 			}
 		}
 	}
+	all = append(all, fewGPUs(jobs)...)
+	all = append(all, unseenSizes(jobs)...)
 	more, err := adaptdl(dir, jobs)
 	for _, j := range jobs {
 		all = append(all, secondType(j)...)
@@ -327,6 +339,64 @@ func secondType(j *job) []split {
 			s := split{job: j, protocol: "second type"}
 			own = thin(own, len(own)-1, uint64(t))
 			s.train, s.test = append(thin(other, maxTrain, 1), own[:3]...), own[3:]
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// layouts says that the rows of a job are spread by layouts.
+func layouts(j *job) bool { return strings.HasSuffix(j.dataset, " layouts") }
+
+// fewGPUs predict the plans of a node's eight GPUs from those of fewer.
+func fewGPUs(jobs []*job) []split {
+	var all []split
+	for _, j := range jobs {
+		if j.dataset != "vtrain-single layouts" {
+			continue
+		}
+		s := split{job: j, protocol: "few GPUs"}
+		for _, r := range j.rows {
+			if r.Workers <= 4 {
+				s.train = append(s.train, r)
+			} else {
+				s.test = append(s.test, r)
+			}
+		}
+		if len(s.train) > 0 && len(s.test) > 0 {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// unseenSizes predict the plans of a model from those of all other sizes in
+// its dataset, as if they were one job.
+func unseenSizes(jobs []*job) []split {
+	var all []split
+	done := map[string]bool{}
+	for _, j := range jobs {
+		model, _, _ := strings.Cut(j.name, "|")
+		if !strings.HasPrefix(j.dataset, "vtrain") || !layouts(j) || done[j.dataset+model] {
+			continue
+		}
+		done[j.dataset+model] = true
+		s := split{job: j, protocol: "unseen size"}
+		for _, o := range jobs {
+			if o.dataset != j.dataset {
+				continue
+			}
+			for _, r := range o.rows {
+				own := strings.HasPrefix(r.Job, model+"|")
+				r.Job = "all sizes"
+				if own {
+					s.test = append(s.test, r)
+				} else {
+					s.train = append(s.train, r)
+				}
+			}
+		}
+		if len(s.train) > 0 {
 			all = append(all, s)
 		}
 	}

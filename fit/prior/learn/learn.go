@@ -62,11 +62,11 @@ func (s *split) value(p *prior.Speed) float64 {
 	}
 	var v float64
 	for _, t := range s.test {
-		density, err := m.LogDensity(t)
+		density, err := m.For(t.Architecture).LogDensity(t)
 		if err != nil {
 			return worst
 		}
-		e, _ := m.StepTime(t.Config)
+		e, _ := m.For(t.Architecture).StepTime(t.Config)
 		v += (density - min(math.Abs(e/t.StepTime-1), 1)) / float64(len(s.test))
 	}
 	return v
@@ -111,6 +111,12 @@ func (l *learner) try(p *prior.Speed, concerns func(s *split) bool, penalty floa
 	return true
 }
 
+// layouts says that some rows of a split are spread otherwise than by data
+// parallelism alone.
+func (s *split) layouts() bool {
+	return slices.ContainsFunc(s.train, func(m data.Measurement) bool { return !m.Plain() })
+}
+
 // dial is one number of the prior, on a scale where one is a large change.
 type dial struct {
 	name     string
@@ -121,7 +127,7 @@ type dial struct {
 func dials(p *prior.Speed) []dial {
 	var all []dial
 	servers := func(s *split) bool { return s.dataset == "ps" }
-	workers := func(s *split) bool { return s.dataset != "ps" }
+	workers := func(s *split) bool { return s.dataset != "ps" && !s.layouts() }
 	knobs := func(s *split) bool { return len(s.train[0].Extra) > 0 }
 	types := func(s *split) bool { return len(gpuTypes(s.train)) > 1 }
 	batchless := func(s *split) bool { return s.train[0].LocalBatch == 0 }
@@ -130,10 +136,12 @@ func dials(p *prior.Speed) []dial {
 		for _, name := range slices.Sorted(maps.Keys(p.Forms[form])) {
 			concerns := workers
 			switch {
-			case name == "crowding" || name == "compute" && form == "collective":
+			case name == "crowding" || name == "compute" && form != "ps":
 				continue
 			case form == "ps":
 				concerns = servers
+			case form == "layout" || strings.HasPrefix(name, "layout"):
+				concerns = (*split).layouts
 			case name == "knob" || name == "level":
 				concerns = knobs
 			case name == "unknown_batch":
@@ -160,7 +168,7 @@ func dials(p *prior.Speed) []dial {
 				c.SD *= math.Exp(by)
 				c.Type *= math.Exp(by)
 			})})
-			if form == "collective" && (name == "intra" || name == "inter_over_intra") {
+			if p.Forms[form][name].NVLink != 0 {
 				all = append(all, dial{form + "." + name + " nvlink", concerns, edit(func(c *prior.Coordinate, by float64) { c.NVLink += by * unit })},
 					dial{form + "." + name + " without nvlink", concerns, edit(func(c *prior.Coordinate, by float64) {
 						c.Mean += by * unit
@@ -181,6 +189,8 @@ func dials(p *prior.Speed) []dial {
 	for i := range kernel.NumField() {
 		concerns := any
 		switch name := kernel.Field(i).Name; {
+		case name == "Layouts":
+			concerns = (*split).layouts
 		case strings.HasPrefix(name, "Knob"):
 			concerns = knobs
 		case name == "TypeShare":
@@ -230,17 +240,19 @@ func clone(p *prior.Speed) *prior.Speed {
 // that say hardly more than the physics, as long as what the splits hold out
 // gets likelier. Each step costs a little, so that numbers which no split
 // depends on stay where they are.
-func learn(splits []split, sweeps int, log func(string, ...any)) (*prior.Speed, error) {
-	pr, err := start()
-	if err != nil {
-		return nil, err
-	}
+//
+// Only numbers whose names contain match are moved, and only the splits that
+// they concern looked at.
+func learn(pr *prior.Speed, splits []split, match string, sweeps int, log func(string, ...any)) (*prior.Speed, error) {
 	l := &learner{pr: pr, log: log}
+	all := slices.DeleteFunc(dials(pr), func(d dial) bool { return !strings.Contains(d.name, match) })
 	for _, s := range splits {
+		if !slices.ContainsFunc(all, func(d dial) bool { return d.concerns(&s) }) {
+			continue
+		}
 		s.train, s.test = thin(s.train, maxTrain, 3), thin(s.test, maxTest, 4)
 		l.splits = append(l.splits, s)
 	}
-	all := dials(l.pr)
 	step := slices.Repeat([]float64{.6}, len(all))
 	l.scores, l.value = make([]float64, len(l.splits)), math.Inf(-1)
 	l.try(l.pr, func(*split) bool { return true }, 0)

@@ -39,6 +39,7 @@ func run(w io.Writer, args []string) error {
 	leaveOut := flags.Bool("leave-out", false, "score every dataset under a prior learned without it")
 	score := flags.Bool("score", false, "score the prior that is there")
 	only := flags.String("only", "", "score only datasets and protocols whose names contain this")
+	match := flags.String("learn", "", "learn only numbers whose names contain this; what is written keeps the others of the prior that is there")
 	verbose := flags.Bool("v", false, "a line for every split")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -57,7 +58,14 @@ func run(w io.Writer, args []string) error {
 		return report(w, scored, func(*split) *prior.Speed { return prior.Default() }, *verbose)
 	}
 	if !*leaveOut {
-		p, err := learn(examples, *sweeps, log.Printf)
+		from, err := start()
+		if *match != "" {
+			from, err = clone(prior.Default()), nil
+		}
+		if err != nil {
+			return err
+		}
+		p, err := learn(from, examples, *match, *sweeps, log.Printf)
 		if err != nil {
 			return err
 		}
@@ -76,7 +84,11 @@ func run(w io.Writer, args []string) error {
 		}
 		log.Printf("without %s", f)
 		rest := slices.DeleteFunc(slices.Clone(examples), func(s split) bool { return s.fold() == f })
-		if priors[f], err = learn(rest, *sweeps, log.Printf); err != nil {
+		from, err := start()
+		if err != nil {
+			return err
+		}
+		if priors[f], err = learn(from, rest, *match, *sweeps, log.Printf); err != nil {
 			return err
 		}
 	}

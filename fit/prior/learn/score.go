@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"knee/bayesopt"
 	"knee/data"
@@ -19,13 +21,13 @@ import (
 // fold is what is left out when a split is scored: its dataset, all of one
 // source together; of the parameter-server jobs, which are one dataset, the job.
 func (s *split) fold() string {
-	switch s.dataset {
+	switch strings.TrimSuffix(s.dataset, " layouts") {
 	case "ps":
 		return "ps " + s.name
 	case "vtrain-single", "vtrain-multi":
 		return "vtrain"
 	}
-	return s.dataset
+	return strings.TrimSuffix(s.dataset, " layouts")
 }
 
 // score is how a split was predicted: absolute relative errors of ours and of
@@ -61,7 +63,7 @@ func scoreOf(s *split, pr *prior.Speed) score {
 	}
 	rivals := map[string]func(data.Measurement) float64{}
 	rivals[linear], rivals[power] = rulers(s.train)
-	if len(s.train[0].Extra) > 0 && len(s.train) >= 8 {
+	if (len(s.train[0].Extra) > 0 || layouts(s.job)) && len(s.train) >= 8 {
 		rivals[logGP] = logProcess(s.train)
 	}
 	if s.dataset == "ps" {
@@ -70,7 +72,7 @@ func scoreOf(s *split, pr *prior.Speed) score {
 		}
 	}
 	for _, t := range s.test {
-		p, err := m.Predict(t.Config)
+		p, err := m.For(t.Architecture).Predict(t.Config)
 		if err != nil {
 			return score{split: s, err: err}
 		}
@@ -206,6 +208,7 @@ func published(train []data.Measurement, family string) (func(m data.Measurement
 // logProcess is a Gaussian process on the logarithms of all knobs, words as
 // categories, with lengths by marginal likelihood.
 func logProcess(train []data.Measurement) func(m data.Measurement) float64 {
+	train = slices.Clone(train)
 	words := map[string][]string{}
 	number := func(v string) (float64, bool) {
 		x, err := strconv.ParseFloat(v, 64)
@@ -218,12 +221,16 @@ func logProcess(train []data.Measurement) func(m data.Measurement) float64 {
 			}
 		}
 	}
+	for i := range train {
+		train[i] = knobbed(train[i])
+	}
 	names := []string{}
 	for k := range train[0].Extra {
 		names = append(names, k)
 	}
 	slices.Sort(names)
 	features := func(m data.Measurement) []float64 {
+		m = knobbed(m)
 		x := []float64{math.Log(float64(m.Workers)), math.Log(max(m.LocalBatch, 1e-6)), math.Log(float64(m.AccumSteps + 1))}
 		for _, k := range names {
 			if words[k] == nil {
@@ -273,4 +280,23 @@ func process(train []data.Measurement, features func(data.Measurement) []float64
 		v, _ := g.Predict(scale(features(m)))
 		return math.Exp(v)
 	}
+}
+
+// knobbed has a layout as knobs, for rivals that know nothing of layouts.
+func knobbed(m data.Measurement) data.Measurement {
+	if m.Plain() && m.Extra != nil {
+		return m
+	}
+	m.Extra = maps.Clone(m.Extra)
+	if m.Extra == nil {
+		m.Extra = map[string]string{}
+	}
+	for _, name := range data.LayoutNames() {
+		m.Extra[name] = m.Get(name)
+	}
+	if m.Architecture.Known() {
+		m.Extra["layers"], m.Extra["hidden"] = strconv.Itoa(m.Layers), strconv.Itoa(m.Hidden)
+	}
+	m.Layout = data.Layout{}
+	return m
 }

@@ -16,7 +16,11 @@ type Point struct {
 	Placed                 bool    // the number of nodes is known
 	BatchKnown             bool
 	Type                   int       // which of the GPU types of the model
-	Knobs                  []float64 // coordinates of the study's own knobs
+	Knobs                  []float64 // coordinates of the layout and of the study's own knobs
+
+	TP, PP, CP, Replicas         float64 // degrees of parallelism and data-parallel width, at least 1
+	Sharding, Recompute, Offload string  // empty for none
+	Offsets                      Offsets // what the size of the model says
 
 	// Natural logarithms of the above, taken once.
 	LnWorkers, LnNodes, LnWidest, LnServers, LnGlobal float64
@@ -33,6 +37,7 @@ type Scale struct {
 	Global float64 // geometric median of the distinct global batches, 1 if none is known
 	Time   float64 // s, geometric median of the time of one micro-step
 	Step   float64 // s, geometric median of the step time
+	Unit   float64 // s, geometric median of the time of one sample on one worker if all were computing
 	Fixed  bool    // the global batch, not the local one, was held constant
 }
 
@@ -49,11 +54,13 @@ func NewPoint(c data.Config, s Scale) Point {
 		Batch:   c.LocalBatch, Global: c.SamplesPerStep(),
 		Placed:     c.Workers <= 1 || c.Nodes > 0 || len(c.Placement) > 0,
 		BatchKnown: c.LocalBatch > 0,
+		TP:         float64(max(c.TP, 1)), PP: float64(max(c.PP, 1)), CP: float64(max(c.CP, 1)), Replicas: float64(c.Replicas()),
+		Sharding: c.Sharding, Recompute: c.Recompute, Offload: c.Offload,
 	}
 	switch {
 	case p.BatchKnown:
 	case s.Fixed:
-		p.Global, p.Batch = s.Global, s.Global/p.Workers/(p.Accum+1)
+		p.Global, p.Batch = s.Global, s.Global/p.Replicas/(p.Accum+1)
 	default:
 		c.LocalBatch = s.Batch
 		p.Batch, p.Global = s.Batch, c.SamplesPerStep()
@@ -87,4 +94,13 @@ func logSumExp(a, b float64) float64 {
 		return a
 	}
 	return a + math.Log1p(math.Exp(b-a))
+}
+
+// Unit returns the unit of time of the layout form for measured step times.
+func Unit(pts []Point, steps []float64) float64 {
+	var sum float64
+	for i := range pts {
+		sum += math.Log(unitOf(&pts[i], steps[i])) / float64(len(pts))
+	}
+	return math.Exp(sum)
 }

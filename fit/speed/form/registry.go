@@ -11,6 +11,7 @@ import (
 const (
 	CollectiveFamily = "collective"
 	ServerFamily     = "ps"
+	LayoutFamily     = "layout"
 )
 
 // Family is an entry of the registry.
@@ -40,6 +41,7 @@ func Families() map[string]Family {
 		ServerFamily: {[]data.Mode{data.PSSync, data.PSAsync}, true, func(mode data.Mode, _ []Point, s Scale, _ bool) Form {
 			return &serverForm{s, mode == data.PSAsync}
 		}},
+		LayoutFamily:    {reduce, true, func(_ data.Mode, _ []Point, s Scale, _ bool) Form { return &layoutForm{s} }},
 		"pollux":        published(reduce, func(_ data.Mode, _ []Point, s Scale) Form { return &polluxForm{s} }),
 		"optimus-sync":  published(sync, func(_ data.Mode, pts []Point, s Scale) Form { return newLinear(&optimusSync, pts, s) }),
 		"optimus-async": published(async, func(_ data.Mode, pts []Point, s Scale) Form { return newLinear(&optimusAsync, pts, s) }),

@@ -1,0 +1,201 @@
+package memory
+
+import (
+	"math"
+
+	"knee/data"
+)
+
+// Coordinates of the form: natural logarithms of factors on what the physics
+// says, or of bytes. Their prior is in [priors].
+const (
+	state      = iota // parameters, gradients and optimizer state; without a known size, bytes of all of it
+	activation        // activations of a sample of the whole model
+	quadratic         // share of attention scores that is kept: none with kernels that compute them again
+	logits            // bytes per token and entry of the vocabulary
+	overhead          // factor on all of the above
+	constant          // bytes of context, buffers and workspace
+	headroom          // share of a device's memory that can be used
+	noise             // sd of ln peak memory of one configuration
+	coordinates
+)
+
+// Gaussian is a normal distribution.
+type Gaussian struct{ Mean, SD float64 }
+
+// priors are those of a transformer of known size.
+//
+//   - state: mixed precision with Adam keeps 2 + 4 bytes for parameters and
+//     gradients and 12 for the optimizer (ZeRO, SC'20, section 3.1; with
+//     gradients in 32 bit); others keep a little more or less.
+//   - activation: 10 + 24/t bytes per token, layer and hidden unit, without the
+//     scores (Korthikanti et al., "Reducing activation recomputation in large
+//     transformer models", 2022, equation 2).
+//   - quadratic: 5·heads·tokens/hidden bytes besides (the same), unless
+//     FlashAttention computes the scores again.
+//   - logits: 4 bytes in 32 bit, and their gradients.
+//   - overhead: what is held over what is counted: gradients of activations,
+//     buffers of communication, a pool that is fragmented. Learned from two
+//     sources of measured peaks, which hold 1.3 times (Megatron of bigscience)
+//     and 2.4 times as much (Sailor, SOSP'25): mean and sd over sources.
+//   - constant: a CUDA context is .3 to .5 GB, NCCL and cuBLAS take as much again.
+//   - headroom: what the driver and a fragmented pool keep for themselves.
+//   - noise: a twentieth, as repeated runs of a configuration differ.
+func priors(a data.Architecture) [coordinates]Gaussian {
+	full, guessed, known := complete(a)
+	p := [coordinates]Gaussian{
+		state: {0, .2}, activation: {0, .5}, quadratic: {-1.5, 1.5}, logits: {math.Log(6), .7},
+		overhead: {.57, .4}, constant: {math.Log(1e9), .7}, headroom: {-.08, .05}, noise: {math.Log(.05), .5},
+	}
+	if !known { // bytes, of anything from a small network to a large one
+		p[state], p[activation] = Gaussian{math.Log(5e9), 3}, Gaussian{math.Log(1e8), 3}
+	} else if a.Parameters == 0 && full.Vocab != a.Vocab {
+		p[state].SD = math.Hypot(p[state].SD, guess)
+	}
+	p[activation].SD = math.Hypot(p[activation].SD, guess*float64(guessed))
+	return p
+}
+
+// guess is the sd of ln of a size that is not known but for what most models
+// have.
+const guess = .3
+
+// complete fills in what is not said of a transformer: samples of 2048 tokens,
+// a vocabulary of 50,304, heads of 128, and as many layers as make the hidden
+// size 128 times that. guessed counts what activations depend on; known is
+// false if not even the parameters are.
+func complete(a data.Architecture) (full data.Architecture, guessed int, known bool) {
+	if a.Parameters == 0 && (a.Layers == 0 || a.Hidden == 0) {
+		return a, 0, false
+	}
+	if a.Layers == 0 || a.Hidden == 0 {
+		l := math.Max(math.Round(math.Cbrt(a.Parameters/12/(128*128))), 1)
+		if a.Layers == 0 {
+			a.Layers = int(l)
+		}
+		if a.Hidden == 0 {
+			a.Hidden = int(math.Max(math.Round(math.Sqrt(a.Parameters/12/float64(a.Layers))), 1))
+		}
+		guessed++
+	}
+	if a.SeqLen == 0 {
+		a.SeqLen = 2048
+		guessed += 2 // from 512 to 8192 are common
+	}
+	if a.Vocab == 0 {
+		a.Vocab = 50304
+	}
+	if a.Heads == 0 {
+		a.Heads = max(a.Hidden/128, 1)
+	}
+	return a, guessed, true
+}
+
+// Bytes per parameter of weights, gradients and optimizer state.
+const (
+	weightBytes, gradientBytes, optimizerBytes = 2., 4., 12.
+	stateBytes                                 = weightBytes + gradientBytes + optimizerBytes
+)
+
+// point is a configuration reduced to what the form uses.
+type point struct {
+	split, shards float64 // shards: devices that share one layer and stage; split of state alike
+	held          float64 // bytes of state per parameter of a stage that a device holds
+	first         float64 // activations on the first stage, in samples of the whole model
+	last          float64 // on the last
+	scores        float64 // bytes of attention scores on the first stage, if all are kept
+	lastScores    float64
+	tokens        float64 // tokens × vocabulary of a micro-batch on one device of the last stage
+	embedding     float64 // share of the parameters that are embeddings, on the first and last stage
+	parameters    float64
+	perSample     float64 // bytes of activations of a sample of the whole model, t = 1
+}
+
+// pointOf prepares a configuration of a model.
+func pointOf(c data.Config, a data.Architecture) point {
+	a, _, known := complete(a)
+	t, stages, cp := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(max(c.CP, 1))
+	d := float64(c.Replicas())
+	b, m := math.Max(c.LocalBatch, 1e-6), float64(c.AccumSteps+1)
+	p := point{held: stateBytes, parameters: 1, perSample: 1}
+	optimizer := optimizerBytes
+	if c.Offload == "cpu" || c.Offload == "optimizer" {
+		optimizer = 0
+	}
+	switch c.Sharding {
+	case "zero1":
+		p.held = weightBytes + gradientBytes + optimizer/d
+	case "zero2":
+		p.held = weightBytes + (gradientBytes+optimizer)/d
+	case "zero3":
+		p.held = (weightBytes + gradientBytes + optimizer) / d
+	case "hybrid":
+		p.held = (weightBytes + gradientBytes + optimizer) / math.Min(d, float64(max(c.WidestNode(), 1)))
+	default:
+		p.held = weightBytes + gradientBytes + optimizer
+	}
+	p.split = t
+	layers := 1 / stages // share of the layers on a stage
+	if a.Layers > 0 {
+		layers = math.Ceil(float64(a.Layers)/stages) / float64(a.Layers)
+	}
+	// 1F1B keeps the activations of as many micro-batches as there are stages
+	// ahead (Narayanan et al., SC'21, section 2.2.1).
+	flight := math.Min(m, stages)
+	perLayer := (10 + 24/t) / 34 // relative to t = 1
+	keep := func(layers, flight float64) (activations, scores float64) {
+		one := 1. / 24 // as in a model of usual depth
+		if a.Layers > 0 {
+			one = 1 / float64(a.Layers)
+		}
+		switch {
+		case c.Offload == "activations":
+			return b / cp * perLayer * one, b / (t * cp) * one
+		case c.Recompute == "full": // what enters each layer, and all of one layer
+			return b / cp * (layers*flight*2/34 + perLayer*one), b / (t * cp) * one
+		case c.Recompute == "selective":
+			return b / cp * layers * flight * perLayer, b / (t * cp) * one
+		}
+		return b / cp * layers * flight * perLayer, b / (t * cp) * layers * flight
+	}
+	p.first, p.scores = keep(layers, flight)
+	p.last, p.lastScores = keep(layers, 1)
+	p.shards = layers
+	if !known {
+		p.scores, p.lastScores = 0, 0
+		return p
+	}
+	s, h, l, vocab := float64(a.SeqLen), float64(a.Hidden), float64(a.Layers), float64(a.Vocab)
+	p.parameters, p.perSample = a.Count(), 34*s*h*l
+	p.embedding = math.Min(vocab*h/p.parameters, .9)
+	scores := 5 * s * s * l * float64(a.Heads)
+	p.scores, p.lastScores = p.scores*scores, p.lastScores*scores
+	p.tokens = b * s / cp * vocab / t
+	return p
+}
+
+// ln returns ln of the peak memory in bytes: that of the fuller of the first
+// and the last stage.
+func (p *point) ln(x *[coordinates]float64) float64 {
+	first, last := p.parts(x)
+	return math.Log(math.Max(first.total(), last.total()))
+}
+
+// Parts are bytes on one device.
+type Parts struct{ State, Activations, Logits, Constant float64 }
+
+func (p Parts) total() float64 { return p.State + p.Activations + p.Logits + p.Constant }
+
+// parts returns the bytes on a device of the first and of the last stage.
+func (p *point) parts(x *[coordinates]float64) (first, last Parts) {
+	held := math.Exp(x[state]) * p.parameters * p.held / p.split
+	if p.parameters == 1 {
+		held /= stateBytes // of which the coordinate is the sum
+	}
+	held *= math.Exp(x[overhead])
+	held *= p.embedding + (1-p.embedding)*p.shards
+	act := math.Exp(x[activation]+x[overhead]) * p.perSample
+	scores := math.Min(math.Exp(x[quadratic]), 1) * math.Exp(x[overhead])
+	c := math.Exp(x[constant])
+	return Parts{held, act*p.first + scores*p.scores, 0, c}, Parts{held, act*p.last + scores*p.lastScores, math.Exp(x[logits]+x[overhead]) * p.tokens, c}
+}

@@ -1,0 +1,185 @@
+// Package memory predicts the memory that the fullest device of a training job
+// needs, and whether a configuration fits.
+//
+// A physical form says how parameters, gradients, optimizer state, activations
+// and logits divide over tensor and pipeline parallelism and sharding; factors
+// on its terms have priors, which what was measured narrows. A measured peak is
+// an observation. That a configuration ran, or ran out of memory, is one too, a
+// censored one: less, or more, than the device has. Without any run the prior
+// alone is a calculator, with intervals as wide as what is not known.
+package memory
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"knee/data"
+	"knee/internal/quantile"
+)
+
+// Model is what is known of the memory of one job. It is safe for concurrent use.
+type Model struct {
+	arch     data.Architecture
+	draws    [][coordinates]float64
+	gpu      map[string]float64 // bytes of a device of each type, where a measurement says so
+	observed int
+}
+
+// modelFile is Model as part of model.json.
+type modelFile struct {
+	Architecture data.Architecture      `json:"architecture,omitzero"`
+	Draws        [][coordinates]float64 `json:"draws"`
+	GPU          map[string]float64     `json:"gpu_memory_bytes,omitempty"`
+	Observed     int                    `json:"observed"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (m *Model) MarshalJSON() ([]byte, error) {
+	short := slices.Clone(m.draws)
+	for i := range short {
+		for j, v := range short[i] {
+			short[i][j] = math.Round(v*1e6) / 1e6
+		}
+	}
+	return json.Marshal(modelFile{m.arch, short, m.gpu, m.observed})
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (m *Model) UnmarshalJSON(text []byte) error {
+	var f modelFile
+	if err := json.Unmarshal(text, &f); err != nil {
+		return err
+	}
+	if len(f.Draws) == 0 || len(f.Draws) > 1024 {
+		return fmt.Errorf("%d draws of the memory model, want 1 to 1024", len(f.Draws))
+	}
+	for _, d := range f.Draws {
+		for _, v := range d {
+			if !(math.Abs(v) < 100) {
+				return errors.New("a coordinate of the memory model beyond ±100, which no fit yields")
+			}
+		}
+	}
+	*m = Model{f.Architecture, f.Draws, f.GPU, f.Observed}
+	return nil
+}
+
+// Fit learns from measurements of one job: peaks that were recorded, and from
+// those that were not whether they ran or ran out of memory, where the memory
+// of the device is known. None at all gives the calculator. The architecture
+// is that of the model; zero takes what the measurements say.
+func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
+	m := &Model{arch: a, gpu: map[string]float64{}}
+	for _, r := range ms {
+		if a.Zero() && !r.Architecture.Zero() {
+			m.arch = r.Architecture
+		}
+		if r.GPUMemory > 0 {
+			m.gpu[r.GPUType] = r.GPUMemory
+		}
+	}
+	var rows []observation
+	for _, r := range ms {
+		arch := r.Architecture
+		if arch.Zero() {
+			arch = m.arch
+		}
+		o := observation{point: pointOf(r.Config, arch), capacity: math.Log(m.Capacity(r.GPUType))}
+		switch {
+		case r.Status == data.OK && r.PeakMemory > 0:
+			o.kind, o.ln = exact, math.Log(r.PeakMemory)
+		case r.Status == data.OK && !math.IsInf(o.capacity, 0) && r.LocalBatch > 0:
+			o.kind = below
+		case r.Status == data.OOM && !math.IsInf(o.capacity, 0) && r.LocalBatch > 0:
+			o.kind = above
+		default:
+			continue
+		}
+		rows = append(rows, o)
+	}
+	m.observed = len(rows)
+	m.draws = sample(thin(rows), priors(m.arch), seed)
+	return m
+}
+
+// Observed returns how many measurements the model learned from.
+func (m *Model) Observed() int { return m.observed }
+
+// Capacity returns the bytes of memory of a GPU type, +Inf if not known.
+func (m *Model) Capacity(gpuType string) float64 {
+	if b := m.gpu[gpuType]; b > 0 {
+		return b
+	}
+	if g, ok := data.FindGPU(gpuType); ok {
+		return g.Memory * (1 << 30) // vendors say GB and mean GiB
+	}
+	return math.Inf(1)
+}
+
+// Prediction is the memory that a configuration needs.
+type Prediction struct {
+	Peak     data.Estimate // bytes, of the fullest device; Mean is the median
+	Capacity float64       // bytes of the device, +Inf if not known
+	Fits     float64       // probability that it fits
+}
+
+// For returns the model of the same job at another size.
+func (m *Model) For(a data.Architecture) *Model {
+	_, _, known := complete(a)
+	if _, _, before := complete(m.arch); known != before {
+		return m
+	}
+	out := *m
+	out.arch = a
+	return &out
+}
+
+// Predict returns what a configuration needs. A batch that is not known is
+// one sample. gpuMemory replaces what is known of the device; 0 for that.
+func (m *Model) Predict(c data.Config, gpuMemory float64) Prediction {
+	out := Prediction{Capacity: cmp.Or(gpuMemory, m.Capacity(c.GPUType))}
+	if c.LocalBatch <= 0 {
+		c.LocalBatch = 1
+	}
+	p := pointOf(c, m.arch)
+	lns := make([]float64, len(m.draws))
+	for d := range m.draws {
+		x := &m.draws[d]
+		sd := math.Exp(x[noise])
+		ln := p.ln(x)
+		// A value of each draw's noise, spread over the draws in fixed order.
+		lns[d] = ln + sd*distuv.UnitNormal.Quantile((float64((d*53)%len(m.draws))+.5)/float64(len(m.draws)))
+		if math.IsInf(out.Capacity, 1) {
+			out.Fits++
+		} else {
+			out.Fits += distuv.UnitNormal.CDF((math.Log(out.Capacity) + x[headroom] - ln) / sd)
+		}
+	}
+	out.Fits /= float64(len(m.draws))
+	slices.Sort(lns)
+	out.Peak = data.Estimate{Mean: math.Exp(quantile.Sorted(lns, .5)), Lo: math.Exp(quantile.Sorted(lns, .05)), Hi: math.Exp(quantile.Sorted(lns, .95))}
+	return out
+}
+
+// PartsOf returns where the memory of the fuller stage goes, by the median of
+// each part.
+func (m *Model) PartsOf(c data.Config) Parts {
+	p := pointOf(c, m.arch)
+	values := make([][]float64, 4)
+	for d := range m.draws {
+		first, last := p.parts(&m.draws[d])
+		if last.total() > first.total() {
+			first = last
+		}
+		for i, v := range []float64{first.State, first.Activations, first.Logits, first.Constant} {
+			values[i] = append(values[i], v)
+		}
+	}
+	return Parts{quantile.Median(values[0]), quantile.Median(values[1]), quantile.Median(values[2]), quantile.Median(values[3])}
+}

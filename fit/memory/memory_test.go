@@ -1,0 +1,154 @@
+package memory
+
+import (
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"knee/data"
+	"knee/internal/bench"
+	"knee/internal/quantile"
+)
+
+// gpt is a transformer of 1.3 billion parameters.
+var gpt = data.Architecture{Layers: 24, Hidden: 2048, Heads: 16, SeqLen: 2048, Vocab: 50304}
+
+func config(workers int, batch float64, l data.Layout) data.Config {
+	return data.Config{GPUType: "a100", Workers: workers, LocalBatch: batch, Layout: l}
+}
+
+// By hand, without anything measured, up to what is held over what is counted:
+// 18 bytes for each of 1.31e9 parameters,
+// 34·s·b·h·l of activations of a sample, 6 bytes for each logit, 1 GB besides.
+func TestPartsByHand(t *testing.T) {
+	m := Fit(nil, gpt, 1)
+	for _, c := range []struct {
+		name   string
+		config data.Config
+		want   Parts
+	}{
+		{"one GPU", config(1, 1, data.Layout{}), Parts{State: 18 * gpt.Count(), Activations: 34*2048*2048*24 + math.Exp(-1.5)*5*16*2048*2048*24, Logits: 6 * 2048 * 50304}},
+		{"zero3 over 8", config(8, 1, data.Layout{Sharding: "zero3"}), Parts{State: 18 * gpt.Count() / 8, Activations: 34*2048*2048*24 + math.Exp(-1.5)*5*16*2048*2048*24, Logits: 6 * 2048 * 50304}},
+		{"tensors over 4", config(4, 1, data.Layout{TP: 4}), Parts{State: 18 * gpt.Count() / 4, Activations: 16*2048*2048*24 + math.Exp(-1.5)*5*16*2048*2048*24/4, Logits: 6 * 2048 * 50304 / 4}},
+		{"full recomputation", config(1, 1, data.Layout{Recompute: "full"}), Parts{State: 18 * gpt.Count(), Activations: 2*2048*2048*24 + 34*2048*2048 + math.Exp(-1.5)*5*16*2048*2048, Logits: 6 * 2048 * 50304}},
+	} {
+		got, e := m.PartsOf(c.config), math.Exp(priors(gpt)[overhead].Mean)
+		for name, v := range map[string][2]float64{"state": {got.State, e * c.want.State}, "activations": {got.Activations, e * c.want.Activations}, "logits": {got.Logits, e * c.want.Logits}} {
+			// Medians of 128 draws of factors with an sd of up to 1.5.
+			if math.Abs(math.Log(v[0]/v[1])) > .25 {
+				t.Errorf("%s: %s %.3g bytes, want %.3g", c.name, name, v[0], v[1])
+			}
+		}
+	}
+}
+
+// Splitting more, sharding more and recomputing more never need more memory;
+// a larger batch never needs less.
+func TestDirections(t *testing.T) {
+	for _, a := range []data.Architecture{gpt, {}} {
+		m := Fit(nil, a, 1)
+		peak := func(c data.Config) float64 { return m.Predict(c, 0).Peak.Mean }
+		order := []data.Config{
+			config(16, 8, data.Layout{}), config(16, 4, data.Layout{}), config(16, 4, data.Layout{Sharding: "zero1"}), config(16, 4, data.Layout{Sharding: "zero2"}),
+			config(16, 4, data.Layout{Sharding: "zero3"}), config(16, 4, data.Layout{Sharding: "zero3", TP: 2}), config(16, 4, data.Layout{Sharding: "zero3", TP: 2, Recompute: "full"}),
+		}
+		for i := range order[1:] {
+			if peak(order[i+1]) > peak(order[i])*1.0001 {
+				t.Errorf("%s needs %.3g, %s %.3g", order[i+1], peak(order[i+1]), order[i], peak(order[i]))
+			}
+		}
+	}
+}
+
+// What ran out of memory is not called safe, what ran is, though no peak was
+// recorded.
+func TestCensored(t *testing.T) {
+	var ms []data.Measurement
+	for _, b := range []float64{4, 8, 16, 32, 64} {
+		m := data.Measurement{Config: config(8, b, data.Layout{}), Status: data.OK, StepTime: 1, GPUMemory: 40 << 30}
+		if b > 16 {
+			m.Status, m.StepTime = data.OOM, 0
+		}
+		ms = append(ms, m)
+	}
+	m := Fit(ms, data.Architecture{}, 1)
+	for _, r := range ms {
+		p := m.Predict(r.Config, 0)
+		if r.Status == data.OK && p.Fits < .8 || r.Status == data.OOM && p.Fits > .2 {
+			t.Errorf("batch %g, %s: fits with probability %.2f", r.LocalBatch, r.Status, p.Fits)
+		}
+	}
+	if p := m.Predict(config(8, 1024, data.Layout{}), 0); p.Fits > .1 {
+		t.Errorf("a batch 16 times too large fits with probability %.2f", p.Fits)
+	}
+}
+
+func TestUnknownDevice(t *testing.T) {
+	c := config(1, 1, data.Layout{})
+	c.GPUType = "abacus"
+	if p := Fit(nil, gpt, 1).Predict(c, 0); p.Fits != 1 || !math.IsInf(p.Capacity, 1) {
+		t.Errorf("capacity %g, fits %g; want +Inf and 1", p.Capacity, p.Fits)
+	}
+}
+
+// The form has no number that was learned from these tables: every score is
+// of data that had no part in it.
+func TestMeasuredPeaks(t *testing.T) {
+	dir := bench.Dir(t)
+	for _, file := range []string{"sailor.csv", "bigscience.csv"} {
+		ms, _, err := data.LoadMeasurements(filepath.Join(dir, "scaling", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs := map[string][]data.Measurement{}
+		for _, m := range ms {
+			jobs[m.Job] = append(jobs[m.Job], m)
+		}
+		for _, known := range []int{0, 4, 8} {
+			var errors []float64
+			inside, oom, safe := 0, 0, 0
+			for _, rows := range jobs {
+				for seed := range uint64(4) {
+					order := rand.New(rand.NewPCG(seed, 1)).Perm(len(rows))
+					if len(rows) <= known {
+						continue
+					}
+					var train []data.Measurement
+					for _, i := range order[:known] {
+						train = append(train, rows[i])
+					}
+					m := Fit(train, rows[0].Architecture, 1)
+					for _, i := range order[known:] {
+						r := rows[i]
+						p := m.Predict(r.Config, r.GPUMemory)
+						switch {
+						case r.Status == data.OOM:
+							if oom++; p.Fits > .9 {
+								safe++
+							}
+						case r.PeakMemory > 0:
+							errors = append(errors, math.Abs(p.Peak.Mean/r.PeakMemory-1))
+							if p.Peak.Lo <= r.PeakMemory && r.PeakMemory <= p.Peak.Hi {
+								inside++
+							}
+						}
+					}
+				}
+			}
+			if len(errors) == 0 {
+				continue
+			}
+			var mean float64
+			for _, e := range errors {
+				mean += e / float64(len(errors))
+			}
+			coverage := float64(inside) / float64(len(errors))
+			t.Logf("%s, %d rows known: mean error %.1f %%, median %.1f %%, %.0f %% of %d inside; %d of %d out of memory called safe (fits > .9)",
+				file, known, 100*mean, 100*quantile.Median(errors), 100*coverage, len(errors), safe, oom)
+			if coverage < .7 {
+				t.Errorf("%s, %d rows known: %.0f %% inside their 90 %% intervals", file, known, 100*coverage)
+			}
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package memory
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// observation is what one measurement says.
+type observation struct {
+	point
+	kind     kind
+	ln       float64 // of the peak, if exact
+	capacity float64 // ln of the bytes of the device
+}
+
+type kind int
+
+const (
+	exact kind = iota
+	below      // it ran: less than the device has
+	above      // it ran out
+)
+
+// maxRows bounds the observations that are looked at; more hardly narrow seven
+// coordinates.
+const maxRows = 96
+
+// thin keeps every k-th observation.
+func thin(rows []observation) []observation {
+	if len(rows) <= maxRows {
+		return rows
+	}
+	kept := make([]observation, maxRows)
+	for i := range kept {
+		kept[i] = rows[i*len(rows)/maxRows]
+	}
+	return kept
+}
+
+// logDensity is the log posterior density of coordinates, up to a constant.
+// Peaks scatter as a t distribution with four degrees of freedom: now and then
+// a run allocates otherwise.
+func logDensity(x *[coordinates]float64, rows []observation, prior *[coordinates]Gaussian) float64 {
+	var v float64
+	for i, p := range prior {
+		z := (x[i] - p.Mean) / p.SD
+		v -= z * z / 2
+	}
+	sd := math.Exp(x[noise])
+	for i := range rows {
+		o := &rows[i]
+		switch z := (o.capacity + x[headroom] - o.point.ln(x)) / sd; o.kind {
+		case exact:
+			z = (o.ln - o.point.ln(x)) / sd
+			v -= x[noise] + 2.5*math.Log1p(z*z/4)
+		case below:
+			v += math.Log(distuv.UnitNormal.CDF(z) + surprise)
+		case above:
+			v += math.Log(distuv.UnitNormal.CDF(-z) + surprise)
+		}
+	}
+	return v
+}
+
+// surprise is the chance that a run ended for a reason that the form does not
+// know, such as another process on the device.
+const surprise = .01
+
+// Size of the sampler: the draws it yields, and the steps of each before.
+const (
+	walkers = 128
+	steps   = 250
+)
+
+// sample draws from the posterior with the affine-invariant ensemble sampler
+// (Goodman and Weare, "Ensemble samplers with affine invariance", 2010), which
+// needs no derivatives and no scales.
+func sample(rows []observation, prior [coordinates]Gaussian, seed int64) [][coordinates]float64 {
+	rng := rand.New(rand.NewPCG(uint64(seed), 0x6d656d))
+	x := make([][coordinates]float64, walkers)
+	density := make([]float64, walkers)
+	for w := range x {
+		for i, p := range prior {
+			x[w][i] = p.Mean + p.SD*rng.NormFloat64()
+		}
+		density[w] = logDensity(&x[w], rows, &prior)
+	}
+	if len(rows) == 0 {
+		return x // independent draws of the prior
+	}
+	for range steps {
+		for half := range 2 {
+			for w := half; w < walkers; w += 2 {
+				other := &x[(rng.IntN(walkers/2)*2+1-half)%walkers]
+				z := stretch(rng.Float64())
+				var y [coordinates]float64
+				for i := range y {
+					y[i] = other[i] + z*(x[w][i]-other[i])
+				}
+				v := logDensity(&y, rows, &prior)
+				if math.Log(rng.Float64()) < (coordinates-1)*math.Log(z)+v-density[w] {
+					x[w], density[w] = y, v
+				}
+			}
+		}
+	}
+	return x
+}
+
+// stretch turns a uniform variate into a draw of density ∝ 1/√z on [½, 2].
+func stretch(u float64) float64 {
+	const a = 2.
+	root := u*(math.Sqrt(a)-1/math.Sqrt(a)) + 1/math.Sqrt(a)
+	return root * root
+}

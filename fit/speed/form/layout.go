@@ -1,0 +1,285 @@
+package form
+
+import (
+	"math"
+	"slices"
+
+	"knee/data"
+)
+
+// LayoutForm is this project's form for models that are spread over workers by
+// tensor, pipeline and context parallelism, sharding and recomputation.
+//
+// With t = tp·cp, p stages, d replicas, m micro-batches of b samples, all times
+// relative to that of one sample of the whole model on one worker, a micro-batch
+// takes on a stage
+//
+//	C = (((b·(1+r)·t^(a−1))⁴ + launch⁴)^¼)·w,   w = D + head·(1 − D)
+//	A = b·(1+r/2)·tensor·R(t)·D                   × tensor_inter if the ranks are on several nodes
+//
+// with D the share of the layers on the fullest stage, r what recomputation
+// adds, and R(n) = 2(n−1)/n as a ring sends. The launch of operations overlaps
+// with their execution, hence the maximum, smoothed. Stages work one after the
+// other, with a bubble (1F1B; Narayanan et al., "Efficient large-scale language
+// model training on GPU clusters using Megatron-LM", SC'21, section 2.2):
+//
+//	pipe = (m + bubble·(p − 1))·(C + A + b·p2p)
+//
+// Replicas add up their gradients over the ring of d, G = gradient·R(d)/(t·p)
+// inside a node, × gradient_inter·t^share between them, which overlaps with the
+// last micro-batch; fully sharded parameters are gathered for each (ZeRO, SC'20,
+// section 7: half as much again per micro-batch):
+//
+//	step = pipe ⊕ G + optimizer/(t·p·(d if sharded)) + constant
+//
+// where x ⊕ y = (x^γ + y^γ)^(1/γ), of the last stage's time and G, or of the
+// whole pipe under full sharding. What is not known of a model's size is in the
+// coordinates; what is known (see [Offsets]) moves them as it should.
+type layoutForm struct{ s Scale }
+
+// Offsets are what the size of a model says of the coordinates of the layout
+// form, as logarithms relative to a reference model: its unit of time, and the
+// others relative to that.
+type Offsets struct {
+	Unit, Launch, Tensor, PointToPoint, Gradient, Head, Constant float64
+	Layers                                                       int
+}
+
+// reference is the model for which all offsets are zero.
+var reference = data.Architecture{Layers: 24, Hidden: 2048, SeqLen: 2048, Vocab: 51200}
+
+// OffsetsOf returns the offsets of a model: operations grow with the parameters
+// and tokens, launches with the layers, activations with tokens × hidden size,
+// gradients with the parameters. Zero if its size is not known.
+func OffsetsOf(a data.Architecture) Offsets {
+	if !a.Known() {
+		return Offsets{}
+	}
+	r := reference
+	ln := func(x, of float64) float64 { return math.Log(x / of) }
+	if a.Vocab == 0 {
+		a.Vocab = r.Vocab
+	}
+	flops := ln(a.FLOPs(), r.FLOPs())
+	tokens := ln(float64(a.SeqLen), float64(r.SeqLen))
+	hidden, layers := ln(float64(a.Hidden), float64(r.Hidden)), ln(float64(a.Layers), float64(r.Layers))
+	return Offsets{
+		Unit: flops, Launch: layers - flops, Tensor: tokens + hidden + layers - flops, PointToPoint: tokens + hidden - flops,
+		Gradient: ln(a.Count(), r.Count()) - flops, Head: tokens + hidden + ln(float64(a.Vocab), float64(r.Vocab)) - flops,
+		Constant: -flops, Layers: a.Layers,
+	}
+}
+
+// Coordinates of the layout form: logarithms unless said otherwise, times
+// relative to that of one sample of the whole model.
+const (
+	layCompute     = iota // relative to the unit of time
+	layTensorPower        // power by which splitting tensors loses
+	layLaunch
+	layRecompute // what full recomputation adds to the compute time, relative
+	laySelective // the same of selective recomputation
+	layTensor
+	layTensorInter
+	layPointToPoint
+	layHead
+	layBubble
+	layGradient
+	layGradientInter
+	layShare   // power
+	layOverlap // logit
+	layOptimizer
+	layOffload // factor on the optimizer's time if it runs on the host
+	layConstant
+	layCount
+)
+
+// Names implements [Form].
+func (f *layoutForm) Names() []string {
+	return []string{"compute", "tensor_power", "launch", "recompute", "selective", "tensor", "tensor_inter", "p2p", "head", "bubble",
+		"gradient", "gradient_inter", "share_power", "overlap", "optimizer", "offload", "constant"}
+}
+
+// Starts implements [Form].
+func (f *layoutForm) Starts() []map[string]float64 {
+	return []map[string]float64{{}, {"tensor": 1.5, "gradient": 1.5}, {"launch": 1.5}}
+}
+
+// Bind implements [Form].
+func (f *layoutForm) Bind(x []float64) Curve { return &layoutCurve{f, slices.Clone(x)} }
+
+// Gradient implements [Form], by central differences.
+func (f *layoutForm) Gradient(x []float64, p *Point, step, compute []float64) {
+	const h = 1e-5 // error of h² and of rounding / h: both near 1e-10
+	c := layoutCurve{f, slices.Clone(x)}
+	for j := range x {
+		c.x[j] = x[j] + h
+		s1, c1 := c.LogTimes(p)
+		c.x[j] = x[j] - h
+		s0, c0 := c.LogTimes(p)
+		c.x[j] = x[j]
+		step[j], compute[j] = (s1-s0)/(2*h), (c1-c0)/(2*h)
+	}
+}
+
+// layoutCurve is the form with its parameters filled in.
+type layoutCurve struct {
+	f *layoutForm
+	x []float64
+}
+
+// LayoutParts are where the time of a step goes, in seconds.
+type LayoutParts struct {
+	Compute, Tensor, Bubble, Exposed, Optimizer, Constant float64 // Exposed: synchronisation of gradients that does not overlap
+}
+
+// Step is the sum of the parts.
+func (l LayoutParts) Step() float64 {
+	return l.Compute + l.Tensor + l.Bubble + l.Exposed + l.Optimizer + l.Constant
+}
+
+// parts returns where the time goes, and the compute time of one micro-step.
+func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
+	x, o := c.x, &p.Offsets
+	unit := c.f.s.Unit * math.Exp(x[layCompute]+o.Unit)
+	n, stages, d, m := p.TP*p.CP, p.PP, p.Replicas, p.Accum+1
+	depth := 1 / stages
+	if o.Layers > 0 {
+		depth = math.Ceil(float64(o.Layers)/stages) / float64(o.Layers)
+	}
+	again := 0.
+	switch p.Recompute {
+	case "full":
+		again = math.Exp(x[layRecompute])
+	case "selective":
+		again = math.Exp(x[laySelective])
+	}
+	work := p.Batch * (1 + again) * math.Exp((x[layTensorPower]-1)*math.Log(n))
+	launch := math.Exp(x[layLaunch] + o.Launch)
+	share := depth + (1-depth)*math.Min(math.Exp(x[layHead]+o.Head), 1)
+	micro = math.Sqrt(math.Sqrt(sq4(work)+sq4(launch))) * share
+	var comm float64
+	if n > 1 {
+		comm = p.Batch * (1 + again/2) * math.Exp(x[layTensor]+o.Tensor) * ring(n) * depth
+		if n > p.Widest {
+			comm *= math.Exp(x[layTensorInter])
+		}
+	}
+	if stages > 1 {
+		comm += p.Batch * math.Exp(x[layPointToPoint]+o.PointToPoint)
+	}
+	bubble := math.Exp(x[layBubble]) * (stages - 1)
+	pipe := (m + bubble) * (micro + comm)
+	var grad float64
+	if d > 1 {
+		grad = math.Exp(x[layGradient]+o.Gradient) * ring(d) / (n * stages)
+		if d*n > p.Widest {
+			grad *= math.Exp(x[layGradientInter] + x[layShare]*math.Log(n))
+		}
+	}
+	overlap := 1 + 9*logistic(x[layOverlap])
+	last := micro + comm
+	if p.Sharding == "zero3" || p.Sharding == "hybrid" {
+		grad, last = grad*1.5*m, pipe
+	}
+	exposed := 0.
+	if grad > 0 {
+		exposed = math.Exp(logSumExp(overlap*math.Log(last), overlap*math.Log(grad))/overlap) - last
+	}
+	optimizer := math.Exp(x[layOptimizer]+o.Gradient) / (n * stages)
+	if p.Sharding != "" {
+		optimizer /= d
+	}
+	if p.Offload != "" {
+		optimizer *= math.Exp(x[layOffload])
+	}
+	return LayoutParts{
+		Compute: unit * m * micro, Tensor: unit * m * comm, Bubble: unit * bubble * (micro + comm), Exposed: unit * exposed,
+		Optimizer: unit * optimizer, Constant: unit * math.Exp(x[layConstant]+o.Constant),
+	}, unit * micro
+}
+
+func sq4(x float64) float64 { return x * x * x * x }
+
+// ring is what a ring of n sends over each link, relative to one of two.
+func ring(n float64) float64 { return 2 * (n - 1) / n }
+
+// LogTimes implements [Curve].
+func (c *layoutCurve) LogTimes(p *Point) (step, compute float64) {
+	l, micro := c.parts(p)
+	return math.Log(l.Step()), math.Log(micro)
+}
+
+// StepTime implements [StepTimer], for a model of unknown size.
+func (c *layoutCurve) StepTime(cfg data.Config) float64 {
+	p := NewPoint(cfg, c.f.s)
+	l, _ := c.parts(&p)
+	return l.Step()
+}
+
+// Params implements [Fitted].
+func (c *layoutCurve) Params() []Param {
+	unit := c.f.s.Unit * math.Exp(c.x[layCompute])
+	var ps []Param
+	for i, name := range c.f.Names() {
+		switch v := math.Exp(c.x[i]); i {
+		case layCompute:
+			ps = append(ps, param(name, "s/sample", unit))
+		case layTensorPower, layShare:
+			ps = append(ps, param(name, "", c.x[i]))
+		case layOverlap:
+			ps = append(ps, param(name, "", 1+9*logistic(c.x[i])))
+		case layTensorInter, layBubble, layGradientInter, layRecompute, laySelective, layHead, layOffload:
+			ps = append(ps, param(name, "", v))
+		default:
+			ps = append(ps, param(name, "s", unit*v))
+		}
+	}
+	return ps
+}
+
+// PartsOf returns where a curve of the layout form says that the time of a
+// step goes; ok is false for another form.
+func PartsOf(c Curve, p *Point) (l LayoutParts, ok bool) {
+	f, ok := OfType(c, p.Type).(*layoutCurve)
+	if !ok {
+		return l, false
+	}
+	l, _ = f.parts(p)
+	return l, true
+}
+
+// unitOf is the time of one sample on one worker if nothing but computing took
+// time, for the scale of a set of measurements.
+func unitOf(p *Point, step float64) float64 {
+	return step * p.TP * p.CP * p.PP / (p.Batch * (p.Accum + p.PP)) / math.Exp(p.Offsets.Unit)
+}
+
+// changes of the layout form.
+func (c *layoutCurve) changes() map[string]func(factor float64) Fitted {
+	scale := func(at ...int) func(float64) Fitted {
+		return func(factor float64) Fitted {
+			x := slices.Clone(c.x)
+			for _, i := range at {
+				x[i] += math.Log(factor)
+			}
+			return &layoutCurve{c.f, x}
+		}
+	}
+	return map[string]func(float64) Fitted{
+		// All else is relative to the compute time.
+		"compute": func(factor float64) Fitted {
+			f := scale(layCompute)(factor).(*layoutCurve)
+			for _, i := range []int{layLaunch, layTensor, layPointToPoint, layGradient, layOptimizer, layConstant} {
+				f.x[i] -= math.Log(factor)
+			}
+			return f
+		},
+		"launch": scale(layLaunch), "tensor": scale(layTensor), "intra_node": scale(layTensor, layGradient),
+		"inter_node": scale(layTensorInter, layGradientInter), "gradient": scale(layGradient), "bubble": scale(layBubble),
+		"overlap": func(float64) Fitted {
+			x := slices.Clone(c.x)
+			x[layOverlap] = 40 // the largest γ
+			return &layoutCurve{c.f, x}
+		},
+	}
+}
