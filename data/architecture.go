@@ -1,6 +1,7 @@
 package data
 
 import (
+	"io"
 	"reflect"
 	"strconv"
 )
@@ -73,9 +74,12 @@ func (a Architecture) FLOPs() float64 {
 	return 6*s*a.Count() + 12*l*s*s*h
 }
 
-// readArchitecture reads the section model of a study or a file of its own.
+// readArchitecture reads the section model of a study.
 func readArchitecture(root *object, key string) (a Architecture) {
-	o := root.object(key, append([]string{"parameters"}, architectureColumns()[1:]...)...)
+	return architectureOf(root.object(key, append([]string{"parameters"}, architectureColumns()[1:]...)...))
+}
+
+func architectureOf(o *object) (a Architecture) {
 	a.Parameters = o.number("parameters", 0, Positive("parameters"))
 	for _, c := range architectureColumns()[1:] {
 		*a.count(c) = o.whole(c, 0, 1)
@@ -85,6 +89,26 @@ func readArchitecture(root *object, key string) (a Architecture) {
 	}
 	return a
 }
+
+// ReadArchitecture reads the size of a model from a file of its own: the keys
+// of the section model of a study.
+func ReadArchitecture(r io.Reader, name string) (Architecture, error) {
+	y := &yamlReader{file: name}
+	root := y.root(r, append([]string{"parameters", "model"}, architectureColumns()[1:]...)...)
+	var a Architecture
+	if root.has("model") { // a study-like section
+		a = readArchitecture(root, "model")
+	} else {
+		a = architectureOf(root)
+	}
+	if a.Zero() && y.err == nil {
+		root.fail("parameters", "nothing", "parameters, or layers, hidden and seq_len, of the model")
+	}
+	return a, y.err
+}
+
+// LoadArchitecture reads the file at path, as [ReadArchitecture] does.
+func LoadArchitecture(path string) (Architecture, error) { return load(path, ReadArchitecture) }
 
 // architecture reads the columns of a row.
 func (r *Row) architecture() (a Architecture) {

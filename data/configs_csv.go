@@ -20,7 +20,7 @@ func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string,
 	if !t.Has("workers", "placement") {
 		return nil, nil, t.Missing("workers", "a column workers or placement")
 	}
-	mr := measurementReader{extra: extraColumns(t.Header)}
+	mr := measurementReader{extra: extraColumns(t.Header), layouts: layoutsOf(t)}
 	anyJob := !t.Has("job")
 	if anyJob {
 		mr.job = "any" // the model knows whose speed it predicts

@@ -132,3 +132,12 @@ func gpuNoise(word string) bool {
 	size, found := strings.CutSuffix(word, "gb")
 	return found && strings.Trim(size, "0123456789") == ""
 }
+
+// GPUNames lists the GPU types that are known.
+func GPUNames() []string {
+	var names []string
+	for _, g := range GPUs() {
+		names = append(names, g.Name)
+	}
+	return names
+}

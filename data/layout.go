@@ -17,6 +17,12 @@ type Layout struct {
 	Sharding  string `json:"sharding,omitempty"`  // what replicas divide among them: one of [LayoutWords]
 	Recompute string `json:"recompute,omitempty"` // activations computed again in the backward pass
 	Offload   string `json:"offload,omitempty"`   // what is kept in the memory of the host
+	// Unknown says that others of the same table have a layout, and this does not
+	// say its own.
+	Unknown bool `json:"layout_unknown,omitempty"`
+	// MicroUnknown says that the batch of a replica is known, but not in how
+	// many micro-batches it was computed: then LocalBatch is all of it.
+	MicroUnknown bool `json:"micro_batches_unknown,omitempty"`
 }
 
 // layoutColumn is a column, or key of a study, that is part of a [Layout].

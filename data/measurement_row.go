@@ -11,10 +11,11 @@ import (
 
 // measurementReader turns rows into measurements.
 type measurementReader struct {
-	known []string       // columns
-	speed speed          // the column that tells the time of a step; none if its name is empty
-	job   string         // of all rows; empty where the rows say it
-	extra map[string]int // columns of further knobs, by their name without the mark
+	known   []string        // columns
+	speed   speed           // the column that tells the time of a step; none if its name is empty
+	job     string          // of all rows; empty where the rows say it
+	layouts map[string]bool // columns of a layout that the table has
+	extra   map[string]int  // columns of further knobs, by their name without the mark
 }
 
 // measurement converts a row.
@@ -84,7 +85,7 @@ func (mr measurementReader) config(r *Row) Config {
 	}
 	c.Mode = mode
 	c.AccumSteps = r.Whole("accum_steps", 0)
-	readLayout(r, &c)
+	mr.readLayout(r, &c)
 	readLocalBatch(r, &c)
 	for knob, i := range mr.extra {
 		if r.cells[i] == "" {
@@ -125,7 +126,8 @@ func readCounts(r *Row, c *Config) {
 
 // readLayout reads how the model is spread over the workers. The column dp is
 // derived, and must agree.
-func readLayout(r *Row, c *Config) {
+func (mr measurementReader) readLayout(r *Row, c *Config) {
+	c.Layout.Unknown = (mr.layouts["tp"] || mr.layouts["pp"]) && r.Cell("tp") == "" && r.Cell("pp") == "" && c.Workers > 1
 	for _, name := range LayoutNames() {
 		if cell := r.Cell(name); cell != "" {
 			if want := c.Layout.Set(name, strings.TrimSuffix(strings.ToLower(cell), ".0")); want != "" {
@@ -154,6 +156,7 @@ func readLocalBatch(r *Row, c *Config) {
 	}
 	micro := float64(c.Replicas()) * float64(c.AccumSteps+1)
 	if c.LocalBatch == 0 {
+		c.MicroUnknown = !c.Plain() && r.Cell("accum_steps") == ""
 		if c.LocalBatch = global / micro; !Samples().Holds(c.LocalBatch) {
 			r.Bad("global_batch", fmt.Sprintf("%s for each of %d %s", Samples(), c.Replicas(), replicasWord(*c)))
 		}

@@ -118,7 +118,7 @@ func (im Import) reader(t *Table) (measurementReader, error) {
 	if mr.speed.column == "" && !t.Has("status") {
 		return mr, t.Missing("step_time_s", "a column step_time_s, step_time_ms, steps_per_s or throughput, or status if no trial succeeded")
 	}
-	mr.extra = extraColumns(t.Header)
+	mr.extra, mr.layouts = extraColumns(t.Header), layoutsOf(t)
 	return mr, nil
 }
 
@@ -213,7 +213,7 @@ func measurementColumns() []columnOf[Measurement] {
 	}
 	for _, name := range LayoutNames() {
 		columns = append(columns, columnOf[M]{name, false, func(m M) string {
-			if v := m.Get(name); v != "1" && v != "none" {
+			if v := m.Get(name); !m.Layout.Unknown && (v != "1" && v != "none" || name == "tp" && !m.Plain()) {
 				return v
 			}
 			return ""
@@ -263,6 +263,15 @@ func resultColumns() []string {
 // isExtraColumn reports whether a column holds a further knob.
 func isExtraColumn(name string) bool {
 	return strings.HasPrefix(name, extraPrefix) && len(name) > len(extraPrefix)
+}
+
+// layoutsOf returns which columns of a layout a table has.
+func layoutsOf(t *Table) map[string]bool {
+	has := map[string]bool{}
+	for _, name := range LayoutNames() {
+		has[name] = t.Has(name)
+	}
+	return has
 }
 
 // extraColumns returns the positions of the columns of further knobs.

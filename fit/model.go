@@ -7,6 +7,7 @@ import (
 	"knee/data"
 	"knee/fit/convergence"
 	"knee/fit/gradnoise"
+	"knee/fit/memory"
 	"knee/fit/speed"
 	"knee/fit/speed/form"
 )
@@ -29,6 +30,7 @@ type Model struct {
 	warnings    []string // beyond those of the speed
 	convergence *convergence.Curve
 	noise       *gradnoise.Scale
+	memory      *memory.Model // nil if nothing is known of it
 	batch       data.Batch
 }
 
@@ -43,7 +45,35 @@ func FitContext(ctx context.Context, ms []data.Measurement, s Settings) (*Model,
 	if err != nil {
 		return nil, err
 	}
-	return &Model{Model: m, seed: s.Seed}, nil
+	return &Model{Model: m, seed: s.Seed, memory: memoryOf(ms, s.Seed)}, nil
+}
+
+// memoryOf fits the memory of a job where something is known of it beyond that
+// runs did not run out: a peak, a run that did, or the size of the model.
+func memoryOf(ms []data.Measurement, seed int64) *memory.Model {
+	for _, m := range ms {
+		if m.PeakMemory > 0 || m.Status == data.OOM || !m.Architecture.Zero() {
+			return memory.Fit(ms, data.Architecture{}, seed)
+		}
+	}
+	return nil
+}
+
+// Memory returns what is known of the memory that a configuration needs, nil
+// if nothing is.
+func (m *Model) Memory() *memory.Model { return m.memory }
+
+// For returns the model of the same job at another size; see [speed.Model.For].
+func (m *Model) For(a data.Architecture) *Model {
+	if a.Zero() {
+		return m
+	}
+	out := *m
+	out.Model = m.Model.For(a)
+	if out.memory = m.memory.For(a); m.memory == nil {
+		out.memory = memory.Fit(nil, a, m.seed)
+	}
+	return &out
 }
 
 // SpeedOf returns the speed models of several jobs, as Settings.Others wants.

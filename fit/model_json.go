@@ -10,6 +10,7 @@ import (
 	"knee/data"
 	"knee/fit/convergence"
 	"knee/fit/gradnoise"
+	"knee/fit/memory"
 	"knee/fit/speed"
 )
 
@@ -27,6 +28,7 @@ type modelFile struct {
 	Batch       batchFile          `json:"batch"`
 	Convergence *convergence.Curve `json:"convergence,omitempty"`
 	NoiseScale  *gradnoise.Scale   `json:"noise_scale,omitempty"`
+	Memory      *memory.Model      `json:"memory,omitempty"`
 	Warnings    []string           `json:"warnings,omitempty"`
 }
 
@@ -48,7 +50,7 @@ func EncodeModel(w io.Writer, m *Model) error {
 	enc.SetIndent("", " ")
 	if err := enc.Encode(modelFile{
 		Version: ModelVersion, Job: m.Job(), Seed: m.seed, Speed: text, Batch: batchFile(m.batch),
-		Convergence: m.convergence, NoiseScale: m.noise, Warnings: m.warnings,
+		Convergence: m.convergence, NoiseScale: m.noise, Memory: m.memory, Warnings: m.warnings,
 	}); err != nil {
 		return fail(err)
 	}
@@ -83,7 +85,7 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 	if len(f.Speed) == 0 {
 		return nil, &data.InputError{Source: data.Source{File: name, Column: "speed"}, Found: "nothing", Want: "a fitted speed curve, as written by knee fit"}
 	}
-	m := &Model{seed: f.Seed, batch: data.Batch(f.Batch), convergence: f.Convergence, noise: f.NoiseScale, warnings: f.Warnings}
+	m := &Model{seed: f.Seed, batch: data.Batch(f.Batch), convergence: f.Convergence, noise: f.NoiseScale, memory: f.Memory, warnings: f.Warnings}
 	if f.Version < ModelVersion {
 		m.Model, err = refit(f)
 	} else {

@@ -7,6 +7,7 @@ import (
 	"knee/data"
 	"knee/fit"
 	"knee/fit/convergence"
+	"knee/fit/memory"
 )
 
 // Answer is all that is predicted for one configuration.
@@ -22,6 +23,7 @@ type Answer struct {
 	Extrapolated bool          // outside the measured range; Why says in which respect
 	Support      int           // measurements of the same GPU type and mode
 	Why          string
+	Memory       *memory.Prediction // nil if nothing is known of it
 }
 
 // Goal is the work that remains; zero means none was given. If several are
@@ -77,6 +79,10 @@ func (p *Predictor) answer(c data.Config, pred fit.Prediction, steps data.Estima
 		Config: c, StepTime: pred.StepTime, Efficiency: p.efficiency(c),
 		Extrapolated: pred.Extrapolated, Support: pred.Support, Why: pred.Why,
 		PricePerHour: p.Price[c.GPUType] * float64(c.Workers),
+	}
+	if m := p.Model.Memory(); m != nil && c.LocalBatch > 0 {
+		needs := m.Predict(c, 0)
+		a.Memory = &needs
 	}
 	if samples := c.SamplesPerStep(); samples > 0 {
 		a.Throughput = a.StepTime.Per(samples)

@@ -12,7 +12,7 @@ import (
 )
 
 func newFit(a *app) *cobra.Command {
-	var job, family, output, formatName, interconnect, message string
+	var job, pool, family, output, formatName, interconnect, message string
 	var curve curveFlags
 	var cluster []string
 	var seed int64
@@ -54,6 +54,11 @@ bytes one synchronisation moves.`,
 			ms, points, err := a.loadJob(args, curve.file, data.Import{Columns: columns, Job: job})
 			if err != nil {
 				return err
+			}
+			for i := range ms {
+				if pool != "" {
+					ms[i].Job = pool
+				}
 			}
 			settings, err := fitSettings(family, seed, cluster, interconnect, message)
 			if err != nil {
@@ -98,6 +103,7 @@ bytes one synchronisation moves.`,
 	f.StringVar(&formatName, "format", "table", "output format: "+strings.Join(formats, ", "))
 	f.StringVar(&family, "family", fit.Auto, "form of the curves: auto, "+strings.Join(fit.FamilyNames(), ", "))
 	f.StringVar(&job, "job", "", "which job, where the files hold several; what is trained, where they do not say")
+	f.StringVar(&pool, "pool", "", "fit all rows, of several sizes of one model, as one job of this name; they need layers, hidden and seq_len")
 	f.Var(columns, "columns", columnsUsage)
 	f.Int64Var(&seed, "seed", 1, "seed of the draws behind the intervals")
 	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs of the same cluster, whose links are this job's too")

@@ -64,6 +64,9 @@ func known(v float64) *float64 {
 
 // advise adds what one more measurement would buy.
 func (r *fitResult) advise(ctx context.Context, m *fit.Model, s fit.Settings) error {
+	if slices.ContainsFunc(m.GPUTypes(), func(gpu string) bool { return m.Layouts(gpu) != nil }) {
+		return nil // knee predict --best says which layouts are worth a look
+	}
 	gains, err := predict.Gains(ctx, m, s)
 	for _, g := range gains {
 		r.Advice = append(r.Advice, advice{g.Config, g.Narrowing, g.Target, g.Before, g.After, g.String()})

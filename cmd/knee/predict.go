@@ -23,14 +23,17 @@ type predictFlags struct {
 	confident, accumulation        bool
 	price                          priceFlag
 	knobs                          knobFlag
-	whatIf                         string
+	whatIf, size                   string
+	best                           bool
+	top, perNode                   int
+	globalBatch                    float64
 }
 
 func newPredict(a *app) *cobra.Command {
 	f := predictFlags{price: priceFlag{}, knobs: knobFlag{}}
 	var out format
 	cmd := &cobra.Command{
-		Use:   "predict MODEL.json",
+		Use:   "predict [MODEL.json]",
 		Short: "Predict the speed of any configuration, or find the best one",
 		Long: `predict answers from a model, each number with its 90 % interval: step time,
 throughput, goodput, and with a goal (--steps or --target-loss) the time, the
@@ -50,20 +53,42 @@ has the value measured most, which the table names. --what-if changes the
 physics of the fitted form: what a link twice as fast, perfect overlap of
 communication with computation (overlap=max, the most that any scheduling of
 it brings), reduction inside the nodes first (hierarchical) or a faster GPU
-(compute=0.5x) would bring, with the speedup's own interval.`,
+(compute=0.5x) would bring, with the speedup's own interval.
+
+--best lists the fastest layouts (tp × pp × dp, micro-batch, sharding,
+recomputation) of --workers that fit in memory, with where the time of a step
+goes and where each loses to the first. --model gives the size of a model
+(parameters, layers, hidden, heads, seq_len, vocab): of one that was measured
+at other sizes, or, without MODEL.json, of one of which only the memory is
+asked.`,
 		Example: `  knee predict model.json --workers 1..64*2
   knee predict model.json --workers 1..8 --mode ps-sync --ps 1,2,4 --local-batch 32
   knee predict model.json --at configs.csv -o csv
   knee predict model.json --workers 1..16*2 --max-batch 4096 --accumulation
   knee predict model.json --workers 1..16*2 --knob width=96,128 --knob optimizer=adam
   knee predict model.json --workers 1..64*2 --what-if inter_node=0.5x,overlap=max
+  knee predict model.json --workers 64,256 --best
+  knee predict --model llama-70b.yaml --gpu-type h100 --workers 64
   knee predict model.json --workers 1..64 --steps 90000 --deadline 6h --price a100=3.2`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.RangeArgs(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
+			if len(args) == 0 {
+				if f.size == "" {
+					return usageError{errors.New("want a MODEL.json, or --model FILE with the size of a model")}
+				}
+				arch, err := data.LoadArchitecture(f.size)
+				if err != nil {
+					return err
+				}
+				return a.predictMemory(arch, f, out)
+			}
 			m, err := fit.ReadModel(args[0])
+			if err == nil {
+				m, err = sized(m, f.size)
+			}
 			if err != nil {
 				return err
 			}
@@ -72,6 +97,9 @@ it brings), reduction inside the nodes first (hierarchical) or a faster GPU
 				return err
 			}
 			p := &predict.Predictor{Model: m, Price: f.price, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal, Accumulate: f.accumulation}
+			if f.best {
+				return a.predictLayouts(p, f, out)
+			}
 			if f.at != "" {
 				return a.predictAt(p, f, out)
 			}
@@ -117,10 +145,16 @@ it brings), reduction inside the nodes first (hierarchical) or a faster GPU
 	fl.BoolVar(&f.confident, "confident", false, "hold deadline and budget against the pessimistic end of the intervals")
 	fl.Var(f.knobs, "knob", "values of one of the study's own knobs, NAME=VALUE,VALUE; may be given several times (default: the value measured most)")
 	fl.StringVar(&f.whatIf, "what-if", "", "changes of the physics: NAME=FACTORx of "+strings.Join(changeNames(), ", ")+"; overlap=max; hierarchical")
+	fl.BoolVar(&f.best, "best", false, "list the fastest layouts that fit; with --workers")
+	fl.IntVar(&f.top, "top", 5, "how many layouts to list")
+	fl.Float64Var(&f.globalBatch, "global-batch", 0, "samples per step of the layouts (default: measured most)")
+	fl.IntVar(&f.perNode, "per-node", 0, "GPUs of a node, over which tensors are split at most (default: the most measured on one)")
+	fl.StringVar(&f.size, "model", "", "YAML file with the size of the transformer: parameters, layers, hidden, heads, seq_len, vocab")
 	fl.Var(f.price, "price", "US$ per worker-hour, such as a100=3.2,t4=0.35")
 	formatFlag(cmd, &out)
 	cmd.MarkFlagsMutuallyExclusive("at", "workers")
-	cmd.MarkFlagsMutuallyExclusive("at", "knob")
+	cmd.MarkFlagsMutuallyExclusive("at", "knob", "best")
+	cmd.MarkFlagsMutuallyExclusive("best", "what-if", "local-batch", "deadline")
 	cmd.MarkFlagsMutuallyExclusive("what-if", "at", "deadline")
 	cmd.MarkFlagsMutuallyExclusive("what-if", "budget")
 	cmd.MarkFlagsMutuallyExclusive("steps", "target-loss", "delta")

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,9 @@ type answerRow struct {
 	Extrapolated bool           `json:"extrapolated"`
 	Why          string         `json:"why,omitempty"`
 	Support      int            `json:"support"`
+	PeakMemory   *data.Estimate `json:"peak_memory_bytes,omitempty"`
+	GPUMemory    float64        `json:"gpu_memory_bytes,omitempty"`
+	Fits         *float64       `json:"p_fits,omitempty"`
 }
 
 func rowsOf(answers []predict.Answer) []answerRow {
@@ -39,6 +43,11 @@ func rowsOf(answers []predict.Answer) []answerRow {
 		}
 		if p.CostToTarget.Mean > 0 {
 			rows[i].CostToTarget = &p.CostToTarget
+		}
+		if m := p.Memory; m != nil {
+			if rows[i].PeakMemory = &m.Peak; !math.IsInf(m.Capacity, 1) {
+				rows[i].GPUMemory, rows[i].Fits = m.Capacity, &m.Fits
+			}
 		}
 	}
 	return rows
@@ -161,6 +170,24 @@ func answerCSV(answers []predict.Answer) table {
 		for name := range p.Config.Extra {
 			if !slices.Contains(knobs, name) {
 				knobs = append(knobs, name)
+			}
+		}
+	}
+	if slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.Memory != nil }) {
+		t.columns = append(t.columns, "peak_memory_bytes", "peak_memory_lo_bytes", "peak_memory_hi_bytes", "p_fits")
+		for i, p := range answers {
+			cells := make([]string, 4)
+			if m := p.Memory; m != nil {
+				cells = []string{exact(math.Round(m.Peak.Mean)), exact(math.Round(m.Peak.Lo)), exact(math.Round(m.Peak.Hi)), fitsWords(p)}
+			}
+			t.rows[i] = append(t.rows[i], cells...)
+		}
+	}
+	if slices.ContainsFunc(answers, func(p predict.Answer) bool { return !p.Config.Plain() }) {
+		t.columns = append(t.columns, data.LayoutNames()...)
+		for i, p := range answers {
+			for _, name := range data.LayoutNames() {
+				t.rows[i] = append(t.rows[i], p.Config.Get(name))
 			}
 		}
 	}

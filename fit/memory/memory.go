@@ -33,18 +33,18 @@ type Model struct {
 
 // modelFile is Model as part of model.json.
 type modelFile struct {
-	Architecture data.Architecture      `json:"architecture,omitzero"`
-	Draws        [][coordinates]float64 `json:"draws"`
-	GPU          map[string]float64     `json:"gpu_memory_bytes,omitempty"`
-	Observed     int                    `json:"observed"`
+	Architecture data.Architecture  `json:"architecture,omitzero"`
+	Draws        [][]float64        `json:"draws"`
+	GPU          map[string]float64 `json:"gpu_memory_bytes,omitempty"`
+	Observed     int                `json:"observed"`
 }
 
 // MarshalJSON implements [json.Marshaler].
 func (m *Model) MarshalJSON() ([]byte, error) {
-	short := slices.Clone(m.draws)
+	short := make([][]float64, len(m.draws))
 	for i := range short {
-		for j, v := range short[i] {
-			short[i][j] = math.Round(v*1e6) / 1e6
+		for _, v := range m.draws[i] {
+			short[i] = append(short[i], math.Round(v*1e6)/1e6)
 		}
 	}
 	return json.Marshal(modelFile{m.arch, short, m.gpu, m.observed})
@@ -59,14 +59,19 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 	if len(f.Draws) == 0 || len(f.Draws) > 1024 {
 		return fmt.Errorf("%d draws of the memory model, want 1 to 1024", len(f.Draws))
 	}
-	for _, d := range f.Draws {
-		for _, v := range d {
+	draws := make([][coordinates]float64, len(f.Draws))
+	for i, d := range f.Draws {
+		if len(d) != coordinates {
+			return fmt.Errorf("a draw of the memory model with %d coordinates, want %d: fit the job again", len(d), coordinates)
+		}
+		for j, v := range d {
+			draws[i][j] = v
 			if !(math.Abs(v) < 100) {
 				return errors.New("a coordinate of the memory model beyond ±100, which no fit yields")
 			}
 		}
 	}
-	*m = Model{f.Architecture, f.Draws, f.GPU, f.Observed}
+	*m = Model{f.Architecture, draws, f.GPU, f.Observed}
 	return nil
 }
 
@@ -131,6 +136,9 @@ type Prediction struct {
 
 // For returns the model of the same job at another size.
 func (m *Model) For(a data.Architecture) *Model {
+	if m == nil {
+		return nil
+	}
 	_, _, known := complete(a)
 	if _, _, before := complete(m.arch); known != before {
 		return m

@@ -35,7 +35,13 @@ func (m *Model) Families(ctx context.Context) ([]FamilyScore, error) {
 		for _, gpu := range g.types {
 			rows := m.Measurements(gpu, g.mode)
 			var scores []FamilyScore
-			for _, name := range form.FamiliesOf(g.mode) {
+			families := form.FamiliesOf(g.mode)
+			if g.family == form.LayoutFamily { // the only one that knows layouts
+				families = []string{form.LayoutFamily}
+			} else {
+				families = slices.DeleteFunc(families, func(name string) bool { return name == form.LayoutFamily })
+			}
+			for _, name := range families {
 				s := FamilyScore{GPUType: gpu, Mode: g.mode, Family: name, Chosen: name == g.family, LeaveOneOut: math.NaN(), Forward: math.NaN()}
 				if err := s.fit(ctx, rows, Settings{Family: name, Seed: m.seed, Prior: g.prior}); err != nil {
 					s.Warnings = append(s.Warnings, err.Error())

@@ -19,6 +19,7 @@ import (
 type group struct {
 	mode     data.Mode
 	family   string
+	plain    bool // layouts are left out
 	types    []string
 	rows     []row  // merged, and where there were very many only some
 	counts   []int  // measurements before that, by GPU type
@@ -42,7 +43,7 @@ type group struct {
 // newGroup prepares the fit of measurements of one mode.
 func newGroup(ms []data.Measurement, s Settings) (*group, error) {
 	ms, dropped := screenRepeats(ms)
-	g := &group{mode: ms[0].ModeOrDefault(), dropped: dropped, prior: s.Prior}
+	g := &group{plain: s.ignoreLayouts, mode: ms[0].ModeOrDefault(), dropped: dropped, prior: s.Prior}
 	if g.prior == nil {
 		g.prior = prior.Default()
 	}

@@ -26,6 +26,7 @@ type modelFile struct {
 type groupFile struct {
 	Mode         data.Mode   `json:"mode"`
 	Family       string      `json:"family"`
+	Plain        bool        `json:"layouts_ignored,omitempty"`
 	GPUTypes     []string    `json:"gpu_types"`
 	Coordinates  []float64   `json:"coordinates"`
 	Sizes        sizes       `json:"sizes"`
@@ -66,7 +67,7 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 	f := modelFile{Prior: fingerprint(m.groups[0].prior)}
 	for _, g := range m.groups {
 		gf := groupFile{
-			Mode: g.mode, Family: g.family, GPUTypes: g.types, Coordinates: g.z, Sizes: g.size,
+			Mode: g.mode, Family: g.family, Plain: g.plain, GPUTypes: g.types, Coordinates: g.z, Sizes: g.size,
 			Status: g.status, Dropped: g.dropped, Counts: g.counts,
 		}
 		for t, gpu := range g.types {
@@ -137,7 +138,7 @@ func (gf *groupFile) restore(job string, seed int64, same bool) (*group, error) 
 	if len(gf.Measurements) == 0 || len(gf.Measurements) > maxRows {
 		return nil, fmt.Errorf("%d measurements, want 1 to %d", len(gf.Measurements), maxRows)
 	}
-	g := &group{mode: mode, family: gf.Family, counts: gf.Counts, prior: prior.Default(), status: gf.Status, dropped: gf.Dropped, borrowed: gf.Borrowed}
+	g := &group{mode: mode, family: gf.Family, plain: gf.Plain, counts: gf.Counts, prior: prior.Default(), status: gf.Status, dropped: gf.Dropped, borrowed: gf.Borrowed}
 	for _, rf := range gf.Measurements {
 		r := row{Measurement: rf.Measurement, runs: max(rf.Runs, 1), se2: rf.Variance, within: rf.Within, inflated: rf.LeftOut}
 		r.Job, r.Mode, r.freedom = job, mode, r.runs-1
@@ -162,6 +163,9 @@ func (gf *groupFile) restore(job string, seed int64, same bool) (*group, error) 
 		g.borrowed = make([]borrowed, len(g.types))
 	}
 	if err := g.checkBorrowed(); err != nil {
+		return nil, err
+	}
+	if err := g.architecture(); err != nil {
 		return nil, err
 	}
 	g.measure()

@@ -35,7 +35,8 @@ type Settings struct {
 	Screened bool
 	// Like is a model whose sizes of process and noise are taken over instead
 	// of inferred: for measurements that are made up, and fit too well.
-	Like *Model
+	Like          *Model
+	ignoreLayouts bool
 	// Prior replaces [prior.Default]; nil means that.
 	Prior *prior.Speed
 }
@@ -73,6 +74,9 @@ func Fit(ctx context.Context, ms []data.Measurement, s Settings) (*Model, error)
 		return nil, err
 	}
 	m := &Model{job: ok[0].Job, seed: s.Seed}
+	if m.warnings = ignoreLayouts(ok); m.warnings != nil {
+		s.ignoreLayouts = true
+	}
 	for _, part := range parts(ok, s.Family) {
 		g, err := newGroup(part, s)
 		if err == nil && s.Like != nil {
@@ -88,6 +92,34 @@ func Fit(ctx context.Context, ms []data.Measurement, s Settings) (*Model, error)
 		m.warnings = append(m.warnings, g.warnings()...)
 	}
 	return m, nil
+}
+
+// ignoreLayouts takes the layouts from measurements, and says so, where some
+// of several workers do not say theirs: that is not the same as having none.
+func ignoreLayouts(ms []data.Measurement) []string {
+	unknown, known := 0, 0
+	for _, m := range ms {
+		if m.Layout.Unknown {
+			unknown++
+		} else if !m.Plain() {
+			known++
+		}
+	}
+	if unknown == 0 || known == 0 {
+		return nil
+	}
+	for i := range ms {
+		ms[i].Config = plain(ms[i].Config)
+	}
+	return []string{fmt.Sprintf("%d of %d measurements do not say their layout (tp, pp), so that it is left out of the fit: every worker counts as a replica", unknown, len(ms))}
+}
+
+// plain is a configuration with the same global batch spread over all workers
+// alike.
+func plain(c data.Config) data.Config {
+	c.LocalBatch *= float64(c.Replicas()) / float64(max(c.Workers, 1))
+	c.Layout = data.Layout{}
+	return c
 }
 
 // parts divides measurements by mode, in order of appearance; under a

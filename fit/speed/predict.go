@@ -114,6 +114,9 @@ func (m *Model) resolve(c data.Config) (*group, int, data.Config, error) {
 		return fail(&data.InputError{Source: data.Source{Column: "mode"}, Found: fmt.Sprintf("%q on %s", c.Mode, c.GPUType),
 			Want: "a mode that was measured there: " + list(names)})
 	}
+	if g.plain {
+		c = plain(c)
+	}
 	if !c.Plain() && g.family != form.LayoutFamily {
 		return fail(&data.InputError{Source: data.Source{Column: "layout"}, Found: c.Layout.String(),
 			Want: "plain data parallelism: no other layout was measured, and one run of it would do"})
@@ -162,6 +165,35 @@ func list(names []string) string {
 		return "(none)"
 	}
 	return strings.Join(names, ", ")
+}
+
+// Parts returns where the form says that the time of a step goes; ok is false
+// where it does not tell, as without layouts.
+func (m *Model) Parts(c data.Config) (l form.LayoutParts, ok bool) {
+	q, err := m.ask(c)
+	if err != nil {
+		return l, false
+	}
+	return form.PartsOf(q.g.best, &q.p)
+}
+
+// Layouts returns the configurations with a layout that were measured of a
+// GPU type, nil if layouts are not part of the model.
+func (m *Model) Layouts(gpuType string) []data.Measurement {
+	if g, _ := m.find(gpuType, data.AllReduce); g == nil || g.family != form.LayoutFamily {
+		return nil
+	}
+	return m.Measurements(gpuType, data.AllReduce)
+}
+
+// Architecture returns the size of the model of the job, as far as known.
+func (m *Model) Architecture() data.Architecture {
+	for _, g := range m.groups {
+		if !g.arch.Zero() {
+			return g.arch
+		}
+	}
+	return data.Architecture{}
 }
 
 // Knob is one of the study's own knobs as the model uses it.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	_ "embed"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -92,6 +93,20 @@ func (l *learner) mean(scores []float64) float64 {
 		total += of[d] / protocols[d]
 	}
 	return total / float64(len(of))
+}
+
+// byDataset writes the mean score of the splits of each dataset and protocol.
+func (l *learner) byDataset() string {
+	sum, n := map[string]float64{}, map[string]float64{}
+	for i, s := range l.splits {
+		sum[s.dataset+" "+s.protocol] += l.scores[i]
+		n[s.dataset+" "+s.protocol]++
+	}
+	var words []string
+	for _, k := range slices.Sorted(maps.Keys(sum)) {
+		words = append(words, fmt.Sprintf("%s %.2f", k, sum[k]/n[k]))
+	}
+	return strings.Join(words, ", ")
 }
 
 // try keeps a prior if the splits that it concerns are likelier under it by
@@ -256,7 +271,7 @@ func learn(pr *prior.Speed, splits []split, match string, sweeps int, log func(s
 	step := slices.Repeat([]float64{.6}, len(all))
 	l.scores, l.value = make([]float64, len(l.splits)), math.Inf(-1)
 	l.try(l.pr, func(*split) bool { return true }, 0)
-	log("start: %.4f", l.value)
+	log("start: %.4f %s", l.value, l.byDataset())
 	const cost = .0001
 	for sweep := range sweeps {
 		for i, d := range all {
@@ -279,7 +294,7 @@ func learn(pr *prior.Speed, splits []split, match string, sweeps int, log func(s
 				step[i] /= 2
 			}
 		}
-		log("sweep %d: %.4f", sweep+1, l.value)
+		log("sweep %d: %.4f %s", sweep+1, l.value, l.byDataset())
 	}
 	return l.pr, nil
 }

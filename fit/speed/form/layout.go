@@ -141,7 +141,8 @@ func (l LayoutParts) Step() float64 {
 func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	x, o := c.x, &p.Offsets
 	unit := c.f.s.Unit * math.Exp(x[layCompute]+o.Unit)
-	n, stages, d, m := p.TP*p.CP, p.PP, p.Replicas, p.Accum+1
+	n, stages, d := p.TP*p.CP, p.PP, p.Replicas
+	m, batch := p.micro()
 	depth := 1 / stages
 	if o.Layers > 0 {
 		depth = math.Ceil(float64(o.Layers)/stages) / float64(o.Layers)
@@ -153,19 +154,19 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	case "selective":
 		again = math.Exp(x[laySelective])
 	}
-	work := p.Batch * (1 + again) * math.Exp((x[layTensorPower]-1)*math.Log(n))
+	work := batch * (1 + again) * math.Exp((x[layTensorPower]-1)*math.Log(n))
 	launch := math.Exp(x[layLaunch] + o.Launch)
 	share := depth + (1-depth)*math.Min(math.Exp(x[layHead]+o.Head), 1)
 	micro = math.Sqrt(math.Sqrt(sq4(work)+sq4(launch))) * share
 	var comm float64
 	if n > 1 {
-		comm = p.Batch * (1 + again/2) * math.Exp(x[layTensor]+o.Tensor) * ring(n) * depth
+		comm = batch * (1 + again/2) * math.Exp(x[layTensor]+o.Tensor) * ring(n) * depth
 		if n > p.Widest {
 			comm *= math.Exp(x[layTensorInter])
 		}
 	}
 	if stages > 1 {
-		comm += p.Batch * math.Exp(x[layPointToPoint]+o.PointToPoint)
+		comm += batch * math.Exp(x[layPointToPoint]+o.PointToPoint)
 	}
 	bubble := math.Exp(x[layBubble]) * (stages - 1)
 	pipe := (m + bubble) * (micro + comm)
@@ -196,6 +197,18 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 		Compute: unit * m * micro, Tensor: unit * m * comm, Bubble: unit * bubble * (micro + comm), Exposed: unit * exposed,
 		Optimizer: unit * optimizer, Constant: unit * math.Exp(x[layConstant]+o.Constant),
 	}, unit * micro
+}
+
+// micro returns the micro-batches of a step and the samples of each. Where that
+// is not known, a pipeline is taken to be filled as Narayanan et al. advise
+// (section 2.2.1): far more micro-batches than stages, as far as samples go.
+func (p *Point) micro() (m, batch float64) {
+	m = p.Accum + 1
+	if p.MicroUnknown && p.PP > 1 {
+		m = math.Max(math.Min(p.Batch, 4*p.PP), 1)
+		return m, p.Batch / m
+	}
+	return m, p.Batch
 }
 
 func sq4(x float64) float64 { return x * x * x * x }
@@ -251,7 +264,8 @@ func PartsOf(c Curve, p *Point) (l LayoutParts, ok bool) {
 // unitOf is the time of one sample on one worker if nothing but computing took
 // time, for the scale of a set of measurements.
 func unitOf(p *Point, step float64) float64 {
-	return step * p.TP * p.CP * p.PP / (p.Batch * (p.Accum + p.PP)) / math.Exp(p.Offsets.Unit)
+	m, batch := p.micro()
+	return step * p.TP * p.CP * p.PP / (batch * (m + p.PP - 1)) / math.Exp(p.Offsets.Unit)
 }
 
 // changes of the layout form.

@@ -20,6 +20,7 @@ type Point struct {
 
 	TP, PP, CP, Replicas         float64 // degrees of parallelism and data-parallel width, at least 1
 	Sharding, Recompute, Offload string  // empty for none
+	MicroUnknown                 bool    // in how many micro-batches a replica's batch was computed
 	Offsets                      Offsets // what the size of the model says
 
 	// Natural logarithms of the above, taken once.
@@ -55,7 +56,8 @@ func NewPoint(c data.Config, s Scale) Point {
 		Placed:     c.Workers <= 1 || c.Nodes > 0 || len(c.Placement) > 0,
 		BatchKnown: c.LocalBatch > 0,
 		TP:         float64(max(c.TP, 1)), PP: float64(max(c.PP, 1)), CP: float64(max(c.CP, 1)), Replicas: float64(c.Replicas()),
-		Sharding: c.Sharding, Recompute: c.Recompute, Offload: c.Offload,
+		MicroUnknown: c.MicroUnknown,
+		Sharding:     c.Sharding, Recompute: c.Recompute, Offload: c.Offload,
 	}
 	switch {
 	case p.BatchKnown:

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"knee/data"
+	"knee/fit"
+	"knee/predict"
+)
+
+// layoutRow is one layout as JSON.
+type layoutRow struct {
+	answerRow
+	Bubble        float64 `json:"bubble_share"`
+	Communication float64 `json:"communication_share"`
+	Loses         string  `json:"loses,omitempty"`
+}
+
+// predictLayouts lists the fastest layouts that fit, for every number of workers.
+func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) error {
+	if f.workers == "" {
+		return usageError{errors.New("--best: want --workers, the GPUs to spread the model over")}
+	}
+	workers, err := counts("workers", f.workers)
+	if err != nil {
+		return err
+	}
+	gpu, err := onlyType(f.gpuType, p.Model.GPUTypes())
+	if err != nil {
+		return err
+	}
+	if p.Model.Memory() == nil {
+		a.note("nothing is known of the memory, so that every layout counts as fitting; add peak_memory_bytes to measurements, or --model FILE with the size of the model")
+	}
+	t := table{columns: []string{"workers", "layout", "step_time", "samples/s", "memory", "fits", "bubble", "communication", "loses by"}}
+	var rows []layoutRow
+	for _, k := range workers {
+		all, err := p.Layouts(predict.LayoutQuestion{GPUType: gpu, Workers: k, GlobalBatch: f.globalBatch, PerNode: f.perNode})
+		var none *predict.NoLayoutError
+		if errors.As(err, &none) {
+			return infeasibleError{err}
+		}
+		if err != nil {
+			return err
+		}
+		for _, l := range all[:min(f.top, len(all))] {
+			bubble, communication := l.Shares()
+			rows = append(rows, layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses})
+			t.add(strconv.Itoa(k), layoutWords(l.Config), between(l.StepTime, seconds), between(l.Throughput, number), memoryWords(l.Answer), fitsWords(l.Answer),
+				shareWords(bubble), shareWords(communication), l.Loses)
+		}
+		if best := all[0]; len(all) > 1 && best.StepTime.Hi > all[1].StepTime.Lo {
+			a.note("%d workers: the first is not surely the fastest, the intervals of the first %d overlap; measure those (knee profile, or --at of these) to decide", k, overlapping(all))
+		}
+	}
+	return out.print(a.stdout, rows, t)
+}
+
+// overlapping counts the layouts whose intervals reach below the upper end of
+// the first one's.
+func overlapping(all []predict.LayoutAnswer) int {
+	n := 0
+	for _, l := range all {
+		if l.StepTime.Lo < all[0].StepTime.Hi {
+			n++
+		}
+	}
+	return n
+}
+
+// onlyType is the GPU type that is meant where one has to be.
+func onlyType(asked string, measured []string) (string, error) {
+	if asked == "" && len(measured) > 1 {
+		return "", usageError{fmt.Errorf("--gpu-type: want one of %v", measured)}
+	}
+	if asked == "" {
+		return measured[0], nil
+	}
+	return asked, nil
+}
+
+// layoutWords writes a layout with its micro-batches.
+func layoutWords(c data.Config) string {
+	words := fmt.Sprintf("tp %d, pp %d, dp %d, micro-batch %s × %d", max(c.TP, 1), max(c.PP, 1), c.Replicas(), number(c.LocalBatch), c.AccumSteps+1)
+	rest := c.Layout
+	rest.TP, rest.PP = 0, 0
+	if s := rest.String(); s != "" {
+		words += ", " + s
+	}
+	return words
+}
+
+
+// memoryWords writes the peak memory with its interval, in GiB.
+func memoryWords(p predict.Answer) string {
+	if p.Memory == nil {
+		return ""
+	}
+	return between(p.Memory.Peak.Scale(1./(1<<30)), number) + " GiB"
+}
+
+// fitsWords writes the probability to fit.
+func fitsWords(p predict.Answer) string {
+	if p.Memory == nil || math.IsInf(p.Memory.Capacity, 1) {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", p.Memory.Fits)
+}
+
+// predictMemory answers from the size of a model alone: which layouts fit.
+func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) error {
+	if f.workers == "" || f.gpuType == "" {
+		return usageError{errors.New("without MODEL.json: want --workers and --gpu-type, besides --model, to say what fits")}
+	}
+	workers, err := counts("workers", f.workers)
+	if err != nil {
+		return err
+	}
+	if _, ok := data.FindGPU(f.gpuType); !ok {
+		return &data.UnknownError{What: "GPU type", Name: f.gpuType, Known: data.GPUNames()}
+	}
+	if f.perNode == 0 {
+		f.perNode = 8
+	}
+	if f.globalBatch == 0 {
+		f.globalBatch = 512
+	}
+	t := table{columns: []string{"workers", "layout", "memory", "fits"}}
+	var rows []answerRow
+	for _, k := range workers {
+		all := predict.MemoryLayouts(arch, f.gpuType, k, min(f.perNode, k), f.globalBatch)
+		for _, p := range all[:min(f.top, len(all))] {
+			rows = append(rows, rowsOf([]predict.Answer{p})[0])
+			t.add(strconv.Itoa(k), layoutWords(p.Config), memoryWords(p), fitsWords(p))
+		}
+	}
+	a.note("from the size of the model alone, nothing was measured: intervals are of what frameworks differ in; one run with peak_memory_bytes narrows them")
+	return out.print(a.stdout, rows, t)
+}
+
+// sized is a model at the size that a file gives.
+func sized(m *fit.Model, path string) (*fit.Model, error) {
+	if path == "" {
+		return m, nil
+	}
+	arch, err := data.LoadArchitecture(path)
+	if err != nil {
+		return nil, err
+	}
+	return m.For(arch), nil
+}
+
+func shareWords(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }

@@ -1,0 +1,162 @@
+package speed_test
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"knee/data"
+	"knee/fit/speed"
+)
+
+// layoutTime is a machine made up for tests: a 1F1B pipeline with tensor
+// communication, far slower between nodes of eight, and gradients.
+func layoutTime(c data.Config) float64 {
+	t, p, d, m := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(c.Replicas()), float64(c.AccumSteps+1)
+	stage := .02 * c.LocalBatch / t
+	if c.Recompute == "full" {
+		stage *= 4. / 3
+	}
+	if t > 1 {
+		comm := .004 * c.LocalBatch * (t - 1) / t
+		if t > 8 {
+			comm *= 5
+		}
+		stage += comm
+	}
+	return (m+p-1)*stage/p + .03*(d-1)/d/(t*p) + .002
+}
+
+func layoutRow(workers, tp, pp int, batch, global float64, recompute string) data.Measurement {
+	c := data.Config{Job: "gpt", GPUType: "a100", Workers: workers, Nodes: (workers + 7) / 8, LocalBatch: batch, Layout: data.Layout{TP: tp, PP: pp, Recompute: recompute}}
+	c.AccumSteps = int(global/(float64(c.Replicas())*batch)) - 1
+	return data.Measurement{Config: c, Status: data.OK, StepTime: layoutTime(c)}
+}
+
+func layoutRows() []data.Measurement {
+	return []data.Measurement{
+		layoutRow(8, 1, 1, 4, 64, ""), layoutRow(8, 2, 1, 4, 64, ""), layoutRow(8, 8, 1, 4, 64, ""), layoutRow(8, 1, 4, 2, 64, ""),
+		layoutRow(8, 2, 2, 4, 64, "full"), layoutRow(16, 4, 2, 4, 64, ""), layoutRow(16, 1, 8, 1, 64, ""), layoutRow(16, 2, 4, 2, 64, "full"),
+	}
+}
+
+// From eight runs the layouts that were not run are foreseen, those of twice
+// the workers among them, and their order.
+func TestLayoutsAreForeseen(t *testing.T) {
+	m, err := speed.Fit(context.Background(), layoutRows(), speed.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, n := 0, 0
+	for _, workers := range []int{8, 16, 32} {
+		for _, l := range [][2]int{{1, 2}, {4, 1}, {4, 2}, {2, 4}} {
+			r := layoutRow(workers, l[0], l[1], 2, 64, "")
+			p, err := m.Predict(r.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+			if p.StepTime.Lo <= r.StepTime && r.StepTime <= p.StepTime.Hi {
+				inside++
+			}
+			if off := math.Abs(p.StepTime.Mean/r.StepTime - 1); off > .25 {
+				t.Errorf("%s: predicted %.3g s, is %.3g", r.Config, p.StepTime.Mean, r.StepTime)
+			}
+		}
+	}
+	if inside < n*3/4 {
+		t.Errorf("%d of %d inside their 90 %% intervals", inside, n)
+	}
+}
+
+// A model written and read predicts the same, its size included.
+func TestLayoutsSurviveTheFile(t *testing.T) {
+	rows := layoutRows()
+	for i := range rows {
+		rows[i].Architecture = data.Architecture{Layers: 32, Hidden: 4096, SeqLen: 2048}
+	}
+	m, err := speed.Fit(context.Background(), rows, speed.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := speed.Restore(text, "gpt", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		a, _ := m.StepTime(r.Config)
+		b, err := again.StepTime(r.Config)
+		if err != nil || math.Abs(a/b-1) > 1e-9 {
+			t.Errorf("%s: %g s, read back %g, %v", r.Config, a, b, err)
+		}
+	}
+}
+
+// A model of twice the layers takes about twice as long; nothing is claimed of
+// it with the certainty of what was measured.
+func TestAnotherSize(t *testing.T) {
+	rows := layoutRows()
+	for i := range rows {
+		rows[i].Architecture = data.Architecture{Layers: 24, Hidden: 2048, SeqLen: 2048}
+	}
+	m, err := speed.Fit(context.Background(), rows, speed.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := m.For(data.Architecture{Layers: 48, Hidden: 2048, SeqLen: 2048})
+	for _, r := range rows {
+		a, err := m.Predict(r.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := large.Predict(r.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ratio := b.StepTime.Mean / a.StepTime.Mean; ratio < 1.6 || ratio > 2.2 {
+			t.Errorf("%s: twice the layers take %.2f times as long", r.Config, ratio)
+		}
+		if b.StepTime.Hi/b.StepTime.Lo <= a.StepTime.Hi/a.StepTime.Lo {
+			t.Errorf("%s: interval of a size never measured %v, of the one measured %v", r.Config, b.StepTime, a.StepTime)
+		}
+	}
+}
+
+// Where some rows do not say their layout, none is used, and that is said.
+func TestUnknownLayouts(t *testing.T) {
+	ms, _, err := data.ReadMeasurements(strings.NewReader("job,workers,tp,pp,global_batch,step_time_s\ngpt,8,,,64,1\ngpt,16,4,2,64,.6\ngpt,32,4,2,64,.4\n"), "m.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := speed.Fit(context.Background(), ms, speed.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := strings.Join(m.Warnings(), "\n"); !strings.Contains(w, "1 of 3 measurements do not say their layout") {
+		t.Errorf("warnings: %s", w)
+	}
+	if _, err := m.Predict(ms[1].Config); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLayoutRefusals(t *testing.T) {
+	plain, err := speed.Fit(context.Background(), []data.Measurement{{Config: data.Config{Job: "j", GPUType: "a100", Workers: 4, LocalBatch: 8}, Status: data.OK, StepTime: 1}}, speed.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = plain.Predict(data.Config{Workers: 4, LocalBatch: 8, Layout: data.Layout{TP: 2}})
+	if err == nil || !strings.Contains(err.Error(), "no other layout was measured") {
+		t.Errorf("a layout where none was measured: %v", err)
+	}
+	_, err = speed.Fit(context.Background(), layoutRows(), speed.Settings{Family: "usl"})
+	if err == nil || !strings.Contains(err.Error(), "measurements with layouts") {
+		t.Errorf("a published family for layouts: %v", err)
+	}
+}

@@ -1,0 +1,260 @@
+package predict
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"knee/data"
+	"knee/fit/memory"
+	"knee/fit/speed/form"
+)
+
+// LayoutQuestion asks for the fastest ways to spread a model over workers.
+type LayoutQuestion struct {
+	GPUType     string
+	Workers     int
+	GlobalBatch float64 // samples per step; 0 takes that measured most
+	PerNode     int     // workers on a node; 0 takes the most measured on one
+	// LeastFits is the probability to fit in memory that a layout must have;
+	// 0 means .9.
+	LeastFits float64
+	// Layouts besides those whose words (sharding, recompute, offload) were
+	// measured: all words.
+	AllWords bool
+}
+
+// LayoutAnswer is a layout with what is predicted of it.
+type LayoutAnswer struct {
+	Answer
+	Parts form.LayoutParts // where the time of a step goes, s, by the form alone
+	// Loses says where it loses most to the fastest, empty for that.
+	Loses string
+}
+
+// Shares returns the shares of a step that the pipeline's bubble and
+// communication (of tensors, and of gradients as far as it is exposed) take.
+func (a LayoutAnswer) Shares() (bubble, communication float64) {
+	step := a.Parts.Step()
+	return a.Parts.Bubble / step, (a.Parts.Tensor + a.Parts.Exposed) / step
+}
+
+// Layouts predicts every layout of the workers at the global batch, the
+// fastest first by the median of its step time, of those that fit with the
+// probability asked for. It fails with a *data.InputError if layouts are not
+// part of the model, and with a *[NoLayoutError] if none fits.
+func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
+	measured := p.Model.Layouts(q.GPUType)
+	if len(measured) == 0 {
+		return nil, &data.InputError{Source: data.Source{Column: "layout"}, Found: "no measured layout of " + q.GPUType,
+			Want: "measurements with tp, pp, sharding or recompute, to choose a layout from"}
+	}
+	q = q.complete(measured)
+	candidates := q.candidates(measured, p.Model.Architecture())
+	if len(candidates) == 0 {
+		return nil, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprintf("%d workers and a global batch of %g", q.Workers, q.GlobalBatch),
+			Want: "a global batch that some number of replicas times a micro-batch measured divides"}
+	}
+	answers, err := p.AtAll(candidates)
+	if err != nil {
+		return nil, err
+	}
+	predictions, err := p.Model.PredictAll(candidates)
+	if err != nil {
+		return nil, err
+	}
+	type ranked struct {
+		LayoutAnswer
+		median float64
+	}
+	var fit []ranked
+	nearest := answers[0]
+	for i, a := range answers {
+		if a.Memory != nil && a.Memory.Fits < q.LeastFits {
+			if a.Memory.Fits > nearest.Memory.Fits {
+				nearest = a
+			}
+			continue
+		}
+		parts, _ := p.Model.Parts(a.Config)
+		fit = append(fit, ranked{LayoutAnswer{Answer: a, Parts: parts}, predictions[i].Median})
+	}
+	if len(fit) == 0 {
+		return nil, &NoLayoutError{Tried: len(answers), Least: q.LeastFits, Nearest: nearest}
+	}
+	slices.SortStableFunc(fit, func(a, b ranked) int { return cmp.Compare(a.median, b.median) })
+	out := make([]LayoutAnswer, len(fit))
+	for i, f := range fit {
+		if out[i] = f.LayoutAnswer; i > 0 {
+			out[i].Loses = loses(f.LayoutAnswer, out[0])
+		}
+	}
+	return out, nil
+}
+
+// NoLayoutError says that no layout fits in memory.
+type NoLayoutError struct {
+	Tried   int
+	Least   float64 // the probability to fit that was asked for
+	Nearest Answer
+}
+
+// Error implements error.
+func (e *NoLayoutError) Error() string {
+	return fmt.Sprintf("none of %d layouts fits in memory with a probability of %g; the nearest is %s, which needs %.0f GiB (%.0f to %.0f) of %.0f GiB and fits with %.2f",
+		e.Tried, e.Least, e.Nearest.Config, e.Nearest.Memory.Peak.Mean/(1<<30), e.Nearest.Memory.Peak.Lo/(1<<30), e.Nearest.Memory.Peak.Hi/(1<<30),
+		e.Nearest.Memory.Capacity/(1<<30), e.Nearest.Memory.Fits)
+}
+
+// complete fills in what the question leaves open.
+func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
+	count := map[float64]int{}
+	best, widest := 0., 0
+	for _, m := range measured {
+		b := m.GlobalBatch()
+		if count[b]++; count[b] > count[best] {
+			best = b
+		}
+		widest = max(widest, m.WidestNode())
+	}
+	if q.GlobalBatch == 0 {
+		q.GlobalBatch = best
+	}
+	if q.PerNode == 0 {
+		q.PerNode = widest
+	}
+	if q.LeastFits == 0 {
+		q.LeastFits = .9
+	}
+	return q
+}
+
+// candidates lists the layouts to choose from: degrees that are powers of two
+// (and those measured), of tensors at most over one node, micro-batches that
+// are powers of two up to twice the largest measured, and the words measured.
+func (q LayoutQuestion) candidates(measured []data.Measurement, a data.Architecture) []data.Config {
+	tensors, stages, micro := doublings(q.PerNode), doublings(q.Workers), map[int]bool{}
+	largest := 1.
+	words := map[[3]string]bool{}
+	mixed := [3]map[string]bool{{}, {}, {}}
+	for _, m := range measured {
+		tensors[max(m.TP, 1)], stages[max(m.PP, 1)] = true, true
+		if !m.MicroUnknown {
+			largest = math.Max(largest, m.LocalBatch)
+		}
+		for i, w := range [3]string{m.Sharding, m.Recompute, m.Offload} {
+			mixed[i][w] = true
+		}
+		words[[3]string{m.Sharding, m.Recompute, m.Offload}] = true
+	}
+	if q.AllWords {
+		for i, name := range []string{"sharding", "recompute", "offload"} {
+			for _, w := range data.LayoutWords(name) {
+				if w == "none" {
+					w = ""
+				}
+				mixed[i][w] = true
+			}
+		}
+		for s := range mixed[0] {
+			for r := range mixed[1] {
+				for o := range mixed[2] {
+					words[[3]string{s, r, o}] = true
+				}
+			}
+		}
+	}
+	for b := 1; float64(b) <= 2*largest; b *= 2 {
+		micro[b] = true
+	}
+	kind := measured[0].Config
+	var all []data.Config
+	for _, t := range sorted(tensors) {
+		for _, p := range sorted(stages) {
+			for _, b := range sorted(micro) {
+				for _, w := range sortedWords(words) {
+					c := data.Config{Job: kind.Job, GPUType: kind.GPUType, Mode: data.AllReduce, Workers: q.Workers, Nodes: (q.Workers + q.PerNode - 1) / q.PerNode, LocalBatch: float64(b),
+						Layout: data.Layout{TP: t, PP: p, Sharding: w[0], Recompute: w[1], Offload: w[2]}}
+					if _, _, want := c.Layout.Check(q.Workers, data.AllReduce, a); want != "" || t*p > q.Workers {
+						continue
+					}
+					steps := q.GlobalBatch / (float64(c.Replicas()) * c.LocalBatch)
+					if steps < 1 || steps != math.Trunc(steps) {
+						continue
+					}
+					c.AccumSteps = int(steps) - 1
+					all = append(all, c)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// doublings returns 1, 2, 4, … up to n.
+func doublings(n int) map[int]bool {
+	all := map[int]bool{}
+	for k := 1; k <= n; k *= 2 {
+		all[k] = true
+	}
+	return all
+}
+
+func sorted(set map[int]bool) []int {
+	var all []int
+	for k := range set {
+		all = append(all, k)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func sortedWords(set map[[3]string]bool) [][3]string {
+	var all [][3]string
+	for w := range set {
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b [3]string) int { return slices.Compare(a[:], b[:]) })
+	return all
+}
+
+// loses names the part of the time in which a layout is furthest behind the
+// fastest.
+func loses(a, best LayoutAnswer) string {
+	type part struct {
+		name string
+		by   float64
+	}
+	parts := []part{
+		{"computing", a.Parts.Compute - best.Parts.Compute},
+		{"tensor communication", a.Parts.Tensor - best.Parts.Tensor},
+		{"pipeline bubble", a.Parts.Bubble - best.Parts.Bubble},
+		{"gradients", a.Parts.Exposed - best.Parts.Exposed},
+		{"optimizer", a.Parts.Optimizer - best.Parts.Optimizer},
+	}
+	worst := slices.MaxFunc(parts, func(a, b part) int { return cmp.Compare(a.by, b.by) })
+	return fmt.Sprintf("%s +%.0f %%", worst.name, 100*worst.by/best.Parts.Step())
+}
+
+// MemoryLayouts predicts, without any measurement, what the layouts of a model
+// need on workers of a GPU type, those that fit most likely first.
+func MemoryLayouts(a data.Architecture, gpuType string, workers, perNode int, globalBatch float64) []Answer {
+	m := memory.Fit(nil, a, 0)
+	q := LayoutQuestion{GPUType: gpuType, Workers: workers, PerNode: perNode, GlobalBatch: globalBatch, AllWords: true}
+	like := []data.Measurement{{Config: data.Config{GPUType: gpuType, Workers: 1, LocalBatch: 4}}}
+	var all []Answer
+	for _, c := range q.candidates(like, a) {
+		if c.Offload != "" || c.Sharding == "zero2" || c.Sharding == "hybrid" && workers <= perNode {
+			continue
+		}
+		needs := m.Predict(c, 0)
+		all = append(all, Answer{Config: c, Memory: &needs})
+	}
+	// Of those that fit alike, the least split first: it communicates least.
+	slices.SortStableFunc(all, func(a, b Answer) int {
+		return cmp.Or(cmp.Compare(math.Round(20*b.Memory.Fits), math.Round(20*a.Memory.Fits)), cmp.Compare(a.Config.ModelParallel(), b.Config.ModelParallel()),
+			cmp.Compare(b.Config.LocalBatch, a.Config.LocalBatch))
+	})
+	return all
+}
