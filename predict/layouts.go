@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/fit"
 	"knee/fit/memory"
 	"knee/fit/speed/form"
 )
@@ -18,7 +19,7 @@ type LayoutQuestion struct {
 	GlobalBatch float64 // samples per step; 0 takes that measured most
 	PerNode     int     // workers on a node; 0 takes the most measured on one
 	// LeastFits is the probability to fit in memory that a layout must have;
-	// 0 means .9.
+	// 0 means .9, less than 0 none.
 	LeastFits float64
 	// Layouts besides those whose words (sharding, recompute, offload) were
 	// measured: all words.
@@ -28,7 +29,8 @@ type LayoutQuestion struct {
 // LayoutAnswer is a layout with what is predicted of it.
 type LayoutAnswer struct {
 	Answer
-	Parts form.LayoutParts // where the time of a step goes, s, by the form alone
+	Parts    form.LayoutParts // where the time of a step goes, s, by the form alone
+	Expected float64          // s, the mean of the predictive distribution of the step time: what is less certain counts for longer
 	// Loses says where it loses most to the fastest, empty for that.
 	Loses string
 }
@@ -41,7 +43,7 @@ func (a LayoutAnswer) Shares() (bubble, communication float64) {
 }
 
 // Layouts predicts every layout of the workers at the global batch, the
-// fastest first by the median of its step time, of those that fit with the
+// one of the least expected step time first, of those that fit with the
 // probability asked for. It fails with a *data.InputError if layouts are not
 // part of the model, and with a *[NoLayoutError] if none fits.
 func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
@@ -64,11 +66,7 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	type ranked struct {
-		LayoutAnswer
-		median float64
-	}
-	var fit []ranked
+	var fits []LayoutAnswer
 	nearest := answers[0]
 	for i, a := range answers {
 		if a.Memory != nil && a.Memory.Fits < q.LeastFits {
@@ -78,19 +76,46 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 			continue
 		}
 		parts, _ := p.Model.Parts(a.Config)
-		fit = append(fit, ranked{LayoutAnswer{Answer: a, Parts: parts}, predictions[i].Median})
+		fits = append(fits, LayoutAnswer{Answer: a, Parts: parts, Expected: expected(predictions[i])})
 	}
-	if len(fit) == 0 {
+	if len(fits) == 0 {
 		return nil, &NoLayoutError{Tried: len(answers), Least: q.LeastFits, Nearest: nearest}
 	}
-	slices.SortStableFunc(fit, func(a, b ranked) int { return cmp.Compare(a.median, b.median) })
-	out := make([]LayoutAnswer, len(fit))
-	for i, f := range fit {
-		if out[i] = f.LayoutAnswer; i > 0 {
-			out[i].Loses = loses(f.LayoutAnswer, out[0])
+	slices.SortStableFunc(fits, func(a, b LayoutAnswer) int { return cmp.Compare(a.Expected, b.Expected) })
+	for i := range fits[1:] {
+		fits[i+1].Loses = loses(fits[i+1], fits[0])
+	}
+	return fits, nil
+}
+
+// expected is the mean of a step time whose logarithm is normal with the
+// median and the 90 % interval predicted.
+func expected(p fit.Prediction) float64 {
+	const width = 2 * 1.6449 // standard deviations
+	sd := math.Log(p.StepTime.Hi/p.StepTime.Lo) / width
+	return p.Median * math.Exp(sd*sd/2)
+}
+
+// LayoutSizes returns the numbers of workers that answers on layouts are given
+// for: powers of two over twice the range measured, and those measured.
+func LayoutSizes(measured []data.Measurement) []int {
+	sizes := map[int]bool{}
+	least, most := measured[0].Workers, 0
+	for _, m := range measured {
+		sizes[m.Workers] = true
+		least, most = min(least, m.Workers), max(most, m.Workers)
+	}
+	for k := 1; k <= 2*most; k *= 2 {
+		if 2*k >= least {
+			sizes[k] = true
 		}
 	}
-	return out, nil
+	return sorted(sizes)
+}
+
+// LayoutBatch returns the global batch that a question is answered at.
+func (p *Predictor) LayoutBatch(q LayoutQuestion) float64 {
+	return q.complete(p.Model.Layouts(q.GPUType)).GlobalBatch
 }
 
 // NoLayoutError says that no layout fits in memory.

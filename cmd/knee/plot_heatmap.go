@@ -3,15 +3,18 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"knee/data"
 	"knee/plots"
+	"knee/predict"
 )
 
 func newPlotHeatMap(a *app) *cobra.Command {
 	var file string
 	var base baseFlags
+	var workers int
 	cmd := &cobra.Command{
 		Use:     "heatmap MODEL.json",
-		Short:   "Throughput over workers and batch, or workers and ps",
+		Short:   "Throughput over workers and batch, workers and ps, or the degrees of a layout",
 		Example: "  knee plot heatmap model.json -f heatmap.svg",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -19,7 +22,15 @@ func newPlotHeatMap(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			spec, err := plots.HeatOf(p, c)
+			var spec plots.HeatMap
+			if measured := p.Model.Layouts(c.GPUType); measured != nil {
+				if workers == 0 {
+					workers = mostWorkers(measured)
+				}
+				spec, err = plots.LayoutHeat(p, predict.LayoutQuestion{GPUType: c.GPUType, Workers: workers})
+			} else {
+				spec, err = plots.HeatOf(p, c)
+			}
 			if err != nil {
 				return err
 			}
@@ -32,5 +43,15 @@ func newPlotHeatMap(a *app) *cobra.Command {
 	}
 	fileFlag(cmd, &file, "heatmap.svg")
 	base.add(cmd)
+	cmd.Flags().IntVar(&workers, "workers", 0, "GPUs whose layouts are compared, of a model with layouts (default: the most measured)")
 	return cmd
+}
+
+// mostWorkers is the largest number of workers measured.
+func mostWorkers(ms []data.Measurement) int {
+	most := 1
+	for _, m := range ms {
+		most = max(most, m.Workers)
+	}
+	return most
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,6 +61,9 @@ func newPlotScalability(a *app) *cobra.Command {
 // scalabilityFigure draws one curve per mode and setting of the knobs, each with the number of ps
 // that gives it the highest peak.
 func scalabilityFigure(p *predict.Predictor, gpuType string, localBatch float64, knobs knobFlag, workers []int) (plots.Figure, error) {
+	if p.Model.Layouts(gpuType) != nil {
+		return layoutFigure(p, gpuType, workers)
+	}
 	modes := p.Model.Modes(gpuType)
 	if localBatch == 0 {
 		localBatch = plots.CommonBatch(p.Model, gpuType, modes...)
@@ -89,6 +93,21 @@ func scalabilityFigure(p *predict.Predictor, gpuType string, localBatch float64,
 		}
 	}
 	return plots.NewScalability(spec)
+}
+
+// layoutFigure draws the throughput of the fastest layout at each number of workers.
+func layoutFigure(p *predict.Predictor, gpuType string, workers []int) (plots.Figure, error) {
+	if workers == nil {
+		workers = predict.LayoutSizes(p.Model.Layouts(gpuType))
+	}
+	q := predict.LayoutQuestion{GPUType: gpuType}
+	s, layouts, err := plots.LayoutSeries(p, q, workers)
+	if err != nil {
+		return nil, err
+	}
+	return plots.NewScalability(plots.Scalability{Title: "Scalability of " + p.Model.Job(),
+		Subtitle: fmt.Sprintf("%s, %s samples per step, layout by size: %s", gpuType, number(p.LayoutBatch(q)), strings.Join(layouts, "; ")),
+		Quantity: plots.Throughput, Ideal: true, Series: []plots.Series{s}})
 }
 
 // peak is the largest expected value of a curve.

@@ -97,7 +97,7 @@ asked.`,
 				return err
 			}
 			p := &predict.Predictor{Model: m, Price: f.price, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal, Accumulate: f.accumulation}
-			if f.best {
+			if f.layouts(m) {
 				return a.predictLayouts(p, f, out)
 			}
 			if f.at != "" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"knee/data"
 	"knee/fit"
@@ -17,6 +18,26 @@ type layoutRow struct {
 	Bubble        float64 `json:"bubble_share"`
 	Communication float64 `json:"communication_share"`
 	Loses         string  `json:"loses,omitempty"`
+}
+
+// layouts reports whether layouts are asked for: by --best, or by a sweep over
+// the workers of a model whose layouts were measured, for which the fastest of
+// each size answers.
+func (f *predictFlags) layouts(m *fit.Model) bool {
+	if f.best || f.at != "" || f.whatIf != "" || f.deadline != "" || f.budget > 0 || f.localBatch > 0 {
+		return f.best
+	}
+	gpu := f.gpuType
+	if gpu == "" {
+		gpu = m.GPUTypes()[0]
+	}
+	if m.Layouts(gpu) == nil {
+		return false
+	}
+	if f.top = 1; f.workers == "" {
+		f.workers = strings.Trim(strings.ReplaceAll(fmt.Sprint(predict.LayoutSizes(m.Layouts(gpu))), " ", ","), "[]")
+	}
+	return true
 }
 
 // predictLayouts lists the fastest layouts that fit, for every number of workers.
@@ -37,14 +58,14 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 	}
 	t := table{columns: []string{"workers", "layout", "step_time", "samples/s", "memory", "fits", "bubble", "communication", "loses by"}}
 	var rows []layoutRow
+	var last error
 	for _, k := range workers {
 		all, err := p.Layouts(predict.LayoutQuestion{GPUType: gpu, Workers: k, GlobalBatch: f.globalBatch, PerNode: f.perNode})
-		var none *predict.NoLayoutError
-		if errors.As(err, &none) {
-			return infeasibleError{err}
-		}
 		if err != nil {
-			return err
+			if last = err; len(workers) > 1 {
+				a.note("%d workers: %v", k, err)
+			}
+			continue
 		}
 		for _, l := range all[:min(f.top, len(all))] {
 			bubble, communication := l.Shares()
@@ -52,11 +73,18 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 			t.add(strconv.Itoa(k), layoutWords(l.Config), between(l.StepTime, seconds), between(l.Throughput, number), memoryWords(l.Answer), fitsWords(l.Answer),
 				shareWords(bubble), shareWords(communication), l.Loses)
 		}
-		if best := all[0]; len(all) > 1 && best.StepTime.Hi > all[1].StepTime.Lo {
+		if best := all[0]; len(all) > 1 && f.best && best.StepTime.Hi > all[1].StepTime.Lo {
 			a.note("%d workers: the first is not surely the fastest, the intervals of the first %d overlap; measure those (knee profile, or --at of these) to decide", k, overlapping(all))
 		}
 	}
-	return out.print(a.stdout, rows, t)
+	var none *predict.NoLayoutError
+	switch {
+	case len(rows) > 0:
+		return out.print(a.stdout, rows, t)
+	case errors.As(last, &none):
+		return infeasibleError{last}
+	}
+	return last
 }
 
 // overlapping counts the layouts whose intervals reach below the upper end of
