@@ -72,6 +72,7 @@ const surprise = .01
 const (
 	walkers = 128
 	steps   = 250
+	tries   = 64
 )
 
 // sample draws from the posterior with the affine-invariant ensemble sampler
@@ -79,16 +80,31 @@ const (
 // needs no derivatives and no scales.
 func sample(rows []observation, prior [coordinates]Gaussian, seed int64) [][coordinates]float64 {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6d656d))
+	draw := func() (x [coordinates]float64) {
+		for i, p := range prior {
+			x[i] = p.Mean + p.SD*rng.NormFloat64()
+		}
+		return x
+	}
 	x := make([][coordinates]float64, walkers)
 	density := make([]float64, walkers)
 	for w := range x {
-		for i, p := range prior {
-			x[w][i] = p.Mean + p.SD*rng.NormFloat64()
-		}
+		// The likeliest of many draws, so that no walker starts where none
+		// would get to.
+		x[w] = draw()
 		density[w] = logDensity(&x[w], rows, &prior)
+		for range tries {
+			if len(rows) == 0 {
+				break // an independent draw of the prior
+			}
+			y := draw()
+			if v := logDensity(&y, rows, &prior); v > density[w] {
+				x[w], density[w] = y, v
+			}
+		}
 	}
 	if len(rows) == 0 {
-		return x // independent draws of the prior
+		return x
 	}
 	for range steps {
 		for half := range 2 {

@@ -1,0 +1,114 @@
+package predict_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"knee/data"
+	"knee/fit"
+	"knee/predict"
+)
+
+// gptTime is a made-up machine of nodes of eight: a pipeline, and tensor
+// communication that is slow between nodes.
+func gptTime(c data.Config) float64 {
+	t, p, d, m := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(c.Replicas()), float64(c.AccumSteps+1)
+	stage := .02 * c.LocalBatch / t
+	if t > 1 {
+		stage += .004 * c.LocalBatch * (t - 1) / t
+	}
+	return (m+p-1)*(stage+.001)/p + .05*(d-1)/d/(t*p)
+}
+
+// gptMemory is its memory in bytes.
+func gptMemory(c data.Config) float64 {
+	t, p, m := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(c.AccumSteps+1)
+	return 1e9 + 60e9/(t*p) + 4e9*c.LocalBatch/t/p*math.Min(m, p)
+}
+
+func gpt(workers, tp, pp int, batch float64) data.Measurement {
+	c := data.Config{Job: "gpt", GPUType: "a100", Workers: workers, Nodes: (workers + 7) / 8, LocalBatch: batch, Layout: data.Layout{TP: tp, PP: pp}}
+	c.AccumSteps = int(64/(float64(c.Replicas())*batch)) - 1
+	m := data.Measurement{Config: c, Status: data.OK, StepTime: gptTime(c), PeakMemory: gptMemory(c), GPUMemory: 40 << 30}
+	if m.PeakMemory > m.GPUMemory {
+		m.Status, m.StepTime, m.PeakMemory = data.OOM, 0, 0
+	}
+	return m
+}
+
+func gptModel(t *testing.T) *fit.Model {
+	t.Helper()
+	var ms []data.Measurement
+	for _, l := range [][3]int{{1, 1, 1}, {2, 1, 1}, {2, 1, 2}, {4, 1, 2}, {8, 1, 1}, {1, 4, 1}, {2, 2, 1}, {1, 8, 2}, {4, 2, 4}, {2, 4, 1}} {
+		ms = append(ms, gpt(8, l[0], l[1], float64(l[2])))
+	}
+	m, err := fit.Fit(ms, fit.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// After ten runs on eight GPUs the layout chosen is nearly the best of all
+// that fit, on eight and on sixteen.
+func TestLayoutsChooseWell(t *testing.T) {
+	p := &predict.Predictor{Model: gptModel(t)}
+	for _, workers := range []int{8, 16} {
+		all, err := p.Layouts(predict.LayoutQuestion{GPUType: "a100", Workers: workers, GlobalBatch: 64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		best := math.Inf(1)
+		for _, tp := range []int{1, 2, 4, 8} {
+			for pp := 1; pp*tp <= workers; pp *= 2 {
+				for b := 1.; b <= 8 && b*float64(workers/(tp*pp)) <= 64; b *= 2 {
+					if m := gpt(workers, tp, pp, b); m.Status == data.OK {
+						best = min(best, m.StepTime)
+					}
+				}
+			}
+		}
+		chosen := all[0].Config
+		if need := gptMemory(chosen); need > 40<<30 {
+			t.Errorf("%s needs %.0f bytes", chosen, need)
+		}
+		if got := gptTime(chosen); got > 1.1*best {
+			t.Errorf("%d workers: chose %s with %.3g s, the best takes %.3g", workers, chosen, got, best)
+		}
+		for _, a := range all[1:] {
+			if a.Loses == "" {
+				t.Errorf("%s does not say where it loses", a.Config)
+			}
+		}
+	}
+}
+
+func TestNoLayoutFits(t *testing.T) {
+	p := &predict.Predictor{Model: gptModel(t)}
+	_, err := p.Layouts(predict.LayoutQuestion{GPUType: "a100", Workers: 1, GlobalBatch: 64})
+	var none *predict.NoLayoutError
+	if !errors.As(err, &none) || none.Nearest.Memory.Fits > .1 {
+		t.Errorf("one GPU for 60 GB of state: %v", err)
+	}
+	_, err = p.Layouts(predict.LayoutQuestion{GPUType: "a100", Workers: 8, GlobalBatch: 7.5})
+	var in *data.InputError
+	if !errors.As(err, &in) {
+		t.Errorf("a batch that nothing divides: %v", err)
+	}
+}
+
+// Without any run, the size of a model says what cannot fit, and that sharding
+// makes it.
+func TestMemoryLayouts(t *testing.T) {
+	llama := data.Architecture{Parameters: 70e9, Layers: 80, Hidden: 8192, Heads: 64, SeqLen: 4096, Vocab: 128256}
+	all := predict.MemoryLayouts(llama, "h100", 64, 8, 512)
+	plain := slices.IndexFunc(all, func(a predict.Answer) bool { return a.Config.Plain() })
+	if plain < 0 || all[plain].Memory.Fits > .01 {
+		t.Fatalf("70 billion parameters on every GPU: %+v", all[plain].Memory)
+	}
+	if best := all[0]; best.Memory.Fits < .5 || best.Config.Plain() {
+		t.Errorf("the likeliest to fit, %s, does with %.2f", best.Config, best.Memory.Fits)
+	}
+}
