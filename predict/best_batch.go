@@ -116,6 +116,10 @@ func (l batchLimits) round(k float64, measured []float64) []batchChoice {
 // answer is that of [Predictor.At]. In ps-async, where each worker's own
 // batch is what an update sees, the batch stays what it is measured with.
 //
+// Of a model that is spread by layouts, c gets the layout of the least expected
+// time for the goodput, with the initial batch, or where the batch may be
+// adapted one that is a power of two times larger; see [Predictor.Layouts].
+//
 // If the workers are so many that even the smallest local batch exceeds
 // Batch.Max, or so few that the initial batch cannot be reached, it fails
 // with a *data.InputError that says so.
@@ -136,6 +140,9 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	c, err := p.Model.Resolve(c)
 	if err != nil {
 		return c, err
+	}
+	if c.Plain() && p.Model.Layouts(c.GPUType) != nil {
+		return p.chooseLayout(c)
 	}
 	l := p.limits(c)
 	if l.localMax == 0 || c.Mode == data.PSAsync {

@@ -88,6 +88,32 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 	return fits, nil
 }
 
+// chooseLayout returns c with the best layout that fits on its placement.
+func (p *Predictor) chooseLayout(c data.Config) (data.Config, error) {
+	q := LayoutQuestion{GPUType: c.GPUType, Workers: c.Workers, PerNode: c.WidestNode(), GlobalBatch: p.batch().Initial}
+	most := p.LayoutBatch(q)
+	if p.batch().Adapt {
+		most = math.Max(most, p.batch().Max)
+	}
+	best, goodput := c, 0.
+	var failed error
+	for q.GlobalBatch = p.LayoutBatch(q); q.GlobalBatch <= most; q.GlobalBatch *= 2 {
+		all, err := p.Layouts(q)
+		if err != nil {
+			failed = err
+			continue
+		}
+		if g := q.GlobalBatch / all[0].Expected * all[0].Efficiency.Mean; g > goodput {
+			best, goodput = all[0].Config, g
+		}
+	}
+	if goodput == 0 {
+		return c, failed
+	}
+	best.Placement, best.Nodes, best.Extra = c.Placement, c.Nodes, c.Extra
+	return best, nil
+}
+
 // expected is the mean of a step time whose logarithm is normal with the
 // median and the 90 % interval predicted.
 func expected(p fit.Prediction) float64 {

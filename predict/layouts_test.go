@@ -85,6 +85,19 @@ func TestLayoutsChooseWell(t *testing.T) {
 	}
 }
 
+// What asks for the best batch, as allocation does, gets the best layout too,
+// at the placement it asked about.
+func TestBestBatchChoosesALayout(t *testing.T) {
+	p := &predict.Predictor{Model: gptModel(t), Batch: data.Batch{Initial: 64}}
+	a, err := p.BestBatch(data.Config{GPUType: "a100", Placement: data.Placement{8, 8}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Config.Plain() || a.Config.GlobalBatch() != 64 || a.Config.Placement.String() != "8-8" || a.Memory.Fits < .9 {
+		t.Errorf("%s, fits with %.2f", a.Config, a.Memory.Fits)
+	}
+}
+
 func TestNoLayoutFits(t *testing.T) {
 	p := &predict.Predictor{Model: gptModel(t)}
 	_, err := p.Layouts(predict.LayoutQuestion{GPUType: "a100", Workers: 1, GlobalBatch: 64})
