@@ -152,3 +152,20 @@ func TestMeasuredPeaks(t *testing.T) {
 		}
 	}
 }
+
+// The search is told what is known, and nothing where nothing is.
+func TestFeasibility(t *testing.T) {
+	if _, ok := (Feasibility{}).Fits(nil)(config(1, 1, data.Layout{})); ok {
+		t.Error("speaks without a peak and without the size of the model")
+	}
+	fits := Feasibility{Architecture: gpt}.Fits([]data.Measurement{{Config: config(1, 64, data.Layout{}), Status: data.OOM}})
+	small, ok := fits(config(8, 1, data.Layout{Sharding: "zero3"}))
+	if large, _ := fits(config(1, 128, data.Layout{})); !ok || small < .8 || large > .1 {
+		t.Errorf("a sharded batch of 1 fits with %.2f, one of 128 on one GPU with %.2f", small, large)
+	}
+	unknown := config(1, 1, data.Layout{})
+	unknown.GPUType = "abacus"
+	if _, ok := fits(unknown); ok {
+		t.Error("speaks of a device whose memory is not known")
+	}
+}
