@@ -295,7 +295,7 @@ func (g *group) settle(ctx context.Context) (*whitening, error) {
 		return nil, err
 	}
 	best := g.task.mode(w, nil)
-	if best.Status == leastsq.NotFinite {
+	if math.IsNaN(best.Cost) || math.IsInf(best.Cost, 0) {
 		return nil, fmt.Errorf("fit of family %s: %v", g.family, best.Status)
 	}
 	g.z = best.X

@@ -48,7 +48,7 @@ type Status int
 const (
 	Converged     Status = iota
 	MaxIterations        // still improving when the iterations ran out
-	NotFinite            // the residuals at the start are not finite numbers
+	NotFinite            // residuals at the start, or derivatives on the way, are not finite numbers
 )
 
 // String returns the status in words.
@@ -59,7 +59,7 @@ func (s Status) String() string {
 	case MaxIterations:
 		return "iteration limit reached"
 	}
-	return "residuals are not finite"
+	return "residuals or derivatives are not finite"
 }
 
 // Result is where a minimisation ended.
@@ -80,7 +80,9 @@ func Minimize(p Problem, x0 []float64, s Settings) Result {
 	lambda, grow := s.Lambda, 2.0
 	small := 0 // consecutive steps that hardly improved
 	for it := 1; it <= s.MaxIterations; it++ {
-		w.linearize()
+		if !w.linearize() {
+			return w.result(it, NotFinite)
+		}
 		before := w.cost
 		for {
 			if lambda > 1e12 {
@@ -156,11 +158,18 @@ func newWalk(p Problem, x0 []float64) *walk {
 	return w
 }
 
-func (w *walk) linearize() {
+// linearize takes the derivatives at x; it reports whether they are finite.
+func (w *walk) linearize() bool {
 	jacobian(w.p, w.x, w.j, w.rTrial, w.spare)
 	w.normal.SymOuterK(1, w.j.T())
 	g := mat.NewVecDense(len(w.grad), w.grad)
 	g.MulVec(w.j.T(), mat.NewVecDense(len(w.r), w.r))
+	for i, v := range w.grad {
+		if d := w.normal.At(i, i); math.IsNaN(v+d) || math.IsInf(v+d, 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // try makes one damped step and keeps it if it lowers the cost.

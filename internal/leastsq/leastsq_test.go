@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 )
 
@@ -81,4 +82,13 @@ func ExampleMinimize() {
 	r := Minimize(p, []float64{0}, Settings{})
 	fmt.Printf("%.3f %v\n", math.Exp(r.X[0]), r.Status)
 	// Output: 3.000 converged
+}
+
+// A derivative that is not a number ends the walk, and is said.
+func TestNotFiniteDerivative(t *testing.T) {
+	p := Problem{Params: 1, Rows: 1, Residuals: func(x, r []float64) { r[0] = x[0] - 3 },
+		Jacobian: func(_ []float64, j *mat.Dense) { j.Set(0, 0, math.NaN()) }}
+	if r := Minimize(p, []float64{0}, Settings{}); r.Status != NotFinite {
+		t.Errorf("status %v, want %v", r.Status, NotFinite)
+	}
 }
