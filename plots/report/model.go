@@ -22,6 +22,16 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 	if err != nil {
 		return err
 	}
+	bases = slices.DeleteFunc(bases, func(base data.Config) bool {
+		layouts := j.model.Layouts(base.GPUType) != nil && base.ModeOrDefault() == data.AllReduce
+		if layouts {
+			j.reportLayouts(p, base, r, s)
+		}
+		return layouts
+	})
+	if len(bases) == 0 {
+		return j.reportTrust(ctx, r, s)
+	}
 	overlay := plots.Scalability{Title: "Scalability of " + orElse(j.name, "the job"), Quantity: plots.Throughput, Ideal: true}
 	for _, base := range bases {
 		if base.LocalBatch == 0 {
@@ -182,6 +192,9 @@ func (j *job) reportTrust(ctx context.Context, r *Report, s *Section) error {
 		}
 	}
 	s.add(Block{Table: parameterTable(j.model), Caption: "Fitted parameters with 90 % intervals"})
+	if len(j.model.Layouts(j.model.GPUTypes()[0])) > 0 {
+		return nil // which layouts are worth a look, predict says
+	}
 	gains, err := predict.Gains(ctx, j.model, fit.Settings{})
 	if ctx.Err() != nil {
 		return ctx.Err()
