@@ -21,13 +21,6 @@ type dual struct {
 // time, to keep the result the same on every machine.
 const dualWork = 12_000_000
 
-// bound minimises L from the prices start, given the value of an assignment.
-func (k *knapsack) bound(known float64, mustRun bool, start []float64) dual {
-	d := k.approach(mustRun, start)
-	k.refine(&d, known, mustRun)
-	return d
-}
-
 // refine lowers L by subgradient steps of Polyak's length towards a known
 // value, then, where that is cheap, sharpens one price at a time.
 func (k *knapsack) refine(d *dual, known float64, mustRun bool) {

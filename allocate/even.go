@@ -11,7 +11,7 @@ import (
 // equal parts. It ignores value, which makes it the baseline.
 type Even struct{}
 
-// Allocate implements [Policy]. Bound is not computed.
+// Allocate implements [Policy].
 func (Even) Allocate(s State) (Assignment, error) {
 	if s.Cluster == nil {
 		return Assignment{}, errors.New("allocate: the state has no cluster")
@@ -40,9 +40,7 @@ func (Even) Allocate(s State) (Assignment, error) {
 			e.lift(i, level)
 		}
 	}
-	a := Assignment{Choice: e.choice, Bound: math.Inf(1)}
-	a.Value = a.Total(s)
-	return a, nil
+	return Assignment{Choice: e.choice}, nil
 }
 
 type evening struct {

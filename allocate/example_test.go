@@ -8,7 +8,7 @@ import (
 )
 
 // Two jobs share eight GPUs. The first scales well, the second hardly.
-func ExampleMarginalGain() {
+func ExampleMaximise() {
 	table := func(speed ...float64) []allocate.Option {
 		var out []allocate.Option
 		for i, v := range speed {
@@ -24,7 +24,7 @@ func ExampleMarginalGain() {
 			{Name: "saturates", Current: -1, Options: table(1, 1.6, 1.8, 1.85)},
 		},
 	}
-	a, err := allocate.MarginalGain{}.Allocate(s)
+	a, err := allocate.Maximise(s)
 	if err != nil {
 		fmt.Println(err)
 		return

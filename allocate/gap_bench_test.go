@@ -106,7 +106,7 @@ func TestMonotoneInCapacity(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, err := MarginalGain{}.Allocate(p.state)
+			a, err := Maximise(p.state)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,10 +115,10 @@ func TestMonotoneInCapacity(t *testing.T) {
 				continue
 			}
 			proven++
-			if runsAll(p.state, a) && a.Value < last-1e-9*(1+math.Abs(last)) {
+			if runsAll(p.state, a.Assignment) && a.Value < last-1e-9*(1+math.Abs(last)) {
 				t.Errorf("seed %d: value %g after %g with one node more", seed, a.Value, last)
 			}
-			if last = a.Value; !runsAll(p.state, a) {
+			if last = a.Value; !runsAll(p.state, a.Assignment) {
 				last = math.Inf(-1)
 			}
 		}

@@ -3,6 +3,7 @@ package allocate
 import (
 	"errors"
 	"math"
+	"slices"
 )
 
 // MarginalGain is the policy of this package: give the next unit to the job
@@ -10,34 +11,82 @@ import (
 // package comment for what it takes from Optimus and where it differs.
 //
 // A job that can start at its minimum together with all others is not
-// paused in favour of another, and value and bound are those of the plans
-// that keep to this; only when the minimums do not all fit do jobs wait,
-// those with the least value per share first.
+// paused in favour of another; only when the minimums do not all fit do jobs
+// wait, those with the least value per share first.
 type MarginalGain struct {
 	// Greedy stops after the marginal-gain steps: no local search, no
 	// branch and bound. For comparison with the published algorithm.
 	Greedy bool
 }
 
-// Allocate implements [Policy]. The bound is that of the Lagrangian dual of
-// the same option tables; Proven says that branch and bound reached it.
+// Allocate implements [Policy].
 func (m MarginalGain) Allocate(s State) (Assignment, error) {
+	if !m.Greedy {
+		x, err := Maximise(s)
+		return x.Assignment, err
+	}
+	if err := checkState(s); err != nil {
+		return Assignment{}, err
+	}
+	k := newKnapsack(s)
+	sel, _ := k.start()
+	sel.grow()
+	return k.assignment(sel), nil
+}
+
+// Solution is the best assignment that was found, and what no other exceeds.
+type Solution struct {
+	Assignment
+	Value        float64 // sum of the values of what was chosen, idle jobs included
+	Bound        float64 // no assignment has a larger Value
+	RunningBound float64 // none that runs every job has; Bound where not every job fits
+	Proven       bool    // Value is the optimum, of those that run every job where they can
+}
+
+// Maximise solves the option tables of a state as [MarginalGain] does and
+// bounds what any assignment of the state is worth by the Lagrangian dual.
+func Maximise(s State) (Solution, error) {
+	if err := checkState(s); err != nil {
+		return Solution{}, err
+	}
+	k := newKnapsack(s)
+	sel, d, everyone, proven := k.solve()
+	x := Solution{Assignment: k.assignment(sel), Value: sel.total(), Proven: proven}
+	x.RunningBound = math.Max(d.bound, x.Value)
+	if proven {
+		x.RunningBound = x.Value
+	}
+	x.Bound = x.RunningBound
+	if everyone {
+		x.Bound = math.Max(k.free(d, sel), x.RunningBound)
+	}
+	return x, nil
+}
+
+func checkState(s State) error {
 	if s.Cluster == nil {
-		return Assignment{}, errors.New("allocate: the state has no cluster")
+		return errors.New("allocate: the state has no cluster")
 	}
 	for _, j := range s.Jobs {
 		if math.IsNaN(j.Idle) || math.IsInf(j.Idle, 0) {
-			return Assignment{}, errors.New("allocate: job " + j.Name + ": the value of getting nothing must be finite")
+			return errors.New("allocate: job " + j.Name + ": the value of getting nothing must be finite")
 		}
 	}
-	k := newKnapsack(s)
-	if m.Greedy {
-		sel, everyone := k.start()
-		sel.grow()
-		return k.assignment(sel, k.bound(sel.total(), everyone, sel.margin), false), nil
+	return nil
+}
+
+// free bounds the assignments that may leave jobs idle, given the dual and
+// the best of those that run every job.
+func (k *knapsack) free(d dual, best *selection) float64 {
+	all := dual{price: slices.Clone(d.price), bound: math.Inf(1)}
+	k.try(&all, all.price, make([]float64, k.n), ask{1, false})
+	if all.bound > d.bound+1e-12*math.Abs(d.bound) { // at these prices some would rather wait
+		k.refine(&all, best.total(), false)
 	}
-	sel, d, proven := k.solve()
-	return k.assignment(sel, d, proven), nil
+	if s := best.clone(); s.branch(all, false) {
+		return s.total()
+	}
+	return all.bound
 }
 
 // start admits everyone if it can, else those who are worth most. It
@@ -61,11 +110,11 @@ const closeEnough = 1e-5
 // dominant share, at the prices, and from what runs now) and repairs each by
 // local search. The best is proven or beaten by branch and bound where jobs
 // are few. What runs now is tried first and wins ties, so that a plan is not
-// changed for nothing.
-func (k *knapsack) solve() (*selection, dual, bool) {
+// changed for nothing. With everyone the bound of the dual covers assignments
+// that run every job.
+func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
 	first, mustRun := k.start()
 	known := math.Inf(-1)
-	var best *selection
 	consider := func(s *selection) {
 		if s == nil || mustRun && !s.allRun() {
 			return
@@ -85,7 +134,7 @@ func (k *knapsack) solve() (*selection, dual, bool) {
 		consider(grown)
 		start = grown.margin
 	}
-	d := k.approach(mustRun, start)
+	d = k.approach(mustRun, start)
 	consider(k.rounded(d, mustRun))
 	far := func() bool { return best == nil || d.bound-best.value > closeEnough*math.Abs(d.bound) }
 	if far() && best != nil {
@@ -97,11 +146,8 @@ func (k *knapsack) solve() (*selection, dual, bool) {
 			consider(s)
 		}
 	}
-	proven := best.branch(d, mustRun)
-	if proven {
-		d.bound = best.total()
-	}
-	return best, d, proven
+	proven = best.branch(d, mustRun)
+	return best, d, mustRun, proven
 }
 
 // repaired grows from several sides and improves each by local search. All
@@ -171,14 +217,13 @@ func (k *knapsack) now() *selection {
 }
 
 // assignment translates a selection back to option indices.
-func (k *knapsack) assignment(s *selection, d dual, proven bool) Assignment {
-	a := Assignment{Choice: make([]int, len(s.choice)), Value: s.total(), Proven: proven}
+func (k *knapsack) assignment(s *selection) Assignment {
+	a := Assignment{Choice: make([]int, len(s.choice))}
 	for i, c := range s.choice {
 		a.Choice[i] = none
 		if c != none {
 			a.Choice[i] = k.jobs[i].items[c].option
 		}
 	}
-	a.Bound = math.Max(d.bound, a.Value)
 	return a
 }

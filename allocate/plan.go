@@ -13,7 +13,7 @@ import (
 const wide = 0.5
 
 // plan writes down what was decided, why, and what to beware of.
-func (p *prepared) plan(a Assignment, placed []Placed, placer *Placer) *data.Plan {
+func (p *prepared) plan(best Solution, placed []Placed, placer *Placer) *data.Plan {
 	plan := &data.Plan{
 		Version: data.PlanVersion, Objective: p.objective.Name(), Policy: p.Policy, Seed: p.Seed,
 		Inputs: slices.Clone(p.Inputs), Jobs: []data.PlannedJob{}, Warnings: []string{},
@@ -30,10 +30,13 @@ func (p *prepared) plan(a Assignment, placed []Placed, placer *Placer) *data.Pla
 		}
 	}
 	plan.Value = finite(p.objective.Report(sum, p.subjects))
-	plan.Bound = finite(math.Max(plan.Value, p.objective.Report(a.Bound, p.subjects)))
-	if plan.Bound != plan.Value {
-		plan.Gap = (plan.Bound - plan.Value) / math.Max(math.Abs(plan.Bound), 1e-12)
+	plan.Bound = finite(p.objective.Report(best.Bound, p.subjects))
+	plan.RunningBound = finite(p.objective.Report(best.RunningBound, p.subjects))
+	bound := plan.RunningBound
+	if paused := slices.ContainsFunc(placed, func(at Placed) bool { return at.Choice == none }); paused {
+		bound = plan.Bound
 	}
+	plan.Gap = math.Max(0, (bound-plan.Value)/math.Max(math.Abs(bound), 1e-12))
 	plan.Utilization.GPUsTotal = p.Cluster.Slots()
 	for i := range p.Jobs {
 		plan.Utilization.GPUsUsed += placed[i].Option.Use.GPUs

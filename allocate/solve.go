@@ -2,7 +2,6 @@ package allocate
 
 import (
 	"fmt"
-	"math"
 
 	"knee/data"
 )
@@ -46,7 +45,7 @@ func solveWith(pr Problem, oracles []oracle, policy Policy) (*data.Plan, error) 
 	if err != nil {
 		return nil, err
 	}
-	return p.run(policy, math.Inf(1))
+	return p.run(policy)
 }
 
 // EvenSplit makes the plan that people make by hand: every job the same
@@ -75,36 +74,26 @@ func evenSplit(pr Problem, oracles []oracle) (*data.Plan, error) {
 		p.subjects[i].Fair = full.subjects[i].Fair
 		SetValues(p.objective, p.subjects[i], p.state.Jobs[i].Options)
 	}
-	return p.run(Even{}, Bound(full.state))
+	return p.run(Even{})
 }
 
-// Bound returns an upper bound of the value of any assignment of a state,
-// jobs left idle included: that of its Lagrangian dual.
-func Bound(s State) float64 {
-	k := newKnapsack(s)
-	sel, _ := k.start()
-	sel.grow()
-	return k.bound(sel.total(), false, sel.margin).bound
-}
-
-// run lets the policy choose, places the choice and writes the plan. The
-// bound is the policy's own, or the given one if that is finite.
-func (p *prepared) run(policy Policy, bound float64) (*data.Plan, error) {
-	a, err := policy.Allocate(p.state)
+// run lets the policy choose, places the choice and writes the plan.
+func (p *prepared) run(policy Policy) (*data.Plan, error) {
+	best, err := Maximise(p.state)
 	if err != nil {
-		return nil, fmt.Errorf("policy %s: %w", p.Policy, err)
+		return nil, err
 	}
-	if err := a.Check(p.state); err != nil {
-		return nil, fmt.Errorf("policy %s: %w", p.Policy, err)
-	}
-	switch {
-	case !math.IsInf(bound, 1):
-		a.Bound = bound
-	case a.Bound == 0 || math.IsInf(a.Bound, 1):
-		a.Bound = Bound(p.state)
+	a := best.Assignment
+	if policy != (MarginalGain{}) {
+		if a, err = policy.Allocate(p.state); err != nil {
+			return nil, fmt.Errorf("policy %s: %w", p.Policy, err)
+		}
+		if err := a.Check(p.state); err != nil {
+			return nil, fmt.Errorf("policy %s: %w", p.Policy, err)
+		}
 	}
 	placed, placer := PlaceAll(p.state, a, p.standing, p.respeed)
-	return p.plan(a, placed, placer), nil
+	return p.plan(best, placed, placer), nil
 }
 
 // respeed predicts a shape that is not in the option table.

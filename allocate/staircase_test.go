@@ -17,7 +17,7 @@ func TestStaircasesStopWhereThePlanStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := p.run(MarginalGain{}, math.Inf(1))
+	plan, err := p.run(MarginalGain{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,17 @@ type Policy interface {
 
 // State is what a policy may know when it decides.
 type State struct {
-	Now     float64       // seconds since the start of the workload; 0 for a single plan
-	Cluster *data.Cluster // capacity
-	Jobs    []JobState    // in order of submission
+	Now     float64           // seconds since the start of the workload; 0 for a single plan
+	Cluster *data.Cluster     // capacity
+	Jobs    []JobState        // in order of submission
+	Tenants map[string]Tenant // by name; one that is not listed has weight 1, no quota and no parent
+}
+
+// Tenant is who jobs belong to.
+type Tenant struct {
+	Weight float64        // its share beside the other children of its parent
+	Quota  map[string]int // most worker slots by GPU type; a type that is not listed has no limit
+	Parent string         // a tenant whose share and quota its children divide; empty: none
 }
 
 // JobState is one job that wants a share.
@@ -26,6 +34,8 @@ type JobState struct {
 	Idle      float64  // value of getting nothing
 	Current   int      // index in Options of what it runs on, −1 if not running
 	Requested int      // workers its owner asked for; 0 if the owner left it open
+	Priority  float64  // larger is more urgent; 0 if its owner said nothing
+	Deadline  float64  // seconds, on the clock of State.Now; 0 means none
 	Weight    float64  // 1 if its owner said nothing
 	Submitted float64  // seconds, on the clock of State.Now
 	Attained  float64  // GPU-seconds it has used so far
@@ -33,12 +43,11 @@ type JobState struct {
 	History   History  // what accounting knows of it; zero if nothing
 }
 
-// Assignment maps every job to an option.
+// Assignment maps every job to an option. What it is worth is for who asked
+// to say: [Assignment.Total] under the values of the state, [Solution] beside
+// the most that any assignment is worth.
 type Assignment struct {
-	Choice []int   // parallel to State.Jobs: index in Options, −1 for nothing
-	Value  float64 // sum of the values of what was chosen, idle jobs included
-	Bound  float64 // no assignment has a larger Value; +Inf if not computed
-	Proven bool    // Value was shown to be the optimum of the option tables
+	Choice []int // parallel to State.Jobs: index in Options, −1 for nothing
 }
 
 // Check reports the first way in which an assignment does not fit a state:

@@ -20,17 +20,20 @@ const (
 // Plan is who gets what: the contents of plan.json, written by allocate and
 // read by export.
 type Plan struct {
-	Version     int          `json:"version"`
-	Objective   string       `json:"objective"`
-	Policy      string       `json:"policy"`
-	Value       float64      `json:"value"` // of the objective; larger is better
-	Bound       float64      `json:"bound"` // no plan can be better than this
-	Gap         float64      `json:"gap"`   // (bound − value) / |bound|
-	Seed        int64        `json:"seed"`
-	Inputs      []Input      `json:"inputs"`
-	Jobs        []PlannedJob `json:"jobs"`
-	Utilization Utilization  `json:"utilization"`
-	Warnings    []string     `json:"warnings"`
+	Version   int     `json:"version"`
+	Objective string  `json:"objective"`
+	Policy    string  `json:"policy"`
+	Value     float64 `json:"value"` // of the objective; larger is better
+	Bound     float64 `json:"bound"` // no plan of these options can be better than this
+	// RunningBound is what no plan that runs every job can exceed, and equal to
+	// Bound where not every job fits.
+	RunningBound float64      `json:"running_bound"`
+	Gap          float64      `json:"gap"` // (b − value) / |b|, b being the running bound if every job runs, else the bound
+	Seed         int64        `json:"seed"`
+	Inputs       []Input      `json:"inputs"`
+	Jobs         []PlannedJob `json:"jobs"`
+	Utilization  Utilization  `json:"utilization"`
+	Warnings     []string     `json:"warnings"`
 }
 
 // Input is a file a plan was made from.

@@ -55,10 +55,7 @@ func solveValued(s allocate.State, idle func(*allocate.JobState) float64, value 
 			groups[i] = append(groups[i], knapsack.Item{Kind: kind, Size: o.Use.GPUs, Value: o.Value - j.Idle})
 		}
 	}
-	a := allocate.Assignment{Choice: knapsack.Choose(groups, limits), Proven: true}
-	a.Value = a.Total(s)
-	a.Bound = a.Value
-	return a, nil
+	return allocate.Assignment{Choice: knapsack.Choose(groups, limits)}, nil
 }
 
 // onlyGPUs reports whether GPUs are all that limits.
