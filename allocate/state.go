@@ -43,9 +43,12 @@ type JobState struct {
 	History   History  // what accounting knows of it; zero if nothing
 }
 
+// None is the choice of a job that gets nothing.
+const None = -1
+
 // Assignment maps every job to an option. What it is worth is for who asked
-// to say: [Assignment.Total] under the values of the state, [Solution] beside
-// the most that any assignment is worth.
+// to say: [Assignment.Total] under the values of the state, solve.Solution
+// beside the most that any assignment is worth.
 type Assignment struct {
 	Choice []int // parallel to State.Jobs: index in Options, −1 for nothing
 }
@@ -61,21 +64,21 @@ func (a Assignment) Check(s State) error {
 			return fmt.Errorf("job %q: choice %d, want −1 to %d", s.Jobs[i].Name, c, len(s.Jobs[i].Options)-1)
 		}
 	}
-	cap := newCapacity(s.Cluster)
+	cap := NewCapacity(s.Cluster)
 	for i, c := range a.Choice {
 		if c >= 0 {
-			cap.meet(s.Jobs[i].Options[c].Use.GPUType)
+			cap.Dims(s.Jobs[i].Options[c].Use.GPUType)
 		}
 	}
-	used := make([]float64, len(cap.limit))
+	used := make([]float64, len(cap.Limit))
 	for i, c := range a.Choice {
 		if c >= 0 {
-			cap.add(used, s.Jobs[i].Options[c].Use, 1)
+			cap.Add(used, s.Jobs[i].Options[c].Use, 1)
 		}
 	}
 	for d := range used {
-		if used[d] > cap.limit[d]*(1+slack)+slack {
-			return fmt.Errorf("assignment uses %g of %s, the cluster has %g", used[d], cap.names[d], cap.limit[d])
+		if used[d] > cap.Limit[d]*(1+Slack)+Slack {
+			return fmt.Errorf("assignment uses %g of %s, the cluster has %g", used[d], cap.names[d], cap.Limit[d])
 		}
 	}
 	return nil
@@ -92,4 +95,16 @@ func (a Assignment) Total(s State) float64 {
 		}
 	}
 	return sum
+}
+
+// History is what accounting knows of a job beyond its present state. A
+// scheduler that keeps no accounts leaves it zero; policies that need it say
+// so.
+type History struct {
+	Tenant   string             // who the job belongs to; empty means its own
+	Restart  float64            // seconds without progress that a change of allocation costs
+	Restarts int                // changes of allocation so far
+	Progress float64            // share of the declared work that is done, 0 to 1
+	Ran      float64            // seconds it has held workers
+	ByType   map[string]float64 // GPU-seconds by GPU type
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"knee/allocate"
+	"knee/allocate/solve"
 	"knee/internal/knapsack"
 )
 
@@ -43,7 +44,7 @@ func solveValued(s allocate.State, idle func(*allocate.JobState) float64, value 
 		cells *= limits[i] + 1
 	}
 	if cells > tableCells || !onlyGPUs(s) {
-		return allocate.MarginalGain{Greedy: true}.Allocate(s)
+		return solve.MarginalGain{Greedy: true}.Allocate(s)
 	}
 	groups := make([][]knapsack.Item, len(s.Jobs))
 	for i, j := range s.Jobs {

@@ -6,11 +6,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"knee/allocate"
+	"knee/allocate/objective"
+	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
+
+	"github.com/spf13/cobra"
 )
 
 // cautious is how far from its expected speed towards the low end of its
@@ -76,7 +77,7 @@ node worth?`,
 			default:
 				err = a.allocatePlan(problem, f, out)
 			}
-			var none *allocate.Infeasible
+			var none *plan.Infeasible
 			if errors.As(err, &none) {
 				return infeasibleError{err}
 			}
@@ -92,8 +93,8 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.cluster, "cluster", "", "the cluster (cluster.yaml)")
 	fl.StringVar(&f.jobs, "jobs", "", "the jobs (jobs.yaml)")
-	fl.StringVar(&f.objective, "objective", "", "what to improve: "+strings.Join(allocate.Objectives(), ", ")+" (default jct)")
-	fl.StringVar(&f.policy, "policy", "", "who decides: "+strings.Join(policy.Names(), ", ")+" (default "+allocate.PolicyMarginalGain+")")
+	fl.StringVar(&f.objective, "objective", "", "what to improve: "+strings.Join(objective.Names(), ", ")+" (default jct)")
+	fl.StringVar(&f.policy, "policy", "", "who decides: "+strings.Join(policy.Names(), ", ")+" (default "+policy.Default+")")
 	fl.Float64Var(&f.risk, "risk", cautious, "how cautious: 0 plans with expected speeds, 1 with the low ends of their 90 % intervals")
 	fl.Float64Var(&f.hysteresis, "hysteresis", 0, "seconds of progress, beyond its restart, that a change of a running job must be worth")
 	fl.Float64Var(&f.restart, "restart-seconds", 0, "what a restart costs every job, instead of restart_seconds in the jobs file")
@@ -109,18 +110,18 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 		_ = cmd.MarkFlagFilename(name, "yaml", "yml")
 	}
 	cmd.MarkFlagsMutuallyExclusive("what-if", "curve", "plan")
-	completes(cmd, "objective", allocate.Objectives())
+	completes(cmd, "objective", objective.Names())
 	completes(cmd, "policy", policy.Names())
-	completes(cmd, "sizes", allocate.SizeSets())
+	completes(cmd, "sizes", plan.SizeSets())
 }
 
 // problem loads what the flags name.
-func (f *allocateFlags) problem(cmd *cobra.Command) (allocate.Problem, error) {
+func (f *allocateFlags) problem(cmd *cobra.Command) (plan.Problem, error) {
 	if f.risk < 0 || f.risk > 1 {
-		return allocate.Problem{}, usageError{fmt.Errorf("--risk %g: want a number from 0 to 1", f.risk)}
+		return plan.Problem{}, usageError{fmt.Errorf("--risk %g: want a number from 0 to 1", f.risk)}
 	}
 	if !(f.hysteresis >= 0) || !(f.restart >= 0) {
-		return allocate.Problem{}, usageError{errors.New("--hysteresis and --restart-seconds: want seconds ≥ 0")}
+		return plan.Problem{}, usageError{errors.New("--hysteresis and --restart-seconds: want seconds ≥ 0")}
 	}
 	pr, err := loadProblem(f.cluster, f.jobs)
 	if err != nil {
@@ -140,7 +141,7 @@ func (f *allocateFlags) problem(cmd *cobra.Command) (allocate.Problem, error) {
 }
 
 // allocatePlan prints one plan.
-func (a *app) allocatePlan(pr allocate.Problem, f allocateFlags, out format) error {
+func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 	plan, err := policy.Solve(pr)
 	if err != nil {
 		return err

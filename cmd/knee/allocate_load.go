@@ -7,15 +7,15 @@ import (
 	"os"
 	"path/filepath"
 
-	"knee/allocate"
+	"knee/allocate/plan"
 	"knee/data"
 	"knee/fit"
 	"knee/predict"
 )
 
 // loadProblem loads a cluster, jobs, and the model of every job.
-func loadProblem(clusterFile, jobsFile string) (allocate.Problem, error) {
-	var pr allocate.Problem
+func loadProblem(clusterFile, jobsFile string) (plan.Problem, error) {
+	var pr plan.Problem
 	var err error
 	if pr.Cluster, err = data.LoadCluster(clusterFile); err != nil {
 		return pr, err
@@ -41,7 +41,7 @@ func loadProblem(clusterFile, jobsFile string) (allocate.Problem, error) {
 
 // addModels loads the models of jobs and returns their paths. Jobs that name
 // the same file share it.
-func addModels(pr *allocate.Problem, jobs []data.Job, jobsFile string) ([]string, error) {
+func addModels(pr *plan.Problem, jobs []data.Job, jobsFile string) ([]string, error) {
 	models := map[string]*fit.Model{}
 	var paths []string
 	for _, job := range jobs {
