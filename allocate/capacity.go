@@ -30,7 +30,7 @@ type Capacity struct {
 const MaxDims = 5
 
 // TypeDims are the dimensions of a GPU type, −1 if not limiting.
-type TypeDims struct{ gpu, cpu, mem int }
+type TypeDims struct{ GPU, cpu, mem int }
 
 // NewCapacity adds up the nodes that may be used.
 func NewCapacity(cluster *data.Cluster) *Capacity {
@@ -61,7 +61,7 @@ func NewCapacity(cluster *data.Cluster) *Capacity {
 	c.allMem = c.dim("bytes of memory", all.mem)
 	for i, t := range types {
 		c.byType[t] = TypeDims{
-			gpu: c.dim("GPUs of type "+t, by[i].gpus),
+			GPU: c.dim("GPUs of type "+t, by[i].gpus),
 			cpu: c.dim("cores beside GPUs of type "+t, by[i].cpus),
 			mem: c.dim("bytes of memory beside GPUs of type "+t, by[i].mem),
 		}
@@ -74,7 +74,7 @@ func NewCapacity(cluster *data.Cluster) *Capacity {
 func (c *Capacity) Dims(gpuType string) TypeDims {
 	t, ok := c.byType[gpuType]
 	if !ok {
-		t = TypeDims{gpu: c.dim("GPUs of type "+gpuType, 0), cpu: -1, mem: -1}
+		t = TypeDims{GPU: c.dim("GPUs of type "+gpuType, 0), cpu: -1, mem: -1}
 		c.byType[gpuType] = t
 	}
 	return t
@@ -97,7 +97,7 @@ func (c *Capacity) Add(v []float64, u Use, sign float64) {
 		}
 	}
 	if t, ok := c.byType[u.GPUType]; ok {
-		put(t.gpu, float64(u.GPUs))
+		put(t.GPU, float64(u.GPUs))
 		put(t.cpu, u.CPUs)
 		put(t.mem, float64(u.Memory))
 	}
@@ -109,7 +109,7 @@ func (c *Capacity) Add(v []float64, u Use, sign float64) {
 func (c *Capacity) Positions(gpuType string) []int {
 	var out []int
 	t := c.Dims(gpuType)
-	for _, d := range []int{t.gpu, t.cpu, t.mem, c.allCPU, c.allMem} {
+	for _, d := range []int{t.GPU, t.cpu, t.mem, c.allCPU, c.allMem} {
 		if d >= 0 {
 			out = append(out, d)
 		}
@@ -122,8 +122,8 @@ func (c *Capacity) Positions(gpuType string) []int {
 // is an infinite share.
 func (c *Capacity) Shares(v *[MaxDims]float64, t TypeDims, u *Use) float64 {
 	n := 0
-	if t.gpu >= 0 {
-		v[n] = part(float64(u.GPUs), c.Limit[t.gpu])
+	if t.GPU >= 0 {
+		v[n] = part(float64(u.GPUs), c.Limit[t.GPU])
 		n++
 	}
 	if t.cpu >= 0 {

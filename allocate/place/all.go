@@ -22,12 +22,13 @@ type Placed struct {
 	Choice int             // index in Options, −1 if the job is paused; see Option
 	Option allocate.Option // what it really gets: the choice, at the shape that was found
 	Nodes  []data.NodeShare
-	Note   string // why it did not get what was assigned; empty if it did
+	Reason string // why it did not get what was assigned; empty if it did
 }
 
 // Respeed asks what a configuration with a placement that is not in the
-// option table would yield. It reports false if it cannot tell.
-type Respeed func(job int, c data.Config) (allocate.Option, bool)
+// option table would yield, instead of one that is. It reports false if it
+// cannot tell.
+type Respeed func(job int, c data.Config, instead *allocate.Option) (allocate.Option, bool)
 
 // All puts an assignment on the nodes of a cluster: first what stays
 // where it is, then what only gives nodes back, then the largest jobs. A job whose shape is not to be had
@@ -67,6 +68,15 @@ func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed R
 		p.swapRefill(a)
 	}
 	return p.out, p.placer
+}
+
+// Incumbent leaves jobs where they stand, as the assignment says, and offers
+// what is free to the others.
+func Incumbent(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) []Placed {
+	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs))}
+	p.keep(a)
+	p.refill()
+	return p.out
 }
 
 type placing struct {
@@ -147,7 +157,7 @@ func (p *placing) fallBack(i, c int) {
 	value := math.Inf(-1)
 	if alt, nodes, ok := p.uneven(i, o); ok {
 		value = alt.Value
-		p.out[i] = Placed{Choice: c, Option: alt, Nodes: nodes, Note: fmt.Sprintf(
+		p.out[i] = Placed{Choice: c, Option: alt, Nodes: nodes, Reason: fmt.Sprintf(
 			"no nodes are free for %d workers as %s; they stand as %s", o.Config.Workers, o.Config.Placement, alt.Config.Placement)}
 	}
 	for _, n := range p.smaller(i, o) {
@@ -159,16 +169,16 @@ func (p *placing) fallBack(i, c int) {
 			p.placer.Release(p.out[i].Nodes, p.standing[i].Resources)
 		}
 		if nodes, ok := p.placer.PlaceShape(p.request(i, alt.Config)); ok {
-			p.out[i] = Placed{Choice: n, Option: alt, Nodes: nodes, Note: fmt.Sprintf(
+			p.out[i] = Placed{Choice: n, Option: alt, Nodes: nodes, Reason: fmt.Sprintf(
 				"no nodes are free for %d × %s; it gets %d × %s instead", o.Config.Workers, o.Config.GPUType, alt.Config.Workers, alt.Config.GPUType)}
 			return
 		}
 		if p.out[i].Choice != allocate.None {
-			p.placer.take(p.out[i].Nodes, p.standing[i].Resources)
+			p.placer.Take(p.out[i].Nodes, p.standing[i].Resources)
 		}
 	}
 	if p.out[i].Choice == allocate.None {
-		p.out[i].Note = fmt.Sprintf("no nodes are free for %d × %s nor for any smaller option; it waits", o.Config.Workers, o.Config.GPUType)
+		p.out[i].Reason = fmt.Sprintf("no nodes are free for %d × %s nor for any smaller option; it waits", o.Config.Workers, o.Config.GPUType)
 	}
 }
 
@@ -184,7 +194,7 @@ func (p *placing) uneven(i int, o allocate.Option) (allocate.Option, []data.Node
 	alt := o
 	alt.Config, alt.Answer.Config, alt.Keeps = c, c, false
 	if p.respeed != nil {
-		told, ok := p.respeed(i, c)
+		told, ok := p.respeed(i, c, &o)
 		if !ok {
 			p.placer.Release(nodes, p.standing[i].Resources)
 			return o, nil, false
@@ -248,12 +258,12 @@ func (p *placing) raise(i int, free map[string]int) bool {
 	}
 	for _, n := range better {
 		if nodes, ok := p.placer.PlaceShape(p.request(i, j.Options[n].Config)); ok {
-			p.out[i] = Placed{Choice: n, Option: j.Options[n], Nodes: nodes, Note: now.Note}
+			p.out[i] = Placed{Choice: n, Option: j.Options[n], Nodes: nodes, Reason: now.Reason}
 			return true
 		}
 	}
 	if now.Choice != allocate.None {
-		p.placer.take(now.Nodes, p.standing[i].Resources)
+		p.placer.Take(now.Nodes, p.standing[i].Resources)
 	}
 	return false
 }

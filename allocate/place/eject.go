@@ -29,7 +29,7 @@ type ejection struct {
 func (p *placing) repair(a allocate.Assignment) {
 	var fell []int
 	for i, c := range a.Choice {
-		if c != allocate.None && p.out[i].Note != "" {
+		if c != allocate.None && p.out[i].Reason != "" {
 			fell = append(fell, i)
 		}
 	}
@@ -61,7 +61,7 @@ func (p *placing) ejections(i int, gain float64) []ejection {
 	least := 1e-9 * (1 + math.Abs(gain))
 	for b := range p.out {
 		now := &p.out[b]
-		if b == i || now.Choice == allocate.None || now.Option.Keeps || now.Note != "" {
+		if b == i || now.Choice == allocate.None || now.Option.Keeps || now.Reason != "" {
 			continue
 		}
 		for n := range p.state.Jobs[b].Options {
@@ -97,8 +97,8 @@ func (p *placing) swap(i, choice int, w ejection) bool {
 		p.placer.Release(nodes, p.standing[i].Resources)
 	}
 	if mine.Choice != allocate.None {
-		p.placer.take(mine.Nodes, p.standing[i].Resources)
+		p.placer.Take(mine.Nodes, p.standing[i].Resources)
 	}
-	p.placer.take(other.Nodes, p.standing[w.job].Resources)
+	p.placer.Take(other.Nodes, p.standing[w.job].Resources)
 	return false
 }

@@ -279,8 +279,8 @@ func (p *Placer) slots(i int, r Request) int {
 	return Slots(n.gpus, n.cpus, n.memory, r.Resources.Worker)
 }
 
-// take books what a job was given by name.
-func (p *Placer) take(shares []data.NodeShare, r data.Resources) {
+// Take books what a job was given by name.
+func (p *Placer) Take(shares []data.NodeShare, r data.Resources) {
 	p.bookAll(p.partsOf(shares), r, 1)
 }
 

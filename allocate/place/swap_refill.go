@@ -96,7 +96,7 @@ func (p *placing) restore(was []Placed) {
 	for i := range was {
 		if changed(i) {
 			if was[i].Choice != allocate.None {
-				p.placer.take(was[i].Nodes, p.standing[i].Resources)
+				p.placer.Take(was[i].Nodes, p.standing[i].Resources)
 			}
 			p.out[i] = was[i]
 		}

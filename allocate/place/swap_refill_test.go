@@ -25,7 +25,7 @@ func TestExchange(t *testing.T) {
 		{Name: "c", Options: []allocate.Option{option(0.1, 1), option(1.6, 2)}, Current: allocate.None},
 	}}
 	a := allocate.Assignment{Choice: []int{2, 2, 1}}
-	apart := func(_ int, c data.Config) (allocate.Option, bool) {
+	apart := func(_ int, c data.Config, _ *allocate.Option) (allocate.Option, bool) {
 		return allocate.Option{Config: c, Value: 0.5, Use: allocate.UseOf(c, data.Resources{})}, true
 	}
 	placed, placer := All(s, a, make([]Standing, 3), apart)
@@ -42,7 +42,7 @@ func TestExchange(t *testing.T) {
 	// What is tried and not kept leaves no trace.
 	before := New(s.Cluster)
 	for _, x := range placed {
-		before.take(x.Nodes, data.Resources{})
+		before.Take(x.Nodes, data.Resources{})
 	}
 	for i := range before.nodes {
 		if before.nodes[i].gpus != placer.nodes[i].gpus {

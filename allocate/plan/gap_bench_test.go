@@ -41,10 +41,7 @@ func BenchmarkGap(b *testing.B) {
 			for b.Loop() {
 				var gaps []float64
 				for _, pr := range measured {
-					oracles, err := oraclesOf(pr)
-					if err != nil {
-						b.Fatal(err)
-					}
+					oracles := oraclesOf(pr)
 					gaps = append(gaps, gapOf(b, pr, oracles, objective))
 				}
 				reportGaps(b, gaps)

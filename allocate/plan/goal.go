@@ -8,39 +8,47 @@ import (
 	"knee/predict"
 )
 
-// oracle is the part of a predictor that allocation asks. It lets the whole
-// pipeline be tested with jobs of known speed.
-type oracle interface {
-	At(data.Config) (predict.Answer, error)
-	BestBatch(data.Config) (predict.Answer, error)
-	GPUTypes() []string
-	Modes(gpuType string) []data.Mode
+// aim is the work that one job has left, at the prices of its cluster.
+type aim struct {
+	predict.Finisher
+	given bool // false: answers carry it already
 }
 
-// modelled is the oracle of a fitted model.
-type modelled struct {
-	*predict.Predictor
-	known batches // of all jobs that are planned together; nil: nothing is remembered
+// apply adds to an answer how long the rest takes and what it costs.
+func (a *aim) apply(x *predict.Answer) error {
+	if !a.given {
+		return nil
+	}
+	return a.Finish(x)
 }
 
-// GPUTypes implements oracle.
-func (m modelled) GPUTypes() []string { return m.Model.GPUTypes() }
-
-// Modes implements oracle.
-func (m modelled) Modes(gpuType string) []data.Mode { return m.Model.Modes(gpuType) }
-
-// Goal turns the work a job says it has left into the goal of its predictor.
-//
-// Steps, a target loss and epochs × data set translate as they are. Seconds
-// are seconds at the allocation the job has now, or at its smallest if it
-// has none: they become as many samples as that allocation processes in
-// that time. A job that says nothing has the zero goal. The predictor is
-// asked for speeds only and is not changed.
-func Goal(job data.Job, p *predict.Predictor, cluster *data.Cluster) (predict.Goal, error) {
-	return goalOf(job, modelled{Predictor: p}, newClusterFit(cluster))
+// aim turns the work a job says it has left into that of its predictor: steps,
+// a target loss and epochs × data set translate as they are. Seconds are
+// seconds at the allocation the job has now, or at its smallest if it has
+// none: they become as many samples as that allocation processes in that time.
+func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (*aim, error) {
+	job := p.Jobs[i]
+	m, ok := p.oracles[i].(modelled)
+	if !ok {
+		return &aim{}, nil
+	}
+	full := *m.Predictor
+	if full.Goal == (predict.Goal{}) {
+		g, err := goalOf(job, smallest, o)
+		if err != nil {
+			return nil, err
+		}
+		full.Goal = g
+	}
+	f, err := full.Finisher()
+	if err != nil {
+		return nil, ofJob(job, err)
+	}
+	return &aim{f, true}, nil
 }
 
-func goalOf(job data.Job, o oracle, in *clusterFit) (predict.Goal, error) {
+// goalOf is the goal of a job; one that says nothing has the zero goal.
+func goalOf(job data.Job, smallest predict.Answer, o oracle) (predict.Goal, error) {
 	r := job.Remaining
 	switch {
 	case r.HasTarget:
@@ -53,25 +61,21 @@ func goalOf(job data.Job, o oracle, in *clusterFit) (predict.Goal, error) {
 		}
 		return predict.Goal{Samples: r.Epochs * r.Dataset}, nil
 	case r.Seconds > 0:
-		a, err := presentAnswer(job, o, in)
-		if err != nil {
-			return predict.Goal{}, fmt.Errorf("remaining.seconds of job %q: speed of its present allocation: %w", job.Name, err)
+		now := smallest
+		if job.Current != nil {
+			var err error
+			if c := currentConfig(job); c.LocalBatch > 0 {
+				now, err = o.At(c)
+			} else {
+				now, err = answer(job, o, c)
+			}
+			if err != nil {
+				return predict.Goal{}, fmt.Errorf("remaining.seconds of job %q: speed of its present allocation: %w", job.Name, err)
+			}
 		}
-		return predict.Goal{Samples: r.Seconds * a.Goodput.Mean}, nil
+		return predict.Goal{Samples: r.Seconds * now.Goodput.Mean}, nil
 	}
 	return predict.Goal{}, nil
-}
-
-// presentAnswer predicts the allocation a job has, else its smallest.
-func presentAnswer(job data.Job, o oracle, in *clusterFit) (predict.Answer, error) {
-	if job.Current == nil {
-		return reference(job, o, in)
-	}
-	c := currentConfig(job)
-	if c.LocalBatch > 0 {
-		return o.At(c)
-	}
-	return answer(job, o, c)
 }
 
 // currentConfig is what a job runs on now as a configuration.
@@ -85,14 +89,4 @@ func currentConfig(job data.Job) data.Config {
 		c.Mode = data.AllReduce
 	}
 	return c
-}
-
-// inputError names a field of the jobs file.
-func inputError(job data.Job, field, found, want string) error {
-	src := job.Source
-	src.Column = field
-	if src.File == "" {
-		return &data.InputError{Source: data.Source{File: "job " + job.Name, Column: field}, Found: found, Want: want}
-	}
-	return &data.InputError{Source: src, Found: found, Want: want}
 }

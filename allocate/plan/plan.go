@@ -6,68 +6,104 @@ import (
 	"slices"
 
 	"knee/allocate"
+	"knee/allocate/objective"
 	"knee/allocate/place"
 	"knee/allocate/solve"
 	"knee/data"
 )
 
-// wide is the width of a 90 % interval relative to its mean from which a
-// speed is worth measuring before it is relied upon.
-const wide = 0.5
-
 // plan writes down what was decided, why, and what to beware of.
-func (p *prepared) plan(best solve.Solution, placed []place.Placed, placer *place.Placer) *data.Plan {
-	plan := &data.Plan{
+func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
+	out := &data.Plan{
 		Version: data.PlanVersion, Objective: p.objective.Name(), Policy: p.Policy, Seed: p.Seed,
-		Inputs: slices.Clone(p.Inputs), Jobs: []data.PlannedJob{}, Warnings: []string{},
+		Inputs: slices.Clone(p.Inputs), Jobs: []data.PlannedJob{},
 	}
-	if plan.Inputs == nil {
-		plan.Inputs = []data.Input{}
+	if out.Inputs == nil {
+		out.Inputs = []data.Input{}
 	}
-	var sum float64
-	for i := range p.Jobs {
-		if placed[i].Choice == allocate.None {
-			sum += p.state.Jobs[i].Idle
-		} else {
-			sum += placed[i].Option.Value
+	p.value(out, best, placed)
+	placer := place.New(p.state.Cluster)
+	out.Utilization.GPUsTotal = p.Cluster.Slots()
+	for i := range placed {
+		if placed[i].Choice != allocate.None {
+			placer.Take(placed[i].Nodes, p.Jobs[i].Resources)
+			out.Utilization.GPUsUsed += placed[i].Option.Use.GPUs
 		}
 	}
-	plan.Value = finite(p.objective.Report(sum, p.subjects))
-	plan.Bound = finite(p.objective.Report(best.Bound, p.subjects))
-	plan.RunningBound = finite(p.objective.Report(best.RunningBound, p.subjects))
-	bound := plan.RunningBound
-	if paused := slices.ContainsFunc(placed, func(at place.Placed) bool { return at.Choice == allocate.None }); paused {
-		bound = plan.Bound
-	}
-	plan.Gap = math.Max(0, (bound-plan.Value)/math.Max(math.Abs(bound), 1e-12))
-	plan.Utilization.GPUsTotal = p.Cluster.Slots()
-	for i := range p.Jobs {
-		plan.Utilization.GPUsUsed += placed[i].Option.Use.GPUs
-	}
 	free := placer.Free()
+	out.Prices = p.prices(best)
+	var ws warnings
 	for i := range p.Jobs {
-		plan.Jobs = append(plan.Jobs, p.planned(i, placed[i], free))
-		plan.Warnings = append(plan.Warnings, p.warnings(i, placed[i])...)
+		j := p.planned(i, placed[i], free, best)
+		if o, ok := p.occupants[i]; ok {
+			out.Utilization.GPUsUsed += j.Workers
+			ws.add(j.Name, occupied, o.why)
+		}
+		from := len(ws.list)
+		p.warn(&ws, i, placed[i])
+		for _, w := range ws.list[from:] {
+			j.Warnings = append(j.Warnings, w.text)
+		}
+		out.Jobs = append(out.Jobs, j)
 	}
-	if f := placer.Fragmentation(); f > 0.5 && plan.Utilization.GPUsTotal-plan.Utilization.GPUsUsed >= 4 {
-		plan.Warnings = append(plan.Warnings, fmt.Sprintf("%d GPUs are idle, %.0f %% of them on partly used nodes, where jobs that want whole nodes cannot use them",
-			plan.Utilization.GPUsTotal-plan.Utilization.GPUsUsed, 100*f))
+	out.Warnings = ws.grouped()
+	idle := out.Utilization.GPUsTotal - out.Utilization.GPUsUsed
+	if f := placer.Fragmentation(); f > 0.5 && idle >= 4 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d GPUs are idle, %.0f %% of them on partly used nodes, where jobs that want whole nodes cannot use them", idle, 100*f))
 	}
-	return plan
+	return out
+}
+
+// value writes what a plan is worth, and what no plan exceeds.
+func (p *prepared) value(out *data.Plan, best solve.Solution, placed []place.Placed) {
+	var subjects []objective.Subject
+	for i := range p.subjects {
+		if _, fixed := p.occupants[i]; !fixed {
+			subjects = append(subjects, p.subjects[i])
+		}
+	}
+	report := func(sum float64) float64 { return finite(p.objective.Report(sum, subjects)) }
+	total := p.total(placed)
+	atLeast := func(bound float64) float64 { // of sums that were added up in another order
+		if total > bound && total <= bound+1e-9*(1+math.Abs(bound)) {
+			return total
+		}
+		return bound
+	}
+	out.Value, out.Bound, out.RunningBound = report(total), report(atLeast(best.Bound)), report(atLeast(best.RunningBound))
+	bound := out.Bound
+	if p.runsAll(placed) {
+		bound = out.RunningBound
+	}
+	out.Gap = math.Max(0, (bound-out.Value)/math.Max(math.Abs(bound), 1e-12))
 }
 
 // planned is the entry of one job.
-func (p *prepared) planned(i int, at place.Placed, free map[string]int) data.PlannedJob {
+func (p *prepared) planned(i int, at place.Placed, free map[string]int, best solve.Solution) data.PlannedJob {
 	job := p.Jobs[i]
-	out := data.PlannedJob{Name: job.Name, Action: p.action(i, at), Placement: []data.NodeShare{}, Template: template(job), Resources: needs(job), Range: workersRange(job)}
+	var out data.PlannedJob
+	if o, ok := p.occupants[i]; ok {
+		out = o.planned(job)
+	} else {
+		out = p.decided(i, at, free, best)
+	}
+	out.Name, out.GPUName = job.Name, p.Cluster.GPUName(out.GPUType)
+	out.Template, out.Resources, out.Range = template(job), needs(job), workersRange(job)
+	out.InitialBatch = job.Batch.Initial
+	return out
+}
+
+// decided is what the plan decided about a job.
+func (p *prepared) decided(i int, at place.Placed, free map[string]int, best solve.Solution) data.PlannedJob {
+	job := p.Jobs[i]
+	out := data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best)}
 	if at.Choice == allocate.None {
 		out.Reason = p.whyPaused(i, at)
 		return out
 	}
 	o := at.Option
 	out.GPUType, out.Mode, out.Workers, out.PS = o.Config.GPUType, o.Config.ModeOrDefault(), o.Config.Workers, o.Config.PS
-	out.GPUName = p.Cluster.GPUName(out.GPUType)
-	out.Placement, out.LocalBatch, out.AccumSteps = at.Nodes, o.Config.LocalBatch, o.Config.AccumSteps
+	out.Placement, out.LocalBatch, out.AccumSteps, out.Extra = at.Nodes, o.Config.LocalBatch, o.Config.AccumSteps, o.Config.Extra
 	out.Throughput, out.Goodput = o.Answer.Throughput, o.Answer.Goodput
 	out.Finish, out.Cost, out.Extrapolated = o.Answer.TimeToTarget, o.Answer.CostToTarget, o.Answer.Extrapolated
 	if r := job.RestartSeconds; job.Current != nil && out.Action != data.Keep && r > 0 && out.Finish.Mean > 0 {
@@ -122,63 +158,10 @@ func sameNodes(now, next []data.NodeShare) bool {
 	return true
 }
 
-// warnings are what the reader of a plan should know about one job.
-func (p *prepared) warnings(i int, at place.Placed) []string {
-	name := p.Jobs[i].Name
-	var out []string
-	if m, ok := p.infeasible[i]; ok {
-		out = append(out, m)
-	}
-	if at.Note != "" {
-		out = append(out, fmt.Sprintf("job %q: %s", name, at.Note))
-	}
-	if w := p.standingUnknown(i, at); w != "" {
-		out = append(out, w)
-	}
-	if at.Choice == allocate.None {
-		return out
-	}
-	a := at.Option.Answer
-	g := a.Goodput
-	switch {
-	case a.Extrapolated:
-		why := a.Why
-		if why == "" {
-			why = "outside the measured range"
-		}
-		out = append(out, fmt.Sprintf("job %q: the speed of %s is extrapolated (%s); worth profiling", name, at.Option.Config, why))
-	case g.Mean > 0 && (g.Hi-g.Lo)/g.Mean > wide:
-		out = append(out, fmt.Sprintf("job %q: the goodput of %s is only known to lie between %s and %s samples/s; worth profiling", name, at.Option.Config, rate(g.Lo), rate(g.Hi)))
-	}
-	if d := p.Jobs[i].Deadline.Seconds(); d > 0 && a.TimeToTarget.Mean > d {
-		out = append(out, fmt.Sprintf("job %q is expected to miss its deadline of %s by %s", name, seconds(d), seconds(a.TimeToTarget.Mean-d)))
-	}
-	return out
-}
-
-// standingUnknown warns of a job that is moved off a configuration whose speed
-// was never measured: the gain of the move is then a guess. It is empty where
-// the job stays, does not run or stands within what was measured.
-func (p *prepared) standingUnknown(i int, at place.Placed) string {
-	job := p.Jobs[i]
-	if job.Current == nil || len(job.Current.Placement) == 0 || p.action(i, at) == data.Keep {
-		return ""
-	}
-	now := currentConfig(job)
-	a, err := p.oracles[i].At(now)
-	switch {
-	case err != nil:
-		return fmt.Sprintf("job %q: the speed of %s, where it runs now, is unknown (%v), so staying there was not weighed", job.Name, now, err)
-	case a.Extrapolated:
-		return fmt.Sprintf("job %q: the speed of %s, where it runs now, is extrapolated (%s), and with it what a change gains", job.Name, now, a.Why)
-	}
-	return ""
-}
-
 // template copies what export needs, nil if there is nothing.
 func template(job data.Job) *data.Template {
 	t := job.Template
-	if t.Image == "" && len(t.Command) == 0 && len(t.Env) == 0 && t.Namespace == "" && t.Partition == "" && t.Account == "" && t.TimeLimit == "" {
+	if t.Image == "" && len(t.Command) == 0 && len(t.Env) == 0 && t.Namespace == "" && t.Partition == "" && t.Account == "" && t.TimeLimit == "" && len(t.Pod) == 0 {
 		return nil
 	}
 	return &t
@@ -228,5 +211,5 @@ func samePlacement(a, b data.Placement) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return true
 	}
-	return place.Sorted(a).String() == place.Sorted(b).String()
+	return len(a) == len(b) && slices.Equal(place.Sorted(a), place.Sorted(b))
 }

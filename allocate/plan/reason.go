@@ -105,8 +105,8 @@ func (p *prepared) whyPaused(i int, at place.Placed) string {
 	if m, ok := p.infeasible[i]; ok {
 		return m
 	}
-	if at.Note != "" {
-		return at.Note
+	if at.Reason != "" {
+		return at.Reason
 	}
 	least := math.MaxInt
 	gpuType := ""

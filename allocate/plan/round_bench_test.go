@@ -162,7 +162,7 @@ func heldTotal(tb testing.TB, p *prepared, choose chooser) float64 {
 	var sum float64
 	for i, x := range placed {
 		if x.Choice == allocate.None {
-			tb.Fatalf("job %s waits: %s", p.Jobs[i].Name, x.Note)
+			tb.Fatalf("job %s waits: %s", p.Jobs[i].Name, x.Reason)
 		}
 		sum += x.Option.Answer.TimeToTarget.Mean
 	}
@@ -170,10 +170,7 @@ func heldTotal(tb testing.TB, p *prepared, choose chooser) float64 {
 }
 
 func prepared0(tb testing.TB, pr Problem) *prepared {
-	oracles, err := oraclesOf(pr)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	oracles := oraclesOf(pr)
 	p, err := prepare(pr, oracles)
 	if err != nil {
 		tb.Fatal(err)

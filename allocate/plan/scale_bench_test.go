@@ -144,7 +144,7 @@ func report(b *testing.B, p *prepared, a solve.Solution, placed []place.Placed) 
 	var tasks, noted int
 	var value float64
 	for i, x := range placed {
-		if x.Note != "" {
+		if x.Reason != "" {
 			noted++
 		}
 		if x.Choice == allocate.None {

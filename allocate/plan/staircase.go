@@ -37,12 +37,8 @@ type Step struct {
 //
 // pr must be the problem that the plan solves; it fails as [Solve] does.
 func Staircases(pr Problem, plan *data.Plan) ([]Staircase, error) {
-	oracles, err := oraclesOf(pr)
-	if err != nil {
-		return nil, err
-	}
 	pr.Strict = false
-	p, err := prepare(pr, oracles)
+	p, err := prepare(pr, oraclesOf(pr))
 	if err != nil {
 		return nil, err
 	}

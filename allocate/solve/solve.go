@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"knee/allocate"
+	"knee/data"
 )
 
 // MarginalGain is the policy of this package: give the next unit to the job
@@ -39,10 +40,18 @@ func (m MarginalGain) Allocate(s allocate.State) (allocate.Assignment, error) {
 // Solution is the best assignment that was found, and what no other exceeds.
 type Solution struct {
 	allocate.Assignment
-	Value        float64 // sum of the values of what was chosen, idle jobs included
-	Bound        float64 // no assignment has a larger Value
-	RunningBound float64 // none that runs every job has; Bound where not every job fits
-	Proven       bool    // Value is the optimum, of those that run every job where they can
+	Value        float64            // sum of the values of what was chosen, idle jobs included
+	Bound        float64            // no assignment has a larger Value
+	RunningBound float64            // none that runs every job has; Bound where not every job fits
+	Prices       map[string]float64 // by GPU type: value of one more GPU, the dual price of the type
+	Worth        []Worth            // by job: whether it is worth its place at the prices
+	Proven       bool               // Value is the optimum, of those that run every job where they can
+}
+
+// Worth is a job at the prices of the dual.
+type Worth struct {
+	Value float64 // of the option that is best at the prices, less that of nothing
+	Cost  float64 // of what it takes
 }
 
 // Maximise solves the option tables of a state as [MarginalGain] does and
@@ -54,6 +63,7 @@ func Maximise(s allocate.State) (Solution, error) {
 	k := newKnapsack(s)
 	sel, d, everyone, proven := k.solve()
 	x := Solution{Assignment: k.assignment(sel), Value: sel.total(), Proven: proven}
+	x.Prices, x.Worth = k.prices(s.Cluster, d), k.worths(d)
 	x.RunningBound = math.Max(d.bound, x.Value)
 	if proven {
 		x.RunningBound = x.Value
@@ -63,6 +73,31 @@ func Maximise(s allocate.State) (Solution, error) {
 		x.Bound = math.Max(k.free(d, sel), x.RunningBound)
 	}
 	return x, nil
+}
+
+// prices returns what one GPU of each type is worth by the dual.
+func (k *knapsack) prices(c *data.Cluster, d dual) map[string]float64 {
+	capacity := allocate.NewCapacity(c)
+	out := map[string]float64{}
+	for _, t := range c.GPUTypes() {
+		if at := capacity.Dims(t).GPU; at >= 0 && capacity.Limit[at] > 0 {
+			out[t] = d.price[at] / capacity.Limit[at]
+		}
+	}
+	return out
+}
+
+// worths returns, for every job, its best item at the prices.
+func (k *knapsack) worths(d dual) []Worth {
+	out := make([]Worth, len(k.jobs))
+	k.view(d.price)
+	for i := range k.jobs {
+		if _, c := k.chosen(i, true); c != allocate.None {
+			it := &k.jobs[i].items[c]
+			out[i] = Worth{it.value - k.jobs[i].idle, k.worth(it, d.price)}
+		}
+	}
+	return out
 }
 
 func checkState(s allocate.State) error {

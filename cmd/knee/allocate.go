@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"knee/allocate/objective"
 	"knee/allocate/plan"
@@ -27,8 +28,9 @@ type allocateFlags struct {
 	seed                     int64
 	risk, hysteresis         float64
 	restart                  float64
-	apart, skip, curve       bool
-	whatIf                   []string
+	apart, strict, curve     bool
+	prices                   bool
+	whatIf, explain          []string
 }
 
 func newAllocate(a *app) *cobra.Command {
@@ -45,8 +47,14 @@ got its last GPU and what the next one would bring.
 The plan prints its value, an upper bound that no plan can exceed, and the gap
 between them. Write it with --plan (or -o json) for knee export.
 
-A job whose smallest allocation the empty cluster cannot hold is an error that
-says what would help; with --skip-misfits it is paused and the others planned.
+Whatever the policy, the plan is valued under the objective. A policy that goes
+by something the jobs do not say (tenant, submitted, requested, history), or
+that has no use for what is asked of it, refuses and names it.
+
+A job that cannot be planned is left alone and the others are planned: if it
+runs, it keeps what it has, which the others go without. With --strict it is an
+error. Warnings are grouped; --explain says all about one job. --prices says
+what one more GPU of each type is worth, and which jobs are worth their place.
 
 --what-if plans again with a change, each beside the plan as things are:
   '+2 a100'         two more nodes like the first of that type
@@ -70,6 +78,8 @@ node worth?`,
 				return err
 			}
 			switch {
+			case f.prices:
+				err = a.allocatePrices(problem, out)
 			case f.curve:
 				err = a.allocateCurve(problem, out)
 			case len(f.whatIf) > 0:
@@ -100,7 +110,9 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 	fl.Float64Var(&f.restart, "restart-seconds", 0, "what a restart costs every job, instead of restart_seconds in the jobs file")
 	fl.StringVar(&f.sizes, "sizes", "all", "numbers of workers on offer: all, pow2 (powers of two), nodes (powers of two, then whole nodes)")
 	fl.BoolVar(&f.apart, "apart", false, "no node holds parts of two jobs that stand on several nodes, which would disturb each other")
-	fl.BoolVar(&f.skip, "skip-misfits", false, "pause jobs that the cluster cannot hold instead of failing")
+	fl.BoolVar(&f.strict, "strict", false, "fail if a job cannot be planned, instead of planning the others")
+	fl.StringArrayVar(&f.explain, "explain", nil, "say all about this job: why it got what it got, what to beware of, what it is worth; may be repeated")
+	fl.BoolVar(&f.prices, "prices", false, "what one more GPU of each type is worth, and which jobs are worth their place")
 	fl.StringArrayVar(&f.whatIf, "what-if", nil, "plan with a change, such as '+2 a100', '-n[01-02]', '-job NAME', '+jobs FILE'; may be repeated")
 	fl.BoolVar(&f.curve, "curve", false, "value against the number of nodes of each type")
 	fl.StringVar(&f.plan, "plan", "", "also write plan.json here")
@@ -109,7 +121,8 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 		_ = cmd.MarkFlagRequired(name)
 		_ = cmd.MarkFlagFilename(name, "yaml", "yml")
 	}
-	cmd.MarkFlagsMutuallyExclusive("what-if", "curve", "plan")
+	cmd.MarkFlagsMutuallyExclusive("what-if", "curve", "plan", "prices")
+	cmd.MarkFlagsMutuallyExclusive("what-if", "curve", "explain", "prices")
 	completes(cmd, "objective", objective.Names())
 	completes(cmd, "policy", policy.Names())
 	completes(cmd, "sizes", plan.SizeSets())
@@ -130,8 +143,8 @@ func (f *allocateFlags) problem(cmd *cobra.Command) (plan.Problem, error) {
 	if len(pr.Jobs) == 0 {
 		return pr, &data.InputError{Source: data.Source{File: f.jobs, Column: "jobs"}, Found: "no jobs", Want: "at least one to plan for"}
 	}
-	pr.Objective, pr.Policy, pr.Seed = f.objective, f.policy, f.seed
-	pr.Risk, pr.Hysteresis, pr.Sizes, pr.Apart, pr.Strict = f.risk, f.hysteresis, f.sizes, f.apart, !f.skip
+	pr.Objective, pr.Policy, pr.Seed, pr.Now = f.objective, f.policy, f.seed, time.Now()
+	pr.Risk, pr.Hysteresis, pr.Sizes, pr.Apart, pr.Strict = f.risk, f.hysteresis, f.sizes, f.apart, f.strict
 	if cmd.Flags().Changed("restart-seconds") {
 		for i := range pr.Jobs {
 			pr.Jobs[i].RestartSeconds = f.restart
@@ -153,6 +166,9 @@ func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 	}
 	if out == "json" {
 		return data.WritePlan(a.stdout, plan)
+	}
+	if len(f.explain) > 0 {
+		return a.explain(plan, f.explain, out)
 	}
 	a.warn(plan.Warnings...)
 	if err := out.print(a.stdout, plan, planTable(pr, plan, out)); err != nil {

@@ -105,8 +105,12 @@ func nodesText(shares []data.NodeShare) string {
 
 // planSummary is how good a plan is.
 func planSummary(plan *data.Plan) string {
-	return fmt.Sprintf("%s, objective %s: value %s, no plan exceeds %s (gap %.2f %%); %d of %d worker slots in use",
-		plan.Policy, plan.Objective, number(plan.Value), number(plan.Bound), 100*plan.Gap, plan.Utilization.GPUsUsed, plan.Utilization.GPUsTotal)
+	bound := fmt.Sprintf("no plan exceeds %s", number(plan.Bound))
+	if plan.RunningBound < plan.Bound && number(plan.RunningBound) != number(plan.Bound) {
+		bound = fmt.Sprintf("no plan that runs every job exceeds %s, none at all %s", number(plan.RunningBound), number(plan.Bound))
+	}
+	return fmt.Sprintf("%s, objective %s: value %s, %s (gap %.2f %%); %d of %d worker slots in use",
+		plan.Policy, plan.Objective, number(plan.Value), bound, 100*plan.Gap, plan.Utilization.GPUsUsed, plan.Utilization.GPUsTotal)
 }
 
 // planTotals is what a plan does and amounts to.

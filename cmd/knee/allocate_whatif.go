@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"knee/allocate/policy"
 	"knee/data"
 	"knee/internal/hostlist"
-	"knee/predict"
 )
 
 // whatIfRow is the plan of one change.
@@ -140,18 +140,15 @@ func orBad(bad func(error) (plan.Problem, error)) func(plan.Problem, error) (pla
 
 // moreJobs adds the jobs of a file.
 func moreJobs(pr plan.Problem, file string) (plan.Problem, error) {
-	jobs, err := data.LoadJobs(file)
+	more, err := data.LoadJobs(file)
 	if err != nil {
 		return pr, err
 	}
-	old := pr.Predictors
-	pr.Jobs = append(slices.Clone(pr.Jobs), jobs...)
-	pr.Predictors = map[string]*predict.Predictor{}
-	for name, p := range old {
-		pr.Predictors[name] = p
-	}
-	_, err = addModels(&pr, jobs, file)
-	return pr, err
+	pr.Jobs = append(slices.Clone(pr.Jobs), more.Jobs...)
+	pr.Tenants = append(slices.Clone(pr.Tenants), more.Tenants...)
+	pr.Predictors, pr.Unusable = maps.Clone(pr.Predictors), maps.Clone(pr.Unusable)
+	addModels(&pr, pr.Jobs[len(pr.Jobs)-len(more.Jobs):], file)
+	return pr, nil
 }
 
 // withNodesOf adds the nodes of another cluster.

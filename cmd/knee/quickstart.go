@@ -274,7 +274,7 @@ func (q *quickstart) share(context.Context) error {
 			Template:  data.Template{Image: "registry.example.com/knee:latest", Command: j.study.Command},
 		}
 	}
-	err := data.WriteFile(q.path("jobs.yaml"), func(w io.Writer) error { return data.WriteJobs(w, jobs) })
+	err := data.WriteFile(q.path("jobs.yaml"), func(w io.Writer) error { return data.WriteJobs(w, &data.JobsFile{Jobs: jobs}) })
 	if err != nil {
 		return err
 	}

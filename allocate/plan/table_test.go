@@ -9,6 +9,7 @@ import (
 	"knee/predict"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // sharedModel is jobs that differ in what they have left to do, and half of
@@ -42,54 +43,43 @@ func sharedModel(tb testing.TB, jobs int) Problem {
 	return pr
 }
 
-// TestSharedBatches: jobs that share a model get the tables they would get
-// alone.
-func TestSharedBatches(t *testing.T) {
+// TestSharedTables: jobs that share a model get the options they would get
+// alone, with a cache and without.
+func TestSharedTables(t *testing.T) {
 	pr := sharedModel(t, 4)
-	oracles, err := oraclesOf(pr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, job := range pr.Jobs {
-		shared, err := buildOptions(job, oracles[i], newClusterFit(pr.Cluster))
+	pr.Cache = &Cache{}
+	for range 2 { // the second time from the cache
+		shared, err := prepare(pr, oraclesOf(pr))
 		if err != nil {
 			t.Fatal(err)
 		}
-		alone, err := buildOptions(job, modelled{Predictor: oracles[i].(modelled).Predictor}, newClusterFit(pr.Cluster))
-		if err != nil {
-			t.Fatal(err)
+		if n := len(shared.tables.list); n != 2 {
+			t.Errorf("%d tables for jobs of two kinds", n)
 		}
-		if d := cmp.Diff(alone, shared); d != "" || len(alone) < 20 {
-			t.Errorf("%s: %d options, of which with a shared model (+) differ:\n%s", job.Name, len(alone), d)
+		for i, job := range pr.Jobs {
+			lone := pr
+			lone.Jobs, lone.Cache, lone.FairSlots = []data.Job{job}, nil, pr.Cluster.Slots()/len(pr.Jobs)
+			alone, err := prepare(lone, oraclesOf(lone))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := shared.state.Jobs[i].Options, alone.state.Jobs[0].Options
+			if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); d != "" || len(want) < 20 {
+				t.Errorf("%s: %d options, of which with a shared model (+) differ:\n%s", job.Name, len(want), d)
+			}
 		}
-	}
-	if known := oracles[0].(modelled).known; len(known) == 0 {
-		t.Error("nothing was remembered")
 	}
 }
 
 // BenchmarkTables prints the processor time of the option tables of 200 jobs
-// that share a model, with and without remembering the best batches.
+// that share a model.
 func BenchmarkTables(b *testing.B) {
 	pr := sharedModel(b, 200)
-	for _, shared := range []bool{true, false} {
-		b.Run(fmt.Sprintf("shared=%v", shared), func(b *testing.B) {
-			began := processorSeconds()
-			for b.Loop() {
-				oracles, err := oraclesOf(pr)
-				if err != nil {
-					b.Fatal(err)
-				}
-				for i := range oracles {
-					if !shared {
-						oracles[i] = modelled{Predictor: oracles[i].(modelled).Predictor}
-					}
-				}
-				if _, err := prepare(pr, oracles); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(1000*(processorSeconds()-began)/float64(b.N), "ms-cpu/op")
-		})
+	began := processorSeconds()
+	for b.Loop() {
+		if _, err := prepare(pr, oraclesOf(pr)); err != nil {
+			b.Fatal(err)
+		}
 	}
+	b.ReportMetric(1000*(processorSeconds()-began)/float64(b.N), "ms-cpu/op")
 }
