@@ -42,7 +42,7 @@ func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (*aim, error) {
 	}
 	f, err := full.Finisher()
 	if err != nil {
-		return nil, ofJob(job, err)
+		return nil, err
 	}
 	return &aim{f, true}, nil
 }

@@ -170,7 +170,7 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 	errs := make([]error, n)
 	_ = parallel.Each(n, 16, func() func(int) error {
 		return func(i int) error {
-			errs[i] = p.addJob(i, asked[i], kept[i], standing[i], share)
+			errs[i] = ofJob(p.Jobs[i], p.addJob(i, asked[i], kept[i], standing[i], share))
 			return nil
 		}
 	})

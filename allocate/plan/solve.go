@@ -151,7 +151,7 @@ func (p *prepared) after(placed []place.Placed) *prepared {
 		} else {
 			c := at.Option.Config
 			q.Jobs[i].Current = &data.Current{GPUType: c.GPUType, Mode: c.ModeOrDefault(), Placement: c.Placement, PS: c.PS, LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps}
-			q.standing[i].Current = at.Nodes
+			q.standing[i].Current = workersOf(at.Nodes)
 			stays := at.Option
 			stays.Keeps = true
 			j.Options, j.Current = append(j.Options, stays), 0
@@ -170,6 +170,17 @@ func (p *prepared) after(placed []place.Placed) *prepared {
 		objective.SetValues(q.objective, *s, j.Options)
 	}
 	return &q
+}
+
+// workersOf is what jobs.yaml can say of where a job stands.
+func workersOf(nodes []data.NodeShare) []data.NodeShare {
+	var out []data.NodeShare
+	for _, s := range nodes {
+		if s.Workers > 0 {
+			out = append(out, data.NodeShare{Node: s.Node, Workers: s.Workers})
+		}
+	}
+	return out
 }
 
 // translated says what a plan made after another means for what runs now.
