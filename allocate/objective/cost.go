@@ -9,11 +9,14 @@ import "math"
 // that jobs are on time first and cheap second.
 type cost struct {
 	name        string
-	latePenalty float64 // US$ for being late at all, and again for each deadline's worth of delay
+	latePenalty float64 // US$ for being late at all
 }
 
-// lateFirst is the price of a missed deadline under "deadline", in US$.
-const lateFirst = 1e5
+// lateFirst is the price of a missed deadline under "deadline", in US$: more
+// than any job is thought to cost. How late a job is adds up to a thousandth
+// of it, so that among late jobs less late is better, and no sum of less than
+// a thousand delays outweighs one more job in time.
+const lateFirst = 1e6
 
 // unpaid is the price of leaving a job idle, in US$: waiting is never the
 // cheap way out. It is no larger than it must be, as cents are compared
@@ -32,7 +35,11 @@ func (c cost) Value(s Subject, o Outcome) float64 {
 	price := o.Answer.PricePerHour
 	v := -price * t / 3600
 	if d := s.Job.Deadline.Seconds(); d > 0 && t > d {
-		v -= s.Weight() * (price*(t-d)/3600 + c.latePenalty*(1+math.Min((t-d)/d, 10)))
+		late := price * (t - d) / 3600
+		if c.latePenalty > 0 {
+			late = 0
+		}
+		v -= s.Weight() * (late + c.latePenalty*(1+math.Min((t-d)/d, 10)/1e4))
 	}
 	return math.Max(v, c.Idle(s)/2)
 }
