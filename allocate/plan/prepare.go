@@ -93,6 +93,7 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 		if len(failed) == 0 {
 			break
 		}
+		clear(p.infeasible)
 		for i, err := range failed {
 			p.oracles[i], why[i] = nil, err.Error()
 		}
@@ -180,10 +181,21 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 		case err != nil:
 			failed[i] = err
 		case p.oracles[i] != nil && len(p.state.Jobs[i].Options) == 0:
-			p.infeasible[i] = whyInfeasible(p.Jobs[i], p.oracles[i], p.fit)
+			reason := whyInfeasible(p.Jobs[i], p.oracles[i], p.fit)
+			if p.mayStay(p.Jobs[i]) {
+				failed[i] = errors.New(reason)
+			}
+			p.infeasible[i] = reason
 		}
 	}
 	return failed
+}
+
+// mayStay reports whether a job runs, and on no node that is to be cleared.
+func (p *prepared) mayStay(job data.Job) bool {
+	return job.Current != nil && !slices.ContainsFunc(p.Cluster.Nodes, func(n data.Node) bool {
+		return n.Drained && slices.Contains(job.Current.Nodes, n.Name)
+	})
 }
 
 // addJob makes the state of one job from its table: that of the batch it may

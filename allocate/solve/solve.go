@@ -43,6 +43,7 @@ type Solution struct {
 	Value        float64            // sum of the values of what was chosen, idle jobs included
 	Bound        float64            // no assignment has a larger Value
 	RunningBound float64            // none that runs every job has; Bound where not every job fits
+	Dual         float64            // value of the Lagrangian dual at the prices: RunningBound before branch and bound
 	Prices       map[string]float64 // by GPU type: value of one more GPU, the dual price of the type
 	Worth        []Worth            // by job: whether it is worth its place at the prices
 	Proven       bool               // Value is the optimum, of those that run every job where they can
@@ -63,7 +64,7 @@ func Maximise(s allocate.State) (Solution, error) {
 	k := newKnapsack(s)
 	sel, d, everyone, proven := k.solve()
 	x := Solution{Assignment: k.assignment(sel), Value: sel.total(), Proven: proven}
-	x.Prices, x.Worth = k.prices(s.Cluster, d), k.worths(d)
+	x.Dual, x.Prices, x.Worth = d.bound, k.prices(s.Cluster, d), k.worths(d)
 	x.RunningBound = math.Max(d.bound, x.Value)
 	if proven {
 		x.RunningBound = x.Value

@@ -288,3 +288,86 @@ func TestLargeInstanceIsNearItsBound(t *testing.T) {
 		t.Errorf("gap %.4f of value %g, want at most 0.2 %%", gap, a.Value)
 	}
 }
+
+// TestPricesBracketOneGPU: by weak duality a GPU more gains no more than its
+// price and the gap together, and a GPU less loses no less than its price
+// without the gap. Where the solver proves its optimum, so does solving again.
+func TestPricesBracketOneGPU(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawState(t)
+		for i := range s.Jobs {
+			s.Jobs[i].Idle = -1000 // whether all can run does not change what is best
+		}
+		best, err := Maximise(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for gpuType, price := range best.Prices {
+			for _, by := range []int{1, -1} {
+				changed := s
+				changed.Cluster = &data.Cluster{Nodes: append([]data.Node(nil), s.Cluster.Nodes...)}
+				for i := range changed.Cluster.Nodes {
+					if n := &changed.Cluster.Nodes[i]; n.GPUType == gpuType {
+						n.GPUs += by
+						break
+					}
+				}
+				again, err := Maximise(changed)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fitted := true // options that an empty cluster could not hold before were not priced
+				for i, c := range again.Choice {
+					fitted = fitted && (c < 0 || s.Jobs[i].Options[c].Use.GPUs <= gpus(s.Cluster, s.Jobs[i].Options[c].Use.GPUType))
+				}
+				// L(λ) of the changed capacity is L(λ) + by·price.
+				if most := best.Dual + float64(by)*price; fitted && again.Value > most+1e-7*(1+math.Abs(most)) {
+					t.Fatalf("%+d of %s: value %g, above %g at price %g", by, gpuType, again.Value, most, price)
+				}
+			}
+		}
+	})
+}
+
+func gpus(c *data.Cluster, gpuType string) (n int) {
+	for _, x := range c.Nodes {
+		if x.GPUType == gpuType {
+			n += x.GPUs
+		}
+	}
+	return n
+}
+
+// TestPriceOfTheNextGPU: three jobs that each gain 5, 3, 2, 1 from their
+// workers on eight GPUs have 5+3+2 of the first two and 5+3 of the third; the
+// ninth is worth 2, and a job that gains less than a GPU costs is not worth it.
+func TestPriceOfTheNextGPU(t *testing.T) {
+	table := func(gains ...float64) []allocate.Option {
+		var out []allocate.Option
+		v := 0.0
+		for w, g := range gains {
+			v += g
+			c := data.Config{GPUType: "a", Workers: w + 1}
+			out = append(out, allocate.Option{Config: c, Value: v, Use: allocate.UseOf(c, data.Resources{})})
+		}
+		return out
+	}
+	s := allocate.State{Cluster: testCluster(nodes("a", 2, 4)...)}
+	for i := range 3 {
+		s.Jobs = append(s.Jobs, allocate.JobState{Name: fmt.Sprint(i), Current: allocate.None, Options: table(5, 3, 2, 1)})
+	}
+	x, err := Maximise(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := x.Prices["a"]; x.Value != 28 || p < 2-1e-6 || p > 2+1e-3 {
+		t.Errorf("value %g, price %g, want 2 for the next GPU", x.Value, p)
+	}
+	s.Jobs = append(s.Jobs, allocate.JobState{Name: "small", Current: allocate.None, Options: table(1)})
+	if x, err = Maximise(s); err != nil {
+		t.Fatal(err)
+	}
+	if w := x.Worth[3]; w.Value != 1 || w.Cost <= 1 {
+		t.Errorf("a job that gains 1 where a GPU costs 2: %+v", w)
+	}
+}
