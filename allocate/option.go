@@ -40,19 +40,3 @@ func UseOf(c data.Config, r data.Resources) Use {
 		PSMemory: int64(c.PS) * r.PS.Memory,
 	}
 }
-
-// sameAllocation reports whether two configurations occupy the same machines
-// in the same way; the batch may differ, changing it restarts nothing.
-func sameAllocation(a, b data.Config) bool {
-	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() &&
-		a.Workers == b.Workers && a.PS == b.PS && samePlacement(a.Placement, b.Placement)
-}
-
-// samePlacement reports whether two shapes are equal up to the order of
-// nodes. A shape that is not known equals any.
-func samePlacement(a, b data.Placement) bool {
-	if len(a) == 0 || len(b) == 0 {
-		return true
-	}
-	return sortedDesc(a).String() == sortedDesc(b).String()
-}

@@ -14,9 +14,17 @@ type Policy interface {
 
 // State is what a policy may know when it decides.
 type State struct {
-	Now     float64       // seconds since the start of the workload; 0 for a single plan
-	Cluster *data.Cluster // capacity
-	Jobs    []JobState    // in order of submission
+	Now     float64           // seconds since the start of the workload; 0 for a single plan
+	Cluster *data.Cluster     // capacity
+	Jobs    []JobState        // in order of submission
+	Tenants map[string]Tenant // by name; one that is not listed has weight 1, no quota and no parent
+}
+
+// Tenant is who jobs belong to.
+type Tenant struct {
+	Weight float64        // its share beside the other children of its parent
+	Quota  map[string]int // most worker slots by GPU type; a type that is not listed has no limit
+	Parent string         // a tenant whose share and quota its children divide; empty: none
 }
 
 // JobState is one job that wants a share.
@@ -26,6 +34,8 @@ type JobState struct {
 	Idle      float64  // value of getting nothing
 	Current   int      // index in Options of what it runs on, −1 if not running
 	Requested int      // workers its owner asked for; 0 if the owner left it open
+	Priority  float64  // larger is more urgent; 0 if its owner said nothing
+	Deadline  float64  // seconds, on the clock of State.Now; 0 means none
 	Weight    float64  // 1 if its owner said nothing
 	Submitted float64  // seconds, on the clock of State.Now
 	Attained  float64  // GPU-seconds it has used so far
@@ -33,12 +43,14 @@ type JobState struct {
 	History   History  // what accounting knows of it; zero if nothing
 }
 
-// Assignment maps every job to an option.
+// None is the choice of a job that gets nothing.
+const None = -1
+
+// Assignment maps every job to an option. What it is worth is for who asked
+// to say: [Assignment.Total] under the values of the state, solve.Solution
+// beside the most that any assignment is worth.
 type Assignment struct {
-	Choice []int   // parallel to State.Jobs: index in Options, −1 for nothing
-	Value  float64 // sum of the values of what was chosen, idle jobs included
-	Bound  float64 // no assignment has a larger Value; +Inf if not computed
-	Proven bool    // Value was shown to be the optimum of the option tables
+	Choice []int // parallel to State.Jobs: index in Options, −1 for nothing
 }
 
 // Check reports the first way in which an assignment does not fit a state:
@@ -52,21 +64,21 @@ func (a Assignment) Check(s State) error {
 			return fmt.Errorf("job %q: choice %d, want −1 to %d", s.Jobs[i].Name, c, len(s.Jobs[i].Options)-1)
 		}
 	}
-	cap := newCapacity(s.Cluster)
+	cap := NewCapacity(s.Cluster)
 	for i, c := range a.Choice {
 		if c >= 0 {
-			cap.meet(s.Jobs[i].Options[c].Use.GPUType)
+			cap.Dims(s.Jobs[i].Options[c].Use.GPUType)
 		}
 	}
-	used := make([]float64, len(cap.limit))
+	used := make([]float64, len(cap.Limit))
 	for i, c := range a.Choice {
 		if c >= 0 {
-			cap.add(used, s.Jobs[i].Options[c].Use, 1)
+			cap.Add(used, s.Jobs[i].Options[c].Use, 1)
 		}
 	}
 	for d := range used {
-		if used[d] > cap.limit[d]*(1+slack)+slack {
-			return fmt.Errorf("assignment uses %g of %s, the cluster has %g", used[d], cap.names[d], cap.limit[d])
+		if used[d] > cap.Limit[d]*(1+Slack)+Slack {
+			return fmt.Errorf("assignment uses %g of %s, the cluster has %g", used[d], cap.names[d], cap.Limit[d])
 		}
 	}
 	return nil
@@ -83,4 +95,16 @@ func (a Assignment) Total(s State) float64 {
 		}
 	}
 	return sum
+}
+
+// History is what accounting knows of a job beyond its present state. A
+// scheduler that keeps no accounts leaves it zero; policies that need it say
+// so.
+type History struct {
+	Tenant   string             // who the job belongs to; empty means its own
+	Restart  float64            // seconds without progress that a change of allocation costs
+	Restarts int                // changes of allocation so far
+	Progress float64            // share of the declared work that is done, 0 to 1
+	Ran      float64            // seconds it has held workers
+	ByType   map[string]float64 // GPU-seconds by GPU type
 }

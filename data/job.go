@@ -6,7 +6,11 @@ import "time"
 // jobs.yaml.
 type Job struct {
 	Name           string
-	Model          string // path of its model.json, relative to the jobs file
+	Model          string    // path of its model.json, relative to the jobs file; empty: not planned, it keeps what it runs on
+	Tenant         string    // who it belongs to; empty: not said
+	Submitted      time.Time // zero: not said
+	Requested      int       // workers its owner asked for; 0: not said
+	Priority       float64   // larger is more urgent; the owner's to give, 0 if not
 	Remaining      Remaining
 	Workers        IntRange
 	PS             IntRange // zero value: what the measured modes allow
@@ -15,11 +19,65 @@ type Job struct {
 	Batch          Batch
 	Weight         float64       // 1 if not given
 	Deadline       time.Duration // from now; 0 means none
+	DeadlineAt     time.Time     // the same as a point in time; at most one of the two is set
+	History        *History      // nil: not said
 	Current        *Current      // nil: not running
 	RestartSeconds float64       // progress lost when its allocation changes
+	RestartGiven   bool          // RestartSeconds was said, if 0
 	Resources      Resources
 	Template       Template
 	Source         Source
+}
+
+// JobsFile is the contents of jobs.yaml.
+type JobsFile struct {
+	Tenants []Tenant
+	Jobs    []Job
+}
+
+// Tenant is who jobs belong to: an entry of tenants.
+type Tenant struct {
+	Name   string
+	Weight float64        // its share beside other tenants of the same parent; 1 if not given
+	Quota  map[string]int // most worker slots by GPU type
+	Parent string         // empty: none
+}
+
+// History is what a scheduler's accounts know of a job. What is nil they do
+// not know.
+type History struct {
+	GPUSeconds *float64           // attained service: worker slots held × seconds
+	Seconds    *float64           // in which it held workers
+	Progress   *float64           // share of the declared work that is done, 0 to 1
+	Restarts   *int               // changes of allocation
+	ByType     map[string]float64 // GPU-seconds by GPU type
+}
+
+// Due returns the seconds from now in which the job should end, 0 if it has no
+// deadline; a deadline that has passed is a second away.
+func (j *Job) Due(now time.Time) float64 {
+	if j.DeadlineAt.IsZero() {
+		return j.Deadline.Seconds()
+	}
+	return max(j.DeadlineAt.Sub(now).Seconds(), 1)
+}
+
+// States reports whether the job says what a field of jobs.yaml holds, such as
+// "requested" or "history.gpu_seconds". It panics if there is no such field.
+func (j *Job) States(field string) bool {
+	h := j.History
+	if h == nil {
+		h = &History{}
+	}
+	said, ok := map[string]bool{
+		"tenant": j.Tenant != "", "submitted": !j.Submitted.IsZero(), "requested": j.Requested > 0,
+		"remaining": j.Remaining != Remaining{}, "history.gpu_seconds": h.GPUSeconds != nil, "history.seconds": h.Seconds != nil,
+		"history.progress": h.Progress != nil, "history.restarts": h.Restarts != nil, "history.by_type": h.ByType != nil,
+	}[field]
+	if !ok {
+		panic("data: a job has no field " + field)
+	}
+	return said
 }
 
 // IntRange is an inclusive range; zero means not given.

@@ -2,6 +2,9 @@ package data
 
 import (
 	"io"
+	"maps"
+	"slices"
+	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
@@ -9,15 +12,22 @@ import (
 )
 
 // WriteJobs writes jobs.yaml. Jobs that [ReadJobs] would refuse are an error.
-func WriteJobs(w io.Writer, jobs []Job) error {
+func WriteJobs(w io.Writer, f *JobsFile) error {
 	list := newYAMLList()
-	if len(jobs) == 0 {
+	if len(f.Jobs) == 0 {
 		list.Style = yaml.FlowStyle
 	}
-	for _, j := range jobs {
+	for _, j := range f.Jobs {
 		list.Content = append(list.Content, jobMap(j).node)
 	}
+	tenants := newYAMLList()
+	for _, t := range f.Tenants {
+		tenants.Content = append(tenants.Content, tenantMap(t).flow())
+	}
 	doc := newYAMLMap()
+	if len(f.Tenants) > 0 {
+		doc.put("tenants", tenants)
+	}
 	doc.put("jobs", list)
 	return writeYAML(w, "jobs", doc, func(r io.Reader) error {
 		_, err := ReadJobs(r, "jobs")
@@ -25,10 +35,52 @@ func WriteJobs(w io.Writer, jobs []Job) error {
 	})
 }
 
+func tenantMap(t Tenant) yamlMap {
+	m := newYAMLMap()
+	m.text("name", t.Name)
+	if t.Weight != 1 {
+		m.number("weight", t.Weight)
+	}
+	m.text("parent", t.Parent)
+	if t.Quota != nil {
+		quota := newYAMLMap()
+		for _, k := range slices.Sorted(maps.Keys(t.Quota)) {
+			quota.put(k, rawNode(strconv.Itoa(t.Quota[k])))
+		}
+		m.put("quota", quota.flow())
+	}
+	return m
+}
+
+func historyMap(h *History) yamlMap {
+	m := newYAMLMap()
+	m.figure("gpu_seconds", h.GPUSeconds)
+	m.figure("seconds", h.Seconds)
+	m.figure("progress", h.Progress)
+	if h.Restarts != nil {
+		m.put("restarts", rawNode(strconv.Itoa(*h.Restarts)))
+	}
+	if h.ByType != nil {
+		types := newYAMLMap()
+		for _, k := range slices.Sorted(maps.Keys(h.ByType)) {
+			types.put(k, numberNode(h.ByType[k]))
+		}
+		m.put("by_type", types.flow())
+	}
+	return m
+}
+
 func jobMap(j Job) yamlMap {
 	m := newYAMLMap()
 	m.text("name", j.Name)
 	m.text("model", j.Model)
+	m.text("tenant", j.Tenant)
+	m.moment("submitted", j.Submitted)
+	m.count("requested", j.Requested)
+	m.number("priority", j.Priority)
+	if j.History != nil {
+		m.put("history", historyMap(j.History).flow())
+	}
 	m.put("remaining", remainingMap(j.Remaining).flow())
 	m.put("workers", intRangeMap(j.Workers).flow())
 	m.put("ps", intRangeMap(j.PS).flow())
@@ -39,10 +91,13 @@ func jobMap(j Job) yamlMap {
 		m.number("weight", j.Weight)
 	}
 	m.duration("deadline", j.Deadline)
+	m.moment("deadline", j.DeadlineAt)
 	if j.Current != nil {
 		m.put("current", currentMap(*j.Current).flow())
 	}
-	m.number("restart_seconds", j.RestartSeconds)
+	if j.RestartSeconds != 0 || j.RestartGiven {
+		m.put("restart_seconds", numberNode(j.RestartSeconds))
+	}
 	resources := newYAMLMap()
 	resources.put("worker", needMap(j.Resources.Worker).flow())
 	resources.put("ps", needMap(j.Resources.PS).flow())

@@ -14,13 +14,13 @@ import (
 // ReadJobs reads jobs.yaml from r. Paths of models stay as they are written,
 // relative to the file; the line of each job is in its Source. The list may
 // be empty, as a queue is now and then.
-func ReadJobs(r io.Reader, name string) ([]Job, error) {
+func ReadJobs(r io.Reader, name string) (*JobsFile, error) {
 	y := &yamlReader{file: name}
-	root := y.root(r, "jobs")
+	root := y.root(r, "jobs", "tenants")
 	if y.err == nil && !root.has("jobs") {
 		root.fail("jobs", "nothing", "a list of jobs")
 	}
-	var jobs []Job
+	f := &JobsFile{Tenants: readTenants(y, root)}
 	seen := map[string]int{}
 	for i, n := range root.items("jobs", "a list of jobs") {
 		j := readJob(y, n, fmt.Sprintf("jobs[%d]", i))
@@ -28,7 +28,7 @@ func ReadJobs(r io.Reader, name string) ([]Job, error) {
 			y.fail(n.Line, fmt.Sprintf("jobs[%d].name", i), quote(j.Name)+fmt.Sprintf(", which line %d names too", line), "each job once")
 		}
 		seen[j.Name] = n.Line
-		jobs = append(jobs, j)
+		f.Jobs = append(f.Jobs, j)
 		if y.err != nil {
 			break
 		}
@@ -36,32 +36,86 @@ func ReadJobs(r io.Reader, name string) ([]Job, error) {
 	if y.err != nil {
 		return nil, y.err
 	}
-	return jobs, nil
+	return f, nil
+}
+
+// readTenants reads who jobs belong to.
+func readTenants(y *yamlReader, root *object) []Tenant {
+	var out []Tenant
+	at := map[string]int{}
+	for i, n := range root.items("tenants", "a list of tenants") {
+		o := y.object(n, fmt.Sprintf("tenants[%d]", i), "name", "weight", "quota", "parent")
+		t := Tenant{Name: o.required("name", "the name of the tenant"), Weight: o.number("weight", 1, Positive("a number")), Parent: o.text("parent")}
+		if q := o.object("quota"); q != nil && len(q.keys) > 0 {
+			t.Quota = map[string]int{}
+			for _, k := range q.keys {
+				t.Quota[strings.ToLower(k)] = q.whole(k, 0, 0)
+			}
+		}
+		if _, dup := at[t.Name]; dup {
+			o.fail("name", quote(t.Name)+" a second time", "each tenant once")
+		}
+		at[t.Name] = i
+		out = append(out, t)
+	}
+	for i, n := range root.items("tenants", "a list of tenants") {
+		up := i
+		for range out { // a chain of parents longer than the list is a circle
+			if out[up].Parent == "" {
+				break
+			}
+			next, known := at[out[up].Parent]
+			if !known {
+				y.fail(n.Line, fmt.Sprintf("tenants[%d].parent", i), quote(out[up].Parent), "the name of a tenant in the list")
+				return out
+			}
+			up = next
+		}
+		if out[up].Parent != "" {
+			y.fail(n.Line, fmt.Sprintf("tenants[%d].parent", i), "a circle of parents", "a tenant without a parent above it")
+		}
+	}
+	return out
 }
 
 // LoadJobs reads the jobs file at path, as [ReadJobs] does; see [Open] for
 // "-" and compressed files.
-func LoadJobs(path string) ([]Job, error) {
+func LoadJobs(path string) (*JobsFile, error) {
 	return load(path, ReadJobs)
 }
 
 func readJob(y *yamlReader, n *yaml.Node, path string) Job {
-	o := y.object(n, path, "name", "model", "remaining", "workers", "ps", "modes", "gpu_types", "batch", "weight",
-		"deadline", "current", "restart_seconds", "resources", "template")
+	o := y.object(n, path, "name", "model", "tenant", "submitted", "requested", "priority", "remaining", "workers", "ps", "modes",
+		"gpu_types", "batch", "weight", "deadline", "history", "current", "restart_seconds", "resources", "template")
 	j := Job{
 		Name:           o.required("name", "the name of the job"),
-		Model:          o.required("model", "the path of its model, as knee fit writes it"),
-		Remaining:      readRemaining(o),
+		Model:          o.text("model"),
+		Tenant:         o.text("tenant"),
+		Submitted:      o.moment("submitted"),
+		Requested:      o.whole("requested", 0, 1),
+		Priority:       o.number("priority", 0, Any("a number")),
+		History:        readHistory(o),
 		Workers:        readIntRange(o, "workers", 1),
 		PS:             readIntRange(o, "ps", 0),
 		GPUTypes:       lower(o.texts("gpu_types", "a list of GPU types")),
 		Batch:          readBatch(o),
 		Weight:         o.number("weight", 1, Positive("a number")),
-		Deadline:       o.duration("deadline", 0),
 		Current:        readCurrent(o),
 		RestartSeconds: o.number("restart_seconds", 0, Seconds()),
+		RestartGiven:   o.get("restart_seconds") != nil,
 		Template:       readTemplate(o),
 		Source:         Source{y.file, n.Line, path},
+	}
+	if j.Model != "" || o.has("remaining") {
+		j.Remaining = readRemaining(o)
+	}
+	if j.Model == "" && o.get("current") == nil {
+		o.fail("model", "nothing", "the path of its model, as knee fit writes it, unless the job runs (current) and is to stay as it is")
+	}
+	if text := o.scalar("deadline", "a deadline"); strings.Contains(text, ":") {
+		j.DeadlineAt = o.moment("deadline")
+	} else {
+		j.Deadline = o.duration("deadline", 0)
 	}
 	for _, m := range o.texts("modes", "a list of modes") {
 		if hint, ok := oneOf(m, modeNames()); !ok {
@@ -77,6 +131,40 @@ func readJob(y *yamlReader, n *yaml.Node, path string) Job {
 	res := o.object("resources", "worker", "ps")
 	j.Resources = Resources{Worker: readNeed(res, "worker"), PS: readNeed(res, "ps")}
 	return j
+}
+
+// readHistory reads what accounts know, nil if the section is missing.
+func readHistory(job *object) *History {
+	o := job.object("history", "gpu_seconds", "seconds", "progress", "restarts", "by_type")
+	if o == nil {
+		return nil
+	}
+	h := &History{}
+	figure := func(key string, b Bounds) *float64 {
+		if o.get(key) == nil {
+			return nil
+		}
+		v := o.number(key, 0, b)
+		return &v
+	}
+	h.GPUSeconds, h.Seconds = figure("gpu_seconds", NonNegative("GPU-seconds")), figure("seconds", Seconds())
+	if h.Progress = figure("progress", NonNegative("a share")); h.Progress != nil && *h.Progress > 1 {
+		o.fail("progress", fmt.Sprint(*h.Progress), "a share of the work from 0 to 1")
+	}
+	if o.get("restarts") != nil {
+		n := o.whole("restarts", 0, 0)
+		h.Restarts = &n
+	}
+	if types := o.object("by_type"); types != nil && len(types.keys) > 0 {
+		h.ByType = map[string]float64{}
+		for _, k := range types.keys {
+			h.ByType[strings.ToLower(k)] = types.number(k, 0, NonNegative("GPU-seconds"))
+		}
+	}
+	if len(o.keys) == 0 {
+		return nil
+	}
+	return h
 }
 
 // readRemaining reads the work left, said in exactly one way.

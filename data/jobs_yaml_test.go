@@ -11,7 +11,10 @@ import (
 	"knee/data"
 )
 
-const fullJobs = `jobs:
+const fullJobs = `tenants:
+  - {name: lab, weight: 2, quota: {A100: 8}}
+  - {name: vision, parent: lab}
+jobs:
   - name: resnet
     model: models/resnet.json
     remaining: {steps: 90000}
@@ -23,10 +26,16 @@ const fullJobs = `jobs:
     weight: 2
     deadline: 6h
     current: {gpu_type: t4, placement: "4-4", nodes: "t[1-2]", local_batch: 32, accum_steps: 1}
+    tenant: vision
+    submitted: 2026-05-01T12:00:00+02:00
+    requested: 4
+    priority: -1
+    history: {gpu_seconds: 0, seconds: 60, progress: 0.5, restarts: 0, by_type: {T4: 240}}
     restart_seconds: 30
     resources: {worker: {cpus: 8, memory: 64Gi}, ps: {cpus: 2}}
     template: {image: "nvcr.io/pytorch:24.01", command: [python, train.py], env: {A: "1"}, time_limit: 1-00:00:00, pod: {spec: {serviceAccountName: t, priority: 5}}}
-  - {name: bert, model: bert.json, remaining: {target_loss: 0}, current: {gpu_type: cpu, mode: ps-async, ps: 1, placement: 3, nodes: [n7]}}
+  - {name: bert, model: bert.json, remaining: {target_loss: 0}, current: {gpu_type: cpu, mode: ps-async, ps: 1, placement: 3, nodes: [n7]}, deadline: 2026-05-02T00:00:00Z}
+  - {name: notebook, current: {gpu_type: t4, placement: 1, nodes: [t1]}}
 `
 
 func TestReadJobs(t *testing.T) {
@@ -34,6 +43,8 @@ func TestReadJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	zero, minute, half, none := 0.0, 60.0, 0.5, 0
+	tenants := []data.Tenant{{Name: "lab", Weight: 2, Quota: map[string]int{"a100": 8}}, {Name: "vision", Weight: 1, Parent: "lab"}}
 	want := []data.Job{
 		{
 			Name: "resnet", Model: "models/resnet.json", Remaining: data.Remaining{Steps: 90000},
@@ -42,24 +53,27 @@ func TestReadJobs(t *testing.T) {
 			Batch: data.Batch{Initial: 256, Max: 8192, Adapt: true}, Weight: 2, Deadline: 6 * time.Hour,
 			Current: &data.Current{GPUType: "t4", Mode: data.AllReduce, Placement: data.Placement{4, 4}, LocalBatch: 32, AccumSteps: 1,
 				Nodes: []string{"t1", "t2"}},
-			RestartSeconds: 30,
-			Resources:      data.Resources{Worker: data.Need{CPUs: 8, Memory: 64 << 30}, PS: data.Need{CPUs: 2}},
+			RestartSeconds: 30, RestartGiven: true, Tenant: "vision", Requested: 4, Priority: -1, Submitted: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC),
+			History:   &data.History{GPUSeconds: &zero, Seconds: &minute, Progress: &half, Restarts: &none, ByType: map[string]float64{"t4": 240}},
+			Resources: data.Resources{Worker: data.Need{CPUs: 8, Memory: 64 << 30}, PS: data.Need{CPUs: 2}},
 			Template: data.Template{Image: "nvcr.io/pytorch:24.01", Command: []string{"python", "train.py"}, Env: map[string]string{"A": "1"},
 				TimeLimit: "1-00:00:00", Pod: map[string]any{"spec": map[string]any{"serviceAccountName": "t", "priority": 5}}},
 		},
 		{
 			Name: "bert", Model: "bert.json", Remaining: data.Remaining{HasTarget: true}, Weight: 1,
-			Current: &data.Current{GPUType: "cpu", Mode: data.PSAsync, PS: 1, Placement: data.Placement{3}, Nodes: []string{"n7"}},
+			Current:    &data.Current{GPUType: "cpu", Mode: data.PSAsync, PS: 1, Placement: data.Placement{3}, Nodes: []string{"n7"}},
+			DeadlineAt: time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC),
 		},
+		{Name: "notebook", Weight: 1, Current: &data.Current{GPUType: "t4", Mode: data.AllReduce, Placement: data.Placement{1}, Nodes: []string{"t1"}}},
 	}
-	if diff := cmp.Diff(want, got, sameData()); diff != "" {
+	if diff := cmp.Diff(&data.JobsFile{Tenants: tenants, Jobs: want}, got, sameData()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if at := got[1].Source.String(); at != "jobs.yaml:16:jobs[1]" {
+	if at := got.Jobs[1].Source.String(); at != "jobs.yaml:24:jobs[1]" {
 		t.Errorf("source of a job: %s", at)
 	}
 	checkRoundTrip(t, got, data.WriteJobs, data.ReadJobs)
-	checkRoundTrip(t, nil, data.WriteJobs, data.ReadJobs)
+	checkRoundTrip(t, &data.JobsFile{}, data.WriteJobs, data.ReadJobs)
 }
 
 func TestReadJobsRefuses(t *testing.T) {
@@ -69,7 +83,7 @@ func TestReadJobsRefuses(t *testing.T) {
 	checkFailures(t, []failure{
 		{"no jobs", "{}\n", "f:1:jobs: found nothing, want a list of jobs"},
 		{"no name", "jobs: [{model: m}]\n", "f:1:jobs[0].name: found nothing, want the name of the job"},
-		{"no model", "jobs: [{name: m}]\n", "f:1:jobs[0].model: found nothing, want the path of its model, as knee fit writes it"},
+		{"no model", "jobs: [{name: m}]\n", "f:1:jobs[0].model: found nothing, want the path of its model, as knee fit writes it, unless the job runs (current) and is to stay as it is"},
 		{"twice", "jobs:\n- {name: a, model: m, remaining: {steps: 1}}\n- {name: a, model: m, remaining: {steps: 1}}\n",
 			`f:3:jobs[1].name: found "a", which line 2 names too, want each job once`},
 		{"nothing left", job("weight: 1"), "f:2:jobs[0].remaining: found no amount of work, want " + ways},
@@ -81,6 +95,10 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"types", left("gpu_types: [t4, t4]"), `f:5:jobs[0].gpu_types: found "t4" twice, want each value once`},
 		{"weight", left("weight: 0"), `f:5:jobs[0].weight: found "0", want a number > 0`},
 		{"deadline", left("deadline: -1h"), `f:5:jobs[0].deadline: found "-1h", want a time > 0 such as 90s, 2h30m, 1d12h or plain seconds`},
+		{"deadline at", left("deadline: 2026-05-01 12:00"), `f:5:jobs[0].deadline: found "2026-05-01 12:00", want a point in time such as 2026-05-01T12:00:00Z`},
+		{"progress", left("history: {progress: 40}"), "f:5:jobs[0].history.progress: found 40, want a share of the work from 0 to 1"},
+		{"parent", "tenants: [{name: a, parent: b}]\njobs: []\n", `f:1:tenants[0].parent: found "b", want the name of a tenant in the list`},
+		{"circle", "tenants: [{name: a, parent: b}, {name: b, parent: a}]\njobs: []\n", "f:1:tenants[0].parent: found a circle of parents, want a tenant without a parent above it"},
 		{"restart", left("restart_seconds: nan"), `f:5:jobs[0].restart_seconds: found "nan", want seconds ≥ 0`},
 		{"placement", left("current: {gpu_type: t4}"), `f:5:jobs[0].current.placement: found nothing, want workers per node, such as "4-4-2"`},
 		{"nodes", left("current: {gpu_type: t4, placement: 4-4, nodes: [n1]}"), "f:5:jobs[0].current.nodes: found 1 nodes, want 2, one for each number of the placement"},
@@ -97,7 +115,7 @@ func TestJobsRoundTrip(t *testing.T) {
 	draw := rapid.Custom(func(t *rapid.T) data.Job {
 		j := data.Job{Name: text.Draw(t, "name"), Model: text.Draw(t, "model"), Weight: positive.Draw(t, "weight"),
 			Deadline:       time.Duration(rapid.Int64Range(0, 1<<62).Draw(t, "deadline")),
-			RestartSeconds: positive.Draw(t, "restart"), GPUTypes: rapid.SliceOfNDistinct(rapid.Map(text, strings.ToLower), 0, 3, rapid.ID).Draw(t, "types"),
+			RestartSeconds: positive.Draw(t, "restart"), RestartGiven: true, GPUTypes: rapid.SliceOfNDistinct(rapid.Map(text, strings.ToLower), 0, 3, rapid.ID).Draw(t, "types"),
 			Resources: data.Resources{PS: data.Need{CPUs: positive.Draw(t, "cpus"), Memory: rapid.Int64Range(0, 1<<62).Draw(t, "memory")}},
 			Template:  data.Template{Command: rapid.SliceOf(rapid.String()).Draw(t, "command"), Env: rapid.MapOfN(text, rapid.String(), 0, 2).Draw(t, "env")},
 		}
@@ -110,7 +128,7 @@ func TestJobsRoundTrip(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := rapid.SliceOfNDistinct(draw, 0, 3, func(j data.Job) string { return j.Name }).Draw(t, "jobs")
-		checkRoundTrip(t, jobs, data.WriteJobs, data.ReadJobs)
+		checkRoundTrip(t, &data.JobsFile{Jobs: jobs}, data.WriteJobs, data.ReadJobs)
 	})
 }
 

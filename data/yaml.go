@@ -298,6 +298,20 @@ func (o *object) duration(key string, absent time.Duration) time.Duration {
 	return d
 }
 
+// moment reads a point in time, the zero time if there is none.
+func (o *object) moment(key string) time.Time {
+	const want = "a point in time such as 2026-05-01T12:00:00Z"
+	s := o.scalar(key, want)
+	if o.get(key) == nil {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || t.IsZero() {
+		o.fail(key, quote(s), want)
+	}
+	return t.UTC()
+}
+
 // quantity reads bytes, zero if there are none.
 func (o *object) quantity(key string) int64 {
 	const want = "bytes ≥ 0 such as 80Gi, 1.5Ti, 512M or 1024"

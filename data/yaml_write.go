@@ -68,6 +68,19 @@ func (m yamlMap) duration(key string, d time.Duration) {
 	}
 }
 
+func (m yamlMap) moment(key string, t time.Time) {
+	if !t.IsZero() {
+		m.put(key, rawNode(t.Format(time.RFC3339Nano)))
+	}
+}
+
+// figure appends a number that may be zero, and nothing if it is not known.
+func (m yamlMap) figure(key string, v *float64) {
+	if v != nil {
+		m.put(key, numberNode(*v))
+	}
+}
+
 func (m yamlMap) textMap(key string, values map[string]string) {
 	sub := newYAMLMap()
 	for _, k := range slices.Sorted(maps.Keys(values)) {

@@ -10,6 +10,7 @@ import (
 	"knee/fit/memory"
 	"knee/fit/speed"
 	"knee/fit/speed/form"
+	"knee/internal/quantile"
 )
 
 // Auto is the family setting that chooses by mode.
@@ -32,6 +33,7 @@ type Model struct {
 	noise       *gradnoise.Scale
 	memory      *memory.Model // nil if nothing is known of it
 	batch       data.Batch
+	start       float64 // median start-up, s
 }
 
 // Fit fits a model to the measurements of one job; see [speed.Fit].
@@ -45,7 +47,7 @@ func FitContext(ctx context.Context, ms []data.Measurement, s Settings) (*Model,
 	if err != nil {
 		return nil, err
 	}
-	return &Model{Model: m, seed: s.Seed, memory: memoryOf(ms, s.Seed)}, nil
+	return &Model{Model: m, seed: s.Seed, memory: memoryOf(ms, s.Seed), start: medianStart(ms)}, nil
 }
 
 // memoryOf fits the memory of a job where something is known of it beyond that
@@ -75,6 +77,25 @@ func (m *Model) For(a data.Architecture) *Model {
 	}
 	return &out
 }
+
+// medianStart is the median of the start-ups that were measured, 0 if none was.
+func medianStart(ms []data.Measurement) float64 {
+	var all []float64
+	for _, m := range ms {
+		if m.StartSeconds > 0 {
+			all = append(all, m.StartSeconds)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return quantile.Sorted(all, .5)
+}
+
+// StartSeconds returns the median time from launching the job to its first
+// step, in seconds, 0 if it was not measured: what a restart costs at least.
+func (m *Model) StartSeconds() float64 { return m.start }
 
 // SpeedOf returns the speed models of several jobs, as Settings.Others wants.
 func SpeedOf(models []*Model) []*speed.Model {

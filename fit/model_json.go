@@ -26,6 +26,7 @@ type modelFile struct {
 	Seed        int64              `json:"seed"`
 	Speed       json.RawMessage    `json:"speed"`
 	Batch       batchFile          `json:"batch"`
+	Start       float64            `json:"start_seconds,omitempty"`
 	Convergence *convergence.Curve `json:"convergence,omitempty"`
 	NoiseScale  *gradnoise.Scale   `json:"noise_scale,omitempty"`
 	Memory      *memory.Model      `json:"memory,omitempty"`
@@ -49,7 +50,7 @@ func EncodeModel(w io.Writer, m *Model) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", " ")
 	if err := enc.Encode(modelFile{
-		Version: ModelVersion, Job: m.Job(), Seed: m.seed, Speed: text, Batch: batchFile(m.batch),
+		Version: ModelVersion, Job: m.Job(), Seed: m.seed, Speed: text, Batch: batchFile(m.batch), Start: m.start,
 		Convergence: m.convergence, NoiseScale: m.noise, Memory: m.memory, Warnings: m.warnings,
 	}); err != nil {
 		return fail(err)
@@ -85,7 +86,7 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 	if len(f.Speed) == 0 {
 		return nil, &data.InputError{Source: data.Source{File: name, Column: "speed"}, Found: "nothing", Want: "a fitted speed curve, as written by knee fit"}
 	}
-	m := &Model{seed: f.Seed, batch: data.Batch(f.Batch), convergence: f.Convergence, noise: f.NoiseScale, memory: f.Memory, warnings: f.Warnings}
+	m := &Model{seed: f.Seed, batch: data.Batch(f.Batch), start: f.Start, convergence: f.Convergence, noise: f.NoiseScale, memory: f.Memory, warnings: f.Warnings}
 	if f.Version < ModelVersion {
 		m.Model, err = refit(f)
 	} else {
@@ -93,6 +94,9 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 	}
 	if err != nil {
 		return nil, modelError(name, "speed", err)
+	}
+	if !(f.Start >= 0) {
+		return nil, &data.InputError{Source: data.Source{File: name, Column: "start_seconds"}, Found: fmt.Sprint(f.Start), Want: "seconds ≥ 0"}
 	}
 	if err := checkCurve(f); err != nil {
 		return nil, modelError(name, "convergence", err)

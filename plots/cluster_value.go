@@ -4,17 +4,17 @@ import (
 	"fmt"
 	"math"
 
+	"knee/allocate/plan"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg/draw"
-
-	"knee/allocate"
 )
 
 // ClusterValue describes what clusters of other sizes are worth: the value of
 // the best plan found against the number of nodes, one GPU type at a time.
 type ClusterValue struct {
 	Title, Subtitle string
-	Points          []allocate.CurvePoint // of each GPU type together, nodes ascending
+	Points          []plan.CurvePoint // of each GPU type together, nodes ascending
 }
 
 // NewClusterValue draws the value with the bound that no plan exceeds in one
@@ -27,7 +27,7 @@ func NewClusterValue(v ClusterValue) (*Panels, error) {
 	gain := newChart("What a further node adds", "", "nodes", "value per node added")
 	xs, ys, gains := newExtent(), newExtent(), newExtent()
 	var types []string
-	sizes := map[string][]allocate.CurvePoint{}
+	sizes := map[string][]plan.CurvePoint{}
 	for i, p := range v.Points {
 		at := fmt.Sprintf("points[%d]", i)
 		if !p.Feasible {
@@ -76,7 +76,7 @@ func boundStyle() *draw.LineStyle {
 
 // addValue adds the curve of one GPU type with its bound, and marks the
 // cluster as it is.
-func (c *Chart) addValue(i int, name string, points []allocate.CurvePoint) {
+func (c *Chart) addValue(i int, name string, points []plan.CurvePoint) {
 	col := seriesColor(i)
 	curve := line{style: draw.LineStyle{Color: col, Width: curveWidth}}
 	bound := line{style: *boundStyle()}
@@ -101,7 +101,7 @@ func (c *Chart) addValue(i int, name string, points []allocate.CurvePoint) {
 
 // addSteps adds the staircase of one GPU type: over the nodes from one size
 // to the next, what each of them adds.
-func (c *Chart) addSteps(i int, name string, points []allocate.CurvePoint) {
+func (c *Chart) addSteps(i int, name string, points []plan.CurvePoint) {
 	stairs := line{style: draw.LineStyle{Color: seriesColor(i), Width: curveWidth}}
 	for k, p := range points[1:] {
 		stairs.xs = append(stairs.xs, float64(points[k].Nodes), float64(p.Nodes))

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
-	"knee/allocate"
+	"knee/allocate/plan"
 	"knee/data"
+
+	"pgregory.net/rapid"
 )
 
 // TestBadInputIsNamed checks that every figure refuses what it cannot draw
@@ -48,8 +48,8 @@ func TestBadInputIsNamed(t *testing.T) {
 		_, err := NewSpeedByPS(SpeedFigure{Curves: []SpeedCurve{c}})
 		return err
 	}
-	gains := func(steps ...allocate.Step) error {
-		_, err := NewGains(Gains{GPUType: "t4", Jobs: []allocate.Staircase{{Job: "a", GPUType: "t4", Least: 1, Steps: steps}}})
+	gains := func(steps ...plan.Step) error {
+		_, err := NewGains(Gains{GPUType: "t4", Jobs: []plan.Staircase{{Job: "a", GPUType: "t4", Least: 1, Steps: steps}}})
 		return err
 	}
 	usage := func(history ...Occupied) error {
@@ -108,8 +108,8 @@ func TestBadInputIsNamed(t *testing.T) {
 		{alloc(func(a *Allocation) { a.Cluster.Nodes[1].Name = "a01" }), `cluster.nodes[1]: found "a01" again`},
 		{alloc(func(a *Allocation) { a.Cluster.Nodes = make([]data.Node, 401) }), "at most 400 nodes"},
 		{gains(), "jobs: found nothing beyond the smallest allocations"},
-		{gains(allocate.Step{From: 1, To: 2, Gain: nan}), "jobs[0].steps[0].gain: found NaN"},
-		{gains(allocate.Step{From: 1, To: 2}, allocate.Step{From: 3, To: 4}), "jobs[0].steps[1]: found 3 to 4 workers"},
+		{gains(plan.Step{From: 1, To: 2, Gain: nan}), "jobs[0].steps[0].gain: found NaN"},
+		{gains(plan.Step{From: 1, To: 2}, plan.Step{From: 3, To: 4}), "jobs[0].steps[1]: found 3 to 4 workers"},
 		{usage(), "runs: found 0, want 1 to 12 policies"},
 		{usage(Occupied{}), "runs[0].history: found 1 times"},
 		{usage(Occupied{}, Occupied{}), "runs[0].history[1].at: found 0, want more than 0"},
@@ -157,7 +157,7 @@ func TestLittleInputIsDrawn(t *testing.T) {
 			return NewSearch(Search{Objective: "x", Trials: []SearchTrial{{Number: 1, Value: -3}}})
 		},
 		"a gain of nothing": func() (*Chart, error) {
-			p, err := NewGains(Gains{GPUType: "t4", Jobs: []allocate.Staircase{{Job: "a", GPUType: "t4", Workers: 1, Steps: []allocate.Step{{From: 0, To: 1, Given: true}}}}})
+			p, err := NewGains(Gains{GPUType: "t4", Jobs: []plan.Staircase{{Job: "a", GPUType: "t4", Workers: 1, Steps: []plan.Step{{From: 0, To: 1, Given: true}}}}})
 			if err != nil {
 				return nil, err
 			}

@@ -7,21 +7,22 @@ import (
 	"math"
 	"slices"
 
+	"knee/allocate/plan"
+	"knee/allocate/policy"
+	"knee/data"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg/draw"
-
-	"knee/allocate"
-	"knee/data"
 )
 
 // Gains describes what further workers are worth to the jobs of a plan, and
 // where the plan stopped.
 type Gains struct {
 	Title, Subtitle string
-	Objective       string               // that values are of, such as "jct"
-	GPUType         string               // whose workers are given
-	Slots           int                  // worker slots of that type; 0 if not known
-	Jobs            []allocate.Staircase // those of other GPU types are left out
+	Objective       string           // that values are of, such as "jct"
+	GPUType         string           // whose workers are given
+	Slots           int              // worker slots of that type; 0 if not known
+	Jobs            []plan.Staircase // those of other GPU types are left out
 }
 
 // otherJobs is the colour of the jobs that are not told apart.
@@ -34,7 +35,7 @@ const mostStairs = 7
 // treads are the steps of all jobs in the order in which they gain, which is
 // the order they are given in, those that were not given last.
 type tread struct {
-	allocate.Step
+	plan.Step
 	job  int
 	name string
 }
@@ -75,7 +76,7 @@ func NewGains(g Gains) (*Panels, error) {
 
 // mostGiven is the GPU type of which most is given to jobs that could have
 // more or fewer.
-func mostGiven(stairs []allocate.Staircase) string {
+func mostGiven(stairs []plan.Staircase) string {
 	given, most := map[string]int{}, ""
 	for _, j := range stairs {
 		if len(j.Steps) > 0 {
@@ -93,7 +94,7 @@ func mostGiven(stairs []allocate.Staircase) string {
 // GainsOf describes the staircases of a plan for one GPU type; if that is
 // empty, for the one of which most is given to jobs that could have more or
 // fewer.
-func GainsOf(stairs []allocate.Staircase, plan *data.Plan, cluster *data.Cluster, gpuType string) Gains {
+func GainsOf(stairs []plan.Staircase, plan *data.Plan, cluster *data.Cluster, gpuType string) Gains {
 	if gpuType == "" {
 		gpuType = mostGiven(stairs)
 	}
@@ -109,7 +110,7 @@ func GainsOf(stairs []allocate.Staircase, plan *data.Plan, cluster *data.Cluster
 			g.Slots += n.GPUs
 		}
 	}
-	g.Subtitle = fmt.Sprintf("%s on %s, %s, objective %s", counted(running, "job"), gpuType, orElse(plan.Policy, allocate.PolicyMarginalGain), plan.Objective)
+	g.Subtitle = fmt.Sprintf("%s on %s, %s, objective %s", counted(running, "job"), gpuType, orElse(plan.Policy, policy.Default), plan.Objective)
 	return g
 }
 
@@ -127,8 +128,8 @@ func gainLabel(objective string) string {
 }
 
 // jobs checks and returns the jobs of the GPU type.
-func (g Gains) jobs() ([]allocate.Staircase, error) {
-	var out []allocate.Staircase
+func (g Gains) jobs() ([]plan.Staircase, error) {
+	var out []plan.Staircase
 	any := false
 	for i, j := range g.Jobs {
 		if j.GPUType != g.GPUType {
@@ -161,7 +162,7 @@ func (g Gains) jobs() ([]allocate.Staircase, error) {
 
 // treadsOf sorts the steps of all jobs: given before not given, large gains
 // before small ones.
-func treadsOf(jobs []allocate.Staircase) []tread {
+func treadsOf(jobs []plan.Staircase) []tread {
 	var all []tread
 	for i, j := range jobs {
 		for _, s := range j.Steps {
@@ -183,7 +184,7 @@ func treadsOf(jobs []allocate.Staircase) []tread {
 // shownStairs returns which jobs are told apart, in the order of the plan:
 // those that got most of the ones that have steps. Their place is the number of
 // their colour.
-func shownStairs(jobs []allocate.Staircase) []int {
+func shownStairs(jobs []plan.Staircase) []int {
 	var index []int
 	for i, j := range jobs {
 		if len(j.Steps) > 0 {
@@ -265,7 +266,7 @@ func (c *Chart) addTreads(all []tread, shown []int, least, slots int) {
 }
 
 // addStaircases adds the staircase of every job, or of those that got most.
-func (c *Chart) addStaircases(jobs []allocate.Staircase, shown []int) {
+func (c *Chart) addStaircases(jobs []plan.Staircase, shown []int) {
 	if len(shown) == mostStairs && len(jobs) > mostStairs {
 		c.Title = fmt.Sprintf("Job by job: the %d of %d that got most", mostStairs, len(jobs))
 	}
@@ -282,7 +283,7 @@ func (c *Chart) addStaircases(jobs []allocate.Staircase, shown []int) {
 
 // addStaircase adds one job: what it was given, dashed what it was not, and a
 // mark where that begins.
-func (c *Chart) addStaircase(i int, j allocate.Staircase) {
+func (c *Chart) addStaircase(i int, j plan.Staircase) {
 	sty := draw.LineStyle{Color: seriesColor(i), Width: curveWidth}
 	given, other := line{style: sty}, line{style: sty}
 	other.style.Dashes = dashed()

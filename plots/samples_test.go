@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"knee/allocate"
+	"knee/allocate/plan"
 	"knee/data"
 )
 
@@ -339,7 +339,7 @@ func clusterValueSample() ClusterValue {
 	for i, gpu := range []string{"a100", "t4"} {
 		last, before := 0.0, 0
 		for _, n := range []int{1, 2, 4, 7, 8, 9, 12, 16} {
-			p := allocate.CurvePoint{GPUType: gpu, Nodes: n, Now: n == 8, Feasible: n > 1 || i == 0, Value: (60 - 25*float64(i)) * (1 - math.Exp(-float64(n)/5))}
+			p := plan.CurvePoint{GPUType: gpu, Nodes: n, Now: n == 8, Feasible: n > 1 || i == 0, Value: (60 - 25*float64(i)) * (1 - math.Exp(-float64(n)/5))}
 			p.Bound = 1.01 * p.Value
 			if n > 1 {
 				p.PerNode = (p.Value - last) / float64(n-before)
@@ -378,7 +378,7 @@ func gainsSample(jobs, slots int) Gains {
 	}
 	left := slots
 	for i := range jobs {
-		g.Jobs = append(g.Jobs, allocate.Staircase{Job: fmt.Sprintf("job-%02d", i+1), GPUType: "a100", Least: 1 + i%2, Workers: 1 + i%2})
+		g.Jobs = append(g.Jobs, plan.Staircase{Job: fmt.Sprintf("job-%02d", i+1), GPUType: "a100", Least: 1 + i%2, Workers: 1 + i%2})
 		left -= 1 + i%2
 	}
 	for ; left > 0; left-- {
@@ -393,7 +393,7 @@ func gainsSample(jobs, slots int) Gains {
 	for i := range g.Jobs {
 		j := &g.Jobs[i]
 		for w := j.Least; w < j.Workers+6; w++ {
-			j.Steps = append(j.Steps, allocate.Step{From: w, To: w + 1, Gain: value(i, w+1) - value(i, w), Given: w < j.Workers, Goodput: 900 * value(i, w+1)})
+			j.Steps = append(j.Steps, plan.Step{From: w, To: w + 1, Gain: value(i, w+1) - value(i, w), Given: w < j.Workers, Goodput: 900 * value(i, w+1)})
 		}
 	}
 	return g

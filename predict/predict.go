@@ -94,6 +94,27 @@ func (p *Predictor) answer(c data.Config, pred fit.Prediction, steps data.Estima
 	return a, nil
 }
 
+// Finisher adds to answers what differs between jobs of one model: how long
+// the rest takes, and prices.
+type Finisher struct {
+	of    *Predictor
+	steps data.Estimate
+}
+
+// Finisher returns that of the predictor. It fails if the goal is a loss that
+// is never reached.
+func (p *Predictor) Finisher() (Finisher, error) {
+	steps, err := p.goalSteps()
+	return Finisher{p, steps}, err
+}
+
+// Finish fills in price, time and cost of an answer of the same model.
+func (f Finisher) Finish(a *Answer) error {
+	a.PricePerHour = f.of.Price[a.Config.GPUType] * float64(a.Config.Workers)
+	a.TimeToTarget, a.CostToTarget = data.Estimate{}, data.Estimate{}
+	return f.of.toGoal(a, f.steps)
+}
+
 // toGoal fills in time and cost.
 func (p *Predictor) toGoal(a *Answer, steps data.Estimate) error {
 	samples, err := p.work(a.Config, steps)

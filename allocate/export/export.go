@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"knee/data"
+	"knee/profile/space"
 )
 
 // File is one file of an export.
@@ -106,6 +108,10 @@ func tasks(target string, p data.Plan) ([]task, error) {
 		if reason := t.problem(); reason != "" {
 			return nil, &Refusal{target, j.Name, reason}
 		}
+		var err error
+		if t.Template.Command, err = t.command(); err != nil {
+			return nil, &Refusal{target, j.Name, err.Error()}
+		}
 		out = append(out, t)
 	}
 	return out, nil
@@ -129,6 +135,9 @@ func (t task) problem() string {
 	if t.paused() {
 		return ""
 	}
+	if t.LocalBatch != math.Trunc(t.LocalBatch) {
+		return fmt.Sprintf("a batch of %g samples per worker, which no training can hold; plan it with a whole one", t.LocalBatch)
+	}
 	if len(t.Placement) == 0 {
 		return "the plan does not say on which nodes it runs"
 	}
@@ -148,26 +157,58 @@ func (t task) problem() string {
 	return ""
 }
 
-// environment is what the training program sees, in order of name, the
-// owner's variables first.
+// command renders the command for what the plan gives the job, as a study's is
+// for a trial.
+func (t task) command() ([]string, error) {
+	if t.paused() || !slices.ContainsFunc(t.Template.Command, func(a string) bool { return strings.Contains(a, "{{") }) {
+		return t.Template.Command, nil
+	}
+	return space.Command(&data.Study{Command: t.Template.Command}, t.config())
+}
+
+// config is what the plan gives the job.
+func (t task) config() data.Config {
+	c := data.Config{Job: t.Name, GPUType: t.GPUType, Mode: t.Mode, Workers: t.Workers, PS: t.PS, LocalBatch: t.LocalBatch, AccumSteps: t.AccumSteps, Extra: t.Extra}
+	for _, s := range t.Placement {
+		if s.Workers > 0 {
+			c.Placement = append(c.Placement, s.Workers)
+		}
+	}
+	c.Nodes = len(c.Placement)
+	return c
+}
+
+// environment is what the training program sees: the owner's variables in
+// order of name, then the contract that trials are launched with, so that a
+// program measured by knee profile runs as it was measured.
 func (t task) environment() [][2]string {
 	var out [][2]string
 	for _, k := range slices.Sorted(maps.Keys(t.Template.Env)) {
 		out = append(out, [2]string{k, t.Template.Env[k]})
 	}
-	mode := t.Mode
-	if mode == "" {
-		mode = data.AllReduce
-	}
-	return append(out,
+	c := t.config()
+	num := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	out = append(out,
 		[2]string{"KNEE_JOB", t.Name},
-		[2]string{"KNEE_MODE", string(mode)},
-		[2]string{"KNEE_WORKERS", strconv.Itoa(t.Workers)},
-		[2]string{"KNEE_PS", strconv.Itoa(t.PS)},
-		[2]string{"KNEE_LOCAL_BATCH", strconv.FormatFloat(t.LocalBatch, 'g', -1, 64)},
-		[2]string{"KNEE_GLOBAL_BATCH", strconv.FormatFloat(float64(t.Workers)*t.LocalBatch*float64(t.AccumSteps+1), 'g', -1, 64)},
-		[2]string{"KNEE_ACCUM_STEPS", strconv.Itoa(t.AccumSteps)},
+		[2]string{"KNEE_MODE", string(c.ModeOrDefault())},
+		[2]string{"KNEE_GPU_TYPE", c.GPUType},
+		[2]string{"KNEE_NODES", strconv.Itoa(c.Nodes)},
+		[2]string{"KNEE_WORKERS", strconv.Itoa(c.Workers)},
+		[2]string{"KNEE_PS", strconv.Itoa(c.PS)},
 	)
+	if c.LocalBatch > 0 {
+		out = append(out,
+			[2]string{"KNEE_LOCAL_BATCH", num(c.LocalBatch)},
+			[2]string{"KNEE_GLOBAL_BATCH", num(c.GlobalBatch())},
+			[2]string{"KNEE_ACCUM_STEPS", strconv.Itoa(c.AccumSteps)})
+	}
+	if t.InitialBatch > 0 {
+		out = append(out, [2]string{"KNEE_INITIAL_BATCH", num(t.InitialBatch)})
+	}
+	for _, k := range slices.Sorted(maps.Keys(c.Extra)) {
+		out = append(out, [2]string{"KNEE_X_" + strings.ToUpper(k), c.Extra[k]})
+	}
+	return out
 }
 
 // servers reports whether the job needs parameter servers.

@@ -40,7 +40,7 @@ func samplePlan() data.Plan {
 				Template:  &data.Template{Command: []string{"torch-wrapper", "run"}, Pod: bertPod()},
 			},
 			{
-				Name: "single", Action: data.Keep, GPUType: "cpu", Workers: 1, LocalBatch: 85.5,
+				Name: "single", Action: data.Keep, GPUType: "cpu", Workers: 1, LocalBatch: 85,
 				Placement: []data.NodeShare{{Node: "t03", Workers: 1}},
 				Template:  &data.Template{Image: "small", Command: []string{"python3", "-m", "train"}},
 			},
@@ -184,6 +184,46 @@ func TestPodTemplate(t *testing.T) {
 		if pods == 0 {
 			t.Errorf("%s: no bert.yaml", target)
 		}
+	}
+}
+
+// TestContract: an exported job is told what a trial is told, its command is
+// rendered, and a batch that no training can hold is refused.
+func TestContract(t *testing.T) {
+	j := psJob()
+	j.InitialBatch, j.Extra = 128, map[string]string{"fusion_mb": "64"}
+	j.Template = &data.Template{Image: "w2v", Command: []string{"train", "--batch={{.LocalBatch}}", "--fusion={{.X.fusion_mb}}"}}
+	p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{j}}
+	files, err := JobSet{}.Export(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(files[0].Data)
+	for _, want := range []string{"--batch=64", "--fusion=64", "KNEE_X_FUSION_MB", "KNEE_INITIAL_BATCH", "KNEE_NODES", "KNEE_GPU_TYPE"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	p.Jobs[0].Template.Command = []string{"train", "{{.Batch}}"}
+	if _, err := (JobSet{}).Export(p); err == nil || !strings.Contains(err.Error(), "fields such as .Workers") {
+		t.Errorf("a field that does not exist: %v", err)
+	}
+	p.Jobs[0].LocalBatch = 85.5
+	if _, err := (JobSet{}).Export(p); err == nil || !strings.Contains(err.Error(), "85.5 samples per worker") {
+		t.Errorf("a batch that is not whole: %v", err)
+	}
+}
+
+// TestNodeOfAReservedWord: a node may be called what a shell reserves.
+func TestNodeOfAReservedWord(t *testing.T) {
+	p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{{Name: "a", Action: data.Start, GPUType: "t4", Workers: 1,
+		Placement: []data.NodeShare{{Node: "esac", Workers: 1}}, Template: &data.Template{Command: []string{"python", "train.py"}}}}}
+	files, err := Torchrun{}.Export(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("sh", "-n", "-c", string(files[0].Data)).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -62,7 +62,7 @@ func torchrunScript(t task) string {
 			meet = fmt.Sprintf("--nnodes=%d:%d --nproc-per-node=%d --rdzv-backend=c10d --rdzv-endpoint=%s:\"${MASTER_PORT:-29500}\" --rdzv-id=%s --max-restarts=%d",
 				lo, hi, s.Workers, t.Placement[0].Node, t.ID, elasticRestarts)
 		}
-		fmt.Fprintf(&b, "%s)\n  exec torchrun %s %s ;;\n", s.Node, meet, shellWords(torchrunTarget(t.Template.Command)))
+		fmt.Fprintf(&b, "\"%s\")\n  exec torchrun %s %s ;;\n", s.Node, meet, shellWords(torchrunTarget(t.Template.Command)))
 	}
 	fmt.Fprintf(&b, "*)\n  echo \"no worker of %s stands on ${1:-this node}\" >&2; exit 1 ;;\nesac\n", t.ID)
 	return b.String()

@@ -1,6 +1,6 @@
 package policy
 
-import "knee/allocate"
+import "knee/allocate/solve"
 
-// Even is [allocate.Even]: every job the same number of GPUs.
-type Even = allocate.Even
+// Even is [solve.Even]: every job the same number of GPUs.
+type Even = solve.Even

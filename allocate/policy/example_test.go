@@ -32,7 +32,6 @@ func (Thrifty) Allocate(s allocate.State) (allocate.Assignment, error) {
 			free[j.Options[k].Config.GPUType] -= j.Options[k].Config.Workers
 		}
 	}
-	a.Value = a.Total(s)
 	return a, nil
 }
 

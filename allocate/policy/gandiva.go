@@ -22,7 +22,6 @@ func (Gandiva) Allocate(s allocate.State) (allocate.Assignment, error) {
 		return a, err
 	}
 	grow(s, a.Choice)
-	a.Value = a.Total(s)
 	return a, nil
 }
 

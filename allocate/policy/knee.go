@@ -25,7 +25,7 @@ import (
 //
 // The problem is a multiple-choice knapsack over the GPU types and solved to
 // its optimum while the cluster is small enough for a table; beyond that by
-// [allocate.MarginalGain] on the same values. Nodes are the business of
+// [solve.MarginalGain] on the same values. Nodes are the business of
 // placement.
 type Knee struct {
 	Power   float64 // 0 means 0.5

@@ -1,7 +1,7 @@
 package policy
 
-import "knee/allocate"
+import "knee/allocate/solve"
 
-// MarginalGain is [allocate.MarginalGain]: the next unit goes to the job
+// MarginalGain is [solve.MarginalGain]: the next unit goes to the job
 // that gains most per share of its dominant resource, followed by repair.
-type MarginalGain = allocate.MarginalGain
+type MarginalGain = solve.MarginalGain

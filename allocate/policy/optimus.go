@@ -2,6 +2,7 @@ package policy
 
 import (
 	"knee/allocate"
+	"knee/allocate/solve"
 )
 
 // Optimus gives one worker after the other to the job whose predicted
@@ -34,5 +35,5 @@ func (Optimus) Allocate(s allocate.State) (allocate.Assignment, error) {
 		jobs[i] = j
 	}
 	s.Jobs = jobs
-	return allocate.MarginalGain{Greedy: true}.Allocate(s)
+	return solve.MarginalGain{Greedy: true}.Allocate(s)
 }

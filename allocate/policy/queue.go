@@ -2,7 +2,6 @@ package policy
 
 import (
 	"errors"
-	"math"
 	"slices"
 
 	"knee/allocate"
@@ -87,9 +86,7 @@ func (q *queue) try(i, n int) bool {
 }
 
 func (q *queue) assignment() allocate.Assignment {
-	a := allocate.Assignment{Choice: q.choice, Bound: math.Inf(1)}
-	a.Value = a.Total(q.state)
-	return a
+	return allocate.Assignment{Choice: q.choice}
 }
 
 // only is the list of the one option there is.

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"knee/allocate"
+	"knee/allocate/solve"
 	"knee/internal/knapsack"
 )
 
@@ -43,7 +44,7 @@ func solveValued(s allocate.State, idle func(*allocate.JobState) float64, value 
 		cells *= limits[i] + 1
 	}
 	if cells > tableCells || !onlyGPUs(s) {
-		return allocate.MarginalGain{Greedy: true}.Allocate(s)
+		return solve.MarginalGain{Greedy: true}.Allocate(s)
 	}
 	groups := make([][]knapsack.Item, len(s.Jobs))
 	for i, j := range s.Jobs {
@@ -55,10 +56,7 @@ func solveValued(s allocate.State, idle func(*allocate.JobState) float64, value 
 			groups[i] = append(groups[i], knapsack.Item{Kind: kind, Size: o.Use.GPUs, Value: o.Value - j.Idle})
 		}
 	}
-	a := allocate.Assignment{Choice: knapsack.Choose(groups, limits), Proven: true}
-	a.Value = a.Total(s)
-	a.Bound = a.Value
-	return a, nil
+	return allocate.Assignment{Choice: knapsack.Choose(groups, limits)}, nil
 }
 
 // onlyGPUs reports whether GPUs are all that limits.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"knee/allocate"
+	"knee/allocate/objective"
+	"knee/allocate/place"
 	"knee/data"
 	"knee/predict"
 )
@@ -66,7 +68,7 @@ func (r *replay) check(s allocate.State, a allocate.Assignment) error {
 }
 
 // apply changes what a job runs on.
-func (r *replay) apply(j *running, p allocate.Placed) error {
+func (r *replay) apply(j *running, p place.Placed) error {
 	if p.Choice < 0 {
 		j.nodes, j.speed, j.delay = nil, 0, 0
 		return nil
@@ -175,7 +177,7 @@ func (r *replay) jobState(j *running) allocate.JobState {
 
 // value says what every option is worth under the objective.
 func (r *replay) value(j *running, s *allocate.JobState) {
-	subject := allocate.Subject{
+	subject := objective.Subject{
 		Job:       data.Job{Name: j.Name, Weight: j.Weight, RestartSeconds: r.changeSeconds()},
 		Reference: smallest(j.options).Answer,
 		Fair:      fair(j.options, max(1, r.Cluster.Slots()/len(r.active))),
@@ -183,14 +185,14 @@ func (r *replay) value(j *running, s *allocate.JobState) {
 	if j.nodes != nil {
 		subject.Job.Current = &data.Current{}
 	}
-	allocate.SetValues(r.Objective, subject, j.options)
+	objective.SetValues(r.Objective, subject, j.options)
 	s.Idle = r.Objective.Idle(subject)
 }
 
 // samePlaces reports whether nodes have the shape an option wants. A job
 // that had to stand unevenly is offered a better place at the usual price.
 func samePlaces(c data.Config, nodes []data.NodeShare) bool {
-	return len(c.Placement) == 0 || allocate.ShapeOf(nodes).String() == c.Placement.String()
+	return len(c.Placement) == 0 || place.ShapeOf(nodes).String() == c.Placement.String()
 }
 
 // timeLeft is how long left samples take at a predicted goodput.

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"knee/allocate"
+	"knee/allocate/place"
 	"knee/data"
 )
 
@@ -95,12 +95,12 @@ func (r *replay) lose(j *running) {
 
 // rebook starts the books of who stands where anew.
 func (r *replay) rebook() {
-	var requests []allocate.Request
+	var requests []place.Request
 	for _, j := range r.active {
 		if j.nodes != nil {
-			requests = append(requests, allocate.Request{Config: j.config, Resources: j.Resources, Current: j.nodes})
+			requests = append(requests, place.Request{Config: j.config, Resources: j.Resources, Current: j.nodes})
 		}
 	}
-	r.placer = allocate.NewPlacer(r.cluster())
+	r.placer = place.New(r.cluster())
 	r.placer.Keep(requests)
 }

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"knee/allocate"
+	"knee/allocate/place"
 	"knee/data"
 )
 
 // move is what changes for one job.
 type move struct {
 	job *running
-	to  allocate.Placed
+	to  place.Placed
 }
 
 // place puts an assignment on nodes and returns what that changes. Where no
@@ -24,7 +25,7 @@ func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 		j := r.active[i]
 		if c < 0 {
 			if j.nodes != nil {
-				out = append(out, move{j, allocate.Placed{Choice: -1}})
+				out = append(out, move{j, place.Placed{Choice: -1}})
 			}
 			continue
 		}
@@ -35,7 +36,7 @@ func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 		case !o.Keeps:
 			start = append(start, i)
 		case o.Config.LocalBatch != j.config.LocalBatch || o.Config.AccumSteps != j.config.AccumSteps:
-			out = append(out, move{j, allocate.Placed{Choice: c, Option: *o, Nodes: j.nodes}})
+			out = append(out, move{j, place.Placed{Choice: c, Option: *o, Nodes: j.nodes}})
 		}
 	}
 	for _, m := range out {
@@ -49,11 +50,11 @@ func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 	option := func(i int) *allocate.Option { return &s.Jobs[i].Options[a.Choice[i]] }
 	slices.SortStableFunc(start, func(x, y int) int { return cmp.Compare(option(y).Use.GPUs, option(x).Use.GPUs) })
 	for _, i := range start {
-		j, to := r.active[i], allocate.Placed{Choice: a.Choice[i], Option: *option(i)}
+		j, to := r.active[i], place.Placed{Choice: a.Choice[i], Option: *option(i)}
 		var ok bool
-		to.Nodes, ok = r.placer.Place(allocate.Request{Config: to.Option.Config, Resources: j.Resources, Current: j.nodes})
+		to.Nodes, ok = r.placer.Place(place.Request{Config: to.Option.Config, Resources: j.Resources, Current: j.nodes})
 		if !ok { // cores or memory lie on other nodes than GPUs: it waits
-			to = allocate.Placed{Choice: -1}
+			to = place.Placed{Choice: -1}
 		}
 		out = append(out, move{j, to})
 	}
@@ -62,11 +63,11 @@ func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 
 // placeAll places everyone anew; jobs that keep what they have stay.
 func (r *replay) placeAll(s allocate.State, a allocate.Assignment) []move {
-	standing := make([]allocate.Standing, len(r.active))
+	standing := make([]place.Standing, len(r.active))
 	for i, j := range r.active {
-		standing[i] = allocate.Standing{Resources: j.Resources, Current: j.nodes}
+		standing[i] = place.Standing{Resources: j.Resources, Current: j.nodes}
 	}
-	placed, placer := allocate.PlaceAll(s, a, standing, nil)
+	placed, placer := place.All(s, a, standing, nil)
 	r.placer = placer
 	out := make([]move, len(placed))
 	for i, p := range placed {

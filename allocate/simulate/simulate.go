@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"knee/allocate"
+	"knee/allocate/objective"
+	"knee/allocate/place"
 	"knee/data"
 )
 
@@ -17,17 +19,17 @@ import (
 type Settings struct {
 	Cluster        *data.Cluster
 	Policy         allocate.Policy
-	Truth          Truth              // default: Predicted
-	Objective      allocate.Objective // what Option.Value is; default: jct
-	StartSeconds   float64            // without progress after a job first gets workers
-	RestartSeconds float64            // without progress after a change of allocation
-	StopFree       bool               // a job that grows or shrinks in place does not restart
-	RescaleSeconds float64            // without progress where it does so
-	Interval       float64            // seconds between decisions; 0 decides at every arrival and completion
-	Failures       []Failure          // of nodes, in any order
-	Checkpoint     float64            // seconds of progress between checkpoints, which is what a failure costs at most; 0 loses nothing
-	Unvalued       bool               // the policy looks at no values, so none are worked out
-	MaxSeconds     float64            // give up beyond this simulated time; 0 means ten years
+	Truth          Truth               // default: Predicted
+	Objective      objective.Objective // what Option.Value is; default: jct
+	StartSeconds   float64             // without progress after a job first gets workers
+	RestartSeconds float64             // without progress after a change of allocation
+	StopFree       bool                // a job that grows or shrinks in place does not restart
+	RescaleSeconds float64             // without progress where it does so
+	Interval       float64             // seconds between decisions; 0 decides at every arrival and completion
+	Failures       []Failure           // of nodes, in any order
+	Checkpoint     float64             // seconds of progress between checkpoints, which is what a failure costs at most; 0 loses nothing
+	Unvalued       bool                // the policy looks at no values, so none are worked out
+	MaxSeconds     float64             // give up beyond this simulated time; 0 means ten years
 	// Decided is told, if not nil, how long the policy took, every time it was
 	// asked.
 	Decided func(time.Duration)
@@ -52,7 +54,7 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
-	r := &replay{Settings: s, constant: constant, placer: allocate.NewPlacer(s.Cluster)}
+	r := &replay{Settings: s, constant: constant, placer: place.New(s.Cluster)}
 	r.count()
 	if err := r.plan(); err != nil {
 		return nil, err
@@ -91,7 +93,7 @@ func (s *Settings) complete() error {
 		s.Truth = Predicted
 	}
 	if s.Objective == nil {
-		o, err := allocate.NewObjective("")
+		o, err := objective.New("")
 		if err != nil {
 			return err
 		}
@@ -125,7 +127,7 @@ type replay struct {
 	active    []*running // submitted and not done, in order of submission
 	now       float64
 	decisions int
-	placer    *allocate.Placer // who stands where
+	placer    *place.Placer // who stands where
 	outages   []outage
 	down      map[string]bool // nodes that have failed
 	room      map[string]int  // GPUs that are there, by type

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
-	"github.com/spf13/cobra"
-
-	"knee/allocate"
+	"knee/allocate/objective"
+	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
+
+	"github.com/spf13/cobra"
 )
 
 // cautious is how far from its expected speed towards the low end of its
@@ -26,8 +28,9 @@ type allocateFlags struct {
 	seed                     int64
 	risk, hysteresis         float64
 	restart                  float64
-	apart, skip, curve       bool
-	whatIf                   []string
+	apart, strict, curve     bool
+	prices                   bool
+	whatIf, explain          []string
 }
 
 func newAllocate(a *app) *cobra.Command {
@@ -44,8 +47,14 @@ got its last GPU and what the next one would bring.
 The plan prints its value, an upper bound that no plan can exceed, and the gap
 between them. Write it with --plan (or -o json) for knee export.
 
-A job whose smallest allocation the empty cluster cannot hold is an error that
-says what would help; with --skip-misfits it is paused and the others planned.
+Whatever the policy, the plan is valued under the objective. A policy that goes
+by something the jobs do not say (tenant, submitted, requested, history), or
+that has no use for what is asked of it, refuses and names it.
+
+A job that cannot be planned is left alone and the others are planned: if it
+runs, it keeps what it has, which the others go without. With --strict it is an
+error. Warnings are grouped; --explain says all about one job. --prices says
+what one more GPU of each type is worth, and which jobs are worth their place.
 
 --what-if plans again with a change, each beside the plan as things are:
   '+2 a100'         two more nodes like the first of that type
@@ -69,6 +78,8 @@ node worth?`,
 				return err
 			}
 			switch {
+			case f.prices:
+				err = a.allocatePrices(problem, out)
 			case f.curve:
 				err = a.allocateCurve(problem, out)
 			case len(f.whatIf) > 0:
@@ -76,7 +87,7 @@ node worth?`,
 			default:
 				err = a.allocatePlan(problem, f, out)
 			}
-			var none *allocate.Infeasible
+			var none *plan.Infeasible
 			if errors.As(err, &none) {
 				return infeasibleError{err}
 			}
@@ -92,14 +103,16 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.cluster, "cluster", "", "the cluster (cluster.yaml)")
 	fl.StringVar(&f.jobs, "jobs", "", "the jobs (jobs.yaml)")
-	fl.StringVar(&f.objective, "objective", "", "what to improve: "+strings.Join(allocate.Objectives(), ", ")+" (default jct)")
-	fl.StringVar(&f.policy, "policy", "", "who decides: "+strings.Join(policy.Names(), ", ")+" (default "+allocate.PolicyMarginalGain+")")
+	fl.StringVar(&f.objective, "objective", "", "what to improve: "+strings.Join(objective.Names(), ", ")+" (default jct)")
+	fl.StringVar(&f.policy, "policy", "", "who decides: "+strings.Join(policy.Names(), ", ")+" (default "+policy.Default+")")
 	fl.Float64Var(&f.risk, "risk", cautious, "how cautious: 0 plans with expected speeds, 1 with the low ends of their 90 % intervals")
 	fl.Float64Var(&f.hysteresis, "hysteresis", 0, "seconds of progress, beyond its restart, that a change of a running job must be worth")
 	fl.Float64Var(&f.restart, "restart-seconds", 0, "what a restart costs every job, instead of restart_seconds in the jobs file")
 	fl.StringVar(&f.sizes, "sizes", "all", "numbers of workers on offer: all, pow2 (powers of two), nodes (powers of two, then whole nodes)")
 	fl.BoolVar(&f.apart, "apart", false, "no node holds parts of two jobs that stand on several nodes, which would disturb each other")
-	fl.BoolVar(&f.skip, "skip-misfits", false, "pause jobs that the cluster cannot hold instead of failing")
+	fl.BoolVar(&f.strict, "strict", false, "fail if a job cannot be planned, instead of planning the others")
+	fl.StringArrayVar(&f.explain, "explain", nil, "say all about this job: why it got what it got, what to beware of, what it is worth; may be repeated")
+	fl.BoolVar(&f.prices, "prices", false, "what one more GPU of each type is worth, and which jobs are worth their place")
 	fl.StringArrayVar(&f.whatIf, "what-if", nil, "plan with a change, such as '+2 a100', '-n[01-02]', '-job NAME', '+jobs FILE'; may be repeated")
 	fl.BoolVar(&f.curve, "curve", false, "value against the number of nodes of each type")
 	fl.StringVar(&f.plan, "plan", "", "also write plan.json here")
@@ -108,19 +121,20 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 		_ = cmd.MarkFlagRequired(name)
 		_ = cmd.MarkFlagFilename(name, "yaml", "yml")
 	}
-	cmd.MarkFlagsMutuallyExclusive("what-if", "curve", "plan")
-	completes(cmd, "objective", allocate.Objectives())
+	cmd.MarkFlagsMutuallyExclusive("what-if", "curve", "plan", "prices")
+	cmd.MarkFlagsMutuallyExclusive("what-if", "curve", "explain", "prices")
+	completes(cmd, "objective", objective.Names())
 	completes(cmd, "policy", policy.Names())
-	completes(cmd, "sizes", allocate.SizeSets())
+	completes(cmd, "sizes", plan.SizeSets())
 }
 
 // problem loads what the flags name.
-func (f *allocateFlags) problem(cmd *cobra.Command) (allocate.Problem, error) {
+func (f *allocateFlags) problem(cmd *cobra.Command) (plan.Problem, error) {
 	if f.risk < 0 || f.risk > 1 {
-		return allocate.Problem{}, usageError{fmt.Errorf("--risk %g: want a number from 0 to 1", f.risk)}
+		return plan.Problem{}, usageError{fmt.Errorf("--risk %g: want a number from 0 to 1", f.risk)}
 	}
 	if !(f.hysteresis >= 0) || !(f.restart >= 0) {
-		return allocate.Problem{}, usageError{errors.New("--hysteresis and --restart-seconds: want seconds ≥ 0")}
+		return plan.Problem{}, usageError{errors.New("--hysteresis and --restart-seconds: want seconds ≥ 0")}
 	}
 	pr, err := loadProblem(f.cluster, f.jobs)
 	if err != nil {
@@ -129,8 +143,8 @@ func (f *allocateFlags) problem(cmd *cobra.Command) (allocate.Problem, error) {
 	if len(pr.Jobs) == 0 {
 		return pr, &data.InputError{Source: data.Source{File: f.jobs, Column: "jobs"}, Found: "no jobs", Want: "at least one to plan for"}
 	}
-	pr.Objective, pr.Policy, pr.Seed = f.objective, f.policy, f.seed
-	pr.Risk, pr.Hysteresis, pr.Sizes, pr.Apart, pr.Strict = f.risk, f.hysteresis, f.sizes, f.apart, !f.skip
+	pr.Objective, pr.Policy, pr.Seed, pr.Now = f.objective, f.policy, f.seed, time.Now()
+	pr.Risk, pr.Hysteresis, pr.Sizes, pr.Apart, pr.Strict = f.risk, f.hysteresis, f.sizes, f.apart, f.strict
 	if cmd.Flags().Changed("restart-seconds") {
 		for i := range pr.Jobs {
 			pr.Jobs[i].RestartSeconds = f.restart
@@ -140,7 +154,7 @@ func (f *allocateFlags) problem(cmd *cobra.Command) (allocate.Problem, error) {
 }
 
 // allocatePlan prints one plan.
-func (a *app) allocatePlan(pr allocate.Problem, f allocateFlags, out format) error {
+func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 	plan, err := policy.Solve(pr)
 	if err != nil {
 		return err
@@ -152,6 +166,9 @@ func (a *app) allocatePlan(pr allocate.Problem, f allocateFlags, out format) err
 	}
 	if out == "json" {
 		return data.WritePlan(a.stdout, plan)
+	}
+	if len(f.explain) > 0 {
+		return a.explain(plan, f.explain, out)
 	}
 	a.warn(plan.Warnings...)
 	if err := out.print(a.stdout, plan, planTable(pr, plan, out)); err != nil {

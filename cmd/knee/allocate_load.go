@@ -7,59 +7,100 @@ import (
 	"os"
 	"path/filepath"
 
-	"knee/allocate"
+	"knee/allocate/plan"
 	"knee/data"
 	"knee/fit"
+	"knee/internal/parallel"
 	"knee/predict"
 )
 
-// loadProblem loads a cluster, jobs, and the model of every job.
-func loadProblem(clusterFile, jobsFile string) (allocate.Problem, error) {
-	var pr allocate.Problem
-	var err error
-	if pr.Cluster, err = data.LoadCluster(clusterFile); err != nil {
-		return pr, err
-	}
-	if pr.Jobs, err = data.LoadJobs(jobsFile); err != nil {
-		return pr, err
-	}
-	inputs := []string{clusterFile, jobsFile}
-	pr.Predictors = map[string]*predict.Predictor{}
-	more, err := addModels(&pr, pr.Jobs, jobsFile)
+// loadProblem loads a cluster, jobs, and the model of every job. A model that
+// cannot be read concerns its job alone.
+func loadProblem(clusterFile, jobsFile string) (plan.Problem, error) {
+	pr := plan.Problem{Predictors: map[string]*predict.Predictor{}, Unusable: map[string]string{}, Cache: &plan.Cache{}}
+	err := parallel.Each(2, 1, func() func(int) error {
+		return func(i int) error {
+			var err error
+			if i == 0 {
+				pr.Cluster, err = data.LoadCluster(clusterFile)
+				return err
+			}
+			f, err := data.LoadJobs(jobsFile)
+			if err == nil {
+				pr.Jobs, pr.Tenants = f.Jobs, f.Tenants
+			}
+			return err
+		}
+	})
 	if err != nil {
 		return pr, err
 	}
-	for _, path := range append(inputs, more...) {
+	for _, path := range []string{clusterFile, jobsFile} {
 		in, err := inputOf(path)
 		if err != nil {
 			return pr, err
 		}
 		pr.Inputs = append(pr.Inputs, in)
 	}
+	addModels(&pr, pr.Jobs, jobsFile)
 	return pr, nil
 }
 
-// addModels loads the models of jobs and returns their paths. Jobs that name
-// the same file share it.
-func addModels(pr *allocate.Problem, jobs []data.Job, jobsFile string) ([]string, error) {
-	models := map[string]*fit.Model{}
-	var paths []string
-	for _, job := range jobs {
-		path := job.Model
+// addModels loads the models of jobs, all processors at once, and names their
+// files among the inputs. Jobs that name the same file share it.
+func addModels(pr *plan.Problem, jobs []data.Job, jobsFile string) {
+	type loaded struct {
+		path  string
+		model *fit.Model
+		input data.Input
+		err   error
+	}
+	at := map[string]int{}
+	var models []loaded
+	of := make([]int, len(jobs))
+	for i := range jobs {
+		path := jobs[i].Model
+		if of[i] = -1; path == "" {
+			continue
+		}
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(jobsFile), path)
 		}
-		if models[path] == nil {
-			m, err := fit.ReadModel(path)
-			if err != nil {
-				return nil, fmt.Errorf("%s: model of job %s: %w", job.Source, job.Name, err)
-			}
-			models[path] = m
-			paths = append(paths, path)
+		if _, known := at[path]; !known {
+			at[path] = len(models)
+			models = append(models, loaded{path: path})
 		}
-		pr.Predictors[job.Name] = &predict.Predictor{Model: models[path]}
+		of[i] = at[path]
 	}
-	return paths, nil
+	_ = parallel.Each(len(models), 1, func() func(int) error {
+		return func(i int) error {
+			m := &models[i]
+			if m.model, m.err = fit.ReadModel(m.path); m.err == nil {
+				m.input, m.err = inputOf(m.path)
+			}
+			return nil
+		}
+	})
+	for _, m := range models {
+		if m.err == nil {
+			pr.Inputs = append(pr.Inputs, m.input)
+		}
+	}
+	for i := range jobs {
+		job := &jobs[i]
+		if of[i] < 0 {
+			continue
+		}
+		m := models[of[i]]
+		if m.err != nil {
+			pr.Unusable[job.Name] = fmt.Sprintf("its model cannot be used: %v", m.err)
+			continue
+		}
+		if !job.RestartGiven {
+			job.RestartSeconds = m.model.StartSeconds()
+		}
+		pr.Predictors[job.Name] = &predict.Predictor{Model: m.model}
+	}
 }
 
 // inputOf records a file a plan is made from.

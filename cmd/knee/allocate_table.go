@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"knee/allocate"
+	"knee/allocate/plan"
 	"knee/data"
 )
 
 // planTable shows a plan as what it changes against what runs now: every
 // figure in a column of its own for machines, intervals in words for people.
-func planTable(pr allocate.Problem, plan *data.Plan, f format) table {
+func planTable(pr plan.Problem, plan *data.Plan, f format) table {
 	was := map[string]string{}
 	for _, j := range pr.Jobs {
 		if j.Current != nil {
@@ -105,17 +105,21 @@ func nodesText(shares []data.NodeShare) string {
 
 // planSummary is how good a plan is.
 func planSummary(plan *data.Plan) string {
-	return fmt.Sprintf("%s, objective %s: value %s, no plan exceeds %s (gap %.2f %%); %d of %d worker slots in use",
-		plan.Policy, plan.Objective, number(plan.Value), number(plan.Bound), 100*plan.Gap, plan.Utilization.GPUsUsed, plan.Utilization.GPUsTotal)
+	bound := fmt.Sprintf("no plan exceeds %s", number(plan.Bound))
+	if plan.RunningBound < plan.Bound && number(plan.RunningBound) != number(plan.Bound) {
+		bound = fmt.Sprintf("no plan that runs every job exceeds %s, none at all %s", number(plan.RunningBound), number(plan.Bound))
+	}
+	return fmt.Sprintf("%s, objective %s: value %s, %s (gap %.2f %%); %d of %d worker slots in use",
+		plan.Policy, plan.Objective, number(plan.Value), bound, 100*plan.Gap, plan.Utilization.GPUsUsed, plan.Utilization.GPUsTotal)
 }
 
 // planTotals is what a plan does and amounts to.
-func planTotals(pr allocate.Problem, plan *data.Plan) string {
-	t := allocate.TotalsOf(pr, plan)
+func planTotals(pr plan.Problem, made *data.Plan) string {
+	t := plan.TotalsOf(pr, made)
 	var actions []string
 	for _, a := range data.Actions() {
 		n := 0
-		for _, j := range plan.Jobs {
+		for _, j := range made.Jobs {
 			if j.Action == a {
 				n++
 			}
@@ -124,7 +128,7 @@ func planTotals(pr allocate.Problem, plan *data.Plan) string {
 			actions = append(actions, fmt.Sprintf("%d %s", n, a))
 		}
 	}
-	text := fmt.Sprintf("%d jobs: %s", len(plan.Jobs), strings.Join(actions, ", "))
+	text := fmt.Sprintf("%d jobs: %s", len(made.Jobs), strings.Join(actions, ", "))
 	if t.GPUsTotal > 0 {
 		text += fmt.Sprintf("; %.0f %% of the slots in use", 100*float64(t.GPUsUsed)/float64(t.GPUsTotal))
 	}

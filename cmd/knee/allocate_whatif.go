@@ -3,30 +3,30 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"knee/allocate"
+	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
 	"knee/internal/hostlist"
-	"knee/predict"
 )
 
 // whatIfRow is the plan of one change.
 type whatIfRow struct {
-	Change   string          `json:"change"` // empty: things as they are
-	Feasible bool            `json:"feasible"`
-	Why      string          `json:"why,omitempty"`
-	Value    float64         `json:"value"`
-	Bound    float64         `json:"bound"`
-	Totals   allocate.Totals `json:"totals"`
+	Change   string      `json:"change"` // empty: things as they are
+	Feasible bool        `json:"feasible"`
+	Why      string      `json:"why,omitempty"`
+	Value    float64     `json:"value"`
+	Bound    float64     `json:"bound"`
+	Totals   plan.Totals `json:"totals"`
 }
 
 // allocateWhatIf prints the plan's totals as things are and after each
 // change.
-func (a *app) allocateWhatIf(pr allocate.Problem, f allocateFlags, out format) error {
+func (a *app) allocateWhatIf(pr plan.Problem, f allocateFlags, out format) error {
 	if pr.FairSlots == 0 {
 		pr.FairSlots = pr.Cluster.Slots() // one yardstick for all
 	}
@@ -37,15 +37,15 @@ func (a *app) allocateWhatIf(pr allocate.Problem, f allocateFlags, out format) e
 			return err
 		}
 		row := whatIfRow{Change: text}
-		plan, err := policy.Solve(changed)
-		var none *allocate.Infeasible
+		made, err := policy.Solve(changed)
+		var none *plan.Infeasible
 		switch {
 		case errors.As(err, &none) && text != "":
 			row.Why = err.Error()
 		case err != nil:
 			return err
 		default:
-			row.Feasible, row.Value, row.Bound, row.Totals = true, plan.Value, plan.Bound, allocate.TotalsOf(changed, plan)
+			row.Feasible, row.Value, row.Bound, row.Totals = true, made.Value, made.Bound, plan.TotalsOf(changed, made)
 		}
 		rows = append(rows, row)
 	}
@@ -84,11 +84,11 @@ func signed(v float64, write func(float64) string) string {
 }
 
 // change applies one --what-if to a problem; the empty text changes nothing.
-func change(pr allocate.Problem, text string) (allocate.Problem, error) {
+func change(pr plan.Problem, text string) (plan.Problem, error) {
 	if text == "" {
 		return pr, nil
 	}
-	bad := func(err error) (allocate.Problem, error) {
+	bad := func(err error) (plan.Problem, error) {
 		return pr, usageError{fmt.Errorf("--what-if %q: %w", text, err)}
 	}
 	sign, rest := text[0], strings.TrimSpace(text[1:])
@@ -129,8 +129,8 @@ func change(pr allocate.Problem, text string) (allocate.Problem, error) {
 }
 
 // orBad passes a problem on, and an error through bad.
-func orBad(bad func(error) (allocate.Problem, error)) func(allocate.Problem, error) (allocate.Problem, error) {
-	return func(pr allocate.Problem, err error) (allocate.Problem, error) {
+func orBad(bad func(error) (plan.Problem, error)) func(plan.Problem, error) (plan.Problem, error) {
+	return func(pr plan.Problem, err error) (plan.Problem, error) {
 		if err != nil {
 			return bad(err)
 		}
@@ -139,23 +139,20 @@ func orBad(bad func(error) (allocate.Problem, error)) func(allocate.Problem, err
 }
 
 // moreJobs adds the jobs of a file.
-func moreJobs(pr allocate.Problem, file string) (allocate.Problem, error) {
-	jobs, err := data.LoadJobs(file)
+func moreJobs(pr plan.Problem, file string) (plan.Problem, error) {
+	more, err := data.LoadJobs(file)
 	if err != nil {
 		return pr, err
 	}
-	old := pr.Predictors
-	pr.Jobs = append(slices.Clone(pr.Jobs), jobs...)
-	pr.Predictors = map[string]*predict.Predictor{}
-	for name, p := range old {
-		pr.Predictors[name] = p
-	}
-	_, err = addModels(&pr, jobs, file)
-	return pr, err
+	pr.Jobs = append(slices.Clone(pr.Jobs), more.Jobs...)
+	pr.Tenants = append(slices.Clone(pr.Tenants), more.Tenants...)
+	pr.Predictors, pr.Unusable = maps.Clone(pr.Predictors), maps.Clone(pr.Unusable)
+	addModels(&pr, pr.Jobs[len(pr.Jobs)-len(more.Jobs):], file)
+	return pr, nil
 }
 
 // withNodesOf adds the nodes of another cluster.
-func withNodesOf(pr allocate.Problem, more *data.Cluster) (allocate.Problem, error) {
+func withNodesOf(pr plan.Problem, more *data.Cluster) (plan.Problem, error) {
 	c := *pr.Cluster
 	c.Nodes = append(slices.Clone(c.Nodes), more.Nodes...)
 	pr.Cluster = &c
@@ -163,9 +160,9 @@ func withNodesOf(pr allocate.Problem, more *data.Cluster) (allocate.Problem, err
 }
 
 // allocateCurve prints the value of clusters of other sizes.
-func (a *app) allocateCurve(pr allocate.Problem, out format) error {
+func (a *app) allocateCurve(pr plan.Problem, out format) error {
 	pr.FairSlots = pr.Cluster.Slots()
-	points, err := allocate.Curve(pr, policy.Solve)
+	points, err := plan.Curve(pr, policy.Solve)
 	if err != nil {
 		return err
 	}

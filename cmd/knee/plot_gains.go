@@ -1,11 +1,11 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
-
-	"knee/allocate"
+	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/plots"
+
+	"github.com/spf13/cobra"
 )
 
 func newPlotGains(a *app) *cobra.Command {
@@ -26,15 +26,15 @@ types are not exchanged for one another: a figure shows one type.`,
 			if err != nil {
 				return err
 			}
-			plan, err := policy.Solve(pr)
+			made, err := policy.Solve(pr)
 			if err != nil {
 				return err
 			}
-			stairs, err := allocate.Staircases(pr, plan)
+			stairs, err := plan.Staircases(pr, made)
 			if err != nil {
 				return err
 			}
-			spec := plots.GainsOf(stairs, plan, pr.Cluster, gpuType)
+			spec := plots.GainsOf(stairs, made, pr.Cluster, gpuType)
 			fig, err := plots.NewGains(spec)
 			if err != nil {
 				return err

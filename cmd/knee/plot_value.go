@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 
-	"github.com/spf13/cobra"
-
-	"knee/allocate"
+	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/plots"
+
+	"github.com/spf13/cobra"
 )
 
 // sharingFlags name a cluster, the jobs that share it and who decides, as in
@@ -22,7 +22,7 @@ func (f *sharingFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.cluster, "cluster", "", "cluster.yaml (required)")
 	fl.StringVar(&f.jobs, "jobs", "", "jobs.yaml (required)")
 	fl.StringVar(&f.objective, "objective", "jct", "what a plan is for, as in knee allocate")
-	fl.StringVar(&f.policy, "policy", allocate.PolicyMarginalGain, "who decides, as in knee allocate")
+	fl.StringVar(&f.policy, "policy", policy.Default, "who decides, as in knee allocate")
 	fl.Float64Var(&f.risk, "risk", cautious, "how cautious, from 0 to 1, as in knee allocate")
 	for _, name := range []string{"cluster", "jobs"} {
 		_ = cmd.MarkFlagRequired(name)
@@ -31,9 +31,9 @@ func (f *sharingFlags) add(cmd *cobra.Command) {
 }
 
 // problem loads what the flags name.
-func (f *sharingFlags) problem() (allocate.Problem, error) {
+func (f *sharingFlags) problem() (plan.Problem, error) {
 	if !(f.risk >= 0 && f.risk <= 1) {
-		return allocate.Problem{}, usageError{fmt.Errorf("--risk %g: want a number from 0 to 1", f.risk)}
+		return plan.Problem{}, usageError{fmt.Errorf("--risk %g: want a number from 0 to 1", f.risk)}
 	}
 	pr, err := loadProblem(f.cluster, f.jobs)
 	if err != nil {
@@ -44,7 +44,7 @@ func (f *sharingFlags) problem() (allocate.Problem, error) {
 }
 
 // words say what was asked, for the subtitle of a figure.
-func (f *sharingFlags) words(pr allocate.Problem) string {
+func (f *sharingFlags) words(pr plan.Problem) string {
 	return fmt.Sprintf("%d jobs, objective %s, policy %s", len(pr.Jobs), f.objective, f.policy)
 }
 
@@ -61,7 +61,7 @@ func newPlotValue(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			points, err := allocate.Curve(pr, policy.Solve)
+			points, err := plan.Curve(pr, policy.Solve)
 			if err != nil {
 				return err
 			}

@@ -13,15 +13,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"knee/allocate"
+	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
 	"knee/fit"
 	"knee/predict"
 	"knee/profile"
 	"knee/profile/space"
+
+	"github.com/spf13/cobra"
 )
 
 func newQuickstart(a *app) *cobra.Command {
@@ -58,7 +58,7 @@ type quickstart struct {
 	begun   time.Time
 	cluster *data.Cluster
 	jobs    []*quickJob
-	problem allocate.Problem
+	problem plan.Problem
 	plan    *data.Plan
 	even    *data.Plan
 	exports []string
@@ -274,7 +274,7 @@ func (q *quickstart) share(context.Context) error {
 			Template:  data.Template{Image: "registry.example.com/knee:latest", Command: j.study.Command},
 		}
 	}
-	err := data.WriteFile(q.path("jobs.yaml"), func(w io.Writer) error { return data.WriteJobs(w, jobs) })
+	err := data.WriteFile(q.path("jobs.yaml"), func(w io.Writer) error { return data.WriteJobs(w, &data.JobsFile{Jobs: jobs}) })
 	if err != nil {
 		return err
 	}
@@ -287,7 +287,9 @@ func (q *quickstart) share(context.Context) error {
 	if q.plan, err = policy.Solve(problem); err != nil {
 		return err
 	}
-	if q.even, err = allocate.EvenSplit(problem); err != nil {
+	even := problem
+	even.Policy = "even"
+	if q.even, err = policy.Solve(even); err != nil {
 		return err
 	}
 	if err := data.WriteFile(q.path("plan.json"), func(w io.Writer) error { return data.WritePlan(w, q.plan) }); err != nil {

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"knee/allocate"
+	"knee/allocate/plan"
 	"knee/data"
 	"knee/fit/convergence"
 	"knee/plots"
@@ -40,7 +40,7 @@ func (q *quickstart) draw(context.Context) error {
 // drawGains draws what further workers would gain, if a job could have more or
 // fewer than it got.
 func (q *quickstart) drawGains() error {
-	stairs, err := allocate.Staircases(q.problem, q.plan)
+	stairs, err := plan.Staircases(q.problem, q.plan)
 	if err != nil {
 		return err
 	}

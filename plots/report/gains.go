@@ -3,7 +3,7 @@ package report
 import (
 	"path/filepath"
 
-	"knee/allocate"
+	"knee/allocate/plan"
 	"knee/data"
 	"knee/fit"
 	"knee/plots"
@@ -18,7 +18,7 @@ func (in *Inputs) reportGains(s *Section, p *data.Plan) {
 	if !ok {
 		return
 	}
-	stairs, err := allocate.Staircases(pr, p)
+	stairs, err := plan.Staircases(pr, p)
 	if err != nil {
 		s.Text = append(s.Text, "What further workers would gain could not be worked out: "+err.Error())
 		return
@@ -37,8 +37,8 @@ func (in *Inputs) reportGains(s *Section, p *data.Plan) {
 
 // problemOf puts together what a plan was made from; false if something of it
 // was not given.
-func (in *Inputs) problemOf(p *data.Plan) (allocate.Problem, bool) {
-	pr := allocate.Problem{Cluster: in.Cluster, Objective: p.Objective, Risk: in.Risk, Predictors: map[string]*predict.Predictor{}}
+func (in *Inputs) problemOf(p *data.Plan) (plan.Problem, bool) {
+	pr := plan.Problem{Cluster: in.Cluster, Objective: p.Objective, Risk: in.Risk, Predictors: map[string]*predict.Predictor{}}
 	if in.Cluster == nil {
 		return pr, false
 	}

@@ -177,8 +177,10 @@ func (in *Inputs) readCluster(content []byte, path string) error {
 }
 
 func (in *Inputs) readJobs(content []byte, path string) error {
-	jobs, err := data.ReadJobs(bytes.NewReader(content), path)
-	in.Jobs = append(in.Jobs, jobs...)
+	file, err := data.ReadJobs(bytes.NewReader(content), path)
+	if err == nil {
+		in.Jobs = append(in.Jobs, file.Jobs...)
+	}
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"knee/allocate"
+	"knee/allocate/place"
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/agent"
 	"knee/allocate/simulate/measured"
@@ -244,5 +245,5 @@ func shapeText(p data.Placement) string {
 	for _, w := range p {
 		shares = append(shares, data.NodeShare{Workers: w})
 	}
-	return allocate.ShapeOf(shares).String()
+	return place.ShapeOf(shares).String()
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"knee/allocate"
+	"knee/allocate/objective"
+	"knee/allocate/place"
 	"knee/allocate/policy"
 	"knee/allocate/simulate/agent"
 	"knee/allocate/simulate/elastic"
@@ -19,12 +21,12 @@ type adapted struct {
 	cluster *data.Cluster
 	fit     agent.Fitter
 	// objective is what the policies that follow one maximise.
-	objective allocate.Objective
+	objective objective.Objective
 	names     map[string]int // node name to number
 }
 
 func newAdapted(s Settings, p allocate.Policy) (*adapted, error) {
-	objective, err := allocate.NewObjective("jct")
+	objective, err := objective.New("jct")
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +51,7 @@ func (a *adapted) prepare(j *job) {
 
 func (a *adapted) schedule(now float64, active []*job, h *hall) ([][]int, error) {
 	s := allocate.State{Now: now, Cluster: a.cluster}
-	standing := make([]allocate.Standing, len(active))
+	standing := make([]place.Standing, len(active))
 	for i, j := range active {
 		s.Jobs = append(s.Jobs, a.state(j, h))
 		standing[i].Current = a.shares(j)
@@ -61,7 +63,7 @@ func (a *adapted) schedule(now float64, active []*job, h *hall) ([][]int, error)
 	if err := choice.Check(s); err != nil {
 		return nil, err
 	}
-	placed, _ := allocate.PlaceAll(s, choice, standing, nil)
+	placed, _ := place.All(s, choice, standing, nil)
 	out := make([][]int, len(active))
 	for i, p := range placed {
 		if p.Choice < 0 {
@@ -102,7 +104,7 @@ func (a *adapted) state(j *job, h *hall) allocate.JobState {
 	for _, k := range a.counts(j, h) {
 		p := elastic.Packed(h.gpus, k)
 		s.Options = append(s.Options, a.option(j, h, p, k))
-		if k == len(j.nodes) && allocate.ShapeOf(a.shares(j)).String() == p.String() {
+		if k == len(j.nodes) && place.ShapeOf(a.shares(j)).String() == p.String() {
 			s.Current = len(s.Options) - 1
 			s.Options[s.Current].Keeps = true
 		}
@@ -159,14 +161,14 @@ func (a *adapted) option(j *job, h *hall, p data.Placement, k int) allocate.Opti
 // value says what the options are worth under the objective jct, which is
 // what the solvers of package allocate go by.
 func (a *adapted) value(j *job, s *allocate.JobState) {
-	subject := allocate.Subject{
+	subject := objective.Subject{
 		Job:       data.Job{Name: j.name, Weight: s.Weight, RestartSeconds: restartDelay},
 		Reference: s.Options[0].Answer,
 	}
 	if s.Current >= 0 {
 		subject.Job.Current = &data.Current{}
 	}
-	allocate.SetValues(a.objective, subject, s.Options)
+	objective.SetValues(a.objective, subject, s.Options)
 	s.Idle = a.objective.Idle(subject)
 }
 

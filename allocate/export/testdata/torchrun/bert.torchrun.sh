@@ -3,17 +3,19 @@
 set -eu
 export KNEE_JOB=bert
 export KNEE_MODE=allreduce
+export KNEE_GPU_TYPE=t4
+export KNEE_NODES=3
 export KNEE_WORKERS=5
 export KNEE_PS=0
 export KNEE_LOCAL_BATCH=12
 export KNEE_GLOBAL_BATCH=120
 export KNEE_ACCUM_STEPS=1
 case "${1:-$(hostname -s)}" in
-t01)
+"t01")
   exec torchrun --nnodes=3 --nproc-per-node=2 --node-rank=0 --master-addr=t01 --master-port="${MASTER_PORT:-29500}" --no-python torch-wrapper run ;;
-t02)
+"t02")
   exec torchrun --nnodes=3 --nproc-per-node=2 --node-rank=1 --master-addr=t01 --master-port="${MASTER_PORT:-29500}" --no-python torch-wrapper run ;;
-t03)
+"t03")
   exec torchrun --nnodes=3 --nproc-per-node=1 --node-rank=2 --master-addr=t01 --master-port="${MASTER_PORT:-29500}" --no-python torch-wrapper run ;;
 *)
   echo "no worker of bert stands on ${1:-this node}" >&2; exit 1 ;;

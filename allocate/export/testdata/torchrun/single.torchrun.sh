@@ -3,13 +3,15 @@
 set -eu
 export KNEE_JOB=single
 export KNEE_MODE=allreduce
+export KNEE_GPU_TYPE=cpu
+export KNEE_NODES=1
 export KNEE_WORKERS=1
 export KNEE_PS=0
-export KNEE_LOCAL_BATCH=85.5
-export KNEE_GLOBAL_BATCH=85.5
+export KNEE_LOCAL_BATCH=85
+export KNEE_GLOBAL_BATCH=85
 export KNEE_ACCUM_STEPS=0
 case "${1:-$(hostname -s)}" in
-t03)
+"t03")
   exec torchrun --nnodes=1 --nproc-per-node=1 --node-rank=0 --master-addr=t03 --master-port="${MASTER_PORT:-29500}" --module train ;;
 *)
   echo "no worker of single stands on ${1:-this node}" >&2; exit 1 ;;

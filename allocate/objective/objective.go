@@ -1,0 +1,149 @@
+package objective
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"knee/allocate"
+	"knee/data"
+	"knee/predict"
+)
+
+// Objective says what an allocation is worth. It is separable: the value of
+// a plan is a rising function of the sum of the values of its jobs, which is
+// what lets a knapsack maximise it.
+type Objective interface {
+	// Name is what --objective and plan.json call it.
+	Name() string
+	// Value is the worth of giving the subject one option. Larger is better.
+	Value(s Subject, o Outcome) float64
+	// Idle is the worth of giving the subject nothing.
+	Idle(s Subject) float64
+	// Report turns the sum of the values of all subjects into the number a
+	// plan shows. It must not fall when sum rises.
+	Report(sum float64, subjects []Subject) float64
+}
+
+// Subject is what an objective knows about a job.
+type Subject struct {
+	Job data.Job
+	// Reference is the smallest allocation the job may have. Speeds are
+	// compared with it so that jobs of different kinds share one scale.
+	Reference predict.Answer
+	// Fair is the goodput (samples/s) of an equal share of the cluster; 0
+	// means not known, and the reference stands in for it.
+	Fair float64
+	// Risk in [0, 1] is how much of the way from the mean to the cautious
+	// end of the 90 % interval speeds are taken to be: 0 plans with what is
+	// expected, 1 with what is still met 95 times out of 100.
+	Risk float64
+	// Hysteresis is how many seconds of progress, beyond those its restart
+	// costs, a change of a running job must be worth.
+	Hysteresis float64
+}
+
+// Outcome is what one option means for a job.
+type Outcome struct {
+	Answer  predict.Answer
+	Restart float64 // seconds without progress that changing to it costs; 0 if nothing changes
+}
+
+// Horizon is how long, in seconds, an allocation is expected to last: a
+// restart of r seconds leaves Horizon/(Horizon + r) of the speed. Ten
+// minutes is what replaying published workloads favours.
+const Horizon = 600.0
+
+// kept is the share of progress that is left after the restart.
+func (o Outcome) kept() float64 { return Horizon / (Horizon + math.Max(0, o.Restart)) }
+
+// Weight is the weight the owner gave, 1 if none.
+func (s Subject) Weight() float64 {
+	if s.Job.Weight > 0 {
+		return s.Job.Weight
+	}
+	return 1
+}
+
+// Speed is the goodput of an answer, at the subject's risk, in samples/s.
+func (s Subject) Speed(a predict.Answer) float64 { return cautious(a.Goodput, s.Risk) }
+
+// cautious moves from the mean to the lower end of an interval.
+func cautious(e data.Estimate, risk float64) float64 {
+	if risk <= 0 || e.Lo <= 0 || e.Lo > e.Mean {
+		return e.Mean
+	}
+	return e.Mean - math.Min(risk, 1)*(e.Mean-e.Lo)
+}
+
+// relative is the speed of an outcome in units of the reference.
+func (s Subject) relative(o Outcome) float64 {
+	ref := s.Speed(s.Reference)
+	if ref <= 0 {
+		return 0
+	}
+	return s.Speed(o.Answer) / ref
+}
+
+// remaining is the time left, in seconds, at an answer's speed: what the
+// model says, corrected for risk. It is +Inf if the answer makes no
+// progress, and an hour if nobody said how much work is left, so that jobs
+// without a goal are ordinary jobs to each other.
+func (s Subject) remaining(a predict.Answer) float64 {
+	const unknown = 3600
+	v := s.Speed(a)
+	switch {
+	case v <= 0:
+		return math.Inf(1)
+	case a.TimeToTarget.Mean > 0:
+		return a.TimeToTarget.Mean * a.Goodput.Mean / v
+	case s.Reference.TimeToTarget.Mean > 0:
+		return s.Reference.TimeToTarget.Mean * s.Reference.Goodput.Mean / v
+	}
+	return unknown * s.Speed(s.Reference) / v
+}
+
+// objectives is the registry: name to constructor, the default first.
+func objectives() map[string]func() Objective {
+	return map[string]func() Objective{
+		"jct":        func() Objective { return jct{} },
+		"saved-time": func() Objective { return savedTime{} },
+		"goodput":    func() Objective { return powerMean{} },
+		"fairness":   func() Objective { return nash{} },
+		"cost":       func() Objective { return cost{name: "cost"} },
+		"deadline":   func() Objective { return cost{name: "deadline", latePenalty: lateFirst} },
+	}
+}
+
+// Names lists the names of the known objectives.
+func Names() []string { return slices.Sorted(maps.Keys(objectives())) }
+
+// New returns the objective of a name; the empty name is jct.
+func New(name string) (Objective, error) {
+	if name == "" {
+		name = "jct"
+	}
+	mk, ok := objectives()[name]
+	if !ok {
+		return nil, &data.UnknownError{What: "objective", Name: name, Known: Names()}
+	}
+	return mk(), nil
+}
+
+// SetValues writes the value of every option under an objective. A change
+// costs the job's restart seconds if the job runs now; a job that starts
+// pays the same whatever it starts on.
+func SetValues(o Objective, s Subject, options []allocate.Option) {
+	for i := range options {
+		options[i].Value = ValueOf(o, s, &options[i])
+	}
+}
+
+// ValueOf is the value of one option.
+func ValueOf(o Objective, s Subject, x *allocate.Option) float64 {
+	out := Outcome{Answer: x.Answer}
+	if s.Job.Current != nil && !x.Keeps {
+		out.Restart = s.Job.RestartSeconds + s.Hysteresis
+	}
+	return o.Value(s, out)
+}

@@ -1,0 +1,293 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"knee/allocate"
+	"knee/data"
+)
+
+// Standing is what placement must know of a job beside its options.
+type Standing struct {
+	Resources data.Resources
+	Current   []data.NodeShare // nodes it stands on; nil if not running or not known
+	Apart     bool             // see [Request]
+}
+
+// Placed is where one job of an assignment ended up.
+type Placed struct {
+	Choice int             // index in Options, −1 if the job is paused; see Option
+	Option allocate.Option // what it really gets: the choice, at the shape that was found
+	Nodes  []data.NodeShare
+	Reason string // why it did not get what was assigned; empty if it did
+}
+
+// Respeed asks what a configuration with a placement that is not in the
+// option table would yield, instead of one that is. It reports false if it
+// cannot tell.
+type Respeed func(job int, c data.Config, instead *allocate.Option) (allocate.Option, bool)
+
+// All puts an assignment on the nodes of a cluster: first what stays
+// where it is, then what only gives nodes back, then the largest jobs. A job whose shape is not to be had
+// gets the better of an uneven placement and its best smaller option; no job
+// is dropped without a note. With respeed nil an uneven placement is taken
+// at the speed of the wanted one.
+func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) ([]Placed, *Placer) {
+	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs))}
+	p.keep(a)
+	var rest []int
+	for i, c := range a.Choice {
+		if c != allocate.None && p.out[i].Choice == allocate.None {
+			rest = append(rest, i)
+		}
+	}
+	slices.SortStableFunc(rest, func(x, y int) int {
+		a, b := &s.Jobs[x].Options[a.Choice[x]], &s.Jobs[y].Options[a.Choice[y]]
+		// What is to stay, but nobody said where it is, has the first choice,
+		// then what can stay on some of its nodes, where schedulers can let
+		// it run on.
+		return cmp.Or(boolOrder(a.Keeps, b.Keeps), boolOrder(p.givesBack(x, a), p.givesBack(y, b)), b.Use.GPUs-a.Use.GPUs)
+	})
+	// Everyone's choice comes before anyone's way out, which would take what
+	// others were assigned.
+	var fell []int
+	for _, i := range rest {
+		if !p.choice(i, a.Choice[i]) {
+			fell = append(fell, i)
+		}
+	}
+	for _, i := range fell {
+		p.fallBack(i, a.Choice[i])
+	}
+	if len(fell) > 0 {
+		p.repair(a)
+		p.refill()
+		p.swapRefill(a)
+	}
+	return p.out, p.placer
+}
+
+// Incumbent leaves jobs where they stand, as the assignment says, and offers
+// what is free to the others.
+func Incumbent(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) []Placed {
+	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs))}
+	p.keep(a)
+	p.refill()
+	return p.out
+}
+
+type placing struct {
+	state    allocate.State
+	standing []Standing
+	respeed  Respeed
+	placer   *Placer
+	out      []Placed
+}
+
+func (p *placing) request(i int, c data.Config) Request {
+	s := &p.standing[i]
+	return Request{Config: c, Resources: s.Resources, Current: s.Current, Apart: s.Apart}
+}
+
+// keep leaves the jobs where they stand that were assigned what they have.
+func (p *placing) keep(a allocate.Assignment) {
+	var who []int
+	var rs []Request
+	for i, c := range a.Choice {
+		p.out[i] = Placed{Choice: allocate.None}
+		if c == allocate.None {
+			continue
+		}
+		if o := p.state.Jobs[i].Options[c]; o.Keeps {
+			who, rs = append(who, i), append(rs, p.request(i, o.Config))
+		}
+	}
+	for n, nodes := range p.placer.Keep(rs) {
+		if i := who[n]; nodes != nil {
+			c := a.Choice[i]
+			p.out[i] = Placed{Choice: c, Option: p.state.Jobs[i].Options[c], Nodes: nodes}
+		}
+	}
+}
+
+// givesBack reports whether an option leaves job i on some of its nodes as it
+// stands there, and gives the others back whole.
+func (p *placing) givesBack(i int, o *allocate.Option) bool {
+	now := p.standing[i].Current
+	if len(o.Config.Placement) == 0 || len(o.Config.Placement) >= len(now) {
+		return false
+	}
+	counts := make(data.Placement, 0, len(now))
+	for _, s := range now {
+		if at := p.placer.find(s.Node); at < 0 || p.placer.nodes[at].gpuType != o.Use.GPUType {
+			return false
+		}
+		counts = append(counts, s.Workers)
+	}
+	for _, w := range o.Config.Placement {
+		at := slices.Index(counts, w)
+		if at < 0 {
+			return false
+		}
+		counts = slices.Delete(counts, at, at+1)
+	}
+	return true
+}
+
+// choice puts job i on its choice, if that is to be had.
+func (p *placing) choice(i, c int) bool {
+	o := &p.state.Jobs[i].Options[c]
+	find := p.placer.PlaceShape
+	if len(o.Config.Placement) == 0 {
+		find = p.placer.Place // any shape will do
+	}
+	nodes, ok := find(p.request(i, o.Config))
+	if ok {
+		p.out[i] = Placed{Choice: c, Option: *o, Nodes: nodes}
+	}
+	return ok
+}
+
+// fallBack puts job i on the best it can have instead of its choice.
+func (p *placing) fallBack(i, c int) {
+	o := p.state.Jobs[i].Options[c]
+	value := math.Inf(-1)
+	if alt, nodes, ok := p.uneven(i, o); ok {
+		value = alt.Value
+		p.out[i] = Placed{Choice: c, Option: alt, Nodes: nodes, Reason: fmt.Sprintf(
+			"no nodes are free for %d workers as %s; they stand as %s", o.Config.Workers, o.Config.Placement, alt.Config.Placement)}
+	}
+	for _, n := range p.smaller(i, o) {
+		alt := p.state.Jobs[i].Options[n]
+		if alt.Value <= value {
+			break
+		}
+		if p.out[i].Choice != allocate.None {
+			p.placer.Release(p.out[i].Nodes, p.standing[i].Resources)
+		}
+		if nodes, ok := p.placer.PlaceShape(p.request(i, alt.Config)); ok {
+			p.out[i] = Placed{Choice: n, Option: alt, Nodes: nodes, Reason: fmt.Sprintf(
+				"no nodes are free for %d × %s; it gets %d × %s instead", o.Config.Workers, o.Config.GPUType, alt.Config.Workers, alt.Config.GPUType)}
+			return
+		}
+		if p.out[i].Choice != allocate.None {
+			p.placer.Take(p.out[i].Nodes, p.standing[i].Resources)
+		}
+	}
+	if p.out[i].Choice == allocate.None {
+		p.out[i].Reason = fmt.Sprintf("no nodes are free for %d × %s nor for any smaller option; it waits", o.Config.Workers, o.Config.GPUType)
+	}
+}
+
+// uneven places an option in whatever shape there is and asks for its speed.
+func (p *placing) uneven(i int, o allocate.Option) (allocate.Option, []data.NodeShare, bool) {
+	nodes, ok := p.placer.Place(p.request(i, o.Config))
+	if !ok {
+		return o, nil, false
+	}
+	c := o.Config
+	c.Placement = ShapeOf(nodes)
+	c.Nodes = len(c.Placement)
+	alt := o
+	alt.Config, alt.Answer.Config, alt.Keeps = c, c, false
+	if p.respeed != nil {
+		told, ok := p.respeed(i, c, &o)
+		if !ok {
+			p.placer.Release(nodes, p.standing[i].Resources)
+			return o, nil, false
+		}
+		alt = told
+	}
+	return alt, nodes, true
+}
+
+// smaller lists the options of job i that take fewer workers than o, or as
+// many of another type, best first.
+func (p *placing) smaller(i int, o allocate.Option) []int {
+	var out []int
+	for n, x := range p.state.Jobs[i].Options {
+		if x.Use.GPUs < o.Use.GPUs || x.Use.GPUs == o.Use.GPUs && x.Use.GPUType != o.Use.GPUType {
+			out = append(out, n)
+		}
+	}
+	opts := p.state.Jobs[i].Options
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(opts[b].Value, opts[a].Value) })
+	return out
+}
+
+// refillRounds bounds how often refill goes through all jobs.
+const refillRounds = 4
+
+// refill offers what a fallback left free to all jobs that can use it, one
+// better option at a time.
+func (p *placing) refill() {
+	free := p.placer.Free()
+	for range refillRounds {
+		changed := false
+		for i := range p.out {
+			if p.raise(i, free) {
+				changed, free = true, p.placer.Free()
+			}
+		}
+		if !changed {
+			return
+		}
+	}
+}
+
+// raise moves job i to its best option that fits beside all others, if that
+// is better than what it has. free is the worker slots free by GPU type.
+func (p *placing) raise(i int, free map[string]int) bool {
+	j, now := &p.state.Jobs[i], p.out[i]
+	value := j.Idle
+	if now.Choice != allocate.None {
+		if now.Option.Keeps {
+			return false // growing it would restart it for leftovers
+		}
+		value = now.Option.Value
+	}
+	better := p.better(j, now, value, free)
+	if len(better) == 0 {
+		return false
+	}
+	if now.Choice != allocate.None {
+		p.placer.Release(now.Nodes, p.standing[i].Resources)
+	}
+	for _, n := range better {
+		if nodes, ok := p.placer.PlaceShape(p.request(i, j.Options[n].Config)); ok {
+			p.out[i] = Placed{Choice: n, Option: j.Options[n], Nodes: nodes, Reason: now.Reason}
+			return true
+		}
+	}
+	if now.Choice != allocate.None {
+		p.placer.Take(now.Nodes, p.standing[i].Resources)
+	}
+	return false
+}
+
+// better lists the options worth more than what a job has, as far as slots
+// are free for them at all, best first.
+func (p *placing) better(j *allocate.JobState, now Placed, value float64, free map[string]int) []int {
+	var out []int
+	last, room := "", 0
+	for n := range j.Options {
+		o := &j.Options[n]
+		if o.Value <= value+1e-9*math.Abs(value) {
+			continue
+		}
+		if t := o.Use.GPUType; t != last || len(out) == 0 {
+			last, room = t, free[t]
+			if now.Choice != allocate.None && now.Option.Use.GPUType == t {
+				room += now.Option.Use.GPUs
+			}
+		}
+		if o.Use.GPUs <= room {
+			out = append(out, n)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(j.Options[b].Value, j.Options[a].Value) })
+	return out
+}

@@ -1,0 +1,71 @@
+package place
+
+import (
+	"fmt"
+	"testing"
+
+	"knee/data"
+)
+
+func TestPlacerPrefersAndFallsBack(t *testing.T) {
+	c := testCluster(append(nodes("t4", 3, 4), data.Node{Name: "cpu1", GPUType: "cpu", CPUs: 4})...)
+	p := New(c)
+	place := func(r Request) string {
+		s, ok := p.Place(r)
+		return fmt.Sprint(s, ok)
+	}
+	two := data.Config{GPUType: "t4", Workers: 2, Placement: data.Placement{2}}
+	if got := place(Request{Config: two, Current: []data.NodeShare{{Node: "t42", Workers: 1}}}); got != "[{t42 2 0}] true" {
+		t.Errorf("current node first: %s", got)
+	}
+	if got := place(Request{Config: two}); got != "[{t42 2 0}] true" {
+		t.Errorf("best fit next: %s", got)
+	}
+	// 4 servers of one core each beside workers on nodes without core limits.
+	ps := data.Config{GPUType: "t4", Mode: data.PSSync, Workers: 4, PS: 2, Placement: data.Placement{2, 2}}
+	if got := place(Request{Config: ps}); got != "[{t41 2 1} {t43 2 1}] true" {
+		t.Errorf("equal parts of workers and ps: %s", got)
+	}
+	four := data.Config{GPUType: "t4", Workers: 4, Placement: data.Placement{4}}
+	if _, ok := p.PlaceShape(Request{Config: four}); ok {
+		t.Error("4 workers on one node, where no node has 4 free")
+	}
+	if p.Fragmentation() != 1 {
+		t.Errorf("fragmentation %g, want 1: all 4 free slots are on partly used nodes", p.Fragmentation())
+	}
+	if got := place(Request{Config: four}); got != "[{t41 2 0} {t43 2 0}] true" {
+		t.Errorf("uneven way out: %s", got)
+	}
+	if got := place(Request{Config: two}); got != "[] false" {
+		t.Errorf("full cluster: %s", got)
+	}
+}
+
+func TestServersGoWhereThereAreCores(t *testing.T) {
+	c := testCluster(data.Node{Name: "g", GPUType: "t4", GPUs: 4, CPUs: 5}, data.Node{Name: "c", GPUType: "cpu", CPUs: 4})
+	r := Request{Config: data.Config{GPUType: "t4", Workers: 4, PS: 3, Placement: data.Placement{4}},
+		Resources: data.Resources{Worker: data.Need{CPUs: 1}, PS: data.Need{CPUs: 1}}}
+	p := New(c)
+	s, ok := p.Place(r)
+	if got := fmt.Sprint(s, ok); got != "[{g 4 1} {c 0 2}] true" {
+		t.Errorf("got %s", got)
+	}
+	p.Release(s, r.Resources)
+	r.Config.PS = 6
+	if s, ok := p.Place(r); ok {
+		t.Errorf("6 servers and 4 workers on 9 cores: %v", s)
+	}
+	if s, ok := p.Place(Request{Config: data.Config{GPUType: "t4", Workers: 4, Placement: data.Placement{4}}}); !ok {
+		t.Errorf("a failed placement took something: %v", s)
+	}
+}
+
+func testCluster(nodes ...data.Node) *data.Cluster { return &data.Cluster{Nodes: nodes} }
+
+func nodes(gpuType string, count, gpus int) []data.Node {
+	var out []data.Node
+	for i := range count {
+		out = append(out, data.Node{Name: fmt.Sprintf("%s%d", gpuType, i+1), GPUType: gpuType, GPUs: gpus})
+	}
+	return out
+}

@@ -1,0 +1,375 @@
+package place
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"knee/allocate"
+	"knee/data"
+)
+
+// Placer puts jobs on nodes, one after another, and keeps the books of what
+// is free. Place the largest jobs first: small ones fit into what is left,
+// the other way round does not work.
+type Placer struct {
+	nodes   []freeNode
+	index   map[string]int // node name to position in nodes
+	buckets map[bucketKey]*bucket
+	types   []string // GPU types, in order of appearance
+	indexes []*freeIndex
+}
+
+// New starts with an empty cluster. Drained nodes take nothing: a job
+// that stands on one is placed elsewhere.
+func New(c *data.Cluster) *Placer {
+	p := &Placer{nodes: make([]freeNode, len(c.Nodes)), index: make(map[string]int, len(c.Nodes)), buckets: map[bucketKey]*bucket{}}
+	for i, n := range c.Nodes {
+		p.index[n.Name] = i
+		p.nodes[i] = freeNode{name: n.Name, gpuType: n.GPUType, gpus: n.GPUs, cpus: allocate.Unlimited(n.CPUs),
+			memory: allocate.Unlimited(float64(n.Memory)), size: n.GPUs, drained: n.Drained}
+		p.attach(i)
+	}
+	return p
+}
+
+// Request is one job to place.
+type Request struct {
+	Config    data.Config // GPUType, Workers and PS; Placement is the wanted shape
+	Resources data.Resources
+	Current   []data.NodeShare // where it stands now; these nodes are preferred
+	// Apart keeps a job of several nodes off nodes that hold part of another
+	// such job, so that the two do not share a network link.
+	Apart bool
+}
+
+// spot is what a job gets on one node while it is being placed.
+type part struct{ node, workers, ps int }
+
+// Keep leaves jobs on the nodes their workers stand on. All workers are
+// booked before the first parameter server is placed, so that no server
+// takes the room of a worker that was there. The answer is parallel to rs,
+// nil for a job that cannot stay; such a job takes nothing.
+func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
+	parts := make([][]part, len(rs))
+	for n, r := range rs {
+		if parts[n] = p.present(r); parts[n] != nil {
+			p.bookAll(parts[n], r.Resources, 1)
+		}
+	}
+	out := make([][]data.NodeShare, len(rs))
+	for n, r := range rs {
+		if parts[n] == nil {
+			continue
+		}
+		p.bookAll(parts[n], r.Resources, -1)
+		if shares, ok := p.commit(r, p.hold(parts[n])); ok {
+			out[n] = shares
+		}
+	}
+	return out
+}
+
+// present is the workers of a job where they are, nil if they cannot stay.
+func (p *Placer) present(r Request) []part {
+	var parts []part
+	sum := 0
+	for _, s := range r.Current {
+		if s.Workers == 0 {
+			continue
+		}
+		i := p.find(s.Node)
+		if i < 0 || slices.ContainsFunc(parts, func(x part) bool { return x.node == i }) || p.slots(i, r) < s.Workers {
+			return nil
+		}
+		parts = append(parts, part{node: i, workers: s.Workers})
+		sum += s.Workers
+	}
+	if sum == 0 || sum != r.Config.Workers {
+		return nil
+	}
+	return parts
+}
+
+// hold takes the nodes of spots off their shelves.
+func (p *Placer) hold(parts []part) []part {
+	for _, s := range parts {
+		p.detach(s.node)
+	}
+	return parts
+}
+
+// release puts nodes that are held back on their shelves.
+func (p *Placer) release(parts []part) {
+	for _, s := range parts {
+		p.attach(s.node)
+	}
+}
+
+// Place finds nodes for a job: the shape it wants if there is one, else an
+// uneven one on as few nodes as possible. Nodes the job stands on now come
+// first, then those it fills best, so that large holes stay whole. Parameter
+// servers go in equal parts to the nodes of the workers, then to any node
+// with cores and memory to spare. It reports false, and takes nothing, if
+// the job does not fit.
+func (p *Placer) Place(r Request) ([]data.NodeShare, bool) {
+	if r.Config.Workers < 1 {
+		return nil, false
+	}
+	if shares, ok := p.PlaceShape(r); ok {
+		return shares, true
+	}
+	parts := p.loose(r)
+	if parts == nil {
+		return nil, false
+	}
+	return p.commit(r, parts)
+}
+
+// PlaceShape is Place without the uneven way out: it reports false if the
+// wanted shape is not to be had.
+func (p *Placer) PlaceShape(r Request) ([]data.NodeShare, bool) {
+	parts := p.exact(r)
+	if parts == nil {
+		return nil, false
+	}
+	return p.commit(r, parts)
+}
+
+// commit adds the parameter servers to the workers on nodes that are held,
+// books it all and puts the nodes back.
+func (p *Placer) commit(r Request, parts []part) ([]data.NodeShare, bool) {
+	parts, ok := p.servers(r, parts)
+	p.release(parts)
+	if !ok {
+		return nil, false
+	}
+	p.bookAll(parts, r.Resources, 1)
+	// Nodes of more workers first, as placements are written.
+	slices.SortFunc(parts, func(a, b part) int { return cmp.Or(b.workers-a.workers, a.node-b.node) })
+	shares := make([]data.NodeShare, len(parts))
+	for n, s := range parts {
+		shares[n] = data.NodeShare{Node: p.nodes[s.node].name, Workers: s.workers, PS: s.ps}
+	}
+	return shares, true
+}
+
+// exact finds a node for every count of the wanted shape, largest first: one
+// the job stands on, else the one that is filled best. It holds the nodes it
+// found, or none and returns nil.
+func (p *Placer) exact(r Request) []part {
+	shape := r.Config.Placement
+	if len(shape) == 0 {
+		return nil
+	}
+	if !slices.IsSortedFunc(shape, func(a, b int) int { return b - a }) {
+		shape = Sorted(shape)
+	}
+	parts := make([]part, 0, len(shape)+r.Config.PS/8)
+	for _, w := range shape {
+		i := p.here(r, w)
+		if i < 0 {
+			i = p.tightest(r, w)
+		}
+		if i < 0 {
+			p.release(parts)
+			return nil
+		}
+		p.detach(i)
+		parts = append(parts, part{node: i, workers: w})
+	}
+	return parts
+}
+
+// here is the tightest node with room for w workers that the job stands on,
+// −1 if there is none.
+func (p *Placer) here(r Request, w int) int {
+	best, least := -1, 0
+	for _, s := range r.Current {
+		i := p.find(s.Node)
+		if i < 0 || p.nodes[i].bucket == nil || p.avoids(r, p.nodes[i].spread > 0) {
+			continue
+		}
+		if room := p.slots(i, r); room >= w && (best < 0 || room < least) {
+			best, least = i, room
+		}
+	}
+	return best
+}
+
+// tightest is the node with fewest free slots that has room for w workers,
+// of those the first, −1 if there is none.
+func (p *Placer) tightest(r Request, w int) int {
+	rows := p.indexOf(r.Config.GPUType).rows
+	for g := w; g < len(rows); g++ {
+		best := -1
+		for _, b := range rows[g] {
+			if p.avoids(r, b.key.spread) {
+				continue
+			}
+			if i := p.first(b); (best < 0 || i < best) && p.nodes[i].room(w, 0, r.Resources) {
+				best = i
+			}
+		}
+		if best >= 0 {
+			return best
+		}
+	}
+	return -1
+}
+
+// avoids reports whether a job of several nodes has to keep off a node.
+func (p *Placer) avoids(r Request, spread bool) bool {
+	return r.Apart && spread && len(r.Config.Placement) != 1
+}
+
+// loose spreads the workers over the freest nodes, as few as can hold them,
+// and holds those.
+func (p *Placer) loose(r Request) []part {
+	type level struct {
+		b    *bucket
+		room int
+	}
+	var levels []level
+	for _, row := range p.indexOf(r.Config.GPUType).rows {
+		for _, b := range row {
+			if room := p.slots(p.first(b), r); room > 0 && !p.avoids(r, b.key.spread) {
+				levels = append(levels, level{b, room})
+			}
+		}
+	}
+	slices.SortStableFunc(levels, func(a, b level) int { return b.room - a.room })
+	var parts []part
+	var room []int
+	left := r.Config.Workers
+	take := func(i, n int) {
+		p.detach(i)
+		parts, room = append(parts, part{node: i}), append(room, n)
+		left -= n
+	}
+	for at := 0; at < len(levels) && left > 0; at++ {
+		l := levels[at]
+		if at == 0 || levels[at-1].room != l.room { // of nodes alike, those it stands on first
+			for _, s := range r.Current {
+				if i := p.find(s.Node); left > 0 && i >= 0 && p.nodes[i].bucket != nil && p.slots(i, r) == l.room && !p.avoids(r, p.nodes[i].spread > 0) {
+					take(i, l.room)
+				}
+			}
+		}
+		for left > 0 && l.b.live > 0 {
+			take(p.first(l.b), l.room)
+		}
+	}
+	if left > 0 {
+		p.release(parts)
+		return nil
+	}
+	for n, w := range Spread(r.Config.Workers, room) {
+		parts[n].workers = w
+	}
+	return parts
+}
+
+// slots is how many workers of r node i has room for.
+func (p *Placer) slots(i int, r Request) int {
+	n := &p.nodes[i]
+	if n.drained || n.gpuType != r.Config.GPUType {
+		return 0
+	}
+	return Slots(n.gpus, n.cpus, n.memory, r.Resources.Worker)
+}
+
+// Take books what a job was given by name.
+func (p *Placer) Take(shares []data.NodeShare, r data.Resources) {
+	p.bookAll(p.partsOf(shares), r, 1)
+}
+
+// Release gives back what a job was given.
+func (p *Placer) Release(shares []data.NodeShare, r data.Resources) {
+	p.bookAll(p.partsOf(shares), r, -1)
+}
+
+func (p *Placer) partsOf(shares []data.NodeShare) []part {
+	parts := make([]part, 0, len(shares))
+	for _, s := range shares {
+		if i := p.find(s.Node); i >= 0 {
+			parts = append(parts, part{i, s.Workers, s.PS})
+		}
+	}
+	return parts
+}
+
+// bookAll takes (sign 1) or gives back (sign −1) what stands on spots.
+func (p *Placer) bookAll(parts []part, r data.Resources, sign int) {
+	for _, s := range parts {
+		n := &p.nodes[s.node]
+		w, ps := float64(sign*s.workers), float64(sign*s.ps)
+		p.detach(s.node)
+		n.gpus -= sign * s.workers
+		n.cpus -= w*r.Worker.CPUs + ps*r.PS.CPUs
+		n.memory -= w*float64(r.Worker.Memory) + ps*float64(r.PS.Memory)
+		if len(parts) > 1 {
+			n.spread += sign
+		}
+		p.attach(s.node)
+	}
+}
+
+func (p *Placer) find(name string) int {
+	if i, ok := p.index[name]; ok {
+		return i
+	}
+	return -1
+}
+
+// boolOrder puts true first.
+func boolOrder(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// Free is the worker slots free by GPU type.
+func (p *Placer) Free() map[string]int {
+	out := make(map[string]int, len(p.types))
+	for at, t := range p.types {
+		for g, row := range p.indexes[at].rows {
+			for _, b := range row {
+				out[t] += g * b.live
+			}
+		}
+	}
+	return out
+}
+
+// Fragmentation is the part of the free worker slots, 0 to 1, that lies on
+// nodes which are partly used: slots a whole-node job cannot have.
+func (p *Placer) Fragmentation() float64 {
+	var free, broken float64
+	for _, n := range p.nodes {
+		if n.drained {
+			continue
+		}
+		free += float64(n.gpus)
+		if n.gpus < n.size {
+			broken += float64(n.gpus)
+		}
+	}
+	return broken / math.Max(free, 1)
+}
+
+// ShapeOf returns the workers per node of a placement, most first, without
+// the nodes that hold only parameter servers.
+func ShapeOf(shares []data.NodeShare) data.Placement {
+	var p data.Placement
+	for _, s := range shares {
+		if s.Workers > 0 {
+			p = append(p, s.Workers)
+		}
+	}
+	return Sorted(p)
+}

@@ -1,0 +1,110 @@
+package place
+
+// servers spreads the parameter servers of a job over nodes that are held:
+// those that stand somewhere stay if their number is right; others go one at
+// a time to the node of its workers with the fewest of them, and elsewhere
+// when those are full. The answer has one spot per node, all held, whether
+// it succeeds or not.
+func (p *Placer) servers(r Request, parts []part) ([]part, bool) {
+	left := r.Config.PS
+	if left == 0 {
+		return parts, true
+	}
+	if all, ok := p.serversStay(r, parts); ok {
+		return all, true
+	}
+	for ; left > 0; left-- {
+		i := p.fewest(r, parts)
+		if i < 0 {
+			break
+		}
+		parts[i].ps++
+	}
+	beside := len(parts)
+	for ; left > 0; left-- {
+		if i := p.elsewhere(r); i >= 0 {
+			p.detach(i)
+			parts = append(parts, part{node: i, ps: 1})
+			continue
+		}
+		i := p.fewest(r, parts[beside:])
+		if i < 0 {
+			return parts, false
+		}
+		parts[beside+i].ps++
+	}
+	return parts, true
+}
+
+// serversStay leaves the parameter servers where they are if all of them can
+// stay and none comes or goes; else it changes nothing and reports false.
+func (p *Placer) serversStay(r Request, parts []part) ([]part, bool) {
+	sum := 0
+	for _, s := range r.Current {
+		sum += s.PS
+	}
+	if sum != r.Config.PS {
+		return parts, false
+	}
+	all := append([]part(nil), parts...)
+	for _, s := range r.Current {
+		i := p.find(s.Node)
+		if s.PS == 0 {
+			continue
+		}
+		at := 0
+		for at < len(all) && all[at].node != i {
+			at++
+		}
+		if at == len(all) {
+			all = append(all, part{node: i})
+		}
+		if all[at].ps += s.PS; i < 0 || !p.nodes[i].room(all[at].workers, all[at].ps, r.Resources) {
+			return parts, false
+		}
+	}
+	p.hold(all[len(parts):])
+	return all, true
+}
+
+// fewest is the spot with the fewest servers that has room for one more, of
+// those the node of lowest index, −1 if there is none.
+func (p *Placer) fewest(r Request, parts []part) int {
+	best := -1
+	for i, s := range parts {
+		if best >= 0 && (s.ps > parts[best].ps || s.ps == parts[best].ps && s.node > parts[best].node) {
+			continue
+		}
+		if p.nodes[s.node].room(s.workers, s.ps+1, r.Resources) {
+			best = i
+		}
+	}
+	return best
+}
+
+// elsewhere is a node with room for one server that is not held, −1 if there
+// is none. Nodes with fewest free worker slots come first: what else is free
+// on them is of no use to workers.
+func (p *Placer) elsewhere(r Request) int {
+	most := 0
+	for _, s := range p.indexes {
+		most = max(most, len(s.rows))
+	}
+	for g := range most {
+		best := -1
+		for _, s := range p.indexes {
+			if g >= len(s.rows) {
+				continue
+			}
+			for _, b := range s.rows[g] {
+				if i := p.first(b); (best < 0 || i < best) && p.nodes[i].room(0, 1, r.Resources) {
+					best = i
+				}
+			}
+		}
+		if best >= 0 {
+			return best
+		}
+	}
+	return -1
+}

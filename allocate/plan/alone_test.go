@@ -1,0 +1,115 @@
+package plan
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"knee/data"
+	"knee/predict"
+
+	"pgregory.net/rapid"
+)
+
+// broken is an oracle that answers nothing.
+type broken struct{ law }
+
+func (broken) At(data.Config) (predict.Answer, error) {
+	return predict.Answer{}, errors.New("no answer")
+}
+func (broken) BestBatch(data.Config) (predict.Answer, error) {
+	return predict.Answer{}, errors.New("no answer")
+}
+
+// TestOneJobAlone: a running job without a model, one whose model fails and
+// one that is unknown to the cluster concern themselves; the others are planned
+// with what they leave.
+func TestOneJobAlone(t *testing.T) {
+	on := func(node string, w int) *data.Current {
+		return &data.Current{GPUType: "t4", Placement: data.Placement{w}, Nodes: []string{node}, LocalBatch: 64}
+	}
+	pr := Problem{Cluster: testCluster(nodes("t4", 4, 4)...), Jobs: []data.Job{
+		named("notebook", 1, 4), named("fails", 1, 8), named("lost", 1, 4), named("huge", 99, 0), named("fine", 1, 16), named("idle", 1, 4)}}
+	pr.Jobs[0].Current, pr.Jobs[1].Current, pr.Jobs[2].Current = on("t41", 3), on("t42", 4), on("gone", 2)
+	oracles := []oracle{nil, broken{t4(1, 1)}, t4(0.9, 1e6), t4(0.9, 1e6), t4(0.9, 1e6), broken{t4(1, 1)}}
+	made, err := solveWith(pr, oracles, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkPlan(t, pr, made)
+	want := []data.Action{data.Keep, data.Keep, data.Start, data.Pause, data.Start, data.Pause}
+	var got []data.Action
+	for _, j := range made.Jobs {
+		got = append(got, j.Action)
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("actions %v, want %v", got, want)
+	}
+	if j := made.Jobs[0]; j.Workers != 3 || j.Placement[0].Node != "t41" || !strings.Contains(j.Reason, "no fitted model") {
+		t.Errorf("without a model: %+v", j)
+	}
+	if j := made.Jobs[1]; j.Workers != 4 || !strings.Contains(j.Reason, "no answer") {
+		t.Errorf("of a model that fails: %+v", j)
+	}
+	if w := made.Jobs[2].Warnings; len(w) == 0 || !strings.Contains(w[0], `node "gone"`) {
+		t.Errorf("lost: %q", w)
+	}
+	if made.Utilization.GPUsUsed != 16 || made.Utilization.GPUsTotal != 16 {
+		t.Errorf("utilization %+v", made.Utilization)
+	}
+	pr.Strict = true
+	var none *Infeasible
+	if _, err := solveWith(pr, oracles, nil); !errors.As(err, &none) || len(none.Reasons) != 2 {
+		t.Errorf("strict: %v", err)
+	}
+}
+
+// TestNeedsAreNamed: a policy's input that a job lacks is an error of that
+// field of that job.
+func TestNeedsAreNamed(t *testing.T) {
+	pr := Problem{Cluster: testCluster(nodes("t4", 1, 4)...), Jobs: []data.Job{named("a", 1, 4)}, Policy: "las", Needs: []string{"history.gpu_seconds"}}
+	_, err := solveWith(pr, []oracle{t4(0.9, 1e6)}, nil)
+	var input *data.InputError
+	if !errors.As(err, &input) || input.Column != "history.gpu_seconds" || !strings.Contains(input.Want, "policy las") {
+		t.Errorf("error %v", err)
+	}
+	pr.Jobs[0].History = &data.History{GPUSeconds: new(float64)}
+	if _, err := solveWith(pr, []oracle{t4(0.9, 1e6)}, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHysteresisHolds: what a plan keeps, one of more hysteresis keeps; with
+// enough of it, nothing that can stay changes.
+func TestHysteresisHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pr, oracles := drawProblem(t)
+		first, err := solveWith(pr, oracles, nil)
+		if err != nil {
+			return
+		}
+		adopt(&pr, first)
+		more, more2 := drawProblem(t) // other jobs come
+		for i := range more.Jobs {
+			more.Jobs[i].Name = "new-" + more.Jobs[i].Name
+		}
+		pr.Jobs, oracles = append(pr.Jobs, more.Jobs...), append(oracles, more2...)
+		changes := func(h float64) (n int) {
+			pr.Hysteresis = h
+			made, err := solveWith(pr, oracles, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, j := range made.Jobs {
+				if pr.Jobs[i].Current != nil && j.Action != data.Keep {
+					n++
+				}
+			}
+			return n
+		}
+		if changes(0) == 0 && changes(600) > 0 {
+			t.Fatal("a plan that changes nothing does so with hysteresis")
+		}
+	})
+}

@@ -1,0 +1,92 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+
+	"knee/data"
+	"knee/predict"
+)
+
+// aim is the work that one job has left, at the prices of its cluster.
+type aim struct {
+	predict.Finisher
+	given bool // false: answers carry it already
+}
+
+// apply adds to an answer how long the rest takes and what it costs.
+func (a *aim) apply(x *predict.Answer) error {
+	if !a.given {
+		return nil
+	}
+	return a.Finish(x)
+}
+
+// aim turns the work a job says it has left into that of its predictor: steps,
+// a target loss and epochs × data set translate as they are. Seconds are
+// seconds at the allocation the job has now, or at its smallest if it has
+// none: they become as many samples as that allocation processes in that time.
+func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (*aim, error) {
+	job := p.Jobs[i]
+	m, ok := p.oracles[i].(modelled)
+	if !ok {
+		return &aim{}, nil
+	}
+	full := *m.Predictor
+	if full.Goal == (predict.Goal{}) {
+		g, err := goalOf(job, smallest, o)
+		if err != nil {
+			return nil, err
+		}
+		full.Goal = g
+	}
+	f, err := full.Finisher()
+	if err != nil {
+		return nil, err
+	}
+	return &aim{f, true}, nil
+}
+
+// goalOf is the goal of a job; one that says nothing has the zero goal.
+func goalOf(job data.Job, smallest predict.Answer, o oracle) (predict.Goal, error) {
+	r := job.Remaining
+	switch {
+	case r.HasTarget:
+		return predict.Goal{TargetLoss: r.TargetLoss, HasTarget: true}, nil
+	case r.Steps > 0:
+		return predict.Goal{Steps: r.Steps}, nil
+	case r.Epochs > 0:
+		if r.Dataset <= 0 || math.IsInf(r.Dataset, 0) {
+			return predict.Goal{}, inputError(job, "remaining.dataset", fmt.Sprint(r.Dataset), "the samples of one epoch, > 0, beside epochs")
+		}
+		return predict.Goal{Samples: r.Epochs * r.Dataset}, nil
+	case r.Seconds > 0:
+		now := smallest
+		if job.Current != nil {
+			var err error
+			if c := currentConfig(job); c.LocalBatch > 0 {
+				now, err = o.At(c)
+			} else {
+				now, err = answer(job, o, c)
+			}
+			if err != nil {
+				return predict.Goal{}, fmt.Errorf("remaining.seconds of job %q: speed of its present allocation: %w", job.Name, err)
+			}
+		}
+		return predict.Goal{Samples: r.Seconds * now.Goodput.Mean}, nil
+	}
+	return predict.Goal{}, nil
+}
+
+// currentConfig is what a job runs on now as a configuration.
+func currentConfig(job data.Job) data.Config {
+	cur := job.Current
+	c := data.Config{
+		GPUType: cur.GPUType, Mode: cur.Mode, Placement: cur.Placement, Nodes: len(cur.Placement),
+		Workers: cur.Placement.Workers(), PS: cur.PS, LocalBatch: cur.LocalBatch, AccumSteps: cur.AccumSteps,
+	}
+	if c.Mode == "" {
+		c.Mode = data.AllReduce
+	}
+	return c
+}

@@ -1,0 +1,61 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"knee/data"
+)
+
+// misfit says what keeps a job off an empty cluster, and what would help.
+func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
+	room, slots, types := 0, 0, []string{}
+	for _, t := range in.types {
+		if allowed(job.GPUTypes, t) && allowed(o.GPUTypes(), t) {
+			types = append(types, t)
+			room = max(room, in.nodeFit(t, job.Resources.Worker).total())
+			slots = max(slots, in.nodeFit(t, data.Need{}).total())
+		}
+	}
+	least := max(1, job.Workers.Min)
+	if len(types) == 0 {
+		return fmt.Sprintf("job %q may run on %s and its model knows %s, and the cluster has %s; profile it on one of these, or allow another",
+			job.Name, anyOf(job.GPUTypes), anyOf(o.GPUTypes()), strings.Join(in.types, ", "))
+	}
+	on := strings.Join(types, " or ")
+	switch {
+	case room == 0 && slots > 0:
+		return fmt.Sprintf("job %q needs %s for each worker, which no node with %s has; lower resources.worker or add larger nodes",
+			job.Name, needText(job.Resources.Worker), on)
+	case room == 0:
+		return fmt.Sprintf("job %q wants at least %d workers on %s, and no node of that type is in use; add nodes or take them out of drain", job.Name, least, on)
+	case room < least && slots >= least:
+		return fmt.Sprintf("job %q wants at least %d workers on %s with %s each, for which no more than %d fit, though there are %d slots; lower workers.min to %d, lower resources.worker or add nodes",
+			job.Name, least, on, needText(job.Resources.Worker), room, slots, room)
+	case room < least:
+		return fmt.Sprintf("job %q wants at least %d workers on %s, where no more than %d fit; lower workers.min to %d or add nodes",
+			job.Name, least, on, room, room)
+	}
+	return fmt.Sprintf("job %q has room for %d workers on %s, but none of its sizes or modes is left to choose from; check workers, modes, ps and the sizes allowed",
+		job.Name, room, on)
+}
+
+func anyOf(list []string) string {
+	if len(list) == 0 {
+		return "any GPU type"
+	}
+	sorted := slices.Sorted(slices.Values(list))
+	return strings.Join(sorted, ", ")
+}
+
+func needText(n data.Need) string {
+	var parts []string
+	if n.CPUs > 0 {
+		parts = append(parts, fmt.Sprintf("%g cores", n.CPUs))
+	}
+	if n.Memory > 0 {
+		parts = append(parts, data.FormatQuantity(n.Memory)+" of memory")
+	}
+	return strings.Join(parts, " and ")
+}

@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"slices"
+
+	"knee/allocate"
+	"knee/allocate/place"
+	"knee/data"
+)
+
+// hall is the nodes of one GPU type as one job sees them when the cluster is
+// empty: how many of its workers each could hold, most first.
+type nodeFit []int
+
+// rooms is a cluster with the fits that were asked for: jobs are many, and
+// needs and GPU types few.
+type clusterFit struct {
+	*data.Cluster
+	types []string
+	fits  map[fitKey]nodeFit
+	sizes string // see SizeSets; empty: all
+
+	shapes []data.Config // memory that the function of this name uses again
+}
+
+type fitKey struct {
+	gpuType string
+	need    data.Need
+}
+
+func newClusterFit(c *data.Cluster) *clusterFit {
+	return &clusterFit{Cluster: c, types: c.GPUTypes(), fits: map[fitKey]nodeFit{}}
+}
+
+// hall returns the hall of a GPU type for workers of a need.
+func (r *clusterFit) nodeFit(gpuType string, need data.Need) nodeFit {
+	key := fitKey{gpuType, need}
+	h, ok := r.fits[key]
+	if !ok {
+		h = newNodeFit(r.Cluster, gpuType, need)
+		r.fits[key] = h
+	}
+	return h
+}
+
+// newNodeFit counts, on every node of a type that is not drained, the workers
+// that its slots, cores and memory allow.
+func newNodeFit(cluster *data.Cluster, gpuType string, need data.Need) nodeFit {
+	var h nodeFit
+	for _, n := range cluster.Nodes {
+		if n.GPUType != gpuType || n.Drained {
+			continue
+		}
+		if s := place.Slots(n.GPUs, allocate.Unlimited(n.CPUs), allocate.Unlimited(float64(n.Memory)), need); s > 0 {
+			h = append(h, s)
+		}
+	}
+	slices.SortFunc(h, func(a, b int) int { return b - a })
+	return h
+}
+
+func (h nodeFit) total() int {
+	var n int
+	for _, s := range h {
+		n += s
+	}
+	return n
+}
+
+func (h nodeFit) widest() int {
+	if len(h) == 0 {
+		return 0
+	}
+	return h[0]
+}
+
+// shape is how w workers stand on as few nodes as can hold them, in counts
+// as equal as the nodes allow (Optimus, section 4.2, Theorem 1: equal counts
+// on the fewest nodes need the least traffic between nodes).
+func (h nodeFit) shape(w int) (data.Placement, bool) {
+	var room int
+	for n, s := range h {
+		if room += s; room >= w {
+			return place.Spread(w, h[:n+1]), true
+		}
+	}
+	return nil, false
+}
+
+// holds reports whether an empty cluster could hold a shape.
+func (h nodeFit) holds(p data.Placement) bool {
+	counts := place.Sorted(p)
+	if len(counts) > len(h) {
+		return false
+	}
+	for i, w := range counts {
+		if w > h[i] {
+			return false
+		}
+	}
+	return true
+}

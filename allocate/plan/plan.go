@@ -1,0 +1,215 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"knee/allocate"
+	"knee/allocate/objective"
+	"knee/allocate/place"
+	"knee/allocate/solve"
+	"knee/data"
+)
+
+// plan writes down what was decided, why, and what to beware of.
+func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
+	out := &data.Plan{
+		Version: data.PlanVersion, Objective: p.objective.Name(), Policy: p.Policy, Seed: p.Seed,
+		Inputs: slices.Clone(p.Inputs), Jobs: []data.PlannedJob{},
+	}
+	if out.Inputs == nil {
+		out.Inputs = []data.Input{}
+	}
+	p.value(out, best, placed)
+	placer := place.New(p.state.Cluster)
+	out.Utilization.GPUsTotal = p.Cluster.Slots()
+	for i := range placed {
+		if placed[i].Choice != allocate.None {
+			placer.Take(placed[i].Nodes, p.Jobs[i].Resources)
+			out.Utilization.GPUsUsed += placed[i].Option.Use.GPUs
+		}
+	}
+	free := placer.Free()
+	out.Prices = p.prices(best)
+	var ws warnings
+	for i := range p.Jobs {
+		j := p.planned(i, placed[i], free, best)
+		if o, ok := p.occupants[i]; ok {
+			out.Utilization.GPUsUsed += j.Workers
+			ws.add(j.Name, occupied, o.why)
+		}
+		from := len(ws.list)
+		p.warn(&ws, i, placed[i])
+		for _, w := range ws.list[from:] {
+			j.Warnings = append(j.Warnings, w.text)
+		}
+		out.Jobs = append(out.Jobs, j)
+	}
+	out.Warnings = ws.grouped()
+	idle := out.Utilization.GPUsTotal - out.Utilization.GPUsUsed
+	if f := placer.Fragmentation(); f > 0.5 && idle >= 4 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d GPUs are idle, %.0f %% of them on partly used nodes, where jobs that want whole nodes cannot use them", idle, 100*f))
+	}
+	return out
+}
+
+// value writes what a plan is worth, and what no plan exceeds.
+func (p *prepared) value(out *data.Plan, best solve.Solution, placed []place.Placed) {
+	var subjects []objective.Subject
+	for i := range p.subjects {
+		if _, fixed := p.occupants[i]; !fixed {
+			subjects = append(subjects, p.subjects[i])
+		}
+	}
+	report := func(sum float64) float64 { return finite(p.objective.Report(sum, subjects)) }
+	total := p.total(placed)
+	atLeast := func(bound float64) float64 { // of sums that were added up in another order
+		if total > bound && total <= bound+1e-9*(1+math.Abs(bound)) {
+			return total
+		}
+		return bound
+	}
+	out.Value, out.Bound, out.RunningBound = report(total), report(atLeast(best.Bound)), report(atLeast(best.RunningBound))
+	bound := out.Bound
+	if p.runsAll(placed) {
+		bound = out.RunningBound
+	}
+	out.Gap = math.Max(0, (bound-out.Value)/math.Max(math.Abs(bound), 1e-12))
+}
+
+// planned is the entry of one job.
+func (p *prepared) planned(i int, at place.Placed, free map[string]int, best solve.Solution) data.PlannedJob {
+	job := p.Jobs[i]
+	var out data.PlannedJob
+	if o, ok := p.occupants[i]; ok {
+		out = o.planned(job)
+	} else {
+		out = p.decided(i, at, free, best)
+	}
+	out.Name, out.GPUName = job.Name, p.Cluster.GPUName(out.GPUType)
+	out.Template, out.Resources, out.Range = template(job), needs(job), workersRange(job)
+	out.InitialBatch = job.Batch.Initial
+	return out
+}
+
+// decided is what the plan decided about a job.
+func (p *prepared) decided(i int, at place.Placed, free map[string]int, best solve.Solution) data.PlannedJob {
+	job := p.Jobs[i]
+	out := data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best)}
+	if at.Choice == allocate.None {
+		out.Reason = p.whyPaused(i, at)
+		return out
+	}
+	o := at.Option
+	out.GPUType, out.Mode, out.Workers, out.PS = o.Config.GPUType, o.Config.ModeOrDefault(), o.Config.Workers, o.Config.PS
+	out.Placement, out.LocalBatch, out.AccumSteps, out.Extra = at.Nodes, o.Config.LocalBatch, o.Config.AccumSteps, o.Config.Extra
+	out.Throughput, out.Goodput = o.Answer.Throughput, o.Answer.Goodput
+	out.Finish, out.Cost, out.Extrapolated = o.Answer.TimeToTarget, o.Answer.CostToTarget, o.Answer.Extrapolated
+	if r := job.RestartSeconds; job.Current != nil && out.Action != data.Keep && r > 0 && out.Finish.Mean > 0 {
+		out.Finish = shift(out.Finish, r)
+		out.Cost = shift(out.Cost, r*o.Answer.PricePerHour/3600)
+	}
+	t := p.marginalSlopes(i, at)
+	out.MarginalGain = data.MarginalGain{Last: finite(t.last), Next: finite(t.next)}
+	out.Reason = p.why(i, at, t, free)
+	return out
+}
+
+// action compares what a job gets with what it has.
+func (p *prepared) action(i int, at place.Placed) data.Action {
+	cur := p.Jobs[i].Current
+	switch {
+	case at.Choice == allocate.None:
+		return data.Pause
+	case cur == nil || len(cur.Placement) == 0:
+		return data.Start
+	}
+	now, next := currentConfig(p.Jobs[i]), at.Option.Config
+	switch {
+	case next.Workers > now.Workers:
+		return data.Grow
+	case next.Workers < now.Workers:
+		return data.Shrink
+	case !sameAllocation(now, next) || !sameNodes(p.standing[i].Current, at.Nodes):
+		return data.Move
+	}
+	return data.Keep
+}
+
+// sameNodes reports whether the workers stand where they stood; nodes that
+// are not known stand anywhere.
+func sameNodes(now, next []data.NodeShare) bool {
+	if now == nil {
+		return true
+	}
+	count := map[string]int{}
+	for _, s := range now {
+		count[s.Node] += s.Workers
+	}
+	for _, s := range next {
+		count[s.Node] -= s.Workers
+	}
+	for _, n := range count {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// template copies what export needs, nil if there is nothing.
+func template(job data.Job) *data.Template {
+	t := job.Template
+	if t.Image == "" && len(t.Command) == 0 && len(t.Env) == 0 && t.Namespace == "" && t.Partition == "" && t.Account == "" && t.TimeLimit == "" && len(t.Pod) == 0 {
+		return nil
+	}
+	return &t
+}
+
+func workersRange(job data.Job) *data.PlanRange {
+	if job.Workers == (data.IntRange{}) {
+		return nil
+	}
+	return &data.PlanRange{Min: max(1, job.Workers.Min), Max: job.Workers.Max}
+}
+
+func needs(job data.Job) *data.PlanNeeds {
+	r := job.Resources
+	n := data.PlanNeeds{WorkerCPUs: r.Worker.CPUs, WorkerMemory: r.Worker.Memory, PSCPUs: r.PS.CPUs, PSMemory: r.PS.Memory}
+	if n == (data.PlanNeeds{}) {
+		return nil
+	}
+	return &n
+}
+
+func shift(e data.Estimate, by float64) data.Estimate {
+	return data.Estimate{Mean: e.Mean + by, Lo: e.Lo + by, Hi: e.Hi + by}
+}
+
+// finite keeps infinities out of JSON, which has no word for them.
+func finite(x float64) float64 {
+	switch {
+	case math.IsNaN(x):
+		return 0
+	case math.IsInf(x, 0):
+		return math.Copysign(math.MaxFloat64, x)
+	}
+	return x
+}
+
+// sameAllocation reports whether two configurations occupy the same machines
+// in the same way; the batch may differ, changing it restarts nothing.
+func sameAllocation(a, b data.Config) bool {
+	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() &&
+		a.Workers == b.Workers && a.PS == b.PS && samePlacement(a.Placement, b.Placement)
+}
+
+// samePlacement reports whether two shapes are equal up to the order of
+// nodes. A shape that is not known equals any.
+func samePlacement(a, b data.Placement) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return true
+	}
+	return len(a) == len(b) && slices.Equal(place.Sorted(a), place.Sorted(b))
+}

@@ -1,0 +1,323 @@
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"knee/allocate/objective"
+	"knee/allocate/solve"
+	"knee/data"
+	"knee/predict"
+
+	"pgregory.net/rapid"
+)
+
+// law is an oracle of known speed: one worker processes rate samples/s,
+// w workers on n nodes rate · w^power · 0.9^(n−1), and efficiency is 1.
+// With servers, too few of them slow the workers down.
+type law struct {
+	rates   map[string]float64
+	power   float64
+	modes   []data.Mode
+	samples float64 // left
+	maxSeen int     // workers measured; beyond that is extrapolation
+	price   float64 // US$ per worker-hour
+}
+
+func (l law) At(c data.Config) (predict.Answer, error) {
+	rate, ok := l.rates[c.GPUType]
+	if !ok {
+		return predict.Answer{}, fmt.Errorf("no measurement on %s", c.GPUType)
+	}
+	g := rate * math.Pow(float64(c.Workers), l.power) * math.Pow(0.9, float64(c.NodeCount()-1))
+	if c.Mode.UsesPS() {
+		g *= float64(c.PS) / (float64(c.PS) + 0.3*float64(c.Workers))
+	}
+	e := data.Estimate{Mean: g, Lo: 0.9 * g, Hi: 1.1 * g}
+	a := predict.Answer{Config: c, Throughput: e, Goodput: e, PricePerHour: l.price * float64(c.Workers)}
+	a.StepTime = e.Per(c.GlobalBatch())
+	if l.maxSeen > 0 && c.Workers > l.maxSeen {
+		a.Extrapolated, a.Why = true, fmt.Sprintf("%d workers, measured up to %d", c.Workers, l.maxSeen)
+	}
+	if l.samples > 0 {
+		a.TimeToTarget = e.Per(l.samples)
+		a.CostToTarget = a.TimeToTarget.Scale(math.Max(a.PricePerHour, 1e-12) / 3600)
+	}
+	return a, nil
+}
+
+func (l law) BestBatch(c data.Config) (predict.Answer, error) {
+	c.LocalBatch = 64
+	return l.At(c)
+}
+
+func (l law) GPUTypes() []string {
+	var out []string
+	for t := range l.rates {
+		out = append(out, t)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (l law) Modes(string) []data.Mode { return l.modes }
+
+func t4(power, samples float64) law {
+	return law{rates: map[string]float64{"t4": 100}, power: power, samples: samples, price: 1}
+}
+
+func named(name string, lo, hi int) data.Job {
+	return data.Job{Name: name, Workers: data.IntRange{Min: lo, Max: hi}, Batch: data.Batch{Initial: 64, Adapt: true}, RestartSeconds: 30}
+}
+
+func TestPlanOfAnEmptyClusterStartsEveryone(t *testing.T) {
+	pr := Problem{Cluster: testCluster(nodes("t4", 4, 4)...), Jobs: []data.Job{named("short", 1, 16), named("long", 1, 16), named("flat", 2, 16)}, Seed: 7}
+	oracles := []oracle{t4(0.8, 1e5), t4(0.8, 1e7), t4(0.1, 1e6)}
+	plan, err := solveWith(pr, oracles, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkPlan(t, pr, plan)
+	by := map[string]data.PlannedJob{}
+	for _, j := range plan.Jobs {
+		by[j.Name] = j
+		if j.Action != data.Start || j.Reason == "" {
+			t.Errorf("%s: action %s, reason %q", j.Name, j.Action, j.Reason)
+		}
+	}
+	if by["short"].Workers <= by["long"].Workers || by["flat"].Workers != 2 {
+		t.Errorf("workers short %d, long %d, flat %d: want the short job ahead of the long, the flat one at its minimum",
+			by["short"].Workers, by["long"].Workers, by["flat"].Workers)
+	}
+	if plan.Utilization.GPUsUsed != 16 || plan.Gap < 0 || plan.Gap > 0.05 {
+		t.Errorf("uses %d of 16 GPUs, gap %g", plan.Utilization.GPUsUsed, plan.Gap)
+	}
+	pr.KeepBatch = true
+	even, err := solveWith(pr, oracles, solve.Even{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkPlan(t, pr, even)
+	if even.Value >= plan.Value || even.Bound < plan.Value-1e-9 {
+		t.Errorf("even split %g (bound %g), marginal gain %g", even.Value, even.Bound, plan.Value)
+	}
+	if _, err := json.Marshal(plan); err != nil {
+		t.Errorf("plan is not JSON: %v", err)
+	}
+}
+
+// checkPlan asserts what holds for every plan.
+func checkPlan(t rapid.TB, pr Problem, plan *data.Plan) {
+	t.Helper()
+	used := map[string]int{}
+	cpus := map[string]float64{}
+	for i, j := range plan.Jobs {
+		job := pr.Jobs[i]
+		if j.Action == data.Pause {
+			if j.Workers != 0 || j.Reason == "" {
+				t.Fatalf("%s is paused with %d workers, reason %q", j.Name, j.Workers, j.Reason)
+			}
+			continue
+		}
+		if j.Workers < job.Workers.Min || job.Workers.Max > 0 && j.Workers > job.Workers.Max {
+			t.Fatalf("%s gets %d workers, outside %+v", j.Name, j.Workers, job.Workers)
+		}
+		w, ps := 0, 0
+		for _, s := range j.Placement {
+			used[s.Node] += s.Workers
+			cpus[s.Node] += float64(s.Workers)*job.Resources.Worker.CPUs + float64(s.PS)*job.Resources.PS.CPUs
+			w, ps = w+s.Workers, ps+s.PS
+		}
+		if w != j.Workers || ps != j.PS {
+			t.Fatalf("%s: placement %v holds %d workers and %d ps, want %d and %d", j.Name, j.Placement, w, ps, j.Workers, j.PS)
+		}
+	}
+	total := 0
+	for _, n := range pr.Cluster.Nodes {
+		if used[n.Name] > n.GPUs || n.Drained && used[n.Name] > 0 || n.CPUs > 0 && cpus[n.Name] > n.CPUs+1e-9 {
+			t.Fatalf("node %+v holds %d workers and %g cores", n, used[n.Name], cpus[n.Name])
+		}
+		total += used[n.Name]
+	}
+	if total != plan.Utilization.GPUsUsed {
+		t.Fatalf("nodes hold %d workers, utilization says %d", total, plan.Utilization.GPUsUsed)
+	}
+	if plan.Value > plan.Bound+1e-9*(1+math.Abs(plan.Bound)) {
+		t.Fatalf("value %g above bound %g", plan.Value, plan.Bound)
+	}
+}
+
+// drawProblem draws a whole problem: node sizes, drained nodes, cores,
+// parameter servers.
+func drawProblem(t *rapid.T) (Problem, []oracle) {
+	c := testCluster(append(nodes("t4", rapid.IntRange(1, 3).Draw(t, "t4"), rapid.IntRange(1, 4).Draw(t, "gpus")), nodes("v100", rapid.IntRange(0, 2).Draw(t, "v100"), 2)...)...)
+	if rapid.Bool().Draw(t, "cores") {
+		for i := range c.Nodes {
+			c.Nodes[i].CPUs = float64(rapid.IntRange(2, 12).Draw(t, "cpus"))
+		}
+	}
+	c.Nodes[0].Drained = len(c.Nodes) > 1 && rapid.Bool().Draw(t, "drained")
+	pr := Problem{Cluster: c, Objective: rapid.SampledFrom(objective.Names()).Draw(t, "objective"), Risk: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "risk")}
+	var oracles []oracle
+	for i := range rapid.IntRange(1, 5).Draw(t, "jobs") {
+		j := named(fmt.Sprint("j", i), rapid.IntRange(1, 3).Draw(t, "min"), rapid.IntRange(3, 8).Draw(t, "max"))
+		j.Resources = data.Resources{Worker: data.Need{CPUs: 1}, PS: data.Need{CPUs: 1}}
+		if rapid.Bool().Draw(t, "late") {
+			j.Deadline = time.Hour
+		}
+		l := law{rates: map[string]float64{"t4": 100, "v100": 300}, power: rapid.Float64Range(0.1, 1).Draw(t, "power"),
+			samples: math.Exp(rapid.Float64Range(8, 18).Draw(t, "log samples")), price: 1}
+		if rapid.Bool().Draw(t, "ps") {
+			l.modes = []data.Mode{data.PSSync}
+		}
+		pr.Jobs, oracles = append(pr.Jobs, j), append(oracles, l)
+	}
+	return pr, oracles
+}
+
+// TestPlansAreSound draws problems and plans again on the outcome, which must
+// change nothing.
+func TestPlansAreSound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pr, oracles := drawProblem(t)
+		plan, err := solveWith(pr, oracles, nil)
+		var none *Infeasible
+		if errors.As(err, &none) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkPlan(t, pr, plan)
+		adopt(&pr, plan)
+		again, err := solveWith(pr, oracles, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkPlan(t, pr, again)
+		for i, j := range again.Jobs {
+			if was := plan.Jobs[i]; j.Action != data.Keep && (j.Action != data.Pause || was.Action != data.Pause) {
+				t.Fatalf("planned again, job %s is to %s: %+v, had %+v; value %.17g, was %.17g", j.Name, j.Action, j, was, again.Value, plan.Value)
+			}
+		}
+	})
+}
+
+// adopt makes a plan what runs now.
+func adopt(pr *Problem, plan *data.Plan) {
+	for i, p := range plan.Jobs {
+		if p.Action == data.Pause {
+			pr.Jobs[i].Current = nil
+			continue
+		}
+		cur := &data.Current{GPUType: p.GPUType, Mode: p.Mode, PS: p.PS, LocalBatch: p.LocalBatch, AccumSteps: p.AccumSteps}
+		for _, s := range p.Placement {
+			if s.Workers > 0 {
+				cur.Placement, cur.Nodes = append(cur.Placement, s.Workers), append(cur.Nodes, s.Node)
+			}
+		}
+		pr.Jobs[i].Current = cur
+	}
+}
+
+func TestActionsAndWarnings(t *testing.T) {
+	pr := Problem{Cluster: testCluster(nodes("t4", 2, 4)...), Jobs: []data.Job{named("a", 1, 8), named("b", 3, 3), named("huge", 32, 0)}}
+	pr.Cluster.Nodes[1].Drained = true
+	pr.Jobs[0].Current = &data.Current{GPUType: "t4", Placement: data.Placement{4}, Nodes: []string{"t42"}}
+	a, b := t4(0.9, 1e6), t4(0.9, 1e5)
+	b.maxSeen = 2
+	plan, err := solveWith(pr, []oracle{a, b, t4(1, 1e6)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkPlan(t, pr, plan)
+	var got []string
+	for _, j := range plan.Jobs {
+		got = append(got, fmt.Sprint(j.Name, " ", j.Action, " ", j.Workers))
+	}
+	if want := []string{"a shrink 1", "b start 3", "huge pause 0"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	text := strings.Join(plan.Warnings, "\n")
+	for _, want := range []string{`job "b": the speed of 3 × t4`, "worth profiling", `job "huge": wants at least 32 workers on t4, where no more than 4 fit`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("warnings lack %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestNothingFits(t *testing.T) {
+	pr := Problem{Cluster: testCluster(nodes("t4", 1, 4)...), Jobs: []data.Job{named("huge", 32, 0)}}
+	_, err := solveWith(pr, []oracle{t4(1, 1)}, nil)
+	var none *Infeasible
+	if !errors.As(err, &none) || !strings.Contains(err.Error(), "lower workers.min to 4") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestProblemErrors(t *testing.T) {
+	c := testCluster(nodes("t4", 1, 4)...)
+	for _, tt := range []struct {
+		pr   Problem
+		want string
+	}{
+		{Problem{Cluster: c}, "there are no jobs"},
+		{Problem{Jobs: []data.Job{named("a", 1, 1)}}, "no nodes"},
+		{Problem{Cluster: c, Objective: "joy", Jobs: []data.Job{named("a", 1, 1)}}, `objective "joy" is unknown; want one of cost, deadline, fairness, goodput, jct, saved-time`},
+		{Problem{Cluster: c, Jobs: []data.Job{named("a", 1, 1), named("a", 1, 1)}}, `"a" a second time`},
+		{Problem{Cluster: c, Jobs: []data.Job{named("a", 3, 2)}}, "min 3, max 2"},
+		{Problem{Cluster: c, Risk: 2, Jobs: []data.Job{named("a", 1, 1)}}, "risk 2"},
+	} {
+		_, err := solveWith(tt.pr, []oracle{t4(1, 1), t4(1, 1)}, nil)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error %v, want %s", err, tt.want)
+		}
+	}
+	if _, err := Solve(Problem{Cluster: c, Jobs: []data.Job{named("a", 1, 1)}}, nil); err == nil || !strings.Contains(err.Error(), "it has no fitted model") {
+		t.Errorf("missing predictor: %v", err)
+	}
+}
+
+func TestGoal(t *testing.T) {
+	twoWorkers, err := t4(0.5, 0).At(data.Config{GPUType: "t4", Workers: 2, Nodes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		r    data.Remaining
+		want predict.Goal
+	}{
+		{data.Remaining{Steps: 5}, predict.Goal{Steps: 5}},
+		{data.Remaining{HasTarget: true, TargetLoss: 0}, predict.Goal{HasTarget: true}},
+		{data.Remaining{Epochs: 2, Dataset: 100}, predict.Goal{Samples: 200}},
+		{data.Remaining{Seconds: 10}, predict.Goal{Samples: 10 * 100 * math.Sqrt2}},
+		{data.Remaining{}, predict.Goal{}},
+	} {
+		j := named("a", 2, 4)
+		j.Remaining = tt.r
+		g, err := goalOf(j, twoWorkers, t4(0.5, 0))
+		if err != nil || math.Abs(g.Samples-tt.want.Samples) > 1e-9 {
+			t.Errorf("%+v: %+v, %v", tt.r, g, err)
+		}
+		g.Samples = tt.want.Samples
+		if g != tt.want {
+			t.Errorf("%+v: %+v, want %+v", tt.r, g, tt.want)
+		}
+	}
+	j := named("a", 1, 4)
+	j.Remaining.Seconds = 10
+	j.Current = &data.Current{GPUType: "t4", Placement: data.Placement{4}, LocalBatch: 16}
+	if g, err := goalOf(j, twoWorkers, t4(0.5, 0)); err != nil || math.Abs(g.Samples-2000) > 1e-9 {
+		t.Errorf("seconds at the current 4 workers: %+v, %v, want 2000 samples", g, err)
+	}
+	j.Remaining = data.Remaining{Epochs: 3}
+	if _, err := goalOf(j, twoWorkers, t4(1, 0)); err == nil || !strings.Contains(err.Error(), "remaining.dataset") {
+		t.Errorf("epochs without data set: %v", err)
+	}
+}

@@ -1,0 +1,321 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"knee/allocate"
+	"knee/allocate/objective"
+	"knee/allocate/place"
+	"knee/data"
+	"knee/internal/parallel"
+	"knee/predict"
+)
+
+// prepared is a problem with its option tables.
+type prepared struct {
+	Problem
+	objective  objective.Objective
+	oracles    []oracle
+	subjects   []objective.Subject
+	state      allocate.State // of what is left beside occupants
+	standing   []place.Standing
+	aims       []*aim
+	infeasible map[int]string // by job: why it cannot be planned
+	occupants  map[int]occupant
+	lost       map[int]string // by job: the node on which it ran and that is gone
+	capacity   *allocate.Capacity
+	fit        *clusterFit
+	tables     tables
+	slots      int // worker slots that an equal share is a part of
+}
+
+// oraclesOf completes the predictors of a problem; a job without one has a
+// nil oracle.
+func oraclesOf(pr Problem) []oracle {
+	price := pricesOf(pr.Cluster)
+	out := make([]oracle, len(pr.Jobs))
+	for i, job := range pr.Jobs {
+		p := pr.Predictors[job.Name]
+		if p == nil || p.Model == nil {
+			continue
+		}
+		full := *p
+		if full.Batch == (data.Batch{}) {
+			full.Batch = job.Batch
+		}
+		if full.Price == nil {
+			full.Price = price
+		}
+		out[i] = modelled{&full}
+	}
+	return out
+}
+
+// pricesOf is the US$ per GPU-hour by GPU type.
+func pricesOf(c *data.Cluster) map[string]float64 {
+	price := map[string]float64{}
+	if c != nil {
+		for _, t := range c.GPUTypes() {
+			price[t] = c.PricePerGPU(t)
+		}
+	}
+	return price
+}
+
+// prepare checks a problem and builds the state that a policy is asked about.
+// What keeps one job from being planned concerns that job alone.
+func prepare(pr Problem, oracles []oracle) (*prepared, error) {
+	goal, err := objective.New(pr.Objective)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkProblem(pr); err != nil {
+		return nil, err
+	}
+	p := &prepared{Problem: pr, objective: goal, oracles: slices.Clone(oracles), infeasible: map[int]string{}, lost: map[int]string{}}
+	p.Jobs = slices.Clone(pr.Jobs)
+	p.present()
+	why := map[int]string{}
+	for i := range p.Jobs {
+		if p.oracles[i] == nil {
+			why[i] = pr.Unusable[p.Jobs[i].Name]
+		} else if err := checkNeeds(pr, p.Jobs[i]); err != nil {
+			return nil, err
+		}
+	}
+	for { // a model that answers nothing makes an occupant of its job, which leaves others less
+		failed := p.predict(why)
+		if len(failed) == 0 {
+			break
+		}
+		clear(p.infeasible)
+		for i, err := range failed {
+			p.oracles[i], why[i] = nil, err.Error()
+		}
+	}
+	if n := len(p.infeasible); n == len(p.Jobs) || pr.Strict && n > 0 {
+		e := &Infeasible{Some: n < len(p.Jobs)}
+		for i := range p.Jobs {
+			if m, ok := p.infeasible[i]; ok {
+				e.Reasons = append(e.Reasons, m)
+			}
+		}
+		return nil, e
+	}
+	p.capacity = allocate.NewCapacity(p.state.Cluster)
+	return p, nil
+}
+
+// present makes jobs what they are now: deadlines count from now, and a job
+// whose nodes are gone does not run.
+func (p *prepared) present() {
+	nodes := map[string]bool{}
+	for _, n := range p.Cluster.Nodes {
+		nodes[n.Name] = true
+	}
+	for i := range p.Jobs {
+		job := &p.Jobs[i]
+		job.Deadline = time.Duration(job.Due(p.Now) * float64(time.Second))
+		if job.Current == nil {
+			continue
+		}
+		for _, n := range job.Current.Nodes {
+			if !nodes[n] {
+				p.lost[i], job.Current = n, nil
+				break
+			}
+		}
+	}
+}
+
+// predict fills the tables of all jobs that have an oracle and makes the state
+// of them. It returns, by job, why models cannot answer; the state is then not
+// complete.
+func (p *prepared) predict(why map[int]string) map[int]error {
+	free := p.occupy(why)
+	p.fit = newClusterFit(free)
+	p.fit.sizes = p.Sizes
+	if p.slots = p.FairSlots; p.slots == 0 {
+		p.slots = free.Slots()
+	}
+	n := len(p.Jobs)
+	asked, kept := make([]*table, n), make([]*table, n)
+	p.tables = tables{at: map[tableKey]*table{}, cache: p.Cache}
+	for i, job := range p.Jobs {
+		if p.oracles[i] == nil {
+			continue
+		}
+		if asked[i] = p.tables.add(i, job, p.oracles[i], p.fit); p.KeepBatch && job.Batch.Adapt && job.Batch.Initial > 0 {
+			job.Batch.Adapt = false
+			kept[i] = p.tables.add(n+i, job, p.oracles[i], p.fit)
+		}
+	}
+	p.tables.fill()
+	p.subjects, p.standing, p.aims = make([]objective.Subject, n), make([]place.Standing, n), make([]*aim, n)
+	p.state = allocate.State{Cluster: free, Jobs: make([]allocate.JobState, n), Tenants: map[string]allocate.Tenant{}}
+	for _, t := range p.Tenants {
+		p.state.Tenants[t.Name] = allocate.Tenant{Weight: t.Weight, Quota: t.Quota, Parent: t.Parent}
+	}
+	standing := make([]data.Config, n)
+	for i, job := range p.Jobs {
+		if c, ok := running(job, p.fit); ok && p.oracles[i] != nil {
+			standing[i] = c
+		}
+	}
+	share := max(1, p.slots/max(1, n-len(p.occupants)))
+	errs := make([]error, n)
+	_ = parallel.Each(n, 16, func() func(int) error {
+		return func(i int) error {
+			errs[i] = ofJob(p.Jobs[i], p.addJob(i, asked[i], kept[i], standing[i], share))
+			return nil
+		}
+	})
+	failed := map[int]error{}
+	for i, err := range errs {
+		switch {
+		case err != nil:
+			failed[i] = err
+		case p.oracles[i] != nil && len(p.state.Jobs[i].Options) == 0:
+			reason := whyInfeasible(p.Jobs[i], p.oracles[i], p.fit)
+			if p.mayStay(p.Jobs[i]) {
+				failed[i] = errors.New(reason)
+			}
+			p.infeasible[i] = reason
+		}
+	}
+	return failed
+}
+
+// mayStay reports whether a job runs, and on no node that is to be cleared.
+func (p *prepared) mayStay(job data.Job) bool {
+	return job.Current != nil && !slices.ContainsFunc(p.Cluster.Nodes, func(n data.Node) bool {
+		return n.Drained && slices.Contains(job.Current.Nodes, n.Name)
+	})
+}
+
+// addJob makes the state of one job from its table: that of the batch it may
+// use, or, if it is not nil, that of its initial one. Speeds are compared with
+// the first. A job that does not fit gets no options.
+func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int) error {
+	job := p.Jobs[i]
+	s := objective.Subject{Job: job, Risk: p.Risk, Hysteresis: p.Hysteresis}
+	js := allocate.JobState{Name: job.Name, Current: allocate.None, Weight: s.Weight(), Priority: job.Priority, Deadline: job.Deadline.Seconds(),
+		Requested: cmp.Or(job.Requested, job.Workers.Min), History: history(job, p.Hysteresis)}
+	if !job.Submitted.IsZero() {
+		js.Submitted = job.Submitted.Sub(p.Now).Seconds()
+	}
+	if job.History != nil && job.History.GPUSeconds != nil {
+		js.Attained = *job.History.GPUSeconds
+	}
+	defer func() { p.subjects[i], p.state.Jobs[i] = s, js }()
+	if x == nil {
+		return nil
+	}
+	p.standing[i] = place.Standing{Resources: job.Resources, Current: currentShares(job), Apart: p.Apart}
+	js.Idle = p.objective.Idle(s)
+	if len(x.shapes) == 0 {
+		return nil
+	}
+	smallest, err := x.smallest()
+	if err != nil {
+		return fmt.Errorf("no configuration can be predicted, the first: %w", err)
+	}
+	aim, err := p.aim(i, smallest, x.oracle)
+	p.aims[i] = aim
+	if err != nil {
+		return err
+	}
+	ask := func(c data.Config) (predict.Answer, error) {
+		if c.LocalBatch > 0 {
+			return x.oracle.At(c)
+		}
+		return p.Cache.answer(job, x.oracle, c)
+	}
+	options := x.options(job, standing, ask)
+	s.Reference = smallest
+	if err := aim.apply(&s.Reference); err != nil {
+		return err
+	}
+	s.Fair = fairSpeed(s, options, share)
+	if kept != nil {
+		options = kept.options(kept.job, standing, ask)
+	}
+	for n := range options {
+		if err := aim.apply(&options[n].Answer); err != nil {
+			return err
+		}
+		if options[n].Keeps {
+			js.Current = n
+			js.Requested = cmp.Or(job.Requested, options[n].Config.Workers)
+		}
+	}
+	objective.SetValues(p.objective, s, options)
+	js.Options, js.Remaining = options, s.Reference.TimeToTarget.Mean
+	return nil
+}
+
+// history is what accounts know of a job.
+func history(job data.Job, hysteresis float64) allocate.History {
+	h := allocate.History{Tenant: job.Tenant, Restart: job.RestartSeconds + hysteresis}
+	known := job.History
+	if known == nil {
+		return h
+	}
+	value := func(v *float64) float64 {
+		if v == nil {
+			return 0
+		}
+		return *v
+	}
+	h.Progress, h.Ran, h.ByType = value(known.Progress), value(known.Seconds), known.ByType
+	if known.Restarts != nil {
+		h.Restarts = *known.Restarts
+	}
+	return h
+}
+
+// fairSpeed is the best goodput with at most share workers, or with as few
+// as the job can have.
+func fairSpeed(s objective.Subject, options []allocate.Option, share int) float64 {
+	if len(options) == 0 {
+		return 0
+	}
+	smallest := options[0].Use.GPUs
+	for n := range options {
+		smallest = min(smallest, options[n].Use.GPUs)
+	}
+	var best float64
+	for n := range options {
+		if options[n].Use.GPUs <= max(share, smallest) {
+			best = math.Max(best, s.Speed(options[n].Answer))
+		}
+	}
+	return best
+}
+
+// currentShares is where a job stands, nil if nodes are not named.
+func currentShares(job data.Job) []data.NodeShare {
+	if job.Current == nil || len(job.Current.Nodes) != len(job.Current.Placement) {
+		return nil
+	}
+	var out []data.NodeShare
+	for i, n := range job.Current.Nodes {
+		out = append(out, data.NodeShare{Node: n, Workers: job.Current.Placement[i]})
+	}
+	return out
+}
+
+// ofJob says which job of which file an error is about that a predictor made,
+// which knows neither.
+func ofJob(job data.Job, err error) error {
+	var input *data.InputError
+	if errors.As(err, &input) && input.File == "" {
+		return inputError(job, input.Column, input.Found, input.Want)
+	}
+	return err
+}

@@ -1,0 +1,60 @@
+package plan
+
+import (
+	"knee/allocate/solve"
+	"knee/data"
+)
+
+// prices are the shadow prices of GPU types; with Problem.Resolve beside what
+// solving again with one GPU more and one less brings, which they must agree
+// with up to the gap.
+func (p *prepared) prices(best solve.Solution) []data.GPUPrice {
+	var out []data.GPUPrice
+	for _, t := range p.state.Cluster.GPUTypes() {
+		price, known := best.Prices[t]
+		if !known {
+			continue
+		}
+		x := data.GPUPrice{GPUType: t, PerGPU: price}
+		if p.Resolve {
+			x.OneMore, x.OneLess = p.resolved(best, t, 1), p.resolved(best, t, -1)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// resolved is by how much the value changes with a GPU more (1) or less (−1)
+// of a type, nil if that cannot be solved.
+func (p *prepared) resolved(best solve.Solution, gpuType string, by int) *float64 {
+	s := p.state
+	c := *s.Cluster
+	c.Nodes = append([]data.Node(nil), c.Nodes...)
+	changed := false
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if n.GPUType == gpuType && !n.Drained && n.GPUs+by > 0 && !changed {
+			n.GPUs += by
+			changed = true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	s.Cluster = &c
+	again, err := solve.Maximise(s)
+	if err != nil {
+		return nil
+	}
+	change := float64(by) * (again.Value - best.Value)
+	return &change
+}
+
+// worth is whether a job is worth its place, nil if it has no options.
+func (p *prepared) worth(i int, best solve.Solution) *data.Worth {
+	if len(p.state.Jobs[i].Options) == 0 {
+		return nil
+	}
+	w := best.Worth[i]
+	return &data.Worth{Value: finite(w.Value), Cost: finite(w.Cost), Surplus: finite(w.Value - w.Cost)}
+}

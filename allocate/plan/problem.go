@@ -1,0 +1,105 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"knee/data"
+	"knee/predict"
+)
+
+// Problem is a cluster, the jobs that want it, and what is known about them.
+type Problem struct {
+	Cluster    *data.Cluster
+	Jobs       []data.Job // names must differ
+	Tenants    []data.Tenant
+	Now        time.Time                     // what submissions and deadlines are counted from
+	Predictors map[string]*predict.Predictor // by job name; goal, batch and price are filled in from job and cluster where empty
+	Unusable   map[string]string             // by job name: why it has no predictor, if it should
+	Cache      *Cache                        // predictions that earlier plans asked for; nil: none are kept
+	Objective  string                        // empty: jct; see [objective.Names]
+	Policy     string                        // what the plan calls the policy
+	Needs      []string                      // fields of jobs.yaml that the policy cannot do without; see [data.Job.States]
+	Seed       int64                         // recorded in the plan; nothing is drawn here
+	Inputs     []data.Input                  // recorded in the plan
+	Risk       float64                       // see [objective.Subject]; 0 plans with expected speeds
+	Hysteresis float64                       // see [objective.Subject]; seconds beyond its restart that a change must be worth
+	Sizes      string                        // which numbers of workers are offered; see [SizeSets]
+	Apart      bool                          // no node holds parts of two jobs that stand on several nodes
+	KeepBatch  bool                          // every job keeps its initial batch, whether it may adapt it or not
+	Resolve    bool                          // prices are checked by solving with one GPU more and one less
+	Strict     bool                          // a job that cannot be planned is an error and not a warning
+	FairSlots  int                           // worker slots that an equal share is a part of; 0: those of the cluster. Set it to compare clusters
+}
+
+// Infeasible is the error of a problem that no plan solves: not one job
+// fits, or, of a strict problem, not every one.
+type Infeasible struct {
+	Reasons []string // one line per job that does not fit: the binding constraint and the nearest feasible change
+	Some    bool     // other jobs do fit
+}
+
+// Error implements error.
+func (e *Infeasible) Error() string {
+	if e.Some {
+		return "not every job fits the cluster: " + strings.Join(e.Reasons, "; ")
+	}
+	return "no job fits the cluster: " + strings.Join(e.Reasons, "; ")
+}
+
+func checkProblem(pr Problem) error {
+	switch {
+	case pr.Cluster == nil || len(pr.Cluster.Nodes) == 0:
+		return errors.New("plan: the cluster has no nodes")
+	case len(pr.Jobs) == 0:
+		return &data.InputError{Source: data.Source{Column: "jobs"}, Found: "there are no jobs", Want: "at least one"}
+	case math.IsNaN(pr.Risk) || pr.Risk < 0 || pr.Risk > 1:
+		return fmt.Errorf("plan: risk %g, want a number from 0 to 1", pr.Risk)
+	case !(pr.Hysteresis >= 0) || math.IsInf(pr.Hysteresis, 1):
+		return fmt.Errorf("plan: hysteresis %g, want seconds ≥ 0", pr.Hysteresis)
+	case pr.Sizes != "" && !slices.Contains(SizeSets(), pr.Sizes):
+		return fmt.Errorf("plan: sizes %q, want one of %s", pr.Sizes, strings.Join(SizeSets(), ", "))
+	}
+	nodes := map[string]bool{}
+	for _, n := range pr.Cluster.Nodes {
+		if nodes[n.Name] {
+			return fmt.Errorf("plan: the cluster has node %q twice", n.Name)
+		}
+		nodes[n.Name] = true
+	}
+	seen := map[string]bool{}
+	for _, j := range pr.Jobs {
+		if seen[j.Name] {
+			return inputError(j, "name", fmt.Sprintf("%q a second time", j.Name), "a name for each job")
+		}
+		seen[j.Name] = true
+		if j.Workers.Max > 0 && j.Workers.Min > j.Workers.Max {
+			return inputError(j, "workers", fmt.Sprintf("min %d, max %d", j.Workers.Min, j.Workers.Max), "min ≤ max")
+		}
+	}
+	return nil
+}
+
+// checkNeeds refuses a job that lacks what the policy goes by.
+func checkNeeds(pr Problem, job data.Job) error {
+	for _, field := range pr.Needs {
+		if !job.States(field) {
+			return inputError(job, field, "nothing", "what policy "+pr.Policy+" goes by")
+		}
+	}
+	return nil
+}
+
+// inputError names a field of the jobs file.
+func inputError(job data.Job, field, found, want string) error {
+	src := job.Source
+	src.Column = field
+	if src.File == "" {
+		src = data.Source{File: "job " + job.Name, Column: field}
+	}
+	return &data.InputError{Source: src, Found: found, Want: want}
+}

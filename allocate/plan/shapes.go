@@ -1,0 +1,156 @@
+package plan
+
+import (
+	"math"
+	"slices"
+
+	"knee/data"
+)
+
+// maxServers bounds how many counts of parameter servers are tried for one
+// number of workers.
+const maxServers = 12
+
+// running returns what the job runs on, if it may stay there.
+func running(job data.Job, in *clusterFit) (data.Config, bool) {
+	if job.Current == nil || len(job.Current.Placement) == 0 {
+		return data.Config{}, false
+	}
+	c := currentConfig(job)
+	ok := c.Workers >= max(1, job.Workers.Min) && (job.Workers.Max <= 0 || c.Workers <= job.Workers.Max) &&
+		allowed(job.GPUTypes, c.GPUType) && (len(job.Modes) == 0 || slices.Contains(job.Modes, c.Mode)) &&
+		in.nodeFit(c.GPUType, job.Resources.Worker).holds(c.Placement)
+	if c.Mode.UsesPS() {
+		ok = ok && c.PS >= max(1, job.PS.Min)
+	}
+	return c, ok
+}
+
+// shapes lists the configurations to ask about, without batch, in order of
+// GPU type, mode, workers, ps. The next call for the same rooms uses the
+// memory of the answer again.
+func shapes(job data.Job, o oracle, in *clusterFit) []data.Config {
+	out := in.shapes[:0]
+	for _, t := range in.types {
+		if !allowed(job.GPUTypes, t) || !slices.Contains(o.GPUTypes(), t) {
+			continue
+		}
+		h := in.nodeFit(t, job.Resources.Worker)
+		counts := in.offered(whole(job, workerCounts(job, h)), h)
+		for _, m := range modes(job, o, t) {
+			for _, w := range counts {
+				shape, ok := h.shape(w)
+				if !ok {
+					continue
+				}
+				c := data.Config{GPUType: t, Mode: m, Workers: w, Placement: shape, Nodes: len(shape)}
+				for _, ps := range serverCounts(job, m, w) {
+					c.PS = ps
+					out = append(out, c)
+				}
+			}
+		}
+	}
+	in.shapes = out
+	return out
+}
+
+func allowed(list []string, t string) bool { return len(list) == 0 || slices.Contains(list, t) }
+
+// modes are those of the model that the job allows; a model that cannot say
+// is taken to know allreduce.
+func modes(job data.Job, o oracle, gpuType string) []data.Mode {
+	known := o.Modes(gpuType)
+	if len(known) == 0 {
+		known = []data.Mode{data.AllReduce}
+	}
+	if len(job.Modes) == 0 {
+		return known
+	}
+	var out []data.Mode
+	for _, m := range known {
+		if slices.Contains(job.Modes, m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// workerCounts are the sizes worth looking at: every one up to two full
+// nodes (at least 16), then whole nodes in steps of about an eighth, the
+// ends of the range, and what the job has now. Beyond a few nodes a job that
+// leaves part of a node empty fragments the cluster for no speed of its own.
+func workerCounts(job data.Job, h nodeFit) []int {
+	top := h.total()
+	if job.Workers.Max > 0 {
+		top = min(top, job.Workers.Max)
+	}
+	bottom := max(1, job.Workers.Min)
+	dense := max(16, 2*h.widest())
+	counts := map[int]bool{bottom: true, top: true}
+	if job.Current != nil {
+		counts[job.Current.Placement.Workers()] = true
+	}
+	for w := bottom; w <= min(top, dense); w++ {
+		counts[w] = true
+	}
+	for w := h.widest(); w > 0 && w <= top; w += stride(w, h.widest()) {
+		counts[w] = true
+	}
+	var out []int
+	for w := range counts {
+		if w >= bottom && w <= top {
+			out = append(out, w)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// whole keeps the sizes among which a batch that may not change can be divided
+// in whole samples; where there is none it keeps all.
+func whole(job data.Job, counts []int) []int {
+	if job.Batch.Adapt || job.Batch.Initial <= 0 {
+		return counts
+	}
+	var out []int
+	for _, w := range counts {
+		if math.Mod(job.Batch.Initial, float64(w)) == 0 {
+			out = append(out, w)
+		}
+	}
+	if len(out) == 0 {
+		return counts
+	}
+	return out
+}
+
+// stride is the step from w workers to the next size, in whole nodes.
+func stride(w, node int) int { return node * max(1, w/(8*node)) }
+
+// serverCounts are the numbers of parameter servers to try beside w workers.
+func serverCounts(job data.Job, m data.Mode, w int) []int {
+	if !m.UsesPS() {
+		return []int{0}
+	}
+	lo, hi := max(1, job.PS.Min), w
+	if job.PS.Max > 0 {
+		hi = job.PS.Max
+	}
+	hi = max(hi, lo)
+	if hi-lo < maxServers {
+		out := make([]int, 0, hi-lo+1)
+		for n := lo; n <= hi; n++ {
+			out = append(out, n)
+		}
+		return out
+	}
+	var out []int
+	for i := range maxServers {
+		n := lo + (hi-lo)*i/(maxServers-1)
+		if len(out) == 0 || n > out[len(out)-1] {
+			out = append(out, n)
+		}
+	}
+	return out
+}

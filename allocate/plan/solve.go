@@ -1,0 +1,227 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"knee/allocate"
+	"knee/allocate/objective"
+	"knee/allocate/place"
+	"knee/allocate/solve"
+	"knee/data"
+)
+
+// Solve makes a plan with a policy, which the plan calls by the name in the
+// problem; nil is [solve.MarginalGain].
+//
+// Whatever the policy, the plan is valued under the objective of the problem
+// and bounded by [solve.Maximise]. The error is an [Infeasible] if no job can
+// be planned, a [data.InputError] if one is described wrongly or lacks what
+// the policy needs. A single job that cannot be planned gets nothing, or keeps
+// what it has if it runs; the plan says why.
+func Solve(pr Problem, policy allocate.Policy) (*data.Plan, error) {
+	return solveWith(pr, oraclesOf(pr), policy)
+}
+
+func solveWith(pr Problem, oracles []oracle, policy allocate.Policy) (*data.Plan, error) {
+	p, err := prepare(pr, oracles)
+	if err != nil {
+		return nil, err
+	}
+	return p.run(policy)
+}
+
+// run lets the policy choose, places the choice and writes the plan.
+func (p *prepared) run(policy allocate.Policy) (*data.Plan, error) {
+	best, err := solve.Maximise(p.state)
+	if err != nil {
+		return nil, err
+	}
+	if policy == nil {
+		return p.plan(best, p.settled(best)), nil
+	}
+	a, err := policy.Allocate(p.state)
+	if err == nil {
+		err = a.Check(p.state)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("policy %s: %w", p.Policy, err)
+	}
+	placed, _ := place.All(p.state, a, p.standing, p.respeed)
+	return p.plan(best, placed), nil
+}
+
+// settleJobs is the number of jobs up to which a plan is looked at again as
+// if it ran, and settleRounds how often.
+const (
+	settleJobs   = 1000
+	settleRounds = 8
+)
+
+// settled places the best assignment, unless what runs is worth as much where
+// it stands. Placement makes other plans best than the solver knows, so the
+// plan is then solved again as if it ran: what is better in spite of restarts
+// replaces it. A plan that was carried out is thus found again.
+func (p *prepared) settled(best solve.Solution) []place.Placed {
+	placed, _ := place.All(p.state, best.Assignment, p.standing, p.respeed)
+	if now := p.incumbent(); now != nil && !p.better(placed, now) {
+		placed = now
+	}
+	if len(p.Jobs) > settleJobs {
+		return placed
+	}
+	for range settleRounds {
+		next := p.after(placed)
+		again, err := solve.Maximise(next.state)
+		if err != nil {
+			break
+		}
+		found, _ := place.All(next.state, again.Assignment, next.standing, next.respeed)
+		if now := next.incumbent(); now == nil || !next.better(found, now) {
+			break
+		}
+		placed = p.translated(found)
+	}
+	return placed
+}
+
+// better reports whether a plan is to replace another: it runs every job, which
+// the other does not, or it is worth more, by more than rounding.
+func (p *prepared) better(a, than []place.Placed) bool {
+	if x, y := p.runsAll(a), p.runsAll(than); x != y {
+		return x
+	}
+	x, y := p.total(a), p.total(than)
+	return x > y+1e-9*(1+math.Abs(y))
+}
+
+// runsAll reports whether every job that has options has one of them.
+func (p *prepared) runsAll(placed []place.Placed) bool {
+	for i := range placed {
+		if placed[i].Choice == allocate.None && len(p.state.Jobs[i].Options) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// total is the value of what was placed, idle jobs included.
+func (p *prepared) total(placed []place.Placed) float64 {
+	var sum float64
+	for i := range placed {
+		if placed[i].Choice == allocate.None {
+			sum += p.state.Jobs[i].Idle
+		} else {
+			sum += placed[i].Option.Value
+		}
+	}
+	return sum
+}
+
+// incumbent is what runs, where it stands, and beside it what else fits; nil
+// if nothing runs.
+func (p *prepared) incumbent() []place.Placed {
+	some := false
+	a := allocate.Assignment{Choice: make([]int, len(p.state.Jobs))}
+	for i := range p.state.Jobs {
+		a.Choice[i] = p.state.Jobs[i].Current
+		some = some || a.Choice[i] != allocate.None
+	}
+	if !some {
+		return nil
+	}
+	return place.Incumbent(p.state, a, p.standing, p.respeed)
+}
+
+// after is the problem when a plan has been carried out.
+func (p *prepared) after(placed []place.Placed) *prepared {
+	q := *p
+	q.Jobs, q.subjects, q.standing = slices.Clone(p.Jobs), slices.Clone(p.subjects), slices.Clone(p.standing)
+	q.state.Jobs = slices.Clone(p.state.Jobs)
+	for i := range placed {
+		if len(p.state.Jobs[i].Options) == 0 {
+			continue
+		}
+		j, s, at := &q.state.Jobs[i], &q.subjects[i], &placed[i]
+		old := j.Options
+		j.Options, j.Current = make([]allocate.Option, 0, len(old)+1), allocate.None
+		if at.Choice == allocate.None {
+			q.Jobs[i].Current, q.standing[i].Current = nil, nil
+		} else {
+			c := at.Option.Config
+			q.Jobs[i].Current = &data.Current{GPUType: c.GPUType, Mode: c.ModeOrDefault(), Placement: c.Placement, PS: c.PS, LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps}
+			q.standing[i].Current = workersOf(at.Nodes)
+			stays := at.Option
+			stays.Keeps = true
+			j.Options, j.Current = append(j.Options, stays), 0
+			j.Requested = max(p.Jobs[i].Requested, 0)
+			if j.Requested == 0 {
+				j.Requested = c.Workers
+			}
+		}
+		for n := range old {
+			if at.Choice == allocate.None || !sameAllocation(old[n].Config, at.Option.Config) {
+				j.Options = append(j.Options, old[n])
+				j.Options[len(j.Options)-1].Keeps = false
+			}
+		}
+		s.Job = q.Jobs[i]
+		objective.SetValues(q.objective, *s, j.Options)
+	}
+	return &q
+}
+
+// workersOf is what jobs.yaml can say of where a job stands.
+func workersOf(nodes []data.NodeShare) []data.NodeShare {
+	var out []data.NodeShare
+	for _, s := range nodes {
+		if s.Workers > 0 {
+			out = append(out, data.NodeShare{Node: s.Node, Workers: s.Workers})
+		}
+	}
+	return out
+}
+
+// translated says what a plan made after another means for what runs now.
+func (p *prepared) translated(placed []place.Placed) []place.Placed {
+	out := slices.Clone(placed)
+	for i := range out {
+		at := &out[i]
+		if at.Choice == allocate.None {
+			continue
+		}
+		options, c := p.state.Jobs[i].Options, at.Option.Config
+		at.Choice = slices.IndexFunc(options, func(o allocate.Option) bool { return sameAllocation(o.Config, c) })
+		if at.Choice < 0 { // stands unevenly: as what it was meant to be
+			at.Choice = slices.IndexFunc(options, func(o allocate.Option) bool {
+				return o.Config.GPUType == c.GPUType && o.Config.ModeOrDefault() == c.ModeOrDefault() && o.Config.Workers == c.Workers && o.Config.PS == c.PS
+			})
+		}
+		if at.Choice < 0 {
+			at.Choice = 0
+		}
+		at.Option.Keeps = options[at.Choice].Keeps && sameAllocation(options[at.Choice].Config, c) && sameNodes(p.standing[i].Current, at.Nodes)
+		at.Option.Value = objective.ValueOf(p.objective, p.subjects[i], &at.Option)
+	}
+	return out
+}
+
+// respeed predicts a shape that is not in the option table, in place of an
+// option that is.
+func (p *prepared) respeed(i int, c data.Config, instead *allocate.Option) (allocate.Option, bool) {
+	job := p.Jobs[i]
+	job.Batch.Adapt = job.Batch.Adapt && !p.KeepBatch
+	a, err := p.Cache.answer(job, aimless(p.oracles[i]), c)
+	if err == nil {
+		err = p.aims[i].apply(&a)
+	}
+	if err != nil {
+		return allocate.Option{}, false
+	}
+	o := allocate.Option{Config: a.Config, Answer: a, Use: allocate.UseOf(a.Config, job.Resources)}
+	// An uneven shape is never better than the even one it stands for: where a
+	// model says so, that is its error, and would exceed the bound.
+	o.Value = math.Min(objective.ValueOf(p.objective, p.subjects[i], &o), instead.Value)
+	return o, true
+}

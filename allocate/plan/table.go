@@ -1,0 +1,218 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"knee/allocate"
+	"knee/data"
+	"knee/fit"
+	"knee/internal/parallel"
+	"knee/predict"
+)
+
+// oracle is the part of a predictor that allocation asks. It lets the whole
+// pipeline be tested with jobs of known speed.
+type oracle interface {
+	At(data.Config) (predict.Answer, error)
+	BestBatch(data.Config) (predict.Answer, error)
+	GPUTypes() []string
+	Modes(gpuType string) []data.Mode
+}
+
+// modelled is the oracle of a fitted model.
+type modelled struct{ *predict.Predictor }
+
+// GPUTypes implements oracle.
+func (m modelled) GPUTypes() []string { return m.Model.GPUTypes() }
+
+// Modes implements oracle.
+func (m modelled) Modes(gpuType string) []data.Mode { return m.Model.Modes(gpuType) }
+
+// aimless returns an oracle without what differs between jobs of one model:
+// the work that is left and prices.
+func aimless(o oracle) oracle {
+	m, ok := o.(modelled)
+	if !ok {
+		return o
+	}
+	return modelled{&predict.Predictor{Model: m.Model, Batch: m.Batch, Accumulate: m.Accumulate}}
+}
+
+// table is what one model answers to the shapes that a kind of job may have,
+// whatever work is left: everything that differs between two jobs of the kind
+// is added to a copy.
+type table struct {
+	job     data.Job // the first of its kind
+	oracle  oracle   // aimless
+	shapes  []data.Config
+	answers []predict.Answer
+	errs    []error
+}
+
+// tableKey says which jobs have the same table.
+type tableKey struct {
+	model             *fit.Model
+	accumulate, fixed bool
+	batch             data.Batch // of the predictor
+	initial           data.Batch // of the job
+	types, modes      string
+	workers, ps       data.IntRange
+	need              data.Need
+	current           int
+	alone             int // number of a job whose oracle nobody shares
+}
+
+// tables are those of a problem.
+type tables struct {
+	list  []*table
+	at    map[tableKey]*table
+	cache *Cache
+}
+
+// add returns the table of a job, without answers as yet.
+func (t *tables) add(i int, job data.Job, o oracle, in *clusterFit) *table {
+	key := tableKey{fixed: !job.Batch.Adapt, initial: job.Batch, types: strings.Join(job.GPUTypes, " "), workers: job.Workers, ps: job.PS, need: job.Resources.Worker}
+	for _, m := range job.Modes {
+		key.modes += string(m) + " "
+	}
+	if job.Current != nil {
+		key.current = job.Current.Placement.Workers()
+	}
+	if m, ok := o.(modelled); ok {
+		key.model, key.batch, key.accumulate = m.Model, m.Batch, m.Accumulate
+	} else {
+		key.alone = i + 1
+	}
+	if known := t.at[key]; known != nil {
+		return known
+	}
+	all := slices.Clone(shapes(job, o, in))
+	made := &table{job: job, oracle: aimless(o), shapes: all, answers: make([]predict.Answer, len(all)), errs: make([]error, len(all))}
+	t.at[key], t.list = made, append(t.list, made)
+	return made
+}
+
+// fill predicts all shapes of all tables, on all processors.
+func (t *tables) fill() {
+	type cell struct {
+		of *table
+		n  int
+	}
+	var cells []cell
+	for _, x := range t.list {
+		for n := range x.shapes {
+			cells = append(cells, cell{x, n})
+		}
+	}
+	_ = parallel.Each(len(cells), 8, func() func(int) error {
+		return func(i int) error {
+			x, n := cells[i].of, cells[i].n
+			x.answers[n], x.errs[n] = t.cache.answer(x.job, x.oracle, x.shapes[n])
+			return nil
+		}
+	})
+}
+
+// smallest is the smallest allocation that can be predicted, on the first GPU
+// type and mode: the yardstick of the job's speed, the same for every policy.
+func (x *table) smallest() (predict.Answer, error) {
+	best := -1
+	var failed error
+	for n := range x.shapes {
+		switch {
+		case x.errs[n] != nil:
+			if failed == nil {
+				failed = fmt.Errorf("%s: %w", x.shapes[n], x.errs[n])
+			}
+		case x.answers[n].Goodput.Mean > 0 && (best < 0 || x.shapes[n].Workers < x.shapes[best].Workers):
+			best = n
+		}
+	}
+	if best < 0 {
+		return predict.Answer{}, failed
+	}
+	return x.answers[best], nil
+}
+
+// options copies the table for a job that runs on standing, which is the
+// zero configuration if it does not run or may not stay.
+func (x *table) options(job data.Job, standing data.Config, ask func(data.Config) (predict.Answer, error)) []allocate.Option {
+	out := make([]allocate.Option, 0, len(x.shapes)+1)
+	put := func(a predict.Answer, keeps bool) {
+		if a.Goodput.Mean > 0 {
+			out = append(out, allocate.Option{Config: a.Config, Answer: a, Use: allocate.UseOf(a.Config, job.Resources), Keeps: keeps})
+		}
+	}
+	if standing.Workers > 0 {
+		if a, err := ask(standing); err == nil {
+			put(a, true)
+		}
+	}
+	for n, c := range x.shapes {
+		if x.errs[n] == nil && (standing.Workers == 0 || !sameAllocation(c, standing)) {
+			put(x.answers[n], false)
+		}
+	}
+	return out
+}
+
+// Cache keeps what models answered, for plans that differ in jobs or nodes. It
+// may be used by several goroutines.
+type Cache struct {
+	known sync.Map // cacheKey to cached
+}
+
+type cacheKey struct {
+	model             *fit.Model
+	accumulate, adapt bool
+	batch             data.Batch
+	initial           float64
+	gpuType           string
+	mode              data.Mode
+	placement         string
+	ps                int
+}
+
+type cached struct {
+	answer predict.Answer
+	err    error
+}
+
+// answer asks an oracle what a shape yields at the batch the job may use, or
+// remembers it.
+func (c *Cache) answer(job data.Job, o oracle, shape data.Config) (predict.Answer, error) {
+	m, ok := o.(modelled)
+	if c == nil || !ok || len(shape.Extra) > 0 {
+		return answer(job, o, shape)
+	}
+	key := cacheKey{m.Model, m.Accumulate, job.Batch.Adapt, m.Batch, job.Batch.Initial, shape.GPUType, shape.Mode, shape.Placement.String(), shape.PS}
+	if known, ok := c.known.Load(key); ok {
+		x := known.(cached)
+		return x.answer, x.err
+	}
+	var x cached
+	x.answer, x.err = answer(job, o, shape)
+	c.known.Store(key, x)
+	return x.answer, x.err
+}
+
+// answer predicts a shape at the batch the job may use there.
+func answer(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
+	if job.Batch.Adapt || job.Batch.Initial <= 0 {
+		c.LocalBatch, c.AccumSteps = 0, 0
+		return o.BestBatch(c)
+	}
+	return o.At(fixedBatch(job, c))
+}
+
+// fixedBatch spreads the initial batch over the workers, which leaves the
+// training as its owner tuned it; in whole samples, rounded up where none of
+// the sizes of the job divides it.
+func fixedBatch(job data.Job, c data.Config) data.Config {
+	c.LocalBatch, c.AccumSteps = math.Ceil(job.Batch.Initial/float64(c.Workers)), 0
+	return c
+}

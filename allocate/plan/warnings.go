@@ -1,0 +1,136 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"knee/allocate"
+	"knee/allocate/place"
+	"knee/data"
+)
+
+// wide is the width of a 90 % interval relative to its mean from which a
+// speed is worth measuring before it is relied upon.
+const wide = 0.5
+
+// kind is what a warning is about, said of many jobs.
+type kind string
+
+// The kinds of warnings.
+const (
+	unplanned    kind = "cannot be planned"
+	occupied     kind = "are not planned and stay as they are"
+	gone         kind = "ran on nodes that the cluster does not have and are placed anew"
+	fellBack     kind = "get less than was chosen for them, as no nodes are free in that shape"
+	unknownNow   kind = "change from an allocation whose speed is extrapolated or unknown, and with it what the change gains"
+	extrapolated kind = "get an allocation whose speed is extrapolated; worth profiling"
+	uncertain    kind = "get an allocation whose speed is uncertain by more than half; worth profiling"
+	late         kind = "are expected to miss their deadlines"
+)
+
+// warnings are what the reader of a plan should know.
+type warnings struct {
+	list  []warning
+	kinds []kind // in order of appearance
+}
+
+type warning struct {
+	kind kind
+	job  string
+	text string
+}
+
+func (w *warnings) add(job string, k kind, text string) {
+	w.list = append(w.list, warning{k, job, text})
+	if !slices.Contains(w.kinds, k) {
+		w.kinds = append(w.kinds, k)
+	}
+}
+
+// grouped is a line for each kind: the warning itself if it is the only one,
+// else how many jobs it concerns and which are the first.
+func (w *warnings) grouped() []string {
+	out := []string{}
+	for _, k := range w.kinds {
+		var of []warning
+		for _, x := range w.list {
+			if x.kind == k {
+				of = append(of, x)
+			}
+		}
+		if len(of) == 1 {
+			out = append(out, fmt.Sprintf("job %q: %s", of[0].job, of[0].text))
+			continue
+		}
+		var names []string
+		for _, x := range of[:min(len(of), 3)] {
+			names = append(names, x.job)
+		}
+		if len(of) > 3 {
+			names = append(names, "…")
+		}
+		out = append(out, fmt.Sprintf("%s jobs %s (%s; of the first: %s; see --explain JOB)", thousands(len(of)), k, strings.Join(names, ", "), of[0].text))
+	}
+	return out
+}
+
+// thousands writes a count as people do: 1,312.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for at := len(s) - 3; at > 0; at -= 3 {
+		s = s[:at] + "," + s[at:]
+	}
+	return s
+}
+
+// warn adds what the reader should know about one job.
+func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
+	job := p.Jobs[i]
+	if m, ok := p.infeasible[i]; ok {
+		ws.add(job.Name, unplanned, strings.TrimLeft(strings.TrimPrefix(m, fmt.Sprintf("job %q", job.Name)), ": "))
+		return
+	}
+	if n, ok := p.lost[i]; ok {
+		ws.add(job.Name, gone, fmt.Sprintf("ran on node %q, which the cluster does not have, and is placed anew", n))
+	}
+	if at.Reason != "" {
+		ws.add(job.Name, fellBack, at.Reason)
+	}
+	p.warnOfNow(ws, i, at)
+	if at.Choice == allocate.None {
+		return
+	}
+	a, g := at.Option.Answer, at.Option.Answer.Goodput
+	switch {
+	case a.Extrapolated:
+		why := a.Why
+		if why == "" {
+			why = "outside the measured range"
+		}
+		ws.add(job.Name, extrapolated, fmt.Sprintf("the speed of %s is extrapolated (%s); worth profiling", at.Option.Config, why))
+	case g.Mean > 0 && (g.Hi-g.Lo)/g.Mean > wide:
+		ws.add(job.Name, uncertain, fmt.Sprintf("the goodput of %s is only known to lie between %s and %s samples/s; worth profiling", at.Option.Config, rate(g.Lo), rate(g.Hi)))
+	}
+	if d := job.Deadline.Seconds(); d > 0 && a.TimeToTarget.Mean > d {
+		ws.add(job.Name, late, fmt.Sprintf("is expected to miss its deadline of %s by %s", seconds(d), seconds(a.TimeToTarget.Mean-d)))
+	}
+}
+
+// warnOfNow warns of a job that is moved off a configuration whose speed was
+// never measured: the gain of the move is then a guess.
+func (p *prepared) warnOfNow(ws *warnings, i int, at place.Placed) {
+	job := p.Jobs[i]
+	if p.oracles[i] == nil || job.Current == nil || len(job.Current.Placement) == 0 || p.action(i, at) == data.Keep {
+		return
+	}
+	now := currentConfig(job)
+	a, err := p.oracles[i].At(now)
+	switch {
+	case err != nil:
+		ws.add(job.Name, unknownNow, fmt.Sprintf("the speed of %s, where it runs now, is unknown (%v), so staying there was not weighed", now, err))
+	case a.Extrapolated:
+		ws.add(job.Name, unknownNow, fmt.Sprintf("the speed of %s, where it runs now, is extrapolated (%s), and with it what a change gains", now, a.Why))
+	}
+}

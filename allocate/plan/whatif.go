@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"knee/data"
+)
+
+// WithNodes is the problem with n more nodes like the first of a GPU type;
+// they are named after the type.
+func (pr Problem) WithNodes(gpuType string, n int) (Problem, error) {
+	at := slices.IndexFunc(pr.Cluster.Nodes, func(x data.Node) bool { return x.GPUType == gpuType })
+	if at < 0 {
+		return pr, fmt.Errorf("no node of type %q to add more of; the cluster has %s", gpuType, strings.Join(pr.Cluster.GPUTypes(), ", "))
+	}
+	if n < 1 || n > maxMoreNodes {
+		return pr, fmt.Errorf("%d more nodes, want 1 to %d", n, maxMoreNodes)
+	}
+	taken := map[string]bool{}
+	for _, x := range pr.Cluster.Nodes {
+		taken[x.Name] = true
+	}
+	var more []data.Node
+	for i := 1; len(more) < n; i++ {
+		x := pr.Cluster.Nodes[at]
+		if x.Name, x.Drained = fmt.Sprintf("%s-new-%d", gpuType, i), false; !taken[x.Name] {
+			more = append(more, x)
+		}
+	}
+	return pr.withCluster(append(slices.Clone(pr.Cluster.Nodes), more...)), nil
+}
+
+// maxMoreNodes bounds the nodes that can be added at once.
+const maxMoreNodes = 65536
+
+// WithoutNodes is the problem with nodes out of use: drained, so that jobs
+// which stand on them are still known to stand there.
+func (pr Problem) WithoutNodes(names []string) (Problem, error) {
+	nodes := slices.Clone(pr.Cluster.Nodes)
+	for _, name := range names {
+		at := slices.IndexFunc(nodes, func(x data.Node) bool { return x.Name == name })
+		if at < 0 {
+			return pr, fmt.Errorf("the cluster has no node %q to remove", name)
+		}
+		nodes[at].Drained = true
+	}
+	return pr.withCluster(nodes), nil
+}
+
+// WithoutLast is the problem without the last n nodes in use of a GPU type,
+// without all of them if n is negative.
+func (pr Problem) WithoutLast(gpuType string, n int) (Problem, error) {
+	var names []string
+	for _, x := range slices.Backward(pr.Cluster.Nodes) {
+		if x.GPUType == gpuType && !x.Drained && (n < 0 || len(names) < n) {
+			names = append(names, x.Name)
+		}
+	}
+	if len(names) == 0 || n > len(names) {
+		return pr, fmt.Errorf("%d nodes of type %q are in use, so that %d cannot be removed", len(names), gpuType, max(n, 1))
+	}
+	return pr.WithoutNodes(names)
+}
+
+// WithoutJob is the problem without one job.
+func (pr Problem) WithoutJob(name string) (Problem, error) {
+	at := slices.IndexFunc(pr.Jobs, func(j data.Job) bool { return j.Name == name })
+	if at < 0 {
+		return pr, fmt.Errorf("there is no job %q to leave out", name)
+	}
+	pr.Jobs = slices.Delete(slices.Clone(pr.Jobs), at, at+1)
+	return pr, nil
+}
+
+// withCluster replaces the nodes and keeps the yardstick of fair shares.
+func (pr Problem) withCluster(nodes []data.Node) Problem {
+	if pr.FairSlots == 0 {
+		pr.FairSlots = pr.Cluster.Slots()
+	}
+	c := *pr.Cluster
+	c.Nodes = nodes
+	pr.Cluster = &c
+	return pr
+}
+
+// Totals sums a plan up.
+type Totals struct {
+	Running      int     `json:"running"`
+	Paused       int     `json:"paused"`
+	Changed      int     `json:"changed"` // running jobs that must restart or stop
+	GPUsUsed     int     `json:"gpus_used"`
+	GPUsTotal    int     `json:"gpus_total"`
+	MeanFinish   float64 `json:"mean_finish_s"`  // over the jobs that run and have a goal
+	LastFinish   float64 `json:"last_finish_s"`  // of those
+	CostToEnd    float64 `json:"cost_usd"`       // of those, if nothing changes any more
+	PricePerHour float64 `json:"price_per_hour"` // US$ of the GPUs in use
+}
+
+// TotalsOf sums up the plan of a problem.
+func TotalsOf(pr Problem, plan *data.Plan) Totals {
+	t := Totals{GPUsUsed: plan.Utilization.GPUsUsed, GPUsTotal: plan.Utilization.GPUsTotal}
+	price := map[string]float64{}
+	for _, gpuType := range pr.Cluster.GPUTypes() {
+		price[gpuType] = pr.Cluster.PricePerGPU(gpuType)
+	}
+	running := map[string]bool{}
+	for _, j := range pr.Jobs {
+		running[j.Name] = j.Current != nil
+	}
+	finishing := 0
+	for _, j := range plan.Jobs {
+		if running[j.Name] && j.Action != data.Keep {
+			t.Changed++
+		}
+		if j.Action == data.Pause {
+			t.Paused++
+			continue
+		}
+		t.Running++
+		t.PricePerHour += price[j.GPUType] * float64(j.Workers)
+		t.CostToEnd += j.Cost.Mean
+		if j.Finish.Mean > 0 {
+			finishing++
+			t.MeanFinish += j.Finish.Mean
+			t.LastFinish = max(t.LastFinish, j.Finish.Mean)
+		}
+	}
+	if finishing > 0 {
+		t.MeanFinish /= float64(finishing)
+	}
+	return t
+}

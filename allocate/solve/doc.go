@@ -1,0 +1,12 @@
+// Package solve chooses one option per job, or none, so that the sum of their
+// values is as large as can be, and bounds it.
+//
+// [MarginalGain] follows Optimus (Peng et al., EuroSys 2018, section 4.1):
+// give the next unit to the job that gains most per share of its dominant
+// resource. It differs in four ways. Steps are edges of the upper concave
+// envelope of a job's options, so that a jump worth taking whole (1 to 4
+// GPUs, one node to two) is seen; a GPU type that runs out ends only the
+// steps that need it; a local search and a bounded branch and bound repair
+// what greedy steps leave; and the Lagrangian dual of the same problem says
+// how far from the best possible value the choice can be at most.
+package solve

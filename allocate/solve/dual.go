@@ -1,0 +1,226 @@
+package solve
+
+import (
+	"math"
+
+	"knee/allocate"
+)
+
+// dual is a point of the Lagrangian dual of a knapsack: relaxing
+// Σ use ≤ 1 with prices λ ≥ 0 (value per share of each resource) lets
+// every job choose by itself, and
+//
+//	L(λ) = Σ_d λ_d + Σ_i max_c (v_ic − Σ_d λ_d use_icd)
+//
+// is an upper bound of every feasible assignment, whatever λ is (Fisher,
+// The Lagrangian relaxation method for solving integer programming
+// problems, Management Science 1981).
+type dual struct {
+	price []float64
+	bound float64
+}
+
+// dualWork bounds the work of the dual, in evaluated items, so that a
+// cluster of thousands of jobs still takes a moment. It is a count, not a
+// time, to keep the result the same on every machine.
+const dualWork = 12_000_000
+
+// refine lowers L by subgradient steps of Polyak's length towards a known
+// value, then, where that is cheap, sharpens one price at a time.
+func (k *knapsack) refine(d *dual, known float64, mustRun bool) {
+	work := 1
+	for i := range k.jobs {
+		work += (len(k.jobs[i].hull) + 1) * k.n
+	}
+	k.polyak(d, known, mustRun, min(max(dualWork/work, 12), 400))
+	if work <= 60_000 {
+		k.sharpen(d, mustRun)
+	}
+}
+
+// sample is how many jobs are asked for prices to start from where there
+// are many more.
+const sample = 300
+
+// approach finds prices near the best: of many jobs first those that a sample
+// of them, with its part of the cluster, would pay, then those of all. With
+// mustRun the choice of nothing is not offered to jobs that have an item.
+func (k *knapsack) approach(mustRun bool, start []float64) dual {
+	if every := len(k.jobs) / sample; every > 1 {
+		few := k.descend(start, 0.5, 5e-3, ask{every, mustRun})
+		return k.descend(few.price, 0.02, 2e-4, ask{1, mustRun})
+	}
+	return k.descend(start, 0.5, 2e-4, ask{1, mustRun})
+}
+
+// ask says whom to ask at a price.
+type ask struct {
+	every   int // one job in so many
+	mustRun bool
+}
+
+// descend moves every price up or down by a factor, by the sign of its
+// subgradient; a factor grows while the sign stays and shrinks when it turns
+// (Riedmiller and Braun, A direct adaptive method for faster
+// backpropagation learning, ICNN 1993). Prices of resources differ by
+// orders of magnitude, which plain subgradient steps cope with badly. The
+// factors are exponentials of steps that begin at first and end below least.
+func (k *knapsack) descend(start []float64, first, least float64, who ask) dual {
+	const rounds = 40
+	best := dual{price: append([]float64(nil), start...), bound: math.Inf(1)}
+	price, grad := append([]float64(nil), start...), make([]float64, k.n)
+	step, sign := make([]float64, k.n), make([]float64, k.n)
+	for d := range step {
+		step[d] = first
+	}
+	for range rounds {
+		k.try(&best, price, grad, who)
+		moved := false
+		for d, g := range grad {
+			switch {
+			case !k.scale[d] || g > 0 && price[d] == 0:
+				continue
+			case g*sign[d] > 0:
+				step[d] = math.Min(1.3*step[d], 2)
+			case g*sign[d] < 0:
+				step[d] /= 3
+			}
+			if sign[d] = g; step[d] < least {
+				continue
+			}
+			moved = true
+			if price[d] == 0 {
+				price[d] = math.Abs(best.bound) * float64(who.every) / 100 // in demand after all
+			}
+			price[d] *= math.Exp(-math.Copysign(step[d], g))
+		}
+		if !moved {
+			break
+		}
+	}
+	return best
+}
+
+// try evaluates L and keeps the prices if it is the least so far.
+func (k *knapsack) try(best *dual, price, grad []float64, who ask) float64 {
+	l := k.lagrangian(price, grad, who)
+	if l < best.bound {
+		best.bound = l
+		copy(best.price, price)
+	}
+	return l
+}
+
+// polyak takes subgradient steps from the best prices so far.
+func (k *knapsack) polyak(best *dual, known float64, mustRun bool, rounds int) {
+	price, grad := append([]float64(nil), best.price...), make([]float64, k.n)
+	theta, stale := 1.0, 0
+	for range rounds {
+		before := best.bound
+		l := k.try(best, price, grad, ask{1, mustRun})
+		if before-best.bound > 1e-6*math.Abs(l) {
+			stale = 0
+		}
+		var norm float64
+		for d, g := range grad {
+			if price[d] > 0 || g < 0 {
+				norm += g * g
+			}
+		}
+		if norm < 1e-18 || l-known <= 1e-12*math.Abs(known) {
+			return
+		}
+		if stale++; stale > 8 {
+			theta, stale = theta/2, 0
+			copy(price, best.price)
+			l = k.lagrangian(price, grad, ask{1, mustRun})
+		}
+		length := theta * (l - known) / norm
+		for d := range price {
+			price[d] = math.Max(0, price[d]-length*grad[d])
+		}
+	}
+}
+
+// lagrangian returns L at the prices and leaves a subgradient in grad. Of a
+// sample of the jobs it is that of their part of the cluster.
+func (k *knapsack) lagrangian(price, grad []float64, who ask) float64 {
+	var l float64
+	for d, p := range price {
+		grad[d] = 0
+		if k.scale[d] {
+			grad[d] = 1 / float64(who.every)
+			l += p * grad[d]
+		}
+	}
+	k.view(price)
+	for i := 0; i < len(k.jobs); i += who.every {
+		v, c := k.chosen(i, who.mustRun)
+		l += v
+		if c == allocate.None {
+			continue
+		}
+		it := &k.jobs[i].items[c]
+		for n, d := range k.dims[it.branch] {
+			grad[d] -= it.use[n]
+		}
+	}
+	return l
+}
+
+// worth is what an item costs at the prices.
+func (k *knapsack) worth(it *item, price []float64) float64 {
+	var w float64
+	for n, d := range k.dims[it.branch] {
+		w += price[d] * it.use[n]
+	}
+	return w
+}
+
+// sharpen lowers the bound one price at a time. L is convex in each, so a
+// golden-section search suffices; any point on the way is a valid bound.
+func (k *knapsack) sharpen(d *dual, mustRun bool) {
+	grad := make([]float64, k.n)
+	for range 3 {
+		before := d.bound
+		for i := range d.price {
+			if k.scale[i] {
+				k.sharpenOne(d, i, grad, mustRun)
+			}
+		}
+		if before-d.bound <= 1e-9*math.Abs(before) {
+			return
+		}
+	}
+}
+
+func (k *knapsack) sharpenOne(d *dual, i int, grad []float64, mustRun bool) {
+	price := append([]float64(nil), d.price...)
+	at := func(x float64) float64 {
+		price[i] = x
+		l := k.lagrangian(price, grad, ask{1, mustRun})
+		if l < d.bound {
+			d.bound = l
+			d.price[i] = x
+		}
+		return l
+	}
+	const ratio = 0.6180339887498949 // golden section
+	lo, hi := 0.0, 2*d.price[i]
+	if hi == 0 {
+		hi = math.Abs(d.bound) + 1e-9
+	}
+	a, b := hi-ratio*(hi-lo), lo+ratio*(hi-lo)
+	la, lb := at(a), at(b)
+	for range 40 {
+		if la <= lb {
+			hi, b, lb = b, a, la
+			a = hi - ratio*(hi-lo)
+			la = at(a)
+		} else {
+			lo, a, la = a, b, lb
+			b = lo + ratio*(hi-lo)
+			lb = at(b)
+		}
+	}
+}

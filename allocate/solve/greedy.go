@@ -1,0 +1,178 @@
+package solve
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"knee/allocate"
+	"knee/internal/heap"
+)
+
+// rank says how much job i wants to start on item c.
+type rank func(i, c int) float64
+
+// cheap ranks by smallest share, whatever the value: the way to fit most
+// jobs. Whether all jobs fit must not depend on their values, or the same
+// jobs would be judged differently once some of them run.
+func (k *knapsack) cheap(i, c int) float64 { return -k.jobs[i].items[c].share }
+
+// dense ranks by value per share: the way to decide who waits.
+func (k *knapsack) dense(i, c int) float64 {
+	it := k.jobs[i].items[c]
+	return slope(it.value-k.jobs[i].idle, it.share)
+}
+
+// admit starts jobs on one of their smallest options each, in order of rank,
+// and leaves out those that no longer fit. With picky, jobs that can use
+// only few GPU types choose first, which makes room for all more often.
+func (k *knapsack) admit(r rank, picky bool) *selection {
+	s := k.empty()
+	order := make([]int, len(k.jobs))
+	starts := make([][]int, len(k.jobs))
+	top := make([]float64, len(k.jobs))
+	for i := range k.jobs {
+		order[i], starts[i], top[i] = i, k.jobs[i].minimums(), math.Inf(-1)
+		for _, c := range starts[i] {
+			top[i] = math.Max(top[i], r(i, c))
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		if d := len(starts[a]) - len(starts[b]); picky && d != 0 {
+			return d
+		}
+		return cmp.Compare(top[b], top[a])
+	})
+	for _, i := range order {
+		if !s.start(i, starts[i], r) {
+			s.makeRoom(i, starts, r)
+		}
+	}
+	return s
+}
+
+// minimums returns, for each GPU type, the item of fewest workers that is
+// worth most: where a job may start.
+func (j *kjob) minimums() []int {
+	var starts []int
+	for n, it := range j.items {
+		at := slices.IndexFunc(starts, func(c int) bool { return j.items[c].branch == it.branch })
+		if at < 0 {
+			starts = append(starts, n)
+		} else if b := j.items[starts[at]]; it.size < b.size || it.size == b.size && it.share < b.share {
+			starts[at] = n
+		}
+	}
+	// An order that does not depend on values.
+	slices.SortFunc(starts, func(a, b int) int { return j.items[a].branch - j.items[b].branch })
+	return starts
+}
+
+// start puts job i on the start of highest rank that fits.
+func (s *selection) start(i int, starts []int, r rank) bool {
+	best, top := allocate.None, math.Inf(-1)
+	for _, c := range starts {
+		if v := r(i, c); (best == allocate.None || v > top) && s.fits(i, c) {
+			best, top = c, v
+		}
+	}
+	if best == allocate.None {
+		return false
+	}
+	s.set(i, best)
+	return true
+}
+
+// makeRoom tries to start job i by sending one job that was started before
+// to another of its own starts.
+func (s *selection) makeRoom(i int, starts [][]int, r rank) bool {
+	for j := range s.choice {
+		was := s.choice[j]
+		if was == allocate.None {
+			continue
+		}
+		for _, c := range starts[j] {
+			if c == was || !s.fits(j, c) {
+				continue
+			}
+			s.set(j, c)
+			if s.start(i, starts[i], r) {
+				return true
+			}
+			s.set(j, was)
+		}
+	}
+	return false
+}
+
+// step is one edge of an upper concave envelope: job i could go from item
+// from to item to at a gain of slope per dominant share.
+type step struct {
+	job, from, to int
+	slope         float64
+	dominant      int // dimension of the dominant share
+}
+
+// next returns the steepest step of job i that fits. Going to the item of
+// steepest slope is going to the next vertex of the upper concave envelope
+// of the items, so that a jump over options of poor gain is one step; only
+// where no vertex fits are the options between them looked at. Ties go to
+// the smaller item.
+func (s *selection) next(i int) (step, bool) {
+	j := &s.k.jobs[i]
+	best := step{job: i, from: s.choice[i], to: allocate.None}
+	for _, c := range j.hull {
+		s.steeper(&best, c)
+	}
+	if best.to == allocate.None && len(j.hull) < len(j.items) {
+		for c := range j.items {
+			s.steeper(&best, c)
+		}
+	}
+	return best, best.to != allocate.None
+}
+
+// steeper replaces the step by the one to item c if that is steeper and fits.
+func (s *selection) steeper(best *step, c int) {
+	i, from := best.job, best.from
+	it := &s.k.jobs[i].items[c]
+	gain := it.value - s.k.at(i, from)
+	if gain <= 0 || c == from {
+		return
+	}
+	cost, dominant := s.extra(it, s.k.item(i, from))
+	if m := slope(gain, cost); (best.to == allocate.None || m > best.slope) && s.fits(i, c) {
+		best.to, best.slope, best.dominant = c, m, dominant
+	}
+}
+
+// grow takes the steepest step of any job until none fits: the allocation
+// algorithm of Optimus (section 4.1) on envelopes. The heap is lazy: a step
+// that no longer fits is looked up again only when it comes to the top, and
+// as nothing is freed except by its own job's change of GPU type, the new
+// one is never steeper than the old by more than such a change explains.
+func (s *selection) grow() {
+	h := heap.Heap[step]{Less: func(a, b step) bool {
+		if a.slope != b.slope {
+			return a.slope > b.slope
+		}
+		return a.job < b.job
+	}}
+	for i := range s.k.jobs {
+		if st, ok := s.next(i); ok {
+			h.Items = append(h.Items, st)
+		}
+	}
+	h.Order()
+	for len(h.Items) > 0 {
+		st := h.Pop()
+		if s.fits(st.job, st.to) {
+			s.set(st.job, st.to)
+		} else if d := st.dominant; d != allocate.None && s.margin[d] == 0 {
+			s.margin[d] = st.slope
+		}
+		if st, ok := s.next(st.job); ok {
+			h.Push(st)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package solve
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"knee/allocate"
+)
+
+// knapsack is the multiple-choice knapsack behind a [State]: maximise
+// Σ value of one item per job subject to Σ use ≤ 1 in every dimension. Demands
+// are in shares of the capacity, and an item stores them for the few
+// dimensions that its GPU type touches only.
+type knapsack struct {
+	n     int     // dimensions
+	scale []bool  // by dimension: the cluster has some of it
+	dims  [][]int // by branch: the dimensions its items use, in rising order
+	jobs  []kjob
+
+	pricedView pricedView // what focus has made of the items for the prices in use
+}
+
+// kjob is one job of a knapsack.
+type kjob struct {
+	items   []item // undominated options, by GPU type, then share of the dominant resource
+	hull    []int  // items that can be best at some prices, see corners
+	idle    float64
+	current int // index in items, −1
+}
+
+// item is an option as the solver sees it.
+type item struct {
+	option int // index in the option table
+	branch int // GPU type
+	size   int // workers
+	value  float64
+	share  float64                   // largest use: the dominant share (DRF, Ghodsi et al., NSDI 2011)
+	use    [allocate.MaxDims]float64 // shares, parallel to knapsack.dims[branch]
+}
+
+// newKnapsack keeps, of every option table, what could be part of a best
+// assignment: options that fit an empty cluster, have a finite value and are
+// not dominated by another option of the same job.
+func newKnapsack(s allocate.State) *knapsack {
+	c := allocate.NewCapacity(s.Cluster)
+	k := &knapsack{jobs: make([]kjob, len(s.Jobs))}
+	branches := map[string]int{}
+	for _, t := range s.Cluster.GPUTypes() {
+		k.branch(t, branches, c)
+	}
+	var pool []item
+	for i := range s.Jobs {
+		pool = k.fitting(pool[:0], &s.Jobs[i], c, branches)
+		kj := kjob{items: slices.Clone(undominated(pool, s.Jobs[i].Current)), idle: s.Jobs[i].Idle, current: allocate.None}
+		for n := range kj.items {
+			if kj.items[n].option == s.Jobs[i].Current {
+				kj.current = n
+			}
+		}
+		kj.hull = hull(kj.items)
+		k.jobs[i] = kj
+	}
+	k.n, k.scale = len(c.Limit), make([]bool, len(c.Limit))
+	for d, l := range c.Limit {
+		k.scale[d] = l > 0
+	}
+	return k
+}
+
+// branch returns the number of a GPU type, a new one if it has none yet.
+func (k *knapsack) branch(gpuType string, known map[string]int, c *allocate.Capacity) int {
+	b, ok := known[gpuType]
+	if !ok {
+		b = len(k.dims)
+		known[gpuType] = b
+		k.dims = append(k.dims, c.Positions(gpuType))
+	}
+	return b
+}
+
+// fitting appends the options of a job that an empty cluster can hold and
+// that have a value. It is the one look the solver takes at option tables,
+// which are by far the largest thing there is.
+func (k *knapsack) fitting(items []item, j *allocate.JobState, c *allocate.Capacity, branches map[string]int) []item {
+	last, branch := "", -1
+	var dims allocate.TypeDims
+	for n := range j.Options {
+		o := &j.Options[n]
+		if branch < 0 || o.Use.GPUType != last {
+			last = o.Use.GPUType
+			branch, dims = k.branch(last, branches, c), c.Dims(last)
+		}
+		it := item{option: n, value: o.Value, branch: branch, size: o.Use.GPUs}
+		it.share = c.Shares(&it.use, dims, &o.Use)
+		if it.share <= 1+allocate.Slack && !math.IsNaN(o.Value) && !math.IsInf(o.Value, 0) {
+			items = append(items, it)
+		}
+	}
+	return items
+}
+
+// undominated drops items for which another item takes no more of anything
+// and is worth at least as much. What the job runs on now survives ties. It
+// reorders items and returns a part of them. Items of different GPU types
+// never dominate each other: they need different GPUs.
+func undominated(items []item, current int) []item {
+	order := func(a, b item) int {
+		switch {
+		case a.branch != b.branch:
+			return a.branch - b.branch
+		case a.share != b.share:
+			return cmp.Compare(a.share, b.share)
+		case a.value != b.value:
+			return cmp.Compare(b.value, a.value)
+		case a.option == current:
+			return -1
+		case b.option == current:
+			return 1
+		}
+		return a.option - b.option
+	}
+	flipEqualShares(items)
+	if !slices.IsSortedFunc(items, order) {
+		slices.SortFunc(items, order)
+	}
+	kept := items[:0]
+	start, top := 0, math.Inf(-1) // of the items kept of this GPU type: the first, the largest value
+	for n := range items {
+		it := items[n]
+		if len(kept) > start && kept[start].branch != it.branch {
+			start, top = len(kept), math.Inf(-1)
+		}
+		// An item can only be dominated by one with a share no larger,
+		// which the order has put before it.
+		if it.value > top || !dominated(kept[start:], &it) {
+			kept, top = append(kept, it), math.Max(top, it.value)
+		}
+	}
+	return kept
+}
+
+// flipEqualShares turns around every run of items that take the same share
+// and are worth more and more: the options of a number of workers with one
+// more parameter server after another. Tables are in order of size, and with
+// this most are in the order that undominated wants without being sorted.
+func flipEqualShares(items []item) {
+	for from := 0; from < len(items); {
+		to := from + 1
+		for to < len(items) && items[to].share == items[from].share && items[to].branch == items[from].branch && items[to].value > items[to-1].value {
+			to++
+		}
+		slices.Reverse(items[from:to])
+		from = to
+	}
+}
+
+// dominated reports whether one of kept takes no more of anything than it
+// and is worth at least as much.
+func dominated(kept []item, it *item) bool {
+	for n := len(kept) - 1; n >= 0; n-- {
+		k := &kept[n]
+		if k.value < it.value {
+			continue
+		}
+		within := true
+		for d := range k.use {
+			within = within && k.use[d] <= it.use[d]
+		}
+		if within {
+			return true
+		}
+	}
+	return false
+}
+
+// corners lists the items that can have the largest value less price at some
+// prices. Where all items of a GPU type need everything in the same
+// proportions, as without parameter servers they do, these are the vertices
+// of their upper concave envelope over size; else all of them.
+func hull(items []item) []int {
+	out := make([]int, 0, min(len(items), 32))
+	for from := 0; from < len(items); {
+		to, straight := from, true
+		for ; to < len(items) && items[to].branch == items[from].branch; to++ {
+			straight = straight && proportional(&items[from], &items[to])
+		}
+		start := len(out)
+		for n := from; n < to; n++ {
+			for straight && len(out)-start >= 2 && under(&items[out[len(out)-2]], &items[out[len(out)-1]], &items[n]) {
+				out = out[:len(out)-1]
+			}
+			out = append(out, n)
+		}
+		from = to
+	}
+	return out
+}
+
+// proportional reports whether b needs what a needs times a factor.
+func proportional(a, b *item) bool {
+	for n, u := range b.use {
+		if math.Abs(u*a.share-a.use[n]*b.share) > 1e-12*b.share*a.share {
+			return false
+		}
+	}
+	return true
+}
+
+// under reports whether b lies on or below the line from a to c.
+func under(a, b, c *item) bool {
+	return (b.value-a.value)*(c.share-a.share) <= (c.value-a.value)*(b.share-a.share)
+}

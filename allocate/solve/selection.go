@@ -1,0 +1,185 @@
+package solve
+
+import (
+	"math"
+	"slices"
+
+	"knee/allocate"
+)
+
+// selection is an assignment under construction with what it leaves free.
+type selection struct {
+	k      *knapsack
+	choice []int // index in items, or none
+	free   []float64
+	value  float64
+	price  []float64 // value per share of each resource; nil to go by the dominant share
+	margin []float64 // by dimension: slope of the first step that no longer fitted, an estimate of its price
+}
+
+func (k *knapsack) empty() *selection {
+	s := &selection{k: k, choice: make([]int, len(k.jobs)), free: make([]float64, k.n), margin: make([]float64, k.n)}
+	for d := range s.free {
+		s.free[d] = 1
+	}
+	for i := range s.choice {
+		s.choice[i] = allocate.None
+		s.value += k.jobs[i].idle
+	}
+	return s
+}
+
+func (s *selection) clone() *selection {
+	return &selection{k: s.k, choice: slices.Clone(s.choice), free: slices.Clone(s.free), value: s.value,
+		price: s.price, margin: slices.Clone(s.margin)}
+}
+
+// at returns the value of choice c of job i.
+func (k *knapsack) at(i, c int) float64 {
+	if c == allocate.None {
+		return k.jobs[i].idle
+	}
+	return k.jobs[i].items[c].value
+}
+
+// has returns what an item, which may be nil, takes of dimension d.
+func (k *knapsack) has(it *item, d int) float64 {
+	if it != nil {
+		for n, x := range k.dims[it.branch] {
+			if x == d {
+				return it.use[n]
+			}
+		}
+	}
+	return 0
+}
+
+// item returns choice c of job i, nil for none.
+func (k *knapsack) item(i, c int) *item {
+	if c == allocate.None {
+		return nil
+	}
+	return &k.jobs[i].items[c]
+}
+
+// fits reports whether job i could change to choice c now.
+func (s *selection) fits(i, c int) bool {
+	if c == allocate.None {
+		return true
+	}
+	to, from := &s.k.jobs[i].items[c], s.k.item(i, s.choice[i])
+	switch {
+	case from == nil:
+		for n, d := range s.k.dims[to.branch] {
+			if to.use[n] > s.free[d]+allocate.Slack {
+				return false
+			}
+		}
+	case from.branch == to.branch:
+		for n, d := range s.k.dims[to.branch] {
+			if to.use[n]-from.use[n] > s.free[d]+allocate.Slack {
+				return false
+			}
+		}
+	default:
+		for n, d := range s.k.dims[to.branch] {
+			if to.use[n]-s.k.has(from, d) > s.free[d]+allocate.Slack {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// set changes the choice of job i to c, whether it fits or not.
+func (s *selection) set(i, c int) {
+	if from := s.k.item(i, s.choice[i]); from != nil {
+		for n, d := range s.k.dims[from.branch] {
+			s.free[d] += from.use[n]
+		}
+	}
+	if to := s.k.item(i, c); to != nil {
+		for n, d := range s.k.dims[to.branch] {
+			s.free[d] -= to.use[n]
+		}
+	}
+	s.value += s.k.at(i, c) - s.k.at(i, s.choice[i])
+	s.choice[i] = c
+}
+
+// replace makes the choices those of another selection.
+func (s *selection) replace(choice []int) {
+	for i := range choice {
+		s.set(i, allocate.None)
+	}
+	for i, c := range choice {
+		s.set(i, c)
+	}
+	s.value = s.total()
+}
+
+// total adds the values up afresh, free of the rounding that set gathers.
+func (s *selection) total() float64 {
+	var v float64
+	for i, c := range s.choice {
+		v += s.k.at(i, c)
+	}
+	return v
+}
+
+// allRun reports whether every job that has items has one of them.
+func (s *selection) allRun() bool {
+	for i, c := range s.choice {
+		if c == allocate.None && len(s.k.jobs[i].items) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// extra returns what changing from one item, which may be nil, to another
+// costs, and the dimension of the dominant share: the largest share of
+// anything that to takes beyond from, or, at prices, the worth of what it
+// takes less the worth of what it gives back.
+func (s *selection) extra(to, from *item) (cost float64, dominant int) {
+	var most, worth float64
+	dominant = allocate.None
+	same := from != nil && from.branch == to.branch
+	for n, d := range s.k.dims[to.branch] {
+		u := to.use[n]
+		switch {
+		case same:
+			u -= from.use[n]
+		case from != nil:
+			u -= s.k.has(from, d)
+		}
+		if u > most {
+			most, dominant = u, d
+		}
+		if s.price != nil {
+			worth += s.price[d] * u
+		}
+	}
+	if s.price == nil {
+		return most, dominant
+	}
+	if from != nil && !same {
+		for n, d := range s.k.dims[from.branch] {
+			if s.k.has(to, d) == 0 {
+				worth -= s.price[d] * from.use[n]
+			}
+		}
+	}
+	return math.Max(worth, 0), dominant
+}
+
+// slope is gain per share; a gain that costs nothing beats all others.
+func slope(gain, share float64) float64 {
+	if share <= 0 {
+		if gain > 0 {
+			return math.Inf(1)
+		}
+		return math.Inf(-1)
+	}
+	return gain / share
+}

@@ -1,0 +1,267 @@
+package solve
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"knee/allocate"
+	"knee/data"
+)
+
+// MarginalGain is the policy of this package: give the next unit to the job
+// that gains most per share of its dominant resource, then repair. See the
+// package comment for what it takes from Optimus and where it differs.
+//
+// A job that can start at its minimum together with all others is not
+// paused in favour of another; only when the minimums do not all fit do jobs
+// wait, those with the least value per share first.
+type MarginalGain struct {
+	// Greedy stops after the marginal-gain steps: no local search, no
+	// branch and bound. For comparison with the published algorithm.
+	Greedy bool
+}
+
+// Allocate implements [Policy].
+func (m MarginalGain) Allocate(s allocate.State) (allocate.Assignment, error) {
+	if !m.Greedy {
+		x, err := Maximise(s)
+		return x.Assignment, err
+	}
+	if err := checkState(s); err != nil {
+		return allocate.Assignment{}, err
+	}
+	k := newKnapsack(s)
+	sel, _ := k.start()
+	sel.grow()
+	return k.assignment(sel), nil
+}
+
+// Solution is the best assignment that was found, and what no other exceeds.
+type Solution struct {
+	allocate.Assignment
+	Value        float64            // sum of the values of what was chosen, idle jobs included
+	Bound        float64            // no assignment has a larger Value
+	RunningBound float64            // none that runs every job has; Bound where not every job fits
+	Dual         float64            // value of the Lagrangian dual at the prices: RunningBound before branch and bound
+	Prices       map[string]float64 // by GPU type: value of one more GPU, the dual price of the type
+	Worth        []Worth            // by job: whether it is worth its place at the prices
+	Proven       bool               // Value is the optimum, of those that run every job where they can
+}
+
+// Worth is a job at the prices of the dual.
+type Worth struct {
+	Value float64 // of the option that is best at the prices, less that of nothing
+	Cost  float64 // of what it takes
+}
+
+// Maximise solves the option tables of a state as [MarginalGain] does and
+// bounds what any assignment of the state is worth by the Lagrangian dual.
+func Maximise(s allocate.State) (Solution, error) {
+	if err := checkState(s); err != nil {
+		return Solution{}, err
+	}
+	k := newKnapsack(s)
+	sel, d, everyone, proven := k.solve()
+	x := Solution{Assignment: k.assignment(sel), Value: sel.total(), Proven: proven}
+	x.Dual, x.Prices, x.Worth = d.bound, k.prices(s.Cluster, d), k.worths(d)
+	x.RunningBound = math.Max(d.bound, x.Value)
+	if proven {
+		x.RunningBound = x.Value
+	}
+	x.Bound = x.RunningBound
+	if everyone {
+		x.Bound = math.Max(k.free(d, sel), x.RunningBound)
+	}
+	return x, nil
+}
+
+// prices returns what one GPU of each type is worth by the dual.
+func (k *knapsack) prices(c *data.Cluster, d dual) map[string]float64 {
+	capacity := allocate.NewCapacity(c)
+	out := map[string]float64{}
+	for _, t := range c.GPUTypes() {
+		if at := capacity.Dims(t).GPU; at >= 0 && capacity.Limit[at] > 0 {
+			out[t] = d.price[at] / capacity.Limit[at]
+		}
+	}
+	return out
+}
+
+// worths returns, for every job, its best item at the prices.
+func (k *knapsack) worths(d dual) []Worth {
+	out := make([]Worth, len(k.jobs))
+	k.view(d.price)
+	for i := range k.jobs {
+		if _, c := k.chosen(i, true); c != allocate.None {
+			it := &k.jobs[i].items[c]
+			out[i] = Worth{it.value - k.jobs[i].idle, k.worth(it, d.price)}
+		}
+	}
+	return out
+}
+
+func checkState(s allocate.State) error {
+	if s.Cluster == nil {
+		return errors.New("allocate: the state has no cluster")
+	}
+	for _, j := range s.Jobs {
+		if math.IsNaN(j.Idle) || math.IsInf(j.Idle, 0) {
+			return errors.New("allocate: job " + j.Name + ": the value of getting nothing must be finite")
+		}
+	}
+	return nil
+}
+
+// free bounds the assignments that may leave jobs idle, given the dual and
+// the best of those that run every job.
+func (k *knapsack) free(d dual, best *selection) float64 {
+	all := dual{price: slices.Clone(d.price), bound: math.Inf(1)}
+	k.try(&all, all.price, make([]float64, k.n), ask{1, false})
+	if all.bound > d.bound+1e-12*math.Abs(d.bound) { // at these prices some would rather wait
+		k.refine(&all, best.total(), false)
+	}
+	if s := best.clone(); s.branch(all, false) {
+		return s.total()
+	}
+	return all.bound
+}
+
+// start admits everyone if it can, else those who are worth most. It
+// reports which.
+func (k *knapsack) start() (sel *selection, everyone bool) {
+	all := k.admit(k.cheap, true)
+	sel = k.admit(k.dense, false)
+	if all.allRun() && !sel.allRun() {
+		sel = all
+	}
+	return sel, all.allRun()
+}
+
+// closeEnough is the gap to the bound, relative to it, below which an
+// assignment of many jobs is not worth improving: a thousandth of what
+// measuring a speed twice differs by.
+const closeEnough = 1e-5
+
+// solve lets the jobs choose at the prices of the dual and rounds that; where
+// this is not close to the bound, it also grows greedily from three sides (by
+// dominant share, at the prices, and from what runs now) and repairs each by
+// local search. The best is proven or beaten by branch and bound where jobs
+// are few. What runs now is tried first and wins ties, so that a plan is not
+// changed for nothing. With everyone the bound of the dual covers assignments
+// that run every job.
+func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
+	first, mustRun := k.start()
+	known := math.Inf(-1)
+	consider := func(s *selection) {
+		if s == nil || mustRun && !s.allRun() {
+			return
+		}
+		s.value = s.total()
+		if known = math.Max(known, s.value); best == nil || s.value > best.value+best.threshold() {
+			best = s
+		}
+	}
+	now := k.now()
+	consider(now)
+	var grown *selection
+	start := k.guess()
+	if len(k.jobs) <= branchJobs {
+		grown = first.clone()
+		grown.grow()
+		consider(grown)
+		start = grown.margin
+	}
+	d = k.approach(mustRun, start)
+	consider(k.rounded(d, mustRun))
+	far := func() bool { return best == nil || d.bound-best.value > closeEnough*math.Abs(d.bound) }
+	if far() && best != nil {
+		k.refine(&d, known, mustRun)
+		consider(k.rounded(d, mustRun))
+	}
+	if far() {
+		for _, s := range k.repaired(first, now, grown, d, mustRun) {
+			consider(s)
+		}
+	}
+	proven = best.branch(d, mustRun)
+	return best, d, mustRun, proven
+}
+
+// repaired grows from several sides and improves each by local search. All
+// that it returns keep every job running that first does.
+func (k *knapsack) repaired(first, now, grown *selection, d dual, mustRun bool) []*selection {
+	if grown == nil {
+		grown = first.clone()
+		grown.grow()
+	}
+	priced := first.clone()
+	priced.price = d.price
+	priced.grow()
+	priced.price = nil
+	out := []*selection{grown, priced}
+	if now != nil && (!mustRun || now.allRun()) {
+		out = append([]*selection{now.clone()}, out...)
+	}
+	for _, s := range out {
+		s.improve(mustRun)
+	}
+	return out
+}
+
+// guess is prices to start from where no greedy steps were taken: what all
+// jobs would be worth at their best, shared among the GPU types.
+func (k *knapsack) guess() []float64 {
+	var all float64
+	for i := range k.jobs {
+		j := &k.jobs[i]
+		top := j.idle
+		for _, c := range j.hull {
+			top = math.Max(top, j.items[c].value)
+		}
+		all += top - j.idle
+	}
+	price := make([]float64, k.n)
+	for _, dims := range k.dims {
+		price[dims[0]] = all / float64(2*len(k.dims))
+	}
+	return price
+}
+
+// now is the assignment that runs, completed by starting what fits; nil if
+// nothing runs or it does not fit the cluster any more.
+func (k *knapsack) now() *selection {
+	s := k.empty()
+	some := false
+	for i, j := range k.jobs {
+		if j.current == allocate.None {
+			continue
+		}
+		if !s.fits(i, j.current) {
+			return nil
+		}
+		s.set(i, j.current)
+		some = true
+	}
+	if !some {
+		return nil
+	}
+	for i, j := range k.jobs {
+		if s.choice[i] == allocate.None {
+			s.start(i, j.minimums(), k.dense)
+		}
+	}
+	return s
+}
+
+// assignment translates a selection back to option indices.
+func (k *knapsack) assignment(s *selection) allocate.Assignment {
+	a := allocate.Assignment{Choice: make([]int, len(s.choice))}
+	for i, c := range s.choice {
+		a.Choice[i] = allocate.None
+		if c != allocate.None {
+			a.Choice[i] = k.jobs[i].items[c].option
+		}
+	}
+	return a
+}
