@@ -45,16 +45,16 @@ type Input struct {
 
 // PlannedJob is the part of a plan that concerns one job.
 type PlannedJob struct {
-	Name         string            `json:"name"`
-	Action       Action            `json:"action"`
-	GPUType      string            `json:"gpu_type,omitempty"`
-	GPUName      string            `json:"gpu_name,omitempty"` // what the scheduler calls the type, if not that
-	Mode         Mode              `json:"mode,omitempty"`
-	Workers      int               `json:"workers"`
-	PS           int               `json:"ps"`
-	Placement    []NodeShare       `json:"placement"`
-	LocalBatch   float64           `json:"local_batch,omitempty"`
-	AccumSteps   int               `json:"accum_steps"`
+	Name       string      `json:"name"`
+	Action     Action      `json:"action"`
+	GPUType    string      `json:"gpu_type,omitempty"`
+	GPUName    string      `json:"gpu_name,omitempty"` // what the scheduler calls the type, if not that
+	Mode       Mode        `json:"mode,omitempty"`
+	Workers    int         `json:"workers"`
+	PS         int         `json:"ps"`
+	Placement  []NodeShare `json:"placement"`
+	LocalBatch float64     `json:"local_batch,omitempty"`
+	AccumSteps int         `json:"accum_steps"`
 	Layout
 	Throughput   Estimate          `json:"throughput"` // samples/s
 	Goodput      Estimate          `json:"goodput"`    // samples/s at initial-batch worth

@@ -83,7 +83,7 @@ func currentConfig(job data.Job) data.Config {
 	cur := job.Current
 	c := data.Config{
 		GPUType: cur.GPUType, Mode: cur.Mode, Placement: cur.Placement, Nodes: len(cur.Placement),
-		Workers: cur.Placement.Workers(), PS: cur.PS, LocalBatch: cur.LocalBatch, AccumSteps: cur.AccumSteps,
+		Workers: cur.Placement.Workers(), PS: cur.PS, LocalBatch: cur.LocalBatch, AccumSteps: cur.AccumSteps, Layout: cur.Layout,
 	}
 	if c.Mode == "" {
 		c.Mode = data.AllReduce

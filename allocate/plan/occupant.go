@@ -83,5 +83,5 @@ func take(c *data.Cluster, nodes []data.NodeShare, r data.Resources) {
 func (o occupant) planned(job data.Job) data.PlannedJob {
 	c := currentConfig(job)
 	return data.PlannedJob{Action: data.Keep, GPUType: c.GPUType, Mode: c.ModeOrDefault(), Workers: c.Workers, PS: c.PS,
-		Placement: o.nodes, LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps, Reason: "not planned, stays as it is: " + o.why}
+		Placement: o.nodes, LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps, Layout: c.Layout, Reason: "not planned, stays as it is: " + o.why}
 }

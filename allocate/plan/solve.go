@@ -150,7 +150,7 @@ func (p *prepared) after(placed []place.Placed) *prepared {
 			q.Jobs[i].Current, q.standing[i].Current = nil, nil
 		} else {
 			c := at.Option.Config
-			q.Jobs[i].Current = &data.Current{GPUType: c.GPUType, Mode: c.ModeOrDefault(), Placement: c.Placement, PS: c.PS, LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps}
+			q.Jobs[i].Current = &data.Current{GPUType: c.GPUType, Mode: c.ModeOrDefault(), Placement: c.Placement, PS: c.PS, LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps, Layout: c.Layout}
 			q.standing[i].Current = workersOf(at.Nodes)
 			stays := at.Option
 			stays.Keeps = true

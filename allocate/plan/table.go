@@ -206,6 +206,12 @@ func answer(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
 		c.LocalBatch, c.AccumSteps = 0, 0
 		return o.BestBatch(c)
 	}
+	if m, ok := o.(modelled); ok && m.Model.Layouts(c.GPUType) != nil && c.Plain() {
+		// The batch stays; how the model is spread over the workers follows them.
+		sized := *m.Predictor
+		sized.Batch.Initial = job.Batch.Initial
+		return sized.BestBatch(c)
+	}
 	return o.At(fixedBatch(job, c))
 }
 

@@ -75,20 +75,34 @@ func planCSV(plan *data.Plan, was map[string]string) table {
 	t := table{columns: []string{"job", "action", "workers", "ps", "gpu_type", "mode", "local_batch", "accum_steps", "nodes",
 		"goodput", "goodput_lo", "goodput_hi", "finish_s", "finish_lo_s", "finish_hi_s", "cost_usd", "cost_lo_usd", "cost_hi_usd", "was", "reason"}}
 	figures := func(e data.Estimate) []string { return []string{orEmpty(e.Mean), orEmpty(e.Lo), orEmpty(e.Hi)} }
+	layouts := slices.ContainsFunc(plan.Jobs, func(j data.PlannedJob) bool { return !j.Plain() })
+	if layouts {
+		t.columns = append(t.columns, data.LayoutNames()...)
+	}
 	for _, j := range plan.Jobs {
 		cells := []string{j.Name, string(j.Action), fmt.Sprint(j.Workers), fmt.Sprint(j.PS), j.GPUType, string(j.Mode),
 			orEmpty(j.LocalBatch), fmt.Sprint(j.AccumSteps), nodesText(j.Placement)}
 		cells = append(cells, slices.Concat(figures(j.Goodput), figures(j.Finish), figures(j.Cost))...)
-		t.add(append(cells, was[j.Name], j.Reason)...)
+		cells = append(cells, was[j.Name], j.Reason)
+		for _, name := range data.LayoutNames() {
+			if layouts {
+				cells = append(cells, j.Get(name))
+			}
+		}
+		t.add(cells...)
 	}
 	return t
 }
 
 func batchText(j data.PlannedJob) string {
-	if j.AccumSteps == 0 {
-		return number(j.LocalBatch)
+	text := number(j.LocalBatch)
+	if j.AccumSteps > 0 {
+		text += fmt.Sprintf(" ×%d", j.AccumSteps+1)
 	}
-	return fmt.Sprintf("%s ×%d", number(j.LocalBatch), j.AccumSteps+1)
+	if !j.Plain() {
+		text += ", " + j.Layout.String()
+	}
+	return text
 }
 
 func nodesText(shares []data.NodeShare) string {
