@@ -22,8 +22,8 @@ import time
 
 def report(step, **values):
     """Prints one step: step_time_s, sync_time_s, throughput (samples/s), loss,
-    grad_sqr, grad_var, any of them. Values that are None or not finite are
-    left out."""
+    grad_sqr, grad_var, peak_memory_bytes, any of them. Values that are None or
+    not finite are left out."""
     if int(os.environ.get("RANK", "0")) != 0:
         return
     line = {"step": step}
@@ -35,6 +35,26 @@ def report(step, **values):
     sys.stdout.flush()
 
 
+def peak_memory_bytes():
+    """The most memory this process has held: what PyTorch allocated on its GPU,
+    else its resident set, in a pod all of the container's."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        return torch.cuda.max_memory_allocated()
+    if "KUBERNETES_SERVICE_HOST" in os.environ:
+        try:
+            with open("/sys/fs/cgroup/memory.peak") as f:
+                return int(f.read())
+        except OSError:
+            pass  # Linux before 5.19, or cgroup v1
+    try:
+        import resource
+    except ImportError:
+        return None  # Windows
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
 class Steps:
     """Times the steps of a training loop from one call of done to the next."""
 
@@ -43,9 +63,10 @@ class Steps:
         self.last = time.perf_counter()
 
     def done(self, **values):
-        """Reports that a step has ended."""
+        """Reports that a step has ended, and the memory of this process."""
         now = time.perf_counter()
         self.step += 1
+        values.setdefault("peak_memory_bytes", peak_memory_bytes())
         report(self.step, step_time_s=now - self.last, **values)
         self.last = time.perf_counter()  # printing is not part of the next step
 
