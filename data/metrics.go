@@ -32,7 +32,7 @@ func tellsSpeed(quantity string) bool {
 // MetricPatterns lists the log formats that metrics.pattern knows. Package
 // launch holds how they are read.
 func MetricPatterns() []string {
-	return []string{"deepspeed", "horovod", "huggingface", "lightning", "megatron", "mlperf", "pytorch-imagenet", "tf-cnn-benchmarks", "timm", "torchvision", "tqdm"}
+	return []string{"deepspeed", "horovod", "huggingface", "lightning", "megatron", "mlperf", "nemo", "pytorch-imagenet", "tf-cnn-benchmarks", "timm", "torchtitan", "torchvision", "tqdm"}
 }
 
 // readMetrics reads how the output of a trial is understood. A regular

@@ -110,10 +110,18 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	q := newQueueing(t)
 	t.Submitted, t.Began, t.Waiting = r.submittedTo(t, q), q.beganAt, q.wait
 	r.queuesIn(t.ID, q)
+	var peak, device float64 // bytes, as seen from outside; written before ended is
+	t.Used = func(p, d float64) { peak, device = p, d }
 	go func() { ended <- r.Launcher.Launch(ctx, t, obs) }()
 
 	m := meter.New(r.Study.Trial, r.Study.Metrics.Rank, t.Config)
 	var first, told time.Time
+	take := func(o launch.Observation) (enough bool) {
+		if m.Observed() == 0 && !o.OfMemory() {
+			first = o.At
+		}
+		return (ctx.Err() == nil || o.OfMemory()) && m.Add(o)
+	}
 	hang := newHangTimer(r.Study.Trial.Timeout)
 	defer hang.Stop()
 	quiet := time.NewTimer(quietAfter(r.Study.Trial.Timeout))
@@ -130,11 +138,8 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 		case o := <-obs:
 			now := time.Now()
 			q.seenRunning(now)
-			if m.Observed() == 0 {
-				first = o.At
-			}
 			restart(hang, r.Study.Trial.Timeout)
-			if ctx.Err() == nil && m.Add(o) {
+			if take(o) {
 				cancel(errEnough)
 			}
 			if now.Sub(told) >= tellEvery {
@@ -157,13 +162,9 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 		case err := <-ended:
 			for len(obs) > 0 {
 				q.seenRunning(time.Now())
-				if o := <-obs; ctx.Err() == nil {
-					if m.Observed() == 0 {
-						first = o.At
-					}
-					m.Add(o)
-				}
+				take(<-obs)
 			}
+			m.SeenOutside(peak, device)
 			out := r.conclude(t, m, err)
 			if err := writeRanks(t, m.Ranks()); err != nil {
 				out.warning = err.Error()
@@ -227,7 +228,9 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, err error) outcome {
 	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: r.price(t.Config), Architecture: r.Study.Model}}
 	end := &out.measurement
 	var failure *launch.Failure
-	switch reading := m.Read(); {
+	reading := m.Read()
+	end.PeakMemory, end.GPUMemory = reading.PeakMemory, reading.DeviceMemory
+	switch {
 	case (err == nil || errors.Is(err, errEnough)) && reading.Steps >= meter.FewestSteps:
 		end.Status = data.OK
 		end.StepTime, end.StepTimeSD, end.SyncTime, end.Steps = reading.StepTime, reading.SD, reading.SyncTime, reading.Steps

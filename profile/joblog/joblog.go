@@ -52,7 +52,9 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics) (data.Measure
 			return data.Measurement{}, what, &data.InputError{Source: data.Source{File: name, Line: n}, Found: err.Error(), Want: parser.Wants()}
 		}
 		if ok {
-			seen++
+			if !o.OfMemory() {
+				seen++
+			}
 			o.At = at
 			steps.Add(o)
 		}
@@ -65,7 +67,7 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics) (data.Measure
 		return data.Measurement{}, what, untimed(name, c, seen, at, parser)
 	}
 	out := data.Measurement{Config: c, Status: data.OK, StepTime: reading.StepTime, StepTimeSD: reading.SD, SyncTime: reading.SyncTime,
-		Steps: reading.Steps, Wall: at.Sub(first).Seconds(), StartedAt: first}
+		Steps: reading.Steps, Wall: at.Sub(first).Seconds(), StartedAt: first, PeakMemory: reading.PeakMemory, GPUMemory: reading.DeviceMemory}
 	if reading.Steps >= meter.FewestSteps {
 		out.StepTimeSE = reading.SE
 	}
@@ -86,9 +88,6 @@ func untimed(name string, c data.Config, seen int, at time.Time, parser launch.P
 	return &data.InputError{Source: src, Found: fmt.Sprintf("%d steps", seen), Want: "more steps than those of the warm-up"}
 }
 
-// huggingface is the pattern that is tried last: its bar is tqdm's.
-const huggingface = "huggingface"
-
 // parserFor returns how lines are read, and what that is called.
 func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (string, launch.Parser, error) {
 	if m != (data.Metrics{}) {
@@ -103,12 +102,9 @@ func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (str
 		return "", nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	tries := []data.Metrics{{JSONL: true}}
-	for _, pattern := range data.MetricPatterns() {
-		if pattern != huggingface {
-			tries = append(tries, data.Metrics{Pattern: pattern})
-		}
+	for _, pattern := range launch.PatternsByDetail() {
+		tries = append(tries, data.Metrics{Pattern: pattern})
 	}
-	tries = append(tries, data.Metrics{Pattern: huggingface})
 	for _, m := range tries {
 		p, err := launch.NewParser(m)
 		if err != nil {

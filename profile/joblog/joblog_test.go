@@ -41,6 +41,24 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// The memory that a log tells of is part of the measurement, wherever it stands.
+func TestReadMemory(t *testing.T) {
+	c := data.Config{Job: "a", Workers: 8, LocalBatch: 1}
+	var log strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&log, "epoch=0/micro_step=1/global_step=%d, RunningAvgSamplesPerSec=80, CurrSamplesPerSec=80, MemAllocated=1.5GB, MaxMemAllocated=2.5GB\n", i+1)
+	}
+	log.WriteString("MA 1.0 GB         Max_MA 3.25 GB         CA 4 GB         Max_CA 4 GB\n")
+	log.WriteString("torch.OutOfMemoryError: CUDA out of memory. GPU 0 has a total capacity of 79.5 GiB of which 1 GiB is free.\n")
+	m, pattern, err := joblog.Read(strings.NewReader(log.String()), "job.log", c, data.Metrics{})
+	if err != nil || pattern != "deepspeed" || math.Abs(m.StepTime-.1) > 1e-9 {
+		t.Fatalf("%+v, %q, %v", m, pattern, err)
+	}
+	if m.PeakMemory != 3.25*(1<<30) || m.GPUMemory != 79.5*(1<<30) {
+		t.Errorf("peak %.0f of %.0f bytes, want 3.25 of 79.5 GiB", m.PeakMemory, m.GPUMemory)
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	counter := data.Metrics{Regex: `step (?P<step>\d+)`}
 	rate := data.Metrics{Regex: `images/sec: (?P<throughput>[0-9.]+)`}

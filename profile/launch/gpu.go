@@ -11,10 +11,10 @@ import (
 
 // watchGPUs samples the GPUs of this machine while a trial on GPUs runs. What
 // it returns ends the sampling and writes what each GPU in use came to into
-// the trial's log; it returns the peak of the fullest GPU in words, empty if
+// the trial's log; it returns the memory of the fullest GPU, the zero value if
 // nothing was seen. A machine without nvidia-smi has nothing to watch.
-func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() (peak string)) {
-	nothing := func() string { return "" }
+func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() gpuPeak) {
+	nothing := func() gpuPeak { return gpuPeak{} }
 	if c.GPUType == "cpu" || c.GPUType == "" {
 		return nothing
 	}
@@ -26,8 +26,9 @@ func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() (
 		}
 		return nothing
 	}
-	return func() string {
-		fullest, most := "", 0.0
+	return func() gpuPeak {
+		var fullest gpuPeak
+		share := -1.0
 		for _, p := range w.Stop() {
 			if p.Busy <= 0 && p.Most == p.Used {
 				continue // not this trial's, as far as one can see
@@ -41,12 +42,18 @@ func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() (
 				busy = fmt.Sprintf(", busy %.0f %% of the time", p.Busy)
 			}
 			_, _ = fmt.Fprintf(log, "[knee] %s%s\n", text, busy)
-			if share := float64(p.Most) / float64(max(p.Memory, 1)); share > most {
-				fullest, most = text, share
+			if s := float64(p.Most) / float64(max(p.Memory, 1)); s > share {
+				fullest, share = gpuPeak{text, float64(p.Most), float64(p.Memory)}, s
 			}
 		}
 		return fullest
 	}
+}
+
+// gpuPeak is the memory of the GPU that was fullest.
+type gpuPeak struct {
+	text         string  // in words
+	most, memory float64 // bytes held, and there
 }
 
 // gibibytes writes memory as people say it.

@@ -33,6 +33,8 @@ type group struct {
 	like recogniser // of what was printed instead; guarded by mu
 
 	advices []advised
+
+	resident float64 // bytes, the most that one process was seen to hold; 0 if not known, or training is on GPUs
 }
 
 // process is one started process of the group.
@@ -74,7 +76,7 @@ func (g *group) run(ctx context.Context, specs []processSpec) error {
 		select {
 		case p := <-g.ended:
 			live = remove(live, p)
-			ends = append(ends, p.end)
+			ends = append(ends, g.endOf(p))
 			if !p.spec.server {
 				workers--
 			}
@@ -128,6 +130,14 @@ func (g *group) unread(ends []rankEnd) string {
 	return g.like.hint() + last
 }
 
+// endOf takes note of a process that has ended.
+func (g *group) endOf(p *process) rankEnd {
+	if c := g.trial.Config; c.GPUType == "cpu" || c.GPUType == "" {
+		g.resident = max(g.resident, peakResident(p.cmd.ProcessState))
+	}
+	return p.end
+}
+
 // linger gives the processes left after a failure a moment to end by
 // themselves, so that one that ran out of memory can still say so.
 func (g *group) linger(live []*process) (ends []rankEnd, left []*process) {
@@ -137,7 +147,7 @@ func (g *group) linger(live []*process) (ends []rankEnd, left []*process) {
 		select {
 		case p := <-g.ended:
 			live = remove(live, p)
-			ends = append(ends, p.end)
+			ends = append(ends, g.endOf(p))
 		case <-timer.C:
 			return ends, live
 		}
@@ -165,7 +175,7 @@ func (g *group) stop(live []*process) []rankEnd {
 		case p := <-g.ended:
 			live = remove(live, p)
 			p.end.killed = true
-			ends = append(ends, p.end)
+			ends = append(ends, g.endOf(p))
 		case <-timer.C:
 			for _, p := range live {
 				killGroup(p.cmd.Process.Pid)
@@ -258,7 +268,7 @@ func (g *group) line(ctx context.Context, p *process, line string, cancel contex
 	for _, part := range []string{"[", p.spec.name, "] ", line, "\n"} {
 		_, _ = g.log.WriteString(part)
 	}
-	g.seen = g.seen || ok
+	g.seen = g.seen || ok && !o.OfMemory()
 	if !g.seen {
 		g.like.look(line)
 	}
@@ -267,7 +277,7 @@ func (g *group) line(ctx context.Context, p *process, line string, cancel contex
 		cancel(g.bad)
 	}
 	g.mu.Unlock()
-	if !ok {
+	if !ok || o.OfMemory() {
 		p.last = line
 		if p.advice == "" {
 			p.advice = adviceOn(g.advices, line)
@@ -275,6 +285,8 @@ func (g *group) line(ctx context.Context, p *process, line string, cancel contex
 		if p.oom == "" && speaksOfMemory(line) {
 			p.oom = line
 		}
+	}
+	if !ok {
 		return
 	}
 	o.At = now

@@ -31,6 +31,7 @@ type record struct {
 	Loss       *float64 `json:"loss"`
 	GradSqr    *float64 `json:"grad_sqr"`
 	GradVar    *float64 `json:"grad_var"`
+	PeakMemory *float64 `json:"peak_memory_bytes"`
 }
 
 // scan reads an object that holds nothing but numbers, as nearly every line
@@ -71,6 +72,8 @@ func (r *record) scan(text string) bool {
 			r.GradSqr = &v
 		case `"grad_var"`:
 			r.GradVar = &v
+		case `"peak_memory_bytes"`:
+			r.PeakMemory = &v
 		default:
 			return false
 		}
@@ -116,6 +119,7 @@ func (jsonl) Parse(line string) (Observation, bool, error) {
 	}{
 		{"step", r.Step, &o.Step}, {"step_time_s", r.StepTime, &o.StepTime}, {"sync_time_s", r.SyncTime, &o.SyncTime}, {"throughput", r.Throughput, &o.Throughput},
 		{"loss", r.Loss, &o.Loss}, {"grad_sqr", r.GradSqr, &o.GradSqr}, {"grad_var", r.GradVar, &o.GradVar},
+		{"peak_memory_bytes", r.PeakMemory, &o.PeakMemory},
 	} {
 		if f.from == nil {
 			continue

@@ -161,7 +161,7 @@ func (l *podLog) take(ctx context.Context, at time.Time, text string) {
 	r.log.line(l.who, text)
 	o, ok, err := r.parser.Parse(text)
 	r.mu.Lock()
-	r.seen = r.seen || ok
+	r.seen = r.seen || ok && !o.OfMemory()
 	if err != nil && r.bad == nil {
 		r.bad = errors.New(l.who + " printed what cannot be read: " + err.Error())
 	}
@@ -172,6 +172,8 @@ func (l *podLog) take(ctx context.Context, at time.Time, text string) {
 		case r.obs <- o:
 		case <-ctx.Done():
 		}
+	}
+	if ok && !o.OfMemory() {
 		return
 	}
 	l.mu.Lock()

@@ -38,6 +38,10 @@ type Trial struct {
 	// the time before it is queueing, not running. A launcher that starts its
 	// trials at once need not call it. May be nil.
 	Began func(at time.Time)
+	// Used is called when the trial has ended with the memory in bytes that
+	// its worst process, or GPU, was seen to hold from outside, and what the
+	// device has, each 0 if not known. May be nil.
+	Used func(peak, device float64)
 }
 
 // Observation is one step of a running trial as it was seen. Numbers that
@@ -52,6 +56,17 @@ type Observation struct {
 	Loss       float64
 	GradSqr    float64 // |E g|²
 	GradVar    float64 // trace of the gradient covariance at the initial batch
+
+	PeakMemory   float64 // bytes, the most that the process has held so far; 0 if not reported
+	DeviceMemory float64 // bytes that the device has; 0 if not reported
+}
+
+// OfMemory reports whether an observation tells of memory and of nothing else:
+// it is no step, and no sign that steps are read.
+func (o Observation) OfMemory() bool {
+	known := func(v float64) bool { return !math.IsNaN(v) }
+	return (o.PeakMemory > 0 || o.DeviceMemory > 0) &&
+		!(known(o.Step) || known(o.StepTime) || known(o.SyncTime) || known(o.Throughput) || known(o.Loss) || known(o.GradSqr) || known(o.GradVar))
 }
 
 // UnknownRank is the rank of an observation from output that several ranks may

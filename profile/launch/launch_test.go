@@ -83,6 +83,35 @@ func TestLocalTellsRanksWhoTheyAre(t *testing.T) {
 	}
 }
 
+// What a process held is known of one that says nothing of it.
+func TestLocalSeesMemory(t *testing.T) {
+	const size = 100_000_000
+	var peak float64
+	obs := make(chan launch.Observation, 16)
+	l := &launch.Local{Parser: parser(t)}
+	err := l.Launch(t.Context(), launch.Trial{ID: 1, Attempt: 1, Config: data.Config{Workers: 1, GPUType: "cpu"},
+		Command: []string{"sh", "-c", step + fmt.Sprintf(`awk 'BEGIN { s = "x"; while (length(s) < %d) s = s s }'`, size)},
+		Used:    func(p, _ float64) { peak = p }}, obs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if peak < size || peak > 20*size {
+		t.Errorf("a process that held %d bytes was seen to hold %.0f", size, peak)
+	}
+}
+
+// A line of memory alone is no step: a trial that prints nothing else has
+// failed, and its last words are told.
+func TestLocalTellsMemoryFromSteps(t *testing.T) {
+	obs, _, err := run(t, t.Context(), data.Config{Workers: 1, GPUType: "cpu"}, true, "echo max_memory_allocated: 5 GiB")
+	if err == nil || !strings.Contains(err.Error(), "without reporting a step") || !strings.Contains(err.Error(), "last words: max_memory_allocated") {
+		t.Errorf("err = %v", err)
+	}
+	if len(obs) != 1 || !obs[0].OfMemory() || obs[0].PeakMemory != 5<<30 {
+		t.Errorf("observations %+v", obs)
+	}
+}
+
 func TestLocalTellsFailuresApart(t *testing.T) {
 	one := data.Config{Workers: 1, GPUType: "cpu"}
 	two := data.Config{Workers: 2, GPUType: "cpu"}

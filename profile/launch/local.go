@@ -66,9 +66,12 @@ func (l *Local) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	gpus := watchGPUs(ctx, t.Config, log)
 	err = g.run(ctx, specs)
 	peak := gpus()
+	if t.Used != nil {
+		t.Used(max(peak.most, g.resident), peak.memory)
+	}
 	var failure *Failure
-	if errors.As(err, &failure) && failure.Status == data.OOM && peak != "" {
-		failure.Detail += "; " + peak
+	if errors.As(err, &failure) && failure.Status == data.OOM && peak.text != "" {
+		failure.Detail += "; " + peak.text
 	}
 	return err
 }

@@ -48,6 +48,8 @@ func reported(quantity string, v float64) (float64, error) {
 		b = data.NonNegative("a step")
 	case "throughput":
 		b = data.Positive("samples/s")
+	case "peak_memory_bytes":
+		b = data.Positive("bytes")
 	default:
 		if !data.Any("").Holds(v) {
 			return math.NaN(), nil
@@ -66,11 +68,11 @@ type configured interface {
 	forTrial(data.Config) Parser
 }
 
-// ParserFor returns the parser to use for a trial of c. Launchers call it
-// once for each trial.
+// ParserFor returns the parser to use for a trial of c, which reads lines that
+// tell of memory too. Launchers call it once for each trial.
 func ParserFor(p Parser, c data.Config) Parser {
 	if f, ok := p.(configured); ok {
-		return f.forTrial(c)
+		p = f.forTrial(c)
 	}
-	return p
+	return memoryReader{p, memoryFormats()}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"knee/data"
@@ -37,7 +38,11 @@ func patternTable() map[string][]string {
 	return map[string][]string{
 		// DeepSpeed, deepspeed/utils/timer.py, with steps_per_print. Rates are
 		// of all workers.
-		"deepspeed": {`global_step=` + quantity("step") + `, RunningAvgSamplesPerSec=\S+ CurrSamplesPerSec=` + quantity("throughput")},
+		// Its pipeline engine, runtime/pipe/engine.py, prints lines of its own.
+		"deepspeed": {
+			`global_step=` + quantity("step") + `, RunningAvgSamplesPerSec=\S+ CurrSamplesPerSec=` + quantity("throughput"),
+			`steps: ` + quantity("step") + ` loss: ` + quantity("loss") + ` iter time \(s\): ` + quantity("step_time_s"),
+		},
 		// Horovod, examples/*/*_synthetic_benchmark.py: ten batches a line.
 		"horovod": {`Iter #` + quantity("step") + `: ` + quantity("worker_throughput") + ` img/sec per (?:GPU|CPU)`},
 		// Hugging Face Trainer, whose progress is drawn by tqdm and whose loss
@@ -55,6 +60,11 @@ func patternTable() map[string][]string {
 			`:::MLLOG .*"key": "throughput", "value": ` + quantity("throughput"),
 			`:::MLLOG .*"key": "(?:train_loss|loss)", "value": ` + quantity("loss"),
 		},
+		// NeMo's bar (1.x) and its lines (2.x): the time of the last step.
+		"nemo": {
+			`global_step[=:] *` + quantity("step") + `.*?train_step_timing in s[=:] *` + quantity("step_time_s"),
+			`reduced_train_loss[=:] *` + quantity("loss"),
+		},
 		// pytorch/examples, imagenet/main.py: the time of the last batch.
 		"pytorch-imagenet": {`Epoch: \[[0-9]+\]\[ *` + quantity("step") + `/[0-9]+\]\s+Time +` + quantity("step_time_s") +
 			`(?:.*?Loss +` + quantity("loss") + `)?`},
@@ -65,6 +75,9 @@ func patternTable() map[string][]string {
 		// Any bar of tqdm around the batches. The rate is tqdm's, smoothed over
 		// some steps.
 		"tqdm": {tqdmBar + tqdmLoss},
+		// torchtitan, torchtitan/components/metrics.py, in colours: a counter, as
+		// its tokens/s per device do not say how many tokens a sample has.
+		"torchtitan": {`step: +` + quantity("step") + `\s+\S*loss: +` + quantity("loss") + `.*memory: +[0-9.]+GiB`},
 		// torchvision, references/classification/train.py: img/s of one process,
 		// of the last batch.
 		"torchvision": {`Epoch: \[[0-9]+\] +\[ *` + quantity("step") + `/[0-9]+\].*?img/s: ` + quantity("worker_throughput") +
@@ -131,6 +144,15 @@ func (o *Observation) overlay(seen Observation) {
 	}
 }
 
+// PatternsByDetail lists the patterns as a log is to be tried on: bars last,
+// which programs that say more draw too, and huggingface after tqdm, whose bar
+// it has.
+func PatternsByDetail() []string {
+	bars := []string{"lightning", "tqdm", "huggingface"}
+	all := slices.DeleteFunc(data.MetricPatterns(), func(name string) bool { return slices.Contains(bars, name) })
+	return append(all, bars...)
+}
+
 // recogniser tells, of output in which nothing was found, whether a pattern
 // would have found something.
 type recogniser struct {
@@ -151,10 +173,7 @@ func (r *recogniser) look(line string) {
 	}
 	r.looked++
 	if r.patterns == nil {
-		for _, name := range data.MetricPatterns() {
-			if name == "huggingface" {
-				continue // its bar is tqdm's, which is what is told apart here
-			}
+		for _, name := range PatternsByDetail() {
 			if p, err := newPattern(name); err == nil {
 				r.patterns, r.names = append(r.patterns, p), append(r.names, name)
 			}

@@ -3,7 +3,9 @@
 package launch
 
 import (
+	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 )
 
@@ -28,4 +30,24 @@ func exitCode(cmd *exec.Cmd) int {
 		return 128 + int(ws.Signal())
 	}
 	return cmd.ProcessState.ExitCode()
+}
+
+// peakResident returns the largest resident set in bytes of a process that has
+// ended, or of one of those it waited for; 0 if not known. A process begins as
+// a copy of this one, whose memory the kernel counts as its own: what does not
+// exceed that is not known.
+func peakResident(state *os.ProcessState) float64 {
+	if state == nil {
+		return 0
+	}
+	used, ok := state.SysUsage().(*syscall.Rusage)
+	var own syscall.Rusage
+	if !ok || syscall.Getrusage(syscall.RUSAGE_SELF, &own) != nil || used.Maxrss <= own.Maxrss {
+		return 0
+	}
+	unit := 1024.0 // KiB on Linux and the BSDs
+	if runtime.GOOS == "darwin" {
+		unit = 1
+	}
+	return float64(used.Maxrss) * unit
 }

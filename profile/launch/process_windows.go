@@ -30,3 +30,6 @@ func exitCode(cmd *exec.Cmd) int {
 	}
 	return cmd.ProcessState.ExitCode()
 }
+
+// peakResident returns 0: Windows does not keep it for a process that has ended.
+func peakResident(*os.ProcessState) float64 { return 0 }

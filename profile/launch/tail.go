@@ -118,10 +118,10 @@ func (t *tail) line(line string) (Observation, bool, error) {
 		rank, line = cutLabel(line)
 	}
 	o, ok, err := t.parser.Parse(line)
-	if ok || err != nil {
-		if o.Rank == UnknownRank {
-			o.Rank = rank
-		}
+	if o.Rank == UnknownRank {
+		o.Rank = rank
+	}
+	if err != nil || ok && !o.OfMemory() {
 		t.seen = t.seen || ok
 		return o, ok, err
 	}
@@ -134,7 +134,7 @@ func (t *tail) line(line string) (Observation, bool, error) {
 	if t.oom == "" && speaksOfMemory(line) {
 		t.oom = line
 	}
-	return Observation{}, false, nil
+	return o, ok, nil
 }
 
 // cutLabel takes the number of the task off a line, " 3: loss 2.1".

@@ -22,6 +22,8 @@ type Meter struct {
 	first, last time.Time // when the first and the latest step were seen
 	step        float64   // the last that had a counter; NaN before
 	seen        int       // observations
+	peak        float64   // bytes, the most that any rank said it held; 0 if none did
+	device      float64   // bytes that its device has; 0 if not known
 }
 
 // Reading is what a Meter knows so far. Times are in seconds.
@@ -33,6 +35,9 @@ type Reading struct {
 	Steps    int     // steady steps behind the mean
 	Warmup   int     // leading steps dropped
 	Hurried  bool    // fewer were dropped than the study asks for: there were no more
+
+	PeakMemory   float64 // bytes, the most that any rank held; 0 if not known
+	DeviceMemory float64 // bytes that its device has; 0 if not known
 }
 
 // FewestSteps is the least number of steady steps that make a measurement:
@@ -52,6 +57,10 @@ func New(s data.TrialSettings, rank int, c data.Config) *Meter {
 // Add takes one observation and reports whether the trial has been measured
 // well enough to be ended.
 func (m *Meter) Add(o launch.Observation) (enough bool) {
+	m.peak, m.device = max(m.peak, o.PeakMemory), max(m.device, o.DeviceMemory)
+	if o.OfMemory() {
+		return false
+	}
 	if m.seen == 0 {
 		m.first = o.At
 	}
@@ -107,7 +116,7 @@ func (m *Meter) looked() float64 {
 // Read returns what is known so far; Steps is 0 if that is nothing.
 func (m *Meter) Read() Reading {
 	bs := m.series.batches
-	r := Reading{SE: math.Inf(1)}
+	r := Reading{SE: math.Inf(1), PeakMemory: m.peak, DeviceMemory: m.device}
 	var drop int
 	if asked := m.settings.Warmup; asked < 0 {
 		drop = warmup(bs)
@@ -128,7 +137,19 @@ func (m *Meter) Read() Reading {
 	return r
 }
 
-// Observed returns how many observations there were.
+// SeenOutside tells the memory of the trial as it was seen from outside, in
+// bytes: what counts where the trial itself said nothing. A GPU also holds the
+// context of its driver, and what the allocator keeps for later.
+func (m *Meter) SeenOutside(peak, device float64) {
+	if m.peak == 0 {
+		m.peak = peak
+	}
+	if m.device == 0 {
+		m.device = device
+	}
+}
+
+// Observed returns how many observations of steps there were.
 func (m *Meter) Observed() int { return m.seen }
 
 // Ranks returns the mean step time of every rank that was told apart.

@@ -102,6 +102,26 @@ func TestMeterTakesLossesBetweenSteps(t *testing.T) {
 	}
 }
 
+// The most that any rank held is kept, whenever it is told; a line of memory
+// alone is no step; what is seen from outside counts where nothing is told.
+func TestMeterKeepsPeakMemory(t *testing.T) {
+	nan := math.NaN()
+	m := meter.New(settings(), 0, data.Config{Workers: 2})
+	m.SeenOutside(7, 0)
+	if r := m.Read(); r.PeakMemory != 7 || r.DeviceMemory != 0 {
+		t.Errorf("read %+v, want a peak of 7", r)
+	}
+	m = meter.New(settings(), 0, data.Config{Workers: 2})
+	for i := range 10 {
+		m.Add(launch.Observation{Step: float64(i), StepTime: 1, Throughput: nan, Loss: nan, GradSqr: nan, PeakMemory: float64(10 - i)})
+		m.Add(launch.Observation{Rank: 1, Step: nan, StepTime: nan, SyncTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan, PeakMemory: 12, DeviceMemory: 80})
+	}
+	m.SeenOutside(99, 99)
+	if r := m.Read(); r.PeakMemory != 12 || r.DeviceMemory != 80 || m.Observed() != 10 || r.StepTime != 1 {
+		t.Errorf("read %+v of %d steps, want a peak of 12 of 80 and 10 steps of 1 s", r, m.Observed())
+	}
+}
+
 // A bar that is drawn again for a new loss, at the same step and rate, adds
 // nothing to what is known of the speed.
 func TestMeterLeavesOutRedrawnBars(t *testing.T) {

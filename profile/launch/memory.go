@@ -1,0 +1,124 @@
+package launch
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// memoryFormat is how a program writes the memory of a process or a device.
+// The groups of its expression are peak, the most that was held, device, what
+// the device has, and unit, if the line says it.
+type memoryFormat struct {
+	program string
+	line    *regexp.Regexp
+	bytes   float64 // of one where the line does not say its unit, or says it as the program means it
+}
+
+const mebi, gibi = 1 << 20, 1 << 30
+
+// memoryFormats lists lines as the programs' own sources write them, with what
+// the program divides bytes by: most call 2³⁰ bytes a GB. Where a script of the
+// user's writes a unit, it is taken at its word (GB is 10⁹, GiB is 2³⁰ bytes).
+// max_memory_allocated is what PyTorch's tensors took; reserved, cgroups and
+// nvidia-smi hold more than that.
+func memoryFormats() []memoryFormat {
+	peak := `(?P<peak>[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?)`
+	device := `(?P<device>[0-9][0-9.]*)`
+	f := func(program, expr string, bytes float64) memoryFormat {
+		return memoryFormat{program, regexp.MustCompile(expr), bytes}
+	}
+	return []memoryFormat{
+		// megatron/training/utils.py, report_memory, and --log-memory-to-tensorboard's twin.
+		f("megatron", `memory \(MB\) \|.*\bmax allocated: `+peak, mebi),
+		// deepspeed/utils/timer.py, ThroughputTimer; runtime/utils.py, see_memory_usage.
+		f("deepspeed", `\bMaxMemAllocated=`+peak+` ?GB`, gibi),
+		f("deepspeed", `\bMax_MA `+peak+` GB`, gibi),
+		// torchtitan/components/metrics.py: the most reserved since the last line.
+		f("torchtitan", `\bmemory: +`+peak+`GiB\(`, gibi),
+		// torchvision, references; detectron2, CommonMetricPrinter.
+		f("torchvision", `\bmax[ _]mem: `+peak+`M?\b`, mebi),
+		// The table of nvidia-smi, and its --format=csv of memory.used,memory.total.
+		f("nvidia-smi", `\b`+peak+` ?MiB(?: /|,) *`+device+` ?MiB\b`, mebi),
+		// cgroup v2, as grep -H . or a script's echo prints it.
+		f("cgroup", `\bmemory\.peak[:=\s]+`+peak+`\s*$`, 1),
+		// PyTorch's message when memory runs out: what the device has.
+		f("out of memory", `(?i)out of memory.*?\b`+device+` GiB total capacity`, gibi),
+		f("out of memory", `(?i)out of memory.*?\btotal capacity of `+device+` GiB`, gibi),
+		// What scripts print of torch.cuda.max_memory_allocated().
+		f("torch.cuda", `(?i)\bmax_memory_allocated\b[^0-9]{0,16}`+peak+` *(?:(?P<unit>[KMGT]i?B|B|bytes)\b|[^\w.]|$)`, 1),
+		f("torch.cuda", `(?i)\b(?:peak|max)(?:imum)?[ _](?:gpu[ _]|cuda[ _])?mem(?:ory)?(?:[ _](?:allocated|usage|used))?\b[^0-9]{0,8}`+peak+` *(?P<unit>[KMGT]i?B|bytes)\b`, 1),
+	}
+}
+
+// memoryReader reads the memory in lines of a trial besides what its parser
+// reads of them.
+type memoryReader struct {
+	Parser
+	formats []memoryFormat
+}
+
+// Parse implements [Parser].
+func (m memoryReader) Parse(line string) (Observation, bool, error) {
+	o, ok, err := m.Parser.Parse(line)
+	if err != nil || !speaksOfUse(line) {
+		return o, ok, err
+	}
+	peak, device := m.read(line)
+	if peak == 0 && device == 0 {
+		return o, ok, nil
+	}
+	if !ok {
+		o = unseen()
+	}
+	o.PeakMemory, o.DeviceMemory = max(o.PeakMemory, peak), max(o.DeviceMemory, device)
+	return o, true, nil
+}
+
+// speaksOfUse is in every line that a format matches; looking for it is much
+// cheaper, and every line of output is looked at.
+func speaksOfUse(line string) bool {
+	return strings.Contains(line, "em") || strings.Contains(line, "EM") || strings.Contains(line, "Max_MA") || strings.Contains(line, "MiB")
+}
+
+// read returns the bytes that a line tells of, 0 for what it does not.
+func (m memoryReader) read(line string) (peak, device float64) {
+	for _, f := range m.formats {
+		match := f.line.FindStringSubmatch(line)
+		if match == nil {
+			continue
+		}
+		unit := f.bytes
+		if i := f.line.SubexpIndex("unit"); i >= 0 && match[i] != "" {
+			unit = unitOf(match[i])
+		}
+		bytes := func(group string) float64 {
+			i := f.line.SubexpIndex(group)
+			if i < 0 {
+				return 0
+			}
+			v, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimRight(match[i], ".,"), ",", ""), 64)
+			if v *= unit; err != nil || !(v >= 0 && v < mostMemory) {
+				return 0 // a number that is none, or no memory: the step counts all the same
+			}
+			return math.Round(v)
+		}
+		return bytes("peak"), bytes("device")
+	}
+	return 0, 0
+}
+
+// mostMemory is more bytes than a process holds: what is above is not read.
+const mostMemory = 1 << 50
+
+// unitOf returns the bytes of a unit as it is written: kB is 10³, KiB 2¹⁰.
+func unitOf(unit string) float64 {
+	unit = strings.ToUpper(unit)
+	power := float64(1 + strings.IndexByte("KMGT", unit[0])) // 0 of bytes
+	base := 1000.0
+	if strings.HasPrefix(unit[1:], "I") {
+		base = 1024
+	}
+	return math.Pow(base, power)
+}
