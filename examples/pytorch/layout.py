@@ -141,8 +141,8 @@ def arguments():
             ("tp", env("KNEE_TP", "1"), "processes that share each layer"), ("pp", env("KNEE_PP", "1"), "pipeline stages"),
             ("dp", "1", "replicas, with --verify; else what the number of processes leaves"),
             ("batch", float(env("KNEE_LOCAL_BATCH", "4")), "sequences per replica and micro-step"),
-            ("accum-steps", env("KNEE_ACCUM_STEPS", "0"), "micro-batches beyond the first"), ("layers", 4, None), ("hidden", 256, None),
-            ("heads", 4, None), ("seq-len", 64, None), ("vocab", 512, None), ("steps", 1_000_000, None), ("seed", 1, None)):
+            ("accum-steps", env("KNEE_ACCUM_STEPS", "0"), "micro-batches beyond the first"), ("layers", 4, None), ("hidden", 128, None),
+            ("heads", 4, None), ("seq-len", 32, None), ("vocab", 256, None), ("steps", 1_000_000, None), ("seed", 1, None)):
         parser.add_argument("--" + name, type=int, default=int(default), help=help)
     parser.add_argument("--recompute", choices=["none", "full"], default=env("KNEE_RECOMPUTE", "none"), help="compute activations again in the backward pass")
     parser.add_argument("--lr", type=float, default=1e-3)
