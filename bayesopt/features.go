@@ -173,6 +173,16 @@ func columnsFor(cands []data.Config) []column {
 	}
 	cols = append(cols, oneHot("mode", cands, func(c data.Config) (string, bool) { return string(c.ModeOrDefault()), true })...)
 	cols = append(cols, gpuColumns(cands)...)
+	for _, name := range data.LayoutNames() {
+		if data.LayoutWords(name) != nil {
+			cols = append(cols, oneHot(name, cands, func(c data.Config) (string, bool) { return c.Get(name), true })...)
+			continue
+		}
+		cols = append(cols, column{name: name, value: func(c data.Config) (float64, bool) {
+			degree, err := strconv.Atoi(c.Get(name))
+			return math.Log2(float64(degree)), err == nil
+		}})
+	}
 	names := map[string]bool{}
 	for _, c := range cands {
 		for name := range c.Extra {

@@ -320,6 +320,26 @@ func TestGPUColumns(t *testing.T) {
 	}
 }
 
+// Candidates may differ in their layout alone: degrees are points on a log
+// scale, words are categories.
+func TestLayoutColumns(t *testing.T) {
+	var cands []data.Config
+	for _, l := range []data.Layout{{}, {TP: 2}, {TP: 4}, {PP: 4}, {Recompute: "full"}, {Sharding: "zero1"}, {Sharding: "zero3"}} {
+		cands = append(cands, data.Config{GPUType: "a100", Workers: 4, LocalBatch: 1, Layout: l})
+	}
+	e, points, err := newEncoder(cands)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, k := range e.used {
+		names = append(names, e.columns[k].name)
+	}
+	if got := fmt.Sprint(names); got != "[tp pp sharding sharding sharding recompute]" || points[1][0] != .5 || points[2][0] != 1 {
+		t.Errorf("columns %s; tp 2 and 4 of at most 4 are at %g and %g, want 0.5 and 1", got, points[1][0], points[2][0])
+	}
+}
+
 func TestAlong(t *testing.T) {
 	cands := table("a100")
 	g, err := NewGuided(Options{Objective: Throughput, Seed: 1})
