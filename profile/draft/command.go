@@ -1,7 +1,6 @@
 package draft
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,18 +8,23 @@ import (
 
 // flag is a flag of training scripts that names a part of the configuration.
 type flag struct {
-	names    []string // without dashes, - for _ as well
-	knob     string   // of the space
-	field    string   // of the template
+	names    []string // without leading dashes, - for _ as well; with the section before a dot only where it matters
+	knob     string   // of the space, or key of the section model
+	field    string   // of the template; empty for what is read and left as it is
 	global   bool     // the batch of all workers together
 	launcher bool     // means this only before the script: -n may be anything to a script
+
+	words map[string]string // for a knob of words: the program's, in lower case, and the study's
+	bare  string            // the study's word for the flag without a value
 }
 
 // flags lists the spellings in use: those of torchrun, accelerate, DeepSpeed
 // and mpirun, and of the training scripts of torchvision, timm, Hugging Face,
-// Megatron-LM and DeepSpeed.
+// Megatron-LM, DeepSpeed, torchtitan and NeMo.
 func flags() []flag {
-	return []flag{
+	return append([]flag{
+		{names: []string{"trainer.devices"}, knob: "workers", field: "{{.WorkersPerNode}}"},
+		{names: []string{"trainer.num-nodes"}, field: "{{.Nodes}}"},
 		{names: []string{"nproc-per-node", "num-gpus"}, knob: "workers", field: "{{.WorkersPerNode}}", launcher: true},
 		{names: []string{"num-processes", "np", "n"}, knob: "workers", field: "{{.Workers}}", launcher: true},
 		{names: []string{"nnodes", "num-nodes", "num-machines"}, field: "{{.Nodes}}", launcher: true},
@@ -28,15 +32,18 @@ func flags() []flag {
 		{names: []string{"global-batch-size", "global-batch"}, knob: "local_batch", field: "{{.GlobalBatch}}", global: true},
 		{names: []string{"batch-size", "batch", "train-batch-size", "bs", "b"}, knob: "local_batch", field: "{{.LocalBatch}}"},
 		{names: []string{"gradient-accumulation-steps", "accum-steps", "accumulation-steps", "grad-accum-steps", "grad-accum"}, knob: "accum_steps", field: "{{.MicroSteps}}"},
-	}
+	}, layoutFlags()...)
 }
 
 // part is what a command says of its configuration.
 type part struct {
 	knob   string
-	value  float64 // as the command had it
+	value  float64  // as the command had it
+	word   string   // in place of value, for a knob of words
+	words  []string // that the template can stand for; the one word where there is none
 	global bool
-	arg    string // the flag as written
+	fixed  bool   // it stands in a file, where a template does not reach
+	arg    string // the flag as written, or the file
 }
 
 // templated returns the command with the parts of the configuration replaced
@@ -51,25 +58,45 @@ func templated(command []string) (out []string, parts []part) {
 		if !ok || f.launcher && inScript {
 			continue
 		}
-		at := i
-		if !joined {
-			if i+1 >= len(out) {
-				continue
-			}
-			at, value = i+1, out[i+1]
+		at, own := i, joined // own: the value is this flag's
+		if !joined && i+1 < len(out) {
+			value, own = out[i+1], !strings.HasPrefix(out[i+1], "-")
+			at++
 		}
-		v, err := strconv.ParseFloat(value, 64)
-		if err != nil || !(v > 0) {
+		p := part{knob: f.knob, global: f.global, arg: name}
+		switch {
+		case f.bare != "" && !own:
+			p.word, p.words = f.bare, []string{f.bare}
+			parts = append(parts, p)
+			continue
+		case !own || !f.read(value, &p):
 			continue // "auto", say: not for us to replace
 		}
-		if joined {
+		if f.field != "" && joined {
 			out[at] = name + "=" + f.field
-		} else {
+		} else if f.field != "" {
 			out[at] = f.field
 		}
-		parts = append(parts, part{f.knob, v, f.global, name})
+		parts = append(parts, p)
 	}
 	return out, parts
+}
+
+// read reads the value of a flag; it returns false if that says nothing.
+func (f flag) read(value string, p *part) bool {
+	if f.words != nil {
+		p.word = f.words[strings.ToLower(value)]
+		if p.words = []string{p.word}; f.field != "" {
+			p.words = nil
+			for _, w := range f.words {
+				p.words = append(p.words, w)
+			}
+		}
+		return p.word != ""
+	}
+	v, err := strconv.ParseFloat(value, 64)
+	p.value = v
+	return err == nil && v > 0
 }
 
 // flagNamed finds the flag of an argument such as --batch_size, or, with its
@@ -78,12 +105,10 @@ func flagNamed(arg string, joined bool) (flag, bool) {
 	if !strings.HasPrefix(arg, "-") && !joined {
 		return flag{}, false
 	}
-	name := strings.ReplaceAll(strings.TrimLeft(arg, "-"), "_", "-")
-	if !strings.HasPrefix(arg, "-") {
-		name = name[strings.LastIndex(name, ".")+1:]
-	}
+	name := strings.ReplaceAll(strings.TrimLeft(arg, "-+"), "_", "-")
+	last := name[strings.LastIndex(name, ".")+1:]
 	for _, f := range flags() {
-		if slices.Contains(f.names, name) {
+		if slices.Contains(f.names, name) || slices.Contains(f.names, last) {
 			return f, true
 		}
 	}
@@ -103,8 +128,11 @@ func starter(command []string) launched {
 	for _, a := range command {
 		base := a[strings.LastIndex(a, "/")+1:]
 		switch base {
-		case "torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "horovodrun", "srun", "torch.distributed.run", "torch.distributed.launch":
+		case "torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "horovodrun", "srun", "torch.distributed.run", "torch.distributed.launch", "run_train.sh", "nemo":
 			return byItself
+		}
+		if strings.HasPrefix(a, "trainer.devices=") {
+			return byItself // Lightning starts the others
 		}
 	}
 	return oneByOne
@@ -122,39 +150,3 @@ func script(command []string) string {
 }
 
 func isScript(arg string) bool { return strings.HasSuffix(arg, ".py") || strings.HasSuffix(arg, ".sh") }
-
-// reports matches what a script that prints knee's lines has in it.
-var reports = regexp.MustCompile(`knee_report|knee: *\{`)
-
-// formats lists what a script has in it that prints its speed as a pattern
-// reads it, the most particular first: a script that uses Lightning or the
-// Trainer may import tqdm too.
-func formats() []struct {
-	pattern string
-	mark    *regexp.Regexp
-} {
-	return []struct {
-		pattern string
-		mark    *regexp.Regexp
-	}{
-		{"lightning", regexp.MustCompile(`(?m)^\s*(?:from|import) (?:pytorch_)?lightning\b`)},
-		{"huggingface", regexp.MustCompile(`(?s)\btransformers\b.*Trainer\(`)},
-		{"deepspeed", regexp.MustCompile(`(?m)^\s*(?:from|import) deepspeed\b`)},
-		{"tqdm", regexp.MustCompile(`(?m)^\s*(?:from|import) tqdm\b`)},
-	}
-}
-
-// formatOf returns the pattern that reads what a script prints, empty if
-// nothing in it tells.
-func formatOf(script []byte) string {
-	for _, f := range formats() {
-		if f.mark.Match(script) {
-			return f.pattern
-		}
-	}
-	return ""
-}
-
-// joins matches what a Python script that trains together with other processes
-// has in it, in one way or another.
-var joins = regexp.MustCompile(`(?i)distribut|rank|world_size|ddp|fsdp|accelerat|horovod|lightning|transformers|deepspeed|mpi4py|knee_(?:workers|role)|\bray\b`)

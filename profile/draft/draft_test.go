@@ -183,3 +183,84 @@ func TestDraftOfALonelyScript(t *testing.T) {
 		}
 	}
 }
+
+// Flags that spread a model over GPUs become knobs of the space, those that
+// say how large it is the section model, in the spelling of each program; and
+// the command as it was typed comes back.
+func TestDraftOfLayouts(t *testing.T) {
+	for _, tc := range []struct {
+		command string
+		files   map[string]string
+		want    []string
+		config  data.Config // as typed
+		notes   int
+	}{
+		{command: "torchrun --nproc-per-node=8 pretrain_gpt.py --tensor-model-parallel-size 4 --pipeline-model-parallel-size 2 --context-parallel-size 1 " +
+			"--micro-batch-size 2 --global-batch-size 256 --recompute-granularity selective --use-distributed-optimizer --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 2048 --lr 1e-4",
+			files: map[string]string{"pretrain_gpt.py": "from megatron.training import pretrain\n"},
+			want: []string{"metrics: {pattern: megatron}", "model: {layers: 32, hidden: 4096, heads: 32, seq_len: 2048}", "workers: [1, 2, 4, 8]", "tp: [1, 2, 4, 8]", "pp: [1, 2, 4, 8]", "cp: [1]",
+				"sharding: [zero1]", "recompute: [selective, full]", "min: 1, max: 4", "global_batch: [256]", "--num-layers, '32'"},
+			config: data.Config{Workers: 8, LocalBatch: 2, AccumSteps: 127, Layout: data.Layout{TP: 4, PP: 2, Sharding: "zero1", Recompute: "selective"}}, notes: 1},
+		{command: "deepspeed --num_gpus=4 train.py --deepspeed_config ds.json",
+			files:  map[string]string{"train.py": "import deepspeed\n", "ds.json": `{"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 8, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}}`},
+			want:   []string{"metrics: {pattern: deepspeed}", "'--num_gpus={{.WorkersPerNode}}'", "sharding: [zero3]", "offload: [optimizer]", "local_batch: [4]", "accum_steps: [7]"},
+			config: data.Config{Workers: 4, LocalBatch: 4, AccumSteps: 7, Layout: data.Layout{Sharding: "zero3", Offload: "optimizer"}}, notes: 2},
+		{command: "deepspeed train.py --deepspeed ds.json --per_device_train_batch_size 4",
+			files:  map[string]string{"train.py": "from transformers import Trainer\nTrainer()\n", "ds.json": `{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}`},
+			want:   []string{"metrics: {pattern: huggingface}", "sharding: [zero2]", "min: 1, max: 8"},
+			config: data.Config{Workers: 8, LocalBatch: 4, Layout: data.Layout{Sharding: "zero2"}}, notes: 3},
+		{command: "accelerate launch --num_processes 8 --use_fsdp --fsdp_sharding_strategy FULL_SHARD --fsdp_activation_checkpointing true train.py --per_device_train_batch_size 2 --gradient_accumulation_steps 4",
+			files:  map[string]string{"train.py": "from accelerate import Accelerator\nfrom tqdm import tqdm\n"},
+			want:   []string{"'{{.ShardingStrategy}}'", "sharding: [none, zero2, zero3, hybrid]", "recompute: [none, full]", "accum_steps: [3]"},
+			config: data.Config{Workers: 8, LocalBatch: 2, AccumSteps: 3, Layout: data.Layout{Sharding: "zero3", Recompute: "full"}}, notes: 1},
+		{command: "torchrun --nproc_per_node=8 -m torchtitan.train --job.config_file llama3_8b.toml --parallelism.tensor_parallel_degree=2 --parallelism.pipeline_parallel_degree=2 --training.local_batch_size=4 --training.seq_len=8192 --activation_checkpoint.mode=selective",
+			want: []string{"metrics: {pattern: torchtitan}", "model: {seq_len: 8192}", "tp: [1, 2, 4, 8]", "pp: [1, 2, 4, 8]", "sharding: [zero3]", "recompute: [none, selective, full]",
+				"'--parallelism.tensor_parallel_degree={{.TP}}'", "'--activation_checkpoint.mode={{.Recompute}}'"},
+			config: data.Config{Workers: 8, LocalBatch: 4, Layout: data.Layout{TP: 2, PP: 2, Sharding: "zero3", Recompute: "selective"}}, notes: 1},
+		{command: "python megatron_gpt_pretraining.py trainer.devices=8 trainer.num_nodes=1 model.tensor_model_parallel_size=4 model.pipeline_model_parallel_size=1 model.micro_batch_size=1 model.global_batch_size=64 ++model.activations_checkpoint_granularity=full",
+			want: []string{"metrics: {pattern: nemo}", "ranks: false", "'trainer.devices={{.WorkersPerNode}}'", "'trainer.num_nodes={{.Nodes}}'", "'model.tensor_model_parallel_size={{.TP}}'",
+				"recompute: [selective, full]", "global_batch: [64]", "min: 1, max: 2"},
+			config: data.Config{Workers: 8, LocalBatch: 1, AccumSteps: 31, Layout: data.Layout{TP: 4, Recompute: "full"}}, notes: 2},
+	} {
+		dir := t.TempDir()
+		for name, text := range tc.files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		command := strings.Fields(tc.command)
+		d := draft.New(command, draft.Machine{GPUType: "a100", GPUs: 8, Cores: 64}, dir)
+		s := read(t, d.Text)
+		for _, w := range tc.want {
+			if !strings.Contains(d.Text, w) {
+				t.Errorf("%s: the draft lacks %q:\n%s", tc.command, w, d.Text)
+			}
+		}
+		if len(d.Notes) != tc.notes {
+			t.Errorf("%s: %d notes, want %d: %q", tc.command, len(d.Notes), tc.notes, d.Notes)
+		}
+		tc.config.Job, tc.config.GPUType = s.Job, "a100"
+		if got, err := space.Command(s, tc.config); err != nil || !slices.Equal(got, command) {
+			t.Errorf("the command comes back as %q, %v; want %q", got, err, command)
+		}
+		all, err := space.Candidates(s)
+		if err != nil || !slices.ContainsFunc(all, func(c data.Config) bool { return c.Key() == withMode(tc.config).Key() }) {
+			t.Errorf("%s: %s is not among the %d candidates of\n%s (%v)", tc.command, tc.config, len(all), d.Text, err)
+		}
+	}
+}
+
+func withMode(c data.Config) data.Config {
+	c.Mode = data.AllReduce
+	return c
+}
+
+// A configuration file of DeepSpeed that is not there, or no JSON, is said to
+// be so.
+func TestDraftOfABadDeepSpeedFile(t *testing.T) {
+	d := draft.New([]string{"deepspeed", "train.py", "--deepspeed", "ds.json", "--batch", "8"}, draft.Machine{GPUType: "a100", GPUs: 8}, t.TempDir())
+	read(t, d.Text)
+	if !slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, "ds.json cannot be read") }) {
+		t.Errorf("notes %q", d.Notes)
+	}
+}

@@ -41,9 +41,13 @@ func New(command []string, m Machine, dir string) Study {
 		content, err := os.ReadFile(name)
 		d.scriptFound = err == nil
 		d.reports = reports.Match(content)
-		d.format = formatOf(content)
+		d.format = formatOf(content, command)
 		d.alone = err == nil && d.starter == oneByOne && strings.HasSuffix(name, ".py") && !joins.Match(content)
+	} else {
+		d.format = formatOf(nil, command)
 	}
+	d.readDeepSpeed(dir)
+	d.readTorchtitan()
 	text := d.write()
 	return Study{Text: text, Notes: d.notes}
 }
@@ -72,6 +76,7 @@ func (d *drafting) write() string {
 	fmt.Fprintf(&b, "# What to measure: knee profile study.yaml\njob: %s\n\n", d.job())
 	d.writeCommand(&b)
 	d.writeMetrics(&b)
+	d.writeModel(&b)
 	d.writeSpace(&b)
 	fmt.Fprintf(&b, `
 # What the search looks for. accuracy covers the space so that the fit is good
@@ -113,7 +118,13 @@ func (d *drafting) writeCommand(b *strings.Builder) {
 `)
 	}
 	for _, p := range d.parts {
-		fmt.Fprintf(b, "# %s was %s.\n", p.arg, plain(p.value))
+		switch {
+		case p.fixed || slices.Contains(architecture(), p.knob):
+		case p.word != "":
+			fmt.Fprintf(b, "# %s was %s.\n", p.arg, p.word)
+		default:
+			fmt.Fprintf(b, "# %s was %s.\n", p.arg, plain(p.value))
+		}
 	}
 	quotedArgs := make([]string, len(d.rendered))
 	for i, a := range d.rendered {
@@ -161,30 +172,42 @@ func (d *drafting) writeSpace(b *strings.Builder) {
 		slots, what = d.machine.Cores, "cores"
 	}
 	fmt.Fprintf(b, "\n# The configurations to choose from: this machine has %d %s.\nspace:\n  gpu_type: [%s]\n  workers: [%s]\n",
-		slots, what, quoted(d.machine.GPUType), joined(doublings(slots)))
+		slots, what, quoted(d.machine.GPUType), joined(doublings(max(slots, d.modelParallel()))))
 	if d.alone {
 		d.note("nothing in %s seems to join its processes: if each trains alone, more workers are as many runs side by side, and workers should be [1]", d.script)
 	}
 	if d.starter == byItself && !slices.ContainsFunc(d.parts, func(p part) bool { return p.knob == "workers" }) {
 		d.note("no flag for the number of processes was found in the command: put {{.Workers}} where it goes, or every trial runs the same number")
 	}
+	d.writeLayout(b, slots)
+	d.writeBatch(b)
+}
+
+// writeBatch writes the batches around the one that the command had. Where it
+// names that of all workers too, that one is kept and accumulation follows.
+func (d *drafting) writeBatch(b *strings.Builder) {
 	batch := d.batch()
-	if batch == 0 {
+	whole := slices.IndexFunc(d.parts, func(p part) bool { return p.global })
+	_, micro := d.named("local_batch")
+	local, _ := d.named("local_batch")
+	switch {
+	case batch == 0:
 		d.note("no flag for the batch was found in the command: put {{.LocalBatch}} where it goes, and local_batch into the space")
 		b.WriteString("  # local_batch: {min: 16, max: 128, scale: log2}   # and {{.LocalBatch}} in the command\n")
-	} else {
+	case local.fixed:
+		fmt.Fprintf(b, "  local_batch: [%s]   # of a replica\n", plain(batch))
+	default:
 		lo, hi := math.Max(1, math.Round(batch/4)), batch*2
-		fmt.Fprintf(b, "  local_batch: {min: %s, max: %s, scale: log2}   # per worker; too large ones are found out and avoided\n", plain(lo), plain(math.Max(lo, hi)))
+		fmt.Fprintf(b, "  local_batch: {min: %s, max: %s, scale: log2}   # of a replica, that is a worker without tp and pp; too large ones are found out and avoided\n", plain(lo), plain(math.Max(lo, hi)))
 	}
-	for _, p := range d.parts {
-		if p.knob == "accum_steps" && p.value == math.Trunc(p.value) {
-			fmt.Fprintf(b, "  accum_steps: [%s]   # micro-steps beyond the first\n", plain(p.value-1))
-			break
-		}
+	if whole >= 0 && micro {
+		fmt.Fprintf(b, "  global_batch: [%s]   # of all together: accumulation follows\n", plain(d.parts[whole].value))
+	} else if p, ok := d.named("accum_steps"); ok && p.value == math.Trunc(p.value) {
+		fmt.Fprintf(b, "  accum_steps: [%s]   # micro-steps beyond the first\n", plain(p.value-1))
 	}
 }
 
-// batch returns the samples per worker that the command had, 0 if it did not
+// batch returns the samples per replica and micro-step that the command had, 0 if it did not
 // say: where it names a batch of all workers too, that of one counts.
 func (d *drafting) batch() float64 {
 	workers, whole := 1.0, 0.0
@@ -198,7 +221,7 @@ func (d *drafting) batch() float64 {
 			return p.value
 		}
 	}
-	return whole / workers
+	return whole / math.Max(1, workers/float64(d.modelParallel()))
 }
 
 // doublings lists 1, 2, 4 … up to n, and n.

@@ -12,25 +12,26 @@ import (
 // TemplateData is what the argument templates of a study's command may use,
 // such as --batch={{.LocalBatch}} or --depth={{.X.depth}}.
 type TemplateData struct {
-	Job            string
-	GPUType        string
-	Mode           string
-	Placement      string // "4-4-2"; empty if not known
-	Nodes          int
-	Workers        int
-	WorkersPerNode int // on the widest node
-	PS             int
-	LocalBatch     Number // samples per worker per micro-step
-	GlobalBatch    Number // samples per step
-	AccumSteps     int
-	MicroSteps     int               // AccumSteps + 1: what most scripts call gradient accumulation steps
-	TP, PP, CP, EP int               // degrees of parallelism, at least 1
-	DP             int               // replicas: Workers / (TP·PP·CP)
-	Sharding       string            // none, zero1, zero2, zero3, hybrid
-	ShardingStage  int               // of DeepSpeed's ZeRO: 0 to 3
-	Recompute      string            // none, selective, full
-	Offload        string            // none, cpu, optimizer, activations
-	X              map[string]string // further knobs of the study
+	Job              string
+	GPUType          string
+	Mode             string
+	Placement        string // "4-4-2"; empty if not known
+	Nodes            int
+	Workers          int
+	WorkersPerNode   int // on the widest node
+	PS               int
+	LocalBatch       Number // samples per worker per micro-step
+	GlobalBatch      Number // samples per step
+	AccumSteps       int
+	MicroSteps       int               // AccumSteps + 1: what most scripts call gradient accumulation steps
+	TP, PP, CP, EP   int               // degrees of parallelism, at least 1
+	DP               int               // replicas: Workers / (TP·PP·CP)
+	Sharding         string            // none, zero1, zero2, zero3, hybrid
+	ShardingStage    int               // of DeepSpeed's ZeRO: 0 to 3
+	ShardingStrategy string            // in FSDP's words: NO_SHARD, SHARD_GRAD_OP, FULL_SHARD, HYBRID_SHARD
+	Recompute        string            // none, selective, full
+	Offload          string            // none, cpu, optimizer, activations
+	X                map[string]string // further knobs of the study
 }
 
 // Number prints as a whole number where it is one.
@@ -48,7 +49,7 @@ func Command(s *data.Study, c data.Config) ([]string, error) {
 		LocalBatch: Number(c.LocalBatch), GlobalBatch: Number(c.GlobalBatch()), AccumSteps: c.AccumSteps, MicroSteps: c.AccumSteps + 1, X: c.Extra,
 		TP: max(c.TP, 1), PP: max(c.PP, 1), CP: max(c.CP, 1), EP: max(c.EP, 1), DP: c.Replicas(),
 		Sharding: c.Get("sharding"), Recompute: c.Get("recompute"), Offload: c.Get("offload"),
-		ShardingStage: zeroStage(c.Sharding),
+		ShardingStage: zeroStage(c.Sharding), ShardingStrategy: strategy(c.Sharding),
 	}
 	args := make([]string, len(s.Command))
 	for i, text := range s.Command {
@@ -72,6 +73,15 @@ func Command(s *data.Study, c data.Config) ([]string, error) {
 // node counts as 3.
 func zeroStage(sharding string) int {
 	return map[string]int{"zero1": 1, "zero2": 2, "zero3": 3, "hybrid": 3}[sharding]
+}
+
+// strategy is what FSDP calls what shards as much: it does not divide the
+// optimizer's state alone.
+func strategy(sharding string) string {
+	if s, ok := map[string]string{"zero1": "SHARD_GRAD_OP", "zero2": "SHARD_GRAD_OP", "zero3": "FULL_SHARD", "hybrid": "HYBRID_SHARD"}[sharding]; ok {
+		return s
+	}
+	return "NO_SHARD"
 }
 
 // cleanTemplateError drops the "template: :1:2:" that means nothing to a

@@ -1,0 +1,207 @@
+package draft
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"knee/data"
+)
+
+// layoutFlags lists the flags that spread a model over GPUs, and those that
+// say how large it is, in Megatron-LM's, torchtitan's, NeMo's, DeepSpeed's,
+// accelerate's and the Hugging Face Trainer's spelling.
+func layoutFlags() []flag {
+	strategies := map[string]string{"full_shard": "zero3", "shard_grad_op": "zero2", "no_shard": "none", "hybrid_shard": "hybrid"}
+	granularity := map[string]string{"selective": "selective", "full": "full"} // none is to leave the flag out
+	return []flag{
+		{names: []string{"tensor-model-parallel-size", "tensor-parallel-size", "tensor-parallel-degree", "tp-size", "tp"}, knob: "tp", field: "{{.TP}}"},
+		{names: []string{"pipeline-model-parallel-size", "pipeline-parallel-size", "pipeline-parallel-degree", "pp-size", "pp"}, knob: "pp", field: "{{.PP}}"},
+		{names: []string{"context-parallel-size", "context-parallel-degree", "cp-size", "cp"}, knob: "cp", field: "{{.CP}}"},
+		{names: []string{"expert-model-parallel-size", "expert-parallel-degree", "ep-size", "ep"}, knob: "ep", field: "{{.EP}}"},
+		{names: []string{"use-distributed-optimizer"}, knob: "sharding", bare: "zero1", words: map[string]string{"true": "zero1"}},
+		{names: []string{"zero-stage"}, knob: "sharding", field: "{{.ShardingStage}}", words: map[string]string{"0": "none", "1": "zero1", "2": "zero2", "3": "zero3"}},
+		{names: []string{"fsdp-sharding-strategy"}, knob: "sharding", field: "{{.ShardingStrategy}}", words: strategies},
+		{names: []string{"fsdp"}, knob: "sharding", words: withAutoWrap(strategies)},
+		{names: []string{"recompute-granularity", "activations-checkpoint-granularity"}, knob: "recompute", field: "{{.Recompute}}", words: granularity},
+		{names: []string{"activation-checkpoint.mode"}, knob: "recompute", field: "{{.Recompute}}", words: map[string]string{"none": "none", "selective": "selective", "full": "full"}},
+		{names: []string{"gradient-checkpointing", "fsdp-activation-checkpointing"}, knob: "recompute", bare: "full",
+			field: `{{if eq .Recompute "full"}}true{{else}}false{{end}}`, words: map[string]string{"true": "full", "false": "none"}},
+		{names: []string{"num-layers"}, knob: "layers"},
+		{names: []string{"hidden-size"}, knob: "hidden"},
+		{names: []string{"num-attention-heads"}, knob: "heads"},
+		{names: []string{"seq-length", "seq-len", "encoder-seq-length"}, knob: "seq_len"},
+		{names: []string{"vocab-size", "padded-vocab-size"}, knob: "vocab"},
+		{names: []string{"num-experts"}, knob: "experts"},
+	}
+}
+
+// withAutoWrap adds what the Trainer's --fsdp may say beside a strategy.
+func withAutoWrap(strategies map[string]string) map[string]string {
+	all := map[string]string{}
+	for theirs, ours := range strategies {
+		all[theirs], all[theirs+" auto_wrap"] = ours, ours
+	}
+	return all
+}
+
+// architecture lists the keys of the section model, in order.
+func architecture() []string {
+	return []string{"layers", "hidden", "heads", "seq_len", "vocab", "experts"}
+}
+
+// named returns what the command says of a knob.
+func (d *drafting) named(knob string) (part, bool) {
+	i := slices.IndexFunc(d.parts, func(p part) bool { return p.knob == knob && !p.global })
+	if i < 0 {
+		return part{}, false
+	}
+	return d.parts[i], true
+}
+
+// modelParallel is how many workers hold one replica in the command.
+func (d *drafting) modelParallel() int {
+	n := 1
+	for _, knob := range []string{"tp", "pp", "cp"} {
+		if p, ok := d.named(knob); ok {
+			n *= int(p.value)
+		}
+	}
+	return n
+}
+
+// writeModel writes the section model, which lets a fit speak of another size.
+func (d *drafting) writeModel(b *strings.Builder) {
+	var keys []string
+	for _, key := range architecture() {
+		if p, ok := d.named(key); ok {
+			keys = append(keys, key+": "+plain(p.value))
+		}
+	}
+	if len(keys) > 0 {
+		fmt.Fprintf(b, "\n# The size of the model: what a stage computes and holds follows from it.\nmodel: {%s}\n", strings.Join(keys, ", "))
+	}
+}
+
+// writeLayout writes the knobs of the layout that the command has: degrees up
+// to slots workers, tensor parallelism up to a node's, words as far as the
+// flag can say them.
+func (d *drafting) writeLayout(b *strings.Builder, slots int) {
+	about := map[string]string{"tp": "tensor parallelism, best within a node", "pp": "pipeline stages", "cp": "context parallelism", "ep": "expert parallelism"}
+	for _, name := range data.LayoutNames() {
+		p, ok := d.named(name)
+		switch {
+		case !ok:
+		case data.LayoutWords(name) != nil:
+			words := slices.DeleteFunc(data.LayoutWords(name), func(w string) bool { return !slices.Contains(p.words, w) })
+			fmt.Fprintf(b, "  %s: [%s]\n", name, strings.Join(words, ", "))
+		default:
+			most := int(p.value)
+			if name == "tp" || name == "pp" {
+				most = max(most, min(slots, d.perNode(slots)))
+			}
+			fmt.Fprintf(b, "  %s: [%s]   # %s\n", name, joined(doublings(most)), about[name])
+		}
+	}
+}
+
+// perNode is how many of the workers stand on a node: those of this machine,
+// if it has GPUs, else those that the command starts on each.
+func (d *drafting) perNode(slots int) int {
+	if p, ok := d.named("workers"); ok && d.machine.GPUs == 0 {
+		return int(p.value)
+	}
+	return slots
+}
+
+// readTorchtitan adds what torchtitan does unless told otherwise: it shards
+// the model over all replicas, or over each group of them that is replicated.
+func (d *drafting) readTorchtitan() {
+	sharding := ""
+	for _, a := range d.command {
+		name, value, _ := strings.Cut(a, "=")
+		switch {
+		case name == "--parallelism.data_parallel_replicate_degree" && value != "1":
+			sharding = "hybrid"
+		case strings.HasPrefix(name, "--parallelism.") && sharding == "":
+			sharding = "zero3"
+		}
+	}
+	if _, told := d.named("sharding"); sharding != "" && !told {
+		d.parts = append(d.parts, part{knob: "sharding", word: sharding, words: []string{sharding}, fixed: true})
+	}
+}
+
+// deepspeed is the part of a configuration file of DeepSpeed that is about the
+// layout. Values of "auto" are the Trainer's to fill in.
+type deepspeed struct {
+	Micro any `json:"train_micro_batch_size_per_gpu"`
+	Steps any `json:"gradient_accumulation_steps"`
+	Zero  struct {
+		Stage     any `json:"stage"`
+		Optimizer struct {
+			Device string `json:"device"`
+		} `json:"offload_optimizer"`
+	} `json:"zero_optimization"`
+}
+
+// readDeepSpeed adds what the configuration file of DeepSpeed says that a
+// command names. It stands in the file, so that a trial cannot change it.
+func (d *drafting) readDeepSpeed(dir string) {
+	file := ""
+	for i, a := range d.command {
+		name, value, joined := strings.Cut(a, "=")
+		switch strings.ReplaceAll(strings.TrimLeft(name, "-"), "_", "-") {
+		case "deepspeed", "deepspeed-config", "deepspeed-config-file":
+			if !joined && i+1 < len(d.command) {
+				value = d.command[i+1]
+			}
+			if strings.HasSuffix(value, ".json") {
+				file = value
+			}
+		}
+	}
+	if file == "" {
+		return
+	}
+	path := file
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	text, err := os.ReadFile(path)
+	var c deepspeed
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil {
+		d.note("%s cannot be read (%v): put its stage of ZeRO into the space, sharding: [zero2] say", file, err)
+		return
+	}
+	fixed := 0
+	add := func(p part) {
+		if _, told := d.named(p.knob); !told {
+			p.arg, p.fixed = file, true
+			d.parts = append(d.parts, p)
+			fixed++
+		}
+	}
+	if stage, ok := c.Zero.Stage.(float64); ok && stage >= 1 && stage <= 3 {
+		word := fmt.Sprintf("zero%.0f", stage)
+		add(part{knob: "sharding", word: word, words: []string{word}})
+	}
+	if device := c.Zero.Optimizer.Device; device == "cpu" {
+		add(part{knob: "offload", word: "optimizer", words: []string{"optimizer"}})
+	}
+	if v, ok := c.Micro.(float64); ok && v >= 1 {
+		add(part{knob: "local_batch", value: v})
+	}
+	if v, ok := c.Steps.(float64); ok && v >= 1 {
+		add(part{knob: "accum_steps", value: v})
+	}
+	if fixed > 0 {
+		d.note("%s fixes what it says: to vary it, let the script take it from KNEE_LOCAL_BATCH, KNEE_ACCUM_STEPS and KNEE_SHARDING, or from flags", file)
+	}
+}
