@@ -147,12 +147,16 @@ func checkLayout(r *Row, c Config, a Architecture) {
 	}
 }
 
-// readLocalBatch reads the local or the global batch; the other follows.
+// readLocalBatch reads the local or the global batch; the other follows, or,
+// where a row has both and accum_steps is empty, the accumulation.
 func readLocalBatch(r *Row, c *Config) {
 	c.LocalBatch = r.Number("local_batch", 0, Samples())
 	global := r.Number("global_batch", 0, Samples())
 	if r.err != nil || global == 0 {
 		return
+	}
+	if steps := global / (float64(c.Replicas()) * c.LocalBatch); c.LocalBatch > 0 && r.Cell("accum_steps") == "" && steps >= 1 && steps <= maxCount && steps == math.Trunc(steps) {
+		c.AccumSteps = int(steps) - 1
 	}
 	micro := float64(c.Replicas()) * float64(c.AccumSteps+1)
 	if c.LocalBatch == 0 {

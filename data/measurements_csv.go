@@ -207,8 +207,8 @@ func measurementColumns() []columnOf[Measurement] {
 		{"price_per_hour", false, func(m M) string { return formatFloat(m.PricePerHour) }},
 		{"wall_s", false, func(m M) string { return formatFloat(m.Wall) }},
 		{"start_seconds", false, func(m M) string { return formatFloat(m.StartSeconds) }},
-		{"peak_memory_bytes", false, func(m M) string { return formatFloat(m.PeakMemory) }},
-		{"gpu_memory_bytes", false, func(m M) string { return formatFloat(m.GPUMemory) }},
+		{"peak_memory_bytes", false, func(m M) string { return formatCount(int(m.PeakMemory)) }},
+		{"gpu_memory_bytes", false, func(m M) string { return formatCount(int(m.GPUMemory)) }},
 		{"started_at", false, func(m M) string { return formatStartedAt(m.StartedAt) }},
 	}
 	for _, name := range LayoutNames() {

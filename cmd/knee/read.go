@@ -54,13 +54,15 @@ func newRead(a *app) *cobra.Command {
 or still runs. --workers and the other flags say how it ran; --pattern or --regex
 how its lines tell of steps, which is found out if neither is given. The warm-up
 is left out as by knee profile. A log of a step counter alone needs time stamps in
-its lines.
+its lines. Lines that tell of memory, as Megatron-LM, DeepSpeed, torchtitan,
+torch.cuda.max_memory_allocated and nvidia-smi write them, give its peak.
 
 Of a CSV (a file called .csv, .tsv or so, or --columns given) it makes
 measurements.csv: commas, semicolons or tabs between columns, decimal commas, units
 in cells (78.6 ms), and step_time_ms, steps_per_s or throughput (samples/s) in place
 of step_time_s. --columns says what columns of other names are.`,
 		Example: `  knee read job.log --pattern megatron --job gpt --gpu-type a100 --workers 8 --local-batch 4 -o gpt.csv
+  knee read job.log --job gpt --gpu-type a100 --workers 32 --tp 8 --pp 2 --sharding zero1 --local-batch 1 --global-batch 64 -o gpt.csv
   knee read job-16.log --job gpt --gpu-type a100 --workers 16 --local-batch 4 -o gpt.csv --add
   knee read runs.csv --columns gpus=workers,tokens_s=throughput --job gpt -o gpt.csv`,
 		Args: cobra.ExactArgs(1),
@@ -102,7 +104,7 @@ of step_time_s. --columns says what columns of other names are.`,
 
 // jobColumns are the columns that flags give, in the order of the file.
 func jobColumns() []string {
-	return []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps"}
+	return append([]string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps"}, data.LayoutNames()...)
 }
 
 // read reads a log or a CSV.
