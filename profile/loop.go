@@ -9,7 +9,6 @@ import (
 
 	"knee/bayesopt"
 	"knee/data"
-	"knee/profile/space"
 	"knee/profile/store"
 )
 
@@ -181,7 +180,7 @@ func (l *loop) startOne() (string, error) {
 		return cmp.Or(s.Reason, "the strategy has seen enough"), nil
 	}
 	// Rendered before it is recorded: a command that cannot be is no trial.
-	if _, err := space.Command(r.Study, s.Config); err != nil {
+	if _, err := data.RenderCommand(r.Study.Command, s.Config, r.Study.Source); err != nil {
 		return "", err
 	}
 	id, err := r.Storage.Begin(s.Config)

@@ -90,7 +90,7 @@ func Open(ctx context.Context, s *data.Study, f Files, o Settings) (*Runner, err
 	}
 	if s.Launcher.Replay == nil {
 		for _, c := range candidates {
-			if _, err := space.Command(s, c); err != nil {
+			if _, err := data.RenderCommand(s.Command, c, s.Source); err != nil {
 				return nil, err
 			}
 		}

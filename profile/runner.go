@@ -14,7 +14,6 @@ import (
 	"knee/data"
 	"knee/fit/gradnoise"
 	"knee/profile/launch"
-	"knee/profile/space"
 	"knee/profile/store"
 )
 
@@ -121,7 +120,7 @@ func (r *Runner) prepare() error {
 
 // trialOf returns attempt number attempt of a trial, ready to be launched.
 func (r *Runner) trialOf(id, attempt int, c data.Config) (launch.Trial, error) {
-	command, err := space.Command(r.Study, c)
+	command, err := data.RenderCommand(r.Study.Command, c, r.Study.Source)
 	if err != nil {
 		return launch.Trial{}, err
 	}

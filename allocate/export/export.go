@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"knee/data"
-	"knee/profile/space"
 )
 
 // File is one file of an export.
@@ -108,6 +107,9 @@ func tasks(target string, p data.Plan) ([]task, error) {
 		if reason := t.problem(); reason != "" {
 			return nil, &Refusal{target, j.Name, reason}
 		}
+		if t.ModelParallel() > 1 {
+			t.Range = nil // a model that is spread over workers cannot lose one
+		}
 		var err error
 		if t.Template.Command, err = t.command(); err != nil {
 			return nil, &Refusal{target, j.Name, err.Error()}
@@ -163,12 +165,12 @@ func (t task) command() ([]string, error) {
 	if t.paused() || !slices.ContainsFunc(t.Template.Command, func(a string) bool { return strings.Contains(a, "{{") }) {
 		return t.Template.Command, nil
 	}
-	return space.Command(&data.Study{Command: t.Template.Command}, t.config())
+	return data.RenderCommand(t.Template.Command, t.config(), data.Source{File: "template"})
 }
 
 // config is what the plan gives the job.
 func (t task) config() data.Config {
-	c := data.Config{Job: t.Name, GPUType: t.GPUType, Mode: t.Mode, Workers: t.Workers, PS: t.PS, LocalBatch: t.LocalBatch, AccumSteps: t.AccumSteps, Extra: t.Extra}
+	c := data.Config{Job: t.Name, GPUType: t.GPUType, Mode: t.Mode, Workers: t.Workers, PS: t.PS, LocalBatch: t.LocalBatch, AccumSteps: t.AccumSteps, Layout: t.Layout, Extra: t.Extra}
 	for _, s := range t.Placement {
 		if s.Workers > 0 {
 			c.Placement = append(c.Placement, s.Workers)
@@ -204,6 +206,10 @@ func (t task) environment() [][2]string {
 	}
 	if t.InitialBatch > 0 {
 		out = append(out, [2]string{"KNEE_INITIAL_BATCH", num(t.InitialBatch)})
+	}
+	layout := c.LayoutEnv()
+	for _, k := range slices.Sorted(maps.Keys(layout)) {
+		out = append(out, [2]string{k, layout[k]})
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.Extra)) {
 		out = append(out, [2]string{"KNEE_X_" + strings.ToUpper(k), c.Extra[k]})

@@ -44,7 +44,7 @@ func TestCommandComesBack(t *testing.T) {
 		}
 		d := draft.New(command, draft.Machine{GPUType: "a100", GPUs: 8, Cores: 64}, ".")
 		s := read(t, d.Text)
-		got, err := space.Command(s, data.Config{Job: s.Job, GPUType: "a100", Workers: 8, LocalBatch: float64(batch)})
+		got, err := data.RenderCommand(s.Command, data.Config{Job: s.Job, GPUType: "a100", Workers: 8, LocalBatch: float64(batch)}, s.Source)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, d.Text)
 		}
@@ -154,7 +154,7 @@ func TestDraftOfKnownLogs(t *testing.T) {
 func TestAccumulationComesBack(t *testing.T) {
 	command := []string{"accelerate", "launch", "--num_processes", "4", "train.py", "--batch", "8", "--gradient_accumulation_steps", "4"}
 	s := read(t, draft.New(command, draft.Machine{GPUType: "a100", GPUs: 8}, ".").Text)
-	got, err := space.Command(s, data.Config{Job: s.Job, GPUType: "a100", Workers: 4, LocalBatch: 8, AccumSteps: 3})
+	got, err := data.RenderCommand(s.Command, data.Config{Job: s.Job, GPUType: "a100", Workers: 4, LocalBatch: 8, AccumSteps: 3}, s.Source)
 	if err != nil || !slices.Equal(got, command) {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -240,7 +240,7 @@ func TestDraftOfLayouts(t *testing.T) {
 			t.Errorf("%s: %d notes, want %d: %q", tc.command, len(d.Notes), tc.notes, d.Notes)
 		}
 		tc.config.Job, tc.config.GPUType = s.Job, "a100"
-		if got, err := space.Command(s, tc.config); err != nil || !slices.Equal(got, command) {
+		if got, err := data.RenderCommand(s.Command, tc.config, s.Source); err != nil || !slices.Equal(got, command) {
 			t.Errorf("the command comes back as %q, %v; want %q", got, err, command)
 		}
 		all, err := space.Candidates(s)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -168,10 +169,7 @@ func sharedEnv(t Trial) map[string]string {
 	if t.InitialBatch > 0 {
 		env["KNEE_INITIAL_BATCH"] = num(t.InitialBatch)
 	}
-	for _, name := range data.LayoutNames() {
-		env["KNEE_"+strings.ToUpper(name)] = c.Get(name)
-	}
-	env["KNEE_DP"] = strconv.Itoa(c.Replicas())
+	maps.Copy(env, c.LayoutEnv())
 	for k, v := range c.Extra {
 		env["KNEE_X_"+strings.ToUpper(k)] = v
 	}

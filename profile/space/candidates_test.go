@@ -140,7 +140,7 @@ func TestCandidatesProperties(t *testing.T) {
 func TestCommand(t *testing.T) {
 	s := studyOf(knob("depth", "2"))
 	s.Command = []string{"train", "--batch={{.LocalBatch}}", "--total={{.GlobalBatch}}", "{{.WorkersPerNode}}x{{.Nodes}}", "{{.X.depth}}"}
-	got, err := space.Command(s, data.Config{Workers: 6, Nodes: 2, LocalBatch: 1e6 + .5, Extra: map[string]string{"depth": "2"}})
+	got, err := data.RenderCommand(s.Command, data.Config{Workers: 6, Nodes: 2, LocalBatch: 1e6 + .5, Extra: map[string]string{"depth": "2"}}, s.Source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestCommand(t *testing.T) {
 		"{{":           "command[0]",
 	} {
 		s.Command = []string{text}
-		if _, err := space.Command(s, data.Config{Workers: 1}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "study.yaml:command[0]") {
+		if _, err := data.RenderCommand(s.Command, data.Config{Workers: 1}, s.Source); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "study.yaml:command[0]") {
 			t.Errorf("%s: err = %v, want …%s…", text, err, want)
 		}
 	}

@@ -1,15 +1,13 @@
-package space
+package data
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
 	"text/template"
-
-	"knee/data"
 )
 
-// TemplateData is what the argument templates of a study's command may use,
+// TemplateData is what the argument templates of a command may use,
 // such as --batch={{.LocalBatch}} or --depth={{.X.depth}}.
 type TemplateData struct {
 	Job              string
@@ -20,7 +18,7 @@ type TemplateData struct {
 	Workers          int
 	WorkersPerNode   int // on the widest node
 	PS               int
-	LocalBatch       Number // samples per worker per micro-step
+	LocalBatch       Number // samples per replica per micro-step
 	GlobalBatch      Number // samples per step
 	AccumSteps       int
 	MicroSteps       int               // AccumSteps + 1: what most scripts call gradient accumulation steps
@@ -40,10 +38,36 @@ type Number float64
 // String returns the shortest decimal form, never with an exponent.
 func (n Number) String() string { return strconv.FormatFloat(float64(n), 'f', -1, 64) }
 
-// Command renders a study's command for one configuration. Errors name the
-// argument of the study that cannot be rendered.
-func Command(s *data.Study, c data.Config) ([]string, error) {
-	d := TemplateData{
+// RenderCommand renders a command for one configuration. Errors name at and the
+// argument that cannot be rendered.
+func RenderCommand(command []string, c Config, at Source) ([]string, error) {
+	args := make([]string, len(command))
+	for i, text := range command {
+		at.Column = fmt.Sprintf("command[%d]", i)
+		var err error
+		if args[i], err = RenderArgument(text, c, at); err != nil {
+			return nil, err
+		}
+	}
+	return args, nil
+}
+
+// RenderArgument renders one argument of a command, which stands at.
+func RenderArgument(text string, c Config, at Source) (string, error) {
+	t, err := template.New("").Option("missingkey=error").Parse(text)
+	if err != nil {
+		return "", &InputError{Source: at, Found: strconv.Quote(text), Want: "a template: " + cleanTemplateError(err)}
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, templateData(c)); err != nil {
+		return "", &InputError{Source: at, Found: strconv.Quote(text),
+			Want: "fields such as .Workers, .PS, .Nodes, .TP, .LocalBatch, .MicroSteps, .X.<name>: " + cleanTemplateError(err)}
+	}
+	return b.String(), nil
+}
+
+func templateData(c Config) TemplateData {
+	return TemplateData{
 		Job: c.Job, GPUType: c.GPUType, Mode: string(c.ModeOrDefault()), Placement: c.Placement.String(),
 		Nodes: c.NodeCount(), Workers: c.Workers, WorkersPerNode: c.WidestNode(), PS: c.PS,
 		LocalBatch: Number(c.LocalBatch), GlobalBatch: Number(c.GlobalBatch()), AccumSteps: c.AccumSteps, MicroSteps: c.AccumSteps + 1, X: c.Extra,
@@ -51,22 +75,6 @@ func Command(s *data.Study, c data.Config) ([]string, error) {
 		Sharding: c.Get("sharding"), Recompute: c.Get("recompute"), Offload: c.Get("offload"),
 		ShardingStage: zeroStage(c.Sharding), ShardingStrategy: strategy(c.Sharding),
 	}
-	args := make([]string, len(s.Command))
-	for i, text := range s.Command {
-		at := s.Source
-		at.Column = fmt.Sprintf("command[%d]", i)
-		t, err := template.New("").Option("missingkey=error").Parse(text)
-		if err != nil {
-			return nil, &data.InputError{Source: at, Found: strconv.Quote(text), Want: "a template: " + cleanTemplateError(err)}
-		}
-		var b strings.Builder
-		if err := t.Execute(&b, d); err != nil {
-			return nil, &data.InputError{Source: at, Found: strconv.Quote(text),
-				Want: "fields such as .Workers, .PS, .Nodes, .LocalBatch, .MicroSteps, .X.<name>: " + cleanTemplateError(err)}
-		}
-		args[i] = b.String()
-	}
-	return args, nil
 }
 
 // zeroStage is the stage of ZeRO that shards as much: full sharding within a
@@ -95,4 +103,14 @@ func cleanTemplateError(err error) string {
 		return rest
 	}
 	return after
+}
+
+// LayoutEnv is what the processes of a job are told of its layout: KNEE_TP,
+// KNEE_SHARDING and so on, and KNEE_DP, the replicas.
+func (c Config) LayoutEnv() map[string]string {
+	env := map[string]string{"KNEE_DP": strconv.Itoa(c.Replicas())}
+	for _, name := range LayoutNames() {
+		env["KNEE_"+strings.ToUpper(name)] = c.Get(name)
+	}
+	return env
 }
