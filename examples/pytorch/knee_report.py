@@ -37,16 +37,18 @@ def report(step, **values):
 
 def peak_memory_bytes():
     """The most memory this process has held: what PyTorch allocated on its GPU,
-    else its resident set, in a pod all of the container's."""
+    else its resident set, in a pod or a Slurm task all that this is charged."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         return torch.cuda.max_memory_allocated()
-    if "KUBERNETES_SERVICE_HOST" in os.environ:
-        try:
-            with open("/sys/fs/cgroup/memory.peak") as f:
+    try:
+        with open("/proc/self/cgroup") as f:
+            own = f.read().splitlines()[-1].partition("::")[2]
+        if "KUBERNETES_SERVICE_HOST" in os.environ or "/job_" in own and "/task_" in own:  # not one that others share
+            with open("/sys/fs/cgroup" + own + "/memory.peak") as f:
                 return int(f.read())
-        except OSError:
-            pass  # Linux before 5.19, or cgroup v1
+    except (OSError, ValueError):
+        pass  # Linux before 5.19, or cgroup v1
     try:
         import resource
     except ImportError:
