@@ -121,6 +121,9 @@ func (g *group) point(c data.Config) (p form.Point, words []string) {
 	}
 	p = form.NewPoint(c, g.scale)
 	p.Type, p.Offsets = t, form.OffsetsOf(g.arch)
+	if c.GPUType == "cpu" {
+		p.Offsets = p.Offsets.OfComputing()
+	}
 	p.Knobs, words = knobCoordinates(g.knobs, c, p.Offsets.Unit)
 	return p, words
 }

@@ -71,6 +71,27 @@ func TestLayoutsAreForeseen(t *testing.T) {
 	}
 }
 
+// A small model on processors, which compute slower than GPUs by orders of
+// magnitude, is foreseen with its size as without.
+func TestLayoutsOnProcessors(t *testing.T) {
+	rows := layoutRows()
+	for i := range rows {
+		rows[i].GPUType, rows[i].Architecture = "cpu", data.Architecture{Layers: 8, Hidden: 128, Heads: 8, SeqLen: 32, Vocab: 256}
+	}
+	m, err := speed.Fit(context.Background(), rows, speed.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range [][2]int{{1, 2}, {4, 1}, {4, 2}} {
+		r := layoutRow(8, l[0], l[1], 2, 64, "")
+		r.GPUType = "cpu"
+		p, err := m.Predict(r.Config)
+		if off := math.Abs(p.StepTime.Mean/r.StepTime - 1); err != nil || off > .25 {
+			t.Errorf("%s: predicted %.3g s, is %.3g (%v)", r.Config, p.StepTime.Mean, r.StepTime, err)
+		}
+	}
+}
+
 // A model written and read predicts the same, its size included.
 func TestLayoutsSurviveTheFile(t *testing.T) {
 	rows := layoutRows()

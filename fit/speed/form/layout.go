@@ -70,6 +70,12 @@ func OffsetsOf(a data.Architecture) Offsets {
 	}
 }
 
+// OfComputing returns the offsets for a device that is slower than those the
+// prior was learned on by orders of magnitude: how its launches and links
+// compare with its computing follows from no size of a model, and they keep the
+// shares that the prior gives them.
+func (o Offsets) OfComputing() Offsets { return Offsets{Unit: o.Unit, Layers: o.Layers} }
+
 // Coordinates of the layout form: logarithms unless said otherwise, times
 // relative to that of one sample of the whole model.
 const (
