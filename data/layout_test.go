@@ -33,6 +33,27 @@ func TestLayoutColumns(t *testing.T) {
 	}
 }
 
+// A row without a layout beside rows with one is read back as it was: known.
+func TestPlainRowAmongLayouts(t *testing.T) {
+	row := func(l data.Layout) data.Measurement {
+		return data.Measurement{Config: data.Config{Job: "gpt", Workers: 4, Mode: data.AllReduce, LocalBatch: 1, Layout: l}, Status: data.OK, StepTime: 1}
+	}
+	ms := []data.Measurement{row(data.Layout{}), row(data.Layout{TP: 2}), row(data.Layout{Unknown: true})}
+	var b bytes.Buffer
+	if err := data.WriteMeasurements(&b, ms); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := data.ReadMeasurements(&b, "again.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range again {
+		if m.Layout.Unknown != ms[i].Layout.Unknown || m.Get("tp") != ms[i].Get("tp") {
+			t.Errorf("row %d is read back as %+v, was %+v", i, m.Layout, ms[i].Layout)
+		}
+	}
+}
+
 // One is the default of every degree and none of every word: they make no other configuration.
 func TestLayoutDefaultsMakeNoDifference(t *testing.T) {
 	plain := data.Config{Workers: 4}

@@ -173,7 +173,7 @@ func speeds() []speed {
 // measurement that [ReadMeasurements] would refuse is an error.
 func WriteMeasurements(w io.Writer, ms []Measurement) error {
 	var b bytes.Buffer
-	if err := writeTable(&b, ms, append(measurementColumns(), knobColumns(ms)...)); err != nil {
+	if err := writeTable(&b, ms, slices.Concat(measurementColumns(), layoutColumnsOf(ms), architectureColumnsOf(), knobColumns(ms))); err != nil {
 		return fmt.Errorf("write measurements: %w", err)
 	}
 	if _, _, err := ReadMeasurements(bytes.NewReader(b.Bytes()), "measurements"); err != nil {
@@ -184,10 +184,11 @@ func WriteMeasurements(w io.Writer, ms []Measurement) error {
 }
 
 // measurementColumns are the columns of measurements.csv in order, without
-// global_batch, which follows from the others.
+// global_batch, which follows from the others, and those of the layout, the
+// model and further knobs.
 func measurementColumns() []columnOf[Measurement] {
 	type M = Measurement
-	columns := []columnOf[M]{
+	return []columnOf[M]{
 		{"job", true, func(m M) string { return m.Job }},
 		{"gpu_type", true, func(m M) string { return m.GPUType }},
 		{"mode", true, func(m M) string { return string(m.ModeOrDefault()) }},
@@ -211,16 +212,30 @@ func measurementColumns() []columnOf[Measurement] {
 		{"gpu_memory_bytes", false, func(m M) string { return formatCount(int(m.GPUMemory)) }},
 		{"started_at", false, func(m M) string { return formatStartedAt(m.StartedAt) }},
 	}
+}
+
+// layoutColumnsOf are the columns of the layouts. Where any row has one, tp is
+// written of those too that have none: an empty cell beside others means that
+// the layout is not known.
+func layoutColumnsOf(ms []Measurement) []columnOf[Measurement] {
+	any := slices.ContainsFunc(ms, func(m Measurement) bool { return !m.Plain() })
+	var columns []columnOf[Measurement]
 	for _, name := range LayoutNames() {
-		columns = append(columns, columnOf[M]{name, false, func(m M) string {
-			if v := m.Get(name); !m.Layout.Unknown && (v != "1" && v != "none" || name == "tp" && !m.Plain()) {
+		columns = append(columns, columnOf[Measurement]{name, false, func(m Measurement) string {
+			if v := m.Get(name); !m.Layout.Unknown && (v != "1" && v != "none" || name == "tp" && any) {
 				return v
 			}
 			return ""
 		}})
 	}
+	return columns
+}
+
+// architectureColumnsOf are the columns that say what is trained.
+func architectureColumnsOf() []columnOf[Measurement] {
+	var columns []columnOf[Measurement]
 	for _, name := range architectureColumns() {
-		columns = append(columns, columnOf[M]{name, false, func(m M) string { return m.Architecture.get(name) }})
+		columns = append(columns, columnOf[Measurement]{name, false, func(m Measurement) string { return m.Architecture.get(name) }})
 	}
 	return columns
 }
@@ -252,7 +267,7 @@ func configColumns() []string {
 // resultColumns lists the columns that hold what a trial yielded.
 func resultColumns() []string {
 	var names []string
-	for _, c := range measurementColumns() {
+	for _, c := range append(measurementColumns(), architectureColumnsOf()...) {
 		if !slices.Contains(configColumns(), c.name) {
 			names = append(names, c.name)
 		}
