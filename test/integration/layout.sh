@@ -16,10 +16,11 @@ check "tp 4 computes what one process computes" alike --tp 4 --accum-steps 1
 check "pp 4, fewer micro-batches than stages" alike --pp 4 --accum-steps 1
 check "pp 3 of 4 layers, more micro-batches, recomputed" alike --pp 3 --accum-steps 5 --recompute full
 check "tp 2, pp 2 and 2 replicas" alike --tp 2 --pp 2 --dp 2 --accum-steps 3
-differs() { # without the all-reduce of gradients into a column-parallel layer
-	mkdir broken && cp ./*.py broken && cd broken && sed -i 's/return ctx.layout.sum(gradient), None/return gradient, None/' transformer.py
+differs() ( # without the all-reduce of gradients into a column-parallel layer
+	mkdir broken && cp ./*.py broken && cd broken
+	sed -i 's/return ctx.layout.sum(gradient), None/return gradient, None/' transformer.py
 	! alike --tp 2 >out 2>&1 && grep -q 'not what one process computes' out
-}
+)
 check "a missing all-reduce is noticed" differs
 
 sed -i 's/trials: [0-9]*/trials: 7/; s/max_seconds: [0-9]*/max_seconds: 2/; s/min_steps: 10/min_steps: 6/; s/local_batch: \[.*\]/local_batch: [1, 2]/; s/global_batch: \[16\]/global_batch: [4]/; s/recompute: \[none, full\]/recompute: [none]/' layout.yaml
