@@ -38,22 +38,27 @@ type Number float64
 // String returns the shortest decimal form, never with an exponent.
 func (n Number) String() string { return strconv.FormatFloat(float64(n), 'f', -1, 64) }
 
-// RenderCommand renders a command for one configuration. Errors name at and the
-// argument that cannot be rendered.
+// RenderCommand renders a command for one configuration. A condition that comes
+// to nothing is left out, so that a flag can depend on the configuration:
+// {{if ne .Recompute "none"}}--recompute{{end}}. Errors name at and the argument
+// that cannot be rendered.
 func RenderCommand(command []string, c Config, at Source) ([]string, error) {
-	args := make([]string, len(command))
+	args := make([]string, 0, len(command))
 	for i, text := range command {
 		at.Column = fmt.Sprintf("command[%d]", i)
-		var err error
-		if args[i], err = RenderArgument(text, c, at); err != nil {
+		arg, err := renderArgument(text, c, at)
+		if err != nil {
 			return nil, err
+		}
+		if arg != "" || !strings.HasPrefix(text, "{{if ") {
+			args = append(args, arg)
 		}
 	}
 	return args, nil
 }
 
-// RenderArgument renders one argument of a command, which stands at.
-func RenderArgument(text string, c Config, at Source) (string, error) {
+// renderArgument renders one argument of a command, which stands at.
+func renderArgument(text string, c Config, at Source) (string, error) {
 	t, err := template.New("").Option("missingkey=error").Parse(text)
 	if err != nil {
 		return "", &InputError{Source: at, Found: strconv.Quote(text), Want: "a template: " + cleanTemplateError(err)}

@@ -23,7 +23,7 @@ func layoutJob(command ...string) data.Plan {
 // Whoever starts the ranks is given one job of them all, with the layout in
 // the command and in the environment.
 func TestExportLayout(t *testing.T) {
-	command := []string{"python", "train.py", "--tp={{.TP}}", "--pp={{.PP}}", "--global={{.GlobalBatch}}", "--zero={{.ShardingStage}}"}
+	command := []string{"python", "train.py", "--tp={{.TP}}", "--pp={{.PP}}", "--global={{.GlobalBatch}}", "--zero={{.ShardingStage}}", `{{if eq .Recompute "none"}}--fast{{end}}`}
 	for target, ranks := range map[string]string{
 		"torchrun": "--nnodes=2 --nproc-per-node=8", "slurm": "16", "pytorchjob": "replicas: 15", "trainjob": "numNodes: 2", "volcano": "minAvailable: 16", "jobset": "16", "mpijob": "16",
 	} {
@@ -45,7 +45,7 @@ func TestExportLayout(t *testing.T) {
 				t.Errorf("%s lacks %q:\n%s", target, want, all.String())
 			}
 		}
-		for _, not := range []string{"elasticPolicy", "--nnodes=1:", "--rdzv"} {
+		for _, not := range []string{"elasticPolicy", "--nnodes=1:", "--rdzv", "--fast", "''"} {
 			if strings.Contains(all.String(), not) {
 				t.Errorf("%s makes a spread model elastic (%s)", target, not)
 			}

@@ -16,6 +16,7 @@ type flag struct {
 
 	words map[string]string // for a knob of words: the program's, in lower case, and the study's
 	bare  string            // the study's word for the flag without a value
+	when  string            // condition of a template under which the flag is there at all; without it the knob is none
 }
 
 // flags lists the spellings in use: those of torchrun, accelerate, DeepSpeed
@@ -66,16 +67,19 @@ func templated(command []string) (out []string, parts []part) {
 		p := part{knob: f.knob, global: f.global, arg: name}
 		switch {
 		case f.bare != "" && !own:
-			p.word, p.words = f.bare, []string{f.bare}
-			parts = append(parts, p)
-			continue
+			p.word, p.words, at = f.bare, []string{f.bare}, i
 		case !own || !f.read(value, &p):
 			continue // "auto", say: not for us to replace
-		}
-		if f.field != "" && joined {
+		case f.field != "" && joined:
 			out[at] = name + "=" + f.field
-		} else if f.field != "" {
+		case f.field != "":
 			out[at] = f.field
+		}
+		if f.when != "" && strings.HasPrefix(name, "--") {
+			p.words = append(p.words, "none")
+			for k := i; k <= at; k++ {
+				out[k] = "{{if " + f.when + "}}" + out[k] + "{{end}}"
+			}
 		}
 		parts = append(parts, p)
 	}

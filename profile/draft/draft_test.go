@@ -196,11 +196,13 @@ func TestDraftOfLayouts(t *testing.T) {
 		notes   int
 	}{
 		{command: "torchrun --nproc-per-node=8 pretrain_gpt.py --tensor-model-parallel-size 4 --pipeline-model-parallel-size 2 --context-parallel-size 1 " +
-			"--micro-batch-size 2 --global-batch-size 256 --recompute-granularity selective --use-distributed-optimizer --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 2048 --lr 1e-4",
+			"--micro-batch-size 2 --global-batch-size 256 --recompute-granularity full --recompute-method uniform --recompute-num-layers=1 --use-distributed-optimizer --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 2048 --lr 1e-4",
 			files: map[string]string{"pretrain_gpt.py": "from megatron.training import pretrain\n"},
 			want: []string{"metrics: {pattern: megatron}", "model: {layers: 32, hidden: 4096, heads: 32, seq_len: 2048}", "workers: [1, 2, 4, 8]", "tp: [1, 2, 4, 8]", "pp: [1, 2, 4, 8]", "cp: [1]",
-				"sharding: [zero1]", "recompute: [selective, full]", "min: 1, max: 4", "global_batch: [256]", "--num-layers, '32'"},
-			config: data.Config{Workers: 8, LocalBatch: 2, AccumSteps: 127, Layout: data.Layout{TP: 4, PP: 2, Sharding: "zero1", Recompute: "selective"}}, notes: 1},
+				"sharding: [none, zero1]", "recompute: [none, selective, full]", "min: 1, max: 4", "global_batch: [256]", "--num-layers, '32'"},
+			config: data.Config{Workers: 8, LocalBatch: 2, AccumSteps: 127, Layout: data.Layout{TP: 4, PP: 2, Sharding: "zero1", Recompute: "full"}}, notes: 1},
+		{command: "torchrun --nproc-per-node=8 pretrain_gpt.py --tensor-model-parallel-size=2 --micro-batch-size 2 --recompute-granularity=selective",
+			want: []string{"recompute: [none, selective]", "tp: [1, 2, 4, 8]"}, config: data.Config{Workers: 8, LocalBatch: 2, Layout: data.Layout{TP: 2, Recompute: "selective"}}, notes: 2},
 		{command: "deepspeed --num_gpus=4 train.py --deepspeed_config ds.json",
 			files:  map[string]string{"train.py": "import deepspeed\n", "ds.json": `{"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 8, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}}`},
 			want:   []string{"metrics: {pattern: deepspeed}", "'--num_gpus={{.WorkersPerNode}}'", "sharding: [zero3]", "offload: [optimizer]", "local_batch: [4]", "accum_steps: [7]"},
@@ -219,7 +221,7 @@ func TestDraftOfLayouts(t *testing.T) {
 			config: data.Config{Workers: 8, LocalBatch: 4, Layout: data.Layout{TP: 2, PP: 2, Sharding: "zero3", Recompute: "selective"}}, notes: 1},
 		{command: "python megatron_gpt_pretraining.py trainer.devices=8 trainer.num_nodes=1 model.tensor_model_parallel_size=4 model.pipeline_model_parallel_size=1 model.micro_batch_size=1 model.global_batch_size=64 ++model.activations_checkpoint_granularity=full",
 			want: []string{"metrics: {pattern: nemo}", "ranks: false", "'trainer.devices={{.WorkersPerNode}}'", "'trainer.num_nodes={{.Nodes}}'", "'model.tensor_model_parallel_size={{.TP}}'",
-				"recompute: [selective, full]", "global_batch: [64]", "min: 1, max: 2"},
+				"recompute: [none, selective, full]", "global_batch: [64]", "min: 1, max: 2"},
 			config: data.Config{Workers: 8, LocalBatch: 1, AccumSteps: 31, Layout: data.Layout{TP: 4, Recompute: "full"}}, notes: 2},
 	} {
 		dir := t.TempDir()
@@ -262,5 +264,21 @@ func TestDraftOfABadDeepSpeedFile(t *testing.T) {
 	read(t, d.Text)
 	if !slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, "ds.json cannot be read") }) {
 		t.Errorf("notes %q", d.Notes)
+	}
+}
+
+// What Megatron-LM takes only with recomputation is left out without.
+func TestDraftLeavesFlagsOut(t *testing.T) {
+	command := strings.Fields("torchrun --nproc-per-node=8 pretrain_gpt.py --micro-batch-size 2 --recompute-granularity full --recompute-method uniform --recompute-num-layers 1 --use-distributed-optimizer --bf16")
+	s := read(t, draft.New(command, draft.Machine{GPUType: "a100", GPUs: 8}, t.TempDir()).Text)
+	for want, layout := range map[string]data.Layout{
+		"--bf16": {},
+		"--recompute-granularity selective --use-distributed-optimizer --bf16":                                                {Recompute: "selective", Sharding: "zero1"},
+		"--recompute-granularity full --recompute-method uniform --recompute-num-layers 1 --use-distributed-optimizer --bf16": {Recompute: "full", Sharding: "zero1"},
+	} {
+		got, err := data.RenderCommand(s.Command, data.Config{Workers: 8, LocalBatch: 2, Layout: layout}, s.Source)
+		if err != nil || strings.Join(got, " ") != "torchrun --nproc-per-node=8 pretrain_gpt.py --micro-batch-size 2 "+want {
+			t.Errorf("%+v: %q, %v", layout, got, err)
+		}
 	}
 }

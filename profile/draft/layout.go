@@ -16,17 +16,19 @@ import (
 // accelerate's and the Hugging Face Trainer's spelling.
 func layoutFlags() []flag {
 	strategies := map[string]string{"full_shard": "zero3", "shard_grad_op": "zero2", "no_shard": "none", "hybrid_shard": "hybrid"}
-	granularity := map[string]string{"selective": "selective", "full": "full"} // none is to leave the flag out
+	granularity := map[string]string{"selective": "selective", "full": "full"}
 	return []flag{
 		{names: []string{"tensor-model-parallel-size", "tensor-parallel-size", "tensor-parallel-degree", "tp-size", "tp"}, knob: "tp", field: "{{.TP}}"},
 		{names: []string{"pipeline-model-parallel-size", "pipeline-parallel-size", "pipeline-parallel-degree", "pp-size", "pp"}, knob: "pp", field: "{{.PP}}"},
 		{names: []string{"context-parallel-size", "context-parallel-degree", "cp-size", "cp"}, knob: "cp", field: "{{.CP}}"},
 		{names: []string{"expert-model-parallel-size", "expert-parallel-degree", "ep-size", "ep"}, knob: "ep", field: "{{.EP}}"},
-		{names: []string{"use-distributed-optimizer"}, knob: "sharding", bare: "zero1", words: map[string]string{"true": "zero1"}},
+		{names: []string{"use-distributed-optimizer"}, knob: "sharding", bare: "zero1", words: map[string]string{"true": "zero1"}, when: `ne .Sharding "none"`},
 		{names: []string{"zero-stage"}, knob: "sharding", field: "{{.ShardingStage}}", words: map[string]string{"0": "none", "1": "zero1", "2": "zero2", "3": "zero3"}},
 		{names: []string{"fsdp-sharding-strategy"}, knob: "sharding", field: "{{.ShardingStrategy}}", words: strategies},
 		{names: []string{"fsdp"}, knob: "sharding", words: withAutoWrap(strategies)},
-		{names: []string{"recompute-granularity", "activations-checkpoint-granularity"}, knob: "recompute", field: "{{.Recompute}}", words: granularity},
+		{names: []string{"recompute-granularity"}, knob: "recompute", field: "{{.Recompute}}", words: granularity, when: `ne .Recompute "none"`},
+		{names: []string{"activations-checkpoint-granularity"}, knob: "recompute", field: `{{if eq .Recompute "none"}}null{{else}}{{.Recompute}}{{end}}`,
+			words: map[string]string{"selective": "selective", "full": "full", "null": "none"}},
 		{names: []string{"activation-checkpoint.mode"}, knob: "recompute", field: "{{.Recompute}}", words: map[string]string{"none": "none", "selective": "selective", "full": "full"}},
 		{names: []string{"gradient-checkpointing", "fsdp-activation-checkpointing"}, knob: "recompute", bare: "full",
 			field: `{{if eq .Recompute "full"}}true{{else}}false{{end}}`, words: map[string]string{"true": "full", "false": "none"}},
@@ -115,6 +117,32 @@ func (d *drafting) perNode(slots int) int {
 		return int(p.value)
 	}
 	return slots
+}
+
+// readMegatron leaves full recomputation to commands that say how: Megatron-LM
+// takes --recompute-method with it, and refuses that without it.
+func (d *drafting) readMegatron() {
+	i := slices.IndexFunc(d.parts, func(p part) bool { return strings.TrimLeft(p.arg, "-") == "recompute-granularity" })
+	if i < 0 {
+		return
+	}
+	told := false
+	for k, a := range d.rendered {
+		name, _, joined := strings.Cut(a, "=")
+		if name != "--recompute-method" && name != "--recompute-num-layers" {
+			continue
+		}
+		told = told || name == "--recompute-method"
+		for at := k; at <= k+1 && at < len(d.rendered); at++ {
+			d.rendered[at] = `{{if eq .Recompute "full"}}` + d.rendered[at] + "{{end}}"
+			if joined {
+				break
+			}
+		}
+	}
+	if p := &d.parts[i]; !told && p.word != "full" {
+		p.words = slices.DeleteFunc(p.words, func(w string) bool { return w == "full" })
+	}
 }
 
 // readTorchtitan adds what torchtitan does unless told otherwise: it shards

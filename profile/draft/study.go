@@ -48,6 +48,7 @@ func New(command []string, m Machine, dir string) Study {
 	}
 	d.readDeepSpeed(dir)
 	d.readTorchtitan()
+	d.readMegatron()
 	text := d.write()
 	return Study{Text: text, Notes: d.notes}
 }
@@ -198,7 +199,7 @@ func (d *drafting) writeBatch(b *strings.Builder) {
 		fmt.Fprintf(b, "  local_batch: [%s]   # of a replica\n", plain(batch))
 	default:
 		lo, hi := math.Max(1, math.Round(batch/4)), batch*2
-		fmt.Fprintf(b, "  local_batch: {min: %s, max: %s, scale: log2}   # of a replica, that is a worker without tp and pp; too large ones are found out and avoided\n", plain(lo), plain(math.Max(lo, hi)))
+		fmt.Fprintf(b, "  local_batch: {min: %s, max: %s, scale: log2}   # of a replica; too large ones are found out and avoided\n", plain(lo), plain(math.Max(lo, hi)))
 	}
 	if whole >= 0 && micro {
 		fmt.Fprintf(b, "  global_batch: [%s]   # of all together: accumulation follows\n", plain(d.parts[whole].value))
