@@ -65,7 +65,11 @@ func TestMemoryInLogs(t *testing.T) {
 
 // MB, MiB and bytes are told apart; what is no memory is not read.
 func TestMemoryUnits(t *testing.T) {
-	p := launch.ParserFor(parser(t), data.Config{Workers: 1})
+	p, err := launch.NewParser(data.Metrics{JSONL: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = launch.ParserFor(p, data.Config{Workers: 1})
 	for line, want := range map[string]float64{
 		"max_memory_allocated: 1073741824":                  1 << 30,
 		"torch.cuda.max_memory_allocated() = 2.5 GB":        2.5e9,
