@@ -11,9 +11,9 @@ import (
 // The groups of its expression are peak, the most that was held, device, what
 // the device has, and unit, if the line says it.
 type memoryFormat struct {
-	program string
-	line    *regexp.Regexp
-	bytes   float64 // of one where the line does not say its unit, or says it as the program means it
+	mark  string // in every such line; looking for it is much cheaper, and every line of output is looked at
+	line  *regexp.Regexp
+	bytes float64 // of one where the line does not say its unit, or says it as the program means it
 }
 
 const mebi, gibi = 1 << 20, 1 << 30
@@ -26,29 +26,30 @@ const mebi, gibi = 1 << 20, 1 << 30
 func memoryFormats() []memoryFormat {
 	peak := `(?P<peak>[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?)`
 	device := `(?P<device>[0-9][0-9.]*)`
-	f := func(program, expr string, bytes float64) memoryFormat {
-		return memoryFormat{program, regexp.MustCompile(expr), bytes}
+	f := func(mark, expr string, bytes float64) memoryFormat {
+		return memoryFormat{mark, regexp.MustCompile(expr), bytes}
 	}
+	mem := `[ _](?:gpu[ _]|cuda[ _])?mem(?:ory)?(?:[ _](?:allocated|usage|used))?\b[^0-9]{0,8}` + peak + ` *(?P<unit>[KMGT]i?B|bytes)\b`
 	return []memoryFormat{
-		// megatron/training/utils.py, report_memory, and --log-memory-to-tensorboard's twin.
-		f("megatron", `memory \(MB\) \|.*\bmax allocated: `+peak, mebi),
+		// megatron/training/utils.py, report_memory.
+		f("max allocated: ", `memory \(MB\) \|.*\bmax allocated: `+peak, mebi),
 		// deepspeed/utils/timer.py, ThroughputTimer; runtime/utils.py, see_memory_usage.
-		f("deepspeed", `\bMaxMemAllocated=`+peak+` ?GB`, gibi),
-		f("deepspeed", `\bMax_MA `+peak+` GB`, gibi),
+		f("MaxMemAllocated=", `\bMaxMemAllocated=`+peak+` ?GB`, gibi),
+		f("Max_MA ", `\bMax_MA `+peak+` GB`, gibi),
 		// torchtitan/components/metrics.py: the most reserved since the last line.
-		f("torchtitan", `\bmemory: +`+peak+`GiB\(`, gibi),
+		f("GiB(", `\bmemory: +`+peak+`GiB\(`, gibi),
 		// torchvision, references; detectron2, CommonMetricPrinter.
-		f("torchvision", `\bmax[ _]mem: `+peak+`M?\b`, mebi),
+		f("mem: ", `\bmax[ _]mem: `+peak+`M?\b`, mebi),
 		// The table of nvidia-smi, and its --format=csv of memory.used,memory.total.
-		f("nvidia-smi", `\b`+peak+` ?MiB(?: /|,) *`+device+` ?MiB\b`, mebi),
+		f("MiB", `\b`+peak+` ?MiB(?: /|,) *`+device+` ?MiB\b`, mebi),
 		// cgroup v2, as grep -H . or a script's echo prints it.
-		f("cgroup", `\bmemory\.peak[:=\s]+`+peak+`\s*$`, 1),
+		f("memory.peak", `\bmemory\.peak[:=\s]+`+peak+`\s*$`, 1),
 		// PyTorch's message when memory runs out: what the device has.
-		f("out of memory", `(?i)out of memory.*?\b`+device+` GiB total capacity`, gibi),
-		f("out of memory", `(?i)out of memory.*?\btotal capacity of `+device+` GiB`, gibi),
+		f("total capacity", `(?i)out of memory.*?\b`+device+` GiB total capacity`, gibi),
+		f("total capacity", `(?i)out of memory.*?\btotal capacity of `+device+` GiB`, gibi),
 		// What scripts print of torch.cuda.max_memory_allocated().
-		f("torch.cuda", `(?i)\bmax_memory_allocated\b[^0-9]{0,16}`+peak+` *(?:(?P<unit>[KMGT]i?B|B|bytes)\b|[^\w.]|$)`, 1),
-		f("torch.cuda", `(?i)\b(?:peak|max)(?:imum)?[ _](?:gpu[ _]|cuda[ _])?mem(?:ory)?(?:[ _](?:allocated|usage|used))?\b[^0-9]{0,8}`+peak+` *(?P<unit>[KMGT]i?B|bytes)\b`, 1),
+		f("max_memory_allocated", `\bmax_memory_allocated\b[^0-9]{0,16}`+peak+` *(?:(?P<unit>[KMGT]i?B|B|bytes)\b|[^\w.]|$)`, 1),
+		f("eak", `(?i)\bpeak`+mem, 1), f("ax", `(?i)\bmax(?:imum)?`+mem, 1),
 	}
 }
 
@@ -62,7 +63,7 @@ type memoryReader struct {
 // Parse implements [Parser].
 func (m memoryReader) Parse(line string) (Observation, bool, error) {
 	o, ok, err := m.Parser.Parse(line)
-	if err != nil || !speaksOfUse(line) {
+	if err != nil || o.PeakMemory > 0 {
 		return o, ok, err
 	}
 	peak, device := m.read(line)
@@ -76,15 +77,12 @@ func (m memoryReader) Parse(line string) (Observation, bool, error) {
 	return o, true, nil
 }
 
-// speaksOfUse is in every line that a format matches; looking for it is much
-// cheaper, and every line of output is looked at.
-func speaksOfUse(line string) bool {
-	return strings.Contains(line, "em") || strings.Contains(line, "EM") || strings.Contains(line, "Max_MA") || strings.Contains(line, "MiB")
-}
-
 // read returns the bytes that a line tells of, 0 for what it does not.
 func (m memoryReader) read(line string) (peak, device float64) {
 	for _, f := range m.formats {
+		if !strings.Contains(line, f.mark) {
+			continue
+		}
 		match := f.line.FindStringSubmatch(line)
 		if match == nil {
 			continue
