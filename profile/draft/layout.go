@@ -1,10 +1,7 @@
 package draft
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,7 +12,7 @@ import (
 // say how large it is, in Megatron-LM's, torchtitan's, NeMo's, DeepSpeed's,
 // accelerate's and the Hugging Face Trainer's spelling.
 func layoutFlags() []flag {
-	strategies := map[string]string{"full_shard": "zero3", "shard_grad_op": "zero2", "no_shard": "none", "hybrid_shard": "hybrid"}
+	strategies := fsdpStrategies()
 	granularity := map[string]string{"selective": "selective", "full": "full"}
 	return []flag{
 		{names: []string{"tensor-model-parallel-size", "tensor-parallel-size", "tensor-parallel-degree", "tp-size", "tp"}, knob: "tp", field: "{{.TP}}"},
@@ -39,6 +36,13 @@ func layoutFlags() []flag {
 		{names: []string{"vocab-size", "padded-vocab-size"}, knob: "vocab"},
 		{names: []string{"num-experts"}, knob: "experts"},
 	}
+}
+
+// fsdpStrategies are FSDP's words, and the numbers that accelerate has for
+// them, with the study's.
+func fsdpStrategies() map[string]string {
+	return map[string]string{"full_shard": "zero3", "shard_grad_op": "zero2", "no_shard": "none", "hybrid_shard": "hybrid",
+		"1": "zero3", "2": "zero2", "3": "none", "4": "hybrid"}
 }
 
 // withAutoWrap adds what the Trainer's --fsdp may say beside a strategy.
@@ -160,76 +164,5 @@ func (d *drafting) readTorchtitan() {
 	}
 	if _, told := d.named("sharding"); sharding != "" && !told {
 		d.parts = append(d.parts, part{knob: "sharding", word: sharding, words: []string{sharding}, fixed: true})
-	}
-}
-
-// deepspeed is the part of a configuration file of DeepSpeed that is about the
-// layout. Values of "auto" are the Trainer's to fill in.
-type deepspeed struct {
-	Micro any `json:"train_micro_batch_size_per_gpu"`
-	Steps any `json:"gradient_accumulation_steps"`
-	Zero  struct {
-		Stage     any `json:"stage"`
-		Optimizer struct {
-			Device string `json:"device"`
-		} `json:"offload_optimizer"`
-	} `json:"zero_optimization"`
-}
-
-// readDeepSpeed adds what the configuration file of DeepSpeed says that a
-// command names. It stands in the file, so that a trial cannot change it.
-func (d *drafting) readDeepSpeed(dir string) {
-	file := ""
-	for i, a := range d.command {
-		name, value, joined := strings.Cut(a, "=")
-		switch strings.ReplaceAll(strings.TrimLeft(name, "-"), "_", "-") {
-		case "deepspeed", "deepspeed-config", "deepspeed-config-file":
-			if !joined && i+1 < len(d.command) {
-				value = d.command[i+1]
-			}
-			if strings.HasSuffix(value, ".json") {
-				file = value
-			}
-		}
-	}
-	if file == "" {
-		return
-	}
-	path := file
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	text, err := os.ReadFile(path)
-	var c deepspeed
-	if err == nil {
-		err = json.Unmarshal(text, &c)
-	}
-	if err != nil {
-		d.note("%s cannot be read (%v): put its stage of ZeRO into the space, sharding: [zero2] say", file, err)
-		return
-	}
-	fixed := 0
-	add := func(p part) {
-		if _, told := d.named(p.knob); !told {
-			p.arg, p.fixed = file, true
-			d.parts = append(d.parts, p)
-			fixed++
-		}
-	}
-	if stage, ok := c.Zero.Stage.(float64); ok && stage >= 1 && stage <= 3 {
-		word := fmt.Sprintf("zero%.0f", stage)
-		add(part{knob: "sharding", word: word, words: []string{word}})
-	}
-	if device := c.Zero.Optimizer.Device; device == "cpu" {
-		add(part{knob: "offload", word: "optimizer", words: []string{"optimizer"}})
-	}
-	if v, ok := c.Micro.(float64); ok && v >= 1 {
-		add(part{knob: "local_batch", value: v})
-	}
-	if v, ok := c.Steps.(float64); ok && v >= 1 {
-		add(part{knob: "accum_steps", value: v})
-	}
-	if fixed > 0 {
-		d.note("%s fixes what it says: to vary it, let the script take it from KNEE_LOCAL_BATCH, KNEE_ACCUM_STEPS and KNEE_SHARDING, or from flags", file)
 	}
 }

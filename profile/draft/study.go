@@ -46,7 +46,7 @@ func New(command []string, m Machine, dir string) Study {
 	} else {
 		d.format = formatOf(nil, command)
 	}
-	d.readDeepSpeed(dir)
+	d.readFiles(dir)
 	d.readTorchtitan()
 	d.readMegatron()
 	text := d.write()
