@@ -121,7 +121,6 @@ func layoutWords(c data.Config) string {
 	return words
 }
 
-
 // memoryWords writes the peak memory with its interval, in GiB.
 func memoryWords(p predict.Answer) string {
 	if p.Memory == nil {
