@@ -54,7 +54,7 @@ func LayoutHeat(p *predict.Predictor, q predict.LayoutQuestion) (HeatMap, error)
 		return HeatMap{}, err
 	}
 	h := HeatMap{Title: "Layouts of " + p.Model.Job(), Subtitle: fmt.Sprintf("%d × %s, %g samples per step", q.Workers, q.GPUType, p.LayoutBatch(q)),
-		XLabel: "tensor-parallel degree", YLabel: "pipeline stages", Label: "throughput (samples/s)"}
+		XLabel: "tensor-parallel degree", YLabel: "pipeline stages", Label: "samples/s at the expected step time"}
 	measured, seen := map[[2]float64]bool{}, map[[2]float64]bool{}
 	for _, m := range p.Model.Layouts(q.GPUType) {
 		if m.Workers == q.Workers {
@@ -65,7 +65,7 @@ func LayoutHeat(p *predict.Predictor, q predict.LayoutQuestion) (HeatMap, error)
 		at := [2]float64{float64(max(a.Config.TP, 1)), float64(max(a.Config.PP, 1))}
 		if !seen[at] { // the fastest come first
 			seen[at] = true
-			h.Cells = append(h.Cells, Cell{X: at[0], Y: at[1], Value: a.Throughput.Mean, Measured: measured[at], Best: i == 0})
+			h.Cells = append(h.Cells, Cell{X: at[0], Y: at[1], Value: p.LayoutBatch(q) / a.Expected, Measured: measured[at], Best: i == 0})
 		}
 	}
 	least := q

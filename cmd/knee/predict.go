@@ -154,7 +154,9 @@ asked.`,
 	formatFlag(cmd, &out)
 	cmd.MarkFlagsMutuallyExclusive("at", "workers")
 	cmd.MarkFlagsMutuallyExclusive("at", "knob", "best")
-	cmd.MarkFlagsMutuallyExclusive("best", "what-if", "local-batch", "deadline")
+	for _, other := range []string{"what-if", "local-batch", "deadline", "budget", "accumulation"} {
+		cmd.MarkFlagsMutuallyExclusive("best", other)
+	}
 	cmd.MarkFlagsMutuallyExclusive("what-if", "at", "deadline")
 	cmd.MarkFlagsMutuallyExclusive("what-if", "budget")
 	cmd.MarkFlagsMutuallyExclusive("steps", "target-loss", "delta")
