@@ -70,6 +70,10 @@ func run(w io.Writer, args []string) error {
 			return err
 		}
 		p.Provenance = provenance(examples)
+		if *match != "" {
+			p.Provenance = append(slices.Clone(from.Provenance), "numbers whose names contain "+*match+", learned afterwards:")
+			p.Provenance = append(p.Provenance, provenance(slices.DeleteFunc(examples, func(s split) bool { return !s.layouts() }))...)
+		}
 		text, err := json.MarshalIndent(p, "", " ")
 		if err != nil {
 			return err
@@ -109,7 +113,7 @@ func provenance(examples []split) []string {
 	}
 	text := []string{fmt.Sprintf("learned by knee/fit/prior/learn from %d splits of measured jobs; starting values in its start.json", len(examples))}
 	for d := range jobs {
-		text = append(text, fmt.Sprintf("%s: %d jobs, %d measurements (%s)", d, len(jobs[d]), rows[d], sources()[d]))
+		text = append(text, fmt.Sprintf("%s: %d jobs, %d measurements (%s)", d, len(jobs[d]), rows[d], sources()[strings.TrimSuffix(d, " layouts")]))
 	}
 	slices.Sort(text[1:])
 	return text
