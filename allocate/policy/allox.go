@@ -31,14 +31,14 @@ func (AlloX) Allocate(s allocate.State) (allocate.Assignment, error) {
 	if err != nil {
 		return allocate.Assignment{}, err
 	}
-	order := sorted(s, remaining)
+	order := sorted(s, shortestFirst)
 	var jobs []int
 	for _, i := range order {
 		if len(s.Jobs[i].Options) > 0 && len(jobs) < mostMatched {
 			jobs = append(jobs, i)
 		}
 	}
-	f := newFractions(s)
+	f := newGangs(s)
 	place := matchJobs(f, jobs)
 	// First positions first, then whoever is nearest to one.
 	slices.SortStableFunc(jobs, func(a, b int) int { return cmp.Compare(place[a].position, place[b].position) })
@@ -61,7 +61,7 @@ type seat struct{ kind, position int }
 
 // matchJobs solves the assignment. The shortest jobs get the largest k, which
 // are the first to run; position is returned counted from the front.
-func matchJobs(f *fractions, jobs []int) map[int]seat {
+func matchJobs(f *gangs, jobs []int) map[int]seat {
 	var gangs float64
 	for _, i := range jobs {
 		gangs += size(&f.state.Jobs[i])

@@ -24,12 +24,10 @@ func (Astraea) Allocate(s allocate.State) (allocate.Assignment, error) {
 		had[tenant(j)] += j.Attained
 		weights[tenant(j)] = math.Max(weights[tenant(j)], weightOf(j))
 	}
-	// Tenants first: their deficit dwarfs that of a job.
-	const tenantsFirst = 1e9
-	return inOrder(s, func(j *allocate.JobState) float64 {
+	return inOrder(s, func(j *allocate.JobState) key {
 		t := tenant(j)
 		age := math.Max(s.Now-j.Submitted, 1)
-		return tenantsFirst*had[t]/weights[t] + j.Attained/(age*weightOf(j))
+		return key{had[t] / weights[t], j.Attained / (age * weightOf(j))}
 	}, false)
 }
 

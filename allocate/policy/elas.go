@@ -12,5 +12,5 @@ type ELAS struct{}
 
 // Allocate implements [allocate.Policy].
 func (ELAS) Allocate(s allocate.State) (allocate.Assignment, error) {
-	return inOrder(s, func(j *allocate.JobState) float64 { return j.Attained * (1 - j.History.Progress) }, false)
+	return inOrder(s, func(j *allocate.JobState) key { return key{j.Attained * (1 - j.History.Progress)} }, false)
 }

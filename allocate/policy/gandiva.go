@@ -17,7 +17,7 @@ type Gandiva struct{}
 
 // Allocate implements [allocate.Policy].
 func (Gandiva) Allocate(s allocate.State) (allocate.Assignment, error) {
-	a, err := inOrder(s, func(j *allocate.JobState) float64 { return j.History.Ran }, false)
+	a, err := inOrder(s, func(j *allocate.JobState) key { return key{j.History.Ran} }, false)
 	if err != nil {
 		return a, err
 	}

@@ -28,7 +28,7 @@ func (GandivaFair) Allocate(s allocate.State) (allocate.Assignment, error) {
 	for i := range s.Jobs {
 		had[tenant(&s.Jobs[i])] += s.Jobs[i].Attained / weightOf(&s.Jobs[i])
 	}
-	order := sorted(s, func(j *allocate.JobState) float64 { return had[tenant(j)] })
+	order := sorted(s, func(j *allocate.JobState) key { return key{had[tenant(j)]} })
 	// Who runs is settled by tickets; then who of them gets which type, by
 	// how much faster their best type is than their second.
 	var chosen []int

@@ -2,30 +2,40 @@ package policy
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
 	"knee/allocate"
+	"knee/allocate/policy/gavel"
 )
 
 // Gavel divides time on every GPU type among gangs (Narayanan et al., OSDI
-// 2020), by one of three objectives:
+// 2020), by one of three objectives, each an exact linear program of package
+// gavel:
 //
-//   - max-min: the least weighted share of throughput, relative to that of an
-//     equal share of every type, is to be large (section 4.1, least attained
-//     service that knows how fast each type is), raised by water filling;
-//   - finish-time fairness: the largest Themis ρ is to be small (section 4.2);
-//   - makespan: the last job is to end soon (section 4.2).
+//   - max-min: the least speed relative to that of an equal share of every
+//     type, by weight and per GPU (section 4.1, least attained service that
+//     knows how fast each type is), with water filling;
+//   - finish-time fairness: the largest Themis ρ is smallest (section 4.2);
+//   - makespan: the last job ends soonest (section 4.2).
 //
-// The fractions are turned into rounds as in section 5: jobs by fraction over
-// the share of time already had, larger gangs first among equals, greedily.
+// Fractions become rounds as in section 5 and in the published scheduler: a
+// job goes first on a type by its fraction over the share of the time that
+// jobs have had on that type since the jobs last changed, then by what it was
+// short of before, then by its fraction. Whoever still fits runs, so that no
+// GPU idles.
 //
-// Approximated: the linear programme is filled in small steps, each giving
-// the job that is worst off a slice of the type on which it is fastest for
-// its price, the price of a type rising as it fills; that is near the optimum
-// and needs no solver. Jobs do not share GPUs in space, and throughputs are
-// what models predict instead of completed matrices.
-type Gavel struct{ Objective GavelObjective }
+// It keeps accounts from decision to decision; a value serves one replay. The
+// programs are solved at every decision, where the published scheduler waits
+// until jobs change.
+type Gavel struct {
+	Objective GavelObjective
+
+	since    float64 // when jobs or capacity last changed
+	room     []float64
+	accounts map[string]*gavelAccount
+}
 
 // GavelObjective is what a [Gavel] policy maximises.
 type GavelObjective int
@@ -37,23 +47,39 @@ const (
 	GavelMakespan
 )
 
-// slices of a job's time that are dealt out at once.
-const gavelSlices = 20
+// gavelRound is the length of a round in seconds (section 7.1).
+const gavelRound = 360
+
+// gavelAccount is what a job has had.
+type gavelAccount struct {
+	byType   map[string]float64 // GPU-seconds at the last decision
+	got      []float64          // seconds by type since jobs last changed
+	short    []float64          // seconds by type it should have had before and did not
+	share    []float64          // fractions decided last
+	isolated float64            // seconds its work so far would have taken on an equal share
+	left     float64            // work left at the last decision
+	equal    float64            // speed of an equal share at the last decision
+}
 
 // Allocate implements [allocate.Policy].
-func (g Gavel) Allocate(s allocate.State) (allocate.Assignment, error) {
+func (g *Gavel) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q, err := newQueue(s)
 	if err != nil {
 		return allocate.Assignment{}, err
 	}
-	f := newFractions(s)
-	f.fill(g.Objective)
-	for _, t := range f.turns() {
-		if q.choice[t.job] < 0 {
-			q.try(t.job, t.option)
+	all := newGangs(s)
+	p := all.problem()
+	accounts := g.book(all)
+	share := g.divide(all, p, accounts)
+	for i, a := range accounts {
+		a.share, a.left, a.equal = share[i], all.left(i), p.Equal(i)
+	}
+	for _, c := range claims(all, accounts) {
+		if q.choice[c.job] < 0 {
+			q.try(c.job, c.option)
 		}
 	}
-	for _, i := range sorted(s, submitted) { // nobody waits beside a free GPU
+	for _, i := range sorted(s, submitted) {
 		if q.choice[i] < 0 {
 			q.serve(i)
 		}
@@ -61,155 +87,89 @@ func (g Gavel) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
-// turn is a claim of a job on a type.
-type turn struct {
-	job, option int
-	priority    float64
-}
-
-// turns lists the claims, the one furthest behind its fraction first.
-func (f *fractions) turns() []turn {
-	var turns []turn
-	for i := range f.state.Jobs {
-		j := &f.state.Jobs[i]
-		for k, n := range f.option[i] {
-			if n < 0 || f.x[i][k] <= 0 {
-				continue
-			}
-			p := math.Inf(1) // never had: first
-			if had := j.History.ByType[f.types[k]]; had > 0 && j.History.Ran > 0 {
-				p = f.x[i][k] * j.History.Ran * size(j) / had
-			}
-			turns = append(turns, turn{i, n, p})
-		}
+// divide solves the program of the objective.
+func (g *Gavel) divide(all *gangs, p *gavel.Problem, accounts []*gavelAccount) [][]float64 {
+	n := len(p.Size)
+	need, left, age, isolated := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	var gpus float64
+	for _, r := range all.room {
+		gpus += r
 	}
-	slices.SortStableFunc(turns, func(a, b turn) int {
-		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(size(&f.state.Jobs[b.job]), size(&f.state.Jobs[a.job])))
-	})
-	return turns
-}
-
-// fractions is the time of jobs on types being dealt out.
-type fractions struct {
-	state  allocate.State
-	types  []string
-	room   []float64 // GPUs by type
-	used   []float64
-	option [][]int     // by job and type, −1 for none
-	x      [][]float64 // fraction of the next period, by job and type
-	speed  []float64   // goodput of the fractions
-	equal  []float64   // goodput of an equal share of every type
-}
-
-func newFractions(s allocate.State) *fractions {
-	f := &fractions{state: s, types: s.Cluster.GPUTypes()}
-	f.room, f.used = make([]float64, len(f.types)), make([]float64, len(f.types))
-	all := 0.0
-	for _, n := range s.Cluster.Nodes {
-		if !n.Drained {
-			f.room[slices.Index(f.types, n.GPUType)] += float64(n.GPUs)
-			all += float64(n.GPUs)
+	for i := range need {
+		j := &all.state.Jobs[i]
+		left[i], age[i], isolated[i] = all.left(i), all.state.Now-j.Submitted, accounts[i].isolated
+		for k, r := range all.room {
+			need[i] += p.Speed[i][k] * r / gpus
 		}
+		need[i] = math.Max(need[i]*weightOf(j)/p.Size[i], math.SmallestNonzeroFloat32)
 	}
+	switch g.Objective {
+	case GavelFTF:
+		return p.FinishTime(age, isolated, left).Share
+	case GavelMakespan:
+		return p.Makespan(left).Share
+	}
+	return p.MaxMin(need).Share
+}
+
+// book adds up what every job has had since the last decision, and begins
+// anew where the jobs or the capacity are others.
+func (g *Gavel) book(all *gangs) []*gavelAccount {
+	s, old := all.state, g.accounts
+	g.accounts = map[string]*gavelAccount{}
+	out := make([]*gavelAccount, len(s.Jobs))
+	changed := len(old) != len(s.Jobs) || !slices.Equal(g.room, all.room)
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		option := make([]int, len(f.types))
-		for k := range option {
-			option[k] = -1
+		a := old[j.Name]
+		if a == nil || len(a.got) != len(all.types) {
+			a = &gavelAccount{byType: map[string]float64{}, got: make([]float64, len(all.types)), short: make([]float64, len(all.types)),
+				share: make([]float64, len(all.types)), isolated: j.History.Ran, left: all.left(i)}
+			changed = true
 		}
-		equal := 0.0
-		for _, n := range gang(j) {
-			k := slices.Index(f.types, j.Options[n].Use.GPUType)
-			if k >= 0 && option[k] < 0 {
-				option[k] = n
-				equal += j.Options[n].Answer.Goodput.Mean * f.room[k] / math.Max(all, 1)
+		for k, t := range all.types {
+			a.got[k] += math.Max(0, j.History.ByType[t]-a.byType[t]) / size(j)
+		}
+		if a.equal > 0 {
+			a.isolated += math.Max(0, a.left-all.left(i)) / a.equal
+		}
+		a.byType = maps.Clone(j.History.ByType)
+		g.accounts[j.Name], out[i] = a, a
+	}
+	if changed {
+		for _, a := range out {
+			for k := range a.got {
+				a.short[k] += a.share[k]*(s.Now-g.since) - math.Max(0, a.got[k]-gavelRound/2)
+				a.got[k] = gavelRound / 2 // nobody has had nothing
 			}
 		}
-		f.option, f.x = append(f.option, option), append(f.x, make([]float64, len(f.types)))
-		f.speed, f.equal = append(f.speed, 0), append(f.equal, equal)
+		g.since, g.room = s.Now, slices.Clone(all.room)
 	}
-	return f
+	return out
 }
 
-// fill deals slices until nobody can take one.
-func (f *fractions) fill(objective GavelObjective) {
-	full := make([]bool, len(f.state.Jobs))
-	for {
-		worst, need := -1, math.Inf(-1)
-		for i := range full {
-			if full[i] {
-				continue
+// claim is that of a job on a type.
+type claim struct {
+	job, option int
+	order       key
+}
+
+// claims are those of all jobs, the first served first.
+func claims(all *gangs, accounts []*gavelAccount) []claim {
+	total := make([]float64, len(all.types))
+	for _, a := range accounts {
+		for k, t := range a.got {
+			total[k] += t
+		}
+	}
+	var out []claim
+	for i, a := range accounts {
+		for k, x := range a.share {
+			if n := all.option[i][k]; n >= 0 && x > 0 {
+				out = append(out, claim{i, n, key{-x * total[k] / a.got[k], -a.short[k], -x}})
 			}
-			if v := f.need(i, objective); v > need {
-				worst, need = i, v
-			}
-		}
-		if worst < 0 {
-			return
-		}
-		if !f.slice(worst) {
-			full[worst] = true
 		}
 	}
-}
-
-// need is how badly off a job is; the largest gets the next slice.
-func (f *fractions) need(i int, objective GavelObjective) float64 {
-	j := &f.state.Jobs[i]
-	if f.equal[i] <= 0 {
-		return math.Inf(-1)
-	}
-	share := f.speed[i] / f.equal[i]
-	switch objective {
-	case GavelFTF:
-		left := remaining(j)
-		if math.IsInf(left, 1) {
-			left = unknownWork
-		}
-		age := f.state.Now - j.Submitted
-		return (age + left/math.Max(share, 1e-9)) / math.Max(j.History.Ran+left, 1)
-	case GavelMakespan:
-		left := remaining(j)
-		if math.IsInf(left, 1) {
-			left = unknownWork
-		}
-		return left / math.Max(share, 1e-9)
-	}
-	return -share * size(j) / weightOf(j)
-}
-
-// slice gives a job a little more time on the type that pays best for its
-// price.
-func (f *fractions) slice(i int) bool {
-	const d = 1.0 / gavelSlices
-	total := 0.0
-	for _, x := range f.x[i] {
-		total += x
-	}
-	if total > 1-d/2 {
-		return false
-	}
-	best, worth := -1, 0.0
-	for k, n := range f.option[i] {
-		if n < 0 {
-			continue
-		}
-		o := &f.state.Jobs[i].Options[n]
-		gpus := float64(o.Use.GPUs)
-		if f.used[k]+d*gpus > f.room[k]+1e-9 {
-			continue
-		}
-		price := math.Exp(2 * f.used[k] / f.room[k])
-		if v := o.Answer.Goodput.Mean / price; v > worth {
-			best, worth = k, v
-		}
-	}
-	if best < 0 {
-		return false
-	}
-	o := &f.state.Jobs[i].Options[f.option[i][best]]
-	f.x[i][best] += d
-	f.used[best] += d * float64(o.Use.GPUs)
-	f.speed[i] += d * o.Answer.Goodput.Mean
-	return true
+	slices.SortStableFunc(out, func(a, b claim) int { return cmp.Or(a.order.compare(b.order), cmp.Compare(a.job, b.job)) })
+	return out
 }

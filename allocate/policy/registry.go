@@ -54,9 +54,9 @@ func policies() map[string]entry {
 		"astraea":          {func() allocate.Policy { return Astraea{} }, "requested submitted tenant history.gpu_seconds", ownSize},
 		"gandiva-fair":     {func() allocate.Policy { return GandivaFair{} }, "requested tenant history.gpu_seconds", ownSize},
 		"themis":           {func() allocate.Policy { return Themis{} }, "requested remaining submitted history.seconds", ownSize},
-		"gavel-maxmin":     {func() allocate.Policy { return Gavel{Objective: GavelMaxMin} }, "requested history.by_type history.seconds", ownSize},
-		"gavel-ftf":        {func() allocate.Policy { return Gavel{Objective: GavelFTF} }, "requested remaining submitted history.by_type history.seconds", ownSize},
-		"gavel-makespan":   {func() allocate.Policy { return Gavel{Objective: GavelMakespan} }, "requested remaining history.by_type history.seconds", ownSize},
+		"gavel-maxmin":     {func() allocate.Policy { return &Gavel{Objective: GavelMaxMin} }, "requested history.by_type history.seconds", ownSize},
+		"gavel-ftf":        {func() allocate.Policy { return &Gavel{Objective: GavelFTF} }, "requested remaining submitted history.by_type history.seconds", ownSize},
+		"gavel-makespan":   {func() allocate.Policy { return &Gavel{Objective: GavelMakespan} }, "requested remaining history.by_type history.seconds", ownSize},
 		"allox":            {func() allocate.Policy { return AlloX{} }, "requested remaining", ownSize},
 	}
 }

@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"knee/allocate"
 	"knee/data"
@@ -60,11 +62,28 @@ func tenant(j *allocate.JobState) string {
 	return "tenant " + j.History.Tenant
 }
 
-func submitted(j *allocate.JobState) float64 { return j.Submitted }
+// key orders jobs: by its first number, then the second, then the third.
+type key [3]float64
+
+func (k key) compare(other key) int { return slices.Compare(k[:], other[:]) }
+
+func submitted(j *allocate.JobState) key { return key{j.Submitted} }
+
+// sorted returns the jobs by rising key, ties in order of submission.
+func sorted(s allocate.State, of func(*allocate.JobState) key) []int {
+	order, keys := make([]int, len(s.Jobs)), make([]key, len(s.Jobs))
+	for i := range order {
+		order[i], keys[i] = i, of(&s.Jobs[i])
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(keys[a].compare(keys[b]), cmp.Compare(s.Jobs[a].Submitted, s.Jobs[b].Submitted))
+	})
+	return order
+}
 
 // inOrder serves gangs by rising key; jobs that do not fit are passed over.
 // With hold, what runs keeps running.
-func inOrder(s allocate.State, key func(*allocate.JobState) float64, hold bool) (allocate.Assignment, error) {
+func inOrder(s allocate.State, of func(*allocate.JobState) key, hold bool) (allocate.Assignment, error) {
 	q, err := newQueue(s)
 	if err != nil {
 		return allocate.Assignment{}, err
@@ -76,7 +95,7 @@ func inOrder(s allocate.State, key func(*allocate.JobState) float64, hold bool) 
 			}
 		}
 	}
-	for _, i := range sorted(s, key) {
+	for _, i := range sorted(s, of) {
 		if q.choice[i] < 0 {
 			q.serve(i)
 		}

@@ -9,5 +9,5 @@ type SJF struct{}
 
 // Allocate implements [allocate.Policy].
 func (SJF) Allocate(s allocate.State) (allocate.Assignment, error) {
-	return inOrder(s, remaining, true)
+	return inOrder(s, shortestFirst, true)
 }

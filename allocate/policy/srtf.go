@@ -18,10 +18,20 @@ func (SRTF) Allocate(s allocate.State) (allocate.Assignment, error) {
 	if err != nil {
 		return allocate.Assignment{}, err
 	}
-	for _, i := range sorted(s, remaining) {
+	for _, i := range sorted(s, shortestFirst) {
 		q.serve(i)
 	}
 	return q.assignment(), nil
+}
+
+func shortestFirst(j *allocate.JobState) key { return key{remaining(j)} }
+
+// timeLeft is [remaining] with a length assumed where it is not known.
+func timeLeft(j *allocate.JobState) float64 {
+	if t := remaining(j); !math.IsInf(t, 1) {
+		return t
+	}
+	return unknownWork
 }
 
 // remaining is the time left with the fastest gang of the requested size.

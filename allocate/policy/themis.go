@@ -20,16 +20,13 @@ type Themis struct{}
 
 // Allocate implements [allocate.Policy].
 func (Themis) Allocate(s allocate.State) (allocate.Assignment, error) {
-	return inOrder(s, func(j *allocate.JobState) float64 { return -rho(s, j) }, false)
+	return inOrder(s, func(j *allocate.JobState) key { return key{-rho(s, j)} }, false)
 }
 
 // rho is the finish-time fairness a job is heading for if it runs from now
 // on.
 func rho(s allocate.State, j *allocate.JobState) float64 {
-	left := remaining(j)
-	if math.IsInf(left, 1) {
-		left = unknownWork
-	}
+	left := timeLeft(j)
 	share := math.Max(1, float64(slots(s))/float64(max(1, len(s.Jobs))))
 	ideal := (j.History.Ran + left) * math.Max(1, size(j)/share)
 	return (s.Now - j.Submitted + left) / math.Max(ideal, 1)

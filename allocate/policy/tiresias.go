@@ -25,12 +25,11 @@ type Tiresias struct{ Gittins bool }
 
 // Allocate implements [allocate.Policy].
 func (t Tiresias) Allocate(s allocate.State) (allocate.Assignment, error) {
-	const queueStep = 1e18 // apart from any key within a queue
 	var service []float64
 	if t.Gittins {
 		service = services(s)
 	}
-	return inOrder(s, func(j *allocate.JobState) float64 {
+	return inOrder(s, func(j *allocate.JobState) key {
 		level := 0.0
 		for _, l := range queueLimits {
 			if j.Attained >= l {
@@ -38,9 +37,9 @@ func (t Tiresias) Allocate(s allocate.State) (allocate.Assignment, error) {
 			}
 		}
 		if t.Gittins {
-			return level*queueStep - gittins(service, j.Attained, queueLimits[0])
+			return key{level, -gittins(service, j.Attained, queueLimits[0])}
 		}
-		return level*queueStep + j.Submitted
+		return key{level, j.Submitted}
 	}, false)
 }
 

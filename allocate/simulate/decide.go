@@ -70,7 +70,7 @@ func (r *replay) check(s allocate.State, a allocate.Assignment) error {
 // apply changes what a job runs on.
 func (r *replay) apply(j *running, p place.Placed) error {
 	if p.Choice < 0 {
-		j.nodes, j.speed, j.delay = nil, 0, 0
+		j.stop()
 		return nil
 	}
 	c := p.Option.Config
@@ -94,6 +94,7 @@ func (r *replay) apply(j *running, p place.Placed) error {
 		j.outcome.Rescales++
 		j.delay = max(j.delay, r.RescaleSeconds)
 	default:
+		j.save()
 		j.outcome.Restarts++
 		j.delay = r.RestartSeconds
 	}

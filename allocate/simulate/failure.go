@@ -51,7 +51,7 @@ func (r *replay) plan() error {
 		r.outages = append(r.outages, outage{f.From, f.Node, true}, outage{f.To, f.Node, false})
 	}
 	slices.SortStableFunc(r.outages, func(a, b outage) int { return cmp.Compare(a.at, b.at) })
-	r.down = map[string]bool{}
+	r.down = map[string]int{}
 	return nil
 }
 
@@ -60,7 +60,11 @@ func (r *replay) plan() error {
 func (r *replay) fail() bool {
 	n := 0
 	for n < len(r.outages) && r.outages[n].at <= r.now {
-		r.down[r.outages[n].node] = r.outages[n].down
+		if r.outages[n].down { // outages of a node may overlap
+			r.down[r.outages[n].node]++
+		} else {
+			r.down[r.outages[n].node]--
+		}
 		n++
 	}
 	if n == 0 {
@@ -70,10 +74,10 @@ func (r *replay) fail() bool {
 	r.present = &data.Cluster{Source: r.Cluster.Source, Nodes: slices.Clone(r.Cluster.Nodes)}
 	for i := range r.present.Nodes {
 		n := &r.present.Nodes[i]
-		n.Drained = n.Drained || r.down[n.Name]
+		n.Drained = n.Drained || r.down[n.Name] > 0
 	}
 	for _, j := range r.active {
-		if slices.ContainsFunc(j.nodes, func(s data.NodeShare) bool { return r.down[s.Node] }) {
+		if slices.ContainsFunc(j.nodes, func(s data.NodeShare) bool { return r.down[s.Node] > 0 }) {
 			r.lose(j)
 		}
 	}
@@ -84,13 +88,11 @@ func (r *replay) fail() bool {
 
 // lose stops a job where its last checkpoint left it.
 func (r *replay) lose(j *running) {
-	lost := 0.0
 	if r.Checkpoint > 0 {
-		lost = math.Mod(j.since, r.Checkpoint)
+		j.outcome.Lost += j.done - j.saved
+		j.done = j.saved
 	}
-	j.done = math.Max(0, j.done-lost*j.speed)
-	j.since = 0
-	j.nodes, j.speed, j.delay = nil, 0, 0
+	j.stop()
 }
 
 // rebook starts the books of who stands where anew.

@@ -10,6 +10,7 @@ import (
 
 	"knee/allocate"
 	"knee/allocate/policy"
+	"knee/data"
 )
 
 // TestFailure: a node that fails at 130 s takes a job back to its checkpoint
@@ -35,6 +36,46 @@ func TestFailure(t *testing.T) {
 	}
 	if _, err := Run(jobs, Settings{Cluster: c, Policy: mustPolicy(t, "srtf"), Failures: []Failure{{Node: "other", To: 1}}}); err == nil || !strings.Contains(err.Error(), `"other"`) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestFailureLosesWhatWasDone: a job does 1 sample/s for 500 s and 10 samples/s
+// from there on. At 590 s, 90 s after its last checkpoint at the slow speed, its
+// node fails: the 500 samples of the ten minutes without a checkpoint are what
+// it may lose with the 900 done since, not 590 s at the present speed.
+func TestFailureLosesWhatWasDone(t *testing.T) {
+	c := cluster(1, 1)
+	j := rigid(c, "x", 0, 1, 5000)
+	truth := func(_ *Job, _ data.Config, done float64) (float64, error) {
+		if done < 500 {
+			return 1, nil
+		}
+		return 10, nil
+	}
+	// An arrival at 500 s makes the replay ask for the speed again.
+	other := rigid(c, "later", 500, 1, 1)
+	for _, tt := range []struct{ checkpoint, lost float64 }{{600, 1400}, {400, 1000}, {0, 0}} {
+		r, err := Run([]Job{j, other}, Settings{Cluster: c, Policy: mustPolicy(t, "fifo"), Truth: truth, Checkpoint: tt.checkpoint,
+			Failures: []Failure{{Node: c.Nodes[0].Name, From: 590, To: 600}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Jobs[0].Lost; math.Abs(got-tt.lost) > 1e-9 {
+			t.Errorf("checkpoints every %g s: %g samples lost, want %g", tt.checkpoint, got, tt.lost)
+		}
+	}
+}
+
+// TestOverlappingOutages: a node is back when the last of its outages ends.
+func TestOverlappingOutages(t *testing.T) {
+	c := cluster(1, 1)
+	r, err := Run([]Job{rigid(c, "x", 0, 1, 100)}, Settings{Cluster: c, Policy: mustPolicy(t, "srtf"),
+		Failures: []Failure{{Node: c.Nodes[0].Name, From: 10, To: 200}, {Node: c.Nodes[0].Name, From: 20, To: 50}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end := r.Jobs[0].End; end != 290 {
+		t.Errorf("ends at %g s, want 290: 10 s of work, back at 200, 90 s of work", end)
 	}
 }
 

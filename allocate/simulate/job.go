@@ -77,6 +77,7 @@ type Outcome struct {
 	Restarts   int     // changes of allocation after the first start
 	Rescales   int     // changes of size without a restart
 	GPUSeconds float64 // workers × time held, restarts included
+	Lost       float64 // work that failures undid, samples
 }
 
 // JCT is the job completion time, seconds from submission to end.
@@ -95,6 +96,7 @@ type running struct {
 	options []allocate.Option
 	ran     float64            // seconds it has held workers
 	since   float64            // seconds of progress since the last checkpoint
+	saved   float64            // samples done at that checkpoint
 	byType  map[string]float64 // GPU-seconds
 	outcome Outcome
 }
@@ -107,8 +109,18 @@ func (r *running) finishIn() float64 {
 	return r.delay + math.Max(0, r.Work-r.done)/r.speed
 }
 
-// advance lets time pass.
-func (r *running) advance(dt float64) {
+// stop takes its workers from a job, which writes a checkpoint first.
+func (r *running) stop() {
+	r.save()
+	r.nodes, r.speed, r.delay = nil, 0, 0
+}
+
+// save writes a checkpoint.
+func (r *running) save() { r.saved, r.since = r.done, 0 }
+
+// advance lets time pass, with a checkpoint every so many seconds of progress,
+// 0 for none.
+func (r *running) advance(dt, checkpoint float64) {
 	if r.nodes == nil {
 		return
 	}
@@ -119,4 +131,8 @@ func (r *running) advance(dt float64) {
 	r.delay -= wait
 	r.done += (dt - wait) * r.speed
 	r.since += dt - wait
+	if checkpoint > 0 && r.since >= checkpoint {
+		r.since = math.Mod(r.since, checkpoint)
+		r.saved = r.done - r.since*r.speed
+	}
 }

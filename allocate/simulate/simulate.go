@@ -129,10 +129,10 @@ type replay struct {
 	decisions int
 	placer    *place.Placer // who stands where
 	outages   []outage
-	down      map[string]bool // nodes that have failed
-	room      map[string]int  // GPUs that are there, by type
-	constant  bool            // speeds do not vary with progress
-	present   *data.Cluster   // without those; nil if none has
+	down      map[string]int // outages of a node that last
+	room      map[string]int // GPUs that are there, by type
+	constant  bool           // speeds do not vary with progress
+	present   *data.Cluster  // without those; nil if none has
 }
 
 // run moves from event to event until every job is done.
@@ -146,7 +146,7 @@ func (r *replay) run() error {
 			return &data.InputError{Found: fmt.Sprintf("%d jobs that are not done after %g simulated seconds", len(r.active)+len(r.waiting), r.MaxSeconds), Want: "less work, or more speed"}
 		}
 		for _, j := range r.active {
-			j.advance(next - r.now)
+			j.advance(next-r.now, r.Checkpoint)
 		}
 		r.now = next
 		if err := r.observe(); err != nil {

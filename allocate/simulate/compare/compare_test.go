@@ -44,6 +44,26 @@ func TestRunKeepsOrder(t *testing.T) {
 	}
 }
 
+// TestGavelSharesTime: four equal jobs of ten hours on one GPU get a quarter of
+// it each, in rounds of 360 s, and so all end within the last four rounds.
+func TestGavelSharesTime(t *testing.T) {
+	c := Case{Name: "equal", Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n", GPUType: "k80", GPUs: 1}}}}
+	for i := range 4 {
+		c.Jobs = append(c.Jobs, simulate.Job{Name: fmt.Sprint(i), Workers: 1, Work: 36000})
+	}
+	rows, err := Run(t.Context(), Settings{Cases: []Case{c}, Policies: []string{"gavel-maxmin", "gavel-ftf", "gavel-makespan"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		for _, o := range r.Outcomes {
+			if o.End < 144000-4*360 || o.End > 144000 {
+				t.Errorf("%s: job %s ends at %g s, want 142,560 to 144,000", r.Policy, o.Job, o.End)
+			}
+		}
+	}
+}
+
 // TestUsage: by all rules the GPUs in use, added up over time, are what the
 // jobs held, and none are in use at the end.
 func TestUsage(t *testing.T) {

@@ -18,10 +18,13 @@ const (
 )
 
 // native replays event by event.
-func (s *Settings) native(c Case, name string, decided func(time.Duration), used func(simulate.Usage), progress func(done, of int) error) ([]simulate.Outcome, error) {
+func (s Settings) native(c Case, name string, decided func(time.Duration), used func(simulate.Usage), progress func(done, of int) error) ([]simulate.Outcome, error) {
 	p, err := policy.New(name)
 	if err != nil {
 		return nil, err
+	}
+	if s.Interval == 0 {
+		s.Interval = policy.Round(name)
 	}
 	set := simulate.Settings{Cluster: c.Cluster, Policy: p, Interval: s.Interval, Unvalued: policy.Gang(name),
 		StartSeconds: s.Restart, RestartSeconds: s.Restart, StopFree: s.StopFree, RescaleSeconds: s.Rescale,

@@ -98,7 +98,7 @@ func (a *adapted) shares(j *job) []data.NodeShare {
 func (a *adapted) state(j *job, h *hall) allocate.JobState {
 	s := allocate.JobState{
 		Name: j.name, Current: -1, Requested: j.workers, Weight: 1, Submitted: j.submit, Attained: j.attained,
-		History: allocate.History{Restart: restartDelay, Restarts: j.restarts, Progress: j.declared(), Ran: j.clock - j.start,
+		History: allocate.History{Restart: restartDelay, Restarts: j.restarts, Progress: j.declared(), Ran: j.ran,
 			ByType: map[string]float64{h.gpuType: j.attained}},
 	}
 	for _, k := range a.counts(j, h) {

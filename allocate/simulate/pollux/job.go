@@ -45,6 +45,7 @@ type job struct {
 	delay    float64
 	clock    float64
 	attained float64 // GPU-seconds
+	ran      float64 // seconds it has held workers
 	started  bool
 	start    float64
 	restarts int
@@ -151,6 +152,7 @@ func (j *job) advance(seconds, interference float64) error {
 	pass := func(t float64) {
 		j.clock += t
 		j.attained += float64(t * k)
+		j.ran += t
 		seconds -= t
 	}
 	wait := math.Min(j.delay, seconds)

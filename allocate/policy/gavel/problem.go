@@ -1,0 +1,120 @@
+package gavel
+
+import "math"
+
+// Problem is time on GPU types to be divided among gangs.
+type Problem struct {
+	Speed [][]float64 // of job i with all of its time on type k, in a unit of its own; 0 where it cannot run
+	Size  []float64   // GPUs that job i holds while it runs, > 0
+	GPUs  []float64   // of type k, ≥ 0
+}
+
+// Allocation is a division of time.
+type Allocation struct {
+	Share [][]float64 // of the time of job i on type k; Σ_k ≤ 1, Σ_i Size·Share ≤ GPUs
+	Level float64     // least Speed·Share ÷ need over jobs that can run at all
+	Bound float64     // no allocation has a larger Level
+}
+
+// rate is the speed of job i under an allocation.
+func (p *Problem) rate(i int, share [][]float64) float64 {
+	var v float64
+	for k, x := range share[i] {
+		v += x * p.Speed[i][k]
+	}
+	return v
+}
+
+// runs reports whether a job can run at all, on a type of which there are
+// enough GPUs for its gang.
+func (p *Problem) runs(i int) bool {
+	for k := range p.GPUs {
+		if p.speed(i, k) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// speed is Speed, 0 where the gang is larger than the type.
+func (p *Problem) speed(i, k int) float64 {
+	if p.Size[i] > p.GPUs[k] {
+		return 0
+	}
+	return p.Speed[i][k]
+}
+
+// MaxMin maximises the least speed relative to need[i] > 0; then, with the
+// jobs fixed that cannot rise without another falling, the least of the others
+// (water filling, section 4.3), until nobody can rise.
+func (p *Problem) MaxMin(need []float64) Allocation {
+	f := newFill(p, need)
+	first := f.raise()
+	out := Allocation{Share: first.share, Level: first.level, Bound: first.bound}
+	for f.freeze(first) {
+		first = f.raise()
+		out.Share = first.share
+	}
+	return out
+}
+
+// Makespan minimises the time at which the last job ends, jobs having left[i]
+// > 0 to do, in units of Speed × time. It is MaxMin with the work as the need:
+// 1/Level is the makespan (section 4.2).
+func (p *Problem) Makespan(left []float64) Allocation { return p.MaxMin(left) }
+
+// FinishTime minimises the largest finish-time fairness, (age + left/speed) ÷
+// (isolated + left/own), where own is the speed of an equal share of the
+// cluster and isolated the time the job would have taken so far with it
+// (section 4.2; Themis, Mahajan et al., NSDI 2020). Level is the largest
+// fairness, Bound a lower bound of it.
+func (p *Problem) FinishTime(age, isolated, left []float64) Allocation {
+	n := len(p.Size)
+	ideal := make([]float64, n)
+	for i := range ideal {
+		ideal[i] = math.Inf(1)
+		if own := p.Equal(i); own > 0 {
+			ideal[i] = isolated[i] + left[i]/own
+		}
+	}
+	// For a fairness to be had, job i needs left ÷ (fairness · ideal − age).
+	needs := func(rho float64) []float64 {
+		need := make([]float64, n)
+		for i := range need {
+			need[i] = left[i] / math.Max(rho*ideal[i]-age[i], math.SmallestNonzeroFloat32)
+		}
+		return need
+	}
+	feasible := func(rho float64) bool { return newFill(p, needs(rho)).raise().level >= 1-1e-9 }
+	const most = 1e12
+	lo, hi := 0.0, 1.0
+	for !feasible(hi) && hi < most {
+		lo, hi = hi, hi*2
+	}
+	const precise = 1e-6
+	for hi-lo > precise*hi {
+		if mid := (lo + hi) / 2; feasible(mid) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	a := p.MaxMin(needs(hi))
+	a.Level, a.Bound = hi, lo
+	return a
+}
+
+// Equal is the speed of job i with an equal share of every type: of n jobs,
+// the GPUs ÷ n of each, and no more time than there is.
+func (p *Problem) Equal(i int) float64 {
+	n := float64(len(p.Size))
+	var time, v float64
+	for k, g := range p.GPUs {
+		if s := p.speed(i, k); s > 0 {
+			x := math.Min(1, g/n/p.Size[i])
+			time += x
+			v += x * s
+		}
+	}
+	return v / math.Max(time, 1)
+}
