@@ -37,3 +37,30 @@ func parseBounds(j *Job, row *data.Row) {
 // Bounded reports whether the owner of a job said what a policy may do with
 // its size.
 func (j *Job) Bounded() bool { return j.Rigid || j.WorkersMin > 0 || j.WorkersMax > 0 }
+
+// fates are the words by which published traces say how a job ended.
+var fates = map[string]Fate{
+	"": Completes, "completed": Completes, "done": Completes, "pass": Completes, "passed": Completes, "terminated": Completes,
+	"failed": Fails, "killed": Cancelled, "cancelled": Cancelled, "canceled": Cancelled, "unconverged": Unconverged,
+}
+
+// parseFate reads how a job ends: status, declared, ends_at, cancel_after_s.
+func parseFate(j *Job, row *data.Row) {
+	var known bool
+	if j.Fate, known = fates[strings.ToLower(row.Cell("status"))]; !known {
+		row.Bad("status", "completed, failed, cancelled or unconverged, or nothing")
+	}
+	j.Declared = row.Number("declared", 0, data.NonNegative("the unit of the work"))
+	j.CancelAfter = row.Number("cancel_after_s", 0, data.Seconds())
+	share := data.Bounds{What: "a share", Min: 0, Max: 1, Want: "a share of the declared work, above 0 and up to 1"}
+	if j.EndsAt = row.Number("ends_at", 0, share); j.EndsAt > 0 {
+		j.Declared = j.Work
+		j.Work *= j.EndsAt
+	}
+}
+
+// Unfinished reports whether a job may end without what it was run for, or
+// otherwise than its owner said.
+func (j *Job) Unfinished() bool {
+	return j.Declared > 0 || j.CancelAfter > 0 || j.Fate != "" && j.Fate != Completes
+}

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -146,13 +147,17 @@ func (r *replay) state() allocate.State {
 }
 
 func (r *replay) jobState(j *running) allocate.JobState {
-	left := j.Work - j.done
+	left := math.Max(0, j.Believed()-j.done)
 	if j.Learner != nil {
 		var config *data.Config
 		if j.nodes != nil {
 			config = &j.config
 		}
 		j.options, left = j.Learner.Options(config), j.Learner.Left()
+	}
+	progress := share(j.done, left)
+	if r.Survival {
+		left *= r.survival.factor(progress)
 	}
 	current := -1
 	for n := range j.options {
@@ -168,12 +173,20 @@ func (r *replay) jobState(j *running) allocate.JobState {
 		Requested: j.Workers, Weight: j.Weight, Submitted: j.Submit,
 		Attained: j.outcome.GPUSeconds, Remaining: smallest(j.options).Answer.TimeToTarget.Mean,
 		History: allocate.History{Tenant: j.Tenant, Restart: r.changeSeconds(), Restarts: j.outcome.Restarts,
-			Ran: j.ran, ByType: j.byType, Progress: j.done / j.Work},
+			Ran: j.ran, ByType: j.byType, Progress: progress},
 	}
 	if !r.Unvalued {
 		r.value(j, &s)
 	}
 	return s
+}
+
+// share is how much of the work that a job is thought to have is done.
+func share(done, left float64) float64 {
+	if done+left <= 0 {
+		return 0
+	}
+	return done / (done + left)
 }
 
 // value says what every option is worth under the objective.

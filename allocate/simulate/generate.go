@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -49,6 +50,9 @@ type Generator struct {
 	TailShare     float64 // share of jobs whose duration is Pareto (index 1.1) above the 95 % quantile
 	Mix           []Weight
 	GPUs          []Weight // whole numbers
+	Failing       float64  // share of jobs that fail, at a share of their work that is uniform
+	Unconverged   float64  // share of jobs that do all of their work for nothing
+	Tenants       int      // jobs are of so many, drawn evenly; 0 names none
 	Seed          int64
 }
 
@@ -61,6 +65,8 @@ func (g Generator) Jobs() ([]Job, error) {
 		return nil, errors.New("a workload wants at least one job, and hours and a median of at least a second")
 	case !(g.Diurnal >= 0 && g.Diurnal <= 1) || !(g.TailShare >= 0 && g.TailShare <= 1) || !(g.Sigma >= 0 && g.Sigma <= 10):
 		return nil, errors.New("swing and tail want a share from 0 to 1, and sigma a number from 0 to 10")
+	case !(g.Failing >= 0 && g.Unconverged >= 0 && g.Failing+g.Unconverged <= 1) || g.Tenants < 0:
+		return nil, errors.New("jobs that fail and that never converge want shares from 0 to 1 together, and tenants a number")
 	case len(g.Mix) == 0 || len(g.GPUs) == 0:
 		return nil, errors.New("a workload wants at least one application and one size")
 	}
@@ -75,12 +81,28 @@ func (g Generator) Jobs() ([]Job, error) {
 		if err != nil || gpus < 1 {
 			return nil, fmt.Errorf("found size %q, want a whole number of GPUs ≥ 1", draw(r, g.GPUs))
 		}
-		jobs = append(jobs, Job{
-			Name: fmt.Sprintf("%s-%d", app, i), Application: app, Submit: math.Round(now),
-			Workers: gpus, Work: math.Round(g.duration(r)),
-		})
+		j := Job{Name: fmt.Sprintf("%s-%d", app, i), Application: app, Submit: math.Round(now), Workers: gpus, Work: math.Round(g.duration(r))}
+		g.ending(&j, r)
+		jobs = append(jobs, j)
 	}
 	return jobs, nil
+}
+
+// ending draws how a job ends, and whose it is.
+func (g Generator) ending(j *Job, r *rand.Rand) {
+	if g.Failing+g.Unconverged > 0 {
+		switch x := r.Float64(); {
+		case x < g.Failing:
+			j.Fate, j.EndsAt = Fails, math.Max(0.001, math.Round(1000*r.Float64())/1000)
+		case x < g.Failing+g.Unconverged:
+			j.Fate, j.EndsAt = Unconverged, 1
+		default:
+			j.Fate, j.EndsAt = Completes, 1
+		}
+	}
+	if g.Tenants > 0 {
+		j.Tenant = fmt.Sprintf("tenant-%d", 1+r.IntN(g.Tenants))
+	}
 }
 
 // arrival is the next one after now. Candidates come at the highest rate and
@@ -124,8 +146,23 @@ func draw(r *rand.Rand, weights []Weight) string {
 func WriteWorkload(w io.Writer, jobs []Job) error {
 	c := csv.NewWriter(w)
 	rows := [][]string{{"job", "submit_s", "application", "workers", "duration_s"}}
+	tenants := slices.ContainsFunc(jobs, func(j Job) bool { return j.Tenant != "" })
+	fates := slices.ContainsFunc(jobs, func(j Job) bool { return j.Fate != "" })
+	if tenants {
+		rows[0] = append(rows[0], "tenant")
+	}
+	if fates {
+		rows[0] = append(rows[0], "status", "ends_at")
+	}
 	for _, j := range jobs {
-		rows = append(rows, []string{j.Name, number(j.Submit), j.Application, strconv.Itoa(j.Workers), number(j.Work)})
+		row := []string{j.Name, number(j.Submit), j.Application, strconv.Itoa(j.Workers), number(j.Work)}
+		if tenants {
+			row = append(row, j.Tenant)
+		}
+		if fates {
+			row = append(row, string(j.Fate), number(j.EndsAt))
+		}
+		rows = append(rows, row)
 	}
 	if err := c.WriteAll(rows); err != nil {
 		return fmt.Errorf("write workload: %w", err)

@@ -14,8 +14,13 @@ type Job struct {
 	Submit      float64 // seconds since the start of the workload
 	Workers     int     // what its owner asked for; 0 if left open
 	Batch       float64 // global batch its owner asked for, samples; 0 if left open
-	Work        float64 // samples at initial-batch worth until it is done; > 0
+	Work        float64 // samples at initial-batch worth until it ends; > 0
 	Steps       bool    // Work is optimizer steps, not samples
+	Seconds     bool    // Work is seconds on what its owner asked for, not samples
+	Declared    float64 // what its owner said its work was, in the unit of Work; 0 if nobody did
+	Fate        Fate    // how it ends once its Work is done
+	EndsAt      float64 // share of its declared work that Work is; 0 means all
+	CancelAfter float64 // seconds from submission after which its owner withdraws it, wherever it is; 0 means never
 	Weight      float64 // 0 counts as 1
 	Tenant      string  // who it belongs to; empty if nobody said
 	Source      data.Source
@@ -34,6 +39,27 @@ type Job struct {
 	// in Answer.Goodput (samples/s). Values are filled in at every decision.
 	Options   []allocate.Option
 	Resources data.Resources
+}
+
+// Fate is how a job ends.
+type Fate string
+
+// The fates of jobs. About half of the jobs of production traces do not
+// complete (Jeon et al., USENIX ATC 2019, section 4).
+const (
+	Completes   Fate = "completed"
+	Fails       Fate = "failed"
+	Cancelled   Fate = "cancelled"   // by its owner
+	Unconverged Fate = "unconverged" // it runs to the end of its declared work for nothing
+)
+
+// Believed is the work that a job is thought to have before it runs: what was
+// declared, else what it has if it completes; 0 if nobody knows.
+func (j *Job) Believed() float64 {
+	if j.Declared > 0 || j.Fate != "" && j.Fate != Completes {
+		return j.Declared
+	}
+	return j.Work
 }
 
 // Learner models one job as it runs. It sees what the job's own processes
@@ -71,6 +97,8 @@ func Predicted(j *Job, c data.Config, _ float64) (float64, error) {
 // the workload.
 type Outcome struct {
 	Job        string
+	Tenant     string
+	Fate       Fate
 	Submit     float64
 	Start      float64 // when it first got workers
 	End        float64
@@ -79,6 +107,9 @@ type Outcome struct {
 	GPUSeconds float64 // workers × time held, restarts included
 	Lost       float64 // work that failures undid, samples
 }
+
+// Useful reports whether a job ended with what it was run for.
+func (o Outcome) Useful() bool { return o.Fate == "" || o.Fate == Completes }
 
 // JCT is the job completion time, seconds from submission to end.
 func (o Outcome) JCT() float64 { return o.End - o.Submit }
@@ -107,6 +138,14 @@ func (r *running) finishIn() float64 {
 		return math.Inf(1)
 	}
 	return r.delay + math.Max(0, r.Work-r.done)/r.speed
+}
+
+// cancelAt is when its owner withdraws the job.
+func (r *running) cancelAt() float64 {
+	if r.CancelAfter <= 0 {
+		return math.Inf(1)
+	}
+	return r.Submit + r.CancelAfter
 }
 
 // stop takes its workers from a job, which writes a checkpoint first.

@@ -28,6 +28,7 @@ type Settings struct {
 	Interval       float64             // seconds between decisions; 0 decides at every arrival and completion
 	Failures       []Failure           // of nodes, in any order
 	Checkpoint     float64             // seconds of progress between checkpoints, which is what a failure costs at most; 0 loses nothing
+	Survival       bool                // remaining times are weighted by how far jobs that ended came, see [survival]
 	Unvalued       bool                // the policy looks at no values, so none are worked out
 	MaxSeconds     float64             // give up beyond this simulated time; 0 means ten years
 	// Decided is told, if not nil, how long the policy took, every time it was
@@ -65,7 +66,7 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 			return nil, err
 		}
 		r.jobs = append(r.jobs, &running{Job: j, index: i, options: slices.Clone(j.Options), byType: map[string]float64{},
-			outcome: Outcome{Job: j.Name, Submit: j.Submit}})
+			outcome: Outcome{Job: j.Name, Tenant: j.Tenant, Fate: j.Fate, Submit: j.Submit}})
 	}
 	r.waiting = slices.Clone(r.jobs)
 	slices.SortStableFunc(r.waiting, func(a, b *running) int { return cmp.Compare(a.Submit, b.Submit) })
@@ -133,6 +134,7 @@ type replay struct {
 	room      map[string]int // GPUs that are there, by type
 	constant  bool           // speeds do not vary with progress
 	present   *data.Cluster  // without those; nil if none has
+	survival  survival
 }
 
 // run moves from event to event until every job is done.
@@ -187,6 +189,7 @@ func (r *replay) nextEvent() (float64, error) {
 		t := j.finishIn()
 		busy = busy || !math.IsInf(t, 1)
 		next = math.Min(next, r.now+t)
+		next = math.Min(next, math.Max(r.now, j.cancelAt()))
 	}
 	if r.Interval > 0 && len(r.active) > 0 && (busy || len(r.waiting) > 0 || math.Mod(r.now, r.Interval) != 0) {
 		next = math.Min(next, (math.Floor(r.now/r.Interval+1e-9)+1)*r.Interval)
@@ -202,11 +205,20 @@ func (r *replay) nextEvent() (float64, error) {
 func (r *replay) retire() bool {
 	before := len(r.active)
 	r.active = slices.DeleteFunc(r.active, func(j *running) bool {
-		if j.nodes == nil || j.delay > 0 || j.Work-j.done > 1e-9*j.Work && j.now(r.now) {
+		switch {
+		case r.now >= j.cancelAt():
+			j.outcome.Fate = Cancelled
+			if !j.ever {
+				j.outcome.Start = r.now
+			}
+		case j.nodes == nil || j.delay > 0 || j.Work-j.done > 1e-9*j.Work && j.now(r.now):
 			return false
 		}
 		j.outcome.End = r.now
 		r.placer.Release(j.nodes, j.Resources)
+		if believed := j.Believed(); believed > 0 {
+			r.survival.add(j.done / believed)
+		}
 		return true
 	})
 	return len(r.active) < before

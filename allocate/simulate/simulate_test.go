@@ -74,7 +74,7 @@ func TestHandComputed(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	s := Summarize([]Outcome{{Submit: 0, Start: 0, End: 100, GPUSeconds: 300}, {Submit: 10, Start: 100, End: 150, GPUSeconds: 100, Restarts: 2}}, 4)
-	want := Summary{Jobs: 2, JCTMean: 120, JCTMedian: 120, JCTP99: 139.6, QueueMean: 45, Makespan: 150, GPUHours: 400.0 / 3600, Utilization: 400.0 / 600, Restarts: 2}
+	want := Summary{Jobs: 2, JCTMean: 120, JCTMedian: 120, JCTP99: 139.6, QueueMean: 45, Makespan: 150, GPUHours: 400.0 / 3600, Utilization: 400.0 / 600, Restarts: 2, Useful: 2}
 	if math.Abs(s.JCTP99-want.JCTP99) > 1e-9 || math.Abs(s.Utilization-want.Utilization) > 1e-12 {
 		t.Errorf("got %+v, want %+v", s, want)
 	}

@@ -22,6 +22,8 @@ type Summary struct {
 	GPUHours    float64 // held by jobs, restarts included
 	Utilization float64 // GPU-hours ÷ (GPUs × makespan)
 	Restarts    int
+	Useful      int     // jobs that completed, see [Fate]
+	Wasted      float64 // GPU-hours of the others
 }
 
 // Summarize adds up the outcomes of a workload on a cluster of n GPUs.
@@ -39,6 +41,11 @@ func Summarize(outcomes []Outcome, n int) Summary {
 		s.QueueMean += (o.Start - o.Submit) / float64(len(outcomes))
 		s.GPUHours += o.GPUSeconds / 3600
 		s.Restarts += o.Restarts
+		if o.Useful() {
+			s.Useful++
+		} else {
+			s.Wasted += o.GPUSeconds / 3600
+		}
 		first, last = math.Min(first, o.Submit), math.Max(last, o.End)
 	}
 	slices.Sort(jct)

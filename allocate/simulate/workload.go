@@ -30,23 +30,37 @@ var columns = []struct {
 	{"workers_min", []string{"workers_min", "min_workers"}, false},
 	{"workers_max", []string{"workers_max", "max_workers"}, false},
 	{"tenant", []string{"tenant", "vc", "user"}, false},
+	{"declared", []string{"declared", "declared_s"}, false},
+	{"status", []string{"status"}, false},
+	{"ends_at", []string{"ends_at"}, false},
+	{"cancel_after_s", []string{"cancel_after_s"}, false},
 }
 
 // ReadWorkload reads a workload, told apart by how it begins: a trace of
-// Gavel, whose lines have tabs and no header, or CSV with one job per row and
+// Gavel, whose lines have tabs and no header; cluster_job_log of Philly, which
+// is JSON; pai_task_table of Alibaba, CSV without a header; or CSV with one job per row and
 // columns by name in any order, unknown ones ignored. It knows the names that
 // published traces use
 // (name, time, application, num_replicas, batch_size; job_id, num_gpu,
 // submit_time, model_name, duration). Work is samples; a duration_s without
 // samples becomes seconds of work at one sample per second on the requested
 // workers, see [RigidOptions]. A job without a name is called by its number.
+// status says how a job ends (see [Fate]); the work is then what it did, and
+// declared what its owner said, or with ends_at the work is what its owner said
+// and it ends at that share of it. cancel_after_s withdraws a job so long after
+// its submission.
 // elastic (true or false), workers_min and workers_max say what a policy may
 // do with a job, see [Job].
 // name is the file, for errors.
 func ReadWorkload(r io.Reader, name string) ([]Job, error) {
 	b := bufio.NewReader(r)
-	if isGavel(b) {
+	switch {
+	case isGavel(b):
 		return readGavel(b, name)
+	case isPhilly(b):
+		return readPhilly(b, name)
+	case isAlibaba(b):
+		return readAlibaba(b, name)
 	}
 	t, err := data.NewTable(b, name)
 	if err != nil {
@@ -96,8 +110,9 @@ func parseJob(row *data.Row, n int) Job {
 		j.Name = strconv.Itoa(n)
 	}
 	if j.Work = row.Number("samples", 0, work); j.Work == 0 {
-		j.Work = row.Number("duration_s", 0, work)
+		j.Work, j.Seconds = row.Number("duration_s", 0, work), true
 	}
 	parseBounds(&j, row)
+	parseFate(&j, row)
 	return j
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,9 +18,10 @@ import (
 
 // simulateFlags are the inputs of knee simulate.
 type simulateFlags struct {
-	cluster, profiles, service, jobsOut, usageOut, scaling string
-	workloads                                              []string
-	loads, sizes                                           []float64
+	cluster, profiles, models, measurements, service string
+	jobsOut, usageOut, tenantsOut, scaling           string
+	workloads                                        []string
+	loads, sizes                                     []float64
 	compare.Settings
 }
 
@@ -28,23 +31,31 @@ completion times, utilisation and fairness.
 With --profiles, jobs advance as their application was measured to: step times
 from DIR/allreduce, training runs from DIR/training. Policies do not see these
 tables; they see models fitted, job by job, to what the job itself has run so
-far. Without --profiles a job runs for the duration the workload records, on the
-GPUs it asks for.
+far. With --models, policies see the models of knee fit in DIR, and jobs advance
+in a world drawn from their posterior (--seed chooses which), so that a policy
+meets the error its models admit. --measurements fits the models first; what was
+measured is then true. With none of them a job runs for the duration the
+workload records, on the GPUs it asks for.
 
-Workloads of Pollux, Sia, Tiresias, Gavel and Philly, and any CSV with a column
-submit_s, are told apart by their header. A column elastic (true or false) and
-columns workers_min and workers_max say what a policy may do with a job. --semantics pollux and tiresias follow
-the simulators published with those papers to the second.
+Workloads of Pollux, Sia, Tiresias, Gavel, Philly and Alibaba, and any CSV with a
+column submit_s, are told apart by how they begin. Columns elastic (true or
+false), workers_min and workers_max say what a policy may do with a job; status,
+ends_at, declared and cancel_after_s that it fails, is cancelled or never
+converges. --survival weighs the work a job declared by how far earlier jobs
+came. --semantics pollux and tiresias follow the simulators published with those
+papers to the second.
 
 ftf is finish-time fairness: completion time over what an equal share of the
 cluster, had alone, would have taken. Above 1 a job would rather have had its
-share.
+share; worse_than_share is how many would. slowdown is completion time over that
+alone on the GPUs asked for.
 
 wall_s and decision_mean_ms, decision_p99_ms (what the policy took to answer, per
 decision) are measured, and differ from run to run; the rest does not.`
 
 const simulateExample = `  knee simulate --cluster cluster.yaml --workload workload.csv --policy fifo,srtf
   knee simulate --cluster cluster.yaml --workload workload-1.csv --profiles bench --semantics pollux --policy knee,tiresias,optimus
+  knee simulate --cluster cluster.yaml --workload w.csv --models models --policy knee,sia,fifo
   knee simulate --cluster cluster.yaml --workload w.csv --policy srtf --load 0.5,1,2 --jobs-out jobs.csv -o csv
   knee simulate generate --jobs 160 --seed 1 > workload.csv`
 
@@ -58,13 +69,13 @@ func newSimulate(a *app) *cobra.Command {
 	var in simulateFlags
 	var out format
 	cmd := &cobra.Command{
-		Use:     "simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR] --policy NAME,NAME",
+		Use:     "simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR | --models DIR] --policy NAME,NAME",
 		Short:   "Replay a workload under several policies and compare them",
 		Long:    simulateLong,
 		Example: simulateExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := in.load(a); err != nil {
+			if err := in.load(cmd.Context(), a); err != nil {
 				return err
 			}
 			bar := a.progress()
@@ -92,16 +103,20 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.cluster, "cluster", "", "the cluster (cluster.yaml, or a cluster CSV of Tiresias)")
 	f.StringSliceVar(&in.workloads, "workload", nil, "workloads to replay (CSV)")
 	f.StringVar(&in.profiles, "profiles", "", "folder of measured profiles: allreduce/ and training/")
+	f.StringVar(&in.models, "models", "", "folder of fitted models, *.json, one of each application")
+	f.StringVar(&in.measurements, "measurements", "", "measurements of all applications, to fit models to (CSV)")
+	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by how far jobs that ended came (native)")
 	f.StringSliceVar(&in.Policies, "policy", nil, "policies to compare: "+strings.Join(policy.Names(), ", "))
 	f.StringVar(&in.Semantics, "semantics", compare.Native, "rules of the replay: "+strings.Join(compare.AllSemantics(), ", "))
 	f.StringVar(&in.jobsOut, "jobs-out", "", "also write a row per job here (CSV)")
 	f.StringVar(&in.usageOut, "usage-out", "", "also write the GPUs in use and the jobs waiting over time here (CSV)")
+	f.StringVar(&in.tenantsOut, "tenants-out", "", "also write a row per tenant here (CSV)")
 	f.Float64SliceVar(&in.loads, "load", []float64{1}, "how many times as fast jobs arrive, a sweep if several")
 	f.Float64SliceVar(&in.sizes, "size", []float64{1}, "how many times as many nodes there are, a sweep if several")
-	f.Int64Var(&in.Seed, "seed", 1, "seed of policies and failures that draw")
+	f.Int64Var(&in.Seed, "seed", 1, "seed of policies, failures and worlds that are drawn")
 	f.IntVar(&in.Parallel, "parallel", runtime.NumCPU(), "replays at a time")
 	f.Float64Var(&in.Interval, "interval", 0, "seconds between decisions; 0 decides at every arrival and completion, or every minute with --profiles (native)")
-	f.Float64Var(&in.Restart, "restart", 0, "seconds without progress after a job starts or changes (native; 30 with --profiles unless given)")
+	f.Float64Var(&in.Restart, "restart", 0, "seconds without progress after a job starts or changes (native; 30 with profiles or models unless given)")
 	f.StringVar(&in.scaling, "scaling", stopResume, "what a change of size costs a job: "+stopResume+" restarts it, "+stopFree+" costs --rescale-seconds where its processes stay on their nodes (native)")
 	f.Float64Var(&in.Rescale, "rescale-seconds", 1, "seconds without progress where a job grows or shrinks under --scaling stop-free")
 	f.Float64Var(&in.Interference, "interference", 0, "share of speed lost where two jobs of several nodes meet (pollux)")
@@ -115,6 +130,8 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("cluster", "yaml", "yml", "csv")
 	_ = cmd.MarkFlagFilename("workload", "csv", "gz")
 	_ = cmd.MarkFlagDirname("profiles")
+	_ = cmd.MarkFlagDirname("models")
+	cmd.MarkFlagsMutuallyExclusive("profiles", "models", "measurements")
 	completesList(cmd, "policy", policy.Names())
 	completes(cmd, "semantics", compare.AllSemantics())
 }
@@ -124,6 +141,11 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 func (in *simulateFlags) writeDetails(rows []compare.Row) error {
 	if in.jobsOut != "" {
 		if err := data.WriteFile(in.jobsOut, func(w io.Writer) error { return writeOutcomes(w, rows) }); err != nil {
+			return err
+		}
+	}
+	if in.tenantsOut != "" {
+		if err := data.WriteFile(in.tenantsOut, func(w io.Writer) error { return writeTenants(w, rows) }); err != nil {
 			return err
 		}
 	}
@@ -152,19 +174,33 @@ func writeOutcomes(w io.Writer, rows []compare.Row) error {
 	return nil
 }
 
+// writeTenants writes a row per tenant of every run.
+func writeTenants(w io.Writer, rows []compare.Row) error {
+	c := csv.NewWriter(w)
+	lines := [][]string{{"policy", "workload", "tenant", "jobs", "gpu_hours", "jct_mean_s", "ftf_mean", "slowdown_mean", "worse_than_share"}}
+	exact := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	for _, r := range rows {
+		for _, t := range r.Tenants {
+			lines = append(lines, []string{r.Policy, r.Workload, t.Name, strconv.Itoa(t.Jobs), exact(t.GPUHours), exact(t.JCTMean), exact(t.FTFMean), exact(t.SlowdownMean), exact(t.Worse)})
+		}
+	}
+	return c.WriteAll(lines)
+}
+
 // simulationColumns are those of the results as CSV.
-const simulationColumns = "policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s,queue_mean_s,decision_mean_ms,decision_p99_ms"
+const simulationColumns = "policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s,queue_mean_s,decision_mean_ms,decision_p99_ms,slowdown_mean,slowdown_p99,worse_than_share,useful_jobs,wasted_gpu_hours"
 
 func simulationTable(rows []compare.Row, f format) table {
 	write := f.figures()
 	t := table{columns: strings.Split(simulationColumns, ",")}
-	t.people = &table{columns: []string{"policy", "jct_mean", "median", "p99", "queue", "makespan", "in_use", "restarts", "ftf"}}
+	t.people = &table{columns: []string{"policy", "jct_mean", "median", "p99", "queue", "makespan", "in_use", "restarts", "ftf", "worse"}}
 	for _, r := range rows {
 		t.people.addUnder(fmt.Sprintf("%s, %d jobs", r.Workload, r.Jobs), r.Policy, seconds(r.JCTMean), seconds(r.JCTMedian), seconds(r.JCTP99),
-			seconds(r.QueueMean), seconds(r.Makespan), fmt.Sprintf("%.0f %%", 100*r.Utilization), fmt.Sprint(r.Restarts), number(r.FTFMean))
+			seconds(r.QueueMean), seconds(r.Makespan), fmt.Sprintf("%.0f %%", 100*r.Utilization), fmt.Sprint(r.Restarts), number(r.FTFMean), fmt.Sprintf("%.0f %%", 100*r.Worse))
 		t.add(r.Policy, r.Workload, fmt.Sprint(r.Jobs), write(r.JCTMean), write(r.JCTMedian), write(r.JCTP99), write(r.Makespan),
 			write(r.GPUHours), write(r.Utilization), fmt.Sprint(r.Restarts), write(r.FTFMean), write(r.FTFP99), write(r.Wall),
-			write(r.QueueMean), write(r.DecisionMean), write(r.DecisionP99))
+			write(r.QueueMean), write(r.DecisionMean), write(r.DecisionP99),
+			write(r.SlowdownMean), write(r.SlowdownP99), write(r.Worse), fmt.Sprint(r.Useful), write(r.Wasted))
 	}
 	return t
 }
@@ -187,13 +223,19 @@ type simulationRow struct {
 	Wall        float64 `json:"wall_s"`
 	DecideMean  float64 `json:"decision_mean_ms"`
 	DecideP99   float64 `json:"decision_p99_ms"`
+	SlowMean    float64 `json:"slowdown_mean"`
+	SlowP99     float64 `json:"slowdown_p99"`
+	Worse       float64 `json:"worse_than_share"`
+	Useful      int     `json:"useful_jobs"`
+	Wasted      float64 `json:"wasted_gpu_hours"`
 }
 
 func rowsForJSON(rows []compare.Row) []simulationRow {
 	out := make([]simulationRow, len(rows))
 	for i, r := range rows {
 		out[i] = simulationRow{r.Policy, r.Workload, r.Jobs, r.JCTMean, r.JCTMedian, r.JCTP99, r.QueueMean, r.Makespan,
-			r.GPUHours, r.Utilization, r.Restarts, r.FTFMean, r.FTFP99, r.Wall, r.DecisionMean, r.DecisionP99}
+			r.GPUHours, r.Utilization, r.Restarts, r.FTFMean, r.FTFP99, r.Wall, r.DecisionMean, r.DecisionP99,
+			r.SlowdownMean, r.SlowdownP99, r.Worse, r.Useful, r.Wasted}
 	}
 	return out
 }

@@ -19,7 +19,8 @@ whose rate can swing over the day; durations are log-normal with a Pareto tail;
 applications and sizes are drawn by weight. The same seed gives the same bytes.`,
 		Example: `  knee simulate generate --jobs 160 --hours 8 --seed 1 > workload.csv
   knee simulate generate --jobs 1000 --hours 72 --diurnal 0.8 --gpus 1=6,2=2,8=1
-  knee simulate generate --jobs 160 --mix cifar10=4,bert=1`,
+  knee simulate generate --jobs 160 --mix cifar10=4,bert=1
+  knee simulate generate --jobs 400 --failing 0.3 --unconverged 0.2 --tenants 8`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var err error
@@ -43,6 +44,9 @@ applications and sizes are drawn by weight. The same seed gives the same bytes.`
 	f.Float64Var(&g.MedianSeconds, "median", 900, "median duration in seconds")
 	f.Float64Var(&g.Sigma, "sigma", 1.2, "spread of the logarithm of durations")
 	f.Float64Var(&g.TailShare, "tail", 0.05, "share of jobs whose duration is from the heavy tail")
+	f.Float64Var(&g.Failing, "failing", 0, "share of jobs that fail on the way, 0 to 1")
+	f.Float64Var(&g.Unconverged, "unconverged", 0, "share of jobs that run to their end for nothing, 0 to 1")
+	f.IntVar(&g.Tenants, "tenants", 0, "tenants that jobs belong to; 0 names none")
 	f.StringSliceVar(&mix, "mix", []string{"job=1"}, "applications and their weights")
 	f.StringSliceVar(&gpus, "gpus", []string{"1=5", "2=2", "4=2", "8=1"}, "sizes and their weights")
 	f.Int64Var(&g.Seed, "seed", 1, "seed")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,11 +13,12 @@ import (
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/compare"
 	"knee/allocate/simulate/measured"
+	"knee/allocate/simulate/modelled"
 	"knee/allocate/simulate/tiresias"
 )
 
 // load reads what the flags name.
-func (in *simulateFlags) load(a *app) error {
+func (in *simulateFlags) load(ctx context.Context, a *app) error {
 	for _, v := range append(append([]float64{}, in.loads...), in.sizes...) {
 		if !(v > 0) || v > 1e6 {
 			return usageError{fmt.Errorf("--load %v --size %v: want factors > 0", in.loads, in.sizes)}
@@ -39,6 +41,9 @@ func (in *simulateFlags) load(a *app) error {
 		}
 		a.warn(in.Profiles.Warnings...)
 	}
+	if err := in.loadModels(ctx, a); err != nil {
+		return err
+	}
 	for _, file := range in.workloads {
 		jobs, err := simulate.LoadWorkload(file)
 		if err != nil {
@@ -52,6 +57,19 @@ func (in *simulateFlags) load(a *app) error {
 		}
 	}
 	return in.loadService(a)
+}
+
+// loadModels reads or fits the models that the flags name.
+func (in *simulateFlags) loadModels(ctx context.Context, a *app) (err error) {
+	switch {
+	case in.models != "":
+		in.Models, err = modelled.Load(in.models, in.Seed)
+	case in.measurements != "":
+		var warnings []string
+		in.Models, warnings, err = modelled.Fit(ctx, in.measurements, in.Seed)
+		a.warn(warnings...)
+	}
+	return err
 }
 
 // scale takes in what a change of size costs.

@@ -13,5 +13,6 @@ var files embed.FS
 
 // Files returns the samples as a read-only file system without folders:
 // measurements (NAME.csv), training curves (NAME.curve.csv), the studies
-// they came from (NAME.yaml) and README.md.
+// they came from (NAME.yaml), a cluster and a workload to replay on it, and
+// README.md.
 func Files() fs.FS { return files }

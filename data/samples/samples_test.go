@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"knee/allocate/simulate"
 	"knee/data"
 	"knee/data/samples"
 )
@@ -34,6 +35,12 @@ func TestSamplesLoad(t *testing.T) {
 			var points []data.CurvePoint
 			points, warnings, err = data.ReadCurve(f, name)
 			n = len(points)
+		case name == "workload.csv":
+			var jobs []simulate.Job
+			jobs, err = simulate.ReadWorkload(f, name)
+			n = len(jobs)
+		case name == "cluster.yaml":
+			_, err = data.ReadCluster(f, name)
 		case strings.HasSuffix(name, ".csv"):
 			var ms []data.Measurement
 			ms, warnings, err = data.ReadMeasurements(f, name)

@@ -11,6 +11,7 @@ import (
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/measured"
+	"knee/allocate/simulate/modelled"
 	"knee/allocate/simulate/pollux"
 	"knee/allocate/simulate/tiresias"
 	"knee/data"
@@ -51,6 +52,8 @@ type Settings struct {
 	Policies  []string
 	Semantics string             // default: [Native]
 	Profiles  *measured.Profiles // what jobs really do; nil where the workload itself says how long they take
+	Models    *modelled.Models   // fitted models of what jobs do, native rules only; nil for none
+	Survival  bool               // see [simulate.Settings]
 	Service   []int64            // GPU-seconds that jobs need, for the Gittins index under [Tiresias]
 	Seed      int64
 	Parallel  int // runs at a time; default 1
@@ -74,8 +77,11 @@ type Settings struct {
 type Row struct {
 	Policy, Workload string
 	simulate.Summary
-	FTFMean, FTFP99 float64 // finish-time fairness, see [simulate.Fairness]
-	Wall            float64 // seconds the replay took
+	FTFMean, FTFP99           float64 // finish-time fairness, see [simulate.Fairness]
+	SlowdownMean, SlowdownP99 float64 // completion time over that alone on the GPUs asked for
+	Worse                     float64 // share of jobs that would have been better off with a share of their own
+	Tenants                   []Tenant
+	Wall                      float64 // seconds the replay took
 	// Milliseconds per decision, mean and 99 % quantile: what the policy took
 	// to answer; under Pollux's rules with its models and placement. Those of
 	// Tiresias decide as they go, and report 0.
@@ -144,6 +150,9 @@ func (s *Settings) check() error {
 			return &data.UnknownError{What: "policy", Name: name, Known: Policies(s.Semantics), Hint: ", under the rules " + s.Semantics}
 		}
 	}
+	if s.Models != nil && (s.Semantics != Native || s.Profiles != nil) {
+		return errors.New("fitted models want the rules native, and no profiles beside them")
+	}
 	if (s.StopFree || s.Rescale != 0) && s.Semantics != Native {
 		return errors.New("scaling without a restart wants the rules native; the published ones restart")
 	}
@@ -152,8 +161,13 @@ func (s *Settings) check() error {
 			return &data.InputError{Source: data.Source{File: "workload " + c.Name}, Found: "no jobs", Want: "at least one"}
 		}
 		for i := range c.Jobs {
-			if j := &c.Jobs[i]; j.Bounded() && s.Semantics != Native {
+			j := &c.Jobs[i]
+			switch {
+			case s.Semantics == Native:
+			case j.Bounded():
 				return &data.InputError{Source: j.Source, Found: fmt.Sprintf("bounds on the size of job %q", j.Name), Want: "none, or the rules native: the published ones know no such jobs"}
+			case j.Unfinished():
+				return &data.InputError{Source: j.Source, Found: fmt.Sprintf("job %q, which ends otherwise than declared", j.Name), Want: "jobs that complete, or the rules native: the published ones know no others"}
 			}
 		}
 	}

@@ -1,11 +1,6 @@
 package compare
 
-import (
-	"slices"
-	"time"
-
-	"knee/internal/quantile"
-)
+import "time"
 
 // decisions collects how long a policy took, each time it was asked.
 type decisions struct{ ms []float64 }
@@ -20,9 +15,5 @@ func (d *decisions) summary() (mean, p99 float64) {
 	if len(d.ms) == 0 {
 		return 0, 0
 	}
-	slices.Sort(d.ms)
-	for _, t := range d.ms {
-		mean += t / float64(len(d.ms))
-	}
-	return mean, quantile.Sorted(d.ms, 0.99)
+	return summary(d.ms)
 }

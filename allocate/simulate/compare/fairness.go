@@ -1,6 +1,8 @@
 package compare
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -9,22 +11,91 @@ import (
 	"knee/internal/quantile"
 )
 
-// fairness fills in how each job fared against an equal share.
+// Tenant is how the jobs of one tenant fared.
+type Tenant struct {
+	Name         string // empty for jobs that name none
+	Jobs         int
+	GPUHours     float64
+	JCTMean      float64 // s
+	FTFMean      float64
+	SlowdownMean float64
+	Worse        float64 // share of its jobs that would have been better off with a share of their own
+}
+
+// fairness fills in how each job fared against an equal share, and against
+// being alone on what it asked for.
 func (s *Settings) fairness(c Case, row *Row) error {
-	alone := s.gangAlone(c)
-	if s.measured(c) {
-		alone = s.measuredAlone(c)
+	alone, err := s.alone(c)
+	if err != nil {
+		return err
 	}
 	ftf, err := simulate.Fairness(row.Outcomes, c.Cluster.Slots(), alone)
 	if err != nil {
 		return err
 	}
-	slices.Sort(ftf)
-	for _, f := range ftf {
-		row.FTFMean += f / float64(len(ftf))
+	slowdown := make([]float64, len(ftf))
+	tenants := map[string]*Tenant{}
+	for i, o := range row.Outcomes {
+		t, err := alone(i, max(1, c.Jobs[i].Workers))
+		if err != nil {
+			return err
+		}
+		if t > 0 {
+			slowdown[i] = o.JCT() / t
+		}
+		of := tenants[o.Tenant]
+		if of == nil {
+			of = &Tenant{Name: o.Tenant}
+			tenants[o.Tenant] = of
+		}
+		of.add(o, ftf[i], slowdown[i])
+		if ftf[i] > 1 {
+			row.Worse += 1 / float64(len(ftf))
+		}
 	}
-	row.FTFP99 = quantile.Sorted(ftf, 0.99)
+	for _, name := range slices.Sorted(maps.Keys(tenants)) {
+		row.Tenants = append(row.Tenants, *tenants[name])
+	}
+	row.FTFMean, row.FTFP99 = summary(ftf)
+	row.SlowdownMean, row.SlowdownP99 = summary(slowdown)
 	return nil
+}
+
+// add takes in one more job.
+func (t *Tenant) add(o simulate.Outcome, ftf, slowdown float64) {
+	t.Jobs++
+	mean := func(m *float64, x float64) { *m += (x - *m) / float64(t.Jobs) }
+	t.GPUHours += o.GPUSeconds / 3600
+	mean(&t.JCTMean, o.JCT())
+	mean(&t.FTFMean, ftf)
+	mean(&t.SlowdownMean, slowdown)
+	worse := 0.0
+	if ftf > 1 {
+		worse = 1
+	}
+	mean(&t.Worse, worse)
+}
+
+// summary is the mean and the 99 % quantile. It sorts.
+func summary(v []float64) (mean, p99 float64) {
+	slices.Sort(v)
+	for _, x := range v {
+		mean += x / float64(len(v))
+	}
+	return mean, quantile.Sorted(v, 0.99)
+}
+
+// alone is how long the jobs of a case take on GPUs that they have to
+// themselves.
+func (s *Settings) alone(c Case) (simulate.Alone, error) {
+	switch {
+	case s.Models != nil:
+		jobs, err := s.Models.Jobs(c.Jobs, c.Cluster, false)
+		return func(i, gpus int) (float64, error) { return s.Models.Alone(jobs, i, gpus) }, err
+	case s.measured(c):
+		return s.measuredAlone(c), nil
+	}
+	return s.gangAlone(c), nil
 }
 
 // gangAlone is for jobs that are known by their duration on the GPUs they
@@ -65,12 +136,12 @@ func (s *Settings) measuredAlone(c Case) simulate.Alone {
 				continue
 			}
 			k := key{app.Name, min(gpus, t.MaxWorkers, int(app.Max/t.LocalMin))}
-			if v, ok := known[k]; ok {
-				return v, nil
+			if _, ok := known[k]; !ok {
+				if known[k], err = app.Alone(t, packedOn(c.Cluster, gpuType, k.gpus)); err != nil {
+					return 0, err
+				}
 			}
-			v, err := app.Alone(t, packedOn(c.Cluster, gpuType, k.gpus))
-			known[k] = v
-			return v, err
+			return known[k] * cmp.Or(c.Jobs[i].EndsAt, 1), nil
 		}
 		return 0, nil
 	}

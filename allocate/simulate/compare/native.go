@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -28,21 +29,20 @@ func (s Settings) native(c Case, name string, decided func(time.Duration), used 
 	}
 	set := simulate.Settings{Cluster: c.Cluster, Policy: p, Interval: s.Interval, Unvalued: policy.Gang(name),
 		StartSeconds: s.Restart, RestartSeconds: s.Restart, StopFree: s.StopFree, RescaleSeconds: s.Rescale,
-		Checkpoint: s.CheckpointEvery, Decided: decided, Used: used, Progress: progress}
-	var jobs []simulate.Job
-	if s.measured(c) {
-		if jobs, err = elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, policy.Gang(name)); err != nil {
-			return nil, err
-		}
-		set.Truth = elastic.Truth(s.Profiles)
-		if set.Interval == 0 {
-			set.Interval = roundSeconds
-		}
-		if set.RestartSeconds == 0 {
-			set.StartSeconds, set.RestartSeconds = restartSeconds, restartSeconds
-		}
-	} else if jobs, err = s.rigid(c); err != nil {
+		Checkpoint: s.CheckpointEvery, Survival: s.Survival, Decided: decided, Used: used, Progress: progress}
+	jobs, err := s.jobs(c, policy.Gang(name))
+	if err != nil {
 		return nil, err
+	}
+	switch {
+	case s.Models != nil:
+		set.Truth = s.Models.Truth
+	case s.measured(c):
+		set.Truth = elastic.Truth(s.Profiles)
+		set.Interval = cmp.Or(set.Interval, roundSeconds)
+	}
+	if set.Truth != nil && set.RestartSeconds == 0 {
+		set.StartSeconds, set.RestartSeconds = restartSeconds, restartSeconds
 	}
 	if s.NodeMTBF > 0 {
 		if n := float64(len(c.Cluster.Nodes)) * span(jobs) / (s.NodeMTBF + s.NodeRepair); n > mostFailures {
@@ -57,6 +57,18 @@ func (s Settings) native(c Case, name string, decided func(time.Duration), used 
 	return r.Jobs, nil
 }
 
+// jobs are those of a case with what they are offered; with gang, only what
+// their owners asked for.
+func (s Settings) jobs(c Case, gang bool) ([]simulate.Job, error) {
+	switch {
+	case s.Models != nil:
+		return s.Models.Jobs(c.Jobs, c.Cluster, gang)
+	case s.measured(c):
+		return elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, gang)
+	}
+	return s.rigid(c)
+}
+
 // mostFailures bounds the failures of a replay: each is an event to plan at.
 const mostFailures = 1e6
 
@@ -64,7 +76,7 @@ const mostFailures = 1e6
 // were measured. A trace of durations whose applications nobody measured is
 // taken as it is, profiles or not.
 func (s *Settings) measured(c Case) bool {
-	if s.Profiles == nil || s.Semantics == Tiresias {
+	if s.Profiles == nil || s.Models != nil || s.Semantics == Tiresias {
 		return false
 	}
 	if s.Semantics == Pollux {

@@ -29,7 +29,10 @@ func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang b
 		if err != nil {
 			return nil, err
 		}
-		w.Work = app.Progress(app.Epochs) * app.Initial
+		w.Declared, w.Seconds = app.Progress(app.Epochs)*app.Initial, false
+		if w.Work = w.Declared; w.EndsAt > 0 {
+			w.Work *= w.EndsAt
+		}
 		w.Learner = l
 		out[i] = w
 	}

@@ -1,0 +1,182 @@
+package modelled
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"knee/allocate"
+	"knee/allocate/objective"
+	"knee/allocate/plan"
+	"knee/allocate/simulate"
+	"knee/data"
+)
+
+// Jobs returns a copy of a workload whose jobs have the options that their
+// models predict on a cluster. A job that says how long it runs, and not how
+// much it does, does what it truly does in that time as it was asked for. With
+// gang, and if it is rigid, a job is offered the workers and the batch its
+// owner asked for and nothing else.
+func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang bool) ([]simulate.Job, error) {
+	goal, err := objective.New("")
+	if err != nil {
+		return nil, err
+	}
+	tables := map[string][]allocate.Option{}
+	out := make([]simulate.Job, len(workload))
+	for i, w := range workload {
+		a := m.apps[w.Application]
+		if a == nil {
+			return nil, bad(w, "application", fmt.Sprintf("%q", w.Application), "an application with a model: "+strings.Join(m.Names(), ", "))
+		}
+		spec := a.spec(w, gang || w.Rigid)
+		k := fmt.Sprint(w.Application, spec.Workers, spec.Batch)
+		if tables[k] == nil {
+			if tables[k], err = plan.BuildOptions(spec, a.predict, c, goal); err != nil {
+				return nil, fmt.Errorf("%s: %w", w.Source, err)
+			}
+		}
+		if len(tables[k]) == 0 {
+			return nil, bad(w, "workers", fmt.Sprint(w.Workers), "a size that fits the cluster")
+		}
+		if err := a.work(&w, tables[k]); err != nil {
+			return nil, err
+		}
+		w.Learner = &learner{app: a, options: tables[k], left: w.Believed()}
+		out[i] = w
+	}
+	return out, nil
+}
+
+func bad(w simulate.Job, column, found, want string) error {
+	src := w.Source
+	src.Column = column
+	return &data.InputError{Source: src, Found: found + " for job " + w.Name, Want: want}
+}
+
+// spec is what a job may be offered.
+func (a *app) spec(w simulate.Job, gang bool) data.Job {
+	j := data.Job{Name: w.Name, Workers: data.IntRange{Min: w.WorkersMin, Max: w.WorkersMax}, Batch: a.model.Batch()}
+	j.Batch.Adapt = !gang && j.Batch.Initial > 0
+	if gang {
+		n := max(1, w.Workers)
+		j.Workers = data.IntRange{Min: n, Max: n}
+		if w.Batch > 0 {
+			j.Batch = data.Batch{Initial: w.Batch, Max: w.Batch}
+		}
+	}
+	return j
+}
+
+// work turns seconds of a job, as it was asked for, into samples.
+func (a *app) work(w *simulate.Job, options []allocate.Option) error {
+	if !w.Seconds {
+		return nil
+	}
+	best := 0.0
+	asked := nearest(options, max(1, w.Workers))
+	for _, o := range options {
+		if o.Use.GPUs != asked {
+			continue
+		}
+		v, err := a.goodput(o.Config)
+		if err != nil {
+			return fmt.Errorf("%s: speed of job %q: %w", w.Source, w.Name, err)
+		}
+		best = max(best, v)
+	}
+	w.Work, w.Declared, w.Seconds = w.Work*best, w.Declared*best, false
+	return nil
+}
+
+// nearest is the size on offer that is closest to what was asked for.
+func nearest(options []allocate.Option, asked int) int {
+	best := options[0].Use.GPUs
+	for _, o := range options {
+		if d, least := o.Use.GPUs-asked, best-asked; max(d, -d) < max(least, -least) {
+			best = o.Use.GPUs
+		}
+	}
+	return best
+}
+
+// Truth is the true goodput of jobs made by [Models.Jobs].
+func (m *Models) Truth(j *simulate.Job, c data.Config, _ float64) (float64, error) {
+	return m.apps[j.Application].goodput(c)
+}
+
+// Alone is how long, in seconds, job i of a workload would take at the best on
+// as many GPUs of one type.
+func (m *Models) Alone(jobs []simulate.Job, i, gpus int) (float64, error) {
+	a, l := m.apps[jobs[i].Application], jobs[i].Learner.(*learner)
+	least := l.options[0].Use.GPUs
+	for _, o := range l.options {
+		least = min(least, o.Use.GPUs)
+	}
+	best := 0.0
+	for _, o := range l.options {
+		if o.Use.GPUs > max(gpus, least) {
+			continue
+		}
+		v, err := a.goodput(o.Config)
+		if err != nil {
+			return 0, err
+		}
+		best = max(best, v)
+	}
+	if best == 0 {
+		return 0, nil
+	}
+	// A gang larger than the share shares time.
+	return jobs[i].Work / best * max(1, float64(least)/float64(gpus)), nil
+}
+
+// learner implements [simulate.Learner]: the predictions of a model, and what
+// was seen of the configurations the job has run.
+type learner struct {
+	app     *app
+	options []allocate.Option
+	seen    map[string]float64
+	done    float64
+	left    float64 // believed at the start
+}
+
+// Observe implements [simulate.Learner].
+func (l *learner) Observe(c data.Config, done float64) error {
+	l.done = done
+	k := key(c)
+	if _, known := l.seen[k]; known {
+		return nil
+	}
+	v, err := l.app.goodput(c)
+	if err != nil {
+		return err
+	}
+	if l.seen == nil {
+		l.seen = map[string]float64{}
+	}
+	l.seen[k] = v
+	l.options = slices.Clone(l.options)
+	for n := range l.options {
+		if o := &l.options[n]; key(o.Config) == k {
+			o.Answer.Goodput = data.Estimate{Mean: v, Lo: v, Hi: v}
+		}
+	}
+	return nil
+}
+
+// Options implements [simulate.Learner].
+func (l *learner) Options(current *data.Config) []allocate.Option {
+	out := slices.Clone(l.options)
+	if current == nil || slices.ContainsFunc(out, func(o allocate.Option) bool { return key(o.Config) == key(*current) }) {
+		return out
+	}
+	a, err := l.app.predict.At(*current)
+	if err != nil || !(a.Goodput.Mean > 0) {
+		return out
+	}
+	return append(out, allocate.Option{Config: a.Config, Answer: a, Use: allocate.UseOf(a.Config, data.Resources{})})
+}
+
+// Left implements [simulate.Learner].
+func (l *learner) Left() float64 { return max(0, l.left-l.done) }

@@ -1,0 +1,137 @@
+package modelled
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"knee/data"
+	"knee/fit"
+	"knee/predict"
+)
+
+// Models are the fitted models of applications, by name. They are safe for
+// concurrent use.
+type Models struct {
+	apps map[string]*app
+}
+
+// app is one application: what is believed of it, and what is true.
+type app struct {
+	name     string
+	model    *fit.Model
+	predict  *predict.Predictor
+	measured map[string]float64 // seconds per step, by configuration
+	world    func(data.Config) (float64, error)
+
+	mu    sync.Mutex
+	truth map[string]float64 // goodput by configuration
+}
+
+// Load reads every model in a folder, *.json as knee fit writes them. An
+// application is called by the job of its model; a model without one by its
+// file. seed chooses the world that its posterior holds possible.
+func Load(dir string, seed int64) (*Models, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("models: %w", err)
+	}
+	m := &Models{apps: map[string]*app{}}
+	for _, file := range files {
+		model, err := fit.ReadModel(file)
+		if err != nil {
+			return nil, err
+		}
+		name := model.Job()
+		if name == "" {
+			name = strings.TrimSuffix(filepath.Base(file), ".json")
+		}
+		if _, twice := m.apps[name]; twice {
+			return nil, &data.InputError{Source: data.Source{File: file}, Found: fmt.Sprintf("a second model of job %q", name), Want: "one model of each job in " + dir}
+		}
+		m.add(name, model, nil, seed)
+	}
+	if len(m.apps) == 0 {
+		return nil, &data.InputError{Source: data.Source{File: dir}, Found: "no models", Want: "*.json, as knee fit writes them with -o"}
+	}
+	return m, nil
+}
+
+// Fit fits a model to every job of a table of measurements. What was measured
+// is the truth there; between, it is a world that the posterior holds possible.
+func Fit(ctx context.Context, file string, seed int64) (m *Models, warnings []string, err error) {
+	all, warnings, err := data.LoadMeasurements(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	by := map[string][]data.Measurement{}
+	for _, x := range all {
+		by[x.Job] = append(by[x.Job], x)
+	}
+	m = &Models{apps: map[string]*app{}}
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		model, err := fit.FitContext(ctx, by[name], fit.Settings{Seed: seed})
+		if err != nil {
+			return nil, nil, err
+		}
+		sum, count := map[string]float64{}, map[string]float64{}
+		for _, x := range by[name] {
+			if c, err := model.Resolve(x.Config); err == nil && x.Status == data.OK {
+				sum[key(c)] += x.StepTime
+				count[key(c)]++
+			}
+		}
+		for k := range sum {
+			sum[k] /= count[k]
+		}
+		m.add(name, model, sum, seed)
+	}
+	return m, warnings, nil
+}
+
+func (m *Models) add(name string, model *fit.Model, measured map[string]float64, seed int64) {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	m.apps[name] = &app{name: name, model: model, predict: &predict.Predictor{Model: model, Batch: model.Batch()}, measured: measured,
+		world: model.World(seed + int64(h.Sum64()>>1)), truth: map[string]float64{}}
+}
+
+// key tells configurations apart that may have different speeds.
+func key(c data.Config) string {
+	return fmt.Sprint(c.GPUType, c.ModeOrDefault(), c.Workers, c.PS, slices.Sorted(slices.Values(c.Placement)), c.LocalBatch, c.AccumSteps)
+}
+
+// Names lists the applications.
+func (m *Models) Names() []string { return slices.Sorted(maps.Keys(m.apps)) }
+
+// goodput is the true one, in samples/s at initial-batch worth: what the model
+// says, but for the step time.
+func (a *app) goodput(c data.Config) (float64, error) {
+	k := key(c)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if v, ok := a.truth[k]; ok {
+		return v, nil
+	}
+	said, err := a.predict.At(c)
+	if err != nil {
+		return 0, err
+	}
+	step, ok := a.measured[key(said.Config)]
+	if !ok {
+		if step, err = a.world(c); err != nil {
+			return 0, err
+		}
+	}
+	v := said.Config.SamplesPerStep() / step
+	if e := said.Efficiency.Mean; e > 0 {
+		v *= e
+	}
+	a.truth[k] = v
+	return v, nil
+}

@@ -1,0 +1,175 @@
+package simulate
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"knee/data"
+)
+
+// phillyJob is an entry of cluster_job_log of the Philly traces (Jeon et al.,
+// USENIX ATC 2019).
+type phillyJob struct {
+	Status    string `json:"status"`
+	VC        string `json:"vc"`
+	Job       string `json:"jobid"`
+	Submitted string `json:"submitted_time"`
+	Attempts  []struct {
+		Start  string `json:"start_time"`
+		End    string `json:"end_time"`
+		Detail []struct {
+			GPUs []string `json:"gpus"`
+		} `json:"detail"`
+	} `json:"attempts"`
+}
+
+// isPhilly reports whether a text begins like cluster_job_log: a JSON list.
+func isPhilly(b *bufio.Reader) bool {
+	head, _ := b.Peek(64)
+	return strings.HasPrefix(strings.TrimSpace(string(head)), "[")
+}
+
+// readPhilly reads cluster_job_log. A job is its attempts one after the other,
+// on the GPUs of the widest; jobs that never ran are left out. Times count
+// from the first submission.
+func readPhilly(r io.Reader, name string) ([]Job, error) {
+	var all []phillyJob
+	if err := json.NewDecoder(r).Decode(&all); err != nil {
+		return nil, &data.InputError{Source: data.Source{File: name}, Found: err.Error(), Want: "cluster_job_log of the Philly traces"}
+	}
+	var jobs []Job
+	for i, p := range all {
+		src := data.Source{File: name, Column: fmt.Sprintf("[%d]", i)}
+		at := func(field, text string) (float64, error) {
+			t, err := time.Parse(time.DateTime, strings.TrimSuffix(strings.TrimSuffix(text, " PST"), " PDT"))
+			if err != nil {
+				src.Column += "." + field
+				return 0, &data.InputError{Source: src, Found: strconv.Quote(text), Want: "a time such as 2017-10-03 14:07:00"}
+			}
+			return float64(t.Unix()), nil
+		}
+		j := Job{Name: p.Job, Tenant: p.VC, Seconds: true, Source: data.Source{File: name}}
+		var known bool
+		if j.Fate, known = fates[strings.ToLower(p.Status)]; !known {
+			src.Column += ".status"
+			return nil, &data.InputError{Source: src, Found: strconv.Quote(p.Status), Want: "Pass, Killed or Failed"}
+		}
+		var err error
+		if j.Submit, err = at("submitted_time", p.Submitted); err != nil {
+			return nil, err
+		}
+		for _, a := range p.Attempts {
+			if a.Start == "" || a.End == "" || a.Start == "None" || a.End == "None" {
+				continue
+			}
+			from, err := at("start_time", a.Start)
+			if err != nil {
+				return nil, err
+			}
+			to, err := at("end_time", a.End)
+			if err != nil {
+				return nil, err
+			}
+			gpus := 0
+			for _, d := range a.Detail {
+				gpus += len(d.GPUs)
+			}
+			j.Work += max(0, to-from)
+			j.Workers = max(j.Workers, gpus)
+		}
+		if j.Work > 0 && j.Workers > 0 {
+			jobs = append(jobs, j)
+		}
+	}
+	return fromFirst(jobs), nil
+}
+
+// alibabaTask is the number of columns of pai_task_table of the Alibaba PAI
+// traces (Weng et al., NSDI 2022), which has no header: job_name, task_name,
+// inst_num, status, start_time, end_time, plan_cpu, plan_mem, plan_gpu,
+// gpu_type.
+const alibabaTask = 10
+
+// isAlibaba reports whether a text begins like pai_task_table.
+func isAlibaba(b *bufio.Reader) bool {
+	const longest = 4096
+	head, _ := b.Peek(longest)
+	line, _, _ := strings.Cut(string(head), "\n")
+	cells := strings.Split(strings.TrimSpace(line), ",")
+	return len(cells) == alibabaTask && slices.Contains([]string{"Terminated", "Failed", "Running", "Waiting"}, cells[3])
+}
+
+// readAlibaba reads pai_task_table. A job is its tasks together: on as many
+// GPUs as their instances hold (100 of plan_gpu is one; parts are rounded up),
+// from the first start to the last end. Jobs without GPUs, and those that had
+// not ended, are left out.
+func readAlibaba(r io.Reader, name string) ([]Job, error) {
+	c := csv.NewReader(r)
+	c.FieldsPerRecord = alibabaTask
+	at, ends := map[string]int{}, []float64{}
+	var jobs []Job
+	for {
+		f, err := c.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, &data.InputError{Source: data.Source{File: name}, Found: err.Error(), Want: "the 10 columns of pai_task_table"}
+		}
+		line, _ := c.FieldPos(0)
+		src := data.Source{File: name, Line: line}
+		num := func(i int, column string) float64 {
+			x, ok := data.NonNegative("a number").Parse(f[i])
+			if !ok && f[i] != "" && err == nil {
+				src.Column = column
+				err = &data.InputError{Source: src, Found: strconv.Quote(f[i]), Want: "a number ≥ 0, or nothing"}
+			}
+			return x
+		}
+		instances, from, to, gpus := num(2, "inst_num"), num(4, "start_time"), num(5, "end_time"), num(8, "plan_gpu")
+		if err != nil {
+			return nil, err
+		}
+		fate, ended := fates[strings.ToLower(f[3])]
+		if !ended || gpus == 0 || from == 0 || to <= from {
+			continue
+		}
+		n, known := at[f[0]]
+		if !known {
+			n = len(jobs)
+			at[f[0]] = n
+			jobs, ends = append(jobs, Job{Name: f[0], Application: f[1], Submit: from, Seconds: true, Source: src, Fate: Completes}), append(ends, to)
+		}
+		j := &jobs[n]
+		j.Workers += int(math.Ceil(instances * gpus / 100))
+		j.Submit, ends[n] = min(j.Submit, from), max(ends[n], to)
+		if fate != Completes {
+			j.Fate = fate
+		}
+	}
+	for i := range jobs {
+		jobs[i].Work = ends[i] - jobs[i].Submit
+	}
+	return fromFirst(jobs), nil
+}
+
+// fromFirst makes submissions count from the first.
+func fromFirst(jobs []Job) []Job {
+	first := math.Inf(1)
+	for _, j := range jobs {
+		first = min(first, j.Submit)
+	}
+	for i := range jobs {
+		jobs[i].Submit -= first
+	}
+	return jobs
+}

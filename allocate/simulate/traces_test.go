@@ -1,0 +1,105 @@
+package simulate
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestReadPhilly(t *testing.T) {
+	const log = `[
+ {"status": "Killed", "vc": "a", "jobid": "j1", "submitted_time": "2017-10-03 14:00:00", "user": "u",
+  "attempts": [{"start_time": "2017-10-03 14:10:00", "end_time": "2017-10-03 14:20:00", "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}, {"ip": "m2", "gpus": ["gpu0"]}]},
+               {"start_time": "2017-10-03 15:00:00 PST", "end_time": "2017-10-03 15:05:00 PST", "detail": [{"ip": "m1", "gpus": ["gpu0"]}]}]},
+ {"status": "Pass", "vc": "b", "jobid": "j2", "submitted_time": "2017-10-03 13:00:00", "attempts": []},
+ {"status": "Pass", "vc": "b", "jobid": "j3", "submitted_time": "2017-10-03 14:01:40",
+  "attempts": [{"start_time": "2017-10-03 14:10:00", "end_time": "2017-10-03 14:10:30", "detail": [{"ip": "m1", "gpus": ["gpu0"]}]}]}]`
+	jobs, err := ReadWorkload(strings.NewReader(log), "cluster_job_log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(jobs) != 2 {
+		t.Fatalf("%d jobs, want the 2 that ran", len(jobs))
+	}
+	if j := jobs[0]; j.Fate != Cancelled || j.Workers != 3 || j.Work != 900 || j.Submit != 0 || j.Tenant != "a" || j.Believed() != 0 {
+		t.Errorf("got %+v", j)
+	}
+	if j := jobs[1]; j.Fate != Completes || j.Workers != 1 || j.Work != 30 || j.Submit != 100 || j.Believed() != 30 {
+		t.Errorf("got %+v", j)
+	}
+	for _, tt := range []struct{ from, to, want string }{
+		{"Killed", "Gone", `[0].status: found "Gone"`},
+		{"2017-10-03 13:00:00", "soon", `[1].submitted_time: found "soon"`},
+	} {
+		if _, err := ReadWorkload(strings.NewReader(strings.Replace(log, tt.from, tt.to, 1)), "log"); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error %v, want %s", err, tt.want)
+		}
+	}
+}
+
+func TestReadAlibaba(t *testing.T) {
+	const table = `j1,tensorflow,2,Terminated,1000.0,1600.0,600.0,30.0,50.0,T4
+j1,ps,1,Terminated,990.0,1610.0,600.0,30.0,,T4
+j2,worker,1,Failed,1100.0,1200.0,600.0,30.0,200.0,P100
+j3,worker,1,Running,1100.0,,600.0,30.0,100.0,P100
+`
+	jobs, err := ReadWorkload(strings.NewReader(table), "pai_task_table.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(jobs) != 2 {
+		t.Fatalf("%d jobs, want the 2 that ended", len(jobs))
+	}
+	if j := jobs[0]; j.Workers != 1 || j.Work != 600 || j.Submit != 0 || j.Fate != Completes {
+		t.Errorf("got %+v", j)
+	}
+	if j := jobs[1]; j.Workers != 2 || j.Work != 100 || j.Submit != 100 || j.Fate != Fails {
+		t.Errorf("got %+v", j)
+	}
+	if _, err := ReadWorkload(strings.NewReader(strings.Replace(table, "1200.0", "late", 1)), "t.csv"); err == nil || !strings.Contains(err.Error(), `t.csv:3:end_time: found "late"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestFates: a job that fails at half of its declared work ends there; one that
+// is withdrawn while it waits frees nothing and does nothing.
+func TestFates(t *testing.T) {
+	c := cluster(1, 1)
+	jobs, err := ReadWorkload(strings.NewReader("job,submit_s,workers,duration_s,status,ends_at,cancel_after_s\nfails,0,1,100,failed,0.5,\nwaits,1,1,10,,,20\nends,2,1,10,,,\n"), "w.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range jobs {
+		jobs[i].Options = RigidOptions(jobs[i], c)
+	}
+	r, err := Run(jobs, Settings{Cluster: c, Policy: mustPolicy(t, "fifo")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []Outcome{{Fate: Fails, End: 50}, {Fate: Cancelled, End: 21}, {Fate: Completes, End: 60}} {
+		if o := r.Jobs[i]; o.End != want.End || o.Fate != want.Fate {
+			t.Errorf("job %s ends at %g, %s; want %g, %s", o.Job, o.End, o.Fate, want.End, want.Fate)
+		}
+	}
+	if s := r.Summary; s.Useful != 1 || s.Wasted != 50.0/3600 {
+		t.Errorf("summary %+v", s)
+	}
+}
+
+// TestSurvival: with nothing known a job is taken at its word; if all others
+// died at a quarter, one that is new is expected to do about a quarter, and one
+// beyond it all of the rest.
+func TestSurvival(t *testing.T) {
+	var s survival
+	if f := s.factor(0.3); f != 1 {
+		t.Errorf("factor %g, want 1", f)
+	}
+	for range 99 {
+		s.add(0.25)
+	}
+	if f := s.factor(0); f != (99*0.25+1)/100 {
+		t.Errorf("factor %g, want %g", f, (99*0.25+1)/100)
+	}
+	if f := s.factor(0.5); f != 1 {
+		t.Errorf("factor %g, want 1", f)
+	}
+}
