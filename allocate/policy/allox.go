@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -10,94 +9,139 @@ import (
 )
 
 // AlloX minimises the mean completion time over machines of different speed
-// (Le et al., EuroSys 2020, section 4.1): every job is matched with a type
-// and a position k from the end of a queue on it, at cost k · processing time
-// plus the time it has waited, and only those matched with a first position
-// run now.
+// (Le et al., EuroSys 2020, section 4.1): every waiting job is matched with a
+// machine and a position k from the end of its queue, at cost k · processing
+// time and the time until the machine is free, and those that are first in a
+// queue of a free machine start. What runs keeps running. Only the share Alpha
+// of the jobs that wait longest, and as many as there are free machines, takes
+// part, so that nobody starves (section 4.3).
 //
-// Approximated: a queue is a group of GPUs as large as the mean gang, so that
-// several queues of a type stand for its GPUs; of very many jobs only the
-// shortest are matched, the others wait; the filter that keeps a share of
-// jobs from starving (section 4.3) is left out. Whoever still fits beside the
-// matched may run.
-type AlloX struct{}
+// Simplified: a machine is a group of GPUs as large as the mean gang; of more
+// jobs than [mostMatched] those that wait longest take part. Whoever still fits
+// beside the matched may run.
+type AlloX struct {
+	Alpha float64 // 0 means 0.3, as in Gavel's evaluation of it
+}
 
 // mostMatched bounds the matching, which takes time with the cube of jobs.
 const mostMatched = 120
 
 // Allocate implements [allocate.Policy].
-func (AlloX) Allocate(s allocate.State) (allocate.Assignment, error) {
+func (x AlloX) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q, err := newQueue(s)
 	if err != nil {
 		return allocate.Assignment{}, err
 	}
-	order := sorted(s, shortestFirst)
-	var jobs []int
-	for _, i := range order {
-		if len(s.Jobs[i].Options) > 0 && len(jobs) < mostMatched {
-			jobs = append(jobs, i)
+	for i := range s.Jobs {
+		if c := s.Jobs[i].Current; c >= 0 {
+			q.try(i, c)
 		}
 	}
-	f := newGangs(s)
-	place := matchJobs(f, jobs)
-	// First positions first, then whoever is nearest to one.
-	slices.SortStableFunc(jobs, func(a, b int) int { return cmp.Compare(place[a].position, place[b].position) })
-	for _, i := range jobs {
-		if n := f.option[i][place[i].kind]; n < 0 || !q.try(i, n) {
-			q.serve(i)
+	var waiting []int
+	for _, i := range sorted(s, submitted) {
+		if q.choice[i] < 0 && len(s.Jobs[i].Options) > 0 {
+			waiting = append(waiting, i)
 		}
 	}
-	for _, i := range order {
-		if q.choice[i] < 0 {
-			q.serve(i)
+	all := newGangs(s)
+	machines := all.machines(q, waiting)
+	free := 0
+	for _, m := range machines {
+		if m.busy == 0 {
+			free++
 		}
 	}
+	if x.Alpha == 0 {
+		x.Alpha = 0.3
+	}
+	part := max(free, int(math.Ceil(x.Alpha*float64(len(waiting)))))
+	waiting = waiting[:min(len(waiting), part, mostMatched)]
+	for _, t := range matched(all, waiting, machines) {
+		if machines[t.machine].busy == 0 {
+			q.try(t.job, all.option[t.job][machines[t.machine].kind])
+		}
+	}
+	q.fill(submitted)
 	return q.assignment(), nil
 }
 
-// seat is a type and a position from the end of a queue on it, 1 the last to
-// run and so the one that delays nobody else.
-type seat struct{ kind, position int }
+// machine is one queue of AlloX.
+type machine struct {
+	kind int     // GPU type
+	busy float64 // seconds until what runs there ends, 0 if it is free
+}
 
-// matchJobs solves the assignment. The shortest jobs get the largest k, which
-// are the first to run; position is returned counted from the front.
-func matchJobs(f *gangs, jobs []int) map[int]seat {
-	var gangs float64
-	for _, i := range jobs {
-		gangs += size(&f.state.Jobs[i])
+// machines are groups of GPUs as large as the mean gang of the jobs that wait:
+// as many as are free, and those that running jobs leave.
+func (g *gangs) machines(q *queue, waiting []int) []machine {
+	if len(waiting) == 0 {
+		return nil
 	}
-	var seats []seat
-	for k := range f.types {
-		queues := max(1, int(f.room[k]*float64(len(jobs))/math.Max(gangs, 1)))
-		for n := range len(jobs) {
-			seats = append(seats, seat{k, n/queues + 1})
+	var gpus float64
+	for _, i := range waiting {
+		gpus += size(&g.state.Jobs[i])
+	}
+	mean := gpus / float64(len(waiting))
+	left := slices.Clone(g.room)
+	var out []machine
+	for i, c := range q.choice {
+		if c < 0 {
+			continue
 		}
+		j := &g.state.Jobs[i]
+		k := slices.Index(g.types, j.Options[c].Use.GPUType)
+		n := float64(j.Options[c].Use.GPUs)
+		left[k] -= n
+		for range int(math.Max(1, n/mean)) {
+			out = append(out, machine{k, math.Max(optionTime(j, c), 1)})
+		}
+	}
+	for k, r := range left {
+		for range int(r / mean) {
+			out = append(out, machine{k, 0})
+		}
+		if r > 0 && r < mean {
+			out = append(out, machine{k, 0})
+		}
+	}
+	return out
+}
+
+// start is a job that is first in the queue of a machine.
+type start struct{ job, machine int }
+
+// matched solves the assignment and returns who is first on each machine: of
+// the jobs in its queue the one furthest from the end.
+func matched(g *gangs, jobs []int, machines []machine) []start {
+	if len(jobs) == 0 || len(machines) == 0 {
+		return nil
 	}
 	const never = 1e15 // a type the job cannot have
 	cost := make([][]float64, len(jobs))
 	for r, i := range jobs {
-		cost[r] = make([]float64, len(seats))
-		for c, at := range seats {
-			cost[r][c] = never
-			if n := f.option[i][at.kind]; n >= 0 {
-				t := f.state.Jobs[i].Options[n].Answer.TimeToTarget.Mean
-				if t <= 0 {
-					t = unknownWork
+		cost[r] = make([]float64, 0, len(machines)*len(jobs))
+		for position := 1; position <= len(jobs); position++ {
+			for _, m := range machines {
+				c := never
+				if n := g.option[i][m.kind]; n >= 0 {
+					c = float64(position)*optionTime(&g.state.Jobs[i], n) + m.busy
 				}
-				cost[r][c] = float64(at.position) * t
+				cost[r] = append(cost[r], c)
 			}
 		}
 	}
-	out := map[int]seat{}
-	last := make([]int, len(f.types))
-	match := hungarian.Solve(cost)
-	for r := range jobs {
-		at := seats[match[r]]
-		last[at.kind] = max(last[at.kind], at.position)
+	first, furthest := make([]int, len(machines)), make([]int, len(machines))
+	for r, seat := range hungarian.Solve(cost) {
+		m, position := seat%len(machines), seat/len(machines)+1
+		if position > furthest[m] && cost[r][seat] < never {
+			first[m], furthest[m] = jobs[r], position
+		}
 	}
-	for r, i := range jobs {
-		at := seats[match[r]]
-		out[i] = seat{at.kind, last[at.kind] - at.position}
+	var out []start
+	for m := range machines {
+		if furthest[m] > 0 {
+			out = append(out, start{first[m], m})
+		}
 	}
 	return out
 }

@@ -1,34 +1,79 @@
 package policy
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"knee/allocate"
 )
 
 // Astraea is long-term GPU-time fairness (Ye et al., IEEE TPDS 2022, section
-// 4): at the end of every lease the tenant furthest below the share of
-// accumulated GPU time it is entitled to is served first, and of its jobs the
-// one furthest below its own. Tenants, and the jobs of one, are entitled to
-// equal parts by weight.
+// 4): when a lease ends, the tenant furthest below the share of accumulated GPU
+// time it is entitled to is served first, and of its jobs the one furthest
+// below its own. Tenants, and the jobs of one, are entitled to equal parts by
+// weight. The accounts of tenants outlive their jobs.
 //
-// Approximated: accounts begin when a job is submitted, those of jobs that
-// left are forgotten; leases are decisions; placement is that of the replay.
-type Astraea struct{}
+// Simplified: leases are as long as those of Themis; placement is that of the
+// replay.
+//
+// It keeps accounts from decision to decision; a value serves one replay.
+type Astraea struct {
+	leases leases
+	jobs   map[string]attended // at the last decision
+	gone   map[string]float64  // GPU-seconds of jobs that left, by tenant
+}
+
+// attended is a job that was there: whose it was, and what it had had.
+type attended struct {
+	tenant   string
+	attained float64
+}
 
 // Allocate implements [allocate.Policy].
-func (Astraea) Allocate(s allocate.State) (allocate.Assignment, error) {
-	had, weights := map[string]float64{}, map[string]float64{}
-	for i := range s.Jobs {
-		j := &s.Jobs[i]
-		had[tenant(j)] += j.Attained
-		weights[tenant(j)] = math.Max(weights[tenant(j)], weightOf(j))
+func (a *Astraea) Allocate(s allocate.State) (allocate.Assignment, error) {
+	q, err := newQueue(s)
+	if err != nil {
+		return allocate.Assignment{}, err
 	}
-	return inOrder(s, func(j *allocate.JobState) key {
+	had, weights := a.book(s)
+	furthest := func(j *allocate.JobState) key {
 		t := tenant(j)
 		age := math.Max(s.Now-j.Submitted, 1)
 		return key{had[t] / weights[t], j.Attained / (age * weightOf(j))}
-	}, false)
+	}
+	a.leases.hold(q, themisLease)
+	q.fill(furthest)
+	a.leases.grant(q, themisLease)
+	return q.assignment(), nil
+}
+
+// Wake says when the next lease ends.
+func (a *Astraea) Wake(allocate.State, allocate.Assignment) float64 { return a.leases.next() }
+
+// book adds up what tenants have had, those of jobs that left included, and
+// their weights.
+func (a *Astraea) book(s allocate.State) (had, weights map[string]float64) {
+	if a.leases == nil {
+		a.leases, a.gone = leases{}, map[string]float64{}
+	}
+	before := a.jobs
+	a.jobs, weights = map[string]attended{}, map[string]float64{}
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		a.jobs[j.Name] = attended{tenant(j), j.Attained}
+		weights[tenant(j)] = math.Max(weights[tenant(j)], weightOf(j))
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if _, here := a.jobs[name]; !here {
+			a.gone[before[name].tenant] += before[name].attained
+		}
+	}
+	had = maps.Clone(a.gone)
+	for i := range s.Jobs {
+		had[tenant(&s.Jobs[i])] += s.Jobs[i].Attained
+	}
+	return had, weights
 }
 
 func weightOf(j *allocate.JobState) float64 {

@@ -2,64 +2,226 @@ package policy
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"slices"
 
 	"knee/allocate"
 )
 
-// GandivaFair shares GPU time by tickets (Chaudhary et al., EuroSys 2020,
-// sections 3.1 to 3.3): the user with least GPU time per ticket is served
-// next, gang by gang (split stride), one ticket per unit of weight; and fast
-// GPUs go to the jobs that gain most from them, who leave the slow ones to
-// others.
+// GandivaFair shares GPU time by tickets and lets users trade it (Chaudhary et
+// al., EuroSys 2020, sections 3.2 to 3.4). A user is entitled to GPUs of every
+// type by its tickets, one per unit of weight, and no more than its jobs ask
+// for. Then users trade: who gains least from the fast of two types gives it to
+// who gains most, for as many slow GPUs as the second-highest gain says. As
+// that price lies between the gains of the two, neither ends below what its
+// tickets are worth. Who runs is settled by stride on every type: the user that
+// has had least GPU time for its entitlement is next, gang by gang (split
+// stride), and of its jobs the one that has run least.
 //
-// Approximated: users trade fast for slow time by that order of serving, not
-// at a price, so that nobody is promised not to lose by it; the paper
-// migrates to balance load, here everyone is placed anew.
-type GandivaFair struct{}
+// Simplified: decisions are made each round for the whole cluster, where the
+// paper has a scheduler per server and migrates between servers to balance.
+//
+// It keeps accounts from decision to decision; a value serves one replay.
+type GandivaFair struct {
+	users map[string]*user
+	last  float64 // when it decided last
+}
+
+// fairRound is the quantum of time-slicing in seconds (section 5).
+const fairRound = 60
+
+// user is the account of a tenant.
+type user struct {
+	jobs    []int
+	tickets float64
+	gain    []float64 // speed of its jobs on a type over that on the slowest
+	demand  float64   // GPUs its jobs ask for
+	due     []float64 // GPUs of a type it is entitled to
+	pass    []float64 // GPU-seconds per GPU it was entitled to, by type
+	holds   []float64 // GPUs of a type it was served at the last decision
+}
 
 // Allocate implements [allocate.Policy].
-func (GandivaFair) Allocate(s allocate.State) (allocate.Assignment, error) {
+func (g *GandivaFair) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q, err := newQueue(s)
 	if err != nil {
 		return allocate.Assignment{}, err
 	}
-	had := map[string]float64{}
-	for i := range s.Jobs {
-		had[tenant(&s.Jobs[i])] += s.Jobs[i].Attained / weightOf(&s.Jobs[i])
+	all := newGangs(s)
+	users := g.book(all)
+	entitle(users, all.room)
+	trade(users)
+	for k := range all.types {
+		serveStride(q, all, users, k)
 	}
-	order := sorted(s, func(j *allocate.JobState) key { return key{had[tenant(j)]} })
-	// Who runs is settled by tickets; then who of them gets which type, by
-	// how much faster their best type is than their second.
-	var chosen []int
-	for _, i := range order {
-		if q.serve(i) {
-			chosen = append(chosen, i)
-		}
-	}
-	again, err := newQueue(s)
-	if err != nil {
-		return allocate.Assignment{}, err
-	}
-	slices.SortStableFunc(chosen, func(a, b int) int { return cmp.Compare(speedRatio(&s.Jobs[b]), speedRatio(&s.Jobs[a])) })
-	for _, i := range chosen {
-		if !again.serve(i) {
-			return q.assignment(), nil // trading would leave one out
-		}
-	}
-	return again.assignment(), nil
+	q.fill(func(j *allocate.JobState) key { return key{j.History.Ran} })
+	return q.assignment(), nil
 }
 
-// speedRatio is how many times as fast the fastest option of a gang is as the
-// slowest.
-func speedRatio(j *allocate.JobState) float64 {
-	g := gang(j)
-	if len(g) == 0 {
-		return 0
+// book brings the accounts up to date. A user that is new, or back, begins with
+// the least pass of the others, as stride scheduling has it.
+func (g *GandivaFair) book(all *gangs) []*user {
+	s, old := all.state, g.users
+	g.users = map[string]*user{}
+	kinds := len(all.types)
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		u := g.users[tenant(j)]
+		if u == nil {
+			u = &user{gain: make([]float64, kinds), due: make([]float64, kinds), pass: make([]float64, kinds), holds: make([]float64, kinds)}
+			g.users[tenant(j)] = u
+		}
+		u.jobs = append(u.jobs, i)
+		u.tickets = math.Max(u.tickets, weightOf(j))
+		u.demand += size(j)
+		var slowest float64
+		for k := range all.types {
+			if v := all.speed(i, k); v > 0 && (slowest == 0 || v < slowest) {
+				slowest = v
+			}
+		}
+		for k := range all.types {
+			if slowest > 0 {
+				u.gain[k] += size(j) * all.speed(i, k) / slowest
+			}
+		}
 	}
-	slow := j.Options[g[len(g)-1]].Answer.Goodput.Mean
-	if slow <= 0 {
-		return 0
+	names := slices.Sorted(maps.Keys(g.users))
+	var out, fresh []*user
+	for _, name := range names {
+		u := g.users[name]
+		for k := range u.gain {
+			u.gain[k] /= u.demand
+		}
+		if was := old[name]; was != nil && len(was.pass) == kinds {
+			for k := range u.pass {
+				u.pass[k] = was.pass[k] + was.holds[k]*(s.Now-g.last)/math.Max(was.due[k], 1e-9)
+			}
+		} else {
+			fresh = append(fresh, u)
+		}
+		out = append(out, u)
 	}
-	return j.Options[g[0]].Answer.Goodput.Mean / slow
+	for k := range kinds {
+		least := math.Inf(1)
+		for _, u := range out {
+			if !slices.Contains(fresh, u) {
+				least = math.Min(least, u.pass[k])
+			}
+		}
+		for _, u := range fresh {
+			if !math.IsInf(least, 1) {
+				u.pass[k] = least
+			}
+		}
+	}
+	g.last = s.Now
+	return out
+}
+
+// entitle deals the GPUs of every type by tickets, nobody more than it asks
+// for in all.
+func entitle(users []*user, room []float64) {
+	total := sum(room)
+	var tickets float64
+	order := slices.Clone(users)
+	for _, u := range order {
+		tickets += u.tickets
+	}
+	// Who asks for least for its tickets is satisfied first.
+	slices.SortStableFunc(order, func(a, b *user) int { return cmp.Compare(a.demand/a.tickets, b.demand/b.tickets) })
+	left := total
+	for _, u := range order {
+		share := math.Min(u.demand, left*u.tickets/tickets)
+		left -= share
+		tickets -= u.tickets
+		for k, r := range room {
+			u.due[k] = share * r / math.Max(total, 1)
+		}
+	}
+}
+
+// trade exchanges fast GPUs for slow ones while somebody gains.
+func trade(users []*user) {
+	if len(users) < 2 {
+		return
+	}
+	for fast := range users[0].due {
+		for slow := range users[0].due {
+			tradePair(users, fast, slow)
+		}
+	}
+}
+
+// tradePair exchanges GPUs of two types between users that can use both.
+func tradePair(users []*user, fast, slow int) {
+	type bid struct {
+		*user
+		gain float64 // of one fast GPU, in slow ones
+	}
+	var bids []bid
+	for _, u := range users {
+		if u.gain[slow] > 0 && u.gain[fast] > 0 {
+			bids = append(bids, bid{u, u.gain[fast] / u.gain[slow]})
+		}
+	}
+	slices.SortStableFunc(bids, func(a, b bid) int { return cmp.Compare(b.gain, a.gain) })
+	for buyer, seller := 0, len(bids)-1; buyer < seller; {
+		b, s := bids[buyer], bids[seller]
+		price := math.Max(bids[buyer+1].gain, s.gain)
+		if price <= 1 || b.gain <= price*(1+1e-9) && s.gain >= price*(1-1e-9) {
+			return // the type is not faster, or nobody gains
+		}
+		n := math.Min(s.due[fast], b.due[slow]/price)
+		n = math.Min(n, math.Max(0, s.demand-sum(s.due))/(price-1)) // what it cannot use is worth nothing
+		s.due[fast] -= n
+		b.due[fast] += n
+		b.due[slow] -= n * price
+		s.due[slow] += n * price
+		if s.due[fast] <= 1e-9 || sum(s.due) >= s.demand-1e-9 {
+			seller--
+		} else {
+			buyer++
+		}
+	}
+}
+
+func sum(v []float64) (s float64) {
+	for _, x := range v {
+		s += x
+	}
+	return s
+}
+
+// serveStride serves gangs on one type: the user of the smallest pass next,
+// which a gang raises as if it ran for a round.
+func serveStride(q *queue, all *gangs, users []*user, kind int) {
+	s := all.state
+	pass := make([]float64, len(users))
+	waiting := make([][]int, len(users))
+	for n, u := range users {
+		pass[n] = u.pass[kind]
+		if u.due[kind] > 1e-9 {
+			waiting[n] = slices.Clone(u.jobs)
+			slices.SortStableFunc(waiting[n], func(a, b int) int { return cmp.Compare(s.Jobs[a].History.Ran, s.Jobs[b].History.Ran) })
+		}
+	}
+	for {
+		next := -1
+		for n := range users {
+			if len(waiting[n]) > 0 && (next < 0 || pass[n] < pass[next]) {
+				next = n
+			}
+		}
+		if next < 0 {
+			return
+		}
+		i := waiting[next][0]
+		waiting[next] = waiting[next][1:]
+		if o := all.option[i][kind]; o >= 0 && q.choice[i] < 0 && q.try(i, o) {
+			users[next].holds[kind] += size(&s.Jobs[i])
+			pass[next] += fairRound * size(&s.Jobs[i]) / users[next].due[kind]
+		}
+	}
 }

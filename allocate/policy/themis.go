@@ -4,23 +4,85 @@ import (
 	"math"
 
 	"knee/allocate"
+	"knee/allocate/solve"
 )
 
-// Themis serves the jobs that are worst off by finish-time fairness first
-// (Mahajan et al., NSDI 2020, sections 3 and 5): ρ is the time a job will have
-// taken, from submission to its predicted end, over what it would have taken
-// on an equal share of the cluster of its own. Free GPUs are offered to the
-// worst-off fifth (the paper's f = 0.8), in order of ρ; what they leave, to
-// the others in order of ρ.
+// Themis auctions free GPUs among the jobs that are worst off by finish-time
+// fairness (Mahajan et al., NSDI 2020, sections 3 to 5): ρ is the time a job
+// will have taken, from submission to its predicted end, over what it would
+// have taken on an equal share of the cluster of its own. GPUs whose lease has
+// ended are offered to the share 1 − f of jobs with the largest ρ, f = 0.8; of
+// their bids, what ρ would be with a gang on each type and without, those win
+// together that maximise Π 1/ρ. What they leave goes to the others by ρ.
 //
-// Approximated: bids are truthful and for the gang a job asked for, so that
-// the auction that maximises Π 1/ρ becomes serving by ρ; leases are decisions
-// and a job keeps its GPUs while none that is worse off wants them.
-type Themis struct{}
+// Simplified: a job is an app of its own and bids for the gang it asked for,
+// and as bids come from models nobody can lie, so that no hidden payment is
+// taken. What is left goes by ρ where the paper draws lots.
+type Themis struct{ leases leases }
+
+// themisOffered is 1 − f, themisLease the seconds of a lease (section 8.1).
+const (
+	themisOffered = 0.2
+	themisLease   = 1200
+)
 
 // Allocate implements [allocate.Policy].
-func (Themis) Allocate(s allocate.State) (allocate.Assignment, error) {
-	return inOrder(s, func(j *allocate.JobState) key { return key{-rho(s, j)} }, false)
+func (t *Themis) Allocate(s allocate.State) (allocate.Assignment, error) {
+	q, err := newQueue(s)
+	if err != nil {
+		return allocate.Assignment{}, err
+	}
+	if t.leases == nil {
+		t.leases = leases{}
+	}
+	t.leases.hold(q, themisLease)
+	worst := func(j *allocate.JobState) key { return key{-rho(s, j)} }
+	var bidders []int
+	for _, i := range sorted(s, worst) {
+		if q.choice[i] < 0 && len(s.Jobs[i].Options) > 0 {
+			bidders = append(bidders, i)
+		}
+	}
+	bidders = bidders[:int(math.Ceil(themisOffered*float64(len(bidders))))]
+	if err := auction(q, bidders); err != nil {
+		return allocate.Assignment{}, err
+	}
+	q.fill(worst)
+	t.leases.grant(q, themisLease)
+	return q.assignment(), nil
+}
+
+// Wake says when the next lease ends.
+func (t *Themis) Wake(allocate.State, allocate.Assignment) float64 { return t.leases.next() }
+
+// auction serves the bidders whose gangs, on what is left, maximise Σ ln 1/ρ. A
+// job that gets nothing waits a lease longer; what is ideal for it is the same
+// either way and falls out.
+func auction(q *queue, bidders []int) error {
+	s := q.state
+	sub := allocate.State{Now: s.Now, Cluster: q.left()}
+	for _, i := range bidders {
+		j := s.Jobs[i]
+		wait := s.Now - j.Submitted + themisLease + timeLeft(&j)
+		var bids []allocate.Option
+		for _, n := range gang(&j) {
+			o := j.Options[n]
+			o.Value = math.Max(0, math.Log(wait/math.Max(s.Now-j.Submitted+optionTime(&j, n), 1)))
+			bids = append(bids, o)
+		}
+		j.Options, j.Current, j.Idle = bids, -1, 0
+		sub.Jobs = append(sub.Jobs, j)
+	}
+	won, err := solve.Maximise(sub)
+	if err != nil {
+		return err
+	}
+	for k, i := range bidders {
+		if c := won.Choice[k]; c >= 0 {
+			q.try(i, gang(&s.Jobs[i])[c])
+		}
+	}
+	return nil
 }
 
 // rho is the finish-time fairness a job is heading for if it runs from now

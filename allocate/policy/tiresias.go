@@ -14,33 +14,84 @@ var queueLimits = [...]float64{3250, 7200}
 // Tiresias is discretized two-dimensional scheduling (Gu et al., NSDI 2019,
 // section 3): jobs sink through three queues as the GPU time they have had
 // grows, and are served by queue, then in order of submission; with Gittins,
-// within a queue by the Gittins index. Gangs that do not fit are passed over,
-// everyone competes anew at every decision.
+// within a queue by the Gittins index. Gangs that do not fit are passed over.
+// It asks to be called when the next job sinks.
 //
-// Approximated: jobs sink at decisions only, and are never promoted. The
-// index takes the distribution of GPU times from the jobs that are present,
-// what they have had plus what they are predicted to need, as a policy has
-// no memory of those that left.
-type Tiresias struct{ Gittins bool }
+// A job that has waited Promote times as long as it has run since it was
+// submitted or promoted last goes back to the first queue (section 3.3, the
+// starvation limit); 0, the default of the published simulator, never promotes.
+//
+// Simplified: all jobs are consolidated, where the paper spreads those whose
+// tensors are even. The index takes the distribution of GPU times from the jobs
+// that are present, what they have had plus what they are predicted to need.
+type Tiresias struct {
+	Gittins  bool
+	Promote  float64
+	promoted map[string]promotion
+}
+
+// promotion is what a job had when it was promoted last.
+type promotion struct{ at, attained, ran float64 }
 
 // Allocate implements [allocate.Policy].
-func (t Tiresias) Allocate(s allocate.State) (allocate.Assignment, error) {
+func (t *Tiresias) Allocate(s allocate.State) (allocate.Assignment, error) {
+	t.promote(s)
 	var service []float64
 	if t.Gittins {
 		service = services(s)
 	}
 	return inOrder(s, func(j *allocate.JobState) key {
-		level := 0.0
-		for _, l := range queueLimits {
-			if j.Attained >= l {
-				level++
-			}
-		}
+		attained := j.Attained - t.promoted[j.Name].attained
 		if t.Gittins {
-			return key{level, -gittins(service, j.Attained, queueLimits[0])}
+			return key{float64(queueOf(attained)), -gittins(service, attained, queueLimits[0])}
 		}
-		return key{level, j.Submitted}
+		return key{float64(queueOf(attained)), j.Submitted}
 	}, false)
+}
+
+// Wake says when the first of the running jobs sinks into another queue.
+func (t *Tiresias) Wake(s allocate.State, a allocate.Assignment) float64 {
+	next := math.Inf(1)
+	for i, c := range a.Choice {
+		if c < 0 {
+			continue
+		}
+		j := &s.Jobs[i]
+		attained := j.Attained - t.promoted[j.Name].attained
+		if q := queueOf(attained); q < len(queueLimits) {
+			next = math.Min(next, s.Now+(queueLimits[q]-attained)/math.Max(float64(j.Options[c].Use.GPUs), 1))
+		}
+	}
+	return next
+}
+
+func queueOf(attained float64) int {
+	q := 0
+	for q < len(queueLimits) && attained >= queueLimits[q] {
+		q++
+	}
+	return q
+}
+
+// promote moves the jobs that have waited too long back to the first queue.
+func (t *Tiresias) promote(s allocate.State) {
+	if t.Promote <= 0 {
+		return
+	}
+	if t.promoted == nil {
+		t.promoted = map[string]promotion{}
+	}
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		p, known := t.promoted[j.Name]
+		if !known {
+			p.at = j.Submitted
+		}
+		ran := j.History.Ran - p.ran
+		if waited := s.Now - p.at - ran; ran > 0 && queueOf(j.Attained-p.attained) > 0 && waited >= t.Promote*ran {
+			t.promoted[j.Name] = promotion{s.Now, j.Attained, j.History.Ran}
+		}
+	}
 }
 
 // services are the GPU-seconds that the jobs are thought to need in all,

@@ -29,6 +29,9 @@ func (r *replay) decide() error {
 		return fmt.Errorf("simulate: policy %T at %g s asks for what is not there: %w", r.Policy, r.now, err)
 	}
 	r.decisions++
+	if w, ok := r.Policy.(Waker); ok {
+		r.wake = math.Max(w.Wake(state, a), r.now+shortestWake)
+	}
 	for _, m := range r.place(state, a) {
 		if err := r.apply(m.job, m.to); err != nil {
 			return err
@@ -36,6 +39,17 @@ func (r *replay) decide() error {
 	}
 	return nil
 }
+
+// Waker is a policy that wants to be asked again at a time of its own: when a
+// lease ends, or a job sinks into another queue. Wake says when, in seconds on
+// the clock of the state, if what it answered is carried out and nothing
+// happens before; +Inf for never.
+type Waker interface {
+	Wake(s allocate.State, a allocate.Assignment) float64
+}
+
+// shortestWake keeps a policy from stopping the clock, in seconds.
+const shortestWake = 1
 
 // check is [allocate.Assignment.Check], quick where GPUs are all that limits.
 func (r *replay) check(s allocate.State, a allocate.Assignment) error {

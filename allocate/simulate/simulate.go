@@ -55,7 +55,7 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
-	r := &replay{Settings: s, constant: constant, placer: place.New(s.Cluster)}
+	r := &replay{Settings: s, constant: constant, wake: math.Inf(1), placer: place.New(s.Cluster)}
 	r.count()
 	if err := r.plan(); err != nil {
 		return nil, err
@@ -135,6 +135,7 @@ type replay struct {
 	constant  bool           // speeds do not vary with progress
 	present   *data.Cluster  // without those; nil if none has
 	survival  survival
+	wake      float64 // when the policy wants to be asked again
 }
 
 // run moves from event to event until every job is done.
@@ -183,6 +184,9 @@ func (r *replay) nextEvent() (float64, error) {
 	}
 	if len(r.outages) > 0 {
 		next = math.Min(next, math.Max(r.now, r.outages[0].at))
+	}
+	if len(r.active) > 0 {
+		next = math.Min(next, math.Max(r.now, r.wake))
 	}
 	busy := false
 	for _, j := range r.active {
@@ -244,7 +248,7 @@ func (r *replay) decides(changed bool) bool {
 		return false
 	}
 	if r.Interval == 0 {
-		return changed
+		return changed || r.now >= r.wake
 	}
 	at := r.now / r.Interval
 	return math.Abs(at-math.Round(at)) < 1e-9

@@ -128,6 +128,7 @@ func TestConservation(t *testing.T) {
 		if r.Summary.Utilization > 1+1e-9 {
 			rt.Fatalf("%s: utilization %g of %g GPUs", name, r.Summary.Utilization, n)
 		}
+		s.Policy = mustPolicy(t, name) // one serves one replay
 		again, err := Run(jobs, s)
 		if err != nil {
 			rt.Fatal(err)

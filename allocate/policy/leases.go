@@ -1,0 +1,63 @@
+package policy
+
+import (
+	"math"
+
+	"knee/allocate"
+)
+
+// leases are the times, by job, until which jobs keep what they have.
+type leases map[string]float64
+
+// hold serves the jobs whose leases last and forgets the others; jobs that run
+// under a lease nobody knows of begin one.
+func (l leases) hold(q *queue, length float64) {
+	s := q.state
+	running := map[string]bool{}
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		if j.Current < 0 {
+			continue
+		}
+		running[j.Name] = true
+		if _, known := l[j.Name]; !known {
+			l[j.Name] = s.Now + length
+		}
+		if l[j.Name] > s.Now {
+			q.try(i, j.Current)
+		}
+	}
+	for name, until := range l {
+		if !running[name] || until <= s.Now {
+			delete(l, name)
+		}
+	}
+}
+
+// grant begins leases for whoever was served without one.
+func (l leases) grant(q *queue, length float64) {
+	for i, c := range q.choice {
+		if name := q.state.Jobs[i].Name; c >= 0 && l[name] == 0 {
+			l[name] = q.state.Now + length
+		}
+	}
+}
+
+// next is when the first lease ends.
+func (l leases) next() float64 {
+	first := math.Inf(1)
+	for _, until := range l {
+		first = math.Min(first, until)
+	}
+	return first
+}
+
+// fill serves whoever still fits, by rising key: no GPU idles beside a job that
+// could use it.
+func (q *queue) fill(of func(*allocate.JobState) key) {
+	for _, i := range sorted(q.state, of) {
+		if q.choice[i] < 0 {
+			q.serve(i)
+		}
+	}
+}
