@@ -24,12 +24,10 @@ import (
 //
 // It keeps accounts from decision to decision; a value serves one replay.
 type GandivaFair struct {
-	users map[string]*user
-	last  float64 // when it decided last
+	users  map[string]*user
+	last   float64 // when it decided last
+	leases leases
 }
-
-// fairRound is the quantum of time-slicing in seconds (section 5).
-const fairRound = 60
 
 // user is the account of a tenant.
 type user struct {
@@ -52,10 +50,15 @@ func (g *GandivaFair) Allocate(s allocate.State) (allocate.Assignment, error) {
 	users := g.book(all)
 	entitle(users, all.room)
 	trade(users)
+	if g.leases == nil {
+		g.leases = leases{}
+	}
+	g.leases.hold(q, slice(s))
 	for k := range all.types {
-		serveStride(q, all, users, k)
+		serveStride(q, all, users, k, slice(s))
 	}
 	q.fill(func(j *allocate.JobState) key { return key{j.History.Ran} })
+	g.leases.grant(q, slice(s))
 	return q.assignment(), nil
 }
 
@@ -196,12 +199,18 @@ func sum(v []float64) (s float64) {
 
 // serveStride serves gangs on one type: the user of the smallest pass next,
 // which a gang raises as if it ran for a round.
-func serveStride(q *queue, all *gangs, users []*user, kind int) {
+func serveStride(q *queue, all *gangs, users []*user, kind int, slice float64) {
 	s := all.state
 	pass := make([]float64, len(users))
 	waiting := make([][]int, len(users))
 	for n, u := range users {
 		pass[n] = u.pass[kind]
+		for _, i := range u.jobs { // who is in the middle of a slice
+			if o := all.option[i][kind]; o >= 0 && q.choice[i] == o {
+				u.holds[kind] += size(&s.Jobs[i])
+				pass[n] += slice * size(&s.Jobs[i]) / math.Max(u.due[kind], 1e-9)
+			}
+		}
 		if u.due[kind] > 1e-9 {
 			waiting[n] = slices.Clone(u.jobs)
 			slices.SortStableFunc(waiting[n], func(a, b int) int { return cmp.Compare(s.Jobs[a].History.Ran, s.Jobs[b].History.Ran) })
@@ -221,7 +230,7 @@ func serveStride(q *queue, all *gangs, users []*user, kind int) {
 		waiting[next] = waiting[next][1:]
 		if o := all.option[i][kind]; o >= 0 && q.choice[i] < 0 && q.try(i, o) {
 			users[next].holds[kind] += size(&s.Jobs[i])
-			pass[next] += fairRound * size(&s.Jobs[i]) / users[next].due[kind]
+			pass[next] += slice * size(&s.Jobs[i]) / users[next].due[kind]
 		}
 	}
 }

@@ -81,7 +81,7 @@ func TestStride(t *testing.T) {
 	}
 	held := map[string]int{}
 	for round := range 30 {
-		s.Now = float64(round) * fairRound
+		s.Now = float64(round) * sliceRound
 		a, err := g.Allocate(s)
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestStride(t *testing.T) {
 		for i, c := range a.Choice {
 			if c >= 0 {
 				held[s.Jobs[i].History.Tenant]++
-				s.Jobs[i].History.Ran += fairRound
+				s.Jobs[i].History.Ran += sliceRound
 			}
 		}
 	}
@@ -97,8 +97,8 @@ func TestStride(t *testing.T) {
 		t.Errorf("rounds held: %v, want 60 and 30", held)
 	}
 	for i := range s.Jobs { // and within a user all alike
-		if want := []float64{15, 7.5}[i%2]; math.Abs(s.Jobs[i].History.Ran/fairRound-want) > 0.6 {
-			t.Errorf("job %d ran %g rounds, want %g", i, s.Jobs[i].History.Ran/fairRound, want)
+		if want := []float64{15, 7.5}[i%2]; math.Abs(s.Jobs[i].History.Ran/sliceRound-want) > 0.6 {
+			t.Errorf("job %d ran %g rounds, want %g", i, s.Jobs[i].History.Ran/sliceRound, want)
 		}
 	}
 }

@@ -9,6 +9,19 @@ import (
 // leases are the times, by job, until which jobs keep what they have.
 type leases map[string]float64
 
+// slice is how long a time slice is, in seconds: the published minute, where a
+// suspend costs a second, and as much longer as a restart takes here.
+func slice(s allocate.State) float64 {
+	restart := 1.0
+	for i := range s.Jobs {
+		restart = math.Max(restart, s.Jobs[i].History.Restart)
+	}
+	return sliceRound * restart
+}
+
+// sliceRound is the time slice of Gandiva in seconds (OSDI 2018, section 4.2).
+const sliceRound = 60
+
 // hold serves the jobs whose leases last and forgets the others; jobs that run
 // under a lease nobody knows of begin one.
 func (l leases) hold(q *queue, length float64) {

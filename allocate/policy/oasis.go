@@ -4,77 +4,147 @@ import (
 	"math"
 
 	"knee/allocate"
+	"knee/allocate/policy/oasis"
 )
 
-// OASiS admits jobs online by prices (Bao et al., INFOCOM 2018, section 4):
-// the price of a GPU rises from L to U as the cluster fills,
-// L·(U/L)^(used/capacity), where U is the largest utility per GPU-second any
-// job brings and L the smallest over 4η. In order of arrival, a job takes the
-// allocation whose utility exceeds its price most, if any does.
+// OASiS admits jobs online by prices and books their future (Bao et al.,
+// INFOCOM 2018, sections 3 and 4): when a job comes, it takes the schedule of
+// workers in the slots to come whose utility exceeds its price most, if any
+// does; the price of a GPU in a slot rises from L to U as it is booked, U being
+// the largest utility per GPU-slot that any job brings and L the smallest over
+// 4η, η = 1, of the jobs that came so far. The utility of a job is its weight
+// over its slowdown, the time to its end over that on its fastest option.
 //
-// Approximated: utility is weight over the completion time; instead of a
-// schedule of future slots made at arrival, jobs choose again at every
-// decision, at the prices of the moment and with a tenth in favour of what
-// they have; a job that is turned away is not lost but asked again: in a
-// replay everyone must end.
-type OASiS struct{}
+// Simplified: workers and their servers are one resource; slots are shorter
+// than the paper's hour; a job whose schedule runs out before it is done books
+// another, and one that was turned away asks again in the next slot, as in a
+// replay everyone must end. A cluster on which nobody runs turns nobody away.
+//
+// It keeps what is booked from decision to decision; a value serves one replay.
+type OASiS struct {
+	market *oasis.Market
+	booked map[string]*booking
+	origin float64 // when slot 0 begins
+}
 
-// eta is η, the slack of the paper's lower price.
-const eta = 1.0
+// oasisSlot is the length of a slot in seconds, oasisHorizon how many ahead are
+// booked at most (the paper: an hour, 300).
+const (
+	oasisSlot    = 300
+	oasisHorizon = 300
+)
 
-// staying is what the surplus of the present allocation counts.
-const staying = 1.1
+// booking is a job that was admitted.
+type booking struct {
+	job *oasis.Job
+	oasis.Schedule
+}
 
 // Allocate implements [allocate.Policy].
-func (OASiS) Allocate(s allocate.State) (allocate.Assignment, error) {
+func (o *OASiS) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q, err := newQueue(s)
 	if err != nil {
 		return allocate.Assignment{}, err
 	}
-	low, high := math.Inf(1), 0.0
-	for i := range s.Jobs {
-		for n := range s.Jobs[i].Options {
-			if d := utility(s, i, n) / (spend(s, i, n)); d > 0 && !math.IsInf(d, 1) {
-				low, high = math.Min(low, d), math.Max(high, d)
-			}
-		}
-	}
-	low /= 4 * eta
-	capacity, used := float64(s.Cluster.Slots()), 0.0
+	all := newGangs(s)
+	o.open(all)
+	now := int((s.Now - o.origin) / oasisSlot)
 	for _, i := range sorted(s, submitted) {
-		price := low * math.Pow(high/low, used/math.Max(capacity, 1))
-		best, surplus := -1, 0.0
-		for n := range s.Jobs[i].Options {
-			v := utility(s, i, n) - price*spend(s, i, n)
-			if n == s.Jobs[i].Current {
-				v *= staying
-			}
-			if v > surplus {
-				best, surplus = n, v
+		j := &s.Jobs[i]
+		b := o.booked[j.Name]
+		if b == nil || now >= b.From+len(b.Choice) {
+			if b = o.admit(all, i, now); b == nil {
+				continue
 			}
 		}
-		if best >= 0 && q.try(i, best) {
-			used += float64(s.Jobs[i].Options[best].Use.GPUs)
+		if c := b.Choice[max(0, now-b.From)]; c >= 0 {
+			q.tryLike(i, all.types[b.job.Options[c].Kind], int(b.job.Options[c].GPUs))
 		}
 	}
-	if used == 0 { // an empty cluster turns nobody away
-		for _, i := range sorted(s, submitted) {
-			q.serve(i)
-		}
+	if q.idle() {
+		q.fill(submitted)
 	}
 	return q.assignment(), nil
 }
 
-// utility is what completing a job on an option brings.
-func utility(s allocate.State, i, n int) float64 {
-	j := &s.Jobs[i]
-	return weightOf(j) / math.Max(s.Now-j.Submitted+optionTime(j, n), 1)
+// open makes the market, or brings it up to the capacity there is and frees
+// what jobs that left had booked.
+func (o *OASiS) open(all *gangs) {
+	if o.market == nil {
+		o.market, o.booked, o.origin = &oasis.Market{}, map[string]*booking{}, all.state.Now
+	}
+	o.market.GPUs = all.room
+	here := map[string]bool{}
+	for i := range all.state.Jobs {
+		here[all.state.Jobs[i].Name] = true
+	}
+	now := int((all.state.Now - o.origin) / oasisSlot)
+	for name, b := range o.booked {
+		if !here[name] {
+			o.market.Book(b.job, b.Schedule, now, -1)
+			delete(o.booked, name)
+		}
+	}
 }
 
-// spend is the GPU-seconds an option takes to the end of the job.
-func spend(s allocate.State, i, n int) float64 {
-	j := &s.Jobs[i]
-	return float64(j.Options[n].Use.GPUs) * math.Max(optionTime(j, n), 1)
+// admit offers a job the slots to come, nil if it is turned away.
+func (o *OASiS) admit(all *gangs, i, now int) *booking {
+	j := oasisJob(all, i)
+	if len(j.Options) == 0 {
+		return nil
+	}
+	o.reprice(j)
+	s, ok := o.market.Offer(j, now, oasisHorizon)
+	if !ok {
+		return nil
+	}
+	o.market.Book(j, s, now, 1)
+	b := &booking{j, s}
+	o.booked[all.state.Jobs[i].Name] = b
+	return b
+}
+
+// reprice widens the range of prices to what a job brings.
+func (o *OASiS) reprice(j *oasis.Job) {
+	const eta = 1
+	m := o.market
+	var gpus float64 // slots of one GPU that the work takes at most
+	for _, x := range j.Options {
+		gpus = math.Max(gpus, x.GPUs*math.Ceil(j.Work/x.Speed))
+	}
+	m.High = math.Max(m.High, j.Utility(1))
+	if low := j.Utility(oasisHorizon) / gpus / (4 * eta); m.Low == 0 || low < m.Low {
+		m.Low = low
+	}
+}
+
+// oasisJob is job i with its options, the best of each size on a type.
+func oasisJob(all *gangs, i int) *oasis.Job {
+	s := &all.state.Jobs[i]
+	out := &oasis.Job{Work: all.left(i)}
+	at := map[[2]int]int{}
+	fastest := 0.0
+	for _, o := range s.Options {
+		for k, t := range all.types {
+			v := o.Answer.Goodput.Mean * oasisSlot
+			if t != o.Use.GPUType || v <= 0 || float64(o.Use.GPUs) > all.room[k] {
+				continue
+			}
+			fastest = math.Max(fastest, v)
+			size := [2]int{k, o.Use.GPUs}
+			n, known := at[size]
+			if !known {
+				at[size] = len(out.Options)
+				out.Options = append(out.Options, oasis.Option{Kind: k, GPUs: float64(o.Use.GPUs), Speed: v})
+			} else if out.Options[n].Speed < v {
+				out.Options[n].Speed = v
+			}
+		}
+	}
+	age := (all.state.Now - s.Submitted) / oasisSlot
+	alone := math.Max(out.Work/math.Max(fastest, 1e-12), 1)
+	out.Utility = func(slots int) float64 { return weightOf(s) / math.Max(1, (age+float64(slots))/alone) }
+	return out
 }
 
 // optionTime is the seconds a job still needs on an option.

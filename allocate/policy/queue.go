@@ -168,3 +168,25 @@ func gang(j *allocate.JobState) []int {
 	})
 	return out
 }
+
+// tryLike makes the choice of the fastest option of a size on a type, what the
+// job has now if that is one.
+func (q *queue) tryLike(i int, gpuType string, gpus int) bool {
+	j := &q.state.Jobs[i]
+	like := func(n int) bool { return j.Options[n].Use.GPUType == gpuType && j.Options[n].Use.GPUs == gpus }
+	best := -1
+	for n := range j.Options {
+		if like(n) && (best < 0 || j.Options[n].Answer.Goodput.Mean > j.Options[best].Answer.Goodput.Mean) {
+			best = n
+		}
+	}
+	if j.Current >= 0 && like(j.Current) {
+		best = j.Current
+	}
+	return best >= 0 && q.try(i, best)
+}
+
+// idle reports whether nobody was served.
+func (q *queue) idle() bool {
+	return !slices.ContainsFunc(q.choice, func(c int) bool { return c >= 0 })
+}

@@ -185,7 +185,7 @@ func (r *replay) nextEvent() (float64, error) {
 	if len(r.outages) > 0 {
 		next = math.Min(next, math.Max(r.now, r.outages[0].at))
 	}
-	if len(r.active) > 0 {
+	if r.Interval == 0 && len(r.active) > 0 {
 		next = math.Min(next, math.Max(r.now, r.wake))
 	}
 	busy := false

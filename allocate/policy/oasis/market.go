@@ -1,0 +1,136 @@
+// Package oasis admits jobs online by the prices of future GPU time (Bao, Peng,
+// Wu and Li, INFOCOM 2018): time is in slots, every GPU type has a price in
+// every slot that rises from Low to High as it is booked, and a job that comes
+// takes the schedule whose utility exceeds its price most, if any does.
+package oasis
+
+import "math"
+
+// Market is the GPU time there is, and what of it is booked. Slots are numbered
+// from 0.
+type Market struct {
+	GPUs      []float64 // of type k
+	Low, High float64   // price of a GPU for a slot, when none is booked and when all are; Low > 0
+	booked    map[int][]float64
+}
+
+// Job is what a job asks for.
+type Job struct {
+	Work    float64 // > 0
+	Options []Option
+	// Utility is what completing after so many slots is worth; it must not
+	// rise with them.
+	Utility func(slots int) float64
+}
+
+// Option is a gang that a job may hold for a slot.
+type Option struct {
+	Kind  int     // GPU type
+	GPUs  float64 // > 0
+	Speed float64 // work per slot
+}
+
+// Schedule is what a job holds, slot by slot.
+type Schedule struct {
+	From   int
+	Choice []int // index of an option, −1 for none; the last is one
+	Cost   float64
+	Value  float64 // utility
+}
+
+// Price is that of a GPU of a type in a slot: Low·(High/Low)^(booked/all).
+func (m *Market) Price(slot, kind int) float64 {
+	if b := m.booked[slot]; b != nil && m.GPUs[kind] > 0 {
+		return m.Low * math.Pow(m.High/m.Low, b[kind]/m.GPUs[kind])
+	}
+	return m.Low
+}
+
+// Book adds a schedule to what is booked from a slot on, or with sign −1 takes
+// it away.
+func (m *Market) Book(j *Job, s Schedule, from int, sign float64) {
+	if m.booked == nil {
+		m.booked = map[int][]float64{}
+	}
+	for n, c := range s.Choice {
+		slot := s.From + n
+		if c < 0 || slot < from {
+			continue
+		}
+		if m.booked[slot] == nil {
+			m.booked[slot] = make([]float64, len(m.GPUs))
+		}
+		m.booked[slot][j.Options[c].Kind] += sign * j.Options[c].GPUs
+	}
+}
+
+// chunks is into how many parts the work of a job is divided.
+const chunks = 60
+
+// Offer returns the schedule of the largest utility less cost of those that
+// complete within a number of slots, and whether that is above 0: the primal-
+// dual algorithm (section 4.2). For every completion time, the cheapest way to
+// do the work is found by dynamic programming over slots and chunks of work
+// (algorithm 2), which rounds what a slot does down, so that a schedule always
+// completes.
+func (m *Market) Offer(j *Job, now, slots int) (Schedule, bool) {
+	least := make([]float64, chunks+1) // cost of having done so much
+	for d := range least {
+		least[d] = math.Inf(1)
+	}
+	least[0] = 0
+	picks := make([][]int8, 0, slots)
+	best, payoff := Schedule{From: now}, 0.0
+	end := -1
+	for n := range slots {
+		next, pick := m.extend(j, now+n, least)
+		least, picks = next, append(picks, pick)
+		if v := j.Utility(n+1) - least[chunks]; v > payoff {
+			best.Cost, best.Value, payoff, end = least[chunks], j.Utility(n+1), v, n
+		}
+		if j.Utility(n+2) <= payoff {
+			break // no later completion is worth more
+		}
+	}
+	if end < 0 {
+		return best, false
+	}
+	best.Choice = make([]int, end+1)
+	for n, d := end, chunks; n >= 0; n-- {
+		c := int(picks[n][d])
+		best.Choice[n] = c
+		if c >= 0 {
+			d = max(0, d-progress(j, c))
+		}
+	}
+	return best, true
+}
+
+// progress is the chunks that a slot of an option does.
+func progress(j *Job, c int) int {
+	return int(math.Min(chunks, chunks*j.Options[c].Speed/j.Work*(1+1e-12)))
+}
+
+// extend adds a slot: the least cost of having done d chunks by its end, and
+// the option that does.
+func (m *Market) extend(j *Job, slot int, before []float64) (after []float64, pick []int8) {
+	after, pick = append([]float64(nil), before...), make([]int8, len(before))
+	for d := range pick {
+		pick[d] = -1
+	}
+	for c, o := range j.Options {
+		if b := m.booked[slot]; b != nil && b[o.Kind]+o.GPUs > m.GPUs[o.Kind]+1e-9 || o.GPUs > m.GPUs[o.Kind] {
+			continue
+		}
+		cost, did := m.Price(slot, o.Kind)*o.GPUs, progress(j, c)
+		if did == 0 {
+			continue
+		}
+		for d := range after {
+			if v := before[max(0, d-did)] + cost; v < after[d] && (d > 0) {
+				after[d], pick[d] = v, int8(c)
+			}
+		}
+	}
+	return after, pick
+}
