@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"math"
 
 	"knee/allocate"
@@ -33,23 +34,18 @@ type Knee struct {
 	// Risk is how far, from 0 to 1, speeds are taken to lie from what is
 	// expected towards the low end of their 90 % interval. Of many options
 	// with uncertain speeds the best-looking one is likely overestimated. It
-	// counts less for jobs with long to go, see learning.
-	Risk float64
+	// counts less for jobs with long to go: Learning is the time left, in
+	// seconds, at which half of it is left, 0 means 600. A restart and a minute
+	// of running tell what an option is really worth, and a job with hours to
+	// go has all of them to use the answer or to go back; one with a minute to
+	// go has nothing to gain from knowing.
+	Risk, Learning float64
 }
 
 // DefaultRisk is the Risk of the policy by name. Like the Horizon it was
 // chosen by replaying the workloads 1, 2 and 6 published with Pollux, with
 // models fitted as jobs run; any two of the three choose the same value.
 const DefaultRisk = 0.4
-
-// learning is the time left, in seconds, at which half of the Risk is left.
-// A restart and a minute of running tell what an option is really worth, and
-// a job with hours to go has all of them to use the answer or to go back; one
-// with a minute to go has nothing to gain from knowing. From 300 to 1200 s the
-// means of workloads 1, 2 and 6 published with Pollux, on one GPU type and on
-// two, differ by less than a percent; leaving any one of them out chooses 600
-// or 1200.
-const learning = 600
 
 // horizon is the default Horizon.
 const horizon = 300
@@ -120,6 +116,7 @@ func (k Knee) tried(j allocate.JobState, n int) float64 {
 	if v := expected.speed(j.Options[n]); v > 0 {
 		t *= expected.smallest(j) / v
 	}
+	learning := cmp.Or(k.Learning, 600)
 	k.Risk *= learning / (learning + t)
 	return k.speed(j.Options[n])
 }

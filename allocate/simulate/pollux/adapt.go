@@ -30,7 +30,11 @@ func newAdapted(s Settings, p allocate.Policy) (*adapted, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &adapted{policy: p, objective: objective, gang: policy.Gang(s.Policy), fit: agent.DefaultPrior().Fit, cluster: &data.Cluster{}, names: map[string]int{}}
+	prior := agent.DefaultPrior()
+	if s.Prior != nil {
+		prior = *s.Prior
+	}
+	a := &adapted{policy: p, objective: objective, gang: policy.Gang(s.Policy), fit: prior.Fit, cluster: &data.Cluster{}, names: map[string]int{}}
 	for _, n := range s.Cluster.Nodes {
 		if n.Drained {
 			continue

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"knee/allocate/policy"
 	"knee/allocate/simulate"
+	"knee/allocate/simulate/agent"
 	"knee/allocate/simulate/measured"
 	"knee/data"
 )
@@ -16,10 +18,12 @@ import (
 type Settings struct {
 	Cluster      *data.Cluster // nodes of one GPU type
 	Profiles     *measured.Profiles
-	Policy       string  // see [New]
-	Seed         int64   // of the policies that draw
-	Interference float64 // share of speed lost where two jobs of several nodes meet on one, 0 to 1
-	MaxSeconds   float64 // give up beyond this simulated time; 0 means ten years
+	Policy       string       // one of [Policies]
+	Knee         *policy.Knee // constants of the policy knee; nil for those it has by name
+	Prior        *agent.Prior // of the models that policies of this project are shown; nil for the default
+	Seed         int64        // of the policies that draw
+	Interference float64      // share of speed lost where two jobs of several nodes meet on one, 0 to 1
+	MaxSeconds   float64      // give up beyond this simulated time; 0 means ten years
 	// Decided is told, if not nil, how long each decision took: models,
 	// policy and placement.
 	Decided func(time.Duration)

@@ -37,5 +37,8 @@ func newScheduler(s Settings) (scheduler, error) {
 	if err != nil {
 		return nil, &data.UnknownError{What: "policy", Name: s.Policy, Known: Policies()}
 	}
+	if s.Knee != nil && s.Policy == "knee" {
+		p = *s.Knee
+	}
 	return newAdapted(s, p)
 }
