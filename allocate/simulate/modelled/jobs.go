@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"knee/allocate"
-	"knee/allocate/objective"
 	"knee/allocate/plan"
 	"knee/allocate/simulate"
 	"knee/data"
@@ -18,10 +17,6 @@ import (
 // gang, and if it is rigid, a job is offered the workers and the batch its
 // owner asked for and nothing else.
 func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang bool) ([]simulate.Job, error) {
-	goal, err := objective.New("")
-	if err != nil {
-		return nil, err
-	}
 	tables := map[string][]allocate.Option{}
 	out := make([]simulate.Job, len(workload))
 	for i, w := range workload {
@@ -32,7 +27,8 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang bool) ([]si
 		spec := a.spec(w, gang || w.Rigid)
 		k := fmt.Sprint(w.Application, spec.Workers, spec.Batch)
 		if tables[k] == nil {
-			if tables[k], err = plan.BuildOptions(spec, a.predict, c, goal); err != nil {
+			var err error
+			if tables[k], err = plan.Options(spec, a.predict, c); err != nil {
 				return nil, fmt.Errorf("%s: %w", w.Source, err)
 			}
 		}
