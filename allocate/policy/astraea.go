@@ -62,7 +62,7 @@ func (a *Astraea) book(s allocate.State) (had, weights map[string]float64) {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		a.jobs[j.Name] = attended{tenant(j), j.Attained}
-		weights[tenant(j)] = math.Max(weights[tenant(j)], weightOf(j))
+		weights[tenant(j)] = math.Max(weights[tenant(j)], tickets(s, j))
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if _, here := a.jobs[name]; !here {

@@ -7,7 +7,7 @@ import (
 )
 
 // DRF is dominant resource fairness (Ghodsi et al., NSDI 2011, section 4.1):
-// the tenant whose largest share of any resource is smallest gets its next
+// the tenant whose largest share of any resource is smallest for its weight gets its next
 // job, in order of submission, until nothing fits. A tenant whose next job
 // does not fit is out. Every job that names no tenant is one of its own.
 // Tasks are gangs here, and all shares are dealt anew at every decision.
@@ -29,11 +29,15 @@ func (DRF) Allocate(s allocate.State) (allocate.Assignment, error) {
 		}
 		waiting[t] = append(waiting[t], i)
 	}
-	held := map[string]vector{}
+	held, weight := map[string]vector{}, map[string]float64{}
+	for i := range s.Jobs {
+		t := tenant(&s.Jobs[i])
+		weight[t] = math.Max(weight[t], tickets(s, &s.Jobs[i]))
+	}
 	for {
 		next, least := "", math.Inf(1)
 		for _, t := range names {
-			if v := held[t].dominant(total); len(waiting[t]) > 0 && v < least {
+			if v := held[t].dominant(total) / weight[t]; len(waiting[t]) > 0 && v < least {
 				next, least = t, v
 			}
 		}

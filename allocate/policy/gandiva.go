@@ -8,21 +8,37 @@ import (
 // are too many (Xiao et al., OSDI 2018, sections 3.1 and 3.4): the job that
 // has run least comes first, each with the gang it asked for; what is left
 // goes, step by step, to the job whose measured speed rises most per GPU, and
-// is taken back first when others come.
+// is taken back first when others come. A job keeps its GPUs for a slice.
 //
-// Approximated: slices are decisions, which here cost a restart where a job
-// is stopped, not a suspend of a second; packing two jobs on one GPU is not
-// modelled, as nobody measured it.
-type Gandiva struct{}
+// Simplified: a slice is a minute for every second that a restart takes, as a
+// minute is for the suspend of the paper; two jobs do not share a GPU; jobs move
+// where placement puts them, which keeps those that stay and packs the others.
+type Gandiva struct{ leases leases }
 
 // Allocate implements [allocate.Policy].
-func (Gandiva) Allocate(s allocate.State) (allocate.Assignment, error) {
-	a, err := inOrder(s, func(j *allocate.JobState) key { return key{j.History.Ran} }, false)
+func (g *Gandiva) Allocate(s allocate.State) (allocate.Assignment, error) {
+	q, err := newQueue(s)
 	if err != nil {
-		return a, err
+		return allocate.Assignment{}, err
 	}
-	grow(s, a.Choice)
-	return a, nil
+	if g.leases == nil {
+		g.leases = leases{}
+	}
+	g.leases.hold(q, slice(s))
+	for i, n := range q.choice { // who grew has a claim to what it asked for
+		if n >= 0 && float64(s.Jobs[i].Options[n].Use.GPUs) > size(&s.Jobs[i]) {
+			q.drop(i)
+			q.serveAsked(i)
+		}
+	}
+	for _, i := range sorted(s, func(j *allocate.JobState) key { return key{j.History.Ran} }) {
+		if q.choice[i] < 0 {
+			q.serveAsked(i)
+		}
+	}
+	g.leases.grant(q, slice(s))
+	grow(s, q.choice)
+	return q.assignment(), nil
 }
 
 // grow raises choices while GPUs are left, each time the one whose relative

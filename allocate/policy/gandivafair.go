@@ -76,7 +76,7 @@ func (g *GandivaFair) book(all *gangs) []*user {
 			g.users[tenant(j)] = u
 		}
 		u.jobs = append(u.jobs, i)
-		u.tickets = math.Max(u.tickets, weightOf(j))
+		u.tickets = math.Max(u.tickets, tickets(s, j))
 		u.demand += size(j)
 		var slowest float64
 		for k := range all.types {

@@ -58,12 +58,20 @@ func (q *queue) serve(i int) bool {
 	if j.Current >= 0 && q.try(i, j.Current) {
 		return true
 	}
-	for _, n := range gang(j) {
-		if q.try(i, n) {
-			return true
-		}
+	return q.serveAsked(i)
+}
+
+// serveAsked is serve without regard to where the job stands.
+func (q *queue) serveAsked(i int) bool {
+	return slices.ContainsFunc(gang(&q.state.Jobs[i]), func(n int) bool { return q.try(i, n) })
+}
+
+// drop takes a choice back.
+func (q *queue) drop(i int) {
+	if use := &q.state.Jobs[i].Options[q.choice[i]].Use; q.free != nil {
+		q.free[use.GPUType] += use.GPUs
 	}
-	return false
+	q.choice[i] = -1
 }
 
 // try makes a choice for a job that has none, and takes it back if it does

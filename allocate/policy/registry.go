@@ -40,7 +40,7 @@ func policies() map[string]entry {
 		"knee":             {func() allocate.Policy { return Knee{Risk: DefaultRisk} }, "remaining", restarts},
 		"pollux":           {func() allocate.Policy { return Pollux{} }, "submitted history.restarts", restarts},
 		"sia":              {func() allocate.Policy { return Sia{} }, "submitted history.restarts", restarts},
-		"gandiva":          {func() allocate.Policy { return Gandiva{} }, "requested history.seconds", 0},
+		"gandiva":          {func() allocate.Policy { return &Gandiva{} }, "requested history.seconds", 0},
 		"oasis":            {func() allocate.Policy { return &OASiS{} }, "remaining submitted", 0},
 		"fifo":             {func() allocate.Policy { return FIFO{} }, "requested submitted", ownSize},
 		"fifo-backfill":    {func() allocate.Policy { return FIFO{Backfill: true} }, "requested submitted", ownSize},

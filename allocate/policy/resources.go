@@ -62,6 +62,15 @@ func tenant(j *allocate.JobState) string {
 	return "tenant " + j.History.Tenant
 }
 
+// tickets are the weight of the tenant of a job: its own if the state lists it,
+// else the largest of its jobs, of which this is one.
+func tickets(s allocate.State, j *allocate.JobState) float64 {
+	if t, listed := s.Tenants[j.History.Tenant]; listed && t.Weight > 0 {
+		return t.Weight
+	}
+	return weightOf(j)
+}
+
 // key orders jobs: by its first number, then the second, then the third.
 type key [3]float64
 
