@@ -24,6 +24,7 @@ func parseBounds(j *Job, row *data.Row) {
 	}
 	j.WorkersMin = int(row.Number("workers_min", 0, workersFrom(1)))
 	j.WorkersMax = int(row.Number("workers_max", 0, workersFrom(1)))
+	j.Logical = int(row.Number("logical_workers", 0, workersFrom(1)))
 	switch {
 	case j.WorkersMax > 0 && j.WorkersMin > j.WorkersMax:
 		row.Bad("workers_max", fmt.Sprintf("at least workers_min, %d", j.WorkersMin))
@@ -36,7 +37,10 @@ func parseBounds(j *Job, row *data.Row) {
 
 // Bounded reports whether the owner of a job said what a policy may do with
 // its size.
-func (j *Job) Bounded() bool { return j.Rigid || j.WorkersMin > 0 || j.WorkersMax > 0 }
+func (j *Job) Bounded() bool { return j.Rigid || j.WorkersMin > 0 || j.WorkersMax > 0 || j.Logical > 0 }
+
+// Divides reports whether a job may run on so many GPUs for its logical workers.
+func (j *Job) Divides(gpus int) bool { return j.Logical == 0 || gpus > 0 && j.Logical%gpus == 0 }
 
 // fates are the words by which published traces say how a job ended.
 var fates = map[string]Fate{

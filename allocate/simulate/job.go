@@ -30,6 +30,11 @@ type Job struct {
 	// where their owner sets no bound.
 	Rigid                  bool
 	WorkersMin, WorkersMax int
+	// Logical is the number of workers that the training of a job is written
+	// for, 0 if it adapts: they run on a number of GPUs that divides it, with
+	// the batch of all, so that its accuracy does not change with GPUs
+	// (EasyScale, Li et al., SC 2023).
+	Logical int
 
 	// Learner, if not nil, makes the options instead of Options, from what
 	// the job has been observed to do.

@@ -29,6 +29,7 @@ var columns = []struct {
 	{"elastic", []string{"elastic"}, false},
 	{"workers_min", []string{"workers_min", "min_workers"}, false},
 	{"workers_max", []string{"workers_max", "max_workers"}, false},
+	{"logical_workers", []string{"logical_workers"}, false},
 	{"tenant", []string{"tenant", "vc", "user"}, false},
 	{"declared", []string{"declared", "declared_s"}, false},
 	{"status", []string{"status"}, false},

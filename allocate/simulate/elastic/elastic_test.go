@@ -157,13 +157,15 @@ func (m mixed) Allocate(s allocate.State) (allocate.Assignment, error) {
 }
 
 // TestBoundsHold: beside elastic jobs, a rigid one only ever gets the workers
-// and the batch it asked for, and a bounded one a size between its bounds,
-// whatever the policy.
+// and the batch it asked for, a bounded one a size between its bounds, and
+// one of two logical workers one or two with the batch of both, whatever the
+// policy.
 func TestBoundsHold(t *testing.T) {
 	p, c := profiles(t), both()
 	w := workload()
 	w[0].Rigid, w[0].Workers, w[0].Batch = true, 3, 24
 	w[1].WorkersMin, w[1].WorkersMax, w[1].Workers = 2, 3, 2
+	w[2].Logical, w[2].Workers, w[2].Batch = 2, 2, 32
 	for _, name := range policy.Names() {
 		jobs, err := Jobs(w, p, c, policy.Gang(name))
 		if err != nil {
@@ -174,7 +176,8 @@ func TestBoundsHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		saw := func(job string, c data.Config) {
-			if job == w[0].Name && (c.Workers != 3 || c.GlobalBatch() != 24) || job == w[1].Name && (c.Workers < 2 || c.Workers > 3) {
+			if job == w[0].Name && (c.Workers != 3 || c.GlobalBatch() != 24) || job == w[1].Name && (c.Workers < 2 || c.Workers > 3) ||
+				job == w[2].Name && (2%c.Workers != 0 || c.GlobalBatch() != 32) {
 				t.Errorf("%s: job %s gets %s", name, job, c)
 			}
 		}

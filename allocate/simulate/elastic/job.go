@@ -3,6 +3,7 @@ package elastic
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"knee/allocate"
 	"knee/allocate/place"
@@ -82,13 +83,16 @@ type learner struct {
 	gang   int // workers asked for; 0 where the policy decides
 	least  int // workers its owner bounds it to; 0 for no bound
 	most   int
+	fits   func(gpus int) bool
 	done   float64
 }
 
 func newLearner(w simulate.Job, app *measured.App, h *hall, gang bool) (*learner, error) {
 	l := &learner{app: app, hall: h, agents: map[string]*agent.Agent{}, least: w.WorkersMin, most: w.WorkersMax}
+	l.fits = w.Divides
 	gang = gang || w.Rigid
-	if gang {
+	fixed := gang || w.Logical > 0
+	if fixed {
 		if w.Batch == 0 {
 			w.Batch = app.Initial
 		}
@@ -98,7 +102,9 @@ func newLearner(w simulate.Job, app *measured.App, h *hall, gang bool) (*learner
 			return nil, &data.InputError{Source: src, Found: fmt.Sprintf("%d workers and batch %g for job %q", w.Workers, w.Batch, w.Name),
 				Want: fmt.Sprintf("at least one worker and a total batch from %g to %g: the job is rigid, or the policy takes jobs as they were asked for", app.Initial, app.Max)}
 		}
-		l.gang = w.Workers
+		if gang {
+			l.gang = w.Workers
+		}
 	}
 	for _, t := range h.types {
 		table := app.Tables[t]
@@ -106,7 +112,7 @@ func newLearner(w simulate.Job, app *measured.App, h *hall, gang bool) (*learner
 			continue
 		}
 		limits := app.Limits(table)
-		if gang {
+		if fixed {
 			limits.Fixed = w.Batch
 		}
 		l.agents[t] = &agent.Agent{Limits: limits, Fit: agent.DefaultPrior().Fit}
@@ -189,7 +195,8 @@ func (l *learner) counts(gpuType string) []int {
 		most = min(most, l.most)
 	}
 	most = min(l.hall.total[gpuType], int(a.Max/a.LocalMin), most, table.MaxWorkers)
-	return between(Sizes(most, l.hall.widest[gpuType]), l.least, most)
+	sizes := between(Sizes(most, l.hall.widest[gpuType]), l.least, most)
+	return slices.DeleteFunc(slices.Clone(sizes), func(k int) bool { return !l.fits(k) })
 }
 
 func (l *learner) option(gpuType string, p data.Placement) allocate.Option {

@@ -25,12 +25,13 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang bool) ([]si
 			return nil, bad(w, "application", fmt.Sprintf("%q", w.Application), "an application with a model: "+strings.Join(m.Names(), ", "))
 		}
 		spec := a.spec(w, gang || w.Rigid)
-		k := fmt.Sprint(w.Application, spec.Workers, spec.Batch)
+		k := fmt.Sprint(w.Application, spec.Workers, spec.Batch, w.Logical)
 		if tables[k] == nil {
 			var err error
 			if tables[k], err = plan.Options(spec, a.predict, c); err != nil {
 				return nil, fmt.Errorf("%s: %w", w.Source, err)
 			}
+			tables[k] = slices.DeleteFunc(tables[k], func(o allocate.Option) bool { return !w.Divides(o.Use.GPUs) })
 		}
 		if len(tables[k]) == 0 {
 			return nil, bad(w, "workers", fmt.Sprint(w.Workers), "a size that fits the cluster")
@@ -53,13 +54,13 @@ func bad(w simulate.Job, column, found, want string) error {
 // spec is what a job may be offered.
 func (a *app) spec(w simulate.Job, gang bool) data.Job {
 	j := data.Job{Name: w.Name, Workers: data.IntRange{Min: w.WorkersMin, Max: w.WorkersMax}, Batch: a.model.Batch()}
-	j.Batch.Adapt = !gang && j.Batch.Initial > 0
+	j.Batch.Adapt = !gang && w.Logical == 0 && j.Batch.Initial > 0
 	if gang {
 		n := max(1, w.Workers)
 		j.Workers = data.IntRange{Min: n, Max: n}
-		if w.Batch > 0 {
-			j.Batch = data.Batch{Initial: w.Batch, Max: w.Batch}
-		}
+	}
+	if !j.Batch.Adapt && w.Batch > 0 {
+		j.Batch = data.Batch{Initial: w.Batch, Max: w.Batch}
 	}
 	return j
 }
