@@ -122,6 +122,21 @@ func TestBorrowsFromTheOtherType(t *testing.T) {
 	}
 }
 
+// TestSmallBatchRuns: a gang whose batch leaves each worker less than was
+// measured runs all the same.
+func TestSmallBatchRuns(t *testing.T) {
+	p, c := profiles(t), both()
+	w := simulate.Job{Name: "j", Application: "x", Workers: 6, Batch: 16} // 3 each, of at least 4 measured
+	c.Nodes[2].GPUType = "t4"
+	jobs, err := Jobs([]simulate.Job{w}, p, c, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: policy.SRTF{}, Truth: Truth(p), Interval: 60}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestJobsRefuses(t *testing.T) {
 	p := profiles(t)
 	src := data.Source{File: "w.csv", Line: 2}

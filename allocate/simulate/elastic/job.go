@@ -114,6 +114,8 @@ func newLearner(w simulate.Job, app *measured.App, h *hall, gang bool) (*learner
 		limits := app.Limits(table)
 		if fixed {
 			limits.Fixed = w.Batch
+			// Its own batch may be smaller on each worker than was measured.
+			limits.LocalMin = math.Min(limits.LocalMin, math.Ceil(w.Batch/float64(max(w.Workers, w.Logical))))
 		}
 		l.agents[t] = &agent.Agent{Limits: limits, Fit: agent.DefaultPrior().Fit}
 	}
