@@ -107,10 +107,12 @@ func (r *replay) apply(j *running, p place.Placed) error {
 		j.delay = r.StartSeconds
 	case scaled: // what it sits through already is not cut short
 		j.outcome.Rescales++
+		r.changed(r.RescaleSeconds)
 		j.delay = max(j.delay, r.RescaleSeconds)
 	default:
 		j.save()
 		j.outcome.Restarts++
+		r.changed(r.RestartSeconds)
 		j.delay = r.RestartSeconds
 	}
 	return r.speed(j)
@@ -141,11 +143,18 @@ func within(a, b []data.NodeShare) bool {
 	})
 }
 
-// changeSeconds is what a policy reckons a change to cost. Most changes of a
-// job that can be scaled in place are that.
+// changed takes in what a change has cost, in seconds.
+func (r *replay) changed(cost float64) {
+	r.changes++
+	r.changeCost += cost
+}
+
+// changeSeconds is what a policy reckons a change to cost: the mean of those so
+// far, and of one in place, as whether a job must move shows only when it is
+// placed.
 func (r *replay) changeSeconds() float64 {
 	if r.StopFree {
-		return r.RescaleSeconds
+		return (r.changeCost + r.RescaleSeconds) / (r.changes + 1)
 	}
 	return r.RestartSeconds
 }

@@ -136,6 +136,8 @@ type replay struct {
 	present   *data.Cluster  // without those; nil if none has
 	survival  survival
 	wake      float64 // when the policy wants to be asked again
+	// changes of running jobs so far, and the seconds they cost
+	changes, changeCost float64
 }
 
 // run moves from event to event until every job is done.
