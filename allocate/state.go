@@ -6,8 +6,9 @@ import (
 	"knee/data"
 )
 
-// Policy decides who gets what now. An implementation is a pure function of
-// the state: it places nothing, remembers nothing and changes nothing.
+// Policy decides who gets what now. An implementation places nothing and
+// changes nothing; asked twice about one state, it answers the same. It may
+// keep accounts from one state to the next.
 type Policy interface {
 	Allocate(State) (Assignment, error)
 }
