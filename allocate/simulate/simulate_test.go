@@ -236,6 +236,9 @@ func FuzzReadWorkload(f *testing.F) {
 	f.Add("job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n0,1,0,606,vgg19,164,30\n")
 	f.Add("submit_time_s,gpus,duration_s,status,vc\n0,8,2240194,,7f04ca\n")
 	f.Add("\ufefftime\n1e308\n")
+	f.Add("j1,tensorflow,2,Terminated,1000.0,1600.0,600.0,30.0,50.0,T4\n")
+	f.Add("job,submit_s,workers,duration_s,status,ends_at\na,0,1,100,failed,0.5\n")
+	f.Add(`[{"status":"Pass","submitted_time":"2017-10-03 14:00:00","attempts":[{"start_time":"2017-10-03 14:10:00","end_time":"2017-10-03 14:20:00","detail":[{"gpus":["g"]}]}]}]`)
 	f.Add("ResNet-18 (batch size 64)\tpython main.py\tdir\t--steps\t0\t100\t2\t1\t-1\t3.5\n")
 	f.Fuzz(func(t *testing.T, in string) {
 		jobs, err := ReadWorkload(strings.NewReader(in), "fuzz.csv")

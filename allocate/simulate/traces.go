@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -57,7 +58,7 @@ func readPhilly(r io.Reader, name string) ([]Job, error) {
 			}
 			return float64(t.Unix()), nil
 		}
-		j := Job{Name: p.Job, Tenant: p.VC, Seconds: true, Source: data.Source{File: name}}
+		j := Job{Name: cmp.Or(p.Job, strconv.Itoa(i)), Tenant: p.VC, Seconds: true, Source: data.Source{File: name, Line: 1}}
 		var known bool
 		if j.Fate, known = fates[strings.ToLower(p.Status)]; !known {
 			src.Column += ".status"
@@ -127,15 +128,15 @@ func readAlibaba(r io.Reader, name string) ([]Job, error) {
 		}
 		line, _ := c.FieldPos(0)
 		src := data.Source{File: name, Line: line}
-		num := func(i int, column string) float64 {
-			x, ok := data.NonNegative("a number").Parse(f[i])
+		num := func(i int, column string, most float64) float64 {
+			x, ok := data.Bounds{What: "a number", Max: most}.Parse(f[i])
 			if !ok && f[i] != "" && err == nil {
 				src.Column = column
-				err = &data.InputError{Source: src, Found: strconv.Quote(f[i]), Want: "a number ≥ 0, or nothing"}
+				err = &data.InputError{Source: src, Found: strconv.Quote(f[i]), Want: fmt.Sprintf("a number from 0 to %g, or nothing", most)}
 			}
 			return x
 		}
-		instances, from, to, gpus := num(2, "inst_num"), num(4, "start_time"), num(5, "end_time"), num(8, "plan_gpu")
+		instances, from, to, gpus := num(2, "inst_num", 1e6), num(4, "start_time", 1e12), num(5, "end_time", 1e12), num(8, "plan_gpu", 1e5)
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +148,7 @@ func readAlibaba(r io.Reader, name string) ([]Job, error) {
 		if !known {
 			n = len(jobs)
 			at[f[0]] = n
-			jobs, ends = append(jobs, Job{Name: f[0], Application: f[1], Submit: from, Seconds: true, Source: src, Fate: Completes}), append(ends, to)
+			jobs, ends = append(jobs, Job{Name: cmp.Or(f[0], strconv.Itoa(n)), Application: f[1], Submit: from, Seconds: true, Source: src, Fate: Completes}), append(ends, to)
 		}
 		j := &jobs[n]
 		j.Workers += int(math.Ceil(instances * gpus / 100))
