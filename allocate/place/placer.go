@@ -99,8 +99,8 @@ func (p *Placer) hold(parts []part) []part {
 	return parts
 }
 
-// release puts nodes that are held back on their shelves.
-func (p *Placer) release(parts []part) {
+// unhold puts nodes that are held back on their shelves.
+func (p *Placer) unhold(parts []part) {
 	for _, s := range parts {
 		p.attach(s.node)
 	}
@@ -140,7 +140,7 @@ func (p *Placer) PlaceShape(r Request) ([]data.NodeShare, bool) {
 // books it all and puts the nodes back.
 func (p *Placer) commit(r Request, parts []part) ([]data.NodeShare, bool) {
 	parts, ok := p.servers(r, parts)
-	p.release(parts)
+	p.unhold(parts)
 	if !ok {
 		return nil, false
 	}
@@ -172,7 +172,7 @@ func (p *Placer) exact(r Request) []part {
 			i = p.tightest(r, w)
 		}
 		if i < 0 {
-			p.release(parts)
+			p.unhold(parts)
 			return nil
 		}
 		p.detach(i)
@@ -261,7 +261,7 @@ func (p *Placer) loose(r Request) []part {
 		}
 	}
 	if left > 0 {
-		p.release(parts)
+		p.unhold(parts)
 		return nil
 	}
 	for n, w := range Spread(r.Config.Workers, room) {

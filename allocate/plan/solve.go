@@ -131,6 +131,9 @@ func (p *prepared) incumbent() []place.Placed {
 	if !some {
 		return nil
 	}
+	if a.Check(p.state) != nil { // quotas or nodes are fewer than they were
+		return nil
+	}
 	return place.Incumbent(p.state, a, p.standing, p.respeed)
 }
 
