@@ -70,7 +70,7 @@ func (p *placing) ejections(i int, gain float64) []ejection {
 	return out
 }
 
-// swap places job i on its choice and lets another job give way; it changes
+// swap places job i on its choice and lets another job make room; it changes
 // nothing if that does not work out.
 func (p *placing) swap(i, choice int, w ejection) bool {
 	mine, other := p.out[i], p.out[w.job]

@@ -18,13 +18,13 @@ type knapsack struct {
 	dims  [][]int // by branch: the dimensions its items use, in rising order
 	jobs  []kjob
 
-	pricedView pricedView // what focus has made of the items for the prices in use
+	pricedView pricedView // what view has made of the items for the prices in use
 }
 
 // kjob is one job of a knapsack.
 type kjob struct {
 	items   []item // undominated options, by GPU type, then share of the dominant resource
-	hull    []int  // items that can be best at some prices, see corners
+	hull    []int  // items that can be best at some prices, see convexHull
 	idle    float64
 	current int // index in items, −1
 }
@@ -59,7 +59,7 @@ func newKnapsack(s allocate.State) *knapsack {
 				kj.current = n
 			}
 		}
-		kj.hull = hull(kj.items)
+		kj.hull = convexHull(kj.items)
 		k.jobs[i] = kj
 	}
 	limits := append(slices.Clone(c.Limit), q.limit...)
@@ -238,11 +238,11 @@ func dominated(kept []item, it *item) bool {
 	return false
 }
 
-// corners lists the items that can have the largest value less price at some
+// convexHull lists the items that can have the largest value less price at some
 // prices. Where all items of a GPU type need everything in the same
 // proportions, as without parameter servers they do, these are the vertices
 // of their upper concave envelope over size; else all of them.
-func hull(items []item) []int {
+func convexHull(items []item) []int {
 	out := make([]int, 0, min(len(items), 32))
 	for from := 0; from < len(items); {
 		to, straight := from, true
