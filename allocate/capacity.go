@@ -25,9 +25,9 @@ type Capacity struct {
 	allCPU, allMem int // dimension, −1 if not limiting
 }
 
-// MaxDims is how many dimensions an option can use at most; see
-// [Capacity.Positions].
-const MaxDims = 5
+// MaxDims is how many dimensions an option can use at most: those of
+// [Capacity.Positions], and the quotas of a tenant and those above it.
+const MaxDims = 8
 
 // TypeDims are the dimensions of a GPU type, −1 if not limiting.
 type TypeDims struct{ GPU, cpu, mem int }

@@ -82,7 +82,67 @@ func (a Assignment) Check(s State) error {
 			return fmt.Errorf("assignment uses %g of %s, the cluster has %g", used[d], cap.names[d], cap.Limit[d])
 		}
 	}
+	if !s.HasQuotas() {
+		return nil
+	}
+	tenant, gpuType := s.Beyond(func(i int) *Use {
+		if a.Choice[i] < 0 {
+			return nil
+		}
+		return &s.Jobs[i].Options[a.Choice[i]].Use
+	})
+	if tenant != "" {
+		return fmt.Errorf("it gives tenant %q more than its quota of %d %s", tenant, s.Tenants[tenant].Quota[gpuType], gpuType)
+	}
 	return nil
+}
+
+// QuotasOf returns the tenants, from the one of a job up to the root, that
+// limit the worker slots of a GPU type.
+func (s *State) QuotasOf(j *JobState, gpuType string) []string {
+	var out []string
+	name := j.History.Tenant
+	for range s.Tenants {
+		t, known := s.Tenants[name]
+		if !known {
+			break
+		}
+		if _, limited := t.Quota[gpuType]; limited {
+			out = append(out, name)
+		}
+		name = t.Parent
+	}
+	return out
+}
+
+// HasQuotas reports whether any tenant has a quota.
+func (s *State) HasQuotas() bool {
+	for _, t := range s.Tenants {
+		if len(t.Quota) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Beyond returns the first tenant whose jobs have more than its quota if job i
+// has use(i), which is nil for nothing; empty if none has.
+func (s *State) Beyond(use func(i int) *Use) (tenant, gpuType string) {
+	type share struct{ tenant, gpuType string }
+	used := map[share]int{}
+	for i := range s.Jobs {
+		u := use(i)
+		if u == nil {
+			continue
+		}
+		for _, name := range s.QuotasOf(&s.Jobs[i], u.GPUType) {
+			at := share{name, u.GPUType}
+			if used[at] += u.GPUs; used[at] > s.Tenants[name].Quota[u.GPUType] {
+				return name, u.GPUType
+			}
+		}
+	}
+	return "", ""
 }
 
 // Total returns the sum of the values of the choices, idle jobs included.

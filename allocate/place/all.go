@@ -36,7 +36,7 @@ type Respeed func(job int, c data.Config, instead *allocate.Option) (allocate.Op
 // is dropped without a note. With respeed nil an uneven placement is taken
 // at the speed of the wanted one.
 func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) ([]Placed, *Placer) {
-	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs))}
+	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs)), quotas: s.HasQuotas()}
 	p.keep(a)
 	var rest []int
 	for i, c := range a.Choice {
@@ -60,12 +60,18 @@ func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed R
 		}
 	}
 	for _, i := range fell {
+		p.short[i] = true
 		p.fallBack(i, a.Choice[i])
 	}
 	if len(fell) > 0 {
-		p.repair(a)
+		p.repair(a, fell)
 		p.refill()
 		p.swapRefill(a)
+	}
+	for i, c := range a.Choice {
+		if c != allocate.None {
+			p.out[i].Reason = reason(&s.Jobs[i].Options[c], &p.out[i])
+		}
 	}
 	return p.out, p.placer
 }
@@ -73,7 +79,7 @@ func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed R
 // Incumbent leaves jobs where they stand, as the assignment says, and offers
 // what is free to the others.
 func Incumbent(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) []Placed {
-	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs))}
+	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs)), quotas: s.HasQuotas()}
 	p.keep(a)
 	p.refill()
 	return p.out
@@ -85,6 +91,28 @@ type placing struct {
 	respeed  Respeed
 	placer   *Placer
 	out      []Placed
+	quotas   bool
+	short    []bool // jobs that fell back and were not given room since
+}
+
+// permits reports whether quotas let job i have an option, and job b, if it is
+// one, another.
+func (p *placing) permits(i int, o *allocate.Option, b int, other *allocate.Option) bool {
+	if !p.quotas {
+		return true
+	}
+	tenant, _ := p.state.Beyond(func(at int) *allocate.Use {
+		switch {
+		case at == i:
+			return &o.Use
+		case at == b:
+			return &other.Use
+		case p.out[at].Choice == allocate.None:
+			return nil
+		}
+		return &p.out[at].Option.Use
+	})
+	return tenant == ""
 }
 
 func (p *placing) request(i int, c data.Config) Request {
@@ -157,8 +185,7 @@ func (p *placing) fallBack(i, c int) {
 	value := math.Inf(-1)
 	if alt, nodes, ok := p.uneven(i, o); ok {
 		value = alt.Value
-		p.out[i] = Placed{Choice: c, Option: alt, Nodes: nodes, Reason: fmt.Sprintf(
-			"no nodes are free for %d workers as %s; they stand as %s", o.Config.Workers, o.Config.Placement, alt.Config.Placement)}
+		p.out[i] = Placed{Choice: c, Option: alt, Nodes: nodes}
 	}
 	for _, n := range p.smaller(i, o) {
 		alt := p.state.Jobs[i].Options[n]
@@ -169,17 +196,27 @@ func (p *placing) fallBack(i, c int) {
 			p.placer.Release(p.out[i].Nodes, p.standing[i].Resources)
 		}
 		if nodes, ok := p.placer.PlaceShape(p.request(i, alt.Config)); ok {
-			p.out[i] = Placed{Choice: n, Option: alt, Nodes: nodes, Reason: fmt.Sprintf(
-				"no nodes are free for %d × %s; it gets %d × %s instead", o.Config.Workers, o.Config.GPUType, alt.Config.Workers, alt.Config.GPUType)}
+			p.out[i] = Placed{Choice: n, Option: alt, Nodes: nodes}
 			return
 		}
 		if p.out[i].Choice != allocate.None {
 			p.placer.Take(p.out[i].Nodes, p.standing[i].Resources)
 		}
 	}
-	if p.out[i].Choice == allocate.None {
-		p.out[i].Reason = fmt.Sprintf("no nodes are free for %d × %s nor for any smaller option; it waits", o.Config.Workers, o.Config.GPUType)
+}
+
+// reason says why a job did not get what was chosen for it, empty if it did.
+func reason(chosen *allocate.Option, got *Placed) string {
+	c, g := chosen.Config, got.Option.Config
+	switch {
+	case got.Choice == allocate.None:
+		return fmt.Sprintf("no nodes are free for %d × %s nor for any smaller option; it waits", c.Workers, c.GPUType)
+	case got.Option.Value >= chosen.Value:
+		return ""
+	case c.Workers == g.Workers && c.GPUType == g.GPUType && c.PS == g.PS && c.Placement.String() != g.Placement.String():
+		return fmt.Sprintf("no nodes are free for %d workers as %s; they stand as %s", c.Workers, c.Placement, g.Placement)
 	}
+	return fmt.Sprintf("no nodes are free for %d × %s; it gets %d × %s instead", c.Workers, c.GPUType, g.Workers, g.GPUType)
 }
 
 // uneven places an option in whatever shape there is and asks for its speed.
@@ -209,7 +246,7 @@ func (p *placing) uneven(i int, o allocate.Option) (allocate.Option, []data.Node
 func (p *placing) smaller(i int, o allocate.Option) []int {
 	var out []int
 	for n, x := range p.state.Jobs[i].Options {
-		if x.Use.GPUs < o.Use.GPUs || x.Use.GPUs == o.Use.GPUs && x.Use.GPUType != o.Use.GPUType {
+		if (x.Use.GPUs < o.Use.GPUs || x.Use.GPUs == o.Use.GPUs && x.Use.GPUType != o.Use.GPUType) && p.permits(i, &x, -1, nil) {
 			out = append(out, n)
 		}
 	}
@@ -249,7 +286,7 @@ func (p *placing) raise(i int, free map[string]int) bool {
 		}
 		value = now.Option.Value
 	}
-	better := p.better(j, now, value, free)
+	better := p.better(i, now, value, free)
 	if len(better) == 0 {
 		return false
 	}
@@ -258,7 +295,7 @@ func (p *placing) raise(i int, free map[string]int) bool {
 	}
 	for _, n := range better {
 		if nodes, ok := p.placer.PlaceShape(p.request(i, j.Options[n].Config)); ok {
-			p.out[i] = Placed{Choice: n, Option: j.Options[n], Nodes: nodes, Reason: now.Reason}
+			p.out[i] = Placed{Choice: n, Option: j.Options[n], Nodes: nodes}
 			return true
 		}
 	}
@@ -270,12 +307,13 @@ func (p *placing) raise(i int, free map[string]int) bool {
 
 // better lists the options worth more than what a job has, as far as slots
 // are free for them at all, best first.
-func (p *placing) better(j *allocate.JobState, now Placed, value float64, free map[string]int) []int {
+func (p *placing) better(i int, now Placed, value float64, free map[string]int) []int {
+	j := &p.state.Jobs[i]
 	var out []int
 	last, room := "", 0
 	for n := range j.Options {
 		o := &j.Options[n]
-		if o.Value <= value+1e-9*math.Abs(value) {
+		if o.Value <= value+1e-9*math.Abs(value) || !p.permits(i, o, -1, nil) {
 			continue
 		}
 		if t := o.Use.GPUType; t != last || len(out) == 0 {

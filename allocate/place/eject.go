@@ -26,13 +26,7 @@ type ejection struct {
 // repair gives jobs that fell back what they were assigned where another job
 // can make room for less than they lost: the solver forgets node boundaries,
 // and the last jobs to be placed pay for it.
-func (p *placing) repair(a allocate.Assignment) {
-	var fell []int
-	for i, c := range a.Choice {
-		if c != allocate.None && p.out[i].Reason != "" {
-			fell = append(fell, i)
-		}
-	}
+func (p *placing) repair(a allocate.Assignment, fell []int) {
 	if len(fell)*len(p.out) > repairPairs {
 		return
 	}
@@ -61,7 +55,7 @@ func (p *placing) ejections(i int, gain float64) []ejection {
 	least := 1e-9 * (1 + math.Abs(gain))
 	for b := range p.out {
 		now := &p.out[b]
-		if b == i || now.Choice == allocate.None || now.Option.Keeps || now.Reason != "" {
+		if b == i || now.Choice == allocate.None || now.Option.Keeps || p.short[b] {
 			continue
 		}
 		for n := range p.state.Jobs[b].Options {
@@ -76,7 +70,7 @@ func (p *placing) ejections(i int, gain float64) []ejection {
 	return out
 }
 
-// swap places job i on its choice and lets another job give way; it changes
+// swap places job i on its choice and lets another job make room; it changes
 // nothing if that does not work out.
 func (p *placing) swap(i, choice int, w ejection) bool {
 	mine, other := p.out[i], p.out[w.job]
@@ -85,12 +79,15 @@ func (p *placing) swap(i, choice int, w ejection) bool {
 			p.placer.Release(at.Nodes, p.standing[n].Resources)
 		}
 	}
+	want, less := p.state.Jobs[i].Options[choice], p.state.Jobs[w.job].Options[w.choice]
+	if !p.permits(i, &want, w.job, &less) {
+		return false
+	}
 	free(i, mine)
 	free(w.job, other)
-	want, less := p.state.Jobs[i].Options[choice], p.state.Jobs[w.job].Options[w.choice]
 	if nodes, ok := p.placer.PlaceShape(p.request(i, want.Config)); ok {
 		if second, ok := p.placer.PlaceShape(p.request(w.job, less.Config)); ok {
-			p.out[i] = Placed{Choice: choice, Option: want, Nodes: nodes}
+			p.out[i], p.short[i] = Placed{Choice: choice, Option: want, Nodes: nodes}, false
 			p.out[w.job] = Placed{Choice: w.choice, Option: less, Nodes: second}
 			return true
 		}

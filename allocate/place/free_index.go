@@ -29,15 +29,15 @@ func (n *freeNode) room(workers, ps int, r data.Resources) bool {
 	return !n.drained && workers <= n.gpus && cpus <= n.cpus+allocate.Slack && memory <= n.memory
 }
 
-// shelves keeps the nodes of one GPU type by the worker slots free on them,
-// and nodes with the same of everything free together in bins. Clusters have
+// freeIndex keeps the nodes of one GPU type by the worker slots free on them,
+// and nodes with the same of everything free together in buckets. Clusters have
 // many nodes and few kinds of them, so that a search looks at kinds: with
 // 16,000 nodes it is this that makes placement a matter of microseconds.
 type freeIndex struct {
 	rows [][]*bucket // by free slots
 }
 
-// bin is a set of nodes on which the same is free, lowest index first.
+// bucket is a set of nodes on which the same is free, lowest index first.
 type bucket struct {
 	key   bucketKey
 	live  int
@@ -77,7 +77,7 @@ func (p *Placer) attach(i int) {
 		b = &bucket{key: key, nodes: heap.Heap[int32]{Less: func(a, b int32) bool { return a < b }}}
 		p.buckets[key] = b
 	}
-	if b.live == 0 { // an empty bin is on no shelf
+	if b.live == 0 { // an empty bucket is in no index
 		s := p.indexOf(n.gpuType)
 		for len(s.rows) <= n.gpus {
 			s.rows = append(s.rows, nil)
@@ -90,7 +90,7 @@ func (p *Placer) attach(i int) {
 	n.bucket = b
 }
 
-// detach takes node i out of its bin while a job is being placed on it.
+// detach takes node i out of its bucket while a job is being placed on it.
 func (p *Placer) detach(i int) {
 	n := &p.nodes[i]
 	if n.bucket == nil {
@@ -121,7 +121,7 @@ func (p *Placer) indexOf(gpuType string) *freeIndex {
 	return s
 }
 
-// first returns the node of lowest index in a bin that is not empty.
+// first returns the node of lowest index in a bucket that is not empty.
 func (p *Placer) first(b *bucket) int {
 	for {
 		i := int(b.nodes.Items[0])

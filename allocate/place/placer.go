@@ -43,7 +43,7 @@ type Request struct {
 	Apart bool
 }
 
-// spot is what a job gets on one node while it is being placed.
+// part is what a job gets on one node while it is being placed.
 type part struct{ node, workers, ps int }
 
 // Keep leaves jobs on the nodes their workers stand on. All workers are
@@ -91,7 +91,7 @@ func (p *Placer) present(r Request) []part {
 	return parts
 }
 
-// hold takes the nodes of spots off their shelves.
+// hold takes the nodes of parts out of the index.
 func (p *Placer) hold(parts []part) []part {
 	for _, s := range parts {
 		p.detach(s.node)
@@ -99,8 +99,8 @@ func (p *Placer) hold(parts []part) []part {
 	return parts
 }
 
-// release puts nodes that are held back on their shelves.
-func (p *Placer) release(parts []part) {
+// unhold puts nodes that are held back into the index.
+func (p *Placer) unhold(parts []part) {
 	for _, s := range parts {
 		p.attach(s.node)
 	}
@@ -140,7 +140,7 @@ func (p *Placer) PlaceShape(r Request) ([]data.NodeShare, bool) {
 // books it all and puts the nodes back.
 func (p *Placer) commit(r Request, parts []part) ([]data.NodeShare, bool) {
 	parts, ok := p.servers(r, parts)
-	p.release(parts)
+	p.unhold(parts)
 	if !ok {
 		return nil, false
 	}
@@ -172,7 +172,7 @@ func (p *Placer) exact(r Request) []part {
 			i = p.tightest(r, w)
 		}
 		if i < 0 {
-			p.release(parts)
+			p.unhold(parts)
 			return nil
 		}
 		p.detach(i)
@@ -261,7 +261,7 @@ func (p *Placer) loose(r Request) []part {
 		}
 	}
 	if left > 0 {
-		p.release(parts)
+		p.unhold(parts)
 		return nil
 	}
 	for n, w := range Spread(r.Config.Workers, room) {
@@ -299,7 +299,7 @@ func (p *Placer) partsOf(shares []data.NodeShare) []part {
 	return parts
 }
 
-// bookAll takes (sign 1) or gives back (sign −1) what stands on spots.
+// bookAll takes (sign 1) or gives back (sign −1) what stands on parts.
 func (p *Placer) bookAll(parts []part, r data.Resources, sign int) {
 	for _, s := range parts {
 		n := &p.nodes[s.node]

@@ -3,7 +3,7 @@ package place
 // servers spreads the parameter servers of a job over nodes that are held:
 // those that stand somewhere stay if their number is right; others go one at
 // a time to the node of its workers with the fewest of them, and elsewhere
-// when those are full. The answer has one spot per node, all held, whether
+// when those are full. The answer has one part per node, all held, whether
 // it succeeds or not.
 func (p *Placer) servers(r Request, parts []part) ([]part, bool) {
 	left := r.Config.PS
@@ -67,7 +67,7 @@ func (p *Placer) serversStay(r Request, parts []part) ([]part, bool) {
 	return all, true
 }
 
-// fewest is the spot with the fewest servers that has room for one more, of
+// fewest is the part with the fewest servers that has room for one more, of
 // those the node of lowest index, −1 if there is none.
 func (p *Placer) fewest(r Request, parts []part) int {
 	best := -1

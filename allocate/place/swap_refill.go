@@ -8,11 +8,11 @@ import (
 	"knee/allocate"
 )
 
-// swapTries bounds the exchanges that are tried for one plan: each places
+// swapTries bounds the swaps that are tried for one plan: each places
 // two jobs and offers what they leave to all others.
 const swapTries = 300
 
-// exchange goes on where repair ends. There one job makes room for another at
+// swapRefill goes on where repair ends. There one job makes room for another at
 // less than that one lost; here it may cost more, as long as what both leave
 // behind is worth the difference to the others. Two jobs that each hold a
 // part of a node which the other should have whole are set right so.
@@ -41,7 +41,7 @@ func (p *placing) swapRefill(a allocate.Assignment) {
 	}
 }
 
-// losers lists the jobs that have less than they were assigned, the largest
+// shortened lists the jobs that have less than they were assigned, the largest
 // loss first.
 func (p *placing) shortened(a allocate.Assignment) []int {
 	var out []int
@@ -59,7 +59,7 @@ func (p *placing) lost(i int, a allocate.Assignment) float64 {
 	return p.state.Jobs[i].Options[a.Choice[i]].Value - p.valueOf(i)
 }
 
-// swapAndRefill makes one exchange and keeps it if the sum of all values has
+// swapAndRefill makes one swap and keeps it if the sum of all values has
 // risen.
 func (p *placing) swapAndRefill(i, choice int, w ejection) bool {
 	before, was := p.total(), slices.Clone(p.out)

@@ -2,10 +2,12 @@ package plan
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"knee/allocate"
 	"knee/data"
 	"knee/predict"
 
@@ -112,4 +114,30 @@ func TestHysteresisHolds(t *testing.T) {
 			t.Fatal("a plan that changes nothing does so with hysteresis")
 		}
 	})
+}
+
+// spy is a policy that remembers what it was shown and gives nobody anything.
+type spy struct{ seen *allocate.State }
+
+func (s spy) Allocate(state allocate.State) (allocate.Assignment, error) {
+	*s.seen = state
+	a := allocate.Assignment{Choice: make([]int, len(state.Jobs))}
+	for i := range a.Choice {
+		a.Choice[i] = allocate.None
+	}
+	return a, nil
+}
+
+// TestRiskCountsForEveryPolicy: a policy is shown the speeds that the plan
+// counts, a tenth below the mean at full risk of law.
+func TestRiskCountsForEveryPolicy(t *testing.T) {
+	pr := Problem{Cluster: testCluster(nodes("t4", 1, 4)...), Jobs: []data.Job{named("a", 1, 4)}, Risk: 1}
+	var seen allocate.State
+	if _, err := solveWith(pr, []oracle{t4(1, 3.6e5)}, spy{&seen}); err != nil {
+		t.Fatal(err)
+	}
+	a := seen.Jobs[0].Options[0].Answer
+	if math.Abs(a.Goodput.Mean-90) > 1e-9 || a.Goodput.Lo != a.Goodput.Mean || math.Abs(a.TimeToTarget.Mean-4000) > 1e-6 || math.Abs(seen.Jobs[0].Remaining-4000) > 1e-6 {
+		t.Errorf("goodput %+v, time %+v, remaining %g: want 90 samples/s and 4000 s", a.Goodput, a.TimeToTarget, seen.Jobs[0].Remaining)
+	}
 }

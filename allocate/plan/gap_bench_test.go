@@ -119,7 +119,7 @@ func TestMonotoneInCapacity(t *testing.T) {
 			if !slices.Contains(a.Choice, allocate.None) && a.Value < last-1e-9*(1+math.Abs(last)) {
 				t.Errorf("seed %d: value %g after %g with one node more", seed, a.Value, last)
 			}
-			if last = a.Value; !!slices.Contains(a.Choice, allocate.None) {
+			if last = a.Value; slices.Contains(a.Choice, allocate.None) {
 				last = math.Inf(-1)
 			}
 		}

@@ -8,11 +8,11 @@ import (
 	"knee/data"
 )
 
-// hall is the nodes of one GPU type as one job sees them when the cluster is
+// nodeFit is the nodes of one GPU type as one job sees them when the cluster is
 // empty: how many of its workers each could hold, most first.
 type nodeFit []int
 
-// rooms is a cluster with the fits that were asked for: jobs are many, and
+// clusterFit is a cluster with the fits that were asked for: jobs are many, and
 // needs and GPU types few.
 type clusterFit struct {
 	*data.Cluster
@@ -32,7 +32,7 @@ func newClusterFit(c *data.Cluster) *clusterFit {
 	return &clusterFit{Cluster: c, types: c.GPUTypes(), fits: map[fitKey]nodeFit{}}
 }
 
-// hall returns the hall of a GPU type for workers of a need.
+// nodeFit returns the fit of a GPU type for workers of a need.
 func (r *clusterFit) nodeFit(gpuType string, need data.Need) nodeFit {
 	key := fitKey{gpuType, need}
 	h, ok := r.fits[key]

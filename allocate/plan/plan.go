@@ -203,7 +203,7 @@ func finite(x float64) float64 {
 // in the same way; the batch may differ, changing it restarts nothing.
 func sameAllocation(a, b data.Config) bool {
 	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() &&
-		a.Workers == b.Workers && a.PS == b.PS && samePlacement(a.Placement, b.Placement)
+		a.Workers == b.Workers && a.PS == b.PS && a.Layout == b.Layout && samePlacement(a.Placement, b.Placement)
 }
 
 // samePlacement reports whether two shapes are equal up to the order of

@@ -138,6 +138,19 @@ func checkPlan(t rapid.TB, pr Problem, plan *data.Plan) {
 			t.Fatalf("%s: placement %v holds %d workers and %d ps, want %d and %d", j.Name, j.Placement, w, ps, j.Workers, j.PS)
 		}
 	}
+	for _, tenant := range pr.Tenants {
+		has := map[string]int{}
+		for i, j := range plan.Jobs {
+			if pr.Jobs[i].Tenant == tenant.Name {
+				has[j.GPUType] += j.Workers
+			}
+		}
+		for gpuType, most := range tenant.Quota {
+			if has[gpuType] > most {
+				t.Fatalf("tenant %s has %d %s, quota %d", tenant.Name, has[gpuType], gpuType, most)
+			}
+		}
+	}
 	total := 0
 	for _, n := range pr.Cluster.Nodes {
 		if used[n.Name] > n.GPUs || n.Drained && used[n.Name] > 0 || n.CPUs > 0 && cpus[n.Name] > n.CPUs+1e-9 {
@@ -186,6 +199,12 @@ func drawProblem(t *rapid.T) (Problem, []oracle) {
 func TestPlansAreSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pr, oracles := drawProblem(t)
+		if rapid.Bool().Draw(t, "quotas") {
+			pr.Tenants = []data.Tenant{{Name: "lab", Quota: map[string]int{"t4": rapid.IntRange(0, 8).Draw(t, "quota")}}}
+			for i := range pr.Jobs {
+				pr.Jobs[i].Tenant = rapid.SampledFrom([]string{"", "lab"}).Draw(t, "tenant")
+			}
+		}
 		plan, err := solveWith(pr, oracles, nil)
 		var none *Infeasible
 		if errors.As(err, &none) {

@@ -27,7 +27,7 @@ func running(job data.Job, in *clusterFit) (data.Config, bool) {
 }
 
 // shapes lists the configurations to ask about, without batch, in order of
-// GPU type, mode, workers, ps. The next call for the same rooms uses the
+// GPU type, mode, workers, ps. The next call for the same cluster uses the
 // memory of the answer again.
 func shapes(job data.Job, o oracle, in *clusterFit) []data.Config {
 	out := in.shapes[:0]

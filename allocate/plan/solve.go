@@ -41,7 +41,7 @@ func (p *prepared) run(policy allocate.Policy) (*data.Plan, error) {
 	if policy == nil {
 		return p.plan(best, p.settled(best)), nil
 	}
-	a, err := policy.Allocate(p.state)
+	a, err := policy.Allocate(p.cautious())
 	if err == nil {
 		err = a.Check(p.state)
 	}
@@ -50,6 +50,31 @@ func (p *prepared) run(policy allocate.Policy) (*data.Plan, error) {
 	}
 	placed, _ := place.All(p.state, a, p.standing, p.respeed)
 	return p.plan(best, placed), nil
+}
+
+// cautious is the state that policies are shown: speeds as the risk of the
+// problem counts them, without an interval to count risk from once more.
+func (p *prepared) cautious() allocate.State {
+	s := p.state
+	if p.Risk == 0 {
+		return s
+	}
+	s.Jobs = slices.Clone(s.Jobs)
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		j.Options = slices.Clone(j.Options)
+		for n := range j.Options {
+			a := &j.Options[n].Answer
+			v := p.subjects[i].Speed(*a)
+			share := v / a.Goodput.Mean
+			a.Goodput = data.Estimate{Mean: v, Lo: v, Hi: v}
+			a.Throughput, a.TimeToTarget, a.CostToTarget = a.Throughput.Scale(share), a.TimeToTarget.Scale(1/share), a.CostToTarget.Scale(1/share)
+		}
+		if ref := p.subjects[i].Reference; ref.Goodput.Mean > 0 {
+			j.Remaining *= ref.Goodput.Mean / p.subjects[i].Speed(ref)
+		}
+	}
+	return s
 }
 
 // settleJobs is the number of jobs up to which a plan is looked at again as
@@ -129,6 +154,9 @@ func (p *prepared) incumbent() []place.Placed {
 		some = some || a.Choice[i] != allocate.None
 	}
 	if !some {
+		return nil
+	}
+	if a.Check(p.state) != nil { // quotas or nodes are fewer than they were
 		return nil
 	}
 	return place.Incumbent(p.state, a, p.standing, p.respeed)

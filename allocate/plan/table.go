@@ -152,8 +152,8 @@ func (x *table) options(job data.Job, standing data.Config, ask func(data.Config
 			put(a, true)
 		}
 	}
-	for n, c := range x.shapes {
-		if x.errs[n] == nil && (standing.Workers == 0 || !sameAllocation(c, standing)) {
+	for n := range x.shapes {
+		if x.errs[n] == nil && (standing.Workers == 0 || !sameAllocation(x.answers[n].Config, standing)) {
 			put(x.answers[n], false)
 		}
 	}

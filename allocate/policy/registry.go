@@ -122,5 +122,20 @@ func Solve(pr plan.Problem) (*data.Plan, error) {
 	if pr.Policy == Default {
 		return plan.Solve(pr, nil)
 	}
-	return plan.Solve(pr, e.make())
+	made, err := plan.Solve(pr, e.make())
+	if err == nil && e.takes&restarts == 0 {
+		running, changed := map[string]bool{}, 0
+		for _, j := range pr.Jobs {
+			running[j.Name] = j.Current != nil
+		}
+		for _, j := range made.Jobs {
+			if running[j.Name] && j.Action != data.Keep {
+				changed++
+			}
+		}
+		if changed > 0 {
+			made.Warnings = append(made.Warnings, fmt.Sprintf("policy %s does not weigh what a change costs, which the value counts: it changes %d running jobs", pr.Policy, changed))
+		}
+	}
+	return made, err
 }

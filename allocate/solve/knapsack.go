@@ -18,13 +18,13 @@ type knapsack struct {
 	dims  [][]int // by branch: the dimensions its items use, in rising order
 	jobs  []kjob
 
-	pricedView pricedView // what focus has made of the items for the prices in use
+	pricedView pricedView // what view has made of the items for the prices in use
 }
 
 // kjob is one job of a knapsack.
 type kjob struct {
 	items   []item // undominated options, by GPU type, then share of the dominant resource
-	hull    []int  // items that can be best at some prices, see corners
+	hull    []int  // items that can be best at some prices, see convexHull
 	idle    float64
 	current int // index in items, −1
 }
@@ -45,54 +45,118 @@ type item struct {
 func newKnapsack(s allocate.State) *knapsack {
 	c := allocate.NewCapacity(s.Cluster)
 	k := &knapsack{jobs: make([]kjob, len(s.Jobs))}
-	branches := map[string]int{}
+	known := map[branchKey]int{}
 	for _, t := range s.Cluster.GPUTypes() {
-		k.branch(t, branches, c)
+		k.branch(branchKey{gpuType: t}, known, c, nil)
 	}
+	q := newQuotas(&s, c)
 	var pool []item
 	for i := range s.Jobs {
-		pool = k.fitting(pool[:0], &s.Jobs[i], c, branches)
+		pool = k.fitting(pool[:0], &s.Jobs[i], c, known, q)
 		kj := kjob{items: slices.Clone(undominated(pool, s.Jobs[i].Current)), idle: s.Jobs[i].Idle, current: allocate.None}
 		for n := range kj.items {
 			if kj.items[n].option == s.Jobs[i].Current {
 				kj.current = n
 			}
 		}
-		kj.hull = hull(kj.items)
+		kj.hull = convexHull(kj.items)
 		k.jobs[i] = kj
 	}
-	k.n, k.scale = len(c.Limit), make([]bool, len(c.Limit))
-	for d, l := range c.Limit {
+	limits := append(slices.Clone(c.Limit), q.limit...)
+	k.n, k.scale = len(limits), make([]bool, len(limits))
+	for d, l := range limits {
 		k.scale[d] = l > 0
 	}
 	return k
 }
 
-// branch returns the number of a GPU type, a new one if it has none yet.
-func (k *knapsack) branch(gpuType string, known map[string]int, c *allocate.Capacity) int {
-	b, ok := known[gpuType]
+// branchKey is what options that use the same dimensions have in common.
+type branchKey struct{ gpuType, tenant string }
+
+// branch returns the number of a branch, a new one if it has none yet.
+func (k *knapsack) branch(key branchKey, known map[branchKey]int, c *allocate.Capacity, quotas []int) int {
+	b, ok := known[key]
 	if !ok {
 		b = len(k.dims)
-		known[gpuType] = b
-		k.dims = append(k.dims, c.Positions(gpuType))
+		known[key] = b
+		k.dims = append(k.dims, append(c.Positions(key.gpuType), quotas...))
 	}
 	return b
+}
+
+// quotas are the quotas of tenants as dimensions, numbered after those of the
+// cluster.
+type quotas struct {
+	state *allocate.State // nil: there are none
+	first int
+	at    map[branchKey]int // by GPU type and the tenant that has the quota
+	limit []float64
+}
+
+func newQuotas(s *allocate.State, c *allocate.Capacity) *quotas {
+	q := &quotas{at: map[branchKey]int{}}
+	if !s.HasQuotas() {
+		return q
+	}
+	q.state = s
+	for i := range s.Jobs { // types that only options name get their dimensions first
+		for n := range s.Jobs[i].Options {
+			c.Dims(s.Jobs[i].Options[n].Use.GPUType)
+		}
+	}
+	q.first = len(c.Limit)
+	return q
+}
+
+// of returns the dimensions of the quotas that limit a job on a GPU type, and
+// whose they are: jobs with the same name share a branch.
+func (q *quotas) of(j *allocate.JobState, gpuType string) (dims []int, tenant string) {
+	if q.state == nil {
+		return nil, ""
+	}
+	names := q.state.QuotasOf(j, gpuType)
+	for _, name := range names {
+		key := branchKey{gpuType, name}
+		d, known := q.at[key]
+		if !known {
+			d = q.first + len(q.limit)
+			q.at[key], q.limit = d, append(q.limit, float64(q.state.Tenants[name].Quota[gpuType]))
+		}
+		if dims = append(dims, d); len(dims) == allocate.MaxDims-5 {
+			break
+		}
+	}
+	if len(names) > 0 {
+		tenant = names[0]
+	}
+	return dims, tenant
 }
 
 // fitting appends the options of a job that an empty cluster can hold and
 // that have a value. It is the one look the solver takes at option tables,
 // which are by far the largest thing there is.
-func (k *knapsack) fitting(items []item, j *allocate.JobState, c *allocate.Capacity, branches map[string]int) []item {
+func (k *knapsack) fitting(items []item, j *allocate.JobState, c *allocate.Capacity, known map[branchKey]int, q *quotas) []item {
 	last, branch := "", -1
 	var dims allocate.TypeDims
+	var limits []int
+	var tenant string
 	for n := range j.Options {
 		o := &j.Options[n]
 		if branch < 0 || o.Use.GPUType != last {
 			last = o.Use.GPUType
-			branch, dims = k.branch(last, branches, c), c.Dims(last)
+			limits, tenant = q.of(j, last)
+			branch, dims = k.branch(branchKey{last, tenant}, known, c, limits), c.Dims(last)
 		}
 		it := item{option: n, value: o.Value, branch: branch, size: o.Use.GPUs}
 		it.share = c.Shares(&it.use, dims, &o.Use)
+		for n, d := range limits {
+			part := math.Inf(1)
+			if l := q.limit[d-q.first]; l > 0 {
+				part = float64(o.Use.GPUs) / l
+			}
+			it.use[len(k.dims[branch])-len(limits)+n] = part
+			it.share = max(it.share, part)
+		}
 		if it.share <= 1+allocate.Slack && !math.IsNaN(o.Value) && !math.IsInf(o.Value, 0) {
 			items = append(items, it)
 		}
@@ -174,11 +238,11 @@ func dominated(kept []item, it *item) bool {
 	return false
 }
 
-// corners lists the items that can have the largest value less price at some
+// convexHull lists the items that can have the largest value less price at some
 // prices. Where all items of a GPU type need everything in the same
 // proportions, as without parameter servers they do, these are the vertices
 // of their upper concave envelope over size; else all of them.
-func hull(items []item) []int {
+func convexHull(items []item) []int {
 	out := make([]int, 0, min(len(items), 32))
 	for from := 0; from < len(items); {
 		to, straight := from, true

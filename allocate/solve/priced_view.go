@@ -7,7 +7,7 @@ import (
 	"knee/allocate"
 )
 
-// sight is what letting jobs choose at prices needs of the items, laid out in
+// pricedView is what letting jobs choose at prices needs of the items, laid out in
 // the order in which it is read: the dual looks at all of it dozens of times,
 // and with thousands of jobs most of what that takes is waiting for memory.
 //
@@ -20,19 +20,19 @@ type pricedView struct {
 	alive   [][]int     // by branch: the positions of item.use with a price that this was made for
 	rate    [][]float64 // by branch: the prices in use, parallel to alive
 	rows    []pricedRow // of all jobs, one for each GPU type it can use
-	first   []int       // by job: its first lane; one more at the end
-	items   []int32     // of all lanes, indices in kjob.items
+	first   []int       // by job: its first row; one more at the end
+	items   []int32     // of all rows, indices in kjob.items
 	figures []float64   // of all items: value, then what it takes of what has a price
 }
 
-// lane is the items of one job and GPU type that can be best.
+// pricedRow is the items of one job and GPU type that can be best.
 type pricedRow struct {
 	branch   int
-	from, to int // in sight.items
-	at       int // in sight.figures
+	from, to int // in pricedView.items
+	at       int // in pricedView.figures
 }
 
-// focus prepares to let jobs choose at the prices.
+// view prepares to let jobs choose at the prices.
 func (k *knapsack) view(price []float64) {
 	s := &k.pricedView
 	priced, rate := make([][]int, len(k.dims)), make([][]float64, len(k.dims))
@@ -57,7 +57,7 @@ func (k *knapsack) view(price []float64) {
 	s.first = append(s.first, len(s.rows))
 }
 
-// see appends the lanes of a job.
+// see appends the rows of a job.
 func (s *pricedView) see(j *kjob) {
 	for from := 0; from < len(j.hull); {
 		b := j.items[j.hull[from]].branch
@@ -81,7 +81,7 @@ func (s *pricedView) see(j *kjob) {
 }
 
 // chosen returns the largest value less price of job i and its choice, the
-// first of those that are equal. The knapsack must be focused on the prices.
+// first of those that are equal. The knapsack must have a view of the prices.
 func (k *knapsack) chosen(i int, mustRun bool) (float64, int) {
 	j, s := &k.jobs[i], &k.pricedView
 	best, at := j.idle, allocate.None

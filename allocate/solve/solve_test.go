@@ -371,3 +371,46 @@ func TestPriceOfTheNextGPU(t *testing.T) {
 		t.Errorf("a job that gains 1 where a GPU costs 2: %+v", w)
 	}
 }
+
+// TestQuotasHold: with quotas of tenants and of those above them, the solver
+// finds the best of all assignments that keep to them.
+func TestQuotasHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawState(t)
+		s.Jobs = s.Jobs[:min(len(s.Jobs), 3)]
+		s.Tenants = map[string]allocate.Tenant{
+			"lab": {Quota: map[string]int{"a": rapid.IntRange(0, 6).Draw(t, "lab a")}},
+			"x":   {Parent: "lab", Quota: map[string]int{"a": rapid.IntRange(0, 4).Draw(t, "x a"), "b": rapid.IntRange(0, 3).Draw(t, "x b")}},
+			"y":   {Parent: "lab"},
+		}
+		for i := range s.Jobs {
+			s.Jobs[i].Idle = -100
+			s.Jobs[i].History.Tenant = rapid.SampledFrom([]string{"x", "y", "lab", ""}).Draw(t, "tenant")
+		}
+		best, err := Maximise(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := best.Check(s); err != nil {
+			t.Fatal(err)
+		}
+		top := math.Inf(-1)
+		a := allocate.Assignment{Choice: make([]int, len(s.Jobs))}
+		var walk func(i int)
+		walk = func(i int) {
+			if i == len(s.Jobs) {
+				if a.Check(s) == nil {
+					top = math.Max(top, a.Total(s))
+				}
+				return
+			}
+			for a.Choice[i] = allocate.None; a.Choice[i] < len(s.Jobs[i].Options); a.Choice[i]++ {
+				walk(i + 1)
+			}
+		}
+		walk(0)
+		if math.Abs(best.Value-top) > 1e-9 || best.Bound < top-1e-9 {
+			t.Fatalf("value %g, bound %g, best of all %g", best.Value, best.Bound, top)
+		}
+	})
+}
