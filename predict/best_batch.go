@@ -168,12 +168,12 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 		cs[i] = c
 		cs[i].LocalBatch, cs[i].AccumSteps = b.local, b.accum
 	}
-	steps, err := p.Model.PredictAll(cs)
+	steps, err := p.Model.Central(cs)
 	if err != nil {
 		return c, err
 	}
 	choice, ok := bestOf(choices, func(i int) float64 {
-		return cs[i].SamplesPerStep() / steps[i].Median * p.efficiency(cs[i]).Mean
+		return cs[i].SamplesPerStep() / steps[i] * p.efficiency(cs[i]).Mean
 	})
 	if !ok {
 		return c, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprint(c.Workers),
@@ -192,6 +192,9 @@ func (p *Predictor) fixedBatch(c data.Config) (data.Config, bool) {
 		return c, false
 	}
 	c.LocalBatch = lo / float64(c.Workers)
+	if whole := math.Round(c.LocalBatch); math.Abs(c.LocalBatch-whole) < 1e-9*whole {
+		c.LocalBatch = whole // 63.99999999999998 is a batch of 64
+	}
 	return c, true
 }
 

@@ -29,6 +29,7 @@ type posterior struct {
 	scale   float64    // of the process in it
 	drawn   []form.Curve
 	weights blas64.General // K⁻¹·residual of every draw, one row per measurement
+	mode    []float64      // the same of the curve at the mode
 	scales  []float64      // of the process, one per draw
 	noise   []float64      // standard t variates, one per draw: for a new run
 	gauss   []float64      // standard normal variates, one per draw: for the process
@@ -76,6 +77,7 @@ func newPosterior(g *group, w *whitening, seed uint64) (*posterior, error) {
 	rng.Shuffle(draws, func(i, j int) { q.scales[i], q.scales[j] = q.scales[j], q.scales[i] })
 	if k.smooth {
 		q.weights = t.residualWeights(w, q.drawn).RawMatrix()
+		q.mode = t.residualWeights(w, []form.Curve{g.best}).RawMatrix().Data
 	}
 	return q, nil
 }
@@ -152,6 +154,15 @@ func (q *posterior) spread(p *form.Point, shared *memo, of []float64) (process f
 	}
 	shared.addSteps(q.drawn, p, of)
 	return process
+}
+
+// central is ln of the step time at the mode of the posterior.
+func (q *posterior) central(best form.Curve, p *form.Point) float64 {
+	ln, _ := best.LogTimes(p)
+	for i, w := range q.mode {
+		ln += w * q.scale * q.scale * q.task.kernel.cov(p, &q.task.pts[i])
+	}
+	return ln
 }
 
 // estimate returns the step time in seconds from what each draw says of its

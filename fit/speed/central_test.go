@@ -1,0 +1,45 @@
+package speed_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"knee/data"
+	"knee/fit/speed"
+)
+
+// What is compared by is near what is predicted, where there are measurements.
+func TestCentralIsNearTheMedian(t *testing.T) {
+	var ms []data.Measurement
+	for _, k := range []int{1, 2, 4, 8} {
+		for _, b := range []float64{16, 32, 64} {
+			ms = append(ms, data.Measurement{Config: data.Config{Job: "j", GPUType: "a100", Workers: k, Nodes: (k + 3) / 4, LocalBatch: b},
+				Status: data.OK, StepTime: .01 + .002*b + .004*math.Log2(float64(k))})
+		}
+	}
+	m, err := speed.Fit(context.Background(), ms, speed.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cs []data.Config
+	for _, r := range ms {
+		cs = append(cs, r.Config)
+	}
+	quick, err := m.Central(cs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := m.PredictAll(cs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range cs {
+		if math.Abs(math.Log(quick[i]/all[i].Median)) > .02 {
+			t.Errorf("%s: %.4g s at the mode, median %.4g", cs[i], quick[i], all[i].Median)
+		}
+	}
+	if _, err := m.Central([]data.Config{{Workers: 0}}); err == nil {
+		t.Error("no workers, no error")
+	}
+}
