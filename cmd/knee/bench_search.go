@@ -13,9 +13,9 @@ import (
 
 func newBenchSearch(a *app) *cobra.Command {
 	var methods []string
-	var seeds, budget int
+	var seeds, budget, layouts int
 	var objective, figure string
-	var oom bool
+	var oom, kinds bool
 	var noise float64
 	var out format
 	cmd := &cobra.Command{
@@ -42,7 +42,7 @@ the evaluations of rows that did not succeed.`,
 		Example: `  knee bench search tables/*.csv
   knee bench search table.csv --methods random,tpe,knee --seeds 30 -o csv
   knee bench search table.csv --objective time_s --noise 0.1 --plot progress.svg`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g := replay.Goal{Noise: noise, OOM: oom}
 			switch objective {
@@ -55,13 +55,19 @@ the evaluations of rows that did not succeed.`,
 			if seeds < 1 || budget < 1 || !(noise >= 0 && noise <= 1) {
 				return usageError{fmt.Errorf("--seeds %d --budget %d --noise %g: want at least one seed and evaluation, and noise from 0 to 1", seeds, budget, noise)}
 			}
+			if len(args) == 0 && layouts == 0 {
+				return usageError{fmt.Errorf("no tables: want TABLE.csv or --layouts")}
+			}
 			var tables []*replay.Table
 			for _, file := range args {
-				t, err := replay.LoadTable(file)
+				of, err := replay.LoadTables(file)
 				if err != nil {
 					return err
 				}
-				tables = append(tables, t)
+				tables = append(tables, of...)
+			}
+			for k := range layouts {
+				tables = append(tables, replay.NewLayout(int64(k)))
 			}
 			bar := a.progress()
 			results, err := replay.Compare(cmd.Context(), tables, methods, replay.Settings{Goal: g, Budget: budget, Seeds: seeds, Done: bar.At})
@@ -82,7 +88,11 @@ the evaluations of rows that did not succeed.`,
 			for i, r := range results {
 				scores[i] = r.Score
 			}
-			return out.print(a.stdout, scores, scoreTable(scores, g.OOM, out))
+			if kinds {
+				scores = replay.ByKind(scores)
+				return out.print(a.stdout, scores, kindTable(scores, out))
+			}
+			return out.print(a.stdout, scores, scoreTable(scores, out))
 		},
 	}
 	f := cmd.Flags()
@@ -94,24 +104,29 @@ the evaluations of rows that did not succeed.`,
 	f.BoolVar(&oom, "oom", false, "let the rows that need the most memory run out of it")
 	f.StringVar(&figure, "plot", "", "file to draw best-so-far against evaluations to: .svg, .png or .pdf")
 	completesList(cmd, "methods", replay.Methods())
+	f.IntVar(&layouts, "layouts", 0, "synthetic layout spaces to search too, a quarter of each out of memory")
+	f.BoolVar(&kinds, "kinds", false, "print averages over the tables of a kind")
 	formatFlag(cmd, &out)
 	return cmd
 }
 
-// scoreTable lists the scores; infeasible adds the count of evaluations that
-// did not succeed.
-func scoreTable(scores []replay.Score, infeasible bool, f format) table {
-	write := f.figures()
-	t := table{columns: strings.Split("table,method,seeds,evals_to_5pct,cost_to_5pct_ratio,regret_5,regret_10,regret_20,stop_evals,stop_within_5pct", ",")}
-	if infeasible {
-		t.columns = append(t.columns, "infeasible")
-	}
+// scoreTable lists the scores.
+func scoreTable(scores []replay.Score, out format) table {
+	write := out.figures()
+	t := table{columns: strings.Split("table,method,seeds,evals_to_5pct,cost_to_5pct_ratio,regret_5,regret_10,regret_20,stop_evals,stop_within_5pct,failed_share", ",")}
 	for _, s := range scores {
-		row := []string{s.Table, s.Method, strconv.Itoa(s.Seeds), write(s.Evals), write(s.Cost), write(s.Regret5), write(s.Regret10), write(s.Regret20), write(s.StopEvals), write(s.StopWithin5)}
-		if infeasible {
-			row = append(row, write(s.Infeasible))
-		}
-		t.add(row...)
+		t.add(s.Table, s.Method, strconv.Itoa(s.Seeds), write(s.Evals), write(s.Cost), write(s.Regret5), write(s.Regret10), write(s.Regret20), write(s.StopEvals), write(s.StopWithin5), write(s.Failed))
+	}
+	return t
+}
+
+// kindTable lists averages over kinds of tables.
+func kindTable(scores []replay.Score, out format) table {
+	t := scoreTable(scores, out)
+	t.columns[0] = "kind"
+	t.columns = append(t.columns, "worse_share")
+	for i, s := range scores {
+		t.rows[i] = append(t.rows[i], out.figures()(s.Worse))
 	}
 	return t
 }
