@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 
 	"knee/data"
 )
@@ -31,12 +30,11 @@ func NewLayout(seed int64) *Table {
 	for _, tp := range []int{1, 2, 4, 8} {
 		for _, pp := range []int{1, 2, 4, 8} {
 			for _, micro := range []int{1, 2, 4, 8} {
-				for _, recompute := range []string{"none", "selective", "full"} {
-					for _, sharding := range []string{"none", "zero1"} {
-						l := layout{tp: tp, pp: pp, micro: micro, recompute: recompute, sharded: sharding != "none"}
+				for _, recompute := range []string{"", "selective", "full"} {
+					for _, sharding := range []string{"", "zero1"} {
+						l := layout{tp: tp, pp: pp, micro: micro, recompute: recompute, sharded: sharding != ""}
 						c := data.Config{Mode: data.AllReduce, Workers: layoutGPUs, Nodes: layoutGPUs / nodeGPUs, LocalBatch: float64(micro),
-							AccumSteps: m.microBatches(l) - 1, Extra: map[string]string{"tp": strconv.Itoa(tp), "pp": strconv.Itoa(pp),
-								"recompute": recompute, "sharding": sharding}}
+							AccumSteps: m.microBatches(l) - 1, Layout: data.Layout{TP: tp, PP: pp, Recompute: recompute, Sharding: sharding}}
 						seconds := m.stepTime(l) * math.Exp(0.03*rng.NormFloat64())
 						need = append(need, m.memory(l)*math.Exp(0.03*rng.NormFloat64()))
 						t.Candidates = append(t.Candidates, c)
@@ -114,7 +112,7 @@ func (m transformer) memory(l layout) float64 {
 func (m transformer) stepTime(l layout) float64 {
 	tp, pp, count := float64(l.tp), float64(l.pp), float64(m.microBatches(l))
 	tokens := m.length * float64(l.micro)
-	work := map[string]float64{"none": 6, "selective": 6.3, "full": 8}[l.recompute]
+	work := map[string]float64{"": 6, "selective": 6.3, "full": 8}[l.recompute]
 	size := tokens * m.hidden / tp
 	compute := work * m.parameters() * tokens / (tp * pp) / (m.flops * size / (size + m.half))
 	// Two all-reduces of an activation per layer and direction.

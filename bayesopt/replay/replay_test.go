@@ -125,7 +125,7 @@ func TestMeasurementGivesTheCost(t *testing.T) {
 
 func TestTry(t *testing.T) {
 	table := read(t, sample)
-	for _, method := range []string{"random", "knee", "knee-map"} {
+	for _, method := range []string{"random", "guided"} {
 		s, err := table.Try(t.Context(), method, Goal{}, 6, 4)
 		if err != nil {
 			t.Fatal(err)

@@ -77,7 +77,18 @@ func (r *rowReader) known(column, cell string) bool {
 	case "status":
 		r.status(column, cell)
 	default:
-		return slices.Contains(outcomeColumns, column)
+		return r.layout(column, cell) || slices.Contains(outcomeColumns, column)
+	}
+	return true
+}
+
+// layout reads a column that is part of a layout; an empty cell is its default.
+func (r *rowReader) layout(column, cell string) bool {
+	if !slices.Contains(data.LayoutNames(), column) {
+		return false
+	}
+	if want := r.c.Layout.Set(column, cell); want != "" && cell != "" {
+		r.fail(column, cell, want)
 	}
 	return true
 }
@@ -148,7 +159,7 @@ func (r *rowReader) finish() {
 	}
 	r.c.Workers = max(1, r.c.Workers)
 	if r.c.LocalBatch == 0 && r.global > 0 {
-		r.c.LocalBatch = r.global / float64(r.c.Workers*(r.c.AccumSteps+1))
+		r.c.LocalBatch = r.global / float64(r.c.Replicas()*(r.c.AccumSteps+1))
 	}
 	r.o.Hourly = r.price
 	if r.err == nil && r.o.Status == data.OK && !(r.o.Time > 0) {

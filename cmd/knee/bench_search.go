@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"knee/bayesopt/baseline"
 	"knee/bayesopt/replay"
 	"knee/plots"
 )
@@ -24,23 +25,26 @@ func newBenchSearch(a *app) *cobra.Command {
 		Long: `search replays search methods on tables in which every configuration was
 measured. A table has a column per parameter, then time_s, cost_usd and status;
 every row is a candidate, and a method sees its outcome only when it asks for
-it. price_per_hour, if there, is known beforehand.
+it. price_per_hour, if there, is known beforehand. Of measurements of training
+plans (job, workers, step_time_s, status) every job on one number of GPUs is a
+table, if it has ten plans. --layouts adds synthetic spaces of training layouts
+on 64 GPUs, of which a quarter runs out of memory.
 
 For each table and method, averaged over the seeds: evaluations until within
 5 % of the best row (budget + 1 if never), Σ cost until then as a multiple of
 the cheapest row, simple regret after 5, 10 and 20 evaluations, evaluations when
-the method's stopping rule fired, and the share of searches that were within 5 %
-of the best then. A method with -map after its name takes the single best
-hyperparameters instead of averaging over them; -pi, -lcb and -thompson change
-the acquisition, and -nocost takes the cost of a trial out of it.
+the method's stopping rule fired, the share of searches that were within 5 % of
+the best then, and the share of evaluations that failed. What failed is charged.
+--kinds prints averages over the tables of a kind, and the share of tables on
+which a method needs over 10 % more evaluations than random.
 
 --noise multiplies every evaluation by a random factor with that coefficient of
-variation; knee then measures doubtful rows again, which is charged like any
+variation; guided then measures some rows again, which is charged like any
 other evaluation. With --oom the rows that need the most memory, a share between
-10 and 50 % that depends on the seed, run out of it, and a last column counts
-the evaluations of rows that did not succeed.`,
+10 and 50 % that depends on the seed, run out of it.`,
 		Example: `  knee bench search tables/*.csv
-  knee bench search table.csv --methods random,tpe,knee --seeds 30 -o csv
+  knee bench search table.csv --methods random,tpe,guided --seeds 30 -o csv
+  knee bench search plans.csv --layouts 6 --kinds
   knee bench search table.csv --objective time_s --noise 0.1 --plot progress.svg`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -96,14 +100,14 @@ the evaluations of rows that did not succeed.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&methods, "methods", []string{"random", "tpe", "knee"}, "methods to compare: "+strings.Join(replay.Methods(), ", "))
+	f.StringSliceVar(&methods, "methods", []string{"random", "gp-ei", baseline.Guided}, "methods to compare: "+strings.Join(baseline.Strategies(), ", "))
 	f.IntVar(&seeds, "seeds", 30, "searches per table and method")
 	f.IntVar(&budget, "budget", 20, "evaluations per search")
 	f.StringVar(&objective, "objective", "cost_usd", "what to minimise: cost_usd or time_s")
 	f.Float64Var(&noise, "noise", 0, "coefficient of variation of one evaluation")
 	f.BoolVar(&oom, "oom", false, "let the rows that need the most memory run out of it")
 	f.StringVar(&figure, "plot", "", "file to draw best-so-far against evaluations to: .svg, .png or .pdf")
-	completesList(cmd, "methods", replay.Methods())
+	completesList(cmd, "methods", baseline.Strategies())
 	f.IntVar(&layouts, "layouts", 0, "synthetic layout spaces to search too, a quarter of each out of memory")
 	f.BoolVar(&kinds, "kinds", false, "print averages over the tables of a kind")
 	formatFlag(cmd, &out)
