@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"knee/data"
 )
 
 const (
@@ -97,6 +99,10 @@ func (p *Problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 	margin := p.opts.Objective.margin(p.opts.TargetRegret)
 	cost := p.costModel()
 	usual := p.usualCost(post, cost)
+	failure := 0.0 // until a trial has run out of memory, a risk is only worth less
+	if slices.ContainsFunc(p.measured, func(m data.Measurement) bool { return m.Status == data.OOM }) {
+		failure = p.opts.Constants.FailureCost
+	}
 	safest := 0.0
 	for _, i := range p.Open() {
 		safest = max(safest, p.fits[i])
@@ -120,7 +126,7 @@ func (p *Problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 		// The fastest are the likeliest both to be better and to be in time, so
 		// that the smaller probability is that of both.
 		v.chance = p.fits[i] * min(belief.Below(best-margin), v.meets)
-		v.deduct(p.opts.Constants.FailureCost * (safest - p.fits[i])) // the risk of the safest is that of any trial
+		v.deduct(failure * (safest - p.fits[i])) // the risk of the safest is that of any trial
 		if p.opts.CostWeight > 0 {
 			v.score -= p.opts.CostWeight * math.Log1p(cost.relative(p, i, belief)/usual)
 		}

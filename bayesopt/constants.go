@@ -4,9 +4,9 @@ package bayesopt
 // are learned on recorded tables by bayesopt/replay/learn, which leaves out the
 // kind of table that it scores; docs/benchmarks-search.md has the scores.
 type Constants struct {
-	// FailureCost is what a failed trial costs, as a fraction of the objective:
-	// the gain that a trial of the budget is given up for, however soon the
-	// failed one ended.
+	// FailureCost is what running out of memory costs, as a fraction of the
+	// objective: the gain that a trial of the budget is given up for, however
+	// soon the failed one ended. It counts once a trial has run out of memory.
 	FailureCost float64
 	// UsualFits is the share of a space that is expected to fit before any
 	// trial.
