@@ -29,11 +29,6 @@ type Posterior struct {
 	width   float64 // of the predictive standard deviations, relative to what the members say
 }
 
-// single returns the mixture of one process.
-func single(g *GP) *Posterior {
-	return &Posterior{members: []*GP{g}, weights: []float64{1}, form: []int{0}, width: 1}
-}
-
 // AverageGP averages over hyperparameters: draws from the prior of ln ℓ and
 // ln ν, the same for every call with the same seed, each weighted by the
 // marginal likelihood of the responses with σ² integrated out. At most keep
