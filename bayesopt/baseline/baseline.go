@@ -75,6 +75,7 @@ func NewStrategy(name string, o bayesopt.Options) (bayesopt.Strategy, error) {
 	if !ok {
 		return nil, &data.UnknownError{What: "strategy", Name: name, Known: Strategies()}
 	}
+	o.Memory = nil // no baseline weighs what fits, and asking costs time
 	o, err := o.Validate()
 	return method{o, p}, err
 }
