@@ -1,16 +1,17 @@
 package bayesopt
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // accuracyTargets bounds the candidates that the objective accuracy looks at
 // when it judges how much a trial would teach: an even sample of a large
 // table says as much about it as the whole.
 const accuracyTargets = 128
 
-// teaching returns, for each of the candidates, the logarithm of how much a
+// probable is the chance of fitting from which a candidate counts as one that
+// may be run one day.
+const probable = 0.5
+
+// varianceReduction returns, for each of the candidates, the logarithm of how much a
 // trial of it is expected to reduce the variance of ln step time, averaged
 // over the table:
 //
@@ -20,13 +21,13 @@ const accuracyTargets = 128
 // optimal experiment design", 1996), Ernest's experiment design made
 // sequential (NSDI'16, section 4). The candidate of largest variance, which
 // is simpler, sits at the corners of the space, of which little else can be
-// learned. Excluded candidates are no targets: nobody will run them. The cost
+// learned. Candidates that are expected to fail are no targets: nobody will run them. The cost
 // of a trial plays no part: per cost the same eight trials of the recorded
 // tables are half as dear, and the model fitted to them a sixth worse.
-func (p *problem) teaching(post *Posterior, open []int) []float64 {
+func (p *Problem) varianceReduction(post *Posterior, open []int) []float64 {
 	var targets []int
-	for i, s := range p.standing {
-		if s != excluded {
+	for i, fits := range p.fits {
+		if fits >= probable {
 			targets = append(targets, i)
 		}
 	}
@@ -40,10 +41,11 @@ func (p *problem) teaching(post *Posterior, open []int) []float64 {
 	for m, g := range post.members {
 		at := make([]whitened, len(targets))
 		for k, j := range targets {
-			at[k] = g.whiten(p.points[j])
+			_, at[k] = g.whiten(p.points[j])
 		}
 		for k, i := range open {
-			gain[k] += post.weights[m] * g.reduction(g.whiten(p.points[i]), at)
+			_, x := g.whiten(p.points[i])
+			gain[k] += post.weights[m] * g.reduction(x, at)
 		}
 	}
 	for k := range gain {
@@ -56,10 +58,12 @@ func (p *problem) teaching(post *Posterior, open []int) []float64 {
 // the observations with their own correlation taken out, L⁻¹k.
 type whitened struct{ scaled, v []float64 }
 
-func (g *GP) whiten(x []float64) whitened {
-	scratch := make([]float64, len(x)+len(g.y))
-	g.predict(x, scratch)
-	return whitened{slices.Clone(scratch[:len(x)]), scratch[len(x):]}
+// whiten returns the posterior mean at x and x as the process sees it.
+func (g *GP) whiten(x []float64) (mean float64, at whitened) {
+	scratch := make([]float64, g.scratch())
+	mean, _ = g.predict(x, scratch)
+	d := g.hyper.width()
+	return mean, whitened{scratch[:d:d], scratch[d:]}
 }
 
 // covariance returns the posterior covariance of the response at two inputs.

@@ -1,12 +1,6 @@
 package bayesopt
 
-import (
-	"maps"
-	"math"
-	"slices"
-
-	"knee/data"
-)
+import "math"
 
 // Predictive is what is believed about one candidate's response: a mixture of
 // normal distributions, one per set of hyperparameters. The slices have equal
@@ -15,40 +9,9 @@ type Predictive struct {
 	Mean, SD, Weight []float64
 }
 
-// Acquisition scores a candidate for minimisation, given the best response so
-// far: the larger, the more worth measuring.
-type Acquisition func(p Predictive, best float64) float64
-
-// acquisitions is the registry: a new function is one file and one line here.
-func acquisitions() map[string]Acquisition {
-	return map[string]Acquisition{
-		"logei": func(p Predictive, best float64) float64 { return p.average(LogEI, best) },
-		"pi":    func(p Predictive, best float64) float64 { return p.average(LogPI, best) },
-		"lcb": func(p Predictive, _ float64) float64 {
-			m, s := p.Moments()
-			return LCB(m, s)
-		},
-		// The draws are added by [problem.choose].
-		thompson: func(Predictive, float64) float64 { return 0 },
-	}
-}
-
-// Acquisitions returns the names that [Options.Acquisition] accepts, sorted.
-func Acquisitions() []string { return slices.Sorted(maps.Keys(acquisitions())) }
-
-func acquisitionByName(name string) (Acquisition, error) {
-	if name == "" {
-		name = "logei"
-	}
-	if a, ok := acquisitions()[name]; ok {
-		return a, nil
-	}
-	return nil, &data.UnknownError{What: "acquisition", Name: name, Known: Acquisitions()}
-}
-
-// average returns the logarithm of the mixture's mean of e^score: expected
+// Average returns the logarithm of the mixture's mean of e^score: expected
 // improvements and probabilities are averaged, not their logarithms.
-func (p Predictive) average(score func(mean, sd, best float64) float64, best float64) float64 {
+func (p Predictive) Average(score func(mean, sd, best float64) float64, best float64) float64 {
 	top, sum := math.Inf(-1), 0.0
 	for i, w := range p.Weight {
 		s := score(p.Mean[i], p.SD[i], best) + math.Log(w)

@@ -24,12 +24,9 @@ const (
 type Posterior struct {
 	members []*GP
 	weights []float64
-	trend   []int // which of several prior means each member is conditioned on
-}
-
-// single returns the mixture of one process.
-func single(g *GP) *Posterior {
-	return &Posterior{members: []*GP{g}, weights: []float64{1}, trend: []int{0}}
+	form    []int // which of several prior means each member is conditioned on
+	record  record
+	width   float64 // of the predictive standard deviations, relative to what the members say
 }
 
 // AverageGP averages over hyperparameters: draws from the prior of ln ℓ and
@@ -60,7 +57,7 @@ func averageOver(x [][]float64, responses []response, p Prior, keep int, seed in
 	if keep <= 0 {
 		keep = averageKeep
 	}
-	rng := newRand(seed, 0)
+	rng := NewRand(seed, 0)
 	d := len(x[0])
 	var draws []weighted
 	for range averageDraws {
@@ -75,7 +72,7 @@ func averageOver(x [][]float64, responses []response, p Prior, keep int, seed in
 				member = g.responding(r.y, mean(r.y))
 			}
 			w := member.marginalised()
-			w.trend = k
+			w.form, w.prior = k, -r.charge
 			w.logged -= r.charge
 			draws = append(draws, w)
 		}
@@ -89,7 +86,8 @@ func averageOver(x [][]float64, responses []response, p Prior, keep int, seed in
 type weighted struct {
 	gp     *GP
 	logged float64 // ln weight, up to a constant
-	trend  int
+	prior  float64 // of it before the first trial
+	form   int
 }
 
 // marginalised returns the process with σ² at its posterior mode-like value
@@ -100,20 +98,20 @@ func (g *GP) marginalised() weighted {
 	scale := sigmaScale + 0.5*g.quad
 	g.sigma2 = scale / shape
 	g.hyper.LogSigma2 = math.Log(g.sigma2)
-	return weighted{gp: g, logged: -shape*math.Log(scale) - 0.5*g.logDet}
+	return weighted{gp: g, logged: -shape*math.Log(scale) - 0.5*g.factor.LogDet()}
 }
 
 // normalised keeps the members of largest weight.
 func normalised(draws []weighted, keep int) *Posterior {
 	slices.SortStableFunc(draws, func(a, b weighted) int { return cmp.Compare(b.logged, a.logged) })
-	p := &Posterior{}
+	p := &Posterior{record: newRecord(draws), width: 1}
 	var sum float64
 	for _, w := range draws[:min(keep, len(draws))] {
 		share := math.Exp(w.logged - draws[0].logged)
 		if share < averageCutoff {
 			break
 		}
-		p.members, p.weights, p.trend = append(p.members, w.gp), append(p.weights, share), append(p.trend, w.trend)
+		p.members, p.weights, p.form = append(p.members, w.gp), append(p.weights, share), append(p.form, w.form)
 		sum += share
 	}
 	for i := range p.weights {
@@ -127,7 +125,7 @@ func (p *Posterior) Members() int { return len(p.members) }
 
 // Believe conditions every member on its own prediction at x; see [GP.Believe].
 func (p *Posterior) Believe(x []float64) (*Posterior, error) {
-	q := &Posterior{weights: p.weights, trend: p.trend, members: make([]*GP, len(p.members))}
+	q := &Posterior{weights: p.weights, form: p.form, record: p.record, width: p.width, members: make([]*GP, len(p.members))}
 	for i, g := range p.members {
 		next, err := g.Believe(x)
 		if err != nil {
@@ -153,16 +151,6 @@ func (p *Posterior) NoiseSD() float64 {
 	return math.Sqrt(v)
 }
 
-// correlation returns the kernel correlation m(r) of two inputs, averaged over
-// the members: how much a fact about one says about the other, 0 to 1.
-func (p *Posterior) correlation(a, b []float64) float64 {
-	var c float64
-	for i, g := range p.members {
-		c += p.weights[i] * matern52(distance(g.hyper.scaled(a), g.hyper.scaled(b)))
-	}
-	return c
-}
-
 // predictor predicts at many points without allocating for each. It is not
 // safe for concurrent use, and every result overwrites the one before.
 type predictor struct {
@@ -178,11 +166,11 @@ func (p *Posterior) predictor() *predictor {
 
 func (q *predictor) at(x []float64) Predictive {
 	for i, g := range q.posterior.members {
-		if need := len(x) + len(g.y); len(q.scratch) < need {
+		if need := g.scratch(); len(q.scratch) < need {
 			q.scratch = make([]float64, need)
 		}
 		m, v := g.predict(x, q.scratch)
-		q.out.Mean[i], q.out.SD[i] = m, math.Sqrt(v)
+		q.out.Mean[i], q.out.SD[i] = m, q.posterior.width*math.Sqrt(v)
 	}
 	return q.out
 }

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"knee/data"
 )
 
 const (
@@ -20,46 +22,40 @@ const (
 	screenKeep    = 384
 )
 
-const (
-	// doubtful is the chance of fitting into memory below which a candidate is
-	// tried only when no other is left: no gain makes up for what is known to
-	// fail. Between a batch that fitted and one that did not it leaves the
-	// lower two thirds of the logarithmic interval.
-	doubtful = 0.1
-	// failureLoss is what running out of memory is taken to cost, as a fraction
-	// of the objective: so much has to be gained on average by candidates that
-	// fit with even odds. What is tried when little is left to be gained then
-	// fits. (0.1, 0.2 and 0.5 % give the same searches.)
-	failureLoss = 0.002
-	// lastResort is taken off the score of candidates that are not worth it; it
-	// is more than scores differ by otherwise.
-	lastResort = 1e9
-)
-
-// worthTheRisk reports whether the expected improvement makes up for the
-// chance of running out of memory.
-func worthTheRisk(belief Predictive, best, fits float64) bool {
-	if fits == 1 || math.IsInf(best, 1) {
-		return true
-	}
-	return math.Log(fits)+belief.average(LogEI, best) >= math.Log(failureLoss*(1-fits))
-}
-
 // choice is the outcome of looking at every open candidate.
 type choice struct {
-	pick   int     // candidate of the largest score
-	chance float64 // largest probability of being better than the best by a worthwhile margin
-	widest float64 // largest standard deviation of ln step time
+	pick   int     // candidate that is most worth a trial
+	better float64 // probability that something is better than the best by the target
+	gain   float64 // how much better the best of them is expected to be, in nats
+	widest float64 // largest standard deviation of ln step time among those that probably fit
 	meets  float64 // largest probability of meeting the deadline; 1 without one
-	among  []int   // the candidates that all members looked at
 }
 
 // verdict is the outcome of looking at one.
-type verdict struct{ score, chance, sd, meets float64 }
+type verdict struct {
+	score  float64 // logarithm of what the trial is worth, −Inf if it is worth nothing
+	worth  float64 // the same, not its logarithm: below 0 where failing costs more than is to be gained
+	chance float64 // of being better than the best by the target
+	sd     float64 // of ln step time
+	meets  float64 // probability of meeting the deadline
+}
+
+// compare orders verdicts by what the trial is worth.
+func (v verdict) compare(w verdict) int {
+	return cmp.Or(cmp.Compare(v.score, w.score), cmp.Compare(v.worth, w.worth))
+}
+
+// prefer orders candidates by their verdicts, ties by seed.
+func (p *Problem) prefer(i int, v verdict, j int, w verdict) int {
+	if c := v.compare(w); c != 0 {
+		return c
+	}
+	return cmp.Compare(p.priority(i), p.priority(j))
+}
 
 // choose scores the open candidates, of which there is at least one.
-func (p *problem) choose(post *Posterior, best float64) choice {
-	open := p.openWhere(func(int) bool { return true })
+func (p *Problem) choose(post *Posterior, best float64) choice {
+	open := p.Open()
 	judge := p.judge(post, best)
 	if len(open)*len(post.members) > screenAbove {
 		open = p.screen(post, best, open)
@@ -72,55 +68,65 @@ func (p *problem) choose(post *Posterior, best float64) choice {
 		}
 	})
 	var special []float64
-	switch {
-	case p.opts.Objective == Accuracy:
-		special = p.teaching(post, open)
-	case p.opts.Acquisition == thompson:
-		special = p.thompson(post, open)
+	if p.opts.Objective == Accuracy {
+		special = p.varianceReduction(post, open)
 	}
-	c := choice{pick: -1, among: open}
-	top := math.Inf(-1)
+	c := choice{pick: -1}
+	var top verdict
+	chances := make([]float64, len(verdicts))
 	for k, v := range verdicts {
 		if special != nil {
 			v.score += special[k]
 		}
-		c.chance, c.widest, c.meets = max(c.chance, v.chance), max(c.widest, v.sd), max(c.meets, v.meets)
-		if i := open[k]; c.pick < 0 || v.score > top || v.score == top && p.priority(i) > p.priority(c.pick) {
-			c.pick, top = i, v.score
+		i := open[k]
+		chances[k], c.meets = v.chance, max(c.meets, v.meets)
+		if p.fits[i] >= probable {
+			c.widest = max(c.widest, v.sd)
 		}
+		if c.pick < 0 || p.prefer(i, v, c.pick, top) > 0 {
+			c.pick, top = i, v
+		}
+	}
+	if p.opts.Objective != Accuracy && p.bestIndex >= 0 {
+		c.better, c.gain = p.better(post, best, open, chances)
 	}
 	return c
 }
 
 // judge returns the function that looks at one candidate. What it returns is
 // safe for concurrent use, given scratch space of its own.
-func (p *problem) judge(post *Posterior, best float64) func(i int, q *predictor, moved, finish *Predictive) verdict {
-	acquire, _ := acquisitionByName(p.opts.Acquisition) // validated before
-	margin := p.opts.Objective.margin(worthwhile)
+func (p *Problem) judge(post *Posterior, best float64) func(i int, q *predictor, moved, finish *Predictive) verdict {
+	margin := p.opts.Objective.margin(p.opts.TargetRegret)
 	cost := p.costModel()
 	usual := p.usualCost(post, cost)
+	failure := 0.0 // until a trial has run out of memory, a risk is only worth less
+	if slices.ContainsFunc(p.measured, func(m data.Measurement) bool { return m.Status == data.OOM }) {
+		failure = p.opts.Constants.FailureCost
+	}
+	safest := 0.0
+	for _, i := range p.Open() {
+		safest = max(safest, p.fits[i])
+	}
 	return func(i int, q *predictor, moved, finish *Predictive) verdict {
 		raw := q.at(p.points[i])
 		belief := p.shift(raw, post, i, p.offset[i], moved)
-		v := verdict{meets: 1}
+		v := verdict{meets: 1, score: math.Log(p.fits[i])}
 		_, v.sd = belief.Moments()
-		v.score = math.Log(p.fits[i])
-		if p.fits[i] < doubtful || p.opts.Objective != Accuracy && !worthTheRisk(belief, best, p.fits[i]) {
-			v.score -= lastResort
-		}
 		if p.opts.Objective == Accuracy {
-			return v // what a trial there teaches is added by [problem.teaching]
+			return v // what a trial there teaches is added by [Problem.varianceReduction]
 		}
 		if p.finish != nil {
 			v.meets = p.shift(raw, post, i, p.finish[i], finish).Below(math.Log(p.opts.Deadline))
 			v.score += math.Log(max(v.meets, math.SmallestNonzeroFloat64))
 		}
-		if !math.IsInf(best, 1) { // else nothing meets the deadline yet, and that alone counts
-			v.score += acquire(belief, best)
-			// The fastest are the likeliest both to be better and to be in
-			// time, so that the smaller probability is that of both.
-			v.chance = p.fits[i] * min(belief.Below(best-margin), v.meets)
+		if math.IsInf(best, 1) { // nothing meets the deadline yet, and that alone counts
+			return v
 		}
+		v.score += belief.Average(LogEI, best)
+		// The fastest are the likeliest both to be better and to be in time, so
+		// that the smaller probability is that of both.
+		v.chance = p.fits[i] * min(belief.Below(best-margin), v.meets)
+		v.deduct(failure * (safest - p.fits[i])) // the risk of the safest is that of any trial
 		if p.opts.CostWeight > 0 {
 			v.score -= p.opts.CostWeight * math.Log1p(cost.relative(p, i, belief)/usual)
 		}
@@ -128,12 +134,22 @@ func (p *problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 	}
 }
 
+// deduct takes the expected cost of failing off what a trial is worth.
+func (v *verdict) deduct(loss float64) {
+	v.worth = math.Exp(v.score) - loss
+	if share := math.Exp(math.Log(loss) - v.score); share < 1 {
+		v.score += math.Log1p(-share)
+	} else {
+		v.score = math.Inf(-1)
+	}
+}
+
 // screen returns the candidates that look best to the heaviest members alone.
-func (p *problem) screen(post *Posterior, best float64, open []int) []int {
-	few := &Posterior{}
+func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
+	few := &Posterior{width: post.width}
 	var sum float64
 	for k := range min(screenMembers, len(post.members)) {
-		few.members, few.trend = append(few.members, post.members[k]), append(few.trend, post.trend[k])
+		few.members, few.form = append(few.members, post.members[k]), append(few.form, post.form[k])
 		few.weights = append(few.weights, post.weights[k])
 		sum += post.weights[k]
 	}
@@ -142,25 +158,20 @@ func (p *problem) screen(post *Posterior, best float64, open []int) []int {
 	}
 	judge := p.judge(few, best)
 	type scored struct {
-		i     int
-		score float64
+		i int
+		verdict
 	}
 	all := make([]scored, len(open))
 	inParallel(len(open), func(lo, hi int) {
 		q, moved, finish := few.predictor(), Predictive{}, Predictive{}
 		for k := lo; k < hi; k++ {
 			v := judge(open[k], q, &moved, &finish)
-			if all[k] = (scored{open[k], v.score}); p.opts.Objective == Accuracy {
+			if all[k] = (scored{open[k], v}); p.opts.Objective == Accuracy {
 				all[k].score += 2 * math.Log(v.sd) // what a trial there can teach grows with its variance
 			}
 		}
 	})
-	slices.SortStableFunc(all, func(a, b scored) int {
-		if c := cmp.Compare(b.score, a.score); c != 0 {
-			return c
-		}
-		return cmp.Compare(p.priority(b.i), p.priority(a.i))
-	})
+	slices.SortFunc(all, func(a, b scored) int { return p.prefer(b.i, b.verdict, a.i, a.verdict) })
 	kept := make([]int, min(screenKeep, len(all)))
 	for k := range kept {
 		kept[k] = all[k].i
@@ -184,7 +195,7 @@ func inParallel(n int, work func(lo, hi int)) {
 
 // usualCost returns the expected cost of another trial of the best candidate so
 // far, 1 if there is none.
-func (p *problem) usualCost(post *Posterior, cost trialCost) float64 {
+func (p *Problem) usualCost(post *Posterior, cost trialCost) float64 {
 	if p.bestIndex < 0 {
 		return 1
 	}

@@ -28,7 +28,7 @@ func newTrialCost(measured []data.Measurement, fallback float64) trialCost {
 		return trialCost{wall: fallback}
 	}
 	c := trialCost{wall: math.Exp(median(walls))}
-	if len(walls) > 1 && spread(ratios) < spread(walls) {
+	if len(walls) > 1 && spanOf(ratios) < spanOf(walls) {
 		c.steps = math.Exp(median(ratios))
 	}
 	return c
@@ -36,7 +36,7 @@ func newTrialCost(measured []data.Measurement, fallback float64) trialCost {
 
 // seconds returns the expected duration of a trial of candidate i. The belief
 // is about the response; without members it says nothing.
-func (c trialCost) seconds(p *problem, i int, belief Predictive) float64 {
+func (c trialCost) seconds(p *Problem, i int, belief Predictive) float64 {
 	if c.steps == 0 || len(belief.Mean) == 0 {
 		return c.wall
 	}
@@ -46,7 +46,7 @@ func (c trialCost) seconds(p *problem, i int, belief Predictive) float64 {
 
 // relative returns seconds times price per hour, or times workers where no
 // price is known: a cost that can be compared between candidates.
-func (c trialCost) relative(p *problem, i int, belief Predictive) float64 {
+func (c trialCost) relative(p *Problem, i int, belief Predictive) float64 {
 	return c.seconds(p, i, belief) * p.hourly[i]
 }
 
@@ -56,4 +56,4 @@ func median(v []float64) float64 {
 	return 0.5 * (s[(n-1)/2] + s[n/2])
 }
 
-func spread(v []float64) float64 { return slices.Max(v) - slices.Min(v) }
+func spanOf(v []float64) float64 { return slices.Max(v) - slices.Min(v) }

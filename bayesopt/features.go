@@ -10,11 +10,6 @@ import (
 	"knee/data"
 )
 
-// logSpan is the ratio of largest to smallest value beyond which a positive
-// knob is modelled on a logarithmic scale: a learning rate of 0.1 is as far
-// from 0.01 as that is from 0.001.
-const logSpan = 8
-
 // column turns one aspect of a configuration into a number. It reports false
 // for a configuration the aspect is not defined for.
 type column struct {
@@ -173,16 +168,7 @@ func columnsFor(cands []data.Config) []column {
 	}
 	cols = append(cols, oneHot("mode", cands, func(c data.Config) (string, bool) { return string(c.ModeOrDefault()), true })...)
 	cols = append(cols, gpuColumns(cands)...)
-	for _, name := range data.LayoutNames() {
-		if data.LayoutWords(name) != nil {
-			cols = append(cols, oneHot(name, cands, func(c data.Config) (string, bool) { return c.Get(name), true })...)
-			continue
-		}
-		cols = append(cols, column{name: name, value: func(c data.Config) (float64, bool) {
-			degree, err := strconv.Atoi(c.Get(name))
-			return math.Log2(float64(degree)), err == nil
-		}})
-	}
+	cols = append(cols, layoutColumns(cands)...)
 	names := map[string]bool{}
 	for _, c := range cands {
 		for name := range c.Extra {
@@ -240,6 +226,32 @@ func machineColumns(cands []data.Config) []column {
 	}
 }
 
+// layoutColumns are the parts of a training layout, degrees by log2 and words by
+// their order, each of which does more of the same than the one before; and what
+// follows from them: log2 of the model replicas, over which gradients are
+// summed, and of the slots of the pipeline's schedule, micro-batches + pp − 1
+// (Narayanan et al., SC'21, section 2.2).
+func layoutColumns(cands []data.Config) []column {
+	var cols []column
+	for _, name := range data.LayoutNames() {
+		words := data.LayoutWords(name)
+		cols = append(cols, column{name: name, value: func(c data.Config) (float64, bool) {
+			if words != nil {
+				rank := slices.Index(words, c.Get(name))
+				return float64(rank), rank >= 0
+			}
+			degree, err := strconv.Atoi(c.Get(name))
+			return math.Log2(float64(degree)), err == nil
+		}})
+	}
+	if !slices.ContainsFunc(cands, func(c data.Config) bool { return c.ModelParallel() > 1 }) {
+		return cols
+	}
+	return append(cols,
+		column{name: "replicas", value: func(c data.Config) (float64, bool) { return math.Log2(float64(c.Replicas())), c.Replicas() > 0 }},
+		column{name: "slots", value: func(c data.Config) (float64, bool) { return math.Log2(float64(c.AccumSteps + max(c.PP, 1))), true }})
+}
+
 // knob returns a further knob of a configuration as a positive number.
 func knob(c data.Config, name string) (float64, bool) {
 	v, err := strconv.ParseFloat(c.Extra[name], 64)
@@ -275,15 +287,15 @@ func batchColumn(cands []data.Config) column {
 // extraColumns models a further knob as a number if every candidate sets it to
 // one, else as a category.
 func extraColumns(name string, cands []data.Config) []column {
-	lo, hi := math.Inf(1), math.Inf(-1)
+	lo := math.Inf(1)
 	for _, c := range cands {
 		v, err := strconv.ParseFloat(c.Extra[name], 64)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 			return oneHot("x_"+name, cands, func(c data.Config) (string, bool) { s, ok := c.Extra[name]; return s, ok })
 		}
-		lo, hi = min(lo, v), max(hi, v)
+		lo = min(lo, v)
 	}
-	logarithmic := lo > 0 && hi > logSpan*lo
+	logarithmic := lo > 0 // a ratio scale: 4 is to 2 as 2 is to 1
 	return []column{{name: "x_" + name, value: func(c data.Config) (float64, bool) {
 		v, err := strconv.ParseFloat(c.Extra[name], 64)
 		if err != nil || logarithmic && v <= 0 {

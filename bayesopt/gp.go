@@ -4,8 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"knee/internal/gp"
 )
 
 // GP is a Gaussian process conditioned on observations. It is immutable and
@@ -13,13 +17,13 @@ import (
 type GP struct {
 	hyper  Hyper
 	sigma2 float64
-	centre float64     // subtracted from the responses before they are modelled
-	inv    []float64   // √5/ℓ_j
-	x      [][]float64 // n inputs, scaled
+	centre float64 // subtracted from the responses before they are modelled
+	scale  scale
+	raw    [][]float64 // n inputs
+	x      [][]float64 // the same, scaled
 	y      []float64   // n responses, centred
-	low    [][]float64 // rows of L, L·Lᵀ = K/σ²
-	alpha  []float64   // (K/σ²)⁻¹·y
-	logDet float64     // ln |K/σ²|
+	factor *gp.Factor  // L, L·Lᵀ = K/σ²
+	white  []float64   // L⁻¹y
 	quad   float64     // yᵀ·(K/σ²)⁻¹·y
 }
 
@@ -55,17 +59,13 @@ func checkObservations(x [][]float64, y []float64, d int) error {
 	return nil
 }
 
-// condition factorises K/σ² and solves for the weights. It adds jitter, from
-// 1e-10 upwards, if rounding has made the matrix indefinite.
+// condition factorises K/σ² and whitens the responses.
 func condition(x [][]float64, y []float64, centre float64, h Hyper) (*GP, error) {
 	n := len(x)
-	g := &GP{hyper: h, sigma2: math.Exp(h.LogSigma2), centre: centre,
-		inv: make([]float64, len(h.LogLength)), x: make([][]float64, n), y: make([]float64, n)}
-	for j, l := range h.LogLength {
-		g.inv[j] = math.Sqrt(5) * math.Exp(-l)
-	}
+	g := &GP{hyper: h, sigma2: math.Exp(h.LogSigma2), scale: h.scale(), raw: x, x: make([][]float64, n)}
 	for i := range x {
-		g.x[i], g.y[i] = h.scaled(x[i]), y[i]-centre
+		g.x[i] = make([]float64, h.width())
+		g.scale.into(g.x[i], x[i])
 	}
 	corr := mat.NewSymDense(n, nil)
 	nugget := math.Exp(h.LogNugget) + minNugget
@@ -75,71 +75,28 @@ func condition(x [][]float64, y []float64, centre float64, h Hyper) (*GP, error)
 		}
 		corr.SetSym(i, i, h.prior(0)+nugget)
 	}
-	var chol mat.Cholesky
-	for jitter := 1e-10; !chol.Factorize(corr); jitter *= 100 {
-		if jitter > 1e-2 {
-			return nil, errors.New("gaussian process: kernel matrix is not positive definite; the hyperparameters are out of range")
-		}
-		for i := range n {
-			corr.SetSym(i, i, corr.At(i, i)+jitter)
-		}
+	var err error
+	if g.factor, err = gp.Factorize(corr); err != nil {
+		return nil, fmt.Errorf("%w; the hyperparameters are out of range", err)
 	}
-	return g, g.solve(&chol)
-}
-
-// solve copies the factor into rows, which makes predictions at single points
-// free of allocation, and computes what all of them share.
-func (g *GP) solve(chol *mat.Cholesky) error {
-	n := len(g.y)
-	var lower mat.TriDense
-	chol.LTo(&lower)
-	g.low = make([][]float64, n)
-	for i := range n {
-		g.low[i] = make([]float64, i+1)
-		for j := range i + 1 {
-			g.low[i][j] = lower.At(i, j)
-		}
-	}
-	var alpha mat.VecDense
-	err := chol.SolveVecTo(&alpha, mat.NewVecDense(n, g.y))
-	// A badly conditioned matrix is reported but solved all the same; only
-	// results that are not numbers are useless.
-	if err != nil && !errors.As(err, new(mat.Condition)) {
-		return fmt.Errorf("gaussian process: %w", err)
-	}
-	g.alpha = alpha.RawVector().Data
-	g.logDet = chol.LogDet()
-	for i, a := range g.alpha {
-		g.quad += a * g.y[i]
-	}
+	g = g.responding(y, centre)
 	if math.IsNaN(g.quad) || math.IsInf(g.quad, 0) {
-		return errors.New("gaussian process: solution is not finite; the hyperparameters are out of range")
+		return nil, errors.New("gaussian process: solution is not finite; the hyperparameters are out of range")
 	}
-	return nil
+	return g, nil
 }
 
 // responding returns the process of the same inputs and hyperparameters
-// conditioned on other responses: the factor is shared, and only the weights
-// are solved for again.
+// conditioned on other responses: the factor is shared.
 func (g *GP) responding(y []float64, centre float64) *GP {
-	n := len(y)
 	h := *g
-	h.centre, h.y, h.alpha, h.quad = centre, make([]float64, n), make([]float64, n), 0
-	for i, row := range g.low {
+	h.centre, h.y = centre, make([]float64, len(y))
+	for i := range y {
 		h.y[i] = y[i] - centre
-		v := h.y[i]
-		for j, l := range row[:i] {
-			v -= l * h.alpha[j]
-		}
-		h.alpha[i] = v / row[i]
-		h.quad += h.alpha[i] * h.alpha[i]
 	}
-	for i := n - 1; i >= 0; i-- {
-		h.alpha[i] /= g.low[i][i]
-		for j, l := range g.low[i][:i] {
-			h.alpha[j] -= l * h.alpha[i]
-		}
-	}
+	h.white = slices.Clone(h.y)
+	h.factor.Whiten(h.white)
+	h.quad = floats.Dot(h.white, h.white)
 	return &h
 }
 
@@ -153,39 +110,32 @@ func (g *GP) Len() int { return len(g.y) }
 // (Rasmussen and Williams 2006, eq. 2.30).
 func (g *GP) LogLikelihood() float64 {
 	n := float64(len(g.y))
-	return -0.5*g.quad/g.sigma2 - 0.5*g.logDet - 0.5*n*math.Log(2*math.Pi*g.sigma2)
+	return -0.5*g.quad/g.sigma2 - 0.5*g.factor.LogDet() - 0.5*n*math.Log(2*math.Pi*g.sigma2)
 }
 
 // Predict returns the posterior mean and variance of the noise-free response
 // at x (eq. 2.25 and 2.26), in units of the response and its square. The
 // variance is never negative.
 func (g *GP) Predict(x []float64) (mean, variance float64) {
-	return g.predict(x, make([]float64, len(x)+len(g.y)))
+	return g.predict(x, make([]float64, g.scratch()))
 }
+
+// scratch returns how many numbers of scratch space a prediction needs.
+func (g *GP) scratch() int { return g.hyper.width() + len(g.y) }
 
 // NoiseVariance returns the variance of one observation about the response.
 func (g *GP) NoiseVariance() float64 { return g.sigma2 * (math.Exp(g.hyper.LogNugget) + minNugget) }
 
-// predict is Predict with len(x)+n numbers of scratch space.
+// predict is Predict with scratch space.
 func (g *GP) predict(x, scratch []float64) (mean, variance float64) {
-	s, v := scratch[:len(x)], scratch[len(x):len(x)+len(g.y)]
-	for j := range x {
-		s[j] = x[j] * g.inv[j]
+	d := g.hyper.width()
+	s, v := scratch[:d], scratch[d:d+len(g.y)]
+	g.scale.into(s, x)
+	for i := range v {
+		v[i] = g.hyper.prior(distance(g.x[i], s))
 	}
-	reduced := 0.0
-	for i, row := range g.low {
-		k := g.hyper.prior(distance(g.x[i], s))
-		mean += k * g.alpha[i]
-		// Forward substitution for L·v = k, row by row.
-		done := v[:i]
-		for j, l := range row[:len(done)] {
-			k -= l * done[j]
-		}
-		k /= row[i]
-		v[i] = k
-		reduced += k * k
-	}
-	return g.centre + mean, g.sigma2 * max(0, g.hyper.prior(0)-reduced)
+	g.factor.Whiten(v)
+	return g.centre + floats.Dot(v, g.white), g.sigma2 * max(0, g.hyper.prior(0)-floats.Dot(v, v))
 }
 
 // Believe returns the process conditioned on one more observation at x whose
@@ -195,16 +145,11 @@ func (g *GP) predict(x, scratch []float64) (mean, variance float64) {
 // where one is already running.
 func (g *GP) Believe(x []float64) (*GP, error) {
 	mu, _ := g.Predict(x)
-	n := len(g.y)
-	raw, y := make([][]float64, n+1), make([]float64, n+1)
-	for i := range n {
-		raw[i] = make([]float64, len(x))
-		for j := range x {
-			raw[i][j] = g.x[i][j] / g.inv[j]
-		}
-		y[i] = g.y[i] + g.centre
+	raw, y := append(slices.Clip(g.raw), x), make([]float64, len(g.y), len(g.y)+1)
+	for i, v := range g.y {
+		y[i] = v + g.centre
 	}
-	raw[n], y[n] = x, mu
+	y = append(y, mu)
 	return condition(raw, y, g.centre, g.hyper)
 }
 

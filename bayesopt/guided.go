@@ -19,7 +19,7 @@ var _ Strategy = (*Guided)(nil)
 // NewGuided returns the guided strategy, or an error that names the option
 // that is wrong.
 func NewGuided(o Options) (*Guided, error) {
-	o, err := o.validate()
+	o, err := o.Validate()
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func NewGuided(o Options) (*Guided, error) {
 // candidates the features cannot tell apart, an ok trial without a step time)
 // is a *data.InputError.
 func (g *Guided) Next(h History) (Suggestion, error) {
-	p, err := newProblem(g.opts, h)
+	p, err := NewProblem(g.opts, h)
 	if err != nil {
 		return Suggestion{}, err
 	}
@@ -42,11 +42,11 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 		return Suggestion{}, err
 	}
 	if post != nil && !p.starting() {
-		if s, doubtful := p.doubt(post); doubtful {
+		if s, again := p.contradicted(post); again {
 			return s, nil
 		}
 	}
-	if !p.anyOpen() {
+	if len(p.Open()) == 0 {
 		return p.exhausted(p.favourite(post)), nil
 	}
 	if post == nil || p.starting() {
@@ -58,18 +58,16 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 
 // learn fits the model and adds the running trials as believed observations.
 // It returns nil if nothing usable was measured.
-func (p *problem) learn() (*Posterior, error) {
-	if p.successes() == 0 {
+func (p *Problem) learn() (*Posterior, error) {
+	if p.Successes() == 0 {
 		return nil, nil
 	}
-	prior := Prior{Noisy: p.opts.Noisy}
+	c := p.opts.Constants
+	prior := Prior{Noisy: p.opts.Noisy, JumpChance: c.JumpChance, LengthSD: c.LengthSD}
 	x, responses := p.residuals()
-	var post *Posterior
-	var err error
-	if p.opts.Hyper == "map" {
-		post, err = bestGP(x, responses, prior, p.opts.Seed)
-	} else {
-		post, err = averageOver(x, responses, prior, averageKeep, p.opts.Seed)
+	post, err := averageOver(x, responses, prior, averageKeep, p.opts.Seed)
+	if err == nil {
+		post.width = post.record.width(c.RecordTrust)
 	}
 	for i := 0; err == nil && i < len(p.running); i++ {
 		post, err = post.Believe(p.running[i])
@@ -80,32 +78,13 @@ func (p *problem) learn() (*Posterior, error) {
 	return post, nil
 }
 
-// bestGP returns the process of largest posterior density, over the
-// hyperparameters and the sets of responses.
-func bestGP(x [][]float64, responses []response, prior Prior, seed int64) (*Posterior, error) {
-	var best *Posterior
-	top := math.Inf(-1)
-	for k, r := range responses {
-		g, err := FitGP(x, r.y, prior, 4, seed)
-		if err != nil {
-			return nil, err
-		}
-		value := prior.logPosterior(x, g.y, g.hyper.pack(), nil) - r.charge
-		if best == nil || value > top {
-			best, top = single(g), value
-			best.trend[0] = k
-		}
-	}
-	return best, nil
-}
-
 // decide picks by acquisition, or stops.
-func (p *problem) decide(post *Posterior) Suggestion {
+func (p *Problem) decide(post *Posterior) Suggestion {
 	best := p.incumbent(post)
 	c := p.choose(post, best)
-	stop, fired := p.shouldStop(post, best, c)
-	if stop {
-		if s, doubtful := p.lastLook(post); doubtful {
+	fired := p.shouldStop(post, c)
+	if fired != "" {
+		if s, again := p.confirm(post); again {
 			return s
 		}
 		if !p.opts.KeepGoing {
@@ -113,10 +92,10 @@ func (p *problem) decide(post *Posterior) Suggestion {
 		}
 	}
 	next := p.suggest(c.pick, post, "")
-	if stop {
-		next.Fired = fired
+	next.Fired, next.Better, next.Best = fired, c.better, p.favourite(post)
+	if p.bestIndex >= 0 && p.opts.Objective != Accuracy && len(post.record) >= minRecord {
+		next.Reason += "; " + p.claim(c)
 	}
-	next.Best = p.favourite(post)
 	return next
 }
 
@@ -125,7 +104,7 @@ func (p *problem) decide(post *Posterior) Suggestion {
 // luckiest of several noisy measurements is better than the truth. Believed
 // results of running trials count, or two trials would chase the same gain.
 // It is +Inf while nothing measured meets the deadline.
-func (p *problem) incumbent(post *Posterior) float64 {
+func (p *Problem) incumbent(post *Posterior) float64 {
 	best := p.best
 	if p.opts.Noisy && p.bestIndex >= 0 {
 		best = p.expected(post, p.favourite(post))
@@ -148,13 +127,13 @@ func (p *problem) incumbent(post *Posterior) float64 {
 // favourite returns the measured candidate that is taken for the best: the
 // best measurement, or with noise the best posterior mean, −1 if there is
 // none. With a deadline only candidates that were seen to meet it count.
-func (p *problem) favourite(post *Posterior) int {
+func (p *Problem) favourite(post *Posterior) int {
 	if !p.opts.Noisy || p.bestIndex < 0 || post == nil {
 		return p.bestIndex
 	}
 	pick, least := -1, math.Inf(1)
 	looked := map[int]bool{}
-	for _, o := range p.seen {
+	for _, o := range p.observations {
 		if o.index < 0 || !o.feasible || looked[o.index] || p.finish != nil && o.logTime+p.finish[o.index] > math.Log(p.opts.Deadline) {
 			continue
 		}
@@ -167,40 +146,24 @@ func (p *problem) favourite(post *Posterior) int {
 }
 
 // expected returns the posterior mean of the response of candidate i.
-func (p *problem) expected(post *Posterior, i int) float64 {
+func (p *Problem) expected(post *Posterior, i int) float64 {
 	m, _ := p.belief(post, i).Moments()
 	return m
 }
 
 // belief returns what is believed about the response of candidate i.
-func (p *problem) belief(post *Posterior, i int) Predictive {
+func (p *Problem) belief(post *Posterior, i int) Predictive {
 	return p.shift(post.Predict(p.points[i]), post, i, p.offset[i], new(Predictive))
 }
 
-// feasibility returns the probability that candidate i yields a time: the
-// share of successes among the finished trials, weighted by how much the
-// kernel says each has in common with the candidate. One imaginary success
-// stands for the expectation that a study's candidates mostly work.
-func (p *problem) feasibility(post *Posterior, i int) float64 {
-	good, all := 1.0, 1.0
-	for _, o := range p.seen {
-		w := post.correlation(p.points[i], o.x)
-		all += w
-		if o.feasible {
-			good += w
-		}
-	}
-	return good / all * p.fits[i]
-}
-
 // suggest describes the choice of candidate i.
-func (p *problem) suggest(i int, post *Posterior, why string) Suggestion {
+func (p *Problem) suggest(i int, post *Posterior, why string) Suggestion {
 	s := Suggestion{Index: i, Config: p.cands[i], PFeasible: 1, Best: p.bestIndex}
 	var belief Predictive
 	if post != nil {
 		belief = p.belief(post, i)
 		s.Expected = p.opts.Objective.estimate(belief)
-		s.PFeasible = p.feasibility(post, i)
+		s.PFeasible = p.fits[i]
 	}
 	if p.priced {
 		s.Cost = p.costModel().seconds(p, i, belief) * p.hourly[i] / 3600
@@ -210,15 +173,15 @@ func (p *problem) suggest(i int, post *Posterior, why string) Suggestion {
 }
 
 // costModel predicts how long a trial takes from those that were measured.
-func (p *problem) costModel() trialCost { return newTrialCost(p.measured, p.opts.TrialSeconds) }
+func (p *Problem) costModel() trialCost { return newTrialCost(p.measured, p.opts.TrialSeconds) }
 
 // stopped is the decision to stop with a candidate as the best, −1 for none.
-func (p *problem) stopped(best int, reason string) Suggestion {
+func (p *Problem) stopped(best int, reason string) Suggestion {
 	return Suggestion{Stop: true, Index: -1, Best: best, Config: p.config(best), Reason: reason}
 }
 
 // config returns candidate i, or nothing for −1.
-func (p *problem) config(i int) data.Config {
+func (p *Problem) config(i int) data.Config {
 	if i < 0 {
 		return data.Config{}
 	}

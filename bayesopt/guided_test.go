@@ -7,9 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
-
 	"knee/data"
 )
 
@@ -40,95 +37,38 @@ func measure(c data.Config) data.Measurement {
 	return data.Measurement{Config: c, Status: data.OK, StepTime: stepTime(c), Wall: 60, PricePerHour: price(c)}
 }
 
-// Whatever happens to the trials, no strategy suggests a candidate twice, one
-// that runs, or one outside the table; and the same history gives the same
-// suggestion.
-func TestStrategyProperties(t *testing.T) {
-	cands := table("a100", "t4")
-	statuses := []data.Status{data.OK, data.OK, data.OK, data.OOM, data.Failed, data.Timeout, data.Infeasible}
-	rapid.Check(t, func(t *rapid.T) {
-		o := Options{Objective: rapid.SampledFrom(Objectives()).Draw(t, "objective"), Price: price,
-			Seed: rapid.Int64().Draw(t, "seed"), Initial: rapid.IntRange(0, 4).Draw(t, "initial"),
-			Acquisition: rapid.SampledFrom(Acquisitions()).Draw(t, "acquisition"), Noisy: rapid.Bool().Draw(t, "noisy")}
-		s, err := NewStrategy(rapid.SampledFrom(Strategies()).Draw(t, "strategy"), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		keys := map[string]bool{}
-		h := History{Candidates: cands}
-		for n := range rapid.IntRange(1, 9).Draw(t, "trials") {
-			next, err := s.Next(h)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := s.Next(h)
-			if diff := cmp.Diff(next, again); err != nil || diff != "" {
-				t.Fatalf("same history, other suggestion: %v\n%s", err, diff)
-			}
-			if next.Reason == "" {
-				t.Fatal("suggestion without a reason")
-			}
-			if next.Stop {
-				return
-			}
-			key := next.Config.Key()
-			if next.Index < 0 || next.Index >= len(cands) || cands[next.Index].Key() != key || keys[key] && !next.Remeasure {
-				t.Fatalf("trial %d: %s (index %d) is not a fresh candidate", n, next.Config, next.Index)
-			}
-			if e := next.Expected; !(e.Lo <= e.Mean && e.Mean <= e.Hi) || math.IsInf(e.Hi, 0) {
-				t.Fatalf("expected %+v is not an interval", e)
-			}
-			if next.PFeasible < 0 || next.PFeasible > 1 || !(next.Cost > 0) {
-				t.Fatalf("p_feasible %g, cost %g", next.PFeasible, next.Cost)
-			}
-			keys[key] = true
-			if rapid.Bool().Draw(t, "running") {
-				h.Running = append(h.Running, next.Config)
-				continue
-			}
-			m := measure(next.Config)
-			if m.Status = rapid.SampledFrom(statuses).Draw(t, "status"); m.Status != data.OK {
-				m.StepTime = 0
-			}
-			h.Measured = append(h.Measured, m)
-		}
-	})
-}
-
 // The guided search finds the best of the table, stops, and says why.
 func TestGuidedFindsBestAndStops(t *testing.T) {
 	cands := table("a100", "t4")
 	for _, objective := range []Objective{Throughput, Goodput, StepTime, CostToTarget} {
-		for _, hyper := range []string{"average", "map"} {
-			o := Options{Objective: objective, Price: price, Seed: 3, Hyper: hyper, Efficiency: func(b float64) float64 { return 1 / (1 + b/500) }}
-			s, err := NewGuided(o)
+		o := Options{Objective: objective, Price: price, Seed: 3, Efficiency: func(b float64) float64 { return 1 / (1 + b/500) }}
+		s, err := NewGuided(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, _ = o.Validate()
+		offset, _ := o.offsets(cands)
+		best, found := math.Inf(1), math.Inf(1)
+		for i, c := range cands {
+			best = min(best, math.Log(stepTime(c))+offset[i])
+		}
+		h := History{Candidates: cands}
+		for {
+			next, err := s.Next(h)
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, _ = o.validate()
-			offset, _ := o.offsets(cands)
-			best, found := math.Inf(1), math.Inf(1)
-			for i, c := range cands {
-				best = min(best, math.Log(stepTime(c))+offset[i])
-			}
-			h := History{Candidates: cands}
-			for {
-				next, err := s.Next(h)
-				if err != nil {
-					t.Fatal(err)
+			if next.Stop {
+				if len(h.Measured) < minRecord || !strings.Contains(next.Reason, "remaining regret") {
+					t.Errorf("%s: stopped after %d: %s", objective, len(h.Measured), next.Reason)
 				}
-				if next.Stop {
-					if len(h.Measured) < stopTrials || !strings.Contains(next.Reason, "remaining regret") {
-						t.Errorf("%s, %s: stopped after %d: %s", objective, hyper, len(h.Measured), next.Reason)
-					}
-					break
-				}
-				h.Measured = append(h.Measured, measure(next.Config))
-				found = min(found, math.Log(stepTime(next.Config))+offset[next.Index])
+				break
 			}
-			if len(h.Measured) > 25 || found > best+0.05 {
-				t.Errorf("%s, %s: %d trials, %.1f %% off the best", objective, hyper, len(h.Measured), 100*(found-best))
-			}
+			h.Measured = append(h.Measured, measure(next.Config))
+			found = min(found, math.Log(stepTime(next.Config))+offset[next.Index])
+		}
+		if len(h.Measured) > 25 || found > best+0.05 {
+			t.Errorf("%s: %d trials, %.1f %% off the best", objective, len(h.Measured), 100*(found-best))
 		}
 	}
 }
@@ -186,45 +126,6 @@ func TestStartIsCheapAndCoversModes(t *testing.T) {
 	}
 }
 
-func TestMemoryRules(t *testing.T) {
-	at := func(workers int, batch float64) data.Config {
-		return data.Config{GPUType: "t4", Workers: workers, LocalBatch: batch}
-	}
-	oom := func(c data.Config) data.Measurement { return data.Measurement{Config: c, Status: data.OOM} }
-	accum := at(4, 64)
-	accum.AccumSteps = 2
-	other := at(4, 128)
-	other.GPUType = "a100"
-	knob := at(2, 128)
-	knob.Extra = map[string]string{"precision": "fp16"}
-	for _, c := range []struct {
-		name     string
-		measured []data.Measurement
-		config   data.Config
-		want     bool
-	}{
-		{"larger batch", []data.Measurement{oom(at(4, 64))}, at(4, 128), true},
-		{"smaller batch", []data.Measurement{oom(at(4, 64))}, at(4, 32), false},
-		{"fewer workers", []data.Measurement{oom(at(4, 64))}, at(2, 64), true},
-		{"more workers may shard", []data.Measurement{oom(at(4, 64))}, at(8, 64), false},
-		{"more workers did not help", []data.Measurement{oom(at(4, 64)), oom(at(8, 64))}, at(16, 64), true},
-		{"more workers helped", []data.Measurement{oom(at(4, 64)), oom(at(8, 64)), measure(at(32, 64))}, at(16, 64), false},
-		{"accumulation needs more", []data.Measurement{oom(at(4, 64))}, accum, true},
-		{"without accumulation less", []data.Measurement{oom(accum)}, at(4, 64), false},
-		{"other gpu type", []data.Measurement{oom(at(4, 64))}, other, false},
-		{"other knob", []data.Measurement{oom(at(4, 64))}, knob, false},
-		{"unknown batch", []data.Measurement{oom(at(4, 0))}, at(4, 128), false},
-	} {
-		var r memoryRules
-		for _, m := range c.measured {
-			r.learn(m)
-		}
-		if got := r.excludes(c.config); got != c.want {
-			t.Errorf("%s: excludes = %v, want %v", c.name, got, c.want)
-		}
-	}
-}
-
 func TestGuidedErrors(t *testing.T) {
 	twin := table("t4")
 	twin = append(twin, twin[3])
@@ -249,13 +150,10 @@ func TestGuidedErrors(t *testing.T) {
 			t.Errorf("%s: error %v, want an InputError with %q", name, err, c.want)
 		}
 	}
-	for _, o := range []Options{{Objective: "speed"}, {Objective: CostToTarget}, {Initial: -1}, {Acquisition: "x"}, {Hyper: "x"}, {Work: math.NaN()}} {
-		if _, err := NewStrategy("knee", o); err == nil {
+	for _, o := range []Options{{Objective: "speed"}, {Objective: CostToTarget}, {Initial: -1}, {TargetRegret: 1}, {Work: math.NaN()}} {
+		if _, err := NewGuided(o); err == nil {
 			t.Errorf("options %+v are accepted", o)
 		}
-	}
-	if _, err := NewStrategy("magic", Options{}); err == nil || !strings.Contains(err.Error(), "knee, random") {
-		t.Errorf("unknown strategy: %v, want the known ones", err)
 	}
 }
 

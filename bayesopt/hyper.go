@@ -15,6 +15,11 @@ import (
 type Prior struct {
 	Noisy bool // measurements scatter by several per cent: ln ν ~ N(−3, 1) instead of N(−4, 1)
 	Exact bool // responses are computed, not measured: ln ν ~ N(−8, 1)
+	// JumpChance is the probability of a step at a random place of a random
+	// column, and of another after each; 0 means none.
+	JumpChance float64
+	// LengthSD is the standard deviation of ln ℓ; 0 means the learned one.
+	LengthSD float64
 }
 
 // Shape and scale of the inverse gamma prior of σ². With scale 0.1 the typical
@@ -22,12 +27,12 @@ type Prior struct {
 // search space; shape 1 is so weak that a few measurements override it.
 const sigmaShape, sigmaScale = 1.0, 0.1
 
-// lengthSpread is the prior standard deviation of every ln ℓ. It is wide, so
-// that some columns of a draw matter hardly at all: the columns of a table
-// repeat each other (cores, machines, memory), and which of them the time
-// follows differs from table to table. (Of 0.7, 1, 1.3 and 1.6, 1.3 ended most
-// searches well on recorded tables with rows left out at random.)
-const lengthSpread = 1.3
+// A draw has at most maxJumps jumps; their ln ℓ ~ N(jumpLogLength, 1), so that
+// two sides of a jump are typically correlated by a seventh to a half.
+const (
+	maxJumps      = 3
+	jumpLogLength = -0.5
+)
 
 // meanLogLength is the prior mean of every ln ℓ with d input columns. The
 // typical distance of two points grows with √d, and the length scale with it
@@ -42,6 +47,13 @@ func (p Prior) meanLogNugget() float64 {
 		return -8
 	}
 	return -4
+}
+
+func (p Prior) lengthSD() float64 {
+	if p.LengthSD > 0 {
+		return p.LengthSD
+	}
+	return LearnedConstants().LengthSD
 }
 
 // rough is the prior median of ρ. Without noise every input is measured once,
@@ -66,11 +78,14 @@ func (p Prior) centre(d int) Hyper {
 func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 	h := p.centre(d)
 	for j := range h.LogLength {
-		h.LogLength[j] += lengthSpread * rng.NormFloat64()
+		h.LogLength[j] += p.lengthSD() * rng.NormFloat64()
 	}
 	h.LogNugget += rng.NormFloat64()
 	if h.Rough > 0 {
 		h.Rough *= math.Exp(rng.NormFloat64())
+	}
+	for d > 0 && len(h.Jumps) < maxJumps && rng.Float64() < p.JumpChance {
+		h.Jumps = append(h.Jumps, Jump{Column: rng.IntN(d), At: rng.Float64(), LogLength: jumpLogLength + rng.NormFloat64()})
 	}
 	return h
 }
@@ -105,9 +120,9 @@ func (p Prior) logPosterior(x [][]float64, y []float64, theta, grad []float64) f
 	value := g.LogLikelihood()
 	d := len(h.LogLength)
 	for j, l := range h.LogLength {
-		z := (l - p.meanLogLength(d)) / lengthSpread
+		z := (l - p.meanLogLength(d)) / p.lengthSD()
 		value -= 0.5 * z * z
-		addTo(grad, j, -z/lengthSpread)
+		addTo(grad, j, -z/p.lengthSD())
 	}
 	// Inverse gamma density of σ², times the Jacobian of ln σ².
 	inverse := sigmaScale * math.Exp(-h.LogSigma2)
@@ -127,8 +142,14 @@ func addTo(v []float64, i int, x float64) {
 
 // likelihoodGradient stores ∂ ln p(y)/∂θ = ½·tr((ααᵀ − K⁻¹)·∂K/∂θ).
 func (g *GP) likelihoodGradient(grad []float64) {
-	n, d := len(g.y), len(g.inv)
-	inv := g.inverse()
+	n, d := len(g.y), len(g.hyper.LogLength)
+	// K/σ² ⁻¹ and, in the last column, (K/σ²)⁻¹y.
+	inv := mat.NewDense(n, n+1, nil)
+	for i := range n {
+		inv.Set(i, i, 1)
+		inv.Set(i, n, g.y[i])
+	}
+	g.factor.Solve(inv.RawMatrix())
 	for i := range grad {
 		grad[i] = 0
 	}
@@ -136,9 +157,10 @@ func (g *GP) likelihoodGradient(grad []float64) {
 	nugget := math.Exp(g.hyper.LogNugget)
 	for i := range n {
 		// α of the unscaled matrix K is α/σ², K⁻¹ is inv/σ², and ∂K carries σ².
-		grad[d+1] += 0.5 * (g.alpha[i]*g.alpha[i]/g.sigma2 - inv.At(i, i)) * nugget
+		alpha := inv.At(i, n)
+		grad[d+1] += 0.5 * (alpha*alpha/g.sigma2 - inv.At(i, i)) * nugget
 		for k := range i {
-			w := g.alpha[i]*g.alpha[k]/g.sigma2 - inv.At(i, k)
+			w := alpha*inv.At(k, n)/g.sigma2 - inv.At(i, k)
 			r := distance(g.x[i], g.x[k])
 			// ∂m/∂ ln ℓ_j = ⅓·(1 + r)·e^−r·5·(Δ_j/ℓ_j)²; each pair counts twice.
 			f := w * (1 + r) * math.Exp(-r) / 3
@@ -148,23 +170,6 @@ func (g *GP) likelihoodGradient(grad []float64) {
 			}
 		}
 	}
-}
-
-// inverse returns (K/σ²)⁻¹.
-func (g *GP) inverse() *mat.SymDense {
-	n := len(g.y)
-	lower := mat.NewTriDense(n, mat.Lower, nil)
-	for i, row := range g.low {
-		for j, v := range row {
-			lower.SetTri(i, j, v)
-		}
-	}
-	var chol mat.Cholesky
-	chol.SetFromU(lower.TTri())
-	inv := mat.NewSymDense(n, nil)
-	// The factor exists, so the only possible report is bad conditioning.
-	_ = chol.InverseTo(inv)
-	return inv
 }
 
 // FitGP conditions a Gaussian process on the observations with the
@@ -184,7 +189,7 @@ func FitGP(x [][]float64, y []float64, p Prior, starts int, seed int64) (*GP, er
 	for i := range y {
 		centred[i] = y[i] - level
 	}
-	rng := newRand(seed, len(y))
+	rng := NewRand(seed, len(y))
 	best, bestValue := p.centre(d), math.Inf(-1)
 	for s := range max(starts, 1) {
 		start := p.centre(d)
@@ -229,9 +234,9 @@ func (p Prior) climb(x [][]float64, y []float64, start Hyper) (Hyper, float64) {
 	return best, -result.F
 }
 
-// newRand returns the random source of one decision. Deriving it from the seed
+// NewRand returns the random source of one decision. Deriving it from the seed
 // and the number of trials, and not from how many draws were made before,
 // makes a resumed study continue as if it had never been interrupted.
-func newRand(seed int64, trials int) *rand.Rand {
+func NewRand(seed int64, trials int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(seed), 0x9e3779b97f4a7c15*uint64(trials+1)))
 }

@@ -2,14 +2,6 @@ package bayesopt
 
 import "math"
 
-// constantRatio is the prior variance of the unknown constant level relative
-// to the variance of the Matérn part. The responses are centred before they
-// are modelled, so the constant only has to absorb how far the average of a
-// few measurements is from the average of the space. (Of 0.3 and 1, 0.3 needed
-// fewer evaluations on two of the three kinds of recorded tables, rows left out
-// at random, and as many on the third.)
-const constantRatio = 0.3
-
 // minNugget is added to every nugget ratio. It keeps the kernel matrix
 // numerically positive definite when two inputs coincide.
 const minNugget = 1e-8
@@ -29,6 +21,16 @@ type Hyper struct {
 	// Rough is ρ ≥ 0, the variance relative to σ² of what is peculiar to an
 	// input: repeated measurements share it, neighbours do not.
 	Rough float64
+	// Jumps are steps of single columns, each an input of its own: the response
+	// may change there at once, as where a data set no longer fits into memory.
+	Jumps []Jump
+}
+
+// Jump is a step function of one column: 0 up to At, 1/ℓ beyond it.
+type Jump struct {
+	Column    int
+	At        float64
+	LogLength float64 // ln ℓ
 }
 
 // matern52 returns (1 + r + r²/3)·e^−r for r ≥ 0.
@@ -43,17 +45,39 @@ func (h *Hyper) prior(r float64) float64 {
 	return matern52(r) + constantRatio
 }
 
-// scaled divides every column of x by its length scale and multiplies by √5,
-// so that the Euclidean distance of two results is the r of the kernel.
-func (h Hyper) scaled(x []float64) []float64 {
-	s := make([]float64, len(x))
-	h.scaleInto(s, x)
+// width returns the number of scaled inputs.
+func (h *Hyper) width() int { return len(h.LogLength) + len(h.Jumps) }
+
+// scale holds the factors by which a process scales its inputs.
+type scale struct {
+	inverse []float64 // √5/ℓ_j, of the columns and then the jumps
+	jumps   []Jump
+}
+
+func (h *Hyper) scale() scale {
+	s := scale{make([]float64, 0, h.width()), h.Jumps}
+	for _, l := range h.LogLength {
+		s.inverse = append(s.inverse, math.Sqrt(5)*math.Exp(-l))
+	}
+	for _, j := range h.Jumps {
+		s.inverse = append(s.inverse, math.Sqrt(5)*math.Exp(-j.LogLength))
+	}
 	return s
 }
 
-func (h Hyper) scaleInto(dst, x []float64) {
+// into stores the inputs x divided by their lengths and times √5, so that the
+// Euclidean distance of two results is the r of the kernel. Equal inputs give
+// equal results: there is no other order of operations.
+func (s scale) into(dst, x []float64) {
+	d := len(x)
 	for j, v := range x {
-		dst[j] = v * math.Sqrt(5) * math.Exp(-h.LogLength[j])
+		dst[j] = v * s.inverse[j]
+	}
+	for k, jump := range s.jumps {
+		dst[d+k] = 0
+		if x[jump.Column] > jump.At {
+			dst[d+k] = s.inverse[d+k]
+		}
 	}
 }
 

@@ -114,7 +114,7 @@ func TestPredictive(t *testing.T) {
 		t.Errorf("P(below the 5 %% quantile) = %g", p.Below(q))
 	}
 	want := math.Log(0.5*math.Exp(LogEI(0, 1, 1)) + 0.5*math.Exp(LogEI(2, 1, 1)))
-	if got := p.average(LogEI, 1); math.Abs(got-want) > 1e-12 {
+	if got := p.Average(LogEI, 1); math.Abs(got-want) > 1e-12 {
 		t.Errorf("average LogEI = %g, want %g", got, want)
 	}
 }

@@ -72,10 +72,23 @@ func positive(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 // natural turns a response into the unit of the objective: seconds, samples/s
 // or US$.
 func (o Objective) natural(response float64) float64 {
-	if o.maximised() {
+	if o.Maximised() {
 		return math.Exp(-response)
 	}
 	return math.Exp(response)
+}
+
+// Unit is the unit in which the objective is predicted.
+func (o Objective) Unit() string {
+	switch o {
+	case Goodput:
+		return "samples/s at initial-batch worth"
+	case StepTime, Accuracy:
+		return "s"
+	case CostToTarget:
+		return "US$"
+	}
+	return "samples/s"
 }
 
 // estimate returns the objective with its 90 % interval. The central value is
@@ -83,7 +96,7 @@ func (o Objective) natural(response float64) float64 {
 func (o Objective) estimate(p Predictive) data.Estimate {
 	m, _ := p.Moments()
 	lo, hi := p.Quantile(0.05), p.Quantile(0.95)
-	if o.maximised() {
+	if o.Maximised() {
 		lo, hi = hi, lo
 	}
 	e := data.Estimate{Mean: o.natural(m), Lo: o.natural(lo), Hi: o.natural(hi)}
@@ -94,8 +107,21 @@ func (o Objective) estimate(p Predictive) data.Estimate {
 // margin is the change of the response that makes the objective better by the
 // given fraction.
 func (o Objective) margin(fraction float64) float64 {
-	if o.maximised() {
+	if o.Maximised() {
 		return math.Log1p(fraction)
 	}
 	return -math.Log1p(-fraction)
+}
+
+// Value returns the objective that a measurement comes to, in its natural
+// unit; false if it has none.
+func (o Options) Value(m data.Measurement) (float64, bool) {
+	if m.Status != data.OK || !positive(m.StepTime) {
+		return 0, false
+	}
+	offset, err := o.offset(m.Config, m.LocalBatch > 0)
+	if err != nil {
+		return 0, false
+	}
+	return o.Objective.natural(math.Log(m.StepTime) + offset), true
 }

@@ -45,7 +45,7 @@ func ParseObjective(o data.Objective) (Objective, error) {
 }
 
 // maximised reports whether larger values of the objective are better.
-func (o Objective) maximised() bool { return o == Throughput || o == Goodput }
+func (o Objective) Maximised() bool { return o == Throughput || o == Goodput }
 
 // Options configures a strategy. The zero value maximises throughput.
 type Options struct {
@@ -79,6 +79,10 @@ type Options struct {
 	// compete with the means that need no fit; see [MeanForm].
 	Forms []MeanForm
 
+	// Memory, if not nil, gives the probability that a configuration fits; what
+	// it does not speak of is left to a classifier.
+	Memory MemoryModel
+
 	// Deadline is how many seconds Work may take, 0 for no limit. Candidates
 	// that take longer are not wanted however good their objective.
 	Deadline float64
@@ -90,9 +94,6 @@ type Options struct {
 	// decides; 0 means 2, or one per mode if there are more.
 	Initial int
 
-	// Acquisition is one of Acquisitions(); empty means "logei".
-	Acquisition string
-
 	// CostWeight is the power of 1 + c by which the acquisition is divided,
 	// where c is the expected cost of the trial relative to one more of the
 	// best configuration so far: 1 is improvement per US$, but for the
@@ -101,10 +102,6 @@ type Options struct {
 	// whose cost varies by orders of magnitude over a table, and none
 	// elsewhere; negative means none.
 	CostWeight float64
-
-	// Hyper is how hyperparameters are treated: "average" (the default) over
-	// their posterior, or "map", the single best set.
-	Hyper string
 
 	// Noisy says that repeated measurements scatter by several per cent. The
 	// best so far is then the best posterior mean, and stopping is stricter
@@ -119,6 +116,14 @@ type Options struct {
 	// candidates again.
 	Trials int
 
+	// TargetRegret is how much worse than the best the result may be, as a
+	// fraction of the objective: the search ends when something better by more
+	// is improbable. 0 means 0.05.
+	TargetRegret float64
+
+	// Constants are those of the guided strategy; nil means the learned ones.
+	Constants *Constants
+
 	// KeepGoing goes on when the stopping rule fires, and says so in
 	// [Suggestion.Fired], until the candidates are exhausted.
 	KeepGoing bool
@@ -131,8 +136,8 @@ type Options struct {
 // jobCostWeight is the default of [Options.CostWeight] for whole jobs.
 const jobCostWeight = 1
 
-// validate fills in defaults and refuses what cannot work.
-func (o Options) validate() (Options, error) {
+// Validate fills in defaults and refuses what cannot work.
+func (o Options) Validate() (Options, error) {
 	if o.Objective == "" {
 		o.Objective = Throughput
 	}
@@ -155,13 +160,20 @@ func (o Options) validate() (Options, error) {
 		return o, fmt.Errorf("deadline: found %v s, want 0 (none) or more", o.Deadline)
 	case math.IsNaN(o.CostWeight) || math.IsInf(o.CostWeight, 0):
 		return o, fmt.Errorf("cost weight: found %v, want a finite number", o.CostWeight)
+	case !(o.TargetRegret >= 0 && o.TargetRegret < 1):
+		return o, fmt.Errorf("target regret: found %v, want 0 (default) to less than 1", o.TargetRegret)
 	case o.TrialSeconds < 0 || math.IsNaN(o.TrialSeconds) || math.IsInf(o.TrialSeconds, 0):
 		return o, fmt.Errorf("trial seconds: found %v, want 0 (default) or more", o.TrialSeconds)
-	case o.Hyper != "" && o.Hyper != "average" && o.Hyper != "map":
-		return o, fmt.Errorf("hyperparameter treatment %q is unknown; want average or map", o.Hyper)
 	}
 	if o.CostWeight == 0 && o.JobTime {
 		o.CostWeight = jobCostWeight
+	}
+	if o.Constants == nil {
+		learned := LearnedConstants()
+		o.Constants = &learned
+	}
+	if o.TargetRegret == 0 {
+		o.TargetRegret = 0.05
 	}
 	if o.Work == 0 {
 		o.Work = 1
@@ -169,6 +181,5 @@ func (o Options) validate() (Options, error) {
 	if o.TrialSeconds == 0 {
 		o.TrialSeconds = 60
 	}
-	_, err := acquisitionByName(o.Acquisition)
-	return o, err
+	return o, nil
 }

@@ -15,50 +15,49 @@ const (
 	open     standing = iota
 	tried             // measured, whatever came of it
 	inFlight          // running now
-	excluded          // never tried, but known to be infeasible
 )
 
-// failurePenalty is how much worse than the worst observation, in nats, a
-// trial without a usable time is taken to be. It keeps the search away from
-// the place without distorting the model as the true, unbounded, value would.
-const failurePenalty = 0.5
+// censoredExcess is by how much, in nats, a trial that met its time limit is
+// taken to exceed it: proper censoring serves no better.
+const censoredExcess = 0.5
 
-// problem is one decision: the history seen through the features, the
-// objective and the feasibility rules.
-type problem struct {
-	opts     Options
-	cands    []data.Config
-	keys     []string       // of the candidates
-	index    map[string]int // candidate by key
-	hourly   []float64      // US$/h, or workers + ps where no price is known
-	priced   bool           // hourly are US$
-	points   [][]float64
-	offset   []float64 // response − ln step time
-	finish   []float64 // ln time to finish − ln step time; nil without a deadline
-	trends   []trend   // prior means of ln step time, at least one
-	standing []standing
-	looks    []int     // measurements of each candidate that gave a time
-	trials   int       // measured and running, failures included
-	fits     []float64 // probability that the candidate fits into memory, for those not excluded
+// Problem is one decision: the history seen through the features, the
+// objective and what is known about what fits.
+type Problem struct {
+	opts       Options
+	history    History
+	cands      []data.Config
+	keys       []string       // of the candidates
+	index      map[string]int // candidate by key
+	hourly     []float64      // US$/h, or workers + ps where no price is known
+	priced     bool           // hourly are US$
+	points     [][]float64
+	offset     []float64   // response − ln step time
+	finish     []float64   // ln time to finish − ln step time; nil without a deadline
+	priorMeans []priorMean // prior means of ln step time, at least one
+	standing   []standing
+	looks      []int     // measurements of each candidate that gave a time
+	trials     int       // measured and running, failures included
+	fits       []float64 // probability that the candidate fits
 
-	seen      []observation
-	running   [][]float64 // points of the running trials
-	best      float64     // best response among the candidates measured that meet the deadline, +Inf if none
-	bestIndex int         // its candidate, −1 if none
-	measured  []data.Measurement
+	observations []observation
+	running      [][]float64 // points of the running trials
+	best         float64     // best response among the candidates measured that meet the deadline, +Inf if none
+	bestIndex    int         // its candidate, −1 if none
+	measured     []data.Measurement
 }
 
 // observation is one trial as the model sees it.
 type observation struct {
-	x        []float64
-	logTime  float64   // ln step time, or what stands for it
-	trends   []float64 // the prior means there
-	index    int       // candidate, −1 for a configuration outside the table
-	feasible bool      // a real measurement (false: a penalty)
+	x          []float64
+	logTime    float64   // ln step time, or what stands for it
+	priorMeans []float64 // the prior means there
+	index      int       // candidate, −1 for a configuration outside the table
+	feasible   bool      // a real measurement (false: a lower bound)
 }
 
-// newProblem checks the history and prepares a decision.
-func newProblem(o Options, h History) (*problem, error) {
+// NewProblem checks the history and prepares a decision.
+func NewProblem(o Options, h History) (*Problem, error) {
 	if len(h.Candidates) == 0 {
 		return nil, &data.InputError{Found: "no candidates", Want: "a search space with at least one configuration that satisfies the constraints"}
 	}
@@ -71,7 +70,7 @@ func newProblem(o Options, h History) (*problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &problem{opts: o, cands: h.Candidates, points: points, best: math.Inf(1), bestIndex: -1, measured: h.Measured,
+	p := &Problem{opts: o, history: h, cands: h.Candidates, points: points, best: math.Inf(1), bestIndex: -1, measured: h.Measured,
 		keys: make([]string, len(h.Candidates)), index: make(map[string]int, len(h.Candidates))}
 	for i, c := range p.cands {
 		p.keys[i] = c.Key()
@@ -84,8 +83,9 @@ func newProblem(o Options, h History) (*problem, error) {
 		return nil, err
 	}
 	p.setPrices()
-	p.trends = o.trendsOf(p)
+	p.priorMeans = o.priorMeansOf(p)
 	p.place(h)
+	p.fits = p.feasibility(enc)
 	p.observe(enc)
 	return p, nil
 }
@@ -102,7 +102,7 @@ func checkMeasurement(m data.Measurement) error {
 
 // setPrices fills hourly. Prices are used only if every candidate has one:
 // dollars and worker counts cannot be compared.
-func (p *problem) setPrices() {
+func (p *Problem) setPrices() {
 	p.hourly = make([]float64, len(p.cands))
 	p.priced = p.opts.Price != nil
 	for i, c := range p.cands {
@@ -121,15 +121,13 @@ func (p *problem) setPrices() {
 
 // place decides the standing of every candidate. Aborted trials were stopped
 // by the user and say nothing: their candidates stay open.
-func (p *problem) place(h History) {
+func (p *Problem) place(h History) {
 	p.standing, p.looks = make([]standing, len(p.cands)), make([]int, len(p.cands))
-	var rules memoryRules
 	for _, m := range h.Measured {
 		if m.Status == data.Aborted {
 			continue
 		}
 		p.trials++
-		rules.learn(m)
 		if i, ok := p.index[m.Key()]; ok {
 			p.standing[i] = tried
 			if m.Status == data.OK {
@@ -149,56 +147,40 @@ func (p *problem) place(h History) {
 			p.running = append(p.running, p.points[i])
 		}
 	}
-	for i, c := range p.cands {
-		if p.standing[i] == open && rules.excludes(c) {
-			p.standing[i] = excluded
-		}
-	}
-	p.fits = rules.chances(p.cands)
 }
 
-// observe collects what the model learns from. Out of memory is left to the
-// memory rules: the fastest feasible batch is often the one just below, and a
-// penalty would frighten the search away from it.
-func (p *problem) observe(enc *encoder) {
-	worst := math.Inf(-1)
+// observe collects what the surrogate learns from: times. Of a trial that met
+// its time limit it is known that it takes longer. What else failed is left to
+// the feasibility model: the fastest configuration that fits is often next to
+// one that does not, and a penalty would frighten the search away from it.
+func (p *Problem) observe(enc *encoder) {
 	for _, m := range p.measured {
-		if m.Status == data.OK {
-			if o, ok := p.observation(enc, m); ok {
-				o.logTime, o.feasible = math.Log(m.StepTime), true
-				worst = max(worst, o.logTime)
-				p.seen = append(p.seen, o)
-				p.consider(o)
-			}
+		if m.Status != data.OK && (m.Status != data.Timeout || !positive(m.StepTime)) {
+			continue
 		}
-	}
-	if math.IsInf(worst, -1) {
-		return
-	}
-	for _, m := range p.measured {
-		switch m.Status {
-		case data.Infeasible, data.Failed, data.Timeout:
-			if o, ok := p.observation(enc, m); ok {
-				o.logTime = worst + failurePenalty
-				if positive(m.StepTime) {
-					// A time limit that was hit is a lower bound of the step time.
-					o.logTime = math.Log(m.StepTime) + failurePenalty
-				}
-				p.seen = append(p.seen, o)
-			}
+		o, ok := p.observation(enc, m)
+		if !ok {
+			continue
 		}
+		o.logTime, o.feasible = math.Log(m.StepTime), m.Status == data.OK
+		if !o.feasible {
+			o.logTime += censoredExcess
+		} else {
+			p.consider(o)
+		}
+		p.observations = append(p.observations, o)
 	}
 }
 
 // observation places a measurement among the candidates. Configurations that
-// the features or a trend cannot place are passed over: they belong to another
+// the features or a prior mean cannot place are passed over: they belong to another
 // space.
-func (p *problem) observation(enc *encoder, m data.Measurement) (observation, bool) {
-	o := observation{index: -1, trends: make([]float64, len(p.trends))}
+func (p *Problem) observation(enc *encoder, m data.Measurement) (observation, bool) {
+	o := observation{index: -1, priorMeans: make([]float64, len(p.priorMeans))}
 	if i, ok := p.index[m.Key()]; ok {
 		o.index, o.x = i, p.points[i]
-		for k, t := range p.trends {
-			o.trends[k] = t.at[i]
+		for k, t := range p.priorMeans {
+			o.priorMeans[k] = t.at[i]
 		}
 		return o, true
 	}
@@ -207,8 +189,8 @@ func (p *problem) observation(enc *encoder, m data.Measurement) (observation, bo
 		return o, false
 	}
 	o.x = x
-	for k, t := range p.trends {
-		if o.trends[k], ok = t.of(m.Config); !ok || math.IsNaN(o.trends[k]) || math.IsInf(o.trends[k], 0) {
+	for k, t := range p.priorMeans {
+		if o.priorMeans[k], ok = t.of(m.Config); !ok || math.IsNaN(o.priorMeans[k]) || math.IsInf(o.priorMeans[k], 0) {
 			return o, false
 		}
 	}
@@ -216,7 +198,7 @@ func (p *problem) observation(enc *encoder, m data.Measurement) (observation, bo
 }
 
 // consider keeps the best measured candidate that meets the deadline.
-func (p *problem) consider(o observation) {
+func (p *Problem) consider(o observation) {
 	if o.index < 0 || p.finish != nil && o.logTime+p.finish[o.index] > math.Log(p.opts.Deadline) {
 		return
 	}
@@ -225,20 +207,10 @@ func (p *problem) consider(o observation) {
 	}
 }
 
-// anyOpen reports whether a candidate is left to suggest.
-func (p *problem) anyOpen() bool {
-	for _, s := range p.standing {
-		if s == open {
-			return true
-		}
-	}
-	return false
-}
-
-// successes returns the number of real measurements.
-func (p *problem) successes() int {
+// Successes returns the number of real measurements.
+func (p *Problem) Successes() int {
 	n := 0
-	for _, o := range p.seen {
+	for _, o := range p.observations {
 		if o.feasible {
 			n++
 		}
@@ -249,7 +221,7 @@ func (p *problem) successes() int {
 // priority breaks ties: a number that depends on the seed and on what the
 // candidate is, not on where it stands in the table (FNV-1a, then the
 // finaliser of SplitMix64, Steele, Lea and Flood 2014).
-func (p *problem) priority(i int) uint64 {
+func (p *Problem) priority(i int) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(p.keys[i]))
 	z := uint64(p.opts.Seed)*0x9e3779b97f4a7c15 + h.Sum64()

@@ -9,7 +9,7 @@ import (
 // reason returns one sentence with the figures behind a suggestion, such as
 // "4 × a100, allreduce, batch 256: expected throughput +12 % over the best so
 // far (−3 % to +30 %), costs $0.80".
-func (p *problem) reason(i int, belief Predictive, why string, s Suggestion) string {
+func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion) string {
 	var parts []string
 	if why != "" {
 		parts = append(parts, why)
@@ -32,8 +32,8 @@ func (p *problem) reason(i int, belief Predictive, why string, s Suggestion) str
 	return p.cands[i].String() + ": " + strings.Join(parts, ", ")
 }
 
-func (p *problem) preposition() string {
-	if p.opts.Objective.maximised() {
+func (p *Problem) preposition() string {
+	if p.opts.Objective.Maximised() {
 		return "over"
 	}
 	return "against"

@@ -3,15 +3,17 @@ package bayesopt
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 const (
 	// maxLooks is how often one candidate is measured at most: once, and
 	// three times again.
 	maxLooks = 4
-	// doubtfulZ is the standardised leave-one-out residual beyond which a
-	// measurement is looked at again: 2 % of good ones exceed it.
-	doubtfulZ = 2.33
+	// outlierChance is the chance that the largest standardised leave-one-out
+	// residual of all good measurements exceeds the one beyond which it is
+	// measured again: of many the largest is large by chance.
+	outlierChance = 0.2
 	// worthALook is the expected improvement of the choice, as a fraction of
 	// the objective, for which a candidate is measured again before a noisy
 	// search stops.
@@ -24,7 +26,7 @@ const (
 
 // mayRepeat reports whether a trial may be spent on a candidate that was
 // measured before.
-func (p *problem) mayRepeat() bool {
+func (p *Problem) mayRepeat() bool {
 	if !p.opts.Noisy || p.opts.Once {
 		return false
 	}
@@ -38,19 +40,19 @@ func (p *problem) mayRepeat() bool {
 	return repeatShare*(repeats+1) <= p.opts.Trials
 }
 
-// doubt suggests to measure a candidate again whose result the others
+// contradicted suggests to measure a candidate again whose result the others
 // contradict, if which candidate is best depends on it. A single outlier in
 // twenty trials at 10 % noise is to be expected, and would otherwise be
 // reported as the best, or hide it.
-func (p *problem) doubt(post *Posterior) (Suggestion, bool) {
+func (p *Problem) contradicted(post *Posterior) (Suggestion, bool) {
 	if !p.mayRepeat() || p.bestIndex < 0 {
 		return Suggestion{}, false
 	}
 	favourite := p.favourite(post)
 	best := p.expected(post, favourite)
-	margin := p.opts.Objective.margin(worthwhile)
-	pick, worst := -1, doubtfulZ
-	for k, o := range p.seen {
+	margin := p.opts.Objective.margin(p.opts.TargetRegret)
+	pick, worst := -1, normalQuantile(1-outlierChance/(2*float64(len(p.observations))))
+	for k, o := range p.observations {
 		if o.index < 0 || !o.feasible || p.looks[o.index] >= maxLooks {
 			continue
 		}
@@ -69,41 +71,33 @@ func (p *problem) doubt(post *Posterior) (Suggestion, bool) {
 
 // leaveOneOut returns the response that the other observations predict for
 // observation k, and the standardised difference of the observed one
-// (Rasmussen and Williams 2006, eq. 5.12), averaged over the members.
-func (p *problem) leaveOneOut(post *Posterior, k int) (predicted, z float64) {
-	o := p.seen[k]
-	for m, g := range post.members {
-		variance := 1 / g.precision(k) // in units of σ²
-		residual := g.alpha[k] * variance
-		predicted += post.weights[m] * (o.logTime - residual + p.offset[o.index])
-		z += post.weights[m] * residual / math.Sqrt(g.sigma2*variance)
-	}
-	return predicted, z
-}
-
-// precision returns the k-th diagonal element of (K/σ²)⁻¹.
-func (g *GP) precision(k int) float64 {
-	n := len(g.low)
-	v := make([]float64, n) // L⁻¹e_k
+// (Rasmussen and Williams 2006, eq. 5.12), averaged over the members with the
+// weights that the other observations give them: those of all divided by how
+// probable each member finds observation k.
+func (p *Problem) leaveOneOut(post *Posterior, k int) (predicted, z float64) {
+	o := p.observations[k]
+	scores, misses, logged := make([]float64, len(post.members)), make([]float64, len(post.members)), make([]float64, len(post.members))
 	var sum float64
-	for i := k; i < n; i++ {
-		e := 0.0
-		if i == k {
-			e = 1
-		}
-		for j := k; j < i; j++ {
-			e -= g.low[i][j] * v[j]
-		}
-		v[i] = e / g.low[i][i]
-		sum += v[i] * v[i]
+	for m, g := range post.members {
+		miss, sd := g.factor.LeaveOneOut(g.y)
+		sigma := sd[k] * math.Sqrt(g.sigma2)
+		misses[m], scores[m] = miss[k], miss[k]/sigma
+		logged[m] = math.Log(post.weights[m]) + 0.5*scores[m]*scores[m] + math.Log(sigma)
 	}
-	return sum
+	top := slices.Max(logged)
+	for m := range post.members {
+		w := math.Exp(logged[m] - top)
+		sum += w
+		predicted += w * (o.logTime - misses[m] + p.offset[o.index])
+		z += w * scores[m]
+	}
+	return predicted / sum, z / sum
 }
 
-// lastLook suggests, when a noisy search is about to stop, to measure once more
+// confirm suggests, when a noisy search is about to stop, to measure once more
 // the candidate whose measurement is expected to improve the choice of the
 // best most, if that is worth a trial.
-func (p *problem) lastLook(post *Posterior) (Suggestion, bool) {
+func (p *Problem) confirm(post *Posterior) (Suggestion, bool) {
 	if !p.mayRepeat() || p.bestIndex < 0 {
 		return Suggestion{}, false
 	}
@@ -123,7 +117,7 @@ func (p *problem) lastLook(post *Posterior) (Suggestion, bool) {
 // candidates (Frazier, Powell and Dayanik 2008, section 4). So looks go where
 // they decide: none to a clear winner, and few to rivals so close that either
 // will do.
-func (p *problem) mostTelling(post *Posterior) (pick int, gain float64) {
+func (p *Problem) mostTelling(post *Posterior) (pick int, gain float64) {
 	favourite := p.favourite(post)
 	best := p.expected(post, favourite)
 	second := math.Inf(1)
@@ -159,7 +153,7 @@ func (p *problem) mostTelling(post *Posterior) (pick int, gain float64) {
 }
 
 // again suggests to measure candidate i once more.
-func (p *problem) again(i int, post *Posterior, why string) Suggestion {
+func (p *Problem) again(i int, post *Posterior, why string) Suggestion {
 	s := p.suggest(i, post, why)
 	s.Remeasure, s.Best = true, p.favourite(post)
 	return s

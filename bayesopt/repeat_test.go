@@ -75,11 +75,11 @@ func TestMostTelling(t *testing.T) {
 				add(i, 3)
 			}
 		}
-		o, err := Options{Objective: StepTime, Noisy: true, Seed: 1}.validate()
+		o, err := Options{Objective: StepTime, Noisy: true, Seed: 1}.Validate()
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := newProblem(o, h)
+		p, err := NewProblem(o, h)
 		if err != nil {
 			t.Fatal(err)
 		}

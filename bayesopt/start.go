@@ -14,7 +14,7 @@ const startTrials = 2
 
 // initialTrials returns how many trials are spread over the space before the
 // model decides.
-func (p *problem) initialTrials() int {
+func (p *Problem) initialTrials() int {
 	if p.opts.Initial > 0 {
 		return p.opts.Initial
 	}
@@ -23,8 +23,8 @@ func (p *problem) initialTrials() int {
 
 // starting reports whether the next trial belongs to the start: the planned
 // number is not reached, or too few of them gave a time to learn from.
-func (p *problem) starting() bool {
-	return p.trials < p.initialTrials() || p.successes() < min(2, p.initialTrials())
+func (p *Problem) starting() bool {
+	return p.trials < p.initialTrials() || p.Successes() < min(2, p.initialTrials())
 }
 
 // startPick returns the next candidate of the start and why. The cheapest per
@@ -32,27 +32,27 @@ func (p *problem) starting() bool {
 // scale. The others are spread (maximin distance) over the cheapest third.
 // Spreading them over everything costs several times as much on tables whose
 // prices differ widely, and learns no more.
-func (p *problem) startPick() (index int, reason string) {
+func (p *Problem) startPick() (index int, reason string) {
 	if p.trials == 0 {
-		all := p.openWhere(func(int) bool { return true })
-		pool := p.memorySafe(p.cheapest(all, 1))
+		all := p.Open()
+		pool := p.likely(p.cheapest(all, 1))
 		return p.byPriority(pool), "cheapest per hour first, to anchor the scale"
 	}
 	if missing := p.missingModes(p.triedModes()); len(missing) > 0 && p.initialTrials() >= len(p.missingModes(nil)) {
 		pool := p.openWhere(func(i int) bool { return slices.Contains(missing, p.cands[i].ModeOrDefault()) })
 		if len(pool) > 0 {
-			return p.maximin(p.memorySafe(p.likely(p.cheapest(pool, (len(pool)+2)/3)))), "first trial in a mode not tried yet, among its cheapest third"
+			return p.maximin(p.likely(p.cheapest(pool, (len(pool)+2)/3))), "first trial in a mode not tried yet, among its cheapest third"
 		}
 	}
 	third := p.cheapThreshold()
 	pool := p.openWhere(func(i int) bool { return p.hourly[i] <= third })
 	if len(pool) == 0 {
-		pool = p.openWhere(func(int) bool { return true })
+		pool = p.Open()
 	}
-	return p.maximin(p.memorySafe(p.likely(pool))), "far from every trial so far, within the cheapest third"
+	return p.maximin(p.likely(pool)), "far from every trial so far, within the cheapest third"
 }
 
-func (p *problem) openWhere(keep func(int) bool) []int {
+func (p *Problem) openWhere(keep func(int) bool) []int {
 	var out []int
 	for i, s := range p.standing {
 		if s == open && keep(i) {
@@ -62,32 +62,32 @@ func (p *problem) openWhere(keep func(int) bool) []int {
 	return out
 }
 
-// likely keeps the members of the pool that fit into memory at least half as
-// probably as any open candidate: the start is no time to find out what does
-// not. A pool without such members is replaced by all that are.
-func (p *problem) likely(pool []int) []int {
-	all := p.openWhere(func(int) bool { return true })
+// likely keeps the members of the pool that fit nearly as probably as any open
+// candidate: the start is no time to find out what does not. A pool without
+// such members is replaced by all that are.
+func (p *Problem) likely(pool []int) []int {
+	all := p.Open()
 	top := 0.0
 	for _, i := range all {
 		top = max(top, p.fits[i])
 	}
-	doubtful := func(i int) bool { return p.fits[i] < 0.5*top }
-	if kept := slices.DeleteFunc(slices.Clone(pool), doubtful); len(kept) > 0 {
+	risky := func(i int) bool { return p.fits[i] < p.opts.Constants.StartFits*top }
+	if kept := slices.DeleteFunc(slices.Clone(pool), risky); len(kept) > 0 {
 		return kept
 	}
-	return slices.DeleteFunc(all, doubtful)
+	return slices.DeleteFunc(all, risky)
 }
 
 // cheapThreshold is the hourly price of the last candidate of the cheapest
 // third of the whole table.
-func (p *problem) cheapThreshold() float64 {
+func (p *Problem) cheapThreshold() float64 {
 	sorted := slices.Sorted(slices.Values(p.hourly))
 	return sorted[(len(sorted)+2)/3-1]
 }
 
 // cheapest returns the members of the pool that cost no more than its n-th
 // cheapest.
-func (p *problem) cheapest(pool []int, n int) []int {
+func (p *Problem) cheapest(pool []int, n int) []int {
 	prices := make([]float64, len(pool))
 	for k, i := range pool {
 		prices[k] = p.hourly[i]
@@ -97,28 +97,12 @@ func (p *problem) cheapest(pool []int, n int) []int {
 	return slices.DeleteFunc(slices.Clone(pool), func(i int) bool { return p.hourly[i] > limit })
 }
 
-// memorySafe keeps the members of the pool with local batches up to the middle
-// (geometric mean) of the table's range: the start is no time to find out what
-// does not fit. A pool without such members is kept as it is.
-func (p *problem) memorySafe(pool []int) []int {
-	lo, hi := math.Inf(1), 0.0
-	for _, c := range p.cands {
-		lo, hi = min(lo, c.LocalBatch), max(hi, c.LocalBatch)
-	}
-	limit := math.Sqrt(lo*hi) * (1 + 1e-9)
-	safe := slices.DeleteFunc(slices.Clone(pool), func(i int) bool { return p.cands[i].LocalBatch > limit })
-	if len(safe) == 0 {
-		return pool
-	}
-	return safe
-}
-
 // maximin returns the member of the pool farthest from its nearest trial, where
 // distance counts relative to the square root of the price: between a point
 // twice as far and one at a quarter of the price it is indifferent. (Of the
 // exponents 0, ½ and 1, ½ gave the least Σ cost on two of the three kinds of
 // recorded tables and close to it on the third, rows left out at random.)
-func (p *problem) maximin(pool []int) int {
+func (p *Problem) maximin(pool []int) int {
 	var placed [][]float64
 	for i, s := range p.standing {
 		if s == tried || s == inFlight {
@@ -140,7 +124,7 @@ func (p *problem) maximin(pool []int) int {
 }
 
 // byPriority returns the member of the pool that the seed prefers.
-func (p *problem) byPriority(pool []int) int {
+func (p *Problem) byPriority(pool []int) int {
 	pick := pool[0]
 	for _, i := range pool {
 		if p.priority(i) > p.priority(pick) {
@@ -152,7 +136,7 @@ func (p *problem) byPriority(pool []int) int {
 
 // missingModes returns the modes of the candidates that are not in seen, in
 // the documented order.
-func (p *problem) missingModes(seen []data.Mode) []data.Mode {
+func (p *Problem) missingModes(seen []data.Mode) []data.Mode {
 	present := map[data.Mode]bool{}
 	for _, c := range p.cands {
 		present[c.ModeOrDefault()] = true
@@ -160,7 +144,7 @@ func (p *problem) missingModes(seen []data.Mode) []data.Mode {
 	return slices.DeleteFunc(data.Modes(), func(m data.Mode) bool { return !present[m] || slices.Contains(seen, m) })
 }
 
-func (p *problem) triedModes() []data.Mode {
+func (p *Problem) triedModes() []data.Mode {
 	var seen []data.Mode
 	for i, s := range p.standing {
 		if s == tried || s == inFlight {

@@ -27,6 +27,10 @@ type Suggestion struct {
 	// noise it need not be the one of the best single measurement.
 	Best int
 
+	// Better is the probability that something is better than the best by
+	// [Options.TargetRegret], 0 where nothing is predicted.
+	Better float64
+
 	// Fired is why the stopping rule would have ended the search, empty if it
 	// would not. It is set instead of Stop under [Options.KeepGoing].
 	Fired string

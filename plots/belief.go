@@ -33,11 +33,11 @@ func NewBelief(study *data.Study, trials []data.Measurement, curves []data.Curve
 	if scale, err := gradnoise.Fit(curves, study.Batch.Initial); err == nil {
 		efficiency = func(batch float64) float64 { return scale.Efficiency(batch).Mean }
 	}
-	strategy, err := profile.NewStrategy(study, profile.Search{Strategy: "knee"}, efficiency)
+	strategy, err := profile.NewStrategy(study, profile.Search{}, efficiency)
 	if err != nil {
 		return nil, err
 	}
-	guided, ok := strategy.(*bayesopt.Guided) // what the name knee stands for
+	guided, ok := strategy.(*bayesopt.Guided) // the default
 	if !ok {
 		return nil, errors.New("plots: the strategy knee does not tell what it believes")
 	}
@@ -60,7 +60,7 @@ func (b *Belief) Knobs() []string {
 	var out []string
 	seen := map[string]bool{"nodes": true} // go with the workers
 	for _, name := range names {
-		if _, err := b.guided.Along(b.history, name); err == nil && !seen[name] {
+		if _, err := b.guided.Slice(b.history, name); err == nil && !seen[name] {
 			out = append(out, name)
 		}
 		seen[name] = true
@@ -91,9 +91,9 @@ func (b *Belief) isNext(index int) bool { return !b.next.Stop && b.next.Index ==
 // knobWords is the name of a knob for people.
 func knobWords(knob string) string { return strings.ReplaceAll(knob, "_", " ") }
 
-// Along describes the belief along one knob, see [bayesopt.Guided.Along].
+// Along describes the belief along one knob, see [bayesopt.Guided.Slice].
 func (b *Belief) Along(knob string) (Surrogate, error) {
-	slice, err := b.guided.Along(b.history, knob)
+	slice, err := b.guided.Slice(b.history, knob)
 	if err != nil {
 		return Surrogate{}, err
 	}

@@ -17,11 +17,11 @@ import (
 // fitted to the trials of the GPU type and mode of the best configuration.
 // Candidates are crossed from those lines. It fails where there is no line.
 func (b *Belief) Over(knobX, knobY string) (Surface, error) {
-	across, err := b.guided.Along(b.history, knobX)
+	across, err := b.guided.Slice(b.history, knobX)
 	if err != nil {
 		return Surface{}, err
 	}
-	up, err := b.guided.Along(b.history, knobY)
+	up, err := b.guided.Slice(b.history, knobY)
 	if err != nil {
 		return Surface{}, err
 	}

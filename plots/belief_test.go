@@ -42,7 +42,7 @@ func TestSurfaceFollowsTheLawAndTheSearch(t *testing.T) {
 	if s, err = NewBelief(study, ms, nil); err != nil {
 		t.Fatal(err)
 	}
-	across, err := s.guided.Along(s.history, "workers")
+	across, err := s.guided.Slice(s.history, "workers")
 	if err != nil {
 		t.Fatal(err)
 	}

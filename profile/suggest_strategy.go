@@ -5,17 +5,22 @@ import (
 	"math"
 
 	"knee/bayesopt"
+	"knee/bayesopt/baseline"
 	"knee/data"
 	"knee/fit"
+	"knee/fit/memory"
 	"knee/profile/space"
 )
 
 // Search says how to search a study, beyond what the study itself says. The
 // zero value is the default.
 type Search struct {
-	Strategy string // one of bayesopt.Strategies; empty for its default
+	Strategy string // one of baseline.Strategies; empty for guided
 	// Once never measures a configuration again, however doubtful its result.
 	Once bool
+	// TargetRegret is how much worse than the best the result may be, as a
+	// fraction; 0 means 0.05.
+	TargetRegret float64
 	// Warm, if not nil, is the model of a job that may be like this one, or of
 	// this one on another cluster. It competes with the other means: the
 	// trials decide how much it counts.
@@ -31,7 +36,7 @@ func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64)
 	if err != nil {
 		return nil, err
 	}
-	o.Once = how.Once
+	o.Once, o.TargetRegret = how.Once, how.TargetRegret
 	if how.Warm != nil {
 		candidates, err := space.Candidates(s)
 		if err != nil {
@@ -43,11 +48,7 @@ func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64)
 		}
 		o.Forms = append(o.Forms, warm)
 	}
-	name := how.Strategy
-	if name == "" {
-		name = "knee"
-	}
-	return bayesopt.NewStrategy(name, o)
+	return baseline.NewStrategy(how.Strategy, o)
 }
 
 // searchOptions is what a study asks of its strategy.
@@ -62,6 +63,7 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 	}
 	o := bayesopt.Options{Objective: objective, Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
 		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: SpeedForms(), Trials: s.Budget.Trials,
+		Memory: memory.Feasibility{Architecture: s.Model},
 		// Runs of one configuration differ by several per cent on any real
 		// machine, however well the steps of one run agree.
 		Noisy: s.Launcher.Replay == nil}

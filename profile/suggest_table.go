@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"knee/bayesopt"
+	"knee/bayesopt/baseline"
 	"knee/bayesopt/replay"
 	"knee/data"
 )
@@ -40,15 +41,15 @@ func SearchTable(s *data.Study) (*replay.Table, error) {
 // rows, and history is a file with its columns. Index in a suggestion is the
 // row. The study's objective is cost_usd unless it minimises step_time, which
 // stands for time_s, or covers the space.
-func SuggestRow(s *data.Study, t *replay.Table, strategy, history string, n int) ([]bayesopt.Suggestion, error) {
+func SuggestRow(s *data.Study, t *replay.Table, how Search, history string, n int) ([]bayesopt.Suggestion, error) {
 	g := replay.Goal{Time: s.Objective.Minimize == "step_time"}
 	o := t.Options(g, s.Seed)
-	o.KeepGoing = false
+	o.KeepGoing, o.TargetRegret = false, how.TargetRegret
 	o.Deadline = s.Objective.Deadline.Seconds() // a row's time is that of the whole job
 	if s.Objective.Cover {
 		o.Objective = bayesopt.Accuracy
 	}
-	chooser, err := bayesopt.NewStrategy(strategy, o)
+	chooser, err := baseline.NewStrategy(how.Strategy, o)
 	if err != nil {
 		return nil, err
 	}

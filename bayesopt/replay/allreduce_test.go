@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"knee/bayesopt"
+	"knee/bayesopt/baseline"
 	"knee/bayesopt/replay"
 	"knee/data"
 	"knee/fit"
@@ -91,7 +92,7 @@ func BenchmarkGoodputPerDollar(b *testing.B) {
 			name string
 			goal replay.Goal
 		}{{"plain", replay.Goal{}}, {"oom", replay.Goal{OOM: true}}} {
-			for _, method := range []string{"random", "tpe", "cma", "gp-ei", "cherrypick", "knee"} {
+			for _, method := range []string{"random", "tpe", "cma", "gp-ei", "cherrypick", "guided"} {
 				b.Run(job+"/"+variant.name+"/"+method, func(b *testing.B) {
 					s, err := table.Try(b.Context(), method, variant.goal, 20, b.N)
 					if err != nil {
@@ -99,7 +100,7 @@ func BenchmarkGoodputPerDollar(b *testing.B) {
 					}
 					b.ReportMetric(s.Evals, "evals-to-5%")
 					b.ReportMetric(s.Cost, "cost/cheapest-trial")
-					b.ReportMetric(s.Infeasible, "oom")
+					b.ReportMetric(s.Failed, "oom-share")
 				})
 			}
 		}
@@ -123,7 +124,7 @@ func BenchmarkSpeedForms(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				s, err := table.Try(b.Context(), "knee", replay.Goal{Time: true}, 15, b.N)
+				s, err := table.Try(b.Context(), "guided", replay.Goal{Time: true}, 15, b.N)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -144,7 +145,7 @@ func BenchmarkAccuracy(b *testing.B) {
 	files, _ := filepath.Glob(filepath.Join(bench.Dir(b), "allreduce", "*-placements.csv"))
 	for _, f := range files {
 		ms := load(b, f)
-		for _, method := range []string{"random", "knee"} {
+		for _, method := range []string{"random", "guided"} {
 			b.Run(strings.TrimSuffix(filepath.Base(f), "-placements.csv")+"/"+method, func(b *testing.B) {
 				var mape, cost float64
 				for seed := range b.N {
@@ -176,7 +177,7 @@ func eight(tb testing.TB, ms []data.Measurement, method string, seed int64) []da
 		}
 		return out
 	}
-	s, err := bayesopt.NewStrategy(method, bayesopt.Options{Objective: bayesopt.Accuracy, Seed: seed, KeepGoing: true,
+	s, err := baseline.NewStrategy(method, bayesopt.Options{Objective: bayesopt.Accuracy, Seed: seed, KeepGoing: true,
 		Price: func(c data.Config) float64 { return float64(c.Workers) }})
 	if err != nil {
 		tb.Fatal(err)

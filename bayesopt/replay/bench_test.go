@@ -43,7 +43,7 @@ func budgetOf(t *Table) int {
 //	go test ./bayesopt/replay -run '^$' -bench Search -benchtime 30x
 func BenchmarkSearch(b *testing.B) {
 	for _, table := range recorded(b) {
-		for _, method := range []string{"random", "tpe", "knee", "knee-map"} {
+		for _, method := range []string{"random", "tpe", "guided"} {
 			b.Run(fmt.Sprintf("%s/%s", table.Name, method), func(b *testing.B) {
 				s, err := table.Try(b.Context(), method, Goal{}, budgetOf(table), b.N)
 				if err != nil {
@@ -68,17 +68,17 @@ func TestSearchBeatsRandom(t *testing.T) {
 			continue // the small ones are many, and quick
 		}
 		evals := map[string]float64{}
-		for _, method := range []string{"random", "knee"} {
+		for _, method := range []string{"random", "guided"} {
 			s, err := table.Try(t.Context(), method, Goal{}, 12, seeds)
 			if err != nil {
 				t.Fatal(err)
 			}
 			evals[method] = s.Evals
 		}
-		ratio = append(ratio, evals["knee"]/evals["random"])
+		ratio = append(ratio, evals["guided"]/evals["random"])
 	}
 	slices.Sort(ratio)
 	if median := ratio[len(ratio)/2]; median > 0.75 {
-		t.Errorf("median over tables of evaluations to 5 %%, knee ÷ random = %.2f, want at most 0.75", median)
+		t.Errorf("median over tables of evaluations to 5 %%, guided ÷ random = %.2f, want at most 0.75", median)
 	}
 }

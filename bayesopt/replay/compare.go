@@ -97,7 +97,7 @@ func Compare(ctx context.Context, tables []*Table, methods []string, s Settings)
 		return nil, err
 	}
 	for r := range results {
-		results[r].Score = average(tables[r/len(methods)].Name, methods[r%len(methods)], s.Budget, results[r].Traces)
+		results[r].Score = average(tables[r/len(methods)], methods[r%len(methods)], s.Budget, results[r].Traces)
 	}
 	return results, nil
 }

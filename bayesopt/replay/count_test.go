@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"knee/bayesopt"
+	"knee/bayesopt/baseline"
 )
 
 // counted notes what a strategy was told at every call.
@@ -39,7 +40,7 @@ func TestEveryEvaluationCounts(t *testing.T) {
 		value[c.Key()] = table.Outcomes[i].Cost
 	}
 	const budget = 12
-	for _, name := range Methods() {
+	for _, name := range baseline.Strategies() {
 		s, err := table.NewMethod(name, Goal{}, 3)
 		if err != nil {
 			t.Fatal(err)

@@ -94,7 +94,7 @@ func TestSearchAndAverage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := average("t", "order", 6, []Trace{tr})
+	s := average(&Table{Name: "t"}, "order", 6, []Trace{tr})
 	// The third row is the cheapest; what was spent by then is 0.3333.
 	if s.Evals != 3 || math.Abs(s.Cost-3.33333) > 1e-3 || s.StopEvals != 3 || s.StopWithin5 != 1 {
 		t.Errorf("score = %+v", s)
@@ -125,7 +125,7 @@ func TestMeasurementGivesTheCost(t *testing.T) {
 
 func TestTry(t *testing.T) {
 	table := read(t, sample)
-	for _, method := range []string{"random", "knee", "knee-map"} {
+	for _, method := range []string{"random", "guided"} {
 		s, err := table.Try(t.Context(), method, Goal{}, 6, 4)
 		if err != nil {
 			t.Fatal(err)

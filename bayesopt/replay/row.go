@@ -17,6 +17,7 @@ type rowReader struct {
 	o      Outcome
 	price  float64 // as it stands in the row
 	global float64 // global_batch
+	plan   bool    // step_time_s stands for time_s, which the table does not have
 	err    error
 }
 
@@ -25,6 +26,7 @@ type rowReader struct {
 func readRow(header, cells []string, names map[int]bool, at data.Source) (data.Config, Outcome, error) {
 	r := rowReader{at: at, c: data.Config{Mode: data.AllReduce, Extra: map[string]string{}}, o: Outcome{Cells: cells}}
 	// nodes are what does the work unless workers are counted too.
+	r.plan = !slices.Contains(header, "time_s")
 	counted := slices.ContainsFunc(header, func(h string) bool { return h == "workers" || h == "machines" || h == "placement" })
 	for k, column := range header {
 		cell := strings.TrimSpace(cells[k])
@@ -64,6 +66,10 @@ func (r *rowReader) known(column, cell string) bool {
 		r.global = r.number(column, cell, "samples over all workers")
 	case "price_per_hour":
 		r.price = r.number(column, cell, "US$ per hour")
+	case "step_time_s":
+		if r.plan {
+			r.o.Time = r.number(column, cell, "seconds")
+		}
 	case "time_s":
 		r.o.Time = r.number(column, cell, "seconds")
 	case "cost_usd":
@@ -71,7 +77,18 @@ func (r *rowReader) known(column, cell string) bool {
 	case "status":
 		r.status(column, cell)
 	default:
-		return slices.Contains(outcomeColumns, column)
+		return r.layout(column, cell) || slices.Contains(outcomeColumns, column)
+	}
+	return true
+}
+
+// layout reads a column that is part of a layout; an empty cell is its default.
+func (r *rowReader) layout(column, cell string) bool {
+	if !slices.Contains(data.LayoutNames(), column) {
+		return false
+	}
+	if want := r.c.Layout.Set(column, cell); want != "" && cell != "" {
+		r.fail(column, cell, want)
 	}
 	return true
 }
@@ -142,7 +159,7 @@ func (r *rowReader) finish() {
 	}
 	r.c.Workers = max(1, r.c.Workers)
 	if r.c.LocalBatch == 0 && r.global > 0 {
-		r.c.LocalBatch = r.global / float64(r.c.Workers*(r.c.AccumSteps+1))
+		r.c.LocalBatch = r.global / float64(r.c.Replicas()*(r.c.AccumSteps+1))
 	}
 	r.o.Hourly = r.price
 	if r.err == nil && r.o.Status == data.OK && !(r.o.Time > 0) {
@@ -181,6 +198,23 @@ func (t *Table) setHourly() {
 		o.Hourly *= units[pick](t.Candidates[i])
 		if o.Cost == 0 {
 			o.Cost = o.Hourly * o.Time / 3600
+		}
+	}
+	t.chargeFailures()
+}
+
+// chargeFailures charges a row that failed after an unknown time the shortest
+// time of any row: its machines were started.
+func (t *Table) chargeFailures() {
+	shortest := math.Inf(1)
+	for _, o := range t.Outcomes {
+		if o.Time > 0 {
+			shortest = min(shortest, o.Time)
+		}
+	}
+	for i := range t.Outcomes {
+		if o := &t.Outcomes[i]; o.Status != data.OK && o.Time == 0 && o.Cost == 0 && !math.IsInf(shortest, 1) {
+			o.Cost = o.Hourly * shortest / 3600
 		}
 	}
 }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -9,6 +10,7 @@ import (
 // Score is how a method did on a table, averaged over seeds.
 type Score struct {
 	Table       string  `json:"table"`
+	Kind        string  `json:"kind"`
 	Method      string  `json:"method"`
 	Seeds       int     `json:"seeds"`
 	Evals       float64 `json:"evals_to_5pct"`      // evaluations until within 5 % of the best; budget + 1 if never
@@ -18,7 +20,8 @@ type Score struct {
 	Regret20    float64 `json:"regret_20"`
 	StopEvals   float64 `json:"stop_evals"`       // evaluations when the stopping rule fired
 	StopWithin5 float64 `json:"stop_within_5pct"` // share of runs that then name a row within 5 % of the best
-	Infeasible  float64 `json:"infeasible"`       // evaluations of rows that did not succeed
+	Failed      float64 `json:"failed_share"`     // share of the evaluations that did not succeed
+	Worse       float64 `json:"worse_share"`      // of [ByKind]: share of tables with over 10 % more evaluations than random
 }
 
 // within is how close to the best a search has to come.
@@ -34,8 +37,8 @@ func (t *Table) Try(ctx context.Context, method string, g Goal, budget, seeds in
 }
 
 // average turns searches into a score.
-func average(table, method string, budget int, traces []Trace) Score {
-	s := Score{Table: table, Method: method, Seeds: len(traces)}
+func average(t *Table, method string, budget int, traces []Trace) Score {
+	s := Score{Table: t.Name, Kind: t.Kind, Method: method, Seeds: len(traces)}
 	share := 1 / float64(len(traces))
 	for _, tr := range traces {
 		evals := float64(budget + 1)
@@ -53,12 +56,59 @@ func average(table, method string, budget int, traces []Trace) Score {
 		s.Regret10 += share * regret(tr, 10)
 		s.Regret20 += share * regret(tr, 20)
 		s.StopEvals += share * float64(tr.Stop)
-		s.Infeasible += share * float64(tr.Infeasible)
+		s.Failed += share * float64(tr.Infeasible) / float64(max(1, len(tr.Best)))
 		if tr.Found <= within*tr.Optimum {
 			s.StopWithin5 += share
 		}
 	}
 	return s
+}
+
+// worseThanRandom is the factor on random's evaluations beyond which a search
+// counts as worse than random.
+const worseThanRandom = 1.1
+
+// ByKind averages scores over the tables of a kind, in the order in which kinds
+// and methods first appear. Table is the kind and how many tables it has.
+func ByKind(scores []Score) []Score {
+	type group struct{ kind, method string }
+	random, count, sums := map[string]float64{}, map[group]float64{}, map[group]*Score{}
+	var order []group
+	for _, s := range scores {
+		if s.Method == "random" {
+			random[s.Table] = s.Evals
+		}
+	}
+	for _, s := range scores {
+		g := group{s.Kind, s.Method}
+		if count[g]++; sums[g] == nil {
+			sums[g] = &Score{Kind: s.Kind, Method: s.Method, Seeds: s.Seeds}
+			order = append(order, g)
+		}
+		if r, ok := random[s.Table]; ok && s.Evals > worseThanRandom*r {
+			sums[g].Worse++
+		}
+		sum, of := sums[g].figures(), s.figures()
+		for k := range sum {
+			*sum[k] += *of[k]
+		}
+	}
+	var out []Score
+	for _, g := range order {
+		s := sums[g]
+		s.Worse /= count[g]
+		for _, v := range s.figures() {
+			*v /= count[g]
+		}
+		s.Table = fmt.Sprintf("%s (%.0f)", g.kind, count[g])
+		out = append(out, *s)
+	}
+	return out
+}
+
+// figures returns the averages over seeds.
+func (s *Score) figures() []*float64 {
+	return []*float64{&s.Evals, &s.Cost, &s.Regret5, &s.Regret10, &s.Regret20, &s.StopEvals, &s.StopWithin5, &s.Failed}
 }
 
 // regret is how much worse than the best of the table the best seen after n

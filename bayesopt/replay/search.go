@@ -14,7 +14,9 @@ import (
 type Goal struct {
 	Time  bool    // seconds instead of US$
 	Noise float64 // coefficient of variation of one evaluation, 0 for none
-	OOM   bool    // some candidates run out of memory; see [Table.WithMemoryLimit]
+	// Constants of the guided strategy, nil for the learned ones.
+	Constants *bayesopt.Constants
+	OOM       bool // some candidates run out of memory; see [Table.WithMemoryLimit]
 }
 
 // Trace is one search.
@@ -71,7 +73,7 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 	for i, c := range t.Candidates {
 		hourly[c.Key()] = t.Outcomes[i].Hourly
 	}
-	o := bayesopt.Options{Objective: bayesopt.StepTime, JobTime: true, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0}
+	o := bayesopt.Options{Objective: bayesopt.StepTime, JobTime: true, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0, Constants: g.Constants}
 	if t.steps != nil {
 		o.JobTime, o.Objective, o.Efficiency, o.TrialSeconds = false, bayesopt.Goodput, t.steps.Efficiency, t.steps.Window
 		o.Forms = t.steps.Forms

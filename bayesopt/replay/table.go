@@ -15,6 +15,7 @@ import (
 // Table is a recorded search space: every row is a candidate.
 type Table struct {
 	Name       string
+	Kind       string   // tables of one kind come from one source, for averages
 	Header     []string // columns as they stand in the file
 	Candidates []data.Config
 	Outcomes   []Outcome // parallel to Candidates
@@ -69,6 +70,7 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 		return nil, &data.InputError{Source: data.Source{File: name}, Found: "no rows", Want: "a header and at least one row"}
 	}
 	t := &Table{Name: strings.TrimSuffix(filepath.Base(name), ".csv"), Header: records.Header}
+	t.Kind, _, _ = strings.Cut(t.Name, "-")
 	for _, want := range []string{"time_s", "status"} {
 		if !slices.Contains(t.Header, want) {
 			return nil, &data.InputError{Source: data.Source{File: name, Line: 1, Column: want},

@@ -7,15 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"knee/bayesopt/baseline"
 	"knee/bayesopt/replay"
 	"knee/plots"
 )
 
 func newBenchSearch(a *app) *cobra.Command {
 	var methods []string
-	var seeds, budget int
+	var seeds, budget, layouts int
 	var objective, figure string
-	var oom bool
+	var oom, kinds bool
 	var noise float64
 	var out format
 	cmd := &cobra.Command{
@@ -24,25 +25,28 @@ func newBenchSearch(a *app) *cobra.Command {
 		Long: `search replays search methods on tables in which every configuration was
 measured. A table has a column per parameter, then time_s, cost_usd and status;
 every row is a candidate, and a method sees its outcome only when it asks for
-it. price_per_hour, if there, is known beforehand.
+it. price_per_hour, if there, is known beforehand. Of measurements of training
+plans (job, workers, step_time_s, status) every job on one number of GPUs is a
+table, if it has ten plans. --layouts adds synthetic spaces of training layouts
+on 64 GPUs, of which a quarter runs out of memory.
 
 For each table and method, averaged over the seeds: evaluations until within
 5 % of the best row (budget + 1 if never), Σ cost until then as a multiple of
 the cheapest row, simple regret after 5, 10 and 20 evaluations, evaluations when
-the method's stopping rule fired, and the share of searches that were within 5 %
-of the best then. A method with -map after its name takes the single best
-hyperparameters instead of averaging over them; -pi, -lcb and -thompson change
-the acquisition, and -nocost takes the cost of a trial out of it.
+the method's stopping rule fired, the share of searches that were within 5 % of
+the best then, and the share of evaluations that failed. What failed is charged.
+--kinds prints averages over the tables of a kind, and the share of tables on
+which a method needs over 10 % more evaluations than random.
 
 --noise multiplies every evaluation by a random factor with that coefficient of
-variation; knee then measures doubtful rows again, which is charged like any
+variation; guided then measures some rows again, which is charged like any
 other evaluation. With --oom the rows that need the most memory, a share between
-10 and 50 % that depends on the seed, run out of it, and a last column counts
-the evaluations of rows that did not succeed.`,
+10 and 50 % that depends on the seed, run out of it.`,
 		Example: `  knee bench search tables/*.csv
-  knee bench search table.csv --methods random,tpe,knee --seeds 30 -o csv
+  knee bench search table.csv --methods random,tpe,guided --seeds 30 -o csv
+  knee bench search plans.csv --layouts 6 --kinds
   knee bench search table.csv --objective time_s --noise 0.1 --plot progress.svg`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g := replay.Goal{Noise: noise, OOM: oom}
 			switch objective {
@@ -55,13 +59,19 @@ the evaluations of rows that did not succeed.`,
 			if seeds < 1 || budget < 1 || !(noise >= 0 && noise <= 1) {
 				return usageError{fmt.Errorf("--seeds %d --budget %d --noise %g: want at least one seed and evaluation, and noise from 0 to 1", seeds, budget, noise)}
 			}
+			if len(args) == 0 && layouts == 0 {
+				return usageError{fmt.Errorf("no tables: want TABLE.csv or --layouts")}
+			}
 			var tables []*replay.Table
 			for _, file := range args {
-				t, err := replay.LoadTable(file)
+				of, err := replay.LoadTables(file)
 				if err != nil {
 					return err
 				}
-				tables = append(tables, t)
+				tables = append(tables, of...)
+			}
+			for k := range layouts {
+				tables = append(tables, replay.NewLayout(int64(k)))
 			}
 			bar := a.progress()
 			results, err := replay.Compare(cmd.Context(), tables, methods, replay.Settings{Goal: g, Budget: budget, Seeds: seeds, Done: bar.At})
@@ -82,36 +92,45 @@ the evaluations of rows that did not succeed.`,
 			for i, r := range results {
 				scores[i] = r.Score
 			}
-			return out.print(a.stdout, scores, scoreTable(scores, g.OOM, out))
+			if kinds {
+				scores = replay.ByKind(scores)
+				return out.print(a.stdout, scores, kindTable(scores, out))
+			}
+			return out.print(a.stdout, scores, scoreTable(scores, out))
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&methods, "methods", []string{"random", "tpe", "knee"}, "methods to compare: "+strings.Join(replay.Methods(), ", "))
+	f.StringSliceVar(&methods, "methods", []string{"random", "gp-ei", baseline.Guided}, "methods to compare: "+strings.Join(baseline.Strategies(), ", "))
 	f.IntVar(&seeds, "seeds", 30, "searches per table and method")
 	f.IntVar(&budget, "budget", 20, "evaluations per search")
 	f.StringVar(&objective, "objective", "cost_usd", "what to minimise: cost_usd or time_s")
 	f.Float64Var(&noise, "noise", 0, "coefficient of variation of one evaluation")
 	f.BoolVar(&oom, "oom", false, "let the rows that need the most memory run out of it")
 	f.StringVar(&figure, "plot", "", "file to draw best-so-far against evaluations to: .svg, .png or .pdf")
-	completesList(cmd, "methods", replay.Methods())
+	completesList(cmd, "methods", baseline.Strategies())
+	f.IntVar(&layouts, "layouts", 0, "synthetic layout spaces to search too, a quarter of each out of memory")
+	f.BoolVar(&kinds, "kinds", false, "print averages over the tables of a kind")
 	formatFlag(cmd, &out)
 	return cmd
 }
 
-// scoreTable lists the scores; infeasible adds the count of evaluations that
-// did not succeed.
-func scoreTable(scores []replay.Score, infeasible bool, f format) table {
-	write := f.figures()
-	t := table{columns: strings.Split("table,method,seeds,evals_to_5pct,cost_to_5pct_ratio,regret_5,regret_10,regret_20,stop_evals,stop_within_5pct", ",")}
-	if infeasible {
-		t.columns = append(t.columns, "infeasible")
-	}
+// scoreTable lists the scores.
+func scoreTable(scores []replay.Score, out format) table {
+	write := out.figures()
+	t := table{columns: strings.Split("table,method,seeds,evals_to_5pct,cost_to_5pct_ratio,regret_5,regret_10,regret_20,stop_evals,stop_within_5pct,failed_share", ",")}
 	for _, s := range scores {
-		row := []string{s.Table, s.Method, strconv.Itoa(s.Seeds), write(s.Evals), write(s.Cost), write(s.Regret5), write(s.Regret10), write(s.Regret20), write(s.StopEvals), write(s.StopWithin5)}
-		if infeasible {
-			row = append(row, write(s.Infeasible))
-		}
-		t.add(row...)
+		t.add(s.Table, s.Method, strconv.Itoa(s.Seeds), write(s.Evals), write(s.Cost), write(s.Regret5), write(s.Regret10), write(s.Regret20), write(s.StopEvals), write(s.StopWithin5), write(s.Failed))
+	}
+	return t
+}
+
+// kindTable lists averages over kinds of tables.
+func kindTable(scores []replay.Score, out format) table {
+	t := scoreTable(scores, out)
+	t.columns[0] = "kind"
+	t.columns = append(t.columns, "worse_share")
+	for i, s := range scores {
+		t.rows[i] = append(t.rows[i], out.figures()(s.Worse))
 	}
 	return t
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"knee/bayesopt"
+	"knee/bayesopt/baseline"
 	"knee/fit"
 	"knee/profile"
 )
@@ -14,18 +14,20 @@ import (
 type searchFlags struct {
 	strategy, warm string
 	once           bool
+	target         float64
 }
 
 func (f *searchFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.strategy, "strategy", "knee", "how to choose: "+strings.Join(bayesopt.Strategies(), ", "))
-	completes(cmd, "strategy", bayesopt.Strategies())
+	cmd.Flags().StringVar(&f.strategy, "strategy", baseline.Guided, "how to choose: "+strings.Join(baseline.Strategies(), ", "))
+	completes(cmd, "strategy", baseline.Strategies())
 	cmd.Flags().BoolVar(&f.once, "once", false, "never measure a configuration again, however doubtful its result")
+	cmd.Flags().Float64Var(&f.target, "target-regret", 0.05, "how much worse than the best the result may be, as a fraction: the search ends when something better by more is improbable")
 	cmd.Flags().StringVar(&f.warm, "warm-start", "", "model.json of a job that may be alike; the trials decide how much it counts")
 }
 
 // search loads what the flags name.
 func (f *searchFlags) search() (profile.Search, error) {
-	s := profile.Search{Strategy: f.strategy, Once: f.once}
+	s := profile.Search{Strategy: f.strategy, Once: f.once, TargetRegret: f.target}
 	if f.warm == "" {
 		return s, nil
 	}

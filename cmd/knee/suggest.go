@@ -12,10 +12,12 @@ import (
 type suggestion struct {
 	Config    any     `json:"config,omitempty"`
 	Expected  float64 `json:"expected,omitempty"`
+	Unit      string  `json:"unit,omitempty"` // of expected, lo and hi
 	Lo        float64 `json:"lo,omitempty"`
 	Hi        float64 `json:"hi,omitempty"`
 	PFeasible float64 `json:"p_feasible,omitempty"`
 	Cost      float64 `json:"cost_usd"`
+	PBetter   float64 `json:"p_better,omitempty"` // that something is better than the best by the target
 	Remeasure bool    `json:"remeasure,omitempty"`
 	Stop      bool    `json:"stop,omitempty"`
 	Reason    string  `json:"reason"`
@@ -31,7 +33,7 @@ func newSuggest(a *app) *cobra.Command {
 		Short: "Say which configuration to measure next, and why",
 		Long: `suggest looks at what has been measured and names the configurations to
 measure next, for those who run trials themselves. 'expected' with its 90 %
-interval is the objective of the study, in its own unit.
+interval is the objective of the study, in the unit beside it.
 
 With launcher: {replay: {table: T.csv}} and a table of parameters, time_s,
 cost_usd and status, the candidates are its rows and the history has its
@@ -54,11 +56,11 @@ columns.`,
 				if how.warm != "" {
 					return usageError{errorf("--warm-start %s: a model speaks of step times, the rows of %s are whole jobs", how.warm, study.Launcher.Replay.Table)}
 				}
-				next, err := profile.SuggestRow(study, table, how.strategy, history, n)
+				next, err := profile.SuggestRow(study, table, profile.Search{Strategy: how.strategy, TargetRegret: how.target}, history, n)
 				if err != nil {
 					return err
 				}
-				return printSuggestions(a, out, next, func(s bayesopt.Suggestion) any { return table.Parameters(s.Index) })
+				return printSuggestions(a, out, unit(study), next, func(s bayesopt.Suggestion) any { return table.Parameters(s.Index) })
 			}
 			ms, points, err := a.history(history, curve)
 			if err != nil {
@@ -72,7 +74,7 @@ columns.`,
 			if err != nil {
 				return err
 			}
-			return printSuggestions(a, out, next, func(s bayesopt.Suggestion) any { return s.Config })
+			return printSuggestions(a, out, unit(study), next, func(s bayesopt.Suggestion) any { return s.Config })
 		},
 	}
 	cmd.Flags().StringVar(&history, "history", "", "measurements CSV of what was measured so far")
@@ -107,24 +109,36 @@ func (a *app) imported(how data.Import, measurements, curve string) (ms []data.M
 	return ms, points, nil
 }
 
+// unit is that of the objective of a study; one that was loaded has a valid one.
+func unit(s *data.Study) string {
+	o, err := bayesopt.ParseObjective(s.Objective)
+	if err != nil {
+		return ""
+	}
+	if o == bayesopt.CostToTarget && s.Objective.Samples == 0 && s.Launcher.Replay == nil {
+		return o.Unit() + " per sample"
+	}
+	return o.Unit()
+}
+
 // printSuggestions prints suggestions, each with the configuration that
 // config makes of it.
-func printSuggestions(a *app, out format, next []bayesopt.Suggestion, config func(bayesopt.Suggestion) any) error {
-	t := table{columns: []string{"config", "expected", "p_feasible", "cost_usd", "reason"}}
+func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestion, config func(bayesopt.Suggestion) any) error {
+	t := table{columns: []string{"config", "expected", "unit", "p_feasible", "cost_usd", "reason"}}
 	list := []suggestion{}
 	for _, s := range next {
 		if s.Stop {
 			list = append(list, suggestion{Stop: true, Reason: s.Reason})
-			t.add("(stop)", "", "", "", s.Reason)
+			t.add("(stop)", "", "", "", "", s.Reason)
 			continue
 		}
-		list = append(list, suggestion{Config: config(s), Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi,
-			PFeasible: s.PFeasible, Cost: s.Cost, Remeasure: s.Remeasure, Reason: s.Reason})
+		list = append(list, suggestion{Config: config(s), Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi, Unit: unit,
+			PFeasible: s.PFeasible, Cost: s.Cost, PBetter: s.Better, Remeasure: s.Remeasure, Reason: s.Reason})
 		expected := "" // before the first trials nothing is
 		if s.Expected != (data.Estimate{}) {
 			expected = between(s.Expected, number)
 		}
-		t.add(s.Config.String(), expected, number(s.PFeasible), dollars(s.Cost), s.Reason)
+		t.add(s.Config.String(), expected, unit, number(s.PFeasible), dollars(s.Cost), s.Reason)
 	}
 	return out.print(a.stdout, list, t)
 }

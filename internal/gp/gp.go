@@ -49,11 +49,14 @@ func Factorize(k *mat.SymDense) (*Factor, error) {
 // Len returns the number of observations.
 func (f *Factor) Len() int { return f.n }
 
+// LogDiagonal returns ln L_ii: half of what observation i adds to ln |K|.
+func (f *Factor) LogDiagonal(i int) float64 { return math.Log(f.lower.At(i, i)) }
+
 // LogDet returns ln |K|.
 func (f *Factor) LogDet() float64 {
 	var s float64
 	for i := range f.n {
-		s += math.Log(f.lower.At(i, i))
+		s += f.LogDiagonal(i)
 	}
 	return 2 * s
 }

@@ -79,6 +79,20 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
+// A batch that gradient accumulation scales is no whole number to expr; what
+// remains of a division is asked for all the same.
+func TestRemainder(t *testing.T) {
+	s := studyOf(knob("workers", "2", "4"), knob("local_batch", "8", "12", "16"))
+	s.Constraints = []string{"local_batch % 8 == 0", "global_batch % workers == 0", "workers % 4 == 0", "8 % local_batch >= 0"}
+	got, err := space.Candidates(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2 || got[0].LocalBatch != 8 || got[1].LocalBatch != 16 || got[0].Workers != 4 {
+		t.Errorf("candidates %v, want batches 8 and 16 on 4 workers", got)
+	}
+}
+
 func TestCandidatesRefuse(t *testing.T) {
 	two := knob("workers", "1", "2")
 	for _, tc := range []struct {

@@ -2,6 +2,7 @@ package space
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -29,7 +30,7 @@ func compileConstraints(s *data.Study) (*constraints, error) {
 	cs := &constraints{source: s.Source, texts: s.Constraints, refused: make([]int, len(s.Constraints))}
 	env := constraintEnv(data.Config{Workers: 1, LocalBatch: 1, Extra: extraKnobs(s)})
 	for i, text := range s.Constraints {
-		prog, err := expr.Compile(text, expr.Env(env), expr.AsBool())
+		prog, err := expr.Compile(text, expr.Env(env), expr.AsBool(), remainder(), expr.Operator("%", "remainder"))
 		if err != nil {
 			return nil, &data.InputError{Source: cs.at(i), Found: strconv.Quote(text),
 				Want: "a condition over the knobs: " + strings.Join(strings.Fields(err.Error()), " ")}
@@ -37,6 +38,21 @@ func compileConstraints(s *data.Study) (*constraints, error) {
 		cs.progs = append(cs.progs, prog)
 	}
 	return cs, nil
+}
+
+// remainder is % for numbers that need not be whole: expr has it for integers
+// only, and a batch is none.
+func remainder() expr.Option {
+	return expr.Function("remainder", func(v ...any) (any, error) {
+		return math.Mod(number(v[0]), number(v[1])), nil
+	}, new(func(a, b float64) float64), new(func(a float64, b int) float64), new(func(a int, b float64) float64))
+}
+
+func number(v any) float64 {
+	if n, ok := v.(int); ok {
+		return float64(n)
+	}
+	return v.(float64)
 }
 
 // extraKnobs gives every further knob of a study a value of the type that

@@ -16,7 +16,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
-	"knee/bayesopt"
+	"knee/bayesopt/sampler"
 	"knee/data"
 )
 
@@ -51,7 +51,7 @@ type Database struct {
 	owner   string // this profiler: host, process, and a number drawn by lot
 	study   int    // goptuna's id
 	lease   time.Duration
-	tracker *bayesopt.Tracker
+	tracker *sampler.Tracker
 	goptuna *switched
 	index   map[string]int // candidates by key
 

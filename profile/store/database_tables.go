@@ -12,7 +12,7 @@ import (
 	"github.com/c-bata/goptuna/rdb.v2"
 	"gorm.io/gorm"
 
-	"knee/bayesopt"
+	"knee/bayesopt/sampler"
 	"knee/data"
 )
 
@@ -136,7 +136,7 @@ func (d *Database) findOrMake(tx *gorm.DB, s *data.Study, o Options) error {
 	case !errors.Is(err, gorm.ErrRecordNotFound):
 		return err
 	}
-	if d.tracker, err = bayesopt.NewTracker(name, o.Candidates, o.Search, d.goptuna, nil); err != nil {
+	if d.tracker, err = sampler.NewTracker(name, o.Candidates, o.Search, d.goptuna, nil); err != nil {
 		return err
 	}
 	d.study = d.tracker.Study().ID

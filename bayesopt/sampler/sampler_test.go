@@ -1,4 +1,4 @@
-package bayesopt
+package sampler
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/c-bata/goptuna"
 
+	"knee/bayesopt"
 	"knee/data"
 )
 
@@ -180,14 +181,31 @@ func TestSamplerParallelAndStale(t *testing.T) {
 	}
 }
 
+// table is a grid of candidates.
+func table() []data.Config {
+	var cands []data.Config
+	for _, k := range []int{1, 2, 4, 8, 16} {
+		for _, b := range []float64{16, 32, 64, 128} {
+			cands = append(cands, data.Config{GPUType: "t4", Workers: k, Nodes: (k + 3) / 4, LocalBatch: b})
+		}
+	}
+	return cands
+}
+
+func measure(c data.Config) data.Measurement {
+	return data.Measurement{Config: c, Status: data.OK, StepTime: 0.02 + c.LocalBatch/300 + 0.03*float64(c.Workers)}
+}
+
+func median(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)/2] }
+
 // The tracker records natural values, directions and failures.
 func TestTracker(t *testing.T) {
-	cands := table("t4")
-	tr, err := NewTracker("study", cands, Options{Objective: Throughput}, nil, nil)
+	cands := table()
+	tr, err := NewTracker("study", cands, bayesopt.Options{Objective: bayesopt.Throughput}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := History{Candidates: cands, Running: cands[5:6], Measured: []data.Measurement{measure(cands[0]), measure(cands[19]), {Config: cands[7], Status: data.OOM}}}
+	h := bayesopt.History{Candidates: cands, Running: cands[5:6], Measured: []data.Measurement{measure(cands[0]), measure(cands[19]), {Config: cands[7], Status: data.OOM}}}
 	if err := tr.Replay(h); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package bayesopt
+package sampler
 
 import (
 	"math"
@@ -6,11 +6,13 @@ import (
 	"strconv"
 
 	"github.com/c-bata/goptuna"
+
+	"knee/bayesopt"
 )
 
-// seenTrials is what a [Sampler] knows of a study, the values turned so that
+// trials is what a [Sampler] knows of a study, the values turned so that
 // smaller is better and put on a scale of about one.
-type seenTrials struct {
+type trials struct {
 	sign   float64
 	x      [][]float64 // finished trials,
 	u      [][]float64 // the same, one number per parameter,
@@ -21,22 +23,22 @@ type seenTrials struct {
 	bestAt []float64 // one number per parameter; nil until there is one
 }
 
-func newSeenTrials(maximise bool) *seenTrials {
-	s := &seenTrials{sign: 1, keys: map[string]bool{}, best: math.Inf(1)}
+func newTrials(maximise bool) *trials {
+	s := &trials{sign: 1, keys: map[string]bool{}, best: math.Inf(1)}
 	if maximise {
 		s.sign = -1
 	}
 	return s
 }
 
-func (s *seenTrials) running(x []float64) {
+func (s *trials) running(x []float64) {
 	s.flight = append(s.flight, x)
 	s.keys[pointKey(x)] = true
 }
 
 // finished adds a trial. Pruned trials count with their last intermediate
 // value; failed ones, and values that are not finite, as trials without one.
-func (s *seenTrials) finished(sp space, x []float64, t *goptuna.FrozenTrial) {
+func (s *trials) finished(sp space, x []float64, t *goptuna.FrozenTrial) {
 	v := math.NaN()
 	switch t.State {
 	case goptuna.TrialStateComplete:
@@ -57,7 +59,7 @@ func (s *seenTrials) finished(sp space, x []float64, t *goptuna.FrozenTrial) {
 // transform puts the values on a scale: logarithms if that is wanted and all
 // are positive, then zero mean and unit deviation. Trials without a value get
 // the worst value and half a deviation more.
-func (s *seenTrials) transform(logarithms bool) {
+func (s *trials) transform(logarithms bool) {
 	lowest := math.Inf(1)
 	for _, v := range s.y {
 		if !math.IsNaN(v) {
@@ -76,7 +78,10 @@ func (s *seenTrials) transform(logarithms bool) {
 	if len(known) == 0 {
 		return
 	}
-	level, deviation := mean(known), 0.0
+	level, deviation := 0.0, 0.0
+	for _, v := range known {
+		level += v / float64(len(known))
+	}
 	for _, v := range known {
 		deviation += (v - level) * (v - level) / float64(len(known))
 	}
@@ -95,12 +100,16 @@ func (s *seenTrials) transform(logarithms bool) {
 	}
 }
 
+// failurePenalty is how much worse than the worst trial, in standard
+// deviations, one without a value is taken to be.
+const failurePenalty = 0.5
+
 // fit returns the model of the finished trials with the running ones believed.
-func (s *seenTrials) fit(seed int64, exact bool) (*Posterior, error) {
+func (s *trials) fit(seed int64, exact bool) (*bayesopt.Posterior, error) {
 	if math.IsInf(s.best, 1) {
 		return nil, goptuna.ErrNoCompletedTrials
 	}
-	post, err := AverageGP(s.x, s.y, Prior{Exact: exact}, samplerMembers, seed)
+	post, err := bayesopt.AverageGP(s.x, s.y, bayesopt.Prior{Exact: exact}, samplerMembers, seed)
 	for i := 0; err == nil && i < len(s.flight); i++ {
 		post, err = post.Believe(s.flight[i])
 	}
@@ -112,19 +121,19 @@ func (s *seenTrials) fit(seed int64, exact bool) (*Posterior, error) {
 const samplerMembers = 16
 
 // known reports whether the point was tried or is running.
-func (s *seenTrials) known(sp space, u []float64) bool {
+func (s *trials) known(sp space, u []float64) bool {
 	x, ok := sp.point(sp.values(u))
 	return ok && s.keys[pointKey(x)]
 }
 
 // nearestFresh returns u if it is fresh, else the point of the pool nearest to
 // it.
-func (s *seenTrials) nearestFresh(sp space, u []float64, pool [][]float64) []float64 {
+func (s *trials) nearestFresh(sp space, u []float64, pool [][]float64) []float64 {
 	if !s.known(sp, u) {
 		return u
 	}
 	return slices.MinFunc(pool, func(a, b []float64) int {
-		switch da, db := distance(a, u), distance(b, u); {
+		switch da, db := gap(a, u), gap(b, u); {
 		case da < db:
 			return -1
 		case da > db:
@@ -141,4 +150,13 @@ func pointKey(x []float64) string {
 		key = append(key, ',')
 	}
 	return string(key)
+}
+
+// gap is the squared distance of two points.
+func gap(a, b []float64) float64 {
+	var s float64
+	for j := range a {
+		s += (a[j] - b[j]) * (a[j] - b[j])
+	}
+	return s
 }

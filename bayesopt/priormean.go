@@ -16,14 +16,14 @@ type MeanForm interface {
 	Fit(measured []data.Measurement) (logStepTime func(data.Config) (value float64, ok bool), parameters int, err error)
 }
 
-// trend is one prior mean of ln step time.
-type trend struct {
+// priorMean is one prior mean of ln step time.
+type priorMean struct {
 	at     []float64 // at every candidate
 	of     func(data.Config) (float64, bool)
 	charge float64 // taken off its log evidence
 }
 
-// trendsOf returns the prior means that compete for the data. The evidence of
+// priorMeansOf returns the prior means that compete for the data. The evidence of
 // each, the marginal likelihood of what it leaves over, decides how much it
 // counts; a form that was fitted to the same data is charged for its
 // parameters as by the Bayesian information criterion (Schwarz 1978). Means
@@ -34,19 +34,19 @@ type trend struct {
 // the range from work that does not scale to work that scales perfectly:
 // time is constant, falls with the square root of the total cores, or falls
 // as the price grows so that the cost is constant.
-func (o Options) trendsOf(p *problem) []trend {
-	flat := trend{at: make([]float64, len(p.cands)), of: func(data.Config) (float64, bool) { return 0, true }}
-	var trends []trend
-	if t, ok := newTrend(p.cands, o.Mean); ok {
-		return []trend{t}
+func (o Options) priorMeansOf(p *Problem) []priorMean {
+	flat := priorMean{at: make([]float64, len(p.cands)), of: func(data.Config) (float64, bool) { return 0, true }}
+	var means []priorMean
+	if t, ok := newPriorMean(p.cands, o.Mean); ok {
+		return []priorMean{t}
 	}
-	trends = append(trends, flat)
+	means = append(means, flat)
 	if o.JobTime {
-		if t, ok := newTrend(p.cands, rootOfCores); ok && t.varies() {
-			trends = append(trends, t)
+		if t, ok := newPriorMean(p.cands, rootOfCores); ok && t.varies() {
+			means = append(means, t)
 		}
-		if t, ok := newTrend(p.cands, o.constantCost); ok && p.priced && t.varies() {
-			trends = append(trends, t)
+		if t, ok := newPriorMean(p.cands, o.constantCost); ok && p.priced && t.varies() {
+			means = append(means, t)
 		}
 	}
 	var usable []data.Measurement
@@ -62,32 +62,32 @@ func (o Options) trendsOf(p *problem) []trend {
 		if err != nil || f == nil {
 			continue
 		}
-		if t, ok := newTrend(p.cands, f); ok {
+		if t, ok := newPriorMean(p.cands, f); ok {
 			t.charge = 0.5 * float64(parameters) * math.Log(float64(len(usable)))
-			trends = append(trends, t)
+			means = append(means, t)
 		}
 	}
-	return trends
+	return means
 }
 
-// newTrend evaluates a mean; it reports false if that is nil or not a finite
+// newPriorMean evaluates a mean; it reports false if that is nil or not a finite
 // number for some candidate.
-func newTrend(cands []data.Config, of func(data.Config) (float64, bool)) (trend, bool) {
+func newPriorMean(cands []data.Config, of func(data.Config) (float64, bool)) (priorMean, bool) {
 	if of == nil {
-		return trend{}, false
+		return priorMean{}, false
 	}
-	t := trend{at: make([]float64, len(cands)), of: of}
+	t := priorMean{at: make([]float64, len(cands)), of: of}
 	for i, c := range cands {
 		m, ok := of(c)
 		if !ok || math.IsNaN(m) || math.IsInf(m, 0) {
-			return trend{}, false
+			return priorMean{}, false
 		}
 		t.at[i] = m
 	}
 	return t, true
 }
 
-func (t trend) varies() bool {
+func (t priorMean) varies() bool {
 	for _, v := range t.at {
 		if v != t.at[0] {
 			return true
@@ -114,28 +114,28 @@ func (o Options) constantCost(c data.Config) (float64, bool) {
 	return -math.Log(price), positive(price)
 }
 
-// residuals returns what each trend leaves of the observations.
-func (p *problem) residuals() (x [][]float64, responses []response) {
-	responses = make([]response, len(p.trends))
-	for k, t := range p.trends {
+// residuals returns what each prior mean leaves of the observations.
+func (p *Problem) residuals() (x [][]float64, responses []response) {
+	responses = make([]response, len(p.priorMeans))
+	for k, t := range p.priorMeans {
 		responses[k].charge = t.charge
 	}
-	for _, o := range p.seen {
+	for _, o := range p.observations {
 		x = append(x, o.x)
-		for k := range p.trends {
-			responses[k].y = append(responses[k].y, o.logTime-o.trends[k])
+		for k := range p.priorMeans {
+			responses[k].y = append(responses[k].y, o.logTime-o.priorMeans[k])
 		}
 	}
 	return x, responses
 }
 
-// shift turns the prediction of what the trends leave over into one of the
+// shift turns the prediction of what the means leave over into one of the
 // quantity of candidate i that differs from ln step time by a known constant.
 // The result is written into dst.
-func (p *problem) shift(raw Predictive, post *Posterior, i int, constant float64, dst *Predictive) Predictive {
+func (p *Problem) shift(raw Predictive, post *Posterior, i int, constant float64, dst *Predictive) Predictive {
 	dst.Mean = dst.Mean[:0]
 	for k, m := range raw.Mean {
-		dst.Mean = append(dst.Mean, m+p.trends[post.trend[k]].at[i]+constant)
+		dst.Mean = append(dst.Mean, m+p.priorMeans[post.form[k]].at[i]+constant)
 	}
 	dst.SD, dst.Weight = raw.SD, raw.Weight
 	return *dst

@@ -1,4 +1,4 @@
-package bayesopt
+package sampler
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/c-bata/goptuna"
+
+	"knee/bayesopt"
 )
 
 // SamplerOptions configures a [Sampler]. The zero value is usable.
@@ -82,9 +84,9 @@ func (s *Sampler) SampleRelative(study *goptuna.Study, trial goptuna.FrozenTrial
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := sp.spread(s.opts.Seed, trial.Number)
-	if seen, err := s.look(study, trial.ID, sp); err == nil {
-		u = s.propose(sp, seen, trial.Number)
+	u := sp.quasiRandom(s.opts.Seed, trial.Number)
+	if past, err := s.look(study, trial.ID, sp); err == nil {
+		u = s.propose(sp, past, trial.Number)
 	}
 	values := sp.values(u)
 	s.pending[trial.ID] = values
@@ -92,22 +94,22 @@ func (s *Sampler) SampleRelative(study *goptuna.Study, trial goptuna.FrozenTrial
 }
 
 // propose picks the next point: spread evenly at first, by the model later,
-// and never one already seen if the space is finite and another is left.
-func (s *Sampler) propose(sp space, seen *seenTrials, number int) []float64 {
-	u := sp.spread(s.opts.Seed, number)
-	rng := newRand(s.opts.Seed, number)
-	pool := s.pool(sp, seen, rng)
+// and never one already past if the space is finite and another is left.
+func (s *Sampler) propose(sp space, past *trials, number int) []float64 {
+	u := sp.quasiRandom(s.opts.Seed, number)
+	rng := bayesopt.NewRand(s.opts.Seed, number)
+	pool := s.pool(sp, past, rng)
 	if len(pool) == 0 {
 		return u
 	}
-	if len(seen.x) < s.startup(sp) {
-		return seen.nearestFresh(sp, u, pool)
+	if len(past.x) < s.startup(sp) {
+		return past.nearestFresh(sp, u, pool)
 	}
-	post, err := seen.fit(s.opts.Seed, s.opts.Exact)
+	post, err := past.fit(s.opts.Seed, s.opts.Exact)
 	if err != nil {
-		return seen.nearestFresh(sp, u, pool)
+		return past.nearestFresh(sp, u, pool)
 	}
-	return refine(sp, post, seen, pool, rng)
+	return refine(sp, post, past, pool, rng)
 }
 
 func (s *Sampler) startup(sp space) int {
@@ -119,11 +121,11 @@ func (s *Sampler) startup(sp space) int {
 
 // pool returns the points to choose from: all fresh ones of a small finite
 // space, else points spread over the space.
-func (s *Sampler) pool(sp space, seen *seenTrials, rng *rand.Rand) [][]float64 {
+func (s *Sampler) pool(sp space, past *trials, rng *rand.Rand) [][]float64 {
 	var pool [][]float64
 	if n := sp.size(samplerExhaustive); n > 0 {
 		for k := range n {
-			if u := sp.enumerate(k); !seen.known(sp, u) {
+			if u := sp.enumerate(k); !past.known(sp, u) {
 				pool = append(pool, u)
 			}
 		}
@@ -144,13 +146,12 @@ func (s *Sampler) pool(sp space, seen *seenTrials, rng *rand.Rand) [][]float64 {
 // refine returns the point of largest acquisition value in the pool, improved
 // by shrinking random steps around the best few and around the best trial
 // where the space is not small enough to be searched exhaustively.
-func refine(sp space, post *Posterior, seen *seenTrials, pool [][]float64, rng *rand.Rand) []float64 {
+func refine(sp space, post *bayesopt.Posterior, past *trials, pool [][]float64, rng *rand.Rand) []float64 {
 	elite := topK{k: samplerElite}
-	q := post.predictor()
 	consider := func(u []float64) {
 		x, ok := sp.point(sp.values(u))
-		if ok && !seen.known(sp, u) {
-			elite.add(u, q.at(x).average(LogEI, seen.best))
+		if ok && !past.known(sp, u) {
+			elite.add(u, post.Predict(x).Average(bayesopt.LogEI, past.best))
 		}
 	}
 	for _, u := range pool {
@@ -162,8 +163,8 @@ func refine(sp space, post *Posterior, seen *seenTrials, pool [][]float64, rng *
 	size := 0.1
 	for range samplerRounds {
 		centres := append([][]float64{}, elite.points...)
-		if seen.bestAt != nil {
-			centres = append(centres, seen.bestAt)
+		if past.bestAt != nil {
+			centres = append(centres, past.bestAt)
 		}
 		for _, c := range centres {
 			for range samplerLocal {
@@ -178,14 +179,14 @@ func refine(sp space, post *Posterior, seen *seenTrials, pool [][]float64, rng *
 // look collects the trials of the study. The maps of trials that are still
 // running belong to the goroutines that run them; their points are taken from
 // this sampler's own record of what it proposed.
-func (s *Sampler) look(study *goptuna.Study, self int, sp space) (*seenTrials, error) {
-	trials, err := study.GetTrials()
+func (s *Sampler) look(study *goptuna.Study, self int, sp space) (*trials, error) {
+	all, err := study.GetTrials()
 	if err != nil && !errors.Is(err, goptuna.ErrTrialsPartiallyDeleted) {
 		return nil, err
 	}
-	seen := newSeenTrials(study.Direction() == goptuna.StudyDirectionMaximize)
-	for i := range trials {
-		t := &trials[i]
+	past := newTrials(study.Direction() == goptuna.StudyDirectionMaximize)
+	for i := range all {
+		t := &all[i]
 		if t.State == goptuna.TrialStateWaiting || t.ID == self {
 			continue
 		}
@@ -194,17 +195,17 @@ func (s *Sampler) look(study *goptuna.Study, self int, sp space) (*seenTrials, e
 				continue
 			}
 			if x, ok := sp.point(s.pending[t.ID]); ok {
-				seen.running(x)
+				past.running(x)
 			}
 			continue
 		}
 		delete(s.pending, t.ID)
 		if x, ok := sp.point(t.InternalParams); ok {
-			seen.finished(sp, x, t)
+			past.finished(sp, x, t)
 		}
 	}
-	seen.transform(s.opts.Log)
-	return seen, nil
+	past.transform(s.opts.Log)
+	return past, nil
 }
 
 // reap marks a trial that has been running for too long as failed.

@@ -1,4 +1,4 @@
-package bayesopt
+package sampler
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/c-bata/goptuna"
+
+	"knee/bayesopt"
 )
 
 // dimension is one goptuna parameter as coordinates of the unit cube. A
@@ -160,23 +162,8 @@ func (s space) enumerate(k int) []float64 {
 	return u
 }
 
-// spread returns the n-th point of a low-discrepancy sequence: the additive
-// recurrence with the generalised golden ratio, shifted by the seed (Roberts
-// 2018). Consecutive trials fill the space evenly without remembering any.
-func (s space) spread(seed int64, n int) []float64 {
-	root := 2.0
-	for range 40 {
-		root = math.Pow(1+root, 1/float64(len(s)+1))
-	}
-	shift := newRand(seed, 0)
-	u := make([]float64, len(s))
-	alpha := 1.0
-	for j := range u {
-		alpha /= root
-		_, u[j] = math.Modf(shift.Float64() + float64(n+1)*alpha)
-	}
-	return u
-}
+// quasiRandom returns the n-th point of a low-discrepancy sequence.
+func (s space) quasiRandom(seed int64, n int) []float64 { return bayesopt.QuasiRandom(len(s), seed, n) }
 
 // around returns a copy of u with normal steps of the given size, reflected at
 // the faces of the cube.

@@ -1,15 +1,16 @@
-package bayesopt
+package sampler
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 
 	"github.com/c-bata/goptuna"
 
+	"knee/bayesopt"
 	"knee/data"
 )
 
@@ -25,12 +26,11 @@ import (
 // evaluate as many at once as needed.
 type Tracker struct {
 	study *goptuna.Study
-	opts  Options
+	opts  bayesopt.Options
 	cands []data.Config
 	knobs []ordinal
 	index [][]float64 // per candidate, the ordinals in the order of knobs
 	byKey map[string]int
-	batch bool // some candidate knows its batch
 }
 
 // ordinal is one knob as an ordered list of its values.
@@ -44,15 +44,14 @@ type ordinal struct {
 // candidates. A nil storage keeps it in memory; a nil sampler is goptuna's
 // random one. The value of a trial is the objective in its natural unit, and
 // the study's direction that of the objective.
-func NewTracker(name string, cands []data.Config, o Options, storage goptuna.Storage, sampler goptuna.Sampler) (*Tracker, error) {
-	o, err := o.validate()
+func NewTracker(name string, cands []data.Config, o bayesopt.Options, storage goptuna.Storage, sampler goptuna.Sampler) (*Tracker, error) {
+	o, err := o.Validate()
 	if err != nil {
 		return nil, err
 	}
 	t := &Tracker{opts: o, cands: cands, knobs: ordinals(cands), byKey: make(map[string]int, len(cands))}
 	for i, c := range cands {
 		t.byKey[c.Key()] = i
-		t.batch = t.batch || c.LocalBatch > 0
 		row := make([]float64, len(t.knobs))
 		for k, knob := range t.knobs {
 			row[k] = float64(slices.Index(knob.values, knob.text(c)))
@@ -66,7 +65,7 @@ func NewTracker(name string, cands []data.Config, o Options, storage goptuna.Sto
 		sampler = goptuna.NewRandomSampler(goptuna.RandomSamplerOptionSeed(o.Seed))
 	}
 	direction := goptuna.StudyDirectionMinimize
-	if o.Objective.maximised() {
+	if o.Objective.Maximised() {
 		direction = goptuna.StudyDirectionMaximize
 	}
 	t.study, err = goptuna.CreateStudy(name, goptuna.StudyOptionLogger(nil), goptuna.StudyOptionStorage(storage),
@@ -165,12 +164,7 @@ func (t *Tracker) Start(i int) (trialID int, err error) {
 // recorded as failed, never as a number: goptuna's databases would store 0.
 func (t *Tracker) Finish(trialID int, m data.Measurement) error {
 	state := goptuna.TrialStateFail
-	if m.Status == data.OK && positive(m.StepTime) {
-		offset, err := t.opts.offset(m.Config, t.batch)
-		if err != nil {
-			return err
-		}
-		value := t.opts.Objective.natural(math.Log(m.StepTime) + offset)
+	if value, ok := t.opts.Value(m); ok {
 		if err := t.study.Storage.SetTrialValue(trialID, value); err != nil {
 			return fmt.Errorf("finish trial of %s: %w", m.Config, err)
 		}
@@ -185,9 +179,15 @@ func (t *Tracker) Finish(trialID int, m data.Measurement) error {
 	return nil
 }
 
+// Index returns the number of a candidate.
+func (t *Tracker) Index(c data.Config) (int, bool) {
+	i, ok := t.byKey[c.Key()]
+	return i, ok
+}
+
 // Replay records a whole history: finished trials in order, then running ones.
 // Configurations that are not candidates are passed over.
-func (t *Tracker) Replay(h History) error {
+func (t *Tracker) Replay(h bayesopt.History) error {
 	for _, m := range h.Measured {
 		if i, ok := t.byKey[m.Key()]; ok {
 			id, err := t.Start(i)
@@ -209,23 +209,37 @@ func (t *Tracker) Replay(h History) error {
 	return nil
 }
 
-// ask lets the study's sampler propose ordinals for a new trial.
-func (t *Tracker) ask() ([]float64, error) {
+// Propose lets a relative sampler propose ordinals for a trial, a new one if
+// the id is −1. A space that the sampler does not support, such as one with a
+// single parameter, is sampled at random.
+func (t *Tracker) Propose(s goptuna.RelativeSampler, id int) ([]float64, error) {
+	if id < 0 {
+		var err error
+		if id, err = t.study.Storage.CreateNewTrial(t.study.ID); err != nil {
+			return nil, err
+		}
+	}
+	trial := goptuna.FrozenTrial{ID: id, StudyID: t.study.ID}
+	values, err := s.SampleRelative(t.study, trial, t.Space())
+	if err != nil && !errors.Is(err, goptuna.ErrUnsupportedSearchSpace) {
+		return nil, err
+	}
 	row := make([]float64, len(t.knobs))
-	next := goptuna.FrozenTrial{ID: -1, StudyID: t.study.ID}
 	for k, knob := range t.knobs {
-		v, err := t.study.Sampler.Sample(t.study, next, knob.name, knob.distribution())
-		if err != nil {
-			return nil, fmt.Errorf("sample parameter %s: %w", knob.name, err)
+		v, ok := values[knob.name]
+		if !ok {
+			if v, err = t.study.Sampler.Sample(t.study, trial, knob.name, knob.distribution()); err != nil {
+				return nil, fmt.Errorf("sample parameter %s: %w", knob.name, err)
+			}
 		}
 		row[k] = v
 	}
 	return row, nil
 }
 
-// gap is the squared distance of a proposal from a candidate, every knob
+// Gap is the squared distance of a proposal from a candidate, every knob
 // scaled to [0, 1].
-func (t *Tracker) gap(row []float64, candidate int) float64 {
+func (t *Tracker) Gap(row []float64, candidate int) float64 {
 	var s float64
 	for k, knob := range t.knobs {
 		d := (row[k] - t.index[candidate][k]) / float64(len(knob.values)-1)

@@ -11,7 +11,7 @@ import (
 	"knee/data"
 )
 
-// Slice is what a search believes along one knob; see [Guided.Along].
+// Slice is what a search believes along one knob; see [Guided.Slice].
 type Slice struct {
 	Through data.Config // the best configuration so far, which the slice goes through
 	Points  []SlicePoint
@@ -25,14 +25,14 @@ type SlicePoint struct {
 	Improvement float64       // expected improvement over the best so far, as a fraction of it; 0 for what was tried
 }
 
-// Along returns what is believed about the candidates that differ from the
+// Slice returns what is believed about the candidates that differ from the
 // best configuration so far in one knob only: "workers" (nodes and placement
 // go with it), "nodes", "ps", "local_batch", "accum_steps" or the name of a
 // further knob. Points come in ascending order of the knob. A history without
 // a usable measurement, an unknown knob, or one along which there is a single
 // candidate is an error.
-func (g *Guided) Along(h History, name string) (Slice, error) {
-	p, err := newProblem(g.opts, h)
+func (g *Guided) Slice(h History, name string) (Slice, error) {
+	p, err := NewProblem(g.opts, h)
 	if err != nil {
 		return Slice{}, err
 	}
@@ -58,7 +58,7 @@ func (g *Guided) Along(h History, name string) (Slice, error) {
 		at := SlicePoint{Value: v, Index: i, Expected: p.opts.Objective.estimate(belief)}
 		if p.standing[i] == open {
 			// ln best − ln response is, for small improvements, the fraction.
-			at.Improvement = math.Exp(belief.average(LogEI, best))
+			at.Improvement = math.Exp(belief.Average(LogEI, best))
 		}
 		s.Points = append(s.Points, at)
 	}
@@ -107,15 +107,5 @@ func without(c data.Config, name string) data.Config {
 	return c
 }
 
-// Value returns the objective that a measurement comes to, in its natural
-// unit; false if it has none.
-func (g *Guided) Value(m data.Measurement) (float64, bool) {
-	if m.Status != data.OK || !positive(m.StepTime) {
-		return 0, false
-	}
-	offset, err := g.opts.offset(m.Config, m.LocalBatch > 0)
-	if err != nil {
-		return 0, false
-	}
-	return g.opts.Objective.natural(math.Log(m.StepTime) + offset), true
-}
+// Value returns the objective that a measurement comes to; see [Options.Value].
+func (g *Guided) Value(m data.Measurement) (float64, bool) { return g.opts.Value(m) }

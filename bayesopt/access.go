@@ -1,0 +1,101 @@
+package bayesopt
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"knee/data"
+)
+
+// Options returns the options the problem was made with.
+func (p *Problem) Options() Options { return p.opts }
+
+// History returns what the problem was made of.
+func (p *Problem) History() History { return p.history }
+
+// Trials returns the number of trials, running and failed ones included.
+func (p *Problem) Trials() int { return p.trials }
+
+// Point returns candidate i as a point of the unit cube.
+func (p *Problem) Point(i int) []float64 { return p.points[i] }
+
+// Open returns the candidates that were not tried and are not running.
+func (p *Problem) Open() []int { return p.openWhere(func(int) bool { return true }) }
+
+// Rand returns the random source of this decision.
+func (p *Problem) Rand() *rand.Rand { return NewRand(p.opts.Seed, p.trials) }
+
+// Objectives returns the points of the trials of candidates and the objective
+// that each came to, negative where it is maximised, so that smaller is better.
+// A trial without one is taken to be as bad as the worst. Without any trial
+// there is one of zero, so that a model can be fitted.
+func (p *Problem) Objectives() (x [][]float64, y []float64) {
+	worst := math.Inf(-1)
+	for _, m := range p.measured {
+		i, ok := p.index[m.Key()]
+		if !ok || m.Status == data.Aborted {
+			continue
+		}
+		v := math.Inf(1)
+		if m.Status == data.OK {
+			v = p.opts.Objective.natural(math.Log(m.StepTime) + p.offset[i])
+			if p.opts.Objective.Maximised() {
+				v = -v
+			}
+			worst = max(worst, v)
+		}
+		x, y = append(x, p.points[i]), append(y, v)
+	}
+	if math.IsInf(worst, -1) {
+		return [][]float64{p.points[0]}, []float64{0}
+	}
+	for k := range y {
+		y[k] = min(y[k], worst)
+	}
+	return x, y
+}
+
+// Best returns the position of the highest of the candidates' scores, ties by
+// seed.
+func (p *Problem) Best(candidates []int, scores []float64) int {
+	best := 0
+	for k, i := range candidates {
+		if scores[k] > scores[best] || scores[k] == scores[best] && p.priority(i) > p.priority(candidates[best]) {
+			best = k
+		}
+	}
+	return best
+}
+
+// Suggest describes the choice of candidate i, of which nothing is predicted.
+func (p *Problem) Suggest(i int, reason string) Suggestion { return p.suggest(i, nil, reason) }
+
+// Exhausted is the decision to stop because nothing is left to suggest.
+func (p *Problem) Exhausted() Suggestion { return p.exhausted(p.bestIndex) }
+
+// Stopped is the decision to stop, with the best measurement as the best.
+func (p *Problem) Stopped(reason string) Suggestion {
+	if p.bestIndex >= 0 {
+		reason += "; best is " + p.cands[p.bestIndex].String()
+	}
+	return p.stopped(p.bestIndex, reason)
+}
+
+// QuasiRandom returns the n-th point of a low-discrepancy sequence in the unit cube
+// of d dimensions: the additive recurrence with the generalised golden ratio,
+// shifted by the seed (Roberts 2018). Consecutive points fill the space evenly
+// without remembering any.
+func QuasiRandom(d int, seed int64, n int) []float64 {
+	root := 2.0
+	for range 40 {
+		root = math.Pow(1+root, 1/float64(d+1))
+	}
+	shift := NewRand(seed, 0)
+	u := make([]float64, d)
+	alpha := 1.0
+	for j := range u {
+		alpha /= root
+		_, u[j] = math.Modf(shift.Float64() + float64(n+1)*alpha)
+	}
+	return u
+}

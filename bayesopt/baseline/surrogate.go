@@ -1,0 +1,132 @@
+package baseline
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"knee/bayesopt"
+)
+
+// surrogate predicts the standardised objective, smaller is better.
+type surrogate interface {
+	// Predict returns mean and variance at a point of the unit cube.
+	Predict(x []float64) (mean, variance float64)
+	// Sample draws one function from the posterior and returns its values at
+	// the points.
+	Sample(points [][]float64, rng *rand.Rand) []float64
+}
+
+// surrogates are the models of the objective that are compared, with one point
+// estimate of their parameters.
+func surrogates() map[string]func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
+	return map[string]func([][]float64, []float64, *bayesopt.Problem) (surrogate, error){
+		"gp": func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
+			return bayesopt.FitGP(x, y, bayesopt.Prior{Noisy: p.Options().Noisy}, 4, p.Options().Seed)
+		},
+		"forest": func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
+			return newForest(x, y, p.Rand()), nil
+		},
+	}
+}
+
+// start is the number of trials drawn at random before a model decides, as
+// CherryPick has it (Alipourfard et al., NSDI'17, section 4.2).
+const start = 3
+
+// thompsonPoints bounds the candidates of one joint draw, whose cost grows with
+// their cube: those of smallest lower confidence bound.
+const thompsonPoints = 256
+
+// acquisitions score open candidates at points, best is the best value so far.
+func acquisitions() map[string]func(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64 {
+	each := func(score func(mean, sd, best float64) float64) func(surrogate, [][]float64, float64, *rand.Rand) []float64 {
+		return func(s surrogate, points [][]float64, best float64, _ *rand.Rand) []float64 {
+			out := make([]float64, len(points))
+			for k, x := range points {
+				m, v := s.Predict(x)
+				out[k] = score(m, math.Sqrt(v), best)
+			}
+			return out
+		}
+	}
+	lcb := each(func(mean, sd, _ float64) float64 { return bayesopt.LCB(mean, sd) })
+	return map[string]func(surrogate, [][]float64, float64, *rand.Rand) []float64{
+		"ei":  each(bayesopt.LogEI),
+		"pi":  each(bayesopt.LogPI),
+		"lcb": lcb,
+		"thompson": func(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64 {
+			bounds := lcb(s, points, best, rng)
+			limit := slices.Sorted(slices.Values(bounds))[max(0, len(bounds)-thompsonPoints)]
+			var drawn [][]float64
+			for k, b := range bounds {
+				if b >= limit {
+					drawn = append(drawn, points[k])
+				}
+			}
+			values := s.Sample(drawn, rng)
+			for k, b := range bounds {
+				bounds[k] = math.Inf(-1)
+				if b >= limit {
+					bounds[k], values = -values[0], values[1:]
+				}
+			}
+			return bounds
+		},
+	}
+}
+
+// pair is textbook Bayesian optimisation (Snoek, Larochelle and Adams 2012): a
+// surrogate of the objective itself, not its logarithm, and an acquisition
+// function. With a forest and the expected improvement it is SMAC's idea
+// (Hutter, Hoos and Leyton-Brown 2011).
+type pair struct {
+	fit   func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error)
+	score func(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64
+}
+
+func (c pair) pick(p *bayesopt.Problem) (int, string, string, error) {
+	if p.Trials() < start || p.Successes() == 0 {
+		return random(p)
+	}
+	i, _, err := c.best(p)
+	return i, "best by the acquisition function", "", err
+}
+
+// best returns the open candidate of the highest score, and the score less the
+// logarithm of the scale of the objective.
+func (c pair) best(p *bayesopt.Problem) (pick int, score float64, err error) {
+	x, y := p.Objectives()
+	level, sd := standardise(y)
+	s, err := c.fit(x, y, p)
+	if err != nil {
+		return 0, 0, err
+	}
+	left := p.Open()
+	points := make([][]float64, len(left))
+	for k, i := range left {
+		points[k] = p.Point(i)
+	}
+	best := slices.Min(y)
+	scores := c.score(s, points, best, p.Rand())
+	k := p.Best(left, scores)
+	return left[k], scores[k] - math.Log(math.Abs(level/sd+best)), nil
+}
+
+// standardise scales y to zero mean and unit deviation, in place.
+func standardise(y []float64) (level, sd float64) {
+	n := float64(len(y))
+	for _, v := range y {
+		level += v / n
+	}
+	for _, v := range y {
+		sd += (v - level) * (v - level) / n
+	}
+	if sd = math.Sqrt(sd); !(sd > 0) {
+		sd = 1
+	}
+	for i := range y {
+		y[i] = (y[i] - level) / sd
+	}
+	return level, sd
+}

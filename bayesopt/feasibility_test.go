@@ -1,0 +1,123 @@
+package bayesopt
+
+import (
+	"math"
+	"testing"
+
+	"knee/data"
+)
+
+// layouts is a grid of batches and tensor-parallel degrees.
+func layouts() []data.Config {
+	var cands []data.Config
+	for _, tp := range []int{1, 2, 4, 8} {
+		for _, b := range []float64{1, 2, 4, 8, 16} {
+			cands = append(cands, data.Config{GPUType: "a100", Workers: 8, LocalBatch: b, Layout: data.Layout{TP: tp}})
+		}
+	}
+	return cands
+}
+
+// What fits is b ≤ 2·tp. After eight trials the classifier orders the rest by
+// it: what is far inside fits, what is far outside does not.
+func TestFeasibilityLearnsABoundary(t *testing.T) {
+	cands := layouts()
+	room := func(c data.Config) float64 {
+		return math.Log2(2 * float64(c.TP) / c.LocalBatch)
+	}
+	h := History{Candidates: cands}
+	for _, i := range []int{0, 2, 6, 8, 11, 13, 15, 19} {
+		m := data.Measurement{Config: cands[i], Status: data.OK, StepTime: 1}
+		if room(cands[i]) < 0 {
+			m = data.Measurement{Config: cands[i], Status: data.OOM}
+		}
+		h.Measured = append(h.Measured, m)
+	}
+	p := mustProblem(t, Options{}, h)
+	for i, c := range cands {
+		if r := room(c); r >= 1 && p.fits[i] < 0.7 || r <= -2 && p.fits[i] > 0.3 {
+			t.Errorf("%s with %.0f doublings to spare fits with probability %.2f", c, r, p.fits[i])
+		}
+	}
+}
+
+// A space in which nothing ever failed is expected to fit, before the first
+// trial as after ten.
+func TestNothingFailed(t *testing.T) {
+	cands := table("a100", "t4")
+	h := History{Candidates: cands}
+	for range 2 {
+		p := mustProblem(t, Options{}, h)
+		for i, c := range cands {
+			if p.fits[i] < 0.85 {
+				t.Errorf("after %d successes %s fits with probability %.2f", len(h.Measured), c, p.fits[i])
+			}
+		}
+		for i := 0; i < len(cands); i += 4 {
+			h.Measured = append(h.Measured, measure(cands[i]))
+		}
+	}
+}
+
+// half knows that everything up to a batch of 4 fits, and nothing of tp 8.
+type half struct{}
+
+func (half) Fits([]data.Measurement) func(data.Config) (float64, bool) {
+	return func(c data.Config) (float64, bool) {
+		if c.LocalBatch <= 4 {
+			return 1, c.TP != 8
+		}
+		return 0, c.TP != 8
+	}
+}
+
+// A memory model is believed where it speaks; elsewhere the classifier is.
+func TestMemoryModelSpeaksFirst(t *testing.T) {
+	cands := layouts()
+	p := mustProblem(t, Options{Memory: half{}}, History{Candidates: cands})
+	plain := mustProblem(t, Options{}, History{Candidates: cands})
+	for i, c := range cands {
+		want, ok := half{}.Fits(nil)(c)
+		if !ok {
+			want = plain.fits[i]
+		}
+		if p.fits[i] != want {
+			t.Errorf("%s fits with probability %g, want %g", c, p.fits[i], want)
+		}
+	}
+}
+
+func mustProblem(t *testing.T, o Options, h History) *Problem {
+	t.Helper()
+	o, err := o.Validate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewProblem(o, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A trial that may fail is worth less by its chance and by what failing costs;
+// one that cannot gain what it may lose is worth nothing, and among those the
+// one that loses least comes first.
+func TestDeduct(t *testing.T) {
+	failureCost := LearnedConstants().FailureCost
+	worth := func(gain, fits float64) verdict {
+		v := verdict{score: math.Log(gain * fits)}
+		v.deduct(failureCost * (1 - fits))
+		return v
+	}
+	if v := worth(0.5, 1); v.worth != 0.5 || math.Abs(v.score-math.Log(0.5)) > 1e-12 {
+		t.Errorf("a certain gain of 0.5 is worth %+v", v)
+	}
+	if v, want := worth(0.5, 0.8), 0.4-failureCost*0.2; math.Abs(v.worth-want) > 1e-12 || math.Abs(v.score-math.Log(want)) > 1e-12 {
+		t.Errorf("a gain of 0.5 that fits with probability 0.8 is worth %+v, want %g", v, want)
+	}
+	safe, risky := worth(1e-9, 0.99), worth(1e-9, 0.5)
+	if !math.IsInf(safe.score, -1) || safe.compare(risky) <= 0 || worth(1e-9, 1).compare(safe) <= 0 {
+		t.Errorf("of hardly any gain: certain %+v, safe %+v, risky %+v; want them in that order", worth(1e-9, 1), safe, risky)
+	}
+}

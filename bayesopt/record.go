@@ -1,0 +1,73 @@
+package bayesopt
+
+import "math"
+
+// record is how well a mixture predicted every trial from those before it:
+// standard normal scores of what came, one per trial after the first recordFrom.
+// Scores of about one say that the predictions are as uncertain as they claim.
+type record []float64
+
+// recordFrom is the number of trials that nothing is asked of: there is no
+// prediction before the first, and of the second only a guess.
+const recordFrom = 2
+
+// width returns the factor by which standard deviations have to be multiplied
+// for the predictions to have been as uncertain as what came asks for.
+func (r record) width(trust float64) float64 {
+	sum := trust
+	for _, z := range r {
+		sum += z * z
+	}
+	return math.Sqrt(sum / (trust + float64(len(r))))
+}
+
+// newRecord replays the trials in their order. The factor of the covariance of
+// the first k trials is the leading block of that of all, so that the
+// prediction of each trial from those before it by each draw needs no
+// further factorisation; the weights of the draws are those of the moment.
+func newRecord(draws []weighted) record {
+	n := len(draws[0].gp.y)
+	type course struct{ v, logged, scale float64 }
+	steps := make([][]course, len(draws)) // per draw and trial
+	for k, d := range draws {
+		v := d.gp.white
+		steps[k] = make([]course, n)
+		scale, logDet := sigmaScale, 0.0
+		for i := range n {
+			shape := sigmaShape + 0.5*float64(i)
+			steps[k][i] = course{v[i], d.prior - shape*math.Log(scale) - logDet, scale}
+			scale += 0.5 * v[i] * v[i]
+			logDet += d.gp.factor.LogDiagonal(i)
+		}
+	}
+	var r record
+	for i := recordFrom; i < n; i++ {
+		shape := sigmaShape + 0.5*float64(i)
+		top := math.Inf(-1)
+		for k := range steps {
+			top = max(top, steps[k][i].logged)
+		}
+		var below, sum float64
+		for k := range steps {
+			s := steps[k][i]
+			w := math.Exp(s.logged - top)
+			below += w * normalCDF(normalScore(s.v/math.Sqrt(s.scale/shape), 2*shape))
+			sum += w
+		}
+		r = append(r, normalQuantile(below/sum))
+	}
+	return r
+}
+
+// normalScore returns the standard normal quantile of the probability that a
+// Student t variable is less than t, to a few thousandths (Wallace, "Bounds on
+// normal approximations to Student's and the chi-square distributions", 1959).
+func normalScore(t, freedom float64) float64 {
+	z := math.Sqrt(freedom*math.Log1p(t*t/freedom)) * (8*freedom + 1) / (8*freedom + 3)
+	return math.Copysign(z, t)
+}
+
+// normalQuantile is the inverse of the standard normal distribution, within ±8.
+func normalQuantile(p float64) float64 {
+	return min(max(math.Sqrt2*math.Erfinv(2*p-1), -8), 8)
+}

@@ -1,0 +1,128 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"knee/data"
+)
+
+// oomShare is the share of a synthetic layout space that runs out of memory.
+const oomShare = 0.25
+
+// NewLayout returns a synthetic search space: a transformer drawn from the seed
+// on 64 GPUs of 8-GPU nodes, laid out by tensor and pipeline parallelism, micro
+// batch, recomputation and optimizer sharding (384 candidates). Memory per GPU
+// follows Korthikanti et al. ("Reducing activation recomputation in large
+// transformer models", MLSys 2023, sections 4 and 5) and Rajbhandari et al.
+// ("ZeRO", SC'20, section 3), step time Narayanan et al. ("Efficient
+// large-scale language model training on GPU clusters using Megatron-LM",
+// SC'21, section 3). Both scatter by a few per cent per candidate that no
+// feature shows. The quarter that needs the most memory runs out of it, and is
+// charged a tenth of its step.
+func NewLayout(seed int64) *Table {
+	rng := rand.New(rand.NewPCG(uint64(seed), 0x6c61796f7574))
+	m := newTransformer(rng)
+	t := &Table{Name: fmt.Sprintf("layout-%d", seed), Kind: "layout"}
+	var need []float64
+	for _, tp := range []int{1, 2, 4, 8} {
+		for _, pp := range []int{1, 2, 4, 8} {
+			for _, micro := range []int{1, 2, 4, 8} {
+				for _, recompute := range []string{"", "selective", "full"} {
+					for _, sharding := range []string{"", "zero1"} {
+						l := layout{tp: tp, pp: pp, micro: micro, recompute: recompute, sharded: sharding != ""}
+						c := data.Config{Mode: data.AllReduce, Workers: layoutGPUs, Nodes: layoutGPUs / nodeGPUs, LocalBatch: float64(micro),
+							AccumSteps: m.microBatches(l) - 1, Layout: data.Layout{TP: tp, PP: pp, Recompute: recompute, Sharding: sharding}}
+						seconds := m.stepTime(l) * math.Exp(0.03*rng.NormFloat64())
+						need = append(need, m.memory(l)*math.Exp(0.03*rng.NormFloat64()))
+						t.Candidates = append(t.Candidates, c)
+						t.Outcomes = append(t.Outcomes, Outcome{Status: data.OK, Time: seconds, Hourly: layoutGPUs, Cost: seconds * layoutGPUs / 3600})
+					}
+				}
+			}
+		}
+	}
+	limit := slices.Sorted(slices.Values(need))[int((1-oomShare)*float64(len(need)))]
+	for i := range t.Outcomes {
+		if need[i] >= limit {
+			t.Outcomes[i].Status = data.OOM
+			t.Outcomes[i].Time *= deathCharge
+			t.Outcomes[i].Cost *= deathCharge
+		}
+	}
+	return t
+}
+
+const layoutGPUs, nodeGPUs = 64, 8
+
+// layout is one way to train the model.
+type layout struct {
+	tp, pp, micro int
+	recompute     string
+	sharded       bool // optimizer state over the replicas (ZeRO-1)
+}
+
+func (l layout) replicas() float64 { return layoutGPUs / float64(l.tp*l.pp) }
+
+// transformer is a model and the cluster it trains on.
+type transformer struct {
+	layers, hidden, length, batch float64
+	flops                         float64 // per GPU and second at full efficiency
+	intra, inter                  float64 // bytes per second within and between nodes
+	half                          float64 // tokens × hidden ÷ tp at which a GPU reaches half its speed
+}
+
+func newTransformer(rng *rand.Rand) transformer {
+	pick := func(v ...float64) float64 { return v[rng.IntN(len(v))] }
+	return transformer{layers: pick(24, 32, 40, 48), hidden: pick(2048, 3072, 4096, 5120, 6144), length: pick(1024, 2048, 4096),
+		batch: pick(256, 512, 1024), flops: pick(125e12, 312e12, 990e12) * (0.5 + 0.2*rng.Float64()),
+		intra: pick(32e9, 150e9, 300e9, 450e9), inter: pick(3e9, 12e9, 25e9, 50e9), half: math.Exp(math.Log(1e6) + rng.NormFloat64())}
+}
+
+func (m transformer) parameters() float64 { return 12*m.layers*m.hidden*m.hidden + 51200*m.hidden }
+
+func (m transformer) microBatches(l layout) int {
+	return max(1, int(m.batch/(l.replicas()*float64(l.micro))))
+}
+
+// memory returns bytes on the worst GPU: mixed-precision Adam and the
+// activations of the first stage, which holds pp micro-batches (1F1B).
+func (m transformer) memory(l layout) float64 {
+	tp, pp := float64(l.tp), float64(l.pp)
+	optimizer := 12.0
+	if l.sharded {
+		optimizer /= l.replicas()
+	}
+	tokens := m.length * float64(l.micro) * m.hidden // s·b·h
+	heads := m.hidden / 128
+	layer := tokens * (10 + 24/tp + 5*heads*m.length/(m.hidden*tp))
+	switch l.recompute {
+	case "selective":
+		layer = tokens * (10 + 24/tp)
+	case "full":
+		layer = tokens * 2
+	}
+	held := min(pp, float64(m.microBatches(l))) * m.layers / pp
+	return m.parameters()/(tp*pp)*(4+optimizer) + held*layer
+}
+
+// stepTime returns seconds per optimizer step.
+func (m transformer) stepTime(l layout) float64 {
+	tp, pp, count := float64(l.tp), float64(l.pp), float64(m.microBatches(l))
+	tokens := m.length * float64(l.micro)
+	work := map[string]float64{"": 6, "selective": 6.3, "full": 8}[l.recompute]
+	size := tokens * m.hidden / tp
+	compute := work * m.parameters() * tokens / (tp * pp) / (m.flops * size / (size + m.half))
+	// Two all-reduces of an activation per layer and direction.
+	traffic := 4 * 2 * tokens * m.hidden * 2 * (tp - 1) / tp * m.layers / pp / m.intra
+	boundary := 0.0
+	if l.pp > 1 {
+		boundary = 2 * 2 * tokens * m.hidden / m.inter
+	}
+	replicas := l.replicas()
+	gradients := 2 * 2 * m.parameters() / (tp * pp) * (replicas - 1) / replicas
+	link := m.inter / nodeGPUs * tp // the GPUs of a node share its links
+	return (count+pp-1)*(compute+traffic+boundary) + gradients/min(link, m.inter)
+}

@@ -1,0 +1,78 @@
+package replay
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"knee/bayesopt"
+	"knee/data"
+)
+
+// The weights of the feasibility classifier's prior are what the published
+// memory formula says on average: doublings of memory per doubling of a knob,
+// by least squares over 200 models. Run with -v to see them.
+func TestMemorySlopes(t *testing.T) {
+	names := []string{"tp", "pp", "local_batch", "recompute", "sharding"}
+	slopes := make([][]float64, len(names)+1)
+	for seed := range uint64(200) {
+		m := newTransformer(rand.New(rand.NewPCG(seed, 1)))
+		var rows, y []float64
+		for _, tp := range []int{1, 2, 4, 8} {
+			for _, pp := range []int{1, 2, 4, 8} {
+				for _, micro := range []int{1, 2, 4, 8} {
+					for rank, recompute := range []string{"", "selective", "full"} {
+						for sharded := range 2 {
+							l := layout{tp: tp, pp: pp, micro: micro, recompute: recompute, sharded: sharded > 0}
+							rows = append(rows, 1, math.Log2(float64(tp)), math.Log2(float64(pp)), math.Log2(float64(micro)), float64(rank), float64(sharded))
+							y = append(y, -math.Log2(m.memory(l)))
+						}
+					}
+				}
+			}
+		}
+		var w, fitted mat.VecDense
+		x := mat.NewDense(len(y), len(names)+1, rows)
+		if err := w.SolveVec(x, mat.NewVecDense(len(y), y)); err != nil {
+			t.Fatal(err)
+		}
+		fitted.MulVec(x, &w)
+		for k := range names {
+			slopes[k] = append(slopes[k], w.AtVec(k+1))
+		}
+		var left float64
+		for i, v := range y {
+			left += (v - fitted.AtVec(i)) * (v - fitted.AtVec(i)) / float64(len(y))
+		}
+		slopes[len(names)] = append(slopes[len(names)], math.Sqrt(left))
+	}
+	for k, name := range append(names, "(left over)") {
+		mean, sd := stat.MeanStdDev(slopes[k], nil)
+		t.Logf("%-12s %.2f ± %.2f", name, mean, sd)
+		if prior, ok := bayesopt.MemorySlopes()[name]; ok && (math.Abs(prior.Mean-mean) > sd || prior.SD < sd) {
+			t.Errorf("the prior of %s is %+v, the formula says %.2f ± %.2f", name, prior, mean, sd)
+		}
+	}
+}
+
+// A quarter of a layout space runs out of memory, for which it is charged.
+func TestNewLayout(t *testing.T) {
+	for seed := range int64(3) {
+		table := NewLayout(seed)
+		out := 0
+		for _, o := range table.Outcomes {
+			if o.Status == data.OOM {
+				out++
+			}
+			if !(o.Time > 0) || !(o.Cost > 0) {
+				t.Fatalf("layout space %d: outcome %+v, want a time and a charge", seed, o)
+			}
+		}
+		if got := float64(out) / float64(len(table.Outcomes)); math.Abs(got-oomShare) > 0.01 {
+			t.Errorf("layout space %d: a share of %.3f runs out of memory, want %g", seed, got, oomShare)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package bayesopt
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+const (
+	// minRecord is the number of trials that have to have been predicted
+	// before the model is believed: without evidence the search goes on.
+	minRecord = 4
+	// coveredSD is where Accuracy stops: every candidate's step time known to
+	// ± 8 % (90 % interval).
+	coveredSD = 0.05
+	// jointCandidates bounds the candidates that are drawn together, those most
+	// likely to be better; jointDraws is the number of draws per member.
+	jointCandidates = 64
+	jointDraws      = 16
+)
+
+// shouldStop says why the search should end, nothing if it should not: when
+// something better by the target is improbable, by draws from a posterior whose
+// widths the record of the run has set.
+func (p *Problem) shouldStop(post *Posterior, c choice) string {
+	if len(post.record) < minRecord {
+		return ""
+	}
+	switch {
+	case p.opts.Objective == Accuracy:
+		if c.widest >= coveredSD {
+			return ""
+		}
+		return fmt.Sprintf("stop after %d trials: the step time of every candidate is known to ±%.1f %% or better (90 %% interval)",
+			p.trials, 100*math.Expm1(1.645*c.widest))
+	case p.bestIndex < 0:
+		if p.finish == nil || c.meets >= p.opts.Constants.StopChance {
+			return ""
+		}
+		return fmt.Sprintf("stop after %d trials: none meets the deadline of %.4g s, and no candidate has a chance of %.2g %% to (largest: %.2g %%)",
+			p.trials, p.opts.Deadline, 100*p.opts.Constants.StopChance, 100*c.meets)
+	case c.better >= p.opts.Constants.StopChance:
+		return ""
+	}
+	return fmt.Sprintf("stop after %d trials: %s; best is %s", p.trials, p.claim(c), p.cands[p.favourite(post)])
+}
+
+// claim says how probably something is better, and by how much.
+func (p *Problem) claim(c choice) string {
+	gain := math.Expm1(c.gain)
+	if !p.opts.Objective.Maximised() {
+		gain = -math.Expm1(-c.gain)
+	}
+	return fmt.Sprintf("something is better by %.2g %% with probability %.2g %%; estimated remaining regret %.2g %%",
+		100*p.opts.TargetRegret, 100*c.better, 100*gain)
+}
+
+// better returns the probability that any of some open candidates is better
+// than the best by the target, and how much better the best of them is expected
+// to be than the best so far, in nats. Responses are drawn from the posterior
+// of all of them together: candidates that resemble each other are better or
+// worse together.
+func (p *Problem) better(post *Posterior, best float64, among []int, chances []float64) (chance, gain float64) {
+	order := make([]int, len(among))
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(chances[b], chances[a]) })
+	order = order[:min(jointCandidates, len(order))]
+	rng, target := p.Rand(), best-p.opts.Objective.margin(p.opts.TargetRegret)
+	at, points := make([]int, len(order)), make([][]float64, len(order))
+	for k, o := range order {
+		at[k] = among[o]
+		points[k] = p.points[at[k]]
+	}
+	for m, g := range post.members {
+		level, root := g.joint(points)
+		for range jointDraws {
+			draw := colour(root, rng)
+			least := math.Inf(1)
+			for k, i := range at {
+				logTime := level[k] + post.width*draw[k] + p.priorMeans[post.form[m]].at[i]
+				late := p.finish != nil && logTime+p.finish[i] > math.Log(p.opts.Deadline)
+				if rng.Float64() < p.fits[i] && !late {
+					least = min(least, logTime+p.offset[i])
+				}
+			}
+			share := post.weights[m] / jointDraws
+			if least < target {
+				chance += share
+			}
+			gain += share * max(best-least, 0)
+		}
+	}
+	return chance, gain
+}
+
+// Sample draws one function from the posterior and returns its values at the
+// points, without noise. The cost grows with the cube of their number.
+func (g *GP) Sample(points [][]float64, rng *rand.Rand) []float64 {
+	out, root := g.joint(points)
+	for k, v := range colour(root, rng) {
+		out[k] += v
+	}
+	return out
+}
+
+// joint returns the posterior mean at some inputs and the lower factor of their
+// covariance.
+func (g *GP) joint(points [][]float64) ([]float64, *mat.TriDense) {
+	n := len(points)
+	level, at := make([]float64, n), make([]whitened, n)
+	for k, x := range points {
+		level[k], at[k] = g.whiten(x)
+	}
+	cov := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			cov.SetSym(i, j, g.covariance(at[i], at[j]))
+		}
+	}
+	var chol mat.Cholesky
+	for jitter := 1e-9 * g.sigma2; !chol.Factorize(cov); jitter *= 10 {
+		for i := range n {
+			cov.SetSym(i, i, cov.At(i, i)+jitter)
+		}
+	}
+	root := mat.NewTriDense(n, mat.Lower, nil)
+	chol.LTo(root)
+	return level, root
+}
+
+// colour returns a draw from the normal distribution of covariance root·rootᵀ.
+func colour(root *mat.TriDense, rng *rand.Rand) []float64 {
+	n, _ := root.Dims()
+	z := make([]float64, n)
+	for k := range z {
+		z[k] = rng.NormFloat64()
+	}
+	v := mat.NewVecDense(n, nil)
+	v.MulVec(root, mat.NewVecDense(n, z))
+	return v.RawVector().Data
+}
+
+// exhausted is the decision to stop because nothing is left to suggest, with a
+// candidate as the best.
+func (p *Problem) exhausted(best int) Suggestion {
+	done, running := 0, 0
+	for _, s := range p.standing {
+		switch s {
+		case tried:
+			done++
+		case inFlight:
+			running++
+		}
+	}
+	reason := fmt.Sprintf("stop: candidates exhausted; of %d, %d measured, %d running; estimated remaining regret 0 %%",
+		len(p.cands), done, running)
+	if best >= 0 {
+		reason += "; best is " + p.cands[best].String()
+	}
+	return p.stopped(best, reason)
+}
