@@ -55,8 +55,15 @@ func (p *Problem) claim(c choice) string {
 	if !p.opts.Objective.Maximised() {
 		gain = -math.Expm1(-c.gain)
 	}
-	return fmt.Sprintf("something is better by %.2g %% with probability %.2g %%; estimated remaining regret %.2g %%",
-		100*p.opts.TargetRegret, 100*c.better, 100*gain)
+	return fmt.Sprintf("something is better by %s with probability %s; estimated remaining regret %s", shareText(p.opts.TargetRegret), shareText(c.better), shareText(gain))
+}
+
+// shareText writes a share in per cent, small ones with two digits.
+func shareText(share float64) string {
+	if share < .1 {
+		return fmt.Sprintf("%.2g %%", 100*share)
+	}
+	return fmt.Sprintf("%.0f %%", 100*share)
 }
 
 // better returns the probability that any of some open candidates is better

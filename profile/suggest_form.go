@@ -7,6 +7,7 @@ import (
 	"knee/bayesopt"
 	"knee/data"
 	"knee/fit"
+	"knee/fit/speed"
 )
 
 // SpeedForms returns the parametric forms of package fit for what a search
@@ -14,6 +15,40 @@ import (
 // for each mode, with workers, parameter servers, placement and batch. What
 // else is varied is left to the search to learn.
 func SpeedForms() []bayesopt.MeanForm { return []bayesopt.MeanForm{speedForm{}} }
+
+// LayoutForms are [SpeedForms] for a space with layouts: there the physics
+// alone, with what other jobs have shown, is a form before any trial. The
+// architecture is that of the model, zero if it is not known.
+func LayoutForms(a data.Architecture) []bayesopt.MeanForm {
+	return []bayesopt.MeanForm{layoutPrior{a}}
+}
+
+// formsOf returns the forms for the space of a study.
+func formsOf(s *data.Study) []bayesopt.MeanForm {
+	for _, k := range s.Space {
+		if slices.Contains(data.LayoutNames(), k.Name) {
+			return LayoutForms(s.Model)
+		}
+	}
+	return SpeedForms()
+}
+
+// layoutPrior is the form of layouts as it is expected of a job never measured.
+type layoutPrior struct{ architecture data.Architecture }
+
+// Fit implements [bayesopt.MeanForm]. Nothing is estimated.
+func (f layoutPrior) Fit([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
+	of := map[string]func(data.Config) float64{}
+	return func(c data.Config) (float64, bool) {
+		if c.Mode.UsesPS() || c.LocalBatch <= 0 {
+			return 0, false
+		}
+		if of[c.GPUType] == nil {
+			of[c.GPUType] = speed.ExpectedLayout(c.GPUType, f.architecture)
+		}
+		return of[c.GPUType](c), true
+	}, 0, nil
+}
 
 // speedForm is the speed family of each mode, fitted to the trials so far.
 type speedForm struct{}

@@ -62,7 +62,7 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 			Found: s.Objective.Deadline.String() + " without samples", Want: "samples: the work that has to be done by then, at initial-batch worth"}
 	}
 	o := bayesopt.Options{Objective: objective, Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
-		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: SpeedForms(), Trials: s.Budget.Trials,
+		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: formsOf(s), Trials: s.Budget.Trials,
 		Memory: memory.Feasibility{Architecture: s.Model},
 		// Runs of one configuration differ by several per cent on any real
 		// machine, however well the steps of one run agree.

@@ -72,3 +72,9 @@ func planTables(records *data.Records, path string) ([]*Table, error) {
 	}
 	return out, nil
 }
+
+// Plans reports whether the rows of a table are training plans, some of which
+// are spread otherwise than by data parallelism alone.
+func (t *Table) Plans() bool {
+	return slices.ContainsFunc(t.Candidates, func(c data.Config) bool { return !c.Plain() })
+}

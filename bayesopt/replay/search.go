@@ -74,6 +74,7 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 		hourly[c.Key()] = t.Outcomes[i].Hourly
 	}
 	o := bayesopt.Options{Objective: bayesopt.StepTime, JobTime: true, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0, Constants: g.Constants}
+	o.Forms = t.Forms
 	if t.steps != nil {
 		o.JobTime, o.Objective, o.Efficiency, o.TrialSeconds = false, bayesopt.Goodput, t.steps.Efficiency, t.steps.Window
 		o.Forms = t.steps.Forms

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"knee/bayesopt"
 	"knee/data"
 )
 
@@ -21,7 +22,10 @@ type Table struct {
 	Outcomes   []Outcome // parallel to Candidates
 
 	names map[int]bool // columns that only name what others describe
-	steps *Steps       // of a table of step times; nil for one of whole jobs
+	// Forms are parametric forms of step times that a search may use, for tables
+	// of training plans; may be nil.
+	Forms []bayesopt.MeanForm
+	steps *Steps // of a table of step times; nil for one of whole jobs
 }
 
 // Outcome is what evaluating a candidate yields.

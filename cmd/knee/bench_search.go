@@ -9,7 +9,9 @@ import (
 
 	"knee/bayesopt/baseline"
 	"knee/bayesopt/replay"
+	"knee/data"
 	"knee/plots"
+	"knee/profile"
 )
 
 func newBenchSearch(a *app) *cobra.Command {
@@ -68,10 +70,17 @@ other evaluation. With --oom the rows that need the most memory, a share between
 				if err != nil {
 					return err
 				}
+				for _, t := range of {
+					if t.Plans() {
+						t.Forms = profile.LayoutForms(data.Architecture{})
+					}
+				}
 				tables = append(tables, of...)
 			}
 			for k := range layouts {
-				tables = append(tables, replay.NewLayout(int64(k)))
+				t := replay.NewLayout(int64(k))
+				t.Forms = profile.LayoutForms(data.Architecture{})
+				tables = append(tables, t)
 			}
 			bar := a.progress()
 			results, err := replay.Compare(cmd.Context(), tables, methods, replay.Settings{Goal: g, Budget: budget, Seeds: seeds, Done: bar.At})

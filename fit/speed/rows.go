@@ -77,7 +77,11 @@ func geometricMedian(values []float64) float64 {
 	for i, v := range values {
 		ln[i] = math.Log(v)
 	}
-	return math.Exp(quantile.Median(ln))
+	middle := math.Exp(quantile.Median(ln))
+	if whole := math.Round(middle); math.Abs(middle-whole) < 1e-9*middle {
+		return whole // of batches that are whole numbers, as far as it can be
+	}
+	return middle
 }
 
 // merge makes one row of the runs of each configuration: the geometric mean
