@@ -6,6 +6,9 @@ import "time"
 // jobs.yaml.
 type Job struct {
 	Name           string
+	ID             string    // what the scheduler calls it: a job id of Slurm, a uid of Kubernetes; empty: not said
+	Namespace      string    // of Kubernetes; empty: not said
+	User           string    // who submitted it; empty: not said
 	Model          string    // path of its model.json, relative to the jobs file; empty: not planned, it keeps what it runs on
 	Tenant         string    // who it belongs to; empty: not said
 	Submitted      time.Time // zero: not said

@@ -73,6 +73,9 @@ func historyMap(h *History) yamlMap {
 func jobMap(j Job) yamlMap {
 	m := newYAMLMap()
 	m.text("name", j.Name)
+	m.text("id", j.ID)
+	m.text("namespace", j.Namespace)
+	m.text("user", j.User)
 	m.text("model", j.Model)
 	m.text("tenant", j.Tenant)
 	m.moment("submitted", j.Submitted)

@@ -85,10 +85,13 @@ func LoadJobs(path string) (*JobsFile, error) {
 }
 
 func readJob(y *yamlReader, n *yaml.Node, path string) Job {
-	o := y.object(n, path, "name", "model", "tenant", "submitted", "requested", "priority", "remaining", "workers", "ps", "modes",
+	o := y.object(n, path, "name", "id", "namespace", "user", "model", "tenant", "submitted", "requested", "priority", "remaining", "workers", "ps", "modes",
 		"gpu_types", "batch", "weight", "deadline", "history", "current", "restart_seconds", "resources", "template")
 	j := Job{
 		Name:           o.required("name", "the name of the job"),
+		ID:             o.text("id"),
+		Namespace:      o.text("namespace"),
+		User:           o.text("user"),
 		Model:          o.text("model"),
 		Tenant:         o.text("tenant"),
 		Submitted:      o.moment("submitted"),

@@ -16,6 +16,9 @@ const fullJobs = `tenants:
   - {name: vision, parent: lab}
 jobs:
   - name: resnet
+    id: 4711
+    namespace: team-a
+    user: ann
     model: models/resnet.json
     remaining: {steps: 90000}
     workers: {min: 1, max: 32}
@@ -47,7 +50,7 @@ func TestReadJobs(t *testing.T) {
 	tenants := []data.Tenant{{Name: "lab", Weight: 2, Quota: map[string]int{"a100": 8}}, {Name: "vision", Weight: 1, Parent: "lab"}}
 	want := []data.Job{
 		{
-			Name: "resnet", Model: "models/resnet.json", Remaining: data.Remaining{Steps: 90000},
+			Name: "resnet", ID: "4711", Namespace: "team-a", User: "ann", Model: "models/resnet.json", Remaining: data.Remaining{Steps: 90000},
 			Workers: data.IntRange{Min: 1, Max: 32}, PS: data.IntRange{Max: 4},
 			Modes: []data.Mode{data.AllReduce, data.PSSync}, GPUTypes: []string{"a100", "t4"},
 			Batch: data.Batch{Initial: 256, Max: 8192, Adapt: true}, Weight: 2, Deadline: 6 * time.Hour,
@@ -69,7 +72,7 @@ func TestReadJobs(t *testing.T) {
 	if diff := cmp.Diff(&data.JobsFile{Tenants: tenants, Jobs: want}, got, sameData()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if at := got.Jobs[1].Source.String(); at != "jobs.yaml:24:jobs[1]" {
+	if at := got.Jobs[1].Source.String(); at != "jobs.yaml:27:jobs[1]" {
 		t.Errorf("source of a job: %s", at)
 	}
 	checkRoundTrip(t, got, data.WriteJobs, data.ReadJobs)

@@ -46,6 +46,8 @@ type Input struct {
 // PlannedJob is the part of a plan that concerns one job.
 type PlannedJob struct {
 	Name       string      `json:"name"`
+	ID         string      `json:"id,omitempty"`  // what the scheduler calls it, if known
+	Was        []NodeShare `json:"was,omitempty"` // where it stood when the plan was made, if that is known
 	Action     Action      `json:"action"`
 	GPUType    string      `json:"gpu_type,omitempty"`
 	GPUName    string      `json:"gpu_name,omitempty"` // what the scheduler calls the type, if not that

@@ -87,7 +87,7 @@ func (p *prepared) planned(i int, at place.Placed, free map[string]int, best sol
 	} else {
 		out = p.decided(i, at, free, best)
 	}
-	out.Name, out.GPUName = job.Name, p.Cluster.GPUName(out.GPUType)
+	out.Name, out.ID, out.Was, out.GPUName = job.Name, job.ID, currentShares(job), p.Cluster.GPUName(out.GPUType)
 	out.Template, out.Resources, out.Range = template(job), needs(job), workersRange(job)
 	out.InitialBatch = job.Batch.Initial
 	return out

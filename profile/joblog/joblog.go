@@ -21,6 +21,13 @@ import (
 // maxLine bounds what is looked at of one line.
 const maxLine = 64 << 10
 
+// Progress is how far a job has come.
+type Progress struct {
+	Step        float64 // the last its log tells of; 0 if it counts none
+	Loss        float64 // at that step; NaN if it prints none
+	Measurement data.Measurement
+}
+
 // Read reads the log of a job of configuration c, as a profile reads that of a
 // trial: warm-up is left out, the rest is averaged. Where the program prints a
 // step counter alone, the time of a step is that between the time stamps of
@@ -30,10 +37,27 @@ const maxLine = 64 << 10
 // pattern on the first 64 KiB, and the second result is what fitted. A log
 // without a timed step is an [*data.InputError]. name is the file.
 func Read(r io.Reader, name string, c data.Config, m data.Metrics) (data.Measurement, string, error) {
+	p, what, untimed, err := read(r, name, c, m)
+	if err == nil {
+		err = untimed
+	}
+	return p.Measurement, what, err
+}
+
+// ReadProgress reads how far a job has come from its log, as [Read] does. A log
+// without a timed step has no measurement, and that is no error.
+func ReadProgress(r io.Reader, name string, c data.Config, m data.Metrics) (Progress, error) {
+	p, _, _, err := read(r, name, c, m)
+	return p, err
+}
+
+// read reads a log. A log without a timed step is the error noTime alone.
+func read(r io.Reader, name string, c data.Config, m data.Metrics) (p Progress, what string, noTime, err error) {
+	p.Loss = math.NaN()
 	b := bufio.NewReaderSize(r, maxLine)
 	what, parser, err := parserFor(b, name, c, m)
 	if err != nil {
-		return data.Measurement{}, "", err
+		return p, "", nil, err
 	}
 	steps := meter.New(data.TrialSettings{Warmup: -1, MinSteps: math.MaxInt}, m.Rank, c)
 	lines := bufio.NewScanner(b)
@@ -49,7 +73,7 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics) (data.Measure
 		}
 		o, ok, err := parser.Parse(lines.Text())
 		if err != nil {
-			return data.Measurement{}, what, &data.InputError{Source: data.Source{File: name, Line: n}, Found: err.Error(), Want: parser.Wants()}
+			return p, what, nil, &data.InputError{Source: data.Source{File: name, Line: n}, Found: err.Error(), Want: parser.Wants()}
 		}
 		if ok {
 			if !o.OfMemory() {
@@ -57,21 +81,33 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics) (data.Measure
 			}
 			o.At = at
 			steps.Add(o)
+			p.take(o)
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return data.Measurement{}, what, fmt.Errorf("read %s: %w", name, err)
+		return p, what, nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	reading := steps.Read()
 	if reading.Steps == 0 {
-		return data.Measurement{}, what, untimed(name, c, seen, at, parser)
+		return p, what, untimed(name, c, seen, at, parser), nil
 	}
-	out := data.Measurement{Config: c, Status: data.OK, StepTime: reading.StepTime, StepTimeSD: reading.SD, SyncTime: reading.SyncTime,
+	p.Measurement = data.Measurement{Config: c, Status: data.OK, StepTime: reading.StepTime, StepTimeSD: reading.SD, SyncTime: reading.SyncTime,
 		Steps: reading.Steps, Wall: at.Sub(first).Seconds(), StartedAt: first, PeakMemory: reading.PeakMemory, GPUMemory: reading.DeviceMemory}
 	if reading.Steps >= meter.FewestSteps {
-		out.StepTimeSE = reading.SE
+		p.Measurement.StepTimeSE = reading.SE
 	}
-	return out, what, nil
+	return p, what, nil, nil
+}
+
+// take moves on to a later step; of a log that was appended to after a restart
+// the last run counts.
+func (p *Progress) take(o launch.Observation) {
+	if o.Step >= 0 && !math.IsInf(o.Step, 1) {
+		p.Step = o.Step
+	}
+	if !math.IsNaN(o.Loss) {
+		p.Loss = o.Loss
+	}
 }
 
 // untimed says why a log gives no time of a step.

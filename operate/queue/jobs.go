@@ -1,0 +1,191 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"knee/data"
+	"knee/profile/joblog"
+)
+
+// Row is a job of the queue beside what is known about its training.
+type Row struct {
+	Job
+	Model    string    `json:"model,omitempty"`
+	Step     float64   `json:"step,omitempty"`        // the last its log tells of
+	StepTime float64   `json:"step_time_s,omitempty"` // measured from its log
+	StepSE   float64   `json:"step_time_se_s,omitempty"`
+	Fixed    string    `json:"fixed,omitempty"` // why no plan changes it
+	Entry    *data.Job `json:"-"`               // of jobs.yaml; nil for a job that neither runs nor can be planned
+}
+
+// View says how the jobs of a queue become those of jobs.yaml.
+type View struct {
+	Rules []data.JobRule
+	// Movable returns why a job may not be changed, empty if it may. nil
+	// allows every change that the job and its scheduler allow.
+	Movable func(Job) string
+	Now     time.Time
+}
+
+// Rows describes every job of a snapshot. A job becomes an entry to plan for
+// if a rule gives it a model and nothing keeps it from being changed; any other
+// that has nodes becomes a fixed occupant of what it has. What could not be
+// read of logs is in the warnings.
+func (v View) Rows(ctx context.Context, s Scheduler, snap *Snapshot) (rows []Row, warnings []string) {
+	names := uniqueNames(snap.Jobs)
+	waiting := 0
+	for i, j := range snap.Jobs {
+		row := Row{Job: j, Fixed: v.fixed(j)}
+		rule := RuleFor(v.Rules, j)
+		entry := entryOf(names[i], j)
+		switch {
+		case rule != nil && row.Fixed == "":
+			row.Model = rule.Model
+			observed, err := observe(ctx, s, j, rule)
+			if err != nil {
+				warnings = append(warnings, fmt.Sprintf("job %s: its log tells nothing: %v", names[i], err))
+			}
+			row.Step, row.StepTime, row.StepSE = observed.Step, observed.StepTime, observed.StepTimeSE
+			v.fill(&entry, rule, observed)
+			row.Entry = &entry
+		case len(j.Nodes) > 0:
+			row.Entry = &entry
+		default:
+			waiting++
+		}
+		if rule == nil && row.Fixed == "" {
+			row.Fixed = "no rule gives it a model"
+		}
+		rows = append(rows, row)
+	}
+	if waiting > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d waiting jobs are left to the scheduler: no rule gives them a model, or they cannot be changed", waiting))
+	}
+	return rows, warnings
+}
+
+// fixed returns why a job is not changed, empty if it may be.
+func (v View) fixed(j Job) string {
+	switch {
+	case j.Fixed != "":
+		return j.Fixed
+	case j.Held && !j.HeldByUs:
+		return "it is held"
+	case j.State == Stopping && !j.HeldByUs:
+		return "it is ending"
+	case j.HeldByUs: // it must not stay held for ever
+		return ""
+	case v.Movable != nil:
+		return v.Movable(j)
+	}
+	return ""
+}
+
+// File is jobs.yaml of the rows.
+func File(rows []Row) *data.JobsFile {
+	f := &data.JobsFile{}
+	for _, r := range rows {
+		if r.Entry != nil {
+			f.Jobs = append(f.Jobs, *r.Entry)
+		}
+	}
+	return f
+}
+
+// entryOf is a job as jobs.yaml has it, before there is a model.
+func entryOf(name string, j Job) data.Job {
+	out := data.Job{Name: name, ID: j.ID, Namespace: j.Namespace, User: j.User, Tenant: tenantOf(j), Submitted: j.Submitted.UTC(),
+		Requested: j.Requested, Priority: j.Priority, Weight: 1}
+	if len(j.Nodes) > 0 {
+		c := &data.Current{GPUType: cmp.Or(j.GPUType, "gpu"), Mode: data.AllReduce}
+		for _, s := range j.Nodes {
+			c.Nodes = append(c.Nodes, s.Node)
+			c.Placement = append(c.Placement, s.Workers)
+		}
+		out.Current = c
+	}
+	return out
+}
+
+func tenantOf(j Job) string { return cmp.Or(j.Account, j.Namespace, j.User) }
+
+// fill adds what a rule says and the log tells.
+func (v View) fill(out *data.Job, rule *data.JobRule, seen observed) {
+	out.Model, out.Workers, out.GPUTypes, out.Batch = rule.Model, rule.Workers, rule.GPUTypes, rule.Batch
+	if rule.Weight > 0 {
+		out.Weight = rule.Weight
+	}
+	out.Resources, out.RestartSeconds, out.RestartGiven = rule.Resources, rule.RestartSeconds, rule.RestartGiven
+	out.Remaining = rule.Remaining
+	left := func(total, done float64) float64 { return math.Max(total-done, math.Min(1, total)) }
+	switch r := &out.Remaining; {
+	case r.Steps > 0:
+		r.Steps = left(r.Steps, seen.Step)
+	case r.Seconds > 0 && out.Current != nil && !seen.Started.IsZero():
+		r.Seconds = left(r.Seconds, v.Now.Sub(seen.Started).Seconds())
+	}
+	if c := out.Current; c != nil && rule.Batch.Initial > 0 && !rule.Batch.Adapt {
+		c.LocalBatch = rule.Batch.Initial / float64(c.Placement.Workers())
+	}
+}
+
+// observed is what the log of a job tells.
+type observed struct {
+	Step, StepTime, StepTimeSE float64
+	Started                    time.Time
+}
+
+// observe reads the log of a job. A job that waits and has none is no error.
+func observe(ctx context.Context, s Scheduler, j Job, rule *data.JobRule) (observed, error) {
+	out := observed{Started: j.Started}
+	r, err := s.Log(ctx, j, rule.LogOf(map[string]string{"id": j.ID, "name": j.Name, "namespace": j.Namespace, "user": j.User}))
+	if err != nil {
+		if j.State != Running {
+			err = nil
+		}
+		return out, err
+	}
+	defer r.Close()
+	c := data.Config{GPUType: j.GPUType, Workers: max(1, Workers(j.Nodes))}
+	if rule.Batch.Initial > 0 {
+		c.LocalBatch = rule.Batch.Initial / float64(c.Workers)
+	}
+	p, err := joblog.ReadProgress(r, cmp.Or(j.Log, j.Name), c, rule.Metrics)
+	out.Step, out.StepTime, out.StepTimeSE = p.Step, p.Measurement.StepTime, p.Measurement.StepTimeSE
+	return out, err
+}
+
+// uniqueNames gives each job a name of its own in jobs.yaml: the scheduler's,
+// with its namespace or id where several have it, and the id alone where it
+// cannot be written.
+func uniqueNames(jobs []Job) []string {
+	forms := []func(Job) string{
+		func(j Job) string { return j.Name },
+		func(j Job) string { return j.Namespace + "/" + j.Name },
+		func(j Job) string { return j.Name + "#" + j.ID },
+	}
+	out := make([]string, len(jobs))
+	used := map[string]bool{}
+	for _, form := range forms {
+		count := map[string]int{}
+		for _, j := range jobs {
+			count[form(j)]++
+		}
+		for i, j := range jobs {
+			name := form(j)
+			odd := j.Name == "" || strings.HasPrefix(name, "#") || data.Visible(name, len(name)) != name
+			if out[i] == "" && !odd && count[name] == 1 && !used[name] {
+				out[i], used[name] = name, true
+			}
+		}
+	}
+	for i, j := range jobs {
+		out[i] = cmp.Or(out[i], "#"+j.ID)
+	}
+	return out
+}

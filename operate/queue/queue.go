@@ -1,0 +1,130 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"knee/data"
+)
+
+// State is what a job does.
+type State string
+
+// The states of a job that has not ended.
+const (
+	Pending  State = "pending"  // has nothing
+	Running  State = "running"  // has its nodes
+	Stopping State = "stopping" // some of its processes are left
+)
+
+// Job is one job of a scheduler.
+type Job struct {
+	ID        string            `json:"id"`   // never used again by the scheduler
+	Kind      string            `json:"kind"` // "job" of Slurm; Job, PyTorchJob, TrainJob or Pod of Kubernetes
+	Name      string            `json:"name"`
+	Namespace string            `json:"namespace,omitempty"`
+	User      string            `json:"user,omitempty"`
+	Account   string            `json:"account,omitempty"`
+	Partition string            `json:"partition,omitempty"`
+	Queue     string            `json:"queue,omitempty"` // QOS of Slurm, queue of Kueue
+	Labels    map[string]string `json:"labels,omitempty"`
+
+	State     State            `json:"state"`
+	Reason    string           `json:"reason,omitempty"` // why it waits
+	Held      bool             `json:"held"`             // does not start until it is released
+	HeldByUs  bool             `json:"held_by_knee"`
+	Nodes     []data.NodeShare `json:"nodes"` // what it occupies
+	GPUType   string           `json:"gpu_type,omitempty"`
+	Requested int              `json:"requested"` // workers its owner asked for
+	Workers   int              `json:"workers"`   // workers it has, or asks for now
+
+	Submitted time.Time `json:"submitted"`
+	Started   time.Time `json:"started"` // zero if it waits
+	Priority  float64   `json:"priority"`
+	Restarts  int       `json:"restarts"`
+	Requeue   bool      `json:"requeue"`         // the scheduler may stop it and start it again
+	Fixed     string    `json:"fixed,omitempty"` // why knee cannot change it, if so
+	Log       string    `json:"log,omitempty"`   // file of its output, if there is one
+
+	Handle any `json:"-"` // what else the scheduler needs to find it
+}
+
+// Reservation is a time in which nodes are not for everyone.
+type Reservation struct {
+	Name       string    `json:"name"`
+	Start, End time.Time `json:"-"`
+	Nodes      []string  `json:"nodes"`
+}
+
+// Snapshot is a queue at one point in time.
+type Snapshot struct {
+	Cluster      *data.Cluster
+	Jobs         []Job // that have not ended, by Sort
+	Reservations []Reservation
+	Warnings     []string
+}
+
+// Find returns the job of an id, nil if there is none.
+func (s *Snapshot) Find(id string) *Job {
+	for i := range s.Jobs {
+		if s.Jobs[i].ID == id {
+			return &s.Jobs[i]
+		}
+	}
+	return nil
+}
+
+// Sort brings jobs into the order in which they were submitted.
+func Sort(jobs []Job) {
+	slices.SortFunc(jobs, func(a, b Job) int {
+		return cmp.Or(a.Submitted.Compare(b.Submitted), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// Scheduler is a queue that a plan can be carried out on. Every method may
+// fail and be called again; each leaves the job in the queue whatever happens.
+type Scheduler interface {
+	// Read returns the queue as it is.
+	Read(context.Context) (*Snapshot, error)
+	// Log opens what a job has printed, from the file of path if that is not
+	// empty. The error is [fs.ErrNotExist] if there is nothing.
+	Log(ctx context.Context, j Job, path string) (io.ReadCloser, error)
+	// Check returns why the scheduler cannot give the job these nodes, empty if
+	// it can. Whether they are free is not its business.
+	Check(j Job, to []data.NodeShare) string
+	// Hold keeps a waiting job from starting, and asks a running one to end its
+	// processes and wait, held. It does not wait for them to end.
+	Hold(context.Context, Job) error
+	// Start lets a waiting job start on these nodes; without nodes anywhere, at
+	// the size its owner asked for.
+	Start(ctx context.Context, j Job, to []data.NodeShare) error
+}
+
+// Same reports whether two lists give every node the same workers.
+func Same(a, b []data.NodeShare) bool {
+	count := map[string]int{}
+	for _, s := range a {
+		count[s.Node] += s.Workers
+	}
+	for _, s := range b {
+		count[s.Node] -= s.Workers
+	}
+	for _, n := range count {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Workers adds up the workers of nodes.
+func Workers(nodes []data.NodeShare) int {
+	n := 0
+	for _, s := range nodes {
+		n += s.Workers
+	}
+	return n
+}
