@@ -35,7 +35,7 @@ type Job struct {
 	State     State            `json:"state"`
 	Reason    string           `json:"reason,omitempty"` // why it waits
 	Held      bool             `json:"held"`             // does not start until it is released
-	HeldByUs  bool             `json:"held_by_knee"`
+	HeldByUs  bool             `json:"held_by_knee"` // by knee, and it is pending or stopping
 	Nodes     []data.NodeShare `json:"nodes"` // what it occupies
 	GPUType   string           `json:"gpu_type,omitempty"`
 	Requested int              `json:"requested"` // workers its owner asked for
@@ -96,7 +96,8 @@ type Scheduler interface {
 	// it can. Whether they are free is not its business.
 	Check(j Job, to []data.NodeShare) string
 	// Hold keeps a waiting job from starting, and asks a running one to end its
-	// processes and wait, held. It does not wait for them to end.
+	// processes and wait, held. It does not wait for them to end. It fails if a
+	// job that waits in j has started meanwhile.
 	Hold(context.Context, Job) error
 	// Start lets a waiting job start on these nodes; without nodes anywhere, at
 	// the size its owner asked for.

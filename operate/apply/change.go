@@ -1,0 +1,186 @@
+package apply
+
+import (
+	"fmt"
+
+	"knee/data"
+	"knee/operate/queue"
+)
+
+// Status is what became of the change of one job.
+type Status string
+
+// The statuses of a change.
+const (
+	Planned    Status = "planned"     // to be made
+	Done       Status = "done"        // made, and seen in the queue
+	Already    Status = "already"     // nothing to do: the job has it
+	Ended      Status = "ended"       // the job is not in the queue any more
+	Stale      Status = "stale"       // the job was changed since the plan was made, and is left alone
+	Refused    Status = "refused"     // not allowed or not possible; nothing was done
+	Postponed  Status = "postponed"   // beyond the number of changes of a turn
+	RolledBack Status = "rolled back" // failed, and the job was given back what it had
+	Failed     Status = "failed"      // failed; the job waits in the queue
+)
+
+// Change is what a plan wants of one job.
+type Change struct {
+	ID     string           `json:"id"`
+	Name   string           `json:"name"`
+	Action data.Action      `json:"action"`
+	From   []data.NodeShare `json:"from"` // what it has
+	To     []data.NodeShare `json:"to"`
+	Status Status           `json:"status"`
+	Reason string           `json:"reason,omitempty"` // for the status
+
+	job    queue.Job // as it was when the plan was compared
+	absent int       // times that the queue was read without it
+}
+
+// set ends a change.
+func (c *Change) set(s Status, format string, args ...any) {
+	c.Status, c.Reason = s, fmt.Sprintf(format, args...)
+}
+
+// Pending reports whether the change is still to be made.
+func (c *Change) Pending() bool { return c.Status == Planned }
+
+// Diff compares a plan with the queue. allowed returns why a job may not be
+// changed, empty if it may; nil allows all. Entries that keep a job as it is
+// and has been are left out.
+func Diff(p *data.Plan, snap *queue.Snapshot, s queue.Scheduler, allowed func(queue.Job) string) []*Change {
+	var out []*Change
+	for _, entry := range p.Jobs {
+		c := &Change{ID: entry.ID, Name: entry.Name, Action: entry.Action, To: entry.Placement, Status: Planned}
+		job := snap.Find(entry.ID)
+		if job != nil {
+			c.job, c.From = *job, job.Nodes
+		}
+		if entry.Action == data.Keep && (job == nil || !job.HeldByUs) {
+			continue
+		}
+		out = append(out, c)
+		switch {
+		case entry.ID == "":
+			c.set(Refused, "the plan has no id for it; make it from what knee jobs writes, or submit it with knee export")
+		case job == nil:
+			c.set(Ended, "the queue does not hold it any more")
+		case c.reached(*job):
+			c.Status = Already
+		case !job.HeldByUs && !queue.Same(job.Nodes, entry.Was):
+			c.set(Stale, "it stands on %s and not on %s, as when the plan was made", where(job.Nodes), where(entry.Was))
+		case !job.HeldByUs && job.State == queue.Stopping:
+			c.set(Stale, "it is ending")
+		case job.Fixed != "":
+			c.set(Refused, "%s", job.Fixed)
+		case job.Held && !job.HeldByUs:
+			c.set(Refused, "it is held, and not by knee")
+		case len(job.Nodes) > 0 && !job.Requeue:
+			c.set(Refused, "it cannot be stopped and started again: it has no requeue")
+		default:
+			c.judge(*job, s, allowed)
+		}
+	}
+	return out
+}
+
+// judge asks the guard rails and the scheduler.
+func (c *Change) judge(job queue.Job, s queue.Scheduler, allowed func(queue.Job) string) {
+	if allowed != nil {
+		if why := allowed(job); why != "" {
+			c.set(Refused, "%s", why)
+			return
+		}
+	}
+	if len(c.To) > 0 {
+		if why := s.Check(job, c.To); why != "" {
+			c.set(Refused, "%s", why)
+		}
+	}
+}
+
+// reached reports whether a job has what the change wants.
+func (c *Change) reached(job queue.Job) bool {
+	if c.Action == data.Pause {
+		return job.Held && len(job.Nodes) == 0
+	}
+	return job.State == queue.Running && queue.Same(job.Nodes, c.To)
+}
+
+// free refuses changes until those that are left fit the nodes: what every job
+// of the queue has is taken, what the changes leave is given back, and a node
+// must hold the rest. The later changes of the plan give way first.
+func free(changes []*Change, snap *queue.Snapshot) {
+	slots := map[string]int{}
+	up := map[string]bool{}
+	for _, n := range snap.Cluster.Nodes {
+		slots[n.Name], up[n.Name] = n.GPUs, !n.Drained
+	}
+	for _, c := range changes {
+		for _, s := range c.To {
+			if c.Pending() && !up[s.Node] {
+				c.set(Refused, "node %s takes nothing new", s.Node)
+			}
+		}
+	}
+	for {
+		left := map[string]int{}
+		for n, k := range slots {
+			left[n] = k
+		}
+		for _, j := range snap.Jobs {
+			use(left, j.Nodes, 1)
+		}
+		for _, c := range changes {
+			if c.Pending() {
+				if j := snap.Find(c.ID); j != nil {
+					use(left, j.Nodes, -1)
+				}
+				use(left, c.To, 1)
+			}
+		}
+		if !refuseLast(changes, left) {
+			return
+		}
+	}
+}
+
+// use takes k times the workers of nodes.
+func use(left map[string]int, nodes []data.NodeShare, k int) {
+	for _, s := range nodes {
+		left[s.Node] -= k * s.Workers
+	}
+}
+
+// refuseLast refuses the last change that stands on a node with too little
+// left, and reports whether there was one.
+func refuseLast(changes []*Change, left map[string]int) bool {
+	for i := len(changes) - 1; i >= 0; i-- {
+		c := changes[i]
+		if !c.Pending() {
+			continue
+		}
+		for _, s := range c.To {
+			if left[s.Node] < 0 {
+				c.set(Refused, "node %s has not the %d workers free that it would get there", s.Node, s.Workers)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// where writes nodes for people.
+func where(nodes []data.NodeShare) string {
+	if len(nodes) == 0 {
+		return "no node"
+	}
+	text := ""
+	for i, s := range nodes {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s×%d", s.Node, s.Workers)
+	}
+	return text
+}

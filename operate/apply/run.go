@@ -1,0 +1,323 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"knee/data"
+	"knee/operate/queue"
+)
+
+// Runner carries plans out on a queue.
+type Runner struct {
+	Scheduler  queue.Scheduler
+	Allowed    func(queue.Job) string // why a job may not be changed; nil: every one may
+	MaxChanges int                    // of one run; 0: no limit
+	Poll       time.Duration          // between looks at the queue
+	Looks      int                    // how often it is looked at for what was asked to be seen; at least 1
+	// Before is called with a change that is about to be made, before anything
+	// is: what it writes down outlives a crash in the midst of it. nil: nothing.
+	Before func(Change) error
+	// Sleep waits; nil waits Poll on the clock of this machine. No point in time
+	// is compared with another, so that a clock that jumps changes nothing.
+	Sleep func(context.Context, time.Duration) error
+}
+
+// Run carries a plan out, or says what it would do. Changes say what became of
+// each; the error is of the run as a whole: a queue that could not be read, or
+// a context that is done.
+func (r *Runner) Run(ctx context.Context, p *data.Plan, dry bool) ([]*Change, error) {
+	snap, err := r.Scheduler.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changes := Diff(p, snap, r.Scheduler, r.Allowed)
+	free(changes, snap)
+	r.limit(changes, snap)
+	free(changes, snap) // a place that a postponed change would have left is not free
+	if dry {
+		return changes, nil
+	}
+	for _, c := range changes {
+		if c.Pending() && r.Before != nil {
+			if err := r.Before(*c); err != nil {
+				return changes, err
+			}
+		}
+	}
+	if err := r.stop(ctx, changes); err != nil {
+		return changes, err
+	}
+	return changes, r.start(ctx, changes)
+}
+
+// limit postpones changes beyond the number of a run. Jobs that knee holds
+// come first and are not counted: they wait because of it. Of the others those
+// are made, in the order of the plan, whose places are free without the ones
+// that are postponed.
+func (r *Runner) limit(changes []*Change, snap *queue.Snapshot) {
+	var open, chosen []*Change
+	for _, c := range changes {
+		switch {
+		case c.Pending() && c.job.HeldByUs:
+			chosen = append(chosen, c)
+		case c.Pending():
+			open = append(open, c)
+		}
+	}
+	if r.MaxChanges <= 0 || len(open) <= r.MaxChanges {
+		return
+	}
+	for _, c := range open {
+		c.set(Postponed, "a run makes at most %d changes", r.MaxChanges)
+	}
+	for n := 0; n < r.MaxChanges; n++ {
+		i := slices.IndexFunc(open, func(c *Change) bool { return !c.Pending() && fits(append(slices.Clone(chosen), c), snap) })
+		if i < 0 {
+			return
+		}
+		open[i].Status, open[i].Reason = Planned, ""
+		chosen = append(chosen, open[i])
+	}
+}
+
+// fits reports whether these changes alone find their places free.
+func fits(changes []*Change, snap *queue.Snapshot) bool {
+	var trial []*Change
+	for _, c := range changes {
+		t := *c
+		t.Status = Planned
+		trial = append(trial, &t)
+	}
+	free(trial, snap)
+	return !slices.ContainsFunc(trial, func(c *Change) bool { return !c.Pending() })
+}
+
+// stop holds every job that is changed and waits until those that run have left
+// their nodes. Waiting jobs come first: they could start where another leaves.
+func (r *Runner) stop(ctx context.Context, changes []*Change) error {
+	var held []*Change
+	failed := false
+	for _, running := range []bool{false, true} {
+		for _, c := range changes {
+			if !c.Pending() || running != (len(c.From) > 0) {
+				continue
+			}
+			if failed && !c.job.HeldByUs { // its place may not become free
+				c.set(Postponed, "another change of this run failed")
+				continue
+			}
+			if !c.job.HeldByUs { // else by a run that was interrupted
+				if err := r.Scheduler.Hold(ctx, c.job); err != nil {
+					if ctx.Err() != nil {
+						return err
+					}
+					c.set(Failed, "hold: %v", err)
+					failed = true
+					continue
+				}
+			}
+			held = append(held, c)
+		}
+	}
+	left := func(c *Change, j queue.Job) bool { return j.HeldByUs && len(j.Nodes) == 0 }
+	late, err := r.wait(ctx, held, left)
+	if err != nil {
+		return err
+	}
+	for _, c := range late {
+		c.set(Failed, "it has not left %s in time; it is held, and is started by the next run", where(c.From))
+	}
+	for _, c := range held {
+		if c.Pending() && c.Action == data.Pause {
+			c.Status = Done
+		}
+	}
+	return nil
+}
+
+// start starts what is to run and has its place free, and verifies it.
+func (r *Runner) start(ctx context.Context, changes []*Change) error {
+	snap, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	var open []*Change
+	for _, c := range changes {
+		if c.Pending() {
+			open = append(open, c)
+		}
+	}
+	free(open, snap)
+	var started, back []*Change
+	for _, c := range open {
+		if !c.Pending() { // its place is gone
+			if c.job.HeldByUs && len(c.From) == 0 {
+				continue // nothing was done to it
+			}
+			c.Status = Planned
+			c.Reason = c.Reason + " after it was stopped"
+			back = append(back, c)
+			continue
+		}
+		if err := r.Scheduler.Start(ctx, r.now(snap, c), c.To); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			c.Reason = fmt.Sprintf("start: %v", err)
+			back = append(back, c)
+			continue
+		}
+		started = append(started, c)
+	}
+	late, err := r.wait(ctx, started, (*Change).reached)
+	if err != nil {
+		return err
+	}
+	for _, c := range late {
+		c.Reason = "it does not run on " + where(c.To) + " in time"
+	}
+	for _, c := range started {
+		if c.Pending() && c.Reason == "" {
+			c.Status = Done
+		}
+	}
+	return r.rollBack(ctx, append(back, late...))
+}
+
+// now is a job as the queue has it, or had it.
+func (r *Runner) now(snap *queue.Snapshot, c *Change) queue.Job {
+	if j := snap.Find(c.ID); j != nil {
+		return *j
+	}
+	return c.job
+}
+
+// rollBack gives jobs back what they had: their nodes if those are free, else
+// their place in the queue.
+func (r *Runner) rollBack(ctx context.Context, changes []*Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	snap, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	var tried []*Change
+	for _, c := range changes {
+		j := snap.Find(c.ID)
+		switch {
+		case j == nil:
+			c.set(Ended, "the queue does not hold it any more")
+			continue
+		case c.reached(*j):
+			c.Status, c.Reason = Done, ""
+			continue
+		case len(j.Nodes) > 0:
+			c.set(Failed, "%s; it runs on %s", c.Reason, where(j.Nodes))
+			continue
+		}
+		was := &Change{ID: c.ID, To: c.From, Status: Planned}
+		if free([]*Change{was}, snap); !was.Pending() {
+			was.To = nil
+		}
+		if err := r.restore(ctx, *j, was.To); err != nil {
+			c.set(Failed, "%s; then %v", c.Reason, err)
+			continue
+		}
+		tried = append(tried, c)
+	}
+	isBack := func(c *Change, j queue.Job) bool { return len(j.Nodes) > 0 || len(c.From) == 0 && !j.HeldByUs }
+	late, err := r.wait(ctx, tried, isBack)
+	for _, c := range late {
+		c.set(Failed, "%s; it was released and waits in the queue", c.Reason)
+	}
+	for _, c := range tried {
+		if c.Pending() {
+			c.set(RolledBack, "%s", c.Reason)
+		}
+	}
+	return err
+}
+
+// restore lets a job start where it was. It is held in between, so that it
+// does not start elsewhere meanwhile.
+func (r *Runner) restore(ctx context.Context, j queue.Job, to []data.NodeShare) error {
+	if !j.HeldByUs {
+		if err := r.Scheduler.Hold(ctx, j); err != nil {
+			return fmt.Errorf("hold: %w", err)
+		}
+		j.HeldByUs, j.Held = true, true
+	}
+	if err := r.Scheduler.Start(ctx, j, to); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	return nil
+}
+
+// wait looks at the queue until every change shows, and returns those that do
+// not. Jobs that leave the queue meanwhile have ended.
+func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change, queue.Job) bool) ([]*Change, error) {
+	for look := 0; ; look++ {
+		if len(changes) == 0 {
+			return nil, nil
+		}
+		snap, err := r.Scheduler.Read(ctx)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err == nil {
+			var open []*Change
+			for _, c := range changes {
+				switch j := snap.Find(c.ID); {
+				case j == nil && c.absent < 1: // an answer may be a part of one
+					c.absent++
+					open = append(open, c)
+				case j == nil:
+					c.set(Ended, "the queue does not hold it any more")
+				case !shows(c, *j):
+					open = append(open, c)
+				}
+			}
+			changes = open
+		}
+		if look+1 >= r.Looks || len(changes) == 0 {
+			return changes, nil
+		}
+		if err := r.sleep(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// look reads the queue, more than once if it does not answer.
+func (r *Runner) look(ctx context.Context) (*queue.Snapshot, error) {
+	var all []error
+	for look := 0; ; look++ {
+		snap, err := r.Scheduler.Read(ctx)
+		if err == nil {
+			return snap, nil
+		}
+		if all = append(all, err); look+1 >= r.Looks || ctx.Err() != nil {
+			return nil, fmt.Errorf("the queue does not answer: %w", errors.Join(all[len(all)-1], ctx.Err()))
+		}
+		if err := r.sleep(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *Runner) sleep(ctx context.Context) error {
+	if r.Sleep != nil {
+		return r.Sleep(ctx, r.Poll)
+	}
+	select {
+	case <-time.After(r.Poll):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

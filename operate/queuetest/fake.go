@@ -1,0 +1,216 @@
+// Package queuetest is a scheduler in memory, for tests: jobs are held, leave
+// their nodes some time later, wait, and run where there is room, and what
+// breaks in a real one can be made to break.
+package queuetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"knee/data"
+	"knee/operate/queue"
+)
+
+// Crashed is what a method panics with where knee is killed.
+type Crashed struct{ At string }
+
+// Fake is a scheduler. Its time moves by a step with every Read.
+type Fake struct {
+	Cluster data.Cluster
+	Jobs    []*Job
+	Logs    map[string]string // by job id
+	Calls   []string          // what was asked of it, in order; "hold 3", "start 3 n1×2"
+
+	// Fault, if not nil, is asked before and after the effect of every call
+	// ("before hold", "after start", "read"): an error is returned from the
+	// call, and a Crashed is what it panics with.
+	Fault func(at string) error
+	// Leave is how many steps a job takes to leave its nodes.
+	Leave int
+	// Deaf lists jobs that never leave their nodes.
+	Deaf []string
+}
+
+// Job is a job and what the scheduler keeps of it beside.
+type Job struct {
+	queue.Job
+	Want    []data.NodeShare // where it has to start; nil: anywhere
+	leaving int
+}
+
+// New returns a cluster of nodes of four GPUs each.
+func New(nodes ...string) *Fake {
+	f := &Fake{Leave: 1, Logs: map[string]string{}}
+	for _, n := range nodes {
+		f.Cluster.Nodes = append(f.Cluster.Nodes, data.Node{Name: n, GPUType: "a100", GPUs: 4})
+	}
+	return f
+}
+
+// Add adds a job that may be stopped and started again: running on nodes, or
+// waiting for requested workers if there are none.
+func (f *Fake) Add(id string, requested int, nodes ...data.NodeShare) *Job {
+	j := &Job{Job: queue.Job{ID: id, Kind: "job", Name: "job-" + id, User: "ann", State: queue.Pending, Requested: requested, Workers: requested, Requeue: true, GPUType: "a100"}}
+	if len(nodes) > 0 {
+		j.State, j.Nodes, j.Workers = queue.Running, nodes, queue.Workers(nodes)
+	}
+	f.Jobs = append(f.Jobs, j)
+	return j
+}
+
+// Get returns the job of an id, nil if there is none.
+func (f *Fake) Get(id string) *Job {
+	for _, j := range f.Jobs {
+		if j.ID == id {
+			return j
+		}
+	}
+	return nil
+}
+
+func (f *Fake) fault(at string) error {
+	if f.Fault == nil {
+		return nil
+	}
+	err := f.Fault(at)
+	var c Crashed
+	if errors.As(err, &c) {
+		panic(c)
+	}
+	return err
+}
+
+// Error implements error.
+func (c Crashed) Error() string { return "killed at " + c.At }
+
+// Free is how many GPUs are free on a node.
+func (f *Fake) Free(node string) int {
+	free := 0
+	for _, n := range f.Cluster.Nodes {
+		if n.Name == node && !n.Drained {
+			free = n.GPUs
+		}
+	}
+	for _, j := range f.Jobs {
+		for _, s := range j.Nodes {
+			if s.Node == node {
+				free -= s.Workers
+			}
+		}
+	}
+	return free
+}
+
+// Step lets time pass: jobs leave, and others start.
+func (f *Fake) Step() {
+	for _, j := range f.Jobs {
+		if j.State == queue.Stopping && !slices.Contains(f.Deaf, j.ID) {
+			if j.leaving--; j.leaving <= 0 {
+				j.State, j.Nodes = queue.Pending, nil
+				j.Restarts++
+			}
+		}
+	}
+	for _, j := range f.Jobs {
+		if j.State == queue.Pending && !j.Held {
+			if to := f.room(j); to != nil {
+				j.State, j.Nodes, j.Workers = queue.Running, to, queue.Workers(to)
+			}
+		}
+	}
+}
+
+// room is where a waiting job can start now, nil if nowhere.
+func (f *Fake) room(j *Job) []data.NodeShare {
+	if j.Want != nil {
+		for _, s := range j.Want {
+			if f.Free(s.Node) < s.Workers {
+				return nil
+			}
+		}
+		return slices.Clone(j.Want)
+	}
+	for _, n := range f.Cluster.Nodes {
+		if f.Free(n.Name) >= j.Requested {
+			return []data.NodeShare{{Node: n.Name, Workers: j.Requested}}
+		}
+	}
+	return nil
+}
+
+// Read implements [queue.Scheduler].
+func (f *Fake) Read(context.Context) (*queue.Snapshot, error) {
+	if err := f.fault("read"); err != nil {
+		return nil, err
+	}
+	f.Step()
+	s := &queue.Snapshot{Cluster: &data.Cluster{Nodes: slices.Clone(f.Cluster.Nodes)}}
+	for _, j := range f.Jobs {
+		c := j.Job
+		c.Nodes = slices.Clone(j.Nodes)
+		s.Jobs = append(s.Jobs, c)
+	}
+	return s, nil
+}
+
+// Log implements [queue.Scheduler].
+func (f *Fake) Log(_ context.Context, j queue.Job, _ string) (io.ReadCloser, error) {
+	text, ok := f.Logs[j.ID]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return io.NopCloser(strings.NewReader(text)), nil
+}
+
+// Check implements [queue.Scheduler].
+func (f *Fake) Check(queue.Job, []data.NodeShare) string { return "" }
+
+// Hold implements [queue.Scheduler].
+func (f *Fake) Hold(_ context.Context, j queue.Job) error {
+	return f.call("hold", "hold "+j.ID, j.ID, func(is *Job) error {
+		if j.State == queue.Pending && is.State != queue.Pending {
+			return fmt.Errorf("job %s is %s and not waiting", j.ID, is.State)
+		}
+		is.Held, is.HeldByUs = true, true
+		if is.State == queue.Running {
+			is.State, is.leaving = queue.Stopping, f.Leave
+		}
+		return nil
+	})
+}
+
+// Start implements [queue.Scheduler].
+func (f *Fake) Start(_ context.Context, j queue.Job, to []data.NodeShare) error {
+	text := "start " + j.ID
+	for _, s := range to {
+		text += fmt.Sprintf(" %s×%d", s.Node, s.Workers)
+	}
+	return f.call("start", text, j.ID, func(is *Job) error {
+		if is.State != queue.Pending {
+			return fmt.Errorf("job %s is %s and not waiting", j.ID, is.State)
+		}
+		is.Held, is.HeldByUs, is.Want = false, false, slices.Clone(to)
+		return nil
+	})
+}
+
+// call does something to a job, with what may break around it.
+func (f *Fake) call(op, text, id string, effect func(*Job) error) error {
+	if err := f.fault("before " + op); err != nil {
+		return err
+	}
+	j := f.Get(id)
+	if j == nil {
+		return fmt.Errorf("invalid job id %s", id)
+	}
+	f.Calls = append(f.Calls, text)
+	if err := effect(j); err != nil {
+		return err
+	}
+	return f.fault("after " + op)
+}
