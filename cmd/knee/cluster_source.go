@@ -12,6 +12,7 @@ import (
 
 	"knee/data"
 	"knee/internal/nvidia"
+	"knee/internal/slurm"
 )
 
 // thisMachineSource is the source that needs nothing but this machine.
@@ -23,7 +24,7 @@ func clusterSources() []clusterSource {
 	return []clusterSource{
 		{thisMachineSource, "this machine, by nvidia-smi where there are GPUs", thisMachine},
 		{"kubernetes", "the cluster of the current context, as kubectl finds it", kubernetesCluster},
-		{"slurm", "the cluster whose login node this is, by scontrol or sinfo", slurmCluster},
+		{"slurm", "the cluster whose login node this is, by scontrol or sinfo", slurm.Cluster},
 	}
 }
 

@@ -51,7 +51,7 @@ func Cluster(ctx context.Context, c *Client) (*data.Cluster, []string, error) {
 // describe turns one node into a machine.
 func describe(n Node) (data.Node, []string, error) {
 	out := data.Node{Name: n.Metadata.Name, GPUType: "cpu", Drained: drained(n)}
-	cpus, err := cores(n.Status.Allocatable["cpu"])
+	cpus, err := Cores(n.Status.Allocatable["cpu"])
 	if err != nil {
 		return out, nil, fmt.Errorf("allocatable cpu: %w", err)
 	}
@@ -106,8 +106,8 @@ func drained(n Node) bool {
 	})
 }
 
-// cores reads a quantity of CPU: "4", "3920m" or "0.5". None is 0.
-func cores(s string) (float64, error) {
+// Cores reads a quantity of CPU: "4", "3920m" or "0.5". None is 0.
+func Cores(s string) (float64, error) {
 	if s == "" {
 		return 0, nil
 	}

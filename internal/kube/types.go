@@ -62,12 +62,20 @@ type Pod struct {
 // PodSpec is what knee reads of the wanted state of a pod.
 type PodSpec struct {
 	NodeName   string      `json:"nodeName,omitempty"`
+	Priority   int32       `json:"priority,omitempty"`
 	Containers []Container `json:"containers,omitempty"`
 }
 
 // Container is what knee reads of one container.
 type Container struct {
-	Name string `json:"name"`
+	Name      string    `json:"name"`
+	Resources Resources `json:"resources"`
+}
+
+// Resources is what a container asks for, in quantities.
+type Resources struct {
+	Requests map[string]string `json:"requests,omitempty"`
+	Limits   map[string]string `json:"limits,omitempty"`
 }
 
 // PodStatus is the observed state of a pod.

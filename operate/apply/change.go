@@ -2,6 +2,7 @@ package apply
 
 import (
 	"fmt"
+	"slices"
 
 	"knee/data"
 	"knee/operate/queue"
@@ -104,7 +105,18 @@ func (c *Change) reached(job queue.Job) bool {
 	if c.Action == data.Pause {
 		return job.Held && len(job.Nodes) == 0
 	}
-	return job.State == queue.Running && queue.Same(job.Nodes, c.To)
+	return job.State == queue.Running && covers(c.To, job.Nodes)
+}
+
+// covers reports whether as many workers stand on the same nodes. Kubernetes is
+// told the nodes and shares the pods among them itself.
+func covers(want, has []data.NodeShare) bool {
+	if queue.Workers(want) != queue.Workers(has) {
+		return false
+	}
+	return !slices.ContainsFunc(has, func(s data.NodeShare) bool {
+		return !slices.ContainsFunc(want, func(w data.NodeShare) bool { return w.Node == s.Node })
+	})
 }
 
 // free refuses changes until those that are left fit the nodes: what every job

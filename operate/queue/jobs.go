@@ -51,7 +51,7 @@ func (v View) Rows(ctx context.Context, s Scheduler, snap *Snapshot) (rows []Row
 				warnings = append(warnings, fmt.Sprintf("job %s: its log tells nothing: %v", names[i], err))
 			}
 			row.Step, row.StepTime, row.StepSE = observed.Step, observed.StepTime, observed.StepTimeSE
-			v.fill(&entry, rule, observed)
+			v.fill(&entry, j, rule, observed)
 			row.Entry = &entry
 		case len(j.Nodes) > 0:
 			row.Entry = &entry
@@ -115,8 +115,11 @@ func entryOf(name string, j Job) data.Job {
 func tenantOf(j Job) string { return cmp.Or(j.Account, j.Namespace, j.User) }
 
 // fill adds what a rule says and the log tells.
-func (v View) fill(out *data.Job, rule *data.JobRule, seen observed) {
+func (v View) fill(out *data.Job, j Job, rule *data.JobRule, seen observed) {
 	out.Model, out.Workers, out.GPUTypes, out.Batch = rule.Model, rule.Workers, rule.GPUTypes, rule.Batch
+	if len(j.GPUTypes) > 0 {
+		out.GPUTypes = j.GPUTypes
+	}
 	if rule.Weight > 0 {
 		out.Weight = rule.Weight
 	}

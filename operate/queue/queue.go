@@ -35,11 +35,12 @@ type Job struct {
 	State     State            `json:"state"`
 	Reason    string           `json:"reason,omitempty"` // why it waits
 	Held      bool             `json:"held"`             // does not start until it is released
-	HeldByUs  bool             `json:"held_by_knee"` // by knee, and it is pending or stopping
-	Nodes     []data.NodeShare `json:"nodes"` // what it occupies
+	HeldByUs  bool             `json:"held_by_knee"`     // by knee, and it is pending or stopping
+	Nodes     []data.NodeShare `json:"nodes"`            // what it occupies
 	GPUType   string           `json:"gpu_type,omitempty"`
-	Requested int              `json:"requested"` // workers its owner asked for
-	Workers   int              `json:"workers"`   // workers it has, or asks for now
+	GPUTypes  []string         `json:"gpu_types,omitempty"` // it can have; empty: any
+	Requested int              `json:"requested"`           // workers its owner asked for
+	Workers   int              `json:"workers"`             // workers it has, or asks for now
 
 	Submitted time.Time `json:"submitted"`
 	Started   time.Time `json:"started"` // zero if it waits
@@ -102,6 +103,16 @@ type Scheduler interface {
 	// Start lets a waiting job start on these nodes; without nodes anywhere, at
 	// the size its owner asked for.
 	Start(ctx context.Context, j Job, to []data.NodeShare) error
+}
+
+// Command is a command that changes something, for the audit log.
+type Command struct {
+	Job      string   `json:"job"`
+	Name     string   `json:"name"`
+	Command  []string `json:"command"`
+	Answered bool     `json:"answered"` // false: it is about to be run
+	Answer   string   `json:"answer,omitempty"`
+	Error    string   `json:"error,omitempty"`
 }
 
 // Same reports whether two lists give every node the same workers.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"knee/data"
+	"knee/internal/filelock"
 )
 
 // journalVersion is the version of the journals this package writes, and the
@@ -34,9 +35,6 @@ type Journal struct {
 }
 
 var _ Storage = (*Journal)(nil)
-
-// errLocked says that another process has the lock of a file.
-var errLocked = errors.New("another process has the lock")
 
 // OpenJournal opens the journal at path, creating it for the study if it is
 // not there, and returns what it holds. The journal is locked against other
@@ -326,8 +324,8 @@ func freeName(path, kind string) string {
 
 // lockJournal takes the lock of a journal.
 func lockJournal(f *os.File) error {
-	err := lockFile(f)
-	if errors.Is(err, errLocked) {
+	err := filelock.Lock(f)
+	if errors.Is(err, filelock.ErrLocked) {
 		return fmt.Errorf("journal %s: another knee profile is writing it; several on one study need storage: sqlite:FILE in it", f.Name())
 	}
 	if err != nil {

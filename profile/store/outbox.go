@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"knee/internal/filelock"
 )
 
 // outbox keeps, in a file of this process, what a shared storage could not
@@ -35,7 +37,7 @@ func (s *outbox) keep(e entry) error {
 			return fmt.Errorf("keep what the database could not take: %w", err)
 		}
 		s.file = &Journal{file: f, path: s.path()}
-		if err := lockFile(f); err != nil {
+		if err := filelock.Lock(f); err != nil {
 			return fmt.Errorf("lock %s: %w", s.path(), err)
 		}
 	}
@@ -173,7 +175,7 @@ func (d *Database) deliverFile(path string) error {
 		return err
 	}
 	defer f.Close()
-	if lockFile(f) != nil {
+	if filelock.Lock(f) != nil {
 		return nil
 	}
 	text, err := os.ReadFile(path)

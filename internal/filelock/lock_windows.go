@@ -1,4 +1,4 @@
-package store
+package filelock
 
 import (
 	"errors"
@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockFile takes the lock of f, or fails at once: with errLocked if another
+// Lock takes the lock of f, or fails at once: with ErrLocked if another
 // process has it. The lock goes with the handle, so a killed process holds
 // nothing. It covers a byte far behind the data, which others may then read.
-func lockFile(f *os.File) error {
+func Lock(f *os.File) error {
 	at := &windows.Overlapped{OffsetHigh: 1 << 30}
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-		return errLocked
+		return ErrLocked
 	}
 	return err
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package filelock
 
 import (
 	"errors"
@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// lockFile takes the advisory lock of f, or fails at once: with errLocked if
+// Lock takes the advisory lock of f, or fails at once: with ErrLocked if
 // another process has it. The lock goes with the file descriptor, so a killed
 // process holds nothing.
-func lockFile(f *os.File) error {
+func Lock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return errLocked
+		return ErrLocked
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package main
+package slurm
 
 import (
 	"context"
@@ -6,29 +6,27 @@ import (
 	"strings"
 
 	"knee/data"
-	"knee/internal/slurm"
 )
 
-// slurmCluster describes the nodes of the Slurm cluster this machine belongs
-// to. A GPU type keeps the name the cluster gives it, since that is what jobs
+// Cluster describes the nodes of the Slurm cluster this machine belongs to. A GPU type keeps the name the cluster gives it, since that is what jobs
 // have to ask for.
-func slurmCluster(ctx context.Context) (*data.Cluster, []string, error) {
-	nodes, err := slurm.Nodes(ctx)
+func Cluster(ctx context.Context) (*data.Cluster, []string, error) {
+	nodes, err := Nodes(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("ask Slurm for its nodes: %w", err)
 	}
 	c := &data.Cluster{}
 	var warnings []string
 	for _, n := range nodes {
-		node, left := slurmNode(n)
+		node, left := describe(n)
 		c.Nodes = append(c.Nodes, node)
 		warnings = append(warnings, left...)
 	}
 	return c, warnings, nil
 }
 
-// slurmNode describes one node, and what cluster.yaml cannot say of it.
-func slurmNode(n slurm.Node) (node data.Node, left []string) {
+// describe describes one node, and what cluster.yaml cannot say of it.
+func describe(n Node) (node data.Node, left []string) {
 	node = data.Node{Name: n.Name, GPUType: "cpu", GPUs: n.CPUs, CPUs: float64(n.CPUs), Memory: n.Memory, Drained: !n.Usable()}
 	typed := false
 	for _, g := range n.GRES {

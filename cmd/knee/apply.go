@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"knee/data"
+	"knee/operate"
+	"knee/operate/apply"
+	"knee/operate/queue"
+)
+
+// applyFlags is what knee apply is asked.
+type applyFlags struct {
+	to, config string
+	namespaces []string
+	confirm    bool
+	dry        bool
+	deadline   time.Duration
+}
+
+// pollQueue is how often a queue is looked at for what was asked of it.
+const pollQueue = 2 * time.Second
+
+func newApply(a *app) *cobra.Command {
+	var f applyFlags
+	var out format
+	cmd := &cobra.Command{
+		Use:   "apply PLAN.json --to SCHEDULER",
+		Short: "Carry a plan out on a live queue, by the ids of its jobs",
+		Long: `apply compares a plan with the queue and says what it would change; --confirm
+makes the changes. The plan is one that knee allocate made from what knee jobs
+wrote: a job is found by the id that the scheduler gave it.
+
+Nothing is submitted and nothing deleted. A running job is stopped, waits, and
+starts again with the script or pod template of its owner at its new size and
+place; a waiting one gets its size and place. Before anything is stopped, every
+place is checked to be free. What does not show in the queue within --deadline
+is given back what it had.
+
+A job that was changed since the plan was made is left alone. So is one that
+has what it should, so that apply can be run again, also after it was killed.
+With --config only what the operate.yaml allows is changed.
+
+The exit code is 0 if the queue is as the plan wants it, or would be.`,
+		Example: `  knee apply plan.json --to slurm
+  knee apply plan.json --to slurm --confirm
+  knee apply plan.json --to kubernetes --config operate.yaml --confirm -o json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := data.LoadPlan(args[0])
+			if err != nil {
+				return err
+			}
+			changes, err := f.run(cmd.Context(), a, p)
+			if changes != nil {
+				if err := out.print(a.stdout, changes, changeTable(changes)); err != nil {
+					return err
+				}
+			}
+			if err != nil {
+				return err
+			}
+			return unmade(changes)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.to, "to", "", "whose queue: "+strings.Join(schedulers, ", "))
+	fl.StringVar(&f.config, "config", "", "operate.yaml whose allow-list and limits hold")
+	fl.StringSliceVar(&f.namespaces, "namespace", nil, "namespaces of Kubernetes, '*' for all (default: that of the context)")
+	fl.BoolVar(&f.confirm, "confirm", false, "make the changes")
+	fl.BoolVar(&f.dry, "dry-run", false, "say what would be changed (default unless --confirm)")
+	fl.DurationVar(&f.deadline, "deadline", 5*time.Minute, "for the queue to show what was asked for")
+	cmd.MarkFlagsMutuallyExclusive("confirm", "dry-run")
+	_ = cmd.MarkFlagRequired("to")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
+	completes(cmd, "to", schedulers)
+	formatFlag(cmd, &out)
+	return cmd
+}
+
+func (f applyFlags) run(ctx context.Context, a *app, p *data.Plan) ([]*apply.Change, error) {
+	r := &apply.Runner{Poll: pollQueue, Looks: int(f.deadline/pollQueue) + 1}
+	namespaces := f.namespaces
+	if f.config != "" {
+		c, err := data.LoadOperate(f.config)
+		if err != nil {
+			return nil, err
+		}
+		if r.Allowed, err = operate.Allowed(c, time.Now()); err != nil {
+			return nil, err
+		}
+		r.MaxChanges = c.MaxChanges
+		if len(namespaces) == 0 {
+			namespaces = c.Namespaces
+		}
+	}
+	var err error
+	r.Scheduler, err = openQueue(f.to, namespaces, func(c queue.Command) {
+		if c.Answered {
+			a.note("%s", commandLine(c))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.Run(ctx, p, !f.confirm)
+}
+
+// commandLine writes a command and its answer for people.
+func commandLine(c queue.Command) string {
+	text := strings.Join(c.Command, " ")
+	for _, answer := range []string{c.Answer, c.Error} {
+		if answer != "" {
+			text += ": " + answer
+		}
+	}
+	return data.Visible(text, 400)
+}
+
+func changeTable(changes []*apply.Change) table {
+	t := table{columns: []string{"id", "job", "action", "from", "to", "status", "reason"}}
+	nodes := func(list []data.NodeShare) string {
+		var out []string
+		for _, s := range list {
+			out = append(out, fmt.Sprintf("%s:%d", s.Node, s.Workers))
+		}
+		return strings.Join(out, " ")
+	}
+	for _, c := range changes {
+		t.add(c.ID, c.Name, string(c.Action), nodes(c.From), nodes(c.To), string(c.Status), c.Reason)
+	}
+	return t
+}
+
+// unmade is an error if a change was not made that still could be.
+func unmade(changes []*apply.Change) error {
+	count := map[apply.Status]int{}
+	for _, c := range changes {
+		count[c.Status]++
+	}
+	var parts []string
+	for _, s := range []apply.Status{apply.Failed, apply.RolledBack, apply.Stale, apply.Refused, apply.Postponed} {
+		if count[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d changes are not in the queue: %s", len(changes)-count[apply.Done]-count[apply.Already]-count[apply.Ended]-count[apply.Planned],
+		len(changes), strings.Join(parts, ", "))
+}

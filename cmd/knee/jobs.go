@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"knee/data"
+	"knee/internal/kube"
+	"knee/operate"
+	"knee/operate/kubequeue"
+	"knee/operate/queue"
+	"knee/operate/slurmqueue"
+)
+
+// schedulers are whose queues can be read and operated.
+var schedulers = []string{"kubernetes", "slurm"}
+
+// openQueue returns the queue of a scheduler. audit is told of every command
+// that changes something.
+func openQueue(name string, namespaces []string, audit func(queue.Command)) (queue.Scheduler, error) {
+	switch name {
+	case "slurm":
+		return &slurmqueue.Queue{Audit: audit}, nil
+	case "kubernetes":
+		client, err := kube.Load(kube.Settings{})
+		if err != nil {
+			return nil, err
+		}
+		return kubequeue.New(client, namespaces, audit), nil
+	}
+	return nil, &data.InputError{Source: data.Source{File: "scheduler"}, Found: strconv.Quote(name), Want: strings.Join(schedulers, " or ")}
+}
+
+func newJobs(a *app) *cobra.Command {
+	var from, config string
+	var namespaces []string
+	var out string
+	cmd := &cobra.Command{
+		Use:   "jobs --from SCHEDULER",
+		Short: "List every job of a scheduler, as jobs.yaml",
+		Long: `jobs asks a scheduler for its jobs: what each asked for and has, where, since
+when, whose it is, and whether it may be stopped and started again.
+
+The rules of an operate.yaml (--config) say which model belongs to which jobs,
+and how much work they have; what the log of a job tells of is taken off. Jobs
+of which that is known can be planned. Any other job that runs is a fixed
+occupant of jobs.yaml: the plan goes without what it has. Jobs that wait and
+have no model are left out of jobs.yaml; -o table and -o json list them.`,
+		Example: `  knee jobs --from slurm -o table
+  knee jobs --from slurm --config operate.yaml > jobs.yaml
+  knee jobs --from kubernetes --namespace team-a,team-b -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains([]string{"yaml", "json", "table", "csv", "markdown"}, out) {
+				return usageError{fmt.Errorf("-o %q: want yaml, json, table, csv or markdown", out)}
+			}
+			var rules []data.JobRule
+			if config != "" {
+				c, err := data.LoadOperate(config)
+				if err != nil {
+					return err
+				}
+				if rules, err = operate.Rules(c); err != nil {
+					return err
+				}
+				if len(namespaces) == 0 {
+					namespaces = c.Namespaces
+				}
+			}
+			rows, err := a.jobRows(cmd.Context(), from, namespaces, rules)
+			if err != nil {
+				return err
+			}
+			if out == "yaml" {
+				return data.WriteJobs(a.stdout, queue.File(rows))
+			}
+			return format(out).print(a.stdout, rows, jobsTable(rows, format(out)))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&from, "from", "", "whose jobs: "+strings.Join(schedulers, ", "))
+	f.StringVar(&config, "config", "", "operate.yaml with rules that match jobs to models")
+	f.StringSliceVar(&namespaces, "namespace", nil, "namespaces of Kubernetes, '*' for all (default: that of the context)")
+	f.StringVarP(&out, "output", "o", "yaml", "yaml, json, table, csv or markdown")
+	_ = cmd.MarkFlagRequired("from")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
+	completes(cmd, "from", schedulers)
+	return cmd
+}
+
+// jobRows reads a queue and matches it to models.
+func (a *app) jobRows(ctx context.Context, from string, namespaces []string, rules []data.JobRule) ([]queue.Row, error) {
+	s, err := openQueue(from, namespaces, nil)
+	if err != nil {
+		return nil, err
+	}
+	snap, err := s.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, warnings := queue.View{Rules: rules, Now: time.Now()}.Rows(ctx, s, snap)
+	a.warn(append(snap.Warnings, warnings...)...)
+	return rows, nil
+}
+
+func jobsTable(rows []queue.Row, f format) table {
+	write := f.figures()
+	t := table{columns: []string{"id", "name", "namespace", "user", "state", "requested", "nodes", "gpu_type", "since", "queue", "priority",
+		"requeue", "model", "step", "step_time_s", "fixed"}}
+	for _, r := range rows {
+		var nodes []string
+		for _, n := range r.Nodes {
+			nodes = append(nodes, fmt.Sprintf("%s:%d", n.Node, n.Workers))
+		}
+		since := r.Started
+		if since.IsZero() {
+			since = r.Submitted
+		}
+		state := string(r.State)
+		if r.Held {
+			state = "held"
+		}
+		t.add(r.ID, r.Name, r.Namespace, r.User, state, fmt.Sprint(r.Requested), strings.Join(nodes, " "), r.GPUType, since.UTC().Format(time.RFC3339),
+			strings.Trim(r.Partition+" "+r.Queue, " "), number(r.Priority), fmt.Sprint(r.Requeue), r.Model, number(r.Step), write(r.StepTime), r.Fixed)
+	}
+	return t
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"knee/allocate/policy"
+	"knee/data"
+	"knee/operate"
+	"knee/operate/apply"
+)
+
+func newOperate(a *app) *cobra.Command {
+	var once, confirm, dry, know bool
+	cmd := &cobra.Command{
+		Use:   "operate CONFIG.yaml",
+		Short: "Read a queue, plan, and apply, again and again",
+		Long: `operate is the loop: it reads the jobs of a scheduler, makes a plan as knee
+allocate does, and says what it would change; --confirm makes the changes.
+
+CONFIG.yaml says which jobs may be changed (allow), by which models they are
+planned (rules), how many changes a turn makes, how long a job is left in peace
+after one, and when nothing is changed: in maintenance, and while the pause
+file is there. A running job is changed only if it has requeue and its rule
+says checkpoint: true. A configuration that would allow every job to be changed
+is refused without --i-know.
+
+Every turn leaves its inputs, plan and outcome in a folder of its own; every
+command and its answer is a line of audit.jsonl. It can be killed at any moment
+and started again.`,
+		Example: `  knee operate operate.yaml --once
+  knee operate operate.yaml --confirm`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := data.LoadOperate(args[0])
+			if err != nil {
+				return err
+			}
+			if err := operate.CheckAllow(c); err != nil && !know {
+				return err
+			}
+			return a.operate(cmd.Context(), c, once, confirm)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&once, "once", false, "make one turn")
+	f.BoolVar(&confirm, "confirm", false, "make the changes")
+	f.BoolVar(&dry, "dry-run", false, "say what would be changed (default unless --confirm)")
+	f.BoolVar(&know, "i-know", false, "accept a configuration that lets every job be changed")
+	cmd.MarkFlagsMutuallyExclusive("confirm", "dry-run")
+	return cmd
+}
+
+func (a *app) operate(ctx context.Context, c *data.Operate, once, confirm bool) error {
+	dir := operate.Folder(c)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	audit, err := operate.OpenAudit(dir, time.Now)
+	if err != nil {
+		return err
+	}
+	defer audit.Close()
+	s, err := openQueue(c.Scheduler, c.Namespaces, audit.Command)
+	if err != nil {
+		return err
+	}
+	loop := &operate.Loop{Config: c, Scheduler: s, Confirm: confirm, Audit: audit, Now: time.Now,
+		Plan: func(_ context.Context, cluster, jobs string) (*data.Plan, error) { return planFor(c, cluster, jobs) }}
+	if c.Metrics != "" {
+		loop.Metrics = operate.NewMetrics()
+		stop, err := serve(c.Metrics, loop.Metrics.Handler())
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	failed := false
+	err = loop.Run(ctx, once, func(out *operate.Outcome) { failed = a.tell(out) })
+	if err == nil && once && failed {
+		return errors.New("not every change of the turn was made")
+	}
+	return err
+}
+
+// planFor plans as the configuration says.
+func planFor(c *data.Operate, cluster, jobs string) (*data.Plan, error) {
+	pr, err := loadProblem(cluster, jobs)
+	if err != nil {
+		return nil, err
+	}
+	pr.Objective, pr.Policy, pr.Sizes, pr.Risk, pr.Hysteresis = c.Objective, c.Policy, c.Sizes, c.Risk, c.Hysteresis
+	pr.Seed, pr.Now = 1, time.Now()
+	return policy.Solve(pr)
+}
+
+// serve serves metrics until the returned function is called.
+func serve(address string, metrics http.Handler) (stop func(), err error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("serve /metrics: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", metrics)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(l) }() // ends with Close
+	return func() { _ = server.Close() }, nil
+}
+
+// tell prints what became of a turn, and reports whether a change failed.
+func (a *app) tell(out *operate.Outcome) (failed bool) {
+	mode := ""
+	switch {
+	case out.Closed != "":
+		mode = ", nothing is changed: " + out.Closed
+	case out.Dry:
+		mode = ", dry run"
+	}
+	a.note("turn %d%s: %d jobs, %d of them to plan; %s", out.Turn, mode, out.Jobs, out.Planned, out.Folder)
+	a.warn(out.Warnings...)
+	if out.Error != "" {
+		a.warn(out.Error)
+	}
+	for _, id := range out.Released {
+		a.note("job %s was held by knee and no rule plans it: released to the scheduler", id)
+	}
+	var lines []string
+	for _, c := range out.Changes {
+		failed = failed || c.Status == apply.Failed || c.Status == apply.RolledBack
+		lines = append(lines, string(c.Status))
+	}
+	if len(lines) > 0 {
+		_ = format("table").print(a.stdout, out.Changes, changeTable(out.Changes))
+		a.note("%s", strings.Join(lines, ", "))
+	}
+	return failed
+}

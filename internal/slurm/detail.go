@@ -1,0 +1,228 @@
+package slurm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Detail is all that knee reads of a job of the queue.
+type Detail struct {
+	Job
+	Name, User, Account, QOS, Partition, Comment string
+
+	Het, Array   bool // part of a heterogeneous job, of an array
+	Batch        bool // runs a script, and not salloc or srun
+	Requeue      bool
+	Priority     float64 // 0: held
+	Restarts     int
+	Submit       time.Time
+	Start        time.Time // zero if it has not started
+	Nodes        string    // host list of what it has, in order
+	GRES         []string  // what it has on each of them
+	NodeCount    int
+	Tasks        int
+	CPUsPerTask  int
+	TasksPerNode int    // --ntasks-per-node; 0: not said
+	TRESPerNode  string // --gres
+	TRESOther    string // --gpus, --gpus-per-task, --gpus-per-socket
+	Required     string // --nodelist
+	StdOut       string // empty: slurm-ID.out in WorkDir
+	WorkDir      string
+}
+
+// Details returns every job that the controller knows, ended ones included.
+func Details(ctx context.Context) ([]Detail, error) {
+	out, err := run(ctx, "squeue", "--all", "--json")
+	if err != nil {
+		return nil, err
+	}
+	return ParseDetails([]byte(out))
+}
+
+// amount reads a number as Slurm 22.05 writes it, or the object that newer
+// versions write: {"set": true, "infinite": false, "number": 4}. What is not
+// set is 0.
+type amount float64
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (a *amount) UnmarshalJSON(b []byte) error {
+	var o struct {
+		Set, Infinite bool
+		Number        float64
+	}
+	switch {
+	case string(b) == "null":
+		return nil
+	case len(b) > 0 && b[0] == '{':
+		if err := json.Unmarshal(b, &o); err != nil {
+			return err
+		}
+		if o.Set && o.Infinite {
+			o.Number = math.MaxInt32
+		}
+		if o.Set {
+			*a = amount(o.Number)
+		}
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(a))
+}
+
+func (a amount) whole() int { return int(math.Min(math.Max(float64(a), 0), math.MaxInt32)) }
+
+func (a amount) moment() time.Time {
+	if a <= 0 || a > 1<<40 {
+		return time.Time{}
+	}
+	return time.Unix(int64(a), 0).UTC()
+}
+
+// rawJob is a job as squeue --json writes it, from Slurm 22.05 on.
+type rawJob struct {
+	ID           amount   `json:"job_id"`
+	State        names    `json:"job_state"`
+	Reason       string   `json:"state_reason"`
+	Name         string   `json:"name"`
+	User         string   `json:"user_name"`
+	Account      string   `json:"account"`
+	QOS          string   `json:"qos"`
+	Partition    string   `json:"partition"`
+	Comment      comment  `json:"comment"`
+	Het          amount   `json:"het_job_id"`
+	Array        amount   `json:"array_job_id"`
+	Batch        bool     `json:"batch_flag"`
+	Requeue      bool     `json:"requeue"`
+	Priority     amount   `json:"priority"`
+	Restarts     amount   `json:"restart_cnt"`
+	Submit       amount   `json:"submit_time"`
+	Start        amount   `json:"start_time"`
+	Nodes        string   `json:"nodes"`
+	GRES         []string `json:"gres_detail"`
+	NodeCount    amount   `json:"node_count"`
+	Tasks        amount   `json:"tasks"`
+	CPUsPerTask  amount   `json:"cpus_per_task"`
+	TasksPerNode amount   `json:"tasks_per_node"`
+	PerNode      string   `json:"tres_per_node"`
+	PerJob       string   `json:"tres_per_job"`
+	PerTask      string   `json:"tres_per_task"`
+	PerSocket    string   `json:"tres_per_socket"`
+	Required     string   `json:"required_nodes"`
+	StdOut       string   `json:"standard_output"`
+	WorkDir      string   `json:"current_working_directory"`
+}
+
+// comment reads a text, or the object of 21.08 and of newer versions.
+type comment string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *comment) UnmarshalJSON(b []byte) error {
+	var o struct{ Job string }
+	if json.Unmarshal(b, (*string)(c)) == nil {
+		return nil
+	}
+	err := json.Unmarshal(b, &o)
+	*c = comment(o.Job)
+	return err
+}
+
+// ParseDetails reads what squeue --json prints. An answer that is cut off or
+// has no list of jobs is an error and not an empty queue.
+func ParseDetails(b []byte) ([]Detail, error) {
+	var doc struct {
+		Jobs *[]rawJob `json:"jobs"`
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return nil, fmt.Errorf("queue in JSON: %w", err)
+	}
+	if doc.Jobs == nil {
+		return nil, errors.New("queue in JSON: found no key jobs")
+	}
+	out := make([]Detail, 0, len(*doc.Jobs))
+	for i, r := range *doc.Jobs {
+		if r.ID < 1 || len(r.State) == 0 || r.State[0] == "" {
+			return nil, fmt.Errorf("queue in JSON: job %d of the list: found id %v and state %q, want both", i+1, float64(r.ID), []string(r.State))
+		}
+		out = append(out, r.detail())
+	}
+	return out, nil
+}
+
+func (r rawJob) detail() Detail {
+	d := Detail{Job: Job{ID: strconv.Itoa(r.ID.whole()), State: strings.ToUpper(r.State[0]), Reason: r.Reason},
+		Name: r.Name, User: r.User, Account: r.Account, QOS: r.QOS, Partition: r.Partition, Comment: string(r.Comment),
+		Het: r.Het > 0, Array: r.Array > 0, Batch: r.Batch, Requeue: r.Requeue, Priority: float64(r.Priority), Restarts: r.Restarts.whole(),
+		Submit: r.Submit.moment(), Nodes: r.Nodes, GRES: r.GRES, NodeCount: r.NodeCount.whole(), Tasks: r.Tasks.whole(),
+		CPUsPerTask: r.CPUsPerTask.whole(), TasksPerNode: r.TasksPerNode.whole(), TRESPerNode: r.PerNode,
+		TRESOther: strings.Trim(strings.Join([]string{r.PerJob, r.PerTask, r.PerSocket}, ","), ","), Required: r.Required, StdOut: r.StdOut, WorkDir: r.WorkDir}
+	for _, s := range r.State { // since 23.11 a job that still has processes says so in a second state
+		if strings.EqualFold(s, "COMPLETING") {
+			d.State = "COMPLETING"
+		}
+	}
+	if d.State != "PENDING" {
+		d.Start = r.Start.moment()
+	}
+	return d
+}
+
+// Control runs scontrol and returns what it printed.
+func Control(ctx context.Context, args ...string) (string, error) {
+	return run(ctx, "scontrol", args...)
+}
+
+// UnknownJob reports whether an error says that there is no such job.
+func UnknownJob(err error) bool {
+	var e *CommandError
+	return errors.As(err, &e) && e.contains("invalid job id")
+}
+
+// Reservation is a time in which nodes are kept for some.
+type Reservation struct {
+	Name       string
+	Start, End time.Time
+	Nodes      string // host list
+}
+
+// Reservations returns the reservations of the cluster.
+func Reservations(ctx context.Context) ([]Reservation, error) {
+	out, err := run(ctx, "scontrol", "show", "reservation", "--oneliner")
+	if err != nil {
+		return nil, err
+	}
+	return parseReservations(out, time.Local)
+}
+
+func parseReservations(out string, zone *time.Location) ([]Reservation, error) {
+	var list []Reservation
+	for line := range strings.Lines(out) {
+		if !strings.HasPrefix(line, "ReservationName=") {
+			continue // "No reservations in the system"
+		}
+		var r Reservation
+		for f := range strings.FieldsSeq(line) {
+			key, value, _ := strings.Cut(f, "=")
+			var err error
+			switch key {
+			case "ReservationName":
+				r.Name = value
+			case "Nodes":
+				r.Nodes = value
+			case "StartTime":
+				r.Start, err = time.ParseInLocation("2006-01-02T15:04:05", value, zone)
+			case "EndTime":
+				r.End, err = time.ParseInLocation("2006-01-02T15:04:05", value, zone)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("scontrol show reservation: found %.80q: %w", f, err)
+			}
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}

@@ -1,0 +1,54 @@
+package operate
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"knee/operate/queue"
+)
+
+// Audit writes what is done to jobs, one JSON object a line, and each line to
+// the disk before it returns.
+type Audit struct {
+	file *os.File
+	now  func() time.Time
+	turn int
+	err  error // the first; nothing is changed that is not written down
+}
+
+// OpenAudit appends to the audit log of a folder.
+func OpenAudit(dir string, now func() time.Time) (*Audit, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "audit.jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open the audit log: %w", err)
+	}
+	return &Audit{file: f, now: now}, nil
+}
+
+// Command writes a command, or its answer.
+func (a *Audit) Command(c queue.Command) {
+	a.write(struct {
+		At   time.Time `json:"at"`
+		Turn int       `json:"turn"`
+		queue.Command
+	}{a.now().UTC(), a.turn, c})
+}
+
+func (a *Audit) write(line any) {
+	text, err := json.Marshal(line)
+	if err == nil {
+		_, err = a.file.Write(append(text, '\n'))
+	}
+	if err == nil {
+		err = a.file.Sync()
+	}
+	if a.err == nil && err != nil {
+		a.err = fmt.Errorf("write the audit log: %w", err)
+	}
+}
+
+// Close closes the log.
+func (a *Audit) Close() error { return a.file.Close() }

@@ -1,0 +1,96 @@
+package operate
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"knee/data"
+	"knee/operate/queue"
+)
+
+// CheckAllow refuses a configuration that would let every job be changed.
+func CheckAllow(c *data.Operate) error {
+	if len(c.Allow) > 0 && !slices.ContainsFunc(c.Allow, data.Match.Everything) {
+		return nil
+	}
+	return &data.InputError{Source: data.Source{File: c.Source.File, Column: "allow"}, Found: "that every job may be changed",
+		Want: "what may be changed, such as [{partition: gpu, user: ann}], or --i-know"}
+}
+
+// guard says which jobs may be changed.
+type guard struct {
+	config *data.Operate
+	state  *state
+	now    time.Time
+}
+
+// movable returns why a job may not be changed, empty if it may.
+func (g guard) movable(j queue.Job) string {
+	if len(g.config.Allow) > 0 && !slices.ContainsFunc(g.config.Allow, func(m data.Match) bool { return queue.Matches(m, j) }) {
+		return "it is not on the allow-list"
+	}
+	if j.State != queue.Running {
+		return ""
+	}
+	rule := queue.RuleFor(g.config.Rules, j)
+	switch since, changed := g.state.since(j.ID, g.now); {
+	case !j.Requeue:
+		return "it may not be requeued"
+	case rule == nil || !rule.Checkpoint:
+		return "no rule says that it goes on from a checkpoint"
+	case changed && since < g.config.BetweenMoves:
+		return fmt.Sprintf("it was changed %s ago", since.Round(time.Second))
+	}
+	return ""
+}
+
+// Allowed returns what says why a job may not be changed: the guard rails of a
+// configuration, with the changes that its loop has made.
+func Allowed(c *data.Operate, now time.Time) (func(queue.Job) string, error) {
+	st, err := readState(Folder(c))
+	if err != nil {
+		return nil, err
+	}
+	g := guard{c, st, now}
+	closed := g.closed(beside(c, c.PauseFile, ""))
+	return func(j queue.Job) string {
+		if closed != "" {
+			return closed
+		}
+		return g.movable(j)
+	}, nil
+}
+
+// closed returns why nothing may be changed now, empty if it may.
+func (g guard) closed(pauseFile string) string {
+	for _, w := range g.config.Maintenance {
+		if !g.now.Before(w.From) && g.now.Before(w.To) {
+			return "maintenance until " + w.To.Format(time.RFC3339)
+		}
+	}
+	if pauseFile == "" {
+		return ""
+	}
+	// A pause file that cannot be looked for might be there.
+	if _, err := os.Stat(pauseFile); !os.IsNotExist(err) {
+		return "paused by " + pauseFile
+	}
+	return ""
+}
+
+// reserve drains the nodes of reservations that hold or begin within the
+// horizon.
+func reserve(snap *queue.Snapshot, now time.Time, horizon time.Duration) {
+	for _, r := range snap.Reservations {
+		if !r.End.After(now) || r.Start.After(now.Add(horizon)) {
+			continue
+		}
+		for i := range snap.Cluster.Nodes {
+			if slices.Contains(r.Nodes, snap.Cluster.Nodes[i].Name) {
+				snap.Cluster.Nodes[i].Drained = true
+			}
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"knee/data"
+	"knee/operate/apply"
+	"knee/operate/queue"
+)
+
+// Loop operates a queue.
+type Loop struct {
+	Config    *data.Operate
+	Scheduler queue.Scheduler
+	// Plan makes a plan from a cluster.yaml and a jobs.yaml, in which models
+	// have absolute paths.
+	Plan    func(ctx context.Context, cluster, jobs string) (*data.Plan, error)
+	Confirm bool // changes are made; else they are shown
+	Audit   *Audit
+	Metrics *Metrics      // nil: none are kept
+	Poll    time.Duration // between looks at the queue; 0: 2 s
+	Now     func() time.Time
+	Sleep   func(context.Context, time.Duration) error // nil: on the clock of this machine
+}
+
+// poll is often enough for people and seldom enough for a controller of many.
+const poll = 2 * time.Second
+
+// Outcome is what became of a turn.
+type Outcome struct {
+	Turn     int             `json:"turn"`
+	At       time.Time       `json:"at"`
+	Folder   string          `json:"folder"`
+	Closed   string          `json:"closed,omitempty"` // why nothing was changed
+	Dry      bool            `json:"dry_run"`
+	Jobs     int             `json:"jobs"`
+	Planned  int             `json:"planned"` // jobs that the plan could change
+	Changes  []*apply.Change `json:"changes"`
+	Released []string        `json:"released,omitempty"` // ids of held jobs that no plan covers
+	Warnings []string        `json:"warnings,omitempty"`
+	Error    string          `json:"error,omitempty"`
+}
+
+// Folder is where the turns of a configuration lie.
+func Folder(c *data.Operate) string { return beside(c, c.Folder, "turns") }
+
+// beside is a path of the configuration, which is relative to its file.
+func beside(c *data.Operate, path, absent string) string {
+	if path == "" {
+		path = absent
+	}
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(c.Source.File), path)
+}
+
+// Rules are those of a configuration with absolute paths of models.
+func Rules(c *data.Operate) ([]data.JobRule, error) {
+	var out []data.JobRule
+	for _, r := range c.Rules {
+		abs, err := filepath.Abs(beside(c, r.Model, ""))
+		if err != nil {
+			return nil, err
+		}
+		r.Model = abs
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// Run makes a turn, and another after every interval until ctx is done, or one
+// alone. Told is called with what became of each. A turn that fails is told
+// and followed by the next.
+func (l *Loop) Run(ctx context.Context, once bool, told func(*Outcome)) error {
+	dir := Folder(l.Config)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	held, err := lock(dir)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	for {
+		began := l.Now()
+		out, err := l.Turn(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if l.Metrics != nil {
+			l.Metrics.turn(out, err, l.Now().Sub(began))
+		}
+		if out != nil {
+			told(out)
+		}
+		if once || out == nil {
+			return err
+		}
+		if err := l.sleep(ctx, l.Config.Interval); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *Loop) sleep(ctx context.Context, d time.Duration) error {
+	if l.Sleep != nil {
+		return l.Sleep(ctx, d)
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Turn makes one turn. Outcome is nil if not even its folder could be made.
+func (l *Loop) Turn(ctx context.Context) (*Outcome, error) {
+	dir := Folder(l.Config)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	n, folder, err := nextTurn(dir)
+	if err != nil {
+		return nil, err
+	}
+	out := &Outcome{Turn: n, At: l.Now().UTC(), Folder: folder, Dry: !l.Confirm, Changes: []*apply.Change{}}
+	l.Audit.turn = n
+	err = l.turn(ctx, out)
+	if err != nil {
+		out.Error = err.Error()
+	}
+	return out, errors.Join(err, writeJSON(filepath.Join(folder, "outcome.json"), out), l.Audit.err)
+}
+
+// nextTurn makes the folder of the next turn, 000001 and on.
+func nextTurn(dir string) (int, string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, "", err
+	}
+	n := 1
+	for _, e := range entries {
+		if k, err := strconv.Atoi(e.Name()); err == nil && k >= n {
+			n = k + 1
+		}
+	}
+	folder := filepath.Join(dir, fmt.Sprintf("%06d", n))
+	return n, folder, os.Mkdir(folder, 0o755)
+}
+
+// turn reads, plans and applies.
+func (l *Loop) turn(ctx context.Context, out *Outcome) error {
+	snap, err := l.Scheduler.Read(ctx)
+	if err != nil {
+		return err
+	}
+	st, err := readState(Folder(l.Config))
+	if err != nil {
+		return err
+	}
+	now := l.Now()
+	if err := st.settle(func(id string) bool { return snap.Find(id) != nil }, now); err != nil {
+		return err
+	}
+	g := guard{l.Config, st, now}
+	if out.Closed = g.closed(beside(l.Config, l.Config.PauseFile, "")); out.Closed != "" {
+		out.Dry = true
+	}
+	reserve(snap, now, l.Config.Horizon)
+	rows, err := l.inputs(ctx, snap, g, out)
+	if err != nil {
+		return err
+	}
+	if out.Planned > 0 {
+		p, err := l.Plan(ctx, filepath.Join(out.Folder, "cluster.yaml"), filepath.Join(out.Folder, "jobs.yaml"))
+		if err != nil {
+			return err
+		}
+		out.Warnings = append(out.Warnings, p.Warnings...)
+		if err := data.WriteFile(filepath.Join(out.Folder, "plan.json"), func(w io.Writer) error { return data.WritePlan(w, p) }); err != nil {
+			return err
+		}
+		if l.Metrics != nil {
+			l.Metrics.speeds(rows, p)
+		}
+		if out.Changes, err = l.runner(g, st).Run(ctx, p, out.Dry); err != nil {
+			return err
+		}
+	}
+	return l.release(ctx, rows, out)
+}
+
+// inputs writes what the plan is made from.
+func (l *Loop) inputs(ctx context.Context, snap *queue.Snapshot, g guard, out *Outcome) ([]queue.Row, error) {
+	rules, err := Rules(l.Config)
+	if err != nil {
+		return nil, err
+	}
+	rows, warnings := queue.View{Rules: rules, Movable: g.movable, Now: g.now}.Rows(ctx, l.Scheduler, snap)
+	out.Warnings = append(append(out.Warnings, snap.Warnings...), warnings...)
+	out.Jobs = len(rows)
+	for _, r := range rows {
+		if r.Model != "" {
+			out.Planned++
+		}
+	}
+	write := func(name string, f func(io.Writer) error) error {
+		return data.WriteFile(filepath.Join(out.Folder, name), f)
+	}
+	return rows, errors.Join(
+		writeJSON(filepath.Join(out.Folder, "queue.json"), rows),
+		write("cluster.yaml", func(w io.Writer) error { return data.WriteCluster(w, snap.Cluster) }),
+		write("jobs.yaml", func(w io.Writer) error { return data.WriteJobs(w, queue.File(rows)) }))
+}
+
+func (l *Loop) runner(g guard, st *state) *apply.Runner {
+	every := l.Poll
+	if every == 0 {
+		every = poll
+	}
+	return &apply.Runner{Scheduler: l.Scheduler, Allowed: g.movable, MaxChanges: l.Config.MaxChanges, Poll: every,
+		Looks: int(l.Config.Deadline/every) + 1, Sleep: l.Sleep,
+		Before: func(c apply.Change) error { return errors.Join(l.Audit.err, st.note(c.ID, g.now)) }}
+}
+
+// release gives held jobs that no plan covers any more, since their rule is
+// gone, back to the scheduler.
+func (l *Loop) release(ctx context.Context, rows []queue.Row, out *Outcome) error {
+	for _, r := range rows {
+		if !r.HeldByUs || r.Model != "" || len(r.Nodes) > 0 {
+			continue
+		}
+		if !out.Dry {
+			if err := l.Scheduler.Start(ctx, r.Job, nil); err != nil {
+				return fmt.Errorf("release job %s: %w", r.ID, err)
+			}
+		}
+		out.Released = append(out.Released, r.ID)
+	}
+	return nil
+}

@@ -1,0 +1,425 @@
+// Package slurmqueue is the queue of a Slurm cluster. A job is held by
+// scontrol requeuehold, which ends its steps by SIGTERM, gives them KillWait to
+// write a checkpoint, and keeps script and id; and started by scontrol update
+// of its sizes and nodes, and release.
+//
+// Words in the comment of a job, after those of its owner, say what Slurm has
+// no field for: knee:held, that knee and not its owner holds it, and
+// knee:requested=NODESxGPUSxTASKS, what its owner asked for.
+package slurmqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"knee/data"
+	"knee/internal/hostlist"
+	"knee/internal/slurm"
+	"knee/operate/queue"
+)
+
+// Commands runs the commands of Slurm. The zero value of [Queue] uses those on
+// PATH.
+type Commands interface {
+	Details(context.Context) ([]slurm.Detail, error)
+	Cluster(context.Context) (*data.Cluster, []string, error)
+	Reservations(context.Context) ([]slurm.Reservation, error)
+	Control(ctx context.Context, args ...string) (string, error)
+}
+
+// Queue is the queue of the cluster that the commands of Slurm reach.
+type Queue struct {
+	// Audit is told of every command that changes something, before it is run
+	// and with its answer; nil: nobody is.
+	Audit func(queue.Command)
+	// Commands are those that are run; nil: the ones on PATH.
+	Commands Commands
+
+	types map[string]string // GPU type of each node, since the last Read
+}
+
+// onPath runs the commands on PATH.
+type onPath struct{}
+
+func (onPath) Details(ctx context.Context) ([]slurm.Detail, error) { return slurm.Details(ctx) }
+func (onPath) Cluster(ctx context.Context) (*data.Cluster, []string, error) {
+	return slurm.Cluster(ctx)
+}
+func (onPath) Reservations(ctx context.Context) ([]slurm.Reservation, error) {
+	return slurm.Reservations(ctx)
+}
+func (onPath) Control(ctx context.Context, args ...string) (string, error) {
+	return slurm.Control(ctx, args...)
+}
+
+func (q *Queue) commands() Commands {
+	if q.Commands == nil {
+		return onPath{}
+	}
+	return q.Commands
+}
+
+// Read implements [queue.Scheduler].
+func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
+	details, err := q.commands().Details(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask Slurm for its jobs: %w", err)
+	}
+	cluster, warnings, err := q.commands().Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q.types = map[string]string{}
+	for _, n := range cluster.Nodes {
+		q.types[n.Name] = n.GPUType
+	}
+	s := &queue.Snapshot{Cluster: cluster, Warnings: warnings}
+	for _, d := range details {
+		if d.Ended() {
+			continue
+		}
+		j, err := q.job(d)
+		if err != nil {
+			return nil, fmt.Errorf("job %s of Slurm: %w", d.ID, err)
+		}
+		s.Jobs = append(s.Jobs, j)
+	}
+	queue.Sort(s.Jobs)
+	reservations, err := q.commands().Reservations(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask Slurm for its reservations: %w", err)
+	}
+	for _, r := range reservations {
+		nodes, err := hostlist.Expand(r.Nodes)
+		if err != nil {
+			return nil, fmt.Errorf("reservation %s: %w", r.Name, err)
+		}
+		s.Reservations = append(s.Reservations, queue.Reservation{Name: r.Name, Start: r.Start, End: r.End, Nodes: nodes})
+	}
+	return s, nil
+}
+
+// job describes a job in the words of every scheduler.
+func (q *Queue) job(d slurm.Detail) (queue.Job, error) {
+	j := queue.Job{ID: d.ID, Kind: "job", Name: d.Name, User: d.User, Account: d.Account, Partition: d.Partition, Queue: d.QOS,
+		Reason: d.Reason, Submitted: d.Submit, Started: d.Start, Priority: d.Priority, Restarts: d.Restarts, Requeue: d.Requeue,
+		Log: logOf(d), Handle: d}
+	switch {
+	case d.State == "RUNNING" || d.State == "SUSPENDED":
+		j.State = queue.Running
+	case d.Waiting() && d.Nodes == "":
+		j.State = queue.Pending
+	default:
+		j.State = queue.Stopping
+	}
+	j.Held = d.Priority == 0 && j.State != queue.Running
+	j.HeldByUs = j.Held && slices.Contains(strings.Fields(d.Comment), held)
+	shape, _ := gpusOf(d.TRESPerNode)
+	j.Workers = shape.Count * d.NodeCount
+	j.Requested = j.Workers
+	was, _ := original(d)
+	j.Requested = was.nodes * was.perNode
+	if shape.Type != "" {
+		j.GPUType, j.GPUTypes = strings.ToLower(shape.Type), []string{strings.ToLower(shape.Type)}
+	}
+	if err := q.occupied(d, &j); err != nil {
+		return j, err
+	}
+	j.Fixed = fixed(d, j)
+	return j, nil
+}
+
+// occupied fills in what a job has on its nodes.
+func (q *Queue) occupied(d slurm.Detail, j *queue.Job) error {
+	if j.State == queue.Pending || d.Nodes == "" {
+		return nil
+	}
+	nodes, err := hostlist.Expand(d.Nodes)
+	if err != nil {
+		return err
+	}
+	for i, n := range nodes {
+		text := d.TRESPerNode
+		if len(d.GRES) == len(nodes) {
+			text = d.GRES[i]
+		}
+		g, err := gpusOf(text)
+		if err != nil {
+			return err
+		}
+		if g.Count == 0 && q.types[n] == "cpu" { // its cores are the slots
+			g = slurm.GRES{Type: "cpu", Count: max(1, d.CPUsPerTask) * max(1, d.Tasks/len(nodes))}
+		}
+		if g.Count > 0 {
+			j.Nodes = append(j.Nodes, data.NodeShare{Node: n, Workers: g.Count})
+			j.GPUType = strings.ToLower(g.Type)
+			if j.GPUType == "" {
+				j.GPUType = q.types[n]
+			}
+		}
+	}
+	if len(j.Nodes) > 0 {
+		j.Workers = queue.Workers(j.Nodes)
+	}
+	return nil
+}
+
+// gpusOf adds up the GPUs of a list such as "gres:gpu:a100:2" or
+// "gpu:a100:2(IDX:0-1)".
+func gpusOf(text string) (slurm.GRES, error) {
+	out := slurm.GRES{}
+	list, err := slurm.ParseGRES(strings.ReplaceAll(text, "gres:", ""))
+	for _, g := range list {
+		if g.Name == "gpu" {
+			out.Type, out.Count = g.Type, out.Count+g.Count
+		}
+	}
+	return out, err
+}
+
+// fixed returns why scontrol update cannot give a job another size or place.
+func fixed(d slurm.Detail, j queue.Job) string {
+	_, changed := original(d)
+	switch {
+	case d.Het:
+		return "it is a part of a heterogeneous job"
+	case d.Array:
+		return "it is a part of an array"
+	case !d.Batch:
+		return "it has no batch script to start again"
+	case strings.Contains(d.TRESOther, "gpu"):
+		return "it asks for GPUs by " + d.TRESOther + ", which Slurm cannot change; --gres can be changed"
+	case !strings.Contains(d.TRESPerNode, "gpu"):
+		return "it asks for no GPUs"
+	case d.Required != "" && !changed:
+		return "its owner has chosen its nodes"
+	case j.State == queue.Running && d.State != "RUNNING":
+		return "it is " + strings.ToLower(d.State)
+	}
+	return ""
+}
+
+// logOf is the file of a job's output on the shared file system.
+func logOf(d slurm.Detail) string {
+	out := d.StdOut
+	if out == "" {
+		out = "slurm-%j.out"
+	}
+	out = strings.NewReplacer("%%", "%", "%j", d.ID, "%A", d.ID, "%x", d.Name, "%u", d.User).Replace(out)
+	if !filepath.IsAbs(out) {
+		out = filepath.Join(d.WorkDir, out)
+	}
+	return out
+}
+
+// Log implements [queue.Scheduler].
+func (q *Queue) Log(_ context.Context, j queue.Job, path string) (io.ReadCloser, error) {
+	if path == "" {
+		path = j.Log
+	}
+	if path == "" {
+		return nil, fs.ErrNotExist
+	}
+	return os.Open(path)
+}
+
+// Check implements [queue.Scheduler].
+func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
+	d, ok := j.Handle.(slurm.Detail)
+	if !ok {
+		return "it was not read from Slurm"
+	}
+	for _, s := range to {
+		switch want, _ := gpusOf(d.TRESPerNode); {
+		case s.PS > 0:
+			return "a job of Slurm has no parameter servers of its own"
+		case s.Workers != to[0].Workers:
+			return "Slurm gives every node of a job equally many GPUs"
+		case want.Type != "" && q.types[s.Node] != "" && !strings.EqualFold(want.Type, q.types[s.Node]):
+			return fmt.Sprintf("it asks for GPUs of type %s by name, which Slurm cannot change; --gres=gpu:%d leaves the type open", want.Type, want.Count)
+		}
+	}
+	_, err := sizes(d, to)
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// sizes are the tasks that a job gets on nodes: as many for each GPU as its
+// owner asked for, or one on each node if it was one on each node with several
+// GPUs.
+func sizes(d slurm.Detail, to []data.NodeShare) (tasks int, err error) {
+	was, _ := original(d)
+	now, _ := gpusOf(d.TRESPerNode)
+	per, gpus := to[0].Workers, was.nodes*was.perNode
+	switch {
+	case was.tasks == was.nodes && (was.perNode > 1 || d.TasksPerNode == 1):
+		return len(to), nil
+	case d.TasksPerNode > 0 && per != now.Count:
+		return 0, fmt.Errorf("its --ntasks-per-node=%d, which Slurm cannot change, is for %d GPUs on a node; --ntasks leaves it open", d.TasksPerNode, now.Count)
+	case gpus > 0 && was.tasks*per*len(to)%gpus == 0:
+		return max(1, was.tasks*per*len(to)/gpus), nil
+	}
+	return 0, fmt.Errorf("its %d tasks cannot be shared by %d GPUs as by %d", was.tasks, per*len(to), gpus)
+}
+
+// Hold implements [queue.Scheduler].
+func (q *Queue) Hold(ctx context.Context, j queue.Job) error {
+	d, ok := j.Handle.(slurm.Detail)
+	if !ok {
+		return errors.New("it was not read from Slurm")
+	}
+	was, changed := original(d)
+	words := add(d.Comment, held)
+	if !changed {
+		words = add(words, fmt.Sprintf("%s%dx%dx%d", askedFor, was.nodes, was.perNode, was.tasks))
+	}
+	if err := q.control(ctx, j, "update", "JobId="+j.ID, "Comment="+words); err != nil {
+		return err
+	}
+	if j.State != queue.Pending {
+		return q.control(ctx, j, "requeuehold", j.ID)
+	}
+	if err := q.control(ctx, j, "hold", j.ID); err != nil {
+		return err
+	}
+	// Slurm holds a running job without a word, for the next time.
+	now, err := q.detail(ctx, j.ID)
+	if err != nil || now.Waiting() {
+		return err
+	}
+	return errors.Join(errors.New("it has started meanwhile"), q.control(ctx, j, "release", j.ID),
+		q.control(ctx, j, "update", "JobId="+j.ID, "Comment="+remove(now.Comment, held)))
+}
+
+// Start implements [queue.Scheduler].
+func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) error {
+	d, err := q.detail(ctx, j.ID)
+	switch {
+	case err != nil:
+		return err
+	case !d.Waiting() || d.Nodes != "":
+		return fmt.Errorf("it is %s and not waiting", strings.ToLower(d.State))
+	}
+	var names []string
+	for _, s := range to {
+		names = append(names, s.Node)
+	}
+	size := to
+	if len(to) == 0 {
+		was, ok := original(d)
+		if !ok {
+			return errors.New("its comment does not say any more what its owner asked for")
+		}
+		size = slices.Repeat([]data.NodeShare{{Workers: was.perNode}}, was.nodes)
+	}
+	tasks, err := sizes(d, size)
+	if err != nil {
+		return err
+	}
+	gres, _ := gpusOf(d.TRESPerNode)
+	name := "gpu:"
+	if gres.Type != "" {
+		name += gres.Type + ":"
+	}
+	// The list of nodes before goes first: Slurm refuses fewer nodes than it has.
+	if err := q.control(ctx, j, "update", "JobId="+j.ID, "ReqNodeList="); err != nil {
+		return err
+	}
+	args := []string{"update", "JobId=" + j.ID, "StartTime=now", fmt.Sprintf("NumNodes=%d-%d", len(size), len(size)),
+		fmt.Sprintf("NumTasks=%d", tasks), fmt.Sprintf("NumCPUs=%d", max(tasks*max(1, d.CPUsPerTask), len(size))),
+		fmt.Sprintf("MinCPUsNode=%d", max(1, d.CPUsPerTask)*max(1, d.TasksPerNode)), fmt.Sprintf("Gres=%s%d", name, size[0].Workers)}
+	if len(names) > 0 {
+		args = append(args, "ReqNodeList="+hostlist.Compress(names))
+	}
+	if err := q.control(ctx, j, args...); err != nil {
+		return err
+	}
+	if err := q.control(ctx, j, "release", j.ID); err != nil {
+		return err
+	}
+	// A word that stays behind if knee is killed here says nothing of a job
+	// that is not held.
+	return q.control(ctx, j, "update", "JobId="+j.ID, "Comment="+remove(d.Comment, held))
+}
+
+// detail reads one job again.
+func (q *Queue) detail(ctx context.Context, id string) (slurm.Detail, error) {
+	all, err := q.commands().Details(ctx)
+	if err != nil {
+		return slurm.Detail{}, err
+	}
+	for _, d := range all {
+		if d.ID == id && !d.Ended() {
+			return d, nil
+		}
+	}
+	return slurm.Detail{}, fmt.Errorf("job %s is not in the queue any more", id)
+}
+
+// control runs scontrol and has it written down.
+func (q *Queue) control(ctx context.Context, j queue.Job, args ...string) error {
+	c := queue.Command{Job: j.ID, Name: j.Name, Command: append([]string{"scontrol"}, args...)}
+	if q.Audit != nil {
+		q.Audit(c)
+	}
+	out, err := q.commands().Control(ctx, args...)
+	c.Answered, c.Answer = true, strings.TrimSpace(out)
+	if err != nil {
+		c.Error = err.Error()
+	}
+	if q.Audit != nil {
+		q.Audit(c)
+	}
+	return err
+}
+
+// Words of knee in the comment of a job.
+const (
+	held     = "knee:held"
+	askedFor = "knee:requested="
+)
+
+// shape is what a job asks for.
+type shape struct{ nodes, perNode, tasks int }
+
+// original is what the owner of a job asked for: what knee wrote into its
+// comment when it changed the job, else what it asks for.
+func original(d slurm.Detail) (s shape, changed bool) {
+	for _, w := range strings.Fields(d.Comment) {
+		text, is := strings.CutPrefix(w, askedFor)
+		if !is {
+			continue
+		}
+		if n, err := fmt.Sscanf(text, "%dx%dx%d", &s.nodes, &s.perNode, &s.tasks); n == 3 && err == nil &&
+			min(s.nodes, s.perNode, s.tasks) > 0 && s.nodes <= hostlist.MaxHosts {
+			return s, true
+		}
+	}
+	g, _ := gpusOf(d.TRESPerNode)
+	return shape{d.NodeCount, g.Count, d.Tasks}, false
+}
+
+// add puts a word behind a comment unless it is there.
+func add(comment, word string) string {
+	if slices.Contains(strings.Fields(comment), word) {
+		return comment
+	}
+	return strings.TrimLeft(comment+" "+word, " ")
+}
+
+// remove takes a word out of a comment and leaves the rest as it is.
+func remove(comment, word string) string {
+	if rest, ok := strings.CutPrefix(comment, word); ok {
+		return strings.TrimLeft(rest, " ")
+	}
+	return strings.Replace(comment, " "+word, "", 1)
+}

@@ -1,0 +1,93 @@
+package operate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"knee/data"
+	"knee/internal/filelock"
+)
+
+// state is what outlives a turn: when jobs were changed.
+type state struct {
+	Changed map[string]time.Time `json:"changed"` // by job id
+
+	path string
+}
+
+// readState reads the state of a folder. A file that cannot be read is an
+// error: without it jobs would not be left in peace.
+func readState(dir string) (*state, error) {
+	s := &state{path: filepath.Join(dir, "state.json"), Changed: map[string]time.Time{}}
+	text, err := os.ReadFile(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the state of the loop: %w", err)
+	}
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, &data.InputError{Source: data.Source{File: s.path}, Found: err.Error(), Want: "what knee operate wrote; without the file jobs may be changed again at once"}
+	}
+	if s.Changed == nil {
+		s.Changed = map[string]time.Time{}
+	}
+	return s, nil
+}
+
+// since returns how long ago a job was changed. A clock that was set back
+// counts as no time at all.
+func (s *state) since(id string, now time.Time) (time.Duration, bool) {
+	at, ok := s.Changed[id]
+	return max(now.Sub(at), 0), ok
+}
+
+// note writes down that a job is about to be changed.
+func (s *state) note(id string, now time.Time) error {
+	s.Changed[id] = now.UTC()
+	return s.write()
+}
+
+// settle forgets jobs that have left the queue, and times of a clock that was
+// ahead, which would keep a job from being changed for as long as it was.
+func (s *state) settle(known func(id string) bool, now time.Time) error {
+	for id, at := range s.Changed {
+		switch {
+		case !known(id):
+			delete(s.Changed, id)
+		case at.After(now):
+			s.Changed[id] = now.UTC()
+		}
+	}
+	return s.write()
+}
+
+func (s *state) write() error { return writeJSON(s.path, s) }
+
+func writeJSON(path string, v any) error {
+	return data.WriteFile(path, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(v)
+	})
+}
+
+// lock makes sure that one process at a time operates from a folder. The file
+// stays open, and the lock held, until it is closed.
+func lock(dir string) (io.Closer, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := filelock.Lock(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("operate from %s: %w", dir, err)
+	}
+	return f, nil
+}
