@@ -181,6 +181,9 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 		c.Reason = "it does not run on " + where(c.To) + " in time"
 	}
 	for _, c := range started {
+		if c.Status == Ended {
+			c.set(Failed, "it left the queue as soon as it was started: see how it ended")
+		}
 		if c.Pending() && c.Reason == "" {
 			c.Status = Done
 		}

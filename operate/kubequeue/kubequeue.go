@@ -157,7 +157,7 @@ func (q *Queue) slots(p kube.Pod) (int, error) {
 func (q *Queue) job(w workload, pods []kube.Pod, taken map[string]bool) (queue.Job, error) {
 	m := w.Metadata
 	j := queue.Job{ID: m.UID, Kind: w.kind.name, Name: m.Name, Namespace: m.Namespace, Labels: m.Labels, Queue: m.Labels[kueueName],
-		Requeue: true, Held: w.suspended(), Handle: w}
+		Requeue: true, Resizable: true, Held: w.suspended(), Handle: w}
 	j.HeldByUs = j.Held && m.Annotations[heldBy] == "true"
 	if m.CreationTimestamp != nil {
 		j.Submitted = m.CreationTimestamp.UTC()

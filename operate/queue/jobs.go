@@ -117,6 +117,9 @@ func tenantOf(j Job) string { return cmp.Or(j.Account, j.Namespace, j.User) }
 // fill adds what a rule says and the log tells.
 func (v View) fill(out *data.Job, j Job, rule *data.JobRule, seen observed) {
 	out.Model, out.Workers, out.GPUTypes, out.Batch = rule.Model, rule.Workers, rule.GPUTypes, rule.Batch
+	if !j.Resizable {
+		out.Workers = data.IntRange{Min: max(1, j.Workers), Max: max(1, j.Workers)}
+	}
 	if len(j.GPUTypes) > 0 {
 		out.GPUTypes = j.GPUTypes
 	}

@@ -47,6 +47,7 @@ type Job struct {
 	Priority  float64   `json:"priority"`
 	Restarts  int       `json:"restarts"`
 	Requeue   bool      `json:"requeue"`         // the scheduler may stop it and start it again
+	Resizable bool      `json:"resizable"`       // its program takes any number of workers that it is started with
 	Fixed     string    `json:"fixed,omitempty"` // why knee cannot change it, if so
 	Log       string    `json:"log,omitempty"`   // file of its output, if there is one
 

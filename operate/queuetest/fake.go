@@ -55,7 +55,7 @@ func New(nodes ...string) *Fake {
 // Add adds a job that may be stopped and started again: running on nodes, or
 // waiting for requested workers if there are none.
 func (f *Fake) Add(id string, requested int, nodes ...data.NodeShare) *Job {
-	j := &Job{Job: queue.Job{ID: id, Kind: "job", Name: "job-" + id, User: "ann", State: queue.Pending, Requested: requested, Workers: requested, Requeue: true, GPUType: "a100"}}
+	j := &Job{Job: queue.Job{ID: id, Kind: "job", Name: "job-" + id, User: "ann", State: queue.Pending, Requested: requested, Workers: requested, Requeue: true, Resizable: true, GPUType: "a100"}}
 	if len(nodes) > 0 {
 		j.State, j.Nodes, j.Workers = queue.Running, nodes, queue.Workers(nodes)
 	}

@@ -5,7 +5,11 @@
 //
 // Words in the comment of a job, after those of its owner, say what Slurm has
 // no field for: knee:held, that knee and not its owner holds it, and
-// knee:requested=NODESxGPUSxTASKS, what its owner asked for.
+// knee:requested=NODESxGPUSxTASKS, what its owner asked for. The owner writes
+// knee:elastic there if the script starts as many tasks as it finds GPUs. Of
+// others the size stays: sbatch leaves the first number of tasks in the
+// environment of the script (SLURM_NTASKS), where no scontrol reaches it, so
+// that srun would go on with that.
 package slurmqueue
 
 import (
@@ -110,7 +114,8 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 func (q *Queue) job(d slurm.Detail) (queue.Job, error) {
 	j := queue.Job{ID: d.ID, Kind: "job", Name: d.Name, User: d.User, Account: d.Account, Partition: d.Partition, Queue: d.QOS,
 		Reason: d.Reason, Submitted: d.Submit, Started: d.Start, Priority: d.Priority, Restarts: d.Restarts, Requeue: d.Requeue,
-		Log: logOf(d), Handle: d}
+		Resizable: slices.Contains(strings.Fields(d.Comment), elastic),
+		Log:       logOf(d), Handle: d}
 	switch {
 	case d.State == "RUNNING" || d.State == "SUSPENDED":
 		j.State = queue.Running
@@ -175,7 +180,7 @@ func (q *Queue) occupied(d slurm.Detail, j *queue.Job) error {
 // "gpu:a100:2(IDX:0-1)".
 func gpusOf(text string) (slurm.GRES, error) {
 	out := slurm.GRES{}
-	list, err := slurm.ParseGRES(strings.ReplaceAll(text, "gres:", ""))
+	list, err := slurm.ParseGRES(strings.NewReplacer("gres:", "", "gres/", "").Replace(text))
 	for _, g := range list {
 		if g.Name == "gpu" {
 			out.Type, out.Count = g.Type, out.Count+g.Count
@@ -246,8 +251,10 @@ func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
 			return fmt.Sprintf("it asks for GPUs of type %s by name, which Slurm cannot change; --gres=gpu:%d leaves the type open", want.Type, want.Count)
 		}
 	}
-	_, err := sizes(d, to)
-	if err != nil {
+	if len(to) > 0 && !j.Resizable && (len(to) != d.NodeCount || queue.Workers(to) != j.Workers) {
+		return fmt.Sprintf("it stays at %d nodes with %d GPUs: its comment does not say %s, that its script starts as many tasks as it finds GPUs", d.NodeCount, j.Workers, elastic)
+	}
+	if _, err := sizes(d, to); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -384,6 +391,7 @@ func (q *Queue) control(ctx context.Context, j queue.Job, args ...string) error 
 
 // Words of knee in the comment of a job.
 const (
+	elastic  = "knee:elastic"
 	held     = "knee:held"
 	askedFor = "knee:requested="
 )
@@ -416,10 +424,14 @@ func add(comment, word string) string {
 	return strings.TrimLeft(comment+" "+word, " ")
 }
 
-// remove takes a word out of a comment and leaves the rest as it is.
+// remove takes a word that add has put behind a comment out of it, and leaves
+// the rest as it is.
 func remove(comment, word string) string {
-	if rest, ok := strings.CutPrefix(comment, word); ok {
-		return strings.TrimLeft(rest, " ")
+	padded := " " + comment + " "
+	i := strings.LastIndex(padded, " "+word+" ")
+	if i < 0 {
+		return comment
 	}
-	return strings.Replace(comment, " "+word, "", 1)
+	rest := padded[:i] + padded[i+1+len(word):]
+	return strings.TrimSuffix(strings.TrimPrefix(rest, " "), " ")
 }

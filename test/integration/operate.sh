@@ -23,11 +23,12 @@ cd "$WORK"
 check "speeds are fitted" "$KNEE" fit -q toy.csv -o toy.json
 cat >trainer <<END
 #!/bin/bash
-#SBATCH --requeue
-srun bash -c '
+#SBATCH --requeue --comment=knee:elastic
+srun --ntasks=\$((SLURM_JOB_NUM_NODES * SLURM_GPUS_ON_NODE)) bash -c '
 at=$WORK/\$SLURM_JOB_NAME.step
 step=\$(cat \$at 2>/dev/null || echo 0)
 trap "exit 0" TERM
+[ \$SLURM_PROCID != 0 ] || echo "\$SLURM_JOB_NAME \$SLURM_NTASKS" >>$WORK/sizes
 while [ \$step -lt \$STEPS ]; do
   sleep \$(awk "BEGIN { print 0.4 / \$SLURM_NTASKS }")
   step=\$((step + 1))
@@ -107,6 +108,7 @@ check "no job has another id than at first" bash -c "cut -d' ' -f2 ends | sort |
 check "no job is left" test -z "$(squeue --noheader --format=%A)"
 check "the jobs of others were not touched" exactly turns/audit.jsonl "\"job\":\"$theirs\"" 0
 check "nor the one that may not be requeued" exactly turns/audit.jsonl '"name":"mine-norequeue"' 0
+check "a job has run with more tasks than it began with" bash -c "cat sizes | sort -u | grep -q '^mine-1 [2-8]$'"
 check "jobs were changed" bash -c "cat turns/*/outcome.json | grep -q '\"status\": \"done\"'"
 check "no turn made more changes than it may" bash -c "for f in turns/*/outcome.json; do [ \$(grep -c '\"status\": \"done\"' \$f) -le 6 ] || exit 1; done"
 asked=$(grep -c '"answered":false' turns/audit.jsonl) answered=$(grep -c '"answered":true' turns/audit.jsonl)
