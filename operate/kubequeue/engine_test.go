@@ -1,0 +1,201 @@
+package kubequeue_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"knee/data"
+	"knee/internal/kube"
+	"knee/operate/apply"
+	"knee/operate/kubequeue"
+	"knee/operate/queue"
+)
+
+// engine is a real control plane whose nodes are objects alone: pods are bound
+// to them and never run. There is no controller of PyTorchJobs; the test makes
+// and removes their pods as that would.
+type engine struct {
+	t      *testing.T
+	client *kube.Client
+	queue  *kubequeue.Queue
+}
+
+func newEngine(t *testing.T) *engine {
+	dir := os.Getenv("KNEE_TEST_KUBERNETES")
+	if dir == "" {
+		t.Skip("no Kubernetes engine; test/integration/kubernetes starts one and sets KNEE_TEST_KUBERNETES")
+	}
+	client, err := kube.Load(kube.Settings{Kubeconfig: filepath.Join(dir, "kubeconfig")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &engine{t: t, client: client, queue: kubequeue.New(client, nil, func(c queue.Command) { t.Log(c) })}
+	for i := range 3 {
+		e.node(fmt.Sprintf("knee-queue-%d", i+1))
+	}
+	return e
+}
+
+// create creates an object that is removed with the test.
+func (e *engine) create(collection, name string, object map[string]any) {
+	e.t.Helper()
+	if err := e.client.Create(e.t.Context(), collection, object, nil, false); err != nil {
+		e.t.Fatal(err)
+	}
+	e.t.Cleanup(func() {
+		_ = e.client.Delete(context.Background(), collection+"/"+name, kube.DeleteOptions{Propagation: "Background"})
+	})
+}
+
+func (e *engine) node(name string) {
+	e.create("/api/v1/nodes", name, map[string]any{"apiVersion": "v1", "kind": "Node",
+		"metadata": map[string]any{"name": name, "labels": map[string]any{"kubernetes.io/hostname": name, "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}}})
+	capacity := map[string]any{"cpu": "16", "memory": "64Gi", "pods": "20", "nvidia.com/gpu": "4"}
+	err := e.client.Patch(e.t.Context(), "/api/v1/nodes/"+name+"/status", map[string]any{"status": map[string]any{"capacity": capacity, "allocatable": capacity,
+		"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}}, nil)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	// Taken for lost by the node controller, which hears nothing of it.
+	if err := e.client.Patch(e.t.Context(), "/api/v1/nodes/"+name, map[string]any{"spec": map[string]any{"taints": []any{}}}, nil); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// pod is a pod template with a container that asks for GPUs.
+func pod(gpus int) map[string]any {
+	return map[string]any{"spec": map[string]any{"restartPolicy": "Never", "tolerations": []any{map[string]any{"operator": "Exists"}},
+		"containers": []any{map[string]any{"name": "pytorch", "image": "none", "resources": map[string]any{"limits": map[string]any{"nvidia.com/gpu": fmt.Sprint(gpus)}}}}}}
+}
+
+// find is a job of the queue by name.
+func (e *engine) find(name string) queue.Job {
+	e.t.Helper()
+	s, err := e.queue.Read(e.t.Context())
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	for _, j := range s.Jobs {
+		if j.Name == name {
+			return j
+		}
+	}
+	e.t.Fatalf("the queue has no job %s: %+v", name, s.Jobs)
+	return queue.Job{}
+}
+
+// apply carries a plan of one job out.
+func (e *engine) apply(j queue.Job, action data.Action, to ...data.NodeShare) *apply.Change {
+	e.t.Helper()
+	r := &apply.Runner{Scheduler: e.queue, Looks: 20, Poll: 500 * time.Millisecond}
+	changes, err := r.Run(e.t.Context(), &data.Plan{Jobs: []data.PlannedJob{{Name: j.Name, ID: j.ID, Action: action, Was: j.Nodes, Placement: to}}}, false)
+	if err != nil || len(changes) != 1 {
+		e.t.Fatalf("%v, %v", changes, err)
+	}
+	return changes[0]
+}
+
+func TestEngineStartsAJobOnItsNodes(t *testing.T) {
+	e := newEngine(t)
+	e.create("/apis/batch/v1/namespaces/default/jobs", "knee-queue-job", map[string]any{"apiVersion": "batch/v1", "kind": "Job",
+		"metadata": map[string]any{"name": "knee-queue-job", "annotations": map[string]any{"knee/held": "true", "owner": "stays"}},
+		"spec":     map[string]any{"suspend": true, "parallelism": 1, "template": pod(2)}})
+	j := e.find("knee-queue-job")
+	if !j.HeldByUs || j.State != queue.Pending || j.Requested != 2 || j.Fixed != "" {
+		t.Fatalf("%+v", j)
+	}
+	if c := e.apply(j, data.Start, data.NodeShare{Node: "knee-queue-2", Workers: 4}); c.Status != apply.Done {
+		t.Fatalf("%+v", c)
+	}
+	if c := e.apply(e.find("knee-queue-job"), data.Start, data.NodeShare{Node: "knee-queue-2", Workers: 4}); c.Status != apply.Already {
+		t.Errorf("a second time: %+v", c)
+	}
+	if j = e.find("knee-queue-job"); j.Fixed == "" || j.GPUType != "a100" {
+		t.Errorf("a Job that has started: %+v", j)
+	}
+}
+
+func TestEngineMovesAPyTorchJob(t *testing.T) {
+	e := newEngine(t)
+	const jobs = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
+	if err := e.client.Get(t.Context(), jobs, &kube.List[kube.Object]{}); kube.IsNotFound(err) {
+		t.Skip("the definition of PyTorchJob is not loaded; test/engines/kubernetes/crds does it")
+	}
+	e.create(jobs, "knee-queue-torch", map[string]any{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob",
+		"metadata": map[string]any{"name": "knee-queue-torch"},
+		"spec":     map[string]any{"pytorchReplicaSpecs": map[string]any{"Worker": map[string]any{"replicas": 1, "template": pod(2)}}}})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	t.Cleanup(func() { stop(); <-ended })
+	go func() { defer close(ended); e.control(ctx, jobs+"/knee-queue-torch") }()
+	var j queue.Job
+	for range 40 {
+		if j = e.find("knee-queue-torch"); j.State == queue.Running {
+			break
+		}
+		time.Sleep(250 * time.Millisecond)
+	}
+	to := []data.NodeShare{{Node: "knee-queue-1", Workers: 2}, {Node: "knee-queue-3", Workers: 4}}
+	if j.Nodes[0].Node == "knee-queue-1" {
+		to[0].Node = "knee-queue-2"
+	}
+	if c := e.apply(j, data.Grow, to...); c.Status != apply.Done {
+		t.Fatalf("%+v", c)
+	}
+	if j = e.find("knee-queue-torch"); j.Workers != 6 || j.Requested != 2 || j.Held {
+		t.Errorf("%+v", j)
+	}
+	if c := e.apply(j, data.Pause); c.Status != apply.Done {
+		t.Errorf("pause: %+v", c)
+	}
+	j = e.find("knee-queue-torch")
+	if err := e.queue.Start(t.Context(), j, nil); err != nil {
+		t.Fatal(err)
+	}
+	if j = e.find("knee-queue-torch"); j.Workers != 2 {
+		t.Errorf("at the size its owner asked for: %+v", j)
+	}
+}
+
+// control makes and removes the pods of a PyTorchJob until ctx is done.
+func (e *engine) control(ctx context.Context, path string) {
+	type template struct {
+		Replicas int            `json:"replicas"`
+		Template map[string]any `json:"template"`
+	}
+	type torch struct {
+		kube.Object
+		Spec struct {
+			RunPolicy struct {
+				Suspend bool `json:"suspend"`
+			} `json:"runPolicy"`
+			Specs map[string]template `json:"pytorchReplicaSpecs"`
+		} `json:"spec"`
+	}
+	has := 0
+	for ctx.Err() == nil {
+		var job torch
+		if err := e.client.Get(ctx, path, &job); err == nil {
+			worker := job.Spec.Specs["Worker"]
+			want := worker.Replicas
+			if job.Spec.RunPolicy.Suspend {
+				want = 0
+			}
+			for ; has < want; has++ {
+				pod := map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": worker.Template["spec"], "metadata": map[string]any{"name": fmt.Sprintf("knee-queue-torch-worker-%d", has),
+					"ownerReferences": []any{map[string]any{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": job.Metadata.Name, "uid": job.Metadata.UID}}}}
+				if err := e.client.Create(ctx, kube.PodsPath("default"), pod, nil, false); err != nil && ctx.Err() == nil {
+					e.t.Error(err)
+				}
+			}
+			for ; has > want; has-- {
+				_ = e.client.Delete(ctx, kube.PodPath("default", fmt.Sprintf("knee-queue-torch-worker-%d", has-1)), kube.DeleteOptions{})
+			}
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
