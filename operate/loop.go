@@ -62,15 +62,15 @@ func beside(c *data.Operate, path, absent string) string {
 	return filepath.Join(filepath.Dir(c.Source.File), path)
 }
 
-// Rules are those of a configuration with absolute paths of models.
+// Rules are those of a configuration with absolute paths.
 func Rules(c *data.Operate) ([]data.JobRule, error) {
 	var out []data.JobRule
 	for _, r := range c.Rules {
-		abs, err := filepath.Abs(beside(c, r.Model, ""))
-		if err != nil {
+		var err error
+		if r.Model, err = filepath.Abs(beside(c, r.Model, "")); err != nil {
 			return nil, err
 		}
-		r.Model = abs
+		r.Log = beside(c, r.Log, "")
 		out = append(out, r)
 	}
 	return out, nil
@@ -205,18 +205,21 @@ func (l *Loop) inputs(ctx context.Context, snap *queue.Snapshot, g guard, out *O
 	if err != nil {
 		return nil, err
 	}
-	rows, warnings := queue.View{Rules: rules, Movable: g.movable, Now: g.now}.Rows(ctx, l.Scheduler, snap)
+	rows, warnings := queue.View{Rules: rules, Movable: g.movable, Steps: g.state.Steps, Now: g.now}.Rows(ctx, l.Scheduler, snap)
 	out.Warnings = append(append(out.Warnings, snap.Warnings...), warnings...)
 	out.Jobs = len(rows)
 	for _, r := range rows {
 		if r.Model != "" {
 			out.Planned++
 		}
+		if r.Step > 0 {
+			g.state.Steps[r.ID] = r.Step
+		}
 	}
 	write := func(name string, f func(io.Writer) error) error {
 		return data.WriteFile(filepath.Join(out.Folder, name), f)
 	}
-	return rows, errors.Join(
+	return rows, errors.Join(g.state.write(),
 		writeJSON(filepath.Join(out.Folder, "queue.json"), rows),
 		write("cluster.yaml", func(w io.Writer) error { return data.WriteCluster(w, snap.Cluster) }),
 		write("jobs.yaml", func(w io.Writer) error { return data.WriteJobs(w, queue.File(rows)) }))
@@ -230,6 +233,35 @@ func (l *Loop) runner(g guard, st *state) *apply.Runner {
 	return &apply.Runner{Scheduler: l.Scheduler, Allowed: g.movable, MaxChanges: l.Config.MaxChanges, Poll: every,
 		Looks: int(l.Config.Deadline/every) + 1, Sleep: l.Sleep,
 		Before: func(c apply.Change) error { return errors.Join(l.Audit.err, st.note(c.ID, g.now)) }}
+}
+
+// Release gives every job that knee holds back to the scheduler, at the size its
+// owner asked for, and returns their ids. Dry, it releases none.
+func (l *Loop) Release(ctx context.Context) ([]string, error) {
+	held, err := lock(Folder(l.Config))
+	if err != nil {
+		return nil, err
+	}
+	defer held.Close()
+	snap, err := l.Scheduler.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	var failed []error
+	for _, j := range snap.Jobs {
+		if !j.HeldByUs {
+			continue
+		}
+		if l.Confirm {
+			if err := l.Scheduler.Start(ctx, j, nil); err != nil {
+				failed = append(failed, fmt.Errorf("release job %s: %w", j.ID, err))
+				continue
+			}
+		}
+		ids = append(ids, j.ID)
+	}
+	return ids, errors.Join(failed...)
 }
 
 // release gives held jobs that no plan covers any more, since their rule is

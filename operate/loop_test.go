@@ -119,6 +119,13 @@ func TestTurn(t *testing.T) {
 	if one := jobs.Jobs[0]; one.ID != "1" || one.Remaining.Steps != 600 || one.Model == "" {
 		t.Errorf("job 1 in jobs.yaml: %+v", one)
 	}
+	b.fake.Logs["1"] = "starting\n" // again
+	if out, _ = b.turn(t); out.Planned != 1 {
+		t.Errorf("%d jobs to plan", out.Planned)
+	}
+	if again, err := data.LoadJobs(filepath.Join(out.Folder, "jobs.yaml")); err != nil || again.Jobs[0].Remaining.Steps != 600 {
+		t.Errorf("a job whose log is empty again: %v, %+v", err, again.Jobs[0].Remaining)
+	}
 	if two := jobs.Jobs[1]; two.Model != "" || two.Current == nil {
 		t.Errorf("the job of someone else is no fixed occupant: %+v", two)
 	}
@@ -233,6 +240,22 @@ func TestHeldJobsWithoutARuleAreReleased(t *testing.T) {
 	out, _ := b.turn(t)
 	if !slices.Equal(out.Released, []string{"3"}) || b.fake.Get("3").Held {
 		t.Errorf("released %q", out.Released)
+	}
+}
+
+func TestRelease(t *testing.T) {
+	b := newBench(t, t.TempDir())
+	for _, id := range []string{"3", "4"} {
+		b.fake.Add(id, 1).Held = true
+	}
+	b.fake.Get("3").HeldByUs = true
+	b.Confirm = false
+	if ids, err := b.Release(t.Context()); err != nil || !slices.Equal(ids, []string{"3"}) || len(b.fake.Calls) > 0 {
+		t.Errorf("dry: %q, %v, asked for %q", ids, err, b.fake.Calls)
+	}
+	b.Confirm = true
+	if ids, err := b.Release(t.Context()); err != nil || !slices.Equal(ids, []string{"3"}) || b.fake.Get("3").Held || !b.fake.Get("4").Held {
+		t.Errorf("%q, %v: %q", ids, err, b.fake.Calls)
 	}
 }
 

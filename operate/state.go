@@ -14,9 +14,11 @@ import (
 	"knee/internal/filelock"
 )
 
-// state is what outlives a turn: when jobs were changed.
+// state is what outlives a turn: when jobs were changed, and how far they had
+// come.
 type state struct {
 	Changed map[string]time.Time `json:"changed"` // by job id
+	Steps   map[string]float64   `json:"steps"`
 
 	path string
 }
@@ -24,7 +26,7 @@ type state struct {
 // readState reads the state of a folder. A file that cannot be read is an
 // error: without it jobs would not be left in peace.
 func readState(dir string) (*state, error) {
-	s := &state{path: filepath.Join(dir, "state.json"), Changed: map[string]time.Time{}}
+	s := &state{path: filepath.Join(dir, "state.json"), Changed: map[string]time.Time{}, Steps: map[string]float64{}}
 	text, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
@@ -37,6 +39,9 @@ func readState(dir string) (*state, error) {
 	}
 	if s.Changed == nil {
 		s.Changed = map[string]time.Time{}
+	}
+	if s.Steps == nil {
+		s.Steps = map[string]float64{}
 	}
 	return s, nil
 }
@@ -57,6 +62,11 @@ func (s *state) note(id string, now time.Time) error {
 // settle forgets jobs that have left the queue, and times of a clock that was
 // ahead, which would keep a job from being changed for as long as it was.
 func (s *state) settle(known func(id string) bool, now time.Time) error {
+	for id := range s.Steps {
+		if !known(id) {
+			delete(s.Steps, id)
+		}
+	}
 	for id, at := range s.Changed {
 		switch {
 		case !known(id):

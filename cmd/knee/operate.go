@@ -19,7 +19,7 @@ import (
 )
 
 func newOperate(a *app) *cobra.Command {
-	var once, confirm, dry, know bool
+	var once, confirm, dry, know, release bool
 	cmd := &cobra.Command{
 		Use:   "operate CONFIG.yaml",
 		Short: "Read a queue, plan, and apply, again and again",
@@ -37,7 +37,8 @@ Every turn leaves its inputs, plan and outcome in a folder of its own; every
 command and its answer is a line of audit.jsonl. It can be killed at any moment
 and started again.`,
 		Example: `  knee operate operate.yaml --once
-  knee operate operate.yaml --confirm`,
+  knee operate operate.yaml --confirm
+  knee operate operate.yaml --release --confirm`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := data.LoadOperate(args[0])
@@ -47,7 +48,7 @@ and started again.`,
 			if err := operate.CheckAllow(c); err != nil && !know {
 				return err
 			}
-			return a.operate(cmd.Context(), c, once, confirm)
+			return a.operate(cmd.Context(), c, once, confirm, release)
 		},
 	}
 	f := cmd.Flags()
@@ -55,11 +56,12 @@ and started again.`,
 	f.BoolVar(&confirm, "confirm", false, "make the changes")
 	f.BoolVar(&dry, "dry-run", false, "say what would be changed (default unless --confirm)")
 	f.BoolVar(&know, "i-know", false, "accept a configuration that lets every job be changed")
+	f.BoolVar(&release, "release", false, "give the jobs that knee holds back to the scheduler, at the size their owners asked for, and end")
 	cmd.MarkFlagsMutuallyExclusive("confirm", "dry-run")
 	return cmd
 }
 
-func (a *app) operate(ctx context.Context, c *data.Operate, once, confirm bool) error {
+func (a *app) operate(ctx context.Context, c *data.Operate, once, confirm, release bool) error {
 	dir := operate.Folder(c)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -75,6 +77,11 @@ func (a *app) operate(ctx context.Context, c *data.Operate, once, confirm bool) 
 	}
 	loop := &operate.Loop{Config: c, Scheduler: s, Confirm: confirm, Audit: audit, Now: time.Now,
 		Plan: func(_ context.Context, cluster, jobs string) (*data.Plan, error) { return planFor(c, cluster, jobs) }}
+	if release {
+		ids, err := loop.Release(ctx)
+		a.note("%d jobs are held by knee%s: %s", len(ids), map[bool]string{true: " and were released"}[confirm], strings.Join(ids, ", "))
+		return err
+	}
 	if c.Metrics != "" {
 		loop.Metrics = operate.NewMetrics()
 		stop, err := serve(c.Metrics, loop.Metrics.Handler())
@@ -132,14 +139,11 @@ func (a *app) tell(out *operate.Outcome) (failed bool) {
 	for _, id := range out.Released {
 		a.note("job %s was held by knee and no rule plans it: released to the scheduler", id)
 	}
-	var lines []string
 	for _, c := range out.Changes {
 		failed = failed || c.Status == apply.Failed || c.Status == apply.RolledBack
-		lines = append(lines, string(c.Status))
 	}
-	if len(lines) > 0 {
-		_ = format("table").print(a.stdout, out.Changes, changeTable(out.Changes))
-		a.note("%s", strings.Join(lines, ", "))
+	if len(out.Changes) > 0 {
+		_ = format("table").print(a.stdout, out.Changes, changeTable(out.Changes)) // what cannot be printed is in the folder
 	}
 	return failed
 }

@@ -29,7 +29,10 @@ type View struct {
 	// Movable returns why a job may not be changed, empty if it may. nil
 	// allows every change that the job and its scheduler allow.
 	Movable func(Job) string
-	Now     time.Time
+	// Steps are the last known ones by job id, for jobs whose log does not tell:
+	// that of a job that has just been started again is empty. It may be nil.
+	Steps map[string]float64
+	Now   time.Time
 }
 
 // Rows describes every job of a snapshot. A job becomes an entry to plan for
@@ -39,6 +42,7 @@ type View struct {
 func (v View) Rows(ctx context.Context, s Scheduler, snap *Snapshot) (rows []Row, warnings []string) {
 	names := uniqueNames(snap.Jobs)
 	waiting := 0
+	var silent []string
 	for i, j := range snap.Jobs {
 		row := Row{Job: j, Fixed: v.fixed(j)}
 		rule := RuleFor(v.Rules, j)
@@ -48,7 +52,10 @@ func (v View) Rows(ctx context.Context, s Scheduler, snap *Snapshot) (rows []Row
 			row.Model = rule.Model
 			observed, err := observe(ctx, s, j, rule)
 			if err != nil {
-				warnings = append(warnings, fmt.Sprintf("job %s: its log tells nothing: %v", names[i], err))
+				silent = append(silent, fmt.Sprintf("%s: %v", names[i], err))
+			}
+			if observed.Step == 0 {
+				observed.Step = v.Steps[j.ID]
 			}
 			row.Step, row.StepTime, row.StepSE = observed.Step, observed.StepTime, observed.StepTimeSE
 			v.fill(&entry, j, rule, observed)
@@ -62,6 +69,9 @@ func (v View) Rows(ctx context.Context, s Scheduler, snap *Snapshot) (rows []Row
 			row.Fixed = "no rule gives it a model"
 		}
 		rows = append(rows, row)
+	}
+	if n := len(silent); n > 0 {
+		warnings = append(warnings, fmt.Sprintf("the logs of %d jobs tell nothing, so that their work counts as not begun; say where they are in their rule (log). The first, %s", n, silent[0]))
 	}
 	if waiting > 0 {
 		warnings = append(warnings, fmt.Sprintf("%d waiting jobs are left to the scheduler: no rule gives them a model, or they cannot be changed", waiting))
@@ -173,7 +183,7 @@ func uniqueNames(jobs []Job) []string {
 	forms := []func(Job) string{
 		func(j Job) string { return j.Name },
 		func(j Job) string { return j.Namespace + "/" + j.Name },
-		func(j Job) string { return j.Name + "#" + j.ID },
+		func(j Job) string { return j.Name + "@" + j.ID },
 	}
 	out := make([]string, len(jobs))
 	used := map[string]bool{}
@@ -184,14 +194,14 @@ func uniqueNames(jobs []Job) []string {
 		}
 		for i, j := range jobs {
 			name := form(j)
-			odd := j.Name == "" || strings.HasPrefix(name, "#") || data.Visible(name, len(name)) != name
+			odd := j.Name == "" || strings.HasPrefix(name, "@") || data.Visible(name, len(name)) != name
 			if out[i] == "" && !odd && count[name] == 1 && !used[name] {
 				out[i], used[name] = name, true
 			}
 		}
 	}
 	for i, j := range jobs {
-		out[i] = cmp.Or(out[i], "#"+j.ID)
+		out[i] = cmp.Or(out[i], "@"+j.ID)
 	}
 	return out
 }

@@ -140,6 +140,11 @@ code=0
 sed -nE 's/^ *--- PASS: ([^ ]*) \((.*)\)/ok    \1 (\2)/p; s/^ *--- FAIL: ([^ ]*).*/FAIL  \1/p' engine.log
 check "the launcher passes its tests on the engine" bash -c "[ $code = 0 ] || { cat engine.log; false; }"
 
+# Jobs that a plan starts, moves and pauses by patches.
+code=0
+(cd "$CLONE" && go test ./operate/kubequeue -run TestEngine -count=1 -v) >queue.log 2>&1 || code=$?
+check "jobs of the queue are started and moved on their nodes" bash -c "[ $code = 0 ] || { cat queue.log; false; }"
+
 # Exported manifests, by the word of the real API server.
 if [ $crds = 0 ]; then
 	code=0
