@@ -196,7 +196,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	b.Plan = func(context.Context, string, string) (*data.Plan, error) {
 		return nil, errors.New("no job fits the cluster")
 	}
-	if out, err = b.Turn(t.Context()); err == nil || len(b.fake.Calls) > 0 {
+	if _, err = b.Turn(t.Context()); err == nil || len(b.fake.Calls) > 0 {
 		t.Errorf("no plan: %v, asked for %q", err, b.fake.Calls)
 	}
 	b.Plan = plan
