@@ -97,7 +97,8 @@ sleep 2
 check "the controller is started again" slurmctld
 cancelled=$(squeue --noheader --name=mine-4 --format=%A)
 scancel "$cancelled"
-check "metrics are served" bash -c "curl -sf http://127.0.0.1:17099/metrics | grep -q '^knee_turns_total'"
+metrics() { curl -sf http://127.0.0.1:17099/metrics | grep '^knee_turns_total{result="ok"} [1-9]'; }
+check "metrics are served" within 60 metrics
 ended() { [ "$(sort -u ends | wc -l)" = 7 ]; }
 check "every job comes to its end but the one that was cancelled" within 240 ended
 stop_hard
