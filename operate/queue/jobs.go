@@ -194,7 +194,7 @@ func uniqueNames(jobs []Job) []string {
 		}
 		for i, j := range jobs {
 			name := form(j)
-			odd := j.Name == "" || strings.HasPrefix(name, "@") || data.Visible(name, len(name)) != name
+			odd := j.Name == "" || strings.HasPrefix(j.Name, "@") || strings.HasPrefix(name, "/") || data.Visible(name, len(name)) != name
 			if out[i] == "" && !odd && count[name] == 1 && !used[name] {
 				out[i], used[name] = name, true
 			}
