@@ -16,7 +16,7 @@ type Audit struct {
 	file *os.File
 	now  func() time.Time
 	turn int
-	err  error // the first; nothing is changed that is not written down
+	err  error // the first
 }
 
 // OpenAudit appends to the audit log of a folder.
@@ -28,13 +28,15 @@ func OpenAudit(dir string, now func() time.Time) (*Audit, error) {
 	return &Audit{file: f, now: now}, nil
 }
 
-// Command writes a command, or its answer.
-func (a *Audit) Command(c queue.Command) {
+// Command writes a command, or its answer. A command that cannot be written
+// down must not be run.
+func (a *Audit) Command(c queue.Command) error {
 	a.write(struct {
 		At   time.Time `json:"at"`
 		Turn int       `json:"turn"`
 		queue.Command
 	}{a.now().UTC(), a.turn, c})
+	return a.err
 }
 
 func (a *Audit) write(line any) {

@@ -196,7 +196,7 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 			return err
 		}
 	}
-	return l.release(ctx, rows, out)
+	return l.release(ctx, rows, g, out)
 }
 
 // inputs writes what the plan is made from.
@@ -266,9 +266,9 @@ func (l *Loop) Release(ctx context.Context) ([]string, error) {
 
 // release gives held jobs that no plan covers any more, since their rule is
 // gone, back to the scheduler.
-func (l *Loop) release(ctx context.Context, rows []queue.Row, out *Outcome) error {
+func (l *Loop) release(ctx context.Context, rows []queue.Row, g guard, out *Outcome) error {
 	for _, r := range rows {
-		if !r.HeldByUs || r.Model != "" || len(r.Nodes) > 0 {
+		if !r.HeldByUs || r.Model != "" || len(r.Nodes) > 0 || g.movable(r.Job) != "" {
 			continue
 		}
 		if !out.Dry {

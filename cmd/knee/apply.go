@@ -100,10 +100,11 @@ func (f applyFlags) run(ctx context.Context, a *app, p *data.Plan) ([]*apply.Cha
 		}
 	}
 	var err error
-	r.Scheduler, err = openQueue(f.to, namespaces, func(c queue.Command) {
+	r.Scheduler, err = openQueue(f.to, namespaces, func(c queue.Command) error {
 		if c.Answered {
 			a.note("%s", commandLine(c))
 		}
+		return nil
 	})
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ var schedulers = []string{"kubernetes", "slurm"}
 
 // openQueue returns the queue of a scheduler. audit is told of every command
 // that changes something.
-func openQueue(name string, namespaces []string, audit func(queue.Command)) (queue.Scheduler, error) {
+func openQueue(name string, namespaces []string, audit func(queue.Command) error) (queue.Scheduler, error) {
 	switch name {
 	case "slurm":
 		return &slurmqueue.Queue{Audit: audit}, nil

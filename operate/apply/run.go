@@ -147,8 +147,11 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 	}
 	var open []*Change
 	for _, c := range changes {
-		if c.Pending() {
+		switch {
+		case c.Pending():
 			open = append(open, c)
+		case c.Status == Failed && snap.Find(c.ID) == nil: // why it could not be held
+			c.set(Ended, "the queue does not hold it any more")
 		}
 	}
 	free(open, snap)

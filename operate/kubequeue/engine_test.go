@@ -33,7 +33,7 @@ func newEngine(t *testing.T) *engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &engine{t: t, client: client, queue: kubequeue.New(client, nil, func(c queue.Command) { t.Log(c) })}
+	e := &engine{t: t, client: client, queue: kubequeue.New(client, nil, func(c queue.Command) error { t.Log(c); return nil })}
 	for i := range 3 {
 		e.node(fmt.Sprintf("knee-queue-%d", i+1))
 	}

@@ -39,19 +39,23 @@ const (
 type Queue struct {
 	client     *kube.Client
 	namespaces []string
-	audit      func(queue.Command)
+	audit      func(queue.Command) error
 	types      map[string]string // GPU type of each node, since the last Read
 }
 
 // New returns the queue of some namespaces: of that of the client's context if
 // there are none, of all if one is "*". audit is told of every change, before
-// it is made and with its answer; it may be nil.
-func New(client *kube.Client, namespaces []string, audit func(queue.Command)) *Queue {
+// it is made and with its answer, and a change of which it returns an error is not
+// made; it may be nil.
+func New(client *kube.Client, namespaces []string, audit func(queue.Command) error) *Queue {
 	switch {
 	case slices.Contains(namespaces, "*"):
 		namespaces = []string{""}
 	case len(namespaces) == 0:
 		namespaces = []string{client.Namespace}
+	}
+	if audit == nil {
+		audit = func(queue.Command) error { return nil }
 	}
 	return &Queue{client: client, namespaces: namespaces, audit: audit}
 }
@@ -414,15 +418,12 @@ func (q *Queue) patch(ctx context.Context, j queue.Job, w workload, notes, spec 
 		return err
 	}
 	c := queue.Command{Job: j.ID, Name: j.Namespace + "/" + j.Name, Command: []string{"PATCH", w.path(), string(text)}}
-	if q.audit != nil {
-		q.audit(c)
+	if err := q.audit(c); err != nil {
+		return err
 	}
 	err = q.client.Patch(ctx, w.path(), fields, nil)
 	if c.Answered = true; err != nil {
 		c.Error = err.Error()
 	}
-	if q.audit != nil {
-		q.audit(c)
-	}
-	return err
+	return errors.Join(err, q.audit(c))
 }

@@ -88,8 +88,6 @@ func (v View) fixed(j Job) string {
 		return "it is held"
 	case j.State == Stopping && !j.HeldByUs:
 		return "it is ending"
-	case j.HeldByUs: // it must not stay held for ever
-		return ""
 	case v.Movable != nil:
 		return v.Movable(j)
 	}

@@ -41,8 +41,9 @@ type Commands interface {
 // Queue is the queue of the cluster that the commands of Slurm reach.
 type Queue struct {
 	// Audit is told of every command that changes something, before it is run
-	// and with its answer; nil: nobody is.
-	Audit func(queue.Command)
+	// and with its answer; nil: nobody is. A command of which it returns an error
+	// is not run.
+	Audit func(queue.Command) error
 	// Commands are those that are run; nil: the ones on PATH.
 	Commands Commands
 
@@ -375,18 +376,18 @@ func (q *Queue) detail(ctx context.Context, id string) (slurm.Detail, error) {
 // control runs scontrol and has it written down.
 func (q *Queue) control(ctx context.Context, j queue.Job, args ...string) error {
 	c := queue.Command{Job: j.ID, Name: j.Name, Command: append([]string{"scontrol"}, args...)}
-	if q.Audit != nil {
-		q.Audit(c)
+	if q.Audit == nil {
+		q.Audit = func(queue.Command) error { return nil }
+	}
+	if err := q.Audit(c); err != nil {
+		return err
 	}
 	out, err := q.commands().Control(ctx, args...)
 	c.Answered, c.Answer = true, strings.TrimSpace(out)
 	if err != nil {
 		c.Error = err.Error()
 	}
-	if q.Audit != nil {
-		q.Audit(c)
-	}
-	return err
+	return errors.Join(err, q.Audit(c))
 }
 
 // Words of knee in the comment of a job.

@@ -167,12 +167,17 @@ func TestStart(t *testing.T) {
 	c, q, j = read(t, waiting())
 	c.fail = "update JobId=7 StartTime"
 	var said []queue.Command
-	q.Audit = func(c queue.Command) { said = append(said, c) }
+	q.Audit = func(c queue.Command) error { said = append(said, c); return nil }
 	if err := q.Start(t.Context(), j, []data.NodeShare{{Node: "n9", Workers: 4}}); err == nil || slices.Contains(c.calls, "release 7") {
 		t.Errorf("an update that failed: %v, %q", err, c.calls)
 	}
 	if n := len(said); n != 4 || said[n-1].Error == "" || !said[n-1].Answered || said[n-2].Answered {
 		t.Errorf("audit: %+v", said)
+	}
+	c, q, j = read(t, waiting())
+	q.Audit = func(queue.Command) error { return errors.New("no space left on device") }
+	if err := q.Start(t.Context(), j, nil); err == nil || len(c.calls) > 0 {
+		t.Errorf("a command that could not be written down: %v, %q", err, c.calls)
 	}
 	c.fail, c.job = "", running()
 	if err := q.Start(t.Context(), j, nil); err == nil {
