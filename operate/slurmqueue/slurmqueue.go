@@ -338,11 +338,15 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	if gres.Type != "" {
 		name += gres.Type + ":"
 	}
+	// The time before which Slurm does not start a requeued job stays: until the
+	// credential of the last start has expired (cred_expire in AuthInfo, two
+	// minutes) a node may take the next for it, and the job would fail.
+	//
 	// The list of nodes before goes first: Slurm refuses fewer nodes than it has.
 	if err := q.control(ctx, j, "update", "JobId="+j.ID, "ReqNodeList="); err != nil {
 		return err
 	}
-	args := []string{"update", "JobId=" + j.ID, "StartTime=now", fmt.Sprintf("NumNodes=%d-%d", len(size), len(size)),
+	args := []string{"update", "JobId=" + j.ID, fmt.Sprintf("NumNodes=%d-%d", len(size), len(size)),
 		fmt.Sprintf("NumTasks=%d", tasks), fmt.Sprintf("NumCPUs=%d", max(tasks*max(1, d.CPUsPerTask), len(size))),
 		fmt.Sprintf("MinCPUsNode=%d", max(1, d.CPUsPerTask)*max(1, d.TasksPerNode)), fmt.Sprintf("Gres=%s%d", name, size[0].Workers)}
 	if len(names) > 0 {

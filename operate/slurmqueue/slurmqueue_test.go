@@ -155,7 +155,7 @@ func TestStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"update JobId=7 ReqNodeList=",
-		"update JobId=7 StartTime=now NumNodes=1-1 NumTasks=4 NumCPUs=12 MinCPUsNode=3 Gres=gpu:a100:4 ReqNodeList=n2",
+		"update JobId=7 NumNodes=1-1 NumTasks=4 NumCPUs=12 MinCPUsNode=3 Gres=gpu:a100:4 ReqNodeList=n2",
 		"release 7", "update JobId=7 Comment=do not touch knee:elastic knee:requested=2x2x4"}
 	if diff := cmp.Diff(want, c.calls); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -165,7 +165,7 @@ func TestStart(t *testing.T) {
 		t.Errorf("at the size its owner asked for: %v, %q", err, c.calls)
 	}
 	c, q, j = read(t, waiting())
-	c.fail = "update JobId=7 StartTime"
+	c.fail = "update JobId=7 NumNodes"
 	var said []queue.Command
 	q.Audit = func(c queue.Command) error { said = append(said, c); return nil }
 	if err := q.Start(t.Context(), j, []data.NodeShare{{Node: "n9", Workers: 4}}); err == nil || slices.Contains(c.calls, "release 7") {

@@ -43,22 +43,22 @@ cat >operate.yaml <<END
 scheduler: slurm
 interval: 3s
 between_moves: 5s
-deadline: 40s
+deadline: 90s
 max_changes: 3
 allow: [{user: root, name: "mine-*"}]
 pause_file: PAUSE
 metrics: 127.0.0.1:17099
 sizes: pow2
 rules:
-  - {match: {name: "*"}, model: toy.json, remaining: {steps: 400}, workers: {min: 1, max: 8}, batch: {initial: 128}, checkpoint: true, restart_seconds: 2}
+  - {match: {name: "*"}, model: toy.json, remaining: {steps: 800}, workers: {min: 1, max: 8}, batch: {initial: 128}, checkpoint: true, restart_seconds: 11}
 END
 submit() { # submit NAME STEPS OPTIONS...
 	local name=$1 steps=$2
 	shift 2
 	STEPS=$steps sbatch --parsable -J "$name" -t 30 "$@" trainer >>ids
 }
-for i in 1 2 3 4; do submit mine-$i 200 --nodes=1 --ntasks=1 --gres=gpu:a100:1; done
-submit theirs 400 --nodes=2 --ntasks=4 --gres=gpu:a100:2
+for i in 1 2 3 4; do submit mine-$i 400 --nodes=1 --ntasks=1 --gres=gpu:a100:1; done
+submit theirs 900 --nodes=2 --ntasks=4 --gres=gpu:a100:2
 submit mine-norequeue 100 --no-requeue --nodes=1 --ntasks=1 --gres=gpu:a100:1
 theirs=$(squeue --noheader --name=theirs --format=%A)
 running() { [ "$(squeue --noheader --states=RUNNING --format=%A | wc -l)" = "$1" ]; }
@@ -87,8 +87,8 @@ stop_hard
 start
 sleep 6
 stop_hard
-submit mine-5 100 --nodes=1 --ntasks=1 --gres=gpu:a100:1
-submit mine-6 100 --nodes=1 --ntasks=2 --gres=gpu:a100:2
+submit mine-5 300 --nodes=1 --ntasks=1 --gres=gpu:a100:1
+submit mine-6 300 --nodes=1 --ntasks=2 --gres=gpu:a100:2
 start
 scontrol update nodename=n4 state=drain reason=test
 sleep 4
@@ -100,7 +100,7 @@ scancel "$cancelled"
 metrics() { curl -sf http://127.0.0.1:17099/metrics | grep '^knee_turns_total{result="ok"} [1-9]'; }
 check "metrics are served" within 60 metrics
 ended() { [ "$(sort -u ends | wc -l)" = 7 ]; }
-check "every job comes to its end but the one that was cancelled" within 240 ended
+check "every job comes to its end but the one that was cancelled" within 400 ended
 stop_hard
 cat turns/*/outcome.json | grep -o '"status": *"[a-z ]*"' | sort | uniq -c
 
@@ -114,3 +114,27 @@ check "jobs were changed" bash -c "cat turns/*/outcome.json | grep -q '\"status\
 check "no turn made more changes than it may" bash -c "for f in turns/*/outcome.json; do [ \$(grep -c '\"status\": \"done\"' \$f) -le 6 ] || exit 1; done"
 asked=$(grep -c '"answered":false' turns/audit.jsonl) answered=$(grep -c '"answered":true' turns/audit.jsonl)
 check "every command has its answer but those in which knee was killed: $asked, $answered" test $((asked - answered)) -le 2
+
+# A turn with 1,000 jobs on 200 nodes, of which Slurm tells by two files.
+mkdir big && cd big
+awk 'BEGIN { printf "{\"nodes\":["; for (i = 0; i < 200; i++) printf "%s{\"name\":\"n%03d\",\"cpus\":64,\"real_memory\":512000,\"gres\":\"gpu:a100:8\",\"state\":\"idle\"}", i ? "," : "", i; print "]}" }' >nodes.json
+awk 'BEGIN { printf "{\"jobs\":["
+	for (i = 1; i <= 1000; i++) {
+		at = i <= 600 ? sprintf("\"job_state\":\"RUNNING\",\"nodes\":\"n%03d\",\"gres_detail\":[\"gpu:a100:2\"]", (i - 1) / 4) : "\"job_state\":\"PENDING\",\"nodes\":\"\",\"gres_detail\":[]"
+		printf "%s{\"job_id\":%d,\"name\":\"job-%d\",\"user_name\":\"u%d\",\"comment\":\"knee:elastic\",\"batch_flag\":true,\"requeue\":true,\"priority\":100,\"submit_time\":%d,\"node_count\":1,\"tasks\":2,\"tres_per_node\":\"gres:gpu:a100:2\",%s}", i > 1 ? "," : "", i, i % 40, i % 7, 1795300000 + i, at
+	}
+	print "]}" }' >jobs.json
+mkdir bin
+printf '#!/bin/sh\necho squeue >>%s/calls\nexec cat %s/jobs.json\n' "$PWD" "$PWD" >bin/squeue
+printf '#!/bin/sh\necho scontrol >>%s/calls\ncase "$*" in *nodes*) cat %s/nodes.json ;; *) echo none ;; esac\n' "$PWD" "$PWD" >bin/scontrol
+chmod +x bin/*
+cat >operate.yaml <<END
+scheduler: slurm
+allow: [{user: "u[0-3]"}]
+sizes: pow2
+rules:
+  - {match: {user: "u[0-3]"}, model: ../toy.json, remaining: {steps: 100000}, workers: {max: 16}, batch: {initial: 128}, checkpoint: true, restart_seconds: 60}
+END
+began=$(date +%s%N)
+PATH=$PWD/bin:$PATH check "a turn with 1,000 jobs, 572 of them to plan" "$KNEE" operate operate.yaml --once
+echo "      it took $((($(date +%s%N) - began) / 1000000)) ms and asked $(grep -c squeue calls) times for $(stat -c %s jobs.json) bytes of jobs, $(grep -c scontrol calls) times for nodes and reservations"
