@@ -201,6 +201,18 @@ func TestFailuresRollBack(t *testing.T) {
 	}
 	expect(t, "cancelled", run(t, runner(f), p), "1 ended")
 
+	for how, want := range map[string]string{"FAILED, exit code 1": "1 failed", "": "1 ended"} {
+		f = setup() // it ends at once
+		f.Failed = how
+		f.Fault = func(at string) error {
+			if at == "after start" {
+				f.Jobs = nil
+			}
+			return nil
+		}
+		expect(t, "ended: "+how, run(t, runner(f), p), want)
+	}
+
 	f = setup() // it does not stop
 	f.Deaf = []string{"1"}
 	expect(t, "deaf", run(t, runner(f), p), "1 failed")

@@ -185,7 +185,9 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 	}
 	for _, c := range started {
 		if c.Status == Ended {
-			c.set(Failed, "it left the queue as soon as it was started: see how it ended")
+			if well, how := r.Scheduler.Ended(ctx, c.job); !well {
+				c.set(Failed, "it ended as soon as it was started: %s", how)
+			}
 		}
 		if c.Pending() && c.Reason == "" {
 			c.Status = Done

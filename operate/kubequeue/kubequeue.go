@@ -334,6 +334,27 @@ func requested(w workload) []int {
 	return out
 }
 
+// Ended implements [queue.Scheduler].
+func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) {
+	w, ok := j.Handle.(workload)
+	if !ok {
+		return false, "it was not read from Kubernetes"
+	}
+	now := workload{}
+	if err := q.client.Get(ctx, w.path(), &now); err != nil {
+		return false, err.Error()
+	}
+	for _, c := range now.Status.Conditions {
+		if c.Status == "True" && (c.Type == "Complete" || c.Type == "Succeeded") {
+			return true, c.Type
+		}
+		if c.Status == "True" && c.Type == "Failed" {
+			how = c.Type + ": " + c.Message
+		}
+	}
+	return false, how
+}
+
 // Hold implements [queue.Scheduler].
 func (q *Queue) Hold(ctx context.Context, j queue.Job) error {
 	w, ok := j.Handle.(workload)

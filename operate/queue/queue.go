@@ -104,6 +104,8 @@ type Scheduler interface {
 	// Start lets a waiting job start on these nodes; without nodes anywhere, at
 	// the size its owner asked for.
 	Start(ctx context.Context, j Job, to []data.NodeShare) error
+	// Ended says how a job that has left the queue ended, and whether well.
+	Ended(context.Context, Job) (well bool, how string)
 }
 
 // Command is a command that changes something, for the audit log.

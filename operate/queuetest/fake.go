@@ -32,6 +32,8 @@ type Fake struct {
 	Fault func(at string) error
 	// Leave is how many steps a job takes to leave its nodes.
 	Leave int
+	// Failed is how jobs end that leave the queue; empty: well.
+	Failed string
 	// Deaf lists jobs that never leave their nodes.
 	Deaf []string
 }
@@ -169,6 +171,9 @@ func (f *Fake) Log(_ context.Context, j queue.Job, _ string) (io.ReadCloser, err
 
 // Check implements [queue.Scheduler].
 func (f *Fake) Check(queue.Job, []data.NodeShare) string { return "" }
+
+// Ended implements [queue.Scheduler].
+func (f *Fake) Ended(context.Context, queue.Job) (bool, string) { return f.Failed == "", f.Failed }
 
 // Hold implements [queue.Scheduler].
 func (f *Fake) Hold(_ context.Context, j queue.Job) error {

@@ -36,6 +36,7 @@ type Commands interface {
 	Cluster(context.Context) (*data.Cluster, []string, error)
 	Reservations(context.Context) ([]slurm.Reservation, error)
 	Control(ctx context.Context, args ...string) (string, error)
+	HowEnded(ctx context.Context, id string) (slurm.End, error)
 }
 
 // Queue is the queue of the cluster that the commands of Slurm reach.
@@ -62,6 +63,10 @@ func (onPath) Reservations(ctx context.Context) ([]slurm.Reservation, error) {
 }
 func (onPath) Control(ctx context.Context, args ...string) (string, error) {
 	return slurm.Control(ctx, args...)
+}
+
+func (onPath) HowEnded(ctx context.Context, id string) (slurm.End, error) {
+	return slurm.HowEnded(ctx, id)
 }
 
 func (q *Queue) commands() Commands {
@@ -277,6 +282,15 @@ func sizes(d slurm.Detail, to []data.NodeShare) (tasks int, err error) {
 		return max(1, was.tasks*per*len(to)/gpus), nil
 	}
 	return 0, fmt.Errorf("its %d tasks cannot be shared by %d GPUs as by %d", was.tasks, per*len(to), gpus)
+}
+
+// Ended implements [queue.Scheduler].
+func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) {
+	end, err := q.commands().HowEnded(ctx, j.ID)
+	if err != nil {
+		return false, err.Error()
+	}
+	return end.State == "COMPLETED", fmt.Sprintf("%s, exit code %d", end.State, end.Exit)
 }
 
 // Hold implements [queue.Scheduler].

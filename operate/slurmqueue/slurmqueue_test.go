@@ -47,6 +47,10 @@ func (c *controller) Control(_ context.Context, args ...string) (string, error) 
 	return "", nil
 }
 
+func (c *controller) HowEnded(context.Context, string) (slurm.End, error) {
+	return slurm.End{State: "FAILED", Exit: 1}, nil
+}
+
 func running() slurm.Detail {
 	return slurm.Detail{Job: slurm.Job{ID: "7", State: "RUNNING"}, Name: "toy", User: "ann", Comment: "do not touch knee:elastic", Batch: true, Requeue: true, Priority: 9,
 		Nodes: "n[1-2]", GRES: []string{"gpu:a100:2(IDX:0-1)", "gpu:a100:2(IDX:2-3)"}, NodeCount: 2, Tasks: 4, CPUsPerTask: 3, TRESPerNode: "gres:gpu:a100:2", WorkDir: "/w"}

@@ -121,7 +121,7 @@ awk 'BEGIN { printf "{\"nodes\":["; for (i = 0; i < 200; i++) printf "%s{\"name\
 awk 'BEGIN { printf "{\"jobs\":["
 	for (i = 1; i <= 1000; i++) {
 		at = i <= 600 ? sprintf("\"job_state\":\"RUNNING\",\"nodes\":\"n%03d\",\"gres_detail\":[\"gpu:a100:2\"]", (i - 1) / 4) : "\"job_state\":\"PENDING\",\"nodes\":\"\",\"gres_detail\":[]"
-		printf "%s{\"job_id\":%d,\"name\":\"job-%d\",\"user_name\":\"u%d\",\"comment\":\"knee:elastic\",\"batch_flag\":true,\"requeue\":true,\"priority\":100,\"submit_time\":%d,\"node_count\":1,\"tasks\":2,\"tres_per_node\":\"gres:gpu:a100:2\",%s}", i > 1 ? "," : "", i, i % 40, i % 7, 1795300000 + i, at
+		printf "%s{\"job_id\":%d,\"name\":\"job-%d\",\"user_name\":\"u%d\",\"comment\":\"knee:elastic\",\"batch_flag\":true,\"requeue\":true,\"priority\":100,\"submit_time\":%d,\"node_count\":1,\"tasks\":2,\"tres_per_node\":\"gres:gpu:a100:2\",%s}", (i > 1 ? "," : ""), i, i % 40, i % 7, 1795300000 + i, at
 	}
 	print "]}" }' >jobs.json
 mkdir bin
