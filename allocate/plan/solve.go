@@ -25,11 +25,30 @@ func Solve(pr Problem, policy allocate.Policy) (*data.Plan, error) {
 }
 
 func solveWith(pr Problem, oracles []oracle, policy allocate.Policy) (*data.Plan, error) {
+	if policy == nil && pr.Hysteresis > 0 {
+		// A plan that changes nothing that runs has nothing to pay for more
+		// hysteresis, so that it stays the plan.
+		free := pr
+		free.Hysteresis = 0
+		if made, err := solveWith(free, oracles, nil); err == nil && keepsAll(made, pr.Jobs) {
+			return made, nil
+		}
+	}
 	p, err := prepare(pr, oracles)
 	if err != nil {
 		return nil, err
 	}
 	return p.run(policy)
+}
+
+// keepsAll reports whether a plan leaves every job that runs as it is.
+func keepsAll(made *data.Plan, jobs []data.Job) bool {
+	for i, j := range made.Jobs {
+		if jobs[i].Current != nil && j.Action != data.Keep {
+			return false
+		}
+	}
+	return true
 }
 
 // run lets the policy choose, places the choice and writes the plan.
