@@ -43,11 +43,12 @@ func (m *Model) LogDensity(r data.Measurement) (float64, error) {
 func (m *Model) Central(cs []data.Config) ([]float64, error) {
 	out := make([]float64, len(cs))
 	for i, c := range cs {
-		q, err := m.ask(c)
+		g, _, c, err := m.resolve(c)
 		if err != nil {
 			return nil, fmt.Errorf("configuration %d: %w", i, err)
 		}
-		out[i] = math.Exp(q.g.post.central(q.g.best, &q.p))
+		p, _ := g.point(c)
+		out[i] = math.Exp(g.post.central(g.best, &p))
 	}
 	return out, nil
 }
