@@ -4,8 +4,8 @@ cd "$WORK"
 need mariadb-server mariadbd
 need mariadb-client mariadb
 
-as() {
-	if [ "$(id -u)" = 0 ]; then runuser -u mysql -- "$@"; else "$@"; fi
+as() { # with its temporary files where it may write them, whatever /tmp allows
+	if [ "$(id -u)" = 0 ]; then runuser -u mysql -- env TMPDIR="$WORK/server" "$@"; else "$@"; fi
 }
 mkdir server
 if [ "$(id -u)" = 0 ]; then chown mysql server; fi
