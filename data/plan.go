@@ -106,6 +106,23 @@ type PlanNeeds struct {
 	PSMemory     int64   `json:"ps_memory,omitempty"`
 }
 
+// SameNodes reports whether two lists give every node the same workers.
+func SameNodes(a, b []NodeShare) bool {
+	count := map[string]int{}
+	for _, s := range a {
+		count[s.Node] += s.Workers
+	}
+	for _, s := range b {
+		count[s.Node] -= s.Workers
+	}
+	for _, n := range count {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // NodeShare is what a job gets on one node.
 type NodeShare struct {
 	Node    string `json:"node"`

@@ -286,7 +286,7 @@ func TestLoopKilledAnywhere(t *testing.T) {
 			b.now = b.now.Add(31 * time.Minute)
 		}
 		one, two := b.fake.Get("1"), b.fake.Get("2")
-		if len(b.fake.Jobs) != 2 || !queue.Same(one.Nodes, []data.NodeShare{b.want}) || one.Restarts != 1 || two.Restarts != 0 {
+		if len(b.fake.Jobs) != 2 || !data.SameNodes(one.Nodes, []data.NodeShare{b.want}) || one.Restarts != 1 || two.Restarts != 0 {
 			t.Fatalf("killed after %d: job 1 on %v after %d restarts, job 2 after %d: %q", first, one.Nodes, one.Restarts, two.Restarts, b.fake.Calls)
 		}
 	}

@@ -144,19 +144,7 @@ func sameNodes(now, next []data.NodeShare) bool {
 	if now == nil {
 		return true
 	}
-	count := map[string]int{}
-	for _, s := range now {
-		count[s.Node] += s.Workers
-	}
-	for _, s := range next {
-		count[s.Node] -= s.Workers
-	}
-	for _, n := range count {
-		if n != 0 {
-			return false
-		}
-	}
-	return true
+	return data.SameNodes(now, next)
 }
 
 // template copies what export needs, nil if there is nothing.

@@ -27,7 +27,7 @@ type prepared struct {
 	aims       []*aim
 	infeasible map[int]string // by job: why it cannot be planned
 	occupants  map[int]occupant
-	lost       map[int]string // by job: the node on which it ran and that is gone
+	lost       map[int]string // by job: the missing node it ran on
 	capacity   *allocate.Capacity
 	fit        *clusterFit
 	tables     tables

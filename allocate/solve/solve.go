@@ -46,7 +46,7 @@ type Solution struct {
 	Dual         float64            // value of the Lagrangian dual at the prices: RunningBound before branch and bound
 	Prices       map[string]float64 // by GPU type: value of one more GPU, the dual price of the type
 	Worth        []Worth            // by job: whether it is worth its place at the prices
-	Proven       bool               // Value is the optimum, of those that run every job where they can
+	Proven       bool               // Value is the optimum; where every job can run, of the plans that run all
 }
 
 // Worth is a job at the prices of the dual.

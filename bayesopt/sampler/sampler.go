@@ -1,3 +1,5 @@
+// Package sampler joins the search with goptuna: the Gaussian process as a
+// sampler for goptuna programs, and any goptuna sampler as a strategy of ours.
 package sampler
 
 import (

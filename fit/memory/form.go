@@ -35,7 +35,7 @@ type Gaussian struct{ Mean, SD float64 }
 //     FlashAttention computes the scores again.
 //   - logits: 4 bytes in 32 bit, and their gradients.
 //   - overhead: what is held over what is counted: gradients of activations,
-//     buffers of communication, a pool that is fragmented. Learned from two
+//     buffers of communication, a pool that is fragmented. Set by hand from two
 //     sources of measured peaks, which hold 1.3 times (Megatron of bigscience)
 //     and 2.4 times as much (Sailor, SOSP'25): mean and sd over sources.
 //   - constant: a CUDA context is .3 to .5 GB, NCCL and cuBLAS take as much again.

@@ -156,7 +156,7 @@ func TestFailuresRollBack(t *testing.T) {
 	}
 	isBack := func(what string, f *queuetest.Fake) {
 		t.Helper()
-		if j := f.Get("1"); !queue.Same(j.Nodes, was) || j.Held {
+		if j := f.Get("1"); !data.SameNodes(j.Nodes, was) || j.Held {
 			t.Errorf("%s: the job stands on %v, held %t", what, j.Nodes, j.Held)
 		}
 	}
@@ -325,7 +325,7 @@ func check(t *rapid.T, f *queuetest.Fake, ids int) {
 			t.Fatalf("node %s holds more than it has", n.Name)
 		}
 	}
-	if !queue.Same(f.Get("foreign").Nodes, []data.NodeShare{on("n3", 2)}) || slices.ContainsFunc(f.Calls, func(c string) bool { return strings.Contains(c, "foreign") }) {
+	if !data.SameNodes(f.Get("foreign").Nodes, []data.NodeShare{on("n3", 2)}) || slices.ContainsFunc(f.Calls, func(c string) bool { return strings.Contains(c, "foreign") }) {
 		t.Fatalf("the job of someone else was touched: %q", f.Calls)
 	}
 }

@@ -68,7 +68,7 @@ func Diff(p *data.Plan, snap *queue.Snapshot, s queue.Scheduler, allowed func(qu
 			c.set(Ended, "the queue does not hold it any more")
 		case c.reached(*job):
 			c.Status = Already
-		case !job.HeldByUs && !queue.Same(job.Nodes, entry.Was):
+		case !job.HeldByUs && !data.SameNodes(job.Nodes, entry.Was):
 			c.set(Stale, "it stands on %s and not on %s, as when the plan was made", where(job.Nodes), where(entry.Was))
 		case !job.HeldByUs && job.State == queue.Stopping:
 			c.set(Stale, "it is ending")

@@ -118,23 +118,6 @@ type Command struct {
 	Error    string   `json:"error,omitempty"`
 }
 
-// Same reports whether two lists give every node the same workers.
-func Same(a, b []data.NodeShare) bool {
-	count := map[string]int{}
-	for _, s := range a {
-		count[s.Node] += s.Workers
-	}
-	for _, s := range b {
-		count[s.Node] -= s.Workers
-	}
-	for _, n := range count {
-		if n != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // Workers adds up the workers of nodes.
 func Workers(nodes []data.NodeShare) int {
 	n := 0

@@ -1,3 +1,5 @@
+// Package space lists the configurations that a study leaves to choose from,
+// and renders the command of each.
 package space
 
 import (

@@ -67,9 +67,9 @@ func (m *Market) Book(j *Job, s Schedule, from int, sign float64) {
 // chunks is into how many parts the work of a job is divided.
 const chunks = 60
 
-// Offer returns the schedule of the largest utility less cost of those that
-// complete within a number of slots, and whether that is above 0: the primal-
-// dual algorithm (section 4.2). For every completion time, the cheapest way to
+// Offer returns, of the schedules that complete within a number of slots, the
+// one whose utility exceeds its cost by most, and whether it does at all: the
+// primal-dual algorithm (section 4.2). For every completion time, the cheapest way to
 // do the work is found by dynamic programming over slots and chunks of work
 // (algorithm 2), which rounds what a slot does down, so that a schedule always
 // completes.

@@ -1,4 +1,4 @@
-// Learn chooses the constants of the guided search on recorded tables:
+// Command learn chooses the constants of the guided search on recorded tables:
 //
 //	go run ./bayesopt/replay/learn -seeds 3 -layouts 4 TABLE.csv...
 //
