@@ -8,13 +8,13 @@ import (
 
 // Architecture is the size of a transformer. Zero is not known.
 type Architecture struct {
-	Parameters float64 `json:"model_parameters,omitempty"`
-	Layers     int     `json:"layers,omitempty"`
-	Hidden     int     `json:"hidden,omitempty"`
-	Heads      int     `json:"heads,omitempty"`
-	SeqLen     int     `json:"seq_len,omitempty"` // tokens per sample
-	Vocab      int     `json:"vocab,omitempty"`
-	Experts    int     `json:"experts,omitempty"`
+	Parameters float64 `json:"model_parameters,omitempty" yaml:"parameters" is:"positive" of:"parameters"`
+	Layers     int     `json:"layers,omitempty" yaml:"layers" min:"1"`
+	Hidden     int     `json:"hidden,omitempty" yaml:"hidden" min:"1"`
+	Heads      int     `json:"heads,omitempty" yaml:"heads" min:"1"`
+	SeqLen     int     `json:"seq_len,omitempty" yaml:"seq_len" min:"1"` // tokens per sample
+	Vocab      int     `json:"vocab,omitempty" yaml:"vocab" min:"1"`
+	Experts    int     `json:"experts,omitempty" yaml:"experts" min:"1"`
 }
 
 // architectureColumns lists the columns of measurements.csv that say what is
@@ -74,35 +74,27 @@ func (a Architecture) FLOPs() float64 {
 	return 6*s*a.Count() + 12*l*s*s*h
 }
 
-// readArchitecture reads the section model of a study.
-func readArchitecture(root *object, key string) (a Architecture) {
-	return architectureOf(root.object(key, append([]string{"parameters"}, architectureColumns()[1:]...)...))
-}
-
-func architectureOf(o *object) (a Architecture) {
-	a.Parameters = o.number("parameters", 0, Positive("parameters"))
-	for _, c := range architectureColumns()[1:] {
-		*a.count(c) = o.whole(c, 0, 1)
-	}
+func (a *Architecture) validate(o *object) {
 	if a.Heads > 0 && a.Hidden > 0 && a.Hidden%a.Heads != 0 {
 		o.fail("heads", strconv.Itoa(a.Heads), "a divisor of hidden, "+strconv.Itoa(a.Hidden))
 	}
-	return a
 }
 
 // ReadArchitecture reads the size of a model from a file of its own: the keys
-// of the section model of a study.
+// of the section model of a study, or that section.
 func ReadArchitecture(r io.Reader, name string) (Architecture, error) {
-	y := &yamlReader{file: name}
-	root := y.root(r, append([]string{"parameters", "model"}, architectureColumns()[1:]...)...)
-	var a Architecture
-	if root.has("model") { // a study-like section
-		a = readArchitecture(root, "model")
-	} else {
-		a = architectureOf(root)
+	var file struct {
+		Architecture
+		Model Architecture `yaml:"model"`
 	}
-	if a.Zero() && y.err == nil {
-		root.fail("parameters", "nothing", "parameters, or layers, hidden and seq_len, of the model")
+	y := &yamlReader{file: name}
+	y.document(r, &file)
+	a := file.Architecture
+	if a.Zero() {
+		a = file.Model
+	}
+	if a.Zero() {
+		y.fail(1, "parameters", "nothing", "parameters, or layers, hidden and seq_len, of the model")
 	}
 	return a, y.err
 }

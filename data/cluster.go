@@ -8,14 +8,14 @@ type Cluster struct {
 
 // Node is one machine.
 type Node struct {
-	Name         string
-	GPUType      string  // in lower case; "cpu" for a machine without accelerators
+	Name         string  `yaml:"name,required" want:"a node name or a host list such as a[01-04]"`
+	GPUType      string  `yaml:"gpu_type,required" want:"a GPU type, or cpu for machines without accelerators"` // in lower case; "cpu" for a machine without accelerators
 	GPUName      string  // what the cluster's scheduler calls the type, if not that
-	GPUs         int     // worker slots: accelerators, or for "cpu" the workers it may hold
-	CPUs         float64 // cores; 0 means not limiting
-	Memory       int64   // bytes; 0 means not limiting
-	PricePerHour float64 // US$ for the whole node
-	Drained      bool    // nothing new may be placed here
+	GPUs         int     `yaml:"gpus,required,keep" want:"the number of accelerators, or for cpu the workers the machine may hold"` // worker slots
+	CPUs         float64 `yaml:"cpus" is:"not negative" of:"cores"`                                                                 // 0 means not limiting
+	Memory       int64   `yaml:"memory"`                                                                                            // bytes; 0 means not limiting
+	PricePerHour float64 `yaml:"price_per_hour" is:"price" of:"US$ per hour and node"`                                              // for the whole node
+	Drained      bool    `yaml:"drained"`                                                                                           // nothing new may be placed here
 }
 
 // GPUTypes returns the GPU types of the cluster in order of appearance.

@@ -9,31 +9,43 @@ import (
 	"knee/internal/hostlist"
 )
 
+// clusterFile is cluster.yaml, where an entry may stand for many machines.
+type clusterFile struct {
+	Nodes []nodeEntry `yaml:"nodes" want:"a list of nodes"`
+}
+
+type nodeEntry struct {
+	Node
+	Source Source
+	names  []string
+}
+
 // ReadCluster reads cluster.yaml from r. Host lists ("a[01-04]") are
 // expanded, so that the cluster has one entry per machine, in order.
 func ReadCluster(r io.Reader, name string) (*Cluster, error) {
 	y := &yamlReader{file: name}
-	root := y.root(r, "nodes")
+	var f clusterFile
+	y.document(r, &f)
 	c := &Cluster{Source: Source{File: name, Line: 1}}
 	seen := map[string]int{}
-	for i, n := range root.items("nodes", "a list of nodes") {
-		o := y.object(n, fmt.Sprintf("nodes[%d]", i), "name", "gpu_type", "gpus", "cpus", "memory", "price_per_hour", "drained")
-		for _, node := range readNodes(o) {
-			if line, dup := seen[node.Name]; dup {
-				o.fail("name", quote(node.Name)+fmt.Sprintf(", which line %d names too", line), "each node once")
+	for _, e := range f.Nodes {
+		for _, name := range e.names {
+			if line, dup := seen[name]; dup {
+				y.fail(e.Source.Line, e.Source.Column+".name", quote(name)+fmt.Sprintf(", which line %d names too", line), "each node once")
 			}
-			seen[node.Name] = n.Line
-			c.Nodes = append(c.Nodes, node)
+			seen[name] = e.Source.Line
+			e.Name = name
+			c.Nodes = append(c.Nodes, e.Node)
 		}
 		if len(c.Nodes) > hostlist.MaxHosts {
-			o.fail("name", fmt.Sprintf("%d nodes so far", len(c.Nodes)), fmt.Sprintf("at most %d", hostlist.MaxHosts))
+			y.fail(e.Source.Line, e.Source.Column+".name", fmt.Sprintf("%d nodes so far", len(c.Nodes)), fmt.Sprintf("at most %d", hostlist.MaxHosts))
 		}
 		if y.err != nil {
 			return nil, y.err
 		}
 	}
 	if len(c.Nodes) == 0 {
-		root.fail("nodes", "nothing", "a list of at least one node")
+		y.fail(1, "nodes", "nothing", "a list of at least one node")
 	}
 	if y.err != nil {
 		return nil, y.err
@@ -46,53 +58,29 @@ func ReadCluster(r io.Reader, name string) (*Cluster, error) {
 // take memory for every slot.
 const maxNodeGPUs = 4096
 
-// readNodes reads one entry of the list, which may stand for many machines.
-func readNodes(o *object) []Node {
-	list := o.required("name", "a node name or a host list such as a[01-04]")
-	n := Node{
-		GPUType:      strings.ToLower(o.required("gpu_type", "a GPU type, or cpu for machines without accelerators")),
-		GPUs:         o.whole("gpus", 0, 0),
-		CPUs:         o.number("cpus", 0, NonNegative("cores")),
-		Memory:       o.quantity("memory"),
-		PricePerHour: o.number("price_per_hour", 0, price("US$ per hour and node")),
-		Drained:      o.flag("drained"),
+// validate checks one entry of the list.
+func (e *nodeEntry) validate(o *object) {
+	if n := &e.Node; n.GPUType != strings.ToLower(n.GPUType) {
+		n.GPUType, n.GPUName = strings.ToLower(n.GPUType), n.GPUType
 	}
-	if name := o.scalar("gpu_type", "text"); name != n.GPUType {
-		n.GPUName = name
+	if e.GPUs > maxNodeGPUs {
+		o.fail("gpus", fmt.Sprint(e.GPUs), fmt.Sprintf("at most %d on one machine", maxNodeGPUs))
 	}
-	if o.get("gpus") == nil {
-		o.fail("gpus", "nothing", "the number of accelerators, or for cpu the workers the machine may hold")
-	}
-	if n.GPUs > maxNodeGPUs {
-		o.fail("gpus", fmt.Sprint(n.GPUs), fmt.Sprintf("at most %d on one machine", maxNodeGPUs))
-	}
-	if o == nil || o.y.err != nil {
-		return nil
-	}
-	names, err := hostlist.Expand(list)
-	if err != nil {
+	var err error
+	if e.names, err = hostlist.Expand(e.Name); err != nil {
 		o.fail("name", err.Error(), "a node name or a host list such as a[01-04]")
-		return nil
 	}
-	nodes := make([]Node, len(names))
-	for i, name := range names {
-		nodes[i] = n
-		nodes[i].Name = name
-	}
-	return nodes
 }
 
 // LoadCluster reads the cluster file at path, as [ReadCluster] does; see
 // [Open] for "-" and compressed files.
-func LoadCluster(path string) (*Cluster, error) {
-	return load(path, ReadCluster)
-}
+func LoadCluster(path string) (*Cluster, error) { return load(path, ReadCluster) }
 
 // WriteCluster writes cluster.yaml. Neighbouring nodes that differ in their
 // names only are folded into one entry with a host list. A cluster that
 // [ReadCluster] would refuse is an error.
 func WriteCluster(w io.Writer, c *Cluster) error {
-	list := newYAMLList()
+	var f clusterFile
 	for i := 0; i < len(c.Nodes); {
 		alike := c.Nodes[i]
 		var names []string
@@ -103,25 +91,8 @@ func WriteCluster(w io.Writer, c *Cluster) error {
 			}
 			names = append(names, c.Nodes[i].Name)
 		}
-		list.Content = append(list.Content, nodeMap(alike, names).flow())
+		alike.Name, alike.GPUType = hostlist.Compress(names), cmp.Or(alike.GPUName, alike.GPUType)
+		f.Nodes = append(f.Nodes, nodeEntry{Node: alike})
 	}
-	doc := newYAMLMap()
-	doc.put("nodes", list)
-	return writeYAML(w, "cluster", doc, func(r io.Reader) error {
-		_, err := ReadCluster(r, "cluster")
-		return err
-	})
-}
-
-// nodeMap returns the entry for the named nodes, all of which are like n.
-func nodeMap(n Node, names []string) yamlMap {
-	m := newYAMLMap()
-	m.text("name", hostlist.Compress(names))
-	m.text("gpu_type", cmp.Or(n.GPUName, n.GPUType))
-	m.put("gpus", numberNode(float64(n.GPUs)))
-	m.number("cpus", n.CPUs)
-	m.quantity("memory", n.Memory)
-	m.number("price_per_hour", n.PricePerHour)
-	m.flag("drained", n.Drained)
-	return m
+	return writeYAML(w, "cluster", &f, ReadCluster)
 }

@@ -1,59 +1,64 @@
 package data
 
-import "time"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Job is one training job that wants a share of the cluster: an entry of
 // jobs.yaml.
 type Job struct {
-	Name           string
-	ID             string    // what the scheduler calls it: a job id of Slurm, a uid of Kubernetes; empty: not said
-	Namespace      string    // of Kubernetes; empty: not said
-	User           string    // who submitted it; empty: not said
-	Model          string    // path of its model.json, relative to the jobs file; empty: not planned, it keeps what it runs on
-	Tenant         string    // who it belongs to; empty: not said
-	Submitted      time.Time // zero: not said
-	Requested      int       // workers its owner asked for; 0: not said
-	Priority       float64   // larger is more urgent; the owner's to give, 0 if not
-	Remaining      Remaining
-	Workers        IntRange
-	PS             IntRange // zero value: what the measured modes allow
-	Modes          []Mode   // empty: every mode the model knows
-	GPUTypes       []string // empty: every type the model knows
-	Batch          Batch
-	Weight         float64       // 1 if not given
-	Deadline       time.Duration // from now; 0 means none
-	DeadlineAt     time.Time     // the same as a point in time; at most one of the two is set
-	History        *History      // nil: not said
-	Current        *Current      // nil: not running
-	RestartSeconds float64       // progress lost when its allocation changes
+	Name           string        `yaml:"name,required" want:"the name of the job"`
+	ID             string        `yaml:"id"`                              // what the scheduler calls it: a job id of Slurm, a uid of Kubernetes; empty: not said
+	Namespace      string        `yaml:"namespace"`                       // of Kubernetes; empty: not said
+	User           string        `yaml:"user"`                            // who submitted it; empty: not said
+	Model          string        `yaml:"model"`                           // path of its model.json, relative to the jobs file; empty: not planned, it keeps what it runs on
+	Tenant         string        `yaml:"tenant"`                          // who it belongs to; empty: not said
+	Submitted      time.Time     `yaml:"submitted"`                       // zero: not said
+	Requested      int           `yaml:"requested" min:"1"`               // workers its owner asked for; 0: not said
+	Priority       float64       `yaml:"priority" is:"any" of:"a number"` // larger is more urgent; the owner's to give, 0 if not
+	Remaining      Remaining     `yaml:"remaining"`                       // zero for a job without a model
+	Workers        IntRange      `yaml:"workers"`
+	PS             IntRange      `yaml:"ps"`                       // zero value: what the measured modes allow
+	Modes          []Mode        `yaml:"modes" is:"modes"`         // empty: every mode the model knows
+	GPUTypes       []string      `yaml:"gpu_types" is:"gpu types"` // empty: every type the model knows
+	Batch          Batch         `yaml:"batch"`
+	Weight         float64       `yaml:"weight" is:"positive" of:"a number"`                // 1 if not given
+	Deadline       time.Duration `yaml:"deadline" is:"time left"`                           // from now; 0 means none
+	DeadlineAt     time.Time     `yaml:"deadline" is:"point in time"`                       // the same as a point in time; at most one of the two is set
+	History        *History      `yaml:"history"`                                           // nil: not said
+	Current        *Current      `yaml:"current"`                                           // nil: not running
+	RestartSeconds float64       `yaml:"restart_seconds" is:"seconds" given:"RestartGiven"` // progress lost when its allocation changes
 	RestartGiven   bool          // RestartSeconds was said, if 0
-	Resources      Resources
-	Template       Template
+	Resources      Resources     `yaml:"resources"`
+	Template       Template      `yaml:"template,block"`
 	Source         Source
 }
 
 // JobsFile is the contents of jobs.yaml.
 type JobsFile struct {
-	Tenants []Tenant
-	Jobs    []Job
+	Tenants []Tenant `yaml:"tenants" want:"a list of tenants"`
+	Jobs    []Job    `yaml:"jobs,required,keep,block" want:"a list of jobs"`
 }
 
 // Tenant is who jobs belong to: an entry of tenants.
 type Tenant struct {
-	Name   string
-	Weight float64        // its share beside other tenants of the same parent; 1 if not given
-	Quota  map[string]int // most worker slots by GPU type
-	Parent string         // empty: none
+	Name   string         `yaml:"name,required" want:"the name of the tenant"`
+	Weight float64        `yaml:"weight" is:"positive" of:"a number"` // its share beside other tenants of the same parent; 1 if not given
+	Quota  map[string]int `yaml:"quota"`                              // most worker slots by GPU type
+	Parent string         `yaml:"parent"`                             // empty: none
 }
 
 // History is what a scheduler's accounts know of a job. What is nil they do
 // not know.
 type History struct {
-	GPUSeconds *float64           // attained service: worker slots held × seconds
-	Seconds    *float64           // in which it held workers
-	Progress   *float64           // share of the declared work that is done, 0 to 1
-	Restarts   *int               // changes of allocation
-	ByType     map[string]float64 // GPU-seconds by GPU type
+	GPUSeconds *float64           `yaml:"gpu_seconds" is:"not negative" of:"GPU-seconds"`           // attained service: worker slots held × seconds
+	Seconds    *float64           `yaml:"seconds" is:"seconds"`                                     // in which it held workers
+	Progress   *float64           `yaml:"progress" is:"share" of:"a share of the work from 0 to 1"` // of the declared work that is done, 0 to 1
+	Restarts   *int               `yaml:"restarts"`                                                 // changes of allocation
+	ByType     map[string]float64 `yaml:"by_type" is:"not negative" of:"GPU-seconds"`               // GPU-seconds by GPU type
 }
 
 // Due returns the seconds from now in which the job should end, 0 if it has no
@@ -86,29 +91,71 @@ func (j *Job) States(field string) bool {
 // IntRange is an inclusive range; zero means not given.
 type IntRange struct {
 	Min int `yaml:"min"`
-	Max int `yaml:"max"`
+	Max int `yaml:"max" min:"1"`
+}
+
+func (r *IntRange) validate(o *object) {
+	if r.Max > 0 && r.Max < r.Min {
+		o.fail("max", strconv.Itoa(r.Max), fmt.Sprintf("at least min, %d", r.Min))
+	}
 }
 
 // Remaining is the work left; exactly one of its ways to say so is set.
 type Remaining struct {
-	Steps      float64 // optimizer steps at the initial batch
-	TargetLoss float64 // with HasTarget
+	Steps      float64 `yaml:"steps" is:"positive" of:"optimizer steps"`           // at the initial batch
+	TargetLoss float64 `yaml:"target_loss" is:"any" of:"a loss" given:"HasTarget"` // with HasTarget
 	HasTarget  bool
-	Epochs     float64 // with Dataset
-	Dataset    float64 // samples per epoch
-	Seconds    float64 // at its current (else its minimum) allocation
+	Epochs     float64 `yaml:"epochs" is:"positive" of:"epochs"` // with Dataset
+	Dataset    float64 `yaml:"dataset" is:"positive" of:"samples per epoch"`
+	Seconds    float64 `yaml:"seconds" is:"positive seconds"` // at its current (else its minimum) allocation
+}
+
+// check fails unless the work left is said in exactly one way. job is what it
+// belongs to.
+func (r Remaining) check(job *object) {
+	const want = "one of {steps: …}, {target_loss: …}, {epochs: …, dataset: …}, {seconds: …}"
+	var ways []string
+	for _, way := range []struct {
+		name string
+		said bool
+	}{{"steps", r.Steps > 0}, {"target_loss", r.HasTarget}, {"epochs", r.Epochs > 0}, {"seconds", r.Seconds > 0}} {
+		if way.said {
+			ways = append(ways, way.name)
+		}
+	}
+	switch {
+	case len(ways) == 0:
+		job.fail("remaining", "no amount of work", want)
+	case len(ways) > 1:
+		job.fail("remaining", strings.Join(ways, " and "), want)
+	case (r.Epochs > 0) != (r.Dataset > 0):
+		job.fail("remaining", "only one of epochs and dataset", "both, dataset being the samples of an epoch")
+	}
 }
 
 // Current is what a job runs on now.
 type Current struct {
-	GPUType    string
-	Mode       Mode
-	Placement  Placement
-	PS         int
-	LocalBatch float64
-	AccumSteps int
+	GPUType    string    `yaml:"gpu_type,required" is:"gpu type" want:"the GPU type it runs on"`
+	Mode       Mode      `yaml:"mode" is:"any text"`
+	Placement  Placement `yaml:"placement"`
+	PS         int       `yaml:"ps"`
+	LocalBatch float64   `yaml:"local_batch" is:"samples"`
+	AccumSteps int       `yaml:"accum_steps"`
+	Nodes      []string  `yaml:"nodes" is:"hosts"` // node names, if known, parallel to Placement
 	Layout
-	Nodes []string // node names, if known, parallel to Placement
+}
+
+func (c *Current) validate(o *object) {
+	mode, key, found, want := checkMode(string(c.Mode), c.PS)
+	if c.Mode = mode; want != "" {
+		o.fail(key, found, want)
+	}
+	if column, found, want := c.Layout.Check(c.Placement.Workers(), c.Mode, Architecture{}); want != "" {
+		o.fail(strings.Replace(column, "workers", "placement", 1), found, want)
+	}
+	if len(c.Nodes) > 0 && len(c.Nodes) != len(c.Placement) {
+		o.fail("nodes", fmt.Sprintf("%d nodes", len(c.Nodes)), fmt.Sprintf("%d, one for each number of the placement", len(c.Placement)))
+	}
 }
 
 // Resources is what one worker and one parameter server need beside the GPU.
@@ -119,18 +166,18 @@ type Resources struct {
 
 // Need is CPU cores and bytes of memory; zero means nothing is reserved.
 type Need struct {
-	CPUs   float64
-	Memory int64
+	CPUs   float64 `yaml:"cpus" is:"not negative" of:"cores"`
+	Memory int64   `yaml:"memory"`
 }
 
 // Template is what export writes around the allocation of a job.
 type Template struct {
-	Image     string            `yaml:"image"`
-	Command   []string          `yaml:"command"`
-	Env       map[string]string `yaml:"env"`
-	Namespace string            `yaml:"namespace"`
-	Partition string            `yaml:"partition"`
-	Account   string            `yaml:"account"`
-	TimeLimit string            `yaml:"time_limit"`
-	Pod       map[string]any    `yaml:"pod"` // a Kubernetes pod template that the rest is filled into; nil for none
+	Image     string            `yaml:"image" json:"image,omitempty"`
+	Command   []string          `yaml:"command" json:"command,omitempty" want:"a list of arguments such as [python, train.py]"`
+	Env       map[string]string `yaml:"env" json:"env,omitempty" want:"the name of an environment variable"`
+	Namespace string            `yaml:"namespace" json:"namespace,omitempty"`
+	Partition string            `yaml:"partition" json:"partition,omitempty"`
+	Account   string            `yaml:"account" json:"account,omitempty"`
+	TimeLimit string            `yaml:"time_limit" json:"time_limit,omitempty"`
+	Pod       map[string]any    `yaml:"pod" json:"pod,omitempty"` // a Kubernetes pod template that the rest is filled into; nil for none
 }

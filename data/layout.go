@@ -10,13 +10,13 @@ import (
 // Layout is how a model is spread over the workers of a job. Its zero value is
 // plain data parallelism: every worker holds the whole model.
 type Layout struct {
-	TP        int    `json:"tp,omitempty"`        // tensor-parallel degree; 0 means 1, as for all degrees
-	PP        int    `json:"pp,omitempty"`        // pipeline stages
-	CP        int    `json:"cp,omitempty"`        // context-parallel (sequence) degree
-	EP        int    `json:"ep,omitempty"`        // expert-parallel degree, within the replicas
-	Sharding  string `json:"sharding,omitempty"`  // what replicas divide among them: one of [LayoutWords]
-	Recompute string `json:"recompute,omitempty"` // activations computed again in the backward pass
-	Offload   string `json:"offload,omitempty"`   // what is kept in the memory of the host
+	TP        int    `json:"tp,omitempty" yaml:"tp" min:"1"`                   // tensor-parallel degree; 0 means 1, as for all degrees
+	PP        int    `json:"pp,omitempty" yaml:"pp" min:"1"`                   // pipeline stages
+	CP        int    `json:"cp,omitempty" yaml:"cp" min:"1"`                   // context-parallel (sequence) degree
+	EP        int    `json:"ep,omitempty" yaml:"ep" min:"1"`                   // expert-parallel degree, within the replicas
+	Sharding  string `json:"sharding,omitempty" yaml:"sharding" is:"layout"`   // what replicas divide among them: one of [LayoutWords]
+	Recompute string `json:"recompute,omitempty" yaml:"recompute" is:"layout"` // activations computed again in the backward pass
+	Offload   string `json:"offload,omitempty" yaml:"offload" is:"layout"`     // what is kept in the memory of the host
 	// Unknown says that others of the same table have a layout, and this does not
 	// say its own.
 	Unknown bool `json:"layout_unknown,omitempty"`

@@ -3,17 +3,16 @@ package data
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // Metrics says how the output of a trial is read. Exactly one of JSONL, Regex
 // and Pattern is set.
 type Metrics struct {
-	JSONL   bool   `yaml:"jsonl"`   // lines `knee: {"step":…}`
-	Regex   string `yaml:"regex"`   // one expression with groups named as in [MetricQuantities]
-	Pattern string `yaml:"pattern"` // the log format of a known program, one of [MetricPatterns]
-	Rank    int    `yaml:"rank"`    // whose steps are timed; AllRanks for the mean of all
+	JSONL   bool   `yaml:"jsonl"`               // lines `knee: {"step":…}`
+	Regex   string `yaml:"regex" is:"any text"` // one expression with groups named as in [MetricQuantities]
+	Pattern string `yaml:"pattern"`             // the log format of a known program, one of [MetricPatterns]
+	Rank    int    `yaml:"rank" is:"rank"`      // whose steps are timed; AllRanks for the mean of all
 }
 
 // AllRanks is the Metrics.Rank that times the steps of every rank.
@@ -35,26 +34,11 @@ func MetricPatterns() []string {
 	return []string{"deepspeed", "horovod", "huggingface", "lightning", "megatron", "mlperf", "nemo", "pytorch-imagenet", "tf-cnn-benchmarks", "timm", "torchtitan", "torchvision", "tqdm"}
 }
 
-// readMetrics reads how the output of a trial is understood. A regular
-// expression is compiled here only to check it.
-func readMetrics(root *object) Metrics {
-	o := root.object("metrics", "jsonl", "regex", "pattern", "rank")
-	if o == nil {
-		return Metrics{JSONL: true}
+func (m *Metrics) validate(o *object) {
+	if m.Pattern != "" {
+		o.oneOf("pattern", m.Pattern, MetricPatterns())
 	}
-	m := Metrics{JSONL: o.flag("jsonl"), Regex: o.scalar("regex", "a regular expression"), Pattern: o.choice("pattern", "", MetricPatterns()...)}
-	const wantRank = "all, or the number of a rank ≥ 0 (default: 0)"
-	switch s := o.scalar("rank", wantRank); s {
-	case "":
-	case "all":
-		m.Rank = AllRanks
-	default:
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 0 || n > maxCount {
-			o.fail("rank", quote(s), wantRank)
-		}
-		m.Rank = n
-	}
+	m.JSONL = m.JSONL && (o.has("jsonl") || m.Regex == "" && m.Pattern == "")
 	ways := 0
 	for _, set := range []bool{m.JSONL, m.Regex != "", m.Pattern != ""} {
 		if set {
@@ -65,12 +49,11 @@ func readMetrics(root *object) Metrics {
 		m.JSONL, ways = true, 1
 	}
 	if ways != 1 {
-		root.fail("metrics", "not exactly one way to read them", "{jsonl: true}, {regex: '…'} or {pattern: NAME}")
+		o.y.fail(o.line, o.path, "not exactly one way to read them", "{jsonl: true}, {regex: '…'} or {pattern: NAME}")
 	}
 	if m.Regex != "" {
 		checkRegex(o, m.Regex)
 	}
-	return m
 }
 
 // checkRegex refuses expressions that do not compile or tell nothing.

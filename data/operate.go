@@ -1,53 +1,76 @@
 package data
 
 import (
+	"io"
 	"strings"
 	"time"
 )
 
 // Operate is how a queue is operated: the contents of operate.yaml.
 type Operate struct {
-	Scheduler  string   // slurm or kubernetes
-	Namespaces []string // of Kubernetes; empty: that of the context; "*": all
-	Folder     string   // where turns, the audit log and the state lie; relative to the file
-	Interval   time.Duration
-	Rules      []JobRule
-	Allow      []Match // a job is changed only if it matches one of these
+	Scheduler  string        `yaml:"scheduler,required" of:"slurm,kubernetes" want:"slurm or kubernetes"`
+	Namespaces []string      `yaml:"namespaces" want:"a list of namespaces, or [\"*\"] for all"` // of Kubernetes; empty: that of the context; "*": all
+	Folder     string        `yaml:"folder"`                                                     // where turns, the audit log and the state lie; relative to the file
+	Interval   time.Duration `yaml:"interval"`
+	Rules      []JobRule     `yaml:"rules" want:"a list of rules"`
+	Allow      []Match       `yaml:"allow" want:"a list of what may be changed"` // a job is changed only if it matches one of these
 
-	MaxChanges   int           // per turn
-	BetweenMoves time.Duration // least time between two changes of a running job
-	Deadline     time.Duration // for the scheduler to show what it was asked for
-	Horizon      time.Duration // a reservation that begins within it closes its nodes
-	Maintenance  []Window      // in which nothing is changed
-	PauseFile    string        // while it is there nothing is changed; relative to the file
-	Metrics      string        // address to serve /metrics at; empty: none
+	MaxChanges   int           `yaml:"max_changes" min:"1"`                // per turn
+	BetweenMoves time.Duration `yaml:"between_moves"`                      // least time between two changes of a running job
+	Deadline     time.Duration `yaml:"deadline"`                           // for the scheduler to show what it was asked for
+	Horizon      time.Duration `yaml:"horizon"`                            // a reservation that begins within it closes its nodes
+	Maintenance  []Window      `yaml:"maintenance" want:"a list of times"` // in which nothing is changed
+	PauseFile    string        `yaml:"pause_file"`                         // while it is there nothing is changed; relative to the file
+	Metrics      string        `yaml:"metrics"`                            // address to serve /metrics at; empty: none
 
-	Objective, Policy, Sizes string
-	Risk, Hysteresis         float64
-	Source                   Source
+	Objective  string  `yaml:"objective"`
+	Policy     string  `yaml:"policy"`
+	Sizes      string  `yaml:"sizes"`
+	Risk       float64 `yaml:"risk" is:"share" of:"a number from 0 to 1"`
+	Hysteresis float64 `yaml:"hysteresis" is:"seconds"`
+	Source     Source
+}
+
+// defaults: a turn every five minutes and at most two changes in it keep what
+// a mistake costs small; half an hour between two changes of a job keeps
+// restarts, of minutes, a small part of its time.
+func (c *Operate) defaults() {
+	c.Interval, c.MaxChanges, c.BetweenMoves = 5*time.Minute, 2, 30*time.Minute
+	c.Deadline, c.Horizon, c.Risk = 5*time.Minute, time.Hour, 0.5
 }
 
 // Window is a time from From until before To.
 type Window struct {
-	From, To time.Time
+	From time.Time `yaml:"from"`
+	To   time.Time `yaml:"to"`
+}
+
+func (w *Window) validate(o *object) {
+	if !w.From.Before(w.To) {
+		o.fail("to", w.To.Format(time.RFC3339), "a point in time after from")
+	}
 }
 
 // JobRule says what jobs that match it train.
 type JobRule struct {
-	Match          Match
-	Model          string    // path of its model.json, relative to the file
-	Remaining      Remaining // at the start of the job; what its log tells of is taken off
-	Workers        IntRange
-	GPUTypes       []string
-	Batch          Batch
-	Weight         float64 // 1 if not given
-	RestartSeconds float64
+	Match          Match     `yaml:"match,required" want:"what the job must have, such as {name: \"resnet-*\"}"`
+	Model          string    `yaml:"model,required" want:"the path of a model, as knee fit writes it"` // relative to the file
+	Remaining      Remaining `yaml:"remaining"`                                                        // at the start of the job; what its log tells of is taken off
+	Workers        IntRange  `yaml:"workers"`
+	GPUTypes       []string  `yaml:"gpu_types" is:"gpu types"`
+	Batch          Batch     `yaml:"batch"`
+	Weight         float64   `yaml:"weight" is:"positive" of:"a number"` // 1 if not given
+	RestartSeconds float64   `yaml:"restart_seconds" is:"seconds" given:"RestartGiven"`
 	RestartGiven   bool
-	Resources      Resources
-	Checkpoint     bool    // it goes on from a checkpoint when it is started again
-	Log            string  // file of its output, with {id}, {name}, {namespace}, {user}; empty: what the scheduler knows
-	Metrics        Metrics // how its lines are read; zero: every known pattern is tried
+	Resources      Resources `yaml:"resources"`
+	Checkpoint     bool      `yaml:"checkpoint"` // it goes on from a checkpoint when it is started again
+	Log            string    `yaml:"log"`        // file of its output, with {id}, {name}, {namespace}, {user}; empty: what the scheduler knows
+	Metrics        Metrics   `yaml:"metrics"`    // how its lines are read; zero: every known pattern is tried
 }
+
+func (r *JobRule) defaults() { r.Weight = 1 }
+
+func (r *JobRule) validate(o *object) { r.Remaining.check(o) }
 
 // LogOf is the file of a job's output, empty if the rule names none. A slash
 // in a value would lead elsewhere and is written as an underscore.
@@ -61,8 +84,14 @@ func (r *JobRule) LogOf(values map[string]string) string {
 
 // Match is what a job must have, as patterns of [path.Match]; empty: anything.
 type Match struct {
-	Name, Namespace, User, Account, Partition, Queue, Kind string
-	Labels                                                 map[string]string // equal to these
+	Name      string            `yaml:"name" is:"pattern"`
+	Namespace string            `yaml:"namespace" is:"pattern"`
+	User      string            `yaml:"user" is:"pattern"`
+	Account   string            `yaml:"account" is:"pattern"`
+	Partition string            `yaml:"partition" is:"pattern"`
+	Queue     string            `yaml:"queue" is:"pattern"`
+	Kind      string            `yaml:"kind" is:"pattern"`
+	Labels    map[string]string `yaml:"labels" want:"the name of a label"` // equal to these
 }
 
 // Everything reports whether every job of a queue matches.
@@ -74,3 +103,17 @@ func (m Match) Everything() bool {
 	}
 	return len(m.Labels) == 0
 }
+
+// ReadOperate reads operate.yaml from r. Paths stay as they are written,
+// relative to the file.
+func ReadOperate(r io.Reader, name string) (*Operate, error) {
+	y, c := &yamlReader{file: name}, &Operate{Source: Source{File: name}}
+	c.defaults()
+	if y.document(r, c); y.err != nil {
+		return nil, y.err
+	}
+	return c, nil
+}
+
+// LoadOperate reads the file at path, as [ReadOperate] does.
+func LoadOperate(path string) (*Operate, error) { return load(path, ReadOperate) }

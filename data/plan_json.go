@@ -36,8 +36,14 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 	p := &Plan{}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
+	dec.UseNumber() // in pod templates
 	if err := dec.Decode(p); err != nil {
 		return nil, jsonError(name, text, err)
+	}
+	for _, j := range p.Jobs {
+		if j.Template != nil {
+			wholeNumbers(j.Template.Pod)
+		}
 	}
 	if err := checkPlan(p, name); err != nil {
 		return nil, err
@@ -175,28 +181,6 @@ func emptyNotNil[T any](s []T) []T {
 	return s
 }
 
-// templateJSON is Template as plan.json spells it.
-type templateJSON struct {
-	Image     string            `json:"image,omitempty"`
-	Command   []string          `json:"command,omitempty"`
-	Env       map[string]string `json:"env,omitempty"`
-	Namespace string            `json:"namespace,omitempty"`
-	Partition string            `json:"partition,omitempty"`
-	Account   string            `json:"account,omitempty"`
-	TimeLimit string            `json:"time_limit,omitempty"`
-	Pod       map[string]any    `json:"pod,omitempty"`
-}
-
-// MarshalJSON implements [json.Marshaler]: plan.json uses the same names as
-// jobs.yaml, and leaves < and > in commands readable.
-func (t Template) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(templateJSON(t))
-	return b.Bytes(), err
-}
-
 // wholeNumbers turns the numbers of a tree into int64 where they are whole:
 // as float64, 1000000 would be written 1e+06.
 func wholeNumbers(v any) any {
@@ -217,18 +201,4 @@ func wholeNumbers(v any) any {
 		return f
 	}
 	return v
-}
-
-// UnmarshalJSON implements [json.Unmarshaler]. Unknown fields are refused.
-func (t *Template) UnmarshalJSON(b []byte) error {
-	var out templateJSON
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	dec.UseNumber()
-	if err := dec.Decode(&out); err != nil {
-		return err
-	}
-	out.Pod, _ = wholeNumbers(out.Pod).(map[string]any)
-	*t = Template(out)
-	return nil
 }

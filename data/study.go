@@ -4,25 +4,28 @@ import "time"
 
 // Study says what to measure and how: the contents of study.yaml.
 type Study struct {
-	Job          string             `yaml:"job"`
-	Command      []string           `yaml:"command"` // argument templates; fields of profile.TemplateData
-	Dir          string             `yaml:"dir"`     // working directory, relative to the study file
-	Env          map[string]string  `yaml:"env"`
-	Space        []Knob             `yaml:"-"` // in the order of the file
-	Constraints  []string           `yaml:"constraints"`
+	Job          string             `yaml:"job,required" want:"the name of what is trained"`
+	Command      []string           `yaml:"command" want:"a list of arguments such as [python, train.py]"` // argument templates; fields of [TemplateData]
+	Dir          string             `yaml:"dir"`                                                           // working directory, relative to the study file
+	Env          map[string]string  `yaml:"env" want:"the name of an environment variable"`
+	Space        Space              `yaml:"space"` // in the order of the file
+	Constraints  []string           `yaml:"constraints" want:"a list of expressions such as [\"workers * local_batch <= 8192\"]"`
 	Objective    Objective          `yaml:"objective"`
 	Metrics      Metrics            `yaml:"metrics"`
 	Model        Architecture       `yaml:"model"` // of the transformer that is trained, if it is one
 	Batch        Batch              `yaml:"batch"`
 	Trial        TrialSettings      `yaml:"trial"`
 	Budget       Budget             `yaml:"budget"`
-	Parallel     int                `yaml:"parallel"`       // trials at once; 0 means 1
-	PricePerHour map[string]float64 `yaml:"price_per_hour"` // US$ per worker-hour, by GPU type
-	Launcher     LauncherSpec       `yaml:"launcher"`
+	Parallel     int                `yaml:"parallel" min:"1"`                                   // trials at once; 0 means 1
+	PricePerHour map[string]float64 `yaml:"price_per_hour" is:"price" of:"US$ per worker-hour"` // US$ per worker-hour, by GPU type
+	Launcher     LauncherSpec       `yaml:"launcher,block"`
 	Storage      string             `yaml:"storage"` // "journal" if empty
-	Seed         int64              `yaml:"seed"`
-	Source       Source             `yaml:"-"`
+	Seed         int64              `yaml:"seed" is:"seed"`
+	Source       Source
 }
+
+// Space is the search space of a study, in the order of the file.
+type Space []Knob
 
 // Knob is one dimension of the search space: a list of values, or a range.
 type Knob struct {
@@ -34,55 +37,55 @@ type Knob struct {
 
 // Range is min, max and how to step between them.
 type Range struct {
-	Min   float64 `yaml:"min"`
-	Max   float64 `yaml:"max"`
-	Scale string  `yaml:"scale"` // "linear" (default) or "log2"
-	Step  float64 `yaml:"step"`  // for linear; 0 means 1
+	Min   float64
+	Max   float64
+	Scale string  // "linear" (default) or "log2"
+	Step  float64 // for linear; 0 means 1
 }
 
 // Objective is what the search improves.
 type Objective struct {
-	Maximize string `yaml:"maximize"` // "throughput" or "goodput"
-	Minimize string `yaml:"minimize"` // "step_time" or "cost_to_target"
-	Cover    bool   `yaml:"-"`        // the scalar "accuracy": make the fit good everywhere
+	Maximize string `yaml:"maximize" of:"throughput,goodput"`
+	Minimize string `yaml:"minimize" of:"step_time,cost_to_target"`
+	Cover    bool   // the scalar "accuracy": make the fit good everywhere
 
 	// Samples, at initial-batch worth, are the work of the whole job, and
 	// Deadline is how long it may take: what takes longer is not wanted,
 	// however good. 0 for not known, and for no limit.
-	Samples  float64       `yaml:"samples"`
+	Samples  float64       `yaml:"samples" is:"positive" of:"samples at initial-batch worth"`
 	Deadline time.Duration `yaml:"deadline"`
 }
 
 // Batch holds the batch limits that goodput needs. Samples over all workers.
 type Batch struct {
-	Initial float64 `yaml:"initial"` // the batch that statistical efficiency is relative to
-	Max     float64 `yaml:"max"`     // 0 means no limit
-	Adapt   bool    `yaml:"adapt"`   // allocation may choose another batch
+	Initial float64 `yaml:"initial" is:"samples"` // the batch that statistical efficiency is relative to
+	Max     float64 `yaml:"max" is:"samples"`     // 0 means no limit
+	Adapt   bool    `yaml:"adapt"`                // allocation may choose another batch
 }
 
 // TrialSettings controls the measurement of one trial.
 type TrialSettings struct {
-	Warmup       int           // steps to drop; −1 means decide from the data ("auto")
-	MinSteps     int           // timed steps before a trial may stop early
-	MaxSeconds   float64       // seconds of timed steps after which it stops anyway
-	RelPrecision float64       // wanted relative half-width of the 95 % interval of the step time
-	Timeout      time.Duration // without a new step for this long the trial has hung
-	Retries      int           // for trials that failed, not for facts
+	Warmup       int           `yaml:"warmup,keep" is:"warmup"`                                                        // steps to drop; −1 means decide from the data ("auto")
+	MinSteps     int           `yaml:"min_steps,keep" min:"1"`                                                         // timed steps before a trial may stop early
+	MaxSeconds   float64       `yaml:"max_seconds,keep" is:"positive seconds"`                                         // of timed steps after which it stops anyway
+	RelPrecision float64       `yaml:"rel_precision,keep" is:"fraction" of:"a fraction between 0 and 1, such as 0.02"` // wanted relative half-width of the 95 % interval of the step time
+	Timeout      time.Duration `yaml:"timeout,keep"`                                                                   // without a new step for this long the trial has hung
+	Retries      int           `yaml:"retries,keep"`                                                                   // for trials that failed, not for facts
 }
 
 // Budget ends a study. Zero means no limit.
 type Budget struct {
-	Trials int           // trials, failed ones included
-	Cost   float64       // US$
-	Wall   time.Duration // wall-clock time
+	Trials int           `yaml:"trials" min:"1"` // failed ones included
+	Cost   float64       `yaml:"cost" is:"positive" of:"US$"`
+	Wall   time.Duration `yaml:"wall"` // wall-clock time
 }
 
 // LauncherSpec names where trials run; exactly one field is set.
 type LauncherSpec struct {
-	Local      *LocalSpec      `yaml:"local"`
-	Replay     *ReplaySpec     `yaml:"replay"`
-	Slurm      *SlurmSpec      `yaml:"slurm"`
-	Kubernetes *KubernetesSpec `yaml:"kubernetes"`
+	Local      *LocalSpec      `yaml:"local,keep"`
+	Slurm      *SlurmSpec      `yaml:"slurm,keep"`
+	Kubernetes *KubernetesSpec `yaml:"kubernetes,keep,block"`
+	Replay     *ReplaySpec     `yaml:"replay,keep"`
 }
 
 // LocalSpec runs the ranks of a trial as processes of this machine.

@@ -2,7 +2,6 @@ package data
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 )
@@ -11,46 +10,35 @@ import (
 // value asks for the GPUs of the configuration and runs the command once, on
 // the first node.
 type SlurmSpec struct {
-	Partition string        // empty for the cluster's default
-	Account   string        // empty for the user's default
-	Time      time.Duration // limit of one trial; 0 for the partition's
+	Partition string        `yaml:"partition" is:"slurm"` // empty for the cluster's default
+	Account   string        `yaml:"account" is:"slurm"`   // empty for the user's default
+	Time      time.Duration `yaml:"time"`                 // limit of one trial; 0 for the partition's
 
 	// GRES names the generic resource that workers take: "gpu" if empty,
 	// "none" to ask for none. A configuration of gpu_type a100 with four
 	// workers on a node asks for gpu:a100:4; cpu asks for none.
-	GRES string
+	GRES string `yaml:"gres" is:"slurm"`
 	// GPUTypes says what the cluster calls a gpu_type where the two differ,
 	// such as a100: nvidia_a100_80gb_pcie. An empty name asks for any type.
-	GPUTypes map[string]string
+	GPUTypes map[string]string `yaml:"gpu_types" want:"a gpu_type of the study"`
 
 	// Srun starts the command once per worker and parameter server through
 	// srun, each told who it is; otherwise the batch script runs it once.
-	Srun bool
+	Srun bool `yaml:"srun"`
 	// PerNode makes srun start it once per node instead, as torchrun wants.
-	PerNode bool
+	PerNode bool `yaml:"per_node"`
 
-	Directives []string      // further options of sbatch, such as --constraint=ib
-	Waiting    int           // jobs of the study that may wait in the queue at once; 0 means 1
-	Poll       time.Duration // between looks at the queue; 0 means 5 s
-	MaxWait    time.Duration // a job may wait in the queue for; 0 for no limit
+	Directives []string      `yaml:"directives" want:"a list of options of sbatch such as [--constraint=ib]"` // further ones
+	Waiting    int           `yaml:"waiting" min:"1"`                                                         // jobs of the study that may wait in the queue at once; 0 means 1
+	Poll       time.Duration `yaml:"poll"`                                                                    // between looks at the queue; 0 means 5 s
+	MaxWait    time.Duration `yaml:"max_wait"`                                                                // a job may wait in the queue for; 0 for no limit
 }
 
 // slurmWord matches the names that may stand in an #SBATCH line, where a
 // space or a quote would change what the line means.
 var slurmWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.,:+@/=-]*$`)
 
-// readSlurm reads the section of the launcher slurm.
-func readSlurm(launcher *object) *SlurmSpec {
-	o := launcher.object("slurm", "partition", "account", "time", "gres", "gpu_types", "srun", "per_node", "directives", "waiting", "poll", "max_wait")
-	s := &SlurmSpec{
-		Partition: o.slurmWord("partition"), Account: o.slurmWord("account"), GRES: o.slurmWord("gres"),
-		Time: o.duration("time", 0), Srun: o.flag("srun"), PerNode: o.flag("per_node"),
-		Waiting: o.whole("waiting", 0, 1), Poll: o.duration("poll", 0), MaxWait: o.duration("max_wait", 0),
-		Directives: o.texts("directives", "a list of options of sbatch such as [--constraint=ib]"),
-	}
-	if o == nil {
-		return s
-	}
+func (s *SlurmSpec) validate(o *object) {
 	if strings.Contains(s.GRES, ":") {
 		o.fail("gres", quote(s.GRES), "the name of a resource such as gpu, or none; type and count come from the configuration")
 	}
@@ -60,7 +48,6 @@ func readSlurm(launcher *object) *SlurmSpec {
 	if o.get("time") != nil && s.Time < time.Minute {
 		o.fail("time", FormatDuration(s.Time), "at least 1m, the unit that Slurm counts limits in")
 	}
-	s.GPUTypes = o.textMap("gpu_types", "a gpu_type of the study")
 	for gpu, name := range s.GPUTypes {
 		if name != "" && !slurmWord.MatchString(name) {
 			o.fail("gpu_types", quote(gpu+": "+name), wantSlurmWord)
@@ -71,19 +58,9 @@ func readSlurm(launcher *object) *SlurmSpec {
 			o.fail("directives", quote(d), want)
 		}
 	}
-	return s
 }
 
 const wantSlurmWord = "a name of letters, digits and _ . , : + @ / = -"
-
-// slurmWord reads a name that may stand in an #SBATCH line.
-func (o *object) slurmWord(key string) string {
-	s := o.text(key)
-	if s != "" && !slurmWord.MatchString(s) {
-		o.fail(key, quote(s), wantSlurmWord)
-	}
-	return s
-}
 
 // directiveProblem returns what is wanted instead of a directive, empty if
 // it may stand. Options that the launcher sets itself would contradict it.
@@ -107,22 +84,4 @@ func directiveProblem(d string) string {
 		return "an option other than " + name + ", which the launcher itself decides"
 	}
 	return "it said through " + instead
-}
-
-// slurmMap writes the section that readSlurm reads.
-func slurmMap(s SlurmSpec) yamlMap {
-	m := newYAMLMap()
-	m.text("partition", s.Partition)
-	m.text("account", s.Account)
-	m.duration("time", s.Time)
-	m.text("gres", s.GRES)
-	m.textMap("gpu_types", s.GPUTypes)
-	m.flag("srun", s.Srun)
-	m.flag("per_node", s.PerNode)
-	m.texts("directives", slices.Clone(s.Directives))
-	m.count("waiting", s.Waiting)
-	m.duration("poll", s.Poll)
-	m.duration("max_wait", s.MaxWait)
-	m.flow()
-	return m
 }

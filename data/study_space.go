@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -14,17 +15,19 @@ import (
 // candidate, so that a longer list is a missing zero in step.
 const maxKnobValues = 100_000
 
-// readSpace reads the search space in the order of the file.
-func readSpace(root *object) []Knob {
-	const want = "at least one knob, such as workers: [1, 2, 4]"
-	o := root.object("space")
-	if o == nil || len(o.keys) == 0 {
-		root.fail("space", "nothing", want)
-		return nil
+const wantSpace = "at least one knob, such as workers: [1, 2, 4]"
+
+// readYAML reads the search space in the order of the file.
+func (s *Space) readYAML(root *object, key string) {
+	o := root.object(key)
+	if root.has(key) && (o == nil || len(o.keys) == 0) {
+		root.fail(key, "nothing", wantSpace)
 	}
-	var space []Knob
+	if o == nil {
+		return
+	}
 	for _, name := range o.keys {
-		space = append(space, readKnob(o, name))
+		*s = append(*s, readKnob(o, name))
 		bare := strings.TrimPrefix(name, extraPrefix)
 		if bare != name && (o.has(bare) || slices.Contains(configColumns(), bare)) {
 			o.fail(name, "the name of another knob after x_", "another name: x_ is only the mark of a further knob")
@@ -33,7 +36,44 @@ func readSpace(root *object) []Knob {
 	if o.has("local_batch") && o.has("global_batch") && o.has("accum_steps") {
 		o.fail("global_batch", "local_batch and accum_steps too", "two of local_batch, global_batch and accum_steps: the third follows")
 	}
-	return space
+}
+
+func (s *Space) writeYAML() *yaml.Node {
+	m := newYAMLMap()
+	for _, k := range *s {
+		if k.Range == nil || len(k.Values) > 0 {
+			m.put(k.Name, listNode(k.Values))
+			continue
+		}
+		r := newYAMLMap()
+		r.put("min", numberNode(k.Range.Min))
+		r.put("max", numberNode(k.Range.Max))
+		if k.Range.Scale == "log2" {
+			r.put("scale", textNode("log2"))
+		}
+		if k.Range.Step != 0 {
+			r.put("step", numberNode(k.Range.Step))
+		}
+		m.put(k.Name, yamlField{}.styled(r))
+	}
+	return m.node
+}
+
+// wholeNumber matches values that read the same as a number and as text.
+var wholeNumber = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
+
+// listNode writes values on one line: whole numbers as a person would, without
+// quotes, and everything else as text.
+func listNode(values []string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, v := range values {
+		if wholeNumber.MatchString(v) {
+			n.Content = append(n.Content, rawNode(v))
+		} else {
+			n.Content = append(n.Content, textNode(v))
+		}
+	}
+	return n
 }
 
 // readKnob reads one dimension: a list of values or a range.
@@ -173,9 +213,10 @@ func readRange(o *object, name string) *Range {
 	r := &Range{
 		Min:   readBound(sub, "min", name),
 		Max:   readBound(sub, "max", name),
-		Scale: sub.choice("scale", "linear", "linear", "log2"),
+		Scale: cmp.Or(sub.text("scale"), "linear"),
 		Step:  sub.number("step", 0, Positive("a number")),
 	}
+	sub.oneOf("scale", r.Scale, []string{"linear", "log2"})
 	switch {
 	case r.Max < r.Min:
 		sub.fail("max", numberText(r.Max), "at least min, "+numberText(r.Min))

@@ -326,16 +326,11 @@ func (o *object) quantity(key string) int64 {
 	return q
 }
 
-// choice reads a name that is one of known, absent if there is none.
-func (o *object) choice(key, absent string, known ...string) string {
-	s := o.scalar(key, "one of "+strings.Join(known, ", "))
-	if o.get(key) == nil {
-		return absent
+// oneOf fails unless the value of a key is one of the words.
+func (o *object) oneOf(key, value string, words []string) {
+	if hint, ok := oneOf(value, words); !ok {
+		o.fail(key, quote(value)+hint, "one of "+strings.Join(words, ", "))
 	}
-	if hint, ok := oneOf(s, known); !ok {
-		o.fail(key, quote(s)+hint, "one of "+strings.Join(known, ", "))
-	}
-	return s
 }
 
 // distinct fails unless every value of the list under key is there once.

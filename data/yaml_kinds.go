@@ -1,0 +1,183 @@
+package data
+
+import (
+	"fmt"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"knee/internal/hostlist"
+)
+
+// yamlKind reads and writes values whose type does not say how; write is nil
+// where the type does. The key is there when read is called.
+type yamlKind struct {
+	read  func(o *object, key string) any
+	write func(v reflect.Value) *yaml.Node
+}
+
+// yamlKinds are the kinds that a tag can name.
+var yamlKinds = map[string]yamlKind{
+	"any text": {read: func(o *object, key string) any { return o.scalar(key, "text") }},
+	"gpu types": {read: func(o *object, key string) any {
+		types := lower(o.texts(key, "a list of GPU types"))
+		if slices.ContainsFunc(types, func(t string) bool { return t == "" || !singleLine(t) }) {
+			o.fail(key, "a type that is no name", "a list of GPU types such as [a100, t4]")
+		}
+		o.distinct(key, types)
+		return types
+	}},
+	"gpu type": {read: func(o *object, key string) any { return strings.ToLower(o.required(key, "the GPU type it runs on")) }},
+	"modes": {read: func(o *object, key string) any {
+		var modes []Mode
+		for _, m := range o.texts(key, "a list of modes") {
+			if hint, ok := oneOf(m, modeNames()); !ok {
+				o.fail(key, quote(m)+hint, "allreduce, ps-sync or ps-async")
+			}
+			modes = append(modes, Mode(m))
+		}
+		o.distinct(key, names(modes))
+		return modes
+	}},
+	"layout": {read: func(o *object, key string) any {
+		var l Layout
+		v := o.scalar(key, "a part of the layout")
+		if want := l.Set(key, v); v != "" && want != "" {
+			o.fail(key, quote(v), want)
+		}
+		return *layoutColumns[layoutIndex(key)].word(&l)
+	}},
+	"hosts": {read: func(o *object, key string) any { return o.hosts(key) },
+		write: func(v reflect.Value) *yaml.Node { return textNode(hostlist.Compress(v.Interface().([]string))) }},
+	"pattern": {read: func(o *object, key string) any {
+		p := o.text(key)
+		if _, err := path.Match(p, ""); err != nil {
+			o.fail(key, quote(p), "a pattern such as resnet-*, where * stands for any text without a slash")
+		}
+		return p
+	}},
+	// Of the two ways to name a deadline the one with a colon is a point in time.
+	"time left": {read: func(o *object, key string) any {
+		if strings.Contains(o.scalar(key, "a deadline"), ":") {
+			return time.Duration(0)
+		}
+		return o.duration(key, 0)
+	}},
+	"point in time": {read: func(o *object, key string) any {
+		if !strings.Contains(o.scalar(key, "a deadline"), ":") {
+			return time.Time{}
+		}
+		return o.moment(key)
+	}},
+	"seed": {read: func(o *object, key string) any {
+		s := o.scalar(key, "a whole number")
+		seed, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			o.fail(key, quote(s), fmt.Sprintf("a whole number from %d to %d", int64(-1<<63), int64(1<<63-1)))
+		}
+		return seed
+	}, write: func(v reflect.Value) *yaml.Node { return rawNode(fmt.Sprint(v)) }},
+	"rank":   orWord("all", AllRanks, "all, or the number of a rank ≥ 0 (default: 0)"),
+	"warmup": orWord("auto", warmupAuto, "auto or the number of steps to drop"),
+	"slurm":  matching(slurmWord, wantSlurmWord),
+	"namespace": matching(regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`),
+		"the name of a namespace, such as team-a"),
+	"gpu resource": switchable(DefaultGPUResource),
+	"gpu label":    switchable(DefaultGPULabel),
+}
+
+// orWord is the kind of a count that a word may stand for.
+func orWord(word string, stands int, want string) yamlKind {
+	return yamlKind{read: func(o *object, key string) any {
+		s := o.scalar(key, want)
+		if s == word {
+			return stands
+		}
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 0 || n > maxCount {
+			o.fail(key, quote(s), want)
+		}
+		return n
+	}, write: func(v reflect.Value) *yaml.Node {
+		if v.Int() == int64(stands) {
+			return textNode(word)
+		}
+		return rawNode(fmt.Sprint(v))
+	}}
+}
+
+// matching is the kind of a text of some form.
+func matching(form *regexp.Regexp, want string) yamlKind {
+	return yamlKind{read: func(o *object, key string) any {
+		s := o.text(key)
+		if !form.MatchString(s) && (s != "" || form != slurmWord) {
+			o.fail(key, quote(s), want)
+		}
+		return s
+	}}
+}
+
+// switchable is the kind of a qualified name that "none" switches off.
+func switchable(usual string) yamlKind {
+	kind := matching(qualifiedName, "a name such as "+usual+", or none")
+	return yamlKind{read: func(o *object, key string) any {
+		if s := kind.read(o, key); s != noName {
+			return s
+		}
+		return ""
+	}, write: func(v reflect.Value) *yaml.Node {
+		if v.Len() == 0 {
+			return textNode(noName)
+		}
+		return textNode(v.String())
+	}}
+}
+
+// hosts reads node names: a host list, or a list of them.
+func (o *object) hosts(key string) []string {
+	const want = `node names: a host list such as "a[01-04]", or a list`
+	n := o.get(key)
+	lists := []string{n.Value}
+	if n.Kind != yaml.ScalarNode {
+		lists = o.texts(key, want)
+	}
+	var hosts []string
+	for _, list := range lists {
+		names, err := hostlist.Expand(list)
+		if err != nil {
+			o.fail(key, err.Error(), want)
+			return nil
+		}
+		if hosts = append(hosts, names...); len(hosts) > hostlist.MaxHosts {
+			o.fail(key, fmt.Sprintf("%d names so far", len(hosts)), fmt.Sprintf("at most %d", hostlist.MaxHosts))
+			return nil
+		}
+	}
+	o.distinct(key, hosts)
+	return hosts
+}
+
+// readYAML reads workers per node.
+func (p *Placement) readYAML(o *object, key string) {
+	const want = `workers per node, such as "4-4-2"`
+	text, err := o.required(key, want), error(nil)
+	if *p, err = ParsePlacement(text); err != nil || p.Workers() > maxCount || p.Workers() < 1 {
+		o.fail(key, quote(text), want)
+	}
+}
+
+func (p *Placement) writeYAML() *yaml.Node { return textNode(p.String()) }
+
+// lower returns texts in lower case.
+func lower(texts []string) []string {
+	for i := range texts {
+		texts[i] = strings.ToLower(texts[i])
+	}
+	return texts
+}

@@ -1,0 +1,339 @@
+package data
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A file and its sections are structs whose fields say by tags how they are
+// read and written:
+//
+//	yaml:"KEY,OPTIONS"  the key; required: it has to be there; keep: it is
+//	                    written even where it has its default; block: it is
+//	                    written over several lines
+//	is:"KIND"           what the value is where the type of the field does not
+//	                    say it: one of yamlKinds, or of numberKinds
+//	of:"WHAT"           what a number counts, for messages; or the words there are
+//	min:"N"             the least of a whole number, 0 if not said
+//	want:"…"            what is wanted, for messages
+//	given:"FIELD"       a bool field that tells whether the key is there
+//
+// A key that is not there leaves the field as it is, so that defaults are what
+// the struct holds before; entries of a list begin with what their method
+// defaults sets. After its fields a struct is checked by its method validate.
+type (
+	defaulter interface{ defaults() }
+	validator interface{ validate(o *object) }
+
+	// yamlValue is a value that is read and written in a way of its own.
+	yamlValue interface {
+		readYAML(o *object, key string)
+		writeYAML() *yaml.Node
+	}
+)
+
+// yamlField is a field of a struct, by its tags.
+type yamlField struct {
+	index    []int
+	key      string
+	tag      reflect.StructTag
+	required bool
+	keep     bool
+	block    bool
+}
+
+// yamlStruct is what the tags of a struct say.
+type yamlStruct struct {
+	fields []yamlField
+	keys   []string // in order, each once
+}
+
+// yamlStructs remembers them by type, as package json does: a queue of a
+// thousand jobs asks for the same few a thousand times.
+var yamlStructs sync.Map
+
+// yamlOf returns what the tags of a struct say, embedded structs included.
+func yamlOf(t reflect.Type) yamlStruct {
+	if known, ok := yamlStructs.Load(t); ok {
+		return known.(yamlStruct)
+	}
+	var s yamlStruct
+	for _, f := range reflect.VisibleFields(t) {
+		key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if key == "" {
+			continue
+		}
+		has := func(option string) bool { return strings.Contains(options, option) }
+		s.fields = append(s.fields, yamlField{index: f.Index, key: key, tag: f.Tag, required: has("required"), keep: has("keep"), block: has("block")})
+		if !slices.Contains(s.keys, key) {
+			s.keys = append(s.keys, key)
+		}
+	}
+	yamlStructs.Store(t, s)
+	return s
+}
+
+// document reads a file into a pointer to a struct.
+func (y *yamlReader) document(r io.Reader, to any) {
+	v := valueOf(to)
+	y.root(r, yamlOf(v.Type()).keys...).into(v)
+}
+
+// valueOf returns the struct that a pointer points to.
+func valueOf(p any) reflect.Value { return reflect.ValueOf(p).Elem() }
+
+// section reads the mapping under a key into a struct.
+func (o *object) section(key string, n *yaml.Node, v reflect.Value) {
+	sub := o.y.object(n, o.sub(key), yamlOf(v.Type()).keys...)
+	if sub != nil {
+		sub.line = o.at[key]
+	}
+	sub.into(v)
+}
+
+// into reads an object into a struct.
+func (o *object) into(v reflect.Value) {
+	if o == nil {
+		return
+	}
+	for _, f := range yamlOf(v.Type()).fields {
+		f.read(o, v.FieldByIndex(f.index))
+		if given := f.tag.Get("given"); given != "" {
+			v.FieldByName(given).SetBool(o.get(f.key) != nil)
+		}
+	}
+	if c, ok := v.Addr().Interface().(validator); ok {
+		c.validate(o)
+	}
+}
+
+// read reads the value of a field.
+func (f yamlField) read(o *object, v reflect.Value) {
+	key, want := f.key, f.tag.Get("want")
+	if f.required && o.get(key) == nil {
+		o.fail(key, "nothing", want)
+	}
+	if custom, ok := v.Addr().Interface().(yamlValue); ok {
+		custom.readYAML(o, key)
+		return
+	}
+	n := o.get(key)
+	if n == nil {
+		if v.Kind() == reflect.Pointer && o.has(key) && f.keep {
+			v.Set(newOf(v.Type().Elem())) // local: with nothing behind it
+		}
+		return
+	}
+	if kind, ok := yamlKinds[f.tag.Get("is")]; ok {
+		v.Set(reflect.ValueOf(kind.read(o, key)).Convert(v.Type()))
+		return
+	}
+	switch p := v.Addr().Interface().(type) {
+	case *string:
+		if *p = o.text(key); f.required && *p == "" {
+			o.fail(key, "nothing", want)
+		}
+		if words := f.tag.Get("of"); words != "" {
+			o.oneOf(key, *p, strings.Split(words, ","))
+		}
+	case *[]string:
+		*p = o.texts(key, want)
+	case *bool:
+		*p = o.flag(key)
+	case *int:
+		*p = o.whole(key, *p, f.least())
+	case *float64:
+		*p = o.number(key, *p, f.bounds())
+	case **int:
+		n := o.whole(key, 0, f.least())
+		*p = &n
+	case **float64:
+		v := o.number(key, 0, f.bounds())
+		*p = &v
+	case *int64:
+		*p = o.quantity(key)
+	case *time.Duration:
+		*p = o.duration(key, *p)
+	case *time.Time:
+		*p = o.moment(key)
+	case *map[string]string:
+		*p = o.textMap(key, cmp.Or(want, "a name"))
+	case *map[string]any:
+		*p = o.tree(key)
+	case *map[string]int:
+		*p = numbersOf[int](o, key, Count(0))
+	case *map[string]float64:
+		*p = numbersOf[float64](o, key, f.bounds())
+	default:
+		f.readSections(o, n, v)
+	}
+}
+
+// readSections reads a struct, a pointer to one, or a list of structs.
+func (f yamlField) readSections(o *object, n *yaml.Node, v reflect.Value) {
+	path := o.sub(f.key)
+	switch v.Kind() {
+	case reflect.Struct:
+		o.section(f.key, n, v)
+	case reflect.Pointer:
+		v.Set(newOf(v.Type().Elem()))
+		if o.section(f.key, n, v.Elem()); len(n.Content) == 0 && !f.keep {
+			v.SetZero()
+		}
+	case reflect.Slice:
+		v.SetZero()
+		for i, item := range o.items(f.key, f.tag.Get("want")) {
+			one := newOf(v.Type().Elem()).Elem()
+			at := fmt.Sprintf("%s[%d]", path, i)
+			o.y.object(item, at, yamlOf(one.Type()).keys...).into(one)
+			if s := one.FieldByName("Source"); s.IsValid() {
+				s.Set(reflect.ValueOf(Source{o.y.file, item.Line, at}))
+			}
+			v.Set(reflect.Append(v, one))
+			if o.y.err != nil {
+				return
+			}
+		}
+	default:
+		panic("data: no way to read " + v.Type().String())
+	}
+}
+
+// newOf returns a pointer to a struct with its defaults.
+func newOf(t reflect.Type) reflect.Value {
+	p := reflect.New(t)
+	if d, ok := p.Interface().(defaulter); ok {
+		d.defaults()
+	}
+	return p
+}
+
+// numbersOf reads a mapping from GPU types to numbers.
+func numbersOf[T int | float64](o *object, key string, b Bounds) map[string]T {
+	m := o.object(key)
+	if m == nil || len(m.keys) == 0 {
+		return nil
+	}
+	out := map[string]T{}
+	for _, k := range m.keys {
+		if k == "" || !singleLine(k) {
+			m.fail(k, quote(k), "the name of a GPU type")
+		}
+		if m.get(k) == nil {
+			m.fail(k, "nothing", b.String())
+		}
+		out[strings.ToLower(k)] = T(m.number(k, 0, b))
+	}
+	return out
+}
+
+func (f yamlField) least() int {
+	n, _ := strconv.Atoi(f.tag.Get("min")) // 0 if it is not said
+	return n
+}
+
+// numberKinds are the kinds of numbers, made from what they count.
+var numberKinds = map[string]func(of string) Bounds{
+	"samples":          func(string) Bounds { return Samples() },
+	"seconds":          func(string) Bounds { return Seconds() },
+	"positive seconds": func(string) Bounds { return PositiveSeconds() },
+	"price":            price,
+	"positive":         Positive,
+	"not negative":     NonNegative,
+	"any":              Any,
+	"fraction":         func(of string) Bounds { return Bounds{Want: of, Min: 1e-9, Max: 1 - 1e-9} },
+	"share":            func(of string) Bounds { return Bounds{Want: of, Max: 1} },
+}
+
+func (f yamlField) bounds() Bounds { return numberKinds[f.tag.Get("is")](f.tag.Get("of")) }
+
+// mappingOf writes a struct. Fields that are empty or have their defaults are
+// left out.
+func mappingOf(v reflect.Value) yamlMap {
+	m := newYAMLMap()
+	absent := newOf(v.Type()).Elem()
+	for _, f := range yamlOf(v.Type()).fields {
+		field, given := v.FieldByIndex(f.index), f.tag.Get("given")
+		empty := field.IsZero() || (field.Kind() == reflect.Slice || field.Kind() == reflect.Map) && field.Len() == 0
+		keep := given != "" && v.FieldByName(given).Bool() || f.keep && !(field.Kind() == reflect.Pointer && field.IsNil())
+		if keep || !empty && !reflect.DeepEqual(field.Interface(), absent.FieldByIndex(f.index).Interface()) {
+			m.put(f.key, f.write(field))
+		}
+	}
+	return m
+}
+
+// write writes the value of a field.
+func (f yamlField) write(v reflect.Value) *yaml.Node {
+	if custom, ok := v.Addr().Interface().(yamlValue); ok {
+		return custom.writeYAML()
+	}
+	if kind, ok := yamlKinds[f.tag.Get("is")]; ok && kind.write != nil {
+		return kind.write(v)
+	}
+	switch x := v.Interface().(type) {
+	case time.Duration:
+		return rawNode(FormatDuration(x))
+	case time.Time:
+		return rawNode(x.Format(time.RFC3339Nano))
+	case int64:
+		return rawNode(FormatQuantity(x))
+	case map[string]any:
+		return treeNode(x)
+	case map[string]string:
+		m := newYAMLMap()
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			m.put(k, textNode(x[k]))
+		}
+		return m.node
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return textNode(v.String())
+	case reflect.Float64:
+		return numberNode(v.Float())
+	case reflect.Pointer:
+		return f.write(v.Elem())
+	case reflect.Struct:
+		return f.styled(mappingOf(v))
+	case reflect.Slice:
+		return f.list(v)
+	case reflect.Map: // from text to numbers
+		m := newYAMLMap()
+		for _, k := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
+			m.put(k.String(), rawNode(fmt.Sprint(v.MapIndex(k))))
+		}
+		return f.styled(m)
+	}
+	return rawNode(fmt.Sprint(v.Interface()))
+}
+
+// list writes texts on one line, and structs in one each unless over several.
+func (f yamlField) list(v reflect.Value) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode}
+	if v.Len() == 0 || v.Type().Elem().Kind() == reflect.String {
+		n.Style = yaml.FlowStyle
+	}
+	for i := range v.Len() {
+		n.Content = append(n.Content, f.write(v.Index(i)))
+	}
+	return n
+}
+
+// styled puts a mapping on one line unless it is to be written over several.
+func (f yamlField) styled(m yamlMap) *yaml.Node {
+	if !f.block {
+		m.node.Style = yaml.FlowStyle
+	}
+	return m.node
+}
