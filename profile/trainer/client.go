@@ -60,16 +60,17 @@ func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (out
 	err := concurrently(len(c.servers), func(j int) error {
 		lo, hi := slice(len(params), len(c.servers), j)
 		l := c.servers[j]
-		if err := l.sendVector(kindPush, step, grad[lo:hi]); err != nil {
-			return err
+		err := l.send(step, grad[lo:hi])
+		if err == nil {
+			err = l.send(step, tail)
 		}
-		if err := l.sendVector(kindTail, step, tail); err != nil {
-			return err
+		if err == nil {
+			err = l.receive(step, params[lo:hi], false)
 		}
-		if err := l.receiveVector(kindParams, step, params[lo:hi], false); err != nil {
-			return err
+		if err == nil {
+			err = l.receive(step, c.tails[j], false)
 		}
-		return l.receiveVector(kindTail, step, c.tails[j], false)
+		return err
 	})
 	if err != nil {
 		return outcome{}, err
@@ -91,7 +92,7 @@ func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (out
 // close tells the servers that this worker is through.
 func (c *psClient) close() error {
 	for _, l := range c.servers {
-		if err := l.send(kindBye, 0, nil); err != nil {
+		if err := l.bye(); err != nil {
 			return err
 		}
 	}

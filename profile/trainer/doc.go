@@ -28,6 +28,6 @@
 // (1e-10 after dozens of steps), whatever the number of workers and servers,
 // so an error in averaging, slicing or accumulation cannot hide.
 //
-// Whoever dies takes the job along: rank 0 learns it from the control
-// connection every rank keeps to it, and tells the others who left.
+// Whoever dies takes the job along: its neighbours find the connection closed,
+// and theirs follow.
 package trainer

@@ -1,6 +1,8 @@
 package trainer
 
 import (
+	"cmp"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
@@ -24,35 +26,40 @@ const (
 // Options describes one process of a training job. The zero value is a
 // complete job of its own: one worker, no network, the small model. Zero
 // fields take the default given beside them. All processes of a job are given
-// the same values but for Role, Rank, LocalRank, PSRank and ParentPID; when
-// they meet, rank 0 refuses a process that would train something else.
+// the same values of what has a name in JSON; when they meet, rank 0 refuses a
+// process that would train something else.
 type Options struct {
-	Role      Role // Worker if empty
-	Rank      int  // 0..k−1 for workers, k..k+p−1 for servers
-	LocalRank int  // rank among the processes of this node; informative
-	PSRank    int  // 0..p−1, for servers
+	Role   Role `json:"-"` // Worker if empty
+	Rank   int  `json:"-"` // 0..k−1 for workers, k..k+p−1 for servers
+	PSRank int  `json:"-"` // 0..p−1, for servers
 
-	Workers    int      // k; 0 means 1
-	PS         int      // p; 0 for allreduce, at least 1 for the ps modes
-	PSHosts    []string // host:port of every server, in order
-	MasterAddr string   // host of rank 0; "127.0.0.1" if empty
-	MasterPort int      // port rank 0 listens on; needed if Workers+PS > 1
+	Workers    int      `json:"workers"` // k; 0 means 1
+	PS         int      `json:"ps"`      // p; 0 for allreduce, at least 1 for the ps modes
+	PSHosts    []string `json:"-"`       // host:port of every server, in order
+	MasterAddr string   `json:"-"`       // host of rank 0; "127.0.0.1" if empty
+	MasterPort int      `json:"-"`       // port rank 0 listens on; needed if Workers+PS > 1
 
-	Mode         data.Mode // allreduce if empty
-	Model        string    // "small" (default) or "large"
-	MessageBytes int64     // wanted size of a gradient; below the model's own size it changes nothing
-	InputRate    float64   // samples/s that storage delivers to each worker; 0 means at once
-	LocalBatch   float64   // samples per worker per micro-step; 0 means 32. Fractions spread workers × local batch over the workers as evenly as it goes
-	AccumSteps   int       // extra accumulation micro-steps
-	InitialBatch float64   // global batch that the gradient variance is reported at; 0 means the job's own
+	Mode         data.Mode `json:"mode"`          // allreduce if empty
+	Model        string    `json:"model"`         // "small" (default) or "large"
+	MessageBytes int64     `json:"message_bytes"` // wanted size of a gradient; below the model's own size it changes nothing
+	InputRate    float64   `json:"input_rate"`    // samples/s that storage delivers to each worker; 0 means at once
+	LocalBatch   float64   `json:"local_batch"`   // samples per worker per micro-step; 0 means 32. Fractions spread workers × local batch over the workers as evenly as it goes
+	AccumSteps   int       `json:"accum_steps"`   // extra accumulation micro-steps
+	InitialBatch float64   `json:"initial_batch"` // global batch that the gradient variance is reported at; 0 means the job's own
 
-	Steps int     // optimizer steps of the job (ps-async: updates by all workers); 0 means until stopped
-	Seed  int64   // of data and initial parameters
-	LR    float64 // learning rate at 32 samples per update, scaled by the square root of the batch up to 512 samples; 0 means 0.1
+	Steps int     `json:"steps"` // optimizer steps of the job (ps-async: updates by all workers); 0 means until stopped
+	Seed  int64   `json:"seed"`  // of data and initial parameters
+	LR    float64 `json:"lr"`    // learning rate at 32 samples per update, scaled by the square root of the batch up to 512 samples; 0 means 0.1
 
-	Timeout    time.Duration // a peer silent for this long has hung; 0 means 60 s
-	Rendezvous time.Duration // time for all ranks to meet; 0 means 30 s
-	ParentPID  int           // stop when the parent is no longer this process; 0 means do not watch
+	Timeout    time.Duration `json:"-"` // a peer silent for this long has hung; 0 means 10 min, after which any launcher has given up
+	Rendezvous time.Duration `json:"-"` // time for all ranks to meet; 0 means 1 min
+	ParentPID  int           `json:"-"` // stop when the parent is no longer this process; 0 means do not watch
+}
+
+// spec is what all ranks must agree on, for comparison and for messages.
+func (o *Options) spec() string {
+	b, _ := json.Marshal(o) // infinite or NaN options were refused before
+	return string(b)
 }
 
 // The learning rate is the one asked for at referenceBatch samples per
@@ -62,118 +69,60 @@ const (
 	maxRateScale   = 4
 )
 
-// envReader reads environment variables and keeps the first error.
-type envReader struct {
-	getenv func(string) string
-	err    error
-}
-
-func (e *envReader) bad(name, found, want string) {
-	if e.err == nil {
-		e.err = &data.InputError{
-			Source: data.Source{File: "environment", Column: name},
-			Found:  strconv.Quote(found), Want: want,
-		}
-	}
-}
-
-// int stores the variable in dst if it is set.
-func (e *envReader) int(name string, dst *int, min int) {
-	s := e.getenv(name)
-	if s == "" {
-		return
-	}
-	v, err := strconv.Atoi(s)
-	if err != nil || v < min {
-		e.bad(name, s, fmt.Sprintf("a whole number ≥ %d", min))
-		return
-	}
-	*dst = v
-}
-
-// float stores the variable in dst if it is set; the value must be positive.
-func (e *envReader) float(name string, dst *float64) {
-	s := e.getenv(name)
-	if s == "" {
-		return
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(v > 0) || math.IsInf(v, 0) {
-		e.bad(name, s, "a number of samples > 0")
-		return
-	}
-	*dst = v
-}
-
 // FromEnv returns the options a launcher expressed in environment variables:
-// KNEE_ROLE, RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT,
-// KNEE_WORKERS, KNEE_PS, KNEE_PS_HOSTS, KNEE_PS_RANK, KNEE_MODE,
-// KNEE_LOCAL_BATCH, KNEE_ACCUM_STEPS, KNEE_INITIAL_BATCH, KNEE_PARENT_PID.
-// A variable that is not set leaves its default. Without KNEE_WORKERS, as
-// under torchrun, every rank that is not a server is a worker.
+// KNEE_ROLE, RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, KNEE_WORKERS, KNEE_PS,
+// KNEE_PS_HOSTS, KNEE_PS_RANK, KNEE_MODE, KNEE_LOCAL_BATCH, KNEE_ACCUM_STEPS,
+// KNEE_INITIAL_BATCH, KNEE_PARENT_PID. A variable that is not set leaves its
+// default. Without KNEE_WORKERS, as under torchrun, every rank that is not a
+// server is a worker. What the values are worth [Run] finds out.
 //
 // The error is a [data.InputError] that names the variable.
 func FromEnv(getenv func(string) string) (Options, error) {
-	e := &envReader{getenv: getenv}
-	var o Options
-	if s := getenv("KNEE_ROLE"); s != "" {
-		if o.Role = Role(s); o.Role != Worker && o.Role != Server {
-			e.bad("KNEE_ROLE", s, "worker or ps")
+	o := Options{Role: Role(getenv("KNEE_ROLE")), Mode: data.Mode(getenv("KNEE_MODE")), MasterAddr: getenv("MASTER_ADDR")}
+	var err error
+	bad := func(name, found, want string) {
+		err = cmp.Or(err, error(&data.InputError{Source: data.Source{File: "environment", Column: name}, Found: strconv.Quote(found), Want: want}))
+	}
+	world, rank := 0, -1
+	for _, v := range []struct {
+		name string
+		to   *int
+	}{{"KNEE_WORKERS", &o.Workers}, {"KNEE_PS", &o.PS}, {"KNEE_PS_RANK", &o.PSRank}, {"MASTER_PORT", &o.MasterPort},
+		{"KNEE_ACCUM_STEPS", &o.AccumSteps}, {"KNEE_PARENT_PID", &o.ParentPID}, {"WORLD_SIZE", &world}, {"RANK", &rank}} {
+		if s := getenv(v.name); s != "" {
+			n, wrong := strconv.Atoi(s)
+			if *v.to = n; wrong != nil || n < 0 {
+				bad(v.name, s, "a whole number ≥ 0")
+			}
 		}
 	}
-	if s := getenv("KNEE_MODE"); s != "" {
-		m, err := data.ParseMode(s)
-		if err != nil {
-			e.bad("KNEE_MODE", s, "allreduce, ps-sync or ps-async")
+	for _, v := range []struct {
+		name string
+		to   *float64
+	}{{"KNEE_LOCAL_BATCH", &o.LocalBatch}, {"KNEE_INITIAL_BATCH", &o.InitialBatch}} {
+		if s := getenv(v.name); s != "" {
+			n, ok := data.Samples().Parse(s)
+			if *v.to = n; !ok {
+				bad(v.name, s, "a number of samples > 0")
+			}
 		}
-		o.Mode = m
-	}
-	e.int("KNEE_WORKERS", &o.Workers, 1)
-	e.int("KNEE_PS", &o.PS, 0)
-	e.int("LOCAL_RANK", &o.LocalRank, 0)
-	e.int("MASTER_PORT", &o.MasterPort, 1)
-	e.int("KNEE_ACCUM_STEPS", &o.AccumSteps, 0)
-	e.int("KNEE_PARENT_PID", &o.ParentPID, 1)
-	e.float("KNEE_LOCAL_BATCH", &o.LocalBatch)
-	e.float("KNEE_INITIAL_BATCH", &o.InitialBatch)
-	o.MasterAddr = getenv("MASTER_ADDR")
-	e.ranks(&o)
-	return o, e.err
-}
-
-// ranks reads the variables that depend on one another: the size of the
-// world, this process's place in it, and the servers' addresses.
-func (e *envReader) ranks(o *Options) {
-	world := 0
-	e.int("WORLD_SIZE", &world, 1)
-	if o.Workers == 0 && world > o.PS {
-		o.Workers = world - o.PS
 	}
 	if o.Workers == 0 {
-		o.Workers = 1
+		o.Workers = max(world-o.PS, 1)
 	}
 	if world > 0 && world != o.Workers+o.PS {
-		e.bad("WORLD_SIZE", strconv.Itoa(world), fmt.Sprintf("%d, the sum of KNEE_WORKERS = %d and KNEE_PS = %d", o.Workers+o.PS, o.Workers, o.PS))
+		bad("WORLD_SIZE", strconv.Itoa(world), fmt.Sprintf("%d, the sum of KNEE_WORKERS = %d and KNEE_PS = %d", o.Workers+o.PS, o.Workers, o.PS))
 	}
-	if s := e.getenv("KNEE_PS_HOSTS"); s != "" {
-		o.PSHosts = strings.Split(s, ",")
-		for i, h := range o.PSHosts {
-			o.PSHosts[i] = strings.TrimSpace(h)
-		}
+	if s := getenv("KNEE_PS_HOSTS"); s != "" {
+		o.PSHosts = strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
 	}
 	if o.Role == Server {
-		if e.getenv("KNEE_PS_RANK") == "" {
-			e.bad("KNEE_PS_RANK", "", "the index of this server, from 0, because KNEE_ROLE is ps")
-		}
-		e.int("KNEE_PS_RANK", &o.PSRank, 0)
 		o.Rank = o.Workers + o.PSRank
 	}
-	rank := o.Rank
-	e.int("RANK", &rank, 0)
-	if o.Role == Server && rank != o.Rank {
-		e.bad("RANK", strconv.Itoa(rank), fmt.Sprintf("%d, the sum of KNEE_WORKERS = %d and KNEE_PS_RANK = %d", o.Rank, o.Workers, o.PSRank))
+	if rank >= 0 {
+		o.Rank = rank
 	}
-	o.Rank = rank
+	return o, err
 }
 
 // Bind defines a flag for every option a person may want to set by hand.
@@ -182,7 +131,10 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 	o.setDefaults()
 	fs.StringVar(&o.Model, "model", o.Model, "model to train: small or large")
 	fs.Float64Var(&o.InputRate, "input-rate", o.InputRate, "samples/s that storage delivers to each worker, who waits for them; 0 delivers at once")
-	fs.Var(&bytesFlag{&o.MessageBytes}, "message-bytes", "size of a gradient in `bytes`, such as 4Mi; larger than the model's own adds an embedding table")
+	fs.Func("message-bytes", "size of a gradient in `bytes`, such as 4Mi; larger than the model's own adds an embedding table", func(s string) (err error) {
+		o.MessageBytes, err = data.ParseQuantity(s)
+		return err
+	})
 	fs.IntVar(&o.Steps, "steps", o.Steps, "optimizer `steps`; 0 trains until stopped")
 	fs.Int64Var(&o.Seed, "seed", o.Seed, "seed of data and initial parameters")
 	fs.Float64Var(&o.LR, "lr", o.LR, "learning rate at 32 samples per update; grows with the square root of the batch up to 512 samples")
@@ -198,8 +150,6 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 	fs.IntVar(&o.Rank, "rank", o.Rank, "`rank` of this process")
 	fs.StringVar(&o.MasterAddr, "master-addr", o.MasterAddr, "`host` of rank 0")
 	fs.IntVar(&o.MasterPort, "master-port", o.MasterPort, "`port` rank 0 listens on")
-	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "a peer silent for this long has hung")
-	fs.DurationVar(&o.Rendezvous, "rendezvous", o.Rendezvous, "time for all ranks to meet")
 }
 
 // setDefaults replaces zero values by their documented defaults.
@@ -211,8 +161,8 @@ func (o *Options) setDefaults() {
 	def(&o.Model, "small")
 	def(&o.LocalBatch, referenceBatch)
 	def(&o.LR, 0.1)
-	def(&o.Timeout, time.Minute)
-	def(&o.Rendezvous, 30*time.Second)
+	def(&o.Timeout, 10*time.Minute)
+	def(&o.Rendezvous, time.Minute)
 }
 
 func def[T comparable](v *T, d T) {
@@ -253,8 +203,6 @@ func (o *Options) validate() error {
 		check(o.LR > 0 && !math.IsInf(o.LR, 0), "lr", o.LR, "a learning rate > 0"),
 		check(o.InputRate >= 0 && !math.IsInf(o.InputRate, 0), "input-rate", o.InputRate, "samples/s ≥ 0"),
 		check(o.MessageBytes >= 0 && o.MessageBytes <= maxMessage, "message-bytes", o.MessageBytes, fmt.Sprintf("0 to %d bytes", int64(maxMessage))),
-		check(o.Timeout > 0, "timeout", o.Timeout, "a duration > 0"),
-		check(o.Rendezvous > 0, "rendezvous", o.Rendezvous, "a duration > 0"),
 	} {
 		if err != nil {
 			return err

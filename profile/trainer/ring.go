@@ -20,7 +20,7 @@ func newRing(g *group) (*ring, error) {
 	if r.next, err = g.connect((r.rank + 1) % k); err != nil {
 		return nil, err
 	}
-	prev, err := g.peers([]int{(r.rank + k - 1) % k})
+	prev, err := g.peers((r.rank+k-1)%k, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +57,12 @@ func (r *ring) close() error { return nil }
 func (r *ring) allReduce(step int64, v []float64) error {
 	k := r.size
 	for i := range k - 1 { // after these, this rank holds the sum of segment rank+1
-		if err := r.shift(kindReduce, step, r.segment(v, r.rank-i), r.segment(v, r.rank-i-1), true); err != nil {
+		if err := r.shift(step, r.segment(v, r.rank-i), r.segment(v, r.rank-i-1), true); err != nil {
 			return err
 		}
 	}
 	for i := range k - 1 {
-		if err := r.shift(kindGather, step, r.segment(v, r.rank-i+1), r.segment(v, r.rank-i), false); err != nil {
+		if err := r.shift(step, r.segment(v, r.rank-i+1), r.segment(v, r.rank-i), false); err != nil {
 			return err
 		}
 	}
@@ -78,10 +78,10 @@ func (r *ring) segment(v []float64, i int) []float64 {
 // shift sends one segment to the next rank while another arrives from the
 // previous one. Both at once: a segment may exceed what the sockets buffer,
 // and a ring of ranks that all send first would stand still.
-func (r *ring) shift(k kind, step int64, out, in []float64, add bool) error {
+func (r *ring) shift(step int64, out, in []float64, add bool) error {
 	sent := make(chan error, 1)
-	go func() { sent <- r.next.sendVector(k, step, out) }()
-	if err := r.prev.receiveVector(k, step, in, add); err != nil {
+	go func() { sent <- r.next.send(step, out) }()
+	if err := r.prev.receive(step, in, add); err != nil {
 		return err // the sender ends when the connections close
 	}
 	return <-sent

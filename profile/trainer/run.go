@@ -24,9 +24,8 @@ import (
 // smoothed, and left out unless both are positive.
 //
 // Rank 0 says on stderr what is trained. Options that make no sense are a
-// [data.InputError]. If another rank leaves before the end the error names
-// it, such as "worker 2 (127.0.0.1:41237) left during step 17: EOF", on all
-// remaining ranks.
+// [data.InputError]. If a rank that this one waits for leaves before the end the
+// error names it, such as "worker 2 (127.0.0.1:41237) left during step 17: EOF".
 func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	_, err := train(ctx, o, stdout, stderr)
 	return err
@@ -57,10 +56,7 @@ func train(ctx context.Context, o Options, stdout, stderr io.Writer) ([]float64,
 	}
 	defer g.close()
 	params, err := g.play(m, stdout)
-	if err == nil {
-		err = g.finish()
-	}
-	return params, g.verdict(err)
+	return params, g.cause(err)
 }
 
 // play does this rank's part in the job.

@@ -34,14 +34,12 @@ func newServer(g *group, m *model, out io.Writer) (*server, error) {
 	if g.o.PSRank == 0 {
 		s.out = out
 	}
-	ranks := make([]int, g.o.Workers)
-	for i := range ranks {
-		ranks[i] = i
+	for range g.o.Workers {
 		s.grads = append(s.grads, make([]float64, len(s.params)))
 		s.tails = append(s.tails, make([]float64, pushScalars))
 	}
 	var err error
-	s.workers, err = g.peers(ranks)
+	s.workers, err = g.peers(0, g.o.Workers)
 	return s, err
 }
 
@@ -65,10 +63,10 @@ func (s *server) serve() error {
 // receive reads the push of one worker.
 func (s *server) receive(rank int, step int64) error {
 	l := s.workers[rank]
-	if err := l.receiveVector(kindPush, step, s.grads[rank], false); err != nil {
+	if err := l.receive(step, s.grads[rank], false); err != nil {
 		return err
 	}
-	return l.receiveVector(kindTail, step, s.tails[rank], false)
+	return l.receive(step, s.tails[rank], false)
 }
 
 // collect reads one push from every worker, in whatever order they come.
@@ -88,7 +86,7 @@ func (s *server) collect(step int64) (done bool, err error) {
 	}
 	for r, bye := range byes {
 		if bye != byes[0] {
-			return false, &peerError{s.workers[r].peer, "is out of step with worker 0", step, nil}
+			return false, fmt.Errorf("%s is out of step with worker 0 in step %d", s.workers[r].peer, step)
 		}
 	}
 	return byes[0], nil
@@ -119,10 +117,10 @@ func (s *server) distribute(step int64) error {
 
 // reply sends parameters and scalars to one worker.
 func (s *server) reply(rank int, step int64, params, tail []float64) error {
-	if err := s.workers[rank].sendVector(kindParams, step, params); err != nil {
+	if err := s.workers[rank].send(step, params); err != nil {
 		return err
 	}
-	return s.workers[rank].sendVector(kindTail, step, tail)
+	return s.workers[rank].send(step, tail)
 }
 
 // serveAsync serves every worker at its own pace.
@@ -139,26 +137,17 @@ func (s *server) serveAsync() error {
 			if err := s.receive(r, step); errors.Is(err, errBye) {
 				return nil
 			} else if err != nil {
-				return s.dated(err)
+				return err
 			}
 			tail, err := s.update(r, snapshot)
 			if err != nil {
 				return err
 			}
 			if err := s.reply(r, step, snapshot, tail); err != nil {
-				return s.dated(err)
+				return err
 			}
 		}
 	})
-}
-
-// dated gives an error the job's step rather than that of one worker.
-func (s *server) dated(err error) error {
-	var pe *peerError
-	if errors.As(err, &pe) {
-		pe.step = s.g.step.Load()
-	}
-	return err
 }
 
 // update applies one worker's push at once, copies the newest parameters
