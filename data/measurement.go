@@ -34,7 +34,7 @@ type Measurement struct {
 	StepTime     float64   `json:"step_time_s,omitempty"`    // seconds per optimizer step; with Status Timeout, if not 0, a lower bound; else set if and only if Status is OK
 	SyncTime     float64   `json:"sync_time_s,omitempty"`    // seconds of the step spent synchronising
 	StepTimeSD   float64   `json:"step_time_sd_s,omitempty"` // standard deviation of single step times
-	StepTimeSE   float64   `json:"step_time_se_s,omitempty"` // standard error of StepTime, autocorrelation and stopping allowed for: StepTime ± 2 of it is a 95 % interval
+	StepTimeSE   float64   `json:"step_time_se_s,omitempty"` // standard error of StepTime: ± 2 of it is a 95 % interval of the run's mean step, correlation, drift and stopping allowed for; other runs vary more
 	Steps        int       `json:"steps,omitempty"`          // timed steps behind StepTime
 	Status       Status    `json:"status"`
 	Error        string    `json:"error,omitempty"`             // one line, if Status is not OK

@@ -3,6 +3,7 @@ package meter
 import (
 	"math"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -11,8 +12,12 @@ import (
 // between two.
 const mostMeans = 48
 
-// correlations is the number of autocorrelations that are weighed.
-const correlations = 32
+// Correlations that are weighed: of short memory, spread evenly over arcsin φ,
+// and of long memory, spread evenly over H.
+const (
+	shortMemories = 32
+	longMemories  = 16
+)
 
 // standardError returns the standard error of the mean of batches: half the
 // half-width of its 95 % interval, so that the mean ± 2 standard errors is
@@ -36,22 +41,27 @@ func standardError(bs []batch) float64 {
 	return credible95(x) / 2
 }
 
-// component is the posterior of the mean under one autocorrelation: Student's
-// t with as many degrees of freedom as there are values less one.
+// component is the posterior of the mean under one correlation: Student's t
+// with as many degrees of freedom as there are values less one.
 type component struct{ mean, scale, weight float64 }
 
 // credible95 returns half the width of the interval around the average of x
 // that holds the mean of the process with a probability of 95 %.
 //
-// The process is taken to be autoregressive of first order, and its
-// autocorrelation φ is not estimated but integrated over: with Jeffreys' prior
-// 1/√(1−φ²) for φ, the same as a uniform one of arcsin φ (Zellner, "An
-// Introduction to Bayesian Inference in Econometrics", 1971, §7.1), and that
-// for scale, the posterior of the mean is a mixture of t distributions. Where
-// few values leave φ open the interval is wide, which keeps a trial from being
-// ended by luck; and a posterior, unlike a confidence interval, means the same
-// whatever rule ended the observation (Berger and Wolpert, "The Likelihood
-// Principle", 1988, §4.2).
+// How steps correlate is not estimated but integrated over, in two models of
+// equal prior. With short memory the process is autoregressive of first order;
+// the prior of its autocorrelation φ is Jeffreys' 1/√(1−φ²), the same as a
+// uniform one of arcsin φ (Zellner, "An Introduction to Bayesian Inference in
+// Econometrics", 1971, §7.1). With long memory, as of a machine whose speed
+// drifts on every scale of time, it is fractional Gaussian noise, which batch
+// means of any length are too (Beran, "Statistics for Long-Memory Processes",
+// 1994, §2.3); the prior of its exponent H is uniform from ½, independence, to
+// 1, where the mean says nothing. With Jeffreys' prior for the scale the
+// posterior of the mean is a mixture of t distributions. Where
+// few values leave the correlation open the interval is wide, which keeps a
+// trial from being ended by luck; and a posterior, unlike a confidence interval,
+// means the same whatever rule ended the observation (Berger and Wolpert, "The
+// Likelihood Principle", 1988, §4.2).
 func credible95(x []float64) float64 {
 	n := len(x)
 	if n < 3 {
@@ -83,43 +93,84 @@ func credible95(x []float64) float64 {
 	return hi
 }
 
-// posterior returns the posterior of the mean of x, less its average, for
-// autocorrelations spread evenly over arcsin φ, and the sum of their weights.
-// With R the correlation matrix of the process, tridiagonal when inverted, the
-// weight is |R|^(−½) (1'R⁻¹1)^(−½) S^(−(n−1)/2), S the squares that remain.
+// posterior returns the posterior of the mean of x, less its average, under
+// every correlation, and the sum of their weights.
 func posterior(x []float64) (mixture []component, total float64) {
-	n := len(x)
-	var centre, all, squares, cross float64
-	for _, v := range x {
-		centre += v / float64(n)
-	}
+	centre, squares := stat.Mean(x, nil), 0.0
+	values := make([]float64, len(x))
 	for i, v := range x {
-		all += v - centre
-		squares += (v - centre) * (v - centre)
-		if i > 0 {
-			cross += (v - centre) * (x[i-1] - centre)
-		}
+		values[i] = v - centre
+		squares += values[i] * values[i]
 	}
-	if squares <= 1e-18*centre*centre*float64(n) {
+	if squares <= 1e-18*centre*centre*float64(len(x)) {
 		return nil, 0
 	}
-	first, last := x[0]-centre, x[n-1]-centre
-	best, logs := math.Inf(-1), [correlations]float64{}
-	for i := range correlations {
-		phi := math.Sin(math.Pi * ((float64(i)+.5)/correlations - .5))
-		d := 1 - phi*phi
-		ones := (2 + float64(n-2)*(1+phi*phi) - 2*float64(n-1)*phi) / d
-		onesX := (first + last + (1+phi*phi)*(all-first-last) - phi*(2*all-first-last)) / d
-		xx := (first*first + last*last + (1+phi*phi)*(squares-first*first-last*last) - 2*phi*cross) / d
-		mean := onesX / ones
-		rest := math.Max(xx-mean*onesX, math.SmallestNonzeroFloat64)
-		logs[i] = -.5 * (float64(n-1)*math.Log(d) + math.Log(ones) + float64(n-1)*math.Log(rest))
-		mixture = append(mixture, component{mean: mean, scale: math.Sqrt(rest / float64(n-1) / ones)})
-		best = math.Max(best, logs[i])
+	add := func(of int, rho func(k float64) float64) {
+		lags := make([]float64, len(x))
+		for k := range lags {
+			lags[k] = rho(float64(k))
+		}
+		mixture = append(mixture, under(values, of, lags))
+	}
+	add(1, func(k float64) float64 { return max(0, 1-k) })
+	for i := range shortMemories {
+		phi := math.Sin(math.Pi * ((float64(i)+.5)/shortMemories - .5))
+		add(shortMemories, func(k float64) float64 { return math.Pow(phi, k) })
+	}
+	for i := range longMemories {
+		h2 := 1 + (float64(i)+.5)/longMemories // 2H
+		add(longMemories, func(k float64) float64 {
+			return (math.Pow(k+1, h2) - 2*math.Pow(k, h2) + math.Pow(math.Abs(k-1), h2)) / 2
+		})
+	}
+	best := math.Inf(-1)
+	for _, c := range mixture {
+		best = math.Max(best, c.weight)
 	}
 	for i := range mixture {
-		mixture[i].weight = math.Exp(logs[i] - best)
+		mixture[i].weight = math.Exp(mixture[i].weight - best)
 		total += mixture[i].weight
 	}
 	return mixture, total
+}
+
+// under returns the posterior of the mean of x under the correlations rho[k] of
+// values k apart, one of as many in its model; its weight is still a logarithm.
+// With R the correlation matrix that is ln |R|^(−½) (1'R⁻¹1)^(−½) S^(−(n−1)/2), S
+// being the squares that remain. What R⁻¹ makes of the values comes from their
+// one-step prediction errors (Durbin and Levinson; Brockwell and Davis, "Time
+// Series", 1991, §5.2).
+func under(x []float64, of int, rho []float64) component {
+	n := len(x)
+	var ones, onesX, xx, logR float64
+	ahead, before := make([]float64, n), make([]float64, n) // coefficients of the predictor
+	variance := 1.0
+	for t := range n {
+		if t > 0 {
+			partial := rho[t]
+			for k := 1; k < t; k++ {
+				partial -= before[k] * rho[t-k]
+			}
+			partial /= variance
+			for k := 1; k < t; k++ {
+				ahead[k] = before[k] - partial*before[t-k]
+			}
+			ahead[t] = partial
+			variance *= 1 - partial*partial
+			copy(before, ahead)
+		}
+		one, v := 1.0, x[t]
+		for k := 1; k <= t; k++ {
+			one -= ahead[k]
+			v -= ahead[k] * x[t-k]
+		}
+		ones += one * one / variance
+		onesX += one * v / variance
+		xx += v * v / variance
+		logR += math.Log(variance)
+	}
+	mean := onesX / ones
+	rest := math.Max(xx-mean*onesX, math.SmallestNonzeroFloat64)
+	return component{mean: mean, scale: math.Sqrt(rest / float64(n-1) / ones),
+		weight: -.5*(logR+math.Log(ones)+float64(n-1)*math.Log(rest)) - math.Log(float64(of))}
 }
