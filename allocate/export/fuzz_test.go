@@ -31,7 +31,9 @@ func FuzzManifests(f *testing.F) {
 			Metadata struct{ Annotations map[string]string }
 			Spec     struct {
 				ReplicatedJobs []struct {
-					Template struct{ Spec struct{ Template struct{ Spec podRead } } }
+					Template struct {
+						Spec struct{ Template struct{ Spec podRead } }
+					}
 				} `yaml:"replicatedJobs"`
 			}
 		}

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"errors"
-	"math"
 	"slices"
 
 	"knee/allocate"
@@ -94,42 +93,17 @@ func (q *queue) try(i, n int) bool {
 	return false
 }
 
-// left is the cluster that what was chosen leaves, a node for each type.
-func (q *queue) left() *data.Cluster {
-	var c data.Cluster
-	at := map[string]int{}
-	limited := q.free == nil
-	for _, n := range q.state.Cluster.Nodes {
-		if n.Drained {
-			continue
-		}
-		k, known := at[n.GPUType]
-		if !known {
-			k = len(c.Nodes)
-			at[n.GPUType], c.Nodes = k, append(c.Nodes, data.Node{Name: n.GPUType, GPUType: n.GPUType})
-		}
-		c.Nodes[k].GPUs += n.GPUs
-		if limited {
-			c.Nodes[k].CPUs += n.CPUs
-			c.Nodes[k].Memory += n.Memory
-		}
-	}
-	for i, n := range q.choice {
-		if n < 0 {
-			continue
-		}
-		use := &q.state.Jobs[i].Options[n].Use
-		if k, known := at[use.GPUType]; known {
-			c.Nodes[k].GPUs -= use.GPUs
-			if cpus := &c.Nodes[k].CPUs; *cpus > 0 { // 0 is no limit
-				*cpus = math.Max(*cpus-use.CPUs-use.PSCPUs, 1e-9)
-			}
-			if memory := &c.Nodes[k].Memory; *memory > 0 {
-				*memory = max(*memory-use.Memory-use.PSMemory, 1)
+// onlyGPUs reports whether GPUs are all that limits.
+func onlyGPUs(s allocate.State) bool {
+	for i := range s.Jobs {
+		for n := range s.Jobs[i].Options {
+			o := &s.Jobs[i].Options[n]
+			if o.Use.CPUs != 0 || o.Use.Memory != 0 || o.Use.PSCPUs != 0 || o.Use.PSMemory != 0 {
+				return false
 			}
 		}
 	}
-	return &c
+	return true
 }
 
 func (q *queue) assignment() allocate.Assignment {

@@ -24,16 +24,47 @@ type MarginalGain struct {
 
 // Allocate implements [Policy].
 func (m MarginalGain) Allocate(s allocate.State) (allocate.Assignment, error) {
-	if !m.Greedy {
-		x, err := Maximise(s)
-		return x.Assignment, err
+	if m.Greedy {
+		return Greedy(s, nil)
 	}
+	x, err := Maximise(s)
+	return x.Assignment, err
+}
+
+// Values say what option n of job i is worth, and that nothing is worth
+// nothing; nil stands for what the options and jobs of the state say.
+type Values func(i, n int) float64
+
+// Greedy takes marginal-gain steps only, every job that can starting first:
+// the published algorithm of Optimus on convex hulls.
+func Greedy(s allocate.State, v Values) (allocate.Assignment, error) {
 	if err := checkState(s); err != nil {
 		return allocate.Assignment{}, err
 	}
-	k := newKnapsack(s)
+	k := newKnapsack(s, v)
 	sel, _ := k.start()
 	sel.grow()
+	return k.assignment(sel), nil
+}
+
+// Best makes the sum of values large in about a millisecond and may leave any
+// job idle: exactly where the cluster is small and GPUs are all that limits,
+// else as the jobs choose at the prices of the dual, repaired. Unlike
+// [Maximise] it says no bound, and does not keep everyone running.
+func Best(s allocate.State, v Values) (allocate.Assignment, error) {
+	if err := checkState(s); err != nil {
+		return allocate.Assignment{}, err
+	}
+	k := newKnapsack(s, v)
+	sel, exact := k.table()
+	if !exact {
+		sel = k.admit(k.dense, false)
+		sel.grow()
+		if x := k.rounded(k.approach(false, sel.margin), false); x != nil && x.total() > sel.total() {
+			sel = x
+		}
+		sel.improve(false)
+	}
 	return k.assignment(sel), nil
 }
 
@@ -61,7 +92,7 @@ func Maximise(s allocate.State) (Solution, error) {
 	if err := checkState(s); err != nil {
 		return Solution{}, err
 	}
-	k := newKnapsack(s)
+	k := newKnapsack(s, nil)
 	sel, d, everyone, proven := k.solve()
 	x := Solution{Assignment: k.assignment(sel), Value: sel.total(), Proven: proven}
 	x.Dual, x.Prices, x.Worth = d.bound, k.prices(s.Cluster, d), k.worths(d)
