@@ -175,9 +175,8 @@ func (k *knapsack) start() (sel *selection, everyone bool) {
 const closeEnough = 1e-5
 
 // solve lets the jobs choose at the prices of the dual and rounds that; where
-// this is not close to the bound, it also grows greedily from three sides (by
-// dominant share, at the prices, and from what runs now) and repairs each by
-// local search. The best is proven or beaten by branch and bound where jobs
+// this is not close to the bound, it also grows greedily by dominant share, and
+// repairs that and what runs now by local search. The best is proven or beaten by branch and bound where jobs
 // are few. What runs now is tried first and wins ties, so that a plan is not
 // changed for nothing. With everyone the bound of the dual covers assignments
 // that run every job.
@@ -211,33 +210,20 @@ func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
 		consider(k.rounded(d, mustRun))
 	}
 	if far() {
-		for _, s := range k.repaired(first, now, grown, d, mustRun) {
-			consider(s)
+		if grown == nil {
+			grown = first.clone()
+			grown.grow()
+		}
+		for _, s := range []*selection{now, grown} {
+			if s != nil && (!mustRun || s.allRun()) {
+				s = s.clone()
+				s.improve(mustRun)
+				consider(s)
+			}
 		}
 	}
 	proven = best.branch(d, mustRun)
 	return best, d, mustRun, proven
-}
-
-// repaired grows from several sides and improves each by local search. All
-// that it returns keep every job running that first does.
-func (k *knapsack) repaired(first, now, grown *selection, d dual, mustRun bool) []*selection {
-	if grown == nil {
-		grown = first.clone()
-		grown.grow()
-	}
-	priced := first.clone()
-	priced.price = d.price
-	priced.grow()
-	priced.price = nil
-	out := []*selection{grown, priced}
-	if now != nil && (!mustRun || now.allRun()) {
-		out = append([]*selection{now.clone()}, out...)
-	}
-	for _, s := range out {
-		s.improve(mustRun)
-	}
-	return out
 }
 
 // guess is prices to start from where no greedy steps were taken: what all
