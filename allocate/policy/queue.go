@@ -5,49 +5,24 @@ import (
 	"slices"
 
 	"knee/allocate"
-	"knee/data"
 )
 
 // queue serves jobs in order, each with a gang of a fixed size: all of it
 // or nothing.
 type queue struct {
-	state  allocate.State
-	choice []int
-	free   map[string]int // GPUs by type; nil where more than GPUs limits
+	state    allocate.State
+	capacity *allocate.Capacity
+	choice   []int
+	used     []float64 // by dimension of the capacity
 }
 
 func newQueue(s allocate.State) (*queue, error) {
 	if s.Cluster == nil {
 		return nil, errors.New("policy: the state has no cluster")
 	}
-	q := &queue{state: s, choice: make([]int, len(s.Jobs))}
-	for i := range q.choice {
-		q.choice[i] = -1
-	}
-	if onlyGPUs(s) {
-		q.free = freeGPUs(s.Cluster)
-	}
+	q := &queue{state: s, capacity: s.Capacity(), choice: slices.Repeat([]int{allocate.None}, len(s.Jobs))}
+	q.used = make([]float64, len(q.capacity.Limit))
 	return q, nil
-}
-
-// freeGPUs counts the GPUs of every type. Nodes of a type mostly follow each
-// other, and a look into the map for each is what a large cluster would pay.
-func freeGPUs(c *data.Cluster) map[string]int {
-	free := map[string]int{}
-	last, count := "", 0
-	for i := range c.Nodes {
-		n := &c.Nodes[i]
-		if n.Drained {
-			continue
-		}
-		if n.GPUType != last {
-			free[last] += count
-			last, count = n.GPUType, 0
-		}
-		count += n.GPUs
-	}
-	free[last] += count
-	return free
 }
 
 // serve gives job i the fastest option of the size it asked for that still
@@ -67,43 +42,40 @@ func (q *queue) serveAsked(i int) bool {
 
 // drop takes a choice back.
 func (q *queue) drop(i int) {
-	if use := &q.state.Jobs[i].Options[q.choice[i]].Use; q.free != nil {
-		q.free[use.GPUType] += use.GPUs
-	}
-	q.choice[i] = -1
+	q.capacity.Add(q.used, q.use(i), -1)
+	q.choice[i] = allocate.None
 }
 
-// try makes a choice for a job that has none, and takes it back if it does
-// not fit.
+// use is what job i was given, nil for nothing.
+func (q *queue) use(i int) *allocate.Use {
+	if q.choice[i] == allocate.None {
+		return nil
+	}
+	return &q.state.Jobs[i].Options[q.choice[i]].Use
+}
+
+// try makes a choice for a job, instead of the one it has, and takes it back if
+// it does not fit.
 func (q *queue) try(i, n int) bool {
-	if q.free != nil {
-		use := &q.state.Jobs[i].Options[n].Use
-		if use.GPUs > q.free[use.GPUType] {
-			return false
-		}
-		q.free[use.GPUType] -= use.GPUs
-		q.choice[i] = n
-		return true
+	was := q.choice[i]
+	if was != allocate.None {
+		q.drop(i)
 	}
 	q.choice[i] = n
-	if (allocate.Assignment{Choice: q.choice}).Check(q.state) == nil {
-		return true
-	}
-	q.choice[i] = -1
-	return false
-}
-
-// onlyGPUs reports whether GPUs are all that limits.
-func onlyGPUs(s allocate.State) bool {
-	for i := range s.Jobs {
-		for n := range s.Jobs[i].Options {
-			o := &s.Jobs[i].Options[n]
-			if o.Use.CPUs != 0 || o.Use.Memory != 0 || o.Use.PSCPUs != 0 || o.Use.PSMemory != 0 {
-				return false
-			}
+	q.capacity.Add(q.used, q.use(i), 1)
+	if q.capacity.Exceeded(q.used) < 0 {
+		if !q.state.HasQuotas() {
+			return true
+		}
+		if tenant, _ := q.state.Beyond(q.use); tenant == "" {
+			return true
 		}
 	}
-	return true
+	if q.drop(i); was != allocate.None {
+		q.choice[i] = was
+		q.capacity.Add(q.used, q.use(i), 1)
+	}
+	return false
 }
 
 func (q *queue) assignment() allocate.Assignment {

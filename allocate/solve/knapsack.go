@@ -143,7 +143,7 @@ func (q *quotas) of(j *allocate.JobState, gpuType string) (dims []int, tenant st
 // which are by far the largest thing there is.
 func (k *knapsack) fitting(items []item, j *allocate.JobState, value func(n int) float64, c *allocate.Capacity, known map[branchKey]int, q *quotas) []item {
 	last, branch := "", -1
-	var dims allocate.TypeDims
+	var dims allocate.Dims
 	var limits []int
 	var tenant string
 	for n := range j.Options {

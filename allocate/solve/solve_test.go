@@ -77,7 +77,7 @@ func bruteForce(s allocate.State) (free, all float64) {
 		walk(i+1, v+s.Jobs[i].Idle, everyone && len(k.jobs[i].items) == 0)
 		for _, o := range s.Jobs[i].Options {
 			use := make([]float64, len(left))
-			c.Add(use, o.Use, 1)
+			c.Add(use, &o.Use, 1)
 			ok := true
 			for d := range use {
 				ok = ok && use[d] <= left[d]+1e-9
@@ -85,9 +85,9 @@ func bruteForce(s allocate.State) (free, all float64) {
 			if !ok {
 				continue
 			}
-			c.Add(left, o.Use, -1)
+			c.Add(left, &o.Use, -1)
 			walk(i+1, v+o.Value, everyone)
-			c.Add(left, o.Use, 1)
+			c.Add(left, &o.Use, 1)
 		}
 	}
 	walk(0, 0, true)
