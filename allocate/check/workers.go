@@ -55,7 +55,7 @@ func Workers(steps []Step) []Worker {
 	middle := quantile.Median(speeds)
 	var out []Worker
 	for i, s := range all {
-		w := Worker{Name: s.name, Steps: len(s.own), StepTime: 1 / speeds[i], Speed: speeds[i] / middle, Verdict: OK}
+		w := Worker{Name: s.name, Steps: len(s.own), StepTime: quantile.Median(s.own), Speed: speeds[i] / middle, Verdict: OK}
 		for n := 1; n < len(s.arrived); n++ {
 			w.Gap = math.Max(w.Gap, s.arrived[n]-s.arrived[n-1])
 		}
