@@ -2,6 +2,7 @@ package allocate
 
 import (
 	"math"
+	"slices"
 
 	"knee/data"
 )
@@ -21,7 +22,7 @@ const Slack = 1e-9
 type Capacity struct {
 	Limit          []float64 // by dimension
 	names          []string
-	byType         map[string]TypeDims
+	byType         map[string]Dims
 	allCPU, allMem int // dimension, −1 if not limiting
 }
 
@@ -29,12 +30,21 @@ type Capacity struct {
 // [Capacity.Positions], and the quotas of a tenant and those above it.
 const MaxDims = 8
 
-// TypeDims are the dimensions of a GPU type, −1 if not limiting.
-type TypeDims struct{ GPU, cpu, mem int }
+// Dims are the dimensions that a demand has: GPUs of its type, cores and bytes
+// beside them, cores and bytes of all nodes; −1 if not limiting.
+type Dims [5]int
+
+// GPU is the dimension of the GPUs.
+func (d Dims) GPU() int { return d[0] }
+
+// amounts are what a demand takes of its dimensions.
+func (u *Use) amounts() [5]float64 {
+	return [5]float64{float64(u.GPUs), u.CPUs, float64(u.Memory), u.CPUs + u.PSCPUs, float64(u.Memory) + float64(u.PSMemory)}
+}
 
 // NewCapacity adds up the nodes that may be used.
 func NewCapacity(cluster *data.Cluster) *Capacity {
-	c := &Capacity{byType: map[string]TypeDims{}, allCPU: -1, allMem: -1}
+	c := &Capacity{byType: map[string]Dims{}}
 	type sums struct{ gpus, cpus, mem float64 }
 	var all sums
 	var types []string
@@ -60,21 +70,18 @@ func NewCapacity(cluster *data.Cluster) *Capacity {
 	c.allCPU = c.dim("cores", all.cpus)
 	c.allMem = c.dim("bytes of memory", all.mem)
 	for i, t := range types {
-		c.byType[t] = TypeDims{
-			GPU: c.dim("GPUs of type "+t, by[i].gpus),
-			cpu: c.dim("cores beside GPUs of type "+t, by[i].cpus),
-			mem: c.dim("bytes of memory beside GPUs of type "+t, by[i].mem),
-		}
+		c.byType[t] = Dims{c.dim("GPUs of type "+t, by[i].gpus), c.dim("cores beside GPUs of type "+t, by[i].cpus),
+			c.dim("bytes of memory beside GPUs of type "+t, by[i].mem), c.allCPU, c.allMem}
 	}
 	return c
 }
 
 // Dims returns the dimensions of a GPU type; one that no node offers gets a
 // limit of zero as soon as an option asks for it.
-func (c *Capacity) Dims(gpuType string) TypeDims {
+func (c *Capacity) Dims(gpuType string) Dims {
 	t, ok := c.byType[gpuType]
 	if !ok {
-		t = TypeDims{GPU: c.dim("GPUs of type "+gpuType, 0), cpu: -1, mem: -1}
+		t = Dims{c.dim("GPUs of type "+gpuType, 0), -1, -1, c.allCPU, c.allMem}
 		c.byType[gpuType] = t
 	}
 	return t
@@ -90,59 +97,49 @@ func (c *Capacity) dim(name string, limit float64) int {
 }
 
 // Add adds sign times the demand u to the vector v.
-func (c *Capacity) Add(v []float64, u Use, sign float64) {
-	put := func(d int, x float64) {
+func (c *Capacity) Add(v []float64, u *Use, sign float64) {
+	t, known := c.byType[u.GPUType]
+	if !known {
+		t = Dims{-1, -1, -1, c.allCPU, c.allMem}
+	}
+	amounts := u.amounts()
+	for n, d := range t {
 		if d >= 0 {
-			v[d] += sign * x
+			v[d] += sign * amounts[n]
 		}
 	}
-	if t, ok := c.byType[u.GPUType]; ok {
-		put(t.GPU, float64(u.GPUs))
-		put(t.cpu, u.CPUs)
-		put(t.mem, float64(u.Memory))
+}
+
+// Exceeded returns the first dimension in which the demand v exceeds the
+// capacity, −1 if it fits.
+func (c *Capacity) Exceeded(v []float64) int {
+	for d := range v {
+		if v[d] > c.Limit[d]*(1+Slack)+Slack {
+			return d
+		}
 	}
-	put(c.allCPU, u.CPUs+u.PSCPUs)
-	put(c.allMem, float64(u.Memory)+float64(u.PSMemory))
+	return -1
 }
 
 // Positions lists the dimensions that options of a GPU type use, its GPUs first.
 func (c *Capacity) Positions(gpuType string) []int {
-	var out []int
 	t := c.Dims(gpuType)
-	for _, d := range []int{t.GPU, t.cpu, t.mem, c.allCPU, c.allMem} {
-		if d >= 0 {
-			out = append(out, d)
-		}
-	}
-	return out
+	return slices.DeleteFunc(t[:], func(d int) bool { return d < 0 })
 }
 
 // Shares writes the demand u to v as shares of the limits, one for each
-// dimension of Positions of its type, t, and returns the largest. What the cluster has none of
-// is an infinite share.
-func (c *Capacity) Shares(v *[MaxDims]float64, t TypeDims, u *Use) float64 {
-	n := 0
-	if t.GPU >= 0 {
-		v[n] = part(float64(u.GPUs), c.Limit[t.GPU])
-		n++
+// dimension of Positions of its type, t, and returns the largest. What the
+// cluster has none of is an infinite share.
+func (c *Capacity) Shares(v *[MaxDims]float64, t Dims, u *Use) (most float64) {
+	n, amounts := 0, u.amounts()
+	for k, d := range t {
+		if d >= 0 {
+			v[n] = part(amounts[k], c.Limit[d])
+			most = max(most, v[n])
+			n++
+		}
 	}
-	if t.cpu >= 0 {
-		v[n] = part(u.CPUs, c.Limit[t.cpu])
-		n++
-	}
-	if t.mem >= 0 {
-		v[n] = part(float64(u.Memory), c.Limit[t.mem])
-		n++
-	}
-	if c.allCPU >= 0 {
-		v[n] = part(u.CPUs+u.PSCPUs, c.Limit[c.allCPU])
-		n++
-	}
-	if c.allMem >= 0 {
-		v[n] = part(float64(u.Memory)+float64(u.PSMemory), c.Limit[c.allMem])
-		n++
-	}
-	return max(v[0], v[1], v[2], v[3], v[4])
+	return most
 }
 
 // part is a demand as a share of a limit, which may be zero.

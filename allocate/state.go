@@ -65,22 +65,15 @@ func (a Assignment) Check(s State) error {
 			return fmt.Errorf("job %q: choice %d, want −1 to %d", s.Jobs[i].Name, c, len(s.Jobs[i].Options)-1)
 		}
 	}
-	cap := NewCapacity(s.Cluster)
-	for i, c := range a.Choice {
-		if c >= 0 {
-			cap.Dims(s.Jobs[i].Options[c].Use.GPUType)
-		}
-	}
+	cap := s.Capacity()
 	used := make([]float64, len(cap.Limit))
 	for i, c := range a.Choice {
 		if c >= 0 {
-			cap.Add(used, s.Jobs[i].Options[c].Use, 1)
+			cap.Add(used, &s.Jobs[i].Options[c].Use, 1)
 		}
 	}
-	for d := range used {
-		if used[d] > cap.Limit[d]*(1+Slack)+Slack {
-			return fmt.Errorf("assignment uses %g of %s, the cluster has %g", used[d], cap.names[d], cap.Limit[d])
-		}
+	if d := cap.Exceeded(used); d >= 0 {
+		return fmt.Errorf("assignment uses %g of %s, the cluster has %g", used[d], cap.names[d], cap.Limit[d])
 	}
 	if !s.HasQuotas() {
 		return nil
@@ -95,6 +88,18 @@ func (a Assignment) Check(s State) error {
 		return fmt.Errorf("it gives tenant %q more than its quota of %d %s", tenant, s.Tenants[tenant].Quota[gpuType], gpuType)
 	}
 	return nil
+}
+
+// Capacity is that of the cluster with a dimension for every GPU type that an
+// option asks for.
+func (s *State) Capacity() *Capacity {
+	c := NewCapacity(s.Cluster)
+	for i := range s.Jobs {
+		for n := range s.Jobs[i].Options {
+			c.Dims(s.Jobs[i].Options[n].Use.GPUType)
+		}
+	}
+	return c
 }
 
 // QuotasOf returns the tenants, from the one of a job up to the root, that

@@ -151,13 +151,8 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	if fixed, ok := p.fixedBatch(c); ok {
 		return fixed, nil
 	}
-	k, measured, accumulated := float64(c.Workers), []float64(nil), false
-	for _, m := range p.Model.Measurements(c.GPUType, c.Mode) {
-		measured = append(measured, m.LocalBatch)
-		accumulated = accumulated || m.AccumSteps > 0
-	}
-	slices.Sort(measured)
-	measured = slices.Compact(measured)
+	k := float64(c.Workers)
+	measured, accumulated := p.Model.LocalBatches(c.GPUType, c.Mode)
 	l.accumulate = p.Accumulate || accumulated || p.batch().Adapt || k*l.localMax < l.initial
 	choices := l.round(k, measured)
 	if len(choices) == 0 {

@@ -1,7 +1,9 @@
 package check
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"knee/data"
 	"knee/internal/quantile"
@@ -30,35 +32,29 @@ func Compare(steps []Step, mode data.Mode, predicted data.Estimate) Drift {
 // steps are numbered; in ps-async it is the time between updates of the
 // whole job, the inverse of the workers' updates per second together.
 func StepTime(steps []Step, mode data.Mode) float64 {
-	times := map[string][]float64{}
-	slowest := map[int]float64{}
-	own := ownTimes(steps)
+	all, timed := byWorker(steps), false
+	slowest, numbered := map[int]float64{}, true
 	for _, s := range steps {
 		if s.Time > 0 {
-			times[s.Worker] = append(times[s.Worker], s.Time)
-			slowest[s.Step] = math.Max(slowest[s.Step], s.Time)
+			slowest[s.Step], timed = math.Max(slowest[s.Step], s.Time), true
+			numbered = numbered && s.Step >= 0
 		}
 	}
-	if len(times) == 0 { // arrivals only: the own part of the slowest is the step
-		times = own
-	}
-	if mode == data.PSAsync {
-		var updates float64
-		for _, t := range times {
-			updates += 1 / quantile.Median(t)
+	var most, updates float64
+	for _, w := range all {
+		times := w.times
+		if !timed { // arrivals only: the own part of the slowest is the step
+			times = w.own
 		}
+		if len(times) > 0 {
+			most, updates = math.Max(most, quantile.Median(times)), updates+1/quantile.Median(times)
+		}
+	}
+	switch {
+	case mode == data.PSAsync:
 		return 1 / updates
-	}
-	if _, unnumbered := slowest[-1]; !unnumbered && len(slowest) > 0 {
-		var all []float64
-		for _, t := range slowest {
-			all = append(all, t)
-		}
-		return quantile.Median(all)
-	}
-	var most float64
-	for _, t := range times {
-		most = math.Max(most, quantile.Median(t))
+	case timed && numbered:
+		return quantile.Median(slices.Collect(maps.Values(slowest)))
 	}
 	return most
 }

@@ -42,128 +42,88 @@ type Worker struct {
 // each other. Else it is the recorded step time. The speed is the inverse of
 // its median over steps.
 func Workers(steps []Step) []Worker {
-	var out []Worker
-	times, gaps := ownTimes(steps), longestGaps(steps)
-	last := lastHeard(steps)
-	for _, name := range names(steps) {
-		w := Worker{Name: name, Steps: len(times[name]), StepTime: quantile.Median(times[name]), Verdict: OK}
-		w.Gap = gaps[name]
-		out = append(out, w)
-	}
+	all := byWorker(steps)
 	var speeds []float64
-	for _, w := range out {
-		speeds = append(speeds, 1/w.StepTime)
+	lastAt, lastStep, timed := math.Inf(-1), -1, false
+	for _, w := range all {
+		speeds = append(speeds, 1/quantile.Median(w.own))
+		lastStep = max(lastStep, w.step)
+		if n := len(w.arrived); n > 0 {
+			lastAt, timed = math.Max(lastAt, w.arrived[n-1]), true
+		}
 	}
 	middle := quantile.Median(speeds)
-	for i := range out {
-		w := &out[i]
-		w.Speed = 1 / w.StepTime / middle
-		w.Behind = last.behind(w.Name, 1/middle)
+	var out []Worker
+	for i, s := range all {
+		w := Worker{Name: s.name, Steps: len(s.own), StepTime: quantile.Median(s.own), Speed: speeds[i] / middle, Verdict: OK}
+		for n := 1; n < len(s.arrived); n++ {
+			w.Gap = math.Max(w.Gap, s.arrived[n]-s.arrived[n-1])
+		}
+		switch n := len(s.arrived); {
+		case n > 0:
+			w.Behind = (lastAt - s.arrived[n-1]) * middle
+		case s.step >= 0 && !timed: // how many step numbers it lacks
+			w.Behind = float64(lastStep - s.step)
+		}
 		switch {
 		case w.Behind > silentSteps:
 			w.Verdict = Silent
 		case w.Speed < Half:
 			w.Verdict = Straggler
 		}
+		out = append(out, w)
 	}
 	return out
 }
 
-// names lists the workers in order of appearance.
-func names(steps []Step) []string {
-	var out []string
-	seen := map[string]bool{}
-	for _, s := range steps {
-		if !seen[s.Worker] {
-			seen[s.Worker] = true
-			out = append(out, s.Worker)
-		}
-	}
-	return out
+// series is what one worker did.
+type series struct {
+	name    string
+	times   []float64 // recorded step times
+	own     []float64 // its own part of its steps, at least one
+	arrived []float64 // when its gradients arrived, ascending
+	step    int       // the last, −1 if not numbered
 }
 
-// ownTimes is each worker's own part of its steps; see Workers. Of a worker
-// that has none the job can tell, such as with a single step, it is the
-// longest of all.
-func ownTimes(steps []Step) map[string][]float64 {
+// byWorker returns the workers in order of appearance. Of one whose own part
+// the job can tell of no step, such as with a single one, it is the longest of
+// all.
+func byWorker(steps []Step) []*series {
 	ends := map[int]float64{} // when the last gradient of a step arrived
 	for _, s := range steps {
 		if e, ok := ends[s.Step]; s.HasArrived && s.Step >= 0 && (!ok || s.Arrived > e) {
 			ends[s.Step] = s.Arrived
 		}
 	}
-	out := map[string][]float64{}
-	longest := 0.0
+	var out []*series
+	at := map[string]*series{}
+	longest := 1e-9
 	for _, s := range steps {
+		w := at[s.Worker]
+		if w == nil {
+			w = &series{name: s.Worker, step: -1}
+			at[s.Worker], out = w, append(out, w)
+		}
+		w.step = max(w.step, s.Step)
 		own := s.Time
-		if end, ok := ends[s.Step-1]; ok && s.HasArrived && s.Arrived > end {
-			own = s.Arrived - end
+		if own > 0 {
+			w.times = append(w.times, own)
+		}
+		if s.HasArrived {
+			w.arrived = append(w.arrived, s.Arrived)
+			if end, ok := ends[s.Step-1]; ok && s.Arrived > end {
+				own = s.Arrived - end
+			}
 		}
 		if own > 0 {
-			out[s.Worker] = append(out[s.Worker], own)
-			longest = math.Max(longest, own)
+			w.own, longest = append(w.own, own), math.Max(longest, own)
 		}
 	}
-	for _, name := range names(steps) {
-		if len(out[name]) == 0 {
-			out[name] = []float64{math.Max(longest, 1e-9)}
+	for _, w := range out {
+		slices.Sort(w.arrived)
+		if len(w.own) == 0 {
+			w.own = []float64{longest}
 		}
 	}
 	return out
-}
-
-// longestGaps is the longest time between gradients of each worker, 0 if
-// fewer than two arrivals are recorded.
-func longestGaps(steps []Step) map[string]float64 {
-	at := map[string][]float64{}
-	for _, s := range steps {
-		if s.HasArrived {
-			at[s.Worker] = append(at[s.Worker], s.Arrived)
-		}
-	}
-	gaps := map[string]float64{}
-	for name, t := range at {
-		slices.Sort(t)
-		for i := 1; i < len(t); i++ {
-			gaps[name] = math.Max(gaps[name], t[i]-t[i-1])
-		}
-	}
-	return gaps
-}
-
-// heard is when, and at which step, workers were last heard of.
-type heard struct {
-	at       map[string]float64
-	step     map[string]int
-	lastAt   float64
-	lastStep int
-}
-
-func lastHeard(steps []Step) heard {
-	h := heard{at: map[string]float64{}, step: map[string]int{}, lastAt: math.Inf(-1), lastStep: -1}
-	for _, s := range steps {
-		if s.HasArrived {
-			if t, ok := h.at[s.Worker]; !ok || s.Arrived > t {
-				h.at[s.Worker] = s.Arrived
-			}
-			h.lastAt = math.Max(h.lastAt, s.Arrived)
-		}
-		if n, ok := h.step[s.Worker]; !ok || s.Step > n {
-			h.step[s.Worker] = s.Step
-		}
-		h.lastStep = max(h.lastStep, s.Step)
-	}
-	return h
-}
-
-// behind is the steps of stepTime seconds since a worker was last heard of;
-// without arrivals, how many step numbers it lacks.
-func (h heard) behind(name string, stepTime float64) float64 {
-	if t, ok := h.at[name]; ok {
-		return (h.lastAt - t) / stepTime
-	}
-	if h.step[name] < 0 || len(h.at) > 0 {
-		return 0
-	}
-	return float64(h.lastStep - h.step[name])
 }

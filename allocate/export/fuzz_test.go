@@ -23,20 +23,24 @@ func FuzzManifests(f *testing.F) {
 		}
 		p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{{Name: name, Action: data.Start, GPUType: "t4", Workers: 1,
 			Placement: []data.NodeShare{{Node: "n1", Workers: 1}}, Template: &data.Template{Image: "i", Command: []string{"run", text}, Env: map[string]string{"X": text}}}}}
-		files, err := JobSet{}.Export(p)
+		files, err := JobSet().Export(p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var m struct {
 			Metadata struct{ Annotations map[string]string }
 			Spec     struct {
-				Jobs []replicatedJob `yaml:"replicatedJobs"`
+				ReplicatedJobs []struct {
+					Template struct {
+						Spec struct{ Template struct{ Spec podRead } }
+					}
+				} `yaml:"replicatedJobs"`
 			}
 		}
 		if err := yaml.Unmarshal(files[0].Data, &m); err != nil {
 			t.Fatalf("%v\n%s", err, files[0].Data)
 		}
-		c := m.Spec.Jobs[0].Template.Spec.Template.Spec.Containers[0]
+		c := m.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0]
 		if got := kubelet(c.Command[len(c.Command)-1]); got != text {
 			t.Errorf("the pod would run %q, want %q", got, text)
 		}
@@ -47,6 +51,15 @@ func FuzzManifests(f *testing.F) {
 			t.Errorf("annotation %q, want %q", got, name)
 		}
 	})
+}
+
+// podRead is what is read back of a pod.
+type podRead struct {
+	Containers []struct {
+		Name    string
+		Command []string
+		Env     []struct{ Name, Value string }
+	}
 }
 
 // kubelet expands as the kubelet does where no variable is defined: $$ is a

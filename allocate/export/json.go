@@ -2,8 +2,6 @@ package export
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 
 	"knee/data"
 )
@@ -14,11 +12,6 @@ type JSON struct{}
 // Export implements [Exporter].
 func (JSON) Export(p data.Plan) ([]File, error) {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(p); err != nil {
-		return nil, fmt.Errorf("export to json: %w", err)
-	}
-	return []File{{Name: "plan.json", Mode: 0o644, Data: b.Bytes()}}, nil
+	err := data.WritePlan(&b, &p)
+	return []File{{Name: "plan.json", Mode: 0o644, Data: b.Bytes()}}, err
 }

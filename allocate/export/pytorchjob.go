@@ -1,10 +1,6 @@
 package export
 
-import (
-	"strings"
-
-	"knee/data"
-)
+import "strings"
 
 // PyTorchJob writes Kubeflow PyTorchJob manifests (kubeflow.org/v1).
 //
@@ -19,68 +15,30 @@ import (
 //
 // A job whose number of workers may vary is elastic if its command is torchrun,
 // which lets the workers meet anew when some come or go: it has an
-// elasticPolicy with the range as minReplicas and maxReplicas and no Master,
-// and its pods are kept to the GPU nodes of the placement. The operator then
-// sets PET_NNODES, PET_RDZV_ENDPOINT and their like, which torchrun reads. A
-// plain "python train.py" would wait for exactly WORLD_SIZE processes, so
-// that its size is fixed.
-//
-// Parameter servers are refused: the operator knows no such replica.
-type PyTorchJob struct{}
-
-// elasticPolicy is the range of an elastic job.
-type elasticPolicy struct {
-	Min         int    `yaml:"minReplicas"`
-	Max         int    `yaml:"maxReplicas"`
-	Backend     string `yaml:"rdzvBackend"`
-	MaxRestarts int    `yaml:"maxRestarts"`
+// elasticPolicy with the range as minReplicas and maxReplicas and no Master.
+// The operator then sets what torchrun reads. A plain "python train.py" would
+// wait for exactly WORLD_SIZE processes, so that its size is fixed.
+func PyTorchJob() Exporter {
+	return exporter("pytorchjob", kubernetes{kind: kind{"kubeflow.org/v1", "PyTorchJob", "pytorchjobs.kubeflow.org"}, spec: pyTorchJob}.write)
 }
 
-type pytorchSpec struct {
-	Elastic  *elasticPolicy `yaml:"elasticPolicy,omitempty"`
-	PerPod   string         `yaml:"nprocPerNode,omitempty"` // processes that torchrun starts
-	Policy   runPolicy      `yaml:"runPolicy"`
-	Replicas struct {
-		Master *replica `yaml:"Master,omitempty"`
-		Worker *replica `yaml:"Worker,omitempty"`
-	} `yaml:"pytorchReplicaSpecs"`
-}
-
-type runPolicy struct {
-	CleanPodPolicy string `yaml:"cleanPodPolicy"`
-}
-
-// Export implements [Exporter].
-func (PyTorchJob) Export(p data.Plan) ([]File, error) {
-	return kubernetes("pytorchjob", resourceKind{"kubeflow.org/v1", "PyTorchJob", "pytorchjobs.kubeflow.org"}, p, func(t task) (any, string) {
-		if t.servers() {
-			return nil, "it uses parameter servers, which a PyTorchJob has no replica for; export it to tfjob or slurm"
+func pyTorchJob(t task) object {
+	hosts := t.hosts(false)
+	if t.Range != nil && t.Range.Max > t.Range.Min && t.runsTorchrun() {
+		return object{
+			{"elasticPolicy", object{{"minReplicas", max(1, min(t.Range.Min, t.Workers))}, {"maxReplicas", max(t.Range.Max, t.Workers)},
+				{"rdzvBackend", "c10d"}, {"maxRestarts", elasticRestarts}}},
+			{"nprocPerNode", "1"}, // processes that torchrun starts in a pod
+			{"runPolicy", cleanRunning},
+			{"pytorchReplicaSpecs", object{{"Worker", podsOf(t, "pytorch", t.Workers, hosts, false)}}},
 		}
-		s := pytorchSpec{Policy: runPolicy{CleanPodPolicy: "Running"}}
-		hosts := t.hosts(false)
-		if s.Elastic = elastic(t); s.Elastic != nil {
-			w := podsOf(t, "pytorch", t.Workers, hosts, false)
-			s.Replicas.Worker, s.PerPod = &w, "1"
-			return s, ""
-		}
-		// Rank 0 stands where the plan has its first worker.
-		m := podsOf(t, "pytorch", 1, hosts[:1], false)
-		s.Replicas.Master = &m
-		if t.Workers > 1 {
-			w := podsOf(t, "pytorch", t.Workers-1, hosts, false)
-			s.Replicas.Worker = &w
-		}
-		return s, ""
-	})
-}
-
-// elastic is the elastic policy of a job, nil if its size is fixed.
-func elastic(t task) *elasticPolicy {
-	if t.Range == nil || t.Range.Max <= t.Range.Min || !t.runsTorchrun() {
-		return nil
 	}
-	return &elasticPolicy{Min: max(1, min(t.Range.Min, t.Workers)), Max: max(t.Range.Max, t.Workers),
-		Backend: "c10d", MaxRestarts: elasticRestarts}
+	// Rank 0 stands where the plan has its first worker.
+	replicas := object{{"Master", podsOf(t, "pytorch", 1, hosts[:1], false)}}
+	if t.Workers > 1 {
+		replicas = append(replicas, field{"Worker", podsOf(t, "pytorch", t.Workers-1, hosts, false)})
+	}
+	return object{{"runPolicy", cleanRunning}, {"pytorchReplicaSpecs", replicas}}
 }
 
 // runsTorchrun reports whether the command is torchrun, by one of its names.

@@ -29,7 +29,21 @@ import (
 // variables, so that a script runs under the plan as it was measured.
 // Nodes with different counts, and parameter servers, become the components
 // of a heterogeneous job that runs as one step.
-type Slurm struct{}
+func Slurm() Exporter {
+	return exporter("slurm", func(_ data.Plan, ts []task) ([]File, error) {
+		var files []File
+		for _, t := range ts {
+			if t.paused() {
+				continue
+			}
+			if err := slurmProblem(t); err != nil {
+				return nil, err
+			}
+			files = append(files, File{Name: t.ID + ".sbatch", Mode: 0o755, Data: []byte(sbatch(t))})
+		}
+		return append(files, File{Name: "submit.sh", Mode: 0o755, Data: []byte(slurmSubmit(ts))}), nil
+	})
+}
 
 // group is one component of a Slurm job: nodes with the same tasks.
 type group struct {
@@ -39,36 +53,14 @@ type group struct {
 	tasksAll int
 }
 
-// Export implements [Exporter].
-func (Slurm) Export(p data.Plan) ([]File, error) {
-	ts, err := tasks("slurm", p)
-	if err != nil {
-		return nil, err
-	}
-	var files []File
-	for _, t := range ts {
-		if t.paused() {
-			continue
-		}
-		if reason := slurmProblem(t); reason != "" {
-			return nil, &Refusal{"slurm", t.Name, reason}
-		}
-		files = append(files, File{Name: t.ID + ".sbatch", Mode: 0o755, Data: []byte(sbatch(t))})
-	}
-	return append(files, File{Name: "submit.sh", Mode: 0o755, Data: []byte(slurmSubmit(ts))}), nil
-}
-
 // slurmProblem refuses what would change its meaning in an #SBATCH line.
-func slurmProblem(t task) string {
-	if len(t.Template.Command) == 0 {
-		return "template.command is empty, and Slurm must be told what to run"
-	}
+func slurmProblem(t task) error {
 	for _, f := range [][2]string{{"partition", t.Template.Partition}, {"account", t.Template.Account}, {"time_limit", t.Template.TimeLimit}, {"gpu_type", t.gpuName()}} {
 		if f[1] != "" && !word.MatchString(f[1]) {
-			return fmt.Sprintf("%s %q: want letters, digits and _ . , : + @ / = -", f[0], f[1])
+			return t.refuse("%s %q: want letters, digits and _ . , : + @ / = -", f[0], f[1])
 		}
 	}
-	return ""
+	return t.expressible("Slurm", true, true)
 }
 
 // groups gathers nodes of equal worker counts, in order, then nodes of equal

@@ -1,33 +1,21 @@
 package export
 
-import "knee/data"
-
 // TFJob writes Kubeflow TFJob manifests (kubeflow.org/v1): parameter servers
 // and workers as replicas of their own, one process per pod, one GPU per
 // worker. The operator passes the cluster in TF_CONFIG. A job without
 // parameter servers gets workers only (MultiWorkerMirroredStrategy).
-type TFJob struct{}
-
-type tfSpec struct {
-	Policy   runPolicy `yaml:"runPolicy"`
-	Replicas struct {
-		PS     *replica `yaml:"PS,omitempty"`
-		Worker replica  `yaml:"Worker"`
-	} `yaml:"tfReplicaSpecs"`
+func TFJob() Exporter {
+	return exporter("tfjob", kubernetes{kind: kind{"kubeflow.org/v1", "TFJob", "tfjobs.kubeflow.org"}, servers: true,
+		spec: func(t task) object {
+			replicas := object{}
+			if t.PS > 0 {
+				replicas = append(replicas, field{"PS", podsOf(t, "tensorflow", t.PS, t.hosts(true), true)})
+			}
+			replicas = append(replicas, field{"Worker", podsOf(t, "tensorflow", t.Workers, t.hosts(false), false)})
+			return object{{"runPolicy", cleanRunning}, {"tfReplicaSpecs", replicas}}
+		}}.write)
 }
 
-// Export implements [Exporter].
-func (TFJob) Export(p data.Plan) ([]File, error) {
-	return kubernetes("tfjob", resourceKind{"kubeflow.org/v1", "TFJob", "tfjobs.kubeflow.org"}, p, func(t task) (any, string) {
-		if t.Mode.UsesPS() && t.PS == 0 {
-			return nil, "its mode is " + string(t.Mode) + ", but the plan gives it no parameter server"
-		}
-		s := tfSpec{Policy: runPolicy{CleanPodPolicy: "Running"}}
-		if t.PS > 0 {
-			ps := podsOf(t, "tensorflow", t.PS, t.hosts(true), true)
-			s.Replicas.PS = &ps
-		}
-		s.Replicas.Worker = podsOf(t, "tensorflow", t.Workers, t.hosts(false), false)
-		return s, ""
-	})
-}
+// cleanRunning is the policy of the training operator that removes the pods
+// that still run when a job ends.
+var cleanRunning = object{{"cleanPodPolicy", "Running"}}

@@ -18,33 +18,25 @@ import (
 // workers is kept. Then a later plan grows it by running the script on more
 // nodes and shrinks it by stopping it on some; torchrun lets the others
 // meet again, and the KNEE_ variables are those each was started with.
-type Torchrun struct{}
-
-// Export implements [Exporter].
-func (Torchrun) Export(p data.Plan) ([]File, error) {
-	ts, err := tasks("torchrun", p)
-	if err != nil {
-		return nil, err
-	}
-	var files []File
-	var paused strings.Builder
-	for _, t := range ts {
-		if t.paused() {
-			fmt.Fprintf(&paused, "%s: %s\n", comment(t.Name), comment(t.Reason))
-			continue
+func Torchrun() Exporter {
+	return exporter("torchrun", func(_ data.Plan, ts []task) ([]File, error) {
+		var files []File
+		var paused strings.Builder
+		for _, t := range ts {
+			if t.paused() {
+				fmt.Fprintf(&paused, "%s: %s\n", comment(t.Name), comment(t.Reason))
+				continue
+			}
+			if err := t.expressible("torchrun", true, false); err != nil {
+				return nil, err
+			}
+			files = append(files, File{Name: t.ID + ".torchrun.sh", Mode: 0o755, Data: []byte(torchrunScript(t))})
 		}
-		if t.servers() {
-			return nil, &Refusal{"torchrun", t.Name, "it uses parameter servers, which torchrun does not start; export it to tfjob or slurm"}
+		if paused.Len() > 0 {
+			files = append(files, File{Name: "paused.txt", Mode: 0o644, Data: []byte(paused.String())})
 		}
-		if len(t.Template.Command) == 0 {
-			return nil, &Refusal{"torchrun", t.Name, "template.command is empty, and torchrun must be told what to run"}
-		}
-		files = append(files, File{Name: t.ID + ".torchrun.sh", Mode: 0o755, Data: []byte(torchrunScript(t))})
-	}
-	if paused.Len() > 0 {
-		files = append(files, File{Name: "paused.txt", Mode: 0o644, Data: []byte(paused.String())})
-	}
-	return files, nil
+		return files, nil
+	})
 }
 
 func torchrunScript(t task) string {

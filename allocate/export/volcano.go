@@ -1,56 +1,27 @@
 package export
 
-import (
-	"fmt"
-
-	"knee/data"
-)
+import "fmt"
 
 // Volcano writes Volcano Jobs (batch.volcano.sh/v1alpha1): a task per node
 // and role, pinned to its node, with a pod per process, scheduled all
 // together or not at all. It holds every placement exactly.
-type Volcano struct{}
-
-type volcanoSpec struct {
-	Scheduler    string              `yaml:"schedulerName"`
-	MinAvailable int                 `yaml:"minAvailable"`
-	MaxRetry     int                 `yaml:"maxRetry"`
-	Plugins      map[string][]string `yaml:"plugins"`
-	Policies     []volcanoPolicy     `yaml:"policies"`
-	Tasks        []volcanoTask       `yaml:"tasks"`
+func Volcano() Exporter {
+	return exporter("volcano", kubernetes{kind: kind{"batch.volcano.sh/v1alpha1", "Job", "jobs.batch.volcano.sh"},
+		command: true, servers: true, spec: volcanoJob}.write)
 }
 
-type volcanoPolicy struct {
-	Event  string `yaml:"event"`
-	Action string `yaml:"action"`
-}
-
-type volcanoTask struct {
-	Name     string          `yaml:"name"`
-	Replicas int             `yaml:"replicas"`
-	Policies []volcanoPolicy `yaml:"policies,omitempty"`
-	Template podTemplate     `yaml:"template"`
-}
-
-// Export implements [Exporter].
-func (Volcano) Export(p data.Plan) ([]File, error) {
-	k := resourceKind{"batch.volcano.sh/v1alpha1", "Job", "jobs.batch.volcano.sh"}
-	return kubernetes("volcano", k, p, func(t task) (any, string) {
-		if len(t.Template.Command) == 0 {
-			return nil, "template.command is empty, and the pods must be told what to run"
+func volcanoJob(t task) object {
+	policy := func(event, action string) object { return object{{"event", event}, {"action", action}} }
+	var tasks []any
+	for _, g := range t.perNodeGroups() {
+		o := object{{"name", g.name}, {"replicas", g.count}}
+		if g.first == 0 { // rank 0 is done when the training is
+			o = append(o, field{"policies", []any{policy("TaskCompleted", "CompleteJob")}})
 		}
-		s := volcanoSpec{Scheduler: "volcano", MinAvailable: t.Workers + t.PS, MaxRetry: 3,
-			Plugins:  map[string][]string{"svc": {}, "env": {}}, // names and indices of the pods
-			Policies: []volcanoPolicy{{"PodEvicted", "RestartJob"}, {"PodFailed", "RestartJob"}}}
-		for _, g := range t.perNodeGroups() {
-			v := volcanoTask{Name: g.name, Replicas: g.count}
-			if g.first == 0 { // rank 0 is done when the training is
-				v.Policies = []volcanoPolicy{{"TaskCompleted", "CompleteJob"}}
-			}
-			v.Template.Spec = podSpec{RestartPolicy: "Never", NodeSelector: map[string]string{hostname: g.node},
-				Containers: []container{g.container(t, "VC_TASK_INDEX", fmt.Sprintf("%s-w0-0.%s", t.ID, t.ID))}}
-			s.Tasks = append(s.Tasks, v)
-		}
-		return s, ""
-	})
+		tasks = append(tasks, append(o, field{"template", object{{"spec", g.pod(t, "VC_TASK_INDEX", fmt.Sprintf("%s-w0-0.%s", t.ID, t.ID))}}}))
+	}
+	return object{{"schedulerName", "volcano"}, {"minAvailable", t.Workers + t.PS}, {"maxRetry", 3},
+		{"plugins", map[string][]string{"svc": {}, "env": {}}}, // names and indices of the pods
+		{"policies", []any{policy("PodEvicted", "RestartJob"), policy("PodFailed", "RestartJob")}},
+		{"tasks", tasks}}
 }

@@ -66,7 +66,6 @@ func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed R
 	if len(fell) > 0 {
 		p.repair(a, fell)
 		p.refill()
-		p.swapRefill(a)
 	}
 	for i, c := range a.Choice {
 		if c != allocate.None {

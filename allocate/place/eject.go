@@ -99,3 +99,8 @@ func (p *placing) swap(i, choice int, w ejection) bool {
 	p.placer.Take(other.Nodes, p.standing[w.job].Resources)
 	return false
 }
+
+// lost is what job i lost between the assignment and its place.
+func (p *placing) lost(i int, a allocate.Assignment) float64 {
+	return p.state.Jobs[i].Options[a.Choice[i]].Value - p.valueOf(i)
+}

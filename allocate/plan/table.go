@@ -96,11 +96,12 @@ func (t *tables) add(i int, job data.Job, o oracle, in *clusterFit) *table {
 	return made
 }
 
-// fill predicts all shapes of all tables, on all processors.
+// fill predicts the shapes of all tables, on all processors: every one, or of
+// very many those that matter.
 func (t *tables) fill() {
 	type cell struct {
 		of *table
-		n  int
+		n  int // −1: a sample
 	}
 	var cells []cell
 	for _, x := range t.list {
@@ -108,10 +109,21 @@ func (t *tables) fill() {
 			cells = append(cells, cell{x, n})
 		}
 	}
+	if len(cells) > mostPredictions && len(t.list) > 1 {
+		cells = cells[:0]
+		for _, x := range t.list {
+			cells = append(cells, cell{x, -1})
+		}
+	}
 	_ = parallel.Each(len(cells), 8, func() func(int) error {
 		return func(i int) error {
-			x, n := cells[i].of, cells[i].n
-			x.answers[n], x.errs[n] = t.cache.answer(x.job, x.oracle, x.shapes[n])
+			x := cells[i].of
+			ask := func(n int) { x.answers[n], x.errs[n] = t.cache.answer(x.job, x.oracle, x.shapes[n]) }
+			if n := cells[i].n; n >= 0 {
+				ask(n)
+			} else {
+				x.sample(ask)
+			}
 			return nil
 		}
 	})

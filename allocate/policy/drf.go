@@ -19,7 +19,6 @@ func (DRF) Allocate(s allocate.State) (allocate.Assignment, error) {
 	if err != nil {
 		return allocate.Assignment{}, err
 	}
-	total := totals(s.Cluster)
 	var names []string
 	waiting := map[string][]int{}
 	for _, i := range sorted(s, submitted) {
@@ -29,15 +28,16 @@ func (DRF) Allocate(s allocate.State) (allocate.Assignment, error) {
 		}
 		waiting[t] = append(waiting[t], i)
 	}
-	held, weight := map[string]vector{}, map[string]float64{}
+	held, weight := map[string][]float64{}, map[string]float64{}
 	for i := range s.Jobs {
 		t := tenant(&s.Jobs[i])
 		weight[t] = math.Max(weight[t], tickets(s, &s.Jobs[i]))
+		held[t] = make([]float64, len(q.used))
 	}
 	for {
 		next, least := "", math.Inf(1)
 		for _, t := range names {
-			if v := held[t].dominant(total) / weight[t]; len(waiting[t]) > 0 && v < least {
+			if v := q.dominant(held[t]) / weight[t]; len(waiting[t]) > 0 && v < least {
 				next, least = t, v
 			}
 		}
@@ -50,6 +50,17 @@ func (DRF) Allocate(s allocate.State) (allocate.Assignment, error) {
 			continue
 		}
 		waiting[next] = waiting[next][1:]
-		held[next] = held[next].plus(s.Jobs[i].Options[q.choice[i]].Use)
+		q.capacity.Add(held[next], q.use(i), 1)
 	}
+}
+
+// dominant is the largest share of any resource in a demand.
+func (q *queue) dominant(v []float64) float64 {
+	var most float64
+	for d, limit := range q.capacity.Limit {
+		if limit > 0 {
+			most = math.Max(most, v[d]/limit)
+		}
+	}
+	return most
 }

@@ -37,16 +37,17 @@ func (g *Gandiva) Allocate(s allocate.State) (allocate.Assignment, error) {
 		}
 	}
 	g.leases.grant(q, slice(s))
-	grow(s, q.choice)
+	q.grow()
 	return q.assignment(), nil
 }
 
 // grow raises choices while GPUs are left, each time the one whose relative
 // speed rises most per GPU.
-func grow(s allocate.State, choice []int) {
+func (q *queue) grow() {
+	s := q.state
 	for {
 		job, option, best := -1, -1, 0.0
-		for i, c := range choice {
+		for i, c := range q.choice {
 			if c < 0 {
 				continue
 			}
@@ -58,24 +59,15 @@ func grow(s allocate.State, choice []int) {
 					continue
 				}
 				gain := (o.Answer.Goodput.Mean/now.Answer.Goodput.Mean - 1) / float64(more)
-				if gain <= best || !fitsWith(s, choice, i, n) {
-					continue
+				if gain > best && q.try(i, n) {
+					q.try(i, c)
+					job, option, best = i, n, gain
 				}
-				job, option, best = i, n, gain
 			}
 		}
 		if job < 0 {
 			return
 		}
-		choice[job] = option
+		q.try(job, option)
 	}
-}
-
-// fitsWith reports whether job i may have option n beside the others.
-func fitsWith(s allocate.State, choice []int, i, n int) bool {
-	was := choice[i]
-	choice[i] = n
-	ok := (allocate.Assignment{Choice: choice}).Check(s) == nil
-	choice[i] = was
-	return ok
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"knee/allocate"
+	"knee/allocate/solve"
 )
 
 // Knee is the policy this project recommends. It maximises, at every
@@ -24,10 +25,8 @@ import (
 // Harchol-Balter, Performance Evaluation 2020, theorem 3): shares fall with
 // the rank of size.
 //
-// The problem is a multiple-choice knapsack over the GPU types and solved to
-// its optimum while the cluster is small enough for a table; beyond that by
-// [solve.MarginalGain] on the same values. Nodes are the business of
-// placement.
+// The problem is a multiple-choice knapsack over the GPU types, solved by
+// [solve.Best]. Nodes are the business of placement.
 type Knee struct {
 	Power   float64 // 0 means 0.5
 	Horizon float64 // seconds an allocation is expected to last at most; 0 means 300
@@ -60,21 +59,18 @@ const unknownWork = 1800
 
 // Allocate implements [allocate.Policy].
 func (k Knee) Allocate(s allocate.State) (allocate.Assignment, error) {
-	weights, bases := map[*allocate.JobState]float64{}, map[*allocate.JobState]float64{}
-	return solveValued(s, func(j *allocate.JobState) float64 {
-		weights[j], bases[j] = k.weight(*j), k.smallest(*j)
-		return 0
-	}, func(j *allocate.JobState, n int) float64 {
-		if bases[j] <= 0 {
-			return 0
+	per := make([]float64, len(s.Jobs)) // what a sample/s of a job is worth
+	for i := range s.Jobs {
+		if base := k.smallest(&s.Jobs[i]); base > 0 {
+			per[i] = k.weight(&s.Jobs[i]) / base
 		}
-		return weights[j] * k.kept(*j, n) * k.tried(*j, n) / bases[j]
-	})
+	}
+	return solve.Best(s, func(i, n int) float64 { return per[i] * k.kept(&s.Jobs[i], n) * k.tried(&s.Jobs[i], n) })
 }
 
 // weight falls with the work that is left. Under a minute counts as a
 // minute, so that a job about to end does not outweigh the cluster.
-func (k Knee) weight(j allocate.JobState) float64 {
+func (k Knee) weight(j *allocate.JobState) float64 {
 	t, w, power := j.Remaining, j.Weight, k.Power
 	if t <= 0 {
 		t = unknownWork
@@ -91,7 +87,7 @@ func (k Knee) weight(j allocate.JobState) float64 {
 // kept is the share of progress left after the restart that option n costs,
 // over the time the option would be used: until the job ends, if that is
 // sooner than the horizon.
-func (k Knee) kept(j allocate.JobState, n int) float64 {
+func (k Knee) kept(j *allocate.JobState, n int) float64 {
 	if j.Current < 0 || n == j.Current || j.Options[n].Keeps {
 		return 1
 	}
@@ -99,7 +95,7 @@ func (k Knee) kept(j allocate.JobState, n int) float64 {
 	if h == 0 {
 		h = horizon
 	}
-	if v := k.speed(j.Options[n]); j.Remaining > 0 && v > 0 {
+	if v := k.speed(&j.Options[n]); j.Remaining > 0 && v > 0 {
 		h = math.Min(h, math.Max(j.Remaining*k.smallest(j)/v, shortest))
 	}
 	return h / (h + math.Max(0, j.History.Restart))
@@ -107,22 +103,22 @@ func (k Knee) kept(j allocate.JobState, n int) float64 {
 
 // tried is the speed to count an option with that may turn out worse: less
 // below what is expected the longer the job has to learn from trying it.
-func (k Knee) tried(j allocate.JobState, n int) float64 {
+func (k Knee) tried(j *allocate.JobState, n int) float64 {
 	t := j.Remaining
 	if t <= 0 {
 		t = unknownWork
 	}
 	expected := Knee{}
-	if v := expected.speed(j.Options[n]); v > 0 {
+	if v := expected.speed(&j.Options[n]); v > 0 {
 		t *= expected.smallest(j) / v
 	}
 	learning := cmp.Or(k.Learning, 600)
 	k.Risk *= learning / (learning + t)
-	return k.speed(j.Options[n])
+	return k.speed(&j.Options[n])
 }
 
 // speed is what is expected of an option, less the risk.
-func (k Knee) speed(o allocate.Option) float64 {
+func (k Knee) speed(o *allocate.Option) float64 {
 	g := o.Answer.Goodput
 	if k.Risk <= 0 || g.Lo <= 0 || g.Lo > g.Mean {
 		return g.Mean
@@ -132,9 +128,10 @@ func (k Knee) speed(o allocate.Option) float64 {
 
 // smallest is the speed of the option of fewest workers, the fastest of
 // those.
-func (k Knee) smallest(j allocate.JobState) float64 {
+func (k Knee) smallest(j *allocate.JobState) float64 {
 	least, best := math.MaxInt, 0.0
-	for _, o := range j.Options {
+	for n := range j.Options {
+		o := &j.Options[n]
 		if v := k.speed(o); o.Use.GPUs < least || o.Use.GPUs == least && v > best {
 			least, best = o.Use.GPUs, v
 		}

@@ -21,7 +21,13 @@ import (
 // replay everyone must end. A cluster on which nobody runs turns nobody away.
 //
 // It keeps what is booked from decision to decision; a value serves one replay.
+//
+// With Hold it is DPS-style pricing (Zhou et al., IEEE TMC 2023): a job that is
+// admitted keeps one gang without a break. Simplified further: prices are those
+// of OASiS, and there is no edge beside the cloud.
 type OASiS struct {
+	Hold bool
+
 	market *oasis.Market
 	booked map[string]*booking
 	origin float64 // when slot 0 begins
@@ -94,7 +100,11 @@ func (o *OASiS) admit(all *gangs, i, now int) *booking {
 		return nil
 	}
 	o.reprice(j)
-	s, ok := o.market.Offer(j, now, oasisHorizon)
+	offer := o.market.Offer
+	if o.Hold {
+		offer = o.market.Hold
+	}
+	s, ok := offer(j, now, oasisHorizon)
 	if !ok {
 		return nil
 	}
@@ -153,7 +163,7 @@ func optionTime(j *allocate.JobState, n int) float64 {
 		return t
 	}
 	if g := j.Options[n].Answer.Goodput.Mean; g > 0 {
-		return unknownWork * (Knee{}).smallest(*j) / g
+		return unknownWork * (Knee{}).smallest(j) / g
 	}
 	return unknownWork
 }

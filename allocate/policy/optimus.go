@@ -17,23 +17,17 @@ type Optimus struct{}
 // Allocate implements [allocate.Policy].
 func (Optimus) Allocate(s allocate.State) (allocate.Assignment, error) {
 	const first = 1e9 // seconds; starting a job beats any growth of another
-	jobs := make([]allocate.JobState, len(s.Jobs))
-	for i, j := range s.Jobs {
-		base, t := (Knee{}).smallest(j), j.Remaining
-		if t <= 0 {
-			t = unknownWork
+	base, left := make([]float64, len(s.Jobs)), make([]float64, len(s.Jobs))
+	for i := range s.Jobs {
+		base[i], left[i] = (Knee{}).smallest(&s.Jobs[i]), s.Jobs[i].Remaining
+		if left[i] <= 0 {
+			left[i] = unknownWork
 		}
-		options := make([]allocate.Option, len(j.Options))
-		for n, o := range j.Options {
-			options[n] = o
-			options[n].Value = 0
-			if g := o.Answer.Goodput.Mean; base > 0 && g > 0 {
-				options[n].Value = first + t*(1-base/g)
-			}
-		}
-		j.Options, j.Idle = options, 0
-		jobs[i] = j
 	}
-	s.Jobs = jobs
-	return solve.MarginalGain{Greedy: true}.Allocate(s)
+	return solve.Greedy(s, func(i, n int) float64 {
+		if g := s.Jobs[i].Options[n].Answer.Goodput.Mean; base[i] > 0 && g > 0 {
+			return first + left[i]*(1-base[i]/g)
+		}
+		return 0
+	})
 }

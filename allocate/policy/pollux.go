@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"knee/allocate"
+	"knee/allocate/solve"
 )
 
 // Pollux maximises the power mean, of exponent −1, of the speed-ups of all
@@ -24,8 +25,8 @@ const starved = 1e-3
 // Allocate implements [allocate.Policy].
 func (Pollux) Allocate(s allocate.State) (allocate.Assignment, error) {
 	share := max(1, slots(s)/max(1, len(s.Jobs)))
-	return solveValued(s, func(j *allocate.JobState) float64 { return 0 }, func(j *allocate.JobState, n int) float64 {
-		fair := 0.0
+	return solve.Best(s, func(i, n int) float64 {
+		j, fair := &s.Jobs[i], 0.0
 		for _, o := range j.Options {
 			if o.Use.GPUs <= share || fair == 0 {
 				fair = math.Max(fair, o.Answer.Goodput.Mean)

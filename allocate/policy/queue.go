@@ -2,53 +2,27 @@ package policy
 
 import (
 	"errors"
-	"math"
 	"slices"
 
 	"knee/allocate"
-	"knee/data"
 )
 
 // queue serves jobs in order, each with a gang of a fixed size: all of it
 // or nothing.
 type queue struct {
-	state  allocate.State
-	choice []int
-	free   map[string]int // GPUs by type; nil where more than GPUs limits
+	state    allocate.State
+	capacity *allocate.Capacity
+	choice   []int
+	used     []float64 // by dimension of the capacity
 }
 
 func newQueue(s allocate.State) (*queue, error) {
 	if s.Cluster == nil {
 		return nil, errors.New("policy: the state has no cluster")
 	}
-	q := &queue{state: s, choice: make([]int, len(s.Jobs))}
-	for i := range q.choice {
-		q.choice[i] = -1
-	}
-	if onlyGPUs(s) {
-		q.free = freeGPUs(s.Cluster)
-	}
+	q := &queue{state: s, capacity: s.Capacity(), choice: slices.Repeat([]int{allocate.None}, len(s.Jobs))}
+	q.used = make([]float64, len(q.capacity.Limit))
 	return q, nil
-}
-
-// freeGPUs counts the GPUs of every type. Nodes of a type mostly follow each
-// other, and a look into the map for each is what a large cluster would pay.
-func freeGPUs(c *data.Cluster) map[string]int {
-	free := map[string]int{}
-	last, count := "", 0
-	for i := range c.Nodes {
-		n := &c.Nodes[i]
-		if n.Drained {
-			continue
-		}
-		if n.GPUType != last {
-			free[last] += count
-			last, count = n.GPUType, 0
-		}
-		count += n.GPUs
-	}
-	free[last] += count
-	return free
 }
 
 // serve gives job i the fastest option of the size it asked for that still
@@ -68,68 +42,40 @@ func (q *queue) serveAsked(i int) bool {
 
 // drop takes a choice back.
 func (q *queue) drop(i int) {
-	if use := &q.state.Jobs[i].Options[q.choice[i]].Use; q.free != nil {
-		q.free[use.GPUType] += use.GPUs
-	}
-	q.choice[i] = -1
+	q.capacity.Add(q.used, q.use(i), -1)
+	q.choice[i] = allocate.None
 }
 
-// try makes a choice for a job that has none, and takes it back if it does
-// not fit.
+// use is what job i was given, nil for nothing.
+func (q *queue) use(i int) *allocate.Use {
+	if q.choice[i] == allocate.None {
+		return nil
+	}
+	return &q.state.Jobs[i].Options[q.choice[i]].Use
+}
+
+// try makes a choice for a job, instead of the one it has, and takes it back if
+// it does not fit.
 func (q *queue) try(i, n int) bool {
-	if q.free != nil {
-		use := &q.state.Jobs[i].Options[n].Use
-		if use.GPUs > q.free[use.GPUType] {
-			return false
-		}
-		q.free[use.GPUType] -= use.GPUs
-		q.choice[i] = n
-		return true
+	was := q.choice[i]
+	if was != allocate.None {
+		q.drop(i)
 	}
 	q.choice[i] = n
-	if (allocate.Assignment{Choice: q.choice}).Check(q.state) == nil {
-		return true
+	q.capacity.Add(q.used, q.use(i), 1)
+	if q.capacity.Exceeded(q.used) < 0 {
+		if !q.state.HasQuotas() {
+			return true
+		}
+		if tenant, _ := q.state.Beyond(q.use); tenant == "" {
+			return true
+		}
 	}
-	q.choice[i] = -1
+	if q.drop(i); was != allocate.None {
+		q.choice[i] = was
+		q.capacity.Add(q.used, q.use(i), 1)
+	}
 	return false
-}
-
-// left is the cluster that what was chosen leaves, a node for each type.
-func (q *queue) left() *data.Cluster {
-	var c data.Cluster
-	at := map[string]int{}
-	limited := q.free == nil
-	for _, n := range q.state.Cluster.Nodes {
-		if n.Drained {
-			continue
-		}
-		k, known := at[n.GPUType]
-		if !known {
-			k = len(c.Nodes)
-			at[n.GPUType], c.Nodes = k, append(c.Nodes, data.Node{Name: n.GPUType, GPUType: n.GPUType})
-		}
-		c.Nodes[k].GPUs += n.GPUs
-		if limited {
-			c.Nodes[k].CPUs += n.CPUs
-			c.Nodes[k].Memory += n.Memory
-		}
-	}
-	for i, n := range q.choice {
-		if n < 0 {
-			continue
-		}
-		use := &q.state.Jobs[i].Options[n].Use
-		if k, known := at[use.GPUType]; known {
-			c.Nodes[k].GPUs -= use.GPUs
-			if cpus := &c.Nodes[k].CPUs; *cpus > 0 { // 0 is no limit
-				*cpus = math.Max(*cpus-use.CPUs-use.PSCPUs, 1e-9)
-			}
-			if memory := &c.Nodes[k].Memory; *memory > 0 {
-				*memory = max(*memory-use.Memory-use.PSMemory, 1)
-			}
-		}
-	}
-	return &c
 }
 
 func (q *queue) assignment() allocate.Assignment {

@@ -1,8 +1,8 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -13,11 +13,15 @@ import (
 
 // entry is what is known of a policy.
 type entry struct {
+	name string
 	make func() allocate.Policy
 	// needs lists, by blanks, the fields of jobs.yaml without which it would
 	// not be what it is called: a plan that lacks one is refused.
-	needs string
-	takes takes
+	needs      string
+	takes      takes
+	round      float64 // seconds between decisions as published; 0 decides at every event
+	source     string  // where it was published, and which sections
+	simplified string  // what is left out or done otherwise; empty for a faithful one
 }
 
 // takes says what a policy makes of what a problem asks for.
@@ -30,43 +34,88 @@ const (
 	initialBatch                   // it leaves every job the batch it began with
 )
 
-// policies is the registry: one line for each policy.
-func policies() map[string]entry {
-	return map[string]entry{
-		Default:            {func() allocate.Policy { return MarginalGain{} }, "", values | restarts},
-		"even":             {func() allocate.Policy { return Even{} }, "", initialBatch},
-		"optimus-greedy":   {func() allocate.Policy { return MarginalGain{Greedy: true} }, "", values | restarts},
-		"optimus":          {func() allocate.Policy { return Optimus{} }, "remaining", 0},
-		"knee":             {func() allocate.Policy { return Knee{Risk: DefaultRisk} }, "remaining", restarts},
-		"pollux":           {func() allocate.Policy { return Pollux{} }, "submitted history.restarts", restarts},
-		"sia":              {func() allocate.Policy { return Sia{} }, "submitted history.restarts", restarts},
-		"gandiva":          {func() allocate.Policy { return &Gandiva{} }, "requested history.seconds", 0},
-		"oasis":            {func() allocate.Policy { return &OASiS{} }, "remaining submitted", 0},
-		"fifo":             {func() allocate.Policy { return FIFO{} }, "requested submitted", ownSize},
-		"fifo-backfill":    {func() allocate.Policy { return FIFO{Backfill: true} }, "requested submitted", ownSize},
-		"sjf":              {func() allocate.Policy { return SJF{} }, "requested remaining", ownSize},
-		"srtf":             {func() allocate.Policy { return SRTF{} }, "requested remaining", ownSize},
-		"drf":              {func() allocate.Policy { return DRF{} }, "requested submitted tenant", ownSize},
-		"tetris":           {func() allocate.Policy { return Tetris{} }, "requested remaining", ownSize},
-		"tiresias-las":     {func() allocate.Policy { return &Tiresias{} }, "requested submitted history.gpu_seconds", ownSize},
-		"tiresias-gittins": {func() allocate.Policy { return &Tiresias{Gittins: true} }, "requested remaining history.gpu_seconds", ownSize},
-		"e-las":            {func() allocate.Policy { return ELAS{} }, "requested history.gpu_seconds history.progress", ownSize},
-		"astraea":          {func() allocate.Policy { return &Astraea{} }, "requested submitted tenant history.gpu_seconds", ownSize},
-		"gandiva-fair":     {func() allocate.Policy { return &GandivaFair{} }, "requested tenant history.gpu_seconds", ownSize},
-		"themis":           {func() allocate.Policy { return &Themis{} }, "requested remaining submitted history.seconds", ownSize},
-		"gavel-maxmin":     {func() allocate.Policy { return &Gavel{Objective: GavelMaxMin} }, "requested history.by_type history.seconds", ownSize},
-		"gavel-ftf":        {func() allocate.Policy { return &Gavel{Objective: GavelFTF} }, "requested remaining submitted history.by_type history.seconds", ownSize},
-		"gavel-makespan":   {func() allocate.Policy { return &Gavel{Objective: GavelMakespan} }, "requested remaining history.by_type history.seconds", ownSize},
-		"allox":            {func() allocate.Policy { return AlloX{} }, "requested remaining", ownSize},
+// policies is the registry, in the order in which a reader would look.
+func policies() []entry {
+	return []entry{
+		{name: Default, make: func() allocate.Policy { return MarginalGain{} }, takes: values | restarts,
+			source: "this project; steps of Optimus, EuroSys 2018, section 4.1"},
+		{name: "knee", make: func() allocate.Policy { return Knee{Risk: DefaultRisk} }, needs: "remaining", takes: restarts,
+			source: "this project; weights as in heSRPT, Performance Evaluation 2020"},
+		{name: "even", make: func() allocate.Policy { return Even{} }, takes: initialBatch,
+			source: "what people do by hand"},
+		{name: "optimus", make: func() allocate.Policy { return Optimus{} }, needs: "remaining",
+			source: "Optimus, EuroSys 2018, section 4.1"},
+		{name: "optimus-greedy", make: func() allocate.Policy { return MarginalGain{Greedy: true} }, takes: values | restarts,
+			source: "Optimus, EuroSys 2018, section 4.1, on the objective of the plan"},
+		{name: "pollux", make: func() allocate.Policy { return Pollux{} }, needs: "submitted history.restarts", takes: restarts, round: 60,
+			source: "Pollux, OSDI 2021, section 4.2", simplified: "its objective solved as a knapsack instead of searched genetically; under the rules of Pollux, the search itself"},
+		{name: "sia", make: func() allocate.Policy { return Sia{} }, needs: "submitted history.restarts", takes: restarts, round: 60,
+			source: "Sia, SOSP 2023, section 3", simplified: "values are not rounded to two decimals"},
+		{name: "gavel-maxmin", make: func() allocate.Policy { return &Gavel{Objective: GavelMaxMin} }, needs: "requested history.by_type history.seconds", takes: ownSize, round: gavelRound,
+			source: "Gavel, OSDI 2020, sections 4.1, 4.3 and 5", simplified: "no space sharing; programs solved every round"},
+		{name: "gavel-ftf", make: func() allocate.Policy { return &Gavel{Objective: GavelFTF} }, needs: "requested remaining submitted history.by_type history.seconds", takes: ownSize, round: gavelRound,
+			source: "Gavel, OSDI 2020, sections 4.2 and 5", simplified: "as above"},
+		{name: "gavel-makespan", make: func() allocate.Policy { return &Gavel{Objective: GavelMakespan} }, needs: "requested remaining history.by_type history.seconds", takes: ownSize, round: gavelRound,
+			source: "Gavel, OSDI 2020, sections 4.2 and 5", simplified: "as above"},
+		{name: "themis", make: func() allocate.Policy { return &Themis{} }, needs: "requested remaining submitted history.seconds", takes: ownSize,
+			source: "Themis, NSDI 2020, sections 3 to 5", simplified: "a job is an app and bids truthfully, so no hidden payment; leftovers by ρ, not by lot"},
+		{name: "gandiva", make: func() allocate.Policy { return &Gandiva{} }, needs: "requested history.seconds", round: sliceRound,
+			source: "Gandiva, OSDI 2018, sections 3.1 to 3.4", simplified: "no packing of two jobs on a GPU; a slice is a minute per second of restart"},
+		{name: "gandiva-fair", make: func() allocate.Policy { return &GandivaFair{} }, needs: "requested tenant history.gpu_seconds", takes: ownSize, round: sliceRound,
+			source: "Gandiva-fair, EuroSys 2020, section 3", simplified: "one scheduler for the whole cluster, no migration to balance servers"},
+		{name: "tiresias-las", make: func() allocate.Policy { return &Tiresias{} }, needs: "requested submitted history.gpu_seconds", takes: ownSize,
+			source: "Tiresias, NSDI 2019, section 3", simplified: "all jobs are consolidated; under the rules of Tiresias, its simulator job by job"},
+		{name: "tiresias-gittins", make: func() allocate.Policy { return &Tiresias{Gittins: true} }, needs: "requested remaining history.gpu_seconds", takes: ownSize,
+			source: "Tiresias, NSDI 2019, section 3", simplified: "as above; the index takes the jobs that are present as the distribution"},
+		{name: "e-las", make: func() allocate.Policy { return ELAS{} }, needs: "requested history.gpu_seconds history.progress", takes: ownSize,
+			source: "E-LAS, ICPP 2020", simplified: "no switching of sizes by profit"},
+		{name: "astraea", make: func() allocate.Policy { return &Astraea{} }, needs: "requested submitted tenant history.gpu_seconds", takes: ownSize,
+			source: "Astraea, TPDS 2022, section 4", simplified: "leases as long as those of Themis; the placement of the replay"},
+		{name: "allox", make: func() allocate.Policy { return AlloX{} }, needs: "requested remaining", takes: ownSize,
+			source: "AlloX, EuroSys 2020, section 4", simplified: "a machine is a group of GPUs as large as the mean gang; the 120 oldest jobs take part"},
+		{name: "oasis", make: func() allocate.Policy { return &OASiS{} }, needs: "remaining submitted", round: oasisSlot,
+			source: "OASiS, INFOCOM 2018, sections 3 and 4", simplified: "workers and servers are one resource; slots of 300 s; who is turned away asks again"},
+		{name: "dps", make: func() allocate.Policy { return &OASiS{Hold: true} }, needs: "remaining submitted", round: oasisSlot,
+			source: "DPS, IEEE TMC 2023; prices of OASiS", simplified: "from its abstract: a gang is held without a break; no edge, no payments; as above"},
+		{name: "a-online", make: func() allocate.Policy { return &AOnline{} }, needs: "remaining submitted",
+			source: "A_online, MobiHoc 2020; windows of Hall et al., MOR 1997", simplified: "workers and servers are one resource; who is not chosen runs on what is left"},
+		{name: "drf", make: func() allocate.Policy { return DRF{} }, needs: "requested submitted tenant", takes: ownSize,
+			source: "DRF, NSDI 2011, section 4.1", simplified: "tasks are gangs, dealt anew at every decision"},
+		{name: "tetris", make: func() allocate.Policy { return Tetris{} }, needs: "requested remaining", takes: ownSize,
+			source: "Tetris, SIGCOMM 2014, sections 3.2 and 3.3", simplified: "alignment with the cluster as a whole, not with single machines"},
+		{name: "fifo", make: func() allocate.Policy { return FIFO{} }, needs: "requested submitted", takes: ownSize,
+			source: "by name"},
+		{name: "fifo-backfill", make: func() allocate.Policy { return FIFO{Backfill: true} }, needs: "requested submitted", takes: ownSize,
+			source: "by name"},
+		{name: "sjf", make: func() allocate.Policy { return SJF{} }, needs: "requested remaining", takes: ownSize,
+			source: "by name"},
+		{name: "srtf", make: func() allocate.Policy { return SRTF{} }, needs: "requested remaining", takes: ownSize,
+			source: "by name"},
 	}
 }
 
 // Gang reports whether the policy of a name takes the size of a job as its
 // owner asked for it; the others decide on it.
-func Gang(name string) bool { return policies()[name].takes&ownSize != 0 }
+func Gang(name string) bool { return known(name).takes&ownSize != 0 }
+
+// Round is the seconds between decisions of the policy of a name.
+func Round(name string) float64 { return known(name).round }
+
+// known is the entry of a name, an empty one if there is none.
+func known(name string) entry {
+	e, _ := find(name)
+	return e
+}
 
 // Names lists the known policies.
-func Names() []string { return slices.Sorted(maps.Keys(policies())) }
+func Names() []string {
+	var out []string
+	for _, e := range policies() {
+		out = append(out, e.name)
+	}
+	slices.Sort(out)
+	return out
+}
 
 // Default is the policy of the empty name.
 const Default = "marginal-gain"
@@ -81,14 +130,12 @@ func New(name string) (allocate.Policy, error) {
 }
 
 func find(name string) (entry, error) {
-	if name == "" {
-		name = Default
+	for _, e := range policies() {
+		if e.name == cmp.Or(name, Default) {
+			return e, nil
+		}
 	}
-	e, ok := policies()[name]
-	if !ok {
-		return e, &data.UnknownError{What: "policy", Name: name, Known: Names()}
-	}
-	return e, nil
+	return entry{}, &data.UnknownError{What: "policy", Name: name, Known: Names()}
 }
 
 // Solve makes a plan with the policy that the problem names. What the problem
@@ -101,7 +148,7 @@ func Solve(pr plan.Problem) (*data.Plan, error) {
 	refused := func(field, found, can string, takes takes) error {
 		var others []string
 		for _, name := range Names() {
-			if policies()[name].takes&takes != 0 {
+			if known(name).takes&takes != 0 {
 				others = append(others, name)
 			}
 		}
@@ -114,27 +161,15 @@ func Solve(pr plan.Problem) (*data.Plan, error) {
 	case pr.Hysteresis > 0 && e.takes&restarts == 0:
 		return nil, refused("hysteresis", fmt.Sprintf("%g s", pr.Hysteresis), "weigh what a change costs", restarts)
 	}
-	pr.Needs = strings.Fields(e.needs)
+	pr.Needs, pr.Policy = strings.Fields(e.needs), e.name
 	pr.KeepBatch = pr.KeepBatch || e.takes&initialBatch != 0
-	if pr.Policy == "" {
-		pr.Policy = Default
-	}
-	if pr.Policy == Default {
+	if e.name == Default {
 		return plan.Solve(pr, nil)
 	}
 	made, err := plan.Solve(pr, e.make())
 	if err == nil && e.takes&restarts == 0 {
-		running, changed := map[string]bool{}, 0
-		for _, j := range pr.Jobs {
-			running[j.Name] = j.Current != nil
-		}
-		for _, j := range made.Jobs {
-			if running[j.Name] && j.Action != data.Keep {
-				changed++
-			}
-		}
-		if changed > 0 {
-			made.Warnings = append(made.Warnings, fmt.Sprintf("policy %s does not weigh what a change costs, which the value counts: it changes %d running jobs", pr.Policy, changed))
+		if n := plan.TotalsOf(pr, made).Changed; n > 0 {
+			made.Warnings = append(made.Warnings, fmt.Sprintf("policy %s does not weigh what a change costs, which the value counts: it changes %d running jobs", e.name, n))
 		}
 	}
 	return made, err

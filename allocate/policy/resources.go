@@ -2,57 +2,10 @@ package policy
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"knee/allocate"
-	"knee/data"
 )
-
-// vector is an amount of every resource: GPUs of any type, cores, bytes.
-type vector [3]float64
-
-// totals is what the nodes that may be used hold. Resources that do not limit
-// are infinite.
-func totals(c *data.Cluster) vector {
-	var v vector
-	unlimited := func(x float64) float64 {
-		if x <= 0 {
-			return math.Inf(1)
-		}
-		return x
-	}
-	for _, n := range c.Nodes {
-		if !n.Drained {
-			v[0] += float64(n.GPUs)
-			v[1] += unlimited(n.CPUs)
-			v[2] += unlimited(float64(n.Memory))
-		}
-	}
-	return v
-}
-
-func amount(u allocate.Use) vector {
-	return vector{float64(u.GPUs), u.CPUs + u.PSCPUs, float64(u.Memory + u.PSMemory)}
-}
-
-func (v vector) plus(u allocate.Use) vector {
-	for k, x := range amount(u) {
-		v[k] += x
-	}
-	return v
-}
-
-// dominant is the largest share of any resource.
-func (v vector) dominant(total vector) float64 {
-	var most float64
-	for k, x := range v {
-		if total[k] > 0 {
-			most = math.Max(most, x/total[k])
-		}
-	}
-	return most
-}
 
 // tenant is who a job belongs to: itself, if nobody said.
 func tenant(j *allocate.JobState) string {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"knee/allocate"
+	"knee/allocate/solve"
 )
 
 // Sia chooses for every job one GPU type and one of the configurations of
@@ -25,7 +26,8 @@ const (
 
 // Allocate implements [allocate.Policy].
 func (Sia) Allocate(s allocate.State) (allocate.Assignment, error) {
-	return solveValued(s, func(*allocate.JobState) float64 { return 0 }, func(j *allocate.JobState, n int) float64 {
+	return solve.Best(s, func(i, n int) float64 {
+		j := &s.Jobs[i]
 		o := &j.Options[n]
 		least := leastUseful(j)
 		if o.Answer.Goodput.Mean <= 0 || least <= 0 || n != j.Current && !siaOffers(s, j, o) {

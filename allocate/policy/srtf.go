@@ -14,14 +14,7 @@ type SRTF struct{}
 
 // Allocate implements [allocate.Policy].
 func (SRTF) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q, err := newQueue(s)
-	if err != nil {
-		return allocate.Assignment{}, err
-	}
-	for _, i := range sorted(s, shortestFirst) {
-		q.serve(i)
-	}
-	return q.assignment(), nil
+	return inOrder(s, shortestFirst, false)
 }
 
 func shortestFirst(j *allocate.JobState) key { return key{remaining(j)} }

@@ -11,7 +11,7 @@ import (
 // with what is free, demand · free in shares of the cluster, plus a term that
 // favours short remaining work, Σ demand × time. The two are weighted by their
 // means, as the paper says. What runs keeps running. Machines are not told
-// apart: alignment is with the cluster as a whole.
+// apart: alignment is with all nodes of its GPU type together.
 type Tetris struct{}
 
 // Allocate implements [allocate.Policy].
@@ -20,45 +20,36 @@ func (Tetris) Allocate(s allocate.State) (allocate.Assignment, error) {
 	if err != nil {
 		return allocate.Assignment{}, err
 	}
-	total := totals(s.Cluster)
-	free := total
-	take := func(i int) {
-		for k, x := range amount(s.Jobs[i].Options[q.choice[i]].Use) {
-			free[k] -= x
-		}
-	}
 	var waiting []int
 	for i := range s.Jobs {
-		switch {
-		case s.Jobs[i].Current >= 0 && q.serve(i):
-			take(i)
-		case len(s.Jobs[i].Options) > 0:
+		if running := s.Jobs[i].Current >= 0 && q.serve(i); !running && len(s.Jobs[i].Options) > 0 {
 			waiting = append(waiting, i)
 		}
 	}
 	for len(waiting) > 0 {
-		best := pickTetris(s, waiting, free, total)
+		best := q.pickTetris(waiting)
 		i := waiting[best]
 		waiting = append(waiting[:best], waiting[best+1:]...)
-		if q.serve(i) {
-			take(i)
-		}
+		q.serve(i)
 	}
 	return q.assignment(), nil
 }
 
 // pickTetris is the position of the job of the highest score.
-func pickTetris(s allocate.State, waiting []int, free, total vector) int {
+func (q *queue) pickTetris(waiting []int) int {
 	align, work := make([]float64, len(waiting)), make([]float64, len(waiting))
 	var meanAlign, meanWork float64
 	for n, i := range waiting {
-		j := &s.Jobs[i]
-		demand := amount(j.Options[gang(j)[0]].Use)
-		var share float64
-		for k := range demand {
-			if !math.IsInf(total[k], 1) && total[k] > 0 {
-				align[n] += demand[k] / total[k] * free[k] / total[k]
-				share += demand[k] / total[k]
+		j := &q.state.Jobs[i]
+		use, share := &j.Options[gang(j)[0]].Use, 0.0
+		demand := make([]float64, len(q.used))
+		q.capacity.Add(demand, use, 1)
+		dims := q.capacity.Dims(use.GPUType)
+		for _, d := range dims[:3] { // GPUs, cores and memory
+			if d >= 0 && q.capacity.Limit[d] > 0 {
+				limit := q.capacity.Limit[d]
+				align[n] += demand[d] / limit * (limit - q.used[d]) / limit
+				share += demand[d] / limit
 			}
 		}
 		if t := remaining(j); !math.IsInf(t, 1) {

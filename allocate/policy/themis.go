@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math"
+	"slices"
 
 	"knee/allocate"
 	"knee/allocate/solve"
@@ -60,26 +61,24 @@ func (t *Themis) Wake(allocate.State, allocate.Assignment) float64 { return t.le
 // either way and falls out.
 func auction(q *queue, bidders []int) error {
 	s := q.state
-	sub := allocate.State{Now: s.Now, Cluster: q.left()}
-	for _, i := range bidders {
-		j := s.Jobs[i]
-		wait := s.Now - j.Submitted + themisLease + timeLeft(&j)
-		var bids []allocate.Option
-		for _, n := range gang(&j) {
-			o := j.Options[n]
-			o.Value = math.Max(0, math.Log(wait/math.Max(s.Now-j.Submitted+optionTime(&j, n), 1)))
-			bids = append(bids, o)
+	const held = 1e6 // more than any bids together
+	won, err := solve.Best(s, func(i, n int) float64 {
+		j := &s.Jobs[i]
+		switch {
+		case q.choice[i] == n:
+			return held
+		case q.choice[i] >= 0 || !slices.Contains(bidders, i) || !slices.Contains(gang(j), n):
+			return math.NaN()
 		}
-		j.Options, j.Current, j.Idle = bids, -1, 0
-		sub.Jobs = append(sub.Jobs, j)
-	}
-	won, err := solve.Maximise(sub)
+		wait := s.Now - j.Submitted + themisLease + timeLeft(j)
+		return math.Log(wait / math.Max(s.Now-j.Submitted+optionTime(j, n), 1))
+	})
 	if err != nil {
 		return err
 	}
-	for k, i := range bidders {
-		if c := won.Choice[k]; c >= 0 {
-			q.try(i, gang(&s.Jobs[i])[c])
+	for _, i := range bidders {
+		if c := won.Choice[i]; c >= 0 {
+			q.try(i, c)
 		}
 	}
 	return nil

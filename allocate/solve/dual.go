@@ -26,16 +26,13 @@ type dual struct {
 const dualWork = 12_000_000
 
 // refine lowers L by subgradient steps of Polyak's length towards a known
-// value, then, where that is cheap, sharpens one price at a time.
+// value.
 func (k *knapsack) refine(d *dual, known float64, mustRun bool) {
 	work := 1
 	for i := range k.jobs {
 		work += (len(k.jobs[i].hull) + 1) * k.n
 	}
 	k.polyak(d, known, mustRun, min(max(dualWork/work, 12), 400))
-	if work <= 60_000 {
-		k.sharpen(d, mustRun)
-	}
 }
 
 // sample is how many jobs are asked for prices to start from where there
@@ -175,52 +172,4 @@ func (k *knapsack) worth(it *item, price []float64) float64 {
 		w += price[d] * it.use[n]
 	}
 	return w
-}
-
-// sharpen lowers the bound one price at a time. L is convex in each, so a
-// golden-section search suffices; any point on the way is a valid bound.
-func (k *knapsack) sharpen(d *dual, mustRun bool) {
-	grad := make([]float64, k.n)
-	for range 3 {
-		before := d.bound
-		for i := range d.price {
-			if k.scale[i] {
-				k.sharpenOne(d, i, grad, mustRun)
-			}
-		}
-		if before-d.bound <= 1e-9*math.Abs(before) {
-			return
-		}
-	}
-}
-
-func (k *knapsack) sharpenOne(d *dual, i int, grad []float64, mustRun bool) {
-	price := append([]float64(nil), d.price...)
-	at := func(x float64) float64 {
-		price[i] = x
-		l := k.lagrangian(price, grad, ask{1, mustRun})
-		if l < d.bound {
-			d.bound = l
-			d.price[i] = x
-		}
-		return l
-	}
-	const ratio = 0.6180339887498949 // golden section
-	lo, hi := 0.0, 2*d.price[i]
-	if hi == 0 {
-		hi = math.Abs(d.bound) + 1e-9
-	}
-	a, b := hi-ratio*(hi-lo), lo+ratio*(hi-lo)
-	la, lb := at(a), at(b)
-	for range 40 {
-		if la <= lb {
-			hi, b, lb = b, a, la
-			a = hi - ratio*(hi-lo)
-			la = at(a)
-		} else {
-			lo, a, la = a, b, lb
-			b = lo + ratio*(hi-lo)
-			lb = at(b)
-		}
-	}
 }

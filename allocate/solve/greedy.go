@@ -44,9 +44,7 @@ func (k *knapsack) admit(r rank, picky bool) *selection {
 		return cmp.Compare(top[b], top[a])
 	})
 	for _, i := range order {
-		if !s.start(i, starts[i], r) {
-			s.makeRoom(i, starts, r)
-		}
+		s.start(i, starts[i], r)
 	}
 	return s
 }
@@ -81,28 +79,6 @@ func (s *selection) start(i int, starts []int, r rank) bool {
 	}
 	s.set(i, best)
 	return true
-}
-
-// makeRoom tries to start job i by sending one job that was started before
-// to another of its own starts.
-func (s *selection) makeRoom(i int, starts [][]int, r rank) bool {
-	for j := range s.choice {
-		was := s.choice[j]
-		if was == allocate.None {
-			continue
-		}
-		for _, c := range starts[j] {
-			if c == was || !s.fits(j, c) {
-				continue
-			}
-			s.set(j, c)
-			if s.start(i, starts[i], r) {
-				return true
-			}
-			s.set(j, was)
-		}
-	}
-	return false
 }
 
 // step is one edge of an upper concave envelope: job i could go from item

@@ -13,9 +13,10 @@ import (
 // are in shares of the capacity, and an item stores them for the few
 // dimensions that its GPU type touches only.
 type knapsack struct {
-	n     int     // dimensions
-	scale []bool  // by dimension: the cluster has some of it
-	dims  [][]int // by branch: the dimensions its items use, in rising order
+	n     int       // dimensions
+	limit []float64 // by dimension: what the cluster has
+	scale []bool    // by dimension: the cluster has some of it
+	dims  [][]int   // by branch: the dimensions its items use, in rising order
 	jobs  []kjob
 
 	pricedView pricedView // what view has made of the items for the prices in use
@@ -42,7 +43,7 @@ type item struct {
 // newKnapsack keeps, of every option table, what could be part of a best
 // assignment: options that fit an empty cluster, have a finite value and are
 // not dominated by another option of the same job.
-func newKnapsack(s allocate.State) *knapsack {
+func newKnapsack(s allocate.State, v Values) *knapsack {
 	c := allocate.NewCapacity(s.Cluster)
 	k := &knapsack{jobs: make([]kjob, len(s.Jobs))}
 	known := map[branchKey]int{}
@@ -52,8 +53,12 @@ func newKnapsack(s allocate.State) *knapsack {
 	q := newQuotas(&s, c)
 	var pool []item
 	for i := range s.Jobs {
-		pool = k.fitting(pool[:0], &s.Jobs[i], c, known, q)
-		kj := kjob{items: slices.Clone(undominated(pool, s.Jobs[i].Current)), idle: s.Jobs[i].Idle, current: allocate.None}
+		value, idle := func(n int) float64 { return s.Jobs[i].Options[n].Value }, s.Jobs[i].Idle
+		if v != nil {
+			value, idle = func(n int) float64 { return v(i, n) }, 0
+		}
+		pool = k.fitting(pool[:0], &s.Jobs[i], value, c, known, q)
+		kj := kjob{items: slices.Clone(undominated(pool, s.Jobs[i].Current)), idle: idle, current: allocate.None}
 		for n := range kj.items {
 			if kj.items[n].option == s.Jobs[i].Current {
 				kj.current = n
@@ -63,6 +68,7 @@ func newKnapsack(s allocate.State) *knapsack {
 		k.jobs[i] = kj
 	}
 	limits := append(slices.Clone(c.Limit), q.limit...)
+	k.limit = limits
 	k.n, k.scale = len(limits), make([]bool, len(limits))
 	for d, l := range limits {
 		k.scale[d] = l > 0
@@ -135,9 +141,9 @@ func (q *quotas) of(j *allocate.JobState, gpuType string) (dims []int, tenant st
 // fitting appends the options of a job that an empty cluster can hold and
 // that have a value. It is the one look the solver takes at option tables,
 // which are by far the largest thing there is.
-func (k *knapsack) fitting(items []item, j *allocate.JobState, c *allocate.Capacity, known map[branchKey]int, q *quotas) []item {
+func (k *knapsack) fitting(items []item, j *allocate.JobState, value func(n int) float64, c *allocate.Capacity, known map[branchKey]int, q *quotas) []item {
 	last, branch := "", -1
-	var dims allocate.TypeDims
+	var dims allocate.Dims
 	var limits []int
 	var tenant string
 	for n := range j.Options {
@@ -147,7 +153,7 @@ func (k *knapsack) fitting(items []item, j *allocate.JobState, c *allocate.Capac
 			limits, tenant = q.of(j, last)
 			branch, dims = k.branch(branchKey{last, tenant}, known, c, limits), c.Dims(last)
 		}
-		it := item{option: n, value: o.Value, branch: branch, size: o.Use.GPUs}
+		it := item{option: n, value: value(n), branch: branch, size: o.Use.GPUs}
 		it.share = c.Shares(&it.use, dims, &o.Use)
 		for n, d := range limits {
 			part := math.Inf(1)
@@ -157,7 +163,7 @@ func (k *knapsack) fitting(items []item, j *allocate.JobState, c *allocate.Capac
 			it.use[len(k.dims[branch])-len(limits)+n] = part
 			it.share = max(it.share, part)
 		}
-		if it.share <= 1+allocate.Slack && !math.IsNaN(o.Value) && !math.IsInf(o.Value, 0) {
+		if it.share <= 1+allocate.Slack && !math.IsNaN(it.value) && !math.IsInf(it.value, 0) {
 			items = append(items, it)
 		}
 	}

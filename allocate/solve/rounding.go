@@ -30,9 +30,7 @@ func (k *knapsack) rounded(d dual, mustRun bool) *selection {
 			}
 		}
 		if !short {
-			s.price = d.price
 			s.grow()
-			s.price = nil
 			return s
 		}
 		raise *= 1.5

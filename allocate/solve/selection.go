@@ -13,7 +13,6 @@ type selection struct {
 	choice []int // index in items, or none
 	free   []float64
 	value  float64
-	price  []float64 // value per share of each resource; nil to go by the dominant share
 	margin []float64 // by dimension: slope of the first step that no longer fitted, an estimate of its price
 }
 
@@ -30,8 +29,7 @@ func (k *knapsack) empty() *selection {
 }
 
 func (s *selection) clone() *selection {
-	return &selection{k: s.k, choice: slices.Clone(s.choice), free: slices.Clone(s.free), value: s.value,
-		price: s.price, margin: slices.Clone(s.margin)}
+	return &selection{k: s.k, choice: slices.Clone(s.choice), free: slices.Clone(s.free), value: s.value, margin: slices.Clone(s.margin)}
 }
 
 // at returns the value of choice c of job i.
@@ -138,11 +136,9 @@ func (s *selection) allRun() bool {
 }
 
 // extra returns what changing from one item, which may be nil, to another
-// costs, and the dimension of the dominant share: the largest share of
-// anything that to takes beyond from, or, at prices, the worth of what it
-// takes less the worth of what it gives back.
-func (s *selection) extra(to, from *item) (cost float64, dominant int) {
-	var most, worth float64
+// costs, the largest share of anything that to takes beyond from, and the
+// dimension of that dominant share.
+func (s *selection) extra(to, from *item) (most float64, dominant int) {
 	dominant = allocate.None
 	same := from != nil && from.branch == to.branch
 	for n, d := range s.k.dims[to.branch] {
@@ -156,21 +152,8 @@ func (s *selection) extra(to, from *item) (cost float64, dominant int) {
 		if u > most {
 			most, dominant = u, d
 		}
-		if s.price != nil {
-			worth += s.price[d] * u
-		}
 	}
-	if s.price == nil {
-		return most, dominant
-	}
-	if from != nil && !same {
-		for n, d := range s.k.dims[from.branch] {
-			if s.k.has(to, d) == 0 {
-				worth -= s.price[d] * from.use[n]
-			}
-		}
-	}
-	return math.Max(worth, 0), dominant
+	return most, dominant
 }
 
 // slope is gain per share; a gain that costs nothing beats all others.

@@ -24,16 +24,47 @@ type MarginalGain struct {
 
 // Allocate implements [Policy].
 func (m MarginalGain) Allocate(s allocate.State) (allocate.Assignment, error) {
-	if !m.Greedy {
-		x, err := Maximise(s)
-		return x.Assignment, err
+	if m.Greedy {
+		return Greedy(s, nil)
 	}
+	x, err := Maximise(s)
+	return x.Assignment, err
+}
+
+// Values say what option n of job i is worth, and that nothing is worth
+// nothing; nil stands for what the options and jobs of the state say.
+type Values func(i, n int) float64
+
+// Greedy takes marginal-gain steps only, every job that can starting first:
+// the published algorithm of Optimus on convex hulls.
+func Greedy(s allocate.State, v Values) (allocate.Assignment, error) {
 	if err := checkState(s); err != nil {
 		return allocate.Assignment{}, err
 	}
-	k := newKnapsack(s)
+	k := newKnapsack(s, v)
 	sel, _ := k.start()
 	sel.grow()
+	return k.assignment(sel), nil
+}
+
+// Best makes the sum of values large in about a millisecond and may leave any
+// job idle: exactly where the cluster is small and GPUs are all that limits,
+// else as the jobs choose at the prices of the dual, repaired. Unlike
+// [Maximise] it says no bound, and does not keep everyone running.
+func Best(s allocate.State, v Values) (allocate.Assignment, error) {
+	if err := checkState(s); err != nil {
+		return allocate.Assignment{}, err
+	}
+	k := newKnapsack(s, v)
+	sel, exact := k.table()
+	if !exact {
+		sel = k.admit(k.dense, false)
+		sel.grow()
+		if x := k.rounded(k.approach(false, sel.margin), false); x != nil && x.total() > sel.total() {
+			sel = x
+		}
+		sel.improve(false)
+	}
 	return k.assignment(sel), nil
 }
 
@@ -61,7 +92,7 @@ func Maximise(s allocate.State) (Solution, error) {
 	if err := checkState(s); err != nil {
 		return Solution{}, err
 	}
-	k := newKnapsack(s)
+	k := newKnapsack(s, nil)
 	sel, d, everyone, proven := k.solve()
 	x := Solution{Assignment: k.assignment(sel), Value: sel.total(), Proven: proven}
 	x.Dual, x.Prices, x.Worth = d.bound, k.prices(s.Cluster, d), k.worths(d)
@@ -81,7 +112,7 @@ func (k *knapsack) prices(c *data.Cluster, d dual) map[string]float64 {
 	capacity := allocate.NewCapacity(c)
 	out := map[string]float64{}
 	for _, t := range c.GPUTypes() {
-		if at := capacity.Dims(t).GPU; at >= 0 && capacity.Limit[at] > 0 {
+		if at := capacity.Dims(t).GPU(); at >= 0 && capacity.Limit[at] > 0 {
 			out[t] = d.price[at] / capacity.Limit[at]
 		}
 	}
@@ -144,9 +175,8 @@ func (k *knapsack) start() (sel *selection, everyone bool) {
 const closeEnough = 1e-5
 
 // solve lets the jobs choose at the prices of the dual and rounds that; where
-// this is not close to the bound, it also grows greedily from three sides (by
-// dominant share, at the prices, and from what runs now) and repairs each by
-// local search. The best is proven or beaten by branch and bound where jobs
+// this is not close to the bound, it also grows greedily by dominant share, and
+// repairs that and what runs now by local search. The best is proven or beaten by branch and bound where jobs
 // are few. What runs now is tried first and wins ties, so that a plan is not
 // changed for nothing. With everyone the bound of the dual covers assignments
 // that run every job.
@@ -180,33 +210,20 @@ func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
 		consider(k.rounded(d, mustRun))
 	}
 	if far() {
-		for _, s := range k.repaired(first, now, grown, d, mustRun) {
-			consider(s)
+		if grown == nil {
+			grown = first.clone()
+			grown.grow()
+		}
+		for _, s := range []*selection{now, grown} {
+			if s != nil && (!mustRun || s.allRun()) {
+				s = s.clone()
+				s.improve(mustRun)
+				consider(s)
+			}
 		}
 	}
 	proven = best.branch(d, mustRun)
 	return best, d, mustRun, proven
-}
-
-// repaired grows from several sides and improves each by local search. All
-// that it returns keep every job running that first does.
-func (k *knapsack) repaired(first, now, grown *selection, d dual, mustRun bool) []*selection {
-	if grown == nil {
-		grown = first.clone()
-		grown.grow()
-	}
-	priced := first.clone()
-	priced.price = d.price
-	priced.grow()
-	priced.price = nil
-	out := []*selection{grown, priced}
-	if now != nil && (!mustRun || now.allRun()) {
-		out = append([]*selection{now.clone()}, out...)
-	}
-	for _, s := range out {
-		s.improve(mustRun)
-	}
-	return out
 }
 
 // guess is prices to start from where no greedy steps were taken: what all

@@ -62,7 +62,7 @@ func drawState(t *rapid.T) allocate.State {
 func bruteForce(s allocate.State) (free, all float64) {
 	c := allocate.NewCapacity(s.Cluster)
 	c.Dims("b") // options ask for it, whether there are such nodes or not
-	k := newKnapsack(s)
+	k := newKnapsack(s, nil)
 	left := append([]float64(nil), c.Limit...)
 	free, all = math.Inf(-1), math.Inf(-1)
 	var walk func(i int, v float64, everyone bool)
@@ -77,7 +77,7 @@ func bruteForce(s allocate.State) (free, all float64) {
 		walk(i+1, v+s.Jobs[i].Idle, everyone && len(k.jobs[i].items) == 0)
 		for _, o := range s.Jobs[i].Options {
 			use := make([]float64, len(left))
-			c.Add(use, o.Use, 1)
+			c.Add(use, &o.Use, 1)
 			ok := true
 			for d := range use {
 				ok = ok && use[d] <= left[d]+1e-9
@@ -85,9 +85,9 @@ func bruteForce(s allocate.State) (free, all float64) {
 			if !ok {
 				continue
 			}
-			c.Add(left, o.Use, -1)
+			c.Add(left, &o.Use, -1)
 			walk(i+1, v+o.Value, everyone)
-			c.Add(left, o.Use, 1)
+			c.Add(left, &o.Use, 1)
 		}
 	}
 	walk(0, 0, true)
@@ -125,9 +125,42 @@ func TestMarginalGainAgainstBruteForce(t *testing.T) {
 	})
 }
 
+// TestBest: free to leave jobs idle, it is feasible, as good as trying all
+// where GPUs are all that limits, and never worse than leaving all idle.
+func TestBest(t *testing.T) {
+	exact := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawState(t)
+		a, err := Best(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Check(s); err != nil {
+			t.Fatalf("over capacity: %v", err)
+		}
+		var idle float64
+		for _, j := range s.Jobs {
+			idle += j.Idle
+		}
+		got := a.Total(s)
+		free, _ := bruteForce(s)
+		if got > free+1e-9 || got < idle-1e-9 {
+			t.Fatalf("value %g, want %g (all idle) to %g (the best)", got, idle, free)
+		}
+		if _, small := newKnapsack(s, nil).table(); small {
+			if exact++; math.Abs(got-free) > 1e-9 {
+				t.Fatalf("value %g, the best is %g", got, free)
+			}
+		}
+	})
+	if exact == 0 {
+		t.Error("no case was small enough for the table")
+	}
+}
+
 // runsAll reports whether every job that fits the empty cluster runs.
 func runsAll(s allocate.State, a allocate.Assignment) bool {
-	k := newKnapsack(s)
+	k := newKnapsack(s, nil)
 	for i, c := range a.Choice {
 		if c == allocate.None && len(k.jobs[i].items) > 0 {
 			return false

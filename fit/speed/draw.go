@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -86,12 +87,34 @@ func decorrelate(v []float64, others [][]float64) {
 	}
 }
 
-// stratifiedHalf returns n variates of a symmetric distribution for
-// antithetic pairs: their sizes stratified, their signs random.
-func stratifiedHalf(of distuv.Quantiler, n int, rng *rand.Rand) []float64 {
-	v := make([]float64, n)
-	for j, at := range rng.Perm(n) {
-		v[at] = of.Quantile(.5 + (float64(j)+.5)/float64(2*n))
+// upper returns the sizes of n equally likely strata of a symmetric
+// distribution, one for each.
+func upper(of distuv.Quantiler, n int) []float64 {
+	sizes := make([]float64, n)
+	for j := range sizes {
+		sizes[j] = of.Quantile(.5 + (float64(j)+.5)/float64(2*n))
+	}
+	return sizes
+}
+
+// upperT is upper of draws/2 strata of the t distribution, by its degrees of
+// freedom: kept, as it takes longer than anything else of a posterior.
+var upperT sync.Map
+
+func upperOfT(tail float64) []float64 {
+	sizes, known := upperT.Load(tail)
+	if !known {
+		sizes, _ = upperT.LoadOrStore(tail, upper(distuv.StudentsT{Sigma: 1, Nu: tail}, draws/2))
+	}
+	return sizes.([]float64)
+}
+
+// stratifiedHalf returns variates of a symmetric distribution for antithetic
+// pairs: their sizes those of its strata, their signs random.
+func stratifiedHalf(sizes []float64, rng *rand.Rand) []float64 {
+	v := make([]float64, len(sizes))
+	for j, at := range rng.Perm(len(v)) {
+		v[at] = sizes[j]
 		if rng.IntN(2) == 0 {
 			v[at] = -v[at]
 		}

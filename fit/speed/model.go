@@ -348,6 +348,22 @@ func (m *Model) Measurements(gpuType string, mode data.Mode) []data.Measurement 
 	return rows
 }
 
+// LocalBatches returns the batches per worker that were measured of one GPU type
+// and mode, ascending, and whether any was accumulated.
+func (m *Model) LocalBatches(gpuType string, mode data.Mode) (sizes []float64, accumulated bool) {
+	g, _ := m.find(gpuType, mode)
+	if g == nil {
+		return nil, false
+	}
+	for i := range g.rows {
+		if c := &g.rows[i].Config; c.GPUType == gpuType {
+			sizes, accumulated = append(sizes, c.LocalBatch), accumulated || c.AccumSteps > 0
+		}
+	}
+	slices.Sort(sizes)
+	return slices.Compact(sizes), accumulated
+}
+
 // Timer returns the fitted parametric form of a GPU type and mode, without
 // slopes and process, nil if they were never measured.
 func (m *Model) Timer(gpuType string, mode data.Mode) form.StepTimer {

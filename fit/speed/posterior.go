@@ -66,7 +66,7 @@ func newPosterior(g *group, w *whitening, seed uint64) (*posterior, error) {
 		}
 	}
 	q.gauss = stratified(distuv.UnitNormal, draws, rng)
-	q.noise = stratifiedHalf(distuv.StudentsT{Sigma: 1, Nu: g.prior.Tail}, draws/2, rng)
+	q.noise = stratifiedHalf(upperOfT(g.prior.Tail), rng)
 	q.noise = append(q.noise, negated(q.noise)...)
 	decorrelate(q.gauss, others)
 	decorrelate(q.noise, append(others, q.gauss))
@@ -96,8 +96,9 @@ func (g *group) drawParameters(w *whitening, rng *rand.Rand) (zs, along [][]floa
 	eig.VectorsTo(&axes)
 	precision := eig.Values(nil)
 	u := make([][]float64, n)
+	sizes := upper(distuv.UnitNormal, draws/2)
 	for k := range u {
-		u[k] = stratifiedHalf(distuv.UnitNormal, draws/2, rng)
+		u[k] = stratifiedHalf(sizes, rng)
 		decorrelate(u[k], u[:k])
 	}
 	length := make([]float64, 0, draws) // half the squared length in sds

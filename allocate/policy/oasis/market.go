@@ -1,10 +1,15 @@
 // Package oasis admits jobs online by the prices of future GPU time (Bao, Peng,
 // Wu and Li, INFOCOM 2018): time is in slots, every GPU type has a price in
 // every slot that rises from Low to High as it is booked, and a job that comes
-// takes the schedule whose utility exceeds its price most, if any does.
+// takes the schedule whose utility exceeds its price most, if any does. The
+// utility of who is admitted is at least 1/(2α) of the most that could be had,
+// α = ln(High/Low), whatever schedules a job may choose among (theorem 4).
 package oasis
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Market is the GPU time there is, and what of it is booked. Slots are numbered
 // from 0.
@@ -106,6 +111,40 @@ func (m *Market) Offer(j *Job, now, slots int) (Schedule, bool) {
 	return best, true
 }
 
+// Hold is [Market.Offer] for a job that, once begun, holds one gang without a
+// break until it is done, as a job whose workers are deployed once does (Zhou,
+// Wang, Huang, Pang and Chen, DPS, IEEE TMC 2023).
+func (m *Market) Hold(j *Job, now, slots int) (Schedule, bool) {
+	best, payoff := Schedule{From: now}, 0.0
+	for c, o := range j.Options {
+		run := int(math.Ceil(j.Work / o.Speed * (1 - 1e-12)))
+		for from := 0; from+run <= slots; from++ {
+			var cost float64
+			for n := range run {
+				if !m.free(now+from+n, o) {
+					cost = math.Inf(1)
+					break
+				}
+				cost += m.Price(now+from+n, o.Kind) * o.GPUs
+			}
+			if v := j.Utility(from + run); v-cost > payoff {
+				payoff, best.Cost, best.Value = v-cost, cost, v
+				best.Choice = append(slices.Repeat([]int{-1}, from), slices.Repeat([]int{c}, run)...)
+			}
+		}
+	}
+	return best, payoff > 0
+}
+
+// free reports whether the gang of an option is not booked in a slot.
+func (m *Market) free(slot int, o Option) bool {
+	booked := 0.0
+	if b := m.booked[slot]; b != nil {
+		booked = b[o.Kind]
+	}
+	return booked+o.GPUs <= m.GPUs[o.Kind]+1e-9
+}
+
 // progress is the chunks that a slot of an option does.
 func progress(j *Job, c int) int {
 	return int(math.Min(chunks, chunks*j.Options[c].Speed/j.Work*(1+1e-12)))
@@ -119,7 +158,7 @@ func (m *Market) extend(j *Job, slot int, before []float64) (after []float64, pi
 		pick[d] = -1
 	}
 	for c, o := range j.Options {
-		if b := m.booked[slot]; b != nil && b[o.Kind]+o.GPUs > m.GPUs[o.Kind]+1e-9 || o.GPUs > m.GPUs[o.Kind] {
+		if !m.free(slot, o) {
 			continue
 		}
 		cost, did := m.Price(slot, o.Kind)*o.GPUs, progress(j, c)

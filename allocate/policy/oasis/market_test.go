@@ -2,6 +2,7 @@ package oasis
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -36,12 +37,40 @@ func TestOfferByHand(t *testing.T) {
 	}
 }
 
+// TestHoldByHand: two GPUs and four slots. A job of two GPU-slots takes both
+// GPUs at once; where the first slot is booked by half it waits for one in which
+// nobody is, and where every second slot is it takes one GPU for two slots.
+func TestHoldByHand(t *testing.T) {
+	m := &Market{GPUs: []float64{2}, Low: 1, High: 9}
+	j := &Job{Work: 2, Options: []Option{{0, 1, 1}, {0, 2, 2}}, Utility: func(n int) float64 { return 20 - float64(n) }}
+	one := func(slots ...int) {
+		for _, slot := range slots {
+			m.Book(j, Schedule{From: slot, Choice: []int{0}}, 0, 1)
+		}
+	}
+	for _, tt := range []struct {
+		book []int
+		want []int
+	}{{nil, []int{1}}, {[]int{0}, []int{-1, 1}}, {[]int{1, 2, 3}, []int{0, 0}}} {
+		one(tt.book...)
+		if s, ok := m.Hold(j, 0, 4); !ok || !slices.Equal(s.Choice, tt.want) {
+			t.Errorf("with %v booked: %+v, %v, want %v", tt.book, s, ok, tt.want)
+		}
+	}
+}
+
 // TestCompetitive: on small instances of jobs that each take a fourth of the
 // GPUs (the theorem wants demands that are small beside the capacity), all
 // schedules tried, the utility of who
 // is admitted is at least 1/(2α) of the most that could be had by who knows the
 // future, α = ln(High/Low) at least 1 (theorem 4).
 func TestCompetitive(t *testing.T) {
+	for name, hold := range map[string]bool{"oasis": false, "dps": true} {
+		t.Run(name, func(t *testing.T) { competitive(t, hold) })
+	}
+}
+
+func competitive(t *testing.T, hold bool) {
 	const slots, gpus = 2, 4
 	worst := math.Inf(1)
 	rapid.Check(t, func(t *rapid.T) {
@@ -64,7 +93,11 @@ func TestCompetitive(t *testing.T) {
 				if arrive[i] != slot {
 					continue
 				}
-				if s, ok := m.Offer(j, slot, slots-slot); ok {
+				offer := m.Offer
+				if hold {
+					offer = m.Hold
+				}
+				if s, ok := offer(j, slot, slots-slot); ok {
 					m.Book(j, s, slot, 1)
 					got += s.Value
 				}
@@ -75,7 +108,7 @@ func TestCompetitive(t *testing.T) {
 				t.Fatalf("%g of %d GPUs booked in slot %d", b[0], gpus, slot)
 			}
 		}
-		best := most(jobs, arrive, make([]float64, slots), gpus)
+		best := most(jobs, arrive, make([]float64, slots), gpus, hold)
 		alpha := math.Max(1, math.Log(high/low))
 		if got*2*alpha < best-1e-9 {
 			t.Fatalf("utility %g, the best is %g, more than 2α = %g times as much", got, best, 2*alpha)
@@ -87,23 +120,26 @@ func TestCompetitive(t *testing.T) {
 	t.Logf("the worst has %.2f of the best", worst)
 }
 
-// most is the largest utility of any admission and schedules.
-func most(jobs []*Job, arrive []int, used []float64, gpus float64) float64 {
+// most is the largest utility of any admission and schedules; with hold, of
+// those without a break.
+func most(jobs []*Job, arrive []int, used []float64, gpus float64, hold bool) float64 {
 	if len(jobs) == 0 {
 		return 0
 	}
 	j := jobs[0]
-	best := most(jobs[1:], arrive[1:], used, gpus) // not admitted
+	best := most(jobs[1:], arrive[1:], used, gpus, hold) // not admitted
 	var try func(slot int, done float64)
 	try = func(slot int, done float64) {
 		if done >= j.Work-1e-9 {
-			best = math.Max(best, j.Utility(slot-arrive[0])+most(jobs[1:], arrive[1:], used, gpus))
+			best = math.Max(best, j.Utility(slot-arrive[0])+most(jobs[1:], arrive[1:], used, gpus, hold))
 			return
 		}
 		if slot == len(used) {
 			return
 		}
-		try(slot+1, done)
+		if done == 0 || !hold {
+			try(slot+1, done)
+		}
 		for _, o := range j.Options {
 			if used[slot]+o.GPUs <= gpus {
 				used[slot] += o.GPUs

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -8,23 +9,64 @@ import (
 	"knee/data"
 )
 
-// withPod returns a manifest with the user's pod template under every pod
-// template in it: tolerations, volumes, secrets, a service account, sidecars.
-// What the plan decides wins over it. The user's first container is the one
-// that trains.
-func withPod(m manifest, pod map[string]any) (any, error) {
-	if pod == nil {
-		return m, nil
+// object is a mapping in the order in which it is written. Fields whose value
+// is nil are left out.
+type object []field
+
+type field struct {
+	key   string
+	value any
+}
+
+// text is a string as the value of a field that is left out if it is empty.
+func text(s string) any {
+	if s == "" {
+		return nil
 	}
-	var tree, under yaml.Node
-	if err := tree.Encode(m); err != nil {
-		return nil, err
+	return s
+}
+
+// MarshalYAML implements [yaml.Marshaler].
+func (o object) MarshalYAML() (any, error) {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, f := range o {
+		if f.value == nil {
+			continue
+		}
+		var key, value yaml.Node
+		key.SetString(f.key)
+		if err := value.Encode(f.value); err != nil {
+			return nil, err
+		}
+		n.Content = append(n.Content, &key, &value)
 	}
-	if err := under.Encode(pod); err != nil {
-		return nil, err
+	return n, nil
+}
+
+// yamlFile is a file of one or more manifests, a pod template of the user's
+// under every pod template in them: tolerations, volumes, secrets, a service
+// account, sidecars. What the plan decides wins over it. The user's first
+// container is the one that trains.
+func yamlFile(name string, pod map[string]any, ms ...any) (File, error) {
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	for _, m := range ms {
+		var tree, under yaml.Node
+		if err := tree.Encode(m); err != nil {
+			return File{}, err
+		}
+		if pod != nil {
+			if err := under.Encode(pod); err != nil {
+				return File{}, err
+			}
+			fillPods(&tree, &under)
+		}
+		if err := e.Encode(&tree); err != nil {
+			return File{}, err
+		}
 	}
-	fillPods(&tree, &under)
-	return &tree, nil
+	return File{Name: name, Mode: 0o644, Data: b.Bytes()}, e.Close()
 }
 
 // fillPods looks for mappings whose spec has containers.

@@ -1,0 +1,190 @@
+package export
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"knee/data"
+)
+
+// task is a job of a plan, checked and with the name its files get.
+type task struct {
+	data.PlannedJob
+	ID       string // DNS-1123 label, unique in the plan
+	Template data.Template
+	Needs    data.PlanNeeds
+}
+
+// paused reports whether the job gets nothing.
+func (t task) paused() bool { return t.Action == data.Pause || t.Workers == 0 }
+
+// changed reports whether the job runs and must be stopped to follow the plan.
+func (t task) changed() bool {
+	return t.Action == data.Grow || t.Action == data.Shrink || t.Action == data.Move
+}
+
+// tasks checks a plan for what every target relies on.
+func tasks(p data.Plan) ([]task, error) {
+	if p.Version != data.PlanVersion {
+		return nil, &Refusal{Reason: fmt.Sprintf("the plan has version %d, want %d", p.Version, data.PlanVersion)}
+	}
+	var out []task
+	owner := map[string]string{}
+	for _, j := range p.Jobs {
+		t := task{PlannedJob: j, ID: label(j.Name)}
+		if other, ok := owner[t.ID]; ok {
+			return nil, t.refuse("its name becomes %q, as that of job %q does; rename one", t.ID, other)
+		}
+		owner[t.ID] = j.Name
+		if j.Template != nil {
+			t.Template = *j.Template
+		}
+		if j.Resources != nil {
+			t.Needs = *j.Resources
+		}
+		if reason := t.problem(); reason != "" {
+			return nil, t.refuse("%s", reason)
+		}
+		if t.ModelParallel() > 1 {
+			t.Range = nil // a model that is spread over workers cannot lose one
+		}
+		var err error
+		if t.Template.Command, err = t.rendered(); err != nil {
+			return nil, t.refuse("%v", err)
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// refuse says why a target cannot express the job.
+func (t task) refuse(format string, args ...any) *Refusal {
+	return &Refusal{Job: t.Name, Reason: fmt.Sprintf(format, args...)}
+}
+
+// expressible refuses a job that a target, called with its article, cannot
+// start: one without a command, if it needs one, or with parameter servers.
+func (t task) expressible(target string, command, servers bool) error {
+	switch {
+	case t.servers() && !servers:
+		return t.refuse("it uses parameter servers, which %s does not start; export it to tfjob, jobset or slurm", target)
+	case command && len(t.Template.Command) == 0:
+		return t.refuse("template.command is empty, and %s must be told what to run", target)
+	}
+	return nil
+}
+
+// problem says what is inconsistent or unsafe to write, empty if nothing is.
+func (t task) problem() string {
+	for k, v := range t.Template.Env {
+		if !envName.MatchString(k) {
+			return fmt.Sprintf("environment variable %q: want letters, digits and _, not starting with a digit", k)
+		}
+		if strings.ContainsRune(v, 0) {
+			return fmt.Sprintf("environment variable %s contains a NUL byte", k)
+		}
+	}
+	for _, a := range t.Template.Command {
+		if strings.ContainsRune(a, 0) {
+			return "the command contains a NUL byte"
+		}
+	}
+	if t.paused() {
+		return ""
+	}
+	if t.LocalBatch != math.Trunc(t.LocalBatch) {
+		return fmt.Sprintf("a batch of %g samples per worker, which no training can hold; plan it with a whole one", t.LocalBatch)
+	}
+	if t.Mode.UsesPS() && t.PS == 0 {
+		return "its mode is " + string(t.Mode) + ", but the plan gives it no parameter server"
+	}
+	if len(t.Placement) == 0 {
+		return "the plan does not say on which nodes it runs"
+	}
+	workers, ps := 0, 0
+	for _, s := range t.Placement {
+		if !nodeName.MatchString(s.Node) {
+			return fmt.Sprintf("node name %q: want letters, digits, ., - and _", s.Node)
+		}
+		if s.Workers < 0 || s.PS < 0 || s.Workers+s.PS == 0 {
+			return fmt.Sprintf("node %s: %d workers and %d ps, want at least one process", s.Node, s.Workers, s.PS)
+		}
+		workers, ps = workers+s.Workers, ps+s.PS
+	}
+	if workers != t.Workers || ps != t.PS {
+		return fmt.Sprintf("its placement holds %d workers and %d ps, want %d and %d", workers, ps, t.Workers, t.PS)
+	}
+	return ""
+}
+
+// rendered is the command filled in for what the plan gives the job, as a study's is
+// for a trial.
+func (t task) rendered() ([]string, error) {
+	if t.paused() || !slices.ContainsFunc(t.Template.Command, func(a string) bool { return strings.Contains(a, "{{") }) {
+		return t.Template.Command, nil
+	}
+	return data.RenderCommand(t.Template.Command, t.config(), data.Source{File: "template"})
+}
+
+// config is what the plan gives the job.
+func (t task) config() data.Config {
+	c := data.Config{Job: t.Name, GPUType: t.GPUType, Mode: t.Mode, Workers: t.Workers, PS: t.PS, LocalBatch: t.LocalBatch, AccumSteps: t.AccumSteps, Layout: t.Layout, Extra: t.Extra}
+	for _, s := range t.Placement {
+		if s.Workers > 0 {
+			c.Placement = append(c.Placement, s.Workers)
+		}
+	}
+	c.Nodes = len(c.Placement)
+	return c
+}
+
+// environment is what the training program sees: the owner's variables in
+// order of name, then the contract that trials are launched with, so that a
+// program measured by knee profile runs as it was measured.
+func (t task) environment() [][2]string {
+	var out [][2]string
+	for _, k := range slices.Sorted(maps.Keys(t.Template.Env)) {
+		out = append(out, [2]string{k, t.Template.Env[k]})
+	}
+	c := t.config()
+	num := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	out = append(out,
+		[2]string{"KNEE_JOB", t.Name},
+		[2]string{"KNEE_MODE", string(c.ModeOrDefault())},
+		[2]string{"KNEE_GPU_TYPE", c.GPUType},
+		[2]string{"KNEE_NODES", strconv.Itoa(c.Nodes)},
+		[2]string{"KNEE_WORKERS", strconv.Itoa(c.Workers)},
+		[2]string{"KNEE_PS", strconv.Itoa(c.PS)},
+	)
+	if c.LocalBatch > 0 {
+		out = append(out,
+			[2]string{"KNEE_LOCAL_BATCH", num(c.LocalBatch)},
+			[2]string{"KNEE_GLOBAL_BATCH", num(c.GlobalBatch())},
+			[2]string{"KNEE_ACCUM_STEPS", strconv.Itoa(c.AccumSteps)})
+	}
+	if t.InitialBatch > 0 {
+		out = append(out, [2]string{"KNEE_INITIAL_BATCH", num(t.InitialBatch)})
+	}
+	layout := c.LayoutEnv()
+	for _, k := range slices.Sorted(maps.Keys(layout)) {
+		out = append(out, [2]string{k, layout[k]})
+	}
+	for _, k := range slices.Sorted(maps.Keys(c.Extra)) {
+		out = append(out, [2]string{"KNEE_X_" + strings.ToUpper(k), c.Extra[k]})
+	}
+	return out
+}
+
+// servers reports whether the job has parameter servers.
+func (t task) servers() bool { return t.PS > 0 }
+
+// gpuName is what the scheduler calls the GPU type.
+func (t task) gpuName() string { return cmp.Or(t.GPUName, t.GPUType) }
+
+// gpu reports whether the workers stand on accelerators.
+func (t task) gpu() bool { return t.GPUType != "" && t.GPUType != "cpu" }

@@ -1,0 +1,114 @@
+package policy
+
+import (
+	"math"
+	"slices"
+
+	"knee/allocate"
+	"knee/allocate/solve"
+	"knee/data"
+)
+
+// AOnline makes the sum of weighted completion times small without knowing what
+// comes (A_online: Zhang, Zhou, Wu, Jiao and Li, MobiHoc 2020): time is cut into
+// windows that double in length; at the start of each, of the jobs that have
+// come, those of the largest total weight are chosen that the GPU time of a
+// window as long as all time before can hold, each with the GPU type and count
+// whose time costs least at the prices of types. Chosen jobs run before all
+// others, gang by gang.
+//
+// With the choice exact, and as gangs served in a list end within twice the
+// length that GPU time and the longest job need (Garey and Graham 1975), the sum
+// is at most 8 times the least (Hall, Schulz, Shmoys and Wein, Mathematics of
+// Operations Research 1997, theorem 4.2: 4ρ, ρ = 2).
+//
+// Simplified: workers and servers are one resource, and a job chooses any of its
+// options; who is not chosen runs on what is left, and gives it back.
+//
+// It keeps the chosen from decision to decision; a value serves one replay.
+type AOnline struct {
+	began  bool
+	origin float64         // when the first window began
+	until  float64         // when the present one ends
+	chosen map[string]pick // by job
+}
+
+// pick is a chosen job: its place in the list, and what it runs on.
+type pick struct {
+	place, gpus int
+	gpuType     string
+}
+
+// aonlineFirst is the length of the first window in seconds: no job is shorter.
+const aonlineFirst = shortest
+
+// aonlineUnits is into how many units the GPU time of a window is divided.
+const aonlineUnits = 1000
+
+// Allocate implements [allocate.Policy].
+func (w *AOnline) Allocate(s allocate.State) (allocate.Assignment, error) {
+	q, err := newQueue(s)
+	if err != nil {
+		return allocate.Assignment{}, err
+	}
+	if !w.began {
+		w.began, w.origin, w.until, w.chosen = true, s.Now, s.Now+aonlineFirst, map[string]pick{}
+		err = w.choose(s)
+	}
+	for s.Now >= w.until && err == nil {
+		w.until = w.origin + 2*(w.until-w.origin)
+		err = w.choose(s)
+	}
+	if err != nil {
+		return allocate.Assignment{}, err
+	}
+	for _, i := range sorted(s, func(j *allocate.JobState) key {
+		if at, ok := w.chosen[j.Name]; ok {
+			return key{0, float64(at.place)}
+		}
+		return key{1, timeLeft(j) / weightOf(j)}
+	}) {
+		if at, ok := w.chosen[s.Jobs[i].Name]; ok {
+			q.tryLike(i, at.gpuType, at.gpus)
+		} else {
+			q.serve(i)
+		}
+	}
+	return q.assignment(), nil
+}
+
+// Wake says when the next window begins.
+func (w *AOnline) Wake(allocate.State, allocate.Assignment) float64 { return w.until }
+
+// choose chooses for the window that begins: a knapsack of GPU time by type.
+func (w *AOnline) choose(s allocate.State) error {
+	window, all := math.Max((w.until-w.origin)/2, aonlineFirst), newGangs(s)
+	sub := allocate.State{Cluster: &data.Cluster{}}
+	for _, t := range all.types {
+		sub.Cluster.Nodes = append(sub.Cluster.Nodes, data.Node{Name: t, GPUType: t, GPUs: aonlineUnits})
+	}
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		x := allocate.JobState{Name: j.Name, Current: allocate.None}
+		for n := range j.Options {
+			use, k := &j.Options[n].Use, slices.Index(all.types, j.Options[n].Use.GPUType)
+			if _, has := w.chosen[j.Name]; has || k < 0 || optionTime(j, n) > window {
+				continue
+			}
+			units := int(math.Ceil(aonlineUnits * float64(use.GPUs) * optionTime(j, n) / (all.room[k] * window) * (1 - allocate.Slack)))
+			x.Options = append(x.Options, allocate.Option{Config: j.Options[n].Config, Value: weightOf(j), Use: allocate.Use{GPUType: use.GPUType, GPUs: units}})
+		}
+		sub.Jobs = append(sub.Jobs, x)
+	}
+	best, err := solve.Best(sub, nil)
+	if err != nil {
+		return err
+	}
+	for i, c := range best.Choice {
+		if c >= 0 {
+			at := sub.Jobs[i].Options[c].Config
+			w.chosen[s.Jobs[i].Name] = pick{len(w.chosen), at.Workers, at.GPUType}
+		}
+	}
+	return nil
+}
