@@ -11,10 +11,10 @@ import (
 // speed is a straggler.
 const Half = 0.5
 
-// silentSteps is how many steps a worker may be behind the others before it
+// SilentSteps is how many steps a worker may be behind the others before it
 // counts as silent. The paper does not say how long a gap is too long; at
 // five steps the others have felt it, and no network hiccup lasts that long.
-const silentSteps = 5
+const SilentSteps = 5
 
 // Verdicts on a worker.
 const (
@@ -39,8 +39,9 @@ type Worker struct {
 // Where arrivals are recorded, the own part of a worker's step is the time
 // from the end of the step before, when the last gradient of it had arrived,
 // to the arrival of its own gradient; that tells workers apart that wait for
-// each other. Else it is the recorded step time. The speed is the inverse of
-// its median over steps.
+// each other. Else it is the recorded step time, without the part of it that
+// was spent synchronising if that is recorded too. The speed is the inverse
+// of its median over steps.
 func Workers(steps []Step) []Worker {
 	var out []Worker
 	times, gaps := ownTimes(steps), longestGaps(steps)
@@ -60,7 +61,7 @@ func Workers(steps []Step) []Worker {
 		w.Speed = 1 / w.StepTime / middle
 		w.Behind = last.behind(w.Name, 1/middle)
 		switch {
-		case w.Behind > silentSteps:
+		case w.Behind > SilentSteps:
 			w.Verdict = Silent
 		case w.Speed < Half:
 			w.Verdict = Straggler
@@ -96,6 +97,9 @@ func ownTimes(steps []Step) map[string][]float64 {
 	longest := 0.0
 	for _, s := range steps {
 		own := s.Time
+		if s.Sync < s.Time {
+			own -= s.Sync
+		}
 		if end, ok := ends[s.Step-1]; ok && s.HasArrived && s.Arrived > end {
 			own = s.Arrived - end
 		}

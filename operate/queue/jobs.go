@@ -169,7 +169,7 @@ func observe(ctx context.Context, s Scheduler, j Job, rule *data.JobRule) (obser
 	if rule.Batch.Initial > 0 {
 		c.LocalBatch = rule.Batch.Initial / float64(c.Workers)
 	}
-	p, err := joblog.ReadProgress(r, cmp.Or(j.Log, j.Name), c, rule.Metrics)
+	p, err := joblog.ReadProgress(r, cmp.Or(j.Log, j.Name), c, rule.Metrics, nil)
 	out.Step, out.StepTime, out.StepTimeSE = p.Step, p.Measurement.StepTime, p.Measurement.StepTimeSE
 	return out, err
 }
