@@ -20,6 +20,7 @@ type Operate struct {
 	Horizon      time.Duration // a reservation that begins within it closes its nodes
 	Maintenance  []Window      // in which nothing is changed
 	PauseFile    string        // while it is there nothing is changed; relative to the file
+	Profile      bool          // a job may be grown onto idle GPUs to be measured there
 	Metrics      string        // address to serve /metrics at; empty: none
 
 	Objective, Policy, Sizes string
@@ -35,7 +36,7 @@ type Window struct {
 // JobRule says what jobs that match it train.
 type JobRule struct {
 	Match          Match
-	Model          string    // path of its model.json, relative to the file
+	Model          string    // path of its model.json, relative to the file; empty: one is made of what is measured of the job
 	Remaining      Remaining // at the start of the job; what its log tells of is taken off
 	Workers        IntRange
 	GPUTypes       []string

@@ -26,7 +26,7 @@ const (
 func ReadOperate(r io.Reader, name string) (*Operate, error) {
 	y := &yamlReader{file: name}
 	root := y.root(r, "scheduler", "namespaces", "folder", "interval", "rules", "allow", "max_changes", "between_moves", "deadline",
-		"horizon", "maintenance", "pause_file", "metrics", "objective", "policy", "sizes", "risk", "hysteresis")
+		"horizon", "maintenance", "pause_file", "profile", "metrics", "objective", "policy", "sizes", "risk", "hysteresis")
 	c := &Operate{
 		Scheduler:    root.choice("scheduler", "", "slurm", "kubernetes"),
 		Namespaces:   root.texts("namespaces", "a list of namespaces, or [\"*\"] for all"),
@@ -37,6 +37,7 @@ func ReadOperate(r io.Reader, name string) (*Operate, error) {
 		Deadline:     root.duration("deadline", verifyDeadline),
 		Horizon:      root.duration("horizon", defaultHorizon),
 		PauseFile:    root.text("pause_file"),
+		Profile:      root.flag("profile"),
 		Metrics:      root.text("metrics"),
 		Objective:    root.text("objective"),
 		Policy:       root.text("policy"),
@@ -96,7 +97,7 @@ func readRule(y *yamlReader, n *yaml.Node, path string) JobRule {
 		"checkpoint", "log", "metrics")
 	r := JobRule{
 		Match:          readMatch(o.object("match", matchKeys()...)),
-		Model:          o.required("model", "the path of a model, as knee fit writes it"),
+		Model:          o.text("model"),
 		Remaining:      readRemaining(o),
 		Workers:        readIntRange(o, "workers", 1),
 		GPUTypes:       lower(o.texts("gpu_types", "a list of GPU types")),

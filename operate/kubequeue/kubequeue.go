@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"knee/data"
 	"knee/internal/kube"
@@ -40,7 +41,8 @@ type Queue struct {
 	client     *kube.Client
 	namespaces []string
 	audit      func(queue.Command) error
-	types      map[string]string // GPU type of each node, since the last Read
+	types      map[string]string     // GPU type of each node, since the last Read
+	pods       map[string][]kube.Pod // by the uid of the job that owns them, since then
 }
 
 // New returns the queue of some namespaces: of that of the client's context if
@@ -77,6 +79,12 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	}
 	pods = slices.DeleteFunc(pods, func(p kube.Pod) bool { return p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" })
 	s := &queue.Snapshot{Cluster: cluster, Warnings: warnings}
+	q.pods = map[string][]kube.Pod{}
+	for _, p := range pods {
+		for _, o := range p.Metadata.OwnerReferences {
+			q.pods[o.UID] = append(q.pods[o.UID], p)
+		}
+	}
 	taken := map[string]bool{} // uids of pods that belong to a job
 	for _, k := range kinds() {
 		for _, ns := range q.namespaces {
@@ -89,10 +97,11 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 			}
 			for _, w := range list {
 				w.kind = k
-				if w.ended() && len(podsOf(pods, w.Metadata.UID)) == 0 {
+				owned := q.pods[w.Metadata.UID]
+				if w.ended() && len(owned) == 0 {
 					continue
 				}
-				j, err := q.job(w, podsOf(pods, w.Metadata.UID), taken)
+				j, err := q.job(w, owned, taken)
 				if err != nil {
 					return nil, fmt.Errorf("%s %s/%s: %w", k.name, w.Metadata.Namespace, w.Metadata.Name, err)
 				}
@@ -103,17 +112,6 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	err = q.strangers(s, pods, taken)
 	queue.Sort(s.Jobs)
 	return s, err
-}
-
-// podsOf are the pods that an object owns.
-func podsOf(pods []kube.Pod, uid string) []kube.Pod {
-	var out []kube.Pod
-	for _, p := range pods {
-		if slices.ContainsFunc(p.Metadata.OwnerReferences, func(o kube.Owner) bool { return o.UID == uid }) {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // strangers adds what else stands on nodes: pods of other kinds and namespaces.
@@ -246,25 +244,21 @@ func fixed(w workload, roles []role, j queue.Job) string {
 }
 
 // Log implements [queue.Scheduler]: the output of the first pod by name, which
-// is that of rank 0.
-func (q *Queue) Log(ctx context.Context, j queue.Job, path string) (io.ReadCloser, error) {
+// is that of rank 0, of those there were when the queue was last read.
+func (q *Queue) Log(ctx context.Context, j queue.Job, path string, since time.Time) (io.ReadCloser, error) {
 	if path != "" {
 		return os.Open(path)
 	}
-	pods, _, err := kube.ListAll[kube.Pod](ctx, q.client, kube.PodsPath(j.Namespace), kube.Selector{})
-	if err != nil {
-		return nil, err
-	}
-	pods = podsOf(pods, j.ID)
+	pods := q.pods[j.ID]
 	if len(pods) == 0 {
 		return nil, fs.ErrNotExist
 	}
-	slices.SortFunc(pods, func(a, b kube.Pod) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
-	o := kube.LogOptions{}
-	if len(pods[0].Spec.Containers) > 0 {
-		o.Container = pods[0].Spec.Containers[0].Name
+	first := slices.MinFunc(pods, func(a, b kube.Pod) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	o := kube.LogOptions{Since: since}
+	if len(first.Spec.Containers) > 0 {
+		o.Container = first.Spec.Containers[0].Name
 	}
-	return q.client.Logs(ctx, j.Namespace, pods[0].Metadata.Name, o)
+	return q.client.Logs(ctx, j.Namespace, first.Metadata.Name, o)
 }
 
 // Check implements [queue.Scheduler].

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"knee/data"
 	"knee/operate/queue"
@@ -161,13 +162,18 @@ func (f *Fake) Read(context.Context) (*queue.Snapshot, error) {
 }
 
 // Log implements [queue.Scheduler].
-func (f *Fake) Log(_ context.Context, j queue.Job, _ string) (io.ReadCloser, error) {
+func (f *Fake) Log(_ context.Context, j queue.Job, _ string, _ time.Time) (io.ReadCloser, error) {
 	text, ok := f.Logs[j.ID]
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
-	return io.NopCloser(strings.NewReader(text)), nil
+	return file{strings.NewReader(text)}, nil
 }
+
+// file is a log in memory.
+type file struct{ io.ReadSeeker }
+
+func (file) Close() error { return nil }
 
 // Check implements [queue.Scheduler].
 func (f *Fake) Check(queue.Job, []data.NodeShare) string { return "" }
