@@ -97,9 +97,9 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 			}
 			for _, w := range list {
 				w.kind = k
-				owned := q.pods[w.Metadata.UID]
-				if w.ended() && len(owned) == 0 {
-					continue
+				owned := q.podsOf(w, pods, taken)
+				if len(owned) == 0 && (w.ended() || len(w.Metadata.OwnerReferences) > 0) {
+					continue // of a job that was made for another, that one has the pods
 				}
 				j, err := q.job(w, owned, taken)
 				if err != nil {
@@ -112,6 +112,22 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	err = q.strangers(s, pods, taken)
 	queue.Sort(s.Jobs)
 	return s, err
+}
+
+// podsOf are the pods of a job that no other job has, and are kept by its uid.
+func (q *Queue) podsOf(w workload, pods []kube.Pod, taken map[string]bool) []kube.Pod {
+	owned := q.pods[w.Metadata.UID]
+	if w.kind.pods != nil {
+		owned = nil
+		for _, p := range pods {
+			if w.kind.pods(w, p) {
+				owned = append(owned, p)
+			}
+		}
+	}
+	owned = slices.DeleteFunc(owned, func(p kube.Pod) bool { return taken[p.Metadata.UID] })
+	q.pods[w.Metadata.UID] = owned
+	return owned
 }
 
 // strangers adds what else stands on nodes: pods of other kinds and namespaces.
@@ -228,17 +244,21 @@ func podsBound(pods []kube.Pod) int {
 
 // fixed returns why a job cannot be given another size and place.
 func fixed(w workload, roles []role, j queue.Job) string {
+	last := 0
+	if len(roles) > 0 {
+		last = roles[len(roles)-1].gpus
+	}
 	switch {
+	case last == 0:
+		return "it asks for no GPUs"
 	case j.Queue != "":
 		return "Kueue decides when it runs"
-	case len(roles) == 0 || roles[0].gpus == 0:
-		return "it asks for no GPUs"
-	case slices.ContainsFunc(roles, func(r role) bool { return r.gpus != roles[0].gpus }):
+	case slices.ContainsFunc(roles, func(r role) bool { return r.gpus != last && (r.gpus > 0 || r.replicas != nil) }):
 		return "its pods ask for different numbers of GPUs"
 	case len(w.Metadata.OwnerReferences) > 0:
 		return "it belongs to " + w.Metadata.OwnerReferences[0].Kind + " " + w.Metadata.OwnerReferences[0].Name
-	case !w.kind.movable && w.Status.StartTime != nil:
-		return "Kubernetes does not change where a Job runs once it has started; a PyTorchJob can be moved"
+	case w.kind.fixed != nil:
+		return w.kind.fixed(w)
 	}
 	return ""
 }
@@ -280,7 +300,7 @@ func replicas(w workload, to []data.NodeShare) ([]int, error) {
 	if err != nil || len(roles) == 0 {
 		return nil, errors.Join(errors.New("it has no pod template"), err)
 	}
-	each := max(1, roles[0].gpus)
+	each := max(1, roles[len(roles)-1].gpus)
 	pods := 0
 	for _, s := range to {
 		if s.PS > 0 {
@@ -297,19 +317,21 @@ func replicas(w workload, to []data.NodeShare) ([]int, error) {
 		if i == len(roles)-1 {
 			out[i] = pods
 		}
-		pods -= out[i]
+		if r.gpus > 0 {
+			pods -= out[i]
+		}
 	}
 	last := out[len(out)-1]
 	if last < 0 {
 		return nil, fmt.Errorf("it has at least %d pods", len(roles)-1)
 	}
-	elastic, _ := w.Spec["elasticPolicy"].(map[string]any)
+	limits, _ := at(w.Spec, w.kind.limits).(map[string]any)
 	for key, wrong := range map[string]func(limit int) bool{
 		"minReplicas": func(l int) bool { return last < l },
 		"maxReplicas": func(l int) bool { return last > l },
 	} {
-		if limit, ok := elastic[key].(float64); ok && wrong(int(limit)) {
-			return nil, fmt.Errorf("%d replicas are beyond %s of its elasticPolicy, %v", last, key, limit)
+		if limit, ok := limits[key].(float64); ok && wrong(int(limit)) {
+			return nil, fmt.Errorf("%d replicas are beyond its %s, %v", last, key, limit)
 		}
 	}
 	return out, nil
@@ -411,8 +433,13 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	}
 	spec := map[string]any{}
 	put(spec, fresh.kind.suspend, false)
+	if list, ok := at(fresh.Spec, fresh.kind.list).([]any); ok && len(list) > 0 {
+		put(spec, fresh.kind.list, clone(list))
+	}
 	for i, r := range roles {
-		put(spec, r.replicas, counts[i])
+		if r.replicas != nil {
+			put(spec, r.replicas, counts[i])
+		}
 		template, _ := at(fresh.Spec, r.template).(map[string]any)
 		had := at(template, affinityPath) != nil
 		switch terms := bound(template, was, nodes); {

@@ -179,7 +179,7 @@ func TestProfile(t *testing.T) {
 	row := running(rule, .29)
 	row.Measured.Workers, row.Measured.Placement, row.Measured.LocalBatch = 3, data.Placement{3}, 80
 	row.Nodes[0].Workers, row.Model = 3, rule.Model
-	row.Entry = &data.Job{ID: "7", Model: rule.Model, Remaining: data.Remaining{Steps: 10000}, RestartSeconds: 100}
+	rule.Remaining.Steps, rule.RestartSeconds = 10000, 100
 	plan := func() *data.Plan {
 		return &data.Plan{Jobs: []data.PlannedJob{{Name: "resnet", ID: "7", Action: data.Keep, Workers: 3, Placement: row.Nodes, LocalBatch: 80}}}
 	}
@@ -187,11 +187,11 @@ func TestProfile(t *testing.T) {
 	if e := m.Profile(p, []queue.Row{*row}, cluster); e == nil || e.Workers != 6 || p.Jobs[0].Placement[0].Workers != 6 || p.Jobs[0].Action != data.Grow || math.Abs(p.Jobs[0].LocalBatch-40) > 1e-9 {
 		t.Fatalf("%+v", e)
 	}
-	row.Entry.RestartSeconds = 1e5
+	rule.RestartSeconds = 1e5
 	if e := m.Profile(plan(), []queue.Row{*row}, cluster); e != nil {
 		t.Errorf("its restart costs more: %+v", e)
 	}
-	row.Entry.RestartSeconds, rule.Workers.Max = 100, 5
+	rule.RestartSeconds, rule.Workers.Max = 100, 5
 	if e := m.Profile(plan(), []queue.Row{*row}, cluster); e != nil {
 		t.Errorf("its rule wants fewer: %+v", e)
 	}
@@ -201,6 +201,13 @@ func TestProfile(t *testing.T) {
 		t.Errorf("its node has no room: %+v", e)
 	}
 	cluster.Nodes[0].GPUs = 8
+	if got := m.Resize([]queue.Row{*row}, cluster); len(got) > 0 {
+		t.Errorf("a job that knee can change: %+v", got)
+	}
+	row.Job.Fixed = "Kueue decides when it runs"
+	if got := m.Resize([]queue.Row{*row}, cluster); len(got) != 1 || got[0].Kind != learn.Larger {
+		t.Errorf("a job that it cannot: %+v", got)
+	}
 	p = plan()
 	p.Jobs = append(p.Jobs, data.PlannedJob{ID: "8", Action: data.Start})
 	if e := m.Profile(p, []queue.Row{*row}, cluster); e != nil {

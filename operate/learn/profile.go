@@ -25,7 +25,7 @@ func (m *Models) Profile(p *data.Plan, rows []queue.Row, cluster *data.Cluster) 
 			continue
 		}
 		to := twice(rows[at], idle(cluster, rows))
-		if gain := m.gain(rows[at], to); gain > most {
+		if gain := m.gain(rows[at], to, func(e data.Estimate) float64 { return e.Lo }); gain > most {
 			most = gain
 			entry := p.Jobs[i]
 			entry.Action, entry.Placement, entry.Workers = data.Grow, to, queue.Workers(to)
@@ -91,14 +91,33 @@ func twice(row queue.Row, free map[string]data.Node) []data.NodeShare {
 	return to
 }
 
-// gain is the time in seconds that a job saves at best if it goes on there, its
-// restart taken off; 0 if it cannot, or if the model has measured that size.
-func (m *Models) gain(row queue.Row, to []data.NodeShare) float64 {
-	steps, workers := row.Entry.Remaining.Steps, queue.Workers(to)
-	if len(to) == 0 || row.StepTime <= 0 || steps == 0 || row.Rule == nil || row.Rule.Batch.Adapt || row.Rule.Workers.Max > 0 && workers > row.Rule.Workers.Max {
+// Resize proposes twice their size to jobs that knee cannot change because of
+// their kind, where GPUs are idle and their model says that they end sooner.
+func (m *Models) Resize(rows []queue.Row, cluster *data.Cluster) []Proposal {
+	var out []Proposal
+	free := idle(cluster, rows)
+	for _, r := range rows {
+		if r.Job.Fixed == "" || r.Reading == nil {
+			continue
+		}
+		to := twice(r, free)
+		if gain := m.gain(r, to, func(e data.Estimate) float64 { return e.Mean }); gain > 0 {
+			out = append(out, Proposal{Job: r.ID, Name: r.Name, Kind: Larger,
+				Text: fmt.Sprintf("it would end %.0f s sooner with %d workers, on GPUs that are idle; change it by hand: %s", gain, queue.Workers(to), r.Job.Fixed)})
+		}
+	}
+	return out
+}
+
+// gain is the time in seconds that a job saves if it goes on there at what is
+// picked of its predicted step time, its restart taken off; 0 if it cannot, or if
+// its model has measured that size.
+func (m *Models) gain(row queue.Row, to []data.NodeShare, pick func(data.Estimate) float64) float64 {
+	workers := queue.Workers(to)
+	if len(to) == 0 || row.StepTime <= 0 || row.Rule == nil || row.Rule.Batch.Adapt || row.Rule.Workers.Max > 0 && workers > row.Rule.Workers.Max {
 		return 0
 	}
-	known := m.model(row.Entry.Model)
+	known := m.model(m.Find(&row))
 	if known == nil {
 		return 0
 	}
@@ -112,5 +131,5 @@ func (m *Models) gain(row queue.Row, to []data.NodeShare) float64 {
 	if err != nil || slices.ContainsFunc(measuredBy(known), func(r data.Measurement) bool { return sameSize(r.Config, c) }) {
 		return 0
 	}
-	return max(0, steps*(row.StepTime-p.StepTime.Lo)-row.Entry.RestartSeconds)
+	return max(0, (row.Rule.Remaining.Steps-row.Step)*(row.StepTime-pick(p.StepTime))-row.Rule.RestartSeconds)
 }

@@ -9,16 +9,20 @@ import (
 	"knee/operate/queue"
 )
 
-// Slowed is a job at less than half the speed it had where it runs: the paper's
-// rule for workers, held against the job's own past.
-const Slowed = "slowed"
+// Kinds of proposals, beside those of package check. A slowed job is at less than
+// half the speed it had where it runs: the paper's rule for workers, held
+// against the job's own past.
+const (
+	Slowed = "slowed"
+	Larger = "larger"
+)
 
 // Proposal is something that an operator should look at, and what could be
 // done.
 type Proposal struct {
 	Job  string `json:"job"` // id
 	Name string `json:"name"`
-	Kind string `json:"kind"` // check.Straggler, check.Silent or Slowed
+	Kind string `json:"kind"` // check.Straggler, check.Silent, Slowed or Larger
 	Node string `json:"node,omitempty"`
 	Text string `json:"text"`
 }
