@@ -14,6 +14,8 @@ type Operate struct {
 	Rules      []JobRule
 	Allow      []Match // a job is changed only if it matches one of these
 
+	Tenants []Tenant // whose jobs the queue has; empty: none has a quota or another weight than the rest
+
 	MaxChanges   int           // per turn
 	BetweenMoves time.Duration // least time between two changes of a running job
 	Deadline     time.Duration // for the scheduler to show what it was asked for

@@ -25,7 +25,7 @@ const (
 // relative to the file.
 func ReadOperate(r io.Reader, name string) (*Operate, error) {
 	y := &yamlReader{file: name}
-	root := y.root(r, "scheduler", "namespaces", "folder", "interval", "rules", "allow", "max_changes", "between_moves", "deadline",
+	root := y.root(r, "scheduler", "namespaces", "folder", "interval", "rules", "allow", "tenants", "max_changes", "between_moves", "deadline",
 		"horizon", "maintenance", "pause_file", "profile", "metrics", "objective", "policy", "sizes", "risk", "hysteresis")
 	c := &Operate{
 		Scheduler:    root.choice("scheduler", "", "slurm", "kubernetes"),
@@ -44,6 +44,7 @@ func ReadOperate(r io.Reader, name string) (*Operate, error) {
 		Sizes:        root.text("sizes"),
 		Risk:         root.number("risk", 0.5, NonNegative("a number from 0 to 1")),
 		Hysteresis:   root.number("hysteresis", 0, Seconds()),
+		Tenants:      readTenants(y, root),
 		Source:       Source{File: name},
 	}
 	if c.Risk > 1 {

@@ -39,7 +39,7 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 	}
 	reserve(snap, now, l.Config.Horizon)
 	rows := l.look(ctx, snap, g, models, out)
-	if err := errors.Join(l.propose(st, out), st.write(), writeInputs(out.Folder, snap.Cluster, rows)); err != nil {
+	if err := errors.Join(l.propose(st, out), st.write(), writeInputs(out.Folder, snap.Cluster, rows, queue.File(rows, l.Config.Tenants, snap))); err != nil {
 		return err
 	}
 	if out.Planned > 0 {
@@ -95,13 +95,13 @@ func (l *Loop) propose(st *state, out *Outcome) error {
 }
 
 // writeInputs writes what the plan is made from.
-func writeInputs(folder string, cluster *data.Cluster, rows []queue.Row) error {
+func writeInputs(folder string, cluster *data.Cluster, rows []queue.Row, jobs *data.JobsFile) error {
 	write := func(name string, f func(io.Writer) error) error {
 		return data.WriteFile(filepath.Join(folder, name), f)
 	}
 	return errors.Join(writeJSON(filepath.Join(folder, "queue.json"), rows),
 		write("cluster.yaml", func(w io.Writer) error { return data.WriteCluster(w, cluster) }),
-		write("jobs.yaml", func(w io.Writer) error { return data.WriteJobs(w, queue.File(rows)) }))
+		write("jobs.yaml", func(w io.Writer) error { return data.WriteJobs(w, jobs) }))
 }
 
 // plan makes a plan of what was written, and adds a job to be profiled.

@@ -108,9 +108,9 @@ func (v View) fixed(j Job) string {
 	return ""
 }
 
-// File is jobs.yaml of the rows.
-func File(rows []Row) *data.JobsFile {
-	f := &data.JobsFile{}
+// File is jobs.yaml of the rows of a snapshot, with the tenants given.
+func File(rows []Row, given []data.Tenant, snap *Snapshot) *data.JobsFile {
+	f := &data.JobsFile{Tenants: tenants(rows, given, snap)}
 	for _, r := range rows {
 		if r.Entry != nil {
 			f.Jobs = append(f.Jobs, *r.Entry)

@@ -66,6 +66,7 @@ type Snapshot struct {
 	Cluster      *data.Cluster
 	Jobs         []Job // that have not ended, by Sort
 	Reservations []Reservation
+	Quotas       map[string]int // most GPUs of a tenant; one that is not listed has no limit
 	Warnings     []string
 }
 
