@@ -26,7 +26,7 @@ func steps(first, n int, seconds float64) string {
 // A job that is slower than its model gets its own, one that becomes slow where
 // it runs is proposed, once, and neither is changed for it.
 func TestTurnLearns(t *testing.T) {
-	b := newBench(t, t.TempDir())
+	b := newSetup(t, t.TempDir())
 	b.want.Node = "n1" // nothing to change
 	var rows []data.Measurement
 	for n := 1; n <= 4; n *= 2 {

@@ -23,6 +23,7 @@ type Loop struct {
 	// have absolute paths.
 	Plan    func(ctx context.Context, cluster, jobs string) (*data.Plan, error)
 	Confirm bool // changes are made; else they are shown
+	Fits    int  // most models that a turn fits; 0: 20, less: none
 	Audit   *Audit
 	Metrics *Metrics      // nil: none are kept
 	Poll    time.Duration // between looks at the queue; 0: 2 s

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,7 +12,8 @@ import (
 	"knee/operate/queue"
 )
 
-// mostFits bounds the models that are fitted in a turn, of half a second each.
+// mostFits bounds what a turn spends on fitting models, of which each takes some
+// tenths of a second.
 const mostFits = 20
 
 // turn reads, plans and applies.
@@ -29,7 +31,7 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 		return err
 	}
 	now := l.Now()
-	models := &learn.Models{Folder: filepath.Join(Folder(l.Config), "models"), Rules: rules, Most: mostFits}
+	models := &learn.Models{Folder: filepath.Join(Folder(l.Config), "models"), Rules: rules, Most: cmp.Or(l.Fits, mostFits)}
 	if err := st.settle(func(id string) bool { return snap.Find(id) != nil }, models.Forget, now, l.Config.BetweenMoves); err != nil {
 		return err
 	}
