@@ -27,6 +27,10 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	// Ray publishes no definition in a module: this one takes anything.
+	if err := client.Create(ctx, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", rayJobs(), nil, false); err != nil {
+		log.Printf("the definition of RayJob: %v", err)
+	}
 	for ctx.Err() == nil {
 		for _, k := range kinds {
 			jobs, _, err := kube.ListAll[job](ctx, client, "/apis/"+k.group+"/"+k.resource, kube.Selector{})
@@ -47,6 +51,15 @@ func main() {
 type kind struct{ kind, group, resource string }
 
 var kinds = []kind{{"PyTorchJob", "kubeflow.org/v1", "pytorchjobs"}, {"RayJob", "ray.io/v1", "rayjobs"}}
+
+// rayJobs defines RayJob.
+func rayJobs() map[string]any {
+	anything := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	return map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "rayjobs.ray.io"},
+		"spec": map[string]any{"group": "ray.io", "scope": "Namespaced", "names": map[string]any{"kind": "RayJob", "plural": "rayjobs", "singular": "rayjob"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
+				"schema": map[string]any{"openAPIV3Schema": anything}}}}}
+}
 
 // group is a number of pods of one template.
 type group struct {
@@ -119,7 +132,8 @@ func reconcile(ctx context.Context, c *kube.Client, k kind, j *job) error {
 	}
 	for name, p := range has {
 		switch _, wanted := want[name]; {
-		case !wanted && p.Metadata.DeletionTimestamp == nil:
+		case p.Metadata.DeletionTimestamp != nil:
+		case !wanted:
 			if err := c.Delete(ctx, kube.PodPath(ns, name), kube.DeleteOptions{}); err != nil && !kube.IsNotFound(err) {
 				return err
 			}
