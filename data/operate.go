@@ -15,12 +15,15 @@ type Operate struct {
 	Rules      []JobRule     `yaml:"rules" want:"a list of rules"`
 	Allow      []Match       `yaml:"allow" want:"a list of what may be changed"` // a job is changed only if it matches one of these
 
+	Tenants []Tenant `yaml:"tenants" want:"a list of tenants"` // whose jobs the queue has; empty: none has a quota or another weight than the rest
+
 	MaxChanges   int           `yaml:"max_changes" min:"1"`                // per turn
 	BetweenMoves time.Duration `yaml:"between_moves"`                      // least time between two changes of a running job
 	Deadline     time.Duration `yaml:"deadline"`                           // for the scheduler to show what it was asked for
 	Horizon      time.Duration `yaml:"horizon"`                            // a reservation that begins within it closes its nodes
 	Maintenance  []Window      `yaml:"maintenance" want:"a list of times"` // in which nothing is changed
 	PauseFile    string        `yaml:"pause_file"`                         // while it is there nothing is changed; relative to the file
+	Profile      bool          `yaml:"profile"`                            // a job may be grown onto idle GPUs to be measured there
 	Metrics      string        `yaml:"metrics"`                            // address to serve /metrics at; empty: none
 
 	Objective  string  `yaml:"objective"`
@@ -39,6 +42,8 @@ func (c *Operate) defaults() {
 	c.Deadline, c.Horizon, c.Risk = 5*time.Minute, time.Hour, 0.5
 }
 
+func (c *Operate) validate(o *object) { checkTenants(o, c.Tenants) }
+
 // Window is a time from From until before To.
 type Window struct {
 	From time.Time `yaml:"from"`
@@ -54,8 +59,8 @@ func (w *Window) validate(o *object) {
 // JobRule says what jobs that match it train.
 type JobRule struct {
 	Match          Match     `yaml:"match,required" want:"what the job must have, such as {name: \"resnet-*\"}"`
-	Model          string    `yaml:"model,required" want:"the path of a model, as knee fit writes it"` // relative to the file
-	Remaining      Remaining `yaml:"remaining"`                                                        // at the start of the job; what its log tells of is taken off
+	Model          string    `yaml:"model"`     // path of its model.json, relative to the file; empty: one is made of what is measured of the job
+	Remaining      Remaining `yaml:"remaining"` // at the start of the job; what its log tells of is taken off
 	Workers        IntRange  `yaml:"workers"`
 	GPUTypes       []string  `yaml:"gpu_types" is:"gpu types"`
 	Batch          Batch     `yaml:"batch"`

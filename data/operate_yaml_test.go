@@ -45,10 +45,9 @@ func TestReadOperate(t *testing.T) {
 func TestReadOperateRefuses(t *testing.T) {
 	checkFailures(t, []failure{
 		{"no scheduler", "interval: 1m\n", "f:1:scheduler: found nothing, want slurm or kubernetes"},
-		{"key", "scheduler: slurm\nalow: []\n", `f:2:alow: found an unknown key (did you mean "allow"?), want one of scheduler, namespaces, folder, interval, rules, allow, max_changes, between_moves, deadline, horizon, maintenance, pause_file, metrics, objective, policy, sizes, risk, hysteresis`},
+		{"key", "scheduler: slurm\nalow: []\n", `f:2:alow: found an unknown key (did you mean "allow"?), want one of scheduler, namespaces, folder, interval, rules, allow, tenants, max_changes, between_moves, deadline, horizon, maintenance, pause_file, profile, metrics, objective, policy, sizes, risk, hysteresis`},
 		{"pattern", "scheduler: slurm\nallow: [{user: \"[a\"}]\n", `f:2:allow[0].user: found "[a", want a pattern such as resnet-*, where * stands for any text without a slash`},
 		{"window", "scheduler: slurm\nmaintenance: [{from: 2026-05-01T00:00:00Z, to: 2026-05-01T00:00:00Z}]\n", "f:2:maintenance[0].to: found 2026-05-01T00:00:00Z, want a point in time after from"},
-		{"model", "scheduler: slurm\nrules:\n- {match: {name: a}, remaining: {steps: 1}}\n", "f:3:rules[0].model: found nothing, want the path of a model, as knee fit writes it"},
 		{"match", "scheduler: slurm\nrules:\n- {model: m, remaining: {steps: 1}}\n", `f:3:rules[0].match: found nothing, want what the job must have, such as {name: "resnet-*"}`},
 	}, errorOf(data.ReadOperate))
 }

@@ -39,6 +39,11 @@ func (a *Audit) Command(c queue.Command) error {
 	return a.err
 }
 
+// note writes something that is no command: a proposal, a model.
+func (a *Audit) note(kind string, what any) {
+	a.write(map[string]any{"at": a.now().UTC(), "turn": a.turn, kind: what})
+}
+
 func (a *Audit) write(line any) {
 	text, err := json.Marshal(line)
 	if err == nil {

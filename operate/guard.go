@@ -26,9 +26,15 @@ type guard struct {
 	now    time.Time
 }
 
+// allowed reports whether a job is on the allow-list. A configuration without
+// one allows all; [CheckAllow] is what refuses it.
+func (g guard) allowed(j queue.Job) bool {
+	return len(g.config.Allow) == 0 || slices.ContainsFunc(g.config.Allow, func(m data.Match) bool { return queue.Matches(m, j) })
+}
+
 // movable returns why a job may not be changed, empty if it may.
 func (g guard) movable(j queue.Job) string {
-	if len(g.config.Allow) > 0 && !slices.ContainsFunc(g.config.Allow, func(m data.Match) bool { return queue.Matches(m, j) }) {
+	if !g.allowed(j) {
 		return "it is not on the allow-list"
 	}
 	if j.State != queue.Running {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 
 	"knee/data"
 	"knee/operate/apply"
+	"knee/operate/learn"
 	"knee/operate/queue"
 )
 
@@ -23,6 +23,7 @@ type Loop struct {
 	// have absolute paths.
 	Plan    func(ctx context.Context, cluster, jobs string) (*data.Plan, error)
 	Confirm bool // changes are made; else they are shown
+	Fits    int  // most models that a turn fits; 0: 20, less: none
 	Audit   *Audit
 	Metrics *Metrics      // nil: none are kept
 	Poll    time.Duration // between looks at the queue; 0: 2 s
@@ -44,8 +45,13 @@ type Outcome struct {
 	Planned  int             `json:"planned"` // jobs that the plan could change
 	Changes  []*apply.Change `json:"changes"`
 	Released []string        `json:"released,omitempty"` // ids of held jobs that no plan covers
-	Warnings []string        `json:"warnings,omitempty"`
-	Error    string          `json:"error,omitempty"`
+
+	Updates   []learn.Update   `json:"models,omitempty"`    // models that jobs got of their own
+	Proposals []learn.Proposal `json:"proposals,omitempty"` // what an operator should look at; nothing is done about it
+	Profiled  string           `json:"profiled,omitempty"`  // id of the job that is to be measured at twice its size
+
+	Warnings []string `json:"warnings,omitempty"`
+	Error    string   `json:"error,omitempty"`
 }
 
 // Folder is where the turns of a configuration lie.
@@ -67,8 +73,10 @@ func Rules(c *data.Operate) ([]data.JobRule, error) {
 	var out []data.JobRule
 	for _, r := range c.Rules {
 		var err error
-		if r.Model, err = filepath.Abs(beside(c, r.Model, "")); err != nil {
-			return nil, err
+		if r.Model != "" {
+			if r.Model, err = filepath.Abs(beside(c, r.Model, "")); err != nil {
+				return nil, err
+			}
 		}
 		r.Log = beside(c, r.Log, "")
 		out = append(out, r)
@@ -155,74 +163,6 @@ func nextTurn(dir string) (int, string, error) {
 	}
 	folder := filepath.Join(dir, fmt.Sprintf("%06d", n))
 	return n, folder, os.Mkdir(folder, 0o755)
-}
-
-// turn reads, plans and applies.
-func (l *Loop) turn(ctx context.Context, out *Outcome) error {
-	snap, err := l.Scheduler.Read(ctx)
-	if err != nil {
-		return err
-	}
-	st, err := readState(Folder(l.Config))
-	if err != nil {
-		return err
-	}
-	now := l.Now()
-	if err := st.settle(func(id string) bool { return snap.Find(id) != nil }, now); err != nil {
-		return err
-	}
-	g := guard{l.Config, st, now}
-	if out.Closed = g.closed(beside(l.Config, l.Config.PauseFile, "")); out.Closed != "" {
-		out.Dry = true
-	}
-	reserve(snap, now, l.Config.Horizon)
-	rows, err := l.inputs(ctx, snap, g, out)
-	if err != nil {
-		return err
-	}
-	if out.Planned > 0 {
-		p, err := l.Plan(ctx, filepath.Join(out.Folder, "cluster.yaml"), filepath.Join(out.Folder, "jobs.yaml"))
-		if err != nil {
-			return err
-		}
-		out.Warnings = append(out.Warnings, p.Warnings...)
-		if err := data.WriteFile(filepath.Join(out.Folder, "plan.json"), func(w io.Writer) error { return data.WritePlan(w, p) }); err != nil {
-			return err
-		}
-		if l.Metrics != nil {
-			l.Metrics.speeds(rows, p)
-		}
-		if out.Changes, err = l.runner(g, st).Run(ctx, p, out.Dry); err != nil {
-			return err
-		}
-	}
-	return l.release(ctx, rows, g, out)
-}
-
-// inputs writes what the plan is made from.
-func (l *Loop) inputs(ctx context.Context, snap *queue.Snapshot, g guard, out *Outcome) ([]queue.Row, error) {
-	rules, err := Rules(l.Config)
-	if err != nil {
-		return nil, err
-	}
-	rows, warnings := queue.View{Rules: rules, Movable: g.movable, Steps: g.state.Steps, Now: g.now}.Rows(ctx, l.Scheduler, snap)
-	out.Warnings = append(append(out.Warnings, snap.Warnings...), warnings...)
-	out.Jobs = len(rows)
-	for _, r := range rows {
-		if r.Model != "" {
-			out.Planned++
-		}
-		if r.Step > 0 {
-			g.state.Steps[r.ID] = r.Step
-		}
-	}
-	write := func(name string, f func(io.Writer) error) error {
-		return data.WriteFile(filepath.Join(out.Folder, name), f)
-	}
-	return rows, errors.Join(g.state.write(),
-		writeJSON(filepath.Join(out.Folder, "queue.json"), rows),
-		write("cluster.yaml", func(w io.Writer) error { return data.WriteCluster(w, snap.Cluster) }),
-		write("jobs.yaml", func(w io.Writer) error { return data.WriteJobs(w, queue.File(rows)) }))
 }
 
 func (l *Loop) runner(g guard, st *state) *apply.Runner {

@@ -19,17 +19,17 @@ import (
 	"knee/operate/queuetest"
 )
 
-// bench is a loop on a scheduler in memory. Its plan gives job 1 the node that
+// setup is a loop on a scheduler in memory. Its plan gives job 1 the node that
 // is named in want, and keeps every other where it stands.
-type bench struct {
+type setup struct {
 	*operate.Loop
 	fake *queuetest.Fake
 	want data.NodeShare
 	now  time.Time
 }
 
-func newBench(t testing.TB, dir string) *bench {
-	b := &bench{fake: queuetest.New("n1", "n2", "n3"), want: data.NodeShare{Node: "n2", Workers: 2}, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
+func newSetup(t testing.TB, dir string) *setup {
+	b := &setup{fake: queuetest.New("n1", "n2", "n3"), want: data.NodeShare{Node: "n2", Workers: 2}, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
 	b.fake.Add("1", 2, data.NodeShare{Node: "n1", Workers: 2})
 	b.fake.Add("2", 2, data.NodeShare{Node: "n3", Workers: 2}).User = "bob"
 	c, err := data.ReadOperate(strings.NewReader(`scheduler: slurm
@@ -52,7 +52,7 @@ rules: [{match: {name: "job-*"}, model: toy.json, remaining: {steps: 1000}, chec
 }
 
 // open opens the audit log as a new process does.
-func (b *bench) open(t testing.TB) {
+func (b *setup) open(t testing.TB) {
 	a, err := operate.OpenAudit(operate.Folder(b.Config), b.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func (b *bench) open(t testing.TB) {
 	b.Audit = a
 }
 
-func (b *bench) plan(_ context.Context, _, jobs string) (*data.Plan, error) {
+func (b *setup) plan(_ context.Context, _, jobs string) (*data.Plan, error) {
 	f, err := data.LoadJobs(jobs)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (b *bench) plan(_ context.Context, _, jobs string) (*data.Plan, error) {
 }
 
 // turn makes a turn and returns what became of its changes.
-func (b *bench) turn(t testing.TB) (*operate.Outcome, []apply.Status) {
+func (b *setup) turn(t testing.TB) (*operate.Outcome, []apply.Status) {
 	t.Helper()
 	out, err := b.Turn(context.Background())
 	if err != nil {
@@ -104,7 +104,7 @@ func expect(t *testing.T, what string, got []apply.Status, want ...apply.Status)
 }
 
 func TestTurn(t *testing.T) {
-	b := newBench(t, t.TempDir())
+	b := newSetup(t, t.TempDir())
 	b.fake.Logs["1"] = "knee: {\"step\":399,\"step_time_s\":0.5}\nknee: {\"step\":400,\"step_time_s\":0.5}\n"
 	b.Confirm = false
 	out, got := b.turn(t)
@@ -147,7 +147,7 @@ func TestTurn(t *testing.T) {
 
 func TestNothingChangesWhileClosed(t *testing.T) {
 	dir := t.TempDir()
-	b := newBench(t, dir)
+	b := newSetup(t, dir)
 	pause := filepath.Join(dir, "PAUSE")
 	if err := os.WriteFile(pause, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func TestNothingChangesWhileClosed(t *testing.T) {
 }
 
 func TestClockJumps(t *testing.T) {
-	b := newBench(t, t.TempDir())
+	b := newSetup(t, t.TempDir())
 	b.now = b.now.AddDate(50, 0, 0) // far ahead
 	_, got := b.turn(t)
 	expect(t, "ahead", got, apply.Done)
@@ -185,7 +185,7 @@ func TestClockJumps(t *testing.T) {
 }
 
 func TestAnswersThatAreNone(t *testing.T) {
-	b := newBench(t, t.TempDir())
+	b := newSetup(t, t.TempDir())
 	b.fake.Fault = func(at string) error { return errors.New("unexpected end of JSON input") }
 	out, err := b.Turn(t.Context())
 	if err == nil || out.Error == "" {
@@ -209,7 +209,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 }
 
 func TestReservedNodesTakeNothing(t *testing.T) {
-	b := newBench(t, t.TempDir())
+	b := newSetup(t, t.TempDir())
 	reserved := reserving{b.fake, queue.Reservation{Name: "maint", Start: b.now.Add(30 * time.Minute), End: b.now.Add(2 * time.Hour), Nodes: []string{"n2"}}}
 	b.Scheduler = reserved
 	out, err := b.Turn(t.Context())
@@ -234,7 +234,7 @@ func (r reserving) Read(ctx context.Context) (*queue.Snapshot, error) {
 }
 
 func TestHeldJobsWithoutARuleAreReleased(t *testing.T) {
-	b := newBench(t, t.TempDir())
+	b := newSetup(t, t.TempDir())
 	j := b.fake.Add("3", 1)
 	j.Held, j.HeldByUs, j.Name = true, true, "renamed"
 	out, _ := b.turn(t)
@@ -244,7 +244,7 @@ func TestHeldJobsWithoutARuleAreReleased(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
-	b := newBench(t, t.TempDir())
+	b := newSetup(t, t.TempDir())
 	for _, id := range []string{"3", "4"} {
 		b.fake.Add(id, 1).Held = true
 	}
@@ -275,7 +275,7 @@ func TestAllowEverything(t *testing.T) {
 // and leaves the other alone. Package apply draws plans and crashes at random.
 func TestLoopKilledAnywhere(t *testing.T) {
 	for first := range 14 { // a turn asks for less than that
-		b := newBench(t, t.TempDir())
+		b := newSetup(t, t.TempDir())
 		b.fake.Leave = first % 3
 		for _, after := range []int{first, first / 2} {
 			b.killed(after)
@@ -294,7 +294,7 @@ func TestLoopKilledAnywhere(t *testing.T) {
 
 // killed makes a turn that is killed after some of what it asks of the
 // scheduler.
-func (b *bench) killed(after int) {
+func (b *setup) killed(after int) {
 	b.fake.Fault = func(at string) error {
 		if after--; after < 0 {
 			return queuetest.Crashed{At: at}

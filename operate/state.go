@@ -6,19 +6,23 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"knee/data"
 	"knee/internal/filelock"
+	"knee/operate/queue"
 )
 
-// state is what outlives a turn: when jobs were changed, and how far they had
-// come.
+// state is what outlives a turn, by job id: when jobs were changed, how far
+// their logs were read, and what was proposed.
 type state struct {
-	Changed map[string]time.Time `json:"changed"` // by job id
-	Steps   map[string]float64   `json:"steps"`
+	Changed  map[string]time.Time      `json:"changed"`
+	Readings map[string]*queue.Reading `json:"readings"`
+	Proposed map[string]string         `json:"proposed"` // the kind; told once, until it is over
 
 	path string
 }
@@ -26,7 +30,7 @@ type state struct {
 // readState reads the state of a folder. A file that cannot be read is an
 // error: without it jobs would not be left in peace.
 func readState(dir string) (*state, error) {
-	s := &state{path: filepath.Join(dir, "state.json"), Changed: map[string]time.Time{}, Steps: map[string]float64{}}
+	s := &state{path: filepath.Join(dir, "state.json"), Changed: map[string]time.Time{}, Readings: map[string]*queue.Reading{}, Proposed: map[string]string{}}
 	text, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
@@ -37,11 +41,8 @@ func readState(dir string) (*state, error) {
 	if err := json.Unmarshal(text, s); err != nil {
 		return nil, &data.InputError{Source: data.Source{File: s.path}, Found: err.Error(), Want: "what knee operate wrote; without the file jobs may be changed again at once"}
 	}
-	if s.Changed == nil {
-		s.Changed = map[string]time.Time{}
-	}
-	if s.Steps == nil {
-		s.Steps = map[string]float64{}
+	if s.Changed == nil || s.Readings == nil || s.Proposed == nil || slices.Contains(slices.Collect(maps.Values(s.Readings)), nil) {
+		return nil, &data.InputError{Source: data.Source{File: s.path}, Found: "null", Want: "what knee operate wrote"}
 	}
 	return s, nil
 }
@@ -60,22 +61,26 @@ func (s *state) note(id string, now time.Time) error {
 }
 
 // settle forgets jobs that have left the queue, and times of a clock that was
-// ahead, which would keep a job from being changed for as long as it was.
-func (s *state) settle(known func(id string) bool, now time.Time) error {
-	for id := range s.Steps {
+// ahead, which would keep a job from being changed for as long as it was. A
+// job that a part of an answer lacks was changed all the same: that is kept
+// for as long as it matters.
+func (s *state) settle(known func(id string) bool, forget func(id string) error, now time.Time, keep time.Duration) error {
+	var failed []error
+	for id := range s.Readings {
 		if !known(id) {
-			delete(s.Steps, id)
+			delete(s.Readings, id)
+			failed = append(failed, forget(id))
 		}
 	}
 	for id, at := range s.Changed {
 		switch {
-		case !known(id):
-			delete(s.Changed, id)
 		case at.After(now):
 			s.Changed[id] = now.UTC()
+		case !known(id) && now.Sub(at) > keep:
+			delete(s.Changed, id)
 		}
 	}
-	return s.write()
+	return errors.Join(append(failed, s.write())...)
 }
 
 func (s *state) write() error { return writeJSON(s.path, s) }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"knee/data"
+	"knee/profile/joblog"
 )
 
 func read(t *testing.T, text string) []Step {
@@ -68,6 +69,29 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
+// TestLog: what the ranks of a job print says the same, and the time that a
+// worker does not spend waiting for others tells it apart.
+func TestLog(t *testing.T) {
+	var log strings.Builder
+	for n := range 1500 {
+		for rank, own := range []float64{1, 1.1, 2.9} {
+			fmt.Fprintf(&log, "knee: {\"rank\":%d,\"step\":%d,\"step_time_s\":3,\"sync_time_s\":%g}\n", rank, n, 3-own)
+		}
+		log.WriteString("knee: {\"loss\":2}\n")
+	}
+	var r Recorder
+	if _, _, err := joblog.Each(strings.NewReader(log.String()), "job.log", data.Config{}, data.Metrics{}, r.Add); err != nil {
+		t.Fatal(err)
+	}
+	ws := Workers(r.Steps())
+	if got := verdicts(ws); got != "0:ok 1:ok 2:straggler" || ws[0].Steps != recorded {
+		t.Errorf("%s: %+v", got, ws)
+	}
+	if d := StepTime(r.Steps(), data.AllReduce); d != 3 {
+		t.Errorf("the step takes %g s, want 3", d)
+	}
+}
+
 func TestSilence(t *testing.T) {
 	text, numbered := "worker,step_time_s,arrived_s\n", "worker,step,step_time_s\n"
 	for n := range 20 {
@@ -88,7 +112,7 @@ func TestSilence(t *testing.T) {
 
 func TestDrift(t *testing.T) {
 	steps := read(t, "worker,step,step_time_s\na,1,1\nb,1,1.2\na,2,1\nb,2,1.4\na,3,1\nb,3,1.2\n")
-	d := Compare(steps, data.AllReduce, data.Estimate{Mean: 1, Lo: 0.9, Hi: 1.1})
+	d := Compare(StepTime(steps, data.AllReduce), data.Estimate{Mean: 1, Lo: 0.9, Hi: 1.1})
 	if d.Measured != 1.2 || !d.Refit || math.Abs(d.Change-0.2) > 1e-12 {
 		t.Errorf("%+v", d)
 	}

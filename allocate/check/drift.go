@@ -11,19 +11,19 @@ import (
 
 // Drift is the measured step time of a job beside the predicted one.
 type Drift struct {
-	Measured  float64       `json:"measured_s"` // median, see StepTime
+	Measured  float64       `json:"measured_s"` // such as StepTime returns
 	Predicted data.Estimate `json:"predicted_s"`
 	Change    float64       `json:"change"` // measured ÷ predicted − 1
 	Refit     bool          `json:"refit"`  // measured lies outside the 90 % interval
 }
 
-// Compare holds the measured step time of a job against a prediction.
-func Compare(steps []Step, mode data.Mode, predicted data.Estimate) Drift {
-	d := Drift{Measured: StepTime(steps, mode), Predicted: predicted}
+// Compare holds a measured step time, in seconds, against a prediction.
+func Compare(measured float64, predicted data.Estimate) Drift {
+	d := Drift{Measured: measured, Predicted: predicted}
 	if predicted.Mean > 0 {
-		d.Change = d.Measured/predicted.Mean - 1
+		d.Change = measured/predicted.Mean - 1
 	}
-	d.Refit = d.Measured < predicted.Lo || d.Measured > predicted.Hi
+	d.Refit = measured < predicted.Lo || measured > predicted.Hi
 	return d
 }
 

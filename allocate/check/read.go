@@ -11,6 +11,7 @@ type Step struct {
 	Worker  string
 	Step    int     // −1 if not recorded
 	Time    float64 // s the step took; 0 if not recorded
+	Sync    float64 // s of it spent synchronising, waiting for others included; 0 if not recorded
 	Arrived float64 // s, on a clock common to all workers, when its gradient was there
 	// HasArrived says that Arrived was recorded.
 	HasArrived bool
@@ -18,7 +19,7 @@ type Step struct {
 
 // columns are what a file of step times may hold, in any order: worker, and
 // step_time_s or step with arrived_s.
-var columns = []string{"worker", "step", "step_time_s", "arrived_s"}
+var columns = []string{"worker", "step", "step_time_s", "sync_time_s", "arrived_s"}
 
 // Read reads the step times of the workers of one job: a CSV file with a
 // header row and a row for each step of each worker. Columns:
@@ -26,6 +27,7 @@ var columns = []string{"worker", "step", "step_time_s", "arrived_s"}
 //	worker       name or rank
 //	step         number of the step, the same for all workers; optional
 //	step_time_s  seconds the worker's step took
+//	sync_time_s  seconds of it spent synchronising; optional
 //	arrived_s    when its gradient arrived, in seconds on one clock; with
 //	             step it can stand in for step_time_s
 //
@@ -56,6 +58,7 @@ func Read(r io.Reader, file string) ([]Step, []string, error) {
 // stepOf reads one row.
 func stepOf(row *data.Row) Step {
 	s := Step{Worker: row.Text("worker"), Step: int(row.Number("step", -1, data.Count(0))), Time: row.Number("step_time_s", 0, data.PositiveSeconds()),
+		Sync:    row.Number("sync_time_s", 0, data.Seconds()),
 		Arrived: row.Number("arrived_s", 0, data.Any("seconds on a clock common to all workers")), HasArrived: row.Cell("arrived_s") != ""}
 	switch {
 	case s.Worker == "":

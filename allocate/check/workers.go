@@ -11,10 +11,10 @@ import (
 // speed is a straggler.
 const Half = 0.5
 
-// silentSteps is how many steps a worker may be behind the others before it
+// SilentSteps is how many steps a worker may be behind the others before it
 // counts as silent. The paper does not say how long a gap is too long; at
 // five steps the others have felt it, and no network hiccup lasts that long.
-const silentSteps = 5
+const SilentSteps = 5
 
 // Verdicts on a worker.
 const (
@@ -39,8 +39,9 @@ type Worker struct {
 // Where arrivals are recorded, the own part of a worker's step is the time
 // from the end of the step before, when the last gradient of it had arrived,
 // to the arrival of its own gradient; that tells workers apart that wait for
-// each other. Else it is the recorded step time. The speed is the inverse of
-// its median over steps.
+// each other. Else it is the recorded step time, without the part of it that
+// was spent synchronising if that is recorded too. The speed is the inverse
+// of its median over steps.
 func Workers(steps []Step) []Worker {
 	all := byWorker(steps)
 	var speeds []float64
@@ -66,7 +67,7 @@ func Workers(steps []Step) []Worker {
 			w.Behind = float64(lastStep - s.step)
 		}
 		switch {
-		case w.Behind > silentSteps:
+		case w.Behind > SilentSteps:
 			w.Verdict = Silent
 		case w.Speed < Half:
 			w.Verdict = Straggler
@@ -108,6 +109,9 @@ func byWorker(steps []Step) []*series {
 		own := s.Time
 		if own > 0 {
 			w.times = append(w.times, own)
+		}
+		if s.Sync < s.Time {
+			own -= s.Sync
 		}
 		if s.HasArrived {
 			w.arrived = append(w.arrived, s.Arrived)

@@ -136,7 +136,7 @@ func (f *allocateFlags) problem(cmd *cobra.Command) (plan.Problem, error) {
 	if !(f.hysteresis >= 0) || !(f.restart >= 0) {
 		return plan.Problem{}, usageError{errors.New("--hysteresis and --restart-seconds: want seconds ≥ 0")}
 	}
-	pr, err := loadProblem(f.cluster, f.jobs)
+	pr, err := plan.Load(f.cluster, f.jobs)
 	if err != nil {
 		return pr, err
 	}

@@ -147,7 +147,7 @@ func moreJobs(pr plan.Problem, file string) (plan.Problem, error) {
 	pr.Jobs = append(slices.Clone(pr.Jobs), more.Jobs...)
 	pr.Tenants = append(slices.Clone(pr.Tenants), more.Tenants...)
 	pr.Predictors, pr.Unusable = maps.Clone(pr.Predictors), maps.Clone(pr.Unusable)
-	addModels(&pr, pr.Jobs[len(pr.Jobs)-len(more.Jobs):], file)
+	pr.AddModels(pr.Jobs[len(pr.Jobs)-len(more.Jobs):], file)
 	return pr, nil
 }
 

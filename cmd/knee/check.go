@@ -11,6 +11,7 @@ import (
 	"knee/allocate/check"
 	"knee/data"
 	"knee/fit"
+	"knee/profile/joblog"
 )
 
 // checkFlags is what knee check is asked.
@@ -28,21 +29,25 @@ func newCheck(a *app) *cobra.Command {
 	var f checkFlags
 	var out format
 	cmd := &cobra.Command{
-		Use:   "check STEPS.csv",
+		Use:   "check FILE",
 		Short: "Name the stragglers of a running job, and drift from its model",
-		Long: `check reads the step times of each worker of a running job and names
+		Long: `check reads the log of a running job, its steps or its measurements, and names
 
   straggler   a worker at less than half the median speed of the workers
   silent      a worker not heard of for more than five steps
   drift       with --model: a step time outside the 90 % interval of what was
               predicted; measure again and fit anew before relying on it
 
-STEPS.csv has a row for each step of each worker, with the columns worker,
-step_time_s, and optionally step and arrived_s (when its gradient arrived, in
-seconds on one clock). Where workers wait for each other their step times are
-alike; then only arrived_s with step tells the straggler from those it holds
-up.`,
-		Example: `  knee check steps.csv
+FILE is the log of a job, of which workers are told apart if its lines say their
+rank; or a CSV. That of steps has a row for each step of each worker, with the
+columns worker, step_time_s, and optionally step, sync_time_s and arrived_s
+(when its gradient arrived, in seconds on one clock). Any other is taken for
+measurements.csv, of which every row is held against the model. Where workers
+wait for each other their step times are alike; then only sync_time_s, or
+arrived_s with step, tells the straggler from those it holds up.`,
+		Example: `  knee check job.log --model resnet.json --placement 4-4 --local-batch 64
+  knee check steps.csv
+  knee check resnet.measurements.csv --model resnet.json
   knee check steps.csv --model resnet.json --placement 4-4 --local-batch 64
   knee check steps.csv --fail-if straggler,silent`,
 		Args: cobra.ExactArgs(1),
@@ -64,10 +69,10 @@ up.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.model, "model", "", "the job's model, as knee fit writes it")
-	fl.StringVar(&f.gpuType, "gpu-type", "", "what it runs on: GPU type (default: the model's, if it has one)")
+	fl.StringVar(&f.gpuType, "gpu-type", "", "of a log or steps, what it runs on: GPU type (default: the model's, if it has one)")
 	fl.StringVar(&f.mode, "mode", "", "allreduce, ps-sync or ps-async (default: the model's, if it has one)")
 	fl.StringVar(&f.placement, "placement", "", "workers per node, such as 4-4")
-	fl.IntVar(&f.workers, "workers", 0, "workers (default: as many as STEPS.csv has)")
+	fl.IntVar(&f.workers, "workers", 0, "workers (default: as many as are told apart)")
 	fl.IntVar(&f.ps, "ps", 0, "parameter servers")
 	fl.Float64Var(&f.localBatch, "local-batch", 0, "samples per worker (default: the model's, if it has one)")
 	fl.IntVar(&f.accum, "accum-steps", 0, "extra gradient-accumulation steps")
@@ -80,41 +85,122 @@ up.`,
 
 // checkResult is what check prints.
 type checkResult struct {
-	Workers []check.Worker `json:"workers"`
-	Drift   *check.Drift   `json:"drift,omitempty"`
-	Config  *data.Config   `json:"config,omitempty"`
+	Workers []check.Worker `json:"workers,omitempty"`
+	Drift   []driftOf      `json:"drift,omitempty"`
 }
 
-func (f checkFlags) run(a *app, file string) (checkResult, error) {
-	steps, warnings, err := check.Load(file)
-	if err != nil {
-		return checkResult{}, err
+// driftOf is the drift of one configuration.
+type driftOf struct {
+	Config data.Config `json:"config"`
+	check.Drift
+}
+
+func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
+	var m *fit.Model
+	if f.model != "" {
+		if m, err = fit.ReadModel(f.model); err != nil {
+			return res, err
+		}
 	}
-	a.warn(warnings...)
-	res := checkResult{Workers: check.Workers(steps)}
-	if f.model == "" {
+	if measurements, err := isMeasurements(file); err != nil || measurements {
+		if err == nil && m == nil {
+			err = usageError{fmt.Errorf("%s: measurements are held against a model: give --model", file)}
+		}
+		if err != nil {
+			return res, err
+		}
+		return f.rows(a, file, m)
+	}
+	steps, measured, err := f.steps(a, file)
+	if err != nil {
+		return res, err
+	}
+	res.Workers = check.Workers(steps)
+	if m == nil {
 		return res, nil
 	}
-	m, err := fit.ReadModel(f.model)
+	c, err := f.config(m, max(1, len(res.Workers)))
 	if err != nil {
 		return res, err
 	}
-	c, err := f.config(m, len(res.Workers))
+	if measured == 0 {
+		measured = check.StepTime(steps, c.ModeOrDefault())
+	}
+	return res, res.hold(a, f.model, m, c, measured)
+}
+
+// isMeasurements reports whether a file is a CSV that does not tell of workers.
+func isMeasurements(file string) (bool, error) {
+	if !isCSV(file) {
+		return false, nil
+	}
+	in, err := data.Open(file)
+	if err != nil {
+		return false, err
+	}
+	defer in.Close()
+	t, err := data.NewTable(in, file)
+	return err == nil && t.Has("step_time_s") && !t.Has("worker"), err
+}
+
+// rows holds every measurement that is ok against the model.
+func (f checkFlags) rows(a *app, file string, m *fit.Model) (res checkResult, err error) {
+	ms, warnings, err := data.LoadMeasurements(file)
 	if err != nil {
 		return res, err
 	}
+	a.warn(warnings...)
+	for _, row := range ms {
+		if row.Status != data.OK {
+			continue
+		}
+		if err := res.hold(a, f.model, m, row.Config, row.StepTime); err != nil {
+			return res, fmt.Errorf("%s: %w", row.Source, err)
+		}
+	}
+	return res, nil
+}
+
+// steps reads what workers did, and of a log the step time of the job as
+// measurements have it.
+func (f checkFlags) steps(a *app, file string) ([]check.Step, float64, error) {
+	if isCSV(file) {
+		steps, warnings, err := check.Load(file)
+		a.warn(warnings...)
+		return steps, 0, err
+	}
+	in, err := data.Open(file)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer in.Close()
+	var r check.Recorder
+	c := data.Config{Workers: max(1, f.workers), LocalBatch: f.localBatch}
+	p, err := joblog.ReadProgress(in, file, c, data.Metrics{}, r.Add)
+	if err == nil && p.Measurement.StepTime == 0 {
+		err = &data.InputError{Source: data.Source{File: file}, Found: "no steps with their time", Want: "a log that tells how long steps take"}
+	}
+	steps := r.Steps()
+	if err == nil && len(steps) == 0 {
+		a.note("%s does not tell workers apart: no line says its rank", file)
+	}
+	return steps, p.Measurement.StepTime, err
+}
+
+// hold compares a measured step time with what the model predicts.
+func (r *checkResult) hold(a *app, model string, m *fit.Model, c data.Config, measured float64) error {
 	p, err := m.Predict(c)
 	if err != nil {
-		return res, fmt.Errorf("%s: %s: %w", f.model, c, err)
+		return fmt.Errorf("%s: %s: %w", model, c, err)
 	}
-	d := check.Compare(steps, c.ModeOrDefault(), p.StepTime)
-	res.Drift, res.Config = &d, &c
+	d := check.Compare(measured, p.StepTime)
+	r.Drift = append(r.Drift, driftOf{c, d})
 	verdict := "as predicted"
 	if d.Refit {
 		verdict = "outside the interval: measure again and fit anew"
 	}
 	a.note("%s steps in %s, predicted %s, %s: %s", c, seconds(d.Measured), between(d.Predicted, seconds), percent(d.Change), verdict)
-	return res, nil
+	return nil
 }
 
 // config is what the job runs on.
@@ -149,6 +235,13 @@ func (f checkFlags) config(m *fit.Model, workers int) (data.Config, error) {
 
 func (r checkResult) table(f format) table {
 	write := f.figures()
+	if len(r.Workers) == 0 && len(r.Drift) > 0 {
+		t := table{columns: []string{"config", "measured_s", "predicted_s", "lo", "hi", "change", "refit"}}
+		for _, d := range r.Drift {
+			t.add(d.Config.String(), write(d.Measured), write(d.Predicted.Mean), write(d.Predicted.Lo), write(d.Predicted.Hi), write(d.Change), fmt.Sprint(d.Refit))
+		}
+		return t
+	}
 	t := table{columns: []string{"worker", "steps", "step_time_s", "speed", "longest_gap_s", "behind_steps", "verdict"}}
 	for _, w := range r.Workers {
 		t.add(w.Name, fmt.Sprint(w.Steps), write(w.StepTime), write(w.Speed), write(w.Gap), write(w.Behind), w.Verdict)
@@ -164,8 +257,10 @@ func (f checkFlags) found(r checkResult) error {
 			all = append(all, fmt.Errorf("worker %s is %s: %s of the median speed, %s steps behind", w.Name, w.Verdict, number(w.Speed), number(w.Behind)))
 		}
 	}
-	if slices.Contains(f.fail, "drift") && r.Drift != nil && r.Drift.Refit {
-		all = append(all, fmt.Errorf("drift: a step takes %s, predicted %s", seconds(r.Drift.Measured), between(r.Drift.Predicted, seconds)))
+	for _, d := range r.Drift {
+		if slices.Contains(f.fail, "drift") && d.Refit {
+			all = append(all, fmt.Errorf("drift: a step of %s takes %s, predicted %s", d.Config, seconds(d.Measured), between(d.Predicted, seconds)))
+		}
 	}
 	if len(all) == 0 {
 		return nil

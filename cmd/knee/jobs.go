@@ -61,6 +61,7 @@ have no model are left out of jobs.yaml; -o table and -o json list them.`,
 				return usageError{fmt.Errorf("-o %q: want yaml, json, table, csv or markdown", out)}
 			}
 			var rules []data.JobRule
+			var tenants []data.Tenant
 			if config != "" {
 				c, err := data.LoadOperate(config)
 				if err != nil {
@@ -69,16 +70,16 @@ have no model are left out of jobs.yaml; -o table and -o json list them.`,
 				if rules, err = operate.Rules(c); err != nil {
 					return err
 				}
-				if len(namespaces) == 0 {
+				if tenants = c.Tenants; len(namespaces) == 0 {
 					namespaces = c.Namespaces
 				}
 			}
-			rows, err := a.jobRows(cmd.Context(), from, namespaces, rules)
+			rows, snap, err := a.jobRows(cmd.Context(), from, namespaces, rules)
 			if err != nil {
 				return err
 			}
 			if out == "yaml" {
-				return data.WriteJobs(a.stdout, queue.File(rows))
+				return data.WriteJobs(a.stdout, queue.File(rows, tenants, snap))
 			}
 			return format(out).print(a.stdout, rows, jobsTable(rows, format(out)))
 		},
@@ -95,18 +96,18 @@ have no model are left out of jobs.yaml; -o table and -o json list them.`,
 }
 
 // jobRows reads a queue and matches it to models.
-func (a *app) jobRows(ctx context.Context, from string, namespaces []string, rules []data.JobRule) ([]queue.Row, error) {
+func (a *app) jobRows(ctx context.Context, from string, namespaces []string, rules []data.JobRule) ([]queue.Row, *queue.Snapshot, error) {
 	s, err := openQueue(from, namespaces, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	snap, err := s.Read(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rows, warnings := queue.View{Rules: rules, Now: time.Now()}.Rows(ctx, s, snap)
 	a.warn(append(snap.Warnings, warnings...)...)
-	return rows, nil
+	return rows, snap, nil
 }
 
 func jobsTable(rows []queue.Row, f format) table {

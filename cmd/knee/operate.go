@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"knee/allocate/policy"
 	"knee/data"
 	"knee/operate"
 	"knee/operate/apply"
@@ -76,7 +75,7 @@ func (a *app) operate(ctx context.Context, c *data.Operate, once, confirm, relea
 		return err
 	}
 	loop := &operate.Loop{Config: c, Scheduler: s, Confirm: confirm, Audit: audit, Now: time.Now,
-		Plan: func(_ context.Context, cluster, jobs string) (*data.Plan, error) { return planFor(c, cluster, jobs) }}
+		Plan: operate.Planner(c, time.Now)}
 	if release {
 		ids, err := loop.Release(ctx)
 		a.note("%d jobs are held by knee%s: %s", len(ids), map[bool]string{true: " and were released"}[confirm], strings.Join(ids, ", "))
@@ -96,17 +95,6 @@ func (a *app) operate(ctx context.Context, c *data.Operate, once, confirm, relea
 		return errors.New("not every change of the turn was made")
 	}
 	return err
-}
-
-// planFor plans as the configuration says.
-func planFor(c *data.Operate, cluster, jobs string) (*data.Plan, error) {
-	pr, err := loadProblem(cluster, jobs)
-	if err != nil {
-		return nil, err
-	}
-	pr.Objective, pr.Policy, pr.Sizes, pr.Risk, pr.Hysteresis = c.Objective, c.Policy, c.Sizes, c.Risk, c.Hysteresis
-	pr.Seed, pr.Now = 1, time.Now()
-	return policy.Solve(pr)
 }
 
 // serve serves metrics until the returned function is called.

@@ -35,7 +35,7 @@ func (f *sharingFlags) problem() (plan.Problem, error) {
 	if !(f.risk >= 0 && f.risk <= 1) {
 		return plan.Problem{}, usageError{fmt.Errorf("--risk %g: want a number from 0 to 1", f.risk)}
 	}
-	pr, err := loadProblem(f.cluster, f.jobs)
+	pr, err := plan.Load(f.cluster, f.jobs)
 	if err != nil {
 		return pr, err
 	}

@@ -278,7 +278,7 @@ func (q *quickstart) share(context.Context) error {
 	if err != nil {
 		return err
 	}
-	problem, err := loadProblem(q.path("cluster.yaml"), q.path("jobs.yaml"))
+	problem, err := plan.Load(q.path("cluster.yaml"), q.path("jobs.yaml"))
 	if err != nil {
 		return err
 	}

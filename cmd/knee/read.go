@@ -115,8 +115,7 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 			given[column] = f.Value.String()
 		}
 	}
-	plain := strings.TrimSuffix(file, ".gz")
-	if len(in.columns) > 0 || strings.HasSuffix(plain, ".csv") || strings.HasSuffix(plain, ".tsv") {
+	if len(in.columns) > 0 || isCSV(file) {
 		job := given["job"]
 		if delete(given, "job"); len(given) > 0 {
 			return nil, usageError{fmt.Errorf("--%s is about a log; of a CSV the columns say it", strings.ReplaceAll(slices.Sorted(maps.Keys(given))[0], "_", "-"))}
@@ -144,6 +143,12 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 		a.warn(fmt.Sprintf("%s: without --local-batch or --global-batch it is the speed of steps that is known, not of samples", file))
 	}
 	return []data.Measurement{m}, nil
+}
+
+// isCSV reports whether a file is called one.
+func isCSV(file string) bool {
+	plain := strings.TrimSuffix(file, ".gz")
+	return strings.HasSuffix(plain, ".csv") || strings.HasSuffix(plain, ".tsv")
 }
 
 // configOf reads the configuration of a job from flags, as from columns.

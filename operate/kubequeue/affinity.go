@@ -19,7 +19,7 @@ func bound(template map[string]any, was, nodes []string) []any {
 	terms, _ := at(template, affinityPath).([]any)
 	var out []any
 	for _, t := range terms {
-		term := clone(t)
+		term, _ := clone(t).(map[string]any)
 		var rest []any
 		list, _ := term["matchExpressions"].([]any)
 		for _, e := range list {
@@ -60,11 +60,11 @@ func ours(expression any, was []string) bool {
 	return slices.EqualFunc(values, was, func(v any, n string) bool { return v == n })
 }
 
-// clone copies an object of JSON.
-func clone(v any) map[string]any {
-	out := map[string]any{}
+// clone copies a value of JSON.
+func clone[T any](v T) T {
+	var out T
 	if text, err := json.Marshal(v); err == nil {
-		_ = json.Unmarshal(text, &out) // what was marshalled is an object
+		_ = json.Unmarshal(text, &out) // what was marshalled can be read
 	}
 	return out
 }

@@ -16,8 +16,7 @@ import (
 )
 
 // engine is a real control plane whose nodes are objects alone: pods are bound
-// to them and never run. There is no controller of PyTorchJobs; the test makes
-// and removes their pods as that would.
+// to them and never run. test/engines/operator makes the pods of PyTorchJobs.
 type engine struct {
 	t      *testing.T
 	client *kube.Client
@@ -128,10 +127,6 @@ func TestEngineMovesAPyTorchJob(t *testing.T) {
 	e.create(jobs, "knee-queue-torch", map[string]any{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob",
 		"metadata": map[string]any{"name": "knee-queue-torch"},
 		"spec":     map[string]any{"pytorchReplicaSpecs": map[string]any{"Worker": map[string]any{"replicas": 1, "template": pod(2)}}}})
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	t.Cleanup(func() { stop(); <-ended })
-	go func() { defer close(ended); e.control(ctx, jobs+"/knee-queue-torch") }()
 	var j queue.Job
 	for range 40 {
 		if j = e.find("knee-queue-torch"); j.State == queue.Running {
@@ -158,44 +153,5 @@ func TestEngineMovesAPyTorchJob(t *testing.T) {
 	}
 	if j = e.find("knee-queue-torch"); j.Workers != 2 {
 		t.Errorf("at the size its owner asked for: %+v", j)
-	}
-}
-
-// control makes and removes the pods of a PyTorchJob until ctx is done.
-func (e *engine) control(ctx context.Context, path string) {
-	type template struct {
-		Replicas int            `json:"replicas"`
-		Template map[string]any `json:"template"`
-	}
-	type torch struct {
-		kube.Object
-		Spec struct {
-			RunPolicy struct {
-				Suspend bool `json:"suspend"`
-			} `json:"runPolicy"`
-			Specs map[string]template `json:"pytorchReplicaSpecs"`
-		} `json:"spec"`
-	}
-	has := 0
-	for ctx.Err() == nil {
-		var job torch
-		if err := e.client.Get(ctx, path, &job); err == nil {
-			worker := job.Spec.Specs["Worker"]
-			want := worker.Replicas
-			if job.Spec.RunPolicy.Suspend {
-				want = 0
-			}
-			for ; has < want; has++ {
-				pod := map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": worker.Template["spec"], "metadata": map[string]any{"name": fmt.Sprintf("knee-queue-torch-worker-%d", has),
-					"ownerReferences": []any{map[string]any{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": job.Metadata.Name, "uid": job.Metadata.UID}}}}
-				if err := e.client.Create(ctx, kube.PodsPath("default"), pod, nil, false); err != nil && ctx.Err() == nil {
-					e.t.Error(err)
-				}
-			}
-			for ; has > want; has-- {
-				_ = e.client.Delete(ctx, kube.PodPath("default", fmt.Sprintf("knee-queue-torch-worker-%d", has-1)), kube.DeleteOptions{})
-			}
-		}
-		time.Sleep(200 * time.Millisecond)
 	}
 }

@@ -3,6 +3,7 @@ package kubequeue
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,29 +16,84 @@ type workload struct {
 	kube.Object
 	Spec   map[string]any `json:"spec"`
 	Status struct {
-		Conditions []kube.Condition `json:"conditions"`
-		StartTime  *string          `json:"startTime"`
+		Conditions  []kube.Condition `json:"conditions"`
+		StartTime   *string          `json:"startTime"`
+		RayCluster  string           `json:"rayClusterName"`
+		RayJob      string           `json:"jobStatus"`
+		RayDeployed string           `json:"jobDeploymentStatus"`
 	} `json:"status"`
 	kind kind
 }
 
-// kind is where a kind of job has what knee changes.
+// kind is where a kind of job has what knee changes. Paths begin at the spec; a
+// number is a place in a list.
 type kind struct {
 	name, group, resource string
 	suspend               []string   // path of the flag
 	templates             [][]string // paths of its pod templates; those that are there count
 	replicas              [][]string // paths of the number of pods of each template; a template without has one pod
-	movable               bool       // its node affinity can be changed after it has started
+	limits                []string   // path of the object with minReplicas and maxReplicas, if there is one
+	list                  []string   // path of a list among them, which a patch has to hold whole
+	// pods reports whether a pod is one of a job; nil: if the job owns it.
+	pods func(workload, kube.Pod) bool
+	// fixed returns why a job of the kind cannot be changed; nil: all can be.
+	fixed func(workload) string
 }
 
-// kinds are the kinds of jobs that are read. Pods of others are fixed.
+// kinds are the kinds of jobs that are read, those first that have jobs of the
+// later ones made. Pods of others are fixed.
 func kinds() []kind {
+	torch, group := []string{"pytorchReplicaSpecs"}, []string{"rayClusterSpec", "workerGroupSpecs", "0"}
+	under := func(base []string, names ...string) []string { return append(slices.Clone(base), names...) }
 	return []kind{
-		{"Job", "batch/v1", "jobs", []string{"suspend"}, [][]string{{"template"}}, [][]string{{"parallelism"}}, false},
-		{"PyTorchJob", "kubeflow.org/v1", "pytorchjobs", []string{"runPolicy", "suspend"},
-			[][]string{{"pytorchReplicaSpecs", "Master", "template"}, {"pytorchReplicaSpecs", "Worker", "template"}},
-			[][]string{{"pytorchReplicaSpecs", "Master", "replicas"}, {"pytorchReplicaSpecs", "Worker", "replicas"}}, true},
+		{name: "TrainJob", group: "trainer.kubeflow.org/v1alpha1", resource: "trainjobs", suspend: []string{"suspend"}, replicas: [][]string{{"trainer", "numNodes"}},
+			pods: func(w workload, p kube.Pod) bool {
+				return p.Metadata.Namespace == w.Metadata.Namespace && p.Metadata.Labels["jobset.sigs.k8s.io/jobset-name"] == w.Metadata.Name
+			}, fixed: fixedTrainJob},
+		{name: "RayJob", group: "ray.io/v1", resource: "rayjobs", suspend: []string{"suspend"},
+			templates: [][]string{{"rayClusterSpec", "headGroupSpec", "template"}, under(group, "template")},
+			replicas:  [][]string{nil, under(group, "replicas")}, limits: group, list: group[:2],
+			pods: func(w workload, p kube.Pod) bool {
+				return w.Status.RayCluster != "" && p.Metadata.Namespace == w.Metadata.Namespace && p.Metadata.Labels["ray.io/cluster"] == w.Status.RayCluster
+			}, fixed: fixedRayJob},
+		{name: "PyTorchJob", group: "kubeflow.org/v1", resource: "pytorchjobs", suspend: []string{"runPolicy", "suspend"},
+			templates: [][]string{under(torch, "Master", "template"), under(torch, "Worker", "template")},
+			replicas:  [][]string{under(torch, "Master", "replicas"), under(torch, "Worker", "replicas")}, limits: []string{"elasticPolicy"}},
+		{name: "Job", group: "batch/v1", resource: "jobs", suspend: []string{"suspend"}, templates: [][]string{{"template"}}, replicas: [][]string{{"parallelism"}}, fixed: fixedJob},
 	}
+}
+
+// fixedJob: Kubernetes forbids changes of the pod template of a Job that has
+// started.
+func fixedJob(w workload) string {
+	if w.Status.StartTime != nil {
+		return "Kubernetes does not change where a Job runs once it has started; a PyTorchJob can be moved"
+	}
+	return ""
+}
+
+// fixedTrainJob: the JobSet of a TrainJob refuses another number of pods, also
+// while it is suspended (jobset v0.8, ValidateUpdate), and an override of a
+// TrainJob has a node selector but no affinity, which could name several nodes.
+func fixedTrainJob(workload) string {
+	return "the JobSet of a TrainJob keeps its number of pods, and a TrainJob cannot name several nodes; a PyTorchJob can be resized"
+}
+
+// fixedRayJob: a suspended RayJob gives its cluster up, and gets a new one of
+// the size and place that it then asks for.
+func fixedRayJob(w workload) string {
+	groups, _ := at(w.Spec, []string{"rayClusterSpec", "workerGroupSpecs"}).([]any)
+	hosts, _ := at(w.Spec, []string{"rayClusterSpec", "workerGroupSpecs", "0", "numOfHosts"}).(float64)
+	scales, _ := at(w.Spec, []string{"rayClusterSpec", "enableInTreeAutoscaling"}).(bool)
+	switch {
+	case w.Spec["clusterSelector"] != nil:
+		return "it runs on a RayCluster that others use"
+	case scales:
+		return "Ray scales it"
+	case len(groups) != 1 || hosts > 1:
+		return "knee resizes a RayJob with one group of workers, each of one pod"
+	}
+	return ""
 }
 
 // collection is the path of the jobs of a kind, of all namespaces if that is
@@ -66,6 +122,11 @@ func (w workload) ended() bool {
 			return true
 		}
 	}
+	for _, status := range []string{w.Status.RayJob, w.Status.RayDeployed} {
+		if slices.Contains([]string{"SUCCEEDED", "STOPPED", "FAILED", "Complete", "Failed"}, status) {
+			return true
+		}
+	}
 	return w.Metadata.DeletionTimestamp != nil
 }
 
@@ -75,7 +136,8 @@ type role struct {
 	pods, gpus         int      // pods, and GPUs of each
 }
 
-// roles are the templates of the job.
+// roles are the templates of the job. A TrainJob has none: its runtime has it,
+// and the job says how many GPUs each of its pods gets.
 func (w workload) roles() ([]role, error) {
 	var out []role
 	for i, path := range w.kind.templates {
@@ -83,22 +145,33 @@ func (w workload) roles() ([]role, error) {
 		if !ok {
 			continue
 		}
-		r := role{template: path, replicas: w.kind.replicas[i], pods: 1}
-		if n, ok := at(w.Spec, r.replicas).(float64); ok {
-			r.pods = int(n)
-		}
-		var err error
-		if r.gpus, err = templateGPUs(template); err != nil {
+		n, err := templateGPUs(template["spec"])
+		if err != nil {
 			return nil, err
 		}
-		out = append(out, r)
+		out = append(out, w.role(i, path, n))
+	}
+	if resources := at(w.Spec, []string{"trainer", "resourcesPerNode"}); len(w.kind.templates) == 0 && resources != nil {
+		n, err := templateGPUs(map[string]any{"containers": []any{map[string]any{"name": "node", "resources": resources}}})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, w.role(0, nil, n))
 	}
 	return out, nil
 }
 
-// templateGPUs adds up the GPUs of a pod template.
-func templateGPUs(template map[string]any) (int, error) {
-	text, err := json.Marshal(template["spec"])
+func (w workload) role(i int, template []string, gpus int) role {
+	r := role{template: template, replicas: w.kind.replicas[i], pods: 1, gpus: gpus}
+	if n, ok := at(w.Spec, r.replicas).(float64); ok {
+		r.pods = int(n)
+	}
+	return r
+}
+
+// templateGPUs adds up the GPUs of the spec of a pod template.
+func templateGPUs(template any) (int, error) {
+	text, err := json.Marshal(template)
 	if err != nil {
 		return 0, err
 	}
@@ -127,22 +200,38 @@ func gpus(spec kube.PodSpec) (int, error) {
 	return n, nil
 }
 
-// at is the value at a path, nil if there is none.
+// at is the value at a path, nil if there is none or the path is empty.
 func at(m map[string]any, path []string) any {
+	if len(path) == 0 {
+		return nil
+	}
 	var v any = m
 	for _, key := range path {
-		next, ok := v.(map[string]any)
-		if !ok {
+		switch in := v.(type) {
+		case map[string]any:
+			v = in[key]
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i < 0 || i >= len(in) {
+				return nil
+			}
+			v = in[i]
+		default:
 			return nil
 		}
-		v = next[key]
 	}
 	return v
 }
 
-// put sets the value at a path, making the objects on the way.
+// put sets the value at a path, making the objects on the way. Lists on the way
+// are there.
 func put(m map[string]any, path []string, v any) {
-	for _, key := range path[:len(path)-1] {
+	for i, key := range path[:len(path)-1] {
+		if list, ok := at(m, []string{key}).([]any); ok {
+			n, _ := strconv.Atoi(path[i+1])
+			put(list[n].(map[string]any), path[i+2:], v)
+			return
+		}
 		next, ok := m[key].(map[string]any)
 		if !ok {
 			next = map[string]any{}

@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"knee/data"
 	"knee/internal/kube"
@@ -40,7 +41,8 @@ type Queue struct {
 	client     *kube.Client
 	namespaces []string
 	audit      func(queue.Command) error
-	types      map[string]string // GPU type of each node, since the last Read
+	types      map[string]string     // GPU type of each node, since the last Read
+	pods       map[string][]kube.Pod // by the uid of the job that owns them, since then
 }
 
 // New returns the queue of some namespaces: of that of the client's context if
@@ -77,6 +79,12 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	}
 	pods = slices.DeleteFunc(pods, func(p kube.Pod) bool { return p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" })
 	s := &queue.Snapshot{Cluster: cluster, Warnings: warnings}
+	q.pods = map[string][]kube.Pod{}
+	for _, p := range pods {
+		for _, o := range p.Metadata.OwnerReferences {
+			q.pods[o.UID] = append(q.pods[o.UID], p)
+		}
+	}
 	taken := map[string]bool{} // uids of pods that belong to a job
 	for _, k := range kinds() {
 		for _, ns := range q.namespaces {
@@ -89,10 +97,11 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 			}
 			for _, w := range list {
 				w.kind = k
-				if w.ended() && len(podsOf(pods, w.Metadata.UID)) == 0 {
-					continue
+				owned := q.podsOf(w, pods, taken)
+				if len(owned) == 0 && (w.ended() || len(w.Metadata.OwnerReferences) > 0) {
+					continue // of a job that was made for another, that one has the pods
 				}
-				j, err := q.job(w, podsOf(pods, w.Metadata.UID), taken)
+				j, err := q.job(w, owned, taken)
 				if err != nil {
 					return nil, fmt.Errorf("%s %s/%s: %w", k.name, w.Metadata.Namespace, w.Metadata.Name, err)
 				}
@@ -100,20 +109,64 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 			}
 		}
 	}
-	err = q.strangers(s, pods, taken)
+	err = errors.Join(q.strangers(s, pods, taken), q.quotas(ctx, s))
 	queue.Sort(s.Jobs)
 	return s, err
 }
 
-// podsOf are the pods that an object owns.
-func podsOf(pods []kube.Pod, uid string) []kube.Pod {
-	var out []kube.Pod
-	for _, p := range pods {
-		if slices.ContainsFunc(p.Metadata.OwnerReferences, func(o kube.Owner) bool { return o.UID == uid }) {
-			out = append(out, p)
+// quota is a ResourceQuota of Kubernetes.
+type quota struct {
+	kube.Object
+	Spec struct {
+		Hard map[string]string `json:"hard"`
+	} `json:"spec"`
+}
+
+// quotas reads how many GPUs namespaces may have: the least that any of their
+// quotas says.
+func (q *Queue) quotas(ctx context.Context, s *queue.Snapshot) error {
+	s.Quotas = map[string]int{}
+	for _, ns := range q.namespaces {
+		path := "/api/v1/resourcequotas"
+		if ns != "" {
+			path = "/api/v1/namespaces/" + ns + "/resourcequotas"
+		}
+		list, _, err := kube.ListAll[quota](ctx, q.client, path, kube.Selector{})
+		if err != nil {
+			return fmt.Errorf("list %s: %w", path, err)
+		}
+		for _, r := range list {
+			for name, text := range r.Spec.Hard {
+				if !strings.HasPrefix(name, "requests.") || !strings.HasSuffix(name, "/gpu") {
+					continue
+				}
+				n, err := strconv.Atoi(text)
+				if err != nil {
+					return fmt.Errorf("quota %s/%s: %q of %s, want a whole number", r.Metadata.Namespace, r.Metadata.Name, text, name)
+				}
+				if least, known := s.Quotas[r.Metadata.Namespace]; !known || n < least {
+					s.Quotas[r.Metadata.Namespace] = n
+				}
+			}
 		}
 	}
-	return out
+	return nil
+}
+
+// podsOf are the pods of a job that no other job has, and are kept by its uid.
+func (q *Queue) podsOf(w workload, pods []kube.Pod, taken map[string]bool) []kube.Pod {
+	owned := q.pods[w.Metadata.UID]
+	if w.kind.pods != nil {
+		owned = nil
+		for _, p := range pods {
+			if w.kind.pods(w, p) {
+				owned = append(owned, p)
+			}
+		}
+	}
+	owned = slices.DeleteFunc(owned, func(p kube.Pod) bool { return taken[p.Metadata.UID] })
+	q.pods[w.Metadata.UID] = owned
+	return owned
 }
 
 // strangers adds what else stands on nodes: pods of other kinds and namespaces.
@@ -230,41 +283,41 @@ func podsBound(pods []kube.Pod) int {
 
 // fixed returns why a job cannot be given another size and place.
 func fixed(w workload, roles []role, j queue.Job) string {
+	last := 0
+	if len(roles) > 0 {
+		last = roles[len(roles)-1].gpus
+	}
 	switch {
+	case last == 0:
+		return "it asks for no GPUs"
 	case j.Queue != "":
 		return "Kueue decides when it runs"
-	case len(roles) == 0 || roles[0].gpus == 0:
-		return "it asks for no GPUs"
-	case slices.ContainsFunc(roles, func(r role) bool { return r.gpus != roles[0].gpus }):
+	case slices.ContainsFunc(roles, func(r role) bool { return r.gpus != last && (r.gpus > 0 || r.replicas != nil) }):
 		return "its pods ask for different numbers of GPUs"
 	case len(w.Metadata.OwnerReferences) > 0:
 		return "it belongs to " + w.Metadata.OwnerReferences[0].Kind + " " + w.Metadata.OwnerReferences[0].Name
-	case !w.kind.movable && w.Status.StartTime != nil:
-		return "Kubernetes does not change where a Job runs once it has started; a PyTorchJob can be moved"
+	case w.kind.fixed != nil:
+		return w.kind.fixed(w)
 	}
 	return ""
 }
 
 // Log implements [queue.Scheduler]: the output of the first pod by name, which
-// is that of rank 0.
-func (q *Queue) Log(ctx context.Context, j queue.Job, path string) (io.ReadCloser, error) {
+// is that of rank 0, of those there were when the queue was last read.
+func (q *Queue) Log(ctx context.Context, j queue.Job, path string, since time.Time) (io.ReadCloser, error) {
 	if path != "" {
 		return os.Open(path)
 	}
-	pods, _, err := kube.ListAll[kube.Pod](ctx, q.client, kube.PodsPath(j.Namespace), kube.Selector{})
-	if err != nil {
-		return nil, err
-	}
-	pods = podsOf(pods, j.ID)
+	pods := q.pods[j.ID]
 	if len(pods) == 0 {
 		return nil, fs.ErrNotExist
 	}
-	slices.SortFunc(pods, func(a, b kube.Pod) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
-	o := kube.LogOptions{}
-	if len(pods[0].Spec.Containers) > 0 {
-		o.Container = pods[0].Spec.Containers[0].Name
+	first := slices.MinFunc(pods, func(a, b kube.Pod) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	o := kube.LogOptions{Since: since}
+	if len(first.Spec.Containers) > 0 {
+		o.Container = first.Spec.Containers[0].Name
 	}
-	return q.client.Logs(ctx, j.Namespace, pods[0].Metadata.Name, o)
+	return q.client.Logs(ctx, j.Namespace, first.Metadata.Name, o)
 }
 
 // Check implements [queue.Scheduler].
@@ -286,7 +339,7 @@ func replicas(w workload, to []data.NodeShare) ([]int, error) {
 	if err != nil || len(roles) == 0 {
 		return nil, errors.Join(errors.New("it has no pod template"), err)
 	}
-	each := max(1, roles[0].gpus)
+	each := max(1, roles[len(roles)-1].gpus)
 	pods := 0
 	for _, s := range to {
 		if s.PS > 0 {
@@ -303,19 +356,21 @@ func replicas(w workload, to []data.NodeShare) ([]int, error) {
 		if i == len(roles)-1 {
 			out[i] = pods
 		}
-		pods -= out[i]
+		if r.gpus > 0 {
+			pods -= out[i]
+		}
 	}
 	last := out[len(out)-1]
 	if last < 0 {
 		return nil, fmt.Errorf("it has at least %d pods", len(roles)-1)
 	}
-	elastic, _ := w.Spec["elasticPolicy"].(map[string]any)
+	limits, _ := at(w.Spec, w.kind.limits).(map[string]any)
 	for key, wrong := range map[string]func(limit int) bool{
 		"minReplicas": func(l int) bool { return last < l },
 		"maxReplicas": func(l int) bool { return last > l },
 	} {
-		if limit, ok := elastic[key].(float64); ok && wrong(int(limit)) {
-			return nil, fmt.Errorf("%d replicas are beyond %s of its elasticPolicy, %v", last, key, limit)
+		if limit, ok := limits[key].(float64); ok && wrong(int(limit)) {
+			return nil, fmt.Errorf("%d replicas are beyond its %s, %v", last, key, limit)
 		}
 	}
 	return out, nil
@@ -417,8 +472,13 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	}
 	spec := map[string]any{}
 	put(spec, fresh.kind.suspend, false)
+	if list, ok := at(fresh.Spec, fresh.kind.list).([]any); ok && len(list) > 0 {
+		put(spec, fresh.kind.list, clone(list))
+	}
 	for i, r := range roles {
-		put(spec, r.replicas, counts[i])
+		if r.replicas != nil {
+			put(spec, r.replicas, counts[i])
+		}
 		template, _ := at(fresh.Spec, r.template).(map[string]any)
 		had := at(template, affinityPath) != nil
 		switch terms := bound(template, was, nodes); {

@@ -2,12 +2,14 @@ package kubequeue
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"knee/data"
+	"knee/operate/queue"
 )
 
 // pytorch is a PyTorchJob with a master and three workers of two GPUs each.
@@ -20,8 +22,53 @@ func pytorch(t *testing.T, more string) workload {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.kind = kinds()[1]
+	w.kind = kindOf("PyTorchJob")
 	return w
+}
+
+func kindOf(name string) kind {
+	return kinds()[slices.IndexFunc(kinds(), func(k kind) bool { return k.name == name })]
+}
+
+// A RayJob has a head without GPUs, which stays, and one group of workers.
+func TestRayJob(t *testing.T) {
+	read := func(more string) workload {
+		t.Helper()
+		w := workload{kind: kindOf("RayJob")}
+		if err := json.Unmarshal([]byte(`{"spec":{"suspend":true,"rayClusterSpec":{`+more+`"headGroupSpec":{"template":{"spec":{"containers":[{"name":"head"}]}}},
+			"workerGroupSpecs":[{"groupName":"gpu","replicas":2,"minReplicas":1,"maxReplicas":4,"template":{"spec":{"containers":[{"name":"w","resources":{"limits":{"nvidia.com/gpu":"2"}}}]}}}]}}}`), &w); err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	w := read("")
+	roles, err := w.roles()
+	if err != nil || len(roles) != 2 || roles[1].pods != 2 || fixed(w, roles, queue.Job{}) != "" || !w.suspended() {
+		t.Fatalf("%+v, %v, %s", roles, err, fixed(w, roles, queue.Job{}))
+	}
+	if got, err := replicas(w, []data.NodeShare{{Node: "n1", Workers: 4}, {Node: "n2", Workers: 4}}); err != nil || !cmp.Equal(got, []int{1, 4}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := replicas(w, []data.NodeShare{{Node: "n1", Workers: 10}}); err == nil {
+		t.Errorf("more than maxReplicas: %v", got)
+	}
+	spec := map[string]any{}
+	put(spec, w.kind.list, clone(at(w.Spec, w.kind.list)))
+	put(spec, roles[1].replicas, 4)
+	put(spec, append(slices.Clone(roles[1].template), affinityPath...), []any{"x"})
+	text := again(t, spec)
+	for _, want := range []string{`"groupName":"gpu"`, `"replicas":4`, `"nodeSelectorTerms":["x"]`, `"nvidia.com/gpu":"2"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the patch has no %s: %s", want, text)
+		}
+	}
+	if strings.Contains(again(t, w.Spec), "affinity") {
+		t.Error("a patch has changed the job that was read")
+	}
+	scaled := read(`"enableInTreeAutoscaling":true,`)
+	if why := fixed(scaled, roles, queue.Job{}); why == "" {
+		t.Error("a job that Ray scales can be changed")
+	}
 }
 
 func TestReplicas(t *testing.T) {

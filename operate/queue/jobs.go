@@ -8,19 +8,24 @@ import (
 	"strings"
 	"time"
 
+	"knee/allocate/check"
 	"knee/data"
-	"knee/profile/joblog"
 )
 
 // Row is a job of the queue beside what is known about its training.
 type Row struct {
 	Job
-	Model    string    `json:"model,omitempty"`
-	Step     float64   `json:"step,omitempty"`        // the last its log tells of
-	StepTime float64   `json:"step_time_s,omitempty"` // measured from its log
-	StepSE   float64   `json:"step_time_se_s,omitempty"`
-	Fixed    string    `json:"fixed,omitempty"` // why no plan changes it
-	Entry    *data.Job `json:"-"`               // of jobs.yaml; nil for a job that neither runs nor can be planned
+	Model    string        `json:"model,omitempty"`
+	Step     float64       `json:"step,omitempty"`        // the last its log tells of
+	StepTime float64       `json:"step_time_s,omitempty"` // measured from its log
+	StepSE   float64       `json:"step_time_se_s,omitempty"`
+	Fixed    string        `json:"fixed,omitempty"` // why no plan changes it
+	Entry    *data.Job     `json:"-"`               // of jobs.yaml; nil for a job that neither runs nor can be planned
+	Rule     *data.JobRule `json:"-"`               // nil if none matches it
+
+	Measured data.Measurement `json:"-"` // of where it runs, since the last look; StepTime is 0 if nothing is
+	Steps    []check.Step     `json:"-"` // of its workers, where its log tells them apart
+	Reading  *Reading         `json:"-"` // nil if its log was not read
 }
 
 // View says how the jobs of a queue become those of jobs.yaml.
@@ -29,10 +34,16 @@ type View struct {
 	// Movable returns why a job may not be changed, empty if it may. nil
 	// allows every change that the job and its scheduler allow.
 	Movable func(Job) string
-	// Steps are the last known ones by job id, for jobs whose log does not tell:
-	// that of a job that has just been started again is empty. It may be nil.
-	Steps map[string]float64
-	Now   time.Time
+	// Watched reports whether the log of a job that has a rule is read though
+	// no plan changes it. nil: no such log is.
+	Watched func(Job) bool
+	// Model returns the model of a job that has a rule, empty if there is none.
+	// nil: that of its rule.
+	Model func(*Row) string
+	// Readings are those of the last look by job id; what is read now is put
+	// there. nil: logs are read from their beginning.
+	Readings map[string]*Reading
+	Now      time.Time
 }
 
 // Rows describes every job of a snapshot. A job becomes an entry to plan for
@@ -44,29 +55,32 @@ func (v View) Rows(ctx context.Context, s Scheduler, snap *Snapshot) (rows []Row
 	waiting := 0
 	var silent []string
 	for i, j := range snap.Jobs {
-		row := Row{Job: j, Fixed: v.fixed(j)}
-		rule := RuleFor(v.Rules, j)
-		entry := entryOf(names[i], j)
-		switch {
-		case rule != nil && row.Fixed == "":
-			row.Model = rule.Model
-			observed, err := observe(ctx, s, j, rule)
-			if err != nil {
+		row := Row{Job: j, Fixed: v.fixed(j), Rule: RuleFor(v.Rules, j)}
+		if row.Rule != nil && (row.Fixed == "" || v.Watched != nil && v.Watched(j)) {
+			if err := v.observe(ctx, s, &row); err != nil {
 				silent = append(silent, fmt.Sprintf("%s: %v", names[i], err))
 			}
-			if observed.Step == 0 {
-				observed.Step = v.Steps[j.ID]
+			if row.Model = row.Rule.Model; v.Model != nil {
+				row.Model = v.Model(&row)
 			}
-			row.Step, row.StepTime, row.StepSE = observed.Step, observed.StepTime, observed.StepTimeSE
-			v.fill(&entry, j, rule, observed)
+		}
+		switch {
+		case row.Fixed != "":
+			row.Model = ""
+		case row.Rule == nil:
+			row.Fixed = "no rule gives it a model"
+		case row.Model == "":
+			row.Fixed = "its rule names no model, and nothing was measured of it yet"
+		}
+		entry := entryOf(names[i], j)
+		switch {
+		case row.Model != "":
+			v.fill(&entry, row)
 			row.Entry = &entry
 		case len(j.Nodes) > 0:
 			row.Entry = &entry
 		default:
 			waiting++
-		}
-		if rule == nil && row.Fixed == "" {
-			row.Fixed = "no rule gives it a model"
 		}
 		rows = append(rows, row)
 	}
@@ -94,9 +108,9 @@ func (v View) fixed(j Job) string {
 	return ""
 }
 
-// File is jobs.yaml of the rows.
-func File(rows []Row) *data.JobsFile {
-	f := &data.JobsFile{}
+// File is jobs.yaml of the rows of a snapshot, with the tenants given.
+func File(rows []Row, given []data.Tenant, snap *Snapshot) *data.JobsFile {
+	f := &data.JobsFile{Tenants: tenants(rows, given, snap)}
 	for _, r := range rows {
 		if r.Entry != nil {
 			f.Jobs = append(f.Jobs, *r.Entry)
@@ -123,8 +137,9 @@ func entryOf(name string, j Job) data.Job {
 func tenantOf(j Job) string { return cmp.Or(j.Account, j.Namespace, j.User) }
 
 // fill adds what a rule says and the log tells.
-func (v View) fill(out *data.Job, j Job, rule *data.JobRule, seen observed) {
-	out.Model, out.Workers, out.GPUTypes, out.Batch = rule.Model, rule.Workers, rule.GPUTypes, rule.Batch
+func (v View) fill(out *data.Job, row Row) {
+	j, rule := row.Job, row.Rule
+	out.Model, out.Workers, out.GPUTypes, out.Batch = row.Model, rule.Workers, rule.GPUTypes, rule.Batch
 	if !j.Resizable {
 		out.Workers = data.IntRange{Min: max(1, j.Workers), Max: max(1, j.Workers)}
 	}
@@ -139,39 +154,13 @@ func (v View) fill(out *data.Job, j Job, rule *data.JobRule, seen observed) {
 	left := func(total, done float64) float64 { return math.Max(total-done, math.Min(1, total)) }
 	switch r := &out.Remaining; {
 	case r.Steps > 0:
-		r.Steps = left(r.Steps, seen.Step)
-	case r.Seconds > 0 && out.Current != nil && !seen.Started.IsZero():
-		r.Seconds = left(r.Seconds, v.Now.Sub(seen.Started).Seconds())
+		r.Steps = left(r.Steps, row.Step)
+	case r.Seconds > 0 && out.Current != nil && !j.Started.IsZero():
+		r.Seconds = left(r.Seconds, v.Now.Sub(j.Started).Seconds())
 	}
 	if c := out.Current; c != nil && rule.Batch.Initial > 0 && !rule.Batch.Adapt {
 		c.LocalBatch = rule.Batch.Initial / float64(c.Placement.Workers())
 	}
-}
-
-// observed is what the log of a job tells.
-type observed struct {
-	Step, StepTime, StepTimeSE float64
-	Started                    time.Time
-}
-
-// observe reads the log of a job. A job that waits and has none is no error.
-func observe(ctx context.Context, s Scheduler, j Job, rule *data.JobRule) (observed, error) {
-	out := observed{Started: j.Started}
-	r, err := s.Log(ctx, j, rule.LogOf(map[string]string{"id": j.ID, "name": j.Name, "namespace": j.Namespace, "user": j.User}))
-	if err != nil {
-		if j.State != Running {
-			err = nil
-		}
-		return out, err
-	}
-	defer r.Close()
-	c := data.Config{GPUType: j.GPUType, Workers: max(1, Workers(j.Nodes))}
-	if rule.Batch.Initial > 0 {
-		c.LocalBatch = rule.Batch.Initial / float64(c.Workers)
-	}
-	p, err := joblog.ReadProgress(r, cmp.Or(j.Log, j.Name), c, rule.Metrics)
-	out.Step, out.StepTime, out.StepTimeSE = p.Step, p.Measurement.StepTime, p.Measurement.StepTimeSE
-	return out, err
 }
 
 // uniqueNames gives each job a name of its own in jobs.yaml: the scheduler's,

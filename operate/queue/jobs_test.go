@@ -55,13 +55,13 @@ func TestFill(t *testing.T) {
 	rule := &data.JobRule{Model: "m", Remaining: data.Remaining{Steps: 100}, Workers: data.IntRange{Max: 8}}
 	for done, left := range map[float64]float64{0: 100, 40: 60, 100: 1, 250: 1} {
 		out := data.Job{}
-		v.fill(&out, Job{Resizable: true}, rule, observed{Step: done})
+		v.fill(&out, Row{Job: Job{Resizable: true}, Rule: rule, Step: done})
 		if out.Remaining.Steps != left || out.Workers.Max != 8 {
 			t.Errorf("after %g steps: %+v", done, out)
 		}
 	}
 	out := data.Job{Current: &data.Current{Placement: data.Placement{2}}}
-	v.fill(&out, Job{Workers: 2}, &data.JobRule{Remaining: data.Remaining{Seconds: 900}}, observed{Started: time.Unix(400, 0)})
+	v.fill(&out, Row{Job: Job{Workers: 2, Started: time.Unix(400, 0)}, Rule: &data.JobRule{Remaining: data.Remaining{Seconds: 900}}})
 	if out.Remaining.Seconds != 300 || out.Workers != (data.IntRange{Min: 2, Max: 2}) {
 		t.Errorf("after ten minutes: %+v", out)
 	}

@@ -66,6 +66,7 @@ type Snapshot struct {
 	Cluster      *data.Cluster
 	Jobs         []Job // that have not ended, by Sort
 	Reservations []Reservation
+	Quotas       map[string]int // most GPUs of a tenant; one that is not listed has no limit
 	Warnings     []string
 }
 
@@ -92,8 +93,9 @@ type Scheduler interface {
 	// Read returns the queue as it is.
 	Read(context.Context) (*Snapshot, error)
 	// Log opens what a job has printed, from the file of path if that is not
-	// empty. The error is [fs.ErrNotExist] if there is nothing.
-	Log(ctx context.Context, j Job, path string) (io.ReadCloser, error)
+	// empty. What is no file, and so no [io.Seeker], begins with the whole second
+	// of since. The error is [fs.ErrNotExist] if there is nothing.
+	Log(ctx context.Context, j Job, path string, since time.Time) (io.ReadCloser, error)
 	// Check returns why the scheduler cannot give the job these nodes, empty if
 	// it can. Whether they are free is not its business.
 	Check(j Job, to []data.NodeShare) string

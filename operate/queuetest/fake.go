@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"knee/data"
 	"knee/operate/queue"
@@ -32,6 +33,8 @@ type Fake struct {
 	Fault func(at string) error
 	// Leave is how many steps a job takes to leave its nodes.
 	Leave int
+	// Now is when a job is started; nil: nobody knows.
+	Now func() time.Time
 	// Failed is how jobs end that leave the queue; empty: well.
 	Failed string
 	// Deaf lists jobs that never leave their nodes.
@@ -122,12 +125,16 @@ func (f *Fake) Step() {
 		if j.State == queue.Pending && !j.Held {
 			if to := f.room(j); to != nil {
 				j.State, j.Nodes, j.Workers = queue.Running, to, queue.Workers(to)
+				if f.Now != nil {
+					j.Started = f.Now()
+				}
 			}
 		}
 	}
 }
 
-// room is where a waiting job can start now, nil if nowhere.
+// room is where a waiting job can start now, nil if nowhere: on as few nodes as
+// there is room on, equally many workers on each, as Slurm gives them.
 func (f *Fake) room(j *Job) []data.NodeShare {
 	if j.Want != nil {
 		for _, s := range j.Want {
@@ -137,12 +144,26 @@ func (f *Fake) room(j *Job) []data.NodeShare {
 		}
 		return slices.Clone(j.Want)
 	}
-	for _, n := range f.Cluster.Nodes {
-		if f.Free(n.Name) >= j.Requested {
-			return []data.NodeShare{{Node: n.Name, Workers: j.Requested}}
+	for nodes := 1; nodes <= j.Requested; nodes++ {
+		if j.Requested%nodes != 0 {
+			continue
+		}
+		var to []data.NodeShare
+		for _, n := range f.Cluster.Nodes {
+			if each := j.Requested / nodes; len(to) < nodes && f.Free(n.Name) >= each {
+				to = append(to, data.NodeShare{Node: n.Name, Workers: each})
+			}
+		}
+		if len(to) == nodes {
+			return to
 		}
 	}
 	return nil
+}
+
+// End takes a job out of the queue.
+func (f *Fake) End(id string) {
+	f.Jobs = slices.DeleteFunc(f.Jobs, func(j *Job) bool { return j.ID == id })
 }
 
 // Read implements [queue.Scheduler].
@@ -161,13 +182,18 @@ func (f *Fake) Read(context.Context) (*queue.Snapshot, error) {
 }
 
 // Log implements [queue.Scheduler].
-func (f *Fake) Log(_ context.Context, j queue.Job, _ string) (io.ReadCloser, error) {
+func (f *Fake) Log(_ context.Context, j queue.Job, _ string, _ time.Time) (io.ReadCloser, error) {
 	text, ok := f.Logs[j.ID]
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
-	return io.NopCloser(strings.NewReader(text)), nil
+	return file{strings.NewReader(text)}, nil
 }
+
+// file is a log in memory.
+type file struct{ io.ReadSeeker }
+
+func (file) Close() error { return nil }
 
 // Check implements [queue.Scheduler].
 func (f *Fake) Check(queue.Job, []data.NodeShare) string { return "" }

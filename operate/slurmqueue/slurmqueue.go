@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"knee/data"
 	"knee/internal/hostlist"
@@ -231,7 +232,7 @@ func logOf(d slurm.Detail) string {
 }
 
 // Log implements [queue.Scheduler].
-func (q *Queue) Log(_ context.Context, j queue.Job, path string) (io.ReadCloser, error) {
+func (q *Queue) Log(_ context.Context, j queue.Job, path string, _ time.Time) (io.ReadCloser, error) {
 	if path == "" {
 		path = j.Log
 	}

@@ -37,55 +37,42 @@ type Progress struct {
 // pattern on the first 64 KiB, and the second result is what fitted. A log
 // without a timed step is an [*data.InputError]. name is the file.
 func Read(r io.Reader, name string, c data.Config, m data.Metrics) (data.Measurement, string, error) {
-	p, what, untimed, err := read(r, name, c, m)
+	p, what, untimed, err := read(r, name, c, m, nil)
 	if err == nil {
 		err = untimed
 	}
 	return p.Measurement, what, err
 }
 
-// ReadProgress reads how far a job has come from its log, as [Read] does. A log
-// without a timed step has no measurement, and that is no error.
-func ReadProgress(r io.Reader, name string, c data.Config, m data.Metrics) (Progress, error) {
-	p, _, _, err := read(r, name, c, m)
+// ReadProgress reads how far a job has come from its log, as [Read] does, and
+// calls each, if not nil, as [Each] does. A log without a timed step has no
+// measurement, and that is no error.
+func ReadProgress(r io.Reader, name string, c data.Config, m data.Metrics, each func(launch.Observation)) (Progress, error) {
+	p, _, _, err := read(r, name, c, m, each)
 	return p, err
 }
 
 // read reads a log. A log without a timed step is the error noTime alone.
-func read(r io.Reader, name string, c data.Config, m data.Metrics) (p Progress, what string, noTime, err error) {
+func read(r io.Reader, name string, c data.Config, m data.Metrics, each func(launch.Observation)) (p Progress, what string, noTime, err error) {
 	p.Loss = math.NaN()
-	b := bufio.NewReaderSize(r, maxLine)
-	what, parser, err := parserFor(b, name, c, m)
-	if err != nil {
-		return p, "", nil, err
-	}
 	steps := meter.New(data.TrialSettings{Warmup: -1, MinSteps: math.MaxInt}, m.Rank, c)
-	lines := bufio.NewScanner(b)
-	lines.Buffer(make([]byte, maxLine), maxLine)
-	lines.Split(cutLines)
 	var at, first time.Time
 	seen := 0
-	for n := 1; lines.Scan(); n++ {
-		if t, ok := timeIn(lines.Text()); ok {
-			if at = t; first.IsZero() {
-				first = t
-			}
+	what, parser, err := Each(r, name, c, m, func(o launch.Observation) {
+		if at = o.At; first.IsZero() {
+			first = at
 		}
-		o, ok, err := parser.Parse(lines.Text())
-		if err != nil {
-			return p, what, nil, &data.InputError{Source: data.Source{File: name, Line: n}, Found: err.Error(), Want: parser.Wants()}
+		if !o.OfMemory() {
+			seen++
 		}
-		if ok {
-			if !o.OfMemory() {
-				seen++
-			}
-			o.At = at
-			steps.Add(o)
-			p.take(o)
+		steps.Add(o)
+		p.take(o)
+		if each != nil {
+			each(o)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return p, what, nil, fmt.Errorf("read %s: %w", name, err)
+	})
+	if err != nil {
+		return p, what, nil, err
 	}
 	reading := steps.Read()
 	if reading.Steps == 0 {
@@ -97,6 +84,37 @@ func read(r io.Reader, name string, c data.Config, m data.Metrics) (p Progress, 
 		p.Measurement.StepTimeSE = reading.SE
 	}
 	return p, what, nil, nil
+}
+
+// Each calls take for every line of a log that tells of something, in order,
+// and returns how lines were read. At of an observation is the last time stamp
+// up to its line, zero if there was none.
+func Each(r io.Reader, name string, c data.Config, m data.Metrics, take func(launch.Observation)) (what string, parser launch.Parser, err error) {
+	b := bufio.NewReaderSize(r, maxLine)
+	if what, parser, err = parserFor(b, name, c, m); err != nil {
+		return "", nil, err
+	}
+	lines := bufio.NewScanner(b)
+	lines.Buffer(make([]byte, maxLine), maxLine)
+	lines.Split(cutLines)
+	var at time.Time
+	for n := 1; lines.Scan(); n++ {
+		if t, ok := timeIn(lines.Text()); ok {
+			at = t
+		}
+		o, ok, err := parser.Parse(lines.Text())
+		if err != nil {
+			return what, parser, &data.InputError{Source: data.Source{File: name, Line: n}, Found: err.Error(), Want: parser.Wants()}
+		}
+		if ok {
+			o.At = at
+			take(o)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return what, parser, fmt.Errorf("read %s: %w", name, err)
+	}
+	return what, parser, nil
 }
 
 // take moves on to a later step; of a log that was appended to after a restart

@@ -141,6 +141,9 @@ sed -nE 's/^ *--- PASS: ([^ ]*) \((.*)\)/ok    \1 (\2)/p; s/^ *--- FAIL: ([^ ]*)
 check "the launcher passes its tests on the engine" bash -c "[ $code = 0 ] || { cat engine.log; false; }"
 
 # Jobs that a plan starts, moves and pauses by patches.
+(cd "$CLONE" && CGO_ENABLED=0 go build -o "$WORK/bin/operator" ./test/engines/operator)
+operator --kubeconfig "$KUBECONFIG" >operator.log 2>&1 &
+pids+=($!)
 code=0
 (cd "$CLONE" && go test ./operate/kubequeue -run TestEngine -count=1 -v) >queue.log 2>&1 || code=$?
 check "jobs of the queue are started and moved on their nodes" bash -c "[ $code = 0 ] || { cat queue.log; false; }"

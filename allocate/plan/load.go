@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"crypto/sha256"
@@ -7,17 +7,16 @@ import (
 	"os"
 	"path/filepath"
 
-	"knee/allocate/plan"
 	"knee/data"
 	"knee/fit"
 	"knee/internal/parallel"
 	"knee/predict"
 )
 
-// loadProblem loads a cluster, jobs, and the model of every job. A model that
-// cannot be read concerns its job alone.
-func loadProblem(clusterFile, jobsFile string) (plan.Problem, error) {
-	pr := plan.Problem{Predictors: map[string]*predict.Predictor{}, Unusable: map[string]string{}, Cache: &plan.Cache{}}
+// Load loads a cluster, jobs, and the model of every job. A model that cannot
+// be read concerns its job alone.
+func Load(clusterFile, jobsFile string) (Problem, error) {
+	pr := Problem{Predictors: map[string]*predict.Predictor{}, Unusable: map[string]string{}, Cache: &Cache{}}
 	err := parallel.Each(2, 1, func() func(int) error {
 		return func(i int) error {
 			var err error
@@ -42,13 +41,14 @@ func loadProblem(clusterFile, jobsFile string) (plan.Problem, error) {
 		}
 		pr.Inputs = append(pr.Inputs, in)
 	}
-	addModels(&pr, pr.Jobs, jobsFile)
+	pr.AddModels(pr.Jobs, jobsFile)
 	return pr, nil
 }
 
-// addModels loads the models of jobs, all processors at once, and names their
-// files among the inputs. Jobs that name the same file share it.
-func addModels(pr *plan.Problem, jobs []data.Job, jobsFile string) {
+// AddModels loads the models of jobs, of which jobsFile tells, all processors at
+// once, and names their files among the inputs. Jobs that name the same file
+// share it.
+func (pr *Problem) AddModels(jobs []data.Job, jobsFile string) {
 	type loaded struct {
 		path  string
 		model *fit.Model

@@ -1,0 +1,135 @@
+package learn
+
+import (
+	"fmt"
+	"slices"
+
+	"knee/data"
+	"knee/operate/queue"
+)
+
+// Profile changes a plan that keeps every job as it is so that one of them runs
+// at twice its size, on GPUs that nobody has, and is measured there: the one
+// that could gain most by the optimistic end of what its model predicts for that
+// size, of those that were never measured at it. It returns the entry, nil if
+// none is worth its restart.
+func (m *Models) Profile(p *data.Plan, rows []queue.Row, cluster *data.Cluster) *data.PlannedJob {
+	if slices.ContainsFunc(p.Jobs, func(j data.PlannedJob) bool { return j.Action != data.Keep }) {
+		return nil
+	}
+	var best *data.PlannedJob
+	most := 0.0
+	for i := range p.Jobs {
+		at := slices.IndexFunc(rows, func(r queue.Row) bool { return r.ID == p.Jobs[i].ID && r.Model != "" })
+		if at < 0 {
+			continue
+		}
+		to := twice(rows[at], idle(cluster, rows))
+		if gain := m.gain(rows[at], to, func(e data.Estimate) float64 { return e.Lo }); gain > most {
+			most = gain
+			entry := p.Jobs[i]
+			entry.Action, entry.Placement, entry.Workers = data.Grow, to, queue.Workers(to)
+			entry.LocalBatch *= float64(p.Jobs[i].Workers) / float64(entry.Workers)
+			entry.Throughput, entry.Goodput, entry.Finish, entry.Cost = data.Estimate{}, data.Estimate{}, data.Estimate{}, data.Estimate{}
+			entry.Reason = fmt.Sprintf("to be measured at %d workers, on idle GPUs: it may end %.0f s sooner", entry.Workers, gain)
+			best = &entry
+		}
+	}
+	if best != nil {
+		p.Jobs[slices.IndexFunc(p.Jobs, func(j data.PlannedJob) bool { return j.ID == best.ID })] = *best
+	}
+	return best
+}
+
+// idle are the GPUs of each node that no job has.
+func idle(cluster *data.Cluster, rows []queue.Row) map[string]data.Node {
+	out := map[string]data.Node{}
+	for _, n := range cluster.Nodes {
+		if !n.Drained {
+			out[n.Name] = n
+		}
+	}
+	for _, r := range rows {
+		for _, s := range r.Nodes {
+			if n, ok := out[s.Node]; ok {
+				n.GPUs -= s.Workers
+				out[s.Node] = n
+			}
+		}
+	}
+	return out
+}
+
+// twice is where a job could run at twice its size: on its node, else on as many
+// more nodes as it has with as many GPUs on each; nil if nowhere.
+func twice(row queue.Row, free map[string]data.Node) []data.NodeShare {
+	if row.State != queue.Running || !row.Resizable || len(row.Nodes) == 0 {
+		return nil
+	}
+	each := row.Nodes[0].Workers
+	if slices.ContainsFunc(row.Nodes, func(s data.NodeShare) bool { return s.Workers != each || s.PS > 0 }) {
+		return nil
+	}
+	if len(row.Nodes) == 1 && free[row.Nodes[0].Node].GPUs >= each {
+		return []data.NodeShare{{Node: row.Nodes[0].Node, Workers: 2 * each}}
+	}
+	to := slices.Clone(row.Nodes)
+	var names []string
+	for name := range free {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		taken := slices.ContainsFunc(row.Nodes, func(s data.NodeShare) bool { return s.Node == name })
+		if n := free[name]; len(to) < 2*len(row.Nodes) && !taken && n.GPUs >= each && n.GPUType == row.GPUType {
+			to = append(to, data.NodeShare{Node: name, Workers: each})
+		}
+	}
+	if len(to) < 2*len(row.Nodes) {
+		return nil
+	}
+	return to
+}
+
+// Resize proposes twice their size to jobs that knee cannot change because of
+// their kind, where GPUs are idle and their model says that they end sooner.
+func (m *Models) Resize(rows []queue.Row, cluster *data.Cluster) []Proposal {
+	var out []Proposal
+	free := idle(cluster, rows)
+	for _, r := range rows {
+		if r.Job.Fixed == "" || r.Reading == nil {
+			continue
+		}
+		to := twice(r, free)
+		if gain := m.gain(r, to, func(e data.Estimate) float64 { return e.Mean }); gain > 0 {
+			out = append(out, Proposal{Job: r.ID, Name: r.Name, Kind: Larger,
+				Text: fmt.Sprintf("it would end %.0f s sooner with %d workers, on GPUs that are idle; change it by hand: %s", gain, queue.Workers(to), r.Job.Fixed)})
+		}
+	}
+	return out
+}
+
+// gain is the time in seconds that a job saves if it goes on there at what is
+// picked of its predicted step time, its restart taken off; 0 if it cannot, or if
+// its model has measured that size.
+func (m *Models) gain(row queue.Row, to []data.NodeShare, pick func(data.Estimate) float64) float64 {
+	workers := queue.Workers(to)
+	if len(to) == 0 || row.StepTime <= 0 || row.Rule == nil || row.Rule.Batch.Adapt || row.Rule.Workers.Max > 0 && workers > row.Rule.Workers.Max {
+		return 0
+	}
+	known := m.model(m.Find(&row))
+	if known == nil {
+		return 0
+	}
+	c := row.Measured.Config
+	c.LocalBatch *= float64(c.Workers) / float64(workers)
+	c.Workers, c.Nodes, c.Placement = workers, len(to), nil
+	for _, s := range to {
+		c.Placement = append(c.Placement, s.Workers)
+	}
+	p, err := known.Predict(c)
+	if err != nil || slices.ContainsFunc(measuredBy(known), func(r data.Measurement) bool { return sameSize(r.Config, c) }) {
+		return 0
+	}
+	return max(0, (row.Rule.Remaining.Steps-row.Step)*(row.StepTime-pick(p.StepTime))-row.Rule.RestartSeconds)
+}

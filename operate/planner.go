@@ -1,0 +1,23 @@
+package operate
+
+import (
+	"context"
+	"time"
+
+	"knee/allocate/plan"
+	"knee/allocate/policy"
+	"knee/data"
+)
+
+// Planner plans as a configuration says.
+func Planner(c *data.Operate, now func() time.Time) func(ctx context.Context, cluster, jobs string) (*data.Plan, error) {
+	return func(_ context.Context, cluster, jobs string) (*data.Plan, error) {
+		pr, err := plan.Load(cluster, jobs)
+		if err != nil {
+			return nil, err
+		}
+		pr.Objective, pr.Policy, pr.Sizes, pr.Risk, pr.Hysteresis = c.Objective, c.Policy, c.Sizes, c.Risk, c.Hysteresis
+		pr.Seed, pr.Now = 1, now()
+		return policy.Solve(pr)
+	}
+}

@@ -1,0 +1,137 @@
+package queue
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"knee/allocate/check"
+	"knee/data"
+	"knee/profile/joblog"
+	"knee/profile/launch"
+	"knee/profile/meter"
+)
+
+// mostRead bounds what is read of a log at once: that of a job that knee sees
+// for the first time may be long.
+const mostRead = 16 << 20
+
+// Reading is how far the log of a job was read, and what it told. It is kept
+// from one look at the queue to the next, so that each look sees what the job
+// did since the last, where it runs now.
+type Reading struct {
+	Nodes   []data.NodeShare `json:"nodes"` // where the job ran
+	Started time.Time        `json:"started"`
+	Offset  int64            `json:"offset"` // bytes of the log whose steps were counted
+	Since   time.Time        `json:"since"`  // when they were
+	Unread  int64            `json:"unread"` // bytes behind them, too few to count
+	Step    float64          `json:"step"`   // the last the log told of
+	Told    time.Time        `json:"told"`   // when the log was last seen to be longer
+	Pace    float64          `json:"pace_s"` // seconds between lines that tell of something; 0 if not known
+	Best    float64          `json:"best_s"` // shortest step time measured since it began where it runs; 0 if none was
+}
+
+// observe reads what is new in the log of a job. That a job which waits has none
+// is no error, nor that one which told of steps tells of none now.
+func (v View) observe(ctx context.Context, s Scheduler, row *Row) error {
+	r := v.Readings[row.ID]
+	if r == nil {
+		r = &Reading{}
+		if v.Readings != nil {
+			v.Readings[row.ID] = r
+		}
+	}
+	row.Reading, row.Step = r, r.Step
+	moved := !r.Started.Equal(row.Started) || !data.SameNodes(r.Nodes, row.Nodes)
+	path := row.Rule.LogOf(map[string]string{"id": row.ID, "name": row.Name, "namespace": row.Namespace, "user": row.User})
+	since := r.Since
+	if moved {
+		since = row.Started
+	}
+	in, err := s.Log(ctx, row.Job, path, since)
+	if err != nil {
+		if row.State != Running {
+			err = nil
+		}
+		return err
+	}
+	defer in.Close()
+	text, whole, err := fresh(in, r)
+	if err != nil {
+		return err
+	}
+	if moved {
+		// What is behind the lines of the last look was printed there or here.
+		whole = whole && (r.Nodes == nil && row.Restarts == 0 || r.Nodes != nil && r.Offset == 0)
+		*r = Reading{Nodes: row.Nodes, Started: row.Started, Offset: r.Offset, Since: row.Started, Step: r.Step, Told: v.Now}
+	}
+	return v.take(row, text, !moved || whole)
+}
+
+// fresh returns the complete lines behind those that were counted. whole
+// reports whether they begin where those end, or where the log does; Offset
+// is 0 again of a log that was begun anew.
+func fresh(in io.Reader, r *Reading) (text []byte, whole bool, err error) {
+	whole = true
+	if file, ok := in.(io.Seeker); ok {
+		end, err := file.Seek(0, io.SeekEnd)
+		if err != nil {
+			return nil, false, err
+		}
+		if end < r.Offset {
+			r.Offset, r.Unread = 0, 0
+		}
+		if end-r.Offset > mostRead {
+			r.Offset, whole = end-mostRead, false
+		}
+		if _, err := file.Seek(r.Offset, io.SeekStart); err != nil {
+			return nil, false, err
+		}
+	} else {
+		r.Offset = 0
+	}
+	text, err = io.ReadAll(io.LimitReader(in, mostRead))
+	return text[:bytes.LastIndexByte(text, '\n')+1], whole, err
+}
+
+// take reads lines. They are counted if there are enough of them to measure,
+// else seen again at the next look.
+func (v View) take(row *Row, text []byte, measurable bool) error {
+	r := row.Reading
+	if news := int64(len(text)) > r.Unread; news {
+		r.Told = v.Now
+	}
+	r.Unread = int64(len(text))
+	c := data.Config{Job: row.Name, GPUType: row.GPUType, Workers: max(1, Workers(row.Nodes))}
+	for _, s := range row.Nodes {
+		c.Placement = append(c.Placement, s.Workers)
+	}
+	if c.Nodes = len(c.Placement); row.Rule.Batch.Initial > 0 {
+		c.LocalBatch = row.Rule.Batch.Initial / float64(c.Workers)
+	}
+	var steps check.Recorder
+	lines := 0
+	p, err := joblog.ReadProgress(bytes.NewReader(text), cmp.Or(row.Log, row.Name), c, row.Rule.Metrics, func(o launch.Observation) { lines++; steps.Add(o) })
+	enough := measurable && p.Measurement.Steps >= meter.FewestSteps
+	if lasted := v.Now.Sub(r.Since).Seconds(); enough && lasted > 0 {
+		r.Pace = lasted / float64(lines)
+	}
+	if enough || !measurable {
+		r.Offset, r.Since, r.Unread = r.Offset+int64(len(text)), v.Now, 0
+	}
+	var input *data.InputError
+	if errors.As(err, &input) && (row.State != Running || r.Step > 0 && lines == 0) {
+		return nil
+	}
+	if p.Step > 0 {
+		r.Step, row.Step = p.Step, p.Step
+	}
+	if enough && row.State == Running {
+		row.Measured, row.Steps = p.Measurement, steps.Steps()
+		row.StepTime, row.StepSE = p.Measurement.StepTime, p.Measurement.StepTimeSE
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"knee/data"
+	"knee/operate/queue"
+	"knee/operate/queuetest"
+)
+
+// lines are n steps after the first, each of so many seconds.
+func lines(first, n int, seconds float64) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "knee: {\"step\":%d,\"step_time_s\":%g}\n", first+i, seconds)
+	}
+	return b.String()
+}
+
+// Each look measures what the job did since the last one, where it runs now.
+func TestObserve(t *testing.T) {
+	f := queuetest.New("n1", "n2")
+	j := f.Add("1", 2, data.NodeShare{Node: "n1", Workers: 2})
+	j.Started = time.Unix(50, 0)
+	readings := map[string]*queue.Reading{}
+	look := func(at int64) queue.Row {
+		t.Helper()
+		snap, err := f.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := queue.View{Rules: []data.JobRule{{Match: data.Match{Name: "job-*"}, Model: "m", Remaining: data.Remaining{Steps: 1000}}}, Readings: readings, Now: time.Unix(at, 0)}
+		rows, warnings := v.Rows(t.Context(), f, snap)
+		if len(warnings) > 0 {
+			t.Errorf("at %d s: %q", at, warnings)
+		}
+		return rows[0]
+	}
+	expect := func(what string, r queue.Row, step, seconds float64) {
+		t.Helper()
+		if r.Step != step || r.StepTime != seconds || r.Entry.Remaining.Steps != 1000-step {
+			t.Errorf("%s: step %g of %g s, %g to go; want %g, %g", what, r.Step, r.StepTime, r.Entry.Remaining.Steps, step, seconds)
+		}
+	}
+	f.Logs["1"] = lines(1, 20, .5)
+	expect("at first", look(100), 20, .5)
+	if got := readings["1"].Pace; got != 2.5 {
+		t.Errorf("a line every %g s, want 2.5", got)
+	}
+	expect("nothing new", look(110), 20, 0)
+	f.Logs["1"] += lines(21, 2, 2) + `knee: {"step":23,"step_ti`
+	expect("too few", look(120), 22, 0)
+	f.Logs["1"] += "me_s\":2}\n" + lines(24, 20, 2)
+	expect("slower, since", look(130), 43, 2)
+	if told := readings["1"].Told; told.Unix() != 130 {
+		t.Errorf("told at %v", told)
+	}
+	j.Nodes, j.Started = []data.NodeShare{{Node: "n2", Workers: 4}}, time.Unix(135, 0)
+	f.Logs["1"] += lines(44, 30, 2) + lines(74, 10, .1)
+	expect("moved: where the lines were printed is not known", look(140), 83, 0)
+	f.Logs["1"] += lines(84, 10, .25)
+	expect("on its new node", look(150), 93, .25)
+	j.Restarts++
+	j.Started = time.Unix(155, 0)
+	f.Logs["1"] = lines(90, 8, .2) // begun anew, from a checkpoint
+	expect("begun anew", look(160), 97, .2)
+	f.Logs["1"] = ""
+	expect("and empty", look(170), 97, 0)
+}
+
+// streams is a queue whose logs are no files: of each read what is new since a
+// point in time is asked for.
+type streams struct {
+	*queuetest.Fake
+	asked *[]time.Time
+}
+
+func (s streams) Log(_ context.Context, j queue.Job, _ string, since time.Time) (io.ReadCloser, error) {
+	*s.asked = append(*s.asked, since)
+	text, ok := s.Logs[j.ID]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return io.NopCloser(strings.NewReader(text)), nil
+}
+
+func TestObserveStreams(t *testing.T) {
+	var asked []time.Time
+	s := streams{queuetest.New("n1"), &asked}
+	s.Add("1", 2, data.NodeShare{Node: "n1", Workers: 2}).Started = time.Unix(50, 0)
+	v := queue.View{Rules: []data.JobRule{{Match: data.Match{Name: "job-*"}, Model: "m"}}, Readings: map[string]*queue.Reading{}}
+	for i, text := range []string{lines(1, 20, .5), lines(20, 1, .5), lines(20, 20, 1)} {
+		v.Now, s.Logs["1"] = time.Unix(int64(100+10*i), 0), text
+		snap, err := s.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, _ := v.Rows(t.Context(), s, snap)
+		if want := []float64{.5, 0, 1}[i]; rows[0].StepTime != want {
+			t.Errorf("look %d: %g s, want %g", i, rows[0].StepTime, want)
+		}
+	}
+	if asked[0].Unix() != 50 || asked[1].Unix() != 100 || asked[2].Unix() != 100 {
+		t.Errorf("asked for what is new since %v", asked)
+	}
+}

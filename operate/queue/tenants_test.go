@@ -1,0 +1,26 @@
+package queue
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"knee/data"
+)
+
+// A quota is what a plan may hand out: less what jobs hold that it leaves alone.
+func TestTenants(t *testing.T) {
+	snap := &Snapshot{Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n1", GPUType: "a100", GPUs: 8}, {Name: "n2", GPUType: "t4", GPUs: 8}}}, Quotas: map[string]int{"vision": 6}}
+	on := func(gpu string, n int) Job {
+		return Job{Account: "vision", GPUType: gpu, Nodes: []data.NodeShare{{Node: "n", Workers: n}}}
+	}
+	rows := []Row{{Job: on("a100", 2)}, {Job: on("a100", 1), Model: "m"}, {Job: on("t4", 1)}, {Job: Job{Account: "speech", GPUType: "a100", Nodes: []data.NodeShare{{Node: "n", Workers: 4}}}}}
+	given := []data.Tenant{{Name: "research", Weight: 2, Quota: map[string]int{"a100": 5}}, {Name: "speech", Weight: 1, Parent: "research"}}
+	want := []data.Tenant{{Name: "research", Weight: 2, Quota: map[string]int{"a100": 1}}, given[1], {Name: "vision", Weight: 1, Quota: map[string]int{"a100": 3, "t4": 3}}}
+	if diff := cmp.Diff(want, tenants(rows, given, snap)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if given[0].Quota["a100"] != 5 {
+		t.Error("what was given is changed")
+	}
+}

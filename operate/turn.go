@@ -1,0 +1,125 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+
+	"knee/data"
+	"knee/operate/learn"
+	"knee/operate/queue"
+)
+
+// mostFits bounds what a turn spends on fitting models, of which each takes some
+// tenths of a second.
+const mostFits = 20
+
+// turn reads, plans and applies.
+func (l *Loop) turn(ctx context.Context, out *Outcome) error {
+	snap, err := l.Scheduler.Read(ctx)
+	if err != nil {
+		return err
+	}
+	st, err := readState(Folder(l.Config))
+	if err != nil {
+		return err
+	}
+	rules, err := Rules(l.Config)
+	if err != nil {
+		return err
+	}
+	now := l.Now()
+	models := &learn.Models{Folder: filepath.Join(Folder(l.Config), "models"), Rules: rules, Most: cmp.Or(l.Fits, mostFits)}
+	if err := st.settle(func(id string) bool { return snap.Find(id) != nil }, models.Forget, now, l.Config.BetweenMoves); err != nil {
+		return err
+	}
+	g := guard{l.Config, st, now}
+	if out.Closed = g.closed(beside(l.Config, l.Config.PauseFile, "")); out.Closed != "" {
+		out.Dry = true
+	}
+	reserve(snap, now, l.Config.Horizon)
+	rows := l.look(ctx, snap, g, models, out)
+	if err := errors.Join(l.propose(st, out), st.write(), writeInputs(out.Folder, snap.Cluster, rows, queue.File(rows, l.Config.Tenants, snap))); err != nil {
+		return err
+	}
+	if out.Planned > 0 {
+		p, err := l.plan(ctx, snap.Cluster, rows, models, out)
+		if err != nil {
+			return err
+		}
+		if out.Changes, err = l.runner(g, st).Run(ctx, p, out.Dry); err != nil {
+			return err
+		}
+	}
+	return l.release(ctx, rows, g, out)
+}
+
+// look describes the jobs, and learns from what they have printed since the
+// last turn. A job that is slower than it was where it runs tells of its nodes,
+// and not of its model.
+func (l *Loop) look(ctx context.Context, snap *queue.Snapshot, g guard, models *learn.Models, out *Outcome) []queue.Row {
+	view := queue.View{Rules: models.Rules, Movable: g.movable, Watched: g.allowed, Readings: g.state.Readings, Now: g.now, Model: func(row *queue.Row) string {
+		if p := learn.Propose(row, g.now); p != nil {
+			out.Proposals = append(out.Proposals, *p)
+			return models.Find(row)
+		}
+		return models.Of(ctx, row)
+	}}
+	rows, warnings := view.Rows(ctx, l.Scheduler, snap)
+	out.Proposals = append(out.Proposals, models.Resize(rows, snap.Cluster)...)
+	out.Updates = models.Updates
+	out.Warnings = append(append(append(out.Warnings, snap.Warnings...), warnings...), models.Warnings...)
+	out.Jobs = len(rows)
+	for _, r := range rows {
+		if r.Model != "" {
+			out.Planned++
+		}
+	}
+	return rows
+}
+
+// propose writes what is proposed for the first time, and each new model, into
+// the audit log.
+func (l *Loop) propose(st *state, out *Outcome) error {
+	proposed := map[string]string{}
+	for _, p := range out.Proposals {
+		if proposed[p.Job] = p.Kind; st.Proposed[p.Job] != p.Kind {
+			l.Audit.note("proposal", p)
+		}
+	}
+	st.Proposed = proposed
+	for _, u := range out.Updates {
+		l.Audit.note("model", u)
+	}
+	return l.Audit.err
+}
+
+// writeInputs writes what the plan is made from.
+func writeInputs(folder string, cluster *data.Cluster, rows []queue.Row, jobs *data.JobsFile) error {
+	write := func(name string, f func(io.Writer) error) error {
+		return data.WriteFile(filepath.Join(folder, name), f)
+	}
+	return errors.Join(writeJSON(filepath.Join(folder, "queue.json"), rows),
+		write("cluster.yaml", func(w io.Writer) error { return data.WriteCluster(w, cluster) }),
+		write("jobs.yaml", func(w io.Writer) error { return data.WriteJobs(w, jobs) }))
+}
+
+// plan makes a plan of what was written, and adds a job to be profiled.
+func (l *Loop) plan(ctx context.Context, cluster *data.Cluster, rows []queue.Row, models *learn.Models, out *Outcome) (*data.Plan, error) {
+	p, err := l.Plan(ctx, filepath.Join(out.Folder, "cluster.yaml"), filepath.Join(out.Folder, "jobs.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	out.Warnings = append(out.Warnings, p.Warnings...)
+	if l.Metrics != nil {
+		l.Metrics.speeds(rows, p)
+	}
+	if l.Config.Profile {
+		if entry := models.Profile(p, rows, cluster); entry != nil {
+			out.Profiled = entry.ID
+		}
+	}
+	return p, data.WriteFile(filepath.Join(out.Folder, "plan.json"), func(w io.Writer) error { return data.WritePlan(w, p) })
+}
