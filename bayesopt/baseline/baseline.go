@@ -45,8 +45,8 @@ func methods() map[string]pick {
 	m := map[string]pick{
 		"random":     random,
 		"cherrypick": cherryPick,
-		"cma":        cma,
-		"tpe":        tpe,
+		"cma":        fromGoptuna("cma", cma),
+		"tpe":        fromGoptuna("tpe", parzen),
 	}
 	for s, fit := range surrogates() {
 		for a, score := range acquisitions() {
