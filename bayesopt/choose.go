@@ -3,11 +3,10 @@ package bayesopt
 import (
 	"cmp"
 	"math"
-	"runtime"
 	"slices"
-	"sync"
 
 	"knee/data"
+	"knee/internal/parallel"
 )
 
 const (
@@ -56,17 +55,10 @@ func (p *Problem) prefer(i int, v verdict, j int, w verdict) int {
 // choose scores the open candidates, of which there is at least one.
 func (p *Problem) choose(post *Posterior, best float64) choice {
 	open := p.Open()
-	judge := p.judge(post, best)
 	if len(open)*len(post.members) > screenAbove {
 		open = p.screen(post, best, open)
 	}
-	verdicts := make([]verdict, len(open))
-	inParallel(len(open), func(lo, hi int) {
-		q, moved, finish := post.predictor(), Predictive{}, Predictive{}
-		for k := lo; k < hi; k++ {
-			verdicts[k] = judge(open[k], q, &moved, &finish)
-		}
-	})
+	verdicts := p.verdicts(post, best, open)
 	var special []float64
 	if p.opts.Objective == Accuracy {
 		special = p.varianceReduction(post, open)
@@ -93,9 +85,8 @@ func (p *Problem) choose(post *Posterior, best float64) choice {
 	return c
 }
 
-// judge returns the function that looks at one candidate. What it returns is
-// safe for concurrent use, given scratch space of its own.
-func (p *Problem) judge(post *Posterior, best float64) func(i int, q *predictor, moved, finish *Predictive) verdict {
+// verdicts looks at candidates.
+func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	margin := p.opts.Objective.margin(p.opts.TargetRegret)
 	cost := p.costModel()
 	usual := p.usualCost(post, cost)
@@ -107,7 +98,7 @@ func (p *Problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 	for _, i := range p.Open() {
 		safest = max(safest, p.fits[i])
 	}
-	return func(i int, q *predictor, moved, finish *Predictive) verdict {
+	judge := func(i int, q *predictor, moved, finish *Predictive) verdict {
 		raw := q.at(p.points[i])
 		belief := p.shift(raw, post, i, p.offset[i], moved)
 		v := verdict{meets: 1, score: math.Log(p.fits[i])}
@@ -127,11 +118,26 @@ func (p *Problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 		// that the smaller probability is that of both.
 		v.chance = p.fits[i] * min(belief.Below(best-margin), v.meets)
 		v.deduct(failure * (safest - p.fits[i])) // the risk of the safest is that of any trial
-		if p.opts.CostWeight > 0 {
-			v.score -= p.opts.CostWeight * math.Log1p(cost.relative(p, i, belief)/usual)
+		if p.opts.JobTime {                      // improvement per US$, but for differences below one more trial of the best
+			v.score -= math.Log1p(cost.relative(p, i, belief) / usual)
 		}
 		return v
 	}
+	out := make([]verdict, len(of))
+	inParallel(len(of), func() func(k int) {
+		q, moved, finish := post.predictor(), Predictive{}, Predictive{}
+		return func(k int) { out[k] = judge(of[k], q, &moved, &finish) }
+	})
+	return out
+}
+
+// inParallel calls work for 0 to n−1 on all processors, each with a function of
+// its own.
+func inParallel(n int, worker func() func(k int)) {
+	_ = parallel.Each(n, 256, func() func(int) error {
+		work := worker()
+		return func(k int) error { work(k); return nil }
+	})
 }
 
 // deduct takes the expected cost of failing off what a trial is worth.
@@ -156,41 +162,18 @@ func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
 	for k := range few.weights {
 		few.weights[k] /= sum
 	}
-	judge := p.judge(few, best)
-	type scored struct {
-		i int
-		verdict
-	}
-	all := make([]scored, len(open))
-	inParallel(len(open), func(lo, hi int) {
-		q, moved, finish := few.predictor(), Predictive{}, Predictive{}
-		for k := lo; k < hi; k++ {
-			v := judge(open[k], q, &moved, &finish)
-			if all[k] = (scored{open[k], v}); p.opts.Objective == Accuracy {
-				all[k].score += 2 * math.Log(v.sd) // what a trial there can teach grows with its variance
-			}
+	verdicts, order := p.verdicts(few, best, open), make([]int, len(open))
+	for k := range order {
+		if order[k] = k; p.opts.Objective == Accuracy {
+			verdicts[k].score += 2 * math.Log(verdicts[k].sd) // what a trial there can teach grows with its variance
 		}
-	})
-	slices.SortFunc(all, func(a, b scored) int { return p.prefer(b.i, b.verdict, a.i, a.verdict) })
-	kept := make([]int, min(screenKeep, len(all)))
+	}
+	slices.SortFunc(order, func(a, b int) int { return p.prefer(open[b], verdicts[b], open[a], verdicts[a]) })
+	kept := make([]int, min(screenKeep, len(open)))
 	for k := range kept {
-		kept[k] = all[k].i
+		kept[k] = open[order[k]]
 	}
 	return kept
-}
-
-// inParallel splits 0 … n−1 into ranges that are worked on at once.
-func inParallel(n int, work func(lo, hi int)) {
-	workers := min(runtime.GOMAXPROCS(0), (n+255)/256)
-	if workers <= 1 {
-		work(0, n)
-		return
-	}
-	var wait sync.WaitGroup
-	for w := range workers {
-		wait.Go(func() { work(w*n/workers, (w+1)*n/workers) })
-	}
-	wait.Wait()
 }
 
 // usualCost returns the expected cost of another trial of the best candidate so

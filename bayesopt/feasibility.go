@@ -196,8 +196,8 @@ func (p *Problem) feasibility(enc *encoder) []float64 {
 		physical = p.opts.Memory.Fits(p.measured)
 	}
 	out := make([]float64, len(p.cands))
-	inParallel(len(out), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
+	inParallel(len(out), func() func(int) {
+		return func(i int) {
 			out[i] = h.fits(p.points[i])
 			if physical != nil {
 				if chance, ok := physical(p.cands[i]); ok {

@@ -100,12 +100,6 @@ func (g *GP) responding(y []float64, centre float64) *GP {
 	return &h
 }
 
-// Hyper returns the hyperparameters the process was conditioned with.
-func (g *GP) Hyper() Hyper { return g.hyper }
-
-// Len returns the number of observations.
-func (g *GP) Len() int { return len(g.y) }
-
 // LogLikelihood returns the log marginal likelihood of the centred responses
 // (Rasmussen and Williams 2006, eq. 2.30).
 func (g *GP) LogLikelihood() float64 {

@@ -150,7 +150,7 @@ func TestGuidedErrors(t *testing.T) {
 			t.Errorf("%s: error %v, want an InputError with %q", name, err, c.want)
 		}
 	}
-	for _, o := range []Options{{Objective: "speed"}, {Objective: CostToTarget}, {Initial: -1}, {TargetRegret: 1}, {Work: math.NaN()}} {
+	for _, o := range []Options{{Objective: "speed"}, {Objective: CostToTarget}, {TargetRegret: 1}, {Work: math.NaN()}} {
 		if _, err := NewGuided(o); err == nil {
 			t.Errorf("options %+v are accepted", o)
 		}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"knee/bayesopt"
 )
 
@@ -22,7 +24,7 @@ type surrogate interface {
 func surrogates() map[string]func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
 	return map[string]func([][]float64, []float64, *bayesopt.Problem) (surrogate, error){
 		"gp": func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
-			return bayesopt.FitGP(x, y, bayesopt.Prior{Noisy: p.Options().Noisy}, 4, p.Options().Seed)
+			return bayesopt.FitGP(x, y, bayesopt.Prior{Noisy: p.Options().Noisy}, p.Options().Seed)
 		},
 		"forest": func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
 			return newForest(x, y, p.Rand()), nil
@@ -115,14 +117,7 @@ func (c pair) best(p *bayesopt.Problem) (pick int, score float64, err error) {
 
 // standardise scales y to zero mean and unit deviation, in place.
 func standardise(y []float64) (level, sd float64) {
-	n := float64(len(y))
-	for _, v := range y {
-		level += v / n
-	}
-	for _, v := range y {
-		sd += (v - level) * (v - level) / n
-	}
-	if sd = math.Sqrt(sd); !(sd > 0) {
+	if level, sd = stat.PopMeanStdDev(y, nil); !(sd > 0) {
 		sd = 1
 	}
 	for i := range y {

@@ -42,7 +42,6 @@ func settings() []setting {
 	}{
 		{"failure cost", func(c *bayesopt.Constants) *float64 { return &c.FailureCost }, []float64{0, 0.01, 0.02, 0.04}},
 		{"usual fits", func(c *bayesopt.Constants) *float64 { return &c.UsualFits }, []float64{0.8, 0.9, 0.95}},
-		{"start fits", func(c *bayesopt.Constants) *float64 { return &c.StartFits }, []float64{0.3, 0.5, 0.7}},
 		{"length sd", func(c *bayesopt.Constants) *float64 { return &c.LengthSD }, []float64{0.9, 1.3, 1.7}},
 		{"jump chance", func(c *bayesopt.Constants) *float64 { return &c.JumpChance }, []float64{0, 0.25, 0.5}},
 		{"record trust", func(c *bayesopt.Constants) *float64 { return &c.RecordTrust }, []float64{2, 4, 8}},
