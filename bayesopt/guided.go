@@ -37,6 +37,9 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	if err != nil {
 		return Suggestion{}, err
 	}
+	if p.opts.Target != nil {
+		return p.decideTarget()
+	}
 	post, err := p.learn()
 	if err != nil {
 		return Suggestion{}, err

@@ -83,6 +83,9 @@ type Options struct {
 	// it does not speak of is left to a classifier.
 	Memory MemoryModel
 
+	// Target, if not nil, asks for the best configuration of a part of the space.
+	Target *Target
+
 	// Deadline is how many seconds Work may take, 0 for no limit. Candidates
 	// that take longer are not wanted however good their objective.
 	Deadline float64
@@ -158,5 +161,5 @@ func (o Options) Validate() (Options, error) {
 	if o.TrialSeconds == 0 {
 		o.TrialSeconds = 60
 	}
-	return o, nil
+	return o, o.Target.check(o)
 }

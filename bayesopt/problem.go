@@ -15,6 +15,7 @@ const (
 	open     standing = iota
 	tried             // measured, whatever came of it
 	inFlight          // running now
+	barred            // outside of where trials may run
 )
 
 // censoredExcess is by how much, in nats, a trial that met its time limit is
@@ -123,6 +124,11 @@ func (p *Problem) setPrices() {
 // by the user and say nothing: their candidates stay open.
 func (p *Problem) place(h History) {
 	p.standing, p.looks = make([]standing, len(p.cands)), make([]int, len(p.cands))
+	for i, c := range p.cands {
+		if t := p.opts.Target; t != nil && t.Measure != nil && !t.Measure(c) {
+			p.standing[i] = barred
+		}
+	}
 	for _, m := range h.Measured {
 		if m.Status == data.Aborted {
 			continue

@@ -51,6 +51,12 @@ type Objective struct {
 	// however good. 0 for not known, and for no limit.
 	Samples  float64       `yaml:"samples"`
 	Deadline time.Duration `yaml:"deadline"`
+
+	// At is where the best configuration is wanted and Measure where trials
+	// may run: by knob a value, or a comparison such as "<= 32". Empty is
+	// everywhere.
+	At      map[string]string `yaml:"at"`
+	Measure map[string]string `yaml:"measure"`
 }
 
 // Batch holds the batch limits that goodput needs. Samples over all workers.

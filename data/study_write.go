@@ -92,6 +92,8 @@ func writeObjective(doc yamlMap, o Objective) {
 	m.text("minimize", o.Minimize)
 	m.number("samples", o.Samples)
 	m.duration("deadline", o.Deadline)
+	m.textMap("at", o.At)
+	m.textMap("measure", o.Measure)
 	if o.Cover && m.unlessEmpty() == nil {
 		doc.text("objective", "accuracy")
 		return

@@ -166,7 +166,7 @@ func readObjective(root *object) Objective {
 		}
 		return Objective{Cover: true}
 	}
-	o := root.object("objective", "maximize", "minimize", "samples", "deadline")
+	o := root.object("objective", "maximize", "minimize", "samples", "deadline", "at", "measure")
 	if o == nil || o.has("maximize") == o.has("minimize") {
 		root.fail("objective", describe(n)+" without one direction", want)
 		return Objective{}
@@ -176,6 +176,8 @@ func readObjective(root *object) Objective {
 		Minimize: o.choice("minimize", "", "step_time", "cost_to_target"),
 		Samples:  o.number("samples", 0, Positive("samples at initial-batch worth")),
 		Deadline: o.duration("deadline", 0),
+		At:       o.textMap("at", "the name of a knob"),
+		Measure:  o.textMap("measure", "the name of a knob"),
 	}
 }
 

@@ -42,16 +42,26 @@ func LoadTables(path string) ([]*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return planTables(ms, path)
+	return planTables(ms, path, func(m data.Measurement) string { return fmt.Sprintf("%s ×%d", m.Job, m.Workers) })
 }
 
-// planTables groups measurements by job and workers.
-func planTables(ms []data.Measurement, path string) ([]*Table, error) {
+// LoadJobs reads measurements of training plans as [LoadTables] does, but as one
+// table per job, of all numbers of GPUs.
+func LoadJobs(path string) ([]*Table, error) {
+	ms, _, err := data.LoadMeasurements(path)
+	if err != nil {
+		return nil, err
+	}
+	return planTables(ms, path, func(m data.Measurement) string { return m.Job })
+}
+
+// planTables groups measurements.
+func planTables(ms []data.Measurement, path string, by func(data.Measurement) string) ([]*Table, error) {
 	kind := strings.TrimSuffix(filepath.Base(path), ".csv")
 	tables, seen := map[string]*Table{}, map[string]bool{}
 	var order []string
 	for _, m := range ms {
-		group := fmt.Sprintf("%s %s ×%d", kind, m.Job, m.Workers)
+		group := kind + " " + by(m)
 		if seen[m.Key()] {
 			continue
 		}

@@ -9,7 +9,6 @@ import (
 
 	"knee/bayesopt/baseline"
 	"knee/bayesopt/replay"
-	"knee/data"
 	"knee/plots"
 	"knee/profile"
 )
@@ -72,14 +71,14 @@ other evaluation. With --oom the rows that need the most memory, a share between
 				}
 				for _, t := range of {
 					if t.Plans() {
-						t.Forms = profile.LayoutForms(data.Architecture{})
+						t.Forms = profile.LayoutForms(t.Architecture)
 					}
 				}
 				tables = append(tables, of...)
 			}
 			for k := range layouts {
 				t := replay.NewLayout(int64(k))
-				t.Forms = profile.LayoutForms(data.Architecture{})
+				t.Forms = profile.LayoutForms(t.Architecture)
 				tables = append(tables, t)
 			}
 			bar := a.progress()
