@@ -5,6 +5,9 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 const (
@@ -40,7 +43,7 @@ func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Post
 	if err := checkObservations(x, y, len(x[0])); err != nil {
 		return nil, err
 	}
-	return averageOver(x, []response{{y: y}}, p, keep, seed)
+	return averageOver(x, []response{{y: y}}, nil, p, keep, seed)
 }
 
 // response is one set of responses to the same inputs: what is left of the
@@ -52,17 +55,26 @@ type response struct {
 
 // averageOver averages over hyperparameters and over several sets of
 // responses, a priori equally likely but for their charge. The inputs, and
-// so the factorised kernel matrices, are the same for all of them.
-func averageOver(x [][]float64, responses []response, p Prior, keep int, seed int64) (*Posterior, error) {
+// so the factorised kernel matrices, are the same for all of them. noise, if not
+// nil, is the variance of each response that is known of its measurement; for
+// the matrices it is compared with what σ² would be without correlation.
+func averageOver(x [][]float64, responses []response, noise []float64, p Prior, keep int, seed int64) (*Posterior, error) {
 	if keep <= 0 {
 		keep = averageKeep
 	}
 	rng := NewRand(seed, 0)
 	d := len(x[0])
+	var extra []float64
+	if noise != nil {
+		n := float64(len(noise))
+		sigma2 := (sigmaScale + 0.5*n*stat.PopVariance(responses[0].y, nil)) / (sigmaShape + 0.5*n)
+		extra = slices.Clone(noise)
+		floats.Scale(1/sigma2, extra)
+	}
 	var draws []weighted
 	for range averageDraws {
 		// A draw whose matrix cannot be factorised has no likelihood: skip it.
-		g, err := condition(x, responses[0].y, mean(responses[0].y), p.draw(d, rng))
+		g, err := condition(x, responses[0].y, extra, mean(responses[0].y), p.draw(d, rng))
 		if err != nil {
 			continue
 		}

@@ -24,6 +24,7 @@ const (
 // choice is the outcome of looking at every open candidate.
 type choice struct {
 	pick   int     // candidate that is most worth a trial
+	worth  float64 // logarithm of what a trial of it is worth
 	better float64 // probability that something is better than the best by the target
 	gain   float64 // how much better the best of them is expected to be, in nats
 	widest float64 // largest standard deviation of ln step time among those that probably fit
@@ -79,6 +80,7 @@ func (p *Problem) choose(post *Posterior, best float64) choice {
 			c.pick, top = i, v
 		}
 	}
+	c.worth = top.score
 	if p.opts.Objective != Accuracy && p.bestIndex >= 0 {
 		c.better, c.gain = p.better(post, best, open, chances)
 	}
@@ -88,8 +90,7 @@ func (p *Problem) choose(post *Posterior, best float64) choice {
 // verdicts looks at candidates.
 func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	margin := p.opts.Objective.margin(p.opts.TargetRegret)
-	cost := p.costModel()
-	usual := p.usualCost(post, cost)
+	dearness := p.dearness(post)
 	failure := 0.0 // until a trial has run out of memory, a risk is only worth less
 	if slices.ContainsFunc(p.measured, func(m data.Measurement) bool { return m.Status == data.OOM }) {
 		failure = p.opts.Constants.FailureCost
@@ -118,9 +119,7 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		// that the smaller probability is that of both.
 		v.chance = p.fits[i] * min(belief.Below(best-margin), v.meets)
 		v.deduct(failure * (safest - p.fits[i])) // the risk of the safest is that of any trial
-		if p.opts.JobTime {                      // improvement per US$, but for differences below one more trial of the best
-			v.score -= math.Log1p(cost.relative(p, i, belief) / usual)
-		}
+		v.score -= dearness(i, belief)
 		return v
 	}
 	out := make([]verdict, len(of))
@@ -176,11 +175,16 @@ func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
 	return kept
 }
 
-// usualCost returns the expected cost of another trial of the best candidate so
-// far, 1 if there is none.
-func (p *Problem) usualCost(post *Posterior, cost trialCost) float64 {
-	if p.bestIndex < 0 {
-		return 1
+// dearness returns by what the worth of a trial is divided, as a logarithm: 1 +
+// its cost relative to one more trial of the best so far, so that differences
+// between cheap and cheaper trials, which are not worth any evaluation, count
+// for nothing. It is 0 unless trials are whole jobs, whose costs vary by orders
+// of magnitude.
+func (p *Problem) dearness(post *Posterior) func(i int, belief Predictive) float64 {
+	if !p.opts.JobTime || p.bestIndex < 0 {
+		return func(int, Predictive) float64 { return 0 }
 	}
-	return cost.relative(p, p.bestIndex, p.belief(post, p.bestIndex))
+	cost := p.costModel()
+	usual := cost.relative(p, p.bestIndex, p.belief(post, p.bestIndex))
+	return func(i int, belief Predictive) float64 { return math.Log1p(cost.relative(p, i, belief) / usual) }
 }

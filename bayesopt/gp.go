@@ -20,6 +20,7 @@ type GP struct {
 	centre float64 // subtracted from the responses before they are modelled
 	scale  scale
 	raw    [][]float64 // n inputs
+	extra  []float64   // variance of each observation beyond the nugget, relative to σ²
 	x      [][]float64 // the same, scaled
 	y      []float64   // n responses, centred
 	factor *gp.Factor  // L, L·Lᵀ = K/σ²
@@ -35,7 +36,7 @@ func NewGP(x [][]float64, y []float64, h Hyper) (*GP, error) {
 	if err := checkObservations(x, y, len(h.LogLength)); err != nil {
 		return nil, err
 	}
-	return condition(x, y, mean(y), h)
+	return condition(x, y, nil, mean(y), h)
 }
 
 // checkObservations refuses what no kernel can be evaluated on.
@@ -59,10 +60,11 @@ func checkObservations(x [][]float64, y []float64, d int) error {
 	return nil
 }
 
-// condition factorises K/σ² and whitens the responses.
-func condition(x [][]float64, y []float64, centre float64, h Hyper) (*GP, error) {
+// condition factorises K/σ² and whitens the responses. extra is the variance of
+// each observation relative to σ² beyond the nugget, nil for none.
+func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP, error) {
 	n := len(x)
-	g := &GP{hyper: h, sigma2: math.Exp(h.LogSigma2), scale: h.scale(), raw: x, x: make([][]float64, n)}
+	g := &GP{hyper: h, extra: extra, sigma2: math.Exp(h.LogSigma2), scale: h.scale(), raw: x, x: make([][]float64, n)}
 	for i := range x {
 		g.x[i] = make([]float64, h.width())
 		g.scale.into(g.x[i], x[i])
@@ -74,6 +76,9 @@ func condition(x [][]float64, y []float64, centre float64, h Hyper) (*GP, error)
 			corr.SetSym(i, j, h.prior(distance(g.x[i], g.x[j])))
 		}
 		corr.SetSym(i, i, h.prior(0)+nugget)
+		if extra != nil {
+			corr.SetSym(i, i, corr.At(i, i)+extra[i])
+		}
 	}
 	var err error
 	if g.factor, err = gp.Factorize(corr); err != nil {
@@ -144,7 +149,11 @@ func (g *GP) Believe(x []float64) (*GP, error) {
 		y[i] = v + g.centre
 	}
 	y = append(y, mu)
-	return condition(raw, y, g.centre, g.hyper)
+	extra := g.extra
+	if extra != nil {
+		extra = append(slices.Clip(extra), 0)
+	}
+	return condition(raw, y, extra, g.centre, g.hyper)
 }
 
 func mean(v []float64) float64 {

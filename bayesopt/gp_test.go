@@ -78,7 +78,7 @@ func TestFitGPRobust(t *testing.T) {
 					t.Errorf("prediction %g, %g, %g, %g is not finite", m, v, pm, ps)
 				}
 			}
-			start, err := condition(c.x, c.y, mean(c.y), Prior{}.centre(len(c.x[0])))
+			start, err := condition(c.x, c.y, nil, mean(c.y), Prior{}.centre(len(c.x[0])))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func TestCoverage(t *testing.T) {
 func sampleGP(t *testing.T, x [][]float64, h Hyper, rng *rand.Rand) []float64 {
 	f := []float64{rng.NormFloat64() * math.Exp(0.5*h.LogSigma2)}
 	for i := 1; i < len(x); i++ {
-		g, err := condition(x[:i], f, 0, h)
+		g, err := condition(x[:i], f, nil, 0, h)
 		if err != nil {
 			t.Fatal(err)
 		}

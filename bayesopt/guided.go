@@ -44,11 +44,6 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	if err != nil {
 		return Suggestion{}, err
 	}
-	if post != nil && !p.starting() {
-		if s, again := p.contradicted(post); again {
-			return s, nil
-		}
-	}
 	if len(p.Open()) == 0 {
 		return p.exhausted(p.favourite(post)), nil
 	}
@@ -67,8 +62,8 @@ func (p *Problem) learn() (*Posterior, error) {
 	}
 	c := p.opts.Constants
 	prior := Prior{Noisy: p.opts.Noisy, JumpChance: c.JumpChance, LengthSD: c.LengthSD}
-	x, responses := p.residuals()
-	post, err := averageOver(x, responses, prior, averageKeep, p.opts.Seed)
+	x, responses, noise := p.residuals()
+	post, err := averageOver(x, responses, noise, prior, averageKeep, p.opts.Seed)
 	if err == nil {
 		post.width = post.record.width(c.RecordTrust)
 	}
@@ -85,14 +80,15 @@ func (p *Problem) learn() (*Posterior, error) {
 func (p *Problem) decide(post *Posterior) Suggestion {
 	best := p.incumbent(post)
 	c := p.choose(post, best)
-	fired := p.shouldStop(post, c)
-	if fired != "" {
-		if s, again := p.confirm(post); again {
-			return s
-		}
-		if !p.opts.KeepGoing {
-			return p.stopped(p.favourite(post), fired)
-		}
+	fired, worth, least := p.shouldStop(post, c), c.worth, 0.0
+	if fired != "" { // nothing new is worth a trial, but to choose well may be
+		worth, least = math.Inf(-1), p.opts.Constants.StopChance*p.opts.TargetRegret
+	}
+	if s, again := p.again(post, worth, least); again && p.opts.Objective != Accuracy {
+		return s
+	}
+	if fired != "" && !p.opts.KeepGoing {
+		return p.stopped(p.favourite(post), fired)
 	}
 	next := p.suggest(c.pick, post, "")
 	next.Fired, next.Better, next.Best = fired, c.better, p.favourite(post)

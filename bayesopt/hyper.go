@@ -102,7 +102,7 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 		return nil, err
 	}
 	loss := func(theta []float64) float64 {
-		g, err := condition(x, y, level, p.at(theta))
+		g, err := condition(x, y, nil, level, p.at(theta))
 		if err != nil {
 			return math.Inf(1)
 		}
@@ -128,7 +128,7 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 	if result != nil && !math.IsInf(result.F, 1) {
 		best = result.X
 	}
-	g, err := condition(x, y, level, p.at(best))
+	g, err := condition(x, y, nil, level, p.at(best))
 	if err == nil {
 		g.marginalised()
 	}

@@ -114,19 +114,24 @@ func (o Options) constantCost(c data.Config) (float64, bool) {
 	return -math.Log(price), positive(price)
 }
 
-// residuals returns what each prior mean leaves of the observations.
-func (p *Problem) residuals() (x [][]float64, responses []response) {
+// residuals returns what each prior mean leaves of the observations, and the
+// variance of each of them, nil where no measurement says it.
+func (p *Problem) residuals() (x [][]float64, responses []response, noise []float64) {
 	responses = make([]response, len(p.priorMeans))
 	for k, t := range p.priorMeans {
 		responses[k].charge = t.charge
 	}
+	known := 0.0
 	for _, o := range p.observations {
-		x = append(x, o.x)
+		x, noise, known = append(x, o.x), append(noise, o.variance), known+o.variance
 		for k := range p.priorMeans {
 			responses[k].y = append(responses[k].y, o.logTime-o.priorMeans[k])
 		}
 	}
-	return x, responses
+	if known == 0 {
+		noise = nil
+	}
+	return x, responses, noise
 }
 
 // shift turns the prediction of what the means leave over into one of the

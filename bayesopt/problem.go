@@ -52,6 +52,7 @@ type Problem struct {
 type observation struct {
 	x          []float64
 	logTime    float64   // ln step time, or what stands for it
+	variance   float64   // of it, as far as the steps of the trial tell; 0 if not known
 	priorMeans []float64 // the prior means there
 	index      int       // candidate, −1 for a configuration outside the table
 	feasible   bool      // a real measurement (false: a lower bound)
@@ -172,6 +173,7 @@ func (p *Problem) observe(enc *encoder) {
 		if !o.feasible {
 			o.logTime += censoredExcess
 		} else {
+			o.variance = (m.StepTimeSE / m.StepTime) * (m.StepTimeSE / m.StepTime)
 			p.consider(o)
 		}
 		p.observations = append(p.observations, o)

@@ -16,13 +16,13 @@ func TestRecordIsThePredictionBefore(t *testing.T) {
 		centred[i] = y[i] - mean(y)
 	}
 	h := Prior{JumpChance: 0.9}.draw(2, rng)
-	all, err := condition(x, centred, 0, h)
+	all, err := condition(x, centred, nil, 0, h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := newRecord([]weighted{all.marginalised()})
 	for i := recordFrom; i < len(y); i++ {
-		before, err := condition(x[:i], centred[:i], 0, h)
+		before, err := condition(x[:i], centred[:i], nil, 0, h)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -177,6 +177,7 @@ func (t *Table) measurement(i int, g Goal, seed int64, look int) data.Measuremen
 	if g.Noise > 0 && m.Status == data.OK {
 		sd := math.Sqrt(math.Log1p(g.Noise * g.Noise)) // of the logarithm
 		m.StepTime *= math.Exp(sd*noiseOf(m.Config, seed, look) - sd*sd/2)
+		m.StepTimeSE = g.Noise * m.StepTime
 	}
 	return m
 }
