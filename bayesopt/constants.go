@@ -16,9 +16,6 @@ type Constants struct {
 	// each other, and which of them the time follows differs from table to
 	// table.
 	LengthSD float64
-	// JumpChance is the probability that a draw of the surrogate has a jump,
-	// and another after each.
-	JumpChance float64
 	// RecordTrust is how many trials the expectation is worth that predictions
 	// are as uncertain as they claim.
 	RecordTrust float64
@@ -29,7 +26,7 @@ type Constants struct {
 
 // LearnedConstants returns the default.
 func LearnedConstants() Constants {
-	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, JumpChance: 0.5, RecordTrust: 4, StopChance: 0.05}
+	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, RecordTrust: 4, StopChance: 0.05}
 }
 
 // softness is the standard deviation of the headroom of memory that no feature

@@ -61,7 +61,7 @@ func (p *Problem) learn() (*Posterior, error) {
 		return nil, nil
 	}
 	c := p.opts.Constants
-	prior := Prior{Noisy: p.opts.Noisy, JumpChance: c.JumpChance, LengthSD: c.LengthSD}
+	prior := Prior{Noisy: p.opts.Noisy, Jumps: true, LengthSD: c.LengthSD}
 	x, responses, noise := p.residuals()
 	post, err := averageOver(x, responses, noise, prior, averageKeep, p.opts.Seed)
 	if err == nil {

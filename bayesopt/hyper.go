@@ -14,9 +14,7 @@ import (
 type Prior struct {
 	Noisy bool // measurements scatter by several per cent: ln ν ~ N(−3, 1) instead of N(−4, 1)
 	Exact bool // responses are computed, not measured: ln ν ~ N(−8, 1)
-	// JumpChance is the probability of a step at a random place of a random
-	// column, and of another after each; 0 means none.
-	JumpChance float64
+	Jumps bool // half of the draws have a step at a random place of a random column, half of these another
 	// LengthSD is the standard deviation of ln ℓ; 0 means the learned one.
 	LengthSD float64
 }
@@ -83,7 +81,7 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 	if h.Rough > 0 {
 		h.Rough *= math.Exp(rng.NormFloat64())
 	}
-	for d > 0 && len(h.Jumps) < maxJumps && rng.Float64() < p.JumpChance {
+	for p.Jumps && d > 0 && len(h.Jumps) < maxJumps && rng.Float64() < 0.5 {
 		h.Jumps = append(h.Jumps, Jump{Column: rng.IntN(d), At: rng.Float64(), LogLength: jumpLogLength + rng.NormFloat64()})
 	}
 	return h

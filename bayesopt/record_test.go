@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // The record of one draw is the difference of every response from what a
@@ -15,7 +17,7 @@ func TestRecordIsThePredictionBefore(t *testing.T) {
 	for i := range y {
 		centred[i] = y[i] - mean(y)
 	}
-	h := Prior{JumpChance: 0.9}.draw(2, rng)
+	h := Prior{Jumps: true}.draw(2, rng)
 	all, err := condition(x, centred, nil, 0, h)
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +31,8 @@ func TestRecordIsThePredictionBefore(t *testing.T) {
 		before.marginalised() // sets σ²
 		mu, v := before.Predict(x[i])
 		freedom := 2*sigmaShape + float64(i)
-		want := normalScore((centred[i]-mu)/math.Sqrt(v+before.NoiseVariance()), freedom)
+		z := (centred[i] - mu) / math.Sqrt(v+before.NoiseVariance())
+		want := distuv.UnitNormal.Quantile(distuv.StudentsT{Sigma: 1, Nu: freedom}.CDF(z))
 		if math.Abs(got[i-recordFrom]-want) > 1e-6*(1+math.Abs(want)) && math.Abs(want) < 5 {
 			t.Errorf("trial %d: score %g, conditioning on those before it gives %g", i, got[i-recordFrom], want)
 		}
