@@ -44,30 +44,19 @@ func (t *Table) comparable(g Goal) error {
 // Compare lets every method search every table once per seed, and returns one
 // result per table and method, in that order. It uses every processor, and
 // ends early with the error of ctx. What cannot work is reported before the
-// first search: an unknown method, a table without a row that succeeded, or
-// one without the memory variant that is asked for.
+// first search: an unknown method, or a table without a row that
+// succeeded.
 func Compare(ctx context.Context, tables []*Table, methods []string, s Settings) ([]Result, error) {
 	if s.Budget < 1 || s.Seeds < 1 {
 		return nil, fmt.Errorf("budget %d, seeds %d: want at least one of each", s.Budget, s.Seeds)
 	}
-	variants := make([][]*Table, len(tables)) // by seed
-	for k, t := range tables {
+	for _, t := range tables {
 		if err := t.comparable(s.Goal); err != nil {
 			return nil, err
 		}
 		for _, m := range methods {
 			if _, err := t.NewMethod(m, s.Goal, 0); err != nil {
 				return nil, err
-			}
-		}
-		variants[k] = make([]*Table, s.Seeds)
-		for seed := range variants[k] {
-			variants[k][seed] = t
-			if s.OOM {
-				var err error
-				if variants[k][seed], err = t.WithMemoryLimit(int64(seed)); err != nil {
-					return nil, err
-				}
 			}
 		}
 	}
@@ -79,7 +68,7 @@ func Compare(ctx context.Context, tables []*Table, methods []string, s Settings)
 	what := func(r int) string { return tables[r/len(methods)].Name + ", " + methods[r%len(methods)] }
 	search := func(job int) error {
 		r, seed := job/s.Seeds, job%s.Seeds
-		t := variants[r/len(methods)][seed]
+		t := tables[r/len(methods)]
 		method, err := t.NewMethod(methods[r%len(methods)], s.Goal, int64(seed))
 		if err == nil {
 			results[r].Traces[seed], err = t.Search(method, s.Goal, s.Budget, int64(seed))

@@ -9,8 +9,9 @@ import (
 	"knee/data"
 )
 
-// oomShare is the share of a synthetic layout space that runs out of memory.
-const oomShare = 0.25
+// A layout that runs out of memory is charged deathCharge of its step: it dies
+// early, but its machines were started. oomShare is the share of a synthetic layout space that runs out of memory.
+const oomShare, deathCharge = 0.25, 0.1
 
 // NewLayout returns a synthetic search space: a transformer drawn from the seed
 // on some numbers of GPUs (64 if none is given) of 8-GPU nodes, laid out by

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"knee/bayesopt"
+	"knee/bayesopt/baseline"
 	"knee/data"
 )
 
@@ -16,7 +17,6 @@ type Goal struct {
 	Noise float64 // coefficient of variation of one evaluation, 0 for none
 	// Constants of the guided strategy, nil for the learned ones.
 	Constants *bayesopt.Constants
-	OOM       bool // some candidates run out of memory; see [Table.WithMemoryLimit]
 }
 
 // Trace is one search.
@@ -77,8 +77,7 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 	o := bayesopt.Options{Objective: bayesopt.StepTime, JobTime: true, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0, Constants: g.Constants}
 	o.Forms = t.Forms
 	if t.steps != nil {
-		o.JobTime, o.Objective, o.Efficiency, o.TrialSeconds = false, bayesopt.Goodput, t.steps.Efficiency, t.steps.Window
-		o.Forms = t.steps.Forms
+		t.steps(&o)
 	}
 	if !g.Time && t.priced() {
 		o.Objective = bayesopt.CostToTarget
@@ -87,6 +86,12 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 		o.Price = func(c data.Config) float64 { return hourly[c.Key()] }
 	}
 	return o
+}
+
+// NewMethod returns the strategy called name, one of [baseline.Strategies],
+// for one search of the table.
+func (t *Table) NewMethod(name string, g Goal, seed int64) (bayesopt.Strategy, error) {
+	return baseline.NewStrategy(name, t.Options(g, seed))
 }
 
 // priced reports whether every row has a price.

@@ -28,7 +28,7 @@ type Table struct {
 	// Forms are parametric forms of step times that a search may use, for tables
 	// of training plans; may be nil.
 	Forms []bayesopt.MeanForm
-	steps *Steps // of a table of step times; nil for one of whole jobs
+	steps func(*bayesopt.Options) // of a table of step times; nil for one of whole jobs
 }
 
 // Outcome is what evaluating a candidate yields.
