@@ -99,7 +99,7 @@ func (t priorMean) varies() bool {
 // rootOfCores is −½·ln(total cores), of workers where cores are not known.
 func rootOfCores(c data.Config) (float64, bool) {
 	cores := float64(c.Workers)
-	if v, ok := knob(c, coresKnob); ok {
+	if v := knob(c, coresKnob); v > 0 {
 		cores *= v
 	}
 	return -0.5 * math.Log(cores), positive(cores)
