@@ -35,7 +35,8 @@ type Posterior struct {
 // AverageGP averages over hyperparameters: draws from the prior of ln ℓ and
 // ln ν, the same for every call with the same seed, each weighted by the
 // marginal likelihood of the responses with σ² integrated out. At most keep
-// members survive; keep ≤ 0 means the default, 64. Errors are those of [NewGP].
+// members survive; keep ≤ 0 means the default, 64. Empty, ragged or non-finite
+// observations are errors.
 func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Posterior, error) {
 	if len(x) == 0 {
 		return nil, checkObservations(x, y, 0)
@@ -74,14 +75,14 @@ func averageOver(x [][]float64, responses []response, noise []float64, p Prior, 
 	var draws []weighted
 	for range averageDraws {
 		// A draw whose matrix cannot be factorised has no likelihood: skip it.
-		g, err := condition(x, responses[0].y, extra, mean(responses[0].y), p.draw(d, rng))
+		g, err := condition(x, responses[0].y, extra, stat.Mean(responses[0].y, nil), p.draw(d, rng))
 		if err != nil {
 			continue
 		}
 		for k, r := range responses {
 			member := g
 			if k > 0 {
-				member = g.responding(r.y, mean(r.y))
+				member = g.responding(r.y, stat.Mean(r.y, nil))
 			}
 			w := member.marginalised()
 			w.form, w.prior = k, -r.charge
@@ -131,9 +132,6 @@ func normalised(draws []weighted, keep int) *Posterior {
 	}
 	return p
 }
-
-// Members returns the number of Gaussian processes in the mixture.
-func (p *Posterior) Members() int { return len(p.members) }
 
 // Believe conditions every member on its own prediction at x; see [GP.Believe].
 func (p *Posterior) Believe(x []float64) (*Posterior, error) {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/data"
 	"knee/internal/parallel"
 )
@@ -151,16 +153,9 @@ func (v *verdict) deduct(loss float64) {
 
 // screen returns the candidates that look best to the heaviest members alone.
 func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
-	few := &Posterior{width: post.width}
-	var sum float64
-	for k := range min(screenMembers, len(post.members)) {
-		few.members, few.form = append(few.members, post.members[k]), append(few.form, post.form[k])
-		few.weights = append(few.weights, post.weights[k])
-		sum += post.weights[k]
-	}
-	for k := range few.weights {
-		few.weights[k] /= sum
-	}
+	n := min(screenMembers, len(post.members))
+	few := &Posterior{members: post.members[:n], form: post.form[:n], weights: slices.Clone(post.weights[:n]), width: post.width}
+	floats.Scale(1/floats.Sum(few.weights), few.weights)
 	verdicts, order := p.verdicts(few, best, open), make([]int, len(open))
 	for k := range order {
 		if order[k] = k; p.opts.Objective == Accuracy {

@@ -28,17 +28,6 @@ type GP struct {
 	quad   float64     // yᵀ·(K/σ²)⁻¹·y
 }
 
-// NewGP conditions a Gaussian process with the given hyperparameters on n ≥ 1
-// observations y at the inputs x (n rows of equal length). Coinciding inputs
-// are allowed, and so are inputs without columns. Non-finite numbers and
-// ragged or empty inputs are errors.
-func NewGP(x [][]float64, y []float64, h Hyper) (*GP, error) {
-	if err := checkObservations(x, y, len(h.LogLength)); err != nil {
-		return nil, err
-	}
-	return condition(x, y, nil, mean(y), h)
-}
-
 // checkObservations refuses what no kernel can be evaluated on.
 func checkObservations(x [][]float64, y []float64, d int) error {
 	if len(x) == 0 || len(x) != len(y) {
@@ -105,13 +94,6 @@ func (g *GP) responding(y []float64, centre float64) *GP {
 	return &h
 }
 
-// LogLikelihood returns the log marginal likelihood of the centred responses
-// (Rasmussen and Williams 2006, eq. 2.30).
-func (g *GP) LogLikelihood() float64 {
-	n := float64(len(g.y))
-	return -0.5*g.quad/g.sigma2 - 0.5*g.factor.LogDet() - 0.5*n*math.Log(2*math.Pi*g.sigma2)
-}
-
 // Predict returns the posterior mean and variance of the noise-free response
 // at x (eq. 2.25 and 2.26), in units of the response and its square. The
 // variance is never negative.
@@ -154,12 +136,4 @@ func (g *GP) Believe(x []float64) (*GP, error) {
 		extra = append(slices.Clip(extra), 0)
 	}
 	return condition(raw, y, extra, g.centre, g.hyper)
-}
-
-func mean(v []float64) float64 {
-	var s float64
-	for _, x := range v {
-		s += x
-	}
-	return s / float64(len(v))
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 )
 
@@ -78,7 +79,7 @@ func TestFitGPRobust(t *testing.T) {
 					t.Errorf("prediction %g, %g, %g, %g is not finite", m, v, pm, ps)
 				}
 			}
-			start, err := condition(c.x, c.y, nil, mean(c.y), Prior{}.centre(len(c.x[0])))
+			start, err := condition(c.x, c.y, nil, stat.Mean(c.y, nil), Prior{}.centre(len(c.x[0])))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,4 +178,22 @@ func sampleGP(t *testing.T, x [][]float64, h Hyper, rng *rand.Rand) []float64 {
 		f = append(f, m+math.Sqrt(v)*rng.NormFloat64())
 	}
 	return f
+}
+
+// NewGP conditions a Gaussian process with the given hyperparameters on n ≥ 1
+// observations y at the inputs x (n rows of equal length). Coinciding inputs
+// are allowed, and so are inputs without columns. Non-finite numbers and
+// ragged or empty inputs are errors.
+func NewGP(x [][]float64, y []float64, h Hyper) (*GP, error) {
+	if err := checkObservations(x, y, len(h.LogLength)); err != nil {
+		return nil, err
+	}
+	return condition(x, y, nil, stat.Mean(y, nil), h)
+}
+
+// LogLikelihood returns the log marginal likelihood of the centred responses
+// (Rasmussen and Williams 2006, eq. 2.30).
+func (g *GP) LogLikelihood() float64 {
+	n := float64(len(g.y))
+	return -0.5*g.quad/g.sigma2 - 0.5*g.factor.LogDet() - 0.5*n*math.Log(2*math.Pi*g.sigma2)
 }

@@ -2,8 +2,6 @@ package bayesopt
 
 import (
 	"math"
-
-	"knee/data"
 )
 
 // Guided is the guided strategy: a cheap start, then the candidate of largest
@@ -45,7 +43,7 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 		return Suggestion{}, err
 	}
 	if len(p.Open()) == 0 {
-		return p.exhausted(p.favourite(post)), nil
+		return p.Exhausted(p.favourite(post)), nil
 	}
 	if post == nil || p.starting() {
 		i, reason := p.startPick()
@@ -88,7 +86,7 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 		return s
 	}
 	if fired != "" && !p.opts.KeepGoing {
-		return p.stopped(p.favourite(post), fired)
+		return p.Stopped(p.favourite(post), fired)
 	}
 	next := p.suggest(c.pick, post, "")
 	next.Fired, next.Better, next.Best = fired, c.better, p.favourite(post)
@@ -173,16 +171,3 @@ func (p *Problem) suggest(i int, post *Posterior, why string) Suggestion {
 
 // costModel predicts how long a trial takes from those that were measured.
 func (p *Problem) costModel() trialCost { return newTrialCost(p.measured, p.opts.TrialSeconds) }
-
-// stopped is the decision to stop with a candidate as the best, −1 for none.
-func (p *Problem) stopped(best int, reason string) Suggestion {
-	return Suggestion{Stop: true, Index: -1, Best: best, Config: p.config(best), Reason: reason}
-}
-
-// config returns candidate i, or nothing for −1.
-func (p *Problem) config(i int) data.Config {
-	if i < 0 {
-		return data.Config{}
-	}
-	return p.cands[i]
-}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/optimize"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Prior is what is believed about the hyperparameters before any measurement:
@@ -90,12 +91,13 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 // FitGP conditions a Gaussian process on the observations with the
 // hyperparameters of largest posterior density, σ² integrated out: the best of
 // the draws from the prior, improved by the simplex method of Nelder and Mead
-// (ρ stays at its median). Errors are those of [NewGP].
+// (ρ stays at its median). Empty, ragged or non-finite
+// observations are errors.
 func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 	if len(x) == 0 {
 		return nil, checkObservations(x, y, 0)
 	}
-	d, level := len(x[0]), mean(y)
+	d, level := len(x[0]), stat.Mean(y, nil)
 	if err := checkObservations(x, y, d); err != nil {
 		return nil, err
 	}

@@ -69,14 +69,8 @@ type Options struct {
 	// any other, and Efficiency and Work play no part.
 	JobTime bool
 
-	// Mean is an optional prior mean of ln step time that is known beforehand,
-	// such as a model fitted to another cluster; the Gaussian process learns
-	// what it leaves over. It is used only if it is defined for every
-	// candidate, and then no other mean is.
-	Mean func(c data.Config) (logStepTime float64, ok bool)
-
-	// Forms are parametric forms that are fitted to the trials so far and
-	// compete with the means that need no fit; see [MeanForm].
+	// Forms are parametric forms of ln step time, fitted to the trials so far or
+	// known beforehand, that compete as its prior mean; see [MeanForm].
 	Forms []MeanForm
 
 	// Memory, if not nil, gives the probability that a configuration fits; what

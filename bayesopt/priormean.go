@@ -36,11 +36,7 @@ type priorMean struct {
 // as the price grows so that the cost is constant.
 func (o Options) priorMeansOf(p *Problem) []priorMean {
 	flat := priorMean{at: make([]float64, len(p.cands)), of: func(data.Config) (float64, bool) { return 0, true }}
-	var means []priorMean
-	if t, ok := newPriorMean(p.cands, o.Mean); ok {
-		return []priorMean{t}
-	}
-	means = append(means, flat)
+	means := []priorMean{flat}
 	if o.JobTime {
 		if t, ok := newPriorMean(p.cands, rootOfCores); ok && t.varies() {
 			means = append(means, t)
@@ -73,9 +69,6 @@ func (o Options) priorMeansOf(p *Problem) []priorMean {
 // newPriorMean evaluates a mean; it reports false if that is nil or not a finite
 // number for some candidate.
 func newPriorMean(cands []data.Config, of func(data.Config) (float64, bool)) (priorMean, bool) {
-	if of == nil {
-		return priorMean{}, false
-	}
 	t := priorMean{at: make([]float64, len(cands)), of: of}
 	for i, c := range cands {
 		m, ok := of(c)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -15,7 +16,7 @@ func TestRecordIsThePredictionBefore(t *testing.T) {
 	x, y := randomData(rng, 9, 2)
 	centred := make([]float64, len(y))
 	for i := range y {
-		centred[i] = y[i] - mean(y)
+		centred[i] = y[i] - stat.Mean(y, nil)
 	}
 	h := Prior{Jumps: true}.draw(2, rng)
 	all, err := condition(x, centred, nil, 0, h)

@@ -48,7 +48,7 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 	open := p.Open()
 	if p.Successes() == 0 {
 		if len(open) == 0 {
-			return p.exhausted(-1), nil
+			return p.Exhausted(-1), nil
 		}
 		i, reason := p.startPick()
 		return p.suggest(i, nil, reason), nil
@@ -74,7 +74,7 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 		if stop == "" {
 			stop = "stop: nothing is left to measure"
 		}
-		s := p.stopped(answer, stop+"; "+p.answer(o))
+		s := p.Stopped(answer, stop+"; "+p.answer(o))
 		s.Expected, s.Better = p.drawn(answer, ln[answer], sd[answer]), o.better
 		return s, nil
 	}

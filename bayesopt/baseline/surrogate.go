@@ -40,7 +40,10 @@ const start = 3
 // their cube: those of smallest lower confidence bound.
 const thompsonPoints = 256
 
-// acquisitions score open candidates at points, best is the best value so far.
+// acquisitions score open candidates at points, best is the best value so far:
+// expected improvement; probability of improvement (Kushner 1964), which grows
+// with the number of standard deviations; the lower confidence bound (Srinivas
+// et al. 2010, section 3) of the usual two; and one draw from the posterior.
 func acquisitions() map[string]func(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64 {
 	each := func(score func(mean, sd, best float64) float64) func(surrogate, [][]float64, float64, *rand.Rand) []float64 {
 		return func(s surrogate, points [][]float64, best float64, _ *rand.Rand) []float64 {
@@ -52,10 +55,10 @@ func acquisitions() map[string]func(s surrogate, points [][]float64, best float6
 			return out
 		}
 	}
-	lcb := each(func(mean, sd, _ float64) float64 { return bayesopt.LCB(mean, sd) })
+	lcb := each(func(mean, sd, _ float64) float64 { return 2*sd - mean })
 	return map[string]func(surrogate, [][]float64, float64, *rand.Rand) []float64{
 		"ei":  each(bayesopt.LogEI),
-		"pi":  each(bayesopt.LogPI),
+		"pi":  each(func(mean, sd, best float64) float64 { return (best - mean) / max(sd, 1e-12) }),
 		"lcb": lcb,
 		"thompson": func(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64 {
 			bounds := lcb(s, points, best, rng)
