@@ -70,17 +70,6 @@ func (p *Problem) Best(candidates []int, scores []float64) int {
 // Suggest describes the choice of candidate i, of which nothing is predicted.
 func (p *Problem) Suggest(i int, reason string) Suggestion { return p.suggest(i, nil, reason) }
 
-// Exhausted is the decision to stop because nothing is left to suggest.
-func (p *Problem) Exhausted() Suggestion { return p.exhausted(p.bestIndex) }
-
-// Stopped is the decision to stop, with the best measurement as the best.
-func (p *Problem) Stopped(reason string) Suggestion {
-	if p.bestIndex >= 0 {
-		reason += "; best is " + p.cands[p.bestIndex].String()
-	}
-	return p.stopped(p.bestIndex, reason)
-}
-
 // QuasiRandom returns the n-th point of a low-discrepancy sequence in the unit cube
 // of d dimensions: the additive recurrence with the generalised golden ratio,
 // shifted by the seed (Roberts 2018). Consecutive points fill the space evenly

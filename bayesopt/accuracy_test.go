@@ -107,8 +107,8 @@ func surfaceError(t *testing.T, h History, truth map[string]float64) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, left := p.residuals()
-	post, err := averageOver(x, left, Prior{}, 0, 1)
+	x, left, _ := p.residuals()
+	post, err := averageOver(x, left, nil, Prior{}, 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

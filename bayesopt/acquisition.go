@@ -43,7 +43,7 @@ func (p Predictive) Moments() (mean, sd float64) {
 func (p Predictive) Below(y float64) float64 {
 	var sum float64
 	for i, w := range p.Weight {
-		sum += w * math.Exp(LogPI(p.Mean[i], p.SD[i], y))
+		sum += w * normalCDF((y-p.Mean[i])/max(p.SD[i], 1e-12))
 	}
 	return sum
 }

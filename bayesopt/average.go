@@ -5,6 +5,9 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 const (
@@ -32,7 +35,8 @@ type Posterior struct {
 // AverageGP averages over hyperparameters: draws from the prior of ln ℓ and
 // ln ν, the same for every call with the same seed, each weighted by the
 // marginal likelihood of the responses with σ² integrated out. At most keep
-// members survive; keep ≤ 0 means the default, 64. Errors are those of [NewGP].
+// members survive; keep ≤ 0 means the default, 64. Empty, ragged or non-finite
+// observations are errors.
 func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Posterior, error) {
 	if len(x) == 0 {
 		return nil, checkObservations(x, y, 0)
@@ -40,7 +44,7 @@ func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Post
 	if err := checkObservations(x, y, len(x[0])); err != nil {
 		return nil, err
 	}
-	return averageOver(x, []response{{y: y}}, p, keep, seed)
+	return averageOver(x, []response{{y: y}}, nil, p, keep, seed)
 }
 
 // response is one set of responses to the same inputs: what is left of the
@@ -52,24 +56,33 @@ type response struct {
 
 // averageOver averages over hyperparameters and over several sets of
 // responses, a priori equally likely but for their charge. The inputs, and
-// so the factorised kernel matrices, are the same for all of them.
-func averageOver(x [][]float64, responses []response, p Prior, keep int, seed int64) (*Posterior, error) {
+// so the factorised kernel matrices, are the same for all of them. noise, if not
+// nil, is the variance of each response that is known of its measurement; for
+// the matrices it is compared with what σ² would be without correlation.
+func averageOver(x [][]float64, responses []response, noise []float64, p Prior, keep int, seed int64) (*Posterior, error) {
 	if keep <= 0 {
 		keep = averageKeep
 	}
 	rng := NewRand(seed, 0)
 	d := len(x[0])
+	var extra []float64
+	if noise != nil {
+		n := float64(len(noise))
+		sigma2 := (sigmaScale + 0.5*n*stat.PopVariance(responses[0].y, nil)) / (sigmaShape + 0.5*n)
+		extra = slices.Clone(noise)
+		floats.Scale(1/sigma2, extra)
+	}
 	var draws []weighted
 	for range averageDraws {
 		// A draw whose matrix cannot be factorised has no likelihood: skip it.
-		g, err := condition(x, responses[0].y, mean(responses[0].y), p.draw(d, rng))
+		g, err := condition(x, responses[0].y, extra, stat.Mean(responses[0].y, nil), p.draw(d, rng))
 		if err != nil {
 			continue
 		}
 		for k, r := range responses {
 			member := g
 			if k > 0 {
-				member = g.responding(r.y, mean(r.y))
+				member = g.responding(r.y, stat.Mean(r.y, nil))
 			}
 			w := member.marginalised()
 			w.form, w.prior = k, -r.charge
@@ -119,9 +132,6 @@ func normalised(draws []weighted, keep int) *Posterior {
 	}
 	return p
 }
-
-// Members returns the number of Gaussian processes in the mixture.
-func (p *Posterior) Members() int { return len(p.members) }
 
 // Believe conditions every member on its own prediction at x; see [GP.Believe].
 func (p *Posterior) Believe(x []float64) (*Posterior, error) {

@@ -3,11 +3,12 @@ package bayesopt
 import (
 	"cmp"
 	"math"
-	"runtime"
 	"slices"
-	"sync"
+
+	"gonum.org/v1/gonum/floats"
 
 	"knee/data"
+	"knee/internal/parallel"
 )
 
 const (
@@ -25,6 +26,7 @@ const (
 // choice is the outcome of looking at every open candidate.
 type choice struct {
 	pick   int     // candidate that is most worth a trial
+	worth  float64 // logarithm of what a trial of it is worth
 	better float64 // probability that something is better than the best by the target
 	gain   float64 // how much better the best of them is expected to be, in nats
 	widest float64 // largest standard deviation of ln step time among those that probably fit
@@ -56,17 +58,10 @@ func (p *Problem) prefer(i int, v verdict, j int, w verdict) int {
 // choose scores the open candidates, of which there is at least one.
 func (p *Problem) choose(post *Posterior, best float64) choice {
 	open := p.Open()
-	judge := p.judge(post, best)
 	if len(open)*len(post.members) > screenAbove {
 		open = p.screen(post, best, open)
 	}
-	verdicts := make([]verdict, len(open))
-	inParallel(len(open), func(lo, hi int) {
-		q, moved, finish := post.predictor(), Predictive{}, Predictive{}
-		for k := lo; k < hi; k++ {
-			verdicts[k] = judge(open[k], q, &moved, &finish)
-		}
-	})
+	verdicts := p.verdicts(post, best, open)
 	var special []float64
 	if p.opts.Objective == Accuracy {
 		special = p.varianceReduction(post, open)
@@ -87,18 +82,17 @@ func (p *Problem) choose(post *Posterior, best float64) choice {
 			c.pick, top = i, v
 		}
 	}
+	c.worth = top.score
 	if p.opts.Objective != Accuracy && p.bestIndex >= 0 {
 		c.better, c.gain = p.better(post, best, open, chances)
 	}
 	return c
 }
 
-// judge returns the function that looks at one candidate. What it returns is
-// safe for concurrent use, given scratch space of its own.
-func (p *Problem) judge(post *Posterior, best float64) func(i int, q *predictor, moved, finish *Predictive) verdict {
+// verdicts looks at candidates.
+func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	margin := p.opts.Objective.margin(p.opts.TargetRegret)
-	cost := p.costModel()
-	usual := p.usualCost(post, cost)
+	dearness := p.dearness(post)
 	failure := 0.0 // until a trial has run out of memory, a risk is only worth less
 	if slices.ContainsFunc(p.measured, func(m data.Measurement) bool { return m.Status == data.OOM }) {
 		failure = p.opts.Constants.FailureCost
@@ -107,7 +101,7 @@ func (p *Problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 	for _, i := range p.Open() {
 		safest = max(safest, p.fits[i])
 	}
-	return func(i int, q *predictor, moved, finish *Predictive) verdict {
+	judge := func(i int, q *predictor, moved, finish *Predictive) verdict {
 		raw := q.at(p.points[i])
 		belief := p.shift(raw, post, i, p.offset[i], moved)
 		v := verdict{meets: 1, score: math.Log(p.fits[i])}
@@ -127,11 +121,24 @@ func (p *Problem) judge(post *Posterior, best float64) func(i int, q *predictor,
 		// that the smaller probability is that of both.
 		v.chance = p.fits[i] * min(belief.Below(best-margin), v.meets)
 		v.deduct(failure * (safest - p.fits[i])) // the risk of the safest is that of any trial
-		if p.opts.CostWeight > 0 {
-			v.score -= p.opts.CostWeight * math.Log1p(cost.relative(p, i, belief)/usual)
-		}
+		v.score -= dearness(i, belief)
 		return v
 	}
+	out := make([]verdict, len(of))
+	inParallel(len(of), func() func(k int) {
+		q, moved, finish := post.predictor(), Predictive{}, Predictive{}
+		return func(k int) { out[k] = judge(of[k], q, &moved, &finish) }
+	})
+	return out
+}
+
+// inParallel calls work for 0 to n−1 on all processors, each with a function of
+// its own.
+func inParallel(n int, worker func() func(k int)) {
+	_ = parallel.Each(n, 256, func() func(int) error {
+		work := worker()
+		return func(k int) error { work(k); return nil }
+	})
 }
 
 // deduct takes the expected cost of failing off what a trial is worth.
@@ -146,58 +153,33 @@ func (v *verdict) deduct(loss float64) {
 
 // screen returns the candidates that look best to the heaviest members alone.
 func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
-	few := &Posterior{width: post.width}
-	var sum float64
-	for k := range min(screenMembers, len(post.members)) {
-		few.members, few.form = append(few.members, post.members[k]), append(few.form, post.form[k])
-		few.weights = append(few.weights, post.weights[k])
-		sum += post.weights[k]
-	}
-	for k := range few.weights {
-		few.weights[k] /= sum
-	}
-	judge := p.judge(few, best)
-	type scored struct {
-		i int
-		verdict
-	}
-	all := make([]scored, len(open))
-	inParallel(len(open), func(lo, hi int) {
-		q, moved, finish := few.predictor(), Predictive{}, Predictive{}
-		for k := lo; k < hi; k++ {
-			v := judge(open[k], q, &moved, &finish)
-			if all[k] = (scored{open[k], v}); p.opts.Objective == Accuracy {
-				all[k].score += 2 * math.Log(v.sd) // what a trial there can teach grows with its variance
-			}
+	n := min(screenMembers, len(post.members))
+	few := &Posterior{members: post.members[:n], form: post.form[:n], weights: slices.Clone(post.weights[:n]), width: post.width}
+	floats.Scale(1/floats.Sum(few.weights), few.weights)
+	verdicts, order := p.verdicts(few, best, open), make([]int, len(open))
+	for k := range order {
+		if order[k] = k; p.opts.Objective == Accuracy {
+			verdicts[k].score += 2 * math.Log(verdicts[k].sd) // what a trial there can teach grows with its variance
 		}
-	})
-	slices.SortFunc(all, func(a, b scored) int { return p.prefer(b.i, b.verdict, a.i, a.verdict) })
-	kept := make([]int, min(screenKeep, len(all)))
+	}
+	slices.SortFunc(order, func(a, b int) int { return p.prefer(open[b], verdicts[b], open[a], verdicts[a]) })
+	kept := make([]int, min(screenKeep, len(open)))
 	for k := range kept {
-		kept[k] = all[k].i
+		kept[k] = open[order[k]]
 	}
 	return kept
 }
 
-// inParallel splits 0 … n−1 into ranges that are worked on at once.
-func inParallel(n int, work func(lo, hi int)) {
-	workers := min(runtime.GOMAXPROCS(0), (n+255)/256)
-	if workers <= 1 {
-		work(0, n)
-		return
+// dearness returns by what the worth of a trial is divided, as a logarithm: 1 +
+// its cost relative to one more trial of the best so far, so that differences
+// between cheap and cheaper trials, which are not worth any evaluation, count
+// for nothing. It is 0 unless trials are whole jobs, whose costs vary by orders
+// of magnitude.
+func (p *Problem) dearness(post *Posterior) func(i int, belief Predictive) float64 {
+	if !p.opts.JobTime || p.bestIndex < 0 {
+		return func(int, Predictive) float64 { return 0 }
 	}
-	var wait sync.WaitGroup
-	for w := range workers {
-		wait.Go(func() { work(w*n/workers, (w+1)*n/workers) })
-	}
-	wait.Wait()
-}
-
-// usualCost returns the expected cost of another trial of the best candidate so
-// far, 1 if there is none.
-func (p *Problem) usualCost(post *Posterior, cost trialCost) float64 {
-	if p.bestIndex < 0 {
-		return 1
-	}
-	return cost.relative(p, p.bestIndex, p.belief(post, p.bestIndex))
+	cost := p.costModel()
+	usual := cost.relative(p, p.bestIndex, p.belief(post, p.bestIndex))
+	return func(i int, belief Predictive) float64 { return math.Log1p(cost.relative(p, i, belief) / usual) }
 }

@@ -11,17 +11,11 @@ type Constants struct {
 	// UsualFits is the share of a space that is expected to fit before any
 	// trial.
 	UsualFits float64
-	// StartFits is how probably a trial of the start has to fit, relative to
-	// the safest candidate.
-	StartFits float64
 	// LengthSD is the prior standard deviation of every ln ℓ. It is wide, so
 	// that some columns of a draw hardly matter: the columns of a table repeat
 	// each other, and which of them the time follows differs from table to
 	// table.
 	LengthSD float64
-	// JumpChance is the probability that a draw of the surrogate has a jump,
-	// and another after each.
-	JumpChance float64
 	// RecordTrust is how many trials the expectation is worth that predictions
 	// are as uncertain as they claim.
 	RecordTrust float64
@@ -32,7 +26,7 @@ type Constants struct {
 
 // LearnedConstants returns the default.
 func LearnedConstants() Constants {
-	return Constants{FailureCost: 0.02, UsualFits: 0.95, StartFits: 0.5, LengthSD: 1.3, JumpChance: 0.5, RecordTrust: 4, StopChance: 0.05}
+	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, RecordTrust: 4, StopChance: 0.05}
 }
 
 // softness is the standard deviation of the headroom of memory that no feature

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/internal/quantile"
 )
 
 // trialCost predicts the duration of a trial. Trials either run for about the
@@ -27,9 +28,9 @@ func newTrialCost(measured []data.Measurement, fallback float64) trialCost {
 	if len(walls) == 0 {
 		return trialCost{wall: fallback}
 	}
-	c := trialCost{wall: math.Exp(median(walls))}
+	c := trialCost{wall: math.Exp(quantile.Median(walls))}
 	if len(walls) > 1 && spanOf(ratios) < spanOf(walls) {
-		c.steps = math.Exp(median(ratios))
+		c.steps = math.Exp(quantile.Median(ratios))
 	}
 	return c
 }
@@ -48,12 +49,6 @@ func (c trialCost) seconds(p *Problem, i int, belief Predictive) float64 {
 // price is known: a cost that can be compared between candidates.
 func (c trialCost) relative(p *Problem, i int, belief Predictive) float64 {
 	return c.seconds(p, i, belief) * p.hourly[i]
-}
-
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	n := len(s)
-	return 0.5 * (s[(n-1)/2] + s[n/2])
 }
 
 func spanOf(v []float64) float64 { return slices.Max(v) - slices.Min(v) }

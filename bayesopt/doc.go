@@ -12,14 +12,12 @@
 //
 // The pieces can be used alone:
 //
-//   - [GP] and [FitGP]: Gaussian process regression with an ARD Matérn-5/2
+//   - [AverageGP] and [FitGP]: Gaussian process regression with an ARD Matérn-5/2
 //     kernel (Rasmussen and Williams, Gaussian Processes for Machine Learning,
 //     2006, chapters 2, 4 and 5);
-//   - [LogEI], [LogPI], [LCB]: acquisition functions;
-//   - [Sampler]: the same optimiser as a goptuna.RelativeSampler, for plain
-//     goptuna programs;
-//   - [Tracker] and [SamplerStrategy]: the way back, any goptuna sampler as a
-//     [Strategy], with every suggestion and result kept as goptuna trials.
+//   - [LogEI]: the acquisition function;
+//   - package sampler: the same optimiser as a goptuna.RelativeSampler, and a
+//     search as a goptuna study.
 //
 // Every strategy is a pure function of its options and the [History] it is
 // given: the same seed and history give the same suggestion, after a restart

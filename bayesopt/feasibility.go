@@ -5,6 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
 )
@@ -58,11 +60,11 @@ func MemorySlopes() map[string]Slope {
 	}
 }
 
-// Prior of the weight of any other column, and of the headroom in the middle
-// of the space.
+// Prior of the weight of any other column, and standard deviation of the
+// headroom in the middle of the space.
 var (
 	otherSlope = Slope{0, 0.15}
-	middle     = Slope{0, 1.5}
+	middleSD   = 1.5
 )
 
 // newHeadroom fits the classifier to trials at points of the unit cube.
@@ -70,7 +72,7 @@ func newHeadroom(usual float64, columns []column, cands, points [][]float64, fit
 	d := len(columns) + 1
 	h := &headroom{width: make([]float64, d-1), mean: make([]float64, d)}
 	prior, variance := make([]float64, d), make([]float64, d)
-	prior[0], variance[0] = middle.Mean, middle.SD*middle.SD
+	variance[0] = middleSD * middleSD
 	known := MemorySlopes()
 	for j, c := range columns {
 		h.width[j] = c.width
@@ -127,29 +129,20 @@ func newHeadroom(usual float64, columns []column, cands, points [][]float64, fit
 }
 
 // centre sets the prior mean of the constant so that the usual share of the
-// candidates is expected to fit.
+// candidates is expected to fit, as if their headrooms were normal.
 func (h *headroom) centre(usual float64, prior, variance []float64, cands [][]float64) {
-	const sample = 512
-	step := max(1, len(cands)/sample)
-	lo, hi := -20.0, 20.0
-	for range 40 {
-		prior[0] = 0.5 * (lo + hi)
-		var sum, n float64
-		for i := 0; i < len(cands); i += step {
-			m, v := 0.0, softness*softness
-			for j, r := range h.row(cands[i]) {
-				m += r * prior[j]
-				v += r * r * variance[j]
-			}
-			sum += normalCDF(m / math.Sqrt(v))
-			n++
-		}
-		if sum < usual*n {
-			lo = prior[0]
-		} else {
-			hi = prior[0]
+	var means []float64
+	spread := softness * softness
+	prior[0] = 0
+	for _, x := range cands {
+		row := h.row(x)
+		means = append(means, floats.Dot(row, prior))
+		for j, r := range row {
+			spread += r * r * variance[j] / float64(len(cands))
 		}
 	}
+	mean, between := stat.PopMeanVariance(means, nil)
+	prior[0] = distuv.UnitNormal.Quantile(usual)*math.Sqrt(spread+between) - mean
 }
 
 // row returns 1 and the features about the middle of the space.
@@ -196,8 +189,8 @@ func (p *Problem) feasibility(enc *encoder) []float64 {
 		physical = p.opts.Memory.Fits(p.measured)
 	}
 	out := make([]float64, len(p.cands))
-	inParallel(len(out), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
+	inParallel(len(out), func() func(int) {
+		return func(i int) {
 			out[i] = h.fits(p.points[i])
 			if physical != nil {
 				if chance, ok := physical(p.cands[i]); ok {

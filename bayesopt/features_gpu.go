@@ -2,7 +2,6 @@ package bayesopt
 
 import (
 	"math"
-	"slices"
 
 	"knee/data"
 )
@@ -14,52 +13,48 @@ import (
 // that the numbers would not tell apart; with fewer than two known types
 // every type is a category of its own.
 func gpuColumns(cands []data.Config) []column {
-	var types []string
-	for _, c := range cands {
-		if !slices.Contains(types, c.GPUType) {
-			types = append(types, c.GPUType)
-		}
-	}
-	slices.Sort(types)
+	typeOf := func(c data.Config) string { return c.GPUType }
 	known := map[string][3]float64{}
 	taken := map[[3]float64]bool{}
-	var own []string // types with a column of their own
+	own := map[string]bool{} // types with a column of their own
 	var mean [3]float64
+	types := levelsOf(cands, typeOf)
 	for _, name := range types {
 		g, ok := data.FindGPU(name)
 		v := [3]float64{math.Log2(g.TFLOPS), math.Log2(g.Memory), math.Log2(g.Bandwidth)}
-		if !ok || taken[v] {
-			own = append(own, name)
-		}
-		if ok {
+		if own[name] = !ok || taken[v]; ok {
 			known[name], taken[v] = v, true
-			for k := range mean {
-				mean[k] += v[k]
-			}
 		}
 	}
 	if len(taken) < 2 {
-		return oneHot("gpu_type", cands, func(c data.Config) (string, bool) { return c.GPUType, true })
+		return oneHot("gpu_type", cands, typeOf)
 	}
-	for k := range mean {
-		mean[k] /= float64(len(known))
+	for _, v := range known {
+		for k := range mean {
+			mean[k] += v[k] / float64(len(known))
+		}
 	}
 	var cols []column
 	for k, name := range []string{"gpu_tflops", "gpu_memory", "gpu_bandwidth"} {
-		cols = append(cols, column{name: name, value: func(c data.Config) (float64, bool) {
+		cols = append(cols, column{name: name, value: func(c data.Config) float64 {
 			if v, ok := known[c.GPUType]; ok {
-				return v[k], true
+				return v[k]
 			}
-			return mean[k], slices.Contains(types, c.GPUType)
+			if _, ok := own[c.GPUType]; ok {
+				return mean[k]
+			}
+			return math.NaN()
 		}})
 	}
-	for _, name := range own {
-		cols = append(cols, column{name: "gpu_type", value: func(c data.Config) (float64, bool) {
-			if c.GPUType == name {
-				return 1, true
-			}
-			return 0, slices.Contains(types, c.GPUType)
-		}})
+	for _, name := range types {
+		if own[name] {
+			cols = append(cols, column{name: "gpu_type", value: func(c data.Config) float64 {
+				if c.GPUType == name {
+					return 1
+				}
+				return 0
+			}})
+		}
 	}
 	return cols
 }

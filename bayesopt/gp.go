@@ -20,22 +20,12 @@ type GP struct {
 	centre float64 // subtracted from the responses before they are modelled
 	scale  scale
 	raw    [][]float64 // n inputs
+	extra  []float64   // variance of each observation beyond the nugget, relative to σ²
 	x      [][]float64 // the same, scaled
 	y      []float64   // n responses, centred
 	factor *gp.Factor  // L, L·Lᵀ = K/σ²
 	white  []float64   // L⁻¹y
 	quad   float64     // yᵀ·(K/σ²)⁻¹·y
-}
-
-// NewGP conditions a Gaussian process with the given hyperparameters on n ≥ 1
-// observations y at the inputs x (n rows of equal length). Coinciding inputs
-// are allowed, and so are inputs without columns. Non-finite numbers and
-// ragged or empty inputs are errors.
-func NewGP(x [][]float64, y []float64, h Hyper) (*GP, error) {
-	if err := checkObservations(x, y, len(h.LogLength)); err != nil {
-		return nil, err
-	}
-	return condition(x, y, mean(y), h)
 }
 
 // checkObservations refuses what no kernel can be evaluated on.
@@ -59,10 +49,11 @@ func checkObservations(x [][]float64, y []float64, d int) error {
 	return nil
 }
 
-// condition factorises K/σ² and whitens the responses.
-func condition(x [][]float64, y []float64, centre float64, h Hyper) (*GP, error) {
+// condition factorises K/σ² and whitens the responses. extra is the variance of
+// each observation relative to σ² beyond the nugget, nil for none.
+func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP, error) {
 	n := len(x)
-	g := &GP{hyper: h, sigma2: math.Exp(h.LogSigma2), scale: h.scale(), raw: x, x: make([][]float64, n)}
+	g := &GP{hyper: h, extra: extra, sigma2: math.Exp(h.LogSigma2), scale: h.scale(), raw: x, x: make([][]float64, n)}
 	for i := range x {
 		g.x[i] = make([]float64, h.width())
 		g.scale.into(g.x[i], x[i])
@@ -74,6 +65,9 @@ func condition(x [][]float64, y []float64, centre float64, h Hyper) (*GP, error)
 			corr.SetSym(i, j, h.prior(distance(g.x[i], g.x[j])))
 		}
 		corr.SetSym(i, i, h.prior(0)+nugget)
+		if extra != nil {
+			corr.SetSym(i, i, corr.At(i, i)+extra[i])
+		}
 	}
 	var err error
 	if g.factor, err = gp.Factorize(corr); err != nil {
@@ -98,19 +92,6 @@ func (g *GP) responding(y []float64, centre float64) *GP {
 	h.factor.Whiten(h.white)
 	h.quad = floats.Dot(h.white, h.white)
 	return &h
-}
-
-// Hyper returns the hyperparameters the process was conditioned with.
-func (g *GP) Hyper() Hyper { return g.hyper }
-
-// Len returns the number of observations.
-func (g *GP) Len() int { return len(g.y) }
-
-// LogLikelihood returns the log marginal likelihood of the centred responses
-// (Rasmussen and Williams 2006, eq. 2.30).
-func (g *GP) LogLikelihood() float64 {
-	n := float64(len(g.y))
-	return -0.5*g.quad/g.sigma2 - 0.5*g.factor.LogDet() - 0.5*n*math.Log(2*math.Pi*g.sigma2)
 }
 
 // Predict returns the posterior mean and variance of the noise-free response
@@ -150,13 +131,9 @@ func (g *GP) Believe(x []float64) (*GP, error) {
 		y[i] = v + g.centre
 	}
 	y = append(y, mu)
-	return condition(raw, y, g.centre, g.hyper)
-}
-
-func mean(v []float64) float64 {
-	var s float64
-	for _, x := range v {
-		s += x
+	extra := g.extra
+	if extra != nil {
+		extra = append(slices.Clip(extra), 0)
 	}
-	return s / float64(len(v))
+	return condition(raw, y, extra, g.centre, g.hyper)
 }

@@ -2,8 +2,6 @@ package bayesopt
 
 import (
 	"math"
-
-	"knee/data"
 )
 
 // Guided is the guided strategy: a cheap start, then the candidate of largest
@@ -37,17 +35,15 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	if err != nil {
 		return Suggestion{}, err
 	}
+	if p.opts.Target != nil {
+		return p.decideTarget()
+	}
 	post, err := p.learn()
 	if err != nil {
 		return Suggestion{}, err
 	}
-	if post != nil && !p.starting() {
-		if s, again := p.contradicted(post); again {
-			return s, nil
-		}
-	}
 	if len(p.Open()) == 0 {
-		return p.exhausted(p.favourite(post)), nil
+		return p.Exhausted(p.favourite(post)), nil
 	}
 	if post == nil || p.starting() {
 		i, reason := p.startPick()
@@ -63,9 +59,9 @@ func (p *Problem) learn() (*Posterior, error) {
 		return nil, nil
 	}
 	c := p.opts.Constants
-	prior := Prior{Noisy: p.opts.Noisy, JumpChance: c.JumpChance, LengthSD: c.LengthSD}
-	x, responses := p.residuals()
-	post, err := averageOver(x, responses, prior, averageKeep, p.opts.Seed)
+	prior := Prior{Noisy: p.opts.Noisy, Jumps: true, LengthSD: c.LengthSD}
+	x, responses, noise := p.residuals()
+	post, err := averageOver(x, responses, noise, prior, averageKeep, p.opts.Seed)
 	if err == nil {
 		post.width = post.record.width(c.RecordTrust)
 	}
@@ -82,14 +78,15 @@ func (p *Problem) learn() (*Posterior, error) {
 func (p *Problem) decide(post *Posterior) Suggestion {
 	best := p.incumbent(post)
 	c := p.choose(post, best)
-	fired := p.shouldStop(post, c)
-	if fired != "" {
-		if s, again := p.confirm(post); again {
-			return s
-		}
-		if !p.opts.KeepGoing {
-			return p.stopped(p.favourite(post), fired)
-		}
+	fired, worth, least := p.shouldStop(post, c), c.worth, 0.0
+	if fired != "" { // nothing new is worth a trial, but to choose well may be
+		worth, least = math.Inf(-1), p.opts.Constants.StopChance*p.opts.TargetRegret
+	}
+	if s, again := p.again(post, worth, least); again && p.opts.Objective != Accuracy {
+		return s
+	}
+	if fired != "" && !p.opts.KeepGoing {
+		return p.Stopped(p.favourite(post), fired)
 	}
 	next := p.suggest(c.pick, post, "")
 	next.Fired, next.Better, next.Best = fired, c.better, p.favourite(post)
@@ -174,16 +171,3 @@ func (p *Problem) suggest(i int, post *Posterior, why string) Suggestion {
 
 // costModel predicts how long a trial takes from those that were measured.
 func (p *Problem) costModel() trialCost { return newTrialCost(p.measured, p.opts.TrialSeconds) }
-
-// stopped is the decision to stop with a candidate as the best, −1 for none.
-func (p *Problem) stopped(best int, reason string) Suggestion {
-	return Suggestion{Stop: true, Index: -1, Best: best, Config: p.config(best), Reason: reason}
-}
-
-// config returns candidate i, or nothing for −1.
-func (p *Problem) config(i int) data.Config {
-	if i < 0 {
-		return data.Config{}
-	}
-	return p.cands[i]
-}

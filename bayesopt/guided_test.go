@@ -73,11 +73,18 @@ func TestGuidedFindsBestAndStops(t *testing.T) {
 	}
 }
 
+// known is a form without anything to fit.
+type known struct{}
+
+func (known) Fit([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
+	return func(c data.Config) (float64, bool) { return math.Log(stepTime(c)), true }, 0, nil
+}
+
 // A perfect parametric mean leaves nothing to learn: the first guided trial is
 // the best candidate.
 func TestParametricMean(t *testing.T) {
 	cands := table("a100")
-	o := Options{Seed: 1, Mean: func(c data.Config) (float64, bool) { return math.Log(stepTime(c)), true }}
+	o := Options{Seed: 1, Forms: []MeanForm{known{}}}
 	s, err := NewGuided(o)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +157,7 @@ func TestGuidedErrors(t *testing.T) {
 			t.Errorf("%s: error %v, want an InputError with %q", name, err, c.want)
 		}
 	}
-	for _, o := range []Options{{Objective: "speed"}, {Objective: CostToTarget}, {Initial: -1}, {TargetRegret: 1}, {Work: math.NaN()}} {
+	for _, o := range []Options{{Objective: "speed"}, {Objective: CostToTarget}, {TargetRegret: 1}, {Work: math.NaN()}} {
 		if _, err := NewGuided(o); err == nil {
 			t.Errorf("options %+v are accepted", o)
 		}

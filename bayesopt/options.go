@@ -69,19 +69,16 @@ type Options struct {
 	// any other, and Efficiency and Work play no part.
 	JobTime bool
 
-	// Mean is an optional prior mean of ln step time that is known beforehand,
-	// such as a model fitted to another cluster; the Gaussian process learns
-	// what it leaves over. It is used only if it is defined for every
-	// candidate, and then no other mean is.
-	Mean func(c data.Config) (logStepTime float64, ok bool)
-
-	// Forms are parametric forms that are fitted to the trials so far and
-	// compete with the means that need no fit; see [MeanForm].
+	// Forms are parametric forms of ln step time, fitted to the trials so far or
+	// known beforehand, that compete as its prior mean; see [MeanForm].
 	Forms []MeanForm
 
 	// Memory, if not nil, gives the probability that a configuration fits; what
 	// it does not speak of is left to a classifier.
 	Memory MemoryModel
+
+	// Target, if not nil, asks for the best configuration of a part of the space.
+	Target *Target
 
 	// Deadline is how many seconds Work may take, 0 for no limit. Candidates
 	// that take longer are not wanted however good their objective.
@@ -89,19 +86,6 @@ type Options struct {
 
 	// Seed decides ties and draws.
 	Seed int64
-
-	// Initial is the number of trials spread over the space before the model
-	// decides; 0 means 2, or one per mode if there are more.
-	Initial int
-
-	// CostWeight is the power of 1 + c by which the acquisition is divided,
-	// where c is the expected cost of the trial relative to one more of the
-	// best configuration so far: 1 is improvement per US$, but for the
-	// difference between cheap and cheaper trials, which is not worth any
-	// evaluation. 0 means the default, 1 where the trial is the whole job,
-	// whose cost varies by orders of magnitude over a table, and none
-	// elsewhere; negative means none.
-	CostWeight float64
 
 	// Noisy says that repeated measurements scatter by several per cent. The
 	// best so far is then the best posterior mean, and stopping is stricter
@@ -133,9 +117,6 @@ type Options struct {
 	TrialSeconds float64
 }
 
-// jobCostWeight is the default of [Options.CostWeight] for whole jobs.
-const jobCostWeight = 1
-
 // Validate fills in defaults and refuses what cannot work.
 func (o Options) Validate() (Options, error) {
 	if o.Objective == "" {
@@ -150,23 +131,16 @@ func (o Options) Validate() (Options, error) {
 		return o, fmt.Errorf("objective %q is unknown; want one of %v", o.Objective, Objectives())
 	case o.Objective == CostToTarget && o.Price == nil:
 		return o, fmt.Errorf("objective cost_to_target needs prices; want price_per_hour for every gpu type")
-	case o.Initial < 0:
-		return o, fmt.Errorf("initial trials: found %d, want 0 (default) or more", o.Initial)
 	case o.Trials < 0:
 		return o, fmt.Errorf("budget of trials: found %d, want 0 (not known) or more", o.Trials)
 	case o.Work < 0 || math.IsNaN(o.Work) || math.IsInf(o.Work, 0):
 		return o, fmt.Errorf("work: found %v samples, want 0 (one sample) or more", o.Work)
 	case o.Deadline < 0 || math.IsNaN(o.Deadline) || math.IsInf(o.Deadline, 0):
 		return o, fmt.Errorf("deadline: found %v s, want 0 (none) or more", o.Deadline)
-	case math.IsNaN(o.CostWeight) || math.IsInf(o.CostWeight, 0):
-		return o, fmt.Errorf("cost weight: found %v, want a finite number", o.CostWeight)
 	case !(o.TargetRegret >= 0 && o.TargetRegret < 1):
 		return o, fmt.Errorf("target regret: found %v, want 0 (default) to less than 1", o.TargetRegret)
 	case o.TrialSeconds < 0 || math.IsNaN(o.TrialSeconds) || math.IsInf(o.TrialSeconds, 0):
 		return o, fmt.Errorf("trial seconds: found %v, want 0 (default) or more", o.TrialSeconds)
-	}
-	if o.CostWeight == 0 && o.JobTime {
-		o.CostWeight = jobCostWeight
 	}
 	if o.Constants == nil {
 		learned := LearnedConstants()
@@ -181,5 +155,5 @@ func (o Options) Validate() (Options, error) {
 	if o.TrialSeconds == 0 {
 		o.TrialSeconds = 60
 	}
-	return o, nil
+	return o, o.Target.check(o)
 }

@@ -36,11 +36,7 @@ type priorMean struct {
 // as the price grows so that the cost is constant.
 func (o Options) priorMeansOf(p *Problem) []priorMean {
 	flat := priorMean{at: make([]float64, len(p.cands)), of: func(data.Config) (float64, bool) { return 0, true }}
-	var means []priorMean
-	if t, ok := newPriorMean(p.cands, o.Mean); ok {
-		return []priorMean{t}
-	}
-	means = append(means, flat)
+	means := []priorMean{flat}
 	if o.JobTime {
 		if t, ok := newPriorMean(p.cands, rootOfCores); ok && t.varies() {
 			means = append(means, t)
@@ -73,9 +69,6 @@ func (o Options) priorMeansOf(p *Problem) []priorMean {
 // newPriorMean evaluates a mean; it reports false if that is nil or not a finite
 // number for some candidate.
 func newPriorMean(cands []data.Config, of func(data.Config) (float64, bool)) (priorMean, bool) {
-	if of == nil {
-		return priorMean{}, false
-	}
 	t := priorMean{at: make([]float64, len(cands)), of: of}
 	for i, c := range cands {
 		m, ok := of(c)
@@ -99,7 +92,7 @@ func (t priorMean) varies() bool {
 // rootOfCores is −½·ln(total cores), of workers where cores are not known.
 func rootOfCores(c data.Config) (float64, bool) {
 	cores := float64(c.Workers)
-	if v, ok := knob(c, coresKnob); ok {
+	if v := knob(c, coresKnob); v > 0 {
 		cores *= v
 	}
 	return -0.5 * math.Log(cores), positive(cores)
@@ -114,19 +107,24 @@ func (o Options) constantCost(c data.Config) (float64, bool) {
 	return -math.Log(price), positive(price)
 }
 
-// residuals returns what each prior mean leaves of the observations.
-func (p *Problem) residuals() (x [][]float64, responses []response) {
+// residuals returns what each prior mean leaves of the observations, and the
+// variance of each of them, nil where no measurement says it.
+func (p *Problem) residuals() (x [][]float64, responses []response, noise []float64) {
 	responses = make([]response, len(p.priorMeans))
 	for k, t := range p.priorMeans {
 		responses[k].charge = t.charge
 	}
+	known := 0.0
 	for _, o := range p.observations {
-		x = append(x, o.x)
+		x, noise, known = append(x, o.x), append(noise, o.variance), known+o.variance
 		for k := range p.priorMeans {
 			responses[k].y = append(responses[k].y, o.logTime-o.priorMeans[k])
 		}
 	}
-	return x, responses
+	if known == 0 {
+		noise = nil
+	}
+	return x, responses, noise
 }
 
 // shift turns the prediction of what the means leave over into one of the

@@ -15,6 +15,7 @@ const (
 	open     standing = iota
 	tried             // measured, whatever came of it
 	inFlight          // running now
+	barred            // outside of where trials may run
 )
 
 // censoredExcess is by how much, in nats, a trial that met its time limit is
@@ -51,6 +52,7 @@ type Problem struct {
 type observation struct {
 	x          []float64
 	logTime    float64   // ln step time, or what stands for it
+	variance   float64   // of it, as far as the steps of the trial tell; 0 if not known
 	priorMeans []float64 // the prior means there
 	index      int       // candidate, −1 for a configuration outside the table
 	feasible   bool      // a real measurement (false: a lower bound)
@@ -123,6 +125,11 @@ func (p *Problem) setPrices() {
 // by the user and say nothing: their candidates stay open.
 func (p *Problem) place(h History) {
 	p.standing, p.looks = make([]standing, len(p.cands)), make([]int, len(p.cands))
+	for i, c := range p.cands {
+		if t := p.opts.Target; t != nil && t.Measure != nil && !t.Measure(c) {
+			p.standing[i] = barred
+		}
+	}
 	for _, m := range h.Measured {
 		if m.Status == data.Aborted {
 			continue
@@ -166,6 +173,7 @@ func (p *Problem) observe(enc *encoder) {
 		if !o.feasible {
 			o.logTime += censoredExcess
 		} else {
+			o.variance = (m.StepTimeSE / m.StepTime) * (m.StepTimeSE / m.StepTime)
 			p.consider(o)
 		}
 		p.observations = append(p.observations, o)

@@ -1,6 +1,10 @@
 package bayesopt
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
 
 // record is how well a mixture predicted every trial from those before it:
 // standard normal scores of what came, one per trial after the first recordFrom.
@@ -51,23 +55,10 @@ func newRecord(draws []weighted) record {
 		for k := range steps {
 			s := steps[k][i]
 			w := math.Exp(s.logged - top)
-			below += w * normalCDF(normalScore(s.v/math.Sqrt(s.scale/shape), 2*shape))
+			below += w * distuv.StudentsT{Sigma: 1, Nu: 2 * shape}.CDF(s.v/math.Sqrt(s.scale/shape))
 			sum += w
 		}
-		r = append(r, normalQuantile(below/sum))
+		r = append(r, min(max(distuv.UnitNormal.Quantile(min(below/sum, 1)), -8), 8))
 	}
 	return r
-}
-
-// normalScore returns the standard normal quantile of the probability that a
-// Student t variable is less than t, to a few thousandths (Wallace, "Bounds on
-// normal approximations to Student's and the chi-square distributions", 1959).
-func normalScore(t, freedom float64) float64 {
-	z := math.Sqrt(freedom*math.Log1p(t*t/freedom)) * (8*freedom + 1) / (8*freedom + 3)
-	return math.Copysign(z, t)
-}
-
-// normalQuantile is the inverse of the standard normal distribution, within ±8.
-func normalQuantile(p float64) float64 {
-	return min(max(math.Sqrt2*math.Erfinv(2*p-1), -8), 8)
 }

@@ -4,6 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // The record of one draw is the difference of every response from what a
@@ -13,23 +16,24 @@ func TestRecordIsThePredictionBefore(t *testing.T) {
 	x, y := randomData(rng, 9, 2)
 	centred := make([]float64, len(y))
 	for i := range y {
-		centred[i] = y[i] - mean(y)
+		centred[i] = y[i] - stat.Mean(y, nil)
 	}
-	h := Prior{JumpChance: 0.9}.draw(2, rng)
-	all, err := condition(x, centred, 0, h)
+	h := Prior{Jumps: true}.draw(2, rng)
+	all, err := condition(x, centred, nil, 0, h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := newRecord([]weighted{all.marginalised()})
 	for i := recordFrom; i < len(y); i++ {
-		before, err := condition(x[:i], centred[:i], 0, h)
+		before, err := condition(x[:i], centred[:i], nil, 0, h)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before.marginalised() // sets σ²
 		mu, v := before.Predict(x[i])
 		freedom := 2*sigmaShape + float64(i)
-		want := normalScore((centred[i]-mu)/math.Sqrt(v+before.NoiseVariance()), freedom)
+		z := (centred[i] - mu) / math.Sqrt(v+before.NoiseVariance())
+		want := distuv.UnitNormal.Quantile(distuv.StudentsT{Sigma: 1, Nu: freedom}.CDF(z))
 		if math.Abs(got[i-recordFrom]-want) > 1e-6*(1+math.Abs(want)) && math.Abs(want) < 5 {
 			t.Errorf("trial %d: score %g, conditioning on those before it gives %g", i, got[i-recordFrom], want)
 		}

@@ -3,109 +3,40 @@ package bayesopt
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
-const (
-	// maxLooks is how often one candidate is measured at most: once, and
-	// three times again.
-	maxLooks = 4
-	// outlierChance is the chance that the largest standardised leave-one-out
-	// residual of all good measurements exceeds the one beyond which it is
-	// measured again: of many the largest is large by chance.
-	outlierChance = 0.2
-	// worthALook is the expected improvement of the choice, as a fraction of
-	// the objective, for which a candidate is measured again before a noisy
-	// search stops.
-	worthALook = 0.002
-	// repeatShare is the part of a known budget, 1/repeatShare, that may go
-	// into measuring again: of a dozen trials three, so that at least nine
-	// configurations are seen.
-	repeatShare = 4
-)
+// repeatShare is the part of a known budget, 1/repeatShare, that may go into
+// measuring again: of a dozen trials three, so that at least nine
+// configurations are seen.
+const repeatShare = 4
 
 // mayRepeat reports whether a trial may be spent on a candidate that was
 // measured before.
 func (p *Problem) mayRepeat() bool {
-	if !p.opts.Noisy || p.opts.Once {
+	if !p.opts.Noisy || p.opts.Once || p.bestIndex < 0 {
 		return false
-	}
-	if p.opts.Trials == 0 {
-		return true
 	}
 	repeats := 0
 	for _, n := range p.looks {
 		repeats += max(0, n-1)
 	}
-	return repeatShare*(repeats+1) <= p.opts.Trials
+	return p.opts.Trials == 0 || repeatShare*(repeats+1) <= p.opts.Trials
 }
 
-// contradicted suggests to measure a candidate again whose result the others
-// contradict, if which candidate is best depends on it. A single outlier in
-// twenty trials at 10 % noise is to be expected, and would otherwise be
-// reported as the best, or hide it.
-func (p *Problem) contradicted(post *Posterior) (Suggestion, bool) {
-	if !p.mayRepeat() || p.bestIndex < 0 {
-		return Suggestion{}, false
-	}
-	favourite := p.favourite(post)
-	best := p.expected(post, favourite)
-	margin := p.opts.Objective.margin(p.opts.TargetRegret)
-	pick, worst := -1, normalQuantile(1-outlierChance/(2*float64(len(p.observations))))
-	for k, o := range p.observations {
-		if o.index < 0 || !o.feasible || p.looks[o.index] >= maxLooks {
-			continue
-		}
-		left, z := p.leaveOneOut(post, k)
-		// Too good to be true where it is best, or too bad where it would be.
-		matters := z < 0 && o.index == favourite || z > 0 && left < best-margin
-		if math.Abs(z) > worst && matters {
-			pick, worst = o.index, math.Abs(z)
-		}
-	}
-	if pick < 0 {
-		return Suggestion{}, false
-	}
-	return p.again(pick, post, fmt.Sprintf("again: its result is %.1f standard deviations from what the other trials say", worst)), true
-}
-
-// leaveOneOut returns the response that the other observations predict for
-// observation k, and the standardised difference of the observed one
-// (Rasmussen and Williams 2006, eq. 5.12), averaged over the members with the
-// weights that the other observations give them: those of all divided by how
-// probable each member finds observation k.
-func (p *Problem) leaveOneOut(post *Posterior, k int) (predicted, z float64) {
-	o := p.observations[k]
-	scores, misses, logged := make([]float64, len(post.members)), make([]float64, len(post.members)), make([]float64, len(post.members))
-	var sum float64
-	for m, g := range post.members {
-		miss, sd := g.factor.LeaveOneOut(g.y)
-		sigma := sd[k] * math.Sqrt(g.sigma2)
-		misses[m], scores[m] = miss[k], miss[k]/sigma
-		logged[m] = math.Log(post.weights[m]) + 0.5*scores[m]*scores[m] + math.Log(sigma)
-	}
-	top := slices.Max(logged)
-	for m := range post.members {
-		w := math.Exp(logged[m] - top)
-		sum += w
-		predicted += w * (o.logTime - misses[m] + p.offset[o.index])
-		z += w * scores[m]
-	}
-	return predicted / sum, z / sum
-}
-
-// confirm suggests, when a noisy search is about to stop, to measure once more
-// the candidate whose measurement is expected to improve the choice of the
-// best most, if that is worth a trial.
-func (p *Problem) confirm(post *Posterior) (Suggestion, bool) {
-	if !p.mayRepeat() || p.bestIndex < 0 {
+// again suggests to measure a candidate once more if that is expected to
+// improve the choice of the best by more than a share of the objective, and by
+// more than the best new trial is, whose worth is given as its logarithm.
+func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool) {
+	if !p.mayRepeat() {
 		return Suggestion{}, false
 	}
 	pick, gain := p.mostTelling(post)
-	if gain < worthALook {
+	if pick < 0 || gain < least || math.Log(gain)-p.dearness(post)(pick, p.belief(post, pick)) <= worth {
 		return Suggestion{}, false
 	}
-	return p.again(pick, post, fmt.Sprintf("again, before stopping: another look is expected to improve the choice of the best by %.2g %%", 100*gain)), true
+	s := p.suggest(pick, post, fmt.Sprintf("again: another look is expected to improve the choice of the best by %s", shareText(gain)))
+	s.Remeasure, s.Best = true, p.favourite(post)
+	return s, true
 }
 
 // mostTelling returns the measured candidate of which another look is expected
@@ -119,8 +50,7 @@ func (p *Problem) confirm(post *Posterior) (Suggestion, bool) {
 // will do.
 func (p *Problem) mostTelling(post *Posterior) (pick int, gain float64) {
 	favourite := p.favourite(post)
-	best := p.expected(post, favourite)
-	second := math.Inf(1)
+	best, second := p.expected(post, favourite), math.Inf(1)
 	type outlook struct{ mean, moves float64 }
 	seen := map[int]outlook{}
 	noise := post.NoiseSD()
@@ -135,11 +65,7 @@ func (p *Problem) mostTelling(post *Posterior) (pick int, gain float64) {
 		}
 	}
 	pick = -1
-	for i := range p.cands {
-		s, ok := seen[i]
-		if !ok || p.looks[i] >= maxLooks {
-			continue
-		}
+	for i, s := range seen {
 		behind := s.mean - best
 		if i == favourite {
 			behind = second - best
@@ -150,11 +76,4 @@ func (p *Problem) mostTelling(post *Posterior) (pick int, gain float64) {
 		}
 	}
 	return pick, gain
-}
-
-// again suggests to measure candidate i once more.
-func (p *Problem) again(i int, post *Posterior, why string) Suggestion {
-	s := p.suggest(i, post, why)
-	s.Remeasure, s.Best = true, p.favourite(post)
-	return s
 }

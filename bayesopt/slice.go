@@ -84,7 +84,8 @@ func valueOf(c data.Config, name string) (float64, bool) {
 	case "accum_steps":
 		return float64(c.AccumSteps), true
 	}
-	return knob(c, strings.TrimPrefix(name, "x_"))
+	v := knob(c, strings.TrimPrefix(name, "x_"))
+	return v, positive(v)
 }
 
 // without returns the configuration with a knob taken out.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distmv"
 )
 
 const (
@@ -46,7 +47,7 @@ func (p *Problem) shouldStop(post *Posterior, c choice) string {
 	case c.better >= p.opts.Constants.StopChance:
 		return ""
 	}
-	return fmt.Sprintf("stop after %d trials: %s; best is %s", p.trials, p.claim(c), p.cands[p.favourite(post)])
+	return fmt.Sprintf("stop after %d trials: %s", p.trials, p.claim(c))
 }
 
 // claim says how probably something is better, and by how much.
@@ -85,12 +86,13 @@ func (p *Problem) better(post *Posterior, best float64, among []int, chances []f
 		points[k] = p.points[at[k]]
 	}
 	for m, g := range post.members {
-		level, root := g.joint(points)
+		joint := g.joint(points, rng)
+		level, draw := joint.Mean(nil), make([]float64, len(points))
 		for range jointDraws {
-			draw := colour(root, rng)
+			joint.Rand(draw)
 			least := math.Inf(1)
 			for k, i := range at {
-				logTime := level[k] + post.width*draw[k] + p.priorMeans[post.form[m]].at[i]
+				logTime := level[k] + post.width*(draw[k]-level[k]) + p.priorMeans[post.form[m]].at[i]
 				late := p.finish != nil && logTime+p.finish[i] > math.Log(p.opts.Deadline)
 				if rng.Float64() < p.fits[i] && !late {
 					least = min(least, logTime+p.offset[i])
@@ -109,16 +111,11 @@ func (p *Problem) better(post *Posterior, best float64, among []int, chances []f
 // Sample draws one function from the posterior and returns its values at the
 // points, without noise. The cost grows with the cube of their number.
 func (g *GP) Sample(points [][]float64, rng *rand.Rand) []float64 {
-	out, root := g.joint(points)
-	for k, v := range colour(root, rng) {
-		out[k] += v
-	}
-	return out
+	return g.joint(points, rng).Rand(nil)
 }
 
-// joint returns the posterior mean at some inputs and the lower factor of their
-// covariance.
-func (g *GP) joint(points [][]float64) ([]float64, *mat.TriDense) {
+// joint returns the posterior distribution of the responses at some inputs.
+func (g *GP) joint(points [][]float64, rng *rand.Rand) *distmv.Normal {
 	n := len(points)
 	level, at := make([]float64, n), make([]whitened, n)
 	for k, x := range points {
@@ -130,45 +127,31 @@ func (g *GP) joint(points [][]float64) ([]float64, *mat.TriDense) {
 			cov.SetSym(i, j, g.covariance(at[i], at[j]))
 		}
 	}
-	var chol mat.Cholesky
-	for jitter := 1e-9 * g.sigma2; !chol.Factorize(cov); jitter *= 10 {
+	joint, ok := distmv.NewNormal(level, cov, rng)
+	for jitter := 1e-9 * g.sigma2; !ok; jitter *= 10 {
 		for i := range n {
 			cov.SetSym(i, i, cov.At(i, i)+jitter)
 		}
+		joint, ok = distmv.NewNormal(level, cov, rng)
 	}
-	root := mat.NewTriDense(n, mat.Lower, nil)
-	chol.LTo(root)
-	return level, root
+	return joint
 }
 
-// colour returns a draw from the normal distribution of covariance root·rootᵀ.
-func colour(root *mat.TriDense, rng *rand.Rand) []float64 {
-	n, _ := root.Dims()
-	z := make([]float64, n)
-	for k := range z {
-		z[k] = rng.NormFloat64()
-	}
-	v := mat.NewVecDense(n, nil)
-	v.MulVec(root, mat.NewVecDense(n, z))
-	return v.RawVector().Data
+// Exhausted is the decision to stop because nothing is left to suggest, with a
+// candidate as the best, −1 for none.
+func (p *Problem) Exhausted(best int) Suggestion {
+	return p.Stopped(best, fmt.Sprintf("stop: candidates exhausted, all %d measured or running; estimated remaining regret 0 %%", len(p.cands)))
 }
 
-// exhausted is the decision to stop because nothing is left to suggest, with a
-// candidate as the best.
-func (p *Problem) exhausted(best int) Suggestion {
-	done, running := 0, 0
-	for _, s := range p.standing {
-		switch s {
-		case tried:
-			done++
-		case inFlight:
-			running++
-		}
-	}
-	reason := fmt.Sprintf("stop: candidates exhausted; of %d, %d measured, %d running; estimated remaining regret 0 %%",
-		len(p.cands), done, running)
+// Stopped is the decision to stop with a candidate as the best, −1 for none.
+func (p *Problem) Stopped(best int, reason string) Suggestion {
+	s := Suggestion{Stop: true, Index: -1, Best: best, Reason: reason}
 	if best >= 0 {
-		reason += "; best is " + p.cands[best].String()
+		s.Config = p.cands[best]
+		s.Reason += "; best is " + s.Config.String()
 	}
-	return p.stopped(best, reason)
+	return s
 }
+
+// Favourite is the candidate of the best measurement, −1 if there is none.
+func (p *Problem) Favourite() int { return p.bestIndex }

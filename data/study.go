@@ -54,6 +54,12 @@ type Objective struct {
 	// however good. 0 for not known, and for no limit.
 	Samples  float64       `yaml:"samples" is:"positive" of:"samples at initial-batch worth"`
 	Deadline time.Duration `yaml:"deadline"`
+
+	// At is where the best configuration is wanted and Measure where trials
+	// may run: by knob a value, or a comparison such as "<= 32". Empty is
+	// everywhere.
+	At      map[string]string `yaml:"at" want:"the name of a knob"`
+	Measure map[string]string `yaml:"measure" want:"the name of a knob"`
 }
 
 // Batch holds the batch limits that goodput needs. Samples over all workers.

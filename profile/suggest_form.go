@@ -20,7 +20,7 @@ func SpeedForms() []bayesopt.MeanForm { return []bayesopt.MeanForm{speedForm{}} 
 // alone, with what other jobs have shown, is a form before any trial. The
 // architecture is that of the model, zero if it is not known.
 func LayoutForms(a data.Architecture) []bayesopt.MeanForm {
-	return []bayesopt.MeanForm{layoutPrior{a}}
+	return []bayesopt.MeanForm{layoutPrior{a}, speedForm{}}
 }
 
 // formsOf returns the forms for the space of a study.

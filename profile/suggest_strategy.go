@@ -37,6 +37,12 @@ func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64)
 		return nil, err
 	}
 	o.Once, o.TargetRegret = how.Once, how.TargetRegret
+	if o.Target, err = targetOf(s); err != nil {
+		return nil, err
+	}
+	if o.Target != nil && how.Strategy != "" && how.Strategy != baseline.Guided {
+		return nil, &data.InputError{Source: data.Source{File: s.Source.File, Column: "objective.at"}, Found: "strategy " + how.Strategy, Want: baseline.Guided + ", which alone plans for what is not measured"}
+	}
 	if how.Warm != nil {
 		candidates, err := space.Candidates(s)
 		if err != nil {

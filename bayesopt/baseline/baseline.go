@@ -25,14 +25,14 @@ func (m method) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
 		return bayesopt.Suggestion{}, err
 	}
 	if len(p.Open()) == 0 {
-		return p.Exhausted(), nil
+		return p.Exhausted(p.Favourite()), nil
 	}
 	i, reason, fired, err := m.pick(p)
 	if err != nil {
 		return bayesopt.Suggestion{}, err
 	}
 	if fired != "" && !m.opts.KeepGoing {
-		return p.Stopped(fired), nil
+		return p.Stopped(p.Favourite(), fired), nil
 	}
 	s := p.Suggest(i, reason)
 	s.Fired = fired
@@ -45,8 +45,8 @@ func methods() map[string]pick {
 	m := map[string]pick{
 		"random":     random,
 		"cherrypick": cherryPick,
-		"cma":        cma,
-		"tpe":        tpe,
+		"cma":        fromGoptuna("cma", cma),
+		"tpe":        fromGoptuna("tpe", parzen),
 	}
 	for s, fit := range surrogates() {
 		for a, score := range acquisitions() {

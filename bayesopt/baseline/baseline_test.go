@@ -74,7 +74,7 @@ func TestStrategyProperties(t *testing.T) {
 	statuses := []data.Status{data.OK, data.OK, data.OK, data.OOM, data.Failed, data.Timeout, data.Infeasible}
 	rapid.Check(t, func(t *rapid.T) {
 		o := bayesopt.Options{Objective: rapid.SampledFrom(bayesopt.Objectives()).Draw(t, "objective"), Price: price,
-			Seed: rapid.Int64().Draw(t, "seed"), Initial: rapid.IntRange(0, 4).Draw(t, "initial"),
+			Seed:  rapid.Int64().Draw(t, "seed"),
 			Noisy: rapid.Bool().Draw(t, "noisy")}
 		s, err := NewStrategy(rapid.SampledFrom(Strategies()).Draw(t, "strategy"), o)
 		if err != nil {

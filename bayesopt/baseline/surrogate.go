@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"knee/bayesopt"
 )
 
@@ -22,7 +24,7 @@ type surrogate interface {
 func surrogates() map[string]func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
 	return map[string]func([][]float64, []float64, *bayesopt.Problem) (surrogate, error){
 		"gp": func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
-			return bayesopt.FitGP(x, y, bayesopt.Prior{Noisy: p.Options().Noisy}, 4, p.Options().Seed)
+			return bayesopt.FitGP(x, y, bayesopt.Prior{Noisy: p.Options().Noisy}, p.Options().Seed)
 		},
 		"forest": func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
 			return newForest(x, y, p.Rand()), nil
@@ -38,7 +40,10 @@ const start = 3
 // their cube: those of smallest lower confidence bound.
 const thompsonPoints = 256
 
-// acquisitions score open candidates at points, best is the best value so far.
+// acquisitions score open candidates at points, best is the best value so far:
+// expected improvement; probability of improvement (Kushner 1964), which grows
+// with the number of standard deviations; the lower confidence bound (Srinivas
+// et al. 2010, section 3) of the usual two; and one draw from the posterior.
 func acquisitions() map[string]func(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64 {
 	each := func(score func(mean, sd, best float64) float64) func(surrogate, [][]float64, float64, *rand.Rand) []float64 {
 		return func(s surrogate, points [][]float64, best float64, _ *rand.Rand) []float64 {
@@ -50,10 +55,10 @@ func acquisitions() map[string]func(s surrogate, points [][]float64, best float6
 			return out
 		}
 	}
-	lcb := each(func(mean, sd, _ float64) float64 { return bayesopt.LCB(mean, sd) })
+	lcb := each(func(mean, sd, _ float64) float64 { return 2*sd - mean })
 	return map[string]func(surrogate, [][]float64, float64, *rand.Rand) []float64{
 		"ei":  each(bayesopt.LogEI),
-		"pi":  each(bayesopt.LogPI),
+		"pi":  each(func(mean, sd, best float64) float64 { return (best - mean) / max(sd, 1e-12) }),
 		"lcb": lcb,
 		"thompson": func(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64 {
 			bounds := lcb(s, points, best, rng)
@@ -115,14 +120,7 @@ func (c pair) best(p *bayesopt.Problem) (pick int, score float64, err error) {
 
 // standardise scales y to zero mean and unit deviation, in place.
 func standardise(y []float64) (level, sd float64) {
-	n := float64(len(y))
-	for _, v := range y {
-		level += v / n
-	}
-	for _, v := range y {
-		sd += (v - level) * (v - level) / n
-	}
-	if sd = math.Sqrt(sd); !(sd > 0) {
+	if level, sd = stat.PopMeanStdDev(y, nil); !(sd > 0) {
 		sd = 1
 	}
 	for i := range y {

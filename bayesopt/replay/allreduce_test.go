@@ -82,27 +82,20 @@ func efficiency(tb testing.TB, dir, job string) func(float64) float64 {
 }
 
 // BenchmarkGoodputPerDollar reports, per job, the evaluations until within 5 %
-// of the most goodput per dollar that the job's table holds, and with memory
-// limits the evaluations that ran out of it:
+// of the most goodput per dollar that the job's table holds:
 //
 //	go test ./bayesopt/replay -run '^$' -bench GoodputPerDollar -benchtime 10x
 func BenchmarkGoodputPerDollar(b *testing.B) {
 	for job, table := range jobs(b) {
-		for _, variant := range []struct {
-			name string
-			goal replay.Goal
-		}{{"plain", replay.Goal{}}, {"oom", replay.Goal{OOM: true}}} {
-			for _, method := range []string{"random", "tpe", "cma", "gp-ei", "cherrypick", "guided"} {
-				b.Run(job+"/"+variant.name+"/"+method, func(b *testing.B) {
-					s, err := table.Try(b.Context(), method, variant.goal, 20, b.N)
-					if err != nil {
-						b.Fatal(err)
-					}
-					b.ReportMetric(s.Evals, "evals-to-5%")
-					b.ReportMetric(s.Cost, "cost/cheapest-trial")
-					b.ReportMetric(s.Failed, "oom-share")
-				})
-			}
+		for _, method := range []string{"random", "tpe", "cma", "gp-ei", "cherrypick", "guided"} {
+			b.Run(job+"/"+method, func(b *testing.B) {
+				s, err := table.Try(b.Context(), method, replay.Goal{}, 20, b.N)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(s.Evals, "evals-to-5%")
+				b.ReportMetric(s.Cost, "cost/cheapest-trial")
+			})
 		}
 	}
 }

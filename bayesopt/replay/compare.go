@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
 
 	"knee/data"
+	"knee/internal/parallel"
 )
 
 // Settings says how methods are compared.
@@ -44,14 +44,13 @@ func (t *Table) comparable(g Goal) error {
 // Compare lets every method search every table once per seed, and returns one
 // result per table and method, in that order. It uses every processor, and
 // ends early with the error of ctx. What cannot work is reported before the
-// first search: an unknown method, a table without a row that succeeded, or
-// one without the memory variant that is asked for.
+// first search: an unknown method, or a table without a row that
+// succeeded.
 func Compare(ctx context.Context, tables []*Table, methods []string, s Settings) ([]Result, error) {
 	if s.Budget < 1 || s.Seeds < 1 {
 		return nil, fmt.Errorf("budget %d, seeds %d: want at least one of each", s.Budget, s.Seeds)
 	}
-	variants := make([][]*Table, len(tables)) // by seed
-	for k, t := range tables {
+	for _, t := range tables {
 		if err := t.comparable(s.Goal); err != nil {
 			return nil, err
 		}
@@ -60,26 +59,16 @@ func Compare(ctx context.Context, tables []*Table, methods []string, s Settings)
 				return nil, err
 			}
 		}
-		variants[k] = make([]*Table, s.Seeds)
-		for seed := range variants[k] {
-			variants[k][seed] = t
-			if s.OOM {
-				var err error
-				if variants[k][seed], err = t.WithMemoryLimit(int64(seed)); err != nil {
-					return nil, err
-				}
-			}
-		}
 	}
 	results := make([]Result, len(tables)*len(methods))
 	for r := range results {
 		results[r].Traces = make([]Trace, s.Seeds)
 	}
-	errs := make([]error, len(results)*s.Seeds)
+	total, done, mu := len(results)*s.Seeds, 0, sync.Mutex{}
 	what := func(r int) string { return tables[r/len(methods)].Name + ", " + methods[r%len(methods)] }
-	err := forEach(ctx, len(errs), func(job int) error {
+	search := func(job int) error {
 		r, seed := job/s.Seeds, job%s.Seeds
-		t := variants[r/len(methods)][seed]
+		t := tables[r/len(methods)]
 		method, err := t.NewMethod(methods[r%len(methods)], s.Goal, int64(seed))
 		if err == nil {
 			results[r].Traces[seed], err = t.Search(method, s.Goal, s.Budget, int64(seed))
@@ -87,61 +76,18 @@ func Compare(ctx context.Context, tables []*Table, methods []string, s Settings)
 		if err != nil {
 			return fmt.Errorf("table %s, seed %d: %w", what(r), seed, err)
 		}
-		return nil
-	}, func(done, job int) {
-		if s.Done != nil {
-			s.Done(done, len(errs), what(job/s.Seeds))
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; s.Done != nil {
+			s.Done(done, total, what(r))
 		}
-	})
-	if err != nil {
+		return ctx.Err()
+	}
+	if err := parallel.Each(total, 1, func() func(int) error { return search }); err != nil {
 		return nil, err
 	}
 	for r := range results {
 		results[r].Score = average(tables[r/len(methods)], methods[r%len(methods)], s.Budget, results[r].Traces)
 	}
 	return results, nil
-}
-
-// forEach does n jobs on every processor, in the order of their numbers, and
-// returns the error of the first that failed. finished is called after each,
-// one at a time.
-func forEach(ctx context.Context, n int, do func(job int) error, finished func(done, job int)) error {
-	jobs := make(chan int)
-	errs := make([]error, n)
-	var workers sync.WaitGroup
-	var mu sync.Mutex
-	done, failed := 0, false
-	for range min(runtime.GOMAXPROCS(0), n) {
-		workers.Go(func() {
-			for job := range jobs {
-				err := do(job)
-				mu.Lock()
-				errs[job] = err
-				failed = failed || err != nil
-				done++
-				finished(done, job)
-				mu.Unlock()
-			}
-		})
-	}
-	for job := range n {
-		mu.Lock()
-		enough := failed
-		mu.Unlock()
-		if enough || ctx.Err() != nil {
-			break
-		}
-		jobs <- job
-	}
-	close(jobs)
-	workers.Wait()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,7 +1,7 @@
 package replay
 
 import (
-	"fmt"
+	"io"
 	"slices"
 
 	"knee/data"
@@ -16,41 +16,25 @@ func (t *Table) LoadHistory(path string, g Goal) ([]data.Measurement, error) {
 		return nil, err
 	}
 	defer f.Close()
-	records, err := data.ReadRecords(f, path)
+	text, err := io.ReadAll(f)
 	if err != nil {
 		return nil, err
-	}
-	header := records.Header
-	for _, column := range t.Header {
-		if !slices.Contains(header, column) && !slices.Contains(outcomeColumns, column) {
-			return nil, &data.InputError{Source: data.Source{File: path, Line: 1, Column: column}, Found: fmt.Sprintf("columns %v", header),
-				Want: "every parameter column of the table " + t.Name}
-		}
-	}
-	names := map[int]bool{}
-	for k, column := range header {
-		at := slices.Index(t.Header, column)
-		names[k] = at < 0 || t.names[at]
 	}
 	index := map[string]int{}
 	for i, c := range t.Candidates {
 		index[c.Key()] = i
 	}
+	parameters := slices.DeleteFunc(slices.Clone(t.Header), func(c string) bool { return slices.Contains(outcomeColumns(), c) })
 	var ms []data.Measurement
-	for i, cells := range records.Rows {
-		at := data.Source{File: path, Line: records.Lines[i]}
-		c, o, err := readRow(header, cells, names, at)
-		if err != nil {
-			return nil, err
-		}
+	err = t.each(text, path, parameters, func(row *data.Row, c data.Config, o Outcome) error {
 		k, ok := index[c.Key()]
 		if !ok {
-			return nil, &data.InputError{Source: at, Found: c.String(), Want: "a row of the table " + t.Name}
+			return &data.InputError{Source: row.Source(), Found: c.String(), Want: "a row of the table " + t.Name}
 		}
 		o.Hourly = t.Outcomes[k].Hourly
-		m := measured(t.Candidates[k], o, g)
-		m.Source = at
-		ms = append(ms, m)
-	}
-	return ms, nil
+		ms = append(ms, measured(t.Candidates[k], o, g))
+		ms[len(ms)-1].Source = row.Source()
+		return nil
+	})
+	return ms, err
 }

@@ -9,12 +9,14 @@ import (
 	"knee/data"
 )
 
-// oomShare is the share of a synthetic layout space that runs out of memory.
-const oomShare = 0.25
+// A layout that runs out of memory is charged deathCharge of its step: it dies
+// early, but its machines were started. oomShare is the share of a synthetic layout space that runs out of memory.
+const oomShare, deathCharge = 0.25, 0.1
 
 // NewLayout returns a synthetic search space: a transformer drawn from the seed
-// on 64 GPUs of 8-GPU nodes, laid out by tensor and pipeline parallelism, micro
-// batch, recomputation and optimizer sharding (384 candidates). Memory per GPU
+// on some numbers of GPUs (64 if none is given) of 8-GPU nodes, laid out by
+// tensor and pipeline parallelism, micro-batch, recomputation and optimizer
+// sharding (at most 384 candidates each) at one global batch. Memory per GPU
 // follows Korthikanti et al. ("Reducing activation recomputation in large
 // transformer models", MLSys 2023, sections 4 and 5) and Rajbhandari et al.
 // ("ZeRO", SC'20, section 3), step time Narayanan et al. ("Efficient
@@ -22,26 +24,26 @@ const oomShare = 0.25
 // SC'21, section 3). Both scatter by a few per cent per candidate that no
 // feature shows. The quarter that needs the most memory runs out of it, and is
 // charged a tenth of its step.
-func NewLayout(seed int64) *Table {
+func NewLayout(seed int64, sizes ...int) *Table {
+	if len(sizes) == 0 {
+		sizes = []int{64}
+	}
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6c61796f7574))
 	m := newTransformer(rng)
-	t := &Table{Name: fmt.Sprintf("layout-%d", seed), Kind: "layout"}
+	t := &Table{Name: fmt.Sprintf("layout-%d", seed), Kind: "layout", Architecture: m.architecture()}
 	var need []float64
-	for _, tp := range []int{1, 2, 4, 8} {
-		for _, pp := range []int{1, 2, 4, 8} {
-			for _, micro := range []int{1, 2, 4, 8} {
-				for _, recompute := range []string{"", "selective", "full"} {
-					for _, sharding := range []string{"", "zero1"} {
-						l := layout{tp: tp, pp: pp, micro: micro, recompute: recompute, sharded: sharding != ""}
-						c := data.Config{Mode: data.AllReduce, Workers: layoutGPUs, Nodes: layoutGPUs / nodeGPUs, LocalBatch: float64(micro),
-							AccumSteps: m.microBatches(l) - 1, Layout: data.Layout{TP: tp, PP: pp, Recompute: recompute, Sharding: sharding}}
-						seconds := m.stepTime(l) * math.Exp(0.03*rng.NormFloat64())
-						need = append(need, m.memory(l)*math.Exp(0.03*rng.NormFloat64()))
-						t.Candidates = append(t.Candidates, c)
-						t.Outcomes = append(t.Outcomes, Outcome{Status: data.OK, Time: seconds, Hourly: layoutGPUs, Cost: seconds * layoutGPUs / 3600})
-					}
-				}
+	for _, gpus := range sizes {
+		for _, l := range layouts(gpus) {
+			count := m.batch / (l.replicas() * float64(l.micro))
+			if l.tp*l.pp > gpus || count < 1 || count != math.Trunc(count) {
+				continue
 			}
+			c := data.Config{Mode: data.AllReduce, Workers: gpus, Nodes: (gpus + nodeGPUs - 1) / nodeGPUs, LocalBatch: float64(l.micro),
+				AccumSteps: int(count) - 1, Layout: data.Layout{TP: l.tp, PP: l.pp, Recompute: l.recompute, Sharding: l.sharding}}
+			seconds, hourly := m.stepTime(l)*math.Exp(0.03*rng.NormFloat64()), float64(gpus)
+			need = append(need, m.memory(l)*math.Exp(0.03*rng.NormFloat64()))
+			t.Candidates = append(t.Candidates, c)
+			t.Outcomes = append(t.Outcomes, Outcome{Status: data.OK, Time: seconds, Hourly: hourly, Cost: seconds * hourly / 3600})
 		}
 	}
 	limit := slices.Sorted(slices.Values(need))[int((1-oomShare)*float64(len(need)))]
@@ -55,16 +57,31 @@ func NewLayout(seed int64) *Table {
 	return t
 }
 
-const layoutGPUs, nodeGPUs = 64, 8
+const nodeGPUs = 8
 
 // layout is one way to train the model.
 type layout struct {
-	tp, pp, micro int
-	recompute     string
-	sharded       bool // optimizer state over the replicas (ZeRO-1)
+	gpus, tp, pp, micro int
+	recompute, sharding string
 }
 
-func (l layout) replicas() float64 { return layoutGPUs / float64(l.tp*l.pp) }
+// layouts lists those of a number of GPUs.
+func layouts(gpus int) []layout {
+	var all []layout
+	degrees := []int{1, 2, 4, 8}
+	for _, tp := range degrees {
+		for _, pp := range degrees {
+			for _, micro := range degrees {
+				for _, recompute := range []string{"", "selective", "full"} {
+					all = append(all, layout{gpus, tp, pp, micro, recompute, ""}, layout{gpus, tp, pp, micro, recompute, "zero1"})
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (l layout) replicas() float64 { return float64(l.gpus) / float64(l.tp*l.pp) }
 
 // transformer is a model and the cluster it trains on.
 type transformer struct {
@@ -81,10 +98,14 @@ func newTransformer(rng *rand.Rand) transformer {
 		intra: pick(32e9, 150e9, 300e9, 450e9), inter: pick(3e9, 12e9, 25e9, 50e9), half: math.Exp(math.Log(1e6) + rng.NormFloat64())}
 }
 
+func (m transformer) architecture() data.Architecture {
+	return data.Architecture{Parameters: m.parameters(), Layers: int(m.layers), Hidden: int(m.hidden), SeqLen: int(m.length)}
+}
+
 func (m transformer) parameters() float64 { return 12*m.layers*m.hidden*m.hidden + 51200*m.hidden }
 
-func (m transformer) microBatches(l layout) int {
-	return max(1, int(m.batch/(l.replicas()*float64(l.micro))))
+func (m transformer) microBatches(l layout) float64 {
+	return m.batch / (l.replicas() * float64(l.micro))
 }
 
 // memory returns bytes on the worst GPU: mixed-precision Adam and the
@@ -92,7 +113,7 @@ func (m transformer) microBatches(l layout) int {
 func (m transformer) memory(l layout) float64 {
 	tp, pp := float64(l.tp), float64(l.pp)
 	optimizer := 12.0
-	if l.sharded {
+	if l.sharding != "" {
 		optimizer /= l.replicas()
 	}
 	tokens := m.length * float64(l.micro) * m.hidden // s·b·h
@@ -104,13 +125,13 @@ func (m transformer) memory(l layout) float64 {
 	case "full":
 		layer = tokens * 2
 	}
-	held := min(pp, float64(m.microBatches(l))) * m.layers / pp
+	held := min(pp, m.microBatches(l)) * m.layers / pp
 	return m.parameters()/(tp*pp)*(4+optimizer) + held*layer
 }
 
 // stepTime returns seconds per optimizer step.
 func (m transformer) stepTime(l layout) float64 {
-	tp, pp, count := float64(l.tp), float64(l.pp), float64(m.microBatches(l))
+	tp, pp, count := float64(l.tp), float64(l.pp), m.microBatches(l)
 	tokens := m.length * float64(l.micro)
 	work := map[string]float64{"": 6, "selective": 6.3, "full": 8}[l.recompute]
 	size := tokens * m.hidden / tp

@@ -3,6 +3,7 @@ package replay
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -21,18 +22,14 @@ func TestMemorySlopes(t *testing.T) {
 	for seed := range uint64(200) {
 		m := newTransformer(rand.New(rand.NewPCG(seed, 1)))
 		var rows, y []float64
-		for _, tp := range []int{1, 2, 4, 8} {
-			for _, pp := range []int{1, 2, 4, 8} {
-				for _, micro := range []int{1, 2, 4, 8} {
-					for rank, recompute := range []string{"", "selective", "full"} {
-						for sharded := range 2 {
-							l := layout{tp: tp, pp: pp, micro: micro, recompute: recompute, sharded: sharded > 0}
-							rows = append(rows, 1, math.Log2(float64(tp)), math.Log2(float64(pp)), math.Log2(float64(micro)), float64(rank), float64(sharded))
-							y = append(y, -math.Log2(m.memory(l)))
-						}
-					}
-				}
+		for _, l := range layouts(64) {
+			sharded := 0.0
+			if l.sharding != "" {
+				sharded = 1
 			}
+			rows = append(rows, 1, math.Log2(float64(l.tp)), math.Log2(float64(l.pp)), math.Log2(float64(l.micro)),
+				float64(slices.Index([]string{"", "selective", "full"}, l.recompute)), sharded)
+			y = append(y, -math.Log2(m.memory(l)))
 		}
 		var w, fitted mat.VecDense
 		x := mat.NewDense(len(y), len(names)+1, rows)

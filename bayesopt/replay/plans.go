@@ -1,7 +1,9 @@
 package replay
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,41 +26,57 @@ func LoadTables(path string) ([]*Table, error) {
 		return nil, err
 	}
 	defer f.Close()
-	records, err := data.ReadRecords(f, path)
+	text, err := io.ReadAll(f)
 	if err != nil {
 		return nil, err
 	}
-	if slices.Contains(records.Header, "time_s") || !slices.Contains(records.Header, "step_time_s") {
-		t, err := LoadTable(path)
+	head, err := data.NewTable(bytes.NewReader(text), path)
+	if err != nil {
+		return nil, err
+	}
+	if head.Has("time_s") || !head.Has("step_time_s") {
+		t, err := ReadTable(bytes.NewReader(text), path)
 		return []*Table{t}, err
 	}
-	return planTables(records, path)
+	ms, _, err := data.ReadMeasurements(bytes.NewReader(text), path) // its warnings are about columns that are no knobs
+	if err != nil {
+		return nil, err
+	}
+	return planTables(ms, path, func(m data.Measurement) string { return fmt.Sprintf("%s ×%d", m.Job, m.Workers) })
 }
 
-// planTables groups the rows by job and workers.
-func planTables(records *data.Records, path string) ([]*Table, error) {
+// LoadJobs reads measurements of training plans as [LoadTables] does, but as one
+// table per job, of all numbers of GPUs.
+func LoadJobs(path string) ([]*Table, error) {
+	ms, _, err := data.LoadMeasurements(path)
+	if err != nil {
+		return nil, err
+	}
+	return planTables(ms, path, func(m data.Measurement) string { return m.Job })
+}
+
+// planTables groups measurements.
+func planTables(ms []data.Measurement, path string, by func(data.Measurement) string) ([]*Table, error) {
 	kind := strings.TrimSuffix(filepath.Base(path), ".csv")
-	ignored := map[int]bool{slices.Index(records.Header, "source"): true}
 	tables, seen := map[string]*Table{}, map[string]bool{}
 	var order []string
-	for i, cells := range records.Rows {
-		c, o, err := readRow(records.Header, cells, ignored, data.Source{File: path, Line: records.Lines[i]})
-		if err != nil {
-			return nil, err
-		}
-		group := fmt.Sprintf("%s %s ×%d", kind, c.Job, c.Workers)
-		if seen[c.Key()] {
+	for _, m := range ms {
+		group := kind + " " + by(m)
+		if seen[m.Key()] {
 			continue
 		}
-		seen[c.Key()] = true
+		seen[m.Key()] = true
 		if tables[group] == nil {
-			tables[group] = &Table{Name: group, Kind: kind, Header: records.Header}
+			tables[group] = &Table{Name: group, Kind: kind, Architecture: m.Architecture}
 			order = append(order, group)
 		}
-		o.Hourly = float64(c.Workers)
-		o.Cost = o.Hourly * o.Time / 3600
+		hourly, seconds := float64(m.Workers), max(m.StepTime, m.Wall)
+		if m.Status == data.OK {
+			seconds = m.StepTime
+		}
 		t := tables[group]
-		t.Candidates, t.Outcomes = append(t.Candidates, c), append(t.Outcomes, o)
+		t.Candidates = append(t.Candidates, m.Config)
+		t.Outcomes = append(t.Outcomes, Outcome{Status: m.Status, Time: seconds, Hourly: hourly, Cost: hourly * seconds / 3600})
 	}
 	var out []*Table
 	for _, group := range order {

@@ -1,170 +1,60 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"knee/data"
 )
 
-// rowReader reads one row, and keeps the first thing that is wrong with it.
-type rowReader struct {
-	at     data.Source
-	c      data.Config
-	o      Outcome
-	price  float64 // as it stands in the row
-	global float64 // global_batch
-	plan   bool    // step_time_s stands for time_s, which the table does not have
-	err    error
+// knownColumns are the parameters with a meaning of their own.
+func knownColumns() []string {
+	return append(data.LayoutNames(), "workers", "machines", "nodes", "placement", "ps", "mode", "gpu_type",
+		"local_batch", "global_batch", "accum_steps", "price_per_hour")
 }
 
-// readRow reads one row. Hourly is left at the price as it stands there; see
-// [Table.setHourly].
-func readRow(header, cells []string, names map[int]bool, at data.Source) (data.Config, Outcome, error) {
-	r := rowReader{at: at, c: data.Config{Mode: data.AllReduce, Extra: map[string]string{}}, o: Outcome{Cells: cells}}
-	// nodes are what does the work unless workers are counted too.
-	r.plan = !slices.Contains(header, "time_s")
-	counted := slices.ContainsFunc(header, func(h string) bool { return h == "workers" || h == "machines" || h == "placement" })
-	for k, column := range header {
-		cell := strings.TrimSpace(cells[k])
-		switch {
-		case column == "nodes" && counted:
-			r.c.Nodes = r.count(column, cell)
-		case names[k] || r.known(column, cell):
-		default:
-			r.knob(column, cell)
+// readRow reads one row; what is wrong with it is kept by the row. Hourly is
+// left at the price as it stands there; see [Table.setHourly].
+func (t *Table) readRow(r *data.Row) (data.Config, Outcome) {
+	c := data.Config{Mode: data.Mode(cmp.Or(r.Cell("mode"), string(data.AllReduce))), GPUType: r.Text("gpu_type"),
+		PS: r.Whole("ps", 0), AccumSteps: r.Whole("accum_steps", 0), Nodes: r.Whole("nodes", 0), Extra: map[string]string{}}
+	var err error
+	if c.Placement, err = data.ParsePlacement(r.Cell("placement")); err != nil {
+		r.Bad("placement", "workers per node, such as 4-4-2")
+	}
+	c.Workers = max(r.Whole("workers", 0), r.Whole("machines", 0), c.Placement.Workers())
+	if c.Workers == 0 { // nodes are what does the work unless workers are counted too
+		c.Workers, c.Nodes = max(1, c.Nodes), 0
+	}
+	for _, name := range data.LayoutNames() {
+		if cell := r.Cell(name); cell != "" {
+			if want := c.Layout.Set(name, cell); want != "" {
+				r.Bad(name, want)
+			}
 		}
 	}
-	r.finish()
-	return r.c, r.o, r.err
-}
-
-// known reads a column that has a meaning of its own; it reports false for a
-// further knob.
-func (r *rowReader) known(column, cell string) bool {
-	switch column {
-	case "workers", "machines", "nodes":
-		r.c.Workers = r.count(column, cell)
-	case "placement":
-		r.placement(column, cell)
-	case "ps":
-		r.c.PS = r.count(column, cell)
-	case "accum_steps":
-		r.c.AccumSteps = r.count(column, cell)
-	case "mode":
-		r.c.Mode = data.Mode(cell)
-	case "gpu_type":
-		r.c.GPUType = cell
-	case "job":
-		r.c.Job = cell
-	case "local_batch":
-		r.c.LocalBatch = r.number(column, cell, "samples per worker")
-	case "global_batch":
-		r.global = r.number(column, cell, "samples over all workers")
-	case "price_per_hour":
-		r.price = r.number(column, cell, "US$ per hour")
-	case "step_time_s":
-		if r.plan {
-			r.o.Time = r.number(column, cell, "seconds")
-		}
-	case "time_s":
-		r.o.Time = r.number(column, cell, "seconds")
-	case "cost_usd":
-		r.o.Cost = r.number(column, cell, "US$")
-	case "status":
-		r.status(column, cell)
-	default:
-		return r.layout(column, cell) || slices.Contains(outcomeColumns, column)
-	}
-	return true
-}
-
-// layout reads a column that is part of a layout; an empty cell is its default.
-func (r *rowReader) layout(column, cell string) bool {
-	if !slices.Contains(data.LayoutNames(), column) {
-		return false
-	}
-	if want := r.c.Layout.Set(column, cell); want != "" && cell != "" {
-		r.fail(column, cell, want)
-	}
-	return true
-}
-
-func (r *rowReader) fail(column, cell, want string) {
-	if r.err == nil {
-		r.err = &data.InputError{Source: data.Source{File: r.at.File, Line: r.at.Line, Column: column}, Found: strconv.Quote(cell), Want: want}
-	}
-}
-
-// number reads a number ≥ 0, an empty cell as 0.
-func (r *rowReader) number(column, cell, want string) float64 {
-	if cell == "" {
-		return 0
-	}
-	b := data.NonNegative(want)
-	v, ok := b.Parse(cell)
-	if !ok {
-		r.fail(column, cell, b.Instead(cell))
-	}
-	return v
-}
-
-// count reads a whole number ≥ 0, an empty cell as 0.
-func (r *rowReader) count(column, cell string) int {
-	v := r.number(column, cell, "a whole number")
-	if v != math.Trunc(v) || v > math.MaxInt32 {
-		r.fail(column, cell, "a whole number")
-		return 0
-	}
-	return int(v)
-}
-
-// status reads what became of a run.
-func (r *rowReader) status(column, cell string) {
-	r.o.Status = data.Status(cell)
-	if known := data.Statuses(); !slices.Contains(known, r.o.Status) {
-		r.fail(column, cell, fmt.Sprintf("one of %v", known))
-	}
-}
-
-// knob reads a further parameter, text or a number.
-func (r *rowReader) knob(column, cell string) {
-	if v, err := strconv.ParseFloat(cell, 64); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
-		r.fail(column, cell, "text or a finite number")
-	}
-	r.c.Extra[column] = cell
-}
-
-func (r *rowReader) placement(column, cell string) {
-	if cell == "" {
-		return
-	}
-	p, err := data.ParsePlacement(cell)
-	if err != nil {
-		r.fail(column, cell, "workers per node, such as 4-4-2")
-		return
-	}
-	r.c.Placement = p
-}
-
-// finish derives what follows from several columns.
-func (r *rowReader) finish() {
-	if r.c.Workers == 0 {
-		for _, w := range r.c.Placement {
-			r.c.Workers += w
+	c.LocalBatch = r.Number("local_batch", r.Number("global_batch", 0, data.Samples())/float64(c.Replicas()*(c.AccumSteps+1)), data.Samples())
+	for _, name := range t.knobs {
+		c.Extra[name] = r.Cell(name)
+		if v, err := strconv.ParseFloat(c.Extra[name], 64); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+			r.Bad(name, "text or a finite number")
 		}
 	}
-	r.c.Workers = max(1, r.c.Workers)
-	if r.c.LocalBatch == 0 && r.global > 0 {
-		r.c.LocalBatch = r.global / float64(r.c.Replicas()*(r.c.AccumSteps+1))
+	o := Outcome{Status: data.Status(r.Cell("status")), Hourly: r.Number("price_per_hour", 0, data.NonNegative("US$ per hour")),
+		Time: r.Number("time_s", 0, data.NonNegative("seconds")), Cost: r.Number("cost_usd", 0, data.NonNegative("US$"))}
+	if known := data.Statuses(); !slices.Contains(known, o.Status) {
+		r.Bad("status", fmt.Sprintf("one of %v", known))
 	}
-	r.o.Hourly = r.price
-	if r.err == nil && r.o.Status == data.OK && !(r.o.Time > 0) {
-		r.err = &data.InputError{Source: data.Source{File: r.at.File, Line: r.at.Line, Column: "time_s"}, Found: "nothing", Want: "seconds > 0, since status is ok"}
+	if o.Status == data.OK && !(o.Time > 0) {
+		r.Fail("time_s", "nothing", "seconds > 0, since status is ok")
 	}
+	for _, column := range t.Header {
+		o.Cells = append(o.Cells, r.Cell(column))
+	}
+	return c, o
 }
 
 // setHourly turns the price of a row into that of the whole configuration. Of

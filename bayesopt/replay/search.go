@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"knee/bayesopt"
+	"knee/bayesopt/baseline"
 	"knee/data"
 )
 
@@ -16,7 +17,6 @@ type Goal struct {
 	Noise float64 // coefficient of variation of one evaluation, 0 for none
 	// Constants of the guided strategy, nil for the learned ones.
 	Constants *bayesopt.Constants
-	OOM       bool // some candidates run out of memory; see [Table.WithMemoryLimit]
 }
 
 // Trace is one search.
@@ -25,6 +25,7 @@ type Trace struct {
 	Cheapest   float64   // US$ charged for the cheapest row that succeeds
 	Best       []float64 // true value of the best row seen after each evaluation; +Inf before the first success
 	Spent      []float64 // US$ after each evaluation
+	Better     []float64 // probability that something is better by the target, before each evaluation; 1 before the method would stop by it
 	Stop       int       // evaluations when the stopping rule fired, the budget if it never did
 	Found      float64   // true value of the row the search would have named then; +Inf for none
 	Infeasible int       // evaluations of rows that did not succeed
@@ -76,8 +77,7 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 	o := bayesopt.Options{Objective: bayesopt.StepTime, JobTime: true, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0, Constants: g.Constants}
 	o.Forms = t.Forms
 	if t.steps != nil {
-		o.JobTime, o.Objective, o.Efficiency, o.TrialSeconds = false, bayesopt.Goodput, t.steps.Efficiency, t.steps.Window
-		o.Forms = t.steps.Forms
+		t.steps(&o)
 	}
 	if !g.Time && t.priced() {
 		o.Objective = bayesopt.CostToTarget
@@ -86,6 +86,12 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 		o.Price = func(c data.Config) float64 { return hourly[c.Key()] }
 	}
 	return o
+}
+
+// NewMethod returns the strategy called name, one of [baseline.Strategies],
+// for one search of the table.
+func (t *Table) NewMethod(name string, g Goal, seed int64) (bayesopt.Strategy, error) {
+	return baseline.NewStrategy(name, t.Options(g, seed))
 }
 
 // priced reports whether every row has a price.
@@ -127,6 +133,11 @@ func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Tra
 		} else {
 			open--
 		}
+		better := 1.0
+		if next.Fired != "" {
+			better = next.Better
+		}
+		tr.Better = append(tr.Better, better)
 		o := t.Outcomes[i]
 		h.Measured = append(h.Measured, t.measurement(i, g, seed, looks[i]))
 		best, spent = math.Min(best, g.value(o)), spent+o.Cost
@@ -177,6 +188,7 @@ func (t *Table) measurement(i int, g Goal, seed int64, look int) data.Measuremen
 	if g.Noise > 0 && m.Status == data.OK {
 		sd := math.Sqrt(math.Log1p(g.Noise * g.Noise)) // of the logarithm
 		m.StepTime *= math.Exp(sd*noiseOf(m.Config, seed, look) - sd*sd/2)
+		m.StepTimeSE = g.Noise * m.StepTime
 	}
 	return m
 }

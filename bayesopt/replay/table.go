@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"math"
@@ -21,11 +22,13 @@ type Table struct {
 	Candidates []data.Config
 	Outcomes   []Outcome // parallel to Candidates
 
-	names map[int]bool // columns that only name what others describe
+	knobs []string // parameter columns without a meaning of their own
+	// Architecture is that of the model of training plans, as far as known.
+	Architecture data.Architecture
 	// Forms are parametric forms of step times that a search may use, for tables
 	// of training plans; may be nil.
 	Forms []bayesopt.MeanForm
-	steps *Steps // of a table of step times; nil for one of whole jobs
+	steps func(*bayesopt.Options) // of a table of step times; nil for one of whole jobs
 }
 
 // Outcome is what evaluating a candidate yields.
@@ -40,9 +43,11 @@ type Outcome struct {
 	perSample float64 // and per sample at initial-batch worth
 }
 
-// The columns that hold what a run yielded. All others are parameters.
-var outcomeColumns = []string{"time_s", "cost_usd", "status", "accuracy", "error",
-	"step_time_s", "step_time_sd_s", "sync_time_s", "throughput", "goodput"}
+// outcomeColumns hold what a run yielded. All others are parameters.
+func outcomeColumns() []string {
+	return []string{"time_s", "cost_usd", "status", "accuracy", "error",
+		"step_time_s", "step_time_sd_s", "sync_time_s", "throughput", "goodput"}
+}
 
 // LoadTable reads the table at path, as [ReadTable] does.
 func LoadTable(path string) (*Table, error) {
@@ -66,7 +71,11 @@ func LoadTable(path string) (*Table, error) {
 //
 // Errors name file, line and column. Two rows with equal parameters are one.
 func ReadTable(r io.Reader, name string) (*Table, error) {
-	records, err := data.ReadRecords(r, name)
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	records, err := data.ReadRecords(bytes.NewReader(text), name)
 	if err != nil {
 		return nil, err
 	}
@@ -75,67 +84,64 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 	}
 	t := &Table{Name: strings.TrimSuffix(filepath.Base(name), ".csv"), Header: records.Header}
 	t.Kind, _, _ = strings.Cut(t.Name, "-")
-	for _, want := range []string{"time_s", "status"} {
-		if !slices.Contains(t.Header, want) {
-			return nil, &data.InputError{Source: data.Source{File: name, Line: 1, Column: want},
-				Found: "columns " + strings.Join(t.Header, ", "), Want: "a column " + want}
+	for k, column := range t.Header {
+		if !slices.Contains(outcomeColumns(), column) && !slices.Contains(knownColumns(), column) && !isName(k, t.Header, records.Rows) {
+			t.knobs = append(t.knobs, column)
 		}
 	}
-	t.names = nameColumns(t.Header, records.Rows)
 	seen := map[string]int{}
-	for i, cells := range records.Rows {
-		line := records.Lines[i]
-		c, o, err := readRow(t.Header, cells, t.names, data.Source{File: name, Line: line})
-		if err != nil {
-			return nil, err
-		}
+	err = t.each(text, name, []string{"time_s", "status"}, func(row *data.Row, c data.Config, o Outcome) error {
 		if first, twice := seen[c.Key()]; twice {
-			return nil, &data.InputError{Source: data.Source{File: name, Line: line}, Found: "the parameters of line " + strconv.Itoa(first) + " again", Want: "one row per configuration"}
+			return &data.InputError{Source: row.Source(), Found: "the parameters of line " + strconv.Itoa(first) + " again", Want: "one row per configuration"}
 		}
-		seen[c.Key()] = line
+		seen[c.Key()] = row.Line
 		t.Candidates, t.Outcomes = append(t.Candidates, c), append(t.Outcomes, o)
-	}
+		return nil
+	})
 	t.setHourly()
-	return t, nil
+	return t, err
 }
 
-// nameColumns finds the text columns that follow from the numbers: columns in
-// which rows that agree in every numeric parameter never differ.
-func nameColumns(header []string, rows [][]string) map[int]bool {
-	var numeric, text []int
-	for k, h := range header {
-		switch {
-		case slices.Contains(outcomeColumns, h) || h == "price_per_hour":
-		case slices.ContainsFunc(rows, func(r []string) bool { return !isNumber(r[k]) }):
-			text = append(text, k)
-		default:
-			numeric = append(numeric, k)
+// each reads the rows of a file that has some columns at least.
+func (t *Table) each(text []byte, name string, columns []string, do func(row *data.Row, c data.Config, o Outcome) error) error {
+	rows, err := data.NewTable(bytes.NewReader(text), name)
+	if err != nil {
+		return err
+	}
+	for _, column := range columns {
+		if !rows.Has(column) {
+			return rows.Missing(column, "a column "+column)
 		}
 	}
-	names := map[int]bool{}
-	for _, k := range text {
-		value := map[string]string{}
-		follows := true
-		for _, r := range rows {
-			var key strings.Builder
-			for _, n := range numeric {
-				if machineColumn(header[n]) {
-					key.WriteString(r[n] + "|")
-				}
-			}
-			if v, ok := value[key.String()]; ok && v != r[k] {
-				follows = false
-			}
-			value[key.String()] = r[k]
+	return rows.Each(func(row *data.Row) error {
+		c, o := t.readRow(row)
+		if row.Err() != nil {
+			return row.Err()
 		}
-		names[k] = follows && len(value) > 1
-	}
-	return names
+		return do(row, c, o)
+	})
 }
 
-// machineColumn reports whether a column describes one machine: those alone
-// can make the name of a machine type redundant.
-func machineColumn(name string) bool { return name == "vcpus" || name == "ram_gib" }
+// isName reports whether column k is text that follows from the numbers that
+// describe a machine: rows that agree in those never differ in it.
+func isName(k int, header []string, rows [][]string) bool {
+	value := map[string]string{}
+	text := false
+	for _, r := range rows {
+		text = text || !isNumber(r[k])
+		var machine string
+		for n, column := range header {
+			if column == "vcpus" || column == "ram_gib" {
+				machine += r[n] + "|"
+			}
+		}
+		if v, ok := value[machine]; ok && v != r[k] {
+			return false
+		}
+		value[machine] = r[k]
+	}
+	return text && len(value) > 1
+}
 
 func isNumber(s string) bool {
 	v, err := strconv.ParseFloat(s, 64)
@@ -147,7 +153,7 @@ func isNumber(s string) bool {
 func (t *Table) Parameters(i int) map[string]any {
 	p := map[string]any{}
 	for k, column := range t.Header {
-		if slices.Contains(outcomeColumns, column) {
+		if slices.Contains(outcomeColumns(), column) {
 			continue
 		}
 		if cell := t.Outcomes[i].Cells[k]; isNumber(cell) {

@@ -1,15 +1,16 @@
 // Package sampler joins the search with goptuna: the Gaussian process as a
-// sampler for goptuna programs, and any goptuna sampler as a strategy of ours.
+// sampler for goptuna programs, and a search as a goptuna study.
 package sampler
 
 import (
 	"errors"
 	"math"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/c-bata/goptuna"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"knee/bayesopt"
 )
@@ -19,17 +20,9 @@ type SamplerOptions struct {
 	// Seed makes the study reproducible.
 	Seed int64
 
-	// Startup is the number of trials spread evenly over the space before the
-	// model decides; 0 means twice the number of parameters, from 4 to 12.
-	Startup int
-
 	// Exact says that the objective is computed, not measured: evaluating a
 	// point again would give the same value to a fraction of a per cent.
 	Exact bool
-
-	// Log says that values are positive and vary over orders of magnitude, as
-	// times and costs do: their logarithms are modelled.
-	Log bool
 
 	// StaleAfter is the age at which a trial that is still running is given
 	// up for lost: it is marked failed and no longer avoided. 0 means never.
@@ -59,15 +52,6 @@ type Sampler struct {
 
 var _ goptuna.RelativeSampler = (*Sampler)(nil)
 
-// Sizes of the search for the best acquisition value.
-const (
-	samplerExhaustive = 4096
-	samplerSpread     = 512 // points all over the space
-	samplerLocal      = 32  // points around each of the best, per round
-	samplerRounds     = 3
-	samplerElite      = 4
-)
-
 // NewSampler returns a sampler.
 func NewSampler(o SamplerOptions) *Sampler {
 	return &Sampler{opts: o, pending: map[int]map[string]float64{}}
@@ -80,176 +64,149 @@ func (s *Sampler) SampleRelative(study *goptuna.Study, trial goptuna.FrozenTrial
 	if len(dists) == 0 {
 		return nil, nil
 	}
-	sp, err := newSpace(dists)
+	axes, err := newAxes(dists)
 	if err != nil {
 		return nil, goptuna.ErrUnsupportedSearchSpace
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := sp.quasiRandom(s.opts.Seed, trial.Number)
-	if past, err := s.look(study, trial.ID, sp); err == nil {
-		u = s.propose(sp, past, trial.Number)
+	u := bayesopt.QuasiRandom(len(axes), s.opts.Seed, trial.Number)
+	if past, err := s.look(study, trial.ID, axes); err == nil {
+		u = s.propose(axes, past, trial.Number, u)
 	}
-	values := sp.values(u)
-	s.pending[trial.ID] = values
-	return values, nil
+	s.pending[trial.ID] = values(axes, u)
+	return s.pending[trial.ID], nil
 }
 
-// propose picks the next point: spread evenly at first, by the model later,
-// and never one already past if the space is finite and another is left.
-func (s *Sampler) propose(sp space, past *trials, number int) []float64 {
-	u := sp.quasiRandom(s.opts.Seed, number)
-	rng := bayesopt.NewRand(s.opts.Seed, number)
-	pool := s.pool(sp, past, rng)
-	if len(pool) == 0 {
-		return u
-	}
-	if len(past.x) < s.startup(sp) {
-		return past.nearestFresh(sp, u, pool)
-	}
-	post, err := past.fit(s.opts.Seed, s.opts.Exact)
-	if err != nil {
-		return past.nearestFresh(sp, u, pool)
-	}
-	return refine(sp, post, past, pool, rng)
-}
-
-func (s *Sampler) startup(sp space) int {
-	if s.opts.Startup > 0 {
-		return s.opts.Startup
-	}
-	return min(max(2*len(sp), 4), 12)
-}
-
-// pool returns the points to choose from: all fresh ones of a small finite
-// space, else points spread over the space.
-func (s *Sampler) pool(sp space, past *trials, rng *rand.Rand) [][]float64 {
-	var pool [][]float64
-	if n := sp.size(samplerExhaustive); n > 0 {
-		for k := range n {
-			if u := sp.enumerate(k); !past.known(sp, u) {
-				pool = append(pool, u)
-			}
-		}
-		// The order decides ties.
-		rng.Shuffle(len(pool), func(i, j int) { pool[i], pool[j] = pool[j], pool[i] })
-		return pool
-	}
-	for range samplerSpread {
-		u := make([]float64, len(sp))
-		for j := range u {
-			u[j] = rng.Float64()
-		}
-		pool = append(pool, u)
-	}
-	return pool
-}
-
-// refine returns the point of largest acquisition value in the pool, improved
-// by shrinking random steps around the best few and around the best trial
-// where the space is not small enough to be searched exhaustively.
-func refine(sp space, post *bayesopt.Posterior, past *trials, pool [][]float64, rng *rand.Rand) []float64 {
-	elite := topK{k: samplerElite}
-	consider := func(u []float64) {
-		x, ok := sp.point(sp.values(u))
-		if ok && !past.known(sp, u) {
-			elite.add(u, post.Predict(x).Average(bayesopt.LogEI, past.best))
-		}
-	}
-	for _, u := range pool {
-		consider(u)
-	}
-	if sp.size(samplerExhaustive) > 0 {
-		return elite.first(pool[0])
-	}
-	size := 0.1
-	for range samplerRounds {
-		centres := append([][]float64{}, elite.points...)
-		if past.bestAt != nil {
-			centres = append(centres, past.bestAt)
-		}
-		for _, c := range centres {
-			for range samplerLocal {
-				consider(around(c, size, rng))
-			}
-		}
-		size *= 0.3
-	}
-	return elite.first(pool[0])
+// trials is what is known of a study: x and y of the finished trials, smaller
+// is better, NaN for those without a value.
+type trials struct {
+	x, running [][]float64
+	y          []float64
+	tried      map[string]bool
+	best       []float64 // the point of the least y in the unit cube, nil if there is none
 }
 
 // look collects the trials of the study. The maps of trials that are still
 // running belong to the goroutines that run them; their points are taken from
 // this sampler's own record of what it proposed.
-func (s *Sampler) look(study *goptuna.Study, self int, sp space) (*trials, error) {
+func (s *Sampler) look(study *goptuna.Study, self int, axes []axis) (*trials, error) {
 	all, err := study.GetTrials()
 	if err != nil && !errors.Is(err, goptuna.ErrTrialsPartiallyDeleted) {
 		return nil, err
 	}
-	past := newTrials(study.Direction() == goptuna.StudyDirectionMaximize)
+	past, least := &trials{tried: map[string]bool{}}, math.Inf(1)
 	for i := range all {
 		t := &all[i]
 		if t.State == goptuna.TrialStateWaiting || t.ID == self {
 			continue
 		}
 		if t.State == goptuna.TrialStateRunning {
-			if s.reap(study, t) {
-				continue
-			}
-			if x, ok := sp.point(s.pending[t.ID]); ok {
-				past.running(x)
+			if x, key, ok := features(axes, s.pending[t.ID]); !s.lost(study, t) && ok {
+				past.running, past.tried[key] = append(past.running, x), true
 			}
 			continue
 		}
 		delete(s.pending, t.ID)
-		if x, ok := sp.point(t.InternalParams); ok {
-			past.finished(sp, x, t)
+		x, key, ok := features(axes, t.InternalParams)
+		if !ok {
+			continue
+		}
+		y := value(t)
+		if study.Direction() == goptuna.StudyDirectionMaximize {
+			y = -y
+		}
+		past.x, past.y, past.tried[key] = append(past.x, x), append(past.y, y), true
+		if y < least {
+			least, past.best = y, make([]float64, len(axes))
+			for j, a := range axes {
+				past.best[j] = a.unit(t.InternalParams[a.name])
+			}
 		}
 	}
-	past.transform(s.opts.Log)
 	return past, nil
 }
 
-// reap marks a trial that has been running for too long as failed.
-func (s *Sampler) reap(study *goptuna.Study, t *goptuna.FrozenTrial) bool {
+// lost reports whether a trial has been running for too long, and marks it as
+// failed then.
+func (s *Sampler) lost(study *goptuna.Study, t *goptuna.FrozenTrial) bool {
 	if s.opts.StaleAfter <= 0 || t.DatetimeStart.IsZero() || time.Since(t.DatetimeStart) < s.opts.StaleAfter {
 		return false
 	}
-	delete(s.pending, t.ID)
 	// A trial that finished meanwhile cannot be updated: just as good.
 	_ = study.Storage.SetTrialState(t.ID, goptuna.TrialStateFail)
 	return true
 }
 
-// topK keeps the k points of largest score.
-type topK struct {
-	k      int
-	points [][]float64
-	scores []float64
+// value returns that of a finished trial, the last intermediate one of a pruned
+// trial; NaN if it has none that is finite.
+func value(t *goptuna.FrozenTrial) float64 {
+	v := math.NaN()
+	switch t.State {
+	case goptuna.TrialStateComplete:
+		v = t.Value
+	case goptuna.TrialStatePruned:
+		if step, ok := t.GetLatestStep(); ok {
+			v = t.IntermediateValues[step]
+		}
+	}
+	if math.IsInf(v, 0) {
+		return math.NaN()
+	}
+	return v
 }
 
-func (t *topK) add(u []float64, score float64) {
-	if math.IsNaN(score) {
-		return
+// propose picks the next point: the one nearest to u at first, by the model
+// later, and none twice if the space is finite and another is left.
+func (s *Sampler) propose(axes []axis, past *trials, number int, u []float64) []float64 {
+	rng := bayesopt.NewRand(s.opts.Seed, number)
+	score := func(at, _ []float64) float64 { return -floats.Distance(at, u, 2) }
+	if len(past.x) >= min(max(2*len(axes), 4), 12) && past.best != nil {
+		if model, err := past.fit(s.opts); err == nil {
+			least := floats.Min(past.y)
+			score = func(_, x []float64) float64 { return model.Predict(x).Average(bayesopt.LogEI, least) }
+		}
 	}
-	at := len(t.points)
-	for at > 0 && t.scores[at-1] < score {
-		at--
+	pick, top := u, math.Inf(-1)
+	for _, at := range append(pool(axes, past.best, rng), u) {
+		x, key, ok := features(axes, values(axes, at))
+		if !ok || past.tried[key] {
+			continue
+		}
+		if v := score(at, x); v > top {
+			pick, top = at, v
+		}
 	}
-	if at >= t.k {
-		return
-	}
-	t.points = append(t.points[:at], append([][]float64{u}, t.points[at:]...)...)
-	t.scores = append(t.scores[:at], append([]float64{score}, t.scores[at:]...)...)
-	if len(t.points) > t.k {
-		t.points, t.scores = t.points[:t.k], t.scores[:t.k]
-	}
+	return pick
 }
 
-// first returns the best point, or other if there is none.
-func (t *topK) first(other []float64) []float64 {
-	if len(t.points) == 0 {
-		return other
+// Half a standard deviation worse than the worst trial is what one without a
+// value is taken to be; in a continuous space the mixture is evaluated at about
+// a thousand points per trial, so that it has few members.
+const failurePenalty, members = .5, 16
+
+// fit standardises y and returns the model of it, with the running trials at
+// their predictions.
+func (past *trials) fit(o SamplerOptions) (*bayesopt.Posterior, error) {
+	var known []float64
+	for _, v := range past.y {
+		if !math.IsNaN(v) {
+			known = append(known, v)
+		}
 	}
-	return t.points[0]
+	level, sd := stat.PopMeanStdDev(known, nil)
+	if !(sd > 0) {
+		sd = 1
+	}
+	for i, v := range past.y {
+		if math.IsNaN(v) {
+			v = floats.Max(known) + failurePenalty*sd
+		}
+		past.y[i] = (v - level) / sd
+	}
+	post, err := bayesopt.AverageGP(past.x, past.y, bayesopt.Prior{Exact: o.Exact}, members, o.Seed)
+	for i := 0; err == nil && i < len(past.running); i++ {
+		post, err = post.Believe(past.running[i])
+	}
+	return post, err
 }

@@ -206,8 +206,15 @@ func TestTracker(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := bayesopt.History{Candidates: cands, Running: cands[5:6], Measured: []data.Measurement{measure(cands[0]), measure(cands[19]), {Config: cands[7], Status: data.OOM}}}
-	if err := tr.Replay(h); err != nil {
-		t.Fatal(err)
+	for _, m := range append(h.Measured, data.Measurement{Config: h.Running[0]}) {
+		i, ok := tr.Index(m.Config)
+		id, err := tr.Start(i)
+		if err == nil && m.Status != "" {
+			err = tr.Finish(id, m)
+		}
+		if err != nil || !ok {
+			t.Fatal(err, ok)
+		}
 	}
 	trials, err := tr.Study().GetTrials()
 	if err != nil {

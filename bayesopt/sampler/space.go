@@ -6,175 +6,149 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"github.com/c-bata/goptuna"
-
-	"knee/bayesopt"
 )
 
-// dimension is one goptuna parameter as coordinates of the unit cube. A
-// numeric one takes one coordinate, a categorical one as many as it has
-// choices.
-type dimension struct {
-	name   string
-	width  int                       // coordinates
-	levels int                       // number of distinct values, 0 for a continuum
-	decode func(u float64) float64   // unit interval to internal value
-	encode func(v float64) float64   // and back
-	hot    func(v float64) []float64 // categorical only
+// axis is one goptuna parameter on the unit interval: low + u·(high − low), or
+// the exponential of that, or one of levels equally wide pieces of it.
+type axis struct {
+	name      string
+	low, high float64
+	log       bool
+	levels    int  // number of distinct values, 0 for a continuum
+	category  bool // values have no order
 }
 
-// space is a goptuna search space in the order of its parameter names.
-type space []dimension
-
-// newSpace translates the distributions. An unknown one is an error, as
+// newAxes translates the distributions, by name. An unknown one is an error, as
 // goptuna may gain some.
-func newSpace(dists map[string]interface{}) (space, error) {
-	var s space
+func newAxes(dists map[string]interface{}) ([]axis, error) {
+	var axes []axis
 	for _, name := range slices.Sorted(maps.Keys(dists)) {
-		d, err := newDimension(name, dists[name])
-		if err != nil {
-			return nil, err
+		a := axis{name: name}
+		step := 0.0
+		switch d := dists[name].(type) {
+		case goptuna.UniformDistribution:
+			a.low, a.high = d.Low, d.High
+		case goptuna.LogUniformDistribution:
+			a.low, a.high, a.log = math.Log(d.Low), math.Log(d.High), true
+		case goptuna.IntUniformDistribution:
+			a.low, a.high, step = float64(d.Low), float64(d.High), 1
+		case goptuna.StepIntUniformDistribution:
+			a.low, a.high, step = float64(d.Low), float64(d.High), float64(max(d.Step, 1))
+		case goptuna.DiscreteUniformDistribution:
+			a.low, a.high, step = d.Low, d.High, d.Q
+		case goptuna.CategoricalDistribution:
+			a.high, step, a.category = float64(len(d.Choices)-1), 1, true
+		default:
+			return nil, fmt.Errorf("parameter %s: distribution %T is unknown", name, d)
 		}
-		s = append(s, d)
+		if step > 0 {
+			a.levels = int(math.Floor((a.high-a.low)/step+1e-9)) + 1
+			a.high = a.low + step*float64(a.levels-1)
+		} else if !(a.high > a.low) {
+			a.levels = 1
+		}
+		axes = append(axes, a)
 	}
-	return s, nil
+	return axes, nil
 }
 
-// newDimension translates one distribution.
-func newDimension(name string, dist interface{}) (dimension, error) {
-	switch d := dist.(type) {
-	case goptuna.UniformDistribution:
-		return continuum(name, d.Low, d.High), nil
-	case goptuna.LogUniformDistribution:
-		c := continuum(name, math.Log(d.Low), math.Log(d.High))
-		// Rounding in the exponential must not leave the range.
-		return dimension{name: name, width: 1, levels: c.levels,
-			decode: func(u float64) float64 { return min(max(math.Exp(c.decode(u)), d.Low), d.High) },
-			encode: func(v float64) float64 { return c.encode(math.Log(v)) }}, nil
-	case goptuna.IntUniformDistribution:
-		return grid(name, float64(d.Low), 1, d.High-d.Low+1), nil
-	case goptuna.StepIntUniformDistribution:
-		step := max(d.Step, 1)
-		return grid(name, float64(d.Low), float64(step), (d.High-d.Low)/step+1), nil
-	case goptuna.DiscreteUniformDistribution:
-		if !(d.Q > 0) {
-			return dimension{}, fmt.Errorf("parameter %s: discretization step %v, want > 0", name, d.Q)
-		}
-		return grid(name, d.Low, d.Q, int(math.Floor((d.High-d.Low)/d.Q+1e-9))+1), nil
-	case goptuna.CategoricalDistribution:
-		n := len(d.Choices)
-		c := grid(name, 0, 1, n)
-		c.width = n
-		c.hot = func(v float64) []float64 {
-			x := make([]float64, n)
-			// Two different choices are at distance one, like the ends of a
-			// numeric range.
-			x[min(max(int(v), 0), n-1)] = math.Sqrt(0.5)
-			return x
-		}
-		return c, nil
+// value returns the internal value at u in [0, 1].
+func (a axis) value(u float64) float64 {
+	if a.levels > 0 {
+		u = min(math.Floor(u*float64(a.levels)), float64(a.levels-1)) / max(float64(a.levels-1), 1)
 	}
-	return dimension{}, fmt.Errorf("parameter %s: distribution %T is unknown", name, dist)
-}
-
-func continuum(name string, lo, hi float64) dimension {
-	d := dimension{name: name, width: 1,
-		decode: func(u float64) float64 { return lo + u*(hi-lo) },
-		encode: func(v float64) float64 { return (v - lo) / (hi - lo) }}
-	if !(hi > lo) {
-		d.levels = 1
-		d.decode = func(float64) float64 { return lo }
-		d.encode = func(float64) float64 { return 0 }
+	if v := a.low + u*(a.high-a.low); !a.log {
+		return v
 	}
-	return d
+	return math.Exp(a.low + u*(a.high-a.low))
 }
 
-// grid has n values lo, lo+step, …
-func grid(name string, lo, step float64, n int) dimension {
-	n = max(n, 1)
-	top := float64(max(n-1, 1))
-	return dimension{name: name, width: 1, levels: n,
-		decode: func(u float64) float64 { return lo + step*min(math.Floor(u*float64(n)), float64(n-1)) },
-		encode: func(v float64) float64 { return (v - lo) / step / top }}
-}
-
-// point encodes internal values; it reports false if one is missing or not a
-// number.
-func (s space) point(values map[string]float64) ([]float64, bool) {
-	var x []float64
-	for _, d := range s {
-		v, ok := values[d.name]
-		if !ok && d.levels == 1 {
-			// An objective need not ask for what cannot vary.
-			v, ok = d.decode(0), true
-		}
-		if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, false
-		}
-		if d.hot != nil {
-			x = append(x, d.hot(v)...)
-		} else {
-			x = append(x, d.encode(v))
-		}
+// unit is the inverse of value.
+func (a axis) unit(v float64) float64 {
+	if a.log {
+		v = math.Log(v)
 	}
-	return x, true
-}
-
-// unit returns one number in [0, 1] per parameter: what values decodes.
-func (s space) unit(values map[string]float64) []float64 {
-	u := make([]float64, len(s))
-	for j, d := range s {
-		u[j] = d.encode(values[d.name])
+	if a.levels == 1 {
+		return 0
 	}
-	return u
+	return (v - a.low) / (a.high - a.low)
 }
 
-// values decodes one number in [0, 1) per parameter.
-func (s space) values(u []float64) map[string]float64 {
-	v := make(map[string]float64, len(s))
-	for j, d := range s {
-		v[d.name] = d.decode(u[j])
+// values returns the internal values at a point of the unit cube.
+func values(axes []axis, u []float64) map[string]float64 {
+	v := make(map[string]float64, len(axes))
+	for j, a := range axes {
+		v[a.name] = a.value(u[j])
 	}
 	return v
 }
 
-// size returns the number of points of a finite space, 0 for one with a
-// continuum or with more than limit points.
-func (s space) size(limit int) int {
-	n := 1
-	for _, d := range s {
-		if d.levels == 0 || n > limit/d.levels {
-			return 0
+// features returns what the model sees of internal values: numbers as they are
+// on the unit interval, a category as a corner of a simplex of side 1. It
+// reports false if a value is missing or not a number.
+func features(axes []axis, values map[string]float64) (x []float64, key string, ok bool) {
+	for _, a := range axes {
+		v, ok := values[a.name]
+		if a.levels == 1 { // an objective need not ask for what cannot vary
+			v, ok = a.value(0), true
 		}
-		n *= d.levels
+		if u := a.unit(v); !ok || math.IsNaN(u) || math.IsInf(u, 0) {
+			return nil, "", false
+		} else if !a.category {
+			x = append(x, u)
+		}
+		for level := range a.levels {
+			if a.category && int(v) == level {
+				x = append(x, math.Sqrt(.5))
+			} else if a.category {
+				x = append(x, 0)
+			}
+		}
+		key += strconv.FormatFloat(v, 'g', 9, 64) + ","
 	}
-	return n
+	return x, key, true
 }
 
-// enumerate returns the k-th point of a finite space, 0 ≤ k < size.
-func (s space) enumerate(k int) []float64 {
-	u := make([]float64, len(s))
-	for j, d := range s {
-		u[j] = (float64(k%d.levels) + 0.5) / float64(d.levels)
-		k /= d.levels
-	}
-	return u
-}
+// Points that are looked at: all of a space of at most exhaustive; else spread
+// ones all over it, and nearby ones at each of some distances from the best.
+const exhaustive, spread, nearby = 4096, 1024, 128
 
-// quasiRandom returns the n-th point of a low-discrepancy sequence.
-func (s space) quasiRandom(seed int64, n int) []float64 { return bayesopt.QuasiRandom(len(s), seed, n) }
-
-// around returns a copy of u with normal steps of the given size, reflected at
-// the faces of the cube.
-func around(u []float64, size float64, rng *rand.Rand) []float64 {
-	v := make([]float64, len(u))
-	for j := range u {
-		x := math.Abs(math.Mod(u[j]+size*rng.NormFloat64(), 2))
-		if x > 1 {
-			x = 2 - x
+// pool returns the points to choose from.
+func pool(axes []axis, best []float64, rng *rand.Rand) [][]float64 {
+	size := 1
+	for _, a := range axes {
+		if size *= a.levels; size > exhaustive {
+			size = 0
 		}
-		v[j] = min(x, math.Nextafter(1, 0))
 	}
-	return v
+	var out [][]float64
+	for k := range size {
+		u := make([]float64, len(axes))
+		for j, a := range axes {
+			u[j] = (float64(k%a.levels) + .5) / float64(a.levels)
+			k /= a.levels
+		}
+		out = append(out, u)
+	}
+	if size > 0 {
+		rng.Shuffle(size, func(i, j int) { out[i], out[j] = out[j], out[i] }) // the order decides ties
+		return out
+	}
+	draw := func(n int, at func(j int) float64) {
+		for range n {
+			u := make([]float64, len(axes))
+			for j := range u {
+				u[j] = min(max(at(j), 0), 1)
+			}
+			out = append(out, u)
+		}
+	}
+	draw(spread, func(int) float64 { return rng.Float64() })
+	for distance := .2; best != nil && distance > 1e-3; distance /= 3 {
+		draw(nearby, func(j int) float64 { return best[j] + distance*rng.NormFloat64() })
+	}
+	return out
 }

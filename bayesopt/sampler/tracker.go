@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -89,6 +90,9 @@ func ordinals(cands []data.Config) []ordinal {
 		{name: "local_batch", text: func(c data.Config) string { return strconv.FormatFloat(c.LocalBatch, 'g', -1, 64) }},
 		{name: "accum_steps", text: func(c data.Config) string { return strconv.Itoa(c.AccumSteps) }},
 	}
+	for _, n := range data.LayoutNames() {
+		all = append(all, ordinal{name: n, text: func(c data.Config) string { return c.Get(n) }})
+	}
 	names := map[string]bool{}
 	for _, c := range cands {
 		for n := range c.Extra {
@@ -98,33 +102,25 @@ func ordinals(cands []data.Config) []ordinal {
 	for _, n := range slices.Sorted(maps.Keys(names)) {
 		all = append(all, ordinal{name: "x_" + n, text: func(c data.Config) string { return c.Extra[n] }})
 	}
-	var varying []ordinal
-	for _, k := range all {
+	for k := range all {
 		distinct := map[string]bool{}
 		for _, c := range cands {
-			distinct[k.text(c)] = true
+			distinct[all[k].text(c)] = true
 		}
-		if len(distinct) > 1 {
-			k.values = slices.SortedFunc(maps.Keys(distinct), compareValues)
-			varying = append(varying, k)
-		}
+		all[k].values = slices.SortedFunc(maps.Keys(distinct), compareValues)
 	}
-	return varying
+	return slices.DeleteFunc(all, func(k ordinal) bool { return len(k.values) < 2 })
 }
 
 // compareValues orders numbers by value and before other text.
 func compareValues(a, b string) int {
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	switch {
-	case errX == nil && errY == nil && x != y:
-		return cmp.Compare(x, y)
-	case errX == nil && errY != nil:
-		return -1
-	case errX != nil && errY == nil:
-		return 1
+	number := func(s string) float64 {
+		if v, err := strconv.ParseFloat(s, 64); err == nil {
+			return v
+		}
+		return math.Inf(1)
 	}
-	return cmp.Compare(a, b)
+	return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a, b))
 }
 
 // Study returns the goptuna study.
@@ -185,33 +181,9 @@ func (t *Tracker) Index(c data.Config) (int, bool) {
 	return i, ok
 }
 
-// Replay records a whole history: finished trials in order, then running ones.
-// Configurations that are not candidates are passed over.
-func (t *Tracker) Replay(h bayesopt.History) error {
-	for _, m := range h.Measured {
-		if i, ok := t.byKey[m.Key()]; ok {
-			id, err := t.Start(i)
-			if err != nil {
-				return err
-			}
-			if err := t.Finish(id, m); err != nil {
-				return err
-			}
-		}
-	}
-	for _, c := range h.Running {
-		if i, ok := t.byKey[c.Key()]; ok {
-			if _, err := t.Start(i); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // Propose lets a relative sampler propose ordinals for a trial, a new one if
-// the id is −1. A space that the sampler does not support, such as one with a
-// single parameter, is sampled at random.
+// the id is −1. What it does not propose (nil proposes nothing, others nothing
+// in a space with a single parameter) is left to the sampler of the study.
 func (t *Tracker) Propose(s goptuna.RelativeSampler, id int) ([]float64, error) {
 	if id < 0 {
 		var err error
@@ -220,9 +192,12 @@ func (t *Tracker) Propose(s goptuna.RelativeSampler, id int) ([]float64, error) 
 		}
 	}
 	trial := goptuna.FrozenTrial{ID: id, StudyID: t.study.ID}
-	values, err := s.SampleRelative(t.study, trial, t.Space())
-	if err != nil && !errors.Is(err, goptuna.ErrUnsupportedSearchSpace) {
-		return nil, err
+	var values map[string]float64
+	var err error
+	if s != nil {
+		if values, err = s.SampleRelative(t.study, trial, t.Space()); err != nil && !errors.Is(err, goptuna.ErrUnsupportedSearchSpace) {
+			return nil, err
+		}
 	}
 	row := make([]float64, len(t.knobs))
 	for k, knob := range t.knobs {

@@ -11,6 +11,6 @@ func newBench(a *app) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBenchSearch(a))
+	cmd.AddCommand(newBenchSearch(a), newBenchTarget(a))
 	return cmd
 }

@@ -9,7 +9,6 @@ import (
 
 	"knee/bayesopt/baseline"
 	"knee/bayesopt/replay"
-	"knee/data"
 	"knee/plots"
 	"knee/profile"
 )
@@ -18,7 +17,7 @@ func newBenchSearch(a *app) *cobra.Command {
 	var methods []string
 	var seeds, budget, layouts int
 	var objective, figure string
-	var oom, kinds bool
+	var kinds bool
 	var noise float64
 	var out format
 	cmd := &cobra.Command{
@@ -42,15 +41,14 @@ which a method needs over 10 % more evaluations than random.
 
 --noise multiplies every evaluation by a random factor with that coefficient of
 variation; guided then measures some rows again, which is charged like any
-other evaluation. With --oom the rows that need the most memory, a share between
-10 and 50 % that depends on the seed, run out of it.`,
+other evaluation.`,
 		Example: `  knee bench search tables/*.csv
   knee bench search table.csv --methods random,tpe,guided --seeds 30 -o csv
   knee bench search plans.csv --layouts 6 --kinds
   knee bench search table.csv --objective time_s --noise 0.1 --plot progress.svg`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			g := replay.Goal{Noise: noise, OOM: oom}
+			g := replay.Goal{Noise: noise}
 			switch objective {
 			case "cost_usd":
 			case "time_s":
@@ -72,14 +70,14 @@ other evaluation. With --oom the rows that need the most memory, a share between
 				}
 				for _, t := range of {
 					if t.Plans() {
-						t.Forms = profile.LayoutForms(data.Architecture{})
+						t.Forms = profile.LayoutForms(t.Architecture)
 					}
 				}
 				tables = append(tables, of...)
 			}
 			for k := range layouts {
 				t := replay.NewLayout(int64(k))
-				t.Forms = profile.LayoutForms(data.Architecture{})
+				t.Forms = profile.LayoutForms(t.Architecture)
 				tables = append(tables, t)
 			}
 			bar := a.progress()
@@ -114,7 +112,6 @@ other evaluation. With --oom the rows that need the most memory, a share between
 	f.IntVar(&budget, "budget", 20, "evaluations per search")
 	f.StringVar(&objective, "objective", "cost_usd", "what to minimise: cost_usd or time_s")
 	f.Float64Var(&noise, "noise", 0, "coefficient of variation of one evaluation")
-	f.BoolVar(&oom, "oom", false, "let the rows that need the most memory run out of it")
 	f.StringVar(&figure, "plot", "", "file to draw best-so-far against evaluations to: .svg, .png or .pdf")
 	completesList(cmd, "methods", baseline.Strategies())
 	f.IntVar(&layouts, "layouts", 0, "synthetic layout spaces to search too, a quarter of each out of memory")

@@ -1,8 +1,11 @@
 package space
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -135,4 +138,37 @@ func (cs *constraints) nothingLeft(s *data.Study, combined int) error {
 	return &data.InputError{Source: cs.at(worst),
 		Found: fmt.Sprintf("constraints that exclude all %d configurations (%q alone excludes %d)", combined, cs.texts[worst], cs.refused[worst]),
 		Want:  "constraints that leave at least one"}
+}
+
+// Condition returns whether a configuration meets a part of the objective, such
+// as at: by knob a value, or a comparison such as "<= 32"; nil if there is none.
+// What cannot be decided for a candidate is no match.
+func Condition(s *data.Study, part string, of map[string]string) (func(data.Config) bool, error) {
+	if len(of) == 0 {
+		return nil, nil
+	}
+	like := *s
+	like.Constraints = nil
+	for _, knob := range slices.Sorted(maps.Keys(of)) {
+		text := strings.TrimSpace(of[knob])
+		if !strings.ContainsAny(text[:min(1, len(text))], "<>=!") {
+			if _, err := strconv.ParseFloat(text, 64); err != nil {
+				text = strconv.Quote(text)
+			}
+			text = "== " + text
+		}
+		like.Constraints = append(like.Constraints, knob+" "+text)
+	}
+	cs, err := compileConstraints(&like)
+	if err != nil {
+		var input *data.InputError
+		if errors.As(err, &input) {
+			input.Source.Column = "objective." + part
+		}
+		return nil, err
+	}
+	return func(c data.Config) bool {
+		ok, err := cs.keep(c)
+		return ok && err == nil
+	}, nil
 }

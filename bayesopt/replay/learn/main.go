@@ -1,157 +1,205 @@
 // Command learn chooses the constants of the guided search on recorded tables:
 //
-//	go run ./bayesopt/replay/learn -seeds 3 -layouts 4 TABLE.csv...
+//	go run ./bayesopt/replay/learn -seeds 3 -layouts 4 -cache runs.jsonl TABLE.csv...
 //
 // It searches every table with the present constants and with each of them
-// changed, and prints the loss of each setting per kind of table. Then it leaves
-// out one kind at a time: the setting that is best on the others is scored on
-// the one left out, beside the present one. The last line is the setting that
-// is best on all.
+// changed, and prints the loss of each setting per kind of table. A fold is a
+// part of the tables that is left out: every kind, and every other table. For
+// each fold the value of every constant that is best on the rest is taken, all
+// of them together are scored on the fold, and what they score is printed
+// beside the present constants. The last line is what is best on all. Searches
+// are kept in the cache, so that it can be interrupted and called again.
 package main
 
 import (
-	"context"
+	"cmp"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"maps"
-	"math"
 	"os"
 	"slices"
+	"sync"
 	"text/tabwriter"
 
 	"knee/bayesopt"
 	"knee/bayesopt/baseline"
 	"knee/bayesopt/replay"
+	"knee/internal/parallel"
+	"knee/profile"
 )
 
-// setting is one choice of the constants, named by what differs.
-type setting struct {
-	name string
-	bayesopt.Constants
+// run is what a search came to; see [replay.Trace]. The chance of stopping is
+// no part of Setting: a search goes on when it would stop, and says so.
+type run struct {
+	Setting bayesopt.Constants
+	Table   string
+	Seed    int
+	Ratio   []float64 // best so far ÷ best there is after each evaluation, at most 100
+	Better  []float64
+	Failed  float64 // share of the evaluations
 }
 
-// settings are the present constants and each of them changed.
-func settings() []setting {
-	now := bayesopt.LearnedConstants()
-	out := []setting{{"present", now}}
-	for _, c := range []struct {
-		name   string
-		of     func(*bayesopt.Constants) *float64
-		values []float64
-	}{
-		{"failure cost", func(c *bayesopt.Constants) *float64 { return &c.FailureCost }, []float64{0, 0.01, 0.02, 0.04}},
-		{"usual fits", func(c *bayesopt.Constants) *float64 { return &c.UsualFits }, []float64{0.8, 0.9, 0.95}},
-		{"start fits", func(c *bayesopt.Constants) *float64 { return &c.StartFits }, []float64{0.3, 0.5, 0.7}},
-		{"length sd", func(c *bayesopt.Constants) *float64 { return &c.LengthSD }, []float64{0.9, 1.3, 1.7}},
-		{"jump chance", func(c *bayesopt.Constants) *float64 { return &c.JumpChance }, []float64{0, 0.25, 0.5}},
-		{"record trust", func(c *bayesopt.Constants) *float64 { return &c.RecordTrust }, []float64{2, 4, 8}},
-		{"stop chance", func(c *bayesopt.Constants) *float64 { return &c.StopChance }, []float64{0.03, 0.05, 0.08}},
-	} {
-		for _, v := range c.values {
-			s := setting{fmt.Sprintf("%s %g", c.name, v), now}
-			if p := c.of(&s.Constants); *p != v {
-				*p = v
-				out = append(out, s)
+// search runs what is not in the cache yet.
+func (l *learner) search(settings []bayesopt.Constants, tables []*replay.Table) error {
+	var todo []run
+	for _, c := range settings {
+		for _, t := range tables {
+			for seed := range l.seeds {
+				if r := (run{Setting: free(c), Table: t.Name, Seed: seed}); l.cache[r.key()] == nil {
+					todo = append(todo, r)
+				}
 			}
 		}
 	}
-	return out
+	var mu sync.Mutex
+	return parallel.Each(len(todo), 1, func() func(int) error {
+		return func(i int) error {
+			r := todo[i]
+			t := tables[slices.IndexFunc(tables, func(t *replay.Table) bool { return t.Name == r.Table })]
+			g := replay.Goal{Constants: &r.Setting}
+			method, err := t.NewMethod(baseline.Guided, g, int64(r.Seed))
+			if err != nil {
+				return err
+			}
+			trace, err := t.Search(method, g, budget(t), int64(r.Seed))
+			if err != nil {
+				return fmt.Errorf("table %s, seed %d: %w", t.Name, r.Seed, err)
+			}
+			for _, b := range trace.Best {
+				r.Ratio = append(r.Ratio, min(b/trace.Optimum, 100))
+			}
+			r.Better, r.Failed = trace.Better, float64(trace.Infeasible)/float64(len(trace.Best))
+			mu.Lock()
+			defer mu.Unlock()
+			l.cache[r.key()] = &r
+			return l.out.Encode(r)
+		}
+	})
 }
 
-// loss of a search of one table: the logarithm of the evaluations to within 5 %,
-// a tenth of that of the evaluations until it stops, the share of searches that
-// then name a worse row, and the share of evaluations that failed.
-func loss(s replay.Score) float64 {
-	return math.Log(s.Evals) + 0.1*math.Log(max(1, s.StopEvals)) + 1 - s.StopWithin5 + s.Failed
+// free is a setting with which every chance stops, so that one search tells
+// what all chances would have come to.
+func free(c bayesopt.Constants) bayesopt.Constants {
+	c.StopChance = 1
+	return c
+}
+
+func (r *run) key() string { return fmt.Sprint(r.Setting, r.Table, r.Seed) }
+
+func budget(t *replay.Table) int {
+	if len(t.Candidates) > 100 && t.Kind != "layout" && !t.Plans() {
+		return 30
+	}
+	return 20
+}
+
+// learner holds the searches made so far.
+type learner struct {
+	seeds int
+	cache map[string]*run
+	out   *json.Encoder
 }
 
 func main() {
 	seeds := flag.Int("seeds", 3, "searches per table and setting")
 	layouts := flag.Int("layouts", 4, "synthetic layout spaces")
-	every := flag.Int("every", 1, "use every n-th table of a kind with more than ten")
+	every := flag.Int("every", 1, "use every n-th table of a file with more than ten")
+	cache := flag.String("cache", "", "file that keeps the searches")
 	flag.Parse()
-	if err := run(os.Stdout, flag.Args(), *seeds, *layouts, *every); err != nil {
+	tables, err := load(flag.Args(), *layouts, *every)
+	if err == nil {
+		err = learn(os.Stdout, tables, *seeds, *cache)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "learn:", err)
 		os.Exit(1)
 	}
 }
 
-func run(w io.Writer, files []string, seeds, layouts, every int) error {
-	kinds := map[string][]*replay.Table{}
+func load(files []string, layouts, every int) ([]*replay.Table, error) {
+	var all []*replay.Table
 	for k := range layouts {
-		t := replay.NewLayout(int64(1000 + k)) // not those of knee bench search
-		kinds[t.Kind] = append(kinds[t.Kind], t)
+		all = append(all, replay.NewLayout(int64(1000+k))) // not those of knee bench search
 	}
 	for _, file := range files {
-		tables, err := replay.LoadTables(file)
+		of, err := replay.LoadTables(file)
+		if err != nil {
+			return nil, err
+		}
+		for k, t := range of {
+			if len(of) <= 10 || k%every == 0 {
+				all = append(all, t)
+			}
+		}
+	}
+	for _, t := range all {
+		if t.Plans() {
+			t.Forms = profile.LayoutForms(t.Architecture)
+		}
+	}
+	return all, nil
+}
+
+func learn(w io.Writer, tables []*replay.Table, seeds int, cache string) error {
+	l := &learner{seeds: seeds, cache: map[string]*run{}, out: json.NewEncoder(io.Discard)}
+	if cache != "" {
+		f, err := os.OpenFile(cache, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 		if err != nil {
 			return err
 		}
-		for k, t := range tables {
-			if len(tables) <= 10 || k%every == 0 {
-				kinds[t.Kind] = append(kinds[t.Kind], t)
+		defer f.Close()
+		in := json.NewDecoder(f)
+		for err == nil {
+			var r run
+			if err = in.Decode(&r); err == nil {
+				l.cache[r.key()] = &r
 			}
 		}
-	}
-	all := settings()
-	losses := make([]map[string]float64, len(all)) // by setting and kind
-	for k, s := range all {
-		losses[k] = map[string]float64{}
-		for kind, tables := range kinds {
-			budget := 20
-			if len(tables[0].Candidates) > 100 && kind != "layout" {
-				budget = 30
-			}
-			results, err := replay.Compare(context.Background(), tables, []string{baseline.Guided},
-				replay.Settings{Goal: replay.Goal{Constants: &s.Constants}, Budget: budget, Seeds: seeds})
-			if err != nil {
-				return err
-			}
-			for _, r := range results {
-				losses[k][kind] += loss(r.Score) / float64(len(tables))
-			}
+		if !errors.Is(err, io.EOF) {
+			return fmt.Errorf("cache %s: %w", cache, err)
 		}
+		l.out = json.NewEncoder(f)
 	}
-	return report(w, slices.Sorted(maps.Keys(kinds)), all, losses)
+	now := bayesopt.LearnedConstants()
+	all := []bayesopt.Constants{now}
+	for _, k := range knobs() {
+		all = append(all, k.settings(now)...)
+	}
+	if err := l.search(all, tables); err != nil {
+		return err
+	}
+	return l.report(w, tables, all)
 }
 
-// best returns the setting of least mean loss over all kinds but one.
-func best(kinds []string, losses []map[string]float64, but string) int {
-	pick, least := 0, math.Inf(1)
-	for k, l := range losses {
-		var sum float64
-		for _, kind := range kinds {
-			if kind != but {
-				sum += l[kind]
-			}
-		}
-		if sum < least {
-			pick, least = k, sum
-		}
-	}
-	return pick
-}
-
-func report(w io.Writer, kinds []string, all []setting, losses []map[string]float64) error {
+// report prints the losses by kind, and the score of every fold.
+func (l *learner) report(w io.Writer, tables []*replay.Table, all []bayesopt.Constants) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	folds := foldsOf(tables)
 	fmt.Fprint(t, "setting")
-	for _, kind := range kinds {
-		fmt.Fprint(t, "\t", kind)
+	for _, f := range folds {
+		fmt.Fprint(t, "\t", f.name)
 	}
 	fmt.Fprintln(t)
-	for k, s := range all {
-		fmt.Fprint(t, s.name)
-		for _, kind := range kinds {
-			fmt.Fprintf(t, "\t%.3f", losses[k][kind])
+	for _, c := range all {
+		fmt.Fprint(t, describe(all[0], c))
+		for _, f := range folds {
+			fmt.Fprintf(t, "\t%.3f", l.score(c, f.of(tables)).loss)
 		}
 		fmt.Fprintln(t)
 	}
-	fmt.Fprintln(t, "\nleft out\tbest on the others\tits loss there\tof the present")
-	for _, kind := range kinds {
-		pick := best(kinds, losses, kind)
-		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.3f\n", kind, all[pick].name, losses[pick][kind], losses[0][kind])
+	fmt.Fprintln(t, "\nleft out\tchosen on the others\tevaluations\tends within 5 %\tafter\tfailed\tpresent: evaluations\tends within 5 %\tafter\tfailed")
+	for _, f := range folds {
+		out, rest := f.of(tables), f.rest(tables)
+		chosen := l.choose(all[0], rest)
+		if err := l.search([]bayesopt.Constants{chosen}, out); err != nil {
+			return err
+		}
+		a, b := l.score(chosen, out), l.score(all[0], out)
+		fmt.Fprintf(t, "%s\t%s\t%.2f\t%.0f %%\t%.1f\t%.1f %%\t%.2f\t%.0f %%\t%.1f\t%.1f %%\n", f.name, describe(all[0], chosen),
+			a.evals, 100*a.within, a.stop, 100*a.failed, b.evals, 100*b.within, b.stop, 100*b.failed)
 	}
-	fmt.Fprintf(t, "\nbest on all: %s\n", all[best(kinds, losses, "")].name)
+	fmt.Fprintf(t, "\nbest on all: %s\n", cmp.Or(describe(all[0], l.choose(all[0], tables)), "present"))
 	return t.Flush()
 }

@@ -11,37 +11,46 @@ import (
 	"knee/bayesopt/replay"
 )
 
-// Left out is what is scored: a setting that is best on the others is chosen
-// whatever it does on the kind left out.
-func TestBestLeavesOut(t *testing.T) {
-	losses := []map[string]float64{{"a": 1, "b": 1, "c": 1}, {"a": 9, "b": 0.5, "c": 0.9}}
-	kinds := []string{"a", "b", "c"}
-	if got := best(kinds, losses, "a"); got != 1 {
-		t.Errorf("without a setting %d is best, want 1", got)
-	}
-	if got := best(kinds, losses, ""); got != 0 {
-		t.Errorf("on all setting %d is best, want 0", got)
-	}
-}
-
-// Every setting but the present differs from it in one constant.
-func TestSettingsDifferInOneConstant(t *testing.T) {
+// What is chosen for the rest does not depend on what is left out.
+func TestChooseLeavesOut(t *testing.T) {
 	now := bayesopt.LearnedConstants()
-	for _, s := range settings()[1:] {
-		if s.Constants == now {
-			t.Errorf("%s is the present setting", s.name)
+	tables := []*replay.Table{{Name: "a", Kind: "a"}, {Name: "b", Kind: "b"}}
+	l := &learner{seeds: 1, cache: map[string]*run{}}
+	for _, k := range knobs() {
+		for _, c := range append(k.settings(now), now) {
+			for _, t := range tables {
+				r := &run{Setting: free(c), Table: t.Name, Ratio: []float64{2, 2, 2, 1}, Better: []float64{1, 1, 1, 1}}
+				if c.LengthSD != now.LengthSD && t.Name == "a" {
+					r.Ratio = []float64{1, 1, 1, 1} // better there, and there alone
+				}
+				l.cache[r.key()] = r
+			}
 		}
+	}
+	folds := foldsOf(tables)
+	if c := l.choose(now, folds[0].rest(tables)); c != now {
+		t.Errorf("without table a: %s, want the present constants", describe(now, c))
+	}
+	if c := l.choose(now, folds[1].rest(tables)); c.LengthSD == now.LengthSD {
+		t.Errorf("without table b: %s, want another length sd", describe(now, c))
 	}
 }
 
 // A search that ends sooner, better and without failures has a smaller loss.
 func TestLoss(t *testing.T) {
-	good := replay.Score{Evals: 5, StopEvals: 8, StopWithin5: 1}
-	for _, worse := range []replay.Score{{Evals: 6, StopEvals: 8, StopWithin5: 1}, {Evals: 5, StopEvals: 12, StopWithin5: 1},
-		{Evals: 5, StopEvals: 8, StopWithin5: 0.9}, {Evals: 5, StopEvals: 8, StopWithin5: 1, Failed: 0.1}} {
-		if loss(worse) <= loss(good) {
-			t.Errorf("loss of %+v is %g, of %+v %g", worse, loss(worse), good, loss(good))
+	good := run{Ratio: []float64{2, 2, 1, 1, 1}, Better: []float64{1, 1, 1, .01, 0}}
+	for name, worse := range map[string]run{
+		"found later":      {Ratio: []float64{2, 2, 2, 1, 1}, Better: good.Better},
+		"stopped later":    {Ratio: good.Ratio, Better: []float64{1, 1, 1, 1, 0}},
+		"stopped too soon": {Ratio: good.Ratio, Better: []float64{1, 1, .01, 0, 0}},
+		"failures":         {Ratio: good.Ratio, Better: good.Better, Failed: .2},
+	} {
+		if worse.score(.05).loss <= good.score(.05).loss {
+			t.Errorf("%s: loss %g, want more than %g", name, worse.score(.05).loss, good.score(.05).loss)
 		}
+	}
+	if s := good.score(.05); s.evals != 3 || s.stop != 3 || s.within != 1 {
+		t.Errorf("%+v, want 3 evaluations and a good end after 3", s)
 	}
 }
 
@@ -59,16 +68,26 @@ func TestRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var out strings.Builder
-	if err := run(&out, files, 1, 0, 1); err != nil {
+	tables, err := load(files, 0, 1)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"present", "failure cost 0 ", "left out", "best on all: "} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
+	cache := filepath.Join(t.TempDir(), "runs.jsonl")
+	var first, again strings.Builder
+	for _, out := range []*strings.Builder{&first, &again} {
+		if err := learn(out, tables, 1, cache); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if err := run(&out, []string{"absent.csv"}, 1, 0, 1); err == nil {
+	for _, want := range []string{"present", "failure cost 0 ", "left out", "best on all: "} {
+		if !strings.Contains(first.String(), want) {
+			t.Errorf("no %q in\n%s", want, first.String())
+		}
+	}
+	if first.String() != again.String() {
+		t.Errorf("from the cache:\n%s\nwant\n%s", again.String(), first.String())
+	}
+	if _, err := load([]string{"absent.csv"}, 0, 1); err == nil {
 		t.Error("a table that is not there is passed over")
 	}
 }

@@ -272,7 +272,7 @@ func process(train []data.Measurement, features func(data.Measurement) []float64
 	for i := range xs {
 		xs[i] = scale(xs[i])
 	}
-	g, err := bayesopt.FitGP(xs, y, bayesopt.Prior{}, 3, 1)
+	g, err := bayesopt.FitGP(xs, y, bayesopt.Prior{}, 1)
 	if err != nil {
 		return func(data.Measurement) float64 { return math.NaN() }
 	}

@@ -22,7 +22,9 @@ type Steps struct {
 // initial-batch worth, and a trial is charged Window seconds. The goal's Time
 // asks for the most goodput instead, whatever it costs.
 func NewStepTable(name string, ms []data.Measurement, s Steps) (*Table, error) {
-	t := &Table{Name: name, steps: &s}
+	t := &Table{Name: name, steps: func(o *bayesopt.Options) {
+		o.JobTime, o.Objective, o.Efficiency, o.TrialSeconds, o.Forms = false, bayesopt.Goodput, s.Efficiency, s.Window, s.Forms
+	}}
 	seen := map[string]bool{}
 	for _, m := range ms {
 		if m.Status != data.OK || seen[m.Key()] {

@@ -1,0 +1,76 @@
+package baseline
+
+import (
+	"fmt"
+
+	"github.com/c-bata/goptuna"
+	"github.com/c-bata/goptuna/cmaes"
+	"github.com/c-bata/goptuna/tpe"
+
+	"knee/bayesopt"
+	"knee/bayesopt/sampler"
+	"knee/data"
+)
+
+// fromGoptuna picks the nearest open candidate to what a sampler of goptuna
+// proposes. The samplers keep what they know in memory, so they are led
+// through the whole history again for every decision, with the same seed.
+func fromGoptuna(name string, samplers func(seed int64) (goptuna.Sampler, goptuna.RelativeSampler)) pick {
+	return func(p *bayesopt.Problem) (int, string, string, error) {
+		independent, relative := samplers(p.Options().Seed)
+		h := p.History()
+		t, err := sampler.NewTracker(name, h.Candidates, p.Options(), nil, independent)
+		for _, m := range h.Measured {
+			if err == nil && m.Status != data.Aborted {
+				err = replayed(t, relative, m)
+			}
+		}
+		for _, c := range h.Running {
+			if err == nil {
+				err = replayed(t, relative, data.Measurement{Config: c})
+			}
+		}
+		var row []float64
+		if err == nil {
+			row, err = t.Propose(relative, -1)
+		}
+		if err != nil {
+			return 0, "", "", fmt.Errorf("strategy %s: %w", name, err)
+		}
+		left := p.Open()
+		near := make([]float64, len(left))
+		for k, i := range left {
+			near[k] = -t.Gap(row, i)
+		}
+		return left[p.Best(left, near)], "nearest untried candidate to the point that goptuna's " + name + " proposes", "", nil
+	}
+}
+
+// replayed makes a trial one of the study, as if it had been proposed; one
+// without a status is running.
+func replayed(t *sampler.Tracker, relative goptuna.RelativeSampler, m data.Measurement) error {
+	i, ok := t.Index(m.Config)
+	if !ok {
+		return nil
+	}
+	id, err := t.Start(i)
+	if err == nil && relative != nil {
+		_, err = t.Propose(relative, id)
+	}
+	if err == nil && m.Status != "" {
+		err = t.Finish(id, m)
+	}
+	return err
+}
+
+// cma is the covariance matrix adaptation evolution strategy (Hansen, "The CMA
+// evolution strategy: a tutorial", 2016).
+func cma(seed int64) (goptuna.Sampler, goptuna.RelativeSampler) {
+	return nil, cmaes.NewSampler(cmaes.SamplerOptionSeed(seed))
+}
+
+// parzen is the tree-structured Parzen estimator (Bergstra et al., "Algorithms
+// for hyper-parameter optimization", 2011, section 4).
+func parzen(seed int64) (goptuna.Sampler, goptuna.RelativeSampler) {
+	return tpe.NewSampler(tpe.SamplerOptionSeed(seed)), nil
+}

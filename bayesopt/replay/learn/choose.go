@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"knee/bayesopt"
+	"knee/bayesopt/replay"
+)
+
+// knob is one constant and the values it may have.
+type knob struct {
+	name   string
+	of     func(*bayesopt.Constants) *float64
+	values []float64
+}
+
+// knobs are the constants that change how a search goes.
+func knobs() []knob {
+	return []knob{
+		{"failure cost", func(c *bayesopt.Constants) *float64 { return &c.FailureCost }, []float64{0, 0.01, 0.02, 0.05}},
+		{"usual fits", func(c *bayesopt.Constants) *float64 { return &c.UsualFits }, []float64{0.8, 0.9, 0.95}},
+		{"length sd", func(c *bayesopt.Constants) *float64 { return &c.LengthSD }, []float64{0.9, 1.3, 1.7}},
+		{"record trust", func(c *bayesopt.Constants) *float64 { return &c.RecordTrust }, []float64{2, 4, 8}},
+	}
+}
+
+// stopping is the constant that only says when a search ends.
+func stopping() knob {
+	return knob{"stop chance", func(c *bayesopt.Constants) *float64 { return &c.StopChance }, []float64{0.01, 0.02, 0.03, 0.05, 0.07, 0.1}}
+}
+
+// settings are those that differ from one in the knob.
+func (k knob) settings(from bayesopt.Constants) []bayesopt.Constants {
+	var out []bayesopt.Constants
+	for _, v := range k.values {
+		c := from
+		if *k.of(&c) = v; c != from {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// describe says in what a setting differs from another.
+func describe(from, c bayesopt.Constants) string {
+	var parts []string
+	for _, k := range append(knobs(), stopping()) {
+		if v := *k.of(&c); v != *k.of(&from) {
+			parts = append(parts, fmt.Sprintf("%s %g", k.name, v))
+		}
+	}
+	if len(parts) == 0 {
+		return "present"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// score is how a setting did on some tables: means over their kinds.
+type score struct{ loss, evals, stop, within, failed float64 }
+
+// loss of a search: the logarithm of the evaluations to within 5 %, a tenth of
+// that of the evaluations until it stops, 1 if it then names a worse row, and
+// the share of evaluations that failed.
+func (r *run) score(chance float64) score {
+	end := func(found bool, at int) float64 {
+		if !found {
+			return float64(len(r.Ratio))
+		}
+		return float64(at)
+	}
+	at := slices.IndexFunc(r.Ratio, func(v float64) bool { return v <= 1.05 })
+	s := score{evals: end(at >= 0, at) + 1, failed: r.Failed}
+	stop := slices.IndexFunc(r.Better, func(v float64) bool { return v < chance })
+	if s.stop = end(stop >= 0, stop); s.evals <= s.stop {
+		s.within = 1
+	}
+	s.loss = math.Log(s.evals) + 0.1*math.Log(max(1, s.stop)) + 1 - s.within + s.failed
+	return s
+}
+
+// score averages over seeds, tables and then kinds.
+func (l *learner) score(c bayesopt.Constants, tables []*replay.Table) score {
+	kinds := map[string]float64{}
+	for _, t := range tables {
+		kinds[t.Kind]++
+	}
+	var sum score
+	for _, t := range tables {
+		for seed := range l.seeds {
+			s := l.cache[(&run{Setting: free(c), Table: t.Name, Seed: seed}).key()].score(c.StopChance)
+			share := 1 / (kinds[t.Kind] * float64(len(kinds)*l.seeds))
+			sum.loss += share * s.loss
+			sum.evals += share * s.evals
+			sum.stop += share * s.stop
+			sum.within += share * s.within
+			sum.failed += share * s.failed
+		}
+	}
+	return sum
+}
+
+// choose takes for every knob the value of least loss with the others as they
+// are, and then the chance to stop at.
+func (l *learner) choose(now bayesopt.Constants, tables []*replay.Table) bayesopt.Constants {
+	chosen := now
+	for _, k := range append(knobs(), stopping()) {
+		least := l.score(now, tables).loss
+		for _, c := range k.settings(now) {
+			if v := l.score(c, tables).loss; v < least {
+				least, *k.of(&chosen) = v, *k.of(&c)
+			}
+		}
+	}
+	return chosen
+}
+
+// fold is a part of the tables.
+type fold struct {
+	name string
+	in   func(k int, t *replay.Table) bool
+}
+
+// foldsOf are the kinds of tables, and every other table.
+func foldsOf(tables []*replay.Table) []fold {
+	var folds []fold
+	seen := map[string]bool{}
+	for _, t := range tables {
+		if kind := t.Kind; !seen[kind] {
+			seen[kind] = true
+			folds = append(folds, fold{kind, func(_ int, t *replay.Table) bool { return t.Kind == kind }})
+		}
+	}
+	for half := range 2 {
+		folds = append(folds, fold{[]string{"even tables", "odd tables"}[half], func(k int, _ *replay.Table) bool { return k%2 == half }})
+	}
+	return folds
+}
+
+func (f fold) of(tables []*replay.Table) []*replay.Table   { return f.part(tables, true) }
+func (f fold) rest(tables []*replay.Table) []*replay.Table { return f.part(tables, false) }
+
+func (f fold) part(tables []*replay.Table, in bool) []*replay.Table {
+	var out []*replay.Table
+	for k, t := range tables {
+		if f.in(k, t) == in {
+			out = append(out, t)
+		}
+	}
+	return out
+}

@@ -1,0 +1,130 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"knee/bayesopt"
+	"knee/bayesopt/baseline"
+	"knee/data"
+)
+
+// Reach asks for the fastest configuration on At workers of a table with
+// several sizes, of which those up to Measure may be measured, Budget times.
+type Reach struct {
+	At, Measure, Budget int
+	Model               bayesopt.JointModel
+}
+
+// ReachMethods lists the ways to choose that [Table.Reach] knows: "guided",
+// which measures what decides the choice; "random", which measures at random
+// and chooses by the same model; and "scaled", which searches the largest size
+// that may be measured and takes its best layout with more replicas.
+func ReachMethods() []string { return []string{baseline.Guided, "random", "scaled"} }
+
+// Reaches reports whether the table has something to choose from and to measure.
+func (t *Table) Reaches(r Reach) bool {
+	wanted, near := 0, 0
+	for i, c := range t.Candidates {
+		if c.Workers == r.At && t.Outcomes[i].Status == data.OK {
+			wanted++
+		}
+		if c.Workers <= r.Measure {
+			near++
+		}
+	}
+	return wanted >= minPlans && near > r.Budget
+}
+
+// Reach returns the throughput of what a method chooses, as a share of that of
+// the best at its size; 0 if it does not fit.
+func (t *Table) Reach(method string, r Reach, seed int64) (float64, error) {
+	o := bayesopt.Options{Objective: bayesopt.Throughput, Seed: seed, KeepGoing: true, Forms: t.Forms}
+	target := &bayesopt.Target{Model: r.Model, At: func(c data.Config) bool { return c.Workers == r.At },
+		Measure: func(c data.Config) bool { return c.Workers <= r.Measure }}
+	h := bayesopt.History{Candidates: t.Candidates}
+	switch method {
+	case baseline.Guided, "random":
+		o.Target = target
+	case "scaled":
+		largest := 0
+		for _, c := range t.Candidates {
+			if c.Workers <= r.Measure {
+				largest = max(largest, c.Workers)
+			}
+		}
+		h.Candidates = slices.DeleteFunc(slices.Clone(t.Candidates), func(c data.Config) bool { return c.Workers != largest })
+	default:
+		return 0, &data.UnknownError{What: "method", Name: method, Known: ReachMethods()}
+	}
+	chooser, err := bayesopt.NewGuided(o)
+	if err != nil {
+		return 0, err
+	}
+	var s bayesopt.Strategy = chooser
+	if method == "random" {
+		if s, err = baseline.NewStrategy("random", o); err != nil {
+			return 0, err
+		}
+	}
+	row := map[string]int{}
+	for i, c := range t.Candidates {
+		row[c.Key()] = i
+	}
+	for range r.Budget {
+		next, err := s.Next(h)
+		if err != nil {
+			return 0, err
+		}
+		if next.Stop {
+			break
+		}
+		m := t.measurement(row[next.Config.Key()], Goal{Time: true}, seed, 1)
+		m.Architecture = t.Architecture
+		h.Measured = append(h.Measured, m)
+	}
+	choice := data.Config{}
+	if method == "scaled" {
+		choice = t.scaled(h.Measured, r.At)
+	} else if next, err := chooser.Next(h); err != nil {
+		return 0, fmt.Errorf("%s: %w", t.Name, err)
+	} else if next.Best >= 0 {
+		choice = t.Candidates[next.Best]
+	}
+	return t.share(choice, r.At), nil
+}
+
+// share is the throughput of a configuration as a share of the best at a size.
+func (t *Table) share(choice data.Config, at int) float64 {
+	got, best := 0.0, 0.0
+	for i, c := range t.Candidates {
+		if o := t.Outcomes[i]; o.Status == data.OK && c.Workers == at {
+			speed := c.SamplesPerStep() / o.Time
+			if best = max(best, speed); c.Key() == choice.Key() {
+				got = speed
+			}
+		}
+	}
+	return got / best
+}
+
+// scaled returns the configuration at a size that is most like the fastest
+// measured one that has its like there: the same layout, the nearest batch.
+func (t *Table) scaled(measured []data.Measurement, at int) data.Config {
+	speed := func(m data.Measurement) float64 { return m.SamplesPerStep() / m.StepTime }
+	ok := slices.DeleteFunc(slices.Clone(measured), func(m data.Measurement) bool { return m.Status != data.OK })
+	slices.SortFunc(ok, func(a, b data.Measurement) int { return int(math.Copysign(1, speed(b)-speed(a))) })
+	for _, m := range ok {
+		pick, nearest := data.Config{}, math.Inf(1)
+		for _, c := range t.Candidates {
+			if gap := math.Abs(math.Log(c.LocalBatch / m.LocalBatch)); c.Workers == at && c.Layout == m.Layout && gap < nearest {
+				pick, nearest = c, gap
+			}
+		}
+		if pick.Workers > 0 {
+			return pick
+		}
+	}
+	return data.Config{}
+}

@@ -1,0 +1,230 @@
+package bayesopt
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"knee/data"
+)
+
+// Target asks for the best configuration of a part of the space that may be out
+// of reach of trials, such as the best layout on 256 workers where trials run
+// on at most 32.
+type Target struct {
+	At      func(data.Config) bool // where the best is wanted; nil is everywhere
+	Measure func(data.Config) bool // where trials may run; nil is everywhere
+	Model   JointModel
+}
+
+// JointModel is a posterior of the step time of all configurations together,
+// such as the speed model of package fit.
+type JointModel interface {
+	// Draws fits the model to measurements with status ok, at least one, and
+	// returns ln step time (s) of each configuration in every draw, and the
+	// standard deviation of one run about it.
+	Draws(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error)
+}
+
+// outlook is what the draws say of the configurations that are wanted.
+type outlook struct {
+	wanted   []int       // candidates that may be the answer
+	response [][]float64 // of each in every draw; one that may not fit is worth as much less
+	best     int         // position in wanted of the least expected response
+	regret   float64     // expected, of the best, in nats
+	better   float64     // probability that another is better by the target
+}
+
+// decideTarget suggests the trial that is expected to improve the choice of the
+// answer most: the knowledge gradient for correlated beliefs (Frazier, Powell
+// and Dayanik, "The knowledge-gradient policy for correlated normal beliefs",
+// 2009, section 2), with the moments of the model's posterior draws. A trial
+// moves the expectation of every answer as it covaries with the trial.
+func (p *Problem) decideTarget() (Suggestion, error) {
+	open := p.Open()
+	if p.Successes() == 0 {
+		if len(open) == 0 {
+			return p.Exhausted(-1), nil
+		}
+		i, reason := p.startPick()
+		return p.suggest(i, nil, reason), nil
+	}
+	ln, sd, err := p.draws()
+	if err != nil {
+		return Suggestion{}, err
+	}
+	o, err := p.outlook(ln)
+	if err != nil {
+		return Suggestion{}, err
+	}
+	pick, gain := -1, math.Inf(-1)
+	for _, i := range open {
+		g := p.fits[i] * o.gain(ln[i], sd[i])
+		if g > gain || g == gain && p.priority(i) > p.priority(pick) {
+			pick, gain = i, g
+		}
+	}
+	answer := o.wanted[o.best]
+	stop := p.targetReached(o, gain)
+	if pick < 0 || stop != "" && !p.opts.KeepGoing {
+		if stop == "" {
+			stop = "stop: nothing is left to measure"
+		}
+		s := p.Stopped(answer, stop+"; "+p.answer(o))
+		s.Expected, s.Better = p.drawn(answer, ln[answer], sd[answer]), o.better
+		return s, nil
+	}
+	s := p.suggest(pick, nil, fmt.Sprintf("a trial of it is expected to improve the choice by %.2g %%; %s", 100*max(gain, 0), p.answer(o)))
+	s.Expected, s.PFeasible = p.drawn(pick, ln[pick], sd[pick]), p.fits[pick]
+	s.Best, s.Better, s.Fired = answer, o.better, stop
+	return s, nil
+}
+
+// draws returns ln step time of every candidate in every draw of the model,
+// given the trials, and given that those that are running come out as the draw
+// says (Matheron's rule), and the standard deviation of one run.
+func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
+	var ok []data.Measurement
+	for _, m := range p.measured {
+		if m.Status == data.OK {
+			ok = append(ok, m)
+		}
+	}
+	if ln, sd, err = p.opts.Target.Model.Draws(ok, p.cands); err != nil {
+		return nil, nil, err
+	}
+	rng := p.Rand()
+	for _, c := range p.history.Running {
+		r, known := p.index[c.Key()]
+		if !known {
+			continue
+		}
+		mean, variance := stat.MeanVariance(ln[r], nil)
+		excess := make([]float64, len(ln[r]))
+		for d, v := range ln[r] {
+			excess[d] = v + sd[r]*rng.NormFloat64() - mean
+		}
+		at := append([]float64(nil), ln[r]...)
+		for _, row := range ln {
+			floats.AddScaled(row, -stat.Covariance(row, at, nil)/(variance+sd[r]*sd[r]), excess)
+		}
+	}
+	return ln, sd, nil
+}
+
+// outlook judges the configurations that are wanted. What may not fit yields
+// nothing where it does not: its expected speed is less by the probability.
+func (p *Problem) outlook(ln [][]float64) (*outlook, error) {
+	o := &outlook{}
+	for i, c := range p.cands {
+		if at := p.opts.Target.At; at == nil || at(c) {
+			r := append([]float64(nil), ln[i]...)
+			floats.AddConst(p.offset[i]-math.Log(p.fits[i]), r)
+			o.wanted, o.response = append(o.wanted, i), append(o.response, r)
+		}
+	}
+	if len(o.wanted) == 0 {
+		return nil, &data.InputError{Source: data.Source{Column: "objective.at"}, Found: "no candidate there", Want: "a condition that some configuration of the space meets"}
+	}
+	least := math.Inf(1)
+	for k, r := range o.response {
+		if m := stat.Mean(r, nil); m < least {
+			o.best, least = k, m
+		}
+	}
+	margin, draws := p.opts.Objective.margin(p.opts.TargetRegret), len(o.response[0])
+	keep := map[int]bool{o.best: true} // those that are the best in some draw
+	for d := range draws {
+		first := o.best
+		for k, r := range o.response {
+			if r[d] < o.response[first][d] {
+				first = k
+			}
+		}
+		keep[first] = true
+		behind := o.response[o.best][d] - o.response[first][d]
+		o.regret += behind / float64(draws)
+		if behind > margin {
+			o.better += 1 / float64(draws)
+		}
+	}
+	few := &outlook{regret: o.regret, better: o.better}
+	for k := range o.wanted {
+		if k == o.best {
+			few.best = len(few.wanted)
+		}
+		if keep[k] {
+			few.wanted, few.response = append(few.wanted, o.wanted[k]), append(few.response, o.response[k])
+		}
+	}
+	return few, nil
+}
+
+// gainPoints is the number of outcomes of a trial, equally likely ones, over
+// which the knowledge gradient is averaged.
+const gainPoints = 32
+
+// gain returns by how much a trial is expected to lower the response of the
+// answer, in nats. ln is that of the trial in every draw, sd of one run about it.
+func (o *outlook) gain(ln []float64, sd float64) float64 {
+	scale := math.Hypot(stat.StdDev(ln, nil), sd)
+	level, slope := make([]float64, len(o.wanted)), make([]float64, len(o.wanted))
+	for k, r := range o.response {
+		level[k], slope[k] = stat.Mean(r, nil), stat.Covariance(r, ln, nil)/scale
+	}
+	gain := level[o.best]
+	for j := range gainPoints {
+		z, least := distuv.UnitNormal.Quantile((float64(j)+.5)/gainPoints), math.Inf(1)
+		for k := range level {
+			least = min(least, level[k]+slope[k]*z)
+		}
+		gain -= least / gainPoints
+	}
+	return gain
+}
+
+// targetReached says why the search should end, nothing if it should not: the
+// answer is probably within the target, or no trial is expected to tell more.
+func (p *Problem) targetReached(o *outlook, gain float64) string {
+	chance, target := p.opts.Constants.StopChance, p.opts.TargetRegret
+	switch {
+	case p.Successes() < minRecord:
+		return ""
+	case o.better < chance:
+		return fmt.Sprintf("stop after %d trials", p.trials)
+	case gain < chance*target:
+		return fmt.Sprintf("stop after %d trials: no trial there is expected to improve the choice by %s", p.trials, shareText(chance*target))
+	}
+	return ""
+}
+
+// answer says what would be chosen now, and how sure that is.
+func (p *Problem) answer(o *outlook) string {
+	return fmt.Sprintf("the choice is %s: another is better by %s with probability %s, expected regret %s",
+		p.cands[o.wanted[o.best]], shareText(p.opts.TargetRegret), shareText(o.better), shareText(math.Expm1(o.regret)))
+}
+
+// drawn is the estimate of the objective of one run of a candidate.
+func (p *Problem) drawn(i int, ln []float64, sd float64) data.Estimate {
+	mean, spread := stat.MeanStdDev(ln, nil)
+	return p.opts.Objective.estimate(Predictive{Mean: []float64{mean + p.offset[i]}, SD: []float64{math.Hypot(spread, sd)}, Weight: []float64{1}})
+}
+
+// check refuses a target that cannot be pursued.
+func (t *Target) check(o Options) error {
+	switch {
+	case t == nil:
+		return nil
+	case t.Model == nil:
+		return errors.New("target: no model, want one that predicts what is not measured")
+	case o.Objective == Accuracy:
+		return errors.New("target with objective accuracy, want throughput, goodput, step_time or cost_to_target")
+	case o.Deadline > 0:
+		return errors.New("target with a deadline, want one of the two")
+	}
+	return nil
+}

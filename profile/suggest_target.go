@@ -1,0 +1,50 @@
+package profile
+
+import (
+	"knee/bayesopt"
+	"knee/data"
+	"knee/fit"
+	"knee/profile/space"
+)
+
+// SpeedModel is the posterior of package fit as the model of a search for what
+// may not be measured; see [bayesopt.Target]. The architecture is that of the
+// model that is trained, zero if it is not known.
+func SpeedModel(a data.Architecture, seed int64) bayesopt.JointModel { return speedModel{a, seed} }
+
+type speedModel struct {
+	architecture data.Architecture
+	seed         int64
+}
+
+// Draws implements [bayesopt.JointModel].
+func (s speedModel) Draws(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
+	rows := append([]data.Measurement(nil), measured...)
+	for i := range rows {
+		if rows[i].Architecture.Zero() {
+			rows[i].Architecture = s.architecture
+		}
+	}
+	model, err := fit.Fit(rows, fit.Settings{Seed: s.seed})
+	if err != nil {
+		return nil, nil, err
+	}
+	return model.Draws(at)
+}
+
+// targetOf returns where a study wants the best and may measure, nil if that is
+// everywhere.
+func targetOf(s *data.Study) (*bayesopt.Target, error) {
+	if len(s.Objective.At) == 0 && len(s.Objective.Measure) == 0 {
+		return nil, nil
+	}
+	at, err := space.Condition(s, "at", s.Objective.At)
+	if err != nil {
+		return nil, err
+	}
+	measure, err := space.Condition(s, "measure", s.Objective.Measure)
+	if err != nil {
+		return nil, err
+	}
+	return &bayesopt.Target{At: at, Measure: measure, Model: SpeedModel(s.Model, s.Seed)}, nil
+}
