@@ -118,6 +118,9 @@ func (c *Chart) frame(body draw.Canvas) *frame {
 // the middle.
 func (c *Chart) axesCanvas(body draw.Canvas) draw.Canvas {
 	h := axisStyle().FontExtents().Height
+	if c.XLabel == "" {
+		return draw.Crop(body, h+7, 0, 0, 0)
+	}
 	return draw.Crop(body, h+7, 0, h+2, 0)
 }
 

@@ -2,14 +2,12 @@ package plots
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/recorder"
 
 	"knee/allocate/simulate"
 )
@@ -38,27 +36,6 @@ type Occupancy struct {
 // mostPolicies is how many policies one figure compares.
 const mostPolicies = 12
 
-// occupancyFigure is an [Occupancy] that has been checked: one strip per
-// policy above a chart of the jobs that wait, on one time axis.
-type occupancyFigure struct {
-	Occupancy
-	strips []strip
-	queue  *Chart
-}
-
-// strip is the GPUs in use under one policy, in hours from the beginning.
-type strip struct {
-	label  string
-	xs, ys []float64 // each y holds until the next x
-	gpus   float64
-}
-
-// The measures of a strip, in points.
-const (
-	stripHeight vg.Length = 44
-	stripGap    vg.Length = 22 // above a strip, for its label
-)
-
 // mostSlices is into how many equal times a longer history is divided; of each
 // the mean is drawn. It is about two for a point of the figure.
 const mostSlices = 600
@@ -76,10 +53,11 @@ func OccupancyOf(runs []simulate.Used, title, subtitle string) Occupancy {
 	return o
 }
 
-// NewOccupancy returns the figure. Histories of more changes than can be told
-// apart are drawn as means over equal times. Errors name the first field that
-// cannot be drawn.
-func NewOccupancy(o Occupancy) (Figure, error) {
+// NewOccupancy returns the figure: one row for each policy with the GPUs in use,
+// above the jobs that wait. Histories of more changes than can be told apart are
+// drawn as means over equal times. Errors name the first field that cannot be
+// drawn.
+func NewOccupancy(o Occupancy) (*Panels, error) {
 	if len(o.Runs) == 0 || len(o.Runs) > mostPolicies {
 		return nil, bad("runs", fmt.Sprint(len(o.Runs)), fmt.Sprintf("1 to %d policies", mostPolicies))
 	}
@@ -89,27 +67,59 @@ func NewOccupancy(o Occupancy) (Figure, error) {
 		}
 	}
 	begin, end := o.focus()
-	f := &occupancyFigure{Occupancy: o, queue: newChart("", "", "time since the first submission (h)", "jobs waiting")}
-	f.queue.Height = DefaultHeight * 0.62
+	f := &Panels{Title: o.Title, Subtitle: o.Subtitle, Rows: true}
+	queue := newChart("", "", "time since the first submission (h)", "jobs waiting")
+	queue.Height = DefaultHeight * 0.62
 	most := 1.0
 	x := extent{0, (end - begin) / 3600}
 	for i, r := range o.Runs {
 		r := r.until(end)
-		label := fmt.Sprintf("%s: %.0f %% of %s GPUs in use", r.Policy, 100*r.mean(), number(r.GPUs))
 		xs, ys := r.sliced(func(o Occupied) float64 { return o.GPUs }, begin, end)
-		f.strips = append(f.strips, strip{label: label, xs: xs, ys: ys, gpus: r.GPUs})
+		f.Charts = append(f.Charts, usageRow(i, r, x, xs, ys))
 		xs, ys = r.sliced(func(o Occupied) float64 { return o.Waiting }, begin, end)
 		l := line{style: draw.LineStyle{Color: seriesColor(i), Width: curveWidth, Dashes: policyDashes(i)}}
 		l.xs, l.ys = stairs(xs, ys)
 		longest := r.longest()
 		most = math.Max(most, longest)
-		f.queue.marks = append(f.queue.marks, l)
-		f.queue.legend = append(f.queue.legend, entry{label: fmt.Sprintf("%s, at most %s", r.Policy, number(longest)), line: &l.style})
+		queue.marks = append(queue.marks, l)
+		queue.legend = append(queue.legend, entry{label: fmt.Sprintf("%s, at most %s", r.Policy, number(longest)), line: &l.style})
 	}
-	x.set(&f.queue.Plot.X, plot.LinearScale{}, linearTicks{want: 8})
-	extent{0, 1.08 * most}.set(&f.queue.Plot.Y, plot.LinearScale{}, linearTicks{want: 4, whole: true})
+	x.set(&queue.Plot.X, plot.LinearScale{}, linearTicks{want: 8})
+	extent{0, 1.08 * most}.set(&queue.Plot.Y, plot.LinearScale{}, linearTicks{want: 4, whole: true})
+	f.Charts = append(f.Charts, queue)
 	return f, nil
 }
+
+// usageRow draws the GPUs in use under one policy.
+func usageRow(i int, r PolicyOccupancy, x extent, xs, ys []float64) *Chart {
+	c := newChart("", fmt.Sprintf("%s: %.0f %% of %s GPUs in use", r.Policy, 100*r.mean(), number(r.GPUs)), "", "")
+	c.Height = rowHeightOfUsage
+	x.set(&c.Plot.X, plot.LinearScale{}, plot.ConstantTicks{})
+	extent{0, r.GPUs}.set(&c.Plot.Y, plot.LinearScale{}, plot.ConstantTicks(labelled([]float64{0, r.GPUs}, 0)))
+	px, py := stairs(xs, ys)
+	area := ribbon{fill: fade(seriesColor(i), 0.55)}
+	for k := range px {
+		area.curve = append(area.curve, Band{X: px[k], Mean: py[k], Hi: py[k]})
+	}
+	c.marks = []mark{zone{x.lo, x.hi, shadeColor}, area, line{px, py, draw.LineStyle{Color: seriesColor(i), Width: 0.7}}}
+	for k := range mostSpots {
+		t := xs[len(xs)-1] * (float64(k) + 0.5) / mostSpots
+		at, found := slices.BinarySearch(xs, t)
+		if !found {
+			at--
+		}
+		if at >= 0 {
+			c.spots = append(c.spots, spot{t, ys[at], fmt.Sprintf("%s\nafter %s h: %s of %s GPUs in use", r.Policy, number(t), number(ys[at]), number(r.GPUs))})
+		}
+	}
+	return c
+}
+
+// rowHeightOfUsage is the height of the row of one policy.
+const rowHeightOfUsage vg.Length = 80
+
+// mostSpots is how many places of a row say something.
+const mostSpots = 60
 
 // focus returns from when to when the figure goes, in seconds, and says in the
 // subtitle if that is not all.
@@ -226,91 +236,4 @@ func stairs(xs, ys []float64) (px, py []float64) {
 		px, py = append(px, x), append(py, ys[i])
 	}
 	return px, py
-}
-
-// Size implements [Figure].
-func (f *occupancyFigure) Size() (width, height vg.Length) {
-	width, height = f.queue.Size()
-	return width, height + f.above(width)
-}
-
-// above is the height of the header and the strips.
-func (f *occupancyFigure) above(width vg.Length) vg.Length {
-	return margin + headerHeight(f.Title, f.Subtitle, width-2*margin) + vg.Length(len(f.strips))*(stripHeight+stripGap)
-}
-
-// Draw implements [Figure].
-func (f *occupancyFigure) Draw(dc draw.Canvas) {
-	fillRect(&dc, whiteColor, dc.Rectangle)
-	below := dc
-	below.Max.Y = dc.Max.Y - f.above(dc.Size().X)
-	f.queue.Draw(below)
-	inner := draw.Crop(dc, margin, -margin, margin, -margin)
-	drawHeader(inner, f.Title, f.Subtitle)
-	// The strips stand above the chart, on its time axis.
-	time := f.queue.layout(below).frame
-	for i, s := range f.strips {
-		s.draw(&dc, time, f.top(i, dc), seriesColor(i))
-	}
-}
-
-// top is where strip i begins.
-func (f *occupancyFigure) top(i int, dc draw.Canvas) vg.Length {
-	header := margin + headerHeight(f.Title, f.Subtitle, dc.Size().X-2*margin)
-	return dc.Max.Y - header - vg.Length(i)*(stripHeight+stripGap) - stripGap + lineGap
-}
-
-// draw draws the strip with its label, as wide as the time axis.
-func (s strip) draw(dc *draw.Canvas, time *frame, top vg.Length, col color.NRGBA) {
-	foot := top - stripHeight
-	y := func(v float64) vg.Length { return foot + stripHeight*vg.Length(v/s.gpus) }
-	label := keyStyle()
-	label.YAlign = draw.YBottom
-	dc.FillText(label, vg.Point{X: time.Min.X, Y: top + 3.5}, s.label)
-	fillRect(dc, shadeColor, vg.Rectangle{Min: vg.Point{X: time.Min.X, Y: foot}, Max: vg.Point{X: time.Max.X, Y: top}})
-	px, py := stairs(s.xs, s.ys)
-	pts := []vg.Point{{X: time.x(px[0]), Y: foot}}
-	for i := range px {
-		pts = append(pts, vg.Point{X: time.x(px[i]), Y: y(py[i])})
-	}
-	pts = append(pts, vg.Point{X: time.x(px[len(px)-1]), Y: foot})
-	dc.FillPolygon(fade(col, 0.55), pts)
-	dc.StrokeLines(draw.LineStyle{Color: col, Width: 0.7}, pts[1:len(pts)-1])
-	rule := draw.LineStyle{Color: axisColor, Width: thinWidth}
-	dc.StrokeLine2(rule, time.Min.X, foot, time.Max.X, foot)
-	dc.StrokeLine2(draw.LineStyle{Color: mutedColor, Width: thinWidth, Dashes: dashed()}, time.Min.X, top, time.Max.X, top)
-	tick := tickStyle()
-	tick.XAlign, tick.YAlign = draw.XRight, draw.YCenter
-	for _, v := range []float64{0, s.gpus} {
-		dc.FillText(tick, vg.Point{X: time.Min.X - 7, Y: y(v) + textRise}, number(v))
-	}
-}
-
-// mostSpots is how many places of a strip say something.
-const mostSpots = 60
-
-// Spots implements [Pointable]: at even times, what is in use and who waits.
-func (f *occupancyFigure) Spots() []Spot {
-	w, h := f.Size()
-	dc := draw.NewCanvas(&recorder.Canvas{}, w, h)
-	below := dc
-	below.Max.Y = dc.Max.Y - f.above(w)
-	time := f.queue.layout(below).frame
-	var out []Spot
-	for i, s := range f.strips {
-		last := s.xs[len(s.xs)-1]
-		for k := range mostSpots {
-			x := last * (float64(k) + 0.5) / mostSpots
-			at, found := slices.BinarySearch(s.xs, x)
-			if !found {
-				at--
-			}
-			if at < 0 {
-				continue
-			}
-			y := f.top(i, dc) - stripHeight*vg.Length(1-s.ys[at]/s.gpus)
-			out = append(out, Spot{X: time.x(x), Y: h - y, Text: fmt.Sprintf("%s\nafter %s h: %s of %s GPUs in use", f.Runs[i].Policy, number(x), number(s.ys[at]), number(s.gpus))})
-		}
-	}
-	return out
 }

@@ -47,9 +47,8 @@ func TestLongTailsAreCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fig.(*occupancyFigure)
-	if f.queue.Plot.X.Max > 20 || !strings.Contains(f.Subtitle, "is not shown") {
-		t.Errorf("the axis goes to %g h, the subtitle says %q", f.queue.Plot.X.Max, f.Subtitle)
+	if queue := fig.Charts[len(fig.Charts)-1]; queue.Plot.X.Max > 20 || !strings.Contains(fig.Subtitle, "is not shown") {
+		t.Errorf("the axis goes to %g h, the subtitle says %q", queue.Plot.X.Max, fig.Subtitle)
 	}
 	var svg bytes.Buffer
 	if err := Render(&svg, "svg", fig); err != nil {
@@ -57,13 +56,13 @@ func TestLongTailsAreCut(t *testing.T) {
 	}
 }
 
-func TestSpotsOfStrips(t *testing.T) {
+func TestSpotsOfRows(t *testing.T) {
 	fig, err := NewOccupancy(occupancySample(90))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w, h := fig.Size()
-	spots := fig.(Pointable).Spots()
+	spots := fig.Spots()
 	for _, s := range spots {
 		if s.X < 0 || s.X > w || s.Y < 0 || s.Y > h || !strings.Contains(s.Text, "of 64 GPUs in use") {
 			t.Errorf("spot %+v", s)

@@ -18,10 +18,11 @@ func newPlotHeatMap(a *app) *cobra.Command {
 		Example: "  knee plot heatmap model.json -f heatmap.svg",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, c, err := base.open(args[0])
+			on, err := base.open(args[0])
 			if err != nil {
 				return err
 			}
+			p, c := on.Predictor, on.Base
 			var spec plots.HeatMap
 			if measured := p.Model.Layouts(c.GPUType); measured != nil {
 				if workers == 0 {

@@ -65,7 +65,14 @@ type quickFigure struct {
 func (q *quickstart) figures(j *quickJob) []quickFigure {
 	figs := []quickFigure{
 		{j.name + "-scalability", func() (plots.Figure, error) {
-			return scalabilityFigure(j.predictor, "cpu", 0, nil, j.workers)
+			all, err := plots.Conditions(j.predictor)
+			for i := range all {
+				all[i].Workers = j.workers
+			}
+			if err != nil {
+				return nil, err
+			}
+			return scalabilityFigure(all, axisFlags{"auto", "auto"})
 		}},
 		{j.name + "-convergence", func() (plots.Figure, error) {
 			return q.app.convergenceFigure(profile.LongestRun(j.result.Curves), quickInitialBatch, nil, convergence.Settings{})

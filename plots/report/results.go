@@ -29,7 +29,7 @@ func (in *Inputs) reportResults(r *Report, t Results) {
 			s.figure(fig, err, "Jobs that are submitted and not done, over time.")
 		}
 	}
-	s.add(Block{Table: resultTable(t), Caption: cut(len(t.Rows), t.File)})
+	s.table(resultTable(t), cut(len(t.Rows), t.File), true)
 	r.Sections = append(r.Sections, s)
 }
 
