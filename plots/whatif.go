@@ -67,5 +67,15 @@ func NewWhatIf(w WhatIf) (*Panels, error) {
 	if err := checkSeries(faster, finite); err != nil {
 		return nil, err
 	}
-	return newPanels(title, subtitle, rates, workersChart("What each gains", "steps faster by (%)", faster)), nil
+	gains := workersChart("What each gains", "steps faster by (%)", faster)
+	gains.legend = gains.legend[1:]
+	y := newExtent() // all of the intervals: they are the answer
+	y.add(0)
+	for _, s := range w.Faster {
+		for _, b := range s.Curve {
+			y.add(b.Lo, b.Hi)
+		}
+	}
+	setY(gains.Plot, y, false, 0)
+	return newPanels(title, subtitle, rates, gains), nil
 }

@@ -33,7 +33,10 @@ those of knee predict --what-if.`,
 					return err
 				}
 			}
-			changed, err := changedModels(c.Predictor.Model, changes)
+			only := *c.Predictor.Model
+			only.Model = only.Only(c.Base.GPUType, c.Base.ModeOrDefault())
+			c.Predictor.Model = &only
+			changed, err := changedModels(&only, changes)
 			if err != nil {
 				return err
 			}

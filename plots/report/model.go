@@ -50,7 +50,7 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 	if len(choices) > 1 {
 		s.table(conditionTable(choices), "The knee of every GPU type and mode, at its best measured batch", true)
 	}
-	s.curves(conditions)
+	s.curves(conditions, best)
 	s.batch(best)
 	if v != nil {
 		fig, err := plots.NewResiduals(plots.ResidualsOf(v, "How well does it predict?", false))
@@ -60,12 +60,20 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 	return j.reportNext(ctx, s)
 }
 
-// curves adds how far the job scales, and what that costs.
-func (s *Section) curves(conditions []plots.Condition) {
+// curves adds how far the job scales, and what that costs. Of the knees only the
+// answer is marked, where its batch is that of the figure.
+func (s *Section) curves(conditions []plots.Condition, best choice) {
 	spec, err := plots.ScalabilityOf(conditions, plots.Throughput)
 	var fig *plots.Chart
 	if err == nil {
 		spec.Title = "How far does it scale?"
+		for i, c := range conditions {
+			spec.Series[i].Knee = nil
+			if c.String() == best.Condition.String() {
+				at := spec.Series[i].Curve[best.knee]
+				spec.Series[i].Knee = &plots.Knee{X: at.X, Y: at.Mean, Note: "the answer above"}
+			}
+		}
 		fig, err = plots.NewScalability(spec)
 	}
 	s.figure(fig, err, "Points: measured, with 95 % intervals. Bands: 90 % of the prediction; dashed where it extrapolates.")
