@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"knee/allocate/plan"
+	"knee/allocate/simulate"
 	"knee/data"
 
 	"pgregory.net/rapid"
@@ -48,10 +49,10 @@ func TestBadInputIsNamed(t *testing.T) {
 		_, err := NewGains(Gains{GPUType: "t4", Jobs: []plan.Staircase{{Job: "a", GPUType: "t4", Least: 1, Steps: steps}}})
 		return err
 	}
-	usage := func(history ...Occupied) error {
+	usage := func(history ...simulate.Usage) error {
 		var o Occupancy
 		if history != nil {
-			o.Runs = []PolicyOccupancy{{Policy: "a", GPUs: 4, History: history}}
+			o.Runs = []simulate.Used{{Policy: "a", GPUs: 4, History: history}}
 		}
 		_, err := NewOccupancy(o)
 		return err
@@ -106,10 +107,10 @@ func TestBadInputIsNamed(t *testing.T) {
 		{gains(plan.Step{From: 1, To: 2, Gain: nan}), "jobs[0].steps[0].gain: found NaN"},
 		{gains(plan.Step{From: 1, To: 2}, plan.Step{From: 3, To: 4}), "jobs[0].steps[1]: found 3 to 4 workers"},
 		{usage(), "runs: found 0, want 1 to 12 policies"},
-		{usage(Occupied{}), "runs[0].history: found 1 times"},
-		{usage(Occupied{}, Occupied{}), "runs[0].history[1].at: found 0, want more than 0"},
-		{usage(Occupied{}, Occupied{At: 1, GPUs: 5}), "runs[0].history[1].gpus: found 5, want 0 to 4"},
-		{usage(Occupied{}, Occupied{At: nan}), "runs[0].history[1].at: found NaN"},
+		{usage(simulate.Usage{}), "runs[0].history: found 1 times"},
+		{usage(simulate.Usage{}, simulate.Usage{}), "runs[0].history[1].at: found 0, want more than 0"},
+		{usage(simulate.Usage{}, simulate.Usage{At: 1, GPUs: 5}), "runs[0].history[1].gpus: found 5, want 0 to 4"},
+		{usage(simulate.Usage{}, simulate.Usage{At: nan}), "runs[0].history[1].at: found NaN"},
 		{heat(Cell{X: 1, Y: 1, Value: 0}), "cells[0].value: found 0"},
 		{heat(Cell{X: 1, Y: 1, Value: 1}, Cell{X: 1, Y: 1, Value: 1}), "cells[1]: found (1, 1) again"},
 		{heat(), "cells: found 0 columns"},
@@ -151,11 +152,7 @@ func TestLittleInputIsDrawn(t *testing.T) {
 			return NewSearch(Search{Objective: "x", Trials: []SearchTrial{{Number: 1, Value: -3}}})
 		},
 		"a gain of nothing": func() (*Chart, error) {
-			p, err := NewGains(Gains{GPUType: "t4", Jobs: []plan.Staircase{{Job: "a", GPUType: "t4", Workers: 1, Steps: []plan.Step{{From: 0, To: 1, Given: true}}}}})
-			if err != nil {
-				return nil, err
-			}
-			return p.Charts[0], nil
+			return NewGains(Gains{GPUType: "t4", Jobs: []plan.Staircase{{Job: "a", GPUType: "t4", Workers: 1, Steps: []plan.Step{{From: 0, To: 1, Given: true}}}}})
 		},
 		"one job": func() (*Chart, error) {
 			return NewSimulation(Simulation{Runs: []PolicyRun{{Policy: "a", JCT: []float64{60}}}})

@@ -24,8 +24,6 @@ func (o Options) In(fig Figure) (Figure, error) {
 			f.Title = o.Title
 		case *heatFigure:
 			f.Title = o.Title
-		case *allocationFigure:
-			f.title = o.Title
 		}
 	}
 	if o.Width == 0 && o.Height == 0 {

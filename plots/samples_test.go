@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"knee/allocate/plan"
+	"knee/allocate/simulate"
 	"knee/data"
 )
 
@@ -44,7 +45,6 @@ func samples() []sample {
 		}},
 		{"simulation", func() (Figure, error) { return NewSimulation(simulationSample()) }},
 		{"simulation_usage", func() (Figure, error) { return NewOccupancy(occupancySample(90)) }},
-		{"simulation_timeline", func() (Figure, error) { return NewTimeline(timelineSample()) }},
 	}
 }
 
@@ -299,20 +299,6 @@ func surrogateSample() Surrogate {
 	return s
 }
 
-// timelineSample has a burst that one policy works off sooner.
-func timelineSample() Timeline {
-	t := Timeline{Title: "jobs in the system", Subtitle: "40 jobs in two hours"}
-	for i, pace := range []float64{1, 1.6} {
-		r := PolicyStays{Policy: []string{"short jobs first", "in order"}[i]}
-		for k := range 40 {
-			from := float64(k) * 180
-			r.Stays = append(r.Stays, Stay{From: from, To: from + pace*(600+float64(k*k)*3)})
-		}
-		t.Runs = append(t.Runs, r)
-	}
-	return t
-}
-
 func clusterValueSample() ClusterValue {
 	v := ClusterValue{Title: "What a cluster is worth to its jobs", Subtitle: "24 jobs, objective jct"}
 	for i, gpu := range []string{"a100", "t4"} {
@@ -336,13 +322,13 @@ func occupancySample(changes int) Occupancy {
 	rng := rand.New(rand.NewPCG(7, 8))
 	o := Occupancy{Title: "GPUs in use", Subtitle: "160 jobs on 64 GPUs"}
 	for i, policy := range []string{"fifo", "srtf", "knee"} {
-		r := PolicyOccupancy{Policy: policy, GPUs: 64}
+		r := simulate.Used{Policy: policy, GPUs: 64}
 		for k := range changes {
 			t := float64(k) / float64(changes)
 			busy := math.Min(64, math.Round((40+15*float64(i))*math.Sin(math.Pi*math.Sqrt(t))+10*rng.Float64()))
-			r.History = append(r.History, Occupied{At: 3600 * 10 * t * (1.1 - 0.1*float64(i)), GPUs: busy, Waiting: math.Round(12 * t * (1 - t) * float64(4-i))})
+			r.History = append(r.History, simulate.Usage{At: 3600 * 10 * t * (1.1 - 0.1*float64(i)), GPUs: int(busy), Waiting: int(math.Round(12 * t * (1 - t) * float64(4-i)))})
 		}
-		r.History = append(r.History, Occupied{At: 3600 * 10 * (1.15 - 0.1*float64(i))})
+		r.History = append(r.History, simulate.Usage{At: 3600 * 10 * (1.15 - 0.1*float64(i))})
 		o.Runs = append(o.Runs, r)
 	}
 	return o

@@ -2,44 +2,12 @@ package plots
 
 import (
 	"bytes"
-	"math"
 	"strings"
 	"testing"
 )
 
-// However many changes there are, the mean that is drawn is that of the run.
-func TestSlicesKeepTheMean(t *testing.T) {
-	r := occupancySample(crowdPoints).Runs[1]
-	begin, end := r.History[0].At, r.History[len(r.History)-1].At
-	xs, ys := r.sliced(func(o Occupied) float64 { return o.GPUs }, begin, end)
-	if len(xs) != mostSlices+1 {
-		t.Fatalf("%d steps, want %d", len(xs), mostSlices+1)
-	}
-	var sum float64
-	for i := range xs[1:] {
-		sum += ys[i] * (xs[i+1] - xs[i])
-	}
-	if got, want := sum/xs[len(xs)-1]/r.GPUs, r.mean(); math.Abs(got-want) > 1e-9 {
-		t.Errorf("what is drawn has a mean of %g, the run %g", got, want)
-	}
-}
-
 // One job that takes for ever does not squeeze all others into a line.
 func TestLongTailsAreCut(t *testing.T) {
-	s := timelineSample()
-	for i := range s.Runs {
-		for k := range 400 {
-			s.Runs[i].Stays = append(s.Runs[i].Stays, Stay{From: float64(k), To: float64(k) + 3600})
-		}
-		s.Runs[i].Stays = append(s.Runs[i].Stays, Stay{From: 0, To: 1e7})
-	}
-	c, err := NewTimeline(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.Plot.X.Max > 10 || !strings.Contains(c.Subtitle, "to 2778 h, is not shown") {
-		t.Errorf("the axis goes to %g h, the subtitle says %q", c.Plot.X.Max, c.Subtitle)
-	}
 	o := occupancySample(400)
 	last := &o.Runs[0].History[len(o.Runs[0].History)-1]
 	last.At = 1e7

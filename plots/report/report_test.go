@@ -161,7 +161,7 @@ func TestToldApartByContent(t *testing.T) {
 		write("b", "job,step,loss\n"+hostileCSV+",1,2\n"+hostileCSV+",2,1.5\n"+hostileCSV+",3,1.2\n"+hostileCSV+",4,1.1\n"),
 		write("c", "nodes:\n  - {name: n1, gpu_type: a100, gpus: 8}\n"),
 		write("d", "policy,workload,jobs,jct_mean_s\nfifo,w,3,100\nknee,w,3,60\n"),
-		write("e", "policy,workload,job,jct_s\nfifo,w,a,100\nknee,w,a,60\n")}
+		write("e", "policy,workload,job,submit_s,start_s,end_s,jct_s,restarts\nfifo,w,a,0,0,100,100,0\nknee,w,a,0,0,60,60,0\n")}
 	if err := fit.WriteModel(files[1], model); err != nil {
 		t.Fatal(err)
 	}
