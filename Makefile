@@ -5,7 +5,9 @@ GO ?= go
 RACE := $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 TESTENV := $(if $(RACE),CGO_ENABLED=1,CGO_ENABLED=0)
 
-.PHONY: help build test lint vulncheck integration bench golden
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: help build test lint vulncheck integration bench golden release
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -35,3 +37,16 @@ bench: ## the benchmarks; those against measured data of others need KNEE_BENCH
 golden: ## write the golden files anew; look at the difference before you commit it
 	$(GO) test ./plots ./allocate/export -update
 	$(GO) test ./cmd/knee -run TestCommandReference -update
+
+# The same revision gives the same bytes: no paths, no dates but that of the
+# revision. It needs GNU tar.
+release: ## archives for linux, darwin and windows with manual and completions, and their checksums, in dist/
+	rm -rf dist && mkdir -p dist/manual/man1 dist/manual/completions
+	$(GO) run ./cmd/knee docs man dist/manual/man1 -q
+	@for shell in bash zsh fish powershell; do $(GO) run ./cmd/knee completion $$shell > dist/manual/completions/knee.$$shell || exit 1; done
+	@for p in $(PLATFORMS); do \
+		name=knee_$$(echo $$p | tr / _); mkdir dist/$$name && cp -r dist/manual/* LICENSE README.md CHANGELOG.md dist/$$name/ && \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags='-s -w' -o dist/$$name/ ./cmd/knee && \
+		tar --sort=name --owner=0 --group=0 --numeric-owner --mode=go-w --mtime=@$$(git log -1 --format=%ct) -C dist -c $$name | gzip -n > dist/$$name.tar.gz && \
+		rm -r dist/$$name || exit 1; echo $$name; done
+	rm -r dist/manual && cd dist && sha256sum *.tar.gz > SHA256SUMS && cat SHA256SUMS

@@ -15,9 +15,11 @@
 //   - [AverageGP] and [FitGP]: Gaussian process regression with an ARD Matérn-5/2
 //     kernel (Rasmussen and Williams, Gaussian Processes for Machine Learning,
 //     2006, chapters 2, 4 and 5);
-//   - [LogEI]: the acquisition function;
-//   - package sampler: the same optimiser as a goptuna.RelativeSampler, and a
-//     search as a goptuna study.
+//   - [LogEI]: the acquisition function.
+//
+// Package knee/bayesopt/sampler has the same optimiser for goptuna programs, and
+// any goptuna sampler as a [Strategy]; knee/bayesopt/baseline the methods it is
+// compared with.
 //
 // Every strategy is a pure function of its options and the [History] it is
 // given: the same seed and history give the same suggestion, after a restart

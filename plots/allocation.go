@@ -2,8 +2,9 @@ package plots
 
 import (
 	"fmt"
-	"math"
+	"image/color"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -21,94 +22,89 @@ type Allocation struct {
 // mostNodes is how many nodes fit a figure that can still be read.
 const mostNodes = 400
 
-// share is the GPUs of one job on one node.
-type share struct {
-	job     int // index into the jobs of the plan
-	workers int
-	ps      int
-}
-
-// nodeRow is one bar.
-type nodeRow struct {
-	node   data.Node
-	shares []share
-	used   int // GPUs
-}
-
-// allocationFigure is an [Allocation] that has been checked and laid out.
-type allocationFigure struct {
-	title, subtitle string
-	rows            []nodeRow
-	names           []string // of the jobs of the plan
-	legend          legend
-	widest          int // GPUs of the widest node, at least 1
-	columns         int // nodes are laid out in columns of bars
-	hasPS           bool
-	unit            string // what a cell is: GPUs, or worker slots where there are none
-}
-
 // NewAllocation returns the figure, or an error that names the job or node
 // at fault: a node the cluster does not have, more workers than it has GPUs,
 // a cluster of more than 400 nodes.
-func NewAllocation(a Allocation) (Figure, error) {
+func NewAllocation(a Allocation) (*Chart, error) {
 	if a.Cluster == nil || len(a.Cluster.Nodes) == 0 {
 		return nil, bad("cluster", "no nodes", "at least one node")
 	}
 	if a.Plan == nil {
 		return nil, bad("plan", "none", "a plan")
 	}
-	if n := len(a.Cluster.Nodes); n > mostNodes {
+	n := len(a.Cluster.Nodes)
+	if n > mostNodes {
 		return nil, bad("cluster", fmt.Sprintf("%d nodes", n), fmt.Sprintf("at most %d nodes, the most that can be read in one figure", mostNodes))
 	}
-	f := &allocationFigure{title: a.Title, subtitle: a.Subtitle, widest: 1, unit: "worker slots"}
-	index := map[string]int{}
-	for i, n := range a.Cluster.Nodes {
-		if _, twice := index[n.Name]; twice {
-			return nil, bad(fmt.Sprintf("cluster.nodes[%d]", i), fmt.Sprintf("%q again", n.Name), "every node once")
+	used := map[string]int{}
+	c := newChart(a.Title, a.Subtitle, "worker slots of the node", "")
+	c.Height = max(10, min(20, 1500/vg.Length(n)))*vg.Length(n) + 4*vg.Centimeter
+	var names []plot.Tick
+	row := map[string]int{}
+	widest := 1
+	for i, node := range a.Cluster.Nodes {
+		if _, twice := row[node.Name]; twice {
+			return nil, bad(fmt.Sprintf("cluster.nodes[%d]", i), fmt.Sprintf("%q again", node.Name), "every node once")
 		}
-		index[n.Name] = i
-		f.rows = append(f.rows, nodeRow{node: n})
-		f.widest = max(f.widest, n.GPUs)
-		if n.GPUType != "cpu" {
-			f.unit = "GPUs"
+		row[node.Name] = i
+		label := node.Name
+		if node.GPUType != "" {
+			label += " (" + node.GPUType + ")"
 		}
+		if node.GPUType != "cpu" {
+			c.XLabel = "GPUs of the node"
+		}
+		names = append(names, plot.Tick{Value: float64(n - 1 - i), Label: label})
+		widest = max(widest, node.GPUs)
+	}
+	servers := map[string]int{} // jobs with ps on a node
+	most := 0
+	for i, j := range a.Plan.Jobs {
+		for _, s := range j.Placement {
+			at := fmt.Sprintf("plan.jobs[%s].placement", j.Name)
+			k, ok := row[s.Node]
+			if !ok {
+				return nil, bad(at, fmt.Sprintf("node %q", s.Node), "a node of the cluster")
+			}
+			if s.Workers < 0 || s.PS < 0 {
+				return nil, bad(at, fmt.Sprintf("%d workers and %d ps on %s", s.Workers, s.PS, s.Node), "counts ≥ 0")
+			}
+			from, to := used[s.Node], used[s.Node]+s.Workers
+			if used[s.Node] = to; to > a.Cluster.Nodes[k].GPUs {
+				return nil, bad(at, fmt.Sprintf("%d workers on %s", to, s.Node), fmt.Sprintf("at most the %d GPUs it has", a.Cluster.Nodes[k].GPUs))
+			}
+			cell := cells{row: n - 1 - k, from: from, to: to, servers: s.PS, beside: servers[s.Node], end: widest, job: j.Name, fill: seriesColor(i)}
+			c.marks = append(c.marks, cell)
+			c.spots = append(c.spots, spot{float64(from+to) / 2, float64(cell.row), fmt.Sprintf("%s: %d workers and %d ps of %s", s.Node, s.Workers, s.PS, j.Name)})
+			if s.PS > 0 {
+				servers[s.Node]++
+				most = max(most, servers[s.Node])
+			}
+		}
+	}
+	extent{0, float64(widest)*(1+0.13*float64(most)) + 0.02}.set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8, whole: true})
+	extent{-0.6, float64(n) - 0.4}.set(&c.Plot.Y, plot.LinearScale{}, plot.ConstantTicks(names))
+	c.Plot.Y.Tick.Length = 0
+	c.addFree(a, used)
+	return c, nil
+}
+
+// addFree adds what no job has, and lists the jobs with what they get.
+func (c *Chart) addFree(a Allocation, used map[string]int) {
+	n := len(a.Cluster.Nodes)
+	cross := draw.GlyphStyle{Color: axisColor, Radius: 2.5, Shape: crossGlyph{}}
+	idle, drained := entry{label: "idle", fill: idleColor}, entry{label: "drained", fill: idleColor, glyph: &cross}
+	any, out := false, false
+	for i, node := range a.Cluster.Nodes {
+		free := cells{row: n - 1 - i, from: used[node.Name], to: node.GPUs, fill: idleColor}
+		if free.crossed = node.Drained; node.Drained {
+			out = true
+		} else {
+			any = any || free.from < free.to
+		}
+		c.marks = append(c.marks, free)
 	}
 	for i, j := range a.Plan.Jobs {
-		if err := f.place(i, j, index); err != nil {
-			return nil, err
-		}
-	}
-	f.columns = min(4, 1+(len(f.rows)-1)/24)
-	f.addLegend(a.Plan.Jobs)
-	return f, nil
-}
-
-// place puts the shares of a job on their nodes.
-func (f *allocationFigure) place(i int, j data.PlannedJob, index map[string]int) error {
-	f.names = append(f.names, j.Name)
-	for _, s := range j.Placement {
-		at := fmt.Sprintf("plan.jobs[%s].placement", j.Name)
-		k, ok := index[s.Node]
-		if !ok {
-			return bad(at, fmt.Sprintf("node %q", s.Node), "a node of the cluster")
-		}
-		if s.Workers < 0 || s.PS < 0 {
-			return bad(at, fmt.Sprintf("%d workers and %d ps on %s", s.Workers, s.PS, s.Node), "counts ≥ 0")
-		}
-		row := &f.rows[k]
-		row.used += s.Workers
-		if row.used > row.node.GPUs {
-			return bad(at, fmt.Sprintf("%d workers on %s", row.used, s.Node), fmt.Sprintf("at most the %d GPUs it has", row.node.GPUs))
-		}
-		row.shares = append(row.shares, share{job: i, workers: s.Workers, ps: s.PS})
-		f.hasPS = f.hasPS || s.PS > 0
-	}
-	return nil
-}
-
-// addLegend lists the jobs with what they get, then idle and drained GPUs.
-func (f *allocationFigure) addLegend(jobs []data.PlannedJob) {
-	for i, j := range jobs {
 		label := fmt.Sprintf("%s, %d × %s", j.Name, j.Workers, orElse(j.GPUType, "worker"))
 		if j.PS > 0 {
 			label += fmt.Sprintf(" + %d ps", j.PS)
@@ -116,145 +112,72 @@ func (f *allocationFigure) addLegend(jobs []data.PlannedJob) {
 		if j.Workers == 0 {
 			label = j.Name + ", paused"
 		}
-		f.legend = append(f.legend, entry{label: label, fill: seriesColor(i)})
+		c.legend = append(c.legend, entry{label: label, fill: seriesColor(i)})
 	}
-	var idle, drained bool
-	for _, r := range f.rows {
-		drained = drained || r.node.Drained
-		idle = idle || !r.node.Drained && r.used < r.node.GPUs
+	if any {
+		c.legend = append(c.legend, idle)
 	}
-	if idle {
-		f.legend = append(f.legend, entry{label: "idle", fill: idleColor})
-	}
-	if drained {
-		cross := draw.GlyphStyle{Color: axisColor, Radius: 2.5, Shape: crossGlyph{}}
-		f.legend = append(f.legend, entry{label: "drained", fill: idleColor, glyph: &cross})
+	if out {
+		c.legend = append(c.legend, drained)
 	}
 }
 
-// Measures of the bars, in points.
-const (
-	barPitch    vg.Length = 20 // from bar to bar
-	barHeight   vg.Length = 15
-	columnGap   vg.Length = 18
-	axisRoom    vg.Length = 30 // below the bars
-	nameGap     vg.Length = 6  // between node name and bar
-	psNoteRoom  vg.Length = 92 // right of the bars, for parameter servers
-	cellGap     vg.Length = 0.8
-	shareIndent vg.Length = 3
-)
-
-// perColumn returns the number of bars in a column.
-func (f *allocationFigure) perColumn() int {
-	return (len(f.rows) + f.columns - 1) / f.columns
+// cells are the GPUs of one node from one to another, in the colour of the job
+// that has them, whose parameter servers stand beside the node.
+type cells struct {
+	row, from, to int
+	servers, end  int
+	beside        int // jobs whose servers are named before
+	job           string
+	fill          color.NRGBA
+	crossed       bool
 }
 
-// Size implements [Figure]: the figure grows with its nodes and its legend.
-func (f *allocationFigure) Size() (width, height vg.Length) {
-	inner := DefaultWidth - 2*margin
-	h := headerHeight(f.title, f.subtitle, inner) + f.legend.stripHeight(inner) + 2*lineGap +
-		vg.Length(f.perColumn())*barPitch + axisRoom + 2*margin
-	return DefaultWidth, h
+// box is where GPUs of the row go, a gap apart.
+func (s cells) box(f *frame, from, to int) vg.Rectangle {
+	cell := f.x(1) - f.x(0)
+	gap, half := min(0.8, cell/5), 0.375*(f.y(1)-f.y(0))
+	mid := f.y(float64(s.row))
+	return vg.Rectangle{Min: vg.Point{X: f.x(float64(from)) + gap, Y: mid - half}, Max: vg.Point{X: f.x(float64(to)) - gap, Y: mid + half}}
 }
 
-// Draw implements [Figure].
-func (f *allocationFigure) Draw(dc draw.Canvas) {
-	fillRect(&dc, whiteColor, dc.Rectangle)
-	dc = draw.Crop(dc, margin, -margin, margin, -margin)
-	top := drawHeader(dc, f.title, f.subtitle)
-	f.legend.drawStrip(&dc, dc.Min.X, top, dc.Size().X)
-	top -= f.legend.stripHeight(dc.Size().X) + 2*lineGap
-	width := (dc.Size().X - vg.Length(f.columns-1)*columnGap) / vg.Length(f.columns)
-	for i := range f.columns {
-		rows := f.rows[min(i*f.perColumn(), len(f.rows)):min((i+1)*f.perColumn(), len(f.rows))]
-		left := dc.Min.X + vg.Length(i)*(width+columnGap)
-		f.drawColumn(&dc, rows, left, left+width, top)
-	}
-}
-
-// drawColumn draws one column of bars and the axis below it.
-func (f *allocationFigure) drawColumn(dc *draw.Canvas, rows []nodeRow, left, right, top vg.Length) {
-	var names vg.Length
-	for _, r := range rows {
-		names = max(names, tickStyle().Width(nodeLabel(r.node)))
-	}
-	left += names + nameGap
-	if f.hasPS {
-		right -= psNoteRoom / vg.Length(f.columns)
-	}
-	cell := (right - left) / vg.Length(f.widest)
-	sty := tickStyle()
-	sty.XAlign, sty.YAlign = draw.XRight, draw.YCenter
-	for i, r := range rows {
-		y := top - vg.Length(i)*barPitch - barHeight
-		bar := vg.Rectangle{Min: vg.Point{X: left, Y: y}, Max: vg.Point{X: left + cell*vg.Length(r.node.GPUs), Y: y + barHeight}}
-		dc.FillText(sty, vg.Point{X: left - nameGap, Y: y + barHeight/2 + textRise}, nodeLabel(r.node))
-		f.drawBar(dc, r, bar, cell)
-		f.drawPS(dc, r, right+nameGap, y+barHeight/2)
-	}
-	f.drawAxis(dc, left, right, top-vg.Length(f.perColumn())*barPitch, cell)
-}
-
-// nodeLabel names a node and what it has.
-func nodeLabel(n data.Node) string {
-	if n.GPUType == "" {
-		return n.Name
-	}
-	return n.Name + " (" + n.GPUType + ")"
-}
-
-// drawBar draws the GPUs of one node: its shares from the left, then what is
-// idle, with a gap between GPUs.
-func (f *allocationFigure) drawBar(dc *draw.Canvas, r nodeRow, bar vg.Rectangle, cell vg.Length) {
-	gap := min(cellGap, cell/5)
-	box := func(from, to int) vg.Rectangle {
-		return vg.Rectangle{
-			Min: vg.Point{X: bar.Min.X + vg.Length(from)*cell + gap, Y: bar.Min.Y},
-			Max: vg.Point{X: bar.Min.X + vg.Length(to)*cell - gap, Y: bar.Max.Y},
+func (s cells) draw(f *frame) {
+	for k := s.from; k < s.to; k++ {
+		b := s.box(f, k, k+1)
+		fillRect(&f.Canvas, s.fill, b)
+		if s.crossed {
+			f.DrawGlyphNoClip(draw.GlyphStyle{Color: axisColor, Radius: min(2.5, b.Size().X/3), Shape: crossGlyph{}}, middle(b))
 		}
 	}
-	at := 0
-	for _, s := range r.shares {
-		col := seriesColor(s.job)
-		for k := range s.workers {
-			fillRect(dc, col, box(at+k, at+k+1))
-		}
-		if s.workers > 0 {
-			f.drawShareName(dc, s, box(at, at+s.workers))
-		}
-		at += s.workers
-	}
-	for k := at; k < r.node.GPUs; k++ {
-		b := box(k, k+1)
-		fillRect(dc, idleColor, b)
-		if r.node.Drained {
-			mid := vg.Point{X: (b.Min.X + b.Max.X) / 2, Y: (b.Min.Y + b.Max.Y) / 2}
-			dc.DrawGlyphNoClip(draw.GlyphStyle{Color: axisColor, Radius: min(2.5, cell/3), Shape: crossGlyph{}}, mid)
-		}
-	}
-}
-
-// drawShareName writes the job's name into its share, whole or, if the name
-// is too wide, as many letters as fit with an ellipsis; nothing if fewer
-// than three do.
-func (f *allocationFigure) drawShareName(dc *draw.Canvas, s share, box vg.Rectangle) {
-	col := seriesColor(s.job)
 	sty := keyStyle()
-	sty.Color = textOn(col)
 	sty.XAlign, sty.YAlign = draw.XCenter, draw.YCenter
-	text := fitLabel(sty, f.names[s.job], box.Size().X-2*shareIndent)
-	// A patch of the job's colour keeps the gaps between GPUs from
-	// striking through the letters.
-	mid := vg.Point{X: (box.Min.X + box.Max.X) / 2, Y: (box.Min.Y + box.Max.Y) / 2}
-	half := sty.Width(text)/2 + 1
-	if text != "" {
-		fillRect(dc, col, vg.Rectangle{Min: vg.Point{X: mid.X - half, Y: box.Min.Y}, Max: vg.Point{X: mid.X + half, Y: box.Max.Y}})
+	if b := s.box(f, s.from, s.to); s.job != "" && b.Size().Y > 8 {
+		sty.Color = textOn(s.fill)
+		text, at := fitLabel(sty, s.job, b.Size().X-6), middle(b)
+		// A patch of the job's colour keeps the gaps between GPUs from striking
+		// through the letters.
+		if half := sty.Width(text)/2 + 1; text != "" {
+			fillRect(&f.Canvas, s.fill, vg.Rectangle{Min: vg.Point{X: at.X - half, Y: b.Min.Y}, Max: vg.Point{X: at.X + half, Y: b.Max.Y}})
+		}
+		f.FillText(sty, at.Add(vg.Point{Y: textRise}), text)
 	}
-	mid.Y += textRise
-	dc.FillText(sty, mid, text)
+	if s.servers > 0 {
+		sty = tickStyle()
+		sty.YAlign = draw.YCenter
+		at := vg.Point{X: f.x(float64(s.end)) + 6 + 42*vg.Length(s.beside), Y: f.y(float64(s.row))}
+		f.DrawGlyphNoClip(draw.GlyphStyle{Color: s.fill, Radius: markRadius, Shape: diamondGlyph{}}, at)
+		f.FillText(sty, at.Add(vg.Point{X: 7, Y: textRise}), fmt.Sprintf("%d ps", s.servers))
+	}
 }
 
-// fitLabel shortens a text to the width.
+func (s cells) ink(f *frame) []vg.Point { return inkOf(s.box(f, s.from, max(s.to, s.end))) }
+
+func middle(r vg.Rectangle) vg.Point {
+	return vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: (r.Min.Y + r.Max.Y) / 2}
+}
+
+// fitLabel shortens a text to the width; nothing of it if fewer than three
+// letters fit.
 func fitLabel(sty draw.TextStyle, s string, width vg.Length) string {
 	if sty.Width(s) <= width {
 		return s
@@ -266,37 +189,4 @@ func fitLabel(sty draw.TextStyle, s string, width vg.Length) string {
 		}
 	}
 	return ""
-}
-
-// drawPS lists the parameter servers of a node, which take no GPU, beside
-// its bar.
-func (f *allocationFigure) drawPS(dc *draw.Canvas, r nodeRow, x, y vg.Length) {
-	sty := tickStyle()
-	sty.YAlign = draw.YCenter
-	for _, s := range r.shares {
-		if s.ps == 0 {
-			continue
-		}
-		dc.DrawGlyphNoClip(draw.GlyphStyle{Color: seriesColor(s.job), Radius: markRadius, Shape: diamondGlyph{}}, vg.Point{X: x + 3, Y: y})
-		text := fmt.Sprintf("%d ps", s.ps)
-		dc.FillText(sty, vg.Point{X: x + 10, Y: y + textRise}, text)
-		x += 10 + sty.Width(text) + 8
-	}
-}
-
-// drawAxis draws the GPU counts below a column.
-func (f *allocationFigure) drawAxis(dc *draw.Canvas, left, right, y, cell vg.Length) {
-	rule := draw.LineStyle{Color: axisColor, Width: thinWidth}
-	dc.StrokeLine2(rule, left, y, left+cell*vg.Length(f.widest), y)
-	sty := tickStyle()
-	sty.XAlign = draw.XCenter
-	want := int(math.Max(1, math.Min(8, float64((right-left)/25))))
-	for _, t := range (linearTicks{want: want, whole: true}).Ticks(0, float64(f.widest)) {
-		x := left + cell*vg.Length(t.Value)
-		dc.StrokeLine2(rule, x, y, x, y-3)
-		dc.FillText(sty, vg.Point{X: x, Y: y - 5}, t.Label)
-	}
-	label := axisStyle()
-	label.XAlign = draw.XCenter
-	dc.FillText(label, vg.Point{X: (left + right) / 2, Y: y - 17}, f.unit+" of the node")
 }

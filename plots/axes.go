@@ -11,9 +11,9 @@ type Scale int
 
 // The scales of an axis.
 const (
-	AutoScale   Scale = iota // log2 if the largest x is at least 16 times the smallest, else linear
+	AutoScale   Scale = iota // logarithmic if the largest x is at least 16 times the smallest, else linear
 	LinearScale              // even steps
-	Log2Scale                // even doublings, with ticks at 1, 2, 4, 8, …
+	LogScale                 // even doublings or decades
 )
 
 // extent collects the range of the numbers an axis must show.
@@ -62,7 +62,7 @@ func (e extent) set(a *plot.Axis, scale plot.Normalizer, ticks plot.Ticker) {
 // setX sets up a horizontal axis of counts (workers, ps) and reports whether
 // it is logarithmic.
 func setX(p *plot.Plot, e extent, scale Scale) (log bool) {
-	log = scale == Log2Scale || scale == AutoScale && e.lo > 0 && e.hi/e.lo >= 16
+	log = scale == LogScale || scale == AutoScale && e.lo > 0 && e.hi/e.lo >= 16
 	if log {
 		e.padLog(0.05, 0.05).set(&p.X, plot.LogScale{}, powerTicks{})
 		return true

@@ -1,10 +1,7 @@
 package plots
 
 import (
-	"fmt"
-
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Batch describes the trade-off of the batch on a fixed placement: larger
@@ -23,24 +20,21 @@ type Batch struct {
 // cannot be drawn; batches and rates must be positive.
 func NewBatch(b Batch) (*Panels, error) {
 	rates := []Series{{Name: "throughput", Curve: b.Throughput}, {Name: "goodput", Curve: b.Goodput}}
+	for _, g := range b.Goodput {
+		if g.X == b.Best {
+			rates[1].Knee = &Knee{g.X, g.Mean, "best: " + number(g.X)}
+		}
+	}
 	if err := checkSeries(rates, positive); err != nil {
 		return nil, err
 	}
-	worth := []Series{scaled(Series{Name: "statistical efficiency", Curve: b.Efficiency}, 100)}
+	worth := []Series{Series{Name: "statistical efficiency", Curve: b.Efficiency}.mapped(func(_, y float64) float64 { return 100 * y })}
 	if err := checkSeries(worth, positive); err != nil {
 		return nil, err
 	}
 	left := batchChart("Speed", "rate (samples/s)", rates)
 	right := batchChart("Worth of a sample", "statistical efficiency (%)", worth)
 	extent{0, 105}.set(&right.Plot.Y, plot.LinearScale{}, linearTicks{want: 6})
-	for _, g := range b.Goodput {
-		if g.X == b.Best {
-			style := draw.LineStyle{Color: seriesColor(1), Width: thinWidth, Dashes: dashed()}
-			left.marks = append(left.marks, stem{g.X, g.Mean, style},
-				pin{g.X, g.Mean, draw.GlyphStyle{Color: seriesColor(1), Radius: markRadius, Shape: haloGlyph{}}})
-			left.notes = append(left.notes, note{x: g.X, y: g.Mean, text: fmt.Sprintf("best: %s", number(g.X)), color: seriesColor(1), bold: true, foot: true})
-		}
-	}
 	return newPanels(b.Title, b.Subtitle, left, right), nil
 }
 
@@ -54,10 +48,6 @@ func batchChart(title, yLabel string, all []Series) *Chart {
 		x.pad(0.05, 0.05).set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8})
 	}
 	setY(c.Plot, y, false, 0)
-	extrapolated := c.addExtrapolated(all)
-	for i := range all {
-		c.addSeries(all, i)
-	}
-	c.addCommonEntries(all, extrapolated)
+	c.addAll(all)
 	return c
 }

@@ -50,26 +50,8 @@ func NewBelief(study *data.Study, trials []data.Measurement, curves []data.Curve
 	return b, err
 }
 
-// Knobs lists the knobs that candidates differ from the best configuration in
-// alone, most telling first.
-func (b *Belief) Knobs() []string {
-	names := []string{"workers", "local_batch", "ps", "accum_steps", "nodes"}
-	for _, k := range b.study.Space {
-		names = append(names, k.Name)
-	}
-	var out []string
-	seen := map[string]bool{"nodes": true} // go with the workers
-	for _, name := range names {
-		if _, err := b.guided.Slice(b.history, name); err == nil && !seen[name] {
-			out = append(out, name)
-		}
-		seen[name] = true
-	}
-	return out
-}
-
 // title names a figure of what is believed.
-func (b *Belief) title() string { return "What the search of " + b.study.Job + " believes" }
+func (b *Belief) title() string { return "What the search of " + b.study.Job + " predicts" }
 
 // label names the objective with its unit.
 func (b *Belief) label() string {

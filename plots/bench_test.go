@@ -24,17 +24,7 @@ func BenchmarkRender(b *testing.B) {
 		"scalability": func() (Figure, error) {
 			return NewScalability(Scalability{Title: "crowd", Quantity: Throughput, Series: []Series{s}, Ideal: true})
 		},
-		"usage": func() (Figure, error) { return NewOccupancy(occupancySample(crowdPoints)) },
-		"timeline": func() (Figure, error) {
-			t := timelineSample()
-			for i := range t.Runs {
-				for k := range crowdPoints {
-					from := float64(k) * 7
-					t.Runs[i].Stays = append(t.Runs[i].Stays, Stay{From: from, To: from + 600 + float64(k%97)*30})
-				}
-			}
-			return NewTimeline(t)
-		},
+		"usage":       func() (Figure, error) { return NewOccupancy(occupancySample(crowdPoints)) },
 		"gains":       func() (Figure, error) { return NewGains(stairs) },
 		"convergence": func() (Figure, error) { return NewConvergence(convergenceSample(crowdPoints)) },
 	}

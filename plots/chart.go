@@ -118,7 +118,14 @@ func (c *Chart) frame(body draw.Canvas) *frame {
 // the middle.
 func (c *Chart) axesCanvas(body draw.Canvas) draw.Canvas {
 	h := axisStyle().FontExtents().Height
-	return draw.Crop(body, h+7, 0, h+2, 0)
+	left, bottom := h+7, h+2
+	if c.YLabel == "" {
+		left = 0
+	}
+	if c.XLabel == "" {
+		bottom = 0
+	}
+	return draw.Crop(body, left, 0, bottom, 0)
 }
 
 // drawAxisLabels writes the labels along the edges of the body, centred on
@@ -156,8 +163,12 @@ func (c *Chart) arrange(f *frame) (places []place, corner vg.Rectangle, fits boo
 	return places, candidates[best], covered == 0 && small
 }
 
-// drawGrid draws a line at every labelled tick.
+// drawGrid draws a line at every labelled tick of a quantity; what is named
+// instead needs none.
 func (c *Chart) drawGrid(f *frame) {
+	if c.YLabel == "" {
+		return
+	}
 	sty := draw.LineStyle{Color: gridColor, Width: 0.6}
 	for _, t := range c.Plot.Y.Tick.Marker.Ticks(c.Plot.Y.Min, c.Plot.Y.Max) {
 		if y := f.y(t.Value); f.ContainsY(y) {

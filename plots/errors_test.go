@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"knee/allocate/plan"
+	"knee/allocate/simulate"
 	"knee/data"
 
 	"pgregory.net/rapid"
@@ -44,24 +45,20 @@ func TestBadInputIsNamed(t *testing.T) {
 		_, err := NewScalability(Scalability{Quantity: q, Ideal: ideal, Series: []Series{{Name: "a", Points: one}}})
 		return err
 	}
-	speed := func(c SpeedCurve) error {
-		_, err := NewSpeedByPS(SpeedFigure{Curves: []SpeedCurve{c}})
-		return err
-	}
 	gains := func(steps ...plan.Step) error {
 		_, err := NewGains(Gains{GPUType: "t4", Jobs: []plan.Staircase{{Job: "a", GPUType: "t4", Least: 1, Steps: steps}}})
 		return err
 	}
-	usage := func(history ...Occupied) error {
+	usage := func(history ...simulate.Usage) error {
 		var o Occupancy
 		if history != nil {
-			o.Runs = []PolicyOccupancy{{Policy: "a", GPUs: 4, History: history}}
+			o.Runs = []simulate.Used{{Policy: "a", GPUs: 4, History: history}}
 		}
 		_, err := NewOccupancy(o)
 		return err
 	}
-	surface := func(cells ...SurfaceCell) error {
-		_, err := NewSurface(Surface{Cells: cells})
+	heat := func(cells ...Cell) error {
+		_, err := NewHeatMap(HeatMap{Cells: cells})
 		return err
 	}
 	sim := func(runs ...PolicyRun) error {
@@ -87,7 +84,6 @@ func TestBadInputIsNamed(t *testing.T) {
 		{scal(Series{Name: "a", Points: one, Knee: &Knee{X: 2, Y: nan}}), "series[0].knee.y: found NaN"},
 		{quantity("latency", false), `quantity: found "latency"`},
 		{quantity(StepTime, true), "ideal: found step time"},
-		{speed(SpeedCurve{Points: one}), "curves[0].fixed: found 0, want at least 1 worker"},
 		{conv(func(c *Convergence) { c.Points[3].Y = nan }), "points[3].y: found NaN"},
 		{conv(func(c *Convergence) { *c.Target = nan }), "target: found NaN"},
 		{conv(func(c *Convergence) { c.Target = nil }), "target: found none"},
@@ -111,14 +107,13 @@ func TestBadInputIsNamed(t *testing.T) {
 		{gains(plan.Step{From: 1, To: 2, Gain: nan}), "jobs[0].steps[0].gain: found NaN"},
 		{gains(plan.Step{From: 1, To: 2}, plan.Step{From: 3, To: 4}), "jobs[0].steps[1]: found 3 to 4 workers"},
 		{usage(), "runs: found 0, want 1 to 12 policies"},
-		{usage(Occupied{}), "runs[0].history: found 1 times"},
-		{usage(Occupied{}, Occupied{}), "runs[0].history[1].at: found 0, want more than 0"},
-		{usage(Occupied{}, Occupied{At: 1, GPUs: 5}), "runs[0].history[1].gpus: found 5, want 0 to 4"},
-		{usage(Occupied{}, Occupied{At: nan}), "runs[0].history[1].at: found NaN"},
-		{surface(SurfaceCell{X: 1, Y: 1, Mean: 1, Failed: true}), "cells[0]: found a failure of what was not tried"},
-		{surface(SurfaceCell{X: 1, Y: 1, Mean: 1, Gain: -1}), "cells[0].value: found -1, want a number ≥ 0"},
-		{surface(SurfaceCell{X: 1, Y: 1, Mean: 0}), "cells[0].value: found 0"},
-		{surface(), "cells: found 0 columns"},
+		{usage(simulate.Usage{}), "runs[0].history: found 1 times"},
+		{usage(simulate.Usage{}, simulate.Usage{}), "runs[0].history[1].at: found 0, want more than 0"},
+		{usage(simulate.Usage{}, simulate.Usage{At: 1, GPUs: 5}), "runs[0].history[1].gpus: found 5, want 0 to 4"},
+		{usage(simulate.Usage{}, simulate.Usage{At: nan}), "runs[0].history[1].at: found NaN"},
+		{heat(Cell{X: 1, Y: 1, Value: 0}), "cells[0].value: found 0"},
+		{heat(Cell{X: 1, Y: 1, Value: 1}, Cell{X: 1, Y: 1, Value: 1}), "cells[1]: found (1, 1) again"},
+		{heat(), "cells: found 0 columns"},
 		{sim(), "runs: found nothing"},
 		{sim(PolicyRun{Policy: "a"}), "runs[0].jct: found nothing"},
 		{sim(PolicyRun{Policy: "a", JCT: []float64{1, 0}}), "runs[0].jct[1]: found 0"},
@@ -139,7 +134,7 @@ func TestLittleInputIsDrawn(t *testing.T) {
 			return NewScalability(Scalability{Quantity: Throughput, Ideal: true, Series: []Series{{Name: "a", Points: []Point{{X: 1, Y: 5}}}}})
 		},
 		"one point, log2": func() (*Chart, error) {
-			return NewScalability(Scalability{Quantity: Throughput, X: Log2Scale, Series: []Series{{Name: "a", Points: []Point{{X: 4, Y: 5}}}}})
+			return NewScalability(Scalability{Quantity: Throughput, X: LogScale, Series: []Series{{Name: "a", Points: []Point{{X: 4, Y: 5}}}}})
 		},
 		"one point of a curve": func() (*Chart, error) {
 			return NewScalability(Scalability{Quantity: Throughput, Series: []Series{{Name: "a", Curve: flat[:1]}}})
@@ -157,11 +152,7 @@ func TestLittleInputIsDrawn(t *testing.T) {
 			return NewSearch(Search{Objective: "x", Trials: []SearchTrial{{Number: 1, Value: -3}}})
 		},
 		"a gain of nothing": func() (*Chart, error) {
-			p, err := NewGains(Gains{GPUType: "t4", Jobs: []plan.Staircase{{Job: "a", GPUType: "t4", Workers: 1, Steps: []plan.Step{{From: 0, To: 1, Given: true}}}}})
-			if err != nil {
-				return nil, err
-			}
-			return p.Charts[0], nil
+			return NewGains(Gains{GPUType: "t4", Jobs: []plan.Staircase{{Job: "a", GPUType: "t4", Workers: 1, Steps: []plan.Step{{From: 0, To: 1, Given: true}}}}})
 		},
 		"one job": func() (*Chart, error) {
 			return NewSimulation(Simulation{Runs: []PolicyRun{{Policy: "a", JCT: []float64{60}}}})
@@ -196,7 +187,7 @@ func TestAnyNumbersAreDrawnOrRefused(t *testing.T) {
 		}
 		c, err := NewScalability(Scalability{
 			Quantity: Throughput, Series: []Series{s}, Ideal: true,
-			X: rapid.SampledFrom([]Scale{AutoScale, LinearScale, Log2Scale}).Draw(t, "scale"),
+			X: rapid.SampledFrom([]Scale{AutoScale, LinearScale, LogScale}).Draw(t, "scale"),
 		})
 		var input *data.InputError
 		if err != nil && !errors.As(err, &input) {

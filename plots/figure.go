@@ -97,7 +97,7 @@ func render(format string, fig Figure) (out []byte, err error) {
 		return portableSVG(buf.Bytes()), err
 	case "png":
 		c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(pngDPI))}
-		fig.Draw(draw.New(c))
+		fig.Draw(draw.NewCanvas(pngText{c}, w, h))
 		_, err = c.WriteTo(&buf)
 		return buf.Bytes(), err
 	case "pdf":

@@ -28,9 +28,9 @@ type Gains struct {
 // otherJobs is the colour of the jobs that are not told apart.
 var otherJobs = fade(axisColor, 0.6)
 
-// mostStairs is how many jobs are told apart in the panel of single jobs; of
-// more, those that got most are drawn.
-const mostStairs = 7
+// mostColours is how many jobs have colours of their own; of more, those that
+// got most.
+const mostColours = 7
 
 // treads are the steps of all jobs in the order in which they gain, which is
 // the order they are given in, those that were not given last.
@@ -40,14 +40,12 @@ type tread struct {
 	name string
 }
 
-// NewGains draws two panels with one vertical axis. Left are the steps of all
-// jobs side by side as wide as they have workers, in the order of what they
-// gain: filled what the plan gave, hollow what it did not. Right are the
-// staircases of the single jobs, dashed beyond where the plan stopped. The
-// axis is logarithmic where the gains that were given span a factor of more
-// than 30. Errors name the first step that cannot be drawn; a plan without
-// any step on the GPU type is refused.
-func NewGains(g Gains) (*Panels, error) {
+// NewGains draws the steps of all jobs side by side as wide as they have
+// workers, in the order of what they gain: filled what the plan gave, hollow what
+// it did not. The axis is logarithmic where the gains that were given span a
+// factor of more than 30. Errors name the first step that cannot be drawn; a plan
+// without any step on the GPU type is refused.
+func NewGains(g Gains) (*Chart, error) {
 	jobs, err := g.jobs()
 	if err != nil {
 		return nil, err
@@ -58,20 +56,17 @@ func NewGains(g Gains) (*Panels, error) {
 		least += j.Least
 	}
 	y, log := gainScale(all)
-	what := gainLabel(g.Objective)
-	order := newChart("In the order of the gain", "", "workers given", what)
-	single := newChart("Job by job", "", "workers of the job", what)
-	for _, c := range []*Chart{order, single} {
-		if log {
-			y.set(&c.Plot.Y, plot.LogScale{}, decadeTicks{})
-		} else {
-			y.set(&c.Plot.Y, plot.LinearScale{}, linearTicks{want: 6})
-		}
+	c := newChart(g.Title, g.Subtitle, "workers given", gainLabel(g.Objective))
+	if log {
+		y.set(&c.Plot.Y, plot.LogScale{}, decadeTicks{})
+	} else {
+		y.set(&c.Plot.Y, plot.LinearScale{}, linearTicks{want: 6})
 	}
-	shown := shownStairs(jobs)
-	order.addTreads(all, shown, least, g.Slots)
-	single.addStaircases(jobs, shown)
-	return newPanels(g.Title, g.Subtitle, order, single), nil
+	c.addTreads(all, shownJobs(jobs), least, g.Slots)
+	for k, i := range shownJobs(jobs) {
+		c.legend = append(c.legend, entry{label: jobs[i].Job, fill: seriesColor(k)})
+	}
+	return c, nil
 }
 
 // mostGiven is the GPU type of which most is given to jobs that could have
@@ -181,10 +176,10 @@ func treadsOf(jobs []plan.Staircase) []tread {
 	return all
 }
 
-// shownStairs returns which jobs are told apart, in the order of the plan:
+// shownJobs returns which jobs are told apart, in the order of the plan:
 // those that got most of the ones that have steps. Their place is the number of
 // their colour.
-func shownStairs(jobs []plan.Staircase) []int {
+func shownJobs(jobs []plan.Staircase) []int {
 	var index []int
 	for i, j := range jobs {
 		if len(j.Steps) > 0 {
@@ -192,7 +187,7 @@ func shownStairs(jobs []plan.Staircase) []int {
 		}
 	}
 	slices.SortStableFunc(index, func(a, b int) int { return jobs[b].Workers - jobs[a].Workers })
-	index = index[:min(mostStairs, len(index))]
+	index = index[:min(mostColours, len(index))]
 	slices.Sort(index)
 	return index
 }
@@ -263,47 +258,4 @@ func (c *Chart) addTreads(all []tread, shown []int, least, slots int) {
 		text += fmt.Sprintf(" of %d", slots)
 	}
 	c.notes = append(c.notes, note{x: used, y: c.Plot.Y.Max, text: text, color: inkColor, bold: true})
-}
-
-// addStaircases adds the staircase of every job, or of those that got most.
-func (c *Chart) addStaircases(jobs []plan.Staircase, shown []int) {
-	if len(shown) == mostStairs && len(jobs) > mostStairs {
-		c.Title = fmt.Sprintf("Job by job: the %d of %d that got most", mostStairs, len(jobs))
-	}
-	x := newExtent()
-	for k, i := range shown {
-		j := jobs[i]
-		x.add(float64(j.Least), float64(j.Steps[len(j.Steps)-1].To))
-		c.addStaircase(k, j)
-	}
-	setX(c.Plot, x, AutoScale)
-	ring := draw.GlyphStyle{Color: mutedColor, Radius: markRadius, Shape: haloGlyph{}}
-	c.legend = append(c.legend, entry{label: "where it stopped", glyph: &ring})
-}
-
-// addStaircase adds one job: what it was given, dashed what it was not, and a
-// mark where that begins.
-func (c *Chart) addStaircase(i int, j plan.Staircase) {
-	sty := draw.LineStyle{Color: seriesColor(i), Width: curveWidth}
-	given, other := line{style: sty}, line{style: sty}
-	other.style.Dashes = dashed()
-	floor := c.Plot.Y.Min
-	stop := pin{x: float64(j.Workers), y: math.Max(floor, j.Steps[0].Gain), glyph: draw.GlyphStyle{Color: sty.Color, Radius: markRadius, Shape: haloGlyph{}}}
-	for _, s := range j.Steps {
-		l := &other
-		if s.Given {
-			l = &given
-		}
-		y := math.Max(s.Gain, floor)
-		if l == &other && len(l.xs) == 0 && len(given.ys) > 0 {
-			l.xs, l.ys = append(l.xs, float64(s.From)), append(l.ys, given.ys[len(given.ys)-1])
-		}
-		l.xs, l.ys = append(l.xs, float64(s.From), float64(s.To)), append(l.ys, y, y)
-		if s.Given {
-			stop.x, stop.y = float64(s.To), y
-		}
-		c.spots = append(c.spots, spot{float64(s.From+s.To) / 2, y, fmt.Sprintf("%s, from %d to %d workers\ngain %s per worker, to %s samples/s", j.Job, s.From, s.To, number(s.Gain), number(s.Goodput))})
-	}
-	c.marks = append(c.marks, given, other, stop)
-	c.legend = append(c.legend, entry{label: j.Job, line: &given.style})
 }

@@ -17,7 +17,6 @@ type HeatMap struct {
 	XLabel, YLabel  string // names of the knobs
 	Label           string // of the quantity, with its unit
 	Cells           []Cell // in any order, each pair (X, Y) at most once
-	Linear          bool   // even steps of the quantity from 0, which values may be
 }
 
 // Cell is the value of one configuration.
@@ -26,7 +25,6 @@ type Cell struct {
 	Value    float64
 	Measured bool // dotted: not a prediction
 	Best     bool // framed
-	Next     bool // framed in another colour: to be measured next
 	Failed   bool // crossed: it was tried and gave no value
 	Empty    bool // there is no value to show; Value is ignored
 }
@@ -48,9 +46,9 @@ const (
 const mostCells = 40
 
 // NewHeatMap returns the figure: one cell per configuration with its value
-// written in it, on a scale of one hue from light to dark, even steps of the
-// logarithm unless it says otherwise. Errors name the first cell that cannot be
-// drawn; values must be positive, or on a linear scale not negative.
+// written in it, on a scale of one hue from light to dark by
+// the logarithm. Errors name the first cell that cannot be drawn; values must be
+// positive.
 func NewHeatMap(h HeatMap) (Figure, error) {
 	f := &heatFigure{HeatMap: h, lo: math.Inf(1), hi: math.Inf(-1)}
 	seen := map[[2]float64]bool{}
@@ -62,7 +60,7 @@ func NewHeatMap(h HeatMap) (Figure, error) {
 		if err := finite(at+".y", c.Y); err != nil {
 			return nil, err
 		}
-		if err := h.checkValue(at+".value", c); err != nil {
+		if err := positive(at+".value", c.Value); !c.Empty && err != nil {
 			return nil, err
 		}
 		if seen[[2]float64{c.X, c.Y}] {
@@ -81,18 +79,6 @@ func NewHeatMap(h HeatMap) (Figure, error) {
 		return nil, bad("cells", fmt.Sprintf("%d columns, %d rows", len(f.xs), len(f.ys)), fmt.Sprintf("1 to %d of either", mostCells))
 	}
 	return f, nil
-}
-
-func (h HeatMap) checkValue(field string, c Cell) error {
-	switch {
-	case c.Empty:
-		return nil
-	case !h.Linear:
-		return positive(field, c.Value)
-	case c.Value < 0:
-		return bad(field, show(c.Value), "a number ≥ 0")
-	}
-	return finite(field, c.Value)
 }
 
 // Size implements [Figure].
@@ -114,7 +100,6 @@ func (f *heatFigure) header() string {
 		{func(c Cell) bool { return c.Measured }, "● measured"},
 		{func(c Cell) bool { return c.Failed }, "× failed"},
 		{func(c Cell) bool { return c.Best }, "framed: the best"},
-		{func(c Cell) bool { return c.Next }, "dashed: the next"},
 	} {
 		if slices.ContainsFunc(f.Cells, k.has) {
 			parts = append(parts, k.text)
@@ -181,20 +166,12 @@ func (f *heatFigure) drawCell(dc *draw.Canvas, c Cell, r vg.Rectangle) {
 	if c.Best {
 		dc.StrokeLines(draw.LineStyle{Color: palette[1], Width: 2}, rim)
 	}
-	if c.Next {
-		dc.StrokeLines(draw.LineStyle{Color: palette[1], Width: 2, Dashes: []vg.Length{4, 2.5}}, rim)
-	}
 }
 
 // shade is the colour of a value.
 func (f *heatFigure) shade(v float64) color.NRGBA {
 	share := 1.0
-	switch {
-	case f.Linear && f.hi > 0:
-		share = v / f.hi
-	case f.Linear:
-		share = 0
-	case f.hi > f.lo:
+	if f.hi > f.lo {
 		share = math.Log(v/f.lo) / math.Log(f.hi/f.lo)
 	}
 	c := tint(palette[0], 0.9*(1-share))

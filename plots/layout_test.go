@@ -166,27 +166,6 @@ func TestMeasuredInterval(t *testing.T) {
 	}
 }
 
-func TestGroupByPSAndWorkers(t *testing.T) {
-	var ms []data.Measurement
-	for _, wp := range [][2]int{{2, 1}, {4, 1}, {2, 2}} {
-		ms = append(ms, data.Measurement{Config: data.Config{Mode: data.PSSync, Workers: wp[0], PS: wp[1]}, StepTime: 0.5, Status: data.OK})
-	}
-	byPS, err := GroupByPS(ms)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(byPS) != 2 || byPS[0].Fixed != 1 || len(byPS[0].Points) != 2 || byPS[0].Points[1] != (Point{X: 4, Y: 2, Status: data.OK}) {
-		t.Errorf("by ps: %+v", byPS)
-	}
-	byWorkers, err := GroupByWorkers(ms)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(byWorkers) != 2 || byWorkers[0].Fixed != 2 || len(byWorkers[0].Points) != 2 || byWorkers[0].Points[1].X != 2 {
-		t.Errorf("by workers: %+v", byWorkers)
-	}
-}
-
 func TestLossesAreThinnedAndSaySo(t *testing.T) {
 	c, err := NewConvergence(convergenceSample(1500))
 	if err != nil {

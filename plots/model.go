@@ -2,51 +2,70 @@ package plots
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"knee/data"
-	"knee/fit"
 	"knee/predict"
 )
 
-// ModelSeries is what a model says of one scalability curve: the prediction
-// for base with each number of workers at the local batch of base, the
-// measurements that lie on the curve, and the knee of the quantity shown. It is named after the
-// mode. Quantity must not be Goodput, which measurements do not hold.
-func ModelSeries(p *predict.Predictor, base data.Config, workers []int, q Quantity) (Series, error) {
-	answers, err := predict.Sweep(p, base, workers)
-	if err != nil {
-		return Series{}, err
+// ScalabilityOf is what models say of one curve for every condition, with the
+// measurements that lie on it and its knee. Curves are named by what they differ
+// in; what they share is the subtitle. Quantity must not be Goodput, which
+// measurements do not hold; where a condition has no batch it is Speed whatever
+// was asked for.
+func ScalabilityOf(all []Condition, q Quantity) (Scalability, error) {
+	s := Scalability{Title: "Scalability of " + jobsOf(all), Quantity: q, Ideal: q.isRate()}
+	for _, c := range all {
+		if c.Base.LocalBatch == 0 && c.GlobalBatch == 0 && !c.Layout && q == Throughput {
+			s.Quantity = Speed
+		}
 	}
-	s := Series{Name: seriesName(p.Model, base)}
+	names, shared := namesOf(all)
+	s.Subtitle = shared
+	for i, c := range all {
+		answers, err := c.Answers()
+		if err != nil {
+			return s, err
+		}
+		series, err := seriesOf(c, answers, s.Quantity)
+		if err != nil {
+			return s, err
+		}
+		series.Name = names[i]
+		s.Series = append(s.Series, series)
+	}
+	return s, nil
+}
+
+// jobsOf names the jobs of the conditions.
+func jobsOf(all []Condition) string {
+	var jobs []string
+	seen := map[string]bool{}
+	for _, c := range all {
+		if job := orElse(c.Predictor.Model.Job(), "the job"); !seen[job] {
+			seen[job] = true
+			jobs = append(jobs, job)
+		}
+	}
+	return joinWords(jobs, "and")
+}
+
+// seriesOf is a curve with what was measured on it.
+func seriesOf(c Condition, answers []predict.Answer, q Quantity) (Series, error) {
+	var s Series
 	for _, a := range answers {
 		s.Curve = append(s.Curve, BandOf(float64(a.Config.Workers), estimateOf(a, q), a.Extrapolated))
 	}
 	shown := func(a predict.Answer) float64 { return estimateOf(a, q).Mean }
 	// A curve that still rises at its end has its knee further on, if anywhere.
-	if i := predict.KneeOf(answers, shown); q != StepTime && i >= 0 && i < len(answers)-1 {
-		s.Knee = &Knee{X: float64(answers[i].Config.Workers), Y: estimateOf(answers[i], q).Mean}
-	}
-	s.Points, err = MeasuredPoints(onCurve(p.Model, base), q)
-	return s, err
-}
-
-// seriesName tells a curve from the others of one figure. It names the values
-// at which it holds the study's own knobs that were varied.
-func seriesName(m *fit.Model, c data.Config) string {
-	name := c.GPUType + ", " + string(c.ModeOrDefault())
-	if c.PS > 0 {
-		name += fmt.Sprintf(", %d ps", c.PS)
-	}
-	if c, err := m.Resolve(atLeastOne(c)); err == nil {
-		for _, k := range m.Knobs(c.GPUType, c.Mode) {
-			if len(k.Values) > 1 {
-				name += ", " + k.Name + " " + c.Extra[k.Name]
-			}
+	if i := predict.KneeOf(answers, shown); q.isRate() && i >= 0 && i < len(answers)-1 {
+		s.Knee = &Knee{X: float64(answers[i].Config.Workers), Y: shown(answers[i])}
+		if answers[i].Extrapolated {
+			s.Knee.Note = "knee, extrapolated: " + amount(s.Knee.X, "workers")
 		}
 	}
-	return name
+	var err error
+	s.Points, err = MeasuredPoints(c.Measured(), q)
+	return s, err
 }
 
 // estimateOf is the part of an answer that a figure shows.
@@ -62,87 +81,119 @@ func estimateOf(a predict.Answer, q Quantity) data.Estimate {
 	return a.Throughput
 }
 
-// atLeastOne returns c with a worker if it has none.
-func atLeastOne(c data.Config) data.Config {
-	c.Workers = max(c.Workers, c.Placement.Workers(), 1)
-	return c
+// EfficiencyOf is what models say of scaling efficiency and cost under every
+// condition, each of which needs a batch. The cost is that of a million samples:
+// in US$ if every GPU type has a price, else in worker-hours.
+func EfficiencyOf(all []Condition) (Efficiency, error) {
+	e := Efficiency{Title: "What scaling costs: " + jobsOf(all), Work: "million samples", Unit: "US$"}
+	for _, c := range all {
+		if !(c.Predictor.Price[c.Base.GPUType] > 0) {
+			e.Unit = "worker-hours"
+		}
+	}
+	names, shared := namesOf(all)
+	e.Subtitle = shared
+	for i, c := range all {
+		answers, err := c.Answers()
+		if err != nil {
+			return e, err
+		}
+		s, err := seriesOf(c, answers, Throughput)
+		if err != nil {
+			return e, err
+		}
+		first := answers[0]
+		alone := first.Throughput.Mean / float64(first.Config.Workers)
+		if !(alone > 0) {
+			return e, bad("throughput", "no batch", "a batch, to turn steps into samples")
+		}
+		hour := 1e6 / 3600 // of a worker for a million samples at one sample per second
+		if e.Unit == "US$" {
+			hour *= c.Predictor.Price[c.Base.GPUType]
+		}
+		s.Name, s.Knee = names[i], nil
+		e.Scaling = append(e.Scaling, s.mapped(func(k, v float64) float64 { return v / (k * alone) }))
+		e.Cost = append(e.Cost, s.mapped(func(k, v float64) float64 { return hour * k / v }))
+	}
+	return e, nil
 }
 
-// onCurve returns the measurements that differ from base in workers only.
-func onCurve(m *fit.Model, base data.Config) []data.Measurement {
-	var on []data.Measurement
-	full, err := m.Resolve(atLeastOne(base))
+// LayoutHeat is the throughput over the degrees of tensor and pipeline
+// parallelism of one number of workers, with the best micro-batch, sharding and
+// recomputation for each pair; pairs that do not fit in memory are crossed.
+func LayoutHeat(p *predict.Predictor, q predict.LayoutQuestion) (HeatMap, error) {
+	all, err := p.Layouts(q)
 	if err != nil {
-		return nil
+		return HeatMap{}, err
 	}
-	for _, row := range m.Measurements(base.GPUType, base.ModeOrDefault()) {
-		same, err := m.Resolve(row.Config)
-		if err == nil && row.PS == base.PS && row.LocalBatch == base.LocalBatch && row.AccumSteps == base.AccumSteps && maps.Equal(same.Extra, full.Extra) {
-			on = append(on, row)
+	h := HeatMap{Title: "Layouts of " + p.Model.Job(), Subtitle: fmt.Sprintf("%d × %s, %g samples per step", q.Workers, q.GPUType, p.LayoutBatch(q)),
+		XLabel: "tensor-parallel degree", YLabel: "pipeline stages", Label: "samples/s at the expected step time"}
+	degrees := func(c data.Config) [2]float64 { return [2]float64{float64(max(c.TP, 1)), float64(max(c.PP, 1))} }
+	measured, seen := map[[2]float64]bool{}, map[[2]float64]bool{}
+	for _, m := range p.Model.Layouts(q.GPUType) {
+		if m.Workers == q.Workers {
+			measured[degrees(m.Config)] = true
 		}
 	}
-	return on
-}
-
-// CommonBatch returns the local batch that most measurements of a GPU type
-// and mode share, and of several that are as common the middle one: the one at
-// which a figure shows most of what was measured. It is 0 if no batch is known.
-func CommonBatch(m *fit.Model, gpuType string, modes ...data.Mode) float64 {
-	count := map[float64]int{}
-	most := 0
-	for _, mode := range modes {
-		for _, row := range m.Measurements(gpuType, mode) {
-			count[row.LocalBatch]++
-			most = max(most, count[row.LocalBatch])
+	for i, a := range all {
+		at := degrees(a.Config)
+		if !seen[at] { // the fastest come first
+			seen[at] = true
+			h.Cells = append(h.Cells, Cell{X: at[0], Y: at[1], Value: p.LayoutBatch(q) / a.Expected, Measured: measured[at], Best: i == 0})
 		}
 	}
-	maps.DeleteFunc(count, func(_ float64, n int) bool { return n < most })
-	common := slices.Sorted(maps.Keys(count))
-	if len(common) == 0 {
-		return 0
+	q.LeastFits = -1
+	everything, err := p.Layouts(q)
+	for _, a := range everything {
+		if at := degrees(a.Config); !seen[at] {
+			seen[at] = true
+			h.Cells = append(h.Cells, Cell{X: at[0], Y: at[1], Empty: true, Failed: true})
+		}
 	}
-	return common[(len(common)-1)/2]
+	return h, err
 }
 
-// SpeedFigures returns the speed of a parameter-server job over workers at
-// each number of ps in servers, or over ps at each number of workers, at one
-// local batch: the two figures Optimus fits its models to (EuroSys'18, Fig. 9).
-func SpeedFigures(p *predict.Predictor, base data.Config, workers, servers []int, overPS bool) (SpeedFigure, error) {
-	fig := SpeedFigure{Title: p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s, %s samples per worker", base.GPUType, base.Mode, number(base.LocalBatch))}
-	fixed, along, group := servers, workers, GroupByPS
+// SpeedOf is the speed of a parameter-server job at one local batch: over
+// workers at each number of ps in servers, or over ps at each number of workers,
+// the two figures Optimus fits its models to (EuroSys'18, Fig. 9).
+func SpeedOf(p *predict.Predictor, base data.Config, workers, servers []int, overPS bool) (Scalability, error) {
+	s := Scalability{Title: p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s, %s samples per worker", base.GPUType, base.Mode, number(base.LocalBatch)),
+		Quantity: Speed, Y: LinearScale} // a logarithm flattens the fall after the peak
+	fixed, along, name := servers, workers, func(n int) string { return fmt.Sprintf("%d ps", n) }
 	if overPS {
-		fixed, along, group = workers, servers, GroupByWorkers
-	}
-	var rows []data.Measurement
-	for _, row := range p.Model.Measurements(base.GPUType, base.Mode) {
-		if row.LocalBatch == base.LocalBatch {
-			rows = append(rows, row)
-		}
-	}
-	measured, err := group(rows)
-	if err != nil {
-		return fig, err
+		s.XLabel, fixed, along, name = "ps (parameter servers)", workers, servers, func(n int) string { return counted(n, "worker") }
 	}
 	for _, f := range fixed {
-		c := SpeedCurve{Fixed: f}
-		for _, m := range measured {
-			if m.Fixed == f {
-				c.Points = m.Points
+		series := Series{Name: name(f)}
+		at := func(c *data.Config) (moves, stays *int) {
+			if overPS {
+				return &c.PS, &c.Workers
 			}
+			return &c.Workers, &c.PS
+		}
+		for _, row := range p.Model.Measurements(base.GPUType, base.Mode) {
+			moves, stays := at(&row.Config)
+			if *stays != f || row.LocalBatch != base.LocalBatch {
+				continue
+			}
+			pts, err := MeasuredPoints([]data.Measurement{row}, Speed)
+			if err != nil {
+				return s, err
+			}
+			pts[0].X = float64(*moves)
+			series.Points = append(series.Points, pts[0])
 		}
 		for _, x := range along {
-			at := base
-			at.Workers, at.PS = x, f
-			if overPS {
-				at.Workers, at.PS = f, x
-			}
-			a, err := p.At(at)
+			c := base
+			moves, stays := at(&c)
+			*moves, *stays = x, f
+			a, err := p.At(c)
 			if err != nil {
-				return fig, err
+				return s, err
 			}
-			c.Curve = append(c.Curve, BandOf(float64(x), a.StepTime.Per(1), a.Extrapolated))
+			series.Curve = append(series.Curve, BandOf(float64(x), a.StepTime.Per(1), a.Extrapolated))
 		}
-		fig.Curves = append(fig.Curves, c)
+		s.Series = append(s.Series, series)
 	}
-	return fig, nil
+	return s, nil
 }

@@ -18,7 +18,7 @@ func BatchOf(p *predict.Predictor, base data.Config) (Batch, error) {
 	if !(hi > lo) {
 		return Batch{}, bad("batch", "one local batch measured", "measurements at two or more")
 	}
-	b := Batch{Title: "Choice of batch: " + p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s", seriesName(p.Model, base), amount(float64(base.Workers), "workers"))}
+	b := Batch{Title: "Choice of batch: " + p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s", Condition{Predictor: p, Base: base}.named(), amount(float64(base.Workers), "workers"))}
 	best := 0.0
 	previous := 0.0
 	for i := range batchSteps {

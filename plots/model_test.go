@@ -6,6 +6,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/fit/speed"
 	"knee/predict"
 )
 
@@ -25,10 +26,11 @@ func TestModelSeriesShowsWhatWasMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := ModelSeries(&predict.Predictor{Model: m}, ms[0].Config, []int{1, 2, 4}, Throughput)
+		all, err := ScalabilityOf([]Condition{{Predictor: &predict.Predictor{Model: m}, Base: ms[0].Config, Workers: []int{1, 2, 4}}}, Throughput)
 		if err != nil {
 			t.Fatal(err)
 		}
+		s := all.Series[0]
 		if len(s.Points) != 3 {
 			t.Fatalf("%s: %d points on the curve, want 3", mode, len(s.Points))
 		}
@@ -40,5 +42,105 @@ func TestModelSeriesShowsWhatWasMeasured(t *testing.T) {
 				t.Errorf("%s, %d workers: the curve is at %g and the point at %g", mode, ms[i].Workers, curve, p.Y)
 			}
 		}
+	}
+}
+
+// rows measures a job of compute and a cost per worker.
+func rows(gpu string, batch func(k int) float64, workers ...int) []data.Measurement {
+	var ms []data.Measurement
+	for _, k := range workers {
+		c := data.Config{Job: "j", GPUType: gpu, Mode: data.AllReduce, Workers: k, LocalBatch: batch(k)}
+		ms = append(ms, data.Measurement{Config: c, StepTime: c.LocalBatch*.001 + .005*float64(k), Status: data.OK})
+	}
+	return ms
+}
+
+func modelOf(t *testing.T, ms []data.Measurement) *predict.Predictor {
+	t.Helper()
+	m, err := fit.Fit(ms, fit.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &predict.Predictor{Model: m}
+}
+
+// Curves of different conditions say in what they differ, and the subtitle says
+// what they share.
+func TestConditionsAreNamedByWhatTheyDifferIn(t *testing.T) {
+	constant := func(b float64) func(int) float64 { return func(int) float64 { return b } }
+	p := modelOf(t, append(rows("a100", constant(64), 1, 2, 4), rows("v100", constant(32), 1, 2, 4)...))
+	all, err := Conditions(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := ScalabilityOf(all, Throughput)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Series) != 2 || s.Series[0].Name != "a100, 64 samples per worker" || s.Series[1].Name != "v100, 32 samples per worker" || s.Subtitle != "allreduce" {
+		t.Errorf("curves %q and %q under %q", s.Series[0].Name, s.Series[1].Name, s.Subtitle)
+	}
+	e, err := EfficiencyOf(all[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 64 samples in .069 s, one worker: a million take .069/64*1e6/3600 hours.
+	if got, want := e.Cost[0].Points[0].Y, .069/64*1e6/3600; math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("a million samples cost %g worker-hours, want %g", got, want)
+	}
+}
+
+// Where a global batch was divided among the workers, that is the curve, with
+// every measurement on it.
+func TestAGlobalBatchIsDivided(t *testing.T) {
+	p := modelOf(t, rows("a100", func(k int) float64 { return 256 / float64(k) }, 1, 2, 4, 8))
+	all, err := Conditions(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := ScalabilityOf(all, Throughput)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Series[0].Points) != 4 || s.Subtitle != "256 samples per step, divided among the workers" {
+		t.Errorf("%d points under %q, want all 4 and the global batch", len(s.Series[0].Points), s.Subtitle)
+	}
+	for i, point := range s.Series[0].Points {
+		k := point.X
+		if want := 256 / (256/k*.001 + .005*k); math.Abs(point.Y/want-1) > 1e-9 {
+			t.Errorf("point %d is %g samples/s, want %g", i, point.Y, want)
+		}
+	}
+}
+
+// A change that does nothing gains nothing, surely; a link twice as fast helps
+// where there is something to send, and no more than twice.
+func TestWhatIf(t *testing.T) {
+	p := modelOf(t, rows("a100", func(int) float64 { return 64 }, 1, 2, 4, 8))
+	all, err := Conditions(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(factor float64) Changed {
+		m, err := p.Model.WhatIf([]speed.Change{{Parameter: "intra_node", Factor: factor}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		with := *p.Model
+		with.Model = m
+		return Changed{Name: "link", Model: &with}
+	}
+	w, err := WhatIfOf(all[0], []Changed{change(1), change(.5)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, none := range w.Faster[0].Curve {
+		half := w.Faster[1].Curve[i]
+		if none.Mean != 0 || none.Hi != 0 || half.Mean < 0 || half.Mean > 100 || half.X > 1 && !(half.Mean > 0) {
+			t.Errorf("%g workers: no change gains %g %%, a link twice as fast %g %%", half.X, none.Mean, half.Mean)
+		}
+	}
+	if _, err := NewWhatIf(w); err != nil {
+		t.Error(err)
 	}
 }

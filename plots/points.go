@@ -80,19 +80,9 @@ func BandOf(x float64, e data.Estimate, extrapolated bool) Band {
 // Goodput needs a statistical efficiency that measurements do not hold: it
 // is refused, as is a throughput without a batch.
 func MeasuredPoints(ms []data.Measurement, q Quantity) ([]Point, error) {
-	return measured(ms, q, func(m data.Measurement) float64 { return float64(m.Workers) })
-}
-
-// MeasuredOverPS is [MeasuredPoints] with the parameter servers on the
-// horizontal axis.
-func MeasuredOverPS(ms []data.Measurement, q Quantity) ([]Point, error) {
-	return measured(ms, q, func(m data.Measurement) float64 { return float64(m.PS) })
-}
-
-func measured(ms []data.Measurement, q Quantity, x func(data.Measurement) float64) ([]Point, error) {
 	pts := make([]Point, 0, len(ms))
 	for _, m := range ms {
-		p := Point{X: x(m), Status: m.Status}
+		p := Point{X: float64(m.Workers), Status: m.Status}
 		if p.ok() {
 			y, err := quantityOf(m, q)
 			if err != nil {

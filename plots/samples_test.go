@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"knee/allocate/plan"
+	"knee/allocate/simulate"
 	"knee/data"
 )
 
@@ -25,8 +26,8 @@ func samples() []sample {
 		{"scalability_log2", func() (Figure, error) { return NewScalability(log2Sample()) }},
 		{"scalability_crowded", func() (Figure, error) { return NewScalability(crowdedSample()) }},
 		{"step_time", func() (Figure, error) { return NewScalability(stepTimeSample()) }},
-		{"speed_workers", func() (Figure, error) { return NewSpeedByWorkers(speedSample(true)) }},
-		{"speed_ps", func() (Figure, error) { return NewSpeedByPS(speedSample(false)) }},
+		{"speed_workers", func() (Figure, error) { return NewScalability(speedSample(true)) }},
+		{"speed_ps", func() (Figure, error) { return NewScalability(speedSample(false)) }},
 		{"convergence", func() (Figure, error) { return NewConvergence(convergenceSample(400)) }},
 		{"search", func() (Figure, error) { return NewSearch(searchSample()) }},
 		{"allocation", func() (Figure, error) { return NewAllocation(allocationSample()) }},
@@ -35,7 +36,6 @@ func samples() []sample {
 		{"batch", func() (Figure, error) { return NewBatch(batchSample()) }},
 		{"heatmap", func() (Figure, error) { return NewHeatMap(heatSample()) }},
 		{"search_surrogate", func() (Figure, error) { return NewSurrogate(surrogateSample()) }},
-		{"search_surface", func() (Figure, error) { return NewSurface(surfaceSample()) }},
 		{"cluster_value", func() (Figure, error) { return NewClusterValue(clusterValueSample()) }},
 		{"gains", func() (Figure, error) { return NewGains(gainsSample(3, 16)) }},
 		{"gains_many", func() (Figure, error) { return NewGains(gainsSample(24, 128)) }},
@@ -45,7 +45,6 @@ func samples() []sample {
 		}},
 		{"simulation", func() (Figure, error) { return NewSimulation(simulationSample()) }},
 		{"simulation_usage", func() (Figure, error) { return NewOccupancy(occupancySample(90)) }},
-		{"simulation_timeline", func() (Figure, error) { return NewTimeline(timelineSample()) }},
 	}
 }
 
@@ -120,14 +119,14 @@ func stepTimeSample() Scalability {
 // psSpeed is the synchronous speed of Optimus with made-up coefficients.
 func psSpeed(w, p float64) float64 { return 1 / (2.1/w + 0.09*w/p + 0.02*w + 0.03*p + 0.2) }
 
-func speedSample(overWorkers bool) SpeedFigure {
-	fixed, title := []int{2, 4, 8}, "speed under parameter servers"
+func speedSample(overWorkers bool) Scalability {
+	s := Scalability{Title: "speed under parameter servers", Subtitle: "resnext110-cifar10, ps-sync, cpu", Quantity: Speed, X: LinearScale}
+	fixed, unit := []int{2, 4, 8}, "ps"
 	if !overWorkers {
-		fixed = []int{4, 8, 16}
+		s.XLabel, fixed, unit = "ps (parameter servers)", []int{4, 8, 16}, "workers"
 	}
-	s := SpeedFigure{Title: title, Subtitle: "resnext110-cifar10, ps-sync, cpu", X: LinearScale}
 	for _, k := range fixed {
-		c := SpeedCurve{Fixed: k}
+		c := Series{Name: fmt.Sprintf("%d %s", k, unit)}
 		for i := 1; i <= 20; i++ {
 			w, p := float64(i), float64(k)
 			if !overWorkers {
@@ -140,7 +139,7 @@ func speedSample(overWorkers bool) SpeedFigure {
 				c.Points = append(c.Points, Point{X: float64(i), Y: m, Lo: m * 0.97, Hi: m * 1.03})
 			}
 		}
-		s.Curves = append(s.Curves, c)
+		s.Series = append(s.Series, c)
 	}
 	return s
 }
@@ -282,7 +281,7 @@ func heatSample() HeatMap {
 // surrogateSample knows little where it measured nothing.
 func surrogateSample() Surrogate {
 	next := 16.0
-	s := Surrogate{Title: "What the search of resnet50 believes", Subtitle: "everything but workers as in 8 × a100, allreduce, batch 64",
+	s := Surrogate{Title: "What the search of resnet50 predicts", Subtitle: "everything but workers as in 8 × a100, allreduce, batch 64",
 		Knob: "workers", Objective: "throughput (samples/s)", GainLabel: "expected gain (%)", Next: &next}
 	for i, k := range []float64{1, 2, 4, 8, 16, 32} {
 		y, spread := ring(k, 0.1, 0.05), 0.04+0.03*float64(i%2)+0.06*math.Max(0, float64(i-3))
@@ -298,40 +297,6 @@ func surrogateSample() Surrogate {
 		}
 	}
 	return s
-}
-
-func surfaceSample() Surface {
-	s := Surface{Title: "What the search of resnet50 believes", Subtitle: "everything but workers and local batch as in 8 × a100, allreduce, batch 64",
-		XLabel: "workers", YLabel: "local batch", Objective: "throughput (samples/s)", GainLabel: "expected gain (%)"}
-	for i, k := range []float64{1, 2, 4, 8, 16, 32} {
-		for n, b := range []float64{16, 32, 64, 128} {
-			c := SurfaceCell{X: k, Y: b, Mean: k * b / (0.02 + b/900 + 0.004*k), Gain: 40 * math.Exp(-math.Abs(float64(i)-4.2)-math.Abs(float64(n)-1.8))}
-			switch {
-			case i+n == 3 || i == 3 && n == 2:
-				c.Tried, c.Best = true, i == 3 && n == 2
-			case i == 5 && n == 3:
-				c.Tried, c.Failed = true, true
-			case i == 4 && n == 2:
-				c.Next = true
-			}
-			s.Cells = append(s.Cells, c)
-		}
-	}
-	return s
-}
-
-// timelineSample has a burst that one policy works off sooner.
-func timelineSample() Timeline {
-	t := Timeline{Title: "jobs in the system", Subtitle: "40 jobs in two hours"}
-	for i, pace := range []float64{1, 1.6} {
-		r := PolicyStays{Policy: []string{"short jobs first", "in order"}[i]}
-		for k := range 40 {
-			from := float64(k) * 180
-			r.Stays = append(r.Stays, Stay{From: from, To: from + pace*(600+float64(k*k)*3)})
-		}
-		t.Runs = append(t.Runs, r)
-	}
-	return t
 }
 
 func clusterValueSample() ClusterValue {
@@ -357,13 +322,13 @@ func occupancySample(changes int) Occupancy {
 	rng := rand.New(rand.NewPCG(7, 8))
 	o := Occupancy{Title: "GPUs in use", Subtitle: "160 jobs on 64 GPUs"}
 	for i, policy := range []string{"fifo", "srtf", "knee"} {
-		r := PolicyOccupancy{Policy: policy, GPUs: 64}
+		r := simulate.Used{Policy: policy, GPUs: 64}
 		for k := range changes {
 			t := float64(k) / float64(changes)
 			busy := math.Min(64, math.Round((40+15*float64(i))*math.Sin(math.Pi*math.Sqrt(t))+10*rng.Float64()))
-			r.History = append(r.History, Occupied{At: 3600 * 10 * t * (1.1 - 0.1*float64(i)), GPUs: busy, Waiting: math.Round(12 * t * (1 - t) * float64(4-i))})
+			r.History = append(r.History, simulate.Usage{At: 3600 * 10 * t * (1.1 - 0.1*float64(i)), GPUs: int(busy), Waiting: int(math.Round(12 * t * (1 - t) * float64(4-i)))})
 		}
-		r.History = append(r.History, Occupied{At: 3600 * 10 * (1.15 - 0.1*float64(i))})
+		r.History = append(r.History, simulate.Usage{At: 3600 * 10 * (1.15 - 0.1*float64(i))})
 		o.Runs = append(o.Runs, r)
 	}
 	return o

@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"fmt"
 	"image/color"
 	"math"
 	"strings"
@@ -16,8 +15,10 @@ type Scalability struct {
 	Subtitle string // such as GPU type and batch
 	Quantity Quantity
 	Series   []Series
-	Ideal    bool  // draw linear scaling from the fewest workers of each series
-	X        Scale // of the workers; with Log2Scale the quantity is logarithmic too, so that ideal scaling stays a straight line
+	Ideal    bool   // draw linear scaling from the fewest workers of each series
+	XLabel   string // empty: workers
+	X        Scale
+	Y        Scale // automatic: as X, so that ideal scaling stays a straight line
 }
 
 // NewScalability returns the figure, or an error that names the first field
@@ -33,24 +34,20 @@ func NewScalability(s Scalability) (*Chart, error) {
 	if err := checkSeries(s.Series, positive); err != nil {
 		return nil, err
 	}
-	c := newChart(s.Title, s.Subtitle, "workers", s.Quantity.label())
+	c := newChart(s.Title, s.Subtitle, orElse(s.XLabel, "workers"), s.Quantity.label())
 	x, y := extents(s.Series)
 	log := setX(c.Plot, x, s.X)
+	if s.Y != AutoScale {
+		log = s.Y == LogScale
+	}
 	setY(c.Plot, y, log, failingSeries(s.Series))
-	extrapolated := c.addExtrapolated(s.Series)
 	if s.Ideal {
 		c.addIdeal(s.Series, x.hi)
 	}
-	for i := range s.Series {
-		c.addSeries(s.Series, i)
-	}
-	for i, series := range s.Series {
-		c.addKnee(i, series)
-	}
+	c.addAll(s.Series)
 	if s.Ideal {
 		c.legend = append(c.legend, entry{label: "ideal linear scaling", line: idealStyle(mutedColor)})
 	}
-	c.addCommonEntries(s.Series, extrapolated)
 	return c, nil
 }
 
@@ -106,10 +103,7 @@ func (c *Chart) addKnee(i int, s Series) {
 	k := s.Knee
 	text := k.Note
 	if text == "" {
-		text = fmt.Sprintf("knee: %s workers", number(k.X))
-		if k.X == 1 {
-			text = strings.TrimSuffix(text, "s")
-		}
+		text = "knee: " + amount(k.X, "workers")
 	}
 	c.marks = append(c.marks,
 		stem{k.X, k.Y, draw.LineStyle{Color: col, Width: thinWidth, Dashes: dashed()}},
@@ -118,10 +112,10 @@ func (c *Chart) addKnee(i int, s Series) {
 }
 
 // joinWords joins words as in "a, b or c".
-func joinWords(words []string) string {
+func joinWords(words []string, with string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
 	}
 	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return strings.Join(words[:last], ", ") + " " + with + " " + words[last]
 }

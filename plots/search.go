@@ -141,20 +141,35 @@ func (c *Chart) addBest(s Search) {
 	c.legend = append(c.legend, entry{label: "best so far", line: &stairs.style})
 }
 
+// mostTrials is how many trials are drawn: more would hide one another and swell
+// the file.
+const mostTrials = 2000
+
 // addTrials adds a dot for every trial with a value and, along the axis, a
-// cross in the colour of its status for every other.
+// cross in the colour of its status for every other; of more than mostTrials
+// every so many-th, which the legend says.
 func (c *Chart) addTrials(s Search) {
 	var ok []Point
 	others := map[data.Status][]float64{}
-	for _, t := range s.Trials {
-		if t.Status == "" || t.Status == data.OK {
+	every := (len(s.Trials) + mostTrials - 1) / mostTrials
+	some := ""
+	if every > 1 {
+		some = fmt.Sprintf(", 1 of %d drawn", every)
+	}
+	for i, t := range s.Trials {
+		switch {
+		case i%every != 0:
+		case t.Status == "" || t.Status == data.OK:
 			ok = append(ok, Point{X: float64(t.Number), Y: t.Value})
-		} else {
+		default:
 			others[t.Status] = append(others[t.Status], float64(t.Number))
 		}
 	}
 	glyph := draw.GlyphStyle{Color: palette[0], Radius: markRadius, Shape: draw.CircleGlyph{}}
 	c.marks = append(c.marks, dots{ok, glyph})
+	if every > 1 {
+		c.marks[len(c.marks)-1] = dots{ok, draw.GlyphStyle{Color: fade(palette[0], 0.5), Radius: 1.7, Shape: draw.CircleGlyph{}}}
+	}
 	// The pin of the best stays on top of the dots.
 	for i, m := range c.marks {
 		if p, is := m.(pin); is {
@@ -162,12 +177,12 @@ func (c *Chart) addTrials(s Search) {
 			break
 		}
 	}
-	c.legend = append(c.legend, entry{label: "trial", glyph: &glyph})
+	c.legend = append(c.legend, entry{label: "trial" + some, glyph: &glyph})
 	for i, status := range data.Statuses() {
 		if xs := others[status]; len(xs) > 0 {
 			cross := draw.GlyphStyle{Color: statusColor(i), Radius: markRadius, Shape: crossGlyph{}}
 			c.marks = append(c.marks, rug{xs: xs, glyph: cross})
-			c.legend = append(c.legend, entry{label: statusLabel(status), glyph: &cross})
+			c.legend = append(c.legend, entry{label: statusLabel(status) + some, glyph: &cross})
 		}
 	}
 }

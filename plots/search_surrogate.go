@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
@@ -22,11 +21,6 @@ type Surrogate struct {
 	X               Scale
 }
 
-// SurrogateFigure is a belief above the gain it promises.
-type SurrogateFigure struct {
-	belief, gain *Chart
-}
-
 // leastGain is the expected gain, in per cent, below which it is none: what is
 // expected of next to nothing is not magnified.
 const leastGain = 0.01
@@ -36,8 +30,8 @@ const gainShare = 0.36
 
 // NewSurrogate returns the figure, or an error that names the first field
 // that cannot be drawn.
-func NewSurrogate(s Surrogate) (*SurrogateFigure, error) {
-	series := Series{Name: "believed", Points: s.Points, Curve: s.Belief}
+func NewSurrogate(s Surrogate) (*Panels, error) {
+	series := Series{Name: "predicted", Points: s.Points, Curve: s.Belief}
 	if err := checkSeries([]Series{series}, finite); err != nil {
 		return nil, err
 	}
@@ -52,22 +46,20 @@ func NewSurrogate(s Surrogate) (*SurrogateFigure, error) {
 			return nil, err
 		}
 	}
-	f := &SurrogateFigure{
-		belief: newChart(s.Title, s.Subtitle, s.Knob, s.Objective),
-		gain:   newChart("", "", s.Knob, s.GainLabel),
-	}
+	belief, gain := newChart(s.Title, s.Subtitle, s.Knob, s.Objective), newChart("", "", s.Knob, s.GainLabel)
+	belief.Height, gain.Height = 1.3*(1-gainShare)*DefaultHeight, 1.3*gainShare*DefaultHeight
 	x, y := extents([]Series{series})
-	setX(f.belief.Plot, x, s.X)
-	setY(f.belief.Plot, y, false, failingSeries([]Series{series}))
+	setX(belief.Plot, x, s.X)
+	setY(belief.Plot, y, false, failingSeries([]Series{series}))
 	if s.Next != nil {
 		next := draw.LineStyle{Color: palette[2], Width: 1.1, Dashes: dashed()}
-		f.belief.marks = append(f.belief.marks, stem{*s.Next, math.Inf(1), next})
-		f.gain.marks = append(f.gain.marks, stem{*s.Next, math.Inf(1), next})
-		f.belief.legend = append(f.belief.legend, entry{label: "suggested next", line: &next})
+		belief.marks = append(belief.marks, stem{*s.Next, math.Inf(1), next})
+		gain.marks = append(gain.marks, stem{*s.Next, math.Inf(1), next})
+		belief.legend = append(belief.legend, entry{label: "suggested next", line: &next})
 	}
-	f.belief.addSeries([]Series{series}, 0)
-	f.belief.addCommonEntries([]Series{series}, false)
-	setX(f.gain.Plot, x, s.X)
+	belief.addSeries([]Series{series}, 0)
+	belief.addCommonEntries([]Series{series}, false)
+	setX(gain.Plot, x, s.X)
 	top := newExtent()
 	top.add(0)
 	for _, g := range s.Gain {
@@ -76,12 +68,12 @@ func NewSurrogate(s Surrogate) (*SurrogateFigure, error) {
 	if top.hi < leastGain {
 		top.hi = leastGain
 	}
-	extent{0, 1.12 * top.hi}.set(&f.gain.Plot.Y, plot.LinearScale{}, linearTicks{want: 3})
-	f.gain.addCurve(flat(s.Gain), draw.LineStyle{Color: palette[1], Width: curveWidth})
+	extent{0, 1.12 * top.hi}.set(&gain.Plot.Y, plot.LinearScale{}, linearTicks{want: 3})
+	gain.addCurve(flat(s.Gain), draw.LineStyle{Color: palette[1], Width: curveWidth})
 	for _, g := range s.Gain {
-		f.gain.marks = append(f.gain.marks, pin{g.X, g.Mean, draw.GlyphStyle{Color: palette[1], Radius: 2, Shape: draw.CircleGlyph{}}})
+		gain.marks = append(gain.marks, pin{g.X, g.Mean, draw.GlyphStyle{Color: palette[1], Radius: 2, Shape: draw.CircleGlyph{}}})
 	}
-	return f, nil
+	return &Panels{Charts: []*Chart{belief, gain}, Rows: true}, nil
 }
 
 // flat returns the curve without its interval.
@@ -91,24 +83,4 @@ func flat(curve []Band) []Band {
 		out[i] = Band{X: b.X, Mean: b.Mean, Lo: b.Mean, Hi: b.Mean}
 	}
 	return out
-}
-
-// Size implements [Figure].
-func (f *SurrogateFigure) Size() (width, height vg.Length) {
-	return DefaultWidth, DefaultHeight * 1.3
-}
-
-// Draw implements [Figure].
-func (f *SurrogateFigure) Draw(dc draw.Canvas) {
-	split := dc.Min.Y + gainShare*dc.Size().Y
-	above, below := dc, dc
-	above.Min.Y, below.Max.Y = split, split
-	// The labels of one vertical axis are wider than those of the other: the
-	// knob has to stand at the same place in both.
-	left, right := f.belief.frame(above).Min.X, f.gain.frame(below).Min.X
-	fillRect(&dc, whiteColor, dc.Rectangle)
-	above.Min.X += max(0, right-left)
-	below.Min.X += max(0, left-right)
-	f.belief.Draw(above)
-	f.gain.Draw(below)
 }

@@ -93,10 +93,59 @@ func extents(all []Series) (x, y extent) {
 	return x, y
 }
 
+// mostBands is how many series show their intervals: of more, the ribbons
+// would hide one another, and the legend says that they are left out.
+const mostBands = 4
+
+// addAll adds every series with its knee, shades what is extrapolated and
+// explains the parts in the legend.
+func (c *Chart) addAll(all []Series) {
+	extrapolated := c.addExtrapolated(all)
+	for i := range all {
+		c.addSeries(all, i)
+	}
+	for i, s := range all {
+		c.addKnee(i, s)
+	}
+	c.addCommonEntries(all, extrapolated)
+}
+
+// mapped returns the series with every value y at x replaced by f(x, y), which
+// rises or falls in y throughout.
+func (s Series) mapped(f func(x, y float64) float64) Series {
+	interval := func(x, lo, hi float64) (float64, float64) {
+		if lo == 0 && hi == 0 {
+			return 0, 0
+		}
+		lo, hi = f(x, lo), f(x, hi)
+		if math.IsInf(lo, 0) || math.IsInf(hi, 0) {
+			return 0, 0
+		}
+		return math.Min(lo, hi), math.Max(lo, hi)
+	}
+	out := Series{Name: s.Name}
+	for _, p := range s.Points {
+		if p.ok() {
+			p.Y = f(p.X, p.Y)
+			p.Lo, p.Hi = interval(p.X, p.Lo, p.Hi)
+		}
+		out.Points = append(out.Points, p)
+	}
+	for _, b := range s.Curve {
+		b.Mean = f(b.X, b.Mean)
+		b.Lo, b.Hi = interval(b.X, b.Lo, b.Hi)
+		out.Curve = append(out.Curve, b)
+	}
+	if s.Knee != nil {
+		out.Knee = &Knee{s.Knee.X, f(s.Knee.X, s.Knee.Y), s.Knee.Note}
+	}
+	return out
+}
+
 // addSeries adds ribbon, curve, points and failed points of a series.
 func (c *Chart) addSeries(all []Series, i int) {
 	s, col := all[i], seriesColor(i)
-	if len(s.Curve) > 1 {
+	if len(s.Curve) > 1 && len(all) <= mostBands {
 		c.marks = append(c.marks, ribbon{s.Curve, fade(col, 0.18)})
 	}
 	c.addCurve(s.Curve, draw.LineStyle{Color: col, Width: curveWidth})
@@ -221,7 +270,7 @@ func (c *Chart) addCommonEntries(all []Series, extrapolated bool) {
 	if bars {
 		c.legend = append(c.legend, entry{label: "95 % interval, measured", glyph: &grey})
 	}
-	if ribbons {
+	if ribbons && len(all) <= mostBands {
 		c.legend = append(c.legend, entry{label: "90 % interval, predicted", fill: fade(mutedColor, 0.25)})
 	}
 	if extrapolated {
@@ -235,6 +284,6 @@ func (c *Chart) addCommonEntries(all []Series, extrapolated bool) {
 	}
 	if len(names) > 0 {
 		cross := draw.GlyphStyle{Color: mutedColor, Radius: markRadius, Shape: crossGlyph{}}
-		c.legend = append(c.legend, entry{label: joinWords(names), glyph: &cross})
+		c.legend = append(c.legend, entry{label: joinWords(names, "or"), glyph: &cross})
 	}
 }

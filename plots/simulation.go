@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"knee/allocate/simulate"
 )
 
 // PolicyRun is the outcome of one policy on one workload.
@@ -21,6 +23,20 @@ type PolicyRun struct {
 type Simulation struct {
 	Title, Subtitle string
 	Runs            []PolicyRun
+}
+
+// SimulationOf describes replays of one workload.
+func SimulationOf(runs []simulate.Replayed) Simulation {
+	s := Simulation{Title: "Job completion times"}
+	for _, r := range runs {
+		s.Subtitle = fmt.Sprintf("%s, %d jobs", r.Workload, len(r.Outcomes))
+		p := PolicyRun{Policy: r.Policy}
+		for _, o := range r.Outcomes {
+			p.JCT = append(p.JCT, o.JCT())
+		}
+		s.Runs = append(s.Runs, p)
+	}
+	return s
 }
 
 // NewSimulation draws the cumulative distribution of the JCT for each
@@ -70,6 +86,7 @@ func (c *Chart) addDistribution(i int, r PolicyRun) {
 		done = next
 	}
 	stairs.xs, stairs.ys = append(stairs.xs, c.Plot.X.Max), append(stairs.ys, done)
+	stairs.xs, stairs.ys = thinned(stairs.xs, stairs.ys)
 	c.marks = append(c.marks, stairs)
 	mean := sum / float64(len(jct))
 	c.legend = append(c.legend, entry{label: fmt.Sprintf("%s, mean %s", r.Policy, duration(mean)), line: &stairs.style})

@@ -30,10 +30,11 @@ func (s slab) draw(f *frame) {
 	}
 }
 
-// ink covers the area, or a legend would hide the colour.
-func (s slab) ink(f *frame) []vg.Point {
+func (s slab) ink(f *frame) []vg.Point { return inkOf(s.rectangle(f)) }
+
+// inkOf covers the area of a rectangle, or a legend would hide its colour.
+func inkOf(r vg.Rectangle) []vg.Point {
 	const spacing = 6
-	r := s.rectangle(f)
 	var out []vg.Point
 	for x := r.Min.X; x <= r.Max.X; x += spacing {
 		out = append(out, along([]vg.Point{{X: x, Y: r.Min.Y}, {X: x, Y: r.Max.Y}})...)

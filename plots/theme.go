@@ -146,7 +146,7 @@ func style(size vg.Length, c color.Color) text.Style {
 		Color:   c,
 		Font:    font.Font{Typeface: "Liberation", Variant: "Sans", Size: size},
 		YAlign:  text.YTop,
-		Handler: text.Plain{Fonts: font.DefaultCache},
+		Handler: handler{text.Plain{Fonts: font.DefaultCache}},
 	}
 }
 

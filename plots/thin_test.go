@@ -1,7 +1,9 @@
 package plots
 
 import (
+	"bytes"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -25,4 +27,24 @@ func TestThinned(t *testing.T) {
 			t.Fatalf("from %g to %g, between %g and %g", tx[0], tx[len(tx)-1], slices.Min(ty), slices.Max(ty))
 		}
 	})
+}
+
+// A search of very many trials is a file that can be opened, and says that not
+// every trial is drawn.
+func TestManyTrialsAreThinned(t *testing.T) {
+	s := Search{Title: "many", Objective: "throughput (samples/s)"}
+	for i := range 20_000 {
+		s.Trials = append(s.Trials, SearchTrial{Number: i + 1, Value: 100 + float64(i*7919%20011)/20011})
+	}
+	c, err := NewSearch(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var svg bytes.Buffer
+	if err := Render(&svg, "svg", c); err != nil {
+		t.Fatal(err)
+	}
+	if svg.Len() > 600_000 || !strings.Contains(svg.String(), "trial, 1 of 10 drawn") {
+		t.Errorf("%d bytes, legend %v", svg.Len(), c.legend)
+	}
 }

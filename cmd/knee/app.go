@@ -17,7 +17,8 @@ type app struct {
 	stdout, stderr io.Writer
 	interrupts     *interrupts
 	quiet          bool
-	theme          string // of figures
+	theme          string // of figures, as their title and size
+	title, size    string
 }
 
 // helpWidth is how wide the help of flags is at most.

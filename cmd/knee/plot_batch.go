@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/plots"
-	"knee/predict"
 )
 
 func newPlotBatch(a *app) *cobra.Command {
@@ -18,19 +17,15 @@ func newPlotBatch(a *app) *cobra.Command {
   knee plot batch model.json --workers 8 -f batch.png`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, c, err := base.open(args[0])
+			c, err := base.open(args[0])
 			if err != nil {
 				return err
 			}
-			if c.Workers = workers; workers < 1 {
-				ks, _ := predict.Sizes(p.Model, c.GPUType, c.ModeOrDefault())
-				answers, err := predict.Sweep(p, c, ks)
-				if err != nil {
-					return err
-				}
-				c.Workers = answers[max(0, predict.Knee(answers))].Config.Workers
+			at, err := atKnee(c, workers)
+			if err != nil {
+				return err
 			}
-			spec, err := plots.BatchOf(p, c)
+			spec, err := plots.BatchOf(c.Predictor, at)
 			if err != nil {
 				return err
 			}

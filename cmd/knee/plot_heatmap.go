@@ -14,23 +14,23 @@ func newPlotHeatMap(a *app) *cobra.Command {
 	var workers int
 	cmd := &cobra.Command{
 		Use:     "heatmap MODEL.json",
-		Short:   "Throughput over workers and batch, workers and ps, or the degrees of a layout",
+		Short:   "Throughput over the degrees of a layout",
 		Example: "  knee plot heatmap model.json -f heatmap.svg",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, c, err := base.open(args[0])
+			on, err := base.open(args[0])
 			if err != nil {
 				return err
 			}
-			var spec plots.HeatMap
-			if measured := p.Model.Layouts(c.GPUType); measured != nil {
-				if workers == 0 {
-					workers = mostWorkers(measured)
-				}
-				spec, err = plots.LayoutHeat(p, predict.LayoutQuestion{GPUType: c.GPUType, Workers: workers})
-			} else {
-				spec, err = plots.HeatOf(p, c)
+			p, c := on.Predictor, on.Base
+			measured := p.Model.Layouts(c.GPUType)
+			if measured == nil {
+				return usageError{errorf("%s has no layouts; knee plot scalability --by local_batch and knee plot batch show workers and batch", args[0])}
 			}
+			if workers == 0 {
+				workers = mostWorkers(measured)
+			}
+			spec, err := plots.LayoutHeat(p, predict.LayoutQuestion{GPUType: c.GPUType, Workers: workers})
 			if err != nil {
 				return err
 			}
@@ -43,7 +43,7 @@ func newPlotHeatMap(a *app) *cobra.Command {
 	}
 	fileFlag(cmd, &file, "heatmap.svg")
 	base.add(cmd)
-	cmd.Flags().IntVar(&workers, "workers", 0, "GPUs whose layouts are compared, of a model with layouts (default: the most measured)")
+	cmd.Flags().IntVar(&workers, "workers", 0, "GPUs whose layouts are compared (default: the most measured)")
 	return cmd
 }
 

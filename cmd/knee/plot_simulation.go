@@ -14,19 +14,16 @@ import (
 
 func newPlotSimulation(a *app) *cobra.Command {
 	var file, workload string
-	var timeline, queue bool
 	cmd := &cobra.Command{
 		Use:   "simulation JOBS.csv | USAGE.csv",
-		Short: "Policies compared: how soon jobs are done, how many there are, how full the cluster is",
-		Long: `simulation draws what knee simulate --jobs-out wrote: the share of jobs that
-are done within a time, one line per policy, or with --timeline how many jobs
-are in the system at any time, with --queue how many have not started yet.
+		Short: "Policies compared: how soon jobs are done, how full the cluster is",
+		Long: `simulation draws what knee simulate --jobs-out wrote: the share of jobs that are
+done within a time, one line per policy.
 
 Of what --usage-out wrote it draws the GPUs in use over time against those there
-are, one strip per policy, and below how many jobs wait, those that were stopped
-for others included.`,
+are, one row per policy, and below how many jobs wait, those that were stopped for
+others included.`,
 		Example: `  knee plot simulation jobs.csv -f jct.svg
-  knee plot simulation jobs.csv --timeline -f backlog.svg
   knee plot simulation usage.csv -f usage.svg`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -35,13 +32,10 @@ for others included.`,
 				return err
 			}
 			var fig plots.Figure
-			if in.used != nil && (timeline || queue) {
-				return usageError{fmt.Errorf("--timeline and --queue are about jobs, what knee simulate --jobs-out writes; %s holds what was in use", args[0])}
-			}
 			if in.used != nil {
 				fig, err = in.usageFigure(workload)
 			} else {
-				fig, err = in.jobsFigure(workload, timeline, queue)
+				fig, err = in.jobsFigure(workload)
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
@@ -51,9 +45,6 @@ for others included.`,
 	}
 	fileFlag(cmd, &file, "simulation.svg")
 	cmd.Flags().StringVar(&workload, "workload", "", "the workload to draw, where the file has several (default the first)")
-	cmd.Flags().BoolVar(&timeline, "timeline", false, "jobs in the system over time instead of completion times")
-	cmd.Flags().BoolVar(&queue, "queue", false, "jobs that have not started yet over time instead of completion times")
-	cmd.MarkFlagsMutuallyExclusive("timeline", "queue")
 	return cmd
 }
 
@@ -109,46 +100,14 @@ func (in simulated) usageFigure(workload string) (plots.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plots.NewOccupancy(plots.OccupancyOf(runs, "GPUs in use", runs[0].Workload))
+	return plots.NewOccupancy(plots.Occupancy{Title: "GPUs in use", Subtitle: runs[0].Workload, Runs: runs})
 }
 
 // jobsFigure draws what became of the jobs.
-func (in simulated) jobsFigure(workload string, timeline, queue bool) (plots.Figure, error) {
+func (in simulated) jobsFigure(workload string) (plots.Figure, error) {
 	runs, err := chosen(in.jobs, workload, func(r simulate.Replayed) string { return r.Workload })
 	if err != nil {
 		return nil, err
 	}
-	subtitle := fmt.Sprintf("%s, %d jobs", runs[0].Workload, len(runs[0].Outcomes))
-	if timeline || queue {
-		return plots.NewTimeline(timelineOf(runs, subtitle, queue))
-	}
-	s := plots.Simulation{Title: "Job completion times", Subtitle: subtitle}
-	for _, r := range runs {
-		p := plots.PolicyRun{Policy: r.Policy}
-		for _, o := range r.Outcomes {
-			p.JCT = append(p.JCT, o.JCT())
-		}
-		s.Runs = append(s.Runs, p)
-	}
-	return plots.NewSimulation(s)
-}
-
-// timelineOf is how many jobs are there, or, with queue, have not started.
-func timelineOf(runs []simulate.Replayed, subtitle string, queue bool) plots.Timeline {
-	t := plots.Timeline{Title: "Jobs in the system", Subtitle: subtitle}
-	if queue {
-		t.Title, t.Counts = "Jobs in the queue", "jobs submitted and not started"
-	}
-	for _, r := range runs {
-		p := plots.PolicyStays{Policy: r.Policy}
-		for _, o := range r.Outcomes {
-			stay := plots.Stay{From: o.Submit, To: o.End}
-			if queue {
-				stay.To = max(o.Submit, o.Start)
-			}
-			p.Stays = append(p.Stays, stay)
-		}
-		t.Runs = append(t.Runs, p)
-	}
-	return t
+	return plots.NewSimulation(plots.SimulationOf(runs))
 }

@@ -59,14 +59,11 @@ func speedFigure(p *predict.Predictor, gpuType string, mode data.Mode, localBatc
 	if overPS {
 		workers = measuredWorkers(p.Model, gpuType, mode)
 	}
-	spec, err := plots.SpeedFigures(p, base, workers, servers, overPS)
+	spec, err := plots.SpeedOf(p, base, workers, servers, overPS)
 	if err != nil {
 		return nil, err
 	}
-	if overPS {
-		return plots.NewSpeedByPS(spec)
-	}
-	return plots.NewSpeedByWorkers(spec)
+	return plots.NewScalability(spec)
 }
 
 // measuredWorkers lists the numbers of workers that were measured, ascending.

@@ -32,8 +32,8 @@ func newQuickstart(a *app) *cobra.Command {
 		Long: `quickstart trains two models of the built-in trainer with real processes on this
 machine, measures the configurations that a Gaussian process chooses, fits
 their speed, predicts a configuration that was not measured and then measures
-it, divides this machine between the two jobs, and writes plan, exports and
-plots to a folder, all as files that the other commands read and write.
+it, divides this machine between the two jobs, and writes plan, exports, figures
+and a report to a folder, all as files that the other commands read and write.
 
 Run it again to go on after an interrupt; a finished one begins anew.`,
 		Example: "  knee quickstart\n  knee quickstart --dir /tmp/quick --trials 6",
@@ -41,8 +41,8 @@ Run it again to go on after an interrupt; a finished one begins anew.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return q.run(cmd.Context()) },
 	}
 	cmd.Flags().StringVar(&q.dir, "dir", "knee-quickstart", "folder to write to")
-	cmd.Flags().IntVar(&q.trials, "trials", 10, "trials per job")
-	cmd.Flags().Float64Var(&q.trialSeconds, "trial-seconds", 1.5, "longest measurement of one trial")
+	cmd.Flags().IntVar(&q.trials, "trials", 8, "trials per job")
+	cmd.Flags().Float64Var(&q.trialSeconds, "trial-seconds", 2, "longest measurement of one trial")
 	cmd.Flags().Int64Var(&q.seed, "seed", 1, "seed of the search")
 	return cmd
 }
@@ -62,7 +62,6 @@ type quickstart struct {
 	plan    *data.Plan
 	even    *data.Plan
 	exports []string
-	plots   []string
 }
 
 // quickJob is one of the two jobs on its way.
@@ -124,17 +123,21 @@ func (q *quickstart) describe(context.Context) error {
 		return err
 	}
 	q.jobs = []*quickJob{
-		{name: "vision", about: "much arithmetic, few parameters, reads 4,000 samples/s per worker"},
-		{name: "language", about: "little arithmetic, many parameters, reads 12,000 samples/s per worker"},
+		{name: "vision", about: "much arithmetic, few parameters, averaged by all-reduce"},
+		{name: "language", about: "little arithmetic, many parameters, kept by parameter servers"},
 	}
 	args := map[string][]string{
 		"vision":   {"--model", "large", "--input-rate", "4000"},
 		"language": {"--model", "small", "--message-bytes", "2Mi", "--input-rate", "12000"},
 	}
+	modes := map[string][]data.Knob{
+		"vision":   {{Name: "mode", Values: []string{string(data.AllReduce)}}},
+		"language": {{Name: "mode", Values: []string{string(data.PSSync)}}, {Name: "ps", Values: []string{"1", "2"}}},
+	}
 	for _, j := range q.jobs {
 		file := q.path(j.name + ".yaml")
 		j.files = profile.FilesBeside(file, "")
-		j.study = q.study(j.name, append([]string{"knee", "train"}, args[j.name]...))
+		j.study = q.study(j.name, append([]string{"knee", "train"}, args[j.name]...), modes[j.name])
 		if err := data.WriteFile(file, func(w io.Writer) error { return data.WriteStudy(w, j.study) }); err != nil {
 			return err
 		}
@@ -147,18 +150,15 @@ func (q *quickstart) describe(context.Context) error {
 }
 
 // study is what is measured of one job.
-func (q *quickstart) study(name string, command []string) *data.Study {
+func (q *quickstart) study(name string, command []string, modes []data.Knob) *data.Study {
 	most := max(4, min(8, 2*runtime.NumCPU())) // past the cores, to see the curve bend
 	return &data.Study{
 		Job: name, Command: command, Launcher: data.LauncherSpec{Local: &data.LocalSpec{Ranks: true}},
-		Space: []data.Knob{
-			{Name: "mode", Values: []string{"allreduce", "ps-sync", "ps-async"}},
-			{Name: "workers", Range: &data.Range{Min: 1, Max: float64(most), Scale: "linear"}},
-			{Name: "ps", Values: []string{"1", "2"}},
-			{Name: "local_batch", Values: []string{"32", "64", "128"}},
-		},
+		Space: append(modes,
+			data.Knob{Name: "workers", Range: &data.Range{Min: 1, Max: float64(most), Scale: "linear"}},
+			data.Knob{Name: "local_batch", Values: []string{"32", "64", "128", "256"}}),
 		Objective: data.Objective{Maximize: "goodput"}, Metrics: data.Metrics{JSONL: true},
-		Batch: data.Batch{Initial: quickInitialBatch, Max: 128 * float64(most), Adapt: true},
+		Batch: data.Batch{Initial: quickInitialBatch, Max: 256 * float64(most), Adapt: true},
 		Trial: data.TrialSettings{Warmup: -1, MinSteps: 30, MaxSeconds: q.trialSeconds, RelPrecision: 0.03,
 			Timeout: 30 * time.Second, Retries: 1},
 		Budget: data.Budget{Trials: q.trials}, Parallel: 1,

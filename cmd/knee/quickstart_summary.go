@@ -37,39 +37,48 @@ func (q *quickstart) summarizeJob(b *strings.Builder, j *quickJob) {
 			ok++
 		}
 	}
-	fmt.Fprintf(b, "%s (%s): %d of %d trials measured\n", j.name, j.about, ok, len(j.result.Measurements))
-	k := j.knee
-	beyond := "a further worker brings less than half its share"
-	if k.Config.Workers == j.workers[len(j.workers)-1] {
-		beyond = "the most that were looked at, and still worth it"
+	fmt.Fprintf(b, "%s: %s; %d of %d trials measured\n", j.name, j.about, ok, len(j.result.Measurements))
+	k, last := j.knee, j.workers[len(j.workers)-1]
+	beyond := ""
+	if k.Config.Workers == last {
+		beyond = ", the most looked at"
 	}
-	fmt.Fprintf(b, "  knee       %d worker%s (%s): %s samples/s; %s\n",
-		k.Config.Workers, plural(k.Config.Workers), strings.Join(strings.Split(k.Config.String(), ", ")[1:], ", "), between(k.Throughput, number), beyond)
-	fmt.Fprintf(b, "  best       %s: goodput %s samples/s\n", j.best.Config, between(j.best.Goodput, number))
-	if j.check.Status == data.OK {
-		miss := j.check.StepTime/j.checked.StepTime.Mean - 1
-		inside := "inside"
-		if j.check.StepTime < j.checked.StepTime.Lo || j.check.StepTime > j.checked.StepTime.Hi {
-			inside = "outside"
-		}
-		fmt.Fprintf(b, "  check      %s, not measured before: predicted %s per step, then measured %s (%s, %s the 90 %% interval)\n",
-			j.checked.Config, between(j.checked.StepTime, seconds), seconds(j.check.StepTime), percent(miss), inside)
-	} else {
-		fmt.Fprintf(b, "  check      %s could not be measured: %s: %s\n", j.checked.Config, j.check.Status, j.check.Error)
+	fmt.Fprintf(b, "  knee     %s%s: %s samples/s\n", shortConfig(k.Config), beyond, between(k.Throughput, number))
+	if j.best.Config.Key() != k.Config.Key() {
+		fmt.Fprintf(b, "  fastest  %s: goodput %s samples/s\n", shortConfig(j.best.Config), between(j.best.Goodput, number))
 	}
+	if j.check.Status != data.OK {
+		fmt.Fprintf(b, "  check    %s could not be measured: %s: %s\n", shortConfig(j.checked.Config), j.check.Status, j.check.Error)
+		return
+	}
+	inside := "inside"
+	if j.check.StepTime < j.checked.StepTime.Lo || j.check.StepTime > j.checked.StepTime.Hi {
+		inside = "outside"
+	}
+	fmt.Fprintf(b, "  check    %s, unmeasured: predicted %s per step,\n           then measured %s (%s, %s the 90 %% interval)\n",
+		shortConfig(j.checked.Config), between(j.checked.StepTime, seconds), seconds(j.check.StepTime), percent(j.check.StepTime/j.checked.StepTime.Mean-1), inside)
+}
+
+// shortConfig names what the quick start varies.
+func shortConfig(c data.Config) string {
+	s := fmt.Sprintf("%d worker%s", c.Workers, plural(c.Workers))
+	if c.PS > 0 {
+		s += fmt.Sprintf(", %d ps", c.PS)
+	}
+	return s + ", batch " + number(c.LocalBatch)
 }
 
 func (q *quickstart) summarizePlan(b *strings.Builder) {
 	fmt.Fprintf(b, "plan for this machine (%d worker slots)\n", q.plan.Utilization.GPUsTotal)
 	for _, j := range q.plan.Jobs {
 		if j.Action == data.Pause {
-			fmt.Fprintf(b, "  %-10s waits: %s\n", j.Name, j.Reason)
+			fmt.Fprintf(b, "  %-8s waits: %s\n", j.Name, j.Reason)
 			continue
 		}
-		fmt.Fprintf(b, "  %-10s %d worker%s, %d ps, %s, batch %s: goodput %s samples/s, done in %s\n", j.Name, j.Workers, plural(j.Workers), j.PS,
-			j.Mode, number(j.LocalBatch), between(j.Goodput, number), seconds(j.Finish.Mean))
+		fmt.Fprintf(b, "  %-8s %s: goodput %s samples/s, done in %s\n", j.Name,
+			shortConfig(data.Config{Workers: j.Workers, PS: j.PS, LocalBatch: j.LocalBatch}), between(j.Goodput, number), seconds(j.Finish.Mean))
 	}
-	fmt.Fprintf(b, "  against an even split at the initial batch: %s\n", q.gain())
+	fmt.Fprintf(b, "  against an even split: %s\n", q.gain())
 }
 
 // gain compares the plan with an even split, by what a person waits for.
@@ -96,16 +105,13 @@ func meanFinish(p *data.Plan) float64 {
 
 func (q *quickstart) summarizeFiles(b *strings.Builder) {
 	first := q.jobs[0].name
-	fmt.Fprintf(b, `look at, in %s
-  %s-scalability.png, allocation.png and %d other figures
+	fmt.Fprintf(b, `look at %s (all of this in figures and tables)
   plan.json, and as a scheduler takes it: %s
-  %s.yaml (the study), %[2]s.measurements.csv, %[2]s.model.json, %[2]s.logs/
 try next
-  knee predict %[6]s --workers 1..16
-  knee plot speed %[6]s --over ps -f speed.png
+  knee predict %s --workers 1..16
   knee init my-job       # a study of your own training script
-took %[7]s
-`, q.dir, first, len(q.plots)-2, strings.Join(q.exports, "/, ")+"/", first, q.path(first+".model.json"), time.Since(q.begun).Round(time.Second))
+took %s
+`, q.path("report.html"), strings.Join(q.exports, "/, ")+"/", q.path(first+".model.json"), time.Since(q.begun).Round(time.Second))
 }
 
 func plural(n int) string {

@@ -8,30 +8,68 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newVersion(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of this build",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.stdout, "knee %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
-	}
+// build is what is known of this build.
+type build struct {
+	Version  string `json:"version"`            // of the module: a tag, or derived from the revision
+	Revision string `json:"revision,omitempty"` // of git
+	Time     string `json:"time,omitempty"`     // of the revision, RFC 3339
+	Modified bool   `json:"modified"`           // the files were not those of the revision
+	Go       string `json:"go"`
+	Platform string `json:"platform"` // such as linux/amd64
+	Module   string `json:"module"`
 }
 
-// version names this build: its version, and the revision it was built from
-// where that is known.
-func version() string {
+func newVersion(a *app) *cobra.Command {
+	var out format
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of this build, and what it was built from",
+		Example: "  knee version\n  knee version -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			b := thisBuild()
+			if out == "table" {
+				_, err := fmt.Fprintf(a.stdout, "knee %s %s %s\n", version(), b.Go, b.Platform)
+				return err
+			}
+			t := table{columns: []string{"version", "revision", "time", "modified", "go", "platform", "module"}}
+			t.add(b.Version, b.Revision, b.Time, fmt.Sprint(b.Modified), b.Go, b.Platform, b.Module)
+			return out.print(a.stdout, b, t)
+		},
+	}
+	formatFlag(cmd, &out)
+	return cmd
+}
+
+// thisBuild reads what the linker noted.
+func thisBuild() build {
+	b := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "(devel)"
+		return b
 	}
-	v := info.Main.Version
+	if b.Module = info.Main.Path; info.Main.Version != "" {
+		b.Version = info.Main.Version
+	}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			v += " " + s.Value
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
 		}
 	}
-	return v
+	return b
+}
+
+// version names this build in one word or two: its version, and the revision
+// where that is known.
+func version() string {
+	b := thisBuild()
+	if b.Revision == "" {
+		return b.Version
+	}
+	return b.Version + " " + b.Revision
 }

@@ -63,3 +63,14 @@ func (m *Model) Speedup(changed *Model, c data.Config) (data.Estimate, error) {
 	}
 	return quantiles(before), nil
 }
+
+// Only returns the model of one GPU type and mode, which can be changed where
+// the forms of others cannot.
+func (m *Model) Only(gpuType string, mode data.Mode) *Model {
+	out := *m
+	out.groups = nil
+	if g, _ := m.find(gpuType, mode); g != nil {
+		out.groups = append(out.groups, g)
+	}
+	return &out
+}

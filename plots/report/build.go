@@ -140,9 +140,6 @@ func (j *job) report(ctx context.Context, in *Inputs, r *Report) error {
 	}
 	j.reportCurve(&s)
 	j.reportTrials(r, &s)
-	if err := j.reportBelief(ctx, in, &s); err != nil {
-		return err
-	}
 	r.Sections = append(r.Sections, s)
 	return nil
 }

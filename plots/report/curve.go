@@ -21,6 +21,7 @@ func (j *job) reportCurve(s *Section) {
 	spec, _, err := plots.ConvergenceOf(c, j.curve, 0, nil)
 	if err == nil {
 		var fig plots.Figure
+		spec.Title = "How far is the training?"
 		fig, err = plots.NewConvergence(spec)
 		s.figure(fig, err, "The loss as recorded, and where it goes if the training goes on as it did.")
 	}

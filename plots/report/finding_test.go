@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"knee/data"
+	"knee/fit"
+	"knee/plots"
 	"knee/predict"
 )
 
@@ -23,10 +25,37 @@ func TestTheKneeIsThatOfGoodputWhereSamplesAreWorthLess(t *testing.T) {
 		}
 		return all
 	}
-	base := data.Config{GPUType: "t4"}
-	for worth, want := range map[float64]string{1: "adds 12 % speed", .8: "takes away 10 % goodput"} {
-		if got := kneeFinding("a", base, answers(worth)); !strings.Contains(got, want) {
+	for worth, want := range map[float64]string{1: "+12 % speed", .8: "-10 % goodput"} {
+		c := choice{curve: answers(worth), knee: 1, last: 3}
+		if got := c.workers(); !strings.Contains(got, want) {
 			t.Errorf("a sample worth %g: %q, want %q", worth, got, want)
 		}
+	}
+}
+
+// What was not measured is no knee, and a curve that still rises at the last
+// measured number of workers is not said to scale beyond it.
+func TestTheKneeIsSoughtAmongWhatWasMeasured(t *testing.T) {
+	var ms []data.Measurement
+	for _, k := range []int{1, 2, 4, 8} {
+		ms = append(ms, data.Measurement{Config: data.Config{Job: "j", GPUType: "a100", Workers: k, LocalBatch: 32}, StepTime: .05 + .0005*float64(k), Status: data.OK})
+	}
+	m, err := fit.Fit(ms, fit.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conditions, err := plots.Conditions(&predict.Predictor{Model: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := choose(conditions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := all[0].at().Config.Workers; got != 8 {
+		t.Errorf("the knee is at %d workers, want 8, the most measured", got)
+	}
+	if got := all[0].workers(); !strings.Contains(got, "8 workers, the most measured") || !strings.Contains(got, "16 would bring") || !strings.Contains(got, "(extrapolated)") {
+		t.Errorf("got %q", got)
 	}
 }

@@ -37,6 +37,8 @@ type Results struct {
 	Kind    string // one of the kinds below
 	Columns []string
 	Rows    [][]string
+	// Replayed is what the rows say, of simulated jobs.
+	Replayed []simulate.Replayed
 }
 
 // Read adds a file to the inputs. What it is, its contents tell: JSON that is
@@ -76,7 +78,7 @@ func kinds() []kind {
 		{"a model (model.json)", jsonWith("speed"), (*Inputs).readModel},
 		{"measurements (CSV with step_time_s)", csvWith("step_time_s"), (*Inputs).readMeasurements},
 		{"a simulation (CSV of knee simulate)", csvWith("policy", "jct_mean_s"), readResults("simulation")},
-		{"simulated jobs (CSV of knee simulate --jobs-out)", csvWith("policy", "job", "jct_s"), readResults("jobs")},
+		{"simulated jobs (CSV of knee simulate --jobs-out)", csvWith("policy", "job", "submit_s", "jct_s"), readResults("jobs")},
 		{"GPUs in use (CSV of knee simulate --usage-out)", csvWith("policy", "gpus_used", "time_s"), (*Inputs).readUsage},
 		{"a comparison of searches (CSV of knee bench search)", csvWith("method", "evals_to_5pct"), readResults("search")},
 		{"a training curve (CSV with loss, metric or grad_sqr)", csvWithAny("loss", "metric", "grad_sqr"), (*Inputs).readCurve},
@@ -205,7 +207,11 @@ func readResults(kind string) func(*Inputs, []byte, string) error {
 		if err != nil {
 			return err
 		}
-		in.Tables = append(in.Tables, Results{File: path, Kind: kind, Columns: t.Header, Rows: t.Rows})
-		return nil
+		r := Results{File: path, Kind: kind, Columns: t.Header, Rows: t.Rows}
+		if kind == "jobs" {
+			r.Replayed, err = simulate.ReadOutcomes(bytes.NewReader(content), path)
+		}
+		in.Tables = append(in.Tables, r)
+		return err
 	}
 }

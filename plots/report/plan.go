@@ -34,7 +34,7 @@ func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 		s.Text = append(s.Text, "The figure of who gets which nodes needs the cluster: give cluster.yaml as well.")
 	}
 	in.reportGains(&s, p)
-	s.add(Block{Table: planTable(p), Caption: "Jobs, with 90 % intervals"})
+	s.table(planTable(p), "Jobs, with 90 % intervals", true)
 	r.Sections = append(r.Sections, s)
 }
 
@@ -61,5 +61,5 @@ func estimate(e data.Estimate, f func(float64) string) Cell {
 	if e == (data.Estimate{}) {
 		return text("")
 	}
-	return amount(e.Mean, fmt.Sprintf("%s (%s–%s)", f(e.Mean), f(e.Lo), f(e.Hi)))
+	return amount(e.Mean, interval(e, f))
 }

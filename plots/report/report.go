@@ -8,7 +8,8 @@ import (
 // Report is a page before it is written.
 type Report struct {
 	Title    string
-	Findings []string // the conclusions, most important first
+	Answers  []Answer // one for each job with a model
+	Findings []string // further conclusions, most important first
 	Warnings []string
 	Sections []Section
 	Inputs   []data.Input
@@ -21,16 +22,23 @@ type Report struct {
 
 // Section is one subject of a page, such as a job or a plan.
 type Section struct {
-	Title  string
-	Text   []string // paragraphs
-	Blocks []Block
+	Title   string
+	Text    []string // paragraphs
+	Figures []Figure
+	Tables  []Block
 }
 
-// Block is a figure or a table; exactly one of the two is set.
+// Figure is a figure with what to look at in it.
+type Figure struct {
+	plots.Figure
+	Caption string
+}
+
+// Block is a table under its caption; unless it is open, a click shows it.
 type Block struct {
-	Figure  plots.Figure
 	Table   *Table
-	Caption string // says what to look at
+	Caption string
+	Open    bool
 }
 
 // Table is rows of cells under named columns. Numeric columns are aligned
@@ -57,7 +65,6 @@ func text(s string) Cell               { return Cell{Text: s} }
 func amount(v float64, s string) Cell  { return Cell{Text: s, Value: v} }
 func columns(names ...string) []Column { return headed(names, false) }
 func numeric(names ...string) []Column { return headed(names, true) }
-func (s *Section) add(b Block)         { s.Blocks = append(s.Blocks, b) }
 func (t *Table) row(cells ...Cell)     { t.Rows = append(t.Rows, cells) }
 
 func headed(names []string, isNumeric bool) []Column {
@@ -68,6 +75,11 @@ func headed(names []string, isNumeric bool) []Column {
 	return out
 }
 
+// table adds a table to the section.
+func (s *Section) table(t *Table, caption string, open bool) {
+	s.Tables = append(s.Tables, Block{t, caption, open})
+}
+
 // figure adds a figure to the section, unless it could not be drawn: then the
 // reason is text of the section, for a page must not fail over one picture.
 func (s *Section) figure(fig plots.Figure, err error, caption string) {
@@ -75,5 +87,5 @@ func (s *Section) figure(fig plots.Figure, err error, caption string) {
 		s.Text = append(s.Text, "A figure could not be drawn: "+err.Error())
 		return
 	}
-	s.add(Block{Figure: fig, Caption: caption})
+	s.Figures = append(s.Figures, Figure{fig, caption})
 }

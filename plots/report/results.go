@@ -21,15 +21,12 @@ func (in *Inputs) reportResults(r *Report, t Results) {
 			r.Findings = append(r.Findings, f)
 		}
 	case "jobs":
-		spec := plots.Simulation{Title: "How soon jobs are done", Runs: runsOf(t)}
+		spec := plots.SimulationOf(t.Replayed)
+		spec.Title = "How soon are jobs done?"
 		fig, err := plots.NewSimulation(spec)
 		s.figure(fig, err, "Share of the jobs that are done within a time after they were submitted.")
-		if stays := staysOf(t); len(stays) > 0 {
-			fig, err := plots.NewTimeline(plots.Timeline{Title: "How many jobs there are", Runs: stays})
-			s.figure(fig, err, "Jobs that are submitted and not done, over time.")
-		}
 	}
-	s.add(Block{Table: resultTable(t), Caption: cut(len(t.Rows), t.File)})
+	s.table(resultTable(t), cut(len(t.Rows), t.File), true)
 	r.Sections = append(r.Sections, s)
 }
 
@@ -93,42 +90,6 @@ func bestPolicy(t Results) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// runsOf collects the completion times of each policy.
-func runsOf(t Results) []plots.PolicyRun {
-	var runs []plots.PolicyRun
-	policy, jct := t.texts("policy"), t.column("jct_s")
-	for i, p := range policy {
-		k := slices.IndexFunc(runs, func(r plots.PolicyRun) bool { return r.Policy == p })
-		if k < 0 {
-			k = len(runs)
-			runs = append(runs, plots.PolicyRun{Policy: p})
-		}
-		if jct[i] > 0 {
-			runs[k].JCT = append(runs[k].JCT, jct[i])
-		}
-	}
-	return runs
-}
-
-// staysOf collects from when to when the jobs of each policy were there; none
-// if some row does not say.
-func staysOf(t Results) []plots.PolicyStays {
-	var runs []plots.PolicyStays
-	policy, from, to := t.texts("policy"), t.column("submit_s"), t.column("end_s")
-	for i, p := range policy {
-		k := slices.IndexFunc(runs, func(r plots.PolicyStays) bool { return r.Policy == p })
-		if k < 0 {
-			k = len(runs)
-			runs = append(runs, plots.PolicyStays{Policy: p})
-		}
-		if !(to[i] >= from[i]) {
-			return nil
-		}
-		runs[k].Stays = append(runs[k].Stays, plots.Stay{From: from[i], To: to[i]})
-	}
-	return runs
-}
-
 // reportUsage adds a figure of what was in use for every workload.
 func (in *Inputs) reportUsage(r *Report) {
 	var workloads []string
@@ -145,7 +106,7 @@ func (in *Inputs) reportUsage(r *Report) {
 			}
 		}
 		s := Section{Title: "GPUs in use: " + orElse(w, "a workload")}
-		fig, err := plots.NewOccupancy(plots.OccupancyOf(runs, "How full the cluster is", w))
+		fig, err := plots.NewOccupancy(plots.Occupancy{Title: "How full is the cluster?", Subtitle: w, Runs: runs})
 		s.figure(fig, err, "Above the GPUs that jobs hold, below the jobs that hold none, those that were stopped for others included.")
 		r.Sections = append(r.Sections, s)
 	}

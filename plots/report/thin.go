@@ -92,7 +92,7 @@ func reportOthers(r *Report, others []*job) {
 	}
 	r.Sections = append(r.Sections, Section{Title: fmt.Sprintf("%d more jobs", len(others)),
 		Text:   []string{fmt.Sprintf("The %d jobs with most measurements have figures above. For those of another job: knee fit FILE --job NAME, and knee report model.json.", mostJobs)},
-		Blocks: []Block{{Table: t, Caption: cut(len(others), "Jobs")}}})
+		Tables: []Block{{t, cut(len(others), "Jobs"), true}}})
 }
 
 // orValue returns v, otherwise where v is NaN.

@@ -41,11 +41,11 @@ func (j *job) reportTrials(r *Report, s *Section) {
 	}
 	if ok == 0 {
 		s.Text = append(s.Text, "No trial gave a measurement.")
-	} else if len(j.measurements) > 2 && len(j.measurements) <= mostRows {
+	} else if len(j.measurements) > 2 {
 		fig, err := plots.NewSearch(spec)
-		s.figure(fig, err, "")
+		s.figure(fig, err, "Every trial in its order, and the best so far.")
 	}
-	s.add(Block{Table: trialTable(j.measurements), Caption: cut(len(j.measurements), "Trials, in the order in which they ended")})
+	s.table(trialTable(j.measurements), cut(len(j.measurements), "Trials, in the order in which they ended"), false)
 }
 
 func trialTable(ms []data.Measurement) *Table {

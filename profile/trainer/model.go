@@ -73,11 +73,12 @@ func (m *model) bytes() int64 { return int64(m.size) * 8 }
 func (m *model) inputs() int { return m.layers[0].in }
 
 // initial returns the parameters training starts from: weights by He et al.
-// (2015), biases and embeddings zero. Equal seeds give equal parameters.
+// (2015), those of the output layer, biases and embeddings zero, so that every
+// class starts as likely as any other. Equal seeds give equal parameters.
 func (m *model) initial(seed int64) []float64 {
 	rng := rand.New(rand.NewPCG(uint64(seed), streamParams))
 	p := make([]float64, m.size)
-	for _, l := range m.layers {
+	for _, l := range m.layers[:len(m.layers)-1] {
 		scale := math.Sqrt(2 / float64(l.in))
 		for i := l.w; i < l.b; i++ {
 			p[i] = scale * rng.NormFloat64()

@@ -49,7 +49,7 @@ type Options struct {
 
 	Steps int     `json:"steps"` // optimizer steps of the job (ps-async: updates by all workers); 0 means until stopped
 	Seed  int64   `json:"seed"`  // of data and initial parameters
-	LR    float64 `json:"lr"`    // learning rate at 32 samples per update, scaled by the square root of the batch up to 512 samples; 0 means 0.1
+	LR    float64 `json:"lr"`    // learning rate at 32 samples per update, scaled by the square root of the batch up to 128 samples; 0 means 0.06
 
 	Timeout    time.Duration `json:"-"` // a peer silent for this long has hung; 0 means 10 min, after which any launcher has given up
 	Rendezvous time.Duration `json:"-"` // time for all ranks to meet; 0 means 1 min
@@ -63,10 +63,10 @@ func (o *Options) spec() string {
 }
 
 // The learning rate is the one asked for at referenceBatch samples per
-// update and grows up to maxRateScale times, reached at 512 samples.
+// update and grows up to maxRateScale times, reached at 128 samples.
 const (
 	referenceBatch = 32
-	maxRateScale   = 4
+	maxRateScale   = 2
 )
 
 // FromEnv returns the options a launcher expressed in environment variables:
@@ -137,7 +137,7 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 	})
 	fs.IntVar(&o.Steps, "steps", o.Steps, "optimizer `steps`; 0 trains until stopped")
 	fs.Int64Var(&o.Seed, "seed", o.Seed, "seed of data and initial parameters")
-	fs.Float64Var(&o.LR, "lr", o.LR, "learning rate at 32 samples per update; grows with the square root of the batch up to 512 samples")
+	fs.Float64Var(&o.LR, "lr", o.LR, "learning rate at 32 samples per update; grows with the square root of the batch up to 128 samples")
 	fs.Func("mode", fmt.Sprintf("allreduce, ps-sync or ps-async (default %q)", string(o.Mode)), func(s string) (err error) {
 		o.Mode, err = data.ParseMode(s)
 		return err
@@ -160,7 +160,7 @@ func (o *Options) setDefaults() {
 	def(&o.Mode, data.AllReduce)
 	def(&o.Model, "small")
 	def(&o.LocalBatch, referenceBatch)
-	def(&o.LR, 0.1)
+	def(&o.LR, 0.06)
 	def(&o.Timeout, 10*time.Minute)
 	def(&o.Rendezvous, time.Minute)
 }
@@ -251,7 +251,7 @@ func (o *Options) initialBatch() float64 {
 // learningRate returns the rate of an update computed from batch samples.
 // With the square root of the batch the variance of an update stays constant
 // (Krizhevsky, "One weird trick for parallelizing convolutional neural
-// networks", 2014). Beyond 512 samples it stays as it is: there the rate is
+// networks", 2014). Beyond 128 samples it stays as it is: there the rate is
 // bounded by the curvature of the loss, no longer by the noise.
 func (o *Options) learningRate(batch int) float64 {
 	return o.LR * min(math.Sqrt(float64(batch)/referenceBatch), maxRateScale)

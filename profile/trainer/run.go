@@ -92,6 +92,6 @@ func (o *Options) describe(m *model) string {
 	if o.PS > 0 {
 		s += fmt.Sprintf(", ps %d", o.PS)
 	}
-	return fmt.Sprintf("%s; model %s, %d parameters, message %d bytes; global batch %d, initial batch %g; learning rate %.4g for %d samples per update (%g for %d, growing with the square root up to 512)",
+	return fmt.Sprintf("%s; model %s, %d parameters, message %d bytes; global batch %d, initial batch %g; learning rate %.4g for %d samples per update (%g for %d, growing with the square root up to 128)",
 		s, o.Model, m.size, m.bytes(), o.globalBatch(), o.initialBatch(), o.learningRate(o.updateBatch(0)), o.updateBatch(0), o.LR, referenceBatch)
 }

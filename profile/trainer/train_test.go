@@ -251,10 +251,11 @@ func TestLossFalls(t *testing.T) {
 		{LocalBatch: 32},
 		{LocalBatch: 16, MessageBytes: 1 << 20},
 		{LocalBatch: 8, Mode: data.PSAsync, Workers: 3, PS: 1},
-		{LocalBatch: 512, Steps: 12}, // a rate too large for the curvature would show here
+		{LocalBatch: 512, Steps: 30},
+		{LocalBatch: 512, Steps: 30, Model: "large"}, // a rate too large for the curvature would show here
 	} {
 		def(&o.Workers, 1)
-		def(&o.Steps, 72)
+		def(&o.Steps, 180)
 		ends := runJob(t, o)
 		lines := parseLines(t, ends[len(ends)-1].out)
 		mean := func(ls []line) (sum float64) {
@@ -263,10 +264,19 @@ func TestLossFalls(t *testing.T) {
 			}
 			return sum
 		}
+		if first := *lines[0].Loss; math.Abs(first-math.Log(classes)) > 1e-9 {
+			t.Errorf("%+v: the loss begins at %.3f, want that of a guess, ln %d", o, first, classes)
+		}
 		n := len(lines) / 6
 		first, last := mean(lines[:n]), mean(lines[len(lines)-n:])
 		if !(last < 0.85*first) {
 			t.Errorf("%+v: loss went from %.3f to %.3f, want a fall by at least 15 %%", o, first, last)
+		}
+		for i := 1; i < 6; i++ {
+			before, now := mean(lines[(i-1)*n:i*n]), mean(lines[i*n:(i+1)*n])
+			if now > 1.05*before {
+				t.Errorf("%+v: loss rose from %.3f to %.3f in part %d of 6", o, before, now, i+1)
+			}
 		}
 	}
 }

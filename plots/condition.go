@@ -1,0 +1,275 @@
+package plots
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"knee/data"
+	"knee/fit"
+	"knee/predict"
+)
+
+// Condition is what a curve over workers holds fixed: a model, a GPU type, a
+// mode, the number of ps, a batch and knobs.
+type Condition struct {
+	Predictor *predict.Predictor
+	Base      data.Config // its workers are ignored
+	// GlobalBatch is divided among the workers (strong scaling); 0 keeps the
+	// local batch of Base (weak scaling).
+	GlobalBatch float64
+	Workers     []int // ascending; nil: up to twice the most measured
+	Layout      bool  // each number of workers gets its fastest layout that fits
+}
+
+// Conditions returns one condition for every GPU type and mode of a model:
+// with the batch most of its measurements share, and of the measured numbers of
+// ps the one whose best predicted speed is highest.
+func Conditions(p *predict.Predictor) ([]Condition, error) {
+	var out []Condition
+	for _, gpu := range p.Model.GPUTypes() {
+		modes := p.Model.Modes(gpu)
+		local, global := commonBatch(p.Model, gpu, modes)
+		for _, mode := range modes {
+			c := Condition{Predictor: p, Base: data.Config{Job: p.Model.Job(), GPUType: gpu, Mode: mode, LocalBatch: local}}
+			switch {
+			case mode == data.AllReduce && p.Model.Layouts(gpu) != nil:
+				c.Layout = true
+			case mode != data.PSAsync:
+				c.GlobalBatch = global
+			}
+			c, err := c.WithBestPS()
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// WithBestPS sets the number of ps to the measured one at which the best
+// predicted speed is highest.
+func (c Condition) WithBestPS() (Condition, error) {
+	_, servers := predict.Sizes(c.Predictor.Model, c.Base.GPUType, c.Base.ModeOrDefault())
+	best, highest := c, 0.0
+	for _, c.Base.PS = range servers {
+		if len(servers) == 1 {
+			return c, nil
+		}
+		answers, err := c.Answers()
+		if err != nil {
+			return c, err
+		}
+		for _, a := range answers {
+			if rate := 1 / a.StepTime.Mean; rate > highest {
+				highest, best = rate, c
+			}
+		}
+	}
+	return best, nil
+}
+
+// CommonBatch returns the local batch that most measurements of a GPU type
+// and mode share, and of several that are as common the middle one; 0 if no
+// batch is known.
+func CommonBatch(m *fit.Model, gpuType string, modes ...data.Mode) float64 {
+	local, _ := commonBatch(m, gpuType, modes)
+	return local
+}
+
+// commonBatch returns the most common local batch of a GPU type, and the
+// global batch if one was measured on more numbers of workers than that, else 0.
+func commonBatch(m *fit.Model, gpuType string, modes []data.Mode) (local, global float64) {
+	locals, globals := map[float64]map[int]int{}, map[float64]map[int]int{}
+	for _, mode := range modes {
+		for _, row := range m.Measurements(gpuType, mode) {
+			for of, batch := range map[*map[float64]map[int]int]float64{&locals: row.LocalBatch, &globals: row.GlobalBatch()} {
+				if (*of)[batch] == nil {
+					(*of)[batch] = map[int]int{}
+				}
+				(*of)[batch][row.Workers]++
+			}
+		}
+	}
+	rows := func(of map[int]int) (n int) {
+		for _, count := range of {
+			n += count
+		}
+		return n
+	}
+	most := 0
+	for _, of := range locals {
+		most = max(most, rows(of))
+	}
+	maps.DeleteFunc(locals, func(_ float64, of map[int]int) bool { return rows(of) < most })
+	common := slices.Sorted(maps.Keys(locals))
+	if len(common) == 0 {
+		return 0, 0
+	}
+	local = common[(len(common)-1)/2]
+	for _, batch := range slices.Sorted(maps.Keys(globals)) {
+		if n := len(globals[batch]); n > 2 && n > len(locals[local]) && n > len(globals[global]) {
+			global = batch
+		}
+	}
+	return local, global
+}
+
+// Answers predicts the curve, workers ascending. Layouts that fit nowhere and
+// global batches that leave a worker less than one sample are left out; it
+// fails if nothing is left.
+func (c Condition) Answers() ([]predict.Answer, error) {
+	p, workers := c.Predictor, c.Workers
+	if workers == nil {
+		workers, _ = predict.Sizes(p.Model, c.Base.GPUType, c.Base.ModeOrDefault())
+		if c.Layout {
+			workers = predict.LayoutSizes(p.Model.Layouts(c.Base.GPUType))
+		}
+	}
+	if !c.Layout && c.GlobalBatch == 0 {
+		return predict.Sweep(p, c.Base, workers)
+	}
+	var out []predict.Answer
+	var failed error
+	for _, k := range workers {
+		a, err := c.at(k)
+		if err != nil {
+			failed = err
+			continue
+		}
+		out = append(out, a)
+	}
+	if len(out) == 0 {
+		return nil, failed
+	}
+	return out, nil
+}
+
+// at predicts a layout or a share of the global batch on k workers.
+func (c Condition) at(k int) (predict.Answer, error) {
+	if c.Layout {
+		all, err := c.Predictor.Layouts(predict.LayoutQuestion{GPUType: c.Base.GPUType, Workers: k, GlobalBatch: c.GlobalBatch})
+		if err != nil {
+			return predict.Answer{}, err
+		}
+		return all[0].Answer, nil
+	}
+	at := c.Base
+	at.Workers = k
+	if at.LocalBatch = c.GlobalBatch / float64(k*(at.AccumSteps+1)); at.LocalBatch < 1 {
+		return predict.Answer{}, bad("global batch", fmt.Sprintf("%s samples on %d workers", number(c.GlobalBatch), k), "at least one sample per worker")
+	}
+	return c.Predictor.At(at)
+}
+
+// Measured returns the measurements that lie on the curve: of layouts, the
+// fastest at each number of workers.
+func (c Condition) Measured() []data.Measurement {
+	m := c.Predictor.Model
+	if c.Layout {
+		return c.fastestLayouts()
+	}
+	full, err := m.Resolve(atLeastOne(c.Base))
+	if err != nil {
+		return nil
+	}
+	var on []data.Measurement
+	for _, row := range m.Measurements(c.Base.GPUType, c.Base.ModeOrDefault()) {
+		batch := row.LocalBatch == c.Base.LocalBatch
+		if c.GlobalBatch > 0 {
+			batch = row.GlobalBatch() == c.GlobalBatch
+		}
+		same, err := m.Resolve(row.Config)
+		if err == nil && batch && row.PS == c.Base.PS && row.AccumSteps == c.Base.AccumSteps && maps.Equal(same.Extra, full.Extra) {
+			on = append(on, row)
+		}
+	}
+	return on
+}
+
+func (c Condition) fastestLayouts() []data.Measurement {
+	p := c.Predictor
+	batch := p.LayoutBatch(predict.LayoutQuestion{GPUType: c.Base.GPUType, GlobalBatch: c.GlobalBatch})
+	fastest := map[int]data.Measurement{}
+	for _, m := range p.Model.Layouts(c.Base.GPUType) {
+		if f, ok := fastest[m.Workers]; m.GlobalBatch() == batch && (!ok || m.StepTime < f.StepTime) {
+			fastest[m.Workers] = m
+		}
+	}
+	return slices.SortedFunc(maps.Values(fastest), func(a, b data.Measurement) int { return a.Workers - b.Workers })
+}
+
+// atLeastOne returns c with a worker if it has none.
+func atLeastOne(c data.Config) data.Config {
+	c.Workers = max(c.Workers, c.Placement.Workers(), 1)
+	return c
+}
+
+// parts names what the condition holds fixed, one thing at each place: job,
+// GPU type, mode, ps, batch, knobs.
+func (c Condition) parts() []string {
+	m, b := c.Predictor.Model, c.Base
+	ps, batch := "", ""
+	if b.PS > 0 {
+		ps = fmt.Sprintf("%d ps", b.PS)
+	}
+	switch {
+	case c.Layout:
+		batch = fmt.Sprintf("%s samples per step, fastest layout at each size", number(c.Predictor.LayoutBatch(predict.LayoutQuestion{GPUType: b.GPUType, GlobalBatch: c.GlobalBatch})))
+	case c.GlobalBatch > 0:
+		batch = fmt.Sprintf("%s samples per step, divided among the workers", number(c.GlobalBatch))
+	case b.LocalBatch > 0:
+		batch = number(b.LocalBatch) + " samples per worker"
+	}
+	var knobs []string
+	if full, err := m.Resolve(atLeastOne(b)); err == nil {
+		for _, k := range m.Knobs(full.GPUType, full.Mode) {
+			if len(k.Values) > 1 {
+				knobs = append(knobs, k.Name+" "+full.Extra[k.Name])
+			}
+		}
+	}
+	return []string{m.Job(), b.GPUType, string(b.ModeOrDefault()), ps, batch, strings.Join(knobs, ", ")}
+}
+
+// named names everything but job and batch.
+func (c Condition) named() string {
+	p := c.parts()
+	return joinNamed([]string{p[1], p[2], p[3], p[5]})
+}
+
+// String names everything but the job.
+func (c Condition) String() string { return joinNamed(c.parts()[1:]) }
+
+func joinNamed(parts []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), ", ")
+}
+
+// namesOf tells curves apart by that in which they differ, and returns what
+// they share. The name of a single one is its GPU type and mode.
+func namesOf(all []Condition) (names []string, shared string) {
+	if len(all) == 1 {
+		p := all[0].parts()
+		return []string{joinNamed(p[1:4])}, joinNamed(p[4:])
+	}
+	names = make([]string, len(all))
+	var same []string
+	parts := make([][]string, len(all))
+	for i, c := range all {
+		parts[i] = c.parts()
+	}
+	for k := range parts[0] {
+		if !slices.ContainsFunc(parts, func(p []string) bool { return p[k] != parts[0][k] }) {
+			if k > 0 { // the job is the title
+				same = append(same, parts[0][k])
+			}
+			continue
+		}
+		for i := range all {
+			names[i] = joinNamed([]string{names[i], parts[i][k]})
+		}
+	}
+	return names, joinNamed(same)
+}

@@ -1,0 +1,307 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"knee/data"
+	"knee/plots"
+	"knee/predict"
+)
+
+// Answer is what a page says first of a job: what to run, what that costs and
+// how sure it is.
+type Answer struct {
+	Job    string
+	Choice string // such as "4 × a100, allreduce, batch 64"
+	Facts  []Fact
+}
+
+// Fact is one line of an answer.
+type Fact struct{ Name, Text string }
+
+// choice is the knee of one curve.
+type choice struct {
+	plots.Condition
+	curve []predict.Answer // workers ascending
+	knee  int              // index of the knee among those within the measured range
+	last  int              // index of the last within the measured range
+}
+
+// at is the configuration at the knee with what is predicted of it.
+func (c choice) at() predict.Answer { return c.curve[c.knee] }
+
+// rate is what a choice is made by: goodput, or steps per second without a batch.
+func rate(a predict.Answer) float64 {
+	if a.Goodput.Mean > 0 {
+		return a.Goodput.Mean
+	}
+	return 1 / a.StepTime.Mean
+}
+
+// choose finds the knee of every condition within what was measured, at the
+// measured batch that is fastest there. The best of them comes first.
+func choose(conditions []plots.Condition) ([]choice, error) {
+	var all []choice
+	for _, c := range conditions {
+		var best *choice
+		for _, variant := range batches(c) {
+			found, err := kneeOf(variant)
+			if err != nil {
+				return nil, err
+			}
+			if best == nil || rate(found.at()) > rate(best.at()) {
+				best = &found
+			}
+		}
+		all = append(all, *best)
+	}
+	slices.SortStableFunc(all, func(a, b choice) int {
+		if rate(a.at()) > rate(b.at()) {
+			return -1
+		}
+		return 1
+	})
+	return all, nil
+}
+
+// batches returns the condition with each local batch that was measured.
+func batches(c plots.Condition) []plots.Condition {
+	if c.Layout || c.GlobalBatch > 0 {
+		return []plots.Condition{c}
+	}
+	var out []plots.Condition
+	var seen []float64
+	for _, m := range c.Predictor.Model.Measurements(c.Base.GPUType, c.Base.ModeOrDefault()) {
+		if slices.Contains(seen, m.LocalBatch) {
+			continue
+		}
+		seen = append(seen, m.LocalBatch)
+		c.Base.LocalBatch = m.LocalBatch
+		out = append(out, c)
+	}
+	return out
+}
+
+// kneeOf finds the knee of a curve within the measured range, or of all of it
+// where nothing lies within.
+func kneeOf(c plots.Condition) (choice, error) {
+	curve, err := c.Answers()
+	if err != nil {
+		return choice{}, err
+	}
+	out := choice{Condition: c, curve: curve, last: len(curve) - 1}
+	var within []predict.Answer
+	var index []int
+	for i, a := range curve {
+		if !a.Extrapolated {
+			within, index, out.last = append(within, a), append(index, i), i
+		}
+	}
+	if len(within) == 0 {
+		out.knee = predict.KneeOf(curve, rate)
+		return out, nil
+	}
+	out.knee = index[predict.KneeOf(within, rate)]
+	return out, nil
+}
+
+// workers says where the knee is, what is lost there and what the next doubling
+// is predicted to bring.
+func (c choice) workers() string {
+	k := c.at().Config.Workers
+	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", plural(k, "worker"), c.linear())
+	switch {
+	case c.knee == c.last && c.last > 0:
+		s = fmt.Sprintf("%s, the most measured: %.0f %% of linear; the knee lies there or beyond", plural(k, "worker"), c.linear())
+	case k == 1:
+		s = "1 worker: a second brings less than half its share"
+	}
+	if next := c.doubling(); next != "" {
+		s += "; " + next
+	}
+	return s
+}
+
+// linear is what is left of linear scaling, in per cent.
+func (c choice) linear() float64 {
+	first, at := c.curve[0], c.at()
+	return 100 * rate(at) / rate(first) * float64(first.Config.Workers) / float64(at.Config.Workers)
+}
+
+// doubling says what twice the workers would bring; empty if the curve ends
+// before.
+func (c choice) doubling() string {
+	for _, a := range c.curve {
+		if a.Config.Workers != 2*c.at().Config.Workers {
+			continue
+		}
+		s := fmt.Sprintf("%d would bring %+.0f %% %s", a.Config.Workers, 100*(rate(a)/rate(c.at())-1), c.what())
+		if a.Extrapolated {
+			s += " (extrapolated)"
+		}
+		return s
+	}
+	return ""
+}
+
+// fastest says what the most speed within the measured range takes, where that
+// is clearly more than at the knee.
+func (c choice) fastest() string {
+	best := c.at()
+	for _, a := range c.curve[:c.last+1] {
+		if !a.Extrapolated && rate(a) > rate(best) {
+			best = a
+		}
+	}
+	gain := rate(best) / rate(c.at())
+	if gain < 1.05 {
+		return ""
+	}
+	cost := float64(best.Config.Workers) / float64(c.at().Config.Workers) / gain
+	return fmt.Sprintf("%d workers: %.0f %% more %s, the same work costs %.0f %% more", best.Config.Workers, 100*(gain-1), c.what(), 100*(cost-1))
+}
+
+// what names the rate of a choice.
+func (c choice) what() string {
+	if slices.ContainsFunc(c.curve, func(a predict.Answer) bool { return a.Goodput.Mean < .999*a.Throughput.Mean }) {
+		return "goodput" // larger batches make a sample worth less
+	}
+	return "speed"
+}
+
+// speed is what the choice reaches.
+func (c choice) speed() string {
+	at := c.at()
+	switch {
+	case !(at.Goodput.Mean > 0):
+		return interval(at.StepTime.Per(1), plots.Plain) + " steps/s"
+	case c.what() == "goodput":
+		return fmt.Sprintf("goodput %s samples/s; throughput %s", interval(at.Goodput, plots.Plain), plots.Plain(at.Throughput.Mean))
+	}
+	return interval(at.Throughput, plots.Plain) + " samples/s"
+}
+
+// cost is that of a million samples, at initial-batch worth where that differs;
+// empty without a batch.
+func (c choice) cost() string {
+	at := c.at()
+	if !(at.Goodput.Mean > 0) {
+		return ""
+	}
+	work := " per million samples"
+	if c.what() == "goodput" {
+		work += " at the worth of the initial batch"
+	}
+	hours := at.Goodput.Per(1e6 * float64(at.Config.Workers) / 3600)
+	if price := c.Predictor.Price[at.Config.GPUType]; price > 0 {
+		return strings.Replace(interval(hours.Scale(price), plots.Money), "–$", "–", 1) + work
+	}
+	return interval(hours, plots.Plain) + " worker-hours" + work
+}
+
+// batch says which batch or layout was chosen, and from what.
+func (c choice) batch() string {
+	at, m := c.at(), c.Predictor.Model
+	if c.Layout {
+		return c.layout()
+	}
+	if at.Config.LocalBatch == 0 {
+		return "not known: no batch was recorded"
+	}
+	lo, hi := m.BatchRange(at.Config.GPUType, at.Config.ModeOrDefault())
+	s := fmt.Sprintf("%s samples per worker", plots.Plain(at.Config.LocalBatch))
+	if c.GlobalBatch > 0 {
+		s = fmt.Sprintf("%s samples per step, divided among the workers", plots.Plain(c.GlobalBatch))
+	} else if hi > lo {
+		s += fmt.Sprintf(", of %s to %s measured", plots.Plain(lo), plots.Plain(hi))
+	}
+	if m.NoiseScale() == nil {
+		return s + "; what a larger batch takes from each sample is not known: a training curve with grad_sqr and grad_var tells"
+	}
+	return s + fmt.Sprintf("; a sample is worth %s %% of one at the initial batch", interval(at.Efficiency.Scale(100), func(v float64) string { return fmt.Sprintf("%.0f", v) }))
+}
+
+// layout names the fastest layout, its memory and where its time goes.
+func (c choice) layout() string {
+	q := predict.LayoutQuestion{GPUType: c.Base.GPUType, Workers: c.at().Config.Workers}
+	all, err := c.Predictor.Layouts(q)
+	if err != nil {
+		return err.Error()
+	}
+	best := all[0]
+	s := fmt.Sprintf("tp %d, pp %d, dp %d, micro-batches of %s", max(best.Config.TP, 1), max(best.Config.PP, 1), best.Config.Replicas(), plots.Plain(best.Config.LocalBatch))
+	if m := best.Memory; m != nil {
+		const gib = 1 << 30
+		s += "; " + interval(m.Peak.Scale(1./gib), plots.Plain) + " GiB"
+	}
+	bubble, communication := best.Shares()
+	return s + fmt.Sprintf("; the bubble takes %.0f %%, communication %.0f %%", 100*bubble, 100*communication)
+}
+
+// support says how far the choice itself stands on measurements.
+func (c choice) support() string {
+	at := c.at()
+	for _, m := range c.Measured() {
+		if m.Workers == at.Config.Workers {
+			return fmt.Sprintf("this configuration was measured (%s a step)", plots.Duration(m.StepTime))
+		}
+	}
+	if at.Extrapolated {
+		return "this configuration is extrapolated: " + at.Why
+	}
+	return "this configuration was not measured, but lies within what was"
+}
+
+// name is the configuration for people.
+func (c choice) name() string {
+	at := c.at().Config
+	if c.Layout {
+		return fmt.Sprintf("%d × %s, %s", at.Workers, at.GPUType, c.layoutName())
+	}
+	return at.String()
+}
+
+func (c choice) layoutName() string {
+	at := c.at().Config
+	return fmt.Sprintf("tp %d, pp %d, dp %d", max(at.TP, 1), max(at.PP, 1), at.Replicas())
+}
+
+// conditionTable compares the knees of all conditions of a job.
+func conditionTable(all []choice) *Table {
+	t := &Table{Columns: append(append(columns("condition"), numeric("workers", "local batch", "goodput (samples/s)", "worker-hours per million samples", "% of linear", "measured up to")...), columns("twice the workers")...)}
+	for _, c := range all {
+		at := c.at()
+		most := 0
+		for _, m := range c.Predictor.Model.Measurements(c.Base.GPUType, c.Base.ModeOrDefault()) {
+			most = max(most, m.Workers)
+		}
+		goodput, hours := text(""), text("")
+		if at.Goodput.Mean > 0 {
+			goodput, hours = estimate(at.Goodput, plots.Plain), estimate(at.Goodput.Per(1e6*float64(at.Config.Workers)/3600), plots.Plain)
+		}
+		kind := fmt.Sprintf("%s, %s", at.Config.GPUType, at.Config.ModeOrDefault())
+		if at.Config.PS > 0 {
+			kind += fmt.Sprintf(", %d ps", at.Config.PS)
+		}
+		t.row(text(kind), count(at.Config.Workers), figures(at.Config.LocalBatch), goodput, hours, figures(math.Round(c.linear())), count(most), text(c.doubling()))
+	}
+	return t
+}
+
+// interval writes an estimate with its 90 % interval.
+func interval(e data.Estimate, f func(float64) string) string {
+	if math.IsNaN(e.Lo) || e.Hi <= e.Lo {
+		return f(e.Mean)
+	}
+	return fmt.Sprintf("%s (%s–%s)", f(e.Mean), f(e.Lo), f(e.Hi))
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}

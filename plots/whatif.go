@@ -1,0 +1,81 @@
+package plots
+
+import (
+	"knee/data"
+	"knee/fit"
+	"knee/predict"
+)
+
+// WhatIf describes what changes of a model's physics would do to one curve.
+type WhatIf struct {
+	Rates  Scalability // as it is, then under each change
+	Faster []Series    // by how many per cent a step is faster under each change
+}
+
+// Changed is the model of a job under a change.
+type Changed struct {
+	Name  string
+	Model *fit.Model
+}
+
+// WhatIfOf predicts a condition as it is and under each change. By how much a
+// step is faster is the ratio draw by draw of the posterior, which is known far
+// better than either speed. A step is extrapolated if it is as things are.
+func WhatIfOf(now Condition, changes []Changed) (WhatIf, error) {
+	var w WhatIf
+	var err error
+	if w.Rates, err = ScalabilityOf([]Condition{now}, Throughput); err != nil {
+		return w, err
+	}
+	w.Rates.Title, w.Rates.Subtitle, w.Rates.Series[0].Name = "What if: "+jobsOf([]Condition{now}), now.String(), "as it is"
+	answers, err := now.Answers()
+	if err != nil {
+		return w, err
+	}
+	for _, c := range changes {
+		changed := &predict.Predictor{Model: c.Model, Price: now.Predictor.Price, Batch: now.Predictor.Batch}
+		rate, faster := Series{Name: c.Name}, Series{Name: c.Name}
+		for _, a := range answers {
+			then, err := changed.At(a.Config)
+			if err != nil {
+				return w, err
+			}
+			ratio, err := now.Predictor.Model.Speedup(c.Model.Model, a.Config)
+			if err != nil {
+				return w, err
+			}
+			k := float64(a.Config.Workers)
+			rate.Curve = append(rate.Curve, BandOf(k, estimateOf(then, w.Rates.Quantity), a.Extrapolated))
+			faster.Curve = append(faster.Curve, BandOf(k, data.Estimate{Mean: 100 * (ratio.Mean - 1), Lo: 100 * (ratio.Lo - 1), Hi: 100 * (ratio.Hi - 1)}, a.Extrapolated))
+		}
+		w.Rates.Series, w.Faster = append(w.Rates.Series, rate), append(w.Faster, faster)
+	}
+	return w, nil
+}
+
+// NewWhatIf returns the figure: left the rates, right what each change gains.
+// Errors name the first field that cannot be drawn.
+func NewWhatIf(w WhatIf) (*Panels, error) {
+	title, subtitle := w.Rates.Title, w.Rates.Subtitle
+	w.Rates.Title, w.Rates.Subtitle, w.Rates.Ideal = "Speed", "", false
+	rates, err := NewScalability(w.Rates)
+	if err != nil {
+		return nil, err
+	}
+	faster := append([]Series{{}}, w.Faster...) // the colours of the left panel
+	faster[0].Name = "as it is"
+	if err := checkSeries(faster, finite); err != nil {
+		return nil, err
+	}
+	gains := workersChart("What each gains", "steps faster by (%)", faster)
+	gains.legend = gains.legend[1:]
+	y := newExtent() // all of the intervals: they are the answer
+	y.add(0)
+	for _, s := range w.Faster {
+		for _, b := range s.Curve {
+			y.add(b.Lo, b.Hi)
+		}
+	}
+	setY(gains.Plot, y, false, 0)
+	return newPanels(title, subtitle, rates, gains), nil
+}
