@@ -225,10 +225,15 @@ func SlopeKind(name string) string {
 }
 
 // features returns what the form is multiplied with powers of: the study's own
-// knobs, and where batches are not known the workers, since batches may have
-// grown with them or not.
+// knobs; of several GPU types a factor of its own for each, so that how much
+// faster one is than another is nearly free, and the shape of the curve is what
+// they share; and where batches are not known the workers, since batches may
+// have grown with them or not.
 func (g *group) features() []form.Feature {
 	fs := knobFeatures(g.knobs)
+	if len(g.types) > 1 {
+		fs = append(fs, form.Feature{Name: "gpu_type", At: func(*form.Point) float64 { return 1 }})
+	}
 	if slices.ContainsFunc(g.pts, func(p form.Point) bool { return !p.BatchKnown }) {
 		fs = append(fs, form.Feature{Name: "unknown_batch", Center: g.center()[0], At: func(p *form.Point) float64 { return p.LnWorkers }})
 	}
@@ -265,7 +270,10 @@ func (g *group) coordinateWeights(of []float64) []float64 {
 			w = append(w, v)
 		}
 	}
-	return w
+	if of == nil {
+		return append(w, 1, 1, 1)
+	}
+	return append(w, of[len(g.knobs):]...)
 }
 
 // fit finds the posterior.

@@ -222,7 +222,7 @@ func (gf *groupFile) check(g *group) error {
 	bad := func(v float64) bool { return !(v > 1e-6 && v < 1e6) }
 	chance := func(v float64) bool { return !(v >= 0 && v <= 1) }
 	if bad(s.Scale) || bad(s.Noise) || len(s.Scales) == 0 || len(s.Scales) != len(s.Chance) || slices.ContainsFunc(s.Scales, bad) ||
-		slices.ContainsFunc(s.Chance, chance) || len(s.Weights) != len(g.knobs) || slices.ContainsFunc(s.Weights, bad) {
+		slices.ContainsFunc(s.Chance, chance) || len(s.Weights) != len(g.knobs)+baseDims || slices.ContainsFunc(s.Weights, bad) {
 		return errors.New("want sizes with a scale, a noise, a probability for each of the scales and a weight for each knob, all of reasonable size")
 	}
 	return nil

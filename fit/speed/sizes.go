@@ -10,7 +10,7 @@ import (
 type sizes struct {
 	Scale   float64   `json:"scale"`             // of the process
 	Noise   float64   `json:"noise"`             // of the noise
-	Weights []float64 `json:"weights,omitempty"` // influence of each knob
+	Weights []float64 `json:"weights,omitempty"` // influence of each knob, and of each of baseDims
 	Scales  []float64 `json:"scales"`            // grid of scales of the process
 	Chance  []float64 `json:"chance"`            // their posterior probabilities
 }
@@ -30,7 +30,7 @@ func (g *group) infer() (*whitening, error) {
 		}
 		return g.task.whiten(g.size.Scale, g.size.Noise)
 	}
-	c := climb{g: g, top: math.Inf(-1), task: g.task, size: sizes{Scale: 1, Noise: 1, Weights: slices.Repeat([]float64{1}, len(g.knobs))}}
+	c := climb{g: g, top: math.Inf(-1), task: g.task, size: sizes{Scale: 1, Noise: 1, Weights: slices.Repeat([]float64{1}, len(g.knobs)+baseDims)}}
 	for range 2 {
 		c.grid()
 		step := math.Sqrt2
@@ -42,8 +42,8 @@ func (g *group) infer() (*whitening, error) {
 			s.Noise *= f
 			return c.try(s)
 		})
-		for i := range g.knobs {
-			if g.task.kernel.weights == nil || !g.knobs[i].varied() {
+		for i := range c.size.Weights {
+			if g.task.kernel.weights == nil || i < len(g.knobs) && !g.knobs[i].varied() {
 				continue
 			}
 			c.along(2, func(f float64) bool {
