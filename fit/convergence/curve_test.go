@@ -139,7 +139,6 @@ func TestCurveStepsAreScaledByBatch(t *testing.T) {
 
 func newTestRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
 
-
 func stepsTo(c *Curve, target float64) (data.Estimate, error) {
 	a, err := c.Target(target, "")
 	return a.Steps, err

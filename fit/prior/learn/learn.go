@@ -152,7 +152,14 @@ func dials(p *prior.Speed) []dial {
 		for _, name := range slices.Sorted(maps.Keys(p.Forms[form])) {
 			concerns := workers
 			switch {
-			case name == "crowding" || name == "compute" && form != "ps":
+			case name == "crowding" || name == "gpu_type":
+				continue // of processors nothing was measured; GPU types differ in speed by anything
+			case name == "compute" && form != "ps":
+				all = append(all, dial{form + ".compute type", types, func(p *prior.Speed, by float64) {
+					c := p.Forms[form][name]
+					c.Type = min(c.Type*math.Exp(by), c.SD)
+					p.Forms[form][name] = c
+				}})
 				continue
 			case form == "ps":
 				concerns = servers
@@ -162,8 +169,6 @@ func dials(p *prior.Speed) []dial {
 				concerns = knobs
 			case name == "unknown_batch":
 				concerns = batchless
-			case name == "gpu_type":
-				concerns = types
 			case form == "slopes":
 				concerns = any
 			}
@@ -198,7 +203,7 @@ func dials(p *prior.Speed) []dial {
 	all = append(all, dial{"type", types, func(p *prior.Speed, by float64) {
 		for _, m := range p.Forms {
 			for k, c := range m {
-				if k == "gpu_type" {
+				if k == "gpu_type" || k == "compute" {
 					continue
 				}
 				c.Type = min(c.Type*math.Exp(by), c.SD)
