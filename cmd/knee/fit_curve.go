@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +32,7 @@ func (f *curveFlags) register(cmd *cobra.Command) {
 // registerRun adds the flags about how the run goes on.
 func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.family, "curve-family", fit.Auto, "form of the convergence: auto, "+strings.Join(convergence.FamilyNames(), ", "))
+	fl.StringVar(&f.family, "curve-family", fit.Auto, "form of the convergence: auto, "+convergence.Optimus)
 	fl.Float64Var(&f.planned, "planned-epochs", 0, "planned length of the run, if there is one")
 	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs after which the learning rate is cut, such as 30,60")
 	fl.StringVar(&f.reach, "reach", "", "what reaching a target means: first (value recorded at it) or smooth (course gets there); default: what fits the curve")
@@ -59,8 +57,8 @@ func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 // settings reads the finished runs and returns what is known about the run.
 func (f *curveFlags) settings(a *app) (convergence.Settings, error) {
 	s := convergence.Settings{Family: f.family, PlannedEpochs: f.planned, Milestones: f.milestones, Reach: convergence.Reach(f.reach)}
-	if f.family != fit.Auto && !slices.Contains(convergence.FamilyNames(), f.family) {
-		return s, usageError{fmt.Errorf("--curve-family %q: want auto or one of %s", f.family, strings.Join(convergence.FamilyNames(), ", "))}
+	if f.family != fit.Auto && f.family != convergence.Optimus {
+		return s, usageError{fmt.Errorf("--curve-family %q: want auto or one of %s", f.family, convergence.Optimus)}
 	}
 	for _, path := range f.finished {
 		_, run, err := a.history("", path)

@@ -3,6 +3,8 @@ package convergence
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/data"
 )
 
@@ -27,64 +29,111 @@ type arrival struct {
 //
 // Each curve says when, given the noise; the horizon, which does not look at
 // the curve, serves as prior. Curves are alike at all scales of time, so that
-// the prior of when they arrive is 1/x, by which the horizon is divided. There
-// is a chance that the course breaks, and then only the horizon is left.
+// the prior of when they arrive is 1/x, by which the horizon is divided.
+//
+// The learning rate may be cut before that, by which the loss drops to a part
+// of itself, any part as likely as another. When that happens is what the
+// horizon says of any event ahead. A cut that is not enough leaves the horizon
+// alone, by which half of the targets are met.
 func (c *Curve) arrive(target float64, reach Reach) (*posterior, *arrival) {
 	p := c.posterior(target)
 	density, end := c.horizon(target)
 	a := newArrival(c, reach, end)
-	odds := make([]float64, len(a.x))
+	ahead := make([]float64, len(a.x)) // chance of a cut in each cell of the grid, and after it
+	after := make([]float64, len(a.x))
 	var all float64
 	for j, x := range a.x {
-		odds[j] = density(x) * x
-		all += density(x) * a.looks[j]
+		ahead[j] = density(x) * a.looks[j]
+		all += ahead[j]
+	}
+	rest := 1.
+	for j := range ahead {
+		ahead[j] /= all
+		rest -= ahead[j]
+		after[j] = max(rest, 0)
 	}
 	scatter := 0.
 	if reach == First {
 		scatter = c.Scatter
 	}
 	curves := newTable(p, a.x)
-	var met, total, sum float64
+	chance := c.cutChance()
+	hits := make([]float64, len(a.x))
+	cut, late := make([]float64, len(a.x)), make([]float64, len(a.x))
+	var met, uncut, total, sum float64
 	a.given = make([]float64, len(p.cells))
 	for i, cell := range p.cells {
 		total += cell.weight
-		// Noise would get a curve that levels off above the target there by
-		// luck, some day; that is not what is asked.
-		if len(c.Templates) == 0 && p.end(cell) >= target {
-			continue
-		}
-		visit := func(j int, chance float64) {
-			a.mass[j] += cell.weight * chance * odds[j]
-			a.given[i] += cell.weight * chance * odds[j]
-		}
 		f := func(j int) float64 { return curves.at(cell, j) }
 		var hit float64
-		if reach == First {
-			noise := func(j int) float64 { return math.Hypot(curves.noise(cell, j), scatter) }
-			hit = a.firstHits(f, noise, target, visit)
-		} else {
-			hit = a.crossings(f, p.at(cell, c.LastX), cell.lasting, target, visit)
-		}
-		if len(c.Templates) == 0 {
-			hit = 1 // also beyond the grid
+		clear(hits)
+		// Noise would get a curve that levels off above the target there by
+		// luck, some day; that is not what is asked.
+		if len(c.Templates) > 0 || p.end(cell) < target {
+			visit := func(j int, chance float64) { hits[j] = chance }
+			if reach == First {
+				noise := func(j int) float64 { return math.Hypot(curves.noise(cell, j), scatter) }
+				hit = a.firstHits(f, noise, target, visit)
+			} else {
+				hit = a.crossings(f, p.at(cell, c.LastX), cell.lasting, target, visit)
+			}
+			if len(c.Templates) == 0 {
+				hit = 1 // also beyond the grid
+			}
 		}
 		met += cell.weight * hit
+		uncut += cell.weight * (1 - chance) * hit
+		left := 1.
+		for j, h := range hits {
+			w := cell.weight * h * (1 - chance + chance*after[j])
+			a.mass[j] += w * density(a.x[j]) * a.x[j]
+			a.given[i] += w * density(a.x[j]) * a.x[j]
+			uncut += cell.weight * h * chance * after[j]
+			w = cell.weight * chance * ahead[j] * left
+			enough := 1.
+			if l := f(j); l > target {
+				enough = max(target, 0) / l
+			}
+			cut[j] += w * enough
+			late[j] += w * (1 - enough) / 2
+			left -= h
+		}
 		sum += a.given[i]
 	}
 	if sum > 0 && !diverges(c.Recorded) {
 		a.curves = met / total
+	} else {
+		uncut, sum = 0, 1
+		clear(a.mass)
 	}
-	broken := p.known.Break / 2 // of the courses that break, half get there
-	a.chance = (1-p.known.Break)*a.curves + broken
+	waiting := 0. // of the cuts that were not enough, per chance of what the horizon says is ahead
 	for j := range a.mass {
-		if a.curves > 0 {
-			a.mass[j] *= (1 - broken/a.chance) / sum
-		} else {
-			a.mass[j] = 0
+		cut[j] += waiting * ahead[j]
+		if after[j] > 0 {
+			waiting += late[j] / after[j]
 		}
-		a.mass[j] += broken / a.chance * density(a.x[j]) * a.looks[j] / all
+		a.mass[j] = a.mass[j]*uncut/sum + cut[j]
+		a.chance += a.mass[j] / total
 	}
+	if !(a.chance > 0) || math.IsInf(a.chance, 0) { // no curve agrees with the record
+		copy(a.mass, ahead)
+		a.chance = chance / 2
+		return p, a
+	}
+	floats.Scale(1/(a.chance*total), a.mass)
 	return p, a
+}
+
+// cutChance is the chance that the learning rate is cut ahead, and nobody told
+// of it. After a cut that nobody told of either, another is as likely as not.
+func (c *Curve) cutChance() float64 {
+	switch {
+	case len(c.Templates) > 0, c.Planned > 0 && c.Planned <= c.LastX:
+		return 0
+	case len(c.Milestones) == 0 && len(c.Cuts()) > 0:
+		return max(c.beliefs().Break, .5)
+	}
+	return c.beliefs().Break
 }
 
 // newArrival returns the grid for looks after the record, to end.

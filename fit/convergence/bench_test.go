@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/data"
 	"knee/internal/bench"
 	"knee/internal/quantile"
@@ -151,7 +153,7 @@ func BenchmarkConvergence(b *testing.B) {
 	planned := func(r recordedRun) Settings { return Settings{PlannedEpochs: float64(len(r.points))} }
 	methods := []method{
 		{"optimus", func(recordedRun) Settings { return Settings{Family: "optimus"} }, without},
-		{"horizon-planned", planned, map[string]*prior{}},
+		{horizonAlone, planned, without},
 		{"alone", func(recordedRun) Settings { return Settings{} }, without},
 		{"alone-planned", planned, without},
 		{"templates", func(r recordedRun) Settings {
@@ -159,11 +161,6 @@ func BenchmarkConvergence(b *testing.B) {
 			s.Templates = templatesOf(runs, r)
 			return s
 		}, without},
-	}
-	for job := range without {
-		p := *without[job]
-		p.Break = 1 // the curve says nothing
-		methods[1].known[job] = &p
 	}
 	for _, ofTheWay := range []bool{false, true} {
 		for _, m := range methods {
@@ -182,6 +179,19 @@ func BenchmarkConvergence(b *testing.B) {
 			}
 		}
 	}
+}
+
+// horizonAlone is the rival that does not look at the curve.
+const horizonAlone = "horizon-planned"
+
+func (c *Curve) horizonAlone(target float64) data.Estimate {
+	density, end := c.horizon(c.toLoss(target))
+	a := newArrival(c, First, end)
+	for j, x := range a.x {
+		a.mass[j] = density(x) * a.looks[j]
+	}
+	floats.Scale(1/floats.Sum(a.mass), a.mass)
+	return a.estimate()
 }
 
 // ask puts the questions of [BenchmarkConvergence] to one method.
@@ -204,7 +214,9 @@ func ask(tb testing.TB, runs []recordedRun, m method, percent int, ofTheWay bool
 			var e data.Estimate
 			err := fitErr
 			if err == nil {
-				e, err = stepsTo(c, target)
+				if e, err = stepsTo(c, target); m.name == horizonAlone {
+					e, err = c.horizonAlone(target), nil
+				}
 			}
 			o.add(r.job, e, err, r.points[epoch-1].Progress)
 		}

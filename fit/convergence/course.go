@@ -75,7 +75,8 @@ func (k *Course) Band(x float64) data.Estimate {
 		last := k.c.fromLoss(k.c.Recorded[len(k.c.Recorded)-1].Loss)
 		e = data.Estimate{Mean: last, Lo: last, Hi: last}
 	}
-	if best := k.c.single(); best != nil {
+	if k.c.Single != nil {
+		best, _ := optimusOf(k.c.Single.Parameters)
 		e.Mean = k.c.fromLoss(best.At(x))
 		return data.Estimate{Mean: e.Mean, Lo: math.Min(e.Lo, e.Mean), Hi: math.Max(e.Hi, e.Mean)}
 	}

@@ -18,7 +18,7 @@ func TestCourseAgreesWithAnswer(t *testing.T) {
 		"alone":     {},
 		"planned":   {PlannedEpochs: 100},
 		"templates": {PlannedEpochs: 100, Templates: finished},
-		"power":     {Family: "power"},
+		"optimus":   {Family: Optimus},
 	}
 	for name, settings := range known {
 		for seed := range uint64(4) {
@@ -117,7 +117,7 @@ func TestOddRecordsHaveACourse(t *testing.T) {
 	}
 	for name, ps := range records {
 		for _, s := range []Settings{{}, {PlannedEpochs: 20, Milestones: []float64{2, 15}},
-			{Templates: [][]data.CurvePoint{noisyCurve(30, .3, .01, 4)}}, {Family: "power"}} {
+			{Templates: [][]data.CurvePoint{noisyCurve(30, .3, .01, 4)}}, {Family: Optimus}} {
 			c, err := Fit(ps, 0, s)
 			var bad *data.InputError
 			if err != nil {

@@ -23,11 +23,22 @@ const (
 	Smooth Reach = "smooth"
 )
 
+// Families that can be asked for.
+const (
+	Auto    = "auto"    // leaves the choice to [Fit]
+	Optimus = "optimus" // a single [OptimusCurve], for comparison
+)
+
+// Names of what [Fit] does by default.
+const (
+	CurveHorizon = "curve-horizon" // no finished run of the job is known
+	TemplateHits = "template-hits" // finished runs are known
+)
+
 // Settings controls [Fit]. The zero value is the default: nothing is known
 // but the record.
 type Settings struct {
-	// Family is [Auto] (also the empty string), or one of [FamilyNames] for a
-	// single published curve.
+	// Family is [Auto] (also the empty string), or [Optimus].
 	Family string
 	// PlannedEpochs is the planned length of the run, 0 if unknown. Where no
 	// epochs are recorded, a point of the record counts as one.
@@ -97,17 +108,14 @@ const (
 // for Optimus's own family) and fitted together.
 //
 // It fails, with a *[data.InputError], if fewer than two points hold both
-// numbers (four for a published family), if none lies beyond step 0, for an
+// numbers (four for Optimus's curve), if none lies beyond step 0, for an
 // unknown family, for a template of fewer than four points, and for planned
 // epochs or milestones that are not above 0 (0 planned epochs are unknown).
 func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, error) {
-	single, err := familyNamed(s.Family)
-	if err != nil {
-		return nil, err
-	}
 	if err := s.check(); err != nil {
 		return nil, err
 	}
+	single := s.Family == Optimus
 	pick := pickCurve(points, s.Templates, initialBatch)
 	c := &Curve{Family: CurveHorizon, Rising: pick.rising, Scale: 1, Reach: s.Reach}
 	if c.Reach == "" {
@@ -129,8 +137,8 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	}
 	slices.Sort(c.Milestones)
 	switch {
-	case single != nil:
-		c.Family, c.Single = single.name, single.fit(xs, ls)
+	case single:
+		c.Family, c.Single = Optimus, fitOptimus(xs, ls)
 	case len(c.Templates) > 0:
 		c.Family = TemplateHits
 	}
@@ -139,6 +147,9 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 
 // check refuses plans that make no sense.
 func (s Settings) check() error {
+	if err := checkFamily(s.Family); err != nil {
+		return err
+	}
 	if !(s.PlannedEpochs >= 0) || math.IsInf(s.PlannedEpochs, 1) {
 		return &data.InputError{Source: data.Source{Column: "planned epochs"},
 			Found: fmt.Sprint(s.PlannedEpochs), Want: "epochs above 0, or 0 if unknown"}
@@ -158,13 +169,10 @@ func (s Settings) check() error {
 
 // gather cleans the runs, sets what scales them, and returns all points in
 // order of x.
-func (c *Curve) gather(runs []curveRun, single *singleFamily) (xs, ls []float64, err error) {
+func (c *Curve) gather(runs []curveRun, single bool) (xs, ls []float64, err error) {
 	clean, want := Hampel, minPoints
-	if single != nil {
-		want = minSinglePoints
-		if single.name == optimusName {
-			clean = Preprocess
-		}
+	if single {
+		clean, want = Preprocess, minSinglePoints
 	}
 	for _, r := range runs {
 		for i, y := range r.y {
@@ -227,7 +235,7 @@ func (c *Curve) Check() error {
 	if !(c.EpochSteps >= 0) || !(c.Planned >= 0) || c.Planned > 1e9*c.LastX {
 		return fmt.Errorf("epoch_steps %g and planned %g, want steps of at least 0", c.EpochSteps, c.Planned)
 	}
-	if c.Single != nil && c.single() == nil {
+	if c.Single != nil && (c.Family != Optimus || len(c.Single.Parameters) != 3) {
 		return fmt.Errorf("single: %d parameters are not those of a curve %q", len(c.Single.Parameters), c.Family)
 	}
 	if c.Reach == "" { // older versions smoothed records longer than this

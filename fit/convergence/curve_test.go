@@ -18,7 +18,7 @@ func curvePoint(x, loss float64) data.CurvePoint {
 }
 
 // curveOf generates n points of a curve over x = 1..n, times scale.
-func curveOf(c SublinearCurve, n int, scale float64) []data.CurvePoint {
+func curveOf(c OptimusCurve, n int, scale float64) []data.CurvePoint {
 	var ps []data.CurvePoint
 	for i := range n {
 		x := float64(i + 1)
@@ -31,14 +31,14 @@ func curveOf(c SublinearCurve, n int, scale float64) []data.CurvePoint {
 // back from the points they generate. Losses are divided by the largest one,
 // so β is compared after undoing that.
 func TestConvergenceGolden(t *testing.T) {
-	want := optimusCurve(.21, 1.07, .07)
+	want := OptimusCurve{.21, 1.07, .07}
 	own, err := Fit(curveOf(want, 60, 1), 0, Settings{Family: "optimus"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := own.single().(SublinearCurve)
-	got := []float64{form.B / own.Scale, form.C / own.Scale, form.D * own.Scale}
-	for i, w := range []float64{want.B, want.C, want.D} {
+	form, _ := optimusOf(own.Single.Parameters)
+	got := []float64{form.Beta0 / own.Scale, form.Beta1 / own.Scale, form.Beta2 * own.Scale}
+	for i, w := range []float64{want.Beta0, want.Beta1, want.Beta2} {
 		if math.Abs(got[i]-w) > 1e-5 {
 			t.Errorf("β%d = %.7f, want %v", i, got[i], w)
 		}
@@ -63,7 +63,7 @@ func TestConvergenceRecoversCurves(t *testing.T) {
 		f := func(name string, lo, hi float64) float64 {
 			return math.Exp(rapid.Float64Range(math.Log(lo), math.Log(hi)).Draw(t, name))
 		}
-		truth := optimusCurve(f("b0", .05, 1), f("b1", .3, 3), f("b2", .01, .5))
+		truth := OptimusCurve{f("b0", .05, 1), f("b1", .3, 3), f("b2", .01, .5)}
 		scale := f("scale", .1, 100)
 		n := rapid.IntRange(20, 80).Draw(t, "n")
 		c, err := Fit(curveOf(truth, n, scale), 0, Settings{Family: "optimus"})
@@ -79,7 +79,7 @@ func TestConvergenceRecoversCurves(t *testing.T) {
 }
 
 func TestStepsToSeenAndUnreachable(t *testing.T) {
-	c, err := Fit(curveOf(optimusCurve(.5, 1, .2), 400, 1), 0, Settings{})
+	c, err := Fit(curveOf(OptimusCurve{.5, 1, .2}, 400, 1), 0, Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestStepsToSeenAndUnreachable(t *testing.T) {
 }
 
 func TestRisingMetric(t *testing.T) {
-	points := curveOf(optimusCurve(.3, 1.2, .05), 40, 1)
+	points := curveOf(OptimusCurve{.3, 1.2, .05}, 40, 1)
 	for i := range points {
 		points[i].Metric, points[i].Loss = 1-points[i].Loss, math.NaN()
 	}
@@ -127,7 +127,7 @@ func TestPreprocessReplacesOutliers(t *testing.T) {
 // Steps at another batch count for as many steps at the initial one as they
 // hold more samples.
 func TestCurveStepsAreScaledByBatch(t *testing.T) {
-	points := curveOf(optimusCurve(.3, 1, .1), 30, 1)
+	points := curveOf(OptimusCurve{.3, 1, .1}, 30, 1)
 	for i := range points {
 		points[i].Step, points[i].Progress, points[i].GlobalBatch = points[i].Progress, math.NaN(), 512
 	}
@@ -138,9 +138,6 @@ func TestCurveStepsAreScaledByBatch(t *testing.T) {
 }
 
 func newTestRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
-
-// optimusCurve is 1/(β0·x + β1) + β2.
-func optimusCurve(b0, b1, b2 float64) SublinearCurve { return SublinearCurve{0, b0, b1, b2} }
 
 func stepsTo(c *Curve, target float64) (data.Estimate, error) {
 	a, err := c.Target(target, "")

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"knee/internal/quantile"
 )
 
 var learn = flag.Bool("learn", false, "learn prior.json from the recorded runs anew")
@@ -39,7 +41,6 @@ type knob struct {
 func knobs() []knob {
 	return []knob{
 		{"early", func(p *prior) *float64 { return &p.Early }, []float64{.25, .5, 1}},
-		{"break", func(p *prior) *float64 { return &p.Break }, []float64{.05, .1, .2}},
 		{"gap_median", func(p *prior) *float64 { return &p.GapMedian }, []float64{.05, .1}},
 		{"gap_sd", func(p *prior) *float64 { return &p.GapSD }, []float64{.8, 1.2}},
 		{"noise", func(p *prior) *float64 { return &p.Noise }, []float64{.01, .02}},
@@ -119,6 +120,7 @@ func learnScores(scores map[string]map[float64]map[string]float64, from prior, k
 // its neighbour in batch size.
 func learnTemplates(p *prior, runs []recordedRun, keep func(job string) bool) {
 	var pace, stretch, end, hit []float64 // mean squares by job
+	before, uncut := 0., 0.               // time before a first cut of the learning rate, and before it or without one, in runs
 	add := func(to *[]float64, ds []float64) {
 		var ss float64
 		for _, d := range ds {
@@ -151,6 +153,19 @@ func learnTemplates(p *prior, runs []recordedRun, keep func(job string) bool) {
 			}
 		}
 		if len(dp) > 0 {
+			var first []float64 // cuts, in runs
+			for _, r := range runs[i:j] {
+				c := &Curve{Recorded: pointsOf(r)}
+				if at := append(c.Cuts(), math.Inf(1))[0]; finite(at) {
+					first = append(first, at/c.Recorded[len(c.Recorded)-1].X)
+				}
+			}
+			if 2*len(first) > j-i { // what a single run shows may be noise
+				before += quantile.Median(first)
+				uncut += quantile.Median(first)
+			} else {
+				uncut++
+			}
 			add(&pace, dp)
 			add(&stretch, ds)
 			add(&end, de)
@@ -166,7 +181,10 @@ func learnTemplates(p *prior, runs []recordedRun, keep func(job string) bool) {
 		return math.Round(1e3*math.Sqrt(sum)) / 1e3
 	}
 	p.PaceSD, p.StretchSD, p.EndSD, p.HitSD = rms(pace), rms(stretch), rms(end), rms(hit)
-	// None of the plans was wrong about its targets: Laplace's rule of succession.
+	// Who looks at a course without cuts looks before one with this chance, by
+	// Laplace's rule of succession.
+	p.Break = math.Round(1e3*(before+1)/(uncut+2)) / 1e3
+	// None of the plans was wrong about its targets: likewise.
 	p.WrongPlan = math.Round(1e3/float64(len(pace)+2)) / 1e3
 }
 

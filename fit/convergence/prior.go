@@ -10,8 +10,8 @@ import (
 // finished runs of others (TestLearn writes prior.json, which says of which).
 type prior struct {
 	Provenance string `json:"provenance"`
-	// Break is the chance that what is recorded says nothing about what comes,
-	// as before a cut of the learning rate that nobody told of.
+	// Break is the chance that a cut of the learning rate lies ahead of a record
+	// without cuts, and nobody told of it.
 	Break float64 `json:"break"`
 	// Gap is between a target and what training levels off at, as a part of the
 	// way from the first value to the target: its median and the sd of its

@@ -70,7 +70,7 @@ func (c *Curve) Target(target float64, reach Reach) (Answer, error) {
 	a, floor, hopeless := Answer{Method: c.Family, Reach: reach}, c.lowest(reach), false
 	if c.Single != nil {
 		a.Steps, a.Chance = c.singleStepsTo(t)
-		floor, hopeless = c.single().At(math.Inf(1)), a.Chance == 0
+		floor, hopeless = c.Single.Parameters[2], a.Chance == 0
 	} else {
 		p, at := c.arrive(t, reach)
 		a.Steps, a.Chance, floor = at.estimate(), at.chance, p.level(t, floor)

@@ -70,7 +70,7 @@ func (a *answering) answer(p *piece, out []Prediction) {
 		} else {
 			process = g.post.spread(&q.p, a.memos[g], a.of[:])
 		}
-		out[q.at] = q.prediction(g.post.estimate(process, q.further, a.of[:]))
+		out[q.at] = q.prediction(process, a.of[:])
 	}
 }
 

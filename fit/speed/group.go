@@ -37,7 +37,9 @@ type group struct {
 	status   string // how the solver ended, empty if it converged
 	dropped  []string
 	size     sizes
+	evidence float64 // of the sizes
 	post     *posterior
+	members  []member // what is averaged over beside it
 }
 
 // newGroup prepares the fit of measurements of one mode.
@@ -146,6 +148,7 @@ func (g *group) prepare() error {
 		k = &kernel{Kernel: prior.Kernel{Noise: plainNoise, Timers: plainNoise}}
 	} else {
 		f = form.NewSloped(f, g.features())
+		k.TypeShare = 1 - (1-k.TypeShare)*sq(g.unlike())
 		if k.weights = g.coordinateWeights(nil); g.family == form.LayoutFamily {
 			k.Knobs = k.Layouts
 		}
@@ -194,6 +197,9 @@ func (g *group) coordinates(names []string, t int) ([]prior.Coordinate, error) {
 			p.Mean, p.SD = b.Mean, b.SD
 		}
 		p.Type = min(p.Type, p.SD)
+		if n != typeFactor && n != "compute" {
+			p.Type *= g.unlike()
+		}
 		out = append(out, p)
 	}
 	return out, nil
@@ -225,14 +231,30 @@ func SlopeKind(name string) string {
 }
 
 // features returns what the form is multiplied with powers of: the study's own
-// knobs, and where batches are not known the workers, since batches may have
-// grown with them or not.
+// knobs; of several GPU types a factor of its own for each, so that how much
+// faster one is than another is nearly free, and the shape of the curve is what
+// they share; and where batches are not known the workers, since batches may
+// have grown with them or not.
 func (g *group) features() []form.Feature {
 	fs := knobFeatures(g.knobs)
+	if len(g.types) > 1 {
+		fs = append(fs, form.Feature{Name: typeFactor, At: func(*form.Point) float64 { return 1 }})
+	}
 	if slices.ContainsFunc(g.pts, func(p form.Point) bool { return !p.BatchKnown }) {
 		fs = append(fs, form.Feature{Name: "unknown_batch", Center: g.center()[0], At: func(p *form.Point) float64 { return p.LnWorkers }})
 	}
 	return fs
+}
+
+// typeFactor is the slope that makes one GPU type faster than another.
+const typeFactor = "gpu_type"
+
+// unlike is the factor on what the prior says of how GPU types differ.
+func (g *group) unlike() float64 {
+	if g.size.Unlike == 0 {
+		return 1
+	}
+	return g.size.Unlike
 }
 
 // center returns the mean of what the slopes of the kernel are multiplied with.
@@ -265,7 +287,10 @@ func (g *group) coordinateWeights(of []float64) []float64 {
 			w = append(w, v)
 		}
 	}
-	return w
+	if of == nil {
+		return append(w, 1, 1, 1)
+	}
+	return append(w, of[len(g.knobs):]...)
 }
 
 // fit finds the posterior.
@@ -275,19 +300,12 @@ func (g *group) fit(ctx context.Context, s Settings) error {
 		w, err = g.screen(ctx, w)
 	}
 	if err == nil {
-		err = g.draw(w, s.Seed)
+		err = g.average(ctx, w, s.Seed)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", g.kind(), err)
 	}
 	return nil
-}
-
-// draw makes what predictions need.
-func (g *group) draw(w *whitening, seed int64) (err error) {
-	g.best = g.task.form.Bind(g.task.coords.theta(g.z))
-	g.post, err = newPosterior(g, w, g.seed(seed))
-	return err
 }
 
 // settle finds the mode of the parameters and the sizes of process and noise,

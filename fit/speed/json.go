@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 
@@ -14,23 +13,18 @@ import (
 	"knee/fit/prior"
 )
 
-// modelFile is a model as part of model.json. Everything derived, such as
-// posterior draws, is remade on reading, from the measurements it holds.
+// modelFile is a model as part of model.json. It is fitted anew on reading,
+// from the measurements it holds.
 type modelFile struct {
-	Prior  string      `json:"prior"` // fingerprint of the prior it was fitted under
 	Groups []groupFile `json:"groups"`
 }
 
-// groupFile is the fit of one mode. Parameters are there for people; the
-// coordinates of the solver, standard normal under the prior, are what counts.
+// groupFile is the fit of one mode. Parameters are there for people.
 type groupFile struct {
 	Mode         data.Mode   `json:"mode"`
 	Family       string      `json:"family"`
 	Plain        bool        `json:"layouts_ignored,omitempty"`
 	GPUTypes     []string    `json:"gpu_types"`
-	Coordinates  []float64   `json:"coordinates"`
-	Sizes        sizes       `json:"sizes"`
-	Status       string      `json:"status,omitempty"`
 	Dropped      []string    `json:"left_out,omitempty"`
 	Borrowed     []borrowed  `json:"borrowed,omitempty"`
 	Counts       []int       `json:"counts"`
@@ -54,21 +48,12 @@ type rowFile struct {
 	LeftOut  float64 `json:"left_out,omitempty"`          // variance added to leave it out
 }
 
-// fingerprint tells priors apart.
-func fingerprint(p *prior.Speed) string {
-	text, _ := json.Marshal(p) // numbers and strings
-	h := fnv.New64a()
-	h.Write(text)
-	return fmt.Sprintf("%016x", h.Sum64())
-}
-
 // MarshalJSON implements [json.Marshaler].
 func (m *Model) MarshalJSON() ([]byte, error) {
-	f := modelFile{Prior: fingerprint(m.groups[0].prior)}
+	var f modelFile
 	for _, g := range m.groups {
 		gf := groupFile{
-			Mode: g.mode, Family: g.family, Plain: g.plain, GPUTypes: g.types, Coordinates: g.z, Sizes: g.size,
-			Status: g.status, Dropped: g.dropped, Counts: g.counts,
+			Mode: g.mode, Family: g.family, Plain: g.plain, GPUTypes: g.types, Dropped: g.dropped, Counts: g.counts,
 		}
 		for t, gpu := range g.types {
 			for _, p := range g.post.parameters(g.best, t) {
@@ -96,18 +81,15 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Restore remakes the model of a job from what MarshalJSON wrote. A model
-// fitted under another prior is fitted anew.
+// Restore fits the model of a job to what MarshalJSON wrote.
 func Restore(text []byte, job string, seed int64) (*Model, error) {
 	var f modelFile
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&f); err != nil {
+	if err := json.Unmarshal(text, &f); err != nil {
 		return nil, err
 	}
 	m := &Model{job: job, seed: seed}
 	for i, gf := range f.Groups {
-		g, err := gf.restore(job, seed, f.Prior == fingerprint(prior.Default()))
+		g, err := gf.restore(job, seed)
 		if err != nil {
 			return nil, fmt.Errorf("groups[%d]: %w", i, err)
 		}
@@ -125,8 +107,8 @@ func Restore(text []byte, job string, seed int64) (*Model, error) {
 	return m, nil
 }
 
-// restore remakes a group; same says that the prior is still the same.
-func (gf *groupFile) restore(job string, seed int64, same bool) (*group, error) {
+// restore remakes a group.
+func (gf *groupFile) restore(job string, seed int64) (*group, error) {
 	mode, err := data.ParseMode(string(gf.Mode))
 	if err != nil {
 		return nil, err
@@ -138,7 +120,7 @@ func (gf *groupFile) restore(job string, seed int64, same bool) (*group, error) 
 	if len(gf.Measurements) == 0 || len(gf.Measurements) > maxRows {
 		return nil, fmt.Errorf("%d measurements, want 1 to %d", len(gf.Measurements), maxRows)
 	}
-	g := &group{mode: mode, family: gf.Family, plain: gf.Plain, counts: gf.Counts, prior: prior.Default(), status: gf.Status, dropped: gf.Dropped, borrowed: gf.Borrowed}
+	g := &group{mode: mode, family: gf.Family, plain: gf.Plain, counts: gf.Counts, prior: prior.Default(), dropped: gf.Dropped, borrowed: gf.Borrowed}
 	for _, rf := range gf.Measurements {
 		r := row{Measurement: rf.Measurement, runs: max(rf.Runs, 1), se2: rf.Variance, within: rf.Within, inflated: rf.LeftOut}
 		r.Job, r.Mode, r.freedom = job, mode, r.runs-1
@@ -172,25 +154,12 @@ func (gf *groupFile) restore(job string, seed int64, same bool) (*group, error) 
 	if err := g.prepare(); err != nil {
 		return nil, err
 	}
-	if !same {
-		w, err := g.settle(context.Background())
-		if err != nil {
-			return nil, err
-		}
-		return g, g.draw(w, seed)
+	ctx := context.Background()
+	w, err := g.settle(ctx)
+	if err == nil {
+		err = g.average(ctx, w, seed)
 	}
-	if err := gf.check(g); err != nil {
-		return nil, err
-	}
-	g.size, g.z = gf.Sizes, gf.Coordinates
-	if g.task.kernel.weights != nil {
-		g.task = g.weighted(g.size.Weights)
-	}
-	w, err := g.task.whiten(g.size.Scale, g.size.Noise)
-	if err != nil {
-		return nil, err
-	}
-	return g, g.draw(w, seed)
+	return g, err
 }
 
 func (g *group) checkBorrowed() error {
@@ -203,27 +172,6 @@ func (g *group) checkBorrowed() error {
 				return fmt.Errorf("borrowed prior of %s with mean %g and sd %g, want numbers of reasonable size", name, c.Mean, c.SD)
 			}
 		}
-	}
-	return nil
-}
-
-// check refuses parameters and sizes that no fit yields.
-func (gf *groupFile) check(g *group) error {
-	if want := g.task.coords.len(); len(gf.Coordinates) != want {
-		return fmt.Errorf("%d coordinates, want %d for family %s", len(gf.Coordinates), want, gf.Family)
-	}
-	const absurd = 100 // standard deviations
-	for _, v := range gf.Coordinates {
-		if !(math.Abs(v) <= absurd) {
-			return fmt.Errorf("a coordinate of %g, which no fit yields", v)
-		}
-	}
-	s := gf.Sizes
-	bad := func(v float64) bool { return !(v > 1e-6 && v < 1e6) }
-	chance := func(v float64) bool { return !(v >= 0 && v <= 1) }
-	if bad(s.Scale) || bad(s.Noise) || len(s.Scales) == 0 || len(s.Scales) != len(s.Chance) || slices.ContainsFunc(s.Scales, bad) ||
-		slices.ContainsFunc(s.Chance, chance) || len(s.Weights) != len(g.knobs) || slices.ContainsFunc(s.Weights, bad) {
-		return errors.New("want sizes with a scale, a noise, a probability for each of the scales and a weight for each knob, all of reasonable size")
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ type kernel struct {
 	prior.Kernel
 	center  slopes    // mean of what the slopes are multiplied with
 	smooth  bool      // there is a process; published families have noise alone
-	weights []float64 // influence of each knob coordinate relative to the usual; nil without knobs
+	weights []float64 // influence of each knob coordinate, then of each of baseDims, relative to the usual; nil without knobs
 }
 
 // cov is the covariance of the smooth residual at two points.
@@ -83,17 +83,22 @@ func (k *kernel) placeCov(a, b *form.Point) float64 {
 	return math.Exp(-.5 * (dk*dk + dp*dp + dn*dn + dg*dg))
 }
 
+// baseDims is the number of dimensions beside the knobs whose influence in
+// knobCov is inferred: the batch; workers, nodes and servers; micro-steps.
+const baseDims = 3
+
 func (k *kernel) knobCov(a, b *form.Point) float64 {
-	db := a.LnBatch + a.LnSplit - b.LnBatch - b.LnSplit
-	dk, dn := a.LnWorkers-b.LnWorkers, a.LnNodes-b.LnNodes
-	da, dp := math.Log1p(a.Accum)-math.Log1p(b.Accum), a.LnServers-b.LnServers
-	d := (db*db + dk*dk + dn*dn + da*da + dp*dp) / (k.KnobAll * k.KnobAll)
+	base := k.weights[len(k.weights)-baseDims:]
+	dk, dn, dp := a.LnWorkers-b.LnWorkers, a.LnNodes-b.LnNodes, a.LnServers-b.LnServers
+	d := sq(base[0]*(a.LnBatch+a.LnSplit-b.LnBatch-b.LnSplit)) + sq(base[1])*(dk*dk+dn*dn+dp*dp) +
+		sq(base[2]*(math.Log1p(a.Accum)-math.Log1p(b.Accum)))
+	d /= k.KnobAll * k.KnobAll
 	var e float64
-	for i, w := range k.weights {
-		x := w * (a.Knobs[i] - b.Knobs[i])
+	for i := range a.Knobs {
+		x := k.weights[i] * (a.Knobs[i] - b.Knobs[i])
 		e += x * x
 	}
-	return k.Knobs * k.Knobs * math.Exp(-.5*(d+e/(k.KnobLength*k.KnobLength)))
+	return sq(k.Knobs) * math.Exp(-.5*(d+e/(k.KnobLength*k.KnobLength)))
 }
 
 // computeCov is the covariance of ln compute time.

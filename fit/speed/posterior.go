@@ -166,14 +166,18 @@ func (q *posterior) central(best form.Curve, p *form.Point) float64 {
 	return ln
 }
 
-// estimate returns the step time in seconds from what each draw says of its
-// logarithm, to which the process, further variance and a new run add theirs.
-// It reorders the draws.
-func (q *posterior) estimate(process, further float64, of []float64) (e data.Estimate, median float64) {
+// addNoise adds to what each draw says of ln step time the process, further
+// variance and a new run.
+func (q *posterior) addNoise(process, further float64, of []float64) {
 	for d := range of {
 		s := q.scales[d]
 		of[d] += math.Sqrt(s*s*process+further)*q.gauss[d] + q.fresh*q.noise[d]
 	}
+}
+
+// estimate returns the step time in seconds from draws of its logarithm. It
+// reorders the draws.
+func (q *posterior) estimate(of []float64) (e data.Estimate, median float64) {
 	e = quantiles(of)
 	median = quantile.Sorted(of, .5)
 	e.Lo = min(median*math.Pow(e.Lo/median, q.caution), e.Mean)
@@ -214,8 +218,8 @@ func relativeMedian(t []float64) float64 {
 	return t[len(t)-1]
 }
 
-// logDensity is the log predictive density of ln step time.
-func (q *posterior) logDensity(p *form.Point, ln float64) float64 {
+// density is the predictive density of ln step time.
+func (q *posterior) density(p *form.Point, ln float64) float64 {
 	of := make([]float64, draws)
 	process := q.spread(p, nil, of)
 	var sum float64
@@ -225,7 +229,7 @@ func (q *posterior) logDensity(p *form.Point, ln float64) float64 {
 		t := distuv.StudentsT{Mu: v, Sigma: math.Hypot(s*math.Sqrt(process), q.fresh), Nu: q.tail}
 		sum += t.Prob(ln) / draws
 	}
-	return math.Log(sum + 1e-12)
+	return sum
 }
 
 // parameters returns those of best, the curve at the mode, for a GPU type,

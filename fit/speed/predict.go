@@ -24,8 +24,7 @@ func (m *Model) Predict(c data.Config) (Prediction, error) {
 		return Prediction{}, err
 	}
 	of := make([]float64, draws)
-	process := q.g.post.spread(&q.p, nil, of)
-	return q.prediction(q.g.post.estimate(process, q.further, of)), nil
+	return q.prediction(q.g.post.spread(&q.p, nil, of), of), nil
 }
 
 // LogDensity is the log predictive density of ln step time of a measurement.
@@ -34,7 +33,12 @@ func (m *Model) LogDensity(r data.Measurement) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return q.g.post.logDensity(&q.p, math.Log(r.StepTime)), nil
+	density, rest := 0., 1.
+	for _, m := range q.g.members {
+		density += m.share * m.post.density(&q.p, math.Log(r.StepTime))
+		rest -= m.share
+	}
+	return math.Log(density + rest*q.g.post.density(&q.p, math.Log(r.StepTime)) + 1e-12), nil
 }
 
 // Central returns the step times at the mode of the posterior, in seconds: near
@@ -48,7 +52,12 @@ func (m *Model) Central(cs []data.Config) ([]float64, error) {
 			return nil, fmt.Errorf("configuration %d: %w", i, err)
 		}
 		p, _ := g.point(c)
-		out[i] = math.Exp(g.post.central(g.best, &p))
+		ln, rest := 0., 1.
+		for _, m := range g.members {
+			ln += m.share * m.post.central(m.best, &p)
+			rest -= m.share
+		}
+		out[i] = math.Exp(ln + rest*g.post.central(g.best, &p))
 	}
 	return out, nil
 }
@@ -94,8 +103,12 @@ func (m *Model) ask(c data.Config) (question, error) {
 	return q, nil
 }
 
-// prediction adds to a step time what else was answered.
-func (q *question) prediction(e data.Estimate, median float64) Prediction {
+// prediction is the answer, from what each draw says of ln step time and the
+// variance that the process leaves open.
+func (q *question) prediction(process float64, of []float64) Prediction {
+	q.g.post.addNoise(process, q.further, of)
+	q.g.sample(&q.p, q.further, of)
+	e, median := q.g.post.estimate(of)
 	return Prediction{StepTime: e, Median: median, Extrapolated: q.why != "", Support: q.count, Why: q.why}
 }
 

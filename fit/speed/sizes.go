@@ -8,11 +8,12 @@ import (
 // sizes are the factors on the kernel's amplitudes that were inferred for the
 // job at hand.
 type sizes struct {
-	Scale   float64   `json:"scale"`             // of the process
-	Noise   float64   `json:"noise"`             // of the noise
-	Weights []float64 `json:"weights,omitempty"` // influence of each knob
-	Scales  []float64 `json:"scales"`            // grid of scales of the process
-	Chance  []float64 `json:"chance"`            // their posterior probabilities
+	Scale   float64   // of the process
+	Noise   float64   // of the noise
+	Unlike  float64   // of differences between GPU types, 0 for one type
+	Weights []float64 // influence of each knob, and of each of baseDims
+	Scales  []float64 // grid of scales of the process
+	Chance  []float64 // their posterior probabilities
 }
 
 // The grid of scales of the process: a form may be nearly right, or hardly.
@@ -30,7 +31,7 @@ func (g *group) infer() (*whitening, error) {
 		}
 		return g.task.whiten(g.size.Scale, g.size.Noise)
 	}
-	c := climb{g: g, top: math.Inf(-1), task: g.task, size: sizes{Scale: 1, Noise: 1, Weights: slices.Repeat([]float64{1}, len(g.knobs))}}
+	c := climb{g: g, top: math.Inf(-1), task: g.task, size: sizes{Scale: 1, Noise: 1, Unlike: g.size.Unlike, Weights: slices.Repeat([]float64{1}, len(g.knobs)+baseDims)}}
 	for range 2 {
 		c.grid()
 		step := math.Sqrt2
@@ -42,8 +43,8 @@ func (g *group) infer() (*whitening, error) {
 			s.Noise *= f
 			return c.try(s)
 		})
-		for i := range g.knobs {
-			if g.task.kernel.weights == nil || !g.knobs[i].varied() {
+		for i := range c.size.Weights {
+			if g.task.kernel.weights == nil || i < len(g.knobs) && !g.knobs[i].varied() {
 				continue
 			}
 			c.along(2, func(f float64) bool {
@@ -55,7 +56,7 @@ func (g *group) infer() (*whitening, error) {
 		}
 	}
 	c.grid()
-	g.size, g.task = c.size, c.task
+	g.size, g.task, g.evidence = c.size, c.task, c.top
 	return g.task.whiten(g.size.Scale, g.size.Noise)
 }
 

@@ -23,24 +23,38 @@ func (m *Model) WhatIf(changes []Change) (*Model, error) {
 	out := *m
 	out.groups = nil
 	for _, g := range m.groups {
-		changed := *g
-		post := *g.post
-		for _, c := range changes {
-			from := post.drawn
-			next := make([]form.Curve, len(from))
-			for d := range from {
-				var ok bool
-				if next[d], ok = form.Change(from[d], c.Parameter, c.Factor); !ok {
-					return nil, &data.InputError{Source: data.Source{Column: "what-if"}, Found: fmt.Sprintf("%q for family %s", c.Parameter, g.family),
-						Want: "one of " + strings.Join(form.Changes(from[d]), ", ")}
-				}
-			}
-			post.drawn = next
+		changed, err := g.whatIf(changes)
+		if err != nil {
+			return nil, err
 		}
-		changed.post = &post
-		out.groups = append(out.groups, &changed)
+		changed.members = nil
+		for _, o := range g.members {
+			if o.group, err = o.whatIf(changes); err != nil {
+				return nil, err
+			}
+			changed.members = append(changed.members, o)
+		}
+		out.groups = append(out.groups, changed)
 	}
 	return &out, nil
+}
+
+func (g *group) whatIf(changes []Change) (*group, error) {
+	changed, post := *g, *g.post
+	for _, c := range changes {
+		from := post.drawn
+		next := make([]form.Curve, len(from))
+		for d := range from {
+			var ok bool
+			if next[d], ok = form.Change(from[d], c.Parameter, c.Factor); !ok {
+				return nil, &data.InputError{Source: data.Source{Column: "what-if"}, Found: fmt.Sprintf("%q for family %s", c.Parameter, g.family),
+					Want: "one of " + strings.Join(form.Changes(from[d]), ", ")}
+			}
+		}
+		post.drawn = next
+	}
+	changed.post = &post
+	return &changed, nil
 }
 
 // Speedup returns by what factor a step of a configuration is faster under

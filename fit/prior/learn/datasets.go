@@ -315,7 +315,8 @@ func adaptdl(dir string, jobs []*job) ([]split, error) {
 }
 
 // secondType predicts each GPU type of a job from all rows of another and
-// three of its own.
+// three of its own; in Gavel's tables, of four sizes, the larger sizes from the
+// smallest one.
 func secondType(j *job) []split {
 	var all []split
 	types := gpuTypes(j.rows)
@@ -333,12 +334,20 @@ func secondType(j *job) []split {
 					other = append(other, r)
 				}
 			}
-			if len(own) < 5 || len(other) < 3 {
+			n := 3
+			if j.dataset == "gavel" {
+				n = 1
+				if strings.Contains(known+gpu, "_") { // several nodes, as if they were a type
+					continue
+				}
+			} else {
+				own = thin(own, len(own)-1, uint64(t))
+			}
+			if len(own) < n+2 || len(other) < 3 {
 				continue
 			}
 			s := split{job: j, protocol: "second type"}
-			own = thin(own, len(own)-1, uint64(t))
-			s.train, s.test = append(thin(other, maxTrain, 1), own[:3]...), own[3:]
+			s.train, s.test = append(thin(other, maxTrain, 1), own[:n]...), own[n:]
 			all = append(all, s)
 		}
 	}

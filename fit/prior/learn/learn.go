@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -151,7 +152,14 @@ func dials(p *prior.Speed) []dial {
 		for _, name := range slices.Sorted(maps.Keys(p.Forms[form])) {
 			concerns := workers
 			switch {
-			case name == "crowding" || name == "compute" && form != "ps":
+			case name == "crowding" || name == "gpu_type":
+				continue // of processors nothing was measured; GPU types differ in speed by anything
+			case name == "compute" && form != "ps":
+				all = append(all, dial{form + ".compute type", types, func(p *prior.Speed, by float64) {
+					c := p.Forms[form][name]
+					c.Type = min(c.Type*math.Exp(by), c.SD)
+					p.Forms[form][name] = c
+				}})
 				continue
 			case form == "ps":
 				concerns = servers
@@ -195,6 +203,9 @@ func dials(p *prior.Speed) []dial {
 	all = append(all, dial{"type", types, func(p *prior.Speed, by float64) {
 		for _, m := range p.Forms {
 			for k, c := range m {
+				if k == "gpu_type" || k == "compute" {
+					continue
+				}
 				c.Type = min(c.Type*math.Exp(by), c.SD)
 				m[k] = c
 			}
@@ -256,11 +267,11 @@ func clone(p *prior.Speed) *prior.Speed {
 // gets likelier. Each step costs a little, so that numbers which no split
 // depends on stay where they are.
 //
-// Only numbers whose names contain match are moved, and only the splits that
+// Only numbers whose names match are moved, and only the splits that
 // they concern looked at.
-func learn(pr *prior.Speed, splits []split, match string, sweeps int, log func(string, ...any)) (*prior.Speed, error) {
+func learn(pr *prior.Speed, splits []split, match *regexp.Regexp, sweeps int, log func(string, ...any)) (*prior.Speed, error) {
 	l := &learner{pr: pr, log: log}
-	all := slices.DeleteFunc(dials(pr), func(d dial) bool { return !strings.Contains(d.name, match) })
+	all := slices.DeleteFunc(dials(pr), func(d dial) bool { return !match.MatchString(d.name) })
 	for _, s := range splits {
 		if !slices.ContainsFunc(all, func(d dial) bool { return d.concerns(&s) }) {
 			continue

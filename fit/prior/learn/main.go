@@ -19,6 +19,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -39,9 +40,13 @@ func run(w io.Writer, args []string) error {
 	leaveOut := flags.Bool("leave-out", false, "score every dataset under a prior learned without it")
 	score := flags.Bool("score", false, "score the prior that is there")
 	only := flags.String("only", "", "score only datasets and protocols whose names contain this")
-	match := flags.String("learn", "", "learn only numbers whose names contain this; what is written keeps the others of the prior that is there")
+	match := flags.String("learn", "", "learn only numbers whose names match this regular expression; what is written keeps the others of the prior that is there")
 	verbose := flags.Bool("v", false, "a line for every split")
 	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	which, err := regexp.Compile(*match)
+	if err != nil {
 		return err
 	}
 	jobs, err := loadJobs(*dir)
@@ -55,7 +60,7 @@ func run(w io.Writer, args []string) error {
 	examples := examplesOf(splits)
 	scored := slices.DeleteFunc(splits, func(s split) bool { return !strings.Contains(s.dataset+" "+s.protocol, *only) })
 	if *score {
-		return report(w, scored, func(*split) *prior.Speed { return prior.Default() }, *verbose)
+		return report(w, scored, prior.Default(), *verbose)
 	}
 	if !*leaveOut {
 		from, err := start()
@@ -65,14 +70,13 @@ func run(w io.Writer, args []string) error {
 		if err != nil {
 			return err
 		}
-		p, err := learn(from, examples, *match, *sweeps, log.Printf)
+		p, err := learn(from, examples, which, *sweeps, log.Printf)
 		if err != nil {
 			return err
 		}
 		p.Provenance = provenance(examples)
 		if *match != "" {
-			p.Provenance = append(slices.Clone(from.Provenance), "numbers whose names contain "+*match+", learned afterwards:")
-			p.Provenance = append(p.Provenance, provenance(slices.DeleteFunc(examples, func(s split) bool { return !s.layouts() }))...)
+			p.Provenance = append(slices.Clone(from.Provenance), "numbers whose names match "+*match+", learned afterwards from what of the above they concern")
 		}
 		text, err := json.MarshalIndent(p, "", " ")
 		if err != nil {
@@ -80,23 +84,25 @@ func run(w io.Writer, args []string) error {
 		}
 		return os.WriteFile(*out, append(text, '\n'), 0o644)
 	}
-	priors := map[string]*prior.Speed{}
-	for i := range scored {
-		f := scored[i].fold()
-		if priors[f] != nil {
-			continue
-		}
+	for len(scored) > 0 {
+		f := scored[0].fold()
 		log.Printf("without %s", f)
 		rest := slices.DeleteFunc(slices.Clone(examples), func(s split) bool { return s.fold() == f })
 		from, err := start()
 		if err != nil {
 			return err
 		}
-		if priors[f], err = learn(from, rest, *match, *sweeps, log.Printf); err != nil {
+		p, err := learn(from, rest, which, *sweeps, log.Printf)
+		if err != nil {
 			return err
 		}
+		of := slices.DeleteFunc(slices.Clone(scored), func(s split) bool { return s.fold() != f })
+		if err := report(w, of, p, *verbose); err != nil {
+			return err
+		}
+		scored = slices.DeleteFunc(scored, func(s split) bool { return s.fold() == f })
 	}
-	return report(w, scored, func(s *split) *prior.Speed { return priors[s.fold()] }, *verbose)
+	return nil
 }
 
 // provenance says what a prior was learned from.

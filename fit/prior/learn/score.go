@@ -53,6 +53,7 @@ const (
 	power   = "power"
 	logGP   = "gp"
 	optimus = "optimus"
+	ratio   = "ratio"
 )
 
 func scoreOf(s *split, pr *prior.Speed) score {
@@ -63,6 +64,11 @@ func scoreOf(s *split, pr *prior.Speed) score {
 	}
 	rivals := map[string]func(data.Measurement) float64{}
 	rivals[linear], rivals[power] = rulers(s.train)
+	if types := gpuTypes(s.train); len(types) == 2 {
+		if rivals[ratio], err = oneFactor(s.train, types[0], pr); err != nil {
+			return score{split: s, err: err}
+		}
+	}
 	if (len(s.train[0].Extra) > 0 || layouts(s.job)) && len(s.train) >= 8 {
 		rivals[logGP] = logProcess(s.train)
 	}
@@ -93,9 +99,9 @@ func scoreOf(s *split, pr *prior.Speed) score {
 }
 
 // report prints a line for every dataset and protocol.
-func report(w io.Writer, splits []split, priorOf func(s *split) *prior.Speed, verbose bool) error {
+func report(w io.Writer, splits []split, p *prior.Speed, verbose bool) error {
 	results := make([]score, len(splits))
-	each(len(splits), func(i int) { results[i] = scoreOf(&splits[i], priorOf(&splits[i])) })
+	each(len(splits), func(i int) { results[i] = scoreOf(&splits[i], p) })
 	slices.SortStableFunc(results, func(a, b score) int {
 		return cmp.Or(cmp.Compare(a.dataset, b.dataset), cmp.Compare(a.protocol, b.protocol))
 	})
@@ -139,7 +145,7 @@ func summary(w io.Writer, of []score, verbose bool) (string, error) {
 	for _, h := range hits {
 		line += fmt.Sprintf("%5.1f ", 100*h/n)
 	}
-	for _, name := range []string{linear, power, logGP, optimus} {
+	for _, name := range []string{linear, power, logGP, optimus, ratio} {
 		if e := all[name]; e != nil {
 			line += fmt.Sprintf(" %s %.1f", name, 100*mean(e))
 		}
@@ -203,6 +209,32 @@ func published(train []data.Measurement, family string) (func(m data.Measurement
 	return func(r data.Measurement) float64 {
 		return m.Timer(r.GPUType, r.ModeOrDefault()).StepTime(r.Config)
 	}, nil
+}
+
+// oneFactor is the model of the first GPU type alone, times the geometric mean
+// of what the rows of the second take relative to it.
+func oneFactor(train []data.Measurement, first string, pr *prior.Speed) (func(m data.Measurement) float64, error) {
+	own := slices.DeleteFunc(slices.Clone(train), func(m data.Measurement) bool { return m.GPUType != first })
+	m, err := speed.Fit(context.Background(), own, speed.Settings{Prior: pr})
+	if err != nil {
+		return nil, err
+	}
+	on := func(r data.Measurement) float64 {
+		r.GPUType = first
+		t, err := m.StepTime(r.Config)
+		if err != nil {
+			return math.NaN()
+		}
+		return t
+	}
+	var factors []float64
+	for _, r := range train {
+		if r.GPUType != first {
+			factors = append(factors, math.Log(r.StepTime/on(r)))
+		}
+	}
+	factor := math.Exp(mean(factors))
+	return func(r data.Measurement) float64 { return factor * on(r) }, nil
 }
 
 // logProcess is a Gaussian process on the logarithms of all knobs, words as
