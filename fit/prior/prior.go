@@ -65,6 +65,9 @@ type Speed struct {
 	// ClusterShare is the share of the variance of a link's coordinates over
 	// jobs that jobs of one cluster have in common.
 	ClusterShare float64 `json:"cluster_share"`
+	// Limits is how likely Amdahl's law and linear scaling are together, relative
+	// to the whole form.
+	Limits float64 `json:"limits"`
 	// Caution is a factor on the width of intervals of ln step time, for jobs
 	// unlike those that the prior was learned from: that at which intervals hold
 	// nine in ten rows of datasets that were left out of the learning.

@@ -3,7 +3,9 @@ package speed
 import (
 	"context"
 	"math"
+	"slices"
 
+	"knee/fit/prior"
 	"knee/fit/speed/form"
 )
 
@@ -16,46 +18,91 @@ type member struct {
 
 // average makes what predictions need: draws from the posterior of the group
 // and of other models of the same measurements, each as often as it is likely
-// (Hoeting et al., "Bayesian model averaging: a tutorial", 1999). Of several GPU
-// types, that they differ as much as the prior says, or less and less in
-// anything but a factor of the whole step: rows of a second type then mean a
-// ratio, unless they contradict.
+// (Hoeting et al., "Bayesian model averaging: a tutorial", 1999).
 func (g *group) average(ctx context.Context, w *whitening, seed int64) error {
 	if err := g.draw(w, seed); err != nil {
 		return err
 	}
 	g.members = nil
-	if len(g.types) == 1 || g.like != nil || !g.learned() {
+	if g.like != nil || !g.learned() {
 		return nil
 	}
-	for _, unlike := range []float64{.3, .1} {
-		at := *g
-		at.size.Unlike = unlike
-		if err := at.prepare(); err != nil {
+	all := []member{{g, 1}}
+	for _, m := range append(g.alikes(), g.limits()...) {
+		if err := m.prepare(); err != nil {
 			return err
 		}
-		w, err := at.settle(ctx)
+		w, err := m.settle(ctx)
 		if err == nil {
-			err = at.draw(w, seed)
+			err = m.draw(w, seed)
 		}
 		if err != nil {
 			return err
 		}
-		g.members = append(g.members, member{group: &at})
+		all = append(all, m)
 	}
-	top, sum := g.evidence, 0.
-	for _, m := range g.members {
-		top = max(top, m.evidence)
+	top, sum := math.Inf(-1), 0.
+	for i, m := range all {
+		all[i].share = math.Log(m.share) + m.evidence
+		top = max(top, all[i].share)
 	}
-	for i := range g.members {
-		m := &g.members[i]
-		m.share = math.Exp(m.evidence - top)
-		sum += m.share
+	for i := range all {
+		all[i].share = math.Exp(all[i].share - top)
+		sum += all[i].share
 	}
-	for i := range g.members {
-		g.members[i].share /= sum + math.Exp(g.evidence-top)
+	for _, m := range all[1:] {
+		if m.share /= sum; m.share*draws > .5 {
+			g.members = append(g.members, m)
+		}
 	}
 	return nil
+}
+
+// alikes are the models in which several GPU types differ less than the prior
+// says in anything but a factor of the whole step: rows of a second type then
+// mean a ratio, unless they contradict.
+func (g *group) alikes() []member {
+	var out []member
+	for _, unlike := range []float64{.3, .1} {
+		if at := *g; len(g.types) > 1 {
+			at.size.Unlike = unlike
+			out = append(out, member{&at, 1})
+		}
+	}
+	return out
+}
+
+// limits are the models in which nothing of a step is the same at any batch,
+// nothing is sent over the links that were measured, or neither: Amdahl's law
+// and linear scaling. The prior of the whole form hardly reaches them, and few
+// measurements leave them possible. More than two a coordinate tell by
+// themselves what takes time.
+func (g *group) limits() []member {
+	if g.family != form.CollectiveFamily || len(g.rows) > 2*g.task.coords.n {
+		return nil
+	}
+	var out []member
+	for _, names := range [][]string{{"fixed_share"}, {"intra"}, {"fixed_share", "intra"}} {
+		at := *g
+		at.absent = names
+		out = append(out, member{&at, g.prior.Limits / 3})
+	}
+	return out
+}
+
+// asLimit returns the prior of a coordinate where some parts of the form take
+// no time. Links between nodes stay as they are while all that was measured is
+// inside one.
+func (g *group) asLimit(name string, p prior.Coordinate) prior.Coordinate {
+	const negligible = -8 // e⁻⁸: of a step, less than any clock tells
+	intra := g.prior.Forms[form.CollectiveFamily]["intra"]
+	switch {
+	case slices.Contains(g.absent, name):
+		p.Mean, p.SD = negligible, 1
+	case name == "inter_over_intra" && slices.Contains(g.absent, "intra") && !slices.ContainsFunc(g.pts, func(p form.Point) bool { return p.Nodes > 1 }):
+		p.Mean, p.SD = p.Mean+intra.Mean-negligible, math.Hypot(p.SD, intra.SD)
+	}
+	return p
 }
 
 // draw makes what predictions of the group alone need.

@@ -39,6 +39,7 @@ type group struct {
 	size     sizes
 	evidence float64 // of the sizes
 	post     *posterior
+	absent   []string // coordinates of parts of the form that take no time
 	members  []member // what is averaged over beside it
 }
 
@@ -196,6 +197,7 @@ func (g *group) coordinates(names []string, t int) ([]prior.Coordinate, error) {
 		if b, ok := g.borrowed[t].Coordinates[n]; ok {
 			p.Mean, p.SD = b.Mean, b.SD
 		}
+		p = g.asLimit(n, p)
 		p.Type = min(p.Type, p.SD)
 		if n != typeFactor && n != "compute" {
 			p.Type *= g.unlike()

@@ -240,6 +240,7 @@ func dials(p *prior.Speed) []dial {
 		"scatter":       func(p *prior.Speed) *float64 { return &p.Scatter },
 		"noise scatter": func(p *prior.Speed) *float64 { return &p.NoiseScatter },
 		"knob scatter":  func(p *prior.Speed) *float64 { return &p.KnobScatter },
+		"limits":        func(p *prior.Speed) *float64 { return &p.Limits },
 		"tail":          func(p *prior.Speed) *float64 { return &p.Tail },
 	} {
 		concerns := any
