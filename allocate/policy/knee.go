@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"knee/allocate"
 	"knee/allocate/solve"
@@ -11,24 +12,27 @@ import (
 // Knee is the policy this project recommends. It maximises, at every
 // decision,
 //
-//	Σ_i w_i · kept_i(c) · f_i(c) / f_i(smallest),   w_i = weight_i / T_i^Power
+//	Σ_i w_i · kept_i(c) · f_i(c) / f_i(smallest)
 //
-// over one option c per job, where f is predicted goodput, T_i the time the
-// job would still need on its smallest option, and kept the share of progress
-// that remains after the restart that a change costs, spread over Horizon or
-// the time to the end of the job, whichever is sooner.
+// over one option c per job, where f is predicted goodput and kept the share
+// of progress that remains after the restart that a change costs, spread over
+// Horizon or the time to the end of the job, whichever is sooner.
 //
-// The weight must fall with the work that is left, see the objective jct of
-// package allocate: equal weights treat an hour of a job that could leave in
-// a minute like an hour of one that stays for days, and 1/T starves the tail.
-// The optimum for speed-ups k^p is similar (heSRPT, Berg, Vesilo and
-// Harchol-Balter, Performance Evaluation 2020, theorem 3): shares fall with
-// the rank of size.
+// The weights are those that make the sum of completion times smallest where
+// all speed-ups are k^p (heSRPT, Berg, Vesilo and Harchol-Balter, Performance
+// Evaluation 2020, theorem 3): of the job with the r-th most time left,
+//
+//	w = (r^(1/(1−p)) − (r−1)^(1/(1−p)))^(1−p)
+//
+// p being the mean of what the options of the jobs show, see elasticity. They
+// know no jobs yet to come, which delay long jobs more than short ones; for
+// these, weights fall with the time T left on the smallest option by a further
+// T^−Power.
 //
 // The problem is a multiple-choice knapsack over the GPU types, solved by
 // [solve.Best]. Nodes are the business of placement.
 type Knee struct {
-	Power   float64 // 0 means 0.5
+	Power   float64 // 0 means 0.2
 	Horizon float64 // seconds an allocation is expected to last at most; 0 means 300
 	// Risk is how far, from 0 to 1, speeds are taken to lie from what is
 	// expected towards the low end of their 90 % interval. Of many options
@@ -59,29 +63,70 @@ const unknownWork = 1800
 
 // Allocate implements [allocate.Policy].
 func (k Knee) Allocate(s allocate.State) (allocate.Assignment, error) {
-	per := make([]float64, len(s.Jobs)) // what a sample/s of a job is worth
+	per := k.weights(s.Jobs)
 	for i := range s.Jobs {
 		if base := k.smallest(&s.Jobs[i]); base > 0 {
-			per[i] = k.weight(&s.Jobs[i]) / base
+			per[i] /= base // what a sample/s is worth
+		} else {
+			per[i] = 0
 		}
 	}
 	return solve.Best(s, func(i, n int) float64 { return per[i] * k.kept(&s.Jobs[i], n) * k.tried(&s.Jobs[i], n) })
 }
 
-// weight falls with the work that is left. Under a minute counts as a
+// left is the time to go on the smallest option. Under a minute counts as a
 // minute, so that a job about to end does not outweigh the cluster.
-func (k Knee) weight(j *allocate.JobState) float64 {
-	t, w, power := j.Remaining, j.Weight, k.Power
-	if t <= 0 {
-		t = unknownWork
+func left(j *allocate.JobState) float64 {
+	if j.Remaining <= 0 {
+		return unknownWork
 	}
-	if w <= 0 {
-		w = 1
+	return math.Max(j.Remaining, shortest)
+}
+
+// weights are those of the jobs. Of two with as much time left the one
+// submitted first counts as the shorter.
+func (k Knee) weights(jobs []allocate.JobState) []float64 {
+	order := make([]int, len(jobs))
+	for i := range jobs {
+		order[len(jobs)-1-i] = i
 	}
-	if power == 0 {
-		power = 0.5
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(left(&jobs[b]), left(&jobs[a])) })
+	p, power := k.elasticity(jobs), cmp.Or(k.Power, 0.2)
+	out := make([]float64, len(jobs))
+	for n, i := range order {
+		r, j := float64(n+1), &jobs[i]
+		w := math.Pow(math.Pow(r, 1/(1-p))-math.Pow(r-1, 1/(1-p)), 1-p)
+		out[i] = cmp.Or(math.Max(j.Weight, 0), 1) * w / math.Pow(left(j)/3600, power)
 	}
-	return w / math.Pow(math.Max(t, shortest)/3600, power)
+	return out
+}
+
+// elasticity is the mean, over the jobs that are known, of the power of the
+// workers with which a job's speed grows from its smallest option to its
+// fastest. It stays where powers of ranks can be told apart and are finite.
+func (k Knee) elasticity(jobs []allocate.JobState) float64 {
+	var sum, n float64
+	for i := range jobs {
+		least, most := math.MaxInt, 0
+		var slow, fast float64
+		for _, o := range jobs[i].Options {
+			v := k.speed(&o)
+			if o.Use.GPUs < least || o.Use.GPUs == least && v > slow {
+				least, slow = o.Use.GPUs, v
+			}
+			if v > fast {
+				most, fast = o.Use.GPUs, v
+			}
+		}
+		if jobs[i].Remaining > 0 && most > least && slow > 0 {
+			sum, n = sum+math.Log(fast/slow)/math.Log(float64(most)/float64(least)), n+1
+		}
+	}
+	const flat, linear = 0.1, 0.95
+	if n == 0 {
+		return 0.5
+	}
+	return math.Max(flat, math.Min(sum/n, linear))
 }
 
 // kept is the share of progress left after the restart that option n costs,

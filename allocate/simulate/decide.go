@@ -178,29 +178,59 @@ func (r *replay) jobState(j *running) allocate.JobState {
 		}
 		j.options, left = j.Learner.Options(config), j.Learner.Left()
 	}
-	progress := share(j.done, left)
+	v := View{Job: j.Job, Options: j.options, Config: j.config, Nodes: j.nodes, Left: left,
+		Share: max(1, r.Cluster.Slots()/len(r.active)), Attained: j.outcome.GPUSeconds,
+		History: allocate.History{Restart: r.changeSeconds(), Restarts: j.outcome.Restarts, Ran: j.ran, ByType: j.byType, Tenant: j.Tenant, Progress: share(j.done, left)}}
 	if r.Survival {
-		left *= r.survival.factor(progress)
+		v.Left *= r.survival.factor(v.History.Progress)
 	}
+	if !r.Unvalued {
+		v.Objective = r.Objective
+	}
+	return v.State()
+}
+
+// View is what is known of a job when a policy is asked.
+type View struct {
+	Job       *Job
+	Options   []allocate.Option
+	Config    data.Config         // what it runs on
+	Nodes     []data.NodeShare    // nil if it does not run
+	Left      float64             // samples, as predicted
+	Share     int                 // GPUs, of an equal share of the cluster
+	Attained  float64             // GPU-seconds
+	History   allocate.History    // but for tenant and progress
+	Objective objective.Objective // what values the options; nil for nothing
+}
+
+// State is what the policy sees. It writes to the options.
+func (v View) State() allocate.JobState {
 	current := -1
-	for n := range j.options {
-		o := &j.options[n]
+	for n := range v.Options {
+		o := &v.Options[n]
 		o.Keeps = false
-		o.Answer.TimeToTarget = timeLeft(left, &o.Answer)
-		if j.nodes != nil && current < 0 && sameProcesses(o.Config, j.config) && samePlaces(o.Config, j.nodes) {
+		o.Answer.TimeToTarget = timeLeft(v.Left, &o.Answer)
+		if v.Nodes != nil && current < 0 && sameProcesses(o.Config, v.Config) && samePlaces(o.Config, v.Nodes) {
 			o.Keeps, current = true, n
 		}
 	}
+	least := smallest(v.Options)
 	s := allocate.JobState{
-		Name: j.Name, Options: j.options, Current: current,
-		Requested: j.Workers, Weight: j.Weight, Submitted: j.Submit,
-		Attained: j.outcome.GPUSeconds, Remaining: smallest(j.options).Answer.TimeToTarget.Mean,
-		History: allocate.History{Tenant: j.Tenant, Restart: r.changeSeconds(), Restarts: j.outcome.Restarts,
-			Ran: j.ran, ByType: j.byType, Progress: progress},
+		Name: v.Job.Name, Options: v.Options, Current: current, Requested: v.Job.Workers, Weight: v.Job.Weight, Submitted: v.Job.Submit,
+		Attained: v.Attained, Remaining: least.Answer.TimeToTarget.Mean, History: v.History,
 	}
-	if !r.Unvalued {
-		r.value(j, &s)
+	if v.Objective == nil {
+		return s
 	}
+	subject := objective.Subject{
+		Job:       data.Job{Name: v.Job.Name, Weight: v.Job.Weight, RestartSeconds: v.History.Restart},
+		Reference: least.Answer, Fair: fair(v.Options, v.Share),
+	}
+	if v.Nodes != nil {
+		subject.Job.Current = &data.Current{}
+	}
+	objective.SetValues(v.Objective, subject, v.Options)
+	s.Idle = v.Objective.Idle(subject)
 	return s
 }
 
@@ -210,20 +240,6 @@ func share(done, left float64) float64 {
 		return 0
 	}
 	return done / (done + left)
-}
-
-// value says what every option is worth under the objective.
-func (r *replay) value(j *running, s *allocate.JobState) {
-	subject := objective.Subject{
-		Job:       data.Job{Name: j.Name, Weight: j.Weight, RestartSeconds: r.changeSeconds()},
-		Reference: smallest(j.options).Answer,
-		Fair:      fair(j.options, max(1, r.Cluster.Slots()/len(r.active))),
-	}
-	if j.nodes != nil {
-		subject.Job.Current = &data.Current{}
-	}
-	objective.SetValues(r.Objective, subject, j.options)
-	s.Idle = r.Objective.Idle(subject)
 }
 
 // samePlaces reports whether nodes have the shape an option wants. A job

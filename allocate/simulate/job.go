@@ -78,6 +78,8 @@ type Learner interface {
 	Options(current *data.Config) []allocate.Option
 	// Left is how many samples are thought to be left; 0 if nobody knows.
 	Left() float64
+	// Completed is told that all of the work is done.
+	Completed()
 }
 
 // Truth is the true goodput (samples/s at initial-batch worth) of a job on a

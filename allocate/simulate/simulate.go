@@ -219,6 +219,8 @@ func (r *replay) retire() bool {
 			}
 		case j.nodes == nil || j.delay > 0 || j.Work-j.done > 1e-9*j.Work && j.now(r.now):
 			return false
+		case j.Learner != nil && j.outcome.Useful():
+			j.Learner.Completed()
 		}
 		j.outcome.End = r.now
 		r.placer.Release(j.nodes, j.Resources)

@@ -32,10 +32,19 @@ type Choice struct {
 // Batch is the total batch of a choice on k workers.
 func (c Choice) Batch(k int) float64 { return float64(k) * c.Local * float64(c.Accum+1) }
 
-// Agent learns the speed of one job on one GPU type. The zero value with
-// Limits and Fit set has seen nothing.
+// Agent learns the speed of one job on one GPU type.
 type Agent struct {
 	Limits
+	*Speeds
+
+	gradient gradient
+	best     map[[2]int]answer
+	fits     int // observations that best was worked out from
+}
+
+// Speeds is what has been observed of an application on one GPU type. Agents
+// that share one learn from each other.
+type Speeds struct {
 	Fit Fitter
 
 	Observations []Observation
@@ -43,9 +52,14 @@ type Agent struct {
 	MostWorkers  int    // largest count observed
 
 	seen     map[Key]bool
-	sqr, vr  float64
-	gradient bool
-	best     map[[2]int]answer
+	residual *residual
+	first    gradient // of the first job that was observed, when it began
+}
+
+// gradient is the squared norm and the variance of a gradient.
+type gradient struct {
+	sqr, variance float64
+	known         bool
 }
 
 // Fitter fits a model to observations; last is the fit to all but the newest,
@@ -71,27 +85,36 @@ func (a *Agent) Observe(o Observation) bool {
 	a.Observations = append(a.Observations, o)
 	a.MostWorkers = max(a.MostWorkers, o.Workers)
 	a.Model = a.Fit(a.Limits, a.Observations, a.Model)
-	clear(a.best)
+	a.residual = newResidual(a.Model, a.Observations)
 	return true
 }
 
 // ObserveGradient takes in the squared norm and variance of the gradient.
 func (a *Agent) ObserveGradient(sqr, variance float64) {
-	if a.gradient && a.sqr == sqr && a.vr == variance {
+	now := gradient{sqr, variance, true}
+	if a.gradient == now {
 		return
 	}
-	a.sqr, a.vr, a.gradient = sqr, variance, true
+	if !a.first.known {
+		a.first = now
+	}
+	a.gradient = now
 	clear(a.best)
 }
 
 // Ready reports whether the agent can predict.
-func (a *Agent) Ready() bool { return a.Model != nil && a.gradient }
+func (a *Agent) Ready() bool { return a.Model != nil && a.first.known }
 
-// gain is the statistical efficiency at a total batch: progress per sample
-// relative to the initial batch.
+// efficiency is the statistical efficiency at a total batch: progress per
+// sample relative to the initial batch. A job that has not run is taken to
+// begin like the first of its application.
 func (a *Agent) efficiency(batch float64) float64 {
+	g := a.gradient
+	if !g.known {
+		g = a.first
+	}
 	scale := batch / a.Initial
-	return (a.vr + a.sqr) / (a.vr/scale + a.sqr) / scale
+	return (g.variance + g.sqr) / (g.variance/scale + g.sqr) / scale
 }
 
 // Goodput is the modelled goodput of one choice, in samples/s at
@@ -106,6 +129,10 @@ func (a *Agent) Goodput(nodes, workers int, c Choice) float64 {
 // 0 if no batch is allowed there. The agent must be [Agent.Ready].
 func (a *Agent) Best(nodes, workers int) (Choice, float64) {
 	at := [2]int{min(nodes, 2), workers} // the model tells only one node from several
+	if a.fits != len(a.Observations) {
+		clear(a.best)
+		a.fits = len(a.Observations)
+	}
 	if b, ok := a.best[at]; ok {
 		return b.choice, b.goodput
 	}
@@ -118,6 +145,8 @@ func (a *Agent) Best(nodes, workers int) (Choice, float64) {
 			top = answer{c, g, -1}
 		}
 	}
+	off, _ := a.residual.at(Key{nodes, workers, 0}.size())
+	top.goodput *= math.Exp(-off)
 	if a.best == nil {
 		a.best = map[[2]int]answer{}
 	}
@@ -133,6 +162,8 @@ func (a *Agent) Uncertainty(nodes, workers int) float64 {
 	b := a.best[at]
 	if b.sd < 0 {
 		b.sd = a.Model.Uncertainty(nodes, workers, b.choice.Local)
+		_, variance := a.residual.at(Key{nodes, workers, 0}.size())
+		b.sd = math.Sqrt(b.sd*b.sd + variance)
 		a.best[at] = b
 	}
 	return b.sd

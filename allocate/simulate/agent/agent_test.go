@@ -128,7 +128,7 @@ func TestDivide(t *testing.T) {
 }
 
 func ExampleAgent() {
-	a := &Agent{Limits: limits, Fit: DefaultPrior().Fit}
+	a := &Agent{Limits: limits, Speeds: &Speeds{Fit: DefaultPrior().Fit}}
 	for _, o := range observe(truth, spread...) {
 		a.Observe(o)
 	}

@@ -1,6 +1,11 @@
 package agent
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/diff/fd"
+	"gonum.org/v1/gonum/optimize"
+)
 
 // Published fits the objective of the published PolluxAgent: the root mean
 // square errors of the logarithms of compute and step time, plus small
@@ -11,8 +16,7 @@ import "math"
 // start; here it is BFGS over the logarithms of the parameters.
 func Published(_ Limits, obs []Observation, _ *Speed) *Speed {
 	p := newPublished(obs)
-	x := minimise(p.objective, p.start())
-	s := p.speed(x)
+	s := p.speed(minimise(p.objective, p.start()))
 	if !p.several {
 		s.AlphaN, s.BetaN = math.Max(s.AlphaN, 1.1*s.AlphaR), math.Max(s.BetaN, 1.1*s.BetaR)
 	}
@@ -103,4 +107,22 @@ func (p *published) objective(x []float64) float64 {
 	n := float64(len(p.obs))
 	g, rn, rr := s.Gamma-1, s.BetaN/s.AlphaN, s.BetaR/s.AlphaR
 	return math.Sqrt(compute/n) + math.Sqrt(step/n) + 1e-3*g*g + 1e-2*(rn*rn+rr*rr)
+}
+
+// minimise returns the best point that BFGS finds from x.
+func minimise(f func([]float64) float64, x []float64) []float64 {
+	best, least := x, f(x)
+	problem := optimize.Problem{
+		Func: func(x []float64) float64 {
+			y := f(x)
+			if y < least {
+				best, least = append([]float64(nil), x...), y
+			}
+			return y
+		},
+		Grad: func(g, x []float64) { fd.Gradient(g, f, x, &fd.Settings{Formula: fd.Central}) },
+	}
+	// A line search that finds nothing better ends it: what was best counts.
+	_, _ = optimize.Minimize(problem, x, &optimize.Settings{MajorIterations: 60}, &optimize.BFGS{})
+	return best
 }

@@ -54,6 +54,7 @@ type Settings struct {
 	Profiles  *measured.Profiles // what jobs really do; nil where the workload itself says how long they take
 	Models    *modelled.Models   // fitted models of what jobs do, native rules only; nil for none
 	Survival  bool               // see [simulate.Settings]
+	Alone     bool               // see [elastic.History]
 	Service   []int64            // GPU-seconds that jobs need, for the Gittins index under [Tiresias]
 	Seed      int64
 	Parallel  int // runs at a time; default 1
@@ -190,7 +191,7 @@ func (s *Settings) replay(c Case, name string, progress func(done, of int) error
 		outcomes, err = tiresias.Run(c.Jobs, tiresias.Settings{GPUs: c.Cluster.Slots(), Policy: name, Service: s.Service, Used: used})
 	case Pollux:
 		outcomes, err = pollux.Run(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, Seed: s.Seed,
-			Interference: s.Interference, Decided: took.add, Progress: progress, Used: used})
+			Interference: s.Interference, Alone: s.Alone, Decided: took.add, Progress: progress, Used: used})
 	default:
 		outcomes, err = s.native(c, name, took.add, used, progress)
 	}

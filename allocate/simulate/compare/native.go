@@ -64,7 +64,9 @@ func (s Settings) jobs(c Case, gang bool) ([]simulate.Job, error) {
 	case s.Models != nil:
 		return s.Models.Jobs(c.Jobs, c.Cluster, gang)
 	case s.measured(c):
-		return elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, gang)
+		h := elastic.NewHistory()
+		h.Alone = s.Alone
+		return elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, gang, h)
 	}
 	return s.rigid(c)
 }

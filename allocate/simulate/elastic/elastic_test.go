@@ -68,7 +68,7 @@ func TestEveryPolicyFinishes(t *testing.T) {
 	p, c := profiles(t), both()
 	work := p.Apps["x"].Progress(2) * p.Apps["x"].Initial
 	for _, name := range policy.Names() {
-		jobs, err := Jobs(workload(), p, c, policy.Gang(name))
+		jobs, err := Jobs(workload(), p, c, policy.Gang(name), NewHistory())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestEveryPolicyFinishes(t *testing.T) {
 // TestBorrowsFromTheOtherType: a job seen on the slow type only is told that
 // the fast one is faster, and less sure of it.
 func TestBorrowsFromTheOtherType(t *testing.T) {
-	jobs, err := Jobs(workload()[:1], profiles(t), both(), false)
+	jobs, err := Jobs(workload()[:1], profiles(t), both(), false, NewHistory())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestSmallBatchRuns(t *testing.T) {
 	p, c := profiles(t), both()
 	w := simulate.Job{Name: "j", Application: "x", Workers: 6, Batch: 16} // 3 each, of at least 4 measured
 	c.Nodes[2].GPUType = "t4"
-	jobs, err := Jobs([]simulate.Job{w}, p, c, true)
+	jobs, err := Jobs([]simulate.Job{w}, p, c, true, NewHistory())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestJobsRefuses(t *testing.T) {
 		{simulate.Job{Name: "j", Application: "x", Workers: 1, Batch: 9999, Source: src}, true, "w.csv:2:batch_size: found 1 workers and batch 9999"},
 		{simulate.Job{Name: "j", Application: "x", Workers: 5, Batch: 32, Source: src}, true, "w.csv:2:application"},
 	} {
-		if _, err := Jobs([]simulate.Job{tt.job}, p, both(), tt.gang); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Jobs([]simulate.Job{tt.job}, p, both(), tt.gang, NewHistory()); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want %q", err, tt.want)
 		}
 	}
@@ -182,7 +182,7 @@ func TestBoundsHold(t *testing.T) {
 	w[1].WorkersMin, w[1].WorkersMax, w[1].Workers = 2, 3, 2
 	w[2].Logical, w[2].Workers, w[2].Batch = 2, 2, 32
 	for _, name := range policy.Names() {
-		jobs, err := Jobs(w, p, c, policy.Gang(name))
+		jobs, err := Jobs(w, p, c, policy.Gang(name), NewHistory())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,6 +200,32 @@ func TestBoundsHold(t *testing.T) {
 			StopFree: true, RescaleSeconds: 1, Unvalued: policy.Gang(name)})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestHistoryIsShared: the second job of an application begins with the speeds
+// and the work of the first, unless each is alone.
+func TestHistoryIsShared(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		h := NewHistory()
+		h.Alone = alone
+		jobs, err := Jobs(workload()[:2], profiles(t), both(), false, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, second := jobs[0].Learner, jobs[1].Learner
+		c := data.Config{GPUType: "t4", Workers: 1, Placement: data.Placement{1}, LocalBatch: 16}
+		if err := first.Observe(c, 32000); err != nil {
+			t.Fatal(err)
+		}
+		first.Completed()
+		want, left := first.Options(nil)[0].Answer.Goodput.Mean, 32000.0
+		if alone { // an unknown job does 1, for as long as nobody knows
+			want, left = 1, 0
+		}
+		if got := second.Options(nil)[0].Answer.Goodput.Mean; got != want || second.Left() != left {
+			t.Errorf("alone %t: the second job does %g samples/s with %g left, want %g and %g", alone, got, second.Left(), want, left)
 		}
 	}
 }

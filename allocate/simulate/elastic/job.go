@@ -18,15 +18,16 @@ import (
 // gets its work from the recorded training of its application, and a Learner.
 // With gang, and if it is rigid, a job is offered the workers and the batch its owner asked for
 // and nothing else; one that names no batch trains at the initial one.
-func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang bool) ([]simulate.Job, error) {
-	h := newHall(c)
+// Their models learn from each other by way of h.
+func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang bool, h *History) ([]simulate.Job, error) {
+	slots := newSlots(c)
 	out := make([]simulate.Job, len(workload))
 	for i, w := range workload {
 		app, err := p.App(w.Application)
 		if err != nil {
 			return nil, fmt.Errorf("%s: job %q: %w", w.Source, w.Name, err)
 		}
-		l, err := newLearner(w, app, h, gang)
+		l, err := newLearner(w, app, slots, gang, h)
 		if err != nil {
 			return nil, err
 		}
@@ -55,16 +56,16 @@ func Truth(p *measured.Profiles) simulate.Truth {
 	}
 }
 
-// hall is the cluster by GPU type.
-type hall struct {
+// slots are the GPUs of a cluster by type.
+type slots struct {
 	types  []string
 	gpus   map[string][]int // per node
 	total  map[string]int
 	widest map[string]int
 }
 
-func newHall(c *data.Cluster) *hall {
-	h := &hall{types: c.GPUTypes(), gpus: map[string][]int{}, total: map[string]int{}, widest: map[string]int{}}
+func newSlots(c *data.Cluster) *slots {
+	h := &slots{types: c.GPUTypes(), gpus: map[string][]int{}, total: map[string]int{}, widest: map[string]int{}}
 	for _, n := range c.Nodes {
 		if !n.Drained {
 			h.gpus[n.GPUType] = append(h.gpus[n.GPUType], n.GPUs)
@@ -75,20 +76,21 @@ func newHall(c *data.Cluster) *hall {
 	return h
 }
 
-// learner implements [simulate.Learner] with an agent per GPU type.
-type learner struct {
+// Learner implements [simulate.Learner] with an agent per GPU type.
+type Learner struct {
 	app    *measured.App
-	hall   *hall
+	slots  *slots
 	agents map[string]*agent.Agent
 	gang   int // workers asked for; 0 where the policy decides
 	least  int // workers its owner bounds it to; 0 for no bound
 	most   int
 	fits   func(gpus int) bool
 	done   float64
+	work   map[string]float64 // see [History]; nil for none
 }
 
-func newLearner(w simulate.Job, app *measured.App, h *hall, gang bool) (*learner, error) {
-	l := &learner{app: app, hall: h, agents: map[string]*agent.Agent{}, least: w.WorkersMin, most: w.WorkersMax}
+func newLearner(w simulate.Job, app *measured.App, s *slots, gang bool, h *History) (*Learner, error) {
+	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{}, least: w.WorkersMin, most: w.WorkersMax, work: h.works()}
 	l.fits = w.Divides
 	gang = gang || w.Rigid
 	fixed := gang || w.Logical > 0
@@ -106,9 +108,9 @@ func newLearner(w simulate.Job, app *measured.App, h *hall, gang bool) (*learner
 			l.gang = w.Workers
 		}
 	}
-	for _, t := range h.types {
+	for _, t := range s.types {
 		table := app.Tables[t]
-		if table == nil || h.total[t] == 0 || gang && h.total[t] < w.Workers || min(h.total[t], table.MaxWorkers, int(app.Max/table.LocalMin)) < w.WorkersMin {
+		if table == nil || s.total[t] == 0 || gang && s.total[t] < w.Workers || min(s.total[t], table.MaxWorkers, int(app.Max/table.LocalMin)) < w.WorkersMin {
 			continue
 		}
 		limits := app.Limits(table)
@@ -117,7 +119,7 @@ func newLearner(w simulate.Job, app *measured.App, h *hall, gang bool) (*learner
 			// Its own batch may be smaller on each worker than was measured.
 			limits.LocalMin = math.Min(limits.LocalMin, math.Ceil(w.Batch/float64(max(w.Workers, w.Logical))))
 		}
-		l.agents[t] = &agent.Agent{Limits: limits, Fit: agent.DefaultPrior().Fit}
+		l.agents[t] = &agent.Agent{Limits: limits, Speeds: h.of(app.Name, t)}
 	}
 	if len(l.agents) == 0 {
 		src := w.Source
@@ -127,8 +129,26 @@ func newLearner(w simulate.Job, app *measured.App, h *hall, gang bool) (*learner
 	return l, nil
 }
 
+// Single returns a learner for a cluster of one GPU type whose job was already
+// checked, and its agent. The policy decides on its size, or with gang takes
+// that and the total batch as they were asked for.
+func (h *History) Single(w simulate.Job, app *measured.App, c *data.Cluster, limits agent.Limits, gang bool) (*Learner, *agent.Agent) {
+	s := newSlots(c)
+	t := s.types[0]
+	a := &agent.Agent{Limits: limits, Speeds: h.of(app.Name, t)}
+	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{t: a}, fits: w.Divides, work: h.works()}
+	if gang {
+		a.Fixed = w.Batch
+		l.gang = min(w.Workers, s.total[t])
+	}
+	return l, a
+}
+
+// At says how many samples are done.
+func (l *Learner) At(done float64) { l.done = done }
+
 // Observe implements [simulate.Learner].
-func (l *learner) Observe(c data.Config, done float64) error {
+func (l *Learner) Observe(c data.Config, done float64) error {
 	l.done = done
 	table, a := l.app.Tables[c.GPUType], l.agents[c.GPUType]
 	if table == nil || a == nil {
@@ -146,9 +166,13 @@ func (l *learner) Observe(c data.Config, done float64) error {
 	return nil
 }
 
-// Left implements [simulate.Learner]: if the epochs to come are like those
-// done, of as many as its owner declared.
-func (l *learner) Left() float64 {
+// Left implements [simulate.Learner]: what the last job of the application did
+// in all, less what is done; else what there is if the epochs to come are like
+// those done, of as many as its owner declared.
+func (l *Learner) Left() float64 {
+	if work := l.work[l.app.Name]; work > l.done {
+		return work - l.done
+	}
 	progress := l.done / l.app.Initial
 	e := l.app.EpochAt(progress)
 	from, to := l.app.Progress(e), l.app.Progress(e+1)
@@ -159,16 +183,23 @@ func (l *learner) Left() float64 {
 	return l.done * math.Max(0, 1-share) / share
 }
 
+// Completed implements [simulate.Learner].
+func (l *Learner) Completed() {
+	if l.work != nil {
+		l.work[l.app.Name] = l.done
+	}
+}
+
 // Options implements [simulate.Learner].
-func (l *learner) Options(current *data.Config) []allocate.Option {
+func (l *Learner) Options(current *data.Config) []allocate.Option {
 	var out []allocate.Option
 	seen := false
-	for _, t := range l.hall.types {
+	for _, t := range l.slots.types {
 		if l.agents[t] == nil {
 			continue
 		}
 		for _, k := range l.counts(t) {
-			p := Packed(l.hall.gpus[t], k)
+			p := Packed(l.slots.gpus[t], k)
 			if p == nil {
 				continue
 			}
@@ -183,11 +214,11 @@ func (l *learner) Options(current *data.Config) []allocate.Option {
 }
 
 // counts are the numbers of workers a job is offered on a type.
-func (l *learner) counts(gpuType string) []int {
+func (l *Learner) counts(gpuType string) []int {
 	if l.gang > 0 {
 		return []int{l.gang}
 	}
-	most, a := l.hall.widest[gpuType], l.agents[gpuType]
+	most, a := l.slots.widest[gpuType], l.agents[gpuType]
 	for _, other := range l.agents {
 		most = max(most, Growth*other.MostWorkers)
 	}
@@ -196,12 +227,12 @@ func (l *learner) counts(gpuType string) []int {
 	if l.most > 0 {
 		most = min(most, l.most)
 	}
-	most = min(l.hall.total[gpuType], int(a.Max/a.LocalMin), most, table.MaxWorkers)
-	sizes := between(Sizes(most, l.hall.widest[gpuType]), l.least, most)
+	most = min(l.slots.total[gpuType], int(a.Max/a.LocalMin), most, table.MaxWorkers)
+	sizes := between(Sizes(most, l.slots.widest[gpuType]), l.least, most)
 	return slices.DeleteFunc(slices.Clone(sizes), func(k int) bool { return !l.fits(k) })
 }
 
-func (l *learner) option(gpuType string, p data.Placement) allocate.Option {
+func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
 	k := p.Workers()
 	choice, e := l.expect(gpuType, len(p), k)
 	c := data.Config{GPUType: gpuType, Mode: data.AllReduce, Placement: p, Nodes: len(p), Workers: k, LocalBatch: choice.Local, AccumSteps: choice.Accum}
@@ -216,12 +247,12 @@ const doubt = 0.3
 // the model of one it has, by the ratio of what a lone GPU of each type does
 // with its largest batch, which is profiled once when a job comes (Sia,
 // Subramanya et al., SOSP 2023, section 3.2).
-func (l *learner) expect(gpuType string, nodes, k int) (agent.Choice, data.Estimate) {
+func (l *Learner) expect(gpuType string, nodes, k int) (agent.Choice, data.Estimate) {
 	a := l.agents[gpuType]
 	if a.Ready() {
 		return Expect(a, nodes, k)
 	}
-	for _, t := range l.hall.types {
+	for _, t := range l.slots.types {
 		if other := l.agents[t]; other != nil && other.Ready() {
 			_, e := Expect(other, nodes, k)
 			ratio := l.lone(gpuType) / l.lone(t)
@@ -232,7 +263,7 @@ func (l *learner) expect(gpuType string, nodes, k int) (agent.Choice, data.Estim
 	choice, e := Expect(a, nodes, k)
 	// Nothing is known but what a lone GPU of each type does.
 	ratio := 1.0
-	for _, t := range l.hall.types {
+	for _, t := range l.slots.types {
 		if l.agents[t] != nil {
 			ratio = l.lone(gpuType) / l.lone(t)
 			break
@@ -242,7 +273,7 @@ func (l *learner) expect(gpuType string, nodes, k int) (agent.Choice, data.Estim
 }
 
 // lone is the samples/s of one GPU with its largest batch.
-func (l *learner) lone(gpuType string) float64 {
+func (l *Learner) lone(gpuType string) float64 {
 	t := l.app.Tables[gpuType]
 	step, _, err := t.Times(data.Placement{1}, t.LocalMax)
 	if err != nil || step <= 0 {

@@ -21,16 +21,28 @@ const unseen = 0.2
 // normal95 is the 95 % quantile of the standard normal distribution.
 const normal95 = 1.6449
 
-// Sizes are the worker counts worth offering: parts of a node, then whole
-// nodes.
+// Sizes are the worker counts worth offering: parts of a node that fill it
+// without rest, then whole nodes, of which each count is a third to a half
+// more than the one before, as less does not pay for a restart.
 func Sizes(most, node int) []int {
 	var out []int
-	for k := 1; k <= most; k++ {
-		if k < node || k%node == 0 {
+	for k := 1; k < node; k++ {
+		if node%k == 0 {
 			out = append(out, k)
 		}
 	}
-	return out
+	for n := 1; node > 0; n *= 2 {
+		out = append(out, n*node)
+		if n > 1 {
+			out = append(out, n/2*3*node)
+		}
+		if n*node > most {
+			break
+		}
+	}
+	slices.Sort(out)
+	at, _ := slices.BinarySearch(out, most+1)
+	return out[:at]
 }
 
 // between are the sizes from least up. A least that is not one of them is one

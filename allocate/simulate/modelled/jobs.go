@@ -177,3 +177,6 @@ func (l *learner) Options(current *data.Config) []allocate.Option {
 
 // Left implements [simulate.Learner].
 func (l *learner) Left() float64 { return max(0, l.left-l.done) }
+
+// Completed implements [simulate.Learner].
+func (*learner) Completed() {}

@@ -21,6 +21,7 @@ type Settings struct {
 	Policy       string       // one of [Policies]
 	Knee         *policy.Knee // constants of the policy knee; nil for those it has by name
 	Prior        *agent.Prior // of the models that policies of this project are shown; nil for the default
+	Alone        bool         // models of a job begin from nothing, see [elastic.History]
 	Seed         int64        // of the policies that draw
 	Interference float64      // share of speed lost where two jobs of several nodes meet on one, 0 to 1
 	MaxSeconds   float64      // give up beyond this simulated time; 0 means ten years
@@ -41,18 +42,18 @@ type scheduler interface {
 	// schedule returns the nodes of every active job, one entry per worker,
 	// nil for none. Jobs are in the order of the workload and hold what they
 	// were given before.
-	schedule(now float64, active []*job, h *hall) ([][]int, error)
+	schedule(now float64, active []*job, h *slots) ([][]int, error)
 }
 
-// hall is the cluster as the published simulator has it: nodes by number.
-type hall struct {
+// slots is the cluster as the published simulator has it: nodes by number.
+type slots struct {
 	gpuType string
 	gpus    []int // per node
 	total   int
 }
 
-func newHall(c *data.Cluster) (*hall, error) {
-	h := &hall{}
+func newSlots(c *data.Cluster) (*slots, error) {
+	h := &slots{}
 	for _, n := range c.Nodes {
 		if n.Drained {
 			continue
@@ -75,7 +76,7 @@ func newHall(c *data.Cluster) (*hall, error) {
 
 // Run replays a workload; the outcomes are in its order.
 func Run(workload []simulate.Job, s Settings) ([]simulate.Outcome, error) {
-	h, err := newHall(s.Cluster)
+	h, err := newSlots(s.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func Run(workload []simulate.Job, s Settings) ([]simulate.Outcome, error) {
 	if s.MaxSeconds <= 0 {
 		s.MaxSeconds = 10 * 365 * 24 * 3600
 	}
-	r := &replay{Settings: s, hall: h, scheduler: sched}
+	r := &replay{Settings: s, slots: h, scheduler: sched}
 	for i, w := range workload {
 		app, ok := s.Profiles.Apps[w.Application]
 		if !ok {
@@ -103,7 +104,7 @@ func Run(workload []simulate.Job, s Settings) ([]simulate.Outcome, error) {
 
 type replay struct {
 	Settings
-	hall      *hall
+	slots     *slots
 	scheduler scheduler
 	jobs      []*job
 	finished  int
@@ -125,7 +126,7 @@ func (r *replay) run() ([]simulate.Outcome, error) {
 	}
 	out := make([]simulate.Outcome, len(r.jobs))
 	for i, j := range r.jobs {
-		out[i] = simulate.Outcome{Job: j.name, Submit: j.submit, Start: j.start, End: j.end, Restarts: j.restarts, GPUSeconds: j.attained}
+		out[i] = simulate.Outcome{Job: j.Name, Submit: j.Submit, Start: j.start, End: j.end, Restarts: j.restarts, GPUSeconds: j.attained}
 	}
 	return out, nil
 }
@@ -138,7 +139,7 @@ func (r *replay) used(now float64) {
 	u := simulate.Usage{At: now}
 	for _, j := range r.jobs {
 		switch {
-		case j.done || j.submit > now:
+		case j.done || j.Submit > now:
 		case len(j.nodes) == 0:
 			u.Waiting++
 		default:
@@ -199,7 +200,7 @@ func (r *replay) interfering() map[int]bool {
 func (r *replay) decide(now float64) error {
 	var active []*job
 	for _, j := range r.jobs {
-		if j.submit <= now && !j.done {
+		if j.Submit <= now && !j.done {
 			active = append(active, j)
 		}
 	}
@@ -207,14 +208,14 @@ func (r *replay) decide(now float64) error {
 		return nil
 	}
 	asked := time.Now()
-	next, err := r.scheduler.schedule(now, active, r.hall)
+	next, err := r.scheduler.schedule(now, active, r.slots)
 	if r.Decided != nil {
 		r.Decided(time.Since(asked))
 	}
 	if err != nil {
 		return err
 	}
-	if err := r.hall.check(active, next); err != nil {
+	if err := r.slots.check(active, next); err != nil {
 		return err
 	}
 	for i, j := range active {
@@ -229,7 +230,7 @@ func (r *replay) decide(now float64) error {
 }
 
 // check refuses a decision that uses a GPU twice.
-func (h *hall) check(active []*job, next [][]int) error {
+func (h *slots) check(active []*job, next [][]int) error {
 	if len(next) != len(active) {
 		return fmt.Errorf("the policy decides on %d of %d jobs", len(next), len(active))
 	}
@@ -237,7 +238,7 @@ func (h *hall) check(active []*job, next [][]int) error {
 	for i, nodes := range next {
 		for _, n := range nodes {
 			if n < 0 || n >= len(used) {
-				return fmt.Errorf("the policy puts job %q on node %d of %d", active[i].name, n, len(used))
+				return fmt.Errorf("the policy puts job %q on node %d of %d", active[i].Name, n, len(used))
 			}
 			if used[n]++; used[n] > h.gpus[n] {
 				return fmt.Errorf("the policy hands out more than the %d GPUs of node %d", h.gpus[n], n)
@@ -248,7 +249,7 @@ func (h *hall) check(active []*job, next [][]int) error {
 }
 
 // free is what the kept allocations leave on every node.
-func (h *hall) free(kept [][]int) []int {
+func (h *slots) free(kept [][]int) []int {
 	out := slices.Clone(h.gpus)
 	for _, nodes := range kept {
 		for _, n := range nodes {

@@ -36,13 +36,13 @@ func (g *genetic) prepare(j *job) {
 	if j.app.Name == "ncf" { // the published program does not tune it
 		j.limits.Fixed = j.limits.Max
 	}
-	j.agent = &agent.Agent{Limits: j.limits, Fit: agent.Published}
+	j.agent = &agent.Agent{Limits: j.limits, Speeds: &agent.Speeds{Fit: agent.Published}}
 }
 
-func (g *genetic) schedule(now float64, active []*job, h *hall) ([][]int, error) {
+func (g *genetic) schedule(now float64, active []*job, h *slots) ([][]int, error) {
 	order := slices.Clone(active)
 	slices.SortStableFunc(order, func(a, b *job) int {
-		return cmp.Or(cmp.Compare(a.attained, b.attained), cmp.Compare(a.submit, b.submit))
+		return cmp.Or(cmp.Compare(a.attained, b.attained), cmp.Compare(a.Submit, b.Submit))
 	})
 	p := newProblem(order, h, now, g.rand)
 	best := g.search(p)

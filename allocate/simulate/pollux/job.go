@@ -23,16 +23,14 @@ var localLimits = map[string]float64{"yolov3": 8}
 
 // job is a job during a replay. Times are in seconds.
 type job struct {
-	index   int
-	name    string
-	submit  float64
-	app     *measured.App
-	table   *measured.Table
-	workers int     // what its owner asked for
-	target  float64 // total batch its owner asked for
+	simulate.Job
+	index int
+	app   *measured.App
+	table *measured.Table
 
-	limits agent.Limits
-	agent  *agent.Agent // nil where nobody models it
+	limits  agent.Limits
+	agent   *agent.Agent     // nil where nobody models it
+	learner *elastic.Learner // of the agent; nil under the published policies
 
 	nodes     []int // node of every worker, in order of being taken; nil if it has none
 	placement data.Placement
@@ -64,7 +62,7 @@ func newJob(w simulate.Job, index int, app *measured.App, gpuType string, s sche
 	if w.Batch < app.Initial || w.Batch > app.Max {
 		return nil, bad(w, "batch_size", fmt.Sprint(w.Batch), fmt.Sprintf("a total batch from %g to %g, as recorded for %s", app.Initial, app.Max, app.Name))
 	}
-	j := &job{index: index, name: w.Name, submit: w.Submit, app: app, table: t, workers: w.Workers, target: w.Batch}
+	j := &job{Job: w, index: index, app: app, table: t}
 	j.limits = agent.Limits{Initial: app.Initial, Max: app.Max, LocalMin: t.LocalMin, LocalMax: t.LocalMax}
 	if l, ok := localLimits[app.Name]; ok {
 		j.limits.LocalMax = math.Min(l, j.limits.LocalMax)
@@ -79,8 +77,8 @@ func bad(w simulate.Job, column, found, want string) error {
 	return &data.InputError{Source: src, Found: fmt.Sprintf("%s for job %q", found, w.Name), Want: want}
 }
 
-// batch is the total batch it trains with.
-func (j *job) batch() float64 { return j.choice.Batch(len(j.nodes)) }
+// total is the batch it trains with.
+func (j *job) total() float64 { return j.choice.Batch(len(j.nodes)) }
 
 // split chooses the batch for the present placement and looks up its true
 // times.
@@ -89,7 +87,7 @@ func (j *job) split() error {
 	var c agent.Choice
 	switch {
 	case j.agent == nil:
-		c = agent.Divide(j.target, k, j.limits.LocalMax, j.limits.Initial)
+		c = agent.Divide(j.Batch, k, j.limits.LocalMax, j.limits.Initial)
 	case j.limits.Fixed > 0:
 		c = agent.Divide(j.limits.Fixed, k, j.limits.LocalMax, j.limits.Initial)
 	case !j.agent.Ready():
@@ -103,7 +101,7 @@ func (j *job) split() error {
 	}
 	c.Local = math.Min(c.Local, math.Floor(j.limits.Max/float64(k*(c.Accum+1))))
 	if c.Local < 1 {
-		return fmt.Errorf("job %q on %d workers: its largest total batch %g leaves less than one sample each", j.name, k, j.limits.Max)
+		return fmt.Errorf("job %q on %d workers: its largest total batch %g leaves less than one sample each", j.Name, k, j.limits.Max)
 	}
 	if c == j.choice && j.step > 0 {
 		return nil
@@ -170,6 +168,10 @@ func (j *job) advance(seconds, interference float64) error {
 			d := math.RoundToEven((next - j.progress) / g)
 			if j.epoch == j.app.Epochs {
 				j.done, j.end = true, j.clock+d
+				if j.learner != nil {
+					j.learner.At(next * j.limits.Initial)
+					j.learner.Completed()
+				}
 			}
 			j.progress = next
 			pass(d)
@@ -187,8 +189,8 @@ func (j *job) advance(seconds, interference float64) error {
 
 // goodput is the true one, in steps of the initial batch per second.
 func (j *job) goodput() float64 {
-	sqr, vr := j.app.Gradient(j.batch(), j.epoch)
-	gain := measured.Gain(sqr, vr, j.batch()/j.app.Initial)
+	sqr, vr := j.app.Gradient(j.total(), j.epoch)
+	gain := measured.Gain(sqr, vr, j.total()/j.app.Initial)
 	return gain / (j.step + float64(float64(j.choice.Accum)*(j.step-j.sync)))
 }
 
@@ -201,5 +203,5 @@ func (j *job) observe() {
 		Key:  agent.Key{Nodes: len(j.placement), Workers: len(j.nodes), Local: j.choice.Local},
 		Step: j.step, Sync: j.sync,
 	})
-	j.agent.ObserveGradient(j.app.Gradient(j.batch(), j.epoch))
+	j.agent.ObserveGradient(j.app.Gradient(j.total(), j.epoch))
 }

@@ -23,12 +23,12 @@ type constants struct {
 // draw returns constants that are log-uniform around the defaults, or the
 // defaults themselves.
 func draw(r *rand.Rand, defaults bool) constants {
-	c := constants{policy.Knee{Power: 0.5, Horizon: 300, Risk: policy.DefaultRisk, Learning: 600}, agent.DefaultPrior()}
+	c := constants{policy.Knee{Power: 0.2, Horizon: 300, Risk: policy.DefaultRisk, Learning: 600}, agent.DefaultPrior()}
 	if defaults {
 		return c
 	}
 	factor := func(most float64) float64 { return math.Pow(most, 2*r.Float64()-1) }
-	c.Power = 0.3 + 0.5*r.Float64()
+	c.Power = 0.5 * r.Float64()
 	c.Horizon *= factor(3)
 	c.Risk = 0.8 * r.Float64()
 	c.Learning *= factor(4)

@@ -31,10 +31,10 @@ func (*optimus) most(j *job) int {
 	if j.app.Name == "ncf" {
 		return 1
 	}
-	return int(math.Floor(j.target / j.limits.LocalMin))
+	return int(math.Floor(j.Batch / j.limits.LocalMin))
 }
 
-func (o *optimus) schedule(_ float64, active []*job, h *hall) ([][]int, error) {
+func (o *optimus) schedule(_ float64, active []*job, h *slots) ([][]int, error) {
 	counts, err := o.divide(active, h)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (o *optimus) schedule(_ float64, active []*job, h *hall) ([][]int, error) {
 }
 
 // divide is the greedy of section 4.1.
-func (o *optimus) divide(active []*job, h *hall) ([]int, error) {
+func (o *optimus) divide(active []*job, h *slots) ([]int, error) {
 	counts, gains := make([]int, len(active)), make([]float64, len(active))
 	left := h.total
 	gain := func(i int) (float64, error) {
@@ -111,16 +111,16 @@ func (j *job) stepsLeft() float64 {
 	if j.epoch >= last {
 		return 1
 	}
-	return j.app.Iterations(j.target, last) - j.app.Iterations(j.target, j.epoch)
+	return j.app.Iterations(j.Batch, last) - j.app.Iterations(j.Batch, j.epoch)
 }
 
 // stepTime is the true time of a step on n workers packed on few nodes.
-func (o *optimus) stepTime(j *job, n int, h *hall) (float64, error) {
-	key := predictKey{j.app.Name, j.target, n}
+func (o *optimus) stepTime(j *job, n int, h *slots) (float64, error) {
+	key := predictKey{j.app.Name, j.Batch, n}
 	if t, ok := o.cache[key]; ok {
 		return t, nil
 	}
-	local := math.Ceil(j.target/float64(n) - 1e-8)
+	local := math.Ceil(j.Batch/float64(n) - 1e-8)
 	accum := max(int(math.Ceil(local/j.limits.LocalMax-1e-8))-1, 0)
 	if n == 1 { // even at the initial batch, unlike when it runs
 		accum = max(1, accum)

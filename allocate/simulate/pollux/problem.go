@@ -19,7 +19,7 @@ type problem struct {
 	share int            // workers of an equal share
 }
 
-func newProblem(jobs []*job, h *hall, now float64, r *rand.Rand) *problem {
+func newProblem(jobs []*job, h *slots, now float64, r *rand.Rand) *problem {
 	p := &problem{rand: r, jobs: jobs, nodes: len(h.gpus), gpus: h.gpus, total: h.total,
 		base: make([]uint8, len(jobs)*len(h.gpus)), share: (h.total + len(jobs) - 1) / len(jobs)}
 	for i, j := range jobs {
@@ -31,7 +31,7 @@ func newProblem(jobs []*job, h *hall, now float64, r *rand.Rand) *problem {
 			most = 1
 		}
 		p.most = append(p.most, most)
-		age := now - j.submit
+		age := now - j.Submit
 		p.keep = append(p.keep, math.Max(age-restartDelay*float64(j.restarts), 0)/(age+restartDelay))
 		var table [2][]float64
 		for k := range table {

@@ -24,14 +24,14 @@ type attendance struct {
 
 func (t *tiresias) prepare(*job) {}
 
-func (t *tiresias) schedule(now float64, active []*job, h *hall) ([][]int, error) {
+func (t *tiresias) schedule(now float64, active []*job, h *slots) ([][]int, error) {
 	t.update(now, active)
 	left := h.total
 	for _, q := range t.queues {
 		for _, j := range q {
-			t.known[j].running = j.workers <= left
-			if j.workers <= left {
-				left -= j.workers
+			t.known[j].running = j.Workers <= left
+			if j.Workers <= left {
+				left -= j.Workers
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func (t *tiresias) schedule(now float64, active []*job, h *hall) ([][]int, error
 	for _, q := range t.queues {
 		for _, j := range q {
 			if i := at[j]; t.known[j].running && kept[i] == nil {
-				kept[i] = worstFit(free, j.workers)
+				kept[i] = worstFit(free, j.Workers)
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func (t *tiresias) update(now float64, active []*job) {
 		a := t.known[j]
 		if a.running {
 			a.executed += now - a.checked
-			if a.queue == 0 && a.executed*float64(j.workers) >= demotion {
+			if a.queue == 0 && a.executed*float64(j.Workers) >= demotion {
 				t.queues[0] = slices.DeleteFunc(t.queues[0], func(x *job) bool { return x == j })
 				t.queues[1] = append(t.queues[1], j)
 				a.queue = 1

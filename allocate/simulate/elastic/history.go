@@ -1,0 +1,36 @@
+package elastic
+
+import "knee/allocate/simulate/agent"
+
+// History is what jobs have been observed to do, by application and GPU type,
+// so that a job begins with what earlier ones of its application showed: most
+// jobs of production clusters recur (Weng et al., NSDI 2022).
+type History struct {
+	Fit   agent.Fitter
+	Alone bool // every job begins from nothing
+
+	speeds map[[2]string]*agent.Speeds
+	work   map[string]float64 // samples of the last job of an application that completed
+}
+
+// NewHistory returns one that is empty, for models with the default prior.
+func NewHistory() *History {
+	return &History{Fit: agent.DefaultPrior().Fit, speeds: map[[2]string]*agent.Speeds{}, work: map[string]float64{}}
+}
+
+// of returns what is known of an application on a GPU type.
+func (h *History) of(application, gpuType string) *agent.Speeds {
+	key := [2]string{application, gpuType}
+	if h.Alone || h.speeds[key] == nil {
+		h.speeds[key] = &agent.Speeds{Fit: h.Fit}
+	}
+	return h.speeds[key]
+}
+
+// works is where jobs that complete say how much they did.
+func (h *History) works() map[string]float64 {
+	if h.Alone {
+		return nil
+	}
+	return h.work
+}
