@@ -51,6 +51,8 @@ func policies() []entry {
 			source: "Pollux, OSDI 2021, section 4.2", simplified: "its objective solved as a knapsack instead of searched genetically; under the rules of Pollux, the search itself"},
 		{name: "sia", make: func() allocate.Policy { return Sia{} }, needs: "submitted history.restarts", takes: restarts, round: 60,
 			source: "Sia, SOSP 2023, section 3", simplified: "values are not rounded to two decimals"},
+		{name: "rubick", make: func() allocate.Policy { return Rubick{} }, needs: "requested submitted history.restarts history.seconds", takes: restarts,
+			source: "Rubick, MLSys 2025, section 5", simplified: "jobs are best-effort, none has a guaranteed minimum; CPUs are not divided"},
 		{name: "gavel-maxmin", make: func() allocate.Policy { return &Gavel{Objective: GavelMaxMin} }, needs: "requested history.by_type history.seconds", takes: ownSize, round: gavelRound,
 			source: "Gavel, OSDI 2020, sections 4.1, 4.3 and 5", simplified: "no space sharing; programs solved every round"},
 		{name: "gavel-ftf", make: func() allocate.Policy { return &Gavel{Objective: GavelFTF} }, needs: "requested remaining submitted history.by_type history.seconds", takes: ownSize, round: gavelRound,

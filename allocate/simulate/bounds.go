@@ -15,13 +15,7 @@ func workersFrom(min float64) data.Bounds {
 // parseBounds reads what a policy may do with a job: elastic, workers_min and
 // workers_max.
 func parseBounds(j *Job, row *data.Row) {
-	switch strings.ToLower(row.Cell("elastic")) {
-	case "", "true", "yes", "1":
-	case "false", "no", "0":
-		j.Rigid = true
-	default:
-		row.Bad("elastic", "true or false")
-	}
+	j.Rigid = !yes(row, "elastic", true)
 	j.WorkersMin = int(row.Number("workers_min", 0, workersFrom(1)))
 	j.WorkersMax = int(row.Number("workers_max", 0, workersFrom(1)))
 	j.Logical = int(row.Number("logical_workers", 0, workersFrom(1)))
@@ -33,6 +27,20 @@ func parseBounds(j *Job, row *data.Row) {
 	case j.Workers > 0 && (j.Workers < j.WorkersMin || j.WorkersMax > 0 && j.Workers > j.WorkersMax):
 		row.Bad("workers", fmt.Sprintf("workers_min to workers_max, %d to %d", j.WorkersMin, j.WorkersMax))
 	}
+}
+
+// yes reads a column of true or false, by default what is given.
+func yes(row *data.Row, column string, empty bool) bool {
+	switch strings.ToLower(row.Cell(column)) {
+	case "":
+		return empty
+	case "true", "yes", "1":
+		return true
+	case "false", "no", "0":
+		return false
+	}
+	row.Bad(column, "true or false")
+	return empty
 }
 
 // Bounded reports whether the owner of a job said what a policy may do with

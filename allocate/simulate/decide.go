@@ -121,7 +121,7 @@ func (r *replay) apply(j *running, p place.Placed) error {
 // sameProcesses reports whether two configurations on the same nodes are the
 // same processes.
 func sameProcesses(a, b data.Config) bool {
-	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() && a.Workers == b.Workers && a.PS == b.PS
+	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() && a.Workers == b.Workers && a.PS == b.PS && a.Layout == b.Layout
 }
 
 // inPlace reports whether a job would only grow or shrink: its processes stay

@@ -17,6 +17,7 @@ type Job struct {
 	Work        float64 // samples at initial-batch worth until it ends; > 0
 	Steps       bool    // Work is optimizer steps, not samples
 	Seconds     bool    // Work is seconds on what its owner asked for, not samples
+	TotalSteps  float64 // optimizer steps until it ends, which go before the seconds where models say how large a step is; 0 if not known
 	Declared    float64 // what its owner said its work was, in the unit of Work; 0 if nobody did
 	Fate        Fate    // how it ends once its Work is done
 	EndsAt      float64 // share of its declared work that Work is; 0 means all
@@ -24,6 +25,8 @@ type Job struct {
 	Weight      float64 // 0 counts as 1
 	Tenant      string  // who it belongs to; empty if nobody said
 	Source      data.Source
+	Layout      *data.Layout // what its owner asked for; nil if left open
+	FixedLayout bool         // it keeps that layout, whatever the policy
 
 	// Rigid jobs run on the workers, and with the batch, that their owner asked
 	// for, whatever the policy; the others on WorkersMin to WorkersMax, 0
@@ -92,8 +95,7 @@ type Truth func(j *Job, c data.Config, done float64) (float64, error)
 // goodput that the option table says, whatever the progress.
 func Predicted(j *Job, c data.Config, _ float64) (float64, error) {
 	for _, o := range j.Options {
-		if o.Config.GPUType == c.GPUType && o.Config.ModeOrDefault() == c.ModeOrDefault() && o.Config.Workers == c.Workers &&
-			o.Config.PS == c.PS && o.Config.LocalBatch == c.LocalBatch && o.Config.AccumSteps == c.AccumSteps {
+		if sameProcesses(o.Config, c) && o.Config.LocalBatch == c.LocalBatch && o.Config.AccumSteps == c.AccumSteps {
 			return o.Answer.Goodput.Mean, nil
 		}
 	}

@@ -103,3 +103,26 @@ func TestSurvival(t *testing.T) {
 		t.Errorf("factor %g, want 1", f)
 	}
 }
+
+func TestReadRubick(t *testing.T) {
+	const table = "name,submission_time,duration,application,num_gpus,exec_plan,steps\nj,10,60,bert,8,zero-offload,600\nk,20,60,t5,12,341,7\n"
+	jobs, err := ReadWorkload(strings.NewReader(table), "w.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j := jobs[0]; j.Submit != 10 || j.Workers != 8 || j.TotalSteps != 600 || j.Layout.Sharding != "zero2" || j.Layout.Offload != "optimizer" || j.FixedLayout {
+		t.Errorf("got %+v", j)
+	}
+	if l := jobs[1].Layout; l.PP != 3 || l.TP != 4 {
+		t.Errorf("got %+v, want 3 stages of 4", l)
+	}
+	for _, tt := range []struct{ from, to, want string }{
+		{"zero-offload", "zero", `w.csv:2:exec_plan: found "zero"`},
+		{"341", "342", "degrees whose product is the 12 GPUs"},
+		{"steps\n", "fixed_layout\n", `w.csv:2:fixed_layout: found "600"`},
+	} {
+		if _, err := ReadWorkload(strings.NewReader(strings.Replace(table, tt.from, tt.to, 1)), "w.csv"); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error %v, want %s", err, tt.want)
+		}
+	}
+}

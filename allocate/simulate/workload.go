@@ -19,12 +19,15 @@ var columns = []struct {
 	required bool
 }{
 	{"job", []string{"job", "name", "job_id"}, false},
-	{"submit_s", []string{"submit_s", "time", "submit_time", "submit_time_s"}, true},
+	{"submit_s", []string{"submit_s", "time", "submit_time", "submit_time_s", "submission_time"}, true},
 	{"application", []string{"application", "model_name"}, false},
-	{"workers", []string{"workers", "num_replicas", "num_gpu", "gpus"}, false},
+	{"workers", []string{"workers", "num_replicas", "num_gpu", "num_gpus", "gpus"}, false},
 	{"global_batch", []string{"global_batch", "batch_size"}, false},
 	{"samples", []string{"samples", "work"}, false},
 	{"duration_s", []string{"duration_s", "duration"}, false},
+	{"total_steps", []string{"total_steps", "steps"}, false},
+	{"exec_plan", []string{"exec_plan"}, false},
+	{"fixed_layout", []string{"fixed_layout"}, false},
 	{"weight", []string{"weight"}, false},
 	{"elastic", []string{"elastic"}, false},
 	{"workers_min", []string{"workers_min", "min_workers"}, false},
@@ -52,6 +55,8 @@ var columns = []struct {
 // its submission.
 // elastic (true or false), workers_min and workers_max say what a policy may
 // do with a job, see [Job].
+// exec_plan is the layout a job asks for in Rubick's words, and with
+// fixed_layout (true or false) keeps.
 // name is the file, for errors.
 func ReadWorkload(r io.Reader, name string) ([]Job, error) {
 	b := bufio.NewReader(r)
@@ -113,6 +118,8 @@ func parseJob(row *data.Row, n int) Job {
 	if j.Work = row.Number("samples", 0, work); j.Work == 0 {
 		j.Work, j.Seconds = row.Number("duration_s", 0, work), true
 	}
+	j.TotalSteps = row.Number("total_steps", 0, work)
+	parsePlan(&j, row)
 	parseBounds(&j, row)
 	parseFate(&j, row)
 	return j

@@ -22,6 +22,7 @@ type simulateFlags struct {
 	jobsOut, usageOut, tenantsOut, scaling           string
 	workloads                                        []string
 	loads, sizes                                     []float64
+	oracle                                           bool
 	compare.Settings
 }
 
@@ -31,10 +32,12 @@ completion times, utilisation and fairness.
 With --profiles, jobs advance as their application was measured to: step times
 from DIR/allreduce, training runs from DIR/training. Policies do not see these
 tables; they see models fitted, job by job, to what the job itself has run so
-far. With --models, policies see the models of knee fit in DIR, and jobs advance
+far, and the earlier jobs of its application unless --alone. With --models, policies see the models of knee fit in DIR, and jobs advance
 in a world drawn from their posterior (--seed chooses which), so that a policy
 meets the error its models admit. --measurements fits the models first; what was
-measured is then true. With none of them a job runs for the duration the
+measured is then true. With both, jobs run only what was measured, at the size
+and layout that a policy chooses together, and policies see the models, or with
+--oracle what was measured. With none of them a job runs for the duration the
 workload records, on the GPUs it asks for.
 
 Workloads of Pollux, Sia, Tiresias, Gavel, Philly and Alibaba, and any CSV with a
@@ -105,7 +108,9 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.profiles, "profiles", "", "folder of measured profiles: allreduce/ and training/")
 	f.StringVar(&in.models, "models", "", "folder of fitted models, *.json, one of each application")
 	f.StringVar(&in.measurements, "measurements", "", "measurements of all applications, to fit models to (CSV)")
+	f.BoolVar(&in.oracle, "oracle", false, "tell policies the measured speeds in place of what the models predict (models and measurements)")
 	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by how far jobs that ended came (native)")
+	f.BoolVar(&in.Alone, "alone", false, "models of a job forget what earlier jobs of its application showed (profiles)")
 	f.StringSliceVar(&in.Policies, "policy", nil, "policies to compare: "+strings.Join(policy.Names(), ", "))
 	f.StringVar(&in.Semantics, "semantics", compare.Native, "rules of the replay: "+strings.Join(compare.AllSemantics(), ", "))
 	f.StringVar(&in.jobsOut, "jobs-out", "", "also write a row per job here (CSV)")
@@ -131,7 +136,8 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("workload", "csv", "gz")
 	_ = cmd.MarkFlagDirname("profiles")
 	_ = cmd.MarkFlagDirname("models")
-	cmd.MarkFlagsMutuallyExclusive("profiles", "models", "measurements")
+	cmd.MarkFlagsMutuallyExclusive("profiles", "models")
+	cmd.MarkFlagsMutuallyExclusive("profiles", "measurements")
 	completesList(cmd, "policy", policy.Names())
 	completes(cmd, "semantics", compare.AllSemantics())
 }

@@ -61,9 +61,16 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 
 // loadModels reads or fits the models that the flags name.
 func (in *simulateFlags) loadModels(ctx context.Context, a *app) (err error) {
+	if in.oracle && (in.models == "" || in.measurements == "") {
+		return usageError{errors.New("--oracle wants --models and --measurements: what policies are told in place of the models' predictions")}
+	}
 	switch {
 	case in.models != "":
-		in.Models, err = modelled.Load(in.models, in.Seed)
+		if in.Models, err = modelled.Load(in.models, in.Seed); err == nil && in.measurements != "" {
+			warnings, measureErr := in.Models.Measure(in.measurements, in.oracle)
+			a.warn(warnings...)
+			return measureErr
+		}
 	case in.measurements != "":
 		var warnings []string
 		in.Models, warnings, err = modelled.Fit(ctx, in.measurements, in.Seed)

@@ -25,10 +25,22 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang bool) ([]si
 			return nil, bad(w, "application", fmt.Sprintf("%q", w.Application), "an application with a model: "+strings.Join(m.Names(), ", "))
 		}
 		spec := a.spec(w, gang || w.Rigid)
-		k := fmt.Sprint(w.Application, spec.Workers, spec.Batch, w.Logical)
+		layout := w.Layout
+		if !gang && !w.Rigid && !w.FixedLayout {
+			layout = nil
+		}
+		k := fmt.Sprint(w.Application, spec.Workers, spec.Batch, w.Logical, layout != nil)
+		if layout != nil {
+			k += fmt.Sprint(*layout)
+		}
 		if tables[k] == nil {
 			var err error
-			if tables[k], err = plan.Options(spec, a.predict, c); err != nil {
+			if a.only != nil {
+				tables[k], err = a.choose(spec, layout, c)
+			} else {
+				tables[k], err = plan.Options(spec, a.predict, c)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("%s: %w", w.Source, err)
 			}
 			tables[k] = slices.DeleteFunc(tables[k], func(o allocate.Option) bool { return !w.Divides(o.Use.GPUs) })
@@ -67,6 +79,10 @@ func (a *app) spec(w simulate.Job, gang bool) data.Job {
 
 // work turns seconds of a job, as it was asked for, into samples.
 func (a *app) work(w *simulate.Job, options []allocate.Option) error {
+	if per := options[0].Answer.Config.SamplesPerStep(); w.TotalSteps > 0 && per > 0 {
+		w.Work, w.Declared, w.Seconds = w.TotalSteps*per, 0, false
+		return nil
+	}
 	if !w.Seconds {
 		return nil
 	}

@@ -27,6 +27,8 @@ type app struct {
 	model    *fit.Model
 	predict  *predict.Predictor
 	measured map[string]float64 // seconds per step, by configuration
+	only     []data.Config      // if not nil, jobs run only these, see [Models.Measure]
+	oracle   bool               // policies are told the truth
 	world    func(data.Config) (float64, error)
 
 	mu    sync.Mutex
@@ -79,19 +81,51 @@ func Fit(ctx context.Context, file string, seed int64) (m *Models, warnings []st
 		if err != nil {
 			return nil, nil, err
 		}
-		sum, count := map[string]float64{}, map[string]float64{}
-		for _, x := range by[name] {
-			if c, err := model.Resolve(x.Config); err == nil && x.Status == data.OK {
-				sum[key(c)] += x.StepTime
-				count[key(c)]++
-			}
-		}
-		for k := range sum {
-			sum[k] /= count[k]
-		}
+		sum, _ := steps(model, by[name])
 		m.add(name, model, sum, seed)
 	}
 	return m, warnings, nil
+}
+
+// Measure takes a table of measurements for the truth: jobs run what was
+// measured and nothing else. With oracle policies are told it, in place of what
+// the models predict.
+func (m *Models) Measure(file string, oracle bool) (warnings []string, err error) {
+	all, warnings, err := data.LoadMeasurements(file)
+	if err != nil {
+		return nil, err
+	}
+	by := map[string][]data.Measurement{}
+	for _, x := range all {
+		by[x.Job] = append(by[x.Job], x)
+	}
+	for _, name := range m.Names() {
+		a := m.apps[name]
+		if a.measured, a.only = steps(a.model, by[name]); len(a.only) == 0 {
+			return nil, &data.InputError{Source: data.Source{File: file, Column: "job"}, Found: "no measurement of job " + name, Want: "some of every model"}
+		}
+		a.oracle = oracle
+	}
+	return warnings, nil
+}
+
+// steps is the mean step time of every configuration that was measured, and
+// which these are.
+func steps(model *fit.Model, all []data.Measurement) (mean map[string]float64, configs []data.Config) {
+	mean, count := map[string]float64{}, map[string]float64{}
+	for _, x := range all {
+		c, err := model.Resolve(x.Config)
+		if err != nil || x.Status != data.OK {
+			continue
+		}
+		k := key(c)
+		if count[k] == 0 {
+			configs = append(configs, c)
+		}
+		count[k]++
+		mean[k] += (x.StepTime - mean[k]) / count[k]
+	}
+	return mean, configs
 }
 
 func (m *Models) add(name string, model *fit.Model, measured map[string]float64, seed int64) {
@@ -103,7 +137,7 @@ func (m *Models) add(name string, model *fit.Model, measured map[string]float64,
 
 // key tells configurations apart that may have different speeds.
 func key(c data.Config) string {
-	return fmt.Sprint(c.GPUType, c.ModeOrDefault(), c.Workers, c.PS, slices.Sorted(slices.Values(c.Placement)), c.LocalBatch, c.AccumSteps)
+	return fmt.Sprint(c.GPUType, c.ModeOrDefault(), c.Workers, c.PS, slices.Sorted(slices.Values(c.Placement)), c.LocalBatch, c.AccumSteps, c.Layout)
 }
 
 // Names lists the applications.

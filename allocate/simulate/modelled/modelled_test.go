@@ -110,3 +110,46 @@ func TestJobsSpeakOfTime(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestMeasuredLayouts: jobs run only what was measured, at the layout that
+// should be fastest for a size, or the one they asked for where it is fixed; an
+// oracle is told what was measured.
+func TestMeasuredLayouts(t *testing.T) {
+	rows := "job,gpu_type,mode,nodes,workers,placement,tp,pp,sharding,global_batch,step_time_s,status\n"
+	for i, s := range []string{"none", "zero2"} {
+		for w := 1; w <= 4; w *= 2 {
+			rows += fmt.Sprintf("x,t4,allreduce,1,%d,%d,1,1,%s,32,%g,ok\n", w, w, s, (1+0.5*float64(i))/float64(w)+0.05)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "x.csv")
+	if err := os.WriteFile(file, []byte(rows), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		fixed, oracle bool
+		step          float64 // on 4 GPUs, s
+	}{{false, false, 0.3}, {false, true, 0.3}, {true, true, 0.425}} {
+		m, _, err := Fit(t.Context(), file, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Measure(file, tt.oracle); err != nil {
+			t.Fatal(err)
+		}
+		jobs, err := m.Jobs([]simulate.Job{{Name: "j", Application: "x", TotalSteps: 100, Layout: &data.Layout{Sharding: "zero2"}, FixedLayout: tt.fixed}}, nodes(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := jobs[0].Learner.Options(nil)
+		if len(options) != 3 || jobs[0].Work != 3200 {
+			t.Fatalf("%d options and %g samples, want 1, 2 and 4 GPUs and 3200", len(options), jobs[0].Work)
+		}
+		v, err := m.Truth(&jobs[0], options[2].Config, 0)
+		if want := 32 / tt.step; err != nil || math.Abs(v/want-1) > 1e-9 {
+			t.Errorf("%+v: %g samples/s (%v), want %g", tt, v, err, want)
+		}
+		if told := options[2].Answer.Goodput.Mean; tt.oracle && told != v {
+			t.Errorf("an oracle is told %g samples/s, the truth is %g", told, v)
+		}
+	}
+}
