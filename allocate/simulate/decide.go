@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -104,7 +105,7 @@ func (r *replay) apply(j *running, p place.Placed) error {
 	case !j.ever:
 		j.ever = true
 		j.outcome.Start = r.now
-		j.delay = r.StartSeconds
+		j.delay = cmp.Or(j.RestartSeconds, r.StartSeconds)
 	case scaled: // what it sits through already is not cut short
 		j.outcome.Rescales++
 		r.changed(r.RescaleSeconds)
@@ -112,8 +113,8 @@ func (r *replay) apply(j *running, p place.Placed) error {
 	default:
 		j.save()
 		j.outcome.Restarts++
-		r.changed(r.RestartSeconds)
-		j.delay = r.RestartSeconds
+		j.delay = cmp.Or(j.RestartSeconds, r.RestartSeconds)
+		r.changed(j.delay)
 	}
 	return r.speed(j)
 }
@@ -152,11 +153,11 @@ func (r *replay) changed(cost float64) {
 // changeSeconds is what a policy reckons a change to cost: the mean of those so
 // far, and of one in place, as whether a job must move shows only when it is
 // placed.
-func (r *replay) changeSeconds() float64 {
+func (r *replay) changeSeconds(j *Job) float64 {
 	if r.StopFree {
 		return (r.changeCost + r.RescaleSeconds) / (r.changes + 1)
 	}
-	return r.RestartSeconds
+	return cmp.Or(j.RestartSeconds, r.RestartSeconds)
 }
 
 // state is what the policy may see: predicted speeds and remaining times,
@@ -180,7 +181,7 @@ func (r *replay) jobState(j *running) allocate.JobState {
 	}
 	v := View{Job: j.Job, Options: j.options, Config: j.config, Nodes: j.nodes, Left: left,
 		Share: max(1, r.Cluster.Slots()/len(r.active)), Attained: j.outcome.GPUSeconds,
-		History: allocate.History{Restart: r.changeSeconds(), Restarts: j.outcome.Restarts, Ran: j.ran, ByType: j.byType, Tenant: j.Tenant, Progress: share(j.done, left)}}
+		History: allocate.History{Restart: r.changeSeconds(j.Job), Restarts: j.outcome.Restarts, Ran: j.ran, ByType: j.byType, Tenant: j.Tenant, Progress: share(j.done, left)}}
 	if r.Survival {
 		v.Left *= r.survival.factor(v.History.Progress)
 	}

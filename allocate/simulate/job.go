@@ -39,6 +39,10 @@ type Job struct {
 	// (EasyScale, Li et al., SC 2023).
 	Logical int
 
+	// RestartSeconds are without progress after the job first gets workers and
+	// after a change of them; 0 takes those of the [Settings].
+	RestartSeconds float64
+
 	// Learner, if not nil, makes the options instead of Options, from what
 	// the job has been observed to do.
 	Learner Learner

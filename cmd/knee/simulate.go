@@ -121,7 +121,7 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.Int64Var(&in.Seed, "seed", 1, "seed of policies, failures and worlds that are drawn")
 	f.IntVar(&in.Parallel, "parallel", runtime.NumCPU(), "replays at a time")
 	f.Float64Var(&in.Interval, "interval", 0, "seconds between decisions; 0 decides at every arrival and completion, or every minute with --profiles (native)")
-	f.Float64Var(&in.Restart, "restart", 0, "seconds without progress after a job starts or changes (native; 30 with profiles or models unless given)")
+	f.Float64Var(&in.Restart, "restart", 0, "seconds without progress after a job starts or changes (native); 0 takes the start that the models measured, else 30 with profiles or models")
 	f.StringVar(&in.scaling, "scaling", stopResume, "what a change of size costs a job: "+stopResume+" restarts it, "+stopFree+" costs --rescale-seconds where its processes stay on their nodes (native)")
 	f.Float64Var(&in.Rescale, "rescale-seconds", 1, "seconds without progress where a job grows or shrinks under --scaling stop-free")
 	f.Float64Var(&in.Interference, "interference", 0, "share of speed lost where two jobs of several nodes meet (pollux)")

@@ -60,7 +60,7 @@ type Settings struct {
 	Parallel  int // runs at a time; default 1
 
 	Interval        float64 // seconds between decisions, native rules only; 0 decides at every event, or every minute where models are fitted
-	Restart         float64 // seconds without progress after a change of allocation, native rules only
+	Restart         float64 // seconds without progress after a change of allocation, native rules only; 0 takes those of the models, else 30 where jobs have models
 	StopFree        bool    // a job that grows or shrinks in place goes on, native rules only
 	Rescale         float64 // seconds without progress that this costs
 	Interference    float64 // share of speed lost where jobs of several nodes meet, Pollux' rules only

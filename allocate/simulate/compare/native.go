@@ -34,6 +34,11 @@ func (s Settings) native(c Case, name string, decided func(time.Duration), used 
 	if err != nil {
 		return nil, err
 	}
+	if s.Restart > 0 {
+		for i := range jobs {
+			jobs[i].RestartSeconds = 0
+		}
+	}
 	switch {
 	case s.Models != nil:
 		set.Truth = s.Models.Truth

@@ -13,7 +13,8 @@ import (
 
 // Jobs returns a copy of a workload whose jobs have the options that their
 // models predict on a cluster. A job that says how long it runs, and not how
-// much it does, does what it truly does in that time as it was asked for. With
+// much it does, does what it truly does in that time as it was asked for. A
+// restart takes as long as starts did that were measured. With
 // gang, and if it is rigid, a job is offered the workers and the batch its
 // owner asked for and nothing else.
 func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang bool) ([]simulate.Job, error) {
@@ -51,6 +52,7 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang bool) ([]si
 		if err := a.work(&w, tables[k]); err != nil {
 			return nil, err
 		}
+		w.RestartSeconds = a.model.StartSeconds()
 		w.Learner = &learner{app: a, options: tables[k], left: w.Believed()}
 		out[i] = w
 	}

@@ -153,3 +153,28 @@ func TestMeasuredLayouts(t *testing.T) {
 		}
 	}
 }
+
+// TestRestartsAreMeasured: a job of a model whose starts took 7 s makes no
+// progress for 7 s.
+func TestRestartsAreMeasured(t *testing.T) {
+	rows := "job,gpu_type,mode,workers,local_batch,step_time_s,start_seconds,status\nx,t4,allreduce,1,32,0.1,7,ok\nx,t4,allreduce,2,32,0.1,7,ok\n"
+	file := filepath.Join(t.TempDir(), "x.csv")
+	if err := os.WriteFile(file, []byte(rows), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := Fit(t.Context(), file, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := m.Jobs([]simulate.Job{{Name: "j", Application: "x", Work: 640, Workers: 2}}, nodes(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: policy.FIFO{}, Truth: m.Truth, StartSeconds: 30, RestartSeconds: 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Jobs[0].JCT(); math.Abs(got-8) > 1e-9 {
+		t.Errorf("640 samples at 640 samples/s took %g s, want 8 with the start", got)
+	}
+}
