@@ -13,17 +13,17 @@ import (
 
 // Summary is a replayed workload in one row.
 type Summary struct {
-	Jobs        int
-	JCTMean     float64 // s
-	JCTMedian   float64 // s
-	JCTP99      float64 // s
-	QueueMean   float64 // s from submission to first start
-	Makespan    float64 // s from the first submission to the last end
-	GPUHours    float64 // held by jobs, restarts included
-	Utilization float64 // GPU-hours ÷ (GPUs × makespan)
-	Restarts    int
-	Useful      int     // jobs that completed, see [Fate]
-	Wasted      float64 // GPU-hours of the others
+	Jobs        int     `json:"jobs"`
+	JCTMean     float64 `json:"jct_mean_s"`   // s
+	JCTMedian   float64 `json:"jct_median_s"` // s
+	JCTP99      float64 `json:"jct_p99_s"`    // s
+	QueueMean   float64 `json:"queue_mean_s"` // s from submission to first start
+	Makespan    float64 `json:"makespan_s"`   // s from the first submission to the last end
+	GPUHours    float64 `json:"gpu_hours"`    // held by jobs, restarts included
+	Utilization float64 `json:"utilization"`  // GPU-hours ÷ (GPUs × makespan)
+	Restarts    int     `json:"restarts"`
+	Useful      int     `json:"useful_jobs"`      // jobs that completed, see [Fate]
+	Wasted      float64 `json:"wasted_gpu_hours"` // GPU-hours of the others
 }
 
 // Summarize adds up the outcomes of a workload on a cluster of n GPUs.

@@ -92,7 +92,7 @@ func newSimulate(a *app) *cobra.Command {
 			if err := in.writeDetails(rows); err != nil {
 				return err
 			}
-			return out.print(a.stdout, rowsForJSON(rows), simulationTable(rows, out))
+			return out.print(a.stdout, rows, simulationTable(rows, out))
 		},
 	}
 	in.flags(cmd)
@@ -209,39 +209,4 @@ func simulationTable(rows []compare.Row, f format) table {
 			write(r.SlowdownMean), write(r.SlowdownP99), write(r.Worse), fmt.Sprint(r.Useful), write(r.Wasted))
 	}
 	return t
-}
-
-// simulationRow is a row of the results as JSON.
-type simulationRow struct {
-	Policy      string  `json:"policy"`
-	Workload    string  `json:"workload"`
-	Jobs        int     `json:"jobs"`
-	JCTMean     float64 `json:"jct_mean_s"`
-	JCTMedian   float64 `json:"jct_median_s"`
-	JCTP99      float64 `json:"jct_p99_s"`
-	QueueMean   float64 `json:"queue_mean_s"`
-	Makespan    float64 `json:"makespan_s"`
-	GPUHours    float64 `json:"gpu_hours"`
-	Utilization float64 `json:"utilization"`
-	Restarts    int     `json:"restarts"`
-	FTFMean     float64 `json:"ftf_mean"`
-	FTFP99      float64 `json:"ftf_p99"`
-	Wall        float64 `json:"wall_s"`
-	DecideMean  float64 `json:"decision_mean_ms"`
-	DecideP99   float64 `json:"decision_p99_ms"`
-	SlowMean    float64 `json:"slowdown_mean"`
-	SlowP99     float64 `json:"slowdown_p99"`
-	Worse       float64 `json:"worse_than_share"`
-	Useful      int     `json:"useful_jobs"`
-	Wasted      float64 `json:"wasted_gpu_hours"`
-}
-
-func rowsForJSON(rows []compare.Row) []simulationRow {
-	out := make([]simulationRow, len(rows))
-	for i, r := range rows {
-		out[i] = simulationRow{r.Policy, r.Workload, r.Jobs, r.JCTMean, r.JCTMedian, r.JCTP99, r.QueueMean, r.Makespan,
-			r.GPUHours, r.Utilization, r.Restarts, r.FTFMean, r.FTFP99, r.Wall, r.DecisionMean, r.DecisionP99,
-			r.SlowdownMean, r.SlowdownP99, r.Worse, r.Useful, r.Wasted}
-	}
-	return out
 }

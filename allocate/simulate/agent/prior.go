@@ -1,6 +1,12 @@
 package agent
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"knee/internal/leastsq"
+)
 
 // terms is the number of parameters of [Speed].
 const terms = 7
@@ -34,8 +40,8 @@ func DefaultPrior() Prior {
 	}
 }
 
-// Fit is the [Fitter] that finds the most likely parameters under the prior
-// by Levenberg and Marquardt's method, from the last fit.
+// Fit is the [Fitter] that finds the most likely parameters under the prior,
+// from the last fit.
 func (p Prior) Fit(l Limits, obs []Observation, last *Speed) *Speed {
 	var compute float64
 	for _, o := range obs {
@@ -46,11 +52,16 @@ func (p Prior) Fit(l Limits, obs []Observation, last *Speed) *Speed {
 	if last != nil {
 		x = f.coordinates(last)
 	}
-	x = f.solve(x)
-	s := f.speed(x)
-	n := f.at(x)
-	if l, ok := n.factor(0); ok {
-		s.root = &l
+	problem := leastsq.Problem{Params: terms, Rows: terms + 2*len(obs), Residuals: f.residuals, Jacobian: f.jacobian}
+	best := leastsq.Minimize(problem, x[:], leastsq.Settings{MaxIterations: 12, Lambda: 1e-3, MaxStep: 3, Tolerance: 1e-3})
+	s := f.speed([terms]float64(best.X))
+	j := mat.NewDense(problem.Rows, terms, nil)
+	f.jacobian(best.X, j)
+	var h mat.SymDense
+	h.SymOuterK(1, j.T())
+	var root mat.Cholesky
+	if root.Factorize(&h) {
+		s.root = &root
 	}
 	return s
 }
@@ -76,53 +87,41 @@ func (f *mapFit) coordinates(s *Speed) [terms]float64 {
 	return x
 }
 
-// normal is the linearised problem at a point: half the gradient and the
-// Gauss-Newton matrix of the sum of squares.
-type normal struct {
-	cost float64
-	g    [terms]float64
-	h    [terms][terms]float64
-}
-
-func (n *normal) add(r float64, d *[terms]float64, weight float64) {
-	n.cost += weight * r * r
+// residuals are the parameters in standard deviations of the prior, then the
+// compute and step time of every observation in those of the noise.
+func (f *mapFit) residuals(x, r []float64) {
 	for i := range terms {
-		if d[i] == 0 {
-			continue
-		}
-		wd := weight * d[i]
-		n.g[i] += wd * r
-		for k := range i + 1 {
-			n.h[i][k] += wd * d[k]
-		}
+		r[i] = (x[i] - f.Mean[i]) / f.SD[i]
+	}
+	s := f.speed([terms]float64(x))
+	for n, o := range f.obs {
+		step, compute := s.Times(o.Nodes, o.Workers, o.Local)
+		r[terms+2*n] = math.Log(compute/math.Max(o.Step-o.Sync, least)) / f.Noise
+		r[terms+2*n+1] = math.Log(step/o.Step) / f.Noise
 	}
 }
 
-// at sums up residuals and their derivatives.
-func (f *mapFit) at(x [terms]float64) normal {
-	var n normal
+func (f *mapFit) jacobian(x []float64, j *mat.Dense) {
+	j.Zero()
 	for i := range terms {
-		r := (x[i] - f.Mean[i]) / f.SD[i]
-		n.cost += r * r
-		n.g[i] += r / f.SD[i]
-		n.h[i][i] += 1 / (f.SD[i] * f.SD[i])
+		j.Set(i, i, 1/f.SD[i])
 	}
-	s := f.speed(x)
-	weight := 1 / (f.Noise * f.Noise)
-	for _, o := range f.obs {
+	s := f.speed([terms]float64(x))
+	for n, o := range f.obs {
 		var dc, dt [terms]float64
 		step, compute := s.Times(o.Nodes, o.Workers, o.Local)
-		dc[0] = s.AlphaC / compute
-		dc[1] = 1 - dc[0]
-		n.add(math.Log(compute/math.Max(o.Step-o.Sync, least)), &dc, weight)
 		s.slopes(o, step, compute, &dc, &dt)
-		n.add(math.Log(step/o.Step), &dt, weight)
+		for i := range terms {
+			j.Set(terms+2*n, i, dc[i]/f.Noise)
+			j.Set(terms+2*n+1, i, dt[i]/f.Noise)
+		}
 	}
-	return n
 }
 
-// slopes fills in the derivatives of the logarithm of the step time.
+// slopes fills in the derivatives of the logarithms of compute and step time.
 func (s *Speed) slopes(o Observation, step, compute float64, dc, dt *[terms]float64) {
+	dc[0] = s.AlphaC / compute
+	dc[1] = 1 - dc[0]
 	sync := s.sync(o.Nodes, o.Workers)
 	w := 0.0
 	if o.Workers > 1 {
@@ -140,78 +139,4 @@ func (s *Speed) slopes(o Observation, step, compute float64, dc, dt *[terms]floa
 	}
 	share := (s.Gamma - 1) / 9
 	dt[6] = (w*math.Log(sync) + (1-w)*math.Log(compute) - math.Log(step)) / s.Gamma * 9 * share * (1 - share)
-}
-
-// solve walks downhill from x.
-func (f *mapFit) solve(x [terms]float64) [terms]float64 {
-	const iterations, tolerance = 12, 1e-3
-	now, damp := f.at(x), 1e-3
-	for range iterations {
-		d, ok := now.step(damp)
-		if !ok {
-			return x
-		}
-		y := x
-		for i := range y {
-			y[i] += math.Max(-3, math.Min(3, d[i]))
-		}
-		next := f.at(y)
-		if next.cost > now.cost {
-			if damp *= 10; damp > 1e6 {
-				return x
-			}
-			continue
-		}
-		done := now.cost-next.cost < tolerance*(1+next.cost)
-		x, now, damp = y, next, damp/5
-		if done {
-			return x
-		}
-	}
-	return x
-}
-
-// factor is the Cholesky factor of H + damp·diag H, false if it has none.
-func (n *normal) factor(damp float64) (l [terms][terms]float64, ok bool) {
-	l = n.h
-	for i := range terms {
-		l[i][i] *= 1 + damp
-		for k := range i + 1 {
-			sum := l[i][k]
-			for m := range k {
-				sum -= l[i][m] * l[k][m]
-			}
-			if i != k {
-				l[i][k] = sum / l[k][k]
-				continue
-			}
-			if !(sum > 0) {
-				return l, false
-			}
-			l[i][i] = math.Sqrt(sum)
-		}
-	}
-	return l, true
-}
-
-// step solves (H + damp·diag H) d = −g.
-func (n *normal) step(damp float64) (d [terms]float64, ok bool) {
-	l, ok := n.factor(damp)
-	if !ok {
-		return d, false
-	}
-	for i := range terms {
-		d[i] = -n.g[i]
-		for m := range i {
-			d[i] -= l[i][m] * d[m]
-		}
-		d[i] /= l[i][i]
-	}
-	for i := terms - 1; i >= 0; i-- {
-		for m := i + 1; m < terms; m++ {
-			d[i] -= l[m][i] * d[m]
-		}
-		d[i] /= l[i][i]
-	}
-	return d, true
 }

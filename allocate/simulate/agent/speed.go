@@ -1,6 +1,10 @@
 package agent
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
 
 // Speed is the throughput model of Pollux (OSDI 2021, equations 8 to 11) for
 // one GPU type. With b samples per worker on k workers,
@@ -18,9 +22,9 @@ type Speed struct {
 	BetaR  float64 // s/worker
 	Gamma  float64 // 1 to 10
 
-	// root is the Cholesky factor of the inverse covariance of the logarithms
-	// of the parameters, in the coordinates of [Prior]; nil if nobody knows.
-	root *[terms][terms]float64
+	// root factorises the inverse covariance of the logarithms of the
+	// parameters, in the coordinates of [Prior]; nil if nobody knows.
+	root *mat.Cholesky
 }
 
 // Uncertainty is the standard deviation of the logarithm of the step time, 0
@@ -31,19 +35,13 @@ func (s *Speed) Uncertainty(nodes, workers int, local float64) float64 {
 	}
 	var dc, dt [terms]float64
 	step, compute := s.Times(nodes, workers, local)
-	dc[0] = s.AlphaC / compute
-	dc[1] = 1 - dc[0]
 	s.slopes(Observation{Key: Key{nodes, workers, local}}, step, compute, &dc, &dt)
-	// |L⁻¹ d|, the variance being dᵀ(L Lᵀ)⁻¹d.
-	var sum float64
-	for i := range terms {
-		for m := range i {
-			dt[i] -= s.root[i][m] * dt[m]
-		}
-		dt[i] /= s.root[i][i]
-		sum += dt[i] * dt[i]
+	d := mat.NewVecDense(terms, dt[:])
+	var solved mat.VecDense
+	if s.root.SolveVecTo(&solved, d) != nil {
+		return math.Inf(1)
 	}
-	return math.Sqrt(sum)
+	return math.Sqrt(mat.Dot(d, &solved))
 }
 
 // least is the smallest value of a parameter but Gamma, in its unit, and the

@@ -76,19 +76,23 @@ type Settings struct {
 
 // Row is one policy on one case.
 type Row struct {
-	Policy, Workload string
+	Policy   string `json:"policy"`
+	Workload string `json:"workload"`
 	simulate.Summary
-	FTFMean, FTFP99           float64 // finish-time fairness, see [simulate.Fairness]
-	SlowdownMean, SlowdownP99 float64 // completion time over that alone on the GPUs asked for
-	Worse                     float64 // share of jobs that would have been better off with a share of their own
-	Tenants                   []Tenant
-	Wall                      float64 // seconds the replay took
+	FTFMean      float64  `json:"ftf_mean"` // finish-time fairness, see [simulate.Fairness]
+	FTFP99       float64  `json:"ftf_p99"`
+	SlowdownMean float64  `json:"slowdown_mean"` // completion time over that alone on the GPUs asked for
+	SlowdownP99  float64  `json:"slowdown_p99"`
+	Worse        float64  `json:"worse_than_share"` // share of jobs that would have been better off with a share of their own
+	Tenants      []Tenant `json:"-"`
+	Wall         float64  `json:"wall_s"` // seconds the replay took
 	// Milliseconds per decision, mean and 99 % quantile: what the policy took
 	// to answer; under Pollux's rules with its models and placement. Those of
 	// Tiresias decide as they go, and report 0.
-	DecisionMean, DecisionP99 float64
-	Outcomes                  []simulate.Outcome
-	Usage                     []simulate.Usage // nil unless asked for
+	DecisionMean float64            `json:"decision_mean_ms"`
+	DecisionP99  float64            `json:"decision_p99_ms"`
+	Outcomes     []simulate.Outcome `json:"-"`
+	Usage        []simulate.Usage   `json:"-"` // nil unless asked for
 }
 
 // Run replays every case under every policy. The rows are in that order,
