@@ -110,7 +110,7 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.measurements, "measurements", "", "measurements of all applications, to fit models to (CSV)")
 	f.BoolVar(&in.oracle, "oracle", false, "tell policies the measured speeds in place of what the models predict (models and measurements)")
 	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by how far jobs that ended came (native)")
-	f.BoolVar(&in.Alone, "alone", false, "models of a job forget what earlier jobs of its application showed (profiles)")
+	f.BoolVar(&in.Alone, "alone", false, "models of a job forget what earlier jobs of its application showed (native and pollux)")
 	f.StringSliceVar(&in.Policies, "policy", nil, "policies to compare: "+strings.Join(policy.Names(), ", "))
 	f.StringVar(&in.Semantics, "semantics", compare.Native, "rules of the replay: "+strings.Join(compare.AllSemantics(), ", "))
 	f.StringVar(&in.jobsOut, "jobs-out", "", "also write a row per job here (CSV)")

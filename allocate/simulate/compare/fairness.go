@@ -90,7 +90,7 @@ func summary(v []float64) (mean, p99 float64) {
 func (s *Settings) alone(c Case) (simulate.Alone, error) {
 	switch {
 	case s.Models != nil:
-		jobs, err := s.Models.Jobs(c.Jobs, c.Cluster, false)
+		jobs, err := s.Models.Jobs(c.Jobs, c.Cluster, false, false)
 		return func(i, gpus int) (float64, error) { return s.Models.Alone(jobs, i, gpus) }, err
 	case s.measured(c):
 		return s.measuredAlone(c), nil

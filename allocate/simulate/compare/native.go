@@ -67,7 +67,7 @@ func (s Settings) native(c Case, name string, decided func(time.Duration), used 
 func (s Settings) jobs(c Case, gang bool) ([]simulate.Job, error) {
 	switch {
 	case s.Models != nil:
-		return s.Models.Jobs(c.Jobs, c.Cluster, gang)
+		return s.Models.Jobs(c.Jobs, c.Cluster, gang, s.Alone)
 	case s.measured(c):
 		h := elastic.NewHistory()
 		h.Alone = s.Alone

@@ -17,7 +17,10 @@ import (
 // restart takes as long as starts did that were measured. With
 // gang, and if it is rigid, a job is offered the workers and the batch its
 // owner asked for and nothing else.
-func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang bool) ([]simulate.Job, error) {
+// What a job runs is known to the later jobs of its application, unless each is
+// alone.
+func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool) ([]simulate.Job, error) {
+	seen := map[string]map[string]float64{}
 	tables := map[string][]allocate.Option{}
 	out := make([]simulate.Job, len(workload))
 	for i, w := range workload {
@@ -37,7 +40,7 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang bool) ([]si
 		if tables[k] == nil {
 			var err error
 			if a.only != nil {
-				tables[k], err = a.choose(spec, layout, c)
+				tables[k], err = a.candidates(spec, layout, c)
 			} else {
 				tables[k], err = plan.Options(spec, a.predict, c)
 			}
@@ -53,7 +56,10 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang bool) ([]si
 			return nil, err
 		}
 		w.RestartSeconds = a.model.StartSeconds()
-		w.Learner = &learner{app: a, options: tables[k], left: w.Believed()}
+		if alone || seen[a.name] == nil {
+			seen[a.name] = map[string]float64{}
+		}
+		w.Learner = &learner{app: a, options: tables[k], seen: seen[a.name], left: w.Believed()}
 		out[i] = w
 	}
 	return out, nil
@@ -147,11 +153,11 @@ func (m *Models) Alone(jobs []simulate.Job, i, gpus int) (float64, error) {
 }
 
 // learner implements [simulate.Learner]: the predictions of a model, and what
-// was seen of the configurations the job has run.
+// was seen of the configurations that jobs of the application have run.
 type learner struct {
 	app     *app
-	options []allocate.Option
-	seen    map[string]float64
+	options []allocate.Option  // as predicted
+	seen    map[string]float64 // goodput by configuration
 	done    float64
 	left    float64 // believed at the start
 }
@@ -164,25 +170,21 @@ func (l *learner) Observe(c data.Config, done float64) error {
 		return nil
 	}
 	v, err := l.app.goodput(c)
-	if err != nil {
-		return err
-	}
-	if l.seen == nil {
-		l.seen = map[string]float64{}
-	}
 	l.seen[k] = v
-	l.options = slices.Clone(l.options)
-	for n := range l.options {
-		if o := &l.options[n]; key(o.Config) == k {
-			o.Answer.Goodput = data.Estimate{Mean: v, Lo: v, Hi: v}
-		}
-	}
-	return nil
+	return err
 }
 
 // Options implements [simulate.Learner].
 func (l *learner) Options(current *data.Config) []allocate.Option {
 	out := slices.Clone(l.options)
+	for n := range out {
+		if v, known := l.seen[key(out[n].Config)]; known {
+			out[n].Answer.Goodput = data.Estimate{Mean: v, Lo: v, Hi: v}
+		}
+	}
+	if l.app.only != nil {
+		out = fastest(out, current)
+	}
 	if current == nil || slices.ContainsFunc(out, func(o allocate.Option) bool { return key(o.Config) == key(*current) }) {
 		return out
 	}

@@ -1,24 +1,16 @@
 package modelled
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 
 	"knee/allocate"
 	"knee/data"
-	"knee/predict"
 )
 
-// choose offers, of the configurations that were measured, the one that should
-// be fastest for every number of workers, GPUs and layout chosen together:
+// candidates are the configurations that were measured and that a job may run:
 // those on as few nodes as the workers need, and where a layout is given those
 // of it.
-func (a *app) choose(job data.Job, layout *data.Layout, c *data.Cluster) ([]allocate.Option, error) {
-	type size struct {
-		gpuType string
-		workers int
-	}
+func (a *app) candidates(job data.Job, layout *data.Layout, c *data.Cluster) ([]allocate.Option, error) {
 	room, widest := map[string]int{}, map[string]int{}
 	for _, n := range c.Nodes {
 		if !n.Drained {
@@ -26,7 +18,7 @@ func (a *app) choose(job data.Job, layout *data.Layout, c *data.Cluster) ([]allo
 			widest[n.GPUType] = max(widest[n.GPUType], n.GPUs)
 		}
 	}
-	best := map[size]allocate.Option{}
+	var out []allocate.Option
 	for _, x := range a.only {
 		if x.Workers > room[x.GPUType] || x.Workers < job.Workers.Min || job.Workers.Max > 0 && x.Workers > job.Workers.Max ||
 			len(x.Placement) > (x.Workers+widest[x.GPUType]-1)/widest[x.GPUType] || layout != nil && !sameLayout(x.Layout, *layout) {
@@ -43,26 +35,31 @@ func (a *app) choose(job data.Job, layout *data.Layout, c *data.Cluster) ([]allo
 			}
 			answer.Goodput = data.Estimate{Mean: v, Lo: v, Hi: v}
 		}
-		o := allocate.Option{Config: answer.Config, Answer: answer, Use: allocate.UseOf(answer.Config, data.Resources{})}
-		at := size{x.GPUType, x.Workers}
-		if old, known := best[at]; !known || better(answer, old.Answer) {
-			best[at] = o
-		}
+		out = append(out, allocate.Option{Config: answer.Config, Answer: answer, Use: allocate.UseOf(answer.Config, data.Resources{})})
 	}
-	out := slices.Collect(maps.Values(best))
-	slices.SortFunc(out, func(a, b allocate.Option) int {
-		return cmp.Or(cmp.Compare(a.Config.GPUType, b.Config.GPUType), cmp.Compare(a.Use.GPUs, b.Use.GPUs))
-	})
 	return out, nil
 }
 
-// better prefers the larger goodput, and of equals the shorter name, so that
-// the order of a table does not decide.
-func better(a, b predict.Answer) bool {
-	if a.Goodput.Mean != b.Goodput.Mean {
-		return a.Goodput.Mean > b.Goodput.Mean
+// fastest keeps the option of every number of workers of a GPU type that should
+// be fastest, and what a job runs now, so that GPUs and layout are chosen
+// together.
+func fastest(all []allocate.Option, current *data.Config) []allocate.Option {
+	beaten := func(o allocate.Option) bool {
+		if current != nil && key(o.Config) == key(*current) {
+			return false
+		}
+		return slices.ContainsFunc(all, func(x allocate.Option) bool {
+			v, w := x.Answer.Goodput.Mean, o.Answer.Goodput.Mean
+			return x.Use.GPUs == o.Use.GPUs && x.Use.GPUType == o.Use.GPUType && (v > w || v == w && key(x.Config) < key(o.Config))
+		})
 	}
-	return key(a.Config) < key(b.Config)
+	out := make([]allocate.Option, 0, len(all))
+	for _, o := range all {
+		if !beaten(o) {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // sameLayout compares what two layouts say, not what they leave unknown.

@@ -94,7 +94,7 @@ func TestJobsSpeakOfTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := m.Jobs(w, nodes(), true)
+	jobs, err := m.Jobs(w, nodes(), true, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestJobsSpeakOfTime(t *testing.T) {
 		t.Errorf("ends at %g s, want 100", end)
 	}
 	w[0].Application = "y"
-	if _, err := m.Jobs(w, nodes(), true); err == nil || !strings.Contains(err.Error(), `w.csv:2:application: found "y" for job j, want an application with a model: x`) {
+	if _, err := m.Jobs(w, nodes(), true, false); err == nil || !strings.Contains(err.Error(), `w.csv:2:application: found "y" for job j, want an application with a model: x`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -136,7 +136,7 @@ func TestMeasuredLayouts(t *testing.T) {
 		if _, err := m.Measure(file, tt.oracle); err != nil {
 			t.Fatal(err)
 		}
-		jobs, err := m.Jobs([]simulate.Job{{Name: "j", Application: "x", TotalSteps: 100, Layout: &data.Layout{Sharding: "zero2"}, FixedLayout: tt.fixed}}, nodes(), false)
+		jobs, err := m.Jobs([]simulate.Job{{Name: "j", Application: "x", TotalSteps: 100, Layout: &data.Layout{Sharding: "zero2"}, FixedLayout: tt.fixed}}, nodes(), false, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestRestartsAreMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := m.Jobs([]simulate.Job{{Name: "j", Application: "x", Work: 640, Workers: 2}}, nodes(), true)
+	jobs, err := m.Jobs([]simulate.Job{{Name: "j", Application: "x", Work: 640, Workers: 2}}, nodes(), true, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,5 +176,36 @@ func TestRestartsAreMeasured(t *testing.T) {
 	}
 	if got := r.Jobs[0].JCT(); math.Abs(got-8) > 1e-9 {
 		t.Errorf("640 samples at 640 samples/s took %g s, want 8 with the start", got)
+	}
+}
+
+// TestJobsTellEachOther: what one job of an application has run is known to the
+// next, unless each is alone.
+func TestJobsTellEachOther(t *testing.T) {
+	m, _, err := Fit(t.Context(), table(t), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, alone := range []bool{false, true} {
+		jobs, err := m.Jobs([]simulate.Job{{Name: "a", Application: "x", Work: 1}, {Name: "b", Application: "x", Work: 1}}, nodes(), false, alone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := jobs[1].Learner.Options(nil)
+		far := options[len(options)-1]
+		if err := jobs[0].Learner.Observe(far.Config, 0); err != nil {
+			t.Fatal(err)
+		}
+		truth, err := m.Truth(&jobs[0], far.Config, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := data.Estimate{Mean: truth, Lo: truth, Hi: truth}
+		if alone {
+			want = far.Answer.Goodput
+		}
+		if got := jobs[1].Learner.Options(nil)[len(options)-1].Answer.Goodput; got != want {
+			t.Errorf("alone %t: the second job expects %+v, want %+v", alone, got, want)
+		}
 	}
 }
