@@ -77,14 +77,7 @@ func (r *replay) placeAll(s allocate.State, a allocate.Assignment) []move {
 }
 
 // count adds up the GPUs of every type that are there.
-func (r *replay) count() {
-	r.room = map[string]int{}
-	for _, n := range r.cluster().Nodes {
-		if !n.Drained {
-			r.room[n.GPUType] += n.GPUs
-		}
-	}
-}
+func (r *replay) count() { r.room = NewSlots(r.cluster()).Total }
 
 // cluster is what there is of it now.
 func (r *replay) cluster() *data.Cluster {

@@ -13,16 +13,11 @@ import (
 // empty if the gang fits nowhere.
 func RigidOptions(j Job, cluster *data.Cluster) []allocate.Option {
 	workers := max(1, j.Workers)
-	room := map[string]int{}
-	for _, n := range cluster.Nodes {
-		if !n.Drained {
-			room[n.GPUType] += n.GPUs
-		}
-	}
+	slots := NewSlots(cluster)
 	one := data.Estimate{Mean: 1, Lo: 1, Hi: 1}
 	var out []allocate.Option
-	for _, t := range cluster.GPUTypes() {
-		if room[t] < workers {
+	for _, t := range slots.Types {
+		if slots.Total[t] < workers {
 			continue
 		}
 		c := data.Config{GPUType: t, Mode: data.AllReduce, Workers: workers}

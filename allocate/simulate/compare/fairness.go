@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"knee/allocate/simulate"
-	"knee/data"
 	"knee/internal/quantile"
 )
 
@@ -124,20 +123,20 @@ func (s *Settings) measuredAlone(c Case) simulate.Alone {
 		app  string
 		gpus int
 	}
-	known := map[key]float64{}
+	known, slots := map[key]float64{}, simulate.NewSlots(c.Cluster)
 	return func(i, gpus int) (float64, error) {
 		app, err := s.Profiles.App(c.Jobs[i].Application)
 		if err != nil {
 			return 0, err
 		}
-		for _, gpuType := range c.Cluster.GPUTypes() {
+		for _, gpuType := range slots.Types {
 			t := app.Tables[gpuType]
 			if t == nil {
 				continue
 			}
 			k := key{app.Name, min(gpus, t.MaxWorkers, int(app.Max/t.LocalMin))}
 			if _, ok := known[k]; !ok {
-				if known[k], err = app.Alone(t, packedOn(c.Cluster, gpuType, k.gpus)); err != nil {
+				if known[k], err = app.Alone(t, simulate.Packed(slots.GPUs[gpuType], min(k.gpus, slots.Total[gpuType]))); err != nil {
 					return 0, err
 				}
 			}
@@ -145,24 +144,4 @@ func (s *Settings) measuredAlone(c Case) simulate.Alone {
 		}
 		return 0, nil
 	}
-}
-
-// packedOn fills the widest nodes of a type first.
-func packedOn(c *data.Cluster, gpuType string, workers int) data.Placement {
-	var room []int
-	for _, n := range c.Nodes {
-		if n.GPUType == gpuType && !n.Drained && n.GPUs > 0 {
-			room = append(room, n.GPUs)
-		}
-	}
-	slices.SortFunc(room, func(a, b int) int { return b - a })
-	var p data.Placement
-	for _, g := range room {
-		if workers == 0 {
-			break
-		}
-		p = append(p, min(g, workers))
-		workers -= min(g, workers)
-	}
-	return p
 }

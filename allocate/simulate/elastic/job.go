@@ -20,7 +20,7 @@ import (
 // and nothing else; one that names no batch trains at the initial one.
 // Their models learn from each other by way of h.
 func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang bool, h *History) ([]simulate.Job, error) {
-	slots := newSlots(c)
+	slots := simulate.NewSlots(c)
 	out := make([]simulate.Job, len(workload))
 	for i, w := range workload {
 		app, err := p.App(w.Application)
@@ -56,30 +56,10 @@ func Truth(p *measured.Profiles) simulate.Truth {
 	}
 }
 
-// slots are the GPUs of a cluster by type.
-type slots struct {
-	types  []string
-	gpus   map[string][]int // per node
-	total  map[string]int
-	widest map[string]int
-}
-
-func newSlots(c *data.Cluster) *slots {
-	h := &slots{types: c.GPUTypes(), gpus: map[string][]int{}, total: map[string]int{}, widest: map[string]int{}}
-	for _, n := range c.Nodes {
-		if !n.Drained {
-			h.gpus[n.GPUType] = append(h.gpus[n.GPUType], n.GPUs)
-			h.total[n.GPUType] += n.GPUs
-			h.widest[n.GPUType] = max(h.widest[n.GPUType], n.GPUs)
-		}
-	}
-	return h
-}
-
 // Learner implements [simulate.Learner] with an agent per GPU type.
 type Learner struct {
 	app    *measured.App
-	slots  *slots
+	slots  *simulate.Slots
 	agents map[string]*agent.Agent
 	gang   int // workers asked for; 0 where the policy decides
 	least  int // workers its owner bounds it to; 0 for no bound
@@ -89,7 +69,7 @@ type Learner struct {
 	work   map[string]float64 // see [History]; nil for none
 }
 
-func newLearner(w simulate.Job, app *measured.App, s *slots, gang bool, h *History) (*Learner, error) {
+func newLearner(w simulate.Job, app *measured.App, s *simulate.Slots, gang bool, h *History) (*Learner, error) {
 	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{}, least: w.WorkersMin, most: w.WorkersMax, work: h.works()}
 	l.fits = w.Divides
 	gang = gang || w.Rigid
@@ -108,9 +88,9 @@ func newLearner(w simulate.Job, app *measured.App, s *slots, gang bool, h *Histo
 			l.gang = w.Workers
 		}
 	}
-	for _, t := range s.types {
+	for _, t := range s.Types {
 		table := app.Tables[t]
-		if table == nil || s.total[t] == 0 || gang && s.total[t] < w.Workers || min(s.total[t], table.MaxWorkers, int(app.Max/table.LocalMin)) < w.WorkersMin {
+		if table == nil || s.Total[t] == 0 || gang && s.Total[t] < w.Workers || min(s.Total[t], table.MaxWorkers, int(app.Max/table.LocalMin)) < w.WorkersMin {
 			continue
 		}
 		limits := app.Limits(table)
@@ -133,13 +113,13 @@ func newLearner(w simulate.Job, app *measured.App, s *slots, gang bool, h *Histo
 // checked, and its agent. The policy decides on its size, or with gang takes
 // that and the total batch as they were asked for.
 func (h *History) Single(w simulate.Job, app *measured.App, c *data.Cluster, limits agent.Limits, gang bool) (*Learner, *agent.Agent) {
-	s := newSlots(c)
-	t := s.types[0]
+	s := simulate.NewSlots(c)
+	t := s.Types[0]
 	a := &agent.Agent{Limits: limits, Speeds: h.of(app.Name, t)}
 	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{t: a}, fits: w.Divides, work: h.works()}
 	if gang {
 		a.Fixed = w.Batch
-		l.gang = min(w.Workers, s.total[t])
+		l.gang = min(w.Workers, s.Total[t])
 	}
 	return l, a
 }
@@ -194,12 +174,12 @@ func (l *Learner) Completed() {
 func (l *Learner) Options(current *data.Config) []allocate.Option {
 	var out []allocate.Option
 	seen := false
-	for _, t := range l.slots.types {
+	for _, t := range l.slots.Types {
 		if l.agents[t] == nil {
 			continue
 		}
 		for _, k := range l.counts(t) {
-			p := Packed(l.slots.gpus[t], k)
+			p := simulate.Packed(l.slots.GPUs[t], k)
 			if p == nil {
 				continue
 			}
@@ -218,7 +198,7 @@ func (l *Learner) counts(gpuType string) []int {
 	if l.gang > 0 {
 		return []int{l.gang}
 	}
-	most, a := l.slots.widest[gpuType], l.agents[gpuType]
+	most, a := l.slots.Widest[gpuType], l.agents[gpuType]
 	for _, other := range l.agents {
 		most = max(most, Growth*other.MostWorkers)
 	}
@@ -227,8 +207,8 @@ func (l *Learner) counts(gpuType string) []int {
 	if l.most > 0 {
 		most = min(most, l.most)
 	}
-	most = min(l.slots.total[gpuType], int(a.Max/a.LocalMin), most, table.MaxWorkers)
-	sizes := between(Sizes(most, l.slots.widest[gpuType]), l.least, most)
+	most = min(l.slots.Total[gpuType], int(a.Max/a.LocalMin), most, table.MaxWorkers)
+	sizes := between(Sizes(most, l.slots.Widest[gpuType]), l.least, most)
 	return slices.DeleteFunc(slices.Clone(sizes), func(k int) bool { return !l.fits(k) })
 }
 
@@ -252,7 +232,7 @@ func (l *Learner) expect(gpuType string, nodes, k int) (agent.Choice, data.Estim
 	if a.Ready() {
 		return Expect(a, nodes, k)
 	}
-	for _, t := range l.slots.types {
+	for _, t := range l.slots.Types {
 		if other := l.agents[t]; other != nil && other.Ready() {
 			_, e := Expect(other, nodes, k)
 			ratio := l.lone(gpuType) / l.lone(t)
@@ -263,7 +243,7 @@ func (l *Learner) expect(gpuType string, nodes, k int) (agent.Choice, data.Estim
 	choice, e := Expect(a, nodes, k)
 	// Nothing is known but what a lone GPU of each type does.
 	ratio := 1.0
-	for _, t := range l.slots.types {
+	for _, t := range l.slots.Types {
 		if l.agents[t] != nil {
 			ratio = l.lone(gpuType) / l.lone(t)
 			break

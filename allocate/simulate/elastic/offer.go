@@ -58,25 +58,6 @@ func between(sizes []int, least, most int) []int {
 	return slices.Insert(slices.Clone(sizes[at:]), 0, least)
 }
 
-// Packed puts k workers on as few nodes as possible, given the GPUs of each;
-// nil if there are not enough.
-func Packed(gpus []int, k int) data.Placement {
-	var p data.Placement
-	for _, g := range slices.Backward(slices.Sorted(slices.Values(gpus))) {
-		if k == 0 {
-			break
-		}
-		if take := min(k, g); take > 0 {
-			p = append(p, take)
-			k -= take
-		}
-	}
-	if k > 0 {
-		return nil
-	}
-	return p
-}
-
 // Expect is the batch for an allocation and the goodput to expect with it, in
 // samples/s at initial-batch worth. A job that has not been observed has one
 // that means nothing beside other jobs: 1 on one worker, rising slowly.

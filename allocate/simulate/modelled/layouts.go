@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"knee/allocate"
+	"knee/allocate/simulate"
 	"knee/data"
 )
 
@@ -11,17 +12,11 @@ import (
 // those on as few nodes as the workers need, and where a layout is given those
 // of it.
 func (a *app) candidates(job data.Job, layout *data.Layout, c *data.Cluster) ([]allocate.Option, error) {
-	room, widest := map[string]int{}, map[string]int{}
-	for _, n := range c.Nodes {
-		if !n.Drained {
-			room[n.GPUType] += n.GPUs
-			widest[n.GPUType] = max(widest[n.GPUType], n.GPUs)
-		}
-	}
+	slots := simulate.NewSlots(c)
 	var out []allocate.Option
 	for _, x := range a.only {
-		if x.Workers > room[x.GPUType] || x.Workers < job.Workers.Min || job.Workers.Max > 0 && x.Workers > job.Workers.Max ||
-			len(x.Placement) > (x.Workers+widest[x.GPUType]-1)/widest[x.GPUType] || layout != nil && !sameLayout(x.Layout, *layout) {
+		if x.Workers > slots.Total[x.GPUType] || x.Workers < job.Workers.Min || job.Workers.Max > 0 && x.Workers > job.Workers.Max ||
+			len(x.Placement) > len(simulate.Packed(slots.GPUs[x.GPUType], x.Workers)) || layout != nil && !sameLayout(x.Layout, *layout) {
 			continue
 		}
 		answer, err := a.predict.At(x)

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"knee/allocate/simulate"
 	"knee/allocate/simulate/agent"
-	"knee/allocate/simulate/elastic"
 )
 
 // optimus is Optimus (Peng et al., EuroSys 2018) as the Pollux simulator has
@@ -127,7 +127,7 @@ func (o *optimus) stepTime(j *job, n int, h *slots) (float64, error) {
 	}
 	c := agent.Choice{Local: math.Ceil(local/float64(accum+1) - 1e-8), Accum: accum}
 	c.Local = math.Min(c.Local, math.Floor(j.limits.Max/float64(n*(accum+1))))
-	step, sync, err := j.table.Times(elastic.Packed(h.gpus, n), c.Local)
+	step, sync, err := j.table.Times(simulate.Packed(h.gpus, n), c.Local)
 	if err != nil {
 		return 0, err
 	}
