@@ -219,9 +219,9 @@ func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
 	return allocate.Option{Config: c, Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: e, Throughput: e}}
 }
 
-// doubt is the standard deviation of the logarithm of a speed that was
+// carried is the standard deviation of the logarithm of a speed that was
 // carried over from another GPU type.
-const doubt = 0.3
+const carried = 0.3
 
 // expect predicts an allocation. A type the job has not been seen on borrows
 // the model of one it has, by the ratio of what a lone GPU of each type does
@@ -232,24 +232,20 @@ func (l *Learner) expect(gpuType string, nodes, k int) (agent.Choice, data.Estim
 	if a.Ready() {
 		return Expect(a, nodes, k)
 	}
-	for _, t := range l.slots.Types {
-		if other := l.agents[t]; other != nil && other.Ready() {
-			_, e := Expect(other, nodes, k)
-			ratio := l.lone(gpuType) / l.lone(t)
-			off := math.Exp(normal95 * doubt)
-			return First(a.Limits, k), data.Estimate{Mean: e.Mean * ratio, Lo: e.Lo * ratio / off, Hi: e.Hi * ratio * off}
-		}
+	// Without any, all that is known is what a lone GPU of each type does.
+	types := l.slots.Types
+	from := slices.IndexFunc(types, func(t string) bool { return l.agents[t] != nil && l.agents[t].Ready() })
+	seen := from >= 0
+	if !seen {
+		from = slices.IndexFunc(types, func(t string) bool { return l.agents[t] != nil })
 	}
-	choice, e := Expect(a, nodes, k)
-	// Nothing is known but what a lone GPU of each type does.
-	ratio := 1.0
-	for _, t := range l.slots.Types {
-		if l.agents[t] != nil {
-			ratio = l.lone(gpuType) / l.lone(t)
-			break
-		}
+	_, e := Expect(l.agents[types[from]], nodes, k)
+	e = e.Scale(l.lone(gpuType) / l.lone(types[from]))
+	if seen {
+		off := math.Exp(normal95 * carried)
+		e.Lo, e.Hi = e.Lo/off, e.Hi*off
 	}
-	return choice, e.Scale(ratio)
+	return First(a.Limits, k), e
 }
 
 // lone is the samples/s of one GPU with its largest batch.

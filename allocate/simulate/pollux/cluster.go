@@ -53,25 +53,16 @@ type slots struct {
 }
 
 func newSlots(c *data.Cluster) (*slots, error) {
-	h := &slots{}
-	for _, n := range c.Nodes {
-		if n.Drained {
-			continue
-		}
-		if h.gpuType == "" {
-			h.gpuType = n.GPUType
-		}
-		if n.GPUType != h.gpuType {
-			return nil, &data.InputError{Source: c.Source, Found: "GPU types " + strings.Join(c.GPUTypes(), ", "),
-				Want: "nodes of one type: the published simulator knows no other, use the native semantics"}
-		}
-		h.gpus = append(h.gpus, n.GPUs)
-		h.total += n.GPUs
-	}
-	if h.total == 0 {
+	all := simulate.NewSlots(c)
+	types := slices.DeleteFunc(slices.Clone(all.Types), func(t string) bool { return all.Total[t] == 0 })
+	switch len(types) {
+	case 1:
+		return &slots{types[0], all.GPUs[types[0]], all.Total[types[0]]}, nil
+	case 0:
 		return nil, &data.InputError{Source: c.Source, Found: "no worker slots", Want: "at least one"}
 	}
-	return h, nil
+	return nil, &data.InputError{Source: c.Source, Found: "GPU types " + strings.Join(types, ", "),
+		Want: "nodes of one type: the published simulator knows no other, use the native semantics"}
 }
 
 // Run replays a workload; the outcomes are in its order.
