@@ -45,9 +45,10 @@ type Knee struct {
 	Risk, Learning float64
 }
 
-// DefaultRisk is the Risk of the policy by name. Like the Horizon it was
-// chosen by replaying the workloads 1, 2 and 6 published with Pollux, with
-// models fitted as jobs run; any two of the three choose the same value.
+// DefaultRisk is the Risk of the policy by name. Like Power, Horizon and
+// Learning it was set by hand, seeing the workloads 1, 2 and 6 published with
+// Pollux; BenchmarkLeaveOneOut of allocate/simulate/pollux scores each with what
+// the other two would have chosen.
 const DefaultRisk = 0.4
 
 // horizon is the default Horizon.
