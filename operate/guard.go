@@ -52,21 +52,23 @@ func (g guard) movable(j queue.Job) string {
 	return ""
 }
 
-// Allowed returns what says why a job may not be changed: the guard rails of a
-// configuration, with the changes that its loop has made.
-func Allowed(c *data.Operate, now time.Time) (func(queue.Job) string, error) {
+// Movable returns what says why a job may not be changed: the allow-list of a
+// configuration, and the changes that its loop has made.
+func Movable(c *data.Operate, now time.Time) (func(queue.Job) string, error) {
 	st, err := readState(Folder(c))
-	if err != nil {
-		return nil, err
-	}
-	g := guard{c, st, now}
-	closed := g.closed(beside(c, c.PauseFile, ""))
+	return guard{c, st, now}.movable, err
+}
+
+// Allowed is [Movable] while nothing stops all changes.
+func Allowed(c *data.Operate, now time.Time) (func(queue.Job) string, error) {
+	movable, err := Movable(c, now)
+	closed := guard{config: c, now: now}.closed(beside(c, c.PauseFile, ""))
 	return func(j queue.Job) string {
 		if closed != "" {
 			return closed
 		}
-		return g.movable(j)
-	}, nil
+		return movable(j)
+	}, err
 }
 
 // closed returns why nothing may be changed now, empty if it may.

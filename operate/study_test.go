@@ -2,6 +2,7 @@ package operate_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -54,7 +55,7 @@ type trainee struct {
 	known   []forecast
 }
 
-// forecast is what a plan said of a job that it keeps.
+// forecast is what a turn said of a job where it runs.
 type forecast struct {
 	at      time.Time
 	started time.Time
@@ -245,32 +246,34 @@ func (w *world) operated(models map[string]string, fits int) {
 		w.tb.Fatal(err)
 	}
 	defer audit.Close()
-	planner := operate.Planner(c, now)
-	l := &operate.Loop{Config: c, Scheduler: w.Fake, Confirm: true, Audit: audit, Now: now, Sleep: w.sleep, Fits: fits,
-		Plan: func(ctx context.Context, cluster, jobs string) (*data.Plan, error) {
-			p, err := planner(ctx, cluster, jobs)
-			if err == nil {
-				w.remember(p)
-			}
-			return p, err
-		}}
+	l := &operate.Loop{Config: c, Scheduler: w.Fake, Confirm: true, Audit: audit, Now: now, Sleep: w.sleep, Fits: fits, Plan: operate.Planner(c, now)}
 	for w.ended < len(w.jobs) {
 		before := w.now
 		if len(w.Jobs) > 0 {
-			if _, err := l.Turn(w.tb.Context()); err != nil {
+			out, err := l.Turn(w.tb.Context())
+			if err != nil {
 				w.tb.Fatal(err)
 			}
+			w.remember(out.Folder, before)
 		}
 		_ = w.sleep(w.tb.Context(), c.Interval-w.now.Sub(before))
 	}
 }
 
-// remember keeps what a plan says of the jobs that it leaves where they are.
-func (w *world) remember(p *data.Plan) {
-	for _, e := range p.Jobs {
-		i := slices.IndexFunc(w.jobs, func(j *trainee) bool { return j.id == e.ID })
-		if f := w.Get(e.ID); i >= 0 && f != nil && e.Action == data.Keep && e.Finish.Mean > 0 && f.State == queue.Running {
-			w.jobs[i].known = append(w.jobs[i].known, forecast{w.now, f.Started, e.Finish})
+// remember keeps what a turn said of when jobs end.
+func (w *world) remember(folder string, at time.Time) {
+	var rows []queue.Row
+	text, err := os.ReadFile(filepath.Join(folder, "queue.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &rows)
+	}
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	for _, r := range rows {
+		i := slices.IndexFunc(w.jobs, func(j *trainee) bool { return j.id == r.ID })
+		if i >= 0 && r.Finish.Mean > 0 {
+			w.jobs[i].known = append(w.jobs[i].known, forecast{at, r.Started, r.Finish})
 		}
 	}
 }

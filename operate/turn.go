@@ -72,8 +72,9 @@ func (l *Loop) look(ctx context.Context, snap *queue.Snapshot, g guard, models *
 	out.Updates = models.Updates
 	out.Warnings = append(append(append(out.Warnings, snap.Warnings...), warnings...), models.Warnings...)
 	out.Jobs = len(rows)
-	for _, r := range rows {
-		if r.Model != "" {
+	for i := range rows {
+		rows[i].Finish = models.Forecast(&rows[i], g.now)
+		if rows[i].Model != "" {
 			out.Planned++
 		}
 	}

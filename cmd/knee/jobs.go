@@ -49,8 +49,8 @@ when, whose it is, and whether it may be stopped and started again.
 
 The rules of an operate.yaml (--config) say which model belongs to which jobs,
 and how much work they have; what the log of a job tells of is taken off. Jobs
-of which that is known can be planned. Any other job that runs is a fixed
-occupant of jobs.yaml: the plan goes without what it has. Jobs that wait and
+of which that is known, and that its allow-list lets be changed, can be planned.
+Any other job that runs is a fixed occupant of jobs.yaml: the plan goes without what it has. Jobs that wait and
 have no model are left out of jobs.yaml; -o table and -o json list them.`,
 		Example: `  knee jobs --from slurm -o table
   knee jobs --from slurm --config operate.yaml > jobs.yaml
@@ -60,21 +60,24 @@ have no model are left out of jobs.yaml; -o table and -o json list them.`,
 			if !slices.Contains([]string{"yaml", "json", "table", "csv", "markdown"}, out) {
 				return usageError{fmt.Errorf("-o %q: want yaml, json, table, csv or markdown", out)}
 			}
-			var rules []data.JobRule
+			view := queue.View{Now: time.Now()}
 			var tenants []data.Tenant
 			if config != "" {
 				c, err := data.LoadOperate(config)
 				if err != nil {
 					return err
 				}
-				if rules, err = operate.Rules(c); err != nil {
+				if view.Rules, err = operate.Rules(c); err != nil {
+					return err
+				}
+				if view.Movable, err = operate.Movable(c, view.Now); err != nil {
 					return err
 				}
 				if tenants = c.Tenants; len(namespaces) == 0 {
 					namespaces = c.Namespaces
 				}
 			}
-			rows, snap, err := a.jobRows(cmd.Context(), from, namespaces, rules)
+			rows, snap, err := a.jobRows(cmd.Context(), from, namespaces, view)
 			if err != nil {
 				return err
 			}
@@ -96,7 +99,7 @@ have no model are left out of jobs.yaml; -o table and -o json list them.`,
 }
 
 // jobRows reads a queue and matches it to models.
-func (a *app) jobRows(ctx context.Context, from string, namespaces []string, rules []data.JobRule) ([]queue.Row, *queue.Snapshot, error) {
+func (a *app) jobRows(ctx context.Context, from string, namespaces []string, view queue.View) ([]queue.Row, *queue.Snapshot, error) {
 	s, err := openQueue(from, namespaces, nil)
 	if err != nil {
 		return nil, nil, err
@@ -105,7 +108,7 @@ func (a *app) jobRows(ctx context.Context, from string, namespaces []string, rul
 	if err != nil {
 		return nil, nil, err
 	}
-	rows, warnings := queue.View{Rules: rules, Now: time.Now()}.Rows(ctx, s, snap)
+	rows, warnings := view.Rows(ctx, s, snap)
 	a.warn(append(snap.Warnings, warnings...)...)
 	return rows, snap, nil
 }

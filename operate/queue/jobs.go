@@ -19,9 +19,10 @@ type Row struct {
 	Step     float64       `json:"step,omitempty"`        // the last its log tells of
 	StepTime float64       `json:"step_time_s,omitempty"` // measured from its log
 	StepSE   float64       `json:"step_time_se_s,omitempty"`
-	Fixed    string        `json:"fixed,omitempty"` // why no plan changes it
-	Entry    *data.Job     `json:"-"`               // of jobs.yaml; nil for a job that neither runs nor can be planned
-	Rule     *data.JobRule `json:"-"`               // nil if none matches it
+	Finish   data.Estimate `json:"finish_s,omitzero"` // from now, if it stays as it is
+	Fixed    string        `json:"fixed,omitempty"`   // why no plan changes it
+	Entry    *data.Job     `json:"-"`                 // of jobs.yaml; nil for a job that neither runs nor can be planned
+	Rule     *data.JobRule `json:"-"`                 // nil if none matches it
 
 	Measured data.Measurement `json:"-"` // of where it runs, since the last look; StepTime is 0 if nothing is
 	Steps    []check.Step     `json:"-"` // of its workers, where its log tells them apart

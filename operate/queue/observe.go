@@ -105,13 +105,7 @@ func (v View) take(row *Row, text []byte, measurable bool) error {
 		r.Told = v.Now
 	}
 	r.Unread = int64(len(text))
-	c := data.Config{Job: row.Name, GPUType: row.GPUType, Workers: max(1, Workers(row.Nodes))}
-	for _, s := range row.Nodes {
-		c.Placement = append(c.Placement, s.Workers)
-	}
-	if c.Nodes = len(c.Placement); row.Rule.Batch.Initial > 0 {
-		c.LocalBatch = row.Rule.Batch.Initial / float64(c.Workers)
-	}
+	c := row.Config()
 	var steps check.Recorder
 	lines := 0
 	p, err := joblog.ReadProgress(bytes.NewReader(text), cmp.Or(row.Log, row.Name), c, row.Rule.Metrics, func(o launch.Observation) { lines++; steps.Add(o) })
@@ -134,4 +128,16 @@ func (v View) take(row *Row, text []byte, measurable bool) error {
 		row.StepTime, row.StepSE = p.Measurement.StepTime, p.Measurement.StepTimeSE
 	}
 	return err
+}
+
+// Config is the configuration that a job with a rule runs in.
+func (row *Row) Config() data.Config {
+	c := data.Config{Job: row.Name, GPUType: row.GPUType, Workers: max(1, Workers(row.Nodes))}
+	for _, s := range row.Nodes {
+		c.Placement = append(c.Placement, s.Workers)
+	}
+	if c.Nodes = len(c.Placement); row.Rule.Batch.Initial > 0 {
+		c.LocalBatch = row.Rule.Batch.Initial / float64(c.Workers)
+	}
+	return c
 }

@@ -1,0 +1,243 @@
+# knee operate on a real Kubernetes control plane, as the service account of
+# examples/operate/kubernetes.yaml: PyTorchJobs and a RayJob whose pods are
+# processes of this machine, in a namespace with a quota, beside a namespace
+# with a job of the same name, pods of others and a tainted node; knee killed,
+# the API server restarted, a worker stopped, a node lost.
+. "$(dirname "$0")/lib.sh"
+cd "$WORK"
+engine=$CLONE/test/engines/kubernetes
+need openssl openssl
+need curl curl
+code=0
+"$engine/up" "$WORK/kube" || code=$?
+[ $code != 77 ] || skip "no etcd"
+check "etcd and the control plane start" test $code = 0
+pids=()
+loop=
+trap '[ -z "$loop" ] || kill -9 $loop 2>/dev/null; for p in "${pids[@]}"; do kill "$p" 2>/dev/null || true; done; "$engine/down" "$WORK/kube"' EXIT
+export KUBECONFIG=$WORK/kube/kubeconfig
+"$engine/crds" "$WORK/kube" || skip "the custom resources cannot be downloaded"
+mkdir bin state
+for program in kubelet operator; do
+	(cd "$CLONE" && CGO_ENABLED=0 go build -o "$WORK/bin/$program" ./test/engines/$program)
+done
+bin/operator --kubeconfig "$KUBECONFIG" >operator.log 2>&1 &
+pids+=($!)
+nodes=()
+for n in a1 a2 a3; do nodes+=(--node $n,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB); done
+bin/kubelet --kubeconfig "$KUBECONFIG" --dir "$WORK/kube" "${nodes[@]}" --node t1,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB,taint=team:NoSchedule >kubelet.log 2>&1 &
+pids+=($!)
+within 30 holds kubelet.log ready 1 || { cat kubelet.log; exit 1; }
+
+api() { # api METHOD PATH [FILE]: asks the API server as its administrator
+	local type=application/yaml
+	[ "$1" != PATCH ] || type=application/merge-patch+json
+	curl -sS --fail-with-body --max-time 10 --cacert kube/certs/apiserver.crt -H "Authorization: Bearer $(cat kube/token)" -X "$1" -H "Content-Type: $type" \
+		${3:+--data-binary "@$3"} "https://127.0.0.1:$(cat kube/apiserver.port)$2"
+}
+settled() { ! api GET /api/v1/nodes | grep node.kubernetes.io/not-ready >/dev/null; }
+within 30 settled || exit 1
+create() { api POST "$1" /dev/stdin >created || { cat created; return 1; }; }
+
+# The manifest, object by object, and the token of its service account.
+awk 'BEGIN { n = 1 } /^---$/ { n++; next } { print > ("manifest." n ".yaml") }' "$CLONE/examples/operate/kubernetes.yaml"
+place() { # where objects of a kind are created
+	case $1 in
+	Namespace) echo /api/v1/namespaces ;;
+	ServiceAccount) echo /api/v1/namespaces/knee/serviceaccounts ;;
+	ConfigMap) echo /api/v1/namespaces/knee/configmaps ;;
+	PersistentVolumeClaim) echo /api/v1/namespaces/knee/persistentvolumeclaims ;;
+	Deployment) echo /apis/apps/v1/namespaces/knee/deployments ;;
+	ClusterRole) echo /apis/rbac.authorization.k8s.io/v1/clusterroles ;;
+	ClusterRoleBinding) echo /apis/rbac.authorization.k8s.io/v1/clusterrolebindings ;;
+	Role) echo /apis/rbac.authorization.k8s.io/v1/namespaces/training/roles ;;
+	RoleBinding) echo /apis/rbac.authorization.k8s.io/v1/namespaces/training/rolebindings ;;
+	esac
+}
+bindings=()
+for i in $(seq "$(ls manifest.*.yaml | wc -l)"); do
+	kind=$(sed -n 's/^kind: //p' manifest.$i.yaml)
+	case $kind in
+	*Binding) bindings+=("$i") ;;
+	*) check "the API server takes the $kind of the manifest" api POST "$(place "$kind")" manifest.$i.yaml ;;
+	esac
+done
+echo '{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}' |
+	api POST /api/v1/namespaces/knee/serviceaccounts/knee/token /dev/stdin | tr -d ' \n' | sed 's/.*"token":"\([^"]*\)".*/\1/' >knee.token
+sed "s/user: {token: .*/user: {token: \"$(cat knee.token)\"}/; s/namespace: default/namespace: training/; s#certs/#$WORK/kube/certs/#" kube/kubeconfig >knee.kubeconfig
+knee() { KUBECONFIG=$WORK/knee.kubeconfig "$KNEE" "$@"; }
+
+# Speeds to plan with, and a trainer: the first worker makes steps, the faster
+# the more there are, and goes on from the last.
+{
+	echo job,gpu_type,placement,local_batch,step_time_s,status
+	for at in 1:0 2:0.01 4:0.02 1-1:0.02 2-2:0.03 4-4:0.04; do
+		for batch in 16 32 64 128; do
+			awk -v p="${at%:*}" -v s="${at#*:}" -v b=$batch 'BEGIN { printf "toy,a100,%s,%d,%.4f,ok\n", p, b, 0.4 * b / 128 + s }'
+		done
+	done
+} >toy.csv
+check "speeds are fitted" "$KNEE" fit -q toy.csv -o toy.json
+cat >trainer <<'END'
+#!/bin/bash
+# trainer NAME STEPS
+at=$STATE/$1
+mkdir -p $at.alive
+: >$at.alive/$POD
+trap 'rm -f $at.alive/$POD; exit 0' TERM
+if [[ $POD != *-worker-0 && $POD != *-gpu-0 ]]; then
+	until [ -e $at.done ]; do sleep 0.3; done
+	exit 0
+fi
+step=$(cat $at.step 2>/dev/null || echo 0)
+while [ $step -lt $2 ]; do
+	began=${EPOCHREALTIME/./}
+	n=$(ls $at.alive | grep -vc head)
+	echo "$n" >>$at.sizes
+	sleep $(printf '0.%03d' $((400 / (n > 0 ? n : 1))))
+	step=$((step + 1))
+	echo $step >$at.new && mv $at.new $at.step
+	echo "knee: {\"step\":$step,\"step_time_s\":$(printf '%d.%06d' $(((${EPOCHREALTIME/./} - began) / 1000000)) $(((${EPOCHREALTIME/./} - began) % 1000000)))}"
+done
+echo "$1" >>$STATE/ends
+: >$at.done
+END
+chmod +x trainer
+container() { # container NAME STEPS [GPUS]
+	local resources=
+	[ -z "${3:-}" ] || resources=", resources: {limits: {nvidia.com/gpu: \"$3\"}}"
+	echo "{name: main, image: none, command: [\"$WORK/trainer\", \"$1\", \"$2\"], env: [{name: STATE, value: \"$WORK/state\"}, {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]$resources}"
+}
+pytorch() { # pytorch NAMESPACE NAME STEPS REPLICAS LABELS
+	create /apis/kubeflow.org/v1/namespaces/$1/pytorchjobs <<END
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: $2, labels: {$5}}
+spec: {pytorchReplicaSpecs: {Worker: {replicas: $4, template: {spec: {terminationGracePeriodSeconds: 2, restartPolicy: Never, containers: [$(container "$1.$2" "$3" 1)]}}}}}
+END
+}
+ray() { # ray NAMESPACE NAME STEPS
+	create /apis/ray.io/v1/namespaces/$1/rayjobs <<END
+apiVersion: ray.io/v1
+kind: RayJob
+metadata: {name: $2, labels: {knee: operate}}
+spec:
+  suspend: false
+  rayClusterSpec:
+    headGroupSpec: {template: {spec: {terminationGracePeriodSeconds: 2, restartPolicy: Never, containers: [$(container "$1.$2" "$3")]}}}
+    workerGroupSpecs: [{groupName: gpu, replicas: 1, minReplicas: 1, maxReplicas: 8, template: {spec: {terminationGracePeriodSeconds: 2, restartPolicy: Never, containers: [$(container "$1.$2" "$3" 1)]}}}]
+END
+}
+create /api/v1/namespaces <<<'{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "others"}}'
+create /api/v1/namespaces/training/resourcequotas <<<'{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "gpus"}, "spec": {"hard": {"requests.nvidia.com/gpu": "8"}}}'
+quota() { api GET /api/v1/namespaces/training/resourcequotas/gpus | grep '"used"' >/dev/null; }
+within 20 quota || exit 1
+create /api/v1/namespaces/others/pods <<END
+apiVersion: v1
+kind: Pod
+metadata: {name: notebook}
+spec: {nodeSelector: {kubernetes.io/hostname: a1}, containers: [{name: main, image: none, command: [sleep, "3600"], resources: {limits: {nvidia.com/gpu: "2"}}}]}
+END
+pytorch training same 300 1 "knee: operate"
+pytorch others same 500 1 "knee: operate"
+pytorch training foreign 500 1 "team: x"
+for i in 1 2; do pytorch training job-$i 250 1 "knee: operate"; done
+ray training ray-1 200
+running() { [ "$(api GET /api/v1/pods | grep -c '"phase": "Running"')" = "$1" ]; }
+check "all of them run" within 40 running 8
+
+cat >operate.yaml <<END
+scheduler: kubernetes
+namespaces: [training]
+interval: 3s
+between_moves: 6s
+deadline: 40s
+max_changes: 3
+allow: [{namespace: training, labels: {knee: operate}}]
+pause_file: PAUSE
+sizes: pow2
+rules:
+  - {match: {name: "new-*"}, remaining: {steps: 200}, workers: {min: 1, max: 4}, batch: {initial: 128}, checkpoint: true, restart_seconds: 3}
+  - {match: {name: "*"}, model: toy.json, remaining: {steps: 300}, workers: {min: 1, max: 4}, batch: {initial: 128}, checkpoint: true, restart_seconds: 3}
+END
+refused() { # refused TEXT COMMAND...: the command fails and says so
+	local text=$1
+	shift
+	! "$@" >refused.out 2>&1 && grep -- "$text" refused.out || { cat refused.out; return 1; }
+}
+check "without credentials it says where it looked" refused "KUBECONFIG" env KUBECONFIG=/nowhere HOME=/nowhere "$KNEE" operate operate.yaml --once
+check "without its roles it says what it may not do" refused "forbidden" knee operate operate.yaml --once
+for i in "${bindings[@]}"; do
+	check "the API server takes a binding of the manifest" api POST "$(place "$(sed -n 's/^kind: //p' manifest.$i.yaml)")" manifest.$i.yaml
+done
+check "a configuration that allows everything is refused" bash -c "sed 's/^allow.*//' operate.yaml >all.yaml; ! '$KNEE' operate all.yaml --once"
+looks() { knee operate operate.yaml --once; }
+check "with them a dry turn ends well" within 10 looks
+check "and has changed nothing" exactly turns/audit.jsonl '"command"' 0
+check "nobody has the same name in jobs.yaml of two namespaces" bash -c "KUBECONFIG=$KUBECONFIG '$KNEE' jobs --from kubernetes --namespace training,others >two.yaml && grep -q 'name: training/same' two.yaml && grep -q 'name: others/same' two.yaml"
+
+start() {
+	KUBECONFIG=$WORK/knee.kubeconfig "$KNEE" operate operate.yaml --confirm >>loop.out 2>>loop.err &
+	loop=$!
+}
+stop_hard() {
+	kill -9 $loop
+	wait $loop 2>/dev/null || true
+}
+start
+check "a job is suspended for its change" within 40 holds turns/audit.jsonl '"answered":true' 1
+stop_hard
+pytorch training new-1 150 1 "knee: operate"
+start
+sleep 8
+"$engine/apiserver" stop "$WORK/kube"
+sleep 3
+check "the API server is started again" "$engine/apiserver" start "$WORK/kube"
+within 60 holds state/training.same.sizes . 1
+pkill -STOP -f "$WORK/trainer training.job-1 " || true
+silent() { grep -q '"kind":"silent","text"' turns/audit.jsonl || grep '"proposal"' turns/audit.jsonl | grep '"silent"'; }
+check "a job whose worker is stopped is proposed to the operator" within 60 silent
+pkill -CONT -f "$WORK/trainer training.job-1 " || true
+ended() { [ "$(grep -c 'training.\(same\|job-1\|job-2\|ray-1\|new-1\)$' state/ends)" = 5 ]; }
+check "the jobs come to their end" within 240 ended
+stop_hard
+cat turns/*/outcome.json | grep -o '"status": *"[a-z ]*"' | sort | uniq -c
+
+check "none twice" bash -c '[ -z "$(sort state/ends | uniq -d)" ]'
+check "jobs grew" bash -c 'cat state/training.*.sizes | grep -q "^[2-4]$"'
+check "a job without a model got one, borrowed from what others show" bash -c "grep '\"model\":{' turns/audit.jsonl | grep '\"borrowed\"'"
+check "no command concerned the job of the same name in another namespace" exactly turns/audit.jsonl '/namespaces/others/' 0
+check "nor the one that is not on the allow-list" exactly turns/audit.jsonl 'pytorchjobs/foreign' 0
+check "nor was anything planned on the tainted node" bash -c "! cat turns/*/plan.json | grep '\"node\": \"t1\"'"
+check "the foreign jobs and pods run on" running 3
+asked=$(grep -c '"answered":false' turns/audit.jsonl) answered=$(grep -c '"answered":true' turns/audit.jsonl)
+check "every command has its answer but those in which knee was killed: $asked, $answered" test $((asked - answered)) -le 1
+
+# A plan, applied twice, when it is stale, when its job is gone, and when its node
+# is.
+plan() { # plan NAME JOB: a plan that gives a job more than its one pod
+	pytorch training "$2" 5000 1 "knee: operate"
+	up() { knee jobs --from kubernetes --config operate.yaml -o csv | grep ",$2,training,.*,running,.*toy.json"; }
+	within 40 up "$1" "$2" && knee cluster --from kubernetes >cluster.yaml && knee jobs --from kubernetes --config operate.yaml >jobs.yaml &&
+		knee allocate --cluster cluster.yaml --jobs jobs.yaml --sizes pow2 --plan "$1.json" -q >/dev/null && grep '"action": "grow"' "$1.json"
+}
+apply() { knee apply "$1.json" --to kubernetes --config operate.yaml --deadline 40s --confirm -o csv; }
+replicas() { api GET /apis/kubeflow.org/v1/namespaces/training/pytorchjobs/$1 | sed -n 's/^ *"replicas": \([0-9]*\),*$/\1/p' | head -1; }
+check "a plan for a job" plan one app-1
+check "is applied" bash -c "$(declare -f knee apply); KNEE=$KNEE WORK=$WORK; apply one >one.out 2>one.err && grep ',done,' one.out && grep -q PATCH one.err || { cat one.out one.err; false; }"
+check "a second time there is nothing to do" bash -c "$(declare -f knee apply); KNEE=$KNEE WORK=$WORK; apply one >one.out 2>one.err && grep ',already,' one.out && ! grep PATCH one.err || { cat one.out one.err; false; }"
+check "the quota of the namespace holds" test "$(replicas app-1)" -le 4
+echo '{"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 2}}}}' | api PATCH /apis/kubeflow.org/v1/namespaces/training/pytorchjobs/app-1 /dev/stdin >/dev/null
+two() { [ "$(api GET '/api/v1/namespaces/training/pods' | grep -c '"name": "app-1-worker')" = 2 ]; }
+within 40 two || exit 1
+check "a job that its owner has changed since is left alone" bash -c "$(declare -f knee apply); KNEE=$KNEE WORK=$WORK; ! apply one >one.out 2>one.err && grep ',stale,' one.out && ! grep PATCH one.err || { cat one.out one.err; false; }"
+api DELETE /apis/kubeflow.org/v1/namespaces/training/pytorchjobs/app-1 >/dev/null
+check "another plan" plan two app-2
+api DELETE /apis/kubeflow.org/v1/namespaces/training/pytorchjobs/app-2 >/dev/null
+check "a job that was cancelled by hand has ended, and that is no failure" bash -c "$(declare -f knee apply); KNEE=$KNEE WORK=$WORK; apply two >two.out 2>two.err && grep ',ended,' two.out || { cat two.out two.err; false; }"
+check "a third plan" plan three app-3
+mkdir -p kube/lost
+for n in $(sed -n 's/^ *"node": "\(a[0-9]\)",*$/\1/p' three.json | sort -u); do : >kube/lost/$n; done
+lost() { api GET /api/v1/nodes | grep '"status": "Unknown"'; }
+check "its nodes are lost" within 60 lost
+check "nothing is stopped for nodes that are gone" bash -c "$(declare -f knee apply); KNEE=$KNEE WORK=$WORK; ! apply three >three.out 2>three.err && ! grep PATCH three.err || { cat three.out three.err; false; }"
