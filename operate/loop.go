@@ -130,6 +130,11 @@ func (l *Loop) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// scheduler is that of the loop, which has until the deadline for an answer.
+func (l *Loop) scheduler() queue.Scheduler {
+	return queue.Bounded{Scheduler: l.Scheduler, Limit: l.Config.Deadline}
+}
+
 // Turn makes one turn. Outcome is nil if not even its folder could be made.
 func (l *Loop) Turn(ctx context.Context) (*Outcome, error) {
 	dir := Folder(l.Config)
@@ -170,7 +175,7 @@ func (l *Loop) runner(g guard, st *state) *apply.Runner {
 	if every == 0 {
 		every = poll
 	}
-	return &apply.Runner{Scheduler: l.Scheduler, Allowed: g.movable, MaxChanges: l.Config.MaxChanges, Poll: every,
+	return &apply.Runner{Scheduler: l.scheduler(), Allowed: g.movable, MaxChanges: l.Config.MaxChanges, Poll: every,
 		Looks: int(l.Config.Deadline/every) + 1, Sleep: l.Sleep,
 		Before: func(c apply.Change) error { return errors.Join(l.Audit.err, st.note(c.ID, g.now)) }}
 }
@@ -183,7 +188,7 @@ func (l *Loop) Release(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer held.Close()
-	snap, err := l.Scheduler.Read(ctx)
+	snap, err := l.scheduler().Read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +199,7 @@ func (l *Loop) Release(ctx context.Context) ([]string, error) {
 			continue
 		}
 		if l.Confirm {
-			if err := l.Scheduler.Start(ctx, j, nil); err != nil {
+			if err := l.scheduler().Start(ctx, j, nil); err != nil {
 				failed = append(failed, fmt.Errorf("release job %s: %w", j.ID, err))
 				continue
 			}
@@ -212,7 +217,7 @@ func (l *Loop) release(ctx context.Context, rows []queue.Row, g guard, out *Outc
 			continue
 		}
 		if !out.Dry {
-			if err := l.Scheduler.Start(ctx, r.Job, nil); err != nil {
+			if err := l.scheduler().Start(ctx, r.Job, nil); err != nil {
 				return fmt.Errorf("release job %s: %w", r.ID, err)
 			}
 		}

@@ -99,8 +99,7 @@ func (f applyFlags) run(ctx context.Context, a *app, p *data.Plan) ([]*apply.Cha
 			namespaces = c.Namespaces
 		}
 	}
-	var err error
-	r.Scheduler, err = openQueue(f.to, namespaces, func(c queue.Command) error {
+	s, err := openQueue(f.to, namespaces, func(c queue.Command) error {
 		if c.Answered {
 			a.note("%s", commandLine(c))
 		}
@@ -109,6 +108,7 @@ func (f applyFlags) run(ctx context.Context, a *app, p *data.Plan) ([]*apply.Cha
 	if err != nil {
 		return nil, err
 	}
+	r.Scheduler = queue.Bounded{Scheduler: s, Limit: f.deadline}
 	return r.Run(ctx, p, !f.confirm)
 }
 

@@ -1,0 +1,71 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"knee/data"
+)
+
+// Bounded is a scheduler that has so long for an answer: one that hangs fails,
+// and whoever asked goes on.
+type Bounded struct {
+	Scheduler
+	Limit time.Duration
+}
+
+// within asks with a deadline, and says so if that was the reason for failing.
+func within[T any](ctx context.Context, limit time.Duration, ask func(context.Context) (T, error)) (T, error) {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	answer, err := ask(bounded)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("the scheduler has not answered within %s: %w", limit, err)
+	}
+	return answer, err
+}
+
+// Read implements [Scheduler].
+func (b Bounded) Read(ctx context.Context) (*Snapshot, error) {
+	return within(ctx, b.Limit, b.Scheduler.Read)
+}
+
+// Hold implements [Scheduler].
+func (b Bounded) Hold(ctx context.Context, j Job) error {
+	_, err := within(ctx, b.Limit, func(ctx context.Context) (any, error) { return nil, b.Scheduler.Hold(ctx, j) })
+	return err
+}
+
+// Start implements [Scheduler].
+func (b Bounded) Start(ctx context.Context, j Job, to []data.NodeShare) error {
+	_, err := within(ctx, b.Limit, func(ctx context.Context) (any, error) { return nil, b.Scheduler.Start(ctx, j, to) })
+	return err
+}
+
+// Log implements [Scheduler]. What is no file has to be read within the limit.
+func (b Bounded) Log(ctx context.Context, j Job, path string, since time.Time) (io.ReadCloser, error) {
+	bounded, cancel := context.WithTimeout(ctx, b.Limit)
+	r, err := b.Scheduler.Log(bounded, j, path, since)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	if file, ok := r.(io.ReadSeekCloser); ok {
+		cancel()
+		return file, nil
+	}
+	return canceling{r, cancel}, nil
+}
+
+// canceling ends its context when it is closed.
+type canceling struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (c canceling) Close() error {
+	defer c.cancel()
+	return c.ReadCloser.Close()
+}
