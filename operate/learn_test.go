@@ -26,7 +26,8 @@ func steps(first, n int, seconds float64) string {
 // A job that is slower than its model gets its own, one that becomes slow where
 // it runs is proposed, once, and neither is changed for it.
 func TestTurnLearns(t *testing.T) {
-	b := newSetup(t, t.TempDir())
+	t.Chdir(t.TempDir())
+	b := newSetup(t, ".")
 	b.want.Node = "n1" // nothing to change
 	var rows []data.Measurement
 	for n := 1; n <= 4; n *= 2 {
@@ -47,6 +48,9 @@ func TestTurnLearns(t *testing.T) {
 		jobs, err := data.LoadJobs(filepath.Join(out.Folder, "jobs.yaml"))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if model := jobs.Jobs[0].Model; model != "" && !filepath.IsAbs(model) {
+			t.Errorf("turn %d: model %s, where jobs.yaml does not lie", out.Turn, model)
 		}
 		if len(b.fake.Calls) > 0 {
 			t.Errorf("turn %d asked for %q", out.Turn, b.fake.Calls)

@@ -31,7 +31,11 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 		return err
 	}
 	now := l.Now()
-	models := &learn.Models{Folder: filepath.Join(Folder(l.Config), "models"), Rules: rules, Most: cmp.Or(l.Fits, mostFits)}
+	folder, err := filepath.Abs(filepath.Join(Folder(l.Config), "models")) // jobs.yaml lies elsewhere
+	if err != nil {
+		return err
+	}
+	models := &learn.Models{Folder: folder, Rules: rules, Most: cmp.Or(l.Fits, mostFits)}
 	if err := st.settle(func(id string) bool { return snap.Find(id) != nil }, models.Forget, now, l.Config.BetweenMoves); err != nil {
 		return err
 	}

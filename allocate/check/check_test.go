@@ -9,6 +9,7 @@ import (
 
 	"knee/data"
 	"knee/profile/joblog"
+	"knee/profile/launch"
 )
 
 func read(t *testing.T, text string) []Step {
@@ -89,6 +90,23 @@ func TestLog(t *testing.T) {
 	}
 	if d := StepTime(r.Steps(), data.AllReduce); d != 3 {
 		t.Errorf("the step takes %g s, want 3", d)
+	}
+}
+
+// TestLogSilence: in a log a worker is silent when the others go on printing;
+// one whose count of steps falls behind is slow.
+func TestLogSilence(t *testing.T) {
+	var r Recorder
+	for n := range 40 {
+		for rank := range 3 {
+			if rank == 1 && n > 20 || rank == 2 && n%4 > 0 {
+				continue
+			}
+			r.Add(launch.Observation{Rank: rank, Step: float64(n), StepTime: []float64{1, 1, 4}[rank]})
+		}
+	}
+	if got := verdicts(Workers(r.Steps())); got != "0:ok 1:silent 2:straggler" {
+		t.Error(got)
 	}
 }
 

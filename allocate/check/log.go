@@ -16,6 +16,7 @@ const recorded = 1000
 type Recorder struct {
 	steps map[int][]Step
 	ranks []int // in order of appearance
+	lines int
 }
 
 // Add takes what one line tells.
@@ -23,7 +24,8 @@ func (r *Recorder) Add(o launch.Observation) {
 	if o.Rank == launch.UnknownRank || !(o.StepTime > 0) || math.IsInf(o.StepTime, 1) {
 		return
 	}
-	s := Step{Worker: strconv.Itoa(o.Rank), Step: -1, Time: o.StepTime}
+	r.lines++
+	s := Step{Worker: strconv.Itoa(o.Rank), Step: -1, Time: o.StepTime, Line: r.lines}
 	if o.Step >= 0 && o.Step < math.MaxInt32 {
 		s.Step = int(o.Step)
 	}

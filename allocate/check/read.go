@@ -12,6 +12,7 @@ type Step struct {
 	Step    int     // −1 if not recorded
 	Time    float64 // s the step took; 0 if not recorded
 	Sync    float64 // s of it spent synchronising, waiting for others included; 0 if not recorded
+	Line    int     // of the log that says so, all workers counted together; 0 if it is from none
 	Arrived float64 // s, on a clock common to all workers, when its gradient was there
 	// HasArrived says that Arrived was recorded.
 	HasArrived bool

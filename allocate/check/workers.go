@@ -45,10 +45,10 @@ type Worker struct {
 func Workers(steps []Step) []Worker {
 	all := byWorker(steps)
 	var speeds []float64
-	lastAt, lastStep, timed := math.Inf(-1), -1, false
+	lastAt, lastStep, lastLine, timed := math.Inf(-1), -1, 0, false
 	for _, w := range all {
 		speeds = append(speeds, 1/quantile.Median(w.own))
-		lastStep = max(lastStep, w.step)
+		lastStep, lastLine = max(lastStep, w.step), max(lastLine, w.line)
 		if n := len(w.arrived); n > 0 {
 			lastAt, timed = math.Max(lastAt, w.arrived[n-1]), true
 		}
@@ -63,6 +63,8 @@ func Workers(steps []Step) []Worker {
 		switch n := len(s.arrived); {
 		case n > 0:
 			w.Behind = (lastAt - s.arrived[n-1]) * middle
+		case lastLine > 0: // how many lines each of the others has printed since
+			w.Behind = float64(lastLine-s.line) / float64(max(1, len(all)-1))
 		case s.step >= 0 && !timed: // how many step numbers it lacks
 			w.Behind = float64(lastStep - s.step)
 		}
@@ -84,6 +86,7 @@ type series struct {
 	own     []float64 // its own part of its steps, at least one
 	arrived []float64 // when its gradients arrived, ascending
 	step    int       // the last, −1 if not numbered
+	line    int       // the last of a log, 0 if there is none
 }
 
 // byWorker returns the workers in order of appearance. Of one whose own part
@@ -105,7 +108,7 @@ func byWorker(steps []Step) []*series {
 			w = &series{name: s.Worker, step: -1}
 			at[s.Worker], out = w, append(out, w)
 		}
-		w.step = max(w.step, s.Step)
+		w.step, w.line = max(w.step, s.Step), max(w.line, s.Line)
 		own := s.Time
 		if own > 0 {
 			w.times = append(w.times, own)

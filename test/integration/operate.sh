@@ -1,6 +1,8 @@
 # knee operate on a Slurm of six virtual nodes: jobs that arrive and end, a node
 # that is drained, knee killed twice, the controller restarted once, a job
-# cancelled by hand, and jobs of which knee must keep its hands.
+# cancelled by hand, a worker stopped and one slowed, and jobs of which knee must
+# keep its hands; then plans applied twice, late and to what is gone, a scheduler
+# that answers late, half and nonsense, and forecasts of thirty jobs.
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || skip "needs root on a Debian machine, for a Slurm of virtual nodes"
 engine=$CLONE/test/engines/slurm
@@ -28,15 +30,19 @@ srun --ntasks=\$((SLURM_JOB_NUM_NODES * SLURM_GPUS_ON_NODE)) bash -c '
 at=$WORK/\$SLURM_JOB_NAME.step
 step=\$(cat \$at 2>/dev/null || echo 0)
 trap "exit 0" TERM
+echo \$\$ >$WORK/\$SLURM_JOB_NAME.\$SLURM_PROCID.pid
 [ \$SLURM_PROCID != 0 ] || echo "\$SLURM_JOB_NAME \$SLURM_NTASKS" >>$WORK/sizes
+printf -v nap 0.%03d \$((400 / SLURM_NTASKS))
 while [ \$step -lt \$STEPS ]; do
-  sleep \$(awk "BEGIN { print 0.4 / \$SLURM_NTASKS }")
+  began=\${EPOCHREALTIME/./}
+  sleep \$nap
   step=\$((step + 1))
+  took=\$((\${EPOCHREALTIME/./} - began))
+  printf "knee: {\"rank\":%d,\"step\":%d,\"step_time_s\":%d.%06d}\n" \$SLURM_PROCID \$step \$((took / 1000000)) \$((took % 1000000))
   [ \$SLURM_PROCID = 0 ] || continue
   echo \$step >\$at.new && mv \$at.new \$at
-  echo "knee: {\"step\":\$step,\"step_time_s\":0.1}"
 done
-[ \$SLURM_PROCID != 0 ] || echo "\$SLURM_JOB_NAME \$SLURM_JOB_ID" >>$WORK/ends'
+[ \$SLURM_PROCID != 0 ] || echo "\$SLURM_JOB_NAME \$SLURM_JOB_ID \$(date +%s.%N)" >>$WORK/ends'
 END
 chmod +x trainer
 cat >operate.yaml <<END
@@ -60,16 +66,18 @@ submit() { # submit NAME STEPS OPTIONS...
 for i in 1 2 3 4; do submit mine-$i 400 --nodes=1 --ntasks=1 --gres=gpu:a100:1; done
 submit theirs 900 --nodes=2 --ntasks=4 --gres=gpu:a100:2
 submit mine-norequeue 100 --no-requeue --nodes=1 --ntasks=1 --gres=gpu:a100:1
+submit mine-slow 200 --no-requeue --nodes=1 --ntasks=3 --gres=gpu:a100:3
 theirs=$(squeue --noheader --name=theirs --format=%A)
+other=$(sbatch --parsable --uid=nobody -D /tmp -o /dev/null -J mine-other --requeue --gres=gpu:a100:1 --wrap 'sleep 900')
 running() { [ "$(squeue --noheader --states=RUNNING --format=%A | wc -l)" = "$1" ]; }
-check "all of them run" within 20 running 6
+check "all of them run" within 20 running 8
 
 check "a configuration that allows everything is refused" bash -c "sed 's/^allow.*//' operate.yaml >all.yaml; ! '$KNEE' operate all.yaml --once"
 check "a dry turn ends well" "$KNEE" operate operate.yaml --once
-check "and has changed nothing" test ! -s turns/audit.jsonl
+check "and has changed nothing" exactly turns/audit.jsonl '"command"' 0
 touch PAUSE
 check "a paused turn ends well" "$KNEE" operate operate.yaml --once --confirm
-check "and has changed nothing" test ! -s turns/audit.jsonl
+check "and has changed nothing" exactly turns/audit.jsonl '"command"' 0
 rm PAUSE
 
 start() {
@@ -84,8 +92,15 @@ held() { grep -q '"requeuehold".*"answered":false' turns/audit.jsonl; }
 start
 check "a job is stopped for its change" within 30 held
 stop_hard
+# One of three workers runs for a tenth of the time, and one job stands still.
+slow=$(cat mine-slow.1.pid)
+while kill -STOP $slow 2>/dev/null; do sleep 0.9; kill -CONT $slow 2>/dev/null; sleep 0.1; done &
 start
-sleep 6
+proposed() { grep '"proposal"' turns/audit.jsonl | grep "\"kind\":\"$1\"" | grep "\"name\":\"$2\""; }
+check "the slow worker is named" within 60 proposed straggler mine-slow
+kill -STOP "$(cat mine-norequeue.0.pid)"
+check "the job that stands still is, too" within 60 proposed silent mine-norequeue
+kill -CONT "$(cat mine-norequeue.0.pid)"
 stop_hard
 submit mine-5 300 --nodes=1 --ntasks=1 --gres=gpu:a100:1
 submit mine-6 300 --nodes=1 --ntasks=2 --gres=gpu:a100:2
@@ -99,42 +114,87 @@ cancelled=$(squeue --noheader --name=mine-4 --format=%A)
 scancel "$cancelled"
 metrics() { curl -sf http://127.0.0.1:17099/metrics | grep '^knee_turns_total{result="ok"} [1-9]'; }
 check "metrics are served" within 60 metrics
-ended() { [ "$(sort -u ends | wc -l)" = 7 ]; }
+ended() { [ "$(cut -d' ' -f1 ends | sort -u | wc -l)" = 8 ]; }
 check "every job comes to its end but the one that was cancelled" within 400 ended
 stop_hard
 cat turns/*/outcome.json | grep -o '"status": *"[a-z ]*"' | sort | uniq -c
 
-check "no job ended twice" test "$(wc -l <ends)" = 7
+check "no job ended twice" test "$(wc -l <ends)" = 8
 check "no job has another id than at first" bash -c "cut -d' ' -f2 ends | sort | comm -23 - <(sort ids) | wc -l | grep -qx 0"
-check "no job is left" test -z "$(squeue --noheader --format=%A)"
+check "no job is left but the one of another user" test "$(squeue --noheader --format=%A)" = "$other"
+check "which no command concerned" exactly turns/audit.jsonl "\"job\":\"$other\"" 0
 check "the jobs of others were not touched" exactly turns/audit.jsonl "\"job\":\"$theirs\"" 0
-check "nor the one that may not be requeued" exactly turns/audit.jsonl '"name":"mine-norequeue"' 0
+check "nor those that may not be requeued" bash -c "! grep '\"command\"' turns/audit.jsonl | grep 'mine-norequeue\|mine-slow'"
+check "jobs whose speed is not that of their model got one of their own" bash -c "cat turns/*/outcome.json | grep -q '\"kind\": \"refit\"'"
 check "a job has run with more tasks than it began with" bash -c "cat sizes | sort -u | grep -q '^mine-1 [2-8]$'"
 check "jobs were changed" bash -c "cat turns/*/outcome.json | grep -q '\"status\": \"done\"'"
 check "no turn made more changes than it may" bash -c "for f in turns/*/outcome.json; do [ \$(grep -c '\"status\": \"done\"' \$f) -le 6 ] || exit 1; done"
 asked=$(grep -c '"answered":false' turns/audit.jsonl) answered=$(grep -c '"answered":true' turns/audit.jsonl)
 check "every command has its answer but those in which knee was killed: $asked, $answered" test $((asked - answered)) -le 2
 
-# A turn with 1,000 jobs on 200 nodes, of which Slurm tells by two files.
-mkdir big && cd big
-awk 'BEGIN { printf "{\"nodes\":["; for (i = 0; i < 200; i++) printf "%s{\"name\":\"n%03d\",\"cpus\":64,\"real_memory\":512000,\"gres\":\"gpu:a100:8\",\"state\":\"idle\"}", i ? "," : "", i; print "]}" }' >nodes.json
-awk 'BEGIN { printf "{\"jobs\":["
-	for (i = 1; i <= 1000; i++) {
-		at = i <= 600 ? sprintf("\"job_state\":\"RUNNING\",\"nodes\":\"n%03d\",\"gres_detail\":[\"gpu:a100:2\"]", (i - 1) / 4) : "\"job_state\":\"PENDING\",\"nodes\":\"\",\"gres_detail\":[]"
-		printf "%s{\"job_id\":%d,\"name\":\"job-%d\",\"user_name\":\"u%d\",\"comment\":\"knee:elastic\",\"batch_flag\":true,\"requeue\":true,\"priority\":100,\"submit_time\":%d,\"node_count\":1,\"tasks\":2,\"tres_per_node\":\"gres:gpu:a100:2\",%s}", (i > 1 ? "," : ""), i, i % 40, i % 7, 1795300000 + i, at
-	}
-	print "]}" }' >jobs.json
-mkdir bin
-printf '#!/bin/sh\necho squeue >>%s/calls\nexec cat %s/jobs.json\n' "$PWD" "$PWD" >bin/squeue
-printf '#!/bin/sh\necho scontrol >>%s/calls\ncase "$*" in *nodes*) cat %s/nodes.json ;; *) echo none ;; esac\n' "$PWD" "$PWD" >bin/scontrol
-chmod +x bin/*
-cat >operate.yaml <<END
-scheduler: slurm
-allow: [{user: "u[0-3]"}]
-sizes: pow2
-rules:
-  - {match: {user: "u[0-3]"}, model: ../toy.json, remaining: {steps: 100000}, workers: {max: 16}, batch: {initial: 128}, checkpoint: true, restart_seconds: 60}
-END
-began=$(date +%s%N)
-PATH=$PWD/bin:$PATH check "a turn with 1,000 jobs, 572 of them to plan" "$KNEE" operate operate.yaml --once
-echo "      it took $((($(date +%s%N) - began) / 1000000)) ms and asked $(grep -c squeue calls) times for $(stat -c %s jobs.json) bytes of jobs, $(grep -c scontrol calls) times for nodes and reservations"
+scancel "$other"
+
+# A plan, applied twice, when it is stale, when its job is gone, and when its node
+# is.
+mv turns turns.loop
+plan() { # plan NAME JOB: a plan that gives a job more than its one GPU
+	submit "$2" 5000 --nodes=1 --ntasks=1 --gres=gpu:a100:1
+	steps() { "$KNEE" jobs --from slurm --config operate.yaml -o csv | grep ",$2,.*,running,.*toy.json,[1-9]"; }
+	within 30 steps "$1" "$2" && "$KNEE" cluster --from slurm >cluster.yaml && "$KNEE" jobs --from slurm --config operate.yaml >jobs.yaml &&
+		"$KNEE" allocate --cluster cluster.yaml --jobs jobs.yaml --sizes pow2 --plan "$1.json" -q >/dev/null && grep '"action": "grow"' "$1.json"
+}
+id() { squeue --noheader --name="$1" --format=%A; }
+applied() { # applied NAME STATUS COMMANDS: the status of its change, and whether scontrol was called
+	"$KNEE" apply "$1.json" --to slurm --config operate.yaml --deadline 60s --confirm -o csv >"$1.out" 2>"$1.err" || true
+	cat "$1.out" "$1.err"
+	grep ",$2," "$1.out" && [ "$(grep -c '^scontrol' "$1.err")" "$3" 0 ]
+}
+check "a plan for a job" plan one mine-app1
+check "is applied" applied one done -gt
+check "a second time there is nothing to do" applied one already -eq
+scontrol requeuehold "$(id mine-app1)"
+idle() { [ -z "$(squeue --noheader --name=mine-app1 --format=%N)" ]; }
+check "its owner holds the job" within 30 idle
+check "what was changed since is left alone" applied one stale -eq
+scancel "$(id mine-app1)"
+check "another plan" plan two mine-app2
+scancel "$(id mine-app2)"
+gone_() { [ -z "$(id mine-app2)" ]; }
+within 30 gone_
+check "a job that was cancelled by hand has ended, and is no failure" applied two ended -eq
+check "a third plan" plan three mine-app3
+lost=$(sed -n 's/^ *"node": "\(n[0-9]\)",*$/\1/p' three.json | sort -u | paste -sd,)
+scontrol update nodename="$lost" state=down reason=lost
+check "nothing is stopped for nodes that are gone" bash -c "$(declare -f applied); KNEE=$KNEE; applied three refused -eq || applied three stale -eq"
+scontrol update nodename="$lost" state=resume
+scancel "$(id mine-app3)"
+
+# Schedulers that answer late, half, nonsense, and nothing.
+mkdir bad
+answers() { # answers TEXT SCRIPT: a turn with this squeue fails and says so, or sees nothing
+	printf '#!/bin/sh\n%s\n' "$2" >bad/squeue && chmod +x bad/squeue
+	before=$(cat turns/audit.jsonl 2>/dev/null | wc -l)
+	PATH=$WORK/bad:$PATH timeout 60 "$KNEE" operate late.yaml --once --confirm >bad.out 2>&1 || true
+	cat bad.out
+	grep -- "$1" bad.out && [ "$(cat turns/audit.jsonl | wc -l)" = "$before" ]
+}
+sed 's/^deadline.*/deadline: 3s/; /^metrics/d' operate.yaml >late.yaml
+check "a scheduler that answers late" answers "not answered within 3s" "exec sleep 30"
+check "half" answers "JSON" "$(command -v squeue) --json | head -c 900"
+check "nonsense" answers "JSON" "echo slurm_load_jobs error: Socket timed out"
+check "and that nobody is there" answers "0 jobs" "echo '{\"jobs\": []}'"
+
+# Forecasts: thirty jobs of a quarter to a whole minute and nobody who changes
+# them; the test holds what every turn said against when they ended.
+rm -rf turns ends
+sed -i '/^metrics/d; s/remaining: {steps: 800}/remaining: {steps: 120}/' operate.yaml
+for i in $(seq 30); do submit mine-f$i 120 --nodes=1 --ntasks=$((i % 3 + 1)) --gres=gpu:a100:$((i % 3 + 1)); done
+"$KNEE" operate operate.yaml >forecast.out 2>&1 &
+loop=$!
+ended() { [ "$(wc -l <ends)" = 30 ]; }
+check "thirty jobs end" within 300 ended
+stop_hard
+code=0
+(cd "$CLONE" && KNEE_TURNS=$WORK/turns KNEE_ENDS=$WORK/ends go test ./operate -run TestForecasts -count=1 -v) >forecasts.log 2>&1 || code=$?
+sed -n 's/^ *forecast_test.go:[0-9]*: /      /p' forecasts.log
+check "their ends lie in the intervals that were forecast" bash -c "[ $code = 0 ] || { cat forecasts.log; false; }"
