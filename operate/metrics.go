@@ -18,6 +18,8 @@ type Metrics struct {
 	changes  *prometheus.CounterVec
 	jobs     *prometheus.GaugeVec
 	stepTime *prometheus.GaugeVec
+	models   *prometheus.CounterVec
+	propose  *prometheus.GaugeVec
 	last     prometheus.Gauge
 	took     prometheus.Gauge
 }
@@ -30,10 +32,12 @@ func NewMetrics() *Metrics {
 		changes:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "knee_changes_total", Help: "Changes of jobs by what became of them; planned are those of a dry run."}, []string{"action", "status"}),
 		jobs:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "knee_jobs", Help: "Jobs of the queue, and those that can be planned."}, []string{"kind"}),
 		stepTime: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "knee_step_time_seconds", Help: "Step time of jobs that stay as they are."}, []string{"job", "kind"}),
+		models:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "knee_models_total", Help: "Models that jobs got of their own: refit or borrowed."}, []string{"kind"}),
+		propose:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "knee_proposals", Help: "Jobs that an operator should look at."}, []string{"kind"}),
 		last:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "knee_last_turn_timestamp_seconds", Help: "When the last turn began."}),
 		took:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "knee_last_turn_seconds", Help: "How long it took."}),
 	}
-	m.registry.MustRegister(m.turns, m.changes, m.jobs, m.stepTime, m.last, m.took)
+	m.registry.MustRegister(m.turns, m.changes, m.jobs, m.stepTime, m.models, m.propose, m.last, m.took)
 	return m
 }
 
@@ -55,6 +59,13 @@ func (m *Metrics) turn(out *Outcome, err error, took time.Duration) {
 	m.last.Set(float64(out.At.Unix()))
 	m.jobs.WithLabelValues("all").Set(float64(out.Jobs))
 	m.jobs.WithLabelValues("planned").Set(float64(out.Planned))
+	for _, u := range out.Updates {
+		m.models.WithLabelValues(u.Kind).Inc()
+	}
+	m.propose.Reset()
+	for _, p := range out.Proposals {
+		m.propose.WithLabelValues(p.Kind).Inc()
+	}
 	for _, c := range out.Changes {
 		m.changes.WithLabelValues(string(c.Action), string(c.Status)).Inc()
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"knee/data"
 	"knee/operate"
 	"knee/operate/apply"
+	"knee/operate/learn"
 )
 
 func newOperate(a *app) *cobra.Command {
@@ -31,6 +33,11 @@ after one, and when nothing is changed: in maintenance, and while the pause
 file is there. A running job is changed only if it has requeue and its rule
 says checkpoint: true. A configuration that would allow every job to be changed
 is refused without --i-know.
+
+A job that is measured outside the interval of its model gets one of its own;
+stragglers and jobs that have become slow are named, and nothing is done about
+them. Rules without a model leave their jobs as submitted until their logs have
+told how fast they are.
 
 Every turn leaves its inputs, plan and outcome in a folder of its own; every
 command and its answer is a line of audit.jsonl. It can be killed at any moment
@@ -123,6 +130,16 @@ func (a *app) tell(out *operate.Outcome) (failed bool) {
 	a.warn(out.Warnings...)
 	if out.Error != "" {
 		a.warn(out.Error)
+	}
+	for _, u := range out.Updates {
+		text := fmt.Sprintf("%s, predicted %s", seconds(u.Measured), between(u.Predicted, seconds))
+		if u.Kind == learn.Borrowed {
+			text = seconds(u.Measured) + ", which had no model; borrowed from " + cmp.Or(strings.Join(u.From, ", "), "nobody")
+		}
+		a.note("a step of %s (%s) takes %s: its model is now %s", u.Name, u.Config, text, u.Model)
+	}
+	for _, p := range out.Proposals {
+		a.note("look at %s (%s), %s: %s", p.Name, p.Job, p.Kind, p.Text)
 	}
 	for _, id := range out.Released {
 		a.note("job %s was held by knee and no rule plans it: released to the scheduler", id)
