@@ -4,25 +4,15 @@
 # and GPUs are not.
 . "$(dirname "$0")/lib.sh"
 cd "$WORK"
-engine=$CLONE/test/engines/kubernetes
-need openssl openssl
-need curl curl
-
-code=0
-"$engine/up" "$WORK/kube" || code=$?
-[ $code != 77 ] || skip "no etcd"
-check "etcd and the control plane start" test $code = 0
+control_plane kubelet operator
 pids=()
 cleanup() {
 	for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
 	"$engine/down" "$WORK/kube"
 }
 trap cleanup EXIT
-export KUBECONFIG=$WORK/kube/kubeconfig KNEE_TEST_KUBERNETES=$WORK/kube
-mkdir bin
+export KNEE_TEST_KUBERNETES=$WORK/kube
 ln -s "$KNEE" bin/knee
-export PATH=$WORK/bin:$PATH
-(cd "$CLONE" && CGO_ENABLED=0 go build -o "$WORK/bin/kubelet" ./test/engines/kubelet)
 kubelet --kubeconfig "$KUBECONFIG" --dir "$WORK/kube" --node a1,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB --node a2,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB \
 	--node t1,gpus=2,gpu_type=Tesla-T4,taint=nvidia.com/gpu:NoSchedule >kubelet.log 2>&1 &
 pids+=($!)
@@ -141,7 +131,6 @@ sed -nE 's/^ *--- PASS: ([^ ]*) \((.*)\)/ok    \1 (\2)/p; s/^ *--- FAIL: ([^ ]*)
 check "the launcher passes its tests on the engine" bash -c "[ $code = 0 ] || { cat engine.log; false; }"
 
 # Jobs that a plan starts, moves and pauses by patches.
-(cd "$CLONE" && CGO_ENABLED=0 go build -o "$WORK/bin/operator" ./test/engines/operator)
 operator --kubeconfig "$KUBECONFIG" >operator.log 2>&1 &
 pids+=($!)
 code=0

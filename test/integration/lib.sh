@@ -66,3 +66,21 @@ gone() { # gone PATTERN
 no_process() { # no_process PATTERN: wait until no process has it in its command line
 	within 10 gone "$1" || { pgrep -af -- "$1"; return 1; }
 }
+
+# control_plane starts a Kubernetes control plane in $WORK/kube and builds the
+# programs of test/engines that are named. Whoever calls it stops it again with
+# "$engine/down" "$WORK/kube".
+control_plane() { # control_plane PROGRAM...
+	local code=0 program
+	engine=$CLONE/test/engines/kubernetes
+	need openssl openssl
+	need curl curl
+	mkdir -p "$WORK/bin"
+	for program in "$@"; do
+		(cd "$CLONE" && CGO_ENABLED=0 go build -o "$WORK/bin/$program" ./test/engines/"$program")
+	done
+	export KUBECONFIG=$WORK/kube/kubeconfig PATH=$WORK/bin:$PATH
+	"$engine/up" "$WORK/kube" || code=$?
+	[ $code != 77 ] || skip "no etcd"
+	check "etcd and the control plane start" test $code = 0
+}

@@ -5,27 +5,17 @@
 # the API server restarted, a worker stopped, a node lost.
 . "$(dirname "$0")/lib.sh"
 cd "$WORK"
-engine=$CLONE/test/engines/kubernetes
-need openssl openssl
-need curl curl
-code=0
-"$engine/up" "$WORK/kube" || code=$?
-[ $code != 77 ] || skip "no etcd"
-check "etcd and the control plane start" test $code = 0
+control_plane kubelet operator
 pids=()
 loop=
 trap '[ -z "$loop" ] || kill -9 $loop 2>/dev/null; for p in "${pids[@]}"; do kill "$p" 2>/dev/null || true; done; "$engine/down" "$WORK/kube"' EXIT
-export KUBECONFIG=$WORK/kube/kubeconfig
 "$engine/crds" "$WORK/kube" || skip "the custom resources cannot be downloaded"
-mkdir bin state
-for program in kubelet operator; do
-	(cd "$CLONE" && CGO_ENABLED=0 go build -o "$WORK/bin/$program" ./test/engines/$program)
-done
-bin/operator --kubeconfig "$KUBECONFIG" >operator.log 2>&1 &
+mkdir state
+operator --kubeconfig "$KUBECONFIG" >operator.log 2>&1 &
 pids+=($!)
 nodes=()
 for n in a1 a2 a3; do nodes+=(--node $n,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB); done
-bin/kubelet --kubeconfig "$KUBECONFIG" --dir "$WORK/kube" "${nodes[@]}" --node t1,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB,taint=team:NoSchedule >kubelet.log 2>&1 &
+kubelet --kubeconfig "$KUBECONFIG" --dir "$WORK/kube" "${nodes[@]}" --node t1,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB,taint=team:NoSchedule >kubelet.log 2>&1 &
 pids+=($!)
 within 30 holds kubelet.log ready 1 || { cat kubelet.log; exit 1; }
 
