@@ -121,7 +121,8 @@ cat turns/*/outcome.json | grep -o '"status": *"[a-z ]*"' | sort | uniq -c
 
 check "no job ended twice" test "$(wc -l <ends)" = 8
 check "no job has another id than at first" bash -c "cut -d' ' -f2 ends | sort | comm -23 - <(sort ids) | wc -l | grep -qx 0"
-check "no job is left but the one of another user" test "$(squeue --noheader --format=%A)" = "$other"
+alone() { [ "$(squeue --noheader --format=%A)" = "$other" ]; }
+check "no job is left but the one of another user" within 120 alone
 check "which no command concerned" exactly turns/audit.jsonl "\"job\":\"$other\"" 0
 check "the jobs of others were not touched" exactly turns/audit.jsonl "\"job\":\"$theirs\"" 0
 check "nor those that may not be requeued" bash -c "! grep '\"command\"' turns/audit.jsonl | grep 'mine-norequeue\|mine-slow'"
