@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"knee/allocate/check"
 	"knee/data"
 	"knee/fit"
 	"knee/operate/queue"
@@ -116,7 +115,7 @@ func (m *Models) update(ctx context.Context, row *queue.Row, path string) (*Upda
 	if before != nil {
 		u.Kind, measured.Job = Refit, before.Job()
 		if p, err := before.Predict(measured.Config); err == nil {
-			if u.Predicted = p.StepTime; !check.Compare(row.StepTime, p.StepTime).Refit {
+			if u.Predicted = p.StepTime; !drifted(measured, p.StepTime) {
 				return nil, nil
 			}
 		}

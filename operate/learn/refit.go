@@ -2,6 +2,7 @@ package learn
 
 import (
 	"context"
+	"math"
 
 	"knee/allocate/check"
 	"knee/data"
@@ -9,31 +10,65 @@ import (
 	"knee/fit/speed"
 )
 
-// fit fits the speed of a job anew. What was measured of the job itself takes
-// the place of what its model had measured of the same configurations; other
-// models of the queue lend what they show of the cluster. Convergence and
-// memory stay those of the model before.
+// fit fits the speed of a job anew. What its model had measured is taken to be off
+// by the factor by which the job is where it was measured itself. How far that
+// holds for other configurations is not known: half of the change is the
+// standard error of what was changed. What was measured of the job counts as it
+// is, and other models of the queue lend what they show of the cluster.
+// Convergence and memory stay those of the model before.
 //
-// If the rest of the model contradicts what was measured, so that even the new
-// model does not cover it, the job is another than the model tells of: then
-// its own measurements alone are fitted, and the model is one that lends.
+// If even that does not cover what was measured, the job is another than the
+// model tells of: its own measurements alone are fitted, and the model is one
+// that lends.
 func (m *Models) fit(ctx context.Context, before *fit.Model, own []data.Measurement) (*fit.Model, error) {
 	others := m.lenders()
 	if before == nil {
 		return fit.FitContext(ctx, own, fit.Settings{Others: fit.SpeedOf(others)})
 	}
-	rows := without(measuredBy(before), own)
-	after, err := fit.FitContext(ctx, append(rows, own...), fit.Settings{Others: fit.SpeedOf(others)})
+	rows := without(scaled(measuredBy(before), drift(before, own)), own)
+	after, err := fit.FitContext(ctx, append(rows, own...), fit.Settings{Others: fit.SpeedOf(others), Screened: true})
 	if err != nil {
 		return nil, err
 	}
 	latest := own[len(own)-1]
-	if p, err := after.Predict(latest.Config); err == nil && check.Compare(latest.StepTime, p.StepTime).Refit {
+	if p, err := after.Predict(latest.Config); err == nil && drifted(latest, p.StepTime) {
 		if after, err = fit.FitContext(ctx, own, fit.Settings{Others: fit.SpeedOf(append(others, before))}); err != nil {
 			return nil, err
 		}
 	}
 	return graft(before, after.Model), nil
+}
+
+// drifted reports whether a measurement lies outside a predicted interval by more
+// than its own 90 % interval.
+func drifted(row data.Measurement, predicted data.Estimate) bool {
+	off := 1.645 * row.StandardError()
+	if math.IsInf(off, 1) {
+		off = 0
+	}
+	return check.Compare(row.StepTime+off, predicted).Refit && check.Compare(math.Max(0, row.StepTime-off), predicted).Refit
+}
+
+// drift is the geometric mean of measured over predicted step times, 1 if the
+// model cannot predict what was measured.
+func drift(before *fit.Model, own []data.Measurement) float64 {
+	sum, n := 0.0, 0.0
+	for _, r := range own {
+		if p, err := before.Predict(r.Config); err == nil {
+			sum, n = sum+math.Log(r.StepTime/p.StepTime.Mean), n+1
+		}
+	}
+	return math.Exp(sum / math.Max(1, n))
+}
+
+// scaled returns measurements with their step times times a factor.
+func scaled(rows []data.Measurement, by float64) []data.Measurement {
+	for i := range rows {
+		r := &rows[i]
+		r.StepTimeSE = by * math.Hypot(r.StandardError(), r.StepTime*(1-1/by)/2)
+		r.StepTime, r.SyncTime = by*r.StepTime, by*r.SyncTime
+	}
+	return rows
 }
 
 // graft returns the model with another speed.
