@@ -104,5 +104,5 @@ func readTurn(t *testing.T, folder string) (time.Time, []queue.Row) {
 			t.Fatal(err)
 		}
 	}
-	return out.At, rows
+	return out.Read, rows
 }

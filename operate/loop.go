@@ -38,6 +38,7 @@ const poll = 2 * time.Second
 type Outcome struct {
 	Turn     int             `json:"turn"`
 	At       time.Time       `json:"at"`
+	Read     time.Time       `json:"read,omitzero"` // when the logs were read, from which forecasts count
 	Folder   string          `json:"folder"`
 	Closed   string          `json:"closed,omitempty"` // why nothing was changed
 	Dry      bool            `json:"dry_run"`

@@ -64,8 +64,9 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 // last turn. A job that is slower than it was where it runs tells of its nodes,
 // and not of its model.
 func (l *Loop) look(ctx context.Context, snap *queue.Snapshot, g guard, models *learn.Models, out *Outcome) []queue.Row {
-	view := queue.View{Rules: models.Rules, Movable: g.movable, Watched: g.allowed, Readings: g.state.Readings, Now: g.now, Model: func(row *queue.Row) string {
-		if p := learn.Propose(row, g.now); p != nil {
+	out.Read = l.Now().UTC()
+	view := queue.View{Rules: models.Rules, Movable: g.movable, Watched: g.allowed, Readings: g.state.Readings, Now: out.Read, Model: func(row *queue.Row) string {
+		if p := learn.Propose(row, out.Read); p != nil {
 			out.Proposals = append(out.Proposals, *p)
 			return models.Find(row)
 		}
@@ -77,7 +78,7 @@ func (l *Loop) look(ctx context.Context, snap *queue.Snapshot, g guard, models *
 	out.Warnings = append(append(append(out.Warnings, snap.Warnings...), warnings...), models.Warnings...)
 	out.Jobs = len(rows)
 	for i := range rows {
-		rows[i].Finish = models.Forecast(&rows[i], g.now)
+		rows[i].Finish = models.Forecast(&rows[i], out.Read)
 		if rows[i].Model != "" {
 			out.Planned++
 		}

@@ -216,3 +216,34 @@ func TestProfile(t *testing.T) {
 		t.Errorf("another job wants the GPUs: %+v", e)
 	}
 }
+
+// A forecast goes by the model until the clock has told what a step takes, and
+// is the wider the more that has changed from look to look.
+func TestForecast(t *testing.T) {
+	rule := &data.JobRule{Model: model(t, "toy", 1), Remaining: data.Remaining{Steps: 1010}, RestartSeconds: 30}
+	m := &learn.Models{Folder: t.TempDir(), Rules: []data.JobRule{*rule}}
+	row := running(rule, .2)
+	row.Step, row.Started = 10, time.Unix(1000, 0)
+	now := time.Unix(1010, 0)
+	rule.Batch.Initial = 128
+	if p, got := predict(t, rule.Model, row.Config()), m.Forecast(row, now); got != p.Scale(1000) {
+		t.Errorf("by the model: %+v, want 1000 times %+v", got, p)
+	}
+	row.Reading.Looks, row.Reading.Wall = 3, math.Log(.4)
+	slow := m.Forecast(row, now)
+	if math.Abs(slow.Mean-400) > 1e-6 || slow.Lo >= 400 || slow.Hi <= 400 {
+		t.Errorf("0.4 s a step on the clock: %+v", slow)
+	}
+	row.Reading.Spread = .5
+	if wide := m.Forecast(row, now); wide.Hi < 1.5*slow.Hi || wide.Lo > slow.Lo/1.5 {
+		t.Errorf("a clock that differs from look to look: %+v, steady %+v", wide, slow)
+	}
+	row.StepTime, row.Restarts = 0, 1
+	if again := m.Forecast(row, now); math.Abs(again.Mean-420) > 1e-6 {
+		t.Errorf("20 s of its restart are left: %+v", again)
+	}
+	row.State = queue.Pending
+	if got := m.Forecast(row, now); got != (data.Estimate{}) {
+		t.Errorf("a job that waits: %+v", got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"time"
 
 	"knee/allocate/check"
@@ -25,13 +26,32 @@ const mostRead = 16 << 20
 type Reading struct {
 	Nodes   []data.NodeShare `json:"nodes"` // where the job ran
 	Started time.Time        `json:"started"`
-	Offset  int64            `json:"offset"` // bytes of the log whose steps were counted
-	Since   time.Time        `json:"since"`  // when they were
-	Unread  int64            `json:"unread"` // bytes behind them, too few to count
-	Step    float64          `json:"step"`   // the last the log told of
-	Told    time.Time        `json:"told"`   // when the log was last seen to be longer
-	Pace    float64          `json:"pace_s"` // seconds between lines that tell of something; 0 if not known
-	Best    float64          `json:"best_s"` // shortest step time measured since it began where it runs; 0 if none was
+	Offset  int64            `json:"offset"`  // bytes of the log whose steps were counted
+	Since   time.Time        `json:"since"`   // when they were
+	Unread  int64            `json:"unread"`  // bytes behind them, too few to count
+	Step    float64          `json:"step"`    // the last the log told of
+	Told    time.Time        `json:"told"`    // when the log was last seen to be longer
+	Pace    float64          `json:"pace_s"`  // seconds between lines that tell of something; 0 if not known
+	Best    float64          `json:"best_s"`  // shortest step time measured since it began where it runs; 0 if none was
+	Counted float64          `json:"counted"` // the step at Since; 0 if none was counted where it runs
+	// Looks, Wall and Spread are number, mean and sum of squared deviations of the
+	// logarithms of seconds per step on the clock, one for each look since the job
+	// began where it runs: what a step takes with all that is between steps.
+	Looks  float64 `json:"looks"`
+	Wall   float64 `json:"wall"`
+	Spread float64 `json:"spread"`
+}
+
+// tick takes note of a step that was reached on the clock.
+func (r *Reading) tick(step float64, now time.Time) {
+	if seconds := now.Sub(r.Since).Seconds(); r.Counted > 0 && step > r.Counted && seconds > 0 {
+		x := math.Log(seconds / (step - r.Counted))
+		r.Looks++
+		off := x - r.Wall
+		r.Wall += off / r.Looks
+		r.Spread += off * (x - r.Wall)
+	}
+	r.Counted = step
 }
 
 // observe reads what is new in the log of a job. That a job which waits has none
@@ -112,6 +132,9 @@ func (v View) take(row *Row, text []byte, measurable bool) error {
 	enough := measurable && p.Measurement.Steps >= meter.FewestSteps
 	if lasted := v.Now.Sub(r.Since).Seconds(); enough && lasted > 0 {
 		r.Pace = lasted / float64(lines)
+	}
+	if enough && p.Step > 0 {
+		r.tick(p.Step, v.Now)
 	}
 	if enough || !measurable {
 		r.Offset, r.Since, r.Unread = r.Offset+int64(len(text)), v.Now, 0

@@ -33,11 +33,12 @@ trap "exit 0" TERM
 echo \$\$ >$WORK/\$SLURM_JOB_NAME.\$SLURM_PROCID.pid
 [ \$SLURM_PROCID != 0 ] || echo "\$SLURM_JOB_NAME \$SLURM_NTASKS" >>$WORK/sizes
 printf -v nap 0.%03d \$((400 / SLURM_NTASKS))
+began=\${EPOCHREALTIME/./}
 while [ \$step -lt \$STEPS ]; do
-  began=\${EPOCHREALTIME/./}
   sleep \$nap
   step=\$((step + 1))
-  took=\$((\${EPOCHREALTIME/./} - began))
+  now=\${EPOCHREALTIME/./} took=\$((now - began))
+  began=\$now
   printf "knee: {\"rank\":%d,\"step\":%d,\"step_time_s\":%d.%06d}\n" \$SLURM_PROCID \$step \$((took / 1000000)) \$((took % 1000000))
   [ \$SLURM_PROCID = 0 ] || continue
   echo \$step >\$at.new && mv \$at.new \$at
