@@ -27,7 +27,7 @@ func (m *Models) Forecast(row *queue.Row, now time.Time) data.Estimate {
 	if err != nil {
 		return data.Estimate{}
 	}
-	out := onClock(row.Reading, p.StepTime).Scale(max(row.Rule.Remaining.Steps-row.Step, 0))
+	out := onClock(row, p.StepTime).Scale(max(row.Rule.Remaining.Steps-row.Step, 0))
 	if since := now.Sub(row.Started).Seconds(); row.StepTime == 0 && row.Restarts > 0 && since < row.Rule.RestartSeconds {
 		left := row.Rule.RestartSeconds - max(since, 0)
 		out = data.Estimate{Mean: out.Mean + left, Lo: out.Lo + left, Hi: out.Hi + left}
@@ -38,21 +38,25 @@ func (m *Models) Forecast(row *queue.Row, now time.Time) data.Estimate {
 // onClock is what a step takes on the clock: the geometric mean over the looks
 // at the job where it runs. Its interval is that of Student for one more such
 // look, as if the rest of the job were one, since what slows a machine lasts;
-// that of the model is added in squares.
-func onClock(r *queue.Reading, predicted data.Estimate) data.Estimate {
-	if r.Looks == 0 {
-		return predicted
-	}
-	mean := math.Exp(r.Wall)
-	lo, hi := math.Log(predicted.Mean/predicted.Lo), math.Log(predicted.Hi/predicted.Mean)
+// that of the model is added in squares. A single look, or before it the step
+// time in the log, does not say how far looks differ: that it is off the model's
+// is all that is known of it.
+func onClock(row *queue.Row, predicted data.Estimate) data.Estimate {
+	r := row.Reading
+	wall, off := r.Wall, 0.0
 	switch {
-	case r.Looks == 1: // how far looks differ is not known, how far this one is off the model is
-		off := math.Abs(r.Wall - math.Log(predicted.Mean))
-		lo, hi = math.Hypot(lo, off), math.Hypot(hi, off)
-	default:
+	case r.Looks > 1:
 		t := distuv.StudentsT{Sigma: 1, Nu: r.Looks - 1}.Quantile(.95)
-		off := t * math.Sqrt(r.Spread/(r.Looks-1)*(1+1/r.Looks))
-		lo, hi = math.Hypot(lo, off), math.Hypot(hi, off)
+		off = t * math.Sqrt(r.Spread/(r.Looks-1)*(1+1/r.Looks))
+	case r.Looks == 0 && row.StepTime <= 0:
+		return predicted
+	case r.Looks == 0:
+		wall = math.Log(row.StepTime)
+		fallthrough
+	default:
+		off = math.Abs(wall - math.Log(predicted.Mean))
 	}
+	mean := math.Exp(wall)
+	lo, hi := math.Hypot(math.Log(predicted.Mean/predicted.Lo), off), math.Hypot(math.Log(predicted.Hi/predicted.Mean), off)
 	return data.Estimate{Mean: mean, Lo: mean * math.Exp(-lo), Hi: mean * math.Exp(hi)}
 }

@@ -225,9 +225,13 @@ func TestForecast(t *testing.T) {
 	row := running(rule, .2)
 	row.Step, row.Started = 10, time.Unix(1000, 0)
 	now := time.Unix(1010, 0)
-	rule.Batch.Initial = 128
+	rule.Batch.Initial, row.StepTime = 128, 0
 	if p, got := predict(t, rule.Model, row.Config()), m.Forecast(row, now); got != p.Scale(1000) {
 		t.Errorf("by the model: %+v, want 1000 times %+v", got, p)
+	}
+	row.StepTime = .3
+	if got := m.Forecast(row, now); math.Abs(got.Mean-300) > 1e-6 || got.Lo > 250 {
+		t.Errorf("0.3 s in the log: %+v", got)
 	}
 	row.Reading.Looks, row.Reading.Wall = 3, math.Log(.4)
 	slow := m.Forecast(row, now)
