@@ -317,24 +317,28 @@ func BenchmarkStudy(b *testing.B) {
 		b.Fatal(err)
 	}
 	models := studyModels(b, b.TempDir())
-	for range b.N {
-		for _, fits := range []int{0, -1} {
-			var ratios []float64
-			var held, all, near int
-			off := 0.0
-			for seed := range uint64(8) {
-				left, loop := newWorld(b, profiles, seed), newWorld(b, profiles, seed)
-				left.asSubmitted()
-				loop.operated(models, fits)
-				ratios = append(ratios, math.Log(loop.meanJCT()/left.meanJCT()))
-				h, a, n, o := loop.forecasts()
-				held, all, near, off = held+h, all+a, near+n, off+o
-				b.Logf("fits %d, seed %d: mean JCT %.0f s as submitted, %.0f s under the loop; %d of %d ends in their interval", fits, seed, left.meanJCT(), loop.meanJCT(), h, a)
-			}
-			mean, sd := stat.MeanStdDev(ratios, nil)
-			half := distuv.StudentsT{Nu: float64(len(ratios) - 1), Sigma: 1}.Quantile(.975) * sd / math.Sqrt(float64(len(ratios)))
-			b.Logf("fits %d: mean JCT × %.2f (95 %% %.2f to %.2f, %d seeds); %d of %d ends in their 90 %% interval, %d within 10 %% of the point, mean error %.1f %%",
-				fits, math.Exp(mean), math.Exp(mean-half), math.Exp(mean+half), len(ratios), held, all, near, 100*off/float64(all))
-		}
+	b.Run("learning", func(b *testing.B) { study(b, profiles, models, 0) })
+	b.Run("as-fitted", func(b *testing.B) { study(b, profiles, models, -1) })
+}
+
+// study runs eight draws of jobs both ways.
+func study(b *testing.B, profiles *measured.Profiles, models map[string]string, fits int) {
+	var ratios []float64
+	var held, all, near int
+	off := 0.0
+	for seed := range uint64(8) {
+		left, loop := newWorld(b, profiles, seed), newWorld(b, profiles, seed)
+		left.asSubmitted()
+		loop.operated(models, fits)
+		ratios = append(ratios, math.Log(loop.meanJCT()/left.meanJCT()))
+		h, a, n, o := loop.forecasts()
+		held, all, near, off = held+h, all+a, near+n, off+o
+		b.Logf("seed %d: mean JCT %.0f s as submitted, %.0f s under the loop; %d of %d ends in their interval", seed, left.meanJCT(), loop.meanJCT(), h, a)
 	}
+	mean, sd := stat.MeanStdDev(ratios, nil)
+	half := distuv.StudentsT{Nu: float64(len(ratios) - 1), Sigma: 1}.Quantile(.975) * sd / math.Sqrt(float64(len(ratios)))
+	b.Logf("mean JCT × %.2f (95 %% %.2f to %.2f, %d seeds); %d of %d ends in their 90 %% interval, %d within 10 %% of the point, mean error %.1f %%",
+		math.Exp(mean), math.Exp(mean-half), math.Exp(mean+half), len(ratios), held, all, near, 100*off/float64(all))
+	b.ReportMetric(math.Exp(mean), "JCT/as-submitted")
+	b.ReportMetric(float64(held)/float64(all), "covered")
 }
