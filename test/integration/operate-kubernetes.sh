@@ -79,6 +79,7 @@ if [[ $POD != *-worker-0 && $POD != *-gpu-0 ]]; then
 	until [ -e $at.done ]; do sleep 0.3; done
 	exit 0
 fi
+[ ! -e $at.done ] || exit 0 # it was moved as it ended
 step=$(cat $at.step 2>/dev/null || echo 0)
 while [ $step -lt $2 ]; do
 	began=${EPOCHREALTIME/./}
@@ -132,9 +133,10 @@ pytorch training same 300 1 "knee: operate"
 pytorch others same 500 1 "knee: operate"
 pytorch training foreign 500 1 "team: x"
 for i in 1 2; do pytorch training job-$i 250 1 "knee: operate"; done
+pytorch training calm 250 1 "knee: operate"
 ray training ray-1 200
 running() { [ "$(api GET /api/v1/pods | grep -c '"phase": "Running"')" = "$1" ]; }
-check "all of them run" within 40 running 8
+check "all of them run" within 40 running 9
 
 cat >operate.yaml <<END
 scheduler: kubernetes
@@ -148,6 +150,7 @@ pause_file: PAUSE
 sizes: pow2
 rules:
   - {match: {name: "new-*"}, remaining: {steps: 200}, workers: {min: 1, max: 4}, batch: {initial: 128}, checkpoint: true, restart_seconds: 3}
+  - {match: {name: calm}, model: toy.json, remaining: {steps: 250}, batch: {initial: 128}}
   - {match: {name: "*"}, model: toy.json, remaining: {steps: 300}, workers: {min: 1, max: 4}, batch: {initial: 128}, checkpoint: true, restart_seconds: 3}
 END
 refused() { # refused TEXT COMMAND...: the command fails and says so
@@ -183,12 +186,13 @@ sleep 8
 "$engine/apiserver" stop "$WORK/kube"
 sleep 3
 check "the API server is started again" "$engine/apiserver" start "$WORK/kube"
-within 60 holds state/training.same.sizes . 1
-pkill -STOP -f "$WORK/trainer training.job-1 " || true
-silent() { grep -q '"kind":"silent","text"' turns/audit.jsonl || grep '"proposal"' turns/audit.jsonl | grep '"silent"'; }
+calm=$(pgrep -f "$WORK/trainer training.calm ")
+kill -STOP $calm
+silent() { grep '"proposal"' turns/audit.jsonl | grep '"name":"calm","kind":"silent"'; }
 check "a job whose worker is stopped is proposed to the operator" within 60 silent
-pkill -CONT -f "$WORK/trainer training.job-1 " || true
-ended() { [ "$(grep -c 'training.\(same\|job-1\|job-2\|ray-1\|new-1\)$' state/ends)" = 5 ]; }
+kill -CONT $calm
+check "and left as it was" bash -c "! grep '\"command\"' turns/audit.jsonl | grep pytorchjobs/calm"
+ended() { [ "$(grep -c 'training.\(same\|calm\|job-1\|job-2\|ray-1\|new-1\)$' state/ends)" = 6 ]; }
 check "the jobs come to their end" within 240 ended
 stop_hard
 cat turns/*/outcome.json | grep -o '"status": *"[a-z ]*"' | sort | uniq -c
