@@ -1,7 +1,6 @@
 package operate_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,16 +11,8 @@ import (
 	"knee/fit"
 	"knee/operate"
 	"knee/operate/learn"
+	"knee/operate/queuetest"
 )
-
-// steps are what a job prints of n steps after the first.
-func steps(first, n int, seconds float64) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, "knee: {\"step\":%d,\"step_time_s\":%g}\n", first+i, seconds)
-	}
-	return b.String()
-}
 
 // A job that is slower than its model gets its own, one that becomes slow where
 // it runs is proposed, once, and neither is changed for it.
@@ -57,23 +48,23 @@ func TestTurnLearns(t *testing.T) {
 		}
 		return out, jobs
 	}
-	out, jobs := turn(steps(1, 20, .2))
+	out, jobs := turn(queuetest.Steps(1, 20, .2))
 	if len(out.Updates)+len(out.Proposals) > 0 || filepath.Base(jobs.Jobs[0].Model) != "toy.json" {
 		t.Errorf("as predicted: %+v, %+v, %s", out.Updates, out.Proposals, jobs.Jobs[0].Model)
 	}
-	out, jobs = turn(steps(21, 20, .3))
+	out, jobs = turn(queuetest.Steps(21, 20, .3))
 	if len(out.Updates) != 1 || out.Updates[0].Kind != learn.Refit || filepath.Base(jobs.Jobs[0].Model) != "1.json" {
 		t.Errorf("drifted: %+v, %s", out.Updates, jobs.Jobs[0].Model)
 	}
 	for range 2 {
-		if out, _ = turn(steps(41, 20, 2)); len(out.Proposals) != 1 || out.Proposals[0].Kind != learn.Slowed || len(out.Updates) > 0 {
+		if out, _ = turn(queuetest.Steps(41, 20, 2)); len(out.Proposals) != 1 || out.Proposals[0].Kind != learn.Slowed || len(out.Updates) > 0 {
 			t.Errorf("slowed: %+v, %+v", out.Proposals, out.Updates)
 		}
 	}
 	if out, _ = turn(""); len(out.Proposals) != 1 || out.Proposals[0].Kind != "silent" {
 		t.Errorf("silent: %+v", out.Proposals)
 	}
-	if out, _ = turn(steps(81, 20, .3)); len(out.Proposals) > 0 {
+	if out, _ = turn(queuetest.Steps(81, 20, .3)); len(out.Proposals) > 0 {
 		t.Errorf("well again: %+v", out.Proposals)
 	}
 	audit, err := os.ReadFile(filepath.Join(operate.Folder(b.Config), "audit.jsonl"))

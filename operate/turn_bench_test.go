@@ -20,6 +20,7 @@ import (
 	"knee/operate"
 	"knee/operate/kubequeue"
 	"knee/operate/queue"
+	"knee/operate/queuetest"
 	"knee/operate/slurmqueue"
 )
 
@@ -93,7 +94,7 @@ func benchTurn(b *testing.B, scheduler string, open func(dir string) (queue.Sche
 //
 //	go test ./operate -run '^$' -bench Turn -benchtime 3x
 func BenchmarkTurn(b *testing.B) {
-	log := steps(1, 40, .22)
+	log := queuetest.Steps(1, 40, .22)
 	b.Run("slurm", func(b *testing.B) {
 		benchTurn(b, "slurm", func(dir string) (queue.Scheduler, *counted) { return slurmOf(b, dir, log) })
 	})

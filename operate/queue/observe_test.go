@@ -2,7 +2,6 @@ package queue_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"io/fs"
 	"strings"
@@ -13,15 +12,6 @@ import (
 	"knee/operate/queue"
 	"knee/operate/queuetest"
 )
-
-// lines are n steps after the first, each of so many seconds.
-func lines(first, n int, seconds float64) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, "knee: {\"step\":%d,\"step_time_s\":%g}\n", first+i, seconds)
-	}
-	return b.String()
-}
 
 // Each look measures what the job did since the last one, where it runs now.
 func TestObserve(t *testing.T) {
@@ -48,27 +38,27 @@ func TestObserve(t *testing.T) {
 			t.Errorf("%s: step %g of %g s, %g to go; want %g, %g", what, r.Step, r.StepTime, r.Entry.Remaining.Steps, step, seconds)
 		}
 	}
-	f.Logs["1"] = lines(1, 20, .5)
+	f.Logs["1"] = queuetest.Steps(1, 20, .5)
 	expect("at first", look(100), 20, .5)
 	if got := readings["1"].Pace; got != 2.5 {
 		t.Errorf("a line every %g s, want 2.5", got)
 	}
 	expect("nothing new", look(110), 20, 0)
-	f.Logs["1"] += lines(21, 2, 2) + `knee: {"step":23,"step_ti`
+	f.Logs["1"] += queuetest.Steps(21, 2, 2) + `knee: {"step":23,"step_ti`
 	expect("too few", look(120), 22, 0)
-	f.Logs["1"] += "me_s\":2}\n" + lines(24, 20, 2)
+	f.Logs["1"] += "me_s\":2}\n" + queuetest.Steps(24, 20, 2)
 	expect("slower, since", look(130), 43, 2)
 	if told := readings["1"].Told; told.Unix() != 130 {
 		t.Errorf("told at %v", told)
 	}
 	j.Nodes, j.Started = []data.NodeShare{{Node: "n2", Workers: 4}}, time.Unix(135, 0)
-	f.Logs["1"] += lines(44, 30, 2) + lines(74, 10, .1)
+	f.Logs["1"] += queuetest.Steps(44, 30, 2) + queuetest.Steps(74, 10, .1)
 	expect("moved: where the lines were printed is not known", look(140), 83, 0)
-	f.Logs["1"] += lines(84, 10, .25)
+	f.Logs["1"] += queuetest.Steps(84, 10, .25)
 	expect("on its new node", look(150), 93, .25)
 	j.Restarts++
 	j.Started = time.Unix(155, 0)
-	f.Logs["1"] = lines(90, 8, .2) // begun anew, from a checkpoint
+	f.Logs["1"] = queuetest.Steps(90, 8, .2) // begun anew, from a checkpoint
 	expect("begun anew", look(160), 97, .2)
 	f.Logs["1"] = ""
 	expect("and empty", look(170), 97, 0)
@@ -95,7 +85,7 @@ func TestObserveStreams(t *testing.T) {
 	s := streams{queuetest.New("n1"), &asked}
 	s.Add("1", 2, data.NodeShare{Node: "n1", Workers: 2}).Started = time.Unix(50, 0)
 	v := queue.View{Rules: []data.JobRule{{Match: data.Match{Name: "job-*"}, Model: "m"}}, Readings: map[string]*queue.Reading{}}
-	for i, text := range []string{lines(1, 20, .5), lines(20, 1, .5), lines(20, 20, 1)} {
+	for i, text := range []string{queuetest.Steps(1, 20, .5), queuetest.Steps(20, 1, .5), queuetest.Steps(20, 20, 1)} {
 		v.Now, s.Logs["1"] = time.Unix(int64(100+10*i), 0), text
 		snap, err := s.Read(t.Context())
 		if err != nil {

@@ -93,6 +93,15 @@ func (f *Fake) fault(at string) error {
 // Error implements error.
 func (c Crashed) Error() string { return "killed at " + c.At }
 
+// Steps is what a job prints of n steps after the first, each of so many seconds.
+func Steps(first, n int, seconds float64) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "knee: {\"step\":%d,\"step_time_s\":%g}\n", first+i, seconds)
+	}
+	return b.String()
+}
+
 // Free is how many GPUs are free on a node.
 func (f *Fake) Free(node string) int {
 	free := 0
