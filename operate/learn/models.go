@@ -2,6 +2,7 @@ package learn
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -87,8 +88,11 @@ func (m *Models) rows(id string) string {
 	return strings.TrimSuffix(m.path(id), ".json") + ".measurements.csv"
 }
 
-// family is the name under which the last model of the jobs of a rule is kept.
-func family(r *data.JobRule) string { return "rule " + fmt.Sprint(r.Match) }
+// family is the name under which the last model of the jobs of a rule is kept:
+// what the rule matches, short enough for a file.
+func family(r *data.JobRule) string {
+	return fmt.Sprintf("rule-%x", sha256.Sum256([]byte(fmt.Sprint(r.Match))))[:21]
+}
 
 // model reads a model once, nil if it cannot be read.
 func (m *Models) model(path string) *fit.Model {
