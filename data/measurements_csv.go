@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,41 @@ type Import struct {
 	Columns map[string]string
 	// Job names what is trained where the file has no column job.
 	Job string
+	// Repeats is the most rows that are kept of one configuration and status, a
+	// random choice of them where there are more, which is said; 0 keeps all.
+	// What is read takes the memory of what is kept.
+	Repeats int
+}
+
+// sample keeps a uniform random choice of the rows of each configuration
+// (Vitter, "Random Sampling with a Reservoir", 1985, algorithm R).
+type sample struct {
+	most, left int // per configuration, left out
+	rows       []Measurement
+	seen       map[string]int
+	at         map[string][]int // positions in rows
+	draw       *rand.Rand
+}
+
+func newSample(most int) *sample {
+	return &sample{most: most, seen: map[string]int{}, at: map[string][]int{}, draw: rand.New(rand.NewPCG(1, 1))} // the same file gives the same rows
+}
+
+func (s *sample) add(m Measurement) {
+	if s.most == 0 {
+		s.rows = append(s.rows, m)
+		return
+	}
+	key := m.Key() + "|" + string(m.Status)
+	s.seen[key]++
+	switch i := s.draw.IntN(s.seen[key]); {
+	case s.seen[key] <= s.most:
+		s.at[key], s.rows = append(s.at[key], len(s.rows)), append(s.rows, m)
+		return
+	case i < s.most:
+		s.rows[s.at[key][i]] = m
+	}
+	s.left++
 }
 
 // ReadMeasurements reads measurements.csv from r. The name stands for the
@@ -61,7 +97,7 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 	if err != nil {
 		return nil, nil, err
 	}
-	slowSync, noBatch := 0, 0
+	slowSync, noBatch, rows, kept := 0, 0, 0, newSample(im.Repeats)
 	err = t.Each(func(row *Row) error {
 		m := mr.measurement(row)
 		if m.Status == OK && m.SyncTime > m.StepTime {
@@ -70,24 +106,28 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 		if m.Status == OK && m.LocalBatch == 0 {
 			noBatch++
 		}
-		ms = append(ms, m)
+		rows++
+		kept.add(m)
 		return nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	warnings = t.Unknown(mr.known, isExtraColumn)
+	if kept.left > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s: of %d rows %d are used, at most %d of each configuration, chosen at random", name, rows, len(kept.rows), im.Repeats))
+	}
 	if slowSync > 0 {
 		// Measured separately the two may cross by noise, so it is no error.
-		warnings = append(warnings, fmt.Sprintf("%s: sync_time_s exceeds step_time_s in %d of %d rows", name, slowSync, len(ms)))
+		warnings = append(warnings, fmt.Sprintf("%s: sync_time_s exceeds step_time_s in %d of %d rows", name, slowSync, rows))
 	}
 	switch {
-	case noBatch == len(ms):
+	case noBatch == rows:
 		// All rows of the file are step times, and so are the answers.
 	case noBatch > 0:
-		warnings = append(warnings, fmt.Sprintf("%s: %d of %d rows have neither local_batch nor global_batch; they are taken to be of the typical batch of the others", name, noBatch, len(ms)))
+		warnings = append(warnings, fmt.Sprintf("%s: %d of %d rows have neither local_batch nor global_batch; they are taken to be of the typical batch of the others", name, noBatch, rows))
 	}
-	return ms, warnings, nil
+	return kept.rows, warnings, nil
 }
 
 // reader checks that the header has what every row needs.

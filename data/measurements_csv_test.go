@@ -284,3 +284,30 @@ func TestBenchTables(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Of a configuration that was measured very often, rows are chosen evenly from
+// the whole file, and others are all kept.
+func TestImportThinsRepeats(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("job,workers,local_batch,step_time_s,status\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "a,1,8,%d,ok\n", i+1)
+	}
+	b.WriteString("a,2,8,1,ok\na,1,8,,oom\n")
+	ms, warnings, err := data.Import{Repeats: 100}.Read(strings.NewReader(b.String()), "m.csv")
+	if err != nil || len(ms) != 102 {
+		t.Fatalf("%d rows, %v", len(ms), err)
+	}
+	late := 0
+	for _, m := range ms[:100] {
+		if m.Source.Line > 501 {
+			late++
+		}
+	}
+	if late < 30 || late > 70 { // four standard deviations of a fair choice
+		t.Errorf("%d of 100 rows are from the second half", late)
+	}
+	if len(warnings) != 1 || warnings[0] != "m.csv: of 1002 rows 102 are used, at most 100 of each configuration, chosen at random" {
+		t.Errorf("warnings %q", warnings)
+	}
+}

@@ -51,7 +51,7 @@ bytes one synchronisation moves.`,
 					return usageError{fmt.Errorf("--format %q: %w", formatName, err)}
 				}
 			}
-			ms, points, err := a.loadJob(args, curve.file, data.Import{Columns: columns, Job: job})
+			ms, points, err := a.loadJob(args, curve.file, data.Import{Columns: columns, Job: job, Repeats: mostRepeats})
 			if err != nil {
 				return err
 			}
@@ -143,6 +143,10 @@ func fitSettings(family string, seed int64, cluster []string, interconnect, mess
 	}
 	return s, nil
 }
+
+// mostRepeats is how many runs of one configuration a fit looks at: of a hundred
+// the mean is known to a tenth of their spread.
+const mostRepeats = 100
 
 // loadJob loads the measurements and curves of one job from several files.
 func (a *app) loadJob(files []string, curve string, how data.Import) (ms []data.Measurement, points []data.CurvePoint, err error) {

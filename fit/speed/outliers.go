@@ -87,14 +87,15 @@ func screenRepeats(ms []data.Measurement) (kept []data.Measurement, dropped []st
 		key := m.Key()
 		times[key] = append(times[key], m.StepTime)
 	}
+	middle := map[string]float64{}
+	for key, runs := range times {
+		middle[key] = quantile.Median(runs)
+	}
 	for _, m := range ms {
-		runs := times[m.Key()]
-		middle := runs[0]
-		if len(runs) >= 3 {
-			middle = quantile.Median(runs)
-		}
-		if off := math.Log(m.StepTime / middle); len(runs) >= 3 && math.Abs(off) > math.Log(outlierFactor) {
-			dropped = append(dropped, (&row{Measurement: m}).contradicted(off, len(runs)-1, nil))
+		key := m.Key()
+		runs := len(times[key])
+		if off := math.Log(m.StepTime / middle[key]); runs >= 3 && math.Abs(off) > math.Log(outlierFactor) {
+			dropped = append(dropped, (&row{Measurement: m}).contradicted(off, runs-1, nil))
 			continue
 		}
 		kept = append(kept, m)
