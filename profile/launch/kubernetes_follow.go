@@ -232,7 +232,11 @@ func (w *watcher) waitedEnough() *Failure {
 		}
 	}
 	if limit := w.run.kube.Spec.MaxWait; limit > 0 && time.Since(w.since) > limit {
-		return &Failure{Status: data.Timeout, Exit: -1, Detail: fmt.Sprintf("waited %s for its pods to run: %s", data.FormatDuration(limit), w.whyWaiting())}
+		status := data.Queued
+		if len(w.stuck) > 0 {
+			status = data.Failed // it has nodes, and no image, say
+		}
+		return &Failure{Status: status, Exit: -1, Detail: fmt.Sprintf("waited %s for its pods to run: %s", data.FormatDuration(limit), w.whyWaiting())}
 	}
 	return nil
 }

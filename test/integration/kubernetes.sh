@@ -116,6 +116,70 @@ check "two interrupts end it with 130" test $code = 130
 check "there is nothing left in the cluster" none_left
 check "no process of a pod is left" no_process "sleep 0.0512"
 
+# Operators' days. A trial of a100-4 fills a node, so that of three at once one
+# waits, for longer than trial.timeout.
+cat >short.sh <<'END'
+[ "$RANK" = 0 ] || exec sleep 3
+for i in $(seq 60); do
+	echo "knee: {\"step\":$i,\"step_time_s\":0.05}"
+	sleep 0.05
+done
+END
+operators() { # operators JOB WORKERS REST: a study of five trials of workers on one node
+	cat >"$1.yaml" <<END
+job: $1
+command: [bash, $WORK/short.sh]
+space: {gpu_type: [a100], placement: [$2], x: [1, 2, 3, 4, 5]}
+trial: {rel_precision: 0.0001, max_seconds: 600, min_steps: 1000, timeout: 2s, retries: 0}
+launcher: {kubernetes: {image: any$3}}
+END
+}
+operators full 4 ''
+echo 'parallel: 3' >>full.yaml
+check "five trials of which two fit at a time" knee profile -q full.yaml
+check "all were measured: the third waited for longer than trial.timeout" exactly full.measurements.csv ',ok,' 5
+operators never 16 ', max_wait: 3s'
+check "a trial that gets no nodes" knee profile -q never.yaml
+check "is queued, and not a timeout or a failure" holds never.measurements.csv ',queued,.*Insufficient nvidia.com/gpu' 1
+check "there is nothing left in the cluster" none_left
+
+# One SIGTERM while the only trial waits.
+operators waits 16 ''
+knee profile waits.yaml >/dev/null 2>waits.err &
+pid=$!
+within 30 holds waits.journal.jsonl '"event":"submitted"' 1
+sleep 1
+kill -TERM $pid
+gone_pid() { ! kill -0 "$1" 2>/dev/null; }
+check "one SIGTERM ends a profile whose trial only waits" within 10 gone_pid $pid
+check "there is nothing left in the cluster" none_left
+
+# A restart beside a job that still waits.
+knee profile waits.yaml --restart >/dev/null 2>waits.err &
+pid=$!
+within 30 holds waits.journal.jsonl '"event":"submitted"' 1
+kill -9 $pid
+wait $pid 2>/dev/null || true
+old=$(left)
+check "its job still waits in the cluster" test -n "$old"
+sed -i 's/placement: \[16\]/placement: [2]/' waits.yaml
+check "a restart measures the new space" bash -c 'knee profile waits.yaml --restart >restarted.out 2>restarted.err || { cat restarted.err; false; }'
+check "and says that it cancelled the old job" holds restarted.err 'cancelled job default/knee-waits-t1-1-' 1
+check "whose log it does not share" test -n "$(ls -d waits.logs/run-3)"
+check "there is nothing left in the cluster" none_left
+
+# A kubeconfig as GKE writes it: a plugin that is told of the cluster.
+cat >bin/gke-gcloud-auth-plugin <<END
+#!/bin/bash
+grep -q '"server":"https://127.0.0.1' <<<"\$KUBERNETES_EXEC_INFO" || { echo "not told of the cluster" >&2; exit 1; }
+echo '{"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential","status":{"token":"'\$(cat "$WORK/kube/token")'"}}'
+END
+chmod +x bin/gke-gcloud-auth-plugin
+sed "s|certs/apiserver.crt|$WORK/kube/certs/apiserver.crt|; s|user: {token:.*|user: {exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: gke-gcloud-auth-plugin, installHint: install it, provideClusterInfo: true}}|" kube/kubeconfig >gke.yaml
+check "a kubeconfig of GKE's shape works" env KUBECONFIG="$WORK/gke.yaml" knee cluster --from kubernetes
+sed 's/gke-gcloud-auth-plugin/no-such-plugin/' gke.yaml >plugin.yaml
+check "and says what is missing where its plugin is not installed" bash -c '! KUBECONFIG=plugin.yaml knee cluster --from kubernetes 2>plugin.err && grep -q no-such-plugin plugin.err && grep -q "install it" plugin.err'
+
 crds=0
 "$engine/crds" "$WORK/kube" || crds=$?
 if [ $crds = 77 ]; then
