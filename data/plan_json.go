@@ -10,6 +10,9 @@ import (
 	"strings"
 )
 
+// wantPlan is what a file of a plan holds.
+var wantPlan = fmt.Sprintf("the fields of a plan of version %d", PlanVersion)
+
 // ReadPlan reads plan.json from r. Unknown fields are refused, and so is a
 // version newer than [PlanVersion], by a message that names both versions.
 // What a job gets on its nodes has to add up to what it gets.
@@ -25,7 +28,7 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 		Version *int `json:"version"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, jsonError(name, text, err)
+		return nil, JSONError(Source{File: name}, text, 0, err, wantPlan)
 	}
 	if head.Version == nil {
 		return nil, &InputError{Source: Source{File: name, Column: "version"}, Found: "nothing", Want: fmt.Sprintf("the version of the plan, from 1 to %d", PlanVersion)}
@@ -38,7 +41,7 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 	dec.DisallowUnknownFields()
 	dec.UseNumber() // in pod templates
 	if err := dec.Decode(p); err != nil {
-		return nil, jsonError(name, text, err)
+		return nil, JSONError(Source{File: name}, text, 0, err, wantPlan)
 	}
 	for _, j := range p.Jobs {
 		if j.Template != nil {
@@ -145,28 +148,27 @@ func checkPlannedJob(j PlannedJob) (found, want, key string) {
 	return "", "", ""
 }
 
-// jsonError adds file, line and key to an error of package json.
-func jsonError(name string, text []byte, err error) error {
+// JSONError adds line and key to an error of package json, of reading the part of
+// a text that begins at a byte; want is what the file should be.
+func JSONError(src Source, text []byte, at int, err error, want string) error {
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
-	src := Source{File: name}
+	found := err.Error()
 	switch {
 	case errors.As(err, &syntax):
-		src.Line = lineAt(text, syntax.Offset)
-		return &InputError{Source: src, Found: syntax.Error(), Want: "valid JSON"}
+		src.Line, want = lineAt(text, int64(at)+syntax.Offset), "valid JSON"
 	case errors.As(err, &typ):
-		src.Line, src.Column = lineAt(text, typ.Offset), typ.Field
-		return &InputError{Source: src, Found: "a " + typ.Value, Want: "a value of type " + typ.Type.String()}
-	}
-	if _, field, found := strings.Cut(err.Error(), "unknown field "); found {
-		field = strings.Trim(field, `"`)
-		if i := bytes.Index(text, []byte(`"`+field+`"`)); i >= 0 {
-			src.Line = lineAt(text, int64(i))
+		src.Line, src.Column = lineAt(text, int64(at)+typ.Offset), typ.Field
+		found, want = "a "+typ.Value, "a value of type "+typ.Type.String()
+	default:
+		if _, field, unknown := strings.Cut(found, "unknown field "); unknown {
+			src.Column, found = strings.Trim(field, `"`), "an unknown field"
+			if i := bytes.Index(text[at:], []byte(`"`+src.Column+`"`)); i >= 0 {
+				src.Line = lineAt(text, int64(at+i))
+			}
 		}
-		src.Column = field
-		return &InputError{Source: src, Found: "an unknown field", Want: fmt.Sprintf("the fields of a plan of version %d", PlanVersion)}
 	}
-	return &InputError{Source: src, Found: err.Error(), Want: "valid JSON"}
+	return &InputError{Source: src, Found: found, Want: want}
 }
 
 // lineAt returns the line, from 1, of a byte offset.

@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -132,4 +133,20 @@ func FuzzReadPlan(f *testing.F) {
 			checkRoundTrip(t, p, data.WritePlan, data.ReadPlan)
 		}
 	})
+}
+
+// An error of a part of a file names the line in the whole file.
+func TestJSONErrorOfAPart(t *testing.T) {
+	const text = "{\n\"a\": {\n\"b\": 1,\n\"c\": \"x\"}}\n"
+	part := strings.Index(text, "{\n\"b\"")
+	var v struct{ B, C int }
+	err := json.Unmarshal([]byte(text[part:strings.LastIndex(text, "}")]), &v)
+	if got := data.JSONError(data.Source{File: "f", Column: "a"}, []byte(text), part, err, "x").Error(); got != "f:4:C: found a string, want a value of type int" {
+		t.Error(got)
+	}
+	dec := json.NewDecoder(strings.NewReader(`{"b": 1, "d": 2}`))
+	dec.DisallowUnknownFields()
+	if got := data.JSONError(data.Source{File: "f"}, []byte("\n\n"+`{"b": 1, "d": 2}`), 2, dec.Decode(&v), "b and c").Error(); got != "f:3:d: found an unknown field, want b and c" {
+		t.Error(got)
+	}
 }

@@ -3,7 +3,6 @@ package fit
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -72,7 +71,7 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, modelError(name, "", err)
+		return nil, data.JSONError(data.Source{File: name}, text, 0, err, wantModel)
 	}
 	if err := data.CheckVersion("model", name, head.Version, ModelVersion); err != nil {
 		return nil, err
@@ -81,7 +80,7 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&f); err != nil {
-		return nil, modelError(name, "", err)
+		return nil, data.JSONError(data.Source{File: name}, text, 0, err, wantModel)
 	}
 	if len(f.Speed) == 0 {
 		return nil, &data.InputError{Source: data.Source{File: name, Column: "speed"}, Found: "nothing", Want: "a fitted speed curve, as written by knee fit"}
@@ -93,13 +92,13 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 		m.Model, err = speed.Restore(f.Speed, f.Job, f.Seed)
 	}
 	if err != nil {
-		return nil, modelError(name, "speed", err)
+		return nil, data.JSONError(data.Source{File: name, Column: "speed"}, text, max(bytes.Index(text, f.Speed), 0), err, wantModel)
 	}
 	if !(f.Start >= 0) {
 		return nil, &data.InputError{Source: data.Source{File: name, Column: "start_seconds"}, Found: fmt.Sprint(f.Start), Want: "seconds ≥ 0"}
 	}
 	if err := checkCurve(f); err != nil {
-		return nil, modelError(name, "convergence", err)
+		return nil, &data.InputError{Source: data.Source{File: name, Column: "convergence"}, Found: err.Error(), Want: wantModel}
 	}
 	return m, nil
 }
@@ -145,15 +144,8 @@ func checkCurve(f modelFile) error {
 	return nil
 }
 
-// modelError says where in model.json something is wrong.
-func modelError(name, at string, err error) error {
-	src := data.Source{File: name, Column: at}
-	var typ *json.UnmarshalTypeError
-	if errors.As(err, &typ) {
-		src.Column = typ.Field
-	}
-	return &data.InputError{Source: src, Found: err.Error(), Want: "a model as written by knee fit"}
-}
+// wantModel is what a file of a model holds.
+const wantModel = "a model as written by knee fit"
 
 // ReadModel reads the model at path ("-" is standard input, gzip is undone);
 // see [DecodeModel] for what it refuses.

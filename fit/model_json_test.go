@@ -84,8 +84,8 @@ func TestDecodeModelRefuses(t *testing.T) {
 	edit := func(from, to string) string { return strings.Replace(good.String(), from, to, 1) }
 	tests := []struct{ name, text, want string }{
 		{"newer version", edit(`"version": 3`, `"version": 4`), "4"},
-		{"unknown field", edit(`"job"`, `"surprise": 1, "job"`), "surprise"},
-		{"not JSON", "speed", "model"},
+		{"unknown field", edit(`"job"`, `"surprise": 1, "job"`), "m.json:3:surprise: found an unknown field"},
+		{"not JSON", "speed", "m.json:1"},
 		{"unknown family", edit(`"family": "collective"`, `"family": "cubic"`), "cubic"},
 		{"family of another mode", edit(`"family": "collective"`, `"family": "ps"`), "does not describe"},
 		{"missing measurement values", edit(`"step_time_s"`, `"wall_s"`), "step_time_s"},

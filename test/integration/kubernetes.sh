@@ -119,8 +119,8 @@ check "no process of a pod is left" no_process "sleep 0.0512"
 # Operators' days. A trial of a100-4 fills a node, so that of three at once one
 # waits, for longer than trial.timeout.
 cat >short.sh <<'END'
-[ "$RANK" = 0 ] || exec sleep 3
-for i in $(seq 60); do
+[ "$RANK" = 0 ] || exec sleep 9
+for i in $(seq 180); do
 	echo "knee: {\"step\":$i,\"step_time_s\":0.05}"
 	sleep 0.05
 done
@@ -130,7 +130,7 @@ operators() { # operators JOB WORKERS REST: a study of five trials of workers on
 job: $1
 command: [bash, $WORK/short.sh]
 space: {gpu_type: [a100], placement: [$2], x: [1, 2, 3, 4, 5]}
-trial: {rel_precision: 0.0001, max_seconds: 600, min_steps: 1000, timeout: 2s, retries: 0}
+trial: {rel_precision: 0.0001, max_seconds: 600, min_steps: 1000, timeout: 6s, retries: 0}
 launcher: {kubernetes: {image: any$3}}
 END
 }
