@@ -33,8 +33,11 @@ need() { # need PACKAGE COMMAND
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 		skip "$2 is not installed (Debian package $1)"
 	fi
-	apt-get update -qq
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >"$WORK/apt.log" 2>&1 || {
+	( # one at a time, as apt wants
+		flock 9
+		apt-get update -qq
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1"
+	) 9>"${TMPDIR:-/tmp}/knee-apt.lock" >"$WORK/apt.log" 2>&1 || {
 		tail -5 "$WORK/apt.log"
 		skip "the Debian package $1 cannot be installed"
 	}

@@ -28,7 +28,7 @@ fetch() {
 		return 77
 	fi
 	tmp=$(mktemp -d)
-	if ! (cd "$tmp" && { apt-get download etcd-server || { apt-get update && apt-get download etcd-server; }; } >apt.log 2>&1 && dpkg -x etcd-server_*.deb .); then
+	if ! (cd "$tmp" && { apt-get download etcd-server || { flock "${TMPDIR:-/tmp}/knee-apt.lock" apt-get update && apt-get download etcd-server; }; } >apt.log 2>&1 && dpkg -x etcd-server_*.deb .); then
 		say "etcd is not installed, and apt-get download etcd-server fails:"
 		tail -3 "$tmp/apt.log" >&2
 		rm -rf "$tmp"
