@@ -3,6 +3,7 @@ package data
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -122,7 +123,7 @@ func readValues(o *object, name, want string) []string {
 	}
 	seen := map[string]bool{}
 	for _, v := range values {
-		if want := checkValue(name, v); want != "" {
+		if want := new(Config).Set(name, v); want != "" {
 			o.fail(name, quote(v), want)
 		}
 		key := v
@@ -140,73 +141,65 @@ func readValues(o *object, name, want string) []string {
 	return values
 }
 
-// knobKind says what values a knob takes.
-type knobKind int
-
-const (
-	anyKnob   knobKind = iota // text or numbers
-	textKnob                  // never a range
-	countKnob                 // whole numbers ≥ 1
-	zeroKnob                  // whole numbers ≥ 0
-	batchKnob                 // samples > 0
-)
-
-// kindOf returns what values the knob name takes.
-func kindOf(name string) knobKind {
-	switch name {
-	case "gpu_type", "mode", "placement", "sharding", "recompute", "offload":
-		return textKnob
-	case "nodes", "workers", "tp", "pp", "cp", "ep":
-		return countKnob
-	case "ps", "accum_steps":
-		return zeroKnob
-	case "local_batch", "global_batch":
-		return batchKnob
-	}
-	return anyKnob
-}
+// textKnobs are never numbers.
+var textKnobs = []string{"gpu_type", "mode", "placement", "sharding", "recompute", "offload"}
 
 // boundsOf returns which numbers the knob name takes.
 func boundsOf(name string) Bounds {
-	switch kindOf(name) {
-	case countKnob:
+	switch name {
+	case "nodes", "workers", "tp", "pp", "cp", "ep":
 		return Count(1)
-	case zeroKnob:
+	case "ps", "accum_steps":
 		return Count(0)
-	case batchKnob:
+	case "local_batch", "global_batch":
 		return Samples()
 	}
 	return Any("a finite number")
 }
 
-// checkValue returns what a value of the knob name should have been, ""
-// if it is fine.
-func checkValue(name, v string) (want string) {
-	_, err := strconv.ParseFloat(v, 64)
-	_, within := boundsOf(name).Parse(v)
-	switch kind := kindOf(name); {
-	case v == "" || !singleLine(v):
+// Set sets the knob called name from text. want says what it takes if it does
+// not take that. Of global_batch, from which others follow, nothing is set.
+func (c *Config) Set(name, text string) (want string) {
+	b := boundsOf(name)
+	x, within := b.Parse(text)
+	_, err := strconv.ParseFloat(text, 64)
+	number := map[string]*int{"nodes": &c.Nodes, "workers": &c.Workers, "ps": &c.PS, "accum_steps": &c.AccumSteps}[name]
+	switch {
+	case text == "" || !singleLine(text):
 		return "a value on one line"
-	case kind == anyKnob && err == nil && !within:
-		return boundsOf(name).Instead(v) + ", or text"
-	case kind != anyKnob && kind != textKnob && !within:
-		return boundsOf(name).Instead(v)
-	case name == "mode" && !slices.Contains(modeNames(), v):
-		return "allreduce, ps-sync or ps-async"
-	case LayoutWords(name) != nil && !slices.Contains(LayoutWords(name), v):
-		return "one of " + strings.Join(LayoutWords(name), ", ")
+	case name == "gpu_type":
+		c.GPUType = text
+	case name == "mode":
+		if c.Mode = Mode(text); !slices.Contains(Modes(), c.Mode) {
+			return "allreduce, ps-sync or ps-async"
+		}
 	case name == "placement":
-		if _, err := ParsePlacement(v); err != nil {
+		if c.Placement, err = ParsePlacement(text); err != nil {
 			return "workers per node, such as 4-4-2"
 		}
+	case layoutIndex(name) >= 0:
+		return c.Layout.Set(name, text)
+	case number == nil && name != "local_batch" && name != "global_batch":
+		if err == nil && !within {
+			return b.Instead(text) + ", or text"
+		}
+		if c.Extra == nil {
+			c.Extra = map[string]string{}
+		}
+		c.Extra[strings.TrimPrefix(name, extraPrefix)] = text
+	case !within:
+		return b.Instead(text)
+	case number != nil:
+		*number = int(x)
+	case name == "local_batch":
+		c.LocalBatch = x
 	}
 	return ""
 }
 
 // readRange reads a knob given as a range.
 func readRange(o *object, name string) *Range {
-	kind := kindOf(name)
-	if kind == textKnob {
+	if slices.Contains(textKnobs, name) {
 		o.fail(name, "a range", "a list of values, since "+name+" is not a number")
 	}
 	sub := o.object(name, "min", "max", "scale", "step")
@@ -226,7 +219,7 @@ func readRange(o *object, name string) *Range {
 		sub.fail("step", numberText(r.Step), "no step, since scale log2 doubles")
 	case r.Scale == "linear" && (r.Max-r.Min)/stepOf(r) > maxKnobValues:
 		sub.fail("step", numberText(stepOf(r)), fmt.Sprintf("a step that gives at most %d values, or scale: log2", maxKnobValues))
-	case (kind == countKnob || kind == zeroKnob) && r.Step != float64(int64(r.Step)):
+	case boundsOf(name).Whole && r.Step != math.Trunc(r.Step):
 		sub.fail("step", numberText(r.Step), "a whole number")
 	}
 	return r

@@ -89,7 +89,6 @@ seed: 1
 	"steps.csv": "worker,step,step_time_s,arrived_s\n0,1,0.1,0.1\n1,1,0.12,0.12\n0,2,0.1,0.2\n1,2,0.13,0.25\n0,3,0.1,0.3\n1,3,0.3,0.55\n",
 	"shapes":    "name shape\nconv1 64x3x7x7\nfc 1000x512\nbias 1000\n",
 	"nodes":     "NodeName=n1 CPUTot=16 RealMemory=64000 Gres=gpu:a100:4(S:0-1),nic:2 State=IDLE+DRAIN Partitions=p,q\nNodeName=n2 CPUTot=8 RealMemory=1000 Gres=(null) State=ALLOCATED\n",
-	"sinfo":     `{"nodes":[{"name":"n1","cpus":16,"real_memory":64000,"gres":"gpu:a100:4","state":["IDLE"],"partitions":["p"]}]}`,
 	"smi":       "0, GPU-1, NVIDIA A100-SXM4-80GB, 81920, 10, 5\n1, GPU-2, NVIDIA A100-SXM4-80GB, 81920, [N/A], [N/A]\n",
 	"log":       "knee: {\"step\":1,\"step_time_s\":0.1,\"loss\":2.5}\nknee: {\"step\":2,\"step_time_s\":0.12}\nknee: {\"step\":3,\"step_time_s\":0.11}\nstep 12 images/sec: 304.5 loss 2.1\n 10%|█         | 10/100 [00:05<00:45,  2.0it/s, loss=1.2]\n",
 }
@@ -117,7 +116,6 @@ var readers = map[string]func(io.Reader, string) (any, error){
 		return nil, err
 	},
 	"nodes": text(slurm.ParseNodes),
-	"sinfo": text(func(s string) ([]slurm.Node, error) { return slurm.ParseNodesJSON([]byte(s)) }),
 	"smi":   text(func(s string) ([]nvidia.GPU, error) { return nvidia.Parse(strings.NewReader(s)) }),
 	"log":   text(parseLog),
 }

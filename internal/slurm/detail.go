@@ -131,6 +131,23 @@ func (c *comment) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// names reads a JSON string, a list of strings, or null: states were text in
+// Slurm 22.05 and are a list since 23.02.
+type names []string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (n *names) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*n = nil
+		if one != "" {
+			*n = names{one}
+		}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(n))
+}
+
 // ParseDetails reads what squeue --json prints. An answer that is cut off or
 // has no list of jobs is an error and not an empty queue.
 func ParseDetails(b []byte) ([]Detail, error) {

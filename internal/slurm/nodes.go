@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -40,82 +39,16 @@ type GRES struct {
 	Count int
 }
 
-// Nodes returns the nodes of the cluster in the order of its configuration.
-// It asks for JSON, which scontrol prints from Slurm 23.02 on and sinfo did
-// before, and reads scontrol's plain text where there is none.
+// Nodes returns the nodes of the cluster in the order of its configuration. It
+// reads the plain text that scontrol has printed in every version; its JSON
+// came with 23.02 and changes shape between versions.
 func Nodes(ctx context.Context) ([]Node, error) {
-	for _, ask := range [][]string{{"scontrol", "show", "nodes", "--json"}, {"sinfo", "--json"}} {
-		out, err := run(ctx, ask[0], ask[1:]...)
-		if err != nil {
-			if Unreachable(err) {
-				return nil, err
-			}
-			continue // an option or a plug-in that is not there
-		}
-		if nodes, err := ParseNodesJSON([]byte(out)); err == nil {
-			return nodes, nil
-		}
-	}
 	out, err := run(ctx, "scontrol", "show", "node", "--oneliner")
 	if err != nil {
 		return nil, err
 	}
 	return ParseNodes(out)
 }
-
-// names reads a JSON string, a list of strings, or null: states were text in
-// Slurm 22.05 and are a list since 23.02.
-type names []string
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (n *names) UnmarshalJSON(b []byte) error {
-	var one string
-	if json.Unmarshal(b, &one) == nil {
-		*n = nil
-		if one != "" {
-			*n = names{one}
-		}
-		return nil
-	}
-	return json.Unmarshal(b, (*[]string)(n))
-}
-
-// ParseNodesJSON reads what `sinfo --json` (22.05) and `scontrol show nodes
-// --json` (23.02 and later) print.
-func ParseNodesJSON(b []byte) ([]Node, error) {
-	var doc struct {
-		Nodes []struct {
-			Name       string `json:"name"`
-			CPUs       int    `json:"cpus"`
-			Memory     int64  `json:"real_memory"` // MiB
-			GRES       string `json:"gres"`
-			State      names  `json:"state"`
-			Flags      names  `json:"state_flags"`
-			Partitions names  `json:"partitions"`
-		} `json:"nodes"`
-	}
-	if err := json.Unmarshal(b, &doc); err != nil {
-		return nil, fmt.Errorf("nodes in JSON: %w", err)
-	}
-	var nodes []Node
-	for _, n := range doc.Nodes {
-		gres, err := ParseGRES(n.GRES)
-		if err != nil || n.Name == "" || n.CPUs < 0 || n.Memory < 0 || n.Memory > maxMiB {
-			return nil, fmt.Errorf("nodes in JSON: node %q: %d CPUs, %d MiB, gres %q: %w", n.Name, n.CPUs, n.Memory, n.GRES, errors.Join(errNode, err))
-		}
-		var states []string
-		for _, s := range append(n.State, n.Flags...) {
-			states = append(states, strings.ToUpper(s))
-		}
-		nodes = append(nodes, Node{Name: n.Name, CPUs: n.CPUs, Memory: n.Memory << 20, GRES: gres, States: states, Partitions: n.Partitions})
-	}
-	if len(nodes) == 0 {
-		return nil, errors.New("nodes in JSON: found none under the key nodes")
-	}
-	return nodes, nil
-}
-
-var errNode = errors.New("not the description of a node")
 
 // maxMiB bounds the memory of a node so that bytes fit an int64.
 const maxMiB = 1 << 40

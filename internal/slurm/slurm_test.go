@@ -30,9 +30,7 @@ func TestNodesOfEveryVersion(t *testing.T) {
 		want = append(want, n)
 	}
 	for file, parse := range map[string]func(string) ([]slurm.Node, error){
-		"plain.txt":       slurm.ParseNodes,
-		"json-22.05.json": func(s string) ([]slurm.Node, error) { return slurm.ParseNodesJSON([]byte(s)) },
-		"json-23.11.json": func(s string) ([]slurm.Node, error) { return slurm.ParseNodesJSON([]byte(s)) },
+		"plain.txt": slurm.ParseNodes,
 	} {
 		text, err := os.ReadFile("testdata/" + file)
 		if err != nil {
@@ -56,11 +54,6 @@ func TestNodesOfEveryVersion(t *testing.T) {
 func TestNodesRefused(t *testing.T) {
 	for _, text := range []string{"", "CPUTot=4 RealMemory=1", "NodeName=a CPUTot=many", "NodeName=a Gres=a:b:c:d:4", "NodeName=a RealMemory=99999999999999999"} {
 		if n, err := slurm.ParseNodes(text); err == nil {
-			t.Errorf("%q was read as %+v", text, n)
-		}
-	}
-	for _, text := range []string{"", "{}", `{"nodes":[]}`, `{"nodes":[{"name":"","cpus":1}]}`, `{"nodes":[{"name":"a","gres":":4"}]}`, `{"sinfo":[{"nodes":{}}]}`} {
-		if n, err := slurm.ParseNodesJSON([]byte(text)); err == nil {
 			t.Errorf("%q was read as %+v", text, n)
 		}
 	}
@@ -151,7 +144,7 @@ func TestParseGRESRefuses(t *testing.T) {
 }
 
 func FuzzParseNodes(f *testing.F) {
-	for _, file := range []string{"plain.txt", "json-22.05.json", "json-23.11.json"} {
+	for _, file := range []string{"plain.txt"} {
 		text, err := os.ReadFile("testdata/" + file)
 		if err != nil {
 			f.Fatal(err)
@@ -161,8 +154,7 @@ func FuzzParseNodes(f *testing.F) {
 	f.Add("NodeName=a Gres=gpu:4K State=")
 	f.Fuzz(func(t *testing.T, text string) {
 		plain, _ := slurm.ParseNodes(text)
-		fromJSON, _ := slurm.ParseNodesJSON([]byte(text))
-		for _, n := range append(plain, fromJSON...) {
+		for _, n := range plain {
 			if n.Name == "" || n.CPUs < 0 || n.Memory < 0 {
 				t.Errorf("%q was read as %+v", text, n)
 			}

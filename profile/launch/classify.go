@@ -48,7 +48,6 @@ type rankEnd struct {
 	exit   int    // exit code; 128 + n for signal n
 	last   string // its last line of output that was not an observation
 	oom    string // the first line that speaks of memory having run out
-	advice string // what to do about what it printed, where that does not say so
 	killed bool   // by the launcher, so that the exit says nothing
 }
 
@@ -68,7 +67,7 @@ func classify(ends []rankEnd) *Failure {
 	}
 	for _, e := range ends {
 		if e.exit != 0 && !e.killed {
-			return &Failure{Status: data.Failed, Exit: e.exit, Detail: fmt.Sprintf("%s: exit status %d%s", e.name, e.exit, because(e.last)+because(e.advice))}
+			return &Failure{Status: data.Failed, Exit: e.exit, Detail: fmt.Sprintf("%s: exit status %d%s", e.name, e.exit, because(e.last))}
 		}
 	}
 	return nil

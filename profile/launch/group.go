@@ -32,22 +32,19 @@ type group struct {
 	seen bool       // whether any observation was made; guarded by mu
 	like recogniser // of what was printed instead; guarded by mu
 
-	advices []advised
-
 	resident float64 // bytes, the most that one process was seen to hold; 0 if not known, or training is on GPUs
 }
 
 // process is one started process of the group.
 type process struct {
-	spec   processSpec
-	cmd    *exec.Cmd
-	mark   string        // a variable that only it and its descendants have in their environment
-	pipe   *os.File      // read end of its output
-	read   chan struct{} // closed when its output is read to the end
-	last   string        // last line that was no observation
-	oom    string        // first line that speaks of memory
-	advice string        // what to do about a line that does not say so itself
-	end    rankEnd
+	spec processSpec
+	cmd  *exec.Cmd
+	mark string        // a variable that only it and its descendants have in their environment
+	pipe *os.File      // read end of its output
+	read chan struct{} // closed when its output is read to the end
+	last string        // last line that was no observation
+	oom  string        // first line that speaks of memory
+	end  rankEnd
 }
 
 // run starts every process, waits for the trial to end and cleans up.
@@ -225,7 +222,7 @@ func (g *group) see(p *process) {
 		<-p.read
 	}
 	p.pipe.Close()
-	p.end = rankEnd{name: p.spec.name, exit: exitCode(p.cmd), last: p.last, oom: p.oom, advice: p.advice}
+	p.end = rankEnd{name: p.spec.name, exit: exitCode(p.cmd), last: p.last, oom: p.oom}
 	g.ended <- p
 }
 
@@ -279,9 +276,6 @@ func (g *group) line(ctx context.Context, p *process, line string, cancel contex
 	g.mu.Unlock()
 	if !ok || o.OfMemory() {
 		p.last = line
-		if p.advice == "" {
-			p.advice = adviceOn(g.advices, line)
-		}
 		if p.oom == "" && speaksOfMemory(line) {
 			p.oom = line
 		}

@@ -3,11 +3,10 @@
 package space
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 
 	"knee/data"
 )
@@ -72,7 +71,9 @@ func Candidates(s *data.Study) ([]data.Config, error) {
 	return all, nil
 }
 
-// knobValues returns the values of a knob as they are written.
+// knobValues returns the values of a knob as they are written, at most
+// maxCandidates. A range with scale log2 doubles from min up to max; max itself
+// is always included, since a user who names a largest size wants it looked at.
 func knobValues(k data.Knob) ([]string, error) {
 	if k.Range == nil {
 		if len(k.Values) == 0 {
@@ -81,36 +82,22 @@ func knobValues(k data.Knob) ([]string, error) {
 		return k.Values, nil
 	}
 	r := *k.Range
+	at, last := func(i int) float64 { return r.Min + float64(i)*cmp.Or(r.Step, 1) }, r.Max*(1+1e-9)
 	if r.Scale == "log2" {
-		return logRange(k, r)
-	}
-	step := r.Step
-	if step == 0 {
-		step = 1
-	}
-	n := math.Floor((r.Max-r.Min)/step+1e-9) + 1
-	if !(n >= 1 && step > 0 && n <= maxCandidates) {
-		return nil, &data.InputError{Source: k.Source, Found: fmt.Sprintf("min %g, max %g, step %g", r.Min, r.Max, step),
-			Want: fmt.Sprintf("min ≤ max, a positive step and at most %d values", maxCandidates)}
+		at, last = func(i int) float64 { return math.Ldexp(r.Min, i) }, r.Max*(1-1e-9)
 	}
 	var v []string
-	for i := range int(n) {
-		v = append(v, formatNumber(r.Min+float64(i)*step))
+	for i := 0; at(i) <= last && len(v) <= maxCandidates; i++ {
+		v = append(v, formatNumber(at(i)))
+	}
+	if r.Scale == "log2" && r.Min <= r.Max {
+		v = append(v, formatNumber(r.Max))
+	}
+	if len(v) == 0 || len(v) > maxCandidates {
+		return nil, &data.InputError{Source: k.Source, Found: fmt.Sprintf("min %g, max %g, step %g", r.Min, r.Max, r.Step),
+			Want: fmt.Sprintf("min ≤ max, and at most %d values", maxCandidates)}
 	}
 	return v, nil
-}
-
-// logRange doubles from min up to max; max itself is always included, since
-// a user who names a largest size wants it looked at.
-func logRange(k data.Knob, r data.Range) ([]string, error) {
-	if !(r.Min > 0 && r.Min <= r.Max && r.Max/r.Min < 1e12) {
-		return nil, &data.InputError{Source: k.Source, Found: fmt.Sprintf("min %g, max %g", r.Min, r.Max), Want: "0 < min ≤ max for scale log2"}
-	}
-	var v []string
-	for x := r.Min; x < r.Max*(1-1e-9); x *= 2 {
-		v = append(v, formatNumber(x))
-	}
-	return append(v, formatNumber(r.Max)), nil
 }
 
 func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 12, 64) }
@@ -126,8 +113,11 @@ func configAt(s *data.Study, values [][]string, i int) (c data.Config, ok bool, 
 		i /= len(values[j])
 		k := s.Space[j]
 		hasWorkers, hasAccum = hasWorkers || k.Name == "workers", hasAccum || k.Name == "accum_steps"
-		if err := setKnob(&c, &globalBatch, k, v); err != nil {
-			return c, false, err
+		if k.Name == "global_batch" {
+			globalBatch, _ = strconv.ParseFloat(v, 64) // as Set has it
+		}
+		if want := c.Set(k.Name, v); want != "" {
+			return c, false, &data.InputError{Source: k.Source, Found: strconv.Quote(v), Want: want}
 		}
 	}
 	if c.ModeOrDefault() == data.AllReduce {
@@ -171,64 +161,4 @@ func onlyGPUType(s *data.Study) string {
 		return "cpu"
 	}
 	return ""
-}
-
-// setKnob sets one knob of a configuration from its text.
-func setKnob(c *data.Config, globalBatch *float64, k data.Knob, v string) error {
-	wrong := func(want string) error {
-		return &data.InputError{Source: k.Source, Found: strconv.Quote(v), Want: want}
-	}
-	count := func(to *int, least int) error {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < least {
-			return wrong(fmt.Sprintf("a whole number ≥ %d", least))
-		}
-		*to = n
-		return nil
-	}
-	samples := func(to *float64) error {
-		x, err := strconv.ParseFloat(v, 64)
-		if err != nil || !(x > 0) || math.IsInf(x, 0) {
-			return wrong("samples > 0")
-		}
-		*to = x
-		return nil
-	}
-	var err error
-	switch k.Name {
-	case "gpu_type":
-		c.GPUType = v
-	case "mode":
-		if c.Mode, err = data.ParseMode(v); err != nil {
-			return wrong("allreduce, ps-sync or ps-async")
-		}
-	case "placement":
-		if c.Placement, err = data.ParsePlacement(v); err != nil {
-			return wrong("workers per node, such as 4-4-2")
-		}
-	case "nodes":
-		return count(&c.Nodes, 1)
-	case "workers":
-		return count(&c.Workers, 1)
-	case "ps":
-		return count(&c.PS, 0)
-	case "accum_steps":
-		return count(&c.AccumSteps, 0)
-	case "local_batch":
-		return samples(&c.LocalBatch)
-	case "global_batch":
-		return samples(globalBatch)
-	default:
-		if slices.Contains(data.LayoutNames(), k.Name) {
-			if want := c.Layout.Set(k.Name, v); want != "" {
-				return wrong(want)
-			}
-			return nil
-		}
-		if c.Extra == nil {
-			c.Extra = map[string]string{}
-		}
-		c.Extra[strings.TrimPrefix(k.Name, "x_")] = v
-	}
-	return nil
 }

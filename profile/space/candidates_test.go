@@ -105,11 +105,11 @@ func TestCandidatesRefuse(t *testing.T) {
 		{"not an expression", studyOf(two), "workers >", `study.yaml:constraints[0]: found "workers >"`},
 		{"unknown knob", studyOf(two), "wrokers < 2", "unknown name wrokers"},
 		{"no condition", studyOf(two), "workers + 1", "constraints[0]"},
-		{"not a number", studyOf(knob("workers", "many")), "", `found "many", want a whole number ≥ 1`},
+		{"not a number", studyOf(knob("workers", "many")), "", `found "many", want a whole number from 1`},
 		{"unknown mode", studyOf(knob("mode", "ring")), "", `found "ring", want allreduce, ps-sync or ps-async`},
 		{"no ps", studyOf(knob("mode", "ps-sync")), "", "ps ≥ 1 with a parameter-server mode"},
 		{"too many", studyOf(ranged("a", 1, 1000, ""), ranged("b", 1, 1000, "")), "", "more than 100000 configurations"},
-		{"upside down", studyOf(ranged("workers", 8, 2, "log2")), "", "0 < min ≤ max"},
+		{"upside down", studyOf(ranged("workers", 8, 2, "log2")), "", "min ≤ max"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.constraint != "" {
