@@ -138,9 +138,9 @@ operators full 4 ''
 echo 'parallel: 3' >>full.yaml
 check "five trials of which two fit at a time" knee profile -q full.yaml
 check "all were measured: the third waited for longer than trial.timeout" exactly full.measurements.csv ',ok,' 5
-operators never 16 ', max_wait: 3s'
-check "a trial that gets no nodes" knee profile -q never.yaml
-check "is queued, and not a timeout or a failure" holds never.measurements.csv ',queued,.*Insufficient nvidia.com/gpu' 1
+operators never 16 ', max_wait: 5s'
+knee profile -q never.yaml >never.out 2>&1 || true # none succeeded
+check "trials that get no nodes are queued, not timeouts or failures" exactly never.measurements.csv ',queued,.*waited 5s for its pods to run' 5
 check "there is nothing left in the cluster" none_left
 
 # One SIGTERM while the only trial waits.
