@@ -24,7 +24,7 @@ func clusterSources() []clusterSource {
 	return []clusterSource{
 		{thisMachineSource, "this machine, by nvidia-smi where there are GPUs", thisMachine},
 		{"kubernetes", "the cluster of the current context, as kubectl finds it", kubernetesCluster},
-		{"slurm", "the cluster whose login node this is, by scontrol or sinfo", slurm.Cluster},
+		{"slurm", "the cluster whose login node this is, by scontrol", slurm.Cluster},
 	}
 }
 
