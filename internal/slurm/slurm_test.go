@@ -12,11 +12,9 @@ import (
 	"knee/internal/slurm"
 )
 
-// The same six nodes, one of them drained, as three versions tell of them:
-// plain.txt is scontrol show node --oneliner and json-22.05.json sinfo --json
-// of Slurm 22.05; json-23.11.json has the shape of scontrol show nodes --json
-// since 23.02.
-func TestNodesOfEveryVersion(t *testing.T) {
+// plain.txt is what scontrol show node --oneliner of Slurm 22.05 says of six
+// nodes, one of them drained.
+func TestNodes(t *testing.T) {
 	want := []slurm.Node{}
 	for _, name := range []string{"n1", "n2", "n3", "n4", "n5", "n6"} {
 		n := slurm.Node{Name: name, CPUs: 16, Memory: 64000 << 20, GRES: []slurm.GRES{{Name: "gpu", Type: "a100", Count: 4}},

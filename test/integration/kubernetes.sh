@@ -125,26 +125,26 @@ for i in $(seq 180); do
 	sleep 0.05
 done
 END
-operators() { # operators JOB WORKERS REST: a study of five trials of workers on one node
+operators() { # operators JOB GPU WORKERS REST: a study of five trials of workers on one node
 	cat >"$1.yaml" <<END
 job: $1
 command: [bash, $WORK/short.sh]
-space: {gpu_type: [a100], placement: [$2], x: [1, 2, 3, 4, 5]}
+space: {gpu_type: [$2], placement: [$3], x: [1, 2, 3, 4, 5]}
 trial: {rel_precision: 0.0001, max_seconds: 600, min_steps: 1000, timeout: 6s, retries: 0}
-launcher: {kubernetes: {image: any$3}}
+launcher: {kubernetes: {image: any$4}}
 END
 }
-operators full 4 ''
+operators full a100 4 ''
 echo 'parallel: 3' >>full.yaml
 check "five trials of which two fit at a time" knee profile -q full.yaml
 check "all were measured: the third waited for longer than trial.timeout" exactly full.measurements.csv ',ok,' 5
-operators never 16 ', max_wait: 5s'
+operators never h100 1 ', max_wait: 5s'
 knee profile -q never.yaml >never.out 2>&1 || true # none succeeded
 check "trials that get no nodes are queued, not timeouts or failures" exactly never.measurements.csv ',queued,.*waited 5s for its pods to run' 5
 check "there is nothing left in the cluster" none_left
 
 # One SIGTERM while the only trial waits.
-operators waits 16 ''
+operators waits h100 1 ''
 knee profile waits.yaml >/dev/null 2>waits.err &
 pid=$!
 within 30 holds waits.journal.jsonl '"event":"submitted"' 1
@@ -162,7 +162,7 @@ kill -9 $pid
 wait $pid 2>/dev/null || true
 old=$(left)
 check "its job still waits in the cluster" test -n "$old"
-sed -i 's/placement: \[16\]/placement: [2]/' waits.yaml
+sed -i 's/h100/a100/' waits.yaml
 check "a restart measures the new space" bash -c 'knee profile waits.yaml --restart >restarted.out 2>restarted.err || { cat restarted.err; false; }'
 check "and says that it cancelled the old job" holds restarted.err 'cancelled job default/knee-waits-t1-1-' 1
 check "whose log it does not share" test -n "$(ls -d waits.logs/run-3)"
