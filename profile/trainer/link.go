@@ -30,8 +30,8 @@ type link struct {
 	r       *bufio.Reader
 	timeout time.Duration // of one read or write
 
-	out, in []byte
-	part    []float64
+	out  []byte
+	part []float64
 }
 
 func newLink(conn net.Conn, peer string, timeout time.Duration) *link {

@@ -157,7 +157,8 @@ check "there is nothing left in the cluster" none_left
 # A restart beside a job that still waits.
 knee profile waits.yaml --restart >/dev/null 2>waits.err &
 pid=$!
-within 30 holds waits.journal.jsonl '"event":"submitted"' 1
+within 30 holds waits.err 'trial submitted' 1
+sleep 2
 kill -9 $pid
 wait $pid 2>/dev/null || true
 old=$(left)
