@@ -16,7 +16,7 @@ import (
 func TestExamples(t *testing.T) {
 	studies := 0
 	err := filepath.WalkDir("../../examples", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".yaml" {
+		if err != nil || filepath.Ext(path) != ".yaml" || filepath.Base(filepath.Dir(path)) == "operate" { // how a queue is operated
 			return err
 		}
 		studies++
