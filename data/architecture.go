@@ -18,7 +18,7 @@ type Architecture struct {
 }
 
 // architectureColumns lists the columns of measurements.csv that say what is
-// trained, and the keys of the section model of a study.
+// trained.
 func architectureColumns() []string {
 	return []string{"model_parameters", "layers", "hidden", "heads", "seq_len", "vocab", "experts"}
 }
@@ -32,19 +32,7 @@ func (a Architecture) get(column string) string {
 }
 
 func (a *Architecture) count(column string) *int {
-	switch column {
-	case "layers":
-		return &a.Layers
-	case "hidden":
-		return &a.Hidden
-	case "heads":
-		return &a.Heads
-	case "seq_len":
-		return &a.SeqLen
-	case "vocab":
-		return &a.Vocab
-	}
-	return &a.Experts
+	return map[string]*int{"layers": &a.Layers, "hidden": &a.Hidden, "heads": &a.Heads, "seq_len": &a.SeqLen, "vocab": &a.Vocab, "experts": &a.Experts}[column]
 }
 
 // Known reports whether enough is known to count operations and bytes:

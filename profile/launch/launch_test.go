@@ -129,7 +129,6 @@ func TestLocalTellsFailuresApart(t *testing.T) {
 		{"one rank's memory, another's complaint", `if [ $RANK = 1 ]; then sleep 0.1; echo 'CUDA out of memory'; exit 1; fi; echo lost rank 1; exit 2`, two, data.OOM, "worker 1: CUDA out of memory"},
 		{"silence", "echo hello", one, data.Failed, "without reporting a step"},
 		{"a log that a pattern reads", `printf '\r 1%%| | 1/100 [00:00<00:08, 9.80it/s]\r 2%%| | 2/100 [00:00<00:08, 9.80it/s]\n'; echo bye`, one, data.Failed, "{pattern: tqdm} in the study would read what it prints; its last words: bye"},
-		{"torchrun on Python 3.11", `echo '    map[i] = val_or_map.get(i, Std.NONE)'; echo "AttributeError: 'NoneType' object has no attribute 'get'"; exit 1`, one, data.Failed, "no attribute 'get': this torchrun works only with its output redirected: put -t1 -r1"},
 		{"garbage", `echo 'knee: {"step":1,"step_time_s":"fast"}'; sleep 10`, one, data.Failed, "cannot be read"},
 		{"torn line", `echo 'knee: {"step":1,'; sleep 10`, one, data.Failed, "cannot be read"},
 		{"negative time", `echo 'knee: {"step":1,"step_time_s":-1}'; sleep 10`, one, data.Failed, "step_time_s is -1"},

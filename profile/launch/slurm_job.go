@@ -213,8 +213,7 @@ func (j *slurmJob) verdict(end slurm.End) error {
 		return f
 	}
 	if !j.out.seen {
-		return &Failure{Status: data.Failed, Exit: 0,
-			Detail: "it ended without reporting a step, want " + j.launcher.Parser.Wants() + lastWords(j.out.last)}
+		return silent(j.launcher.Parser, "", j.out.last)
 	}
 	return nil
 }
@@ -237,12 +236,4 @@ func taskExit(words string, otherwise int) int {
 		}
 	}
 	return otherwise
-}
-
-// lastWords adds the last line of a trial that said nothing of use.
-func lastWords(last string) string {
-	if last == "" {
-		return ""
-	}
-	return "; its last words: " + oneLine(last)
 }
