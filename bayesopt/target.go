@@ -75,12 +75,12 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 			stop = "stop: nothing is left to measure"
 		}
 		s := p.Stopped(answer, stop+"; "+p.answer(o))
-		s.Expected, s.Better = p.drawn(answer, ln[answer], sd[answer]), o.better
+		s.Expected, s.Better, s.Choice = p.drawn(answer, ln[answer], sd[answer]), o.better, p.cands[answer]
 		return s, nil
 	}
 	s := p.suggest(pick, nil, fmt.Sprintf("a trial of it is expected to improve the choice by %.2g %%; %s", 100*max(gain, 0), p.answer(o)))
 	s.Expected, s.PFeasible = p.drawn(pick, ln[pick], sd[pick]), p.fits[pick]
-	s.Best, s.Better, s.Fired = answer, o.better, stop
+	s.Best, s.Better, s.Fired, s.Choice = answer, o.better, stop, p.cands[answer]
 	return s, nil
 }
 
