@@ -77,6 +77,9 @@ func (p *Problem) Suggest(i int, reason string) Suggestion { return p.suggest(i,
 // QuasiRandom returns the n-th point of a sequence that fills the unit cube of d
 // dimensions evenly (Halton's, scrambled by the seed: Owen 2017).
 func QuasiRandom(d int, seed int64, n int) []float64 {
+	if d == 0 {
+		return nil
+	}
 	points := mat.NewDense(n+1, d, nil)
 	samplemv.Halton{Kind: samplemv.Owen, Q: distmv.NewUnitUniform(d, nil), Src: NewRand(seed, 0)}.Sample(points)
 	return points.RawRowView(n)
