@@ -54,6 +54,10 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 		return p.suggest(i, nil, reason), nil
 	}
 	ln, sd, err := p.draws()
+	if err != nil && len(open) > 0 { // such as layouts after trials without any
+		i, reason := p.startPick()
+		return p.suggest(i, nil, fmt.Sprintf("%s; not all can be predicted yet: %v", reason, err)), nil
+	}
 	if err != nil {
 		return Suggestion{}, err
 	}

@@ -145,6 +145,30 @@ func TestTargetRunning(t *testing.T) {
 	}
 }
 
+// late is a model that needs three trials.
+type late struct{ linear }
+
+func (l late) Draws(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
+	if len(measured) < 3 {
+		return nil, nil, errors.New("too few")
+	}
+	return l.linear.Draws(measured, at)
+}
+
+// As long as the model cannot predict, trials are spread.
+func TestTargetBeforeTheModel(t *testing.T) {
+	o := targetOptions(16, 8)
+	o.Target.Model = late{}
+	s, err := NewGuided(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, all := run(t, s, table("t4"), 4, func(c data.Config, _ int) data.Measurement { return measure(c) })
+	if len(all) != 4 || !strings.Contains(all[2].Reason, "too few") || all[3].Choice.Workers != 16 {
+		t.Errorf("%+v, want three spread trials and then a choice on 16 workers", all)
+	}
+}
+
 func TestTargetErrors(t *testing.T) {
 	for want, change := range map[string]func(*Options){
 		"no model": func(o *Options) { o.Target.Model = nil },
