@@ -4,6 +4,10 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distmv"
+	"gonum.org/v1/gonum/stat/samplemv"
+
 	"knee/data"
 )
 
@@ -70,21 +74,13 @@ func (p *Problem) Best(candidates []int, scores []float64) int {
 // Suggest describes the choice of candidate i, of which nothing is predicted.
 func (p *Problem) Suggest(i int, reason string) Suggestion { return p.suggest(i, nil, reason) }
 
-// QuasiRandom returns the n-th point of a low-discrepancy sequence in the unit cube
-// of d dimensions: the additive recurrence with the generalised golden ratio,
-// shifted by the seed (Roberts 2018). Consecutive points fill the space evenly
-// without remembering any.
+// QuasiRandom returns the n-th point of a sequence that fills the unit cube of d
+// dimensions evenly (Halton's, scrambled by the seed: Owen 2017).
 func QuasiRandom(d int, seed int64, n int) []float64 {
-	root := 2.0
-	for range 40 {
-		root = math.Pow(1+root, 1/float64(d+1))
+	if d == 0 {
+		return nil
 	}
-	shift := NewRand(seed, 0)
-	u := make([]float64, d)
-	alpha := 1.0
-	for j := range u {
-		alpha /= root
-		_, u[j] = math.Modf(shift.Float64() + float64(n+1)*alpha)
-	}
-	return u
+	points := mat.NewDense(n+1, d, nil)
+	samplemv.Halton{Kind: samplemv.Owen, Q: distmv.NewUnitUniform(d, nil), Src: NewRand(seed, 0)}.Sample(points)
+	return points.RawRowView(n)
 }

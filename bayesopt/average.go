@@ -133,19 +133,6 @@ func normalised(draws []weighted, keep int) *Posterior {
 	return p
 }
 
-// Believe conditions every member on its own prediction at x; see [GP.Believe].
-func (p *Posterior) Believe(x []float64) (*Posterior, error) {
-	q := &Posterior{weights: p.weights, form: p.form, record: p.record, width: p.width, members: make([]*GP, len(p.members))}
-	for i, g := range p.members {
-		next, err := g.Believe(x)
-		if err != nil {
-			return nil, err
-		}
-		q.members[i] = next
-	}
-	return q, nil
-}
-
 // Predict returns what is believed about the noise-free response at x.
 func (p *Posterior) Predict(x []float64) Predictive {
 	return p.predictor().at(x)

@@ -19,9 +19,7 @@ type GP struct {
 	sigma2 float64
 	centre float64 // subtracted from the responses before they are modelled
 	scale  scale
-	raw    [][]float64 // n inputs
-	extra  []float64   // variance of each observation beyond the nugget, relative to σ²
-	x      [][]float64 // the same, scaled
+	x      [][]float64 // n inputs, scaled
 	y      []float64   // n responses, centred
 	factor *gp.Factor  // L, L·Lᵀ = K/σ²
 	white  []float64   // L⁻¹y
@@ -53,7 +51,7 @@ func checkObservations(x [][]float64, y []float64, d int) error {
 // each observation relative to σ² beyond the nugget, nil for none.
 func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP, error) {
 	n := len(x)
-	g := &GP{hyper: h, extra: extra, sigma2: math.Exp(h.LogSigma2), scale: h.scale(), raw: x, x: make([][]float64, n)}
+	g := &GP{hyper: h, sigma2: math.Exp(h.LogSigma2), scale: h.scale(), x: make([][]float64, n)}
 	for i := range x {
 		g.x[i] = make([]float64, h.width())
 		g.scale.into(g.x[i], x[i])
@@ -117,23 +115,4 @@ func (g *GP) predict(x, scratch []float64) (mean, variance float64) {
 	}
 	g.factor.Whiten(v)
 	return g.centre + floats.Dot(v, g.white), g.sigma2 * max(0, g.hyper.prior(0)-floats.Dot(v, v))
-}
-
-// Believe returns the process conditioned on one more observation at x whose
-// response is its own prediction there: the kriging believer (Ginsbourger,
-// Le Riche and Carraro 2010, section 4.2). Means stay as they are; the
-// variance around x shrinks, so that a second trial is not sent to a place
-// where one is already running.
-func (g *GP) Believe(x []float64) (*GP, error) {
-	mu, _ := g.Predict(x)
-	raw, y := append(slices.Clip(g.raw), x), make([]float64, len(g.y), len(g.y)+1)
-	for i, v := range g.y {
-		y[i] = v + g.centre
-	}
-	y = append(y, mu)
-	extra := g.extra
-	if extra != nil {
-		extra = append(slices.Clip(extra), 0)
-	}
-	return condition(raw, y, extra, g.centre, g.hyper)
 }

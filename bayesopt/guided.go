@@ -42,6 +42,11 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	if err != nil {
 		return Suggestion{}, err
 	}
+	if post != nil && !p.starting() {
+		if s, again := p.contradicted(post); again {
+			return s, nil
+		}
+	}
 	if len(p.Open()) == 0 {
 		return p.Exhausted(p.favourite(post)), nil
 	}
@@ -52,25 +57,36 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	return p.decide(post), nil
 }
 
-// learn fits the model and adds the running trials as believed observations.
-// It returns nil if nothing usable was measured.
+// learn fits the model, first to the measurements and then to those and the
+// running trials, taken to come as predicted: the kriging believer (Ginsbourger,
+// Le Riche and Carraro 2010, section 4.2). It returns nil if nothing usable was
+// measured.
 func (p *Problem) learn() (*Posterior, error) {
 	if p.Successes() == 0 {
 		return nil, nil
 	}
-	c := p.opts.Constants
-	prior := Prior{Noisy: p.opts.Noisy, Jumps: true, LengthSD: c.LengthSD}
-	x, responses, noise := p.residuals()
-	post, err := averageOver(x, responses, noise, prior, averageKeep, p.opts.Seed)
-	if err == nil {
-		post.width = post.record.width(c.RecordTrust)
+	fit := func() (*Posterior, error) {
+		x, responses, noise := p.residuals()
+		return averageOver(x, responses, noise, Prior{Noisy: p.opts.Noisy, Jumps: true, LengthSD: p.opts.Constants.LengthSD}, averageKeep, p.opts.Seed)
 	}
-	for i := 0; err == nil && i < len(p.running); i++ {
-		post, err = post.Believe(p.running[i])
-	}
+	post, err := fit()
 	if err != nil {
 		return nil, err
 	}
+	record := post.record
+	if len(p.running) > 0 {
+		for _, i := range p.running {
+			o := observation{x: p.points[i], logTime: p.expected(post, i) - p.offset[i], index: -1}
+			for _, t := range p.priorMeans {
+				o.priorMeans = append(o.priorMeans, t.at[i])
+			}
+			p.observations = append(p.observations, o)
+		}
+		if post, err = fit(); err != nil {
+			return nil, err
+		}
+	}
+	post.record, post.width = record, record.width(p.opts.Constants.RecordTrust)
 	return post, nil
 }
 

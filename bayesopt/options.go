@@ -3,6 +3,7 @@ package bayesopt
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"knee/data"
 )
@@ -28,29 +29,25 @@ func Objectives() []Objective {
 // minimises, or accuracy where it covers the space. An empty objective is
 // throughput.
 func ParseObjective(o data.Objective) (Objective, error) {
+	named := Objective(o.Maximize + o.Minimize)
 	switch {
 	case o.Cover:
 		return Accuracy, nil
-	case o.Maximize == "" && o.Minimize == "", o.Maximize == string(Throughput):
+	case named == "":
 		return Throughput, nil
-	case o.Maximize == string(Goodput):
-		return Goodput, nil
-	case o.Minimize == string(StepTime):
-		return StepTime, nil
-	case o.Minimize == string(CostToTarget):
-		return CostToTarget, nil
+	case named != Accuracy && slices.Contains(Objectives(), named) && named.Maximised() == (o.Maximize != ""):
+		return named, nil
 	}
 	return "", &data.InputError{Source: data.Source{Column: "objective"}, Found: fmt.Sprintf("maximize %q, minimize %q", o.Maximize, o.Minimize),
 		Want: "maximize: throughput or goodput, minimize: step_time or cost_to_target, or accuracy"}
 }
 
-// maximised reports whether larger values of the objective are better.
+// Maximised reports whether larger values of the objective are better.
 func (o Objective) Maximised() bool { return o == Throughput || o == Goodput }
 
 // Options configures a strategy. The zero value maximises throughput.
 type Options struct {
-	// Objective is what to improve; empty means Throughput.
-	Objective Objective
+	Objective Objective // what to improve; empty means Throughput
 
 	// Price returns the US$ per hour of a whole configuration. Nil, or a
 	// result that is not positive, means not known. CostToTarget needs it.
@@ -61,43 +58,28 @@ type Options struct {
 	Efficiency func(globalBatch float64) float64
 
 	// Work is the number of samples, at initial-batch worth, that the costs of
-	// CostToTarget refer to; 0 means one sample.
-	Work float64
+	// CostToTarget refer to; 0 means one sample. Deadline is how many seconds
+	// it may take, 0 for no limit: what takes longer is not wanted.
+	Work, Deadline float64
 
 	// JobTime says that measurements hold the time of the whole job in place
 	// of that of a step, as recorded tables do. The batch is then a knob like
 	// any other, and Efficiency and Work play no part.
 	JobTime bool
 
-	// Forms are parametric forms of ln step time, fitted to the trials so far or
-	// known beforehand, that compete as its prior mean; see [MeanForm].
-	Forms []MeanForm
+	Forms  []MeanForm  // parametric forms of ln step time that compete as its prior mean
+	Memory MemoryModel // of what fits; what it does not speak of is left to a classifier. May be nil
+	Target *Target     // asks for the best of a part of the space, nil for all of it
 
-	// Memory, if not nil, gives the probability that a configuration fits; what
-	// it does not speak of is left to a classifier.
-	Memory MemoryModel
-
-	// Target, if not nil, asks for the best configuration of a part of the space.
-	Target *Target
-
-	// Deadline is how many seconds Work may take, 0 for no limit. Candidates
-	// that take longer are not wanted however good their objective.
-	Deadline float64
-
-	// Seed decides ties and draws.
-	Seed int64
+	Seed int64 // decides ties and draws
 
 	// Noisy says that repeated measurements scatter by several per cent. The
-	// best so far is then the best posterior mean, and stopping is stricter
-	// about what counts as hopeless.
-	Noisy bool
-
-	// Once never measures a candidate again, however doubtful its result.
-	Once bool
+	// best so far is then the best posterior mean, and trials are repeated
+	// where that decides, but for Once.
+	Noisy, Once bool
 
 	// Trials is the budget of trials, failed ones and running ones included; 0
-	// means not known. Of a known budget at most a quarter goes into measuring
-	// candidates again.
+	// means not known. Of a known budget at most a quarter goes into repeats.
 	Trials int
 
 	// TargetRegret is how much worse than the best the result may be, as a
@@ -122,38 +104,32 @@ func (o Options) Validate() (Options, error) {
 	if o.Objective == "" {
 		o.Objective = Throughput
 	}
-	known := false
-	for _, want := range Objectives() {
-		known = known || o.Objective == want
-	}
 	switch {
-	case !known:
+	case !slices.Contains(Objectives(), o.Objective):
 		return o, fmt.Errorf("objective %q is unknown; want one of %v", o.Objective, Objectives())
 	case o.Objective == CostToTarget && o.Price == nil:
 		return o, fmt.Errorf("objective cost_to_target needs prices; want price_per_hour for every gpu type")
 	case o.Trials < 0:
 		return o, fmt.Errorf("budget of trials: found %d, want 0 (not known) or more", o.Trials)
-	case o.Work < 0 || math.IsNaN(o.Work) || math.IsInf(o.Work, 0):
-		return o, fmt.Errorf("work: found %v samples, want 0 (one sample) or more", o.Work)
-	case o.Deadline < 0 || math.IsNaN(o.Deadline) || math.IsInf(o.Deadline, 0):
-		return o, fmt.Errorf("deadline: found %v s, want 0 (none) or more", o.Deadline)
 	case !(o.TargetRegret >= 0 && o.TargetRegret < 1):
 		return o, fmt.Errorf("target regret: found %v, want 0 (default) to less than 1", o.TargetRegret)
-	case o.TrialSeconds < 0 || math.IsNaN(o.TrialSeconds) || math.IsInf(o.TrialSeconds, 0):
-		return o, fmt.Errorf("trial seconds: found %v, want 0 (default) or more", o.TrialSeconds)
+	}
+	for what, v := range map[string]float64{"work": o.Work, "deadline": o.Deadline, "trial seconds": o.TrialSeconds} {
+		if !(v >= 0) || math.IsInf(v, 1) {
+			return o, fmt.Errorf("%s: found %v, want 0 (default) or more", what, v)
+		}
 	}
 	if o.Constants == nil {
 		learned := LearnedConstants()
 		o.Constants = &learned
 	}
-	if o.TargetRegret == 0 {
-		o.TargetRegret = 0.05
-	}
-	if o.Work == 0 {
-		o.Work = 1
-	}
-	if o.TrialSeconds == 0 {
-		o.TrialSeconds = 60
+	for _, d := range []struct {
+		value     *float64
+		otherwise float64
+	}{{&o.TargetRegret, 0.05}, {&o.Work, 1}, {&o.TrialSeconds, 60}} {
+		if *d.value == 0 {
+			*d.value = d.otherwise
+		}
 	}
 	return o, o.Target.check(o)
 }

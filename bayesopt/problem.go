@@ -42,9 +42,9 @@ type Problem struct {
 	fits       []float64 // probability that the candidate fits
 
 	observations []observation
-	running      [][]float64 // points of the running trials
-	best         float64     // best response among the candidates measured that meet the deadline, +Inf if none
-	bestIndex    int         // its candidate, −1 if none
+	running      []int   // candidates of the running trials
+	best         float64 // best response among the candidates measured that meet the deadline, +Inf if none
+	bestIndex    int     // its candidate, −1 if none
 	measured     []data.Measurement
 }
 
@@ -151,7 +151,7 @@ func (p *Problem) place(h History) {
 			if p.standing[i] == open {
 				p.standing[i] = inFlight
 			}
-			p.running = append(p.running, p.points[i])
+			p.running = append(p.running, i)
 		}
 	}
 }

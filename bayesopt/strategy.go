@@ -27,6 +27,10 @@ type Suggestion struct {
 	// noise it need not be the one of the best single measurement.
 	Best int
 
+	// Choice is, with a [Target], what would be chosen now where the best is
+	// wanted.
+	Choice data.Config
+
 	// Better is the probability that something is better than the best by
 	// [Options.TargetRegret], 0 where nothing is predicted.
 	Better float64

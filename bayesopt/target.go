@@ -54,6 +54,10 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 		return p.suggest(i, nil, reason), nil
 	}
 	ln, sd, err := p.draws()
+	if err != nil && len(open) > 0 { // such as layouts after trials without any
+		i, reason := p.startPick()
+		return p.suggest(i, nil, fmt.Sprintf("%s; not all can be predicted yet: %v", reason, err)), nil
+	}
 	if err != nil {
 		return Suggestion{}, err
 	}
@@ -75,12 +79,12 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 			stop = "stop: nothing is left to measure"
 		}
 		s := p.Stopped(answer, stop+"; "+p.answer(o))
-		s.Expected, s.Better = p.drawn(answer, ln[answer], sd[answer]), o.better
+		s.Expected, s.Better, s.Choice = p.drawn(answer, ln[answer], sd[answer]), o.better, p.cands[answer]
 		return s, nil
 	}
 	s := p.suggest(pick, nil, fmt.Sprintf("a trial of it is expected to improve the choice by %.2g %%; %s", 100*max(gain, 0), p.answer(o)))
 	s.Expected, s.PFeasible = p.drawn(pick, ln[pick], sd[pick]), p.fits[pick]
-	s.Best, s.Better, s.Fired = answer, o.better, stop
+	s.Best, s.Better, s.Fired, s.Choice = answer, o.better, stop, p.cands[answer]
 	return s, nil
 }
 

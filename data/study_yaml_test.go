@@ -144,6 +144,7 @@ func TestReadStudyRefuses(t *testing.T) {
 		{"direction", ok + "objective: {maximize: step_time}\n", `f:4:objective.maximize: found "step_time", want one of throughput, goodput`},
 		{"samples", ok + "objective: {maximize: goodput, samples: -1}\n", "f:4:objective.samples: found \"-1\", want samples at initial-batch worth > 0"},
 		{"deadline", ok + "objective: {minimize: cost_to_target, samples: 1e9, deadline: soon}\n", "f:4:objective.deadline: found \"soon\", want a time > 0 such as 90s, 2h30m, 1d12h or plain seconds"},
+		{"at", ok + "objective: {maximize: throughput, at: 256}\n", `f:4:objective.at: found "256", want a mapping`},
 		{"two directions", ok + "objective: {maximize: goodput, minimize: step_time}\n", "f:4:objective: found a mapping without one direction, want accuracy, {maximize: throughput or goodput} or {minimize: step_time or cost_to_target}"},
 		{"metrics", ok + "metrics: {jsonl: true, regex: x}\n", "f:4:metrics: found not exactly one way to read them, want {jsonl: true}, {regex: '…'} or {pattern: NAME}"},
 		{"rank", ok + "metrics: {rank: some}\n", `f:4:metrics.rank: found "some", want all, or the number of a rank ≥ 0 (default: 0)`},
@@ -168,7 +169,8 @@ func drawStudy(t *rapid.T) *data.Study {
 	s := &data.Study{
 		Job: text.Draw(t, "job"), Command: rapid.SliceOfN(rapid.OneOf(text, rapid.StringN(1, 9, 20)), 1, 4).Draw(t, "command"),
 		Env:       rapid.MapOfN(text, rapid.String(), 0, 2).Draw(t, "env"),
-		Objective: rapid.SampledFrom([]data.Objective{{Cover: true}, {Maximize: "goodput"}, {Minimize: "cost_to_target", Samples: 1.5e9, Deadline: 90 * time.Minute}}).Draw(t, "objective"),
+		Objective: rapid.SampledFrom([]data.Objective{{Cover: true}, {Maximize: "goodput"}, {Minimize: "cost_to_target", Samples: 1.5e9, Deadline: 90 * time.Minute},
+			{Maximize: "throughput", At: map[string]string{"workers": "256"}, Measure: map[string]string{"workers": "<= 32"}}}).Draw(t, "objective"),
 		Metrics:   data.Metrics{JSONL: true, Rank: rapid.IntRange(data.AllRanks, 9).Draw(t, "rank")}, Storage: "journal", Seed: rapid.Int64().Draw(t, "seed"),
 		Launcher: rapid.SampledFrom([]data.LauncherSpec{{Local: &data.LocalSpec{Ranks: true}}, {Replay: &data.ReplaySpec{Table: "t: #.csv"}}}).Draw(t, "launcher"),
 		Trial: data.TrialSettings{Warmup: rapid.IntRange(-1, 9).Draw(t, "warmup"), MinSteps: 3, MaxSeconds: rapid.Float64Range(1e-3, 1e6).Draw(t, "max"),

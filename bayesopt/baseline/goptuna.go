@@ -14,10 +14,10 @@ import (
 
 // fromGoptuna picks the nearest open candidate to what a sampler of goptuna
 // proposes. The samplers keep what they know in memory, so they are led
-// through the whole history again for every decision, with the same seed.
-func fromGoptuna(name string, samplers func(seed int64) (goptuna.Sampler, goptuna.RelativeSampler)) pick {
+// through the whole history again for every decision.
+func fromGoptuna(name string, samplers func(p *bayesopt.Problem) (goptuna.Sampler, goptuna.RelativeSampler)) pick {
 	return func(p *bayesopt.Problem) (int, string, string, error) {
-		independent, relative := samplers(p.Options().Seed)
+		independent, relative := samplers(p)
 		h := p.History()
 		t, err := sampler.NewTracker(name, h.Candidates, p.Options(), nil, independent)
 		for _, m := range h.Measured {
@@ -65,12 +65,13 @@ func replayed(t *sampler.Tracker, relative goptuna.RelativeSampler, m data.Measu
 
 // cma is the covariance matrix adaptation evolution strategy (Hansen, "The CMA
 // evolution strategy: a tutorial", 2016).
-func cma(seed int64) (goptuna.Sampler, goptuna.RelativeSampler) {
-	return nil, cmaes.NewSampler(cmaes.SamplerOptionSeed(seed))
+func cma(p *bayesopt.Problem) (goptuna.Sampler, goptuna.RelativeSampler) {
+	return nil, cmaes.NewSampler(cmaes.SamplerOptionSeed(p.Options().Seed))
 }
 
 // parzen is the tree-structured Parzen estimator (Bergstra et al., "Algorithms
-// for hyper-parameter optimization", 2011, section 4).
-func parzen(seed int64) (goptuna.Sampler, goptuna.RelativeSampler) {
-	return tpe.NewSampler(tpe.SamplerOptionSeed(seed)), nil
+// for hyper-parameter optimization", 2011, section 4). It proposes from the
+// history alone, so that every decision has draws of its own.
+func parzen(p *bayesopt.Problem) (goptuna.Sampler, goptuna.RelativeSampler) {
+	return tpe.NewSampler(tpe.SamplerOptionSeed(p.Rand().Int64())), nil
 }

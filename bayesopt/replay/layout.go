@@ -142,8 +142,12 @@ func (m transformer) stepTime(l layout) float64 {
 	if l.pp > 1 {
 		boundary = 2 * 2 * tokens * m.hidden / m.inter
 	}
-	replicas := l.replicas()
-	gradients := 2 * 2 * m.parameters() / (tp * pp) * (replicas - 1) / replicas
-	link := m.inter / nodeGPUs * tp // the GPUs of a node share its links
-	return (count+pp-1)*(compute+traffic+boundary) + gradients/min(link, m.inter)
+	// The tensor-parallel ranks of a node all-reduce their shards at once and
+	// share its links, so that a node moves the gradients of its stage.
+	replicas, link := l.replicas(), m.inter
+	if l.gpus <= nodeGPUs {
+		link = m.intra
+	}
+	gradients := 2 * 2 * m.parameters() / pp * (replicas - 1) / replicas / link
+	return (count+pp-1)*(compute+traffic+boundary) + gradients
 }

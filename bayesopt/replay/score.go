@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -26,15 +25,6 @@ type Score struct {
 
 // within is how close to the best a search has to come.
 const within = 1.05
-
-// Try searches the table with one method; see [Compare].
-func (t *Table) Try(ctx context.Context, method string, g Goal, budget, seeds int) (Score, error) {
-	results, err := Compare(ctx, []*Table{t}, []string{method}, Settings{Goal: g, Budget: budget, Seeds: seeds})
-	if err != nil {
-		return Score{}, err
-	}
-	return results[0].Score, nil
-}
 
 // average turns searches into a score.
 func average(t *Table, method string, budget int, traces []Trace) Score {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"fmt"
 
 	"knee/bayesopt"
@@ -45,4 +46,13 @@ func NewStepTable(name string, ms []data.Measurement, s Steps) (*Table, error) {
 		return nil, &data.InputError{Source: data.Source{File: name}, Found: "no measurement with status ok", Want: "at least one"}
 	}
 	return t, nil
+}
+
+// Try searches the table with one method; see [Compare].
+func (t *Table) Try(ctx context.Context, method string, g Goal, budget, seeds int) (Score, error) {
+	results, err := Compare(ctx, []*Table{t}, []string{method}, Settings{Goal: g, Budget: budget, Seeds: seeds})
+	if err != nil {
+		return Score{}, err
+	}
+	return results[0].Score, nil
 }

@@ -204,9 +204,14 @@ func (past *trials) fit(o SamplerOptions) (*bayesopt.Posterior, error) {
 		}
 		past.y[i] = (v - level) / sd
 	}
-	post, err := bayesopt.AverageGP(past.x, past.y, bayesopt.Prior{Exact: o.Exact}, members, o.Seed)
-	for i := 0; err == nil && i < len(past.running); i++ {
-		post, err = post.Believe(past.running[i])
+	x, y, prior := past.x, past.y, bayesopt.Prior{Exact: o.Exact}
+	post, err := bayesopt.AverageGP(x, y, prior, members, o.Seed)
+	if err != nil || len(past.running) == 0 {
+		return post, err
 	}
-	return post, err
+	for _, at := range past.running {
+		expected, _ := post.Predict(at).Moments()
+		x, y = append(x, at), append(y, expected)
+	}
+	return bayesopt.AverageGP(x, y, prior, members, o.Seed)
 }

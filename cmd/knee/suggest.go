@@ -19,6 +19,7 @@ type suggestion struct {
 	Cost      float64 `json:"cost_usd"`
 	PBetter   float64 `json:"p_better,omitempty"` // that something is better than the best by the target
 	Remeasure bool    `json:"remeasure,omitempty"`
+	Choice    any     `json:"choice,omitempty"` // with objective.at: what would be chosen there now
 	Stop      bool    `json:"stop,omitempty"`
 	Reason    string  `json:"reason"`
 }
@@ -34,6 +35,10 @@ func newSuggest(a *app) *cobra.Command {
 		Long: `suggest looks at what has been measured and names the configurations to
 measure next, for those who run trials themselves. 'expected' with its 90 %
 interval is the objective of the study, in the unit beside it.
+
+With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
+"<= 32"}} the trials are those that decide most what is best at 256 workers,
+and 'choice' is what would be chosen there now.
 
 With launcher: {replay: {table: T.csv}} and a table of parameters, time_s,
 cost_usd and status, the candidates are its rows and the history has its
@@ -127,13 +132,17 @@ func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestio
 	t := table{columns: []string{"config", "expected", "unit", "p_feasible", "cost_usd", "reason"}}
 	list := []suggestion{}
 	for _, s := range next {
+		var choice any
+		if s.Choice.Workers > 0 {
+			choice = s.Choice
+		}
 		if s.Stop {
-			list = append(list, suggestion{Stop: true, Reason: s.Reason})
+			list = append(list, suggestion{Stop: true, Reason: s.Reason, Choice: choice})
 			t.add("(stop)", "", "", "", "", s.Reason)
 			continue
 		}
 		list = append(list, suggestion{Config: config(s), Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi, Unit: unit,
-			PFeasible: s.PFeasible, Cost: s.Cost, PBetter: s.Better, Remeasure: s.Remeasure, Reason: s.Reason})
+			PFeasible: s.PFeasible, Cost: s.Cost, PBetter: s.Better, Remeasure: s.Remeasure, Choice: choice, Reason: s.Reason})
 		expected := "" // before the first trials nothing is
 		if s.Expected != (data.Estimate{}) {
 			expected = between(s.Expected, number)

@@ -172,3 +172,38 @@ func TestCommand(t *testing.T) {
 		}
 	}
 }
+
+// A part of the objective is a value or a comparison by knob.
+func TestCondition(t *testing.T) {
+	s := studyOf(knob("workers", "8", "256"), knob("gpu_type", "a100", "h100"), knob("precision", "bf16", "fp8"))
+	s.Constraints = []string{"workers > 1000"} // says nothing about where
+	for _, tc := range []struct {
+		of   map[string]string
+		c    data.Config
+		want bool
+	}{
+		{map[string]string{"workers": "256"}, data.Config{Workers: 256}, true},
+		{map[string]string{"workers": "256"}, data.Config{Workers: 8}, false},
+		{map[string]string{"workers": "<= 32", "gpu_type": "h100"}, data.Config{Workers: 8, GPUType: "h100"}, true},
+		{map[string]string{"workers": "<= 32", "gpu_type": "h100"}, data.Config{Workers: 8, GPUType: "a100"}, false},
+		{map[string]string{"precision": "bf16"}, data.Config{Workers: 8, Extra: map[string]string{"precision": "fp8"}}, false},
+		{map[string]string{"precision": "!= 'bf16'"}, data.Config{Workers: 8, Extra: map[string]string{"precision": "fp8"}}, true},
+	} {
+		meets, err := space.Condition(s, "at", tc.of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := meets(tc.c); got != tc.want {
+			t.Errorf("%v of %s: %v, want %v", tc.of, tc.c, got, tc.want)
+		}
+	}
+	if meets, err := space.Condition(s, "at", nil); meets != nil || err != nil {
+		t.Errorf("no condition: %v", err)
+	}
+	var input *data.InputError
+	for _, of := range []map[string]string{{"speed": "3"}, {"workers": "many"}, {"workers": "<"}} {
+		if _, err := space.Condition(s, "measure", of); !errors.As(err, &input) || input.Source.Column != "objective.measure" {
+			t.Errorf("%v: error %v, want one of objective.measure", of, err)
+		}
+	}
+}

@@ -20,10 +20,10 @@ type knob struct {
 // knobs are the constants that change how a search goes.
 func knobs() []knob {
 	return []knob{
-		{"failure cost", func(c *bayesopt.Constants) *float64 { return &c.FailureCost }, []float64{0, 0.01, 0.02, 0.05}},
-		{"usual fits", func(c *bayesopt.Constants) *float64 { return &c.UsualFits }, []float64{0.8, 0.9, 0.95}},
-		{"length sd", func(c *bayesopt.Constants) *float64 { return &c.LengthSD }, []float64{0.9, 1.3, 1.7}},
-		{"record trust", func(c *bayesopt.Constants) *float64 { return &c.RecordTrust }, []float64{2, 4, 8}},
+		{"failure cost", func(c *bayesopt.Constants) *float64 { return &c.FailureCost }, []float64{0, 0.01, 0.05}},
+		{"usual fits", func(c *bayesopt.Constants) *float64 { return &c.UsualFits }, []float64{0.8, 0.9}},
+		{"length sd", func(c *bayesopt.Constants) *float64 { return &c.LengthSD }, []float64{0.9, 1.7}},
+		{"record trust", func(c *bayesopt.Constants) *float64 { return &c.RecordTrust }, []float64{2, 8}},
 	}
 }
 
@@ -103,18 +103,40 @@ func (l *learner) score(c bayesopt.Constants, tables []*replay.Table) score {
 }
 
 // choose takes for every knob the value of least loss with the others as they
-// are, and then the chance to stop at.
+// are, and then the chance to stop at, if it is better than the present one by
+// more than the standard error of the difference over the tables (Breiman et
+// al., "Classification and regression trees", 1984, section 3.4.3).
 func (l *learner) choose(now bayesopt.Constants, tables []*replay.Table) bayesopt.Constants {
 	chosen := now
 	for _, k := range append(knobs(), stopping()) {
-		least := l.score(now, tables).loss
+		most := 0.0
 		for _, c := range k.settings(now) {
-			if v := l.score(c, tables).loss; v < least {
-				least, *k.of(&chosen) = v, *k.of(&c)
+			if gain, se := l.gain(now, c, tables); gain > max(most, se) {
+				most, *k.of(&chosen) = gain, *k.of(&c)
 			}
 		}
 	}
 	return chosen
+}
+
+// gain is by how much the loss of a setting is less than that of the present
+// one, the mean over kinds of tables, and its standard error.
+func (l *learner) gain(now, c bayesopt.Constants, tables []*replay.Table) (gain, se float64) {
+	kinds, count, gains := map[string]float64{}, map[string]float64{}, make([]float64, len(tables))
+	for k, t := range tables {
+		one := []*replay.Table{t}
+		gains[k] = l.score(now, one).loss - l.score(c, one).loss
+		kinds[t.Kind] += gains[k]
+		count[t.Kind]++
+	}
+	for kind, sum := range kinds {
+		gain += sum / count[kind] / float64(len(kinds))
+	}
+	for k, t := range tables {
+		share := 1 / (count[t.Kind] * float64(len(kinds)))
+		se += share * share * (gains[k] - gain) * (gains[k] - gain)
+	}
+	return gain, math.Sqrt(se)
 }
 
 // fold is a part of the tables.

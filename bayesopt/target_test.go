@@ -1,0 +1,193 @@
+package bayesopt
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"knee/data"
+)
+
+// linear is a model that is linear in two unknown normal numbers: the time at
+// one worker and batch 1, and what a doubling of the workers saves. Batches
+// above 1 take a known time.
+type linear struct{}
+
+func (linear) row(c data.Config) []float64 {
+	if c.LocalBatch > 1 {
+		return []float64{0, 0}
+	}
+	return []float64{1, -math.Log2(float64(c.Workers))}
+}
+
+const linearNoise = 0.05
+
+// Draws implements [JointModel] by Bayesian linear regression.
+func (l linear) Draws(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
+	precision, right := mat.NewSymDense(2, []float64{1, 0, 0, 1}), mat.NewVecDense(2, nil)
+	for _, m := range measured {
+		x := mat.NewVecDense(2, l.row(m.Config))
+		precision.SymRankOne(precision, 1/(linearNoise*linearNoise), x)
+		right.AddScaledVec(right, math.Log(m.StepTime)/(linearNoise*linearNoise), x)
+	}
+	var chol mat.Cholesky
+	chol.Factorize(precision)
+	var mean mat.VecDense
+	var cov mat.SymDense
+	if err := errors.Join(chol.SolveVecTo(&mean, right), chol.InverseTo(&cov)); err != nil {
+		return nil, nil, err
+	}
+	chol.Factorize(&cov)
+	var root mat.TriDense
+	chol.LTo(&root)
+	rng := rand.New(rand.NewPCG(1, 2))
+	ln, sd = make([][]float64, len(at)), make([]float64, len(at))
+	for range 400 {
+		theta := mat.NewVecDense(2, []float64{rng.NormFloat64(), rng.NormFloat64()})
+		theta.MulVec(&root, theta)
+		theta.AddVec(theta, &mean)
+		for i, c := range at {
+			ln[i] = append(ln[i], mat.Dot(theta, mat.NewVecDense(2, l.row(c))))
+		}
+	}
+	for i := range sd {
+		sd[i] = linearNoise
+	}
+	return ln, sd, nil
+}
+
+func targetOptions(at, most int) Options {
+	return Options{Objective: StepTime, Seed: 1, Target: &Target{Model: linear{}, At: func(c data.Config) bool { return c.Workers == at },
+		Measure: func(c data.Config) bool { return c.Workers <= most }}}
+}
+
+// Trials stay where they may run, go to the size that tells most of the large
+// one, and end when the choice there is clear.
+func TestTarget(t *testing.T) {
+	var cands []data.Config
+	for _, w := range []int{1, 2, 4, 8, 64} {
+		for _, b := range []float64{1, 2} {
+			cands = append(cands, data.Config{Workers: w, LocalBatch: b})
+		}
+	}
+	for _, saves := range []float64{0.4, -0.4} { // by which batch 1 or 2 is better on 64
+		s, err := NewGuided(targetOptions(64, 8))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, all := run(t, s, cands, 12, func(c data.Config, _ int) data.Measurement {
+			return data.Measurement{Config: c, Status: data.OK, StepTime: math.Exp(linear{}.row(c)[0]*0.3 + linear{}.row(c)[1]*saves)}
+		})
+		for k, m := range h.Measured {
+			if m.Workers > 8 || k > 0 && m.LocalBatch > 1 && k < 3 {
+				t.Errorf("saves %g: trial %d is %s, want one on at most 8 workers whose time is not known", saves, k+1, m.Config)
+			}
+		}
+		if !slices.ContainsFunc(h.Measured[:3], func(m data.Measurement) bool { return m.Workers == 8 }) {
+			t.Errorf("saves %g: the largest size is not among the first trials", saves)
+		}
+		last := all[len(all)-1]
+		want := 1.0
+		if saves < 0 {
+			want = 2
+		}
+		if !last.Stop || last.Config.Workers != 64 || last.Config.LocalBatch != want || !strings.Contains(last.Reason, "the choice is 64") {
+			t.Errorf("saves %g: ends with %+v, want batch %g on 64 workers", saves, last, want)
+		}
+	}
+}
+
+// With two answers the gain is the expected improvement of the difference.
+func TestTargetGain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	known, open, trial := make([]float64, 4000), make([]float64, 4000), make([]float64, 4000)
+	const behind, slope, sd = 0.1, 0.8, 0.3
+	for d := range known {
+		trial[d] = rng.NormFloat64()
+		open[d] = behind + slope*trial[d]
+	}
+	o := &outlook{wanted: []int{0, 1}, response: [][]float64{known, open}}
+	spread := stat.StdDev(trial, nil)
+	want := math.Exp(LogEI(stat.Mean(open, nil), slope*spread*spread/math.Hypot(spread, sd), 0))
+	if got := o.gain(trial, sd); math.Abs(got-want) > 0.02*want { // 32 outcomes stand for all
+		t.Errorf("gain %g, want %g", got, want)
+	}
+	if got := o.gain(trial, 1e6); got > 1e-5 {
+		t.Errorf("a trial that tells nothing gains %g", got)
+	}
+}
+
+// A running trial is believed: a second one is not sent after it.
+func TestTargetRunning(t *testing.T) {
+	cands := []data.Config{{Workers: 1, LocalBatch: 1}, {Workers: 4, LocalBatch: 1}, {Workers: 8, LocalBatch: 1}, {Workers: 64, LocalBatch: 1}, {Workers: 64, LocalBatch: 2}}
+	s, err := NewGuided(targetOptions(64, 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := History{Candidates: cands, Measured: []data.Measurement{{Config: cands[0], Status: data.OK, StepTime: 1}}}
+	first, err := s.Next(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Running = []data.Config{first.Config}
+	second, err := s.Next(h)
+	if err != nil || second.Config.Key() == first.Config.Key() {
+		t.Errorf("after %s, which runs, %s (%v)", first.Config, second.Config, err)
+	}
+	if first.Config.Workers != 8 {
+		t.Errorf("first %s, want the largest size, which tells most", first.Config)
+	}
+}
+
+// late is a model that needs three trials.
+type late struct{ linear }
+
+func (l late) Draws(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
+	if len(measured) < 3 {
+		return nil, nil, errors.New("too few")
+	}
+	return l.linear.Draws(measured, at)
+}
+
+// As long as the model cannot predict, trials are spread.
+func TestTargetBeforeTheModel(t *testing.T) {
+	o := targetOptions(16, 8)
+	o.Target.Model = late{}
+	s, err := NewGuided(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, all := run(t, s, table("t4"), 4, func(c data.Config, _ int) data.Measurement { return measure(c) })
+	if len(all) != 4 || !strings.Contains(all[2].Reason, "too few") || all[3].Choice.Workers != 16 {
+		t.Errorf("%+v, want three spread trials and then a choice on 16 workers", all)
+	}
+}
+
+func TestTargetErrors(t *testing.T) {
+	for want, change := range map[string]func(*Options){
+		"no model": func(o *Options) { o.Target.Model = nil },
+		"accuracy": func(o *Options) { o.Objective = Accuracy },
+		"deadline": func(o *Options) { o.Deadline = 3 },
+	} {
+		o := targetOptions(64, 8)
+		change(&o)
+		if _, err := NewGuided(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error with %q", err, want)
+		}
+	}
+	s, err := NewGuided(targetOptions(128, 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var input *data.InputError
+	_, err = s.Next(History{Candidates: table("t4"), Measured: []data.Measurement{measure(table("t4")[0])}})
+	if !errors.As(err, &input) || input.Source.Column != "objective.at" {
+		t.Errorf("nothing on 128 workers: %v", err)
+	}
+}
