@@ -23,6 +23,7 @@ type Chart struct {
 	legend legend
 	spots  []spot // what a pointer finds
 	xGrid  bool   // vertical grid lines as well
+	noGrid bool
 }
 
 // newChart returns an empty chart in the theme.
@@ -166,7 +167,7 @@ func (c *Chart) arrange(f *frame) (places []place, corner vg.Rectangle, fits boo
 // drawGrid draws a line at every labelled tick of a quantity; what is named
 // instead needs none.
 func (c *Chart) drawGrid(f *frame) {
-	if c.YLabel == "" {
+	if c.YLabel == "" || c.noGrid {
 		return
 	}
 	sty := draw.LineStyle{Color: gridColor, Width: 0.6}

@@ -13,7 +13,6 @@ type note struct {
 	text  string
 	color color.Color
 	bold  bool
-	foot  bool // may also stand at the foot of the stem below the point
 }
 
 // place is where a note goes.
@@ -26,30 +25,13 @@ type place struct {
 // frame. Nearer places are tried first.
 func (n note) place(f *frame, ink []vg.Point) place {
 	size := n.style().Rectangle(n.text).Size()
-	boxes := n.around(f, size, 7, 14)
-	if n.foot {
-		boxes = append(boxes, n.atFoot(f, size)...)
-	}
-	boxes = append(boxes, n.around(f, size, 24, 36)...)
+	boxes := n.around(f, size, 7, 14, 24, 36)
 	wide := make([]vg.Rectangle, len(boxes))
 	for i, b := range boxes {
 		wide[i] = grow(b, 2)
 	}
 	best, covered := emptiest(wide, ink)
 	return place{boxes[best], covered}
-}
-
-// atFoot returns boxes right and left of where the stem of the point meets
-// the axis.
-func (n note) atFoot(f *frame, size vg.Point) []vg.Rectangle {
-	var boxes []vg.Rectangle
-	for _, up := range []vg.Length{6, 18} {
-		for _, left := range []vg.Length{6, -6 - size.X} {
-			min := vg.Point{X: f.x(n.x) + left, Y: f.Min.Y + up}
-			boxes = append(boxes, pushInto(f.Rectangle, vg.Rectangle{Min: min, Max: min.Add(size)}, 3))
-		}
-	}
-	return boxes
 }
 
 // around returns boxes in the eight directions from the point, at each of

@@ -108,7 +108,7 @@ func (c *Chart) addKnee(i int, s Series) {
 	c.marks = append(c.marks,
 		stem{k.X, k.Y, draw.LineStyle{Color: col, Width: thinWidth, Dashes: dashed()}},
 		pin{k.X, k.Y, draw.GlyphStyle{Color: col, Radius: markRadius, Shape: haloGlyph{}}})
-	c.notes = append(c.notes, note{x: k.X, y: k.Y, text: text, color: col, bold: true, foot: true})
+	c.notes = append(c.notes, note{x: k.X, y: k.Y, text: text, color: col, bold: true})
 }
 
 // joinWords joins words as in "a, b or c".

@@ -53,7 +53,7 @@ func (a *app) save(file string, fig plots.Figure) error {
 			return err
 		}
 	}
-	if fig, err = options.In(fig); err != nil {
+	if err := options.Apply(fig); err != nil {
 		return err
 	}
 	if missing := plots.Unwritable(file, fig); missing != "" {
