@@ -53,8 +53,8 @@ func NewSurrogate(s Surrogate) (*Panels, error) {
 	setY(belief.Plot, y, false, failingSeries([]Series{series}))
 	if s.Next != nil {
 		next := draw.LineStyle{Color: palette[2], Width: 1.1, Dashes: dashed()}
-		belief.marks = append(belief.marks, stem{*s.Next, math.Inf(1), next})
-		gain.marks = append(gain.marks, stem{*s.Next, math.Inf(1), next})
+		belief.layers = append(belief.layers, verticalLine{*s.Next, math.Inf(1), next})
+		gain.layers = append(gain.layers, verticalLine{*s.Next, math.Inf(1), next})
 		belief.legend = append(belief.legend, entry{label: "suggested next", line: &next})
 	}
 	belief.addSeries([]Series{series}, 0)
@@ -71,7 +71,7 @@ func NewSurrogate(s Surrogate) (*Panels, error) {
 	extent{0, 1.12 * top.hi}.set(&gain.Plot.Y, plot.LinearScale{}, linearTicks{want: 3})
 	gain.addCurve(flat(s.Gain), draw.LineStyle{Color: palette[1], Width: curveWidth})
 	for _, g := range s.Gain {
-		gain.marks = append(gain.marks, pin{g.X, g.Mean, draw.GlyphStyle{Color: palette[1], Radius: 2, Shape: draw.CircleGlyph{}}})
+		gain.layers = append(gain.layers, marker{g.X, g.Mean, draw.GlyphStyle{Color: palette[1], Radius: 2, Shape: draw.CircleGlyph{}}})
 	}
 	return &Panels{Charts: []*Chart{belief, gain}, Rows: true}, nil
 }

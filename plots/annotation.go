@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// note is a text beside a data point.
-type note struct {
+// annotation is a text beside a data point.
+type annotation struct {
 	x, y  float64
 	text  string
 	color color.Color
@@ -23,7 +23,7 @@ type place struct {
 
 // place returns where the note covers the least ink, its box inside the
 // frame. Nearer places are tried first.
-func (n note) place(f *frame, ink []vg.Point) place {
+func (n annotation) place(f *frame, ink []vg.Point) place {
 	size := n.style().Rectangle(n.text).Size()
 	boxes := n.around(f, size, 7, 14, 24, 36)
 	wide := make([]vg.Rectangle, len(boxes))
@@ -36,7 +36,7 @@ func (n note) place(f *frame, ink []vg.Point) place {
 
 // around returns boxes in the eight directions from the point, at each of
 // the distances.
-func (n note) around(f *frame, size vg.Point, distances ...vg.Length) []vg.Rectangle {
+func (n annotation) around(f *frame, size vg.Point, distances ...vg.Length) []vg.Rectangle {
 	at := f.at(n.x, n.y)
 	var boxes []vg.Rectangle
 	for _, d := range distances {
@@ -74,7 +74,7 @@ func pushInto(frame, box vg.Rectangle, inset vg.Length) vg.Rectangle {
 
 // draw writes the note into its box, on a wash that keeps it legible where
 // it could not avoid a line.
-func (n note) draw(f *frame, p place) {
+func (n annotation) draw(f *frame, p place) {
 	box := p.box
 	if p.covered > 0 {
 		fillRect(&f.Canvas, fade(whiteColor, 0.75), grow(box, 1.5))
@@ -84,7 +84,7 @@ func (n note) draw(f *frame, p place) {
 	f.FillText(sty, vg.Point{X: box.Min.X, Y: (box.Min.Y + box.Max.Y) / 2}, n.text)
 }
 
-func (n note) style() draw.TextStyle {
+func (n annotation) style() draw.TextStyle {
 	sty := noteStyle()
 	sty.Color = n.color
 	if n.bold {

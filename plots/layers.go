@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// mark is one thing drawn in data coordinates.
-type mark interface {
+// layer is one thing drawn in data coordinates.
+type layer interface {
 	draw(f *frame)
 	// ink returns canvas points, a few points apart, that cover what the
 	// mark draws and a legend or label must leave visible.
@@ -165,14 +165,14 @@ func (l level) ink(f *frame) []vg.Point {
 	return along([]vg.Point{{X: f.Min.X, Y: y}, {X: f.Max.X, Y: y}})
 }
 
-// stem is a vertical line from the axis up to a point; to the top of the
+// verticalLine is a vertical line from the axis up to a point; to the top of the
 // frame if y is +Inf.
-type stem struct {
+type verticalLine struct {
 	x, y  float64
 	style draw.LineStyle
 }
 
-func (s stem) ends(f *frame) []vg.Point {
+func (s verticalLine) ends(f *frame) []vg.Point {
 	top := f.Max.Y
 	if !math.IsInf(s.y, 1) {
 		top = min(top, f.y(s.y))
@@ -180,13 +180,13 @@ func (s stem) ends(f *frame) []vg.Point {
 	return []vg.Point{{X: f.x(s.x), Y: f.Min.Y}, {X: f.x(s.x), Y: top}}
 }
 
-func (s stem) draw(f *frame) {
+func (s verticalLine) draw(f *frame) {
 	if e := s.ends(f); f.ContainsX(e[0].X) {
 		f.StrokeLine2(s.style, e[0].X, e[0].Y, e[1].X, e[1].Y)
 	}
 }
 
-func (s stem) ink(f *frame) []vg.Point { return along(s.ends(f)) }
+func (s verticalLine) ink(f *frame) []vg.Point { return along(s.ends(f)) }
 
 // zone shades the frame between two x. It is background: a legend may lie
 // on it.
@@ -204,19 +204,19 @@ func (z zone) draw(f *frame) {
 
 func (zone) ink(*frame) []vg.Point { return nil }
 
-// pin is one emphasised point.
-type pin struct {
+// marker is one emphasised point.
+type marker struct {
 	x, y  float64
 	glyph draw.GlyphStyle
 }
 
-func (p pin) draw(f *frame) {
+func (p marker) draw(f *frame) {
 	if at := f.at(p.x, p.y); f.Contains(at) {
 		f.DrawGlyphNoClip(p.glyph, at)
 	}
 }
 
-func (p pin) ink(f *frame) []vg.Point {
+func (p marker) ink(f *frame) []vg.Point {
 	at, r := f.at(p.x, p.y), p.glyph.Radius+2
 	return []vg.Point{at, {X: at.X - r, Y: at.Y}, {X: at.X + r, Y: at.Y}, {X: at.X, Y: at.Y - r}, {X: at.X, Y: at.Y + r}}
 }
