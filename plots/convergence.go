@@ -2,7 +2,6 @@ package plots
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -168,7 +167,7 @@ func (c *Chart) addCrossing(s Convergence) {
 		return
 	}
 	e := s.Crossing
-	c.layers = append(c.layers, interval{e.Lo, e.Hi, *s.Target, fade(palette[2], 0.18)})
+	c.layers = append(c.layers, zone{from: e.Lo, to: e.Hi, top: s.Target, fill: fade(palette[2], 0.18)})
 }
 
 // addTarget draws the target line and says when it is reached.
@@ -191,23 +190,6 @@ func (c *Chart) addTarget(s Convergence) {
 		}
 	}
 	c.annotations = append(c.annotations, annotation{x: at, y: *s.Target, text: text, color: green, bold: true})
-}
-
-// interval shades from lo to hi on the horizontal axis, up to y.
-type interval struct {
-	lo, hi, y float64
-	fill      color.Color
-}
-
-func (v interval) draw(f *frame) {
-	l, r := max(f.Min.X, f.x(v.lo)), min(f.Max.X, f.x(v.hi))
-	if l < r {
-		fillRect(&f.Canvas, v.fill, vg.Rectangle{Min: vg.Point{X: l, Y: f.Min.Y}, Max: vg.Point{X: r, Y: min(f.Max.Y, f.y(v.y))}})
-	}
-}
-
-func (v interval) ink(f *frame) []vg.Point {
-	return along([]vg.Point{f.inside(f.at(v.lo, v.y)), f.inside(f.at(v.hi, v.y))})
 }
 
 // orElse returns s, or the default if s is empty.

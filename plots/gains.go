@@ -244,7 +244,7 @@ func (c *Chart) addTreads(all []tread, shown []int, least, slots int) {
 	}
 	extent{0, math.Max(drawn, used)}.pad(0, 0.04).set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8, whole: true})
 	if least > 0 {
-		c.layers = append(c.layers, zone{0, float64(least), shadeColor})
+		c.layers = append(c.layers, zone{from: 0, to: float64(least), fill: shadeColor})
 		c.legend = append(c.legend, entry{label: "smallest allocations", fill: shadeColor})
 	}
 	c.legend = append(c.legend, entry{label: "given", fill: mutedColor})

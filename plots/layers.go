@@ -188,21 +188,30 @@ func (s verticalLine) draw(f *frame) {
 
 func (s verticalLine) ink(f *frame) []vg.Point { return along(s.ends(f)) }
 
-// zone shades the frame between two x. It is background: a legend may lie
-// on it.
+// zone shades the frame between two x, up to top. Without a top it is background:
+// it lies under the grid, and a legend may lie on it.
 type zone struct {
 	from, to float64
 	fill     color.Color
+	top      *float64
 }
 
 func (z zone) draw(f *frame) {
-	l, r := max(f.Min.X, f.x(z.from)), min(f.Max.X, f.x(z.to))
+	l, r, top := max(f.Min.X, f.x(z.from)), min(f.Max.X, f.x(z.to)), f.Max.Y
+	if z.top != nil {
+		top = min(top, f.y(*z.top))
+	}
 	if l < r {
-		fillRect(&f.Canvas, z.fill, vg.Rectangle{Min: vg.Point{X: l, Y: f.Min.Y}, Max: vg.Point{X: r, Y: f.Max.Y}})
+		fillRect(&f.Canvas, z.fill, vg.Rectangle{Min: vg.Point{X: l, Y: f.Min.Y}, Max: vg.Point{X: r, Y: top}})
 	}
 }
 
-func (zone) ink(*frame) []vg.Point { return nil }
+func (z zone) ink(f *frame) []vg.Point {
+	if z.top == nil {
+		return nil
+	}
+	return along([]vg.Point{f.inside(f.at(z.from, *z.top)), f.inside(f.at(z.to, *z.top))})
+}
 
 // marker is one emphasised point.
 type marker struct {

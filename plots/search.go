@@ -39,7 +39,7 @@ func NewSearch(s Search) (*Chart, error) {
 	c := newChart(s.Title, s.Subtitle, "trial", s.Objective)
 	s.setAxes(c.Plot)
 	if s.Initial > 0 {
-		c.layers = append(c.layers, zone{c.Plot.X.Min, float64(s.Initial) + 0.5, shadeColor})
+		c.layers = append(c.layers, zone{from: c.Plot.X.Min, to: float64(s.Initial) + 0.5, fill: shadeColor})
 	}
 	var optimum legend // listed after what the search did
 	if s.Optimum != nil {

@@ -237,15 +237,15 @@ func (c *Chart) addExtrapolated(all []Series) bool {
 	}
 	lo, hi := c.Plot.X.Min, c.Plot.X.Max
 	if inside.empty() {
-		c.layers = append(c.layers, zone{lo, hi, shadeColor})
+		c.layers = append(c.layers, zone{from: lo, to: hi, fill: shadeColor})
 		return true
 	}
 	x, _ := extents(all)
 	if x.lo < inside.lo {
-		c.layers = append(c.layers, zone{lo, inside.lo, shadeColor})
+		c.layers = append(c.layers, zone{from: lo, to: inside.lo, fill: shadeColor})
 	}
 	if x.hi > inside.hi {
-		c.layers = append(c.layers, zone{inside.hi, hi, shadeColor})
+		c.layers = append(c.layers, zone{from: inside.hi, to: hi, fill: shadeColor})
 	}
 	return true
 }

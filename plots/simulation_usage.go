@@ -79,7 +79,7 @@ func usageRow(i int, r simulate.Used, x extent, times, used []float64) *Chart {
 	for k := range px {
 		area.curve = append(area.curve, Band{X: px[k], Mean: py[k], Hi: py[k]})
 	}
-	c.layers = []layer{zone{x.lo, x.hi, shadeColor}, area, line{px, py, draw.LineStyle{Color: seriesColor(i), Width: 0.7}}}
+	c.layers = []layer{zone{from: x.lo, to: x.hi, fill: shadeColor}, area, line{px, py, draw.LineStyle{Color: seriesColor(i), Width: 0.7}}}
 	for k := range usageTooltips {
 		t := times[len(times)-1] * (float64(k) + 0.5) / usageTooltips
 		if at, found := slices.BinarySearch(times, t); found || at > 0 {
