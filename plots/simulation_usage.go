@@ -61,12 +61,11 @@ func NewOccupancy(o Occupancy) (*Panels, error) {
 	return f, nil
 }
 
-// usageHeight is the height of the row of one policy; usageTooltips is how many
-// places of it say something.
-const (
-	usageHeight   vg.Length = 80
-	usageTooltips           = 60
-)
+// usageHeight is the height of the row of one policy.
+const usageHeight vg.Length = 80
+
+// usageTooltips is how many places of a row have a tooltip.
+const usageTooltips = 60
 
 // usageRow draws the GPUs in use under one policy, which change at times.
 func usageRow(i int, r simulate.Used, x extent, times, used []float64) *Chart {
