@@ -74,8 +74,8 @@ func NewAllocation(a Allocation) (*Chart, error) {
 				return nil, bad(at, fmt.Sprintf("%d workers on %s", to, s.Node), fmt.Sprintf("at most the %d GPUs it has", a.Cluster.Nodes[k].GPUs))
 			}
 			cell := cells{row: n - 1 - k, from: from, to: to, servers: s.PS, beside: servers[s.Node], end: widest, job: j.Name, fill: seriesColor(i)}
-			c.marks = append(c.marks, cell)
-			c.spots = append(c.spots, spot{float64(from+to) / 2, float64(cell.row), fmt.Sprintf("%s: %d workers and %d ps of %s", s.Node, s.Workers, s.PS, j.Name)})
+			c.layers = append(c.layers, cell)
+			c.tooltips = append(c.tooltips, tooltip{float64(from+to) / 2, float64(cell.row), fmt.Sprintf("%s: %d workers and %d ps of %s", s.Node, s.Workers, s.PS, j.Name)})
 			if s.PS > 0 {
 				servers[s.Node]++
 				most = max(most, servers[s.Node])
@@ -102,7 +102,7 @@ func (c *Chart) addFree(a Allocation, used map[string]int) {
 		} else {
 			any = any || free.from < free.to
 		}
-		c.marks = append(c.marks, free)
+		c.layers = append(c.layers, free)
 	}
 	for i, j := range a.Plan.Jobs {
 		label := fmt.Sprintf("%s, %d × %s", j.Name, j.Workers, orElse(j.GPUType, "worker"))

@@ -18,11 +18,12 @@ type Chart struct {
 	Width, Height   vg.Length
 	Plot            *plot.Plot // ranges, scales and ticks of the axes; the chart draws the rest
 
-	marks  []mark // back to front
-	notes  []note
-	legend legend
-	spots  []spot // what a pointer finds
-	xGrid  bool   // vertical grid lines as well
+	layers      []layer // back to front
+	annotations []annotation
+	legend      legend
+	tooltips    []tooltip // what a pointer finds
+	xGrid       bool      // vertical grid lines as well
+	noGrid      bool
 }
 
 // newChart returns an empty chart in the theme.
@@ -87,7 +88,7 @@ func (c *Chart) Draw(dc draw.Canvas) {
 		c.legend.drawStrip(&dc, l.dc.Min.X, l.top, l.dc.Size().X)
 	}
 	f := l.frame
-	for _, m := range c.marks {
+	for _, m := range c.layers {
 		if z, ok := m.(zone); ok {
 			z.draw(f)
 		}
@@ -95,12 +96,12 @@ func (c *Chart) Draw(dc draw.Canvas) {
 	c.drawGrid(f)
 	c.Plot.Draw(c.axesCanvas(l.body))
 	c.drawAxisLabels(f, l.body)
-	for _, m := range c.marks {
+	for _, m := range c.layers {
 		if _, ok := m.(zone); !ok {
 			m.draw(f)
 		}
 	}
-	for i, n := range c.notes {
+	for i, n := range c.annotations {
 		n.draw(f, l.places[i])
 	}
 	if l.fits && len(c.legend) > 0 {
@@ -144,10 +145,10 @@ func (c *Chart) drawAxisLabels(f *frame, body draw.Canvas) {
 // false if the legend would cover ink in every corner.
 func (c *Chart) arrange(f *frame) (places []place, corner vg.Rectangle, fits bool) {
 	var ink []vg.Point
-	for _, m := range c.marks {
+	for _, m := range c.layers {
 		ink = append(ink, m.ink(f)...)
 	}
-	for _, n := range c.notes {
+	for _, n := range c.annotations {
 		p := n.place(f, ink)
 		places = append(places, p)
 		ink = append(ink, outline(p.box)...)
@@ -166,7 +167,7 @@ func (c *Chart) arrange(f *frame) (places []place, corner vg.Rectangle, fits boo
 // drawGrid draws a line at every labelled tick of a quantity; what is named
 // instead needs none.
 func (c *Chart) drawGrid(f *frame) {
-	if c.YLabel == "" {
+	if c.YLabel == "" || c.noGrid {
 		return
 	}
 	sty := draw.LineStyle{Color: gridColor, Width: 0.6}

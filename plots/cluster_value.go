@@ -87,13 +87,13 @@ func (c *Chart) addValue(i int, name string, points []plan.CurvePoint) {
 		curve.xs, curve.ys = append(curve.xs, x), append(curve.ys, p.Value)
 		bound.xs, bound.ys = append(bound.xs, x), append(bound.ys, p.Bound)
 		d.pts = append(d.pts, Point{X: x, Y: p.Value})
-		c.spots = append(c.spots, spot{x, p.Value, fmt.Sprintf("%s\n%d nodes\nvalue %s, no plan exceeds %s", name, p.Nodes, number(p.Value), number(p.Bound))})
+		c.tooltips = append(c.tooltips, tooltip{x, p.Value, fmt.Sprintf("%s\n%d nodes\nvalue %s, no plan exceeds %s", name, p.Nodes, number(p.Value), number(p.Bound))})
 	}
-	c.marks = append(c.marks, bound, curve, d)
+	c.layers = append(c.layers, bound, curve, d)
 	for _, p := range points {
 		if p.Now {
-			c.marks = append(c.marks, pin{float64(p.Nodes), p.Value, draw.GlyphStyle{Color: col, Radius: markRadius, Shape: haloGlyph{}}})
-			c.notes = append(c.notes, note{x: float64(p.Nodes), y: p.Value, text: fmt.Sprintf("now: %d", p.Nodes), color: col, bold: true})
+			c.layers = append(c.layers, marker{float64(p.Nodes), p.Value, draw.GlyphStyle{Color: col, Radius: markRadius, Shape: haloGlyph{}}})
+			c.annotations = append(c.annotations, annotation{x: float64(p.Nodes), y: p.Value, text: fmt.Sprintf("now: %d", p.Nodes), color: col, bold: true})
 		}
 	}
 	c.legend = append(c.legend, entry{label: name, line: &curve.style, glyph: &glyph})
@@ -107,12 +107,12 @@ func (c *Chart) addSteps(i int, name string, points []plan.CurvePoint) {
 		stairs.xs = append(stairs.xs, float64(points[k].Nodes), float64(p.Nodes))
 		stairs.ys = append(stairs.ys, p.PerNode, p.PerNode)
 		mid := float64(points[k].Nodes+p.Nodes) / 2
-		c.spots = append(c.spots, spot{mid, p.PerNode, fmt.Sprintf("%s, from %d to %d nodes\n%s per node", name, points[k].Nodes, p.Nodes, number(p.PerNode))})
+		c.tooltips = append(c.tooltips, tooltip{mid, p.PerNode, fmt.Sprintf("%s, from %d to %d nodes\n%s per node", name, points[k].Nodes, p.Nodes, number(p.PerNode))})
 	}
-	c.marks = append(c.marks, stairs)
+	c.layers = append(c.layers, stairs)
 	for _, p := range points {
 		if p.Now {
-			c.marks = append(c.marks, stem{float64(p.Nodes), math.Inf(1), draw.LineStyle{Color: seriesColor(i), Width: thinWidth, Dashes: dashed()}})
+			c.layers = append(c.layers, verticalLine{float64(p.Nodes), math.Inf(1), draw.LineStyle{Color: seriesColor(i), Width: thinWidth, Dashes: dashed()}})
 		}
 	}
 	c.legend = append(c.legend, entry{label: name, line: &stairs.style})

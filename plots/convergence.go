@@ -2,7 +2,6 @@ package plots
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -55,7 +54,7 @@ func NewConvergence(s Convergence) (*Chart, error) {
 	c.addCrossing(s)
 	c.addLosses(s.Points)
 	if len(s.Curve) > 0 {
-		c.marks = append(c.marks, ribbon{s.Curve, fade(palette[1], 0.2)})
+		c.layers = append(c.layers, ribbon{s.Curve, fade(palette[1], 0.2)})
 		c.addCurve(s.Curve, draw.LineStyle{Color: palette[1], Width: curveWidth})
 		c.legend = append(c.legend, entry{label: fit.Name, line: &draw.LineStyle{Color: palette[1], Width: curveWidth}})
 	}
@@ -158,7 +157,7 @@ func (c *Chart) addLosses(pts []Point) {
 	if len(kept) <= 40 {
 		glyph = draw.GlyphStyle{Color: palette[0], Radius: markRadius, Shape: draw.CircleGlyph{}}
 	}
-	c.marks = append(c.marks, dots{kept, glyph})
+	c.layers = append(c.layers, dots{kept, glyph})
 	c.legend = append(c.legend, entry{label: label, glyph: &glyph})
 }
 
@@ -168,7 +167,7 @@ func (c *Chart) addCrossing(s Convergence) {
 		return
 	}
 	e := s.Crossing
-	c.marks = append(c.marks, interval{e.Lo, e.Hi, *s.Target, fade(palette[2], 0.18)})
+	c.layers = append(c.layers, zone{from: e.Lo, to: e.Hi, top: s.Target, fill: fade(palette[2], 0.18)})
 }
 
 // addTarget draws the target line and says when it is reached.
@@ -177,37 +176,20 @@ func (c *Chart) addTarget(s Convergence) {
 		return
 	}
 	green := palette[2]
-	c.marks = append(c.marks, level{*s.Target, draw.LineStyle{Color: green, Width: 1.1, Dashes: []vg.Length{6, 2.5}}})
+	c.layers = append(c.layers, level{*s.Target, draw.LineStyle{Color: green, Width: 1.1, Dashes: []vg.Length{6, 2.5}}})
 	text := "target " + number(*s.Target)
 	at := c.Plot.X.Min
 	if e := s.Crossing; e != nil {
 		at = e.Mean
-		c.marks = append(c.marks,
-			stem{e.Mean, *s.Target, draw.LineStyle{Color: green, Width: thinWidth, Dashes: dashed()}},
-			pin{e.Mean, *s.Target, draw.GlyphStyle{Color: green, Radius: markRadius, Shape: haloGlyph{}}})
+		c.layers = append(c.layers,
+			verticalLine{e.Mean, *s.Target, draw.LineStyle{Color: green, Width: thinWidth, Dashes: dashed()}},
+			marker{e.Mean, *s.Target, draw.GlyphStyle{Color: green, Radius: markRadius, Shape: haloGlyph{}}})
 		text += " at step " + number(e.Mean)
 		if e.Hi > e.Lo {
 			text += fmt.Sprintf(" (%s to %s)", number(e.Lo), number(e.Hi))
 		}
 	}
-	c.notes = append(c.notes, note{x: at, y: *s.Target, text: text, color: green, bold: true})
-}
-
-// interval shades from lo to hi on the horizontal axis, up to y.
-type interval struct {
-	lo, hi, y float64
-	fill      color.Color
-}
-
-func (v interval) draw(f *frame) {
-	l, r := max(f.Min.X, f.x(v.lo)), min(f.Max.X, f.x(v.hi))
-	if l < r {
-		fillRect(&f.Canvas, v.fill, vg.Rectangle{Min: vg.Point{X: l, Y: f.Min.Y}, Max: vg.Point{X: r, Y: min(f.Max.Y, f.y(v.y))}})
-	}
-}
-
-func (v interval) ink(f *frame) []vg.Point {
-	return along([]vg.Point{f.inside(f.at(v.lo, v.y)), f.inside(f.at(v.hi, v.y))})
+	c.annotations = append(c.annotations, annotation{x: at, y: *s.Target, text: text, color: green, bold: true})
 }
 
 // orElse returns s, or the default if s is empty.

@@ -1,6 +1,6 @@
 // Package plots draws the figures of knee with gonum/plot: scaling curves
 // with their knee, speed against workers and parameter servers, convergence,
-// the progress of a search and what it believes, allocations and what further
+// the progress of a search and what it predicts, allocations and what further
 // workers would gain, simulated completion times and how full a cluster is.
 //
 // A figure is described by a small struct of plain numbers (a spec), checked

@@ -30,7 +30,7 @@ func NewEfficiency(e Efficiency) (*Panels, error) {
 	charts := []*Chart{workersChart("Scaling efficiency", "throughput per worker (% of linear)", percent)}
 	_, y := extents(percent)
 	extent{0, math.Max(105, 1.05*y.hi)}.set(&charts[0].Plot.Y, plot.LinearScale{}, linearTicks{want: 6})
-	charts[0].marks = append([]mark{level{100, *idealStyle(mutedColor)}}, charts[0].marks...)
+	charts[0].layers = append([]layer{level{100, *idealStyle(mutedColor)}}, charts[0].layers...)
 	if len(e.Cost) > 0 {
 		if err := checkSeries(e.Cost, positive); err != nil {
 			return nil, err

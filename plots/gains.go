@@ -232,19 +232,19 @@ func (c *Chart) addTreads(all []tread, shown []int, least, slots int) {
 		if k := slices.Index(shown, t.job); k >= 0 {
 			col = seriesColor(k)
 		}
-		box := slab{from: at, to: math.Min(at+width, end), y: t.Gain, fill: col, rim: whiteColor}
+		box := bar{from: at, to: math.Min(at+width, end), y: t.Gain, fill: col, rim: whiteColor}
 		word := "given"
 		if !t.Given {
 			box.fill, box.rim, word = fade(col, 0.25), fade(col, 0.6), "not given"
 		}
-		c.marks = append(c.marks, box)
-		c.spots = append(c.spots, spot{(box.from + box.to) / 2, t.Gain, fmt.Sprintf("%s, from %d to %d workers (%s)\ngain %s per worker, to %s samples/s", t.name, t.From, t.To, word, number(t.Gain), number(t.Goodput))})
+		c.layers = append(c.layers, box)
+		c.tooltips = append(c.tooltips, tooltip{(box.from + box.to) / 2, t.Gain, fmt.Sprintf("%s, from %d to %d workers (%s)\ngain %s per worker, to %s samples/s", t.name, t.From, t.To, word, number(t.Gain), number(t.Goodput))})
 		at += width
 		drawn = box.to
 	}
 	extent{0, math.Max(drawn, used)}.pad(0, 0.04).set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8, whole: true})
 	if least > 0 {
-		c.marks = append(c.marks, zone{0, float64(least), shadeColor})
+		c.layers = append(c.layers, zone{from: 0, to: float64(least), fill: shadeColor})
 		c.legend = append(c.legend, entry{label: "smallest allocations", fill: shadeColor})
 	}
 	c.legend = append(c.legend, entry{label: "given", fill: mutedColor})
@@ -252,10 +252,10 @@ func (c *Chart) addTreads(all []tread, shown []int, least, slots int) {
 		c.legend = append(c.legend, entry{label: "not given", fill: fade(mutedColor, 0.25)})
 	}
 	stop := draw.LineStyle{Color: inkColor, Width: thinWidth, Dashes: dashed()}
-	c.marks = append(c.marks, stem{used, math.Inf(1), stop})
+	c.layers = append(c.layers, verticalLine{used, math.Inf(1), stop})
 	text := fmt.Sprintf("stops at %g", used)
 	if slots > 0 {
 		text += fmt.Sprintf(" of %d", slots)
 	}
-	c.notes = append(c.notes, note{x: used, y: c.Plot.Y.Max, text: text, color: inkColor, bold: true})
+	c.annotations = append(c.annotations, annotation{x: used, y: c.Plot.Y.Max, text: text, color: inkColor, bold: true})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -25,15 +26,7 @@ type Cell struct {
 	Value    float64
 	Measured bool // dotted: not a prediction
 	Best     bool // framed
-	Failed   bool // crossed: it was tried and gave no value
-	Empty    bool // there is no value to show; Value is ignored
-}
-
-// heatFigure is a [HeatMap] that has been checked and sorted.
-type heatFigure struct {
-	HeatMap
-	xs, ys []float64
-	lo, hi float64
+	Failed   bool // crossed: it does not fit, and has no value
 }
 
 // The size of a cell, in points.
@@ -46,174 +39,133 @@ const (
 const mostCells = 40
 
 // NewHeatMap returns the figure: one cell per configuration with its value
-// written in it, on a scale of one hue from light to dark by
-// the logarithm. Errors name the first cell that cannot be drawn; values must be
-// positive.
-func NewHeatMap(h HeatMap) (Figure, error) {
-	f := &heatFigure{HeatMap: h, lo: math.Inf(1), hi: math.Inf(-1)}
+// written in it, on a scale of one hue from light to dark by the logarithm.
+// Errors name the first cell that cannot be drawn; values must be positive.
+func NewHeatMap(h HeatMap) (*Chart, error) {
+	var xs, ys []float64
+	values := newExtent()
 	seen := map[[2]float64]bool{}
 	for i, c := range h.Cells {
 		at := fmt.Sprintf("cells[%d]", i)
-		if err := finite(at+".x", c.X); err != nil {
+		if err := positive(at+".x", c.X); err != nil {
 			return nil, err
 		}
-		if err := finite(at+".y", c.Y); err != nil {
+		if err := positive(at+".y", c.Y); err != nil {
 			return nil, err
 		}
-		if err := positive(at+".value", c.Value); !c.Empty && err != nil {
+		if err := positive(at+".value", c.Value); !c.Failed && err != nil {
 			return nil, err
 		}
 		if seen[[2]float64{c.X, c.Y}] {
 			return nil, bad(at, fmt.Sprintf("(%s, %s) again", show(c.X), show(c.Y)), "every pair once")
 		}
 		seen[[2]float64{c.X, c.Y}] = true
-		f.xs, f.ys = append(f.xs, c.X), append(f.ys, c.Y)
-		if !c.Empty {
-			f.lo, f.hi = math.Min(f.lo, c.Value), math.Max(f.hi, c.Value)
+		xs, ys = append(xs, c.X), append(ys, c.Y)
+		if !c.Failed {
+			values.add(c.Value)
 		}
 	}
-	slices.Sort(f.xs)
-	slices.Sort(f.ys)
-	f.xs, f.ys = slices.Compact(f.xs), slices.Compact(f.ys)
-	if n := max(len(f.xs), len(f.ys)); n == 0 || n > mostCells {
-		return nil, bad("cells", fmt.Sprintf("%d columns, %d rows", len(f.xs), len(f.ys)), fmt.Sprintf("1 to %d of either", mostCells))
+	slices.Sort(xs)
+	slices.Sort(ys)
+	xs, ys = slices.Compact(xs), slices.Compact(ys)
+	if n := max(len(xs), len(ys)); n == 0 || n > mostCells {
+		return nil, bad("cells", fmt.Sprintf("%d columns, %d rows", len(xs), len(ys)), fmt.Sprintf("1 to %d of either", mostCells))
 	}
-	return f, nil
+	c := newChart(h.Title, h.subtitle(), h.XLabel, h.YLabel)
+	c.noGrid = true
+	c.Width = max(DefaultWidth, vg.Length(len(xs))*cellWidth+3*vg.Centimeter)
+	c.Height = vg.Length(len(ys))*cellHeight + 4*vg.Centimeter
+	extent{-0.5, float64(len(xs)) - 0.5}.set(&c.Plot.X, plot.LinearScale{}, places(xs))
+	extent{-0.5, float64(len(ys)) - 0.5}.set(&c.Plot.Y, plot.LinearScale{}, places(ys))
+	for _, cell := range h.Cells {
+		i, _ := slices.BinarySearch(xs, cell.X)
+		k, _ := slices.BinarySearch(ys, cell.Y)
+		c.layers = append(c.layers, tile{cell, float64(i), float64(k), heatColor(cell, values)})
+		if !cell.Failed {
+			what := map[bool]string{true: "measured", false: "predicted"}[cell.Measured]
+			c.tooltips = append(c.tooltips, tooltip{float64(i), float64(k), fmt.Sprintf("%s, %s\n%s %s: %s", amount(cell.X, h.XLabel), amount(cell.Y, h.YLabel), what, h.Label, number(cell.Value))})
+		}
+	}
+	return c, nil
 }
 
-// Size implements [Figure].
-func (f *heatFigure) Size() (width, height vg.Length) {
-	w := max(f.left()+vg.Length(len(f.xs))*cellWidth, 12*vg.Centimeter)
-	return w + 2*margin, headerHeight(f.Title, f.header(), w) + vg.Length(len(f.ys))*cellHeight + 38 + 2*margin
+// places labels rows or columns with their values.
+func places(values []float64) plot.ConstantTicks {
+	var out plot.ConstantTicks
+	for i, v := range values {
+		out = append(out, plot.Tick{Value: float64(i), Label: number(v)})
+	}
+	return out
 }
 
-// header explains the cells.
-func (f *heatFigure) header() string {
-	parts := []string{f.Label}
-	if f.Subtitle != "" {
-		parts = []string{f.Subtitle, f.Label}
+// subtitle explains the cells.
+func (h HeatMap) subtitle() string {
+	parts := []string{h.Label}
+	if h.Subtitle != "" {
+		parts = []string{h.Subtitle, h.Label}
 	}
 	for _, k := range []struct {
 		has  func(Cell) bool
 		text string
 	}{
 		{func(c Cell) bool { return c.Measured }, "● measured"},
-		{func(c Cell) bool { return c.Failed }, "× failed"},
+		{func(c Cell) bool { return c.Failed }, "× does not fit"},
 		{func(c Cell) bool { return c.Best }, "framed: the best"},
 	} {
-		if slices.ContainsFunc(f.Cells, k.has) {
+		if slices.ContainsFunc(h.Cells, k.has) {
 			parts = append(parts, k.text)
 		}
 	}
 	return strings.Join(parts, " · ")
 }
 
-// left is the room for the labels of the rows.
-func (f *heatFigure) left() vg.Length {
-	var w vg.Length
-	for _, y := range f.ys {
-		w = max(w, tickStyle().Width(number(y)))
+// heatColor is the colour of a cell among all values.
+func heatColor(c Cell, values extent) color.NRGBA {
+	if c.Failed {
+		return idleColor
 	}
-	return w + 26
+	share := 1.0
+	if values.hi > values.lo {
+		share = math.Log(c.Value/values.lo) / math.Log(values.hi/values.lo)
+	}
+	out := tint(palette[0], 0.9*(1-share))
+	out.B++ // a step off the palette: the scale means the same in every theme
+	return out
 }
 
-// Draw implements [Figure].
-func (f *heatFigure) Draw(dc draw.Canvas) {
-	fillRect(&dc, whiteColor, dc.Rectangle)
-	dc = draw.Crop(dc, margin, -margin, margin, -margin)
-	top := drawHeader(dc, f.Title, f.header())
-	left := dc.Min.X + f.left()
-	for _, c := range f.Cells {
-		f.drawCell(&dc, c, f.box(c, left, top))
-	}
-	f.drawLabels(&dc, left, top)
+// tile is a cell in its column and row.
+type tile struct {
+	Cell
+	column, row float64
+	fill        color.NRGBA
 }
 
-// box is where a cell goes; the smallest Y is at the bottom.
-func (f *heatFigure) box(c Cell, left, top vg.Length) vg.Rectangle {
-	i, _ := slices.BinarySearch(f.xs, c.X)
-	k, _ := slices.BinarySearch(f.ys, c.Y)
-	min := vg.Point{X: left + vg.Length(i)*cellWidth, Y: top - vg.Length(len(f.ys)-k)*cellHeight}
-	return vg.Rectangle{Min: min, Max: vg.Point{X: min.X + cellWidth - 1, Y: min.Y + cellHeight - 1}}
+func (t tile) rectangle(f *frame) vg.Rectangle {
+	return grow(vg.Rectangle{Min: f.at(t.column-0.5, t.row-0.5), Max: f.at(t.column+0.5, t.row+0.5)}, -0.5)
 }
 
-func (f *heatFigure) drawCell(dc *draw.Canvas, c Cell, r vg.Rectangle) {
-	col := idleColor
-	if !c.Empty {
-		col = f.shade(c.Value)
-	}
-	fillRect(dc, col, r)
+func (t tile) draw(f *frame) {
+	r := t.rectangle(f)
+	fillRect(&f.Canvas, t.fill, r)
 	sty := keyStyle()
-	if sty.Color = textOn(col); sty.Color == whiteColor {
+	if sty.Color = textOn(t.fill); sty.Color == whiteColor {
 		sty.Color = lightTextColor
 	}
 	sty.XAlign, sty.YAlign = draw.XCenter, draw.YCenter
-	mid := vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: (r.Min.Y+r.Max.Y)/2 + textRise}
-	dot := draw.GlyphStyle{Color: sty.Color, Radius: 1.6, Shape: draw.CircleGlyph{}}
-	if c.Empty {
-		dot.Color = mutedColor // which every theme sets off from an empty cell
+	corner := vg.Point{X: r.Min.X + 5, Y: r.Max.Y - 5}
+	switch {
+	case t.Failed: // in a colour that every theme sets off from an empty cell
+		f.DrawGlyphNoClip(draw.GlyphStyle{Color: mutedColor, Radius: 2.4, Shape: crossGlyph{}}, corner)
+	case t.Measured:
+		f.DrawGlyphNoClip(draw.GlyphStyle{Color: sty.Color, Radius: 1.6, Shape: draw.CircleGlyph{}}, corner)
 	}
-	if c.Failed {
-		dot.Radius, dot.Shape = 2.4, crossGlyph{}
+	if !t.Failed {
+		f.FillText(sty, middle(r).Add(vg.Point{Y: textRise}), number(t.Value))
 	}
-	if c.Measured || c.Failed {
-		dc.DrawGlyphNoClip(dot, vg.Point{X: r.Min.X + 5, Y: r.Max.Y - 5})
-	}
-	if !c.Empty {
-		dc.FillText(sty, mid, number(c.Value))
-	}
-	rim := []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min}
-	if c.Best {
-		dc.StrokeLines(draw.LineStyle{Color: palette[1], Width: 2}, rim)
+	if t.Best {
+		rim := []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min}
+		f.StrokeLines(draw.LineStyle{Color: palette[1], Width: 2}, rim)
 	}
 }
 
-// shade is the colour of a value.
-func (f *heatFigure) shade(v float64) color.NRGBA {
-	share := 1.0
-	if f.hi > f.lo {
-		share = math.Log(v/f.lo) / math.Log(f.hi/f.lo)
-	}
-	c := tint(palette[0], 0.9*(1-share))
-	c.B++ // a step off the palette: the scale means the same in every theme
-	return c
-}
-
-func (f *heatFigure) drawLabels(dc *draw.Canvas, left, top vg.Length) {
-	sty := tickStyle()
-	sty.XAlign, sty.YAlign = draw.XRight, draw.YCenter
-	bottom := top - vg.Length(len(f.ys))*cellHeight
-	for k, y := range f.ys {
-		dc.FillText(sty, vg.Point{X: left - 5, Y: bottom + (vg.Length(k)+0.5)*cellHeight + textRise}, number(y))
-	}
-	sty.XAlign, sty.YAlign = draw.XCenter, draw.YTop
-	for i, x := range f.xs {
-		dc.FillText(sty, vg.Point{X: left + (vg.Length(i)+0.5)*cellWidth, Y: bottom - 4}, number(x))
-	}
-	label := axisStyle()
-	label.XAlign, label.YAlign = draw.XCenter, draw.YTop
-	dc.FillText(label, vg.Point{X: left + vg.Length(len(f.xs))*cellWidth/2, Y: bottom - 18}, f.XLabel)
-	label.Rotation = math.Pi / 2
-	dc.FillText(label, vg.Point{X: dc.Min.X, Y: (bottom + top) / 2}, f.YLabel)
-}
-
-// Spots implements [Pointable].
-func (f *heatFigure) Spots() []Spot {
-	w, h := f.Size()
-	left := margin + f.left()
-	top := h - margin - headerHeight(f.Title, f.header(), w-2*margin)
-	var out []Spot
-	for _, c := range f.Cells {
-		r := f.box(c, left, top)
-		if c.Empty {
-			continue
-		}
-		what := "predicted"
-		if c.Measured {
-			what = "measured"
-		}
-		out = append(out, Spot{X: (r.Min.X + r.Max.X) / 2, Y: h - (r.Min.Y+r.Max.Y)/2,
-			Text: fmt.Sprintf("%s, %s\n%s %s: %s", amount(c.X, f.XLabel), amount(c.Y, f.YLabel), what, f.Label, number(c.Value))})
-	}
-	return out
-}
+func (t tile) ink(f *frame) []vg.Point { return inkOf(t.rectangle(f)) }

@@ -55,7 +55,7 @@ func TestLegendCoversNoData(t *testing.T) {
 		if !fits {
 			continue
 		}
-		for _, m := range c.marks {
+		for _, m := range c.layers {
 			if _, covered := emptiest([]vg.Rectangle{corner}, m.ink(f)); covered > 0 {
 				t.Errorf("%s: the legend covers %d points of a %T", s.name, covered, m)
 			}

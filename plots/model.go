@@ -147,7 +147,7 @@ func LayoutHeat(p *predict.Predictor, q predict.LayoutQuestion) (HeatMap, error)
 	for _, a := range everything {
 		if at := degrees(a.Config); !seen[at] {
 			seen[at] = true
-			h.Cells = append(h.Cells, Cell{X: at[0], Y: at[1], Empty: true, Failed: true})
+			h.Cells = append(h.Cells, Cell{X: at[0], Y: at[1], Failed: true})
 		}
 	}
 	return h, err

@@ -13,7 +13,7 @@ const curvePoints = 120
 
 // ConvergenceOf is what a fitted training curve says: the points it was
 // fitted to, which are in steps at the batch initial (0 for steps as
-// recorded), and the course it is believed to take, to beyond the steps seen
+// recorded), and its predicted course, to beyond the steps seen
 // or to where the target is reached. A target that is never reached has no
 // crossing, and the warnings say so.
 func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float64, target *float64) (spec Convergence, warnings []string, err error) {

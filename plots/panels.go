@@ -95,13 +95,13 @@ func (p *Panels) places(dc draw.Canvas) []draw.Canvas {
 	return out
 }
 
-// Spots implements [Pointable].
-func (p *Panels) Spots() []Spot {
+// Tooltips implements [Pointable].
+func (p *Panels) Tooltips() []Tooltip {
 	width, height := p.Size()
-	var out []Spot
+	var out []Tooltip
 	for i, at := range p.places(draw.NewCanvas(&recorder.Canvas{}, width, height)) {
-		for _, s := range p.Charts[i].spotsIn(at.Size()) {
-			out = append(out, Spot{X: at.Min.X + s.X, Y: height - at.Max.Y + s.Y, Text: s.Text})
+		for _, s := range p.Charts[i].tooltipsIn(at.Size()) {
+			out = append(out, Tooltip{X: at.Min.X + s.X, Y: height - at.Max.Y + s.Y, Text: s.Text})
 		}
 	}
 	return out

@@ -114,7 +114,7 @@ func NewResiduals(s Residuals) (*Chart, error) {
 	c := newChart(s.Title, s.Subtitle, label, "predicted / measured − 1 (%)")
 	s.setAxes(c.Plot)
 	limits := draw.LineStyle{Color: mutedColor, Width: 1, Dashes: dashed()}
-	c.marks = append(c.marks, level{0, draw.LineStyle{Color: axisColor, Width: 1}}, level{tolerance, limits}, level{-tolerance, limits})
+	c.layers = append(c.layers, level{0, draw.LineStyle{Color: axisColor, Width: 1}}, level{tolerance, limits}, level{-tolerance, limits})
 	outside := false
 	for i := range s.Series {
 		outside = c.addResiduals(s, i) || outside
@@ -194,7 +194,7 @@ func (c *Chart) addResiduals(s Residuals, i int) bool {
 		}
 		to.pts = append(to.pts, Point{X: r.X, Y: 100 * r.Error})
 	}
-	c.marks = append(c.marks, inside, outside)
+	c.layers = append(c.layers, inside, outside)
 	if len(s.Series[i].Points) > 0 {
 		sample := draw.GlyphStyle{Color: seriesColor(i), Radius: markRadius, Shape: seriesShape(i)}
 		c.legend = append(c.legend, entry{label: s.Series[i].Name, glyph: &sample})

@@ -285,7 +285,7 @@ func surrogateSample() Surrogate {
 		Knob: "workers", Objective: "throughput (samples/s)", GainLabel: "expected gain (%)", Next: &next}
 	for i, k := range []float64{1, 2, 4, 8, 16, 32} {
 		y, spread := ring(k, 0.1, 0.05), 0.04+0.03*float64(i%2)+0.06*math.Max(0, float64(i-3))
-		s.Belief = append(s.Belief, Band{X: k, Mean: y, Lo: y * (1 - spread), Hi: y * (1 + spread)})
+		s.Prediction = append(s.Prediction, Band{X: k, Mean: y, Lo: y * (1 - spread), Hi: y * (1 + spread)})
 		s.Gain = append(s.Gain, Band{X: k, Mean: 25 * math.Exp(-math.Abs(k-16)/6)})
 		switch i {
 		case 0, 2, 3:

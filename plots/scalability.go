@@ -68,7 +68,7 @@ func (c *Chart) addIdeal(all []Series, to float64) {
 		// Two ends are enough: the line is straight on linear and on
 		// doubly logarithmic axes alike.
 		l := line{xs: []float64{x0, to}, ys: []float64{y0, y0 * to / x0}, style: *idealStyle(seriesColor(i))}
-		c.marks = append(c.marks, l)
+		c.layers = append(c.layers, l)
 	}
 }
 
@@ -105,10 +105,10 @@ func (c *Chart) addKnee(i int, s Series) {
 	if text == "" {
 		text = "knee: " + amount(k.X, "workers")
 	}
-	c.marks = append(c.marks,
-		stem{k.X, k.Y, draw.LineStyle{Color: col, Width: thinWidth, Dashes: dashed()}},
-		pin{k.X, k.Y, draw.GlyphStyle{Color: col, Radius: markRadius, Shape: haloGlyph{}}})
-	c.notes = append(c.notes, note{x: k.X, y: k.Y, text: text, color: col, bold: true, foot: true})
+	c.layers = append(c.layers,
+		verticalLine{k.X, k.Y, draw.LineStyle{Color: col, Width: thinWidth, Dashes: dashed()}},
+		marker{k.X, k.Y, draw.GlyphStyle{Color: col, Radius: markRadius, Shape: haloGlyph{}}})
+	c.annotations = append(c.annotations, annotation{x: k.X, y: k.Y, text: text, color: col, bold: true})
 }
 
 // joinWords joins words as in "a, b or c".

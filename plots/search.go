@@ -39,12 +39,12 @@ func NewSearch(s Search) (*Chart, error) {
 	c := newChart(s.Title, s.Subtitle, "trial", s.Objective)
 	s.setAxes(c.Plot)
 	if s.Initial > 0 {
-		c.marks = append(c.marks, zone{c.Plot.X.Min, float64(s.Initial) + 0.5, shadeColor})
+		c.layers = append(c.layers, zone{from: c.Plot.X.Min, to: float64(s.Initial) + 0.5, fill: shadeColor})
 	}
 	var optimum legend // listed after what the search did
 	if s.Optimum != nil {
 		sty := draw.LineStyle{Color: palette[2], Width: 1.1, Dashes: dashed()}
-		c.marks = append(c.marks, level{*s.Optimum, sty})
+		c.layers = append(c.layers, level{*s.Optimum, sty})
 		optimum = legend{{label: "optimum", line: &sty}}
 	}
 	c.addBest(s)
@@ -135,9 +135,9 @@ func (c *Chart) addBest(s Search) {
 	if best.Label != "" {
 		text += ": " + best.Label
 	}
-	c.marks = append(c.marks, stairs,
-		pin{float64(best.Number), best.Value, draw.GlyphStyle{Color: palette[1], Radius: markRadius, Shape: haloGlyph{}}})
-	c.notes = append(c.notes, note{x: float64(best.Number), y: best.Value, text: text, color: palette[1], bold: true})
+	c.layers = append(c.layers, stairs,
+		marker{float64(best.Number), best.Value, draw.GlyphStyle{Color: palette[1], Radius: markRadius, Shape: haloGlyph{}}})
+	c.annotations = append(c.annotations, annotation{x: float64(best.Number), y: best.Value, text: text, color: palette[1], bold: true})
 	c.legend = append(c.legend, entry{label: "best so far", line: &stairs.style})
 }
 
@@ -166,14 +166,14 @@ func (c *Chart) addTrials(s Search) {
 		}
 	}
 	glyph := draw.GlyphStyle{Color: palette[0], Radius: markRadius, Shape: draw.CircleGlyph{}}
-	c.marks = append(c.marks, dots{ok, glyph})
+	c.layers = append(c.layers, dots{ok, glyph})
 	if every > 1 {
-		c.marks[len(c.marks)-1] = dots{ok, draw.GlyphStyle{Color: fade(palette[0], 0.5), Radius: 1.7, Shape: draw.CircleGlyph{}}}
+		c.layers[len(c.layers)-1] = dots{ok, draw.GlyphStyle{Color: fade(palette[0], 0.5), Radius: 1.7, Shape: draw.CircleGlyph{}}}
 	}
-	// The pin of the best stays on top of the dots.
-	for i, m := range c.marks {
-		if p, is := m.(pin); is {
-			c.marks = append(append(c.marks[:i:i], c.marks[i+1:]...), p)
+	// The marker of the best stays on top of the dots.
+	for i, m := range c.layers {
+		if p, is := m.(marker); is {
+			c.layers = append(append(c.layers[:i:i], c.layers[i+1:]...), p)
 			break
 		}
 	}
@@ -181,7 +181,7 @@ func (c *Chart) addTrials(s Search) {
 	for i, status := range data.Statuses() {
 		if xs := others[status]; len(xs) > 0 {
 			cross := draw.GlyphStyle{Color: statusColor(i), Radius: markRadius, Shape: crossGlyph{}}
-			c.marks = append(c.marks, rug{xs: xs, glyph: cross})
+			c.layers = append(c.layers, rug{xs: xs, glyph: cross})
 			c.legend = append(c.legend, entry{label: statusLabel(status) + some, glyph: &cross})
 		}
 	}

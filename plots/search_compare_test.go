@@ -57,9 +57,9 @@ func TestComparisonErrors(t *testing.T) {
 
 func TestSurrogate(t *testing.T) {
 	next := 4.0
-	s := Surrogate{Title: "Belief", Knob: "workers", Objective: "throughput (samples/s)", GainLabel: "gain (%)", Next: &next,
-		Belief: []Band{{X: 1, Mean: 10, Lo: 9, Hi: 11}, {X: 4, Mean: 1000, Lo: 20, Hi: 1400}},
-		Points: []Point{{X: 1, Y: 10}, {X: 4, Status: data.OOM}}, Gain: []Band{{X: 1}, {X: 4, Mean: 5}}}
+	s := Surrogate{Title: "Prediction", Knob: "workers", Objective: "throughput (samples/s)", GainLabel: "gain (%)", Next: &next,
+		Prediction: []Band{{X: 1, Mean: 10, Lo: 9, Hi: 11}, {X: 4, Mean: 1000, Lo: 20, Hi: 1400}},
+		Points:     []Point{{X: 1, Y: 10}, {X: 4, Status: data.OOM}}, Gain: []Band{{X: 1}, {X: 4, Mean: 5}}}
 	fig, err := NewSurrogate(s)
 	if err != nil {
 		t.Fatal(err)
@@ -74,10 +74,10 @@ func TestSurrogate(t *testing.T) {
 		}
 	}
 	none := s
-	none.Belief = nil
+	none.Prediction = nil
 	wild := s
 	wild.Gain = []Band{{X: 1, Mean: math.NaN()}}
-	for want, s := range map[string]Surrogate{"belief": none, "gain": wild} {
+	for want, s := range map[string]Surrogate{"prediction": none, "gain": wild} {
 		if _, err := NewSurrogate(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one about %s", err, want)
 		}

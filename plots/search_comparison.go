@@ -50,11 +50,11 @@ func NewComparison(s Comparison) (*Chart, error) {
 	extent{x.lo - 0.5, x.hi + 0.5}.set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 12, whole: true})
 	extent{0.97, y.hi * 1.08}.set(&c.Plot.Y, plot.LogScale{}, decadeTicks{})
 	sty := draw.LineStyle{Color: mutedColor, Width: 1, Dashes: dotted()}
-	c.marks = append(c.marks, level{1.05, sty})
+	c.layers = append(c.layers, level{1.05, sty})
 	banded := s.banded()
 	for i, m := range s.Methods {
 		if slices.Contains(banded, i) {
-			c.marks = append(c.marks, ribbon{cut(m.Progress, true), fade(seriesColor(i), 0.16)})
+			c.layers = append(c.layers, ribbon{cut(m.Progress, true), fade(seriesColor(i), 0.16)})
 		}
 	}
 	for i, m := range s.Methods {

@@ -7,15 +7,15 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Surrogate describes what a search believes along one knob, everything else
+// Surrogate describes what a search predicts along one knob, everything else
 // as in the best configuration so far, and what it would gain there.
 type Surrogate struct {
 	Title, Subtitle string
 	Knob            string // axis label
 	Objective       string // axis label with unit
-	Belief          []Band // of the objective, X ascending
+	Prediction      []Band // of the objective, X ascending
 	Points          []Point
-	Gain            []Band   // expected improvement over the best, Mean ≥ 0, at the X of Belief; lo and hi are ignored
+	Gain            []Band   // expected improvement over the best, Mean ≥ 0, at the X of Prediction; lo and hi are ignored
 	GainLabel       string   // axis label of the lower panel, with unit
 	Next            *float64 // the knob's value in the next suggestion; nil for none
 	X               Scale
@@ -31,12 +31,12 @@ const gainShare = 0.36
 // NewSurrogate returns the figure, or an error that names the first field
 // that cannot be drawn.
 func NewSurrogate(s Surrogate) (*Panels, error) {
-	series := Series{Name: "predicted", Points: s.Points, Curve: s.Belief}
+	series := Series{Name: "predicted", Points: s.Points, Curve: s.Prediction}
 	if err := checkSeries([]Series{series}, finite); err != nil {
 		return nil, err
 	}
-	if len(s.Belief) == 0 {
-		return nil, bad("belief", "nothing", "at least one value of the knob")
+	if len(s.Prediction) == 0 {
+		return nil, bad("prediction", "nothing", "at least one value of the knob")
 	}
 	if err := checkBands("gain", flat(s.Gain), finite); err != nil {
 		return nil, err
@@ -46,19 +46,19 @@ func NewSurrogate(s Surrogate) (*Panels, error) {
 			return nil, err
 		}
 	}
-	belief, gain := newChart(s.Title, s.Subtitle, s.Knob, s.Objective), newChart("", "", s.Knob, s.GainLabel)
-	belief.Height, gain.Height = 1.3*(1-gainShare)*DefaultHeight, 1.3*gainShare*DefaultHeight
+	prediction, gain := newChart(s.Title, s.Subtitle, s.Knob, s.Objective), newChart("", "", s.Knob, s.GainLabel)
+	prediction.Height, gain.Height = 1.3*(1-gainShare)*DefaultHeight, 1.3*gainShare*DefaultHeight
 	x, y := extents([]Series{series})
-	setX(belief.Plot, x, s.X)
-	setY(belief.Plot, y, false, failingSeries([]Series{series}))
+	setX(prediction.Plot, x, s.X)
+	setY(prediction.Plot, y, false, failingSeries([]Series{series}))
 	if s.Next != nil {
 		next := draw.LineStyle{Color: palette[2], Width: 1.1, Dashes: dashed()}
-		belief.marks = append(belief.marks, stem{*s.Next, math.Inf(1), next})
-		gain.marks = append(gain.marks, stem{*s.Next, math.Inf(1), next})
-		belief.legend = append(belief.legend, entry{label: "suggested next", line: &next})
+		prediction.layers = append(prediction.layers, verticalLine{*s.Next, math.Inf(1), next})
+		gain.layers = append(gain.layers, verticalLine{*s.Next, math.Inf(1), next})
+		prediction.legend = append(prediction.legend, entry{label: "suggested next", line: &next})
 	}
-	belief.addSeries([]Series{series}, 0)
-	belief.addCommonEntries([]Series{series}, false)
+	prediction.addSeries([]Series{series}, 0)
+	prediction.addCommonEntries([]Series{series}, false)
 	setX(gain.Plot, x, s.X)
 	top := newExtent()
 	top.add(0)
@@ -71,9 +71,9 @@ func NewSurrogate(s Surrogate) (*Panels, error) {
 	extent{0, 1.12 * top.hi}.set(&gain.Plot.Y, plot.LinearScale{}, linearTicks{want: 3})
 	gain.addCurve(flat(s.Gain), draw.LineStyle{Color: palette[1], Width: curveWidth})
 	for _, g := range s.Gain {
-		gain.marks = append(gain.marks, pin{g.X, g.Mean, draw.GlyphStyle{Color: palette[1], Radius: 2, Shape: draw.CircleGlyph{}}})
+		gain.layers = append(gain.layers, marker{g.X, g.Mean, draw.GlyphStyle{Color: palette[1], Radius: 2, Shape: draw.CircleGlyph{}}})
 	}
-	return &Panels{Charts: []*Chart{belief, gain}, Rows: true}, nil
+	return &Panels{Charts: []*Chart{prediction, gain}, Rows: true}, nil
 }
 
 // flat returns the curve without its interval.

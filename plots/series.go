@@ -146,7 +146,7 @@ func (s Series) mapped(f func(x, y float64) float64) Series {
 func (c *Chart) addSeries(all []Series, i int) {
 	s, col := all[i], seriesColor(i)
 	if len(s.Curve) > 1 && len(all) <= mostBands {
-		c.marks = append(c.marks, ribbon{s.Curve, fade(col, 0.18)})
+		c.layers = append(c.layers, ribbon{s.Curve, fade(col, 0.18)})
 	}
 	c.addCurve(s.Curve, draw.LineStyle{Color: col, Width: curveWidth})
 	glyph := draw.GlyphStyle{Color: col, Radius: markRadius, Shape: seriesShape(i)}
@@ -159,14 +159,14 @@ func (c *Chart) addSeries(all []Series, i int) {
 			failed = append(failed, p.X)
 		}
 	}
-	c.marks = append(c.marks, dots{ok, glyph})
+	c.layers = append(c.layers, dots{ok, glyph})
 	if len(failed) > 0 {
 		slices.Sort(failed)
 		cross := draw.GlyphStyle{Color: col, Radius: markRadius, Shape: crossGlyph{}}
-		c.marks = append(c.marks, rug{slices.Compact(failed), failingSeries(all[i+1:]), cross})
+		c.layers = append(c.layers, rug{slices.Compact(failed), failingSeries(all[i+1:]), cross})
 	}
 	c.legend = append(c.legend, seriesEntry(s, ok, glyph))
-	c.addSpots(s)
+	c.addTooltips(s)
 }
 
 // failingSeries counts the series that have failed points. As the row of a
@@ -211,11 +211,11 @@ func (c *Chart) addCurve(curve []Band, sty draw.LineStyle) {
 		for _, b := range curve[start : end+1] {
 			l.xs, l.ys = append(l.xs, b.X), append(l.ys, b.Mean)
 		}
-		c.marks = append(c.marks, l)
+		c.layers = append(c.layers, l)
 		start = end
 	}
 	if len(curve) == 1 {
-		c.marks = append(c.marks, pin{curve[0].X, curve[0].Mean, draw.GlyphStyle{Color: sty.Color, Radius: markRadius, Shape: draw.RingGlyph{}}})
+		c.layers = append(c.layers, marker{curve[0].X, curve[0].Mean, draw.GlyphStyle{Color: sty.Color, Radius: markRadius, Shape: draw.RingGlyph{}}})
 	}
 }
 
@@ -237,15 +237,15 @@ func (c *Chart) addExtrapolated(all []Series) bool {
 	}
 	lo, hi := c.Plot.X.Min, c.Plot.X.Max
 	if inside.empty() {
-		c.marks = append(c.marks, zone{lo, hi, shadeColor})
+		c.layers = append(c.layers, zone{from: lo, to: hi, fill: shadeColor})
 		return true
 	}
 	x, _ := extents(all)
 	if x.lo < inside.lo {
-		c.marks = append(c.marks, zone{lo, inside.lo, shadeColor})
+		c.layers = append(c.layers, zone{from: lo, to: inside.lo, fill: shadeColor})
 	}
 	if x.hi > inside.hi {
-		c.marks = append(c.marks, zone{inside.hi, hi, shadeColor})
+		c.layers = append(c.layers, zone{from: inside.hi, to: hi, fill: shadeColor})
 	}
 	return true
 }

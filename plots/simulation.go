@@ -87,7 +87,7 @@ func (c *Chart) addDistribution(i int, r PolicyRun) {
 	}
 	stairs.xs, stairs.ys = append(stairs.xs, c.Plot.X.Max), append(stairs.ys, done)
 	stairs.xs, stairs.ys = thinned(stairs.xs, stairs.ys)
-	c.marks = append(c.marks, stairs)
+	c.layers = append(c.layers, stairs)
 	mean := sum / float64(len(jct))
 	c.legend = append(c.legend, entry{label: fmt.Sprintf("%s, mean %s", r.Policy, duration(mean)), line: &stairs.style})
 }

@@ -52,7 +52,7 @@ func NewOccupancy(o Occupancy) (*Panels, error) {
 		l.xs, l.ys = thinned(stairs(times, waiting))
 		longest := slices.Max(waiting)
 		most = math.Max(most, longest)
-		queue.marks = append(queue.marks, l)
+		queue.layers = append(queue.layers, l)
 		queue.legend = append(queue.legend, entry{label: fmt.Sprintf("%s, at most %s", r.Policy, number(longest)), line: &l.style})
 	}
 	x.set(&queue.Plot.X, plot.LinearScale{}, linearTicks{want: 8})
@@ -61,12 +61,11 @@ func NewOccupancy(o Occupancy) (*Panels, error) {
 	return f, nil
 }
 
-// usageHeight is the height of the row of one policy; usageSpots is how many
-// places of it say something.
-const (
-	usageHeight vg.Length = 80
-	usageSpots            = 60
-)
+// usageHeight is the height of the row of one policy.
+const usageHeight vg.Length = 80
+
+// usageTooltips is how many places of a row have a tooltip.
+const usageTooltips = 60
 
 // usageRow draws the GPUs in use under one policy, which change at times.
 func usageRow(i int, r simulate.Used, x extent, times, used []float64) *Chart {
@@ -79,14 +78,14 @@ func usageRow(i int, r simulate.Used, x extent, times, used []float64) *Chart {
 	for k := range px {
 		area.curve = append(area.curve, Band{X: px[k], Mean: py[k], Hi: py[k]})
 	}
-	c.marks = []mark{zone{x.lo, x.hi, shadeColor}, area, line{px, py, draw.LineStyle{Color: seriesColor(i), Width: 0.7}}}
-	for k := range usageSpots {
-		t := times[len(times)-1] * (float64(k) + 0.5) / usageSpots
+	c.layers = []layer{zone{from: x.lo, to: x.hi, fill: shadeColor}, area, line{px, py, draw.LineStyle{Color: seriesColor(i), Width: 0.7}}}
+	for k := range usageTooltips {
+		t := times[len(times)-1] * (float64(k) + 0.5) / usageTooltips
 		if at, found := slices.BinarySearch(times, t); found || at > 0 {
 			if !found {
 				at--
 			}
-			c.spots = append(c.spots, spot{t, used[at], fmt.Sprintf("%s\nafter %s h: %s of %d GPUs in use", r.Policy, number(t), number(used[at]), r.GPUs)})
+			c.tooltips = append(c.tooltips, tooltip{t, used[at], fmt.Sprintf("%s\nafter %s h: %s of %d GPUs in use", r.Policy, number(t), number(used[at]), r.GPUs)})
 		}
 	}
 	return c

@@ -30,13 +30,13 @@ func TestSpotsOfRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, h := fig.Size()
-	spots := fig.Spots()
-	for _, s := range spots {
+	tooltips := fig.Tooltips()
+	for _, s := range tooltips {
 		if s.X < 0 || s.X > w || s.Y < 0 || s.Y > h || !strings.Contains(s.Text, "of 64 GPUs in use") {
-			t.Errorf("spot %+v", s)
+			t.Errorf("tooltip %+v", s)
 		}
 	}
-	if len(spots) < 100 {
-		t.Errorf("%d spots", len(spots))
+	if len(tooltips) < 100 {
+		t.Errorf("%d tooltips", len(tooltips))
 	}
 }

@@ -17,7 +17,7 @@ func newPlot(a *app) *cobra.Command {
 		Short: "Draw figures: scalability, efficiency, batch, convergence, search, allocation, simulation …",
 		Long: `plot draws a figure from the files the other commands write. The extension of
 --file decides the format: svg, png or pdf. The same input gives the same bytes.
-With --theme dark figures are light on dark, for slides and dark pages.`,
+Letters that the figures' font lacks are drawn in a font of this machine.`,
 		Example: `  knee plot scalability model.json -f scalability.svg
   knee plot convergence study.curve.csv -f convergence.png`,
 		Args: cobra.NoArgs,
@@ -53,7 +53,7 @@ func (a *app) save(file string, fig plots.Figure) error {
 			return err
 		}
 	}
-	if fig, err = options.In(fig); err != nil {
+	if err := options.Apply(fig); err != nil {
 		return err
 	}
 	if missing := plots.Unwritable(file, fig); missing != "" {

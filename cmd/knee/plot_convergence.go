@@ -57,8 +57,8 @@ func newPlotConvergence(a *app) *cobra.Command {
 	return cmd
 }
 
-// convergenceFigure draws a training curve with the course it is believed to
-// take, the latter to beyond the steps seen or to where the target is reached.
+// convergenceFigure draws a training curve with its predicted course, to
+// beyond the steps seen or to where the target is reached.
 func (a *app) convergenceFigure(points []data.CurvePoint, initial float64, target *float64, settings convergence.Settings) (plots.Figure, error) {
 	c, err := convergence.Fit(points, initial, settings)
 	if err != nil {

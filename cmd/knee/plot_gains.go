@@ -13,11 +13,10 @@ func newPlotGains(a *app) *cobra.Command {
 	var f sharingFlags
 	cmd := &cobra.Command{
 		Use:   "gains --cluster CLUSTER.yaml --jobs JOBS.yaml",
-		Short: "What each further worker gains: the staircase an allocation climbs, and where it stops",
+		Short: "What each further worker gains, and where the allocation stopped",
 		Long: `gains plans as knee allocate does and draws what each further worker gains in the
-objective: left the steps of all jobs in the order of their gain, filled those
-that were given and hollow what the next workers would bring; right the
-staircase of every job, with a mark where it stopped. Workers of different GPU
+objective: the steps of all jobs in the order of their gain, filled those that
+were given and hollow what the next workers would bring. Workers of different GPU
 types are not exchanged for one another: a figure shows one type.`,
 		Example: "  knee plot gains --cluster cluster.yaml --jobs jobs.yaml -f gains.svg",
 		Args:    cobra.NoArgs,

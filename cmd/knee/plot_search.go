@@ -11,10 +11,10 @@ func newPlotSearch(a *app) *cobra.Command {
 	var file, study, curve, along string
 	cmd := &cobra.Command{
 		Use:   "search MEASUREMENTS.csv",
-		Short: "Progress of a search, or what it believes along one knob",
+		Short: "Progress of a search, or its prediction along one knob",
 		Long: `search draws every trial and the best throughput so far.
 
-With --study and --along it draws what the search believes along one knob of the
+With --study and --along it draws what the search predicts along one knob of the
 study, everything else as in the best configuration so far: the objective with
 its 90 % band, the measured points, and below the expected improvement that
 decides what is measured next.`,
@@ -26,7 +26,7 @@ decides what is measured next.`,
 				return usageError{errorf("--study %q and --along %q: want both or neither", study, along)}
 			}
 			if curve != "" && study == "" {
-				return usageError{errorf("--curve %s: it is for what a search believes, with --study and --along", curve)}
+				return usageError{errorf("--curve %s: it goes with --study and --along", curve)}
 			}
 			ms, points, err := a.history(args[0], curve)
 			if err != nil {
@@ -36,7 +36,7 @@ decides what is measured next.`,
 			if along == "" {
 				fig, err = searchFigure(ms, "throughput (samples/s)", data.Measurement.Throughput)
 			} else {
-				fig, err = beliefFigure(study, along, ms, points)
+				fig, err = predictionFigure(study, along, ms, points)
 			}
 			if err != nil {
 				return err
@@ -51,13 +51,13 @@ decides what is measured next.`,
 	return cmd
 }
 
-// beliefFigure draws what the search of a study predicts along a knob.
-func beliefFigure(path, along string, ms []data.Measurement, curves []data.CurvePoint) (plots.Figure, error) {
+// predictionFigure draws what the search of a study predicts along a knob.
+func predictionFigure(path, along string, ms []data.Measurement, curves []data.CurvePoint) (plots.Figure, error) {
 	study, err := data.LoadStudy(path)
 	if err != nil {
 		return nil, err
 	}
-	b, err := plots.NewBelief(study, ms, curves)
+	b, err := plots.NewSearchPrediction(study, ms, curves)
 	if err != nil {
 		return nil, err
 	}

@@ -78,6 +78,7 @@ type quickJob struct {
 	best        predict.Answer   // the best of all candidates
 	checked     predict.Answer   // predicted, and not measured before
 	check       data.Measurement // what it turned out to be
+	again       float64          // the first trial, measured once more: its step time now over then; 0 if it failed
 }
 
 // quickInitialBatch is the global batch both jobs start from.
@@ -245,12 +246,13 @@ func studyWorkers(candidates []data.Config) []int {
 }
 
 // checkPredictions measures, for each job, a configuration that the model
-// has predicted and that was not measured.
+// has predicted and that was not measured, and the first trial once more: that
+// tells how much of an error is the machine's.
 func (q *quickstart) checkPredictions(ctx context.Context) error {
 	for _, j := range q.jobs {
 		q.say("Checking %s: %s was not measured; the model says %s per step", j.name, j.checked.Config, between(j.checked.StepTime, seconds))
 		files := profile.FilesBeside(q.path(j.name+"-check.yaml"), "")
-		res, err := q.app.measure(ctx, j.study, files, profile.Settings{Restart: true, Only: []data.Config{j.checked.Config}})
+		res, err := q.app.measure(ctx, j.study, files, profile.Settings{Restart: true, Only: []data.Config{j.checked.Config, j.result.Measurements[0].Config}})
 		if err != nil {
 			return err
 		}
@@ -258,6 +260,9 @@ func (q *quickstart) checkPredictions(ctx context.Context) error {
 			return fmt.Errorf("%w: run knee quickstart again to go on", errInterrupted)
 		}
 		j.check = res.Measurements[0]
+		if then := j.result.Measurements[0]; len(res.Measurements) > 1 && res.Measurements[1].Status == data.OK && then.Status == data.OK {
+			j.again = res.Measurements[1].StepTime / then.StepTime
+		}
 	}
 	return nil
 }

@@ -57,6 +57,9 @@ func (q *quickstart) summarizeJob(b *strings.Builder, j *quickJob) {
 	}
 	fmt.Fprintf(b, "  check    %s, unmeasured: predicted %s per step,\n           then measured %s (%s, %s the 90 %% interval)\n",
 		shortConfig(j.checked.Config), between(j.checked.StepTime, seconds), seconds(j.check.StepTime), percent(j.check.StepTime/j.checked.StepTime.Mean-1), inside)
+	if j.again > 0 {
+		fmt.Fprintf(b, "           the machine itself: trial 1 measured again, %s\n", percent(j.again-1))
+	}
 }
 
 // shortConfig names what the quick start varies.

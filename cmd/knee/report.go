@@ -23,15 +23,15 @@ func newReport(a *app) *cobra.Command {
 	price := priceFlag{}
 	cmd := &cobra.Command{
 		Use:   "report FILE...",
-		Short: "One HTML page of a whole study: conclusions, figures, tables",
-		Long: `report puts measurements, training curves, models, plans, clusters and results
-of simulations on one page. What a file is, its contents tell; of a folder, all
-files it knows are taken. The page is a single file that needs no network: it
-can be mailed, archived and printed.
+		Short: "One HTML page of a whole study: answers, figures, tables",
+		Long: `report answers on one page how many workers, which batch or layout, what that
+costs and how sure it is, for every job it finds measurements or a model of, and
+shows plans and results of simulations. What a file is, its contents tell; of a
+folder, all files it knows are taken. The page needs no network.
 
-Measurements without a model are fitted for the page. With --watch the page is
-written anew whenever a file changes, and reloads itself, until Ctrl-C: to look
-at a profile while it runs.`,
+Measurements without a model are fitted for the page. Prices are those of --price,
+else of the job's study. With --watch the page is written anew whenever a file
+changes, and reloads itself, until Ctrl-C: to look at a profile while it runs.`,
 		Example: `  knee report study.measurements.csv model.json --out report.html
   knee report knee-quickstart --out report.html
   knee report study.measurements.csv --watch 5s --out live.html`,
@@ -49,7 +49,7 @@ at a profile while it runs.`,
 	}
 	cmd.Flags().StringVar(&out, "out", "report.html", "page to write; - for standard output")
 	cmd.Flags().DurationVar(&watch, "watch", 0, "look for changes this often and write the page anew")
-	cmd.Flags().Var(price, "price", "US$ per worker-hour by GPU type, such as a100=3.2; costs are GPU-hours without")
+	cmd.Flags().Var(price, "price", "US$ per worker-hour by GPU type, such as a100=3.2; costs are worker-hours without")
 	_ = cmd.MarkFlagFilename("out", "html")
 	return cmd
 }

@@ -271,22 +271,34 @@ func (c choice) layoutName() string {
 
 // conditionTable compares the knees of all conditions of a job.
 func conditionTable(all []choice) *Table {
-	t := &Table{Columns: append(append(columns("condition"), numeric("workers", "local batch", "goodput (samples/s)", "worker-hours per million samples", "% of linear", "measured up to")...), columns("twice the workers")...)}
+	unit, priced := "worker-hours", true
+	for _, c := range all {
+		priced = priced && c.Predictor.Price[c.Base.GPUType] > 0
+	}
+	if priced {
+		unit = "US$"
+	}
+	t := &Table{Columns: append(append(columns("condition"), numeric("workers", "local batch", "goodput (samples/s)", unit+" per million samples", "% of linear", "measured up to")...), columns("twice the workers")...)}
 	for _, c := range all {
 		at := c.at()
 		most := 0
 		for _, m := range c.Predictor.Model.Measurements(c.Base.GPUType, c.Base.ModeOrDefault()) {
 			most = max(most, m.Workers)
 		}
-		goodput, hours := text(""), text("")
+		goodput, cost := text(""), text("")
 		if at.Goodput.Mean > 0 {
-			goodput, hours = estimate(at.Goodput, plots.Plain), estimate(at.Goodput.Per(1e6*float64(at.Config.Workers)/3600), plots.Plain)
+			goodput = estimate(at.Goodput, plots.Plain)
+			if per := at.Goodput.Per(1e6 * float64(at.Config.Workers) / 3600); priced {
+				cost = estimate(per.Scale(c.Predictor.Price[c.Base.GPUType]), plots.Money)
+			} else {
+				cost = estimate(per, plots.Plain)
+			}
 		}
 		kind := fmt.Sprintf("%s, %s", at.Config.GPUType, at.Config.ModeOrDefault())
 		if at.Config.PS > 0 {
 			kind += fmt.Sprintf(", %d ps", at.Config.PS)
 		}
-		t.row(text(kind), count(at.Config.Workers), figures(at.Config.LocalBatch), goodput, hours, figures(math.Round(c.linear())), count(most), text(c.doubling()))
+		t.row(text(kind), count(at.Config.Workers), figures(at.Config.LocalBatch), goodput, cost, figures(math.Round(c.linear())), count(most), text(c.doubling()))
 	}
 	return t
 }

@@ -114,15 +114,14 @@ func (j *job) complete(ctx context.Context) error {
 	if j.model != nil || len(j.measurements) == 0 {
 		return nil
 	}
-	rows, note := representative(j.measurements)
-	m, err := fit.FitContext(ctx, rows, fit.Settings{})
+	m, err := fit.FitContext(ctx, j.measurements, fit.Settings{})
 	if err != nil {
 		return ctx.Err() // nothing was measured: the section says so
 	}
 	if len(j.curve) > 0 {
 		_ = m.AddCurve(j.curve, data.Batch{}) // without it the model speaks of speed alone
 	}
-	j.model, j.fitted = m, orElse(note, "No model was given: the figures show one that was fitted to the measurements for this page.")
+	j.model, j.fitted = m, "No model was given: the figures show one that was fitted to the measurements for this page."
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -74,17 +75,17 @@ type kind struct {
 // kinds is the registry: one line for each kind of input.
 func kinds() []kind {
 	return []kind{
-		{"a plan (plan.json)", jsonWith("objective", "jobs", "utilization"), (*Inputs).readPlan},
-		{"a model (model.json)", jsonWith("speed"), (*Inputs).readModel},
-		{"measurements (CSV with step_time_s)", csvWith("step_time_s"), (*Inputs).readMeasurements},
+		{"a plan (plan.json)", jsonWith("objective", "jobs", "utilization"), reads(data.ReadPlan, func(in *Inputs, p *data.Plan) { in.Plans = append(in.Plans, p) })},
+		{"a model (model.json)", jsonWith("speed"), reads(fit.DecodeModel, func(in *Inputs, m *fit.Model) { in.Models = append(in.Models, m) })},
+		{"measurements (CSV with step_time_s)", csvWith("step_time_s"), warned(data.ReadMeasurements, func(in *Inputs, ms []data.Measurement) { in.Measurements = append(in.Measurements, ms...) })},
 		{"a simulation (CSV of knee simulate)", csvWith("policy", "jct_mean_s"), readResults("simulation")},
 		{"simulated jobs (CSV of knee simulate --jobs-out)", csvWith("policy", "job", "submit_s", "jct_s"), readResults("jobs")},
-		{"GPUs in use (CSV of knee simulate --usage-out)", csvWith("policy", "gpus_used", "time_s"), (*Inputs).readUsage},
+		{"GPUs in use (CSV of knee simulate --usage-out)", csvWith("policy", "gpus_used", "time_s"), reads(simulate.ReadUsage, func(in *Inputs, u []simulate.Used) { in.Used = append(in.Used, u...) })},
 		{"a comparison of searches (CSV of knee bench search)", csvWith("method", "evals_to_5pct"), readResults("search")},
-		{"a training curve (CSV with loss, metric or grad_sqr)", csvWithAny("loss", "metric", "grad_sqr"), (*Inputs).readCurve},
+		{"a training curve (CSV with loss, metric or grad_sqr)", csvWithAny("loss", "metric", "grad_sqr"), warned(data.ReadCurve, func(in *Inputs, c []data.CurvePoint) { in.Curves = append(in.Curves, c...) })},
 		{"a cluster (cluster.yaml)", yamlWith("nodes:"), (*Inputs).readCluster},
-		{"jobs (jobs.yaml)", yamlWith("jobs:"), (*Inputs).readJobs},
-		{"a study (study.yaml)", yamlWith("job:"), (*Inputs).readStudy},
+		{"jobs (jobs.yaml)", yamlWith("jobs:"), reads(data.ReadJobs, func(in *Inputs, f *data.JobsFile) { in.Jobs = append(in.Jobs, f.Jobs...) })},
+		{"a study (study.yaml)", yamlWith("job:"), reads(data.ReadStudy, func(in *Inputs, s *data.Study) { in.Studies = append(in.Studies, s) })},
 	}
 }
 
@@ -139,64 +140,36 @@ func yamlWith(key string) func([]byte) bool {
 	}
 }
 
-func (in *Inputs) readPlan(content []byte, path string) error {
-	p, err := data.ReadPlan(bytes.NewReader(content), path)
-	if err == nil {
-		in.Plans = append(in.Plans, p)
+// reads makes a reader of a kind of one that a package has and of what to do
+// with what it read.
+func reads[T any](read func(io.Reader, string) (T, error), keep func(*Inputs, T)) func(*Inputs, []byte, string) error {
+	return func(in *Inputs, content []byte, path string) error {
+		v, err := read(bytes.NewReader(content), path)
+		if err == nil {
+			keep(in, v)
+		}
+		return err
 	}
-	return err
 }
 
-func (in *Inputs) readModel(content []byte, path string) error {
-	m, err := fit.DecodeModel(bytes.NewReader(content), path)
-	if err == nil {
-		in.Models = append(in.Models, m)
+// warned is reads for readers that warn.
+func warned[T any](read func(io.Reader, string) (T, []string, error), keep func(*Inputs, T)) func(*Inputs, []byte, string) error {
+	return func(in *Inputs, content []byte, path string) error {
+		v, warnings, err := read(bytes.NewReader(content), path)
+		in.Warnings = append(in.Warnings, warnings...)
+		if err == nil {
+			keep(in, v)
+		}
+		return err
 	}
-	return err
-}
-
-func (in *Inputs) readMeasurements(content []byte, path string) error {
-	ms, warnings, err := data.ReadMeasurements(bytes.NewReader(content), path)
-	in.Measurements = append(in.Measurements, ms...)
-	in.Warnings = append(in.Warnings, warnings...)
-	return err
-}
-
-func (in *Inputs) readCurve(content []byte, path string) error {
-	points, warnings, err := data.ReadCurve(bytes.NewReader(content), path)
-	in.Curves = append(in.Curves, points...)
-	in.Warnings = append(in.Warnings, warnings...)
-	return err
 }
 
 func (in *Inputs) readCluster(content []byte, path string) error {
-	c, err := data.ReadCluster(bytes.NewReader(content), path)
-	if err == nil && in.Cluster != nil {
+	if in.Cluster != nil {
 		return &data.InputError{Source: data.Source{File: path}, Found: "a second cluster", Want: "one"}
 	}
-	in.Cluster = c
-	return err
-}
-
-func (in *Inputs) readJobs(content []byte, path string) error {
-	file, err := data.ReadJobs(bytes.NewReader(content), path)
-	if err == nil {
-		in.Jobs = append(in.Jobs, file.Jobs...)
-	}
-	return err
-}
-
-func (in *Inputs) readStudy(content []byte, path string) error {
-	s, err := data.ReadStudy(bytes.NewReader(content), path)
-	if err == nil {
-		in.Studies = append(in.Studies, s)
-	}
-	return err
-}
-
-func (in *Inputs) readUsage(content []byte, path string) error {
-	runs, err := simulate.ReadUsage(bytes.NewReader(content), path)
-	in.Used = append(in.Used, runs...)
+	var err error
+	in.Cluster, err = data.ReadCluster(bytes.NewReader(content), path)
 	return err
 }
 

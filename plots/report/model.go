@@ -132,8 +132,8 @@ func (in *Inputs) pricesOf(j *job) map[string]float64 {
 // mostFolds bounds how many fits the check of a model may take.
 const mostFolds = 20
 
-// validate predicts the model's measurements from one another; nil where there
-// are too few. It fails with the error of ctx alone.
+// validate predicts measurements of the model from one another, of very many
+// some; nil where there are too few. It fails with the error of ctx alone.
 func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
 	var rows []data.Measurement
 	for _, gpu := range j.model.GPUTypes() {
@@ -143,6 +143,12 @@ func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
 	}
 	if len(rows) < 4 {
 		return nil, nil
+	}
+	if n := len(rows); n > mostChecked {
+		for i := range mostChecked {
+			rows[i] = rows[i*n/mostChecked]
+		}
+		rows = rows[:mostChecked]
 	}
 	v, err := predict.Validate(ctx, rows, nil, predict.ValidationSettings{Method: predict.KFold, Folds: min(mostFolds, len(rows))})
 	if err != nil {

@@ -2,11 +2,11 @@
 (() => {
   const tip = document.getElementById('tip');
 
-  // Values under the pointer: the nearest spot of the figure within reach.
-  const reach = 24;
-  for (const figure of document.querySelectorAll('figure[data-spots]')) {
-    const spots = JSON.parse(figure.dataset.spots);
-    if (!spots.length) continue;
+  // Values under the pointer: the nearest tooltip of the figure, at most this many pixels away.
+  const nearest = 24;
+  for (const figure of document.querySelectorAll('figure[data-tooltips]')) {
+    const tooltips = JSON.parse(figure.dataset.tooltips);
+    if (!tooltips.length) continue;
     const drawing = figure.querySelector('.drawing');
     const svg = drawing.querySelector('svg');
     const here = document.createElement('div');
@@ -16,8 +16,8 @@
     const hide = () => { here.hidden = tip.hidden = true; };
     drawing.addEventListener('pointermove', (e) => {
       const box = svg.getBoundingClientRect();
-      let best = null, distance = reach;
-      for (const s of spots) {
+      let best = null, distance = nearest;
+      for (const s of tooltips) {
         const d = Math.hypot(box.left + s[0] * box.width - e.clientX, box.top + s[1] * box.height - e.clientY);
         if (d <= distance) { best = s; distance = d; }
       }

@@ -125,12 +125,12 @@ func TestSpots(t *testing.T) {
 	path, _ := study(t)
 	_, page := render(t, path)
 	found := false
-	for _, m := range regexp.MustCompile(`data-spots="([^"]*)"`).FindAllStringSubmatch(page, -1) {
-		var spots [][3]any
-		if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &spots); err != nil {
+	for _, m := range regexp.MustCompile(`data-tooltips="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		var tooltips [][3]any
+		if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &tooltips); err != nil {
 			t.Fatalf("%v in %s", err, m[1])
 		}
-		for _, s := range spots {
+		for _, s := range tooltips {
 			x, y := s[0].(float64), s[1].(float64)
 			if x < 0 || x > 1 || y < 0 || y > 1 {
 				t.Errorf("spot %v lies outside its figure", s)

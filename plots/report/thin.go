@@ -14,55 +14,8 @@ import (
 const (
 	mostRows    = 1000 // of a table
 	mostJobs    = 20   // with figures of their own
-	mostConfigs = 64   // of a job that are fitted for the page
+	mostChecked = 64   // measurements of a job that are predicted from the others
 )
-
-// representative returns measurements that a page can be drawn from: those of
-// one configuration become their mean, and of more configurations than fit
-// every so many-th is taken, in order of appearance. note says so; it is
-// empty if ms is returned as it is.
-func representative(ms []data.Measurement) (rows []data.Measurement, note string) {
-	if len(ms) <= mostConfigs {
-		return ms, ""
-	}
-	var order []string
-	of := map[string][]data.Measurement{}
-	for _, m := range ms {
-		if m.Status != data.OK {
-			continue
-		}
-		key := m.Config.Key()
-		if of[key] == nil {
-			order = append(order, key)
-		}
-		of[key] = append(of[key], m)
-	}
-	for i := range min(len(order), mostConfigs) {
-		rows = append(rows, mean(of[order[i*len(order)/min(len(order), mostConfigs)]]))
-	}
-	if len(rows) == 0 || len(rows) == len(ms) {
-		return ms, ""
-	}
-	return rows, fmt.Sprintf("%d of %d configurations were fitted for this page, each as the mean of its measurements, %d in all. knee fit takes them all.",
-		len(rows), len(order), len(ms))
-}
-
-// mean is one measurement in place of several of a configuration.
-func mean(ms []data.Measurement) data.Measurement {
-	out := ms[0]
-	var sum, square, sync, steps, error2 float64
-	for _, m := range ms {
-		n := float64(max(m.Steps, 1))
-		sum, sync, steps = sum+n*m.StepTime, sync+n*m.SyncTime, steps+n
-		error2 += n * n * m.StandardError() * m.StandardError()
-		square += n * (m.StepTime*m.StepTime + m.StepTimeSD*m.StepTimeSD)
-	}
-	out.StepTime, out.SyncTime = sum/steps, sync/steps
-	out.StepTimeSD = math.Sqrt(max(0, square/steps-out.StepTime*out.StepTime))
-	out.StepTimeSE = math.Sqrt(error2) / steps
-	out.Steps = int(min(steps, 1e9))
-	return out
-}
 
 // shownJobs returns the jobs that get a section of their own, those with most
 // measurements, and the others.

@@ -25,7 +25,7 @@ var (
 // report cannot be drawn.
 func Write(w io.Writer, r Report) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"svg": inline, "spots": spotsOf, "width": widthOf, "sort": sortValue,
+		"svg": inline, "tooltips": tooltipsOf, "width": widthOf, "sort": sortValue,
 		"anchor": func(i int) string { return fmt.Sprintf("section-%d", i+1) },
 		"short":  func(sha string) string { return sha[:min(12, len(sha))] },
 	}).Parse(pageTemplate)
@@ -69,21 +69,21 @@ func inline(fig plots.Figure) (template.HTML, error) {
 	return template.HTML(svg), err
 }
 
-// spotsOf returns the places of a figure that say something, as JSON: x and
+// tooltipsOf returns the places of a figure that say something, as JSON: x and
 // y as shares of its width and height, and the text. It is data for the
 // script and comes into the page as an escaped attribute.
-func spotsOf(fig plots.Figure) (string, error) {
+func tooltipsOf(fig plots.Figure) (string, error) {
 	p, ok := fig.(plots.Pointable)
 	if !ok {
 		return "[]", nil
 	}
 	w, h := p.Size()
-	spots := make([][3]any, 0)
+	tooltips := make([][3]any, 0)
 	round := func(v float64) float64 { return math.Round(v*1e4) / 1e4 }
-	for _, s := range p.Spots() {
-		spots = append(spots, [3]any{round(float64(s.X / w)), round(float64(s.Y / h)), s.Text})
+	for _, s := range p.Tooltips() {
+		tooltips = append(tooltips, [3]any{round(float64(s.X / w)), round(float64(s.Y / h)), s.Text})
 	}
-	out, err := json.Marshal(spots)
+	out, err := json.Marshal(tooltips)
 	return string(out), err
 }
 

@@ -14,11 +14,11 @@ browse() { # browse FLAG... PAGE
 		--disable-component-update --disable-sync --user-data-dir="$WORK/profile" --window-size="$size" "$@" 2>browser.log
 }
 
-# A probe at the end of the page points at the last spot of the first figure
+# A probe at the end of the page points at the last tooltip of the first figure
 # and sorts the table of trials by its step time, then tells what it saw.
 probe='<script>
-const figure = [...document.querySelectorAll("figure")].find((f) => JSON.parse(f.dataset.spots).length);
-const spot = JSON.parse(figure.dataset.spots).at(-1), box = figure.querySelector("svg").getBoundingClientRect();
+const figure = [...document.querySelectorAll("figure")].find((f) => JSON.parse(f.dataset.tooltips).length);
+const spot = JSON.parse(figure.dataset.tooltips).at(-1), box = figure.querySelector("svg").getBoundingClientRect();
 figure.querySelector(".drawing").dispatchEvent(new PointerEvent("pointermove",
   {clientX: box.left + spot[0] * box.width + 2, clientY: box.top + spot[1] * box.height - 2, bubbles: true}));
 const tip = document.getElementById("tip");

@@ -7,13 +7,12 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// note is a text beside a data point.
-type note struct {
+// annotation is a text beside a data point.
+type annotation struct {
 	x, y  float64
 	text  string
 	color color.Color
 	bold  bool
-	foot  bool // may also stand at the foot of the stem below the point
 }
 
 // place is where a note goes.
@@ -24,13 +23,9 @@ type place struct {
 
 // place returns where the note covers the least ink, its box inside the
 // frame. Nearer places are tried first.
-func (n note) place(f *frame, ink []vg.Point) place {
+func (n annotation) place(f *frame, ink []vg.Point) place {
 	size := n.style().Rectangle(n.text).Size()
-	boxes := n.around(f, size, 7, 14)
-	if n.foot {
-		boxes = append(boxes, n.atFoot(f, size)...)
-	}
-	boxes = append(boxes, n.around(f, size, 24, 36)...)
+	boxes := n.around(f, size, 7, 14, 24, 36)
 	wide := make([]vg.Rectangle, len(boxes))
 	for i, b := range boxes {
 		wide[i] = grow(b, 2)
@@ -39,22 +34,9 @@ func (n note) place(f *frame, ink []vg.Point) place {
 	return place{boxes[best], covered}
 }
 
-// atFoot returns boxes right and left of where the stem of the point meets
-// the axis.
-func (n note) atFoot(f *frame, size vg.Point) []vg.Rectangle {
-	var boxes []vg.Rectangle
-	for _, up := range []vg.Length{6, 18} {
-		for _, left := range []vg.Length{6, -6 - size.X} {
-			min := vg.Point{X: f.x(n.x) + left, Y: f.Min.Y + up}
-			boxes = append(boxes, pushInto(f.Rectangle, vg.Rectangle{Min: min, Max: min.Add(size)}, 3))
-		}
-	}
-	return boxes
-}
-
 // around returns boxes in the eight directions from the point, at each of
 // the distances.
-func (n note) around(f *frame, size vg.Point, distances ...vg.Length) []vg.Rectangle {
+func (n annotation) around(f *frame, size vg.Point, distances ...vg.Length) []vg.Rectangle {
 	at := f.at(n.x, n.y)
 	var boxes []vg.Rectangle
 	for _, d := range distances {
@@ -92,7 +74,7 @@ func pushInto(frame, box vg.Rectangle, inset vg.Length) vg.Rectangle {
 
 // draw writes the note into its box, on a wash that keeps it legible where
 // it could not avoid a line.
-func (n note) draw(f *frame, p place) {
+func (n annotation) draw(f *frame, p place) {
 	box := p.box
 	if p.covered > 0 {
 		fillRect(&f.Canvas, fade(whiteColor, 0.75), grow(box, 1.5))
@@ -102,7 +84,7 @@ func (n note) draw(f *frame, p place) {
 	f.FillText(sty, vg.Point{X: box.Min.X, Y: (box.Min.Y + box.Max.Y) / 2}, n.text)
 }
 
-func (n note) style() draw.TextStyle {
+func (n annotation) style() draw.TextStyle {
 	sty := noteStyle()
 	sty.Color = n.color
 	if n.bold {

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// mark is one thing drawn in data coordinates.
-type mark interface {
+// layer is one thing drawn in data coordinates.
+type layer interface {
 	draw(f *frame)
 	// ink returns canvas points, a few points apart, that cover what the
 	// mark draws and a legend or label must leave visible.
@@ -165,14 +165,14 @@ func (l level) ink(f *frame) []vg.Point {
 	return along([]vg.Point{{X: f.Min.X, Y: y}, {X: f.Max.X, Y: y}})
 }
 
-// stem is a vertical line from the axis up to a point; to the top of the
+// verticalLine is a vertical line from the axis up to a point; to the top of the
 // frame if y is +Inf.
-type stem struct {
+type verticalLine struct {
 	x, y  float64
 	style draw.LineStyle
 }
 
-func (s stem) ends(f *frame) []vg.Point {
+func (s verticalLine) ends(f *frame) []vg.Point {
 	top := f.Max.Y
 	if !math.IsInf(s.y, 1) {
 		top = min(top, f.y(s.y))
@@ -180,43 +180,52 @@ func (s stem) ends(f *frame) []vg.Point {
 	return []vg.Point{{X: f.x(s.x), Y: f.Min.Y}, {X: f.x(s.x), Y: top}}
 }
 
-func (s stem) draw(f *frame) {
+func (s verticalLine) draw(f *frame) {
 	if e := s.ends(f); f.ContainsX(e[0].X) {
 		f.StrokeLine2(s.style, e[0].X, e[0].Y, e[1].X, e[1].Y)
 	}
 }
 
-func (s stem) ink(f *frame) []vg.Point { return along(s.ends(f)) }
+func (s verticalLine) ink(f *frame) []vg.Point { return along(s.ends(f)) }
 
-// zone shades the frame between two x. It is background: a legend may lie
-// on it.
+// zone shades the frame between two x, up to top. Without a top it is background:
+// it lies under the grid, and a legend may lie on it.
 type zone struct {
 	from, to float64
 	fill     color.Color
+	top      *float64
 }
 
 func (z zone) draw(f *frame) {
-	l, r := max(f.Min.X, f.x(z.from)), min(f.Max.X, f.x(z.to))
+	l, r, top := max(f.Min.X, f.x(z.from)), min(f.Max.X, f.x(z.to)), f.Max.Y
+	if z.top != nil {
+		top = min(top, f.y(*z.top))
+	}
 	if l < r {
-		fillRect(&f.Canvas, z.fill, vg.Rectangle{Min: vg.Point{X: l, Y: f.Min.Y}, Max: vg.Point{X: r, Y: f.Max.Y}})
+		fillRect(&f.Canvas, z.fill, vg.Rectangle{Min: vg.Point{X: l, Y: f.Min.Y}, Max: vg.Point{X: r, Y: top}})
 	}
 }
 
-func (zone) ink(*frame) []vg.Point { return nil }
+func (z zone) ink(f *frame) []vg.Point {
+	if z.top == nil {
+		return nil
+	}
+	return along([]vg.Point{f.inside(f.at(z.from, *z.top)), f.inside(f.at(z.to, *z.top))})
+}
 
-// pin is one emphasised point.
-type pin struct {
+// marker is one emphasised point.
+type marker struct {
 	x, y  float64
 	glyph draw.GlyphStyle
 }
 
-func (p pin) draw(f *frame) {
+func (p marker) draw(f *frame) {
 	if at := f.at(p.x, p.y); f.Contains(at) {
 		f.DrawGlyphNoClip(p.glyph, at)
 	}
 }
 
-func (p pin) ink(f *frame) []vg.Point {
+func (p marker) ink(f *frame) []vg.Point {
 	at, r := f.at(p.x, p.y), p.glyph.Radius+2
 	return []vg.Point{at, {X: at.X - r, Y: at.Y}, {X: at.X + r, Y: at.Y}, {X: at.X, Y: at.Y - r}, {X: at.X, Y: at.Y + r}}
 }

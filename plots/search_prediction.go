@@ -11,8 +11,8 @@ import (
 	"knee/profile/space"
 )
 
-// Belief is what the search of a study believes after some trials.
-type Belief struct {
+// SearchPrediction is what the search of a study predicts after some trials.
+type SearchPrediction struct {
 	study     *data.Study
 	objective bayesopt.Objective
 	guided    *bayesopt.Guided
@@ -20,11 +20,11 @@ type Belief struct {
 	next      bayesopt.Suggestion
 }
 
-// NewBelief lets the guided search of a study look at trials. Of training
+// NewSearchPrediction lets the guided search of a study look at trials. Of training
 // curves it takes the worth of a sample at every batch, which goodput and cost
 // depend on; without gradient statistics in them every sample counts alike. It
 // fails as the search does.
-func NewBelief(study *data.Study, trials []data.Measurement, curves []data.CurvePoint) (*Belief, error) {
+func NewSearchPrediction(study *data.Study, trials []data.Measurement, curves []data.CurvePoint) (*SearchPrediction, error) {
 	candidates, err := space.Candidates(study)
 	if err != nil {
 		return nil, err
@@ -39,22 +39,22 @@ func NewBelief(study *data.Study, trials []data.Measurement, curves []data.Curve
 	}
 	guided, ok := strategy.(*bayesopt.Guided) // the default
 	if !ok {
-		return nil, errors.New("plots: the strategy knee does not tell what it believes")
+		return nil, errors.New("plots: the strategy knee does not tell what it predicts")
 	}
 	objective, err := bayesopt.ParseObjective(study.Objective)
 	if err != nil {
 		return nil, err
 	}
-	b := &Belief{study: study, objective: objective, guided: guided, history: bayesopt.History{Candidates: candidates, Measured: trials}}
+	b := &SearchPrediction{study: study, objective: objective, guided: guided, history: bayesopt.History{Candidates: candidates, Measured: trials}}
 	b.next, err = guided.Next(b.history)
 	return b, err
 }
 
-// title names a figure of what is believed.
-func (b *Belief) title() string { return "What the search of " + b.study.Job + " predicts" }
+// title names a figure of what is predicted.
+func (b *SearchPrediction) title() string { return "What the search of " + b.study.Job + " predicts" }
 
 // label names the objective with its unit.
-func (b *Belief) label() string {
+func (b *SearchPrediction) label() string {
 	switch b.objective {
 	case bayesopt.Throughput, bayesopt.Goodput:
 		return string(b.objective) + " (samples/s)"
@@ -68,13 +68,13 @@ func (b *Belief) label() string {
 }
 
 // isNext reports whether a candidate is what would be measured next.
-func (b *Belief) isNext(index int) bool { return !b.next.Stop && b.next.Index == index }
+func (b *SearchPrediction) isNext(index int) bool { return !b.next.Stop && b.next.Index == index }
 
 // knobWords is the name of a knob for people.
 func knobWords(knob string) string { return strings.ReplaceAll(knob, "_", " ") }
 
-// Along describes the belief along one knob, see [bayesopt.Guided.Slice].
-func (b *Belief) Along(knob string) (Surrogate, error) {
+// Along describes the prediction along one knob, see [bayesopt.Guided.Slice].
+func (b *SearchPrediction) Along(knob string) (Surrogate, error) {
 	slice, err := b.guided.Slice(b.history, knob)
 	if err != nil {
 		return Surrogate{}, err
@@ -82,7 +82,7 @@ func (b *Belief) Along(knob string) (Surrogate, error) {
 	spec := Surrogate{Title: b.title(), Subtitle: "everything but " + knobWords(knob) + " as in " + slice.Through.String(),
 		Knob: knobWords(knob), Objective: b.label(), GainLabel: "expected gain (%)"}
 	for _, p := range slice.Points {
-		spec.Belief = append(spec.Belief, BandOf(p.Value, p.Expected, false))
+		spec.Prediction = append(spec.Prediction, BandOf(p.Value, p.Expected, false))
 		spec.Gain = append(spec.Gain, Band{X: p.Value, Mean: 100 * p.Improvement})
 		for _, m := range b.history.Measured {
 			if m.Key() != b.history.Candidates[p.Index].Key() {

@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 )
 
-// Spot is a place of a figure with what it says when it is pointed at. X and
+// Tooltip is a place of a figure with what it says when it is pointed at. X and
 // Y are points from the top left corner of the figure at its own size.
-type Spot struct {
+type Tooltip struct {
 	X, Y vg.Length
 	Text string
 }
@@ -20,47 +20,47 @@ type Spot struct {
 // values appear under the pointer.
 type Pointable interface {
 	Figure
-	Spots() []Spot
+	Tooltips() []Tooltip
 }
 
-// spot is a [Spot] in data coordinates.
-type spot struct {
+// tooltip is a [Tooltip] in data coordinates.
+type tooltip struct {
 	x, y float64
 	text string
 }
 
-// Spots implements [Pointable]: a spot for every measured point and every
+// Tooltips implements [Pointable]: a tooltip for every measured point and every
 // point of a predicted curve that lies inside the frame.
-func (c *Chart) Spots() []Spot {
+func (c *Chart) Tooltips() []Tooltip {
 	w, h := c.Size()
-	return c.spotsIn(vg.Point{X: w, Y: h})
+	return c.tooltipsIn(vg.Point{X: w, Y: h})
 }
 
-// spotsIn returns the spots of the chart drawn at a size.
-func (c *Chart) spotsIn(size vg.Point) []Spot {
+// tooltipsIn returns the tooltips of the chart drawn at a size.
+func (c *Chart) tooltipsIn(size vg.Point) []Tooltip {
 	f := c.layout(draw.NewCanvas(&recorder.Canvas{}, size.X, size.Y)).frame
-	var out []Spot
-	for _, s := range c.spots {
+	var out []Tooltip
+	for _, s := range c.tooltips {
 		if at := f.at(s.x, s.y); f.Contains(at) {
-			out = append(out, Spot{X: at.X, Y: size.Y - at.Y, Text: s.text})
+			out = append(out, Tooltip{X: at.X, Y: size.Y - at.Y, Text: s.text})
 		}
 	}
 	return out
 }
 
-// addSpots adds the spots of a series: predictions first, so that where a
+// addTooltips adds the tooltips of a series: predictions first, so that where a
 // measurement lies on its prediction the measurement is found last, on top.
-func (c *Chart) addSpots(s Series) {
+func (c *Chart) addTooltips(s Series) {
 	for _, b := range s.Curve {
 		what := "predicted"
 		if b.Extrapolated {
 			what = "extrapolated"
 		}
-		c.spots = append(c.spots, spot{b.X, b.Mean, c.say(s.Name, b.X, what, b.Mean, b.Lo, b.Hi, 90)})
+		c.tooltips = append(c.tooltips, tooltip{b.X, b.Mean, c.say(s.Name, b.X, what, b.Mean, b.Lo, b.Hi, 90)})
 	}
 	for _, p := range s.Points {
 		if p.ok() {
-			c.spots = append(c.spots, spot{p.X, p.Y, c.say(s.Name, p.X, "measured", p.Y, p.Lo, p.Hi, 95)})
+			c.tooltips = append(c.tooltips, tooltip{p.X, p.Y, c.say(s.Name, p.X, "measured", p.Y, p.Lo, p.Hi, 95)})
 		}
 	}
 }

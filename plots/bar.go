@@ -7,20 +7,20 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// slab is a bar from the foot of the frame (or from zero, where the axis has
+// bar is a bar from the foot of the frame (or from zero, where the axis has
 // it) up to y, between two x.
-type slab struct {
+type bar struct {
 	from, to, y float64
 	fill, rim   color.Color
 }
 
-func (s slab) rectangle(f *frame) vg.Rectangle {
+func (s bar) rectangle(f *frame) vg.Rectangle {
 	foot := max(f.Min.Y, min(f.Max.Y, f.y(0)))
 	top := max(f.Min.Y, min(f.Max.Y, f.y(s.y)))
 	return vg.Rectangle{Min: vg.Point{X: f.x(s.from), Y: min(foot, top)}, Max: vg.Point{X: f.x(s.to), Y: max(foot, top)}}
 }
 
-func (s slab) draw(f *frame) {
+func (s bar) draw(f *frame) {
 	r := s.rectangle(f)
 	fillRect(&f.Canvas, s.fill, r)
 	// A rim takes the colour of a bar that is hardly wider than two of them.
@@ -30,7 +30,7 @@ func (s slab) draw(f *frame) {
 	}
 }
 
-func (s slab) ink(f *frame) []vg.Point { return inkOf(s.rectangle(f)) }
+func (s bar) ink(f *frame) []vg.Point { return inkOf(s.rectangle(f)) }
 
 // inkOf covers the area of a rectangle, or a legend would hide its colour.
 func inkOf(r vg.Rectangle) []vg.Point {

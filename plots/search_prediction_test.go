@@ -20,7 +20,7 @@ launcher: {local: {}}
 `
 
 // A search for goodput knows what a sample is worth at a batch.
-func TestBeliefInGoodput(t *testing.T) {
+func TestSearchPredictionInGoodput(t *testing.T) {
 	study, err := data.ReadStudy(strings.NewReader(strings.Replace(searchedStudy, "throughput}", "goodput}\nbatch: {initial: 32}", 1)), "study.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestBeliefInGoodput(t *testing.T) {
 	// A noise scale of 32 · 64 / 1 samples: 256 at once are worth
 	// (2048 + 32)/(2048 + 256) of as many in batches of 32.
 	for i, curves := range [][]data.CurvePoint{nil, curve} {
-		b, err := NewBelief(study, []data.Measurement{m}, curves)
+		b, err := NewSearchPrediction(study, []data.Measurement{m}, curves)
 		if err != nil {
 			t.Fatal(err)
 		}
