@@ -20,6 +20,7 @@ func running(job data.Job, in *clusterFit) (data.Config, bool) {
 	ok := c.Workers >= max(1, job.Workers.Min) && (job.Workers.Max <= 0 || c.Workers <= job.Workers.Max) &&
 		allowed(job.GPUTypes, c.GPUType) && (len(job.Modes) == 0 || slices.Contains(job.Modes, c.Mode)) &&
 		in.nodeFit(c.GPUType, job.Resources.Worker).holds(c.Placement)
+	ok = ok && (job.LogicalWorkers == 0 || job.LogicalWorkers%c.Workers == 0)
 	if c.Mode.UsesPS() {
 		ok = ok && c.PS >= max(1, job.PS.Min)
 	}
@@ -86,7 +87,7 @@ func workerCounts(job data.Job, h nodeFit) []int {
 		top = min(top, job.Workers.Max)
 	}
 	bottom := max(1, job.Workers.Min)
-	dense := max(16, 2*h.widest())
+	dense := max(16, 2*h.widest(), job.LogicalWorkers)
 	counts := map[int]bool{bottom: true, top: true}
 	if job.Current != nil {
 		counts[job.Current.Placement.Workers()] = true
@@ -108,8 +109,13 @@ func workerCounts(job data.Job, h nodeFit) []int {
 }
 
 // whole keeps the sizes among which a batch that may not change can be divided
-// in whole samples; where there is none it keeps all.
+// in whole samples; where there is none it keeps all. Logical workers are divided
+// in any case (EasyScale, Li et al., SC 2023: what a job learns does not depend on
+// how many GPUs it has).
 func whole(job data.Job, counts []int) []int {
+	if n := job.LogicalWorkers; n > 0 {
+		return slices.DeleteFunc(counts, func(w int) bool { return n%w != 0 })
+	}
 	if job.Batch.Adapt || job.Batch.Initial <= 0 {
 		return counts
 	}
