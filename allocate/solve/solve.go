@@ -148,7 +148,7 @@ func checkState(s allocate.State) error {
 // the best of those that run every job.
 func (k *knapsack) free(d dual, best *selection) float64 {
 	all := dual{price: slices.Clone(d.price), bound: math.Inf(1)}
-	k.try(&all, all.price, make([]float64, k.n), ask{1, false})
+	k.try(&all, all.price, make([]float64, k.n), false)
 	if all.bound > d.bound+1e-12*math.Abs(d.bound) { // at these prices some would rather wait
 		k.refine(&all, best.total(), false)
 	}
