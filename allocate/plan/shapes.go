@@ -78,8 +78,8 @@ func modes(job data.Job, o oracle, gpuType string) []data.Mode {
 }
 
 // workerCounts are the sizes worth looking at: every one up to two full
-// nodes (at least 16), then whole nodes in steps of about an eighth, the
-// ends of the range, and what the job has now. Beyond a few nodes a job that
+// nodes (at least 16), then whole nodes in steps of about an eighth, powers of
+// two, the ends of the range, and what the job has now. Beyond a few nodes a job that
 // leaves part of a node empty fragments the cluster for no speed of its own.
 func workerCounts(job data.Job, h nodeFit) []int {
 	top := h.total()
@@ -96,6 +96,9 @@ func workerCounts(job data.Job, h nodeFit) []int {
 		counts[w] = true
 	}
 	for w := h.widest(); w > 0 && w <= top; w += stride(w, h.widest()) {
+		counts[w] = true
+	}
+	for w := 1; w <= top; w *= 2 {
 		counts[w] = true
 	}
 	var out []int
