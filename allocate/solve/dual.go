@@ -43,7 +43,7 @@ func (k *knapsack) refine(d *dual, known float64, mustRun bool) {
 // orders of magnitude, which plain subgradient steps cope with badly. The
 // factors are exponentials of steps that begin at first and end below least.
 func (k *knapsack) approach(mustRun bool, start []float64) dual {
-	const rounds, first, least = 40, 0.5, 2e-4
+	const rounds, first, least = 60, 0.5, 1e-7
 	best := dual{price: append([]float64(nil), start...), bound: math.Inf(1)}
 	price, grad := append([]float64(nil), start...), make([]float64, k.n)
 	step, sign := make([]float64, k.n), make([]float64, k.n)
