@@ -51,7 +51,7 @@ func TestExtendCompiles(t *testing.T) {
 	add := func(path, pkg, block string) {
 		text := "package " + pkg + "\n"
 		for use, from := range imports {
-			if regexp.MustCompile(`\b`+regexp.QuoteMeta(use)).MatchString(regexp.MustCompile(`//.*`).ReplaceAllString(block, "")) {
+			if regexp.MustCompile(`\b` + regexp.QuoteMeta(use)).MatchString(regexp.MustCompile(`//.*`).ReplaceAllString(block, "")) {
 				text += "import \"" + from + "\"\n"
 			}
 		}
