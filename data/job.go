@@ -21,6 +21,8 @@ type Job struct {
 	Priority       float64       `yaml:"priority" is:"any" of:"a number"` // larger is more urgent; the owner's to give, 0 if not
 	Remaining      Remaining     `yaml:"remaining"`                       // zero for a job without a model
 	Workers        IntRange      `yaml:"workers"`
+	LogicalWorkers int           `yaml:"logical_workers" min:"1"`  // it trains as so many on any number of workers that divides it; 0: as many as it has
+	Opportunistic  bool          `yaml:"opportunistic"`            // it runs on what the other jobs leave
 	PS             IntRange      `yaml:"ps"`                       // zero value: what the measured modes allow
 	Modes          []Mode        `yaml:"modes" is:"modes"`         // empty: every mode the model knows
 	GPUTypes       []string      `yaml:"gpu_types" is:"gpu types"` // empty: every type the model knows

@@ -22,6 +22,8 @@ jobs:
     model: models/resnet.json
     remaining: {steps: 90000}
     workers: {min: 1, max: 32}
+    logical_workers: 32
+    opportunistic: true
     ps: {min: 0, max: 4}
     modes: [allreduce, ps-sync]
     gpu_types: [a100, t4]
@@ -51,7 +53,7 @@ func TestReadJobs(t *testing.T) {
 	want := []data.Job{
 		{
 			Name: "resnet", ID: "4711", Namespace: "team-a", User: "ann", Model: "models/resnet.json", Remaining: data.Remaining{Steps: 90000},
-			Workers: data.IntRange{Min: 1, Max: 32}, PS: data.IntRange{Max: 4},
+			Workers: data.IntRange{Min: 1, Max: 32}, LogicalWorkers: 32, Opportunistic: true, PS: data.IntRange{Max: 4},
 			Modes: []data.Mode{data.AllReduce, data.PSSync}, GPUTypes: []string{"a100", "t4"},
 			Batch: data.Batch{Initial: 256, Max: 8192, Adapt: true}, Weight: 2, Deadline: 6 * time.Hour,
 			Current: &data.Current{GPUType: "t4", Mode: data.AllReduce, Placement: data.Placement{4, 4}, LocalBatch: 32, AccumSteps: 1,
@@ -72,7 +74,7 @@ func TestReadJobs(t *testing.T) {
 	if diff := cmp.Diff(&data.JobsFile{Tenants: tenants, Jobs: want}, got, sameData()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if at := got.Jobs[1].Source.String(); at != "jobs.yaml:27:jobs[1]" {
+	if at := got.Jobs[1].Source.String(); at != "jobs.yaml:29:jobs[1]" {
 		t.Errorf("source of a job: %s", at)
 	}
 	checkRoundTrip(t, got, data.WriteJobs, data.ReadJobs)

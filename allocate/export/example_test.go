@@ -1,19 +1,18 @@
-package export_test
+package export
 
 import (
 	"bytes"
 	"fmt"
 
-	"knee/allocate/export"
 	"knee/data"
 )
 
 // Hostfile writes what mpirun reads: a line per node and job with its slots.
 type Hostfile struct{}
 
-// Export implements [export.Exporter].
-func (Hostfile) Export(p data.Plan) ([]export.File, error) {
-	var files []export.File
+// Export implements [Exporter].
+func (Hostfile) Export(p data.Plan) ([]File, error) {
+	var files []File
 	for _, j := range p.Jobs {
 		if j.PS > 0 {
 			return nil, fmt.Errorf("job %q uses parameter servers, which a hostfile has no word for", j.Name)
@@ -23,7 +22,7 @@ func (Hostfile) Export(p data.Plan) ([]export.File, error) {
 			fmt.Fprintf(&lines, "%s slots=%d\n", s.Node, s.Workers)
 		}
 		if j.Workers > 0 {
-			files = append(files, export.File{Name: j.Name + ".hostfile", Mode: 0o644, Data: lines.Bytes()})
+			files = append(files, File{Name: j.Name + ".hostfile", Mode: 0o644, Data: lines.Bytes()})
 		}
 	}
 	return files, nil

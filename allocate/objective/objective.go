@@ -66,10 +66,10 @@ func (s Subject) Weight() float64 {
 }
 
 // Speed is the goodput of an answer, at the subject's risk, in samples/s.
-func (s Subject) Speed(a predict.Answer) float64 { return cautious(a.Goodput, s.Risk) }
+func (s Subject) Speed(a predict.Answer) float64 { return Cautious(a.Goodput, s.Risk) }
 
-// cautious moves from the mean to the lower end of an interval.
-func cautious(e data.Estimate, risk float64) float64 {
+// Cautious moves by risk, 0 to 1, from the mean to the lower end of an interval.
+func Cautious(e data.Estimate, risk float64) float64 {
 	if risk <= 0 || e.Lo <= 0 || e.Lo > e.Mean {
 		return e.Mean
 	}

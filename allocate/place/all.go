@@ -178,30 +178,13 @@ func (p *placing) choice(i, c int) bool {
 	return ok
 }
 
-// fallBack puts job i on the best it can have instead of its choice.
+// fallBack puts job i on the best it can have instead of its choice: that in
+// whatever shape there is, or another option.
 func (p *placing) fallBack(i, c int) {
-	o := p.state.Jobs[i].Options[c]
-	value := math.Inf(-1)
-	if alt, nodes, ok := p.uneven(i, o); ok {
-		value = alt.Value
+	if alt, nodes, ok := p.uneven(i, p.state.Jobs[i].Options[c]); ok {
 		p.out[i] = Placed{Choice: c, Option: alt, Nodes: nodes}
 	}
-	for _, n := range p.smaller(i, o) {
-		alt := p.state.Jobs[i].Options[n]
-		if alt.Value <= value {
-			break
-		}
-		if p.out[i].Choice != allocate.None {
-			p.placer.Release(p.out[i].Nodes, p.standing[i].Resources)
-		}
-		if nodes, ok := p.placer.PlaceShape(p.request(i, alt.Config)); ok {
-			p.out[i] = Placed{Choice: n, Option: alt, Nodes: nodes}
-			return
-		}
-		if p.out[i].Choice != allocate.None {
-			p.placer.Take(p.out[i].Nodes, p.standing[i].Resources)
-		}
-	}
+	p.raise(i, p.placer.Free())
 }
 
 // reason says why a job did not get what was chosen for it, empty if it did.
@@ -238,20 +221,6 @@ func (p *placing) uneven(i int, o allocate.Option) (allocate.Option, []data.Node
 		alt = told
 	}
 	return alt, nodes, true
-}
-
-// smaller lists the options of job i that take fewer workers than o, or as
-// many of another type, best first.
-func (p *placing) smaller(i int, o allocate.Option) []int {
-	var out []int
-	for n, x := range p.state.Jobs[i].Options {
-		if (x.Use.GPUs < o.Use.GPUs || x.Use.GPUs == o.Use.GPUs && x.Use.GPUType != o.Use.GPUType) && p.permits(i, &x, -1, nil) {
-			out = append(out, n)
-		}
-	}
-	opts := p.state.Jobs[i].Options
-	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(opts[b].Value, opts[a].Value) })
-	return out
 }
 
 // refillRounds bounds how often refill goes through all jobs.

@@ -69,3 +69,26 @@ func nodes(gpuType string, count, gpus int) []data.Node {
 	}
 	return out
 }
+
+// TestReleaseGivesBack: what was taken by name is free again when it is
+// released, on all nodes alike, and the next job stands where the first did.
+func TestReleaseGivesBack(t *testing.T) {
+	p := New(testCluster(nodes("t4", 3, 4)...))
+	r := Request{Config: data.Config{GPUType: "t4", Workers: 6, Placement: data.Placement{3, 3}}, Resources: data.Resources{Worker: data.Need{CPUs: 2}}}
+	first, ok := p.Place(r)
+	if !ok || p.Free()["t4"] != 6 {
+		t.Fatalf("%v, %d free", first, p.Free()["t4"])
+	}
+	p.Release(first, r.Resources)
+	if p.Free()["t4"] != 12 || p.Fragmentation() != 0 {
+		t.Errorf("%d free, fragmentation %g", p.Free()["t4"], p.Fragmentation())
+	}
+	p.Take(first, r.Resources)
+	if p.Free()["t4"] != 6 {
+		t.Errorf("%d free", p.Free()["t4"])
+	}
+	p.Release(first, r.Resources)
+	if again, _ := p.Place(r); fmt.Sprint(again) != fmt.Sprint(first) {
+		t.Errorf("%v, then %v", first, again)
+	}
+}

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"time"
+
 	"knee/allocate"
 	"knee/data"
 
@@ -29,3 +31,12 @@ func (d *Drawn) Adopt(made *data.Plan) { adopt(&d.Problem, made) }
 
 // Check asserts what holds for every plan.
 func (d Drawn) Check(t rapid.TB, made *data.Plan) { checkPlan(t, d.Problem, made) }
+
+// Growing is a job on one of four GPUs that would run faster on all of them, and
+// loses restart seconds if it changes.
+func Growing(now time.Time, restart float64) Drawn {
+	job := named("a", 1, 4)
+	job.RestartSeconds, job.Submitted, job.Requested = restart, now.Add(-time.Hour), 1
+	job.Current = &data.Current{GPUType: "t4", Mode: data.AllReduce, Placement: data.Placement{1}, Nodes: []string{"t41"}, LocalBatch: 64}
+	return Drawn{Problem{Cluster: testCluster(nodes("t4", 1, 4)...), Jobs: []data.Job{job}, Now: now}, []oracle{t4(0.8, 1e6)}}
+}

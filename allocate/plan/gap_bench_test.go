@@ -128,3 +128,23 @@ func TestMonotoneInCapacity(t *testing.T) {
 		t.Errorf("only %d assignments were proven, which tests little", proven)
 	}
 }
+
+// TestManyJobsAreRounded: beyond the jobs for which branch and bound is tried,
+// what jobs choose at the prices is made to fit, a resource that cost nothing
+// at the optimum included, and lies within 1 % of the bound.
+func TestManyJobsAreRounded(t *testing.T) {
+	for seed := range uint64(4) {
+		pr, oracles := generate(600, 1+seed)
+		p, err := prepare(pr, oracles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := solve.Maximise(p.state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gap := (a.RunningBound - a.Value) / a.RunningBound; gap > 0.01 {
+			t.Errorf("seed %d: value %g, bound %g", seed, a.Value, a.RunningBound)
+		}
+	}
+}

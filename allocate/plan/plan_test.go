@@ -224,6 +224,9 @@ func TestPlansAreSound(t *testing.T) {
 			if was := plan.Jobs[i]; j.Action != data.Keep && (j.Action != data.Pause || was.Action != data.Pause) {
 				t.Fatalf("planned again, job %s is to %s: %+v, had %+v; value %.17g, was %.17g", j.Name, j.Action, j, was, again.Value, plan.Value)
 			}
+			if j.Action == data.Keep && strings.Contains(strings.Join(j.Warnings, " "), "no nodes are free") {
+				t.Fatalf("job %s stays where it is, and is told that nodes are taken: %q", j.Name, j.Warnings)
+			}
 		}
 	})
 }

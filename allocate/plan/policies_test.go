@@ -68,3 +68,25 @@ func account(t *rapid.T, j *data.Job, now time.Time) {
 	j.History = &data.History{GPUSeconds: draw("attained", 1e5), Seconds: draw("ran", 1e4), Progress: draw("progress", 1), Restarts: &restarts,
 		ByType: map[string]float64{"t4": rapid.Float64Range(0, 1e4).Draw(t, "on t4")}}
 }
+
+// TestRestartsCount: no policy that weighs what a change costs restarts a job
+// for days to have it run three times as fast for hours; all do if it costs
+// nothing.
+func TestRestartsCount(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for _, name := range []string{"marginal-gain", "optimus-greedy", "knee", "pollux", "sia"} {
+		for restart, want := range map[float64]data.Action{0: data.Grow, 1e6: data.Keep} {
+			p, err := policy.New(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			made, err := plan.Growing(now, restart).Solve(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := made.Jobs[0].Action; got != want {
+				t.Errorf("%s, a restart of %g s: %s, want %s", name, restart, got, want)
+			}
+		}
+	}
+}

@@ -77,6 +77,10 @@ func checkProblem(pr Problem) error {
 			return inputError(j, "name", fmt.Sprintf("%q a second time", j.Name), "a name for each job")
 		}
 		seen[j.Name] = true
+		if n := float64(j.LogicalWorkers); n > 0 && (j.Batch.Adapt || j.Batch.Initial <= 0 || math.Mod(j.Batch.Initial, n) != 0) {
+			return inputError(j, "logical_workers", fmt.Sprintf("%g with a batch of %g, adapt %t", n, j.Batch.Initial, j.Batch.Adapt),
+				"a number that divides batch.initial, and a batch that is not adapted")
+		}
 		if j.Workers.Max > 0 && j.Workers.Min > j.Workers.Max {
 			return inputError(j, "workers", fmt.Sprintf("min %d, max %d", j.Workers.Min, j.Workers.Max), "min ≤ max")
 		}

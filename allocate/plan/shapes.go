@@ -20,6 +20,7 @@ func running(job data.Job, in *clusterFit) (data.Config, bool) {
 	ok := c.Workers >= max(1, job.Workers.Min) && (job.Workers.Max <= 0 || c.Workers <= job.Workers.Max) &&
 		allowed(job.GPUTypes, c.GPUType) && (len(job.Modes) == 0 || slices.Contains(job.Modes, c.Mode)) &&
 		in.nodeFit(c.GPUType, job.Resources.Worker).holds(c.Placement)
+	ok = ok && (job.LogicalWorkers == 0 || job.LogicalWorkers%c.Workers == 0)
 	if c.Mode.UsesPS() {
 		ok = ok && c.PS >= max(1, job.PS.Min)
 	}
@@ -77,8 +78,8 @@ func modes(job data.Job, o oracle, gpuType string) []data.Mode {
 }
 
 // workerCounts are the sizes worth looking at: every one up to two full
-// nodes (at least 16), then whole nodes in steps of about an eighth, the
-// ends of the range, and what the job has now. Beyond a few nodes a job that
+// nodes (at least 16), then whole nodes in steps of about an eighth, powers of
+// two, the ends of the range, and what the job has now. Beyond a few nodes a job that
 // leaves part of a node empty fragments the cluster for no speed of its own.
 func workerCounts(job data.Job, h nodeFit) []int {
 	top := h.total()
@@ -86,7 +87,7 @@ func workerCounts(job data.Job, h nodeFit) []int {
 		top = min(top, job.Workers.Max)
 	}
 	bottom := max(1, job.Workers.Min)
-	dense := max(16, 2*h.widest())
+	dense := max(16, 2*h.widest(), job.LogicalWorkers)
 	counts := map[int]bool{bottom: true, top: true}
 	if job.Current != nil {
 		counts[job.Current.Placement.Workers()] = true
@@ -95,6 +96,9 @@ func workerCounts(job data.Job, h nodeFit) []int {
 		counts[w] = true
 	}
 	for w := h.widest(); w > 0 && w <= top; w += stride(w, h.widest()) {
+		counts[w] = true
+	}
+	for w := 1; w <= top; w *= 2 {
 		counts[w] = true
 	}
 	var out []int
@@ -108,8 +112,13 @@ func workerCounts(job data.Job, h nodeFit) []int {
 }
 
 // whole keeps the sizes among which a batch that may not change can be divided
-// in whole samples; where there is none it keeps all.
+// in whole samples; where there is none it keeps all. Logical workers are divided
+// in any case (EasyScale, Li et al., SC 2023: what a job learns does not depend on
+// how many GPUs it has).
 func whole(job data.Job, counts []int) []int {
+	if n := job.LogicalWorkers; n > 0 {
+		return slices.DeleteFunc(counts, func(w int) bool { return n%w != 0 })
+	}
 	if job.Batch.Adapt || job.Batch.Initial <= 0 {
 		return counts
 	}

@@ -16,25 +16,9 @@ func (r *clusterFit) offered(sizes []int, h nodeFit) []int {
 	node := max(1, h.widest())
 	switch r.sizes {
 	case "pow2":
-		return slices.DeleteFunc(r.refined(sizes, h), func(w int) bool { return w&(w-1) != 0 })
+		return slices.DeleteFunc(sizes, func(w int) bool { return w&(w-1) != 0 })
 	case "nodes":
 		return slices.DeleteFunc(sizes, func(w int) bool { return w%node != 0 && (w > node || w&(w-1) != 0) })
 	}
-	return sizes
-}
-
-// refined adds the powers of two within the range of sizes, which coarse
-// steps of whole nodes may have left out.
-func (r *clusterFit) refined(sizes []int, h nodeFit) []int {
-	if len(sizes) == 0 {
-		return sizes
-	}
-	lo, hi := sizes[0], min(sizes[len(sizes)-1], h.total())
-	for w := 1; w <= hi; w *= 2 {
-		if w >= lo && !slices.Contains(sizes, w) {
-			sizes = append(sizes, w)
-		}
-	}
-	slices.Sort(sizes)
 	return sizes
 }

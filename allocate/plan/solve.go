@@ -20,8 +20,13 @@ import (
 // be planned, a [data.InputError] if one is described wrongly or lacks what
 // the policy needs. A single job that cannot be planned gets nothing, or keeps
 // what it has if it runs; the plan says why.
+//
+// Opportunistic jobs come after all others, on the GPUs that those leave; value
+// and bound are of the others.
 func Solve(pr Problem, policy allocate.Policy) (*data.Plan, error) {
-	return solveWith(pr, oraclesOf(pr), policy)
+	return opportunistic(pr, policy, func(pr Problem, policy allocate.Policy) (*data.Plan, error) {
+		return solveWith(pr, oraclesOf(pr), policy)
+	})
 }
 
 func solveWith(pr Problem, oracles []oracle, policy allocate.Policy) (*data.Plan, error) {

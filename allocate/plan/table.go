@@ -63,6 +63,7 @@ type tableKey struct {
 	workers, ps       data.IntRange
 	need              data.Need
 	current           int
+	logical           int
 	alone             int // number of a job whose oracle nobody shares
 }
 
@@ -75,7 +76,7 @@ type tables struct {
 
 // add returns the table of a job, without answers as yet.
 func (t *tables) add(i int, job data.Job, o oracle, in *clusterFit) *table {
-	key := tableKey{fixed: !job.Batch.Adapt, initial: job.Batch, types: strings.Join(job.GPUTypes, " "), workers: job.Workers, ps: job.PS, need: job.Resources.Worker}
+	key := tableKey{fixed: !job.Batch.Adapt, initial: job.Batch, types: strings.Join(job.GPUTypes, " "), workers: job.Workers, ps: job.PS, need: job.Resources.Worker, logical: job.LogicalWorkers}
 	for _, m := range job.Modes {
 		key.modes += string(m) + " "
 	}
@@ -186,7 +187,7 @@ type cacheKey struct {
 	gpuType           string
 	mode              data.Mode
 	placement         string
-	ps                int
+	ps, logical       int
 }
 
 type cached struct {
@@ -201,7 +202,7 @@ func (c *Cache) answer(job data.Job, o oracle, shape data.Config) (predict.Answe
 	if c == nil || !ok || len(shape.Extra) > 0 {
 		return answer(job, o, shape)
 	}
-	key := cacheKey{m.Model, m.Accumulate, job.Batch.Adapt, m.Batch, job.Batch.Initial, shape.GPUType, shape.Mode, shape.Placement.String(), shape.PS}
+	key := cacheKey{m.Model, m.Accumulate, job.Batch.Adapt, m.Batch, job.Batch.Initial, shape.GPUType, shape.Mode, shape.Placement.String(), shape.PS, job.LogicalWorkers}
 	if known, ok := c.known.Load(key); ok {
 		x := known.(cached)
 		return x.answer, x.err
@@ -214,6 +215,10 @@ func (c *Cache) answer(job data.Job, o oracle, shape data.Config) (predict.Answe
 
 // answer predicts a shape at the batch the job may use there.
 func answer(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
+	if n := job.LogicalWorkers; n > 0 { // each worker takes its part of them one after another
+		c.LocalBatch, c.AccumSteps = job.Batch.Initial/float64(n), n/c.Workers-1
+		return o.At(c)
+	}
 	if job.Batch.Adapt || job.Batch.Initial <= 0 {
 		c.LocalBatch, c.AccumSteps = 0, 0
 		return o.BestBatch(c)

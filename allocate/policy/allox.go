@@ -32,11 +32,7 @@ func (x AlloX) Allocate(s allocate.State) (allocate.Assignment, error) {
 	if err != nil {
 		return allocate.Assignment{}, err
 	}
-	for i := range s.Jobs {
-		if c := s.Jobs[i].Current; c >= 0 {
-			q.try(i, c)
-		}
-	}
+	q.keep()
 	var waiting []int
 	for _, i := range sorted(s, submitted) {
 		if q.choice[i] < 0 && len(s.Jobs[i].Options) > 0 {

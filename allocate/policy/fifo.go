@@ -15,17 +15,11 @@ func (f FIFO) Allocate(s allocate.State) (allocate.Assignment, error) {
 	if err != nil {
 		return allocate.Assignment{}, err
 	}
-	order := sorted(s, submitted)
-	for _, i := range order {
-		if s.Jobs[i].Current >= 0 { // running jobs run on
-			q.serve(i)
+	q.keep()
+	for _, i := range sorted(s, submitted) {
+		if waits := q.choice[i] < 0 && !q.serve(i); waits && !f.Backfill && s.Jobs[i].Current < 0 && len(s.Jobs[i].Options) > 0 {
+			break
 		}
-	}
-	for _, i := range order {
-		if s.Jobs[i].Current >= 0 || q.serve(i) || f.Backfill || len(s.Jobs[i].Options) == 0 {
-			continue
-		}
-		break
 	}
 	return q.assignment(), nil
 }

@@ -79,11 +79,7 @@ func (g *Gavel) Allocate(s allocate.State) (allocate.Assignment, error) {
 			q.try(c.job, c.option)
 		}
 	}
-	for _, i := range sorted(s, submitted) {
-		if q.choice[i] < 0 {
-			q.serve(i)
-		}
-	}
+	q.fill(submitted)
 	return q.assignment(), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"knee/allocate"
+	"knee/allocate/objective"
 	"knee/allocate/solve"
 )
 
@@ -164,13 +165,7 @@ func (k Knee) tried(j *allocate.JobState, n int) float64 {
 }
 
 // speed is what is expected of an option, less the risk.
-func (k Knee) speed(o *allocate.Option) float64 {
-	g := o.Answer.Goodput
-	if k.Risk <= 0 || g.Lo <= 0 || g.Lo > g.Mean {
-		return g.Mean
-	}
-	return g.Mean - math.Min(k.Risk, 1)*(g.Mean-g.Lo)
-}
+func (k Knee) speed(o *allocate.Option) float64 { return objective.Cautious(o.Answer.Goodput, k.Risk) }
 
 // smallest is the speed of the option of fewest workers, the fastest of
 // those.

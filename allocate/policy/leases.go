@@ -64,13 +64,3 @@ func (l leases) next() float64 {
 	}
 	return first
 }
-
-// fill serves whoever still fits, by rising key: no GPU idles beside a job that
-// could use it.
-func (q *queue) fill(of func(*allocate.JobState) key) {
-	for _, i := range sorted(q.state, of) {
-		if q.choice[i] < 0 {
-			q.serve(i)
-		}
-	}
-}

@@ -78,6 +78,25 @@ func (q *queue) try(i, n int) bool {
 	return false
 }
 
+// keep has what runs run on.
+func (q *queue) keep() {
+	for i := range q.state.Jobs {
+		if q.state.Jobs[i].Current >= 0 {
+			q.serve(i)
+		}
+	}
+}
+
+// fill serves whoever still fits, by rising key: no GPU idles beside a job that
+// could use it.
+func (q *queue) fill(of func(*allocate.JobState) key) {
+	for _, i := range sorted(q.state, of) {
+		if q.choice[i] < 0 {
+			q.serve(i)
+		}
+	}
+}
+
 func (q *queue) assignment() allocate.Assignment {
 	return allocate.Assignment{Choice: q.choice}
 }

@@ -51,17 +51,9 @@ func inOrder(s allocate.State, of func(*allocate.JobState) key, hold bool) (allo
 		return allocate.Assignment{}, err
 	}
 	if hold {
-		for i := range s.Jobs {
-			if s.Jobs[i].Current >= 0 {
-				q.serve(i)
-			}
-		}
+		q.keep()
 	}
-	for _, i := range sorted(s, of) {
-		if q.choice[i] < 0 {
-			q.serve(i)
-		}
-	}
+	q.fill(of)
 	return q.assignment(), nil
 }
 

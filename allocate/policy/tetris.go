@@ -20,9 +20,10 @@ func (Tetris) Allocate(s allocate.State) (allocate.Assignment, error) {
 	if err != nil {
 		return allocate.Assignment{}, err
 	}
+	q.keep()
 	var waiting []int
 	for i := range s.Jobs {
-		if running := s.Jobs[i].Current >= 0 && q.serve(i); !running && len(s.Jobs[i].Options) > 0 {
+		if q.choice[i] < 0 && len(s.Jobs[i].Options) > 0 {
 			waiting = append(waiting, i)
 		}
 	}

@@ -35,35 +35,15 @@ func (k *knapsack) refine(d *dual, known float64, mustRun bool) {
 	k.polyak(d, known, mustRun, min(max(dualWork/work, 12), 400))
 }
 
-// sample is how many jobs are asked for prices to start from where there
-// are many more.
-const sample = 300
-
-// approach finds prices near the best: of many jobs first those that a sample
-// of them, with its part of the cluster, would pay, then those of all. With
-// mustRun the choice of nothing is not offered to jobs that have an item.
-func (k *knapsack) approach(mustRun bool, start []float64) dual {
-	if every := len(k.jobs) / sample; every > 1 {
-		few := k.descend(start, 0.5, 5e-3, ask{every, mustRun})
-		return k.descend(few.price, 0.02, 2e-4, ask{1, mustRun})
-	}
-	return k.descend(start, 0.5, 2e-4, ask{1, mustRun})
-}
-
-// ask says whom to ask at a price.
-type ask struct {
-	every   int // one job in so many
-	mustRun bool
-}
-
-// descend moves every price up or down by a factor, by the sign of its
+// approach finds prices near the best. With mustRun the choice of nothing is not
+// offered to jobs that have an item. It moves every price up or down by a factor, by the sign of its
 // subgradient; a factor grows while the sign stays and shrinks when it turns
 // (Riedmiller and Braun, A direct adaptive method for faster
 // backpropagation learning, ICNN 1993). Prices of resources differ by
 // orders of magnitude, which plain subgradient steps cope with badly. The
 // factors are exponentials of steps that begin at first and end below least.
-func (k *knapsack) descend(start []float64, first, least float64, who ask) dual {
-	const rounds = 40
+func (k *knapsack) approach(mustRun bool, start []float64) dual {
+	const rounds, first, least = 60, 0.5, 1e-7
 	best := dual{price: append([]float64(nil), start...), bound: math.Inf(1)}
 	price, grad := append([]float64(nil), start...), make([]float64, k.n)
 	step, sign := make([]float64, k.n), make([]float64, k.n)
@@ -71,7 +51,7 @@ func (k *knapsack) descend(start []float64, first, least float64, who ask) dual 
 		step[d] = first
 	}
 	for range rounds {
-		k.try(&best, price, grad, who)
+		k.try(&best, price, grad, mustRun)
 		moved := false
 		for d, g := range grad {
 			switch {
@@ -87,7 +67,7 @@ func (k *knapsack) descend(start []float64, first, least float64, who ask) dual 
 			}
 			moved = true
 			if price[d] == 0 {
-				price[d] = math.Abs(best.bound) * float64(who.every) / 100 // in demand after all
+				price[d] = math.Abs(best.bound) / 100 // in demand after all
 			}
 			price[d] *= math.Exp(-math.Copysign(step[d], g))
 		}
@@ -99,8 +79,8 @@ func (k *knapsack) descend(start []float64, first, least float64, who ask) dual 
 }
 
 // try evaluates L and keeps the prices if it is the least so far.
-func (k *knapsack) try(best *dual, price, grad []float64, who ask) float64 {
-	l := k.lagrangian(price, grad, who)
+func (k *knapsack) try(best *dual, price, grad []float64, mustRun bool) float64 {
+	l := k.lagrangian(price, grad, mustRun)
 	if l < best.bound {
 		best.bound = l
 		copy(best.price, price)
@@ -114,7 +94,7 @@ func (k *knapsack) polyak(best *dual, known float64, mustRun bool, rounds int) {
 	theta, stale := 1.0, 0
 	for range rounds {
 		before := best.bound
-		l := k.try(best, price, grad, ask{1, mustRun})
+		l := k.try(best, price, grad, mustRun)
 		if before-best.bound > 1e-6*math.Abs(l) {
 			stale = 0
 		}
@@ -130,7 +110,7 @@ func (k *knapsack) polyak(best *dual, known float64, mustRun bool, rounds int) {
 		if stale++; stale > 8 {
 			theta, stale = theta/2, 0
 			copy(price, best.price)
-			l = k.lagrangian(price, grad, ask{1, mustRun})
+			l = k.lagrangian(price, grad, mustRun)
 		}
 		length := theta * (l - known) / norm
 		for d := range price {
@@ -139,20 +119,19 @@ func (k *knapsack) polyak(best *dual, known float64, mustRun bool, rounds int) {
 	}
 }
 
-// lagrangian returns L at the prices and leaves a subgradient in grad. Of a
-// sample of the jobs it is that of their part of the cluster.
-func (k *knapsack) lagrangian(price, grad []float64, who ask) float64 {
+// lagrangian returns L at the prices and leaves a subgradient in grad.
+func (k *knapsack) lagrangian(price, grad []float64, mustRun bool) float64 {
 	var l float64
 	for d, p := range price {
 		grad[d] = 0
 		if k.scale[d] {
-			grad[d] = 1 / float64(who.every)
-			l += p * grad[d]
+			grad[d] = 1
+			l += p
 		}
 	}
 	k.view(price)
-	for i := 0; i < len(k.jobs); i += who.every {
-		v, c := k.chosen(i, who.mustRun)
+	for i := range k.jobs {
+		v, c := k.chosen(i, mustRun)
 		l += v
 		if c == allocate.None {
 			continue

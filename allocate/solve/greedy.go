@@ -86,7 +86,6 @@ func (s *selection) start(i int, starts []int, r rank) bool {
 type step struct {
 	job, from, to int
 	slope         float64
-	dominant      int // dimension of the dominant share
 }
 
 // next returns the steepest step of job i that fits. Going to the item of
@@ -116,9 +115,8 @@ func (s *selection) steeper(best *step, c int) {
 	if gain <= 0 || c == from {
 		return
 	}
-	cost, dominant := s.extra(it, s.k.item(i, from))
-	if m := slope(gain, cost); (best.to == allocate.None || m > best.slope) && s.fits(i, c) {
-		best.to, best.slope, best.dominant = c, m, dominant
+	if m := slope(gain, s.extra(it, s.k.item(i, from))); (best.to == allocate.None || m > best.slope) && s.fits(i, c) {
+		best.to, best.slope = c, m
 	}
 }
 
@@ -144,8 +142,6 @@ func (s *selection) grow() {
 		st := h.Pop()
 		if s.fits(st.job, st.to) {
 			s.set(st.job, st.to)
-		} else if d := st.dominant; d != allocate.None && s.margin[d] == 0 {
-			s.margin[d] = st.slope
 		}
 		if st, ok := s.next(st.job); ok {
 			h.Push(st)

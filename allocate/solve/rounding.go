@@ -1,6 +1,8 @@
 package solve
 
 import (
+	"slices"
+
 	"knee/allocate"
 )
 
@@ -13,7 +15,7 @@ import (
 func (k *knapsack) rounded(d dual, mustRun bool) *selection {
 	const tries = 24
 	price := append([]float64(nil), d.price...)
-	raise := 1e-4
+	raise, top := 1e-4, max(slices.Max(price), 1e-9)
 	for range tries {
 		s := k.empty()
 		k.view(price)
@@ -26,7 +28,7 @@ func (k *knapsack) rounded(d dual, mustRun bool) *selection {
 		for d, free := range s.free {
 			if free < -allocate.Slack {
 				short = true
-				price[d] = max(price[d]*(1+raise), 1e-9)
+				price[d] = max(price[d]*(1+raise), raise*top) // one that was free too
 			}
 		}
 		if !short {

@@ -13,11 +13,10 @@ type selection struct {
 	choice []int // index in items, or none
 	free   []float64
 	value  float64
-	margin []float64 // by dimension: slope of the first step that no longer fitted, an estimate of its price
 }
 
 func (k *knapsack) empty() *selection {
-	s := &selection{k: k, choice: make([]int, len(k.jobs)), free: make([]float64, k.n), margin: make([]float64, k.n)}
+	s := &selection{k: k, choice: make([]int, len(k.jobs)), free: make([]float64, k.n)}
 	for d := range s.free {
 		s.free[d] = 1
 	}
@@ -29,7 +28,7 @@ func (k *knapsack) empty() *selection {
 }
 
 func (s *selection) clone() *selection {
-	return &selection{k: s.k, choice: slices.Clone(s.choice), free: slices.Clone(s.free), value: s.value, margin: slices.Clone(s.margin)}
+	return &selection{k: s.k, choice: slices.Clone(s.choice), free: slices.Clone(s.free), value: s.value}
 }
 
 // at returns the value of choice c of job i.
@@ -136,10 +135,8 @@ func (s *selection) allRun() bool {
 }
 
 // extra returns what changing from one item, which may be nil, to another
-// costs, the largest share of anything that to takes beyond from, and the
-// dimension of that dominant share.
-func (s *selection) extra(to, from *item) (most float64, dominant int) {
-	dominant = allocate.None
+// costs: the dominant share, the largest of anything that to takes beyond from.
+func (s *selection) extra(to, from *item) (most float64) {
 	same := from != nil && from.branch == to.branch
 	for n, d := range s.k.dims[to.branch] {
 		u := to.use[n]
@@ -149,11 +146,9 @@ func (s *selection) extra(to, from *item) (most float64, dominant int) {
 		case from != nil:
 			u -= s.k.has(from, d)
 		}
-		if u > most {
-			most, dominant = u, d
-		}
+		most = max(most, u)
 	}
-	return most, dominant
+	return most
 }
 
 // slope is gain per share; a gain that costs nothing beats all others.

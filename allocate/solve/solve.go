@@ -60,7 +60,7 @@ func Best(s allocate.State, v Values) (allocate.Assignment, error) {
 	if !exact {
 		sel = k.admit(k.dense, false)
 		sel.grow()
-		if x := k.rounded(k.approach(false, sel.margin), false); x != nil && x.total() > sel.total() {
+		if x := k.rounded(k.approach(false, k.guess()), false); x != nil && x.total() > sel.total() {
 			sel = x
 		}
 		sel.improve(false)
@@ -148,7 +148,7 @@ func checkState(s allocate.State) error {
 // the best of those that run every job.
 func (k *knapsack) free(d dual, best *selection) float64 {
 	all := dual{price: slices.Clone(d.price), bound: math.Inf(1)}
-	k.try(&all, all.price, make([]float64, k.n), ask{1, false})
+	k.try(&all, all.price, make([]float64, k.n), false)
 	if all.bound > d.bound+1e-12*math.Abs(d.bound) { // at these prices some would rather wait
 		k.refine(&all, best.total(), false)
 	}
@@ -195,14 +195,12 @@ func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
 	now := k.now()
 	consider(now)
 	var grown *selection
-	start := k.guess()
 	if len(k.jobs) <= branchJobs {
 		grown = first.clone()
 		grown.grow()
 		consider(grown)
-		start = grown.margin
 	}
-	d = k.approach(mustRun, start)
+	d = k.approach(mustRun, k.guess())
 	consider(k.rounded(d, mustRun))
 	far := func() bool { return best == nil || d.bound-best.value > closeEnough*math.Abs(d.bound) }
 	if far() && best != nil {

@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"errors"
+	"slices"
+
+	"knee/allocate"
+	"knee/data"
+)
+
+// opportunistic plans the jobs that have a claim with solve, then, by marginal
+// gain on the GPUs that stay idle, those that have none (AntMan, Xiao et al.,
+// OSDI 2020, section 4.1): they take nothing from anybody, and make room when
+// others come. Sharing a GPU with another job is not planned.
+func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, allocate.Policy) (*data.Plan, error)) (*data.Plan, error) {
+	claim := slices.DeleteFunc(slices.Clone(pr.Jobs), func(j data.Job) bool { return j.Opportunistic })
+	if len(claim) == len(pr.Jobs) || len(claim) == 0 {
+		return solve(pr, policy)
+	}
+	first := pr
+	first.Jobs = claim
+	made, err := solve(first, policy)
+	if err != nil {
+		return nil, err
+	}
+	rest := pr
+	rest.Jobs = slices.DeleteFunc(slices.Clone(pr.Jobs), func(j data.Job) bool { return !j.Opportunistic })
+	if rest.FairSlots == 0 {
+		rest.FairSlots = pr.Cluster.Slots()
+	}
+	left := *pr.Cluster
+	left.Nodes = slices.Clone(left.Nodes)
+	for i, j := range made.Jobs {
+		take(&left, j.Placement, claim[i].Resources)
+	}
+	rest.Cluster = &left
+	for i := range rest.Jobs {
+		if !stands(&left, rest.Jobs[i]) {
+			rest.Jobs[i].Current = nil
+		}
+	}
+	others, err := solve(rest, nil)
+	var none *Infeasible
+	if errors.As(err, &none) && !pr.Strict {
+		others, err = idle(rest.Jobs), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	made.Utilization.GPUsUsed += others.Utilization.GPUsUsed
+	made.Warnings = append(made.Warnings, others.Warnings...)
+	var all []data.PlannedJob // in the order of the problem
+	for _, job := range pr.Jobs {
+		from := &made.Jobs
+		if job.Opportunistic {
+			from = &others.Jobs
+		}
+		j := (*from)[0]
+		*from = (*from)[1:]
+		if j.Was = currentShares(job); job.Current != nil && j.Action == data.Start { // others have its place
+			j.Action = data.Move
+		}
+		all = append(all, j)
+	}
+	made.Jobs = all
+	return made, nil
+}
+
+// stands reports whether what a job runs on is free.
+func stands(c *data.Cluster, job data.Job) bool {
+	for _, s := range currentShares(job) {
+		if !slices.ContainsFunc(c.Nodes, func(n data.Node) bool { return n.Name == s.Node && n.GPUs >= s.Workers }) {
+			return false
+		}
+	}
+	return job.Current != nil
+}
+
+// idle is the plan of jobs for which nothing is left.
+func idle(jobs []data.Job) *data.Plan {
+	out := &data.Plan{}
+	for _, job := range jobs {
+		out.Jobs = append(out.Jobs, data.PlannedJob{Name: job.Name, ID: job.ID, Action: data.Pause, Placement: []data.NodeShare{},
+			Template: template(job), Resources: needs(job), Range: workersRange(job), InitialBatch: job.Batch.Initial, Reason: "opportunistic, and the other jobs leave nothing"})
+	}
+	return out
+}

@@ -1,0 +1,75 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"knee/allocate"
+	"knee/data"
+)
+
+// TestOpportunisticTakesWhatIsLeft: of 8 GPUs a job with a claim takes at most 6
+// whatever runs on them, and an opportunistic one the other 2; where the claim
+// is to all, it waits.
+func TestOpportunisticTakesWhatIsLeft(t *testing.T) {
+	for _, tt := range []struct {
+		claim  int
+		want   []int
+		action data.Action
+		saved  string
+	}{{6, []int{2, 6}, data.Move, ""}, {8, []int{0, 8}, data.Pause, "leave nothing"}} {
+		extra := named("extra", 1, 8)
+		extra.Opportunistic, extra.Weight = true, 1000 // its weight gives it no claim
+		extra.Current = &data.Current{GPUType: "t4", Placement: data.Placement{4}, Nodes: []string{"t41"}}
+		pr := Problem{Cluster: testCluster(nodes("t4", 2, 4)...), Jobs: []data.Job{extra, named("own", tt.claim, tt.claim)}}
+		laws := map[string]oracle{"extra": t4(0.9, 1e6), "own": t4(0.9, 1e6)}
+		made, err := opportunistic(pr, nil, func(pr Problem, p allocate.Policy) (*data.Plan, error) {
+			var oracles []oracle
+			for _, j := range pr.Jobs {
+				oracles = append(oracles, laws[j.Name])
+			}
+			return solveWith(pr, oracles, p)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkPlan(t, pr, made)
+		if got := []int{made.Jobs[0].Workers, made.Jobs[1].Workers}; !slices.Equal(got, tt.want) || !strings.Contains(made.Jobs[0].Reason, tt.saved) {
+			t.Errorf("claim of %d: workers %v, want %v (%s)", tt.claim, got, tt.want, made.Jobs[0].Reason)
+		}
+		if j := made.Jobs[0]; j.Action != tt.action || len(j.Was) != 1 {
+			t.Errorf("%s from %v, want %s", j.Action, j.Was, tt.action)
+		}
+		if made.Utilization.GPUsUsed != tt.want[0]+tt.want[1] {
+			t.Errorf("%d GPUs used", made.Utilization.GPUsUsed)
+		}
+	}
+}
+
+// TestLogicalWorkers: a job of 12 logical workers and a batch of 48 gets 1, 2,
+// 3, 4, 6 or 12 workers, each with whole logical workers of 4 samples one after
+// another, so that the global batch is always 48.
+func TestLogicalWorkers(t *testing.T) {
+	job := named("a", 1, 16)
+	job.LogicalWorkers, job.Batch = 12, data.Batch{Initial: 48}
+	in := newClusterFit(testCluster(nodes("t4", 4, 4)...))
+	var sizes []int
+	for _, c := range shapes(job, t4(0.9, 0), in) {
+		a, err := answer(job, t4(0.9, 0), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sizes = append(sizes, c.Workers); a.Config.GlobalBatch() != 48 || a.Config.LocalBatch != 4 {
+			t.Errorf("%d workers: batch %g of %g", c.Workers, a.Config.LocalBatch, a.Config.GlobalBatch())
+		}
+	}
+	if !slices.Equal(sizes, []int{1, 2, 3, 4, 6, 12}) {
+		t.Errorf("sizes %v", sizes)
+	}
+	job.Batch.Adapt = true
+	_, err := solveWith(Problem{Cluster: in.Cluster, Jobs: []data.Job{job}}, []oracle{t4(0.9, 1e6)}, nil)
+	if err == nil || !strings.Contains(err.Error(), "logical_workers") {
+		t.Errorf("a batch that is adapted: %v", err)
+	}
+}
