@@ -329,6 +329,7 @@ func halfway(from, to *prior.Speed) *prior.Speed {
 		of.Field(i).SetFloat(between(of.Field(i).Float(), start.Field(i).Float()))
 	}
 	p.Scatter, p.NoiseScatter = between(p.Scatter, from.Scatter), between(p.NoiseScatter, from.NoiseScatter)
+	p.Limits = between(p.Limits, from.Limits)
 	p.KnobScatter, p.Tail = between(p.KnobScatter, from.KnobScatter), between(p.Tail, from.Tail)
 	return p
 }
