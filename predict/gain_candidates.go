@@ -20,20 +20,21 @@ type surroundings struct {
 func surroundingsOf(rows []data.Measurement) surroundings {
 	s := surroundings{base: data.Config{Job: rows[0].Job, GPUType: rows[0].GPUType, Mode: rows[0].Mode}}
 	batches, servers := map[float64]int{}, map[int]int{}
+	globals := map[float64]bool{}
 	for _, r := range rows {
 		s.workers, s.servers = append(s.workers, r.Workers), append(s.servers, r.PS)
 		s.widest = max(s.widest, r.WidestNode())
 		s.placed = s.placed || len(r.Placement) > 0 || r.Nodes > 0
 		batches[r.LocalBatch]++
+		globals[math.Round(r.SamplesPerStep()*1e6)/1e6] = true // divided by the workers and multiplied again
+		s.global = max(s.global, r.SamplesPerStep())
 		servers[r.PS]++
 	}
 	slices.Sort(s.workers)
 	slices.Sort(s.servers)
 	s.workers, s.servers = slices.Compact(s.workers), slices.Compact(s.servers)
 	s.base.LocalBatch, s.base.PS = mostCommon(batches), mostCommon(servers)
-	if e := rangesOf(rows)[kindOf(s.base)]; e.fixed {
-		s.fixed, s.global = true, e.global[1]
-	}
+	s.fixed = s.global > 0 && len(globals) < len(batches)
 	return s
 }
 

@@ -51,7 +51,6 @@ type Residual struct {
 	Family       string        // as asked for, such as auto
 	Predicted    data.Estimate // s per step, from the measurements that were not held out
 	Extrapolated bool          // outside the range of those measurements
-	Beyond       float64       // how many times outside, in the dimension that is farthest; 1 inside
 	Support      int           // measurements of its GPU type and mode that were not held out
 }
 
@@ -278,10 +277,13 @@ func (t *trial) run(ctx context.Context, seed int64) error {
 	if err != nil {
 		return err
 	}
-	ranges := rangesOf(train)
+	trained := map[kind]bool{}
+	for _, row := range train {
+		trained[kindOf(row.Config)] = true
+	}
 	known := make([]data.Measurement, 0, len(test))
 	for _, row := range test {
-		if _, trained := ranges[kindOf(row.Config)]; trained {
+		if trained[kindOf(row.Config)] {
 			known = append(known, row)
 			continue
 		}
@@ -300,11 +302,7 @@ func (t *trial) run(ctx context.Context, seed int64) error {
 			return fmt.Errorf("measurements from %s on: %w", rows[0].Source, err)
 		}
 		for i, row := range rows {
-			residual := Residual{Measured: row, Family: t.family, Predicted: ps[i].StepTime, Extrapolated: ps[i].Extrapolated, Beyond: 1, Support: ps[i].Support}
-			if ps[i].Extrapolated {
-				residual.Beyond = ranges[kindOf(row.Config)].beyond(row.Config)
-			}
-			t.residuals = append(t.residuals, residual)
+			t.residuals = append(t.residuals, Residual{Measured: row, Family: t.family, Predicted: ps[i].StepTime, Extrapolated: ps[i].Extrapolated, Support: ps[i].Support})
 		}
 	}
 	return nil

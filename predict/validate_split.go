@@ -2,7 +2,6 @@ package predict
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -129,63 +128,4 @@ func forward(rows []data.Measurement) (fold, []string) {
 		c := counts[kindOf(rows[i].Config)]
 		return rows[i].Workers > c[(len(c)-1)/2]
 	}), warnings
-}
-
-// extents is the measured range of one GPU type and mode.
-type extents struct {
-	workers, nodes, widest, ps, batch, global [2]float64
-	fixed                                     bool // the global batch was held constant
-}
-
-// rangesOf measures the training measurements by GPU type and mode.
-func rangesOf(ms []data.Measurement) map[kind]*extents {
-	all := map[kind]*extents{}
-	locals, globals := map[kind]map[float64]bool{}, map[kind]map[float64]bool{}
-	grow := func(r *[2]float64, v float64) {
-		if r[1] == 0 {
-			*r = [2]float64{v, v}
-		}
-		r[0], r[1] = math.Min(r[0], v), math.Max(r[1], v)
-	}
-	for _, m := range ms {
-		k := kindOf(m.Config)
-		if all[k] == nil {
-			all[k], locals[k], globals[k] = &extents{}, map[float64]bool{}, map[float64]bool{}
-		}
-		e := all[k]
-		grow(&e.workers, float64(m.Workers))
-		grow(&e.nodes, float64(m.NodeCount()))
-		grow(&e.widest, float64(m.WidestNode()))
-		grow(&e.ps, float64(max(m.PS, 1)))
-		if m.LocalBatch > 0 {
-			grow(&e.batch, m.LocalBatch)
-			grow(&e.global, m.SamplesPerStep())
-			locals[k][m.LocalBatch] = true
-			globals[k][math.Round(m.SamplesPerStep()*1e6)/1e6] = true
-			e.fixed = len(globals[k]) < len(locals[k])
-		}
-	}
-	return all
-}
-
-// beyond returns how many times outside the range a configuration is, in
-// the dimension that is farthest; at least 1. Where the global batch was held
-// constant the local batch follows from the workers and is not counted again.
-func (e *extents) beyond(c data.Config) float64 {
-	far := 1.0
-	out := func(r [2]float64, v float64) {
-		if r[1] > 0 && v > 0 {
-			far = math.Max(far, math.Max(v/r[1], r[0]/v))
-		}
-	}
-	out(e.workers, float64(c.Workers))
-	out(e.nodes, float64(c.NodeCount()))
-	out(e.widest, float64(c.WidestNode()))
-	out(e.ps, float64(max(c.PS, 1)))
-	if e.fixed {
-		out(e.global, c.SamplesPerStep())
-	} else {
-		out(e.batch, c.LocalBatch)
-	}
-	return far
 }

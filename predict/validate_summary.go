@@ -8,26 +8,16 @@ import (
 	"knee/internal/quantile"
 )
 
-// Distances names the distances of extrapolation, nearest first, as
-// [Validation.ByDistance] groups by: inside the range of the measurements
-// that were not held out, or outside it by up to a factor of two, of four, or
-// by more, in the dimension (workers, nodes, workers on a node, ps, batch)
-// that is farthest outside.
-func Distances() []string { return []string{"inside", "up to 2×", "2× to 4×", "over 4×"} }
+// Distances names what [Validation.ByDistance] groups by: inside the range of
+// the measurements that were not held out, or outside it.
+func Distances() []string { return []string{"inside", "extrapolated"} }
 
 // distance is an entry of Distances.
 func (r Residual) distance() string {
-	d := Distances()
-	const slack = 1e-9
-	switch {
-	case !r.Extrapolated:
-		return d[0]
-	case r.Beyond <= 2+slack:
-		return d[1]
-	case r.Beyond <= 4+slack:
-		return d[2]
+	if r.Extrapolated {
+		return Distances()[1]
 	}
-	return d[3]
+	return Distances()[0]
 }
 
 // Summary is how well held-out measurements were predicted. Errors are
@@ -60,8 +50,8 @@ func (v *Validation) ByGroup() []Summary {
 	})
 }
 
-// ByDistance summarises by distance of extrapolation, nearest first. A
-// distance at which nothing lies is left out.
+// ByDistance summarises by entry of [Distances]; one at which nothing lies is
+// left out.
 func (v *Validation) ByDistance() []Summary {
 	all := v.by(func(r Residual) Summary { return Summary{Distance: r.distance()} })
 	order := Distances()

@@ -103,7 +103,6 @@ func (a *app) rowsOfJob(files []string, job string) ([]data.Measurement, error) 
 
 func newValidate(a *app) *cobra.Command {
 	var v validateFlags
-	var fail []string
 	var out format
 	cmd := &cobra.Command{
 		Use:   "validate MEASUREMENTS.csv...",
@@ -111,68 +110,27 @@ func newValidate(a *app) *cobra.Command {
 		Long: `validate fits on a part of the measurements, predicts the rest and compares:
 mean, median and 90 % quantile of the absolute percentage error, the share of
 measurements inside their 90 % interval (coverage) and the half-width of the
-intervals. By job, GPU type and mode, by distance of extrapolation, and in
-total, for several families beside each other.
+intervals. By job, GPU type and mode, inside the measured range and outside,
+and in total, for several families beside each other.
 
 Random folds interpolate. What a model is worth for larger configurations
 than were measured, --forward and --test tell. All figures are in percent.`,
 		Example: `  knee validate study.measurements.csv
   knee validate study.measurements.csv --forward --family auto,pollux,amdahl
-  knee validate small.csv --test large.csv --fail-if 'mape>10,coverage<80'`,
+  knee validate small.csv --test large.csv`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			conditions, err := conditionsOf(fail)
-			if err != nil {
-				return err
-			}
 			val, err := v.run(a, cmd, args)
 			if err != nil {
 				return err
 			}
 			res := newValidateResult(val)
-			if err := out.print(a.stdout, res, res.table()); err != nil {
-				return err
-			}
-			return crossed(conditions, res.Total)
+			return out.print(a.stdout, res, res.table())
 		},
 	}
 	v.add(cmd)
-	cmd.Flags().StringSliceVar(&fail, "fail-if", nil, "exit with 3 if a total crosses a threshold, such as 'mape>10' (mape, median, p90, coverage, half_width; < > <= >=)")
 	formatFlag(cmd, &out)
 	return cmd
-}
-
-// conditionsOf parses the thresholds.
-func conditionsOf(texts []string) ([]predict.Condition, error) {
-	var cs []predict.Condition
-	for _, text := range texts {
-		c, err := predict.ParseCondition(text)
-		var input *data.InputError
-		if errors.As(err, &input) {
-			input.File, input.Column = "--fail-if", ""
-		}
-		if err != nil {
-			return nil, err
-		}
-		cs = append(cs, c)
-	}
-	return cs, nil
-}
-
-// crossed returns a thresholdError that names every threshold crossed.
-func crossed(cs []predict.Condition, totals []predict.Summary) error {
-	var all []error
-	for _, c := range cs {
-		for _, s := range totals {
-			if yes, words := c.Crossed(s); yes {
-				all = append(all, errors.New(words))
-			}
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	return thresholdError{errors.Join(all...)}
 }
 
 // validateResult is what validate prints.

@@ -21,7 +21,10 @@ const (
 )
 
 // Gaussian is a normal distribution.
-type Gaussian struct{ Mean, SD float64 }
+type Gaussian struct {
+	Mean float64 `json:"mean"`
+	SD   float64 `json:"sd"`
+}
 
 // priors are those of a transformer of known size.
 //
@@ -35,17 +38,15 @@ type Gaussian struct{ Mean, SD float64 }
 //     FlashAttention computes the scores again.
 //   - logits: 4 bytes in 32 bit, and their gradients.
 //   - overhead: what is held over what is counted: gradients of activations,
-//     buffers of communication, a pool that is fragmented. Set by hand from two
-//     sources of measured peaks, which hold 1.3 times (Megatron of bigscience)
-//     and 2.4 times as much (Sailor, SOSP'25): mean and sd over sources.
+//     buffers of communication, a pool that is fragmented: learned.
 //   - constant: a CUDA context is .3 to .5 GB, NCCL and cuBLAS take as much again.
 //   - headroom: what the driver and a fragmented pool keep for themselves.
-//   - noise: a twentieth, as repeated runs of a configuration differ.
-func priors(a data.Architecture) [coordinates]Gaussian {
+//   - noise: learned.
+func priors(a data.Architecture, from Prior) [coordinates]Gaussian {
 	full, guessed, known := complete(a)
 	p := [coordinates]Gaussian{
 		state: {0, .2}, activation: {0, .5}, quadratic: {-1.5, 1.5}, logits: {math.Log(6), .7},
-		overhead: {.57, .4}, constant: {math.Log(1e9), .7}, headroom: {-.08, .05}, noise: {math.Log(.05), .5},
+		overhead: from.Overhead, constant: {math.Log(1e9), .7}, headroom: {-.08, .05}, noise: from.Noise,
 	}
 	if !known { // bytes, of anything from a small network to a large one
 		p[state], p[activation] = Gaussian{math.Log(5e9), 3}, Gaussian{math.Log(1e8), 3}

@@ -17,8 +17,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"knee/data"
 	"knee/internal/quantile"
 )
@@ -80,6 +78,11 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 // of the device is known. None at all gives the calculator. The architecture
 // is that of the model; zero takes what the measurements say.
 func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
+	return FitUnder(learned(), ms, a, seed)
+}
+
+// FitUnder is [Fit] under a prior other than the learned one.
+func FitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64) *Model {
 	m := &Model{arch: a, gpu: map[string]float64{}}
 	for _, r := range ms {
 		if a.Zero() && !r.Architecture.Zero() {
@@ -109,7 +112,7 @@ func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
 		rows = append(rows, o)
 	}
 	m.observed = len(rows)
-	m.draws = sample(thin(rows), priors(m.arch), seed)
+	m.draws = sample(thin(rows), priors(m.arch, from), seed)
 	return m
 }
 
@@ -162,11 +165,11 @@ func (m *Model) Predict(c data.Config, gpuMemory float64) Prediction {
 		sd := math.Exp(x[noise])
 		ln := p.ln(x)
 		// A value of each draw's noise, spread over the draws in fixed order.
-		lns[d] = ln + sd*distuv.UnitNormal.Quantile((float64((d*53)%len(m.draws))+.5)/float64(len(m.draws)))
+		lns[d] = ln + sd*scatter()[d*53%walkers]
 		if math.IsInf(out.Capacity, 1) {
 			out.Fits++
 		} else {
-			out.Fits += distuv.UnitNormal.CDF((math.Log(out.Capacity) + x[headroom] - ln) / sd)
+			out.Fits += student((math.Log(out.Capacity) + x[headroom] - ln) / sd)
 		}
 	}
 	out.Fits /= float64(len(m.draws))

@@ -33,7 +33,7 @@ func TestPartsByHand(t *testing.T) {
 		{"tensors over 4", config(4, 1, data.Layout{TP: 4}), Parts{State: 18 * gpt.Count() / 4, Activations: 16*2048*2048*24 + math.Exp(-1.5)*5*16*2048*2048*24/4, Logits: 6 * 2048 * 50304 / 4}},
 		{"full recomputation", config(1, 1, data.Layout{Recompute: "full"}), Parts{State: 18 * gpt.Count(), Activations: 2*2048*2048*24 + 34*2048*2048 + math.Exp(-1.5)*5*16*2048*2048, Logits: 6 * 2048 * 50304}},
 	} {
-		got, e := m.PartsOf(c.config), math.Exp(priors(gpt)[overhead].Mean)
+		got, e := m.PartsOf(c.config), math.Exp(priors(gpt, learned())[overhead].Mean)
 		for name, v := range map[string][2]float64{"state": {got.State, e * c.want.State}, "activations": {got.Activations, e * c.want.Activations}, "logits": {got.Logits, e * c.want.Logits}} {
 			// Medians of 128 draws of factors with an sd of up to 1.5.
 			if math.Abs(math.Log(v[0]/v[1])) > .25 {
@@ -92,19 +92,25 @@ func TestUnknownDevice(t *testing.T) {
 	}
 }
 
-// The form has no number that was learned from these tables: every score is
-// of data that had no part in it.
+// Scores are of sources that had no part in the prior.
 func TestMeasuredPeaks(t *testing.T) {
 	dir := bench.Dir(t)
+	sources := map[string][][]data.Measurement{}
 	for _, file := range []string{"sailor.csv", "bigscience.csv"} {
 		ms, _, err := data.LoadMeasurements(filepath.Join(dir, "scaling", file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs := map[string][]data.Measurement{}
-		for _, m := range ms {
-			jobs[m.Job] = append(jobs[m.Job], m)
+		sources[file] = JobsOf(ms)
+	}
+	for file, jobs := range sources {
+		var others [][][]data.Measurement
+		for o := range sources {
+			if o != file {
+				others = append(others, sources[o])
+			}
 		}
+		from := Learn(others)
 		for _, known := range []int{0, 4, 8} {
 			var errors []float64
 			inside, oom, safe := 0, 0, 0
@@ -118,7 +124,7 @@ func TestMeasuredPeaks(t *testing.T) {
 					for _, i := range order[:known] {
 						train = append(train, rows[i])
 					}
-					m := Fit(train, rows[0].Architecture, 1)
+					m := FitUnder(from, train, rows[0].Architecture, 1)
 					for _, i := range order[known:] {
 						r := rows[i]
 						p := m.Predict(r.Config, r.GPUMemory)

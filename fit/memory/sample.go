@@ -3,6 +3,7 @@ package memory
 import (
 	"math"
 	"math/rand/v2"
+	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -56,13 +57,30 @@ func logDensity(x *[coordinates]float64, rows []observation, prior *[coordinates
 			z = (o.ln - o.point.ln(x)) / sd
 			v -= x[noise] + 2.5*math.Log1p(z*z/4)
 		case below:
-			v += math.Log(distuv.UnitNormal.CDF(z) + surprise)
+			v += math.Log(student(z) + surprise)
 		case above:
-			v += math.Log(distuv.UnitNormal.CDF(-z) + surprise)
+			v += math.Log(student(-z) + surprise)
 		}
 	}
 	return v
 }
+
+// student is the distribution function of Student's t with four degrees of
+// freedom, in closed form.
+func student(z float64) float64 {
+	u := z / math.Sqrt(4+z*z)
+	return .5 + u*(3-u*u)/4
+}
+
+// scatter returns one variate of that distribution for each walker, evenly
+// spread.
+var scatter = sync.OnceValue(func() []float64 {
+	v := make([]float64, walkers)
+	for i := range v {
+		v[i] = distuv.StudentsT{Sigma: 1, Nu: 4}.Quantile((float64(i) + .5) / walkers)
+	}
+	return v
+})
 
 // surprise is the chance that a run ended for a reason that the form does not
 // know, such as another process on the device.

@@ -308,7 +308,30 @@ func learn(pr *prior.Speed, splits []split, match *regexp.Regexp, sweeps int, lo
 		}
 		log("sweep %d: %.4f %s", sweep+1, l.value, l.byDataset())
 	}
-	return l.pr, nil
+	return halfway(pr, l.pr), nil
+}
+
+// halfway returns the prior between where learning started and where it ended:
+// all the way, jobs of datasets left out are predicted no better than from the
+// start, and their intervals are too narrow.
+func halfway(from, to *prior.Speed) *prior.Speed {
+	between := func(a, b float64) float64 { return math.Sqrt(a * b) }
+	p := clone(to)
+	for name, m := range p.Forms {
+		for k, c := range m {
+			s := from.Forms[name][k]
+			m[k] = prior.Coordinate{Mean: (c.Mean + s.Mean) / 2, SD: between(c.SD, s.SD),
+				Type: between(c.Type, s.Type), NVLink: (c.NVLink + s.NVLink) / 2}
+		}
+	}
+	of, start := reflect.ValueOf(&p.Kernel).Elem(), reflect.ValueOf(from.Kernel)
+	for i := range of.NumField() {
+		of.Field(i).SetFloat(between(of.Field(i).Float(), start.Field(i).Float()))
+	}
+	p.Scatter, p.NoiseScatter = between(p.Scatter, from.Scatter), between(p.NoiseScatter, from.NoiseScatter)
+	p.Limits = between(p.Limits, from.Limits)
+	p.KnobScatter, p.Tail = between(p.KnobScatter, from.KnobScatter), between(p.Tail, from.Tail)
+	return p
 }
 
 // examplesOf picks the splits that are learned from: one of each protocol of

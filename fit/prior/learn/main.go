@@ -4,6 +4,7 @@
 //	go run ./fit/prior/learn -bench DIR            learns from all jobs and writes the prior
 //	go run ./fit/prior/learn -bench DIR -leave-out  learns once for every dataset without it and
 //	                                                scores the dataset (for parameter servers, the job)
+//	go run ./fit/prior/learn -bench DIR -memory    learns the prior of the memory model
 //	go run ./fit/prior/learn -bench DIR -score      scores the prior that is there, jobs that it
 //	                                                was learned from included
 //
@@ -42,8 +43,12 @@ func run(w io.Writer, args []string) error {
 	only := flags.String("only", "", "score only datasets and protocols whose names contain this")
 	match := flags.String("learn", "", "learn only numbers whose names match this regular expression; what is written keeps the others of the prior that is there")
 	verbose := flags.Bool("v", false, "a line for every split")
+	peaks := flags.Bool("memory", false, "learn the prior of the memory model instead, and write fit/memory/prior.json")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *peaks {
+		return learnMemory(*dir)
 	}
 	which, err := regexp.Compile(*match)
 	if err != nil {

@@ -39,7 +39,10 @@ type score struct {
 	// step time that are wider by the factors of wider.
 	hits [len(wider)]float64
 	bias float64 // mean of ln(predicted/measured)
-	err  error
+	// choices are the tables of one number of GPUs from which each picked the
+	// fastest layout, and how many of its picks are within 3 % of the best.
+	choices, near map[string]float64
+	err           error
 }
 
 // wider are factors on the width of the intervals: what they would cover tells
@@ -57,7 +60,7 @@ const (
 )
 
 func scoreOf(s *split, pr *prior.Speed) score {
-	r := score{split: s, errors: map[string][]float64{}}
+	r := score{split: s, errors: map[string][]float64{}, choices: map[string]float64{}, near: map[string]float64{}}
 	m, err := speed.Fit(context.Background(), s.train, speed.Settings{Prior: pr})
 	if err != nil {
 		return score{split: s, err: err}
@@ -95,7 +98,55 @@ func scoreOf(s *split, pr *prior.Speed) score {
 			r.errors[name] = append(r.errors[name], math.Abs(f(t)/t.StepTime-1))
 		}
 	}
+	if s.layouts() {
+		rivals[ours] = func(t data.Measurement) float64 {
+			p, _ := m.For(t.Architecture).Predict(t.Config)
+			return p.Median
+		}
+		rivals[measured] = func(data.Measurement) float64 { return math.Inf(1) }
+		for name, f := range rivals {
+			r.choose(name, f)
+		}
+	}
 	return r
+}
+
+// measured picks the best of the rows that were measured.
+const measured = "best measured"
+
+// choose picks, for every number of GPUs with several layouts, the row that was
+// measured or is predicted fastest.
+func (r *score) choose(name string, predict func(t data.Measurement) float64) {
+	type pick struct {
+		expected, time, best float64
+		layouts              int
+	}
+	of := map[int]*pick{}
+	add := func(t data.Measurement, expected float64) {
+		p := of[t.Workers]
+		if p == nil {
+			p = &pick{math.Inf(1), math.Inf(1), math.Inf(1), 0}
+			of[t.Workers] = p
+		}
+		p.layouts++
+		if p.best = min(p.best, t.StepTime); expected < p.expected {
+			p.expected, p.time = expected, t.StepTime
+		}
+	}
+	for _, t := range r.train {
+		add(t, t.StepTime)
+	}
+	for _, t := range r.test {
+		add(t, predict(t))
+	}
+	for _, p := range of {
+		if p.layouts > 1 {
+			r.choices[name]++
+			if p.time <= 1.03*p.best {
+				r.near[name]++
+			}
+		}
+	}
 }
 
 // report prints a line for every dataset and protocol.
@@ -144,6 +195,18 @@ func summary(w io.Writer, of []score, verbose bool) (string, error) {
 	line := fmt.Sprintf("%-14s %-12s %6.0f %6.1f %6.1f  ", of[0].dataset, of[0].protocol, n, 100*mean(all[ours]), 100*quantile.Median(all[ours]))
 	for _, h := range hits {
 		line += fmt.Sprintf("%5.1f ", 100*h/n)
+	}
+	near, choices := map[string]float64{}, map[string]float64{}
+	for _, r := range of {
+		for name := range r.choices {
+			near[name] += r.near[name]
+			choices[name] += r.choices[name]
+		}
+	}
+	for _, name := range []string{ours, logGP, measured} {
+		if choices[name] > 0 {
+			line += fmt.Sprintf(" %s within 3 %%: %.0f of %.0f;", name, near[name], choices[name])
+		}
 	}
 	for _, name := range []string{linear, power, logGP, optimus, ratio} {
 		if e := all[name]; e != nil {

@@ -1,0 +1,85 @@
+package memory
+
+import (
+	_ "embed" // for prior.json
+	"encoding/json"
+	"math"
+	"sync"
+
+	"knee/data"
+)
+
+// Prior is what measured jobs of others say of the coordinates that no physics
+// tells.
+type Prior struct {
+	Provenance string   `json:"provenance,omitempty"`
+	Overhead   Gaussian `json:"overhead"` // ln of what is held over what is counted
+	Noise      Gaussian `json:"noise"`    // ln of the sd of ln peak memory
+}
+
+//go:embed prior.json
+var priorFile []byte
+
+// learned returns the prior of this package, which fit/prior/learn -memory
+// writes.
+var learned = sync.OnceValue(func() Prior {
+	var p Prior
+	if err := json.Unmarshal(priorFile, &p); err != nil {
+		panic("memory: prior.json: " + err.Error()) // embedded, so a mistake of ours
+	}
+	return p
+})
+
+// open is the prior before any source is looked at: as much again as is counted
+// may be held, or half.
+func open() Prior { return Prior{Overhead: Gaussian{0, 1}, Noise: Gaussian{math.Log(.05), 1}} }
+
+// Learn returns the prior for a source that was never measured, given others.
+// Each is a list of jobs, fitted with the open prior; sources are normally
+// distributed around their mean, with a variance to which the open prior counts
+// as one more of them.
+func Learn(sources [][][]data.Measurement) Prior {
+	p := open()
+	var overheads, noises []float64
+	for _, jobs := range sources {
+		var o, n float64
+		for _, ms := range jobs {
+			m := FitUnder(open(), ms, data.Architecture{}, 1)
+			for _, x := range m.draws {
+				o += x[overhead] / float64(len(m.draws)*len(jobs))
+				n += x[noise] / float64(len(m.draws)*len(jobs))
+			}
+		}
+		overheads, noises = append(overheads, o), append(noises, n)
+	}
+	p.Overhead, p.Noise = population(overheads, p.Overhead), population(noises, p.Noise)
+	return p
+}
+
+func population(of []float64, before Gaussian) Gaussian {
+	var p Gaussian
+	n := float64(len(of))
+	for _, v := range of {
+		p.Mean += v / n
+	}
+	ss := before.SD * before.SD
+	for _, v := range of {
+		ss += (v - p.Mean) * (v - p.Mean)
+	}
+	p.SD = math.Sqrt(ss / n)
+	return p
+}
+
+// JobsOf divides measurements by job.
+func JobsOf(ms []data.Measurement) (jobs [][]data.Measurement) {
+	at := map[string]int{}
+	for _, m := range ms {
+		i, ok := at[m.Job]
+		if !ok {
+			i = len(jobs)
+			at[m.Job], jobs = i, append(jobs, nil)
+		}
+		jobs[i] = append(jobs[i], m)
+	}
+	return jobs
+}

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"knee/data"
+	"knee/fit/memory"
+)
+
+// learnMemory learns the prior of the memory model from the sources of measured
+// peaks.
+func learnMemory(dir string) error {
+	var sources [][][]data.Measurement
+	for _, file := range []string{"sailor.csv", "bigscience.csv"} {
+		ms, err := plain(filepath.Join(dir, "scaling", file))
+		if err != nil {
+			return err
+		}
+		sources = append(sources, memory.JobsOf(ms))
+	}
+	p := memory.Learn(sources)
+	p.Provenance = "learned by knee/fit/prior/learn -memory from measured peaks of Sailor (SOSP'25) and bigscience-workshop"
+	text, err := json.MarshalIndent(p, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("fit/memory/prior.json", append(text, '\n'), 0o644)
+}
