@@ -168,10 +168,10 @@ func drawStudy(t *rapid.T) *data.Study {
 	text := rapid.StringMatching(`[a-zA-Z0-9_./:#"'{}\[\]&*!%@,é?~<>=-]([a-z:# ]{0,5}[a-z0-9"'#:])?`)
 	s := &data.Study{
 		Job: text.Draw(t, "job"), Command: rapid.SliceOfN(rapid.OneOf(text, rapid.StringN(1, 9, 20)), 1, 4).Draw(t, "command"),
-		Env:       rapid.MapOfN(text, rapid.String(), 0, 2).Draw(t, "env"),
+		Env: rapid.MapOfN(text, rapid.String(), 0, 2).Draw(t, "env"),
 		Objective: rapid.SampledFrom([]data.Objective{{Cover: true}, {Maximize: "goodput"}, {Minimize: "cost_to_target", Samples: 1.5e9, Deadline: 90 * time.Minute},
 			{Maximize: "throughput", At: map[string]string{"workers": "256"}, Measure: map[string]string{"workers": "<= 32"}}}).Draw(t, "objective"),
-		Metrics:   data.Metrics{JSONL: true, Rank: rapid.IntRange(data.AllRanks, 9).Draw(t, "rank")}, Storage: "journal", Seed: rapid.Int64().Draw(t, "seed"),
+		Metrics: data.Metrics{JSONL: true, Rank: rapid.IntRange(data.AllRanks, 9).Draw(t, "rank")}, Storage: "journal", Seed: rapid.Int64().Draw(t, "seed"),
 		Launcher: rapid.SampledFrom([]data.LauncherSpec{{Local: &data.LocalSpec{Ranks: true}}, {Replay: &data.ReplaySpec{Table: "t: #.csv"}}}).Draw(t, "launcher"),
 		Trial: data.TrialSettings{Warmup: rapid.IntRange(-1, 9).Draw(t, "warmup"), MinSteps: 3, MaxSeconds: rapid.Float64Range(1e-3, 1e6).Draw(t, "max"),
 			RelPrecision: 0.5, Timeout: time.Duration(rapid.Int64Range(1, 1<<62).Draw(t, "timeout")), Retries: rapid.IntRange(0, 3).Draw(t, "retries")},
