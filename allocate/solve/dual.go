@@ -44,6 +44,7 @@ func (k *knapsack) refine(d *dual, known float64, mustRun bool) {
 // factors are exponentials of steps that begin at first and end below least.
 func (k *knapsack) approach(mustRun bool, start []float64) dual {
 	const rounds, first, least = 60, 0.5, 1e-7
+	const rounding = 1e-12 // of a sum of shares: a resource used up exactly has no sign to follow
 	best := dual{price: append([]float64(nil), start...), bound: math.Inf(1)}
 	price, grad := append([]float64(nil), start...), make([]float64, k.n)
 	step, sign := make([]float64, k.n), make([]float64, k.n)
@@ -55,7 +56,7 @@ func (k *knapsack) approach(mustRun bool, start []float64) dual {
 		moved := false
 		for d, g := range grad {
 			switch {
-			case !k.scale[d] || g > 0 && price[d] == 0:
+			case !k.scale[d] || math.Abs(g) < rounding || g > 0 && price[d] == 0:
 				continue
 			case g*sign[d] > 0:
 				step[d] = math.Min(1.3*step[d], 2)
