@@ -1,0 +1,155 @@
+package speed_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"knee/data"
+	"knee/fit/speed"
+)
+
+// cluster is a made-up cluster and job whose physics is not that of the form:
+// a step cannot be shorter than its launches, data may come in too slowly,
+// part of the communication hides behind the computation, links between nodes
+// congest, and waiting for the slowest grows with the logarithm of the workers.
+type cluster struct {
+	fixed, perSample, launch        float64 // s
+	bytes, inside, between, latency float64 // of a gradient; bytes/s; s
+	overlap, slowest, congestion    float64
+	input                           float64 // samples/s of a node
+	noise                           float64 // sd of ln step time
+	start                           int     // fewest workers
+	batch                           float64 // samples per worker at the start
+	placed                          bool    // the number of nodes is recorded
+}
+
+func drawCluster(r *rand.Rand) cluster {
+	between := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, r.Float64()) }
+	c := cluster{
+		perSample: between(1e-4, 3e-2), launch: between(1e-3, 5e-2),
+		bytes: between(2e7, 2e10), inside: between(1e10, 4e11), between: between(1e9, 1e11), latency: between(5e-6, 5e-5),
+		overlap: r.Float64(), slowest: between(.002, .05), congestion: between(.001, .1),
+		input: math.Inf(1), noise: .003 + .03*r.Float64(),
+		start: 1 << r.IntN(5), batch: math.Round(between(64, 4096)), placed: r.IntN(2) == 0,
+	}
+	c.fixed = c.perSample * between(.05, 3)
+	if r.Float64() < .15 {
+		c.input = between(.5, 3) * gpusPerNode / c.perSample
+	}
+	return c
+}
+
+const gpusPerNode = 8
+
+func (c cluster) step(workers int, batch float64, r *rand.Rand) float64 {
+	n, wide, nodes := float64(workers), float64(min(workers, gpusPerNode)), math.Ceil(float64(workers)/gpusPerNode)
+	compute := max(c.launch, c.fixed+c.perSample*batch, batch*wide/c.input)
+	comm := 0.
+	if wide > 1 {
+		comm += 2*c.bytes*(wide-1)/wide/c.inside + 2*wide*c.latency
+	}
+	if nodes > 1 {
+		comm += 2*c.bytes*(nodes-1)/nodes/c.between/wide*(1+c.congestion*math.Log2(nodes)) + 8*c.latency*math.Log2(nodes)
+	}
+	hidden := min(c.overlap*comm, .7*compute)
+	return (compute + comm - hidden) * (1 + c.slowest*math.Log(n)) * math.Exp(c.noise*r.NormFloat64())
+}
+
+// BenchmarkClusters predicts larger sizes of made-up jobs from their two to
+// four smallest, each twice the one before, with the global batch fixed or the
+// local one. Beside the mean error stand those of a power law through all sizes,
+// of Amdahl's law through the first and the last, and of linear scaling from the last.
+func BenchmarkClusters(b *testing.B) {
+	for _, fixed := range []string{"global", "local"} {
+		for _, rows := range []int{2, 3, 4} {
+			for _, times := range []int{2, 8} {
+				b.Run(fmt.Sprintf("%s-batch-fixed/rows=%d/times=%d", fixed, rows, times), func(b *testing.B) {
+					for b.Loop() {
+						reportClusters(b, fixed == "global", rows, times)
+					}
+					b.ReportMetric(0, "ns/op")
+				})
+			}
+		}
+	}
+}
+
+func reportClusters(b *testing.B, globalFixed bool, rows, times int) {
+	const jobs = 200
+	r := rand.New(rand.NewPCG(1, uint64(rows)))
+	var sum struct{ knee, power, amdahl, linear, inside float64 }
+	for range jobs {
+		c := drawCluster(r)
+		config := func(workers int) data.Config {
+			out := data.Config{Job: "job", GPUType: "a100", Workers: workers, LocalBatch: c.batch}
+			if globalFixed {
+				out.LocalBatch *= float64(c.start) / float64(workers)
+			}
+			if c.placed {
+				out.Nodes = (workers + gpusPerNode - 1) / gpusPerNode
+			}
+			return out
+		}
+		var ms []data.Measurement
+		for i := range rows {
+			at := config(c.start << i)
+			ms = append(ms, data.Measurement{Config: at, StepTime: c.step(at.Workers, at.LocalBatch, r), Status: data.OK})
+		}
+		m, err := speed.Fit(context.Background(), ms, speed.Settings{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		first, last := ms[0], ms[rows-1]
+		at := config(last.Workers * times)
+		p, err := m.Predict(at)
+		if err != nil {
+			b.Fatal(err)
+		}
+		truth := c.step(at.Workers, at.LocalBatch, r)
+		err1 := func(v float64) float64 { return 100. / jobs * math.Abs(v/truth-1) }
+		linear := last.StepTime
+		if globalFixed {
+			linear /= float64(times)
+		}
+		sum.knee += err1(p.StepTime.Mean)
+		sum.linear += err1(linear)
+		sum.power += err1(powerLaw(ms, at.Workers))
+		sum.amdahl += err1(amdahl(first, last, at.Workers))
+		if p.StepTime.Lo <= truth && truth <= p.StepTime.Hi {
+			sum.inside += 100. / jobs
+		}
+	}
+	b.ReportMetric(sum.knee, "error-%")
+	b.ReportMetric(sum.power, "power-law-%")
+	b.ReportMetric(sum.amdahl, "amdahl-%")
+	b.ReportMetric(sum.linear, "linear-%")
+	b.ReportMetric(sum.inside, "inside-%")
+}
+
+// powerLaw is the least-squares line of ln step time over ln workers.
+func powerLaw(ms []data.Measurement, workers int) float64 {
+	var x, y, xx, xy float64
+	n := float64(len(ms))
+	for _, m := range ms {
+		u, v := math.Log(float64(m.Workers)), math.Log(m.StepTime)
+		x, y, xx, xy = x+u/n, y+v/n, xx+u*u/n, xy+u*v/n
+	}
+	slope := (xy - x*y) / (xx - x*x)
+	return math.Exp(y + slope*(math.Log(float64(workers))-x))
+}
+
+// amdahl is a + b/workers with a, b ≥ 0 through two measurements.
+func amdahl(first, last data.Measurement, workers int) float64 {
+	b := (first.StepTime - last.StepTime) / (1/float64(first.Workers) - 1/float64(last.Workers))
+	a := last.StepTime - b/float64(last.Workers)
+	switch {
+	case b < 0:
+		return last.StepTime
+	case a < 0:
+		return last.StepTime * float64(last.Workers) / float64(workers)
+	}
+	return a + b/float64(workers)
+}
