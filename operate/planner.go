@@ -17,7 +17,7 @@ func Planner(c *data.Operate, now func() time.Time) func(ctx context.Context, cl
 			return nil, err
 		}
 		pr.Objective, pr.Policy, pr.Sizes, pr.Risk, pr.Hysteresis = c.Objective, c.Policy, c.Sizes, c.Risk, c.Hysteresis
-		pr.Seed, pr.Now = 1, now()
+		pr.Seed, pr.Now, pr.EqualNodes = 1, now(), c.Scheduler == "slurm"
 		return policy.Solve(pr)
 	}
 }

@@ -19,6 +19,7 @@ type clusterFit struct {
 	types []string
 	fits  map[fitKey]nodeFit
 	sizes string // see SizeSets; empty: all
+	equal bool   // every node of a job holds as many of its workers
 
 	shapes []data.Config // memory that the function of this name uses again
 }
@@ -86,6 +87,20 @@ func (h nodeFit) shape(w int) (data.Placement, bool) {
 	}
 	return nil, false
 }
+
+// equalShape is how w workers stand on the fewest nodes that can hold as many
+// of them each.
+func (h nodeFit) equalShape(w int) (data.Placement, bool) {
+	for n, s := range h {
+		if nodes := n + 1; w%nodes == 0 && w/nodes <= s {
+			return slices.Repeat(data.Placement{w / nodes}, nodes), true
+		}
+	}
+	return nil, false
+}
+
+// isEqual reports whether a placement has as many workers on every node.
+func isEqual(p data.Placement) bool { return len(p) == 0 || slices.Max(p) == slices.Min(p) }
 
 // holds reports whether an empty cluster could hold a shape.
 func (h nodeFit) holds(p data.Placement) bool {

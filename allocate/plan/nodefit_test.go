@@ -16,6 +16,11 @@ func TestShape(t *testing.T) {
 			t.Errorf("%d workers stand as %s, want %s", w, got, want)
 		}
 	}
+	for w, want := range map[int]string{1: "1", 4: "4", 5: "", 6: "3-3", 8: "4-4", 9: "", 10: ""} {
+		if got, _ := h.equalShape(w); got.String() != want {
+			t.Errorf("%d workers stand equally as %q, want %q", w, got, want)
+		}
+	}
 	if _, ok := h.shape(11); ok {
 		t.Error("11 workers fit 10 slots")
 	}

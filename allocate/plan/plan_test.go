@@ -199,6 +199,11 @@ func drawProblem(t *rapid.T) (Problem, []oracle) {
 func TestPlansAreSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pr, oracles := drawProblem(t)
+		if pr.EqualNodes = rapid.Bool().Draw(t, "equal nodes"); pr.EqualNodes {
+			for i := range pr.Jobs {
+				pr.Jobs[i].Current = nil // which may stand unequally
+			}
+		}
 		if rapid.Bool().Draw(t, "quotas") {
 			pr.Tenants = []data.Tenant{{Name: "lab", Quota: map[string]int{"t4": rapid.IntRange(0, 8).Draw(t, "quota")}}}
 			for i := range pr.Jobs {
@@ -214,6 +219,13 @@ func TestPlansAreSound(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkPlan(t, pr, plan)
+		for _, j := range plan.Jobs {
+			for _, s := range j.Placement {
+				if pr.EqualNodes && s.Workers != j.Placement[0].Workers && s.Workers > 0 {
+					t.Fatalf("job %s stands unequally: %v", j.Name, j.Placement)
+				}
+			}
+		}
 		adopt(&pr, plan)
 		again, err := solveWith(pr, oracles, nil)
 		if err != nil {

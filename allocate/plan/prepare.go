@@ -139,7 +139,7 @@ func (p *prepared) present() {
 func (p *prepared) predict(why map[int]string) map[int]error {
 	free := p.occupy(why)
 	p.fit = newClusterFit(free)
-	p.fit.sizes = p.Sizes
+	p.fit.sizes, p.fit.equal = p.Sizes, p.EqualNodes
 	if p.slots = p.FairSlots; p.slots == 0 {
 		p.slots = free.Slots()
 	}

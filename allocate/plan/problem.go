@@ -29,6 +29,7 @@ type Problem struct {
 	Risk       float64                       // see [objective.Subject]; 0 plans with expected speeds
 	Hysteresis float64                       // see [objective.Subject]; seconds beyond its restart that a change must be worth
 	Sizes      string                        // which numbers of workers are offered; see [SizeSets]
+	EqualNodes bool                          // every node of a job holds as many of its workers, as schedulers such as Slurm want it
 	Apart      bool                          // no node holds parts of two jobs that stand on several nodes
 	KeepBatch  bool                          // every job keeps its initial batch, whether it may adapt it or not
 	Resolve    bool                          // prices are checked by solving with one GPU more and one less

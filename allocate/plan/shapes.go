@@ -41,6 +41,9 @@ func shapes(job data.Job, o oracle, in *clusterFit) []data.Config {
 		for _, m := range modes(job, o, t) {
 			for _, w := range counts {
 				shape, ok := h.shape(w)
+				if in.equal {
+					shape, ok = h.equalShape(w)
+				}
 				if !ok {
 					continue
 				}

@@ -262,6 +262,9 @@ func (p *prepared) translated(placed []place.Placed) []place.Placed {
 // respeed predicts a shape that is not in the option table, in place of an
 // option that is.
 func (p *prepared) respeed(i int, c data.Config, instead *allocate.Option) (allocate.Option, bool) {
+	if p.EqualNodes && !isEqual(c.Placement) {
+		return allocate.Option{}, false
+	}
 	job := p.Jobs[i]
 	job.Batch.Adapt = job.Batch.Adapt && !p.KeepBatch
 	a, err := p.Cache.answer(job, aimless(p.oracles[i]), c)
