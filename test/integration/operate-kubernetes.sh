@@ -8,7 +8,7 @@ cd "$WORK"
 control_plane kubelet operator
 pids=()
 loop=
-trap '[ -z "$loop" ] || kill -9 $loop 2>/dev/null; for p in "${pids[@]}"; do kill "$p" 2>/dev/null || true; done; "$engine/down" "$WORK/kube"' EXIT
+trap '[ -z "$loop" ] || kill -9 $loop 2>/dev/null || true; for p in "${pids[@]}"; do kill "$p" 2>/dev/null || true; done; "$engine/down" "$WORK/kube"' EXIT
 "$engine/crds" "$WORK/kube" || skip "the custom resources cannot be downloaded"
 mkdir state
 operator --kubeconfig "$KUBECONFIG" >operator.log 2>&1 &
