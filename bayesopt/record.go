@@ -2,6 +2,7 @@ package bayesopt
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -23,6 +24,14 @@ func (r record) width(trust float64) float64 {
 		sum += z * z
 	}
 	return math.Sqrt(sum / (trust + float64(len(r))))
+}
+
+// drawWidth draws that factor from its posterior: of few trials next to nothing
+// is known of how uncertain predictions are. Scores are normal, and trust that
+// many of one more, so that the variance is inverse-gamma.
+func (r record) drawWidth(trust float64, rng *rand.Rand) float64 {
+	freedom := trust + float64(len(r))
+	return r.width(trust) * math.Sqrt(freedom/distuv.ChiSquared{K: freedom, Src: rng}.Rand())
 }
 
 // newRecord replays the trials in their order. The factor of the covariance of

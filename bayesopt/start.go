@@ -85,13 +85,9 @@ func (p *Problem) maximin(pool []int) int {
 	}
 	pick, farthest := -1, -1.0
 	for _, i := range pool {
-		nearest := math.Inf(1)
-		for _, x := range placed {
-			nearest = min(nearest, distance(p.points[i], x))
-		}
-		nearest /= math.Sqrt(p.hourly[i])
-		if nearest > farthest || nearest == farthest && p.priority(i) > p.priority(pick) {
-			pick, farthest = i, nearest
+		away := nearest(p.points[i], placed) / math.Sqrt(p.hourly[i])
+		if away > farthest || away == farthest && p.priority(i) > p.priority(pick) {
+			pick, farthest = i, away
 		}
 	}
 	return pick

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// minRecord is the number of trials that have to have been predicted
-	// before the model is believed: without evidence the search goes on.
+	// minRecord is the number of predictions that have to have been put to the
+	// test before the model is believed, each of them as far from the trials
+	// before as any that is still believed unseen; see [Problem.untested].
 	minRecord = 4
 	// coveredSD is where Accuracy stops: every candidate's step time known to
 	// ± 8 % (90 % interval).
@@ -90,9 +91,10 @@ func (p *Problem) better(post *Posterior, best float64, among []int, chances []f
 		level, draw := joint.Mean(nil), make([]float64, len(points))
 		for range jointDraws {
 			joint.Rand(draw)
+			width := post.record.drawWidth(p.opts.Constants.RecordTrust, rng)
 			least := math.Inf(1)
 			for k, i := range at {
-				logTime := level[k] + post.width*(draw[k]-level[k]) + p.priorMeans[post.form[m]].at[i]
+				logTime := level[k] + width*(draw[k]-level[k]) + p.priorMeans[post.form[m]].at[i]
 				late := p.finish != nil && logTime+p.finish[i] > math.Log(p.opts.Deadline)
 				if rng.Float64() < p.fits[i] && !late {
 					least = min(least, logTime+p.offset[i])
