@@ -13,8 +13,11 @@ import (
 const (
 	// averageDraws is the number of draws from the prior. With a dozen
 	// measurements a single best set of hyperparameters is over-confident;
-	// averaging over many plausible ones is not.
+	// averaging over many plausible ones is not. While trials leave fewer than
+	// enoughDraws of them plausible, more follow, drawRounds times as many at most.
 	averageDraws = 192
+	drawRounds   = 8
+	enoughDraws  = 16
 	// averageKeep bounds the draws that are kept for prediction, and
 	// averageCutoff is the posterior weight, relative to the largest, below
 	// which a draw cannot change a decision.
@@ -30,6 +33,8 @@ type Posterior struct {
 	form    []int // which of several prior means each member is conditioned on
 	record  record
 	width   float64 // of the predictive standard deviations, relative to what the members say
+
+	fair []weighted // a fair sample of all draws, equally likely, in which those that expect surprises have their share
 }
 
 // AverageGP averages over hyperparameters: draws from the prior of ln ℓ and
@@ -73,27 +78,50 @@ func averageOver(x [][]float64, responses []response, noise []float64, p Prior, 
 		floats.Scale(1/sigma2, extra)
 	}
 	var draws []weighted
-	for range averageDraws {
-		// A draw whose matrix cannot be factorised has no likelihood: skip it.
-		g, err := condition(x, responses[0].y, extra, stat.Mean(responses[0].y, nil), p.draw(d, rng))
-		if err != nil {
-			continue
-		}
-		for k, r := range responses {
-			member := g
-			if k > 0 {
-				member = g.responding(r.y, stat.Mean(r.y, nil))
+	for n := 0; n < averageDraws || n < drawRounds*averageDraws && effective(draws) < enoughDraws; n += averageDraws {
+		for range averageDraws {
+			// A draw whose matrix cannot be factorised has no likelihood: skip it.
+			if g, err := condition(x, responses[0].y, extra, stat.Mean(responses[0].y, nil), p.draw(d, rng)); err == nil {
+				draws = append(draws, g.weighted(responses)...)
 			}
-			w := member.marginalised()
-			w.form, w.prior = k, -r.charge
-			w.logged -= r.charge
-			draws = append(draws, w)
 		}
 	}
 	if len(draws) == 0 {
 		return nil, errors.New("gaussian process: no draw of the hyperparameters gives a usable kernel matrix")
 	}
 	return normalised(draws, keep), nil
+}
+
+// weighted returns the process conditioned on each set of responses, the first
+// of which it is conditioned on already.
+func (g *GP) weighted(responses []response) []weighted {
+	var out []weighted
+	for k, r := range responses {
+		member := g
+		if k > 0 {
+			member = g.responding(r.y, stat.Mean(r.y, nil))
+		}
+		w := member.marginalised()
+		w.form, w.prior = k, -r.charge
+		w.logged -= r.charge
+		out = append(out, w)
+	}
+	return out
+}
+
+// effective returns how many equally weighted draws would be worth as much as
+// some weighted ones, (Σw)²/Σw² (Kong 1992).
+func effective(draws []weighted) float64 {
+	top := math.Inf(-1)
+	for _, d := range draws {
+		top = max(top, d.logged)
+	}
+	var sum, squares float64
+	for _, d := range draws {
+		w := math.Exp(d.logged - top)
+		sum, squares = sum+w, squares+w*w
+	}
+	return sum * sum / squares
 }
 
 type weighted struct {
@@ -114,10 +142,28 @@ func (g *GP) marginalised() weighted {
 	return weighted{gp: g, logged: -shape*math.Log(scale) - 0.5*g.factor.LogDet()}
 }
 
+// fairSample resamples draws systematically (Kitagawa 1996, appendix), the
+// heaviest first. Draws of little weight each, left out of the members, decide
+// together how probable a surprise is.
+func fairSample(draws []weighted, size int) []weighted {
+	var sum, passed float64
+	for _, w := range draws {
+		sum += math.Exp(w.logged - draws[0].logged)
+	}
+	var out []weighted
+	for _, w := range draws {
+		passed += float64(size) * math.Exp(w.logged-draws[0].logged) / sum
+		for len(out) < min(int(passed+0.5), size) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
 // normalised keeps the members of largest weight.
 func normalised(draws []weighted, keep int) *Posterior {
 	slices.SortStableFunc(draws, func(a, b weighted) int { return cmp.Compare(b.logged, a.logged) })
-	p := &Posterior{record: newRecord(draws), width: 1}
+	p := &Posterior{record: newRecord(draws), width: 1, fair: fairSample(draws, keep)}
 	var sum float64
 	for _, w := range draws[:min(keep, len(draws))] {
 		share := math.Exp(w.logged - draws[0].logged)

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distmv"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 const (
@@ -86,21 +87,22 @@ func (p *Problem) better(post *Posterior, best float64, among []int, chances []f
 		at[k] = among[o]
 		points[k] = p.points[at[k]]
 	}
-	for m, g := range post.members {
+	for _, member := range post.fair {
+		g := member.gp
 		joint := g.joint(points, rng)
 		level, draw := joint.Mean(nil), make([]float64, len(points))
 		for range jointDraws {
 			joint.Rand(draw)
-			width := post.record.drawWidth(p.opts.Constants.RecordTrust, rng)
+			width := post.record.drawWidth(p.opts.Constants.RecordTrust, rng) * g.drawScale(rng)
 			least := math.Inf(1)
 			for k, i := range at {
-				logTime := level[k] + width*(draw[k]-level[k]) + p.priorMeans[post.form[m]].at[i]
+				logTime := level[k] + width*(draw[k]-level[k]) + p.priorMeans[member.form].at[i]
 				late := p.finish != nil && logTime+p.finish[i] > math.Log(p.opts.Deadline)
 				if rng.Float64() < p.fits[i] && !late {
 					least = min(least, logTime+p.offset[i])
 				}
 			}
-			share := post.weights[m] / jointDraws
+			share := 1 / float64(jointDraws*len(post.fair))
 			if least < target {
 				chance += share
 			}
@@ -108,6 +110,13 @@ func (p *Problem) better(post *Posterior, best float64, among []int, chances []f
 		}
 	}
 	return chance, gain
+}
+
+// drawScale draws σ from its posterior, relative to the value that is used
+// for it: predictions are t-distributed, and the record scores them so.
+func (g *GP) drawScale(rng *rand.Rand) float64 {
+	freedom := 2*sigmaShape + float64(len(g.y))
+	return math.Sqrt(freedom / distuv.ChiSquared{K: freedom, Src: rng}.Rand())
 }
 
 // Sample draws one function from the posterior and returns its values at the
