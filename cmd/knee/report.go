@@ -27,14 +27,16 @@ func newReport(a *app) *cobra.Command {
 		Long: `report answers on one page how many workers, which batch or layout, what that
 costs and how sure it is, for every job it finds measurements or a model of, and
 shows plans and results of simulations. What a file is, its contents tell; of a
-folder, all files it knows are taken. The page needs no network.
+folder, all files it knows are taken; of the turns of knee operate, those of
+the last one. The page needs no network.
 
 Measurements without a model are fitted for the page. Prices are those of --price,
 else of the job's study. With --watch the page is written anew whenever a file
 changes, and reloads itself, until Ctrl-C: to look at a profile while it runs.`,
 		Example: `  knee report study.measurements.csv model.json --out report.html
   knee report knee-quickstart --out report.html
-  knee report study.measurements.csv --watch 5s --out live.html`,
+  knee report study.measurements.csv --watch 5s --out live.html
+  knee report turns --watch 1m --out queue.html`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := page{files: args, out: out, price: price, refresh: int(watch.Seconds())}
@@ -92,7 +94,8 @@ func (a *app) writeReport(ctx context.Context, p page) error {
 	return nil
 }
 
-// reportFiles returns the file, or those of a folder that a report can show.
+// reportFiles returns the file, or those of a folder that a report can show; of
+// a folder of turns those of the last one with a plan.
 func reportFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -110,6 +113,9 @@ func reportFiles(path string) ([]string, error) {
 		}
 		return nil
 	})
+	if turns, _ := filepath.Glob(filepath.Join(path, "*", "plan.json")); len(files) == 0 && len(turns) > 0 {
+		return reportFiles(filepath.Dir(slices.Max(turns))) // the last turn of knee operate
+	}
 	files = withStudies(files)
 	slices.Sort(files)
 	if err == nil && len(files) == 0 {
