@@ -2,6 +2,7 @@ package bayesopt
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -33,6 +34,7 @@ type headroom struct {
 	width []float64 // of a feature, in its own unit
 	mean  []float64 // of the weights, the constant first
 	cov   *mat.SymDense
+	bias  float64 // see learnBias
 }
 
 // Slope is what is known beforehand about the weight of a feature: doublings of
@@ -156,13 +158,38 @@ func (h *headroom) row(x []float64) []float64 {
 }
 
 // fits returns the probability that a point fits.
-func (h *headroom) fits(x []float64) float64 {
+func (h *headroom) fits(x []float64) float64 { return math.Exp(logNormalCDF(h.score(x) + h.bias)) }
+
+// score is the headroom at a point in standard deviations of what is not known
+// of it.
+func (h *headroom) score(x []float64) float64 {
 	r := h.row(x)
 	variance := softness * softness
 	for i, row := 0, h.cov.RawSymmetric(); i < len(r); i++ { // the upper triangle is stored
 		variance += r[i] * (r[i]*row.Data[i*row.Stride+i] + 2*floats.Dot(row.Data[i*row.Stride+i+1:i*row.Stride+len(r)], r[i+1:]))
 	}
-	return math.Exp(logNormalCDF(floats.Dot(r, h.mean) / math.Sqrt(variance)))
+	return floats.Dot(r, h.mean) / math.Sqrt(variance)
+}
+
+// learnBias sets by how much scores have been too high or too low: the mode of
+// its posterior, from what was said of every trial by those before it, under a
+// standard normal prior. What fits is not always linear in the features, and
+// then a classifier can be wrong about one place again and again.
+func (h *headroom) learnBias(scores []float64, fits []bool) {
+	for range 20 {
+		slope, curve := -h.bias, 1.0
+		for i, s := range scores {
+			sign := -1.0
+			if fits[i] {
+				sign = 1
+			}
+			z := sign * (s + h.bias)
+			ratio := math.Exp(-0.5*z*z-logNormalCDF(z)) / math.Sqrt(2*math.Pi)
+			slope += sign * ratio
+			curve += ratio * (ratio + z)
+		}
+		h.bias += slope / curve
+	}
 }
 
 // feasibility returns for every candidate the probability that it fits: by
@@ -184,6 +211,19 @@ func (p *Problem) feasibility(enc *encoder) []float64 {
 		columns[j] = enc.columns[k]
 	}
 	h := newHeadroom(p.opts.Constants.UsualFits, columns, p.points, points, fit)
+	if slices.Contains(fit, false) {
+		scores, some := make([]float64, len(points)), p.points
+		if step := 1 + len(some)/1000; step > 1 { // the average of some is that of all
+			some = nil
+			for i := 0; i < len(p.points); i += step {
+				some = append(some, p.points[i])
+			}
+		}
+		for i, x := range points {
+			scores[i] = newHeadroom(p.opts.Constants.UsualFits, columns, some, points[:i], fit[:i]).score(x)
+		}
+		h.learnBias(scores, fit)
+	}
 	var physical func(data.Config) (float64, bool)
 	if p.opts.Memory != nil {
 		physical = p.opts.Memory.Fits(p.measured)

@@ -2,6 +2,7 @@ package bayesopt
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"knee/data"
@@ -119,5 +120,26 @@ func TestDeduct(t *testing.T) {
 	safe, risky := worth(1e-9, 0.99), worth(1e-9, 0.5)
 	if !math.IsInf(safe.score, -1) || safe.compare(risky) <= 0 || worth(1e-9, 1).compare(safe) <= 0 {
 		t.Errorf("of hardly any gain: certain %+v, safe %+v, risky %+v; want them in that order", worth(1e-9, 1), safe, risky)
+	}
+}
+
+// Scores that were right stay as they are; a classifier that gave eleven
+// failures an even chance each is taken down, one that gave them to successes up.
+func TestBiasOfTheClassifier(t *testing.T) {
+	for _, c := range []struct {
+		score    float64
+		fits     []bool
+		low, top float64
+	}{
+		{0, slices.Repeat([]bool{true, false}, 6), -0.01, 0.01},
+		{0, make([]bool, 11), -2.5, -1},
+		{0, slices.Repeat([]bool{true}, 11), 1, 2.5},
+		{-3, make([]bool, 11), -0.1, 0},
+	} {
+		h := &headroom{}
+		h.learnBias(slices.Repeat([]float64{c.score}, len(c.fits)), c.fits)
+		if h.bias < c.low || h.bias > c.top {
+			t.Errorf("scores of %g, of which %v fitted: bias %.3f, want %g to %g", c.score, c.fits, h.bias, c.low, c.top)
+		}
 	}
 }
