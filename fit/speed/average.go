@@ -27,19 +27,16 @@ func (g *group) average(ctx context.Context, w *whitening, seed int64) error {
 	if g.like != nil || !g.learned() {
 		return nil
 	}
-	all := []member{{g, 1}}
+	all, whitened := []member{{g, 1}}, []*whitening{w}
 	for _, m := range append(g.alikes(), g.limits()...) {
 		if err := m.prepare(); err != nil {
 			return err
 		}
 		w, err := m.settle(ctx)
-		if err == nil {
-			err = m.draw(w, seed)
-		}
 		if err != nil {
 			return err
 		}
-		all = append(all, m)
+		all, whitened = append(all, m), append(whitened, w)
 	}
 	top, sum := math.Inf(-1), 0.
 	for i, m := range all {
@@ -50,10 +47,14 @@ func (g *group) average(ctx context.Context, w *whitening, seed int64) error {
 		all[i].share = math.Exp(all[i].share - top)
 		sum += all[i].share
 	}
-	for _, m := range all[1:] {
-		if m.share /= sum; m.share*draws > .5 {
-			g.members = append(g.members, m)
+	for i, m := range all[1:] {
+		if m.share /= sum; m.share*draws <= .5 {
+			continue
 		}
+		if err := m.draw(whitened[i+1], seed); err != nil {
+			return err
+		}
+		g.members = append(g.members, m)
 	}
 	return nil
 }
