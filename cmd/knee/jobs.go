@@ -21,7 +21,7 @@ import (
 // schedulers are whose queues can be read and operated.
 var schedulers = []string{"kubernetes", "slurm"}
 
-// openQueue returns the queue of a scheduler. audit is told of every command
+// openQueue returns the queue of a scheduler. It calls audit with every command
 // that changes something.
 func openQueue(name string, namespaces []string, audit func(queue.Command) error) (queue.Scheduler, error) {
 	switch name {
