@@ -303,15 +303,11 @@ func sameCurve(a, b data.Config) bool {
 
 // kneeLine names the knee of a curve; last says that the curve ends there.
 func kneeLine(k predict.Answer, last bool) string {
-	what := string(k.Config.Mode)
-	if k.Config.PS > 0 {
-		what += fmt.Sprintf(" with %d ps", k.Config.PS)
-	}
 	beyond := "a further worker brings less than half its share"
 	if last {
 		beyond = "no knee up to there, workers still bring more than half their share"
 	}
-	return fmt.Sprintf("knee of goodput: %d × %s, %s: %s samples/s; %s", k.Config.Workers, k.Config.GPUType, what, between(k.Goodput, number), beyond)
+	return fmt.Sprintf("knee of goodput: %d workers, %s: %s samples/s; %s", k.Config.Workers, kindWords(k.Config), between(k.Goodput, number), beyond)
 }
 
 // predictBest names the best configuration within deadline and budget.
