@@ -11,32 +11,14 @@ import (
 
 // planTable shows a plan as what it changes against what runs now: every
 // figure in a column of its own for machines, intervals in words for people.
-func planTable(pr plan.Problem, plan *data.Plan, f format) table {
+func planTable(pr plan.Problem, plan *data.Plan) table {
 	was := map[string]string{}
 	for _, j := range pr.Jobs {
 		if j.Current != nil {
 			was[j.Name] = fmt.Sprintf("%s × %s", j.Current.Placement, j.Current.GPUType)
 		}
 	}
-	if f == "csv" {
-		return planCSV(plan, was)
-	}
-	t := table{columns: []string{"job", "action", "workers", "ps", "gpu_type", "mode", "batch", "nodes", "goodput", "finish", "cost", "was", "reason"}}
-	for _, j := range plan.Jobs {
-		if j.Action == data.Pause {
-			t.add(j.Name, string(j.Action), "0", "", "", "", "", "", "", "", "", was[j.Name], j.Reason)
-			continue
-		}
-		finish, cost := "", ""
-		if j.Finish.Mean > 0 {
-			finish = between(j.Finish, seconds)
-		}
-		if j.Cost.Mean > 0 {
-			cost = between(j.Cost, dollars)
-		}
-		t.add(j.Name, string(j.Action), fmt.Sprint(j.Workers), fmt.Sprint(j.PS), j.GPUType, string(j.Mode), batchText(j), nodesText(j.Placement),
-			between(j.Goodput, number), finish, cost, was[j.Name], j.Reason)
-	}
+	t := planCSV(plan, was)
 	t.people = planForPeople(plan, was)
 	return t
 }
@@ -60,10 +42,10 @@ func planForPeople(plan *data.Plan, was map[string]string) *table {
 		}
 		finish, cost := "", ""
 		if j.Finish.Mean > 0 {
-			finish = seconds(j.Finish.Mean)
+			finish = between(j.Finish, seconds)
 		}
 		if j.Cost.Mean > 0 {
-			cost = dollars(j.Cost.Mean)
+			cost = between(j.Cost, dollars)
 		}
 		t.add(j.Name, string(j.Action), gets, batchText(j), between(j.Goodput, number), finish, cost, "on "+nodesText(j.Placement)+"; "+reason)
 	}

@@ -49,11 +49,10 @@ func (a *app) allocateWhatIf(pr plan.Problem, f allocateFlags, out format) error
 		}
 		rows = append(rows, row)
 	}
-	return out.print(a.stdout, rows, whatIfTable(rows, out))
+	return out.print(a.stdout, rows, whatIfTable(rows))
 }
 
-func whatIfTable(rows []whatIfRow, f format) table {
-	write := f.figures()
+func whatIfTable(rows []whatIfRow) table {
 	t := table{columns: []string{"change", "value", "value_change", "running", "paused", "changed", "gpus_used", "gpus_total", "mean_finish_s", "last_finish_s", "price_per_hour", "why"}}
 	t.people = &table{columns: []string{"change", "value", "by", "running", "paused", "changed", "slots", "mean_finish", "last", "$/h", "why"}}
 	for _, r := range rows {
@@ -67,8 +66,8 @@ func whatIfTable(rows []whatIfRow, f format) table {
 			continue
 		}
 		s := r.Totals
-		t.add(name, write(r.Value), signed(r.Value-rows[0].Value, write), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
-			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), write(s.MeanFinish), write(s.LastFinish), write(s.PricePerHour), "")
+		t.add(name, exact(r.Value), signed(r.Value-rows[0].Value, exact), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
+			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), exact(s.MeanFinish), exact(s.LastFinish), exact(s.PricePerHour), "")
 		t.people.add(name, number(r.Value), signed(r.Value-rows[0].Value, number), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
 			fmt.Sprintf("%d/%d", s.GPUsUsed, s.GPUsTotal), seconds(s.MeanFinish), seconds(s.LastFinish), number(s.PricePerHour), "")
 	}
@@ -166,7 +165,6 @@ func (a *app) allocateCurve(pr plan.Problem, out format) error {
 	if err != nil {
 		return err
 	}
-	write := out.figures()
 	t := table{columns: []string{"gpu_type", "nodes", "now", "value", "bound", "value_per_node", "running", "gpus_used", "gpus_total", "mean_finish_s", "price_per_hour"}}
 	t.people = &table{columns: []string{"gpu_type", "nodes", "now", "value", "bound", "per_node", "running", "slots", "mean_finish", "$/h"}}
 	for _, p := range points {
@@ -180,8 +178,8 @@ func (a *app) allocateCurve(pr plan.Problem, out format) error {
 			continue
 		}
 		s := p.Totals
-		t.add(p.GPUType, fmt.Sprint(p.Nodes), now, write(p.Value), write(p.Bound), write(p.PerNode), fmt.Sprint(s.Running),
-			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), write(s.MeanFinish), write(s.PricePerHour))
+		t.add(p.GPUType, fmt.Sprint(p.Nodes), now, exact(p.Value), exact(p.Bound), exact(p.PerNode), fmt.Sprint(s.Running),
+			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), exact(s.MeanFinish), exact(s.PricePerHour))
 		t.people.add(p.GPUType, fmt.Sprint(p.Nodes), now, number(p.Value), number(p.Bound), number(p.PerNode), fmt.Sprint(s.Running),
 			fmt.Sprintf("%d/%d", s.GPUsUsed, s.GPUsTotal), seconds(s.MeanFinish), number(s.PricePerHour))
 	}

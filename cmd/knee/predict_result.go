@@ -55,33 +55,9 @@ func rowsOf(answers []predict.Answer) []answerRow {
 
 // answerTable is the table of predictions: every figure in a column of its
 // own for machines, intervals in words for people.
-func answerTable(answers []predict.Answer, f predictFlags, out format) table {
-	if out == "csv" {
-		return answerCSV(answers)
-	}
-	t := table{columns: []string{"config"}}
-	if f.accumulation {
-		t.columns = append(t.columns, "global_batch", "local_batch", "accumulation")
-	}
-	t.columns = append(t.columns, "step_time", "samples/s", "goodput", "time_to_target", "gpu_hours", "cost_to_target", "extrapolated")
+func answerTable(answers []predict.Answer, f predictFlags) table {
+	t := answerCSV(answers)
 	t.people = answersForPeople(answers, f)
-	for _, p := range answers {
-		finish, hours, cost, why := "", "", "", ""
-		if p.TimeToTarget.Mean > 0 {
-			finish, hours = between(p.TimeToTarget, seconds), between(predict.GPUHours(p), number)
-		}
-		if p.CostToTarget.Mean > 0 {
-			cost = between(p.CostToTarget, dollars)
-		}
-		if p.Extrapolated {
-			why = "yes: " + p.Why
-		}
-		cells := []string{p.Config.String()}
-		if f.accumulation {
-			cells = append(cells, number(p.Config.GlobalBatch()), number(p.Config.LocalBatch), strconv.Itoa(p.Config.AccumSteps))
-		}
-		t.add(append(cells, between(p.StepTime, seconds), between(p.Throughput, number), between(p.Goodput, number), finish, hours, cost, why)...)
-	}
 	return t
 }
 
