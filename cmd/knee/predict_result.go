@@ -71,6 +71,9 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 	if goal {
 		t.columns = []string{"workers", "batch", "step_time", "goodput", "time_to_target", "takes", "extrap."}
 	}
+	if f.accumulation {
+		t.columns = slices.Insert(t.columns, 2, "global_batch")
+	}
 	for _, p := range answers {
 		workers := strconv.Itoa(p.Config.Workers)
 		if len(p.Config.Placement) > 1 {
@@ -87,6 +90,9 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 				takes = between(p.CostToTarget, dollars)
 			}
 			cells = []string{workers, batch, seconds(p.StepTime.Mean), number(p.Goodput.Mean), between(p.TimeToTarget, seconds), takes}
+		}
+		if f.accumulation {
+			cells = slices.Insert(cells, 2, number(p.Config.GlobalBatch()))
 		}
 		t.addUnder(kindWords(p.Config), append(cells, beyond(p))...)
 	}
