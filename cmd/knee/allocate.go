@@ -39,22 +39,18 @@ func newAllocate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "allocate --cluster CLUSTER.yaml --jobs JOBS.yaml",
 		Short: "Divide a cluster among jobs by marginal gain of predicted goodput",
-		Long: `allocate gives each job the workers, parameter servers, GPU type and batch that
-together gain most, places them on nodes, and says what changes against what
-runs now: keep, start, grow, shrink, move or pause. Each line says why the job
-got its last GPU and what the next one would bring.
+		Long: `allocate gives each job workers, parameter servers, a GPU type and a batch,
+places them on nodes, and says what changes: keep, start, grow, shrink, move or
+pause. Each line says why the job got its last GPU and what one more would bring.
 
-The plan prints its value, an upper bound that no plan can exceed, and the gap
-between them. Write it with --plan (or -o json) for knee export.
+The summary gives the plan's value, a bound that no plan exceeds, and the gap.
+Write the plan with --plan for knee export and knee apply.
 
-Whatever the policy, the plan is valued under the objective. A policy that goes
-by something the jobs do not say (tenant, submitted, requested, history), or
-that has no use for what is asked of it, refuses and names it.
+Every policy's plan is valued under --objective. A policy that needs what the
+jobs do not say (tenant, submitted, requested, history) refuses and names it.
 
-A job that cannot be planned is left alone and the others are planned: if it
-runs, it keeps what it has, which the others go without. With --strict it is an
-error. Warnings are grouped; --explain says all about one job. --prices says
-what one more GPU of each type is worth, and which jobs are worth their place.
+A job that cannot be planned is left as it is and the others are planned around
+it; with --strict that is an error. --explain says everything about one job.
 
 --what-if plans again with a change, each beside the plan as things are:
   '+2 a100'         two more nodes like the first of that type
@@ -63,9 +59,8 @@ what one more GPU of each type is worth, and which jobs are worth their place.
   '-n[01-02]'       without these nodes
   '-job NAME'       without a job
   '+jobs FILE'      with the jobs of another jobs.yaml
-  '+nodes FILE'     with the nodes of another cluster.yaml, of a new type say
---curve plans for a quarter to twice the nodes of each type: what is the next
-node worth?`,
+  '+nodes FILE'     with the nodes of another cluster.yaml
+--curve plans for a quarter to twice the nodes of each type.`,
 		Example: `  knee allocate --cluster cluster.yaml --jobs jobs.yaml
   knee allocate --cluster cluster.yaml --jobs jobs.yaml --plan plan.json
   knee allocate --cluster cluster.yaml --jobs jobs.yaml --policy even -o json
@@ -105,14 +100,14 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.jobs, "jobs", "", "the jobs (jobs.yaml)")
 	fl.StringVar(&f.objective, "objective", "", "what to improve: "+strings.Join(objective.Names(), ", ")+" (default jct)")
 	fl.StringVar(&f.policy, "policy", "", "who decides: "+strings.Join(policy.Names(), ", ")+" (default "+policy.Default+")")
-	fl.Float64Var(&f.risk, "risk", cautious, "how cautious: 0 plans with expected speeds, 1 with the low ends of their 90 % intervals")
-	fl.Float64Var(&f.hysteresis, "hysteresis", 0, "seconds of progress, beyond its restart, that a change of a running job must be worth")
-	fl.Float64Var(&f.restart, "restart-seconds", 0, "what a restart costs every job, instead of restart_seconds in the jobs file")
+	fl.Float64Var(&f.risk, "risk", cautious, "caution: 0 plans with expected speeds, 1 with the low ends of their 90 % intervals")
+	fl.Float64Var(&f.hysteresis, "hysteresis", 0, "seconds of progress, beyond the restart, that changing a running job must gain")
+	fl.Float64Var(&f.restart, "restart-seconds", 0, "seconds a restart costs, instead of restart_seconds in jobs.yaml")
 	fl.StringVar(&f.sizes, "sizes", "all", "numbers of workers on offer: all, pow2 (powers of two), nodes (powers of two, then whole nodes)")
-	fl.BoolVar(&f.apart, "apart", false, "no node holds parts of two jobs that stand on several nodes, which would disturb each other")
+	fl.BoolVar(&f.apart, "apart", false, "no two jobs that span nodes share one, where they would slow each other")
 	fl.BoolVar(&f.strict, "strict", false, "fail if a job cannot be planned, instead of planning the others")
-	fl.StringArrayVar(&f.explain, "explain", nil, "say all about this job: why it got what it got, what to beware of, what it is worth; may be repeated")
-	fl.BoolVar(&f.prices, "prices", false, "what one more GPU of each type is worth, and which jobs are worth their place")
+	fl.StringArrayVar(&f.explain, "explain", nil, "say everything about this job: why it got what it got, warnings, what it is worth; may be repeated")
+	fl.BoolVar(&f.prices, "prices", false, "what one more GPU of each type is worth, and what each job is worth beyond its cost")
 	fl.StringArrayVar(&f.whatIf, "what-if", nil, "plan with a change, such as '+2 a100', '-n[01-02]', '-job NAME', '+jobs FILE'; may be repeated")
 	fl.BoolVar(&f.curve, "curve", false, "value against the number of nodes of each type")
 	fl.StringVar(&f.plan, "plan", "", "also write plan.json here")

@@ -78,6 +78,6 @@ func (a *app) allocatePrices(pr plan.Problem, out format) error {
 	for _, p := range made.Prices {
 		types = append(types, fmt.Sprintf("one more %s is worth %s", p.GPUType, number(p.PerGPU)))
 	}
-	a.note("in units of the objective %s, for as long as the plan holds: %s; jobs of negative surplus are worth less than their place", made.Objective, strings.Join(types, ", "))
+	a.note("in units of the objective %s: %s; jobs of negative surplus are worth less than the GPUs they hold", made.Objective, strings.Join(types, ", "))
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"knee/data"
 	"knee/internal/term"
@@ -63,7 +64,20 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a), newReport(a))
 	add("share", newCluster(a), newJobs(a), newAllocate(a), newExport(a), newApply(a), newOperate(a), newShard(a), newCheck(a), newSimulate(a))
 	root.AddCommand(newDocs(a), newVersion(a), newTrain(a), newGuard())
+	hideEmptyLists(root)
 	return root
+}
+
+// hideEmptyLists keeps the help of flags from showing an empty list as a default.
+func hideEmptyLists(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.DefValue == "[]" {
+			f.DefValue = ""
+		}
+	})
+	for _, c := range cmd.Commands() {
+		hideEmptyLists(c)
+	}
 }
 
 // warn prints warnings, one a line.

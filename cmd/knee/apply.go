@@ -33,18 +33,17 @@ func newApply(a *app) *cobra.Command {
 		Use:   "apply PLAN.json --to SCHEDULER",
 		Short: "Carry a plan out on a live queue, by the ids of its jobs",
 		Long: `apply compares a plan with the queue and says what it would change; --confirm
-makes the changes. The plan is one that knee allocate made from what knee jobs
-wrote: a job is found by the id that the scheduler gave it.
+makes the changes. The plan is one of knee allocate, from the jobs.yaml of knee
+jobs: jobs are found by the scheduler's ids.
 
-Nothing is submitted and nothing deleted. A running job is stopped, waits, and
-starts again with the script or pod template of its owner at its new size and
-place; a waiting one gets its size and place. Before anything is stopped, every
-place is checked to be free. What does not show in the queue within --deadline
-is given back what it had.
+Nothing is submitted or deleted. A running job is stopped and starts again with
+its owner's script or pod template at its new size and place, after every new
+place was checked to be free. A change that the queue does not show within
+--deadline is undone.
 
-A job that was changed since the plan was made is left alone. So is one that
-has what it should, so that apply can be run again, also after it was killed.
-With --config only what the operate.yaml allows is changed.
+Jobs that were changed since the plan was made, or that have what they should,
+are left alone, so apply can be run again at any time. With --config only what
+the operate.yaml allows is changed.
 
 The exit code is 0 if the queue is as the plan wants it, or would be.`,
 		Example: `  knee apply plan.json --to slurm
@@ -70,11 +69,11 @@ The exit code is 0 if the queue is as the plan wants it, or would be.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.to, "to", "", "whose queue: "+strings.Join(schedulers, ", "))
-	fl.StringVar(&f.config, "config", "", "operate.yaml whose allow-list and limits hold")
+	fl.StringVar(&f.config, "config", "", "operate.yaml whose allow-list and limits apply")
 	fl.StringSliceVar(&f.namespaces, "namespace", nil, "namespaces of Kubernetes, '*' for all (default: that of the context)")
 	fl.BoolVar(&f.confirm, "confirm", false, "make the changes")
 	fl.BoolVar(&f.dry, "dry-run", false, "say what would be changed (default unless --confirm)")
-	fl.DurationVar(&f.deadline, "deadline", 5*time.Minute, "for the queue to show what was asked for")
+	fl.DurationVar(&f.deadline, "deadline", 5*time.Minute, "how long to wait for the queue to show a change")
 	cmd.MarkFlagsMutuallyExclusive("confirm", "dry-run")
 	_ = cmd.MarkFlagRequired("to")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml")

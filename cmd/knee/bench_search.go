@@ -22,26 +22,22 @@ func newBenchSearch(a *app) *cobra.Command {
 	var out format
 	cmd := &cobra.Command{
 		Use:   "search TABLE.csv...",
-		Short: "How many evaluations, and how much money, a search method needs on recorded tables",
-		Long: `search replays search methods on tables in which every configuration was
-measured. A table has a column per parameter, then time_s, cost_usd and status;
-every row is a candidate, and a method sees its outcome only when it asks for
-it. price_per_hour, if there, is known beforehand. Of measurements of training
-plans (job, workers, step_time_s, status) every job on one number of GPUs is a
-table, if it has ten plans. --layouts adds synthetic spaces of training layouts
-on 64 GPUs, of which a quarter runs out of memory.
+		Short: "Compare what search methods spend on recorded tables",
+		Long: `search runs search methods on tables of recorded runs: a column per parameter,
+then time_s, cost_usd and status, and price_per_hour if it is known beforehand.
+A row is a candidate whose outcome a method learns when it asks for it. Of
+measurements of training plans (job, workers, step_time_s, status) every job and
+number of GPUs with ten plans is a table. --layouts adds synthetic ones.
 
-For each table and method, averaged over the seeds: evaluations until within
-5 % of the best row (budget + 1 if never), Σ cost until then as a multiple of
-the cheapest row, simple regret after 5, 10 and 20 evaluations, evaluations when
-the method's stopping rule fired, the share of searches that were within 5 % of
-the best then, and the share of evaluations that failed. What failed is charged.
---kinds prints averages over the tables of a kind, and the share of tables on
-which a method needs over 10 % more evaluations than random.
+Printed for each table and method, averaged over the seeds: evaluations until
+within 5 % of the best row (budget + 1 if never), their cost over that of the
+cheapest row, simple regret after 5, 10 and 20 evaluations, when the method
+stopped and the share of searches within 5 % then, and the share of evaluations
+that failed, which are charged. --kinds averages over the tables of a kind and
+adds the share of tables that take 10 % more evaluations than random.
 
---noise multiplies every evaluation by a random factor with that coefficient of
-variation; guided then measures some rows again, which is charged like any
-other evaluation.`,
+--noise varies every evaluation; guided then measures some rows again, which is
+charged too.`,
 		Example: `  knee bench search tables/*.csv
   knee bench search table.csv --methods random,tpe,guided --seeds 30 -o csv
   knee bench search plans.csv --layouts 6 --kinds
@@ -112,7 +108,7 @@ other evaluation.`,
 	f.IntVar(&budget, "budget", 20, "evaluations per search")
 	f.StringVar(&objective, "objective", "cost_usd", "what to minimise: cost_usd or time_s")
 	f.Float64Var(&noise, "noise", 0, "coefficient of variation of one evaluation")
-	f.StringVar(&figure, "plot", "", "file to draw best-so-far against evaluations to: .svg, .png or .pdf")
+	f.StringVar(&figure, "plot", "", "figure of the best so far against evaluations: .svg, .png or .pdf")
 	completesList(cmd, "methods", baseline.Strategies())
 	f.IntVar(&layouts, "layouts", 0, "synthetic layout spaces to search too, a quarter of each out of memory")
 	f.BoolVar(&kinds, "kinds", false, "print averages over the tables of a kind")

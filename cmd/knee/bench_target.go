@@ -31,13 +31,12 @@ func newBenchTarget(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "target [PLANS.csv...]",
 		Short: "How well a few small runs choose the layout of a large one",
-		Long: `target asks for the fastest training plan on --at GPUs after --budget
-trials on at most --measure GPUs, for every job of the measurements that has
-plans at both (columns job, workers, step_time_s, status), and for synthetic
-spaces of layouts. It prints the throughput of what is chosen as a share of the
-best: chosen by the trials that decide most (guided), by trials at random and
-the same model (random), or by searching the largest size that may be measured
-and taking its best layout with more replicas (scaled).`,
+		Long: `target asks for the fastest training plan on --at GPUs after --budget trials on
+at most --measure GPUs, for every job of the measurements that has plans at both
+(columns job, workers, step_time_s, status), and for synthetic layouts. It
+prints the throughput of the choice as a share of the best: by trials that
+decide most (guided), by random trials and the same model (random), and by
+searching the largest size measured and adding replicas (scaled).`,
 		Example: `  knee bench target --layouts 8 --at 256 --measure 32
   knee bench target plans.csv --at 8 --measure 4`,
 		RunE: func(cmd *cobra.Command, args []string) error {

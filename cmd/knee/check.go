@@ -30,21 +30,20 @@ func newCheck(a *app) *cobra.Command {
 	var out format
 	cmd := &cobra.Command{
 		Use:   "check FILE",
-		Short: "Name the stragglers of a running job, and drift from its model",
+		Short: "Name stragglers of a running job, and drift from its model",
 		Long: `check reads the log of a running job, its steps or its measurements, and names
 
   straggler   a worker at less than half the median speed of the workers
   silent      a worker not heard of for more than five steps
-  drift       with --model: a step time outside the 90 % interval of what was
-              predicted; measure again and fit anew before relying on it
+  drift       with --model: a step time outside the 90 % interval predicted;
+              measure again and fit anew before relying on the model
 
-FILE is the log of a job, of which workers are told apart if its lines say their
-rank; or a CSV. That of steps has a row for each step of each worker, with the
-columns worker, step_time_s, and optionally step, sync_time_s and arrived_s
-(when its gradient arrived, in seconds on one clock). Any other is taken for
-measurements.csv, of which every row is held against the model. Where workers
-wait for each other their step times are alike; then only sync_time_s, or
-arrived_s with step, tells the straggler from those it holds up.`,
+FILE is a log, whose workers are told apart if its lines give their rank; a CSV
+of steps with the columns worker, step_time_s and optionally step, sync_time_s
+and arrived_s (when a gradient arrived, in seconds on one clock); or
+measurements.csv, each row of which is compared with the model. Where workers
+wait for each other their step times are alike: then only sync_time_s, or
+arrived_s with step, tells a straggler from those it holds up.`,
 		Example: `  knee check job.log --model resnet.json --placement 4-4 --local-batch 64
   knee check steps.csv
   knee check resnet.measurements.csv --model resnet.json
@@ -69,10 +68,10 @@ arrived_s with step, tells the straggler from those it holds up.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.model, "model", "", "the job's model, as knee fit writes it")
-	fl.StringVar(&f.gpuType, "gpu-type", "", "of a log or steps, what it runs on: GPU type (default: the model's, if it has one)")
+	fl.StringVar(&f.gpuType, "gpu-type", "", "GPU type of a log or of steps (default: the model's, if it has one)")
 	fl.StringVar(&f.mode, "mode", "", "allreduce, ps-sync or ps-async (default: the model's, if it has one)")
 	fl.StringVar(&f.placement, "placement", "", "workers per node, such as 4-4")
-	fl.IntVar(&f.workers, "workers", 0, "workers (default: as many as are told apart)")
+	fl.IntVar(&f.workers, "workers", 0, "number of workers (default: as many as the file names)")
 	fl.IntVar(&f.ps, "ps", 0, "parameter servers")
 	fl.Float64Var(&f.localBatch, "local-batch", 0, "samples per worker (default: the model's, if it has one)")
 	fl.IntVar(&f.accum, "accum-steps", 0, "extra gradient-accumulation steps")
@@ -104,7 +103,7 @@ func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	}
 	if measurements, err := isMeasurements(file); err != nil || measurements {
 		if err == nil && m == nil {
-			err = usageError{fmt.Errorf("%s: measurements are held against a model: give --model", file)}
+			err = usageError{fmt.Errorf("%s: measurements are compared with a model: want --model", file)}
 		}
 		if err != nil {
 			return res, err
@@ -182,7 +181,7 @@ func (f checkFlags) steps(a *app, file string) ([]check.Step, float64, error) {
 	}
 	steps := r.Steps()
 	if err == nil && len(steps) == 0 {
-		a.note("%s does not tell workers apart: no line says its rank", file)
+		a.note("%s: no line gives a rank, so workers cannot be told apart", file)
 	}
 	return steps, p.Measurement.StepTime, err
 }

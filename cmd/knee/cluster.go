@@ -16,14 +16,12 @@ func newCluster(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Describe a cluster, or check a description",
-		Long: `cluster writes a cluster.yaml. By default it describes this machine: its GPUs as
-nvidia-smi lists them, or without any one worker slot per processor core. With
---from it asks what runs a cluster:
+		Long: `cluster describes this machine as cluster.yaml: its GPUs as nvidia-smi lists them,
+else one worker slot per core. With --from it asks what runs a cluster:
 ` + clusterSourceHelp() + `
-What is not known there are prices: give them by --price, per GPU-hour.
+Prices are not known there: give them with --price.
 
-With --check it reads a description, expands its node names and prints what it
-holds.`,
+--check reads a cluster.yaml and prints its nodes.`,
 		Example: `  knee cluster > cluster.yaml
   knee cluster --check cluster.yaml
   knee cluster --from slurm --price a100=2.5,v100=1.2 > cluster.yaml`,

@@ -17,10 +17,9 @@ import (
 
 func newDocs(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "docs",
-		Short: "Write the manual: man pages, or one page of Markdown",
-		Long: `docs writes the texts of --help as a manual. Nothing in it depends on when or
-where it is made.`,
+		Use:     "docs",
+		Short:   "Write the manual: man pages, or one page of Markdown",
+		Long:    `docs writes the texts of --help as a manual. The same build writes the same bytes.`,
 		Example: "  knee docs man ~/.local/share/man/man1\n  knee docs reference > commands.md",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -36,7 +35,7 @@ func newDocsReference(a *app) *cobra.Command {
 		Example: "  knee docs reference > docs/commands.md",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(a.stdout, "# Commands\n\nWhat `knee COMMAND --help` prints, on one page.\n"+referenceOf(cmd.Root()))
+			_, err := fmt.Fprint(a.stdout, "# Commands\n\nHow each command is called, with examples and flags. `knee COMMAND --help` says more.\n"+referenceOf(cmd.Root()))
 			return err
 		},
 	}
@@ -48,7 +47,6 @@ func referenceOf(cmd *cobra.Command) string {
 	var b strings.Builder
 	if cmd.HasParent() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", cmd.CommandPath(), strings.TrimSuffix(cmd.Short, "."))
-		cmd.InitDefaultHelpFlag()
 		if cmd.Runnable() {
 			fmt.Fprintf(&b, "\n    %s\n", cmd.UseLine())
 		}

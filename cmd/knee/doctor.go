@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"knee/profile/doctor"
@@ -11,10 +13,10 @@ func newDoctor(a *app) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check what this machine has of what knee can use, and what to install",
-		Long: `doctor looks for processors and memory, GPUs, PyTorch, Slurm, Kubernetes and a
-folder to keep measurements in. Only the folder is needed: everything else says
-what it is for, and what to do where it is wanted. It fails if something is
+		Short: "Check what this machine has of what knee can use",
+		Long: `doctor looks for processors, memory, GPUs, PyTorch, Slurm, Kubernetes and a
+folder to write measurements to. Only the folder is required; for everything
+else it says what it is for and how to get it. It fails if something is
 installed and does not work.`,
 		Example: `  knee doctor
   knee doctor -o json | jq '.[] | select(.status != "ok")'`,
@@ -38,12 +40,12 @@ installed and does not work.`,
 				}
 			}
 			if broken > 0 {
-				return errorf("%d check%s found something that does not work", broken, plural(broken))
+				return fmt.Errorf("%d check%s found something broken", broken, plural(broken))
 			}
 			return nil
 		},
 	}
 	formatFlag(cmd, &out)
-	cmd.Flags().StringVar(&dir, "dir", ".", "folder that measurements are to go to")
+	cmd.Flags().StringVar(&dir, "dir", ".", "folder for measurements")
 	return cmd
 }

@@ -19,8 +19,8 @@ func newExport(a *app) *cobra.Command {
 		Use:   "export PLAN.json --to TARGET",
 		Short: "Write a plan as files that a scheduler accepts",
 		Long: `export turns a plan into the files of a scheduler: batch scripts, manifests,
-launch commands. A plan that the target cannot express is refused, and the
-reason said. The names of the files written go to stdout.`,
+launch commands. It prints their names. A plan that the target cannot express is
+refused, with the reason.`,
 		Example: `  knee export plan.json --to slurm -d slurm/
   knee export plan.json --to pytorchjob -d manifests/
   knee export plan.json --to csv -d - | column -s, -t`,
@@ -41,7 +41,7 @@ reason said. The names of the files written go to stdout.`,
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "target: "+strings.Join(export.Names(), ", "))
-	cmd.Flags().StringVarP(&dir, "dir", "d", ".", "folder to write to, made if it is not there; - writes to stdout")
+	cmd.Flags().StringVarP(&dir, "dir", "d", ".", "folder to write to, made if missing; - for standard output")
 	_ = cmd.MarkFlagRequired("to")
 	completes(cmd, "to", export.Names())
 	return cmd

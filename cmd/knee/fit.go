@@ -21,20 +21,17 @@ func newFit(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit MEASUREMENTS.csv...",
 		Short: "Fit speed curves to measurements and save the model",
-		Long: `fit turns the measurements of one job into a model of its step time, one per
-GPU type and mode, and with --curve into a model of its convergence and
-statistical efficiency. The model is a file, model.json, that holds all that
-knee predict, plot and allocate need.
+		Long: `fit models the step time of one job, for each GPU type and mode, and with --curve
+its convergence and statistical efficiency. model.json holds all that knee
+predict, plot and allocate need.
 
-Printed are the parameters of each fit with their 90 % intervals; how well
-every family would have predicted each measurement from the others and large
-configurations from small ones; and which one more measurement would narrow
-the predictions most. As csv, the parameters alone.
+It prints the parameters with 90 % intervals; how well every family predicts
+each measurement from the others, and large configurations from small ones; and
+which measurement would narrow the predictions most.
 
-From one node nothing is known of the network between nodes. What is known of
-it otherwise can be told: --cluster names models of other jobs measured on the
-same machines, --interconnect the speed of the links, with --message-bytes the
-bytes one synchronisation moves.`,
+Measurements on one node say nothing of the network between nodes. Give what you
+know: --cluster, models of other jobs on the same machines, or --interconnect,
+the speed of the links, with --message-bytes, what one synchronisation moves.`,
 		Example: `  knee fit study.measurements.csv -o model.json
   knee fit study.measurements.csv --curve study.curve.csv --initial-batch 64
   knee fit old.csv new.csv --family pollux -o pollux.json --format markdown
@@ -43,7 +40,7 @@ bytes one synchronisation moves.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isFormat(output) {
-				return usageError{fmt.Errorf("-o %s: want the file to write the model to; --format %s says how to print the fit", output, output)}
+				return usageError{fmt.Errorf("-o %s: want a file for the model; use --format %s to choose how the fit is printed", output, output)}
 			}
 			out := format("table")
 			if formatName != "" {
@@ -102,14 +99,14 @@ bytes one synchronisation moves.`,
 	f.StringVarP(&output, "output", "o", "model.json", "file to write the model to")
 	f.StringVar(&formatName, "format", "table", "output format: "+strings.Join(formats, ", "))
 	f.StringVar(&family, "family", fit.Auto, "form of the curves: auto, "+strings.Join(fit.FamilyNames(), ", "))
-	f.StringVar(&job, "job", "", "which job, where the files hold several; what is trained, where they do not say")
-	f.StringVar(&pool, "pool", "", "fit all rows, of several sizes of one model, as one job of this name; they need layers, hidden and seq_len")
+	f.StringVar(&job, "job", "", "which job, where the files hold several; its name, where they hold none")
+	f.StringVar(&pool, "pool", "", "fit rows of several sizes of one model as one job of this name; they need layers, hidden and seq_len")
 	f.Var(columns, "columns", columnsUsage)
-	f.Int64Var(&seed, "seed", 1, "seed of the draws behind the intervals")
-	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs of the same cluster, whose links are this job's too")
+	f.Int64Var(&seed, "seed", 1, "seed of the intervals")
+	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs measured on the same machines")
 	f.StringVar(&interconnect, "interconnect", "", "bytes/s of the link between two nodes, such as 12.5G")
-	f.StringVar(&message, "message-bytes", "", "bytes one synchronisation moves per worker, 4 × the parameters in single precision, such as 102M")
-	f.BoolVar(&noAdvice, "no-advice", false, "do not say what one more measurement would buy")
+	f.StringVar(&message, "message-bytes", "", "bytes per worker and synchronisation, such as 102M (4 × the parameters in single precision)")
+	f.BoolVar(&noAdvice, "no-advice", false, "do not say which measurement to make next")
 	completes(cmd, "format", formats)
 	completes(cmd, "family", append([]string{fit.Auto}, fit.FamilyNames()...))
 	return cmd
@@ -132,7 +129,7 @@ func fitSettings(family string, seed int64, cluster []string, interconnect, mess
 		*q.to = float64(n)
 	}
 	if (s.Interconnect > 0) != (s.MessageBytes > 0) {
-		return s, usageError{errors.New("--interconnect and --message-bytes say something together only: how long a message takes")}
+		return s, usageError{errors.New("--interconnect and --message-bytes: want both or neither")}
 	}
 	for _, path := range cluster {
 		m, err := fit.ReadModel(path)

@@ -35,15 +35,15 @@ func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	fl.StringVar(&f.family, "curve-family", fit.Auto, "form of the convergence: auto, "+convergence.Optimus)
 	fl.Float64Var(&f.planned, "planned-epochs", 0, "planned length of the run, if there is one")
 	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs after which the learning rate is cut, such as 30,60")
-	fl.StringVar(&f.reach, "reach", "", "what reaching a target means: first (value recorded at it) or smooth (course gets there); default: what fits the curve")
-	fl.StringSliceVar(&f.finished, "finished-run", nil, "curves of finished runs of the same job, with the same schedule, to learn its shape from")
+	fl.StringVar(&f.reach, "reach", "", "a target is reached by the first recorded value or the smooth course: first, smooth (default: by the kind of curve)")
+	fl.StringSliceVar(&f.finished, "finished-run", nil, "curves of finished runs of the same job with the same schedule")
 }
 
 // add fits the convergence of a model, if there is a curve.
 func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 	if f.file == "" {
 		if len(f.finished) > 0 || f.planned != 0 || len(f.milestones) > 0 {
-			return usageError{fmt.Errorf("--finished-run, --planned-epochs and --milestones are about a training curve; name it with --curve")}
+			return usageError{fmt.Errorf("--finished-run, --planned-epochs and --milestones: want --curve with them")}
 		}
 		return nil
 	}

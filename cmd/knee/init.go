@@ -31,12 +31,11 @@ func newInit(a *app) *cobra.Command {
 		Use:   "init [DIR] [-- COMMAND...]",
 		Short: "Write a study, a cluster and a jobs file to start from",
 		Long: `init writes three files with comments, ready to edit: what to measure
-(study.yaml), where (cluster.yaml) and for whom to plan (jobs.yaml).
+(study.yaml), where (cluster.yaml) and what to plan (jobs.yaml).
 
-With the command of a training run after --, the study measures that: the batch
-and the number of processes in it become templates, and the space fits this
-machine. Without one it runs the built-in trainer, so that knee profile works
-at once.`,
+With a training command after --, the study measures that: its batch and number
+of processes become templates, and the space fits this machine. Without one it
+runs the built-in trainer, so that knee profile works at once.`,
 		Example: `  knee init
   knee init my-job && cd my-job && knee profile study.yaml
   knee init my-job -- torchrun --nproc-per-node=4 train.py --batch-size 64`,

@@ -44,14 +44,14 @@ func newJobs(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "jobs --from SCHEDULER",
 		Short: "List every job of a scheduler, as jobs.yaml",
-		Long: `jobs asks a scheduler for its jobs: what each asked for and has, where, since
-when, whose it is, and whether it may be stopped and started again.
+		Long: `jobs lists what each job of a scheduler asked for and has, where, since when,
+whose it is, and whether it may be stopped and started again.
 
-The rules of an operate.yaml (--config) say which model belongs to which jobs,
-and how much work they have; what the log of a job tells of is taken off. Jobs
-of which that is known, and that its allow-list lets be changed, can be planned.
-Any other job that runs is a fixed occupant of jobs.yaml: the plan goes without what it has. Jobs that wait and
-have no model are left out of jobs.yaml; -o table and -o json list them.`,
+The rules of an operate.yaml (--config) say which model belongs to which jobs
+and how much work they have; progress is read from their logs. Jobs with a rule
+that the allow-list lets be changed can be planned. Any other running job is a
+fixed occupant of jobs.yaml; waiting jobs without a model are only listed, by
+-o table and -o json.`,
 		Example: `  knee jobs --from slurm -o table
   knee jobs --from slurm --config operate.yaml > jobs.yaml
   knee jobs --from kubernetes --namespace team-a,team-b -o json`,

@@ -24,23 +24,21 @@ func newOperate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "operate CONFIG.yaml",
 		Short: "Read a queue, plan, and apply, again and again",
-		Long: `operate is the loop: it reads the jobs of a scheduler, makes a plan as knee
-allocate does, and says what it would change; --confirm makes the changes.
+		Long: `operate reads the jobs of a scheduler, plans as knee allocate does, and says what
+it would change, turn after turn; --confirm makes the changes.
 
 CONFIG.yaml says which jobs may be changed (allow), by which models they are
-planned (rules), how many changes a turn makes, how long a job is left in peace
-after one, and when nothing is changed: in maintenance, and while the pause
-file is there. A running job is changed only if it has requeue and its rule
-says checkpoint: true. A configuration that would allow every job to be changed
-is refused without --i-know.
+planned (rules), how many changes a turn makes, how long a job is left alone
+after one, and when nothing is changed (maintenance, a pause file). A running job
+is changed only if it may be requeued and its rule says checkpoint: true. A
+configuration that lets every job be changed needs --i-know.
 
-A job that is measured outside the interval of its model gets one of its own;
-stragglers and jobs that have become slow are named, and nothing is done about
-them. Rules without a model leave their jobs as submitted until their logs have
-told how fast they are.
+A job measured outside the interval of its model gets a model of its own.
+Stragglers and slow jobs are named and left alone. Jobs whose rule has no model
+run as submitted until their logs have told how fast they are.
 
-Every turn leaves its inputs, plan and outcome in a folder of its own; every
-command and its answer is a line of audit.jsonl. It can be killed at any moment
+Every turn leaves its inputs, plan and outcome in a folder, and a line in
+audit.jsonl for each command with its answer. operate may be killed at any time
 and started again.`,
 		Example: `  knee operate operate.yaml --once
   knee operate operate.yaml --confirm
@@ -61,8 +59,8 @@ and started again.`,
 	f.BoolVar(&once, "once", false, "make one turn")
 	f.BoolVar(&confirm, "confirm", false, "make the changes")
 	f.BoolVar(&dry, "dry-run", false, "say what would be changed (default unless --confirm)")
-	f.BoolVar(&know, "i-know", false, "accept a configuration that lets every job be changed")
-	f.BoolVar(&release, "release", false, "give the jobs that knee holds back to the scheduler, at the size their owners asked for, and end")
+	f.BoolVar(&know, "i-know", false, "allow a configuration that lets every job be changed")
+	f.BoolVar(&release, "release", false, "give held jobs back to the scheduler at the size their owners asked for, and end")
 	cmd.MarkFlagsMutuallyExclusive("confirm", "dry-run")
 	return cmd
 }
@@ -139,10 +137,10 @@ func (a *app) tell(out *operate.Outcome) (failed bool) {
 		a.note("a step of %s (%s) takes %s: its model is now %s", u.Name, u.Config, text, u.Model)
 	}
 	for _, p := range out.Proposals {
-		a.note("look at %s (%s), %s: %s", p.Name, p.Job, p.Kind, p.Text)
+		a.note("check %s (%s), %s: %s", p.Name, p.Job, p.Kind, p.Text)
 	}
 	for _, id := range out.Released {
-		a.note("job %s was held by knee and no rule plans it: released to the scheduler", id)
+		a.note("job %s: held by knee but no rule plans it any more; released to the scheduler", id)
 	}
 	for _, c := range out.Changes {
 		failed = failed || c.Status == apply.Failed || c.Status == apply.RolledBack

@@ -14,10 +14,10 @@ import (
 func newPlot(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot",
-		Short: "Draw figures: scalability, efficiency, batch, convergence, search, allocation, simulation …",
-		Long: `plot draws a figure from the files the other commands write. The extension of
---file decides the format: svg, png or pdf. The same input gives the same bytes.
-Letters that the figures' font lacks are drawn in a font of this machine.`,
+		Short: "Draw figures of models, measurements, plans and simulations",
+		Long: `plot draws a figure from the files of the other commands. The extension of --file
+is its format. Letters that the built-in font lacks, such as Chinese ones, are
+drawn in a font of this machine.`,
 		Example: `  knee plot scalability model.json -f scalability.svg
   knee plot convergence study.curve.csv -f convergence.png`,
 		Args: cobra.NoArgs,

@@ -26,7 +26,7 @@ func (f *sharingFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.jobs, "jobs", "", "jobs.yaml (required)")
 	fl.StringVar(&f.objective, "objective", "jct", "what a plan is for, as in knee allocate")
 	fl.StringVar(&f.policy, "policy", policy.Default, "who decides, as in knee allocate")
-	fl.Float64Var(&f.risk, "risk", cautious, "how cautious, from 0 to 1, as in knee allocate")
+	fl.Float64Var(&f.risk, "risk", cautious, "caution from 0 to 1, as in knee allocate")
 	for _, name := range []string{"cluster", "jobs"} {
 		_ = cmd.MarkFlagRequired(name)
 		_ = cmd.MarkFlagFilename(name, "yaml", "yml")

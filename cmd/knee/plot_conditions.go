@@ -30,8 +30,8 @@ func (f *conditionFlags) add(cmd *cobra.Command) {
 	fl.StringSliceVar(&f.modes, "mode", nil, "allreduce, ps-sync, ps-async, a curve each (default: all measured)")
 	fl.Float64SliceVar(&f.local, "local-batch", nil, "samples per worker, a curve each (default: what was measured most)")
 	fl.Float64SliceVar(&f.global, "global-batch", nil, "samples per step, divided among the workers, a curve each")
-	fl.StringVar(&f.by, "by", "", "a curve for each measured value of local_batch, ps or one of the study's own knobs, such as x_width")
-	fl.Var(f.knobs, "knob", "values of one of the study's own knobs, a curve each: NAME=VALUE,VALUE (default: the value measured most)")
+	fl.StringVar(&f.by, "by", "", "a curve for each measured value of local_batch, ps or a knob such as x_width")
+	fl.Var(f.knobs, "knob", "values of a knob of the study, a curve each (default: the value measured most)")
 	fl.StringVar(&f.workers, "workers", "", workersUsage)
 }
 
@@ -182,7 +182,7 @@ var axisScales = []string{"auto", "linear", "log"}
 
 func (f *axisFlags) add(cmd *cobra.Command) {
 	for name, to := range map[string]*string{"x-axis": &f.x, "y-axis": &f.y} {
-		cmd.Flags().StringVar(to, name, "auto", "how the axis is divided: "+strings.Join(axisScales, ", "))
+		cmd.Flags().StringVar(to, name, "auto", "scale: "+strings.Join(axisScales, ", "))
 		completes(cmd, name, axisScales)
 	}
 }

@@ -26,7 +26,7 @@ func (a *app) convergencePlot() figure {
 		flags: func(cmd *cobra.Command) {
 			cmd.Flags().StringVar(&job, "job", "", "which job, where the file holds several")
 			cmd.Flags().Float64Var(&target, "target-loss", 0, "loss to mark, with when it is reached")
-			cmd.Flags().Float64Var(&run.initialBatch, "initial-batch", 0, "global batch whose steps are counted (default: steps as recorded)")
+			cmd.Flags().Float64Var(&run.initialBatch, "initial-batch", 0, "global batch to count steps at (default: as recorded)")
 			run.registerRun(cmd)
 		},
 		draw: func(cmd *cobra.Command, files []string) (plots.Figure, error) {

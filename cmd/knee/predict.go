@@ -35,32 +35,28 @@ func newPredict(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict [MODEL.json]",
 		Short: "Predict the speed of any configuration, or find the best one",
-		Long: `predict answers from a model, each number with its 90 % interval: step time,
-throughput, goodput, and with a goal (--steps or --target-loss) the time, the
-GPU-hours and the cost to reach it. Predictions outside the measured range are
-marked.
+		Long: `predict answers from a model, with 90 % intervals: step time, throughput,
+goodput, and with a goal (--steps or --target-loss) the time, GPU-hours and cost
+to reach it. Predictions outside the measured range are marked.
 
-With --workers it sweeps a scalability curve and names its knee; with --at it
-predicts each row of a table; with --deadline or --budget it names the best
-configuration within them, or says why there is none and which is nearest.
+  --workers              a scalability curve, and its knee
+  --at FILE              each configuration of a table
+  --deadline, --budget   the best configuration within them, or the nearest
+  --best                 the fastest layouts (tp × pp × dp, micro-batch, sharding,
+                         recomputation) that fit in memory, and why others lose
 
-Without --local-batch each configuration gets the batch of the highest
-goodput, a round one where that is as good. --accumulation allows gradient
-accumulation, for a --max-batch beyond what the workers hold, and shows it.
+Each configuration gets the batch of the highest goodput unless --local-batch is
+given. --accumulation allows gradient accumulation up to --max-batch. A knob of
+the study has the value measured most unless --knob lists others.
 
---knob sets the study's own knobs, a curve per value; a knob that is not set
-has the value measured most, which the table names. --what-if changes the
-physics of the fitted form: what a link twice as fast, perfect overlap of
-communication with computation (overlap=max, the most that any scheduling of
-it brings), reduction inside the nodes first (hierarchical) or a faster GPU
-(compute=0.5x) would bring, with the speedup's own interval.
+--what-if says what a change would bring, with the interval of the speedup: a
+link twice as fast (inter_node=0.5x), perfect overlap of communication and
+computation (overlap=max), reduction inside nodes first (hierarchical), a faster
+GPU (compute=0.5x).
 
---best lists the fastest layouts (tp × pp × dp, micro-batch, sharding,
-recomputation) of --workers that fit in memory, with where the time of a step
-goes and where each loses to the first. --model gives the size of a model
-(parameters, layers, hidden, heads, seq_len, vocab): of one that was measured
-at other sizes, or, without MODEL.json, of one of which only the memory is
-asked.`,
+--model gives the size of a transformer (parameters, layers, hidden, heads,
+seq_len, vocab): one measured at other sizes or, without MODEL.json, one whose
+memory alone is asked for.`,
 		Example: `  knee predict model.json --workers 1..64*2
   knee predict model.json --workers 1..8 --mode ps-sync --ps 1,2,4 --local-batch 32
   knee predict model.json --at configs.csv -o csv
@@ -108,10 +104,10 @@ asked.`,
 				return err
 			}
 			if f.accumulation && f.maxBatch == 0 && m.Batch().Max == 0 {
-				a.note("without --max-batch the global batch ends at the largest local batch measured on every worker")
+				a.note("without --max-batch no batch is larger than the largest measured per worker")
 			}
 			if n := m.NoiseScale(); n == nil && f.localBatch == 0 {
-				a.note("no gradient statistics are known: goodput equals throughput, and the best batch is the fastest; knee fit --curve with grad_sqr and grad_var says what a sample is worth at each batch")
+				a.note("without gradient statistics goodput is throughput, and the best batch is the fastest; give knee fit --curve with grad_sqr and grad_var")
 			}
 			if f.whatIf != "" {
 				answers, err := p.AtAll(configs)
@@ -129,7 +125,7 @@ asked.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.at, "at", "", "CSV of configurations to predict, with the columns of measurements.csv")
 	fl.StringVar(&f.workers, "workers", "", "numbers of workers: 1,2,4 or 1..16 or 1..64*2 (default: twice the range measured)")
-	fl.StringVar(&f.ps, "ps", "", "numbers of parameter servers, likewise (default: those measured)")
+	fl.StringVar(&f.ps, "ps", "", "numbers of parameter servers (default: those measured)")
 	fl.StringVar(&f.gpuType, "gpu-type", "", "GPU type (default: every one measured)")
 	fl.StringVar(&f.mode, "mode", "", "allreduce, ps-sync or ps-async (default: every one measured)")
 	fl.Float64Var(&f.localBatch, "local-batch", 0, "samples per worker (default: the best for each configuration)")
@@ -137,18 +133,18 @@ asked.`,
 	fl.Float64Var(&f.maxBatch, "max-batch", 0, "largest global batch allowed (default: the model's)")
 	fl.Float64Var(&f.steps, "steps", 0, "goal: optimizer steps at the initial batch")
 	fl.Float64Var(&f.target, "target-loss", 0, "goal: training loss to reach")
-	fl.StringVar(&f.reach, "reach", "", "what reaching the target means: first (value recorded at it) or smooth (course gets there); default: what fits the curve")
-	fl.Float64Var(&f.delta, "delta", 0, "goal: convergence, three epochs in a row in which the loss falls by less than this part of the largest")
-	fl.BoolVar(&f.accumulation, "accumulation", false, "allow gradient accumulation; show the best global batch, local batch and accumulation steps in columns of their own")
+	fl.StringVar(&f.reach, "reach", "", "a target is reached by the first recorded value or the smooth course: first, smooth (default: by the kind of curve)")
+	fl.Float64Var(&f.delta, "delta", 0, "goal: convergence, three epochs in a row whose loss falls by less than this share of the largest")
+	fl.BoolVar(&f.accumulation, "accumulation", false, "allow gradient accumulation, and show the global batch")
 	fl.StringVar(&f.deadline, "deadline", "", "time to reach the goal in, such as 6h")
 	fl.Float64Var(&f.budget, "budget", 0, "US$ to reach the goal with")
-	fl.BoolVar(&f.confident, "confident", false, "hold deadline and budget against the pessimistic end of the intervals")
-	fl.Var(f.knobs, "knob", "values of one of the study's own knobs, NAME=VALUE,VALUE; may be given several times (default: the value measured most)")
-	fl.StringVar(&f.whatIf, "what-if", "", "changes of the physics: NAME=FACTORx of "+strings.Join(changeNames(), ", ")+"; overlap=max; hierarchical")
+	fl.BoolVar(&f.confident, "confident", false, "keep deadline and budget at the pessimistic end of the intervals")
+	fl.Var(f.knobs, "knob", "values of a knob of the study; may be repeated (default: the value measured most)")
+	fl.StringVar(&f.whatIf, "what-if", "", "changes: NAME=FACTORx of "+strings.Join(changeNames(), ", ")+"; overlap=max; hierarchical")
 	fl.BoolVar(&f.best, "best", false, "list the fastest layouts that fit; with --workers")
 	fl.IntVar(&f.top, "top", 5, "how many layouts to list")
 	fl.Float64Var(&f.globalBatch, "global-batch", 0, "samples per step of the layouts (default: measured most)")
-	fl.IntVar(&f.perNode, "per-node", 0, "GPUs of a node, over which tensors are split at most (default: the most measured on one)")
+	fl.IntVar(&f.perNode, "per-node", 0, "GPUs of a node, the most that tensors are split over (default: the most measured on one)")
 	fl.StringVar(&f.size, "model", "", "YAML file with the size of the transformer: parameters, layers, hidden, heads, seq_len, vocab")
 	fl.Var(f.price, "price", "US$ per worker-hour, such as a100=3.2,t4=0.35")
 	formatFlag(cmd, &out)
@@ -194,7 +190,7 @@ func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 		}
 	}
 	if f.ps != "" && !slices.ContainsFunc(all, func(c data.Config) bool { return c.Mode.UsesPS() }) && len(all) > 0 {
-		return nil, usageError{fmt.Errorf("--ps %s: want a mode with parameter servers, ps-sync or ps-async; predicted would be %s", f.ps, all[0].Kind())}
+		return nil, usageError{fmt.Errorf("--ps %s: want a mode with parameter servers, ps-sync or ps-async; the prediction is for %s", f.ps, all[0].Kind())}
 	}
 	if len(all) == 0 {
 		return nil, usageError{fmt.Errorf("the model has no measurement of %s; it has %s", strings.TrimSpace(f.gpuType+" "+f.mode), measuredKinds(m))}

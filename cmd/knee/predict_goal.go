@@ -18,7 +18,7 @@ func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Go
 	c := m.Convergence()
 	switch {
 	case f.delta != 0 && c == nil:
-		return g, usageError{fmt.Errorf("--delta asks when training converges; the model has no training curve, fit it with --curve")}
+		return g, usageError{fmt.Errorf("--delta: the model has no training curve; give knee fit --curve")}
 	case f.delta != 0:
 		e, err := c.StepsToConvergence(convergence.DeltaRule{Delta: f.delta})
 		if err != nil {
@@ -50,6 +50,6 @@ func (a *app) adviseRate(m *fit.Model, p predict.Answer) {
 		rules = append(rules, fmt.Sprintf("%s ×%s", r.Name, number(r.Factor.Mean)))
 	}
 	if len(rules) > 0 {
-		a.note("learning rate at global batch %s instead of %s: %s; rules of thumb that disagree, try before you trust", number(batch), number(n.InitialBatch), strings.Join(rules, ", "))
+		a.note("learning rate at global batch %s instead of %s: %s; these rules of thumb disagree, so try them", number(batch), number(n.InitialBatch), strings.Join(rules, ", "))
 	}
 }

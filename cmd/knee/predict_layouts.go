@@ -54,7 +54,7 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 		return err
 	}
 	if p.Model.Memory() == nil {
-		a.note("nothing is known of the memory, so that every layout counts as fitting; add peak_memory_bytes to measurements, or --model FILE with the size of the model")
+		a.note("memory is not known, so every layout counts as fitting; add peak_memory_bytes to the measurements, or give --model")
 	}
 	t := table{columns: []string{"workers", "layout", "step_time", "samples/s", "memory", "fits", "bubble", "communication", "loses by"}}
 	var rows []layoutRow
@@ -74,7 +74,7 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 				shareWords(bubble), shareWords(communication), l.Loses)
 		}
 		if best := all[0]; len(all) > 1 && f.best && best.StepTime.Hi > all[1].StepTime.Lo {
-			a.note("%d workers: the first is not surely the fastest, the intervals of the first %d overlap; measure those (knee profile, or --at of these) to decide", k, overlapping(all))
+			a.note("%d workers: the intervals of the first %d layouts overlap; measure them to decide", k, overlapping(all))
 		}
 	}
 	var none *predict.NoLayoutError
@@ -164,7 +164,7 @@ func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) 
 			t.add(strconv.Itoa(k), layoutWords(p.Config), memoryWords(p), fitsWords(p))
 		}
 	}
-	a.note("from the size of the model alone, nothing was measured: intervals are of what frameworks differ in; one run with peak_memory_bytes narrows them")
+	a.note("computed from the size of the model alone: intervals span the frameworks; one run with peak_memory_bytes narrows them")
 	return out.print(a.stdout, rows, t)
 }
 

@@ -25,19 +25,18 @@ func newProfile(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "profile STUDY.yaml",
 		Short: "Measure the configurations of a study that are worth measuring",
-		Long: `profile runs trials of a training job, one configuration each, and measures
-their step time. Which configuration comes next is decided by a Gaussian
-process from what has been measured so far, until more trials would not pay or
-the budget is spent.
+		Long: `profile runs trials of a training job and measures their step time. Each next
+configuration is chosen from what was measured so far, until more trials would
+not pay or the budget is spent.
 
-Everything is kept in a journal beside the study. An interrupted profile, even
-one killed outright, goes on where it was when the same command is run again.
-One Ctrl-C lets the running trials finish, a second one stops them.
+Everything is kept in a journal beside the study. Run the same command again to
+continue after an interrupt, a kill or a crash. One Ctrl-C lets the running
+trials finish, a second one stops them.
 
 With storage: sqlite:FILE, postgres://… or mysql://… in the study, any number of
-profiles, on one host or several, work on it together: no configuration is
-measured twice, budgets are shared, and each writes all measurements. A trial
-whose profile is gone is done again by another.
+profiles on any number of hosts share it: no configuration is measured twice,
+budgets are shared, and each writes all measurements. Trials of a profile that
+died are taken over.
 
 Written beside the study, named after it:
   NAME.measurements.csv   one row per trial, for knee fit
@@ -68,7 +67,7 @@ Written beside the study, named after it:
 			}
 			a.note("%s: %d measurements in %s", res.Stopped, len(res.Measurements), files.Measurements)
 			if res.Drained {
-				return fmt.Errorf("%w: run the same command again to go on", errInterrupted)
+				return fmt.Errorf("%w: run the same command again to continue", errInterrupted)
 			}
 			if err := out.print(a.stdout, res.Measurements, measurementTable(res.Measurements)); err != nil {
 				return err
@@ -83,8 +82,8 @@ Written beside the study, named after it:
 	}
 	how.add(cmd)
 	cmd.Flags().StringVar(&dir, "dir", "", "folder for journal, measurements and logs (default: the study's)")
-	cmd.Flags().BoolVar(&restart, "restart", false, "set the journal aside, cancel what an engine still has of it, and begin again")
-	cmd.Flags().DurationVar(&lease, "lease", store.DefaultLease, "in a shared study, take over a trial of this profile if it has not been heard of for so long")
+	cmd.Flags().BoolVar(&restart, "restart", false, "begin anew: set the journal aside and cancel what still runs of it")
+	cmd.Flags().DurationVar(&lease, "lease", store.DefaultLease, "in a shared study, how long this profile may be silent before others take over its trials")
 	formatFlag(cmd, &out)
 	return cmd
 }
@@ -112,7 +111,7 @@ func anySuccess(ms []data.Measurement, logs string) error {
 		return nil
 	}
 	last := ms[len(ms)-1]
-	return fmt.Errorf("none of %d trials succeeded; the last (%s): %s: %s; what they printed is in %s", len(ms), last.Config, last.Status, last.Error, logs)
+	return fmt.Errorf("none of %d trials succeeded; the last (%s): %s: %s; their output is in %s", len(ms), last.Config, last.Status, last.Error, logs)
 }
 
 // measure runs a study and writes its files.
@@ -144,10 +143,10 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 func (a *app) sayOpened(study *data.Study, files profile.Files, s *store.Snapshot) {
 	a.warn(s.Warnings...)
 	if n := len(s.Results); n > 0 {
-		a.note("going on with %s: %d trials were measured before, %d had been cut short", store.Name(study, files.Journal), n, len(s.Interrupted))
+		a.note("continuing %s: %d trials measured before, %d cut short", store.Name(study, files.Journal), n, len(s.Interrupted))
 	}
 	if n := len(s.Submitted); n > 0 {
-		a.note("%d trials had been submitted and are followed", n)
+		a.note("following %d trials submitted before", n)
 	}
 }
 

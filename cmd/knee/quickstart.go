@@ -29,13 +29,12 @@ func newQuickstart(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "quickstart",
 		Short: "Measure, model and share two real training jobs on this machine, in about a minute",
-		Long: `quickstart trains two models of the built-in trainer with real processes on this
-machine, measures the configurations that a Gaussian process chooses, fits
-their speed, predicts a configuration that was not measured and then measures
-it, divides this machine between the two jobs, and writes plan, exports, figures
-and a report to a folder, all as files that the other commands read and write.
+		Long: `quickstart trains two small models with real processes on this machine, measures
+configurations chosen one by one, fits their speed, checks a prediction by
+measuring it, divides this machine between the two jobs, and writes plan,
+exports, figures and a report to a folder.
 
-Run it again to go on after an interrupt; a finished one begins anew.`,
+Run it again to continue after an interrupt; a finished one begins anew.`,
 		Example: "  knee quickstart\n  knee quickstart --dir /tmp/quick --trials 6",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return q.run(cmd.Context()) },
@@ -177,7 +176,7 @@ func (q *quickstart) measure(ctx context.Context) error {
 			return err
 		}
 		if j.result.Drained {
-			return fmt.Errorf("%w: run knee quickstart again to go on", errInterrupted)
+			return fmt.Errorf("%w: run knee quickstart again to continue", errInterrupted)
 		}
 		q.app.note("%s", j.result.Stopped)
 	}
@@ -257,7 +256,7 @@ func (q *quickstart) checkPredictions(ctx context.Context) error {
 			return err
 		}
 		if len(res.Measurements) == 0 {
-			return fmt.Errorf("%w: run knee quickstart again to go on", errInterrupted)
+			return fmt.Errorf("%w: run knee quickstart again to continue", errInterrupted)
 		}
 		j.check = res.Measurements[0]
 		if then := j.result.Measurements[0]; len(res.Measurements) > 1 && res.Measurements[1].Status == data.OK && then.Status == data.OK {

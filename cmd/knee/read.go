@@ -21,7 +21,7 @@ import (
 // columnsFlag collects --columns gpus=workers: what a column of a file is.
 type columnsFlag map[string]string
 
-const columnsUsage = "what columns of the file are, such as gpus=workers,tokens_s=throughput"
+const columnsUsage = "names of columns, such as gpus=workers,tokens_s=throughput"
 
 func (c columnsFlag) String() string { return "" }
 func (c columnsFlag) Type() string   { return "name=column" }
@@ -49,18 +49,17 @@ func newRead(a *app) *cobra.Command {
 	in := readFlags{columns: columnsFlag{}}
 	cmd := &cobra.Command{
 		Use:   "read FILE",
-		Short: "Measurements from what there is: the log of a job, or a CSV of another program",
-		Long: `read makes a row of measurements.csv of the log of a job that ran without knee,
-or still runs. --workers and the other flags say how it ran; --pattern or --regex
-how its lines tell of steps, which is found out if neither is given. The warm-up
-is left out as by knee profile. A log of a step counter alone needs time stamps in
-its lines. Lines that tell of memory, as Megatron-LM, DeepSpeed, torchtitan,
-torch.cuda.max_memory_allocated and nvidia-smi write them, give its peak.
+		Short: "Make measurements of the log of a job, or of a CSV of another program",
+		Long: `read turns the log of a job that runs, or ran, without knee into a row of
+measurements.csv. --workers and the other flags say how it ran. How its lines
+tell of steps is found out, unless --pattern or --regex says it. Warm-up steps
+are left out. A log that only counts steps needs time stamps in its lines. Lines
+on memory, as Megatron-LM, DeepSpeed, torchtitan, PyTorch and nvidia-smi write
+them, give its peak.
 
-Of a CSV (a file called .csv, .tsv or so, or --columns given) it makes
-measurements.csv: commas, semicolons or tabs between columns, decimal commas, units
-in cells (78.6 ms), and step_time_ms, steps_per_s or throughput (samples/s) in place
-of step_time_s. --columns says what columns of other names are.`,
+A CSV (.csv or .tsv, or with --columns) may have commas, semicolons or tabs,
+decimal commas, units in cells (78.6 ms), and step_time_ms, steps_per_s or
+throughput (samples/s) in place of step_time_s. --columns maps other names.`,
 		Example: `  knee read job.log --pattern megatron --job gpt --gpu-type a100 --workers 8 --local-batch 4 -o gpt.csv
   knee read job.log --job gpt --gpu-type a100 --workers 32 --tp 8 --pp 2 --sharding zero1 --local-batch 1 --global-batch 64 -o gpt.csv
   knee read job-16.log --job gpt --gpu-type a100 --workers 16 --local-batch 4 -o gpt.csv --add
@@ -90,10 +89,10 @@ of step_time_s. --columns says what columns of other names are.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&in.metrics.Pattern, "pattern", "", "program that wrote the log: "+strings.Join(data.MetricPatterns(), ", "))
-	f.StringVar(&in.metrics.Regex, "regex", "", "expression for lines of the log, with groups such as (?P<step_time_s>…): "+strings.Join(data.MetricQuantities(), ", "))
+	f.StringVar(&in.metrics.Regex, "regex", "", "regular expression for lines of the log, with groups such as (?P<step_time_s>…): "+strings.Join(data.MetricQuantities(), ", "))
 	f.Var(in.columns, "columns", columnsUsage)
-	f.StringVarP(&in.output, "output", "o", "-", "file to write the measurements to; - for standard output")
-	f.BoolVar(&in.add, "add", false, "keep the rows that are in the output already")
+	f.StringVarP(&in.output, "output", "o", "-", "file to write; - for standard output")
+	f.BoolVar(&in.add, "add", false, "append to the output")
 	for _, name := range jobColumns() {
 		f.String(strings.ReplaceAll(name, "_", "-"), "", "column "+name+" of the measurements")
 	}
@@ -118,7 +117,7 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 	if len(in.columns) > 0 || isCSV(file) {
 		job := given["job"]
 		if delete(given, "job"); len(given) > 0 {
-			return nil, usageError{fmt.Errorf("--%s is about a log; of a CSV the columns say it", strings.ReplaceAll(slices.Sorted(maps.Keys(given))[0], "_", "-"))}
+			return nil, usageError{fmt.Errorf("--%s: want a log; a CSV has columns for it", strings.ReplaceAll(slices.Sorted(maps.Keys(given))[0], "_", "-"))}
 		}
 		ms, _, err := a.imported(data.Import{Columns: in.columns, Job: job}, file, "")
 		return ms, err
@@ -140,7 +139,7 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 		a.note("read as --pattern %s", pattern)
 	}
 	if config.LocalBatch == 0 {
-		a.warn(fmt.Sprintf("%s: without --local-batch or --global-batch it is the speed of steps that is known, not of samples", file))
+		a.warn(fmt.Sprintf("%s: without --local-batch or --global-batch only steps/s are known, not samples/s", file))
 	}
 	return []data.Measurement{m}, nil
 }
@@ -155,7 +154,7 @@ func isCSV(file string) bool {
 func configOf(given map[string]string) (data.Config, error) {
 	for _, need := range []string{"job", "workers"} {
 		if given[need] == "" && !(need == "workers" && given["placement"] != "") {
-			return data.Config{}, usageError{fmt.Errorf("--%s is needed: a log does not say it", need)}
+			return data.Config{}, usageError{fmt.Errorf("--%s: want a value, as a log does not say it", need)}
 		}
 	}
 	names := slices.Sorted(maps.Keys(given))

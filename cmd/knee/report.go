@@ -23,16 +23,15 @@ func newReport(a *app) *cobra.Command {
 	price := priceFlag{}
 	cmd := &cobra.Command{
 		Use:   "report FILE...",
-		Short: "One HTML page of a whole study: answers, figures, tables",
-		Long: `report answers on one page how many workers, which batch or layout, what that
-costs and how sure it is, for every job it finds measurements or a model of, and
-shows plans and results of simulations. What a file is, its contents tell; of a
-folder, all files it knows are taken; of the turns of knee operate, those of
-the last one. The page needs no network.
+		Short: "Write one HTML page of a study: answers, figures, tables",
+		Long: `report answers for every job how many workers, which batch or layout, what it
+costs and how sure that is, and shows plans and results of simulations. Give
+files or folders: of a folder all known files are taken, of the turns of knee
+operate the last. The page needs no network.
 
-Measurements without a model are fitted for the page. Prices are those of --price,
-else of the job's study. With --watch the page is written anew whenever a file
-changes, and reloads itself, until Ctrl-C: to look at a profile while it runs.`,
+Measurements without a model are fitted. Prices are those of --price, else of
+the study. With --watch the page is rewritten when a file changes and reloads
+itself, until Ctrl-C: to follow a running profile.`,
 		Example: `  knee report study.measurements.csv model.json --out report.html
   knee report knee-quickstart --out report.html
   knee report study.measurements.csv --watch 5s --out live.html
@@ -50,8 +49,8 @@ changes, and reloads itself, until Ctrl-C: to look at a profile while it runs.`,
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "report.html", "page to write; - for standard output")
-	cmd.Flags().DurationVar(&watch, "watch", 0, "look for changes this often and write the page anew")
-	cmd.Flags().Var(price, "price", "US$ per worker-hour by GPU type, such as a100=3.2; costs are worker-hours without")
+	cmd.Flags().DurationVar(&watch, "watch", 0, "rewrite the page when files change, looked at this often")
+	cmd.Flags().Var(price, "price", "US$ per worker-hour by GPU type, such as a100=3.2 (default: costs in worker-hours)")
 	_ = cmd.MarkFlagFilename("out", "html")
 	return cmd
 }

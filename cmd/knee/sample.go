@@ -18,9 +18,9 @@ func newSample(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sample [DIR]",
 		Short: "Write the measured sample that ships with knee, to try the commands on",
-		Long: `sample writes measurements and a training curve of the built-in trainer, the
-study they come from, a cluster and a workload to replay, and a README that says
-where each comes from. They are what the documentation draws its figures from.`,
+		Long: `sample writes measurements and a training curve of the built-in trainer, their
+study, a cluster and a workload to replay, and a README that says where each
+comes from.`,
 		Example: `  knee sample
   knee sample try && knee fit try/builtin-cpu.csv --curve try/builtin-cpu.curve.csv --initial-batch 32
   knee simulate --cluster try/cluster.yaml --workload try/workload.csv --measurements try/builtin-cpu.csv --policy knee,fifo`,

@@ -17,14 +17,12 @@ func newShard(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shard SHAPES --ps N",
 		Short: "Divide a model's tensors among parameter servers",
-		Long: `shard assigns the tensors of a model to parameter servers by Optimus's rule
-(paa) and by what frameworks do by default (mxnet, round-robin), and compares:
-by how many elements and requests servers differ, and how many requests a step
-makes. Servers that differ wait for each other.
+		Long: `shard assigns the tensors of a model to parameter servers by Optimus's rule (paa)
+and as frameworks do by default (mxnet, round-robin), and compares how far the
+servers differ in elements and requests, and how many requests a step makes.
 
-SHAPES has a line for each tensor: a name and a shape such as 64x3x7x7, or a
-number of elements, with a comma or blanks between them. A line with a shape
-only is named by its position.`,
+SHAPES has a line for each tensor: its name, if it has one, and a shape such as
+64x3x7x7 or a number of elements, with a comma or blanks between.`,
 		Example: `  knee shard resnet50.csv --ps 10
   knee shard resnet50.csv --ps 10 --method paa --pieces -o csv`,
 		Args: cobra.ExactArgs(1),

@@ -27,34 +27,31 @@ type simulateFlags struct {
 }
 
 const simulateLong = `simulate replays a workload on a cluster, once for every policy, and compares
-completion times, utilisation and fairness.
+completion times, utilisation and fairness. How fast jobs advance:
 
-With --profiles, jobs advance as their application was measured to: step times
-from DIR/allreduce, training runs from DIR/training. Policies do not see these
-tables; they see models fitted, job by job, to what the job itself has run so
-far, and the earlier jobs of its application unless --alone. With --models, policies see the models of knee fit in DIR, and jobs advance
-in a world drawn from their posterior (--seed chooses which), so that a policy
-meets the error its models admit. --measurements fits the models first; what was
-measured is then true. With both, jobs run only what was measured, at the size
-and layout that a policy chooses together, and policies see the models, or with
---oracle what was measured. With none of them a job runs for the duration the
-workload records, on the GPUs it asks for.
+  --profiles DIR    as their application was measured (DIR/allreduce,
+                    DIR/training); policies see models fitted to what the job, and
+                    unless --alone earlier ones of its application, has run so far
+  --models DIR      in a world drawn from the posterior of the models in DIR (--seed
+                    chooses which); policies see the models
+  --measurements F  models are fitted to F first; with --models too, jobs run only
+                    configurations in F, as measured, and policies see the models
+                    or, with --oracle, the measurements
+  none of them      for the duration in the workload, on the GPUs asked for
 
-Workloads of Pollux, Sia, Tiresias, Gavel, Philly and Alibaba, and any CSV with a
-column submit_s, are told apart by how they begin. Columns elastic (true or
-false), workers_min and workers_max say what a policy may do with a job; status,
-ends_at, declared and cancel_after_s that it fails, is cancelled or never
-converges. --survival weighs the work a job declared by how far earlier jobs
-came. --semantics pollux and tiresias follow the simulators published with those
+Workloads of Pollux, Sia, Tiresias, Gavel, Philly and Alibaba are recognised, and
+any CSV with a column submit_s. Columns elastic, workers_min and workers_max say
+how a job may be resized; status, ends_at, declared and cancel_after_s that it
+fails, is cancelled or never converges. --survival weighs declared work by how far
+earlier jobs came. --semantics pollux and tiresias follow the simulators of those
 papers to the second.
 
-ftf is finish-time fairness: completion time over what an equal share of the
-cluster, had alone, would have taken. Above 1 a job would rather have had its
-share; worse_than_share is how many would. slowdown is completion time over that
-alone on the GPUs asked for.
+ftf is finish-time fairness: completion time over that with an equal share of the
+cluster; worse_than_share is the share of jobs above 1. slowdown is completion
+time over that alone on the GPUs asked for.
 
-wall_s and decision_mean_ms, decision_p99_ms (what the policy took to answer, per
-decision) are measured, and differ from run to run; the rest does not.`
+wall_s, decision_mean_ms and decision_p99_ms are measured and differ from run to
+run; nothing else does.`
 
 const simulateExample = `  knee simulate --cluster cluster.yaml --workload workload.csv --policy fifo,srtf
   knee simulate --cluster cluster.yaml --workload workload-1.csv --profiles bench --semantics pollux --policy knee,tiresias,optimus
@@ -108,27 +105,27 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.profiles, "profiles", "", "folder of measured profiles: allreduce/ and training/")
 	f.StringVar(&in.models, "models", "", "folder of fitted models, *.json, one of each application")
 	f.StringVar(&in.measurements, "measurements", "", "measurements of all applications, to fit models to (CSV)")
-	f.BoolVar(&in.oracle, "oracle", false, "tell policies the measured speeds in place of what the models predict (models and measurements)")
-	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by how far jobs that ended came (native)")
-	f.BoolVar(&in.Alone, "alone", false, "models of a job forget what earlier jobs of its application showed (native and pollux)")
+	f.BoolVar(&in.oracle, "oracle", false, "policies know the measured speeds (models and measurements)")
+	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by how far earlier jobs came (native)")
+	f.BoolVar(&in.Alone, "alone", false, "models forget earlier jobs of the same application (native and pollux)")
 	f.StringSliceVar(&in.Policies, "policy", nil, "policies to compare: "+strings.Join(policy.Names(), ", "))
 	f.StringVar(&in.Semantics, "semantics", compare.Native, "rules of the replay: "+strings.Join(compare.AllSemantics(), ", "))
 	f.StringVar(&in.jobsOut, "jobs-out", "", "also write a row per job here (CSV)")
-	f.StringVar(&in.usageOut, "usage-out", "", "also write the GPUs in use and the jobs waiting over time here (CSV)")
+	f.StringVar(&in.usageOut, "usage-out", "", "also write GPUs in use and jobs waiting over time here (CSV)")
 	f.StringVar(&in.tenantsOut, "tenants-out", "", "also write a row per tenant here (CSV)")
-	f.Float64SliceVar(&in.loads, "load", []float64{1}, "how many times as fast jobs arrive, a sweep if several")
-	f.Float64SliceVar(&in.sizes, "size", []float64{1}, "how many times as many nodes there are, a sweep if several")
+	f.Float64SliceVar(&in.loads, "load", []float64{1}, "factors on the rate of arrival, a sweep if several")
+	f.Float64SliceVar(&in.sizes, "size", []float64{1}, "factors on the number of nodes, a sweep if several")
 	f.Int64Var(&in.Seed, "seed", 1, "seed of policies, failures and worlds that are drawn")
 	f.IntVar(&in.Parallel, "parallel", runtime.NumCPU(), "replays at a time")
 	f.Float64Var(&in.Interval, "interval", 0, "seconds between decisions; 0 decides at every arrival and completion, or every minute with --profiles (native)")
-	f.Float64Var(&in.Restart, "restart", 0, "seconds without progress after a job starts or changes (native); 0 takes the start that the models measured, else 30 with profiles or models")
-	f.StringVar(&in.scaling, "scaling", stopResume, "what a change of size costs a job: "+stopResume+" restarts it, "+stopFree+" costs --rescale-seconds where its processes stay on their nodes (native)")
-	f.Float64Var(&in.Rescale, "rescale-seconds", 1, "seconds without progress where a job grows or shrinks under --scaling stop-free")
+	f.Float64Var(&in.Restart, "restart", 0, "seconds lost when a job starts or changes (native); 0: as measured by the models, else 30 with profiles or models")
+	f.StringVar(&in.scaling, "scaling", stopResume, "what a change of size costs (native): "+stopResume+" a restart, "+stopFree+" --rescale-seconds where processes stay on their nodes")
+	f.Float64Var(&in.Rescale, "rescale-seconds", 1, "seconds lost when a job grows or shrinks under --scaling stop-free")
 	f.Float64Var(&in.Interference, "interference", 0, "share of speed lost where two jobs of several nodes meet (pollux)")
 	f.Float64Var(&in.NodeMTBF, "node-mtbf", 0, "mean seconds between failures of a node, 0 for none (native)")
 	f.Float64Var(&in.NodeRepair, "node-repair", 3600, "seconds until a failed node is back (native)")
-	f.Float64Var(&in.CheckpointEvery, "checkpoint-every", 600, "seconds of work a failure costs at most (native)")
-	f.StringVar(&in.service, "service-times", "", "CSV with a column duration: GPU-seconds jobs need, for the Gittins index (tiresias)")
+	f.Float64Var(&in.CheckpointEvery, "checkpoint-every", 600, "most seconds of work that a failure costs (native)")
+	f.StringVar(&in.service, "service-times", "", "CSV with a column duration, GPU-seconds of jobs, for the Gittins index (tiresias)")
 	for _, name := range []string{"cluster", "workload", "policy"} {
 		_ = cmd.MarkFlagRequired(name)
 	}

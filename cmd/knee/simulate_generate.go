@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,9 +16,8 @@ func newSimulateGenerate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Write a workload: random arrivals, heavy-tailed durations, a mix of jobs",
-		Long: `generate draws a workload and writes it as CSV. Arrivals are a Poisson process,
-whose rate can swing over the day; durations are log-normal with a Pareto tail;
-applications and sizes are drawn by weight. The same seed gives the same bytes.`,
+		Long: `generate draws a workload: Poisson arrivals, whose rate can swing over the day,
+log-normal durations with a Pareto tail, applications and sizes by weight.`,
 		Example: `  knee simulate generate --jobs 160 --hours 8 --seed 1 > workload.csv
   knee simulate generate --jobs 1000 --hours 72 --diurnal 0.8 --gpus 1=6,2=2,8=1
   knee simulate generate --jobs 160 --mix cifar10=4,bert=1
@@ -25,10 +26,10 @@ applications and sizes are drawn by weight. The same seed gives the same bytes.`
 		RunE: func(*cobra.Command, []string) error {
 			var err error
 			if g.Mix, err = simulate.ParseWeights(mix); err != nil {
-				return usageError{errorf("--mix %s: %w", strings.Join(mix, ","), err)}
+				return usageError{fmt.Errorf("--mix %s: %w", strings.Join(mix, ","), err)}
 			}
 			if g.GPUs, err = simulate.ParseWeights(gpus); err != nil {
-				return usageError{errorf("--gpus %s: %w", strings.Join(gpus, ","), err)}
+				return usageError{fmt.Errorf("--gpus %s: %w", strings.Join(gpus, ","), err)}
 			}
 			jobs, err := g.Jobs()
 			if err != nil {
@@ -39,13 +40,13 @@ applications and sizes are drawn by weight. The same seed gives the same bytes.`
 	}
 	f := cmd.Flags()
 	f.IntVar(&g.Count, "jobs", 160, "number of jobs")
-	f.Float64Var(&g.Hours, "hours", 8, "hours over which they arrive, on average")
-	f.Float64Var(&g.Diurnal, "diurnal", 0, "how far the rate of arrival swings over 24 hours, 0 to 1")
+	f.Float64Var(&g.Hours, "hours", 8, "mean hours over which jobs arrive")
+	f.Float64Var(&g.Diurnal, "diurnal", 0, "swing of the rate of arrival over 24 hours, 0 to 1")
 	f.Float64Var(&g.MedianSeconds, "median", 900, "median duration in seconds")
 	f.Float64Var(&g.Sigma, "sigma", 1.2, "spread of the logarithm of durations")
-	f.Float64Var(&g.TailShare, "tail", 0.05, "share of jobs whose duration is from the heavy tail")
+	f.Float64Var(&g.TailShare, "tail", 0.05, "share of jobs from the heavy tail")
 	f.Float64Var(&g.Failing, "failing", 0, "share of jobs that fail on the way, 0 to 1")
-	f.Float64Var(&g.Unconverged, "unconverged", 0, "share of jobs that run to their end for nothing, 0 to 1")
+	f.Float64Var(&g.Unconverged, "unconverged", 0, "share of jobs that end without converging, 0 to 1")
 	f.IntVar(&g.Tenants, "tenants", 0, "tenants that jobs belong to; 0 names none")
 	f.StringSliceVar(&mix, "mix", []string{"job=1"}, "applications and their weights")
 	f.StringSliceVar(&gpus, "gpus", []string{"1=5", "2=2", "4=2", "8=1"}, "sizes and their weights")

@@ -62,7 +62,7 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 // loadModels reads or fits the models that the flags name.
 func (in *simulateFlags) loadModels(ctx context.Context, a *app) (err error) {
 	if in.oracle && (in.models == "" || in.measurements == "") {
-		return usageError{errors.New("--oracle wants --models and --measurements: what policies are told in place of the models' predictions")}
+		return usageError{errors.New("--oracle: want --models and --measurements")}
 	}
 	switch {
 	case in.models != "":

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"knee/bayesopt"
@@ -32,23 +34,21 @@ func newSuggest(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suggest STUDY.yaml",
 		Short: "Say which configuration to measure next, and why",
-		Long: `suggest looks at what has been measured and names the configurations to
-measure next, for those who run trials themselves. 'expected' with its 90 %
-interval is the objective of the study, in the unit beside it.
+		Long: `suggest names the configurations to measure next, for those who run trials
+themselves. 'expected' is the study's objective with its 90 % interval.
 
 With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
-"<= 32"}} the trials are those that decide most what is best at 256 workers,
-and 'choice' is what would be chosen there now.
+"<= 32"}} the trials are those that decide most what is best at 256 workers, and
+'choice' is the best there as far as is known.
 
-With launcher: {replay: {table: T.csv}} and a table of parameters, time_s,
-cost_usd and status, the candidates are its rows and the history has its
-columns.`,
+With launcher: {replay: {table: T.csv}} the candidates are the rows of a table of
+parameters, time_s, cost_usd and status, and --history has its columns.`,
 		Example: `  knee suggest study.yaml
   knee suggest study.yaml --history measurements.csv -n 4 -o json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if n < 1 {
-				return usageError{errorf("-n is %d, want at least 1", n)}
+				return usageError{fmt.Errorf("-n is %d, want at least 1", n)}
 			}
 			study, err := data.LoadStudy(args[0])
 			if err != nil {
@@ -59,7 +59,7 @@ columns.`,
 					return err
 				}
 				if how.warm != "" {
-					return usageError{errorf("--warm-start %s: a model speaks of step times, the rows of %s are whole jobs", how.warm, study.Launcher.Replay.Table)}
+					return usageError{fmt.Errorf("--warm-start %s: a model predicts step times, and %s holds times of whole jobs", how.warm, study.Launcher.Replay.Table)}
 				}
 				next, err := profile.SuggestRow(study, table, profile.Search{Strategy: how.strategy, TargetRegret: how.target}, history, n)
 				if err != nil {
@@ -85,7 +85,7 @@ columns.`,
 	cmd.Flags().StringVar(&history, "history", "", "measurements CSV of what was measured so far")
 	cmd.Flags().StringVar(&curve, "curve", "", "training curves with gradient statistics, for the objective goodput")
 	how.add(cmd)
-	cmd.Flags().IntVarP(&n, "number", "n", 1, "how many to suggest, as if they ran at once")
+	cmd.Flags().IntVarP(&n, "number", "n", 1, "how many to suggest, to run at once")
 	formatFlag(cmd, &out)
 	return cmd
 }

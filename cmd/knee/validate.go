@@ -31,7 +31,7 @@ func (v *validateFlags) add(cmd *cobra.Command) {
 	f.BoolVar(&v.forward, "forward", false, "predict the larger half of the worker counts from the smaller half")
 	f.StringSliceVar(&v.families, "family", []string{fit.Auto}, "families to compare: auto, "+strings.Join(fit.FamilyNames(), ", "))
 	f.StringVar(&v.job, "job", "", "only this job (default: every job, each by itself)")
-	f.Int64Var(&v.seed, "seed", 1, "seed of the folds and of the draws behind the intervals")
+	f.Int64Var(&v.seed, "seed", 1, "seed of folds and intervals")
 	cmd.MarkFlagsMutuallyExclusive("test", "folds", "leave-one-out", "forward")
 	completesList(cmd, "family", append([]string{fit.Auto}, fit.FamilyNames()...))
 }
@@ -106,15 +106,15 @@ func newValidate(a *app) *cobra.Command {
 	var out format
 	cmd := &cobra.Command{
 		Use:   "validate MEASUREMENTS.csv...",
-		Short: "Hold measurements out, predict them, and say how far off the predictions are",
-		Long: `validate fits on a part of the measurements, predicts the rest and compares:
-mean, median and 90 % quantile of the absolute percentage error, the share of
-measurements inside their 90 % interval (coverage) and the half-width of the
-intervals. By job, GPU type and mode, inside the measured range and outside,
-and in total, for several families beside each other.
+		Short: "Predict held-out measurements, and say how far off the predictions are",
+		Long: `validate fits a part of the measurements, predicts the rest and prints mean,
+median and 90 % quantile of the absolute error, the share of measurements inside
+their 90 % interval (coverage) and the half-width of the intervals, all in
+percent: by job, GPU type and mode, inside and outside the measured range, and in
+total.
 
-Random folds interpolate. What a model is worth for larger configurations
-than were measured, --forward and --test tell. All figures are in percent.`,
+Random folds interpolate: use --forward or --test to see how well configurations
+larger than any measured are predicted.`,
 		Example: `  knee validate study.measurements.csv
   knee validate study.measurements.csv --forward --family auto,pollux,amdahl
   knee validate small.csv --test large.csv`,

@@ -60,9 +60,6 @@ func between(e data.Estimate, f func(float64) string) string {
 	return fmt.Sprintf("%s (%s–%s)", mean, lo, hi)
 }
 
-// errorf is fmt.Errorf, for errors of the command line.
-func errorf(format string, args ...any) error { return fmt.Errorf(format, args...) }
-
 // dollars writes money.
 func dollars(v float64) string { return plots.Money(v) }
 

@@ -16,7 +16,7 @@ kill -9 $pid
 wait $pid 2>/dev/null || true
 check "a killed profile kept its measurements" holds $journal '"event":"end"' 2
 check "a killed profile left no process" no_process "$KNEE train"
-check "it goes on where it was" bash -c '"$KNEE" profile study/study.yaml -o csv >resumed.csv 2>resumed.log && grep -q "going on with" resumed.log'
+check "it goes on where it was" bash -c '"$KNEE" profile study/study.yaml -o csv >resumed.csv 2>resumed.log && grep -q "continuing" resumed.log'
 check "no trial was measured twice" exactly $journal '"event":"end"' 5
 
 # Two interrupts in the middle of a trial. Jobs of a script ignore SIGINT, as
