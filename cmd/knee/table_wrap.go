@@ -50,7 +50,7 @@ func (t *table) wrapped(w io.Writer, width int, bold bool) error {
 	for i, r := range t.rows {
 		if t.heads != nil && t.heads[i] != head {
 			head = t.heads[i]
-			writeCells(&b, [][]string{term.Wrap(head, width)}, []int{width}, bold)
+			writeCells(&b, [][]string{term.Wrap(head, width)}, []int{0}, bold)
 		}
 		writeRow(&b, r, widths)
 		if below != nil && below[i] != "" {
