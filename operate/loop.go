@@ -29,6 +29,8 @@ type Loop struct {
 	Poll    time.Duration // between looks at the queue; 0: 2 s
 	Now     func() time.Time
 	Sleep   func(context.Context, time.Duration) error // nil: on the clock of this machine
+
+	last time.Time // when the last turn began that read the queue
 }
 
 // poll is often enough for people and seldom enough for a controller of many.

@@ -157,7 +157,7 @@ func (v View) fill(out *data.Job, row Row) {
 	case r.Steps > 0:
 		r.Steps = left(r.Steps, row.Step)
 	case r.Seconds > 0 && out.Current != nil && !j.Started.IsZero():
-		r.Seconds = left(r.Seconds, v.Now.Sub(j.Started).Seconds())
+		r.Seconds = left(r.Seconds, max(0, v.Now.Sub(j.Started).Seconds()))
 	}
 	if c := out.Current; c != nil && rule.Batch.Initial > 0 && !rule.Batch.Adapt {
 		c.LocalBatch = rule.Batch.Initial / float64(c.Placement.Workers())
