@@ -83,6 +83,19 @@ func TestApplyTwice(t *testing.T) {
 	}
 }
 
+// What a plan does not know of the limits of a scheduler is not applied.
+func TestLimits(t *testing.T) {
+	for most, want := range map[int]string{5: "2 refused", 6: "2 done"} {
+		f := queuetest.New("n1", "n2")
+		f.Add("1", 2, on("n1", 2))
+		f.Add("2", 2).Held = true
+		f.Get("2").HeldByUs = true
+		f.Limits = []queue.Limit{{Name: "QOS night", Most: most, Jobs: map[string]bool{"1": true, "2": true}}, {Most: 2, GPUType: "t4", Jobs: map[string]bool{"1": true}}}
+		p := planOf(entry("1", data.Grow, []data.NodeShare{on("n1", 2)}, on("n2", 4)), entry("2", data.Start, nil, on("n1", 2)))
+		expect(t, fmt.Sprint(most), run(t, runner(f), p), "1 done", want)
+	}
+}
+
 func TestDryRunChangesNothing(t *testing.T) {
 	f, p := exchange()
 	changes, err := runner(f).Run(t.Context(), p, true)

@@ -119,14 +119,15 @@ func covers(want, has []data.NodeShare) bool {
 	})
 }
 
-// free refuses changes until those that are left fit the nodes: what every job
-// of the queue has is taken, what the changes leave is given back, and a node
-// must hold the rest. The later changes of the plan give way first.
+// free refuses changes until those that are left fit the nodes and the limits of
+// the scheduler: what every job of the queue has is taken, what the changes
+// leave is given back, and a node must hold the rest. The later changes of the
+// plan give way first.
 func free(changes []*Change, snap *queue.Snapshot) {
-	slots := map[string]int{}
+	slots, types := map[string]int{}, map[string]string{}
 	up := map[string]bool{}
 	for _, n := range snap.Cluster.Nodes {
-		slots[n.Name], up[n.Name] = n.GPUs, !n.Drained
+		slots[n.Name], types[n.Name], up[n.Name] = n.GPUs, n.GPUType, !n.Drained
 	}
 	for _, c := range changes {
 		for _, s := range c.To {
@@ -151,10 +152,42 @@ func free(changes []*Change, snap *queue.Snapshot) {
 				use(left, c.To, 1)
 			}
 		}
-		if !refuseLast(changes, left) {
+		if !refuseLast(changes, left) && !refuseBeyond(changes, snap, types) {
 			return
 		}
 	}
+}
+
+// refuseBeyond refuses the last change of a job whose limit would be exceeded,
+// and reports whether there was one. types are those of the nodes.
+func refuseBeyond(changes []*Change, snap *queue.Snapshot, types map[string]string) bool {
+	for _, l := range snap.Limits {
+		used := 0
+		var last *Change
+		for _, j := range snap.Jobs {
+			used += l.Used(j.ID, j.GPUType, j.Nodes)
+		}
+		for _, c := range changes {
+			j := snap.Find(c.ID)
+			if !c.Pending() || j == nil || !l.Jobs[c.ID] {
+				continue
+			}
+			used -= l.Used(c.ID, j.GPUType, j.Nodes)
+			if len(c.To) > 0 {
+				used += l.Used(c.ID, types[c.To[0].Node], c.To)
+				last = c
+			}
+		}
+		if used > l.Most && last != nil {
+			what := "GPUs"
+			if l.Running {
+				what = "jobs"
+			}
+			last.set(Refused, "%s may have %d %s and would have %d", l.Name, l.Most, what, used)
+			return true
+		}
+	}
+	return false
 }
 
 // use takes k times the workers of nodes.

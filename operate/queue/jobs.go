@@ -144,6 +144,9 @@ func (v View) fill(out *data.Job, row Row) {
 	if !j.Resizable {
 		out.Workers = data.IntRange{Min: max(1, j.Workers), Max: max(1, j.Workers)}
 	}
+	if j.Most > 0 && (out.Workers.Max == 0 || j.Most < out.Workers.Max) {
+		out.Workers.Max = max(j.Most, out.Workers.Min)
+	}
 	if len(j.GPUTypes) > 0 {
 		out.GPUTypes = j.GPUTypes
 	}

@@ -41,6 +41,7 @@ type Job struct {
 	GPUTypes  []string         `json:"gpu_types,omitempty"` // it can have; empty: any
 	Requested int              `json:"requested"`           // workers its owner asked for
 	Workers   int              `json:"workers"`             // workers it has, or asks for now
+	Most      int              `json:"most,omitempty"`      // workers that the scheduler lets it have; 0: no limit
 
 	Submitted time.Time `json:"submitted"`
 	Started   time.Time `json:"started"` // zero if it waits
@@ -66,8 +67,32 @@ type Snapshot struct {
 	Cluster      *data.Cluster
 	Jobs         []Job // that have not ended, by Sort
 	Reservations []Reservation
-	Quotas       map[string]int // most GPUs of a tenant; one that is not listed has no limit
+	Limits       []Limit
+	Parents      map[string]string // of accounts, by their names
 	Warnings     []string
+}
+
+// Limit is how many GPUs, or jobs that run, some jobs may have together.
+type Limit struct {
+	Name    string // for people, "account vision"
+	Tenant  string // whose quota it is; empty: a plan does not know it, and what goes beyond it is not applied
+	GPUType string // of the GPUs; empty: any
+	Running bool   // Most is a number of jobs that run
+	Most    int
+	Jobs    map[string]bool // their ids
+}
+
+// Used is how much of a limit a job takes on nodes of a GPU type.
+func (l Limit) Used(id, gpuType string, nodes []data.NodeShare) int {
+	switch {
+	case !l.Jobs[id] || len(nodes) == 0 || gpuType == "cpu":
+		return 0
+	case l.Running:
+		return 1
+	case l.GPUType != "" && l.GPUType != gpuType:
+		return 0
+	}
+	return Workers(nodes)
 }
 
 // Find returns the job of an id, nil if there is none.

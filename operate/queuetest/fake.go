@@ -38,7 +38,8 @@ type Fake struct {
 	// Failed is how jobs end that leave the queue; empty: well.
 	Failed string
 	// Deaf lists jobs that never leave their nodes.
-	Deaf []string
+	Deaf   []string
+	Limits []queue.Limit
 }
 
 // Job is a job and what the scheduler keeps of it beside.
@@ -181,7 +182,7 @@ func (f *Fake) Read(context.Context) (*queue.Snapshot, error) {
 		return nil, err
 	}
 	f.Step()
-	s := &queue.Snapshot{Cluster: &data.Cluster{Nodes: slices.Clone(f.Cluster.Nodes)}}
+	s := &queue.Snapshot{Cluster: &data.Cluster{Nodes: slices.Clone(f.Cluster.Nodes)}, Limits: f.Limits}
 	for _, j := range f.Jobs {
 		c := j.Job
 		c.Nodes = slices.Clone(j.Nodes)

@@ -75,7 +75,7 @@ running() { [ "$(squeue --noheader --states=RUNNING --format=%A | wc -l)" = "$1"
 check "all of them run" within 20 running 8
 
 check "a configuration that allows everything is refused" bash -c "sed 's/^allow.*//' operate.yaml >all.yaml; ! '$KNEE' operate all.yaml --once"
-check "a dry turn ends well" "$KNEE" operate operate.yaml --once
+check "a dry turn ends well, and says that no quotas are known" bash -c "'$KNEE' operate operate.yaml --once 2>&1 | grep 'keeps no accounts'"
 check "and has changed nothing" exactly turns/audit.jsonl '"command"' 0
 touch PAUSE
 check "a paused turn ends well" "$KNEE" operate operate.yaml --once --confirm
@@ -229,3 +229,27 @@ code=0
 (cd "$CLONE" && KNEE_TURNS=$WORK/turns KNEE_ENDS=$WORK/ends go test ./operate -run TestForecasts -count=1 -v) >forecasts.log 2>&1 || code=$?
 sed -n 's/^ *forecast_test.go:[0-9]*: /      /p' forecasts.log
 check "their ends lie in the intervals that were forecast" bash -c "[ $code = 0 ] || { cat forecasts.log; false; }"
+
+# Accounts: their limits are quotas of plans, those of a QOS hold for what is
+# applied.
+check "slurmdbd and its database start" "$engine/accounting" "$WORK/slurm"
+for words in "account research GrpTRES=gres/gpu=12" "account vision parent=research GrpTRES=gres/gpu=4" "account speech parent=research" \
+	"user root account=vision" "user root account=speech" "qos night GrpTRES=gres/gpu=3"; do
+	sacctmgr -i -Q add $words >>accounts.log
+done
+sacctmgr -i -Q modify user root set qos+=night >>accounts.log
+sed -i 's/remaining: {steps: 120}/remaining: {steps: 5000}/' operate.yaml
+submit mine-v1 5000 -A vision --nodes=1 --ntasks=1 --gres=gpu:a100:1
+submit mine-v2 5000 -A vision --nodes=1 --ntasks=1 --gres=gpu:a100:1
+submit mine-q1 5000 -A speech --qos=night --nodes=1 --ntasks=1 --gres=gpu:a100:1
+check "jobs of two accounts run" within 20 running 3
+measured() { [ "$("$KNEE" jobs --from slurm --config operate.yaml -o csv | grep -c 'toy.json,[1-9]')" = 3 ]; }
+within 30 measured
+"$KNEE" cluster --from slurm >cluster.yaml
+"$KNEE" jobs --from slurm --config operate.yaml >jobs.yaml
+check "jobs.yaml has the accounts and their limits" bash -c "tr -d '\n' <jobs.yaml | grep 'name: vision[^-]*a100: 4[^-]*parent: research' || { cat jobs.yaml; false; }"
+check "a plan" "$KNEE" allocate --cluster cluster.yaml --jobs jobs.yaml --sizes pow2 --plan accounts.json
+gpus() { squeue --noheader --states=RUNNING --format='%a %D %b' | awk -v a="$1" '$1 == a { sub(/.*:/, "", $3); n += $2 * $3 } END { print n + 0 }'; }
+"$KNEE" apply accounts.json --to slurm --config operate.yaml --deadline 60s --confirm -o csv >accounts.out 2>accounts.err || true
+check "an account gets what its limit leaves, and no more: $(gpus vision) of 4" test "$(gpus vision)" = 4
+check "what a QOS forbids is refused before anything is stopped" bash -c "grep 'mine-q1.*,refused,QOS night may have 3 GPUs' accounts.out || { cat accounts.out accounts.err; false; }"
