@@ -96,6 +96,25 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A job that another starts gets its size while it waits, and is never held.
+func TestInPlace(t *testing.T) {
+	for deaf, want := range map[string]string{"": "1 done", "1": "1 rolled back"} {
+		f := queuetest.New("n1")
+		f.Add("1", 1).InPlace = true
+		f.Cluster.Nodes[0].Drained = true
+		f.Deaf = []string{deaf}
+		p := planOf(entry("1", data.Start, nil, on("n1", 4)))
+		expect(t, "waits", run(t, runner(f), p), want)
+		if one := f.Get("1"); one.Workers != 4 && deaf == "" || one.Held || slices.ContainsFunc(f.Calls, func(c string) bool { return strings.HasPrefix(c, "hold") }) {
+			t.Errorf("%+v, asked for %q", one, f.Calls)
+		}
+		if deaf == "" {
+			expect(t, "again", run(t, runner(f), p), "1 already")
+		}
+		expect(t, "nothing for it", run(t, runner(f), planOf(entry("1", data.Pause, nil))))
+	}
+}
+
 func TestDryRunChangesNothing(t *testing.T) {
 	f, p := exchange()
 	changes, err := runner(f).Run(t.Context(), p, true)

@@ -46,6 +46,10 @@ func (c *Change) set(s Status, format string, args ...any) {
 // Pending reports whether the change is still to be made.
 func (c *Change) Pending() bool { return c.Status == Planned }
 
+// places reports whether the change is still to be made and takes room that knee
+// has to find.
+func (c *Change) places() bool { return c.Pending() && !c.job.InPlace }
+
 // Diff compares a plan with the queue. allowed returns why a job may not be
 // changed, empty if it may; nil allows all. Entries that keep a job as it is
 // and has been are left out.
@@ -57,7 +61,7 @@ func Diff(p *data.Plan, snap *queue.Snapshot, s queue.Scheduler, allowed func(qu
 		if job != nil {
 			c.job, c.From = *job, job.Nodes
 		}
-		if entry.Action == data.Keep && (job == nil || !job.HeldByUs) {
+		if entry.Action == data.Keep && (job == nil || !job.HeldByUs) || job != nil && job.InPlace && len(c.To)+len(c.From) == 0 {
 			continue
 		}
 		out = append(out, c)
@@ -76,6 +80,8 @@ func Diff(p *data.Plan, snap *queue.Snapshot, s queue.Scheduler, allowed func(qu
 			c.set(Refused, "%s", job.Fixed)
 		case job.Held && !job.HeldByUs:
 			c.set(Refused, "it is held, and not by knee")
+		case job.InPlace && len(c.To) == 0:
+			c.set(Refused, "knee does not decide when it runs")
 		case len(job.Nodes) > 0 && !job.Requeue:
 			c.set(Refused, "it cannot be stopped and started again: it has no requeue")
 		default:
@@ -102,6 +108,10 @@ func (c *Change) judge(job queue.Job, s queue.Scheduler, allowed func(queue.Job)
 
 // reached reports whether a job has what the change wants.
 func (c *Change) reached(job queue.Job) bool {
+	if c.job.InPlace {
+		n := queue.Workers(c.To)
+		return n > 0 && job.Workers == n && (len(job.Nodes) == 0 || queue.Workers(job.Nodes) == n)
+	}
 	if c.Action == data.Pause {
 		return job.Held && len(job.Nodes) == 0
 	}
@@ -131,7 +141,7 @@ func free(changes []*Change, snap *queue.Snapshot) {
 	}
 	for _, c := range changes {
 		for _, s := range c.To {
-			if c.Pending() && !up[s.Node] {
+			if c.places() && !up[s.Node] {
 				c.set(Refused, "node %s takes nothing new", s.Node)
 			}
 		}
@@ -145,7 +155,7 @@ func free(changes []*Change, snap *queue.Snapshot) {
 			use(left, j.Nodes, 1)
 		}
 		for _, c := range changes {
-			if c.Pending() {
+			if c.places() {
 				if j := snap.Find(c.ID); j != nil {
 					use(left, j.Nodes, -1)
 				}
@@ -169,7 +179,7 @@ func refuseBeyond(changes []*Change, snap *queue.Snapshot, types map[string]stri
 		}
 		for _, c := range changes {
 			j := snap.Find(c.ID)
-			if !c.Pending() || j == nil || !l.Jobs[c.ID] {
+			if !c.places() || j == nil || !l.Jobs[c.ID] {
 				continue
 			}
 			used -= l.Used(c.ID, j.GPUType, j.Nodes)
@@ -202,7 +212,7 @@ func use(left map[string]int, nodes []data.NodeShare, k int) {
 func refuseLast(changes []*Change, left map[string]int) bool {
 	for i := len(changes) - 1; i >= 0; i-- {
 		c := changes[i]
-		if !c.Pending() {
+		if !c.places() {
 			continue
 		}
 		for _, s := range c.To {

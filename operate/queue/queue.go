@@ -47,10 +47,11 @@ type Job struct {
 	Started   time.Time `json:"started"` // zero if it waits
 	Priority  float64   `json:"priority"`
 	Restarts  int       `json:"restarts"`
-	Requeue   bool      `json:"requeue"`         // the scheduler may stop it and start it again
-	Resizable bool      `json:"resizable"`       // its program takes any number of workers that it is started with
-	Fixed     string    `json:"fixed,omitempty"` // why knee cannot change it, if so
-	Log       string    `json:"log,omitempty"`   // file of its output, if there is one
+	Requeue   bool      `json:"requeue"`            // the scheduler may stop it and start it again
+	Resizable bool      `json:"resizable"`          // its program takes any number of workers that it is started with
+	InPlace   bool      `json:"in_place,omitempty"` // another decides when and where it runs, and knee how many workers it has
+	Fixed     string    `json:"fixed,omitempty"`    // why knee cannot change it, if so
+	Log       string    `json:"log,omitempty"`      // file of its output, if there is one
 
 	Handle any `json:"-"` // what else the scheduler needs to find it
 }
@@ -129,7 +130,8 @@ type Scheduler interface {
 	// job that waits in j has started meanwhile.
 	Hold(context.Context, Job) error
 	// Start lets a waiting job start on these nodes; without nodes anywhere, at
-	// the size its owner asked for.
+	// the size its owner asked for. One that is changed in place gets as many
+	// workers, and nothing else.
 	Start(ctx context.Context, j Job, to []data.NodeShare) error
 	// Ended says how a job that has left the queue ended, and whether well.
 	Ended(context.Context, Job) (well bool, how string)
