@@ -49,18 +49,29 @@ func (q *Queue) limit(ctx context.Context, s *queue.Snapshot, cluster string) {
 		return
 	}
 	s.Parents = q.accounts.Parent
+	under := map[string][]*queue.Job{} // jobs of an account and of those below it; of all under ""
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		under[""] = append(under[""], j)
+		account := j.Account
+		for range len(s.Parents) + 1 {
+			under[account] = append(under[account], j)
+			if account = s.Parents[account]; account == "" {
+				break
+			}
+		}
+	}
 	for _, l := range q.accounts.Limits {
-		q.one(s, l)
+		limit(s, l, under[l.Account])
 	}
 }
 
-// one adds a limit: to each job if it is one of jobs, else for the jobs that
-// share it.
-func (q *Queue) one(s *queue.Snapshot, l slurm.Limit) {
+// limit adds a limit to a snapshot: to each job if it is one of jobs, else for
+// the jobs that share it.
+func limit(s *queue.Snapshot, l slurm.Limit, jobs []*queue.Job) {
 	shared := map[string]*queue.Limit{}
-	for i := range s.Jobs {
-		j := &s.Jobs[i]
-		if !q.covers(l, *j) {
+	for _, j := range jobs {
+		if l.User != "" && (l.User != j.User || l.Account != j.Account) || l.Partition != "" && l.Partition != j.Partition || l.QOS != "" && l.QOS != j.Queue {
 			continue
 		}
 		name := nameOf(l)
@@ -90,24 +101,6 @@ func (q *Queue) one(s *queue.Snapshot, l slurm.Limit) {
 	for _, name := range slices.Sorted(maps.Keys(shared)) {
 		s.Limits = append(s.Limits, *shared[name])
 	}
-}
-
-// covers reports whether a limit is one of a job.
-func (q *Queue) covers(l slurm.Limit, j queue.Job) bool {
-	if l.User != "" && l.User != j.User || l.Partition != "" && l.Partition != j.Partition || l.QOS != "" && l.QOS != j.Queue {
-		return false
-	}
-	account := j.Account
-	for range len(q.accounts.Parent) + 1 {
-		if l.Account == "" || l.Account == account {
-			return true
-		}
-		if l.User != "" {
-			break
-		}
-		account = q.accounts.Parent[account]
-	}
-	return false
 }
 
 // nameOf is a limit for people.
