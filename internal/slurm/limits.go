@@ -10,7 +10,7 @@ import (
 
 // ErrNoAccounts says that the cluster keeps no accounts (slurmdbd), and so has
 // no limits of accounts and qualities of service.
-var ErrNoAccounts = errors.New("Slurm keeps no accounts")
+var ErrNoAccounts = errors.New("no accounts are kept (slurmdbd)")
 
 // Limit is how many GPUs, or jobs, some jobs may have at one time.
 type Limit struct {

@@ -54,11 +54,9 @@ func (q *Queue) limit(ctx context.Context, s *queue.Snapshot, cluster string) {
 		j := &s.Jobs[i]
 		under[""] = append(under[""], j)
 		account := j.Account
-		for range len(s.Parents) + 1 {
+		for n := 0; account != "" && n <= len(s.Parents); n++ { // more than that is a circle
 			under[account] = append(under[account], j)
-			if account = s.Parents[account]; account == "" {
-				break
-			}
+			account = s.Parents[account]
 		}
 	}
 	for _, l := range q.accounts.Limits {
