@@ -111,8 +111,16 @@ func (p *Problem) predict(post *Posterior, o observation) Predictive {
 
 // decide picks by acquisition, or stops.
 func (p *Problem) decide(post *Posterior) Suggestion {
-	best := p.incumbent(post)
-	c := p.choose(post, best)
+	c := p.choose(post, p.incumbent(post))
+	s := p.next(post, c)
+	s.Better = c.better
+	if p.bestIndex >= 0 && p.opts.Objective != Accuracy && len(post.record) >= minRecord && !s.Stop {
+		s.Reason += "; " + p.claim(c)
+	}
+	return s
+}
+
+func (p *Problem) next(post *Posterior, c choice) Suggestion {
 	fired, worth, least := p.shouldStop(post, c), c.worth, 0.0
 	if i, untested := p.untested(); fired != "" && untested && p.opts.Objective != Accuracy {
 		return p.suggest(i, post, "nothing better is expected; farthest from every trial so far, to test that")
@@ -126,12 +134,9 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 	if fired != "" && !p.opts.KeepGoing {
 		return p.Stopped(p.favourite(post), fired)
 	}
-	next := p.suggest(c.pick, post, "")
-	next.Fired, next.Better, next.Best = fired, c.better, p.favourite(post)
-	if p.bestIndex >= 0 && p.opts.Objective != Accuracy && len(post.record) >= minRecord {
-		next.Reason += "; " + p.claim(c)
-	}
-	return next
+	s := p.suggest(c.pick, post, "")
+	s.Fired, s.Best = fired, p.favourite(post)
+	return s
 }
 
 // incumbent returns the response to improve on: the best measured, or with

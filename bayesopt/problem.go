@@ -29,6 +29,7 @@ type Problem struct {
 	hourly     []float64      // US$/h, or workers + ps where no price is known
 	priced     bool           // hourly are US$
 	points     [][]float64
+	width      []float64   // of the features, in their own units
 	offset     []float64   // response − ln step time
 	finish     []float64   // ln time to finish − ln step time; nil without a deadline
 	priorMeans []priorMean // prior means of ln step time, at least one
@@ -80,6 +81,9 @@ func NewProblem(o Options, h History) (*Problem, error) {
 	}
 	if p.finish, err = o.finishOffsets(h.Candidates); err != nil {
 		return nil, err
+	}
+	for _, k := range enc.used {
+		p.width = append(p.width, enc.columns[k].width)
 	}
 	p.setPrices()
 	p.priorMeans = o.priorMeansOf(p)
