@@ -124,7 +124,6 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.Float64Var(&in.Restart, "restart", 0, "seconds without progress after a job starts or changes (native); 0 takes the start that the models measured, else 30 with profiles or models")
 	f.StringVar(&in.scaling, "scaling", stopResume, "what a change of size costs a job: "+stopResume+" restarts it, "+stopFree+" costs --rescale-seconds where its processes stay on their nodes (native)")
 	f.Float64Var(&in.Rescale, "rescale-seconds", 1, "seconds without progress where a job grows or shrinks under --scaling stop-free")
-	f.Float64Var(&in.Interference, "interference", 0, "share of speed lost where two jobs of several nodes meet (pollux)")
 	f.Float64Var(&in.NodeMTBF, "node-mtbf", 0, "mean seconds between failures of a node, 0 for none (native)")
 	f.Float64Var(&in.NodeRepair, "node-repair", 3600, "seconds until a failed node is back (native)")
 	f.Float64Var(&in.CheckpointEvery, "checkpoint-every", 600, "seconds of work a failure costs at most (native)")

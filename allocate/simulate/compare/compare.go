@@ -63,7 +63,6 @@ type Settings struct {
 	Restart         float64 // seconds without progress after a change of allocation, native rules only; 0 takes those of the models, else 30 where jobs have models
 	StopFree        bool    // a job that grows or shrinks in place goes on, native rules only
 	Rescale         float64 // seconds without progress that this costs
-	Interference    float64 // share of speed lost where jobs of several nodes meet, Pollux' rules only
 	NodeMTBF        float64 // mean seconds between failures of a node, native rules only; 0 = none fail
 	NodeRepair      float64 // seconds until a failed node is back; default 3600
 	CheckpointEvery float64 // seconds of work that a failure may cost at most; default 600
@@ -194,8 +193,8 @@ func (s *Settings) replay(c Case, name string, progress func(done, of int) error
 	case Tiresias:
 		outcomes, err = tiresias.Run(c.Jobs, tiresias.Settings{GPUs: c.Cluster.Slots(), Policy: name, Service: s.Service, Used: used})
 	case Pollux:
-		outcomes, err = pollux.Run(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, Seed: s.Seed,
-			Interference: s.Interference, Alone: s.Alone, Decided: took.add, Progress: progress, Used: used})
+		outcomes, err = pollux.Run(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name,
+			History: s.history(), Decided: took.add, Progress: progress, Used: used})
 	default:
 		outcomes, err = s.native(c, name, took.add, used, progress)
 	}

@@ -69,11 +69,16 @@ func (s Settings) jobs(c Case, gang bool) ([]simulate.Job, error) {
 	case s.Models != nil:
 		return s.Models.Jobs(c.Jobs, c.Cluster, gang, s.Alone)
 	case s.measured(c):
-		h := elastic.NewHistory()
-		h.Alone = s.Alone
-		return elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, gang, h)
+		return elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, gang, s.history())
 	}
 	return s.rigid(c)
+}
+
+// history is what has been observed when a replay begins: nothing.
+func (s *Settings) history() *elastic.History {
+	h := elastic.NewHistory()
+	h.Alone = s.Alone
+	return h
 }
 
 // mostFailures bounds the failures of a replay: each is an event to plan at.

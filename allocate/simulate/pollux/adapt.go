@@ -29,12 +29,10 @@ func newAdapted(s Settings, p allocate.Policy) (*adapted, error) {
 	if err != nil {
 		return nil, err
 	}
-	history := elastic.NewHistory()
-	history.Alone = s.Alone
-	if s.Prior != nil {
-		history.Fit = s.Prior.Fit
+	a := &adapted{policy: p, objective: objective, gang: policy.Gang(s.Policy), history: s.History, cluster: &data.Cluster{}, names: map[string]int{}}
+	if a.history == nil {
+		a.history = elastic.NewHistory()
 	}
-	a := &adapted{policy: p, objective: objective, gang: policy.Gang(s.Policy), history: history, cluster: &data.Cluster{}, names: map[string]int{}}
 	for _, n := range s.Cluster.Nodes {
 		if n.Drained {
 			continue
@@ -71,9 +69,7 @@ func (a *adapted) schedule(now float64, active []*job, h *slots) ([][]int, error
 			continue
 		}
 		for _, share := range p.Nodes {
-			for range share.Workers {
-				out[i] = append(out[i], a.names[share.Node])
-			}
+			out[i] = append(out[i], slices.Repeat([]int{a.names[share.Node]}, share.Workers)...)
 		}
 		// The same nodes in another order are no change.
 		if slices.Equal(slices.Sorted(slices.Values(out[i])), slices.Sorted(slices.Values(active[i].nodes))) {

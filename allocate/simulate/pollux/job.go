@@ -90,13 +90,12 @@ func (j *job) split() error {
 		c = agent.Divide(j.Batch, k, j.limits.LocalMax, j.limits.Initial)
 	case j.limits.Fixed > 0:
 		c = agent.Divide(j.limits.Fixed, k, j.limits.LocalMax, j.limits.Initial)
-	case !j.agent.Ready():
-		c = elastic.First(j.limits, k)
 	default:
-		if best, g := j.agent.Best(len(j.placement), k); g > 0 {
-			c = best
-		} else {
-			c = elastic.First(j.limits, k)
+		c = elastic.First(j.limits, k)
+		if j.agent.Ready() {
+			if best, g := j.agent.Best(len(j.placement), k); g > 0 {
+				c = best
+			}
 		}
 	}
 	c.Local = math.Min(c.Local, math.Floor(j.limits.Max/float64(k*(c.Accum+1))))
@@ -139,9 +138,9 @@ func runs(nodes []int) data.Placement {
 	return p
 }
 
-// advance lets seconds pass. interference is the share of speed lost. The
-// conversions keep sums and products apart on machines that would fuse them.
-func (j *job) advance(seconds, interference float64) error {
+// advance lets seconds pass. The conversions keep sums and products apart on
+// machines that would fuse them.
+func (j *job) advance(seconds float64) error {
 	if len(j.nodes) == 0 {
 		j.clock += seconds
 		return nil
@@ -157,7 +156,7 @@ func (j *job) advance(seconds, interference float64) error {
 	pass(wait)
 	j.delay -= wait
 	for seconds > 0 && !j.done {
-		g := j.goodput() * (1 - interference)
+		g := j.goodput()
 		j.observe()
 		next := j.app.Progress(j.epoch + 1)
 		if reach := j.progress + float64(g*seconds); reach < next {
