@@ -105,7 +105,7 @@ func (r *replay) apply(j *running, p place.Placed) error {
 	case !j.ever:
 		j.ever = true
 		j.outcome.Start = r.now
-		j.delay = cmp.Or(j.RestartSeconds, r.StartSeconds)
+		j.delay = cmp.Or(j.RestartSeconds, r.RestartSeconds)
 	case scaled: // what it sits through already is not cut short
 		j.outcome.Rescales++
 		r.changed(r.RescaleSeconds)

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math"
+	"strconv"
 
 	"knee/allocate"
 	"knee/data"
@@ -49,8 +50,7 @@ type Job struct {
 
 	// Options is what a policy sees: configurations with predicted goodput
 	// in Answer.Goodput (samples/s). Values are filled in at every decision.
-	Options   []allocate.Option
-	Resources data.Resources
+	Options []allocate.Option
 }
 
 // Fate is how a job ends.
@@ -72,6 +72,13 @@ func (j *Job) Believed() float64 {
 		return j.Declared
 	}
 	return j.Work
+}
+
+// Bad is the error that a column of a job has a value that cannot be taken.
+func (j *Job) Bad(column, found, want string) error {
+	src := j.Source
+	src.Column = column
+	return &data.InputError{Source: src, Found: found + " for job " + strconv.Quote(j.Name), Want: want}
 }
 
 // Learner models one job as it runs. It sees what the job's own processes

@@ -26,7 +26,7 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool
 	for i, w := range workload {
 		a := m.apps[w.Application]
 		if a == nil {
-			return nil, bad(w, "application", fmt.Sprintf("%q", w.Application), "an application with a model: "+strings.Join(m.Names(), ", "))
+			return nil, w.Bad("application", fmt.Sprintf("%q", w.Application), "an application with a model: "+strings.Join(m.Names(), ", "))
 		}
 		spec := a.spec(w, gang || w.Rigid)
 		layout := w.Layout
@@ -50,7 +50,7 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool
 			tables[k] = slices.DeleteFunc(tables[k], func(o allocate.Option) bool { return !w.Divides(o.Use.GPUs) })
 		}
 		if len(tables[k]) == 0 {
-			return nil, bad(w, "workers", fmt.Sprint(w.Workers), "a size that fits the cluster")
+			return nil, w.Bad("workers", fmt.Sprint(w.Workers), "a size that fits the cluster")
 		}
 		if err := a.work(&w, tables[k]); err != nil {
 			return nil, err
@@ -63,12 +63,6 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool
 		out[i] = w
 	}
 	return out, nil
-}
-
-func bad(w simulate.Job, column, found, want string) error {
-	src := w.Source
-	src.Column = column
-	return &data.InputError{Source: src, Found: found + " for job " + w.Name, Want: want}
 }
 
 // spec is what a job may be offered.

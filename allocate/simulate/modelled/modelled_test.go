@@ -106,7 +106,7 @@ func TestJobsSpeakOfTime(t *testing.T) {
 		t.Errorf("ends at %g s, want 100", end)
 	}
 	w[0].Application = "y"
-	if _, err := m.Jobs(w, nodes(), true, false); err == nil || !strings.Contains(err.Error(), `w.csv:2:application: found "y" for job j, want an application with a model: x`) {
+	if _, err := m.Jobs(w, nodes(), true, false); err == nil || !strings.Contains(err.Error(), `w.csv:2:application: found "y" for job "j", want an application with a model: x`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -170,7 +170,7 @@ func TestRestartsAreMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: policy.FIFO{}, Truth: m.Truth, StartSeconds: 30, RestartSeconds: 30})
+	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: policy.FIFO{}, Truth: m.Truth, RestartSeconds: 30})
 	if err != nil {
 		t.Fatal(err)
 	}

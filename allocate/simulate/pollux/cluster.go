@@ -16,20 +16,12 @@ import (
 
 // Settings says how to replay a workload.
 type Settings struct {
-	Cluster    *data.Cluster // nodes of one GPU type
-	Profiles   *measured.Profiles
-	Policy     string           // one of [Policies]
-	Knee       *policy.Knee     // in place of the policy, with constants of its own; nil for none
-	History    *elastic.History // what jobs were observed to do before; nil for nothing
-	MaxSeconds float64          // give up beyond this simulated time; 0 means ten years
-	// Decided is told, if not nil, how long each decision took: models,
-	// policy and placement.
-	Decided func(time.Duration)
-	// Progress is told, if not nil, how many jobs are done. An error of its
-	// own ends the replay.
-	Progress func(done, of int) error
-	// Used is told, if not nil, after every round what is in use from then on.
-	Used func(simulate.Usage)
+	Cluster  *data.Cluster // nodes of one GPU type
+	Profiles *measured.Profiles
+	Policy   string           // one of [Policies]
+	Knee     *policy.Knee     // in place of the policy, with constants of its own; nil for none
+	History  *elastic.History // what jobs were observed to do before; nil for nothing
+	simulate.Watch
 }
 
 // slots is the cluster as the published simulator has it: nodes by number.
@@ -62,14 +54,11 @@ func Run(workload []simulate.Job, s Settings) ([]simulate.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.MaxSeconds <= 0 {
-		s.MaxSeconds = 10 * 365 * 24 * 3600
-	}
 	r := &replay{Settings: s, slots: h, scheduler: sched}
 	for i, w := range workload {
 		app, ok := s.Profiles.Apps[w.Application]
 		if !ok {
-			return nil, bad(w, "application", w.Application, "one of "+strings.Join(slices.Sorted(maps.Keys(s.Profiles.Apps)), ", ")+", which were measured")
+			return nil, w.Bad("application", w.Application, "one of "+strings.Join(slices.Sorted(maps.Keys(s.Profiles.Apps)), ", ")+", which were measured")
 		}
 		j, err := newJob(w, i, app, h.gpuType, sched)
 		if err != nil {
@@ -90,8 +79,8 @@ type replay struct {
 
 func (r *replay) run() ([]simulate.Outcome, error) {
 	for now := 0.0; r.finished < len(r.jobs); {
-		if now > r.MaxSeconds {
-			return nil, &data.InputError{Found: fmt.Sprintf("%d jobs that are not done after %g simulated seconds", len(r.jobs)-r.finished, r.MaxSeconds), Want: "less work, or more speed"}
+		if now > simulate.MaxSeconds {
+			return nil, simulate.Endless(len(r.jobs) - r.finished)
 		}
 		if err := r.advance(); err != nil {
 			return nil, fmt.Errorf("simulate: policy %s: at %g s: %w", r.Policy, now, err)

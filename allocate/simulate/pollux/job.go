@@ -54,13 +54,13 @@ type job struct {
 func newJob(w simulate.Job, index int, app *measured.App, gpuType string, s scheduler) (*job, error) {
 	t, ok := app.Tables[gpuType]
 	if !ok {
-		return nil, bad(w, "application", w.Application, fmt.Sprintf("an application that was measured on %s", gpuType))
+		return nil, w.Bad("application", w.Application, fmt.Sprintf("an application that was measured on %s", gpuType))
 	}
 	if w.Workers < 1 {
-		return nil, bad(w, "num_replicas", fmt.Sprint(w.Workers), "at least one worker")
+		return nil, w.Bad("num_replicas", fmt.Sprint(w.Workers), "at least one worker")
 	}
 	if w.Batch < app.Initial || w.Batch > app.Max {
-		return nil, bad(w, "batch_size", fmt.Sprint(w.Batch), fmt.Sprintf("a total batch from %g to %g, as recorded for %s", app.Initial, app.Max, app.Name))
+		return nil, w.Bad("batch_size", fmt.Sprint(w.Batch), fmt.Sprintf("a total batch from %g to %g, as recorded for %s", app.Initial, app.Max, app.Name))
 	}
 	j := &job{Job: w, index: index, app: app, table: t}
 	j.limits = agent.Limits{Initial: app.Initial, Max: app.Max, LocalMin: t.LocalMin, LocalMax: t.LocalMax}
@@ -69,12 +69,6 @@ func newJob(w simulate.Job, index int, app *measured.App, gpuType string, s sche
 	}
 	s.prepare(j)
 	return j, nil
-}
-
-func bad(w simulate.Job, column, found, want string) error {
-	src := w.Source
-	src.Column = column
-	return &data.InputError{Source: src, Found: fmt.Sprintf("%s for job %q", found, w.Name), Want: want}
 }
 
 // total is the batch it trains with.
