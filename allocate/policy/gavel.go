@@ -63,10 +63,7 @@ type gavelAccount struct {
 
 // Allocate implements [allocate.Policy].
 func (g *Gavel) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q, err := newQueue(s)
-	if err != nil {
-		return allocate.Assignment{}, err
-	}
+	q := newQueue(s)
 	all := newGangs(s)
 	p := all.problem()
 	accounts := g.book(all)

@@ -24,7 +24,7 @@ const starved = 1e-3
 
 // Allocate implements [allocate.Policy].
 func (Pollux) Allocate(s allocate.State) (allocate.Assignment, error) {
-	share := max(1, slots(s)/max(1, len(s.Jobs)))
+	share := max(1, s.Cluster.Slots()/max(1, len(s.Jobs)))
 	return solve.Best(s, func(i, n int) float64 {
 		j, fair := &s.Jobs[i], 0.0
 		for _, o := range j.Options {

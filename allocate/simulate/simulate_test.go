@@ -29,7 +29,7 @@ func rigid(c *data.Cluster, name string, submit float64, workers int, seconds fl
 	return j
 }
 
-func mustPolicy(t testing.TB, name string) allocate.Policy {
+func mustPolicy(t interface{ Fatal(...any) }, name string) allocate.Policy {
 	p, err := policy.New(name)
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +270,12 @@ func ExampleRun() {
 	for i := range jobs {
 		jobs[i].Options = RigidOptions(jobs[i], c)
 	}
-	r, err := Run(jobs, Settings{Cluster: c, Policy: policy.FIFO{}})
+	fifo, err := policy.New("fifo")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := Run(jobs, Settings{Cluster: c, Policy: fifo})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -98,7 +98,11 @@ func TestJobsSpeakOfTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: policy.FIFO{}, Truth: m.Truth})
+	fifo, err := policy.New("fifo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: fifo, Truth: m.Truth})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +174,11 @@ func TestRestartsAreMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: policy.FIFO{}, Truth: m.Truth, RestartSeconds: 30})
+	fifo, err := policy.New("fifo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: fifo, Truth: m.Truth, RestartSeconds: 30})
 	if err != nil {
 		t.Fatal(err)
 	}
