@@ -33,12 +33,17 @@ func (r *replay) decide() error {
 	if w, ok := r.Policy.(Waker); ok {
 		r.wake = math.Max(w.Wake(state, a), r.now+shortestWake)
 	}
+	guests := r.guests()
+	r.leave(guests)
 	for _, m := range r.place(state, a) {
+		if m.job.guest && m.to.Choice < 0 {
+			continue
+		}
 		if err := r.apply(m.job, m.to); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.lodge(state, guests)
 }
 
 // Waker is a policy that wants to be asked again at a time of its own: when a
@@ -171,15 +176,18 @@ func (r *replay) state() allocate.State {
 }
 
 func (r *replay) jobState(j *running) allocate.JobState {
-	left := math.Max(0, j.Believed()-j.done)
+	left, nodes := math.Max(0, j.Believed()-j.done), j.nodes
+	if j.guest { // what it has is not its own
+		nodes = nil
+	}
 	if j.Learner != nil {
 		var config *data.Config
-		if j.nodes != nil {
+		if nodes != nil {
 			config = &j.config
 		}
 		j.options, left = j.Learner.Options(config), j.Learner.Left()
 	}
-	v := View{Job: j.Job, Options: j.options, Config: j.config, Nodes: j.nodes, Left: left,
+	v := View{Job: j.Job, Options: j.options, Config: j.config, Nodes: nodes, Left: left,
 		Share: max(1, r.Cluster.Slots()/len(r.active)), Attained: j.outcome.GPUSeconds,
 		History: allocate.History{Restart: r.changeSeconds(j.Job), Restarts: j.outcome.Restarts, Ran: j.ran, ByType: j.byType, Tenant: j.Tenant, Progress: share(j.done, left)}}
 	if r.Survival {

@@ -99,7 +99,7 @@ func (r *replay) lose(j *running) {
 func (r *replay) rebook() {
 	var requests []place.Request
 	for _, j := range r.active {
-		if j.nodes != nil {
+		if j.nodes != nil && !j.guest {
 			requests = append(requests, place.Request{Config: j.config, Current: j.nodes})
 		}
 	}

@@ -24,7 +24,7 @@ func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 	for i, c := range a.Choice {
 		j := r.active[i]
 		if c < 0 {
-			if j.nodes != nil {
+			if j.nodes != nil && !j.guest {
 				out = append(out, move{j, place.Placed{Choice: -1}})
 			}
 			continue
@@ -65,7 +65,9 @@ func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 func (r *replay) placeAll(s allocate.State, a allocate.Assignment) []move {
 	standing := make([]place.Standing, len(r.active))
 	for i, j := range r.active {
-		standing[i] = place.Standing{Current: j.nodes}
+		if !j.guest {
+			standing[i].Current = j.nodes
+		}
 	}
 	placed, placer := place.All(s, a, standing, nil)
 	r.placer = placer

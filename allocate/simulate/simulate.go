@@ -29,6 +29,7 @@ type Settings struct {
 	Checkpoint     float64             // seconds of progress between checkpoints, which is what a failure costs at most; 0 loses nothing
 	Survival       bool                // remaining times are weighted by how far jobs that ended came, see [survival]
 	Unvalued       bool                // the policy looks at no values, so none are worked out
+	Packed         Pairs               // for a policy that is a [Packer]; nil if nothing was measured
 	Watch
 }
 
@@ -78,6 +79,7 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 		r.jobs = append(r.jobs, &running{Job: j, index: i, options: slices.Clone(j.Options), byType: map[string]float64{},
 			outcome: Outcome{Job: j.Name, Tenant: j.Tenant, Fate: j.Fate, Submit: j.Submit}})
 	}
+	r.packs()
 	r.waiting = slices.Clone(r.jobs)
 	slices.SortStableFunc(r.waiting, func(a, b *running) int { return cmp.Compare(a.Submit, b.Submit) })
 	if err := r.run(); err != nil {
@@ -228,7 +230,9 @@ func (r *replay) retire() bool {
 			j.Learner.Completed()
 		}
 		j.outcome.End = r.now
-		r.placer.Release(j.nodes, data.Resources{})
+		if !j.part() {
+			r.placer.Release(j.nodes, data.Resources{})
+		}
 		if believed := j.Believed(); believed > 0 {
 			r.survival.add(j.done / believed)
 		}
@@ -300,6 +304,8 @@ func (r *replay) speed(j *running) error {
 	if !(v >= 0) || math.IsInf(v, 0) {
 		return fmt.Errorf("simulate: true speed of job %q on %s is %g samples/s", j.Name, j.config, v)
 	}
-	j.speed = v
+	if j.speed = v; j.beside != nil {
+		j.speed *= r.Packed[pairKey{j.Application, j.beside.Application, j.config.GPUType}]
+	}
 	return nil
 }

@@ -43,8 +43,9 @@ func (r *replay) used() {
 			u.Waiting++
 			continue
 		}
-		u.Running++
-		u.GPUs += j.config.Workers
+		if u.Running++; !j.guest {
+			u.GPUs += j.config.Workers
+		}
 	}
 	r.Used(u)
 }

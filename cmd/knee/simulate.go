@@ -18,11 +18,11 @@ import (
 
 // simulateFlags are the inputs of knee simulate.
 type simulateFlags struct {
-	cluster, profiles, models, measurements, service string
-	jobsOut, usageOut, tenantsOut, scaling           string
-	workloads                                        []string
-	loads, sizes                                     []float64
-	oracle                                           bool
+	cluster, profiles, models, measurements, service, packed string
+	jobsOut, usageOut, tenantsOut, scaling                   string
+	workloads                                                []string
+	loads, sizes                                             []float64
+	oracle                                                   bool
 	compare.Settings
 }
 
@@ -108,6 +108,7 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.profiles, "profiles", "", "folder of measured profiles: allreduce/ and training/")
 	f.StringVar(&in.models, "models", "", "folder of fitted models, *.json, one of each application")
 	f.StringVar(&in.measurements, "measurements", "", "measurements of all applications, to fit models to (CSV)")
+	f.StringVar(&in.packed, "packed", "", "measured speeds of two jobs on the same GPUs, by which gavel-* share them (CSV, native)")
 	f.BoolVar(&in.oracle, "oracle", false, "tell policies the measured speeds in place of what the models predict (models and measurements)")
 	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by how far jobs that ended came (native)")
 	f.BoolVar(&in.Alone, "alone", false, "models of a job forget what earlier jobs of its application showed (native and pollux)")

@@ -44,6 +44,11 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 	if err := in.loadModels(ctx, a); err != nil {
 		return err
 	}
+	if in.packed != "" {
+		if in.Packed, err = simulate.LoadPairs(in.packed); err != nil {
+			return err
+		}
+	}
 	for _, file := range in.workloads {
 		jobs, err := simulate.LoadWorkload(file)
 		if err != nil {

@@ -53,6 +53,7 @@ type Settings struct {
 	Semantics string             // default: [Native]
 	Profiles  *measured.Profiles // what jobs really do; nil where the workload itself says how long they take
 	Models    *modelled.Models   // fitted models of what jobs do, native rules only; nil for none
+	Packed    simulate.Pairs     // speeds of jobs beside each other, native rules only; nil for none
 	Survival  bool               // see [simulate.Settings]
 	Alone     bool               // see [elastic.History]
 	Service   []int64            // GPU-seconds that jobs need, for the Gittins index under [Tiresias]
@@ -156,8 +157,8 @@ func (s *Settings) check() error {
 	if s.Models != nil && (s.Semantics != Native || s.Profiles != nil) {
 		return errors.New("fitted models want the rules native, and no profiles beside them")
 	}
-	if (s.StopFree || s.Rescale != 0) && s.Semantics != Native {
-		return errors.New("scaling without a restart wants the rules native; the published ones restart")
+	if (s.StopFree || s.Rescale != 0 || s.Packed != nil) && s.Semantics != Native {
+		return errors.New("scaling without a restart and packed jobs want the rules native; the published ones know neither")
 	}
 	for _, c := range s.Cases {
 		if len(c.Jobs) == 0 {

@@ -20,7 +20,7 @@ const (
 // native sets up a replay by the rules of this project.
 func (s *Settings) native(c Case, name string) (jobs []simulate.Job, set simulate.Settings, err error) {
 	set = simulate.Settings{Cluster: c.Cluster, Interval: cmp.Or(s.Interval, policy.Round(name)), Unvalued: policy.Gang(name),
-		RestartSeconds: s.Restart, StopFree: s.StopFree, RescaleSeconds: s.Rescale, Checkpoint: s.CheckpointEvery, Survival: s.Survival}
+		RestartSeconds: s.Restart, StopFree: s.StopFree, RescaleSeconds: s.Rescale, Checkpoint: s.CheckpointEvery, Survival: s.Survival, Packed: s.Packed}
 	if set.Policy, err = policy.New(name); err != nil {
 		return nil, set, err
 	}
