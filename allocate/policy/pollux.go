@@ -14,8 +14,7 @@ import (
 //
 // The paper searches with a genetic algorithm; here the same objective is
 // solved as a knapsack, which finds better values of it. That two jobs of
-// several nodes must not share one is not required. The published search
-// itself is what replays under Pollux' semantics use.
+// several nodes must not share one is not required.
 type Pollux struct{}
 
 // starved keeps the mean of a cluster with a waiting job above zero, as in

@@ -15,7 +15,8 @@ const reconfigures = 0.97
 // δ the seconds of each.
 //
 // Simplified: jobs are best-effort, none has a guaranteed minimum above its
-// smallest option; CPUs are not divided.
+// smallest option; GPUs are dealt anew at every decision, where the paper moves
+// them from the flattest curve to the steepest; CPUs are not divided.
 func rubick(q *queue) {
 	s := q.state
 	held := make([]bool, len(s.Jobs))
