@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"knee/allocate"
-	"knee/allocate/objective"
 	"knee/allocate/place"
 	"knee/data"
 )
@@ -19,17 +18,16 @@ import (
 type Settings struct {
 	Cluster        *data.Cluster
 	Policy         allocate.Policy
-	Truth          Truth               // default: Predicted
-	Objective      objective.Objective // what Option.Value is; default: jct
-	RestartSeconds float64             // without progress after a job gets workers and after a change of them
-	StopFree       bool                // a job that grows or shrinks in place does not restart
-	RescaleSeconds float64             // without progress where it does so
-	Interval       float64             // seconds between decisions; 0 decides at every arrival and completion
-	Failures       []Failure           // of nodes, in any order
-	Checkpoint     float64             // seconds of progress between checkpoints, which is what a failure costs at most; 0 loses nothing
-	Survival       bool                // remaining times are weighted by how far jobs that ended came, see [survival]
-	Unvalued       bool                // the policy looks at no values, so none are worked out
-	Packed         Pairs               // for a policy that is a [Packer]; nil if nothing was measured
+	Truth          Truth     // default: Predicted
+	RestartSeconds float64   // without progress after a job gets workers and after a change of them
+	StopFree       bool      // a job that grows or shrinks in place does not restart
+	RescaleSeconds float64   // without progress where it does so
+	Interval       float64   // seconds between decisions; 0 decides at every arrival and completion
+	Failures       []Failure // of nodes, in any order
+	Checkpoint     float64   // seconds of progress between checkpoints, which is what a failure costs at most; 0 loses nothing
+	Survival       bool      // remaining times are weighted by how far jobs that ended came, see [survival]
+	Unvalued       bool      // the policy looks at no values, so none are worked out
+	Packed         Pairs     // for a policy that is a [Packer]; nil if nothing was measured
 	Watch
 }
 
@@ -104,13 +102,6 @@ func (s *Settings) complete() error {
 	}
 	if s.Truth == nil {
 		s.Truth = Predicted
-	}
-	if s.Objective == nil {
-		o, err := objective.New("")
-		if err != nil {
-			return err
-		}
-		s.Objective = o
 	}
 	return nil
 }

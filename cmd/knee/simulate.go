@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"runtime"
@@ -145,35 +144,25 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 // writeDetails writes the files of single jobs and of what was in use, where
 // they were asked for.
 func (in *simulateFlags) writeDetails(rows []compare.Row) error {
-	if in.jobsOut != "" {
-		if err := data.WriteFile(in.jobsOut, func(w io.Writer) error { return writeOutcomes(w, rows) }); err != nil {
-			return err
-		}
-	}
-	if in.tenantsOut != "" {
-		if err := data.WriteFile(in.tenantsOut, func(w io.Writer) error { return writeTenants(w, rows) }); err != nil {
-			return err
-		}
-	}
-	if in.usageOut == "" {
-		return nil
-	}
-	return data.WriteFile(in.usageOut, func(w io.Writer) error {
-		for i, r := range rows {
-			// Rows are by case, then policy.
-			slots := in.Cases[i/len(in.Policies)].Cluster.Slots()
-			if err := simulate.WriteUsage(w, i == 0, simulate.Used{Policy: r.Policy, Workload: r.Workload, GPUs: slots, History: r.Usage}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// writeOutcomes writes a row per job of every run.
-func writeOutcomes(w io.Writer, rows []compare.Row) error {
+	var jobs []simulate.Replayed
+	var used []simulate.Used
 	for i, r := range rows {
-		if err := simulate.WriteJobs(w, i == 0, r.Policy, r.Workload, r.Outcomes); err != nil {
+		slots := in.Cases[i/len(in.Policies)].Cluster.Slots() // rows are by case, then policy
+		jobs = append(jobs, simulate.Replayed{Policy: r.Policy, Workload: r.Workload, Outcomes: r.Outcomes})
+		used = append(used, simulate.Used{Policy: r.Policy, Workload: r.Workload, GPUs: slots, History: r.Usage})
+	}
+	for _, out := range []struct {
+		file  string
+		write func(io.Writer) error
+	}{
+		{in.jobsOut, func(w io.Writer) error { return simulate.WriteJobs(w, jobs) }},
+		{in.tenantsOut, func(w io.Writer) error { return writeTenants(w, rows) }},
+		{in.usageOut, func(w io.Writer) error { return simulate.WriteUsage(w, used) }},
+	} {
+		if out.file == "" {
+			continue
+		}
+		if err := data.WriteFile(out.file, out.write); err != nil {
 			return err
 		}
 	}
@@ -182,15 +171,14 @@ func writeOutcomes(w io.Writer, rows []compare.Row) error {
 
 // writeTenants writes a row per tenant of every run.
 func writeTenants(w io.Writer, rows []compare.Row) error {
-	c := csv.NewWriter(w)
-	lines := [][]string{{"policy", "workload", "tenant", "jobs", "gpu_hours", "jct_mean_s", "ftf_mean", "slowdown_mean", "worse_than_share"}}
-	exact := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	var lines [][]string
 	for _, r := range rows {
 		for _, t := range r.Tenants {
-			lines = append(lines, []string{r.Policy, r.Workload, t.Name, strconv.Itoa(t.Jobs), exact(t.GPUHours), exact(t.JCTMean), exact(t.FTFMean), exact(t.SlowdownMean), exact(t.Worse)})
+			lines = append(lines, []string{r.Policy, r.Workload, t.Name, strconv.Itoa(t.Jobs), simulate.Exact(t.GPUHours), simulate.Exact(t.JCTMean),
+				simulate.Exact(t.FTFMean), simulate.Exact(t.SlowdownMean), simulate.Exact(t.Worse)})
 		}
 	}
-	return c.WriteAll(lines)
+	return simulate.WriteRows(w, "tenants", []string{"policy", "workload", "tenant", "jobs", "gpu_hours", "jct_mean_s", "ftf_mean", "slowdown_mean", "worse_than_share"}, lines)
 }
 
 // simulationColumns are those of the results as CSV.

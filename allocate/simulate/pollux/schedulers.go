@@ -37,7 +37,7 @@ func newScheduler(s Settings) (scheduler, error) {
 	if s.Knee != nil {
 		p = *s.Knee
 	}
-	return newAdapted(s, p)
+	return newAdapted(s, p), nil
 }
 
 // free is what the kept allocations leave on every node.
