@@ -98,7 +98,11 @@ func TestJobsSpeakOfTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: policy.FIFO{}, Truth: m.Truth})
+	fifo, err := policy.New("fifo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: fifo, Truth: m.Truth})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +110,7 @@ func TestJobsSpeakOfTime(t *testing.T) {
 		t.Errorf("ends at %g s, want 100", end)
 	}
 	w[0].Application = "y"
-	if _, err := m.Jobs(w, nodes(), true, false); err == nil || !strings.Contains(err.Error(), `w.csv:2:application: found "y" for job j, want an application with a model: x`) {
+	if _, err := m.Jobs(w, nodes(), true, false); err == nil || !strings.Contains(err.Error(), `w.csv:2:application: found "y" for job "j", want an application with a model: x`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -170,7 +174,11 @@ func TestRestartsAreMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: policy.FIFO{}, Truth: m.Truth, StartSeconds: 30, RestartSeconds: 30})
+	fifo, err := policy.New("fifo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: fifo, Truth: m.Truth, RestartSeconds: 30})
 	if err != nil {
 		t.Fatal(err)
 	}
