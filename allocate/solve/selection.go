@@ -161,3 +161,7 @@ func slope(gain, share float64) float64 {
 	}
 	return gain / share
 }
+
+// threshold is the smallest gain that counts as one: anything below is
+// rounding, and following it could go around in circles.
+func (s *selection) threshold() float64 { return 1e-12 * (1 + math.Abs(s.value)) }
