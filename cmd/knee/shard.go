@@ -22,9 +22,8 @@ func newShard(a *app) *cobra.Command {
 by how many elements and requests servers differ, and how many requests a step
 makes. Servers that differ wait for each other.
 
-SHAPES has a line for each tensor: a name and a shape such as 64x3x7x7, or a
-number of elements, with a comma or blanks between them. A line with a shape
-only is named by its position.`,
+SHAPES is a CSV with a row for each tensor and the columns name and shape, which
+is such as 64x3x7x7, or a number of elements.`,
 		Example: `  knee shard resnet50.csv --ps 10
   knee shard resnet50.csv --ps 10 --method paa --pieces -o csv`,
 		Args: cobra.ExactArgs(1),
@@ -35,11 +34,11 @@ only is named by its position.`,
 			}
 			res := shardResult{Tensors: len(tensors), Elements: shard.Total(tensors)}
 			for _, m := range methods {
-				as, err := shard.Assign(m, tensors, servers)
+				made, err := shard.Assign(m, tensors, servers)
 				if err != nil {
 					return usageError{err}
 				}
-				res.add(as)
+				res.Assignments = append(res.Assignments, made)
 			}
 			t := res.table()
 			if pieces {
@@ -60,22 +59,9 @@ only is named by its position.`,
 
 // shardResult is what shard prints.
 type shardResult struct {
-	Tensors     int               `json:"tensors"`
-	Elements    int64             `json:"elements"`
-	Assignments []shardComparison `json:"assignments"`
-}
-
-// shardComparison is one assignment and its figures.
-type shardComparison struct {
-	shard.Assignment
-	Largest       int64 `json:"largest_elements"`
-	SizeSpread    int64 `json:"size_spread"`
-	RequestSpread int   `json:"request_spread"`
-	Requests      int   `json:"requests"`
-}
-
-func (r *shardResult) add(a shard.Assignment) {
-	r.Assignments = append(r.Assignments, shardComparison{a, a.Largest(), a.SizeSpread(), a.RequestSpread(), a.Requests()})
+	Tensors     int                `json:"tensors"`
+	Elements    int64              `json:"elements"`
+	Assignments []shard.Assignment `json:"assignments"`
 }
 
 func (r shardResult) table() table {
