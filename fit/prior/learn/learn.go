@@ -308,7 +308,7 @@ func learn(pr *prior.Speed, splits []split, match *regexp.Regexp, sweeps int, lo
 		}
 		log("sweep %d: %.4f %s", sweep+1, l.value, l.byDataset())
 	}
-	return halfway(pr, l.pr), nil
+	return l.pr, nil
 }
 
 // halfway returns the prior between where learning started and where it ended:

@@ -75,10 +75,11 @@ func run(w io.Writer, args []string) error {
 		if err != nil {
 			return err
 		}
-		p, err := learn(from, examples, which, *sweeps, log.Printf)
+		learned, err := learn(from, examples, which, *sweeps, log.Printf)
 		if err != nil {
 			return err
 		}
+		p := halfway(from, learned)
 		p.Provenance = provenance(examples)
 		if *match != "" {
 			p.Provenance = append(slices.Clone(from.Provenance), "numbers whose names match "+*match+", learned afterwards from what of the above they concern")
@@ -97,13 +98,19 @@ func run(w io.Writer, args []string) error {
 		if err != nil {
 			return err
 		}
-		p, err := learn(from, rest, which, *sweeps, log.Printf)
+		learned, err := learn(from, rest, which, *sweeps, log.Printf)
 		if err != nil {
 			return err
 		}
 		of := slices.DeleteFunc(slices.Clone(scored), func(s split) bool { return s.fold() != f })
-		if err := report(w, of, p, *verbose); err != nil {
-			return err
+		for _, c := range []struct {
+			name  string
+			prior *prior.Speed
+		}{{"halfway, as it ships", halfway(from, learned)}, {"starting values", from}, {"learned", learned}} {
+			fmt.Fprintf(w, "\nwithout %s: %s\n", f, c.name)
+			if err := report(w, of, c.prior, *verbose); err != nil {
+				return err
+			}
 		}
 		scored = slices.DeleteFunc(scored, func(s split) bool { return s.fold() == f })
 	}
