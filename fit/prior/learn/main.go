@@ -41,6 +41,7 @@ func run(w io.Writer, args []string) error {
 	leaveOut := flags.Bool("leave-out", false, "score every dataset under a prior learned without it")
 	score := flags.Bool("score", false, "score the prior that is there")
 	only := flags.String("only", "", "score only datasets and protocols whose names contain this")
+	most := flags.Int("examples", 8, "splits of one dataset and protocol to learn from")
 	match := flags.String("learn", "", "learn only numbers whose names match this regular expression; what is written keeps the others of the prior that is there")
 	verbose := flags.Bool("v", false, "a line for every split")
 	peaks := flags.Bool("memory", false, "learn the prior of the memory model instead, and write fit/memory/prior.json")
@@ -62,7 +63,7 @@ func run(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	examples := examplesOf(splits)
+	examples := examplesOf(splits, *most)
 	scored := slices.DeleteFunc(splits, func(s split) bool { return !strings.Contains(s.dataset+" "+s.protocol, *only) })
 	if *score {
 		return report(w, scored, prior.Default(), *verbose)
@@ -75,7 +76,7 @@ func run(w io.Writer, args []string) error {
 		if err != nil {
 			return err
 		}
-		learned, err := learn(from, examples, which, *sweeps, log.Printf)
+		learned, err := learnStages(from, examples, examples, which, *sweeps, log.Printf)
 		if err != nil {
 			return err
 		}
@@ -98,11 +99,11 @@ func run(w io.Writer, args []string) error {
 		if err != nil {
 			return err
 		}
-		learned, err := learn(from, rest, which, *sweeps, log.Printf)
+		of := slices.DeleteFunc(slices.Clone(scored), func(s split) bool { return s.fold() != f })
+		learned, err := learnStages(from, rest, of, which, *sweeps, log.Printf)
 		if err != nil {
 			return err
 		}
-		of := slices.DeleteFunc(slices.Clone(scored), func(s split) bool { return s.fold() != f })
 		for _, c := range []struct {
 			name  string
 			prior *prior.Speed
