@@ -13,24 +13,23 @@ import (
 	"knee/internal/leastsq"
 )
 
-// resample returns as many indices of draws as there are, each as often as
-// its posterior density exceeds the normal it was drawn from says: systematic
-// importance resampling with weights truncated at √n times their mean
-// (Ionides, "Truncated Importance Sampling", 2008), so that no draw stands
-// for very many. length is half the squared length of each in the normal.
-func resample(p leastsq.Problem, thetas [][]float64, length []float64) []int {
+// resample returns how often to keep each draw, in proportion to how far its
+// posterior density exceeds the normal it was drawn from: systematic importance
+// resampling with weights truncated at √n times their mean (Ionides, "Truncated
+// Importance Sampling", 2008), so that no draw stands for very many. length is half the squared length of each in the normal.
+func resample(p leastsq.Problem, zs [][]float64, length []float64) (times []int) {
 	r := make([]float64, p.Rows)
-	ln := make([]float64, len(thetas))
+	ln := make([]float64, len(zs))
 	top := math.Inf(-1)
-	for d, t := range thetas {
-		p.Residuals(t, r)
+	for d, z := range zs {
+		p.Residuals(z, r)
 		if ln[d] = length[d] - blas64.Dot(vec(r), vec(r))/2; !(ln[d] > math.Inf(-1)) {
 			ln[d] = math.Inf(-1) // beyond the numbers
 		}
 		top = math.Max(top, ln[d])
 	}
-	n := float64(len(thetas))
-	w := make([]float64, len(thetas))
+	n := float64(len(zs))
+	w := make([]float64, len(zs))
 	var sum float64
 	for d := range w {
 		w[d] = math.Exp(ln[d] - top)
@@ -42,15 +41,15 @@ func resample(p leastsq.Problem, thetas [][]float64, length []float64) []int {
 		w[d] = math.Min(w[d], most)
 		sum += w[d]
 	}
-	chosen := make([]int, 0, len(thetas))
+	times = make([]int, len(zs))
 	at, cum := 0, w[0]
-	for d := range thetas {
+	for d := range zs {
 		for want := sum * (float64(d) + .5) / n; cum < want && at < len(w)-1; cum += w[at] {
 			at++
 		}
-		chosen = append(chosen, at)
+		times[at]++
 	}
-	return chosen
+	return times
 }
 
 // stratified returns n variates of a distribution, one from each of n equally

@@ -32,7 +32,6 @@ type group struct {
 	arch     data.Architecture // of the job, as far as it is known
 	prior    *prior.Speed
 	task     *task
-	best     form.Curve
 	z        []float64
 	status   string // how the solver ended, empty if it converged
 	dropped  []string

@@ -55,13 +55,15 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 	for _, g := range m.groups {
 		gf := groupFile{
 			Mode: g.mode, Family: g.family, Plain: g.plain, GPUTypes: g.types, Dropped: g.dropped, Counts: g.counts,
-			Posterior: []modeFile{g.toFile(1)},
 		}
+		rest := 1.
 		for _, m := range g.members {
 			gf.Posterior = append(gf.Posterior, m.toFile(m.share))
+			rest -= m.share
 		}
+		gf.Posterior = slices.Insert(gf.Posterior, 0, g.toFile(rest))
 		for t, gpu := range g.types {
-			for _, p := range g.post.parameters(g.best, t) {
+			for _, p := range g.post.parameters(t) {
 				gf.Parameters = append(gf.Parameters, paramFile{gpu, p.Name, p.Unit, p.Value})
 			}
 			if b := g.borrowed[t]; b.Jobs != nil || b.MessageBytes > 0 || b.Interconnect > 0 {
@@ -161,8 +163,8 @@ func (gf *groupFile) restore(job string, seed int64) (*group, error) {
 	if err := g.prepare(); err != nil {
 		return nil, err
 	}
-	if ok, err := g.resume(gf.Posterior, seed); ok || err != nil {
-		return g, err
+	if g.resume(gf.Posterior, seed) {
+		return g, nil
 	}
 	ctx := context.Background()
 	w, err := g.settle(ctx)

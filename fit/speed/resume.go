@@ -3,18 +3,21 @@ package speed
 import (
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// modeFile is the mode of the posterior of a group or of one of its members,
-// from which draws are made again.
+// modeFile is the posterior of a group or of one of its members: its mode, and
+// which draws around it are kept.
 type modeFile struct {
 	Share  float64   `json:"share"`            // posterior probability; of the group itself, what the others leave
 	Absent []string  `json:"absent,omitempty"` // coordinates of parts of the form that take no time
 	Size   sizes     `json:"size"`
 	Z      []float64 `json:"z"`      // coordinates of the mode in prior standard deviations
 	Misfit float64   `json:"misfit"` // squared length of the residuals there
+	Times  string    `json:"times"`  // how often each draw is kept, a digit in base 36 for each
 	Status string    `json:"status,omitempty"`
 }
 
@@ -22,6 +25,9 @@ func (g *group) toFile(share float64) modeFile {
 	f := modeFile{Share: share, Absent: g.absent, Size: g.size, Z: g.z, Status: g.status}
 	if w, err := g.task.whiten(g.size.Scale, g.size.Noise); err == nil {
 		f.Misfit = g.task.misfit(w, g.z)
+	}
+	for _, n := range g.post.times {
+		f.Times += strconv.FormatInt(int64(n), 36)
 	}
 	return f
 }
@@ -34,68 +40,93 @@ func (t *task) misfit(w *whitening, z []float64) float64 {
 	return blas64.Dot(vec(r), vec(r))
 }
 
-// resume takes the posterior of a prepared group from a file; ok is false if
-// the file has none, or one of other measurements or another prior.
-func (g *group) resume(modes []modeFile, seed int64) (ok bool, err error) {
-	if len(modes) == 0 {
-		return false, nil
-	}
-	resumed := *g
+// resume takes the posterior of a prepared group from a file; false if the file
+// has none, or one of other measurements or another prior.
+func (g *group) resume(modes []modeFile, seed int64) bool {
+	at := *g
+	var whitened []*whitening
 	rest := 1.
 	for i, f := range modes {
-		at := *g
+		m := *g
+		w := m.resumeMode(f)
+		if w == nil {
+			return false
+		}
+		whitened = append(whitened, w)
 		if i == 0 {
-			at = resumed
-		} else if rest -= f.Share; !(f.Share > 0 && rest >= 0) {
-			return false, nil
+			at = m
+			continue
 		}
-		if ok, err := at.resumeMode(f, seed); !ok || err != nil {
-			return false, err
+		if rest -= f.Share; !(f.Share > 0 && rest > -1e-9) {
+			return false
 		}
-		if i == 0 {
-			resumed = at
-		} else {
-			resumed.members = append(resumed.members, member{&at, f.Share})
-		}
+		at.members = append(at.members, member{&m, f.Share})
 	}
-	*g = resumed
-	return true, nil
+	if len(modes) == 0 {
+		return false
+	}
+	for i, mine := range at.deal() {
+		m := &at
+		if i > 0 {
+			m = at.members[i-1].group
+		}
+		times, ok := timesOf(modes[i].Times)
+		if !ok {
+			return false
+		}
+		m.post = newPosterior(m, whitened[i], g.seed(seed), mine, times)
+	}
+	*g = at
+	return true
 }
 
-// resumeMode is resume for the group or a member alone.
-func (g *group) resumeMode(f modeFile, seed int64) (ok bool, err error) {
-	if !f.Size.sound() || !(f.Size.Unlike >= 0) {
-		return false, nil
+// resumeMode takes over sizes and mode, and returns nil if they do not belong
+// to the measurements.
+func (g *group) resumeMode(f modeFile) *whitening {
+	if !f.Size.sound() {
+		return nil
 	}
 	if f.Absent != nil || f.Size.Unlike != 0 {
 		g.absent, g.size.Unlike = f.Absent, f.Size.Unlike
-		if err := g.prepare(); err != nil {
-			return false, err
+		if g.prepare() != nil {
+			return nil
 		}
 	}
-	smooth, weights := g.task.kernel.smooth, g.task.kernel.weights
-	if len(f.Z) != g.task.coords.len() || (weights != nil) && len(f.Size.Weights) != len(g.knobs)+baseDims || smooth && len(f.Size.Scales) == 1 {
-		return false, nil
+	weights := g.task.kernel.weights != nil
+	if len(f.Z) != g.task.coords.len() || weights && len(f.Size.Weights) != len(g.knobs)+baseDims {
+		return nil
 	}
 	g.size, g.z, g.status = f.Size, f.Z, f.Status
-	if weights != nil {
+	if weights {
 		g.task = g.weighted(g.size.Weights)
 	}
 	w, err := g.task.whiten(g.size.Scale, g.size.Noise)
 	if err != nil {
-		return false, nil
+		return nil
 	}
-	const rounding = 1e-6 // of sums on other processors
+	const rounding = 1e-9 // of sums on other processors
 	if m := g.task.misfit(w, g.z); !(math.Abs(m-f.Misfit) <= rounding*(1+f.Misfit)) {
-		return false, nil
+		return nil
 	}
-	return true, g.draw(w, seed)
+	return w
+}
+
+// timesOf reads how often each draw is kept.
+func timesOf(text string) (times []int, ok bool) {
+	total := 0
+	for _, digit := range strings.Split(text, "") {
+		n, err := strconv.ParseInt(digit, 36, 0)
+		if err != nil || n < 0 {
+			return nil, false
+		}
+		times, total = append(times, int(n)), total+int(n)
+	}
+	return times, len(times) == draws && total == draws
 }
 
 // sound reports whether sizes read from a file can be what infer chose.
 func (s *sizes) sound() bool {
-	positive := func(v float64) bool { return v > 0 && v < math.MaxFloat32 }
-	bad := func(v float64) bool { return !positive(v) }
-	return positive(s.Scale) && positive(s.Noise) && len(s.Scales) > 0 && len(s.Scales) == len(s.Chance) &&
-		!slices.ContainsFunc(slices.Concat(s.Weights, s.Scales), bad) && !slices.ContainsFunc(s.Chance, func(v float64) bool { return !(v >= 0 && v <= 1) })
+	bad := func(v float64) bool { return !(v > 0 && v < math.MaxFloat32) }
+	return !slices.ContainsFunc(slices.Concat(s.Weights, s.Scales, []float64{s.Scale, s.Noise, 1 + s.Unlike}), bad) && s.Unlike >= 0 &&
+		len(s.Scales) > 0 && len(s.Scales) == len(s.Chance) && !slices.ContainsFunc(s.Chance, func(v float64) bool { return !(v >= 0 && v <= 1) })
 }
