@@ -2,13 +2,12 @@ package speed
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/stat"
 
 	"knee/data"
 	"knee/fit/speed/form"
@@ -25,22 +24,21 @@ const draws = 128
 // parameters, and the process on what each leaves over.
 type posterior struct {
 	task   *task
-	lower  *gp.Factor     // of the covariance of the step times
-	scale  float64        // of the process in it
-	best   form.Curve     // at the mode
-	atMode []float64      // K⁻¹·residual of that
-	drawn  [][]float64    // θ of every draw
-	times  []int          // how often each draw of the normal is among drawn
-	mine   []int          // the draws that the average takes from here
-	curves []form.Curve   // of those
-	weight blas64.General // K⁻¹·residual of curves, one row per measurement
-	scales [draws]float64 // of the process
-	noise  []float64      // standard t variates, one per draw: for a new run
-	gauss  []float64      // standard normal variates, one per draw: for the process
-	fresh  float64        // sd of a new run
-	tail   float64        // degrees of freedom of noise
-	// mean and variance of θ over the draws
-	mean, variance []float64
+	lower  *gp.Factor             // of the covariance of the step times
+	scale  float64                // of the process in it
+	best   form.Curve             // at the mode
+	atMode []float64              // K⁻¹·residual of that
+	normal func(at int) []float64 // coordinates of a draw of the normal around the mode
+	times  []int                  // how often each of those is a draw of the posterior
+	from   []int                  // which of those each draw of the posterior is
+	mine   []int                  // the draws that the average takes from here
+	curves []form.Curve           // of those
+	weight blas64.General         // K⁻¹·residual of curves, one row per measurement
+	scales [draws]float64         // of the process
+	noise  []float64              // standard t variates, one per draw: for a new run
+	gauss  []float64              // standard normal variates, one per draw: for the process
+	fresh  float64                // sd of a new run
+	tail   float64                // degrees of freedom of noise
 }
 
 // newPosterior samples the posterior of the parameters: a Laplace
@@ -54,19 +52,16 @@ func newPosterior(g *group, w *whitening, seed uint64, mine, times []int) *poste
 	q := &posterior{task: t, lower: w.step, scale: g.size.Scale, tail: g.prior.Tail, mine: mine, times: times}
 	q.best = t.form.Bind(t.coords.theta(g.z))
 	q.fresh = g.size.Noise * math.Sqrt(sq(t.kernel.Noise)+t.runVariance(&row{}))
-	rng := rand.New(rand.NewPCG(seed, 0x6b6e6565))
-	others := q.drawParameters(g.z, w, rng)
-	q.gauss = stratified(distuv.UnitNormal, draws, rng)
-	q.noise = stratifiedHalf(upperOfT(g.prior.Tail), rng)
-	q.noise = append(q.noise, negated(q.noise)...)
+	d := designOf(designKey{seed, len(g.z), g.prior.Tail})
+	others := q.drawParameters(g.z, w, d)
+	q.gauss, q.noise = slices.Clone(d.gauss), slices.Clone(d.noise)
 	decorrelate(q.gauss, others)
 	decorrelate(q.noise, append(others, q.gauss))
-	for d := range q.scales {
-		q.scales[d] = quantile.Weighted(g.size.Scales, g.size.Chance, (float64(d)+.5)/draws)
+	for i := range q.scales {
+		q.scales[i] = quantile.Weighted(g.size.Scales, g.size.Chance, (float64(d.order[i])+.5)/draws)
 	}
-	rng.Shuffle(draws, func(i, j int) { q.scales[i], q.scales[j] = q.scales[j], q.scales[i] })
 	for _, d := range mine {
-		q.curves = append(q.curves, t.form.Bind(q.drawn[d]))
+		q.curves = append(q.curves, t.form.Bind(q.theta(d)))
 	}
 	if t.kernel.smooth {
 		q.atMode = t.residualWeights(w, []form.Curve{q.best}).Data
@@ -77,9 +72,9 @@ func newPosterior(g *group, w *whitening, seed uint64, mine, times []int) *poste
 	return q
 }
 
-// drawParameters draws the curves and returns the coordinates of the draws
+// drawParameters draws the parameters and returns the coordinates of the draws
 // along the posterior's axes, one slice per axis.
-func (q *posterior) drawParameters(z []float64, w *whitening, rng *rand.Rand) (along [][]float64) {
+func (q *posterior) drawParameters(z []float64, w *whitening, d *design) (along [][]float64) {
 	problem := q.task.problem(w)
 	n := len(z)
 	j := leastsq.Jacobian(problem, z)
@@ -89,53 +84,43 @@ func (q *posterior) drawParameters(z []float64, w *whitening, rng *rand.Rand) (a
 	eig.Factorize(a, true) // symmetric, finite and at least the identity
 	var axes mat.Dense
 	eig.VectorsTo(&axes)
-	precision := eig.Values(nil)
-	u := make([][]float64, n)
-	sizes := upper(distuv.UnitNormal, draws/2)
-	for k := range u {
-		u[k] = stratifiedHalf(sizes, rng)
-		decorrelate(u[k], u[:k])
-	}
-	thetas, length := make([][]float64, 0, draws), make([]float64, 0, draws) // half the squared length in sds
-	var zs [][]float64
-	for pair := range draws / 2 {
-		plus, minus := slices.Clone(z), slices.Clone(z)
-		var l float64
-		for k := range n {
-			l += u[k][pair] * u[k][pair] / 2
-			for i := range n {
-				d := axes.At(i, k) * u[k][pair] / math.Sqrt(max(precision[k], 1))
-				plus[i] += d
-				minus[i] -= d
-			}
+	for k, precision := range eig.Values(nil) {
+		for i := range n {
+			axes.Set(i, k, axes.At(i, k)/math.Sqrt(max(precision, 1)))
 		}
-		zs, length = append(zs, plus, minus), append(length, l, l)
+	}
+	q.normal = func(at int) []float64 {
+		x := slices.Clone(z)
+		for k := range n {
+			blas64.Axpy(d.at(k, at), blas64.Vector{N: n, Data: axes.RawMatrix().Data[k:], Inc: n}, vec(x))
+		}
+		return x
 	}
 	if q.times == nil {
-		q.times = resample(problem, zs, length)
-	}
-	for _, z := range zs {
-		thetas = append(thetas, q.task.coords.theta(z))
+		q.times = resample(problem, q.normal, d.length)
 	}
 	along = make([][]float64, n, n+1)
-	q.mean, q.variance = make([]float64, n), make([]float64, n)
-	for d, times := range q.times {
-		if times == 0 {
-			continue
-		}
+	for at, times := range q.times {
 		for range times {
-			q.drawn = append(q.drawn, thetas[d])
+			q.from = append(q.from, at)
 			for k := range n {
-				along[k] = append(along[k], u[k][d/2]*float64(1-d%2*2))
-			}
-			for i, v := range thetas[d] { // Welford's algorithm
-				delta := v - q.mean[i]
-				q.mean[i] += delta / float64(len(q.drawn))
-				q.variance[i] += delta * (v - q.mean[i]) / draws
+				along[k] = append(along[k], d.at(k, at))
 			}
 		}
 	}
 	return along
+}
+
+// theta returns the parameters of a draw.
+func (q *posterior) theta(draw int) []float64 { return q.task.coords.theta(q.normal(q.from[draw])) }
+
+// moments returns mean and variance of an entry of θ over the draws.
+func (q *posterior) moments(at int) (mean, variance float64) {
+	v := make([]float64, draws)
+	for d := range v {
+		v[d] = q.theta(d)[at]
+	}
+	return stat.PopMeanVariance(v, nil)
 }
 
 // residualWeights solves K·w = residual for every curve, one column each.
@@ -244,8 +229,8 @@ func relativeMedian(t []float64) float64 {
 func (q *posterior) parameters(t int) []form.Param {
 	ps := form.ParamsOf(q.best, t)
 	values := make([][]float64, len(ps))
-	for _, theta := range q.drawn {
-		for i, p := range form.ParamsOf(q.task.form.Bind(theta), t) {
+	for d := range draws {
+		for i, p := range form.ParamsOf(q.task.form.Bind(q.theta(d)), t) {
 			values[i] = append(values[i], p.Value.Mean)
 		}
 	}
