@@ -199,29 +199,32 @@ func quantiles(of []float64) data.Estimate {
 		of[d] = math.Exp(v)
 	}
 	lo, hi := quantile.Sorted(of, .05), quantile.Sorted(of, .95)
-	return data.Estimate{Mean: min(max(relativeMedian(of), lo), hi), Lo: lo, Hi: hi}
+	return data.Estimate{Mean: min(max(cappedMedian(of), lo), hi), Lo: lo, Hi: hi}
 }
 
-// relativeMedian returns the value that minimises the expected absolute
-// relative error |v/t − 1| over ascending draws t: their median under weights
-// 1/t (Gneiting, "Making and Evaluating Point Forecasts", 2011, section 3).
-func relativeMedian(t []float64) float64 {
-	var total, sum float64
-	for _, v := range t {
-		total += 1 / v
-	}
+// cappedMedian returns the value that minimises the expected relative error
+// min(|v/t − 1|, 1) over ascending draws t. Without the cap it would be their
+// median under weights 1/t (Gneiting, "Making and Evaluating Point Forecasts",
+// 2011, section 3), which a few draws of very short times pull below all others.
+func cappedMedian(t []float64) float64 {
+	n := len(t)
+	inverse := make([]float64, n+1) // sums of 1/t
 	for i, v := range t {
-		if next := sum + 1/v; next >= total/2 {
-			if i == 0 {
-				return v
-			}
-			// Between two draws, where half the weight is reached.
-			return t[i-1] + (v-t[i-1])*(total/2-sum)*v
-		} else {
-			sum = next
+		inverse[i+1] = inverse[i] + 1/v
+	}
+	best, least := t[0], math.Inf(1)
+	far := 0 // draws of at most half of v, which count as 1
+	for i, v := range t {
+		for 2*t[far] <= v {
+			far++
+		}
+		below := v*(inverse[i]-inverse[far]) - float64(i-far)
+		above := float64(n-i) - v*(inverse[n]-inverse[i])
+		if cost := float64(far) + below + above; cost < least {
+			best, least = v, cost
 		}
 	}
-	return t[len(t)-1]
+	return best
 }
 
 // parameters returns those of the mode for a GPU type, with intervals from the
