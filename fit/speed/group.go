@@ -219,6 +219,8 @@ func weak(name string) prior.Coordinate {
 // SlopeKind returns the entry of the prior that a slope's name falls under.
 func SlopeKind(name string) string {
 	switch {
+	case strings.HasSuffix(name, curvature):
+		return "curvature"
 	case strings.HasPrefix(name, "x_") && strings.Contains(name, "="):
 		return "level"
 	case strings.HasPrefix(name, "x_"):

@@ -165,7 +165,7 @@ func dials(p *prior.Speed) []dial {
 				concerns = servers
 			case form == "layout" || strings.HasPrefix(name, "layout"):
 				concerns = (*split).layouts
-			case name == "knob" || name == "level":
+			case name == "knob" || name == "level" || name == "curvature":
 				concerns = knobs
 			case name == "unknown_batch":
 				concerns = batchless
