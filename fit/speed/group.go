@@ -1,6 +1,7 @@
 package speed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -61,6 +62,9 @@ func newGroup(ms []data.Measurement, s Settings) (*group, error) {
 		g.counts[slices.Index(g.types, m.GPUType)]++
 	}
 	g.rows = selectRows(merge(ms), maxRows)
+	slices.SortStableFunc(g.rows, func(a, b row) int {
+		return cmp.Or(slices.Index(g.types, a.GPUType)-slices.Index(g.types, b.GPUType), a.Workers-b.Workers, cmp.Compare(a.LocalBatch, b.LocalBatch), cmp.Compare(a.Key(), b.Key()))
+	})
 	for i := range g.rows {
 		g.rows[i].Mode = g.mode
 	}
