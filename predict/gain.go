@@ -10,6 +10,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/internal/parallel"
 )
 
 // Gain is what one more measurement of a GPU type and mode would buy.
@@ -150,13 +151,15 @@ func (q gainQuestion) answer(ctx context.Context) ([]Gain, error) {
 		return nil, err
 	}
 	gains := make([]Gain, len(candidates))
-	err = eachBounded(ctx, len(candidates), 0, func(i int) error {
-		after, err := q.with(ctx, now, candidates[i], targets)
-		if err == nil {
-			gains[i] = compare(candidates[i], targets, before, after)
-			gains[i].Tried = len(candidates)
+	err = parallel.Each(len(candidates), 1, func() func(i int) error {
+		return func(i int) error {
+			after, err := q.with(ctx, now, candidates[i], targets)
+			if err == nil {
+				gains[i] = compare(candidates[i], targets, before, after)
+				gains[i].Tried = len(candidates)
+			}
+			return err
 		}
-		return err
 	})
 	if err != nil {
 		return nil, err
