@@ -155,16 +155,18 @@ func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) 
 	if f.globalBatch == 0 {
 		f.globalBatch = 512
 	}
-	t := table{columns: []string{"workers", "layout", "memory", "fits"}}
-	var rows []answerRow
+	t := table{columns: []string{"workers", "layout", "relative time", "memory", "fits", "bubble", "communication", "loses by"}}
+	var rows []layoutRow
 	for _, k := range workers {
-		all := predict.MemoryLayouts(arch, f.gpuType, k, min(f.perNode, k), f.globalBatch)
-		for _, p := range all[:min(f.top, len(all))] {
-			rows = append(rows, rowsOf([]predict.Answer{p})[0])
-			t.add(strconv.Itoa(k), layoutWords(p.Config), memoryWords(p), fitsWords(p))
+		all := predict.UnmeasuredLayouts(arch, f.gpuType, k, min(f.perNode, k), f.globalBatch)
+		for _, l := range all[:min(f.top, len(all))] {
+			bubble, communication := l.Shares()
+			rows = append(rows, layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses})
+			t.add(strconv.Itoa(k), layoutWords(l.Config), fmt.Sprintf("%.2f", l.Expected/all[0].Expected), memoryWords(l.Answer), fitsWords(l.Answer),
+				shareWords(bubble), shareWords(communication), l.Loses)
 		}
 	}
-	a.note("from the size of the model alone, nothing was measured: intervals are of what frameworks differ in; one run with peak_memory_bytes narrows them")
+	a.note("from the size of the model alone, at %g samples per step on nodes of %d: nothing was measured. Memory is as wide as frameworks differ; those that fit come first, in the order that jobs measured elsewhere let expect. A run of each of the first, with peak_memory_bytes, tells more", f.globalBatch, f.perNode)
 	return out.print(a.stdout, rows, t)
 }
 
