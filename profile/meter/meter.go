@@ -101,7 +101,7 @@ func (m *Meter) enough() bool {
 	if r.Steps >= m.settings.MinSteps && precision <= m.settings.RelPrecision {
 		return true
 	}
-	wanted := 1.1 * float64(n) * math.Pow(precision/m.settings.RelPrecision, 2)
+	wanted := float64(n) * math.Pow(precision/m.settings.RelPrecision, 2)
 	m.next = int(math.Ceil(float64(n) * math.Min(math.Max(wanted/float64(n), 1.25), 2)))
 	return false
 }
