@@ -122,7 +122,7 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 		if err := w.run.cannotRead(); err != nil {
 			return false, err
 		}
-		if w.ended() || w.unreadable() {
+		if w.ended() || w.run.heard.unread() != nil {
 			return true, nil
 		}
 	}
@@ -149,7 +149,7 @@ func (w *watcher) podChanged(c kube.Change[kube.Pod]) {
 	}
 	p.pod, p.deleted = c.Object, c.Deleted
 	if p.log == nil && !c.Deleted && (!startedAt(&p.pod).IsZero() || terminated(&p.pod) != nil) {
-		p.log = &podLog{run: w.run, pod: name, who: podName(&p.pod), from: containerName(&p.pod),
+		p.log = &podLog{run: w.run, pod: name, from: containerName(&p.pod), out: output{heard: w.run.heard, name: podName(&p.pod), rank: UnknownRank},
 			ended: make(chan struct{}), done: make(chan struct{})}
 		go p.log.read(w.ctx, cmp.Or(w.run.kube.Patience, defaultPatience))
 	}
@@ -203,13 +203,6 @@ func (w *watcher) ended() bool {
 		return true
 	}
 	return w.job != nil && (jobFailure(w.job) != nil || jobSucceeded(w.job) && w.run.kube.Spec.Kind == data.KindPyTorchJob)
-}
-
-// unreadable reports whether a line that was meant for knee could not be read.
-func (w *watcher) unreadable() bool {
-	w.run.mu.Lock()
-	defer w.run.mu.Unlock()
-	return w.run.bad != nil
 }
 
 // waitedEnough returns why it is of no use to wait any longer for pods that
