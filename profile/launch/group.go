@@ -187,7 +187,7 @@ func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelC
 func (g *group) see(p *process) {
 	_ = p.cmd.Wait() // the exit code says it all
 	killGroup(p.cmd.Process.Pid)
-	killStrays(p.mark)
+	killOrphans(p.mark)
 	g.launcher.Watchdog.release(p.cmd.Process.Pid)
 	select {
 	case <-p.read:

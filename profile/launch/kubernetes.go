@@ -36,9 +36,9 @@ type Kubernetes struct {
 	Spec   data.KubernetesSpec
 	Parser Parser
 	Client *kube.Client
-	// Patience is how long the API server may be out of reach while a trial
+	// OutageTimeout is how long the API server may be out of reach while a trial
 	// runs; 0 means 5 minutes.
-	Patience time.Duration
+	OutageTimeout time.Duration
 }
 
 // NewKubernetes returns a launcher for the cluster that spec names, without

@@ -15,7 +15,7 @@ import (
 
 // Times of following a trial.
 const (
-	defaultPatience = 5 * time.Minute
+	defaultOutageTimeout = 5 * time.Minute
 	// kubeLinger is how long the other pods of a failed trial are given to
 	// say what they know: the first to fail is often not the one to blame.
 	kubeLinger = 3 * time.Second
@@ -72,7 +72,7 @@ func (r *kubeRun) follow(ctx context.Context) error {
 func (w *watcher) watch(ctx context.Context) {
 	r := w.run
 	options := func(path string) kube.Watch {
-		return kube.Watch{Path: path, Selector: r.selector(), Patience: cmp.Or(r.kube.Patience, defaultPatience),
+		return kube.Watch{Path: path, Selector: r.selector(), OutageTimeout: r.kube.OutageTimeout,
 			Down: func(err error) { r.log.note("%v", err) }}
 	}
 	go func() {
@@ -151,7 +151,7 @@ func (w *watcher) podChanged(c kube.Change[kube.Pod]) {
 	if p.log == nil && !c.Deleted && (!startedAt(&p.pod).IsZero() || terminated(&p.pod) != nil) {
 		p.log = &podLog{run: w.run, pod: name, from: containerName(&p.pod), out: output{heard: w.run.heard, name: podName(&p.pod), rank: UnknownRank},
 			ended: make(chan struct{}), done: make(chan struct{})}
-		go p.log.read(w.ctx, cmp.Or(w.run.kube.Patience, defaultPatience))
+		go p.log.read(w.ctx, cmp.Or(w.run.kube.OutageTimeout, defaultOutageTimeout))
 	}
 	if _, ended := podEnd(&p.pod); p.log != nil && (ended || c.Deleted) {
 		p.log.containerEnded()

@@ -51,7 +51,7 @@ func (l *podLog) words() (last, oom string) {
 // again at the second it broke in, and what was read already is skipped; the
 // output is complete when the container has ended and one more look, begun
 // after that, came to the end.
-func (l *podLog) read(ctx context.Context, patience time.Duration) {
+func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 	defer close(l.done)
 	good := time.Now()
 	for ctx.Err() == nil {
@@ -67,7 +67,7 @@ func (l *podLog) read(ctx context.Context, patience time.Duration) {
 			l.run.fatal = fmt.Errorf("read the output of %s: %w", l.out.name, err)
 			l.run.mu.Unlock()
 			return
-		case time.Since(good) > patience:
+		case time.Since(good) > outageTimeout:
 			l.run.log.note("%s: stopped reading its output: %v", l.out.name, err)
 			return
 		}

@@ -115,10 +115,10 @@ func (j *slurmJob) preempted(why string) error {
 	return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: fmt.Sprintf("job %s: %s", j.id, why)}
 }
 
-// patienceStuck is how long a job may wait for a reason that will not pass
+// stuckTimeout is how long a job may wait for a reason that will not pass
 // before it is given up: controllers give such reasons for a moment while
 // they start.
-const patienceStuck = 30 * time.Second
+const stuckTimeout = 30 * time.Second
 
 // waiting gives up a job that waits for what will not come (`man squeue`, JOB
 // REASON CODES).
@@ -140,7 +140,7 @@ func (j *slurmJob) waiting(q slurm.Job) error {
 	if j.stuck.IsZero() {
 		j.stuck = time.Now()
 	}
-	if time.Since(j.stuck) < min(patienceStuck, 10*j.launcher.Poll) {
+	if time.Since(j.stuck) < min(stuckTimeout, 10*j.launcher.Poll) {
 		return nil
 	}
 	return &Failure{Status: status, Exit: -1, Detail: fmt.Sprintf("job %s can never run, says Slurm: %s", j.id, q.Reason)}
