@@ -132,7 +132,7 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 
 // reader checks that the header has what every row needs.
 func (im Import) reader(t *Table) (measurementReader, error) {
-	mr := measurementReader{known: measurementColumnNames(), job: im.Job}
+	mr := measurementReader{known: measurementColumnNames(), results: append(measurementColumns(), architectureColumns()...), job: im.Job}
 	if err := im.checkTargets(mr.known); err != nil {
 		return mr, err
 	}
@@ -213,7 +213,7 @@ func speeds() []speed {
 // measurement that [ReadMeasurements] would refuse is an error.
 func WriteMeasurements(w io.Writer, ms []Measurement) error {
 	var b bytes.Buffer
-	if err := writeTable(&b, ms, slices.Concat(measurementColumns(), layoutColumnsOf(ms), architectureColumnsOf(), knobColumns(ms))); err != nil {
+	if err := writeTable(&b, ms, slices.Concat(measurementColumns(), layoutColumnsOf(ms), architectureColumns(), knobColumns(ms))); err != nil {
 		return fmt.Errorf("write measurements: %w", err)
 	}
 	if _, _, err := ReadMeasurements(bytes.NewReader(b.Bytes()), "measurements"); err != nil {
@@ -228,29 +228,32 @@ func WriteMeasurements(w io.Writer, ms []Measurement) error {
 // model and further knobs.
 func measurementColumns() []columnOf[Measurement] {
 	type M = Measurement
+	written := func(name string, keep bool, cell func(M) string) columnOf[M] {
+		return columnOf[M]{name, keep, cell, nil}
+	}
 	return []columnOf[M]{
-		{"job", true, func(m M) string { return m.Job }},
-		{"gpu_type", true, func(m M) string { return m.GPUType }},
-		{"mode", true, func(m M) string { return string(m.ModeOrDefault()) }},
-		{"placement", false, func(m M) string { return m.Placement.String() }},
-		{"nodes", false, func(m M) string { return formatCount(max(m.Nodes, len(m.Placement))) }},
-		{"workers", true, func(m M) string { return strconv.Itoa(m.Workers) }},
-		{"ps", true, func(m M) string { return strconv.Itoa(m.PS) }},
-		{"local_batch", true, func(m M) string { return formatFloat(m.LocalBatch) }},
-		{"accum_steps", true, func(m M) string { return strconv.Itoa(m.AccumSteps) }},
-		{"step_time_s", true, func(m M) string { return formatFloat(m.StepTime) }},
-		{"sync_time_s", false, func(m M) string { return formatFloat(m.SyncTime) }},
-		{"step_time_sd_s", false, func(m M) string { return formatFloat(m.StepTimeSD) }},
-		{"step_time_se_s", false, func(m M) string { return formatFloat(m.StepTimeSE) }},
-		{"steps", false, func(m M) string { return formatCount(m.Steps) }},
-		{"status", true, func(m M) string { return string(m.Status) }},
-		{"error", false, func(m M) string { return oneLine(m.Error) }},
-		{"price_per_hour", false, func(m M) string { return formatFloat(m.PricePerHour) }},
-		{"wall_s", false, func(m M) string { return formatFloat(m.Wall) }},
-		{"start_seconds", false, func(m M) string { return formatFloat(m.StartSeconds) }},
-		{"peak_memory_bytes", false, func(m M) string { return formatCount(int(m.PeakMemory)) }},
-		{"gpu_memory_bytes", false, func(m M) string { return formatCount(int(m.GPUMemory)) }},
-		{"started_at", false, func(m M) string { return formatStartedAt(m.StartedAt) }},
+		written("job", true, func(m M) string { return m.Job }),
+		written("gpu_type", true, func(m M) string { return m.GPUType }),
+		written("mode", true, func(m M) string { return string(m.ModeOrDefault()) }),
+		written("placement", false, func(m M) string { return m.Placement.String() }),
+		written("nodes", false, func(m M) string { return formatCount(max(m.Nodes, len(m.Placement))) }),
+		written("workers", true, func(m M) string { return strconv.Itoa(m.Workers) }),
+		written("ps", true, func(m M) string { return strconv.Itoa(m.PS) }),
+		written("local_batch", true, func(m M) string { return formatFloat(m.LocalBatch) }),
+		written("accum_steps", true, func(m M) string { return strconv.Itoa(m.AccumSteps) }),
+		written("step_time_s", true, func(m M) string { return formatFloat(m.StepTime) }),
+		numbers("sync_time_s", Seconds(), func(m *M) *float64 { return &m.SyncTime }),
+		numbers("step_time_sd_s", Seconds(), func(m *M) *float64 { return &m.StepTimeSD }),
+		numbers("step_time_se_s", Seconds(), func(m *M) *float64 { return &m.StepTimeSE }),
+		counts("steps", 0, func(m *M) *int { return &m.Steps }),
+		written("status", true, func(m M) string { return string(m.Status) }),
+		{"error", false, func(m M) string { return oneLine(m.Error) }, func(r *Row, m *M) { m.Error = strings.Clone(oneLine(r.Cell("error"))) }},
+		numbers("price_per_hour", price("US$ per hour"), func(m *M) *float64 { return &m.PricePerHour }),
+		numbers("wall_s", Seconds(), func(m *M) *float64 { return &m.Wall }),
+		numbers("start_seconds", Seconds(), func(m *M) *float64 { return &m.StartSeconds }),
+		memoryColumn("peak_memory_bytes", func(m *M) *float64 { return &m.PeakMemory }),
+		memoryColumn("gpu_memory_bytes", func(m *M) *float64 { return &m.GPUMemory }),
+		{"started_at", false, func(m M) string { return formatStartedAt(m.StartedAt) }, readStartedAt},
 	}
 }
 
@@ -261,21 +264,12 @@ func layoutColumnsOf(ms []Measurement) []columnOf[Measurement] {
 	any := slices.ContainsFunc(ms, func(m Measurement) bool { return !m.Plain() })
 	var columns []columnOf[Measurement]
 	for _, name := range LayoutNames() {
-		columns = append(columns, columnOf[Measurement]{name, false, func(m Measurement) string {
+		columns = append(columns, columnOf[Measurement]{name: name, cell: func(m Measurement) string {
 			if v := m.Get(name); !m.Layout.Unknown && (v != "1" && v != "none" || name == "tp" && any) {
 				return v
 			}
 			return ""
 		}})
-	}
-	return columns
-}
-
-// architectureColumnsOf are the columns that say what is trained.
-func architectureColumnsOf() []columnOf[Measurement] {
-	var columns []columnOf[Measurement]
-	for _, name := range architectureColumns() {
-		columns = append(columns, columnOf[Measurement]{name, false, func(m Measurement) string { return m.Architecture.get(name) }})
 	}
 	return columns
 }
@@ -291,7 +285,7 @@ func knobColumns(ms []Measurement) []columnOf[Measurement] {
 	}
 	var columns []columnOf[Measurement]
 	for _, knob := range slices.Sorted(maps.Keys(knobs)) {
-		columns = append(columns, columnOf[Measurement]{extraPrefix + knob, true, func(m Measurement) string { return m.Extra[knob] }})
+		columns = append(columns, columnOf[Measurement]{name: extraPrefix + knob, keep: true, cell: func(m Measurement) string { return m.Extra[knob] }})
 	}
 	return columns
 }
@@ -307,7 +301,7 @@ func configColumns() []string {
 // resultColumns lists the columns that hold what a trial yielded.
 func resultColumns() []string {
 	var names []string
-	for _, c := range append(measurementColumns(), architectureColumnsOf()...) {
+	for _, c := range append(measurementColumns(), architectureColumns()...) {
 		if !slices.Contains(configColumns(), c.name) {
 			names = append(names, c.name)
 		}

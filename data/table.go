@@ -404,11 +404,38 @@ func writeTable[T any](w io.Writer, rows []T, columns []columnOf[T]) error {
 	return errors.Join(err, out.Error())
 }
 
-// columnOf is a column of a CSV file to write.
+// columnOf is a column of a CSV file.
 type columnOf[T any] struct {
 	name string
-	keep bool // even if no row has a value
+	keep bool // it is written even if no row has a value
 	cell func(T) string
+	read func(*Row, *T) // nil where reading takes more than one column
+}
+
+// numbers is a column of numbers, 0 where nothing was recorded.
+func numbers[T any](name string, b Bounds, of func(*T) *float64) columnOf[T] {
+	return columnOf[T]{name, false, func(v T) string { return formatFloat(*of(&v)) }, func(r *Row, v *T) { *of(v) = r.Number(name, 0, b) }}
+}
+
+// memoryColumn is a column of amounts of memory.
+func memoryColumn[T any](name string, of func(*T) *float64) columnOf[T] {
+	c := numbers(name, Bytes(), of)
+	c.cell = func(v T) string { return formatCount(int(*of(&v))) }
+	return c
+}
+
+// counts is a column of whole numbers from min on, 0 where nothing was recorded.
+func counts[T any](name string, min int, of func(*T) *int) columnOf[T] {
+	return columnOf[T]{name, false, func(v T) string { return formatCount(*of(&v)) }, func(r *Row, v *T) { *of(v) = r.Whole(name, min) }}
+}
+
+// readInto reads the columns that can be read by themselves.
+func readInto[T any](r *Row, to *T, columns []columnOf[T]) {
+	for _, c := range columns {
+		if c.read != nil {
+			c.read(r, to)
+		}
+	}
 }
 
 // formatFloat writes the shortest number that reads back as v; zero, which

@@ -118,7 +118,7 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 	if len(in.columns) > 0 || isCSV(file) {
 		job := given["job"]
 		if delete(given, "job"); len(given) > 0 {
-			return nil, usageError{fmt.Errorf("--%s is about a log; of a CSV the columns say it", strings.ReplaceAll(slices.Sorted(maps.Keys(given))[0], "_", "-"))}
+			return nil, usageError{fmt.Errorf("--%s describes a log; a CSV says it in its columns", strings.ReplaceAll(slices.Sorted(maps.Keys(given))[0], "_", "-"))}
 		}
 		ms, _, err := a.imported(data.Import{Columns: in.columns, Job: job}, file, "")
 		return ms, err
@@ -140,7 +140,7 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 		a.note("read as --pattern %s", pattern)
 	}
 	if config.LocalBatch == 0 {
-		a.warn(fmt.Sprintf("%s: without --local-batch or --global-batch it is the speed of steps that is known, not of samples", file))
+		a.warn(fmt.Sprintf("%s: without --local-batch or --global-batch only steps/s are known, not samples/s", file))
 	}
 	return []data.Measurement{m}, nil
 }

@@ -63,7 +63,7 @@ func (l *Local) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	if err != nil {
 		return err
 	}
-	g := &group{launcher: l, trial: t, parser: ParserFor(l.Parser, t.Config), log: bufio.NewWriterSize(log, 64<<10), obs: obs, ended: make(chan *process, len(specs))}
+	g := &group{launcher: l, trial: t, heard: newHeard(l.Parser, t, obs), log: bufio.NewWriterSize(log, 64<<10), ended: make(chan *process, len(specs))}
 	gpus := watchGPUs(ctx, t.Config, log)
 	err = g.run(ctx, specs)
 	peak := gpus()

@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// killStrays kills every process that was started with the variable mark,
+// killOrphans kills every process that was started with the variable mark,
 // "NAME=value", in its environment: what a trial left behind in sessions and
 // groups of its own, as torchrun gives its workers, where a signal to the
 // group of the trial does not reach it. Processes of other users are not
 // looked into.
-func killStrays(mark string) {
+func killOrphans(mark string) {
 	// What is killed may have forked after the list was made.
 	for range 10 {
 		found := false

@@ -11,7 +11,7 @@ import (
 
 // What leaves its process group, as the workers of torchrun do, is ended with
 // the trial all the same.
-func TestLocalLeavesNoStrays(t *testing.T) {
+func TestLocalLeavesNoOrphans(t *testing.T) {
 	needSetsid(t)
 	pids := filepath.Join(t.TempDir(), "pids")
 	_, _, err := run(t, t.Context(), data.Config{Workers: 2}, true, fmt.Sprintf(`setsid sleep 60 & echo $! >>%s; %s`, pids, step))
@@ -27,7 +27,7 @@ func TestLocalLeavesNoStrays(t *testing.T) {
 	}
 }
 
-func TestWatchdogEndsStrays(t *testing.T) {
+func TestWatchdogEndsOrphans(t *testing.T) {
 	needSetsid(t)
 	killKnee(t, "setsid")
 }
