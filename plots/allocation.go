@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 
@@ -74,7 +75,7 @@ func NewAllocation(a Allocation) (*Chart, error) {
 				return nil, bad(at, fmt.Sprintf("%d workers on %s", to, s.Node), fmt.Sprintf("at most the %d GPUs it has", a.Cluster.Nodes[k].GPUs))
 			}
 			cell := cells{row: n - 1 - k, from: from, to: to, servers: s.PS, beside: servers[s.Node], end: widest, job: j.Name, fill: seriesColor(i)}
-			c.layers = append(c.layers, cell)
+			c.add(cell.draw)
 			c.tooltips = append(c.tooltips, tooltip{float64(from+to) / 2, float64(cell.row), fmt.Sprintf("%s: %d workers and %d ps of %s", s.Node, s.Workers, s.PS, j.Name)})
 			if s.PS > 0 {
 				servers[s.Node]++
@@ -91,34 +92,29 @@ func NewAllocation(a Allocation) (*Chart, error) {
 
 // addFree adds what no job has, and lists the jobs with what they get.
 func (c *Chart) addFree(a Allocation, used map[string]int) {
-	n := len(a.Cluster.Nodes)
-	cross := draw.GlyphStyle{Color: axisColor, Radius: 2.5, Shape: crossGlyph{}}
-	idle, drained := entry{label: "idle", fill: idleColor}, entry{label: "drained", fill: idleColor, glyph: &cross}
-	any, out := false, false
-	for i, node := range a.Cluster.Nodes {
-		free := cells{row: n - 1 - i, from: used[node.Name], to: node.GPUs, fill: idleColor}
-		if free.crossed = node.Drained; node.Drained {
-			out = true
-		} else {
-			any = any || free.from < free.to
-		}
-		c.layers = append(c.layers, free)
-	}
 	for i, j := range a.Plan.Jobs {
-		label := fmt.Sprintf("%s, %d × %s", j.Name, j.Workers, orElse(j.GPUType, "worker"))
+		label := fmt.Sprintf("%s, %d × %s", j.Name, j.Workers, cmp.Or(j.GPUType, "worker"))
 		if j.PS > 0 {
 			label += fmt.Sprintf(" + %d ps", j.PS)
 		}
 		if j.Workers == 0 {
 			label = j.Name + ", paused"
 		}
-		c.legend = append(c.legend, entry{label: label, fill: seriesColor(i)})
+		c.explain(entry{label: label, fill: seriesColor(i)})
 	}
-	if any {
-		c.legend = append(c.legend, idle)
+	idle, drained := false, false
+	for i, node := range a.Cluster.Nodes {
+		free := cells{row: len(a.Cluster.Nodes) - 1 - i, from: used[node.Name], to: node.GPUs, fill: idleColor, crossed: node.Drained}
+		drained = drained || node.Drained
+		idle = idle || !node.Drained && free.from < free.to
+		c.add(free.draw)
 	}
-	if out {
-		c.legend = append(c.legend, drained)
+	if idle {
+		c.explain(entry{label: "idle", fill: idleColor})
+	}
+	if drained {
+		cross := draw.GlyphStyle{Color: axisColor, Radius: 2.5, Shape: crossGlyph{}}
+		c.explain(entry{label: "drained", fill: idleColor, glyph: &cross})
 	}
 }
 
@@ -169,8 +165,6 @@ func (s cells) draw(f *frame) {
 		f.FillText(sty, at.Add(vg.Point{X: 7, Y: textRise}), fmt.Sprintf("%d ps", s.servers))
 	}
 }
-
-func (s cells) ink(f *frame) []vg.Point { return inkOf(s.box(f, s.from, max(s.to, s.end))) }
 
 func middle(r vg.Rectangle) vg.Point {
 	return vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: (r.Min.Y + r.Max.Y) / 2}

@@ -2,9 +2,11 @@ package plots
 
 import (
 	"image/color"
+	"math"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
 )
 
 // annotation is a text beside a data point.
@@ -12,94 +14,93 @@ type annotation struct {
 	x, y  float64
 	text  string
 	color color.Color
-	bold  bool
 }
 
-// place is where a note goes.
-type place struct {
-	box     vg.Rectangle
-	covered int // ink points under it
+// ink is a canvas that keeps points of what is drawn on it, a few points apart.
+type ink struct {
+	recorder.Canvas
+	points []vg.Point
 }
 
-// place returns where the note covers the least ink, its box inside the
-// frame. Nearer places are tried first.
-func (n annotation) place(f *frame, ink []vg.Point) place {
-	size := n.style().Rectangle(n.text).Size()
-	boxes := n.around(f, size, 7, 14, 24, 36)
-	wide := make([]vg.Rectangle, len(boxes))
-	for i, b := range boxes {
-		wide[i] = grow(b, 2)
+// Stroke implements [vg.Canvas].
+func (c *ink) Stroke(p vg.Path) {
+	const spacing = 3
+	for i, to := range p {
+		if i > 0 && to.Type == vg.LineComp {
+			from := p[i-1].Pos
+			n := int(math.Hypot(float64(to.Pos.X-from.X), float64(to.Pos.Y-from.Y)) / spacing)
+			for k := 1; k <= n; k++ {
+				t := vg.Length(k) / vg.Length(n+1)
+				c.points = append(c.points, vg.Point{X: from.X + t*(to.Pos.X-from.X), Y: from.Y + t*(to.Pos.Y-from.Y)})
+			}
+		}
+		c.points = append(c.points, to.Pos)
 	}
-	best, covered := emptiest(wide, ink)
-	return place{boxes[best], covered}
 }
 
-// around returns boxes in the eight directions from the point, at each of
-// the distances.
-func (n annotation) around(f *frame, size vg.Point, distances ...vg.Length) []vg.Rectangle {
-	at := f.at(n.x, n.y)
+// Fill implements [vg.Canvas]: a text may stand on a band, but not on its edge.
+func (c *ink) Fill(p vg.Path) { c.Stroke(p) }
+
+// annotate writes the annotations where each covers the least of what is drawn
+// and of those before it.
+func (c *Chart) annotate(f *frame) {
+	if len(c.annotations) == 0 {
+		return
+	}
+	var under ink
+	on := *f
+	on.Canvas.Canvas = &under
+	for _, draw := range c.layers {
+		draw(&on)
+	}
+	for _, n := range c.annotations {
+		sty := bold(noteStyle())
+		sty.Color, sty.YAlign = n.color, draw.YCenter
+		box, covered := emptiest(around(f.at(n.x, n.y), sty.Rectangle(n.text).Size(), f.Rectangle), under.points)
+		if covered > 0 { // a wash keeps it legible
+			fillRect(&f.Canvas, fade(whiteColor, 0.75), grow(box, 1.5))
+		}
+		f.FillText(sty, vg.Point{X: box.Min.X, Y: (box.Min.Y + box.Max.Y) / 2}, n.text)
+		for y := box.Min.Y; y <= box.Max.Y; y += 3 {
+			on.StrokeLine2(draw.LineStyle{Color: n.color, Width: 1}, box.Min.X, y, box.Max.X, y)
+		}
+	}
+}
+
+// around returns boxes in the eight directions from a point, near ones first,
+// moved inside the frame.
+func around(at, size vg.Point, frame vg.Rectangle) []vg.Rectangle {
+	const inset = 3
 	var boxes []vg.Rectangle
-	for _, d := range distances {
+	for _, d := range []vg.Length{7, 14, 24, 36} {
 		for _, dir := range []vg.Point{
 			{X: 1, Y: 0}, {X: 1, Y: -1}, {X: 1, Y: 1}, {X: -1, Y: 1}, {X: -1, Y: -1}, {X: -1, Y: 0}, {X: 0, Y: 1}, {X: 0, Y: -1},
 		} {
-			mid := vg.Point{X: at.X + dir.X*(d+size.X/2), Y: at.Y + dir.Y*(d+size.Y/2)}
-			box := vg.Rectangle{
-				Min: vg.Point{X: mid.X - size.X/2, Y: mid.Y - size.Y/2},
-				Max: vg.Point{X: mid.X + size.X/2, Y: mid.Y + size.Y/2},
-			}
-			boxes = append(boxes, pushInto(f.Rectangle, box, 3))
+			min := vg.Point{X: at.X + dir.X*(d+size.X/2) - size.X/2, Y: at.Y + dir.Y*(d+size.Y/2) - size.Y/2}
+			min.X = within(min.X, frame.Min.X+inset, frame.Max.X-inset-size.X)
+			min.Y = within(min.Y, frame.Min.Y+inset, frame.Max.Y-inset-size.Y)
+			boxes = append(boxes, vg.Rectangle{Min: min, Max: min.Add(size)})
 		}
 	}
 	return boxes
 }
 
-// pushInto moves a box so that it lies inside the frame, if it can.
-func pushInto(frame, box vg.Rectangle, inset vg.Length) vg.Rectangle {
-	shift := func(lo, hi, min, max vg.Length) vg.Length {
-		switch {
-		case lo < min+inset:
-			return min + inset - lo
-		case hi > max-inset:
-			return max - inset - hi
+func within(v, lo, hi vg.Length) vg.Length { return max(lo, min(hi, v)) }
+
+// emptiest returns the first of the rectangles that has the least ink inside or
+// next to it, and how many points that is.
+func emptiest(candidates []vg.Rectangle, ink []vg.Point) (best vg.Rectangle, covered int) {
+	covered = math.MaxInt
+	for _, r := range candidates {
+		n := 0
+		for _, p := range ink {
+			if wide := grow(r, 2); p.X >= wide.Min.X && p.X <= wide.Max.X && p.Y >= wide.Min.Y && p.Y <= wide.Max.Y {
+				n++
+			}
 		}
-		return 0
+		if n < covered {
+			best, covered = r, n
+		}
 	}
-	d := vg.Point{
-		X: shift(box.Min.X, box.Max.X, frame.Min.X, frame.Max.X),
-		Y: shift(box.Min.Y, box.Max.Y, frame.Min.Y, frame.Max.Y),
-	}
-	return vg.Rectangle{Min: box.Min.Add(d), Max: box.Max.Add(d)}
-}
-
-// draw writes the note into its box, on a wash that keeps it legible where
-// it could not avoid a line.
-func (n annotation) draw(f *frame, p place) {
-	box := p.box
-	if p.covered > 0 {
-		fillRect(&f.Canvas, fade(whiteColor, 0.75), grow(box, 1.5))
-	}
-	sty := n.style()
-	sty.YAlign = draw.YCenter
-	f.FillText(sty, vg.Point{X: box.Min.X, Y: (box.Min.Y + box.Max.Y) / 2}, n.text)
-}
-
-func (n annotation) style() draw.TextStyle {
-	sty := noteStyle()
-	sty.Color = n.color
-	if n.bold {
-		sty = bold(sty)
-	}
-	return sty
-}
-
-// outline returns points along the edge and inside of a box, for the notes
-// and the legend that come after it.
-func outline(r vg.Rectangle) []vg.Point {
-	var out []vg.Point
-	const spacing = 3
-	for y := r.Min.Y; y <= r.Max.Y; y += spacing {
-		out = append(out, along([]vg.Point{{X: r.Min.X, Y: y}, {X: r.Max.X, Y: y}})...)
-	}
-	return out
+	return best, covered
 }

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
 )
 
 // Chart is a figure with two axes. The New functions make it; its Plot may
@@ -18,6 +19,7 @@ type Chart struct {
 	Width, Height   vg.Length
 	Plot            *plot.Plot // ranges, scales and ticks of the axes; the chart draws the rest
 
+	background  []layer // below the grid
 	layers      []layer // back to front
 	annotations []annotation
 	legend      legend
@@ -53,66 +55,42 @@ func setFont(s *text.Style, to text.Style) {
 // Size implements [Figure].
 func (c *Chart) Size() (width, height vg.Length) { return c.Width, c.Height }
 
-// layout is where the parts of a chart go on a canvas.
-type layout struct {
-	dc     draw.Canvas // without the margin
-	body   draw.Canvas // below header and legend strip
-	top    vg.Length   // the foot of the header
-	frame  *frame
-	places []place // of the notes
-	corner vg.Rectangle
-	fits   bool // the legend goes into the corner, else above the body
+// body is where the axes and their labels go: below header and legend.
+func (c *Chart) body(dc draw.Canvas) draw.Canvas {
+	dc = draw.Crop(dc, margin, -margin, margin, -margin)
+	dc.Max.Y -= headerHeight(c.Title, c.Subtitle, dc.Size().X) + c.legend.height(dc.Size().X)
+	return dc
 }
 
-// layout finds the place of every part. It draws nothing.
-func (c *Chart) layout(dc draw.Canvas) layout {
-	dc = draw.Crop(dc, margin, -margin, margin, -margin)
-	l := layout{dc: dc, body: dc, top: dc.Max.Y - headerHeight(c.Title, c.Subtitle, dc.Size().X)}
-	l.body.Max.Y = l.top
-	l.frame = c.frame(l.body)
-	l.places, l.corner, l.fits = c.arrange(l.frame)
-	if !l.fits {
-		l.body.Max.Y = l.top - c.legend.stripHeight(dc.Size().X) - lineGap
-		l.frame = c.frame(l.body)
-		l.places, _, _ = c.arrange(l.frame)
-	}
-	return l
+// frame returns where the data go on a canvas for the whole chart.
+func (c *Chart) frame(dc draw.Canvas) *frame {
+	return &frame{Canvas: c.Plot.DataCanvas(c.axesCanvas(c.body(dc))), plot: c.Plot}
 }
 
 // Draw implements [Figure].
 func (c *Chart) Draw(dc draw.Canvas) {
 	fillRect(&dc, whiteColor, dc.Rectangle)
-	l := c.layout(dc)
-	drawHeader(l.dc, c.Title, c.Subtitle)
-	if !l.fits {
-		c.legend.drawStrip(&dc, l.dc.Min.X, l.top, l.dc.Size().X)
-	}
-	f := l.frame
-	for _, m := range c.layers {
-		if z, ok := m.(zone); ok {
-			z.draw(f)
-		}
+	head := draw.Crop(dc, margin, -margin, margin, -margin)
+	head.Max.Y = drawHeader(head, c.Title, c.Subtitle)
+	c.legend.draw(head)
+	f, body := c.frame(dc), c.body(dc)
+	for _, draw := range c.background {
+		draw(f)
 	}
 	c.drawGrid(f)
-	c.Plot.Draw(c.axesCanvas(l.body))
-	c.drawAxisLabels(f, l.body)
-	for _, m := range c.layers {
-		if _, ok := m.(zone); !ok {
-			m.draw(f)
-		}
+	c.Plot.Draw(c.axesCanvas(body))
+	c.drawAxisLabels(f, body)
+	for _, draw := range c.layers {
+		draw(f)
 	}
-	for i, n := range c.annotations {
-		n.draw(f, l.places[i])
-	}
-	if l.fits && len(c.legend) > 0 {
-		c.legend.drawBox(&f.Canvas, l.corner)
-	}
+	c.annotate(f)
 }
 
-// frame returns where the data go when the axes fill the body.
-func (c *Chart) frame(body draw.Canvas) *frame {
-	return &frame{Canvas: c.Plot.DataCanvas(c.axesCanvas(body)), plot: c.Plot}
-}
+// add adds layers on top of those there are.
+func (c *Chart) add(layers ...layer) { c.layers = append(c.layers, layers...) }
+
+// explain adds entries to the legend.
+func (c *Chart) explain(entries ...entry) { c.legend = append(c.legend, entries...) }
 
 // axesCanvas leaves room for the axis labels. The chart writes them itself:
 // gonum/plot centres them by value, which on a logarithmic axis is far off
@@ -139,29 +117,6 @@ func (c *Chart) drawAxisLabels(f *frame, body draw.Canvas) {
 	sty.Rotation = math.Pi / 2
 	sty.YAlign = draw.YTop
 	body.FillText(sty, vg.Point{X: body.Min.X, Y: mid.Y}, c.YLabel)
-}
-
-// arrange finds the places of the notes and a corner for the legend; fits is
-// false if the legend would cover ink in every corner.
-func (c *Chart) arrange(f *frame) (places []place, corner vg.Rectangle, fits bool) {
-	var ink []vg.Point
-	for _, m := range c.layers {
-		ink = append(ink, m.ink(f)...)
-	}
-	for _, n := range c.annotations {
-		p := n.place(f, ink)
-		places = append(places, p)
-		ink = append(ink, outline(p.box)...)
-	}
-	candidates := corners(f.Rectangle, c.legend.box())
-	wide := make([]vg.Rectangle, len(candidates))
-	for i, r := range candidates {
-		wide[i] = grow(r, 4)
-	}
-	best, covered := emptiest(wide, ink)
-	size := c.legend.box()
-	small := size.X < f.Size().X/2 && size.Y < f.Size().Y*0.6
-	return places, candidates[best], covered == 0 && small
 }
 
 // drawGrid draws a line at every labelled tick of a quantity; what is named
@@ -203,14 +158,8 @@ func drawHeader(c draw.Canvas, title, subtitle string) vg.Length {
 
 // headerHeight returns the height that drawHeader takes.
 func headerHeight(title, subtitle string, width vg.Length) vg.Length {
-	h := lineGap
-	for range wrap(title, titleStyle(), width) {
-		h += titleStyle().FontExtents().Height + lineGap
-	}
-	for range wrap(subtitle, subtitleStyle(), width) {
-		h += subtitleStyle().FontExtents().Height + lineGap
-	}
-	return h
+	c := draw.NewCanvas(&recorder.Canvas{}, width, 0)
+	return c.Max.Y - drawHeader(c, title, subtitle)
 }
 
 // wrap breaks a text at spaces into rows of at most the width; a single word

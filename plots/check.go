@@ -3,7 +3,9 @@ package plots
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
+	"strings"
 
 	"knee/data"
 )
@@ -38,6 +40,35 @@ func positive(field string, v float64) error {
 
 // show writes a number for an error.
 func show(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+// checkFinite refuses a spec that holds a number which cannot be drawn, and names
+// its field.
+func checkFinite(field string, spec any) error { return walk(field, reflect.ValueOf(spec)) }
+
+func walk(field string, v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.Float64:
+		return finite(field, v.Float())
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return walk(field, v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if err := walk(fmt.Sprintf("%s[%d]", field, i), v.Index(i)); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name := strings.TrimPrefix(field+"."+strings.ToLower(v.Type().Field(i).Name), ".")
+			if err := walk(name, v.Field(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // checkPoints checks the measured points of a series. Failed points need an
 // X only; the others a value inside its interval.

@@ -29,14 +29,11 @@ func NewClusterValue(v ClusterValue) (*Panels, error) {
 	var types []string
 	sizes := map[string][]plan.CurvePoint{}
 	for i, p := range v.Points {
-		at := fmt.Sprintf("points[%d]", i)
 		if !p.Feasible {
 			continue
 		}
-		for field, x := range map[string]float64{".value": p.Value, ".bound": p.Bound, ".value_per_node": p.PerNode} {
-			if err := finite(at+field, x); err != nil {
-				return nil, err
-			}
+		if err := checkFinite(fmt.Sprintf("points[%d]", i), p); err != nil {
+			return nil, err
 		}
 		if sizes[p.GPUType] == nil {
 			types = append(types, p.GPUType)
@@ -45,19 +42,17 @@ func NewClusterValue(v ClusterValue) (*Panels, error) {
 		xs.add(float64(p.Nodes))
 		ys.add(p.Value, p.Bound)
 	}
-	drawn := false
 	for i, name := range types {
 		if len(sizes[name]) < 2 {
 			continue
 		}
-		drawn = true
 		value.addValue(i, name, sizes[name])
+		gain.addSteps(i, name, sizes[name])
 		for _, p := range sizes[name][1:] {
 			gains.add(p.PerNode, 0)
 		}
-		gain.addSteps(i, name, sizes[name])
 	}
-	if !drawn {
+	if gains.empty() {
 		return nil, bad("points", "one size or none that every job can run on", "at least two sizes of a GPU type")
 	}
 	for _, c := range []*Chart{value, gain} {
@@ -65,55 +60,49 @@ func NewClusterValue(v ClusterValue) (*Panels, error) {
 	}
 	setY(value.Plot, ys, false, 0)
 	setY(gain.Plot, gains, false, 0)
-	value.legend = append(value.legend, entry{label: "no plan exceeds", line: boundStyle()})
+	bound := guide(mutedColor, dotPattern...)
+	value.explain(entry{label: "no plan exceeds", line: &bound})
 	return newPanels(v.Title, v.Subtitle, value, gain), nil
-}
-
-// boundStyle is the line of the upper bound.
-func boundStyle() *draw.LineStyle {
-	return &draw.LineStyle{Color: mutedColor, Width: 1, Dashes: dotted()}
 }
 
 // addValue adds the curve of one GPU type with its bound, and marks the
 // cluster as it is.
 func (c *Chart) addValue(i int, name string, points []plan.CurvePoint) {
 	col := seriesColor(i)
-	curve := line{style: draw.LineStyle{Color: col, Width: curveWidth}}
-	bound := line{style: *boundStyle()}
-	glyph := draw.GlyphStyle{Color: col, Radius: markRadius, Shape: seriesShape(i)}
-	d := dots{glyph: glyph}
+	curve, glyph := solid(col), mark(col, seriesShape(i))
+	var xs, ys, bounds []float64
+	var pts []Point
 	for _, p := range points {
 		x := float64(p.Nodes)
-		curve.xs, curve.ys = append(curve.xs, x), append(curve.ys, p.Value)
-		bound.xs, bound.ys = append(bound.xs, x), append(bound.ys, p.Bound)
-		d.pts = append(d.pts, Point{X: x, Y: p.Value})
+		xs, ys, bounds = append(xs, x), append(ys, p.Value), append(bounds, p.Bound)
+		pts = append(pts, Point{X: x, Y: p.Value})
 		c.tooltips = append(c.tooltips, tooltip{x, p.Value, fmt.Sprintf("%s\n%d nodes\nvalue %s, no plan exceeds %s", name, p.Nodes, number(p.Value), number(p.Bound))})
 	}
-	c.layers = append(c.layers, bound, curve, d)
+	c.add(polyline(guide(mutedColor, dotPattern...), xs, bounds), polyline(curve, xs, ys), dots(glyph, pts))
 	for _, p := range points {
 		if p.Now {
-			c.layers = append(c.layers, marker{float64(p.Nodes), p.Value, draw.GlyphStyle{Color: col, Radius: markRadius, Shape: haloGlyph{}}})
-			c.annotations = append(c.annotations, annotation{x: float64(p.Nodes), y: p.Value, text: fmt.Sprintf("now: %d", p.Nodes), color: col, bold: true})
+			c.add(marker(mark(col, haloGlyph{}), float64(p.Nodes), p.Value))
+			c.annotations = append(c.annotations, annotation{float64(p.Nodes), p.Value, fmt.Sprintf("now: %d", p.Nodes), col})
 		}
 	}
-	c.legend = append(c.legend, entry{label: name, line: &curve.style, glyph: &glyph})
+	c.explain(entry{label: name, line: &curve, glyph: &glyph})
 }
 
 // addSteps adds the staircase of one GPU type: over the nodes from one size
 // to the next, what each of them adds.
 func (c *Chart) addSteps(i int, name string, points []plan.CurvePoint) {
-	stairs := line{style: draw.LineStyle{Color: seriesColor(i), Width: curveWidth}}
+	stairs := solid(seriesColor(i))
+	var xs, ys []float64
 	for k, p := range points[1:] {
-		stairs.xs = append(stairs.xs, float64(points[k].Nodes), float64(p.Nodes))
-		stairs.ys = append(stairs.ys, p.PerNode, p.PerNode)
-		mid := float64(points[k].Nodes+p.Nodes) / 2
-		c.tooltips = append(c.tooltips, tooltip{mid, p.PerNode, fmt.Sprintf("%s, from %d to %d nodes\n%s per node", name, points[k].Nodes, p.Nodes, number(p.PerNode))})
+		from := points[k].Nodes
+		xs, ys = append(xs, float64(from), float64(p.Nodes)), append(ys, p.PerNode, p.PerNode)
+		c.tooltips = append(c.tooltips, tooltip{float64(from+p.Nodes) / 2, p.PerNode, fmt.Sprintf("%s, from %d to %d nodes\n%s per node", name, from, p.Nodes, number(p.PerNode))})
 	}
-	c.layers = append(c.layers, stairs)
+	c.add(polyline(stairs, xs, ys))
 	for _, p := range points {
 		if p.Now {
-			c.layers = append(c.layers, verticalLine{float64(p.Nodes), math.Inf(1), draw.LineStyle{Color: seriesColor(i), Width: thinWidth, Dashes: dashed()}})
+			c.add(drop(draw.LineStyle{Color: seriesColor(i), Width: thinWidth, Dashes: dashPattern}, float64(p.Nodes), math.Inf(1)))
 		}
 	}
-	c.legend = append(c.legend, entry{label: name, line: &stairs.style})
+	c.explain(entry{label: name, line: &stairs})
 }

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -20,7 +21,6 @@ type Convergence struct {
 	Target          *float64       // target loss; nil for none
 	Crossing        *data.Estimate // steps at which the curve reaches the target; nil if not known or never
 	XLabel, YLabel  string         // "step" and "loss" if empty
-	LogY            bool           // logarithmic loss
 }
 
 // LossPoints returns the points of a training curve that have both a step
@@ -47,58 +47,32 @@ func NewConvergence(s Convergence) (*Chart, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	c := newChart(s.Title, s.Subtitle, orElse(s.XLabel, "step"), orElse(s.YLabel, "loss"))
+	c := newChart(s.Title, s.Subtitle, cmp.Or(s.XLabel, "step"), cmp.Or(s.YLabel, "loss"))
 	s.setAxes(c.Plot)
-	fit := Series{Name: "fitted", Curve: s.Curve}
-	extrapolated := c.addExtrapolated([]Series{fit})
-	c.addCrossing(s)
+	fit := []Series{{Name: "fitted", Curve: s.Curve}}
+	extrapolated := c.addExtrapolated(fit)
 	c.addLosses(s.Points)
 	if len(s.Curve) > 0 {
-		c.layers = append(c.layers, ribbon{s.Curve, fade(palette[1], 0.2)})
-		c.addCurve(s.Curve, draw.LineStyle{Color: palette[1], Width: curveWidth})
-		c.legend = append(c.legend, entry{label: fit.Name, line: &draw.LineStyle{Color: palette[1], Width: curveWidth}})
+		curve := solid(palette[1])
+		c.add(ribbon(s.Curve, fade(palette[1], 0.2)))
+		c.addCurve(s.Curve, curve)
+		c.explain(entry{label: "fitted", line: &curve})
 	}
-	c.addCommonEntries([]Series{fit}, extrapolated)
-	if s.Crossing != nil && s.Crossing.Hi > s.Crossing.Lo {
-		c.legend = append(c.legend, entry{label: "90 % interval, crossing", fill: fade(palette[2], 0.18)})
-	}
+	c.addCommonEntries(fit, extrapolated)
 	c.addTarget(s)
 	return c, nil
 }
 
 func (s Convergence) check() error {
-	value := finite
-	if s.LogY {
-		value = positive
-	}
-	for i, p := range s.Points {
-		at := fmt.Sprintf("points[%d]", i)
-		if err := finite(at+".x", p.X); err != nil {
-			return err
-		}
-		if err := value(at+".y", p.Y); err != nil {
-			return err
-		}
-	}
-	for i, b := range s.Curve {
-		if err := value(fmt.Sprintf("curve[%d].mean", i), b.Mean); err != nil {
-			return err
-		}
+	if err := checkFinite("", s); err != nil {
+		return err
 	}
 	if err := checkBands("curve", s.Curve, finite); err != nil {
 		return err
 	}
-	if s.Target != nil {
-		if err := value("target", *s.Target); err != nil {
-			return err
-		}
-	}
 	if e := s.Crossing; e != nil {
 		if s.Target == nil {
 			return bad("target", "none", "a target loss, as a crossing is given")
-		}
-		if err := finite("crossing.mean", e.Mean); err != nil {
-			return err
 		}
 		if err := checkInterval("crossing", e.Lo, e.Mean, e.Hi); err != nil {
 			return err
@@ -124,19 +98,17 @@ func (s Convergence) setAxes(p *plot.Plot) {
 	if s.Crossing != nil {
 		x.add(s.Crossing.Mean, math.Min(s.Crossing.Hi, 1.3*x.hi))
 	}
-	if y.lo < 0 || s.LogY {
-		setY(p, y, s.LogY, 0)
-	} else {
-		// The tail of the curve is what matters: no room for zero.
-		room := y.pad(0.08, 0.05)
-		room.lo = math.Max(0, room.lo)
-		room.set(&p.Y, plot.LinearScale{}, linearTicks{want: 6})
+	// The tail of the curve is what matters: no room for zero.
+	for _, axis := range []struct {
+		of   extent
+		room extent
+		at   *plot.Axis
+	}{{x, x.pad(0.02, 0.03), &p.X}, {y, y.pad(0.08, 0.05), &p.Y}} {
+		if axis.of.lo >= 0 {
+			axis.room.lo = math.Max(0, axis.room.lo)
+		}
+		axis.room.set(axis.at, plot.LinearScale{}, linearTicks{want: 7})
 	}
-	room := x.pad(0.02, 0.03)
-	if x.lo >= 0 {
-		room.lo = math.Max(0, room.lo)
-	}
-	room.set(&p.X, plot.LinearScale{}, linearTicks{want: 7})
 }
 
 // addLosses adds the measured losses, thinned to mostDots.
@@ -153,49 +125,32 @@ func (c *Chart) addLosses(pts []Point) {
 	if every > 1 {
 		label = fmt.Sprintf("measured, 1 of %d drawn", every)
 	}
-	glyph := draw.GlyphStyle{Color: fade(palette[0], 0.5), Radius: 1.7, Shape: draw.CircleGlyph{}}
-	if len(kept) <= 40 {
-		glyph = draw.GlyphStyle{Color: palette[0], Radius: markRadius, Shape: draw.CircleGlyph{}}
+	glyph := mark(palette[0], draw.CircleGlyph{})
+	if len(kept) > 40 {
+		glyph = draw.GlyphStyle{Color: fade(palette[0], 0.5), Radius: 1.7, Shape: draw.CircleGlyph{}}
 	}
-	c.layers = append(c.layers, dots{kept, glyph})
-	c.legend = append(c.legend, entry{label: label, glyph: &glyph})
+	c.add(dots(glyph, kept))
+	c.explain(entry{label: label, glyph: &glyph})
 }
 
-// addCrossing shades the interval of the crossing and marks its mean.
-func (c *Chart) addCrossing(s Convergence) {
-	if s.Crossing == nil {
-		return
-	}
-	e := s.Crossing
-	c.layers = append(c.layers, zone{from: e.Lo, to: e.Hi, top: s.Target, fill: fade(palette[2], 0.18)})
-}
-
-// addTarget draws the target line and says when it is reached.
+// addTarget draws the target line, and when it is reached with its interval.
 func (c *Chart) addTarget(s Convergence) {
 	if s.Target == nil {
 		return
 	}
 	green := palette[2]
-	c.layers = append(c.layers, level{*s.Target, draw.LineStyle{Color: green, Width: 1.1, Dashes: []vg.Length{6, 2.5}}})
-	text := "target " + number(*s.Target)
-	at := c.Plot.X.Min
+	c.add(level(draw.LineStyle{Color: green, Width: 1.1, Dashes: []vg.Length{6, 2.5}}, *s.Target))
+	text, at := "target "+number(*s.Target), c.Plot.X.Min
 	if e := s.Crossing; e != nil {
 		at = e.Mean
-		c.layers = append(c.layers,
-			verticalLine{e.Mean, *s.Target, draw.LineStyle{Color: green, Width: thinWidth, Dashes: dashed()}},
-			marker{e.Mean, *s.Target, draw.GlyphStyle{Color: green, Radius: markRadius, Shape: haloGlyph{}}})
+		c.background = append(c.background, zone(fade(green, 0.18), e.Lo, e.Hi, *s.Target))
+		c.add(drop(draw.LineStyle{Color: green, Width: thinWidth, Dashes: dashPattern}, e.Mean, *s.Target),
+			marker(mark(green, haloGlyph{}), e.Mean, *s.Target))
 		text += " at step " + number(e.Mean)
 		if e.Hi > e.Lo {
 			text += fmt.Sprintf(" (%s to %s)", number(e.Lo), number(e.Hi))
+			c.explain(entry{label: "90 % interval, crossing", fill: fade(green, 0.18)})
 		}
 	}
-	c.annotations = append(c.annotations, annotation{x: at, y: *s.Target, text: text, color: green, bold: true})
-}
-
-// orElse returns s, or the default if s is empty.
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
+	c.annotations = append(c.annotations, annotation{at, *s.Target, text, green})
 }

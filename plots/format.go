@@ -77,3 +77,12 @@ func counted(n int, what string) string {
 	}
 	return strconv.Itoa(n) + " " + what
 }
+
+// joinWords joins words as in "a, b or c".
+func joinWords(words []string, with string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " " + with + " " + words[last]
+}

@@ -64,7 +64,7 @@ func NewGains(g Gains) (*Chart, error) {
 	}
 	c.addTreads(all, shownJobs(jobs), least, g.Slots)
 	for k, i := range shownJobs(jobs) {
-		c.legend = append(c.legend, entry{label: jobs[i].Job, fill: seriesColor(k)})
+		c.explain(entry{label: jobs[i].Job, fill: seriesColor(k)})
 	}
 	return c, nil
 }
@@ -105,7 +105,7 @@ func GainsOf(stairs []plan.Staircase, plan *data.Plan, cluster *data.Cluster, gp
 			g.Slots += n.GPUs
 		}
 	}
-	g.Subtitle = fmt.Sprintf("%s on %s, %s, objective %s", counted(running, "job"), gpuType, orElse(plan.Policy, policy.Default), plan.Objective)
+	g.Subtitle = fmt.Sprintf("%s on %s, %s, objective %s", counted(running, "job"), gpuType, cmp.Or(plan.Policy, policy.Default), plan.Objective)
 	return g
 }
 
@@ -134,13 +134,12 @@ func (g Gains) jobs() ([]plan.Staircase, error) {
 		if err := checkName(at+".job", j.Job); err != nil {
 			return nil, err
 		}
+		if err := checkFinite(at, j); err != nil {
+			return nil, err
+		}
 		for k, s := range j.Steps {
-			at := fmt.Sprintf("%s.steps[%d]", at, k)
-			if err := finite(at+".gain", s.Gain); err != nil {
-				return nil, err
-			}
 			if s.From < 0 || s.To <= s.From || k > 0 && s.From != j.Steps[k-1].To {
-				return nil, bad(at, fmt.Sprintf("%d to %d workers", s.From, s.To), "ascending steps, each from where the one before ends")
+				return nil, bad(fmt.Sprintf("%s.steps[%d]", at, k), fmt.Sprintf("%d to %d workers", s.From, s.To), "ascending steps, each from where the one before ends")
 			}
 			any = true
 		}
@@ -222,9 +221,7 @@ func (c *Chart) addTreads(all []tread, shown []int, least, slots int) {
 	}
 	// As much again as was given is enough to see what comes next.
 	end := math.Max(float64(slots), used+math.Max(4, 0.75*(used-float64(least))))
-	drawn := at
 	for _, t := range all {
-		width := float64(t.To - t.From)
 		if at >= end {
 			break
 		}
@@ -232,30 +229,28 @@ func (c *Chart) addTreads(all []tread, shown []int, least, slots int) {
 		if k := slices.Index(shown, t.job); k >= 0 {
 			col = seriesColor(k)
 		}
-		box := bar{from: at, to: math.Min(at+width, end), y: t.Gain, fill: col, rim: whiteColor}
-		word := "given"
+		fill, rim, word := col, whiteColor, "given"
 		if !t.Given {
-			box.fill, box.rim, word = fade(col, 0.25), fade(col, 0.6), "not given"
+			fill, rim, word = fade(col, 0.25), fade(col, 0.6), "not given"
 		}
-		c.layers = append(c.layers, box)
-		c.tooltips = append(c.tooltips, tooltip{(box.from + box.to) / 2, t.Gain, fmt.Sprintf("%s, from %d to %d workers (%s)\ngain %s per worker, to %s samples/s", t.name, t.From, t.To, word, number(t.Gain), number(t.Goodput))})
-		at += width
-		drawn = box.to
+		to := math.Min(at+float64(t.To-t.From), end)
+		c.add(box(fill, rim, at, to, t.Gain))
+		c.tooltips = append(c.tooltips, tooltip{(at + to) / 2, t.Gain, fmt.Sprintf("%s, from %d to %d workers (%s)\ngain %s per worker, to %s samples/s", t.name, t.From, t.To, word, number(t.Gain), number(t.Goodput))})
+		at = to
 	}
-	extent{0, math.Max(drawn, used)}.pad(0, 0.04).set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8, whole: true})
+	extent{0, math.Max(at, used)}.pad(0, 0.04).set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8, whole: true})
 	if least > 0 {
-		c.layers = append(c.layers, zone{from: 0, to: float64(least), fill: shadeColor})
-		c.legend = append(c.legend, entry{label: "smallest allocations", fill: shadeColor})
+		c.background = append(c.background, zone(shadeColor, 0, float64(least), math.Inf(1)))
+		c.explain(entry{label: "smallest allocations", fill: shadeColor})
 	}
-	c.legend = append(c.legend, entry{label: "given", fill: mutedColor})
-	if drawn > used {
-		c.legend = append(c.legend, entry{label: "not given", fill: fade(mutedColor, 0.25)})
+	c.explain(entry{label: "given", fill: mutedColor})
+	if at > used {
+		c.explain(entry{label: "not given", fill: fade(mutedColor, 0.25)})
 	}
-	stop := draw.LineStyle{Color: inkColor, Width: thinWidth, Dashes: dashed()}
-	c.layers = append(c.layers, verticalLine{used, math.Inf(1), stop})
+	c.add(drop(draw.LineStyle{Color: inkColor, Width: thinWidth, Dashes: dashPattern}, used, math.Inf(1)))
 	text := fmt.Sprintf("stops at %g", used)
 	if slots > 0 {
 		text += fmt.Sprintf(" of %d", slots)
 	}
-	c.annotations = append(c.annotations, annotation{x: used, y: c.Plot.Y.Max, text: text, color: inkColor, bold: true})
+	c.annotations = append(c.annotations, annotation{used, c.Plot.Y.Max, text, inkColor})
 }

@@ -80,7 +80,7 @@ func NewHeatMap(h HeatMap) (*Chart, error) {
 	for _, cell := range h.Cells {
 		i, _ := slices.BinarySearch(xs, cell.X)
 		k, _ := slices.BinarySearch(ys, cell.Y)
-		c.layers = append(c.layers, tile{cell, float64(i), float64(k), heatColor(cell, values)})
+		c.add(tile(cell, float64(i), float64(k), heatColor(cell, values)))
 		if !cell.Failed {
 			what := map[bool]string{true: "measured", false: "predicted"}[cell.Measured]
 			c.tooltips = append(c.tooltips, tooltip{float64(i), float64(k), fmt.Sprintf("%s, %s\n%s %s: %s", amount(cell.X, h.XLabel), amount(cell.Y, h.YLabel), what, h.Label, number(cell.Value))})
@@ -133,39 +133,29 @@ func heatColor(c Cell, values extent) color.NRGBA {
 	return out
 }
 
-// tile is a cell in its column and row.
-type tile struct {
-	Cell
-	column, row float64
-	fill        color.NRGBA
-}
-
-func (t tile) rectangle(f *frame) vg.Rectangle {
-	return grow(vg.Rectangle{Min: f.at(t.column-0.5, t.row-0.5), Max: f.at(t.column+0.5, t.row+0.5)}, -0.5)
-}
-
-func (t tile) draw(f *frame) {
-	r := t.rectangle(f)
-	fillRect(&f.Canvas, t.fill, r)
-	sty := keyStyle()
-	if sty.Color = textOn(t.fill); sty.Color == whiteColor {
-		sty.Color = lightTextColor
-	}
-	sty.XAlign, sty.YAlign = draw.XCenter, draw.YCenter
-	corner := vg.Point{X: r.Min.X + 5, Y: r.Max.Y - 5}
-	switch {
-	case t.Failed: // in a colour that every theme sets off from an empty cell
-		f.DrawGlyphNoClip(draw.GlyphStyle{Color: mutedColor, Radius: 2.4, Shape: crossGlyph{}}, corner)
-	case t.Measured:
-		f.DrawGlyphNoClip(draw.GlyphStyle{Color: sty.Color, Radius: 1.6, Shape: draw.CircleGlyph{}}, corner)
-	}
-	if !t.Failed {
-		f.FillText(sty, middle(r).Add(vg.Point{Y: textRise}), number(t.Value))
-	}
-	if t.Best {
-		rim := []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min}
-		f.StrokeLines(draw.LineStyle{Color: palette[1], Width: 2}, rim)
+// tile draws a cell in its column and row.
+func tile(cell Cell, column, row float64, fill color.NRGBA) layer {
+	return func(f *frame) {
+		r := grow(vg.Rectangle{Min: f.at(column-0.5, row-0.5), Max: f.at(column+0.5, row+0.5)}, -0.5)
+		fillRect(&f.Canvas, fill, r)
+		sty := keyStyle()
+		if sty.Color = textOn(fill); sty.Color == whiteColor {
+			sty.Color = lightTextColor
+		}
+		sty.XAlign, sty.YAlign = draw.XCenter, draw.YCenter
+		corner := vg.Point{X: r.Min.X + 5, Y: r.Max.Y - 5}
+		switch {
+		case cell.Failed: // in a colour that every theme sets off from an empty cell
+			f.DrawGlyphNoClip(draw.GlyphStyle{Color: mutedColor, Radius: 2.4, Shape: crossGlyph{}}, corner)
+		case cell.Measured:
+			f.DrawGlyphNoClip(draw.GlyphStyle{Color: sty.Color, Radius: 1.6, Shape: draw.CircleGlyph{}}, corner)
+		}
+		if !cell.Failed {
+			f.FillText(sty, middle(r).Add(vg.Point{Y: textRise}), number(cell.Value))
+		}
+		if cell.Best {
+			rim := []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min}
+			f.StrokeLines(draw.LineStyle{Color: palette[1], Width: 2}, rim)
+		}
 	}
 }
-
-func (t tile) ink(f *frame) []vg.Point { return inkOf(t.rectangle(f)) }

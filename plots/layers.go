@@ -4,228 +4,177 @@ import (
 	"image/color"
 	"math"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// layer is one thing drawn in data coordinates.
-type layer interface {
-	draw(f *frame)
-	// ink returns canvas points, a few points apart, that cover what the
-	// mark draws and a legend or label must leave visible.
-	ink(f *frame) []vg.Point
+// frame is the part of the canvas that shows data, with the way from data
+// to canvas coordinates.
+type frame struct {
+	draw.Canvas
+	plot *plot.Plot
 }
 
-// line is a polyline.
-type line struct {
-	xs, ys []float64
-	style  draw.LineStyle
-}
+// at returns where a data point lies on the canvas. On a logarithmic axis,
+// what is not positive lies below the frame.
+func (f *frame) at(x, y float64) vg.Point { return vg.Point{X: f.x(x), Y: f.y(y)} }
 
-func (l line) points(f *frame) []vg.Point {
-	pts := make([]vg.Point, len(l.xs))
-	for i := range pts {
-		pts[i] = f.at(l.xs[i], l.ys[i])
+func (f *frame) x(v float64) vg.Length { return f.Canvas.X(norm(&f.plot.X, v)) }
+func (f *frame) y(v float64) vg.Length { return f.Canvas.Y(norm(&f.plot.Y, v)) }
+
+// norm maps an axis onto 0 to 1, everything outside to at most one axis
+// length away.
+func norm(a *plot.Axis, v float64) float64 {
+	if _, log := a.Scale.(plot.LogScale); log && v <= 0 {
+		return -1
 	}
-	return pts
+	return math.Max(-1, math.Min(2, a.Norm(v)))
 }
 
-func (l line) draw(f *frame) {
-	f.StrokeLines(l.style, f.ClipLinesXY(l.points(f))...)
+// inside returns a data point on the canvas, moved vertically into the frame.
+func (f *frame) inside(x, y float64) vg.Point {
+	p := f.at(x, y)
+	p.Y = max(f.Min.Y, min(f.Max.Y, p.Y))
+	return p
 }
 
-func (l line) ink(f *frame) []vg.Point { return along(l.points(f)) }
-
-// ribbon is the interval around a curve.
-type ribbon struct {
-	curve []Band
-	fill  color.Color
+// glyph draws a marker where a data point lies inside the frame.
+func (f *frame) glyph(sty draw.GlyphStyle, x, y float64) {
+	if at := f.at(x, y); f.Contains(at) {
+		f.DrawGlyphNoClip(sty, at)
+	}
 }
 
-func (r ribbon) draw(f *frame) {
-	if len(r.curve) < 2 {
-		return
-	}
-	pts := make([]vg.Point, 0, 2*len(r.curve))
-	for _, b := range r.curve {
-		pts = append(pts, f.inside(f.at(b.X, b.Hi)))
-	}
-	for i := len(r.curve) - 1; i >= 0; i-- {
-		pts = append(pts, f.inside(f.at(r.curve[i].X, r.curve[i].Lo)))
-	}
-	f.FillPolygon(r.fill, f.ClipPolygonX(pts))
-}
+// layer draws one thing in data coordinates.
+type layer func(f *frame)
 
-// ink covers the area, not only its edge: a legend inside a wide ribbon
-// hides it as well.
-func (r ribbon) ink(f *frame) []vg.Point {
-	const spacing = 6
-	lo, hi := make([]vg.Point, len(r.curve)), make([]vg.Point, len(r.curve))
-	for i, b := range r.curve {
-		lo[i], hi[i] = f.inside(f.at(b.X, b.Lo)), f.inside(f.at(b.X, b.Hi))
-	}
-	var out []vg.Point
-	for i := 1; i < len(lo); i++ {
-		across := max(1, int((hi[i].X-lo[i-1].X)/spacing))
-		for k := range across {
-			t := vg.Length(k) / vg.Length(across)
-			x := lo[i-1].X + t*(lo[i].X-lo[i-1].X)
-			bottom, top := lo[i-1].Y+t*(lo[i].Y-lo[i-1].Y), hi[i-1].Y+t*(hi[i].Y-hi[i-1].Y)
-			out = append(out, along([]vg.Point{{X: x, Y: bottom}, {X: x, Y: top}})...)
+// polyline draws a line through points.
+func polyline(sty draw.LineStyle, xs, ys []float64) layer {
+	return func(f *frame) {
+		pts := make([]vg.Point, len(xs))
+		for i := range pts {
+			pts[i] = f.at(xs[i], ys[i])
 		}
+		f.StrokeLines(sty, f.ClipLinesXY(pts)...)
 	}
-	return out
 }
 
-// dots are measured points with their error bars.
-type dots struct {
-	pts   []Point
-	glyph draw.GlyphStyle
-}
-
-func (d dots) draw(f *frame) {
-	const cap vg.Length = 2.2
-	bar := draw.LineStyle{Color: d.glyph.Color, Width: 1}
-	for _, p := range d.pts {
-		lo, hi := f.inside(f.at(p.X, p.Lo)), f.inside(f.at(p.X, p.Hi))
-		// Bars that would hide behind the marker are left out.
-		if p.Hi > p.Lo && hi.Y-lo.Y > 2*d.glyph.Radius {
-			f.StrokeLine2(bar, lo.X, lo.Y, hi.X, hi.Y)
-			f.StrokeLine2(bar, lo.X-cap, lo.Y, lo.X+cap, lo.Y)
-			f.StrokeLine2(bar, hi.X-cap, hi.Y, hi.X+cap, hi.Y)
+// ribbon fills the interval around a curve.
+func ribbon(curve []Band, fill color.Color) layer {
+	return func(f *frame) {
+		if len(curve) < 2 {
+			return
 		}
+		pts := make([]vg.Point, 0, 2*len(curve))
+		for _, b := range curve {
+			pts = append(pts, f.inside(b.X, b.Hi))
+		}
+		for i := len(curve) - 1; i >= 0; i-- {
+			pts = append(pts, f.inside(curve[i].X, curve[i].Lo))
+		}
+		f.FillPolygon(fill, f.ClipPolygonX(pts))
 	}
-	rim := d.glyph
-	rim.Color, rim.Radius = whiteColor, d.glyph.Radius+0.8
-	for _, p := range d.pts {
-		at := f.at(p.X, p.Y)
-		if f.Contains(at) {
-			if d.glyph.Radius >= markRadius {
-				f.DrawGlyphNoClip(rim, at)
+}
+
+// dots draws measured points with their error bars. Bars that would hide behind
+// the marker are left out.
+func dots(sty draw.GlyphStyle, pts []Point) layer {
+	return func(f *frame) {
+		const cap vg.Length = 2.2
+		bar := draw.LineStyle{Color: sty.Color, Width: 1}
+		for _, p := range pts {
+			lo, hi := f.inside(p.X, p.Lo), f.inside(p.X, p.Hi)
+			if p.Hi > p.Lo && hi.Y-lo.Y > 2*sty.Radius {
+				f.StrokeLine2(bar, lo.X, lo.Y, hi.X, hi.Y)
+				f.StrokeLine2(bar, lo.X-cap, lo.Y, lo.X+cap, lo.Y)
+				f.StrokeLine2(bar, hi.X-cap, hi.Y, hi.X+cap, hi.Y)
 			}
-			f.DrawGlyphNoClip(d.glyph, at)
+		}
+		rim := sty
+		rim.Color, rim.Radius = whiteColor, sty.Radius+0.8
+		for _, p := range pts {
+			if sty.Radius >= markRadius {
+				f.glyph(rim, p.X, p.Y)
+			}
+			f.glyph(sty, p.X, p.Y)
 		}
 	}
 }
 
-func (d dots) ink(f *frame) []vg.Point {
-	var out []vg.Point
-	for _, p := range d.pts {
-		at := f.at(p.X, p.Y)
-		r := d.glyph.Radius
-		out = append(out, at, vg.Point{X: at.X - r, Y: at.Y}, vg.Point{X: at.X + r, Y: at.Y},
-			vg.Point{X: at.X, Y: at.Y - r}, vg.Point{X: at.X, Y: at.Y + r})
-		if p.Hi > p.Lo {
-			out = append(out, along([]vg.Point{f.inside(f.at(p.X, p.Lo)), f.inside(f.at(p.X, p.Hi))})...)
-		}
-	}
-	return out
+// marker draws one emphasised point.
+func marker(sty draw.GlyphStyle, x, y float64) layer {
+	return func(f *frame) { f.glyph(sty, x, y) }
 }
 
 // rug marks what has no value along the bottom of the frame; rows keep the
 // marks of several series apart.
-type rug struct {
-	xs    []float64
-	row   int
-	glyph draw.GlyphStyle
-}
-
-func (r rug) points(f *frame) []vg.Point {
-	pts := make([]vg.Point, len(r.xs))
-	for i, x := range r.xs {
-		pts[i] = vg.Point{X: f.x(x), Y: f.Min.Y + vg.Length(r.row)*9 + 6}
-	}
-	return pts
-}
-
-func (r rug) draw(f *frame) {
-	for _, p := range r.points(f) {
-		if f.ContainsX(p.X) {
-			f.DrawGlyphNoClip(r.glyph, p)
+func rug(sty draw.GlyphStyle, xs []float64, row int) layer {
+	return func(f *frame) {
+		for _, x := range xs {
+			if at := (vg.Point{X: f.x(x), Y: f.Min.Y + vg.Length(row)*9 + 6}); f.ContainsX(at.X) {
+				f.DrawGlyphNoClip(sty, at)
+			}
 		}
 	}
 }
 
-func (r rug) ink(f *frame) []vg.Point { return r.points(f) }
-
-// level is a horizontal line across the frame.
-type level struct {
-	y     float64
-	style draw.LineStyle
-}
-
-func (l level) draw(f *frame) {
-	if y := f.y(l.y); f.ContainsY(y) {
-		f.StrokeLine2(l.style, f.Min.X, y, f.Max.X, y)
+// level draws a horizontal line across the frame.
+func level(sty draw.LineStyle, y float64) layer {
+	return func(f *frame) {
+		if at := f.y(y); f.ContainsY(at) {
+			f.StrokeLine2(sty, f.Min.X, at, f.Max.X, at)
+		}
 	}
 }
 
-func (l level) ink(f *frame) []vg.Point {
-	y := f.y(l.y)
-	return along([]vg.Point{{X: f.Min.X, Y: y}, {X: f.Max.X, Y: y}})
-}
-
-// verticalLine is a vertical line from the axis up to a point; to the top of the
+// drop draws a vertical line from the axis up to a point; to the top of the
 // frame if y is +Inf.
-type verticalLine struct {
-	x, y  float64
-	style draw.LineStyle
-}
-
-func (s verticalLine) ends(f *frame) []vg.Point {
-	top := f.Max.Y
-	if !math.IsInf(s.y, 1) {
-		top = min(top, f.y(s.y))
-	}
-	return []vg.Point{{X: f.x(s.x), Y: f.Min.Y}, {X: f.x(s.x), Y: top}}
-}
-
-func (s verticalLine) draw(f *frame) {
-	if e := s.ends(f); f.ContainsX(e[0].X) {
-		f.StrokeLine2(s.style, e[0].X, e[0].Y, e[1].X, e[1].Y)
+func drop(sty draw.LineStyle, x, y float64) layer {
+	return func(f *frame) {
+		top := f.Max.Y
+		if !math.IsInf(y, 1) {
+			top = min(top, f.y(y))
+		}
+		if at := f.x(x); f.ContainsX(at) {
+			f.StrokeLine2(sty, at, f.Min.Y, at, top)
+		}
 	}
 }
 
-func (s verticalLine) ink(f *frame) []vg.Point { return along(s.ends(f)) }
-
-// zone shades the frame between two x, up to top. Without a top it is background:
-// it lies under the grid, and a legend may lie on it.
-type zone struct {
-	from, to float64
-	fill     color.Color
-	top      *float64
-}
-
-func (z zone) draw(f *frame) {
-	l, r, top := max(f.Min.X, f.x(z.from)), min(f.Max.X, f.x(z.to)), f.Max.Y
-	if z.top != nil {
-		top = min(top, f.y(*z.top))
-	}
-	if l < r {
-		fillRect(&f.Canvas, z.fill, vg.Rectangle{Min: vg.Point{X: l, Y: f.Min.Y}, Max: vg.Point{X: r, Y: top}})
+// zone shades the frame between two x, up to y or, if that is +Inf, to its top.
+func zone(fill color.Color, from, to, y float64) layer {
+	return func(f *frame) {
+		l, r, top := max(f.Min.X, f.x(from)), min(f.Max.X, f.x(to)), f.Max.Y
+		if !math.IsInf(y, 1) {
+			top = min(top, f.y(y))
+		}
+		if l < r {
+			fillRect(&f.Canvas, fill, vg.Rectangle{Min: vg.Point{X: l, Y: f.Min.Y}, Max: vg.Point{X: r, Y: top}})
+		}
 	}
 }
 
-func (z zone) ink(f *frame) []vg.Point {
-	if z.top == nil {
-		return nil
-	}
-	return along([]vg.Point{f.inside(f.at(z.from, *z.top)), f.inside(f.at(z.to, *z.top))})
-}
-
-// marker is one emphasised point.
-type marker struct {
-	x, y  float64
-	glyph draw.GlyphStyle
-}
-
-func (p marker) draw(f *frame) {
-	if at := f.at(p.x, p.y); f.Contains(at) {
-		f.DrawGlyphNoClip(p.glyph, at)
+// box draws a bar between two x, from zero or the foot of the frame to y.
+func box(fill, rim color.Color, from, to, y float64) layer {
+	return func(f *frame) {
+		foot, top := f.inside(from, 0), f.inside(to, y)
+		r := vg.Rectangle{Min: vg.Point{X: foot.X, Y: min(foot.Y, top.Y)}, Max: vg.Point{X: top.X, Y: max(foot.Y, top.Y)}}
+		fillRect(&f.Canvas, fill, r)
+		// A rim takes the colour of a bar that is hardly wider than two of them.
+		if width := r.Size().X; width > 2 {
+			sty := draw.LineStyle{Color: rim, Width: min(0.5, width/8)}
+			f.StrokeLines(sty, []vg.Point{r.Min, {X: r.Min.X, Y: r.Max.Y}, r.Max, {X: r.Max.X, Y: r.Min.Y}})
+		}
 	}
 }
 
-func (p marker) ink(f *frame) []vg.Point {
-	at, r := f.at(p.x, p.y), p.glyph.Radius+2
-	return []vg.Point{at, {X: at.X - r, Y: at.Y}, {X: at.X + r, Y: at.Y}, {X: at.X, Y: at.Y - r}, {X: at.X, Y: at.Y + r}}
+// grow returns the rectangle with d added on every side.
+func grow(r vg.Rectangle, d vg.Length) vg.Rectangle {
+	return vg.Rectangle{Min: vg.Point{X: r.Min.X - d, Y: r.Min.Y - d}, Max: vg.Point{X: r.Max.X + d, Y: r.Max.Y + d}}
+}
+
+// fillRect fills a rectangle.
+func fillRect(c *draw.Canvas, col color.Color, r vg.Rectangle) {
+	c.FillPolygon(col, []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}})
 }

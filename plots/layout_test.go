@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
@@ -14,28 +15,27 @@ import (
 )
 
 func TestEmptiestTakesTheFirstOfEquals(t *testing.T) {
-	boxes := corners(vg.Rectangle{Max: vg.Point{X: 100, Y: 100}}, vg.Point{X: 20, Y: 10})
-	topLeft, topRight, bottomRight := vg.Point{X: 10, Y: 90}, vg.Point{X: 90, Y: 90}, vg.Point{X: 90, Y: 10}
+	boxes := []vg.Rectangle{{Max: vg.Point{X: 10, Y: 10}}, {Min: vg.Point{X: 50}, Max: vg.Point{X: 60, Y: 10}}, {Min: vg.Point{X: 90}, Max: vg.Point{X: 99, Y: 10}}}
+	left, middle, right := vg.Point{X: 5, Y: 5}, vg.Point{X: 55, Y: 5}, vg.Point{X: 95, Y: 11}
 	for _, c := range []struct {
 		ink           []vg.Point
 		best, covered int
 	}{
 		{nil, 0, 0},
-		{[]vg.Point{topLeft}, 1, 0},
-		{[]vg.Point{topLeft, topRight}, 2, 0},
-		{[]vg.Point{topLeft, topRight, bottomRight}, 3, 0},
-		{[]vg.Point{topLeft, topLeft, topRight, bottomRight, bottomRight, {X: 10, Y: 10}, {X: 11, Y: 10}}, 1, 1},
+		{[]vg.Point{left}, 1, 0},
+		{[]vg.Point{left, middle}, 2, 0},
+		{[]vg.Point{left, left, middle, middle, right}, 2, 1},
+		{[]vg.Point{left, middle, right}, 0, 1},
 	} {
-		if best, covered := emptiest(boxes, c.ink); best != c.best || covered != c.covered {
-			t.Errorf("emptiest(%v) = %d, %d; want %d, %d", c.ink, best, covered, c.best, c.covered)
+		if best, covered := emptiest(boxes, c.ink); best != boxes[c.best] || covered != c.covered {
+			t.Errorf("emptiest(%v) = %v, %d; want %v, %d", c.ink, best, covered, boxes[c.best], c.covered)
 		}
 	}
 }
 
-// TestLegendCoversNoData lays out samples and checks that a legend inside
-// the plot has no ink under it, and that the crowded one moves out.
-func TestLegendCoversNoData(t *testing.T) {
-	inside := map[string]bool{"scalability_crowded": false, "convergence": true, "search": true, "simulation": true, "step_time": true}
+// TestLegendStandsAboveTheData measures every sample at several widths: the
+// legend fits between header and data, and no row of it is wider than the figure.
+func TestLegendStandsAboveTheData(t *testing.T) {
 	for _, s := range samples() {
 		fig, err := s.make()
 		if err != nil {
@@ -45,22 +45,67 @@ func TestLegendCoversNoData(t *testing.T) {
 		if !ok {
 			continue
 		}
-		w, h := c.Size()
-		body := draw.Crop(draw.NewCanvas(new(recorder.Canvas), w, h), margin, -margin, margin, -margin-40)
-		f := c.frame(body)
-		_, corner, fits := c.arrange(f)
-		if want, given := inside[s.name]; given && fits != want {
-			t.Errorf("%s: legend inside is %v; want %v", s.name, fits, want)
-		}
-		if !fits {
-			continue
-		}
-		for _, m := range c.layers {
-			if _, covered := emptiest([]vg.Rectangle{corner}, m.ink(f)); covered > 0 {
-				t.Errorf("%s: the legend covers %d points of a %T", s.name, covered, m)
+		for _, width := range []vg.Length{c.Width, c.Width / 2} {
+			dc := draw.NewCanvas(new(recorder.Canvas), width, c.Height)
+			below := dc.Max.Y - margin - headerHeight(c.Title, c.Subtitle, width-2*margin) - c.legend.height(width-2*margin)
+			if top := c.frame(dc).Max.Y; top > below {
+				t.Errorf("%s, %g points wide: the data reach up to %g, the legend down to %g", s.name, width, top, below)
+			}
+			for _, row := range c.legend.rows(width - 2*margin) {
+				if n := len(row); n > 1 && rowWidth(row) > width-2*margin {
+					t.Errorf("%s: a row of %d entries is %g points wide, of %g", s.name, n, rowWidth(row), width-2*margin)
+				}
 			}
 		}
 	}
+}
+
+func rowWidth(row []entry) vg.Length {
+	w := -keyGap
+	for _, e := range row {
+		w += keyGap + e.sampleWidth() + swatchGap + keyStyle().Width(e.label)
+	}
+	return w
+}
+
+// TestAnnotationAvoidsWhatIsDrawn draws a line through the nearest places of an
+// annotation: it goes elsewhere, and a second one does not cover the first.
+func TestAnnotationAvoidsWhatIsDrawn(t *testing.T) {
+	c := newChart("", "", "x", "y")
+	extent{0, 10}.set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 5})
+	extent{0, 10}.set(&c.Plot.Y, plot.LinearScale{}, linearTicks{want: 5})
+	c.add(polyline(solid(palette[0]), []float64{0, 10}, []float64{5, 5}))
+	c.annotations = []annotation{{5, 5, "first", palette[0]}, {5, 5, "second", palette[0]}}
+	var texts textPlaces
+	c.Draw(draw.NewCanvas(&texts, c.Width, c.Height))
+	line := c.frame(draw.NewCanvas(&texts, c.Width, c.Height)).y(5)
+	var boxes []vg.Rectangle
+	for _, word := range []string{"first", "second"} {
+		sty := bold(noteStyle())
+		size := sty.Rectangle(word).Size()
+		at := texts.at[word]
+		b := vg.Rectangle{Min: vg.Point{X: at.X, Y: at.Y - 3}, Max: vg.Point{X: at.X + size.X, Y: at.Y + size.Y - 3}}
+		if b.Min.Y < line && line < b.Max.Y {
+			t.Errorf("%q from %g to %g lies on the line at %g", word, b.Min.Y, b.Max.Y, line)
+		}
+		boxes = append(boxes, b)
+	}
+	if a, b := boxes[0], boxes[1]; a.Min.X < b.Max.X && b.Min.X < a.Max.X && a.Min.Y < b.Max.Y && b.Min.Y < a.Max.Y {
+		t.Errorf("the annotations %v and %v overlap", a, b)
+	}
+}
+
+// textPlaces is a canvas that notes where texts are written.
+type textPlaces struct {
+	recorder.Canvas
+	at map[string]vg.Point
+}
+
+func (c *textPlaces) FillString(_ font.Face, pt vg.Point, s string) {
+	if c.at == nil {
+		c.at = map[string]vg.Point{}
+	}
+	c.at[s] = pt
 }
 
 func values(ticks []plot.Tick) (out []float64, labels []string) {

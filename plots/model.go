@@ -1,7 +1,9 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"knee/data"
 	"knee/predict"
@@ -9,13 +11,13 @@ import (
 
 // ScalabilityOf is what models say of one curve for every condition, with the
 // measurements that lie on it and its knee. Curves are named by what they differ
-// in; what they share is the subtitle. Quantity must not be Goodput, which
-// measurements do not hold; where a condition has no batch it is Speed whatever
-// was asked for.
+// in; what they share is the subtitle. Goodput is as predicted: measurements do
+// not hold it. Where a condition has no batch the quantity is Speed whatever was
+// asked for.
 func ScalabilityOf(all []Condition, q Quantity) (Scalability, error) {
-	s := Scalability{Title: "Scalability of " + jobsOf(all), Quantity: q, Ideal: q.isRate()}
+	s := Scalability{Title: "Scalability of " + jobsOf(all), Quantity: q, Ideal: true}
 	for _, c := range all {
-		if c.Base.LocalBatch == 0 && c.GlobalBatch == 0 && !c.Layout && q == Throughput {
+		if c.Base.LocalBatch == 0 && c.GlobalBatch == 0 && !c.Layout {
 			s.Quantity = Speed
 		}
 	}
@@ -41,7 +43,7 @@ func jobsOf(all []Condition) string {
 	var jobs []string
 	seen := map[string]bool{}
 	for _, c := range all {
-		if job := orElse(c.Predictor.Model.Job(), "the job"); !seen[job] {
+		if job := cmp.Or(c.Predictor.Model.Job(), "the job"); !seen[job] {
 			seen[job] = true
 			jobs = append(jobs, job)
 		}
@@ -57,11 +59,14 @@ func seriesOf(c Condition, answers []predict.Answer, q Quantity) (Series, error)
 	}
 	shown := func(a predict.Answer) float64 { return estimateOf(a, q).Mean }
 	// A curve that still rises at its end has its knee further on, if anywhere.
-	if i := predict.KneeOf(answers, shown); q.isRate() && i >= 0 && i < len(answers)-1 {
+	if i := predict.KneeOf(answers, shown); i >= 0 && i < len(answers)-1 {
 		s.Knee = &Knee{X: float64(answers[i].Config.Workers), Y: shown(answers[i])}
 		if answers[i].Extrapolated {
 			s.Knee.Note = "knee, extrapolated: " + amount(s.Knee.X, "workers")
 		}
+	}
+	if q == Goodput { // which measurements do not hold
+		return s, nil
 	}
 	var err error
 	s.Points, err = MeasuredPoints(c.Measured(), q)
@@ -73,8 +78,6 @@ func estimateOf(a predict.Answer, q Quantity) data.Estimate {
 	switch q {
 	case Goodput:
 		return a.Goodput
-	case StepTime:
-		return a.StepTime
 	case Speed:
 		return a.StepTime.Per(1)
 	}
@@ -85,7 +88,7 @@ func estimateOf(a predict.Answer, q Quantity) data.Estimate {
 // condition, each of which needs a batch. The cost is that of a million samples:
 // in US$ if every GPU type has a price, else in worker-hours.
 func EfficiencyOf(all []Condition) (Efficiency, error) {
-	e := Efficiency{Title: "What scaling costs: " + jobsOf(all), Work: "million samples", Unit: "US$"}
+	e := Efficiency{Title: "What scaling costs: " + jobsOf(all), Unit: "US$"}
 	for _, c := range all {
 		if !(c.Predictor.Price[c.Base.GPUType] > 0) {
 			e.Unit = "worker-hours"
@@ -154,26 +157,29 @@ func LayoutHeat(p *predict.Predictor, q predict.LayoutQuestion) (HeatMap, error)
 }
 
 // SpeedOf is the speed of a parameter-server job at one local batch: over
-// workers at each number of ps in servers, or over ps at each number of workers,
-// the two figures Optimus fits its models to (EuroSys'18, Fig. 9).
-func SpeedOf(p *predict.Predictor, base data.Config, workers, servers []int, overPS bool) (Scalability, error) {
+// workers at each measured number of ps or, overPS, over ps at each measured
+// number of workers, the two figures Optimus fits its models to (EuroSys'18,
+// Fig. 9).
+func SpeedOf(c Condition, overPS bool) (Scalability, error) {
+	p, base := c.Predictor, c.Base
 	s := Scalability{Title: p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s, %s samples per worker", base.GPUType, base.Mode, number(base.LocalBatch)),
 		Quantity: Speed, Y: LinearScale} // a logarithm flattens the fall after the peak
-	fixed, along, name := servers, workers, func(n int) string { return fmt.Sprintf("%d ps", n) }
+	workers, servers := predict.Sizes(p.Model, base.GPUType, base.Mode)
+	rows := p.Model.Measurements(base.GPUType, base.Mode)
+	axes := func(c *data.Config) (moves, stays *int) { return &c.Workers, &c.PS }
+	xs, fixed, unit := workers, servers, "ps"
 	if overPS {
-		s.XLabel, fixed, along, name = "ps (parameter servers)", workers, servers, func(n int) string { return counted(n, "worker") }
+		workers = slices.DeleteFunc(workers, func(k int) bool {
+			return !slices.ContainsFunc(rows, func(m data.Measurement) bool { return m.Workers == k })
+		})
+		s.XLabel, xs, fixed, unit = "ps (parameter servers)", servers, workers, "workers"
+		axes = func(c *data.Config) (moves, stays *int) { return &c.PS, &c.Workers }
 	}
-	for _, f := range fixed {
-		series := Series{Name: name(f)}
-		at := func(c *data.Config) (moves, stays *int) {
-			if overPS {
-				return &c.PS, &c.Workers
-			}
-			return &c.Workers, &c.PS
-		}
-		for _, row := range p.Model.Measurements(base.GPUType, base.Mode) {
-			moves, stays := at(&row.Config)
-			if *stays != f || row.LocalBatch != base.LocalBatch {
+	for _, n := range fixed {
+		series := Series{Name: fmt.Sprintf("%d %s", n, unit)}
+		for _, row := range rows {
+			moves, stays := axes(&row.Config)
+			if *stays != n || row.LocalBatch != base.LocalBatch {
 				continue
 			}
 			pts, err := MeasuredPoints([]data.Measurement{row}, Speed)
@@ -183,11 +189,11 @@ func SpeedOf(p *predict.Predictor, base data.Config, workers, servers []int, ove
 			pts[0].X = float64(*moves)
 			series.Points = append(series.Points, pts[0])
 		}
-		for _, x := range along {
-			c := base
-			moves, stays := at(&c)
-			*moves, *stays = x, f
-			a, err := p.At(c)
+		for _, x := range xs {
+			at := base
+			moves, stays := axes(&at)
+			*moves, *stays = x, n
+			a, err := p.At(at)
 			if err != nil {
 				return s, err
 			}

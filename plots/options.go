@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 
 	"gonum.org/v1/plot/vg"
@@ -22,9 +23,9 @@ func (o Options) Apply(fig Figure) error {
 	}
 	switch f := fig.(type) {
 	case *Chart:
-		f.Title, f.Width, f.Height = orElse(o.Title, f.Title), o.Width, o.Height
+		f.Title, f.Width, f.Height = cmp.Or(o.Title, f.Title), o.Width, o.Height
 	case *Panels:
-		f.Title = orElse(o.Title, f.Title)
+		f.Title = cmp.Or(o.Title, f.Title)
 		f.resize(o.Width, o.Height)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -16,7 +15,6 @@ type Quantity string
 const (
 	Throughput Quantity = "throughput" // samples/s
 	Goodput    Quantity = "goodput"    // samples/s at initial-batch worth
-	StepTime   Quantity = "step time"  // s
 	Speed      Quantity = "speed"      // steps/s
 )
 
@@ -25,24 +23,10 @@ func (q Quantity) label() string {
 	switch q {
 	case Throughput, Goodput:
 		return string(q) + " (samples/s)"
-	case StepTime:
-		return "step time (s)"
 	case Speed:
 		return "speed (steps/s)"
 	}
 	return ""
-}
-
-// isRate reports whether more is better, so that ideal scaling is a line
-// through the origin.
-func (q Quantity) isRate() bool { return q != StepTime }
-
-// check returns an error unless the quantity is known.
-func (q Quantity) check(field string) error {
-	if q.label() == "" {
-		return bad(field, fmt.Sprintf("%q", string(q)), "throughput, goodput, step time or speed")
-	}
-	return nil
 }
 
 // Point is one measurement. Lo and Hi are its 95 % interval; both zero means
@@ -109,8 +93,6 @@ func quantityOf(m data.Measurement, q Quantity) (float64, error) {
 		return 0, refuse("step_time_s", show(m.StepTime), "seconds > 0")
 	}
 	switch q {
-	case StepTime:
-		return m.StepTime, nil
 	case Speed:
 		return 1 / m.StepTime, nil
 	case Throughput:
@@ -119,7 +101,7 @@ func quantityOf(m data.Measurement, q Quantity) (float64, error) {
 		}
 		return 0, refuse("local_batch", show(m.LocalBatch), "a batch > 0 to turn the step time into a throughput")
 	}
-	return 0, refuse("quantity", string(q), "throughput, step time or speed, which a measurement holds")
+	return 0, refuse("quantity", string(q), "throughput or speed, which a measurement holds")
 }
 
 // relativeHalfWidth returns half the 95 % interval of the mean step time

@@ -1,8 +1,8 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
-	"image/color"
 	"math"
 	"strings"
 
@@ -16,7 +16,7 @@ import (
 
 // ResidualPoint is one measurement that was held out and predicted.
 type ResidualPoint struct {
-	X       float64 // predicted step time in seconds, or workers
+	X       float64 // predicted step time in seconds
 	Error   float64 // predicted/measured − 1
 	Outside bool    // the measurement lies outside its 90 % interval
 }
@@ -31,15 +31,14 @@ type ResidualSeries struct {
 type Residuals struct {
 	Title, Subtitle string
 	Series          []ResidualSeries // drawn and listed in order
-	Workers         bool             // X is a number of workers, not a predicted step time
 }
 
 // ResidualsOf turns a validation into a figure with one series per mode, and
 // the figures of merit in the subtitle. Modes stand in the order they are
 // documented, so that they keep their colours from figure to figure. A
 // validation of several families has one series per mode and family.
-func ResidualsOf(v *predict.Validation, title string, workers bool) Residuals {
-	s := Residuals{Title: title, Workers: workers, Subtitle: meritOf(v)}
+func ResidualsOf(v *predict.Validation, title string) Residuals {
+	s := Residuals{Title: title, Subtitle: meritOf(v)}
 	for _, mode := range data.Modes() {
 		for _, family := range v.Families {
 			series := ResidualSeries{Name: string(mode)}
@@ -48,7 +47,7 @@ func ResidualsOf(v *predict.Validation, title string, workers bool) Residuals {
 			}
 			for _, r := range v.Residuals {
 				if r.Measured.ModeOrDefault() == mode && r.Family == family {
-					series.Points = append(series.Points, residualPoint(r, workers))
+					series.Points = append(series.Points, ResidualPoint{X: r.Predicted.Mean, Error: r.Error(), Outside: !r.Covered()})
 				}
 			}
 			s.Series = append(s.Series, series)
@@ -57,147 +56,96 @@ func ResidualsOf(v *predict.Validation, title string, workers bool) Residuals {
 	return s
 }
 
-func residualPoint(r predict.Residual, workers bool) ResidualPoint {
-	p := ResidualPoint{X: r.Predicted.Mean, Error: r.Error(), Outside: !r.Covered()}
-	if workers {
-		p.X = float64(r.Measured.Workers)
-	}
-	return p
-}
-
 // meritOf puts the totals of a validation into words.
 func meritOf(v *predict.Validation) string {
+	method := map[predict.Method]string{predict.LeaveOneOut: "leave-one-out", predict.Forward: "forward", predict.HeldOut: "test set"}[v.Method]
 	var parts []string
 	for _, t := range v.Totals() {
-		part := fmt.Sprintf("mean error %.1f %%, median %.1f %%, %.0f %% inside their 90 %% interval", t.MAPE, t.Median, t.Coverage)
+		about := fmt.Sprintf("%s, %d predictions", cmp.Or(method, "cross-validated"), t.N)
 		if len(v.Families) > 1 {
-			part = t.Family + ": " + part
-		} else {
-			part = fmt.Sprintf("%s, %d predictions: %s", methodLabel(v.Method), t.N, part)
+			about = t.Family
 		}
-		parts = append(parts, part)
+		parts = append(parts, fmt.Sprintf("%s: mean error %.1f %%, median %.1f %%, %.0f %% inside their 90 %% interval", about, t.MAPE, t.Median, t.Coverage))
 	}
 	return strings.Join(parts, "; ")
-}
-
-// methodLabel says what was held out.
-func methodLabel(m predict.Method) string {
-	switch m {
-	case predict.LeaveOneOut:
-		return "leave-one-out"
-	case predict.Forward:
-		return "forward"
-	case predict.HeldOut:
-		return "test set"
-	}
-	return "cross-validated"
 }
 
 // tolerance is the error that the lines mark: what Optimus (EuroSys'18,
 // section 3.2) reports its speed models to stay within.
 const tolerance = 10 // percent
 
-// crowd is the number of points from which on they are drawn small, so that
-// they do not hide one another.
+// crowd is the number of points from which on they are drawn small and
+// translucent, so that they do not hide one another.
 const crowd = 300
 
 // NewResiduals returns the figure, or an error that names the first field
 // that cannot be drawn.
 func NewResiduals(s Residuals) (*Chart, error) {
-	if err := s.check(); err != nil {
+	x, y, n := newExtent(), newExtent(), 0
+	y.add(-1.5*tolerance, 1.5*tolerance)
+	if err := checkFinite("", s); err != nil {
 		return nil, err
 	}
-	label := "predicted step time (s)"
-	if s.Workers {
-		label = "workers"
+	for i, series := range s.Series {
+		if err := checkName(fmt.Sprintf("series[%d].name", i), series.Name); err != nil {
+			return nil, err
+		}
+		for k, p := range series.Points {
+			if err := positive(fmt.Sprintf("series[%d].points[%d].x", i, k), p.X); err != nil {
+				return nil, err
+			}
+			x.add(p.X)
+			y.add(100 * p.Error)
+			n++
+		}
 	}
-	c := newChart(s.Title, s.Subtitle, label, "predicted / measured − 1 (%)")
-	s.setAxes(c.Plot)
-	limits := draw.LineStyle{Color: mutedColor, Width: 1, Dashes: dashed()}
-	c.layers = append(c.layers, level{0, draw.LineStyle{Color: axisColor, Width: 1}}, level{tolerance, limits}, level{-tolerance, limits})
+	if n == 0 {
+		return nil, bad("series", "nothing", "at least one residual")
+	}
+	c := newChart(s.Title, s.Subtitle, "predicted step time (s)", "predicted / measured − 1 (%)")
+	y.pad(0.06, 0.06).set(&c.Plot.Y, plot.LinearScale{}, linearTicks{want: 8})
+	if x.hi/x.lo < 4 {
+		x.pad(0.06, 0.06).set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8})
+	} else {
+		x.padLog(0.05, 0.05).set(&c.Plot.X, plot.LogScale{}, decadeTicks{})
+	}
+	limits := guide(mutedColor, dashPattern...)
+	c.add(level(guide(axisColor), 0), level(limits, tolerance), level(limits, -tolerance))
 	outside := false
-	for i := range s.Series {
-		outside = c.addResiduals(s, i) || outside
+	for i, series := range s.Series {
+		if len(series.Points) > 0 {
+			outside = c.addResiduals(i, series, n) || outside
+		}
 	}
 	if outside {
-		c.legend = append(c.legend, entry{label: "outside its 90 % interval", glyph: &draw.GlyphStyle{Color: mutedColor, Radius: markRadius, Shape: draw.RingGlyph{}}})
+		ring := mark(mutedColor, draw.RingGlyph{})
+		c.explain(entry{label: "outside its 90 % interval", glyph: &ring})
 	}
-	c.legend = append(c.legend, entry{label: fmt.Sprintf("±%d %%", tolerance), line: &limits})
+	c.explain(entry{label: fmt.Sprintf("±%d %%", tolerance), line: &limits})
 	return c, nil
 }
 
-func (s Residuals) check() error {
-	any := false
-	for i, series := range s.Series {
-		at := fmt.Sprintf("series[%d]", i)
-		if err := checkName(at+".name", series.Name); err != nil {
-			return err
-		}
-		for j, p := range series.Points {
-			any = true
-			at := fmt.Sprintf("%s.points[%d]", at, j)
-			if err := positive(at+".x", p.X); err != nil {
-				return err
-			}
-			if err := finite(at+".error", p.Error); err != nil {
-				return err
-			}
-		}
-	}
-	if !any {
-		return bad("series", "nothing", "at least one residual")
-	}
-	return nil
-}
-
-// setAxes makes room for every point and for the lines.
-func (s Residuals) setAxes(p *plot.Plot) {
-	x, y := newExtent(), newExtent()
-	y.add(-1.5*tolerance, 1.5*tolerance)
-	for _, series := range s.Series {
-		for _, r := range series.Points {
-			x.add(r.X)
-			y.add(100 * r.Error)
-		}
-	}
-	y.pad(0.06, 0.06).set(&p.Y, plot.LinearScale{}, linearTicks{want: 8})
-	switch {
-	case s.Workers:
-		setX(p, x, AutoScale)
-	case x.hi/x.lo < 4:
-		x.pad(0.06, 0.06).set(&p.X, plot.LinearScale{}, linearTicks{want: 8})
-	default:
-		x.padLog(0.05, 0.05).set(&p.X, plot.LogScale{}, decadeTicks{})
-	}
-}
-
-// addResiduals adds the points of a series, hollow where the measurement lies
-// outside its interval, and reports whether one does.
-func (c *Chart) addResiduals(s Residuals, i int) bool {
-	var n int
-	for _, series := range s.Series {
-		n += len(series.Points)
-	}
-	radius := markRadius
-	var col color.Color = seriesColor(i)
+// addResiduals adds the points of a series of n in all, hollow where the
+// measurement lies outside its interval, and reports whether one does.
+func (c *Chart) addResiduals(i int, s ResidualSeries, n int) bool {
+	key := mark(seriesColor(i), seriesShape(i))
+	inside := key
 	if n > crowd {
-		// Translucent, so that the eye sees where most of them lie.
-		col = fade(seriesColor(i), 0.45)
-		radius = vg.Length(math.Max(1.4, float64(markRadius)*math.Sqrt(float64(crowd)/float64(n))))
+		inside.Color = fade(seriesColor(i), 0.45)
+		inside.Radius = vg.Length(math.Max(1.4, float64(markRadius)*math.Sqrt(float64(crowd)/float64(n))))
 	}
-	inside := dots{glyph: draw.GlyphStyle{Color: col, Radius: radius, Shape: seriesShape(i)}}
-	outside := dots{glyph: draw.GlyphStyle{Color: col, Radius: radius, Shape: draw.RingGlyph{}}}
-	for _, r := range s.Series[i].Points {
-		to := &inside
+	outside := inside
+	outside.Shape = draw.RingGlyph{}
+	var in, out []Point
+	for _, r := range s.Points {
+		p := Point{X: r.X, Y: 100 * r.Error}
 		if r.Outside {
-			to = &outside
+			out = append(out, p)
+		} else {
+			in = append(in, p)
 		}
-		to.pts = append(to.pts, Point{X: r.X, Y: 100 * r.Error})
 	}
-	c.layers = append(c.layers, inside, outside)
-	if len(s.Series[i].Points) > 0 {
-		sample := draw.GlyphStyle{Color: seriesColor(i), Radius: markRadius, Shape: seriesShape(i)}
-		c.legend = append(c.legend, entry{label: s.Series[i].Name, glyph: &sample})
-	}
-	return len(outside.pts) > 0
+	c.add(dots(inside, in), dots(outside, out))
+	c.explain(entry{label: s.Name, glyph: &key})
+	return len(out) > 0
 }

@@ -48,12 +48,9 @@ func TestResidualsGolden(t *testing.T) {
 // however small or large the errors are.
 func TestResidualsShowEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := Residuals{Workers: rapid.Bool().Draw(t, "workers"), Series: []ResidualSeries{{Name: "a"}}}
+		s := Residuals{Series: []ResidualSeries{{Name: "a"}}}
 		for range rapid.IntRange(1, 8).Draw(t, "n") {
 			x := rapid.Float64Range(1e-4, 1e3).Draw(t, "x")
-			if s.Workers {
-				x = float64(rapid.IntRange(1, 512).Draw(t, "workers of one"))
-			}
 			s.Series[0].Points = append(s.Series[0].Points, ResidualPoint{X: x, Error: rapid.Float64Range(-1, 20).Draw(t, "error")})
 		}
 		c, err := NewResiduals(s)
@@ -80,11 +77,11 @@ func TestResidualsOf(t *testing.T) {
 	v := &predict.Validation{Method: predict.Forward, Families: []string{"auto"}, Residuals: []predict.Residual{
 		row(data.PSSync, 4, 1, 1.25, .5), row(data.AllReduce, 2, 2, 1, .25),
 	}}
-	s := ResidualsOf(v, "a", true)
-	if s.Series[0].Name != "allreduce" || s.Series[0].Points[0] != (ResidualPoint{X: 2, Error: -.5, Outside: true}) {
+	s := ResidualsOf(v, "a")
+	if s.Series[0].Name != "allreduce" || s.Series[0].Points[0] != (ResidualPoint{X: 1, Error: -.5, Outside: true}) {
 		t.Errorf("the first series is %+v", s.Series[0])
 	}
-	if s.Series[1].Name != "ps-sync" || s.Series[1].Points[0] != (ResidualPoint{X: 4, Error: .25}) {
+	if s.Series[1].Name != "ps-sync" || s.Series[1].Points[0] != (ResidualPoint{X: 1.25, Error: .25}) {
 		t.Errorf("the second series is %+v", s.Series[1])
 	}
 	if want := "forward, 2 predictions: mean error 37.5 %, median 37.5 %, 50 % inside their 90 % interval"; s.Subtitle != want {

@@ -25,7 +25,6 @@ func samples() []sample {
 		{"scalability", func() (Figure, error) { return NewScalability(scalabilitySample()) }},
 		{"scalability_log2", func() (Figure, error) { return NewScalability(log2Sample()) }},
 		{"scalability_crowded", func() (Figure, error) { return NewScalability(crowdedSample()) }},
-		{"step_time", func() (Figure, error) { return NewScalability(stepTimeSample()) }},
 		{"speed_workers", func() (Figure, error) { return NewScalability(speedSample(true)) }},
 		{"speed_ps", func() (Figure, error) { return NewScalability(speedSample(false)) }},
 		{"convergence", func() (Figure, error) { return NewConvergence(convergenceSample(400)) }},
@@ -100,20 +99,7 @@ func crowdedSample() Scalability {
 	}
 	all[1].Points = append(all[1].Points, Point{X: 6, Status: data.Failed})
 	all[4].Points = append(all[4].Points, Point{X: 6, Status: data.OOM}, Point{X: 8, Status: data.OOM})
-	return Scalability{Title: "five variants", Subtitle: "no corner is free: the legend moves above", Quantity: Throughput, Series: all, Ideal: true, X: LinearScale}
-}
-
-func stepTimeSample() Scalability {
-	s := ringSeries("t4", 0.11, 0.05, []float64{1, 2, 4, 8}, 12, 0)
-	for i := range s.Points {
-		p := &s.Points[i]
-		p.Y, p.Lo, p.Hi = p.X*64/p.Y, p.X*64/p.Hi, p.X*64/p.Lo
-	}
-	for i := range s.Curve {
-		b := &s.Curve[i]
-		b.Mean, b.Lo, b.Hi = b.X*64/b.Mean, b.X*64/b.Hi, b.X*64/b.Lo
-	}
-	return Scalability{Title: "resnet18-cifar10", Subtitle: "t4, allreduce, local batch 64", Quantity: StepTime, Series: []Series{s}}
+	return Scalability{Title: "five variants", Subtitle: "a legend of seven entries", Quantity: Throughput, Series: all, Ideal: true, X: LinearScale}
 }
 
 // psSpeed is the synchronous speed of Optimus with made-up coefficients.
@@ -165,10 +151,10 @@ func searchSample() Search {
 	rng := rand.New(rand.NewPCG(3, 4))
 	s := Search{
 		Title: "search progress", Subtitle: "resnet50-imagenet, 24 trials of 240 candidates, seed 1",
-		Objective: "cost to target (US$)", Minimize: true, Initial: 5,
+		Objective: "throughput (samples/s)",
 	}
 	for i := 1; i <= 24; i++ {
-		t := SearchTrial{Number: i, Value: 14 + 60*math.Exp(-float64(i)/6)*rng.Float64() + 6*rng.Float64(), Status: data.OK}
+		t := SearchTrial{Number: i, Value: 3000 - 2000*math.Exp(-float64(i)/6)*rng.Float64() - 400*rng.Float64(), Status: data.OK}
 		switch i {
 		case 4, 9:
 			t.Status = data.OOM
@@ -176,12 +162,10 @@ func searchSample() Search {
 			t.Status = data.Failed
 		case 17:
 			t.Label = "8 × a100, batch 96"
-			t.Value = 13.4
+			t.Value = 3105
 		}
 		s.Trials = append(s.Trials, t)
 	}
-	best := 12.9
-	s.Optimum = &best
 	return s
 }
 
@@ -249,7 +233,7 @@ func efficiencySample() Efficiency {
 		b.Mean, b.Lo, b.Hi = b.Mean/(b.X*alone), b.Lo/(b.X*alone), b.Hi/(b.X*alone)
 	}
 	return Efficiency{Title: "What scaling costs: resnet50-imagenet", Subtitle: "a100, allreduce, 64 samples per worker",
-		Scaling: []Series{scaling}, Cost: []Series{cost}, Work: "million samples", Unit: "US$"}
+		Scaling: []Series{scaling}, Cost: []Series{cost}, Unit: "US$"}
 }
 
 func batchSample() Batch {
@@ -282,7 +266,7 @@ func heatSample() HeatMap {
 func surrogateSample() Surrogate {
 	next := 16.0
 	s := Surrogate{Title: "What the search of resnet50 predicts", Subtitle: "everything but workers as in 8 × a100, allreduce, batch 64",
-		Knob: "workers", Objective: "throughput (samples/s)", GainLabel: "expected gain (%)", Next: &next}
+		Knob: "workers", Objective: "throughput (samples/s)", Next: &next}
 	for i, k := range []float64{1, 2, 4, 8, 16, 32} {
 		y, spread := ring(k, 0.1, 0.05), 0.04+0.03*float64(i%2)+0.06*math.Max(0, float64(i-3))
 		s.Prediction = append(s.Prediction, Band{X: k, Mean: y, Lo: y * (1 - spread), Hi: y * (1 + spread)})

@@ -57,7 +57,7 @@ func TestComparisonErrors(t *testing.T) {
 
 func TestSurrogate(t *testing.T) {
 	next := 4.0
-	s := Surrogate{Title: "Prediction", Knob: "workers", Objective: "throughput (samples/s)", GainLabel: "gain (%)", Next: &next,
+	s := Surrogate{Title: "Prediction", Knob: "workers", Objective: "throughput (samples/s)", Next: &next,
 		Prediction: []Band{{X: 1, Mean: 10, Lo: 9, Hi: 11}, {X: 4, Mean: 1000, Lo: 20, Hi: 1400}},
 		Points:     []Point{{X: 1, Y: 10}, {X: 4, Status: data.OOM}}, Gain: []Band{{X: 1}, {X: 4, Mean: 5}}}
 	fig, err := NewSurrogate(s)

@@ -3,10 +3,8 @@ package plots
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Method is the progress of one search method in a [Comparison]: X is the
@@ -49,29 +47,25 @@ func NewComparison(s Comparison) (*Chart, error) {
 	}
 	extent{x.lo - 0.5, x.hi + 0.5}.set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 12, whole: true})
 	extent{0.97, y.hi * 1.08}.set(&c.Plot.Y, plot.LogScale{}, decadeTicks{})
-	sty := draw.LineStyle{Color: mutedColor, Width: 1, Dashes: dotted()}
-	c.layers = append(c.layers, level{1.05, sty})
-	banded := s.banded()
+	near := guide(mutedColor, dotPattern...)
+	c.add(level(near, 1.05))
+	last := len(s.Methods) - 1
 	for i, m := range s.Methods {
-		if slices.Contains(banded, i) {
-			c.layers = append(c.layers, ribbon{cut(m.Progress, true), fade(seriesColor(i), 0.16)})
+		if i == 0 || i == last {
+			c.add(ribbon(cut(m.Progress, true), fade(seriesColor(i), 0.16)))
 		}
 	}
 	for i, m := range s.Methods {
-		c.addCurve(cut(m.Progress, false), draw.LineStyle{Color: seriesColor(i), Width: curveWidth})
-		c.legend = append(c.legend, entry{label: m.Name, line: &draw.LineStyle{Color: seriesColor(i), Width: curveWidth}})
+		sty := solid(seriesColor(i))
+		c.addCurve(cut(m.Progress, false), sty)
+		c.explain(entry{label: m.Name, line: &sty})
 	}
 	label := "10 to 90 % of searches"
-	if len(banded) < len(s.Methods) {
-		label = fmt.Sprintf("10 to 90 %% of searches, %s and %s", s.Methods[banded[0]].Name, s.Methods[banded[len(banded)-1]].Name)
+	if last > 1 {
+		label += fmt.Sprintf(", %s and %s", s.Methods[0].Name, s.Methods[last].Name)
 	}
-	c.legend = append(c.legend, entry{label: label, fill: fade(mutedColor, 0.25)}, entry{label: "5 % above the best", line: &sty})
+	c.explain(entry{label: label, fill: fade(mutedColor, 0.25)}, entry{label: "5 % above the best", line: &near})
 	return c, nil
-}
-
-// banded returns the methods whose bands are drawn: the first and the last.
-func (s Comparison) banded() []int {
-	return slices.Compact([]int{0, len(s.Methods) - 1})
 }
 
 func (s Comparison) check() error {

@@ -80,7 +80,7 @@ func (b *SearchPrediction) Along(knob string) (Surrogate, error) {
 		return Surrogate{}, err
 	}
 	spec := Surrogate{Title: b.title(), Subtitle: "everything but " + knobWords(knob) + " as in " + slice.Through.String(),
-		Knob: knobWords(knob), Objective: b.label(), GainLabel: "expected gain (%)"}
+		Knob: knobWords(knob), Objective: b.label()}
 	for _, p := range slice.Points {
 		spec.Prediction = append(spec.Prediction, BandOf(p.Value, p.Expected, false))
 		spec.Gain = append(spec.Gain, Band{X: p.Value, Mean: 100 * p.Improvement})

@@ -15,10 +15,8 @@ type Surrogate struct {
 	Objective       string // axis label with unit
 	Prediction      []Band // of the objective, X ascending
 	Points          []Point
-	Gain            []Band   // expected improvement over the best, Mean ≥ 0, at the X of Prediction; lo and hi are ignored
-	GainLabel       string   // axis label of the lower panel, with unit
+	Gain            []Band   // expected improvement over the best in per cent, Mean ≥ 0, at the X of Prediction; lo and hi are ignored
 	Next            *float64 // the knob's value in the next suggestion; nil for none
-	X               Scale
 }
 
 // leastGain is the expected gain, in per cent, below which it is none: what is
@@ -31,8 +29,8 @@ const gainShare = 0.36
 // NewSurrogate returns the figure, or an error that names the first field
 // that cannot be drawn.
 func NewSurrogate(s Surrogate) (*Panels, error) {
-	series := Series{Name: "predicted", Points: s.Points, Curve: s.Prediction}
-	if err := checkSeries([]Series{series}, finite); err != nil {
+	series := []Series{{Name: "predicted", Points: s.Points, Curve: s.Prediction}}
+	if err := checkSeries(series, finite); err != nil {
 		return nil, err
 	}
 	if len(s.Prediction) == 0 {
@@ -41,38 +39,30 @@ func NewSurrogate(s Surrogate) (*Panels, error) {
 	if err := checkBands("gain", flat(s.Gain), finite); err != nil {
 		return nil, err
 	}
-	if s.Next != nil {
-		if err := finite("next", *s.Next); err != nil {
-			return nil, err
-		}
+	if err := checkFinite("next", s.Next); err != nil {
+		return nil, err
 	}
-	prediction, gain := newChart(s.Title, s.Subtitle, s.Knob, s.Objective), newChart("", "", s.Knob, s.GainLabel)
+	prediction, gain := newChart(s.Title, s.Subtitle, s.Knob, s.Objective), newChart("", "", s.Knob, "expected gain (%)")
 	prediction.Height, gain.Height = 1.3*(1-gainShare)*DefaultHeight, 1.3*gainShare*DefaultHeight
-	x, y := extents([]Series{series})
-	setX(prediction.Plot, x, s.X)
-	setY(prediction.Plot, y, false, failingSeries([]Series{series}))
+	x, y := extents(series)
+	setX(prediction.Plot, x, AutoScale)
+	setX(gain.Plot, x, AutoScale)
+	setY(prediction.Plot, y, false, failingSeries(series))
 	if s.Next != nil {
-		next := draw.LineStyle{Color: palette[2], Width: 1.1, Dashes: dashed()}
-		prediction.layers = append(prediction.layers, verticalLine{*s.Next, math.Inf(1), next})
-		gain.layers = append(gain.layers, verticalLine{*s.Next, math.Inf(1), next})
-		prediction.legend = append(prediction.legend, entry{label: "suggested next", line: &next})
+		next := draw.LineStyle{Color: palette[2], Width: 1.1, Dashes: dashPattern}
+		prediction.add(drop(next, *s.Next, math.Inf(1)))
+		gain.add(drop(next, *s.Next, math.Inf(1)))
+		prediction.explain(entry{label: "suggested next", line: &next})
 	}
-	prediction.addSeries([]Series{series}, 0)
-	prediction.addCommonEntries([]Series{series}, false)
-	setX(gain.Plot, x, s.X)
-	top := newExtent()
-	top.add(0)
+	prediction.addSeries(series, 0)
+	prediction.addCommonEntries(series, false)
+	top := leastGain
+	gain.addCurve(flat(s.Gain), solid(palette[1]))
 	for _, g := range s.Gain {
-		top.add(g.Mean)
+		top = math.Max(top, g.Mean)
+		gain.add(marker(draw.GlyphStyle{Color: palette[1], Radius: 2, Shape: draw.CircleGlyph{}}, g.X, g.Mean))
 	}
-	if top.hi < leastGain {
-		top.hi = leastGain
-	}
-	extent{0, 1.12 * top.hi}.set(&gain.Plot.Y, plot.LinearScale{}, linearTicks{want: 3})
-	gain.addCurve(flat(s.Gain), draw.LineStyle{Color: palette[1], Width: curveWidth})
-	for _, g := range s.Gain {
-		gain.layers = append(gain.layers, marker{g.X, g.Mean, draw.GlyphStyle{Color: palette[1], Radius: 2, Shape: draw.CircleGlyph{}}})
-	}
+	extent{0, 1.12 * top}.set(&gain.Plot.Y, plot.LinearScale{}, linearTicks{want: 3})
 	return &Panels{Charts: []*Chart{prediction, gain}, Rows: true}, nil
 }
 

@@ -1,11 +1,11 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
 	"knee/data"
@@ -25,12 +25,6 @@ type Knee struct {
 	X, Y float64
 	Note string // replaces the text "knee: X workers"
 }
-
-// dashed is the dash pattern of predictions outside the measured range.
-func dashed() []vg.Length { return []vg.Length{4, 3} }
-
-// dotted is the pattern of guide lines.
-func dotted() []vg.Length { return []vg.Length{1.2, 2.4} }
 
 // checkSeries checks every series and that there is something to draw.
 func checkSeries(all []Series, check func(string, float64) error) error {
@@ -146,10 +140,9 @@ func (s Series) mapped(f func(x, y float64) float64) Series {
 func (c *Chart) addSeries(all []Series, i int) {
 	s, col := all[i], seriesColor(i)
 	if len(s.Curve) > 1 && len(all) <= mostBands {
-		c.layers = append(c.layers, ribbon{s.Curve, fade(col, 0.18)})
+		c.add(ribbon(s.Curve, fade(col, 0.18)))
 	}
-	c.addCurve(s.Curve, draw.LineStyle{Color: col, Width: curveWidth})
-	glyph := draw.GlyphStyle{Color: col, Radius: markRadius, Shape: seriesShape(i)}
+	c.addCurve(s.Curve, solid(col))
 	var ok []Point
 	var failed []float64
 	for _, p := range s.Points {
@@ -159,13 +152,20 @@ func (c *Chart) addSeries(all []Series, i int) {
 			failed = append(failed, p.X)
 		}
 	}
-	c.layers = append(c.layers, dots{ok, glyph})
+	glyph, curve := mark(col, seriesShape(i)), solid(col)
+	c.add(dots(glyph, ok))
 	if len(failed) > 0 {
 		slices.Sort(failed)
-		cross := draw.GlyphStyle{Color: col, Radius: markRadius, Shape: crossGlyph{}}
-		c.layers = append(c.layers, rug{slices.Compact(failed), failingSeries(all[i+1:]), cross})
+		c.add(rug(mark(col, crossGlyph{}), slices.Compact(failed), failingSeries(all[i+1:])))
 	}
-	c.legend = append(c.legend, seriesEntry(s, ok, glyph))
+	key := entry{label: s.Name}
+	if len(s.Curve) > 0 {
+		key.line = &curve
+	}
+	if len(ok) > 0 || len(s.Curve) == 0 {
+		key.glyph = &glyph
+	}
+	c.explain(key)
 	c.addTooltips(s)
 }
 
@@ -182,40 +182,22 @@ func failingSeries(all []Series) int {
 	return n
 }
 
-// seriesEntry returns the legend entry that shows what the series has.
-func seriesEntry(s Series, ok []Point, glyph draw.GlyphStyle) entry {
-	e := entry{label: s.Name}
-	col := glyph.Color
-	if len(s.Curve) > 0 {
-		e.line = &draw.LineStyle{Color: col, Width: curveWidth}
-	}
-	if len(ok) > 0 || len(s.Curve) == 0 {
-		e.glyph = &glyph
-	}
-	return e
-}
-
 // addCurve adds the runs of a curve, dashed where it is extrapolated. A step
 // between a measured and an extrapolated x counts as extrapolated.
 func (c *Chart) addCurve(curve []Band, sty draw.LineStyle) {
-	for start := 0; start+1 < len(curve); {
-		dash := curve[start].Extrapolated || curve[start+1].Extrapolated
-		end := start + 1
-		for end+1 < len(curve) && (curve[end].Extrapolated || curve[end+1].Extrapolated) == dash {
-			end++
-		}
-		l := line{style: sty}
-		if dash {
-			l.style.Dashes = dashed()
-		}
-		for _, b := range curve[start : end+1] {
-			l.xs, l.ys = append(l.xs, b.X), append(l.ys, b.Mean)
-		}
-		c.layers = append(c.layers, l)
-		start = end
-	}
 	if len(curve) == 1 {
-		c.layers = append(c.layers, marker{curve[0].X, curve[0].Mean, draw.GlyphStyle{Color: sty.Color, Radius: markRadius, Shape: draw.RingGlyph{}}})
+		c.add(marker(mark(sty.Color, draw.RingGlyph{}), curve[0].X, curve[0].Mean))
+	}
+	for i := 0; i+1 < len(curve); {
+		run, dash := sty, curve[i].Extrapolated || curve[i+1].Extrapolated
+		if dash {
+			run.Dashes = dashPattern
+		}
+		xs, ys := []float64{curve[i].X}, []float64{curve[i].Mean}
+		for ; i+1 < len(curve) && (curve[i].Extrapolated || curve[i+1].Extrapolated) == dash; i++ {
+			xs, ys = append(xs, curve[i+1].X), append(ys, curve[i+1].Mean)
+		}
+		c.add(polyline(run, xs, ys))
 	}
 }
 
@@ -232,22 +214,21 @@ func (c *Chart) addExtrapolated(all []Series) bool {
 			}
 		}
 	}
-	if !any {
-		return false
-	}
-	lo, hi := c.Plot.X.Min, c.Plot.X.Max
-	if inside.empty() {
-		c.layers = append(c.layers, zone{from: lo, to: hi, fill: shadeColor})
-		return true
-	}
 	x, _ := extents(all)
-	if x.lo < inside.lo {
-		c.layers = append(c.layers, zone{from: lo, to: inside.lo, fill: shadeColor})
+	lo, hi := c.Plot.X.Min, c.Plot.X.Max
+	shade := func(from, to float64) { c.background = append(c.background, zone(shadeColor, from, to, math.Inf(1))) }
+	switch {
+	case any && inside.empty():
+		shade(lo, hi)
+	case any:
+		if x.lo < inside.lo {
+			shade(lo, inside.lo)
+		}
+		if x.hi > inside.hi {
+			shade(inside.hi, hi)
+		}
 	}
-	if x.hi > inside.hi {
-		c.layers = append(c.layers, zone{from: inside.hi, to: hi, fill: shadeColor})
-	}
-	return true
+	return any
 }
 
 // addCommonEntries explains bars, ribbons, dashes and crosses, each only if
@@ -266,15 +247,17 @@ func (c *Chart) addCommonEntries(all []Series, extrapolated bool) {
 			ribbons = ribbons || b.Hi > b.Lo
 		}
 	}
-	grey := draw.GlyphStyle{Color: mutedColor, Radius: markRadius, Shape: barGlyph{}}
 	if bars {
-		c.legend = append(c.legend, entry{label: "95 % interval, measured", glyph: &grey})
+		grey := mark(mutedColor, barGlyph{})
+		c.explain(entry{label: "95 % interval, measured", glyph: &grey})
 	}
 	if ribbons && len(all) <= mostBands {
-		c.legend = append(c.legend, entry{label: "90 % interval, predicted", fill: fade(mutedColor, 0.25)})
+		c.explain(entry{label: "90 % interval, predicted", fill: fade(mutedColor, 0.25)})
 	}
 	if extrapolated {
-		c.legend = append(c.legend, entry{label: "extrapolated", fill: shadeColor, line: &draw.LineStyle{Color: mutedColor, Width: curveWidth, Dashes: dashed()}})
+		dashed := solid(mutedColor)
+		dashed.Dashes = dashPattern
+		c.explain(entry{label: "extrapolated", fill: shadeColor, line: &dashed})
 	}
 	var names []string
 	for _, s := range data.Statuses() {
@@ -283,7 +266,17 @@ func (c *Chart) addCommonEntries(all []Series, extrapolated bool) {
 		}
 	}
 	if len(names) > 0 {
-		cross := draw.GlyphStyle{Color: mutedColor, Radius: markRadius, Shape: crossGlyph{}}
-		c.legend = append(c.legend, entry{label: joinWords(names, "or"), glyph: &cross})
+		cross := mark(mutedColor, crossGlyph{})
+		c.explain(entry{label: joinWords(names, "or"), glyph: &cross})
 	}
+}
+
+// addKnee marks the knee of a series, drops a line to the axis and labels it.
+func (c *Chart) addKnee(i int, s Series) {
+	if s.Knee == nil {
+		return
+	}
+	col, k := seriesColor(i), s.Knee
+	c.add(drop(draw.LineStyle{Color: col, Width: thinWidth, Dashes: dashPattern}, k.X, k.Y), marker(mark(col, haloGlyph{}), k.X, k.Y))
+	c.annotations = append(c.annotations, annotation{k.X, k.Y, cmp.Or(k.Note, "knee: "+amount(k.X, "workers")), col})
 }

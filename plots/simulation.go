@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"knee/allocate/simulate"
 )
@@ -68,34 +67,35 @@ func NewSimulation(s Simulation) (*Chart, error) {
 	x.padLog(0.03, 0.03).set(&c.Plot.X, plot.LogScale{}, decadeTicks{})
 	extent{0, 103}.set(&c.Plot.Y, plot.LinearScale{}, linearTicks{want: 5})
 	for i, r := range s.Runs {
-		c.addDistribution(i, r)
+		xs, ys, sum := []float64{c.Plot.X.Min}, []float64{0}, 0.0
+		for k, t := range slices.Sorted(slices.Values(r.JCT)) {
+			sum += t
+			xs, ys = append(xs, t/3600), append(ys, 100*float64(k+1)/float64(len(r.JCT)))
+		}
+		c.addStairs(i, fmt.Sprintf("%s, mean %s", r.Policy, duration(sum/float64(len(r.JCT)))), append(xs, c.Plot.X.Max), append(ys, 100))
 	}
 	return c, nil
 }
 
-// addDistribution adds the staircase of one policy.
-func (c *Chart) addDistribution(i int, r PolicyRun) {
-	jct := slices.Sorted(slices.Values(r.JCT))
-	stairs := line{style: draw.LineStyle{Color: seriesColor(i), Width: curveWidth, Dashes: policyDashes(i)}}
-	var done, sum float64
-	for k, t := range jct {
-		sum += t
-		next := 100 * float64(k+1) / float64(len(jct))
-		stairs.xs = append(stairs.xs, t/3600, t/3600)
-		stairs.ys = append(stairs.ys, done, next)
-		done = next
-	}
-	stairs.xs, stairs.ys = append(stairs.xs, c.Plot.X.Max), append(stairs.ys, done)
-	stairs.xs, stairs.ys = thinned(stairs.xs, stairs.ys)
-	c.layers = append(c.layers, stairs)
-	mean := sum / float64(len(jct))
-	c.legend = append(c.legend, entry{label: fmt.Sprintf("%s, mean %s", r.Policy, duration(mean)), line: &stairs.style})
+// addStairs adds the line of one policy: from each x on, y holds.
+func (c *Chart) addStairs(i int, label string, xs, ys []float64) {
+	sty := solid(seriesColor(i))
+	// In grey print lines without markers are told apart by their dashes.
+	sty.Dashes = [][]vg.Length{nil, {6, 2}, {2, 1.5}, {7, 2, 2, 2}}[i%4]
+	xs, ys = thinned(stairs(xs, ys))
+	c.add(polyline(sty, xs, ys))
+	c.explain(entry{label: label, line: &sty})
 }
 
-// policyDashes tells lines without markers apart in grey print.
-func policyDashes(i int) []vg.Length {
-	patterns := [][]vg.Length{nil, {6, 2}, {2, 1.5}, {7, 2, 2, 2}}
-	return patterns[i%len(patterns)]
+// stairs turns steps into the points of a staircase.
+func stairs(xs, ys []float64) (px, py []float64) {
+	for i, x := range xs {
+		if i > 0 {
+			px, py = append(px, x), append(py, ys[i-1])
+		}
+		px, py = append(px, x), append(py, ys[i])
+	}
+	return px, py
 }
 
 // duration writes seconds in the unit that keeps them short.

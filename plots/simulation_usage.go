@@ -38,8 +38,7 @@ func NewOccupancy(o Occupancy) (*Panels, error) {
 	queue := newChart("", "", "time since the first submission (h)", "jobs waiting")
 	queue.Height = DefaultHeight * 0.62
 	f := &Panels{Title: o.Title, Subtitle: o.Subtitle, Rows: true}
-	most := 1.0
-	x := extent{0, (end - begin) / 3600}
+	most, x := 1.0, extent{0, (end - begin) / 3600}
 	for i, r := range o.Runs {
 		r.History = until(r.History, end)
 		var times, used, waiting []float64
@@ -48,12 +47,9 @@ func NewOccupancy(o Occupancy) (*Panels, error) {
 			used, waiting = append(used, float64(u.GPUs)), append(waiting, float64(u.Waiting))
 		}
 		f.Charts = append(f.Charts, usageRow(i, r, x, times, used))
-		l := line{style: draw.LineStyle{Color: seriesColor(i), Width: curveWidth, Dashes: policyDashes(i)}}
-		l.xs, l.ys = thinned(stairs(times, waiting))
 		longest := slices.Max(waiting)
 		most = math.Max(most, longest)
-		queue.layers = append(queue.layers, l)
-		queue.legend = append(queue.legend, entry{label: fmt.Sprintf("%s, at most %s", r.Policy, number(longest)), line: &l.style})
+		queue.addStairs(i, fmt.Sprintf("%s, at most %s", r.Policy, number(longest)), times, waiting)
 	}
 	x.set(&queue.Plot.X, plot.LinearScale{}, linearTicks{want: 8})
 	extent{0, 1.08 * most}.set(&queue.Plot.Y, plot.LinearScale{}, linearTicks{want: 4, whole: true})
@@ -74,11 +70,12 @@ func usageRow(i int, r simulate.Used, x extent, times, used []float64) *Chart {
 	x.set(&c.Plot.X, plot.LinearScale{}, plot.ConstantTicks{})
 	extent{0, float64(r.GPUs)}.set(&c.Plot.Y, plot.LinearScale{}, plot.ConstantTicks(labelled([]float64{0, float64(r.GPUs)}, 0)))
 	px, py := thinned(stairs(times, used))
-	area := ribbon{fill: fade(seriesColor(i), 0.55)}
+	area := make([]Band, len(px))
 	for k := range px {
-		area.curve = append(area.curve, Band{X: px[k], Mean: py[k], Hi: py[k]})
+		area[k] = Band{X: px[k], Mean: py[k], Hi: py[k]}
 	}
-	c.layers = []layer{zone{from: x.lo, to: x.hi, fill: shadeColor}, area, line{px, py, draw.LineStyle{Color: seriesColor(i), Width: 0.7}}}
+	c.background = []layer{zone(shadeColor, x.lo, x.hi, math.Inf(1))}
+	c.add(ribbon(area, fade(seriesColor(i), 0.55)), polyline(draw.LineStyle{Color: seriesColor(i), Width: 0.7}, px, py))
 	for k := range usageTooltips {
 		t := times[len(times)-1] * (float64(k) + 0.5) / usageTooltips
 		if at, found := slices.BinarySearch(times, t); found || at > 0 {
@@ -161,15 +158,4 @@ func meanUsed(r simulate.Used) float64 {
 		sum += float64(r.History[k].GPUs) * (u.At - r.History[k].At)
 	}
 	return sum / float64(r.GPUs) / (r.History[len(r.History)-1].At - r.History[0].At)
-}
-
-// stairs turns steps into the points of a staircase.
-func stairs(xs, ys []float64) (px, py []float64) {
-	for i, x := range xs {
-		if i > 0 {
-			px, py = append(px, x), append(py, ys[i-1])
-		}
-		px, py = append(px, x), append(py, ys[i])
-	}
-	return px, py
 }

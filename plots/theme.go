@@ -150,6 +150,25 @@ func style(size vg.Length, c color.Color) text.Style {
 	}
 }
 
+// solid is the line of a curve.
+func solid(c color.Color) draw.LineStyle { return draw.LineStyle{Color: c, Width: curveWidth} }
+
+// guide is a thin line that helps to read.
+func guide(c color.Color, dashes ...vg.Length) draw.LineStyle {
+	return draw.LineStyle{Color: c, Width: 1, Dashes: dashes}
+}
+
+// dashes are what is extrapolated, and thresholds; dots the ideal and bounds.
+var (
+	dashPattern = []vg.Length{4, 3}
+	dotPattern  = []vg.Length{1.2, 2.4}
+)
+
+// mark is a marker of the usual size.
+func mark(c color.Color, shape draw.GlyphDrawer) draw.GlyphStyle {
+	return draw.GlyphStyle{Color: c, Radius: markRadius, Shape: shape}
+}
+
 // The text styles of a figure.
 func titleStyle() text.Style    { return bold(style(11.5, inkColor)) }
 func subtitleStyle() text.Style { return style(9, mutedColor) }

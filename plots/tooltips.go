@@ -38,7 +38,7 @@ func (c *Chart) Tooltips() []Tooltip {
 
 // tooltipsIn returns the tooltips of the chart drawn at a size.
 func (c *Chart) tooltipsIn(size vg.Point) []Tooltip {
-	f := c.layout(draw.NewCanvas(&recorder.Canvas{}, size.X, size.Y)).frame
+	f := c.frame(draw.NewCanvas(&recorder.Canvas{}, size.X, size.Y))
 	var out []Tooltip
 	for _, s := range c.tooltips {
 		if at := f.at(s.x, s.y); f.Contains(at) {

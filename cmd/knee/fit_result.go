@@ -76,7 +76,7 @@ func (r *fitResult) advise(ctx context.Context, m *fit.Model, s fit.Settings) er
 
 // print writes the result; for people, one table after the other.
 func (r fitResult) print(w io.Writer, out format) error {
-	if err := out.print(w, r, parameterTable(r.Parameters, out)); err != nil || out == "json" || out == "csv" {
+	if err := out.print(w, r, parameterTable(r.Parameters)); err != nil || out == "json" || out == "csv" {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -147,8 +147,7 @@ func parametersOf(m *fit.Model) []parameter {
 	return ps
 }
 
-func parameterTable(ps []parameter, f format) table {
-	write := f.figures()
+func parameterTable(ps []parameter) table {
 	t := table{columns: []string{"gpu_type", "mode", "family", "parameter", "value", "lo", "hi", "unit"}}
 	t.people = &table{columns: []string{"parameter", "value", "lo", "hi", "unit"}}
 	for _, p := range ps {
@@ -156,8 +155,8 @@ func parameterTable(ps []parameter, f format) table {
 		if p.GPUType != "" {
 			head = fmt.Sprintf("%s, %s: %s", p.GPUType, p.Mode, p.Family)
 		}
-		t.people.addUnder(head, p.Parameter, write(p.Value.Mean), write(p.Value.Lo), write(p.Value.Hi), p.Unit)
-		t.add(p.GPUType, string(p.Mode), p.Family, p.Parameter, write(p.Value.Mean), write(p.Value.Lo), write(p.Value.Hi), p.Unit)
+		t.people.addUnder(head, p.Parameter, number(p.Value.Mean), number(p.Value.Lo), number(p.Value.Hi), p.Unit)
+		t.add(p.GPUType, string(p.Mode), p.Family, p.Parameter, exact(p.Value.Mean), exact(p.Value.Lo), exact(p.Value.Hi), p.Unit)
 	}
 	return t
 }

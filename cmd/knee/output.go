@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -55,8 +55,8 @@ type table struct {
 	rows    [][]string
 	heads   []string // of the rows, on a terminal: said once above the rows that share it; nil for none
 
-	// people is what a terminal is shown where the table is wider than that:
-	// the same in fewer columns, rounded more. Nil if there is no such thing.
+	// people is what is shown in any format but CSV: the same in fewer columns,
+	// rounded more. Nil if there is no such thing.
 	people *table
 }
 
@@ -82,7 +82,11 @@ func (f format) print(w io.Writer, v any, t table) error {
 			return fmt.Errorf("write CSV: %w", err)
 		}
 		return nil
-	case "markdown":
+	}
+	if t.people != nil {
+		t = *t.people
+	}
+	if f == "markdown" {
 		return t.markdown(w)
 	}
 	return t.text(w)
@@ -126,9 +130,15 @@ func (t *table) markdown(w io.Writer) error {
 		}
 		b.WriteString("| " + strings.Join(escaped, " | ") + " |\n")
 	}
+	if t.heads != nil {
+		t.columns = append([]string{""}, t.columns...)
+	}
 	row(t.columns)
 	b.WriteString(strings.Repeat("| --- ", len(t.columns)) + "|\n")
-	for _, r := range t.rows {
+	for i, r := range t.rows {
+		if t.heads != nil {
+			r = append([]string{t.heads[i]}, r...)
+		}
 		row(r)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -136,15 +146,10 @@ func (t *table) markdown(w io.Writer) error {
 }
 
 // text writes the table for people: on a terminal within its width, elsewhere
-// one line a row, however long, for other programs to cut.
+// one line a row, however long.
 func (t *table) text(w io.Writer) error {
 	if term.Is(w) {
-		return t.fitting(term.Width(w)).wrapped(w, term.Width(w), term.Colourful())
+		return t.wrapped(w, term.Width(w), term.Colourful())
 	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, strings.Join(t.columns, "\t"))
-	for _, r := range t.rows {
-		fmt.Fprintln(tw, strings.Join(r, "\t"))
-	}
-	return tw.Flush()
+	return t.wrapped(w, math.MaxInt32, false)
 }

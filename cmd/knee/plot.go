@@ -27,18 +27,48 @@ Letters that the figures' font lacks are drawn in a font of this machine.`,
 	cmd.PersistentFlags().StringVar(&a.size, "size", "", "width and height in cm, such as 16x10 (default: the figure's own)")
 	cmd.PersistentFlags().StringVar(&a.theme, "theme", string(plots.Light), "colours: "+strings.Join(plots.Themes(), ", "))
 	completes(cmd, "theme", plots.Themes())
-	cmd.AddCommand(
-		newPlotScalability(a), newPlotEfficiency(a), newPlotBatch(a), newPlotHeatMap(a), newPlotSpeed(a), newPlotWhatIf(a),
-		newPlotConvergence(a), newPlotSearch(a), newPlotResiduals(a),
-		newPlotAllocation(a), newPlotGains(a), newPlotValue(a), newPlotSimulation(a),
-	)
+	for _, f := range a.figures() {
+		cmd.AddCommand(f.command(a))
+	}
 	return cmd
 }
 
-// fileFlag adds -f to a plot command.
-func fileFlag(cmd *cobra.Command, file *string, name string) {
-	cmd.Flags().StringVarP(file, "file", "f", name, "file to draw to: .svg, .png or .pdf")
+// figure is one sub-command of plot. The first word of its use is its name, and
+// that of the file drawn to by default.
+type figure struct {
+	use, short, long, example string
+	files                     cobra.PositionalArgs // cobra.NoArgs if nil
+	flags                     func(*cobra.Command)
+	draw                      func(cmd *cobra.Command, files []string) (plots.Figure, error)
+}
+
+// figures lists them.
+func (a *app) figures() []figure {
+	return []figure{
+		scalabilityPlot(), efficiencyPlot(), batchPlot(), heatMapPlot(), speedPlot(), whatIfPlot(),
+		a.convergencePlot(), a.searchPlot(), a.residualsPlot(),
+		allocationPlot(), gainsPlot(), valuePlot(), simulationPlot(),
+	}
+}
+
+func (f figure) command(a *app) *cobra.Command {
+	name, _, _ := strings.Cut(f.use, " ")
+	var file string
+	cmd := &cobra.Command{Use: f.use, Short: f.short, Long: f.long, Example: f.example, Args: f.files,
+		RunE: func(cmd *cobra.Command, files []string) error {
+			fig, err := f.draw(cmd, files)
+			if err != nil {
+				return err
+			}
+			return a.save(file, fig)
+		}}
+	if f.files == nil {
+		cmd.Args = cobra.NoArgs
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", name+".svg", "file to draw to: .svg, .png or .pdf")
 	_ = cmd.MarkFlagFilename("file", plots.Formats()...)
+	f.flags(cmd)
+	return cmd
 }
 
 // save draws a figure and says where, and which letters are missing in it.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"knee/data"
 	"knee/fit"
 	"knee/plots"
 	"knee/predict"
@@ -33,17 +32,24 @@ func (f *conditionFlags) add(cmd *cobra.Command) {
 	fl.Float64SliceVar(&f.global, "global-batch", nil, "samples per step, divided among the workers, a curve each")
 	fl.StringVar(&f.by, "by", "", "a curve for each measured value of local_batch, ps or one of the study's own knobs, such as x_width")
 	fl.Var(f.knobs, "knob", "values of one of the study's own knobs, a curve each: NAME=VALUE,VALUE (default: the value measured most)")
-	fl.StringVar(&f.workers, "workers", "", "numbers of workers: 1,2,4 or 1..16 or 1..64*2 (default: twice the range measured)")
+	fl.StringVar(&f.workers, "workers", "", workersUsage)
+}
+
+const workersUsage = "numbers of workers: 1,2,4 or 1..16 or 1..64*2 (default: up to twice the most measured)"
+
+// optionalCounts reads --workers, nil if it is empty.
+func optionalCounts(s string) ([]int, error) {
+	if s == "" {
+		return nil, nil
+	}
+	return counts("workers", s)
 }
 
 // conditions lists the curves of the models.
 func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
-	var workers []int
-	if f.workers != "" {
-		var err error
-		if workers, err = counts("workers", f.workers); err != nil {
-			return nil, err
-		}
+	workers, err := optionalCounts(f.workers)
+	if err != nil {
+		return nil, err
 	}
 	var out []plots.Condition
 	var kinds []string
@@ -192,18 +198,6 @@ func (f *axisFlags) scales() (x, y plots.Scale, err error) {
 	return parse("x-axis", f.x), parse("y-axis", f.y), err
 }
 
-// scalabilityFigure draws conditions, those of the model with what was measured.
-func scalabilityFigure(all []plots.Condition, axes axisFlags) (plots.Figure, error) {
-	spec, err := plots.ScalabilityOf(all, plots.Throughput)
-	if err != nil {
-		return nil, err
-	}
-	if spec.X, spec.Y, err = axes.scales(); err != nil {
-		return nil, err
-	}
-	return plots.NewScalability(spec)
-}
-
 // baseFlags say which single curve of a model a figure shows.
 type baseFlags struct {
 	gpuType, mode string
@@ -233,17 +227,4 @@ func (b *baseFlags) open(path string) (plots.Condition, error) {
 		return plots.Condition{}, err
 	}
 	return all[0], nil
-}
-
-// atKnee returns the configuration with the number of workers at the knee,
-// unless one is given.
-func atKnee(c plots.Condition, workers int) (data.Config, error) {
-	if c.Base.Workers = workers; workers >= 1 {
-		return c.Base, nil
-	}
-	answers, err := c.Answers()
-	if err != nil {
-		return c.Base, err
-	}
-	return answers[max(0, predict.Knee(answers))].Config, nil
 }

@@ -12,40 +12,33 @@ import (
 	"knee/plots"
 )
 
-func newPlotSimulation(a *app) *cobra.Command {
-	var file, workload string
-	cmd := &cobra.Command{
-		Use:   "simulation JOBS.csv | USAGE.csv",
-		Short: "Policies compared: how soon jobs are done, how full the cluster is",
-		Long: `simulation draws what knee simulate --jobs-out wrote: the share of jobs that are
-done within a time, one line per policy.
-
-Of what --usage-out wrote it draws the GPUs in use over time against those there
-are, one row per policy, and below how many jobs wait, those that were stopped for
-others included.`,
-		Example: `  knee plot simulation jobs.csv -f jct.svg
+func simulationPlot() figure {
+	var workload string
+	return figure{
+		use:   "simulation JOBS.csv | USAGE.csv",
+		short: "Policies compared: how soon jobs are done, how full the cluster is",
+		long: `simulation draws what knee simulate --jobs-out wrote: the share of jobs that are
+done within a time, one line per policy. Of what --usage-out wrote it draws the
+GPUs in use over time, one row per policy, and below how many jobs wait, stopped
+ones included.`,
+		example: `  knee plot simulation jobs.csv -f jct.svg
   knee plot simulation usage.csv -f usage.svg`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			in, err := loadSimulated(args[0])
+		files: cobra.ExactArgs(1),
+		flags: func(cmd *cobra.Command) {
+			cmd.Flags().StringVar(&workload, "workload", "", "the workload to draw, where the file has several (default the first)")
+		},
+		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
+			in, err := loadSimulated(files[0])
 			if err != nil {
-				return err
+				return nil, err
 			}
-			var fig plots.Figure
-			if in.used != nil {
-				fig, err = in.usageFigure(workload)
-			} else {
-				fig, err = in.jobsFigure(workload)
-			}
+			fig, err := in.figure(workload)
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+				return nil, fmt.Errorf("%s: %w", files[0], err)
 			}
-			return a.save(file, fig)
+			return fig, nil
 		},
 	}
-	fileFlag(cmd, &file, "simulation.svg")
-	cmd.Flags().StringVar(&workload, "workload", "", "the workload to draw, where the file has several (default the first)")
-	return cmd
 }
 
 // simulated is one of the two files that knee simulate writes of its runs.
@@ -94,17 +87,15 @@ func chosen[T any](all []T, workload string, of func(T) string) ([]T, error) {
 	return out, nil
 }
 
-// usageFigure draws what was in use.
-func (in simulated) usageFigure(workload string) (plots.Figure, error) {
-	runs, err := chosen(in.used, workload, func(u simulate.Used) string { return u.Workload })
-	if err != nil {
-		return nil, err
+// figure draws what was in use, or what became of the jobs.
+func (in simulated) figure(workload string) (plots.Figure, error) {
+	if in.used != nil {
+		runs, err := chosen(in.used, workload, func(u simulate.Used) string { return u.Workload })
+		if err != nil {
+			return nil, err
+		}
+		return plots.NewOccupancy(plots.Occupancy{Title: "GPUs in use", Subtitle: runs[0].Workload, Runs: runs})
 	}
-	return plots.NewOccupancy(plots.Occupancy{Title: "GPUs in use", Subtitle: runs[0].Workload, Runs: runs})
-}
-
-// jobsFigure draws what became of the jobs.
-func (in simulated) jobsFigure(workload string) (plots.Figure, error) {
 	runs, err := chosen(in.jobs, workload, func(r simulate.Replayed) string { return r.Workload })
 	if err != nil {
 		return nil, err

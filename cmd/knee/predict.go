@@ -251,7 +251,7 @@ func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error 
 	if err != nil {
 		return err
 	}
-	return out.print(a.stdout, rowsOf(answers), answerTable(answers, f, out))
+	return out.print(a.stdout, rowsOf(answers), answerTable(answers, f))
 }
 
 // predictSweep predicts every configuration and names the knee of each curve.
@@ -276,7 +276,7 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 			knees = append(knees, kneeLine(answers[i], i == len(answers)-1))
 		}
 	}
-	if err := out.print(a.stdout, rowsOf(all), answerTable(all, f, out)); err != nil {
+	if err := out.print(a.stdout, rowsOf(all), answerTable(all, f)); err != nil {
 		return err
 	}
 	if out == "table" && term.Is(a.stdout) {
@@ -328,7 +328,7 @@ func (a *app) predictBest(p *predict.Predictor, f predictFlags, configs []data.C
 	if err != nil {
 		return err
 	}
-	if err := out.print(a.stdout, rowsOf([]predict.Answer{best})[0], answerTable([]predict.Answer{best}, f, out)); err != nil {
+	if err := out.print(a.stdout, rowsOf([]predict.Answer{best})[0], answerTable([]predict.Answer{best}, f)); err != nil {
 		return err
 	}
 	a.adviseRate(p.Model, best)

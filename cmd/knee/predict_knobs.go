@@ -123,7 +123,7 @@ func (a *app) whatIf(m *fit.Model, text string, answers []predict.Answer, out fo
 		Extended bool          `json:"extrapolated"`
 	}
 	var rows []row
-	t := table{columns: []string{"config", "step_time", "then", "speedup", "extrapolated"}}
+	t := table{columns: []string{"config", "step_time_s", "step_time_then_s", "speedup", "speedup_lo", "speedup_hi", "extrapolated"}}
 	t.people = &table{columns: []string{"workers", "batch", "step_time", "then", "speedup", "extrap."}}
 	for _, p := range answers {
 		then, err := changed.Predict(p.Config)
@@ -135,13 +135,8 @@ func (a *app) whatIf(m *fit.Model, text string, answers []predict.Answer, out fo
 			return err
 		}
 		rows = append(rows, row{p.Config, p.StepTime, then.StepTime, faster, p.Extrapolated})
-		why := ""
-		if p.Extrapolated {
-			why = "yes: " + p.Why
-		}
-		cells := []string{between(p.StepTime, seconds), between(then.StepTime, seconds), between(faster, factor)}
-		t.add(append(append([]string{p.Config.String()}, cells...), why)...)
-		t.people.addUnder(kindWords(p.Config), append(append([]string{strconv.Itoa(p.Config.Workers), number(p.Config.LocalBatch)}, cells...), beyond(p))...)
+		t.add(p.Config.String(), exact(p.StepTime.Mean), exact(then.StepTime.Mean), exact(faster.Mean), exact(faster.Lo), exact(faster.Hi), strconv.FormatBool(p.Extrapolated))
+		t.people.addUnder(kindWords(p.Config), strconv.Itoa(p.Config.Workers), number(p.Config.LocalBatch), between(p.StepTime, seconds), between(then.StepTime, seconds), between(faster, factor), beyond(p))
 	}
 	return out.print(a.stdout, rows, t)
 }

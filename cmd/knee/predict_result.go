@@ -55,33 +55,9 @@ func rowsOf(answers []predict.Answer) []answerRow {
 
 // answerTable is the table of predictions: every figure in a column of its
 // own for machines, intervals in words for people.
-func answerTable(answers []predict.Answer, f predictFlags, out format) table {
-	if out == "csv" {
-		return answerCSV(answers)
-	}
-	t := table{columns: []string{"config"}}
-	if f.accumulation {
-		t.columns = append(t.columns, "global_batch", "local_batch", "accumulation")
-	}
-	t.columns = append(t.columns, "step_time", "samples/s", "goodput", "time_to_target", "gpu_hours", "cost_to_target", "extrapolated")
+func answerTable(answers []predict.Answer, f predictFlags) table {
+	t := answerCSV(answers)
 	t.people = answersForPeople(answers, f)
-	for _, p := range answers {
-		finish, hours, cost, why := "", "", "", ""
-		if p.TimeToTarget.Mean > 0 {
-			finish, hours = between(p.TimeToTarget, seconds), between(predict.GPUHours(p), number)
-		}
-		if p.CostToTarget.Mean > 0 {
-			cost = between(p.CostToTarget, dollars)
-		}
-		if p.Extrapolated {
-			why = "yes: " + p.Why
-		}
-		cells := []string{p.Config.String()}
-		if f.accumulation {
-			cells = append(cells, number(p.Config.GlobalBatch()), number(p.Config.LocalBatch), strconv.Itoa(p.Config.AccumSteps))
-		}
-		t.add(append(cells, between(p.StepTime, seconds), between(p.Throughput, number), between(p.Goodput, number), finish, hours, cost, why)...)
-	}
 	return t
 }
 
@@ -94,6 +70,9 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 	t := &table{columns: []string{"workers", "batch", "step_time", "samples/s", "goodput", "extrap."}}
 	if goal {
 		t.columns = []string{"workers", "batch", "step_time", "goodput", "time_to_target", "takes", "extrap."}
+	}
+	if f.accumulation {
+		t.columns = slices.Insert(t.columns, 2, "global_batch")
 	}
 	for _, p := range answers {
 		workers := strconv.Itoa(p.Config.Workers)
@@ -111,6 +90,9 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 				takes = between(p.CostToTarget, dollars)
 			}
 			cells = []string{workers, batch, seconds(p.StepTime.Mean), number(p.Goodput.Mean), between(p.TimeToTarget, seconds), takes}
+		}
+		if f.accumulation {
+			cells = slices.Insert(cells, 2, number(p.Config.GlobalBatch()))
 		}
 		t.addUnder(kindWords(p.Config), append(cells, beyond(p))...)
 	}

@@ -70,7 +70,7 @@ Written beside the study, named after it:
 			if res.Drained {
 				return fmt.Errorf("%w: run the same command again to go on", errInterrupted)
 			}
-			if err := out.print(a.stdout, res.Measurements, measurementTable(res.Measurements, out)); err != nil {
+			if err := out.print(a.stdout, res.Measurements, measurementTable(res.Measurements)); err != nil {
 				return err
 			}
 			if out == "table" && !a.quiet && term.Is(a.stdout) {
@@ -152,16 +152,15 @@ func (a *app) sayOpened(study *data.Study, files profile.Files, s *store.Snapsho
 }
 
 // measurementTable shows measurements to people.
-func measurementTable(ms []data.Measurement, f format) table {
+func measurementTable(ms []data.Measurement) table {
 	t := table{columns: []string{"config", "status", "step_time_s", "step_time_se_s", "step_time_sd_s", "steps", "samples_per_s", "start_seconds", "wall_s", "error"}}
 	t.people = &table{columns: []string{"config", "status", "step_time ± 2 se", "samples/s", "start", "took", "error"}}
-	write := f.figures()
 	for _, m := range ms {
 		if m.Status == data.OK {
-			t.add(m.Config.String(), string(m.Status), exact(m.StepTime), write(m.StepTimeSE), write(m.StepTimeSD), fmt.Sprint(m.Steps), write(m.Throughput()), write(m.StartSeconds), write(m.Wall), "")
+			t.add(m.Config.String(), string(m.Status), exact(m.StepTime), exact(m.StepTimeSE), exact(m.StepTimeSD), fmt.Sprint(m.Steps), exact(m.Throughput()), exact(m.StartSeconds), exact(m.Wall), "")
 			t.people.add(m.Config.String(), string(m.Status), seconds(m.StepTime)+" ± "+seconds(2*m.StepTimeSE), number(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), "")
 		} else {
-			t.add(m.Config.String(), string(m.Status), "", "", "", "", "", "", write(m.Wall), m.Error)
+			t.add(m.Config.String(), string(m.Status), "", "", "", "", "", "", exact(m.Wall), m.Error)
 			t.people.add(m.Config.String(), string(m.Status), "", "", "", seconds(m.Wall), m.Error)
 		}
 	}

@@ -20,7 +20,11 @@ func (q *quickstart) draw(ctx context.Context) error {
 		for i := range all {
 			all[i].Workers = j.workers
 		}
-		fig, err := scalabilityFigure(all, axisFlags{"auto", "auto"})
+		spec, err := plots.ScalabilityOf(all, plots.Throughput)
+		if err != nil {
+			return err
+		}
+		fig, err := plots.NewScalability(spec)
 		if err != nil {
 			return err
 		}

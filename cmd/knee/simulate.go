@@ -91,7 +91,7 @@ func newSimulate(a *app) *cobra.Command {
 			if err := in.writeDetails(rows); err != nil {
 				return err
 			}
-			return out.print(a.stdout, rows, simulationTable(rows, out))
+			return out.print(a.stdout, rows, simulationTable(rows))
 		},
 	}
 	in.flags(cmd)
@@ -184,17 +184,16 @@ func writeTenants(w io.Writer, rows []compare.Row) error {
 // simulationColumns are those of the results as CSV.
 const simulationColumns = "policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s,queue_mean_s,decision_mean_ms,decision_p99_ms,slowdown_mean,slowdown_p99,worse_than_share,useful_jobs,wasted_gpu_hours"
 
-func simulationTable(rows []compare.Row, f format) table {
-	write := f.figures()
+func simulationTable(rows []compare.Row) table {
 	t := table{columns: strings.Split(simulationColumns, ",")}
 	t.people = &table{columns: []string{"policy", "jct_mean", "median", "p99", "queue", "makespan", "in_use", "restarts", "ftf", "worse"}}
 	for _, r := range rows {
 		t.people.addUnder(fmt.Sprintf("%s, %d jobs", r.Workload, r.Jobs), r.Policy, seconds(r.JCTMean), seconds(r.JCTMedian), seconds(r.JCTP99),
 			seconds(r.QueueMean), seconds(r.Makespan), fmt.Sprintf("%.0f %%", 100*r.Utilization), fmt.Sprint(r.Restarts), number(r.FTFMean), fmt.Sprintf("%.0f %%", 100*r.Worse))
-		t.add(r.Policy, r.Workload, fmt.Sprint(r.Jobs), write(r.JCTMean), write(r.JCTMedian), write(r.JCTP99), write(r.Makespan),
-			write(r.GPUHours), write(r.Utilization), fmt.Sprint(r.Restarts), write(r.FTFMean), write(r.FTFP99), write(r.Wall),
-			write(r.QueueMean), write(r.DecisionMean), write(r.DecisionP99),
-			write(r.SlowdownMean), write(r.SlowdownP99), write(r.Worse), fmt.Sprint(r.Useful), write(r.Wasted))
+		t.add(r.Policy, r.Workload, fmt.Sprint(r.Jobs), exact(r.JCTMean), exact(r.JCTMedian), exact(r.JCTP99), exact(r.Makespan),
+			exact(r.GPUHours), exact(r.Utilization), fmt.Sprint(r.Restarts), exact(r.FTFMean), exact(r.FTFP99), exact(r.Wall),
+			exact(r.QueueMean), exact(r.DecisionMean), exact(r.DecisionP99),
+			exact(r.SlowdownMean), exact(r.SlowdownP99), exact(r.Worse), fmt.Sprint(r.Useful), exact(r.Wasted))
 	}
 	return t
 }

@@ -21,15 +21,6 @@ const (
 // row where the table is too wide.
 const remark = 30
 
-// fitting is the table itself if it fits the width, else what there is for
-// people.
-func (t *table) fitting(width int) *table {
-	if t.people == nil || total(t.filled().natural()) <= width {
-		return t
-	}
-	return t.people
-}
-
 // wrapped writes the table into at most width columns. Columns without any
 // content are left out. If the rest is too wide, columns that say the same in
 // every row are said once, above; a last column of long text, or of one for few

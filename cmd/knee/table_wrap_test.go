@@ -82,7 +82,7 @@ func TestRareRemarkGoesBelow(t *testing.T) {
 }
 
 // What every row says is said once, heads come before the rows they are of,
-// and a table that is too wide gives way to the one for people.
+// people are shown the table for people, and programs every column.
 func TestWideTableForPeople(t *testing.T) {
 	tab := table{columns: []string{"workers", "gpu", "batch", "step"}}
 	tab.addUnder("allreduce", "1", "a100", "a batch of 32", "17 ms")
@@ -103,8 +103,15 @@ ps-sync
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
-	tab.people = &table{columns: []string{"workers"}}
-	if tab.fitting(30) != tab.people || tab.fitting(60) != &tab {
-		t.Error("want the table itself where it fits, and the one for people only where it does not")
+	tab.people = &table{columns: []string{"workers"}, rows: [][]string{{"3"}}}
+	for f, want := range map[format]string{"table": "workers\n3\n", "markdown": "| workers |\n| --- |\n| 3 |\n"} {
+		var b strings.Builder
+		if err := f.print(&b, nil, tab); err != nil || b.String() != want {
+			t.Errorf("%s: got\n%s%v\nwant\n%s", f, b.String(), err, want)
+		}
+	}
+	b.Reset()
+	if err := format("csv").print(&b, nil, tab); err != nil || !strings.HasPrefix(b.String(), "workers,gpu,batch,step\n") {
+		t.Errorf("csv: got\n%s%v\nwant every column", b.String(), err)
 	}
 }

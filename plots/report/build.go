@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -127,7 +128,7 @@ func (j *job) complete(ctx context.Context) error {
 
 // report adds the section of a job and its conclusions.
 func (j *job) report(ctx context.Context, in *Inputs, r *Report) error {
-	s := Section{Title: orElse(j.name, "A training run")}
+	s := Section{Title: cmp.Or(j.name, "A training run")}
 	if j.fitted != "" {
 		s.Text = append(s.Text, j.fitted)
 	}
@@ -141,11 +142,4 @@ func (j *job) report(ctx context.Context, in *Inputs, r *Report) error {
 	j.reportTrials(r, &s)
 	r.Sections = append(r.Sections, s)
 	return nil
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -25,7 +26,7 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 		return err
 	}
 	best := choices[0]
-	a := Answer{Job: orElse(j.name, "The job"), Choice: best.name(), Facts: []Fact{
+	a := Answer{Job: cmp.Or(j.name, "The job"), Choice: best.name(), Facts: []Fact{
 		{"workers", best.workers()}, {"batch", best.batch()}, {"speed", best.speed()}}}
 	if best.Layout {
 		a.Facts[1].Name = "layout"
@@ -53,7 +54,7 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 	s.curves(conditions, best)
 	s.batch(best)
 	if v != nil {
-		fig, err := plots.NewResiduals(plots.ResidualsOf(v, "How well does it predict?", false))
+		fig, err := plots.NewResiduals(plots.ResidualsOf(v, "How well does it predict?"))
 		s.figure(fig, err, "Every measurement predicted from the others.")
 	}
 	s.table(parameterTable(j.model), "Fitted parameters with 90 % intervals", false)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 
 // reportPlan adds who gets what, why, and how close that is to the best.
 func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
-	s := Section{Title: fmt.Sprintf("Plan (%s, %s)", orElse(p.Policy, "marginal-gain"), p.Objective)}
+	s := Section{Title: fmt.Sprintf("Plan (%s, %s)", cmp.Or(p.Policy, "marginal-gain"), p.Objective)}
 	waiting := 0
 	for _, j := range p.Jobs {
 		if j.Workers == 0 {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -80,7 +81,7 @@ func bestPolicy(t Results) string {
 		}
 		if best >= 0 && next >= 0 {
 			found = append(found, fmt.Sprintf("on %s %s has the smallest mean completion time, %s; %s has %s",
-				orElse(w, "the workload"), policy[best], plots.Duration(mean[best]), policy[next], plots.Duration(mean[next])))
+				cmp.Or(w, "the workload"), policy[best], plots.Duration(mean[best]), policy[next], plots.Duration(mean[next])))
 		}
 	}
 	if len(found) == 0 {
@@ -105,7 +106,7 @@ func (in *Inputs) reportUsage(r *Report) {
 				runs = append(runs, u)
 			}
 		}
-		s := Section{Title: "GPUs in use: " + orElse(w, "a workload")}
+		s := Section{Title: "GPUs in use: " + cmp.Or(w, "a workload")}
 		fig, err := plots.NewOccupancy(plots.Occupancy{Title: "How full is the cluster?", Subtitle: w, Runs: runs})
 		s.figure(fig, err, "Above the GPUs that jobs hold, below the jobs that hold none, those that were stopped for others included.")
 		r.Sections = append(r.Sections, s)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -14,22 +15,17 @@ func (j *job) reportTrials(r *Report, s *Section) {
 	if len(j.measurements) == 0 {
 		return
 	}
-	spec := plots.Search{Title: "What was tried", Objective: "throughput (samples/s)"}
 	failed := map[data.Status]int{}
 	var order []data.Status
-	ok := 0
-	for i, m := range j.measurements {
-		value := m.Throughput()
+	ok := len(j.measurements)
+	for _, m := range j.measurements {
 		if m.Status == data.OK {
-			ok++
-			if !(value > 0) {
-				value = 1 / m.StepTime
-				spec.Objective = "speed (steps/s)"
-			}
-		} else if failed[m.Status]++; failed[m.Status] == 1 {
+			continue
+		}
+		ok--
+		if failed[m.Status]++; failed[m.Status] == 1 {
 			order = append(order, m.Status)
 		}
-		spec.Trials = append(spec.Trials, plots.SearchTrial{Number: i + 1, Value: value, Status: m.Status, Label: m.Config.String()})
 	}
 	if len(order) > 0 {
 		var parts []string
@@ -37,12 +33,12 @@ func (j *job) reportTrials(r *Report, s *Section) {
 			parts = append(parts, fmt.Sprintf("%d %s", failed[st], st))
 		}
 		r.Findings = append(r.Findings, fmt.Sprintf("%s: %d of %d trials gave no measurement (%s).",
-			orElse(j.name, "The job"), len(j.measurements)-ok, len(j.measurements), strings.Join(parts, ", ")))
+			cmp.Or(j.name, "The job"), len(j.measurements)-ok, len(j.measurements), strings.Join(parts, ", ")))
 	}
 	if ok == 0 {
 		s.Text = append(s.Text, "No trial gave a measurement.")
 	} else if len(j.measurements) > 2 {
-		fig, err := plots.NewSearch(spec)
+		fig, err := plots.NewSearch(plots.SearchOf(j.measurements, "What was tried"))
 		s.figure(fig, err, "Every trial in its order, and the best so far.")
 	}
 	s.table(trialTable(j.measurements), cut(len(j.measurements), "Trials, in the order in which they ended"), false)
