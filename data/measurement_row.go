@@ -14,7 +14,6 @@ type measurementReader struct {
 	known   []string                // columns
 	results []columnOf[Measurement] // those that can be read by themselves, and others
 	speed   speed                   // the column that tells the time of a step; none if its name is empty
-	job     string                  // of all rows; empty where the rows say it
 	layouts map[string]bool         // columns of a layout that the table has
 	extra   map[string]int          // columns of further knobs, by their name without the mark
 }
@@ -23,15 +22,15 @@ type measurementReader struct {
 func (mr measurementReader) measurement(r *Row) Measurement {
 	m := Measurement{Source: r.Source(), Config: mr.config(r)}
 	m.Status = mr.status(r)
+	readInto(r, &m, mr.results)
 	if v := r.Number(mr.speed.column, 0, mr.speed.bounds); v > 0 {
-		m.StepTime = mr.speed.stepTime(v, m.SamplesPerStep())
-		if want := PositiveSeconds(); math.IsNaN(m.StepTime) {
-			r.Bad(mr.speed.column, "a local_batch or global_batch too, to get from samples/s to the time of a step")
+		m.StepTime = mr.speed.stepTime(v, &m)
+		if want := PositiveSeconds(); m.StepTime == 0 {
+			r.Bad(mr.speed.column, mr.speed.needs)
 		} else if !want.Holds(m.StepTime) {
 			r.Bad(mr.speed.column, "a rate of steps of "+want.String())
 		}
 	}
-	readInto(r, &m, mr.results)
 	checkLayout(r, m.Config, m.Architecture)
 	return m
 }
@@ -39,8 +38,8 @@ func (mr measurementReader) measurement(r *Row) Measurement {
 // status reads the status and checks that it agrees with the step time.
 func (mr measurementReader) status(r *Row) Status {
 	name, time := r.Cell("status"), r.Cell(mr.speed.column)
-	s := Status(name)
-	switch hint, known := oneOf(name, names(Statuses())); {
+	s := Status(strings.ToLower(name))
+	switch hint, known := oneOf(string(s), names(Statuses())); {
 	case s == "" && time != "":
 		return OK
 	case s == "":
@@ -57,11 +56,9 @@ func (mr measurementReader) status(r *Row) Status {
 
 // config converts the cells that describe the configuration.
 func (mr measurementReader) config(r *Row) Config {
-	c := Config{Job: mr.job, GPUType: r.table.keep(strings.ToLower(r.Text("gpu_type")))}
+	c := Config{Job: r.Text("job"), GPUType: r.table.keep(strings.ToLower(r.Text("gpu_type")))}
 	if c.Job == "" {
-		if c.Job = r.Text("job"); c.Job == "" {
-			r.Fail("job", "nothing", "the name of what is trained")
-		}
+		r.Fail("job", "nothing", "the name of what is trained")
 	}
 	readCounts(r, &c)
 	c.PS = r.Whole("ps", 0)

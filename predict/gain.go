@@ -28,8 +28,17 @@ type Gain struct {
 // String says it in words: "2 nodes × 1 a100, batch 64: would narrow the
 // prediction for 16 workers from ±45 % to about ±20 %".
 func (g Gain) String() string {
-	return fmt.Sprintf("%s: would narrow the prediction for %s from ±%.0f %% to about ±%.0f %%",
-		inNodes(g.Config), g.target(), 100*g.Before, 100*g.After)
+	return fmt.Sprintf("%s: would narrow the prediction for %s from %s to about %s",
+		inNodes(g.Config), g.target(), within(g.Before), within(g.After))
+}
+
+// within writes the half-width of an interval: as a factor where it is larger
+// than what it is about.
+func within(half float64) string {
+	if half > 1 {
+		return fmt.Sprintf("a factor of %.2g", 1+half)
+	}
+	return fmt.Sprintf("±%.0f %%", 100*half)
 }
 
 // target names the target by what tells it from the measurement.

@@ -74,7 +74,7 @@ func (t task) expressible(target string, command, servers bool) error {
 	case t.PS > 0 && !servers:
 		return t.refuse("it uses parameter servers, which %s does not start; export it to tfjob, jobset or slurm", target)
 	case command && len(t.Template.Command) == 0:
-		return t.refuse("template.command is empty, and %s must be told what to run", target)
+		return t.refuse("template.command is empty, and %s must be told what to run; jobs of a live queue go back by knee apply", target)
 	}
 	return nil
 }

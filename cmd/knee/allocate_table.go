@@ -51,6 +51,9 @@ func sizeText(j data.PlannedJob) string {
 }
 
 func batchText(j data.PlannedJob) string {
+	if j.LocalBatch == 0 {
+		return ""
+	}
 	text := number(j.LocalBatch)
 	if j.AccumSteps > 0 {
 		text += fmt.Sprintf(" ×%d", j.AccumSteps+1)

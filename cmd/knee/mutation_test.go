@@ -97,7 +97,7 @@ seed: 1
 // is what has to be finite.
 var readers = map[string]func(io.Reader, string) (any, error){
 	"m.csv":        three(data.ReadMeasurements),
-	"foreign.csv":  three(data.Import{Columns: map[string]string{"gpus": "workers", "Batch/GPU": "local_batch", "tokens_s": "throughput", "price": "price_per_hour"}, Job: "a"}.Read),
+	"foreign.csv":  three(data.Import{Columns: map[string]string{"gpus": "workers", "Batch/GPU": "local_batch", "tokens_s": "tokens_per_s", "price": "price_per_hour"}, Given: map[string]string{"job": "a", "seq_len": "8"}}.Read),
 	"study.yaml":   two(data.ReadStudy),
 	"cluster.yaml": two(data.ReadCluster),
 	"jobs.yaml":    two(data.ReadJobs),

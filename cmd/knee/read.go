@@ -21,7 +21,7 @@ import (
 // columnsFlag collects --columns gpus=workers: what a column of a file is.
 type columnsFlag map[string]string
 
-const columnsUsage = "what columns of the file are, such as gpus=workers,tokens_s=throughput"
+const columnsUsage = "what columns of the file are, such as gpus=workers,tokens_s=tokens_per_s"
 
 func (c columnsFlag) String() string { return "" }
 func (c columnsFlag) Type() string   { return "name=column" }
@@ -59,12 +59,15 @@ torch.cuda.max_memory_allocated and nvidia-smi write them, give its peak.
 
 Of a CSV (a file called .csv, .tsv or so, or --columns given) it makes
 measurements.csv: commas, semicolons or tabs between columns, decimal commas, units
-in cells (78.6 ms), and step_time_ms, steps_per_s or throughput (samples/s) in place
-of step_time_s. --columns says what columns of other names are.`,
+in cells (78.6 ms), and in place of step_time_s one of step_time_ms, steps_per_s,
+throughput (samples/s), tokens_per_s, and with worker_ before them those of one
+worker. --columns says what columns of other names are, and which further ones are
+knobs (precision=x_precision); --job, --gpu-type, --seq-len and the others hold for
+all rows of a file without that column.`,
 		Example: `  knee read job.log --pattern megatron --job gpt --gpu-type a100 --workers 8 --local-batch 4 -o gpt.csv
   knee read job.log --job gpt --gpu-type a100 --workers 32 --tp 8 --pp 2 --sharding zero1 --local-batch 1 --global-batch 64 -o gpt.csv
   knee read job-16.log --job gpt --gpu-type a100 --workers 16 --local-batch 4 -o gpt.csv --add
-  knee read runs.csv --columns gpus=workers,tokens_s=throughput --job gpt -o gpt.csv`,
+  knee read runs.csv --columns gpus=workers,tokens_s=tokens_per_s --seq-len 4096 --job gpt --gpu-type gb200 -o gpt.csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ms, err := a.read(args[0], in, cmd.Flags())
@@ -104,7 +107,7 @@ of step_time_s. --columns says what columns of other names are.`,
 
 // jobColumns are the columns that flags give, in the order of the file.
 func jobColumns() []string {
-	return append([]string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps"}, data.LayoutNames()...)
+	return append([]string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps", "seq_len"}, data.LayoutNames()...)
 }
 
 // read reads a log or a CSV.
@@ -116,12 +119,11 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 		}
 	}
 	if len(in.columns) > 0 || isCSV(file) {
-		job := given["job"]
-		if delete(given, "job"); len(given) > 0 {
-			return nil, usageError{fmt.Errorf("--%s describes a log; a CSV says it in its columns", strings.ReplaceAll(slices.Sorted(maps.Keys(given))[0], "_", "-"))}
-		}
-		ms, _, err := a.imported(data.Import{Columns: in.columns, Job: job}, file, "")
+		ms, _, err := a.imported(data.Import{Columns: in.columns, Given: given}, file, "")
 		return ms, err
+	}
+	if given["seq_len"] != "" {
+		return nil, usageError{errors.New("--seq-len is about a CSV of tokens/s; a log is read for its steps")}
 	}
 	config, err := configOf(given)
 	if err != nil {

@@ -1,6 +1,7 @@
 package modelled
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,9 +80,11 @@ func (a *app) spec(w simulate.Job, gang bool) data.Job {
 	return j
 }
 
-// work turns seconds of a job, as it was asked for, into samples.
+// work turns steps or seconds of a job, as it was asked for, into samples. Steps
+// are of the batch that its owner asked for, else of the initial batch of its
+// model; they do not depend on what a policy may choose.
 func (a *app) work(w *simulate.Job, options []allocate.Option) error {
-	if per := options[0].Answer.Config.SamplesPerStep(); w.TotalSteps > 0 && per > 0 {
+	if per := cmp.Or(w.Batch, a.model.Batch().Initial, options[0].Config.GlobalBatch()); w.TotalSteps > 0 && per > 0 {
 		w.Work, w.Declared, w.Seconds = w.TotalSteps*per, 0, false
 		return nil
 	}

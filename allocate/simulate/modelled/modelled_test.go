@@ -115,6 +115,26 @@ func TestJobsSpeakOfTime(t *testing.T) {
 	}
 }
 
+// TestStepsAreOfTheBatchAskedFor: a job has the same work under every policy,
+// and in a world of asynchronous servers, whose updates are of one worker.
+func TestStepsAreOfTheBatchAskedFor(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.csv")
+	rows := "job,gpu_type,mode,workers,ps,local_batch,step_time_s\nx,t4,ps-async,1,1,32,0.1\nx,t4,ps-async,2,1,32,0.05\nx,t4,ps-async,4,1,32,0.03\n"
+	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := Fit(t.Context(), file, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gang := range []bool{true, false} {
+		jobs, err := m.Jobs([]simulate.Job{{Name: "j", Application: "x", TotalSteps: 1000, Batch: 64, Workers: 4}}, nodes(), gang, false)
+		if err != nil || jobs[0].Work != 64000 {
+			t.Errorf("1000 steps of 64 samples are %g samples (%v), rigid: %v", jobs[0].Work, err, gang)
+		}
+	}
+}
+
 // TestMeasuredLayouts: jobs run only what was measured, at the layout that
 // should be fastest for a size, or the one they asked for where it is fixed; an
 // oracle is told what was measured.
