@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -118,4 +119,20 @@ func surfaceError(t *testing.T, h History, truth map[string]float64) float64 {
 		sum += math.Abs(m - math.Log(truth[c.Key()]))
 	}
 	return sum / float64(len(h.Candidates))
+}
+
+// A study that covers its space does not call one configuration the best.
+func TestAccuracyNamesNoBest(t *testing.T) {
+	c := data.Config{Job: "j", Workers: 1, LocalBatch: 8}
+	h := History{Candidates: []data.Config{c}, Measured: []data.Measurement{{Config: c, StepTime: 1, Status: data.OK}}}
+	for objective, named := range map[Objective]bool{Accuracy: false, Throughput: true} {
+		s, err := NewGuided(Options{Objective: objective})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := s.Next(h)
+		if err != nil || !next.Stop || strings.Contains(next.Reason, "best is") != named || strings.Contains(next.Reason, "regret") != named {
+			t.Errorf("%s: %q, %v; want a best named: %v", objective, next.Reason, err, named)
+		}
+	}
 }

@@ -57,10 +57,11 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	return p.decide(post), nil
 }
 
-// learn fits the model, first to the measurements and then to those and the
-// running trials, taken to come as predicted: the kriging believer (Ginsbourger,
-// Le Riche and Carraro 2010, section 4.2). It returns nil if nothing usable was
-// measured.
+// learn fits the model, first to the measurements and then to those and what
+// stands for the others: of the running trials their prediction, the kriging
+// believer (Ginsbourger, Le Riche and Carraro 2010, section 4.2), of a trial that
+// takes longer than it ran, where the prediction is less, its mean above that. It
+// returns nil if nothing usable was measured.
 func (p *Problem) learn() (*Posterior, error) {
 	if p.Successes() == 0 {
 		return nil, nil
@@ -74,14 +75,23 @@ func (p *Problem) learn() (*Posterior, error) {
 		return nil, err
 	}
 	record := post.record
-	if len(p.running) > 0 {
-		for _, i := range p.running {
-			o := observation{x: p.points[i], logTime: p.expected(post, i) - p.offset[i], index: -1}
-			for _, t := range p.priorMeans {
-				o.priorMeans = append(o.priorMeans, t.at[i])
-			}
-			p.observations = append(p.observations, o)
+	var stand []observation
+	for _, o := range p.bounds {
+		mean, sd := p.predict(post, o).Moments()
+		if over := (o.logTime - mean) / sd; over > 0 {
+			o.logTime = mean + sd*math.Exp(logDensity(over)-logNormalCDF(-over))
+			stand = append(stand, o)
 		}
+	}
+	for _, i := range p.running {
+		o := observation{x: p.points[i], logTime: p.expected(post, i) - p.offset[i], index: -1}
+		for _, t := range p.priorMeans {
+			o.priorMeans = append(o.priorMeans, t.at[i])
+		}
+		stand = append(stand, o)
+	}
+	if len(stand) > 0 {
+		p.observations = append(p.observations, stand...)
 		if post, err = fit(); err != nil {
 			return nil, err
 		}
@@ -90,10 +100,27 @@ func (p *Problem) learn() (*Posterior, error) {
 	return post, nil
 }
 
+// predict returns what is believed about ln step time where a trial ran.
+func (p *Problem) predict(post *Posterior, o observation) Predictive {
+	raw := post.Predict(o.x)
+	for k := range raw.Mean {
+		raw.Mean[k] += o.priorMeans[post.form[k]]
+	}
+	return raw
+}
+
 // decide picks by acquisition, or stops.
 func (p *Problem) decide(post *Posterior) Suggestion {
-	best := p.incumbent(post)
-	c := p.choose(post, best)
+	c := p.choose(post, p.incumbent(post))
+	s := p.next(post, c)
+	s.Better = c.better
+	if p.bestIndex >= 0 && p.opts.Objective != Accuracy && len(post.record) >= minRecord && !s.Stop {
+		s.Reason += "; " + p.claim(c)
+	}
+	return s
+}
+
+func (p *Problem) next(post *Posterior, c choice) Suggestion {
 	fired, worth, least := p.shouldStop(post, c), c.worth, 0.0
 	if i, untested := p.untested(); fired != "" && untested && p.opts.Objective != Accuracy {
 		return p.suggest(i, post, "nothing better is expected; farthest from every trial so far, to test that")
@@ -107,12 +134,9 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 	if fired != "" && !p.opts.KeepGoing {
 		return p.Stopped(p.favourite(post), fired)
 	}
-	next := p.suggest(c.pick, post, "")
-	next.Fired, next.Better, next.Best = fired, c.better, p.favourite(post)
-	if p.bestIndex >= 0 && p.opts.Objective != Accuracy && len(post.record) >= minRecord {
-		next.Reason += "; " + p.claim(c)
-	}
-	return next
+	s := p.suggest(c.pick, post, "")
+	s.Fired, s.Best = fired, p.favourite(post)
+	return s
 }
 
 // incumbent returns the response to improve on: the best measured, or with

@@ -20,9 +20,7 @@ func logImprovement(u float64) float64 {
 	case u > -1:
 		return math.Log(normalDensity(u) + u*normalCDF(u))
 	case u > -35:
-		// φ(u)·(1 − |u|·Φ(u)/φ(u)), the ratio by erfcx: nothing underflows.
-		ratio := -u * erfcx(-u/math.Sqrt2) * math.Sqrt(math.Pi/2)
-		return logDensity(u) + math.Log1p(-ratio)
+		return logDensity(u) + math.Log1p(u*normalCDF(u)/normalDensity(u)) // nothing underflows
 	}
 	// Below, 1 − ratio would cancel: its asymptotic series is
 	// u⁻²·(1 − 3/u² + 15/u⁴ − 105/u⁶ + 945/u⁸ − …), from that of Mills' ratio.
@@ -38,8 +36,9 @@ func normalCDF(u float64) float64 { return 0.5 * math.Erfc(-u/math.Sqrt2) }
 
 // logNormalCDF returns ln Φ(u) without underflow.
 func logNormalCDF(u float64) float64 {
-	if u > -1 {
+	if u > -35 {
 		return math.Log(normalCDF(u))
 	}
-	return -0.5*u*u + math.Log(0.5*erfcx(-u/math.Sqrt2))
+	t := 1 / (u * u)
+	return logDensity(u) - math.Log(-u) + math.Log1p(-t*(1-3*t*(1-5*t)))
 }

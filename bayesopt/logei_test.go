@@ -11,49 +11,6 @@ func relative(got, want float64) float64 {
 	return math.Abs(got-want) / math.Max(math.Abs(want), math.SmallestNonzeroFloat64)
 }
 
-// Reference values: e^(x²)·erfc(x) with mpmath 1.3 at 60 digits and more; from
-// x = 1000 by the asymptotic series at 60 digits.
-func TestErfcx(t *testing.T) {
-	for _, c := range []struct{ x, want float64 }{
-		{-10, 5.3762342836322708968e+43},
-		{-5.5, 27443409954929.709659},
-		{-1, 5.0089800807622834663},
-		{-0.5, 1.9523604891825570933},
-		{-1e-3, 1.0011293799198485917},
-		{0, 1},
-		{1e-10, 0.9999999998871620833},
-		{0.1, 0.89645697996912663666},
-		{0.5, 0.61569034419292587487},
-		{1, 0.42758357615580700441},
-		{2, 0.25539567631050574387},
-		{3.7, 0.14743499753718507247},
-		{5, 0.11070463773306862637},
-		{8, 0.069985166200880927723},
-		{12.25, 0.045904344454949901694},
-		{20, 0.028174348741051319319},
-		{24.9, 0.022639987776049506286},
-		{25, 0.022549572432641358944},
-		{25.1, 0.022459875817581388236},
-		{26.5, 0.021275046685371105955},
-		{30, 0.018795888861416751497},
-		{50, 0.0112815362653237725},
-		{100, 0.0056416137829894329036},
-		{1e3, 0.0005641893014533876542},
-		{1e5, 5.6418958351954680777e-6},
-		{1e8, 5.6418958354775625874e-9},
-	} {
-		if got := erfcx(c.x); relative(got, c.want) > 1e-13 {
-			t.Errorf("erfcx(%g) = %.17g, want %.17g (relative error %.2g)", c.x, got, c.want, relative(got, c.want))
-		}
-	}
-	if got := erfcx(-30); !math.IsInf(got, 1) {
-		t.Errorf("erfcx(-30) = %g, want +Inf", got)
-	}
-	if got := erfcx(math.Inf(1)); got != 0 {
-		t.Errorf("erfcx(+Inf) = %g, want 0", got)
-	}
-}
-
 // Reference values: ln(φ(u) + u·Φ(u)) with mpmath 1.3 at 400 digits, from
 // u = −100 by its asymptotic series at 60 digits.
 func TestLogImprovement(t *testing.T) {

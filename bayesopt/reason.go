@@ -18,7 +18,11 @@ func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion) str
 	case len(belief.Mean) == 0:
 	case p.opts.Objective == Accuracy:
 		_, sd := belief.Moments()
-		parts = append(parts, fmt.Sprintf("step time expected %.4g s, known to ±%.0f %%", s.Expected.Mean, 100*math.Expm1(1.645*sd)))
+		known := fmt.Sprintf("±%.0f %%", 100*math.Expm1(1.645*sd))
+		if factor := math.Exp(1.645 * sd); factor > 2 {
+			known = fmt.Sprintf("a factor of %.2g", factor)
+		}
+		parts = append(parts, fmt.Sprintf("step time expected %.4g s, known to %s", s.Expected.Mean, known))
 	case p.bestIndex >= 0:
 		base := p.opts.Objective.natural(p.best)
 		parts = append(parts, fmt.Sprintf("expected %s %s %s the best so far (%s to %s)", strings.ReplaceAll(string(p.opts.Objective), "_", " "),

@@ -151,15 +151,22 @@ func (g *GP) joint(points [][]float64, rng *rand.Rand) *distmv.Normal {
 // Exhausted is the decision to stop because nothing is left to suggest, with a
 // candidate as the best, −1 for none.
 func (p *Problem) Exhausted(best int) Suggestion {
-	return p.Stopped(best, fmt.Sprintf("stop: candidates exhausted, all %d measured or running; estimated remaining regret 0 %%", len(p.cands)))
+	reason := fmt.Sprintf("stop: candidates exhausted, all %d measured or running", len(p.cands))
+	if p.opts.Objective != Accuracy {
+		reason += "; estimated remaining regret 0 %"
+	}
+	return p.Stopped(best, reason)
 }
 
 // Stopped is the decision to stop with a candidate as the best, −1 for none.
+// The objective accuracy is not named one: it looks for none.
 func (p *Problem) Stopped(best int, reason string) Suggestion {
 	s := Suggestion{Stop: true, Index: -1, Best: best, Reason: reason}
 	if best >= 0 {
 		s.Config = p.cands[best]
-		s.Reason += "; best is " + s.Config.String()
+		if p.opts.Objective != Accuracy {
+			s.Reason += "; best is " + s.Config.String()
+		}
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -33,8 +34,8 @@ type JointModel interface {
 // outlook is what the draws say of the configurations that are wanted.
 type outlook struct {
 	wanted   []int       // candidates that may be the answer
-	response [][]float64 // of each in every draw; one that may not fit is worth as much less
-	best     int         // position in wanted of the least expected response
+	response [][]float64 // of each in every draw of the model; one that may not fit is worth as much less
+	best     int         // position in wanted of the answer
 	regret   float64     // expected, of the best, in nats
 	better   float64     // probability that another is better by the target
 }
@@ -43,7 +44,9 @@ type outlook struct {
 // answer most: the knowledge gradient for correlated beliefs (Frazier, Powell
 // and Dayanik, "The knowledge-gradient policy for correlated normal beliefs",
 // 2009, section 2), with the moments of the model's posterior draws. A trial
-// moves the expectation of every answer as it covaries with the trial.
+// moves the expectation of every answer as it covaries with the trial. The answer
+// itself is the best of one standard deviation worse than expected: of hundreds
+// the model is most wrong about the one that it takes for the best.
 func (p *Problem) decideTarget() (Suggestion, error) {
 	open := p.Open()
 	if p.Successes() == 0 {
@@ -65,15 +68,15 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 	if err != nil {
 		return Suggestion{}, err
 	}
-	pick, gain := -1, math.Inf(-1)
+	pick, most, contenders := -1, math.Inf(-1), o.contenders()
 	for _, i := range open {
-		g := p.fits[i] * o.gain(ln[i], sd[i])
-		if g > gain || g == gain && p.priority(i) > p.priority(pick) {
-			pick, gain = i, g
+		g := p.fits[i] * gain(contenders, ln[i], sd[i])
+		if g > most || g == most && p.priority(i) > p.priority(pick) {
+			pick, most = i, g
 		}
 	}
 	answer := o.wanted[o.best]
-	stop := p.targetReached(o, gain)
+	stop := p.targetReached(o, most)
 	if pick < 0 || stop != "" && !p.opts.KeepGoing {
 		if stop == "" {
 			stop = "stop: nothing is left to measure"
@@ -82,7 +85,7 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 		s.Expected, s.Better, s.Choice = p.drawn(answer, ln[answer], sd[answer]), o.better, p.cands[answer]
 		return s, nil
 	}
-	s := p.suggest(pick, nil, fmt.Sprintf("a trial of it is expected to improve the choice by %.2g %%; %s", 100*max(gain, 0), p.answer(o)))
+	s := p.suggest(pick, nil, fmt.Sprintf("a trial of it is expected to improve the choice by %.2g %%; %s", 100*max(most, 0), p.answer(o)))
 	s.Expected, s.PFeasible = p.drawn(pick, ln[pick], sd[pick]), p.fits[pick]
 	s.Best, s.Better, s.Fired, s.Choice = answer, o.better, stop, p.cands[answer]
 	return s, nil
@@ -120,6 +123,35 @@ func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
 	return ln, sd, nil
 }
 
+// extrapolationSD is by how much, in nats, the law of a model is off for every
+// doubling of a feature beyond those measured.
+const extrapolationSD = 0.1
+
+// extrapolated returns draws of some candidates to which is added that the model
+// may be wrong beyond what was measured, where no trial can tell: linearly in
+// every feature.
+func (p *Problem) extrapolated(of []int, ln [][]float64) [][]float64 {
+	rng, wrong := p.Rand(), make([][]float64, len(p.width)) // per unit of the feature, in every draw
+	low, high := slices.Repeat([]float64{math.Inf(1)}, len(p.width)), slices.Repeat([]float64{math.Inf(-1)}, len(p.width))
+	for j := range wrong {
+		wrong[j] = make([]float64, len(ln[0]))
+		for d := range wrong[j] {
+			wrong[j][d] = extrapolationSD * rng.NormFloat64()
+		}
+		for _, o := range p.observations {
+			low[j], high[j] = min(low[j], o.x[j]), max(high[j], o.x[j])
+		}
+	}
+	out := make([][]float64, len(of))
+	for k, i := range of {
+		out[k] = slices.Clone(ln[k])
+		for j, v := range p.points[i] {
+			floats.AddScaled(out[k], max(0, v-high[j], low[j]-v)*p.width[j], wrong[j])
+		}
+	}
+	return out
+}
+
 // outlook judges the configurations that are wanted. What may not fit yields
 // nothing where it does not: its expected speed is less by the probability.
 func (p *Problem) outlook(ln [][]float64) (*outlook, error) {
@@ -134,53 +166,63 @@ func (p *Problem) outlook(ln [][]float64) (*outlook, error) {
 	if len(o.wanted) == 0 {
 		return nil, &data.InputError{Source: data.Source{Column: "objective.at"}, Found: "no candidate there", Want: "a condition that some configuration of the space meets"}
 	}
-	least := math.Inf(1)
-	for k, r := range o.response {
-		if m := stat.Mean(r, nil); m < least {
-			o.best, least = k, m
+	feared, least := p.extrapolated(o.wanted, o.response), math.Inf(1)
+	for k, r := range feared {
+		if m, sd := stat.MeanStdDev(r, nil); m+sd < least {
+			o.best, least = k, m+sd
 		}
 	}
 	margin, draws := p.opts.Objective.margin(p.opts.TargetRegret), len(o.response[0])
-	keep := map[int]bool{o.best: true} // those that are the best in some draw
 	for d := range draws {
-		first := o.best
-		for k, r := range o.response {
-			if r[d] < o.response[first][d] {
-				first = k
-			}
-		}
-		keep[first] = true
-		behind := o.response[o.best][d] - o.response[first][d]
+		behind := feared[o.best][d] - feared[first(feared, d)][d]
 		o.regret += behind / float64(draws)
 		if behind > margin {
 			o.better += 1 / float64(draws)
 		}
 	}
-	few := &outlook{regret: o.regret, better: o.better}
-	for k := range o.wanted {
-		if k == o.best {
-			few.best = len(few.wanted)
-		}
-		if keep[k] {
-			few.wanted, few.response = append(few.wanted, o.wanted[k]), append(few.response, o.response[k])
+	return o, nil
+}
+
+// first returns the position of the least response in a draw.
+func first(response [][]float64, d int) int {
+	best := 0
+	for k, r := range response {
+		if r[d] < response[best][d] {
+			best = k
 		}
 	}
-	return few, nil
+	return best
+}
+
+// contenders leaves those that are the best in some draw.
+func (o *outlook) contenders() [][]float64 {
+	keep := map[int]bool{o.best: true}
+	for d := range o.response[0] {
+		keep[first(o.response, d)] = true
+	}
+	var out [][]float64
+	for k, r := range o.response {
+		if keep[k] {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // gainPoints is the number of outcomes of a trial, equally likely ones, over
 // which the knowledge gradient is averaged.
 const gainPoints = 32
 
-// gain returns by how much a trial is expected to lower the response of the
-// answer, in nats. ln is that of the trial in every draw, sd of one run about it.
-func (o *outlook) gain(ln []float64, sd float64) float64 {
+// gain returns by how much a trial is expected to lower the least expected of
+// some responses, in nats. ln is that of the trial in every draw, sd of one run
+// about it.
+func gain(responses [][]float64, ln []float64, sd float64) float64 {
 	scale := math.Hypot(stat.StdDev(ln, nil), sd)
-	level, slope := make([]float64, len(o.wanted)), make([]float64, len(o.wanted))
-	for k, r := range o.response {
+	level, slope := make([]float64, len(responses)), make([]float64, len(responses))
+	for k, r := range responses {
 		level[k], slope[k] = stat.Mean(r, nil), stat.Covariance(r, ln, nil)/scale
 	}
-	gain := level[o.best]
+	gain := floats.Min(level)
 	for j := range gainPoints {
 		z, least := distuv.UnitNormal.Quantile((float64(j)+.5)/gainPoints), math.Inf(1)
 		for k := range level {

@@ -17,22 +17,19 @@ type Architecture struct {
 	Experts    int     `json:"experts,omitempty" yaml:"experts" min:"1"`
 }
 
-// architectureColumns lists the columns of measurements.csv that say what is
+// architectureColumns are the columns of measurements.csv that say what is
 // trained.
-func architectureColumns() []string {
-	return []string{"model_parameters", "layers", "hidden", "heads", "seq_len", "vocab", "experts"}
-}
-
-// get returns a column as text, empty where not known.
-func (a Architecture) get(column string) string {
-	if column == "model_parameters" {
-		return formatFloat(a.Parameters)
+func architectureColumns() []columnOf[Measurement] {
+	type M = Measurement
+	return []columnOf[M]{
+		numbers("model_parameters", Positive("parameters"), func(m *M) *float64 { return &m.Parameters }),
+		counts("layers", 1, func(m *M) *int { return &m.Layers }),
+		counts("hidden", 1, func(m *M) *int { return &m.Hidden }),
+		counts("heads", 1, func(m *M) *int { return &m.Heads }),
+		counts("seq_len", 1, func(m *M) *int { return &m.SeqLen }),
+		counts("vocab", 1, func(m *M) *int { return &m.Vocab }),
+		counts("experts", 1, func(m *M) *int { return &m.Experts }),
 	}
-	return formatCount(*a.count(column))
-}
-
-func (a *Architecture) count(column string) *int {
-	return map[string]*int{"layers": &a.Layers, "hidden": &a.Hidden, "heads": &a.Heads, "seq_len": &a.SeqLen, "vocab": &a.Vocab, "experts": &a.Experts}[column]
 }
 
 // Known reports whether enough is known to count operations and bytes:
@@ -89,12 +86,3 @@ func ReadArchitecture(r io.Reader, name string) (Architecture, error) {
 
 // LoadArchitecture reads the file at path, as [ReadArchitecture] does.
 func LoadArchitecture(path string) (Architecture, error) { return load(path, ReadArchitecture) }
-
-// architecture reads the columns of a row.
-func (r *Row) architecture() (a Architecture) {
-	a.Parameters = r.Number("model_parameters", 0, Positive("parameters"))
-	for _, c := range architectureColumns()[1:] {
-		*a.count(c) = r.Whole(c, 1)
-	}
-	return a
-}

@@ -23,7 +23,7 @@ func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string,
 	mr := measurementReader{extra: extraColumns(t.Header), layouts: layoutsOf(t)}
 	anyJob := !t.Has("job")
 	if anyJob {
-		mr.job = "any" // the model knows whose speed it predicts
+		t.given["job"] = "any" // the model knows whose speed it predicts
 	}
 	err = t.Each(func(row *Row) error {
 		c := mr.config(row)

@@ -27,16 +27,16 @@ func ReadCurve(r io.Reader, name string) ([]CurvePoint, []string, error) {
 	case t.Has("step") && t.Has("iteration"):
 		return nil, nil, t.Missing("iteration", "step or iteration, which mean the same, not both")
 	}
-	points := []CurvePoint{}
+	points, columns := []CurvePoint{}, curveColumns(false)
 	err = t.Each(func(row *Row) error {
-		points = append(points, curvePoint(row))
+		points = append(points, curvePoint(row, columns))
 		return nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	known := []string{"iteration"}
-	for _, c := range curveColumns(false) {
+	for _, c := range columns {
 		known = append(known, c.name)
 	}
 	return points, t.Unknown(known), nil
@@ -63,39 +63,38 @@ func WriteCurve(w io.Writer, points []CurvePoint) error {
 	return err
 }
 
-// curveColumns are the columns of curve.csv in order.
+// curveColumns are the columns of curve.csv in order; keep has all written,
+// with a value or without.
 func curveColumns(keep bool) []columnOf[CurvePoint] {
 	type P = CurvePoint
+	done, value := NonNegative("a number"), Any("a finite number, or an empty cell if it was not recorded")
+	text := func(name string, of func(*P) *string) columnOf[P] {
+		return columnOf[P]{name, keep, func(p P) string { return *of(&p) }, func(r *Row, p *P) { *of(p) = r.Text(name) }}
+	}
+	number := func(name string, b Bounds, of func(*P) *float64) columnOf[P] {
+		return columnOf[P]{name, keep, func(p P) string { return formatPoint(*of(&p)) }, func(r *Row, p *P) { *of(p) = r.Number(name, math.NaN(), b) }}
+	}
 	return []columnOf[P]{
-		{"job", keep, func(p P) string { return p.Job }},
-		{"run", keep, func(p P) string { return p.Run }},
-		{"step", keep, func(p P) string { return formatPoint(p.Step) }},
-		{"epoch", keep, func(p P) string { return formatPoint(p.Epoch) }},
-		{"progress", keep, func(p P) string { return formatPoint(p.Progress) }},
-		{"loss", keep, func(p P) string { return formatPoint(p.Loss) }},
-		{"metric", keep, func(p P) string { return formatPoint(p.Metric) }},
-		{"global_batch", keep, func(p P) string { return formatPoint(p.GlobalBatch) }},
-		{"grad_sqr", keep, func(p P) string { return formatPoint(p.GradSqr) }},
-		{"grad_var", keep, func(p P) string { return formatPoint(p.GradVar) }},
+		text("job", func(p *P) *string { return &p.Job }),
+		text("run", func(p *P) *string { return &p.Run }),
+		number("step", done, func(p *P) *float64 { return &p.Step }),
+		number("epoch", done, func(p *P) *float64 { return &p.Epoch }),
+		number("progress", done, func(p *P) *float64 { return &p.Progress }),
+		number("loss", value, func(p *P) *float64 { return &p.Loss }),
+		number("metric", value, func(p *P) *float64 { return &p.Metric }),
+		number("global_batch", Samples(), func(p *P) *float64 { return &p.GlobalBatch }),
+		// Estimates of the gradient moments from few samples may be negative.
+		number("grad_sqr", value, func(p *P) *float64 { return &p.GradSqr }),
+		number("grad_var", value, func(p *P) *float64 { return &p.GradVar }),
 	}
 }
 
 // curvePoint converts a row.
-func curvePoint(r *Row) CurvePoint {
-	done, value, absent := NonNegative("a number"), Any("a finite number, or an empty cell if it was not recorded"), math.NaN()
-	p := CurvePoint{Job: r.Text("job"), Run: r.Text("run")}
-	p.Step = r.Number("step", absent, done)
+func curvePoint(r *Row, columns []columnOf[CurvePoint]) (p CurvePoint) {
+	readInto(r, &p, columns)
 	if r.Cell("iteration") != "" {
-		p.Step = r.Number("iteration", absent, done)
+		p.Step = r.Number("iteration", math.NaN(), NonNegative("a number"))
 	}
-	p.Epoch = r.Number("epoch", absent, done)
-	p.Progress = r.Number("progress", absent, done)
-	p.Loss = r.Number("loss", absent, value)
-	p.Metric = r.Number("metric", absent, value)
-	p.GlobalBatch = r.Number("global_batch", absent, Samples())
-	// Estimates of the gradient moments from few samples may be negative.
-	p.GradSqr = r.Number("grad_sqr", absent, value)
-	p.GradVar = r.Number("grad_var", absent, value)
 	if r.err == nil && allNaN(p.Step, p.Epoch, p.Progress) {
 		r.Fail("step", "nothing", "step, epoch or progress in every row")
 	}

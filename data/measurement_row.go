@@ -11,50 +11,35 @@ import (
 
 // measurementReader turns rows into measurements.
 type measurementReader struct {
-	known   []string        // columns
-	speed   speed           // the column that tells the time of a step; none if its name is empty
-	job     string          // of all rows; empty where the rows say it
-	layouts map[string]bool // columns of a layout that the table has
-	extra   map[string]int  // columns of further knobs, by their name without the mark
+	known   []string                // columns
+	results []columnOf[Measurement] // those that can be read by themselves, and others
+	speed   speed                   // the column that tells the time of a step; none if its name is empty
+	layouts map[string]bool         // columns of a layout that the table has
+	extra   map[string]int          // columns of further knobs, by their name without the mark
 }
 
 // measurement converts a row.
 func (mr measurementReader) measurement(r *Row) Measurement {
 	m := Measurement{Source: r.Source(), Config: mr.config(r)}
 	m.Status = mr.status(r)
+	readInto(r, &m, mr.results)
 	if v := r.Number(mr.speed.column, 0, mr.speed.bounds); v > 0 {
-		m.StepTime = mr.speed.stepTime(v, m.SamplesPerStep())
-		if want := PositiveSeconds(); math.IsNaN(m.StepTime) {
-			r.Bad(mr.speed.column, "a local_batch or global_batch too, to get from samples/s to the time of a step")
+		m.StepTime = mr.speed.stepTime(v, &m)
+		if want := PositiveSeconds(); m.StepTime == 0 {
+			r.Bad(mr.speed.column, mr.speed.needs)
 		} else if !want.Holds(m.StepTime) {
 			r.Bad(mr.speed.column, "a rate of steps of "+want.String())
 		}
 	}
-	m.SyncTime = r.Number("sync_time_s", 0, Seconds())
-	m.StepTimeSD = r.Number("step_time_sd_s", 0, Seconds())
-	m.StepTimeSE = r.Number("step_time_se_s", 0, Seconds())
-	m.Steps = r.Whole("steps", 0)
-	m.Error = strings.Clone(oneLine(r.Cell("error")))
-	m.PricePerHour = r.Number("price_per_hour", 0, price("US$ per hour"))
-	m.Wall = r.Number("wall_s", 0, Seconds())
-	m.StartSeconds = r.Number("start_seconds", 0, Seconds())
-	m.PeakMemory = r.Number("peak_memory_bytes", 0, Bytes())
-	m.GPUMemory = r.Number("gpu_memory_bytes", 0, Bytes())
-	m.Architecture = r.architecture()
 	checkLayout(r, m.Config, m.Architecture)
-	at, err := parseStartedAt(r.Cell("started_at"))
-	if err != nil {
-		r.Bad("started_at", "a time such as 2025-03-01T12:00:00Z (RFC 3339)")
-	}
-	m.StartedAt = at
 	return m
 }
 
 // status reads the status and checks that it agrees with the step time.
 func (mr measurementReader) status(r *Row) Status {
 	name, time := r.Cell("status"), r.Cell(mr.speed.column)
-	s := Status(name)
-	switch hint, known := oneOf(name, names(Statuses())); {
+	s := Status(strings.ToLower(name))
+	switch hint, known := oneOf(string(s), names(Statuses())); {
 	case s == "" && time != "":
 		return OK
 	case s == "":
@@ -71,11 +56,9 @@ func (mr measurementReader) status(r *Row) Status {
 
 // config converts the cells that describe the configuration.
 func (mr measurementReader) config(r *Row) Config {
-	c := Config{Job: mr.job, GPUType: r.table.keep(strings.ToLower(r.Text("gpu_type")))}
+	c := Config{Job: r.Text("job"), GPUType: r.table.keep(strings.ToLower(r.Text("gpu_type")))}
 	if c.Job == "" {
-		if c.Job = r.Text("job"); c.Job == "" {
-			r.Fail("job", "nothing", "the name of what is trained")
-		}
+		r.Fail("job", "nothing", "the name of what is trained")
 	}
 	readCounts(r, &c)
 	c.PS = r.Whole("ps", 0)
@@ -177,17 +160,17 @@ func replicasWord(c Config) string {
 	return "workers"
 }
 
-// parseStartedAt reads a time stamp, normalised to UTC so that the same file
+// readStartedAt reads a time stamp, normalised to UTC so that the same file
 // gives the same measurements on every machine.
-func parseStartedAt(cell string) (time.Time, error) {
+func readStartedAt(r *Row, m *Measurement) {
+	cell := r.Cell("started_at")
 	if cell == "" {
-		return time.Time{}, nil
+		return
 	}
 	at, err := time.Parse(time.RFC3339Nano, cell)
-	if at = at.UTC(); err == nil && (at.Year() < 1 || at.Year() > 9999) {
-		err = fmt.Errorf("year %d", at.Year())
+	if m.StartedAt = at.UTC(); err != nil || m.StartedAt.Year() < 1 || m.StartedAt.Year() > 9999 {
+		r.Bad("started_at", "a time such as 2025-03-01T12:00:00Z (RFC 3339)")
 	}
-	return at, err
 }
 
 func formatStartedAt(at time.Time) string {

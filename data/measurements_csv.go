@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -21,8 +20,8 @@ type Import struct {
 	// Columns maps columns of the file to those of measurements.csv, such as
 	// gpus to workers.
 	Columns map[string]string
-	// Job names what is trained where the file has no column job.
-	Job string
+	// Given are cells of columns that the file lacks, such as the job.
+	Given map[string]string
 	// Repeats is the most rows that are kept of one configuration and status, a
 	// random choice of them where there are more, which is said; 0 keeps all.
 	// What is read takes the memory of what is kept.
@@ -83,7 +82,8 @@ func (im Import) Load(path string) (ms []Measurement, warnings []string, err err
 // Counts that are not given are derived: nodes and workers from the
 // placement, the local batch from the global batch. Where several are given
 // they must agree. Without step_time_s the step time is that of step_time_ms,
-// steps_per_s or throughput (samples/s, which needs a batch). Cells may carry
+// steps_per_s, throughput (samples/s, which needs a batch) or tokens_per_s (a
+// batch and seq_len), with worker_ before them those of one worker. Cells may carry
 // a unit ("78.6 ms"). GPU types are in lower case. Unknown columns give one
 // warning, and so do rows without a batch; columns x_<name> become
 // [Config.Extra]. The first thing that is wrong is returned as an
@@ -113,7 +113,9 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 	if err != nil {
 		return nil, nil, err
 	}
-	warnings = t.Unknown(mr.known, isExtraColumn)
+	for _, unknown := range t.Unknown(mr.known, isExtraColumn) {
+		warnings = append(warnings, unknown+"; one that changes the speed is kept as x_NAME")
+	}
 	if kept.left > 0 {
 		warnings = append(warnings, fmt.Sprintf("%s: of %d rows %d are used, at most %d of each configuration, chosen at random", name, rows, len(kept.rows), im.Repeats))
 	}
@@ -132,17 +134,22 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 
 // reader checks that the header has what every row needs.
 func (im Import) reader(t *Table) (measurementReader, error) {
-	mr := measurementReader{known: measurementColumnNames(), job: im.Job}
+	mr := measurementReader{known: measurementColumnNames(), results: append(measurementColumns(), architectureColumns()...)}
 	if err := im.checkTargets(mr.known); err != nil {
 		return mr, err
 	}
 	if err := t.Rename(im.Columns); err != nil {
 		return mr, err
 	}
-	switch {
-	case t.Has("job") && im.Job != "":
-		mr.job = "" // the rows say it
-	case !t.Has("job") && im.Job == "":
+	for _, column := range slices.Sorted(maps.Keys(im.Given)) {
+		if im.Given[column] == "" || column == "job" && t.Has(column) {
+			continue // not given, or the rows say it
+		}
+		if err := t.Give(column, im.Given[column]); err != nil {
+			return mr, err
+		}
+	}
+	if !t.Has("job") {
 		return mr, t.Missing("job", "a column job, or --job NAME (of knee read or fit)")
 	}
 	if !t.Has("workers", "placement") {
@@ -156,34 +163,42 @@ func (im Import) reader(t *Table) (measurementReader, error) {
 		}
 	}
 	if mr.speed.column == "" && !t.Has("status") {
-		return mr, t.Missing("step_time_s", "a column step_time_s, step_time_ms, steps_per_s or throughput, or status if no trial succeeded")
+		return mr, t.Missing("step_time_s", "a column "+strings.Join(speedNames(), ", ")+", or status if no trial succeeded")
 	}
 	mr.extra, mr.layouts = extraColumns(t.Header), layoutsOf(t)
 	return mr, nil
 }
 
-// checkTargets refuses to rename a column to one that does not exist.
+// checkTargets refuses to rename a column to one that does not exist, and
+// tokens to samples.
 func (im Import) checkTargets(known []string) error {
-	for _, s := range speeds() {
-		known = append(known, s.column)
-	}
+	known = append(known, speedNames()...)
 	for _, from := range slices.Sorted(maps.Keys(im.Columns)) {
 		to := im.Columns[from]
+		bad := &InputError{Source: Source{Column: "--columns"}, Found: quote(from + "=" + to)}
 		if hint, ok := oneOf(to, known); !ok && !isExtraColumn(to) {
-			return &InputError{Source: Source{Column: "--columns"}, Found: quote(from + "=" + to),
-				Want: "a column of measurements.csv" + hint + ": " + strings.Join(known, ", ") + ", or x_NAME for a further knob"}
+			bad.Want = "a column of measurements.csv" + hint + ": " + strings.Join(known, ", ") + ", or x_NAME for a further knob"
+			return bad
+		}
+		if strings.HasSuffix(to, "throughput") && strings.Contains(strings.ToLower(from), "tok") {
+			bad.Want = strings.Replace(to, "throughput", "tokens_per_s", 1) + wantSeqLen + ": throughput counts samples"
+			return bad
 		}
 	}
 	return nil
 }
 
+// wantSeqLen is what tokens need.
+const wantSeqLen = ", with seq_len, the tokens of a sample (1 where batches count tokens)"
+
 // speed is a column that tells the time of a step.
 type speed struct {
 	column string
 	bounds Bounds
-	// stepTime returns the seconds of a step that consumes so many samples;
-	// NaN where that is needed and 0.
-	stepTime func(v, samples float64) float64
+	// stepTime returns the seconds of a step of a measurement; NaN where the
+	// rest of it does not say.
+	stepTime func(v float64, m *Measurement) float64
+	needs    string // beside it
 }
 
 // speeds lists the columns that tell the time of a step; the first that a
@@ -191,21 +206,36 @@ type speed struct {
 func speeds() []speed {
 	ms := PositiveSeconds()
 	ms.What, ms.Min, ms.Max, ms.units = "milliseconds", 1e3*ms.Min, 1e3*ms.Max, nil
-	rate := Positive("samples/s")
-	rate.units = units{"/s": 1, "samples/s": 1, "sample/s": 1, "images/s": 1, "images/sec": 1, "img/s": 1, "img/sec": 1, "tokens/s": 1, "tok/s": 1}
 	steps := Positive("steps/s")
 	steps.units = units{"/s": 1, "steps/s": 1, "it/s": 1, "steps/sec": 1}
-	return []speed{
-		{"step_time_s", PositiveSeconds(), func(v, _ float64) float64 { return v }},
-		{"step_time_ms", ms, func(v, _ float64) float64 { return v / 1000 }},
-		{"steps_per_s", steps, func(v, _ float64) float64 { return 1 / v }},
-		{"throughput", rate, func(v, samples float64) float64 {
-			if samples == 0 {
-				return math.NaN()
-			}
-			return samples / v
-		}},
+	rate := Positive("samples/s")
+	rate.Want = "samples/s > 0; of tokens/s the column is tokens_per_s"
+	rate.units = units{"/s": 1, "samples/s": 1, "sample/s": 1, "images/s": 1, "images/sec": 1, "img/s": 1, "img/sec": 1}
+	tokens := Positive("tokens/s")
+	tokens.units = units{"/s": 1, "tokens/s": 1, "tok/s": 1, "tokens/sec": 1, "tok/sec": 1, "tokens/s/gpu": 1, "tok/s/gpu": 1, "tokens/s/GPU": 1, "tok/s/GPU": 1}
+	const batch = "a local_batch or global_batch too, to get to the time of a step"
+	all := []speed{
+		{"step_time_s", PositiveSeconds(), func(v float64, _ *Measurement) float64 { return v }, ""},
+		{"step_time_ms", ms, func(v float64, _ *Measurement) float64 { return v / 1000 }, ""},
+		{"steps_per_s", steps, func(v float64, _ *Measurement) float64 { return 1 / v }, ""},
+		{"throughput", rate, func(v float64, m *Measurement) float64 { return m.SamplesPerStep() / v }, batch},
+		{"tokens_per_s", tokens, func(v float64, m *Measurement) float64 {
+			return m.SamplesPerStep() * float64(m.Architecture.SeqLen) / v
+		}, batch + wantSeqLen},
 	}
+	for _, s := range all[3:] {
+		all = append(all, speed{"worker_" + s.column, s.bounds, func(v float64, m *Measurement) float64 { return s.stepTime(v*float64(m.Workers), m) }, s.needs})
+	}
+	return all
+}
+
+// speedNames are the columns that tell the time of a step.
+func speedNames() []string {
+	var names []string
+	for _, s := range speeds() {
+		names = append(names, s.column)
+	}
+	return names
 }
 
 // WriteMeasurements writes measurements.csv. The columns that say what was
@@ -213,7 +243,7 @@ func speeds() []speed {
 // measurement that [ReadMeasurements] would refuse is an error.
 func WriteMeasurements(w io.Writer, ms []Measurement) error {
 	var b bytes.Buffer
-	if err := writeTable(&b, ms, slices.Concat(measurementColumns(), layoutColumnsOf(ms), architectureColumnsOf(), knobColumns(ms))); err != nil {
+	if err := writeTable(&b, ms, slices.Concat(measurementColumns(), layoutColumnsOf(ms), architectureColumns(), knobColumns(ms))); err != nil {
 		return fmt.Errorf("write measurements: %w", err)
 	}
 	if _, _, err := ReadMeasurements(bytes.NewReader(b.Bytes()), "measurements"); err != nil {
@@ -228,29 +258,32 @@ func WriteMeasurements(w io.Writer, ms []Measurement) error {
 // model and further knobs.
 func measurementColumns() []columnOf[Measurement] {
 	type M = Measurement
+	written := func(name string, keep bool, cell func(M) string) columnOf[M] {
+		return columnOf[M]{name, keep, cell, nil}
+	}
 	return []columnOf[M]{
-		{"job", true, func(m M) string { return m.Job }},
-		{"gpu_type", true, func(m M) string { return m.GPUType }},
-		{"mode", true, func(m M) string { return string(m.ModeOrDefault()) }},
-		{"placement", false, func(m M) string { return m.Placement.String() }},
-		{"nodes", false, func(m M) string { return formatCount(max(m.Nodes, len(m.Placement))) }},
-		{"workers", true, func(m M) string { return strconv.Itoa(m.Workers) }},
-		{"ps", true, func(m M) string { return strconv.Itoa(m.PS) }},
-		{"local_batch", true, func(m M) string { return formatFloat(m.LocalBatch) }},
-		{"accum_steps", true, func(m M) string { return strconv.Itoa(m.AccumSteps) }},
-		{"step_time_s", true, func(m M) string { return formatFloat(m.StepTime) }},
-		{"sync_time_s", false, func(m M) string { return formatFloat(m.SyncTime) }},
-		{"step_time_sd_s", false, func(m M) string { return formatFloat(m.StepTimeSD) }},
-		{"step_time_se_s", false, func(m M) string { return formatFloat(m.StepTimeSE) }},
-		{"steps", false, func(m M) string { return formatCount(m.Steps) }},
-		{"status", true, func(m M) string { return string(m.Status) }},
-		{"error", false, func(m M) string { return oneLine(m.Error) }},
-		{"price_per_hour", false, func(m M) string { return formatFloat(m.PricePerHour) }},
-		{"wall_s", false, func(m M) string { return formatFloat(m.Wall) }},
-		{"start_seconds", false, func(m M) string { return formatFloat(m.StartSeconds) }},
-		{"peak_memory_bytes", false, func(m M) string { return formatCount(int(m.PeakMemory)) }},
-		{"gpu_memory_bytes", false, func(m M) string { return formatCount(int(m.GPUMemory)) }},
-		{"started_at", false, func(m M) string { return formatStartedAt(m.StartedAt) }},
+		written("job", true, func(m M) string { return m.Job }),
+		written("gpu_type", true, func(m M) string { return m.GPUType }),
+		written("mode", true, func(m M) string { return string(m.ModeOrDefault()) }),
+		written("placement", false, func(m M) string { return m.Placement.String() }),
+		written("nodes", false, func(m M) string { return formatCount(max(m.Nodes, len(m.Placement))) }),
+		written("workers", true, func(m M) string { return strconv.Itoa(m.Workers) }),
+		written("ps", true, func(m M) string { return strconv.Itoa(m.PS) }),
+		written("local_batch", true, func(m M) string { return formatFloat(m.LocalBatch) }),
+		written("accum_steps", true, func(m M) string { return strconv.Itoa(m.AccumSteps) }),
+		written("step_time_s", true, func(m M) string { return formatFloat(m.StepTime) }),
+		numbers("sync_time_s", Seconds(), func(m *M) *float64 { return &m.SyncTime }),
+		numbers("step_time_sd_s", Seconds(), func(m *M) *float64 { return &m.StepTimeSD }),
+		numbers("step_time_se_s", Seconds(), func(m *M) *float64 { return &m.StepTimeSE }),
+		counts("steps", 0, func(m *M) *int { return &m.Steps }),
+		written("status", true, func(m M) string { return string(m.Status) }),
+		{"error", false, func(m M) string { return oneLine(m.Error) }, func(r *Row, m *M) { m.Error = strings.Clone(oneLine(r.Cell("error"))) }},
+		numbers("price_per_hour", price("US$ per hour"), func(m *M) *float64 { return &m.PricePerHour }),
+		numbers("wall_s", Seconds(), func(m *M) *float64 { return &m.Wall }),
+		numbers("start_seconds", Seconds(), func(m *M) *float64 { return &m.StartSeconds }),
+		memoryColumn("peak_memory_bytes", func(m *M) *float64 { return &m.PeakMemory }),
+		memoryColumn("gpu_memory_bytes", func(m *M) *float64 { return &m.GPUMemory }),
+		{"started_at", false, func(m M) string { return formatStartedAt(m.StartedAt) }, readStartedAt},
 	}
 }
 
@@ -261,21 +294,12 @@ func layoutColumnsOf(ms []Measurement) []columnOf[Measurement] {
 	any := slices.ContainsFunc(ms, func(m Measurement) bool { return !m.Plain() })
 	var columns []columnOf[Measurement]
 	for _, name := range LayoutNames() {
-		columns = append(columns, columnOf[Measurement]{name, false, func(m Measurement) string {
+		columns = append(columns, columnOf[Measurement]{name: name, cell: func(m Measurement) string {
 			if v := m.Get(name); !m.Layout.Unknown && (v != "1" && v != "none" || name == "tp" && any) {
 				return v
 			}
 			return ""
 		}})
-	}
-	return columns
-}
-
-// architectureColumnsOf are the columns that say what is trained.
-func architectureColumnsOf() []columnOf[Measurement] {
-	var columns []columnOf[Measurement]
-	for _, name := range architectureColumns() {
-		columns = append(columns, columnOf[Measurement]{name, false, func(m Measurement) string { return m.Architecture.get(name) }})
 	}
 	return columns
 }
@@ -291,7 +315,7 @@ func knobColumns(ms []Measurement) []columnOf[Measurement] {
 	}
 	var columns []columnOf[Measurement]
 	for _, knob := range slices.Sorted(maps.Keys(knobs)) {
-		columns = append(columns, columnOf[Measurement]{extraPrefix + knob, true, func(m Measurement) string { return m.Extra[knob] }})
+		columns = append(columns, columnOf[Measurement]{name: extraPrefix + knob, keep: true, cell: func(m Measurement) string { return m.Extra[knob] }})
 	}
 	return columns
 }
@@ -307,7 +331,7 @@ func configColumns() []string {
 // resultColumns lists the columns that hold what a trial yielded.
 func resultColumns() []string {
 	var names []string
-	for _, c := range append(measurementColumns(), architectureColumnsOf()...) {
+	for _, c := range append(measurementColumns(), architectureColumns()...) {
 		if !slices.Contains(configColumns(), c.name) {
 			names = append(names, c.name)
 		}

@@ -33,7 +33,7 @@ resnet,t4,4-4,1024,,oom,rack7
 	// Output:
 	// 6 × t4 on 2 nodes, allreduce, batch 32: ok, 768 samples/s
 	// 8 × t4 on 2 nodes, allreduce, batch 128: oom, 0 samples/s
-	// m.csv: ignored unknown columns: host
+	// m.csv: ignored unknown columns: host; one that changes the speed is kept as x_NAME
 }
 
 func TestReadMeasurements(t *testing.T) {
@@ -67,7 +67,7 @@ func TestReadMeasurements(t *testing.T) {
 	if diff := cmp.Diff(want, ms); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"m.csv: ignored unknown columns: column 24 (no name)"}, warnings); diff != "" {
+	if diff := cmp.Diff([]string{"m.csv: ignored unknown columns: column 24 (no name); one that changes the speed is kept as x_NAME"}, warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }
@@ -76,7 +76,7 @@ func TestReadMeasurementsWarnings(t *testing.T) {
 	const table = "job,workers,step_time_s,sync_time_s,setp_time_sd_s,host\na,1,1,2,,\na,2,1,0.5,,\n"
 	_, warnings, err := data.ReadMeasurements(strings.NewReader(table), "m.csv")
 	want := []string{
-		`m.csv: ignored unknown columns: setp_time_sd_s (did you mean "step_time_sd_s"?), host`,
+		`m.csv: ignored unknown columns: setp_time_sd_s (did you mean "step_time_sd_s"?), host; one that changes the speed is kept as x_NAME`,
 		"m.csv: sync_time_s exceeds step_time_s in 1 of 2 rows",
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" || err != nil {
@@ -87,11 +87,11 @@ func TestReadMeasurementsWarnings(t *testing.T) {
 // What spreadsheets and other programs write is read without a word of
 // knee's in it.
 func TestImport(t *testing.T) {
-	im := data.Import{Columns: map[string]string{"gpus": "workers", "tokens_s": "throughput", "Batch/GPU": "local_batch", "note": "x_note"}, Job: "gpt"}
+	im := data.Import{Columns: map[string]string{"gpus": "workers", "samples": "throughput", "Batch/GPU": "local_batch", "note": "x_note"}, Given: map[string]string{"job": "gpt"}}
 	for name, table := range map[string]string{
-		"commas":     "gpus,Batch/GPU,gpu_type,tokens_s,price_per_hour,note\n8,4,A100,64 tokens/s,$3.5,a\n",
-		"semicolons": "gpus;Batch/GPU;gpu_type;tokens_s;price_per_hour;note\r\n8;4,0;a100;64,0;3,5;a\r\n",
-		"tabs":       "gpus\tBatch/GPU\tgpu_type\ttokens_s\tprice_per_hour\tnote\n8\t4\tA100\t64\t3.5\ta\n",
+		"commas":     "gpus,Batch/GPU,gpu_type,samples,price_per_hour,note\n8,4,A100,64 samples/s,$3.5,a\n",
+		"semicolons": "gpus;Batch/GPU;gpu_type;samples;price_per_hour;note\r\n8;4,0;a100;64,0;3,5;a\r\n",
+		"tabs":       "gpus\tBatch/GPU\tgpu_type\tsamples\tprice_per_hour\tnote\n8\t4\tA100\t64\t3.5\ta\n",
 	} {
 		ms, warnings, err := im.Read(strings.NewReader(table), "f")
 		want := []data.Measurement{{Config: data.Config{Job: "gpt", GPUType: "a100", Mode: data.AllReduce, Workers: 8, LocalBatch: 4,
@@ -112,13 +112,74 @@ func TestImport(t *testing.T) {
 	}
 }
 
+// A table of tokens/s is one of step times only with the tokens of a sample.
+func TestImportTokens(t *testing.T) {
+	const head = "job,workers,local_batch,seq_len,"
+	for table, want := range map[string]float64{
+		head + "tokens_per_s\na,2,4,1000,20000 tok/s\n":         0.4,
+		head + "worker_tokens_per_s\na,2,4,1000,10000\n":        0.4,
+		"job,workers,local_batch,worker_throughput\na,2,4,10\n": 0.4,
+	} {
+		ms, _, err := data.ReadMeasurements(strings.NewReader(table), "f")
+		if err != nil || math.Abs(ms[0].StepTime-want) > 1e-12 {
+			t.Errorf("%s: %+v, %v, want %g s", table, ms, err, want)
+		}
+	}
+	given := data.Import{Given: map[string]string{"job": "a", "seq_len": "1000", "gpu_type": "GB200"}}
+	ms, _, err := given.Read(strings.NewReader("workers,local_batch,tokens_per_s\n2,4,20000\n"), "f")
+	if err != nil || ms[0].StepTime != 0.4 || ms[0].Job != "a" || ms[0].GPUType != "gb200" {
+		t.Errorf("%+v, %v", ms, err)
+	}
+	for table, want := range map[string]string{
+		"workers,gpu_type,step_time_s\n1,t4,1\n":          `f:1:gpu_type: found the column, and "GB200" for all rows, want one of them`,
+		"workers,local_batch,throughput\n1,4,100 tok/s\n": `f:2:throughput: found "100 tok/s", want samples/s > 0`,
+	} {
+		if _, _, err := given.Read(strings.NewReader(table), "f"); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", table, err, want)
+		}
+	}
+	ms, _, err = data.ReadMeasurements(strings.NewReader("job,workers,step_time_s,status\na,1,,OOM\n"), "f")
+	if err != nil || ms[0].Status != data.OOM {
+		t.Errorf("a status in capitals: %+v, %v", ms, err)
+	}
+	_, _, err = data.ReadMeasurements(strings.NewReader("job,workers,local_batch,tokens_per_s\na,1,4,100\n"), "f")
+	if err == nil || !strings.Contains(err.Error(), "with seq_len, the tokens of a sample") {
+		t.Errorf("tokens without seq_len: %v", err)
+	}
+}
+
+// Thousands and decimals are told apart by the rest of the file, or not at all.
+func TestImportMarks(t *testing.T) {
+	for table, want := range map[string]float64{
+		"job;workers;local_batch;throughput\na;1;4;788.611\na;2;4;1.445.390\n":               788611,
+		"job,workers,local_batch,throughput\na,1,4,\"788,611\"\na,2,4,\"1,445,390 img/s\"\n": 788611,
+		"job;workers;local_batch;throughput\na;1;4;1.024,5\n":                                1024.5,
+		"job;workers;local_batch;throughput\na;1;4;1.024\na;1;4;0.5\n":                       1.024,
+		"job\tworkers\tlocal_batch\tthroughput\na\t1\t4\t1,25\n":                             1.25,
+	} {
+		ms, _, err := data.ReadMeasurements(strings.NewReader(table), "f")
+		if err != nil || math.Abs(ms[0].Throughput()-want) > 1e-9*want {
+			t.Errorf("%s: %+v, %v, want %g samples/s", table, ms, err, want)
+		}
+	}
+	for table, want := range map[string]string{
+		"job;workers;local_batch;throughput\na;1;4;788.611\na;1;4;900.374\n": `f:2:throughput: found "788.611", want a number whose mark can be told`,
+		"job;workers;step_time_s;memory\na;1;1.024;32,4 GB\n":                `f:2:step_time_s: found "1.024", want the decimal mark ",", as in line 2`,
+	} {
+		if _, _, err := data.ReadMeasurements(strings.NewReader(table), "f"); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", table, err, want)
+		}
+	}
+}
+
 func TestImportRefuses(t *testing.T) {
 	for want, columns := range map[string]map[string]string{
 		`f:1:gpu: found columns workers, gpus, step_time_s, want a column of that name (did you mean "gpus"?)`: {"gpu": "ps"},
 		`f:1:gpus: found a column workers too, want one column that is workers`:                                {"gpus": "workers"},
+		`--columns: found "tokens/s/gpu=worker_throughput", want worker_tokens_per_s, with seq_len`:            {"tokens/s/gpu": "worker_throughput"},
 		`--columns: found "gpus=worker", want a column of measurements.csv (did you mean "workers"?): `:        {"gpus": "worker"},
 	} {
-		_, _, err := data.Import{Columns: columns, Job: "a"}.Read(strings.NewReader("workers,gpus,step_time_s\n1,1,1\n"), "f")
+		_, _, err := data.Import{Columns: columns, Given: map[string]string{"job": "a"}}.Read(strings.NewReader("workers,gpus,step_time_s\n1,1,1\n"), "f")
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v:\n got %v\nwant %s", columns, err, want)
 		}
@@ -131,7 +192,7 @@ func TestReadMeasurementsRefuses(t *testing.T) {
 		{"empty", "", "f: found an empty file, want a CSV header row with column names"},
 		{"no job", "workers,step_time_s\n", "f:1:job: found columns workers, step_time_s, want a column job, or --job NAME (of knee read or fit)"},
 		{"no workers", "job,step_time_s\n", "f:1:workers: found columns job, step_time_s, want a column workers or placement, or --columns NAME=workers (of knee read or fit)"},
-		{"no time", "job,workers\n", "f:1:step_time_s: found columns job, workers, want a column step_time_s, step_time_ms, steps_per_s or throughput, or status if no trial succeeded"},
+		{"no time", "job,workers\n", "f:1:step_time_s: found columns job, workers, want a column step_time_s, step_time_ms, steps_per_s, throughput, tokens_per_s, worker_throughput, worker_tokens_per_s, or status if no trial succeeded"},
 		{"twice", "job,workers,job\n", "f:1:job: found the column twice, want each column once"},
 		{"ragged", head + "a,1\n", "f:2: found 2 cells, want 3, one for each column of the header"},
 		{"quotes", head + "a,1,1\na,1\"2,1\n", `f:3: found bare " in non-quoted-field at byte 4, want comma-separated values, quoted with " where a cell holds a comma or a quote`},
@@ -147,7 +208,7 @@ func TestReadMeasurementsRefuses(t *testing.T) {
 		{"two decimal marks", "job;workers;step_time_s\na;1;0,5\na;2;1.024\n", `f:3:step_time_s: found "1.024", want the decimal mark ",", as in line 2`},
 		{"short step", head + "a,1,1e-308\n", `f:2:step_time_s: found "1e-308", want seconds > 0, at least 1e-9`},
 		{"tiny batch", "job,workers,local_batch,step_time_s\na,1,1e-9,1\n", `f:2:local_batch: found "1e-9", want samples > 0, at least 1e-6`},
-		{"rate without batch", "job,workers,throughput\na,1,5\n", `f:2:throughput: found "5", want a local_batch or global_batch too, to get from samples/s to the time of a step`},
+		{"rate without batch", "job,workers,throughput\na,1,5\n", `f:2:throughput: found "5", want a local_batch or global_batch too, to get to the time of a step`},
 		{"unit", head + "a,1,3 weeks\n", `f:2:step_time_s: found "3 weeks", want seconds > 0`},
 		{"zero", head + "a,1,0\n", `f:2:step_time_s: found "0", want seconds > 0`},
 		{"negative", head + "a,1,-1\n", `f:2:step_time_s: found "-1", want seconds > 0`},

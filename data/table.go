@@ -25,14 +25,14 @@ const maxRows = 1_000_000
 type Table struct {
 	Header []string
 
-	name    string
-	at      map[string]int // column of a name
-	csv     *csv.Reader
-	rows    int
-	comma   bool              // a decimal comma is allowed
-	decimal string            // the decimal mark in use; empty while none was seen
-	seen    int               // the line where it was
-	texts   map[string]string // one copy of each repeated text
+	name  string
+	at    map[string]int    // column of a name
+	given map[string]string // cells of columns that the file lacks
+	csv   *csv.Reader
+	rows  int
+	comma bool              // a decimal comma is allowed
+	marks marks             // of its numbers
+	texts map[string]string // one copy of each repeated text
 }
 
 // NewTable reads the header of a CSV file. The name stands for the file in
@@ -43,9 +43,11 @@ func NewTable(r io.Reader, name string) (*Table, error) {
 	if mark, err := b.Peek(3); err == nil && string(mark) == "\uFEFF" {
 		_, _ = b.Discard(3) // the bytes are buffered, so this cannot fail
 	}
-	t := &Table{name: name, csv: csv.NewReader(b), at: map[string]int{}, texts: map[string]string{}}
+	t := &Table{name: name, csv: csv.NewReader(b), at: map[string]int{}, given: map[string]string{}, texts: map[string]string{}}
 	t.csv.Comma = separator(b)
 	t.comma = t.csv.Comma != ','
+	head, _ := b.Peek(16 << 10) // what there is of it will do
+	t.marks = marksOf(head, t.csv.Comma)
 	t.csv.FieldsPerRecord = -1 // checked below, with an error that names the file
 	t.csv.ReuseRecord = true
 	cells, line, err := t.read()
@@ -101,9 +103,22 @@ func (t *Table) Rename(names map[string]string) error {
 	return nil
 }
 
+// Give makes a cell that of every row in a column that the file lacks.
+func (t *Table) Give(column, cell string) error {
+	if t.Has(column) {
+		return t.fail(1, column, "the column, and "+quote(cell)+" for all rows", "one of them")
+	}
+	t.given[column] = cell
+	return nil
+}
+
 // Has reports whether the table has a column of one of the names.
 func (t *Table) Has(names ...string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { _, ok := t.at[n]; return ok })
+	return slices.ContainsFunc(names, func(n string) bool {
+		_, ok := t.at[n]
+		_, given := t.given[n]
+		return ok || given
+	})
 }
 
 // Missing returns the error for a required column that is not there.
@@ -256,7 +271,7 @@ func (r *Row) Cell(column string) string {
 	if i, ok := r.table.at[column]; ok {
 		return r.cells[i]
 	}
-	return ""
+	return r.table.given[column]
 }
 
 // Fail records what is wrong with a column unless something already is.
@@ -317,25 +332,6 @@ func (t *Table) keep(s string) string {
 		t.texts[kept] = kept
 	}
 	return kept
-}
-
-// plainNumber turns the decimal comma of a cell into a point. One file has
-// one decimal mark, and the other may then separate thousands: of 1.024 in a
-// file of decimal commas it cannot be told what was meant.
-func (r *Row) plainNumber(column, cell string) string {
-	t := r.table
-	if !t.comma || strings.Count(cell, ",") == 0 && strings.Count(cell, ".") == 0 {
-		return cell
-	}
-	mark := cell[strings.LastIndexAny(cell, ".,")]
-	if t.decimal == "" {
-		t.decimal, t.seen = string(mark), r.Line
-	}
-	if t.decimal != string(mark) {
-		r.Bad(column, fmt.Sprintf("the decimal mark %q, as in line %d", t.decimal, t.seen))
-	}
-	other := map[string]string{",": ".", ".": ","}[t.decimal]
-	return strings.Replace(strings.ReplaceAll(cell, other, ""), t.decimal, ".", 1)
 }
 
 // pointNotComma says how numbers are written if a comma is all that keeps a
@@ -404,11 +400,38 @@ func writeTable[T any](w io.Writer, rows []T, columns []columnOf[T]) error {
 	return errors.Join(err, out.Error())
 }
 
-// columnOf is a column of a CSV file to write.
+// columnOf is a column of a CSV file.
 type columnOf[T any] struct {
 	name string
-	keep bool // even if no row has a value
+	keep bool // it is written even if no row has a value
 	cell func(T) string
+	read func(*Row, *T) // nil where reading takes more than one column
+}
+
+// numbers is a column of numbers, 0 where nothing was recorded.
+func numbers[T any](name string, b Bounds, of func(*T) *float64) columnOf[T] {
+	return columnOf[T]{name, false, func(v T) string { return formatFloat(*of(&v)) }, func(r *Row, v *T) { *of(v) = r.Number(name, 0, b) }}
+}
+
+// memoryColumn is a column of amounts of memory.
+func memoryColumn[T any](name string, of func(*T) *float64) columnOf[T] {
+	c := numbers(name, Bytes(), of)
+	c.cell = func(v T) string { return formatCount(int(*of(&v))) }
+	return c
+}
+
+// counts is a column of whole numbers from min on, 0 where nothing was recorded.
+func counts[T any](name string, min int, of func(*T) *int) columnOf[T] {
+	return columnOf[T]{name, false, func(v T) string { return formatCount(*of(&v)) }, func(r *Row, v *T) { *of(v) = r.Whole(name, min) }}
+}
+
+// readInto reads the columns that can be read by themselves.
+func readInto[T any](r *Row, to *T, columns []columnOf[T]) {
+	for _, c := range columns {
+		if c.read != nil {
+			c.read(r, to)
+		}
+	}
 }
 
 // formatFloat writes the shortest number that reads back as v; zero, which

@@ -29,6 +29,8 @@ type Loop struct {
 	Poll    time.Duration // between looks at the queue; 0: 2 s
 	Now     func() time.Time
 	Sleep   func(context.Context, time.Duration) error // nil: on the clock of this machine
+
+	last time.Time // when the last turn began that read the queue
 }
 
 // poll is often enough for people and seldom enough for a controller of many.
@@ -181,8 +183,9 @@ func (l *Loop) runner(g guard, st *state) *apply.Runner {
 		Before: func(c apply.Change) error { return errors.Join(l.Audit.err, st.note(c.ID, g.now)) }}
 }
 
-// Release gives every job that knee holds back to the scheduler, at the size its
-// owner asked for, and returns their ids. Dry, it releases none.
+// Release gives every job that knee holds back to the scheduler, and every one
+// that waits in the queue of another the size its owner asked for, and returns
+// their ids. Dry, it releases none.
 func (l *Loop) Release(ctx context.Context) ([]string, error) {
 	held, err := lock(Folder(l.Config))
 	if err != nil {
@@ -196,7 +199,7 @@ func (l *Loop) Release(ctx context.Context) ([]string, error) {
 	var ids []string
 	var failed []error
 	for _, j := range snap.Jobs {
-		if !j.HeldByUs {
+		if !j.HeldByUs && (!j.InPlace || len(j.Nodes) > 0 || j.Workers == j.Requested) {
 			continue
 		}
 		if l.Confirm {

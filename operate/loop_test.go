@@ -182,6 +182,9 @@ func TestClockJumps(t *testing.T) {
 	b.now = b.now.Add(31 * time.Minute)
 	_, got = b.turn(t)
 	expect(t, "half an hour after the clock was set right", got, apply.Done)
+	if text, err := os.ReadFile(filepath.Join(operate.Folder(b.Config), "state.json")); err != nil || bytes.Contains(text, []byte(`"2076-`)) {
+		t.Errorf("%v: times far ahead stay: %s", err, text)
+	}
 }
 
 func TestAnswersThatAreNone(t *testing.T) {

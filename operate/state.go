@@ -60,13 +60,29 @@ func (s *state) note(id string, now time.Time) error {
 	return s.write()
 }
 
-// settle forgets jobs that have left the queue, and times of a clock that was
-// ahead, which would keep a job from being changed for as long as it was. A
-// job that a part of an answer lacks was changed all the same: that is kept
-// for as long as it matters.
+// shift moves every time by as much as the clock was set forward.
+func (s *state) shift(by time.Duration) {
+	for id, at := range s.Changed {
+		s.Changed[id] = at.Add(by)
+	}
+	for _, r := range s.Readings {
+		r.Since, r.Told = r.Since.Add(by), r.Told.Add(by)
+	}
+}
+
+// settle forgets jobs that have left the queue, and times ahead of now, which
+// would count for as long as they are: the clock was set while knee did not
+// run. A job that a part of an answer lacks was changed all the same: that is
+// kept for as long as it matters.
 func (s *state) settle(known func(id string) bool, forget func(id string) error, now time.Time, keep time.Duration) error {
 	var failed []error
-	for id := range s.Readings {
+	for id, r := range s.Readings {
+		if r.Since.After(now) {
+			r.Since = now.UTC()
+		}
+		if r.Told.After(now) {
+			r.Told = now.UTC()
+		}
 		if !known(id) {
 			delete(s.Readings, id)
 			failed = append(failed, forget(id))

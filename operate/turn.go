@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"knee/data"
 	"knee/operate/learn"
@@ -31,6 +33,10 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 		return err
 	}
 	now := l.Now()
+	if by := jumped(l.last, now); by != 0 {
+		st.shift(by)
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the clock of this machine was set by %s since the last turn; what is remembered was set with it", by.Round(time.Second)))
+	}
 	folder, err := filepath.Abs(filepath.Join(Folder(l.Config), "models")) // jobs.yaml lies elsewhere
 	if err != nil {
 		return err
@@ -39,6 +45,7 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 	if err := st.settle(func(id string) bool { return snap.Find(id) != nil }, models.Forget, now, l.Config.BetweenMoves); err != nil {
 		return err
 	}
+	l.last = now
 	g := guard{l.Config, st, now}
 	if out.Closed = g.closed(beside(l.Config, l.Config.PauseFile, "")); out.Closed != "" {
 		out.Dry = true
@@ -60,11 +67,24 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 	return l.release(ctx, rows, g, out)
 }
 
+// jumped is by how much the clock was set between two readings of it: what it
+// says that they are apart, less what the monotonic clock says.
+func jumped(before, now time.Time) time.Duration {
+	if before.IsZero() {
+		return 0
+	}
+	by := now.Round(0).Sub(before.Round(0)) - now.Sub(before)
+	if by.Abs() < time.Second { // a clock that is kept right goes a little faster or slower
+		return 0
+	}
+	return by
+}
+
 // look describes the jobs, and learns from what they have printed since the
 // last turn. A job that is slower than it was where it runs tells of its nodes,
 // and not of its model.
 func (l *Loop) look(ctx context.Context, snap *queue.Snapshot, g guard, models *learn.Models, out *Outcome) []queue.Row {
-	out.Read = l.Now().UTC()
+	out.Read = g.now.Add(l.Now().Sub(g.now)).UTC() // by the clock of the beginning, whatever it is set to meanwhile
 	view := queue.View{Rules: models.Rules, Movable: g.movable, Watched: g.allowed, Readings: g.state.Readings, Now: out.Read, Model: func(row *queue.Row) string {
 		if p := learn.Propose(row, out.Read); p != nil {
 			out.Proposals = append(out.Proposals, *p)

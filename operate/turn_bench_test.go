@@ -26,7 +26,7 @@ import (
 
 // What a turn of the benchmark sees: 1,000 jobs on 200 nodes of eight GPUs. Six
 // in ten run on two GPUs each and have printed forty steps; knee may change four
-// users' of seven.
+// users' of seven. Slurm has a hundred accounts of ten users each, with limits.
 const (
 	turnJobs    = 1000
 	turnRunning = 600
@@ -105,12 +105,12 @@ func BenchmarkTurn(b *testing.B) {
 
 // slurmOf is a Slurm whose commands print files.
 func slurmOf(b *testing.B, dir, log string) (queue.Scheduler, *counted) {
-	nodes, jobs := []any{}, []any{}
+	nodes, jobs := "", []any{}
 	for i := range turnNodes {
-		nodes = append(nodes, map[string]any{"name": fmt.Sprintf("n%03d", i), "cpus": 64, "real_memory": 512000, "gres": "gpu:a100:8", "state": "idle"})
+		nodes += fmt.Sprintf("NodeName=n%03d Arch=x86_64 CPUTot=64 Gres=gpu:a100:8 State=IDLE RealMemory=512000 Partitions=main\n", i)
 	}
 	for i := range turnJobs {
-		j := map[string]any{"job_id": i + 1, "name": fmt.Sprintf("job-%d", i%40), "user_name": fmt.Sprintf("u%d", i%7), "comment": "knee:elastic", "batch_flag": true, "requeue": true,
+		j := map[string]any{"job_id": i + 1, "name": fmt.Sprintf("job-%d", i%40), "user_name": fmt.Sprintf("u%d", i%7), "account": fmt.Sprintf("a%d", i%100), "qos": "normal", "comment": "knee:elastic", "batch_flag": true, "requeue": true,
 			"priority": 100, "submit_time": 1795300000 + i, "node_count": 1, "tasks": 2, "tres_per_node": "gres:gpu:a100:2", "job_state": "PENDING", "nodes": "", "gres_detail": []string{},
 			"standard_output": filepath.Join(dir, fmt.Sprintf("%d.out", i+1))}
 		if i < turnRunning {
@@ -122,22 +122,30 @@ func slurmOf(b *testing.B, dir, log string) (queue.Scheduler, *counted) {
 		jobs = append(jobs, j)
 	}
 	bin := filepath.Join(dir, "bin")
-	write := func(name string, v any) int64 {
-		text, err := json.Marshal(v)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), text, 0o644)
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
-		return int64(len(text))
+	text, err := json.Marshal(map[string]any{"jobs": jobs})
+	if err != nil {
+		b.Fatal(err)
 	}
-	n := &counted{}
-	size := map[string]int64{"squeue": write("jobs.json", map[string]any{"jobs": jobs}), "scontrol": write("nodes.json", map[string]any{"nodes": nodes})}
+	accounts := "Account|ParentName|User|Partition|GrpTRES|GrpJobs|MaxTRES|MaxJobs\nroot|||||||\n"
+	for i := range 100 {
+		accounts += fmt.Sprintf("a%d|root|||gres/gpu=200|||\n", i)
+		for k := range 10 {
+			accounts += fmt.Sprintf("a%d||u%d||||gres/gpu=16|\n", i, k)
+		}
+	}
+	qos := "Name|GrpTRES|GrpJobs|MaxTRES|MaxTRESPU|MaxJobsPU|MaxTRESPA|MaxJobsPA\nnormal||||gres/gpu=400|||\n"
+	n, size := &counted{}, map[string]int64{}
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		b.Fatal(err)
 	}
-	for name, text := range map[string]string{"squeue": "exec cat DIR/jobs.json", "scontrol": "case \"$*\" in *nodes*) exec cat DIR/nodes.json ;; *) echo none ;; esac"} {
+	for name, text := range map[string]string{"jobs": string(text), "nodes": nodes, "accounts": accounts, "qos": qos} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			b.Fatal(err)
+		}
+		size[name] = int64(len(text))
+	}
+	for name, text := range map[string]string{"squeue": "exec cat DIR/jobs", "sacctmgr": "case \"$*\" in *associations*) exec cat DIR/accounts ;; *) exec cat DIR/qos ;; esac",
+		"scontrol": "case \"$*\" in *node*) exec cat DIR/nodes ;; esac"} {
 		script := "#!/bin/sh\necho " + name + " \"$*\" >>DIR/calls\n" + text + "\n"
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(strings.ReplaceAll(script, "DIR", dir)), 0o755); err != nil {
 			b.Fatal(err)
@@ -163,11 +171,10 @@ func (s *slurmCounted) Read(ctx context.Context) (*queue.Snapshot, error) {
 	text, _ := os.ReadFile(s.calls)
 	for line := range strings.Lines(string(text)) {
 		s.n.calls.Add(1)
-		switch name, args, _ := strings.Cut(line, " "); {
-		case name == "squeue" || strings.Contains(args, "nodes"):
-			s.n.bytes.Add(s.size[name])
-		default:
-			s.n.bytes.Add(int64(len("none\n")))
+		for _, asked := range [][2]string{{"squeue", "jobs"}, {"node", "nodes"}, {"associations", "accounts"}, {" qos", "qos"}} {
+			if strings.Contains(line, asked[0]) {
+				s.n.bytes.Add(s.size[asked[1]])
+			}
 		}
 	}
 	return snap, err

@@ -288,7 +288,7 @@ func clusterValueSample() ClusterValue {
 	for i, gpu := range []string{"a100", "t4"} {
 		last, before := 0.0, 0
 		for _, n := range []int{1, 2, 4, 7, 8, 9, 12, 16} {
-			p := plan.CurvePoint{GPUType: gpu, Nodes: n, Now: n == 8, Feasible: n > 1 || i == 0, Value: (60 - 25*float64(i)) * (1 - math.Exp(-float64(n)/5))}
+			p := plan.CurvePoint{GPUType: gpu, Nodes: n, Now: n == 8, Outcome: plan.Outcome{Feasible: n > 1 || i == 0, Value: (60 - 25*float64(i)) * (1 - math.Exp(-float64(n)/5))}}
 			p.Bound = 1.01 * p.Value
 			if n > 1 {
 				p.PerNode = (p.Value - last) / float64(n-before)

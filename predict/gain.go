@@ -10,6 +10,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/internal/parallel"
 )
 
 // Gain is what one more measurement of a GPU type and mode would buy.
@@ -27,8 +28,17 @@ type Gain struct {
 // String says it in words: "2 nodes × 1 a100, batch 64: would narrow the
 // prediction for 16 workers from ±45 % to about ±20 %".
 func (g Gain) String() string {
-	return fmt.Sprintf("%s: would narrow the prediction for %s from ±%.0f %% to about ±%.0f %%",
-		inNodes(g.Config), g.target(), 100*g.Before, 100*g.After)
+	return fmt.Sprintf("%s: would narrow the prediction for %s from %s to about %s",
+		inNodes(g.Config), g.target(), within(g.Before), within(g.After))
+}
+
+// within writes the half-width of an interval: as a factor where it is larger
+// than what it is about.
+func within(half float64) string {
+	if half > 1 {
+		return fmt.Sprintf("a factor of %.2g", 1+half)
+	}
+	return fmt.Sprintf("±%.0f %%", 100*half)
 }
 
 // target names the target by what tells it from the measurement.
@@ -82,8 +92,9 @@ const clearlyMore = 1.2
 // The measurements considered are those a user would think of next: twice
 // the workers, a second node, a single worker, the counts between, half and
 // twice the batch, more and fewer ps. For each, the model's own prediction is
-// added to its measurements as if it had been measured, everything is fitted
-// again, and the intervals of the targets are compared with those before:
+// added to its measurements as if it had been measured, the form is fitted
+// again, and the intervals of the targets are compared with those of the same
+// fit without it:
 // worker counts from 1 to twice the most measured, in doublings, at the batch
 // measured most. It is the expected reduction of the posterior's spread,
 // with the outcome replaced by its mean (as in Chaloner and Verdinelli,
@@ -145,18 +156,25 @@ func (q gainQuestion) answer(ctx context.Context) ([]Gain, error) {
 		}
 	}
 	candidates, targets := nextConfigs(own), targetConfigs(own)
-	before, err := widths(now, targets)
+	q.settings.Like = now.Model
+	alone, err := fit.FitContext(ctx, q.rows, q.settings)
+	if err != nil {
+		return nil, err
+	}
+	before, err := widths(alone, targets)
 	if err != nil {
 		return nil, err
 	}
 	gains := make([]Gain, len(candidates))
-	err = eachBounded(ctx, len(candidates), 0, func(i int) error {
-		after, err := q.with(ctx, now, candidates[i], targets)
-		if err == nil {
-			gains[i] = compare(candidates[i], targets, before, after)
-			gains[i].Tried = len(candidates)
+	err = parallel.Each(len(candidates), 1, func() func(i int) error {
+		return func(i int) error {
+			after, err := q.with(ctx, now, candidates[i], targets)
+			if err == nil {
+				gains[i] = compare(candidates[i], targets, before, after)
+				gains[i].Tried = len(candidates)
+			}
+			return err
 		}
-		return err
 	})
 	if err != nil {
 		return nil, err
@@ -190,9 +208,7 @@ func (q gainQuestion) with(ctx context.Context, now *fit.Model, c data.Config, t
 		return nil, err
 	}
 	rows := append(slices.Clone(q.rows), data.Measurement{Config: c, StepTime: p.StepTime.Mean, Status: data.OK})
-	with := q.settings
-	with.Like = now.Model
-	then, err := fit.FitContext(ctx, rows, with)
+	then, err := fit.FitContext(ctx, rows, q.settings)
 	if err != nil {
 		return nil, err
 	}

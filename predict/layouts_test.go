@@ -112,16 +112,30 @@ func TestNoLayoutFits(t *testing.T) {
 	}
 }
 
-// Without any run, the size of a model says what cannot fit, and that sharding
-// makes it.
-func TestMemoryLayouts(t *testing.T) {
+// Without any run, the size of a model says what cannot fit, that sharding
+// makes it, and that what fits need not compute everything twice.
+func TestUnmeasuredLayouts(t *testing.T) {
 	llama := data.Architecture{Parameters: 70e9, Layers: 80, Hidden: 8192, Heads: 64, SeqLen: 4096, Vocab: 128256}
-	all := predict.MemoryLayouts(llama, "h100", 64, 8, 512)
-	plain := slices.IndexFunc(all, func(a predict.Answer) bool { return a.Config.Plain() })
+	all := predict.UnmeasuredLayouts(llama, "h100", 64, 8, 512)
+	plain := slices.IndexFunc(all, func(a predict.LayoutAnswer) bool { return a.Config.Plain() })
 	if plain < 0 || all[plain].Memory.Fits > .01 {
 		t.Fatalf("70 billion parameters on every GPU: %+v", all[plain].Memory)
 	}
 	if best := all[0]; best.Memory.Fits < .5 || best.Config.Plain() {
 		t.Errorf("the likeliest to fit, %s, does with %.2f", best.Config, best.Memory.Fits)
+	}
+	small := data.Architecture{Parameters: 1e9, Layers: 16, Hidden: 2048, Heads: 16, SeqLen: 2048, Vocab: 32000}
+	all = predict.UnmeasuredLayouts(small, "h100", 8, 8, 64)
+	if c := all[0].Config; c.ModelParallel() > 1 || c.Recompute == "full" {
+		t.Errorf("a billion parameters on 8 GPUs: first %s", c)
+	}
+	for i, a := range all[1:] {
+		before := all[i]
+		if a.Memory.Fits >= .9 && (before.Memory.Fits < .9 || before.Expected > a.Expected) {
+			t.Fatalf("%s (%.2f, %.3g) comes before %s (%.2f, %.3g)", before.Config, before.Memory.Fits, before.Expected, a.Config, a.Memory.Fits, a.Expected)
+		}
+		if a.Loses == "" {
+			t.Fatalf("%s does not say why it is behind the first", a.Config)
+		}
 	}
 }

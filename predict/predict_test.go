@@ -248,8 +248,8 @@ func TestKneeCases(t *testing.T) {
 			t.Errorf("%s: knee at %d workers, want %d", tt.name, got, tt.want)
 		}
 	}
-	if Knee(nil) != -1 {
-		t.Error("an empty curve has no knee")
+	if Knee(nil) != -1 || Knee(curveOf(map[int]float64{1: 0, 2: 0}, 1, 2)) != -1 {
+		t.Error("a curve that is empty, or of unknown batches, has no knee")
 	}
 }
 
@@ -410,5 +410,12 @@ func TestAdviceIsRoundAndNoSlower(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestWideGainsAreFactors(t *testing.T) {
+	g := Gain{Config: data.Config{Workers: 2}, Target: data.Config{Workers: 8}, Before: 21.9, After: 0.2}
+	if got, want := g.String(), "from a factor of 23 to about ±20 %"; !strings.HasSuffix(got, want) {
+		t.Errorf("%s, want … %s", got, want)
 	}
 }

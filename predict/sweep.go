@@ -62,8 +62,13 @@ const kneeGain = .5
 // than half of their fair share, and most clusters have a better use for
 // them. A dip that more workers make good for does not end the search, and
 // the knee is never beyond the peak, from which no elasticity is positive.
-// Where no batch is known, steps per second stand in for goodput.
-func Knee(answers []Answer) int { return KneeOf(answers, rate) }
+// Where no batch is known there is no goodput, and no knee: −1.
+func Knee(answers []Answer) int {
+	if len(answers) > 0 && answers[0].Goodput.Mean == 0 {
+		return -1
+	}
+	return KneeOf(answers, rate)
+}
 
 // KneeOf is [Knee] of another rate than goodput, such as the throughput that
 // a figure shows. Throughput has its knee later: it does not see that larger

@@ -10,6 +10,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/internal/parallel"
 )
 
 // Method is how [Validate] chooses what to hold out.
@@ -39,7 +40,6 @@ type ValidationSettings struct {
 	Folds    int      // of KFold; 0: [DefaultFolds], or as many as there are configurations
 	Families []string // of the speed curves, as in [fit.Settings]; empty: auto alone
 	Seed     int64    // of the folds and of the draws behind the intervals
-	Parallel int      // fits at a time; 0: one per processor
 	// Progress, if set, is called after every fit with how many of how many
 	// are done, from one goroutine at a time.
 	Progress func(done, total int)
@@ -93,7 +93,7 @@ type Validation struct {
 // fewer configurations than folds, if a family is unknown, or if nothing
 // that was held out could be predicted; with the error of the fit if one
 // fails; and with the error of ctx if that ends. The same input and seed
-// give the same result, whatever the parallelism.
+// give the same result.
 func Validate(ctx context.Context, ms, test []data.Measurement, s ValidationSettings) (*Validation, error) {
 	if err := s.check(test); err != nil {
 		return nil, err
@@ -244,21 +244,23 @@ func describes(rows []data.Measurement, family string) (fits func([]data.Measure
 	return fits, untested(rest, family, "a mode the family does not describe")
 }
 
-// runAll runs the fits, a bounded number at a time.
+// runAll runs the fits on all processors.
 func runAll(ctx context.Context, tasks []*trial, s ValidationSettings) error {
 	var mu sync.Mutex
 	done := 0
-	return eachBounded(ctx, len(tasks), s.Parallel, func(i int) error {
-		if err := tasks[i].run(ctx, s.Seed); err != nil {
-			return fmt.Errorf("%s, family %s: %w", tasks[i].job, tasks[i].family, err)
+	return parallel.Each(len(tasks), 1, func() func(i int) error {
+		return func(i int) error {
+			if err := tasks[i].run(ctx, s.Seed); err != nil {
+				return fmt.Errorf("%s, family %s: %w", tasks[i].job, tasks[i].family, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			if s.Progress != nil {
+				s.Progress(done, len(tasks))
+			}
+			return nil
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		done++
-		if s.Progress != nil {
-			s.Progress(done, len(tasks))
-		}
-		return nil
 	})
 }
 

@@ -39,6 +39,7 @@ type Event struct {
 	Measurement data.Measurement    // TrialRetried, TrialEnded
 	Queued      time.Duration       // TrialBegan, TrialEnded: how long it waited for nodes
 	Quiet       time.Duration       // TrialQuiet: for how long
+	Unread      string              // TrialQuiet: what it printed instead
 	Err         error               // StorageLost
 	Warning     string              // Warned
 	Snapshot    *store.Snapshot     // StudyOpened

@@ -133,7 +133,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 		select {
 		case <-quiet.C:
 			if m.Observed() == 0 && !q.waiting() {
-				r.notify(Event{Kind: TrialQuiet, Trial: t, Quiet: quietAfter(r.Study.Trial.Timeout)})
+				r.notify(Event{Kind: TrialQuiet, Trial: t, Quiet: quietAfter(r.Study.Trial.Timeout), Unread: launch.Unread(t.Log)})
 			}
 		case o := <-obs:
 			now := time.Now()

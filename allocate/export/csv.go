@@ -4,45 +4,70 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"knee/data"
 )
 
-// CSV writes one row per job, paused ones included. The column nodes holds
-// node=workers+ps pairs separated by semicolons.
+// CSV writes a row for each job, paused ones included; see [Rows].
 type CSV struct{}
 
 // Export implements [Exporter].
 func (CSV) Export(p data.Plan) ([]File, error) {
 	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	rows := [][]string{{"job", "action", "gpu_type", "mode", "workers", "ps", "placement", "nodes", "local_batch", "accum_steps",
-		"throughput", "throughput_lo", "throughput_hi", "goodput", "goodput_lo", "goodput_hi",
-		"finish_s", "cost_usd", "gain_last", "gain_next", "extrapolated", "reason"}}
-	for _, j := range p.Jobs {
-		rows = append(rows, csvRow(j))
-	}
-	if err := w.WriteAll(rows); err != nil {
+	if err := csv.NewWriter(&b).WriteAll(Rows(&p)); err != nil {
 		return nil, fmt.Errorf("export to csv: %w", err)
 	}
 	return []File{{Name: "plan.csv", Mode: 0o644, Data: b.Bytes()}}, nil
 }
 
-func csvRow(j data.PlannedJob) []string {
-	var shape data.Placement
-	var nodes []string
-	for _, s := range j.Placement {
-		if s.Workers > 0 {
-			shape = append(shape, s.Workers)
-		}
-		nodes = append(nodes, fmt.Sprintf("%s=%d+%d", s.Node, s.Workers, s.PS))
+// Rows returns the header of a plan as a table and a row for each job. The
+// columns nodes and was hold node=workers+ps pairs separated by semicolons;
+// figures that a plan does not have are empty. Layouts have columns of their own
+// where any job has one.
+func Rows(p *data.Plan) [][]string {
+	head := []string{"job", "action", "workers", "ps", "gpu_type", "mode", "local_batch", "accum_steps", "nodes"}
+	for _, of := range [][2]string{{"throughput", ""}, {"goodput", ""}, {"finish", "_s"}, {"cost", "_usd"}} {
+		head = append(head, of[0]+of[1], of[0]+"_lo"+of[1], of[0]+"_hi"+of[1])
 	}
-	num := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	return []string{j.Name, string(j.Action), j.GPUType, string(j.Mode), strconv.Itoa(j.Workers), strconv.Itoa(j.PS),
-		shape.String(), strings.Join(nodes, ";"), num(j.LocalBatch), strconv.Itoa(j.AccumSteps),
-		num(j.Throughput.Mean), num(j.Throughput.Lo), num(j.Throughput.Hi), num(j.Goodput.Mean), num(j.Goodput.Lo), num(j.Goodput.Hi),
-		num(j.Finish.Mean), num(j.Cost.Mean), num(j.MarginalGain.Last), num(j.MarginalGain.Next),
-		strconv.FormatBool(j.Extrapolated), j.Reason}
+	head = append(head, "gain_last", "gain_next", "extrapolated", "was", "reason")
+	layouts := slices.ContainsFunc(p.Jobs, func(j data.PlannedJob) bool { return !j.Plain() })
+	if layouts {
+		head = append(head, data.LayoutNames()...)
+	}
+	rows := [][]string{head}
+	for _, j := range p.Jobs {
+		row := []string{j.Name, string(j.Action), strconv.Itoa(j.Workers), strconv.Itoa(j.PS), j.GPUType, string(j.Mode),
+			figure(j.LocalBatch), strconv.Itoa(j.AccumSteps), placement(j.Placement, ";")}
+		for _, e := range []data.Estimate{j.Throughput, j.Goodput, j.Finish, j.Cost} {
+			row = append(row, figure(e.Mean), figure(e.Lo), figure(e.Hi))
+		}
+		row = append(row, figure(j.MarginalGain.Last), figure(j.MarginalGain.Next), strconv.FormatBool(j.Extrapolated), placement(j.Was, ";"), j.Reason)
+		for _, name := range data.LayoutNames() {
+			if layouts {
+				row = append(row, j.Get(name))
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// figure is a number for machines, empty if there is none.
+func figure(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'g', 8, 64)
+}
+
+// placement writes node=workers+ps pairs.
+func placement(shares []data.NodeShare, between string) string {
+	var out []string
+	for _, s := range shares {
+		out = append(out, fmt.Sprintf("%s=%d+%d", s.Node, s.Workers, s.PS))
+	}
+	return strings.Join(out, between)
 }

@@ -39,20 +39,25 @@ func (r *Refusal) Error() string {
 
 // exporters is the registry: one line for each target.
 func exporters() map[string]Exporter {
-	return map[string]Exporter{
-		"json":       JSON{},
-		"csv":        CSV{},
-		"slurm":      Slurm(),
-		"pytorchjob": PyTorchJob(),
-		"mpijob":     MPIJob(),
-		"trainjob":   TrainJob(),
-		"jobset":     JobSet(),
-		"kueue":      Kueue(),
-		"volcano":    Volcano(),
-		"rayjob":     RayJob(),
-		"tfjob":      TFJob(),
-		"torchrun":   Torchrun(),
+	out := map[string]Exporter{
+		"json": JSON{},
+		"csv":  CSV{},
 	}
+	for _, t := range []target{
+		{"slurm", slurm},
+		{"torchrun", torchrun},
+		{"pytorchjob", kubernetes{api: "kubeflow.org/v1", kind: "PyTorchJob", spec: pyTorchJob}.write},
+		{"tfjob", kubernetes{api: "kubeflow.org/v1", kind: "TFJob", servers: true, spec: tfJob}.write},
+		{"mpijob", kubernetes{api: "kubeflow.org/v1", kind: "MPIJob", command: true, equal: true, spec: mpiJob}.write},
+		{"trainjob", kubernetes{api: trainer, kind: "TrainJob", command: true, equal: true, spec: trainJob, before: trainingRuntime}.write},
+		{"jobset", jobSets.write},
+		{"kueue", kueue},
+		{"volcano", kubernetes{api: "batch.volcano.sh/v1alpha1", kind: "Job", command: true, servers: true, spec: volcanoJob}.write},
+		{"rayjob", kubernetes{api: "ray.io/v1", kind: "RayJob", command: true, spec: rayJob}.write},
+	} {
+		out[t.name] = t
+	}
+	return out
 }
 
 // Names lists the known targets.
@@ -66,15 +71,10 @@ func New(name string) (Exporter, error) {
 	return nil, &data.UnknownError{What: "export target", Name: name, Known: Names()}
 }
 
-// target writes the jobs of a plan once they have been checked.
+// target starts the jobs of a plan; write is handed them checked.
 type target struct {
 	name  string
-	write func(data.Plan, []task) ([]File, error)
-}
-
-// exporter is the exporter of a target that starts jobs.
-func exporter(name string, write func(data.Plan, []task) ([]File, error)) Exporter {
-	return target{name, write}
+	write func([]task) ([]File, error)
 }
 
 // Export implements [Exporter].
@@ -82,7 +82,7 @@ func (x target) Export(p data.Plan) ([]File, error) {
 	ts, err := tasks(p)
 	var files []File
 	if err == nil {
-		files, err = x.write(p, ts)
+		files, err = x.write(ts)
 	}
 	var refused *Refusal
 	if errors.As(err, &refused) {

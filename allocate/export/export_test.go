@@ -194,7 +194,7 @@ func TestContract(t *testing.T) {
 	j.InitialBatch, j.Extra = 128, map[string]string{"fusion_mb": "64"}
 	j.Template = &data.Template{Image: "w2v", Command: []string{"train", "--batch={{.LocalBatch}}", "--fusion={{.X.fusion_mb}}"}}
 	p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{j}}
-	files, err := JobSet().Export(p)
+	files, err := exporters()["jobset"].Export(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,11 +205,11 @@ func TestContract(t *testing.T) {
 		}
 	}
 	p.Jobs[0].Template.Command = []string{"train", "{{.Batch}}"}
-	if _, err := JobSet().Export(p); err == nil || !strings.Contains(err.Error(), "fields such as .Workers") {
+	if _, err := exporters()["jobset"].Export(p); err == nil || !strings.Contains(err.Error(), "fields such as .Workers") {
 		t.Errorf("a field that does not exist: %v", err)
 	}
 	p.Jobs[0].LocalBatch = 85.5
-	if _, err := JobSet().Export(p); err == nil || !strings.Contains(err.Error(), "85.5 samples per worker") {
+	if _, err := exporters()["jobset"].Export(p); err == nil || !strings.Contains(err.Error(), "85.5 samples per worker") {
 		t.Errorf("a batch that is not whole: %v", err)
 	}
 }
@@ -218,7 +218,7 @@ func TestContract(t *testing.T) {
 func TestNodeOfAReservedWord(t *testing.T) {
 	p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{{Name: "a", Action: data.Start, GPUType: "t4", Workers: 1,
 		Placement: []data.NodeShare{{Node: "esac", Workers: 1}}, Template: &data.Template{Command: []string{"python", "train.py"}}}}}
-	files, err := Torchrun().Export(p)
+	files, err := exporters()["torchrun"].Export(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestSlurmScriptRuns(t *testing.T) {
 		t.Helper()
 		p.Jobs = p.Jobs[:1]
 		p.Jobs[0].Template.Command = command
-		files, err := Slurm().Export(p)
+		files, err := exporters()["slurm"].Export(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -363,7 +363,7 @@ func TestLabel(t *testing.T) {
 
 // TestYAMLReadsBack: what a parser makes of a manifest is what was meant.
 func TestYAMLReadsBack(t *testing.T) {
-	files, err := PyTorchJob().Export(samplePlan())
+	files, err := exporters()["pytorchjob"].Export(samplePlan())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,26 +2,10 @@ package export
 
 import "fmt"
 
-// JobSet writes JobSet manifests (jobset.x-k8s.io/v1alpha2): one replicated
-// job per node and role, pinned to its node, with a pod per process. It
-// holds every placement exactly, uneven ones and parameter servers included.
-func JobSet() Exporter { return exporter("jobset", jobSets(nil).write) }
-
-// jobSets writes the JobSets of jobs; those with a queue are suspended until
-// that admits them.
-func jobSets(queue func(task) map[string]string) kubernetes {
-	return kubernetes{
-		kind:    kind{"jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets.jobset.x-k8s.io"},
-		command: true, servers: true, labels: queue,
-		spec: func(t task) object {
-			o := object{}
-			if queue != nil {
-				o = append(o, field{"suspend", true})
-			}
-			return append(o, jobSet(t)...)
-		},
-	}
-}
+// jobSets holds every placement exactly, uneven ones and parameter servers
+// included: one replicated job per node and role, pinned to its node, with a pod
+// per process.
+var jobSets = kubernetes{api: "jobset.x-k8s.io/v1alpha2", kind: "JobSet", command: true, servers: true, spec: jobSet}
 
 func jobSet(t task) object {
 	var jobs []any

@@ -7,25 +7,19 @@ import (
 	"knee/data"
 )
 
-// kind is a kind of manifest as the API server knows it.
-type kind struct {
-	api, name string
-	plural    string // with its group, as kubectl takes it
-}
-
 // kubernetes is a target that writes a manifest for each job and apply.sh.
 type kubernetes struct {
-	kind
-	command bool                         // a job must say what to run
-	servers bool                         // it can start parameter servers
-	equal   bool                         // every node must hold as many workers
-	spec    func(task) object            // of the manifest
-	before  func(task) []any             // further manifests of a job, nil for none
-	labels  func(task) map[string]string // further ones of the manifest, nil for none
+	api, kind string                       // as the API server knows it
+	command   bool                         // a job must say what to run
+	servers   bool                         // it can start parameter servers
+	equal     bool                         // every node must hold as many workers
+	spec      func(task) object            // of the manifest
+	before    func(task) object            // a further manifest of a job, nil for none
+	labels    func(task) map[string]string // further ones of the manifest, nil for none
 }
 
 // write writes the files of the target.
-func (k kubernetes) write(_ data.Plan, ts []task) ([]File, error) {
+func (k kubernetes) write(ts []task) ([]File, error) {
 	var files []File
 	for n := range ts {
 		t := &ts[n]
@@ -38,42 +32,38 @@ func (k kubernetes) write(_ data.Plan, ts []task) ([]File, error) {
 		if t.Template.Image = imageOf(t.Template); t.Template.Image == "" {
 			return nil, t.refuse("template.image is empty, and a pod needs an image")
 		}
-		if err := t.expressible("a "+k.name, k.command, k.servers); err != nil {
+		if err := t.expressible("a "+k.kind, k.command, k.servers); err != nil {
 			return nil, err
 		}
 		if k.equal && t.perNode() == 0 {
-			return nil, t.refuse("it stands as %s, and a %s has as many processes on every node; export it to jobset, volcano or slurm", t.config().Placement, k.name)
+			return nil, t.refuse("it stands as %s, and a %s has as many processes on every node; export it to jobset, volcano or slurm", t.config().Placement, k.kind)
 		}
 		var ms []any
 		if k.before != nil {
-			ms = k.before(*t)
+			ms = append(ms, k.before(*t))
 		}
 		labels := map[string]string{}
 		if k.labels != nil {
 			labels = k.labels(*t)
 		}
-		ms = append(ms, manifest(*t, k.kind, k.spec(*t), labels))
+		ms = append(ms, manifest(*t, k.api, k.kind, k.spec(*t), labels))
 		f, err := yamlFile(t.ID+".yaml", t.Template.Pod, ms...)
 		if err != nil {
 			return nil, t.refuse("%v", err)
 		}
 		files = append(files, f)
 	}
-	return append(files, File{Name: "apply.sh", Mode: 0o755, Data: []byte(applyScript(k.kind, ts))}), nil
+	return append(files, File{Name: "apply.sh", Mode: 0o755, Data: []byte(k.applyScript(ts))}), nil
 }
 
 // manifest wraps a spec. The plan's own words go into annotations.
-func manifest(t task, k kind, spec object, labels map[string]string) object {
+func manifest(t task, api, kind string, spec object, labels map[string]string) object {
 	labels["app.kubernetes.io/managed-by"] = "knee"
-	var placement []string
-	for _, s := range t.Placement {
-		placement = append(placement, fmt.Sprintf("%s=%d+%d", s.Node, s.Workers, s.PS))
-	}
 	return object{
-		{"apiVersion", k.api}, {"kind", k.name},
+		{"apiVersion", api}, {"kind", kind},
 		{"metadata", object{
 			{"name", t.ID}, {"namespace", text(t.Template.Namespace)}, {"labels", labels},
-			{"annotations", map[string]string{"knee/job": t.Name, "knee/placement": strings.Join(placement, " ")}},
+			{"annotations", map[string]string{"knee/job": t.Name, "knee/placement": placement(t.Placement, " ")}},
 		}},
 		{"spec", spec},
 	}
@@ -81,15 +71,17 @@ func manifest(t task, k kind, spec object, labels map[string]string) object {
 
 // applyScript deletes what the plan pauses or changes, and applies the rest:
 // replicas of a running job cannot be resized in place without elasticity.
-func applyScript(k kind, ts []task) string {
+func (k kubernetes) applyScript(ts []task) string {
 	var b strings.Builder
+	group, _, _ := strings.Cut(k.api, "/")
+	resource := strings.ToLower(k.kind) + "s." + group
 	b.WriteString("#!/bin/sh\n# knee: carries out the plan.\nset -eu\ncd \"$(dirname \"$0\")\"\n\n")
 	for _, t := range ts {
 		ns := ""
 		if t.Template.Namespace != "" {
 			ns = " --namespace=" + t.Template.Namespace
 		}
-		remove := fmt.Sprintf("kubectl delete %s %s%s --ignore-not-found --wait", k.plural, t.ID, ns)
+		remove := fmt.Sprintf("kubectl delete %s %s%s --ignore-not-found --wait", resource, t.ID, ns)
 		switch {
 		case t.paused():
 			fmt.Fprintf(&b, "%s # paused: %s\n", remove, comment(t.Reason))

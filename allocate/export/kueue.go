@@ -7,29 +7,26 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"knee/data"
 )
 
-// Kueue writes the JobSets of [JobSet], suspended and with the name of a
-// queue, and knee.queues.yaml (kueue.x-k8s.io/v1beta1): for every GPU type a
+// kueue writes JobSets, suspended and with the name of a queue, and
+// knee.queues.yaml (kueue.x-k8s.io/v1beta1): for every GPU type a
 // resource flavor, a cluster queue whose quota is what the plan hands out of
 // that type, and a local queue in each namespace. Kueue then admits exactly
 // the jobs of the plan.
-func Kueue() Exporter {
-	return exporter("kueue", func(p data.Plan, ts []task) ([]File, error) {
-		files, err := jobSets(func(t task) map[string]string {
-			return map[string]string{"kueue.x-k8s.io/queue-name": queueName(t)}
-		}).write(p, ts)
-		queues := kueueQueues(ts)
-		if err != nil || len(queues) == 0 {
-			return files, err
-		}
-		f, err := yamlFile(queuesFile, nil, queues...)
-		last := &files[len(files)-1] // apply.sh: queues first, as a job without one waits
-		last.Data = []byte(strings.Replace(string(last.Data), "\n\n", "\n\nkubectl apply -f "+queuesFile+"\n", 1))
-		return append([]File{f}, files...), err
-	})
+func kueue(ts []task) ([]File, error) {
+	queued := jobSets
+	queued.spec = func(t task) object { return append(object{{"suspend", true}}, jobSet(t)...) }
+	queued.labels = func(t task) map[string]string { return map[string]string{"kueue.x-k8s.io/queue-name": queueName(t)} }
+	files, err := queued.write(ts)
+	queues := kueueQueues(ts)
+	if err != nil || len(queues) == 0 {
+		return files, err
+	}
+	f, err := yamlFile(queuesFile, nil, queues...)
+	last := &files[len(files)-1] // apply.sh: queues first, as a job without one waits
+	last.Data = []byte(strings.Replace(string(last.Data), "\n\n", "\n\nkubectl apply -f "+queuesFile+"\n", 1))
+	return append([]File{f}, files...), err
 }
 
 // queuesFile has a dot in its name, which no job has.

@@ -54,7 +54,7 @@ func TestExportLayout(t *testing.T) {
 }
 
 func TestExportRefusesBadTemplate(t *testing.T) {
-	_, err := Torchrun().Export(layoutJob("python", "train.py", "--tp={{.TensorParallel}}"))
+	_, err := exporters()["torchrun"].Export(layoutJob("python", "train.py", "--tp={{.TensorParallel}}"))
 	var refusal *Refusal
 	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), `job "gpt": template:command[2]`) || !strings.Contains(err.Error(), "TensorParallel") {
 		t.Errorf("err = %v", err)

@@ -25,17 +25,6 @@ func pod(restart any, selector map[string]string, affinity any, container object
 	return append(o, field{"affinity", affinity}, field{"containers", []any{container}})
 }
 
-// replica is a group of pods as the training operator has it.
-func replica(count int, template object) object {
-	return object{{"replicas", count}, {"restartPolicy", "OnFailure"}, {"template", template}}
-}
-
-// podsOf is a replica group of one process per pod, kept to the given nodes.
-// A worker's pod has one GPU.
-func podsOf(t task, name string, count int, nodes []string, server bool) object {
-	return replica(count, object{{"spec", pod(nil, nil, onNodes(nodes), containerOf(t, name, 1, server, t.command()))}})
-}
-
 // containerOf is a container for processes of a job, workers or parameter
 // servers: what each needs times their number, a GPU for each worker. A nil
 // command is that of the image.

@@ -2,15 +2,10 @@ package export
 
 import "fmt"
 
-// RayJob writes KubeRay RayJobs (ray.io/v1): a head without GPUs, a worker
-// group per node, pinned to it, and the command as entrypoint, which runs on
-// the head and asks Ray for KNEE_WORKERS workers. Parameter servers have no
-// place in it. These manifests are compared with golden files only; no
-// KubeRay operator has judged them.
-func RayJob() Exporter {
-	return exporter("rayjob", kubernetes{kind: kind{"ray.io/v1", "RayJob", "rayjobs.ray.io"}, command: true, spec: rayJob}.write)
-}
-
+// rayJob is a head without GPUs, a worker group per node, pinned to it, and the
+// command as entrypoint, which runs on the head and asks Ray for KNEE_WORKERS
+// workers. Its manifests are compared with golden files only; no KubeRay operator
+// has judged them.
 func rayJob(t task) object {
 	head := object{{"name", "ray-head"}, {"image", t.Template.Image}, {"env", t.variables()}}
 	var groups []any

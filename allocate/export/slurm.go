@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"math"
 	"strings"
-
-	"knee/data"
 )
 
-// Slurm writes an sbatch script for every job that runs, and submit.sh,
+// slurm writes an sbatch script for every job that runs, and submit.sh,
 // which carries the plan out: it shrinks jobs in place where Slurm can, stops
 // what the plan pauses and what it grows, moves or cannot shrink so, waits
 // until the nodes are free, and submits the new sizes and the starts.
@@ -29,20 +27,18 @@ import (
 // variables, so that a script runs under the plan as it was measured.
 // Nodes with different counts, and parameter servers, become the components
 // of a heterogeneous job that runs as one step.
-func Slurm() Exporter {
-	return exporter("slurm", func(_ data.Plan, ts []task) ([]File, error) {
-		var files []File
-		for _, t := range ts {
-			if t.paused() {
-				continue
-			}
-			if err := slurmProblem(t); err != nil {
-				return nil, err
-			}
-			files = append(files, File{Name: t.ID + ".sbatch", Mode: 0o755, Data: []byte(sbatch(t))})
+func slurm(ts []task) ([]File, error) {
+	var files []File
+	for _, t := range ts {
+		if t.paused() {
+			continue
 		}
-		return append(files, File{Name: "submit.sh", Mode: 0o755, Data: []byte(slurmSubmit(ts))}), nil
-	})
+		if err := slurmProblem(t); err != nil {
+			return nil, err
+		}
+		files = append(files, File{Name: t.ID + ".sbatch", Mode: 0o755, Data: []byte(sbatch(t))})
+	}
+	return append(files, File{Name: "submit.sh", Mode: 0o755, Data: []byte(slurmSubmit(ts))}), nil
 }
 
 // group is one component of a Slurm job: nodes with the same tasks.

@@ -6,10 +6,10 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"knee/data"
+	"knee/profile/launch"
 )
 
 // task is a job of a plan, checked and with the name its files get.
@@ -71,10 +71,10 @@ func (t task) refuse(format string, args ...any) *Refusal {
 // start: one without a command, if it needs one, or with parameter servers.
 func (t task) expressible(target string, command, servers bool) error {
 	switch {
-	case t.servers() && !servers:
+	case t.PS > 0 && !servers:
 		return t.refuse("it uses parameter servers, which %s does not start; export it to tfjob, jobset or slurm", target)
 	case command && len(t.Template.Command) == 0:
-		return t.refuse("template.command is empty, and %s must be told what to run", target)
+		return t.refuse("template.command is empty, and %s must be told what to run; jobs of a live queue go back by knee apply", target)
 	}
 	return nil
 }
@@ -143,45 +143,19 @@ func (t task) config() data.Config {
 	return c
 }
 
-// environment is what the training program sees: the owner's variables in
-// order of name, then the contract that trials are launched with, so that a
-// program measured by knee profile runs as it was measured.
+// environment is what the training program sees: the owner's variables, then
+// what trials are told, so that a program runs as it was measured.
 func (t task) environment() [][2]string {
 	var out [][2]string
-	for _, k := range slices.Sorted(maps.Keys(t.Template.Env)) {
-		out = append(out, [2]string{k, t.Template.Env[k]})
-	}
-	c := t.config()
-	num := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-	out = append(out,
-		[2]string{"KNEE_JOB", t.Name},
-		[2]string{"KNEE_MODE", string(c.ModeOrDefault())},
-		[2]string{"KNEE_GPU_TYPE", c.GPUType},
-		[2]string{"KNEE_NODES", strconv.Itoa(c.Nodes)},
-		[2]string{"KNEE_WORKERS", strconv.Itoa(c.Workers)},
-		[2]string{"KNEE_PS", strconv.Itoa(c.PS)},
-	)
-	if c.LocalBatch > 0 {
-		out = append(out,
-			[2]string{"KNEE_LOCAL_BATCH", num(c.LocalBatch)},
-			[2]string{"KNEE_GLOBAL_BATCH", num(c.GlobalBatch())},
-			[2]string{"KNEE_ACCUM_STEPS", strconv.Itoa(c.AccumSteps)})
-	}
-	if t.InitialBatch > 0 {
-		out = append(out, [2]string{"KNEE_INITIAL_BATCH", num(t.InitialBatch)})
-	}
-	layout := c.LayoutEnv()
-	for _, k := range slices.Sorted(maps.Keys(layout)) {
-		out = append(out, [2]string{k, layout[k]})
-	}
-	for _, k := range slices.Sorted(maps.Keys(c.Extra)) {
-		out = append(out, [2]string{"KNEE_X_" + strings.ToUpper(k), c.Extra[k]})
+	told := launch.Contract(t.config(), t.InitialBatch)
+	told["KNEE_JOB"] = t.Name
+	for _, env := range []map[string]string{t.Template.Env, told} {
+		for _, k := range slices.Sorted(maps.Keys(env)) {
+			out = append(out, [2]string{k, env[k]})
+		}
 	}
 	return out
 }
-
-// servers reports whether the job has parameter servers.
-func (t task) servers() bool { return t.PS > 0 }
 
 // gpuName is what the scheduler calls the GPU type.
 func (t task) gpuName() string { return cmp.Or(t.GPUName, t.GPUType) }

@@ -3,11 +3,9 @@ package export
 import (
 	"fmt"
 	"strings"
-
-	"knee/data"
 )
 
-// Torchrun writes one script per job for clusters without a scheduler: run
+// torchrun writes one script per job for clusters without a scheduler: run
 // it on every node of the job, and it starts that node's workers with
 // torchrun, one process per GPU. The node is the first argument, else the
 // short host name. Stopping what ran before is left to who runs the scripts;
@@ -18,25 +16,23 @@ import (
 // workers is kept. Then a later plan grows it by running the script on more
 // nodes and shrinks it by stopping it on some; torchrun lets the others
 // meet again, and the KNEE_ variables are those each was started with.
-func Torchrun() Exporter {
-	return exporter("torchrun", func(_ data.Plan, ts []task) ([]File, error) {
-		var files []File
-		var paused strings.Builder
-		for _, t := range ts {
-			if t.paused() {
-				fmt.Fprintf(&paused, "%s: %s\n", comment(t.Name), comment(t.Reason))
-				continue
-			}
-			if err := t.expressible("torchrun", true, false); err != nil {
-				return nil, err
-			}
-			files = append(files, File{Name: t.ID + ".torchrun.sh", Mode: 0o755, Data: []byte(torchrunScript(t))})
+func torchrun(ts []task) ([]File, error) {
+	var files []File
+	var paused strings.Builder
+	for _, t := range ts {
+		if t.paused() {
+			fmt.Fprintf(&paused, "%s: %s\n", comment(t.Name), comment(t.Reason))
+			continue
 		}
-		if paused.Len() > 0 {
-			files = append(files, File{Name: "paused.txt", Mode: 0o644, Data: []byte(paused.String())})
+		if err := t.expressible("torchrun", true, false); err != nil {
+			return nil, err
 		}
-		return files, nil
-	})
+		files = append(files, File{Name: t.ID + ".torchrun.sh", Mode: 0o755, Data: []byte(torchrunScript(t))})
+	}
+	if paused.Len() > 0 {
+		files = append(files, File{Name: "paused.txt", Mode: 0o644, Data: []byte(paused.String())})
+	}
+	return files, nil
 }
 
 func torchrunScript(t task) string {

@@ -2,21 +2,13 @@ package export
 
 import "strconv"
 
-// TrainJob writes Kubeflow Trainer manifests (trainer.kubeflow.org/v1alpha1):
-// a TrainJob that says how many nodes and processes, and a TrainingRuntime of
-// its own that keeps its pods to the nodes of the plan, which a TrainJob
-// cannot say itself. The runtime starts torchrun, one process per GPU, with
-// the rendezvous in its environment. Every node has the same number of
-// processes, so that a plan with different counts is refused.
-func TrainJob() Exporter {
-	k := kind{"trainer.kubeflow.org/v1alpha1", "TrainJob", "trainjobs.trainer.kubeflow.org"}
-	return exporter("trainjob", kubernetes{kind: k, command: true, equal: true, spec: trainJob, before: func(t task) []any {
-		return []any{manifest(t, kind{api: k.api, name: "TrainingRuntime"}, trainingRuntime(t), map[string]string{})}
-	}}.write)
-}
+// trainer is the API of Kubeflow's Trainer.
+const trainer = "trainer.kubeflow.org/v1alpha1"
 
-// trainingRuntime is the runtime of one job. The trainer's job and container
-// are called node, and a label marks the job as the one that trains.
+// trainingRuntime keeps the pods of one job to the nodes of the plan, which a
+// TrainJob cannot say itself, and starts torchrun, one process per GPU, with the
+// rendezvous in its environment. The trainer's job and container are called
+// node, and a label marks the job as the one that trains.
 func trainingRuntime(t task) object {
 	n := t.perNode()
 	container := object{{"name", "node"}, {"image", t.Template.Image}}
@@ -24,12 +16,13 @@ func trainingRuntime(t task) object {
 		{"metadata", object{{"labels", map[string]string{"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}}},
 		{"spec", object{{"template", labelled(t, pod(nil, nil, apart(t), container))}}},
 	}}}
-	return object{
+	return manifest(t, trainer, "TrainingRuntime", object{
 		{"mlPolicy", object{{"numNodes", t.Workers / n}, {"torch", object{{"numProcPerNode", n}}}}},
 		{"template", object{{"spec", object{{"replicatedJobs", []any{job}}}}}},
-	}
+	}, map[string]string{})
 }
 
+// trainJob says how many nodes and processes there are.
 func trainJob(t task) object {
 	n := t.perNode()
 	// The node of an allocation with one process per GPU needs no more.

@@ -2,14 +2,8 @@ package export
 
 import "fmt"
 
-// Volcano writes Volcano Jobs (batch.volcano.sh/v1alpha1): a task per node
-// and role, pinned to its node, with a pod per process, scheduled all
-// together or not at all. It holds every placement exactly.
-func Volcano() Exporter {
-	return exporter("volcano", kubernetes{kind: kind{"batch.volcano.sh/v1alpha1", "Job", "jobs.batch.volcano.sh"},
-		command: true, servers: true, spec: volcanoJob}.write)
-}
-
+// volcanoJob is a task per node and role, pinned to its node, with a pod per
+// process, scheduled all together or not at all. It holds every placement exactly.
 func volcanoJob(t task) object {
 	policy := func(event, action string) object { return object{{"event", event}, {"action", action}} }
 	var tasks []any

@@ -7,35 +7,21 @@ import "math"
 // resource is worth it only if the one who gains, gains by a larger factor
 // than the one who loses. It is what Themis (Mahajan et al., NSDI 2020,
 // section 5) maximises when jobs bid for free GPUs: the product of their
-// improvements. The auction and its leases are not modelled.
-type nash struct{}
+// improvements. The auction and its leases are not modelled. The plan shows the
+// weighted geometric mean of the speeds relative to the fair share; 1 means that
+// everyone has what an equal share would give.
+var nash = definition{
+	value: func(s Subject, o Outcome) float64 { return s.Weight() * math.Log(math.Max(s.toFair(o), waiting)) },
+	idle:  func(s Subject) float64 { return s.Weight() * math.Log(waiting) },
+	report: func(sum, weights float64) float64 {
+		if weights <= 0 {
+			return 1
+		}
+		return math.Exp(sum / weights)
+	},
+}
 
 // waiting is the relative speed that a waiting job is taken to have: its
 // logarithm must be finite, and low enough that starting a job beats any
 // growth of another.
 const waiting = 1e-6
-
-// Name implements [Objective].
-func (nash) Name() string { return "fairness" }
-
-// Value implements [Objective].
-func (nash) Value(s Subject, o Outcome) float64 {
-	return s.Weight() * math.Log(math.Max(o.kept()*s.toFair(o), waiting))
-}
-
-// Idle implements [Objective].
-func (nash) Idle(s Subject) float64 { return s.Weight() * math.Log(waiting) }
-
-// Report implements [Objective]: the weighted geometric mean of the speeds
-// relative to the fair share; 1 means that everyone has what an equal share
-// would give.
-func (nash) Report(sum float64, subjects []Subject) float64 {
-	var w float64
-	for _, s := range subjects {
-		w += s.Weight()
-	}
-	if w <= 0 {
-		return 1
-	}
-	return math.Exp(sum / w)
-}

@@ -10,39 +10,17 @@ import "math"
 //
 // The exponent makes a job that gets little count much, so the mean rises by
 // helping the worst off. The sum below it is what the knapsack sees.
-type powerMean struct{}
+var powerMean = definition{
+	value: func(s Subject, o Outcome) float64 { return -s.Weight() / (s.toFair(o) + starved) },
+	idle:  func(s Subject) float64 { return -s.Weight() / starved },
+	report: func(sum, weights float64) float64 {
+		if sum >= 0 {
+			return math.Inf(1)
+		}
+		return -weights/sum - starved
+	},
+}
 
 // starved is ε: what keeps the mean of a cluster with a waiting job above
 // zero. The value is that of the published implementation.
 const starved = 1e-3
-
-// Name implements [Objective].
-func (powerMean) Name() string { return "goodput" }
-
-// Value implements [Objective].
-func (powerMean) Value(s Subject, o Outcome) float64 {
-	return -s.Weight() / (o.kept()*s.toFair(o) + starved)
-}
-
-// Idle implements [Objective].
-func (powerMean) Idle(s Subject) float64 { return -s.Weight() / starved }
-
-// Report implements [Objective]: the power mean itself.
-func (powerMean) Report(sum float64, subjects []Subject) float64 {
-	var w float64
-	for _, s := range subjects {
-		w += s.Weight()
-	}
-	if sum >= 0 {
-		return math.Inf(1)
-	}
-	return -w/sum - starved
-}
-
-// toFair is the speed of an outcome relative to the fair share.
-func (s Subject) toFair(o Outcome) float64 {
-	if s.Fair <= 0 {
-		return s.relative(o)
-	}
-	return s.Speed(o.Answer) / s.Fair
-}

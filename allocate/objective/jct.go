@@ -19,21 +19,10 @@ import "math"
 // completion times 20 % below equal weights at no cost to the 99th
 // percentile. It is also near the optimum for power-law speed-ups (heSRPT,
 // Berg et al., SIGMETRICS 2020), where shares fall with the rank of size.
-type jct struct{}
-
-// Name implements [Objective].
-func (jct) Name() string { return "jct" }
-
-// Value implements [Objective].
-func (jct) Value(s Subject, o Outcome) float64 {
-	return s.jctWeight() * o.kept() * s.relative(o)
+var jct = definition{
+	value: func(s Subject, o Outcome) float64 { return s.jctWeight() * o.kept() * s.relative(o) },
+	idle:  func(Subject) float64 { return 0 }, // no progress, no value
 }
-
-// Idle implements [Objective]: no progress, no value.
-func (jct) Idle(Subject) float64 { return 0 }
-
-// Report implements [Objective].
-func (jct) Report(sum float64, _ []Subject) float64 { return sum }
 
 // jctWeight is w_i. Work under a minute counts as a minute, so that a job
 // about to end does not outweigh the whole cluster.

@@ -1,6 +1,7 @@
 package objective
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -14,15 +15,33 @@ import (
 // a plan is a rising function of the sum of the values of its jobs, which is
 // what lets a knapsack maximise it.
 type Objective interface {
-	// Name is what --objective and plan.json call it.
-	Name() string
 	// Value is the worth of giving the subject one option. Larger is better.
 	Value(s Subject, o Outcome) float64
 	// Idle is the worth of giving the subject nothing.
 	Idle(s Subject) float64
 	// Report turns the sum of the values of all subjects into the number a
-	// plan shows. It must not fall when sum rises.
+	// plan shows. It does not fall when sum rises.
 	Report(sum float64, subjects []Subject) float64
+}
+
+// definition is an objective by its functions; report may be nil.
+type definition struct {
+	value  func(s Subject, o Outcome) float64
+	idle   func(s Subject) float64
+	report func(sum, weights float64) float64
+}
+
+func (d definition) Value(s Subject, o Outcome) float64 { return d.value(s, o) }
+func (d definition) Idle(s Subject) float64             { return d.idle(s) }
+func (d definition) Report(sum float64, subjects []Subject) float64 {
+	if d.report == nil {
+		return sum
+	}
+	var w float64
+	for _, s := range subjects {
+		w += s.Weight()
+	}
+	return d.report(sum, w)
 }
 
 // Subject is what an objective knows about a job.
@@ -76,6 +95,14 @@ func Cautious(e data.Estimate, risk float64) float64 {
 	return e.Mean - math.Min(risk, 1)*(e.Mean-e.Lo)
 }
 
+// toFair is the speed of an outcome relative to the fair share, after its restart.
+func (s Subject) toFair(o Outcome) float64 {
+	if s.Fair <= 0 {
+		return o.kept() * s.relative(o)
+	}
+	return o.kept() * s.Speed(o.Answer) / s.Fair
+}
+
 // relative is the speed of an outcome in units of the reference.
 func (s Subject) relative(o Outcome) float64 {
 	ref := s.Speed(s.Reference)
@@ -103,31 +130,23 @@ func (s Subject) remaining(a predict.Answer) float64 {
 	return unknown * s.Speed(s.Reference) / v
 }
 
-// objectives is the registry: name to constructor, the default first.
-func objectives() map[string]func() Objective {
-	return map[string]func() Objective{
-		"jct":        func() Objective { return jct{} },
-		"saved-time": func() Objective { return savedTime{} },
-		"goodput":    func() Objective { return powerMean{} },
-		"fairness":   func() Objective { return nash{} },
-		"cost":       func() Objective { return cost{name: "cost"} },
-		"deadline":   func() Objective { return cost{name: "deadline", latePenalty: lateFirst} },
-	}
+// objectives is the registry.
+func objectives() map[string]Objective {
+	return map[string]Objective{"jct": jct, "saved-time": savedTime, "goodput": powerMean, "fairness": nash, "cost": cost, "deadline": deadline}
 }
 
 // Names lists the names of the known objectives.
 func Names() []string { return slices.Sorted(maps.Keys(objectives())) }
 
-// New returns the objective of a name; the empty name is jct.
+// Default is the objective of the empty name.
+const Default = "jct"
+
+// New returns the objective of a name.
 func New(name string) (Objective, error) {
-	if name == "" {
-		name = "jct"
+	if o, ok := objectives()[cmp.Or(name, Default)]; ok {
+		return o, nil
 	}
-	mk, ok := objectives()[name]
-	if !ok {
-		return nil, &data.UnknownError{What: "objective", Name: name, Known: Names()}
-	}
-	return mk(), nil
+	return nil, &data.UnknownError{What: "objective", Name: name, Known: Names()}
 }
 
 // SetValues writes the value of every option under an objective. A change

@@ -7,22 +7,13 @@ import "math"
 // small. It makes the sum of completion times smallest if the plan is the
 // last one and held to the end; where jobs come and go and plans are made
 // anew, jct does better, for the reason it gives.
-type savedTime struct{}
+var savedTime = definition{
+	value: func(s Subject, o Outcome) float64 {
+		return -s.Weight() * math.Min(math.Max(0, o.Restart)+s.remaining(o.Answer), longestWait)
+	},
+	idle: func(s Subject) float64 { return -2 * s.Weight() * longestWait },
+}
 
 // longestWait is the time, in seconds, that a job left idle is taken to
 // need: a year, so that starting a job beats any growth of another.
 const longestWait = 365 * 86400
-
-// Name implements [Objective].
-func (savedTime) Name() string { return "saved-time" }
-
-// Value implements [Objective].
-func (savedTime) Value(s Subject, o Outcome) float64 {
-	return -s.Weight() * math.Min(math.Max(0, o.Restart)+s.remaining(o.Answer), longestWait)
-}
-
-// Idle implements [Objective].
-func (savedTime) Idle(s Subject) float64 { return -2 * s.Weight() * longestWait }
-
-// Report implements [Objective].
-func (savedTime) Report(sum float64, _ []Subject) float64 { return sum }

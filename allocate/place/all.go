@@ -36,8 +36,7 @@ type Respeed func(job int, c data.Config, instead *allocate.Option) (allocate.Op
 // is dropped without a note. With respeed nil an uneven placement is taken
 // at the speed of the wanted one.
 func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) ([]Placed, *Placer) {
-	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs)), quotas: s.HasQuotas()}
-	p.keep(a)
+	p := newPlacing(s, a, standing, respeed)
 	var rest []int
 	for i, c := range a.Choice {
 		if c != allocate.None && p.out[i].Choice == allocate.None {
@@ -46,10 +45,7 @@ func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed R
 	}
 	slices.SortStableFunc(rest, func(x, y int) int {
 		a, b := &s.Jobs[x].Options[a.Choice[x]], &s.Jobs[y].Options[a.Choice[y]]
-		// What is to stay, but nobody said where it is, has the first choice,
-		// then what can stay on some of its nodes, where schedulers can let
-		// it run on.
-		return cmp.Or(boolOrder(a.Keeps, b.Keeps), boolOrder(p.givesBack(x, a), p.givesBack(y, b)), b.Use.GPUs-a.Use.GPUs)
+		return cmp.Or(p.turn(x, a)-p.turn(y, b), b.Use.GPUs-a.Use.GPUs)
 	})
 	// Everyone's choice comes before anyone's way out, which would take what
 	// others were assigned.
@@ -78,8 +74,7 @@ func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed R
 // Incumbent leaves jobs where they stand, as the assignment says, and offers
 // what is free to the others.
 func Incumbent(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) []Placed {
-	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs)), quotas: s.HasQuotas()}
-	p.keep(a)
+	p := newPlacing(s, a, standing, respeed)
 	p.refill()
 	return p.out
 }
@@ -92,6 +87,25 @@ type placing struct {
 	out      []Placed
 	quotas   bool
 	short    []bool // jobs that fell back and were not given room since
+}
+
+// newPlacing leaves the jobs where they stand that were assigned what they have.
+func newPlacing(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) *placing {
+	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs)), quotas: s.HasQuotas()}
+	var who []int
+	var rs []Request
+	for i, c := range a.Choice {
+		p.out[i] = Placed{Choice: allocate.None}
+		if c != allocate.None && s.Jobs[i].Options[c].Keeps {
+			who, rs = append(who, i), append(rs, p.request(i, s.Jobs[i].Options[c].Config))
+		}
+	}
+	for n, nodes := range p.placer.Keep(rs) {
+		if i := who[n]; nodes != nil {
+			p.out[i] = Placed{Choice: a.Choice[i], Option: s.Jobs[i].Options[a.Choice[i]], Nodes: nodes}
+		}
+	}
+	return p
 }
 
 // permits reports whether quotas let job i have an option, and job b, if it is
@@ -119,25 +133,16 @@ func (p *placing) request(i int, c data.Config) Request {
 	return Request{Config: c, Resources: s.Resources, Current: s.Current, Apart: s.Apart}
 }
 
-// keep leaves the jobs where they stand that were assigned what they have.
-func (p *placing) keep(a allocate.Assignment) {
-	var who []int
-	var rs []Request
-	for i, c := range a.Choice {
-		p.out[i] = Placed{Choice: allocate.None}
-		if c == allocate.None {
-			continue
-		}
-		if o := p.state.Jobs[i].Options[c]; o.Keeps {
-			who, rs = append(who, i), append(rs, p.request(i, o.Config))
-		}
+// turn is when job i is placed: first what is to stay, but nobody said where it
+// is, then what can stay on some of its nodes, where schedulers can let it run on.
+func (p *placing) turn(i int, o *allocate.Option) int {
+	switch {
+	case o.Keeps:
+		return 0
+	case p.givesBack(i, o):
+		return 1
 	}
-	for n, nodes := range p.placer.Keep(rs) {
-		if i := who[n]; nodes != nil {
-			c := a.Choice[i]
-			p.out[i] = Placed{Choice: c, Option: p.state.Jobs[i].Options[c], Nodes: nodes}
-		}
-	}
+	return 2
 }
 
 // givesBack reports whether an option leaves job i on some of its nodes as it

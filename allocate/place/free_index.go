@@ -2,10 +2,10 @@ package place
 
 import (
 	"math"
+	"slices"
 
 	"knee/allocate"
 	"knee/data"
-	"knee/internal/heap"
 )
 
 // freeNode is a node and what is free on it. Unlimited cores and memory are
@@ -37,11 +37,20 @@ type freeIndex struct {
 	rows [][]*bucket // by free slots
 }
 
-// bucket is a set of nodes on which the same is free, lowest index first.
+// bucket is a set of nodes on which the same is free, in falling order: those of
+// low index are taken first, at the end.
 type bucket struct {
 	key   bucketKey
-	live  int
-	nodes heap.Heap[int32] // entries of nodes that have left are dropped when they come up
+	nodes []int32
+}
+
+// first returns the node of lowest index in a bucket that is not empty.
+func (b *bucket) first() int { return int(b.nodes[len(b.nodes)-1]) }
+
+// find returns where node i is or belongs.
+func (b *bucket) find(i int) int {
+	at, _ := slices.BinarySearchFunc(b.nodes, int32(i), func(a, i int32) int { return int(i - a) })
+	return at
 }
 
 // bucketKey is what is free. Cores are counted in millionths, so that rounding
@@ -74,60 +83,40 @@ func (p *Placer) attach(i int) {
 	key := n.key()
 	b := p.buckets[key]
 	if b == nil {
-		b = &bucket{key: key, nodes: heap.Heap[int32]{Less: func(a, b int32) bool { return a < b }}}
+		b = &bucket{key: key}
 		p.buckets[key] = b
 	}
-	if b.live == 0 { // an empty bucket is in no index
+	if len(b.nodes) == 0 { // an empty bucket is in no index
 		s := p.indexOf(n.gpuType)
 		for len(s.rows) <= n.gpus {
 			s.rows = append(s.rows, nil)
 		}
-		b.nodes.Items = b.nodes.Items[:0]
 		s.rows[n.gpus] = append(s.rows[n.gpus], b)
 	}
-	b.nodes.Push(int32(i))
-	b.live++
+	b.nodes = slices.Insert(b.nodes, b.find(i), int32(i))
 	n.bucket = b
 }
 
 // detach takes node i out of its bucket while a job is being placed on it.
 func (p *Placer) detach(i int) {
 	n := &p.nodes[i]
-	if n.bucket == nil {
+	b := n.bucket
+	if b == nil {
 		return
 	}
-	n.bucket.live--
-	if n.bucket.live == 0 {
-		s := p.indexOf(n.gpuType)
-		row := s.rows[n.gpus]
-		for at, b := range row {
-			if b == n.bucket {
-				s.rows[n.gpus] = append(row[:at], row[at+1:]...)
-				break
-			}
-		}
-	}
 	n.bucket = nil
+	at := b.find(i)
+	if b.nodes = slices.Delete(b.nodes, at, at+1); len(b.nodes) == 0 {
+		s := p.indexOf(n.gpuType)
+		s.rows[n.gpus] = slices.DeleteFunc(s.rows[n.gpus], func(x *bucket) bool { return x == b })
+	}
 }
 
 func (p *Placer) indexOf(gpuType string) *freeIndex {
-	for at, t := range p.types {
-		if t == gpuType {
-			return p.indexes[at]
-		}
+	at := slices.Index(p.types, gpuType)
+	if at < 0 {
+		at = len(p.types)
+		p.types, p.indexes = append(p.types, gpuType), append(p.indexes, &freeIndex{})
 	}
-	s := &freeIndex{}
-	p.types, p.indexes = append(p.types, gpuType), append(p.indexes, s)
-	return s
-}
-
-// first returns the node of lowest index in a bucket that is not empty.
-func (p *Placer) first(b *bucket) int {
-	for {
-		i := int(b.nodes.Items[0])
-		if p.nodes[i].bucket == b {
-			return i
-		}
-		b.nodes.Pop()
-	}
+	return p.indexes[at]
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"knee/data"
+
+	"pgregory.net/rapid"
 )
 
 func TestPlacerPrefersAndFallsBack(t *testing.T) {
@@ -91,4 +93,45 @@ func TestReleaseGivesBack(t *testing.T) {
 	if again, _ := p.Place(r); fmt.Sprint(again) != fmt.Sprint(first) {
 		t.Errorf("%v, then %v", first, again)
 	}
+}
+
+// TestReleaseGivesBackWhatPlaceTook: jobs come and go in any order; no node is
+// ever over its slots, and when all have gone everything is free as before.
+func TestReleaseGivesBackWhatPlaceTook(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := testCluster(append(nodes("t4", rapid.IntRange(1, 6).Draw(t, "nodes"), 4), data.Node{Name: "c", GPUType: "cpu", CPUs: 8})...)
+		p := New(c)
+		empty := fmt.Sprint(p.Free())
+		need := data.Resources{Worker: data.Need{CPUs: 0.1}, PS: data.Need{CPUs: 1}}
+		var standing [][]data.NodeShare
+		used := map[string]int{}
+		for range rapid.IntRange(1, 20).Draw(t, "steps") {
+			if len(standing) > 0 && rapid.Bool().Draw(t, "ends") {
+				i := rapid.IntRange(0, len(standing)-1).Draw(t, "which")
+				p.Release(standing[i], need)
+				for _, s := range standing[i] {
+					used[s.Node] -= s.Workers
+				}
+				standing = append(standing[:i], standing[i+1:]...)
+				continue
+			}
+			r := Request{Config: data.Config{GPUType: "t4", Workers: rapid.IntRange(1, 6).Draw(t, "workers"), PS: rapid.IntRange(0, 3).Draw(t, "ps")}, Resources: need}
+			s, ok := p.Place(r)
+			if !ok {
+				continue
+			}
+			for _, x := range s {
+				if used[x.Node] += x.Workers; used[x.Node] > 4 {
+					t.Fatalf("node %s holds %d workers on 4 GPUs", x.Node, used[x.Node])
+				}
+			}
+			standing = append(standing, s)
+		}
+		for _, s := range standing {
+			p.Release(s, need)
+		}
+		if got := fmt.Sprint(p.Free()); got != empty || p.Fragmentation() != 0 {
+			t.Fatalf("free %s, at first %s; fragmentation %g", got, empty, p.Fragmentation())
+		}
+	})
 }

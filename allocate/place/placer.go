@@ -25,9 +25,12 @@ type Placer struct {
 func New(c *data.Cluster) *Placer {
 	p := &Placer{nodes: make([]freeNode, len(c.Nodes)), index: make(map[string]int, len(c.Nodes)), buckets: map[bucketKey]*bucket{}}
 	for i, n := range c.Nodes {
+		p.indexOf(n.GPUType)
 		p.index[n.Name] = i
 		p.nodes[i] = freeNode{name: n.Name, gpuType: n.GPUType, gpus: n.GPUs, cpus: allocate.Unlimited(n.CPUs),
 			memory: allocate.Unlimited(float64(n.Memory)), size: n.GPUs, drained: n.Drained}
+	}
+	for i := len(p.nodes) - 1; i >= 0; i-- { // each at the end of its bucket
 		p.attach(i)
 	}
 	return p
@@ -207,7 +210,7 @@ func (p *Placer) tightest(r Request, w int) int {
 			if p.avoids(r, b.key.spread) {
 				continue
 			}
-			if i := p.first(b); (best < 0 || i < best) && p.nodes[i].room(w, 0, r.Resources) {
+			if i := b.first(); (best < 0 || i < best) && p.nodes[i].room(w, 0, r.Resources) {
 				best = i
 			}
 		}
@@ -233,7 +236,7 @@ func (p *Placer) loose(r Request) []part {
 	var levels []level
 	for _, row := range p.indexOf(r.Config.GPUType).rows {
 		for _, b := range row {
-			if room := p.slots(p.first(b), r); room > 0 && !p.avoids(r, b.key.spread) {
+			if room := p.slots(b.first(), r); room > 0 && !p.avoids(r, b.key.spread) {
 				levels = append(levels, level{b, room})
 			}
 		}
@@ -256,8 +259,8 @@ func (p *Placer) loose(r Request) []part {
 				}
 			}
 		}
-		for left > 0 && l.b.live > 0 {
-			take(p.first(l.b), l.room)
+		for left > 0 && len(l.b.nodes) > 0 {
+			take(l.b.first(), l.room)
 		}
 	}
 	if left > 0 {
@@ -322,24 +325,13 @@ func (p *Placer) find(name string) int {
 	return -1
 }
 
-// boolOrder puts true first.
-func boolOrder(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
-}
-
 // Free is the worker slots free by GPU type.
 func (p *Placer) Free() map[string]int {
 	out := make(map[string]int, len(p.types))
 	for at, t := range p.types {
 		for g, row := range p.indexes[at].rows {
 			for _, b := range row {
-				out[t] += g * b.live
+				out[t] += g * len(b.nodes)
 			}
 		}
 	}

@@ -97,7 +97,7 @@ func (p *Placer) elsewhere(r Request) int {
 				continue
 			}
 			for _, b := range s.rows[g] {
-				if i := p.first(b); (best < 0 || i < best) && p.nodes[i].room(0, 1, r.Resources) {
+				if i := b.first(); (best < 0 || i < best) && p.nodes[i].room(0, 1, r.Resources) {
 					best = i
 				}
 			}

@@ -11,14 +11,11 @@ import (
 
 // CurvePoint is what a cluster of another size is worth.
 type CurvePoint struct {
-	GPUType  string  `json:"gpu_type"` // the type whose nodes vary; those of others stay
-	Nodes    int     `json:"nodes"`    // in use, of that type
-	Now      bool    `json:"now"`      // the cluster as it is
-	Feasible bool    `json:"feasible"`
-	Value    float64 `json:"value"`
-	Bound    float64 `json:"bound"`
-	PerNode  float64 `json:"value_per_node"` // gained per node since the point before, which has fewer
-	Totals   Totals  `json:"totals"`
+	GPUType string `json:"gpu_type"` // the type whose nodes vary; those of others stay
+	Nodes   int    `json:"nodes"`    // in use, of that type
+	Now     bool   `json:"now"`      // the cluster as it is
+	Outcome
+	PerNode float64 `json:"value_per_node"` // gained per node since the point before, which has fewer
 }
 
 // Curve plans for clusters of other sizes: for every GPU type with a quarter
@@ -36,56 +33,41 @@ func Curve(pr Problem, solve func(Problem) (*data.Plan, error)) ([]CurvePoint, e
 				now++
 			}
 		}
-		if now == 0 {
-			continue
-		}
-		points, err := curveOf(pr, t, now, solve)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, points...)
-	}
-	return out, nil
-}
-
-// curveOf is the part of the curve in which the nodes of one type vary.
-func curveOf(pr Problem, gpuType string, now int, solve func(Problem) (*data.Plan, error)) ([]CurvePoint, error) {
-	var out []CurvePoint
-	for _, n := range curveSizes(now) {
-		changed, err := pr, error(nil)
-		switch {
-		case n < now:
-			changed, err = pr.WithoutLast(gpuType, now-n)
-		case n > now:
-			changed, err = pr.WithNodes(gpuType, n-now)
-		}
-		if err != nil {
-			return nil, err
-		}
-		p := CurvePoint{GPUType: gpuType, Nodes: n, Now: n == now}
-		plan, err := solve(changed)
-		var none *Infeasible
-		switch {
-		case errors.As(err, &none):
-		case err != nil:
-			return nil, fmt.Errorf("with %d nodes of type %s: %w", n, gpuType, err)
-		default:
-			p.Feasible, p.Value, p.Bound, p.Totals = true, plan.Value, plan.Bound, TotalsOf(changed, plan)
-			if last := len(out) - 1; last >= 0 && out[last].Feasible {
-				p.PerNode = (p.Value - out[last].Value) / float64(n-out[last].Nodes)
+		var last *CurvePoint
+		for _, n := range curveSizes(now) {
+			changed, err := pr, error(nil)
+			switch {
+			case n < now:
+				changed, err = pr.WithoutLast(t, now-n)
+			case n > now:
+				changed, err = pr.WithNodes(t, n-now)
 			}
+			p := CurvePoint{GPUType: t, Nodes: n, Now: n == now}
+			if err == nil {
+				p.Outcome, err = OutcomeOf(changed, solve)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("with %d nodes of type %s: %w", n, t, err)
+			}
+			if p.Feasible && last != nil && last.Feasible {
+				p.PerNode = (p.Value - last.Value) / float64(n-last.Nodes)
+			}
+			out = append(out, p)
+			last = &out[len(out)-1]
 		}
-		out = append(out, p)
 	}
 	return out, nil
 }
 
-// curveSizes are the numbers of nodes to look at.
+// curveSizes are the numbers of nodes to look at, none if there are none now.
 func curveSizes(now int) []int {
+	if now == 0 {
+		return nil
+	}
 	sizes := []int{now - 1, now, now + 1}
 	for _, f := range []float64{0.25, 0.5, 0.75, 1.25, 1.5, 2} {
 		sizes = append(sizes, int(math.Ceil(f*float64(now))))
 	}
 	slices.Sort(sizes)
-	return slices.DeleteFunc(slices.Compact(sizes), func(n int) bool { return n < 0 })
+	return slices.Compact(sizes)
 }

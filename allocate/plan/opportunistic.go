@@ -34,9 +34,13 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		take(&left, j.Placement, claim[i].Resources)
 	}
 	rest.Cluster = &left
+	room := left
+	room.Nodes = slices.Clone(left.Nodes)
 	for i := range rest.Jobs {
-		if !stands(&left, rest.Jobs[i]) {
-			rest.Jobs[i].Current = nil
+		if job := &rest.Jobs[i]; stands(&room, *job) {
+			take(&room, currentShares(*job), job.Resources)
+		} else {
+			job.Current = nil
 		}
 	}
 	others, err := solve(rest, nil)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -15,7 +16,7 @@ import (
 // plan writes down what was decided, why, and what to beware of.
 func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	out := &data.Plan{
-		Version: data.PlanVersion, Objective: p.objective.Name(), Policy: p.Policy, Seed: p.Seed,
+		Version: data.PlanVersion, Objective: cmp.Or(p.Objective, objective.Default), Policy: p.Policy, Seed: p.Seed,
 		Inputs: slices.Clone(p.Inputs), Jobs: []data.PlannedJob{},
 	}
 	if out.Inputs == nil {

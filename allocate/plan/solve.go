@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -177,10 +178,7 @@ func (p *prepared) incumbent() []place.Placed {
 		a.Choice[i] = p.state.Jobs[i].Current
 		some = some || a.Choice[i] != allocate.None
 	}
-	if !some {
-		return nil
-	}
-	if a.Check(p.state) != nil { // quotas or nodes are fewer than they were
+	if !some || a.Check(p.state) != nil { // quotas or nodes are fewer than they were
 		return nil
 	}
 	return place.Incumbent(p.state, a, p.standing, p.respeed)
@@ -201,16 +199,12 @@ func (p *prepared) after(placed []place.Placed) *prepared {
 		if at.Choice == allocate.None {
 			q.Jobs[i].Current, q.standing[i].Current = nil, nil
 		} else {
-			c := at.Option.Config
-			q.Jobs[i].Current = &data.Current{GPUType: c.GPUType, Mode: c.ModeOrDefault(), Placement: c.Placement, PS: c.PS, LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps, Layout: c.Layout}
-			q.standing[i].Current = workersOf(at.Nodes)
+			q.Jobs[i].Current = runs(at.Option.Config, at.Nodes)
+			q.standing[i].Current = currentShares(q.Jobs[i])
 			stays := at.Option
 			stays.Keeps = true
 			j.Options, j.Current = append(j.Options, stays), 0
-			j.Requested = max(p.Jobs[i].Requested, 0)
-			if j.Requested == 0 {
-				j.Requested = c.Workers
-			}
+			j.Requested = cmp.Or(p.Jobs[i].Requested, stays.Config.Workers)
 		}
 		for n := range old {
 			if at.Choice == allocate.None || !sameAllocation(old[n].Config, at.Option.Config) {
@@ -224,37 +218,27 @@ func (p *prepared) after(placed []place.Placed) *prepared {
 	return &q
 }
 
-// workersOf is what jobs.yaml can say of where a job stands.
-func workersOf(nodes []data.NodeShare) []data.NodeShare {
-	var out []data.NodeShare
+// runs is what a job runs on once it has a configuration on nodes, as jobs.yaml
+// can say it.
+func runs(c data.Config, nodes []data.NodeShare) *data.Current {
+	cur := &data.Current{GPUType: c.GPUType, Mode: c.ModeOrDefault(), PS: c.PS, LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps, Layout: c.Layout}
 	for _, s := range nodes {
 		if s.Workers > 0 {
-			out = append(out, data.NodeShare{Node: s.Node, Workers: s.Workers})
+			cur.Placement, cur.Nodes = append(cur.Placement, s.Workers), append(cur.Nodes, s.Node)
 		}
 	}
-	return out
+	return cur
 }
 
 // translated says what a plan made after another means for what runs now.
 func (p *prepared) translated(placed []place.Placed) []place.Placed {
 	out := slices.Clone(placed)
 	for i := range out {
-		at := &out[i]
-		if at.Choice == allocate.None {
-			continue
+		if at := &out[i]; at.Choice != allocate.None {
+			cur := p.Jobs[i].Current
+			at.Option.Keeps = cur != nil && sameAllocation(currentConfig(p.Jobs[i]), at.Option.Config) && sameNodes(p.standing[i].Current, at.Nodes)
+			at.Option.Value = objective.ValueOf(p.objective, p.subjects[i], &at.Option)
 		}
-		options, c := p.state.Jobs[i].Options, at.Option.Config
-		at.Choice = slices.IndexFunc(options, func(o allocate.Option) bool { return sameAllocation(o.Config, c) })
-		if at.Choice < 0 { // stands unevenly: as what it was meant to be
-			at.Choice = slices.IndexFunc(options, func(o allocate.Option) bool {
-				return o.Config.GPUType == c.GPUType && o.Config.ModeOrDefault() == c.ModeOrDefault() && o.Config.Workers == c.Workers && o.Config.PS == c.PS
-			})
-		}
-		if at.Choice < 0 {
-			at.Choice = 0
-		}
-		at.Option.Keeps = options[at.Choice].Keeps && sameAllocation(options[at.Choice].Config, c) && sameNodes(p.standing[i].Current, at.Nodes)
-		at.Option.Value = objective.ValueOf(p.objective, p.subjects[i], &at.Option)
 	}
 	return out
 }

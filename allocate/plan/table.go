@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 
 	"knee/allocate"
 	"knee/data"
@@ -171,46 +170,6 @@ func (x *table) options(job data.Job, standing data.Config, ask func(data.Config
 		}
 	}
 	return out
-}
-
-// Cache keeps what models answered, for plans that differ in jobs or nodes. It
-// may be used by several goroutines.
-type Cache struct {
-	known sync.Map // cacheKey to cached
-}
-
-type cacheKey struct {
-	model             *fit.Model
-	accumulate, adapt bool
-	batch             data.Batch
-	initial           float64
-	gpuType           string
-	mode              data.Mode
-	placement         string
-	ps, logical       int
-}
-
-type cached struct {
-	answer predict.Answer
-	err    error
-}
-
-// answer asks an oracle what a shape yields at the batch the job may use, or
-// remembers it.
-func (c *Cache) answer(job data.Job, o oracle, shape data.Config) (predict.Answer, error) {
-	m, ok := o.(modelled)
-	if c == nil || !ok || len(shape.Extra) > 0 {
-		return answer(job, o, shape)
-	}
-	key := cacheKey{m.Model, m.Accumulate, job.Batch.Adapt, m.Batch, job.Batch.Initial, shape.GPUType, shape.Mode, shape.Placement.String(), shape.PS, job.LogicalWorkers}
-	if known, ok := c.known.Load(key); ok {
-		x := known.(cached)
-		return x.answer, x.err
-	}
-	var x cached
-	x.answer, x.err = answer(job, o, shape)
-	c.known.Store(key, x)
-	return x.answer, x.err
 }
 
 // answer predicts a shape at the batch the job may use there.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,6 +84,29 @@ func (pr Problem) withCluster(nodes []data.Node) Problem {
 	c.Nodes = nodes
 	pr.Cluster = &c
 	return pr
+}
+
+// Outcome is what the plan of a problem comes to.
+type Outcome struct {
+	Feasible bool    `json:"feasible"`
+	Why      string  `json:"why,omitempty"` // it is not feasible
+	Value    float64 `json:"value"`
+	Bound    float64 `json:"bound"`
+	Totals   Totals  `json:"totals"`
+}
+
+// OutcomeOf solves a problem and sums its plan up. A problem that is infeasible
+// is no error.
+func OutcomeOf(pr Problem, solve func(Problem) (*data.Plan, error)) (Outcome, error) {
+	made, err := solve(pr)
+	var none *Infeasible
+	switch {
+	case errors.As(err, &none):
+		return Outcome{Why: err.Error()}, nil
+	case err != nil:
+		return Outcome{}, err
+	}
+	return Outcome{Feasible: true, Value: made.Value, Bound: made.Bound, Totals: TotalsOf(pr, made)}, nil
 }
 
 // Totals sums a plan up.

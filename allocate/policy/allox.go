@@ -4,42 +4,30 @@ import (
 	"math"
 	"slices"
 
-	"knee/allocate"
 	"knee/internal/hungarian"
 )
 
-// AlloX minimises the mean completion time over machines of different speed
+// alloxAlpha is that of Gavel's evaluation of AlloX; mostMatched bounds the
+// matching, which takes time with the cube of jobs.
+const (
+	alloxAlpha  = 0.3
+	mostMatched = 120
+)
+
+// allox minimises the mean completion time over machines of different speed
 // (Le et al., EuroSys 2020, section 4.1): every waiting job is matched with a
 // machine and a position k from the end of its queue, at cost k · processing
 // time and the time until the machine is free, and those that are first in a
-// queue of a free machine start. What runs keeps running. Only the share Alpha
-// of the jobs that wait longest, and as many as there are free machines, takes
+// queue of a free machine start. What runs keeps running. Only the share
+// [alloxAlpha] of the jobs that wait longest, and as many as there are free machines, takes
 // part, so that nobody starves (section 4.3).
 //
 // Simplified: a machine is a group of GPUs as large as the mean gang; of more
 // jobs than [mostMatched] those that wait longest take part. Whoever still fits
 // beside the matched may run.
-type AlloX struct {
-	Alpha float64 // 0 means 0.3, as in Gavel's evaluation of it
-}
-
-// mostMatched bounds the matching, which takes time with the cube of jobs.
-const mostMatched = 120
-
-// Allocate implements [allocate.Policy].
-func (x AlloX) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q, err := newQueue(s)
-	if err != nil {
-		return allocate.Assignment{}, err
-	}
+func allox(q *queue) {
 	q.keep()
-	var waiting []int
-	for _, i := range sorted(s, submitted) {
-		if q.choice[i] < 0 && len(s.Jobs[i].Options) > 0 {
-			waiting = append(waiting, i)
-		}
-	}
-	all := newGangs(s)
+	waiting, all := q.waiting(submitted), newGangs(q.state)
 	machines := all.machines(q, waiting)
 	free := 0
 	for _, m := range machines {
@@ -47,10 +35,7 @@ func (x AlloX) Allocate(s allocate.State) (allocate.Assignment, error) {
 			free++
 		}
 	}
-	if x.Alpha == 0 {
-		x.Alpha = 0.3
-	}
-	part := max(free, int(math.Ceil(x.Alpha*float64(len(waiting)))))
+	part := max(free, int(math.Ceil(alloxAlpha*float64(len(waiting)))))
 	waiting = waiting[:min(len(waiting), part, mostMatched)]
 	for _, t := range matched(all, waiting, machines) {
 		if machines[t.machine].busy == 0 {
@@ -58,7 +43,6 @@ func (x AlloX) Allocate(s allocate.State) (allocate.Assignment, error) {
 		}
 	}
 	q.fill(submitted)
-	return q.assignment(), nil
 }
 
 // machine is one queue of AlloX.

@@ -21,10 +21,7 @@ func TestAlloXIsOptimal(t *testing.T) {
 		}
 		s := stateOf(10, 1, 1, jobs...)
 		all := newGangs(s)
-		q, err := newQueue(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := newQueue(s)
 		order := make([]int, len(jobs))
 		for i := range order {
 			order[i] = i
@@ -75,12 +72,12 @@ func TestAlloXFilter(t *testing.T) {
 	for i := range 10 {
 		jobs = append(jobs, gangOf(string(rune('a'+i)), float64(i), 1, float64(100-10*i)))
 	}
-	a := mustAllocate(t, AlloX{}, stateOf(20, 1, 0, jobs...))
+	a := mustAllocate(t, serving(allox), stateOf(20, 1, 0, jobs...))
 	if got := slices.Index(a.Choice, 0); got != 2 {
 		t.Errorf("job %d runs, want the shortest of the three oldest", got)
 	}
 	jobs[0].Current = 0
-	a = mustAllocate(t, AlloX{}, stateOf(20, 1, 0, jobs...))
+	a = mustAllocate(t, serving(allox), stateOf(20, 1, 0, jobs...))
 	if got := slices.Index(a.Choice, 0); got != 0 {
 		t.Errorf("job %d runs, want the one that ran", got)
 	}

@@ -47,20 +47,18 @@ const aonlineUnits = 1000
 
 // Allocate implements [allocate.Policy].
 func (w *AOnline) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q, err := newQueue(s)
-	if err != nil {
-		return allocate.Assignment{}, err
-	}
+	q := newQueue(s)
 	if !w.began {
 		w.began, w.origin, w.until, w.chosen = true, s.Now, s.Now+aonlineFirst, map[string]pick{}
-		err = w.choose(s)
+		if err := w.choose(s); err != nil {
+			return allocate.Assignment{}, err
+		}
 	}
-	for s.Now >= w.until && err == nil {
+	for s.Now >= w.until {
 		w.until = w.origin + 2*(w.until-w.origin)
-		err = w.choose(s)
-	}
-	if err != nil {
-		return allocate.Assignment{}, err
+		if err := w.choose(s); err != nil {
+			return allocate.Assignment{}, err
+		}
 	}
 	for _, i := range sorted(s, func(j *allocate.JobState) key {
 		if at, ok := w.chosen[j.Name]; ok {

@@ -19,9 +19,9 @@ import (
 //
 // It keeps accounts from decision to decision; a value serves one replay.
 type Astraea struct {
-	leases leases
-	jobs   map[string]attended // at the last decision
-	gone   map[string]float64  // GPU-seconds of jobs that left, by tenant
+	leases
+	jobs map[string]attended // at the last decision
+	gone map[string]float64  // GPU-seconds of jobs that left, by tenant
 }
 
 // attended is a job that was there: whose it was, and what it had had.
@@ -32,30 +32,22 @@ type attended struct {
 
 // Allocate implements [allocate.Policy].
 func (a *Astraea) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q, err := newQueue(s)
-	if err != nil {
-		return allocate.Assignment{}, err
-	}
+	q := newQueue(s)
 	had, weights := a.book(s)
 	furthest := func(j *allocate.JobState) key {
 		t := tenant(j)
 		age := math.Max(s.Now-j.Submitted, 1)
 		return key{had[t] / weights[t], j.Attained / (age * weightOf(j))}
 	}
-	a.leases.hold(q, themisLease)
-	q.fill(furthest)
-	a.leases.grant(q, themisLease)
+	a.during(q, themisLease, func() { q.fill(furthest) })
 	return q.assignment(), nil
 }
-
-// Wake says when the next lease ends.
-func (a *Astraea) Wake(allocate.State, allocate.Assignment) float64 { return a.leases.next() }
 
 // book adds up what tenants have had, those of jobs that left included, and
 // their weights.
 func (a *Astraea) book(s allocate.State) (had, weights map[string]float64) {
-	if a.leases == nil {
-		a.leases, a.gone = leases{}, map[string]float64{}
+	if a.gone == nil {
+		a.gone = map[string]float64{}
 	}
 	before := a.jobs
 	a.jobs, weights = map[string]attended{}, map[string]float64{}

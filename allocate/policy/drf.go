@@ -1,24 +1,14 @@
 package policy
 
-import (
-	"math"
+import "math"
 
-	"knee/allocate"
-)
-
-// DRF is dominant resource fairness (Ghodsi et al., NSDI 2011, section 4.1):
+// drf is dominant resource fairness (Ghodsi et al., NSDI 2011, section 4.1):
 // the tenant whose largest share of any resource is smallest for its weight gets its next
 // job, in order of submission, until nothing fits. A tenant whose next job
 // does not fit is out. Every job that names no tenant is one of its own.
 // Tasks are gangs here, and all shares are dealt anew at every decision.
-type DRF struct{}
-
-// Allocate implements [allocate.Policy].
-func (DRF) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q, err := newQueue(s)
-	if err != nil {
-		return allocate.Assignment{}, err
-	}
+func drf(q *queue) {
+	s := q.state
 	var names []string
 	waiting := map[string][]int{}
 	for _, i := range sorted(s, submitted) {
@@ -42,7 +32,7 @@ func (DRF) Allocate(s allocate.State) (allocate.Assignment, error) {
 			}
 		}
 		if next == "" {
-			return q.assignment(), nil
+			return
 		}
 		i := waiting[next][0]
 		if !q.serve(i) {

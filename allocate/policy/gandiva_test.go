@@ -14,7 +14,7 @@ func TestGandivaSlices(t *testing.T) {
 	expect(t, g, stateOf(10, 2, 0, a, b), 0, 0)
 	a.Current, b.Current = 0, -1
 	a.History.Ran = 30
-	g = &Gandiva{leases: leases{"a": sliceRound}}
+	g = &Gandiva{leases{map[string]float64{"a": sliceRound}}}
 	expect(t, g, stateOf(30, 1, 0, a, b), 0, -1)
 	a.History.Ran = sliceRound
 	expect(t, g, stateOf(sliceRound, 1, 0, a, b), -1, 0)

@@ -24,9 +24,9 @@ import (
 //
 // It keeps accounts from decision to decision; a value serves one replay.
 type GandivaFair struct {
-	users  map[string]*user
-	last   float64 // when it decided last
-	leases leases
+	users map[string]*user
+	last  float64 // when it decided last
+	leases
 }
 
 // user is the account of a tenant.
@@ -42,23 +42,17 @@ type user struct {
 
 // Allocate implements [allocate.Policy].
 func (g *GandivaFair) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q, err := newQueue(s)
-	if err != nil {
-		return allocate.Assignment{}, err
-	}
+	q := newQueue(s)
 	all := newGangs(s)
 	users := g.book(all)
 	entitle(users, all.room)
 	trade(users)
-	if g.leases == nil {
-		g.leases = leases{}
-	}
-	g.leases.hold(q, slice(s))
-	for k := range all.types {
-		serveStride(q, all, users, k, slice(s))
-	}
-	q.fill(func(j *allocate.JobState) key { return key{j.History.Ran} })
-	g.leases.grant(q, slice(s))
+	g.during(q, slice(s), func() {
+		for k := range all.types {
+			serveStride(q, all, users, k, slice(s))
+		}
+		q.fill(leastRun)
+	})
 	return q.assignment(), nil
 }
 

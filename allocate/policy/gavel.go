@@ -24,7 +24,8 @@ import (
 // job goes first on a type by its fraction over the share of the time that
 // jobs have had on that type since the jobs last changed, then by what it was
 // short of before, then by its fraction. Whoever still fits runs, so that no
-// GPU idles.
+// GPU idles. Where it is known how fast two jobs are beside each other, pairs of
+// gangs of one size have fractions and rounds too (section 3.1, space sharing).
 //
 // It keeps accounts from decision to decision; a value serves one replay. The
 // programs are solved at every decision, where the published scheduler waits
@@ -35,6 +36,10 @@ type Gavel struct {
 	since    float64 // when jobs or capacity last changed
 	room     []float64
 	accounts map[string]*gavelAccount
+	beside   func(job, beside, gpuType string) float64
+	pairs    map[[2]string]*gavelAccount // of jobs that shared GPUs
+	guests   map[int][2]int              // of the last answer
+	last     float64                     // when it was given
 }
 
 // GavelObjective is what a [Gavel] policy maximises.
@@ -53,6 +58,8 @@ const gavelRound = 360
 // gavelAccount is what a job has had.
 type gavelAccount struct {
 	byType   map[string]float64 // GPU-seconds at the last decision
+	paired   bool               // GPUs were shared since then
+	kind     int                // the type, of a pair
 	got      []float64          // seconds by type since jobs last changed
 	short    []float64          // seconds by type it should have had before and did not
 	share    []float64          // fractions decided last
@@ -63,28 +70,24 @@ type gavelAccount struct {
 
 // Allocate implements [allocate.Policy].
 func (g *Gavel) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q, err := newQueue(s)
-	if err != nil {
-		return allocate.Assignment{}, err
-	}
+	q := newQueue(s)
 	all := newGangs(s)
 	p := all.problem()
+	g.pair(all, p)
 	accounts := g.book(all)
-	share := g.divide(all, p, accounts)
-	for i, a := range accounts {
-		a.share, a.left, a.equal = share[i], all.left(i), p.Equal(i)
+	a := g.divide(all, p, accounts)
+	for i, x := range accounts {
+		x.share, x.left, x.equal = a.Share[i], all.left(i), p.Equal(i)
 	}
-	for _, c := range claims(all, accounts) {
-		if q.choice[c.job] < 0 {
-			q.try(c.job, c.option)
-		}
+	for x, pair := range p.Pairs {
+		g.pairs[names(s, pair)].share = a.Packed[x]
 	}
-	q.fill(submitted)
+	g.serve(q, all, g.claims(all, p, accounts))
 	return q.assignment(), nil
 }
 
 // divide solves the program of the objective.
-func (g *Gavel) divide(all *gangs, p *gavel.Problem, accounts []*gavelAccount) [][]float64 {
+func (g *Gavel) divide(all *gangs, p *gavel.Problem, accounts []*gavelAccount) gavel.Allocation {
 	n := len(p.Size)
 	need, left, age, isolated := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	var gpus float64
@@ -101,11 +104,11 @@ func (g *Gavel) divide(all *gangs, p *gavel.Problem, accounts []*gavelAccount) [
 	}
 	switch g.Objective {
 	case GavelFTF:
-		return p.FinishTime(age, isolated, left).Share
+		return p.FinishTime(age, isolated, left)
 	case GavelMakespan:
-		return p.Makespan(left).Share
+		return p.Makespan(left)
 	}
-	return p.MaxMin(need).Share
+	return p.MaxMin(need)
 }
 
 // book adds up what every job has had since the last decision, and begins
@@ -124,16 +127,18 @@ func (g *Gavel) book(all *gangs) []*gavelAccount {
 			changed = true
 		}
 		for k, t := range all.types {
-			a.got[k] += math.Max(0, j.History.ByType[t]-a.byType[t]) / size(j)
+			if !a.paired {
+				a.got[k] += math.Max(0, j.History.ByType[t]-a.byType[t]) / size(j)
+			}
 		}
 		if a.equal > 0 {
 			a.isolated += math.Max(0, a.left-all.left(i)) / a.equal
 		}
-		a.byType = maps.Clone(j.History.ByType)
+		a.byType, a.paired = maps.Clone(j.History.ByType), false
 		g.accounts[j.Name], out[i] = a, a
 	}
 	if changed {
-		for _, a := range out {
+		for _, a := range slices.Concat(out, slices.Collect(maps.Values(g.pairs))) {
 			for k := range a.got {
 				a.short[k] += a.share[k]*(s.Now-g.since) - math.Max(0, a.got[k]-gavelRound/2)
 				a.got[k] = gavelRound / 2 // nobody has had nothing
@@ -144,28 +149,63 @@ func (g *Gavel) book(all *gangs) []*gavelAccount {
 	return out
 }
 
-// claim is that of a job on a type.
+// claim is that of a job, or of two, on a type.
 type claim struct {
-	job, option int
-	order       key
+	job, other int // other is −1 for none
+	kind       int
+	order      key
 }
 
-// claims are those of all jobs, the first served first.
-func claims(all *gangs, accounts []*gavelAccount) []claim {
+// claims are those of all jobs and pairs, the first served first.
+func (g *Gavel) claims(all *gangs, p *gavel.Problem, accounts []*gavelAccount) []claim {
 	total := make([]float64, len(all.types))
-	for _, a := range accounts {
+	together := slices.Clone(accounts)
+	for _, pair := range p.Pairs {
+		together = append(together, g.pairs[names(all.state, pair)])
+	}
+	for _, a := range together {
 		for k, t := range a.got {
 			total[k] += t
 		}
 	}
 	var out []claim
-	for i, a := range accounts {
+	add := func(a *gavelAccount, job, other int) {
 		for k, x := range a.share {
-			if n := all.option[i][k]; n >= 0 && x > 0 {
-				out = append(out, claim{i, n, key{-x * total[k] / a.got[k], -a.short[k], -x}})
+			if all.option[job][k] >= 0 && x > 0 {
+				out = append(out, claim{job, other, k, key{-x * total[k] / a.got[k], -a.short[k], -x}})
 			}
 		}
 	}
+	for i, a := range accounts {
+		add(a, i, -1)
+	}
+	for x, pair := range p.Pairs {
+		add(together[len(accounts)+x], pair.A, pair.B)
+	}
 	slices.SortStableFunc(out, func(a, b claim) int { return cmp.Or(a.order.compare(b.order), cmp.Compare(a.job, b.job)) })
 	return out
+}
+
+// serve gives GPUs by claims, then to whoever still fits.
+func (g *Gavel) serve(q *queue, all *gangs, claims []claim) {
+	g.guests, g.last = map[int][2]int{}, q.state.Now
+	idle := func(i int) bool {
+		_, lodges := g.guests[i]
+		return q.choice[i] < 0 && !lodges
+	}
+	for _, c := range claims {
+		switch {
+		case !idle(c.job) || c.other >= 0 && !idle(c.other):
+		case q.try(c.job, all.option[c.job][c.kind]) && c.other >= 0:
+			g.guests[c.other] = [2]int{c.job, all.option[c.other][c.kind]}
+			both := [2]string{q.state.Jobs[c.job].Name, q.state.Jobs[c.other].Name}
+			g.accounts[both[0]].paired, g.accounts[both[1]].paired = true, true
+			g.pairs[both].paired, g.pairs[both].kind = true, c.kind
+		}
+	}
+	for _, i := range q.waiting(submitted) {
+		if idle(i) {
+			q.serve(i)
+		}
+	}
 }

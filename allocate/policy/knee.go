@@ -170,12 +170,8 @@ func (k Knee) speed(o *allocate.Option) float64 { return objective.Cautious(o.An
 // smallest is the speed of the option of fewest workers, the fastest of
 // those.
 func (k Knee) smallest(j *allocate.JobState) float64 {
-	least, best := math.MaxInt, 0.0
-	for n := range j.Options {
-		o := &j.Options[n]
-		if v := k.speed(o); o.Use.GPUs < least || o.Use.GPUs == least && v > best {
-			least, best = o.Use.GPUs, v
-		}
+	if len(j.Options) == 0 {
+		return 0
 	}
-	return best
+	return math.Max(0, k.speed(&j.Options[narrowest(j, k.speed)]))
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // leases are the times, by job, until which jobs keep what they have.
-type leases map[string]float64
+type leases struct{ until map[string]float64 }
 
 // slice is how long a time slice is, in seconds: the published minute, where a
 // suspend costs a second, and as much longer as a restart takes here.
@@ -22,9 +22,23 @@ func slice(s allocate.State) float64 {
 // sliceRound is the time slice of Gandiva in seconds (OSDI 2018, section 4.2).
 const sliceRound = 60
 
+// during holds leases, lets somebody serve jobs, and grants leases for it.
+func (l *leases) during(q *queue, length float64, serve func()) {
+	l.hold(q, length)
+	serve()
+	for i, c := range q.choice {
+		if name := q.state.Jobs[i].Name; c >= 0 && l.until[name] == 0 {
+			l.until[name] = q.state.Now + length
+		}
+	}
+}
+
 // hold serves the jobs whose leases last and forgets the others; jobs that run
 // under a lease nobody knows of begin one.
-func (l leases) hold(q *queue, length float64) {
+func (l *leases) hold(q *queue, length float64) {
+	if l.until == nil {
+		l.until = map[string]float64{}
+	}
 	s := q.state
 	running := map[string]bool{}
 	for i := range s.Jobs {
@@ -33,33 +47,24 @@ func (l leases) hold(q *queue, length float64) {
 			continue
 		}
 		running[j.Name] = true
-		if _, known := l[j.Name]; !known {
-			l[j.Name] = s.Now + length
+		if _, known := l.until[j.Name]; !known {
+			l.until[j.Name] = s.Now + length
 		}
-		if l[j.Name] > s.Now {
+		if l.until[j.Name] > s.Now {
 			q.try(i, j.Current)
 		}
 	}
-	for name, until := range l {
+	for name, until := range l.until {
 		if !running[name] || until <= s.Now {
-			delete(l, name)
+			delete(l.until, name)
 		}
 	}
 }
 
-// grant begins leases for whoever was served without one.
-func (l leases) grant(q *queue, length float64) {
-	for i, c := range q.choice {
-		if name := q.state.Jobs[i].Name; c >= 0 && l[name] == 0 {
-			l[name] = q.state.Now + length
-		}
-	}
-}
-
-// next is when the first lease ends.
-func (l leases) next() float64 {
+// Wake says when the first lease ends.
+func (l *leases) Wake(allocate.State, allocate.Assignment) float64 {
 	first := math.Inf(1)
-	for _, until := range l {
+	for _, until := range l.until {
 		first = math.Min(first, until)
 	}
 	return first

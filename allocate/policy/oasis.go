@@ -48,10 +48,7 @@ type booking struct {
 
 // Allocate implements [allocate.Policy].
 func (o *OASiS) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q, err := newQueue(s)
-	if err != nil {
-		return allocate.Assignment{}, err
-	}
+	q := newQueue(s)
 	all := newGangs(s)
 	o.open(all)
 	now := int((s.Now - o.origin) / oasisSlot)

@@ -14,8 +14,7 @@ import (
 //
 // The paper searches with a genetic algorithm; here the same objective is
 // solved as a knapsack, which finds better values of it. That two jobs of
-// several nodes must not share one is not required. The published search
-// itself is what replays under Pollux' semantics use.
+// several nodes must not share one is not required.
 type Pollux struct{}
 
 // starved keeps the mean of a cluster with a waiting job above zero, as in
@@ -24,7 +23,7 @@ const starved = 1e-3
 
 // Allocate implements [allocate.Policy].
 func (Pollux) Allocate(s allocate.State) (allocate.Assignment, error) {
-	share := max(1, slots(s)/max(1, len(s.Jobs)))
+	share := max(1, s.Cluster.Slots()/max(1, len(s.Jobs)))
 	return solve.Best(s, func(i, n int) float64 {
 		j, fair := &s.Jobs[i], 0.0
 		for _, o := range j.Options {

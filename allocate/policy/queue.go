@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"errors"
+	"cmp"
 	"slices"
 
 	"knee/allocate"
@@ -16,13 +16,20 @@ type queue struct {
 	used     []float64 // by dimension of the capacity
 }
 
-func newQueue(s allocate.State) (*queue, error) {
-	if s.Cluster == nil {
-		return nil, errors.New("policy: the state has no cluster")
-	}
+func newQueue(s allocate.State) *queue {
 	q := &queue{state: s, capacity: s.Capacity(), choice: slices.Repeat([]int{allocate.None}, len(s.Jobs))}
 	q.used = make([]float64, len(q.capacity.Limit))
-	return q, nil
+	return q
+}
+
+// serving is a policy that keeps nothing from one decision to the next.
+type serving func(*queue)
+
+// Allocate implements [allocate.Policy].
+func (serve serving) Allocate(s allocate.State) (allocate.Assignment, error) {
+	q := newQueue(s)
+	serve(q)
+	return q.assignment(), nil
 }
 
 // serve gives job i the fastest option of the size it asked for that still
@@ -78,6 +85,11 @@ func (q *queue) try(i, n int) bool {
 	return false
 }
 
+// waiting lists who was not served and could be, by rising key.
+func (q *queue) waiting(of func(*allocate.JobState) key) []int {
+	return slices.DeleteFunc(sorted(q.state, of), func(i int) bool { return q.choice[i] >= 0 || len(q.state.Jobs[i].Options) == 0 })
+}
+
 // keep has what runs run on.
 func (q *queue) keep() {
 	for i := range q.state.Jobs {
@@ -87,13 +99,40 @@ func (q *queue) keep() {
 	}
 }
 
+// grow raises choices while GPUs are left, each time the one of the largest
+// gain from an option to another of more GPUs of its type.
+func (q *queue) grow(may func(i int) bool, gain func(j *allocate.JobState, now, then *allocate.Option) float64) {
+	for {
+		job, option, best := -1, -1, 0.0
+		for i, c := range q.choice {
+			if c < 0 || !may(i) {
+				continue
+			}
+			j := &q.state.Jobs[i]
+			now := &j.Options[c]
+			for n := range j.Options {
+				then := &j.Options[n]
+				if then.Use.GPUs <= now.Use.GPUs || then.Use.GPUType != now.Use.GPUType {
+					continue
+				}
+				if g := gain(j, now, then); g > best && q.try(i, n) {
+					q.try(i, c) // only asked whether it fits
+					job, option, best = i, n, g
+				}
+			}
+		}
+		if job < 0 {
+			return
+		}
+		q.try(job, option)
+	}
+}
+
 // fill serves whoever still fits, by rising key: no GPU idles beside a job that
 // could use it.
 func (q *queue) fill(of func(*allocate.JobState) key) {
-	for _, i := range sorted(q.state, of) {
-		if q.choice[i] < 0 {
-			q.serve(i)
-		}
+	for _, i := range q.waiting(of) {
+		q.serve(i)
 	}
 }
 
@@ -130,14 +169,7 @@ func gang(j *allocate.JobState) []int {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b int) int {
-		x, y := j.Options[a].Answer.Goodput.Mean, j.Options[b].Answer.Goodput.Mean
-		switch {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
+		return cmp.Compare(j.Options[b].Answer.Goodput.Mean, j.Options[a].Answer.Goodput.Mean)
 	})
 	return out
 }

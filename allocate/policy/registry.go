@@ -8,6 +8,7 @@ import (
 
 	"knee/allocate"
 	"knee/allocate/plan"
+	"knee/allocate/solve"
 	"knee/data"
 )
 
@@ -37,24 +38,24 @@ const (
 // policies is the registry, in the order in which a reader would look.
 func policies() []entry {
 	return []entry{
-		{name: Default, make: func() allocate.Policy { return MarginalGain{} }, takes: values | restarts,
+		{name: Default, make: func() allocate.Policy { return solve.MarginalGain{} }, takes: values | restarts,
 			source: "this project; steps of Optimus, EuroSys 2018, section 4.1"},
 		{name: "knee", make: func() allocate.Policy { return Knee{Risk: DefaultRisk} }, needs: "remaining", takes: restarts,
 			source: "this project; weights as in heSRPT, Performance Evaluation 2020"},
-		{name: "even", make: func() allocate.Policy { return Even{} }, takes: initialBatch,
+		{name: "even", make: func() allocate.Policy { return solve.Even{} }, takes: initialBatch,
 			source: "what people do by hand"},
 		{name: "optimus", make: func() allocate.Policy { return Optimus{} }, needs: "remaining",
 			source: "Optimus, EuroSys 2018, section 4.1"},
-		{name: "optimus-greedy", make: func() allocate.Policy { return MarginalGain{Greedy: true} }, takes: values | restarts,
+		{name: "optimus-greedy", make: func() allocate.Policy { return solve.MarginalGain{Greedy: true} }, takes: values | restarts,
 			source: "Optimus, EuroSys 2018, section 4.1, on the objective of the plan"},
 		{name: "pollux", make: func() allocate.Policy { return Pollux{} }, needs: "submitted history.restarts", takes: restarts, round: 60,
-			source: "Pollux, OSDI 2021, section 4.2", simplified: "its objective solved as a knapsack instead of searched genetically; under the rules of Pollux, the search itself"},
+			source: "Pollux, OSDI 2021, section 4.2", simplified: "its objective solved as a knapsack instead of searched genetically; two jobs of several nodes may share one"},
 		{name: "sia", make: func() allocate.Policy { return Sia{} }, needs: "submitted history.restarts", takes: restarts, round: 60,
 			source: "Sia, SOSP 2023, section 3", simplified: "values are not rounded to two decimals"},
-		{name: "rubick", make: func() allocate.Policy { return Rubick{} }, needs: "requested submitted history.restarts history.seconds", takes: restarts,
-			source: "Rubick, MLSys 2025, section 5", simplified: "jobs are best-effort, none has a guaranteed minimum; CPUs are not divided"},
+		{name: "rubick", make: func() allocate.Policy { return serving(rubick) }, needs: "requested submitted history.restarts history.seconds", takes: restarts,
+			source: "Rubick, MLSys 2025, section 5", simplified: "jobs are best-effort, none has a guaranteed minimum; GPUs are dealt anew, not moved from the flattest curve to the steepest; CPUs are not divided"},
 		{name: "gavel-maxmin", make: func() allocate.Policy { return &Gavel{Objective: GavelMaxMin} }, needs: "requested history.by_type history.seconds", takes: ownSize, round: gavelRound,
-			source: "Gavel, OSDI 2020, sections 4.1, 4.3 and 5", simplified: "no space sharing; programs solved every round"},
+			source: "Gavel, OSDI 2020, sections 4.1, 4.3 and 5", simplified: "space is shared in replays with `--packed` only, without water filling; programs solved every round"},
 		{name: "gavel-ftf", make: func() allocate.Policy { return &Gavel{Objective: GavelFTF} }, needs: "requested remaining submitted history.by_type history.seconds", takes: ownSize, round: gavelRound,
 			source: "Gavel, OSDI 2020, sections 4.2 and 5", simplified: "as above"},
 		{name: "gavel-makespan", make: func() allocate.Policy { return &Gavel{Objective: GavelMakespan} }, needs: "requested remaining history.by_type history.seconds", takes: ownSize, round: gavelRound,
@@ -66,14 +67,14 @@ func policies() []entry {
 		{name: "gandiva-fair", make: func() allocate.Policy { return &GandivaFair{} }, needs: "requested tenant history.gpu_seconds", takes: ownSize, round: sliceRound,
 			source: "Gandiva-fair, EuroSys 2020, section 3", simplified: "one scheduler for the whole cluster, no migration to balance servers"},
 		{name: "tiresias-las", make: func() allocate.Policy { return &Tiresias{} }, needs: "requested submitted history.gpu_seconds", takes: ownSize,
-			source: "Tiresias, NSDI 2019, section 3", simplified: "all jobs are consolidated; under the rules of Tiresias, its simulator job by job"},
+			source: "Tiresias, NSDI 2019, section 3", simplified: "all jobs are consolidated, promoted never; under the rules of Tiresias, its simulator job by job"},
 		{name: "tiresias-gittins", make: func() allocate.Policy { return &Tiresias{Gittins: true} }, needs: "requested remaining history.gpu_seconds", takes: ownSize,
 			source: "Tiresias, NSDI 2019, section 3", simplified: "as above; the index takes the jobs that are present as the distribution"},
-		{name: "e-las", make: func() allocate.Policy { return ELAS{} }, needs: "requested history.gpu_seconds history.progress", takes: ownSize,
+		{name: "e-las", make: func() allocate.Policy { return serving(elas) }, needs: "requested history.gpu_seconds history.progress", takes: ownSize,
 			source: "E-LAS, ICPP 2020", simplified: "no switching of sizes by profit"},
 		{name: "astraea", make: func() allocate.Policy { return &Astraea{} }, needs: "requested submitted tenant history.gpu_seconds", takes: ownSize,
 			source: "Astraea, TPDS 2022, section 4", simplified: "leases as long as those of Themis; the placement of the replay"},
-		{name: "allox", make: func() allocate.Policy { return AlloX{} }, needs: "requested remaining", takes: ownSize,
+		{name: "allox", make: func() allocate.Policy { return serving(allox) }, needs: "requested remaining", takes: ownSize,
 			source: "AlloX, EuroSys 2020, section 4", simplified: "a machine is a group of GPUs as large as the mean gang; the 120 oldest jobs take part"},
 		{name: "oasis", make: func() allocate.Policy { return &OASiS{} }, needs: "remaining submitted", round: oasisSlot,
 			source: "OASiS, INFOCOM 2018, sections 3 and 4", simplified: "workers and servers are one resource; slots of 300 s; who is turned away asks again"},
@@ -81,17 +82,17 @@ func policies() []entry {
 			source: "DPS, IEEE TMC 2023; prices of OASiS", simplified: "from its abstract: a gang is held without a break; no edge, no payments; as above"},
 		{name: "a-online", make: func() allocate.Policy { return &AOnline{} }, needs: "remaining submitted",
 			source: "A_online, MobiHoc 2020; windows of Hall et al., MOR 1997", simplified: "workers and servers are one resource; who is not chosen runs on what is left"},
-		{name: "drf", make: func() allocate.Policy { return DRF{} }, needs: "requested submitted tenant", takes: ownSize,
+		{name: "drf", make: func() allocate.Policy { return serving(drf) }, needs: "requested submitted tenant", takes: ownSize,
 			source: "DRF, NSDI 2011, section 4.1", simplified: "tasks are gangs, dealt anew at every decision"},
-		{name: "tetris", make: func() allocate.Policy { return Tetris{} }, needs: "requested remaining", takes: ownSize,
+		{name: "tetris", make: func() allocate.Policy { return serving(tetris) }, needs: "requested remaining", takes: ownSize,
 			source: "Tetris, SIGCOMM 2014, sections 3.2 and 3.3", simplified: "alignment with the cluster as a whole, not with single machines"},
-		{name: "fifo", make: func() allocate.Policy { return FIFO{} }, needs: "requested submitted", takes: ownSize,
+		{name: "fifo", make: func() allocate.Policy { return serving(fifo) }, needs: "requested submitted", takes: ownSize,
 			source: "by name"},
-		{name: "fifo-backfill", make: func() allocate.Policy { return FIFO{Backfill: true} }, needs: "requested submitted", takes: ownSize,
+		{name: "fifo-backfill", make: func() allocate.Policy { return serving(fifoBackfill) }, needs: "requested submitted", takes: ownSize,
 			source: "by name"},
-		{name: "sjf", make: func() allocate.Policy { return SJF{} }, needs: "requested remaining", takes: ownSize,
+		{name: "sjf", make: func() allocate.Policy { return serving(sjf) }, needs: "requested remaining", takes: ownSize,
 			source: "by name"},
-		{name: "srtf", make: func() allocate.Policy { return SRTF{} }, needs: "requested remaining", takes: ownSize,
+		{name: "srtf", make: func() allocate.Policy { return serving(srtf) }, needs: "requested remaining", takes: ownSize,
 			source: "by name"},
 	}
 }

@@ -43,20 +43,6 @@ func sorted(s allocate.State, of func(*allocate.JobState) key) []int {
 	return order
 }
 
-// inOrder serves gangs by rising key; jobs that do not fit are passed over.
-// With hold, what runs keeps running.
-func inOrder(s allocate.State, of func(*allocate.JobState) key, hold bool) (allocate.Assignment, error) {
-	q, err := newQueue(s)
-	if err != nil {
-		return allocate.Assignment{}, err
-	}
-	if hold {
-		q.keep()
-	}
-	q.fill(of)
-	return q.assignment(), nil
-}
-
 // size is the workers of the gang of a job.
 func size(j *allocate.JobState) float64 {
 	if g := gang(j); len(g) > 0 {

@@ -2,7 +2,11 @@ package policy
 
 import "knee/allocate"
 
-// Rubick gives GPUs to the jobs whose speed gains most from them, the best
+// reconfigures is the least share of its running time that a job must keep
+// beside its restarts.
+const reconfigures = 0.97
+
+// rubick gives GPUs to the jobs whose speed gains most from them, the best
 // layout of every size being that of the option (Zhang et al., MLSys 2025,
 // section 5): every job, in order of submission, its smallest option; then
 // always the step of the steepest sensitivity curve, which is speed relative to
@@ -11,19 +15,10 @@ import "knee/allocate"
 // δ the seconds of each.
 //
 // Simplified: jobs are best-effort, none has a guaranteed minimum above its
-// smallest option; CPUs are not divided.
-type Rubick struct{}
-
-// reconfigures is the least share of its running time that a job must keep
-// beside its restarts.
-const reconfigures = 0.97
-
-// Allocate implements [allocate.Policy].
-func (Rubick) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q, err := newQueue(s)
-	if err != nil {
-		return allocate.Assignment{}, err
-	}
+// smallest option; GPUs are dealt anew at every decision, where the paper moves
+// them from the flattest curve to the steepest; CPUs are not divided.
+func rubick(q *queue) {
+	s := q.state
 	held := make([]bool, len(s.Jobs))
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
@@ -32,44 +27,27 @@ func (Rubick) Allocate(s allocate.State) (allocate.Assignment, error) {
 			held[i] = q.try(i, j.Current)
 		}
 	}
-	for _, i := range sorted(s, func(j *allocate.JobState) key { return key{j.Submitted} }) {
+	for _, i := range sorted(s, submitted) {
 		if j := &s.Jobs[i]; !held[i] && len(j.Options) > 0 {
-			q.try(i, narrowest(j))
+			q.try(i, narrowest(j, meanGoodput))
 		}
 	}
-	for {
-		job, option, steepest := -1, -1, 0.0
-		for i, n := range q.choice {
-			if n < 0 || held[i] {
-				continue
-			}
-			j := &s.Jobs[i]
-			now, asked := &j.Options[n], j.Options[gang(j)[0]].Answer.Goodput.Mean
-			for m := range j.Options {
-				o := &j.Options[m]
-				more := float64(o.Use.GPUs - now.Use.GPUs)
-				slope := (o.Answer.Goodput.Mean - now.Answer.Goodput.Mean) / more / asked
-				if more > 0 && slope > steepest && o.Use.GPUType == now.Use.GPUType && q.try(i, m) {
-					q.try(i, n) // only asked whether it fits
-					job, option, steepest = i, m, slope
-				}
-			}
-		}
-		if job < 0 {
-			return q.assignment(), nil
-		}
-		q.try(job, option)
-	}
+	q.grow(func(i int) bool { return !held[i] }, func(j *allocate.JobState, now, then *allocate.Option) float64 {
+		rise, more := then.Answer.Goodput.Mean-now.Answer.Goodput.Mean, float64(then.Use.GPUs-now.Use.GPUs)
+		return rise / more / j.Options[gang(j)[0]].Answer.Goodput.Mean
+	})
 }
 
 // narrowest is the option of fewest GPUs, the fastest of those.
-func narrowest(j *allocate.JobState) int {
+func narrowest(j *allocate.JobState, speed func(*allocate.Option) float64) int {
 	best := 0
 	for n := range j.Options {
 		a, b := &j.Options[n], &j.Options[best]
-		if a.Use.GPUs < b.Use.GPUs || a.Use.GPUs == b.Use.GPUs && a.Answer.Goodput.Mean > b.Answer.Goodput.Mean {
+		if a.Use.GPUs < b.Use.GPUs || a.Use.GPUs == b.Use.GPUs && speed(a) > speed(b) {
 			best = n
 		}
 	}
 	return best
 }
+
+func meanGoodput(o *allocate.Option) float64 { return o.Answer.Goodput.Mean }

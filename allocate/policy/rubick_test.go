@@ -31,7 +31,7 @@ func TestRubickClimbsTheSteepest(t *testing.T) {
 		if tt.held {
 			s.Jobs[0].Current, s.Jobs[0].History = 0, allocate.History{Ran: 100, Restart: 30}
 		}
-		got, err := Rubick{}.Allocate(s)
+		got, err := serving(rubick).Allocate(s)
 		if err != nil || !slices.Equal(got.Choice, tt.want) {
 			t.Errorf("held %t: %v, %v, want %v", tt.held, got.Choice, err, tt.want)
 		}

@@ -2,38 +2,22 @@ package policy
 
 import (
 	"math"
-
-	"knee/allocate"
+	"slices"
 )
 
-// Tetris packs (Grandl et al., SIGCOMM 2014, sections 3.2 and 3.3): of the
+// tetris packs (Grandl et al., SIGCOMM 2014, sections 3.2 and 3.3): of the
 // jobs that fit, the next to start is the one whose demand is best aligned
 // with what is free, demand · free in shares of the cluster, plus a term that
 // favours short remaining work, Σ demand × time. The two are weighted by their
 // means, as the paper says. What runs keeps running. Machines are not told
 // apart: alignment is with all nodes of its GPU type together.
-type Tetris struct{}
-
-// Allocate implements [allocate.Policy].
-func (Tetris) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q, err := newQueue(s)
-	if err != nil {
-		return allocate.Assignment{}, err
-	}
+func tetris(q *queue) {
 	q.keep()
-	var waiting []int
-	for i := range s.Jobs {
-		if q.choice[i] < 0 && len(s.Jobs[i].Options) > 0 {
-			waiting = append(waiting, i)
-		}
-	}
-	for len(waiting) > 0 {
+	for waiting := q.waiting(submitted); len(waiting) > 0; {
 		best := q.pickTetris(waiting)
-		i := waiting[best]
-		waiting = append(waiting[:best], waiting[best+1:]...)
-		q.serve(i)
+		q.serve(waiting[best])
+		waiting = slices.Delete(waiting, best, best+1)
 	}
-	return q.assignment(), nil
 }
 
 // pickTetris is the position of the job of the highest score.

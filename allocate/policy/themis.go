@@ -19,7 +19,7 @@ import (
 // Simplified: a job is an app of its own and bids for the gang it asked for,
 // and as bids come from models nobody can lie, so that no hidden payment is
 // taken. What is left goes by ρ where the paper draws lots.
-type Themis struct{ leases leases }
+type Themis struct{ leases }
 
 // themisOffered is 1 − f, themisLease the seconds of a lease (section 8.1).
 const (
@@ -29,32 +29,16 @@ const (
 
 // Allocate implements [allocate.Policy].
 func (t *Themis) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q, err := newQueue(s)
-	if err != nil {
-		return allocate.Assignment{}, err
-	}
-	if t.leases == nil {
-		t.leases = leases{}
-	}
-	t.leases.hold(q, themisLease)
-	worst := func(j *allocate.JobState) key { return key{-rho(s, j)} }
-	var bidders []int
-	for _, i := range sorted(s, worst) {
-		if q.choice[i] < 0 && len(s.Jobs[i].Options) > 0 {
-			bidders = append(bidders, i)
-		}
-	}
-	bidders = bidders[:int(math.Ceil(themisOffered*float64(len(bidders))))]
-	if err := auction(q, bidders); err != nil {
-		return allocate.Assignment{}, err
-	}
-	q.fill(worst)
-	t.leases.grant(q, themisLease)
-	return q.assignment(), nil
+	q := newQueue(s)
+	var err error
+	t.during(q, themisLease, func() {
+		worst := func(j *allocate.JobState) key { return key{-rho(s, j)} }
+		bidders := q.waiting(worst)
+		err = auction(q, bidders[:int(math.Ceil(themisOffered*float64(len(bidders))))])
+		q.fill(worst)
+	})
+	return q.assignment(), err
 }
-
-// Wake says when the next lease ends.
-func (t *Themis) Wake(allocate.State, allocate.Assignment) float64 { return t.leases.next() }
 
 // auction serves the bidders whose gangs, on what is left, maximise Σ ln 1/ρ. A
 // job that gets nothing waits a lease longer; what is ideal for it is the same
@@ -88,15 +72,7 @@ func auction(q *queue, bidders []int) error {
 // on.
 func rho(s allocate.State, j *allocate.JobState) float64 {
 	left := timeLeft(j)
-	share := math.Max(1, float64(slots(s))/float64(max(1, len(s.Jobs))))
+	share := math.Max(1, float64(s.Cluster.Slots())/float64(max(1, len(s.Jobs))))
 	ideal := (j.History.Ran + left) * math.Max(1, size(j)/share)
 	return (s.Now - j.Submitted + left) / math.Max(ideal, 1)
-}
-
-// slots is the GPUs of the cluster, 0 where there is none.
-func slots(s allocate.State) int {
-	if s.Cluster == nil {
-		return 0
-	}
-	return s.Cluster.Slots()
 }

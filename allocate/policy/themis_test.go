@@ -9,10 +9,7 @@ import "testing"
 // first and take it.
 func TestThemisAuction(t *testing.T) {
 	s := stateOf(0, 1, 1, gangOf("y", 0, 1, 1100, 1000), gangOf("x", 0, 1, 400, 100))
-	q, err := newQueue(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := newQueue(s)
 	if err := auction(q, []int{0, 1}); err != nil {
 		t.Fatal(err)
 	}

@@ -40,13 +40,15 @@ func (t *Tiresias) Allocate(s allocate.State) (allocate.Assignment, error) {
 	if t.Gittins {
 		service = services(s)
 	}
-	return inOrder(s, func(j *allocate.JobState) key {
+	q := newQueue(s)
+	q.fill(func(j *allocate.JobState) key {
 		attained := j.Attained - t.promoted[j.Name].attained
 		if t.Gittins {
 			return key{float64(queueOf(attained)), -gittins(service, attained, queueLimits[0])}
 		}
 		return key{float64(queueOf(attained)), j.Submitted}
-	}, false)
+	})
+	return q.assignment(), nil
 }
 
 // Wake says when the first of the running jobs sinks into another queue.

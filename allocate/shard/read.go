@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,68 +9,32 @@ import (
 	"knee/data"
 )
 
-// Limits of what is read: beyond them a file is wrong, and sums could
-// overflow.
-const (
-	maxTensors  = 1_000_000
-	maxElements = int64(1) << 40 // of one tensor
-)
+// maxElements bounds a tensor, so that sums cannot overflow.
+const maxElements = int64(1) << 40
 
-const wantShape = "a shape such as 64x3x7x7, or a number of elements"
-
-// Read reads the tensors of a model, one per line: a name and a shape,
-// separated by a comma or blanks.
-//
-//	conv0.weight,64x3x7x7
-//	conv0.bias 64
-//
-// A shape is numbers with x between them, or one number of elements. A line
-// with a shape only names its tensor by its position, tensor0 the first.
-// Lines that are empty or begin with # are skipped, and so is a first line
-// "name,shape". Errors are [data.InputError] with file and line.
+// Read reads the tensors of a model: a CSV file with the columns name and
+// shape, of which a shape is numbers with x between them, such as 64x3x7x7, or one
+// number of elements. Errors are [data.InputError] with file and line.
 func Read(r io.Reader, file string) ([]Tensor, error) {
-	in := bufio.NewScanner(r)
-	in.Buffer(make([]byte, 0, 1<<16), 1<<20)
 	var out []Tensor
 	seen := map[string]int{}
-	line := 0
-	fail := func(column, found, want string) error {
-		return &data.InputError{Source: data.Source{File: file, Line: line, Column: column}, Found: found, Want: want}
-	}
-	for in.Scan() {
-		line++
-		text := strings.TrimSpace(strings.TrimPrefix(in.Text(), "\uFEFF"))
-		fields := strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' || c == '\t' })
-		if len(fields) == 0 || strings.HasPrefix(text, "#") || len(out) == 0 && len(fields) == 2 && fields[0] == "name" && fields[1] == "shape" {
-			continue
+	err := data.EachRow(r, file, []string{"name", "shape"}, func(row *data.Row) error {
+		t := Tensor{Name: row.Text("name")}
+		var ok bool
+		if t.Elements, ok = elements(row.Cell("shape")); !ok {
+			row.Bad("shape", "a shape such as 64x3x7x7, or a number of elements")
 		}
-		if len(fields) > 2 {
-			return nil, fail("", fmt.Sprintf("%d fields", len(fields)), "a name and a shape")
+		if t.Name == "" || seen[t.Name] > 0 {
+			row.Fail("name", fmt.Sprintf("%q, which line %d names too", t.Name, seen[t.Name]), "a name for each tensor")
 		}
-		name, shape := fmt.Sprintf("tensor%d", len(out)), fields[len(fields)-1]
-		if len(fields) == 2 {
-			name = fields[0]
-		}
-		n, ok := elements(shape)
-		switch {
-		case !ok:
-			return nil, fail("shape", strconv.Quote(clip(shape)), wantShape)
-		case seen[name] > 0:
-			return nil, fail("name", fmt.Sprintf("%q, which line %d names too", clip(name), seen[name]), "each tensor once")
-		case len(out) == maxTensors:
-			return nil, fail("", fmt.Sprintf("more than %d tensors", maxTensors), "the tensors of one model")
-		}
-		seen[name] = line
-		out = append(out, Tensor{Name: name, Elements: n})
+		seen[t.Name] = row.Line
+		out = append(out, t)
+		return nil
+	})
+	if err == nil && len(out) == 0 {
+		err = &data.InputError{Source: data.Source{File: file}, Found: "no tensors", Want: "lines of a name and a shape"}
 	}
-	if err := in.Err(); err != nil {
-		line++
-		return nil, fail("", err.Error(), "lines of a name and a shape")
-	}
-	if len(out) == 0 {
-		return nil, fail("", "no tensors", "lines of a name and a shape")
-	}
-	return out, nil
+	return out, err
 }
 
 // elements is the product of a shape.
@@ -85,13 +48,6 @@ func elements(shape string) (int64, bool) {
 		n *= v
 	}
 	return n, true
-}
-
-func clip(s string) string {
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:60]) + "…"
-	}
-	return s
 }
 
 // Load reads the file at path as [Read] does; see [data.Open].

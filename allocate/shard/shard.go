@@ -3,6 +3,7 @@ package shard
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"knee/data"
@@ -28,10 +29,14 @@ type Server struct {
 	Pieces   []Piece `json:"pieces"`
 }
 
-// Assignment is a division of tensors among servers.
+// Assignment is a division of tensors among servers, and what it comes to.
 type Assignment struct {
-	Method  string   `json:"method"`
-	Servers []Server `json:"servers"`
+	Method        string   `json:"method"`
+	Servers       []Server `json:"servers"`
+	Largest       int64    `json:"largest_elements"` // of the server that holds most
+	SizeSpread    int64    `json:"size_spread"`      // largest difference between servers in elements
+	RequestSpread int      `json:"request_spread"`   // and in requests
+	Requests      int      `json:"requests"`         // of all servers in a step
 }
 
 // Method divides tensors among a number of servers, at least 1.
@@ -59,44 +64,16 @@ func Assign(method string, tensors []Tensor, servers int) (Assignment, error) {
 	case len(tensors) == 0:
 		return Assignment{}, fmt.Errorf("no tensors to assign")
 	}
-	return Assignment{Method: method, Servers: m(tensors, servers)}, nil
-}
-
-// Requests is how many requests all servers get in a step.
-func (a Assignment) Requests() int {
-	n := 0
+	a := Assignment{Method: method, Servers: m(tensors, servers)}
+	least, fewest, most := int64(math.MaxInt64), math.MaxInt, 0
 	for _, s := range a.Servers {
-		n += len(s.Pieces)
+		n := len(s.Pieces)
+		a.Requests += n
+		a.Largest, least = max(a.Largest, s.Elements), min(least, s.Elements)
+		most, fewest = max(most, n), min(fewest, n)
 	}
-	return n
-}
-
-// Largest is the elements of the server that holds most.
-func (a Assignment) Largest() int64 {
-	_, hi := a.range64(func(s Server) int64 { return s.Elements })
-	return hi
-}
-
-// SizeSpread is the largest difference between servers in elements.
-func (a Assignment) SizeSpread() int64 {
-	lo, hi := a.range64(func(s Server) int64 { return s.Elements })
-	return hi - lo
-}
-
-// RequestSpread is the largest difference between servers in requests.
-func (a Assignment) RequestSpread() int {
-	lo, hi := a.range64(func(s Server) int64 { return int64(len(s.Pieces)) })
-	return int(hi - lo)
-}
-
-func (a Assignment) range64(of func(Server) int64) (lo, hi int64) {
-	for i, s := range a.Servers {
-		if v := of(s); i == 0 || v < lo {
-			lo = v
-		}
-		hi = max(hi, of(s))
-	}
-	return lo, hi
+	a.SizeSpread, a.RequestSpread = a.Largest-least, most-fewest
+	return a, nil
 }
 
 // give hands a piece of a tensor to a server.

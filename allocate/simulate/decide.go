@@ -33,12 +33,17 @@ func (r *replay) decide() error {
 	if w, ok := r.Policy.(Waker); ok {
 		r.wake = math.Max(w.Wake(state, a), r.now+shortestWake)
 	}
+	guests := r.guests()
+	r.leave(guests)
 	for _, m := range r.place(state, a) {
+		if m.job.guest && m.to.Choice < 0 {
+			continue
+		}
 		if err := r.apply(m.job, m.to); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.lodge(state, guests)
 }
 
 // Waker is a policy that wants to be asked again at a time of its own: when a
@@ -105,7 +110,7 @@ func (r *replay) apply(j *running, p place.Placed) error {
 	case !j.ever:
 		j.ever = true
 		j.outcome.Start = r.now
-		j.delay = cmp.Or(j.RestartSeconds, r.StartSeconds)
+		j.delay = cmp.Or(j.RestartSeconds, r.RestartSeconds)
 	case scaled: // what it sits through already is not cut short
 		j.outcome.Rescales++
 		r.changed(r.RescaleSeconds)
@@ -161,7 +166,7 @@ func (r *replay) changeSeconds(j *Job) float64 {
 }
 
 // state is what the policy may see: predicted speeds and remaining times,
-// valued by the objective, and what each job runs on.
+// valued by the objective jct, and what each job runs on.
 func (r *replay) state() allocate.State {
 	s := allocate.State{Now: r.now, Cluster: r.cluster(), Jobs: make([]allocate.JobState, len(r.active))}
 	for i, j := range r.active {
@@ -171,37 +176,37 @@ func (r *replay) state() allocate.State {
 }
 
 func (r *replay) jobState(j *running) allocate.JobState {
-	left := math.Max(0, j.Believed()-j.done)
+	left, nodes := math.Max(0, j.Believed()-j.done), j.nodes
+	if j.guest { // what it has is not its own
+		nodes = nil
+	}
 	if j.Learner != nil {
 		var config *data.Config
-		if j.nodes != nil {
+		if nodes != nil {
 			config = &j.config
 		}
 		j.options, left = j.Learner.Options(config), j.Learner.Left()
 	}
-	v := View{Job: j.Job, Options: j.options, Config: j.config, Nodes: j.nodes, Left: left,
+	v := View{Job: j.Job, Options: j.options, Config: j.config, Nodes: nodes, Left: left,
 		Share: max(1, r.Cluster.Slots()/len(r.active)), Attained: j.outcome.GPUSeconds,
-		History: allocate.History{Restart: r.changeSeconds(j.Job), Restarts: j.outcome.Restarts, Ran: j.ran, ByType: j.byType, Tenant: j.Tenant, Progress: share(j.done, left)}}
+		Unvalued: r.Unvalued, History: allocate.History{Restart: r.changeSeconds(j.Job), Restarts: j.outcome.Restarts, Ran: j.ran, ByType: j.byType, Tenant: j.Tenant, Progress: share(j.done, left)}}
 	if r.Survival {
 		v.Left *= r.survival.factor(v.History.Progress)
-	}
-	if !r.Unvalued {
-		v.Objective = r.Objective
 	}
 	return v.State()
 }
 
 // View is what is known of a job when a policy is asked.
 type View struct {
-	Job       *Job
-	Options   []allocate.Option
-	Config    data.Config         // what it runs on
-	Nodes     []data.NodeShare    // nil if it does not run
-	Left      float64             // samples, as predicted
-	Share     int                 // GPUs, of an equal share of the cluster
-	Attained  float64             // GPU-seconds
-	History   allocate.History    // but for tenant and progress
-	Objective objective.Objective // what values the options; nil for nothing
+	Job      *Job
+	Options  []allocate.Option
+	Config   data.Config      // what it runs on
+	Nodes    []data.NodeShare // nil if it does not run
+	Left     float64          // samples, as predicted
+	Share    int              // GPUs, of an equal share of the cluster
+	Attained float64          // GPU-seconds
+	History  allocate.History // but for tenant and progress
+	Unvalued bool             // options need no values
 }
 
 // State is what the policy sees. It writes to the options.
@@ -220,9 +225,10 @@ func (v View) State() allocate.JobState {
 		Name: v.Job.Name, Options: v.Options, Current: current, Requested: v.Job.Workers, Weight: v.Job.Weight, Submitted: v.Job.Submit,
 		Attained: v.Attained, Remaining: least.Answer.TimeToTarget.Mean, History: v.History,
 	}
-	if v.Objective == nil {
+	if v.Unvalued {
 		return s
 	}
+	jct, _ := objective.New("jct") // it is there
 	subject := objective.Subject{
 		Job:       data.Job{Name: v.Job.Name, Weight: v.Job.Weight, RestartSeconds: v.History.Restart},
 		Reference: least.Answer, Fair: fair(v.Options, v.Share),
@@ -230,8 +236,8 @@ func (v View) State() allocate.JobState {
 	if v.Nodes != nil {
 		subject.Job.Current = &data.Current{}
 	}
-	objective.SetValues(v.Objective, subject, v.Options)
-	s.Idle = v.Objective.Idle(subject)
+	objective.SetValues(jct, subject, v.Options)
+	s.Idle = jct.Idle(subject)
 	return s
 }
 

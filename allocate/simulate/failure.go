@@ -99,8 +99,8 @@ func (r *replay) lose(j *running) {
 func (r *replay) rebook() {
 	var requests []place.Request
 	for _, j := range r.active {
-		if j.nodes != nil {
-			requests = append(requests, place.Request{Config: j.config, Resources: j.Resources, Current: j.nodes})
+		if j.nodes != nil && !j.guest {
+			requests = append(requests, place.Request{Config: j.config, Current: j.nodes})
 		}
 	}
 	r.placer = place.New(r.cluster())

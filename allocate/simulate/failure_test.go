@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"knee/allocate"
-	"knee/allocate/policy"
 	"knee/data"
 )
 
@@ -110,7 +109,7 @@ func TestLargerClusterNeverRaisesSRTF(t *testing.T) {
 			for i := range count {
 				jobs = append(jobs, rigid(c, string(rune('a'+i)), float64(submit[i]), 1, float64(work[i])))
 			}
-			r, err := Run(jobs, Settings{Cluster: c, Policy: policy.SRTF{}})
+			r, err := Run(jobs, Settings{Cluster: c, Policy: mustPolicy(t, "srtf")})
 			if err != nil {
 				t.Fatal(err)
 			}

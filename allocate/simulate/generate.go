@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -144,28 +143,25 @@ func draw(r *rand.Rand, weights []Weight) string {
 // WriteWorkload writes jobs as a workload that [ReadWorkload] reads. Work is
 // a duration in seconds.
 func WriteWorkload(w io.Writer, jobs []Job) error {
-	c := csv.NewWriter(w)
-	rows := [][]string{{"job", "submit_s", "application", "workers", "duration_s"}}
+	header := []string{"job", "submit_s", "application", "workers", "duration_s"}
 	tenants := slices.ContainsFunc(jobs, func(j Job) bool { return j.Tenant != "" })
 	fates := slices.ContainsFunc(jobs, func(j Job) bool { return j.Fate != "" })
 	if tenants {
-		rows[0] = append(rows[0], "tenant")
+		header = append(header, "tenant")
 	}
 	if fates {
-		rows[0] = append(rows[0], "status", "ends_at")
+		header = append(header, "status", "ends_at")
 	}
+	var rows [][]string
 	for _, j := range jobs {
-		row := []string{j.Name, number(j.Submit), j.Application, strconv.Itoa(j.Workers), number(j.Work)}
+		row := []string{j.Name, Exact(j.Submit), j.Application, strconv.Itoa(j.Workers), Exact(j.Work)}
 		if tenants {
 			row = append(row, j.Tenant)
 		}
 		if fates {
-			row = append(row, string(j.Fate), number(j.EndsAt))
+			row = append(row, string(j.Fate), Exact(j.EndsAt))
 		}
 		rows = append(rows, row)
 	}
-	if err := c.WriteAll(rows); err != nil {
-		return fmt.Errorf("write workload: %w", err)
-	}
-	return nil
+	return WriteRows(w, "workload", header, rows)
 }

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math"
+	"strconv"
 
 	"knee/allocate"
 	"knee/data"
@@ -49,8 +50,7 @@ type Job struct {
 
 	// Options is what a policy sees: configurations with predicted goodput
 	// in Answer.Goodput (samples/s). Values are filled in at every decision.
-	Options   []allocate.Option
-	Resources data.Resources
+	Options []allocate.Option
 }
 
 // Fate is how a job ends.
@@ -72,6 +72,13 @@ func (j *Job) Believed() float64 {
 		return j.Declared
 	}
 	return j.Work
+}
+
+// Bad is the error that a column of a job has a value that cannot be taken.
+func (j *Job) Bad(column, found, want string) error {
+	src := j.Source
+	src.Column = column
+	return &data.InputError{Source: src, Found: found + " for job " + strconv.Quote(j.Name), Want: want}
 }
 
 // Learner models one job as it runs. It sees what the job's own processes
@@ -136,6 +143,8 @@ type running struct {
 	delay   float64 // seconds of start-up or restart still to sit through
 	config  data.Config
 	nodes   []data.NodeShare // nil if it has nothing
+	beside  *running         // who is on the same GPUs; nil for nobody
+	guest   bool             // the GPUs are those of the other
 	ever    bool             // it has run before
 	options []allocate.Option
 	ran     float64            // seconds it has held workers
@@ -164,6 +173,7 @@ func (r *running) cancelAt() float64 {
 // stop takes its workers from a job, which writes a checkpoint first.
 func (r *running) stop() {
 	r.save()
+	r.part()
 	r.nodes, r.speed, r.delay = nil, 0, 0
 }
 
@@ -176,8 +186,12 @@ func (r *running) advance(dt, checkpoint float64) {
 	if r.nodes == nil {
 		return
 	}
-	r.outcome.GPUSeconds += dt * float64(r.config.Workers)
-	r.byType[r.config.GPUType] += dt * float64(r.config.Workers)
+	held := dt * float64(r.config.Workers)
+	if r.beside != nil { // half of what the two have
+		held /= 2
+	}
+	r.outcome.GPUSeconds += held
+	r.byType[r.config.GPUType] += held
 	r.ran += dt
 	wait := math.Min(r.delay, dt)
 	r.delay -= wait

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"io"
+	"strconv"
 
 	"knee/data"
 )
@@ -15,44 +16,27 @@ type Replayed struct {
 	Outcomes         []Outcome
 }
 
-// ReadOutcomes reads what [WriteJobs] wrote: a row per job, runs in order of
-// appearance. GPU-seconds are not recorded. name is the file, for errors.
-func ReadOutcomes(r io.Reader, name string) ([]Replayed, error) {
-	var out []Replayed
-	runs := runIndex{}
-	err := data.EachRow(r, name, outcomeColumns, func(row *data.Row) error {
-		i, isNew := runs.of(row)
-		if isNew {
-			out = append(out, Replayed{Policy: row.Text("policy"), Workload: row.Text("workload")})
+// WriteJobs writes a CSV row for each job of every run.
+func WriteJobs(w io.Writer, runs []Replayed) error {
+	var rows [][]string
+	for _, r := range runs {
+		for _, o := range r.Outcomes {
+			rows = append(rows, []string{r.Policy, r.Workload, o.Job, Exact(o.Submit), Exact(o.Start), Exact(o.End), Exact(o.JCT()), strconv.Itoa(o.Restarts)})
 		}
-		out[i].Outcomes = append(out[i].Outcomes, parseOutcome(row))
-		return nil
+	}
+	return WriteRows(w, "simulated jobs", outcomeColumns, rows)
+}
+
+// ReadOutcomes reads what [WriteJobs] wrote. GPU-seconds are not recorded. name
+// is the file, for errors.
+func ReadOutcomes(r io.Reader, name string) ([]Replayed, error) {
+	begin := func(policy, workload string) Replayed { return Replayed{Policy: policy, Workload: workload} }
+	return readRuns(r, name, outcomeColumns, begin, func(run *Replayed, row *data.Row) {
+		o := Outcome{Job: row.Text("job"), Submit: row.Required("submit_s", data.Seconds()), Start: row.Required("start_s", data.Seconds()),
+			End: row.Required("end_s", data.Seconds()), Restarts: int(row.Required("restarts", data.Count(0)))}
+		if o.End < o.Submit {
+			row.Bad("end_s", "a time after submit_s, "+Exact(o.Submit))
+		}
+		run.Outcomes = append(run.Outcomes, o)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-// runIndex numbers the runs of a file in order of appearance.
-type runIndex map[[2]string]int
-
-// of returns the number of the run a row is of.
-func (x runIndex) of(row *data.Row) (i int, isNew bool) {
-	run := [2]string{row.Text("policy"), row.Text("workload")}
-	i, known := x[run]
-	if !known {
-		i = len(x)
-		x[run] = i
-	}
-	return i, !known
-}
-
-func parseOutcome(row *data.Row) Outcome {
-	o := Outcome{Job: row.Text("job"), Submit: row.Required("submit_s", data.Seconds()), Start: row.Required("start_s", data.Seconds()),
-		End: row.Required("end_s", data.Seconds()), Restarts: int(row.Required("restarts", data.Count(0)))}
-	if o.End < o.Submit {
-		row.Bad("end_s", "a time after submit_s, "+number(o.Submit))
-	}
-	return o
 }

@@ -10,10 +10,8 @@ import (
 func TestReadOutcomes(t *testing.T) {
 	want := []Outcome{{Job: "a,b", Submit: 1, Start: 2, End: 3.5, Restarts: 1}, {Job: "c", End: 4}}
 	var b bytes.Buffer
-	for i, policy := range []string{"fifo", "srtf"} {
-		if err := WriteJobs(&b, i == 0, policy, "w", want); err != nil {
-			t.Fatal(err)
-		}
+	if err := WriteJobs(&b, []Replayed{{"fifo", "w", want}, {"srtf", "w", want}}); err != nil {
+		t.Fatal(err)
 	}
 	got, err := ReadOutcomes(&b, "j.csv")
 	if err != nil {

@@ -24,7 +24,7 @@ func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 	for i, c := range a.Choice {
 		j := r.active[i]
 		if c < 0 {
-			if j.nodes != nil {
+			if j.nodes != nil && !j.guest {
 				out = append(out, move{j, place.Placed{Choice: -1}})
 			}
 			continue
@@ -41,18 +41,18 @@ func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 	}
 	for _, m := range out {
 		if m.to.Choice < 0 {
-			r.placer.Release(m.job.nodes, m.job.Resources)
+			r.placer.Release(m.job.nodes, data.Resources{})
 		}
 	}
 	for _, i := range start {
-		r.placer.Release(r.active[i].nodes, r.active[i].Resources)
+		r.placer.Release(r.active[i].nodes, data.Resources{})
 	}
 	option := func(i int) *allocate.Option { return &s.Jobs[i].Options[a.Choice[i]] }
 	slices.SortStableFunc(start, func(x, y int) int { return cmp.Compare(option(y).Use.GPUs, option(x).Use.GPUs) })
 	for _, i := range start {
 		j, to := r.active[i], place.Placed{Choice: a.Choice[i], Option: *option(i)}
 		var ok bool
-		to.Nodes, ok = r.placer.Place(place.Request{Config: to.Option.Config, Resources: j.Resources, Current: j.nodes})
+		to.Nodes, ok = r.placer.Place(place.Request{Config: to.Option.Config, Current: j.nodes})
 		if !ok { // cores or memory lie on other nodes than GPUs: it waits
 			to = place.Placed{Choice: -1}
 		}
@@ -65,7 +65,9 @@ func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 func (r *replay) placeAll(s allocate.State, a allocate.Assignment) []move {
 	standing := make([]place.Standing, len(r.active))
 	for i, j := range r.active {
-		standing[i] = place.Standing{Resources: j.Resources, Current: j.nodes}
+		if !j.guest {
+			standing[i].Current = j.nodes
+		}
 	}
 	placed, placer := place.All(s, a, standing, nil)
 	r.placer = placer

@@ -22,7 +22,7 @@ func RigidOptions(j Job, cluster *data.Cluster) []allocate.Option {
 		}
 		c := data.Config{GPUType: t, Mode: data.AllReduce, Workers: workers}
 		out = append(out, allocate.Option{
-			Config: c, Use: allocate.UseOf(c, j.Resources),
+			Config: c, Use: allocate.UseOf(c, data.Resources{}),
 			Answer: predict.Answer{Config: c, Goodput: one, Throughput: one},
 		})
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 // TestStopFreeScaling: a job on two of four GPUs takes the others when its
-// neighbour ends at 100 s. It has done 200 of 600 samples by then.
+// neighbour ends at 130 s. Both start for 30 s; it has done 200 of 600 samples by
+// then.
 func TestStopFreeScaling(t *testing.T) {
 	c := cluster(1, 4)
 	a, b := elastic(c, "a", 0, 600, 1, 1), rigid(c, "b", 0, 2, 100)
@@ -19,8 +20,8 @@ func TestStopFreeScaling(t *testing.T) {
 		end                float64
 		restarts, rescales int
 	}{
-		{false, 100 + 30 + 400.0/4, 1, 0},
-		{true, 100 + 2 + 400.0/4, 0, 1},
+		{false, 130 + 30 + 400.0/4, 1, 0},
+		{true, 130 + 2 + 400.0/4, 0, 1},
 	} {
 		r, err := Run([]Job{a, b}, Settings{Cluster: c, Policy: mustPolicy(t, "marginal-gain"), RestartSeconds: 30, StopFree: tt.stopFree, RescaleSeconds: 2})
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"knee/allocate"
-	"knee/allocate/objective"
 	"knee/allocate/place"
 	"knee/data"
 )
@@ -19,26 +18,36 @@ import (
 type Settings struct {
 	Cluster        *data.Cluster
 	Policy         allocate.Policy
-	Truth          Truth               // default: Predicted
-	Objective      objective.Objective // what Option.Value is; default: jct
-	StartSeconds   float64             // without progress after a job first gets workers
-	RestartSeconds float64             // without progress after a change of allocation
-	StopFree       bool                // a job that grows or shrinks in place does not restart
-	RescaleSeconds float64             // without progress where it does so
-	Interval       float64             // seconds between decisions; 0 decides at every arrival and completion
-	Failures       []Failure           // of nodes, in any order
-	Checkpoint     float64             // seconds of progress between checkpoints, which is what a failure costs at most; 0 loses nothing
-	Survival       bool                // remaining times are weighted by how far jobs that ended came, see [survival]
-	Unvalued       bool                // the policy looks at no values, so none are worked out
-	MaxSeconds     float64             // give up beyond this simulated time; 0 means ten years
-	// Decided is told, if not nil, how long the policy took, every time it was
-	// asked.
+	Truth          Truth     // default: Predicted
+	RestartSeconds float64   // without progress after a job gets workers and after a change of them
+	StopFree       bool      // a job that grows or shrinks in place does not restart
+	RescaleSeconds float64   // without progress where it does so
+	Interval       float64   // seconds between decisions; 0 decides at every arrival and completion
+	Failures       []Failure // of nodes, in any order
+	Checkpoint     float64   // seconds of progress between checkpoints, which is what a failure costs at most; 0 loses nothing
+	Survival       bool      // remaining times are weighted by how far jobs that ended came, see [survival]
+	Unvalued       bool      // the policy looks at no values, so none are worked out
+	Packed         Pairs     // for a policy that is a [Packer]; nil if nothing was measured
+	Watch
+}
+
+// Watch is told how a replay goes, by any rules. A function may be nil.
+type Watch struct {
+	// Decided is told how long each decision took.
 	Decided func(time.Duration)
-	// Progress is told, if not nil, how many jobs are done. An error of its
-	// own ends the replay.
+	// Progress is told how many jobs are done. An error of its own ends the
+	// replay.
 	Progress func(done, of int) error
-	// Used is told, if not nil, after every event what is in use from then on.
+	// Used is told, after every event, what is in use from then on.
 	Used func(Usage)
+}
+
+// MaxSeconds, ten years, is when a replay is given up.
+const MaxSeconds = 10 * 365 * 24 * 3600
+
+// Endless is the error of a replay that is given up with so many jobs left.
+func Endless(left int) error {
+	return &data.InputError{Found: fmt.Sprintf("%d jobs that are not done after %d simulated seconds", left, MaxSeconds), Want: "less work, or more speed"}
 }
 
 // Result is a replayed workload.
@@ -68,6 +77,7 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 		r.jobs = append(r.jobs, &running{Job: j, index: i, options: slices.Clone(j.Options), byType: map[string]float64{},
 			outcome: Outcome{Job: j.Name, Tenant: j.Tenant, Fate: j.Fate, Submit: j.Submit}})
 	}
+	r.packs()
 	r.waiting = slices.Clone(r.jobs)
 	slices.SortStableFunc(r.waiting, func(a, b *running) int { return cmp.Compare(a.Submit, b.Submit) })
 	if err := r.run(); err != nil {
@@ -87,21 +97,11 @@ func (s *Settings) complete() error {
 		return errors.New("simulate: the cluster has no worker slots")
 	case s.Policy == nil:
 		return errors.New("simulate: no policy is given")
-	case !(s.StartSeconds >= 0) || !(s.RestartSeconds >= 0) || !(s.RescaleSeconds >= 0) || !(s.Interval >= 0):
-		return errors.New("simulate: start, restart, rescale and interval want seconds ≥ 0")
+	case !(s.RestartSeconds >= 0) || !(s.RescaleSeconds >= 0) || !(s.Interval >= 0):
+		return errors.New("simulate: restart, rescale and interval want seconds ≥ 0")
 	}
 	if s.Truth == nil {
 		s.Truth = Predicted
-	}
-	if s.Objective == nil {
-		o, err := objective.New("")
-		if err != nil {
-			return err
-		}
-		s.Objective = o
-	}
-	if s.MaxSeconds <= 0 {
-		s.MaxSeconds = 10 * 365 * 24 * 3600
 	}
 	return nil
 }
@@ -109,13 +109,11 @@ func (s *Settings) complete() error {
 func check(j *Job) error {
 	switch {
 	case !(j.Work > 0) || math.IsInf(j.Work, 0):
-		return &data.InputError{Source: j.Source, Found: fmt.Sprintf("work %g of job %q", j.Work, j.Name), Want: "samples > 0"}
+		return j.Bad("", fmt.Sprintf("work %g", j.Work), "samples > 0")
 	case !(j.Submit >= 0) || math.IsInf(j.Submit, 0):
-		return &data.InputError{Source: j.Source, Found: fmt.Sprintf("submission of job %q at %g", j.Name, j.Submit), Want: "seconds ≥ 0"}
+		return j.Bad("", fmt.Sprintf("submission at %g", j.Submit), "seconds ≥ 0")
 	case len(j.Options) == 0 && j.Learner == nil:
-		src := j.Source
-		src.Column = "workers"
-		return &data.InputError{Source: src, Found: fmt.Sprintf("%d for job %q", j.Workers, j.Name), Want: "no more GPUs of one type than the cluster has"}
+		return j.Bad("workers", fmt.Sprint(j.Workers), "no more GPUs of one type than the cluster has")
 	}
 	return nil
 }
@@ -147,8 +145,8 @@ func (r *replay) run() error {
 		if err != nil {
 			return err
 		}
-		if next > r.MaxSeconds {
-			return &data.InputError{Found: fmt.Sprintf("%d jobs that are not done after %g simulated seconds", len(r.active)+len(r.waiting), r.MaxSeconds), Want: "less work, or more speed"}
+		if next > MaxSeconds {
+			return Endless(len(r.active) + len(r.waiting))
 		}
 		for _, j := range r.active {
 			j.advance(next-r.now, r.Checkpoint)
@@ -223,7 +221,9 @@ func (r *replay) retire() bool {
 			j.Learner.Completed()
 		}
 		j.outcome.End = r.now
-		r.placer.Release(j.nodes, j.Resources)
+		if !j.part() {
+			r.placer.Release(j.nodes, data.Resources{})
+		}
 		if believed := j.Believed(); believed > 0 {
 			r.survival.add(j.done / believed)
 		}
@@ -295,6 +295,8 @@ func (r *replay) speed(j *running) error {
 	if !(v >= 0) || math.IsInf(v, 0) {
 		return fmt.Errorf("simulate: true speed of job %q on %s is %g samples/s", j.Name, j.config, v)
 	}
-	j.speed = v
+	if j.speed = v; j.beside != nil {
+		j.speed *= r.Packed[pairKey{j.Application, j.beside.Application, j.config.GPUType}]
+	}
 	return nil
 }

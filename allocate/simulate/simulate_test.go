@@ -29,7 +29,7 @@ func rigid(c *data.Cluster, name string, submit float64, workers int, seconds fl
 	return j
 }
 
-func mustPolicy(t testing.TB, name string) allocate.Policy {
+func mustPolicy(t interface{ Fatal(...any) }, name string) allocate.Policy {
 	p, err := policy.New(name)
 	if err != nil {
 		t.Fatal(err)
@@ -42,31 +42,31 @@ func TestHandComputed(t *testing.T) {
 	c := cluster(1, 4)
 	three := []Job{rigid(c, "a", 0, 3, 100), rigid(c, "b", 10, 2, 50), rigid(c, "c", 20, 1, 30)}
 	tests := []struct {
-		policy         string
-		start, restart float64
-		ends           []float64
-		restarts       []int
+		policy   string
+		restart  float64
+		ends     []float64
+		restarts []int
 	}{
 		// b does not fit beside a and blocks c; both start when a ends.
-		{"fifo", 0, 0, []float64{100, 150, 130}, []int{0, 0, 0}},
+		{"fifo", 0, []float64{100, 150, 130}, []int{0, 0, 0}},
 		// c passes b.
-		{"fifo-backfill", 0, 0, []float64{100, 150, 50}, []int{0, 0, 0}},
+		{"fifo-backfill", 0, []float64{100, 150, 50}, []int{0, 0, 0}},
 		// At 10 b (50 s) beats a (90 s left), which is preempted; c joins b
 		// at 20 and ends at 50; b ends at 60; a resumes with 90 s left.
-		{"srtf", 0, 0, []float64{150, 60, 50}, []int{1, 0, 0}},
+		{"srtf", 0, []float64{150, 60, 50}, []int{1, 0, 0}},
 		// The same with 5 s before the first step, which a has done 5 s of
-		// work less when it is preempted, and 7 s to resume.
-		{"srtf", 5, 7, []float64{65 + 7 + 95, 65, 55}, []int{1, 0, 0}},
+		// work less when it is preempted, and 5 s to resume.
+		{"srtf", 5, []float64{65 + 5 + 95, 65, 55}, []int{1, 0, 0}},
 	}
 	for _, tt := range tests {
-		r, err := Run(three, Settings{Cluster: c, Policy: mustPolicy(t, tt.policy), StartSeconds: tt.start, RestartSeconds: tt.restart})
+		r, err := Run(three, Settings{Cluster: c, Policy: mustPolicy(t, tt.policy), RestartSeconds: tt.restart})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, o := range r.Jobs {
 			if math.Abs(o.End-tt.ends[i]) > 1e-9 || o.Restarts != tt.restarts[i] {
-				t.Errorf("%s, start %g, restart %g: job %s ends at %g with %d restarts, want %g and %d",
-					tt.policy, tt.start, tt.restart, o.Job, o.End, o.Restarts, tt.ends[i], tt.restarts[i])
+				t.Errorf("%s, restart %g: job %s ends at %g with %d restarts, want %g and %d",
+					tt.policy, tt.restart, o.Job, o.End, o.Restarts, tt.ends[i], tt.restarts[i])
 			}
 		}
 	}
@@ -255,7 +255,7 @@ func FuzzReadWorkload(f *testing.F) {
 
 func TestWriteJobs(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteJobs(&b, true, "fifo", "w", []Outcome{{Job: "a,b", Submit: 1, Start: 2, End: 3.5, Restarts: 1}}); err != nil {
+	if err := WriteJobs(&b, []Replayed{{"fifo", "w", []Outcome{{Job: "a,b", Submit: 1, Start: 2, End: 3.5, Restarts: 1}}}}); err != nil {
 		t.Fatal(err)
 	}
 	want := "policy,workload,job,submit_s,start_s,end_s,jct_s,restarts\nfifo,w,\"a,b\",1,2,3.5,2.5,1\n"
@@ -270,7 +270,12 @@ func ExampleRun() {
 	for i := range jobs {
 		jobs[i].Options = RigidOptions(jobs[i], c)
 	}
-	r, err := Run(jobs, Settings{Cluster: c, Policy: policy.FIFO{}})
+	fifo, err := policy.New("fifo")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := Run(jobs, Settings{Cluster: c, Policy: fifo})
 	if err != nil {
 		fmt.Println(err)
 		return

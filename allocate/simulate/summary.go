@@ -1,12 +1,8 @@
 package simulate
 
 import (
-	"encoding/csv"
-	"fmt"
-	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"knee/internal/quantile"
 )
@@ -56,24 +52,3 @@ func Summarize(outcomes []Outcome, n int) Summary {
 	}
 	return s
 }
-
-// WriteJobs writes one CSV row per job: policy, workload, job, submit_s,
-// start_s, end_s, jct_s, restarts. The header is written if asked for.
-func WriteJobs(w io.Writer, header bool, policy, workload string, outcomes []Outcome) error {
-	c := csv.NewWriter(w)
-	if header {
-		if err := c.Write(outcomeColumns); err != nil {
-			return fmt.Errorf("write simulated jobs: %w", err)
-		}
-	}
-	for _, o := range outcomes {
-		row := []string{policy, workload, o.Job, number(o.Submit), number(o.Start), number(o.End), number(o.JCT()), strconv.Itoa(o.Restarts)}
-		if err := c.Write(row); err != nil {
-			return fmt.Errorf("write simulated jobs: %w", err)
-		}
-	}
-	c.Flush()
-	return c.Error()
-}
-
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -1,8 +1,6 @@
 package simulate
 
 import (
-	"encoding/csv"
-	"fmt"
 	"io"
 	"strconv"
 
@@ -43,8 +41,9 @@ func (r *replay) used() {
 			u.Waiting++
 			continue
 		}
-		u.Running++
-		u.GPUs += j.config.Workers
+		if u.Running++; !j.guest {
+			u.GPUs += j.config.Workers
+		}
 	}
 	r.Used(u)
 }
@@ -60,42 +59,22 @@ type Used struct {
 	History          []Usage
 }
 
-// WriteUsage writes one CSV row for every change. The header is written if
-// asked for.
-func WriteUsage(w io.Writer, header bool, u Used) error {
-	c := csv.NewWriter(w)
-	if header {
-		if err := c.Write(usageColumns); err != nil {
-			return fmt.Errorf("write what is in use: %w", err)
+// WriteUsage writes a CSV row for every change in every run.
+func WriteUsage(w io.Writer, runs []Used) error {
+	var rows [][]string
+	for _, u := range runs {
+		for _, x := range u.History {
+			rows = append(rows, []string{u.Policy, u.Workload, Exact(x.At), strconv.Itoa(x.GPUs), strconv.Itoa(u.GPUs), strconv.Itoa(x.Running), strconv.Itoa(x.Waiting)})
 		}
 	}
-	for _, x := range u.History {
-		row := []string{u.Policy, u.Workload, number(x.At), strconv.Itoa(x.GPUs), strconv.Itoa(u.GPUs), strconv.Itoa(x.Running), strconv.Itoa(x.Waiting)}
-		if err := c.Write(row); err != nil {
-			return fmt.Errorf("write what is in use: %w", err)
-		}
-	}
-	c.Flush()
-	return c.Error()
+	return WriteRows(w, "what is in use", usageColumns, rows)
 }
 
 // ReadUsage reads what [WriteUsage] wrote, runs in order of appearance. name
 // is the file, for errors.
 func ReadUsage(r io.Reader, name string) ([]Used, error) {
-	var out []Used
-	runs := runIndex{}
-	err := data.EachRow(r, name, usageColumns, func(row *data.Row) error {
-		i, isNew := runs.of(row)
-		if isNew {
-			out = append(out, Used{Policy: row.Text("policy"), Workload: row.Text("workload")})
-		}
-		out[i].parse(row)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	begin := func(policy, workload string) Used { return Used{Policy: policy, Workload: workload} }
+	return readRuns(r, name, usageColumns, begin, (*Used).parse)
 }
 
 // parse adds one row.
@@ -104,7 +83,7 @@ func (u *Used) parse(row *data.Row) {
 	gpus := int(row.Required("gpus_total", data.Count(0)))
 	switch n := len(u.History); {
 	case n > 0 && x.At <= u.History[n-1].At:
-		row.Bad("time_s", "more than in the row of this run before, "+number(u.History[n-1].At))
+		row.Bad("time_s", "more than in the row of this run before, "+Exact(u.History[n-1].At))
 	case n > 0 && gpus != u.GPUs:
 		row.Bad("gpus_total", strconv.Itoa(u.GPUs)+", as in the row of this run before")
 	case x.GPUs > gpus:

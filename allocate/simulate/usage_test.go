@@ -20,10 +20,8 @@ func TestRecordKeepsChanges(t *testing.T) {
 func TestReadUsage(t *testing.T) {
 	want := []Used{{"fifo", "w", 8, []Usage{{0, 4, 1, 0}, {2.5, 8, 2, 3}}}, {"srtf", "w", 8, []Usage{{1, 0, 0, 0}}}}
 	var b bytes.Buffer
-	for i, u := range want {
-		if err := WriteUsage(&b, i == 0, u); err != nil {
-			t.Fatal(err)
-		}
+	if err := WriteUsage(&b, want); err != nil {
+		t.Fatal(err)
 	}
 	got, err := ReadUsage(&b, "u.csv")
 	if err != nil || !reflect.DeepEqual(got, want) {

@@ -42,11 +42,17 @@ func (k *knapsack) refine(d *dual, known float64, mustRun bool) {
 // backpropagation learning, ICNN 1993). Prices of resources differ by
 // orders of magnitude, which plain subgradient steps cope with badly. The
 // factors are exponentials of steps that begin at first and end below least.
-func (k *knapsack) approach(mustRun bool, start []float64) dual {
+// To start with, what choosing well rather than badly is worth to all jobs is
+// shared among the GPU types.
+func (k *knapsack) approach(mustRun bool) dual {
 	const rounds, first, least = 60, 0.5, 1e-7
 	const rounding = 1e-12 // of a sum of shares: a resource used up exactly has no sign to follow
-	best := dual{price: append([]float64(nil), start...), bound: math.Inf(1)}
-	price, grad := append([]float64(nil), start...), make([]float64, k.n)
+	best := dual{price: make([]float64, k.n), bound: math.Inf(1)}
+	price, grad := make([]float64, k.n), make([]float64, k.n)
+	share := k.spread(mustRun) / float64(2*len(k.dims))
+	for _, dims := range k.dims {
+		price[dims[0]] = share
+	}
 	step, sign := make([]float64, k.n), make([]float64, k.n)
 	for d := range step {
 		step[d] = first
@@ -77,6 +83,23 @@ func (k *knapsack) approach(mustRun bool, start []float64) dual {
 		}
 	}
 	return best
+}
+
+// spread is the sum over jobs of the best value less the worst.
+func (k *knapsack) spread(mustRun bool) float64 {
+	var all float64
+	for i := range k.jobs {
+		j := &k.jobs[i]
+		top, least := j.idle, j.idle
+		if mustRun && len(j.hull) > 0 {
+			top, least = math.Inf(-1), math.Inf(1)
+		}
+		for _, c := range j.hull {
+			top, least = math.Max(top, j.items[c].value), math.Min(least, j.items[c].value)
+		}
+		all += top - least
+	}
+	return all
 }
 
 // try evaluates L and keeps the prices if it is the least so far.

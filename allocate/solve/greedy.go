@@ -2,11 +2,11 @@ package solve
 
 import (
 	"cmp"
+	"container/heap"
 	"math"
 	"slices"
 
 	"knee/allocate"
-	"knee/internal/heap"
 )
 
 // rank says how much job i wants to start on item c.
@@ -126,25 +126,34 @@ func (s *selection) steeper(best *step, c int) {
 // as nothing is freed except by its own job's change of GPU type, the new
 // one is never steeper than the old by more than such a change explains.
 func (s *selection) grow() {
-	h := heap.Heap[step]{Less: func(a, b step) bool {
-		if a.slope != b.slope {
-			return a.slope > b.slope
-		}
-		return a.job < b.job
-	}}
+	var h steps
 	for i := range s.k.jobs {
 		if st, ok := s.next(i); ok {
-			h.Items = append(h.Items, st)
+			h = append(h, st)
 		}
 	}
-	h.Order()
-	for len(h.Items) > 0 {
-		st := h.Pop()
+	heap.Init(&h)
+	for len(h) > 0 {
+		st := h[0]
 		if s.fits(st.job, st.to) {
 			s.set(st.job, st.to)
 		}
-		if st, ok := s.next(st.job); ok {
-			h.Push(st)
+		if next, ok := s.next(st.job); ok {
+			h[0] = next
+			heap.Fix(&h, 0)
+		} else {
+			heap.Pop(&h)
 		}
 	}
 }
+
+// steps is a heap, the steepest first.
+type steps []step
+
+func (h steps) Len() int      { return len(h) }
+func (h steps) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h steps) Less(i, j int) bool {
+	return h[i].slope > h[j].slope || h[i].slope == h[j].slope && h[i].job < h[j].job
+}
+func (h *steps) Push(x any) { *h = append(*h, x.(step)) }
+func (h *steps) Pop() any   { x := (*h)[len(*h)-1]; *h = (*h)[:len(*h)-1]; return x }

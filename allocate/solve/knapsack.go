@@ -26,9 +26,13 @@ type knapsack struct {
 type kjob struct {
 	items   []item // undominated options, by GPU type, then share of the dominant resource
 	hull    []int  // items that can be best at some prices, see convexHull
+	runs    []run  // the branches of the hull
 	idle    float64
 	current int // index in items, −1
 }
+
+// run is the part of a hull that is of one branch; it begins where the one before ends.
+type run struct{ branch, to int }
 
 // item is an option as the solver sees it.
 type item struct {
@@ -58,22 +62,76 @@ func newKnapsack(s allocate.State, v Values) *knapsack {
 			value, idle = func(n int) float64 { return v(i, n) }, 0
 		}
 		pool = k.fitting(pool[:0], &s.Jobs[i], value, c, known, q)
-		kj := kjob{items: slices.Clone(undominated(pool, s.Jobs[i].Current)), idle: idle, current: allocate.None}
-		for n := range kj.items {
-			if kj.items[n].option == s.Jobs[i].Current {
-				kj.current = n
-			}
-		}
-		kj.hull = convexHull(kj.items)
-		k.jobs[i] = kj
+		k.jobs[i] = kjob{items: slices.Clone(undominated(pool, s.Jobs[i].Current)), idle: idle, current: allocate.None}
 	}
-	limits := append(slices.Clone(c.Limit), q.limit...)
-	k.limit = limits
-	k.n, k.scale = len(limits), make([]bool, len(limits))
-	for d, l := range limits {
+	k.limit = append(slices.Clone(c.Limit), q.limit...)
+	k.n, k.scale = len(k.limit), make([]bool, len(k.limit))
+	for d, l := range k.limit {
 		k.scale[d] = l > 0
 	}
+	less := k.dropImplied()
+	for i := range k.jobs {
+		j := &k.jobs[i]
+		if less {
+			j.items = undominated(j.items, s.Jobs[i].Current)
+		}
+		j.current = slices.IndexFunc(j.items, func(it item) bool { return it.option == s.Jobs[i].Current })
+		j.hull, j.runs = convexHull(j.items)
+	}
 	return k
+}
+
+// dropImplied drops the resources that cannot run out before GPUs do and
+// reports whether there are any. If no item of GPU type t takes more of a
+// resource than α_t times its share of the GPUs, all together take at most
+// Σ α_t, which is no limit where that is no more than 1: cores and memory of
+// nodes that have enough for all their GPUs, as most have.
+func (k *knapsack) dropImplied() bool {
+	most := make([]map[int]float64, k.n) // by resource and the dimension of the GPUs: α
+	for d := range most {
+		most[d] = map[int]float64{}
+	}
+	for i := range k.jobs {
+		for n := range k.jobs[i].items {
+			it := &k.jobs[i].items[n]
+			dims := k.dims[it.branch]
+			for p, d := range dims[1:] {
+				if u := it.use[p+1]; u > 0 {
+					most[d][dims[0]] = max(most[d][dims[0]], u/it.use[0])
+				}
+			}
+		}
+	}
+	implied, some := make([]bool, k.n), false
+	for d := range implied {
+		var sum float64
+		for _, alpha := range most[d] {
+			sum += alpha
+		}
+		implied[d] = sum <= 1
+	}
+	kept := make([][]int, len(k.dims)) // by branch: positions
+	for b, dims := range k.dims {
+		var left []int
+		for p, d := range dims {
+			if p == 0 || !implied[d] {
+				kept[b], left = append(kept[b], p), append(left, d)
+			}
+		}
+		some = some || len(left) < len(dims)
+		k.dims[b] = left
+	}
+	for i := range k.jobs {
+		for n := range k.jobs[i].items {
+			it := &k.jobs[i].items[n]
+			var use [allocate.MaxDims]float64
+			for at, p := range kept[it.branch] {
+				use[at] = it.use[p]
+			}
+			it.use = use
+		}
+	}
+	return some
 }
 
 // branchKey is what options that use the same dimensions have in common.
@@ -248,8 +306,8 @@ func dominated(kept []item, it *item) bool {
 // prices. Where all items of a GPU type need everything in the same
 // proportions, as without parameter servers they do, these are the vertices
 // of their upper concave envelope over size; else all of them.
-func convexHull(items []item) []int {
-	out := make([]int, 0, min(len(items), 32))
+func convexHull(items []item) (out []int, runs []run) {
+	out = make([]int, 0, min(len(items), 32))
 	for from := 0; from < len(items); {
 		to, straight := from, true
 		for ; to < len(items) && items[to].branch == items[from].branch; to++ {
@@ -262,9 +320,10 @@ func convexHull(items []item) []int {
 			}
 			out = append(out, n)
 		}
+		runs = append(runs, run{items[from].branch, len(out)})
 		from = to
 	}
-	return out
+	return out, runs
 }
 
 // proportional reports whether b needs what a needs times a factor.

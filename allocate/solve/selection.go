@@ -39,18 +39,6 @@ func (k *knapsack) at(i, c int) float64 {
 	return k.jobs[i].items[c].value
 }
 
-// has returns what an item, which may be nil, takes of dimension d.
-func (k *knapsack) has(it *item, d int) float64 {
-	if it != nil {
-		for n, x := range k.dims[it.branch] {
-			if x == d {
-				return it.use[n]
-			}
-		}
-	}
-	return 0
-}
-
 // item returns choice c of job i, nil for none.
 func (k *knapsack) item(i, c int) *item {
 	if c == allocate.None {
@@ -59,30 +47,30 @@ func (k *knapsack) item(i, c int) *item {
 	return &k.jobs[i].items[c]
 }
 
-// fits reports whether job i could change to choice c now.
-func (s *selection) fits(i, c int) bool {
-	if c == allocate.None {
-		return true
-	}
-	to, from := &s.k.jobs[i].items[c], s.k.item(i, s.choice[i])
+// beyond returns what item to takes of its n-th dimension beyond from, which
+// may be nil.
+func (k *knapsack) beyond(to, from *item, n int) float64 {
 	switch {
 	case from == nil:
-		for n, d := range s.k.dims[to.branch] {
-			if to.use[n] > s.free[d]+allocate.Slack {
-				return false
-			}
-		}
+		return to.use[n]
 	case from.branch == to.branch:
-		for n, d := range s.k.dims[to.branch] {
-			if to.use[n]-from.use[n] > s.free[d]+allocate.Slack {
-				return false
-			}
-		}
-	default:
-		for n, d := range s.k.dims[to.branch] {
-			if to.use[n]-s.k.has(from, d) > s.free[d]+allocate.Slack {
-				return false
-			}
+		return to.use[n] - from.use[n]
+	}
+	if at := slices.Index(k.dims[from.branch], k.dims[to.branch][n]); at >= 0 {
+		return to.use[n] - from.use[at]
+	}
+	return to.use[n]
+}
+
+// fits reports whether job i could change to choice c now.
+func (s *selection) fits(i, c int) bool {
+	to, from := s.k.item(i, c), s.k.item(i, s.choice[i])
+	if to == nil {
+		return true
+	}
+	for n, d := range s.k.dims[to.branch] {
+		if s.k.beyond(to, from, n) > s.free[d]+allocate.Slack {
+			return false
 		}
 	}
 	return true
@@ -137,16 +125,8 @@ func (s *selection) allRun() bool {
 // extra returns what changing from one item, which may be nil, to another
 // costs: the dominant share, the largest of anything that to takes beyond from.
 func (s *selection) extra(to, from *item) (most float64) {
-	same := from != nil && from.branch == to.branch
-	for n, d := range s.k.dims[to.branch] {
-		u := to.use[n]
-		switch {
-		case same:
-			u -= from.use[n]
-		case from != nil:
-			u -= s.k.has(from, d)
-		}
-		most = max(most, u)
+	for n := range s.k.dims[to.branch] {
+		most = max(most, s.k.beyond(to, from, n))
 	}
 	return most
 }
@@ -161,3 +141,7 @@ func slope(gain, share float64) float64 {
 	}
 	return gain / share
 }
+
+// threshold is the smallest gain that counts as one: anything below is
+// rounding, and following it could go around in circles.
+func (s *selection) threshold() float64 { return 1e-12 * (1 + math.Abs(s.value)) }

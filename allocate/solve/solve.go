@@ -56,14 +56,13 @@ func Best(s allocate.State, v Values) (allocate.Assignment, error) {
 		return allocate.Assignment{}, err
 	}
 	k := newKnapsack(s, v)
-	sel, exact := k.table()
-	if !exact {
+	sel := k.table(false)
+	if sel == nil {
 		sel = k.admit(k.dense, false)
 		sel.grow()
-		if x := k.rounded(k.approach(false, k.guess()), false); x != nil && x.total() > sel.total() {
+		if x := k.rounded(k.approach(false), false); x != nil && x.total() > sel.total() {
 			sel = x
 		}
-		sel.improve(false)
 	}
 	return k.assignment(sel), nil
 }
@@ -152,6 +151,9 @@ func (k *knapsack) free(d dual, best *selection) float64 {
 	if all.bound > d.bound+1e-12*math.Abs(d.bound) { // at these prices some would rather wait
 		k.refine(&all, best.total(), false)
 	}
+	if s := k.table(false); s != nil {
+		return s.total()
+	}
 	if s := best.clone(); s.branch(all, false) {
 		return s.total()
 	}
@@ -174,73 +176,39 @@ func (k *knapsack) start() (sel *selection, everyone bool) {
 // measuring a speed twice differs by.
 const closeEnough = 1e-5
 
-// solve lets the jobs choose at the prices of the dual and rounds that; where
-// this is not close to the bound, it also grows greedily by dominant share, and
-// repairs that and what runs now by local search. The best is proven or beaten by branch and bound where jobs
-// are few. What runs now is tried first and wins ties, so that a plan is not
-// changed for nothing. With everyone the bound of the dual covers assignments
-// that run every job.
+// solve returns the best of what runs now, the exact solution where the
+// cluster is small, greedy steps by dominant share, and what the jobs choose at
+// the prices of the dual, rounded. Branch and bound proves or beats it where
+// jobs are few. What runs now is tried first and wins ties, so that a plan is
+// not changed for nothing. With everyone the bound of the dual covers
+// assignments that run every job.
 func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
 	first, mustRun := k.start()
-	known := math.Inf(-1)
 	consider := func(s *selection) {
 		if s == nil || mustRun && !s.allRun() {
 			return
 		}
 		s.value = s.total()
-		if known = math.Max(known, s.value); best == nil || s.value > best.value+best.threshold() {
+		if best == nil || s.value > best.value+best.threshold() {
 			best = s
 		}
 	}
-	now := k.now()
-	consider(now)
-	var grown *selection
-	if len(k.jobs) <= branchJobs {
-		grown = first.clone()
-		grown.grow()
-		consider(grown)
-	}
-	d = k.approach(mustRun, k.guess())
+	consider(k.now())
+	exact := k.table(mustRun)
+	consider(exact)
+	d = k.approach(mustRun)
 	consider(k.rounded(d, mustRun))
 	far := func() bool { return best == nil || d.bound-best.value > closeEnough*math.Abs(d.bound) }
-	if far() && best != nil {
-		k.refine(&d, known, mustRun)
+	if len(k.jobs) <= branchJobs || far() {
+		first.grow()
+		consider(first)
+	}
+	if far() && exact == nil {
+		k.refine(&d, best.value, mustRun)
 		consider(k.rounded(d, mustRun))
 	}
-	if far() {
-		if grown == nil {
-			grown = first.clone()
-			grown.grow()
-		}
-		for _, s := range []*selection{now, grown} {
-			if s != nil && (!mustRun || s.allRun()) {
-				s = s.clone()
-				s.improve(mustRun)
-				consider(s)
-			}
-		}
-	}
-	proven = best.branch(d, mustRun)
+	proven = exact != nil || best.branch(d, mustRun)
 	return best, d, mustRun, proven
-}
-
-// guess is prices to start from where no greedy steps were taken: what all
-// jobs would be worth at their best, shared among the GPU types.
-func (k *knapsack) guess() []float64 {
-	var all float64
-	for i := range k.jobs {
-		j := &k.jobs[i]
-		top := j.idle
-		for _, c := range j.hull {
-			top = math.Max(top, j.items[c].value)
-		}
-		all += top - j.idle
-	}
-	price := make([]float64, k.n)
-	for _, dims := range k.dims {
-		price[dims[0]] = all / float64(2*len(k.dims))
-	}
-	return price
 }
 
 // now is the assignment that runs, completed by starting what fits; nil if

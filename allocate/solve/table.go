@@ -6,41 +6,59 @@ import (
 	"knee/allocate"
 )
 
-// tableCells bounds the table: the product of the GPUs of every type.
-const tableCells = 1 << 12
+// The table may have tableCells cells, the product of the GPUs of every type,
+// and take tableWork steps: what any assignment of a cluster of a few dozen
+// nodes needs, a tenth of a second.
+const (
+	tableCells = 1 << 12
+	tableWork  = 1 << 26
+)
 
 // table solves a small knapsack exactly by dynamic programming over what is
-// left of every GPU type: one item or none of every job. It reports false if
-// anything but GPUs limits or the table were too large. Of several optima it
-// returns the same one every time.
-func (k *knapsack) table() (*selection, bool) {
-	stride, room, cells := make([]int, len(k.dims)), make([]int, len(k.dims)), 1
-	for b, dims := range k.dims {
-		stride[b], room[b] = cells, int(k.limit[dims[0]])
-		if cells *= room[b] + 1; cells > tableCells {
-			return nil, false
+// left of every GPU type: one item of every job, or none, which with mustRun
+// is for jobs without items. It returns nil if anything but GPUs limits, if the table
+// were too large, or if not all can run that must. Of several optima it returns
+// the same one every time.
+func (k *knapsack) table(mustRun bool) *selection {
+	stride, room, cells, items := map[int]int{}, map[int]int{}, 1, 0 // by dimension of the GPUs
+	for _, dims := range k.dims {
+		if len(dims) > 1 {
+			return nil
 		}
+		if _, known := stride[dims[0]]; !known {
+			stride[dims[0]], room[dims[0]] = cells, int(k.limit[dims[0]])
+			if cells *= room[dims[0]] + 1; cells > tableCells {
+				return nil
+			}
+		}
+	}
+	for i := range k.jobs {
+		items += len(k.jobs[i].items)
+	}
+	if cells*items > tableWork {
+		return nil
 	}
 	best, next := make([]float64, cells), make([]float64, cells) // by what is left
 	pick := make([][]int16, len(k.jobs))
 	for i := range k.jobs {
+		j := &k.jobs[i]
+		idle := j.idle
+		if mustRun && len(j.items) > 0 {
+			idle = math.Inf(-1)
+		}
 		pick[i] = make([]int16, cells)
 		for at := range pick[i] {
-			pick[i][at], next[at] = allocate.None, best[at]+k.jobs[i].idle
+			pick[i][at], next[at] = allocate.None, best[at]+idle
 		}
-		for c := range k.jobs[i].items {
-			it := &k.jobs[i].items[c]
-			for n, u := range it.use {
-				if n > 0 && u > 0 {
-					return nil, false
-				}
-			}
-			back := it.size * stride[it.branch]
-			for at := back; at < cells; at++ {
-				if at/stride[it.branch]%(room[it.branch]+1) < it.size {
+		for c := range j.items {
+			it := &j.items[c]
+			gpu := k.dims[it.branch][0]
+			step, size := stride[gpu], room[gpu]+1
+			for at := it.size * step; at < cells; at++ {
+				if at/step%size < it.size {
 					continue
 				}
-				if v := best[at-back] + it.value; v > next[at] {
+				if v := best[at-it.size*step] + it.value; v > next[at] {
 					next[at], pick[i][at] = v, int16(c)
 				}
 			}
@@ -48,12 +66,15 @@ func (k *knapsack) table() (*selection, bool) {
 		best, next = next, best
 	}
 	s, at := k.empty(), cells-1
+	if math.IsInf(best[at], -1) {
+		return nil
+	}
 	for i := len(k.jobs) - 1; i >= 0; i-- {
 		if c := int(pick[i][at]); c != allocate.None {
 			s.set(i, c)
 			it := &k.jobs[i].items[c]
-			at -= it.size * stride[it.branch]
+			at -= it.size * stride[k.dims[it.branch][0]]
 		}
 	}
-	return s, !math.IsNaN(s.value)
+	return s
 }

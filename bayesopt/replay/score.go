@@ -3,7 +3,6 @@ package replay
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Score is how a method did on a table, averaged over seeds.
@@ -110,37 +109,4 @@ func regret(tr Trace, n int) float64 {
 		return 9
 	}
 	return tr.Best[n-1]/tr.Optimum - 1
-}
-
-// Progress is how far the searches of one method had come after N evaluations:
-// best seen ÷ best of the table, over all tables and seeds.
-type Progress struct {
-	N              int
-	Lo, Median, Hi float64 // 10 %, 50 % and 90 % quantile; +Inf where too few have succeeded
-}
-
-// ProgressOf returns the progress of one method over its results, from the
-// first evaluation to the last.
-func ProgressOf(results []Result) []Progress {
-	longest := 0
-	for _, r := range results {
-		for _, tr := range r.Traces {
-			longest = max(longest, len(tr.Best))
-		}
-	}
-	out := make([]Progress, longest)
-	for n := range out {
-		var ratios []float64
-		for _, r := range results {
-			for _, tr := range r.Traces {
-				if k := min(n, len(tr.Best)-1); k >= 0 {
-					ratios = append(ratios, tr.Best[k]/tr.Optimum)
-				}
-			}
-		}
-		slices.Sort(ratios)
-		at := func(q float64) float64 { return ratios[int(math.Round(q*float64(len(ratios)-1)))] }
-		out[n] = Progress{N: n + 1, Lo: at(0.1), Median: at(0.5), Hi: at(0.9)}
-	}
-	return out
 }

@@ -25,7 +25,6 @@ type Trace struct {
 	Cheapest   float64   // US$ charged for the cheapest row that succeeds
 	Best       []float64 // true value of the best row seen after each evaluation; +Inf before the first success
 	Spent      []float64 // US$ after each evaluation
-	Better     []float64 // probability that something is better by the target, before each evaluation; 1 before the method would stop by it
 	Stop       int       // evaluations when the stopping rule fired, the budget if it never did
 	Found      float64   // true value of the row the search would have named then; +Inf for none
 	Infeasible int       // evaluations of rows that did not succeed
@@ -133,11 +132,6 @@ func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Tra
 		} else {
 			open--
 		}
-		better := 1.0
-		if next.Fired != "" {
-			better = next.Better
-		}
-		tr.Better = append(tr.Better, better)
 		o := t.Outcomes[i]
 		h.Measured = append(h.Measured, t.measurement(i, g, seed, looks[i]))
 		best, spent = math.Min(best, g.value(o)), spent+o.Cost

@@ -166,7 +166,7 @@ func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 		return a.explain(plan, f.explain, out)
 	}
 	a.warn(plan.Warnings...)
-	if err := out.print(a.stdout, plan, planTable(pr, plan)); err != nil {
+	if err := out.print(a.stdout, plan, planTable(pr, plan, out)); err != nil {
 		return err
 	}
 	a.note("%s", planSummary(plan))

@@ -28,7 +28,7 @@ func (a *app) explain(made *data.Plan, names []string, out format) error {
 		jobs = append(jobs, j)
 		t.add(name, "action", string(j.Action))
 		if j.Workers > 0 {
-			t.add(name, "gets", fmt.Sprintf("%d × %s, %d ps, on %s", j.Workers, j.GPUType, j.PS, nodesText(j.Placement)))
+			t.add(name, "gets", sizeText(j)+" on "+nodesText(j.Placement))
 			t.add(name, "batch", batchText(j))
 			t.add(name, "goodput", between(j.Goodput, number)+" samples/s")
 		}

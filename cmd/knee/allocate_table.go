@@ -2,81 +2,58 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"knee/allocate/export"
 	"knee/allocate/plan"
 	"knee/data"
 )
 
 // planTable shows a plan as what it changes against what runs now: every
-// figure in a column of its own for machines, intervals in words for people.
-func planTable(pr plan.Problem, plan *data.Plan) table {
+// figure in a column of its own for machines, in the width of a terminal for
+// people.
+func planTable(pr plan.Problem, plan *data.Plan, f format) table {
+	if f == "csv" {
+		rows := export.Rows(plan)
+		return table{columns: rows[0], rows: rows[1:]}
+	}
 	was := map[string]string{}
 	for _, j := range pr.Jobs {
 		if j.Current != nil {
-			was[j.Name] = fmt.Sprintf("%s × %s", j.Current.Placement, j.Current.GPUType)
+			was[j.Name] = fmt.Sprintf("was %s × %s; ", j.Current.Placement, j.Current.GPUType)
 		}
 	}
-	t := planCSV(plan, was)
-	t.people = planForPeople(plan, was)
-	return t
-}
-
-// planForPeople is the plan in the width of a terminal: what a job gets in
-// one column, where it stands before the reason below it.
-func planForPeople(plan *data.Plan, was map[string]string) *table {
-	t := &table{columns: []string{"job", "action", "gets", "batch", "goodput", "finish", "cost", "reason"}}
+	t := table{columns: []string{"job", "action", "gets", "batch", "goodput", "finish", "cost", "reason"}}
 	for _, j := range plan.Jobs {
-		reason := j.Reason
-		if w := was[j.Name]; w != "" {
-			reason = "was " + w + "; " + reason
-		}
 		if j.Action == data.Pause {
-			t.add(j.Name, string(j.Action), "nothing", "", "", "", "", reason)
+			t.add(j.Name, string(j.Action), "nothing", "", "", "", "", was[j.Name]+j.Reason)
 			continue
-		}
-		gets := fmt.Sprintf("%d × %s", j.Workers, j.GPUType)
-		if j.Mode.UsesPS() {
-			gets += fmt.Sprintf(", %d %s", j.PS, j.Mode)
 		}
 		finish, cost := "", ""
 		if j.Finish.Mean > 0 {
-			finish = between(j.Finish, seconds)
+			finish = seconds(j.Finish.Mean)
 		}
 		if j.Cost.Mean > 0 {
-			cost = between(j.Cost, dollars)
+			cost = dollars(j.Cost.Mean)
 		}
-		t.add(j.Name, string(j.Action), gets, batchText(j), between(j.Goodput, number), finish, cost, "on "+nodesText(j.Placement)+"; "+reason)
+		t.add(j.Name, string(j.Action), sizeText(j), batchText(j), between(j.Goodput, number), finish, cost, "on "+nodesText(j.Placement)+"; "+was[j.Name]+j.Reason)
 	}
 	return t
 }
 
-// planCSV is the plan for machines.
-func planCSV(plan *data.Plan, was map[string]string) table {
-	t := table{columns: []string{"job", "action", "workers", "ps", "gpu_type", "mode", "local_batch", "accum_steps", "nodes",
-		"goodput", "goodput_lo", "goodput_hi", "finish_s", "finish_lo_s", "finish_hi_s", "cost_usd", "cost_lo_usd", "cost_hi_usd", "was", "reason"}}
-	figures := func(e data.Estimate) []string { return []string{orEmpty(e.Mean), orEmpty(e.Lo), orEmpty(e.Hi)} }
-	layouts := slices.ContainsFunc(plan.Jobs, func(j data.PlannedJob) bool { return !j.Plain() })
-	if layouts {
-		t.columns = append(t.columns, data.LayoutNames()...)
+// sizeText is what a job gets.
+func sizeText(j data.PlannedJob) string {
+	text := fmt.Sprintf("%d × %s", j.Workers, j.GPUType)
+	if j.Mode.UsesPS() {
+		text += fmt.Sprintf(", %d %s", j.PS, j.Mode)
 	}
-	for _, j := range plan.Jobs {
-		cells := []string{j.Name, string(j.Action), fmt.Sprint(j.Workers), fmt.Sprint(j.PS), j.GPUType, string(j.Mode),
-			orEmpty(j.LocalBatch), fmt.Sprint(j.AccumSteps), nodesText(j.Placement)}
-		cells = append(cells, slices.Concat(figures(j.Goodput), figures(j.Finish), figures(j.Cost))...)
-		cells = append(cells, was[j.Name], j.Reason)
-		for _, name := range data.LayoutNames() {
-			if layouts {
-				cells = append(cells, j.Get(name))
-			}
-		}
-		t.add(cells...)
-	}
-	return t
+	return text
 }
 
 func batchText(j data.PlannedJob) string {
+	if j.LocalBatch == 0 {
+		return ""
+	}
 	text := number(j.LocalBatch)
 	if j.AccumSteps > 0 {
 		text += fmt.Sprintf(" ×%d", j.AccumSteps+1)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,125 +17,123 @@ import (
 
 // whatIfRow is the plan of one change.
 type whatIfRow struct {
-	Change   string      `json:"change"` // empty: things as they are
-	Feasible bool        `json:"feasible"`
-	Why      string      `json:"why,omitempty"`
-	Value    float64     `json:"value"`
-	Bound    float64     `json:"bound"`
-	Totals   plan.Totals `json:"totals"`
+	Change string `json:"change"` // empty: things as they are
+	plan.Outcome
 }
 
 // allocateWhatIf prints the plan's totals as things are and after each
 // change.
 func (a *app) allocateWhatIf(pr plan.Problem, f allocateFlags, out format) error {
-	if pr.FairSlots == 0 {
-		pr.FairSlots = pr.Cluster.Slots() // one yardstick for all
-	}
+	pr.FairSlots = pr.Cluster.Slots() // one yardstick for all
+	t := newOutcomes(out, "value_change", "change")
 	var rows []whatIfRow
 	for _, text := range append([]string{""}, f.whatIf...) {
 		changed, err := change(pr, text)
 		if err != nil {
 			return err
 		}
-		row := whatIfRow{Change: text}
-		made, err := policy.Solve(changed)
-		var none *plan.Infeasible
-		switch {
-		case errors.As(err, &none) && text != "":
-			row.Why = err.Error()
-		case err != nil:
+		made, err := plan.OutcomeOf(changed, policy.Solve)
+		if err == nil && text == "" && !made.Feasible {
+			err = infeasibleError{errors.New(made.Why)}
+		}
+		if err != nil {
 			return err
-		default:
-			row.Feasible, row.Value, row.Bound, row.Totals = true, made.Value, made.Bound, plan.TotalsOf(changed, made)
 		}
-		rows = append(rows, row)
+		rows = append(rows, whatIfRow{text, made})
+		t.add(made, made.Value-rows[0].Value, cmp.Or(text, "as it is"))
 	}
-	return out.print(a.stdout, rows, whatIfTable(rows))
+	return out.print(a.stdout, rows, t.table)
 }
 
-func whatIfTable(rows []whatIfRow) table {
-	t := table{columns: []string{"change", "value", "value_change", "running", "paused", "changed", "gpus_used", "gpus_total", "mean_finish_s", "last_finish_s", "price_per_hour", "why"}}
-	t.people = &table{columns: []string{"change", "value", "by", "running", "paused", "changed", "slots", "mean_finish", "last", "$/h", "why"}}
-	for _, r := range rows {
-		name := r.Change
-		if name == "" {
-			name = "as it is"
-		}
-		if !r.Feasible {
-			t.add(name, "", "", "", "", "", "", "", "", "", "", r.Why)
-			t.people.add(name, "", "", "", "", "", "", "", "", "", r.Why)
-			continue
-		}
-		s := r.Totals
-		t.add(name, exact(r.Value), signed(r.Value-rows[0].Value, exact), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
-			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), exact(s.MeanFinish), exact(s.LastFinish), exact(s.PricePerHour), "")
-		t.people.add(name, number(r.Value), signed(r.Value-rows[0].Value, number), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
-			fmt.Sprintf("%d/%d", s.GPUsUsed, s.GPUsTotal), seconds(s.MeanFinish), seconds(s.LastFinish), number(s.PricePerHour), "")
+// allocateCurve prints the value of clusters of other sizes.
+func (a *app) allocateCurve(pr plan.Problem, out format) error {
+	pr.FairSlots = pr.Cluster.Slots()
+	points, err := plan.Curve(pr, policy.Solve)
+	if err != nil {
+		return err
 	}
-	return t
+	t := newOutcomes(out, "value_per_node", "gpu_type", "nodes", "now")
+	for _, p := range points {
+		now := ""
+		if p.Now {
+			now = "now"
+		}
+		t.add(p.Outcome, p.PerNode, p.GPUType, fmt.Sprint(p.Nodes), now)
+	}
+	return out.print(a.stdout, points, t.table)
 }
 
-// signed is a number with its sign.
-func signed(v float64, write func(float64) string) string {
-	if v > 0 {
-		return "+" + write(v)
+// outcomes is a table of what plans come to: figures for machines in CSV, else
+// for people.
+type outcomes struct {
+	table
+	format format
+}
+
+func newOutcomes(f format, change string, heads ...string) *outcomes {
+	figures := []string{"value", change, "running", "paused", "changed", "slots", "mean_finish", "last_finish", "$/h", "why"}
+	if f == "csv" {
+		figures = []string{"value", "bound", change, "running", "paused", "changed", "gpus_used", "gpus_total", "mean_finish_s", "last_finish_s", "price_per_hour", "why"}
 	}
-	return write(v)
+	return &outcomes{table{columns: append(heads, figures...)}, f}
+}
+
+// add adds one outcome, by how much its value changes, and what it is of.
+func (t *outcomes) add(o plan.Outcome, change float64, heads ...string) {
+	s, write := o.Totals, t.format.figures()
+	cells := make([]string, len(t.columns)-len(heads)-1)
+	switch {
+	case !o.Feasible:
+	case t.format == "csv":
+		cells = []string{write(o.Value), write(o.Bound), write(change), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
+			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), write(s.MeanFinish), write(s.LastFinish), write(s.PricePerHour)}
+	default:
+		sign := ""
+		if change > 0 {
+			sign = "+"
+		}
+		cells = []string{write(o.Value), sign + write(change), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
+			fmt.Sprintf("%d/%d", s.GPUsUsed, s.GPUsTotal), seconds(s.MeanFinish), seconds(s.LastFinish), write(s.PricePerHour)}
+	}
+	t.table.add(slices.Concat(heads, cells, []string{o.Why})...)
 }
 
 // change applies one --what-if to a problem; the empty text changes nothing.
-func change(pr plan.Problem, text string) (plan.Problem, error) {
+func change(pr plan.Problem, text string) (changed plan.Problem, err error) {
 	if text == "" {
 		return pr, nil
 	}
-	bad := func(err error) (plan.Problem, error) {
-		return pr, usageError{fmt.Errorf("--what-if %q: %w", text, err)}
-	}
 	sign, rest := text[0], strings.TrimSpace(text[1:])
-	if sign != '+' && sign != '-' || rest == "" {
-		return bad(errors.New("want + or - and what to add or remove; see 'knee allocate --help'"))
-	}
 	word, arg, _ := strings.Cut(rest, " ")
 	arg = strings.TrimSpace(arg)
+	n, notCount := strconv.Atoi(word)
 	switch {
-	case word == "job" && sign == '-':
-		return orBad(bad)(pr.WithoutJob(arg))
-	case word == "jobs" && sign == '+':
+	case sign == '+' && word == "jobs":
 		return moreJobs(pr, arg)
-	case word == "nodes" && sign == '+':
-		c, err := data.LoadCluster(arg)
-		if err != nil {
-			return pr, err
+	case sign == '+' && word == "nodes":
+		return moreNodes(pr, arg)
+	case sign == '+' && notCount == nil && arg != "":
+		changed, err = pr.WithNodes(arg, n)
+	case sign == '+' && rest != "":
+		err = errors.New("want a count and a GPU type, jobs and a file, or nodes and a file")
+	case sign != '-' || rest == "":
+		err = errors.New("want + or - and what to add or remove; see 'knee allocate --help'")
+	case word == "job":
+		changed, err = pr.WithoutJob(arg)
+	case notCount == nil && arg != "":
+		changed, err = pr.WithoutLast(arg, n)
+	case slices.Contains(pr.Cluster.GPUTypes(), rest):
+		changed, err = pr.WithoutLast(rest, -1)
+	default:
+		var names []string
+		if names, err = hostlist.Expand(rest); err == nil {
+			changed, err = pr.WithoutNodes(names)
 		}
-		return withNodesOf(pr, c)
 	}
-	if n, err := strconv.Atoi(word); err == nil && arg != "" {
-		if sign == '+' {
-			return orBad(bad)(pr.WithNodes(arg, n))
-		}
-		return orBad(bad)(pr.WithoutLast(arg, n))
-	}
-	if sign == '+' {
-		return bad(errors.New("want a count and a GPU type, jobs and a file, or nodes and a file"))
-	}
-	if slices.Contains(pr.Cluster.GPUTypes(), rest) {
-		return orBad(bad)(pr.WithoutLast(rest, -1))
-	}
-	names, err := hostlist.Expand(rest)
 	if err != nil {
-		return bad(err)
+		return pr, usageError{fmt.Errorf("--what-if %q: %w", text, err)}
 	}
-	return orBad(bad)(pr.WithoutNodes(names))
-}
-
-// orBad passes a problem on, and an error through bad.
-func orBad(bad func(error) (plan.Problem, error)) func(plan.Problem, error) (plan.Problem, error) {
-	return func(pr plan.Problem, err error) (plan.Problem, error) {
-		if err != nil {
-			return bad(err)
-		}
-		return pr, nil
-	}
+	return changed, nil
 }
 
 // moreJobs adds the jobs of a file.
@@ -150,38 +149,14 @@ func moreJobs(pr plan.Problem, file string) (plan.Problem, error) {
 	return pr, nil
 }
 
-// withNodesOf adds the nodes of another cluster.
-func withNodesOf(pr plan.Problem, more *data.Cluster) (plan.Problem, error) {
+// moreNodes adds the nodes of another cluster.
+func moreNodes(pr plan.Problem, file string) (plan.Problem, error) {
+	more, err := data.LoadCluster(file)
+	if err != nil {
+		return pr, err
+	}
 	c := *pr.Cluster
 	c.Nodes = append(slices.Clone(c.Nodes), more.Nodes...)
 	pr.Cluster = &c
 	return pr, nil
-}
-
-// allocateCurve prints the value of clusters of other sizes.
-func (a *app) allocateCurve(pr plan.Problem, out format) error {
-	pr.FairSlots = pr.Cluster.Slots()
-	points, err := plan.Curve(pr, policy.Solve)
-	if err != nil {
-		return err
-	}
-	t := table{columns: []string{"gpu_type", "nodes", "now", "value", "bound", "value_per_node", "running", "gpus_used", "gpus_total", "mean_finish_s", "price_per_hour"}}
-	t.people = &table{columns: []string{"gpu_type", "nodes", "now", "value", "bound", "per_node", "running", "slots", "mean_finish", "$/h"}}
-	for _, p := range points {
-		now := ""
-		if p.Now {
-			now = "now"
-		}
-		if !p.Feasible {
-			t.add(p.GPUType, fmt.Sprint(p.Nodes), now, "", "", "", "0", "", "", "", "")
-			t.people.add(p.GPUType, fmt.Sprint(p.Nodes), now, "", "", "", "0", "", "", "")
-			continue
-		}
-		s := p.Totals
-		t.add(p.GPUType, fmt.Sprint(p.Nodes), now, exact(p.Value), exact(p.Bound), exact(p.PerNode), fmt.Sprint(s.Running),
-			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), exact(s.MeanFinish), exact(s.PricePerHour))
-		t.people.add(p.GPUType, fmt.Sprint(p.Nodes), now, number(p.Value), number(p.Bound), number(p.PerNode), fmt.Sprint(s.Running),
-			fmt.Sprintf("%d/%d", s.GPUsUsed, s.GPUsTotal), seconds(s.MeanFinish), number(s.PricePerHour))
-	}
-	return out.print(a.stdout, points, t)
 }

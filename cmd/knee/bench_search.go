@@ -9,14 +9,13 @@ import (
 
 	"knee/bayesopt/baseline"
 	"knee/bayesopt/replay"
-	"knee/plots"
 	"knee/profile"
 )
 
 func newBenchSearch(a *app) *cobra.Command {
 	var methods []string
 	var seeds, budget, layouts int
-	var objective, figure string
+	var objective string
 	var kinds bool
 	var noise float64
 	var out format
@@ -41,7 +40,7 @@ charged too.`,
 		Example: `  knee bench search tables/*.csv
   knee bench search table.csv --methods random,tpe,guided --seeds 30 -o csv
   knee bench search plans.csv --layouts 6 --kinds
-  knee bench search table.csv --objective time_s --noise 0.1 --plot progress.svg`,
+  knee bench search table.csv --objective time_s --noise 0.1`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g := replay.Goal{Noise: noise}
@@ -82,15 +81,6 @@ charged too.`,
 			if err != nil {
 				return err
 			}
-			if figure != "" {
-				fig, err := comparisonFigure(results, methods, g)
-				if err == nil {
-					err = a.save(figure, fig)
-				}
-				if err != nil {
-					return err
-				}
-			}
 			scores := make([]replay.Score, len(results))
 			for i, r := range results {
 				scores[i] = r.Score
@@ -108,7 +98,6 @@ charged too.`,
 	f.IntVar(&budget, "budget", 20, "evaluations per search")
 	f.StringVar(&objective, "objective", "cost_usd", "what to minimise: cost_usd or time_s")
 	f.Float64Var(&noise, "noise", 0, "coefficient of variation of one evaluation")
-	f.StringVar(&figure, "plot", "", "figure of the best so far against evaluations: .svg, .png or .pdf")
 	completesList(cmd, "methods", baseline.Strategies())
 	f.IntVar(&layouts, "layouts", 0, "synthetic layout spaces to search too, a quarter of each out of memory")
 	f.BoolVar(&kinds, "kinds", false, "print averages over the tables of a kind")
@@ -135,31 +124,4 @@ func kindTable(scores []replay.Score, out format) table {
 		t.rows[i] = append(t.rows[i], out.figures()(s.Worse))
 	}
 	return t
-}
-
-// comparisonFigure draws the methods' progress over all tables and seeds.
-func comparisonFigure(results []replay.Result, methods []string, g replay.Goal) (plots.Figure, error) {
-	what := "cost"
-	if g.Time {
-		what = "time"
-	}
-	spec := plots.Comparison{Title: "Search methods", Value: "best " + what + " so far ÷ best of the table"}
-	tables := map[string]bool{}
-	for k, method := range methods {
-		var of []replay.Result
-		for i := k; i < len(results); i += len(methods) {
-			of = append(of, results[i])
-			tables[results[i].Table] = true
-		}
-		m := plots.Method{Name: method}
-		for _, p := range replay.ProgressOf(of) {
-			m.Progress = append(m.Progress, plots.Band{X: float64(p.N), Mean: p.Median, Lo: p.Lo, Hi: p.Hi})
-		}
-		spec.Methods = append(spec.Methods, m)
-	}
-	spec.Subtitle = fmt.Sprintf("%d tables, %d searches each", len(tables), results[0].Seeds)
-	if len(tables) == 1 {
-		spec.Subtitle = fmt.Sprintf("%s, %d searches", results[0].Table, results[0].Seeds)
-	}
-	return plots.NewComparison(spec)
 }

@@ -67,7 +67,7 @@ func TestExtendCompiles(t *testing.T) {
 	add("allocate/policy/thrifty.go", "policy", blocks[0])
 	register("allocate/policy/registry.go", "return []entry{\n", blocks[1])
 	add("allocate/export/hostfile.go", "export", blocks[2])
-	register("allocate/export/export.go", "return map[string]Exporter{\n", blocks[3])
+	register("allocate/export/export.go", "out := map[string]Exporter{\n", blocks[3])
 	add("profile/launch/wrapped/wrapped.go", "wrapped", blocks[4])
 	if family := source("fit/speed/form/ernest.go"); !strings.Contains(strings.ReplaceAll(family, " ", ""), strings.ReplaceAll(strings.TrimSuffix(blocks[5], "}\n"), " ", "")) {
 		t.Error("the family is not that of ernest.go")

@@ -48,7 +48,7 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 					return usageError{fmt.Errorf("--format %q: %w", formatName, err)}
 				}
 			}
-			ms, points, err := a.loadJob(args, curve.file, data.Import{Columns: columns, Job: job, Repeats: mostRepeats})
+			ms, points, err := a.loadJob(args, curve.file, data.Import{Columns: columns, Given: map[string]string{"job": job}, Repeats: mostRepeats})
 			if err != nil {
 				return err
 			}
@@ -147,19 +147,20 @@ const mostRepeats = 100
 
 // loadJob loads the measurements and curves of one job from several files.
 func (a *app) loadJob(files []string, curve string, how data.Import) (ms []data.Measurement, points []data.CurvePoint, err error) {
+	job := how.Given["job"]
 	for _, file := range files {
 		more, _, err := a.imported(how, file, "")
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, m := range more {
-			if how.Job == "" || m.Job == how.Job {
+			if job == "" || m.Job == job {
 				ms = append(ms, m)
 			}
 		}
 	}
-	if len(ms) == 0 && how.Job != "" {
-		return nil, nil, &data.InputError{Source: data.Source{File: strings.Join(files, ", ")}, Found: "no measurement of " + how.Job, Want: "at least one"}
+	if len(ms) == 0 && job != "" {
+		return nil, nil, &data.InputError{Source: data.Source{File: strings.Join(files, ", ")}, Found: "no measurement of " + job, Want: "at least one"}
 	}
 	if len(ms) == 0 {
 		return nil, nil, &data.InputError{Source: data.Source{File: strings.Join(files, ", ")}, Found: "no rows", Want: "measurements to fit"}

@@ -101,6 +101,9 @@ func (r fitResult) familyTable() table {
 		if v == nil {
 			return "–"
 		}
+		if *v > 1000 {
+			return "> 1000 %"
+		}
 		return fmt.Sprintf("%.1f %%", *v)
 	}
 	warned := slices.ContainsFunc(r.Families, func(f family) bool { return len(f.Warnings) > 0 })

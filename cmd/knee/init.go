@@ -63,6 +63,7 @@ runs the built-in trainer, so that knee profile works at once.`,
 			for _, n := range d.Notes {
 				a.note("to do: %s", n)
 			}
+			a.note("then, in this folder, where the command of the study is found: knee profile %s", filepath.Join(dir, "study.yaml"))
 			return nil
 		},
 	}

@@ -87,7 +87,7 @@ seed: 1
 	"sim.csv":   "policy,workload,jobs,jct_mean_s,jct_median_s,makespan_s\nfifo,w,3,100,90,300\nsrtf,w,3,80,70,310\n",
 	"table.csv": "workers,vcpus,local_batch,time_s,cost_usd,status\n1,4,32,100,1,ok\n2,4,32,60,1.2,ok\n4,8,32,40,1.6,ok\n8,8,64,30,2.4,failed\n",
 	"steps.csv": "worker,step,step_time_s,arrived_s\n0,1,0.1,0.1\n1,1,0.12,0.12\n0,2,0.1,0.2\n1,2,0.13,0.25\n0,3,0.1,0.3\n1,3,0.3,0.55\n",
-	"shapes":    "name shape\nconv1 64x3x7x7\nfc 1000x512\nbias 1000\n",
+	"shapes":    "name,shape\nconv1,64x3x7x7\nfc,1000x512\nbias,1000\n",
 	"nodes":     "NodeName=n1 CPUTot=16 RealMemory=64000 Gres=gpu:a100:4(S:0-1),nic:2 State=IDLE+DRAIN Partitions=p,q\nNodeName=n2 CPUTot=8 RealMemory=1000 Gres=(null) State=ALLOCATED\n",
 	"smi":       "0, GPU-1, NVIDIA A100-SXM4-80GB, 81920, 10, 5\n1, GPU-2, NVIDIA A100-SXM4-80GB, 81920, [N/A], [N/A]\n",
 	"log":       "knee: {\"step\":1,\"step_time_s\":0.1,\"loss\":2.5}\nknee: {\"step\":2,\"step_time_s\":0.12}\nknee: {\"step\":3,\"step_time_s\":0.11}\nstep 12 images/sec: 304.5 loss 2.1\n 10%|█         | 10/100 [00:05<00:45,  2.0it/s, loss=1.2]\n",
@@ -97,7 +97,7 @@ seed: 1
 // is what has to be finite.
 var readers = map[string]func(io.Reader, string) (any, error){
 	"m.csv":        three(data.ReadMeasurements),
-	"foreign.csv":  three(data.Import{Columns: map[string]string{"gpus": "workers", "Batch/GPU": "local_batch", "tokens_s": "throughput", "price": "price_per_hour"}, Job: "a"}.Read),
+	"foreign.csv":  three(data.Import{Columns: map[string]string{"gpus": "workers", "Batch/GPU": "local_batch", "tokens_s": "tokens_per_s", "price": "price_per_hour"}, Given: map[string]string{"job": "a", "seq_len": "8"}}.Read),
 	"study.yaml":   two(data.ReadStudy),
 	"cluster.yaml": two(data.ReadCluster),
 	"jobs.yaml":    two(data.ReadJobs),

@@ -140,7 +140,7 @@ func (a *app) tell(out *operate.Outcome) (failed bool) {
 		a.note("check %s (%s), %s: %s", p.Name, p.Job, p.Kind, p.Text)
 	}
 	for _, id := range out.Released {
-		a.note("job %s: held by knee but no rule plans it any more; released to the scheduler", id)
+		a.note("job %s: held by knee but no rule plans it; %s to the scheduler", id, map[bool]string{false: "released", true: "would be released"}[out.Dry])
 	}
 	for _, c := range out.Changes {
 		failed = failed || c.Status == apply.Failed || c.Status == apply.RolledBack

@@ -299,11 +299,14 @@ func sameCurve(a, b data.Config) bool {
 
 // kneeLine names the knee of a curve; last says that the curve ends there.
 func kneeLine(k predict.Answer, last bool) string {
-	beyond := "a further worker brings less than half its share"
+	which, beyond := "knee of goodput:", "a further worker brings less than half its share"
 	if last {
-		beyond = "no knee up to there, workers still bring more than half their share"
+		which, beyond = "no knee of goodput up to", "workers still bring more than half their share"
 	}
-	return fmt.Sprintf("knee of goodput: %d workers, %s: %s samples/s; %s", k.Config.Workers, kindWords(k.Config), between(k.Goodput, number), beyond)
+	if k.Extrapolated {
+		beyond = "extrapolated (" + k.Why + "): " + beyond
+	}
+	return fmt.Sprintf("%s %d workers, %s: %s samples/s; %s", which, k.Config.Workers, kindWords(k.Config), between(k.Goodput, number), beyond)
 }
 
 // predictBest names the best configuration within deadline and budget.

@@ -155,16 +155,18 @@ func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) 
 	if f.globalBatch == 0 {
 		f.globalBatch = 512
 	}
-	t := table{columns: []string{"workers", "layout", "memory", "fits"}}
-	var rows []answerRow
+	t := table{columns: []string{"workers", "layout", "relative time", "memory", "fits", "bubble", "communication", "loses by"}}
+	var rows []layoutRow
 	for _, k := range workers {
-		all := predict.MemoryLayouts(arch, f.gpuType, k, min(f.perNode, k), f.globalBatch)
-		for _, p := range all[:min(f.top, len(all))] {
-			rows = append(rows, rowsOf([]predict.Answer{p})[0])
-			t.add(strconv.Itoa(k), layoutWords(p.Config), memoryWords(p), fitsWords(p))
+		all := predict.UnmeasuredLayouts(arch, f.gpuType, k, min(f.perNode, k), f.globalBatch)
+		for _, l := range all[:min(f.top, len(all))] {
+			bubble, communication := l.Shares()
+			rows = append(rows, layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses})
+			t.add(strconv.Itoa(k), layoutWords(l.Config), fmt.Sprintf("%.2f", l.Expected/all[0].Expected), memoryWords(l.Answer), fitsWords(l.Answer),
+				shareWords(bubble), shareWords(communication), l.Loses)
 		}
 	}
-	a.note("computed from the size of the model alone: intervals span the frameworks; one run with peak_memory_bytes narrows them")
+	a.note("computed from the size of the model alone, at %g samples per step on nodes of %d. Memory spans the frameworks; layouts that fit come first, in the order of time expected from other jobs. Measure the first ones, with peak_memory_bytes, to know more", f.globalBatch, f.perNode)
 	return out.print(a.stdout, rows, t)
 }
 

@@ -103,7 +103,7 @@ func trialNews(e profile.Event) string {
 		if e.Trial.Log != "" {
 			where = "; what it prints is in " + e.Trial.Log
 		}
-		return fmt.Sprintf("trial %d, %s: no step seen for %s%s", e.Trial.ID, e.Trial.Config, e.Quiet, where)
+		return fmt.Sprintf("trial %d, %s: no step seen for %s%s%s", e.Trial.ID, e.Trial.Config, e.Quiet, e.Unread, where)
 	case profile.StorageLost:
 		return fmt.Sprintf("%v; trying again, what is measured meanwhile is kept", e.Err)
 	case profile.StorageBack:

@@ -21,7 +21,7 @@ import (
 // columnsFlag collects --columns gpus=workers: what a column of a file is.
 type columnsFlag map[string]string
 
-const columnsUsage = "names of columns, such as gpus=workers,tokens_s=throughput"
+const columnsUsage = "names of columns, such as gpus=workers,tokens_s=tokens_per_s"
 
 func (c columnsFlag) String() string { return "" }
 func (c columnsFlag) Type() string   { return "name=column" }
@@ -58,12 +58,15 @@ on memory, as Megatron-LM, DeepSpeed, torchtitan, PyTorch and nvidia-smi write
 them, give its peak.
 
 A CSV (.csv or .tsv, or with --columns) may have commas, semicolons or tabs,
-decimal commas, units in cells (78.6 ms), and step_time_ms, steps_per_s or
-throughput (samples/s) in place of step_time_s. --columns maps other names.`,
+decimal commas, units in cells (78.6 ms), and in place of step_time_s one of
+step_time_ms, steps_per_s, throughput (samples/s), tokens_per_s, or those of one
+worker, with worker_ before the name. --columns maps other names, knobs too
+(precision=x_precision). --job, --gpu-type, --seq-len and the others hold for all
+rows of a file without that column.`,
 		Example: `  knee read job.log --pattern megatron --job gpt --gpu-type a100 --workers 8 --local-batch 4 -o gpt.csv
   knee read job.log --job gpt --gpu-type a100 --workers 32 --tp 8 --pp 2 --sharding zero1 --local-batch 1 --global-batch 64 -o gpt.csv
   knee read job-16.log --job gpt --gpu-type a100 --workers 16 --local-batch 4 -o gpt.csv --add
-  knee read runs.csv --columns gpus=workers,tokens_s=throughput --job gpt -o gpt.csv`,
+  knee read runs.csv --columns gpus=workers,tokens_s=tokens_per_s --seq-len 4096 --job gpt --gpu-type gb200 -o gpt.csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ms, err := a.read(args[0], in, cmd.Flags())
@@ -103,7 +106,7 @@ throughput (samples/s) in place of step_time_s. --columns maps other names.`,
 
 // jobColumns are the columns that flags give, in the order of the file.
 func jobColumns() []string {
-	return append([]string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps"}, data.LayoutNames()...)
+	return append([]string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps", "seq_len"}, data.LayoutNames()...)
 }
 
 // read reads a log or a CSV.
@@ -115,12 +118,11 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 		}
 	}
 	if len(in.columns) > 0 || isCSV(file) {
-		job := given["job"]
-		if delete(given, "job"); len(given) > 0 {
-			return nil, usageError{fmt.Errorf("--%s: want a log; a CSV has columns for it", strings.ReplaceAll(slices.Sorted(maps.Keys(given))[0], "_", "-"))}
-		}
-		ms, _, err := a.imported(data.Import{Columns: in.columns, Job: job}, file, "")
+		ms, _, err := a.imported(data.Import{Columns: in.columns, Given: given}, file, "")
 		return ms, err
+	}
+	if given["seq_len"] != "" {
+		return nil, usageError{errors.New("--seq-len is about a CSV of tokens/s; a log is read for its steps")}
 	}
 	config, err := configOf(given)
 	if err != nil {

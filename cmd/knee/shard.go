@@ -21,8 +21,8 @@ func newShard(a *app) *cobra.Command {
 and as frameworks do by default (mxnet, round-robin), and compares how far the
 servers differ in elements and requests, and how many requests a step makes.
 
-SHAPES has a line for each tensor: its name, if it has one, and a shape such as
-64x3x7x7 or a number of elements, with a comma or blanks between.`,
+SHAPES is a CSV with a row for each tensor and the columns name and shape: such as
+64x3x7x7, or a number of elements.`,
 		Example: `  knee shard resnet50.csv --ps 10
   knee shard resnet50.csv --ps 10 --method paa --pieces -o csv`,
 		Args: cobra.ExactArgs(1),
@@ -33,11 +33,11 @@ SHAPES has a line for each tensor: its name, if it has one, and a shape such as
 			}
 			res := shardResult{Tensors: len(tensors), Elements: shard.Total(tensors)}
 			for _, m := range methods {
-				as, err := shard.Assign(m, tensors, servers)
+				made, err := shard.Assign(m, tensors, servers)
 				if err != nil {
 					return usageError{err}
 				}
-				res.add(as)
+				res.Assignments = append(res.Assignments, made)
 			}
 			t := res.table()
 			if pieces {
@@ -58,22 +58,9 @@ SHAPES has a line for each tensor: its name, if it has one, and a shape such as
 
 // shardResult is what shard prints.
 type shardResult struct {
-	Tensors     int               `json:"tensors"`
-	Elements    int64             `json:"elements"`
-	Assignments []shardComparison `json:"assignments"`
-}
-
-// shardComparison is one assignment and its figures.
-type shardComparison struct {
-	shard.Assignment
-	Largest       int64 `json:"largest_elements"`
-	SizeSpread    int64 `json:"size_spread"`
-	RequestSpread int   `json:"request_spread"`
-	Requests      int   `json:"requests"`
-}
-
-func (r *shardResult) add(a shard.Assignment) {
-	r.Assignments = append(r.Assignments, shardComparison{a, a.Largest(), a.SizeSpread(), a.RequestSpread(), a.Requests()})
+	Tensors     int                `json:"tensors"`
+	Elements    int64              `json:"elements"`
+	Assignments []shard.Assignment `json:"assignments"`
 }
 
 func (r shardResult) table() table {

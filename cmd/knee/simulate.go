@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"runtime"
@@ -18,11 +17,11 @@ import (
 
 // simulateFlags are the inputs of knee simulate.
 type simulateFlags struct {
-	cluster, profiles, models, measurements, service string
-	jobsOut, usageOut, tenantsOut, scaling           string
-	workloads                                        []string
-	loads, sizes                                     []float64
-	oracle                                           bool
+	cluster, profiles, models, measurements, service, packed string
+	jobsOut, usageOut, tenantsOut, scaling                   string
+	workloads                                                []string
+	loads, sizes                                             []float64
+	oracle                                                   bool
 	compare.Settings
 }
 
@@ -105,6 +104,7 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.profiles, "profiles", "", "folder of measured profiles: allreduce/ and training/")
 	f.StringVar(&in.models, "models", "", "folder of fitted models, *.json, one of each application")
 	f.StringVar(&in.measurements, "measurements", "", "measurements of all applications, to fit models to (CSV)")
+	f.StringVar(&in.packed, "packed", "", "measured speeds of two jobs on the same GPUs, by which gavel-* share them (CSV, native)")
 	f.BoolVar(&in.oracle, "oracle", false, "policies know the measured speeds (models and measurements)")
 	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by how far earlier jobs came (native)")
 	f.BoolVar(&in.Alone, "alone", false, "models forget earlier jobs of the same application (native and pollux)")
@@ -121,7 +121,6 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.Float64Var(&in.Restart, "restart", 0, "seconds lost when a job starts or changes (native); 0: as measured by the models, else 30 with profiles or models")
 	f.StringVar(&in.scaling, "scaling", stopResume, "what a change of size costs (native): "+stopResume+" a restart, "+stopFree+" --rescale-seconds where processes stay on their nodes")
 	f.Float64Var(&in.Rescale, "rescale-seconds", 1, "seconds lost when a job grows or shrinks under --scaling stop-free")
-	f.Float64Var(&in.Interference, "interference", 0, "share of speed lost where two jobs of several nodes meet (pollux)")
 	f.Float64Var(&in.NodeMTBF, "node-mtbf", 0, "mean seconds between failures of a node, 0 for none (native)")
 	f.Float64Var(&in.NodeRepair, "node-repair", 3600, "seconds until a failed node is back (native)")
 	f.Float64Var(&in.CheckpointEvery, "checkpoint-every", 600, "most seconds of work that a failure costs (native)")
@@ -142,35 +141,25 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 // writeDetails writes the files of single jobs and of what was in use, where
 // they were asked for.
 func (in *simulateFlags) writeDetails(rows []compare.Row) error {
-	if in.jobsOut != "" {
-		if err := data.WriteFile(in.jobsOut, func(w io.Writer) error { return writeOutcomes(w, rows) }); err != nil {
-			return err
-		}
-	}
-	if in.tenantsOut != "" {
-		if err := data.WriteFile(in.tenantsOut, func(w io.Writer) error { return writeTenants(w, rows) }); err != nil {
-			return err
-		}
-	}
-	if in.usageOut == "" {
-		return nil
-	}
-	return data.WriteFile(in.usageOut, func(w io.Writer) error {
-		for i, r := range rows {
-			// Rows are by case, then policy.
-			slots := in.Cases[i/len(in.Policies)].Cluster.Slots()
-			if err := simulate.WriteUsage(w, i == 0, simulate.Used{Policy: r.Policy, Workload: r.Workload, GPUs: slots, History: r.Usage}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// writeOutcomes writes a row per job of every run.
-func writeOutcomes(w io.Writer, rows []compare.Row) error {
+	var jobs []simulate.Replayed
+	var used []simulate.Used
 	for i, r := range rows {
-		if err := simulate.WriteJobs(w, i == 0, r.Policy, r.Workload, r.Outcomes); err != nil {
+		slots := in.Cases[i/len(in.Policies)].Cluster.Slots() // rows are by case, then policy
+		jobs = append(jobs, simulate.Replayed{Policy: r.Policy, Workload: r.Workload, Outcomes: r.Outcomes})
+		used = append(used, simulate.Used{Policy: r.Policy, Workload: r.Workload, GPUs: slots, History: r.Usage})
+	}
+	for _, out := range []struct {
+		file  string
+		write func(io.Writer) error
+	}{
+		{in.jobsOut, func(w io.Writer) error { return simulate.WriteJobs(w, jobs) }},
+		{in.tenantsOut, func(w io.Writer) error { return writeTenants(w, rows) }},
+		{in.usageOut, func(w io.Writer) error { return simulate.WriteUsage(w, used) }},
+	} {
+		if out.file == "" {
+			continue
+		}
+		if err := data.WriteFile(out.file, out.write); err != nil {
 			return err
 		}
 	}
@@ -179,15 +168,14 @@ func writeOutcomes(w io.Writer, rows []compare.Row) error {
 
 // writeTenants writes a row per tenant of every run.
 func writeTenants(w io.Writer, rows []compare.Row) error {
-	c := csv.NewWriter(w)
-	lines := [][]string{{"policy", "workload", "tenant", "jobs", "gpu_hours", "jct_mean_s", "ftf_mean", "slowdown_mean", "worse_than_share"}}
-	exact := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	var lines [][]string
 	for _, r := range rows {
 		for _, t := range r.Tenants {
-			lines = append(lines, []string{r.Policy, r.Workload, t.Name, strconv.Itoa(t.Jobs), exact(t.GPUHours), exact(t.JCTMean), exact(t.FTFMean), exact(t.SlowdownMean), exact(t.Worse)})
+			lines = append(lines, []string{r.Policy, r.Workload, t.Name, strconv.Itoa(t.Jobs), simulate.Exact(t.GPUHours), simulate.Exact(t.JCTMean),
+				simulate.Exact(t.FTFMean), simulate.Exact(t.SlowdownMean), simulate.Exact(t.Worse)})
 		}
 	}
-	return c.WriteAll(lines)
+	return simulate.WriteRows(w, "tenants", []string{"policy", "workload", "tenant", "jobs", "gpu_hours", "jct_mean_s", "ftf_mean", "slowdown_mean", "worse_than_share"}, lines)
 }
 
 // simulationColumns are those of the results as CSV.

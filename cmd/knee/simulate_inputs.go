@@ -25,8 +25,8 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 		}
 	}
 	// Written so that NaN is refused too.
-	if !(in.Interval >= 0 && in.Restart >= 0 && in.NodeMTBF >= 0 && in.NodeRepair > 0 && in.CheckpointEvery >= 0 && in.Interference >= 0 && in.Interference < 1) {
-		return usageError{errors.New("--interval, --restart, --node-mtbf, --node-repair and --checkpoint-every want seconds, --interference a share from 0 to 1")}
+	if !(in.Interval >= 0 && in.Restart >= 0 && in.NodeMTBF >= 0 && in.NodeRepair > 0 && in.CheckpointEvery >= 0) {
+		return usageError{errors.New("--interval, --restart, --node-mtbf, --node-repair and --checkpoint-every want seconds")}
 	}
 	if err := in.scale(); err != nil {
 		return usageError{err}
@@ -43,6 +43,11 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 	}
 	if err := in.loadModels(ctx, a); err != nil {
 		return err
+	}
+	if in.packed != "" {
+		if in.Packed, err = simulate.LoadPairs(in.packed); err != nil {
+			return err
+		}
 	}
 	for _, file := range in.workloads {
 		jobs, err := simulate.LoadWorkload(file)

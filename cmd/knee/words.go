@@ -48,8 +48,12 @@ func seconds(s float64) string {
 }
 
 // between writes an estimate with its 90 % interval. A unit that all three
-// share is said once: 31.3 ms (27–37.7), $0.12 (0.08–0.21).
+// share is said once: 31.3 ms (27–37.7), $0.12 (0.08–0.21). An estimate that was
+// not made is empty.
 func between(e data.Estimate, f func(float64) string) string {
+	if e == (data.Estimate{}) {
+		return ""
+	}
 	mean, lo, hi := f(e.Mean), f(e.Lo), f(e.Hi)
 	if _, unit, ok := strings.Cut(mean, " "); ok && strings.HasSuffix(lo, " "+unit) && strings.HasSuffix(hi, " "+unit) {
 		lo, hi = strings.TrimSuffix(lo, " "+unit), strings.TrimSuffix(hi, " "+unit)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"knee/data"
 	"knee/internal/quantile"
@@ -64,7 +65,8 @@ func (c *Curve) StepsToConvergence(rule DeltaRule) (data.Estimate, error) {
 		return data.Estimate{}, &NeverReachedError{Target: rule.Delta, Floor: c.fromLoss(p.level(math.Inf(-1), c.lowest(Smooth))),
 			Chance: float64(met) / deltaFutures}
 	}
-	lo, hi := quantile.Tails(steps, .05)
+	slices.Sort(steps)
+	lo, hi := quantile.Sorted(steps, .05), quantile.Sorted(steps, .95)
 	e := data.Estimate{Mean: quantile.Median(steps), Lo: lo, Hi: hi}
 	if !finite(e.Hi) { // what is not met within the simulation is met after it
 		e.Hi = math.Max(c.LastX, c.Planned) * deltaAhead

@@ -6,10 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-
 	"knee/data"
-	"knee/internal/nnls"
 	"knee/internal/quantile"
 )
 
@@ -100,16 +97,22 @@ func fitOptimus(xs, ls []float64) *SingleFit {
 // x. The weights (l−limit)² undo, to first order, what the inverse does to the
 // errors. It returns the parameters and the squared error in l.
 func fitInverse(xs, ls []float64, limit float64) ([]float64, float64) {
-	m, b := mat.NewDense(len(xs), 2, nil), make([]float64, len(xs))
-	top := slices.Max(xs) // scales the columns alike
+	top := slices.Max(xs)          // scales the columns alike
+	var aa, ax, xx, ab, xb float64 // of the normal equations
 	for i, l := range ls {
 		gap := math.Max(l-limit, 1e-9)
-		m.SetRow(i, []float64{gap * gap, gap * gap * xs[i] / top})
-		b[i] = gap
+		one, x := gap*gap, gap*gap*xs[i]/top
+		aa, ax, xx, ab, xb = aa+one*one, ax+one*x, xx+x*x, ab+one*gap, xb+x*gap
 	}
-	beta, _, err := nnls.Solve(m, b)
-	if err != nil { // the inputs are finite, so this cannot be
-		return nil, math.Inf(1)
+	beta := [2]float64{ab / aa, 0}
+	if det := aa*xx - ax*ax; det > 0 {
+		beta = [2]float64{(xx*ab - ax*xb) / det, (aa*xb - ax*ab) / det}
+	}
+	switch { // of two coefficients, at most one is negative where the other alone fits best
+	case beta[1] < 0:
+		beta = [2]float64{ab / aa, 0}
+	case beta[0] < 0:
+		beta = [2]float64{0, xb / xx}
 	}
 	c := OptimusCurve{beta[1] / top, beta[0], limit}
 	var rss float64

@@ -85,54 +85,6 @@ func (n *Scale) Efficiency(globalBatch float64) data.Estimate {
 	return data.Estimate{Mean: at(n.Phi.Mean), Lo: at(n.Phi.Lo), Hi: at(n.Phi.Hi)}
 }
 
-// Stats estimates |E g|² and the trace of the gradient covariance at
-// the initial batch from the squared norms of the workers' own gradients and
-// of their mean (Pollux, OSDI'21, section 3.1):
-//
-//	sqr = (c·|ḡ|² − mean|gᵢ|²)/(c−1)
-//	var = (mean|gᵢ|² − |ḡ|²)·scale/(c−1)
-//
-// for c workers, or c consecutive gradients of one, and scale the global
-// batch of the step divided by the initial batch. A single step may give a
-// negative sqr; smooth both before dividing ([Average]). It fails
-// with fewer than two norms.
-func Stats(workerSqr []float64, meanSqr, scale float64) (sqr, variance float64, err error) {
-	c := float64(len(workerSqr))
-	if c < 2 {
-		return 0, 0, &data.InputError{Found: fmt.Sprintf("%d gradient norms", len(workerSqr)),
-			Want: "at least 2, of workers or of consecutive steps"}
-	}
-	var mean float64
-	for _, v := range workerSqr {
-		mean += v / c
-	}
-	return (c*meanSqr - mean) / (c - 1), (mean - meanSqr) * scale / (c - 1), nil
-}
-
-// Average is an exponential moving average of gradient statistics,
-// corrected for its start at zero. The zero value with Smoothing set is ready.
-type Average struct {
-	Smoothing     float64 // weight of the past, 0 ≤ Smoothing < 1, for example 0.999
-	sqr, variance float64
-	weight        float64
-}
-
-// Add takes in the statistics of one step.
-func (a *Average) Add(sqr, variance float64) {
-	s := a.Smoothing
-	a.sqr = s*a.sqr + (1-s)*sqr
-	a.variance = s*a.variance + (1-s)*variance
-	a.weight = s*a.weight + (1 - s)
-}
-
-// Value returns the averages, not below zero; zeros before the first Add.
-func (a *Average) Value() (sqr, variance float64) {
-	if a.weight == 0 {
-		return 0, 0
-	}
-	return math.Max(a.sqr/a.weight, 0), math.Max(a.variance/a.weight, 0)
-}
-
 // Check says what is wrong with a noise scale that came from a file.
 func (n *Scale) Check() error {
 	if !(n.InitialBatch > 0) || !(n.Phi.Mean >= 0) {

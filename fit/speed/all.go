@@ -43,35 +43,42 @@ func compareRun(a, b *question) int {
 	return cmp.Or(cmp.Compare(a.g.mode, b.g.mode), cmp.Compare(a.p.Type, b.p.Type), cmp.Compare(a.g.types[0], b.g.types[0]), cmp.Compare(a.p.Batch, b.p.Batch))
 }
 
-// answering is what one processor remembers between pieces.
+// answering is what one processor remembers between predictions, by posterior.
+// The zero value remembers nothing.
 type answering struct {
-	memos map[*group]*memo
-	slice *batchSlice // of the last run that had one
-	run   int
-	of    [draws]float64
+	memos  map[*posterior]*memo
+	slices map[*posterior]*batchSlice // of the run, if it is long enough
+	run    int
 }
 
 func (a *answering) answer(p *piece, out []Prediction) {
-	g := p.questions[0].g
-	if a.memos[g] == nil {
-		if a.memos == nil {
-			a.memos = map[*group]*memo{}
+	if a.memos == nil {
+		a.memos = map[*posterior]*memo{}
+	}
+	if a.slices == nil || a.run != p.run {
+		a.slices, a.run = map[*posterior]*batchSlice{}, p.run
+	}
+	for _, post := range p.questions[0].g.posteriors() {
+		if a.memos[post] == nil {
+			a.memos[post] = newMemo()
 		}
-		a.memos[g] = newMemo()
+		if p.sliced && a.slices[post] == nil {
+			a.slices[post] = post.sliceAt(&p.questions[0].p)
+		}
 	}
-	if p.sliced && (a.slice == nil || a.run != p.run) {
-		a.slice, a.run = g.post.sliceAt(&p.questions[0].p), p.run
-	}
+	var s sampled
 	for i := range p.questions {
 		q := &p.questions[i]
-		var process float64
-		if p.sliced {
-			process = a.slice.spread(&q.p, a.memos[g], a.of[:])
-		} else {
-			process = g.post.spread(&q.p, a.memos[g], a.of[:])
-		}
-		out[q.at] = q.prediction(process, a.of[:])
+		out[q.at] = q.prediction(&s, a)
 	}
+}
+
+// spread is [posterior.spread] with what is remembered.
+func (a *answering) spread(post *posterior, p *form.Point, of []float64) float64 {
+	if s := a.slices[post]; s != nil {
+		return s.spread(p, a.memos[post], of)
+	}
+	return post.spread(p, a.memos[post], of)
 }
 
 // memo holds both parts of all posterior draws, by what they depend on: a

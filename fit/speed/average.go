@@ -20,43 +20,64 @@ type member struct {
 // and of other models of the same measurements, each as often as it is likely
 // (Hoeting et al., "Bayesian model averaging: a tutorial", 1999).
 func (g *group) average(ctx context.Context, w *whitening, seed int64) error {
-	if err := g.draw(w, seed); err != nil {
-		return err
-	}
 	g.members = nil
-	if g.like != nil || !g.learned() {
-		return nil
-	}
-	all, whitened := []member{{g, 1}}, []*whitening{w}
-	for _, m := range append(g.alikes(), g.limits()...) {
-		if err := m.prepare(); err != nil {
-			return err
+	whitened := []*whitening{w}
+	if g.like == nil && g.learned() {
+		for _, m := range append(g.alikes(), g.limits()...) {
+			if err := m.prepare(); err != nil {
+				return err
+			}
+			w, err := m.settle(ctx)
+			if err != nil {
+				return err
+			}
+			g.members, whitened = append(g.members, m), append(whitened, w)
 		}
-		w, err := m.settle(ctx)
-		if err != nil {
-			return err
+		g.weigh()
+	}
+	for i, of := range g.deal() {
+		at := g
+		if i > 0 {
+			at = g.members[i-1].group
 		}
-		all, whitened = append(all, m), append(whitened, w)
+		at.post = newPosterior(at, whitened[i], g.seed(seed), of, nil)
 	}
-	top, sum := math.Inf(-1), 0.
-	for i, m := range all {
-		all[i].share = math.Log(m.share) + m.evidence
-		top = max(top, all[i].share)
-	}
-	for i := range all {
-		all[i].share = math.Exp(all[i].share - top)
-		sum += all[i].share
-	}
-	for i, m := range all[1:] {
-		if m.share /= sum; m.share*draws <= .5 {
-			continue
-		}
-		if err := m.draw(whitened[i+1], seed); err != nil {
-			return err
-		}
-		g.members = append(g.members, m)
-	}
+	g.members = slices.DeleteFunc(g.members, func(m member) bool { return len(m.post.mine) == 0 })
 	return nil
+}
+
+// weigh turns the prior shares of the members into posterior ones.
+func (g *group) weigh() {
+	top, sum := g.evidence, 0.
+	for _, m := range g.members {
+		top = max(top, m.evidence)
+	}
+	for i, m := range g.members {
+		g.members[i].share = m.share * math.Exp(m.evidence-top)
+		sum += g.members[i].share
+	}
+	sum += math.Exp(g.evidence - top)
+	for i := range g.members {
+		g.members[i].share /= sum
+	}
+}
+
+// deal returns the draws that are taken from the group and from each of its
+// members: the golden ratio spreads them evenly over any shares.
+func (g *group) deal() [][]int {
+	of := make([][]int, 1+len(g.members))
+	for d := range draws {
+		_, u := math.Modf(float64(d+1) * math.Phi)
+		at := 0
+		for i, m := range g.members {
+			if u -= m.share; u < 0 {
+				at = i + 1
+				break
+			}
+		}
+		of[at] = append(of[at], d)
+	}
+	return of
 }
 
 // alikes are the models in which several GPU types differ less than the prior
@@ -106,39 +127,44 @@ func (g *group) asLimit(name string, p prior.Coordinate) prior.Coordinate {
 	return p
 }
 
-// draw makes what predictions of the group alone need.
-func (g *group) draw(w *whitening, seed int64) (err error) {
-	g.best = g.task.form.Bind(g.task.coords.theta(g.z))
-	g.post, err = newPosterior(g, w, g.seed(seed))
-	return err
+// posteriors returns those that draws are taken from.
+func (g *group) posteriors() []*posterior {
+	var all []*posterior
+	if len(g.post.mine) > 0 {
+		all = append(all, g.post)
+	}
+	for _, m := range g.members {
+		all = append(all, m.post)
+	}
+	return all
 }
 
-// of returns the member that draw d is taken from, nil for the group itself:
-// the golden ratio spreads draws evenly over any shares.
-func (g *group) of(d int) *group {
-	_, u := math.Modf(float64(d+1) * math.Phi)
-	for _, m := range g.members {
-		if u -= m.share; u < 0 {
-			return m.group
-		}
-	}
-	return nil
+// sampled is what the draws say of ln step time, and the variance of each about
+// that.
+type sampled struct {
+	ln, variance [draws]float64
+	buffer       [draws]float64
 }
 
-// sample replaces draws of the group, noise included, by those of its members.
-func (g *group) sample(p *form.Point, further float64, of []float64) {
-	if len(g.members) == 0 {
-		return
-	}
-	drawn := map[*group][]float64{}
-	for _, m := range g.members {
-		v := make([]float64, draws)
-		m.post.addNoise(m.post.spread(p, nil, v), further, v)
-		drawn[m.group] = v
-	}
-	for d := range of {
-		if m := g.of(d); m != nil {
-			of[d] = drawn[m][d]
+// sample fills s with the draws at a point; the answering processor may have
+// something in common with earlier points.
+func (s *sampled) sample(q *question, a *answering) {
+	for _, post := range q.g.posteriors() {
+		of := s.buffer[:len(post.mine)]
+		process := a.spread(post, &q.p, of)
+		for i, d := range post.mine {
+			s.ln[d] = of[i]
+			s.variance[d] = sq(post.scales[d])*process + q.further
 		}
 	}
+}
+
+// noisy returns the draws with what the process leaves open and a new run.
+func (s *sampled) noisy(g *group) []float64 {
+	for _, post := range g.posteriors() {
+		for _, d := range post.mine {
+			s.ln[d] += math.Sqrt(s.variance[d])*post.gauss[d] + post.fresh*post.noise[d]
+		}
+	}
+	return s.ln[:]
 }

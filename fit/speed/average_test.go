@@ -41,3 +41,26 @@ func TestLimitsOfTheFormStayPossible(t *testing.T) {
 		}
 	}
 }
+
+// Steps that more workers did not make shorter, at a fixed global batch, are not
+// predicted to become shorter by still more.
+func TestFlatStepsStayFlat(t *testing.T) {
+	for name, times := range map[string][2]float64{"launches bound": {.0353, .0349}, "the network binds": {.148, .353}} {
+		at := func(workers int) data.Config {
+			return data.Config{Job: "job", GPUType: "a100", Workers: workers, Nodes: workers / 8, LocalBatch: 920 / float64(workers)}
+		}
+		m, err := speed.Fit(context.Background(), []data.Measurement{
+			{Config: at(8), StepTime: times[0], Status: data.OK}, {Config: at(16), StepTime: times[1], Status: data.OK},
+		}, speed.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := m.Predict(at(128))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.StepTime.Mean < times[1]/2 {
+			t.Errorf("%s: 8 workers take %g s and 16 take %g s, but 128 are to take %.3g s (%.3g to %.3g)", name, times[0], times[1], p.StepTime.Mean, p.StepTime.Lo, p.StepTime.Hi)
+		}
+	}
+}

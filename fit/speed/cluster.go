@@ -106,12 +106,12 @@ func (g *group) cluster(p Coordinate, name string, lenders []lender) Coordinate 
 		at += l.t * l.g.task.coords.n
 		// What the measurements alone say: the posterior without its prior.
 		before := sq(l.g.task.coords.sd(at))
-		after := l.g.post.variance[at]
+		theta, after := l.g.post.moments(at)
 		if !(after < before) {
 			continue
 		}
 		v := 1 / (1/after - 1/before)
-		mean := v * (l.g.post.mean[at]/after - l.g.task.coords.mean[at]/before)
+		mean := v * (theta/after - l.g.task.coords.mean[at]/before)
 		precision += 1 / (v + own)
 		sum += (mean - p.Mean) / (v + own)
 	}

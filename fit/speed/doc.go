@@ -16,7 +16,8 @@
 // A fit finds the mode of the posterior by least squares, infers how large
 // process and noise are in this job from their marginal likelihood, and draws
 // from the Laplace approximation of the posterior, corrected by importance.
-// A prediction is the value that minimises the expected relative error, with
+// A prediction is the value that minimises the expected relative error, which
+// counts up to one, with
 // the 5 % and 95 % quantiles of the predictive distribution of a new run.
 //
 // The published families are fitted by the same machinery under weak priors

@@ -13,24 +13,23 @@ import (
 	"knee/internal/leastsq"
 )
 
-// resample returns as many indices of draws as there are, each as often as
-// its posterior density exceeds the normal it was drawn from says: systematic
-// importance resampling with weights truncated at √n times their mean
-// (Ionides, "Truncated Importance Sampling", 2008), so that no draw stands
-// for very many. length is half the squared length of each in the normal.
-func resample(p leastsq.Problem, thetas [][]float64, length []float64) []int {
+// resample returns how often to keep each draw, in proportion to how far its
+// posterior density exceeds the normal it was drawn from: systematic importance
+// resampling with weights truncated at √n times their mean (Ionides, "Truncated
+// Importance Sampling", 2008), so that no draw stands for very many. length is half the squared length of each in the normal.
+func resample(p leastsq.Problem, z func(draw int) []float64, length []float64) (times []int) {
 	r := make([]float64, p.Rows)
-	ln := make([]float64, len(thetas))
+	ln := make([]float64, len(length))
 	top := math.Inf(-1)
-	for d, t := range thetas {
-		p.Residuals(t, r)
+	for d := range length {
+		p.Residuals(z(d), r)
 		if ln[d] = length[d] - blas64.Dot(vec(r), vec(r))/2; !(ln[d] > math.Inf(-1)) {
 			ln[d] = math.Inf(-1) // beyond the numbers
 		}
 		top = math.Max(top, ln[d])
 	}
-	n := float64(len(thetas))
-	w := make([]float64, len(thetas))
+	n := float64(len(length))
+	w := make([]float64, len(length))
 	var sum float64
 	for d := range w {
 		w[d] = math.Exp(ln[d] - top)
@@ -42,15 +41,15 @@ func resample(p leastsq.Problem, thetas [][]float64, length []float64) []int {
 		w[d] = math.Min(w[d], most)
 		sum += w[d]
 	}
-	chosen := make([]int, 0, len(thetas))
+	times = make([]int, len(length))
 	at, cum := 0, w[0]
-	for d := range thetas {
+	for d := range length {
 		for want := sum * (float64(d) + .5) / n; cum < want && at < len(w)-1; cum += w[at] {
 			at++
 		}
-		chosen = append(chosen, at)
+		times[at]++
 	}
-	return chosen
+	return times
 }
 
 // stratified returns n variates of a distribution, one from each of n equally
@@ -87,26 +86,62 @@ func decorrelate(v []float64, others [][]float64) {
 	}
 }
 
-// upper returns the sizes of n equally likely strata of a symmetric
+// upper returns the sizes of draws/2 equally likely strata of a symmetric
 // distribution, one for each.
-func upper(of distuv.Quantiler, n int) []float64 {
-	sizes := make([]float64, n)
+func upper(of distuv.Quantiler) []float64 {
+	sizes := make([]float64, draws/2)
 	for j := range sizes {
-		sizes[j] = of.Quantile(.5 + (float64(j)+.5)/float64(2*n))
+		sizes[j] = of.Quantile(.5 + (float64(j)+.5)/draws)
 	}
 	return sizes
 }
 
-// upperT is upper of draws/2 strata of the t distribution, by its degrees of
-// freedom: kept, as it takes longer than anything else of a posterior.
-var upperT sync.Map
+// design is what draws have in common whatever they are of: a Latin hypercube of
+// antithetic pairs in standard normal coordinates, and what is added to each.
+type design struct {
+	u      [][]float64 // per axis, one of each pair
+	length []float64   // half the squared length of each draw
+	gauss  []float64   // standard normal, for the process
+	noise  []float64   // standard t, for a new run
+	order  []int       // of the scales of the process
+}
 
-func upperOfT(tail float64) []float64 {
-	sizes, known := upperT.Load(tail)
-	if !known {
-		sizes, _ = upperT.LoadOrStore(tail, upper(distuv.StudentsT{Sigma: 1, Nu: tail}, draws/2))
+// at returns coordinate k of a draw.
+func (d *design) at(k, draw int) float64 { return d.u[k][draw/2] * float64(1-draw%2*2) }
+
+type designKey struct {
+	seed uint64
+	n    int // axes
+	tail float64
+}
+
+// designs are kept: models of the same seed, GPU types and form share theirs,
+// which takes longer to make than everything else of a posterior.
+var designs sync.Map
+
+func designOf(key designKey) *design {
+	if d, known := designs.Load(key); known {
+		return d.(*design)
 	}
-	return sizes.([]float64)
+	rng := rand.New(rand.NewPCG(key.seed, 0x6b6e6565))
+	d := &design{u: make([][]float64, key.n), length: make([]float64, draws), order: make([]int, draws)}
+	sizes := upper(distuv.UnitNormal)
+	for k := range d.u {
+		d.u[k] = stratifiedHalf(sizes, rng)
+		decorrelate(d.u[k], d.u[:k])
+		for i := range d.length {
+			d.length[i] += sq(d.u[k][i/2]) / 2
+		}
+	}
+	d.gauss = stratified(distuv.UnitNormal, draws, rng)
+	d.noise = stratifiedHalf(upper(distuv.StudentsT{Sigma: 1, Nu: key.tail}), rng)
+	d.noise = append(d.noise, negated(d.noise)...)
+	for i := range d.order {
+		d.order[i] = i
+	}
+	rng.Shuffle(draws, func(i, j int) { d.order[i], d.order[j] = d.order[j], d.order[i] })
+	designs.Store(key, d)
+	return d
 }
 
 // stratifiedHalf returns variates of a symmetric distribution for antithetic

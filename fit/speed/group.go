@@ -1,6 +1,7 @@
 package speed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -32,7 +33,6 @@ type group struct {
 	arch     data.Architecture // of the job, as far as it is known
 	prior    *prior.Speed
 	task     *task
-	best     form.Curve
 	z        []float64
 	status   string // how the solver ended, empty if it converged
 	dropped  []string
@@ -62,6 +62,9 @@ func newGroup(ms []data.Measurement, s Settings) (*group, error) {
 		g.counts[slices.Index(g.types, m.GPUType)]++
 	}
 	g.rows = selectRows(merge(ms), maxRows)
+	slices.SortStableFunc(g.rows, func(a, b row) int {
+		return cmp.Or(slices.Index(g.types, a.GPUType)-slices.Index(g.types, b.GPUType), a.Workers-b.Workers, cmp.Compare(a.LocalBatch, b.LocalBatch), cmp.Compare(a.Key(), b.Key()))
+	})
 	for i := range g.rows {
 		g.rows[i].Mode = g.mode
 	}
@@ -220,6 +223,8 @@ func weak(name string) prior.Coordinate {
 // SlopeKind returns the entry of the prior that a slope's name falls under.
 func SlopeKind(name string) string {
 	switch {
+	case strings.HasSuffix(name, curvature):
+		return "curvature"
 	case strings.HasPrefix(name, "x_") && strings.Contains(name, "="):
 		return "level"
 	case strings.HasPrefix(name, "x_"):

@@ -13,13 +13,13 @@ import (
 	"knee/fit/prior"
 )
 
-// modelFile is a model as part of model.json. It is fitted anew on reading,
-// from the measurements it holds.
+// modelFile is a model as part of model.json.
 type modelFile struct {
 	Groups []groupFile `json:"groups"`
 }
 
-// groupFile is the fit of one mode. Parameters are there for people.
+// groupFile is the fit of one mode. Parameters are there for people; Posterior
+// is what predictions are made from, the group itself before its members.
 type groupFile struct {
 	Mode         data.Mode   `json:"mode"`
 	Family       string      `json:"family"`
@@ -29,6 +29,7 @@ type groupFile struct {
 	Borrowed     []borrowed  `json:"borrowed,omitempty"`
 	Counts       []int       `json:"counts"`
 	Parameters   []paramFile `json:"parameters"`
+	Posterior    []modeFile  `json:"posterior,omitempty"`
 	Measurements []rowFile   `json:"measurements"`
 }
 
@@ -55,8 +56,14 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 		gf := groupFile{
 			Mode: g.mode, Family: g.family, Plain: g.plain, GPUTypes: g.types, Dropped: g.dropped, Counts: g.counts,
 		}
+		rest := 1.
+		for _, m := range g.members {
+			gf.Posterior = append(gf.Posterior, m.toFile(m.share))
+			rest -= m.share
+		}
+		gf.Posterior = slices.Insert(gf.Posterior, 0, g.toFile(rest))
 		for t, gpu := range g.types {
-			for _, p := range g.post.parameters(g.best, t) {
+			for _, p := range g.post.parameters(t) {
 				gf.Parameters = append(gf.Parameters, paramFile{gpu, p.Name, p.Unit, p.Value})
 			}
 			if b := g.borrowed[t]; b.Jobs != nil || b.MessageBytes > 0 || b.Interconnect > 0 {
@@ -81,7 +88,9 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Restore fits the model of a job to what MarshalJSON wrote.
+// Restore returns the model of a job that MarshalJSON wrote, with the same
+// predictions. A file without a posterior, or whose posterior is not that of its
+// measurements under the prior of today, is fitted anew.
 func Restore(text []byte, job string, seed int64) (*Model, error) {
 	var f modelFile
 	if err := json.Unmarshal(text, &f); err != nil {
@@ -153,6 +162,9 @@ func (gf *groupFile) restore(job string, seed int64) (*group, error) {
 	g.measure()
 	if err := g.prepare(); err != nil {
 		return nil, err
+	}
+	if g.resume(gf.Posterior, seed) {
+		return g, nil
 	}
 	ctx := context.Background()
 	w, err := g.settle(ctx)

@@ -28,14 +28,16 @@ func (k *kernel) cov(a, b *form.Point) float64 {
 	if !k.smooth {
 		return 0
 	}
+	return k.covGiven(a, b, k.placeCov(a, b))
+}
+
+// covGiven is cov of points whose placeCov is known.
+func (k *kernel) covGiven(a, b *form.Point, place float64) float64 {
 	alone, shared := k.batchCov(a, b)
 	u, v := k.slopes(a), k.slopes(b)
-	c := alone
+	c := alone + shared*place
 	for i := range u {
 		c += u[i] * v[i]
-	}
-	if shared > 0 {
-		c += shared * k.placeCov(a, b)
 	}
 	if len(k.weights) > 0 {
 		c += k.knobCov(a, b)

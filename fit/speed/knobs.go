@@ -180,14 +180,25 @@ func knobCoordinates(ks []knob, c data.Config, size float64) (x []float64, unkno
 	return x, unknown
 }
 
+// curvature ends the name of a coordinate that bends the power law of a knob.
+const curvature = "²"
+
 // knobFeatures returns the slopes that belong to knobs. A number that took one
 // value has one, so that a prediction at another is as uncertain as it should be.
+// One of the study's own that took several has a curvature as well, since time
+// that is partly constant is no power law: with the share s of the part that
+// grows, its second derivative is s(1−s), whose root mean square over all s is
+// 1/√30, the sd of the prior.
 func knobFeatures(ks []knob) []form.Feature {
 	var fs []form.Feature
 	for _, k := range ks {
 		if k.numeric {
 			at := k.first
 			fs = append(fs, form.Feature{Name: k.label(), At: func(p *form.Point) float64 { return p.Knobs[at] }})
+			if k.kind == ownKnob && k.log && k.varied() {
+				half := func(p *form.Point) float64 { return sq(p.Knobs[at]) / 2 }
+				fs = append(fs, form.Feature{Name: k.label() + curvature, At: half})
+			}
 			continue
 		}
 		if !k.varied() {

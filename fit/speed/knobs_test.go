@@ -208,3 +208,42 @@ func TestWhatIf(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A knob may enter as any power, or one part of a step grow with it and another
+// not: what its measured values leave open is inside the interval beyond them.
+func TestKnobsBeyondTheirValues(t *testing.T) {
+	for name, step := range map[string]func(width float64) float64{
+		"proportional":               func(w float64) float64 { return w },
+		"quadratic":                  func(w float64) float64 { return w * w },
+		"constant and proportional":  func(w float64) float64 { return 128 + w },
+		"proportional and quadratic": func(w float64) float64 { return w * (1 + w/256) },
+	} {
+		for values := 1; values <= 3; values++ {
+			at := func(doublings, workers int) (data.Config, float64) {
+				w := float64(int(128) << doublings)
+				return data.Config{Job: "j", GPUType: "a100", Workers: workers, Nodes: 1, LocalBatch: 32, Extra: map[string]string{"width": fmt.Sprint(w)}}, step(w) / 1000
+			}
+			var ms []data.Measurement
+			for i := range values {
+				for _, k := range []int{1, 2, 4} {
+					c, s := at(i, k)
+					ms = append(ms, data.Measurement{Config: c, StepTime: s, Status: data.OK})
+				}
+			}
+			m, err := fitAll(ms, Settings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for beyond := range 2 {
+				c, truth := at(values+beyond, 4)
+				p, err := m.Predict(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if truth < p.StepTime.Lo || truth > p.StepTime.Hi {
+					t.Errorf("%s, %d values measured: width %s takes %.3g s, which is outside %.3g to %.3g s", name, values, c.Extra["width"], truth, p.StepTime.Lo, p.StepTime.Hi)
+				}
+			}
+		}
+	}
+}

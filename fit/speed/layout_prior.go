@@ -1,15 +1,24 @@
 package speed
 
 import (
+	"math"
+
 	"knee/data"
 	"knee/fit/prior"
 	"knee/fit/speed/form"
 )
 
 // ExpectedLayout returns ln step time over layouts on a GPU type of a job that
-// was never measured, up to a constant: the form of layouts at the mean of its
-// prior. The architecture is that of the model, zero if it is not known.
+// was never measured, up to a constant; see [ExpectedParts].
 func ExpectedLayout(gpuType string, a data.Architecture) func(data.Config) float64 {
+	parts := ExpectedParts(gpuType, a)
+	return func(c data.Config) float64 { return math.Log(parts(c).Step()) }
+}
+
+// ExpectedParts returns where the time of a step goes on a GPU type of a job
+// that was never measured, in a unit of its own: the form of layouts at the mean
+// of its prior. The architecture is that of the model, zero if it is not known.
+func ExpectedParts(gpuType string, a data.Architecture) func(data.Config) form.LayoutParts {
 	scale := form.Scale{Batch: 1, Global: 1, Time: 1, Step: 1, Unit: 1}
 	f := form.Families()[form.LayoutFamily].New(data.AllReduce, nil, scale, false)
 	gpu, known := data.FindGPU(gpuType)
@@ -25,13 +34,13 @@ func ExpectedLayout(gpuType string, a data.Architecture) func(data.Config) float
 		theta = append(theta, c.Mean)
 	}
 	curve := f.Bind(theta)
-	return func(c data.Config) float64 {
+	return func(c data.Config) form.LayoutParts {
 		p := form.NewPoint(c, scale)
 		p.Offsets = form.OffsetsOf(a)
 		if gpuType == "cpu" {
 			p.Offsets = p.Offsets.OfComputing()
 		}
-		ln, _ := curve.LogTimes(&p)
-		return ln
+		parts, _ := form.PartsOf(curve, &p)
+		return parts
 	}
 }

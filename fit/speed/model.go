@@ -371,7 +371,7 @@ func (m *Model) Timer(gpuType string, mode data.Mode) form.StepTimer {
 	if g == nil {
 		return nil
 	}
-	return form.OfType(g.best, t)
+	return form.OfType(g.post.best, t)
 }
 
 // Parameters returns the fitted parameters of a GPU type and mode with their
@@ -382,7 +382,7 @@ func (m *Model) Parameters(gpuType string, mode data.Mode) (family string, param
 	if g == nil {
 		return "", nil
 	}
-	return g.family, g.post.parameters(g.best, t)
+	return g.family, g.post.parameters(t)
 }
 
 // Borrowed returns the names of the other jobs whose measurements shaped the

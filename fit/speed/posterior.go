@@ -2,13 +2,12 @@ package speed
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/stat"
 
 	"knee/data"
 	"knee/fit/speed/form"
@@ -21,127 +20,125 @@ import (
 // pairs.
 const draws = 128
 
-// posterior is a fitted form with everything a prediction needs computed
-// once: draws of the parameters, and the process on what each leaves over.
+// posterior is what predictions of a group alone are made from: draws of the
+// parameters, and the process on what each leaves over.
 type posterior struct {
-	task    *task
-	lower   *gp.Factor // of the covariance of the step times
-	scale   float64    // of the process in it
-	drawn   []form.Curve
-	weights blas64.General // K⁻¹·residual of every draw, one row per measurement
-	mode    []float64      // the same of the curve at the mode
-	scales  []float64      // of the process, one per draw
-	noise   []float64      // standard t variates, one per draw: for a new run
-	gauss   []float64      // standard normal variates, one per draw: for the process
-	fresh   float64        // sd of a new run
-	tail    float64        // degrees of freedom of noise
-	caution float64        // factor on the width of intervals
-	// mean and variance of θ over the draws
-	mean, variance []float64
+	task   *task
+	lower  *gp.Factor             // of the covariance of the step times
+	scale  float64                // of the process in it
+	best   form.Curve             // at the mode
+	atMode []float64              // K⁻¹·residual of that
+	normal func(at int) []float64 // coordinates of a draw of the normal around the mode
+	times  []int                  // how often each of those is a draw of the posterior
+	from   []int                  // which of those each draw of the posterior is
+	mine   []int                  // the draws that the average takes from here
+	curves []form.Curve           // of those
+	weight blas64.General         // K⁻¹·residual of curves, one row per measurement
+	scales [draws]float64         // of the process
+	noise  []float64              // standard t variates, one per draw: for a new run
+	gauss  []float64              // standard normal variates, one per draw: for the process
+	fresh  float64                // sd of a new run
+	tail   float64                // degrees of freedom of noise
 }
 
 // newPosterior samples the posterior of the parameters: a Laplace
 // approximation, a normal around the mode with the inverse of the Hessian's
 // Gauss-Newton part as covariance, corrected by importance. Where few
 // measurements hold the parameters the normal reaches far into what they
-// exclude.
-func newPosterior(g *group, w *whitening, seed uint64) (*posterior, error) {
+// exclude. mine are the draws that will be asked for; times is how often each
+// draw of the normal is kept, nil to find out.
+func newPosterior(g *group, w *whitening, seed uint64, mine, times []int) *posterior {
 	t := g.task
-	q := &posterior{task: t, lower: w.step, scale: g.size.Scale, tail: g.prior.Tail, caution: 1}
-	if g.learned() {
-		q.caution = g.prior.Caution
-	}
-	k := t.kernel
-	q.fresh = g.size.Noise * math.Sqrt(sq(k.Noise)+t.runVariance(&row{}))
-	rng := rand.New(rand.NewPCG(seed, 0x6b6e6565))
-	zs, others := g.drawParameters(w, rng)
-	q.mean, q.variance = make([]float64, len(g.z)), make([]float64, len(g.z))
-	for d, z := range zs {
-		theta := t.coords.theta(z)
-		q.drawn = append(q.drawn, t.form.Bind(theta))
-		for i, v := range theta { // Welford's algorithm
-			delta := v - q.mean[i]
-			q.mean[i] += delta / float64(d+1)
-			q.variance[i] += delta * (v - q.mean[i]) / float64(len(zs))
-		}
-	}
-	q.gauss = stratified(distuv.UnitNormal, draws, rng)
-	q.noise = stratifiedHalf(upperOfT(g.prior.Tail), rng)
-	q.noise = append(q.noise, negated(q.noise)...)
+	q := &posterior{task: t, lower: w.step, scale: g.size.Scale, tail: g.prior.Tail, mine: mine, times: times}
+	q.best = t.form.Bind(t.coords.theta(g.z))
+	q.fresh = g.size.Noise * math.Sqrt(sq(t.kernel.Noise)+t.runVariance(&row{}))
+	d := designOf(designKey{seed, len(g.z), g.prior.Tail})
+	others := q.drawParameters(g.z, w, d)
+	q.gauss, q.noise = slices.Clone(d.gauss), slices.Clone(d.noise)
 	decorrelate(q.gauss, others)
 	decorrelate(q.noise, append(others, q.gauss))
-	q.scales = make([]float64, draws)
-	for d := range q.scales {
-		q.scales[d] = quantile.Weighted(g.size.Scales, g.size.Chance, (float64(d)+.5)/draws)
+	for i := range q.scales {
+		q.scales[i] = quantile.Weighted(g.size.Scales, g.size.Chance, (float64(d.order[i])+.5)/draws)
 	}
-	rng.Shuffle(draws, func(i, j int) { q.scales[i], q.scales[j] = q.scales[j], q.scales[i] })
-	if k.smooth {
-		q.weights = t.residualWeights(w, q.drawn).RawMatrix()
-		q.mode = t.residualWeights(w, []form.Curve{g.best}).RawMatrix().Data
+	for _, d := range mine {
+		q.curves = append(q.curves, t.form.Bind(q.theta(d)))
 	}
-	return q, nil
+	if t.kernel.smooth {
+		q.atMode = t.residualWeights(w, []form.Curve{q.best}).Data
+		if len(mine) > 0 {
+			q.weight = t.residualWeights(w, q.curves)
+		}
+	}
+	return q
 }
 
-// drawParameters returns draws of z and their coordinates along the
-// posterior's axes, one slice per axis.
-func (g *group) drawParameters(w *whitening, rng *rand.Rand) (zs, along [][]float64) {
-	problem := g.task.problem(w)
-	n := len(g.z)
-	j := leastsq.Jacobian(problem, g.z)
+// drawParameters draws the parameters and returns the coordinates of the draws
+// along the posterior's axes, one slice per axis.
+func (q *posterior) drawParameters(z []float64, w *whitening, d *design) (along [][]float64) {
+	problem := q.task.problem(w)
+	n := len(z)
+	j := leastsq.Jacobian(problem, z)
 	a := mat.NewSymDense(n, nil)
 	a.SymOuterK(1, j.T())
 	var eig mat.EigenSym
 	eig.Factorize(a, true) // symmetric, finite and at least the identity
 	var axes mat.Dense
 	eig.VectorsTo(&axes)
-	precision := eig.Values(nil)
-	u := make([][]float64, n)
-	sizes := upper(distuv.UnitNormal, draws/2)
-	for k := range u {
-		u[k] = stratifiedHalf(sizes, rng)
-		decorrelate(u[k], u[:k])
+	for k, precision := range eig.Values(nil) {
+		for i := range n {
+			axes.Set(i, k, axes.At(i, k)/math.Sqrt(max(precision, 1)))
+		}
 	}
-	length := make([]float64, 0, draws) // half the squared length in sds
-	for pair := range draws / 2 {
-		plus, minus := append([]float64(nil), g.z...), append([]float64(nil), g.z...)
-		var l float64
+	q.normal = func(at int) []float64 {
+		x := slices.Clone(z)
 		for k := range n {
-			l += u[k][pair] * u[k][pair] / 2
-			for i := range n {
-				d := axes.At(i, k) * u[k][pair] / math.Sqrt(max(precision[k], 1))
-				plus[i] += d
-				minus[i] -= d
+			blas64.Axpy(d.at(k, at), blas64.Vector{N: n, Data: axes.RawMatrix().Data[k:], Inc: n}, vec(x))
+		}
+		return x
+	}
+	if q.times == nil {
+		q.times = resample(problem, q.normal, d.length)
+	}
+	along = make([][]float64, n, n+1)
+	for at, times := range q.times {
+		for range times {
+			q.from = append(q.from, at)
+			for k := range n {
+				along[k] = append(along[k], d.at(k, at))
 			}
 		}
-		zs, length = append(zs, plus, minus), append(length, l, l)
 	}
-	kept := make([][]float64, 0, draws)
-	along = make([][]float64, n, n+1)
-	for _, d := range resample(problem, zs, length) {
-		kept = append(kept, zs[d])
-		for k := range n {
-			along[k] = append(along[k], u[k][d/2]*float64(1-d%2*2))
-		}
+	return along
+}
+
+// theta returns the parameters of a draw.
+func (q *posterior) theta(draw int) []float64 { return q.task.coords.theta(q.normal(q.from[draw])) }
+
+// moments returns mean and variance of an entry of θ over the draws.
+func (q *posterior) moments(at int) (mean, variance float64) {
+	v := make([]float64, draws)
+	for d := range v {
+		v[d] = q.theta(d)[at]
 	}
-	return kept, along
+	return stat.PopMeanVariance(v, nil)
 }
 
 // residualWeights solves K·w = residual for every curve, one column each.
-func (t *task) residualWeights(w *whitening, curves []form.Curve) *mat.Dense {
-	r := mat.NewDense(len(t.pts), len(curves), nil)
+func (t *task) residualWeights(w *whitening, curves []form.Curve) blas64.General {
+	r := general(len(t.pts), len(curves))
 	for d, c := range curves {
 		for i := range t.pts {
 			step, _ := c.LogTimes(&t.pts[i])
-			r.Set(i, d, t.ln[i]-step)
+			r.Data[i*r.Stride+d] = t.ln[i] - step
 		}
 	}
-	w.step.Solve(r.RawMatrix())
+	w.step.Solve(r)
 	return r
 }
 
-// spread fills of with what each draw says of ln step time, and returns the
-// variance that the process leaves open at scale 1. A nil memo remembers
-// nothing.
+// spread fills of, one number for each of mine, with what the draws say of ln
+// step time, and returns the variance that the process leaves open at scale 1.
+// A nil memo remembers nothing.
 func (q *posterior) spread(p *form.Point, shared *memo, of []float64) (process float64) {
 	clear(of)
 	if kern := q.task.kernel; kern.smooth {
@@ -149,39 +146,48 @@ func (q *posterior) spread(p *form.Point, shared *memo, of []float64) (process f
 		for i := range k {
 			k[i] = q.scale * q.scale * kern.cov(p, &q.task.pts[i])
 		}
-		blas64.Gemv(blas.Trans, 1, q.weights, vec(k), 0, vec(of))
+		blas64.Gemv(blas.Trans, 1, q.weight, vec(k), 0, vec(of))
 		q.lower.Whiten(k)
 		process = max(kern.cov(p, p)-blas64.Dot(vec(k), vec(k))/(q.scale*q.scale), 0)
 	}
-	shared.addSteps(q.drawn, p, of)
+	shared.addSteps(q.curves, p, of)
 	return process
 }
 
+// centralMemo is what [posterior.central] remembers of the point before.
+type centralMemo struct {
+	before  *form.Point
+	places  []float64 // placeCov with each measurement
+	process float64
+}
+
 // central is ln of the step time at the mode of the posterior.
-func (q *posterior) central(best form.Curve, p *form.Point) float64 {
-	ln, _ := best.LogTimes(p)
-	for i, w := range q.mode {
-		ln += w * q.scale * q.scale * q.task.kernel.cov(p, &q.task.pts[i])
+func (q *posterior) central(p *form.Point, m *centralMemo) float64 {
+	k := q.task.kernel
+	sameBatch := m.before != nil && m.before.Type == p.Type && m.before.Batch == p.Batch && k.weights == nil
+	if m.before == nil || !samePlace(m.before, p) {
+		m.places, sameBatch = m.places[:0], false
+		for i := range q.atMode {
+			m.places = append(m.places, k.placeCov(p, &q.task.pts[i]))
+		}
 	}
-	return ln
+	if m.before = p; !sameBatch {
+		m.process = 0
+		for i, w := range q.atMode {
+			m.process += w * q.scale * q.scale * k.covGiven(p, &q.task.pts[i], m.places[i])
+		}
+	}
+	ln, _ := q.best.LogTimes(p)
+	return ln + m.process
 }
 
-// addNoise adds to what each draw says of ln step time the process, further
-// variance and a new run.
-func (q *posterior) addNoise(process, further float64, of []float64) {
-	for d := range of {
-		s := q.scales[d]
-		of[d] += math.Sqrt(s*s*process+further)*q.gauss[d] + q.fresh*q.noise[d]
-	}
-}
-
-// estimate returns the step time in seconds from draws of its logarithm. It
-// reorders the draws.
-func (q *posterior) estimate(of []float64) (e data.Estimate, median float64) {
+// estimate returns the step time in seconds from draws of its logarithm, the
+// interval of which is widened by caution. It reorders the draws.
+func estimate(of []float64, caution float64) (e data.Estimate, median float64) {
 	e = quantiles(of)
 	median = quantile.Sorted(of, .5)
-	e.Lo = min(median*math.Pow(e.Lo/median, q.caution), e.Mean)
-	e.Hi = max(median*math.Pow(e.Hi/median, q.caution), e.Mean)
+	e.Lo = min(median*math.Pow(e.Lo/median, caution), e.Mean)
+	e.Hi = max(median*math.Pow(e.Hi/median, caution), e.Mean)
 	return e, median
 }
 
@@ -193,52 +199,41 @@ func quantiles(of []float64) data.Estimate {
 		of[d] = math.Exp(v)
 	}
 	lo, hi := quantile.Sorted(of, .05), quantile.Sorted(of, .95)
-	return data.Estimate{Mean: min(max(relativeMedian(of), lo), hi), Lo: lo, Hi: hi}
+	return data.Estimate{Mean: min(max(cappedMedian(of), lo), hi), Lo: lo, Hi: hi}
 }
 
-// relativeMedian returns the value that minimises the expected absolute
-// relative error |v/t − 1| over ascending draws t: their median under weights
-// 1/t (Gneiting, "Making and Evaluating Point Forecasts", 2011, section 3).
-func relativeMedian(t []float64) float64 {
-	var total, sum float64
-	for _, v := range t {
-		total += 1 / v
-	}
+// cappedMedian returns the value that minimises the expected relative error
+// min(|v/t − 1|, 1) over ascending draws t. Without the cap it would be their
+// median under weights 1/t (Gneiting, "Making and Evaluating Point Forecasts",
+// 2011, section 3), which a few draws of very short times pull below all others.
+func cappedMedian(t []float64) float64 {
+	n := len(t)
+	inverse := make([]float64, n+1) // sums of 1/t
 	for i, v := range t {
-		if next := sum + 1/v; next >= total/2 {
-			if i == 0 {
-				return v
-			}
-			// Between two draws, where half the weight is reached.
-			return t[i-1] + (v-t[i-1])*(total/2-sum)*v
-		} else {
-			sum = next
+		inverse[i+1] = inverse[i] + 1/v
+	}
+	best, least := t[0], math.Inf(1)
+	far := 0 // draws of at most half of v, which count as 1
+	for i, v := range t {
+		for 2*t[far] <= v {
+			far++
+		}
+		below := v*(inverse[i]-inverse[far]) - float64(i-far)
+		above := float64(n-i) - v*(inverse[n]-inverse[i])
+		if cost := float64(far) + below + above; cost < least {
+			best, least = v, cost
 		}
 	}
-	return t[len(t)-1]
+	return best
 }
 
-// density is the predictive density of ln step time.
-func (q *posterior) density(p *form.Point, ln float64) float64 {
-	of := make([]float64, draws)
-	process := q.spread(p, nil, of)
-	var sum float64
-	for d, v := range of {
-		s := q.scales[d]
-		// The sum of a normal and a t variate, as a t of their scale.
-		t := distuv.StudentsT{Mu: v, Sigma: math.Hypot(s*math.Sqrt(process), q.fresh), Nu: q.tail}
-		sum += t.Prob(ln) / draws
-	}
-	return sum
-}
-
-// parameters returns those of best, the curve at the mode, for a GPU type,
-// with intervals from the draws.
-func (q *posterior) parameters(best form.Curve, t int) []form.Param {
-	ps := form.ParamsOf(best, t)
+// parameters returns those of the mode for a GPU type, with intervals from the
+// draws.
+func (q *posterior) parameters(t int) []form.Param {
+	ps := form.ParamsOf(q.best, t)
 	values := make([][]float64, len(ps))
-	for _, c := range q.drawn {
-		for i, p := range form.ParamsOf(c, t) {
+	for d := range draws {
+		for i, p := range form.ParamsOf(q.task.form.Bind(q.theta(d)), t) {
 			values[i] = append(values[i], p.Value.Mean)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"knee/data"
 	"knee/fit/speed/form"
 	"knee/internal/parallel"
@@ -23,8 +25,8 @@ func (m *Model) Predict(c data.Config) (Prediction, error) {
 	if err != nil {
 		return Prediction{}, err
 	}
-	of := make([]float64, draws)
-	return q.prediction(q.g.post.spread(&q.p, nil, of), of), nil
+	var s sampled
+	return q.prediction(&s, &answering{}), nil
 }
 
 // LogDensity is the log predictive density of ln step time of a measurement.
@@ -33,12 +35,17 @@ func (m *Model) LogDensity(r data.Measurement) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	density, rest := 0., 1.
-	for _, m := range q.g.members {
-		density += m.share * m.post.density(&q.p, math.Log(r.StepTime))
-		rest -= m.share
+	var s sampled
+	s.sample(&q, &answering{})
+	density := 0.
+	for _, post := range q.g.posteriors() {
+		for _, d := range post.mine {
+			// The sum of a normal and a t variate, as a t of their scale.
+			t := distuv.StudentsT{Mu: s.ln[d], Sigma: math.Sqrt(s.variance[d] + sq(post.fresh)), Nu: post.tail}
+			density += t.Prob(math.Log(r.StepTime)) / draws
+		}
 	}
-	return math.Log(density + rest*q.g.post.density(&q.p, math.Log(r.StepTime)) + 1e-12), nil
+	return math.Log(density + 1e-12), nil
 }
 
 // Central returns the step times at the mode of the posterior, in seconds: near
@@ -46,18 +53,25 @@ func (m *Model) LogDensity(r data.Measurement) (float64, error) {
 // cheaper, to compare many configurations by. It fails like that.
 func (m *Model) Central(cs []data.Config) ([]float64, error) {
 	out := make([]float64, len(cs))
+	memos := map[*posterior]*centralMemo{}
 	for i, c := range cs {
 		g, _, c, err := m.resolve(c)
 		if err != nil {
 			return nil, fmt.Errorf("configuration %d: %w", i, err)
 		}
 		p, _ := g.point(c)
+		of := func(q *posterior) float64 {
+			if memos[q] == nil {
+				memos[q] = &centralMemo{}
+			}
+			return q.central(&p, memos[q])
+		}
 		ln, rest := 0., 1.
 		for _, m := range g.members {
-			ln += m.share * m.post.central(m.best, &p)
+			ln += m.share * of(m.post)
 			rest -= m.share
 		}
-		out[i] = math.Exp(ln + rest*g.post.central(g.best, &p))
+		out[i] = math.Exp(ln + rest*of(g.post))
 	}
 	return out, nil
 }
@@ -103,12 +117,14 @@ func (m *Model) ask(c data.Config) (question, error) {
 	return q, nil
 }
 
-// prediction is the answer, from what each draw says of ln step time and the
-// variance that the process leaves open.
-func (q *question) prediction(process float64, of []float64) Prediction {
-	q.g.post.addNoise(process, q.further, of)
-	q.g.sample(&q.p, q.further, of)
-	e, median := q.g.post.estimate(of)
+// prediction is the answer. What the processor remembers is shared with others.
+func (q *question) prediction(s *sampled, a *answering) Prediction {
+	caution := 1.
+	if q.g.learned() {
+		caution = q.g.prior.Caution
+	}
+	s.sample(q, a)
+	e, median := estimate(s.noisy(q.g), caution)
 	return Prediction{StepTime: e, Median: median, Extrapolated: q.why != "", Support: q.count, Why: q.why}
 }
 
@@ -203,7 +219,7 @@ func (m *Model) Parts(c data.Config) (l form.LayoutParts, ok bool) {
 	if err != nil {
 		return l, false
 	}
-	return form.PartsOf(q.g.best, &q.p)
+	return form.PartsOf(q.g.post.best, &q.p)
 }
 
 // Layouts returns the configurations with a layout that were measured of a

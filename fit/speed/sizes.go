@@ -8,12 +8,12 @@ import (
 // sizes are the factors on the kernel's amplitudes that were inferred for the
 // job at hand.
 type sizes struct {
-	Scale   float64   // of the process
-	Noise   float64   // of the noise
-	Unlike  float64   // of differences between GPU types, 0 for one type
-	Weights []float64 // influence of each knob, and of each of baseDims
-	Scales  []float64 // grid of scales of the process
-	Chance  []float64 // their posterior probabilities
+	Scale   float64   `json:"scale"`             // of the process
+	Noise   float64   `json:"noise"`             // of the noise
+	Unlike  float64   `json:"unlike,omitempty"`  // of differences between GPU types, 0 for one type
+	Weights []float64 `json:"weights,omitempty"` // influence of each knob, and of each of baseDims
+	Scales  []float64 `json:"scales"`            // grid of scales of the process
+	Chance  []float64 `json:"chance"`            // their posterior probabilities
 }
 
 // The grid of scales of the process: a form may be nearly right, or hardly.

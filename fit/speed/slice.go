@@ -72,8 +72,8 @@ func (q *posterior) sliceAt(p *form.Point) *batchSlice {
 	}
 	blas64.Scal(q.scale*q.scale, vec(g.Data))
 	s.v, s.spare = make([]float64, c), make([]float64, c)
-	s.drawn = general(draws, c)
-	blas64.Gemm(blas.Trans, blas.NoTrans, 1, q.weights, g, 0, s.drawn)
+	s.drawn = general(len(q.mine), c)
+	blas64.Gemm(blas.Trans, blas.NoTrans, 1, q.weight, g, 0, s.drawn)
 	q.lower.WhitenRows(g)
 	s.explain = general(c, c)
 	blas64.Gemm(blas.Trans, blas.NoTrans, 1, g, g, 0, s.explain)
@@ -95,6 +95,6 @@ func (s *batchSlice) spread(p *form.Point, shared *memo, of []float64) (process 
 	}
 	blas64.Gemv(blas.NoTrans, 1, s.drawn, vec(s.v), 0, vec(of))
 	blas64.Gemv(blas.NoTrans, 1, s.explain, vec(s.v), 0, vec(s.spare))
-	shared.addSteps(s.q.drawn, p, of)
+	shared.addSteps(s.q.curves, p, of)
 	return max(k.cov(p, p)-blas64.Dot(vec(s.v), vec(s.spare))/(s.q.scale*s.q.scale), 0)
 }

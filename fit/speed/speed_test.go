@@ -104,8 +104,8 @@ func TestRepeatsAreMerged(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := m.Measurements("t4", data.AllReduce)
-	if len(rows) != 2 || math.Abs(rows[0].StepTime-.2) > 1e-12 {
-		t.Errorf("rows %+v, want the geometric mean 0.2 first", rows)
+	if len(rows) != 2 || math.Abs(rows[1].StepTime-.2) > 1e-12 {
+		t.Errorf("rows %+v, want the geometric mean 0.2 last", rows)
 	}
 	if p, _ := m.Predict(data.Config{Workers: 2, LocalBatch: 32}); p.Support != 3 {
 		t.Errorf("support %d, want 3", p.Support)
@@ -267,4 +267,31 @@ func ExampleFit() {
 	}
 	fmt.Printf("about %.1f s, extrapolated: %v (%s)\n", p.StepTime.Mean, p.Extrapolated, p.Why)
 	// Output: about 0.2 s, extrapolated: true (workers 8, measured 1 to 4; workers on one node 8, measured 1 to 4)
+}
+
+// The order of the rows in a file says nothing.
+func TestRowsOutOfOrder(t *testing.T) {
+	var ms []data.Measurement
+	for i, k := range []int{1, 2, 4, 8, 2, 8} {
+		ms = append(ms, measured(k, 32, .1+.002*float64(k)+.001*float64(i%2)))
+	}
+	ask := data.Config{GPUType: "t4", Workers: 32, Nodes: 8, LocalBatch: 32}
+	var first Prediction
+	for range len(ms) {
+		ms = append(ms[1:], ms[0])
+		m, err := fitAll(ms, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := m.Predict(ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.Support == 0 {
+			first = p
+		}
+		if math.Abs(p.StepTime.Mean/first.StepTime.Mean-1) > 1e-6 || math.Abs(p.StepTime.Hi/first.StepTime.Hi-1) > 1e-6 {
+			t.Errorf("rows in one order: %+v, in another: %+v", first.StepTime, p.StepTime)
+		}
+	}
 }

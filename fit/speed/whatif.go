@@ -41,17 +41,26 @@ func (m *Model) WhatIf(changes []Change) (*Model, error) {
 
 func (g *group) whatIf(changes []Change) (*group, error) {
 	changed, post := *g, *g.post
-	for _, c := range changes {
-		from := post.drawn
-		next := make([]form.Curve, len(from))
-		for d := range from {
-			var ok bool
-			if next[d], ok = form.Change(from[d], c.Parameter, c.Factor); !ok {
+	change := func(from form.Curve) (form.Curve, error) {
+		for _, c := range changes {
+			next, ok := form.Change(from, c.Parameter, c.Factor)
+			if !ok {
 				return nil, &data.InputError{Source: data.Source{Column: "what-if"}, Found: fmt.Sprintf("%q for family %s", c.Parameter, g.family),
-					Want: "one of " + strings.Join(form.Changes(from[d]), ", ")}
+					Want: "one of " + strings.Join(form.Changes(from), ", ")}
 			}
+			from = next
 		}
-		post.drawn = next
+		return from, nil
+	}
+	var err error
+	if post.best, err = change(post.best); err != nil {
+		return nil, err
+	}
+	post.curves = make([]form.Curve, len(g.post.curves))
+	for d := range post.curves {
+		if post.curves[d], err = change(g.post.curves[d]); err != nil {
+			return nil, err
+		}
 	}
 	changed.post = &post
 	return &changed, nil
@@ -69,13 +78,13 @@ func (m *Model) Speedup(changed *Model, c data.Config) (data.Estimate, error) {
 	if err != nil {
 		return data.Estimate{}, err
 	}
-	before, after := make([]float64, draws), make([]float64, draws)
-	a.g.post.spread(&a.p, nil, before)
-	b.g.post.spread(&b.p, nil, after)
-	for d := range before {
-		before[d] -= after[d]
+	var before, after sampled
+	before.sample(&a, &answering{})
+	after.sample(&b, &answering{})
+	for d := range before.ln {
+		before.ln[d] -= after.ln[d]
 	}
-	return quantiles(before), nil
+	return quantiles(before.ln[:]), nil
 }
 
 // Only returns the model of one GPU type and mode, which can be changed where

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"knee/data"
 	"knee/internal/parallel"
@@ -23,10 +24,16 @@ func (m *Model) World(seed int64) func(c data.Config) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		p, of := q.g.post, make([]float64, draws)
-		process := p.spread(&q.p, nil, of)
-		s := p.scales[d]
-		return math.Exp(of[d] + math.Sqrt(s*s*process+q.further)*p.gauss[d]), nil
+		for _, post := range q.g.posteriors() {
+			i, ok := slices.BinarySearch(post.mine, d)
+			if !ok {
+				continue
+			}
+			of := make([]float64, len(post.mine))
+			process := post.spread(&q.p, nil, of)
+			return math.Exp(of[i] + math.Sqrt(sq(post.scales[d])*process+q.further)*post.gauss[d]), nil
+		}
+		return 0, fmt.Errorf("draw %d of %d is missing", d, draws)
 	}
 }
 
@@ -42,14 +49,15 @@ func (m *Model) Draws(cs []data.Config) (ln [][]float64, sd []float64, err error
 			if err != nil {
 				return fmt.Errorf("configuration %d: %w", i, err)
 			}
-			p := q.g.post
-			ln[i] = make([]float64, draws)
-			process := p.spread(&q.p, nil, ln[i])
-			var scale float64 // mean square
-			for _, s := range p.scales {
-				scale += s * s / draws
+			var s sampled
+			s.sample(&q, &answering{})
+			ln[i] = slices.Clone(s.ln[:])
+			for _, post := range q.g.posteriors() {
+				for _, d := range post.mine {
+					sd[i] += (s.variance[d] + sq(post.fresh)) / draws
+				}
 			}
-			sd[i] = math.Sqrt(scale*process + q.further + p.fresh*p.fresh)
+			sd[i] = math.Sqrt(sd[i])
 			return nil
 		}
 	})

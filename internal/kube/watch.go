@@ -29,19 +29,19 @@ type Watched[T any] interface {
 	Meta() *Meta
 }
 
-// Watch says what to follow and for how long a silent server is borne with.
+// Watch says what to follow and how long an outage of the server may last.
 type Watch struct {
 	Path     string // a collection
 	Selector Selector
-	// Patience is how long the server may be out of reach before Follow
+	// OutageTimeout is how long the server may be out of reach before Follow
 	// gives up; 0 means 5 minutes.
-	Patience time.Duration
+	OutageTimeout time.Duration
 	// Down, if not nil, is told each time the server is found out of reach.
 	Down func(error)
 }
 
-// defaultPatience covers the upgrade of a control plane.
-const defaultPatience = 5 * time.Minute
+// defaultOutageTimeout covers the upgrade of a control plane.
+const defaultOutageTimeout = 5 * time.Minute
 
 // watchTimeout is how long the server is asked to keep one watch open. The
 // client then opens the next; a connection that died unseen costs no more.
@@ -56,8 +56,8 @@ const watchTimeout = 5 * time.Minute
 // Gone), or nothing is known of what was missed, it lists again and reports
 // the difference; intermediate states may then be missing, final ones never.
 func Follow[T any, P Watched[T]](ctx context.Context, c *Client, w Watch, synced func(), changed func(Change[T]) error) error {
-	if w.Patience == 0 {
-		w.Patience = defaultPatience
+	if w.OutageTimeout == 0 {
+		w.OutageTimeout = defaultOutageTimeout
 	}
 	f := &follower[T, P]{client: c, watch: w, synced: synced, changed: changed, known: map[string]T{}}
 	f.alive()
@@ -111,7 +111,7 @@ func (f *follower[T, P]) down(err error) error {
 	if f.watch.Down != nil {
 		f.watch.Down(err)
 	}
-	if silent := time.Since(time.Unix(0, f.answered.Load())); silent > f.watch.Patience {
+	if silent := time.Since(time.Unix(0, f.answered.Load())); silent > f.watch.OutageTimeout {
 		return &stopError{fmt.Errorf("watch %s: no contact for %s: %w", f.watch.Path, silent.Round(time.Second), err)}
 	}
 	return nil

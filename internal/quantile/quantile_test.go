@@ -23,21 +23,6 @@ func TestWeightedAgreesWithGonum(t *testing.T) {
 	})
 }
 
-func TestTailsEqualsSorted(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		v := rapid.SliceOfN(rapid.SampledFrom([]float64{-3, -1, 0, .5, 1, 2, 7.25, math.Inf(1)}), 1, 300).Draw(t, "values")
-		p := rapid.SampledFrom([]float64{0, .01, .05, .25, .5}).Draw(t, "p")
-		sorted := slices.Sorted(slices.Values(v))
-		lo, hi := Tails(v, p)
-		if lo != Sorted(sorted, p) || hi != Sorted(sorted, 1-p) {
-			t.Fatalf("tails %g, %g, want %g, %g", lo, hi, Sorted(sorted, p), Sorted(sorted, 1-p))
-		}
-	})
-	if lo, hi := Tails(nil, .05); !math.IsNaN(lo) || !math.IsNaN(hi) {
-		t.Errorf("tails of nothing: %g, %g", lo, hi)
-	}
-}
-
 func TestSortedIsWithinAndMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.SliceOfN(rapid.Float64Range(-9, 9), 1, 20).Draw(t, "values")

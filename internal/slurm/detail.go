@@ -15,6 +15,7 @@ import (
 type Detail struct {
 	Job
 	Name, User, Account, QOS, Partition, Comment string
+	Cluster                                      string
 
 	Het, Array   bool // part of a heterogeneous job, of an array
 	Batch        bool // runs a script, and not salloc or srun
@@ -93,6 +94,7 @@ type rawJob struct {
 	Account      string   `json:"account"`
 	QOS          string   `json:"qos"`
 	Partition    string   `json:"partition"`
+	Cluster      string   `json:"cluster"`
 	Comment      comment  `json:"comment"`
 	Het          amount   `json:"het_job_id"`
 	Array        amount   `json:"array_job_id"`
@@ -172,7 +174,7 @@ func ParseDetails(b []byte) ([]Detail, error) {
 
 func (r rawJob) detail() Detail {
 	d := Detail{Job: Job{ID: strconv.Itoa(r.ID.whole()), State: strings.ToUpper(r.State[0]), Reason: r.Reason},
-		Name: r.Name, User: r.User, Account: r.Account, QOS: r.QOS, Partition: r.Partition, Comment: string(r.Comment),
+		Name: r.Name, User: r.User, Account: r.Account, QOS: r.QOS, Partition: r.Partition, Cluster: r.Cluster, Comment: string(r.Comment),
 		Het: r.Het > 0, Array: r.Array > 0, Batch: r.Batch, Requeue: r.Requeue, Priority: float64(r.Priority), Restarts: r.Restarts.whole(),
 		Submit: r.Submit.moment(), Nodes: r.Nodes, GRES: r.GRES, NodeCount: r.NodeCount.whole(), Tasks: r.Tasks.whole(),
 		CPUsPerTask: r.CPUsPerTask.whole(), TasksPerNode: r.TasksPerNode.whole(), TRESPerNode: r.PerNode,

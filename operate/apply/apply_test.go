@@ -83,6 +83,38 @@ func TestApplyTwice(t *testing.T) {
 	}
 }
 
+// What a plan does not know of the limits of a scheduler is not applied.
+func TestLimits(t *testing.T) {
+	for most, want := range map[int]string{5: "2 refused", 6: "2 done"} {
+		f := queuetest.New("n1", "n2")
+		f.Add("1", 2, on("n1", 2))
+		f.Add("2", 2).Held = true
+		f.Get("2").HeldByUs = true
+		f.Limits = []queue.Limit{{Name: "QOS night", Most: most, Jobs: map[string]bool{"1": true, "2": true}}, {Most: 2, GPUType: "t4", Jobs: map[string]bool{"1": true}}}
+		p := planOf(entry("1", data.Grow, []data.NodeShare{on("n1", 2)}, on("n2", 4)), entry("2", data.Start, nil, on("n1", 2)))
+		expect(t, fmt.Sprint(most), run(t, runner(f), p), "1 done", want)
+	}
+}
+
+// A job that another starts gets its size while it waits, and is never held.
+func TestInPlace(t *testing.T) {
+	for deaf, want := range map[string]string{"": "1 done", "1": "1 rolled back"} {
+		f := queuetest.New("n1")
+		f.Add("1", 1).InPlace = true
+		f.Cluster.Nodes[0].Drained = true
+		f.Deaf = []string{deaf}
+		p := planOf(entry("1", data.Start, nil, on("n1", 4)))
+		expect(t, "waits", run(t, runner(f), p), want)
+		if one := f.Get("1"); one.Workers != 4 && deaf == "" || one.Held || slices.ContainsFunc(f.Calls, func(c string) bool { return strings.HasPrefix(c, "hold") }) {
+			t.Errorf("%+v, asked for %q", one, f.Calls)
+		}
+		if deaf == "" {
+			expect(t, "again", run(t, runner(f), p), "1 already")
+		}
+		expect(t, "nothing for it", run(t, runner(f), planOf(entry("1", data.Pause, nil))))
+	}
+}
+
 func TestDryRunChangesNothing(t *testing.T) {
 	f, p := exchange()
 	changes, err := runner(f).Run(t.Context(), p, true)

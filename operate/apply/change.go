@@ -46,6 +46,10 @@ func (c *Change) set(s Status, format string, args ...any) {
 // Pending reports whether the change is still to be made.
 func (c *Change) Pending() bool { return c.Status == Planned }
 
+// places reports whether the change is still to be made and takes room that knee
+// has to find.
+func (c *Change) places() bool { return c.Pending() && !c.job.InPlace }
+
 // Diff compares a plan with the queue. allowed returns why a job may not be
 // changed, empty if it may; nil allows all. Entries that keep a job as it is
 // and has been are left out.
@@ -57,7 +61,7 @@ func Diff(p *data.Plan, snap *queue.Snapshot, s queue.Scheduler, allowed func(qu
 		if job != nil {
 			c.job, c.From = *job, job.Nodes
 		}
-		if entry.Action == data.Keep && (job == nil || !job.HeldByUs) {
+		if entry.Action == data.Keep && (job == nil || !job.HeldByUs) || job != nil && job.InPlace && len(c.To)+len(c.From) == 0 {
 			continue
 		}
 		out = append(out, c)
@@ -76,6 +80,8 @@ func Diff(p *data.Plan, snap *queue.Snapshot, s queue.Scheduler, allowed func(qu
 			c.set(Refused, "%s", job.Fixed)
 		case job.Held && !job.HeldByUs:
 			c.set(Refused, "it is held, and not by knee")
+		case job.InPlace && len(c.To) == 0:
+			c.set(Refused, "knee does not decide when it runs")
 		case len(job.Nodes) > 0 && !job.Requeue:
 			c.set(Refused, "it cannot be stopped and started again: it has no requeue")
 		default:
@@ -102,6 +108,10 @@ func (c *Change) judge(job queue.Job, s queue.Scheduler, allowed func(queue.Job)
 
 // reached reports whether a job has what the change wants.
 func (c *Change) reached(job queue.Job) bool {
+	if c.job.InPlace {
+		n := queue.Workers(c.To)
+		return n > 0 && job.Workers == n && (len(job.Nodes) == 0 || queue.Workers(job.Nodes) == n)
+	}
 	if c.Action == data.Pause {
 		return job.Held && len(job.Nodes) == 0
 	}
@@ -119,18 +129,19 @@ func covers(want, has []data.NodeShare) bool {
 	})
 }
 
-// free refuses changes until those that are left fit the nodes: what every job
-// of the queue has is taken, what the changes leave is given back, and a node
-// must hold the rest. The later changes of the plan give way first.
+// free refuses changes until those that are left fit the nodes and the limits of
+// the scheduler: what every job of the queue has is taken, what the changes
+// leave is given back, and a node must hold the rest. The later changes of the
+// plan give way first.
 func free(changes []*Change, snap *queue.Snapshot) {
-	slots := map[string]int{}
+	slots, types := map[string]int{}, map[string]string{}
 	up := map[string]bool{}
 	for _, n := range snap.Cluster.Nodes {
-		slots[n.Name], up[n.Name] = n.GPUs, !n.Drained
+		slots[n.Name], types[n.Name], up[n.Name] = n.GPUs, n.GPUType, !n.Drained
 	}
 	for _, c := range changes {
 		for _, s := range c.To {
-			if c.Pending() && !up[s.Node] {
+			if c.places() && !up[s.Node] {
 				c.set(Refused, "node %s takes nothing new", s.Node)
 			}
 		}
@@ -144,17 +155,49 @@ func free(changes []*Change, snap *queue.Snapshot) {
 			use(left, j.Nodes, 1)
 		}
 		for _, c := range changes {
-			if c.Pending() {
+			if c.places() {
 				if j := snap.Find(c.ID); j != nil {
 					use(left, j.Nodes, -1)
 				}
 				use(left, c.To, 1)
 			}
 		}
-		if !refuseLast(changes, left) {
+		if !refuseLast(changes, left) && !refuseBeyond(changes, snap, types) {
 			return
 		}
 	}
+}
+
+// refuseBeyond refuses the last change of a job whose limit would be exceeded,
+// and reports whether there was one. types are those of the nodes.
+func refuseBeyond(changes []*Change, snap *queue.Snapshot, types map[string]string) bool {
+	for _, l := range snap.Limits {
+		used := 0
+		var last *Change
+		for _, j := range snap.Jobs {
+			used += l.Used(j.ID, j.GPUType, j.Nodes)
+		}
+		for _, c := range changes {
+			j := snap.Find(c.ID)
+			if !c.places() || j == nil || !l.Jobs[c.ID] {
+				continue
+			}
+			used -= l.Used(c.ID, j.GPUType, j.Nodes)
+			if len(c.To) > 0 {
+				used += l.Used(c.ID, types[c.To[0].Node], c.To)
+				last = c
+			}
+		}
+		if used > l.Most && last != nil {
+			what := "GPUs"
+			if l.Running {
+				what = "jobs"
+			}
+			last.set(Refused, "%s may have %d %s and would have %d", l.Name, l.Most, what, used)
+			return true
+		}
+	}
+	return false
 }
 
 // use takes k times the workers of nodes.
@@ -169,7 +212,7 @@ func use(left map[string]int, nodes []data.NodeShare, k int) {
 func refuseLast(changes []*Change, left map[string]int) bool {
 	for i := len(changes) - 1; i >= 0; i-- {
 		c := changes[i]
-		if !c.Pending() {
+		if !c.places() {
 			continue
 		}
 		for _, s := range c.To {

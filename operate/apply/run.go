@@ -103,7 +103,7 @@ func (r *Runner) stop(ctx context.Context, changes []*Change) error {
 	failed := false
 	for _, running := range []bool{false, true} {
 		for _, c := range changes {
-			if !c.Pending() || running != (len(c.From) > 0) {
+			if !c.places() || running != (len(c.From) > 0) {
 				continue
 			}
 			if failed && !c.job.HeldByUs { // its place may not become free
@@ -181,7 +181,9 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 		return err
 	}
 	for _, c := range late {
-		c.Reason = "it does not run on " + where(c.To) + " in time"
+		if c.Reason = "it does not run on " + where(c.To) + " in time"; c.job.InPlace {
+			c.Reason = fmt.Sprintf("its scheduler does not show %d workers in time", queue.Workers(c.To))
+		}
 	}
 	for _, c := range started {
 		if c.Status == Ended {
@@ -223,6 +225,13 @@ func (r *Runner) rollBack(ctx context.Context, changes []*Change) error {
 			continue
 		case c.reached(*j):
 			c.Status, c.Reason = Done, ""
+			continue
+		case c.job.InPlace:
+			if err := r.Scheduler.Start(ctx, *j, c.From); err != nil {
+				c.set(Failed, "%s; then %v", c.Reason, err)
+			} else {
+				c.set(RolledBack, "%s", c.Reason)
+			}
 			continue
 		case len(j.Nodes) > 0:
 			c.set(Failed, "%s; it runs on %s", c.Reason, where(j.Nodes))

@@ -19,6 +19,9 @@ func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
 	if !ok {
 		return "it was not read from Kubernetes"
 	}
+	if !j.Resizable && queue.Workers(to) != j.Workers {
+		return fmt.Sprintf("it stays at %d GPUs: Kubernetes does not change the completions of a Job that has no index for each of its pods", j.Workers)
+	}
 	if _, err := replicas(w, to); err != nil {
 		return err.Error()
 	}
@@ -82,6 +85,18 @@ func requested(w workload) []int {
 	return out
 }
 
+// note writes down what the owner of a job asks for, unless it is written there.
+func note(notes map[string]any, w workload, roles []role) {
+	if requested(w) != nil {
+		return
+	}
+	var counts []string
+	for _, r := range roles {
+		counts = append(counts, strconv.Itoa(r.pods))
+	}
+	notes[askedFor] = strings.Join(counts, ",")
+}
+
 // Ended implements [queue.Scheduler].
 func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) {
 	w, ok := j.Handle.(workload)
@@ -114,13 +129,7 @@ func (q *Queue) Hold(ctx context.Context, j queue.Job) error {
 		return err
 	}
 	notes := map[string]any{heldBy: "true"}
-	if requested(w) == nil {
-		var counts []string
-		for _, r := range roles {
-			counts = append(counts, strconv.Itoa(r.pods))
-		}
-		notes[askedFor] = strings.Join(counts, ",")
-	}
+	note(notes, w, roles)
 	spec := map[string]any{}
 	put(spec, w.kind.suspend, true)
 	return q.patch(ctx, j, w, notes, spec)
@@ -140,6 +149,8 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	switch {
 	case fresh.Metadata.UID != j.ID:
 		return errors.New("another job has its name now")
+	case j.InPlace:
+		return q.resize(ctx, j, fresh, to)
 	case !fresh.suspended():
 		return errors.New("it is not suspended")
 	}
@@ -168,10 +179,8 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	if list, ok := at(fresh.Spec, fresh.kind.list).([]any); ok && len(list) > 0 {
 		put(spec, fresh.kind.list, clone(list))
 	}
-	for i, r := range roles {
-		if r.replicas != nil {
-			put(spec, r.replicas, counts[i])
-		}
+	fresh.resize(spec, roles, counts)
+	for _, r := range roles {
 		template, _ := at(fresh.Spec, r.template).(map[string]any)
 		had := at(template, affinityPath) != nil
 		switch terms := bound(template, was, nodes); {
@@ -182,6 +191,34 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 		}
 	}
 	return q.patch(ctx, j, fresh, notes, spec)
+}
+
+// resize gives a job that is changed in place another number of pods, as many
+// as its owner asked for if there are no nodes.
+func (q *Queue) resize(ctx context.Context, j queue.Job, w workload, to []data.NodeShare) error {
+	roles, err := w.roles()
+	if err != nil {
+		return err
+	}
+	counts := requested(w)
+	if len(to) > 0 {
+		counts, err = replicas(w, to)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !w.suspended() && !elastic(w):
+		return errors.New("it has been admitted meanwhile")
+	case len(counts) != len(roles):
+		return errors.New("how many pods its owner asked for is not known")
+	}
+	notes, spec := map[string]any{}, map[string]any{}
+	note(notes, w, roles)
+	if list, ok := at(w.Spec, w.kind.list).([]any); ok && len(list) > 0 {
+		put(spec, w.kind.list, clone(list))
+	}
+	w.resize(spec, roles, counts)
+	return q.patch(ctx, j, w, notes, spec)
 }
 
 // patch changes a job as it was read, and has it written down.

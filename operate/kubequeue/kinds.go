@@ -37,7 +37,9 @@ type kind struct {
 	// pods reports whether a pod is one of a job; nil: if the job owns it.
 	pods func(workload, kube.Pod) bool
 	// fixed returns why a job of the kind cannot be changed; nil: all can be.
-	fixed func(workload) string
+	fixed func(w workload, inPlace bool) string
+	// jobSet: a JobSet of its name makes its pods, and may keep their number.
+	jobSet bool
 }
 
 // kinds are the kinds of jobs that are read, those first that have jobs of the
@@ -49,7 +51,7 @@ func kinds() []kind {
 		{name: "TrainJob", group: "trainer.kubeflow.org/v1alpha1", resource: "trainjobs", suspend: []string{"suspend"}, replicas: [][]string{{"trainer", "numNodes"}},
 			pods: func(w workload, p kube.Pod) bool {
 				return p.Metadata.Namespace == w.Metadata.Namespace && p.Metadata.Labels["jobset.sigs.k8s.io/jobset-name"] == w.Metadata.Name
-			}, fixed: fixedTrainJob},
+			}, fixed: fixedTrainJob, jobSet: true},
 		{name: "RayJob", group: "ray.io/v1", resource: "rayjobs", suspend: []string{"suspend"},
 			templates: [][]string{{"rayClusterSpec", "headGroupSpec", "template"}, under(group, "template")},
 			replicas:  [][]string{nil, under(group, "replicas")}, limits: group, list: group[:2],
@@ -65,23 +67,26 @@ func kinds() []kind {
 
 // fixedJob: Kubernetes forbids changes of the pod template of a Job that has
 // started.
-func fixedJob(w workload) string {
-	if w.Status.StartTime != nil {
+func fixedJob(w workload, inPlace bool) string {
+	if !inPlace && w.Status.StartTime != nil {
 		return "Kubernetes does not change where a Job runs once it has started; a PyTorchJob can be moved"
 	}
 	return ""
 }
 
-// fixedTrainJob: the JobSet of a TrainJob refuses another number of pods, also
-// while it is suspended (jobset v0.8, ValidateUpdate), and an override of a
-// TrainJob has a node selector but no affinity, which could name several nodes.
-func fixedTrainJob(workload) string {
-	return "the JobSet of a TrainJob keeps its number of pods, and a TrainJob cannot name several nodes; a PyTorchJob can be resized"
+// fixedTrainJob: an override of a TrainJob has a node selector but no affinity,
+// which could name several nodes, and the JobSet of one that runs refuses another
+// number of pods (jobset v0.10, ValidateUpdate).
+func fixedTrainJob(_ workload, inPlace bool) string {
+	if inPlace {
+		return ""
+	}
+	return "a TrainJob cannot name several nodes, and its JobSet keeps the number of its pods while it runs; a PyTorchJob can be moved"
 }
 
 // fixedRayJob: a suspended RayJob gives its cluster up, and gets a new one of
 // the size and place that it then asks for.
-func fixedRayJob(w workload) string {
+func fixedRayJob(w workload, _ bool) string {
 	groups, _ := at(w.Spec, []string{"rayClusterSpec", "workerGroupSpecs"}).([]any)
 	hosts, _ := at(w.Spec, []string{"rayClusterSpec", "workerGroupSpecs", "0", "numOfHosts"}).(float64)
 	scales, _ := at(w.Spec, []string{"rayClusterSpec", "enableInTreeAutoscaling"}).(bool)
@@ -94,6 +99,29 @@ func fixedRayJob(w workload) string {
 		return "knee resizes a RayJob with one group of workers, each of one pod"
 	}
 	return ""
+}
+
+// completions is where a batch Job says how many of its pods have to end well.
+var completions = []string{"completions"}
+
+// resizable reports whether the job can have another number of pods. That of a
+// Job which counts its completions changes with them, and only if they have an
+// index (elastic Indexed Jobs, Kubernetes 1.27).
+func (w workload) resizable() bool {
+	n := at(w.Spec, completions)
+	return w.kind.name != "Job" || n == nil || w.Spec["completionMode"] == "Indexed" && n == at(w.Spec, []string{"parallelism"})
+}
+
+// resize puts the number of pods of each role into a patch.
+func (w workload) resize(spec map[string]any, roles []role, counts []int) {
+	for i, r := range roles {
+		if r.replicas != nil {
+			put(spec, r.replicas, counts[i])
+		}
+	}
+	if w.kind.name == "Job" && at(w.Spec, completions) != nil {
+		put(spec, completions, counts[0])
+	}
 }
 
 // collection is the path of the jobs of a kind, of all namespaces if that is

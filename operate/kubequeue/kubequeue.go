@@ -10,6 +10,7 @@
 package kubequeue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,10 +30,9 @@ import (
 
 // Annotations of jobs that knee operates.
 const (
-	heldBy    = "knee/held"      // "true": suspended by knee, or by an owner who leaves its start to knee
-	askedFor  = "knee/requested" // replicas of each role that its owner asked for, "1,3"
-	boundTo   = "knee/nodes"     // node names that knee has put into its affinity, "a,b"
-	kueueName = "kueue.x-k8s.io/queue-name"
+	heldBy   = "knee/held"      // "true": suspended by knee, or by an owner who leaves its start to knee
+	askedFor = "knee/requested" // replicas of each role that its owner asked for, "1,3"
+	boundTo  = "knee/nodes"     // node names that knee has put into its affinity, "a,b"
 )
 
 // Queue is the queue of the cluster that a client speaks to.
@@ -40,6 +41,7 @@ type Queue struct {
 	namespaces []string
 	audit      func(queue.Command) error
 	types      map[string]string     // GPU type of each node, since the last Read
+	jobSets    map[string]int        // pods of each JobSet, by namespace/name, since then
 	pods       map[string][]kube.Pod // by the uid of the job that owns them, since then
 }
 
@@ -77,7 +79,7 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	}
 	pods = slices.DeleteFunc(pods, func(p kube.Pod) bool { return p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" })
 	s := &queue.Snapshot{Cluster: cluster, Warnings: warnings}
-	q.pods = map[string][]kube.Pod{}
+	q.pods, q.jobSets = map[string][]kube.Pod{}, map[string]int{}
 	for _, p := range pods {
 		for _, o := range p.Metadata.OwnerReferences {
 			q.pods[o.UID] = append(q.pods[o.UID], p)
@@ -92,6 +94,11 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 			}
 			if err != nil {
 				return nil, fmt.Errorf("list %s: %w", k.collection(ns), err)
+			}
+			if k.jobSet && len(list) > 0 {
+				if err := q.readJobSets(ctx, ns); err != nil {
+					return nil, err
+				}
 			}
 			for _, w := range list {
 				w.kind = k
@@ -173,7 +180,7 @@ func (q *Queue) slots(p kube.Pod) (int, error) {
 func (q *Queue) job(w workload, pods []kube.Pod, taken map[string]bool) (queue.Job, error) {
 	m := w.Metadata
 	j := queue.Job{ID: m.UID, Kind: w.kind.name, Name: m.Name, Namespace: m.Namespace, Labels: m.Labels, Queue: m.Labels[kueueName],
-		Requeue: true, Resizable: true, Held: w.suspended(), Handle: w}
+		Requeue: true, Resizable: w.resizable(), Held: w.suspended(), Handle: w}
 	j.HeldByUs = j.Held && m.Annotations[heldBy] == "true"
 	if m.CreationTimestamp != nil {
 		j.Submitted = m.CreationTimestamp.UTC()
@@ -226,6 +233,9 @@ func (q *Queue) job(w workload, pods []kube.Pod, taken map[string]bool) (queue.J
 	default:
 		j.State, j.Reason = queue.Pending, fmt.Sprintf("%d of %d pods are on nodes", bound, pieces)
 	}
+	if j.Queue != "" {
+		q.queued(w, roles, pods, &j)
+	}
 	j.Fixed = fixed(w, roles, j)
 	return j, nil
 }
@@ -249,20 +259,22 @@ func fixed(w workload, roles []role, j queue.Job) string {
 	switch {
 	case last == 0:
 		return "it asks for no GPUs"
-	case j.Queue != "":
-		return "Kueue decides when it runs"
+	case j.Queue != "" && !j.InPlace:
+		return "Kueue has admitted it at this size, and changes that of no job that runs but an elastic Job's"
+	case j.InPlace && !j.Resizable:
+		return "Kubernetes does not change the completions of a Job that has no index for each of its pods"
 	case slices.ContainsFunc(roles, func(r role) bool { return r.gpus != last && (r.gpus > 0 || r.replicas != nil) }):
 		return "its pods ask for different numbers of GPUs"
 	case len(w.Metadata.OwnerReferences) > 0:
 		return "it belongs to " + w.Metadata.OwnerReferences[0].Kind + " " + w.Metadata.OwnerReferences[0].Name
 	case w.kind.fixed != nil:
-		return w.kind.fixed(w)
+		return w.kind.fixed(w, j.InPlace)
 	}
 	return ""
 }
 
-// Log implements [queue.Scheduler]: the output of the first pod by name, which
-// is that of rank 0, of those there were when the queue was last read.
+// Log implements [queue.Scheduler]: the output of the pod of rank 0, of those
+// there were when the queue was last read.
 func (q *Queue) Log(ctx context.Context, j queue.Job, path string, since time.Time) (io.ReadCloser, error) {
 	if path != "" {
 		return os.Open(path)
@@ -271,10 +283,32 @@ func (q *Queue) Log(ctx context.Context, j queue.Job, path string, since time.Ti
 	if len(pods) == 0 {
 		return nil, fs.ErrNotExist
 	}
-	first := slices.MinFunc(pods, func(a, b kube.Pod) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	first := slices.MinFunc(pods, byRank)
 	o := kube.LogOptions{Since: since}
 	if len(first.Spec.Containers) > 0 {
 		o.Container = first.Spec.Containers[0].Name
 	}
 	return q.client.Logs(ctx, j.Namespace, first.Metadata.Name, o)
+}
+
+// byRank orders the pods of a job: those with GPUs first, since others prepare
+// data or coordinate, then by the role and index that their operator has given
+// them, then by name.
+func byRank(a, b kube.Pod) int {
+	idle := func(p kube.Pod) int {
+		if n, err := gpus(p.Spec); err == nil && n > 0 {
+			return 0
+		}
+		return 1
+	}
+	index := func(p kube.Pod) int {
+		for _, label := range []string{"batch.kubernetes.io/job-completion-index", "training.kubeflow.org/replica-index"} {
+			if n, err := strconv.Atoi(p.Metadata.Labels[label]); err == nil {
+				return n
+			}
+		}
+		return 0
+	}
+	role := func(p kube.Pod) string { return p.Metadata.Labels["training.kubeflow.org/replica-type"] } // master, worker
+	return cmp.Or(cmp.Compare(idle(a), idle(b)), strings.Compare(role(a), role(b)), cmp.Compare(index(a), index(b)), strings.Compare(a.Metadata.Name, b.Metadata.Name))
 }

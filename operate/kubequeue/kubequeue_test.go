@@ -2,6 +2,7 @@ package kubequeue
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"knee/data"
+	"knee/internal/kube"
 	"knee/operate/queue"
 )
 
@@ -68,6 +70,74 @@ func TestRayJob(t *testing.T) {
 	scaled := read(`"enableInTreeAutoscaling":true,`)
 	if why := fixed(scaled, roles, queue.Job{}); why == "" {
 		t.Error("a job that Ray scales can be changed")
+	}
+}
+
+// A job of Kueue can have another size while it waits; one that runs only if it
+// is elastic; one whose completions are counted only if they have an index.
+func TestKueue(t *testing.T) {
+	const template = `"template":{"spec":{"containers":[{"name":"w","resources":{"limits":{"nvidia.com/gpu":"2"}}}]}}`
+	for _, c := range []struct{ name, notes, spec, fixed, patch string }{
+		{"Job", "", `"suspend":true,"parallelism":1,` + template, "", `{"parallelism":4}`},
+		{"Job", "", `"suspend":true,"parallelism":2,"completions":2,"completionMode":"Indexed",` + template, "", `{"completions":4,"parallelism":4}`},
+		{"Job", "", `"suspend":true,"parallelism":2,"completions":2,` + template, "has no index", ""},
+		{"Job", "", `"suspend":false,"parallelism":1,` + template, "has admitted it", ""},
+		{"Job", `"kueue.x-k8s.io/elastic-job":"true"`, `"suspend":false,"parallelism":1,` + template, "", `{"parallelism":4}`},
+		{"TrainJob", "", `"suspend":true,"trainer":{"numNodes":1,"resourcesPerNode":{"limits":{"nvidia.com/gpu":"2"}}}`, "", `{"trainer":{"numNodes":4}}`},
+		{"TrainJob", "", `"suspend":false,"trainer":{"numNodes":1,"resourcesPerNode":{"limits":{"nvidia.com/gpu":"2"}}}`, "has admitted it", ""},
+	} {
+		w := workload{kind: kindOf(c.name)}
+		text := `{"metadata":{"name":"a","namespace":"b","uid":"u","labels":{"kueue.x-k8s.io/queue-name":"q"},"annotations":{` + c.notes + `}},"spec":{` + c.spec + `}}`
+		if err := json.Unmarshal([]byte(text), &w); err != nil {
+			t.Fatal(err)
+		}
+		q := &Queue{jobSets: map[string]int{"b/a": 3}}
+		j, err := q.job(w, nil, map[string]bool{})
+		if err != nil || !strings.Contains(j.Fixed, c.fixed) || (j.Fixed == "") != (c.fixed == "") || c.patch != "" && !j.InPlace || j.Held {
+			t.Errorf("%s: %v, %+v", text, err, j)
+		}
+		if c.patch == "" {
+			continue
+		}
+		if c.name == "TrainJob" && j.Workers != 6 {
+			t.Errorf("%d workers, want those of its JobSet", j.Workers)
+		}
+		roles, err := w.roles()
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts, err := replicas(w, []data.NodeShare{{Node: "n1", Workers: 8}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := map[string]any{}
+		w.resize(spec, roles, counts)
+		if got := again(t, spec); got != c.patch {
+			t.Errorf("%s: patch %s, want %s", text, got, c.patch)
+		}
+	}
+}
+
+// The log of a job is that of rank 0, whatever its pods are called.
+func TestByRank(t *testing.T) {
+	pod := func(name string, gpus int, labels ...string) kube.Pod {
+		p := kube.Pod{}
+		text := fmt.Sprintf(`{"metadata":{"name":%q,"labels":{%s}},"spec":{"containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"%d"}}}]}}`, name, strings.Join(labels, ","), gpus)
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	index := func(n int) string { return fmt.Sprintf(`"batch.kubernetes.io/job-completion-index":"%d"`, n) }
+	for want, pods := range map[string][]kube.Pod{
+		"job-zz":   {pod("job-aa", 1, index(1)), pod("job-zz", 1, index(0))},
+		"a-master": {pod("a-0", 1, `"training.kubeflow.org/replica-type":"worker","training.kubeflow.org/replica-index":"0"`), pod("a-master", 1, `"training.kubeflow.org/replica-type":"master"`)},
+		"w-2":      {pod("w-10", 1, `"training.kubeflow.org/replica-index":"10"`), pod("w-2", 1, `"training.kubeflow.org/replica-index":"2"`)},
+		"t-node-0": {pod("t-dataset-initializer-0", 0, index(0)), pod("t-node-0", 2, index(0))},
+	} {
+		if got := slices.MinFunc(pods, byRank).Metadata.Name; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 

@@ -18,10 +18,8 @@ type quota struct {
 	} `json:"spec"`
 }
 
-// quotas reads how many GPUs namespaces may have: the least that any of their
-// quotas says.
+// quotas reads how many GPUs namespaces may have.
 func (q *Queue) quotas(ctx context.Context, s *queue.Snapshot) error {
-	s.Quotas = map[string]int{}
 	for _, ns := range q.namespaces {
 		path := "/api/v1/resourcequotas"
 		if ns != "" {
@@ -40,9 +38,11 @@ func (q *Queue) quotas(ctx context.Context, s *queue.Snapshot) error {
 				if err != nil {
 					return fmt.Errorf("quota %s/%s: %q of %s, want a whole number", r.Metadata.Namespace, r.Metadata.Name, text, name)
 				}
-				if least, known := s.Quotas[r.Metadata.Namespace]; !known || n < least {
-					s.Quotas[r.Metadata.Namespace] = n
+				jobs := map[string]bool{}
+				for _, j := range s.Jobs {
+					jobs[j.ID] = j.Namespace == r.Metadata.Namespace
 				}
+				s.Limits = append(s.Limits, queue.Limit{Name: "namespace " + r.Metadata.Namespace, Tenant: r.Metadata.Namespace, Most: n, Jobs: jobs})
 			}
 		}
 	}

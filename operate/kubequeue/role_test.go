@@ -46,7 +46,8 @@ func TestRole(t *testing.T) {
 		}
 		asked[map[bool]string{true: "Role", false: "ClusterRole"}[namespaced]+" "+group+" "+resource+" "+verb] = true
 		kinds := map[string]string{"pytorchjobs": `"pytorchReplicaSpecs":{"Worker":{"replicas":1,"template":` + template + `}},"runPolicy":{"suspend":%}`, "jobs": `"parallelism":1,"suspend":%,"template":` + template,
-			"rayjobs": `"suspend":%,"rayClusterSpec":{"workerGroupSpecs":[{"replicas":1,"template":` + template + `}]}`}
+			"trainjobs": `"suspend":%,"trainer":{"numNodes":1,"resourcesPerNode":{"limits":{"nvidia.com/gpu":"2"}}}`,
+			"rayjobs":   `"suspend":%,"rayClusterSpec":{"workerGroupSpecs":[{"replicas":1,"template":` + template + `}]}`}
 		answer := `{"kind":"List","items":[]}`
 		switch {
 		case resource == "nodes":
@@ -54,7 +55,7 @@ func TestRole(t *testing.T) {
 		case resource == "pods":
 			answer = `{"items":[{"metadata":{"name":"p","namespace":"training","uid":"p","ownerReferences":[{"uid":"pytorchjobs"}]},"spec":{"nodeName":"n1","containers":[{"name":"w"}]},"status":{"phase":"Running"}}]}`
 		case kinds[resource] != "":
-			answer = `{"metadata":{"name":"` + resource + `","namespace":"training","uid":"` + resource + `","annotations":{"knee/requested":"1"}},"spec":{` +
+			answer = `{"metadata":{"name":"` + resource + `","namespace":"training","uid":"` + resource + `","annotations":{"knee/requested":"1"},"labels":{` + map[string]string{"trainjobs": `"kueue.x-k8s.io/queue-name":"q"`}[resource] + `}},"spec":{` +
 				strings.ReplaceAll(kinds[resource], "%", map[bool]string{true: "true", false: "false"}[suspended]) + `}}`
 			if verb == "list" {
 				answer = `{"items":[` + answer + `]}`
@@ -74,7 +75,7 @@ func TestRole(t *testing.T) {
 	}
 	q := kubequeue.New(client, []string{"training"}, nil)
 	snap, err := q.Read(t.Context())
-	if err != nil || len(snap.Jobs) != 3 {
+	if err != nil || len(snap.Jobs) != 4 {
 		t.Fatalf("%v: %+v", err, snap)
 	}
 	for _, j := range snap.Jobs {

@@ -144,6 +144,9 @@ func (v View) fill(out *data.Job, row Row) {
 	if !j.Resizable {
 		out.Workers = data.IntRange{Min: max(1, j.Workers), Max: max(1, j.Workers)}
 	}
+	if j.Most > 0 && (out.Workers.Max == 0 || j.Most < out.Workers.Max) {
+		out.Workers.Max = max(j.Most, out.Workers.Min)
+	}
 	if len(j.GPUTypes) > 0 {
 		out.GPUTypes = j.GPUTypes
 	}
@@ -157,7 +160,7 @@ func (v View) fill(out *data.Job, row Row) {
 	case r.Steps > 0:
 		r.Steps = left(r.Steps, row.Step)
 	case r.Seconds > 0 && out.Current != nil && !j.Started.IsZero():
-		r.Seconds = left(r.Seconds, v.Now.Sub(j.Started).Seconds())
+		r.Seconds = left(r.Seconds, max(0, v.Now.Sub(j.Started).Seconds()))
 	}
 	if c := out.Current; c != nil && rule.Batch.Initial > 0 && !rule.Batch.Adapt {
 		c.LocalBatch = rule.Batch.Initial / float64(c.Placement.Workers())

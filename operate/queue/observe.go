@@ -71,6 +71,9 @@ func (v View) observe(ctx context.Context, s Scheduler, row *Row) error {
 	if moved {
 		since = row.Started
 	}
+	if since.After(v.Now) { // the clock of the scheduler is ahead
+		since = v.Now
+	}
 	in, err := s.Log(ctx, row.Job, path, since)
 	if err != nil {
 		if row.State != Running {
@@ -86,7 +89,7 @@ func (v View) observe(ctx context.Context, s Scheduler, row *Row) error {
 	if moved {
 		// What is behind the lines of the last look was printed there or here.
 		whole = whole && (r.Nodes == nil && row.Restarts == 0 || r.Nodes != nil && r.Offset == 0)
-		*r = Reading{Nodes: row.Nodes, Started: row.Started, Offset: r.Offset, Since: row.Started, Step: r.Step, Told: v.Now}
+		*r = Reading{Nodes: row.Nodes, Started: row.Started, Offset: r.Offset, Since: since, Step: r.Step, Told: v.Now}
 	}
 	return v.take(row, text, !moved || whole)
 }

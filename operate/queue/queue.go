@@ -41,15 +41,17 @@ type Job struct {
 	GPUTypes  []string         `json:"gpu_types,omitempty"` // it can have; empty: any
 	Requested int              `json:"requested"`           // workers its owner asked for
 	Workers   int              `json:"workers"`             // workers it has, or asks for now
+	Most      int              `json:"most,omitempty"`      // workers that the scheduler lets it have; 0: no limit
 
 	Submitted time.Time `json:"submitted"`
 	Started   time.Time `json:"started"` // zero if it waits
 	Priority  float64   `json:"priority"`
 	Restarts  int       `json:"restarts"`
-	Requeue   bool      `json:"requeue"`         // the scheduler may stop it and start it again
-	Resizable bool      `json:"resizable"`       // its program takes any number of workers that it is started with
-	Fixed     string    `json:"fixed,omitempty"` // why knee cannot change it, if so
-	Log       string    `json:"log,omitempty"`   // file of its output, if there is one
+	Requeue   bool      `json:"requeue"`            // the scheduler may stop it and start it again
+	Resizable bool      `json:"resizable"`          // its program takes any number of workers that it is started with
+	InPlace   bool      `json:"in_place,omitempty"` // another decides when and where it runs, and knee how many workers it has
+	Fixed     string    `json:"fixed,omitempty"`    // why knee cannot change it, if so
+	Log       string    `json:"log,omitempty"`      // file of its output, if there is one
 
 	Handle any `json:"-"` // what else the scheduler needs to find it
 }
@@ -66,8 +68,32 @@ type Snapshot struct {
 	Cluster      *data.Cluster
 	Jobs         []Job // that have not ended, by Sort
 	Reservations []Reservation
-	Quotas       map[string]int // most GPUs of a tenant; one that is not listed has no limit
+	Limits       []Limit
+	Parents      map[string]string // of accounts, by their names
 	Warnings     []string
+}
+
+// Limit is how many GPUs, or jobs that run, some jobs may have together.
+type Limit struct {
+	Name    string // for people, "account vision"
+	Tenant  string // whose quota it is; empty: a plan does not know it, and what goes beyond it is not applied
+	GPUType string // of the GPUs; empty: any
+	Running bool   // Most is a number of jobs that run
+	Most    int
+	Jobs    map[string]bool // their ids
+}
+
+// Used is how much of a limit a job takes on nodes of a GPU type.
+func (l Limit) Used(id, gpuType string, nodes []data.NodeShare) int {
+	switch {
+	case !l.Jobs[id] || len(nodes) == 0 || gpuType == "cpu":
+		return 0
+	case l.Running:
+		return 1
+	case l.GPUType != "" && l.GPUType != gpuType:
+		return 0
+	}
+	return Workers(nodes)
 }
 
 // Find returns the job of an id, nil if there is none.
@@ -104,7 +130,8 @@ type Scheduler interface {
 	// job that waits in j has started meanwhile.
 	Hold(context.Context, Job) error
 	// Start lets a waiting job start on these nodes; without nodes anywhere, at
-	// the size its owner asked for.
+	// the size its owner asked for. One that is changed in place gets as many
+	// workers, and nothing else.
 	Start(ctx context.Context, j Job, to []data.NodeShare) error
 	// Ended says how a job that has left the queue ended, and whether well.
 	Ended(context.Context, Job) (well bool, how string)

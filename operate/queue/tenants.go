@@ -1,62 +1,105 @@
 package queue
 
 import (
-	"maps"
 	"slices"
 
 	"knee/data"
 )
 
 // tenants are those of jobs.yaml: the given ones, and those whose GPUs the
-// scheduler limits. What jobs hold that no plan changes is taken off a quota,
-// which a plan compares with the jobs it changes. A limit of a scheduler that
-// does not name a GPU type holds for each.
+// scheduler limits, with the accounts above and below them if none are given.
+// What jobs hold that no plan changes is taken off a quota, which a plan
+// compares with the jobs it changes. A limit that does not name a GPU type holds
+// for each.
 func tenants(rows []Row, given []data.Tenant, snap *Snapshot) []data.Tenant {
-	out := slices.Clone(given)
-	for _, name := range slices.Sorted(maps.Keys(snap.Quotas)) {
-		at := slices.IndexFunc(out, func(t data.Tenant) bool { return t.Name == name })
-		if at < 0 {
-			at = len(out)
-			out = append(out, data.Tenant{Name: name, Weight: 1})
+	var out []data.Tenant
+	for _, t := range given {
+		left := map[string]int{}
+		for gpu, most := range t.Quota {
+			left[gpu] = max(0, most-held(rows, given, t.Name, gpu))
 		}
-		quota := map[string]int{}
-		for _, n := range snap.Cluster.Nodes {
-			quota[n.GPUType] = snap.Quotas[name]
+		if t.Quota != nil {
+			t.Quota = left
 		}
-		for gpu, most := range out[at].Quota {
-			quota[gpu] = min(most, snap.Quotas[name])
-		}
-		out[at].Quota = quota
+		out = append(out, t)
 	}
-	for i := range out {
-		out[i].Quota = maps.Clone(out[i].Quota)
-		_, anyType := snap.Quotas[out[i].Name]
-		for gpu, most := range out[i].Quota {
-			out[i].Quota[gpu] = max(0, most-held(rows, out, out[i].Name, func(t string) bool { return anyType || t == gpu }))
+	for _, l := range snap.Limits {
+		if l.Tenant == "" || l.Running {
+			continue
+		}
+		left := l.Most
+		for _, r := range rows {
+			if r.Model == "" {
+				left -= l.Used(r.ID, r.GPUType, r.Nodes)
+			}
+		}
+		t := tenant(&out, l.Tenant)
+		if t.Quota == nil {
+			t.Quota = map[string]int{}
+		}
+		for _, n := range snap.Cluster.Nodes {
+			if l.GPUType != "" && l.GPUType != n.GPUType {
+				continue
+			}
+			if most, limited := t.Quota[n.GPUType]; !limited || left < most {
+				t.Quota[n.GPUType] = max(0, left)
+			}
+		}
+	}
+	if len(given) == 0 && len(out) > 0 {
+		for _, r := range rows {
+			descend(&out, tenantOf(r.Job), snap.Parents)
 		}
 	}
 	return out
 }
 
-// held is how many GPUs fixed jobs of a tenant, and of those below it, hold.
-func held(rows []Row, all []data.Tenant, tenant string, counts func(gpuType string) bool) int {
+// tenant is the one of a name, which is put behind the others if it is new.
+func tenant(all *[]data.Tenant, name string) *data.Tenant {
+	i := slices.IndexFunc(*all, func(t data.Tenant) bool { return t.Name == name })
+	if i < 0 {
+		i = len(*all)
+		*all = append(*all, data.Tenant{Name: name, Weight: 1})
+	}
+	return &(*all)[i]
+}
+
+// descend puts an account and those above it below one another.
+func descend(all *[]data.Tenant, account string, parents map[string]string) {
+	for range len(parents) {
+		parent, known := parents[account]
+		if !known {
+			return
+		}
+		tenant(all, parent)
+		tenant(all, account).Parent = parent
+		account = parent
+	}
+}
+
+// held is how many GPUs of a type fixed jobs of a tenant, and of those below it,
+// hold.
+func held(rows []Row, all []data.Tenant, name, gpuType string) int {
 	n := 0
 	for _, r := range rows {
-		if r.Model != "" || !counts(r.GPUType) {
-			continue
-		}
-		name := tenantOf(r.Job)
-		for range len(all) + 1 {
-			if name == tenant {
-				n += Workers(r.Nodes)
-				break
-			}
-			at := slices.IndexFunc(all, func(t data.Tenant) bool { return t.Name == name })
-			if at < 0 {
-				break
-			}
-			name = all[at].Parent
+		if r.Model == "" && r.GPUType == gpuType && below(all, tenantOf(r.Job), name) {
+			n += Workers(r.Nodes)
 		}
 	}
 	return n
+}
+
+// below reports whether a tenant is another, or has it above itself.
+func below(all []data.Tenant, name, above string) bool {
+	for range len(all) + 1 {
+		if name == above {
+			return true
+		}
+		i := slices.IndexFunc(all, func(t data.Tenant) bool { return t.Name == name })
+		if i < 0 {
+			return false
+		}
+		name = all[i].Parent
+	}
+	return false
 }

@@ -10,11 +10,12 @@ import (
 
 // A quota is what a plan may hand out: less what jobs hold that it leaves alone.
 func TestTenants(t *testing.T) {
-	snap := &Snapshot{Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n1", GPUType: "a100", GPUs: 8}, {Name: "n2", GPUType: "t4", GPUs: 8}}}, Quotas: map[string]int{"vision": 6}}
-	on := func(gpu string, n int) Job {
-		return Job{Account: "vision", GPUType: gpu, Nodes: []data.NodeShare{{Node: "n", Workers: n}}}
+	snap := &Snapshot{Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n1", GPUType: "a100", GPUs: 8}, {Name: "n2", GPUType: "t4", GPUs: 8}}},
+		Limits: []Limit{{Tenant: "vision", Most: 6, Jobs: map[string]bool{"1": true, "2": true, "3": true}}}}
+	on := func(id, gpu string, n int) Job {
+		return Job{ID: id, Account: "vision", GPUType: gpu, Nodes: []data.NodeShare{{Node: "n", Workers: n}}}
 	}
-	rows := []Row{{Job: on("a100", 2)}, {Job: on("a100", 1), Model: "m"}, {Job: on("t4", 1)}, {Job: Job{Account: "speech", GPUType: "a100", Nodes: []data.NodeShare{{Node: "n", Workers: 4}}}}}
+	rows := []Row{{Job: on("1", "a100", 2)}, {Job: on("2", "a100", 1), Model: "m"}, {Job: on("3", "t4", 1)}, {Job: Job{ID: "4", Account: "speech", GPUType: "a100", Nodes: []data.NodeShare{{Node: "n", Workers: 4}}}}}
 	given := []data.Tenant{{Name: "research", Weight: 2, Quota: map[string]int{"a100": 5}}, {Name: "speech", Weight: 1, Parent: "research"}}
 	want := []data.Tenant{{Name: "research", Weight: 2, Quota: map[string]int{"a100": 1}}, given[1], {Name: "vision", Weight: 1, Quota: map[string]int{"a100": 3, "t4": 3}}}
 	if diff := cmp.Diff(want, tenants(rows, given, snap)); diff != "" {
@@ -22,5 +23,11 @@ func TestTenants(t *testing.T) {
 	}
 	if given[0].Quota["a100"] != 5 {
 		t.Error("what was given is changed")
+	}
+	snap.Parents, snap.Limits[0].GPUType = map[string]string{"vision": "research", "speech": "research", "research": "root"}, "t4"
+	want = []data.Tenant{{Name: "vision", Weight: 1, Quota: map[string]int{"t4": 5}, Parent: "research"}, {Name: "research", Weight: 1, Parent: "root"},
+		{Name: "root", Weight: 1}, {Name: "speech", Weight: 1, Parent: "research"}}
+	if diff := cmp.Diff(want, tenants(rows, nil, snap)); diff != "" {
+		t.Errorf("of the scheduler alone (-want +got):\n%s", diff)
 	}
 }

@@ -37,8 +37,9 @@ type Fake struct {
 	Now func() time.Time
 	// Failed is how jobs end that leave the queue; empty: well.
 	Failed string
-	// Deaf lists jobs that never leave their nodes.
-	Deaf []string
+	// Deaf lists jobs that never leave their nodes, or take another size in place.
+	Deaf   []string
+	Limits []queue.Limit
 }
 
 // Job is a job and what the scheduler keeps of it beside.
@@ -181,7 +182,7 @@ func (f *Fake) Read(context.Context) (*queue.Snapshot, error) {
 		return nil, err
 	}
 	f.Step()
-	s := &queue.Snapshot{Cluster: &data.Cluster{Nodes: slices.Clone(f.Cluster.Nodes)}}
+	s := &queue.Snapshot{Cluster: &data.Cluster{Nodes: slices.Clone(f.Cluster.Nodes)}, Limits: f.Limits}
 	for _, j := range f.Jobs {
 		c := j.Job
 		c.Nodes = slices.Clone(j.Nodes)
@@ -231,6 +232,15 @@ func (f *Fake) Start(_ context.Context, j queue.Job, to []data.NodeShare) error 
 		text += fmt.Sprintf(" %s×%d", s.Node, s.Workers)
 	}
 	return f.call("start", text, j.ID, func(is *Job) error {
+		if is.InPlace {
+			if is.Workers = queue.Workers(to); len(to) == 0 {
+				is.Workers = is.Requested
+			}
+			if slices.Contains(f.Deaf, j.ID) {
+				is.Workers = is.Requested
+			}
+			return nil
+		}
 		if is.State != queue.Pending {
 			return fmt.Errorf("job %s is %s and not waiting", j.ID, is.State)
 		}

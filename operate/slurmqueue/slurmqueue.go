@@ -38,6 +38,7 @@ type Commands interface {
 	Reservations(context.Context) ([]slurm.Reservation, error)
 	Control(ctx context.Context, args ...string) (string, error)
 	HowEnded(ctx context.Context, id string) (slurm.End, error)
+	Accounts(ctx context.Context, cluster string) (*slurm.Accounts, error)
 }
 
 // Queue is the queue of the cluster that the commands of Slurm reach.
@@ -49,7 +50,8 @@ type Queue struct {
 	// Commands are those that are run; nil: the ones on PATH.
 	Commands Commands
 
-	types map[string]string // GPU type of each node, since the last Read
+	types    map[string]string // GPU type of each node, since the last Read
+	accounts accounts
 }
 
 // onPath runs the commands on PATH.
@@ -68,6 +70,10 @@ func (onPath) Control(ctx context.Context, args ...string) (string, error) {
 
 func (onPath) HowEnded(ctx context.Context, id string) (slurm.End, error) {
 	return slurm.HowEnded(ctx, id)
+}
+
+func (onPath) Accounts(ctx context.Context, cluster string) (*slurm.Accounts, error) {
+	return slurm.AskAccounts(ctx, cluster)
 }
 
 func (q *Queue) commands() Commands {
@@ -113,6 +119,9 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 			return nil, fmt.Errorf("reservation %s: %w", r.Name, err)
 		}
 		s.Reservations = append(s.Reservations, queue.Reservation{Name: r.Name, Start: r.Start, End: r.End, Nodes: nodes})
+	}
+	if len(details) > 0 {
+		q.limit(ctx, s, details[0].Cluster)
 	}
 	return s, nil
 }

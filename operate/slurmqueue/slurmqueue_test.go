@@ -20,10 +20,19 @@ type controller struct {
 	job   slurm.Detail
 	calls []string
 	fail  string // the command that fails
+	more  []slurm.Detail
+	keeps *slurm.Accounts
+}
+
+func (c *controller) Accounts(context.Context, string) (*slurm.Accounts, error) {
+	if c.keeps == nil {
+		return nil, slurm.ErrNoAccounts
+	}
+	return c.keeps, nil
 }
 
 func (c *controller) Details(context.Context) ([]slurm.Detail, error) {
-	return []slurm.Detail{c.job, {Job: slurm.Job{ID: "1", State: "COMPLETED"}}}, nil
+	return append([]slurm.Detail{c.job, {Job: slurm.Job{ID: "1", State: "COMPLETED"}}}, c.more...), nil
 }
 
 func (c *controller) Cluster(context.Context) (*data.Cluster, []string, error) {
@@ -193,6 +202,38 @@ func TestWordsInComments(t *testing.T) {
 	for _, comment := range []string{"", "a", "a  b", "knee:held-by-me"} {
 		if got := remove(add(comment, held), held); got != comment {
 			t.Errorf("%q came back as %q", comment, got)
+		}
+	}
+}
+
+// Limits hold for those who share them; of each job alone they are its own.
+func TestLimits(t *testing.T) {
+	c := &controller{job: running(), keeps: &slurm.Accounts{Parent: map[string]string{"vision": "research", "research": "root"}, Limits: []slurm.Limit{
+		{Account: "research", Most: 12}, {Account: "vision", GPUType: "a100", Most: 4}, {Account: "speech", Most: 1}, {Account: "vision", User: "ann", Jobs: true, Most: 2},
+		{Account: "research", User: "ann", Most: 1}, {QOS: "night", Each: "user", Most: 2}, {QOS: "night", Each: "job", Most: 6}, {QOS: "night", Each: "job", Most: 8}}}}
+	c.job.Account, c.job.QOS = "vision", "night"
+	bob := running()
+	bob.ID, bob.User, bob.Account, bob.QOS = "8", "bob", "research", "night"
+	c.more = []slurm.Detail{bob}
+	s, err := (&Queue{Commands: c}).Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, one, other := map[string]bool{"7": true, "8": true}, map[string]bool{"7": true}, map[string]bool{"8": true}
+	want := []queue.Limit{{Name: "account research", Tenant: "research", Most: 12, Jobs: all}, {Name: "account vision", Tenant: "vision", GPUType: "a100", Most: 4, Jobs: one},
+		{Name: "user ann of account vision", Running: true, Most: 2, Jobs: one},
+		{Name: "QOS night of user ann", Most: 2, Jobs: one}, {Name: "QOS night of user bob", Most: 2, Jobs: other}}
+	if diff := cmp.Diff(want, s.Limits); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if s.Jobs[0].Most != 6 || len(s.Warnings) > 0 {
+		t.Errorf("most %d, %q", s.Jobs[0].Most, s.Warnings)
+	}
+	c.keeps = nil
+	q := &Queue{Commands: c}
+	for _, warnings := range []int{1, 0} { // it is said once
+		if s, err = q.Read(t.Context()); err != nil || len(s.Warnings) != warnings || len(s.Limits) > 0 {
+			t.Errorf("without accounts: %v, %q, %+v", err, s.Warnings, s.Limits)
 		}
 	}
 }

@@ -62,8 +62,8 @@ func checks() []check {
 	}
 }
 
-// patience is how long one program may take to answer.
-const patience = 20 * time.Second
+// answerTimeout is how long one program may take to answer.
+const answerTimeout = 20 * time.Second
 
 // Examine runs every check, one after the other.
 func Examine(ctx context.Context, m Machine) []Finding {
@@ -78,7 +78,7 @@ func Examine(ctx context.Context, m Machine) []Finding {
 	}
 	var out []Finding
 	for _, c := range checks() {
-		limited, cancel := context.WithTimeout(ctx, patience)
+		limited, cancel := context.WithTimeout(ctx, answerTimeout)
 		f := c.look(limited, m)
 		cancel()
 		f.Check, f.For = c.name, c.purpose

@@ -30,7 +30,7 @@ func pytorch(ctx context.Context, m Machine) Finding {
 		}
 		found = true
 		if !strings.Contains(err.Error(), "No module named 'torch'") && broken == nil {
-			broken = &Finding{Status: Broken, Found: python + ": " + err.Error(), Advice: "mend this installation of PyTorch, or name another python3 in the study's command"}
+			broken = &Finding{Status: Broken, Found: python + ": " + err.Error(), Advice: "repair this installation of PyTorch, or name another python3 in the study's command"}
 		}
 	}
 	switch {

@@ -175,7 +175,7 @@ func (d *drafting) writeSpace(b *strings.Builder) {
 	fmt.Fprintf(b, "\n# The configurations to choose from: this machine has %d %s.\nspace:\n  gpu_type: [%s]\n  workers: [%s]\n",
 		slots, what, quoted(d.machine.GPUType), joined(doublings(max(slots, d.modelParallel()))))
 	if d.alone {
-		d.note("nothing in %s seems to join its processes: if each trains alone, more workers are as many runs side by side, and workers should be [1]", d.script)
+		d.note("nothing in %s seems to join its processes: if each trains alone, set workers: [1]", d.script)
 	}
 	if d.starter == byItself && !slices.ContainsFunc(d.parts, func(p part) bool { return p.knob == "workers" }) {
 		d.note("no flag for the number of processes was found in the command: put {{.Workers}} where it goes, or every trial runs the same number")

@@ -73,15 +73,6 @@ func classify(ends []rankEnd) *Failure {
 	return nil
 }
 
-// silent is the failure of a trial that ended well and of which no step was
-// seen. hint is what else there is to say, last its last line.
-func silent(p Parser, hint, last string) *Failure {
-	if last != "" {
-		hint += "; its last words: " + oneLine(last)
-	}
-	return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + p.Wants() + hint}
-}
-
 func because(last string) string {
 	if last == "" {
 		return ""

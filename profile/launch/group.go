@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -21,16 +22,11 @@ const defaultGrace = 2 * time.Second
 type group struct {
 	launcher *Local
 	trial    Trial
-	parser   Parser // for this trial
-	obs      chan<- Observation
+	heard    *heard
 	ended    chan *process // each process, when it has ended
 
-	mu  sync.Mutex // guards log and bad
+	mu  sync.Mutex // guards log
 	log *bufio.Writer
-	bad error // the first line that could not be read
-
-	seen bool       // whether any observation was made; guarded by mu
-	like recogniser // of what was printed instead; guarded by mu
 
 	resident float64 // bytes, the most that one process was seen to hold; 0 if not known, or training is on GPUs
 }
@@ -42,8 +38,7 @@ type process struct {
 	mark string        // a variable that only it and its descendants have in their environment
 	pipe *os.File      // read end of its output
 	read chan struct{} // closed when its output is read to the end
-	last string        // last line that was no observation
-	oom  string        // first line that speaks of memory
+	out  output
 	end  rankEnd
 }
 
@@ -92,39 +87,19 @@ func (g *group) run(ctx context.Context, specs []processSpec) error {
 }
 
 // verdict tells how the trial ended, by what is most certain: a cancelled
-// trial, an unreadable line, a failed process, no observation at all.
+// trial, a failed process, an unreadable line, no observation at all.
 func (g *group) verdict(ctx context.Context, ends []rankEnd) error {
-	g.mu.Lock()
-	bad, unread := g.bad, ""
-	if !g.seen {
-		unread = g.unread(ends)
+	last := ""
+	for _, e := range ends {
+		last = cmp.Or(e.last, last)
 	}
-	seen := g.seen
-	g.mu.Unlock()
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w%s", context.Cause(ctx), unread)
+		return fmt.Errorf("%w%s", context.Cause(ctx), g.heard.instead(last))
 	}
 	if f := classify(ends); f != nil {
 		return f
 	}
-	if bad != nil {
-		return &Failure{Status: data.Failed, Exit: -1, Detail: bad.Error()}
-	}
-	if !seen {
-		return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + g.launcher.Parser.Wants() + unread}
-	}
-	return nil
-}
-
-// unread says what was printed in place of observations.
-func (g *group) unread(ends []rankEnd) string {
-	last := ""
-	for _, e := range ends {
-		if e.last != "" {
-			last = "; its last words: " + oneLine(e.last)
-		}
-	}
-	return g.like.hint() + last
+	return g.heard.verdict(last)
 }
 
 // endOf takes note of a process that has ended.
@@ -199,7 +174,7 @@ func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelC
 		return nil, &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("start %s: %v", s.name, err)}
 	}
 	g.launcher.Watchdog.watch(cmd.Process.Pid, mark)
-	p := &process{spec: s, cmd: cmd, mark: mark, pipe: r, read: make(chan struct{})}
+	p := &process{spec: s, cmd: cmd, mark: mark, pipe: r, read: make(chan struct{}), out: output{heard: g.heard, name: s.name, rank: s.rank}}
 	go func() {
 		defer close(p.read)
 		g.readOutput(ctx, p, cancel)
@@ -212,7 +187,7 @@ func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelC
 func (g *group) see(p *process) {
 	_ = p.cmd.Wait() // the exit code says it all
 	killGroup(p.cmd.Process.Pid)
-	killStrays(p.mark)
+	killOrphans(p.mark)
 	g.launcher.Watchdog.release(p.cmd.Process.Pid)
 	select {
 	case <-p.read:
@@ -222,7 +197,7 @@ func (g *group) see(p *process) {
 		<-p.read
 	}
 	p.pipe.Close()
-	p.end = rankEnd{name: p.spec.name, exit: exitCode(p.cmd), last: p.last, oom: p.oom}
+	p.end = rankEnd{name: p.spec.name, exit: exitCode(p.cmd), last: p.out.last, oom: p.out.oom}
 	g.ended <- p
 }
 
@@ -259,37 +234,15 @@ func (g *group) flush() {
 
 // line handles one line of output.
 func (g *group) line(ctx context.Context, p *process, line string, cancel context.CancelCauseFunc) {
-	now := time.Now()
-	o, ok, err := g.parser.Parse(line)
 	g.mu.Lock()
 	for _, part := range []string{"[", p.spec.name, "] ", line, "\n"} {
 		_, _ = g.log.WriteString(part)
 	}
-	g.seen = g.seen || ok && !o.OfMemory()
-	if !g.seen {
-		g.like.look(line)
-	}
-	if err != nil && g.bad == nil {
-		g.bad = fmt.Errorf("%s printed what cannot be read: %w", p.spec.name, err)
-		cancel(g.bad)
-	}
 	g.mu.Unlock()
-	if !ok || o.OfMemory() {
-		p.last = line
-		if p.oom == "" && speaksOfMemory(line) {
-			p.oom = line
-		}
-	}
-	if !ok {
-		return
-	}
-	o.At = now
-	if o.Rank == UnknownRank {
-		o.Rank = p.spec.rank
-	}
-	select {
-	case g.obs <- o:
-	case <-ctx.Done():
+	p.out.line(time.Now(), line)
+	p.out.flush(ctx)
+	if bad := g.heard.unread(); bad != nil {
+		cancel(bad)
 	}
 }
 

@@ -3,7 +3,9 @@ package launch
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,65 +22,63 @@ type jsonl struct{}
 // diverged, which is no JSON and no reason to end a trial of its speed.
 var notFinite = regexp.MustCompile(`(:\s*)(?:NaN|-?Infinity)`)
 
-// record is one line; unknown fields are ignored so that scripts may print
-// more than knee reads.
-type record struct {
-	Rank       *int     `json:"rank"`
-	Step       *float64 `json:"step"`
-	StepTime   *float64 `json:"step_time_s"`
-	SyncTime   *float64 `json:"sync_time_s"`
-	Throughput *float64 `json:"throughput"`
-	Loss       *float64 `json:"loss"`
-	GradSqr    *float64 `json:"grad_sqr"`
-	GradVar    *float64 `json:"grad_var"`
-	PeakMemory *float64 `json:"peak_memory_bytes"`
-}
-
-// scan reads an object that holds nothing but numbers, as nearly every line
-// does, without the cost of reading JSON. It returns false for any other.
-func (r *record) scan(text string) bool {
+// scan reads an object that holds nothing but known numbers, as nearly every
+// line does, without the cost of reading JSON. It returns false for any other.
+func (o *Observation) scan(text string) (bool, error) {
 	text = strings.TrimPrefix(text, "{")
 	for more := true; more; {
 		var key, value string
 		var found bool
 		if key, text, found = strings.Cut(text, ":"); !found {
-			return false
+			return false, nil
 		}
 		if value, text, more = strings.Cut(text, ","); !more {
 			if value, found = strings.CutSuffix(value, "}"); !found {
-				return false
+				return false, nil
 			}
 		}
-		value = strings.TrimSpace(value)
-		if value == "" || strings.Trim(value, "0123456789.eE+-") != "" || strings.Trim(value[:1], "-0123456789") != "" {
-			return false
+		value, key = strings.TrimSpace(value), strings.TrimSpace(key)
+		if value == "" || strings.Trim(value, "0123456789.eE+-") != "" || strings.Trim(value[:1], "-0123456789") != "" || len(key) < 2 || key[0] != '"' {
+			return false, nil
 		}
 		v, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return false
+			return false, nil
 		}
-		switch strings.TrimSpace(key) {
-		case `"step"`:
-			r.Step = &v
-		case `"step_time_s"`:
-			r.StepTime = &v
-		case `"sync_time_s"`:
-			r.SyncTime = &v
-		case `"throughput"`:
-			r.Throughput = &v
-		case `"loss"`:
-			r.Loss = &v
-		case `"grad_sqr"`:
-			r.GradSqr = &v
-		case `"grad_var"`:
-			r.GradVar = &v
-		case `"peak_memory_bytes"`:
-			r.PeakMemory = &v
-		default:
-			return false
+		if known, err := o.set(key[1:len(key)-1], v); !known || err != nil {
+			return false, err
 		}
 	}
-	return true
+	return true, nil
+}
+
+// read reads any object. Keys of other names are ignored, so that scripts may
+// print more than knee reads.
+func (o *Observation) read(text string) error {
+	var all map[string]any
+	err := json.Unmarshal([]byte(text), &all)
+	if err != nil && notFinite.MatchString(text) {
+		err = json.Unmarshal(notFinite.ReplaceAll([]byte(text), []byte("${1}null")), &all)
+	}
+	if err != nil {
+		return fmt.Errorf("it is not an observation: %w", err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		v, number := all[key].(float64)
+		if !number {
+			if known, _ := new(Observation).set(key, 1); (known || key == "rank") && all[key] != nil {
+				return fmt.Errorf("%s is %v, want a number", key, all[key])
+			}
+			continue
+		}
+		if key == "rank" {
+			o.Rank = max(int(v), UnknownRank)
+		}
+		if _, err := o.set(key, v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Wants implements Parser.
@@ -96,37 +96,14 @@ func (jsonl) Parse(line string) (Observation, bool, error) {
 	if !strings.HasPrefix(text, "{") {
 		return Observation{}, false, nil // a message of knee's own, or prose
 	}
-	var r record
-	var err error
-	if !r.scan(text) {
-		r = record{}
-		err = json.Unmarshal([]byte(text), &r)
-	}
-	if err != nil && notFinite.MatchString(text) {
-		err = json.Unmarshal(notFinite.ReplaceAll([]byte(text), []byte("${1}null")), &r)
+	o := unseen()
+	done, err := o.scan(text)
+	if err == nil && !done {
+		o = unseen()
+		err = o.read(text)
 	}
 	if err != nil {
-		return Observation{}, false, fmt.Errorf("%.120q is not an observation: %w", text, err)
-	}
-	o := unseen()
-	if r.Rank != nil {
-		o.Rank = max(*r.Rank, UnknownRank)
-	}
-	for _, f := range []struct {
-		name string
-		from *float64
-		to   *float64
-	}{
-		{"step", r.Step, &o.Step}, {"step_time_s", r.StepTime, &o.StepTime}, {"sync_time_s", r.SyncTime, &o.SyncTime}, {"throughput", r.Throughput, &o.Throughput},
-		{"loss", r.Loss, &o.Loss}, {"grad_sqr", r.GradSqr, &o.GradSqr}, {"grad_var", r.GradVar, &o.GradVar},
-		{"peak_memory_bytes", r.PeakMemory, &o.PeakMemory},
-	} {
-		if f.from == nil {
-			continue
-		}
-		if *f.to, err = reported(f.name, *f.from); err != nil {
-			return Observation{}, false, fmt.Errorf("%.120q: %w", text, err)
-		}
+		return Observation{}, false, fmt.Errorf("%.120q: %w", text, err)
 	}
 	return o, true, nil
 }

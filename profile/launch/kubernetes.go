@@ -36,9 +36,9 @@ type Kubernetes struct {
 	Spec   data.KubernetesSpec
 	Parser Parser
 	Client *kube.Client
-	// Patience is how long the API server may be out of reach while a trial
+	// OutageTimeout is how long the API server may be out of reach while a trial
 	// runs; 0 means 5 minutes.
-	Patience time.Duration
+	OutageTimeout time.Duration
 }
 
 // NewKubernetes returns a launcher for the cluster that spec names, without
@@ -74,7 +74,7 @@ func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation
 		return err
 	}
 	defer log.Close()
-	r := &kubeRun{kube: k, parser: ParserFor(k.Parser, t.Config), trial: t, obs: obs, log: &sharedLog{to: log}}
+	r := &kubeRun{kube: k, heard: newHeard(k.Parser, t, obs), trial: t, log: &sharedLog{to: log}}
 	if t.Handle != "" {
 		err = r.attach(ctx)
 	} else {
@@ -138,16 +138,13 @@ func (k *Kubernetes) gpuLabelValues(ctx context.Context, gpuType string) []strin
 
 // kubeRun is one trial under way.
 type kubeRun struct {
-	parser Parser
-	kube   *Kubernetes
-	trial  Trial
-	obs    chan<- Observation
-	log    *sharedLog
-	name   string // of the main object; empty until there may be one
+	heard *heard
+	kube  *Kubernetes
+	trial Trial
+	log   *sharedLog
+	name  string // of the main object; empty until there may be one
 
 	mu    sync.Mutex
-	seen  bool  // any observation was made
-	bad   error // the first line that could not be read
 	fatal error // why output cannot be read at all
 }
 

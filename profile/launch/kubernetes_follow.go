@@ -15,7 +15,7 @@ import (
 
 // Times of following a trial.
 const (
-	defaultPatience = 5 * time.Minute
+	defaultOutageTimeout = 5 * time.Minute
 	// kubeLinger is how long the other pods of a failed trial are given to
 	// say what they know: the first to fail is often not the one to blame.
 	kubeLinger = 3 * time.Second
@@ -72,7 +72,7 @@ func (r *kubeRun) follow(ctx context.Context) error {
 func (w *watcher) watch(ctx context.Context) {
 	r := w.run
 	options := func(path string) kube.Watch {
-		return kube.Watch{Path: path, Selector: r.selector(), Patience: cmp.Or(r.kube.Patience, defaultPatience),
+		return kube.Watch{Path: path, Selector: r.selector(), OutageTimeout: r.kube.OutageTimeout,
 			Down: func(err error) { r.log.note("%v", err) }}
 	}
 	go func() {
@@ -122,7 +122,7 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 		if err := w.run.cannotRead(); err != nil {
 			return false, err
 		}
-		if w.ended() || w.unreadable() {
+		if w.ended() || w.run.heard.unread() != nil {
 			return true, nil
 		}
 	}
@@ -149,9 +149,9 @@ func (w *watcher) podChanged(c kube.Change[kube.Pod]) {
 	}
 	p.pod, p.deleted = c.Object, c.Deleted
 	if p.log == nil && !c.Deleted && (!startedAt(&p.pod).IsZero() || terminated(&p.pod) != nil) {
-		p.log = &podLog{run: w.run, pod: name, who: podName(&p.pod), from: containerName(&p.pod),
+		p.log = &podLog{run: w.run, pod: name, from: containerName(&p.pod), out: output{heard: w.run.heard, name: podName(&p.pod), rank: UnknownRank},
 			ended: make(chan struct{}), done: make(chan struct{})}
-		go p.log.read(w.ctx, cmp.Or(w.run.kube.Patience, defaultPatience))
+		go p.log.read(w.ctx, cmp.Or(w.run.kube.OutageTimeout, defaultOutageTimeout))
 	}
 	if _, ended := podEnd(&p.pod); p.log != nil && (ended || c.Deleted) {
 		p.log.containerEnded()
@@ -203,13 +203,6 @@ func (w *watcher) ended() bool {
 		return true
 	}
 	return w.job != nil && (jobFailure(w.job) != nil || jobSucceeded(w.job) && w.run.kube.Spec.Kind == data.KindPyTorchJob)
-}
-
-// unreadable reports whether a line that was meant for knee could not be read.
-func (w *watcher) unreadable() bool {
-	w.run.mu.Lock()
-	defer w.run.mu.Unlock()
-	return w.run.bad != nil
 }
 
 // waitedEnough returns why it is of no use to wait any longer for pods that

@@ -20,17 +20,15 @@ const logPause = 300 * time.Millisecond
 // podLog reads what the training container of one pod prints.
 type podLog struct {
 	run  *kubeRun
-	pod  string // name of the pod
-	who  string // "worker 0"
+	pod  string // its name
 	from string // name of the container
 
 	ended chan struct{} // closed when the container has ended, or is gone
 	once  sync.Once
 	done  chan struct{} // closed when everything it printed has been read
 
-	mu   sync.Mutex
-	last string // last line that was no observation
-	oom  string // first line that speaks of memory
+	mu  sync.Mutex // guards out
+	out output
 
 	// Where reading stands: the time of the last whole line, and how many
 	// lines of that time were read.
@@ -46,14 +44,14 @@ func (l *podLog) containerEnded() { l.once.Do(func() { close(l.ended) }) }
 func (l *podLog) words() (last, oom string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.last, l.oom
+	return l.out.last, l.out.oom
 }
 
 // read follows the output to its end. A connection that breaks is opened
 // again at the second it broke in, and what was read already is skipped; the
 // output is complete when the container has ended and one more look, begun
 // after that, came to the end.
-func (l *podLog) read(ctx context.Context, patience time.Duration) {
+func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 	defer close(l.done)
 	good := time.Now()
 	for ctx.Err() == nil {
@@ -66,11 +64,11 @@ func (l *podLog) read(ctx context.Context, patience time.Duration) {
 			good = time.Now()
 		case refusesLogs(err):
 			l.run.mu.Lock()
-			l.run.fatal = fmt.Errorf("read the output of %s: %w", l.who, err)
+			l.run.fatal = fmt.Errorf("read the output of %s: %w", l.out.name, err)
 			l.run.mu.Unlock()
 			return
-		case time.Since(good) > patience:
-			l.run.log.note("%s: stopped reading its output: %v", l.who, err)
+		case time.Since(good) > outageTimeout:
+			l.run.log.note("%s: stopped reading its output: %v", l.out.name, err)
 			return
 		}
 		ended := l.ended
@@ -155,33 +153,13 @@ func (l *podLog) line(ctx context.Context, line string, skipAt time.Time, skip *
 	_ = drawn.end(each)
 }
 
-// take logs and parses one line that the container printed.
+// take logs and reads one line that the container printed.
 func (l *podLog) take(ctx context.Context, at time.Time, text string) {
-	r := l.run
-	r.log.line(l.who, text)
-	o, ok, err := r.parser.Parse(text)
-	r.mu.Lock()
-	r.seen = r.seen || ok && !o.OfMemory()
-	if err != nil && r.bad == nil {
-		r.bad = errors.New(l.who + " printed what cannot be read: " + err.Error())
-	}
-	r.mu.Unlock()
-	if ok {
-		o.At = at
-		select {
-		case r.obs <- o:
-		case <-ctx.Done():
-		}
-	}
-	if ok && !o.OfMemory() {
-		return
-	}
+	l.run.log.line(l.out.name, text)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last = text
-	if l.oom == "" && oomText.MatchString(text) {
-		l.oom = text
-	}
+	l.out.line(at, text)
+	l.out.flush(ctx)
 }
 
 func isClosed(c <-chan struct{}) bool {

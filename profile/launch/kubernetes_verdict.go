@@ -81,16 +81,7 @@ func (w *watcher) lastWord(last string) error {
 			return f
 		}
 	}
-	w.run.mu.Lock()
-	bad, seen := w.run.bad, w.run.seen
-	w.run.mu.Unlock()
-	if bad != nil {
-		return &Failure{Status: data.Failed, Exit: -1, Detail: bad.Error()}
-	}
-	if !seen {
-		return silent(w.run.kube.Parser, "", last)
-	}
-	return nil
+	return w.run.heard.verdict(last)
 }
 
 // linger takes changes for a moment after a failure.
@@ -133,7 +124,7 @@ func (w *watcher) drain(ctx context.Context) {
 		select {
 		case <-p.log.done:
 		case <-timer.C:
-			w.run.log.note("%s: gave up reading the rest of its output", p.log.who)
+			w.run.log.note("%s: gave up reading the rest of its output", p.log.out.name)
 			return
 		case <-ctx.Done():
 			return

@@ -63,7 +63,7 @@ func (l *Local) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	if err != nil {
 		return err
 	}
-	g := &group{launcher: l, trial: t, parser: ParserFor(l.Parser, t.Config), log: bufio.NewWriterSize(log, 64<<10), obs: obs, ended: make(chan *process, len(specs))}
+	g := &group{launcher: l, trial: t, heard: newHeard(l.Parser, t, obs), log: bufio.NewWriterSize(log, 64<<10), ended: make(chan *process, len(specs))}
 	gpus := watchGPUs(ctx, t.Config, log)
 	err = g.run(ctx, specs)
 	peak := gpus()
@@ -148,26 +148,32 @@ func rankEnv(role string, rank, server int) map[string]string {
 
 // sharedEnv is what every process of a trial is told.
 func sharedEnv(t Trial) map[string]string {
-	c := t.Config
+	env := Contract(t.Config, t.InitialBatch)
+	env["KNEE_PARENT_PID"] = strconv.Itoa(os.Getpid())
+	env["KNEE_TRIAL"] = strconv.Itoa(t.ID)
+	// Python buffers a piped stdout; steps must be seen when they happen.
+	env["PYTHONUNBUFFERED"] = "1"
+	return env
+}
+
+// Contract is the environment that tells a training program its configuration
+// and, if it is known, the global batch it was tuned for; see [Local].
+func Contract(c data.Config, initialBatch float64) map[string]string {
 	num := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	env := map[string]string{
-		"KNEE_MODE":       string(c.ModeOrDefault()),
-		"KNEE_WORKERS":    strconv.Itoa(c.Workers),
-		"KNEE_PS":         strconv.Itoa(c.PS),
-		"KNEE_NODES":      strconv.Itoa(c.NodeCount()),
-		"KNEE_GPU_TYPE":   c.GPUType,
-		"KNEE_PARENT_PID": strconv.Itoa(os.Getpid()),
-		"KNEE_TRIAL":      strconv.Itoa(t.ID),
-		// Python buffers a piped stdout; steps must be seen when they happen.
-		"PYTHONUNBUFFERED": "1",
+		"KNEE_MODE":     string(c.ModeOrDefault()),
+		"KNEE_WORKERS":  strconv.Itoa(c.Workers),
+		"KNEE_PS":       strconv.Itoa(c.PS),
+		"KNEE_NODES":    strconv.Itoa(c.NodeCount()),
+		"KNEE_GPU_TYPE": c.GPUType,
 	}
 	if c.LocalBatch > 0 {
 		env["KNEE_LOCAL_BATCH"] = num(c.LocalBatch)
 		env["KNEE_GLOBAL_BATCH"] = num(c.GlobalBatch())
 		env["KNEE_ACCUM_STEPS"] = strconv.Itoa(c.AccumSteps)
 	}
-	if t.InitialBatch > 0 {
-		env["KNEE_INITIAL_BATCH"] = num(t.InitialBatch)
+	if initialBatch > 0 {
+		env["KNEE_INITIAL_BATCH"] = num(initialBatch)
 	}
 	maps.Copy(env, c.LayoutEnv())
 	for k, v := range c.Extra {

@@ -2,7 +2,6 @@ package launch
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 
 	"knee/data"
@@ -34,32 +33,38 @@ func NewParser(m data.Metrics) (Parser, error) {
 	return p, nil
 }
 
-// reported checks a number that a trial has printed. What cannot be a step, a
-// time or a rate is an error: as measured it could not be written down. A loss
-// that has diverged is not reported, for the speed is still of use.
-func reported(quantity string, v float64) (float64, error) {
-	var b data.Bounds
+// set takes over a number that a trial has printed. known is false for a
+// quantity of another name. What cannot be a step, a time or a rate is an
+// error: as measured it could not be written down. A loss that has diverged is
+// left out, for the speed is still of use.
+func (o *Observation) set(quantity string, v float64) (known bool, err error) {
+	bounds, to := data.Any(""), &o.Loss
 	switch quantity {
-	case "step_time_s":
-		b = data.PositiveSeconds()
-	case "sync_time_s":
-		b = data.Seconds()
 	case "step":
-		b = data.NonNegative("a step")
+		bounds, to = data.NonNegative("a step"), &o.Step
+	case "step_time_s":
+		bounds, to = data.PositiveSeconds(), &o.StepTime
+	case "sync_time_s":
+		bounds, to = data.Seconds(), &o.SyncTime
 	case "throughput":
-		b = data.Positive("samples/s")
+		bounds, to = data.Positive("samples/s"), &o.Throughput
 	case "peak_memory_bytes":
-		b = data.Positive("bytes")
+		bounds, to = data.Positive("bytes"), &o.PeakMemory
+	case "loss":
+	case "grad_sqr":
+		to = &o.GradSqr
+	case "grad_var":
+		to = &o.GradVar
 	default:
-		if !data.Any("").Holds(v) {
-			return math.NaN(), nil
-		}
-		return v, nil
+		return false, nil
 	}
-	if !b.Holds(v) {
-		return v, fmt.Errorf("%s is %g, want %s", quantity, v, b.Instead(strconv.FormatFloat(v, 'g', -1, 64)))
+	switch {
+	case bounds.Holds(v):
+		*to = v
+	case to != &o.Loss && to != &o.GradSqr && to != &o.GradVar:
+		return true, fmt.Errorf("%s is %g, want %s", quantity, v, bounds.Instead(strconv.FormatFloat(v, 'g', -1, 64)))
 	}
-	return v, nil
+	return true, nil
 }
 
 // configured is a parser that has to know the configuration of a trial, such

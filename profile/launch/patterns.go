@@ -2,7 +2,9 @@ package launch
 
 import (
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -193,4 +195,35 @@ func (r *recogniser) hint() string {
 		return ""
 	}
 	return fmt.Sprintf("; metrics: {pattern: %s} in the study would read what it prints", r.name)
+}
+
+// rankMark is what stands before the lines of a process in the log of a trial.
+var rankMark = regexp.MustCompile(`^\[(?:worker|ps) [0-9]+\] `)
+
+// Unread says what a trial printed in place of steps: how many lines, one of
+// them, and the pattern that would read them; empty if it printed nothing. log
+// is its file, of which the first 4 MiB are looked at.
+func Unread(log string) string {
+	f, err := os.Open(log)
+	if err != nil {
+		return "" // it has not been written yet
+	}
+	defer f.Close()
+	var cut lines
+	var like recogniser
+	n, last := 0, ""
+	text, _ := io.ReadAll(io.LimitReader(f, 4<<20)) // what there is of it will do
+	_ = cut.split(text, func(line string) error {
+		n, last = n+1, rankMark.ReplaceAllString(line, "")
+		like.look(last)
+		return nil
+	})
+	if n == 0 {
+		return ""
+	}
+	hint := like.hint()
+	if hint == "" {
+		hint = "; if such lines tell of steps, say how by metrics: {regex: …} in the study"
+	}
+	return fmt.Sprintf(" in %d lines such as %q%s", n, oneLine(last), hint)
 }

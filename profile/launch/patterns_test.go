@@ -2,7 +2,10 @@ package launch_test
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"knee/data"
@@ -98,5 +101,25 @@ func TestLightningLeavesValidationOut(t *testing.T) {
 	}
 	if _, ok, _ := p.Parse("Validation DataLoader 0:  50%|█████     | 5/10 [00:00<00:00, 80.00it/s]"); ok {
 		t.Error("a step of validation was taken for one of training")
+	}
+}
+
+// What a study does not read is shown to its owner, with the pattern that would.
+func TestUnread(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "",
+		"[worker 0] loading\n\r[worker 0]  10%|█ | 10/100 [00:05<00:45, 2.0it/s]\r": `in 2 lines such as "10%|█ | 10/100 [00:05<00:45, 2.0it/s]"; metrics: {pattern: tqdm} in the study would read`,
+		"[worker 1] ep 3 27.4 batches per second\n":                                 `in 1 lines such as "ep 3 27.4 batches per second"; if such lines tell of steps, say how by metrics: {regex: …}`,
+	} {
+		log := filepath.Join(t.TempDir(), "trial.log")
+		if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := launch.Unread(log); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := launch.Unread(filepath.Join(t.TempDir(), "none")); got != "" {
+		t.Errorf("a log that is not there: %q", got)
 	}
 }

@@ -58,27 +58,18 @@ func (r regex) Parse(line string) (Observation, bool, error) {
 		if err != nil {
 			return Observation{}, false, fmt.Errorf("group %s of %.120q: %q is not a number", name, line, m[i])
 		}
-		to := &o.StepTime
 		switch name {
-		case "step":
-			to = &o.Step
 		case "step_time_ms":
 			name, v = "step_time_s", v/1000
-		case "sync_time_s":
-			to = &o.SyncTime
 		case "steps_per_s":
 			name, v = "step_time_s", 1/v
-		case "throughput":
-			to = &o.Throughput
 		case "worker_throughput":
 			name, v = "step_time_s", r.samples/v
-		case "loss":
-			to = &o.Loss
 		}
 		if math.IsInf(v, 0) || math.IsNaN(v) || v == 0 && name != "step" {
 			continue // a rate of 0, or of what batch is not known, says as little as a line without a number
 		}
-		if *to, err = reported(name, v); err != nil {
+		if _, err := o.set(name, v); err != nil {
 			return Observation{}, false, fmt.Errorf("%.120q: %w", line, err)
 		}
 	}

@@ -15,10 +15,10 @@ import (
 
 // Defaults of the launcher.
 const (
-	slurmPoll     = 5 * time.Second        // between looks at the queue
-	slurmPatience = 10 * time.Minute       // how long the controller may be away
-	slurmTail     = 250 * time.Millisecond // between looks at a trial's output
-	slurmLeave    = time.Minute            // how long a cancelled job may take to leave the queue
+	slurmPoll          = 5 * time.Second        // between looks at the queue
+	slurmOutageTimeout = 10 * time.Minute       // how long the controller may be away
+	slurmTail          = 250 * time.Millisecond // between looks at a trial's output
+	slurmLeave         = time.Minute            // how long a cancelled job may take to leave the queue
 )
 
 // Slurm runs each trial as a batch job. The job's script is written beside
@@ -31,15 +31,15 @@ const (
 // first node.
 //
 // All trials share one look at the queue every Poll. A controller that does
-// not answer is asked again for up to Patience; a trial that runs in the
+// not answer is asked again for up to OutageTimeout; a trial that runs in the
 // meantime goes on and is measured, since its steps come from its output.
 // Jobs are submitted such that Slurm does not requeue them: if a node fails
 // or the job is preempted, the trial ends with a [Failure] that says so.
 type Slurm struct {
-	Spec     data.SlurmSpec
-	Parser   Parser
-	Poll     time.Duration // 0 means Spec.Poll, or else 5 s
-	Patience time.Duration // 0 means 10 min
+	Spec          data.SlurmSpec
+	Parser        Parser
+	Poll          time.Duration // 0 means Spec.Poll, or else 5 s
+	OutageTimeout time.Duration // 0 means 10 min
 
 	once  sync.Once
 	queue *slurmQueue
@@ -50,8 +50,8 @@ type Slurm struct {
 func (s *Slurm) prepare() {
 	s.once.Do(func() {
 		s.Poll = cmp.Or(s.Poll, s.Spec.Poll, slurmPoll)
-		s.Patience = cmp.Or(s.Patience, slurmPatience)
-		s.queue = &slurmQueue{every: s.Poll, patience: s.Patience, kick: make(chan struct{}, 1), watchers: map[string]chan slurmReport{}}
+		s.OutageTimeout = cmp.Or(s.OutageTimeout, slurmOutageTimeout)
+		s.queue = &slurmQueue{every: s.Poll, outageTimeout: s.OutageTimeout, kick: make(chan struct{}, 1), watchers: map[string]chan slurmReport{}}
 		s.turns = make(chan struct{}, max(1, s.Spec.Waiting))
 	})
 }
@@ -133,8 +133,8 @@ func (s *Slurm) sbatch(ctx context.Context, script, name string) (string, error)
 			return "", &Failure{Status: data.Infeasible, Exit: -1, Detail: oneLine(err.Error())}
 		case !slurm.Unreachable(err):
 			return "", fmt.Errorf("submit %s: %w", script, err)
-		case time.Since(start) > s.Patience:
-			return "", fmt.Errorf("submit %s: no answer for %s: %w", script, s.Patience, err)
+		case time.Since(start) > s.OutageTimeout:
+			return "", fmt.Errorf("submit %s: no answer for %s: %w", script, s.OutageTimeout, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -158,7 +158,7 @@ func (s *Slurm) cancel(ctx context.Context, id string) error {
 		if err = slurm.Cancel(ctx, id); err == nil {
 			break
 		}
-		if !slurm.Unreachable(err) || time.Since(start) > s.Patience {
+		if !slurm.Unreachable(err) || time.Since(start) > s.OutageTimeout {
 			return fmt.Errorf("job %s could not be cancelled and may still run (scancel %s): %w", id, id, err)
 		}
 		time.Sleep(wait)

@@ -37,9 +37,7 @@ func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 	s := j.launcher
 	reports, stop := s.queue.watch(j.id)
 	defer stop()
-	j.out = newTail(j.trial.Log, ParserFor(s.Parser, j.trial.Config), obs)
-	j.out.label = s.Spec.Srun
-	defer j.out.close()
+	j.out = &tail{path: j.trial.Log, label: s.Spec.Srun, out: output{heard: newHeard(s.Parser, j.trial, obs), name: "it"}}
 	look := time.NewTicker(slurmTail)
 	defer look.Stop()
 	for {
@@ -76,7 +74,7 @@ func (j *slurmJob) read(ctx context.Context) error {
 	}
 	switch {
 	case err != nil:
-		return &Failure{Status: data.Failed, Exit: -1, Detail: "it printed what cannot be read: " + err.Error()}
+		return &Failure{Status: data.Failed, Exit: -1, Detail: err.Error()}
 	case j.out.begun > 1:
 		return j.preempted(errBegunTwice.Error())
 	}
@@ -117,10 +115,10 @@ func (j *slurmJob) preempted(why string) error {
 	return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: fmt.Sprintf("job %s: %s", j.id, why)}
 }
 
-// patienceStuck is how long a job may wait for a reason that will not pass
+// stuckTimeout is how long a job may wait for a reason that will not pass
 // before it is given up: controllers give such reasons for a moment while
 // they start.
-const patienceStuck = 30 * time.Second
+const stuckTimeout = 30 * time.Second
 
 // waiting gives up a job that waits for what will not come (`man squeue`, JOB
 // REASON CODES).
@@ -142,7 +140,7 @@ func (j *slurmJob) waiting(q slurm.Job) error {
 	if j.stuck.IsZero() {
 		j.stuck = time.Now()
 	}
-	if time.Since(j.stuck) < min(patienceStuck, 10*j.launcher.Poll) {
+	if time.Since(j.stuck) < min(stuckTimeout, 10*j.launcher.Poll) {
 		return nil
 	}
 	return &Failure{Status: status, Exit: -1, Detail: fmt.Sprintf("job %s can never run, says Slurm: %s", j.id, q.Reason)}
@@ -187,7 +185,7 @@ func (j *slurmJob) verdict(end slurm.End) error {
 		end.Exit = j.out.exit // Slurm's may be that of what cleans up
 	}
 	failed := func(status data.Status, detail string) error {
-		return &Failure{Status: status, Exit: end.Exit, Detail: fmt.Sprintf("job %s: %s%s", j.id, detail, because(j.out.last))}
+		return &Failure{Status: status, Exit: end.Exit, Detail: fmt.Sprintf("job %s: %s%s", j.id, detail, because(j.out.out.last))}
 	}
 	switch {
 	case (slurm.Job{State: end.State}).Preempted():
@@ -209,13 +207,10 @@ func (j *slurmJob) verdict(end slurm.End) error {
 		name += ", " + who
 		end.Exit = taskExit(how, end.Exit)
 	}
-	if f := classify([]rankEnd{{name: name, exit: end.Exit, last: j.out.last, oom: j.out.oom}}); f != nil {
+	if f := classify([]rankEnd{{name: name, exit: end.Exit, last: j.out.out.last, oom: j.out.out.oom}}); f != nil {
 		return f
 	}
-	if !j.out.seen {
-		return silent(j.launcher.Parser, "", j.out.last)
-	}
-	return nil
+	return j.out.out.heard.verdict(j.out.out.last)
 }
 
 // taskExit returns the exit code behind srun's words for the end of a task,

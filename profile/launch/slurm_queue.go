@@ -15,9 +15,9 @@ import (
 // the controller does not grow with the number of trials. It runs while
 // anything is watched.
 type slurmQueue struct {
-	every    time.Duration
-	patience time.Duration
-	kick     chan struct{}
+	every         time.Duration
+	outageTimeout time.Duration
+	kick          chan struct{}
 
 	mu       sync.Mutex
 	watchers map[string]chan slurmReport
@@ -94,10 +94,10 @@ func (q *slurmQueue) tell(ids []string, jobs map[string]slurm.Job, err error) {
 		q.down = time.Now()
 	}
 	if err != nil {
-		if time.Since(q.down) < q.patience {
+		if time.Since(q.down) < q.outageTimeout {
 			return // controllers are restarted; trials go on meanwhile
 		}
-		err = fmt.Errorf("Slurm has not answered for %s: %w", q.patience, err)
+		err = fmt.Errorf("Slurm has not answered for %s: %w", q.outageTimeout, err)
 	}
 	for _, id := range ids {
 		reports, ok := q.watchers[id]

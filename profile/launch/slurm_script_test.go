@@ -109,14 +109,18 @@ func TestSlurmLayout(t *testing.T) {
 	})
 }
 
+func tailOf(path string, p Parser) (*tail, chan Observation) {
+	obs := make(chan Observation, 1000)
+	return &tail{path: path, out: output{heard: newHeard(p, Trial{}, obs), name: "it"}}, obs
+}
+
 func TestTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	obs := make(chan Observation, 100)
 	parser, err := newRegex(`^step (?P<step>\d+)(?: took (?P<step_time_s>[\d.]+))?`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tl := newTail(path, parser, obs)
+	tl, obs := tailOf(path, parser)
 	read := func(text string) []float64 {
 		t.Helper()
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -158,8 +162,8 @@ func TestTail(t *testing.T) {
 			t.Errorf("%.40q: steps %v, want %v", tc.text, got, tc.want)
 		}
 	}
-	if tl.begun != 1 || !tl.ended || tl.exit != 137 || tl.task != "n1: task 0: Killed" || len(tl.last) > maxLine || !strings.HasPrefix(tl.last, "zzz") {
-		t.Errorf("begun %d, ended %v with %d, task %q, last %.20q", tl.begun, tl.ended, tl.exit, tl.task, tl.last)
+	if tl.begun != 1 || !tl.ended || tl.exit != 137 || tl.task != "n1: task 0: Killed" || len(tl.out.last) > maxLine || !strings.HasPrefix(tl.out.last, "zzz") {
+		t.Errorf("begun %d, ended %v with %d, task %q, last %.20q", tl.begun, tl.ended, tl.exit, tl.task, tl.out.last)
 	}
 }
 
@@ -168,8 +172,8 @@ func TestTailInPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOf(rapid.SampledFrom([]string{`knee: {"step":1,"step_time_s":0.5}`, "hello", "", "knee: trial begins on n1", "CUDA out of memory", "knee: trial ends with exit status 3"})).Draw(t, "lines")
 		text := strings.Join(lines, "\n") + "\n"
-		whole := newTail("", jsonl{}, make(chan Observation, 1000))
-		pieces := newTail("", jsonl{}, make(chan Observation, 1000))
+		whole, wholeObs := tailOf("", jsonl{})
+		pieces, piecesObs := tailOf("", jsonl{})
 		if err := whole.take(context.Background(), []byte(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +184,7 @@ func TestTailInPieces(t *testing.T) {
 			}
 			rest = rest[n:]
 		}
-		if len(whole.obs) != len(pieces.obs) || whole.last != pieces.last || whole.oom != pieces.oom || whole.begun != pieces.begun || whole.exit != pieces.exit {
+		if len(wholeObs) != len(piecesObs) || whole.out.last != pieces.out.last || whole.out.oom != pieces.out.oom || whole.begun != pieces.begun || whole.exit != pieces.exit {
 			t.Fatalf("whole %+v, in pieces %+v", whole, pieces)
 		}
 	})

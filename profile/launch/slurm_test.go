@@ -22,7 +22,7 @@ func newSlurm(t *testing.T, spec data.SlurmSpec) *launch.Slurm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &launch.Slurm{Spec: spec, Parser: parser, Poll: 50 * time.Millisecond, Patience: 2 * time.Second}
+	return &launch.Slurm{Spec: spec, Parser: parser, Poll: 50 * time.Millisecond, OutageTimeout: 2 * time.Second}
 }
 
 // launched is a trial that runs in the background.
@@ -228,7 +228,7 @@ func TestSlurmControllerRestarts(t *testing.T) {
 func TestSlurmControllerStaysAway(t *testing.T) {
 	f := newFakeSlurm(t)
 	s := newSlurm(t, data.SlurmSpec{})
-	s.Patience = 300 * time.Millisecond
+	s.OutageTimeout = 300 * time.Millisecond
 	l := start(t, t.Context(), s, launch.Trial{}, step+"sleep 30")
 	l.waitBegan(t)
 	f.set("down", "")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"regexp"
 	"strconv"
@@ -25,8 +24,7 @@ const (
 // tail reads the growing output file of a trial that runs elsewhere.
 type tail struct {
 	path   string
-	parser Parser
-	obs    chan<- Observation
+	out    output
 	offset int64
 	lines  lines
 	label  bool // each line of a rank begins with its number, as srun --label writes it
@@ -34,10 +32,7 @@ type tail struct {
 	begun int    // how often the script has begun
 	ended bool   // whether the script has said how it ended
 	exit  int    // and how
-	seen  bool   // whether any observation was made
 	task  string // what srun said of the first task that ended badly
-	last  string // last line that was no observation, nor of Slurm's own
-	oom   string // first line that speaks of memory
 }
 
 // srunTask matches what srun says when tasks of a step end badly. The first
@@ -46,12 +41,6 @@ var srunTask = regexp.MustCompile(`^srun: error: (\S+: tasks? [0-9,-]+: .*)$`)
 
 // slurmChatter matches lines of Slurm that say nothing of the trainer.
 var slurmChatter = regexp.MustCompile(`^(?:srun|slurmstepd[-\w]*): `)
-
-func newTail(path string, p Parser, obs chan<- Observation) *tail {
-	return &tail{path: path, parser: p, obs: obs}
-}
-
-func (t *tail) close() { t.lines = lines{} }
 
 // read takes in what was appended since the last call. The file is opened
 // each time: that is when NFS looks for what other machines have written. A
@@ -83,58 +72,37 @@ func (t *tail) read(ctx context.Context) error {
 	return nil
 }
 
-// take splits text into lines and sends what they hold.
+// take reads the lines that text ends.
 func (t *tail) take(ctx context.Context, text []byte) error {
 	now := time.Now()
-	var batch []Observation
-	err := t.lines.split(text, func(line string) error {
-		o, ok, err := t.line(line)
-		if ok {
-			o.At = now
-			batch = append(batch, o)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return t.send(ctx, batch)
+	_ = t.lines.split(text, func(line string) error { t.line(now, line); return nil })
+	t.out.flush(ctx)
+	return t.out.heard.unread()
 }
 
 // line takes in one line.
-func (t *tail) line(line string) (Observation, bool, error) {
+func (t *tail) line(at time.Time, line string) {
 	switch {
 	case strings.HasPrefix(line, markBegin):
 		t.begun++
-		return Observation{}, false, nil
+		return
 	case strings.HasPrefix(line, markEnd):
 		if code, err := strconv.Atoi(line[len(markEnd):]); err == nil {
 			t.ended, t.exit = true, code
 		}
-		return Observation{}, false, nil
+		return
 	}
-	rank := UnknownRank
+	t.out.rank = UnknownRank
 	if t.label {
-		rank, line = cutLabel(line)
-	}
-	o, ok, err := t.parser.Parse(line)
-	if o.Rank == UnknownRank {
-		o.Rank = rank
-	}
-	if err != nil || ok && !o.OfMemory() {
-		t.seen = t.seen || ok
-		return o, ok, err
+		t.out.rank, line = cutLabel(line)
 	}
 	if m := srunTask.FindStringSubmatch(line); m != nil && t.task == "" {
 		t.task = m[1]
 	}
-	if !slurmChatter.MatchString(line) {
-		t.last = line
+	last := t.out.last
+	if t.out.line(at, line); slurmChatter.MatchString(line) {
+		t.out.last = last // the words of the trainer say more
 	}
-	if t.oom == "" && speaksOfMemory(line) {
-		t.oom = line
-	}
-	return o, ok, nil
 }
 
 // cutLabel takes the number of the task off a line, " 3: loss 2.1".
@@ -148,26 +116,4 @@ func cutLabel(line string) (rank int, rest string) {
 		return UnknownRank, line
 	}
 	return n, rest
-}
-
-// send passes on what was seen together. A step that tells no time is timed
-// by when it was seen; of several of a rank seen at once only the last says
-// something. A loss without a step is no step.
-func (t *tail) send(ctx context.Context, batch []Observation) error {
-	last := map[int]int{} // by rank
-	for i, o := range batch {
-		last[o.Rank] = i
-	}
-	for i, o := range batch {
-		timed := o.StepTime > 0 || o.Throughput > 0
-		if !timed && !math.IsNaN(o.Step) && i < last[o.Rank] {
-			continue
-		}
-		select {
-		case t.obs <- o:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	return nil
 }

@@ -77,7 +77,7 @@ func Guard(r io.Reader) error {
 		first, mark, _ := strings.Cut(lines.Text(), " ")
 		group, err := strconv.Atoi(strings.TrimLeft(first, "+-"))
 		if err != nil || group <= 1 {
-			continue // never let a stray line name a group that is not a trial's
+			continue // never let a line name a group that is not a trial's
 		}
 		if strings.HasPrefix(first, "+") {
 			marks[group] = mark
@@ -88,7 +88,7 @@ func Guard(r io.Reader) error {
 	for group, mark := range marks {
 		killGroup(group)
 		if mark != "" {
-			killStrays(mark)
+			killOrphans(mark)
 		}
 	}
 	return lines.Err()

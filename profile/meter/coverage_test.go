@@ -163,7 +163,7 @@ func TestStandardErrorCoversDrift(t *testing.T) {
 //	go test ./profile/meter -run '^$' -bench Coverage -benchtime 1x
 func BenchmarkCoverage(b *testing.B) {
 	s := defaults(b)
-	const trials = 1000
+	const trials = 200
 	for _, mean := range []float64{.1, .01} {
 		for _, cv := range []float64{.03, .1, .3} {
 			for _, phi := range []float64{0, .8, .95} {
@@ -174,7 +174,7 @@ func BenchmarkCoverage(b *testing.B) {
 						b.ReportMetric(share, "covered")
 						b.ReportMetric(length, "steps")
 						if mean == .1 { // the rival costs the square of the steps
-							share, length = covers(s, rival, mean, trials/5, source)
+							share, length = covers(s, rival, mean, trials, source)
 							b.ReportMetric(share, "rival-covered")
 							b.ReportMetric(length, "rival-steps")
 						}
@@ -199,7 +199,7 @@ func BenchmarkRecorded(b *testing.B) {
 				return func() float64 { i = (i + 1) % len(x); return x[i] }
 			}
 			for range b.N {
-				share, length := covers(s, trial, mean, 500, source)
+				share, length := covers(s, trial, mean, 200, source)
 				b.ReportMetric(share, "covered")
 				b.ReportMetric(length, "steps")
 				share, length = covers(s, rival, mean, 100, source)

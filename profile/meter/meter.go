@@ -82,7 +82,7 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 }
 
 // enough decides whether to stop. It looks at the precision when the number of
-// steps has grown by half at least, and by as much as the last look says is
+// steps has grown by a quarter at least, and by as much as the last look says is
 // wanted: a rule that looks after every step ends when a run of alike steps
 // makes it, not when the mean is known.
 func (m *Meter) enough() bool {
@@ -101,8 +101,8 @@ func (m *Meter) enough() bool {
 	if r.Steps >= m.settings.MinSteps && precision <= m.settings.RelPrecision {
 		return true
 	}
-	wanted := 1.1 * float64(n) * math.Pow(precision/m.settings.RelPrecision, 2)
-	m.next = int(math.Ceil(float64(n) * math.Min(math.Max(wanted/float64(n), 1.5), 2)))
+	wanted := float64(n) * math.Pow(precision/m.settings.RelPrecision, 2)
+	m.next = int(math.Ceil(float64(n) * math.Min(math.Max(wanted/float64(n), 1.25), 2)))
 	return false
 }
 

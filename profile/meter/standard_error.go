@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Batch means behind a standard error: from mostMeans/2 to mostMeans of them,
-// so that batches grow with the trial and what correlates within one does not
+// mostMeans is how many batch means are behind the standard error of a long
+// trial: batches grow with it, so that what correlates within one does not
 // between two.
 const mostMeans = 48
 
@@ -23,11 +23,7 @@ const (
 // half-width of its 95 % interval, so that the mean ± 2 standard errors is
 // that interval. It is infinite for fewer than three.
 func standardError(bs []batch) float64 {
-	k := 1
-	for len(bs)/k > mostMeans {
-		k *= 2
-	}
-	bs = merged(bs, k)
+	bs = merged(bs, (max(len(bs), 1)+mostMeans-1)/mostMeans)
 	if len(bs) > 1 && bs[0].n < bs[1].n {
 		bs = bs[1:]
 	}

@@ -63,7 +63,7 @@ func (e entry) problem(job string) string {
 		}
 		return measurementProblem(*e.Measurement, job)
 	}
-	return fmt.Sprintf("event %q without what it is about", e.Event)
+	return fmt.Sprintf("event %q is incomplete", e.Event)
 }
 
 func configProblem(c data.Config, job string) string {

@@ -122,7 +122,7 @@ func (j *Journal) mend(text []byte, r *reader) error {
 	if err := data.WriteFile(aside, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
 		return fmt.Errorf("keep the damaged journal: %w", err)
 	}
-	r.warn("%s: %s; the file as it was is kept as %s", j.path, r.said(), filepath.Base(aside))
+	r.warn("%s: %s; the damaged file is kept as %s", j.path, r.said(), filepath.Base(aside))
 	return j.rewrite(r.kept)
 }
 
@@ -275,7 +275,7 @@ func (j *Journal) present() error {
 }
 
 func (j *Journal) failed(err error) error {
-	return fmt.Errorf("write the journal %s: %w; what it holds is kept, mend this and run the same command again", j.path, err)
+	return fmt.Errorf("write the journal %s: %w; what it holds is kept; repair this and run the same command again", j.path, err)
 }
 
 // Close closes the journal and gives up its lock.
@@ -326,7 +326,7 @@ func freeName(path, kind string) string {
 func lockJournal(f *os.File) error {
 	err := filelock.Lock(f)
 	if errors.Is(err, filelock.ErrLocked) {
-		return fmt.Errorf("journal %s: another knee profile is writing it; several on one study need storage: sqlite:FILE in it", f.Name())
+		return fmt.Errorf("journal %s: another knee profile is writing it; to share the study give it storage: sqlite:FILE", f.Name())
 	}
 	if err != nil {
 		return fmt.Errorf("lock the journal %s: %w", f.Name(), err)

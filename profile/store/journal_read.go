@@ -108,7 +108,7 @@ func (r *reader) part(line []byte, number int) (what string, err error) {
 	case !r.begun && !right:
 		if number > 1 || err == nil {
 			return "", &data.InputError{Source: data.Source{File: r.path, Line: 1}, Found: fmt.Sprintf("%.60q", cmp.Or(r.unread, string(line))),
-				Want: "the study a journal begins with; is this a journal? move it away to begin again"}
+				Want: "a first line that names the study; if this is no journal, move it away"}
 		}
 		r.unread = string(line)
 		return "the line that names the study cannot be read", nil

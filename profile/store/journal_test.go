@@ -48,7 +48,7 @@ func TestJournalIsLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := store.OpenJournal(path, s, store.Options{}); err == nil || !strings.Contains(err.Error(), "another knee profile is writing it; several on one study need storage") {
+	if _, _, err := store.OpenJournal(path, s, store.Options{}); err == nil || !strings.Contains(err.Error(), "another knee profile is writing it; to share the study give it storage") {
 		t.Errorf("err = %v, want the second profiler to be refused", err)
 	}
 	j.Close()

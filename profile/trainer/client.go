@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -10,42 +11,40 @@ import (
 // psClient is a worker's side of the parameter-server modes: it pushes each
 // server its slice of the gradient and pulls the slice's new parameters.
 type psClient struct {
-	g       *group
+	o       *Options
 	servers []*link
-	tails   [][]float64 // last scalars from each server
-	async   bool
+	pushes  []push
+	replies []reply
 	sync    float64 // seconds the previous exchange took, NaN before the first
 }
 
-// The scalars behind a push. NaN means not known.
-const (
-	pushLoss    = iota // the worker's share of the mean loss
-	pushSumSqr         // sum of the squared norms of its samples' gradients
-	pushGradSqr        // its own estimate of |G|² (ps-async)
-	pushGradVar        // its own estimate of the gradient variance (ps-async)
-	pushSync           // seconds its previous exchange took
-	pushScalars
-)
+// push is what a worker sends a server. NaN means not known.
+type push struct {
+	Bye      bool // the worker is through
+	Gradient vector
+	Tally    tally
+	Sync     float64 // seconds its previous exchange took
+}
 
-// The scalars behind the parameters a server returns.
-const (
-	replyLoss    = iota // mean loss over all workers (ps-sync)
-	replySumSqr         // sum of squared norms over all workers (ps-sync)
-	replySqrMean        // squared norm of the slice of the mean gradient (ps-sync)
-	replyLast           // 1 if the worker shall push no more
-	replyScalars
-)
+// reply is what a server returns.
+type reply struct {
+	Parameters           vector
+	Loss, SumSqr, SqrSum float64 // ps-sync: over all workers; SqrSum of the slice
+	Last                 bool    // ps-async: the worker shall push no more
+}
 
 // newPSClient connects this worker to all servers.
 func newPSClient(g *group) (*psClient, error) {
-	c := &psClient{g: g, async: g.o.Mode == data.PSAsync, sync: math.NaN()}
-	for j := range g.o.PS {
-		l, err := g.connect(g.o.Workers + j)
+	c := &psClient{o: g.o, pushes: make([]push, g.o.PS), replies: make([]reply, g.o.PS), sync: math.NaN()}
+	for j, addr := range g.o.PSHosts {
+		l, err := g.connect(addr, g.o.Workers+j)
+		if err == nil {
+			err = l.send(hello{Rank: g.o.Rank})
+		}
 		if err != nil {
 			return nil, err
 		}
 		c.servers = append(c.servers, l)
-		c.tails = append(c.tails, make([]float64, replyScalars))
 	}
 	return c, nil
 }
@@ -54,37 +53,36 @@ func newPSClient(g *group) (*psClient, error) {
 // once.
 func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
 	start := time.Now()
-	tail := make([]float64, pushScalars)
-	tail[pushLoss], tail[pushSumSqr], tail[pushSync] = t.loss, t.sumSqr, c.sync
-	tail[pushGradSqr], tail[pushGradVar] = t.gradSqr, t.gradVar
 	err := concurrently(len(c.servers), func(j int) error {
 		lo, hi := slice(len(params), len(c.servers), j)
-		l := c.servers[j]
-		err := l.send(step, grad[lo:hi])
-		if err == nil {
-			err = l.send(step, tail)
+		l, p := c.servers[j], &c.pushes[j]
+		*p = push{Gradient: packed(p.Gradient, grad[lo:hi]), Tally: t, Sync: c.sync}
+		if err := l.send(p); err != nil {
+			return err
 		}
-		if err == nil {
-			err = l.receive(step, params[lo:hi], false)
+		c.replies[j] = reply{Parameters: c.replies[j].Parameters[:0]}
+		if err := l.receive(&c.replies[j]); err != nil {
+			return err
 		}
-		if err == nil {
-			err = l.receive(step, c.tails[j], false)
+		if err := c.replies[j].Parameters.unpack(params[lo:hi]); err != nil {
+			return fmt.Errorf("%s broke the protocol: %w", l.peer, err)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return outcome{}, err
 	}
-	out := outcome{loss: c.tails[0][replyLoss], sumSqr: c.tails[0][replySumSqr], sync: time.Since(start)}
-	for _, tail := range c.tails {
-		out.sqrMean += tail[replySqrMean]
+	first := c.replies[0]
+	out := outcome{loss: first.Loss, sumSqr: first.SumSqr, sync: time.Since(start)}
+	for _, r := range c.replies {
+		out.sqrMean += r.SqrSum
 	}
 	c.sync = out.sync.Seconds()
 	// Server 0 counts the updates of all workers in ps-async; in ps-sync
 	// everyone counts the same.
-	out.last = c.g.o.isLast(step)
-	if c.async {
-		out.last = c.tails[0][replyLast] != 0
+	out.last = c.o.isLast(step)
+	if c.o.Mode == data.PSAsync {
+		out.last = first.Last
 	}
 	return out, nil
 }
@@ -92,7 +90,7 @@ func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (out
 // close tells the servers that this worker is through.
 func (c *psClient) close() error {
 	for _, l := range c.servers {
-		if err := l.bye(); err != nil {
+		if err := l.send(push{Bye: true}); err != nil {
 			return err
 		}
 	}

@@ -1,8 +1,6 @@
 package trainer
 
-import (
-	"math/rand/v2"
-)
+import "math/rand/v2"
 
 // The generated classification problem. Every class is a mixture of Gaussian
 // clusters, so that a linear model cannot solve it; clusters overlap and some
@@ -13,8 +11,6 @@ const (
 	clustersPerClass = 4
 	centreSpread     = 0.45 // standard deviation of a centre's coordinates, in units of the noise
 	labelNoise       = 0.05 // share of labels drawn anew
-	tokensPerSample  = 4    // rows of the embedding table a sample looks up
-	tokenSignal      = 0.5  // share of tokens that tell the class
 )
 
 // Streams of the seed: independent sequences for things drawn separately.
@@ -29,7 +25,6 @@ const (
 // and a single process can redraw the batch of a whole job.
 type dataset struct {
 	inputs  int
-	tokens  int // rows of the embedding table; 0 means samples have no tokens
 	seed    uint64
 	centres []float64 // classes·clustersPerClass × inputs
 	src     rand.PCG
@@ -40,13 +35,12 @@ type batch struct {
 	n      int
 	x      []float64 // n × inputs
 	labels []int     // n
-	tokens []int     // n × tokensPerSample, empty without a table
 }
 
 // newDataset returns the problem of the given seed, with samples of the
-// given number of inputs and tokens in [0, tokens).
-func newDataset(inputs, tokens int, seed int64) *dataset {
-	d := &dataset{inputs: inputs, tokens: tokens, seed: uint64(seed)}
+// given number of inputs.
+func newDataset(inputs int, seed int64) *dataset {
+	d := &dataset{inputs: inputs, seed: uint64(seed)}
 	rng := rand.New(rand.NewPCG(d.seed, streamCentres))
 	d.centres = make([]float64, classes*clustersPerClass*inputs)
 	for i := range d.centres {
@@ -57,11 +51,7 @@ func newDataset(inputs, tokens int, seed int64) *dataset {
 
 // newBatch returns room for n samples.
 func (d *dataset) newBatch(n int) *batch {
-	b := &batch{n: n, x: make([]float64, n*d.inputs), labels: make([]int, n)}
-	if d.tokens > 0 {
-		b.tokens = make([]int, n*tokensPerSample)
-	}
-	return b
+	return &batch{n: n, x: make([]float64, n*d.inputs), labels: make([]int, n)}
 }
 
 // fill replaces b by samples first, first+1, ….
@@ -79,33 +69,9 @@ func (d *dataset) fill(b *batch, first int64) {
 		for j := range row {
 			row[j] = centre[j] + rng.NormFloat64()
 		}
-		for j := range b.tokensOf(i) {
-			b.tokensOf(i)[j] = d.token(rng, label)
-		}
 		if rng.Float64() < labelNoise {
 			label = rng.IntN(classes)
 		}
 		b.labels[i] = label
 	}
-}
-
-// token draws a row of the embedding table for a sample of the given class:
-// any row, or with probability tokenSignal one that stands for the class.
-func (d *dataset) token(rng *rand.Rand, label int) int {
-	t := rng.IntN(d.tokens)
-	if rng.Float64() >= tokenSignal {
-		return t
-	}
-	if t = t/classes*classes + label; t >= d.tokens {
-		return label % d.tokens
-	}
-	return t
-}
-
-// tokensOf returns the tokens of sample i, none without a table.
-func (b *batch) tokensOf(i int) []int {
-	if len(b.tokens) == 0 {
-		return nil
-	}
-	return b.tokens[i*tokensPerSample : (i+1)*tokensPerSample]
 }

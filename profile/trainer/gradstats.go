@@ -1,10 +1,6 @@
 package trainer
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/floats"
-)
+import "math"
 
 // estimate returns unbiased estimates of |G|², G the true gradient, and of
 // the trace of the covariance of a gradient of initial samples, from count
@@ -49,10 +45,9 @@ func (a *movingAverage) value() float64 { return a.sum / a.weight }
 // have less variance than those from one gradient per worker, which is what
 // a framework that sees only whole gradients has to make do with.
 type gradStats struct {
-	count    int       // samples, that is gradients, per update
-	initial  float64   // batch the variance is reported at
-	previous []float64 // last gradient, kept only when count is 1
-	sqr, v   movingAverage
+	count   int     // samples, that is gradients, per update
+	initial float64 // batch the variance is reported at
+	sqr, v  movingAverage
 }
 
 // newGradStats returns the statistics for updates of count samples.
@@ -61,32 +56,14 @@ func newGradStats(count int, initial float64) *gradStats {
 }
 
 // observe takes in one update: sumSqr is the sum of the squared norms of its
-// samples' gradients, sqrMean the squared norm of their mean.
+// samples' gradients, sqrMean the squared norm of their mean. A single sample
+// tells nothing of the variance.
 func (s *gradStats) observe(sumSqr, sqrMean float64) {
-	if s.count > 1 {
-		c := float64(s.count)
-		s.add(estimate(s.count, sumSqr/c, sqrMean, c, s.initial))
-	}
-}
-
-// observeSingle takes in an update of a single sample. Consecutive gradients
-// then stand in for simultaneous ones. The step between them makes them
-// point away from each other, so |G|² comes out too small; hence only then.
-func (s *gradStats) observeSingle(grad []float64) {
-	if s.count > 1 {
+	if s.count < 2 {
 		return
 	}
-	if s.previous == nil {
-		s.previous = append([]float64(nil), grad...)
-		return
-	}
-	a, b := squaredNorm(grad), squaredNorm(s.previous)
-	cross := floats.Dot(grad, s.previous)
-	s.add(estimate(2, (a+b)/2, (a+b+2*cross)/4, 2, s.initial))
-	copy(s.previous, grad)
-}
-
-func (s *gradStats) add(sqr, v float64) {
+	c := float64(s.count)
+	sqr, v := estimate(s.count, sumSqr/c, sqrMean, c, s.initial)
 	s.sqr.add(sqr)
 	s.v.add(v)
 }

@@ -9,23 +9,23 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"gonum.org/v1/gonum/floats"
 	"pgregory.net/rapid"
 )
 
-// tiny returns a model small enough for finite differences, with a table.
+// tiny returns a model small enough for finite differences, in a longer vector.
 func tiny() *model {
-	m := &model{rows: 5}
+	m := &model{}
 	for _, l := range []layer{{in: 3, out: 4}, {in: 4, out: 3}, {in: 3, out: classes}} {
 		l.w, l.b = m.size, m.size+l.in*l.out
 		m.size = l.b + l.out
 		m.layers = append(m.layers, l)
 	}
-	m.table = m.size
-	m.size += m.rows * m.layers[0].out
+	m.used = m.size
+	m.size += 2
 	return m
 }
 
@@ -37,10 +37,9 @@ func tinyBatch(n int) (*model, []float64, *batch) {
 	for i := range params {
 		params[i] = rng.NormFloat64()
 	}
-	d := newDataset(3, m.rows, 5)
+	d := newDataset(3, 5)
 	b := d.newBatch(n)
 	d.fill(b, 0)
-	copy(b.tokens, []int{1, 1, 1, 2}) // a repeated token gets a multiple of the gradient
 	return m, params, b
 }
 
@@ -69,7 +68,7 @@ func TestSampleNormsMatchSingleGradients(t *testing.T) {
 	_, got := m.gradient(grad, params, b, 0.3)
 	var want float64
 	for i := range b.n {
-		one := &batch{n: 1, x: b.x[i*3 : i*3+3], labels: b.labels[i : i+1], tokens: b.tokensOf(i)}
+		one := &batch{n: 1, x: b.x[i*3 : i*3+3], labels: b.labels[i : i+1]}
 		m.gradient(grad, params, one, 1)
 		want += squaredNorm(grad)
 	}
@@ -91,11 +90,10 @@ func TestMessageBytes(t *testing.T) {
 		if m, _ := newModel(name, 1); m.size != plain.size {
 			t.Errorf("%s: a message smaller than the model changed its size", name)
 		}
-		row := int64(plain.layers[0].out * 8)
 		for _, want := range []int64{plain.bytes() + 1, 5 << 20} {
 			m, _ := newModel(name, want)
-			if b := m.bytes(); b < want || b >= want+row {
-				t.Errorf("%s: message of %d bytes, want %d and less than one row more", name, b, want)
+			if b := m.bytes(); b < want || b >= want+8 {
+				t.Errorf("%s: message of %d bytes, want %d and less than one number more", name, b, want)
 			}
 		}
 	}
@@ -104,22 +102,15 @@ func TestMessageBytes(t *testing.T) {
 func TestSamplesAreReproducible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed, first := rapid.Int64().Draw(t, "seed"), rapid.Int64Range(0, 1<<40).Draw(t, "first")
-		tokens := rapid.IntRange(0, 30).Draw(t, "tokens")
 		n := rapid.IntRange(2, 9).Draw(t, "n")
 		cut := rapid.IntRange(1, n-1).Draw(t, "cut")
-		d := newDataset(4, tokens, seed)
+		d := newDataset(4, seed)
 		whole, left, right := d.newBatch(n), d.newBatch(cut), d.newBatch(n-cut)
 		d.fill(whole, first)
 		d.fill(right, first+int64(cut)) // in another order
 		d.fill(left, first)
-		if !slices.Equal(whole.x, slices.Concat(left.x, right.x)) || !slices.Equal(whole.labels, slices.Concat(left.labels, right.labels)) ||
-			!slices.Equal(whole.tokens, slices.Concat(left.tokens, right.tokens)) {
+		if !slices.Equal(whole.x, slices.Concat(left.x, right.x)) || !slices.Equal(whole.labels, slices.Concat(left.labels, right.labels)) {
 			t.Fatal("shards do not make up the batch")
-		}
-		for _, tok := range whole.tokens {
-			if tok < 0 || tok >= tokens {
-				t.Fatalf("token %d, want 0 to %d", tok, tokens-1)
-			}
 		}
 		if slices.Equal(whole.x[:4], whole.x[4:8]) {
 			t.Fatal("two samples are equal")
@@ -130,7 +121,7 @@ func TestSamplesAreReproducible(t *testing.T) {
 // TestSamplesHaveTheirMoments checks the generator against the mixture it
 // documents: inputs of mean near zero and variance 1 + centreSpread².
 func TestSamplesHaveTheirMoments(t *testing.T) {
-	d := newDataset(64, 0, 1)
+	d := newDataset(64, 1)
 	b := d.newBatch(4000)
 	d.fill(b, 0)
 	mean := floats.Sum(b.x) / float64(len(b.x))
@@ -199,10 +190,9 @@ func TestGradStatsNeedPositiveEstimates(t *testing.T) {
 		t.Errorf("sqr = %g from a negative estimate", sqr)
 	}
 	one := newGradStats(1, 1)
-	one.observeSingle([]float64{1, 0})
-	one.observeSingle([]float64{1, 1}) // sqr = g·g′ = 1; var = |g−g′|²/2 = ½
-	if sqr, v := one.values(); math.Abs(sqr-1) > 1e-12 || math.Abs(v-0.5) > 1e-12 {
-		t.Errorf("sqr %g, var %g, want 1, 0.5", sqr, v)
+	one.observe(1, 1)
+	if sqr, v := one.values(); !math.IsNaN(sqr) || !math.IsNaN(v) {
+		t.Errorf("sqr %g, var %g of single samples", sqr, v)
 	}
 }
 
@@ -235,12 +225,13 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func pipeRing(k int) []*ring {
 	rs := make([]*ring, k)
 	for i := range rs {
-		rs[i] = &ring{rank: i, size: k}
+		rs[i] = &ring{o: &Options{Rank: i, Workers: k}}
 	}
+	var step atomic.Int64
 	for i := range rs {
 		a, b := net.Pipe()
-		rs[i].next = newLink(a, "next", 10*time.Second)
-		rs[(i+1)%k].prev = newLink(b, "prev", 10*time.Second)
+		rs[i].next = newLink(a, "next", &step)
+		rs[(i+1)%k].prev = newLink(b, "prev", &step)
 	}
 	return rs
 }
@@ -248,7 +239,7 @@ func pipeRing(k int) []*ring {
 func TestAllReduceSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(2, 6).Draw(t, "k")
-		n := rapid.OneOf(rapid.IntRange(0, 13), rapid.IntRange(2*chunk-2, 2*chunk+2)).Draw(t, "n")
+		n := rapid.OneOf(rapid.IntRange(0, 13), rapid.IntRange(16_382, 16_386)).Draw(t, "n")
 		seed := rapid.Uint64().Draw(t, "seed")
 		rs, want := pipeRing(k), make([]float64, n)
 		vs := make([][]float64, k)
@@ -260,7 +251,7 @@ func TestAllReduceSums(t *testing.T) {
 			}
 			floats.Add(want, vs[r])
 		}
-		if err := concurrently(k, func(r int) error { return rs[r].allReduce(1, vs[r]) }); err != nil {
+		if err := concurrently(k, func(r int) error { return rs[r].allReduce(vs[r]) }); err != nil {
 			t.Fatal(err)
 		}
 		for r, v := range vs {

@@ -33,18 +33,16 @@ type layer struct {
 }
 
 // model is a multilayer perceptron with rectified linear units and a softmax
-// cross-entropy loss. Optionally an embedding table adds the sum of a few
-// rows to the first hidden layer: many parameters, hardly any arithmetic.
-// Parameters and gradients are flat vectors, the unit that is communicated.
+// cross-entropy loss. Parameters and gradients are flat vectors, the unit that
+// is communicated; behind the parameters may be some that do nothing but make
+// the vector longer.
 type model struct {
 	layers []layer
-	rows   int // of the embedding table
-	table  int // its offset
-	size   int // parameters
+	used   int // parameters of the layers
+	size   int // of the vector
 }
 
-// newModel lays out the named model. If messageBytes exceeds the size of its
-// gradient, an embedding table of whole rows makes up the difference.
+// newModel lays out the named model, in a vector of messageBytes at least.
 func newModel(name string, messageBytes int64) (*model, error) {
 	widths, err := modelShape(name)
 	if err != nil {
@@ -57,12 +55,7 @@ func newModel(name string, messageBytes int64) (*model, error) {
 		m.size = l.b + l.out
 		m.layers = append(m.layers, l)
 	}
-	m.table = m.size
-	if extra := messageBytes - m.bytes(); extra > 0 {
-		row := int64(m.layers[0].out) * 8
-		m.rows = int((extra + row - 1) / row)
-		m.size += m.rows * m.layers[0].out
-	}
+	m.used, m.size = m.size, max(m.size, int((messageBytes+7)/8))
 	return m, nil
 }
 
@@ -73,8 +66,8 @@ func (m *model) bytes() int64 { return int64(m.size) * 8 }
 func (m *model) inputs() int { return m.layers[0].in }
 
 // initial returns the parameters training starts from: weights by He et al.
-// (2015), those of the output layer, biases and embeddings zero, so that every
-// class starts as likely as any other. Equal seeds give equal parameters.
+// (2015), those of the output layer and biases zero, so that every class starts
+// as likely as any other. Equal seeds give equal parameters.
 func (m *model) initial(seed int64) []float64 {
 	rng := rand.New(rand.NewPCG(uint64(seed), streamParams))
 	p := make([]float64, m.size)
@@ -122,24 +115,8 @@ func (m *model) sampleNorms(b *batch) (sum float64) {
 			x = m.layers[i-1].act
 		}
 		for s := range b.n {
-			inputs := 1 + squaredNorm(x[s*l.in:(s+1)*l.in]) // 1 for the bias
-			if i == 0 {
-				inputs += squaredCounts(b.tokensOf(s))
-			}
-			sum += inputs * squaredNorm(l.diff[s*l.out:(s+1)*l.out])
-		}
-	}
-	return sum
-}
-
-// squaredCounts returns the sum of the squared multiplicities of the tokens:
-// a token that occurs twice gets twice the gradient.
-func squaredCounts(tokens []int) (sum float64) {
-	for _, a := range tokens {
-		for _, b := range tokens {
-			if a == b {
-				sum++
-			}
+			// 1 is that of the bias.
+			sum += (1 + squaredNorm(x[s*l.in:(s+1)*l.in])) * squaredNorm(l.diff[s*l.out:(s+1)*l.out])
 		}
 	}
 	return sum
@@ -153,9 +130,6 @@ func (m *model) forward(params []float64, b *batch) {
 		bias := params[l.b : l.b+l.out]
 		for s := range b.n {
 			copy(l.act[s*l.out:], bias)
-			if i == 0 {
-				m.lookUp(l.act[s*l.out:(s+1)*l.out], params, b.tokensOf(s))
-			}
 		}
 		y := general(b.n, l.out, l.act)
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, general(l.in, l.out, params[l.w:l.b]), 1, y)
@@ -166,21 +140,6 @@ func (m *model) forward(params []float64, b *batch) {
 		}
 		x = y
 	}
-}
-
-// lookUp adds the rows of the embedding table named by tokens to dst.
-func (m *model) lookUp(dst, params []float64, tokens []int) {
-	for _, t := range tokens {
-		for j, v := range m.row(params, t) {
-			dst[j] += v
-		}
-	}
-}
-
-// row returns row t of the embedding table within a flat vector.
-func (m *model) row(v []float64, t int) []float64 {
-	w := m.layers[0].out
-	return v[m.table+t*w : m.table+(t+1)*w]
 }
 
 // softmax returns the mean cross-entropy of the logits and leaves scale
@@ -233,22 +192,7 @@ func (m *model) backward(grad, params []float64, b *batch) {
 			}
 		}
 	}
-	m.scatter(grad, b)
-}
-
-// scatter writes the table's gradient, dense as frameworks send it by
-// default: zero but for the rows the batch looked up.
-func (m *model) scatter(grad []float64, b *batch) {
-	clear(grad[m.table:])
-	w := m.layers[0].out
-	for s := range b.n {
-		for _, t := range b.tokensOf(s) {
-			row := m.row(grad, t)
-			for j, v := range m.layers[0].diff[s*w : (s+1)*w] {
-				row[j] += v
-			}
-		}
-	}
+	clear(grad[m.used:])
 }
 
 // general wraps a row-major matrix for BLAS.

@@ -2,11 +2,11 @@ package trainer
 
 import (
 	"cmp"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,48 +23,40 @@ const (
 	Server Role = "ps"     // holds a slice of the parameters
 )
 
-// Options describes one process of a training job. The zero value is a
-// complete job of its own: one worker, no network, the small model. Zero
-// fields take the default given beside them. All processes of a job are given
-// the same values of what has a name in JSON; when they meet, rank 0 refuses a
-// process that would train something else.
+// Options describes one process of a training job; all processes of a job are
+// given the same, but for who they are. The zero value is a complete job of its
+// own: one worker, no network, the small model. Zero fields take the default
+// given beside them.
 type Options struct {
-	Role   Role `json:"-"` // Worker if empty
-	Rank   int  `json:"-"` // 0..k−1 for workers, k..k+p−1 for servers
-	PSRank int  `json:"-"` // 0..p−1, for servers
+	Role   Role // Worker if empty
+	Rank   int  // 0..k−1 for workers, k..k+p−1 for servers
+	PSRank int  // 0..p−1, for servers
 
-	Workers    int      `json:"workers"` // k; 0 means 1
-	PS         int      `json:"ps"`      // p; 0 for allreduce, at least 1 for the ps modes
-	PSHosts    []string `json:"-"`       // host:port of every server, in order
-	MasterAddr string   `json:"-"`       // host of rank 0; "127.0.0.1" if empty
-	MasterPort int      `json:"-"`       // port rank 0 listens on; needed if Workers+PS > 1
+	Workers    int      // k; 0 means 1
+	PS         int      // p; 0 for allreduce, at least 1 for the ps modes
+	PSHosts    []string // host:port of every server, in order
+	MasterAddr string   // host of rank 0; "127.0.0.1" if empty
+	MasterPort int      // port rank 0 listens on; needed for allreduce of several workers
 
-	Mode         data.Mode `json:"mode"`          // allreduce if empty
-	Model        string    `json:"model"`         // "small" (default) or "large"
-	MessageBytes int64     `json:"message_bytes"` // wanted size of a gradient; below the model's own size it changes nothing
-	InputRate    float64   `json:"input_rate"`    // samples/s that storage delivers to each worker; 0 means at once
-	LocalBatch   float64   `json:"local_batch"`   // samples per worker per micro-step; 0 means 32. Fractions spread workers × local batch over the workers as evenly as it goes
-	AccumSteps   int       `json:"accum_steps"`   // extra accumulation micro-steps
-	InitialBatch float64   `json:"initial_batch"` // global batch that the gradient variance is reported at; 0 means the job's own
+	Mode         data.Mode // allreduce if empty
+	Model        string    // "small" (default) or "large"
+	MessageBytes int64     // wanted size of a gradient; below the model's own size it changes nothing
+	InputRate    float64   // samples/s that storage delivers to each worker; 0 means at once
+	LocalBatch   float64   // samples per worker per micro-step; 0 means 32. Fractions spread workers × local batch over the workers as evenly as it goes
+	AccumSteps   int       // extra accumulation micro-steps
+	InitialBatch float64   // global batch that the gradient variance is reported at; 0 means the job's own
 
-	Steps int     `json:"steps"` // optimizer steps of the job (ps-async: updates by all workers); 0 means until stopped
-	Seed  int64   `json:"seed"`  // of data and initial parameters
-	LR    float64 `json:"lr"`    // learning rate at 32 samples per update, scaled by the square root of the batch up to 128 samples; 0 means 0.06
+	Steps int   // optimizer steps of the job (ps-async: updates by all workers); 0 means until stopped
+	Seed  int64 // of data and initial parameters
 
-	Timeout    time.Duration `json:"-"` // a peer silent for this long has hung; 0 means 10 min, after which any launcher has given up
-	Rendezvous time.Duration `json:"-"` // time for all ranks to meet; 0 means 1 min
-	ParentPID  int           `json:"-"` // stop when the parent is no longer this process; 0 means do not watch
+	Rendezvous time.Duration // time for all ranks to meet; 0 means 1 min
+	ParentPID  int           // stop when the parent is no longer this process; 0 means do not watch
 }
 
-// spec is what all ranks must agree on, for comparison and for messages.
-func (o *Options) spec() string {
-	b, _ := json.Marshal(o) // infinite or NaN options were refused before
-	return string(b)
-}
-
-// The learning rate is the one asked for at referenceBatch samples per
-// update and grows up to maxRateScale times, reached at 128 samples.
+// The learning rate is baseRate at referenceBatch samples per update and grows
+// up to maxRateScale times, reached at 128 samples.
 const (
+	baseRate       = 0.06
 	referenceBatch = 32
 	maxRateScale   = 2
 )
@@ -131,25 +123,14 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 	o.setDefaults()
 	fs.StringVar(&o.Model, "model", o.Model, "model to train: small or large")
 	fs.Float64Var(&o.InputRate, "input-rate", o.InputRate, "samples/s that storage delivers to each worker, who waits for them; 0 delivers at once")
-	fs.Func("message-bytes", "size of a gradient in `bytes`, such as 4Mi; larger than the model's own adds an embedding table", func(s string) (err error) {
+	fs.Func("message-bytes", "size of a gradient in `bytes`, such as 4Mi; larger than the model's own is filled up with zeros", func(s string) (err error) {
 		o.MessageBytes, err = data.ParseQuantity(s)
 		return err
 	})
 	fs.IntVar(&o.Steps, "steps", o.Steps, "optimizer `steps`; 0 trains until stopped")
 	fs.Int64Var(&o.Seed, "seed", o.Seed, "seed of data and initial parameters")
-	fs.Float64Var(&o.LR, "lr", o.LR, "learning rate at 32 samples per update; grows with the square root of the batch up to 128 samples")
-	fs.Func("mode", fmt.Sprintf("allreduce, ps-sync or ps-async (default %q)", string(o.Mode)), func(s string) (err error) {
-		o.Mode, err = data.ParseMode(s)
-		return err
-	})
 	fs.Float64Var(&o.LocalBatch, "local-batch", o.LocalBatch, "`samples` per worker per micro-step")
-	fs.IntVar(&o.AccumSteps, "accum-steps", o.AccumSteps, "extra gradient-accumulation micro-`steps`")
 	fs.Float64Var(&o.InitialBatch, "initial-batch", o.InitialBatch, "global batch that gradient variance is reported at; 0 is the job's own")
-	fs.IntVar(&o.Workers, "workers", o.Workers, "`number` of workers of the job")
-	fs.IntVar(&o.PS, "ps", o.PS, "`number` of parameter servers of the job")
-	fs.IntVar(&o.Rank, "rank", o.Rank, "`rank` of this process")
-	fs.StringVar(&o.MasterAddr, "master-addr", o.MasterAddr, "`host` of rank 0")
-	fs.IntVar(&o.MasterPort, "master-port", o.MasterPort, "`port` rank 0 listens on")
 }
 
 // setDefaults replaces zero values by their documented defaults.
@@ -160,8 +141,6 @@ func (o *Options) setDefaults() {
 	def(&o.Mode, data.AllReduce)
 	def(&o.Model, "small")
 	def(&o.LocalBatch, referenceBatch)
-	def(&o.LR, 0.06)
-	def(&o.Timeout, 10*time.Minute)
 	def(&o.Rendezvous, time.Minute)
 }
 
@@ -180,27 +159,25 @@ func (o *Options) validate() error {
 		}
 		return &data.InputError{Source: data.Source{File: "options", Column: name}, Found: fmt.Sprint(found), Want: want}
 	}
-	_, modelErr := modelShape(o.Model)
-	_, modeErr := data.ParseMode(string(o.Mode))
-	world := o.Workers + o.PS
+	if _, err := modelShape(o.Model); err != nil {
+		return err
+	}
+	if _, err := data.ParseMode(string(o.Mode)); err != nil {
+		return err
+	}
+	badHost := slices.IndexFunc(o.PSHosts, func(h string) bool { _, port, err := net.SplitHostPort(h); return err != nil || port == "" })
 	for _, err := range []error{
-		modelErr, modeErr,
 		check(o.Role == Worker || o.Role == Server, "role (KNEE_ROLE)", o.Role, "worker or ps"),
-		check(o.Workers >= 1, "workers (KNEE_WORKERS)", o.Workers, "at least 1"),
-		check(o.PS >= 0, "ps (KNEE_PS)", o.PS, "a count"),
 		check(o.Mode.UsesPS() || o.PS == 0, "ps (KNEE_PS)", o.PS, "0, because mode allreduce has no parameter servers"),
 		check(!o.Mode.UsesPS() || o.PS > 0, "ps (KNEE_PS)", o.PS, fmt.Sprintf("at least 1, because mode is %s", o.Mode)),
-		check(len(o.PSHosts) == o.PS, "KNEE_PS_HOSTS", fmt.Sprintf("%d addresses", len(o.PSHosts)), fmt.Sprintf("one host:port for each of %d servers", o.PS)),
+		check(len(o.PSHosts) == o.PS && badHost < 0, "KNEE_PS_HOSTS", strings.Join(o.PSHosts, ","), fmt.Sprintf("one host:port for each of %d servers", o.PS)),
 		check(o.Role == Server || o.Rank >= 0 && o.Rank < o.Workers, "rank (RANK)", o.Rank, fmt.Sprintf("0 to %d for a worker", o.Workers-1)),
-		check(o.Role == Worker || o.PSRank >= 0 && o.PSRank < o.PS, "KNEE_PS_RANK", o.PSRank, fmt.Sprintf("0 to %d", o.PS-1)),
-		check(o.Role == Worker || o.Rank == o.Workers+o.PSRank, "rank (RANK)", o.Rank, fmt.Sprintf("%d for server %d", o.Workers+o.PSRank, o.PSRank)),
-		check(world == 1 || o.MasterPort > 0 && o.MasterPort < 1<<16, "master-port (MASTER_PORT)", o.MasterPort, "a port from 1 to 65535"),
+		check(o.Role == Worker || o.PSRank < o.PS && o.Rank == o.Workers+o.PSRank, "rank (RANK)", o.Rank, fmt.Sprintf("%d for server %d of %d", o.Workers+o.PSRank, o.PSRank, o.PS)),
+		check(o.PS > 0 || o.Workers == 1 || o.MasterPort > 0 && o.MasterPort < 1<<16, "MASTER_PORT", o.MasterPort, "a port from 1 to 65535"),
 		check(o.LocalBatch > 0 && o.LocalBatch < 1<<31, "local-batch (KNEE_LOCAL_BATCH)", o.LocalBatch, "samples > 0"),
 		check(o.microBatch() >= o.Workers, "local-batch (KNEE_LOCAL_BATCH)", o.LocalBatch, "at least one sample for every worker"),
-		check(o.AccumSteps >= 0, "accum-steps (KNEE_ACCUM_STEPS)", o.AccumSteps, "a count"),
 		check(o.InitialBatch >= 0 && !math.IsInf(o.InitialBatch, 0), "initial-batch (KNEE_INITIAL_BATCH)", o.InitialBatch, "samples ≥ 0"),
 		check(o.Steps >= 0, "steps", o.Steps, "a count"),
-		check(o.LR > 0 && !math.IsInf(o.LR, 0), "lr", o.LR, "a learning rate > 0"),
 		check(o.InputRate >= 0 && !math.IsInf(o.InputRate, 0), "input-rate", o.InputRate, "samples/s ≥ 0"),
 		check(o.MessageBytes >= 0 && o.MessageBytes <= maxMessage, "message-bytes", o.MessageBytes, fmt.Sprintf("0 to %d bytes", int64(maxMessage))),
 	} {
@@ -208,17 +185,11 @@ func (o *Options) validate() error {
 			return err
 		}
 	}
-	for i, h := range o.PSHosts {
-		if _, port, err := net.SplitHostPort(h); err != nil || port == "" {
-			return check(false, fmt.Sprintf("KNEE_PS_HOSTS[%d]", i), strconv.Quote(h), "host:port")
-		}
-	}
 	return nil
 }
 
-// maxMessage bounds the gradient: 8 GiB, beyond which element offsets on the
-// wire and the memory of one machine are at their end.
-const maxMessage = 8 << 30
+// maxMessage bounds the gradient: package gob refuses messages of 1 GiB.
+const maxMessage = 1 << 29
 
 // microBatch returns the samples of one micro-step over all workers.
 func (o *Options) microBatch() int { return int(math.Round(float64(o.Workers) * o.LocalBatch)) }
@@ -254,7 +225,7 @@ func (o *Options) initialBatch() float64 {
 // networks", 2014). Beyond 128 samples it stays as it is: there the rate is
 // bounded by the curvature of the loss, no longer by the noise.
 func (o *Options) learningRate(batch int) float64 {
-	return o.LR * min(math.Sqrt(float64(batch)/referenceBatch), maxRateScale)
+	return baseRate * min(math.Sqrt(float64(batch)/referenceBatch), maxRateScale)
 }
 
 // name returns what a rank is called: "worker 2", "server 0".

@@ -260,7 +260,7 @@ func TestMeetingNamesMissingRanks(t *testing.T) {
 		go func() { errs <- Run(context.Background(), ranks[r], io.Discard, io.Discard) }()
 	}
 	said := errors.Join(<-errs, <-errs)
-	if said == nil || !strings.Contains(said.Error(), "waited 300ms for worker 1, server 1") {
+	if said == nil || !strings.Contains(said.Error(), "server 0: waited 300ms for worker 1") {
 		t.Errorf("ended with %v, want the missing ranks named", said)
 	}
 }
@@ -274,36 +274,16 @@ func TestNobodyToMeet(t *testing.T) {
 	}
 }
 
-// TestRefusesOtherJob starts a rank that was given another batch size.
-func TestRefusesOtherJob(t *testing.T) {
-	t.Parallel() // mostly waits
-	ranks := jobOptions(t, Options{Mode: data.AllReduce, Workers: 2, LocalBatch: 8, Rendezvous: time.Second})
-	ranks[1].LocalBatch = 16
-	var stderr bytes.Buffer
-	lead := make(chan error, 1)
-	go func() { lead <- Run(context.Background(), ranks[0], io.Discard, &stderr) }()
-	err := Run(context.Background(), ranks[1], io.Discard, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "worker 0 refused this rank") || !strings.Contains(err.Error(), `"local_batch":16`) {
-		t.Errorf("worker 1 ended with %v, want a refusal that shows both batches", err)
-	}
-	if err := <-lead; err == nil || !strings.Contains(err.Error(), "for worker 1") {
-		t.Errorf("worker 0 ended with %v, want that it waited for worker 1", err)
-	}
-	if !strings.Contains(stderr.String(), "refused 127.0.0.1:") {
-		t.Errorf("worker 0 said %q, want the refusal", stderr.String())
-	}
-}
-
 // TestStrangersAreIgnored lets something else talk to the meeting point.
 func TestStrangersAreIgnored(t *testing.T) {
 	ranks := jobOptions(t, Options{Mode: data.AllReduce, Workers: 2, LocalBatch: 8, Steps: 3})
 	errs := make(chan error, 2)
 	go func() { errs <- Run(context.Background(), ranks[0], io.Discard, io.Discard) }()
-	stranger := &group{o: &ranks[1], ctx: context.Background()}
-	conn, err := stranger.dial(fmt.Sprintf("127.0.0.1:%d", ranks[0].MasterPort))
+	stranger, err := newGroup(t.Context(), &ranks[1]).connect(fmt.Sprintf("127.0.0.1:%d", ranks[0].MasterPort), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	conn := stranger.conn
 	defer conn.Close()
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		t.Fatal(err)

@@ -1,31 +1,113 @@
 package trainer
 
-import "time"
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+)
 
 // ring averages gradients with a ring all-reduce: every worker sends only to
 // the next and receives only from the previous, 2(k−1)/k of the vector each,
 // whatever the number of workers k.
 type ring struct {
-	g          *group
-	rank, size int
+	o          *Options
 	next, prev *link
-	rate       float64 // learning rate
+	out, in    vector    // room for a segment on its way
+	part       []float64 // and for one that is added
 }
 
-// newRing connects this worker to its two neighbours.
+// newRing connects this worker to its two neighbours. All meet at rank 0, who
+// tells each where the next one listens.
 func newRing(g *group) (*ring, error) {
-	k := g.o.Workers
-	r := &ring{g: g, rank: g.rank, size: k, rate: g.o.learningRate(g.o.globalBatch())}
+	r, k := &ring{o: g.o}, g.o.Workers
+	following, before := (g.o.Rank+1)%k, (g.o.Rank+k-1)%k
+	master := net.JoinHostPort(g.o.MasterAddr, strconv.Itoa(g.o.MasterPort))
+	var addr string // of the next
+	var data net.Listener
 	var err error
-	if r.next, err = g.connect((r.rank + 1) % k); err != nil {
-		return nil, err
+	if g.o.Rank == 0 {
+		data, addr, err = g.lead(master)
+	} else {
+		data, addr, err = g.follow(master)
 	}
-	prev, err := g.peers((r.rank+k-1)%k, 1)
 	if err != nil {
 		return nil, err
 	}
-	r.prev = prev[0]
+	if r.next, err = g.connect(addr, following); err != nil {
+		return nil, err
+	}
+	if err := r.next.send(hello{Rank: g.o.Rank}); err != nil {
+		return nil, err
+	}
+	links, _, err := g.meet(data, before)
+	if err != nil {
+		return nil, err
+	}
+	r.prev = links[0]
 	return r, nil
+}
+
+// lead is rank 0's side of the meeting.
+func (g *group) lead(master string) (data net.Listener, next string, err error) {
+	ln, err := g.listen(master)
+	if err != nil {
+		return nil, "", err
+	}
+	defer ln.Close()
+	data, own, err := g.listenForPrevious(g.o.MasterAddr)
+	if err != nil {
+		return nil, "", err
+	}
+	ranks := make([]int, g.o.Workers-1)
+	for i := range ranks {
+		ranks[i] = i + 1
+	}
+	links, said, err := g.meet(ln, ranks...)
+	if err != nil {
+		return nil, "", err
+	}
+	said = append(said, hello{Addr: own}) // what follows the last
+	for i, l := range links {
+		if err := l.send(said[i+1].Addr); err != nil {
+			return nil, "", err
+		}
+	}
+	return data, said[0].Addr, nil
+}
+
+// follow is the other ranks' side.
+func (g *group) follow(master string) (data net.Listener, next string, err error) {
+	l, err := g.connect(master, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	host, _, err := net.SplitHostPort(l.conn.LocalAddr().String())
+	if err != nil {
+		return nil, "", err
+	}
+	data, own, err := g.listenForPrevious(host)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := l.send(hello{g.o.Rank, own}); err != nil {
+		return nil, "", err
+	}
+	err = l.receive(&next)
+	return data, next, err
+}
+
+// listenForPrevious opens a port for the previous rank on any free address of
+// a host of this machine.
+func (g *group) listenForPrevious(host string) (net.Listener, string, error) {
+	ln, err := g.listen(net.JoinHostPort(host, "0"))
+	if err != nil {
+		return nil, "", err
+	}
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	return ln, net.JoinHostPort(host, port), err
 }
 
 // synchronize averages the gradient over all workers and applies it. The
@@ -33,18 +115,14 @@ func newRing(g *group) (*ring, error) {
 // reserved in its capacity.
 func (r *ring) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
 	start := time.Now()
-	v := append(grad, t.loss, t.sumSqr)
-	if err := r.allReduce(step, v); err != nil {
+	v := append(grad, t.Loss, t.SumSqr)
+	if err := r.allReduce(v); err != nil {
 		return outcome{}, err
 	}
 	sync := time.Since(start)
-	descend(params, grad, r.rate)
+	descend(params, grad, r.o.learningRate(r.o.globalBatch()))
 	n := len(grad)
-	out := outcome{loss: v[n], sumSqr: v[n+1], sync: sync, last: r.g.o.isLast(step)}
-	if r.rank == 0 { // who prints
-		out.sqrMean = squaredNorm(grad)
-	}
-	return out, nil
+	return outcome{loss: v[n], sumSqr: v[n+1], sqrMean: squaredNorm(grad), sync: sync, last: r.o.isLast(step)}, nil
 }
 
 // close has nothing to tell: a worker that is through has received all that
@@ -54,15 +132,15 @@ func (r *ring) close() error { return nil }
 // allReduce replaces v, on every rank, by the sum over the ranks, the same
 // bits everywhere. The order of the additions depends on the position in v
 // and on the number of ranks only, so runs repeat exactly.
-func (r *ring) allReduce(step int64, v []float64) error {
-	k := r.size
+func (r *ring) allReduce(v []float64) error {
+	k, rank := r.o.Workers, r.o.Rank
 	for i := range k - 1 { // after these, this rank holds the sum of segment rank+1
-		if err := r.shift(step, r.segment(v, r.rank-i), r.segment(v, r.rank-i-1), true); err != nil {
+		if err := r.shift(r.segment(v, rank-i), r.segment(v, rank-i-1), true); err != nil {
 			return err
 		}
 	}
 	for i := range k - 1 {
-		if err := r.shift(step, r.segment(v, r.rank-i+1), r.segment(v, r.rank-i), false); err != nil {
+		if err := r.shift(r.segment(v, rank-i+1), r.segment(v, rank-i), false); err != nil {
 			return err
 		}
 	}
@@ -71,18 +149,31 @@ func (r *ring) allReduce(step int64, v []float64) error {
 
 // segment returns the i-th of size slices of v, i taken around the ring.
 func (r *ring) segment(v []float64, i int) []float64 {
-	lo, hi := slice(len(v), r.size, ((i%r.size)+r.size)%r.size)
+	k := r.o.Workers
+	lo, hi := slice(len(v), k, ((i%k)+k)%k)
 	return v[lo:hi]
 }
 
 // shift sends one segment to the next rank while another arrives from the
 // previous one. Both at once: a segment may exceed what the sockets buffer,
 // and a ring of ranks that all send first would stand still.
-func (r *ring) shift(step int64, out, in []float64, add bool) error {
+func (r *ring) shift(out, in []float64, add bool) error {
+	r.out = packed(r.out, out)
 	sent := make(chan error, 1)
-	go func() { sent <- r.next.send(step, out) }()
-	if err := r.prev.receive(step, in, add); err != nil {
+	go func() { sent <- r.next.send(r.out) }()
+	if err := r.prev.receive(&r.in); err != nil {
 		return err // the sender ends when the connections close
+	}
+	to := in
+	if add {
+		r.part = append(r.part[:0], in...)
+		to = r.part
+	}
+	if err := r.in.unpack(to); err != nil {
+		return fmt.Errorf("%s broke the protocol: %w", r.prev.peer, err)
+	}
+	if add {
+		floats.Add(in, to)
 	}
 	return <-sent
 }

@@ -50,10 +50,7 @@ func train(ctx context.Context, o Options, stdout, stderr io.Writer) ([]float64,
 		w := newWorker(&o, m, stdout)
 		return w.params, w.run(ctx, alone{&o}, func(int64) {})
 	}
-	g, err := join(ctx, &o, stderr)
-	if err != nil {
-		return nil, err
-	}
+	g := newGroup(ctx, &o)
 	defer g.close()
 	params, err := g.play(m, stdout)
 	return params, g.cause(err)
@@ -68,7 +65,7 @@ func (g *group) play(m *model, stdout io.Writer) ([]float64, error) {
 		}
 		return s.params, s.serve()
 	}
-	if g.rank != 0 || g.o.Mode == data.PSAsync {
+	if g.o.Rank != 0 || g.o.Mode == data.PSAsync {
 		stdout = nil
 	}
 	var s synchronizer
@@ -88,10 +85,6 @@ func (g *group) play(m *model, stdout io.Writer) ([]float64, error) {
 // describe says in one line what is trained, with the learning rate that
 // results from the batch.
 func (o *Options) describe(m *model) string {
-	s := fmt.Sprintf("%s, workers %d", o.Mode, o.Workers)
-	if o.PS > 0 {
-		s += fmt.Sprintf(", ps %d", o.PS)
-	}
-	return fmt.Sprintf("%s; model %s, %d parameters, message %d bytes; global batch %d, initial batch %g; learning rate %.4g for %d samples per update (%g for %d, growing with the square root up to 128)",
-		s, o.Model, m.size, m.bytes(), o.globalBatch(), o.initialBatch(), o.learningRate(o.updateBatch(0)), o.updateBatch(0), o.LR, referenceBatch)
+	return fmt.Sprintf("%s of %d workers and %d ps; model %s, message %d bytes; global batch %d; learning rate %.4g for %d samples per update",
+		o.Mode, o.Workers, o.PS, o.Model, m.bytes(), o.globalBatch(), o.learningRate(o.updateBatch(0)), o.updateBatch(0))
 }

@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -18,7 +17,7 @@ type server struct {
 	params  []float64
 	workers []*link     // by rank
 	grads   [][]float64 // the slice of each worker's last push
-	tails   [][]float64 // and its scalars
+	pushes  []push      // and all of it
 	out     io.Writer   // for the lines of ps-async; nil on all but server 0
 
 	mu     sync.Mutex // ps-async: guards params and what follows
@@ -30,16 +29,18 @@ type server struct {
 // newServer prepares the slice and waits for all workers to connect.
 func newServer(g *group, m *model, out io.Writer) (*server, error) {
 	lo, hi := slice(m.size, g.o.PS, g.o.PSRank)
-	s := &server{g: g, params: m.initial(g.o.Seed)[lo:hi:hi]}
+	s := &server{g: g, params: m.initial(g.o.Seed)[lo:hi:hi], pushes: make([]push, g.o.Workers)}
 	if g.o.PSRank == 0 {
 		s.out = out
 	}
-	for range g.o.Workers {
-		s.grads = append(s.grads, make([]float64, len(s.params)))
-		s.tails = append(s.tails, make([]float64, pushScalars))
+	ranks := make([]int, g.o.Workers)
+	for r := range ranks {
+		ranks[r], s.grads = r, append(s.grads, make([]float64, len(s.params)))
 	}
-	var err error
-	s.workers, err = g.peers(0, g.o.Workers)
+	ln, err := g.listen(g.o.PSHosts[g.o.PSRank])
+	if err == nil {
+		s.workers, _, err = g.meet(ln, ranks...)
+	}
 	return s, err
 }
 
@@ -50,77 +51,51 @@ func (s *server) serve() error {
 	}
 	for step := int64(1); ; step++ {
 		s.g.step.Store(step)
-		if done, err := s.collect(step); done || err != nil {
+		if err := concurrently(len(s.workers), s.receive); err != nil {
 			return err
 		}
-		s.apply()
-		if err := s.distribute(step); err != nil {
+		for r, p := range s.pushes {
+			if p.Bye != s.pushes[0].Bye {
+				return fmt.Errorf("%s is out of step with worker 0 in step %d", s.workers[r].peer, step)
+			}
+		}
+		if s.pushes[0].Bye {
+			return nil
+		}
+		answer := s.apply()
+		if err := concurrently(len(s.workers), func(r int) error { return s.workers[r].send(answer) }); err != nil {
 			return err
 		}
 	}
 }
 
 // receive reads the push of one worker.
-func (s *server) receive(rank int, step int64) error {
-	l := s.workers[rank]
-	if err := l.receive(step, s.grads[rank], false); err != nil {
+func (s *server) receive(rank int) error {
+	p := &s.pushes[rank]
+	*p = push{Gradient: p.Gradient[:0]}
+	if err := s.workers[rank].receive(p); err != nil || p.Bye {
 		return err
 	}
-	return l.receive(step, s.tails[rank], false)
-}
-
-// collect reads one push from every worker, in whatever order they come.
-// done means that all workers have said goodbye instead.
-func (s *server) collect(step int64) (done bool, err error) {
-	byes := make([]bool, len(s.workers))
-	err = concurrently(len(s.workers), func(r int) error {
-		err := s.receive(r, step)
-		if errors.Is(err, errBye) {
-			byes[r] = true
-			return nil
-		}
-		return err
-	})
-	if err != nil {
-		return false, err
+	if err := p.Gradient.unpack(s.grads[rank]); err != nil {
+		return fmt.Errorf("%s broke the protocol: %w", s.workers[rank].peer, err)
 	}
-	for r, bye := range byes {
-		if bye != byes[0] {
-			return false, fmt.Errorf("%s is out of step with worker 0 in step %d", s.workers[r].peer, step)
-		}
-	}
-	return byes[0], nil
+	return nil
 }
 
 // apply adds the gradients, always in the order of the ranks so that runs
-// repeat exactly, and takes the step. The sum ends up in grads[0].
-func (s *server) apply() {
+// repeat exactly, takes the step and returns what all workers are told.
+func (s *server) apply() reply {
 	sum := s.grads[0]
 	for _, g := range s.grads[1:] {
 		floats.Add(sum, g)
 	}
 	descend(s.params, sum, s.g.o.learningRate(s.g.o.globalBatch()))
-}
-
-// distribute returns the new parameters to all workers.
-func (s *server) distribute(step int64) error {
-	tail := make([]float64, replyScalars)
-	for _, t := range s.tails {
-		tail[replyLoss] += t[pushLoss]
-		tail[replySumSqr] += t[pushSumSqr]
+	answer := reply{Parameters: packed(nil, s.params), SqrSum: squaredNorm(sum)}
+	for _, p := range s.pushes {
+		answer.Loss += p.Tally.Loss
+		answer.SumSqr += p.Tally.SumSqr
 	}
-	tail[replySqrMean] = squaredNorm(s.grads[0])
-	return concurrently(len(s.workers), func(r int) error {
-		return s.reply(r, step, s.params, tail)
-	})
-}
-
-// reply sends parameters and scalars to one worker.
-func (s *server) reply(rank int, step int64, params, tail []float64) error {
-	if err := s.workers[rank].send(step, params); err != nil {
-		return err
-	}
-	return s.workers[rank].send(step, tail)
+	return answer
 }
 
 // serveAsync serves every worker at its own pace.
@@ -132,41 +107,36 @@ func (s *server) serveAsync() error {
 		s.issued = min(s.issued, n)
 	}
 	return concurrently(len(s.workers), func(r int) error {
-		snapshot := make([]float64, len(s.params))
-		for step := int64(1); ; step++ {
-			if err := s.receive(r, step); errors.Is(err, errBye) {
-				return nil
-			} else if err != nil {
+		var answer reply
+		for {
+			if err := s.receive(r); err != nil || s.pushes[r].Bye {
 				return err
 			}
-			tail, err := s.update(r, snapshot)
-			if err != nil {
+			if err := s.update(r, &answer); err != nil {
 				return err
 			}
-			if err := s.reply(r, step, snapshot, tail); err != nil {
+			if err := s.workers[r].send(answer); err != nil {
 				return err
 			}
 		}
 	})
 }
 
-// update applies one worker's push at once, copies the newest parameters
-// into snapshot and returns the scalars of the reply.
-func (s *server) update(rank int, snapshot []float64) ([]float64, error) {
+// update applies one worker's push at once and prepares the answer.
+func (s *server) update(rank int, answer *reply) error {
 	rate := s.g.o.learningRate(s.g.o.updateBatch(rank))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	descend(s.params, s.grads[rank], rate)
-	copy(snapshot, s.params)
+	answer.Parameters = packed(answer.Parameters, s.params)
 	s.count++
 	s.g.step.Store(int64(s.count) + 1)
-	tail := make([]float64, replyScalars)
 	if n := s.g.o.Steps; n > 0 && s.issued >= n {
-		tail[replyLast] = 1
+		answer.Last = true
 	} else {
 		s.issued++
 	}
-	return tail, s.report(s.tails[rank])
+	return s.report(s.pushes[rank])
 }
 
 // report prints the update just applied. The time of a step is that between
@@ -174,20 +144,17 @@ func (s *server) update(rank int, snapshot []float64) ([]float64, error) {
 // the inverse of the job's update rate. The time a worker spends exchanging
 // is divided by the number of workers, on the same footing: step time minus
 // sync time is then, on average, the computing behind one update.
-func (s *server) report(tail []float64) error {
+func (s *server) report(p push) error {
 	now := time.Now()
 	r := record{
-		step: s.count, stepTime: now.Sub(s.last).Seconds(), syncTime: tail[pushSync] / float64(len(s.workers)),
-		loss: tail[pushLoss], gradSqr: tail[pushGradSqr], gradVar: tail[pushGradVar],
+		step: s.count, stepTime: now.Sub(s.last).Seconds(), syncTime: p.Sync / float64(len(s.workers)),
+		loss: p.Tally.Loss, gradSqr: p.Tally.GradSqr, gradVar: p.Tally.GradVar,
 	}
 	s.last = now
 	if s.out == nil {
 		return nil
 	}
-	if err := r.print(s.out); err != nil {
-		return fmt.Errorf("server %d: %w", s.g.o.PSRank, err)
-	}
-	return nil
+	return r.print(s.out)
 }
 
 // descend takes one step of gradient descent.
@@ -199,9 +166,6 @@ func squaredNorm(v []float64) float64 { return floats.Dot(v, v) }
 // concurrently calls f(0) to f(n−1) at once and returns the first error as
 // soon as it occurs; the remaining calls end when the connections close.
 func concurrently(n int, f func(int) error) error {
-	if n == 1 {
-		return f(0)
-	}
 	errs := make(chan error, n)
 	for i := range n {
 		go func() { errs <- f(i) }()

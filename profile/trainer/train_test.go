@@ -51,9 +51,6 @@ func jobOptions(t testing.TB, o Options) []Options {
 	o.PSHosts = addrs[:o.PS]
 	o.MasterAddr = "127.0.0.1"
 	fmt.Sscanf(strings.TrimPrefix(addrs[o.PS], "127.0.0.1:"), "%d", &o.MasterPort)
-	if o.Timeout == 0 {
-		o.Timeout = 20 * time.Second
-	}
 	if o.Rendezvous == 0 {
 		o.Rendezvous = 20 * time.Second
 	}

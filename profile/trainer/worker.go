@@ -13,9 +13,9 @@ import (
 
 // tally is what a worker knows about its own part of an update.
 type tally struct {
-	loss             float64 // its share of the mean loss
-	sumSqr           float64 // sum of the squared norms of its samples' gradients
-	gradSqr, gradVar float64 // statistics of its gradients alone, NaN if not known
+	Loss             float64 // its share of the mean loss
+	SumSqr           float64 // sum of the squared norms of its samples' gradients
+	GradSqr, GradVar float64 // statistics of its gradients alone, NaN if not known
 }
 
 // outcome is what synchronising yields beside the new parameters.
@@ -41,7 +41,7 @@ type alone struct{ o *Options }
 
 func (a alone) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
 	descend(params, grad, a.o.learningRate(a.o.globalBatch()))
-	return outcome{loss: t.loss, last: a.o.isLast(step)}, nil
+	return outcome{loss: t.Loss, last: a.o.isLast(step)}, nil
 }
 
 func (a alone) close() error { return nil }
@@ -71,7 +71,7 @@ func newWorker(o *Options, m *model, out io.Writer) *worker {
 	lo, hi := o.share(o.Rank)
 	w := &worker{
 		o: o, m: m, out: out,
-		d:      newDataset(m.inputs(), m.rows, o.Seed),
+		d:      newDataset(m.inputs(), o.Seed),
 		params: m.initial(o.Seed),
 		grad:   make([]float64, m.size, m.size+ringScalars),
 		own:    o.Mode == data.PSAsync || o.Workers == 1,
@@ -134,8 +134,8 @@ func (w *worker) compute(ctx context.Context, step int64) (tally, error) {
 		}
 		w.d.fill(w.batch, first+int64(j)*int64(w.o.microBatch()))
 		loss, sumSqr := w.m.gradient(w.micro, w.params, w.batch, weight)
-		t.loss += weight * loss
-		t.sumSqr += sumSqr
+		t.Loss += weight * loss
+		t.SumSqr += sumSqr
 		switch {
 		case w.o.AccumSteps == 0: // micro is grad
 		case j == 0:
@@ -144,11 +144,10 @@ func (w *worker) compute(ctx context.Context, step int64) (tally, error) {
 			floats.Add(w.grad, w.micro)
 		}
 	}
-	t.gradSqr, t.gradVar = math.NaN(), math.NaN()
+	t.GradSqr, t.GradVar = math.NaN(), math.NaN()
 	if w.own {
-		w.stats.observe(t.sumSqr, squaredNorm(w.grad))
-		w.stats.observeSingle(w.grad)
-		t.gradSqr, t.gradVar = w.stats.values()
+		w.stats.observe(t.SumSqr, squaredNorm(w.grad))
+		t.GradSqr, t.GradVar = w.stats.values()
 	}
 	return t, nil
 }

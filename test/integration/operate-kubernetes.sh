@@ -2,7 +2,7 @@
 # examples/operate/kubernetes.yaml: PyTorchJobs and a RayJob whose pods are
 # processes of this machine, in a namespace with a quota, beside a namespace
 # with a job of the same name, pods of others and a tainted node; knee killed,
-# the API server restarted, a worker stopped, a node lost.
+# the API server restarted, a worker stopped, a node lost; jobs that Kueue starts.
 . "$(dirname "$0")/lib.sh"
 cd "$WORK"
 control_plane kubelet operator
@@ -75,7 +75,7 @@ at=$STATE/$1
 mkdir -p $at.alive
 : >$at.alive/$POD
 trap 'rm -f $at.alive/$POD; exit 0' TERM
-if [[ $POD != *-worker-0 && $POD != *-gpu-0 ]]; then
+if [[ $POD != *-worker-0 && $POD != *-gpu-0 && $POD != kueue-?-0-* && $POD != elastic-1-* ]] || [[ $POD == elastic-1-* && -e $at.step ]]; then
 	until [ -e $at.done ]; do sleep 0.3; done
 	exit 0
 fi
@@ -206,6 +206,72 @@ check "nor was anything planned on the tainted node" bash -c "! cat turns/*/plan
 check "the foreign jobs and pods run on" running 3
 asked=$(grep -c '"answered":false' turns/audit.jsonl) answered=$(grep -c '"answered":true' turns/audit.jsonl)
 check "every command has its answer but those in which knee was killed: $asked, $answered" test $((asked - answered)) -le 1
+
+# Jobs that Kueue starts get their size while they wait, and are left alone when
+# they run, but for those that Kueue calls elastic. Kueue itself does not run:
+# this script admits. The operator gives TrainJobs their JobSets.
+sed 's/^deadline.*/deadline: 10s/; s/^max_changes.*/max_changes: 9/' operate.yaml >kueue.yaml
+queued() { # queued NAME ANNOTATIONS SPEC
+	create /apis/batch/v1/namespaces/training/jobs <<END
+apiVersion: batch/v1
+kind: Job
+metadata: {name: $1, labels: {knee: operate, kueue.x-k8s.io/queue-name: gpus}, annotations: {$2}}
+spec: {backoffLimit: 0, $3, template: {spec: {terminationGracePeriodSeconds: 2, restartPolicy: Never, containers: [$(container "training.$1" 200 1)]}}}
+END
+}
+trainjob() { # trainjob NAME
+	create /apis/trainer.kubeflow.org/v1alpha1/namespaces/training/trainjobs <<END
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: $1, labels: {knee: operate, kueue.x-k8s.io/queue-name: gpus}}
+spec: {suspend: true, runtimeRef: {name: torch-distributed}, trainer: {numNodes: 1, resourcesPerNode: {limits: {nvidia.com/gpu: "1"}}}}
+END
+}
+field() { api GET "$1" | tr -d ' \n' | grep -o "\"$2\":[0-9]*" | head -1 | cut -d: -f2; } # field PATH NAME: a number of an object
+jobs=/apis/batch/v1/namespaces/training/jobs
+trainjobs=/apis/trainer.kubeflow.org/v1alpha1/namespaces/training/trainjobs
+jobsets=/apis/jobset.x-k8s.io/v1alpha2/namespaces/training/jobsets
+turn() { knee operate kueue.yaml --once --confirm >turn.out 2>&1 || { cat turn.out; return 1; }; cat turn.out; }
+queued kueue-1 "" "suspend: true, parallelism: 1, completions: 1, completionMode: Indexed"
+check "a turn with a Job that waits in a queue of Kueue" turn
+check "gives it another size, for the API server takes its completions with it" test "$(field $jobs/kueue-1 parallelism)-$(field $jobs/kueue-1 completions)" = 4-4
+check "and does not start it" bash -c "! grep 'suspend' <(grep kueue-1 turns/audit.jsonl)"
+check "a second turn leaves it" turn
+check "as it is" test "$(grep -c 'PATCH.*jobs/kueue-1' turns/audit.jsonl)" = 2 # the command and its answer
+echo '{"spec": {"suspend": false}}' | api PATCH $jobs/kueue-1 /dev/stdin >/dev/null
+four() { [ "$(api GET /api/v1/namespaces/training/pods | grep -c '"name": "kueue-1-')" -ge 4 ] && knee jobs --from kubernetes --config operate.yaml -o csv | grep ',kueue-1,.*,running,.*:.*has admitted it'; }
+check "admitted, it runs at that size, and is nothing for knee to change" within 40 four
+told() { cat turns/*/queue.json | tr -d ' \n' | sed 's/{"id"/\n&/g' | grep '"name":"kueue-1".*"state":"running".*"step":[1-9]'; }
+measured() { turn && told; }
+check "its progress is read from the log of its rank 0" within 30 measured
+over() { [ -e state/training.kueue-1.done ]; }
+check "and it comes to its end" within 60 over
+queued elastic-1 'kueue.x-k8s.io/elastic-job: "true"' "suspend: false, parallelism: 1"
+grown() { turn && [ "$(field $jobs/elastic-1 parallelism)" -gt 1 ]; }
+check "an elastic Job is resized while it runs" within 40 grown
+check "and keeps the pod it had" test "$(sort -u state/training.elastic-1.sizes | head -1)" = 1
+over() { [ -e state/training.elastic-1.done ]; }
+check "and comes to its end" within 90 over
+trainjob train-1
+check "a turn with a TrainJob that waits" turn
+check "resizes it, and its JobSet follows" test "$(field $trainjobs/train-1 numNodes)-$(field $jobsets/train-1 parallelism)" = 4-4
+api DELETE $trainjobs/train-1 >/dev/null && api DELETE $jobsets/train-1 >/dev/null
+# What the webhook of JobSet says up to v0.10, as a policy of the API server.
+create /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies <<END
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: jobset}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [jobset.x-k8s.io], apiVersions: ["*"], operations: [UPDATE], resources: [jobsets]}]}
+  validations: [{expression: "object.spec.replicatedJobs[0].template.spec.parallelism == oldObject.spec.replicatedJobs[0].template.spec.parallelism", message: field is immutable}]
+END
+create /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings <<<'{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "jobset"}, "spec": {"policyName": "jobset", "validationActions": ["Deny"]}}'
+sleep 5
+trainjob train-2
+sleep 2
+check "a turn with one whose JobSet keeps its pods" bash -c "KUBECONFIG=$WORK/knee.kubeconfig '$KNEE' operate kueue.yaml --once --confirm >turn.out 2>&1; grep 'rolled back.*does not show' turn.out || { cat turn.out; false; }"
+check "gives it back the size its owner asked for" test "$(field $trainjobs/train-2 numNodes)" = 1
+api DELETE $trainjobs/train-2 >/dev/null && api DELETE $jobsets/train-2 >/dev/null
 
 # A plan, applied twice, when it is stale, when its job is gone, and when its node
 # is.

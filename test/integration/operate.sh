@@ -1,8 +1,9 @@
 # knee operate on a Slurm of six virtual nodes: jobs that arrive and end, a node
-# that is drained, knee killed twice, the controller restarted once, a job
-# cancelled by hand, a worker stopped and one slowed, and jobs of which knee must
-# keep its hands; then plans applied twice, late and to what is gone, a scheduler
-# that answers late, half and nonsense, and forecasts of thirty jobs.
+# that is drained, knee killed twice, the controller restarted once, a clock that
+# is set a day ahead and back, a job cancelled by hand, a worker stopped and one
+# slowed, and jobs of which knee must keep its hands; then plans applied twice,
+# late and to what is gone, a scheduler that answers late, half and nonsense, and
+# forecasts of thirty jobs.
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || skip "needs root on a Debian machine, for a Slurm of virtual nodes"
 engine=$CLONE/test/engines/slurm
@@ -74,7 +75,7 @@ running() { [ "$(squeue --noheader --states=RUNNING --format=%A | wc -l)" = "$1"
 check "all of them run" within 20 running 8
 
 check "a configuration that allows everything is refused" bash -c "sed 's/^allow.*//' operate.yaml >all.yaml; ! '$KNEE' operate all.yaml --once"
-check "a dry turn ends well" "$KNEE" operate operate.yaml --once
+check "a dry turn ends well, and says that no quotas are known" bash -c "'$KNEE' operate operate.yaml --once 2>&1 | grep 'keeps no accounts'"
 check "and has changed nothing" exactly turns/audit.jsonl '"command"' 0
 touch PAUSE
 check "a paused turn ends well" "$KNEE" operate operate.yaml --once --confirm
@@ -94,9 +95,13 @@ start
 check "a job is stopped for its change" within 30 held
 stop_hard
 # One of three workers runs for a tenth of the time, and one job stands still.
+sed -i 's/"20\([0-9][0-9]-\)/"21\1/' turns/state.json
+holds turns/state.json '"21[0-9][0-9]-' 1 || { cat turns/state.json; exit 1; }
 slow=$(cat mine-slow.1.pid)
 while kill -STOP $slow 2>/dev/null; do sleep 0.9; kill -CONT $slow 2>/dev/null; sleep 0.1; done &
 start
+set_right() { ! grep '"21[0-9][0-9]-' turns/state.json; }
+check "times a century ahead, of a clock that was wrong, do not stay" within 30 set_right
 proposed() { grep '"proposal"' turns/audit.jsonl | grep "\"kind\":\"$1\"" | grep "\"name\":\"$2\""; }
 check "the slow worker is named" within 60 proposed straggler mine-slow
 kill -STOP "$(cat mine-norequeue.0.pid)"
@@ -115,6 +120,21 @@ cancelled=$(squeue --noheader --name=mine-4 --format=%A)
 scancel "$cancelled"
 metrics() { curl -sf http://127.0.0.1:17099/metrics | grep '^knee_turns_total{result="ok"} [1-9]'; }
 check "metrics are served" within 60 metrics
+# The clock of the loop alone is set, while it runs.
+if [ "$(uname -m)" = x86_64 ]; then
+	(cd "$CLONE" && CGO_ENABLED=0 go build -o "$WORK/clock" ./test/engines/clock)
+	jumps() { # jumps SECONDS: the clock is set, the loop says so, and turns end well
+		local well
+		well=$(grep -L '"error"' turns/*/outcome.json | wc -l)
+		./clock $loop "$1" && within 120 holds loop.err "clock of this machine was set by $2" 1 && within 120 more $((well + 2))
+	}
+	more() { [ "$(grep -L '"error"' turns/*/outcome.json | wc -l)" -ge "$1" ]; }
+	check "turns go on when the clock is set a day ahead" jumps 86400 24h0m
+	check "and when it is set back" jumps 0 -24h0m
+	check "no job is taken for silent because of that" bash -c "! grep 'it has printed nothing' turns/audit.jsonl | grep -v mine-norequeue"
+else
+	echo "skip  a clock that jumps: test/engines/clock is for x86_64"
+fi
 ended() { [ "$(cut -d' ' -f1 ends | sort -u | wc -l)" = 8 ]; }
 check "every job comes to its end but the one that was cancelled" within 400 ended
 stop_hard
@@ -194,6 +214,14 @@ sed -i '/^metrics/d; s/remaining: {steps: 800}/remaining: {steps: 120}/' operate
 for i in $(seq 30); do submit mine-f$i 120 --nodes=1 --ntasks=$((i % 3 + 1)) --gres=gpu:a100:$((i % 3 + 1)); done
 "$KNEE" operate operate.yaml >forecast.out 2>&1 &
 loop=$!
+# Beside it, a loop whose scheduler is a day ahead.
+sed 's/^pause_file/folder: ahead\npause_file/' operate.yaml >ahead.yaml
+printf '#!/bin/sh\n%s "$@" | perl -pe '"'"'s/("start_time": )([1-9]\d+)/$1.($2+86400)/e'"'"'\n' "$(command -v squeue)" >bad/squeue
+ahead() { PATH=$WORK/bad:$PATH "$KNEE" operate ahead.yaml --once; }
+sleep 10
+check "a scheduler whose clock is a day ahead" ahead
+sleep 6
+check "has its jobs measured all the same" bash -c "PATH=$WORK/bad:\$PATH '$KNEE' operate ahead.yaml --once && [ \$(grep -c '\"step_time_s\": [0-9]' ahead/000002/queue.json) -ge 5 ]"
 ended() { [ "$(wc -l <ends)" = 30 ]; }
 check "thirty jobs end" within 300 ended
 stop_hard
@@ -201,3 +229,27 @@ code=0
 (cd "$CLONE" && KNEE_TURNS=$WORK/turns KNEE_ENDS=$WORK/ends go test ./operate -run TestForecasts -count=1 -v) >forecasts.log 2>&1 || code=$?
 sed -n 's/^ *forecast_test.go:[0-9]*: /      /p' forecasts.log
 check "their ends lie in the intervals that were forecast" bash -c "[ $code = 0 ] || { cat forecasts.log; false; }"
+
+# Accounts: their limits are quotas of plans, those of a QOS hold for what is
+# applied.
+check "slurmdbd and its database start" "$engine/accounting" "$WORK/slurm"
+for words in "account research GrpTRES=gres/gpu=12" "account vision parent=research GrpTRES=gres/gpu=4" "account speech parent=research" \
+	"user root account=vision" "user root account=speech" "qos night GrpTRES=gres/gpu=3"; do
+	sacctmgr -i -Q add $words >>accounts.log
+done
+sacctmgr -i -Q modify user root set qos+=night >>accounts.log
+sed -i 's/remaining: {steps: 120}/remaining: {steps: 5000}/' operate.yaml
+submit mine-v1 5000 -A vision --nodes=1 --ntasks=1 --gres=gpu:a100:1
+submit mine-v2 5000 -A vision --nodes=1 --ntasks=1 --gres=gpu:a100:1
+submit mine-q1 5000 -A speech --qos=night --nodes=1 --ntasks=1 --gres=gpu:a100:1
+check "jobs of two accounts run" within 20 running 3
+measured() { [ "$("$KNEE" jobs --from slurm --config operate.yaml -o csv | grep -c 'toy.json,[1-9]')" = 3 ]; }
+within 30 measured
+"$KNEE" cluster --from slurm >cluster.yaml
+"$KNEE" jobs --from slurm --config operate.yaml >jobs.yaml
+check "jobs.yaml has the accounts and their limits" bash -c "tr -d '\n' <jobs.yaml | grep 'name: vision[^-]*a100: 4[^-]*parent: research' || { cat jobs.yaml; false; }"
+check "a plan" "$KNEE" allocate --cluster cluster.yaml --jobs jobs.yaml --sizes pow2 --plan accounts.json
+gpus() { squeue --noheader --states=RUNNING --format='%a %D %b' | awk -v a="$1" '$1 == a { sub(/.*:/, "", $3); n += $2 * $3 } END { print n + 0 }'; }
+"$KNEE" apply accounts.json --to slurm --config operate.yaml --deadline 60s --confirm -o csv >accounts.out 2>accounts.err || true
+check "an account gets what its limit leaves, and no more: $(gpus vision) of 4" test "$(gpus vision)" = 4
+check "what a QOS forbids is refused before anything is stopped" bash -c "grep 'mine-q1.*,refused,QOS night may have 3 GPUs' accounts.out || { cat accounts.out accounts.err; false; }"

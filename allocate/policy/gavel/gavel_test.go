@@ -40,10 +40,18 @@ func reference(p *Problem, need []float64) (float64, error) {
 	}
 	n, kinds := len(jobs), len(p.GPUs)
 	rows := 2*n + kinds
-	shares := 0
-	for _, i := range jobs {
+	shares, row := 0, make([]int, len(p.Size))
+	for at, i := range jobs {
+		row[i] = at
 		for k := range kinds {
 			if p.speed(i, k) > 0 {
+				shares++
+			}
+		}
+	}
+	for _, pair := range p.Pairs {
+		for k := range kinds {
+			if pair.Speed[k][0] > 0 {
 				shares++
 			}
 		}
@@ -63,6 +71,18 @@ func reference(p *Problem, need []float64) (float64, error) {
 		}
 		a.Set(n+at, shares, 1)
 		b[at] = 1
+	}
+	for _, pair := range p.Pairs {
+		for k := range kinds {
+			if pair.Speed[k][0] > 0 {
+				for x, i := range []int{pair.A, pair.B} {
+					a.Set(row[i], col, 1)
+					a.Set(n+row[i], col, -pair.Speed[k][x]/need[i])
+				}
+				a.Set(2*n+k, col, p.Size[pair.A]/p.GPUs[k])
+				col++
+			}
+		}
 	}
 	for k := range kinds {
 		b[2*n+k] = 1
@@ -158,6 +178,82 @@ func TestOptimum(t *testing.T) {
 	}
 	if t.Logf("%d instances, the worst is %.6f of the optimum", solved, worst); worst < 0.99 {
 		t.Errorf("the worst is %g of the optimum", worst)
+	}
+}
+
+// TestPairs: where pairs of equal size may share GPUs, the level is what gonum's
+// simplex method finds, which is never below the one without them.
+func TestPairs(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	better := 0
+	for solved := 0; solved < 1000; {
+		p := random(r)
+		need := make([]float64, len(p.Size))
+		for i := range need {
+			need[i] = math.Exp(r.NormFloat64())
+			for j := range i {
+				pair := Pair{A: i, B: j, Speed: make([][2]float64, len(p.GPUs))}
+				for k := range p.GPUs {
+					if a, b := p.speed(i, k), p.speed(j, k); p.Size[i] == p.Size[j] && a > 0 && b > 0 {
+						pair.Speed[k] = [2]float64{a * (0.3 + 0.7*r.Float64()), b * (0.3 + 0.7*r.Float64())}
+					}
+				}
+				p.Pairs = append(p.Pairs, pair)
+			}
+		}
+		want, err := reference(p, need)
+		if err != nil || want == 0 || len(p.Pairs) == 0 {
+			continue
+		}
+		solved++
+		a := p.MaxMin(need)
+		checkPairs(t, p, need, a)
+		if a.Level < want*(1-1e-3) || a.Level > want*(1+1e-6) || a.Bound < want*(1-1e-6) {
+			t.Fatalf("level %g, bound %g, want %g: %+v, need %v", a.Level, a.Bound, want, p, need)
+		}
+		alone := &Problem{Speed: p.Speed, Size: p.Size, GPUs: p.GPUs}
+		if before := alone.MaxMin(need).Level; before > a.Level*(1+1e-3) {
+			t.Fatalf("level %g with pairs, %g without", a.Level, before)
+		} else if before < 0.99*a.Level {
+			better++
+		}
+	}
+	if better == 0 {
+		t.Error("pairs never help")
+	}
+}
+
+// checkPairs fails if the shares with pairs take more than there is, or do not
+// give the level they say.
+func checkPairs(t *testing.T, p *Problem, need []float64, a Allocation) {
+	t.Helper()
+	used, time, speed := make([]float64, len(p.GPUs)), make([]float64, len(p.Size)), make([]float64, len(p.Size))
+	add := func(i, k int, x, v float64) {
+		time[i] += x
+		speed[i] += x * v
+	}
+	for i := range a.Share {
+		for k, x := range a.Share[i] {
+			add(i, k, x, p.Speed[i][k])
+			used[k] += x * p.Size[i]
+		}
+	}
+	for n, pair := range p.Pairs {
+		for k, x := range a.Packed[n] {
+			add(pair.A, k, x, pair.Speed[k][0])
+			add(pair.B, k, x, pair.Speed[k][1])
+			used[k] += x * p.Size[pair.A]
+		}
+	}
+	for i := range time {
+		if time[i] > 1+1e-6 || p.runs(i) && speed[i]/need[i] < a.Level*(1-1e-4) {
+			t.Fatalf("job %d runs %g of the time at %g of its need, level %g", i, time[i], speed[i]/need[i], a.Level)
+		}
+	}
+	for k, u := range used {
+		if u > p.GPUs[k]*(1+1e-6) {
+			t.Fatalf("%g of %g GPUs of type %d", u, p.GPUs[k], k)
+		}
 	}
 }
 

@@ -7,13 +7,15 @@ type Problem struct {
 	Speed [][]float64 // of job i with all of its time on type k, in a unit of its own; 0 where it cannot run
 	Size  []float64   // GPUs that job i holds while it runs, > 0
 	GPUs  []float64   // of type k, ≥ 0
+	Pairs []Pair      // that may share GPUs, if any
 }
 
 // Allocation is a division of time.
 type Allocation struct {
-	Share [][]float64 // of the time of job i on type k; Σ_k ≤ 1, Σ_i Size·Share ≤ GPUs
-	Level float64     // least Speed·Share ÷ need over jobs that can run at all
-	Bound float64     // no allocation has a larger Level
+	Share  [][]float64 // of the time of job i on type k; Σ_k ≤ 1, Σ_i Size·Share ≤ GPUs
+	Packed [][]float64 // of the time of both of pair x on type k, within the same sums
+	Level  float64     // least Speed·Share ÷ need over jobs that can run at all
+	Bound  float64     // no allocation has a larger Level
 }
 
 // rate is the speed of job i under an allocation.
@@ -47,7 +49,11 @@ func (p *Problem) speed(i, k int) float64 {
 // MaxMin maximises the least speed relative to need[i] > 0; then, with the
 // jobs fixed that cannot rise without another falling, the least of the others
 // (water filling, section 4.3), until nobody can rise.
+// With pairs there is no water filling; what is left goes where it is fastest.
 func (p *Problem) MaxMin(need []float64) Allocation {
+	if len(p.Pairs) > 0 {
+		return p.packed(need)
+	}
 	f := newFill(p, need)
 	first := f.raise()
 	out := Allocation{Share: first.share, Level: first.level, Bound: first.bound}
@@ -85,7 +91,12 @@ func (p *Problem) FinishTime(age, isolated, left []float64) Allocation {
 		}
 		return need
 	}
-	feasible := func(rho float64) bool { return newFill(p, needs(rho)).raise().level >= 1-1e-9 }
+	feasible := func(rho float64) bool {
+		if len(p.Pairs) > 0 {
+			return p.packed(needs(rho)).Level >= 1-1e-6
+		}
+		return newFill(p, needs(rho)).raise().level >= 1-1e-9
+	}
 	const most = 1e12
 	lo, hi := 0.0, 1.0
 	for !feasible(hi) && hi < most {

@@ -45,8 +45,7 @@ type Agent struct {
 // Speeds is what has been observed of an application on one GPU type. Agents
 // that share one learn from each other.
 type Speeds struct {
-	Fit Fitter
-
+	Prior        Prior
 	Observations []Observation
 	Model        *Speed // nil before the first observation
 	MostWorkers  int    // largest count observed
@@ -61,10 +60,6 @@ type gradient struct {
 	sqr, variance float64
 	known         bool
 }
-
-// Fitter fits a model to observations; last is the fit to all but the newest,
-// nil for the first.
-type Fitter func(l Limits, obs []Observation, last *Speed) *Speed
 
 type answer struct {
 	choice  Choice
@@ -84,7 +79,7 @@ func (a *Agent) Observe(o Observation) bool {
 	a.seen[o.Key] = true
 	a.Observations = append(a.Observations, o)
 	a.MostWorkers = max(a.MostWorkers, o.Workers)
-	a.Model = a.Fit(a.Limits, a.Observations, a.Model)
+	a.Model = a.Prior.Fit(a.Limits, a.Observations, a.Model)
 	a.residual = newResidual(a.Model, a.Observations)
 	return true
 }

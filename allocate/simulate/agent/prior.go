@@ -40,8 +40,8 @@ func DefaultPrior() Prior {
 	}
 }
 
-// Fit is the [Fitter] that finds the most likely parameters under the prior,
-// from the last fit.
+// Fit finds the most likely parameters under the prior; last is the fit to all
+// but the newest observation, nil for the first.
 func (p Prior) Fit(l Limits, obs []Observation, last *Speed) *Speed {
 	var compute float64
 	for _, o := range obs {

@@ -53,6 +53,7 @@ type Settings struct {
 	Semantics string             // default: [Native]
 	Profiles  *measured.Profiles // what jobs really do; nil where the workload itself says how long they take
 	Models    *modelled.Models   // fitted models of what jobs do, native rules only; nil for none
+	Packed    simulate.Pairs     // speeds of jobs beside each other, native rules only; nil for none
 	Survival  bool               // see [simulate.Settings]
 	Alone     bool               // see [elastic.History]
 	Service   []int64            // GPU-seconds that jobs need, for the Gittins index under [Tiresias]
@@ -63,7 +64,6 @@ type Settings struct {
 	Restart         float64 // seconds without progress after a change of allocation, native rules only; 0 takes those of the models, else 30 where jobs have models
 	StopFree        bool    // a job that grows or shrinks in place goes on, native rules only
 	Rescale         float64 // seconds without progress that this costs
-	Interference    float64 // share of speed lost where jobs of several nodes meet, Pollux' rules only
 	NodeMTBF        float64 // mean seconds between failures of a node, native rules only; 0 = none fail
 	NodeRepair      float64 // seconds until a failed node is back; default 3600
 	CheckpointEvery float64 // seconds of work that a failure may cost at most; default 600
@@ -87,8 +87,7 @@ type Row struct {
 	Tenants      []Tenant `json:"-"`
 	Wall         float64  `json:"wall_s"` // seconds the replay took
 	// Milliseconds per decision, mean and 99 % quantile: what the policy took
-	// to answer; under Pollux's rules with its models and placement. Those of
-	// Tiresias decide as they go, and report 0.
+	// to answer; under Pollux's rules with its models and placement.
 	DecisionMean float64            `json:"decision_mean_ms"`
 	DecisionP99  float64            `json:"decision_p99_ms"`
 	Outcomes     []simulate.Outcome `json:"-"`
@@ -158,8 +157,8 @@ func (s *Settings) check() error {
 	if s.Models != nil && (s.Semantics != Native || s.Profiles != nil) {
 		return errors.New("fitted models want the rules native, and no profiles beside them")
 	}
-	if (s.StopFree || s.Rescale != 0) && s.Semantics != Native {
-		return errors.New("scaling without a restart wants the rules native; the published ones restart")
+	if (s.StopFree || s.Rescale != 0 || s.Packed != nil) && s.Semantics != Native {
+		return errors.New("scaling without a restart and packed jobs want the rules native; the published ones know neither")
 	}
 	for _, c := range s.Cases {
 		if len(c.Jobs) == 0 {
@@ -170,9 +169,9 @@ func (s *Settings) check() error {
 			switch {
 			case s.Semantics == Native:
 			case j.Bounded():
-				return &data.InputError{Source: j.Source, Found: fmt.Sprintf("bounds on the size of job %q", j.Name), Want: "none, or the rules native: the published ones know no such jobs"}
+				return j.Bad("", "bounds on the size", "none, or the rules native: the published ones know no such jobs")
 			case j.Unfinished():
-				return &data.InputError{Source: j.Source, Found: fmt.Sprintf("job %q, which ends otherwise than declared", j.Name), Want: "jobs that complete, or the rules native: the published ones know no others"}
+				return j.Bad("", "an end otherwise than declared", "jobs that complete, or the rules native: the published ones know no others")
 			}
 		}
 	}
@@ -182,30 +181,53 @@ func (s *Settings) check() error {
 // replay runs one policy on one case.
 func (s *Settings) replay(c Case, name string, progress func(done, of int) error) (Row, error) {
 	start := time.Now()
-	var outcomes []simulate.Outcome
-	var err error
-	var took decisions
-	var history []simulate.Usage
-	var used func(simulate.Usage)
+	row := Row{Policy: name, Workload: c.Name}
+	var took []float64
+	watch := simulate.Watch{Progress: progress, Decided: func(t time.Duration) { took = append(took, float64(t)/float64(time.Millisecond)) }}
 	if s.Usage {
-		used = func(u simulate.Usage) { history = simulate.Record(history, u) }
+		watch.Used = func(u simulate.Usage) { row.Usage = simulate.Record(row.Usage, u) }
 	}
-	switch s.Semantics {
-	case Tiresias:
-		outcomes, err = tiresias.Run(c.Jobs, tiresias.Settings{GPUs: c.Cluster.Slots(), Policy: name, Service: s.Service, Used: used})
-	case Pollux:
-		outcomes, err = pollux.Run(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, Seed: s.Seed,
-			Interference: s.Interference, Alone: s.Alone, Decided: took.add, Progress: progress, Used: used})
-	default:
-		outcomes, err = s.native(c, name, took.add, used, progress)
+	var err error
+	if s.Semantics == Pollux {
+		row.Outcomes, err = pollux.Run(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, History: s.history(), Watch: watch})
+	} else {
+		row.Outcomes, err = s.events(c, name, watch)
 	}
 	if err != nil {
 		return Row{}, err
 	}
-	row := Row{Policy: name, Workload: c.Name, Outcomes: outcomes, Usage: history, Wall: time.Since(start).Seconds()}
-	row.DecisionMean, row.DecisionP99 = took.summary()
-	row.Summary = simulate.Summarize(outcomes, c.Cluster.Slots())
+	row.Wall = time.Since(start).Seconds()
+	row.DecisionMean, row.DecisionP99 = summary(took)
+	row.Summary = simulate.Summarize(row.Outcomes, c.Cluster.Slots())
 	return row, s.fairness(c, &row)
+}
+
+// events replays event by event.
+func (s *Settings) events(c Case, name string, w simulate.Watch) ([]simulate.Outcome, error) {
+	prepare := s.native
+	if s.Semantics == Tiresias {
+		prepare = s.published
+	}
+	jobs, set, err := prepare(c, name)
+	if err != nil {
+		return nil, err
+	}
+	set.Watch = w
+	r, err := simulate.Run(jobs, set)
+	if err != nil {
+		return nil, err
+	}
+	return r.Jobs, nil
+}
+
+// published sets up a replay by the rules of Tiresias.
+func (s *Settings) published(c Case, name string) (jobs []simulate.Job, set simulate.Settings, err error) {
+	if set.Policy, err = tiresias.New(name, s.Service); err != nil {
+		return nil, set, err
+	}
+	set.Unvalued = true
+	jobs, set.Cluster, err = tiresias.Prepare(c.Jobs, c.Cluster.Slots())
+	return jobs, set, err
 }
 
 // meter adds up how far the runs are.

@@ -75,8 +75,11 @@ func (t *Tenant) add(o simulate.Outcome, ftf, slowdown float64) {
 	mean(&t.Worse, worse)
 }
 
-// summary is the mean and the 99 % quantile. It sorts.
+// summary is the mean and the 99 % quantile, 0 of nothing. It sorts.
 func summary(v []float64) (mean, p99 float64) {
+	if len(v) == 0 {
+		return 0, 0
+	}
 	slices.Sort(v)
 	for _, x := range v {
 		mean += x / float64(len(v))

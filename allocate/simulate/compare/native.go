@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
@@ -18,21 +17,15 @@ const (
 	roundSeconds   = 60
 )
 
-// native replays event by event.
-func (s Settings) native(c Case, name string, decided func(time.Duration), used func(simulate.Usage), progress func(done, of int) error) ([]simulate.Outcome, error) {
-	p, err := policy.New(name)
-	if err != nil {
-		return nil, err
+// native sets up a replay by the rules of this project.
+func (s *Settings) native(c Case, name string) (jobs []simulate.Job, set simulate.Settings, err error) {
+	set = simulate.Settings{Cluster: c.Cluster, Interval: cmp.Or(s.Interval, policy.Round(name)), Unvalued: policy.Gang(name),
+		RestartSeconds: s.Restart, StopFree: s.StopFree, RescaleSeconds: s.Rescale, Checkpoint: s.CheckpointEvery, Survival: s.Survival, Packed: s.Packed}
+	if set.Policy, err = policy.New(name); err != nil {
+		return nil, set, err
 	}
-	if s.Interval == 0 {
-		s.Interval = policy.Round(name)
-	}
-	set := simulate.Settings{Cluster: c.Cluster, Policy: p, Interval: s.Interval, Unvalued: policy.Gang(name),
-		StartSeconds: s.Restart, RestartSeconds: s.Restart, StopFree: s.StopFree, RescaleSeconds: s.Rescale,
-		Checkpoint: s.CheckpointEvery, Survival: s.Survival, Decided: decided, Used: used, Progress: progress}
-	jobs, err := s.jobs(c, policy.Gang(name))
-	if err != nil {
-		return nil, err
+	if jobs, err = s.jobs(c, policy.Gang(name)); err != nil {
+		return nil, set, err
 	}
 	if s.Restart > 0 {
 		for i := range jobs {
@@ -47,33 +40,34 @@ func (s Settings) native(c Case, name string, decided func(time.Duration), used 
 		set.Interval = cmp.Or(set.Interval, roundSeconds)
 	}
 	if set.Truth != nil && set.RestartSeconds == 0 {
-		set.StartSeconds, set.RestartSeconds = restartSeconds, restartSeconds
+		set.RestartSeconds = restartSeconds
 	}
 	if s.NodeMTBF > 0 {
 		if n := float64(len(c.Cluster.Nodes)) * span(jobs) / (s.NodeMTBF + s.NodeRepair); n > mostFailures {
-			return nil, fmt.Errorf("failures of a node every %g s on average would be %.1g in the %.3g s of the workload; want at most %g", s.NodeMTBF, n, span(jobs), float64(mostFailures))
+			return nil, set, fmt.Errorf("failures of a node every %g s on average would be %.1g in the %.3g s of the workload; want at most %g", s.NodeMTBF, n, span(jobs), float64(mostFailures))
 		}
 		set.Failures = simulate.RandomFailures(c.Cluster, s.NodeMTBF, s.NodeRepair, span(jobs), s.Seed)
 	}
-	r, err := simulate.Run(jobs, set)
-	if err != nil {
-		return nil, err
-	}
-	return r.Jobs, nil
+	return jobs, set, nil
 }
 
 // jobs are those of a case with what they are offered; with gang, only what
 // their owners asked for.
-func (s Settings) jobs(c Case, gang bool) ([]simulate.Job, error) {
+func (s *Settings) jobs(c Case, gang bool) ([]simulate.Job, error) {
 	switch {
 	case s.Models != nil:
 		return s.Models.Jobs(c.Jobs, c.Cluster, gang, s.Alone)
 	case s.measured(c):
-		h := elastic.NewHistory()
-		h.Alone = s.Alone
-		return elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, gang, h)
+		return elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, gang, s.history())
 	}
 	return s.rigid(c)
+}
+
+// history is what has been observed when a replay begins: nothing.
+func (s *Settings) history() *elastic.History {
+	h := elastic.NewHistory()
+	h.Alone = s.Alone
+	return h
 }
 
 // mostFailures bounds the failures of a replay: each is an event to plan at.

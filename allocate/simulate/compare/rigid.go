@@ -7,7 +7,6 @@ import (
 	"knee/allocate"
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/measured"
-	"knee/data"
 )
 
 // rigid gives the jobs of a trace the options they have: what they ask for,
@@ -21,8 +20,7 @@ func (s *Settings) rigid(c Case) ([]simulate.Job, error) {
 		j := &jobs[i]
 		w := max(1, j.Workers)
 		if j.WorkersMin > 0 && j.WorkersMin < w || j.WorkersMax > w {
-			return nil, &data.InputError{Source: j.Source, Found: fmt.Sprintf("%d to %d workers for job %q", j.WorkersMin, j.WorkersMax, j.Name),
-				Want: "profiles of its application: a duration does not say how fast it is on other sizes"}
+			return nil, j.Bad("", fmt.Sprintf("%d to %d workers", j.WorkersMin, j.WorkersMax), "profiles of its application: a duration does not say how fast it is on other sizes")
 		}
 		key := fmt.Sprint(w)
 		if rates != nil {

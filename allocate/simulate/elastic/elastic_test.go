@@ -132,7 +132,11 @@ func TestSmallBatchRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: policy.SRTF{}, Truth: Truth(p), Interval: 60}); err != nil {
+	srtf, err := policy.New("srtf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: srtf, Truth: Truth(p), Interval: 60}); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,7 +6,7 @@ import "knee/allocate/simulate/agent"
 // so that a job begins with what earlier ones of its application showed: most
 // jobs of production clusters recur (Weng et al., NSDI 2022).
 type History struct {
-	Fit   agent.Fitter
+	Prior agent.Prior
 	Alone bool // every job begins from nothing
 
 	speeds map[[2]string]*agent.Speeds
@@ -15,14 +15,14 @@ type History struct {
 
 // NewHistory returns one that is empty, for models with the default prior.
 func NewHistory() *History {
-	return &History{Fit: agent.DefaultPrior().Fit, speeds: map[[2]string]*agent.Speeds{}, work: map[string]float64{}}
+	return &History{Prior: agent.DefaultPrior(), speeds: map[[2]string]*agent.Speeds{}, work: map[string]float64{}}
 }
 
 // of returns what is known of an application on a GPU type.
 func (h *History) of(application, gpuType string) *agent.Speeds {
 	key := [2]string{application, gpuType}
 	if h.Alone || h.speeds[key] == nil {
-		h.speeds[key] = &agent.Speeds{Fit: h.Fit}
+		h.speeds[key] = &agent.Speeds{Prior: h.Prior}
 	}
 	return h.speeds[key]
 }

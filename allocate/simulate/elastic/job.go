@@ -79,10 +79,8 @@ func newLearner(w simulate.Job, app *measured.App, s *simulate.Slots, gang bool,
 			w.Batch = app.Initial
 		}
 		if w.Workers < 1 || w.Batch < app.Initial || w.Batch > app.Max {
-			src := w.Source
-			src.Column = "batch_size"
-			return nil, &data.InputError{Source: src, Found: fmt.Sprintf("%d workers and batch %g for job %q", w.Workers, w.Batch, w.Name),
-				Want: fmt.Sprintf("at least one worker and a total batch from %g to %g: the job is rigid, or the policy takes jobs as they were asked for", app.Initial, app.Max)}
+			return nil, w.Bad("batch_size", fmt.Sprintf("%d workers and batch %g", w.Workers, w.Batch),
+				fmt.Sprintf("at least one worker and a total batch from %g to %g: the job is rigid, or the policy takes jobs as they were asked for", app.Initial, app.Max))
 		}
 		if gang {
 			l.gang = w.Workers
@@ -102,9 +100,7 @@ func newLearner(w simulate.Job, app *measured.App, s *simulate.Slots, gang bool,
 		l.agents[t] = &agent.Agent{Limits: limits, Speeds: h.of(app.Name, t)}
 	}
 	if len(l.agents) == 0 {
-		src := w.Source
-		src.Column = "application"
-		return nil, &data.InputError{Source: src, Found: fmt.Sprintf("%s for job %q", app.Name, w.Name), Want: "an application measured on a GPU type of which the cluster has enough"}
+		return nil, w.Bad("application", app.Name, "an application measured on a GPU type of which the cluster has enough")
 	}
 	return l, nil
 }

@@ -69,10 +69,7 @@ func (r *Rates) Options(j simulate.Job, offer []allocate.Option) ([]allocate.Opt
 		out = append(out, o)
 	}
 	if len(out) == 0 && len(offer) > 0 {
-		src := j.Source
-		src.Column = "job_type"
-		return nil, &data.InputError{Source: src, Found: fmt.Sprintf("%q on %d workers", j.Application, max(1, j.Workers)),
-			Want: "a job type that was measured so on a GPU type of the cluster"}
+		return nil, j.Bad("job_type", fmt.Sprintf("%q on %d workers", j.Application, max(1, j.Workers)), "a job type that was measured so on a GPU type of the cluster")
 	}
 	return out, nil
 }

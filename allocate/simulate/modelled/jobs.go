@@ -1,6 +1,7 @@
 package modelled
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool
 	for i, w := range workload {
 		a := m.apps[w.Application]
 		if a == nil {
-			return nil, bad(w, "application", fmt.Sprintf("%q", w.Application), "an application with a model: "+strings.Join(m.Names(), ", "))
+			return nil, w.Bad("application", fmt.Sprintf("%q", w.Application), "an application with a model: "+strings.Join(m.Names(), ", "))
 		}
 		spec := a.spec(w, gang || w.Rigid)
 		layout := w.Layout
@@ -50,7 +51,7 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool
 			tables[k] = slices.DeleteFunc(tables[k], func(o allocate.Option) bool { return !w.Divides(o.Use.GPUs) })
 		}
 		if len(tables[k]) == 0 {
-			return nil, bad(w, "workers", fmt.Sprint(w.Workers), "a size that fits the cluster")
+			return nil, w.Bad("workers", fmt.Sprint(w.Workers), "a size that fits the cluster")
 		}
 		if err := a.work(&w, tables[k]); err != nil {
 			return nil, err
@@ -63,12 +64,6 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool
 		out[i] = w
 	}
 	return out, nil
-}
-
-func bad(w simulate.Job, column, found, want string) error {
-	src := w.Source
-	src.Column = column
-	return &data.InputError{Source: src, Found: found + " for job " + w.Name, Want: want}
 }
 
 // spec is what a job may be offered.
@@ -85,29 +80,39 @@ func (a *app) spec(w simulate.Job, gang bool) data.Job {
 	return j
 }
 
-// work turns seconds of a job, as it was asked for, into samples.
+// work turns steps or seconds of a job, as it was asked for, into samples. Steps
+// are of the batch that its owner asked for, else of the initial batch of its
+// model; they do not depend on what a policy may choose.
 func (a *app) work(w *simulate.Job, options []allocate.Option) error {
-	if per := options[0].Answer.Config.SamplesPerStep(); w.TotalSteps > 0 && per > 0 {
+	if per := cmp.Or(w.Batch, a.model.Batch().Initial, options[0].Config.GlobalBatch()); w.TotalSteps > 0 && per > 0 {
 		w.Work, w.Declared, w.Seconds = w.TotalSteps*per, 0, false
 		return nil
 	}
 	if !w.Seconds {
 		return nil
 	}
-	best := 0.0
 	asked := nearest(options, max(1, w.Workers))
+	best, err := a.best(options, func(gpus int) bool { return gpus == asked })
+	if err != nil {
+		return fmt.Errorf("%s: speed of job %q: %w", w.Source, w.Name, err)
+	}
+	w.Work, w.Declared, w.Seconds = w.Work*best, w.Declared*best, false
+	return nil
+}
+
+// best is the true goodput of the fastest option of some sizes.
+func (a *app) best(options []allocate.Option, size func(gpus int) bool) (best float64, err error) {
 	for _, o := range options {
-		if o.Use.GPUs != asked {
+		if !size(o.Use.GPUs) {
 			continue
 		}
 		v, err := a.goodput(o.Config)
 		if err != nil {
-			return fmt.Errorf("%s: speed of job %q: %w", w.Source, w.Name, err)
+			return 0, err
 		}
 		best = max(best, v)
 	}
-	w.Work, w.Declared, w.Seconds = w.Work*best, w.Declared*best, false
-	return nil
+	return best, nil
 }
 
 // nearest is the size on offer that is closest to what was asked for.
@@ -130,23 +135,10 @@ func (m *Models) Truth(j *simulate.Job, c data.Config, _ float64) (float64, erro
 // as many GPUs of one type.
 func (m *Models) Alone(jobs []simulate.Job, i, gpus int) (float64, error) {
 	a, l := m.apps[jobs[i].Application], jobs[i].Learner.(*learner)
-	least := l.options[0].Use.GPUs
-	for _, o := range l.options {
-		least = min(least, o.Use.GPUs)
-	}
-	best := 0.0
-	for _, o := range l.options {
-		if o.Use.GPUs > max(gpus, least) {
-			continue
-		}
-		v, err := a.goodput(o.Config)
-		if err != nil {
-			return 0, err
-		}
-		best = max(best, v)
-	}
-	if best == 0 {
-		return 0, nil
+	least := nearest(l.options, 0)
+	best, err := a.best(l.options, func(n int) bool { return n <= max(gpus, least) })
+	if err != nil || best == 0 {
+		return 0, err
 	}
 	// A gang larger than the share shares time.
 	return jobs[i].Work / best * max(1, float64(least)/float64(gpus)), nil

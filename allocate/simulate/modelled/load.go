@@ -67,13 +67,9 @@ func Load(dir string, seed int64) (*Models, error) {
 // Fit fits a model to every job of a table of measurements. What was measured
 // is the truth there; between, it is a world that the posterior holds possible.
 func Fit(ctx context.Context, file string, seed int64) (m *Models, warnings []string, err error) {
-	all, warnings, err := data.LoadMeasurements(file)
+	by, warnings, err := byJob(file)
 	if err != nil {
 		return nil, nil, err
-	}
-	by := map[string][]data.Measurement{}
-	for _, x := range all {
-		by[x.Job] = append(by[x.Job], x)
 	}
 	m = &Models{apps: map[string]*app{}}
 	for _, name := range slices.Sorted(maps.Keys(by)) {
@@ -91,13 +87,9 @@ func Fit(ctx context.Context, file string, seed int64) (m *Models, warnings []st
 // measured and nothing else. With oracle policies are told it, in place of what
 // the models predict.
 func (m *Models) Measure(file string, oracle bool) (warnings []string, err error) {
-	all, warnings, err := data.LoadMeasurements(file)
+	by, warnings, err := byJob(file)
 	if err != nil {
 		return nil, err
-	}
-	by := map[string][]data.Measurement{}
-	for _, x := range all {
-		by[x.Job] = append(by[x.Job], x)
 	}
 	for _, name := range m.Names() {
 		a := m.apps[name]
@@ -107,6 +99,16 @@ func (m *Models) Measure(file string, oracle bool) (warnings []string, err error
 		a.oracle = oracle
 	}
 	return warnings, nil
+}
+
+// byJob reads the measurements of every job.
+func byJob(file string) (by map[string][]data.Measurement, warnings []string, err error) {
+	all, warnings, err := data.LoadMeasurements(file)
+	by = map[string][]data.Measurement{}
+	for _, x := range all {
+		by[x.Job] = append(by[x.Job], x)
+	}
+	return by, warnings, err
 }
 
 // steps is the mean step time of every configuration that was measured, and

@@ -98,7 +98,11 @@ func TestJobsSpeakOfTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: policy.FIFO{}, Truth: m.Truth})
+	fifo, err := policy.New("fifo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: fifo, Truth: m.Truth})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +110,28 @@ func TestJobsSpeakOfTime(t *testing.T) {
 		t.Errorf("ends at %g s, want 100", end)
 	}
 	w[0].Application = "y"
-	if _, err := m.Jobs(w, nodes(), true, false); err == nil || !strings.Contains(err.Error(), `w.csv:2:application: found "y" for job j, want an application with a model: x`) {
+	if _, err := m.Jobs(w, nodes(), true, false); err == nil || !strings.Contains(err.Error(), `w.csv:2:application: found "y" for job "j", want an application with a model: x`) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestStepsAreOfTheBatchAskedFor: a job has the same work under every policy,
+// and in a world of asynchronous servers, whose updates are of one worker.
+func TestStepsAreOfTheBatchAskedFor(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.csv")
+	rows := "job,gpu_type,mode,workers,ps,local_batch,step_time_s\nx,t4,ps-async,1,1,32,0.1\nx,t4,ps-async,2,1,32,0.05\nx,t4,ps-async,4,1,32,0.03\n"
+	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := Fit(t.Context(), file, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gang := range []bool{true, false} {
+		jobs, err := m.Jobs([]simulate.Job{{Name: "j", Application: "x", TotalSteps: 1000, Batch: 64, Workers: 4}}, nodes(), gang, false)
+		if err != nil || jobs[0].Work != 64000 {
+			t.Errorf("1000 steps of 64 samples are %g samples (%v), rigid: %v", jobs[0].Work, err, gang)
+		}
 	}
 }
 
@@ -170,7 +194,11 @@ func TestRestartsAreMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: policy.FIFO{}, Truth: m.Truth, StartSeconds: 30, RestartSeconds: 30})
+	fifo, err := policy.New("fifo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: fifo, Truth: m.Truth, RestartSeconds: 30})
 	if err != nil {
 		t.Fatal(err)
 	}

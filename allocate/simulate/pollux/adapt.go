@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"knee/allocate"
-	"knee/allocate/objective"
 	"knee/allocate/place"
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
@@ -19,22 +18,14 @@ type adapted struct {
 	gang    bool // it takes sizes and batches as they were asked for
 	cluster *data.Cluster
 	history *elastic.History
-	// objective is what the policies that follow one maximise.
-	objective objective.Objective
-	names     map[string]int // node name to number
+	names   map[string]int // node name to number
 }
 
-func newAdapted(s Settings, p allocate.Policy) (*adapted, error) {
-	objective, err := objective.New("jct")
-	if err != nil {
-		return nil, err
+func newAdapted(s Settings, p allocate.Policy) *adapted {
+	a := &adapted{policy: p, gang: policy.Gang(s.Policy), history: s.History, cluster: &data.Cluster{}, names: map[string]int{}}
+	if a.history == nil {
+		a.history = elastic.NewHistory()
 	}
-	history := elastic.NewHistory()
-	history.Alone = s.Alone
-	if s.Prior != nil {
-		history.Fit = s.Prior.Fit
-	}
-	a := &adapted{policy: p, objective: objective, gang: policy.Gang(s.Policy), history: history, cluster: &data.Cluster{}, names: map[string]int{}}
 	for _, n := range s.Cluster.Nodes {
 		if n.Drained {
 			continue
@@ -43,7 +34,7 @@ func newAdapted(s Settings, p allocate.Policy) (*adapted, error) {
 		a.names[n.Name] = len(a.cluster.Nodes)
 		a.cluster.Nodes = append(a.cluster.Nodes, n)
 	}
-	return a, nil
+	return a
 }
 
 func (a *adapted) prepare(j *job) {
@@ -71,9 +62,7 @@ func (a *adapted) schedule(now float64, active []*job, h *slots) ([][]int, error
 			continue
 		}
 		for _, share := range p.Nodes {
-			for range share.Workers {
-				out[i] = append(out[i], a.names[share.Node])
-			}
+			out[i] = append(out[i], slices.Repeat([]int{a.names[share.Node]}, share.Workers)...)
 		}
 		// The same nodes in another order are no change.
 		if slices.Equal(slices.Sorted(slices.Values(out[i])), slices.Sorted(slices.Values(active[i].nodes))) {
@@ -95,12 +84,12 @@ func (a *adapted) shares(j *job) []data.NodeShare {
 	return out
 }
 
-// state is what a policy sees of a job, the objective being jct.
+// state is what a policy sees of a job.
 func (a *adapted) state(j *job, nodes []data.NodeShare, h *slots) allocate.JobState {
 	done := j.progress * j.limits.Initial
 	j.learner.At(done)
 	var config *data.Config
-	v := simulate.View{Job: &j.Job, Nodes: nodes, Left: j.learner.Left(), Attained: j.attained, Objective: a.objective,
+	v := simulate.View{Job: &j.Job, Nodes: nodes, Left: j.learner.Left(), Attained: j.attained,
 		History: allocate.History{Restart: restartDelay, Restarts: j.restarts, Ran: j.ran, Tenant: j.Tenant, ByType: map[string]float64{h.gpuType: j.attained}}}
 	if nodes != nil {
 		v.Config = data.Config{GPUType: h.gpuType, Mode: data.AllReduce, Workers: len(j.nodes), Nodes: len(j.placement), Placement: j.placement}

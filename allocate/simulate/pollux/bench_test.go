@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"knee/allocate/simulate"
+	"knee/allocate/simulate/elastic"
 	"knee/allocate/simulate/measured"
 	"knee/data"
 	"knee/internal/bench"
@@ -45,12 +46,13 @@ func load(tb testing.TB, n int) ([]simulate.Job, *measured.Profiles) {
 }
 
 // TestPublishedAverages: the mean JCT of the policies that draw no random
-// numbers equals the published one.
+// numbers equals the published one. That of pollux, whose objective is solved
+// as a knapsack instead of searched genetically, is within a tenth of it.
 func TestPublishedAverages(t *testing.T) {
 	rows := table(t, "pollux-published-avg-jct.csv")
 	for _, r := range rows {
 		policy, load1 := r["policy"], r["load"]
-		if policy == "pollux" || load1 != "1.0" {
+		if load1 != "1.0" {
 			continue
 		}
 		var n int
@@ -58,7 +60,9 @@ func TestPublishedAverages(t *testing.T) {
 			t.Fatal(err)
 		}
 		jobs, p := load(t, n)
-		got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: policy})
+		alone := elastic.NewHistory()
+		alone.Alone = true // as the published program models jobs
+		got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: policy, History: alone})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +70,11 @@ func TestPublishedAverages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if mean := simulate.Summarize(got, 64).JCTMean; math.Abs(mean-want) > 1e-6 {
+		off := 1e-6
+		if policy == "pollux" {
+			off = want / 10
+		}
+		if mean := simulate.Summarize(got, 64).JCTMean; math.Abs(mean-want) > off {
 			t.Errorf("%s, workload %d: mean JCT %.6f s, published %.6f", policy, n, mean, want)
 		}
 	}
@@ -149,31 +157,12 @@ func TestEveryPolicyFinishes(t *testing.T) {
 	jobs, p := load(t, 1)
 	jobs = jobs[:12]
 	for _, name := range Policies() {
-		if name == "pollux" {
-			continue // minutes; see BenchmarkGenetic
-		}
-		got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: name, Seed: 1})
+		got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: name})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		t.Logf("%-18s mean JCT %.0f s", name, simulate.Summarize(got, 64).JCTMean)
-	}
-}
-
-// BenchmarkGenetic replays the published search; its mean JCT is a metric.
-func BenchmarkGenetic(b *testing.B) {
-	for _, n := range []int{1, 2, 6} {
-		b.Run(fmt.Sprintf("workload-%d", n), func(b *testing.B) {
-			jobs, p := load(b, n)
-			for b.Loop() {
-				got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: "pollux", Seed: 1})
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.ReportMetric(simulate.Summarize(got, 64).JCTMean, "jct_mean_s")
-			}
-		})
 	}
 }
 

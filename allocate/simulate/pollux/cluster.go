@@ -9,40 +9,19 @@ import (
 
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
-	"knee/allocate/simulate/agent"
+	"knee/allocate/simulate/elastic"
 	"knee/allocate/simulate/measured"
 	"knee/data"
 )
 
 // Settings says how to replay a workload.
 type Settings struct {
-	Cluster      *data.Cluster // nodes of one GPU type
-	Profiles     *measured.Profiles
-	Policy       string       // one of [Policies]
-	Knee         *policy.Knee // constants of the policy knee; nil for those it has by name
-	Prior        *agent.Prior // of the models that policies of this project are shown; nil for the default
-	Alone        bool         // models of a job begin from nothing, see [elastic.History]
-	Seed         int64        // of the policies that draw
-	Interference float64      // share of speed lost where two jobs of several nodes meet on one, 0 to 1
-	MaxSeconds   float64      // give up beyond this simulated time; 0 means ten years
-	// Decided is told, if not nil, how long each decision took: models,
-	// policy and placement.
-	Decided func(time.Duration)
-	// Progress is told, if not nil, how many jobs are done. An error of its
-	// own ends the replay.
-	Progress func(done, of int) error
-	// Used is told, if not nil, after every round what is in use from then on.
-	Used func(simulate.Usage)
-}
-
-// scheduler decides, once a round, on which node every worker stands.
-type scheduler interface {
-	// prepare is told of every job before the first round.
-	prepare(*job)
-	// schedule returns the nodes of every active job, one entry per worker,
-	// nil for none. Jobs are in the order of the workload and hold what they
-	// were given before.
-	schedule(now float64, active []*job, h *slots) ([][]int, error)
+	Cluster  *data.Cluster // nodes of one GPU type
+	Profiles *measured.Profiles
+	Policy   string           // one of [Policies]
+	Knee     *policy.Knee     // in place of the policy, with constants of its own; nil for none
+	History  *elastic.History // what jobs were observed to do before; nil for nothing
+	simulate.Watch
 }
 
 // slots is the cluster as the published simulator has it: nodes by number.
@@ -75,14 +54,11 @@ func Run(workload []simulate.Job, s Settings) ([]simulate.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.MaxSeconds <= 0 {
-		s.MaxSeconds = 10 * 365 * 24 * 3600
-	}
 	r := &replay{Settings: s, slots: h, scheduler: sched}
 	for i, w := range workload {
 		app, ok := s.Profiles.Apps[w.Application]
 		if !ok {
-			return nil, bad(w, "application", w.Application, "one of "+strings.Join(slices.Sorted(maps.Keys(s.Profiles.Apps)), ", ")+", which were measured")
+			return nil, w.Bad("application", w.Application, "one of "+strings.Join(slices.Sorted(maps.Keys(s.Profiles.Apps)), ", ")+", which were measured")
 		}
 		j, err := newJob(w, i, app, h.gpuType, sched)
 		if err != nil {
@@ -103,8 +79,8 @@ type replay struct {
 
 func (r *replay) run() ([]simulate.Outcome, error) {
 	for now := 0.0; r.finished < len(r.jobs); {
-		if now > r.MaxSeconds {
-			return nil, &data.InputError{Found: fmt.Sprintf("%d jobs that are not done after %g simulated seconds", len(r.jobs)-r.finished, r.MaxSeconds), Want: "less work, or more speed"}
+		if now > simulate.MaxSeconds {
+			return nil, simulate.Endless(len(r.jobs) - r.finished)
 		}
 		if err := r.advance(); err != nil {
 			return nil, fmt.Errorf("simulate: policy %s: at %g s: %w", r.Policy, now, err)
@@ -143,48 +119,24 @@ func (r *replay) used(now float64) {
 
 // advance lets a round pass for every job.
 func (r *replay) advance() error {
-	slow := r.interfering()
 	for _, j := range r.jobs {
 		if j.done {
 			continue
 		}
-		loss := 0.0
-		if len(j.placement) > 1 && slices.ContainsFunc(j.nodes, func(n int) bool { return slow[n] }) {
-			loss = r.Interference
-		}
-		if err := j.advance(round, loss); err != nil {
+		if err := j.advance(round); err != nil {
 			return err
 		}
-		if j.done {
-			r.finished++
-			if r.Progress != nil {
-				if err := r.Progress(r.finished, len(r.jobs)); err != nil {
-					return err
-				}
+		if !j.done {
+			continue
+		}
+		r.finished++
+		if r.Progress != nil {
+			if err := r.Progress(r.finished, len(r.jobs)); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
-}
-
-// interfering are the nodes that host several jobs of several nodes each.
-func (r *replay) interfering() map[int]bool {
-	if r.Interference == 0 {
-		return nil
-	}
-	hosts, slow := map[int]bool{}, map[int]bool{}
-	for _, j := range r.jobs {
-		if j.done || len(j.placement) < 2 {
-			continue
-		}
-		for i, n := range j.nodes {
-			if i > 0 && j.nodes[i-1] == n {
-				continue
-			}
-			slow[n], hosts[n] = hosts[n], true
-		}
-	}
-	return slow
 }
 
 // decide asks the scheduler and carries its answer out.
@@ -237,39 +189,4 @@ func (h *slots) check(active []*job, next [][]int) error {
 		}
 	}
 	return nil
-}
-
-// free is what the kept allocations leave on every node.
-func (h *slots) free(kept [][]int) []int {
-	out := slices.Clone(h.gpus)
-	for _, nodes := range kept {
-		for _, n := range nodes {
-			out[n]--
-		}
-	}
-	return out
-}
-
-// worstFit takes n GPUs from the nodes with most free ones, the first of
-// equals, and books them.
-func worstFit(free []int, n int) []int {
-	var out []int
-	for n > 0 {
-		best := 0
-		for i, f := range free {
-			if f > free[best] {
-				best = i
-			}
-		}
-		take := min(free[best], n)
-		if take == 0 {
-			return nil
-		}
-		free[best] -= take
-		n -= take
-		for range take {
-			out = append(out, best)
-		}
-	}
-	return out
 }

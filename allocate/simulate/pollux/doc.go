@@ -3,8 +3,8 @@
 // that advance at measured speeds through recorded training runs, 30 s
 // without progress after every change of allocation.
 //
-// Three of its schedulers are here as published, to the second where they use
-// no random numbers: tiresias, optimus and pollux. Any other policy of this
-// project can be replayed by the same rules: it is shown option tables made
-// from what the agent of each job has observed, see [knee/allocate/simulate/agent].
+// Two of its schedulers are here as published, to the second: tiresias and
+// optimus. Any policy of this project can be replayed by the same rules: it is
+// shown option tables made from what the agent of each job has observed, see
+// [knee/allocate/simulate/agent].
 package pollux

@@ -54,13 +54,13 @@ type job struct {
 func newJob(w simulate.Job, index int, app *measured.App, gpuType string, s scheduler) (*job, error) {
 	t, ok := app.Tables[gpuType]
 	if !ok {
-		return nil, bad(w, "application", w.Application, fmt.Sprintf("an application that was measured on %s", gpuType))
+		return nil, w.Bad("application", w.Application, fmt.Sprintf("an application that was measured on %s", gpuType))
 	}
 	if w.Workers < 1 {
-		return nil, bad(w, "num_replicas", fmt.Sprint(w.Workers), "at least one worker")
+		return nil, w.Bad("num_replicas", fmt.Sprint(w.Workers), "at least one worker")
 	}
 	if w.Batch < app.Initial || w.Batch > app.Max {
-		return nil, bad(w, "batch_size", fmt.Sprint(w.Batch), fmt.Sprintf("a total batch from %g to %g, as recorded for %s", app.Initial, app.Max, app.Name))
+		return nil, w.Bad("batch_size", fmt.Sprint(w.Batch), fmt.Sprintf("a total batch from %g to %g, as recorded for %s", app.Initial, app.Max, app.Name))
 	}
 	j := &job{Job: w, index: index, app: app, table: t}
 	j.limits = agent.Limits{Initial: app.Initial, Max: app.Max, LocalMin: t.LocalMin, LocalMax: t.LocalMax}
@@ -69,12 +69,6 @@ func newJob(w simulate.Job, index int, app *measured.App, gpuType string, s sche
 	}
 	s.prepare(j)
 	return j, nil
-}
-
-func bad(w simulate.Job, column, found, want string) error {
-	src := w.Source
-	src.Column = column
-	return &data.InputError{Source: src, Found: fmt.Sprintf("%s for job %q", found, w.Name), Want: want}
 }
 
 // total is the batch it trains with.
@@ -90,13 +84,12 @@ func (j *job) split() error {
 		c = agent.Divide(j.Batch, k, j.limits.LocalMax, j.limits.Initial)
 	case j.limits.Fixed > 0:
 		c = agent.Divide(j.limits.Fixed, k, j.limits.LocalMax, j.limits.Initial)
-	case !j.agent.Ready():
-		c = elastic.First(j.limits, k)
 	default:
-		if best, g := j.agent.Best(len(j.placement), k); g > 0 {
-			c = best
-		} else {
-			c = elastic.First(j.limits, k)
+		c = elastic.First(j.limits, k)
+		if j.agent.Ready() {
+			if best, g := j.agent.Best(len(j.placement), k); g > 0 {
+				c = best
+			}
 		}
 	}
 	c.Local = math.Min(c.Local, math.Floor(j.limits.Max/float64(k*(c.Accum+1))))
@@ -139,9 +132,9 @@ func runs(nodes []int) data.Placement {
 	return p
 }
 
-// advance lets seconds pass. interference is the share of speed lost. The
-// conversions keep sums and products apart on machines that would fuse them.
-func (j *job) advance(seconds, interference float64) error {
+// advance lets seconds pass. The conversions keep sums and products apart on
+// machines that would fuse them.
+func (j *job) advance(seconds float64) error {
 	if len(j.nodes) == 0 {
 		j.clock += seconds
 		return nil
@@ -157,7 +150,7 @@ func (j *job) advance(seconds, interference float64) error {
 	pass(wait)
 	j.delay -= wait
 	for seconds > 0 && !j.done {
-		g := j.goodput() * (1 - interference)
+		g := j.goodput()
 		j.observe()
 		next := j.app.Progress(j.epoch + 1)
 		if reach := j.progress + float64(g*seconds); reach < next {

@@ -9,6 +9,7 @@ import (
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/agent"
+	"knee/allocate/simulate/elastic"
 	"knee/allocate/simulate/measured"
 	"knee/internal/quantile"
 	"slices"
@@ -69,7 +70,9 @@ func BenchmarkLeaveOneOut(b *testing.B) {
 		loads = append(loads, jobs)
 	}
 	run := func(jobs []simulate.Job, c constants) simulate.Summary {
-		got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: "knee", Knee: &c.Knee, Prior: &c.Prior})
+		h := elastic.NewHistory()
+		h.Prior = c.Prior
+		got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: "knee", Knee: &c.Knee, History: h})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -25,15 +25,6 @@ type predictKey struct {
 
 func (*optimus) prepare(*job) {}
 
-// most is how many workers a job can use; the published program never gives
-// ncf more than one.
-func (*optimus) most(j *job) int {
-	if j.app.Name == "ncf" {
-		return 1
-	}
-	return int(math.Floor(j.Batch / j.limits.LocalMin))
-}
-
 func (o *optimus) schedule(_ float64, active []*job, h *slots) ([][]int, error) {
 	counts, err := o.divide(active, h)
 	if err != nil {
@@ -56,53 +47,50 @@ func (o *optimus) schedule(_ float64, active []*job, h *slots) ([][]int, error) 
 	return kept, nil
 }
 
-// divide is the greedy of section 4.1.
+// divide is the greedy of section 4.1: workers of every job.
 func (o *optimus) divide(active []*job, h *slots) ([]int, error) {
 	counts, gains := make([]int, len(active)), make([]float64, len(active))
+	add := func(i int) error {
+		counts[i]++
+		var err error
+		gains[i], err = o.gain(active[i], counts[i], h)
+		return err
+	}
 	left := h.total
-	gain := func(i int) (float64, error) {
-		j, n := active[i], counts[i]
-		if n+1 > o.most(j) || n+1 > h.total {
-			return 0, nil
-		}
-		now, err := o.stepTime(j, n, h)
-		if err != nil {
-			return 0, err
-		}
-		then, err := o.stepTime(j, n+1, h)
-		return (now - then) * j.stepsLeft(), err
-	}
-	for i := range active {
-		if left < 1 {
-			continue
-		}
-		counts[i] = 1
-		if left--; left < 1 {
-			continue
-		}
-		var err error
-		if gains[i], err = gain(i); err != nil {
-			return nil, err
-		}
-	}
-	for left > 0 {
-		best := 0
-		for i := range gains {
-			if gains[i] > gains[best] {
-				best = i
-			}
-		}
-		if len(gains) == 0 || gains[best] <= 0 {
-			break
-		}
-		counts[best]++
-		var err error
-		if gains[best], err = gain(best); err != nil {
+	for i := 0; i < len(active) && left > 0; i++ {
+		if err := add(i); err != nil {
 			return nil, err
 		}
 		left--
 	}
+	for ; left > 0; left-- {
+		best := slices.Max(gains)
+		if best <= 0 {
+			break
+		}
+		if err := add(slices.Index(gains, best)); err != nil {
+			return nil, err
+		}
+	}
 	return counts, nil
+}
+
+// gain is the seconds that one worker more saves a job of n, 0 where it can
+// use no more; the published program never gives ncf more than one.
+func (o *optimus) gain(j *job, n int, h *slots) (float64, error) {
+	most := int(math.Floor(j.Batch / j.limits.LocalMin))
+	if j.app.Name == "ncf" {
+		most = 1
+	}
+	if n+1 > min(most, h.total) {
+		return 0, nil
+	}
+	now, err := o.stepTime(j, n, h)
+	if err != nil {
+		return 0, err
+	}
+	then, err := o.stepTime(j, n+1, h)
+	return (now - then) * j.stepsLeft(), err
 }
 
 // stepsLeft is the true number of steps to go after the present epoch.

@@ -28,7 +28,7 @@ func TestPublishedEndTimes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := filepath.Join(dir, cluster+".csv")
 			gpus := column(t, spec, "num_switch")[0] * column(t, spec, "num_node_p_switch")[0] * column(t, spec, "num_gpu_p_node")[0]
-			got, err := Run(jobs, Settings{GPUs: int(gpus), Policy: policy, Service: service})
+			got, err := run(jobs, int(gpus), policy, service)
 			if err != nil {
 				t.Fatal(err)
 			}

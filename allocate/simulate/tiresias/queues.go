@@ -65,7 +65,7 @@ func (d *queues) order([]*job) []*job {
 func (d *queues) settled(now int64) int64 {
 	wake := int64(never)
 	for i, q := range d.q {
-		slices.SortStableFunc(q, func(a, b *job) int { return order(a.running, b.running) })
+		slices.SortStableFunc(q, func(a, b *job) int { return cmp.Compare(waits(a), waits(b)) })
 		if i == len(limits) {
 			break
 		}
@@ -81,17 +81,6 @@ func (d *queues) settled(now int64) int64 {
 		}
 	}
 	return wake
-}
-
-// order puts true before false.
-func order(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // floorDiv rounds towards minus infinity.

@@ -14,6 +14,23 @@ func gang(name string, submit float64, gpus int, duration float64) simulate.Job 
 	return simulate.Job{Name: name, Submit: submit, Workers: gpus, Work: duration}
 }
 
+// run replays a workload on a pool of GPUs.
+func run(workload []simulate.Job, gpus int, name string, service []int64) ([]simulate.Outcome, error) {
+	policy, err := New(name, service)
+	if err != nil {
+		return nil, err
+	}
+	jobs, pool, err := Prepare(workload, gpus)
+	if err != nil {
+		return nil, err
+	}
+	r, err := simulate.Run(jobs, simulate.Settings{Cluster: pool, Policy: policy})
+	if err != nil {
+		return nil, err
+	}
+	return r.Jobs, nil
+}
+
 // TestByHand: small cases worked out on paper.
 func TestByHand(t *testing.T) {
 	three := []simulate.Job{gang("a", 0, 3, 100), gang("b", 10, 2, 50), gang("c", 20, 1, 30)}
@@ -39,7 +56,7 @@ func TestByHand(t *testing.T) {
 		// R(100) = 0, as the next sample is out of reach; R(0) = 0.66667e6/1150.
 		{"dlas-gpu-gittins", 1, long, []float64{4100, 200}, "y is sooner done"},
 	} {
-		got, err := Run(tt.jobs, Settings{GPUs: tt.gpus, Policy: tt.policy, Service: []int64{100, 100, 5000}})
+		got, err := run(tt.jobs, tt.gpus, tt.policy, []int64{100, 100, 5000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +94,7 @@ func TestEveryJobEnds(t *testing.T) {
 				rapid.IntRange(1, gpus).Draw(t, "width"), float64(rapid.IntRange(1, 9000).Draw(t, "duration"))))
 		}
 		policy := rapid.SampledFrom(Policies()).Draw(t, "policy")
-		got, err := Run(jobs, Settings{GPUs: gpus, Policy: policy, Service: []int64{50, 700, 700, 9000}})
+		got, err := run(jobs, gpus, policy, []int64{50, 700, 700, 9000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,20 +125,30 @@ func TestRunRefuses(t *testing.T) {
 		{gang("j", 0, 1, 10), "drf", "not one of the Tiresias simulator"},
 		{gang("j", 0, 1, 10), "tiresias-gittins", "distribution"},
 	} {
-		if _, err := Run([]simulate.Job{tt.job}, Settings{GPUs: 8, Policy: tt.policy}); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := run([]simulate.Job{tt.job}, 8, tt.policy, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want %q", err, tt.want)
 		}
 	}
 }
 
-func ExampleRun() {
+func ExamplePrepare() {
 	jobs := []simulate.Job{gang("wide", 0, 3, 100), gang("late", 10, 2, 50), gang("small", 20, 1, 30)}
-	outcomes, err := Run(jobs, Settings{GPUs: 4, Policy: "fjf"})
+	policy, err := New("fjf", nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, o := range outcomes {
+	gangs, pool, err := Prepare(jobs, 4)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := simulate.Run(gangs, simulate.Settings{Cluster: pool, Policy: policy})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, o := range result.Jobs {
 		fmt.Printf("%s: %g to %g\n", o.Job, o.Start, o.End)
 	}
 	// Output:

@@ -17,19 +17,14 @@ type knob struct {
 	values []float64
 }
 
-// knobs are the constants that change how a search goes.
+// knobs are the constants that are learned.
 func knobs() []knob {
 	return []knob{
-		{"failure cost", func(c *bayesopt.Constants) *float64 { return &c.FailureCost }, []float64{0, 0.01, 0.05}},
 		{"usual fits", func(c *bayesopt.Constants) *float64 { return &c.UsualFits }, []float64{0.8, 0.9}},
 		{"length sd", func(c *bayesopt.Constants) *float64 { return &c.LengthSD }, []float64{0.9, 1.7}},
 		{"record trust", func(c *bayesopt.Constants) *float64 { return &c.RecordTrust }, []float64{2, 8}},
+		{"stop chance", func(c *bayesopt.Constants) *float64 { return &c.StopChance }, []float64{0.03, 0.15}},
 	}
-}
-
-// stopping is the constant that only says when a search ends.
-func stopping() knob {
-	return knob{"stop chance", func(c *bayesopt.Constants) *float64 { return &c.StopChance }, []float64{0.01, 0.02, 0.03, 0.05, 0.07, 0.1}}
 }
 
 // settings are those that differ from one in the knob.
@@ -47,7 +42,7 @@ func (k knob) settings(from bayesopt.Constants) []bayesopt.Constants {
 // describe says in what a setting differs from another.
 func describe(from, c bayesopt.Constants) string {
 	var parts []string
-	for _, k := range append(knobs(), stopping()) {
+	for _, k := range knobs() {
 		if v := *k.of(&c); v != *k.of(&from) {
 			parts = append(parts, fmt.Sprintf("%s %g", k.name, v))
 		}
@@ -64,17 +59,13 @@ type score struct{ loss, evals, stop, within, failed float64 }
 // loss of a search: the logarithm of the evaluations to within 5 %, a tenth of
 // that of the evaluations until it stops, 1 if it then names a worse row, and
 // the share of evaluations that failed.
-func (r *run) score(chance float64) score {
-	end := func(found bool, at int) float64 {
-		if !found {
-			return float64(len(r.Ratio))
-		}
-		return float64(at)
-	}
+func (r *run) score() score {
 	at := slices.IndexFunc(r.Ratio, func(v float64) bool { return v <= 1.05 })
-	s := score{evals: end(at >= 0, at) + 1, failed: r.Failed}
-	stop := slices.IndexFunc(r.Better, func(v float64) bool { return v < chance })
-	if s.stop = end(stop >= 0, stop); s.evals <= s.stop {
+	if at < 0 {
+		at = len(r.Ratio)
+	}
+	s := score{evals: float64(at + 1), stop: float64(r.Stop), failed: r.Failed}
+	if r.Found <= 1.05 {
 		s.within = 1
 	}
 	s.loss = math.Log(s.evals) + 0.1*math.Log(max(1, s.stop)) + 1 - s.within + s.failed
@@ -90,7 +81,7 @@ func (l *learner) score(c bayesopt.Constants, tables []*replay.Table) score {
 	var sum score
 	for _, t := range tables {
 		for seed := range l.seeds {
-			s := l.cache[(&run{Setting: free(c), Table: t.Name, Seed: seed}).key()].score(c.StopChance)
+			s := l.cache[(&run{Setting: c, Table: t.Name, Seed: seed}).key()].score()
 			share := 1 / (kinds[t.Kind] * float64(len(kinds)*l.seeds))
 			sum.loss += share * s.loss
 			sum.evals += share * s.evals
@@ -103,12 +94,12 @@ func (l *learner) score(c bayesopt.Constants, tables []*replay.Table) score {
 }
 
 // choose takes for every knob the value of least loss with the others as they
-// are, and then the chance to stop at, if it is better than the present one by
+// are, if it is better than the present one by
 // more than the standard error of the difference over the tables (Breiman et
 // al., "Classification and regression trees", 1984, section 3.4.3).
 func (l *learner) choose(now bayesopt.Constants, tables []*replay.Table) bayesopt.Constants {
 	chosen := now
-	for _, k := range append(knobs(), stopping()) {
+	for _, k := range knobs() {
 		most := 0.0
 		for _, c := range k.settings(now) {
 			if gain, se := l.gain(now, c, tables); gain > max(most, se) {

@@ -30,15 +30,15 @@ import (
 	"knee/profile"
 )
 
-// run is what a search came to; see [replay.Trace]. The chance of stopping is
-// no part of Setting: a search goes on when it would stop, and says so.
+// run is what a search came to; see [replay.Trace].
 type run struct {
 	Setting bayesopt.Constants
 	Table   string
 	Seed    int
 	Ratio   []float64 // best so far ÷ best there is after each evaluation, at most 100
-	Better  []float64
-	Failed  float64 // share of the evaluations
+	Stop    int       // evaluations when it would have stopped
+	Found   float64   // value of what it would have named then ÷ best there is, at most 100
+	Failed  float64   // share of the evaluations
 }
 
 // search runs what is not in the cache yet.
@@ -47,7 +47,7 @@ func (l *learner) search(settings []bayesopt.Constants, tables []*replay.Table) 
 	for _, c := range settings {
 		for _, t := range tables {
 			for seed := range l.seeds {
-				if r := (run{Setting: free(c), Table: t.Name, Seed: seed}); l.cache[r.key()] == nil {
+				if r := (run{Setting: c, Table: t.Name, Seed: seed}); l.cache[r.key()] == nil {
 					todo = append(todo, r)
 				}
 			}
@@ -70,20 +70,13 @@ func (l *learner) search(settings []bayesopt.Constants, tables []*replay.Table) 
 			for _, b := range trace.Best {
 				r.Ratio = append(r.Ratio, min(b/trace.Optimum, 100))
 			}
-			r.Better, r.Failed = trace.Better, float64(trace.Infeasible)/float64(len(trace.Best))
+			r.Stop, r.Found, r.Failed = trace.Stop, min(trace.Found/trace.Optimum, 100), float64(trace.Infeasible)/float64(len(trace.Best))
 			mu.Lock()
 			defer mu.Unlock()
 			l.cache[r.key()] = &r
 			return l.out.Encode(r)
 		}
 	})
-}
-
-// free is a setting with which every chance stops, so that one search tells
-// what all chances would have come to.
-func free(c bayesopt.Constants) bayesopt.Constants {
-	c.StopChance = 1
-	return c
 }
 
 func (r *run) key() string { return fmt.Sprint(r.Setting, r.Table, r.Seed) }

@@ -19,7 +19,7 @@ func TestChooseLeavesOut(t *testing.T) {
 	for _, k := range knobs() {
 		for _, c := range append(k.settings(now), now) {
 			for _, t := range tables {
-				r := &run{Setting: free(c), Table: t.Name, Ratio: []float64{2, 2, 2, 1}, Better: []float64{1, 1, 1, 1}}
+				r := &run{Setting: c, Table: t.Name, Ratio: []float64{2, 2, 2, 1}, Stop: 4, Found: 1}
 				if c.LengthSD != now.LengthSD && t.Name == "a" {
 					r.Ratio = []float64{1, 1, 1, 1} // better there, and there alone
 				}
@@ -38,18 +38,18 @@ func TestChooseLeavesOut(t *testing.T) {
 
 // A search that ends sooner, better and without failures has a smaller loss.
 func TestLoss(t *testing.T) {
-	good := run{Ratio: []float64{2, 2, 1, 1, 1}, Better: []float64{1, 1, 1, .01, 0}}
+	good := run{Ratio: []float64{2, 2, 1, 1, 1}, Stop: 3, Found: 1}
 	for name, worse := range map[string]run{
-		"found later":      {Ratio: []float64{2, 2, 2, 1, 1}, Better: good.Better},
-		"stopped later":    {Ratio: good.Ratio, Better: []float64{1, 1, 1, 1, 0}},
-		"stopped too soon": {Ratio: good.Ratio, Better: []float64{1, 1, .01, 0, 0}},
-		"failures":         {Ratio: good.Ratio, Better: good.Better, Failed: .2},
+		"found later":      {Ratio: []float64{2, 2, 2, 1, 1}, Stop: 3, Found: 1},
+		"stopped later":    {Ratio: good.Ratio, Stop: 4, Found: 1},
+		"stopped too soon": {Ratio: good.Ratio, Stop: 2, Found: 2},
+		"failures":         {Ratio: good.Ratio, Stop: 3, Found: 1, Failed: .2},
 	} {
-		if worse.score(.05).loss <= good.score(.05).loss {
-			t.Errorf("%s: loss %g, want more than %g", name, worse.score(.05).loss, good.score(.05).loss)
+		if worse.score().loss <= good.score().loss {
+			t.Errorf("%s: loss %g, want more than %g", name, worse.score().loss, good.score().loss)
 		}
 	}
-	if s := good.score(.05); s.evals != 3 || s.stop != 3 || s.within != 1 {
+	if s := good.score(); s.evals != 3 || s.stop != 3 || s.within != 1 {
 		t.Errorf("%+v, want 3 evaluations and a good end after 3", s)
 	}
 }
@@ -79,7 +79,7 @@ func TestRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{"present", "failure cost 0 ", "left out", "best on all: "} {
+	for _, want := range []string{"present", "usual fits 0.8 ", "left out", "best on all: "} {
 		if !strings.Contains(first.String(), want) {
 			t.Errorf("no %q in\n%s", want, first.String())
 		}

@@ -165,7 +165,7 @@ func dials(p *prior.Speed) []dial {
 				concerns = servers
 			case form == "layout" || strings.HasPrefix(name, "layout"):
 				concerns = (*split).layouts
-			case name == "knob" || name == "level":
+			case name == "knob" || name == "level" || name == "curvature":
 				concerns = knobs
 			case name == "unknown_batch":
 				concerns = batchless
@@ -263,16 +263,32 @@ func clone(p *prior.Speed) *prior.Speed {
 	return &c
 }
 
+// learnStages learns what says nothing of layouts from splits without them, and
+// then the rest from those with them. Only numbers that concern the splits of
+// which the prior is for are moved.
+func learnStages(pr *prior.Speed, splits, of []split, match *regexp.Regexp, sweeps int, log func(string, ...any)) (*prior.Speed, error) {
+	for _, layouts := range []bool{false, true} {
+		within := slices.DeleteFunc(slices.Clone(splits), func(s split) bool { return s.layouts() != layouts })
+		all := slices.DeleteFunc(dials(pr), func(d dial) bool {
+			return layouts != strings.Contains(strings.ToLower(d.name), "layout") || !match.MatchString(d.name) ||
+				!slices.ContainsFunc(of, func(s split) bool { return d.concerns(&s) })
+		})
+		var err error
+		if pr, err = learn(pr, within, all, sweeps, log); err != nil {
+			return nil, err
+		}
+	}
+	return pr, nil
+}
+
 // learn moves one number after the other by steps that shrink, from values
 // that say hardly more than the physics, as long as what the splits hold out
 // gets likelier. Each step costs a little, so that numbers which no split
 // depends on stay where they are.
 //
-// Only numbers whose names match are moved, and only the splits that
-// they concern looked at.
-func learn(pr *prior.Speed, splits []split, match *regexp.Regexp, sweeps int, log func(string, ...any)) (*prior.Speed, error) {
+// Only the splits that they concern are looked at.
+func learn(pr *prior.Speed, splits []split, all []dial, sweeps int, log func(string, ...any)) (*prior.Speed, error) {
 	l := &learner{pr: pr, log: log}
-	all := slices.DeleteFunc(dials(pr), func(d dial) bool { return !match.MatchString(d.name) })
 	for _, s := range splits {
 		if !slices.ContainsFunc(all, func(d dial) bool { return d.concerns(&s) }) {
 			continue
@@ -308,7 +324,7 @@ func learn(pr *prior.Speed, splits []split, match *regexp.Regexp, sweeps int, lo
 		}
 		log("sweep %d: %.4f %s", sweep+1, l.value, l.byDataset())
 	}
-	return halfway(pr, l.pr), nil
+	return l.pr, nil
 }
 
 // halfway returns the prior between where learning started and where it ended:
@@ -334,9 +350,18 @@ func halfway(from, to *prior.Speed) *prior.Speed {
 	return p
 }
 
+// series is how many jobs of a dataset are worth one of others, for what they
+// say of jobs: MLPerf's are all different, with few rows each.
+func series(dataset string) int {
+	if dataset == "mlperf" {
+		return 3
+	}
+	return 1
+}
+
 // examplesOf picks the splits that are learned from: one of each protocol of
-// each job.
-func examplesOf(splits []split) []split {
+// each job, at most so many of a dataset and protocol.
+func examplesOf(splits []split, most int) []split {
 	var out []split
 	seen, count := map[string]bool{}, map[string]int{}
 	for _, s := range splits {
@@ -345,7 +370,7 @@ func examplesOf(splits []split) []split {
 			k += gpuTypes(s.test)[0]
 		}
 		k2 := s.dataset + s.protocol
-		if !seen[k] && (count[k2] < 8 || s.dataset == "mlperf") {
+		if most := most * series(s.dataset); !seen[k] && count[k2] < most {
 			seen[k] = true
 			count[k2]++
 			out = append(out, s)

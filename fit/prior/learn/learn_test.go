@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"math"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -82,7 +81,7 @@ func TestLearn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := learn(clone(before), splits, regexp.MustCompile(""), 1, func(string, ...any) {})
+	after, err := learn(clone(before), splits, dials(before), 1, func(string, ...any) {})
 	if err != nil {
 		t.Fatal(err)
 	}

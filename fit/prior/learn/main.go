@@ -41,6 +41,7 @@ func run(w io.Writer, args []string) error {
 	leaveOut := flags.Bool("leave-out", false, "score every dataset under a prior learned without it")
 	score := flags.Bool("score", false, "score the prior that is there")
 	only := flags.String("only", "", "score only datasets and protocols whose names contain this")
+	most := flags.Int("examples", 8, "splits of one dataset and protocol to learn from")
 	match := flags.String("learn", "", "learn only numbers whose names match this regular expression; what is written keeps the others of the prior that is there")
 	verbose := flags.Bool("v", false, "a line for every split")
 	peaks := flags.Bool("memory", false, "learn the prior of the memory model instead, and write fit/memory/prior.json")
@@ -62,7 +63,7 @@ func run(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	examples := examplesOf(splits)
+	examples := examplesOf(splits, *most)
 	scored := slices.DeleteFunc(splits, func(s split) bool { return !strings.Contains(s.dataset+" "+s.protocol, *only) })
 	if *score {
 		return report(w, scored, prior.Default(), *verbose)
@@ -75,10 +76,11 @@ func run(w io.Writer, args []string) error {
 		if err != nil {
 			return err
 		}
-		p, err := learn(from, examples, which, *sweeps, log.Printf)
+		learned, err := learnStages(from, examples, examples, which, *sweeps, log.Printf)
 		if err != nil {
 			return err
 		}
+		p := halfway(from, learned)
 		p.Provenance = provenance(examples)
 		if *match != "" {
 			p.Provenance = append(slices.Clone(from.Provenance), "numbers whose names match "+*match+", learned afterwards from what of the above they concern")
@@ -97,13 +99,19 @@ func run(w io.Writer, args []string) error {
 		if err != nil {
 			return err
 		}
-		p, err := learn(from, rest, which, *sweeps, log.Printf)
+		of := slices.DeleteFunc(slices.Clone(scored), func(s split) bool { return s.fold() != f })
+		learned, err := learnStages(from, rest, of, which, *sweeps, log.Printf)
 		if err != nil {
 			return err
 		}
-		of := slices.DeleteFunc(slices.Clone(scored), func(s split) bool { return s.fold() != f })
-		if err := report(w, of, p, *verbose); err != nil {
-			return err
+		for _, c := range []struct {
+			name  string
+			prior *prior.Speed
+		}{{"halfway, as it ships", halfway(from, learned)}, {"starting values", from}, {"learned", learned}} {
+			fmt.Fprintf(w, "\nwithout %s: %s\n", f, c.name)
+			if err := report(w, of, c.prior, *verbose); err != nil {
+				return err
+			}
 		}
 		scored = slices.DeleteFunc(scored, func(s split) bool { return s.fold() == f })
 	}

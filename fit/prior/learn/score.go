@@ -80,12 +80,12 @@ func scoreOf(s *split, pr *prior.Speed) score {
 			return score{split: s, err: err}
 		}
 	}
-	for _, t := range s.test {
-		p, err := m.For(t.Architecture).Predict(t.Config)
-		if err != nil {
-			return score{split: s, err: err}
-		}
-		e := p.StepTime
+	predicted, err := predictions(m, s.test)
+	if err != nil {
+		return score{split: s, err: err}
+	}
+	for at, t := range s.test {
+		e := predicted[at].StepTime
 		r.bias += math.Log(e.Mean/t.StepTime) / float64(len(s.test))
 		r.errors[ours] = append(r.errors[ours], math.Abs(e.Mean/t.StepTime-1))
 		for i, f := range wider {
@@ -99,16 +99,36 @@ func scoreOf(s *split, pr *prior.Speed) score {
 		}
 	}
 	if s.layouts() {
-		rivals[ours] = func(t data.Measurement) float64 {
-			p, _ := m.For(t.Architecture).Predict(t.Config)
-			return p.Median
-		}
-		rivals[measured] = func(data.Measurement) float64 { return math.Inf(1) }
+		r.choose(ours, func(i int) float64 { return predicted[i].Median })
+		r.choose(measured, func(int) float64 { return math.Inf(1) })
 		for name, f := range rivals {
-			r.choose(name, f)
+			r.choose(name, func(i int) float64 { return f(s.test[i]) })
 		}
 	}
 	return r
+}
+
+// predictions are those of rows, together for each size of the model.
+func predictions(m *speed.Model, rows []data.Measurement) ([]speed.Prediction, error) {
+	all := make([]speed.Prediction, len(rows))
+	of := map[data.Architecture][]int{}
+	for i, r := range rows {
+		of[r.Architecture] = append(of[r.Architecture], i)
+	}
+	for a, at := range of {
+		var cs []data.Config
+		for _, i := range at {
+			cs = append(cs, rows[i].Config)
+		}
+		ps, err := m.For(a).PredictAll(cs)
+		if err != nil {
+			return nil, err
+		}
+		for j, i := range at {
+			all[i] = ps[j]
+		}
+	}
+	return all, nil
 }
 
 // measured picks the best of the rows that were measured.
@@ -116,7 +136,7 @@ const measured = "best measured"
 
 // choose picks, for every number of GPUs with several layouts, the row that was
 // measured or is predicted fastest.
-func (r *score) choose(name string, predict func(t data.Measurement) float64) {
+func (r *score) choose(name string, predict func(row int) float64) {
 	type pick struct {
 		expected, time, best float64
 		layouts              int
@@ -136,8 +156,8 @@ func (r *score) choose(name string, predict func(t data.Measurement) float64) {
 	for _, t := range r.train {
 		add(t, t.StepTime)
 	}
-	for _, t := range r.test {
-		add(t, predict(t))
+	for i, t := range r.test {
+		add(t, predict(i))
 	}
 	for _, p := range of {
 		if p.layouts > 1 {

@@ -1,8 +1,8 @@
 // Command operator stands in for the controllers of the Kubernetes jobs that no
 // controller manager knows, in tests: it makes the pods of PyTorchJobs and
 // RayJobs as their specs say, removes them while a job is suspended or has
-// another size, and writes down when all have ended. It looks at the API server
-// five times a second.
+// another size, and writes down when all have ended. TrainJobs get their JobSet
+// and no more. It looks at the API server five times a second.
 package main
 
 import (
@@ -42,6 +42,9 @@ func main() {
 					log.Printf("%s %s: %v", k.kind, jobs[i].Metadata.Name, err)
 				}
 			}
+		}
+		if err := trainJobs(ctx, client); err != nil && ctx.Err() == nil {
+			log.Printf("TrainJobs: %v", err)
 		}
 		time.Sleep(200 * time.Millisecond)
 	}

@@ -1,0 +1,96 @@
+package export
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The kinds of Kubeflow's training operator, kubeflow.org/v1.
+
+// cleanRunning removes the pods that still run when a job ends.
+var cleanRunning = object{{"cleanPodPolicy", "Running"}}
+
+// replica is a group of pods as the training operator has it.
+func replica(count int, template object) object {
+	return object{{"replicas", count}, {"restartPolicy", "OnFailure"}, {"template", template}}
+}
+
+// podsOf is a replica group of one process per pod, kept to the given nodes.
+// A worker's pod has one GPU.
+func podsOf(t task, name string, count int, nodes []string, server bool) object {
+	return replica(count, object{{"spec", pod(nil, nil, onNodes(nodes), containerOf(t, name, 1, server, t.command()))}})
+}
+
+// pyTorchJob has a pod for each worker, with one process and one GPU: the operator
+// then sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for a plain
+// "python train.py", and any placement can be written. Pods are kept to the
+// nodes of the placement; how many of them each of those nodes takes is left to
+// the scheduler, whose choice is forced where nodes are filled. Processes of
+// one node in separate pods share no /dev/shm, so NCCL uses sockets or
+// GPUDirect between them.
+//
+// A job whose number of workers may vary is elastic if its command is torchrun,
+// which lets the workers meet anew when some come or go. A plain "python
+// train.py" would wait for exactly WORLD_SIZE processes.
+func pyTorchJob(t task) object {
+	hosts := t.hosts(false)
+	if t.Range != nil && t.Range.Max > t.Range.Min && t.runsTorchrun() {
+		return object{
+			{"elasticPolicy", object{{"minReplicas", max(1, min(t.Range.Min, t.Workers))}, {"maxReplicas", max(t.Range.Max, t.Workers)},
+				{"rdzvBackend", "c10d"}, {"maxRestarts", elasticRestarts}}},
+			{"nprocPerNode", "1"}, // processes that torchrun starts in a pod
+			{"runPolicy", cleanRunning},
+			{"pytorchReplicaSpecs", object{{"Worker", podsOf(t, "pytorch", t.Workers, hosts, false)}}},
+		}
+	}
+	// Rank 0 stands where the plan has its first worker.
+	replicas := object{{"Master", podsOf(t, "pytorch", 1, hosts[:1], false)}}
+	if t.Workers > 1 {
+		replicas = append(replicas, field{"Worker", podsOf(t, "pytorch", t.Workers-1, hosts, false)})
+	}
+	return object{{"runPolicy", cleanRunning}, {"pytorchReplicaSpecs", replicas}}
+}
+
+// runsTorchrun reports whether the command is torchrun, by one of its names.
+func (t task) runsTorchrun() bool {
+	c := append(slices.Clone(t.Template.Command), "", "", "")
+	return programName(c[0]) == "torchrun" || strings.HasPrefix(programName(c[0]), "python") && c[1] == "-m" && c[2] == "torch.distributed.run"
+}
+
+// tfJob has parameter servers and workers as replicas of their own, one process
+// per pod. The operator passes the cluster in TF_CONFIG. A job without
+// parameter servers gets workers only (MultiWorkerMirroredStrategy).
+func tfJob(t task) object {
+	replicas := object{}
+	if t.PS > 0 {
+		replicas = append(replicas, field{"PS", podsOf(t, "tensorflow", t.PS, t.hosts(true), true)})
+	}
+	replicas = append(replicas, field{"Worker", podsOf(t, "tensorflow", t.Workers, t.hosts(false), false)})
+	return object{{"runPolicy", cleanRunning}, {"tfReplicaSpecs", replicas}}
+}
+
+// mpiJob has a worker pod per node with as many slots as the plan has workers
+// there, and a launcher that calls mpirun, unless the command does so itself.
+func mpiJob(t task) object {
+	slots := t.perNode()
+	launcher := object{{"name", "mpi"}, {"image", t.Template.Image}, {"command", mpirun(t)}, {"env", t.variables()}}
+	worker := containerOf(t, "mpi", slots, false, nil) // the operator's own command: wait for the launcher
+	return object{{"slotsPerWorker", slots}, {"runPolicy", cleanRunning}, {"mpiReplicaSpecs", object{
+		{"Launcher", replica(1, object{{"spec", pod(nil, nil, nil, launcher)}})},
+		{"Worker", replica(t.Workers/slots, labelled(t, pod(nil, nil, apart(t), worker)))},
+	}}}
+}
+
+// mpirun is the launcher's command. mpirun starts the ranks over ssh, which
+// passes no environment on, so every variable is named.
+func mpirun(t task) []string {
+	if slices.Contains([]string{"mpirun", "mpiexec", "horovodrun"}, programName(t.Template.Command[0])) {
+		return t.command()
+	}
+	out := []string{"mpirun", "-np", fmt.Sprint(t.Workers), "--allow-run-as-root", "--bind-to", "none"}
+	for _, kv := range t.environment() {
+		out = append(out, "-x", kv[0])
+	}
+	return append(out, t.command()...)
+}

@@ -1,0 +1,98 @@
+package gavel
+
+import "math"
+
+// column is a variable of a linear program: what a unit of it gains, and what
+// it takes of some rows.
+type column struct {
+	gain      float64
+	rows      []int
+	amount    []float64
+	share     [][]float64 // where it is an allocation of all jobs
+	who, kind int         // where it is time of one, or of a pair, on a type
+}
+
+// simplex maximises the gain of columns ≥ 0 that together take no more of any
+// row than there is, by the revised simplex method. Columns may be made as they
+// are needed; what is left of a row is one too.
+type simplex struct {
+	inverse [][]float64 // of the basis, rows × rows
+	basis   []*column   // by row
+	weight  []float64   // of the basis, ≥ 0
+}
+
+// slack is what is left of a row.
+func slack(row int) *column { return &column{rows: []int{row}, amount: []float64{1}} }
+
+// newSimplex begins with nothing taken; there is ≥ 0 of every row.
+func newSimplex(there []float64) *simplex {
+	s := &simplex{weight: there}
+	for r := range there {
+		s.inverse, s.basis = append(s.inverse, make([]float64, len(there))), append(s.basis, slack(r))
+		s.inverse[r][r] = 1
+	}
+	return s
+}
+
+// duals are the prices of the rows.
+func (s *simplex) duals() []float64 {
+	y := make([]float64, len(s.basis))
+	for r, c := range s.basis {
+		if c.gain != 0 {
+			for k, v := range s.inverse[r] {
+				y[k] += c.gain * v
+			}
+		}
+	}
+	return y
+}
+
+// profit is what a unit of a column gains beyond the prices of what it takes.
+func (c *column) profit(prices []float64) float64 {
+	v := c.gain
+	for n, r := range c.rows {
+		v -= prices[r] * c.amount[n]
+	}
+	return v
+}
+
+// byRatio lets the row that is used up first leave the basis.
+const byRatio = -1
+
+// enter brings a column into the basis in place of what is at out. It reports
+// whether that was possible.
+func (s *simplex) enter(c *column, out int) bool {
+	d := make([]float64, len(s.basis))
+	for r, row := range s.inverse {
+		for n, k := range c.rows {
+			d[r] += row[k] * c.amount[n]
+		}
+	}
+	const tiny = 1e-11
+	if out == byRatio {
+		least := math.Inf(1)
+		for r := range d {
+			if d[r] > tiny && s.weight[r]/d[r] < least {
+				out, least = r, s.weight[r]/d[r]
+			}
+		}
+	}
+	if out == byRatio {
+		return false
+	}
+	step := s.weight[out] / d[out]
+	for r := range d {
+		if r == out || d[r] == 0 {
+			continue
+		}
+		s.weight[r] = math.Max(0, s.weight[r]-step*d[r])
+		for k, v := range s.inverse[out] {
+			s.inverse[r][k] -= d[r] / d[out] * v
+		}
+	}
+	for k := range s.inverse[out] {
+		s.inverse[out][k] /= d[out]
+	}
+	s.basis[out], s.weight[out] = c, step
+	return true
+}

@@ -1,0 +1,72 @@
+package policy
+
+import (
+	"math"
+
+	"knee/allocate"
+)
+
+// fifo serves jobs in order of submission, with the gang they asked for,
+// and never takes anything back. The first job that does not fit blocks
+// those behind it.
+func fifo(q *queue) {
+	q.keep()
+	for _, i := range sorted(q.state, submitted) {
+		if j := &q.state.Jobs[i]; q.choice[i] < 0 && !q.serve(i) && j.Current < 0 && len(j.Options) > 0 {
+			break
+		}
+	}
+}
+
+// fifoBackfill is [fifo] where jobs may pass one that does not fit.
+func fifoBackfill(q *queue) {
+	q.keep()
+	q.fill(submitted)
+}
+
+// sjf starts the job that is predicted to take least time first, and lets it
+// run to its end. Jobs that do not fit are passed over; jobs of unknown length
+// come last.
+func sjf(q *queue) {
+	q.keep()
+	q.fill(shortestFirst)
+}
+
+// srtf serves the job of shortest remaining time first, each with the gang
+// it asked for, and preempts: at every decision all jobs compete anew. Jobs
+// that do not fit are passed over, so it backfills. The remaining time is
+// the predicted one at that gang; jobs of unknown work come last.
+func srtf(q *queue) { q.fill(shortestFirst) }
+
+// elas is E-LAS (Sultana, Chen, Xu and Yuan, ICPP 2020): least attained
+// service scaled by progress. The job of the smallest GPU time × (1 − share of
+// its declared epochs that is done) comes first, so that a job near its end
+// is not held back by what it has had. It needs no durations. Gangs that do
+// not fit are passed over; everyone competes anew at every decision. The
+// paper's profit-based switching of sizes is not modelled.
+func elas(q *queue) {
+	q.fill(func(j *allocate.JobState) key { return key{j.Attained * (1 - j.History.Progress)} })
+}
+
+func shortestFirst(j *allocate.JobState) key { return key{remaining(j)} }
+
+// timeLeft is [remaining] with a length assumed where it is not known.
+func timeLeft(j *allocate.JobState) float64 {
+	if t := remaining(j); !math.IsInf(t, 1) {
+		return t
+	}
+	return unknownWork
+}
+
+// remaining is the time left with the fastest gang of the requested size.
+func remaining(j *allocate.JobState) float64 {
+	if g := gang(j); len(g) > 0 {
+		if t := j.Options[g[0]].Answer.TimeToTarget.Mean; t > 0 {
+			return t
+		}
+	}
+	if j.Remaining > 0 {
+		return j.Remaining
+	}
+	return math.Inf(1)
+}

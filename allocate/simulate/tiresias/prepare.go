@@ -1,0 +1,91 @@
+package tiresias
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"knee/allocate"
+	"knee/allocate/simulate"
+	"knee/data"
+)
+
+// Policies lists the names of the policies, as the published program spells
+// them: fifo; fjf, first in first out where later jobs may pass one that
+// does not fit; sjf, fewest GPUs first; shortest, shortest remaining time;
+// shortest-gpu, smallest remaining GPU time; dlas and dlas-gpu, discretized
+// least attained service in seconds and in GPU-seconds; dlas-gpu-gittins.
+func Policies() []string {
+	return []string{"dlas", "dlas-gpu", "dlas-gpu-gittins", "fifo", "fjf", "shortest", "shortest-gpu", "sjf"}
+}
+
+// aliases are the names that policies have elsewhere in this project.
+var aliases = map[string]string{
+	"fifo-backfill": "fjf", "srtf": "shortest", "tiresias-las": "dlas-gpu", "tiresias-gittins": "dlas-gpu-gittins",
+}
+
+// Canonical returns the published name of a policy, or false if it is not
+// one of this simulator.
+func Canonical(name string) (string, bool) {
+	if a, ok := aliases[name]; ok {
+		name = a
+	}
+	return name, slices.Contains(Policies(), name)
+}
+
+// New returns a policy, one of [Policies] or what it is called elsewhere, for
+// one replay. Service is the distribution of the GPU-seconds that jobs need,
+// in any order, which only dlas-gpu-gittins looks at, and needs.
+func New(name string, service []int64) (allocate.Policy, error) {
+	name, ok := Canonical(name)
+	if !ok {
+		return nil, fmt.Errorf("simulate: policy %q is not one of the Tiresias simulator; want one of %s", name, strings.Join(Policies(), ", "))
+	}
+	p := &published{discipline: byKey(waits), blocks: name == "fifo"}
+	switch name {
+	case "sjf":
+		p.discipline = byKey(func(j *job) int64 { return j.gpus })
+	case "shortest":
+		p.discipline = byKey(func(j *job) int64 { return j.remaining })
+	case "shortest-gpu":
+		p.discipline = byKey(func(j *job) int64 { return j.remaining * j.gpus })
+	case "dlas":
+		p.discipline = &queues{}
+	case "dlas-gpu":
+		p.discipline = &queues{byGPU: true}
+	case "dlas-gpu-gittins":
+		t, err := newGittins(service)
+		if err != nil {
+			return nil, fmt.Errorf("simulate: dlas-gpu-gittins: %w", err)
+		}
+		p.discipline = &queues{byGPU: true, gittins: t}
+	}
+	return p, nil
+}
+
+// Prepare returns the jobs of a workload as the published program takes them,
+// and the pool of GPUs they run on, for [simulate.Run]. Durations lose their
+// fraction. It fails if a value is not one that the program can take, or if a
+// job wants more GPUs than there are: that program leaves such jobs out
+// without a word.
+func Prepare(workload []simulate.Job, gpus int) ([]simulate.Job, *data.Cluster, error) {
+	pool := &data.Cluster{Nodes: []data.Node{{Name: "pool", GPUType: "gpu", GPUs: gpus}}}
+	var out []simulate.Job
+	for _, w := range workload {
+		switch {
+		case w.Submit != math.Trunc(w.Submit) || !(w.Submit >= 0) || w.Submit > 1e15:
+			return nil, nil, w.Bad("submit_s", fmt.Sprint(w.Submit), "whole seconds ≥ 0, which is what this simulator counts in")
+		case !(w.Work >= 1) || w.Work > 1e15:
+			return nil, nil, w.Bad("duration_s", fmt.Sprint(w.Work), "a duration of at least one second")
+		case w.Workers < 1:
+			return nil, nil, w.Bad("workers", fmt.Sprint(w.Workers), "at least one GPU")
+		case w.Workers > gpus:
+			return nil, nil, w.Bad("workers", fmt.Sprint(w.Workers), fmt.Sprintf("at most the %d GPUs of the cluster", gpus))
+		}
+		w.Work = math.Trunc(w.Work)
+		w.Options = simulate.RigidOptions(w, pool)
+		out = append(out, w)
+	}
+	return out, pool, nil
+}

@@ -1,0 +1,132 @@
+package speed
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// modeFile is the posterior of a group or of one of its members: its mode, and
+// which draws around it are kept.
+type modeFile struct {
+	Share  float64   `json:"share"`            // posterior probability; of the group itself, what the others leave
+	Absent []string  `json:"absent,omitempty"` // coordinates of parts of the form that take no time
+	Size   sizes     `json:"size"`
+	Z      []float64 `json:"z"`      // coordinates of the mode in prior standard deviations
+	Misfit float64   `json:"misfit"` // squared length of the residuals there
+	Times  string    `json:"times"`  // how often each draw is kept, a digit in base 36 for each
+	Status string    `json:"status,omitempty"`
+}
+
+func (g *group) toFile(share float64) modeFile {
+	f := modeFile{Share: share, Absent: g.absent, Size: g.size, Z: g.z, Status: g.status}
+	if w, err := g.task.whiten(g.size.Scale, g.size.Noise); err == nil {
+		f.Misfit = g.task.misfit(w, g.z)
+	}
+	for _, n := range g.post.times {
+		f.Times += strconv.FormatInt(int64(n), 36)
+	}
+	return f
+}
+
+// misfit is the squared length of the residuals at z, prior included.
+func (t *task) misfit(w *whitening, z []float64) float64 {
+	p := t.problem(w)
+	r := make([]float64, p.Rows)
+	p.Residuals(z, r)
+	return blas64.Dot(vec(r), vec(r))
+}
+
+// resume takes the posterior of a prepared group from a file; false if the file
+// has none, or one of other measurements or another prior.
+func (g *group) resume(modes []modeFile, seed int64) bool {
+	at := *g
+	var whitened []*whitening
+	rest := 1.
+	for i, f := range modes {
+		m := *g
+		w := m.resumeMode(f)
+		if w == nil {
+			return false
+		}
+		whitened = append(whitened, w)
+		if i == 0 {
+			at = m
+			continue
+		}
+		if rest -= f.Share; !(f.Share > 0 && rest > -1e-9) {
+			return false
+		}
+		at.members = append(at.members, member{&m, f.Share})
+	}
+	if len(modes) == 0 {
+		return false
+	}
+	for i, mine := range at.deal() {
+		m := &at
+		if i > 0 {
+			m = at.members[i-1].group
+		}
+		times, ok := timesOf(modes[i].Times)
+		if !ok {
+			return false
+		}
+		m.post = newPosterior(m, whitened[i], g.seed(seed), mine, times)
+	}
+	*g = at
+	return true
+}
+
+// resumeMode takes over sizes and mode, and returns nil if they do not belong
+// to the measurements.
+func (g *group) resumeMode(f modeFile) *whitening {
+	if !f.Size.sound() {
+		return nil
+	}
+	if f.Absent != nil || f.Size.Unlike != 0 {
+		g.absent, g.size.Unlike = f.Absent, f.Size.Unlike
+		if g.prepare() != nil {
+			return nil
+		}
+	}
+	weights := g.task.kernel.weights != nil
+	if len(f.Z) != g.task.coords.len() || weights && len(f.Size.Weights) != len(g.knobs)+baseDims {
+		return nil
+	}
+	g.size, g.z, g.status = f.Size, f.Z, f.Status
+	if weights {
+		g.task = g.weighted(g.size.Weights)
+	}
+	w, err := g.task.whiten(g.size.Scale, g.size.Noise)
+	if err != nil {
+		return nil
+	}
+	const rounding = 1e-9 // of sums on other processors
+	if m := g.task.misfit(w, g.z); !(math.Abs(m-f.Misfit) <= rounding*(1+f.Misfit)) {
+		return nil
+	}
+	return w
+}
+
+// timesOf reads how often each draw is kept.
+func timesOf(text string) (times []int, ok bool) {
+	total := 0
+	for _, digit := range strings.Split(text, "") {
+		n, err := strconv.ParseInt(digit, 36, 0)
+		if err != nil || n < 0 {
+			return nil, false
+		}
+		times, total = append(times, int(n)), total+int(n)
+	}
+	return times, len(times) == draws && total == draws
+}
+
+// sound reports whether sizes read from a file can be what infer chose.
+func (s *sizes) sound() bool {
+	bad := func(v float64) bool { return !(v > 0 && v < math.MaxFloat32) }
+	return !slices.ContainsFunc(slices.Concat(s.Weights, s.Scales, []float64{s.Scale, s.Noise, 1 + s.Unlike}), bad) && s.Unlike >= 0 &&
+		len(s.Scales) > 0 && len(s.Scales) == len(s.Chance) && !slices.ContainsFunc(s.Chance, func(v float64) bool { return !(v >= 0 && v <= 1) })
+}

@@ -1,0 +1,96 @@
+package speed_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"knee/data"
+	"knee/fit/speed"
+)
+
+// resumable are measurements whose models differ in what they average.
+func resumable() map[string][]data.Measurement {
+	row := func(gpu string, k int, step float64) data.Measurement {
+		return data.Measurement{Status: data.OK, StepTime: step, Config: data.Config{Job: "j", GPUType: gpu, Workers: k, Nodes: (k + 3) / 4, LocalBatch: 32}}
+	}
+	all := map[string][]data.Measurement{}
+	for i, k := range []int{1, 2, 4, 8} {
+		t := .2 + .01*float64(i)
+		all["limits of the form"] = append(all["limits of the form"], row("t4", k, t))
+		all["two GPU types"] = append(all["two GPU types"], row("t4", k, t), row("a100", k, t/4))
+		knob := row("t4", k, t*float64(1+i%2))
+		knob.Extra = map[string]string{"width": fmt.Sprint(64 << (i % 2)), "kind": string(rune('a' + i%3))}
+		all["knobs"] = append(all["knobs"], knob)
+		timed := row("t4", k, t)
+		timed.SyncTime = .01 * float64(i)
+		all["timers"] = append(all["timers"], timed)
+		layout := row("a100", 8, t)
+		layout.TP = k
+		all["layouts"] = append(all["layouts"], layout)
+		servers := row("cpu", k, t)
+		servers.Mode, servers.PS = data.PSSync, 1+i%2
+		all["servers"] = append(all["servers"], servers)
+	}
+	return all
+}
+
+// What is read back predicts what was written, from the posterior in the file:
+// with another choice of draws it predicts something else, and a posterior that
+// does not belong to the measurements is not used.
+func TestResumedModelPredictsTheSame(t *testing.T) {
+	for name, ms := range resumable() {
+		m, err := speed.Fit(context.Background(), ms, speed.Settings{Seed: 3})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		text, err := m.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := ms[len(ms)-1].Config
+		ask.Workers, ask.Nodes = 16, 4
+		predict := func(text string) speed.Prediction {
+			back, err := speed.Restore([]byte(text), "j", 3)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			p, err := back.Predict(ask)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			return p
+		}
+		want, err := m.Predict(ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := predict(string(text)); got != want {
+			t.Errorf("%s: %+v became %+v", name, want, got)
+		}
+		once := regexp.MustCompile(`"times":"[^"]*"`).ReplaceAllString(string(text), `"times":"`+strings.Repeat("1", 128)+`"`)
+		if got := predict(once); got == want || math.Abs(got.StepTime.Mean/want.StepTime.Mean-1) > .5 {
+			t.Errorf("%s: with draws of equal weight %+v, with weights %+v", name, got, want)
+		}
+		for what, change := range map[string]string{
+			"no posterior":     regexp.MustCompile(`"posterior":\[.*?\],"measurements"`).ReplaceAllString(once, `"measurements"`),
+			"another mode":     regexp.MustCompile(`"z":\[`).ReplaceAllString(once, `"z":[9,`),
+			"draws of nothing": strings.Replace(once, `"times":"1`, `"times":"-`, -1),
+		} {
+			if got := predict(change); change == once || got != want {
+				t.Errorf("%s, %s: predicts %+v, a new fit %+v", name, what, got.StepTime, want.StepTime)
+			}
+		}
+		other := strings.Replace(once, `"step_time_s":0.2`, `"step_time_s":0.2002`, 1)
+		ms[0].StepTime = .2002
+		if m, err = speed.Fit(context.Background(), ms, speed.Settings{Seed: 3}); err != nil {
+			t.Fatal(err)
+		}
+		if want, err = m.Predict(ask); err != nil || predict(other) != want {
+			t.Errorf("%s, other measurements: predicts %+v, a new fit %+v", name, predict(other).StepTime, want.StepTime)
+		}
+	}
+}

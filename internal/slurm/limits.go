@@ -1,0 +1,141 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ErrNoAccounts says that the cluster keeps no accounts (slurmdbd), and so has
+// no limits of accounts and qualities of service.
+var ErrNoAccounts = errors.New("no accounts are kept (slurmdbd)")
+
+// Limit is how many GPUs, or jobs, some jobs may have at one time.
+type Limit struct {
+	Account   string // of the jobs; empty: any. Without a user that of accounts below it, too
+	User      string
+	Partition string
+	QOS       string
+	Each      string // "job", "user" or "account": it holds for each of them alone; empty: for all together
+	Jobs      bool   // Most is a number of jobs
+	GPUType   string // of the GPUs, lower case; empty: any
+	Most      int
+}
+
+// Accounts are the accounts of a cluster.
+type Accounts struct {
+	Parent map[string]string // of each account but the root
+	Limits []Limit
+}
+
+// AskAccounts returns the accounts of a cluster, by its name, and the limits of
+// them and of every quality of service. The error is [ErrNoAccounts] if there
+// are none.
+func AskAccounts(ctx context.Context, cluster string) (*Accounts, error) {
+	var answers []string
+	for _, args := range [][]string{
+		{"associations", "cluster=" + cluster, "format=Account,ParentName,User,Partition,GrpTRES,GrpJobs,MaxTRES,MaxJobs"},
+		{"qos", "format=Name,GrpTRES,GrpJobs,MaxTRES,MaxTRESPU,MaxJobsPU,MaxTRESPA,MaxJobsPA"},
+	} {
+		out, err := run(ctx, "sacctmgr", append([]string{"--readonly", "--parsable2", "show"}, args...)...)
+		var e *CommandError
+		if errors.As(err, &e) && strings.Contains(out+e.Text, "accounting_storage/slurmdbd") {
+			return nil, ErrNoAccounts
+		}
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, out)
+	}
+	return ParseAccounts(answers[0], answers[1])
+}
+
+// ParseAccounts reads what `sacctmgr --parsable2 show associations` and `show
+// qos` print.
+func ParseAccounts(associations, qos string) (*Accounts, error) {
+	a := &Accounts{Parent: map[string]string{}}
+	rows, err := parsable(associations)
+	if err != nil {
+		return nil, fmt.Errorf("sacctmgr show associations: %w", err)
+	}
+	for _, r := range rows {
+		if r["User"] == "" && r["ParentName"] != "" {
+			a.Parent[r["Account"]] = r["ParentName"]
+		}
+		whose := Limit{Account: r["Account"], User: r["User"], Partition: r["Partition"]}
+		err := a.add(whose, "", r["GrpTRES"], r["GrpJobs"])
+		if r["User"] != "" { // users inherit these from their account
+			err = errors.Join(err, a.add(whose, "job", r["MaxTRES"], ""), a.add(whose, "", "", r["MaxJobs"]))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("sacctmgr show associations: account %s, user %q: %w", r["Account"], r["User"], err)
+		}
+	}
+	if rows, err = parsable(qos); err != nil {
+		return nil, fmt.Errorf("sacctmgr show qos: %w", err)
+	}
+	for _, r := range rows {
+		whose := Limit{QOS: r["Name"]}
+		if err := errors.Join(a.add(whose, "", r["GrpTRES"], r["GrpJobs"]), a.add(whose, "job", r["MaxTRES"], ""),
+			a.add(whose, "user", r["MaxTRESPU"], r["MaxJobsPU"]), a.add(whose, "account", r["MaxTRESPA"], r["MaxJobsPA"])); err != nil {
+			return nil, fmt.Errorf("sacctmgr show qos: %s: %w", r["Name"], err)
+		}
+	}
+	return a, nil
+}
+
+// parsable reads rows of which the first names the columns.
+func parsable(out string) (rows []map[string]string, err error) {
+	var names []string
+	for line := range strings.Lines(out) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "|")
+		switch {
+		case names == nil:
+			names = fields
+		case len(fields) != len(names):
+			return nil, fmt.Errorf("found %.120q, want %d fields", line, len(names))
+		default:
+			row := map[string]string{}
+			for i, name := range names {
+				row[name] = fields[i]
+			}
+			rows = append(rows, row)
+		}
+	}
+	if names == nil {
+		return nil, errors.New("found nothing, want the names of columns")
+	}
+	return rows, nil
+}
+
+// add adds the limits of GPUs in a list such as "cpu=64,gres/gpu:a100=4", and
+// one of jobs.
+func (a *Accounts) add(whose Limit, each, tres, jobs string) error {
+	whose.Each = each
+	for part := range strings.SplitSeq(tres, ",") {
+		name, text, _ := strings.Cut(part, "=")
+		kind, gpu, _ := strings.Cut(name, ":")
+		if kind != "gres/gpu" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return fmt.Errorf("found %.80q, want gres/gpu=NUMBER", part)
+		}
+		l := whose
+		l.GPUType, l.Most = strings.ToLower(gpu), n
+		a.Limits = append(a.Limits, l)
+	}
+	if jobs == "" {
+		return nil
+	}
+	n, err := strconv.Atoi(jobs)
+	if err != nil || n < 0 {
+		return fmt.Errorf("found %.80q jobs, want a number", jobs)
+	}
+	whose.Jobs, whose.Most = true, n
+	a.Limits = append(a.Limits, whose)
+	return nil
+}

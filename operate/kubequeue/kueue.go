@@ -1,0 +1,80 @@
+package kubequeue
+
+import (
+	"context"
+	"fmt"
+
+	"knee/internal/kube"
+	"knee/operate/queue"
+)
+
+// What Kueue writes on jobs.
+const (
+	kueueName    = "kueue.x-k8s.io/queue-name"  // a label: it decides when they run
+	kueueElastic = "kueue.x-k8s.io/elastic-job" // an annotation: a batch Job may be resized while it runs
+)
+
+// elastic reports whether Kueue takes another parallelism of a Job that runs
+// (ElasticJobsViaWorkloadSlices, Kueue 0.13).
+func elastic(w workload) bool {
+	return w.kind.name == "Job" && w.Metadata.Annotations[kueueElastic] == "true"
+}
+
+// queued describes a job of Kueue. While it waits it may ask for another size:
+// Kueue writes its Workload again by what the suspended job says
+// (jobframework, ensureOneWorkload).
+func (q *Queue) queued(w workload, roles []role, pods []kube.Pod, j *queue.Job) {
+	j.Held, j.HeldByUs = false, false
+	switch {
+	case w.suspended() && len(pods) == 0:
+		j.InPlace, j.Reason = true, "it waits in the queue "+j.Queue+" of Kueue"
+		if n, known := q.jobSets[w.Metadata.Namespace+"/"+w.Metadata.Name]; known && w.kind.jobSet && len(roles) > 0 {
+			j.Workers = n * roles[0].gpus
+		}
+	case elastic(w):
+		j.InPlace = true
+	}
+}
+
+// jobSet is what is read of a JobSet.
+type jobSet struct {
+	kube.Object
+	Spec struct {
+		ReplicatedJobs []struct {
+			Name     string
+			Replicas *int
+			Template struct {
+				Metadata struct{ Labels map[string]string }
+				Spec     struct{ Parallelism *int }
+			}
+		}
+	}
+}
+
+// readJobSets reads how many pods train in each JobSet of a namespace. A
+// TrainJob marks the jobs that do by their step.
+func (q *Queue) readJobSets(ctx context.Context, namespace string) error {
+	path := kind{group: "jobset.x-k8s.io/v1alpha2", resource: "jobsets"}.collection(namespace)
+	list, _, err := kube.ListAll[jobSet](ctx, q.client, path, kube.Selector{})
+	if err != nil && !kube.IsNotFound(err) {
+		return fmt.Errorf("list %s: %w", path, err)
+	}
+	for _, s := range list {
+		pods := 0
+		for _, r := range s.Spec.ReplicatedJobs {
+			step, marked := r.Template.Metadata.Labels["trainer.kubeflow.org/trainjob-ancestor-step"]
+			if step == "trainer" || !marked && r.Name == "node" {
+				pods += valueOr(r.Replicas, 1) * valueOr(r.Template.Spec.Parallelism, 1)
+			}
+		}
+		q.jobSets[s.Metadata.Namespace+"/"+s.Metadata.Name] = pods
+	}
+	return nil
+}
+
+func valueOr(n *int, absent int) int {
+	if n == nil {
+		return absent
+	}
+	return *n
+}

@@ -1,0 +1,123 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"knee/data"
+)
+
+// heard is what the output of a trial has told so far.
+type heard struct {
+	parser Parser // for this trial
+	obs    chan<- Observation
+
+	mu   sync.Mutex
+	seen bool       // a step was seen
+	like recogniser // of what was printed instead
+	bad  error      // the first line that could not be read
+}
+
+func newHeard(p Parser, t Trial, obs chan<- Observation) *heard {
+	return &heard{parser: ParserFor(p, t.Config), obs: obs}
+}
+
+// unread returns the first line that could not be read.
+func (h *heard) unread() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.bad
+}
+
+// verdict is the failure of a trial whose processes have ended well: that a
+// line could not be read, or that there was no step. last is its last line.
+func (h *heard) verdict(last string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.bad != nil:
+		return &Failure{Status: data.Failed, Exit: -1, Detail: h.bad.Error()}
+	case !h.seen:
+		return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + h.parser.Wants() + h.like.hint() + lastWords(last)}
+	}
+	return nil
+}
+
+// instead says what was printed in place of steps, empty if there were any.
+func (h *heard) instead(last string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.seen {
+		return ""
+	}
+	return h.like.hint() + lastWords(last)
+}
+
+func lastWords(last string) string {
+	if last == "" {
+		return ""
+	}
+	return "; its last words: " + oneLine(last)
+}
+
+// output reads what one process of a trial prints.
+type output struct {
+	heard *heard
+	name  string // "worker 0"
+	rank  int    // of what does not say its own; UnknownRank where it is not known
+
+	last string // last line that was no observation
+	oom  string // first line that says that memory has run out
+	kept []Observation
+}
+
+// line takes in a line that was printed at a time. What it holds is sent with
+// the next flush.
+func (p *output) line(at time.Time, line string) {
+	h := p.heard
+	o, ok, err := h.parser.Parse(line)
+	h.mu.Lock()
+	if h.seen = h.seen || ok && !o.OfMemory(); !h.seen {
+		h.like.look(line)
+	}
+	if err != nil && h.bad == nil {
+		h.bad = errors.New(p.name + " printed what cannot be read: " + err.Error())
+	}
+	h.mu.Unlock()
+	if !ok || o.OfMemory() {
+		p.last = line
+		if p.oom == "" && speaksOfMemory(line) {
+			p.oom = line
+		}
+	}
+	if !ok {
+		return
+	}
+	if o.At = at; o.Rank == UnknownRank {
+		o.Rank = p.rank
+	}
+	p.kept = append(p.kept, o)
+}
+
+// flush sends what lines held that were seen together. A step that tells no
+// time is timed by when it was seen: of several of a rank only the last says
+// something. A loss without a step is no step.
+func (p *output) flush(ctx context.Context) {
+	last := map[int]int{} // by rank
+	for i, o := range p.kept {
+		last[o.Rank] = i
+	}
+	for i, o := range p.kept {
+		if timed := o.StepTime > 0 || o.Throughput > 0; !timed && !math.IsNaN(o.Step) && i < last[o.Rank] {
+			continue
+		}
+		select {
+		case p.heard.obs <- o:
+		case <-ctx.Done():
+		}
+	}
+	p.kept = p.kept[:0]
+}

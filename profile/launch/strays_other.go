@@ -1,7 +1,0 @@
-//go:build !linux
-
-package launch
-
-// killStrays does nothing where there is no /proc to find them in: a trial's
-// processes that left its process group are on their own.
-func killStrays(string) {}
