@@ -166,7 +166,7 @@ func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) 
 				shareWords(bubble), shareWords(communication), l.Loses)
 		}
 	}
-	a.note("computed from the size of the model alone, at %g samples per step on nodes of %d. Memory spans the frameworks; layouts that fit come first, in the order of time expected from other jobs. Measure the first ones, with peak_memory_bytes, to know more", f.globalBatch, f.perNode)
+	a.note("computed from the size of the model alone, at %g samples per step on nodes of %d; nothing was measured. Memory spans the frameworks; layouts that fit come first, in the order of time expected from other jobs. Measure the first ones, with peak_memory_bytes, to know more", f.globalBatch, f.perNode)
 	return out.print(a.stdout, rows, t)
 }
 
