@@ -177,7 +177,6 @@ func (o *object) object(key string, known ...string) *object {
 	return o.y.object(n, o.sub(key), known...)
 }
 
-// items reads the list under a key.
 func (o *object) items(key, want string) []*yaml.Node {
 	n := o.get(key)
 	if n == nil {
@@ -269,7 +268,6 @@ func (o *object) whole(key string, absent, min int) int {
 	return int(o.number(key, float64(absent), Count(min)))
 }
 
-// flag reads true or false, false if there is none.
 func (o *object) flag(key string) bool {
 	switch s := o.scalar(key, "true or false"); s {
 	case "true":
@@ -283,7 +281,6 @@ func (o *object) flag(key string) bool {
 	return false
 }
 
-// duration reads a duration > 0, absent if there is none.
 func (o *object) duration(key string, absent time.Duration) time.Duration {
 	const want = "a time > 0 such as 90s, 2h30m, 1d12h or plain seconds"
 	s := o.scalar(key, want)
@@ -298,7 +295,6 @@ func (o *object) duration(key string, absent time.Duration) time.Duration {
 	return d
 }
 
-// moment reads a point in time, the zero time if there is none.
 func (o *object) moment(key string) time.Time {
 	const want = "a point in time such as 2026-05-01T12:00:00Z"
 	s := o.scalar(key, want)
@@ -312,7 +308,6 @@ func (o *object) moment(key string) time.Time {
 	return t.UTC()
 }
 
-// quantity reads bytes, zero if there are none.
 func (o *object) quantity(key string) int64 {
 	const want = "bytes ≥ 0 such as 80Gi, 1.5Ti, 512M or 1024"
 	s := o.scalar(key, want)
@@ -345,7 +340,6 @@ func (o *object) distinct(key string, values []string) {
 // isNull reports whether a value was left out: "key:" or "key: null".
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// describe says what a node is, for the found part of an error.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:

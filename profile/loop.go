@@ -98,7 +98,6 @@ func (l *loop) close(why string) {
 	}
 }
 
-// fail ends the study with an error.
 func (l *loop) fail(err error) {
 	l.fatal = errors.Join(l.fatal, err)
 	l.close("an error")
@@ -208,7 +207,6 @@ func (l *loop) resume(u store.Unfinished) error {
 	return l.r.record(outcome{trial: t, measurement: m})
 }
 
-// launch sends a recorded trial on its way.
 func (l *loop) launch(u store.Unfinished, kind EventKind, s bayesopt.Suggestion) error {
 	r := l.r
 	t, err := r.trialOf(u.Trial, u.Attempt, u.Config)

@@ -31,7 +31,6 @@ func newQueueing(t launch.Trial) *queueing {
 // wait notes that the trial waits: for its turn to be submitted, or for nodes.
 func (q *queueing) wait() { q.submit() }
 
-// submit notes that an engine has taken the trial.
 func (q *queueing) submit() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -93,7 +93,6 @@ func (r *Runner) draining() bool {
 	}
 }
 
-// logPath names the file that keeps what a trial prints.
 func (r *Runner) logPath(t launch.Trial) string {
 	if r.LogDir == "" {
 		return ""
@@ -209,10 +208,8 @@ func (r *Runner) submittedTo(t launch.Trial, q *queueing) func(string) error {
 	}
 }
 
-// newHangTimer returns a timer that never fires if d is not positive.
 func newHangTimer(d time.Duration) *time.Timer { return time.NewTimer(orNever(d)) }
 
-// restart lets a timer run anew.
 func restart(t *time.Timer, d time.Duration) { t.Reset(orNever(d)) }
 
 // orNever returns a time that does not come for none.
@@ -223,7 +220,6 @@ func orNever(d time.Duration) time.Duration {
 	return d
 }
 
-// conclude turns the end of a trial into its measurement.
 func (r *Runner) conclude(t launch.Trial, m *meter.Meter, err error) outcome {
 	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: r.price(t.Config), Architecture: r.Study.Model}}
 	end := &out.measurement

@@ -36,7 +36,6 @@ type synchronizer interface {
 	close() error
 }
 
-// alone is the synchronizer of a job of one worker.
 type alone struct{ o *Options }
 
 func (a alone) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
@@ -46,10 +45,8 @@ func (a alone) synchronize(step int64, params, grad []float64, t tally) (outcome
 
 func (a alone) close() error { return nil }
 
-// isLast reports whether a step is the job's last one.
 func (o *Options) isLast(step int64) bool { return o.Steps > 0 && step >= int64(o.Steps) }
 
-// worker computes gradients.
 type worker struct {
 	o      *Options
 	m      *model
