@@ -202,7 +202,7 @@ func (l *loop) resume(u store.Unfinished) error {
 	if err != nil {
 		return err
 	}
-	m := data.Measurement{Config: u.Config, Architecture: l.r.Study.Model, Status: data.Failed, PricePerHour: l.r.price(u.Config),
+	m := data.Measurement{Config: u.Config, Architecture: l.r.Study.Model, Status: data.Failed, PricePerHour: Price(l.r.Study, u.Config),
 		Error: fmt.Sprintf("%d profilers were lost while they ran it", u.Losses)}
 	return l.r.record(outcome{trial: t, measurement: m})
 }

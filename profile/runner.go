@@ -286,8 +286,6 @@ func (r *Runner) spent() float64 {
 	return sum
 }
 
-func (r *Runner) price(c data.Config) float64 { return Price(r.Study, c) }
-
 // Price returns the US$ per hour of a configuration by the prices of a
 // study, 0 if it has none for the GPU type. Parameter servers are not
 // charged: they run on cores that the GPU's price includes.

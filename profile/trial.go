@@ -107,7 +107,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	obs := make(chan launch.Observation, 256)
 	ended := make(chan error, 1)
 	q := newQueueing(t)
-	t.Submitted, t.Began, t.Waiting = r.submittedTo(t, q), q.beganAt, q.wait
+	t.Submitted, t.Began, t.Waiting = r.submittedTo(t, q), q.beganAt, q.submit
 	r.queuesIn(t.ID, q)
 	var peak, device float64 // bytes, as seen from outside; written before ended is
 	t.Used = func(p, d float64) { peak, device = p, d }
@@ -221,7 +221,7 @@ func orNever(d time.Duration) time.Duration {
 }
 
 func (r *Runner) conclude(t launch.Trial, m *meter.Meter, err error) outcome {
-	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: r.price(t.Config), Architecture: r.Study.Model}}
+	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: Price(r.Study, t.Config), Architecture: r.Study.Model}}
 	end := &out.measurement
 	var failure *launch.Failure
 	reading := m.Read()

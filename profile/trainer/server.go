@@ -144,8 +144,8 @@ func (s *server) update(rank int, answer *reply) error {
 func (s *server) report(p push) error {
 	now := time.Now()
 	r := record{
-		step: s.count, stepTime: now.Sub(s.last).Seconds(), syncTime: p.Sync / float64(len(s.workers)),
-		loss: p.Tally.Loss, gradSqr: p.Tally.GradSqr, gradVar: p.Tally.GradVar,
+		Step: s.count, StepTime: known(now.Sub(s.last).Seconds()), SyncTime: known(p.Sync / float64(len(s.workers))),
+		Loss: known(p.Tally.Loss), GradSqr: known(p.Tally.GradSqr), GradVar: known(p.Tally.GradVar),
 	}
 	s.last = now
 	if s.out == nil {

@@ -104,8 +104,8 @@ func (w *worker) run(ctx context.Context, s synchronizer, enter func(int64)) err
 		}
 		now := time.Now()
 		if w.out != nil {
-			r := record{step: int(step), stepTime: now.Sub(start).Seconds(), syncTime: out.sync.Seconds(), loss: out.loss}
-			r.gradSqr, r.gradVar = w.stats.values()
+			sqr, v := w.stats.values()
+			r := record{Step: int(step), StepTime: known(now.Sub(start).Seconds()), SyncTime: known(out.sync.Seconds()), Loss: known(out.loss), GradSqr: known(sqr), GradVar: known(v)}
 			if err := r.print(w.out); err != nil {
 				return err
 			}
