@@ -18,7 +18,6 @@ type measurementReader struct {
 	extra   map[string]int          // columns of further knobs, by their name without the mark
 }
 
-// measurement converts a row.
 func (mr measurementReader) measurement(r *Row) Measurement {
 	m := Measurement{Source: r.Source(), Config: mr.config(r)}
 	m.Status = mr.status(r)
@@ -54,7 +53,6 @@ func (mr measurementReader) status(r *Row) Status {
 	return Statuses()[max(0, slices.Index(Statuses(), s))]
 }
 
-// config converts the cells that describe the configuration.
 func (mr measurementReader) config(r *Row) Config {
 	c := Config{Job: r.Text("job"), GPUType: r.table.keep(strings.ToLower(r.Text("gpu_type")))}
 	if c.Job == "" {
@@ -206,7 +204,6 @@ func checkMode(name string, ps int) (mode Mode, column, found, want string) {
 	return mode, "", "", ""
 }
 
-// modeNames lists the modes as text.
 func modeNames() []string { return names(Modes()) }
 
 func names[T ~string](values []T) []string {
