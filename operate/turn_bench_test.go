@@ -152,7 +152,7 @@ func slurmOf(b *testing.B, dir, log string) (queue.Scheduler, *counted) {
 		}
 	}
 	b.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	return &slurmCounted{Queue: &slurmqueue.Queue{}, n: n, calls: filepath.Join(dir, "calls"), size: size}, n
+	return &slurmCounted{Queue: slurmqueue.New(nil), n: n, calls: filepath.Join(dir, "calls"), size: size}, n
 }
 
 // slurmCounted counts the commands that reading a queue takes.

@@ -15,10 +15,7 @@ import (
 
 // Check implements [queue.Scheduler].
 func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
-	w, ok := j.Handle.(workload)
-	if !ok {
-		return "it was not read from Kubernetes"
-	}
+	w := j.Handle.(workload)
 	if !j.Resizable && queue.Workers(to) != j.Workers {
 		return fmt.Sprintf("it stays at %d GPUs: Kubernetes does not change the completions of a Job that has no index for each of its pods", j.Workers)
 	}
@@ -99,10 +96,7 @@ func note(notes map[string]any, w workload, roles []role) {
 
 // Ended implements [queue.Scheduler].
 func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) {
-	w, ok := j.Handle.(workload)
-	if !ok {
-		return false, "it was not read from Kubernetes"
-	}
+	w := j.Handle.(workload)
 	now := workload{}
 	if err := q.client.Get(ctx, w.path(), &now); err != nil {
 		return false, err.Error()
@@ -120,10 +114,7 @@ func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) 
 
 // Hold implements [queue.Scheduler].
 func (q *Queue) Hold(ctx context.Context, j queue.Job) error {
-	w, ok := j.Handle.(workload)
-	if !ok {
-		return errors.New("it was not read from Kubernetes")
-	}
+	w := j.Handle.(workload)
 	roles, err := w.roles()
 	if err != nil {
 		return err
@@ -137,10 +128,7 @@ func (q *Queue) Hold(ctx context.Context, j queue.Job) error {
 
 // Start implements [queue.Scheduler].
 func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) error {
-	w, ok := j.Handle.(workload)
-	if !ok {
-		return errors.New("it was not read from Kubernetes")
-	}
+	w := j.Handle.(workload)
 	fresh := workload{}
 	if err := q.client.Get(ctx, w.path(), &fresh); err != nil {
 		return err
@@ -229,12 +217,5 @@ func (q *Queue) patch(ctx context.Context, j queue.Job, w workload, notes, spec 
 		return err
 	}
 	c := queue.Command{Job: j.ID, Name: j.Namespace + "/" + j.Name, Command: []string{"PATCH", w.path(), string(text)}}
-	if err := q.audit(c); err != nil {
-		return err
-	}
-	err = q.client.Patch(ctx, w.path(), fields, nil)
-	if c.Answered = true; err != nil {
-		c.Error = err.Error()
-	}
-	return errors.Join(err, q.audit(c))
+	return queue.Audited(q.audit, c, func() (string, error) { return "", q.client.Patch(ctx, w.path(), fields, nil) })
 }
