@@ -54,7 +54,7 @@ func (mr measurementReader) status(r *Row) Status {
 }
 
 func (mr measurementReader) config(r *Row) Config {
-	c := Config{Job: r.Text("job"), GPUType: r.table.keep(strings.ToLower(r.Text("gpu_type")))}
+	c := Config{Job: r.Text("job"), GPUType: r.table.keep(gpuTypeCell(r.Text("gpu_type")))}
 	if c.Job == "" {
 		r.Fail("job", "nothing", "the name of what is trained")
 	}
@@ -78,6 +78,15 @@ func (mr measurementReader) config(r *Row) Config {
 		c.Extra[knob] = r.Text(extraPrefix + knob)
 	}
 	return c
+}
+
+// gpuTypeCell is a type in lower case; a product's name is that of [GPUTypeOf].
+func gpuTypeCell(cell string) string {
+	name := strings.ToLower(cell)
+	if strings.HasPrefix(name, "nvidia") {
+		return GPUTypeOf(name)
+	}
+	return name
 }
 
 // readCounts reads placement, nodes and workers, which must agree.
