@@ -58,7 +58,6 @@ func ReadCluster(r io.Reader, name string) (*Cluster, error) {
 // take memory for every slot.
 const maxNodeGPUs = 4096
 
-// validate checks one entry of the list.
 func (e *nodeEntry) validate(o *object) {
 	if n := &e.Node; n.GPUType != strings.ToLower(n.GPUType) {
 		n.GPUType, n.GPUName = strings.ToLower(n.GPUType), n.GPUType

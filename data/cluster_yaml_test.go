@@ -57,7 +57,8 @@ func TestReadClusterRefuses(t *testing.T) {
 		{"gpus", "nodes:\n- {name: a, gpu_type: t4, gpus: -1}\n", `f:2:nodes[0].gpus: found "-1", want a whole number from 0 to 1000000000`},
 		{"flag", "nodes:\n- {name: a, gpu_type: t4, gpus: 1, drained: yes}\n", `f:2:nodes[0].drained: found "yes", want true or false`},
 		{"merge", "nodes:\n- {<<: a, name: a}\n", `f:2:<<: found "a", want a mapping to merge, or a list of them`},
-		{"cycle", "nodes: &a [*a]\n", "f:1: found values nested or repeated without end, want at most 1048576 values, nested at most 100 deep"},
+		{"cycle", "nodes: &a [*a]\n", "f:1:nodes[0]: found a list, want a mapping with the keys name, gpu_type, gpus, cpus, memory, price_per_hour, drained"},
+		{"merge of itself", "nodes:\n- &a {<<: *a, name: a}\n", "f:2: found values nested or repeated without end, want at most 1048576 values, nested at most 100 deep"},
 	}, errorOf(data.ReadCluster))
 }
 

@@ -57,7 +57,6 @@ func RenderCommand(command []string, c Config, at Source) ([]string, error) {
 	return args, nil
 }
 
-// renderArgument renders one argument of a command, which stands at.
 func renderArgument(text string, c Config, at Source) (string, error) {
 	t, err := template.New("").Option("missingkey=error").Parse(text)
 	if err != nil {

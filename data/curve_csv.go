@@ -89,7 +89,6 @@ func curveColumns(keep bool) []columnOf[CurvePoint] {
 	}
 }
 
-// curvePoint converts a row.
 func curvePoint(r *Row, columns []columnOf[CurvePoint]) (p CurvePoint) {
 	readInto(r, &p, columns)
 	if r.Cell("iteration") != "" {

@@ -61,7 +61,6 @@ func (d *decompressed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// stream is a reader and what closes it.
 type stream struct {
 	io.Reader
 	io.Closer
@@ -116,7 +115,6 @@ func ReadFile(path string) ([]byte, error) {
 	return load(path, func(r io.Reader, name string) ([]byte, error) { return readDocument(r, name, 256<<20) })
 }
 
-// readDocument reads a file whole.
 func readDocument(r io.Reader, name string, most int) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err != nil {

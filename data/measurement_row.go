@@ -18,7 +18,6 @@ type measurementReader struct {
 	extra   map[string]int          // columns of further knobs, by their name without the mark
 }
 
-// measurement converts a row.
 func (mr measurementReader) measurement(r *Row) Measurement {
 	m := Measurement{Source: r.Source(), Config: mr.config(r)}
 	m.Status = mr.status(r)
@@ -54,9 +53,8 @@ func (mr measurementReader) status(r *Row) Status {
 	return Statuses()[max(0, slices.Index(Statuses(), s))]
 }
 
-// config converts the cells that describe the configuration.
 func (mr measurementReader) config(r *Row) Config {
-	c := Config{Job: r.Text("job"), GPUType: r.table.keep(strings.ToLower(r.Text("gpu_type")))}
+	c := Config{Job: r.Text("job"), GPUType: r.table.keep(gpuTypeCell(r.Text("gpu_type")))}
 	if c.Job == "" {
 		r.Fail("job", "nothing", "the name of what is trained")
 	}
@@ -80,6 +78,15 @@ func (mr measurementReader) config(r *Row) Config {
 		c.Extra[knob] = r.Text(extraPrefix + knob)
 	}
 	return c
+}
+
+// gpuTypeCell is a type in lower case; a product's name is that of [GPUTypeOf].
+func gpuTypeCell(cell string) string {
+	name := strings.ToLower(cell)
+	if strings.HasPrefix(name, "nvidia") {
+		return GPUTypeOf(name)
+	}
+	return name
 }
 
 // readCounts reads placement, nodes and workers, which must agree.
@@ -206,7 +213,6 @@ func checkMode(name string, ps int) (mode Mode, column, found, want string) {
 	return mode, "", "", ""
 }
 
-// modeNames lists the modes as text.
 func modeNames() []string { return names(Modes()) }
 
 func names[T ~string](values []T) []string {

@@ -320,15 +320,12 @@ func knobColumns(ms []Measurement) []columnOf[Measurement] {
 	return columns
 }
 
-// measurementColumnNames lists the columns of measurements.csv.
 func measurementColumnNames() []string { return append(configColumns(), resultColumns()...) }
 
-// configColumns lists the columns that describe a configuration.
 func configColumns() []string {
 	return []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps", "tp", "pp", "cp", "ep", "sharding", "recompute", "offload", "dp"}
 }
 
-// resultColumns lists the columns that hold what a trial yielded.
 func resultColumns() []string {
 	var names []string
 	for _, c := range append(measurementColumns(), architectureColumns()...) {
@@ -339,7 +336,6 @@ func resultColumns() []string {
 	return names
 }
 
-// isExtraColumn reports whether a column holds a further knob.
 func isExtraColumn(name string) bool {
 	return strings.HasPrefix(name, extraPrefix) && len(name) > len(extraPrefix)
 }

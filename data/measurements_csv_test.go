@@ -125,13 +125,13 @@ func TestImportTokens(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %g s", table, ms, err, want)
 		}
 	}
-	given := data.Import{Given: map[string]string{"job": "a", "seq_len": "1000", "gpu_type": "GB200"}}
+	given := data.Import{Given: map[string]string{"job": "a", "seq_len": "1000", "gpu_type": "NVIDIA GB200"}}
 	ms, _, err := given.Read(strings.NewReader("workers,local_batch,tokens_per_s\n2,4,20000\n"), "f")
 	if err != nil || ms[0].StepTime != 0.4 || ms[0].Job != "a" || ms[0].GPUType != "gb200" {
 		t.Errorf("%+v, %v", ms, err)
 	}
 	for table, want := range map[string]string{
-		"workers,gpu_type,step_time_s\n1,t4,1\n":          `f:1:gpu_type: found the column, and "GB200" for all rows, want one of them`,
+		"workers,gpu_type,step_time_s\n1,t4,1\n":          `f:1:gpu_type: found the column, and "NVIDIA GB200" for all rows, want one of them`,
 		"workers,local_batch,throughput\n1,4,100 tok/s\n": `f:2:throughput: found "100 tok/s", want samples/s > 0`,
 	} {
 		if _, _, err := given.Read(strings.NewReader(table), "f"); err == nil || !strings.HasPrefix(err.Error(), want) {

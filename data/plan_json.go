@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// wantPlan is what a file of a plan holds.
 var wantPlan = fmt.Sprintf("the fields of a plan of version %d", PlanVersion)
 
 // ReadPlan reads plan.json from r. Unknown fields are refused, and so is a
@@ -92,7 +91,6 @@ func WritePlan(w io.Writer, p *Plan) error {
 // Actions lists the actions of a plan in the order they are documented.
 func Actions() []Action { return []Action{Keep, Start, Grow, Shrink, Move, Pause} }
 
-// checkPlan refuses a plan that contradicts itself.
 func checkPlan(p *Plan, file string) error {
 	if err := CheckVersion("plan", file, p.Version, PlanVersion); err != nil {
 		return err
@@ -171,7 +169,6 @@ func JSONError(src Source, text []byte, at int, err error, want string) error {
 	return &InputError{Source: src, Found: found, Want: want}
 }
 
-// lineAt returns the line, from 1, of a byte offset.
 func lineAt(text []byte, offset int64) int {
 	return 1 + bytes.Count(text[:min(max(offset, 0), int64(len(text)))], []byte("\n"))
 }

@@ -105,7 +105,7 @@ func (o *object) tree(key string) map[string]any {
 		o.fail(key, describe(n), "a pod template: a mapping with the keys metadata and spec")
 		return nil
 	}
-	v, _ := treeValue(o.y, n, o.sub(key)).(map[string]any)
+	v, _ := treeValue(o.y, n, o.sub(key), 0).(map[string]any)
 	for _, k := range slices.Sorted(maps.Keys(v)) {
 		if hint, ok := oneOf(k, []string{"metadata", "spec"}); !ok {
 			o.y.fail(n.Line, o.sub(key)+"."+k, "an unknown key"+hint, "metadata or spec")
@@ -115,20 +115,22 @@ func (o *object) tree(key string) map[string]any {
 }
 
 // treeValue turns a node into the values that encoding/json writes.
-func treeValue(y *yamlReader, n *yaml.Node, path string) any {
+func treeValue(y *yamlReader, n *yaml.Node, path string, depth int) any {
+	n = y.value(n, depth)
 	switch n.Kind {
 	case yaml.MappingNode:
 		out := map[string]any{}
 		o := y.object(n, path)
-		for i := 0; o != nil && i+1 < len(n.Content); i += 2 {
-			k := n.Content[i].Value
-			out[k] = treeValue(y, n.Content[i+1], path+"."+k)
+		for _, k := range o.keys {
+			if out[k] = nil; o.vals[k] != nil {
+				out[k] = treeValue(y, o.vals[k], path+"."+k, depth+1)
+			}
 		}
 		return out
 	case yaml.SequenceNode:
 		out := []any{}
 		for i, c := range n.Content {
-			out = append(out, treeValue(y, c, fmt.Sprintf("%s[%d]", path, i)))
+			out = append(out, treeValue(y, c, fmt.Sprintf("%s[%d]", path, i), depth+1))
 		}
 		return out
 	}

@@ -197,7 +197,6 @@ func (c *Config) Set(name, text string) (want string) {
 	return ""
 }
 
-// readRange reads a knob given as a range.
 func readRange(o *object, name string) *Range {
 	if slices.Contains(textKnobs, name) {
 		o.fail(name, "a range", "a list of values, since "+name+" is not a number")
@@ -234,7 +233,6 @@ func readBound(sub *object, key, name string) float64 {
 	return sub.number(key, 0, b)
 }
 
-// stepOf returns the step of a linear range.
 func stepOf(r *Range) float64 {
 	if r.Step == 0 {
 		return 1
@@ -242,5 +240,4 @@ func stepOf(r *Range) float64 {
 	return r.Step
 }
 
-// numberText writes a number for a message or a file.
 func numberText(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

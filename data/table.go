@@ -400,7 +400,6 @@ func writeTable[T any](w io.Writer, rows []T, columns []columnOf[T]) error {
 	return errors.Join(err, out.Error())
 }
 
-// columnOf is a column of a CSV file.
 type columnOf[T any] struct {
 	name string
 	keep bool // it is written even if no row has a value
@@ -425,7 +424,6 @@ func counts[T any](name string, min int, of func(*T) *int) columnOf[T] {
 	return columnOf[T]{name, false, func(v T) string { return formatCount(*of(&v)) }, func(r *Row, v *T) { *of(v) = r.Whole(name, min) }}
 }
 
-// readInto reads the columns that can be read by themselves.
 func readInto[T any](r *Row, to *T, columns []columnOf[T]) {
 	for _, c := range columns {
 		if c.read != nil {
@@ -443,5 +441,4 @@ func formatFloat(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// finite reports whether v is neither NaN nor infinite.
 func finite(v float64) bool { return v-v == 0 }

@@ -14,6 +14,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// Bounds of a file, whose nodes take some hundred times its size, and of what
+// aliases may blow it up to. The largest real files list some thousand nodes or
+// jobs of some ten keys each.
+const (
+	maxYAML      = 8 << 20
+	maxYAMLNodes = 1 << 20
+	maxYAMLDepth = 100
+)
+
 // yamlReader reads one YAML file into the nouns and keeps the first error,
 // so that the fields of a document can be read one after the other.
 //
@@ -24,9 +33,13 @@ import (
 // the position of types with a decoder of their own (wall: 1d12h), names Go
 // fields (Study.Parallel) in place of paths, and knows no keys near a
 // mistyped one.
+//
+// Aliases are followed, and mappings merged (<<), where a value is asked for:
+// files with many similar jobs are written with them.
 type yamlReader struct {
-	file string
-	err  error
+	file  string
+	err   error
+	count int // values read
 }
 
 // fail records what is wrong at a line and key path unless something is.
@@ -60,8 +73,44 @@ func (y *yamlReader) root(r io.Reader, known ...string) *object {
 	if y.err != nil {
 		return nil
 	}
-	e := expander{y: y}
-	return y.object(e.expand(&doc, 0).Content[0], "", known...)
+	return y.object(y.value(doc.Content[0], 0), "", known...)
+}
+
+// value returns what a node, or the alias that it is, stands for. Bounds keep
+// aliases, which may contain themselves, from blowing a document up.
+func (y *yamlReader) value(n *yaml.Node, depth int) *yaml.Node {
+	if y.count++; y.count > maxYAMLNodes || depth > maxYAMLDepth {
+		y.fail(n.Line, "", "values nested or repeated without end", "at most 1048576 values, nested at most 100 deep")
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: n.Line}
+	}
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// pairs returns the keys and values of a mapping, one after the other. What is
+// written out comes first, then what is merged: of equal keys the first counts.
+func (y *yamlReader) pairs(n *yaml.Node, depth int) (written, merged []*yaml.Node) {
+	for i := 0; i+1 < len(n.Content) && y.err == nil; i += 2 {
+		k, v := y.value(n.Content[i], depth), y.value(n.Content[i+1], depth)
+		if k.Kind != yaml.ScalarNode || k.ShortTag() != "!!merge" {
+			written = append(written, k, v)
+			continue
+		}
+		list := []*yaml.Node{v}
+		if v.Kind == yaml.SequenceNode {
+			list = v.Content
+		}
+		for _, m := range list {
+			if m = y.value(m, depth); m.Kind != yaml.MappingNode {
+				y.fail(m.Line, "<<", describe(m), "a mapping to merge, or a list of them")
+			}
+			above, below := y.pairs(m, depth+1)
+			merged = append(append(merged, above...), below...)
+		}
+	}
+	return written, merged
 }
 
 // syntax records an error of the YAML parser, whose messages carry the line
@@ -105,14 +154,18 @@ func (y *yamlReader) object(n *yaml.Node, path string, known ...string) *object 
 		return nil
 	}
 	o := &object{y: y, path: path, line: n.Line, at: map[string]int{}, vals: map[string]*yaml.Node{}}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, v := n.Content[i], n.Content[i+1]
+	written, merged := y.pairs(n, 0)
+	all := append(written, merged...)
+	for i := 0; i < len(all); i += 2 {
+		k, v := all[i], all[i+1]
 		if k.Kind != yaml.ScalarNode {
 			y.fail(k.Line, path, describe(k), "a key")
 			return o
 		}
 		hint, ok := oneOf(k.Value, known)
 		switch _, dup := o.at[k.Value]; {
+		case dup && i >= len(written):
+			continue
 		case dup:
 			y.fail(k.Line, o.sub(k.Value), "the key twice", "each key once")
 		case len(known) > 0 && !ok:
@@ -177,7 +230,6 @@ func (o *object) object(key string, known ...string) *object {
 	return o.y.object(n, o.sub(key), known...)
 }
 
-// items reads the list under a key.
 func (o *object) items(key, want string) []*yaml.Node {
 	n := o.get(key)
 	if n == nil {
@@ -187,7 +239,13 @@ func (o *object) items(key, want string) []*yaml.Node {
 		o.fail(key, describe(n), want)
 		return nil
 	}
-	return n.Content
+	values := make([]*yaml.Node, 0, len(n.Content))
+	for _, v := range n.Content {
+		if values = append(values, o.y.value(v, 0)); o.y.err != nil {
+			return nil
+		}
+	}
+	return values
 }
 
 // scalar reads the text of a scalar, "" if there is none.
@@ -269,7 +327,6 @@ func (o *object) whole(key string, absent, min int) int {
 	return int(o.number(key, float64(absent), Count(min)))
 }
 
-// flag reads true or false, false if there is none.
 func (o *object) flag(key string) bool {
 	switch s := o.scalar(key, "true or false"); s {
 	case "true":
@@ -283,7 +340,6 @@ func (o *object) flag(key string) bool {
 	return false
 }
 
-// duration reads a duration > 0, absent if there is none.
 func (o *object) duration(key string, absent time.Duration) time.Duration {
 	const want = "a time > 0 such as 90s, 2h30m, 1d12h or plain seconds"
 	s := o.scalar(key, want)
@@ -298,7 +354,6 @@ func (o *object) duration(key string, absent time.Duration) time.Duration {
 	return d
 }
 
-// moment reads a point in time, the zero time if there is none.
 func (o *object) moment(key string) time.Time {
 	const want = "a point in time such as 2026-05-01T12:00:00Z"
 	s := o.scalar(key, want)
@@ -312,7 +367,6 @@ func (o *object) moment(key string) time.Time {
 	return t.UTC()
 }
 
-// quantity reads bytes, zero if there are none.
 func (o *object) quantity(key string) int64 {
 	const want = "bytes ≥ 0 such as 80Gi, 1.5Ti, 512M or 1024"
 	s := o.scalar(key, want)
@@ -345,7 +399,6 @@ func (o *object) distinct(key string, values []string) {
 // isNull reports whether a value was left out: "key:" or "key: null".
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// describe says what a node is, for the found part of an error.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:

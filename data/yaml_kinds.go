@@ -139,7 +139,6 @@ func switchable(usual string) yamlKind {
 	}}
 }
 
-// hosts reads node names: a host list, or a list of them.
 func (o *object) hosts(key string) []string {
 	const want = `node names: a host list such as "a[01-04]", or a list`
 	n := o.get(key)
@@ -174,7 +173,6 @@ func (p *Placement) readYAML(o *object, key string) {
 
 func (p *Placement) writeYAML() *yaml.Node { return textNode(p.String()) }
 
-// lower returns texts in lower case.
 func lower(texts []string) []string {
 	for i := range texts {
 		texts[i] = strings.ToLower(texts[i])

@@ -52,7 +52,6 @@ type yamlField struct {
 	block    bool
 }
 
-// yamlStruct is what the tags of a struct say.
 type yamlStruct struct {
 	fields []yamlField
 	keys   []string // in order, each once
@@ -83,13 +82,11 @@ func yamlOf(t reflect.Type) yamlStruct {
 	return s
 }
 
-// document reads a file into a pointer to a struct.
 func (y *yamlReader) document(r io.Reader, to any) {
 	v := valueOf(to)
 	y.root(r, yamlOf(v.Type()).keys...).into(v)
 }
 
-// valueOf returns the struct that a pointer points to.
 func valueOf(p any) reflect.Value { return reflect.ValueOf(p).Elem() }
 
 // section reads the mapping under a key into a struct.
@@ -101,7 +98,6 @@ func (o *object) section(key string, n *yaml.Node, v reflect.Value) {
 	sub.into(v)
 }
 
-// into reads an object into a struct.
 func (o *object) into(v reflect.Value) {
 	if o == nil {
 		return
@@ -117,7 +113,6 @@ func (o *object) into(v reflect.Value) {
 	}
 }
 
-// read reads the value of a field.
 func (f yamlField) read(o *object, v reflect.Value) {
 	key, want := f.key, f.tag.Get("want")
 	if f.required && o.get(key) == nil {
@@ -273,7 +268,6 @@ func mappingOf(v reflect.Value) yamlMap {
 	return m
 }
 
-// write writes the value of a field.
 func (f yamlField) write(v reflect.Value) *yaml.Node {
 	if custom, ok := v.Addr().Interface().(yamlValue); ok {
 		return custom.writeYAML()

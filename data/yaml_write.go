@@ -38,7 +38,6 @@ func rawNode(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Val
 // numberNode writes the shortest number that reads back as v.
 func numberNode(v float64) *yaml.Node { return rawNode(strconv.FormatFloat(v, 'g', -1, 64)) }
 
-// treeNode writes a tree of JSON values.
 func treeNode(tree map[string]any) *yaml.Node {
 	var n yaml.Node
 	if n.Encode(tree) != nil { // what was read from YAML is encoded without fail

@@ -80,20 +80,23 @@ func bestOf(choices []batchChoice, goodput func(i int) float64) (best batchChoic
 }
 
 // round lists the batches that people choose: local batches that were
-// measured and 1, 3, 5 or 7 times a power of two, alone and where it is allowed with 1, 3, 7 …
-// accumulation steps.
+// measured and 1, 3, 5 or 7 times a power of two, alone and where it is allowed
+// with 1, 3, 7 … accumulation steps, as far as half of the steps with twice the
+// local batch would not do.
 func (l batchLimits) round(k float64, measured []float64) []batchChoice {
 	sizes := slices.Clone(measured)
 	for b := 1.; b <= l.localMax; b *= 2 {
 		sizes = append(sizes, b, 3*b, 5*b, 7*b)
 	}
+	slices.Sort(sizes)
+	sizes = slices.Compact(sizes)
 	var out []batchChoice
 	for _, b := range sizes {
 		for s := 0; b >= l.localMin && b <= l.localMax && k*b*float64(s+1) <= l.max; s = 2*s + 1 {
 			if k*b*float64(s+1) >= l.initial {
 				out = append(out, batchChoice{b, s})
 			}
-			if !l.accumulate {
+			if !l.accumulate || 2*b <= l.localMax {
 				break
 			}
 		}

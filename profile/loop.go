@@ -98,7 +98,6 @@ func (l *loop) close(why string) {
 	}
 }
 
-// fail ends the study with an error.
 func (l *loop) fail(err error) {
 	l.fatal = errors.Join(l.fatal, err)
 	l.close("an error")
@@ -203,12 +202,11 @@ func (l *loop) resume(u store.Unfinished) error {
 	if err != nil {
 		return err
 	}
-	m := data.Measurement{Config: u.Config, Architecture: l.r.Study.Model, Status: data.Failed, PricePerHour: l.r.price(u.Config),
+	m := data.Measurement{Config: u.Config, Architecture: l.r.Study.Model, Status: data.Failed, PricePerHour: Price(l.r.Study, u.Config),
 		Error: fmt.Sprintf("%d profilers were lost while they ran it", u.Losses)}
 	return l.r.record(outcome{trial: t, measurement: m})
 }
 
-// launch sends a recorded trial on its way.
 func (l *loop) launch(u store.Unfinished, kind EventKind, s bayesopt.Suggestion) error {
 	r := l.r
 	t, err := r.trialOf(u.Trial, u.Attempt, u.Config)

@@ -28,10 +28,7 @@ func newQueueing(t launch.Trial) *queueing {
 		launched: time.Now(), followed: t.Handle != "", queueing: t.Handle != ""}
 }
 
-// wait notes that the trial waits: for its turn to be submitted, or for nodes.
-func (q *queueing) wait() { q.submit() }
-
-// submit notes that an engine has taken the trial.
+// submit notes that the trial waits: for its turn to be submitted, or for nodes.
 func (q *queueing) submit() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -60,7 +60,6 @@ type Result struct {
 // succeeded, until a study is taken to be broken.
 const giveUpAfter = 3
 
-// running is a trial of this runner while it runs.
 type running struct {
 	config data.Config
 	cancel context.CancelCauseFunc
@@ -279,7 +278,6 @@ func (r *Runner) overBudget() string {
 	return ""
 }
 
-// spent returns the US$ of all ended trials.
 func (r *Runner) spent() float64 {
 	var sum float64
 	for _, e := range r.results {
@@ -287,9 +285,6 @@ func (r *Runner) spent() float64 {
 	}
 	return sum
 }
-
-// price returns the US$ per hour of a whole configuration, 0 if not known.
-func (r *Runner) price(c data.Config) float64 { return Price(r.Study, c) }
 
 // Price returns the US$ per hour of a configuration by the prices of a
 // study, 0 if it has none for the GPU type. Parameter servers are not

@@ -93,7 +93,6 @@ func (r *Runner) draining() bool {
 	}
 }
 
-// logPath names the file that keeps what a trial prints.
 func (r *Runner) logPath(t launch.Trial) string {
 	if r.LogDir == "" {
 		return ""
@@ -108,7 +107,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	obs := make(chan launch.Observation, 256)
 	ended := make(chan error, 1)
 	q := newQueueing(t)
-	t.Submitted, t.Began, t.Waiting = r.submittedTo(t, q), q.beganAt, q.wait
+	t.Submitted, t.Began, t.Waiting = r.submittedTo(t, q), q.beganAt, q.submit
 	r.queuesIn(t.ID, q)
 	var peak, device float64 // bytes, as seen from outside; written before ended is
 	t.Used = func(p, d float64) { peak, device = p, d }
@@ -209,10 +208,8 @@ func (r *Runner) submittedTo(t launch.Trial, q *queueing) func(string) error {
 	}
 }
 
-// newHangTimer returns a timer that never fires if d is not positive.
 func newHangTimer(d time.Duration) *time.Timer { return time.NewTimer(orNever(d)) }
 
-// restart lets a timer run anew.
 func restart(t *time.Timer, d time.Duration) { t.Reset(orNever(d)) }
 
 // orNever returns a time that does not come for none.
@@ -223,9 +220,8 @@ func orNever(d time.Duration) time.Duration {
 	return d
 }
 
-// conclude turns the end of a trial into its measurement.
 func (r *Runner) conclude(t launch.Trial, m *meter.Meter, err error) outcome {
-	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: r.price(t.Config), Architecture: r.Study.Model}}
+	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: Price(r.Study, t.Config), Architecture: r.Study.Model}}
 	end := &out.measurement
 	var failure *launch.Failure
 	reading := m.Read()

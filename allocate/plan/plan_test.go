@@ -98,7 +98,6 @@ func TestPlanOfAnEmptyClusterStartsEveryone(t *testing.T) {
 	if plan.Utilization.GPUsUsed != 16 || plan.Gap < 0 || plan.Gap > 0.05 {
 		t.Errorf("uses %d of 16 GPUs, gap %g", plan.Utilization.GPUsUsed, plan.Gap)
 	}
-	pr.KeepBatch = true
 	even, err := solveWith(pr, oracles, solve.Even{})
 	if err != nil {
 		t.Fatal(err)

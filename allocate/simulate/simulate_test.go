@@ -289,3 +289,15 @@ func ExampleRun() {
 	// second: starts 100, ends 150
 	// mean JCT 120 s, utilization 0.67
 }
+
+// Steps alone are no work where nothing says how large one is.
+func TestStepsNeedModels(t *testing.T) {
+	fifo, err := policy.New("fifo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Run([]Job{{Name: "j", TotalSteps: 100, Workers: 1}}, Settings{Cluster: cluster(1, 4), Policy: fifo})
+	if err == nil || !strings.Contains(err.Error(), "steps count with --models") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -26,7 +26,7 @@ var schedulers = []string{"kubernetes", "slurm"}
 func openQueue(name string, namespaces []string, audit func(queue.Command) error) (queue.Scheduler, error) {
 	switch name {
 	case "slurm":
-		return &slurmqueue.Queue{Audit: audit}, nil
+		return slurmqueue.New(audit), nil
 	case "kubernetes":
 		client, err := kube.Load(kube.Settings{})
 		if err != nil {

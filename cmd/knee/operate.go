@@ -83,7 +83,7 @@ func (a *app) operate(ctx context.Context, c *data.Operate, once, confirm, relea
 		Plan: operate.Planner(c, time.Now)}
 	if release {
 		ids, err := loop.Release(ctx)
-		a.note("%d jobs are held by knee%s: %s", len(ids), map[bool]string{true: " and were released"}[confirm], strings.Join(ids, ", "))
+		a.note("%d jobs are held or were resized in their queue by knee%s: %s", len(ids), map[bool]string{true: " and were released"}[confirm], strings.Join(ids, ", "))
 		return err
 	}
 	if c.Metrics != "" {

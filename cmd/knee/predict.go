@@ -306,7 +306,7 @@ func kneeLine(k predict.Answer, last bool) string {
 	if k.Extrapolated {
 		beyond = "extrapolated (" + k.Why + "): " + beyond
 	}
-	return fmt.Sprintf("%s %d workers, %s: %s samples/s; %s", which, k.Config.Workers, kindWords(k.Config), between(k.Goodput, number), beyond)
+	return fmt.Sprintf("%s %d worker%s, %s: %s samples/s; %s", which, k.Config.Workers, plural(k.Config.Workers), kindWords(k.Config), between(k.Goodput, number), beyond)
 }
 
 // predictBest names the best configuration within deadline and budget.

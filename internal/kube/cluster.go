@@ -48,7 +48,6 @@ func Cluster(ctx context.Context, c *Client) (*data.Cluster, []string, error) {
 	return out, warnings, nil
 }
 
-// describe turns one node into a machine.
 func describe(n Node) (data.Node, []string, error) {
 	out := data.Node{Name: n.Metadata.Name, GPUType: "cpu", Drained: drained(n)}
 	cpus, err := Cores(n.Status.Allocatable["cpu"])
@@ -92,7 +91,6 @@ func productOf(n Node) string {
 	return ""
 }
 
-// drained reports whether nothing new can be placed on a node.
 func drained(n Node) bool {
 	if n.Spec.Unschedulable {
 		return true

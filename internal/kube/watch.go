@@ -86,7 +86,6 @@ func Follow[T any, P Watched[T]](ctx context.Context, c *Client, w Watch, synced
 	}
 }
 
-// follower is the state of one Follow.
 type follower[T any, P Watched[T]] struct {
 	client  *Client
 	watch   Watch
@@ -168,7 +167,6 @@ func (f *follower[T, P]) WatchWithContext(ctx context.Context, o metav1.ListOpti
 	return w, err
 }
 
-// event takes one event of a watch.
 func (f *follower[T, P]) event(e watch.Event) error {
 	o, err := decoded[T](e.Object)
 	if err != nil {

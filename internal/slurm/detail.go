@@ -195,12 +195,6 @@ func Control(ctx context.Context, args ...string) (string, error) {
 	return run(ctx, "scontrol", args...)
 }
 
-// UnknownJob reports whether an error says that there is no such job.
-func UnknownJob(err error) bool {
-	var e *CommandError
-	return errors.As(err, &e) && e.contains("invalid job id")
-}
-
 // Reservation is a time in which nodes are kept for some.
 type Reservation struct {
 	Name       string

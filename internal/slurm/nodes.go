@@ -11,12 +11,11 @@ import (
 
 // Node is one node of a cluster.
 type Node struct {
-	Name       string
-	CPUs       int
-	Memory     int64 // bytes
-	GRES       []GRES
-	States     []string // upper case: IDLE, DRAIN, …
-	Partitions []string
+	Name   string
+	CPUs   int
+	Memory int64 // bytes
+	GRES   []GRES
+	States []string // upper case: IDLE, DRAIN, …
 }
 
 // Usable reports whether jobs can be placed on the node, now or once others
@@ -96,8 +95,6 @@ func parseNode(line string) (Node, error) {
 			n.GRES, err = ParseGRES(value)
 		case "State":
 			n.States = strings.Split(strings.ToUpper(value), "+")
-		case "Partitions":
-			n.Partitions = strings.Split(value, ",")
 		}
 		if err != nil {
 			return Node{}, fmt.Errorf("found %.80q: %w", f, err)

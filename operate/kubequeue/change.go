@@ -15,10 +15,7 @@ import (
 
 // Check implements [queue.Scheduler].
 func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
-	w, ok := j.Handle.(workload)
-	if !ok {
-		return "it was not read from Kubernetes"
-	}
+	w := j.Handle.(workload)
 	if !j.Resizable && queue.Workers(to) != j.Workers {
 		return fmt.Sprintf("it stays at %d GPUs: Kubernetes does not change the completions of a Job that has no index for each of its pods", j.Workers)
 	}
@@ -99,10 +96,7 @@ func note(notes map[string]any, w workload, roles []role) {
 
 // Ended implements [queue.Scheduler].
 func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) {
-	w, ok := j.Handle.(workload)
-	if !ok {
-		return false, "it was not read from Kubernetes"
-	}
+	w := j.Handle.(workload)
 	now := workload{}
 	if err := q.client.Get(ctx, w.path(), &now); err != nil {
 		return false, err.Error()
@@ -120,10 +114,7 @@ func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) 
 
 // Hold implements [queue.Scheduler].
 func (q *Queue) Hold(ctx context.Context, j queue.Job) error {
-	w, ok := j.Handle.(workload)
-	if !ok {
-		return errors.New("it was not read from Kubernetes")
-	}
+	w := j.Handle.(workload)
 	roles, err := w.roles()
 	if err != nil {
 		return err
@@ -137,65 +128,16 @@ func (q *Queue) Hold(ctx context.Context, j queue.Job) error {
 
 // Start implements [queue.Scheduler].
 func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) error {
-	w, ok := j.Handle.(workload)
-	if !ok {
-		return errors.New("it was not read from Kubernetes")
-	}
-	fresh := workload{}
-	if err := q.client.Get(ctx, w.path(), &fresh); err != nil {
+	w := workload{kind: j.Handle.(workload).kind}
+	if err := q.client.Get(ctx, j.Handle.(workload).path(), &w); err != nil {
 		return err
 	}
-	fresh.kind = w.kind
 	switch {
-	case fresh.Metadata.UID != j.ID:
+	case w.Metadata.UID != j.ID:
 		return errors.New("another job has its name now")
-	case j.InPlace:
-		return q.resize(ctx, j, fresh, to)
-	case !fresh.suspended():
+	case !w.suspended() && !(j.InPlace && elastic(w)):
 		return errors.New("it is not suspended")
 	}
-	roles, err := fresh.roles()
-	if err != nil {
-		return err
-	}
-	counts := requested(fresh)
-	if len(to) > 0 {
-		counts, err = replicas(fresh, to)
-	}
-	if err != nil || len(counts) != len(roles) {
-		return errors.Join(errors.New("how many pods it should have is not known"), err)
-	}
-	nodes := []string{}
-	for _, s := range to {
-		nodes = append(nodes, s.Node)
-	}
-	was := strings.Split(fresh.Metadata.Annotations[boundTo], ",")
-	notes := map[string]any{heldBy: nil, boundTo: nil}
-	if len(nodes) > 0 {
-		notes[boundTo] = strings.Join(nodes, ",")
-	}
-	spec := map[string]any{}
-	put(spec, fresh.kind.suspend, false)
-	if list, ok := at(fresh.Spec, fresh.kind.list).([]any); ok && len(list) > 0 {
-		put(spec, fresh.kind.list, clone(list))
-	}
-	fresh.resize(spec, roles, counts)
-	for _, r := range roles {
-		template, _ := at(fresh.Spec, r.template).(map[string]any)
-		had := at(template, affinityPath) != nil
-		switch terms := bound(template, was, nodes); {
-		case terms != nil:
-			put(spec, append(slices.Clone(r.template), affinityPath...), terms)
-		case had:
-			put(spec, append(slices.Clone(r.template), affinityPath[:len(affinityPath)-1]...), nil)
-		}
-	}
-	return q.patch(ctx, j, fresh, notes, spec)
-}
-
-// resize gives a job that is changed in place another number of pods, as many
-// as its owner asked for if there are no nodes.
-func (q *Queue) resize(ctx context.Context, j queue.Job, w workload, to []data.NodeShare) error {
 	roles, err := w.roles()
 	if err != nil {
 		return err
@@ -204,21 +146,44 @@ func (q *Queue) resize(ctx context.Context, j queue.Job, w workload, to []data.N
 	if len(to) > 0 {
 		counts, err = replicas(w, to)
 	}
-	switch {
-	case err != nil:
-		return err
-	case !w.suspended() && !elastic(w):
-		return errors.New("it has been admitted meanwhile")
-	case len(counts) != len(roles):
-		return errors.New("how many pods its owner asked for is not known")
+	if err != nil || len(counts) != len(roles) {
+		return errors.Join(errors.New("how many pods it should have is not known"), err)
 	}
 	notes, spec := map[string]any{}, map[string]any{}
-	note(notes, w, roles)
 	if list, ok := at(w.Spec, w.kind.list).([]any); ok && len(list) > 0 {
 		put(spec, w.kind.list, clone(list))
 	}
 	w.resize(spec, roles, counts)
+	if j.InPlace {
+		note(notes, w, roles)
+	} else {
+		w.resume(notes, spec, roles, to)
+	}
 	return q.patch(ctx, j, w, notes, spec)
+}
+
+// resume lets a job start on nodes, in a patch.
+func (w workload) resume(notes, spec map[string]any, roles []role, to []data.NodeShare) {
+	nodes := []string{}
+	for _, s := range to {
+		nodes = append(nodes, s.Node)
+	}
+	was := strings.Split(w.Metadata.Annotations[boundTo], ",")
+	notes[heldBy], notes[boundTo] = nil, nil
+	if len(nodes) > 0 {
+		notes[boundTo] = strings.Join(nodes, ",")
+	}
+	put(spec, w.kind.suspend, false)
+	for _, r := range roles {
+		template, _ := at(w.Spec, r.template).(map[string]any)
+		had := at(template, affinityPath) != nil
+		switch terms := bound(template, was, nodes); {
+		case terms != nil:
+			put(spec, append(slices.Clone(r.template), affinityPath...), terms)
+		case had:
+			put(spec, append(slices.Clone(r.template), affinityPath[:len(affinityPath)-1]...), nil)
+		}
+	}
 }
 
 // patch changes a job as it was read, and has it written down.
@@ -229,12 +194,5 @@ func (q *Queue) patch(ctx context.Context, j queue.Job, w workload, notes, spec 
 		return err
 	}
 	c := queue.Command{Job: j.ID, Name: j.Namespace + "/" + j.Name, Command: []string{"PATCH", w.path(), string(text)}}
-	if err := q.audit(c); err != nil {
-		return err
-	}
-	err = q.client.Patch(ctx, w.path(), fields, nil)
-	if c.Answered = true; err != nil {
-		c.Error = err.Error()
-	}
-	return errors.Join(err, q.audit(c))
+	return queue.Audited(q.audit, c, func() (string, error) { return "", q.client.Patch(ctx, w.path(), fields, nil) })
 }

@@ -56,9 +56,6 @@ func New(client *kube.Client, namespaces []string, audit func(queue.Command) err
 	case len(namespaces) == 0:
 		namespaces = []string{client.Namespace}
 	}
-	if audit == nil {
-		audit = func(queue.Command) error { return nil }
-	}
 	return &Queue{client: client, namespaces: namespaces, audit: audit}
 }
 

@@ -86,7 +86,7 @@ func (v View) Rows(ctx context.Context, s Scheduler, snap *Snapshot) (rows []Row
 		rows = append(rows, row)
 	}
 	if n := len(silent); n > 0 {
-		warnings = append(warnings, fmt.Sprintf("the logs of %d jobs tell nothing, so that their work counts as not begun; say where they are in their rule (log). The first, %s", n, silent[0]))
+		warnings = append(warnings, fmt.Sprintf("the logs of %d jobs tell nothing, so that their work counts as not begun; say in their rule where they are (log) or how they tell of steps (metrics). The first, %s", n, silent[0]))
 	}
 	if waiting > 0 {
 		warnings = append(warnings, fmt.Sprintf("%d waiting jobs are left to the scheduler: no rule gives them a model, or they cannot be changed", waiting))

@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"time"
@@ -53,7 +54,7 @@ type Job struct {
 	Fixed     string    `json:"fixed,omitempty"`    // why knee cannot change it, if so
 	Log       string    `json:"log,omitempty"`      // file of its output, if there is one
 
-	Handle any `json:"-"` // what else the scheduler needs to find it
+	Handle any `json:"-"` // what else the scheduler that has read it needs to change it
 }
 
 // Reservation is a time in which nodes are not for everyone.
@@ -145,6 +146,22 @@ type Command struct {
 	Answered bool     `json:"answered"` // false: it is about to be run
 	Answer   string   `json:"answer,omitempty"`
 	Error    string   `json:"error,omitempty"`
+}
+
+// Audited runs a command between its line of the audit log and that of its
+// answer. One that cannot be written down is not run.
+func Audited(audit func(Command) error, c Command, run func() (answer string, err error)) error {
+	if audit == nil {
+		audit = func(Command) error { return nil }
+	}
+	if err := audit(c); err != nil {
+		return err
+	}
+	answer, err := run()
+	if c.Answered, c.Answer = true, answer; err != nil {
+		c.Error = err.Error()
+	}
+	return errors.Join(err, audit(c))
 }
 
 // Workers adds up the workers of nodes.

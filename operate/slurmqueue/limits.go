@@ -33,7 +33,7 @@ func (q *Queue) limit(ctx context.Context, s *queue.Snapshot, cluster string) {
 	if a := &q.accounts; !a.none && (a.read.IsZero() || time.Since(a.read) > accountsKept) {
 		bounded, cancel := context.WithTimeout(ctx, accountsWait)
 		defer cancel()
-		now, err := q.commands().Accounts(bounded, cluster)
+		now, err := q.commands.Accounts(bounded, cluster)
 		switch {
 		case errors.Is(err, slurm.ErrNoAccounts):
 			a.none = true

@@ -30,66 +30,38 @@ import (
 	"knee/operate/queue"
 )
 
-// Commands runs the commands of Slurm. The zero value of [Queue] uses those on
-// PATH.
-type Commands interface {
-	Details(context.Context) ([]slurm.Detail, error)
-	Cluster(context.Context) (*data.Cluster, []string, error)
-	Reservations(context.Context) ([]slurm.Reservation, error)
-	Control(ctx context.Context, args ...string) (string, error)
-	HowEnded(ctx context.Context, id string) (slurm.End, error)
-	Accounts(ctx context.Context, cluster string) (*slurm.Accounts, error)
+// Commands are the commands of Slurm.
+type Commands struct {
+	Details      func(context.Context) ([]slurm.Detail, error)
+	Cluster      func(context.Context) (*data.Cluster, []string, error)
+	Reservations func(context.Context) ([]slurm.Reservation, error)
+	Control      func(ctx context.Context, args ...string) (string, error)
+	HowEnded     func(ctx context.Context, id string) (slurm.End, error)
+	Accounts     func(ctx context.Context, cluster string) (*slurm.Accounts, error)
 }
 
 // Queue is the queue of the cluster that the commands of Slurm reach.
 type Queue struct {
-	// Audit is told of every command that changes something, before it is run
-	// and with its answer; nil: nobody is. A command of which it returns an error
-	// is not run.
-	Audit func(queue.Command) error
-	// Commands are those that are run; nil: the ones on PATH.
-	Commands Commands
-
+	audit    func(queue.Command) error
+	commands Commands
 	types    map[string]string // GPU type of each node, since the last Read
 	accounts accounts
 }
 
-// onPath runs the commands on PATH.
-type onPath struct{}
-
-func (onPath) Details(ctx context.Context) ([]slurm.Detail, error) { return slurm.Details(ctx) }
-func (onPath) Cluster(ctx context.Context) (*data.Cluster, []string, error) {
-	return slurm.Cluster(ctx)
-}
-func (onPath) Reservations(ctx context.Context) ([]slurm.Reservation, error) {
-	return slurm.Reservations(ctx)
-}
-func (onPath) Control(ctx context.Context, args ...string) (string, error) {
-	return slurm.Control(ctx, args...)
-}
-
-func (onPath) HowEnded(ctx context.Context, id string) (slurm.End, error) {
-	return slurm.HowEnded(ctx, id)
-}
-
-func (onPath) Accounts(ctx context.Context, cluster string) (*slurm.Accounts, error) {
-	return slurm.AskAccounts(ctx, cluster)
-}
-
-func (q *Queue) commands() Commands {
-	if q.Commands == nil {
-		return onPath{}
-	}
-	return q.Commands
+// New returns the queue of the commands on PATH. audit is told of every command
+// that changes something, before it is run and with its answer, and a command
+// of which it returns an error is not run; it may be nil.
+func New(audit func(queue.Command) error) *Queue {
+	return &Queue{audit: audit, commands: Commands{slurm.Details, slurm.Cluster, slurm.Reservations, slurm.Control, slurm.HowEnded, slurm.AskAccounts}}
 }
 
 // Read implements [queue.Scheduler].
 func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
-	details, err := q.commands().Details(ctx)
+	details, err := q.commands.Details(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ask Slurm for its jobs: %w", err)
 	}
-	cluster, warnings, err := q.commands().Cluster(ctx)
+	cluster, warnings, err := q.commands.Cluster(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +81,7 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 		s.Jobs = append(s.Jobs, j)
 	}
 	queue.Sort(s.Jobs)
-	reservations, err := q.commands().Reservations(ctx)
+	reservations, err := q.commands.Reservations(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ask Slurm for its reservations: %w", err)
 	}
@@ -253,10 +225,7 @@ func (q *Queue) Log(_ context.Context, j queue.Job, path string, _ time.Time) (i
 
 // Check implements [queue.Scheduler].
 func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
-	d, ok := j.Handle.(slurm.Detail)
-	if !ok {
-		return "it was not read from Slurm"
-	}
+	d := j.Handle.(slurm.Detail)
 	for _, s := range to {
 		switch want, _ := gpusOf(d.TRESPerNode); {
 		case s.PS > 0:
@@ -296,7 +265,7 @@ func sizes(d slurm.Detail, to []data.NodeShare) (tasks int, err error) {
 
 // Ended implements [queue.Scheduler].
 func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) {
-	end, err := q.commands().HowEnded(ctx, j.ID)
+	end, err := q.commands.HowEnded(ctx, j.ID)
 	if err != nil {
 		return false, err.Error()
 	}
@@ -305,10 +274,7 @@ func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) 
 
 // Hold implements [queue.Scheduler].
 func (q *Queue) Hold(ctx context.Context, j queue.Job) error {
-	d, ok := j.Handle.(slurm.Detail)
-	if !ok {
-		return errors.New("it was not read from Slurm")
-	}
+	d := j.Handle.(slurm.Detail)
 	was, changed := original(d)
 	words := add(d.Comment, held)
 	if !changed {
@@ -389,7 +355,7 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 
 // detail reads one job again.
 func (q *Queue) detail(ctx context.Context, id string) (slurm.Detail, error) {
-	all, err := q.commands().Details(ctx)
+	all, err := q.commands.Details(ctx)
 	if err != nil {
 		return slurm.Detail{}, err
 	}
@@ -404,18 +370,10 @@ func (q *Queue) detail(ctx context.Context, id string) (slurm.Detail, error) {
 // control runs scontrol and has it written down.
 func (q *Queue) control(ctx context.Context, j queue.Job, args ...string) error {
 	c := queue.Command{Job: j.ID, Name: j.Name, Command: append([]string{"scontrol"}, args...)}
-	if q.Audit == nil {
-		q.Audit = func(queue.Command) error { return nil }
-	}
-	if err := q.Audit(c); err != nil {
-		return err
-	}
-	out, err := q.commands().Control(ctx, args...)
-	c.Answered, c.Answer = true, strings.TrimSpace(out)
-	if err != nil {
-		c.Error = err.Error()
-	}
-	return errors.Join(err, q.Audit(c))
+	return queue.Audited(q.audit, c, func() (string, error) {
+		out, err := q.commands.Control(ctx, args...)
+		return strings.TrimSpace(out), err
+	})
 }
 
 // Words of knee in the comment of a job.

@@ -24,6 +24,10 @@ type controller struct {
 	keeps *slurm.Accounts
 }
 
+func (c *controller) queue() *Queue {
+	return &Queue{commands: Commands{c.Details, c.Cluster, c.Reservations, c.Control, c.HowEnded, c.Accounts}}
+}
+
 func (c *controller) Accounts(context.Context, string) (*slurm.Accounts, error) {
 	if c.keeps == nil {
 		return nil, slurm.ErrNoAccounts
@@ -75,7 +79,7 @@ func waiting() slurm.Detail {
 func read(t *testing.T, d slurm.Detail) (*controller, *Queue, queue.Job) {
 	t.Helper()
 	c := &controller{job: d}
-	q := &Queue{Commands: c}
+	q := c.queue()
 	s, err := q.Read(t.Context())
 	if err != nil || len(s.Jobs) != 1 {
 		t.Fatalf("%+v, %v", s, err)
@@ -180,7 +184,7 @@ func TestStart(t *testing.T) {
 	c, q, j = read(t, waiting())
 	c.fail = "update JobId=7 NumNodes"
 	var said []queue.Command
-	q.Audit = func(c queue.Command) error { said = append(said, c); return nil }
+	q.audit = func(c queue.Command) error { said = append(said, c); return nil }
 	if err := q.Start(t.Context(), j, []data.NodeShare{{Node: "n9", Workers: 4}}); err == nil || slices.Contains(c.calls, "release 7") {
 		t.Errorf("an update that failed: %v, %q", err, c.calls)
 	}
@@ -188,7 +192,7 @@ func TestStart(t *testing.T) {
 		t.Errorf("audit: %+v", said)
 	}
 	c, q, j = read(t, waiting())
-	q.Audit = func(queue.Command) error { return errors.New("no space left on device") }
+	q.audit = func(queue.Command) error { return errors.New("no space left on device") }
 	if err := q.Start(t.Context(), j, nil); err == nil || len(c.calls) > 0 {
 		t.Errorf("a command that could not be written down: %v, %q", err, c.calls)
 	}
@@ -215,7 +219,7 @@ func TestLimits(t *testing.T) {
 	bob := running()
 	bob.ID, bob.User, bob.Account, bob.QOS = "8", "bob", "research", "night"
 	c.more = []slurm.Detail{bob}
-	s, err := (&Queue{Commands: c}).Read(t.Context())
+	s, err := c.queue().Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +234,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("most %d, %q", s.Jobs[0].Most, s.Warnings)
 	}
 	c.keeps = nil
-	q := &Queue{Commands: c}
+	q := c.queue()
 	for _, warnings := range []int{1, 0} { // it is said once
 		if s, err = q.Read(t.Context()); err != nil || len(s.Warnings) != warnings || len(s.Limits) > 0 {
 			t.Errorf("without accounts: %v, %q, %+v", err, s.Warnings, s.Limits)

@@ -43,7 +43,6 @@ type Machine struct {
 	Env func(string) string
 }
 
-// check is one check: its name, what it is for and how it is done.
 type check struct {
 	name, purpose string
 	look          func(context.Context, Machine) Finding
@@ -87,7 +86,6 @@ func Examine(ctx context.Context, m Machine) []Finding {
 	return out
 }
 
-// run runs a program of this machine.
 func run(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.WaitDelay = time.Second
@@ -116,7 +114,6 @@ func lastLine(s string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// firstLine returns the first line.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return strings.TrimSpace(line)

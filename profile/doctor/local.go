@@ -11,7 +11,6 @@ import (
 	"strings"
 )
 
-// processors counts the cores that a trial may use.
 func processors(context.Context, Machine) Finding {
 	n := runtime.NumCPU()
 	f := Finding{Status: Here, Found: fmt.Sprintf("%d cores, %s/%s", n, runtime.GOOS, runtime.GOARCH)}
@@ -60,7 +59,6 @@ func folder(_ context.Context, m Machine) Finding {
 	return Finding{Status: Here, Found: m.Dir + " can be written, and is written through"}
 }
 
-// gpu asks the driver for its GPUs.
 func gpu(ctx context.Context, m Machine) Finding {
 	out, err := m.Run(ctx, "nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
 	switch {

@@ -23,7 +23,6 @@ type deepspeed struct {
 	} `yaml:"zero_optimization"`
 }
 
-// accelerate is the same of a configuration file of accelerate.
 type accelerate struct {
 	FSDP struct {
 		Strategy any  `yaml:"fsdp_sharding_strategy"`

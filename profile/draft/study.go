@@ -53,7 +53,6 @@ func New(command []string, m Machine, dir string) Study {
 	return Study{Text: text, Notes: d.notes}
 }
 
-// drafting is a draft in the making.
 type drafting struct {
 	command, rendered []string
 	parts             []part
@@ -71,7 +70,6 @@ func (d *drafting) note(format string, args ...any) {
 	d.notes = append(d.notes, fmt.Sprintf(format, args...))
 }
 
-// write writes the study.
 func (d *drafting) write() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What to measure: knee profile study.yaml\njob: %s\n\n", d.job())
@@ -225,7 +223,6 @@ func (d *drafting) batch() float64 {
 	return whole / math.Max(1, workers/float64(d.modelParallel()))
 }
 
-// doublings lists 1, 2, 4 … up to n, and n.
 func doublings(n int) []int {
 	var out []int
 	for k := 1; k < n; k *= 2 {

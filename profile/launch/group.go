@@ -18,7 +18,6 @@ import (
 // defaultGrace is how long a process may take to end when asked.
 const defaultGrace = 2 * time.Second
 
-// group is the processes of one running trial.
 type group struct {
 	launcher *Local
 	trial    Trial
@@ -31,7 +30,6 @@ type group struct {
 	resident float64 // bytes, the most that one process was seen to hold; 0 if not known, or training is on GPUs
 }
 
-// process is one started process of the group.
 type process struct {
 	spec processSpec
 	cmd  *exec.Cmd
@@ -201,7 +199,6 @@ func (g *group) see(p *process) {
 	g.ended <- p
 }
 
-// readOutput reads what a process prints, line by line, to its end.
 func (g *group) readOutput(ctx context.Context, p *process, cancel context.CancelCauseFunc) {
 	take := func(line string) error {
 		g.line(ctx, p, line, cancel)
@@ -232,7 +229,6 @@ func (g *group) flush() {
 	}
 }
 
-// line handles one line of output.
 func (g *group) line(ctx context.Context, p *process, line string, cancel context.CancelCauseFunc) {
 	g.mu.Lock()
 	for _, part := range []string{"[", p.spec.name, "] ", line, "\n"} {

@@ -148,7 +148,6 @@ type kubeRun struct {
 	fatal error // why output cannot be read at all
 }
 
-// selector selects the objects of this trial.
 func (r *kubeRun) selector() kube.Selector { return kube.Selector{Labels: labelRun + "=" + r.name} }
 
 // attach takes up a trial that an earlier knee has submitted.
@@ -223,7 +222,6 @@ func (r *kubeRun) submit(ctx context.Context) error {
 	return nil
 }
 
-// createServers creates the pods of the parameter servers.
 func (r *kubeRun) createServers(ctx context.Context, pods []map[string]any, main *kube.Job) error {
 	for _, pod := range pods {
 		pod["metadata"].(map[string]any)["ownerReferences"] = ownedBy(main)

@@ -49,7 +49,6 @@ type watchedPod struct {
 	deleted bool
 }
 
-// follow sees a submitted trial through to its end.
 func (r *kubeRun) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -136,7 +135,6 @@ func (r *kubeRun) cannotRead() error {
 	return r.fatal
 }
 
-// podChanged takes a change of one pod.
 func (w *watcher) podChanged(c kube.Change[kube.Pod]) {
 	name := c.Object.Metadata.Name
 	p := w.pods[name]

@@ -38,7 +38,6 @@ const (
 	kubePSPort     = 29501
 )
 
-// kubeObjects are the objects of one trial as they are sent to the server.
 type kubeObjects struct {
 	service map[string]any // gives pods names; nil where an operator does
 	main    map[string]any
@@ -226,7 +225,6 @@ func (k *Kubernetes) pyTorchJob(name string, t Trial, s shape) (map[string]any, 
 	return o, nil
 }
 
-// jobEnv is what every pod of a Job's trial is told.
 func (k *Kubernetes) jobEnv(name string, t Trial) map[string]any {
 	env := anyMap(sharedEnv(t))
 	delete(env, "KNEE_PARENT_PID") // a process of this machine

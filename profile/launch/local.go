@@ -92,7 +92,6 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// processSpec is one process to start.
 type processSpec struct {
 	name   string // "worker 0", "ps 1"
 	rank   int    // UnknownRank where the process starts ranks of its own
@@ -146,7 +145,6 @@ func rankEnv(role string, rank, server int) map[string]string {
 	return env
 }
 
-// sharedEnv is what every process of a trial is told.
 func sharedEnv(t Trial) map[string]string {
 	env := Contract(t.Config, t.InitialBatch)
 	env["KNEE_PARENT_PID"] = strconv.Itoa(os.Getpid())

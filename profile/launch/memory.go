@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // memoryFormat is how a program writes the memory of a process or a device.
@@ -23,7 +24,7 @@ const mebi, gibi = 1 << 20, 1 << 30
 // user's writes a unit, it is taken at its word (GB is 10⁹, GiB is 2³⁰ bytes).
 // max_memory_allocated is what PyTorch's tensors took; reserved, cgroups and
 // nvidia-smi hold more than that.
-func memoryFormats() []memoryFormat {
+var memoryFormats = sync.OnceValue(func() []memoryFormat {
 	peak := `(?P<peak>[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?)`
 	device := `(?P<device>[0-9][0-9.]*)`
 	f := func(mark, expr string, bytes float64) memoryFormat {
@@ -51,7 +52,7 @@ func memoryFormats() []memoryFormat {
 		f("max_memory_allocated", `\bmax_memory_allocated\b[^0-9]{0,16}`+peak+` *(?:(?P<unit>[KMGT]i?B|B|bytes)\b|[^\w.]|$)`, 1),
 		f("eak", `(?i)\bpeak`+mem, 1), f("ax", `(?i)\bmax(?:imum)?`+mem, 1),
 	}
-}
+})
 
 // memoryReader reads the memory in lines of a trial besides what its parser
 // reads of them.

@@ -25,7 +25,6 @@ func newHeard(p Parser, t Trial, obs chan<- Observation) *heard {
 	return &heard{parser: ParserFor(p, t.Config), obs: obs}
 }
 
-// unread returns the first line that could not be read.
 func (h *heard) unread() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

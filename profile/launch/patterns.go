@@ -87,7 +87,6 @@ func patternTable() map[string][]string {
 	}
 }
 
-// newPattern returns the reader of a known format.
 func newPattern(name string) (Parser, error) {
 	exprs, ok := patternTable()[name]
 	if !ok {
@@ -108,7 +107,6 @@ func newPattern(name string) (Parser, error) {
 // Wants implements Parser.
 func (p pattern) Wants() string { return "lines as " + p.name + " prints them" }
 
-// forTrial implements [configured].
 func (p pattern) forTrial(c data.Config) Parser {
 	kinds := make([]regex, len(p.kinds))
 	for i, r := range p.kinds {

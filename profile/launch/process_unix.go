@@ -14,10 +14,8 @@ import (
 // the terminal reaches knee alone.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// terminateGroup asks every process of a group to end.
 func terminateGroup(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 
-// killGroup ends every process of a group.
 func killGroup(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }
 
 // exitCode returns the exit code of a process as a shell would give it: 128

@@ -23,7 +23,6 @@ func killGroup(group int) {
 	}
 }
 
-// exitCode returns the exit code of a process.
 func exitCode(cmd *exec.Cmd) int {
 	if cmd.ProcessState == nil {
 		return -1

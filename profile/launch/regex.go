@@ -76,7 +76,6 @@ func (r regex) Parse(line string) (Observation, bool, error) {
 	return o, true, nil
 }
 
-// forTrial implements [configured].
 func (r regex) forTrial(c data.Config) Parser {
 	r.samples = c.LocalBatch * float64(c.AccumSteps+1)
 	return r

@@ -12,7 +12,6 @@ import (
 	"knee/internal/slurm"
 )
 
-// slurmJob is one submitted trial.
 type slurmJob struct {
 	launcher *Slurm
 	trial    Trial
@@ -29,7 +28,6 @@ type slurmJob struct {
 // one each slurmTail.
 const maxHurry = 20
 
-// errBegunTwice means that a job began again from its start.
 var errBegunTwice = errors.New("the job was requeued")
 
 // follow streams what the job prints until it has ended.
@@ -146,7 +144,6 @@ func (j *slurmJob) waiting(q slurm.Job) error {
 	return &Failure{Status: status, Exit: -1, Detail: fmt.Sprintf("job %s can never run, says Slurm: %s", j.id, q.Reason)}
 }
 
-// abort cancels the job and returns why.
 func (j *slurmJob) abort(ctx context.Context, why error) error {
 	if err := j.launcher.cancel(ctx, j.id); err != nil {
 		return errors.Join(why, err)

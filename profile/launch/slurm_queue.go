@@ -25,7 +25,6 @@ type slurmQueue struct {
 	down     time.Time // since when the controller has not answered; zero if it has
 }
 
-// slurmReport is what the latest look said of one job.
 type slurmReport struct {
 	job   slurm.Job
 	known bool  // whether the controller knows the job
@@ -84,7 +83,6 @@ func (q *slurmQueue) run() {
 	}
 }
 
-// tell hands out what a look said.
 func (q *slurmQueue) tell(ids []string, jobs map[string]slurm.Job, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -42,7 +42,6 @@ func writeSlurmScript(spec data.SlurmSpec, t Trial, name string) (path string, e
 	return path, data.WriteFile(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 }
 
-// slurmScript returns the batch script of a trial.
 func slurmScript(spec data.SlurmSpec, t Trial, name string) (string, error) {
 	if len(t.Command) == 0 {
 		return "", fmt.Errorf("the study has no command to launch")
@@ -85,7 +84,6 @@ func slurmScript(spec data.SlurmSpec, t Trial, name string) (string, error) {
 	return b.String(), nil
 }
 
-// slurmDirectives are the options of a trial's job.
 func slurmDirectives(spec data.SlurmSpec, t Trial, name string, l slurmLayout) []string {
 	// In file names, % begins a field.
 	out := []string{"--job-name=" + name, "--output=" + quoteDirective(strings.ReplaceAll(t.Log, "%", "%%")), "--open-mode=append", "--no-requeue"}
@@ -129,7 +127,6 @@ func slurmTime(d time.Duration) string {
 	return fmt.Sprintf("%d-%02d:%02d:00", minutes/(24*60), minutes/60%24, minutes%60)
 }
 
-// slurmLayout says which tasks stand on which node.
 type slurmLayout struct {
 	spec    data.SlurmSpec
 	nodes   int
@@ -190,7 +187,6 @@ func (l slurmLayout) env(c data.Config) map[string]string {
 	return env
 }
 
-// run returns the lines that run the command.
 func (l slurmLayout) run(command []string) string {
 	words := make([]string, len(command))
 	for i, w := range command {
@@ -275,7 +271,6 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// quoteDirective returns s as one word of an #SBATCH line.
 func quoteDirective(s string) string {
 	if shellSafe.MatchString(s) {
 		return s

@@ -72,7 +72,6 @@ func (t *tail) read(ctx context.Context) error {
 	return nil
 }
 
-// take reads the lines that text ends.
 func (t *tail) take(ctx context.Context, text []byte) error {
 	now := time.Now()
 	_ = t.lines.split(text, func(line string) error { t.line(now, line); return nil })
@@ -80,7 +79,6 @@ func (t *tail) take(ctx context.Context, text []byte) error {
 	return t.out.heard.unread()
 }
 
-// line takes in one line.
 func (t *tail) line(at time.Time, line string) {
 	switch {
 	case strings.HasPrefix(line, markBegin):

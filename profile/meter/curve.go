@@ -20,10 +20,8 @@ type curve struct {
 	sums []curvePoint
 }
 
-// curvePoint sums observations.
 type curvePoint struct{ step, loss, gradSqr, gradVar mean }
 
-// mean is the running mean of what was reported.
 type mean struct{ sum, n float64 }
 
 func (m *mean) add(v float64) {

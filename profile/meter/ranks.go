@@ -126,7 +126,6 @@ func (r *ranks) round(rank int, seconds float64, timed bool) (float64, bool) {
 	return sum / n, true
 }
 
-// times lists the ranks in order.
 func (r *ranks) times() []RankTime {
 	var out []RankTime
 	for _, t := range r.sums {

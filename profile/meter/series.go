@@ -2,7 +2,6 @@ package meter
 
 import "math"
 
-// mostBatches bounds what a series keeps.
 const mostBatches = 1024
 
 // batch is the sum over some consecutive steps.
@@ -70,7 +69,6 @@ func merged(bs []batch, k int) []batch {
 	return out
 }
 
-// summary is what batches come to.
 func summary(bs []batch) (steps int, mean, sd, sync float64) {
 	var all batch
 	for _, b := range bs {

@@ -119,7 +119,6 @@ func (a *address) hide(u *url.URL) {
 	a.secrets = slices.DeleteFunc(a.secrets, func(s string) bool { return s == "" })
 }
 
-// clean takes the passwords out of a text.
 func (a *address) clean(text string) string {
 	for _, s := range a.secrets {
 		text = strings.ReplaceAll(text, s, "xxxxx")

@@ -13,7 +13,6 @@ import (
 	"gorm.io/gorm"
 )
 
-// mysqlBackend is a MySQL or MariaDB server.
 func mysqlBackend() backend {
 	return backend{
 		open:      openMySQL,

@@ -146,7 +146,6 @@ func (d *Database) await(ctx context.Context, away func(error), do func() error)
 	}
 }
 
-// connect opens the database and makes the tables.
 func (d *Database) connect(s *data.Study) error {
 	beside := func(path string) string {
 		if filepath.IsAbs(path) {
@@ -176,7 +175,6 @@ func (d *Database) connect(s *data.Study) error {
 	return nil
 }
 
-// unreached is the error of a connection that could not be made.
 func (d *Database) unreached(err error) error {
 	if d.address.backend.temporary(err) {
 		return d.address.wrap("cannot be reached", err, ErrUnreachable)
@@ -314,7 +312,6 @@ func (o *outage) count(err, final error) error {
 	return o.last
 }
 
-// over notes that there was an answer.
 func (o *outage) over() {
 	if !o.since.IsZero() {
 		*o = outage{ended: time.Now()}

@@ -115,7 +115,6 @@ func (d *Database) findStudy(s *data.Study, o Options) error {
 	return err
 }
 
-// findOrMake is the transaction of findStudy.
 func (d *Database) findOrMake(tx *gorm.DB, s *data.Study, o Options) error {
 	name := d.address.study
 	if name == "" {

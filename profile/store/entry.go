@@ -35,14 +35,12 @@ type entry struct {
 	Sum string `json:"sum,omitempty"` // see seal
 }
 
-// result returns what an entry says that a trial came to.
 func (e entry) result(at data.Source) Result {
 	m := *e.Measurement
 	m.Source = at
 	return Result{Trial: e.Trial, Measurement: m, Curve: decodeCurve(m.Job, e.Trial, e.Curve), Queued: time.Duration(e.Queued * float64(time.Second))}
 }
 
-// endEntry is the entry of a trial that ended.
 func endEntry(r Result) entry {
 	return entry{Event: "end", Trial: r.Trial, Measurement: &r.Measurement, Curve: encodeCurve(r.Curve), Queued: r.Queued.Seconds()}
 }

@@ -126,7 +126,6 @@ func (j *Journal) mend(text []byte, r *reader) error {
 	return j.rewrite(r.kept)
 }
 
-// rewrite replaces the content of the file.
 func (j *Journal) rewrite(text []byte) error {
 	_, err := j.file.WriteAt(text, 0)
 	if err == nil {
@@ -322,7 +321,6 @@ func freeName(path, kind string) string {
 	}
 }
 
-// lockJournal takes the lock of a journal.
 func lockJournal(f *os.File) error {
 	err := filelock.Lock(f)
 	if errors.Is(err, filelock.ErrLocked) {

@@ -124,7 +124,6 @@ func (r *reader) part(line []byte, number int) (what string, err error) {
 	return r.event(e, data.Source{File: r.path, Line: number}), nil
 }
 
-// head takes in the first line.
 func (r *reader) head(line []byte, e entry, number int) (what string, err error) {
 	at := data.Source{File: r.path, Line: number}
 	if e.Version > journalVersion || e.Study == nil {
@@ -212,7 +211,6 @@ func (r *reader) place(c data.Config) {
 	}
 }
 
-// said sums up the damage.
 func (r *reader) said() string {
 	n := len(r.damage)
 	if n == 0 {
@@ -224,7 +222,6 @@ func (r *reader) said() string {
 	return fmt.Sprintf("%d places are damaged and left out or repaired, the first at line %d: %s", n, r.first, r.damage[0])
 }
 
-// snapshot returns what was read.
 func (r *reader) snapshot() *Snapshot {
 	s := &Snapshot{Run: r.run, Results: byNumber(r.results)}
 	for _, id := range slices.Sorted(maps.Keys(r.running)) {

@@ -29,7 +29,6 @@ func (s *outbox) path() string {
 	return s.prefix + "-" + s.owner[strings.LastIndexByte(s.owner, ' ')+1:] + ".jsonl"
 }
 
-// keep writes an entry through to the disk.
 func (s *outbox) keep(e entry) error {
 	if s.file == nil {
 		f, err := os.OpenFile(s.path(), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o644)
@@ -48,7 +47,6 @@ func (s *outbox) keep(e entry) error {
 	return nil
 }
 
-// holds reports whether something of a trial is kept.
 func (s *outbox) holds(trial int) bool {
 	for _, e := range s.kept {
 		if e.Trial == trial {

@@ -16,7 +16,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // sealPattern matches the end of a sealed line.
 var sealPattern = regexp.MustCompile(`,"sum":"[0-9a-f]{8}"\}`)
 
-// sealLength is how long that is.
 const sealLength = len(`,"sum":"01234567"}`)
 
 // seal returns the line of an entry, without a line feed, with a checksum over

@@ -26,14 +26,12 @@ type push struct {
 	Sync     float64 // seconds its previous exchange took
 }
 
-// reply is what a server returns.
 type reply struct {
 	Parameters           vector
 	Loss, SumSqr, SqrSum float64 // ps-sync: over all workers; SqrSum of the slice
 	Last                 bool    // ps-async: the worker shall push no more
 }
 
-// newPSClient connects this worker to all servers.
 func newPSClient(g *group) (*psClient, error) {
 	c := &psClient{o: g.o, pushes: make([]push, g.o.PS), replies: make([]reply, g.o.PS), sync: math.NaN()}
 	for j, addr := range g.o.PSHosts {

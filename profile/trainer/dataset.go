@@ -30,7 +30,6 @@ type dataset struct {
 	src     rand.PCG
 }
 
-// batch is n samples.
 type batch struct {
 	n      int
 	x      []float64 // n × inputs
@@ -49,12 +48,10 @@ func newDataset(inputs int, seed int64) *dataset {
 	return d
 }
 
-// newBatch returns room for n samples.
 func (d *dataset) newBatch(n int) *batch {
 	return &batch{n: n, x: make([]float64, n*d.inputs), labels: make([]int, n)}
 }
 
-// fill replaces b by samples first, first+1, ….
 func (d *dataset) fill(b *batch, first int64) {
 	rng := rand.New(&d.src)
 	for i := range b.n {

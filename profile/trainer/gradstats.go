@@ -33,7 +33,6 @@ func (a *movingAverage) add(v float64) {
 	a.weight = smoothing*a.weight + (1 - smoothing)
 }
 
-// value returns the average, NaN before the first value.
 func (a *movingAverage) value() float64 { return a.sum / a.weight }
 
 // gradStats smooths the statistics of the gradients of a job, or in ps-async
@@ -50,7 +49,6 @@ type gradStats struct {
 	sqr, v  movingAverage
 }
 
-// newGradStats returns the statistics for updates of count samples.
 func newGradStats(count int, initial float64) *gradStats {
 	return &gradStats{count: count, initial: initial}
 }

@@ -208,7 +208,7 @@ func TestMovingAverageIsUnbiasedFromTheStart(t *testing.T) {
 
 func TestRecordLeavesOutUnknown(t *testing.T) {
 	var b bytes.Buffer
-	r := record{step: 3, stepTime: 0.5, syncTime: math.NaN(), loss: math.Inf(1), gradSqr: math.NaN(), gradVar: 2}
+	r := record{Step: 3, StepTime: 0.5, SyncTime: known(math.NaN()), Loss: known(math.Inf(1)), GradSqr: known(math.NaN()), GradVar: 2}
 	if err := r.print(&b); err != nil || b.String() != "knee: {\"step\":3,\"step_time_s\":0.5,\"grad_var\":2}\n" {
 		t.Errorf("printed %q, %v", b.String(), err)
 	}

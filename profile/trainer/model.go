@@ -59,10 +59,8 @@ func newModel(name string, messageBytes int64) (*model, error) {
 	return m, nil
 }
 
-// bytes returns the size of a gradient on the wire.
 func (m *model) bytes() int64 { return int64(m.size) * 8 }
 
-// inputs returns the number of inputs.
 func (m *model) inputs() int { return m.layers[0].in }
 
 // initial returns the parameters training starts from: weights by He et al.
@@ -80,7 +78,6 @@ func (m *model) initial(seed int64) []float64 {
 	return p
 }
 
-// reserve makes room for the activations of n samples.
 func (m *model) reserve(n int) {
 	for i := range m.layers {
 		l := &m.layers[i]

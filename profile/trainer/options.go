@@ -133,7 +133,6 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 	fs.Float64Var(&o.InitialBatch, "initial-batch", o.InitialBatch, "global batch that gradient variance is reported at; 0 is the job's own")
 }
 
-// setDefaults replaces zero values by their documented defaults.
 func (o *Options) setDefaults() {
 	def(&o.Role, Worker)
 	def(&o.Workers, 1)
@@ -151,7 +150,6 @@ func def[T comparable](v *T, d T) {
 	}
 }
 
-// validate reports the first option that makes no sense, after setDefaults.
 func (o *Options) validate() error {
 	check := func(ok bool, name string, found any, want string) error {
 		if ok {
@@ -194,7 +192,6 @@ const maxMessage = 1 << 29
 // microBatch returns the samples of one micro-step over all workers.
 func (o *Options) microBatch() int { return int(math.Round(float64(o.Workers) * o.LocalBatch)) }
 
-// globalBatch returns the samples of one step over all workers.
 func (o *Options) globalBatch() int { return o.microBatch() * (o.AccumSteps + 1) }
 
 // share returns the samples of one micro-step that are worker rank's, as an
@@ -228,7 +225,6 @@ func (o *Options) learningRate(batch int) float64 {
 	return baseRate * min(math.Sqrt(float64(batch)/referenceBatch), maxRateScale)
 }
 
-// name returns what a rank is called: "worker 2", "server 0".
 func (o *Options) name(rank int) string {
 	if rank >= o.Workers {
 		return fmt.Sprintf("server %d", rank-o.Workers)

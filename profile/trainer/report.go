@@ -7,43 +7,31 @@ import (
 	"math"
 )
 
-// record is one optimizer step as it is printed. NaN means not known.
+// record is one optimizer step as it is printed, without what is not known.
 type record struct {
-	step     int
-	stepTime float64 // seconds
-	syncTime float64 // seconds
-	loss     float64
-	gradSqr  float64
-	gradVar  float64
+	Step     int   `json:"step"`
+	StepTime known `json:"step_time_s,omitzero"`
+	SyncTime known `json:"sync_time_s,omitzero"`
+	Loss     known `json:"loss,omitzero"`
+	GradSqr  known `json:"grad_sqr,omitzero"`
+	GradVar  known `json:"grad_var,omitzero"`
 }
 
-// MarshalJSON leaves out what is not known: JSON has no NaN.
-func (r record) MarshalJSON() ([]byte, error) {
-	known := func(v float64) *float64 {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil
-		}
-		return &v
-	}
-	return json.Marshal(struct {
-		Step     int      `json:"step"`
-		StepTime *float64 `json:"step_time_s,omitempty"`
-		SyncTime *float64 `json:"sync_time_s,omitempty"`
-		Loss     *float64 `json:"loss,omitempty"`
-		GradSqr  *float64 `json:"grad_sqr,omitempty"`
-		GradVar  *float64 `json:"grad_var,omitempty"`
-	}{r.step, known(r.stepTime), known(r.syncTime), known(r.loss), known(r.gradSqr), known(r.gradVar)})
-}
+// known is a number that JSON can hold; NaN is not known.
+type known float64
+
+// IsZero tells package json what to leave out.
+func (k known) IsZero() bool { return math.IsNaN(float64(k)) || math.IsInf(float64(k), 0) }
 
 // print writes the line a profiler looks for, in one write so that a reader
 // of the pipe never sees half of it.
 func (r record) print(w io.Writer) error {
 	b, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("report of step %d: %w", r.step, err)
+	if err == nil {
+		_, err = fmt.Fprintf(w, "knee: %s\n", b)
 	}
-	if _, err := fmt.Fprintf(w, "knee: %s\n", b); err != nil {
-		return fmt.Errorf("printing step %d: %w", r.step, err)
+	if err != nil {
+		return fmt.Errorf("printing step %d: %w", r.Step, err)
 	}
 	return nil
 }

@@ -78,7 +78,6 @@ func (g *group) lead(master string) (data net.Listener, next string, err error) 
 	return data, said[0].Addr, nil
 }
 
-// follow is the other ranks' side.
 func (g *group) follow(master string) (data net.Listener, next string, err error) {
 	l, err := g.connect(master, 0)
 	if err != nil {
@@ -147,7 +146,6 @@ func (r *ring) allReduce(v []float64) error {
 	return nil
 }
 
-// segment returns the i-th of size slices of v, i taken around the ring.
 func (r *ring) segment(v []float64, i int) []float64 {
 	k := r.o.Workers
 	lo, hi := slice(len(v), k, ((i%k)+k)%k)

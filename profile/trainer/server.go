@@ -11,7 +11,6 @@ import (
 	"knee/data"
 )
 
-// server holds one slice of the parameters and applies the workers' pushes.
 type server struct {
 	g       *group
 	params  []float64
@@ -69,7 +68,6 @@ func (s *server) serve() error {
 	}
 }
 
-// receive reads the push of one worker.
 func (s *server) receive(rank int) error {
 	p := &s.pushes[rank]
 	*p = push{Gradient: p.Gradient[:0]}
@@ -122,7 +120,6 @@ func (s *server) serveAsync() error {
 	})
 }
 
-// update applies one worker's push at once and prepares the answer.
 func (s *server) update(rank int, answer *reply) error {
 	rate := s.g.o.learningRate(s.g.o.updateBatch(rank))
 	s.mu.Lock()
@@ -147,8 +144,8 @@ func (s *server) update(rank int, answer *reply) error {
 func (s *server) report(p push) error {
 	now := time.Now()
 	r := record{
-		step: s.count, stepTime: now.Sub(s.last).Seconds(), syncTime: p.Sync / float64(len(s.workers)),
-		loss: p.Tally.Loss, gradSqr: p.Tally.GradSqr, gradVar: p.Tally.GradVar,
+		Step: s.count, StepTime: known(now.Sub(s.last).Seconds()), SyncTime: known(p.Sync / float64(len(s.workers))),
+		Loss: known(p.Tally.Loss), GradSqr: known(p.Tally.GradSqr), GradVar: known(p.Tally.GradVar),
 	}
 	s.last = now
 	if s.out == nil {
@@ -157,10 +154,8 @@ func (s *server) report(p push) error {
 	return r.print(s.out)
 }
 
-// descend takes one step of gradient descent.
 func descend(params, grad []float64, rate float64) { floats.AddScaled(params, -rate, grad) }
 
-// squaredNorm returns |v|².
 func squaredNorm(v []float64) float64 { return floats.Dot(v, v) }
 
 // concurrently calls f(0) to f(n−1) at once and returns the first error as

@@ -36,7 +36,6 @@ type synchronizer interface {
 	close() error
 }
 
-// alone is the synchronizer of a job of one worker.
 type alone struct{ o *Options }
 
 func (a alone) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
@@ -46,10 +45,8 @@ func (a alone) synchronize(step int64, params, grad []float64, t tally) (outcome
 
 func (a alone) close() error { return nil }
 
-// isLast reports whether a step is the job's last one.
 func (o *Options) isLast(step int64) bool { return o.Steps > 0 && step >= int64(o.Steps) }
 
-// worker computes gradients.
 type worker struct {
 	o      *Options
 	m      *model
@@ -107,8 +104,8 @@ func (w *worker) run(ctx context.Context, s synchronizer, enter func(int64)) err
 		}
 		now := time.Now()
 		if w.out != nil {
-			r := record{step: int(step), stepTime: now.Sub(start).Seconds(), syncTime: out.sync.Seconds(), loss: out.loss}
-			r.gradSqr, r.gradVar = w.stats.values()
+			sqr, v := w.stats.values()
+			r := record{Step: int(step), StepTime: known(now.Sub(start).Seconds()), SyncTime: known(out.sync.Seconds()), Loss: known(out.loss), GradSqr: known(sqr), GradVar: known(v)}
 			if err := r.print(w.out); err != nil {
 				return err
 			}
