@@ -81,9 +81,9 @@ func (p *prepared) why(i int, at place.Placed, t marginalSlopes, free map[string
 	case t.next <= 0:
 		text += ", which the objective does not reward"
 	case free[o.Use.GPUType] < to.Use.GPUs-o.Use.GPUs:
-		text += fmt.Sprintf(", but all %s that are left gain more elsewhere", o.Use.GPUType)
-		if free[o.Use.GPUType] > 0 {
-			text += fmt.Sprintf(" or are too few (%d free)", free[o.Use.GPUType])
+		text += fmt.Sprintf(", but the other jobs make more of the %s", o.Use.GPUType)
+		if n := free[o.Use.GPUType]; n > 0 {
+			text += fmt.Sprintf(", and %d free are too few", n)
 		}
 	default:
 		text += ", but its cores, memory or nodes are taken"
