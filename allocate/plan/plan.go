@@ -116,9 +116,7 @@ func (p *prepared) decided(i int, at place.Placed, free map[string]int, best sol
 		out.Finish = shift(out.Finish, r)
 		out.Cost = shift(out.Cost, r*o.Answer.PricePerHour/3600)
 	}
-	t := p.marginalSlopes(i, at)
-	out.MarginalGain = data.MarginalGain{Last: finite(t.last), Next: finite(t.next)}
-	out.Reason = p.why(i, at, t, free)
+	out.Reason, out.MarginalGain = p.why(i, at, free)
 	return out
 }
 
