@@ -130,8 +130,8 @@ type NodeShare struct {
 	PS      int    `json:"ps"`
 }
 
-// MarginalGain is the gain in the objective per share of the dominant
-// resource: of the last unit the job got, and of the next it would get.
+// MarginalGain is the gain in the objective per worker: of the last step of
+// workers the job got, and of the next it would get.
 type MarginalGain struct {
 	Last float64 `json:"last"`
 	Next float64 `json:"next"`

@@ -37,7 +37,11 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	for i := range p.Jobs {
 		j := p.planned(i, placed[i], free, best)
 		if o, ok := p.occupants[i]; ok {
-			out.Utilization.GPUsUsed += j.Workers
+			for _, s := range o.nodes { // nodes that are to be cleared do not count
+				if n := slices.IndexFunc(p.Cluster.Nodes, func(n data.Node) bool { return n.Name == s.Node && !n.Drained }); n >= 0 {
+					out.Utilization.GPUsUsed += s.Workers
+				}
+			}
 			ws.add(j.Name, occupied, o.why)
 		}
 		from := len(ws.list)
@@ -112,9 +116,7 @@ func (p *prepared) decided(i int, at place.Placed, free map[string]int, best sol
 		out.Finish = shift(out.Finish, r)
 		out.Cost = shift(out.Cost, r*o.Answer.PricePerHour/3600)
 	}
-	t := p.marginalSlopes(i, at)
-	out.MarginalGain = data.MarginalGain{Last: finite(t.last), Next: finite(t.next)}
-	out.Reason = p.why(i, at, t, free)
+	out.Reason, out.MarginalGain = p.why(i, at, free)
 	return out
 }
 

@@ -28,7 +28,6 @@ type prepared struct {
 	infeasible map[int]string // by job: why it cannot be planned
 	occupants  map[int]occupant
 	lost       map[int]string // by job: the missing node it ran on
-	capacity   *allocate.Capacity
 	fit        *clusterFit
 	tables     tables
 	slots      int // worker slots that an equal share is a part of
@@ -107,7 +106,6 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 		}
 		return nil, e
 	}
-	p.capacity = allocate.NewCapacity(p.state.Cluster)
 	return p, nil
 }
 

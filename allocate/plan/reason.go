@@ -5,99 +5,42 @@ import (
 	"math"
 	"time"
 
-	"knee/allocate"
 	"knee/allocate/place"
+	"knee/data"
 )
 
-// marginalSlopes are the edges of a job's option table on both sides of what it
-// got: what its last unit gained and what the next would gain, per dominant
-// share, and from and to where. An index is −1 where there is no such edge.
-type marginalSlopes struct {
-	last, next float64
-	from, to   int
-}
-
-// marginalSlopes looks among the options of the GPU type the job got, which is
-// where "one more" lies.
-func (p *prepared) marginalSlopes(i int, at place.Placed) marginalSlopes {
-	j := p.state.Jobs[i]
-	shareOf := func(u allocate.Use) float64 {
-		var v [allocate.MaxDims]float64
-		return p.capacity.Shares(&v, p.capacity.Dims(u.GPUType), &u)
-	}
-	o := at.Option
-	share := shareOf(o.Use)
-	t := marginalSlopes{last: marginal(o.Value-j.Idle, share), next: math.Inf(-1), from: allocate.None, to: allocate.None}
-	for n, x := range j.Options {
-		if x.Use.GPUType != o.Use.GPUType || x.Use.GPUs == o.Use.GPUs {
-			continue
-		}
-		d := shareOf(x.Use) - share
-		if d < 0 {
-			if m := marginal(o.Value-x.Value, -d); m < t.last {
-				t.last, t.from = m, n
-			}
-		} else if m := marginal(x.Value-o.Value, d); d > 0 && m > t.next {
-			t.next, t.to = m, n
-		}
-	}
-	if t.to == allocate.None {
-		t.next = 0
-	}
-	return t
-}
-
-// marginal is gain per share; a gain that costs nothing beats all others.
-func marginal(gain, share float64) float64 {
-	switch {
-	case share > 0:
-		return gain / share
-	case gain > 0:
-		return math.Inf(1)
-	}
-	return math.Inf(-1)
-}
-
 // why explains an allocation: what the last workers brought, and why there
-// are no more.
-func (p *prepared) why(i int, at place.Placed, t marginalSlopes, free map[string]int) string {
+// are no more; with the gain of both per worker.
+func (p *prepared) why(i int, at place.Placed, free map[string]int) (text string, gain data.MarginalGain) {
 	o, j := at.Option, p.state.Jobs[i]
-	text := fmt.Sprintf("%d × %s is its smallest allocation", o.Use.GPUs, o.Use.GPUType)
-	if t.from != allocate.None {
-		from := j.Options[t.from]
-		text = fmt.Sprintf("going from %d to %d × %s %s", from.Use.GPUs, o.Use.GPUs, o.Use.GPUType,
-			change("raised", "lowered", "its goodput", from.Answer.Goodput.Mean, o.Answer.Goodput.Mean))
-	} else if p.hasSmaller(i, o) {
-		text = fmt.Sprintf("%d × %s is worth most per GPU as a whole", o.Use.GPUs, o.Use.GPUType)
+	_, down, up := edges(j.Options, o.Use.GPUType, o.Use.GPUs)
+	if last := len(down) - 1; last >= 0 {
+		s := down[last]
+		gain.Last = finite(s.Gain)
+		text = fmt.Sprintf("going from %d to %d × %s %s", s.From, s.To, o.Use.GPUType, change("raised", "lowered", "its goodput", s.Before, s.Goodput))
+	} else {
+		gain.Last = finite((o.Value - j.Idle) / float64(max(1, o.Use.GPUs)))
+		text = fmt.Sprintf("%d × %s is its smallest allocation", o.Use.GPUs, o.Use.GPUType)
 	}
-	if t.to == allocate.None {
-		return text + "; it has no larger option"
+	if len(up) == 0 {
+		return text + "; it has no larger option", gain
 	}
-	to := j.Options[t.to]
-	text += fmt.Sprintf("; %d %s", to.Use.GPUs, change("would raise", "would lower", "it", o.Answer.Goodput.Mean, to.Answer.Goodput.Mean))
-	switch {
-	case t.next <= 0 && to.Answer.Goodput.Mean > o.Answer.Goodput.Mean && o.Keeps:
+	next := up[0]
+	gain.Next = finite(next.Gain)
+	text += fmt.Sprintf("; %d %s", next.To, change("would raise", "would lower", "it", o.Answer.Goodput.Mean, next.Goodput))
+	switch n := free[o.Use.GPUType]; {
+	case next.Gain <= 0 && next.Goodput > o.Answer.Goodput.Mean && o.Keeps:
 		text += ", which is not worth the restart"
-	case t.next <= 0:
+	case next.Gain <= 0:
 		text += ", which the objective does not reward"
-	case free[o.Use.GPUType] < to.Use.GPUs-o.Use.GPUs:
-		text += fmt.Sprintf(", but all %s that are left gain more elsewhere", o.Use.GPUType)
-		if free[o.Use.GPUType] > 0 {
-			text += fmt.Sprintf(" or are too few (%d free)", free[o.Use.GPUType])
-		}
-	default:
+	case n >= next.To-o.Use.GPUs:
 		text += ", but its cores, memory or nodes are taken"
+	case n > 0:
+		text += fmt.Sprintf(", but the other jobs make more of the %s, and %d free are too few", o.Use.GPUType, n)
+	default:
+		text += fmt.Sprintf(", but the other jobs make more of the %s", o.Use.GPUType)
 	}
-	return text
-}
-
-func (p *prepared) hasSmaller(i int, o allocate.Option) bool {
-	for _, x := range p.state.Jobs[i].Options {
-		if x.Use.GPUType == o.Use.GPUType && x.Use.GPUs < o.Use.GPUs {
-			return true
-		}
-	}
-	return false
+	return text, gain
 }
 
 // whyPaused explains why a job gets nothing.

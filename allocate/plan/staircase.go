@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -25,6 +24,7 @@ type Step struct {
 	From, To int     // workers before and after
 	Gain     float64 // of the objective's value, per worker; never more than that of the step before on the same side of where the plan stops
 	Given    bool    // by the plan
+	Before   float64 // samples/s with From workers
 	Goodput  float64 // samples/s with To workers
 }
 
@@ -57,69 +57,61 @@ func (p *prepared) staircases(plan *data.Plan) ([]Staircase, error) {
 			return nil, fmt.Errorf("allocate: the plan has job %q, which the problem does not have", j.Name)
 		}
 		if j.Workers > 0 {
-			out = append(out, staircase(j, p.state.Jobs[i].Options))
+			s := Staircase{Job: j.Name, GPUType: j.GPUType, Workers: j.Workers}
+			least, down, up := edges(p.state.Jobs[i].Options, j.GPUType, j.Workers)
+			s.Least, s.Steps = least, down
+			for _, step := range up {
+				if step.Gain > 0 {
+					s.Steps = append(s.Steps, step)
+				}
+			}
+			out = append(out, s)
 		}
 	}
 	return out, nil
 }
 
-// staircase is that of one job that got something.
-func staircase(j data.PlannedJob, options []allocate.Option) Staircase {
-	s := Staircase{Job: j.Name, GPUType: j.GPUType, Workers: j.Workers}
-	best := bestBySize(options, j.GPUType)
-	if len(best) == 0 {
-		return s
+// edges are the steps of a job on one GPU type, from its smallest option down from
+// what it got, and up from there; there are none if it has no option of the type.
+func edges(options []allocate.Option, gpuType string, workers int) (least int, down, up []Step) {
+	var best []*allocate.Option // of every number of workers the one worth most, ascending
+	for n := range options {
+		o := &options[n]
+		if o.Use.GPUType != gpuType || o.Value-o.Value != 0 {
+			continue
+		}
+		at, known := slices.BinarySearchFunc(best, o.Use.GPUs, func(b *allocate.Option, w int) int { return b.Use.GPUs - w })
+		if !known {
+			best = slices.Insert(best, at, o)
+		} else if o.Value > best[at].Value {
+			best[at] = o
+		}
 	}
-	s.Least = best[0].Use.GPUs
+	if len(best) == 0 {
+		return 0, nil, nil
+	}
 	got := 0
 	for n, o := range best {
-		if o.Use.GPUs <= j.Workers {
+		if o.Use.GPUs <= workers {
 			got = n
 		}
 	}
-	s.Steps = steps(best[:got+1], true, true)
-	s.Steps = append(s.Steps, steps(best[got:], false, false)...)
-	return s
+	return best[0].Use.GPUs, steps(best[:got+1], true), steps(best[got:], false)
 }
 
-// bestBySize returns, of the options of one GPU type, the one worth most for
-// every number of workers, ascending.
-func bestBySize(options []allocate.Option, gpuType string) []allocate.Option {
-	at := map[int]int{}
-	var out []allocate.Option
-	for _, o := range options {
-		if o.Use.GPUType != gpuType || math.IsNaN(o.Value) || math.IsInf(o.Value, 0) {
-			continue
-		}
-		k, known := at[o.Use.GPUs]
-		switch {
-		case !known:
-			at[o.Use.GPUs] = len(out)
-			out = append(out, o)
-		case o.Value > out[k].Value:
-			out[k] = o
-		}
-	}
-	slices.SortFunc(out, func(a, b allocate.Option) int { return cmp.Compare(a.Use.GPUs, b.Use.GPUs) })
-	return out
-}
-
-// steps are the edges of the upper concave envelope from the first option on:
-// to the last one if toEnd, else for as long as they gain.
-func steps(options []allocate.Option, given, toEnd bool) []Step {
+// steps are the edges of the upper concave envelope from the first option to
+// the last.
+func steps(options []*allocate.Option, given bool) []Step {
 	var out []Step
 	for from := 0; from+1 < len(options); {
 		to, gain := allocate.None, math.Inf(-1)
 		for n := from + 1; n < len(options); n++ {
-			g := (options[n].Value - options[from].Value) / float64(options[n].Use.GPUs-options[from].Use.GPUs)
-			if g >= gain {
+			if g := (options[n].Value - options[from].Value) / float64(options[n].Use.GPUs-options[from].Use.GPUs); g >= gain {
 				to, gain = n, g
 			}
 		}
-		if gain <= 0 && !toEnd {
-			break
-		}
-		out = append(out, Step{From: options[from].Use.GPUs, To: options[to].Use.GPUs, Gain: gain, Given: given, Goodput: options[to].Answer.Goodput.Mean})
+		out = append(out, Step{From: options[from].Use.GPUs, To: options[to].Use.GPUs, Gain: gain, Given: given,
+			Before: options[from].Answer.Goodput.Mean, Goodput: options[to].Answer.Goodput.Mean})
 		from = to
 	}
 	return out

@@ -96,37 +96,56 @@ func (t *tables) add(i int, job data.Job, o oracle, in *clusterFit) *table {
 	return made
 }
 
+// mostPredictions is up to how many shapes all are predicted: a second or two
+// of work. Beyond it jobs are many, and few sizes of each are enough.
+const mostPredictions = 20_000
+
 // fill predicts the shapes of all tables, on all processors: every one, or of
-// very many those that matter.
+// very many the coarse ones.
 func (t *tables) fill() {
+	all := 0
+	for _, x := range t.list {
+		all += len(x.shapes)
+	}
 	type cell struct {
 		of *table
-		n  int // −1: a sample
+		n  int
 	}
 	var cells []cell
 	for _, x := range t.list {
-		for n := range x.shapes {
-			cells = append(cells, cell{x, n})
-		}
-	}
-	if len(cells) > mostPredictions && len(t.list) > 1 {
-		cells = cells[:0]
-		for _, x := range t.list {
-			cells = append(cells, cell{x, -1})
+		for n, coarse := range x.coarse() {
+			if coarse || all <= mostPredictions || len(t.list) == 1 {
+				cells = append(cells, cell{x, n})
+			}
 		}
 	}
 	_ = parallel.Each(len(cells), 8, func() func(int) error {
 		return func(i int) error {
-			x := cells[i].of
-			ask := func(n int) { x.answers[n], x.errs[n] = t.cache.answer(x.job, x.oracle, x.shapes[n]) }
-			if n := cells[i].n; n >= 0 {
-				ask(n)
-			} else {
-				x.sample(ask)
-			}
+			x, n := cells[i].of, cells[i].n
+			x.answers[n], x.errs[n] = t.cache.answer(x.job, x.oracle, x.shapes[n])
 			return nil
 		}
 	})
+}
+
+// coarse tells, for every shape, whether its number of workers is a power of two,
+// three halves of one, or the first or last of its GPU type and mode. Between
+// such sizes a concave power of the workers lies at most 0.6 % above the chord.
+func (x *table) coarse() []bool {
+	out := make([]bool, len(x.shapes))
+	round := func(w int) bool { return w&(w-1) == 0 }
+	for from := 0; from < len(x.shapes); {
+		first, to := x.shapes[from], from
+		for to < len(x.shapes) && x.shapes[to].GPUType == first.GPUType && x.shapes[to].Mode == first.Mode {
+			to++
+		}
+		for n := from; n < to; n++ {
+			w := x.shapes[n].Workers
+			out[n] = round(w) || w%3 == 0 && round(w/3) || w == first.Workers || w == x.shapes[to-1].Workers
+		}
+		from = to
+	}
+	return out
 }
 
 // smallest is the smallest allocation that can be predicted, on the first GPU

@@ -25,8 +25,8 @@ const (
 	gone         kind = "ran on nodes that the cluster does not have and are placed anew"
 	fellBack     kind = "get less than was chosen for them, as no nodes are free in that shape"
 	unknownNow   kind = "change from an allocation whose speed is extrapolated or unknown, and with it what the change gains"
-	extrapolated kind = "get an allocation whose speed is extrapolated; worth profiling"
-	uncertain    kind = "get an allocation whose speed is uncertain by more than half; worth profiling"
+	extrapolated kind = "get an allocation whose speed is extrapolated"
+	uncertain    kind = "get an allocation whose speed is uncertain by more than half"
 	late         kind = "are expected to miss their deadlines"
 )
 

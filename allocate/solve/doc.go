@@ -6,7 +6,7 @@
 // resource. It differs in four ways. Steps are edges of the upper concave
 // envelope of a job's options, so that a jump worth taking whole (1 to 4
 // GPUs, one node to two) is seen; a GPU type that runs out ends only the
-// steps that need it; a local search and a bounded branch and bound repair
-// what greedy steps leave; and the Lagrangian dual of the same problem says
+// steps that need it; a dynamic program, the prices of the Lagrangian dual and a
+// bounded branch and bound find what greedy steps miss; and the dual says
 // how far from the best possible value the choice can be at most.
 package solve

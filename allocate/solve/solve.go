@@ -9,16 +9,13 @@ import (
 	"knee/data"
 )
 
-// MarginalGain is the policy of this package: give the next unit to the job
-// that gains most per share of its dominant resource, then repair. See the
-// package comment for what it takes from Optimus and where it differs.
+// MarginalGain is the policy of this package; see the package comment.
 //
 // A job that can start at its minimum together with all others is not
 // paused in favour of another; only when the minimums do not all fit do jobs
 // wait, those with the least value per share first.
 type MarginalGain struct {
-	// Greedy stops after the marginal-gain steps: no local search, no
-	// branch and bound. For comparison with the published algorithm.
+	// Greedy stops after the marginal-gain steps, as the published algorithm.
 	Greedy bool
 }
 

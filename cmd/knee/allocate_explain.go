@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"knee/allocate/plan"
 	"knee/allocate/policy"
@@ -26,25 +25,33 @@ func (a *app) explain(made *data.Plan, names []string, out format) error {
 		}
 		j := made.Jobs[at]
 		jobs = append(jobs, j)
-		t.add(name, "action", string(j.Action))
-		if j.Workers > 0 {
-			t.add(name, "gets", sizeText(j)+" on "+nodesText(j.Placement))
-			t.add(name, "batch", batchText(j))
-			t.add(name, "goodput", between(j.Goodput, number)+" samples/s")
+		say := func(what, is string) {
+			if is != "" {
+				t.add(name, what, is)
+			}
 		}
-		t.add(name, "reason", j.Reason)
+		say("action", string(j.Action))
+		if j.Workers > 0 {
+			say("gets", sizeText(j)+" on "+nodesText(j.Placement))
+			say("batch", batchText(j))
+			say("goodput, samples/s", goodputText(j))
+		}
+		if j.Finish.Mean > 0 {
+			say("finish in", between(j.Finish, seconds))
+		}
+		say("reason", j.Reason)
 		if w := j.Worth; w != nil {
-			t.add(name, "worth", fmt.Sprintf("%s more than getting nothing; its place costs %s at the prices of the plan", number(w.Value), number(w.Cost)))
+			say("worth", fmt.Sprintf("%s more than if it waited; others would make %s of its place", number(w.Value), number(w.Cost)))
 		}
 		for _, w := range j.Warnings {
-			t.add(name, "warning", w)
+			say("warning", w)
 		}
 	}
 	return out.print(a.stdout, jobs, t)
 }
 
-// allocatePrices prints the shadow prices of GPU types, and jobs by whether
-// they are worth their place.
+// allocatePrices prints what GPUs are worth, and jobs by whether they are worth
+// their place.
 func (a *app) allocatePrices(pr plan.Problem, out format) error {
 	pr.Resolve = true
 	made, err := policy.Solve(pr)
@@ -56,17 +63,16 @@ func (a *app) allocatePrices(pr plan.Problem, out format) error {
 		if v == nil {
 			return ""
 		}
-		return write(*v)
+		return write(*v + 0) // not −0
 	}
-	t := table{columns: []string{"kind", "name", "value", "cost", "surplus", "one_more", "one_less"}}
+	t := table{columns: []string{"kind", "name", "price", "one_more", "one_less", "worth", "place_costs", "surplus"}}
 	for _, p := range made.Prices {
-		t.add("gpu", p.GPUType, write(p.PerGPU), "", "", solved(p.OneMore), solved(p.OneLess))
+		t.add("gpu", p.GPUType, write(p.PerGPU), solved(p.OneMore), solved(p.OneLess), "", "", "")
 	}
-	jobs := slices.Clone(made.Jobs)
-	jobs = slices.DeleteFunc(jobs, func(j data.PlannedJob) bool { return j.Worth == nil })
+	jobs := slices.DeleteFunc(slices.Clone(made.Jobs), func(j data.PlannedJob) bool { return j.Worth == nil })
 	slices.SortStableFunc(jobs, func(x, y data.PlannedJob) int { return cmp.Compare(x.Worth.Surplus, y.Worth.Surplus) })
 	for _, j := range jobs {
-		t.add("job", j.Name, write(j.Worth.Value), write(j.Worth.Cost), write(j.Worth.Surplus), "", "")
+		t.add("job", j.Name, "", "", "", write(j.Worth.Value), write(j.Worth.Cost), write(j.Worth.Surplus))
 	}
 	if err := out.print(a.stdout, struct {
 		Prices []data.GPUPrice   `json:"prices"`
@@ -74,10 +80,7 @@ func (a *app) allocatePrices(pr plan.Problem, out format) error {
 	}{made.Prices, jobs}, t); err != nil {
 		return err
 	}
-	var types []string
-	for _, p := range made.Prices {
-		types = append(types, fmt.Sprintf("one more %s is worth %s", p.GPUType, number(p.PerGPU)))
-	}
-	a.note("in units of the objective %s: %s; jobs of negative surplus are worth less than the GPUs they hold", made.Objective, strings.Join(types, ", "))
+	a.note("the plan is worth %s (objective %s); the price of a GPU is about what one more would add and one less would take", number(made.Value), made.Objective)
+	a.note("a job whose surplus is negative is worth less than what the others would make of its place")
 	return nil
 }

@@ -36,7 +36,7 @@ func planTable(pr plan.Problem, plan *data.Plan, f format) table {
 		if j.Cost.Mean > 0 {
 			cost = dollars(j.Cost.Mean)
 		}
-		t.add(j.Name, string(j.Action), sizeText(j), batchText(j), between(j.Goodput, number), finish, cost, "on "+nodesText(j.Placement)+"; "+was[j.Name]+j.Reason)
+		t.add(j.Name, string(j.Action), sizeText(j), batchText(j), goodputText(j), finish, cost, "on "+nodesText(j.Placement)+"; "+was[j.Name]+j.Reason)
 	}
 	return t
 }
@@ -48,6 +48,14 @@ func sizeText(j data.PlannedJob) string {
 		text += fmt.Sprintf(", %d %s", j.PS, j.Mode)
 	}
 	return text
+}
+
+// goodputText is empty for a job that is not planned.
+func goodputText(j data.PlannedJob) string {
+	if j.Goodput.Mean == 0 {
+		return ""
+	}
+	return between(j.Goodput, number)
 }
 
 func batchText(j data.PlannedJob) string {

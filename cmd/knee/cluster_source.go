@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"knee/data"
+	"knee/internal/kube"
 	"knee/internal/nvidia"
 	"knee/internal/slurm"
 )
@@ -23,7 +24,13 @@ const thisMachineSource = "machine"
 func clusterSources() []clusterSource {
 	return []clusterSource{
 		{thisMachineSource, "this machine, by nvidia-smi where there are GPUs", thisMachine},
-		{"kubernetes", "the cluster of the current context, as kubectl finds it", kubernetesCluster},
+		{"kubernetes", "the cluster of the current context, as kubectl finds it", func(ctx context.Context) (*data.Cluster, []string, error) {
+			client, err := kube.Load(kube.Settings{})
+			if err != nil {
+				return nil, nil, err
+			}
+			return kube.Cluster(ctx, client)
+		}},
 		{"slurm", "the cluster whose login node this is, by scontrol", slurm.Cluster},
 	}
 }

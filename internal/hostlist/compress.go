@@ -11,54 +11,36 @@ import (
 // into one bracket group. The names must be such as Expand returns.
 func Compress(hosts []string) string {
 	var entries []string
-	for i := 0; i < len(hosts); {
-		n, entry := fold(hosts[i:])
-		entries = append(entries, entry)
-		i += n
+	for len(hosts) > 0 {
+		head := cut(hosts[0])
+		if head.digits == "" {
+			entries, hosts = append(entries, hosts[0]), hosts[1:]
+			continue
+		}
+		var ranges []string
+		for len(hosts) > 0 {
+			lo := cut(hosts[0])
+			if lo.digits == "" || lo.prefix != head.prefix || lo.suffix != head.suffix {
+				break
+			}
+			// The padding of a range is the width of its lower end, so 9 goes on
+			// to 10 but 09 does not come after 8.
+			n, text := 1, lo.digits
+			for n < len(hosts) && lo.value+n < 1e9 && hosts[n] == fmt.Sprintf("%s%0*d%s", lo.prefix, len(lo.digits), lo.value+n, lo.suffix) {
+				n++
+			}
+			if n > 1 {
+				text += fmt.Sprintf("-%0*d", len(lo.digits), lo.value+n-1)
+			}
+			ranges, hosts = append(ranges, text), hosts[n:]
+		}
+		middle := ranges[0]
+		if len(ranges) > 1 || len(middle) > len(head.digits) {
+			middle = "[" + strings.Join(ranges, ",") + "]"
+		}
+		entries = append(entries, head.prefix+middle+head.suffix)
 	}
 	return strings.Join(entries, ",")
-}
-
-// fold writes the longest run of foldable names at the start of hosts as one
-// entry, and returns the length of the run.
-func fold(hosts []string) (int, string) {
-	first := cut(hosts[0])
-	if first.digits == "" {
-		return 1, hosts[0]
-	}
-	run := []numbered{first}
-	for _, h := range hosts[1:] {
-		next := cut(h)
-		if next.digits == "" || next.prefix != first.prefix || next.suffix != first.suffix {
-			break
-		}
-		run = append(run, next)
-	}
-	if len(run) == 1 {
-		return 1, hosts[0]
-	}
-	return len(run), first.prefix + "[" + strings.Join(ranges(run), ",") + "]" + first.suffix
-}
-
-// ranges folds consecutive numbers of equal padding into lo-hi.
-func ranges(run []numbered) []string {
-	var out []string
-	for i := 0; i < len(run); {
-		lo, j := run[i], i+1
-		// The padding of a range is the width of its lower end, so 9 goes on
-		// to 10 but 09 does not come after 8.
-		for j < len(run) && run[j].value == run[j-1].value+1 &&
-			run[j].digits == fmt.Sprintf("%0*d", len(lo.digits), run[j].value) {
-			j++
-		}
-		if j-i == 1 {
-			out = append(out, lo.digits)
-		} else {
-			out = append(out, lo.digits+"-"+run[j-1].digits)
-		}
-		i = j
-	}
-	return out
 }
 
 // numbered is a name cut at its last run of digits; digits is empty if there
