@@ -107,9 +107,9 @@ func (l batchLimits) round(k float64, measured []float64) []batchChoice {
 // BestBatch chooses local batch and accumulation steps for the workers,
 // servers, GPU type and mode of c (its batch is ignored) to maximise
 // goodput, among those that were measured or are round; where the limits leave
-// none, by Pollux's rule over 50 geometric steps. It accumulates only if that is allowed ([Predictor.Accumulate], a
-// batch that may be adapted, or measurements with accumulation) or the initial
-// batch cannot be held otherwise.
+// none, by Pollux's rule over 50 geometric steps. It accumulates only if that is
+// allowed ([Predictor.Accumulate]), was measured, or the initial batch cannot be
+// held otherwise.
 //
 // Local batches outside the measured range are not considered: larger ones
 // may not fit into memory. The global batch starts at the initial one and
@@ -156,7 +156,7 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	}
 	k := float64(c.Workers)
 	measured, accumulated := p.Model.LocalBatches(c.GPUType, c.Mode)
-	l.accumulate = p.Accumulate || accumulated || p.batch().Adapt || k*l.localMax < l.initial
+	l.accumulate = p.Accumulate || accumulated || k*l.localMax < l.initial
 	choices := l.round(k, measured)
 	if len(choices) == 0 {
 		choices = l.choices(k)
@@ -186,7 +186,7 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 // batch constant, if nobody asked for another one.
 func (p *Predictor) fixedBatch(c data.Config) (data.Config, bool) {
 	lo, hi, fixed := p.Model.GlobalBatch(c.GPUType, c.Mode)
-	if !fixed || p.batch().Adapt || hi > lo*1.001 {
+	if !fixed || hi > lo*1.001 {
 		return c, false
 	}
 	c.LocalBatch = lo / float64(c.Workers)

@@ -99,7 +99,7 @@ func (pr *Problem) AddModels(jobs []data.Job, jobsFile string) {
 		if !job.RestartGiven {
 			job.RestartSeconds = m.model.StartSeconds()
 		}
-		pr.Predictors[job.Name] = &predict.Predictor{Model: m.model}
+		pr.Predictors[job.Name] = &predict.Predictor{Model: m.model, Accumulate: m.model.Batch().Adapt}
 	}
 }
 

@@ -230,8 +230,7 @@ func (j *quickJob) predict() error {
 	if j.curve, err = predict.Sweep(j.predictor, base, j.workers); err != nil {
 		return err
 	}
-	throughput := func(a predict.Answer) float64 { return a.Throughput.Mean }
-	j.knee = j.curve[max(predict.KneeOf(j.curve, throughput), 0)]
+	j.knee = j.curve[max(predict.Knee(j.curve), 0)]
 	return nil
 }
 

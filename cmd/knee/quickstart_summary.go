@@ -43,7 +43,7 @@ func (q *quickstart) summarizeJob(b *strings.Builder, j *quickJob) {
 	if k.Config.Workers == last {
 		beyond = ", the most looked at"
 	}
-	fmt.Fprintf(b, "  knee     %s%s: %s samples/s\n", shortConfig(k.Config), beyond, between(k.Throughput, number))
+	fmt.Fprintf(b, "  knee     %s%s: goodput %s samples/s\n", shortConfig(k.Config), beyond, between(k.Goodput, number))
 	if j.best.Config.Key() != k.Config.Key() {
 		fmt.Fprintf(b, "  fastest  %s: goodput %s samples/s\n", shortConfig(j.best.Config), between(j.best.Goodput, number))
 	}

@@ -53,7 +53,7 @@ func (in *Inputs) problemOf(p *data.Plan) (plan.Problem, bool) {
 				return pr, false
 			}
 			pr.Jobs = append(pr.Jobs, j)
-			pr.Predictors[j.Name] = &predict.Predictor{Model: m}
+			pr.Predictors[j.Name] = &predict.Predictor{Model: m, Accumulate: m.Batch().Adapt}
 		}
 	}
 	return pr, len(pr.Jobs) == len(p.Jobs)

@@ -133,7 +133,7 @@ func steps(model *fit.Model, all []data.Measurement) (mean map[string]float64, c
 func (m *Models) add(name string, model *fit.Model, measured map[string]float64, seed int64) {
 	h := fnv.New64a()
 	h.Write([]byte(name))
-	m.apps[name] = &app{name: name, model: model, predict: &predict.Predictor{Model: model, Batch: model.Batch()}, measured: measured,
+	m.apps[name] = &app{name: name, model: model, predict: &predict.Predictor{Model: model, Batch: model.Batch(), Accumulate: model.Batch().Adapt}, measured: measured,
 		world: model.World(seed + int64(h.Sum64()>>1)), truth: map[string]float64{}}
 }
 
