@@ -187,7 +187,7 @@ var commands = []struct {
 	{"sim.csv", "report sim.csv --out r.html", false},
 	{"table.csv", "bench search table.csv --methods random --seeds 2 -o csv", false},
 	{"steps.csv", "check steps.csv -o json", false},
-	{"foreign.csv", "read foreign.csv --columns gpus=workers,Batch/GPU=local_batch,tokens_s=throughput,price=price_per_hour --job a", false},
+	{"foreign.csv", "read foreign.csv --columns gpus=workers,Batch/GPU=local_batch,tokens_s=tokens_per_s,price=price_per_hour --job a --seq-len 8", false},
 	{"log", "read log --job a --workers 2 --local-batch 32", false},
 	{"shapes", "shard shapes --ps 3 -o csv", false},
 }
