@@ -41,52 +41,6 @@ func TestFeasibilityLearnsABoundary(t *testing.T) {
 	}
 }
 
-// What fails need not lie beyond a line: of batches of which only those in the
-// middle fail, another of the middle is expected to fail and none of the rest.
-func TestNeighboursFailTogether(t *testing.T) {
-	cands := layouts()
-	h := History{Candidates: cands}
-	for _, c := range cands {
-		m := data.Measurement{Config: c, Status: data.OK, StepTime: 1}
-		if c.LocalBatch == 4 {
-			m = data.Measurement{Config: c, Status: data.Failed}
-		}
-		if c.TP != 4 {
-			h.Measured = append(h.Measured, m)
-		}
-	}
-	p := mustProblem(t, Options{}, h)
-	for i, c := range cands {
-		if middle := c.LocalBatch == 4; c.TP == 4 && (p.fits[i] > 0.5) == middle {
-			t.Errorf("%s fits with probability %.2f", c, p.fits[i])
-		}
-	}
-}
-
-// hopeful gives everything nine chances in ten.
-type hopeful struct{}
-
-func (hopeful) Fits([]data.Measurement) func(data.Config) (float64, bool) {
-	return func(data.Config) (float64, bool) { return 0.9, true }
-}
-
-// A memory model is doubted near trials that contradict it, less far from them.
-func TestMemoryModelContradicted(t *testing.T) {
-	cands := layouts()
-	h := History{Candidates: cands}
-	for _, i := range []int{3, 4, 8, 0, 1} {
-		m := data.Measurement{Config: cands[i], Status: data.OK, StepTime: 1}
-		if cands[i].LocalBatch >= 8 {
-			m = data.Measurement{Config: cands[i], Status: data.OOM}
-		}
-		h.Measured = append(h.Measured, m)
-	}
-	p := mustProblem(t, Options{Memory: hopeful{}}, h)
-	if near, far := p.fits[9], p.fits[15]; near > 0.6 || far < 0.75 {
-		t.Errorf("%s fits with probability %.2f, %s with %.2f", cands[9], near, cands[15], far)
-	}
-}
-
 // A space in which nothing ever failed is expected to fit, before the first
 // trial as after ten.
 func TestNothingFailed(t *testing.T) {

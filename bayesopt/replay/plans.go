@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +21,12 @@ const minPlans = 10
 // a row is that of a step, a trial is charged its time on all GPUs at US$ 1 per
 // GPU-hour, and of plans that were measured twice the first counts.
 func LoadTables(path string) ([]*Table, error) {
-	text, err := readFile(path)
+	f, err := data.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
 	if err != nil {
 		return nil, err
 	}

@@ -55,20 +55,12 @@ func outcomeColumns() []string {
 
 // LoadTable reads the table at path, as [ReadTable] does.
 func LoadTable(path string) (*Table, error) {
-	text, err := readFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return ReadTable(bytes.NewReader(text), path)
-}
-
-func readFile(path string) ([]byte, error) {
 	f, err := data.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	return ReadTable(f, path)
 }
 
 // ReadTable reads a table of parameters, time_s, cost_usd and status.
@@ -175,31 +167,4 @@ func (t *Table) Parameters(i int) map[string]any {
 		}
 	}
 	return p
-}
-
-// LoadHistory reads what has been measured of the table so far: a file with
-// the table's columns, rows in any order, none at all, or some repeatedly. A
-// row that is no candidate of the table is an error that names its line.
-func (t *Table) LoadHistory(path string, g Goal) ([]data.Measurement, error) {
-	text, err := readFile(path)
-	if err != nil {
-		return nil, err
-	}
-	index := map[string]int{}
-	for i, c := range t.Candidates {
-		index[c.Key()] = i
-	}
-	parameters := slices.DeleteFunc(slices.Clone(t.Header), func(c string) bool { return slices.Contains(outcomeColumns(), c) })
-	var ms []data.Measurement
-	err = t.each(text, path, parameters, func(row *data.Row, c data.Config, o Outcome) error {
-		k, ok := index[c.Key()]
-		if !ok {
-			return &data.InputError{Source: row.Source(), Found: c.String(), Want: "a row of the table " + t.Name}
-		}
-		o.Hourly = t.Outcomes[k].Hourly
-		ms = append(ms, measured(t.Candidates[k], o, g))
-		ms[len(ms)-1].Source = row.Source()
-		return nil
-	})
-	return ms, err
 }
