@@ -34,8 +34,7 @@ type choice struct {
 
 // verdict is the outcome of looking at one.
 type verdict struct {
-	score  float64 // logarithm of what the trial is worth, but for the cost of failing
-	worth  float64 // the same less that cost, not its logarithm
+	score  float64 // logarithm of what the trial is worth, −Inf if it is worth nothing
 	chance float64 // of being better than the best by the target
 	sd     float64 // of ln step time
 	meets  float64 // probability of meeting the deadline
@@ -43,7 +42,7 @@ type verdict struct {
 
 // prefer orders candidates by what a trial of them is worth, ties by seed.
 func (p *Problem) prefer(i int, v verdict, j int, w verdict) int {
-	return cmp.Or(cmp.Compare(v.worth, w.worth), cmp.Compare(v.score, w.score), cmp.Compare(p.priority(i), p.priority(j)))
+	return cmp.Or(cmp.Compare(v.score, w.score), cmp.Compare(p.priority(i), p.priority(j)))
 }
 
 // choose scores the open candidates, of which there is at least one.
@@ -63,7 +62,6 @@ func (p *Problem) choose(post *Posterior, best float64) choice {
 	for k, v := range verdicts {
 		if special != nil {
 			v.score += special[k]
-			v.worth = math.Exp(v.score)
 		}
 		i := open[k]
 		chances[k], c.meets = v.chance, max(c.meets, v.meets)
@@ -74,7 +72,7 @@ func (p *Problem) choose(post *Posterior, best float64) choice {
 			c.pick, top = i, v
 		}
 	}
-	c.worth = math.Log(max(top.worth, 0))
+	c.worth = top.score
 	if p.opts.Objective != Accuracy && p.bestIndex >= 0 {
 		c.better, c.gain = p.better(post, best, open, chances)
 	}
@@ -126,15 +124,19 @@ func inParallel(n int, worker func() func(k int)) {
 }
 
 // deduct takes the expected loss by a failure off what trials are worth: one
-// trial, which is worth what the best would bring, and at least what is expected
-// of something better where the search ends.
+// trial, which is worth what the best would bring.
 func (p *Problem) deduct(of []int, verdicts []verdict) {
-	loss := p.opts.Constants.StopChance * p.opts.TargetRegret
+	most := math.Inf(-1)
 	for _, v := range verdicts {
-		loss = max(loss, math.Exp(v.score))
+		most = max(most, v.score)
 	}
-	for k, v := range verdicts {
-		verdicts[k].worth = math.Exp(v.score) - loss*(1-p.fits[of[k]])
+	for k := range verdicts {
+		v := &verdicts[k]
+		if share := (1 - p.fits[of[k]]) * math.Exp(most-v.score); share < 1 {
+			v.score += math.Log1p(-share)
+		} else {
+			v.score = math.Inf(-1)
+		}
 	}
 }
 

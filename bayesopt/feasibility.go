@@ -252,8 +252,7 @@ func (c *classifier) fits(s site) float64 {
 
 // classifiers averages over what is not known of r, as the surrogate does over
 // its kernel: draws of its kernel and of its size, by their marginal
-// likelihood. That there is no r is as probable beforehand as that there is one,
-// and before the first failure there is none.
+// likelihood. Before the first failure there is no r.
 func (p *Problem) classifiers(h *headroom, sites []site, fits []bool) (members []*classifier, weights []float64) {
 	rng := p.Rand()
 	draws := averageDraws
@@ -270,9 +269,6 @@ func (p *Problem) classifiers(h *headroom, sites []site, fits []bool) (members [
 		}
 		c.scale = c.hyper.scale()
 		if c.learn(fits) == nil {
-			if k == 0 {
-				c.logged += math.Log(float64(draws)) // as much as all others
-			}
 			members = append(members, c)
 		}
 	}
