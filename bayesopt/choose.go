@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"knee/data"
 	"knee/internal/parallel"
 )
 
@@ -35,14 +36,23 @@ type choice struct {
 // verdict is the outcome of looking at one.
 type verdict struct {
 	score  float64 // logarithm of what the trial is worth, −Inf if it is worth nothing
+	worth  float64 // the same, not its logarithm: below 0 where failing costs more than is to be gained
 	chance float64 // of being better than the best by the target
 	sd     float64 // of ln step time
 	meets  float64 // probability of meeting the deadline
 }
 
-// prefer orders candidates by what a trial of them is worth, ties by seed.
+// compare orders verdicts by what the trial is worth.
+func (v verdict) compare(w verdict) int {
+	return cmp.Or(cmp.Compare(v.score, w.score), cmp.Compare(v.worth, w.worth))
+}
+
+// prefer orders candidates by their verdicts, ties by seed.
 func (p *Problem) prefer(i int, v verdict, j int, w verdict) int {
-	return cmp.Or(cmp.Compare(v.score, w.score), cmp.Compare(p.priority(i), p.priority(j)))
+	if c := v.compare(w); c != 0 {
+		return c
+	}
+	return cmp.Compare(p.priority(i), p.priority(j))
 }
 
 // choose scores the open candidates, of which there is at least one.
@@ -83,6 +93,14 @@ func (p *Problem) choose(post *Posterior, best float64) choice {
 func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	margin := p.opts.Objective.margin(p.opts.TargetRegret)
 	dearness := p.dearness(post)
+	failure := 0.0 // until a trial has run out of memory, a risk is only worth less
+	if slices.ContainsFunc(p.measured, func(m data.Measurement) bool { return m.Status == data.OOM }) {
+		failure = p.opts.Constants.FailureCost
+	}
+	safest := 0.0
+	for _, i := range p.Open() {
+		safest = max(safest, p.fits[i])
+	}
 	judge := func(i int, q *predictor, moved, finish *Predictive) verdict {
 		raw := q.at(p.points[i])
 		belief := p.shift(raw, post, i, p.offset[i], moved)
@@ -102,6 +120,7 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		// The fastest are the likeliest both to be better and to be in time, so
 		// that the smaller probability is that of both.
 		v.chance = p.fits[i] * min(belief.Below(best-margin), v.meets)
+		v.deduct(failure * (safest - p.fits[i])) // the risk of the safest is that of any trial
 		v.score -= dearness(i, belief)
 		return v
 	}
@@ -110,7 +129,6 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		q, moved, finish := post.predictor(), Predictive{}, Predictive{}
 		return func(k int) { out[k] = judge(of[k], q, &moved, &finish) }
 	})
-	p.deduct(of, out)
 	return out
 }
 
@@ -123,20 +141,13 @@ func inParallel(n int, worker func() func(k int)) {
 	})
 }
 
-// deduct takes the expected loss by a failure off what trials are worth: one
-// trial, which is worth what the best would bring.
-func (p *Problem) deduct(of []int, verdicts []verdict) {
-	most := math.Inf(-1)
-	for _, v := range verdicts {
-		most = max(most, v.score)
-	}
-	for k := range verdicts {
-		v := &verdicts[k]
-		if share := (1 - p.fits[of[k]]) * math.Exp(most-v.score); share < 1 {
-			v.score += math.Log1p(-share)
-		} else {
-			v.score = math.Inf(-1)
-		}
+// deduct takes the expected cost of failing off what a trial is worth.
+func (v *verdict) deduct(loss float64) {
+	v.worth = math.Exp(v.score) - loss
+	if share := math.Exp(math.Log(loss) - v.score); share < 1 {
+		v.score += math.Log1p(-share)
+	} else {
+		v.score = math.Inf(-1)
 	}
 }
 

@@ -4,6 +4,10 @@ package bayesopt
 // are learned on recorded tables by bayesopt/replay/learn, which leaves out the
 // kind of table that it scores; docs/benchmarks-search.md has the scores.
 type Constants struct {
+	// FailureCost is what running out of memory costs, as a fraction of the
+	// objective: the gain that a trial of the budget is given up for, however
+	// soon the failed one ended. It counts once a trial has run out of memory.
+	FailureCost float64
 	// UsualFits is the share of a space that is expected to fit before any
 	// trial.
 	UsualFits float64
@@ -21,10 +25,10 @@ type Constants struct {
 }
 
 // LearnedConstants returns what bayesopt/replay/learn -seeds 1 -layouts 3 -every
-// 8 says of the tables of CherryPick, Scout, Lynceus, vTrain and Rubick: of four
+// 8 says of the tables of CherryPick, Scout, Lynceus, vTrain and Rubick: of five
 // constants the last two changed, the others are as they were set by hand.
 func LearnedConstants() Constants {
-	return Constants{UsualFits: 0.95, LengthSD: 1.3, RecordTrust: 2, StopChance: 0.07}
+	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, RecordTrust: 2, StopChance: 0.07}
 }
 
 // softness is the standard deviation of the headroom of memory that no feature

@@ -2,6 +2,7 @@ package bayesopt
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"knee/data"
@@ -81,7 +82,7 @@ func TestMemoryModelSpeaksFirst(t *testing.T) {
 		if !ok {
 			want = plain.fits[i]
 		}
-		if math.Abs(p.fits[i]-want) > 1e-6 {
+		if p.fits[i] != want {
 			t.Errorf("%s fits with probability %g, want %g", c, p.fits[i], want)
 		}
 	}
@@ -98,4 +99,47 @@ func mustProblem(t *testing.T, o Options, h History) *Problem {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// A trial that may fail is worth less by its chance and by what failing costs;
+// one that cannot gain what it may lose is worth nothing, and among those the
+// one that loses least comes first.
+func TestDeduct(t *testing.T) {
+	failureCost := LearnedConstants().FailureCost
+	worth := func(gain, fits float64) verdict {
+		v := verdict{score: math.Log(gain * fits)}
+		v.deduct(failureCost * (1 - fits))
+		return v
+	}
+	if v := worth(0.5, 1); v.worth != 0.5 || math.Abs(v.score-math.Log(0.5)) > 1e-12 {
+		t.Errorf("a certain gain of 0.5 is worth %+v", v)
+	}
+	if v, want := worth(0.5, 0.8), 0.4-failureCost*0.2; math.Abs(v.worth-want) > 1e-12 || math.Abs(v.score-math.Log(want)) > 1e-12 {
+		t.Errorf("a gain of 0.5 that fits with probability 0.8 is worth %+v, want %g", v, want)
+	}
+	safe, risky := worth(1e-9, 0.99), worth(1e-9, 0.5)
+	if !math.IsInf(safe.score, -1) || safe.compare(risky) <= 0 || worth(1e-9, 1).compare(safe) <= 0 {
+		t.Errorf("of hardly any gain: certain %+v, safe %+v, risky %+v; want them in that order", worth(1e-9, 1), safe, risky)
+	}
+}
+
+// Scores that were right stay as they are; a classifier that gave eleven
+// failures an even chance each is taken down, one that gave them to successes up.
+func TestBiasOfTheClassifier(t *testing.T) {
+	for _, c := range []struct {
+		score    float64
+		fits     []bool
+		low, top float64
+	}{
+		{0, slices.Repeat([]bool{true, false}, 6), -0.01, 0.01},
+		{0, make([]bool, 11), -2.5, -1},
+		{0, slices.Repeat([]bool{true}, 11), 1, 2.5},
+		{-3, make([]bool, 11), -0.1, 0},
+	} {
+		h := &headroom{}
+		h.learnBias(slices.Repeat([]float64{c.score}, len(c.fits)), c.fits)
+		if h.bias < c.low || h.bias > c.top {
+			t.Errorf("scores of %g, of which %v fitted: bias %.3f, want %g to %g", c.score, c.fits, h.bias, c.low, c.top)
+		}
+	}
 }

@@ -57,11 +57,10 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	return p.decide(post), nil
 }
 
-// learn fits the model, first to the measurements and then to those and what
-// stands for the others: of the running trials their prediction, the kriging
-// believer (Ginsbourger, Le Riche and Carraro 2010, section 4.2), of a trial that
-// takes longer than it ran, where the prediction is less, its mean above that. It
-// returns nil if nothing usable was measured.
+// learn fits the model, first to the measurements and then to those and the
+// running trials, taken to come as predicted: the kriging believer (Ginsbourger,
+// Le Riche and Carraro 2010, section 4.2). It returns nil if nothing usable was
+// measured.
 func (p *Problem) learn() (*Posterior, error) {
 	if p.Successes() == 0 {
 		return nil, nil
@@ -75,38 +74,20 @@ func (p *Problem) learn() (*Posterior, error) {
 		return nil, err
 	}
 	record := post.record
-	var stand []observation
-	for _, o := range p.bounds {
-		mean, sd := p.predict(post, o).Moments()
-		if over := (o.logTime - mean) / sd; over > 0 {
-			o.logTime = mean + sd*math.Exp(logDensity(over)-logNormalCDF(-over))
-			stand = append(stand, o)
+	if len(p.running) > 0 {
+		for _, i := range p.running {
+			o := observation{x: p.points[i], logTime: p.expected(post, i) - p.offset[i], index: -1}
+			for _, t := range p.priorMeans {
+				o.priorMeans = append(o.priorMeans, t.at[i])
+			}
+			p.observations = append(p.observations, o)
 		}
-	}
-	for _, i := range p.running {
-		o := observation{x: p.points[i], logTime: p.expected(post, i) - p.offset[i], index: -1}
-		for _, t := range p.priorMeans {
-			o.priorMeans = append(o.priorMeans, t.at[i])
-		}
-		stand = append(stand, o)
-	}
-	if len(stand) > 0 {
-		p.observations = append(p.observations, stand...)
 		if post, err = fit(); err != nil {
 			return nil, err
 		}
 	}
 	post.record, post.width = record, record.width(p.opts.Constants.RecordTrust)
 	return post, nil
-}
-
-// predict returns what is believed about ln step time where a trial ran.
-func (p *Problem) predict(post *Posterior, o observation) Predictive {
-	raw := post.Predict(o.x)
-	for k := range raw.Mean {
-		raw.Mean[k] += o.priorMeans[post.form[k]]
-	}
-	return raw
 }
 
 // decide picks by acquisition, or stops.

@@ -18,6 +18,10 @@ const (
 	barred            // outside of where trials may run
 )
 
+// censoredExcess is by how much, in nats, a trial that met its time limit is
+// taken to exceed it: proper censoring serves no better.
+const censoredExcess = 0.5
+
 // Problem is one decision: the history seen through the features, the
 // objective and what is known about what fits.
 type Problem struct {
@@ -39,10 +43,9 @@ type Problem struct {
 	fits       []float64 // probability that the candidate fits
 
 	observations []observation
-	bounds       []observation // trials that ended before their time was known
-	running      []int         // candidates of the running trials
-	best         float64       // best response among the candidates measured that meet the deadline, +Inf if none
-	bestIndex    int           // its candidate, −1 if none
+	running      []int   // candidates of the running trials
+	best         float64 // best response among the candidates measured that meet the deadline, +Inf if none
+	bestIndex    int     // its candidate, −1 if none
 	measured     []data.Measurement
 }
 
@@ -53,7 +56,7 @@ type observation struct {
 	variance   float64   // of it, as far as the steps of the trial tell; 0 if not known
 	priorMeans []float64 // the prior means there
 	index      int       // candidate, −1 for a configuration outside the table
-	feasible   bool      // a real measurement
+	feasible   bool      // a real measurement (false: a lower bound)
 }
 
 // NewProblem checks the history and prepares a decision.
@@ -158,27 +161,26 @@ func (p *Problem) place(h History) {
 }
 
 // observe collects what the surrogate learns from: times. Of a trial that met
-// its time limit, or of a whole job that failed, it is known that it takes
-// longer.
+// its time limit it is known that it takes longer. What else failed is left to
+// the feasibility model: the fastest configuration that fits is often next to
+// one that does not, and a penalty would frighten the search away from it.
 func (p *Problem) observe(enc *encoder) {
 	for _, m := range p.measured {
+		if m.Status != data.OK && (m.Status != data.Timeout || !positive(m.StepTime)) {
+			continue
+		}
 		o, ok := p.observation(enc, m)
 		if !ok {
 			continue
 		}
-		switch {
-		case m.Status == data.OK:
-			o.logTime, o.feasible = math.Log(m.StepTime), true
+		o.logTime, o.feasible = math.Log(m.StepTime), m.Status == data.OK
+		if !o.feasible {
+			o.logTime += censoredExcess
+		} else {
 			o.variance = (m.StepTimeSE / m.StepTime) * (m.StepTimeSE / m.StepTime)
 			p.consider(o)
-			p.observations = append(p.observations, o)
-		case m.Status == data.Timeout && positive(m.StepTime):
-			o.logTime = math.Log(m.StepTime)
-			p.bounds = append(p.bounds, o)
-		case p.opts.JobTime && m.Status != data.Aborted && positive(m.Wall):
-			o.logTime = math.Log(m.Wall)
-			p.bounds = append(p.bounds, o)
 		}
+		p.observations = append(p.observations, o)
 	}
 }
 

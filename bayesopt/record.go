@@ -34,10 +34,6 @@ func (r record) drawWidth(trust float64, rng *rand.Rand) float64 {
 	return r.width(trust) * math.Sqrt(freedom/distuv.ChiSquared{K: freedom, Src: rng}.Rand())
 }
 
-// negligible is the weight of a draw, relative to the largest, that a thousand
-// of make no difference.
-const negligible = 1e-6
-
 // newRecord replays the trials in their order. The factor of the covariance of
 // the first k trials is the leading block of that of all, so that the
 // prediction of each trial from those before it by each draw needs no
@@ -68,9 +64,6 @@ func newRecord(draws []weighted) record {
 		for k := range steps {
 			s := steps[k][i]
 			w := math.Exp(s.logged - top)
-			if w < negligible {
-				continue
-			}
 			below += w * distuv.StudentsT{Sigma: 1, Nu: 2 * shape}.CDF(s.v/math.Sqrt(s.scale/shape))
 			sum += w
 		}

@@ -20,6 +20,7 @@ type knob struct {
 // knobs are the constants that are learned.
 func knobs() []knob {
 	return []knob{
+		{"failure cost", func(c *bayesopt.Constants) *float64 { return &c.FailureCost }, []float64{0, 0.01, 0.05}},
 		{"usual fits", func(c *bayesopt.Constants) *float64 { return &c.UsualFits }, []float64{0.8, 0.9}},
 		{"length sd", func(c *bayesopt.Constants) *float64 { return &c.LengthSD }, []float64{0.9, 1.7}},
 		{"record trust", func(c *bayesopt.Constants) *float64 { return &c.RecordTrust }, []float64{2, 8}},
