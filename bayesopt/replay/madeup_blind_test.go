@@ -1,0 +1,67 @@
+package replay
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"knee/data"
+)
+
+// needle is a cloud job in which one family in a few sizes of cluster is much
+// faster than what is like it.
+func needle(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
+	cands, price, job := cloud(rng)
+	at, gain := cands[rng.IntN(len(cands))], between(rng, 1.2, 3)
+	return cands, price, func(c data.Config) (float64, data.Status) {
+		seconds, status := job(c)
+		if c.Extra["ram_gib"] == at.Extra["ram_gib"] && c.Extra["vcpus"] == at.Extra["vcpus"] && math.Abs(math.Log2(float64(c.Workers)/float64(at.Workers))) < 0.6 {
+			seconds, status = seconds/gain, data.OK
+		}
+		return seconds, status
+	}
+}
+
+// plateau is a job that takes as long as the slowest of its parts: cores,
+// disks or a source that no machine makes faster.
+func plateau(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
+	cands, price := machines()
+	source, work, disk := between(rng, 50, 500), between(rng, 5e3, 1e5), between(rng, 500, 5000)
+	return cands, price, func(c data.Config) (float64, data.Status) {
+		n := float64(c.Workers)
+		return max(source, work/(n*knobOf(c, "vcpus")), disk/n), data.OK
+	}
+}
+
+// waves has several valleys along two of three numbers.
+func waves(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
+	levels := []string{"1", "2", "4", "8", "16", "32", "64"}
+	cands := space(map[string][]string{"workers": {"4"}, "buffer": levels, "threads": levels, "depth": {"1", "2", "4", "8"}}, "workers", "buffer", "threads", "depth")
+	a, b, d := between(rng, 0.5, 1.5), between(rng, 0.5, 1.5), between(rng, 0.05, 0.5)
+	p, q, height := 6*rng.Float64(), 6*rng.Float64(), between(rng, 0.2, 1)
+	return cands, func(data.Config) float64 { return 1 }, func(c data.Config) (float64, data.Status) {
+		x, y, z := math.Log2(knobOf(c, "buffer")), math.Log2(knobOf(c, "threads")), math.Log2(knobOf(c, "depth"))
+		return 100 * math.Exp(height*(math.Sin(a*x+p)+math.Sin(b*y+q)+0.5*math.Sin(a*x-b*y))-d*z), data.OK
+	}
+}
+
+// categories has three knobs without order, the effects of two of which
+// depend on each other, and one in which some values crash.
+func categories(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
+	words := []string{"red", "green", "blue", "white", "black"}
+	cands := space(map[string][]string{"workers": {"1", "2", "4", "8"}, "codec": words, "planner": words, "shuffle": words[:3]}, "workers", "codec", "planner", "shuffle")
+	effect, crash := map[string]float64{}, words[rng.IntN(len(words))]+words[rng.IntN(len(words))]
+	for _, v := range words {
+		for _, w := range append(words, "") {
+			effect["codec"+v+w], effect["planner"+v+w] = 0.4*rng.NormFloat64(), 0.2*rng.NormFloat64()
+		}
+	}
+	parallel := between(rng, 0.3, 1)
+	return cands, func(c data.Config) float64 { return float64(c.Workers) }, func(c data.Config) (float64, data.Status) {
+		codec, planner := c.Extra["codec"], c.Extra["planner"]
+		seconds := 500 * math.Pow(float64(c.Workers), -parallel) * math.Exp(effect["codec"+codec]+effect["planner"+planner]+effect["planner"+codec+planner])
+		if codec+planner == crash || codec+c.Extra["shuffle"] == crash {
+			return 0.1 * seconds, data.Failed
+		}
+		return seconds, data.OK
+	}
+}
