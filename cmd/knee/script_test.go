@@ -77,8 +77,11 @@ func count(file, text string) int {
 // signalKnee sends a signal to the knee whose process id a file holds:
 // signal NAME FILE.
 func signalKnee(ts *testscript.TestScript, neg bool, args []string) {
-	pid := strings.TrimSpace(ts.ReadFile(args[1]))
-	ts.Check(exec.Command("kill", "-"+args[0], pid).Run())
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1])))
+	ts.Check(err)
+	process, err := os.FindProcess(pid)
+	ts.Check(err)
+	ts.Check(process.Signal(map[string]os.Signal{"INT": os.Interrupt, "KILL": os.Kill}[args[0]]))
 }
 
 // TestDocs runs every command that the documentation shows: the lines of
