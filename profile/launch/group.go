@@ -167,11 +167,13 @@ func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelC
 	cmd.Dir, cmd.Env = g.trial.Dir, append(s.env, mark)
 	cmd.Stdout, cmd.Stderr = w, w
 	cmd.SysProcAttr = ownGroup()
+	g.launcher.Watchdog.watch(mark, 0)
 	if err := cmd.Start(); err != nil {
+		g.launcher.Watchdog.release(mark)
 		r.Close()
 		return nil, &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("start %s: %v", s.name, err)}
 	}
-	g.launcher.Watchdog.watch(cmd.Process.Pid, mark)
+	g.launcher.Watchdog.watch(mark, cmd.Process.Pid)
 	p := &process{spec: s, cmd: cmd, mark: mark, pipe: r, read: make(chan struct{}), out: output{heard: g.heard, name: s.name, rank: s.rank}}
 	go func() {
 		defer close(p.read)
@@ -186,7 +188,7 @@ func (g *group) see(p *process) {
 	_ = p.cmd.Wait() // the exit code says it all
 	killGroup(p.cmd.Process.Pid)
 	killOrphans(p.mark)
-	g.launcher.Watchdog.release(p.cmd.Process.Pid)
+	g.launcher.Watchdog.release(p.mark)
 	select {
 	case <-p.read:
 	case <-time.After(time.Second):

@@ -50,8 +50,11 @@ func (w *Watchdog) tell(line string) {
 	_, _ = io.WriteString(w.pipe, line+"\n")
 }
 
-func (w *Watchdog) watch(group int, mark string) { w.tell("+" + strconv.Itoa(group) + " " + mark) }
-func (w *Watchdog) release(group int)            { w.tell("-" + strconv.Itoa(group)) }
+// watch names a process by the variable mark in its environment: before it is
+// started with group 0, so that it is known from its first instant, and then
+// with its process group.
+func (w *Watchdog) watch(mark string, group int) { w.tell("+" + mark + " " + strconv.Itoa(group)) }
+func (w *Watchdog) release(mark string)          { w.tell("-" + mark) }
 
 // Close ends the watchdog. Groups not yet released are killed.
 func (w *Watchdog) Close() error {
@@ -66,30 +69,26 @@ func (w *Watchdog) Close() error {
 	return w.cmd.Wait()
 }
 
-// Guard is the body of the watchdog process. It reads lines "+GROUP MARK" and
-// "-GROUP" from r until it closes, and then kills the groups that remain, and
-// the processes that have left them, which are known by the mark in their
-// environment.
+// Guard is the body of the watchdog process. It reads lines "+MARK GROUP" and
+// "-MARK" from r until it closes, and then kills the groups that remain, and
+// the processes that have left them or were never told of, which have the mark
+// in their environment.
 func Guard(r io.Reader) error {
-	marks := map[int]string{} // by group
+	groups := map[string]int{} // by mark
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
-		first, mark, _ := strings.Cut(lines.Text(), " ")
-		group, err := strconv.Atoi(strings.TrimLeft(first, "+-"))
-		if err != nil || group <= 1 {
-			continue // never let a line name a group that is not a trial's
-		}
-		if strings.HasPrefix(first, "+") {
-			marks[group] = mark
-		} else {
-			delete(marks, group)
+		word, number, _ := strings.Cut(lines.Text(), " ")
+		if mark, ok := strings.CutPrefix(word, "-"); ok {
+			delete(groups, mark)
+		} else if mark, ok := strings.CutPrefix(word, "+"); ok && mark != "" {
+			groups[mark], _ = strconv.Atoi(number)
 		}
 	}
-	for group, mark := range marks {
-		killGroup(group)
-		if mark != "" {
-			killOrphans(mark)
+	for mark, group := range groups {
+		if group > 1 { // never one that is not a trial's
+			killGroup(group)
 		}
+		killOrphans(mark)
 	}
 	return lines.Err()
 }
