@@ -10,10 +10,10 @@ import (
 
 // LoadWorkload reads the workload at path, as [ReadWorkload] does; see
 // [data.Open] for "-" and compressed files.
-func LoadWorkload(path string) ([]Job, error) {
+func LoadWorkload(path string) (jobs []Job, warnings []string, err error) {
 	f, err := data.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	return ReadWorkload(f, path)

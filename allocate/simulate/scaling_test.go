@@ -60,7 +60,7 @@ func TestOnlyScalingIsFree(t *testing.T) {
 }
 
 func TestReadBounds(t *testing.T) {
-	jobs, err := ReadWorkload(strings.NewReader("name,time,workers,elastic,workers_min,workers_max\na,1,4,false,,\nb,1,4,true,2,8\nc,1,4,,,\n"), "w.csv")
+	jobs, _, err := ReadWorkload(strings.NewReader("name,time,workers,elastic,workers_min,workers_max\na,1,4,false,,\nb,1,4,true,2,8\nc,1,4,,,\n"), "w.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestReadBounds(t *testing.T) {
 		{"a,1,4,,0,8", `w.csv:2:workers_min: found "0"`},
 		{"a,1,4,,1,2.5", `w.csv:2:workers_max: found "2.5"`},
 	} {
-		_, err := ReadWorkload(strings.NewReader("name,time,workers,elastic,workers_min,workers_max\n"+tt.row+"\n"), "w.csv")
+		_, _, err := ReadWorkload(strings.NewReader("name,time,workers,elastic,workers_min,workers_max\n"+tt.row+"\n"), "w.csv")
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: error %v, want %s", tt.row, err, tt.want)
 		}

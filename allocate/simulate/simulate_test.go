@@ -189,7 +189,7 @@ func (idle) Allocate(s allocate.State) (allocate.Assignment, error) {
 }
 
 func TestReadWorkload(t *testing.T) {
-	jobs, err := ReadWorkload(strings.NewReader("name,time,application,num_replicas,batch_size,samples\na-0,53,a,6,2048,1e6\nb-1,154.5,b,2,,5\n"), "w.csv")
+	jobs, _, err := ReadWorkload(strings.NewReader("name,time,application,num_replicas,batch_size,samples\na-0,53,a,6,2048,1e6\nb-1,154.5,b,2,,5\n"), "w.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestReadWorkload(t *testing.T) {
 		{"name,time\nx,1\nx,2\n", `w.csv:3:job: found "x", as in line 2`},
 		{"name,time\nx\n", "found 1 cells, want 2"},
 	} {
-		if _, err := ReadWorkload(strings.NewReader(tt.in), "w.csv"); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, _, err := ReadWorkload(strings.NewReader(tt.in), "w.csv"); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: error %v, want %s", tt.in, err, tt.want)
 		}
 	}
@@ -213,7 +213,7 @@ func TestReadWorkload(t *testing.T) {
 
 func TestReadGavel(t *testing.T) {
 	line := "ResNet-18 (batch size 64)\tpython main.py\tdir\t--steps\t0\t100\t2\t1\t-1\t3.5"
-	jobs, err := ReadWorkload(strings.NewReader(line+"\n\n"+line), "g.trace")
+	jobs, _, err := ReadWorkload(strings.NewReader(line+"\n\n"+line), "g.trace")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestReadGavel(t *testing.T) {
 		{strings.Replace(line, "\t2\t", "\t0\t", 1), `g.trace:1:scale_factor: found "0"`},
 		{line + "\tmore", "g.trace:1: found 11 fields, want the 10"},
 	} {
-		if _, err := ReadWorkload(strings.NewReader(tt.in), "g.trace"); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, _, err := ReadWorkload(strings.NewReader(tt.in), "g.trace"); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: error %v, want %s", tt.in, err, tt.want)
 		}
 	}
@@ -241,7 +241,7 @@ func FuzzReadWorkload(f *testing.F) {
 	f.Add(`[{"status":"Pass","submitted_time":"2017-10-03 14:00:00","attempts":[{"start_time":"2017-10-03 14:10:00","end_time":"2017-10-03 14:20:00","detail":[{"gpus":["g"]}]}]}]`)
 	f.Add("ResNet-18 (batch size 64)\tpython main.py\tdir\t--steps\t0\t100\t2\t1\t-1\t3.5\n")
 	f.Fuzz(func(t *testing.T, in string) {
-		jobs, err := ReadWorkload(strings.NewReader(in), "fuzz.csv")
+		jobs, _, err := ReadWorkload(strings.NewReader(in), "fuzz.csv")
 		if err != nil {
 			return
 		}

@@ -13,7 +13,7 @@ func TestReadPhilly(t *testing.T) {
  {"status": "Pass", "vc": "b", "jobid": "j2", "submitted_time": "2017-10-03 13:00:00", "attempts": []},
  {"status": "Pass", "vc": "b", "jobid": "j3", "submitted_time": "2017-10-03 14:01:40",
   "attempts": [{"start_time": "2017-10-03 14:10:00", "end_time": "2017-10-03 14:10:30", "detail": [{"ip": "m1", "gpus": ["gpu0"]}]}]}]`
-	jobs, err := ReadWorkload(strings.NewReader(log), "cluster_job_log")
+	jobs, _, err := ReadWorkload(strings.NewReader(log), "cluster_job_log")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestReadPhilly(t *testing.T) {
 		{"Killed", "Gone", `[0].status: found "Gone"`},
 		{"2017-10-03 13:00:00", "soon", `[1].submitted_time: found "soon"`},
 	} {
-		if _, err := ReadWorkload(strings.NewReader(strings.Replace(log, tt.from, tt.to, 1)), "log"); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, _, err := ReadWorkload(strings.NewReader(strings.Replace(log, tt.from, tt.to, 1)), "log"); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want %s", err, tt.want)
 		}
 	}
@@ -42,7 +42,7 @@ j1,ps,1,Terminated,990.0,1610.0,600.0,30.0,,T4
 j2,worker,1,Failed,1100.0,1200.0,600.0,30.0,200.0,P100
 j3,worker,1,Running,1100.0,,600.0,30.0,100.0,P100
 `
-	jobs, err := ReadWorkload(strings.NewReader(table), "pai_task_table.csv")
+	jobs, _, err := ReadWorkload(strings.NewReader(table), "pai_task_table.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ j3,worker,1,Running,1100.0,,600.0,30.0,100.0,P100
 	if j := jobs[1]; j.Workers != 2 || j.Work != 100 || j.Submit != 100 || j.Fate != Fails {
 		t.Errorf("got %+v", j)
 	}
-	if _, err := ReadWorkload(strings.NewReader(strings.Replace(table, "1200.0", "late", 1)), "t.csv"); err == nil || !strings.Contains(err.Error(), `t.csv:3:end_time: found "late"`) {
+	if _, _, err := ReadWorkload(strings.NewReader(strings.Replace(table, "1200.0", "late", 1)), "t.csv"); err == nil || !strings.Contains(err.Error(), `t.csv:3:end_time: found "late"`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -64,7 +64,7 @@ j3,worker,1,Running,1100.0,,600.0,30.0,100.0,P100
 // is withdrawn while it waits frees nothing and does nothing.
 func TestFates(t *testing.T) {
 	c := cluster(1, 1)
-	jobs, err := ReadWorkload(strings.NewReader("job,submit_s,workers,duration_s,status,ends_at,cancel_after_s\nfails,0,1,100,failed,0.5,\nwaits,1,1,10,,,20\nends,2,1,10,,,\n"), "w.csv")
+	jobs, _, err := ReadWorkload(strings.NewReader("job,submit_s,workers,duration_s,status,ends_at,cancel_after_s\nfails,0,1,100,failed,0.5,\nwaits,1,1,10,,,20\nends,2,1,10,,,\n"), "w.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestSurvival(t *testing.T) {
 
 func TestReadRubick(t *testing.T) {
 	const table = "name,submission_time,duration,application,num_gpus,exec_plan,steps\nj,10,60,bert,8,zero-offload,600\nk,20,60,t5,12,341,7\n"
-	jobs, err := ReadWorkload(strings.NewReader(table), "w.csv")
+	jobs, _, err := ReadWorkload(strings.NewReader(table), "w.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,8 +121,18 @@ func TestReadRubick(t *testing.T) {
 		{"341", "342", "degrees whose product is the 12 GPUs"},
 		{"steps\n", "fixed_layout\n", `w.csv:2:fixed_layout: found "600"`},
 	} {
-		if _, err := ReadWorkload(strings.NewReader(strings.Replace(table, tt.from, tt.to, 1)), "w.csv"); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, _, err := ReadWorkload(strings.NewReader(strings.Replace(table, tt.from, tt.to, 1)), "w.csv"); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want %s", err, tt.want)
 		}
+	}
+}
+
+func TestUnknownColumnsOfAWorkloadAreNamed(t *testing.T) {
+	_, warnings, err := ReadWorkload(strings.NewReader("name,time,workers,workes_max,duration\na,1,4,8,10\n"), "w.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "workes_max") || !strings.Contains(warnings[0], "workers_max") {
+		t.Errorf("warnings %q, want one that names workes_max and what it may mean", warnings)
 	}
 }

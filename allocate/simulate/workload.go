@@ -43,7 +43,7 @@ var columns = []struct {
 // ReadWorkload reads a workload, told apart by how it begins: a trace of
 // Gavel, whose lines have tabs and no header; cluster_job_log of Philly, which
 // is JSON; pai_task_table of Alibaba, CSV without a header; or CSV with one job per row and
-// columns by name in any order, unknown ones ignored. It knows the names that
+// columns by name in any order, unknown ones named in a warning. It knows the names that
 // published traces use
 // (name, time, application, num_replicas, batch_size; job_id, num_gpu,
 // submit_time, model_name, duration). Work is samples; a duration_s without
@@ -58,24 +58,30 @@ var columns = []struct {
 // exec_plan is the layout a job asks for in Rubick's words, and with
 // fixed_layout (true or false) keeps.
 // name is the file, for errors.
-func ReadWorkload(r io.Reader, name string) ([]Job, error) {
+func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err error) {
 	b := bufio.NewReader(r)
 	switch {
 	case isGavel(b):
-		return readGavel(b, name)
+		jobs, err = readGavel(b, name)
+		return jobs, nil, err
 	case isPhilly(b):
-		return readPhilly(b, name)
+		jobs, err = readPhilly(b, name)
+		return jobs, nil, err
 	case isAlibaba(b):
-		return readAlibaba(b, name)
+		jobs, err = readAlibaba(b, name)
+		return jobs, nil, err
 	}
 	t, err := data.NewTable(b, name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := rename(t); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var jobs []Job
+	var known []string
+	for _, c := range columns {
+		known = append(known, c.field)
+	}
 	seen := map[string]int{}
 	err = t.Each(func(row *data.Row) error {
 		j := parseJob(row, len(jobs))
@@ -87,9 +93,9 @@ func ReadWorkload(r io.Reader, name string) ([]Job, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return jobs, nil
+	return jobs, t.Unknown(known), nil
 }
 
 // rename calls the columns of a published workload as this package does.

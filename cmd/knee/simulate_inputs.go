@@ -50,10 +50,11 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 		}
 	}
 	for _, file := range in.workloads {
-		jobs, err := simulate.LoadWorkload(file)
+		jobs, warnings, err := simulate.LoadWorkload(file)
 		if err != nil {
 			return err
 		}
+		a.warn(warnings...)
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".gz"), ".csv")
 		for _, load := range in.loads {
 			for _, size := range in.sizes {

@@ -37,7 +37,7 @@ func TestSamplesLoad(t *testing.T) {
 			n = len(points)
 		case name == "workload.csv":
 			var jobs []simulate.Job
-			jobs, err = simulate.ReadWorkload(f, name)
+			jobs, _, err = simulate.ReadWorkload(f, name)
 			n = len(jobs)
 		case name == "cluster.yaml":
 			_, err = data.ReadCluster(f, name)

@@ -25,7 +25,7 @@ func philly() *data.Cluster {
 
 // BenchmarkPhilly replays the 82,247 jobs of the Philly trace.
 func BenchmarkPhilly(b *testing.B) {
-	jobs, err := simulate.LoadWorkload(filepath.Join(bench.Dir(b), "workloads", "philly-jobs.csv"))
+	jobs, _, err := simulate.LoadWorkload(filepath.Join(bench.Dir(b), "workloads", "philly-jobs.csv"))
 	if err != nil {
 		b.Skip(err)
 	}

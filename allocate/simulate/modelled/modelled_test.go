@@ -90,7 +90,7 @@ func TestJobsSpeakOfTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := simulate.ReadWorkload(strings.NewReader("job,submit_s,application,workers,duration_s\nj,0,x,2,100\n"), "w.csv")
+	w, _, err := simulate.ReadWorkload(strings.NewReader("job,submit_s,application,workers,duration_s\nj,0,x,2,100\n"), "w.csv")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func load(tb testing.TB, n int) ([]simulate.Job, *measured.Profiles) {
 		tb.Skip(err)
 	}
 	defer f.Close()
-	jobs, err := simulate.ReadWorkload(f, file)
+	jobs, _, err := simulate.ReadWorkload(f, file)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func workload(t *testing.T, file string) []simulate.Job {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	jobs, err := simulate.ReadWorkload(f, file)
+	jobs, _, err := simulate.ReadWorkload(f, file)
 	if err != nil {
 		t.Fatal(err)
 	}
