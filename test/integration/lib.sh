@@ -43,6 +43,8 @@ need() { # need PACKAGE COMMAND
 	}
 }
 
+need procps pgrep
+
 within() { # within SECONDS COMMAND...: wait until the command succeeds
 	local end=$((SECONDS + $1))
 	shift

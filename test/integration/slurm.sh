@@ -2,6 +2,8 @@
 # wrong with jobs; the controller restarted and knee killed in the middle.
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || skip "needs root on a Debian machine, for a Slurm of virtual nodes"
+/usr/bin/python3 -c 'import torch' 2>/dev/null || need python3-torch torchrun
+/usr/bin/python3 -c 'import torch' 2>/dev/null || skip "PyTorch is not installed for /usr/bin/python3 (Debian package python3-torch)"
 engine=$CLONE/test/engines/slurm
 trap '"$engine/down" "$WORK/slurm" || true' EXIT
 check "six virtual nodes are up" "$engine/up" "$WORK/slurm"
@@ -25,17 +27,13 @@ check "its GPU types, prices and drained nodes are" bash -c 'grep -q "n\[1-4\].*
 scontrol update nodename=n6 state=resume
 
 # PyTorch over two nodes, one process per worker by srun.
-if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
-	cp "$CLONE"/examples/pytorch/*.py "$CLONE/examples/slurm/ddp.yaml" .
-	sed -i 's/^dir: .*/dir: ./; s/trials: [0-9]*/trials: 4/; s/max_seconds: [0-9]*/max_seconds: 1/; s/min_steps: [0-9]*/min_steps: 6/' ddp.yaml
-	check "PyTorch is profiled over two nodes" "$KNEE" profile -q ddp.yaml
-	check "every trial was measured" test "$(grep -c ',ok,' ddp.measurements.csv)" = 4
-	check "some of them on two nodes" row ddp.measurements.csv ',1-1,\|,2-2,'
-	check "the measurements are fitted" "$KNEE" fit -q ddp.measurements.csv -o ddp.json
-	check "nothing is left in the queue" empty
-else
-	echo "skip  PyTorch over two nodes: no PyTorch for /usr/bin/python3"
-fi
+cp "$CLONE"/examples/pytorch/*.py "$CLONE/examples/slurm/ddp.yaml" .
+sed -i 's/^dir: .*/dir: ./; s/trials: [0-9]*/trials: 4/; s/max_seconds: [0-9]*/max_seconds: 1/; s/min_steps: [0-9]*/min_steps: 6/' ddp.yaml
+check "PyTorch is profiled over two nodes" "$KNEE" profile -q ddp.yaml
+check "every trial was measured" test "$(grep -c ',ok,' ddp.measurements.csv)" = 4
+check "some of them on two nodes" row ddp.measurements.csv ',1-1,\|,2-2,'
+check "the measurements are fitted" "$KNEE" fit -q ddp.measurements.csv -o ddp.json
+check "nothing is left in the queue" empty
 
 # A trainer in shell, and what becomes of it.
 cat >trainer <<'END'
