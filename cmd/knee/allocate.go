@@ -106,7 +106,7 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.sizes, "sizes", "all", "numbers of workers on offer: all, pow2 (powers of two), nodes (powers of two, then whole nodes)")
 	fl.BoolVar(&f.apart, "apart", false, "no two jobs that span nodes share one, where they would slow each other")
 	fl.BoolVar(&f.strict, "strict", false, "fail if a job cannot be planned, instead of planning the others")
-	fl.StringArrayVar(&f.explain, "explain", nil, "say everything about this job: why it got what it got, warnings, what it is worth; may be repeated")
+	fl.StringArrayVar(&f.explain, "explain", nil, "explain what this job gets: reasons, warnings, its worth; may be repeated")
 	fl.BoolVar(&f.prices, "prices", false, "what one more GPU of each type is worth, and what each job is worth beyond its cost")
 	fl.StringArrayVar(&f.whatIf, "what-if", nil, "plan with a change, such as '+2 a100', '-n[01-02]', '-job NAME', '+jobs FILE'; may be repeated")
 	fl.BoolVar(&f.curve, "curve", false, "value against the number of nodes of each type")

@@ -93,7 +93,7 @@ func (f *fill) allocation(m *simplex, level *column) Allocation {
 		switch w := m.weight[r]; {
 		case c == level:
 			a.Level = w * f.top
-		case len(c.rows) < 3: // what is left of a row
+		case len(c.rows) < 3: // a slack variable
 		case c.who < len(f.Size):
 			a.Share[c.who][c.kind] = w
 		default:

@@ -14,14 +14,14 @@ type column struct {
 
 // simplex maximises the gain of columns ≥ 0 that together take no more of any
 // row than there is, by the revised simplex method. Columns may be made as they
-// are needed; what is left of a row is one too.
+// are needed; a slack variable is one too.
 type simplex struct {
 	inverse [][]float64 // of the basis, rows × rows
 	basis   []*column   // by row
 	weight  []float64   // of the basis, ≥ 0
 }
 
-// slack is what is left of a row.
+// slack is the slack variable of a row: its limit less its value.
 func slack(row int) *column { return &column{rows: []int{row}, amount: []float64{1}} }
 
 // newSimplex begins with nothing taken; there is ≥ 0 of every row.

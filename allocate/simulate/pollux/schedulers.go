@@ -9,7 +9,7 @@ import (
 
 // scheduler decides, once a round, on which node every worker stands.
 type scheduler interface {
-	// prepare is told of every job before the first round.
+	// prepare is called with all jobs before the first round.
 	prepare(*job)
 	// schedule returns the nodes of every active job, one entry per worker,
 	// nil for none. Jobs are in the order of the workload and hold what they
