@@ -250,11 +250,11 @@ queued elastic-1 'kueue.x-k8s.io/elastic-job: "true"' "suspend: false, paralleli
 grown() { turn && [ "$(field $jobs/elastic-1 parallelism)" -gt 1 ]; }
 check "an elastic Job is resized while it runs" within 40 grown
 check "and keeps the pod it had" test "$(sort -u state/training.elastic-1.sizes | head -1)" = 1
-over() { [ -e state/training.elastic-1.done ]; }
+over() { api GET $jobs/elastic-1 | grep '"type": "Complete"'; }
 check "and comes to its end" within 90 over
 trainjob train-1
 check "a turn with a TrainJob that waits" turn
-resized() { [ "$(field $trainjobs/train-1 numNodes)-$(field $jobsets/train-1 parallelism)" = 4-4 ] || { api GET $trainjobs/train-1; api GET $jobsets/train-1; cat turn.out $(ls -d turns/2*/ | tail -1)/*; false; }; }
+resized() { [ "$(field $trainjobs/train-1 numNodes)-$(field $jobsets/train-1 parallelism)" = 4-4 ] || { api GET $trainjobs/train-1; api GET $jobsets/train-1; cat turn.out; false; }; }
 check "resizes it, and its JobSet follows" resized
 api DELETE $trainjobs/train-1 >/dev/null && api DELETE $jobsets/train-1 >/dev/null
 # What the webhook of JobSet says up to v0.10, as a policy of the API server.
