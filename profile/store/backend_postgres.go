@@ -22,19 +22,20 @@ func postgresBackend() backend {
 	}
 }
 
-// openPostgres opens a libpq URL. A host that swallows packets is given up
-// after ten seconds unless the address says otherwise.
+// openPostgres opens a libpq URL. Text is sent as UTF-8 whatever the encoding of
+// the database; a server made without a locale takes ASCII by default. A host
+// that swallows packets is given up after ten seconds unless the address says
+// otherwise.
 func openPostgres(address string, _ func(string) string) (gorm.Dialector, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("found an address that is not a URL, want postgres://USER@HOST:PORT/DATABASE")
 	}
 	q := u.Query()
-	if !q.Has("connect_timeout") {
-		q.Set("connect_timeout", "10")
-	}
-	if !q.Has("application_name") {
-		q.Set("application_name", "knee")
+	for name, value := range map[string]string{"connect_timeout": "10", "application_name": "knee", "client_encoding": "UTF8"} {
+		if !q.Has(name) {
+			q.Set(name, value)
+		}
 	}
 	u.RawQuery = q.Encode()
 	return postgres.Open(u.String()), nil

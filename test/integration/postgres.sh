@@ -29,7 +29,7 @@ stop_server() { # fast: connections are cut, nothing is lost
 	as kill -INT "$(head -1 "$db/data/postmaster.pid")"
 	within 30 test ! -e "$db/data/postmaster.pid"
 }
-as bash -c 'echo hunter2 >"$2/password" && "$1/initdb" -D "$2/data" -U knee -A scram-sha-256 --pwfile="$2/password"' - "$bin" "$db" >initdb.log 2>&1 ||
+as bash -c 'echo hunter2 >"$2/password" && "$1/initdb" -D "$2/data" --locale=C --encoding=SQL_ASCII -U knee -A scram-sha-256 --pwfile="$2/password"' - "$bin" "$db" >initdb.log 2>&1 ||
 	{ cat initdb.log; exit 1; }
 started=()
 cleanup() {
@@ -65,7 +65,8 @@ profile() { # profile NAME: on a "host" of its own
 profile a
 profile b
 profile c
-for name in a b c; do within 30 holds $name/err 'trial started' 1; done
+begun() { within 30 holds $1/err 'trial started' 1 || { cat $1/err; false; }; }
+for name in a b c; do check "profile $name of a database that was made without a locale begins" begun $name; done
 
 victim=$(query "SELECT number FROM knee_trials WHERE state = 'running' AND owner LIKE '%process ${started[0]},%'")
 kill -9 "${started[0]}"
