@@ -97,8 +97,8 @@ func (l *Loop) look(ctx context.Context, snap *queue.Snapshot, g guard, models *
 	out.Updates = models.Updates
 	out.Warnings = append(append(append(out.Warnings, snap.Warnings...), warnings...), models.Warnings...)
 	out.Jobs = len(rows)
+	models.Forecast(rows, out.Read)
 	for i := range rows {
-		rows[i].Finish = models.Forecast(&rows[i], out.Read)
 		if rows[i].Model != "" {
 			out.Planned++
 		}

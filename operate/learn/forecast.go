@@ -10,53 +10,84 @@ import (
 	"knee/operate/queue"
 )
 
-// Forecast returns when a running job ends, in seconds from now, if it stays
+// Forecast sets when each running job ends, in seconds from now, if it stays
 // where it is: the steps that are left, at the step time that its model predicts
 // there until the clock has told what a step takes with all that is between
 // steps, and what is left of its restart if it has not told of a step since. It is
 // zero if its rule does not count steps or its batch adapts.
-func (m *Models) Forecast(row *queue.Row, now time.Time) data.Estimate {
+func (m *Models) Forecast(rows []queue.Row, now time.Time) {
+	predicted := make([]data.Estimate, len(rows))
+	off, jobs := make([]float64, len(rows)), 0.0 // squares
+	total := 0.0
+	for i := range rows {
+		predicted[i] = m.stepTime(&rows[i])
+		if r := rows[i].Reading; predicted[i].Mean > 0 && r.Looks > 0 {
+			off[i] = math.Pow(r.Wall-math.Log(predicted[i].Mean), 2)
+			total, jobs = total+off[i], jobs+1
+		}
+	}
+	for i := range rows {
+		row := &rows[i]
+		row.Finish = data.Estimate{}
+		if predicted[i].Mean <= 0 {
+			continue
+		}
+		others := jobs
+		if row.Reading.Looks > 0 {
+			others--
+		}
+		out := onClock(row, predicted[i], total-off[i], others).Scale(max(row.Rule.Remaining.Steps-row.Step, 0))
+		if since := now.Sub(row.Started).Seconds(); row.StepTime == 0 && row.Restarts > 0 && since < row.Rule.RestartSeconds {
+			left := row.Rule.RestartSeconds - max(since, 0)
+			out = data.Estimate{Mean: out.Mean + left, Lo: out.Lo + left, Hi: out.Hi + left}
+		}
+		row.Finish = out
+	}
+}
+
+// stepTime is what the model of a job predicts where it runs; zero if there is
+// nothing to forecast with it.
+func (m *Models) stepTime(row *queue.Row) data.Estimate {
 	if row.State != queue.Running || row.Reading == nil || row.Rule.Remaining.Steps == 0 || row.Rule.Batch.Adapt {
 		return data.Estimate{}
 	}
-	known := m.model(m.Find(row))
-	if known == nil {
-		return data.Estimate{}
+	if known := m.model(m.Find(row)); known != nil {
+		if p, err := known.Predict(row.Config()); err == nil {
+			return p.StepTime
+		}
 	}
-	p, err := known.Predict(row.Config())
-	if err != nil {
-		return data.Estimate{}
-	}
-	out := onClock(row, p.StepTime).Scale(max(row.Rule.Remaining.Steps-row.Step, 0))
-	if since := now.Sub(row.Started).Seconds(); row.StepTime == 0 && row.Restarts > 0 && since < row.Rule.RestartSeconds {
-		left := row.Rule.RestartSeconds - max(since, 0)
-		out = data.Estimate{Mean: out.Mean + left, Lo: out.Lo + left, Hi: out.Hi + left}
-	}
-	return out
+	return data.Estimate{}
 }
 
 // onClock is what a step takes on the clock: the geometric mean over the looks
 // at the job where it runs. Its interval is that of Student for one more such
 // look, as if the rest of the job were one, since what slows a machine lasts;
 // that of the model is added in squares. A single look, or before it the step
-// time in the log, does not say how far looks differ: that it is off the model's
-// is all that is known of it.
-func onClock(row *queue.Row, predicted data.Estimate) data.Estimate {
+// time in the log, does not say how far looks differ. What is known of it then
+// is how far it is off the model's, and how far the clocks of other jobs are off
+// theirs: others of them, with the given sum of squares.
+func onClock(row *queue.Row, predicted data.Estimate, squares, others float64) data.Estimate {
 	r := row.Reading
-	wall, off := r.Wall, 0.0
+	mean, off := math.Log(predicted.Mean), 0.0
 	switch {
-	case r.Looks > 1:
-		t := distuv.StudentsT{Sigma: 1, Nu: r.Looks - 1}.Quantile(.95)
-		off = t * math.Sqrt(r.Spread/(r.Looks-1)*(1+1/r.Looks))
-	case r.Looks == 0 && row.StepTime <= 0:
-		return predicted
-	case r.Looks == 0:
-		wall = math.Log(row.StepTime)
-		fallthrough
+	case r.Looks > 0:
+		mean = r.Wall
+	case row.StepTime > 0:
+		mean = math.Log(row.StepTime)
 	default:
-		off = math.Abs(wall - math.Log(predicted.Mean))
+		return predicted
 	}
-	mean := math.Exp(wall)
+	if r.Looks > 1 {
+		off = student(r.Looks-1) * math.Sqrt(r.Spread/(r.Looks-1)*(1+1/r.Looks))
+	} else {
+		off = math.Abs(mean - math.Log(predicted.Mean))
+		if others > 0 {
+			off = math.Hypot(off, student(others)*math.Sqrt(squares/others))
+		}
+	}
 	lo, hi := math.Hypot(math.Log(predicted.Mean/predicted.Lo), off), math.Hypot(math.Log(predicted.Hi/predicted.Mean), off)
-	return data.Estimate{Mean: mean, Lo: mean * math.Exp(-lo), Hi: mean * math.Exp(hi)}
+	return data.Estimate{Mean: math.Exp(mean), Lo: math.Exp(mean - lo), Hi: math.Exp(mean + hi)}
 }
+
+// student is the .95 quantile of Student's t with the given degrees of freedom.
+func student(nu float64) float64 { return distuv.StudentsT{Sigma: 1, Nu: nu}.Quantile(.95) }

@@ -224,30 +224,42 @@ func TestForecast(t *testing.T) {
 	m := &learn.Models{Folder: t.TempDir(), Rules: []data.JobRule{*rule}}
 	row := running(rule, .2)
 	row.Step, row.Started = 10, time.Unix(1000, 0)
-	now := time.Unix(1010, 0)
+	forecast := func(rows ...queue.Row) data.Estimate {
+		m.Forecast(rows, time.Unix(1010, 0))
+		return rows[0].Finish
+	}
 	rule.Batch.Initial, row.StepTime = 128, 0
-	if p, got := predict(t, rule.Model, row.Config()), m.Forecast(row, now); got != p.Scale(1000) {
+	if p, got := predict(t, rule.Model, row.Config()), forecast(*row); got != p.Scale(1000) {
 		t.Errorf("by the model: %+v, want 1000 times %+v", got, p)
 	}
 	row.StepTime = .3
-	if got := m.Forecast(row, now); math.Abs(got.Mean-300) > 1e-6 || got.Lo > 250 {
+	if got := forecast(*row); math.Abs(got.Mean-300) > 1e-6 || got.Lo > 250 {
 		t.Errorf("0.3 s in the log: %+v", got)
 	}
+	alone, near, far := forecast(*row), *running(rule, .2), *running(rule, .2)
+	near.Reading.Looks, near.Reading.Wall = 1, math.Log(predict(t, rule.Model, near.Config()).Mean)
+	far.Reading.Looks, far.Reading.Wall = 1, near.Reading.Wall+.5
+	if got := forecast(*row, near, near); got != alone {
+		t.Errorf("beside jobs whose clocks are their models': %+v, alone %+v", got, alone)
+	}
+	if got := forecast(*row, near, far); got.Mean != alone.Mean || got.Hi < 1.5*alone.Hi {
+		t.Errorf("beside one whose clock is not: %+v, alone %+v", got, alone)
+	}
 	row.Reading.Looks, row.Reading.Wall = 3, math.Log(.4)
-	slow := m.Forecast(row, now)
+	slow := forecast(*row)
 	if math.Abs(slow.Mean-400) > 1e-6 || slow.Lo >= 400 || slow.Hi <= 400 {
 		t.Errorf("0.4 s a step on the clock: %+v", slow)
 	}
 	row.Reading.Spread = .5
-	if wide := m.Forecast(row, now); wide.Hi < 1.5*slow.Hi || wide.Lo > slow.Lo/1.5 {
+	if wide := forecast(*row); wide.Hi < 1.5*slow.Hi || wide.Lo > slow.Lo/1.5 {
 		t.Errorf("a clock that differs from look to look: %+v, steady %+v", wide, slow)
 	}
 	row.StepTime, row.Restarts = 0, 1
-	if again := m.Forecast(row, now); math.Abs(again.Mean-420) > 1e-6 {
+	if again := forecast(*row); math.Abs(again.Mean-420) > 1e-6 {
 		t.Errorf("20 s of its restart are left: %+v", again)
 	}
 	row.State = queue.Pending
-	if got := m.Forecast(row, now); got != (data.Estimate{}) {
+	if got := forecast(*row); got != (data.Estimate{}) {
 		t.Errorf("a job that waits: %+v", got)
 	}
 }
