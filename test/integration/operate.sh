@@ -103,7 +103,8 @@ start
 set_right() { ! grep '"21[0-9][0-9]-' turns/state.json; }
 check "times a century ahead, of a clock that was wrong, do not stay" within 30 set_right
 proposed() { grep '"proposal"' turns/audit.jsonl | grep "\"kind\":\"$1\"" | grep "\"name\":\"$2\""; }
-check "the slow worker is named" within 60 proposed straggler mine-slow
+named() { grep '"proposal"' turns/audit.jsonl | grep '"name":"mine-slow"' | grep '"node":"n[0-9]","text":"worker 1 '; }
+check "the slow worker is named, with its node" within 60 named
 kill -STOP "$(cat mine-norequeue.0.pid)"
 check "the job that stands still is, too" within 60 proposed silent mine-norequeue
 kill -CONT "$(cat mine-norequeue.0.pid)"
