@@ -71,8 +71,8 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 // hideEmptyLists keeps the help of flags from showing an empty list as a default.
 func hideEmptyLists(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.DefValue == "[]" {
-			f.DefValue = ""
+		if f.Value.Type() == "float64Slice" && f.DefValue == "[]" {
+			f.DefValue = "" // pflag shows the brackets
 		}
 	})
 	for _, c := range cmd.Commands() {
