@@ -41,7 +41,7 @@ refused, with the reason.`,
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "target: "+strings.Join(export.Names(), ", "))
-	cmd.Flags().StringVarP(&dir, "dir", "d", ".", "folder to write to, made if missing; - for standard output")
+	cmd.Flags().StringVarP(&dir, "dir", "d", ".", "folder to write to; - for standard output")
 	_ = cmd.MarkFlagRequired("to")
 	completes(cmd, "to", export.Names())
 	return cmd

@@ -93,15 +93,15 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 	f.Lookup("output").Value = &out
 	f.Var(&out.format, "format", "output format")
 	_ = f.MarkHidden("format") // as -o was called
-	f.StringVar(&family, "family", fit.Auto, "form of the curves: auto, "+strings.Join(fit.FamilyNames(), ", "))
-	f.StringVar(&job, "job", "", "which job, where the files hold several; its name, where they hold none")
-	f.StringVar(&pool, "pool", "", "fit rows of several sizes of one model as one job of this name; they need layers, hidden and seq_len")
+	f.StringVar(&family, "family", fit.Auto, "form: auto, "+strings.Join(fit.FamilyNames(), ", "))
+	f.StringVar(&job, "job", "", "which of several jobs; or its name, without a column job")
+	f.StringVar(&pool, "pool", "", "name to fit several sizes of a model under, with columns layers, hidden, seq_len")
 	f.Var(columns, "columns", columnsUsage)
 	f.Int64Var(&seed, "seed", 1, "seed of the intervals")
-	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs measured on the same machines")
-	f.StringVar(&interconnect, "interconnect", "", "bytes/s of the link between two nodes, such as 12.5G")
-	f.StringVar(&message, "message-bytes", "", "bytes per worker and synchronisation, such as 102M (4 × the parameters in single precision)")
-	f.BoolVar(&noAdvice, "no-advice", false, "do not say which measurement to make next")
+	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs on the same machines")
+	f.StringVar(&interconnect, "interconnect", "", "bytes/s between two nodes, such as 12.5G")
+	f.StringVar(&message, "message-bytes", "", "bytes per worker and synchronisation, such as 102M (4 × parameters)")
+	f.BoolVar(&noAdvice, "no-advice", false, "do not recommend the next measurement")
 	completes(cmd, "family", append([]string{fit.Auto}, fit.FamilyNames()...))
 	return cmd
 }

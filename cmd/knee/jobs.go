@@ -89,10 +89,10 @@ fixed occupant of jobs.yaml; waiting jobs without a model are only listed, by
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&from, "from", "", "whose jobs: "+strings.Join(schedulers, ", "))
-	f.StringVar(&config, "config", "", "operate.yaml with rules that match jobs to models")
-	f.StringSliceVar(&namespaces, "namespace", nil, "namespaces of Kubernetes, '*' for all (default: that of the context)")
-	f.StringVarP(&out, "output", "o", "yaml", "yaml, json, table, csv or markdown")
+	f.StringVar(&from, "from", "", "scheduler: "+strings.Join(schedulers, ", "))
+	f.StringVar(&config, "config", "", "operate.yaml whose rules match jobs to models")
+	f.StringSliceVar(&namespaces, "namespace", nil, "Kubernetes namespaces, '*' for all (default: the context's)")
+	f.StringVarP(&out, "output", "o", "yaml", "output format: yaml, json, table, csv, markdown")
 	_ = cmd.MarkFlagRequired("from")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
 	completes(cmd, "from", schedulers)

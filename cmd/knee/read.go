@@ -91,13 +91,13 @@ rows of a file without that column.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&in.metrics.Pattern, "pattern", "", "program that wrote the log: "+strings.Join(data.MetricPatterns(), ", "))
-	f.StringVar(&in.metrics.Regex, "regex", "", "regular expression for lines of the log, with groups such as (?P<step_time_s>…): "+strings.Join(data.MetricQuantities(), ", "))
+	f.StringVar(&in.metrics.Pattern, "pattern", "", "format of the log: "+strings.Join(data.MetricPatterns(), ", "))
+	f.StringVar(&in.metrics.Regex, "regex", "", "expression for lines of the log, with groups such as (?P<step_time_s>…): "+strings.Join(data.MetricQuantities(), ", "))
 	f.Var(in.columns, "columns", columnsUsage)
 	fileFlag(cmd, &in.output, "-", "file to write; - for standard output", "output")
 	f.BoolVar(&in.add, "add", false, "append to the file")
 	for _, name := range jobColumns() {
-		f.String(strings.ReplaceAll(name, "_", "-"), "", "column "+name+" of the measurements")
+		f.String(strings.ReplaceAll(name, "_", "-"), "", "column "+name)
 	}
 	cmd.MarkFlagsMutuallyExclusive("pattern", "regex", "columns")
 	completes(cmd, "pattern", data.MetricPatterns())
