@@ -106,7 +106,7 @@ rows of a file without that column.`,
 
 // jobColumns are the columns that flags give, in the order of the file.
 func jobColumns() []string {
-	return append([]string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps", "seq_len"}, data.LayoutNames()...)
+	return append([]string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps", "micro_steps", "seq_len"}, data.LayoutNames()...)
 }
 
 // read reads a log or a CSV.
