@@ -160,7 +160,9 @@ func readAccumulation(r *Row, c *Config) {
 	c.AccumSteps = max(c.AccumSteps, n-1)
 }
 
-func accumulationGiven(r *Row) bool { return r.Cell("accum_steps") != "" || r.Cell("micro_steps") != "" }
+func accumulationGiven(r *Row) bool {
+	return r.Cell("accum_steps") != "" || r.Cell("micro_steps") != ""
+}
 
 // readLocalBatch reads the local or the global batch; the other follows, or,
 // where a row has both and accum_steps is empty, the accumulation.
