@@ -88,6 +88,7 @@ func TestReadJobsRefuses(t *testing.T) {
 	checkFailures(t, []failure{
 		{"no jobs", "{}\n", "f:1:jobs: found nothing, want a list of jobs"},
 		{"no name", "jobs: [{model: m}]\n", "f:1:jobs[0].name: found nothing, want the name of the job"},
+		{"manifest", "apiVersion: v1\n", "f:1:apiVersion: found an unknown key of a Kubernetes manifest, whose pod template goes to template: {pod: …} of jobs.yaml, want one of tenants, jobs"},
 		{"no model", "jobs: [{name: m}]\n", "f:1:jobs[0].model: found nothing, want the path of its model, as knee fit writes it, unless the job runs (current) and is to stay as it is"},
 		{"twice", "jobs:\n- {name: a, model: m, remaining: {steps: 1}}\n- {name: a, model: m, remaining: {steps: 1}}\n",
 			`f:3:jobs[1].name: found "a", which line 2 names too, want each job once`},

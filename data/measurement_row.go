@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -36,21 +37,33 @@ func (mr measurementReader) measurement(r *Row) Measurement {
 
 // status reads the status and checks that it agrees with the step time.
 func (mr measurementReader) status(r *Row) Status {
-	name, time := r.Cell("status"), r.Cell(mr.speed.column)
+	name, speed := r.Cell("status"), mr.speed.column
+	time := r.Cell(speed)
 	s := Status(strings.ToLower(name))
+	if ended, known := statesElsewhere[s]; known {
+		if s = ended; time != "" {
+			s = OK // it was measured, however the run ended
+		}
+	}
 	switch hint, known := oneOf(string(s), names(Statuses())); {
 	case s == "" && time != "":
 		return OK
 	case s == "":
-		r.Fail("status", "neither status nor step_time_s", "one of them")
+		r.Fail("status", "neither status nor "+cmp.Or(speed, "step_time_s"), "one of them; --columns NAME=status names the column that says how a run ended")
 	case !known:
 		r.Fail("status", quote(name)+hint, "one of "+strings.Join(names(Statuses()), ", "))
 	case s == OK && time == "":
-		r.Fail("step_time_s", "nothing", PositiveSeconds().String()+", since status is ok")
+		r.Fail(cmp.Or(speed, "step_time_s"), "nothing", PositiveSeconds().String()+", since status is "+name)
 	case s != OK && s != Timeout && time != "": // that of a timeout is a lower bound
-		r.Bad(mr.speed.column, "an empty cell, since status is "+name)
+		r.Bad(speed, "an empty cell, since status is "+name)
 	}
 	return Statuses()[max(0, slices.Index(Statuses(), s))]
+}
+
+// statesElsewhere are states of runs in exports of Weights & Biases and MLflow
+// and in the accounting of Slurm.
+var statesElsewhere = map[Status]Status{
+	"finished": OK, "completed": OK, "running": Aborted, "crashed": Failed, "killed": Aborted, "cancelled": Aborted, "out_of_memory": OOM,
 }
 
 func (mr measurementReader) config(r *Row) Config {
@@ -65,7 +78,7 @@ func (mr measurementReader) config(r *Row) Config {
 		r.Fail(column, found, want)
 	}
 	c.Mode = mode
-	c.AccumSteps = r.Whole("accum_steps", 0)
+	readAccumulation(r, &c)
 	mr.readLayout(r, &c)
 	readLocalBatch(r, &c)
 	for knob, i := range mr.extra {
@@ -137,6 +150,20 @@ func checkLayout(r *Row, c Config, a Architecture) {
 	}
 }
 
+// readAccumulation reads the accumulation, as extra micro-steps or as all.
+func readAccumulation(r *Row, c *Config) {
+	c.AccumSteps = r.Whole("accum_steps", 0)
+	n := r.Whole("micro_steps", 1)
+	if n > 0 && r.Cell("accum_steps") != "" && c.AccumSteps != n-1 {
+		r.Fail("micro_steps", r.Cell("micro_steps"), fmt.Sprintf("%d, one more than accum_steps", c.AccumSteps+1))
+	}
+	c.AccumSteps = max(c.AccumSteps, n-1)
+}
+
+func accumulationGiven(r *Row) bool {
+	return r.Cell("accum_steps") != "" || r.Cell("micro_steps") != ""
+}
+
 // readLocalBatch reads the local or the global batch; the other follows, or,
 // where a row has both and accum_steps is empty, the accumulation.
 func readLocalBatch(r *Row, c *Config) {
@@ -145,12 +172,12 @@ func readLocalBatch(r *Row, c *Config) {
 	if r.err != nil || global == 0 {
 		return
 	}
-	if steps := global / (float64(c.Replicas()) * c.LocalBatch); c.LocalBatch > 0 && r.Cell("accum_steps") == "" && steps >= 1 && steps <= maxCount && steps == math.Trunc(steps) {
+	if steps := global / (float64(c.Replicas()) * c.LocalBatch); c.LocalBatch > 0 && !accumulationGiven(r) && steps >= 1 && steps <= maxCount && steps == math.Trunc(steps) {
 		c.AccumSteps = int(steps) - 1
 	}
 	micro := float64(c.Replicas()) * float64(c.AccumSteps+1)
 	if c.LocalBatch == 0 {
-		c.MicroUnknown = !c.Plain() && r.Cell("accum_steps") == ""
+		c.MicroUnknown = !c.Plain() && !accumulationGiven(r)
 		if c.LocalBatch = global / micro; !Samples().Holds(c.LocalBatch) {
 			r.Bad("global_batch", fmt.Sprintf("%s for each of %d %s", Samples(), c.Replicas(), replicasWord(*c)))
 		}

@@ -184,6 +184,10 @@ func (im Import) checkTargets(known []string) error {
 			bad.Want = strings.Replace(to, "throughput", "tokens_per_s", 1) + wantSeqLen + ": throughput counts samples"
 			return bad
 		}
+		if to == "accum_steps" && strings.Contains(strings.ToLower(from), "accum") {
+			bad.Want = "micro_steps where 1 means no accumulation, as in most programs: accum_steps are the extra ones, from 0"
+			return bad
+		}
 	}
 	return nil
 }
@@ -323,7 +327,7 @@ func knobColumns(ms []Measurement) []columnOf[Measurement] {
 func measurementColumnNames() []string { return append(configColumns(), resultColumns()...) }
 
 func configColumns() []string {
-	return []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps", "tp", "pp", "cp", "ep", "sharding", "recompute", "offload", "dp"}
+	return []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps", "micro_steps", "tp", "pp", "cp", "ep", "sharding", "recompute", "offload", "dp"}
 }
 
 func resultColumns() []string {

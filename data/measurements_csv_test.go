@@ -148,6 +148,40 @@ func TestImportTokens(t *testing.T) {
 	}
 }
 
+// A table of runs, as experiment trackers export it: states in their words, and
+// accumulation that counts all micro-steps. 4 workers × 2 × 8 samples at 128/s
+// take half a second.
+func TestImportRuns(t *testing.T) {
+	im := data.Import{Given: map[string]string{"job": "a"}, Columns: map[string]string{"State": "status", "gradient_accumulation_steps": "micro_steps"}}
+	const head = "State,workers,local_batch,gradient_accumulation_steps,throughput\n"
+	ms, _, err := im.Read(strings.NewReader(head+"finished,4,2,8,128\ncrashed,4,2,8,128\ncrashed,4,2,8,\nkilled,4,2,8,\nOUT_OF_MEMORY,4,2,8,\n"), "f")
+	want := []data.Status{data.OK, data.OK, data.Failed, data.Aborted, data.OOM}
+	if err != nil || len(ms) != len(want) {
+		t.Fatalf("%+v, %v", ms, err)
+	}
+	for i, m := range ms {
+		if m.Status != want[i] || m.AccumSteps != 7 || (m.Status == data.OK) != (m.StepTime == 0.5) {
+			t.Errorf("row %d: %+v, want %s, 7 further micro-steps and 0.5 s if ok", i, m, want[i])
+		}
+	}
+	for table, want := range map[string]string{
+		head + "finished,4,2,8,\n":  "f:2:throughput: found nothing, want seconds > 0, since status is finished",
+		head + ",4,2,8,\n":          "f:2:status: found neither status nor throughput, want one of them; --columns NAME=status",
+		head + "finished,4,2,0,9\n": `f:2:micro_steps: found "0", want a whole number`,
+	} {
+		if _, _, err := im.Read(strings.NewReader(table), "f"); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", table, err, want)
+		}
+	}
+	both := "job,workers,local_batch,global_batch,micro_steps,accum_steps,step_time_s\n"
+	if ms, _, err := data.ReadMeasurements(strings.NewReader(both+"a,4,2,64,8,7,1\n"), "f"); err != nil || ms[0].AccumSteps != 7 {
+		t.Errorf("both: %+v, %v", ms, err)
+	}
+	if _, _, err := data.ReadMeasurements(strings.NewReader(both+"a,4,2,64,7,7,1\n"), "f"); err == nil || !strings.Contains(err.Error(), "f:2:micro_steps: found 7, want 8, one more than accum_steps") {
+		t.Errorf("contradiction: %v", err)
+	}
+}
+
 // Thousands and decimals are told apart by the rest of the file, or not at all.
 func TestImportMarks(t *testing.T) {
 	for table, want := range map[string]float64{
@@ -177,6 +211,7 @@ func TestImportRefuses(t *testing.T) {
 		`f:1:gpu: found columns workers, gpus, step_time_s, want a column of that name (did you mean "gpus"?)`: {"gpu": "ps"},
 		`f:1:gpus: found a column workers too, want one column that is workers`:                                {"gpus": "workers"},
 		`--columns: found "tokens/s/gpu=worker_throughput", want worker_tokens_per_s, with seq_len`:            {"tokens/s/gpu": "worker_throughput"},
+		`--columns: found "grad_accum=accum_steps", want micro_steps where 1 means no accumulation`:            {"grad_accum": "accum_steps"},
 		`--columns: found "gpus=worker", want a column of measurements.csv (did you mean "workers"?): `:        {"gpus": "worker"},
 	} {
 		_, _, err := data.Import{Columns: columns, Given: map[string]string{"job": "a"}}.Read(strings.NewReader("workers,gpus,step_time_s\n1,1,1\n"), "f")
@@ -227,7 +262,7 @@ func TestReadMeasurementsRefuses(t *testing.T) {
 		{"ps without mode", "job,workers,ps,step_time_s\na,4,2,1\n", "f:2:mode: found nothing, want ps-sync or ps-async, since ps is 2"},
 		{"ps with allreduce", "job,workers,ps,mode,step_time_s\na,4,2,allreduce,1\n", "f:2:ps: found 2, want 0, since mode allreduce has no parameter servers"},
 		{"mode without ps", "job,workers,mode,step_time_s\na,4,ps-async,1\n", "f:2:ps: found 0, want at least 1 parameter server, since mode is ps-async"},
-		{"neither", "job,workers,step_time_s,status\na,4,,\n", "f:2:status: found neither status nor step_time_s, want one of them"},
+		{"neither", "job,workers,step_time_s,status\na,4,,\n", "f:2:status: found neither status nor step_time_s, want one of them; --columns NAME=status names the column that says how a run ended"},
 		{"ok without time", "job,workers,step_time_s,status\na,4,,ok\n", "f:2:step_time_s: found nothing, want seconds > 0, since status is ok"},
 		{"oom with time", "job,workers,step_time_s,status\na,4,1,oom\n", `f:2:step_time_s: found "1", want an empty cell, since status is oom`},
 		{"queued with time", "job,workers,step_time_s,status\na,4,1,queued\n", `f:2:step_time_s: found "1", want an empty cell, since status is queued`},

@@ -169,7 +169,11 @@ func (y *yamlReader) object(n *yaml.Node, path string, known ...string) *object 
 		case dup:
 			y.fail(k.Line, o.sub(k.Value), "the key twice", "each key once")
 		case len(known) > 0 && !ok:
-			y.fail(k.Line, o.sub(k.Value), "an unknown key"+hint, "one of "+strings.Join(known, ", "))
+			found := "an unknown key" + hint
+			if k.Value == "apiVersion" {
+				found += " of a Kubernetes manifest, whose pod template goes to template: {pod: …} of jobs.yaml"
+			}
+			y.fail(k.Line, o.sub(k.Value), found, "one of "+strings.Join(known, ", "))
 		}
 		o.keys = append(o.keys, k.Value)
 		o.at[k.Value] = k.Line

@@ -106,8 +106,8 @@ func (l batchLimits) round(k float64, measured []float64) []batchChoice {
 
 // BestBatch chooses local batch and accumulation steps for the workers,
 // servers, GPU type and mode of c (its batch is ignored) to maximise
-// goodput, among those that were measured or are round; where the limits leave
-// none, by Pollux's rule over 50 geometric steps. It accumulates only if that is
+// goodput, among those that were measured or are round, preferring measured
+// ones and powers of two within a standard error; where the limits leave none, by Pollux's rule over 50 geometric steps. It accumulates only if that is
 // allowed ([Predictor.Accumulate]), was measured, or the initial batch cannot be
 // held otherwise.
 //
@@ -170,9 +170,13 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	if err != nil {
 		return c, err
 	}
-	choice, ok := bestOf(choices, func(i int) float64 {
-		return cs[i].SamplesPerStep() / steps[i] * p.efficiency(cs[i]).Mean
-	})
+	goodput := func(i int) float64 { return cs[i].SamplesPerStep() / steps[i] * p.efficiency(cs[i]).Mean }
+	choice, ok := bestOf(choices, goodput)
+	if ok && !plain(choice, measured) {
+		if choice, err = p.plainer(c, choice, choices, measured, goodput); err != nil {
+			return c, err
+		}
+	}
 	if !ok {
 		return c, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprint(c.Workers),
 			Want: fmt.Sprintf("workers that can share a global batch of %.6g to %.6g samples in local batches of %.6g to %.6g, as measured",
@@ -180,6 +184,36 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	}
 	c.LocalBatch, c.AccumSteps = choice.local, choice.accum
 	return c, nil
+}
+
+// plain reports whether a local batch was measured or is a power of two.
+func plain(b batchChoice, measured []float64) bool {
+	fraction, _ := math.Frexp(b.local)
+	return fraction == 0.5 || slices.Contains(measured, b.local)
+}
+
+// plainer returns the plain choice with the largest goodput if that is within
+// one standard error of the goodput of best, else best: the one-standard-error
+// rule of Breiman et al., Classification and Regression Trees, 1984, section
+// 3.4.3. The error is that of a normal with the lower half of the 90 % interval.
+func (p *Predictor) plainer(c data.Config, best batchChoice, choices []batchChoice, measured []float64, goodput func(i int) float64) (batchChoice, error) {
+	const normal95 = 1.6449 // quantile of the standard normal
+	c.LocalBatch, c.AccumSteps = best.local, best.accum
+	a, err := p.At(c)
+	if err != nil {
+		return best, err
+	}
+	within := math.Pow(a.Goodput.Lo/a.Goodput.Mean, 1/normal95) * goodput(slices.Index(choices, best))
+	choice, ok := bestOf(choices, func(i int) float64 {
+		if g := goodput(i); plain(choices[i], measured) && g >= within {
+			return g
+		}
+		return math.Inf(-1)
+	})
+	if !ok {
+		return best, nil
+	}
+	return choice, nil
 }
 
 // fixedBatch returns c with the batch of measurements that held the global

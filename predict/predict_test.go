@@ -167,6 +167,52 @@ func TestBestBatchIsBest(t *testing.T) {
 	})
 }
 
+// Of batches whose goodput differs by less than a standard error the advice is
+// one that was measured (16, 32, 64) or a power of two, and no other is given up.
+func TestBestBatchIsPlainWithinAStandardError(t *testing.T) {
+	m, given := newModel(t), 0
+	for _, phi := range []float64{50, 100, 200, 400, 800} {
+		if err := m.AddCurve(curve(phi)[:20], data.Batch{Initial: 64}); err != nil {
+			t.Fatal(err)
+		}
+		p := &Predictor{Model: m, Batch: data.Batch{Initial: 64, Max: 2048, Adapt: true}}
+		for k := 1; k <= 16; k++ {
+			at := func(b float64) Answer {
+				a, err := p.At(data.Config{GPUType: "a100", Workers: k, LocalBatch: b})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return a
+			}
+			got, err := p.BestBatch(data.Config{GPUType: "a100", Workers: k})
+			if err != nil || got.Config.AccumSteps > 0 {
+				continue // a lone worker accumulates to the initial batch
+			}
+			best, plainest := 0., 0.
+			for _, b := range []float64{16, 20, 24, 28, 32, 40, 48, 56, 64} {
+				if g := at(b).Goodput.Mean; float64(k)*b >= 64 && g > best {
+					best = g
+				}
+				if g := at(b).Goodput.Mean; float64(k)*b >= 64 && plain(batchChoice{local: b}, nil) {
+					plainest = max(plainest, g)
+				}
+			}
+			if plain(batchChoice{local: got.Config.LocalBatch}, nil) {
+				if got.Goodput.Mean < best {
+					given++
+				}
+				continue
+			}
+			if within := math.Pow(got.Goodput.Lo/got.Goodput.Mean, 1/1.6449) * got.Goodput.Mean; plainest > 1.001*within {
+				t.Errorf("φ %g, %d workers: chose %v with goodput %g, and %g is within a standard error, %g", phi, k, got.Config, got.Goodput.Mean, plainest, within)
+			}
+		}
+	}
+	if given == 0 {
+		t.Error("no advice gave up the best by less than a standard error, so that the rule was not tried")
+	}
+}
+
 func TestBestBatchLimits(t *testing.T) {
 	m := newModel(t)
 	// 16 workers with at least 16 samples each cannot share 100.

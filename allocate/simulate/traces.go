@@ -39,13 +39,21 @@ func isPhilly(b *bufio.Reader) bool {
 	return strings.HasPrefix(strings.TrimSpace(string(head)), "[")
 }
 
+// leftOut warns of jobs of a trace that cannot be replayed.
+func leftOut(name string, n int, why string) []string {
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: left out %d of the jobs: %s", name, n, why)}
+}
+
 // readPhilly reads cluster_job_log. A job is its attempts one after the other,
-// on the GPUs of the widest; jobs that never ran are left out. Times count
-// from the first submission.
-func readPhilly(r io.Reader, name string) ([]Job, error) {
+// on the GPUs of the widest; jobs that never ran are left out, with a warning.
+// Times count from the first submission.
+func readPhilly(r io.Reader, name string) ([]Job, []string, error) {
 	var all []phillyJob
 	if err := json.NewDecoder(r).Decode(&all); err != nil {
-		return nil, &data.InputError{Source: data.Source{File: name}, Found: err.Error(), Want: "cluster_job_log of the Philly traces"}
+		return nil, nil, &data.InputError{Source: data.Source{File: name}, Found: err.Error(), Want: "cluster_job_log of the Philly traces"}
 	}
 	var jobs []Job
 	for i, p := range all {
@@ -62,11 +70,11 @@ func readPhilly(r io.Reader, name string) ([]Job, error) {
 		var known bool
 		if j.Fate, known = fates[strings.ToLower(p.Status)]; !known {
 			src.Column += ".status"
-			return nil, &data.InputError{Source: src, Found: strconv.Quote(p.Status), Want: "Pass, Killed or Failed"}
+			return nil, nil, &data.InputError{Source: src, Found: strconv.Quote(p.Status), Want: "Pass, Killed or Failed"}
 		}
 		var err error
 		if j.Submit, err = at("submitted_time", p.Submitted); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, a := range p.Attempts {
 			if a.Start == "" || a.End == "" || a.Start == "None" || a.End == "None" {
@@ -74,11 +82,11 @@ func readPhilly(r io.Reader, name string) ([]Job, error) {
 			}
 			from, err := at("start_time", a.Start)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			to, err := at("end_time", a.End)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			gpus := 0
 			for _, d := range a.Detail {
@@ -91,7 +99,7 @@ func readPhilly(r io.Reader, name string) ([]Job, error) {
 			jobs = append(jobs, j)
 		}
 	}
-	return fromFirst(jobs), nil
+	return fromFirst(jobs), leftOut(name, len(all)-len(jobs), "they never ran on a GPU"), nil
 }
 
 // alibabaTask is the number of columns of pai_task_table of the Alibaba PAI
@@ -100,23 +108,27 @@ func readPhilly(r io.Reader, name string) ([]Job, error) {
 // gpu_type.
 const alibabaTask = 10
 
+// alibabaStatus is what a header calls the column of the status, in copies that
+// have one.
+const alibabaStatus = "status"
+
 // isAlibaba reports whether a text begins like pai_task_table.
 func isAlibaba(b *bufio.Reader) bool {
 	const longest = 4096
 	head, _ := b.Peek(longest)
 	line, _, _ := strings.Cut(string(head), "\n")
 	cells := strings.Split(strings.TrimSpace(line), ",")
-	return len(cells) == alibabaTask && slices.Contains([]string{"Terminated", "Failed", "Running", "Waiting"}, cells[3])
+	return len(cells) == alibabaTask && slices.Contains([]string{"Terminated", "Failed", "Running", "Waiting", alibabaStatus}, cells[3])
 }
 
 // readAlibaba reads pai_task_table. A job is its tasks together: on as many
 // GPUs as their instances hold (100 of plan_gpu is one; parts are rounded up),
 // from the first start to the last end. Jobs without GPUs, and those that had
-// not ended, are left out.
-func readAlibaba(r io.Reader, name string) ([]Job, error) {
+// not ended, are left out, with a warning.
+func readAlibaba(r io.Reader, name string) ([]Job, []string, error) {
 	c := csv.NewReader(r)
 	c.FieldsPerRecord = alibabaTask
-	at, ends := map[string]int{}, []float64{}
+	at, names, ends := map[string]int{}, map[string]bool{}, []float64{}
 	var jobs []Job
 	for {
 		f, err := c.Read()
@@ -124,9 +136,13 @@ func readAlibaba(r io.Reader, name string) ([]Job, error) {
 			break
 		}
 		if err != nil {
-			return nil, &data.InputError{Source: data.Source{File: name}, Found: err.Error(), Want: "the 10 columns of pai_task_table"}
+			return nil, nil, &data.InputError{Source: data.Source{File: name}, Found: err.Error(), Want: "the 10 columns of pai_task_table"}
 		}
 		line, _ := c.FieldPos(0)
+		if line == 1 && f[3] == alibabaStatus {
+			continue
+		}
+		names[f[0]] = true
 		src := data.Source{File: name, Line: line}
 		num := func(i int, column string, most float64) float64 {
 			x, ok := data.Bounds{What: "a number", Max: most}.Parse(f[i])
@@ -138,7 +154,7 @@ func readAlibaba(r io.Reader, name string) ([]Job, error) {
 		}
 		instances, from, to, gpus := num(2, "inst_num", 1e6), num(4, "start_time", 1e12), num(5, "end_time", 1e12), num(8, "plan_gpu", 1e5)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		fate, ended := fates[strings.ToLower(f[3])]
 		if !ended || gpus == 0 || from == 0 || to <= from {
@@ -160,7 +176,7 @@ func readAlibaba(r io.Reader, name string) ([]Job, error) {
 	for i := range jobs {
 		jobs[i].Work = ends[i] - jobs[i].Submit
 	}
-	return fromFirst(jobs), nil
+	return fromFirst(jobs), leftOut(name, len(names)-len(jobs), "they have no GPU, or had not ended"), nil
 }
 
 // fromFirst makes submissions count from the first.

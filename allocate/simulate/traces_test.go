@@ -13,7 +13,10 @@ func TestReadPhilly(t *testing.T) {
  {"status": "Pass", "vc": "b", "jobid": "j2", "submitted_time": "2017-10-03 13:00:00", "attempts": []},
  {"status": "Pass", "vc": "b", "jobid": "j3", "submitted_time": "2017-10-03 14:01:40",
   "attempts": [{"start_time": "2017-10-03 14:10:00", "end_time": "2017-10-03 14:10:30", "detail": [{"ip": "m1", "gpus": ["gpu0"]}]}]}]`
-	jobs, _, err := ReadWorkload(strings.NewReader(log), "cluster_job_log")
+	jobs, warnings, err := ReadWorkload(strings.NewReader(log), "cluster_job_log")
+	if len(warnings) != 1 || warnings[0] != "cluster_job_log: left out 1 of the jobs: they never ran on a GPU" {
+		t.Errorf("warnings %q", warnings)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,9 +45,17 @@ j1,ps,1,Terminated,990.0,1610.0,600.0,30.0,,T4
 j2,worker,1,Failed,1100.0,1200.0,600.0,30.0,200.0,P100
 j3,worker,1,Running,1100.0,,600.0,30.0,100.0,P100
 `
-	jobs, _, err := ReadWorkload(strings.NewReader(table), "pai_task_table.csv")
+	const header = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\n"
+	plain, _, err := ReadWorkload(strings.NewReader(table), "pai_task_table.csv")
 	if err != nil {
 		t.Fatal(err)
+	}
+	jobs, warnings, err := ReadWorkload(strings.NewReader(header+table), "pai_task_table.csv")
+	if err != nil || len(jobs) != len(plain) || jobs[1].Work != plain[1].Work {
+		t.Fatalf("with a header: %+v, %v, want %+v", jobs, err, plain)
+	}
+	if len(warnings) != 1 || warnings[0] != "pai_task_table.csv: left out 1 of the jobs: they have no GPU, or had not ended" {
+		t.Errorf("warnings %q", warnings)
 	}
 	if len(jobs) != 2 {
 		t.Fatalf("%d jobs, want the 2 that ended", len(jobs))

@@ -65,11 +65,9 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 		jobs, err = readGavel(b, name)
 		return jobs, nil, err
 	case isPhilly(b):
-		jobs, err = readPhilly(b, name)
-		return jobs, nil, err
+		return readPhilly(b, name)
 	case isAlibaba(b):
-		jobs, err = readAlibaba(b, name)
-		return jobs, nil, err
+		return readAlibaba(b, name)
 	}
 	t, err := data.NewTable(b, name)
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"knee/allocate/plan"
@@ -41,7 +42,11 @@ func (a *app) explain(made *data.Plan, names []string, out format) error {
 		}
 		say("reason", j.Reason)
 		if w := j.Worth; w != nil {
-			say("worth", fmt.Sprintf("%s more than if it waited; others would make %s of its place", number(w.Value), number(w.Cost)))
+			cost := w.Cost
+			if math.Abs(cost) < 1e-6*math.Abs(w.Value) {
+				cost = 0 // what rounding has left
+			}
+			say("worth", fmt.Sprintf("%s more than if it waited; others would make %s of its place", number(w.Value), number(cost)))
 		}
 		for _, w := range j.Warnings {
 			say("warning", w)

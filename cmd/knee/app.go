@@ -64,19 +64,20 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a), newReport(a))
 	add("share", newCluster(a), newJobs(a), newAllocate(a), newExport(a), newApply(a), newOperate(a), newShard(a), newCheck(a), newSimulate(a))
 	root.AddCommand(newDocs(a), newVersion(a), newTrain(a), newGuard())
-	hideEmptyLists(root)
+	plainDefaults(root)
 	return root
 }
 
-// hideEmptyLists keeps the help of flags from showing an empty list as a default.
-func hideEmptyLists(cmd *cobra.Command) {
+// plainDefaults writes the defaults of lists of numbers, which pflag shows as
+// [] and [1.000000].
+func plainDefaults(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.DefValue == "[]" {
-			f.DefValue = ""
+		if f.Value.Type() == "float64Slice" {
+			f.DefValue = strings.TrimSuffix(strings.Trim(f.DefValue, "[]"), ".000000")
 		}
 	})
 	for _, c := range cmd.Commands() {
-		hideEmptyLists(c)
+		plainDefaults(c)
 	}
 }
 

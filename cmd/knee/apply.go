@@ -68,12 +68,12 @@ The exit code is 0 if the queue is as the plan wants it, or would be.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.to, "to", "", "whose queue: "+strings.Join(schedulers, ", "))
-	fl.StringVar(&f.config, "config", "", "operate.yaml whose allow-list and limits apply")
-	fl.StringSliceVar(&f.namespaces, "namespace", nil, "namespaces of Kubernetes, '*' for all (default: that of the context)")
+	fl.StringVar(&f.to, "to", "", "scheduler: "+strings.Join(schedulers, ", "))
+	fl.StringVar(&f.config, "config", "", "operate.yaml with allow-list and limits")
+	fl.StringSliceVar(&f.namespaces, "namespace", nil, "Kubernetes namespaces, '*' for all (default: the context's)")
 	fl.BoolVar(&f.confirm, "confirm", false, "make the changes")
-	fl.BoolVar(&f.dry, "dry-run", false, "say what would be changed (default unless --confirm)")
-	fl.DurationVar(&f.deadline, "deadline", 5*time.Minute, "how long to wait for the queue to show a change")
+	fl.BoolVar(&f.dry, "dry-run", false, "print the changes only (default)")
+	fl.DurationVar(&f.deadline, "deadline", 5*time.Minute, "time for the queue to show a change")
 	cmd.MarkFlagsMutuallyExclusive("confirm", "dry-run")
 	_ = cmd.MarkFlagRequired("to")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml")

@@ -93,14 +93,14 @@ charged too.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&methods, "methods", []string{"random", "gp-ei", baseline.Guided}, "methods to compare: "+strings.Join(baseline.Strategies(), ", "))
+	f.StringSliceVar(&methods, "methods", []string{"random", "gp-ei", baseline.Guided}, "methods, as --strategy of knee suggest")
 	f.IntVar(&seeds, "seeds", 30, "searches per table and method")
 	f.IntVar(&budget, "budget", 20, "evaluations per search")
 	f.StringVar(&objective, "objective", "cost_usd", "what to minimise: cost_usd or time_s")
 	f.Float64Var(&noise, "noise", 0, "coefficient of variation of one evaluation")
 	completesList(cmd, "methods", baseline.Strategies())
-	f.IntVar(&layouts, "layouts", 0, "synthetic layout spaces to search too, a quarter of each out of memory")
-	f.BoolVar(&kinds, "kinds", false, "print averages over the tables of a kind")
+	f.IntVar(&layouts, "layouts", 0, "synthetic layout spaces to add, a quarter of each out of memory")
+	f.BoolVar(&kinds, "kinds", false, "average over the tables of a kind")
 	formatFlag(cmd, &out)
 	return cmd
 }

@@ -74,11 +74,11 @@ searching the largest size measured and adding replicas (scaled).`,
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&r.At, "at", 256, "workers that the best layout is wanted on")
+	f.IntVar(&r.At, "at", 256, "workers to find the best layout for")
 	f.IntVar(&r.Measure, "measure", 32, "most workers of a trial")
 	f.IntVar(&r.Budget, "budget", 8, "trials")
 	f.IntVar(&seeds, "seeds", 10, "searches per table and method")
-	f.IntVar(&layouts, "layouts", 0, "synthetic layout spaces")
+	f.IntVar(&layouts, "layouts", 0, "synthetic layout spaces to add")
 	formatFlag(cmd, &out)
 	return cmd
 }

@@ -45,8 +45,8 @@ Prices are not known there: give them with --price.
 	}
 	f := cmd.Flags()
 	f.StringVar(&check, "check", "", "cluster.yaml to check")
-	f.StringVar(&from, "from", thisMachineSource, "what to describe: "+clusterSourceNames())
-	f.Var(prices, "price", "US$ per GPU-hour, such as a100=3.2 (may be repeated)")
+	f.StringVar(&from, "from", thisMachineSource, "source: "+clusterSourceNames())
+	f.Var(prices, "price", "US$ per GPU-hour, such as a100=3.2 ")
 	cmd.MarkFlagsMutuallyExclusive("check", "from")
 	return cmd
 }

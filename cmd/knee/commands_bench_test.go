@@ -57,9 +57,9 @@ func BenchmarkCommand(b *testing.B) {
 		name string
 		args []string
 	}{
-		{"fit-500", []string{"fit", "rows.csv", "-o", "model.json"}},
+		{"fit-500", []string{"fit", "rows.csv", "-f", "model.json"}},
 		{"predict-100000", []string{"predict", "model.json", "--at", "configs.csv", "-o", "csv"}},
-		{"report-40", []string{"report", "trials.csv", "--out", "report.html"}},
+		{"report-40", []string{"report", "trials.csv", "-f", "report.html"}},
 		{"plot-scalability", []string{"plot", "scalability", "model.json", "-f", "s.svg"}},
 	} {
 		b.Run(tt.name, func(b *testing.B) {

@@ -18,6 +18,7 @@ import (
 func newDocs(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "docs",
+		Hidden:  true, // for who releases knee
 		Short:   "Write the manual: man pages, or one page of Markdown",
 		Long:    `docs writes the texts of --help as a manual. The same build writes the same bytes.`,
 		Example: "  knee docs man ~/.local/share/man/man1\n  knee docs reference > commands.md",
@@ -35,26 +36,31 @@ func newDocsReference(a *app) *cobra.Command {
 		Example: "  knee docs reference > docs/commands.md",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(a.stdout, "# Commands\n\nHow each command is called, with examples and flags. `knee COMMAND --help` says more.\n"+referenceOf(cmd.Root()))
+			_, err := io.WriteString(a.stdout, referenceHead+referenceOf(cmd.Root()))
 			return err
 		},
 	}
 }
 
+const referenceHead = `# Commands
+
+How each command is called, and its flags. ` + "`knee COMMAND --help`" + ` says more and has examples. ` + "`-o, --output`" + ` is table, csv, json or markdown wherever it is not listed with more; ` + "`-q, --quiet`" + ` prints no progress.
+`
+
 // referenceOf returns the section of a command and of those below it: what it
-// is for, how it is called, examples, and its own flags.
+// is for, how it is called, and its own flags but -o.
 func referenceOf(cmd *cobra.Command) string {
 	var b strings.Builder
 	if cmd.HasParent() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", cmd.CommandPath(), strings.TrimSuffix(cmd.Short, "."))
-		if cmd.Runnable() {
-			fmt.Fprintf(&b, "\n    %s\n", cmd.UseLine())
+		if cmd.Runnable() && !cmd.HasSubCommands() {
+			fmt.Fprintf(&b, "\n    %s\n", strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 		}
-		if cmd.Example != "" {
-			fmt.Fprintf(&b, "\nExamples:\n\n%s\n", indented(cmd.Example))
+		if o := cmd.Flags().Lookup("output"); o != nil && o.Value.Type() == "format" {
+			o.Hidden = true
 		}
 		if flags := cmd.NonInheritedFlags(); flags.HasAvailableFlags() {
-			fmt.Fprintf(&b, "\nFlags:\n\n%s\n", indented(strings.TrimRight(flags.FlagUsages(), "\n")))
+			fmt.Fprintf(&b, "\n%s\n", indented(strings.TrimRight(flags.FlagUsages(), "\n")))
 		}
 	}
 	for _, c := range cmd.Commands() {

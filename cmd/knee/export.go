@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,6 +31,7 @@ refused, with the reason.`,
 			if err != nil {
 				return err
 			}
+			a.leaveOut(plan, to)
 			files, err := exportPlan(plan, to)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
@@ -41,10 +43,25 @@ refused, with the reason.`,
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "target: "+strings.Join(export.Names(), ", "))
-	cmd.Flags().StringVarP(&dir, "dir", "d", ".", "folder to write to, made if missing; - for standard output")
+	cmd.Flags().StringVarP(&dir, "dir", "d", ".", "folder to write to; - for standard output")
 	_ = cmd.MarkFlagRequired("to")
 	completes(cmd, "to", export.Names())
 	return cmd
+}
+
+// leaveOut drops jobs that keep what they have and of which the plan does not
+// know how they are started: there is nothing to write. Tables list them.
+func (a *app) leaveOut(plan *data.Plan, to string) {
+	if to == "csv" || to == "json" {
+		return
+	}
+	plan.Jobs = slices.DeleteFunc(plan.Jobs, func(j data.PlannedJob) bool {
+		fixed := j.Action == data.Keep && j.Template == nil
+		if fixed {
+			a.note("%s keeps what it has and has no template: nothing is written for it", j.Name)
+		}
+		return fixed
+	})
 }
 
 // exportPlan turns a plan into the files of a target.

@@ -12,7 +12,8 @@ import (
 )
 
 func newFit(a *app) *cobra.Command {
-	var job, pool, family, output, formatName, interconnect, message string
+	var job, pool, family, file, interconnect, message string
+	out := fitOutput{file: &file}
 	var curve curveFlags
 	var cluster []string
 	var seed int64
@@ -32,22 +33,13 @@ which measurement would narrow the predictions most.
 Measurements on one node say nothing of the network between nodes. Give what you
 know: --cluster, models of other jobs on the same machines, or --interconnect,
 the speed of the links, with --message-bytes, what one synchronisation moves.`,
-		Example: `  knee fit study.measurements.csv -o model.json
+		Example: `  knee fit study.measurements.csv -f model.json
   knee fit study.measurements.csv --curve study.curve.csv --initial-batch 64
-  knee fit old.csv new.csv --family pollux -o pollux.json --format markdown
+  knee fit old.csv new.csv --family pollux -f pollux.json -o markdown
   knee fit new.csv --curve now.csv --finished-run earlier.csv --planned-epochs 90
   knee fit new.csv --cluster bert.json,resnet.json --interconnect 12.5G --message-bytes 102M`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if isFormat(output) {
-				return usageError{fmt.Errorf("-o %s: want a file for the model; use --format %s to choose how the fit is printed", output, output)}
-			}
-			out := format("table")
-			if formatName != "" {
-				if err := out.Set(formatName); err != nil {
-					return usageError{fmt.Errorf("--format %q: %w", formatName, err)}
-				}
-			}
 			ms, points, err := a.loadJob(args, curve.file, data.Import{Columns: columns, Given: map[string]string{"job": job}, Repeats: mostRepeats})
 			if err != nil {
 				return err
@@ -76,7 +68,7 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 			if err != nil {
 				return err
 			}
-			if err := fit.WriteModel(output, m); err != nil {
+			if err := fit.WriteModel(file, m); err != nil {
 				return err
 			}
 			if !noAdvice {
@@ -87,29 +79,47 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 			}
 			busy.Close()
 			a.warn(m.Warnings()...)
-			if err := res.print(a.stdout, out); err != nil {
+			if err := res.print(a.stdout, out.format); err != nil {
 				return err
 			}
-			a.note("model of %s in %s", m.Job(), output)
+			a.note("model of %s in %s", m.Job(), file)
 			return nil
 		},
 	}
 	curve.register(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&output, "output", "o", "model.json", "file to write the model to")
-	f.StringVar(&formatName, "format", "table", "output format: "+strings.Join(formats, ", "))
-	f.StringVar(&family, "family", fit.Auto, "form of the curves: auto, "+strings.Join(fit.FamilyNames(), ", "))
-	f.StringVar(&job, "job", "", "which job, where the files hold several; its name, where they hold none")
-	f.StringVar(&pool, "pool", "", "fit rows of several sizes of one model as one job of this name; they need layers, hidden and seq_len")
+	fileFlag(cmd, &file, "model.json", "file to write the model to")
+	formatFlag(cmd, &out.format)
+	f.Lookup("output").Value = &out
+	f.Var(&out.format, "format", "output format")
+	_ = f.MarkHidden("format") // as -o was called
+	f.StringVar(&family, "family", fit.Auto, "form: auto, "+strings.Join(fit.FamilyNames(), ", "))
+	f.StringVar(&job, "job", "", "which of several jobs; or its name, without a column job")
+	f.StringVar(&pool, "pool", "", "name to fit several sizes of a model under, with columns layers, hidden, seq_len")
 	f.Var(columns, "columns", columnsUsage)
 	f.Int64Var(&seed, "seed", 1, "seed of the intervals")
-	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs measured on the same machines")
-	f.StringVar(&interconnect, "interconnect", "", "bytes/s of the link between two nodes, such as 12.5G")
-	f.StringVar(&message, "message-bytes", "", "bytes per worker and synchronisation, such as 102M (4 × the parameters in single precision)")
-	f.BoolVar(&noAdvice, "no-advice", false, "do not say which measurement to make next")
-	completes(cmd, "format", formats)
+	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs on the same machines")
+	f.StringVar(&interconnect, "interconnect", "", "bytes/s between two nodes, such as 12.5G")
+	f.StringVar(&message, "message-bytes", "", "bytes per worker and synchronisation, such as 102M (4 × parameters)")
+	f.BoolVar(&noAdvice, "no-advice", false, "do not recommend the next measurement")
 	completes(cmd, "family", append([]string{fit.Auto}, fit.FamilyNames()...))
 	return cmd
+}
+
+// fitOutput is -o of fit: a format, or the name of a file, which it was before
+// there was -f.
+type fitOutput struct {
+	format
+	file *string
+}
+
+// Set implements pflag.Value.
+func (o *fitOutput) Set(s string) error {
+	if !isFormat(s) && strings.ContainsAny(s, "./") {
+		*o.file = s
+		return nil
+	}
+	return o.format.Set(s)
 }
 
 // fitSettings turns flags into settings, loading the models of other jobs.

@@ -24,19 +24,19 @@ type curveFlags struct {
 // register adds the flags to a command.
 func (f *curveFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.file, "curve", "", "training curves, to model convergence and statistical efficiency")
-	fl.Float64Var(&f.initialBatch, "initial-batch", 0, "global batch that statistical efficiency is relative to (default: the smallest in the curves)")
+	fl.StringVar(&f.file, "curve", "", "training curves, for convergence and efficiency")
+	fl.Float64Var(&f.initialBatch, "initial-batch", 0, "global batch at efficiency 1 (default: the smallest in the curves)")
 	f.registerRun(cmd)
 }
 
 // registerRun adds the flags about how the run goes on.
 func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.family, "curve-family", fit.Auto, "form of the convergence: auto, "+convergence.Optimus)
-	fl.Float64Var(&f.planned, "planned-epochs", 0, "planned length of the run, if there is one")
-	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs after which the learning rate is cut, such as 30,60")
-	fl.StringVar(&f.reach, "reach", "", "a target is reached by the first recorded value or the smooth course: first, smooth (default: by the kind of curve)")
-	fl.StringSliceVar(&f.finished, "finished-run", nil, "curves of finished runs of the same job with the same schedule")
+	fl.StringVar(&f.family, "curve-family", fit.Auto, "form: auto, "+convergence.Optimus)
+	fl.Float64Var(&f.planned, "planned-epochs", 0, "planned length of the run")
+	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs at which the learning rate is cut, such as 30,60")
+	fl.StringVar(&f.reach, "reach", "", "what reaches a target: first value or smooth curve (default: by the data)")
+	fl.StringSliceVar(&f.finished, "finished-run", nil, "curves of finished runs with the same schedule")
 }
 
 // add fits the convergence of a model, if there is a curve.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -88,10 +89,10 @@ fixed occupant of jobs.yaml; waiting jobs without a model are only listed, by
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&from, "from", "", "whose jobs: "+strings.Join(schedulers, ", "))
-	f.StringVar(&config, "config", "", "operate.yaml with rules that match jobs to models")
-	f.StringSliceVar(&namespaces, "namespace", nil, "namespaces of Kubernetes, '*' for all (default: that of the context)")
-	f.StringVarP(&out, "output", "o", "yaml", "yaml, json, table, csv or markdown")
+	f.StringVar(&from, "from", "", "scheduler: "+strings.Join(schedulers, ", "))
+	f.StringVar(&config, "config", "", "operate.yaml whose rules match jobs to models")
+	f.StringSliceVar(&namespaces, "namespace", nil, "Kubernetes namespaces, '*' for all (default: the context's)")
+	f.StringVarP(&out, "output", "o", "yaml", "output format: yaml, json, table, csv, markdown")
 	_ = cmd.MarkFlagRequired("from")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
 	completes(cmd, "from", schedulers)
@@ -114,7 +115,12 @@ func (a *app) jobRows(ctx context.Context, from string, namespaces []string, vie
 }
 
 func jobsTable(rows []queue.Row, f format) table {
-	write := f.figures()
+	write := func(v float64) string { // nothing for what is not known
+		if v == 0 {
+			return ""
+		}
+		return f.figures()(v)
+	}
 	t := table{columns: []string{"id", "name", "namespace", "user", "state", "requested", "nodes", "gpu_type", "since", "queue", "priority",
 		"requeue", "model", "step", "step_time_s", "fixed"}}
 	for _, r := range rows {
@@ -122,16 +128,16 @@ func jobsTable(rows []queue.Row, f format) table {
 		for _, n := range r.Nodes {
 			nodes = append(nodes, fmt.Sprintf("%s:%d", n.Node, n.Workers))
 		}
-		since := r.Started
-		if since.IsZero() {
-			since = r.Submitted
+		since := ""
+		if at := cmp.Or(r.Started, r.Submitted); !at.IsZero() {
+			since = at.UTC().Format(time.RFC3339)
 		}
 		state := string(r.State)
 		if r.Held {
 			state = "held"
 		}
-		t.add(r.ID, r.Name, r.Namespace, r.User, state, fmt.Sprint(r.Requested), strings.Join(nodes, " "), r.GPUType, since.UTC().Format(time.RFC3339),
-			strings.Trim(r.Partition+" "+r.Queue, " "), number(r.Priority), fmt.Sprint(r.Requeue), r.Model, number(r.Step), write(r.StepTime), r.Fixed)
+		t.add(r.ID, r.Name, r.Namespace, r.User, state, write(float64(r.Requested)), strings.Join(nodes, " "), r.GPUType, since,
+			strings.Trim(r.Partition+" "+r.Queue, " "), write(r.Priority), fmt.Sprint(r.Requeue), r.Model, write(r.Step), write(r.StepTime), r.Fixed)
 	}
 	return t
 }

@@ -164,12 +164,12 @@ var commands = []struct {
 	file, args string
 	seldom     bool
 }{
-	{"m.csv", "fit m.csv -o out.json --no-advice", true},
+	{"m.csv", "fit m.csv -f out.json --no-advice", true},
 	{"m.csv", "validate m.csv", true},
-	{"m.csv", "report m.csv --out r.html", true},
+	{"m.csv", "report m.csv -f r.html", true},
 	{"m.csv", "predict model.json --at m.csv -o csv", false},
 	{"curve.csv", "plot convergence curve.csv -f c.svg", false},
-	{"curve.csv", "fit m.csv --curve curve.csv --initial-batch 32 -o out.json --no-advice", true},
+	{"curve.csv", "fit m.csv --curve curve.csv --initial-batch 32 -f out.json --no-advice", true},
 	{"model.json", "predict model.json --workers 1..8 -o json", false},
 	{"model.json", "predict model.json --workers 1..8 --steps 1000 --initial-batch 32 -o csv", false},
 	{"model.json", "plot scalability model.json -f s.svg", true},
@@ -184,7 +184,7 @@ var commands = []struct {
 	{"gavel.tsv", "simulate --cluster cluster.yaml --workload gavel.tsv --policy fifo -o json", false},
 	{"usage.csv", "plot simulation usage.csv -f u.svg", false},
 	{"done.csv", "plot simulation done.csv -f d.svg", false},
-	{"sim.csv", "report sim.csv --out r.html", false},
+	{"sim.csv", "report sim.csv -f r.html", false},
 	{"table.csv", "bench search table.csv --methods random --seeds 2 -o csv", false},
 	{"steps.csv", "check steps.csv -o json", false},
 	{"foreign.csv", "read foreign.csv --columns gpus=workers,Batch/GPU=local_batch,tokens_s=tokens_per_s,price=price_per_hour --job a --seq-len 8", false},
@@ -300,7 +300,7 @@ func writeInputs(t *testing.T) (dir string, names []string) {
 			t.Fatal(err)
 		}
 	}
-	for _, args := range []string{"fit m.csv --curve curve.csv --initial-batch 32 -o model.json --no-advice", "allocate --cluster cluster.yaml --jobs jobs.yaml --plan plan.json"} {
+	for _, args := range []string{"fit m.csv --curve curve.csv --initial-batch 32 -f model.json --no-advice", "allocate --cluster cluster.yaml --jobs jobs.yaml --plan plan.json"} {
 		var said bytes.Buffer
 		words := strings.Fields(args)
 		for i, w := range words {

@@ -58,9 +58,9 @@ and started again.`,
 	f := cmd.Flags()
 	f.BoolVar(&once, "once", false, "make one turn")
 	f.BoolVar(&confirm, "confirm", false, "make the changes")
-	f.BoolVar(&dry, "dry-run", false, "say what would be changed (default unless --confirm)")
-	f.BoolVar(&know, "i-know", false, "allow a configuration that lets every job be changed")
-	f.BoolVar(&release, "release", false, "give held jobs back to the scheduler at the size their owners asked for, and end")
+	f.BoolVar(&dry, "dry-run", false, "print the changes only (default)")
+	f.BoolVar(&know, "i-know", false, "allow that every job may be changed")
+	f.BoolVar(&release, "release", false, "give held jobs back at their owners' size, and end")
 	cmd.MarkFlagsMutuallyExclusive("confirm", "dry-run")
 	return cmd
 }

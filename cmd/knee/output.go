@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,20 @@ func formatFlag(cmd *cobra.Command, f *format) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
+// fileFlag adds -f to a command: the file that it writes. The flags named
+// before were called otherwise and still work.
+func fileFlag(cmd *cobra.Command, to *string, file, usage string, before ...string) {
+	cmd.Flags().StringVarP(to, "file", "f", file, usage)
+	for _, name := range before {
+		short := ""
+		if name == "output" {
+			short = "o"
+		}
+		cmd.Flags().StringVarP(to, name, short, file, usage)
+		_ = cmd.Flags().MarkHidden(name)
+	}
+}
+
 // String, Set and Type implement pflag.Value.
 func (f *format) String() string { return string(*f) }
 
@@ -39,14 +54,7 @@ func (f *format) Set(s string) error {
 
 func (f *format) Type() string { return "format" }
 
-func isFormat(s string) bool {
-	for _, known := range formats {
-		if s == known {
-			return true
-		}
-	}
-	return false
-}
+func isFormat(s string) bool { return slices.Contains(formats, s) }
 
 // table is a result as rows of text. The first header row has the names of
 // the columns as the files spell them.

@@ -23,8 +23,8 @@ drawn in a font of this machine.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&a.title, "title", "", "title in place of the figure's own")
-	cmd.PersistentFlags().StringVar(&a.size, "size", "", "width and height in cm, such as 16x10 (default: the figure's own)")
+	cmd.PersistentFlags().StringVar(&a.title, "title", "", "title")
+	cmd.PersistentFlags().StringVar(&a.size, "size", "", "width and height in cm, such as 16x10")
 	cmd.PersistentFlags().StringVar(&a.theme, "theme", string(plots.Light), "colours: "+strings.Join(plots.Themes(), ", "))
 	completes(cmd, "theme", plots.Themes())
 	for _, f := range a.figures() {
@@ -65,7 +65,7 @@ func (f figure) command(a *app) *cobra.Command {
 	if f.files == nil {
 		cmd.Args = cobra.NoArgs
 	}
-	cmd.Flags().StringVarP(&file, "file", "f", name+".svg", "file to draw to: .svg, .png or .pdf")
+	cmd.Flags().StringVarP(&file, "file", "f", name+".svg", ".svg, .png or .pdf file")
 	_ = cmd.MarkFlagFilename("file", plots.Formats()...)
 	f.flags(cmd)
 	return cmd

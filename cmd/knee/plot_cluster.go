@@ -24,9 +24,9 @@ func (f *sharingFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.cluster, "cluster", "", "cluster.yaml (required)")
 	fl.StringVar(&f.jobs, "jobs", "", "jobs.yaml (required)")
-	fl.StringVar(&f.objective, "objective", "jct", "what a plan is for, as in knee allocate")
-	fl.StringVar(&f.policy, "policy", policy.Default, "who decides, as in knee allocate")
-	fl.Float64Var(&f.risk, "risk", cautious, "caution from 0 to 1, as in knee allocate")
+	fl.StringVar(&f.objective, "objective", "jct", "as in knee allocate")
+	fl.StringVar(&f.policy, "policy", policy.Default, "as in knee allocate")
+	fl.Float64Var(&f.risk, "risk", cautious, "as in knee allocate")
 	for _, name := range []string{"cluster", "jobs"} {
 		_ = cmd.MarkFlagRequired(name)
 		_ = cmd.MarkFlagFilename(name, "yaml", "yml")
@@ -54,7 +54,7 @@ func allocationPlot() figure {
 		example: "  knee plot allocation plan.json --cluster cluster.yaml -f allocation.svg",
 		files:   cobra.ExactArgs(1),
 		flags: func(cmd *cobra.Command) {
-			cmd.Flags().StringVar(&cluster, "cluster", "", "the cluster the plan is for (cluster.yaml)")
+			cmd.Flags().StringVar(&cluster, "cluster", "", "cluster.yaml (required)")
 			_ = cmd.MarkFlagRequired("cluster")
 			_ = cmd.MarkFlagFilename("cluster", "yaml", "yml")
 		},
@@ -84,7 +84,7 @@ figure shows one GPU type.`,
 		example: "  knee plot gains --cluster cluster.yaml --jobs jobs.yaml -f gains.svg",
 		flags: func(cmd *cobra.Command) {
 			f.add(cmd)
-			cmd.Flags().StringVar(&gpuType, "gpu-type", "", "GPU type (default: the one of which most are given)")
+			cmd.Flags().StringVar(&gpuType, "gpu-type", "", "GPU type (default: the most given)")
 		},
 		draw: func(*cobra.Command, []string) (plots.Figure, error) {
 			pr, err := f.problem()

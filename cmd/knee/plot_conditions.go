@@ -26,12 +26,12 @@ type conditionFlags struct {
 func (f *conditionFlags) add(cmd *cobra.Command) {
 	f.knobs, f.price = knobFlag{}, priceFlag{}
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.gpuTypes, "gpu-type", nil, "GPU types, a curve each (default: all of the models)")
-	fl.StringSliceVar(&f.modes, "mode", nil, "allreduce, ps-sync, ps-async, a curve each (default: all measured)")
-	fl.Float64SliceVar(&f.local, "local-batch", nil, "samples per worker, a curve each (default: what was measured most)")
-	fl.Float64SliceVar(&f.global, "global-batch", nil, "samples per step, divided among the workers, a curve each")
-	fl.StringVar(&f.by, "by", "", "a curve for each measured value of local_batch, ps or a knob such as x_width")
-	fl.Var(f.knobs, "knob", "values of a knob of the study, a curve each (default: the value measured most)")
+	fl.StringSliceVar(&f.gpuTypes, "gpu-type", nil, "a curve for each GPU type (default: all)")
+	fl.StringSliceVar(&f.modes, "mode", nil, "a curve for each mode (default: all)")
+	fl.Float64SliceVar(&f.local, "local-batch", nil, "a curve for each number of samples per worker (default: measured most)")
+	fl.Float64SliceVar(&f.global, "global-batch", nil, "a curve for each number of samples per step")
+	fl.StringVar(&f.by, "by", "", "a curve for each measured value of local_batch, ps or a knob, such as x_width")
+	fl.Var(f.knobs, "knob", "a curve for each value of a knob (default: measured most)")
 	fl.StringVar(&f.workers, "workers", "", workersUsage)
 }
 
@@ -205,9 +205,9 @@ type baseFlags struct {
 }
 
 func (b *baseFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&b.gpuType, "gpu-type", "", "GPU type (default: the first of the model)")
-	cmd.Flags().StringVar(&b.mode, "mode", "", "allreduce, ps-sync or ps-async (default: the first measured)")
-	cmd.Flags().Float64Var(&b.localBatch, "local-batch", 0, "samples per worker (default: the one measured most)")
+	cmd.Flags().StringVar(&b.gpuType, "gpu-type", "", "GPU type (default: the first)")
+	cmd.Flags().StringVar(&b.mode, "mode", "", "mode (default: the first)")
+	cmd.Flags().Float64Var(&b.localBatch, "local-batch", 0, "samples per worker (default: measured most)")
 }
 
 // open reads the model and returns what the flags name.

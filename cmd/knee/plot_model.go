@@ -33,7 +33,7 @@ batch, it is divided among the workers.`,
 		flags: func(cmd *cobra.Command) {
 			f.add(cmd)
 			axes.add(cmd)
-			cmd.Flags().BoolVar(&goodput, "goodput", false, "throughput times what a sample is worth, as predicted, instead of throughput")
+			cmd.Flags().BoolVar(&goodput, "goodput", false, "draw predicted goodput")
 		},
 		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
 			all, err := f.conditions(files)
@@ -66,7 +66,7 @@ func efficiencyPlot() figure {
 		files: cobra.MinimumNArgs(1),
 		flags: func(cmd *cobra.Command) {
 			f.add(cmd)
-			cmd.Flags().Var(f.price, "price", "US$ per worker-hour by GPU type, such as a100=3.2 (default: costs in worker-hours)")
+			cmd.Flags().Var(f.price, "price", "US$ per worker-hour , such as a100=3.2 (default: costs in worker-hours)")
 		},
 		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
 			all, err := f.conditions(files)
@@ -93,7 +93,7 @@ func batchPlot() figure {
 		files: cobra.ExactArgs(1),
 		flags: func(cmd *cobra.Command) {
 			base.add(cmd)
-			cmd.Flags().IntVar(&workers, "workers", 0, "number of workers (default: at the knee)")
+			cmd.Flags().IntVar(&workers, "workers", 0, "workers (default: at the knee)")
 		},
 		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
 			c, err := base.open(files[0])
@@ -126,7 +126,7 @@ func heatMapPlot() figure {
 		files:   cobra.ExactArgs(1),
 		flags: func(cmd *cobra.Command) {
 			base.add(cmd)
-			cmd.Flags().IntVar(&workers, "workers", 0, "GPUs whose layouts are compared (default: the most measured)")
+			cmd.Flags().IntVar(&workers, "workers", 0, "GPUs (default: the most measured)")
 		},
 		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
 			on, err := base.open(files[0])
@@ -202,7 +202,7 @@ for links that take half as long and for perfect overlap.`,
 		files: cobra.ExactArgs(1),
 		flags: func(cmd *cobra.Command) {
 			base.add(cmd)
-			cmd.Flags().StringArrayVar(&changes, "change", nil, "a change, or several at once, as in knee predict --what-if; may be repeated")
+			cmd.Flags().StringArrayVar(&changes, "change", nil, "as --what-if of knee predict; may be repeated")
 			cmd.Flags().StringVar(&workers, "workers", "", workersUsage)
 		},
 		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {

@@ -25,7 +25,7 @@ ones included.`,
   knee plot simulation usage.csv -f usage.svg`,
 		files: cobra.ExactArgs(1),
 		flags: func(cmd *cobra.Command) {
-			cmd.Flags().StringVar(&workload, "workload", "", "the workload to draw, where the file has several (default the first)")
+			cmd.Flags().StringVar(&workload, "workload", "", "which of several workloads (default: the first)")
 		},
 		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
 			in, err := loadSimulated(files[0])

@@ -24,8 +24,8 @@ func (a *app) convergencePlot() figure {
   knee plot convergence study.curve.csv --target-loss 0.2 -f convergence.png`,
 		files: cobra.ExactArgs(1),
 		flags: func(cmd *cobra.Command) {
-			cmd.Flags().StringVar(&job, "job", "", "which job, where the file holds several")
-			cmd.Flags().Float64Var(&target, "target-loss", 0, "loss to mark, with when it is reached")
+			cmd.Flags().StringVar(&job, "job", "", "which of several jobs")
+			cmd.Flags().Float64Var(&target, "target-loss", 0, "loss whose time to mark")
 			cmd.Flags().Float64Var(&run.initialBatch, "initial-batch", 0, "global batch to count steps at (default: as recorded)")
 			run.registerRun(cmd)
 		},
@@ -77,8 +77,8 @@ measured points, and below the expected gain, by which the next trial is chosen.
 		files: cobra.ExactArgs(1),
 		flags: func(cmd *cobra.Command) {
 			cmd.Flags().StringVar(&study, "study", "", "study that was searched")
-			cmd.Flags().StringVar(&curve, "curve", "", "training curves with gradient statistics, for the objective goodput")
-			cmd.Flags().StringVar(&along, "along", "", "knob to draw the prediction along: workers, nodes, ps, local_batch, accum_steps or one of the study's own")
+			cmd.Flags().StringVar(&curve, "curve", "", "training curves, for the objective goodput")
+			cmd.Flags().StringVar(&along, "along", "", "knob on the horizontal axis")
 		},
 		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
 			if (study == "") != (along == "") || curve != "" && study == "" {

@@ -81,9 +81,9 @@ Written beside the study, named after it:
 		},
 	}
 	how.add(cmd)
-	cmd.Flags().StringVar(&dir, "dir", "", "folder for journal, measurements and logs (default: the study's)")
-	cmd.Flags().BoolVar(&restart, "restart", false, "begin anew: set the journal aside and cancel what still runs of it")
-	cmd.Flags().DurationVar(&lease, "lease", store.DefaultLease, "in a shared study, how long this profile may be silent before others take over its trials")
+	cmd.Flags().StringVar(&dir, "dir", "", "folder for results (default: the study's)")
+	cmd.Flags().BoolVar(&restart, "restart", false, "begin anew: set the journal aside and cancel its running trials")
+	cmd.Flags().DurationVar(&lease, "lease", store.DefaultLease, "shared study: silence after which others take over its trials")
 	formatFlag(cmd, &out)
 	return cmd
 }

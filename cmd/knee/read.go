@@ -63,10 +63,10 @@ step_time_ms, steps_per_s, throughput (samples/s), tokens_per_s, or those of one
 worker, with worker_ before the name. --columns maps other names, knobs too
 (precision=x_precision). --job, --gpu-type, --seq-len and the others hold for all
 rows of a file without that column.`,
-		Example: `  knee read job.log --pattern megatron --job gpt --gpu-type a100 --workers 8 --local-batch 4 -o gpt.csv
-  knee read job.log --job gpt --gpu-type a100 --workers 32 --tp 8 --pp 2 --sharding zero1 --local-batch 1 --global-batch 64 -o gpt.csv
-  knee read job-16.log --job gpt --gpu-type a100 --workers 16 --local-batch 4 -o gpt.csv --add
-  knee read runs.csv --columns gpus=workers,tokens_s=tokens_per_s --seq-len 4096 --job gpt --gpu-type gb200 -o gpt.csv`,
+		Example: `  knee read job.log --pattern megatron --job gpt --gpu-type a100 --workers 8 --local-batch 4 -f gpt.csv
+  knee read job.log --job gpt --gpu-type a100 --workers 32 --tp 8 --pp 2 --sharding zero1 --local-batch 1 --global-batch 64 -f gpt.csv
+  knee read job-16.log --job gpt --gpu-type a100 --workers 16 --local-batch 4 -f gpt.csv --add
+  knee read runs.csv --columns gpus=workers,tokens_s=tokens_per_s --seq-len 4096 --job gpt --gpu-type gb200 -f gpt.csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ms, err := a.read(args[0], in, cmd.Flags())
@@ -91,13 +91,13 @@ rows of a file without that column.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&in.metrics.Pattern, "pattern", "", "program that wrote the log: "+strings.Join(data.MetricPatterns(), ", "))
-	f.StringVar(&in.metrics.Regex, "regex", "", "regular expression for lines of the log, with groups such as (?P<step_time_s>…): "+strings.Join(data.MetricQuantities(), ", "))
+	f.StringVar(&in.metrics.Pattern, "pattern", "", "format of the log: "+strings.Join(data.MetricPatterns(), ", "))
+	f.StringVar(&in.metrics.Regex, "regex", "", "expression for lines of the log, with groups such as (?P<step_time_s>…): "+strings.Join(data.MetricQuantities(), ", "))
 	f.Var(in.columns, "columns", columnsUsage)
-	f.StringVarP(&in.output, "output", "o", "-", "file to write; - for standard output")
-	f.BoolVar(&in.add, "add", false, "append to the output")
+	fileFlag(cmd, &in.output, "-", "file to write; - for standard output", "output")
+	f.BoolVar(&in.add, "add", false, "append to the file")
 	for _, name := range jobColumns() {
-		f.String(strings.ReplaceAll(name, "_", "-"), "", "column "+name+" of the measurements")
+		f.String(strings.ReplaceAll(name, "_", "-"), "", "column "+name)
 	}
 	cmd.MarkFlagsMutuallyExclusive("pattern", "regex", "columns")
 	completes(cmd, "pattern", data.MetricPatterns())
@@ -106,7 +106,7 @@ rows of a file without that column.`,
 
 // jobColumns are the columns that flags give, in the order of the file.
 func jobColumns() []string {
-	return append([]string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps", "seq_len"}, data.LayoutNames()...)
+	return append([]string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps", "micro_steps", "seq_len"}, data.LayoutNames()...)
 }
 
 // read reads a log or a CSV.

@@ -32,10 +32,10 @@ operate the last. The page needs no network.
 Measurements without a model are fitted. Prices are those of --price, else of
 the study. With --watch the page is rewritten when a file changes and reloads
 itself, until Ctrl-C: to follow a running profile.`,
-		Example: `  knee report study.measurements.csv model.json --out report.html
-  knee report knee-quickstart --out report.html
-  knee report study.measurements.csv --watch 5s --out live.html
-  knee report turns --watch 1m --out queue.html`,
+		Example: `  knee report study.measurements.csv model.json -f report.html
+  knee report knee-quickstart -f report.html
+  knee report study.measurements.csv --watch 5s -f live.html
+  knee report turns --watch 1m -f queue.html`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := page{files: args, out: out, price: price, refresh: int(watch.Seconds())}
@@ -48,10 +48,10 @@ itself, until Ctrl-C: to follow a running profile.`,
 			return a.writeReport(cmd.Context(), p)
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "report.html", "page to write; - for standard output")
-	cmd.Flags().DurationVar(&watch, "watch", 0, "rewrite the page when files change, looked at this often")
-	cmd.Flags().Var(price, "price", "US$ per worker-hour by GPU type, such as a100=3.2 (default: costs in worker-hours)")
-	_ = cmd.MarkFlagFilename("out", "html")
+	fileFlag(cmd, &out, "report.html", "page to write; - for standard output", "out")
+	cmd.Flags().DurationVar(&watch, "watch", 0, "rewrite the page when files change, checked this often")
+	cmd.Flags().Var(price, "price", "US$ per worker-hour , such as a100=3.2 (default: costs in worker-hours)")
+	_ = cmd.MarkFlagFilename("file", "html")
 	return cmd
 }
 

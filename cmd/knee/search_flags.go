@@ -18,11 +18,11 @@ type searchFlags struct {
 }
 
 func (f *searchFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.strategy, "strategy", baseline.Guided, "how to choose: "+strings.Join(baseline.Strategies(), ", "))
+	cmd.Flags().StringVar(&f.strategy, "strategy", baseline.Guided, "strategy: "+strings.Join(baseline.Strategies(), ", "))
 	completes(cmd, "strategy", baseline.Strategies())
-	cmd.Flags().BoolVar(&f.once, "once", false, "never measure a configuration again, even if its result is doubtful")
-	cmd.Flags().Float64Var(&f.target, "target-regret", 0.05, "stop when a result better by more than this fraction is improbable")
-	cmd.Flags().StringVar(&f.warm, "warm-start", "", "model.json of a similar job; the trials decide how much it counts")
+	cmd.Flags().BoolVar(&f.once, "once", false, "never repeat a measurement")
+	cmd.Flags().Float64Var(&f.target, "target-regret", 0.05, "stop when a result better by this fraction is improbable")
+	cmd.Flags().StringVar(&f.warm, "warm-start", "", "model.json of a similar job")
 }
 
 // search loads what the flags name.

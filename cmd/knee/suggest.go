@@ -82,10 +82,10 @@ parameters, time_s, cost_usd and status, and --history has its columns.`,
 			return printSuggestions(a, out, unit(study), next, func(s bayesopt.Suggestion) any { return s.Config })
 		},
 	}
-	cmd.Flags().StringVar(&history, "history", "", "measurements CSV of what was measured so far")
-	cmd.Flags().StringVar(&curve, "curve", "", "training curves with gradient statistics, for the objective goodput")
+	cmd.Flags().StringVar(&history, "history", "", "measurements so far (CSV)")
+	cmd.Flags().StringVar(&curve, "curve", "", "training curves, for the objective goodput")
 	how.add(cmd)
-	cmd.Flags().IntVarP(&n, "number", "n", 1, "how many to suggest, to run at once")
+	cmd.Flags().IntVarP(&n, "number", "n", 1, "how many to suggest")
 	formatFlag(cmd, &out)
 	return cmd
 }

@@ -25,12 +25,12 @@ type validateFlags struct {
 // add declares the flags.
 func (v *validateFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&v.test, "test", "", "predict the measurements of this file, from those of the others")
-	f.IntVar(&v.folds, "folds", 0, fmt.Sprintf("folds of the cross-validation (default %d, or as many as there are configurations)", predict.DefaultFolds))
-	f.BoolVar(&v.loo, "leave-one-out", false, "predict every configuration from all others")
-	f.BoolVar(&v.forward, "forward", false, "predict the larger half of the worker counts from the smaller half")
-	f.StringSliceVar(&v.families, "family", []string{fit.Auto}, "families to compare: auto, "+strings.Join(fit.FamilyNames(), ", "))
-	f.StringVar(&v.job, "job", "", "only this job (default: every job, each by itself)")
+	f.StringVar(&v.test, "test", "", "predict the measurements of this file from the others")
+	f.IntVar(&v.folds, "folds", 0, fmt.Sprintf("folds (default %d, or the number of configurations)", predict.DefaultFolds))
+	f.BoolVar(&v.loo, "leave-one-out", false, "predict each configuration from the others")
+	f.BoolVar(&v.forward, "forward", false, "predict the larger worker counts from the smaller half")
+	f.StringSliceVar(&v.families, "family", []string{fit.Auto}, "families to compare, as in knee fit")
+	f.StringVar(&v.job, "job", "", "only this job (default: each by itself)")
 	f.Int64Var(&v.seed, "seed", 1, "seed of folds and intervals")
 	cmd.MarkFlagsMutuallyExclusive("test", "folds", "leave-one-out", "forward")
 	completesList(cmd, "family", append([]string{fit.Auto}, fit.FamilyNames()...))

@@ -13,6 +13,7 @@ type flag struct {
 	field    string   // of the template; empty for what is read and left as it is
 	global   bool     // the batch of all workers together
 	launcher bool     // means this only before the script: -n may be anything to a script
+	spawns   bool     // means this only to a script that no launcher starts: it starts its workers itself
 
 	words map[string]string // for a knob of words: the program's, in lower case, and the study's
 	bare  string            // the study's word for the flag without a value
@@ -27,9 +28,10 @@ func flags() []flag {
 		{names: []string{"trainer.devices"}, knob: "workers", field: "{{.WorkersPerNode}}"},
 		{names: []string{"trainer.num-nodes"}, field: "{{.Nodes}}"},
 		{names: []string{"nproc-per-node", "num-gpus"}, knob: "workers", field: "{{.WorkersPerNode}}", launcher: true},
+		{names: []string{"num-devices", "n-devices", "devices", "num-gpus", "n-gpus", "ngpus", "gpus"}, knob: "workers", field: "{{.Workers}}", spawns: true},
 		{names: []string{"num-processes", "np", "n"}, knob: "workers", field: "{{.Workers}}", launcher: true},
 		{names: []string{"nnodes", "num-nodes", "num-machines"}, field: "{{.Nodes}}", launcher: true},
-		{names: []string{"micro-batch-size", "per-device-train-batch-size", "batch-size-per-gpu", "local-batch", "local-batch-size"}, knob: "local_batch", field: "{{.LocalBatch}}"},
+		{names: []string{"micro-batch-size", "per-device-train-batch-size", "batch-size-per-gpu", "batch-size-per-device", "per-device-batch-size", "per-device-batch", "per-gpu-batch-size", "local-batch", "local-batch-size"}, knob: "local_batch", field: "{{.LocalBatch}}"},
 		{names: []string{"global-batch-size", "global-batch"}, knob: "local_batch", field: "{{.GlobalBatch}}", global: true},
 		{names: []string{"batch-size", "batch", "train-batch-size", "bs", "b"}, knob: "local_batch", field: "{{.LocalBatch}}"},
 		{names: []string{"gradient-accumulation-steps", "accum-steps", "accumulation-steps", "grad-accum-steps", "grad-accum"}, knob: "accum_steps", field: "{{.MicroSteps}}"},
@@ -43,19 +45,21 @@ type part struct {
 	word   string   // in place of value, for a knob of words
 	words  []string // that the template can stand for; the one word where there is none
 	global bool
+	spawns bool
 	fixed  bool   // it stands in a file, where a template does not reach
 	arg    string // the flag as written, or the file
 }
 
 // templated returns the command with the parts of the configuration replaced
-// by templates, and what they were.
-func templated(command []string) (out []string, parts []part) {
+// by templates, and what they were. spawns says that the script may start its
+// workers itself.
+func templated(command []string, spawns bool) (out []string, parts []part) {
 	out = append(out, command...)
 	inScript := starter(command) == oneByOne
 	for i := 0; i < len(out); i++ {
 		inScript = inScript || isScript(out[i])
 		name, value, joined := strings.Cut(out[i], "=")
-		f, ok := flagNamed(name, joined)
+		f, ok := flagNamed(name, joined, spawns)
 		if !ok || f.launcher && inScript {
 			continue
 		}
@@ -64,7 +68,7 @@ func templated(command []string) (out []string, parts []part) {
 			value, own = out[i+1], !strings.HasPrefix(out[i+1], "-")
 			at++
 		}
-		p := part{knob: f.knob, global: f.global, arg: name}
+		p := part{knob: f.knob, global: f.global, spawns: f.spawns, arg: name}
 		switch {
 		case f.bare != "" && !own:
 			p.word, p.words, at = f.bare, []string{f.bare}, i
@@ -104,14 +108,18 @@ func (f flag) read(value string, p *part) bool {
 }
 
 // flagNamed finds the flag of an argument such as --batch_size, or, with its
-// value joined to it, data.batch_size as Hydra has it.
-func flagNamed(arg string, joined bool) (flag, bool) {
+// value joined to it, data.batch_size as Hydra has it. spawns is as of
+// [templated].
+func flagNamed(arg string, joined, spawns bool) (flag, bool) {
 	if !strings.HasPrefix(arg, "-") && !joined {
 		return flag{}, false
 	}
 	name := strings.ReplaceAll(strings.TrimLeft(arg, "-+"), "_", "-")
 	last := name[strings.LastIndex(name, ".")+1:]
 	for _, f := range flags() {
+		if f.spawns && !spawns {
+			continue
+		}
 		if slices.Contains(f.names, name) || slices.Contains(f.names, last) {
 			return f, true
 		}

@@ -184,6 +184,32 @@ func TestDraftOfALonelyScript(t *testing.T) {
 	}
 }
 
+// A script that takes the number of devices starts its workers itself: it is
+// started once, with the number in that flag. One whose processes are told by
+// the environment who they are keeps the flag.
+func TestDraftOfAScriptThatStartsItsWorkers(t *testing.T) {
+	dir := t.TempDir()
+	for script, spawns := range map[string]bool{"import jax\n": true, "dist.init_process_group('nccl', init_method='env://')\n": false, "r = int(os.environ['RANK'])\n": false} {
+		if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte(script), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for batch, question := range map[string]bool{"--per_device_batch": false, "--batch-size": spawns} {
+			d := draft.New([]string{"python3", "train.py", batch, "32", "--num_devices", "2"}, draft.Machine{GPUType: "cpu", Cores: 4}, dir)
+			s := read(t, d.Text)
+			want := "2"
+			if spawns {
+				want = "{{.Workers}}"
+			}
+			if s.Command[5] != want || s.Command[3] != "{{.LocalBatch}}" || s.Launcher.Local.Ranks == spawns {
+				t.Errorf("%q: %q, ranks %v", script, s.Command, s.Launcher.Local.Ranks)
+			}
+			if asked := slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, "put {{.GlobalBatch}} there") }); asked != question {
+				t.Errorf("%q %s: notes %q", script, batch, d.Notes)
+			}
+		}
+	}
+}
+
 // Flags that spread a model over GPUs become knobs of the space, those that
 // say how large it is the section model, in the spelling of each program; and
 // the command as it was typed comes back.

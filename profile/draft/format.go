@@ -51,3 +51,7 @@ func formatOf(script []byte, command []string) string {
 // joins matches what a Python script that trains together with other processes
 // has in it, in one way or another.
 var joins = regexp.MustCompile(`(?i)distribut|rank|world_size|ddp|fsdp|accelerat|horovod|lightning|transformers|deepspeed|mpi4py|knee_(?:workers|role)|\bray\b`)
+
+// toldByEnvironment matches a script that learns from the environment which of
+// its processes it is, so that somebody else starts them.
+var toldByEnvironment = regexp.MustCompile(`env://|(?i:environ|getenv)[^\n]*(?:RANK|WORLD_SIZE)`)

@@ -31,8 +31,8 @@ type Study struct {
 // command is run, to look into its script.
 func New(command []string, m Machine, dir string) Study {
 	d := &drafting{command: command, machine: m}
-	d.rendered, d.parts = templated(command)
 	d.starter = starter(command)
+	spawns := false
 	if name := script(command); name != "" {
 		d.script = name
 		if !filepath.IsAbs(name) {
@@ -42,9 +42,14 @@ func New(command []string, m Machine, dir string) Study {
 		d.scriptFound = err == nil
 		d.reports = reports.Match(content)
 		d.format = formatOf(content, command)
+		spawns = d.starter == oneByOne && !toldByEnvironment.Match(content)
 		d.alone = err == nil && d.starter == oneByOne && strings.HasSuffix(name, ".py") && !joins.Match(content)
 	} else {
 		d.format = formatOf(nil, command)
+	}
+	d.rendered, d.parts = templated(command, spawns)
+	if slices.ContainsFunc(d.parts, func(p part) bool { return p.spawns }) {
+		d.starter, d.alone = byItself, false
 	}
 	d.readFiles(dir)
 	d.readTorchtitan()
@@ -196,6 +201,9 @@ func (d *drafting) writeBatch(b *strings.Builder) {
 	case local.fixed:
 		fmt.Fprintf(b, "  local_batch: [%s]   # of a replica\n", plain(batch))
 	default:
+		if p, _ := d.named("workers"); p.spawns && !strings.Contains(local.arg, "per") {
+			d.note("{{.LocalBatch}} is the batch of one worker: if %s is that of all, put {{.GlobalBatch}} there", local.arg)
+		}
 		lo, hi := math.Max(1, math.Round(batch/4)), batch*2
 		fmt.Fprintf(b, "  local_batch: {min: %s, max: %s, scale: log2}   # of a replica; too large ones are found out and avoided\n", plain(lo), plain(math.Max(lo, hi)))
 	}

@@ -171,8 +171,14 @@ func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (str
 			}
 		}
 	}
-	return "", nil, &data.InputError{Source: data.Source{File: name}, Found: "nothing in its first lines that tells of a step",
-		Want: "lines of knee, a --regex, or one of the patterns " + strings.Join(data.MetricPatterns(), ", ")}
+	want := "lines of knee, a --regex, or one of the patterns " + strings.Join(data.MetricPatterns(), ", ")
+	for line := range strings.SplitSeq(string(head), "\n") {
+		if expr := launch.Expression(line); expr != "" {
+			want = fmt.Sprintf("--regex, perhaps '%s': see that the numbers are those meant", expr)
+			break
+		}
+	}
+	return "", nil, &data.InputError{Source: data.Source{File: name}, Found: "nothing in its first lines that tells of a step", Want: want}
 }
 
 // cutLines is a [bufio.SplitFunc] of lines that a line feed or a carriage

@@ -160,6 +160,7 @@ type recogniser struct {
 	names    []string
 	looked   int
 	name     string // of the pattern; empty until one fits
+	expr     string // drafted for a line that tells of a step, if no pattern fits
 }
 
 // recogniseLines is how many lines are looked at: a script that prints its
@@ -185,11 +186,17 @@ func (r *recogniser) look(line string) {
 			return
 		}
 	}
+	if r.expr == "" {
+		r.expr = Expression(line)
+	}
 }
 
-// hint is what to tell the user, empty if no pattern fits.
+// hint is what to tell the user, empty if nothing tells of steps.
 func (r *recogniser) hint() string {
-	if r.name == "" {
+	switch {
+	case r.name == "" && r.expr != "":
+		return fmt.Sprintf("; metrics: {regex: '%s'} in the study would read what it prints: see that the numbers are those meant", r.expr)
+	case r.name == "":
 		return ""
 	}
 	return fmt.Sprintf("; metrics: {pattern: %s} in the study would read what it prints", r.name)

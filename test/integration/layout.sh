@@ -35,6 +35,6 @@ sys.exit(not (len(rows) == len(good) == 7 and any(int(r["tp"] or 1) > 1 for r in
 END
 }
 check "every trial was measured, with its memory" measured
-check "the measurements are fitted" "$KNEE" fit -q layout.measurements.csv -o layout.json
+check "the measurements are fitted" "$KNEE" fit -q layout.measurements.csv -f layout.json
 check "a layout that was not tried is predicted" bash -c 'printf "job,gpu_type,workers,tp,pp,local_batch,accum_steps\ntransformer,cpu,4,2,2,1,1\n" | "$KNEE" predict layout.json --at - -o csv >predicted.csv && grep -q transformer predicted.csv'
 check "nothing of PyTorch is left" no_process "layout.py --tp"

@@ -67,7 +67,7 @@ knee() { KUBECONFIG=$WORK/knee.kubeconfig "$KNEE" "$@"; }
 		done
 	done
 } >toy.csv
-check "speeds are fitted" "$KNEE" fit -q toy.csv -o toy.json
+check "speeds are fitted" "$KNEE" fit -q toy.csv -f toy.json
 cat >trainer <<'END'
 #!/bin/bash
 # trainer NAME STEPS

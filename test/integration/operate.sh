@@ -23,7 +23,7 @@ cd "$WORK"
 		done
 	done
 } >toy.csv
-check "speeds are fitted" "$KNEE" fit -q toy.csv -o toy.json
+check "speeds are fitted" "$KNEE" fit -q toy.csv -f toy.json
 cat >trainer <<END
 #!/bin/bash
 #SBATCH --requeue --comment=knee:elastic

@@ -33,7 +33,7 @@ check "data-parallel training is profiled" "$KNEE" profile -q ddp.yaml
 check "every trial was measured" measured ddp.measurements.csv 6
 check "the loss falls" falls
 check "gradient statistics were reported" bash -c "head -1 ddp.curve.csv | grep -q grad_sqr,grad_var"
-check "the measurements are fitted" "$KNEE" fit -q ddp.measurements.csv -o ddp.json
+check "the measurements are fitted" "$KNEE" fit -q ddp.measurements.csv -f ddp.json
 check "it predicts" "$KNEE" predict ddp.json --workers 1..4 --gpu-type cpu
 check "it suggests" "$KNEE" suggest ddp.yaml --history ddp.measurements.csv -o json
 check "it plots" bash -c '"$KNEE" plot scalability ddp.json -f ddp.svg && test -s ddp.svg'
@@ -48,7 +48,7 @@ check "training with parameter servers is profiled" "$KNEE" profile -q ps.yaml
 check "every trial was measured" measured ps.measurements.csv 4
 check "both modes were" bash -c 'grep -q ps-sync ps.measurements.csv && grep -q ps-async ps.measurements.csv'
 check "synchronisation time was reported" grep -q sync_time_s ps.measurements.csv
-check "the measurements are fitted" "$KNEE" fit -q ps.measurements.csv -o ps.json
+check "the measurements are fitted" "$KNEE" fit -q ps.measurements.csv -f ps.json
 
 quick torchrun.yaml 2
 sed -i 's/workers: \[1, 2\]/workers: [2]/' torchrun.yaml

@@ -7,7 +7,7 @@ need chromium chromium
 
 "$KNEE" sample sample >/dev/null
 sed -i 's/^builtin-vision,/<script>document.title=1<\/script>,/' sample/builtin-cpu.csv
-check "knee report writes a page" "$KNEE" report sample/builtin-cpu.csv --out page.html
+check "knee report writes a page" "$KNEE" report sample/builtin-cpu.csv -f page.html
 
 browse() { # browse FLAG... PAGE
 	timeout 120 chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \

@@ -21,7 +21,7 @@ cd "$WORK"
 		done
 	done
 } >toy.csv
-check "speeds are fitted" "$KNEE" fit -q toy.csv -o toy.json
+check "speeds are fitted" "$KNEE" fit -q toy.csv -f toy.json
 
 # A trainer that says where it runs, and notes a checkpoint when it is asked to end.
 cat >trainer <<END

@@ -32,7 +32,7 @@ sed -i 's/^dir: .*/dir: ./; s/trials: [0-9]*/trials: 4/; s/max_seconds: [0-9]*/m
 check "PyTorch is profiled over two nodes" "$KNEE" profile -q ddp.yaml
 check "every trial was measured" test "$(grep -c ',ok,' ddp.measurements.csv)" = 4
 check "some of them on two nodes" row ddp.measurements.csv ',1-1,\|,2-2,'
-check "the measurements are fitted" "$KNEE" fit -q ddp.measurements.csv -o ddp.json
+check "the measurements are fitted" "$KNEE" fit -q ddp.measurements.csv -f ddp.json
 check "nothing is left in the queue" empty
 
 # A trainer in shell, and what becomes of it.

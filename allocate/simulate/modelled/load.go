@@ -59,7 +59,7 @@ func Load(dir string, seed int64) (*Models, error) {
 		m.add(name, model, nil, seed)
 	}
 	if len(m.apps) == 0 {
-		return nil, &data.InputError{Source: data.Source{File: dir}, Found: "no models", Want: "*.json, as knee fit writes them with -o"}
+		return nil, &data.InputError{Source: data.Source{File: dir}, Found: "no models", Want: "*.json, as knee fit writes them"}
 	}
 	return m, nil
 }

@@ -1,0 +1,55 @@
+package launch
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// spellings are how scripts print a quantity that knee reads, with the number
+// as a group. Of several that begin at one place the first counts.
+var spellings = []struct {
+	group string
+	re    *regexp.Regexp
+}{
+	{"step", regexp.MustCompile(`(?i)\b(?:global_?step|step|iteration|iter)\b[ =:#\]]{0,3}([0-9]+)\b`)},
+	{"loss", regexp.MustCompile(`(?i)\bloss[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
+	{"step_time_ms", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?ms/(?:step|it|iter)\b`)},
+	{"step_time_s", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?s(?:ec)?/(?:step|it|iter)\b`)},
+	{"steps_per_s", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:steps|it|iters)/s`)},
+	{"worker_throughput", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:samples|examples|images|imgs?|sequences)/s(?:ec)?/(?:gpu|device|worker|chip|core)\b`)},
+	{"throughput", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:samples|examples|images|imgs?|sequences)/s`)},
+}
+
+// Expression drafts a regular expression for lines like one that was printed,
+// with a group for each quantity that is spelt in a common way. It is empty if
+// nothing in the line tells of the time of a step. Whether a rate of samples is
+// that of all workers cannot be told from a line.
+func Expression(line string) string {
+	type found struct {
+		group      string
+		at         []int // where the match and its number begin and end
+		start, end int
+	}
+	var all []found
+	for _, s := range spellings {
+		if at := s.re.FindStringSubmatchIndex(line); at != nil && !slices.ContainsFunc(all, func(f found) bool { return f.at[2] == at[2] }) {
+			all = append(all, found{s.group, at, at[0], at[1]})
+		}
+	}
+	slices.SortFunc(all, func(a, b found) int { return a.start - b.start })
+	var parts []string
+	timed := false
+	for _, f := range all {
+		timed = timed || f.group != "loss"
+		number := `[0-9.]+`
+		if f.group == "step" {
+			number = `[0-9]+`
+		}
+		parts = append(parts, regexp.QuoteMeta(line[f.start:f.at[2]])+"(?P<"+f.group+">"+number+")"+regexp.QuoteMeta(line[f.at[3]:f.end]))
+	}
+	if !timed {
+		return ""
+	}
+	return strings.Join(parts, ".*?")
+}

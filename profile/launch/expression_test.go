@@ -1,0 +1,38 @@
+package launch
+
+import (
+	"math"
+	"testing"
+)
+
+// The expression that is drafted for a line reads its numbers, and those of the
+// next line.
+func TestExpression(t *testing.T) {
+	for _, tt := range []struct {
+		line, next string
+		want       Observation
+	}{
+		{"I1122 16:23:25.31 140235 train.py:88] [step 400] loss=0.5386, lr=1.0e-03, 34.51 steps/s, 2208.3 examples/s/device",
+			"I1122 16:23:26.31 140235 train.py:88] [step 410] loss=0.5012, lr=1.0e-03, 36.00 steps/s, 2304.0 examples/s/device",
+			Observation{Step: 410, StepTime: 1 / 36.0, Loss: 0.5012}},
+		{"iter 120: loss 2.3914, 45.2 ms/step", "iter 9: loss 1.5, 50 ms/step", Observation{Step: 9, StepTime: 0.05, Loss: 1.5}},
+		{"Step: 7 | Loss: 1.25 | 512.5 samples/s", "Step: 8 | Loss: 1.5 | 256 samples/s", Observation{Step: 8, Loss: 1.5, Throughput: 256}},
+	} {
+		expr := Expression(tt.line)
+		p, err := newRegex(expr)
+		if err != nil {
+			t.Errorf("%s: %q: %v", tt.line, expr, err)
+			continue
+		}
+		got, ok, err := p.Parse(tt.next)
+		if !ok || err != nil || got.Step != tt.want.Step || got.Loss != tt.want.Loss || math.Abs(got.StepTime-tt.want.StepTime) > 1e-12 && tt.want.StepTime > 0 ||
+			tt.want.Throughput > 0 && got.Throughput != tt.want.Throughput {
+			t.Errorf("%s: %q reads %+v, %t, %v, want %+v", tt.next, expr, got, ok, err, tt.want)
+		}
+	}
+	for _, line := range []string{"", "starting", "loss=2.5", "epoch 3 done in 12 s"} {
+		if expr := Expression(line); expr != "" {
+			t.Errorf("%q: %q, want none", line, expr)
+		}
+	}
+}
