@@ -17,11 +17,11 @@ import (
 
 // simulateFlags are the inputs of knee simulate.
 type simulateFlags struct {
-	cluster, profiles, models, measurements, service, packed string
-	jobsOut, usageOut, tenantsOut, scaling                   string
-	workloads                                                []string
-	loads, sizes                                             []float64
-	oracle                                                   bool
+	cluster, profiles, models, measurements, service, packed, packedTruth string
+	jobsOut, usageOut, tenantsOut, scaling                                string
+	workloads                                                             []string
+	loads, sizes                                                          []float64
+	oracle                                                                bool
 	compare.Settings
 }
 
@@ -104,7 +104,8 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.profiles, "profiles", "", "folder of measured profiles: allreduce/ and training/")
 	f.StringVar(&in.models, "models", "", "folder of fitted models, *.json, one of each application")
 	f.StringVar(&in.measurements, "measurements", "", "measurements of all applications, to fit models to (CSV)")
-	f.StringVar(&in.packed, "packed", "", "measured speeds of two jobs on the same GPUs, by which gavel-* share them (CSV, native)")
+	f.StringVar(&in.packed, "packed", "", "measured pairs of jobs on the same GPUs, by which gavel-* and gandiva share them; others are predicted (CSV, native)")
+	f.StringVar(&in.packedTruth, "packed-truth", "", "what pairs that are not in --packed turn out to be (CSV); without it, a draw from what is predicted")
 	f.BoolVar(&in.oracle, "oracle", false, "policies know the measured speeds (models and measurements)")
 	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by how far earlier jobs came (native)")
 	f.BoolVar(&in.Alone, "alone", false, "models forget earlier jobs of the same application (native and pollux)")

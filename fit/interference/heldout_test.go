@@ -89,7 +89,7 @@ func table(world string, seed uint64) []Row {
 	for k, t := range types {
 		for _, a := range jobs {
 			for _, b := range jobs {
-				r := Row{a.name, b.name, t, worlds[world](a.wants[t], b.wants[t]) * math.Exp(.02*rng.NormFloat64())}
+				r := Row{a.name, b.name, t, 0, worlds[world](a.wants[t], b.wants[t]) * math.Exp(.02*rng.NormFloat64())}
 				if a.bytes+b.bytes > 12+8*float64(k) {
 					r.Share = 0
 				}
@@ -105,7 +105,7 @@ func held(rows []Row, share float64, seed uint64) (known, out []Row) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	hidden := map[Row]bool{}
 	for _, r := range rows {
-		k := Row{min(r.Job, r.Beside), max(r.Job, r.Beside), r.GPUType, 0}
+		k := Row{min(r.Job, r.Beside), max(r.Job, r.Beside), r.GPUType, 0, 0}
 		if _, drawn := hidden[k]; !drawn {
 			hidden[k] = rng.Float64() < share
 		}
@@ -136,50 +136,52 @@ func meanOf(rows []Row, filters ...func(Row) bool) float64 {
 	return .5
 }
 
-var rivals = map[string]func(known []Row, x Row) float64{
-	"mean": func(known []Row, x Row) float64 {
-		return meanOf(known, func(r Row) bool { return r.GPUType == x.GPUType }, func(Row) bool { return true })
-	},
-	"mean of the job": func(known []Row, x Row) float64 {
-		return meanOf(known, func(r Row) bool { return r.GPUType == x.GPUType && r.Job == x.Job }, func(r Row) bool { return r.Job == x.Job }, func(Row) bool { return true })
-	},
-	// The share of x.Job beside the job that others feel most like x.Beside.
-	"nearest": func(known []Row, x Row) float64 {
-		shares := map[[2]string]float64{}
-		for _, r := range known {
-			if r.GPUType == x.GPUType && r.Share > 0 {
-				shares[[2]string{r.Job, r.Beside}] = r.Share
-			}
+// rivals learn from rows and predict one.
+var rivals = map[string]func(known []Row) func(x Row) float64{
+	"mean": func(known []Row) func(Row) float64 {
+		return func(x Row) float64 {
+			return meanOf(known, func(r Row) bool { return r.GPUType == x.GPUType }, func(Row) bool { return true })
 		}
-		type near struct{ distance, share float64 }
-		var all []near
-		for k, s := range shares {
-			if k[0] != x.Job {
+	},
+	"mean of the job": func(known []Row) func(Row) float64 {
+		return func(x Row) float64 {
+			return meanOf(known, func(r Row) bool { return r.GPUType == x.GPUType && r.Job == x.Job }, func(r Row) bool { return r.Job == x.Job }, func(Row) bool { return true })
+		}
+	},
+	"nearest": nearest,
+}
+
+// nearest is the share of a job beside that job whom others feel most like the
+// other.
+func nearest(known []Row) func(Row) float64 {
+	beside := map[[2]string]map[string]float64{} // by type and other, of jobs
+	for _, r := range known {
+		if k := [2]string{r.GPUType, r.Beside}; r.Share > 0 {
+			if beside[k] == nil {
+				beside[k] = map[string]float64{}
+			}
+			beside[k][r.Job] = math.Log(r.Share)
+		}
+	}
+	return func(x Row) float64 {
+		best, least := math.Log(meanOf(known, func(Row) bool { return true })), math.Inf(1)
+		for k, others := range beside {
+			s, felt := others[x.Job]
+			if k[0] != x.GPUType || !felt {
 				continue
 			}
-			var d, n float64
-			for o, v := range shares {
-				if o[1] == k[1] {
-					if w, both := shares[[2]string{o[0], x.Beside}]; both {
-						d += math.Abs(math.Log(v / w))
-						n++
-					}
+			var far, n float64
+			for job, v := range beside[[2]string{x.GPUType, x.Beside}] {
+				if w, both := others[job]; both {
+					far, n = far+math.Abs(v-w), n+1
 				}
 			}
-			if n > 0 {
-				all = append(all, near{d / n, s})
+			if n > 0 && (far/n < least || far/n == least && s < best) {
+				best, least = s, far/n
 			}
 		}
-		if len(all) == 0 {
-			return meanOf(known, func(Row) bool { return true })
-		}
-		return slices.MinFunc(all, func(a, b near) int {
-			if a.distance < b.distance {
-				return -1
-			}
-			return 1
-		}).share
-	},
+		return math.Exp(best)
+	}
 }
 
 // TestHeldOut: pairs that were not measured, in worlds that have not the form of
@@ -193,9 +195,12 @@ func TestHeldOut(t *testing.T) {
 			errs, missed, width, fits, n := map[string]float64{}, 0.0, 0.0, 0.0, 0.0
 			for seed := range uint64(seeds) {
 				known, out := held(table(world, seed), hidden, seed)
-				m := Fit(known)
+				m, others := Fit(known), map[string]func(Row) float64{}
+				for name, f := range rivals {
+					others[name] = f(known)
+				}
 				for _, x := range out {
-					p := m.Predict(x.Job, x.Beside, x.GPUType)
+					p := m.Predict(Row{Job: x.Job, Beside: x.Beside, GPUType: x.GPUType})
 					if x.Share == 0 {
 						fits += p.Fits / float64(len(out)*seeds)
 						continue
@@ -207,8 +212,8 @@ func TestHeldOut(t *testing.T) {
 					if x.Share < p.Share.Lo || x.Share > p.Share.Hi {
 						missed++
 					}
-					for name, f := range rivals {
-						errs[name] += math.Abs(f(known, x)/x.Share - 1)
+					for name, f := range others {
+						errs[name] += math.Abs(f(x)/x.Share - 1)
 					}
 				}
 			}

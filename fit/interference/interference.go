@@ -21,6 +21,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -30,6 +31,7 @@ import (
 // Row is one job of a measured pair.
 type Row struct {
 	Job, Beside, GPUType string
+	Workers              int     // of each; 0 for any number
 	Share                float64 // speed beside the other over that alone; 0 if the two do not fit on the GPU
 }
 
@@ -45,6 +47,8 @@ type Model struct {
 type Prediction struct {
 	Share data.Estimate // speed over that alone, if the two fit; median for mean
 	Fits  float64       // probability that they do
+	// Quantile is that of the share.
+	Quantile func(q float64) float64
 }
 
 // groups of effects, of each role.
@@ -113,45 +117,55 @@ func Fit(rows []Row) *Model {
 func level(x, c float64) float64    { return (1 + c) * math.Log((x+c)/(1+c)) }
 func excessOf(h, c float64) float64 { return (1+c)*math.Exp(h/(1+c)) - c }
 
-// Predict says how fast a job is beside another on a GPU type.
-func (m *Model) Predict(job, other, gpuType string) Prediction {
-	r := Row{Job: job, Beside: other, GPUType: gpuType}
+// Predict says how fast the job of a row is beside the other.
+func (m *Model) Predict(r Row) Prediction {
+	if _, known := m.level.column[effect{ofType, where(r)}]; !known {
+		r.Workers = 0
+	}
 	mean, variance := m.level.predict(beside(r, m.cells))
-	t := distuv.StudentsT{Sigma: math.Sqrt(variance), Nu: 1 + m.level.size[allGroups+1]}
-	share := func(h float64) float64 {
-		if s := 1 + excessOf(h, m.c); s > 1/m.most {
+	level := distuv.StudentsT{Mu: mean, Sigma: math.Sqrt(variance), Nu: 1 + m.level.size[allGroups+1]}
+	fits, doubt := m.memory.predict(together(r, 0))
+	p := Prediction{Fits: distuv.UnitNormal.CDF(fits / math.Sqrt(doubt)), Quantile: func(q float64) float64 {
+		if s := 1 + excessOf(level.Quantile(1-q), m.c); s > 1/m.most {
 			return 1 / s
 		}
 		return m.most
-	}
-	fits, doubt := m.memory.predict(together(r, 0))
-	return Prediction{Share: data.Estimate{Mean: share(mean), Lo: share(mean + t.Quantile(.95)), Hi: share(mean + t.Quantile(.05))},
-		Fits: distuv.UnitNormal.CDF(fits / math.Sqrt(doubt))}
+	}}
+	p.Share = data.Estimate{Mean: p.Quantile(.5), Lo: p.Quantile(.05), Hi: p.Quantile(.95)}
+	return p
 }
 
 // beside are the effects on the level of a row.
 func beside(r Row, c cells) row {
-	out := row{cell: family(r.Job) + "\x00" + family(r.Beside), effects: []effect{{ofAll, ""}, {ofType, r.GPUType}}}
+	out := row{cell: family(r.Job) + "\x00" + family(r.Beside), effects: []effect{{ofAll, ""}, {ofType, where(r)}}}
 	if c == onOneType {
-		out.cell += "\x00" + r.GPUType
+		out.cell += "\x00" + where(r)
 	}
-	out.role(sensitivity, r.Job, r.GPUType)
-	out.role(pressure, r.Beside, r.GPUType)
+	out.role(sensitivity, r.Job, where(r))
+	out.role(pressure, r.Beside, where(r))
 	return out
 }
 
 // together are the effects on whether two jobs fit, to which both add alike.
 func together(r Row, y float64) row {
 	a, b := family(r.Job), family(r.Beside)
-	out := row{cell: min(a, b) + "\x00" + max(a, b), y: y, effects: []effect{{ofAll, ""}, {ofType, r.GPUType}}}
-	out.role(sensitivity, r.Job, r.GPUType)
-	out.role(sensitivity, r.Beside, r.GPUType)
+	out := row{cell: min(a, b) + "\x00" + max(a, b), y: y, effects: []effect{{ofAll, ""}, {ofType, where(r)}}}
+	out.role(sensitivity, r.Job, where(r))
+	out.role(sensitivity, r.Beside, where(r))
 	return out
 }
 
+// where is the GPU type of a row, for several workers one of its own.
+func where(r Row) string {
+	if r.Workers > 1 {
+		return r.GPUType + " × " + strconv.Itoa(r.Workers)
+	}
+	return r.GPUType
+}
+
 // role adds the effects of a job, as the one that is slowed or that slows.
-func (r *row) role(of int, job, gpuType string) {
-	r.effects = append(r.effects, effect{of + ofJob, job}, effect{of + ofJobOnType, job + "\x00" + gpuType}, effect{of + ofFamily, family(job)})
+func (r *row) role(of int, job, where string) {
+	r.effects = append(r.effects, effect{of + ofJob, job}, effect{of + ofJobOnType, job + "\x00" + where}, effect{of + ofFamily, family(job)})
 }
 
 // family is what jobs are that differ in their batch only.

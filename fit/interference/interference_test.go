@@ -12,7 +12,7 @@ import (
 // TestNothingKnown: without pairs the median is that of turns, and next to
 // nothing is excluded.
 func TestNothingKnown(t *testing.T) {
-	p := Fit(nil).Predict("a", "b", "t4")
+	p := Fit(nil).Predict(Row{Job: "a", Beside: "b", GPUType: "t4"})
 	if p.Share.Mean != .5 || p.Share.Lo > .2 || p.Share.Hi != 1 || p.Fits != .5 {
 		t.Errorf("%+v", p)
 	}
@@ -30,12 +30,12 @@ func TestForms(t *testing.T) {
 		for a := range 6 {
 			for b := range 6 {
 				if a != 2 || b != 4 {
-					rows = append(rows, Row{fmt.Sprint(a), fmt.Sprint(b), "t4", 1 / slowdown(.2+.15*float64(a), .2+.15*float64(b))})
+					rows = append(rows, Row{fmt.Sprint(a), fmt.Sprint(b), "t4", 0, 1 / slowdown(.2+.15*float64(a), .2+.15*float64(b))})
 				}
 			}
 		}
 		want := 1 / slowdown(.5, .8)
-		p := Fit(rows).Predict("2", "4", "t4").Share
+		p := Fit(rows).Predict(Row{Job: "2", Beside: "4", GPUType: "t4"}).Share
 		if p.Lo > want || want > p.Hi || math.Abs(p.Mean/want-1) > .02 {
 			t.Errorf("%s: %+v, want %g", name, p, want)
 		}
@@ -48,7 +48,7 @@ func TestMemory(t *testing.T) {
 	var rows []Row
 	for a := 1; a <= 8; a++ {
 		for b := 1; b <= 8; b++ {
-			r := Row{fmt.Sprint(a), fmt.Sprint(b), "t4", .6}
+			r := Row{fmt.Sprint(a), fmt.Sprint(b), "t4", 0, .6}
 			if a+b > 9 {
 				r.Share = 0
 			}
@@ -58,7 +58,7 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	m := Fit(rows)
-	if yes, no := m.Predict("3", "4", "t4").Fits, m.Predict("8", "5", "t4").Fits; yes < .75 || no > .25 {
+	if yes, no := m.Predict(Row{Job: "3", Beside: "4", GPUType: "t4"}).Fits, m.Predict(Row{Job: "8", Beside: "5", GPUType: "t4"}).Fits; yes < .75 || no > .25 {
 		t.Errorf("3 and 4 GB fit with probability %.2f, 5 and 8 GB with %.2f", yes, no)
 	}
 }
