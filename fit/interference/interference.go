@@ -30,9 +30,11 @@ import (
 
 // Row is one job of a measured pair.
 type Row struct {
-	Job, Beside, GPUType string
-	Workers              int     // of each; 0 for any number
-	Share                float64 // speed beside the other over that alone; 0 if the two do not fit on the GPU
+	Job     string  `json:"application"`
+	Beside  string  `json:"beside"`
+	GPUType string  `json:"gpu_type"`
+	Workers int     `json:"workers"` // of each; 0 for any number
+	Share   float64 `json:"share"`   // speed beside the other over that alone; 0 if the two do not fit on the GPU
 }
 
 // Model is what pairs have taught.

@@ -67,7 +67,8 @@ func share(row *data.Row) float64 {
 // Measured is a row with the step times that it comes from.
 type Measured struct {
 	Row
-	StepTime, Alone float64 // seconds; a StepTime of 0 where they do not fit
+	StepTime float64 `json:"step_time_s"` // 0 where they do not fit
+	Alone    float64 `json:"alone_step_time_s"`
 }
 
 // Write writes a table that [Load] reads.
