@@ -19,13 +19,12 @@ import "knee/allocate"
 type Gandiva struct {
 	leases
 	packs
-	hosts map[string]string // of the guests of the last answer
 }
 
 // Allocate implements [allocate.Policy].
 func (g *Gandiva) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
-	before := g.before(q)
+	before := g.before(s)
 	g.during(q, slice(s), func() {
 		for i, n := range q.choice { // who grew has a claim to what it asked for
 			if n >= 0 && float64(s.Jobs[i].Options[n].Use.GPUs) > size(&s.Jobs[i]) {
@@ -43,7 +42,7 @@ func (g *Gandiva) Allocate(s allocate.State) (allocate.Assignment, error) {
 		}
 		q.fill(leastRun)
 	})
-	hosts := g.pack(q, before)
+	hosts := g.pack(q, q.waiting(leastRun), func(guest, host float64) float64 { return guest + host })
 	q.grow(func(i int) bool { return !hosts[i] }, func(_ *allocate.JobState, now, then *allocate.Option) float64 {
 		if now.Answer.Goodput.Mean <= 0 {
 			return 0
@@ -51,73 +50,6 @@ func (g *Gandiva) Allocate(s allocate.State) (allocate.Assignment, error) {
 		return (then.Answer.Goodput.Mean/now.Answer.Goodput.Mean - 1) / float64(then.Use.GPUs-now.Use.GPUs)
 	})
 	return q.assignment(), nil
-}
-
-// before are the guests of the last answer, with their hosts.
-func (g *Gandiva) before(q *queue) map[int]int {
-	at, out := map[string]int{}, map[int]int{}
-	for i := range q.state.Jobs {
-		at[q.state.Jobs[i].Name] = i
-	}
-	for guest, host := range g.hosts {
-		i, there := at[guest]
-		if h, too := at[host]; there && too {
-			out[i] = h
-		}
-	}
-	return out
-}
-
-// pack puts who was not served beside who was, where it stood before if that is
-// still worth it.
-func (g *Gandiva) pack(q *queue, before map[int]int) (hosts map[int]bool) {
-	hosts = map[int]bool{}
-	g.guests, g.hosts = map[int][2]int{}, map[string]string{}
-	beside := func(i, host int) {
-		if _, option := g.pair(q, i, host); option >= 0 && !hosts[host] {
-			hosts[host], g.guests[i], g.hosts[q.state.Jobs[i].Name] = true, [2]int{host, option}, q.state.Jobs[host].Name
-		}
-	}
-	waiting := q.waiting(leastRun)
-	for _, i := range waiting {
-		if host, packed := before[i]; packed {
-			beside(i, host)
-		}
-	}
-	for _, i := range waiting {
-		if _, packed := g.guests[i]; packed {
-			continue
-		}
-		best, most := -1, 0.0
-		for host := range q.choice {
-			if speed, _ := g.pair(q, i, host); speed > most && !hosts[host] {
-				best, most = host, speed
-			}
-		}
-		if best >= 0 {
-			beside(i, best)
-		}
-	}
-	return hosts
-}
-
-// pair is the speed of both of two jobs together, where that of turns is 1, if
-// it is more, and the option of the first for it; else −1.
-func (g *Gandiva) pair(q *queue, i, host int) (speed float64, option int) {
-	a, b := &q.state.Jobs[i], &q.state.Jobs[host]
-	use := q.use(host)
-	if use == nil || float64(use.GPUs) != size(b) { // it has no GPUs, or more than it asked for
-		return 0, -1
-	}
-	for _, n := range gang(a) {
-		if a.Options[n].Use.GPUType != use.GPUType {
-			continue
-		}
-		if x, y := g.together(a, b, use.GPUType); x > 0 && y > 0 && x+y > 1 {
-			return x + y, n
-		}
-	}
-	return 0, -1
 }
 
 func leastRun(j *allocate.JobState) key { return key{j.History.Ran} }

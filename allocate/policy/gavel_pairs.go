@@ -26,7 +26,7 @@ func (g *Gavel) pair(all *gangs, p *gavel.Problem) {
 			gains := false
 			for k, t := range all.types {
 				x, y := g.together(&s.Jobs[a], &s.Jobs[b], t)
-				if x > 0 && y > 0 && x+y > 1 {
+				if x > 0 {
 					pair.Speed[k] = [2]float64{x * p.Speed[a][k], y * p.Speed[b][k]}
 					gains = gains || pair.Speed[k][0] > 0 && pair.Speed[k][1] > 0
 				}

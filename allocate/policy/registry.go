@@ -64,6 +64,8 @@ func policies() []entry {
 			source: "Themis, NSDI 2020, sections 3 to 5", simplified: "a job is an app and bids truthfully, so no hidden payment; leftovers by ρ, not by lot"},
 		{name: "gandiva", make: func() allocate.Policy { return &Gandiva{} }, needs: "requested history.seconds", round: sliceRound,
 			source: "Gandiva, OSDI 2018, sections 3.1 to 3.4", simplified: "pairs are tried by predicted speed, not by use of the GPU, and share space in replays with `--packed` only; a slice is a minute per second of restart"},
+		{name: "antman", make: func() allocate.Policy { return &AntMan{} }, needs: "requested submitted", takes: ownSize,
+			source: "AntMan, OSDI 2020, section 4", simplified: "a guest is not held back to where its host is not slowed at all; space is shared in replays with `--packed` only"},
 		{name: "gandiva-fair", make: func() allocate.Policy { return &GandivaFair{} }, needs: "requested tenant history.gpu_seconds", takes: ownSize, round: sliceRound,
 			source: "Gandiva-fair, EuroSys 2020, section 3", simplified: "one scheduler for the whole cluster, no migration to balance servers"},
 		{name: "tiresias-las", make: func() allocate.Policy { return &Tiresias{} }, needs: "requested submitted history.gpu_seconds", takes: ownSize,
