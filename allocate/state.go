@@ -30,18 +30,19 @@ type Tenant struct {
 
 // JobState is one job that wants a share.
 type JobState struct {
-	Name      string
-	Options   []Option // what it could get; empty if nothing can be placed
-	Idle      float64  // value of getting nothing
-	Current   int      // index in Options of what it runs on, −1 if not running
-	Requested int      // workers its owner asked for; 0 if the owner left it open
-	Priority  float64  // larger is more urgent; 0 if its owner said nothing
-	Deadline  float64  // seconds, on the clock of State.Now; 0 means none
-	Weight    float64  // 1 if its owner said nothing
-	Submitted float64  // seconds, on the clock of State.Now
-	Attained  float64  // GPU-seconds it has used so far
-	Remaining float64  // seconds of work left at its smallest option; 0 if not known
-	History   History  // what accounting knows of it; zero if nothing
+	Name          string
+	Options       []Option // what it could get; empty if nothing can be placed
+	Idle          float64  // value of getting nothing
+	Opportunistic bool     // it has no claim to GPUs
+	Current       int      // index in Options of what it runs on, −1 if not running
+	Requested     int      // workers its owner asked for; 0 if the owner left it open
+	Priority      float64  // larger is more urgent; 0 if its owner said nothing
+	Deadline      float64  // seconds, on the clock of State.Now; 0 means none
+	Weight        float64  // 1 if its owner said nothing
+	Submitted     float64  // seconds, on the clock of State.Now
+	Attained      float64  // GPU-seconds it has used so far
+	Remaining     float64  // seconds of work left at its smallest option; 0 if not known
+	History       History  // what accounting knows of it; zero if nothing
 }
 
 // None is the choice of a job that gets nothing.

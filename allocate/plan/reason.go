@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"knee/allocate"
 	"knee/allocate/place"
 	"knee/data"
 )
@@ -23,7 +24,7 @@ func (p *prepared) why(i int, at place.Placed, free map[string]int) (text string
 		text = fmt.Sprintf("%d × %s is its smallest allocation", o.Use.GPUs, o.Use.GPUType)
 	}
 	if len(up) == 0 {
-		return text + "; it has no larger option", gain
+		return text + "; it has no larger option: " + p.noLarger(i, o.Use), gain
 	}
 	next := up[0]
 	gain.Next = finite(next.Gain)
@@ -41,6 +42,23 @@ func (p *prepared) why(i int, at place.Placed, free map[string]int) (text string
 		text += fmt.Sprintf(", but the other jobs make more of the %s", o.Use.GPUType)
 	}
 	return text, gain
+}
+
+// noLarger says what keeps a job from more workers of the type it got.
+func (p *prepared) noLarger(i int, got allocate.Use) string {
+	job := p.Jobs[i]
+	most := p.fit.nodeFit(got.GPUType, job.Resources.Worker).total()
+	switch max := job.Workers.Max; {
+	case max > 0 && got.GPUs >= max && job.ID != "" && max == job.Workers.Min:
+		return fmt.Sprintf("its owner asked its scheduler for %d, and said neither knee:elastic nor a range of workers", max)
+	case max > 0 && got.GPUs >= max:
+		return fmt.Sprintf("workers.max is %d", max)
+	case got.GPUs == job.LogicalWorkers:
+		return fmt.Sprintf("logical_workers is %d", job.LogicalWorkers)
+	case got.GPUs >= most:
+		return fmt.Sprintf("the nodes hold %d workers of it", most)
+	}
+	return "its batch, modes and sizes allow none"
 }
 
 // whyPaused explains why a job gets nothing.

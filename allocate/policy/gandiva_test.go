@@ -14,8 +14,27 @@ func TestGandivaSlices(t *testing.T) {
 	expect(t, g, stateOf(10, 2, 0, a, b), 0, 0)
 	a.Current, b.Current = 0, -1
 	a.History.Ran = 30
-	g = &Gandiva{leases{map[string]float64{"a": sliceRound}}}
+	g = &Gandiva{leases: leases{map[string]float64{"a": sliceRound}}}
 	expect(t, g, stateOf(30, 1, 0, a, b), 0, -1)
 	a.History.Ran = sliceRound
 	expect(t, g, stateOf(sliceRound, 1, 0, a, b), -1, 0)
+}
+
+// TestGandivaPacks: of two jobs for one GPU the second is put beside the first
+// while they are expected to be faster so than by turns, together at 1.4; once
+// it is seen that they are not, at 0.9, the pair is undone.
+func TestGandivaPacks(t *testing.T) {
+	g, share := &Gandiva{}, .7
+	g.Beside(func(_, _, _ string, workers int) float64 { return share / float64(workers) })
+	a, b := gangOf("a", 0, 1, 1000), gangOf("b", 0, 1, 1000)
+	expect(t, g, stateOf(0, 1, 0, a, b), 0, -1)
+	if got := g.Guests(); len(got) != 1 || got[1] != [2]int{0, 0} {
+		t.Errorf("guests %v, want b beside a", got)
+	}
+	a.Current, share = 0, .45
+	a.History.Ran, b.History.Ran = 30, 30
+	expect(t, g, stateOf(30, 1, 0, a, b), 0, -1)
+	if got := g.Guests(); len(got) > 0 {
+		t.Errorf("guests %v, want none", got)
+	}
 }

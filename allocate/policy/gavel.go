@@ -36,10 +36,9 @@ type Gavel struct {
 	since    float64 // when jobs or capacity last changed
 	room     []float64
 	accounts map[string]*gavelAccount
-	beside   func(job, beside, gpuType string) float64
-	pairs    map[[2]string]*gavelAccount // of jobs that shared GPUs
-	guests   map[int][2]int              // of the last answer
-	last     float64                     // when it was given
+	packs
+	pairs map[[2]string]*gavelAccount // of jobs that shared GPUs
+	last  float64                     // when the last answer was given
 }
 
 // GavelObjective is what a [Gavel] policy maximises.

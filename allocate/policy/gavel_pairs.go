@@ -7,14 +7,6 @@ import (
 	"knee/allocate/policy/gavel"
 )
 
-// Beside tells the policy how fast a job is beside another on the GPUs of one,
-// relative to alone; 0 if nobody knows.
-func (g *Gavel) Beside(share func(job, beside, gpuType string) float64) { g.beside = share }
-
-// Guests are the jobs that the last answer gives no GPUs of their own, by place
-// in the state: who else's they run on, and which of their options that is.
-func (g *Gavel) Guests() map[int][2]int { return g.guests }
-
 // names are those of a pair.
 func names(s allocate.State, p gavel.Pair) [2]string {
 	return [2]string{s.Jobs[p.A].Name, s.Jobs[p.B].Name}
@@ -33,8 +25,8 @@ func (g *Gavel) pair(all *gangs, p *gavel.Problem) {
 			pair := gavel.Pair{A: a, B: b, Speed: make([][2]float64, len(all.types))}
 			gains := false
 			for k, t := range all.types {
-				x, y := g.beside(s.Jobs[a].Name, s.Jobs[b].Name, t), g.beside(s.Jobs[b].Name, s.Jobs[a].Name, t)
-				if x > 0 && y > 0 && x+y > 1 && p.Size[a] == p.Size[b] {
+				x, y := g.together(&s.Jobs[a], &s.Jobs[b], t)
+				if x > 0 {
 					pair.Speed[k] = [2]float64{x * p.Speed[a][k], y * p.Speed[b][k]}
 					gains = gains || pair.Speed[k][0] > 0 && pair.Speed[k][1] > 0
 				}

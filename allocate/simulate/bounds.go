@@ -12,10 +12,10 @@ func workersFrom(min float64) data.Bounds {
 	return data.Bounds{What: "a whole number of workers", Min: min, Max: 1e6, Whole: true}
 }
 
-// parseBounds reads what a policy may do with a job: elastic, workers_min and
-// workers_max.
+// parseBounds reads what a policy may do with a job: elastic, opportunistic,
+// workers_min and workers_max.
 func parseBounds(j *Job, row *data.Row) {
-	j.Rigid = !yes(row, "elastic", true)
+	j.Rigid, j.Opportunistic = !yes(row, "elastic", true), yes(row, "opportunistic", false)
 	j.WorkersMin = int(row.Number("workers_min", 0, workersFrom(1)))
 	j.WorkersMax = int(row.Number("workers_max", 0, workersFrom(1)))
 	j.Logical = int(row.Number("logical_workers", 0, workersFrom(1)))

@@ -223,7 +223,7 @@ func (v View) State() allocate.JobState {
 	least := smallest(v.Options)
 	s := allocate.JobState{
 		Name: v.Job.Name, Options: v.Options, Current: current, Requested: v.Job.Workers, Weight: v.Job.Weight, Submitted: v.Job.Submit,
-		Attained: v.Attained, Remaining: least.Answer.TimeToTarget.Mean, History: v.History,
+		Opportunistic: v.Job.Opportunistic, Attained: v.Attained, Remaining: least.Answer.TimeToTarget.Mean, History: v.History,
 	}
 	if v.Unvalued {
 		return s

@@ -33,6 +33,7 @@ type Job struct {
 	// for, whatever the policy; the others on WorkersMin to WorkersMax, 0
 	// where their owner sets no bound.
 	Rigid                  bool
+	Opportunistic          bool // it runs on what others leave, if the policy knows such jobs
 	WorkersMin, WorkersMax int
 	// Logical is the number of workers that the training of a job is written
 	// for, 0 if it adapts: they run on a number of GPUs that divides it, with

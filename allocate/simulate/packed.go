@@ -1,72 +1,131 @@
 package simulate
 
 import (
+	"fmt"
+	"hash/fnv"
+
 	"knee/allocate"
 	"knee/allocate/place"
-	"knee/data"
+	"knee/fit/interference"
 )
 
-// Pairs say how fast jobs were measured to be beside each other on the same
-// GPUs, relative to alone.
-type Pairs map[pairKey]float64
+// Pairs say how fast jobs are beside each other on the same GPUs, relative to
+// alone: as was measured, and for other pairs in one world that what was
+// measured holds possible, which policies learn of when a pair has run.
+type Pairs struct {
+	known, truth shares
+	model        *interference.Model
+	seed         int64
+}
 
-type pairKey struct{ application, beside, gpuType string }
+// shares are those of rows, which are without them.
+type shares map[interference.Row]float64
 
-// LoadPairs reads a CSV with a row for each application of a pair: application,
-// beside (the other), gpu_type, step_time_s beside the other and
-// alone_step_time_s.
-func LoadPairs(path string) (Pairs, error) {
-	f, err := data.Open(path)
-	if err != nil {
-		return nil, err
+// NewPairs learns from pairs that are known. truth is what others turn out to
+// be; for those it does not hold either seed chooses a world.
+func NewPairs(known, truth []interference.Row, seed int64) *Pairs {
+	p := &Pairs{shares{}, shares{}, interference.Fit(known), seed}
+	p.known.add(known)
+	p.truth.add(truth)
+	return p
+}
+
+func (s shares) add(rows []interference.Row) {
+	for _, r := range rows {
+		share := r.Share
+		r.Share = 0
+		s[r] = share
 	}
-	defer f.Close()
-	p := Pairs{}
-	err = data.EachRow(f, path, []string{"application", "beside", "gpu_type", "step_time_s", "alone_step_time_s"}, func(row *data.Row) error {
-		k := pairKey{row.Text("application"), row.Text("beside"), row.Text("gpu_type")}
-		if _, twice := p[k]; twice {
-			row.Bad("beside", "each pair once on a GPU type")
-		}
-		seconds := data.Positive("seconds")
-		p[k] = row.Required("alone_step_time_s", seconds) / row.Required("step_time_s", seconds)
-		return nil
-	})
-	return p, err
+}
+
+// of is the share of a row, of that many workers or of any.
+func (s shares) of(r interference.Row) (share float64, known bool) {
+	if share, known = s[r]; !known {
+		r.Workers = 0
+		share, known = s[r]
+	}
+	return share, known
+}
+
+// draw is a number from 0 to 1, the same for the same text.
+func (p *Pairs) draw(text ...any) float64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, p.seed, text)
+	const bits = 53
+	return (float64(h.Sum64()>>(64-bits)) + .5) / (1 << bits)
 }
 
 // Packer is a policy that may let two jobs run on the GPUs of one.
 type Packer interface {
 	// Beside tells it, before all else, how to ask for the speed of a job beside
-	// another on a GPU type, relative to alone; 0 if nobody knows.
-	Beside(share func(job, beside, gpuType string) float64)
+	// another with as many workers on a GPU type, relative to alone: as it was
+	// measured or seen, else as expected.
+	Beside(share func(job, beside, gpuType string, workers int) float64)
 	// Guests are the jobs that the last answer gives no GPUs of their own, by
 	// place in the state: who else's they run on, and which of their options that
 	// is.
 	Guests() map[int][2]int
 }
 
-// packs tells a policy that packs what was measured, if anything was.
+// pair is what a job is beside another.
+type pair struct {
+	truth, expected float64
+}
+
+// besides is what a replay knows of pairs.
+type besides struct {
+	*Pairs
+	application map[string]string // of a job
+	pairs       map[interference.Row]*pair
+}
+
+// packs tells a policy that packs how to ask, if pairs were measured.
 func (r *replay) packs() {
 	p, ok := r.Policy.(Packer)
 	if !ok || r.Packed == nil {
 		return
 	}
 	r.constant = false // speeds vary with who is beside
-	applications := map[string]string{}
+	r.besides = &besides{r.Packed, map[string]string{}, map[interference.Row]*pair{}}
 	for _, j := range r.jobs {
-		applications[j.Name] = j.Application
+		r.besides.application[j.Name] = j.Application
 	}
-	p.Beside(func(job, beside, gpuType string) float64 {
-		return r.Packed[pairKey{applications[job], applications[beside], gpuType}]
+	p.Beside(func(job, beside, gpuType string, workers int) float64 {
+		return r.besides.of(job, beside, gpuType, workers).expected
 	})
+}
+
+// of is what is true and expected of a job beside another.
+func (b *besides) of(job, other, gpuType string, workers int) *pair {
+	row := interference.Row{Job: b.application[job], Beside: b.application[other], GPUType: gpuType, Workers: workers}
+	x := b.pairs[row]
+	if x != nil {
+		return x
+	}
+	share, known := b.known.of(row)
+	x = &pair{share, share}
+	if b.pairs[row] = x; known {
+		return x
+	}
+	p := b.model.Predict(row)
+	x.expected = p.Fits * p.Share.Mean
+	if x.truth, known = b.truth.of(row); !known && b.draw(min(row.Job, row.Beside), max(row.Job, row.Beside), gpuType) < p.Fits {
+		x.truth = p.Quantile(b.draw(row))
+	}
+	return x
+}
+
+// share is how fast j is beside the one it runs with.
+func (b *besides) share(j, other *running) float64 {
+	return b.of(j.Name, other.Name, j.config.GPUType, j.config.Workers).truth
 }
 
 // guests are those of the last answer.
 func (r *replay) guests() map[int][2]int {
-	if p, ok := r.Policy.(Packer); ok && r.Packed != nil {
-		return p.Guests()
+	if r.besides == nil {
+		return nil
 	}
-	return nil
+	return r.Policy.(Packer).Guests()
 }
 
 // leave stops the guests that are none any more.
@@ -78,7 +137,8 @@ func (r *replay) leave(guests map[int][2]int) {
 	}
 }
 
-// lodge puts guests beside those whose GPUs they run on.
+// lodge puts guests beside those whose GPUs they run on. A guest that does not
+// fit ends as it begins, which the policy sees, as it sees how fast others are.
 func (r *replay) lodge(s allocate.State, guests map[int][2]int) error {
 	for i, j := range r.active {
 		g, isGuest := guests[i]
@@ -86,11 +146,17 @@ func (r *replay) lodge(s allocate.State, guests map[int][2]int) error {
 			continue
 		}
 		host := r.active[g[0]]
-		if host.nodes == nil { // it could not be placed
+		to := s.Jobs[i].Options[g[1]]
+		var both [2]*pair
+		if host.nodes != nil { // else it could not be placed
+			both = [2]*pair{r.besides.of(j.Name, host.Name, to.Use.GPUType, to.Use.GPUs), r.besides.of(host.Name, j.Name, to.Use.GPUType, to.Use.GPUs)}
+			both[0].expected, both[1].expected = both[0].truth, both[1].truth
+		}
+		if host.nodes == nil || both[0].truth == 0 || both[1].truth == 0 {
 			j.stop()
 			continue
 		}
-		if err := r.apply(j, place.Placed{Choice: g[1], Option: s.Jobs[i].Options[g[1]], Nodes: host.nodes}); err != nil {
+		if err := r.apply(j, place.Placed{Choice: g[1], Option: to, Nodes: host.nodes}); err != nil {
 			return err
 		}
 		j.guest, j.beside, host.beside = true, host, j

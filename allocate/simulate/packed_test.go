@@ -3,10 +3,10 @@ package simulate
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
+
+	"knee/allocate/policy"
+	"knee/fit/interference"
 
 	"pgregory.net/rapid"
 )
@@ -14,23 +14,27 @@ import (
 // TestPackedByHand: on one GPU two jobs of 1800 and 3600 s run beside each other
 // at 0.8 of their speed. The short one ends at 1800/0.8 = 2250 s; the other has
 // 1800 s to go then, alone. Where packing halves both it is no better than
-// turns, and nobody knows of others.
+// turns, of 360 or of 60 s.
 func TestPackedByHand(t *testing.T) {
 	c := cluster(1, 1)
 	a, b := rigid(c, "a", 0, 1, 1800), rigid(c, "b", 0, 1, 3600)
 	a.Application, b.Application = "x", "y"
 	for _, tt := range []struct {
-		share float64
-		ends  []float64
-	}{{0.8, []float64{2250, 4050}}, {0.5, []float64{3240, 5400}}} {
-		pairs := Pairs{{"x", "y", "t4"}: tt.share, {"y", "x", "t4"}: tt.share}
-		r, err := Run([]Job{a, b}, Settings{Cluster: c, Policy: mustPolicy(t, "gavel-maxmin"), Packed: pairs, Interval: 360})
+		policy string
+		share  float64
+		ends   []float64
+	}{
+		{"gavel-maxmin", 0.8, []float64{2250, 4050}}, {"gavel-maxmin", 0.5, []float64{3240, 5400}},
+		{"gandiva", 0.8, []float64{2250, 4050}}, {"gandiva", 0.5, []float64{3540, 5400}},
+	} {
+		pairs := NewPairs([]interference.Row{{Job: "x", Beside: "y", GPUType: "t4", Share: tt.share}, {Job: "y", Beside: "x", GPUType: "t4", Share: tt.share}}, nil, 1)
+		r, err := Run([]Job{a, b}, Settings{Cluster: c, Policy: mustPolicy(t, tt.policy), Packed: pairs, Interval: policy.Round(tt.policy)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, o := range r.Jobs {
 			if math.Abs(o.End-tt.ends[i]) > 1e-6 || o.Restarts > 0 && tt.share > 0.5 {
-				t.Errorf("share %g: %s ends at %g s after %d restarts, want %g", tt.share, o.Job, o.End, o.Restarts, tt.ends[i])
+				t.Errorf("%s, share %g: %s ends at %g s after %d restarts, want %g", tt.policy, tt.share, o.Job, o.End, o.Restarts, tt.ends[i])
 			}
 		}
 		if got := 3600 * r.Summary.GPUHours; math.Abs(got-tt.ends[1]) > 1e-6 {
@@ -44,11 +48,13 @@ func TestPackedByHand(t *testing.T) {
 func TestPackedIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := cluster(2, 2)
-		pairs := Pairs{}
-		share := rapid.Float64Range(0.3, 1)
+		var rows []interference.Row
+		share := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0.3, 1))
 		for i := range 3 {
 			for j := range 3 {
-				pairs[pairKey{fmt.Sprint(i), fmt.Sprint(j), "t4"}] = share.Draw(t, "share")
+				if rapid.Bool().Draw(t, "measured") {
+					rows = append(rows, interference.Row{Job: fmt.Sprint(i), Beside: fmt.Sprint(j), GPUType: "t4", Share: share.Draw(t, "share")})
+				}
 			}
 		}
 		var jobs []Job
@@ -57,8 +63,8 @@ func TestPackedIsSound(t *testing.T) {
 			j.Application = fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "application"))
 			jobs = append(jobs, j)
 		}
-		set := Settings{Cluster: c, Packed: pairs, Interval: 360, RestartSeconds: 5, Checkpoint: 60,
-			Policy: mustPolicy(t, rapid.SampledFrom([]string{"gavel-maxmin", "gavel-ftf", "gavel-makespan"}).Draw(t, "policy"))}
+		set := Settings{Cluster: c, Packed: NewPairs(rows, nil, 1), Interval: 360, RestartSeconds: 5, Checkpoint: 60,
+			Policy: mustPolicy(t, rapid.SampledFrom([]string{"gavel-maxmin", "gavel-ftf", "gavel-makespan", "gandiva"}).Draw(t, "policy"))}
 		if rapid.Bool().Draw(t, "fails") {
 			set.Failures = []Failure{{Node: "n1", From: 700, To: 1500}}
 		}
@@ -80,26 +86,4 @@ func TestPackedIsSound(t *testing.T) {
 			t.Fatalf("%g of the GPUs are held", r.Summary.Utilization)
 		}
 	})
-}
-
-// TestLoadPairs: how fast a job is beside another is relative to alone; what is
-// wrong is named.
-func TestLoadPairs(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "packed.csv")
-	write := func(rows string) {
-		if err := os.WriteFile(path, []byte("application,beside,gpu_type,step_time_s,alone_step_time_s\n"+rows), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("x,y,t4,0.25,0.2\ny,x,t4,2,1\n")
-	p, err := LoadPairs(path)
-	if err != nil || p[pairKey{"x", "y", "t4"}] != 0.8 || p[pairKey{"y", "x", "t4"}] != 0.5 {
-		t.Errorf("%v, %v", p, err)
-	}
-	for rows, want := range map[string]string{"x,y,t4,0,1\n": ":2:step_time_s", "x,y,t4,1,1\nx,y,t4,1,1\n": ":3:beside"} {
-		write(rows)
-		if _, err := LoadPairs(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
-	}
 }

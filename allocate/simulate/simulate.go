@@ -27,7 +27,7 @@ type Settings struct {
 	Checkpoint     float64   // seconds of progress between checkpoints, which is what a failure costs at most; 0 loses nothing
 	Survival       bool      // remaining times are weighted by how far jobs that ended came, see [survival]
 	Unvalued       bool      // the policy looks at no values, so none are worked out
-	Packed         Pairs     // for a policy that is a [Packer]; nil if nothing was measured
+	Packed         *Pairs    // for a policy that is a [Packer]; nil if nothing was measured
 	Watch
 }
 
@@ -135,7 +135,8 @@ type replay struct {
 	constant  bool           // speeds do not vary with progress
 	present   *data.Cluster  // without those; nil if none has
 	survival  survival
-	wake      float64 // when the policy wants to be asked again
+	besides   *besides // nil unless jobs may share GPUs
+	wake      float64  // when the policy wants to be asked again
 	// changes of running jobs so far, and the seconds they cost
 	changes, changeCost float64
 }
@@ -298,7 +299,7 @@ func (r *replay) speed(j *running) error {
 		return fmt.Errorf("simulate: true speed of job %q on %s is %g samples/s", j.Name, j.config, v)
 	}
 	if j.speed = v; j.beside != nil {
-		j.speed *= r.Packed[pairKey{j.Application, j.beside.Application, j.config.GPUType}]
+		j.speed *= r.besides.share(j, j.beside)
 	}
 	return nil
 }

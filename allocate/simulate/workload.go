@@ -30,6 +30,7 @@ var columns = []struct {
 	{"fixed_layout", []string{"fixed_layout"}, false},
 	{"weight", []string{"weight"}, false},
 	{"elastic", []string{"elastic"}, false},
+	{"opportunistic", []string{"opportunistic"}, false},
 	{"workers_min", []string{"workers_min", "min_workers"}, false},
 	{"workers_max", []string{"workers_max", "max_workers"}, false},
 	{"logical_workers", []string{"logical_workers"}, false},
@@ -53,7 +54,7 @@ var columns = []struct {
 // declared what its owner said, or with ends_at the work is what its owner said
 // and it ends at that share of it. cancel_after_s withdraws a job so long after
 // its submission.
-// elastic (true or false), workers_min and workers_max say what a policy may
+// elastic and opportunistic (true or false), workers_min and workers_max say what a policy may
 // do with a job, see [Job].
 // exec_plan is the layout a job asks for in Rubick's words, and with
 // fixed_layout (true or false) keeps.

@@ -31,10 +31,10 @@ func planTable(pr plan.Problem, plan *data.Plan, f format) table {
 		}
 		finish, cost := "", ""
 		if j.Finish.Mean > 0 {
-			finish = seconds(j.Finish.Mean)
+			finish = between(j.Finish, seconds)
 		}
 		if j.Cost.Mean > 0 {
-			cost = dollars(j.Cost.Mean)
+			cost = between(j.Cost, dollars)
 		}
 		t.add(j.Name, string(j.Action), sizeText(j), batchText(j), goodputText(j), finish, cost, "on "+nodesText(j.Placement)+"; "+was[j.Name]+j.Reason)
 	}

@@ -62,7 +62,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	add("start", newQuickstart(a), newInit(a), newSample(a), newDoctor(a))
 	add("measure", newProfile(a), newRead(a), newSuggest(a), newBench(a))
 	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a), newReport(a))
-	add("share", newCluster(a), newJobs(a), newAllocate(a), newExport(a), newApply(a), newOperate(a), newShard(a), newCheck(a), newSimulate(a))
+	add("share", newCluster(a), newJobs(a), newAllocate(a), newExport(a), newApply(a), newOperate(a), newShard(a), newCheck(a), newSimulate(a), newPairs(a))
 	root.AddCommand(newDocs(a), newVersion(a), newTrain(a), newGuard())
 	plainDefaults(root)
 	return root

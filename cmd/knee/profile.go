@@ -17,7 +17,7 @@ import (
 )
 
 func newProfile(a *app) *cobra.Command {
-	var dir string
+	var dir, other string
 	var how searchFlags
 	var restart bool
 	var lease time.Duration
@@ -42,9 +42,15 @@ Written beside the study, named after it:
   NAME.measurements.csv   one row per trial, for knee fit
   NAME.curve.csv          loss and gradient statistics over steps
   NAME.journal.jsonl      the journal; not if the storage is a database
-  NAME.logs/              what each trial printed`,
+  NAME.logs/              what each trial printed
+
+With --beside a pair is measured: on every GPU type and number of workers that
+both studies have, the first configuration of each alone and while the other runs
+on the same devices. The rows go to NAME.beside-OTHER.pairs.csv, for knee pairs and
+knee simulate --packed.`,
 		Example: `  knee profile study.yaml
   knee profile study.yaml --strategy random --dir /tmp/comparison
+  knee profile study.yaml --beside other.yaml
   knee profile study.yaml -o json | jq '.[] | select(.status == "ok") | .step_time_s'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,6 +64,9 @@ Written beside the study, named after it:
 			search, err := how.search()
 			if err != nil {
 				return err
+			}
+			if other != "" {
+				return a.profileBeside(cmd.Context(), study, other, dir, out)
 			}
 			a.noteContention(study)
 			files := profile.FilesBeside(args[0], dir)
@@ -82,6 +91,7 @@ Written beside the study, named after it:
 	}
 	how.add(cmd)
 	cmd.Flags().StringVar(&dir, "dir", "", "folder for results (default: the study's)")
+	cmd.Flags().StringVar(&other, "beside", "", "study of another job, to measure how fast the two are beside each other")
 	cmd.Flags().BoolVar(&restart, "restart", false, "begin anew: set the journal aside and cancel its running trials")
 	cmd.Flags().DurationVar(&lease, "lease", store.DefaultLease, "shared study: silence after which others take over its trials")
 	formatFlag(cmd, &out)
@@ -137,6 +147,28 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 	show.bar.Close()
 	a.warn(res.Warnings...)
 	return res, err
+}
+
+// profileBeside measures a study beside another.
+func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir string, out format) error {
+	other, err := data.LoadStudy(path)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program, to start its trainer and watchdog: %w", err)
+	}
+	rows, file, err := profile.Beside(ctx, study, other, dir, profile.Settings{Self: self, Drain: a.interrupts.drainable()})
+	if err != nil {
+		return err
+	}
+	a.note("%d rows in %s", len(rows), file)
+	t := table{columns: []string{"application", "beside", "gpu_type", "workers", "share", "step_time_s", "alone_step_time_s"}}
+	for _, r := range rows {
+		t.add(r.Job, r.Beside, r.GPUType, fmt.Sprint(r.Workers), exact(r.Share), exact(r.StepTime), exact(r.Alone))
+	}
+	return out.print(a.stdout, rows, t)
 }
 
 // sayOpened says what a study goes on with.

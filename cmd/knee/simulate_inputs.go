@@ -15,6 +15,7 @@ import (
 	"knee/allocate/simulate/measured"
 	"knee/allocate/simulate/modelled"
 	"knee/allocate/simulate/tiresias"
+	"knee/fit/interference"
 )
 
 // load reads what the flags name.
@@ -45,9 +46,18 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 		return err
 	}
 	if in.packed != "" {
-		if in.Packed, err = simulate.LoadPairs(in.packed); err != nil {
-			return err
+		var rows [2][]interference.Row
+		for n, file := range []string{in.packed, in.packedTruth} {
+			if file == "" {
+				continue
+			}
+			var warnings []string
+			if rows[n], warnings, err = interference.Load(file); err != nil {
+				return err
+			}
+			a.warn(warnings...)
 		}
+		in.Packed = simulate.NewPairs(rows[0], rows[1], in.Seed)
 	}
 	for _, file := range in.workloads {
 		jobs, warnings, err := simulate.LoadWorkload(file)

@@ -53,7 +53,7 @@ type Settings struct {
 	Semantics string             // default: [Native]
 	Profiles  *measured.Profiles // what jobs really do; nil where the workload itself says how long they take
 	Models    *modelled.Models   // fitted models of what jobs do, native rules only; nil for none
-	Packed    simulate.Pairs     // speeds of jobs beside each other, native rules only; nil for none
+	Packed    *simulate.Pairs    // speeds of jobs beside each other, native rules only; nil for none
 	Survival  bool               // see [simulate.Settings]
 	Alone     bool               // see [elastic.History]
 	Service   []int64            // GPU-seconds that jobs need, for the Gittins index under [Tiresias]

@@ -1,0 +1,27 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"knee/data"
+)
+
+// TestWhyNoLarger: a job that gets all it may have is told what keeps it from
+// more: its bounds, what its owner said to the scheduler, its logical workers, or
+// the nodes.
+func TestWhyNoLarger(t *testing.T) {
+	bounded, asked, logical, wide := named("j", 1, 2), named("j", 2, 2), named("j", 1, 8), named("j", 1, 8)
+	asked.ID = "17"
+	logical.LogicalWorkers, logical.Batch = 2, data.Batch{Initial: 32}
+	for want, job := range map[string]data.Job{"workers.max is 2": bounded, "neither knee:elastic nor a range": asked,
+		"logical_workers is 2": logical, "the nodes hold 4 workers": wide} {
+		made, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, 4)...), Jobs: []data.Job{job}}, []oracle{t4(0.9, 1e6)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := made.Jobs[0].Reason; !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

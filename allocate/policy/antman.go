@@ -1,0 +1,41 @@
+package policy
+
+import "knee/allocate"
+
+// AntMan runs opportunistic jobs on what others leave (Xiao et al., OSDI 2020,
+// section 4). Jobs with a claim are served in order of submission with the gang
+// they asked for. Opportunistic jobs get the GPUs that stay idle, and lose them
+// when a claim comes; the others run beside the job that is slowed least by it, as
+// measured or expected, if both together are faster so than by turns.
+//
+// Simplified: a guest is not held back to where its host is not slowed at all, as
+// the paper does within the framework; opportunistic jobs do not scale.
+type AntMan struct{ packs }
+
+// Allocate implements [allocate.Policy].
+func (a *AntMan) Allocate(s allocate.State) (allocate.Assignment, error) {
+	q := newQueue(s)
+	serve := func(opportunistic, running, inOrder bool) {
+		for _, i := range sorted(s, submitted) {
+			j := &s.Jobs[i]
+			if j.Opportunistic != opportunistic || q.choice[i] >= 0 || running && j.Current < 0 {
+				continue
+			}
+			if !q.serve(i) && inOrder && len(j.Options) > 0 {
+				return
+			}
+		}
+	}
+	serve(false, true, false)
+	serve(false, false, true)
+	serve(true, true, false)
+	serve(true, false, false)
+	var guests []int
+	for _, i := range q.waiting(submitted) {
+		if s.Jobs[i].Opportunistic {
+			guests = append(guests, i)
+		}
+	}
+	a.pack(q, guests, func(_, host float64) float64 { return host })
+	return q.assignment(), nil
+}

@@ -1,0 +1,99 @@
+package policy
+
+import "knee/allocate"
+
+// packs are jobs on the GPUs of others, for policies that share space.
+type packs struct {
+	beside func(job, beside, gpuType string, workers int) float64
+	guests map[int][2]int    // of the last answer
+	hosts  map[string]string // of those, by name
+}
+
+// Beside tells the policy how fast a job is beside another on the GPUs of one,
+// relative to alone, as measured or expected.
+func (p *packs) Beside(share func(job, beside, gpuType string, workers int) float64) {
+	p.beside = share
+}
+
+// Guests are the jobs that the last answer gives no GPUs of their own, by place
+// in the state: who else's they run on, and which of their options that is.
+func (p *packs) Guests() map[int][2]int { return p.guests }
+
+// together are the speeds of two jobs beside each other, relative to alone; 0 if
+// they are not of one size, or no faster together than by turns.
+func (p *packs) together(a, b *allocate.JobState, gpuType string) (ofA, ofB float64) {
+	if p.beside == nil || size(a) != size(b) {
+		return 0, 0
+	}
+	n := int(size(a))
+	x, y := p.beside(a.Name, b.Name, gpuType, n), p.beside(b.Name, a.Name, gpuType, n)
+	if x <= 0 || y <= 0 || x+y <= 1 {
+		return 0, 0
+	}
+	return x, y
+}
+
+// before are the guests of the last answer, with their hosts.
+func (p *packs) before(s allocate.State) map[int]int {
+	at, out := map[string]int{}, map[int]int{}
+	for i := range s.Jobs {
+		at[s.Jobs[i].Name] = i
+	}
+	for guest, host := range p.hosts {
+		i, there := at[guest]
+		if h, too := at[host]; there && too {
+			out[i] = h
+		}
+	}
+	return out
+}
+
+// pack puts each of some jobs beside one that was served: where it stood before if
+// that is still worth it, else where it is worth most, by the speeds of both.
+func (p *packs) pack(q *queue, waiting []int, worth func(guest, host float64) float64) (hosts map[int]bool) {
+	before := p.before(q.state)
+	hosts, p.guests, p.hosts = map[int]bool{}, map[int][2]int{}, map[string]string{}
+	lodge := func(i, host, option int) {
+		hosts[host], p.guests[i], p.hosts[q.state.Jobs[i].Name] = true, [2]int{host, option}, q.state.Jobs[host].Name
+	}
+	for _, i := range waiting {
+		if host, packed := before[i]; packed && !hosts[host] {
+			if v, option := p.pair(q, i, host, worth); v > 0 {
+				lodge(i, host, option)
+			}
+		}
+	}
+	for _, i := range waiting {
+		if _, packed := p.guests[i]; packed {
+			continue
+		}
+		best, at, most := -1, -1, 0.0
+		for host := range q.choice {
+			if v, option := p.pair(q, i, host, worth); v > most && !hosts[host] {
+				best, at, most = host, option, v
+			}
+		}
+		if best >= 0 {
+			lodge(i, best, at)
+		}
+	}
+	return hosts
+}
+
+// pair is what it is worth to put a job beside another, with the option of the
+// first for it; 0 if it cannot stand there.
+func (p *packs) pair(q *queue, i, host int, worth func(guest, host float64) float64) (v float64, option int) {
+	a, b := &q.state.Jobs[i], &q.state.Jobs[host]
+	use := q.use(host)
+	if use == nil || float64(use.GPUs) != size(b) { // it has no GPUs, or more than it asked for
+		return 0, -1
+	}
+	for _, n := range gang(a) {
+		if a.Options[n].Use.GPUType == use.GPUType {
+			if x, y := p.together(a, b, use.GPUType); x > 0 {
+				return worth(x, y), n
+			}
+		}
+	}
+	return 0, -1
+}

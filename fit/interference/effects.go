@@ -1,0 +1,229 @@
+package interference
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// effect is one unknown number of an additive model: the level that a key has
+// within a group of effects of one variance.
+type effect struct {
+	group int
+	key   string
+}
+
+// row are the effects that add up to one number, and the cell it is in, which
+// has an effect of its own that it shares with no other cell.
+type row struct {
+	effects []effect
+	cell    string
+	y       float64
+}
+
+// effects is a mixed model: y is the sum of the effects of a row, that of its
+// cell, and noise. Effects of a group are N(0, variance), and so are those of
+// cells and the noise. Variances are those of the largest posterior (EM: Laird
+// and Ware, Biometrics 1982), each with a prior that is worth one observation
+// (Kass and Wasserman, JASA 1995) and makes 1 of all together.
+type effects struct {
+	groups   int
+	column   map[effect]int
+	group    []int // of a column
+	cells    []*cell
+	cell     map[string]*cell
+	mean     *mat.VecDense
+	cov      *mat.SymDense
+	variance []float64 // of the groups, then of cells, then of the noise
+	size     []float64 // how many there are of each
+	evidence float64   // log marginal likelihood
+}
+
+// cell is the effect of a cell, which is eliminated: it is known when the others
+// are.
+type cell struct {
+	n, sum float64  // rows, and the sum of their y
+	of     []weight // of columns in them
+	trust  float64  // share of what the others leave that is its own
+	mean   float64
+}
+
+// weight is how often a column is in something.
+type weight struct {
+	column int
+	times  float64
+}
+
+// counted adds a column to weights.
+func counted(of []weight, column int) []weight {
+	for n := range of {
+		if of[n].column == column {
+			of[n].times++
+			return of
+		}
+	}
+	return append(of, weight{column, 1})
+}
+
+// rounds is how often variances are improved: EM comes near in a few dozen.
+const rounds = 40
+
+// fitEffects learns a model. begin, if not nil, is where the variances begin.
+func fitEffects(rows []row, groups int, begin []float64) *effects {
+	e := &effects{groups: groups, column: map[effect]int{}, cell: map[string]*cell{}, variance: begin, size: make([]float64, groups+2)}
+	if begin == nil {
+		e.variance = make([]float64, groups+2)
+		for g := range e.variance {
+			e.variance[g] = e.prior()
+		}
+	}
+	for _, r := range rows {
+		e.add(r)
+	}
+	if len(rows) == 0 {
+		return e
+	}
+	for range rounds {
+		e.posterior(rows)
+		e.improve(rows)
+	}
+	e.posterior(rows)
+	return e
+}
+
+func (e *effects) prior() float64 { return 1 / float64(e.groups+2) }
+func (e *effects) noise() float64 { return e.variance[e.groups+1] }
+
+// add takes in what a row has that no row before had.
+func (e *effects) add(r row) {
+	c := e.cell[r.cell]
+	if c == nil {
+		c = &cell{}
+		e.cell[r.cell], e.cells = c, append(e.cells, c)
+		e.size[e.groups]++
+	}
+	for _, f := range r.effects {
+		i, known := e.column[f]
+		if !known {
+			i = len(e.group)
+			e.column[f], e.group = i, append(e.group, f.group)
+			e.size[f.group]++
+		}
+		c.of = counted(c.of, i)
+	}
+	c.n, c.sum = c.n+1, c.sum+r.y
+	e.size[e.groups+1]++
+}
+
+// posterior is that of the effects under the variances.
+func (e *effects) posterior(rows []row) {
+	p, noise, cells := len(e.group), e.noise(), e.variance[e.groups]
+	s, b, squares := mat.NewSymDense(p, nil), mat.NewVecDense(p, nil), 0.0
+	plus := func(i, j int, x float64) {
+		if i <= j {
+			s.SetSym(i, j, s.At(i, j)+x)
+		}
+	}
+	for _, r := range rows {
+		squares += r.y * r.y
+		for _, f := range r.effects {
+			i := e.column[f]
+			b.SetVec(i, b.AtVec(i)+r.y/noise)
+			for _, g := range r.effects {
+				plus(i, e.column[g], 1/noise)
+			}
+		}
+	}
+	e.evidence = -squares / noise / 2
+	for _, c := range e.cells {
+		c.trust = cells / (c.n*cells + noise)
+		for _, v := range c.of {
+			b.SetVec(v.column, b.AtVec(v.column)-v.times*c.trust*c.sum/noise)
+			for _, w := range c.of {
+				plus(v.column, w.column, -v.times*w.times*c.trust/noise)
+			}
+		}
+		e.evidence += (c.trust*c.sum*c.sum/noise - math.Log(cells/(c.trust*noise))) / 2
+	}
+	for i, g := range e.group {
+		plus(i, i, 1/e.variance[g])
+	}
+	var chol mat.Cholesky
+	chol.Factorize(s) // positive definite: every effect has a prior
+	e.mean, e.cov = mat.NewVecDense(p, nil), mat.NewSymDense(p, nil)
+	_ = chol.SolveVecTo(e.mean, b)
+	_ = chol.InverseTo(e.cov)
+	e.evidence += (mat.Dot(e.mean, b) - chol.LogDet()) / 2
+	for _, c := range e.cells {
+		c.mean = c.sum
+		for _, v := range c.of {
+			c.mean -= v.times * e.mean.AtVec(v.column)
+		}
+		c.mean *= c.trust
+	}
+	for g, n := range e.size {
+		if g != e.groups { // for cells above
+			e.evidence -= n / 2 * math.Log(e.variance[g])
+		}
+	}
+}
+
+// improve is a step of EM.
+func (e *effects) improve(rows []row) {
+	squares, known := make([]float64, len(e.size)), 0.0
+	for i, g := range e.group {
+		squares[g] += e.mean.AtVec(i)*e.mean.AtVec(i) + e.cov.At(i, i)
+		known += 1 - e.cov.At(i, i)/e.variance[g]
+	}
+	for _, c := range e.cells {
+		v := e.ofCell(c)
+		squares[e.groups] += c.mean*c.mean + v
+		known += 1 - v/e.variance[e.groups]
+	}
+	for _, r := range rows {
+		left := r.y - e.cell[r.cell].mean
+		for _, f := range r.effects {
+			left -= e.mean.AtVec(e.column[f])
+		}
+		squares[e.groups+1] += left * left
+	}
+	squares[e.groups+1] += e.noise() * known
+	for g := range e.size {
+		e.variance[g] = (squares[g] + e.prior()) / (e.size[g] + 1)
+	}
+}
+
+// ofCell is the variance of the effect of a cell.
+func (e *effects) ofCell(c *cell) float64 {
+	return c.trust*e.noise() + c.trust*c.trust*e.covariance(c.of, c.of)
+}
+
+func (e *effects) covariance(a, b []weight) (sum float64) {
+	for _, v := range a {
+		for _, w := range b {
+			sum += v.times * w.times * e.cov.At(v.column, w.column)
+		}
+	}
+	return sum
+}
+
+// predict returns the mean and the variance of a new row. What no row had has
+// its prior.
+func (e *effects) predict(r row) (mean, variance float64) {
+	var known []weight
+	times := map[effect]float64{}
+	for _, f := range r.effects {
+		if i, there := e.column[f]; there {
+			known = counted(known, i)
+			mean += e.mean.AtVec(i)
+			continue
+		}
+		variance += (1 + 2*times[f]) * e.variance[f.group] // (n+1)² − n²
+		times[f]++
+	}
+	variance += e.noise() + e.covariance(known, known)
+	if c := e.cell[r.cell]; c != nil {
+		return mean + c.mean, variance + e.ofCell(c) - 2*c.trust*e.covariance(known, c.of)
+	}
+	return mean, variance + e.variance[e.groups]
+}

@@ -1,0 +1,178 @@
+// Package interference predicts how fast jobs are beside each other on the same
+// GPUs, from pairs that were measured.
+//
+// The slowdown s of A beside B, its speed alone over that beside B, has a level
+// that is a sum:
+//
+//	h(s) = μ + sensitivity(A) + pressure(B) + noise
+//
+// each with parts of the GPU type, of the job, of the job on the type, and of
+// jobs that differ in their batch only; two such families have a part together. h(s) = (1+c)·ln((s−1+c)/(1+c)) has the
+// slope 1 at s = 2, where two jobs take turns. With c → 0 the excess s − 1 is a
+// product: the share of its time in which A wants what B holds, times how much B
+// holds of it. With c = 1 the slowdown is a product, with c → ∞ a sum: the parts
+// of a resource that A and B want are added. Which of them is learned, like all
+// scales (transformations to additivity: Box and Cox, JRSS B 1964).
+//
+// Whether two jobs fit into the memory of a GPU is another sum, of both.
+package interference
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"knee/data"
+)
+
+// Row is one job of a measured pair.
+type Row struct {
+	Job     string  `json:"application"`
+	Beside  string  `json:"beside"`
+	GPUType string  `json:"gpu_type"`
+	Workers int     `json:"workers"` // of each; 0 for any number
+	Share   float64 `json:"share"`   // speed beside the other over that alone; 0 if the two do not fit on the GPU
+}
+
+// Model is what pairs have taught.
+type Model struct {
+	level, memory *effects
+	c             float64 // of the transformation
+	cells         cells
+	most          float64 // largest share seen, 1 at least
+}
+
+// Prediction is what is thought of a job beside another.
+type Prediction struct {
+	Share data.Estimate // speed over that alone, if the two fit; median for mean
+	Fits  float64       // probability that they do
+	// Quantile is that of the share.
+	Quantile func(q float64) float64
+}
+
+// groups of effects, of each role.
+const (
+	ofJob = iota
+	ofJobOnType
+	ofFamily
+	perRole
+
+	sensitivity = 0
+	pressure    = perRole
+	ofAll       = 2 * perRole
+	ofType      = ofAll + 1
+	allGroups   = ofType + 1
+)
+
+// cells say where two families have an interaction of their own, beyond the sum.
+type cells int
+
+const (
+	onAllTypes cells = iota // the same on every type
+	onOneType
+)
+
+// Fit learns a model; from no rows it knows little and says so.
+func Fit(rows []Row) *Model {
+	m := &Model{c: 1, most: 1, level: fitEffects(nil, allGroups, nil)}
+	var memory []row
+	var excess []float64
+	least := 0.0
+	for _, r := range rows {
+		if r.Share == 0 {
+			memory = append(memory, together(r, -1))
+			continue
+		}
+		memory, excess = append(memory, together(r, 1)), append(excess, 1/r.Share-1)
+		least, m.most = math.Min(least, 1/r.Share-1), math.Max(m.most, r.Share)
+	}
+	m.memory = fitEffects(memory, allGroups, nil)
+	best := math.Inf(-1)
+	for _, cells := range []cells{onAllTypes, onOneType} {
+		var levels []row
+		for _, r := range rows {
+			if r.Share > 0 {
+				levels = append(levels, beside(r, cells))
+			}
+		}
+		var begin []float64
+		for k := -5; k <= 5 && len(levels) > 0; k += 2 {
+			c, slopes := math.Ldexp(1, k)-least, 0.0
+			for i, x := range excess {
+				levels[i].y = level(x, c)
+				slopes += math.Log((1 + c) / (x + c))
+			}
+			e := fitEffects(levels, allGroups, begin)
+			if e.evidence+slopes > best {
+				best, m.level, m.c, m.cells = e.evidence+slopes, e, c, cells
+			}
+			begin = slices.Clone(e.variance)
+		}
+	}
+	return m
+}
+
+// level is the transformation of an excess, and excessOf its inverse.
+func level(x, c float64) float64    { return (1 + c) * math.Log((x+c)/(1+c)) }
+func excessOf(h, c float64) float64 { return (1+c)*math.Exp(h/(1+c)) - c }
+
+// Predict says how fast the job of a row is beside the other.
+func (m *Model) Predict(r Row) Prediction {
+	if _, known := m.level.column[effect{ofType, where(r)}]; !known {
+		r.Workers = 0
+	}
+	mean, variance := m.level.predict(beside(r, m.cells))
+	level := distuv.StudentsT{Mu: mean, Sigma: math.Sqrt(variance), Nu: 1 + m.level.size[allGroups+1]}
+	fits, doubt := m.memory.predict(together(r, 0))
+	p := Prediction{Fits: distuv.UnitNormal.CDF(fits / math.Sqrt(doubt)), Quantile: func(q float64) float64 {
+		if s := 1 + excessOf(level.Quantile(1-q), m.c); s > 1/m.most {
+			return 1 / s
+		}
+		return m.most
+	}}
+	p.Share = data.Estimate{Mean: p.Quantile(.5), Lo: p.Quantile(.05), Hi: p.Quantile(.95)}
+	return p
+}
+
+// beside are the effects on the level of a row.
+func beside(r Row, c cells) row {
+	out := row{cell: family(r.Job) + "\x00" + family(r.Beside), effects: []effect{{ofAll, ""}, {ofType, where(r)}}}
+	if c == onOneType {
+		out.cell += "\x00" + where(r)
+	}
+	out.role(sensitivity, r.Job, where(r))
+	out.role(pressure, r.Beside, where(r))
+	return out
+}
+
+// together are the effects on whether two jobs fit, to which both add alike.
+func together(r Row, y float64) row {
+	a, b := family(r.Job), family(r.Beside)
+	out := row{cell: min(a, b) + "\x00" + max(a, b), y: y, effects: []effect{{ofAll, ""}, {ofType, where(r)}}}
+	out.role(sensitivity, r.Job, where(r))
+	out.role(sensitivity, r.Beside, where(r))
+	return out
+}
+
+// where is the GPU type of a row, for several workers one of its own.
+func where(r Row) string {
+	if r.Workers > 1 {
+		return r.GPUType + " × " + strconv.Itoa(r.Workers)
+	}
+	return r.GPUType
+}
+
+// role adds the effects of a job, as the one that is slowed or that slows.
+func (r *row) role(of int, job, where string) {
+	r.effects = append(r.effects, effect{of + ofJob, job}, effect{of + ofJobOnType, job + "\x00" + where}, effect{of + ofFamily, family(job)})
+}
+
+// family is what jobs are that differ in their batch only.
+func family(job string) string { return batch.ReplaceAllString(job, "") }
+
+// batch is the batch that the name of a job says, as those of Gavel do:
+// "ResNet-18 (batch size 64)".
+var batch = regexp.MustCompile(` *\(batch size [0-9]+\)`)

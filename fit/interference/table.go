@@ -1,0 +1,87 @@
+package interference
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+
+	"knee/data"
+)
+
+// columns are those of a table of pairs.
+var columns = []string{"application", "beside", "gpu_type", "workers", "share", "step_time_s", "alone_step_time_s", "steps_per_s", "alone_steps_per_s"}
+
+// Load reads a CSV with a row for each job of a pair: application, beside (the
+// other), gpu_type, workers (empty for any number) and how fast it is beside the
+// other: share (of its speed alone), or step_time_s and alone_step_time_s, or
+// steps_per_s and alone_steps_per_s. A share or speed of 0 is that of two that do
+// not fit on the GPU.
+func Load(path string) (rows []Row, warnings []string, err error) {
+	f, err := data.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	t, err := data.NewTable(f, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range columns[:3] {
+		if !t.Has(c) {
+			return nil, nil, t.Missing(c, "application, beside and gpu_type")
+		}
+	}
+	type key struct {
+		application, beside, gpuType string
+		workers                      int
+	}
+	seen := map[key]bool{}
+	err = t.Each(func(row *data.Row) error {
+		r := Row{Job: row.Text("application"), Beside: row.Text("beside"), GPUType: row.Text("gpu_type"), Workers: row.Whole("workers", 1), Share: share(row)}
+		k := key{r.Job, r.Beside, r.GPUType, r.Workers}
+		if seen[k] {
+			row.Bad("beside", "each pair once on a GPU type")
+		}
+		seen[k] = true
+		rows = append(rows, r)
+		return nil
+	})
+	return rows, t.Unknown(columns), err
+}
+
+// share is the speed beside the other over that alone, by the columns that say it.
+func share(row *data.Row) float64 {
+	given, alone := data.NonNegative("a number"), data.Positive("a number")
+	switch {
+	case row.Cell("share") != "":
+		return row.Number("share", 0, given)
+	case row.Cell("steps_per_s") != "":
+		return row.Number("steps_per_s", 0, given) / row.Required("alone_steps_per_s", alone)
+	case row.Cell("step_time_s") != "":
+		return row.Required("alone_step_time_s", alone) / row.Required("step_time_s", alone)
+	}
+	row.Fail("share", "nothing", "share, or steps_per_s, or step_time_s, each of the latter with its alone_ column; 0 where they do not fit")
+	return 0
+}
+
+// Measured is a row with the step times that it comes from.
+type Measured struct {
+	Row
+	StepTime float64 `json:"step_time_s"` // 0 where they do not fit
+	Alone    float64 `json:"alone_step_time_s"`
+}
+
+// Write writes a table that [Load] reads.
+func Write(w io.Writer, rows []Measured) error {
+	number := func(x float64) string {
+		if x == 0 {
+			return ""
+		}
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	lines := [][]string{{"application", "beside", "gpu_type", "workers", "share", "step_time_s", "alone_step_time_s"}}
+	for _, r := range rows {
+		lines = append(lines, []string{r.Job, r.Beside, r.GPUType, strconv.Itoa(r.Workers), strconv.FormatFloat(r.Share, 'g', -1, 64), number(r.StepTime), number(r.Alone)})
+	}
+	return csv.NewWriter(w).WriteAll(lines)
+}

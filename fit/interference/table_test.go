@@ -1,0 +1,55 @@
+package interference
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestTable: a share may be said in each of three ways; what is wrong is named;
+// what is written is read back.
+func TestTable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "packed.csv")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []Row{{"x", "y", "t4", 0, .8}, {"y", "x", "t4", 0, .5}}
+	for _, text := range []string{
+		"application,beside,gpu_type,step_time_s,alone_step_time_s\nx,y,t4,0.25,0.2\ny,x,t4,2,1\n",
+		"application,beside,gpu_type,steps_per_s,alone_steps_per_s\nx,y,t4,4,5\ny,x,t4,.5,1\n",
+		"application,beside,gpu_type,share\nx,y,t4,.8\ny,x,t4,.5\n",
+	} {
+		write(text)
+		if got, warnings, err := Load(path); err != nil || len(warnings) > 0 || !reflect.DeepEqual(got, want) {
+			t.Errorf("%v, %v, %v of %s", got, warnings, err, text)
+		}
+	}
+	const header = "application,beside,gpu_type,workers,step_time_s,alone_step_time_s,steps_per_s,alone_steps_per_s\n"
+	for rows, want := range map[string]string{
+		"x,y,t4,1,0,1,,\n":                   ":2:step_time_s",
+		"x,y,t4,1,1,1,,\nx,y,t4,1,1,1,,\n":   ":3:beside",
+		"x,y,t4,1,,,0,0\n":                   ":2:alone_steps_per_s",
+		"x,y,t4,1,,,,\n":                     "share",
+		"x,y,t4,0.5,1,1,,\n":                 "workers",
+		"x,y,t4,1,,,0,3\nx,y,t4,2,,,0,3,1\n": ":3",
+	} {
+		write(header + rows)
+		if _, _, err := Load(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	rows := []Measured{{Row{"x", "y", "t4", 2, .5}, 2, 1}, {Row{"y", "x", "t4", 2, 0}, 0, 1}}
+	var b bytes.Buffer
+	if err := Write(&b, rows); err != nil {
+		t.Fatal(err)
+	}
+	write(b.String())
+	if got, _, err := Load(path); err != nil || !reflect.DeepEqual(got, []Row{rows[0].Row, rows[1].Row}) {
+		t.Errorf("%v, %v of\n%s", got, err, b.String())
+	}
+}

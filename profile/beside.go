@@ -1,0 +1,207 @@
+package profile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"knee/data"
+	"knee/fit/interference"
+	"knee/profile/launch"
+	"knee/profile/meter"
+	"knee/profile/space"
+)
+
+// Beside measures two studies at once on the same devices. Configurations of the
+// two with the same GPU type and number of workers make a pair. Each job is
+// measured alone first, in the files of its study; then the one while the other
+// runs and the other while the one does, in files of both names. What was
+// measured before is not measured again. It returns two rows for each pair, which
+// are also written to the file that is returned.
+//
+// Trials are processes of this machine: an engine would put them on nodes of
+// their own.
+func Beside(ctx context.Context, a, b *data.Study, dir string, o Settings) (rows []interference.Measured, file string, err error) {
+	for _, s := range []*data.Study{a, b} {
+		if s.Launcher.Local == nil || s.Storage != "" && s.Storage != "journal" {
+			return nil, "", &data.InputError{Source: s.Source, Found: "a launcher or storage that is shared", Want: "launcher: local and a journal, to measure a pair on the same devices"}
+		}
+	}
+	if a.Job == b.Job {
+		return nil, "", &data.InputError{Source: b.Source, Found: "job " + b.Job + " twice", Want: "another name, by which the two can be told apart"}
+	}
+	pairs, err := matches(a, b)
+	if err != nil {
+		return nil, "", err
+	}
+	file = besideFiles(a, b, dir).Measurements
+	file = strings.TrimSuffix(file, ".measurements.csv") + ".pairs.csv"
+	for _, p := range pairs {
+		for _, x := range []struct {
+			job, other       *data.Study
+			config, occupied data.Config
+		}{{a, b, p[0], p[1]}, {b, a, p[1], p[0]}} {
+			row, err := beside(ctx, x.job, x.other, x.config, x.occupied, dir, o)
+			if err != nil {
+				return rows, file, err
+			}
+			rows = append(rows, row)
+		}
+		if err := data.WriteFile(file, func(w io.Writer) error { return interference.Write(w, rows) }); err != nil {
+			return rows, file, err
+		}
+	}
+	return rows, file, nil
+}
+
+// matches are the first configurations of two studies on every GPU type and
+// number of workers that both have.
+func matches(a, b *data.Study) ([][2]data.Config, error) {
+	ofA, err := space.Candidates(a)
+	if err != nil {
+		return nil, err
+	}
+	ofB, err := space.Candidates(b)
+	if err != nil {
+		return nil, err
+	}
+	type size struct {
+		gpuType string
+		workers int
+	}
+	var out [][2]data.Config
+	done := map[size]bool{}
+	for _, x := range ofA {
+		for _, y := range ofB {
+			if at := (size{x.GPUType, x.Workers}); at == (size{y.GPUType, y.Workers}) && !done[at] {
+				done[at], out = true, append(out, [2]data.Config{x, y})
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, &data.InputError{Source: b.Source, Found: "no GPU type and number of workers that job " + a.Job + " has too", Want: "one at least, to measure both on the same devices"}
+	}
+	return out, nil
+}
+
+func besideFiles(s, other *data.Study, dir string) Files {
+	base := func(s *data.Study) string {
+		return strings.TrimSuffix(filepath.Base(s.Source.File), filepath.Ext(s.Source.File))
+	}
+	if dir == "" {
+		dir = filepath.Dir(s.Source.File)
+	}
+	return FilesBeside(filepath.Join(dir, base(s)+".beside-"+base(other)+".yaml"), dir)
+}
+
+// beside measures a configuration of a study alone, then while another runs.
+func beside(ctx context.Context, s, other *data.Study, c, occupied data.Config, dir string, o Settings) (interference.Measured, error) {
+	row := interference.Measured{Row: interference.Row{Job: s.Job, Beside: other.Job, GPUType: c.GPUType, Workers: c.Workers}}
+	o.Only = []data.Config{c}
+	alone, err := one(ctx, *s, FilesBeside(s.Source.File, dir), o)
+	if err == nil && alone.Status != data.OK {
+		err = fmt.Errorf("job %s on %s does not fit on its devices alone", s.Job, c)
+	}
+	if err != nil {
+		return row, err
+	}
+	files := besideFiles(s, other, dir)
+	row.Alone = alone.StepTime
+	stop, err := occupy(ctx, *other, occupied, files.Logs, o)
+	if err != nil {
+		var failure *launch.Failure
+		if errors.As(err, &failure) && failure.Status == data.OOM {
+			return row, nil
+		}
+		return row, err
+	}
+	both, err := one(ctx, *s, files, o)
+	if ended := stop(); err == nil && ended != nil && both.Status == data.OK {
+		err = ended
+	}
+	if both.Status == data.OOM {
+		return row, nil
+	}
+	if row.StepTime = both.StepTime; err == nil {
+		row.Share = row.Alone / row.StepTime
+	}
+	return row, err
+}
+
+// one measures a configuration, or takes what was measured before: a step time, or
+// that it runs out of memory.
+func one(ctx context.Context, s data.Study, f Files, o Settings) (data.Measurement, error) {
+	res, err := Run(ctx, &s, f, o)
+	for _, m := range res.Measurements {
+		if m.Key() == o.Only[0].Key() && (m.Status == data.OK || m.Status == data.OOM) {
+			return m, err
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("job %s on %s was not measured: %s; what trials printed is in %s", s.Job, o.Only[0], res.Stopped, f.Logs)
+	}
+	return data.Measurement{}, err
+}
+
+// occupy runs a job until it is stopped, and returns when it steps.
+// stop returns an error if the job had ended by itself.
+func occupy(ctx context.Context, s data.Study, c data.Config, logs string, o Settings) (stop func() error, err error) {
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return nil, fmt.Errorf("make the folder for the trials' logs: %w", err)
+	}
+	var dog *launch.Watchdog
+	if o.Self != "" {
+		if dog, err = launch.StartWatchdog(o.Self, "guard"); err != nil {
+			return nil, err
+		}
+	}
+	launcher, err := newLauncher(&s, dog)
+	if err != nil {
+		return nil, errors.Join(err, dog.Close())
+	}
+	t, err := (&Runner{Study: &s, LogDir: logs, Self: o.Self}).trialOf(0, 1, c)
+	if err != nil {
+		return nil, errors.Join(err, dog.Close())
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	obs, warm, ended := make(chan launch.Observation, 256), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- launcher.Launch(ctx, t, obs)
+		close(obs)
+	}()
+	want := max(s.Trial.Warmup, meter.FewestSteps)
+	go func() {
+		steps := 0
+		for x := range obs {
+			if !x.OfMemory() {
+				if steps++; steps == want {
+					close(warm)
+				}
+			}
+		}
+	}()
+	select {
+	case <-warm:
+		return func() error {
+			cancel(errEnough)
+			err := <-ended
+			if errors.Is(err, errEnough) {
+				return dog.Close()
+			}
+			return errors.Join(fmt.Errorf("job %s ended while the other was measured beside it, want more steps: %w", s.Job, cmp.Or(err, errors.New("it was done"))), dog.Close())
+		}, nil
+	case err = <-ended:
+		err = cmp.Or(err, fmt.Errorf("job %s ended before it made as many steps as are measured", s.Job))
+	case <-time.After(orNever(s.Trial.Timeout)):
+		cancel(errHung)
+		err = fmt.Errorf("job %s made no %d steps within %s: %w", s.Job, want, s.Trial.Timeout, <-ended)
+	}
+	cancel(nil)
+	return nil, errors.Join(err, dog.Close())
+}
