@@ -244,6 +244,12 @@ func TestDatabaseKeepsOneResultPerTrial(t *testing.T) {
 	if u == nil {
 		t.Fatal("there was no trial to take over")
 	}
+	if u.Losses != 1 || u.Attempt != 2 {
+		t.Errorf("taken over %+v, want one profiler lost, and a second attempt", u)
+	}
+	if err := asleep.Submitted(1, 1, "job-7"); !errors.Is(err, ErrTaken) {
+		t.Errorf("a handle of a trial that was taken over: %v", err)
+	}
 	broken := Result{Trial: 1, Measurement: data.Measurement{Config: u.Config, Status: data.Failed, Error: "lost its way"}}
 	if err := asleep.End(broken); !errors.Is(err, ErrTaken) {
 		t.Errorf("a failure of a trial that was taken over: %v", err)
@@ -311,5 +317,33 @@ func TestErrorsAreClassified(t *testing.T) {
 				t.Errorf("%s: %s is temporary: %v, want %v", kind, tc.name, got, tc.temporary)
 			}
 		}
+	}
+}
+
+// After an outage everybody gets a whole lease: nobody could be heard of.
+func TestNothingIsTakenOverAfterAnOutage(t *testing.T) {
+	dir := t.TempDir()
+	asleep, _, _ := flaky(t, dir)
+	if _, err := asleep.Begin(data.Config{Job: "job", Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	close(asleep.stop) // no heartbeat any more
+	asleep.stopped.Wait()
+	asleep.stop = make(chan struct{})
+	defer asleep.Close()
+	other, _, _ := flaky(t, dir)
+	defer other.Close()
+	time.Sleep(2 * other.lease)
+	other.mu.Lock()
+	other.lease, other.outage.ended = time.Hour, time.Now()
+	other.mu.Unlock()
+	if u, err := other.Adopt(); u != nil || err != nil {
+		t.Errorf("taken over %+v, %v, so soon after an outage", u, err)
+	}
+	other.mu.Lock()
+	other.outage.ended = time.Now().Add(-2 * time.Hour)
+	other.mu.Unlock()
+	if u, err := other.Adopt(); u == nil || err != nil {
+		t.Errorf("taken over %+v, %v, a lease after an outage", u, err)
 	}
 }
