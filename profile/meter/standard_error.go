@@ -44,8 +44,8 @@ type component struct{ mean, scale, weight float64 }
 // credible95 returns half the width of the interval around the average of x
 // that holds the mean of the process with a probability of 95 %.
 //
-// How steps correlate is not estimated but integrated over, in two models of
-// equal prior. With short memory the process is autoregressive of first order;
+// How steps correlate is not estimated but integrated over, in three models of
+// equal prior. In one they are independent. With short memory the process is autoregressive of first order;
 // the prior of its autocorrelation φ is Jeffreys' 1/√(1−φ²), the same as a
 // uniform one of arcsin φ (Zellner, "An Introduction to Bayesian Inference in
 // Econometrics", 1971, §7.1). With long memory, as of a machine whose speed

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"knee/data"
 	"knee/profile/store"
@@ -38,6 +39,37 @@ func TestJournalRefuses(t *testing.T) {
 				t.Error("a journal that was refused has been changed")
 			}
 		})
+	}
+}
+
+// What a trial came to is read as it was written, twice.
+func TestJournalKeepsResults(t *testing.T) {
+	s := studyOf()
+	path := filepath.Join(t.TempDir(), "j")
+	var past *store.Snapshot
+	for range 3 {
+		j, snapshot, err := store.OpenJournal(path, s, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if past = snapshot; len(past.Results) == 0 {
+			c := data.Config{Job: s.Job, Workers: 1}
+			trial, err := j.Begin(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := j.End(store.Result{Trial: trial, Queued: 90 * time.Second, Curve: []data.CurvePoint{{Job: s.Job, Step: 5, Loss: 2}},
+				Measurement: data.Measurement{Config: c, Status: data.OK, StepTime: .5, Steps: 20}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j.Close()
+	}
+	if len(past.Results) != 1 || len(past.Warnings) > 0 {
+		t.Fatalf("%+v, want one result and no warning", past)
+	}
+	if r := past.Results[0]; r.Queued != 90*time.Second || r.Measurement.StepTime != .5 || len(r.Curve) != 1 || r.Curve[0].Loss != 2 {
+		t.Errorf("%+v", r)
 	}
 }
 
