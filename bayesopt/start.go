@@ -23,9 +23,10 @@ func (p *Problem) initialTrials() int {
 }
 
 // starting reports whether the next trial belongs to the start: the planned
-// number is not reached, or too few of them gave a time to learn from.
+// number is not reached, or too few of them gave a time, or a bound of one, to
+// learn from.
 func (p *Problem) starting() bool {
-	return p.trials < p.initialTrials() || p.Successes() < 2
+	return p.trials < p.initialTrials() || len(p.observations) < 2
 }
 
 // startPick returns the next candidate of the start and why. The cheapest per

@@ -41,7 +41,7 @@ func (p *Problem) shouldStop(post *Posterior, c choice) string {
 		return fmt.Sprintf("stop after %d trials: the step time of every candidate is known to ±%.1f %% or better (90 %% interval)",
 			p.trials, 100*math.Expm1(1.645*c.widest))
 	case p.bestIndex < 0:
-		if p.finish == nil || c.meets >= p.opts.Constants.StopChance {
+		if p.opts.Deadline == 0 || c.meets >= p.opts.Constants.StopChance {
 			return ""
 		}
 		return fmt.Sprintf("stop after %d trials: none meets the deadline of %.4g s, and no candidate has a chance of %.2g %% to (largest: %.2g %%)",
@@ -97,8 +97,7 @@ func (p *Problem) better(post *Posterior, best float64, among []int, chances []f
 			least := math.Inf(1)
 			for k, i := range at {
 				logTime := level[k] + width*(draw[k]-level[k]) + p.priorMeans[member.form].at[i]
-				late := p.finish != nil && logTime+p.finish[i] > math.Log(p.opts.Deadline)
-				if rng.Float64() < p.fits[i] && !late {
+				if rng.Float64() < p.fits[i] && logTime <= p.longest(i) {
 					least = min(least, logTime+p.offset[i])
 				}
 			}

@@ -155,7 +155,7 @@ func limit(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 		epochs := math.Exp(off*off) * (1 + (1-sync)*stale*n) * (1 + b/512)
 		seconds := epochs * (work/(n*math.Pow(knobOf(c, "vcpus"), 0.8)) + net*math.Sqrt(64/b)*(1+sync*math.Log2(n)))
 		if seconds > 600 || off > 2 {
-			return 600, data.Infeasible
+			return 600, data.Timeout
 		}
 		return seconds, data.OK
 	}

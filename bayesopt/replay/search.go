@@ -193,10 +193,7 @@ func (t *Table) measurement(i int, g Goal, seed int64, look int) data.Measuremen
 // that hit its time limit is known to take at least that long.
 func measured(c data.Config, o Outcome, g Goal) data.Measurement {
 	m := data.Measurement{Config: c, Status: o.Status, Wall: o.Time, PricePerHour: o.Hourly}
-	if o.Status == data.Timeout {
-		m.StepTime = o.Time
-	}
-	if o.Status != data.OK {
+	if o.Status != data.OK && o.Status != data.Timeout { // that of a timeout is a lower bound
 		return m
 	}
 	if o.step > 0 {

@@ -73,6 +73,9 @@ func LoadTable(path string) (*Table, error) {
 // value follows from the other parameters, such as the name of a machine type
 // whose cores and memory are given, is a name and no knob either.
 //
+// A row that is infeasible after a time was stopped by then: it counts as a
+// timeout, whose time is a lower bound.
+//
 // Errors name file, line and column. Two rows with equal parameters are one.
 func ReadTable(r io.Reader, name string) (*Table, error) {
 	text, err := io.ReadAll(r)
