@@ -103,9 +103,6 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 
 func (p *Problem) next(post *Posterior, c choice) Suggestion {
 	fired, worth, least := p.shouldStop(post, c), c.worth, 0.0
-	if i, untested := p.untested(); fired != "" && untested && p.opts.Objective != Accuracy {
-		return p.suggest(i, post, "nothing better is expected; farthest from every trial so far, to test that")
-	}
 	if fired != "" { // nothing new is worth a trial, but to choose well may be
 		worth, least = math.Inf(-1), p.opts.Constants.StopChance*p.opts.TargetRegret
 	}

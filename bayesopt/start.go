@@ -93,3 +93,12 @@ func (p *Problem) maximin(pool []int) int {
 	}
 	return pick
 }
+
+// nearest returns the distance to the nearest of some points, +Inf if there is none.
+func nearest(x []float64, of [][]float64) float64 {
+	least := math.Inf(1)
+	for _, y := range of {
+		least = min(least, distance(x, y))
+	}
+	return least
+}
