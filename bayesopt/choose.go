@@ -30,7 +30,7 @@ type choice struct {
 	better float64 // probability that something is better than the best by the target
 	gain   float64 // how much better the best of them is expected to be, in nats
 	widest float64 // largest standard deviation of ln step time among those that probably fit
-	meets  float64 // largest probability of meeting the deadline; 1 without one
+	meets  float64 // largest probability of being in time
 }
 
 // verdict is the outcome of looking at one.
@@ -39,7 +39,7 @@ type verdict struct {
 	worth  float64 // the same, not its logarithm: below 0 where failing costs more than is to be gained
 	chance float64 // of being better than the best by the target
 	sd     float64 // of ln step time
-	meets  float64 // probability of meeting the deadline
+	meets  float64 // probability of being in time; see [Problem.longest]
 }
 
 // compare orders verdicts by what the trial is worth.
@@ -101,36 +101,35 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	for _, i := range p.Open() {
 		safest = max(safest, p.fits[i])
 	}
-	judge := func(i int, q *predictor, moved, finish *Predictive) verdict {
-		raw := q.at(p.points[i])
-		belief := p.shift(raw, post, i, p.offset[i], moved)
-		v := verdict{meets: 1, score: math.Log(p.fits[i])}
+	judge := func(i int, q *predictor, moved *Predictive) verdict {
+		belief := p.shift(q.at(p.points[i]), post, i, p.offset[i], moved)
+		v := verdict{score: math.Log(p.fits[i])}
 		_, v.sd = belief.Moments()
 		if p.opts.Objective == Accuracy {
 			return v // what a trial there teaches is added by [Problem.varianceReduction]
 		}
-		if p.finish != nil {
-			v.meets = p.shift(raw, post, i, p.finish[i], finish).Below(math.Log(p.opts.Deadline))
+		longest := p.longest(i) + p.offset[i]
+		if v.meets = belief.Below(longest); math.IsInf(best, 1) { // nothing is in time yet, and that alone counts
 			v.score += math.Log(max(v.meets, math.SmallestNonzeroFloat64))
-		}
-		if math.IsInf(best, 1) { // nothing meets the deadline yet, and that alone counts
 			return v
 		}
-		v.score += belief.Average(LogEI, best)
-		// The fastest are the likeliest both to be better and to be in time, so
-		// that the smaller probability is that of both.
-		v.chance = p.fits[i] * min(belief.Below(best-margin), v.meets)
+		v.score += belief.Average(func(mean, sd, best float64) float64 { return logEIWithin(mean, sd, best, longest) }, best)
+		v.chance = p.fits[i] * belief.Below(min(best-margin, longest))
 		v.deduct(failure * (safest - p.fits[i])) // the risk of the safest is that of any trial
 		v.score -= dearness(i, belief)
 		return v
 	}
 	out := make([]verdict, len(of))
 	inParallel(len(of), func() func(k int) {
-		q, moved, finish := post.predictor(), Predictive{}, Predictive{}
-		return func(k int) { out[k] = judge(of[k], q, &moved, &finish) }
+		q, moved := post.predictor(), Predictive{}
+		return func(k int) { out[k] = judge(of[k], q, &moved) }
 	})
 	return out
 }
+
+// longest returns the logarithm of the longest step time of a candidate that is
+// of use: with which a trial is not stopped and the deadline is met.
+func (p *Problem) longest(i int) float64 { return min(p.limit, p.latest[i]) }
 
 // inParallel calls work for 0 to n−1 on all processors, each with a function of
 // its own.

@@ -42,7 +42,7 @@ func (c trialCost) seconds(p *Problem, i int, belief Predictive) float64 {
 		return c.wall
 	}
 	m, _ := belief.Moments()
-	return c.steps * math.Exp(m-p.offset[i])
+	return c.steps * math.Exp(min(m-p.offset[i], p.limit))
 }
 
 // relative returns seconds times price per hour, or times workers where no

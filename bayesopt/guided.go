@@ -62,7 +62,7 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 // Le Riche and Carraro 2010, section 4.2). It returns nil if nothing usable was
 // measured.
 func (p *Problem) learn() (*Posterior, error) {
-	if p.Successes() == 0 {
+	if len(p.observations) == 0 {
 		return nil, nil
 	}
 	fit := func() (*Posterior, error) {
@@ -103,9 +103,6 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 
 func (p *Problem) next(post *Posterior, c choice) Suggestion {
 	fired, worth, least := p.shouldStop(post, c), c.worth, 0.0
-	if i, untested := p.untested(); fired != "" && untested && p.opts.Objective != Accuracy {
-		return p.suggest(i, post, "nothing better is expected; farthest from every trial so far, to test that")
-	}
 	if fired != "" { // nothing new is worth a trial, but to choose well may be
 		worth, least = math.Inf(-1), p.opts.Constants.StopChance*p.opts.TargetRegret
 	}
@@ -124,18 +121,18 @@ func (p *Problem) next(post *Posterior, c choice) Suggestion {
 // noise the best posterior mean among the measured candidates, because the
 // luckiest of several noisy measurements is better than the truth. Believed
 // results of running trials count, or two trials would chase the same gain.
-// It is +Inf while nothing measured meets the deadline.
+// It is +Inf while nothing measured meets the deadline, or all met a time limit.
 func (p *Problem) incumbent(post *Posterior) float64 {
 	best := p.best
 	if p.opts.Noisy && p.bestIndex >= 0 {
 		best = p.expected(post, p.favourite(post))
 	}
 	for i, s := range p.standing {
-		if s == inFlight && p.finish == nil {
+		if s == inFlight && p.opts.Deadline == 0 {
 			best = min(best, p.expected(post, i))
 		}
 	}
-	if math.IsInf(best, 1) && p.finish == nil {
+	if math.IsInf(best, 1) && p.opts.Deadline == 0 && p.Successes() > 0 {
 		// Only configurations outside the table were measured: improve on the
 		// best the model expects of the table itself.
 		for i := range p.cands {
@@ -155,7 +152,7 @@ func (p *Problem) favourite(post *Posterior) int {
 	pick, least := -1, math.Inf(1)
 	looked := map[int]bool{}
 	for _, o := range p.observations {
-		if o.index < 0 || !o.feasible || looked[o.index] || p.finish != nil && o.logTime+p.finish[o.index] > math.Log(p.opts.Deadline) {
+		if o.index < 0 || !o.feasible || looked[o.index] || o.logTime > p.latest[o.index] {
 			continue
 		}
 		looked[o.index] = true
@@ -184,7 +181,7 @@ func (p *Problem) suggest(i int, post *Posterior, why string) Suggestion {
 	if post != nil {
 		belief = p.belief(post, i)
 		s.Expected = p.opts.Objective.estimate(belief)
-		s.PFeasible = p.fits[i]
+		s.PFeasible = p.fits[i] * belief.Below(p.limit+p.offset[i])
 	}
 	if p.priced {
 		s.Cost = p.costModel().seconds(p, i, belief) * p.hourly[i] / 3600

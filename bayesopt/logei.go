@@ -14,6 +14,21 @@ func LogEI(mean, sd, best float64) float64 {
 	return logImprovement((best-mean)/sd) + math.Log(sd)
 }
 
+// logEIWithin is [LogEI] of an improvement that counts only where y ≤ longest:
+// ln E[max(best − y, 0); y ≤ longest].
+func logEIWithin(mean, sd, best, longest float64) float64 {
+	if best <= longest {
+		return LogEI(mean, sd, best)
+	}
+	whole := math.Log(best-longest) + logNormalCDF((longest-mean)/max(sd, 1e-12)) // what every y in time gains at least
+	more := LogEI(mean, sd, longest)
+	top := max(whole, more)
+	if math.IsInf(top, -1) {
+		return top
+	}
+	return top + math.Log(math.Exp(whole-top)+math.Exp(more-top))
+}
+
 // logImprovement returns ln(φ(u) + u·Φ(u)).
 func logImprovement(u float64) float64 {
 	switch {

@@ -72,3 +72,19 @@ func TestPredictive(t *testing.T) {
 		t.Errorf("average LogEI = %g, want %g", got, want)
 	}
 }
+
+// An improvement that counts only in time is the integral over what is in time.
+func TestLogEIWithin(t *testing.T) {
+	const mean, sd, best, steps = 0.3, 0.7, 1.1, 200_000
+	for _, longest := range []float64{-1, 0.5, 1.1, 2} {
+		want, low := 0.0, mean-10*sd
+		width := (min(best, longest) - low) / steps
+		for k := range steps {
+			y := low + (float64(k)+0.5)*width
+			want += (best - y) * normalDensity((y-mean)/sd) / sd * width
+		}
+		if got := math.Exp(logEIWithin(mean, sd, best, longest)); relative(got, want) > 1e-6 {
+			t.Errorf("improvement on %g within %g is %g, want %g", best, longest, got, want)
+		}
+	}
+}

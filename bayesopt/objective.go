@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/data"
 )
 
@@ -60,6 +62,25 @@ func (o Options) offset(c data.Config, batchKnown bool) (float64, error) {
 		return 0, badValue("price_per_hour", c, price, "US$ per hour > 0 for every candidate")
 	}
 	return math.Log(price) + math.Log(o.Work/3600) - math.Log(samples), nil
+}
+
+// latest returns, for every candidate, the logarithm of the step time with
+// which Work is just finished by the deadline, +Inf if there is none.
+func (o Options) latest(cands []data.Config) ([]float64, error) {
+	out, steps := make([]float64, len(cands)), o
+	var err error
+	if steps.Objective = Goodput; o.Deadline > 0 && !o.JobTime {
+		if out, err = steps.offsets(cands); err != nil {
+			return nil, err
+		}
+		floats.AddConst(math.Log(o.Work), out)
+	}
+	for i, perStep := range out {
+		if out[i] = math.Log(o.Deadline) - perStep; o.Deadline == 0 {
+			out[i] = math.Inf(1)
+		}
+	}
+	return out, nil
 }
 
 func badValue(column string, c data.Config, found float64, want string) error {

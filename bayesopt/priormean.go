@@ -138,24 +138,3 @@ func (p *Problem) shift(raw Predictive, post *Posterior, i int, constant float64
 	dst.SD, dst.Weight = raw.SD, raw.Weight
 	return *dst
 }
-
-// finishOffsets returns, for every candidate, ln of the time to finish Work
-// minus ln step time; nil if there is no deadline.
-func (o Options) finishOffsets(cands []data.Config) ([]float64, error) {
-	if o.Deadline == 0 {
-		return nil, nil
-	}
-	if o.JobTime {
-		return make([]float64, len(cands)), nil
-	}
-	steps := o
-	steps.Objective = Goodput
-	out, err := steps.offsets(cands)
-	if err != nil {
-		return nil, err
-	}
-	for i := range out {
-		out[i] += math.Log(o.Work)
-	}
-	return out, nil
-}

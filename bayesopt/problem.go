@@ -35,7 +35,8 @@ type Problem struct {
 	points     [][]float64
 	width      []float64   // of the features, in their own units
 	offset     []float64   // response − ln step time
-	finish     []float64   // ln time to finish − ln step time; nil without a deadline
+	latest     []float64   // ln step time with which the deadline is just met, +Inf without one
+	limit      float64     // ln step time at which trials are stopped, as far as any was; +Inf if none was
 	priorMeans []priorMean // prior means of ln step time, at least one
 	standing   []standing
 	looks      []int     // measurements of each candidate that gave a time
@@ -73,7 +74,7 @@ func NewProblem(o Options, h History) (*Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Problem{opts: o, history: h, cands: h.Candidates, points: points, best: math.Inf(1), bestIndex: -1, measured: h.Measured,
+	p := &Problem{opts: o, history: h, cands: h.Candidates, points: points, limit: math.Inf(1), best: math.Inf(1), bestIndex: -1, measured: h.Measured,
 		keys: make([]string, len(h.Candidates)), index: make(map[string]int, len(h.Candidates))}
 	for i, c := range p.cands {
 		p.keys[i] = c.Key()
@@ -82,7 +83,7 @@ func NewProblem(o Options, h History) (*Problem, error) {
 	if p.offset, err = o.offsets(h.Candidates); err != nil {
 		return nil, err
 	}
-	if p.finish, err = o.finishOffsets(h.Candidates); err != nil {
+	if p.latest, err = o.latest(h.Candidates); err != nil {
 		return nil, err
 	}
 	for _, k := range enc.used {
@@ -161,10 +162,12 @@ func (p *Problem) place(h History) {
 }
 
 // observe collects what the surrogate learns from: times. Of a trial that met
-// its time limit it is known that it takes longer. What else failed is left to
+// its time limit it is known that it takes longer; the limit is the shortest of
+// these times, but no shorter than what succeeded. What else failed is left to
 // the feasibility model: the fastest configuration that fits is often next to
 // one that does not, and a penalty would frighten the search away from it.
 func (p *Problem) observe(enc *encoder) {
+	longest := math.Inf(-1)
 	for _, m := range p.measured {
 		if m.Status != data.OK && (m.Status != data.Timeout || !positive(m.StepTime)) {
 			continue
@@ -175,12 +178,19 @@ func (p *Problem) observe(enc *encoder) {
 		}
 		o.logTime, o.feasible = math.Log(m.StepTime), m.Status == data.OK
 		if !o.feasible {
-			o.logTime += censoredExcess
+			p.limit = min(p.limit, o.logTime)
 		} else {
+			longest = max(longest, o.logTime)
 			o.variance = (m.StepTimeSE / m.StepTime) * (m.StepTimeSE / m.StepTime)
 			p.consider(o)
 		}
 		p.observations = append(p.observations, o)
+	}
+	p.limit = max(p.limit, longest)
+	for k := range p.observations {
+		if o := &p.observations[k]; !o.feasible {
+			o.logTime = max(o.logTime, p.limit) + censoredExcess
+		}
 	}
 }
 
@@ -211,7 +221,7 @@ func (p *Problem) observation(enc *encoder, m data.Measurement) (observation, bo
 
 // consider keeps the best measured candidate that meets the deadline.
 func (p *Problem) consider(o observation) {
-	if o.index < 0 || p.finish != nil && o.logTime+p.finish[o.index] > math.Log(p.opts.Deadline) {
+	if o.index < 0 || o.logTime > p.latest[o.index] {
 		return
 	}
 	if r := o.logTime + p.offset[o.index]; r < p.best {

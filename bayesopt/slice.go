@@ -47,8 +47,8 @@ func (g *Guided) Slice(h History, name string) (Slice, error) {
 	s := Slice{Through: p.cands[centre]}
 	best := p.incumbent(post)
 	for i, c := range p.cands {
-		v, ok := valueOf(c, name)
-		if !ok {
+		v := valueOf(c, name)
+		if v == 0 && name != "ps" && name != "accum_steps" {
 			return Slice{}, fmt.Errorf("knob %q of %s is no number; want workers, nodes, ps, local_batch, accum_steps or a further knob with numbers for values", name, c)
 		}
 		if without(c, name).Key() != without(s.Through, name).Key() {
@@ -70,41 +70,26 @@ func (g *Guided) Slice(h History, name string) (Slice, error) {
 	return s, nil
 }
 
-// valueOf returns a knob as a number.
-func valueOf(c data.Config, name string) (float64, bool) {
-	switch name {
-	case "workers":
-		return float64(c.Workers), true
-	case "nodes":
-		return float64(c.NodeCount()), true
-	case "ps":
-		return float64(c.PS), true
-	case "local_batch":
-		return c.LocalBatch, c.LocalBatch > 0
-	case "accum_steps":
-		return float64(c.AccumSteps), true
+// valueOf returns a knob as a number, 0 if it is none.
+func valueOf(c data.Config, name string) float64 {
+	if v, ok := map[string]float64{"workers": float64(c.Workers), "nodes": float64(c.NodeCount()), "ps": float64(c.PS),
+		"local_batch": c.LocalBatch, "accum_steps": float64(c.AccumSteps)}[name]; ok {
+		return v
 	}
-	v := knob(c, strings.TrimPrefix(name, "x_"))
-	return v, positive(v)
+	if v := knob(c, strings.TrimPrefix(name, "x_")); v > 0 {
+		return v
+	}
+	return 0
 }
 
-// without returns the configuration with a knob taken out.
+// without returns the configuration with a knob, and what goes with it, set to
+// the same for all.
 func without(c data.Config, name string) data.Config {
-	switch name {
-	case "workers":
-		c.Workers, c.Nodes, c.Placement = 0, 0, nil
-	case "nodes":
-		c.Nodes, c.Placement = 0, nil
-	case "ps":
-		c.PS = 0
-	case "local_batch":
-		c.LocalBatch = 0
-	case "accum_steps":
-		c.AccumSteps = 0
-	default:
-		c.Extra = maps.Clone(c.Extra)
-		delete(c.Extra, strings.TrimPrefix(name, "x_"))
+	if name == "workers" || name == "nodes" {
+		c.Nodes, c.Placement = 1, nil
 	}
+	c.Extra = maps.Clone(c.Extra)
+	c.Set(name, "1")
 	return c
 }
 

@@ -23,9 +23,10 @@ func (p *Problem) initialTrials() int {
 }
 
 // starting reports whether the next trial belongs to the start: the planned
-// number is not reached, or too few of them gave a time to learn from.
+// number is not reached, or too few of them gave a time, or a bound of one, to
+// learn from.
 func (p *Problem) starting() bool {
-	return p.trials < p.initialTrials() || p.Successes() < 2
+	return p.trials < p.initialTrials() || len(p.observations) < 2
 }
 
 // startPick returns the next candidate of the start and why. The cheapest per
@@ -91,4 +92,13 @@ func (p *Problem) maximin(pool []int) int {
 		}
 	}
 	return pick
+}
+
+// nearest returns the distance to the nearest of some points, +Inf if there is none.
+func nearest(x []float64, of [][]float64) float64 {
+	least := math.Inf(1)
+	for _, y := range of {
+		least = min(least, distance(x, y))
+	}
+	return least
 }

@@ -14,8 +14,7 @@ import (
 
 const (
 	// minRecord is the number of predictions that have to have been put to the
-	// test before the model is believed, each of them as far from the trials
-	// before as any that is still believed unseen; see [Problem.untested].
+	// test before the model is believed.
 	minRecord = 4
 	// coveredSD is where Accuracy stops: every candidate's step time known to
 	// ± 8 % (90 % interval).
@@ -41,7 +40,7 @@ func (p *Problem) shouldStop(post *Posterior, c choice) string {
 		return fmt.Sprintf("stop after %d trials: the step time of every candidate is known to ±%.1f %% or better (90 %% interval)",
 			p.trials, 100*math.Expm1(1.645*c.widest))
 	case p.bestIndex < 0:
-		if p.finish == nil || c.meets >= p.opts.Constants.StopChance {
+		if p.opts.Deadline == 0 || c.meets >= p.opts.Constants.StopChance {
 			return ""
 		}
 		return fmt.Sprintf("stop after %d trials: none meets the deadline of %.4g s, and no candidate has a chance of %.2g %% to (largest: %.2g %%)",
@@ -73,7 +72,8 @@ func shareText(share float64) string {
 // than the best by the target, and how much better the best of them is expected
 // to be than the best so far, in nats. Responses are drawn from the posterior
 // of all of them together: candidates that resemble each other are better or
-// worse together.
+// worse together. Where measurements do not scatter, what the model calls noise
+// is what is peculiar to a candidate, and may make it the better one.
 func (p *Problem) better(post *Posterior, best float64, among []int, chances []float64) (chance, gain float64) {
 	order := make([]int, len(among))
 	for k := range order {
@@ -90,15 +90,17 @@ func (p *Problem) better(post *Posterior, best float64, among []int, chances []f
 	for _, member := range post.fair {
 		g := member.gp
 		joint := g.joint(points, rng)
-		level, draw := joint.Mean(nil), make([]float64, len(points))
+		level, draw, own := joint.Mean(nil), make([]float64, len(points)), 0.0
+		if !p.opts.Noisy {
+			own = math.Sqrt(g.NoiseVariance())
+		}
 		for range jointDraws {
 			joint.Rand(draw)
 			width := post.record.drawWidth(p.opts.Constants.RecordTrust, rng) * g.drawScale(rng)
 			least := math.Inf(1)
 			for k, i := range at {
-				logTime := level[k] + width*(draw[k]-level[k]) + p.priorMeans[member.form].at[i]
-				late := p.finish != nil && logTime+p.finish[i] > math.Log(p.opts.Deadline)
-				if rng.Float64() < p.fits[i] && !late {
+				logTime := level[k] + width*(draw[k]-level[k]+own*rng.NormFloat64()) + p.priorMeans[member.form].at[i]
+				if rng.Float64() < p.fits[i] && logTime <= p.longest(i) {
 					least = min(least, logTime+p.offset[i])
 				}
 			}

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"io"
 	"slices"
 
 	"knee/data"
@@ -11,19 +10,11 @@ import (
 // the table's columns, rows in any order, none at all, or some repeatedly. A
 // row that is no candidate of the table is an error that names its line.
 func (t *Table) LoadHistory(path string, g Goal) ([]data.Measurement, error) {
-	f, err := data.Open(path)
+	text, err := readAll(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
-	index := map[string]int{}
-	for i, c := range t.Candidates {
-		index[c.Key()] = i
-	}
+	index := t.rows()
 	parameters := slices.DeleteFunc(slices.Clone(t.Header), func(c string) bool { return slices.Contains(outcomeColumns(), c) })
 	var ms []data.Measurement
 	err = t.each(text, path, parameters, func(row *data.Row, c data.Config, o Outcome) error {

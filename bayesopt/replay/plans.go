@@ -3,7 +3,6 @@ package replay
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,12 +20,7 @@ const minPlans = 10
 // a row is that of a step, a trial is charged its time on all GPUs at US$ 1 per
 // GPU-hour, and of plans that were measured twice the first counts.
 func LoadTables(path string) ([]*Table, error) {
-	f, err := data.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(f)
+	text, err := readAll(path)
 	if err != nil {
 		return nil, err
 	}

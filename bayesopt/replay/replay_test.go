@@ -47,6 +47,11 @@ func TestReadTable(t *testing.T) {
 	if got := table.Optimum(Goal{Time: true}); got != 50 {
 		t.Errorf("fastest = %g, want 50: a failed row is no optimum", got)
 	}
+	// A job that ran and was not done by then was stopped at a limit; one that never ran was not.
+	stopped := read(t, "machines,time_s,status\n1,600,infeasible\n2,,infeasible\n3,50,ok\n")
+	if a, b := stopped.Outcomes[0].Status, stopped.Outcomes[1].Status; a != data.Timeout || b != data.Infeasible {
+		t.Errorf("infeasible after 600 s is read as %s, after no time as %s", a, b)
+	}
 	// The same text column is a knob where the numbers do not tell it.
 	free := read(t, "machines,disk,time_s,status\n1,fast,1,ok\n1,slow,2,ok\n")
 	if free.Candidates[0].Extra["disk"] != "fast" {

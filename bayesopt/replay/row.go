@@ -48,6 +48,9 @@ func (t *Table) readRow(r *data.Row) (data.Config, Outcome) {
 	if known := data.Statuses(); !slices.Contains(known, o.Status) {
 		r.Bad("status", fmt.Sprintf("one of %v", known))
 	}
+	if o.Status == data.Infeasible && o.Time > 0 { // it ran, and was not done by then
+		o.Status = data.Timeout
+	}
 	if o.Status == data.OK && !(o.Time > 0) {
 		r.Fail("time_s", "nothing", "seconds > 0, since status is ok")
 	}

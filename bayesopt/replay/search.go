@@ -28,7 +28,6 @@ type Trace struct {
 	Stop       int       // evaluations when the stopping rule fired, the budget if it never did
 	Found      float64   // true value of the row the search would have named then; +Inf for none
 	Infeasible int       // evaluations of rows that did not succeed
-	Remeasured int       // evaluations of rows seen before
 }
 
 // value is what a row is worth: less is better, +Inf if it did not succeed.
@@ -127,9 +126,7 @@ func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Tra
 		if i < 0 || i >= len(t.Candidates) || looks[i] > 0 && !next.Remeasure {
 			return tr, fmt.Errorf("evaluation %d: the method suggests candidate %d, which is none or was evaluated already", n+1, i)
 		}
-		if looks[i]++; looks[i] > 1 {
-			tr.Remeasured++
-		} else {
+		if looks[i]++; looks[i] == 1 {
 			open--
 		}
 		o := t.Outcomes[i]
@@ -160,10 +157,7 @@ func (t *Table) named(s bayesopt.Suggestion, h bayesopt.History, g Goal) float64
 	if s.Best >= 0 && s.Best < len(t.Outcomes) {
 		return g.value(t.Outcomes[s.Best])
 	}
-	index := map[string]int{}
-	for i, c := range t.Candidates {
-		index[c.Key()] = i
-	}
+	index := t.rows()
 	found, least := math.Inf(1), math.Inf(1)
 	for _, m := range h.Measured {
 		o := t.Outcomes[index[m.Key()]]
@@ -193,10 +187,7 @@ func (t *Table) measurement(i int, g Goal, seed int64, look int) data.Measuremen
 // that hit its time limit is known to take at least that long.
 func measured(c data.Config, o Outcome, g Goal) data.Measurement {
 	m := data.Measurement{Config: c, Status: o.Status, Wall: o.Time, PricePerHour: o.Hourly}
-	if o.Status == data.Timeout {
-		m.StepTime = o.Time
-	}
-	if o.Status != data.OK {
+	if o.Status != data.OK && o.Status != data.Timeout { // that of a timeout is a lower bound
 		return m
 	}
 	if o.step > 0 {

@@ -63,6 +63,25 @@ func LoadTable(path string) (*Table, error) {
 	return ReadTable(f, path)
 }
 
+// readAll returns what a file holds, decompressed.
+func readAll(path string) ([]byte, error) {
+	f, err := data.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// rows returns the row of every candidate by its key.
+func (t *Table) rows() map[string]int {
+	index := map[string]int{}
+	for i, c := range t.Candidates {
+		index[c.Key()] = i
+	}
+	return index
+}
+
 // ReadTable reads a table of parameters, time_s, cost_usd and status.
 //
 // The columns workers (also machines, or nodes where neither is there), ps,
@@ -72,6 +91,9 @@ func LoadTable(path string) (*Table, error) {
 // from how cost_usd follows from it. A text column whose
 // value follows from the other parameters, such as the name of a machine type
 // whose cores and memory are given, is a name and no knob either.
+//
+// A row that is infeasible after a time was stopped by then: it counts as a
+// timeout, whose time is a lower bound.
 //
 // Errors name file, line and column. Two rows with equal parameters are one.
 func ReadTable(r io.Reader, name string) (*Table, error) {

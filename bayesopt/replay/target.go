@@ -68,10 +68,7 @@ func (t *Table) Reach(method string, r Reach, seed int64) (float64, error) {
 			return 0, err
 		}
 	}
-	row := map[string]int{}
-	for i, c := range t.Candidates {
-		row[c.Key()] = i
-	}
+	row := t.rows()
 	for range r.Budget {
 		next, err := s.Next(h)
 		if err != nil {

@@ -54,19 +54,20 @@ func describe(from, c bayesopt.Constants) string {
 	return strings.Join(parts, ", ")
 }
 
-// score is how a setting did on some tables: means over their kinds.
+// score is how searches did, or the mean of some.
 type score struct{ loss, evals, stop, within, failed float64 }
 
-// loss of a search: the logarithm of the evaluations to within 5 %, a tenth of
-// that of the evaluations until it stops, 1 if it then names a worse row, and
-// the share of evaluations that failed.
-func (r *run) score() score {
-	at := slices.IndexFunc(r.Ratio, func(v float64) bool { return v <= 1.05 })
+// scoreOf returns that of a search. Its loss is the logarithm of the evaluations
+// to within 5 %, a tenth of that of the evaluations until it stops, 1 if it then
+// names a worse row, and the share of evaluations that failed.
+func scoreOf(t replay.Trace) score {
+	good := func(v float64) bool { return v <= 1.05*t.Optimum }
+	at := slices.IndexFunc(t.Best, good)
 	if at < 0 {
-		at = len(r.Ratio)
+		at = len(t.Best)
 	}
-	s := score{evals: float64(at + 1), stop: float64(r.Stop), failed: r.Failed}
-	if r.Found <= 1.05 {
+	s := score{evals: float64(at + 1), stop: float64(t.Stop), failed: float64(t.Infeasible) / float64(len(t.Best))}
+	if good(t.Found) {
 		s.within = 1
 	}
 	s.loss = math.Log(s.evals) + 0.1*math.Log(max(1, s.stop)) + 1 - s.within + s.failed
@@ -82,7 +83,7 @@ func (l *learner) score(c bayesopt.Constants, tables []*replay.Table) score {
 	var sum score
 	for _, t := range tables {
 		for seed := range l.seeds {
-			s := l.cache[(&run{Setting: c, Table: t.Name, Seed: seed}).key()].score()
+			s := l.scores[run{c, t, int64(seed)}]
 			share := 1 / (kinds[t.Kind] * float64(len(kinds)*l.seeds))
 			sum.loss += share * s.loss
 			sum.evals += share * s.evals
@@ -131,37 +132,34 @@ func (l *learner) gain(now, c bayesopt.Constants, tables []*replay.Table) (gain,
 	return gain, math.Sqrt(se)
 }
 
-// fold is a part of the tables.
+// fold is a part of the tables, and the rest of them.
 type fold struct {
-	name string
-	in   func(k int, t *replay.Table) bool
+	name     string
+	of, rest []*replay.Table
 }
 
 // foldsOf are the kinds of tables, and every other table.
 func foldsOf(tables []*replay.Table) []fold {
 	var folds []fold
-	seen := map[string]bool{}
 	for _, t := range tables {
-		if kind := t.Kind; !seen[kind] {
-			seen[kind] = true
-			folds = append(folds, fold{kind, func(_ int, t *replay.Table) bool { return t.Kind == kind }})
+		if !slices.ContainsFunc(folds, func(f fold) bool { return f.name == t.Kind }) {
+			folds = append(folds, newFold(t.Kind, tables, func(k int) bool { return tables[k].Kind == t.Kind }))
 		}
 	}
-	for half := range 2 {
-		folds = append(folds, fold{[]string{"even tables", "odd tables"}[half], func(k int, _ *replay.Table) bool { return k%2 == half }})
+	for half, name := range []string{"even tables", "odd tables"} {
+		folds = append(folds, newFold(name, tables, func(k int) bool { return k%2 == half }))
 	}
 	return folds
 }
 
-func (f fold) of(tables []*replay.Table) []*replay.Table   { return f.part(tables, true) }
-func (f fold) rest(tables []*replay.Table) []*replay.Table { return f.part(tables, false) }
-
-func (f fold) part(tables []*replay.Table, in bool) []*replay.Table {
-	var out []*replay.Table
+func newFold(name string, tables []*replay.Table, in func(k int) bool) fold {
+	f := fold{name: name}
 	for k, t := range tables {
-		if f.in(k, t) == in {
-			out = append(out, t)
+		if in(k) {
+			f.of = append(f.of, t)
+		} else {
+			f.rest = append(f.rest, t)
 		}
 	}
-	return out
+	return f
 }

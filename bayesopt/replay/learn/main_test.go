@@ -15,41 +15,43 @@ import (
 func TestChooseLeavesOut(t *testing.T) {
 	now := bayesopt.LearnedConstants()
 	tables := []*replay.Table{{Name: "a", Kind: "a"}, {Name: "b", Kind: "b"}}
-	l := &learner{seeds: 1, cache: map[string]*run{}}
+	l := &learner{seeds: 1, scores: map[run]score{}}
 	for _, k := range knobs() {
 		for _, c := range append(k.settings(now), now) {
 			for _, t := range tables {
-				r := &run{Setting: c, Table: t.Name, Ratio: []float64{2, 2, 2, 1}, Stop: 4, Found: 1}
+				s := score{loss: 2}
 				if c.LengthSD != now.LengthSD && t.Name == "a" {
-					r.Ratio = []float64{1, 1, 1, 1} // better there, and there alone
+					s.loss = 1 // better there, and there alone
 				}
-				l.cache[r.key()] = r
+				l.scores[run{c, t, 0}] = s
 			}
 		}
 	}
 	folds := foldsOf(tables)
-	if c := l.choose(now, folds[0].rest(tables)); c != now {
+	if c := l.choose(now, folds[0].rest); c != now {
 		t.Errorf("without table a: %s, want the present constants", describe(now, c))
 	}
-	if c := l.choose(now, folds[1].rest(tables)); c.LengthSD == now.LengthSD {
+	if c := l.choose(now, folds[1].rest); c.LengthSD == now.LengthSD {
 		t.Errorf("without table b: %s, want another length sd", describe(now, c))
 	}
 }
 
 // A search that ends sooner, better and without failures has a smaller loss.
 func TestLoss(t *testing.T) {
-	good := run{Ratio: []float64{2, 2, 1, 1, 1}, Stop: 3, Found: 1}
-	for name, worse := range map[string]run{
-		"found later":      {Ratio: []float64{2, 2, 2, 1, 1}, Stop: 3, Found: 1},
-		"stopped later":    {Ratio: good.Ratio, Stop: 4, Found: 1},
-		"stopped too soon": {Ratio: good.Ratio, Stop: 2, Found: 2},
-		"failures":         {Ratio: good.Ratio, Stop: 3, Found: 1, Failed: .2},
+	good := replay.Trace{Optimum: 1, Best: []float64{2, 2, 1, 1, 1}, Stop: 3, Found: 1}
+	for name, change := range map[string]func(*replay.Trace){
+		"found later":      func(w *replay.Trace) { w.Best = []float64{2, 2, 2, 1, 1} },
+		"stopped later":    func(w *replay.Trace) { w.Stop = 4 },
+		"stopped too soon": func(w *replay.Trace) { w.Stop, w.Found = 2, 2 },
+		"failures":         func(w *replay.Trace) { w.Infeasible = 1 },
 	} {
-		if worse.score().loss <= good.score().loss {
-			t.Errorf("%s: loss %g, want more than %g", name, worse.score().loss, good.score().loss)
+		worse := good
+		change(&worse)
+		if scoreOf(worse).loss <= scoreOf(good).loss {
+			t.Errorf("%s: loss %g, want more than %g", name, scoreOf(worse).loss, scoreOf(good).loss)
 		}
 	}
-	if s := good.score(); s.evals != 3 || s.stop != 3 || s.within != 1 {
+	if s := scoreOf(good); s.evals != 3 || s.stop != 3 || s.within != 1 {
 		t.Errorf("%+v, want 3 evaluations and a good end after 3", s)
 	}
 }
@@ -72,20 +74,14 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache := filepath.Join(t.TempDir(), "runs.jsonl")
-	var first, again strings.Builder
-	for _, out := range []*strings.Builder{&first, &again} {
-		if err := learn(out, tables, 1, cache); err != nil {
-			t.Fatal(err)
-		}
+	var out strings.Builder
+	if err := learn(&out, tables, 1); err != nil {
+		t.Fatal(err)
 	}
 	for _, want := range []string{"present", "usual fits 0.8 ", "left out", "best on all: "} {
-		if !strings.Contains(first.String(), want) {
-			t.Errorf("no %q in\n%s", want, first.String())
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
 		}
-	}
-	if first.String() != again.String() {
-		t.Errorf("from the cache:\n%s\nwant\n%s", again.String(), first.String())
 	}
 	if _, err := load([]string{"absent.csv"}, 0, 1); err == nil {
 		t.Error("a table that is not there is passed over")

@@ -1,0 +1,76 @@
+package bayesopt
+
+import (
+	"math"
+	"testing"
+
+	"knee/data"
+)
+
+// limited is measure with trials stopped where a step takes longer than a limit.
+func limited(c data.Config, limit float64) data.Measurement {
+	m := measure(c)
+	if m.StepTime > limit {
+		m.Status, m.StepTime = data.Timeout, limit
+	}
+	return m
+}
+
+// After some trials that met the time limit, what is slower than they are is
+// expected to meet it too, and what is as fast as those that did not is not;
+// that it takes long is no sign that it does not fit into memory.
+func TestTimeLimit(t *testing.T) {
+	cands := table("a100")
+	const limit = 0.25
+	h := History{Candidates: cands}
+	for i, c := range cands {
+		if i%3 == 0 {
+			h.Measured = append(h.Measured, limited(c, limit))
+		}
+	}
+	p := mustProblem(t, Options{Objective: StepTime}, h)
+	post, err := p.learn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range cands {
+		s := p.suggest(i, post, "")
+		if p.fits[i] < 0.85 {
+			t.Errorf("%s fits with probability %.2f, though nothing ran out of memory", c, p.fits[i])
+		}
+		if slow := stepTime(c) / limit; slow > 1.3 && s.PFeasible > 0.5 || slow < 0.7 && s.PFeasible < 0.5 {
+			t.Errorf("%s takes %.2f of the limit, and ends in time with probability %.2f", c, slow, s.PFeasible)
+		}
+	}
+}
+
+// The limit is never shorter than what succeeded, and while every trial met it
+// the search looks for one that does not.
+func TestTimeLimitOfTrials(t *testing.T) {
+	cands := table("a100")
+	slow, fast := cands[len(cands)-1], cands[0]
+	p := mustProblem(t, Options{}, History{Candidates: cands, Measured: []data.Measurement{limited(slow, 0.01), measure(fast)}})
+	if want := math.Log(stepTime(fast)); p.limit != want {
+		t.Errorf("limit of ln step time %g, want %g", p.limit, want)
+	}
+	cands = table("a100", "t4")
+	s, err := NewGuided(Options{Objective: Throughput, Price: price, Seed: 1, KeepGoing: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, _ := run(t, s, cands, 10, func(c data.Config, _ int) data.Measurement {
+		if c.GPUType == "t4" { // the cheapest third
+			return limited(c, 0.01)
+		}
+		return measure(c)
+	})
+	stopped := 0
+	for _, m := range h.Measured {
+		if m.Status == data.Timeout {
+			stopped++
+		}
+	}
+	if stopped > 4 {
+		t.Errorf("%d of %d trials met the time limit, though only those on t4 do", stopped, len(h.Measured))
+	}
+}

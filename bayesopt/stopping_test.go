@@ -1,0 +1,57 @@
+package bayesopt
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"knee/data"
+)
+
+// Of draws that share the weight evenly with one that has half of it, the sample
+// holds about as many as are their due.
+func TestFairSample(t *testing.T) {
+	draws := []weighted{{form: 1, logged: math.Log(100)}}
+	for range 100 {
+		draws = append(draws, weighted{})
+	}
+	heavy, sample := 0, fairSample(draws, 64)
+	for _, w := range sample {
+		heavy += w.form
+	}
+	if len(sample) != 64 || heavy < 31 || heavy > 33 {
+		t.Errorf("%d of %d are the draw of half the weight, want 32 of 64", heavy, len(sample))
+	}
+	if n := effective(draws); math.Abs(n-200*200/10100.) > 1e-9 {
+		t.Errorf("draws worth %g, want %g", n, 200*200/10100.)
+	}
+}
+
+// Where measurements do not scatter, a candidate may be better than what is like
+// it for no reason that a feature shows; where they do, that is noise.
+func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
+	cands := table("a100")
+	h := History{Candidates: cands}
+	var x [][]float64
+	var y []float64
+	for i, c := range cands[:len(cands)-1] {
+		y = append(y, 0.1*float64(i%3-1)) // flat but for what is peculiar to each
+		h.Measured = append(h.Measured, data.Measurement{Config: c, Status: data.OK, StepTime: math.Exp(y[i])})
+	}
+	flat := Hyper{LogLength: []float64{5, 5, 5, 5, 5, 5}, LogNugget: 3, LogSigma2: math.Log(5e-4)}
+	chance := map[bool]float64{}
+	for _, noisy := range []bool{true, false} {
+		p := mustProblem(t, Options{Objective: StepTime, Noisy: noisy}, h)
+		flat.LogLength = flat.LogLength[:len(p.points[0])]
+		x = p.points[:len(y)]
+		g, err := condition(x, y, nil, 0, flat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := []int{len(cands) - 1}
+		chance[noisy], _ = p.better(&Posterior{fair: slices.Repeat([]weighted{{gp: g}}, 64)}, -0.05, last, []float64{1})
+	}
+	if chance[true] > 0.05 || chance[false] < 0.1 || chance[false] > 0.4 {
+		t.Errorf("something better has a chance of %.2f with noise, of %.2f without; want next to none, and that of 0.1 nats in standard deviations of 0.1", chance[true], chance[false])
+	}
+}
