@@ -53,7 +53,7 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 func courseSubtitle(c *convergence.Curve, t *convergence.Answer) string {
 	from := fmt.Sprintf("many curves that agree with the record (%s)", c.Family)
 	switch {
-	case c.Single != nil:
+	case c.Family == convergence.Optimus:
 		from = "the form " + c.Family
 	case len(c.Templates) > 0:
 		from = fmt.Sprintf("finished runs laid over the record (%s)", c.Family)
@@ -63,7 +63,7 @@ func courseSubtitle(c *convergence.Curve, t *convergence.Answer) string {
 		return "curve: " + from
 	case t.Method == "recorded":
 		return "curve: " + from + "; the target was reached in the record"
-	case c.Single != nil:
+	case c.Family == convergence.Optimus:
 		return "curve: " + from
 	}
 	return fmt.Sprintf("curve: %s, if the target is reached (probability %.0f %%)", from, 100*t.Chance)

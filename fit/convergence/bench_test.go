@@ -185,10 +185,10 @@ func BenchmarkConvergence(b *testing.B) {
 const horizonAlone = "horizon-planned"
 
 func (c *Curve) horizonAlone(target float64) data.Estimate {
-	density, end := c.horizon(c.toLoss(target))
-	a := newArrival(c, First, end)
+	h := c.horizon(c.toLoss(target))
+	a := newArrival(c, First, h.end)
 	for j, x := range a.x {
-		a.mass[j] = density(x) * a.looks[j]
+		a.mass[j] = h.density(x) * a.looks[j]
 	}
 	floats.Scale(1/floats.Sum(a.mass), a.mass)
 	return a.estimate()

@@ -130,7 +130,7 @@ func TestOddRecordsHaveACourse(t *testing.T) {
 			for _, target := range []float64{last / 2, last - 1} {
 				checkAnswer(t, name, c, target)
 			}
-			if e, err := c.StepsToConvergence(DeltaRule{Delta: .01}); err == nil && !ordered(e) {
+			if e, err := c.StepsToConvergence(.01); err == nil && !ordered(e) {
 				t.Errorf("%s: converged after %+v", name, e)
 			}
 		}

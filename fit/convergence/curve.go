@@ -1,6 +1,7 @@
 package convergence
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -76,8 +77,9 @@ type Curve struct {
 	Planned    float64    `json:"planned,omitempty"`    // steps of the whole run, 0 if unknown
 	Milestones []float64  `json:"milestones,omitempty"` // steps after which the learning rate is cut, ascending
 	Templates  []Template `json:"templates,omitempty"`  // finished runs of the job
-	Single     *SingleFit `json:"single,omitempty"`     // set if a published curve was asked for
-	known      *prior     // nil for the one learned
+	// Single is what older versions wrote of [Optimus], which is fitted anew.
+	Single json.RawMessage `json:"single,omitempty"`
+	known  *prior          // nil for the one learned
 }
 
 // RisingMetric says how a metric that rises was turned into a loss: the loss
@@ -138,7 +140,7 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	slices.Sort(c.Milestones)
 	switch {
 	case single:
-		c.Family, c.Single = Optimus, fitOptimus(xs, ls)
+		c.Family = Optimus
 	case len(c.Templates) > 0:
 		c.Family = TemplateHits
 	}
@@ -235,9 +237,7 @@ func (c *Curve) Check() error {
 	if !(c.EpochSteps >= 0) || !(c.Planned >= 0) || c.Planned > 1e9*c.LastX {
 		return fmt.Errorf("epoch_steps %g and planned %g, want steps of at least 0", c.EpochSteps, c.Planned)
 	}
-	if c.Single != nil && (c.Family != Optimus || len(c.Single.Parameters) != 3) {
-		return fmt.Errorf("single: %d parameters are not those of a curve %q", len(c.Single.Parameters), c.Family)
-	}
+	c.Single = nil
 	if c.Reach == "" { // older versions smoothed records longer than this
 		c.Reach = First
 		if c.Points > mostRecorded {

@@ -36,7 +36,7 @@ func TestConvergenceGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	form, _ := optimusOf(own.Single.Parameters)
+	form := own.optimus()
 	got := []float64{form.Beta0 / own.Scale, form.Beta1 / own.Scale, form.Beta2 * own.Scale}
 	for i, w := range []float64{want.Beta0, want.Beta1, want.Beta2} {
 		if math.Abs(got[i]-w) > 1e-5 {

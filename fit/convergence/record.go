@@ -116,10 +116,3 @@ func medianLoss(points []Point) float64 {
 	}
 	return quantile.Median(ls)
 }
-
-// diverges says whether a record rises: curves that fall by ever so little
-// would fit it as badly as any, and each gets to the target some day.
-func diverges(points []Point) bool {
-	third := max(len(points)/3, 1)
-	return medianLoss(points[len(points)-third:]) > medianLoss(points[:third])
-}

@@ -14,13 +14,13 @@ type NeverReachedError struct {
 	Target float64 // as asked for
 	Floor  float64 // what the curves that do not reach it level off at, in the same terms
 	Chance float64 // posterior probability that the target is reached after all
-	Away   bool    // the last third of the record is further from the target than the first
+	Away   bool    // the record goes away from the target
 }
 
 // Error implements error.
 func (e *NeverReachedError) Error() string {
 	if e.Away {
-		return fmt.Sprintf("the training curve never reaches %.4g: the last third of the record lies further from it than the first", e.Target)
+		return fmt.Sprintf("the training curve never reaches %.4g: the record goes further from it", e.Target)
 	}
 	return fmt.Sprintf("the training curve never reaches %.4g: it levels off at about %.4g (probability of reaching it %.0f %%)",
 		e.Target, e.Floor, 100*e.Chance)
@@ -67,16 +67,16 @@ func (c *Curve) Target(target float64, reach Reach) (Answer, error) {
 			return Answer{Steps: between(lows[max(i-1, 0)], s, t), Chance: 1, Reach: reach, Method: "recorded"}, nil
 		}
 	}
-	a, floor, hopeless := Answer{Method: c.Family, Reach: reach}, c.lowest(reach), false
-	if c.Single != nil {
-		a.Steps, a.Chance = c.singleStepsTo(t)
-		floor, hopeless = c.Single.Parameters[2], a.Chance == 0
+	a, floor := Answer{Method: c.Family, Reach: reach}, c.lowest(reach)
+	hopeless, away := false, false
+	if c.Family == Optimus {
+		a.Steps, a.Chance = c.optimusStepsTo(t)
+		floor, hopeless = c.optimus().Beta2, a.Chance == 0
 	} else {
 		p, at := c.arrive(t, reach)
 		a.Steps, a.Chance, floor = at.estimate(), at.chance, p.level(t, floor)
-		hopeless = at.curves < unlikely && c.Planned <= c.LastX
+		hopeless, away = at.curves < unlikely && c.Planned <= c.LastX && len(c.Templates) == 0, p.rising() > 1-unlikely
 	}
-	away := c.Single == nil && len(c.Templates) == 0 && diverges(c.Recorded)
 	if hopeless || away {
 		return Answer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(floor), Chance: a.Chance, Away: away}
 	}
@@ -93,16 +93,27 @@ const unlikely = 1. / 20
 // level returns what the curves of a posterior level off at, the median of
 // those that do so above a target; otherwise, if there are none, the level given.
 func (p *posterior) level(target, otherwise float64) float64 {
-	var ends, weights []float64
-	for _, c := range p.cells {
-		if end := p.end(c); end > target {
-			ends, weights = append(ends, end), append(weights, c.weight)
+	var ends []float64
+	for _, d := range p.draws {
+		if end := p.end(d); end > target && finite(end) {
+			ends = append(ends, end)
 		}
 	}
-	if level := quantile.Weighted(ends, weights, .5); finite(level) {
+	if level := quantile.Median(ends); finite(level) {
 		return level
 	}
 	return otherwise
+}
+
+// rising returns the part of the curves that rise.
+func (p *posterior) rising() float64 {
+	n := 0
+	for _, d := range p.draws {
+		if d.amplitude <= 0 {
+			n++
+		}
+	}
+	return float64(n) / drawCount
 }
 
 // between interpolates where a curve passed t from one low to the next.
@@ -123,7 +134,7 @@ func (c *Curve) notes(a Answer, floor float64) []string {
 	if c.Points < minSinglePoints {
 		notes = append(notes, fmt.Sprintf("the curve has only %d points", c.Points))
 	}
-	if len(c.Templates) > 0 || c.Single != nil {
+	if len(c.Templates) > 0 || c.Family == Optimus {
 		return notes
 	}
 	switch left := c.Planned - c.LastX; {
@@ -133,18 +144,8 @@ func (c *Curve) notes(a Answer, floor float64) []string {
 		notes = append(notes, fmt.Sprintf("only %.0f %% of the planned run is recorded and no finished run of the job is known: "+
 			"the answer is hardly better than the horizon rule, which does not look at the curve", 100*c.LastX/c.Planned))
 	}
-	return append(notes, c.cutNotes()...)
-}
-
-// cutNotes says what is unknown about cuts of the learning rate.
-func (c *Curve) cutNotes() []string {
-	known := c.lastSegment()
-	if ahead := len(c.Milestones) > 0 && c.Milestones[len(c.Milestones)-1] > c.LastX; ahead && len(known.later) == 0 {
-		return []string{"no learning-rate cut is recorded yet, so what those to come will do is unknown and left out"}
+	if n := len(c.Milestones); n > 0 && c.Milestones[n-1] > c.LastX && len(c.lastSegment().later) == 0 {
+		notes = append(notes, "no learning-rate cut is recorded yet, so what those to come will do is unknown and left out")
 	}
-	if cuts := c.Cuts(); len(c.Milestones) == 0 && len(cuts) > 0 {
-		return []string{fmt.Sprintf("the curve drops after step %.6g, as at a cut of the learning rate; "+
-			"later cuts are foreseen only if their milestones are given", cuts[len(cuts)-1])}
-	}
-	return nil
+	return notes
 }
