@@ -45,52 +45,60 @@ func optimusShapes(points int, seen float64) []shape {
 	return out
 }
 
-// optimus fits the curve to the record by least squares: β0 over β1 on a grid
-// and then by halving steps, the others solved for.
+// optimus fits the curve to the record: its limit on a grid between zero and the
+// lowest loss, dense below the latter, then by halving steps, the others solved
+// for.
 func (c *Curve) optimus() OptimusCurve {
-	const low, high, nodes = -16., 16., 64 // of ln(β1/β0), relative to the record
+	const nodes = 60
+	low := c.Recorded[0].Loss
+	for _, p := range c.Recorded {
+		low = math.Min(low, p.Loss)
+	}
 	var best OptimusCurve
 	at, least := 0., math.Inf(1)
 	try := func(u float64) {
-		if f, rss := c.optimusAt(c.LastX * math.Exp(u)); rss < least {
+		u = min(max(u, 0), 1)
+		f, rss := c.optimusAt(math.Max(low-math.Max(low, 1e-6)*math.Pow(10, -4*(1-u)), 0))
+		if rss < least {
 			best, at, least = f, u, rss
 		}
 	}
 	for i := range nodes {
-		try(low + (high-low)*float64(i)/(nodes-1))
+		try(float64(i) / (nodes - 1))
 	}
-	for step := (high - low) / nodes; step > 1e-9; step /= 2 {
-		for _, u := range []float64{at - step, at + step} {
+	for step := .5 / nodes; step > 1e-9; step /= 2 {
+		for _, u := range []float64{at + step, at - step} {
 			try(u)
 		}
 	}
 	return best
 }
 
-// optimusAt returns the best curve of a given β1/β0, in steps, and its sum of
-// squared errors.
-func (c *Curve) optimusAt(scale float64) (OptimusCurve, float64) {
-	g := shape{true, scale, 1}
-	var gg, gs, gy, s, y float64 // of the normal equations
+// optimusAt fits a curve of a given limit, for which 1/(l−limit) is linear in x.
+// The weights (l−limit)² undo, to first order, what the inverse does to the
+// errors. It returns the curve and the squared error in l.
+func (c *Curve) optimusAt(limit float64) (OptimusCurve, float64) {
+	var aa, ax, xx, ab, xb float64 // of the normal equations
 	for _, p := range c.Recorded {
-		v := g.at(p.X)
-		gg, gs, gy, s, y = gg+v*v, gs+v, gy+v*p.Loss, s+1, y+p.Loss
+		gap := math.Max(p.Loss-limit, 1e-9)
+		one, x := gap*gap, gap*gap*p.X/c.LastX
+		aa, ax, xx, ab, xb = aa+one*one, ax+one*x, xx+x*x, ab+one*gap, xb+x*gap
 	}
-	a, limit := 0., y/s
-	if det := gg*s - gs*gs; det > 0 {
-		a, limit = (gy*s-gs*y)/det, (gg*y-gs*gy)/det
+	beta := [2]float64{ab / aa, 0}
+	if det := aa*xx - ax*ax; det > 0 {
+		beta = [2]float64{(xx*ab - ax*xb) / det, (aa*xb - ax*ab) / det}
 	}
 	switch { // of two coefficients, at most one is negative where the other alone fits best
-	case limit < 0:
-		a, limit = gy/gg, 0
-	case a < 0:
-		a, limit = 0, y/s
+	case beta[1] < 0:
+		beta = [2]float64{ab / aa, 0}
+	case beta[0] < 0:
+		beta = [2]float64{0, xb / xx}
 	}
-	a = math.Max(a, 1e-12)
-	f := OptimusCurve{1 / (a * scale), 1 / a, limit}
+	f := OptimusCurve{beta[1] / c.LastX, beta[0], limit}
 	var rss float64
 	for _, p := range c.Recorded {
-		rss += (f.At(p.X) - p.Loss) * (f.At(p.X) - p.Loss)
+		r := f.At(p.X) - p.Loss
+		rss += r * r
 	}
 	return f, rss
 }
