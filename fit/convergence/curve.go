@@ -95,8 +95,9 @@ type Point struct {
 }
 
 const (
-	minPoints       = 2 // say in which direction a curve goes
-	minSinglePoints = 4 // three parameters and one to contradict them
+	minPoints       = 2   // say in which direction a curve goes
+	longestPlan     = 1e9 // a plan relative to what is recorded
+	minSinglePoints = 4   // three parameters and one to contradict them
 )
 
 // Fit fits training curves, x being steps at the initial batch, in samples
@@ -133,7 +134,10 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 		return nil, err
 	}
 	c.EpochSteps = pick.epochSteps(points, c.LastX)
-	c.Planned = s.PlannedEpochs * c.EpochSteps
+	if c.Planned = s.PlannedEpochs * c.EpochSteps; c.Planned > longestPlan*c.LastX {
+		return nil, &data.InputError{Source: data.Source{Column: "planned epochs"}, Found: fmt.Sprint(s.PlannedEpochs),
+			Want: fmt.Sprintf("at most %g times what is recorded", longestPlan)}
+	}
 	for _, m := range s.Milestones {
 		c.Milestones = append(c.Milestones, m*c.EpochSteps)
 	}
@@ -234,7 +238,7 @@ func (c *Curve) Check() error {
 			return fmt.Errorf("template %d has %d points, want at least %d that go beyond step 0", i+1, len(t.Recorded), minTemplate)
 		}
 	}
-	if !(c.EpochSteps >= 0) || !(c.Planned >= 0) || c.Planned > 1e9*c.LastX {
+	if !(c.EpochSteps >= 0) || !(c.Planned >= 0) || c.Planned > longestPlan*c.LastX {
 		return fmt.Errorf("epoch_steps %g and planned %g, want steps of at least 0", c.EpochSteps, c.Planned)
 	}
 	c.Single = nil

@@ -31,32 +31,32 @@ func Preprocess(losses []float64) []float64 {
 // Hampel replaces single points that lie far off both their neighbours by
 // the median around them (Hampel's identifier; Pearson, IEEE Transactions on
 // Control Systems Technology 2002): further than six robust standard
-// deviations of a window of three points either side. Noise and
-// learning-rate drops stay as they are, and so does what moves less than
-// neighbours do elsewhere. The first and last points have
-// neighbours on one side only, where a drop looks like an outlier, and stay.
-// The input is not changed.
+// deviations of a window of three points either side, fewer near the ends, and
+// than six times what neighbours typically differ by. Noise and learning-rate
+// drops stay as they are. The first and last points have neighbours on one side
+// only, where a drop looks like an outlier, and stay. The input is not changed.
 func Hampel(losses []float64) []float64 {
 	const (
-		side  = 3
-		far   = 6
-		least = 2*side + 1
+		most = 3
+		far  = 6
 	)
 	out := slices.Clone(losses)
-	if len(losses) < least {
+	if len(losses) < 2 {
 		return out
 	}
-	floor := typicalMove(losses)
-	var window [least]float64 // one for all: records have up to millions of points
-	for i := side; i < len(losses)-side; i++ {
-		copy(window[:], losses[i-side:])
-		slices.Sort(window[:])
+	typical := typicalMove(losses)
+	var buffer [2*most + 1]float64 // one for all: records have up to millions of points
+	for i := 1; i < len(losses)-1; i++ {
+		side := min(most, i, len(losses)-1-i)
+		window := buffer[:2*side+1]
+		copy(window, losses[i-side:])
+		slices.Sort(window)
 		mid := window[side]
 		for j := range window {
 			window[j] = math.Abs(window[j] - mid)
 		}
-		slices.Sort(window[:])
-		if d := math.Abs(losses[i] - mid); d > far*madToSD*window[side] && d > floor {
+		slices.Sort(window)
+		if d := math.Abs(losses[i] - mid); d > far*math.Max(madToSD*window[side], typical) {
 			out[i] = mid
 		}
 	}
