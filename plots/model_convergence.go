@@ -57,7 +57,7 @@ func courseSubtitle(c *convergence.Curve, t *convergence.Answer) string {
 	case c.Family == convergence.Optimus:
 		from = "the form " + c.Family
 	case len(c.Templates) > 0:
-		from = fmt.Sprintf("finished runs laid over the record (%s)", c.Family)
+		from = fmt.Sprintf("many curves that agree with the record and with finished runs (%s)", c.Family)
 	}
 	switch {
 	case t == nil:

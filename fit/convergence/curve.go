@@ -1,6 +1,7 @@
 package convergence
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,9 +96,9 @@ type Point struct {
 }
 
 const (
-	minPoints       = 2   // say in which direction a curve goes
-	longestPlan     = 1e9 // a plan relative to what is recorded
-	minSinglePoints = 4   // three parameters and one to contradict them
+	minPoints        = 2   // say in which direction a curve goes
+	longestPlan      = 1e9 // a plan relative to what is recorded
+	minOptimusPoints = 4   // three parameters and one to contradict them
 )
 
 // Fit fits training curves, x being steps at the initial batch, in samples
@@ -118,13 +119,20 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	single := s.Family == Optimus
 	pick := pickCurve(points, s.Templates, initialBatch)
+	usable := pick.usable(points)
 	c := &Curve{Family: CurveHorizon, Rising: pick.rising, Scale: 1, Reach: s.Reach}
-	if c.Reach == "" {
-		c.Reach = pick.reach(points)
+	fewest := minPoints
+	switch {
+	case s.Family == Optimus:
+		c.Family, fewest = Optimus, minOptimusPoints
+	case len(s.Templates) > 0:
+		c.Family = TemplateHits
 	}
-	xs, ls, err := c.gather(pick.runs(points), single)
+	if c.Reach == "" {
+		c.Reach = pick.reach(usable)
+	}
+	xs, ls, err := c.gather(usable, fewest)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +141,7 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	if c.Templates, err = c.newTemplates(s.Templates, pick); err != nil {
 		return nil, err
 	}
-	c.EpochSteps = pick.epochSteps(points, c.LastX)
+	c.EpochSteps = epochSteps(usable)
 	if c.Planned = s.PlannedEpochs * c.EpochSteps; c.Planned > longestPlan*c.LastX {
 		return nil, &data.InputError{Source: data.Source{Column: "planned epochs"}, Found: fmt.Sprint(s.PlannedEpochs),
 			Want: fmt.Sprintf("at most %g times what is recorded", longestPlan)}
@@ -142,12 +150,6 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 		c.Milestones = append(c.Milestones, m*c.EpochSteps)
 	}
 	slices.Sort(c.Milestones)
-	switch {
-	case single:
-		c.Family = Optimus
-	case len(c.Templates) > 0:
-		c.Family = TemplateHits
-	}
 	return c, nil
 }
 
@@ -173,28 +175,28 @@ func (s Settings) check() error {
 	return nil
 }
 
-// gather cleans the runs, sets what scales them, and returns all points in
-// order of x.
-func (c *Curve) gather(runs []curveRun, single bool) (xs, ls []float64, err error) {
-	clean, want := Hampel, minPoints
-	if single {
-		clean, want = Preprocess, minSinglePoints
-	}
-	for _, r := range runs {
-		for i, y := range r.y {
-			r.y[i] = c.toLoss(y)
-		}
-		xs, ls = append(xs, r.x...), append(ls, clean(r.y)...)
-	}
-	if len(xs) < want {
+// gather turns points into losses, cleans each run, and sets what scales them.
+func (c *Curve) gather(points []usablePoint, fewest int) (xs, ls []float64, err error) {
+	if len(points) < fewest {
 		return nil, nil, &data.InputError{Source: data.Source{Column: "loss"},
-			Found: fmt.Sprintf("%d usable curve points", len(xs)),
-			Want:  fmt.Sprintf("at least %d with a step or progress and a loss or metric", want)}
+			Found: fmt.Sprintf("%d usable curve points", len(points)),
+			Want:  fmt.Sprintf("at least %d with a step or progress and a loss or metric", fewest)}
 	}
-	c.Points, c.LastX = len(xs), slices.Max(xs)
-	if !(c.LastX > 0) {
+	c.Points, c.LastX = len(points), points[len(points)-1].x
+	if !(c.LastX/float64(c.Points) > 0) {
 		return nil, nil, &data.InputError{Source: data.Source{Column: "step"}, Found: "no step above 0",
 			Want: "a curve that covers some steps"}
+	}
+	var clean []usablePoint
+	for _, run := range byRun(points) {
+		var ys []float64
+		for _, p := range run {
+			ys = append(ys, c.toLoss(p.y))
+		}
+		for i, l := range Hampel(ys) {
+			clean = append(clean, usablePoint{x: run[i].x, y: l})
+			ls = append(ls, l)
+		}
 	}
 	low, high := slices.Min(ls), slices.Max(ls)
 	if low < 0 { // the published forms are of losses above 0
@@ -203,9 +205,9 @@ func (c *Curve) gather(runs []curveRun, single bool) (xs, ls []float64, err erro
 	if c.Scale = high - c.Offset; c.Scale <= 0 {
 		c.Scale = 1 // all are 0
 	}
-	xs, ls = inOrder(xs, ls)
-	for i := range ls {
-		ls[i] = (ls[i] - c.Offset) / c.Scale
+	slices.SortStableFunc(clean, func(a, b usablePoint) int { return cmp.Compare(a.x, b.x) })
+	for i, p := range clean {
+		xs, ls[i] = append(xs, p.x), (p.y-c.Offset)/c.Scale
 	}
 	return xs, ls, nil
 }

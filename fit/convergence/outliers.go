@@ -7,27 +7,6 @@ import (
 	"knee/internal/quantile"
 )
 
-// Preprocess removes outliers from a training curve the way Optimus does
-// (EuroSys'18, section 3.1): a point outside [min of the next 5, max of the
-// previous 5] is replaced by the mean of its neighbours. The first point and
-// the last have no such window and stay. The input is not changed.
-//
-// It is kept for Optimus's own family. Noise that is as large as the progress
-// of a few points, which is normal late in a run, makes it replace every
-// other point, lows among them; see [Hampel] for what this project uses.
-func Preprocess(losses []float64) []float64 {
-	const window = 5
-	out := slices.Clone(losses)
-	for i := 1; i < len(out)-1; i++ {
-		hi := slices.Max(out[max(0, i-window):i])
-		lo := slices.Min(losses[i+1 : min(len(losses), i+1+window)])
-		if out[i] > hi || out[i] < lo {
-			out[i] = (out[i-1] + losses[i+1]) / 2
-		}
-	}
-	return out
-}
-
 // Hampel replaces single points that lie far off both their neighbours by
 // the median around them (Hampel's identifier; Pearson, IEEE Transactions on
 // Control Systems Technology 2002): further than six robust standard

@@ -131,7 +131,7 @@ func (c *Curve) notes(a Answer, floor float64) []string {
 	if a.Chance < .5 {
 		notes = append(notes, fmt.Sprintf("more likely than not the target is never reached, as the curve levels off at about %.4g: the steps are for the case that it is", floor))
 	}
-	if c.Points < minSinglePoints {
+	if c.Points < minOptimusPoints {
 		notes = append(notes, fmt.Sprintf("the curve has only %d points", c.Points))
 	}
 	if len(c.Templates) > 0 || c.Family == Optimus {

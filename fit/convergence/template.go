@@ -51,18 +51,14 @@ func (c *Curve) newTemplates(runs [][]data.CurvePoint, pick curvePicker) ([]Temp
 	var out []Template
 	for i, run := range runs {
 		var xs, ls []float64
-		for _, p := range run {
-			x, y := pick.x(p), pick.y(p)
-			if finite(x) && finite(y) && x >= 0 {
-				xs, ls = append(xs, x), append(ls, c.toLoss(y))
-			}
+		for _, p := range pick.usable(run) {
+			xs, ls = append(xs, p.x), append(ls, c.toLoss(p.y))
 		}
-		if len(xs) < minTemplate || !(slices.Max(xs) > 0) {
+		if len(xs) < minTemplate || !(xs[len(xs)-1] > 0) {
 			return nil, &data.InputError{Source: data.Source{Column: fmt.Sprintf("template %d", i+1)},
 				Found: fmt.Sprintf("%d usable curve points", len(xs)),
 				Want:  fmt.Sprintf("a finished run of at least %d points, with the same x and the same loss or metric as the run itself", minTemplate)}
 		}
-		xs, ls = inOrder(xs, ls)
 		out = append(out, Template{stretches(xs, Hampel(ls))})
 	}
 	return out, nil
