@@ -108,13 +108,14 @@ const (
 // turned into a falling one. x is Progress where recorded, otherwise Step
 // scaled by GlobalBatch/initial where both are known, otherwise Step,
 // otherwise Epoch. Points without both, or with NaN or an infinity, are left
-// out. Runs are sorted and cleaned of outliers apart ([Hampel]; [Preprocess]
-// for Optimus's own family) and fitted together.
+// out. Runs are sorted and cleaned of outliers apart ([Hampel]) and fitted
+// together.
 //
 // It fails, with a *[data.InputError], if fewer than two points hold both
 // numbers (four for Optimus's curve), if none lies beyond step 0, for an
-// unknown family, for a template of fewer than four points, and for planned
-// epochs or milestones that are not above 0 (0 planned epochs are unknown).
+// unknown family, for a template of fewer than four points, for planned epochs
+// or milestones that are not above 0 (0 planned epochs are unknown), and for a
+// plan a billion times longer than the record.
 func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, error) {
 	if err := s.check(); err != nil {
 		return nil, err

@@ -42,14 +42,12 @@ type Answer struct {
 //
 // If the record already got there the answer is where it did, between the
 // recorded lows around the target. Otherwise it is the median and the 90 %
-// interval over many curves that agree with the record or, where finished runs
-// are known, over their courses laid over it. If a single published curve was
+// interval over many curves that agree with the record. If Optimus's curve was
 // asked for, its best fit gives the answer and its alternatives the interval.
 //
 // It fails with a *[NeverReachedError] if the record goes away from the target,
-// or if less than one in twenty of the curves reaches it, so that not even the
-// lower end of the interval is a number, and no planned part of the run is left
-// that could bring a change.
+// or if less than one in twenty of the curves reaches it and neither a planned
+// part of the run nor a finished one is known that could bring a change.
 func (c *Curve) Target(target float64, reach Reach) (Answer, error) {
 	if reach == "" {
 		reach = c.Reach
@@ -68,14 +66,15 @@ func (c *Curve) Target(target float64, reach Reach) (Answer, error) {
 		}
 	}
 	a, floor := Answer{Method: c.Family, Reach: reach}, c.lowest(reach)
-	hopeless, away := false, false
+	var hopeless, away bool
 	if c.Family == Optimus {
 		a.Steps, a.Chance = c.optimusStepsTo(t)
 		floor, hopeless = c.optimus().Beta2, a.Chance == 0
 	} else {
 		p, at := c.arrive(t, reach)
 		a.Steps, a.Chance, floor = at.estimate(), at.chance, p.level(t, floor)
-		hopeless, away = at.curves < unlikely && c.Planned <= c.LastX && len(c.Templates) == 0, p.rising() > 1-unlikely
+		hopeless = at.curves < unlikely && c.Planned <= c.LastX && len(c.Templates) == 0
+		away = p.rising() > 1-unlikely
 	}
 	if hopeless || away {
 		return Answer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(floor), Chance: a.Chance, Away: away}
@@ -137,12 +136,8 @@ func (c *Curve) notes(a Answer, floor float64) []string {
 	if len(c.Templates) > 0 || c.Family == Optimus {
 		return notes
 	}
-	switch left := c.Planned - c.LastX; {
-	case c.Planned > 0 && left <= 0:
+	if c.Planned > 0 && c.Planned <= c.LastX {
 		notes = append(notes, "the planned end of the run has passed, so it says nothing about when the target is met")
-	case left > 8*c.LastX: // there the benchmarks find the curve to add little to the horizon
-		notes = append(notes, fmt.Sprintf("only %.0f %% of the planned run is recorded and no finished run of the job is known: "+
-			"the answer is hardly better than the horizon rule, which does not look at the curve", 100*c.LastX/c.Planned))
 	}
 	if n := len(c.Milestones); n > 0 && c.Milestones[n-1] > c.LastX && len(c.lastSegment().later) == 0 {
 		notes = append(notes, "no learning-rate cut is recorded yet, so what those to come will do is unknown and left out")
