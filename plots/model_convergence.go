@@ -42,7 +42,8 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 	}
 	course := c.Course(target, "")
 	for i := range curvePoints {
-		x := course.From + (end-course.From)*float64(i+1)/curvePoints
+		u := float64(i+1) / curvePoints // denser where the curve falls fast
+		x := course.From + (end-course.From)*u*u
 		spec.Curve = append(spec.Curve, BandOf(x, course.Band(x), x > c.LastX))
 	}
 	return spec, warnings, nil
@@ -53,17 +54,17 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 func courseSubtitle(c *convergence.Curve, t *convergence.Answer) string {
 	from := fmt.Sprintf("many curves that agree with the record (%s)", c.Family)
 	switch {
-	case c.Single != nil:
+	case c.Family == convergence.Optimus:
 		from = "the form " + c.Family
 	case len(c.Templates) > 0:
-		from = fmt.Sprintf("finished runs laid over the record (%s)", c.Family)
+		from = fmt.Sprintf("many curves that agree with the record and with finished runs (%s)", c.Family)
 	}
 	switch {
 	case t == nil:
 		return "curve: " + from
 	case t.Method == "recorded":
 		return "curve: " + from + "; the target was reached in the record"
-	case c.Single != nil:
+	case c.Family == convergence.Optimus:
 		return "curve: " + from
 	}
 	return fmt.Sprintf("curve: %s, if the target is reached (probability %.0f %%)", from, 100*t.Chance)

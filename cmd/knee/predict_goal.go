@@ -20,7 +20,7 @@ func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Go
 	case f.delta != 0 && c == nil:
 		return g, usageError{fmt.Errorf("--delta: the model has no training curve; give knee fit --curve")}
 	case f.delta != 0:
-		e, err := c.StepsToConvergence(convergence.DeltaRule{Delta: f.delta})
+		e, err := c.StepsToConvergence(f.delta)
 		if err != nil {
 			return g, err
 		}

@@ -140,6 +140,7 @@ type method struct {
 	name     string
 	settings func(r recordedRun) Settings
 	known    map[string]*prior
+	blind    bool // only the horizon answers, which does not look at the curve
 }
 
 // BenchmarkConvergence asks of recorded training runs, from their first 10,
@@ -151,16 +152,17 @@ func BenchmarkConvergence(b *testing.B) {
 	runs := recordedRuns(b)
 	without := leftOut(b)
 	planned := func(r recordedRun) Settings { return Settings{PlannedEpochs: float64(len(r.points))} }
+	finished := func(r recordedRun) Settings {
+		s := planned(r)
+		s.Templates = templatesOf(runs, r)
+		return s
+	}
 	methods := []method{
-		{"optimus", func(recordedRun) Settings { return Settings{Family: "optimus"} }, without},
-		{horizonAlone, planned, without},
-		{"alone", func(recordedRun) Settings { return Settings{} }, without},
-		{"alone-planned", planned, without},
-		{"templates", func(r recordedRun) Settings {
-			s := planned(r)
-			s.Templates = templatesOf(runs, r)
-			return s
-		}, without},
+		{"optimus", func(recordedRun) Settings { return Settings{Family: "optimus"} }, without, false},
+		{"horizon-planned", planned, without, true},
+		{"alone-planned", planned, without, false},
+		{"horizon-finished", finished, without, true},
+		{"finished", finished, without, false},
 	}
 	for _, ofTheWay := range []bool{false, true} {
 		for _, m := range methods {
@@ -182,13 +184,11 @@ func BenchmarkConvergence(b *testing.B) {
 }
 
 // horizonAlone is the rival that does not look at the curve.
-const horizonAlone = "horizon-planned"
-
 func (c *Curve) horizonAlone(target float64) data.Estimate {
-	density, end := c.horizon(c.toLoss(target))
-	a := newArrival(c, First, end)
+	h := c.horizon(c.toLoss(target))
+	a := newArrival(c, First, h.end)
 	for j, x := range a.x {
-		a.mass[j] = density(x) * a.looks[j]
+		a.mass[j] = h.density(x) * a.looks[j]
 	}
 	floats.Scale(1/floats.Sum(a.mass), a.mass)
 	return a.estimate()
@@ -214,7 +214,7 @@ func ask(tb testing.TB, runs []recordedRun, m method, percent int, ofTheWay bool
 			var e data.Estimate
 			err := fitErr
 			if err == nil {
-				if e, err = stepsTo(c, target); m.name == horizonAlone {
+				if e, err = stepsTo(c, target); m.blind {
 					e, err = c.horizonAlone(target), nil
 				}
 			}

@@ -2,6 +2,7 @@ package convergence
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -130,10 +131,52 @@ func TestOddRecordsHaveACourse(t *testing.T) {
 			for _, target := range []float64{last / 2, last - 1} {
 				checkAnswer(t, name, c, target)
 			}
-			if e, err := c.StepsToConvergence(DeltaRule{Delta: .01}); err == nil && !ordered(e) {
+			if e, err := c.StepsToConvergence(.01); err == nil && !ordered(e) {
 				t.Errorf("%s: converged after %+v", name, e)
 			}
 		}
+	}
+}
+
+// However short or strange a record is, an answer looks at each curve drawn at
+// most once per cell of a grid of bounded size: the work does not depend on what
+// is recorded.
+func TestWorkIsBounded(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := newTestRand(seed)
+		ps := noisyCurve(2+rng.IntN(8), .3, .01, seed)
+		for range 1 + rng.IntN(3) {
+			i, j := rng.IntN(len(ps)), rng.IntN(len(ps))
+			switch huge := math.Pow(10, 12*rng.Float64()); rng.IntN(5) {
+			case 0:
+				ps[i].Loss = huge
+			case 1:
+				ps[i].Loss = ps[j].Loss
+			case 2:
+				ps[i].Progress = ps[j].Progress
+			case 3:
+				ps[i].Progress *= huge
+			case 4:
+				ps[i].Loss = -huge
+			}
+		}
+		for _, planned := range []float64{0, 100, 1e6} {
+			c, err := Fit(ps, 0, Settings{PlannedEpochs: planned})
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			low := c.fromLoss(c.lowest(First))
+			for _, reach := range []Reach{First, Smooth} {
+				p, a := c.arrive(c.lowest(reach)-.1, reach)
+				if len(p.draws) > drawCount || len(a.x) > 2*mostCells {
+					t.Errorf("seed %d, planned %g: %d curves at %d moments", seed, planned, len(p.draws), len(a.x))
+				}
+			}
+			checkAnswer(t, fmt.Sprintf("seed %d", seed), c, low-math.Abs(low)/10)
+		}
+	}
+	if _, err := Fit(noisyCurve(6, .3, .01, 1), 0, Settings{PlannedEpochs: 1e300}); err == nil {
+		t.Error("a plan of 1e300 epochs was accepted")
 	}
 }
 

@@ -1,6 +1,8 @@
 package convergence
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -76,8 +78,9 @@ type Curve struct {
 	Planned    float64    `json:"planned,omitempty"`    // steps of the whole run, 0 if unknown
 	Milestones []float64  `json:"milestones,omitempty"` // steps after which the learning rate is cut, ascending
 	Templates  []Template `json:"templates,omitempty"`  // finished runs of the job
-	Single     *SingleFit `json:"single,omitempty"`     // set if a published curve was asked for
-	known      *prior     // nil for the one learned
+	// Single is what older versions wrote of [Optimus], which is fitted anew.
+	Single json.RawMessage `json:"single,omitempty"`
+	known  *prior          // nil for the one learned
 }
 
 // RisingMetric says how a metric that rises was turned into a loss: the loss
@@ -93,8 +96,9 @@ type Point struct {
 }
 
 const (
-	minPoints       = 2 // say in which direction a curve goes
-	minSinglePoints = 4 // three parameters and one to contradict them
+	minPoints        = 2   // say in which direction a curve goes
+	longestPlan      = 1e9 // a plan relative to what is recorded
+	minOptimusPoints = 4   // three parameters and one to contradict them
 )
 
 // Fit fits training curves, x being steps at the initial batch, in samples
@@ -104,24 +108,32 @@ const (
 // turned into a falling one. x is Progress where recorded, otherwise Step
 // scaled by GlobalBatch/initial where both are known, otherwise Step,
 // otherwise Epoch. Points without both, or with NaN or an infinity, are left
-// out. Runs are sorted and cleaned of outliers apart ([Hampel]; [Preprocess]
-// for Optimus's own family) and fitted together.
+// out. Runs are sorted and cleaned of outliers apart ([Hampel]) and fitted
+// together.
 //
 // It fails, with a *[data.InputError], if fewer than two points hold both
 // numbers (four for Optimus's curve), if none lies beyond step 0, for an
-// unknown family, for a template of fewer than four points, and for planned
-// epochs or milestones that are not above 0 (0 planned epochs are unknown).
+// unknown family, for a template of fewer than four points, for planned epochs
+// or milestones that are not above 0 (0 planned epochs are unknown), and for a
+// plan a billion times longer than the record.
 func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	single := s.Family == Optimus
 	pick := pickCurve(points, s.Templates, initialBatch)
+	usable := pick.usable(points)
 	c := &Curve{Family: CurveHorizon, Rising: pick.rising, Scale: 1, Reach: s.Reach}
-	if c.Reach == "" {
-		c.Reach = pick.reach(points)
+	fewest := minPoints
+	switch {
+	case s.Family == Optimus:
+		c.Family, fewest = Optimus, minOptimusPoints
+	case len(s.Templates) > 0:
+		c.Family = TemplateHits
 	}
-	xs, ls, err := c.gather(pick.runs(points), single)
+	if c.Reach == "" {
+		c.Reach = pick.reach(usable)
+	}
+	xs, ls, err := c.gather(usable, fewest)
 	if err != nil {
 		return nil, err
 	}
@@ -130,18 +142,15 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	if c.Templates, err = c.newTemplates(s.Templates, pick); err != nil {
 		return nil, err
 	}
-	c.EpochSteps = pick.epochSteps(points, c.LastX)
-	c.Planned = s.PlannedEpochs * c.EpochSteps
+	c.EpochSteps = epochSteps(usable)
+	if c.Planned = s.PlannedEpochs * c.EpochSteps; c.Planned > longestPlan*c.LastX {
+		return nil, &data.InputError{Source: data.Source{Column: "planned epochs"}, Found: fmt.Sprint(s.PlannedEpochs),
+			Want: fmt.Sprintf("at most %g times what is recorded", longestPlan)}
+	}
 	for _, m := range s.Milestones {
 		c.Milestones = append(c.Milestones, m*c.EpochSteps)
 	}
 	slices.Sort(c.Milestones)
-	switch {
-	case single:
-		c.Family, c.Single = Optimus, fitOptimus(xs, ls)
-	case len(c.Templates) > 0:
-		c.Family = TemplateHits
-	}
 	return c, nil
 }
 
@@ -167,28 +176,28 @@ func (s Settings) check() error {
 	return nil
 }
 
-// gather cleans the runs, sets what scales them, and returns all points in
-// order of x.
-func (c *Curve) gather(runs []curveRun, single bool) (xs, ls []float64, err error) {
-	clean, want := Hampel, minPoints
-	if single {
-		clean, want = Preprocess, minSinglePoints
-	}
-	for _, r := range runs {
-		for i, y := range r.y {
-			r.y[i] = c.toLoss(y)
-		}
-		xs, ls = append(xs, r.x...), append(ls, clean(r.y)...)
-	}
-	if len(xs) < want {
+// gather turns points into losses, cleans each run, and sets what scales them.
+func (c *Curve) gather(points []usablePoint, fewest int) (xs, ls []float64, err error) {
+	if len(points) < fewest {
 		return nil, nil, &data.InputError{Source: data.Source{Column: "loss"},
-			Found: fmt.Sprintf("%d usable curve points", len(xs)),
-			Want:  fmt.Sprintf("at least %d with a step or progress and a loss or metric", want)}
+			Found: fmt.Sprintf("%d usable curve points", len(points)),
+			Want:  fmt.Sprintf("at least %d with a step or progress and a loss or metric", fewest)}
 	}
-	c.Points, c.LastX = len(xs), slices.Max(xs)
-	if !(c.LastX > 0) {
+	c.Points, c.LastX = len(points), points[len(points)-1].x
+	if !(c.LastX/float64(c.Points) > 0) {
 		return nil, nil, &data.InputError{Source: data.Source{Column: "step"}, Found: "no step above 0",
 			Want: "a curve that covers some steps"}
+	}
+	var clean []usablePoint
+	for _, run := range byRun(points) {
+		var ys []float64
+		for _, p := range run {
+			ys = append(ys, c.toLoss(p.y))
+		}
+		for i, l := range Hampel(ys) {
+			clean = append(clean, usablePoint{x: run[i].x, y: l})
+			ls = append(ls, l)
+		}
 	}
 	low, high := slices.Min(ls), slices.Max(ls)
 	if low < 0 { // the published forms are of losses above 0
@@ -197,9 +206,9 @@ func (c *Curve) gather(runs []curveRun, single bool) (xs, ls []float64, err erro
 	if c.Scale = high - c.Offset; c.Scale <= 0 {
 		c.Scale = 1 // all are 0
 	}
-	xs, ls = inOrder(xs, ls)
-	for i := range ls {
-		ls[i] = (ls[i] - c.Offset) / c.Scale
+	slices.SortStableFunc(clean, func(a, b usablePoint) int { return cmp.Compare(a.x, b.x) })
+	for i, p := range clean {
+		xs, ls[i] = append(xs, p.x), (p.y-c.Offset)/c.Scale
 	}
 	return xs, ls, nil
 }
@@ -232,12 +241,10 @@ func (c *Curve) Check() error {
 			return fmt.Errorf("template %d has %d points, want at least %d that go beyond step 0", i+1, len(t.Recorded), minTemplate)
 		}
 	}
-	if !(c.EpochSteps >= 0) || !(c.Planned >= 0) || c.Planned > 1e9*c.LastX {
+	if !(c.EpochSteps >= 0) || !(c.Planned >= 0) || c.Planned > longestPlan*c.LastX {
 		return fmt.Errorf("epoch_steps %g and planned %g, want steps of at least 0", c.EpochSteps, c.Planned)
 	}
-	if c.Single != nil && (c.Family != Optimus || len(c.Single.Parameters) != 3) {
-		return fmt.Errorf("single: %d parameters are not those of a curve %q", len(c.Single.Parameters), c.Family)
-	}
+	c.Single = nil
 	if c.Reach == "" { // older versions smoothed records longer than this
 		c.Reach = First
 		if c.Points > mostRecorded {

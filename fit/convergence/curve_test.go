@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -36,7 +35,7 @@ func TestConvergenceGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	form, _ := optimusOf(own.Single.Parameters)
+	form := own.optimus()
 	got := []float64{form.Beta0 / own.Scale, form.Beta1 / own.Scale, form.Beta2 * own.Scale}
 	for i, w := range []float64{want.Beta0, want.Beta1, want.Beta2} {
 		if math.Abs(got[i]-w) > 1e-5 {
@@ -110,17 +109,6 @@ func TestRisingMetric(t *testing.T) {
 	want := (1/(1-.9-.05) - 1.2) / .3 // the form solved for 0.9, on paper
 	if e, err := stepsTo(c, .9); err != nil || e.Lo > want || e.Hi < want {
 		t.Errorf("steps to 0.9: %+v, %v; want %.1f", e, err, want)
-	}
-}
-
-func TestPreprocessReplacesOutliers(t *testing.T) {
-	in := []float64{10, 9, 8, 70, 6, 5, .1, 3, 2, 1}
-	want := []float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
-	if got := Preprocess(in); !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if in[3] != 70 {
-		t.Error("the input was changed")
 	}
 }
 

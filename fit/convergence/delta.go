@@ -10,76 +10,76 @@ import (
 	"knee/internal/quantile"
 )
 
-// DeltaRule says when a run counts as converged (Optimus, EuroSys'18, section
-// 3.1): the loss, divided by the largest so far, fell by less than Delta per
-// epoch for Epochs epochs in a row.
-type DeltaRule struct {
-	Delta  float64 // of the largest loss, above 0, for example .01
-	Epochs int     // 0 means 3
-	Seed   int64   // of the simulated futures
+// deltaRule says when a run counts as converged (Optimus, EuroSys'18, section
+// 3.1): the loss, divided by the largest so far, fell by less than delta per
+// epoch for some epochs in a row.
+type deltaRule struct {
+	delta  float64
+	before float64 // loss of the last epoch
+	slow   int     // epochs in a row that fell by less
 }
 
 const (
-	deltaFutures = 400
+	// deltaEpochs is how many slow epochs in a row are enough.
+	deltaEpochs = 3
 	// deltaAhead is how far futures are followed, in multiples of the epochs
-	// recorded or planned, whichever is more.
+	// recorded or planned, whichever is more, and deltaMost in epochs.
 	deltaAhead = 20
-	// deltaMost keeps records with very short epochs affordable.
-	deltaMost = 20000
+	deltaMost  = 4096
 )
 
-// StepsToConvergence returns the steps, from step 0, at which the rule is
-// first met. Noise meets it by luck, so it cannot be read off a smooth curve:
-// futures are drawn from the curves that agree with the record, noise is
-// added as it is around them, and the exact rule is applied to each. The
-// answer is the median with the 90 % interval over them, or the epoch itself
-// if the record already meets the rule.
-//
-// It fails for a rule that makes no sense, and with a *[NeverReachedError]
-// whose target is Delta if most futures never meet the rule.
-func (c *Curve) StepsToConvergence(rule DeltaRule) (data.Estimate, error) {
-	if !(rule.Delta > 0) || rule.Epochs < 0 {
-		return data.Estimate{}, &data.InputError{Source: data.Source{Column: "delta"},
-			Found: fmt.Sprintf("%g for %d epochs", rule.Delta, rule.Epochs), Want: "a decrease above 0, for some epochs"}
+// met adds an epoch and says whether the rule is met.
+func (r *deltaRule) met(loss float64) bool {
+	if r.slow++; r.before-loss >= r.delta {
+		r.slow = 0
 	}
-	if rule.Epochs == 0 {
-		rule.Epochs = 3
+	r.before = loss
+	return r.slow >= deltaEpochs
+}
+
+// StepsToConvergence returns the steps, from step 0, after which the loss first
+// fell by less than delta, a part of the largest loss, per epoch for three epochs
+// in a row. Noise meets that by luck, so it cannot be read off a smooth curve:
+// the rule is applied to a future of each curve that agrees with the record, with
+// the noise around it. The answer is the median with the 90 % interval over them,
+// or the epoch itself if the record already meets the rule.
+//
+// It fails for a delta that is not above 0, and with a *[NeverReachedError]
+// whose target is delta if most futures never meet the rule.
+func (c *Curve) StepsToConvergence(delta float64) (data.Estimate, error) {
+	if !(delta > 0) {
+		return data.Estimate{}, &data.InputError{Source: data.Source{Column: "delta"}, Found: fmt.Sprint(delta), Want: "a decrease above 0"}
 	}
 	recorded, epoch := c.epochLosses()
-	run := 0
-	for i := 1; i < len(recorded); i++ {
-		x := epoch * float64(i+1)
-		if run = rule.next(run, recorded[i-1], recorded[i]); run == rule.Epochs {
+	rule := deltaRule{delta: delta, before: math.Inf(1)}
+	for i, l := range recorded {
+		if x := epoch * float64(i+1); rule.met(l) {
 			return data.Estimate{Mean: x, Lo: x, Hi: x}, nil
 		}
 	}
-	p := c.posterior(c.lowest(Smooth))
-	steps := c.simulateDelta(p, rule, run, recorded[len(recorded)-1], epoch)
-	met := 0
-	for _, x := range steps {
-		if finite(x) {
-			met++
+	p := c.posterior()
+	far := deltaAhead * math.Max(c.LastX, c.Planned)
+	rng := rand.New(rand.NewPCG(0, 0))
+	var steps []float64 // of the futures that meet the rule
+	for _, d := range p.draws {
+		r := rule
+		for j := 1.; j <= math.Min(deltaMost, far/epoch+deltaEpochs); j++ {
+			if x := c.LastX + j*epoch; r.met(p.at(d, x) + d.fresh*rng.NormFloat64()) {
+				steps = append(steps, x)
+				break
+			}
 		}
 	}
-	if 2*met < len(steps) || met == 0 {
-		return data.Estimate{}, &NeverReachedError{Target: rule.Delta, Floor: c.fromLoss(p.level(math.Inf(-1), c.lowest(Smooth))),
-			Chance: float64(met) / deltaFutures}
+	unmet := len(p.draws) - len(steps)
+	if unmet >= len(steps) {
+		return data.Estimate{}, &NeverReachedError{Target: delta, Floor: c.fromLoss(p.level(math.Inf(-1), c.lowest(Smooth))),
+			Chance: float64(len(steps)) / drawCount}
+	}
+	for range unmet { // what is not met within the simulation is met after it
+		steps = append(steps, far)
 	}
 	slices.Sort(steps)
-	lo, hi := quantile.Sorted(steps, .05), quantile.Sorted(steps, .95)
-	e := data.Estimate{Mean: quantile.Median(steps), Lo: lo, Hi: hi}
-	if !finite(e.Hi) { // what is not met within the simulation is met after it
-		e.Hi = math.Max(c.LastX, c.Planned) * deltaAhead
-	}
-	return e, nil
-}
-
-// next returns the epochs in a row that met the rule after one more.
-func (r DeltaRule) next(run int, before, after float64) int {
-	if before-after < r.Delta {
-		return run + 1
-	}
-	return 0
+	return data.Estimate{Mean: quantile.Median(steps), Lo: quantile.Sorted(steps, .05), Hi: quantile.Sorted(steps, .95)}, nil
 }
 
 // epochLosses returns the mean loss of each epoch of the record and the
@@ -97,40 +97,4 @@ func (c *Curve) epochLosses() ([]float64, float64) {
 		}
 	}
 	return losses, epoch
-}
-
-// simulateDelta draws futures and returns when each meets the rule, +Inf if
-// it does not within the simulation.
-func (c *Curve) simulateDelta(p *posterior, rule DeltaRule, run int, last, epoch float64) []float64 {
-	var sum []float64
-	total := 0.0
-	for _, cell := range p.cells {
-		total += cell.weight
-		sum = append(sum, total)
-	}
-	if total == 0 {
-		return nil
-	}
-	ahead := min(deltaMost, int(deltaAhead*math.Max(c.LastX, c.Planned)/epoch)+rule.Epochs)
-	var steps []float64
-	for k := range deltaFutures { // stratified over the cells, so that few of them do
-		rng := rand.New(rand.NewPCG(uint64(rule.Seed), uint64(k)))
-		u := total * (float64(k) + rng.Float64()) / deltaFutures
-		i := 0
-		for i < len(sum)-1 && sum[i] < u {
-			i++
-		}
-		cell, before, in, at := p.cells[i], last, run, math.Inf(1)
-		for j := 1; j <= ahead; j++ {
-			x := c.LastX + float64(j)*epoch
-			l := p.at(cell, x) + cell.fresh*rng.NormFloat64()
-			if in = rule.next(in, before, l); in >= rule.Epochs {
-				at = x
-				break
-			}
-			before = l
-		}
-		steps = append(steps, at)
-	}
-	return steps
 }

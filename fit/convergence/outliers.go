@@ -7,56 +7,35 @@ import (
 	"knee/internal/quantile"
 )
 
-// Preprocess removes outliers from a training curve the way Optimus does
-// (EuroSys'18, section 3.1): a point outside [min of the next 5, max of the
-// previous 5] is replaced by the mean of its neighbours. The first point and
-// the last have no such window and stay. The input is not changed.
-//
-// It is kept for Optimus's own family. Noise that is as large as the progress
-// of a few points, which is normal late in a run, makes it replace every
-// other point, lows among them; see [Hampel] for what this project uses.
-func Preprocess(losses []float64) []float64 {
-	const window = 5
-	out := slices.Clone(losses)
-	for i := 1; i < len(out)-1; i++ {
-		hi := slices.Max(out[max(0, i-window):i])
-		lo := slices.Min(losses[i+1 : min(len(losses), i+1+window)])
-		if out[i] > hi || out[i] < lo {
-			out[i] = (out[i-1] + losses[i+1]) / 2
-		}
-	}
-	return out
-}
-
 // Hampel replaces single points that lie far off both their neighbours by
 // the median around them (Hampel's identifier; Pearson, IEEE Transactions on
 // Control Systems Technology 2002): further than six robust standard
-// deviations of a window of three points either side. Noise and
-// learning-rate drops stay as they are, and so does what moves less than
-// neighbours do elsewhere. The first and last points have
-// neighbours on one side only, where a drop looks like an outlier, and stay.
-// The input is not changed.
+// deviations of a window of three points either side, fewer near the ends, and
+// than six times what neighbours typically differ by. Noise and learning-rate
+// drops stay as they are. The first and last points have neighbours on one side
+// only, where a drop looks like an outlier, and stay. The input is not changed.
 func Hampel(losses []float64) []float64 {
 	const (
-		side  = 3
-		far   = 6
-		least = 2*side + 1
+		most = 3
+		far  = 6
 	)
 	out := slices.Clone(losses)
-	if len(losses) < least {
+	if len(losses) < 2 {
 		return out
 	}
-	floor := typicalMove(losses)
-	var window [least]float64 // one for all: records have up to millions of points
-	for i := side; i < len(losses)-side; i++ {
-		copy(window[:], losses[i-side:])
-		slices.Sort(window[:])
+	typical := typicalMove(losses)
+	var buffer [2*most + 1]float64 // one for all: records have up to millions of points
+	for i := 1; i < len(losses)-1; i++ {
+		side := min(most, i, len(losses)-1-i)
+		window := buffer[:2*side+1]
+		copy(window, losses[i-side:])
+		slices.Sort(window)
 		mid := window[side]
 		for j := range window {
 			window[j] = math.Abs(window[j] - mid)
 		}
-		slices.Sort(window[:])
-		if d := math.Abs(losses[i] - mid); d > far*madToSD*window[side] && d > floor {
+		slices.Sort(window)
+		if d := math.Abs(losses[i] - mid); d > far*math.Max(madToSD*window[side], typical) {
 			out[i] = mid
 		}
 	}

@@ -1,15 +1,13 @@
 package convergence
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
 
 	"knee/data"
 )
-
-// curveRun is one run's curve: steps at the initial batch against a loss.
-type curveRun struct{ x, y []float64 }
 
 // curvePicker picks steps and loss out of curve points.
 type curvePicker struct {
@@ -39,46 +37,53 @@ func pickCurve(points []data.CurvePoint, templates [][]data.CurvePoint, initialB
 	if len(templates) > 0 {
 		judge = templates
 	}
-	p.rising = risingMetric(p.runs(slices.Concat(judge...)), p.runs(slices.Concat(all...)))
+	p.rising = risingMetric(byRun(p.usable(slices.Concat(judge...))), p.usable(slices.Concat(all...)))
 	return p
 }
 
-// runs splits curve points by run, in order of appearance, each sorted by x.
-// Points without both numbers are left out.
-func (c curvePicker) runs(points []data.CurvePoint) []curveRun {
-	at := map[string]int{}
-	var runs []curveRun
+// usablePoint is a point with both numbers.
+type usablePoint struct {
+	run         string
+	x, y, epoch float64 // epoch NaN if not recorded
+}
+
+// usable returns the points with both numbers, in order of x, ties as they come.
+func (c curvePicker) usable(points []data.CurvePoint) []usablePoint {
+	var out []usablePoint
 	for _, p := range points {
-		x, y := c.x(p), c.y(p)
-		if !finite(x) || !finite(y) || x < 0 {
-			continue
+		if x, y := c.x(p), c.y(p); finite(x) && finite(y) && x >= 0 {
+			out = append(out, usablePoint{p.Run, x, y, p.Epoch})
 		}
-		i, ok := at[p.Run]
-		if !ok {
-			i = len(runs)
-			at[p.Run] = i
-			runs = append(runs, curveRun{})
-		}
-		runs[i].x, runs[i].y = append(runs[i].x, x), append(runs[i].y, y)
 	}
-	for i, r := range runs {
-		runs[i].x, runs[i].y = inOrder(r.x, r.y)
+	slices.SortStableFunc(out, func(a, b usablePoint) int { return cmp.Compare(a.x, b.x) })
+	return out
+}
+
+// byRun splits points by run, in order of appearance.
+func byRun(points []usablePoint) [][]usablePoint {
+	at := map[string]int{}
+	var runs [][]usablePoint
+	for _, p := range points {
+		if _, ok := at[p.run]; !ok {
+			at[p.run] = len(runs)
+			runs = append(runs, nil)
+		}
+		runs[at[p.run]] = append(runs[at[p.run]], p)
 	}
 	return runs
 }
 
 // reach returns the meaning of reaching a target that fits the record.
-func (c curvePicker) reach(points []data.CurvePoint) Reach {
+func (c curvePicker) reach(points []usablePoint) Reach {
 	type epoch struct {
 		run   string
 		epoch float64
 	}
-	var recorded int
-	epochs := map[epoch]bool{}
+	recorded, epochs := 0, map[epoch]bool{}
 	for _, p := range points {
-		if finite(c.x(p)) && finite(c.y(p)) && finite(p.Epoch) {
+		if finite(p.epoch) {
 			recorded++
-			epochs[epoch{p.Run, math.Ceil(p.Epoch)}] = true
+			epochs[epoch{p.run, math.Ceil(p.epoch)}] = true
 		}
 	}
 	if several := recorded >= 2*len(epochs); recorded > 0 && several || recorded == 0 && !c.metric {
@@ -91,35 +96,23 @@ func (c curvePicker) reach(points []data.CurvePoint) Reach {
 // epoch of the longest run begins to be recorded to where the last does, so
 // that it does not matter whether epochs are counted from 0 or from 1. Where
 // no epochs are recorded a point counts as one.
-func (c curvePicker) epochSteps(points []data.CurvePoint, last float64) float64 {
-	first := map[string]map[float64]float64{} // by run and epoch, where it begins
-	counts, longest := map[string]int{}, ""
-	for _, p := range points {
-		x := c.x(p)
-		if !finite(x) || !finite(c.y(p)) || x < 0 {
-			continue
-		}
-		if counts[p.Run]++; counts[p.Run] > counts[longest] {
-			longest = p.Run
-		}
-		if first[p.Run] == nil {
-			first[p.Run] = map[float64]float64{}
-		}
-		if at, ok := first[p.Run][p.Epoch]; finite(p.Epoch) && (!ok || x < at) {
-			first[p.Run][p.Epoch] = x
+func epochSteps(points []usablePoint) float64 {
+	last := points[len(points)-1].x
+	longest := slices.MaxFunc(byRun(points), func(a, b []usablePoint) int { return cmp.Compare(len(a), len(b)) })
+	begins := map[float64]float64{} // by epoch
+	for _, p := range slices.Backward(longest) {
+		if finite(p.epoch) {
+			begins[p.epoch] = p.x
 		}
 	}
-	epochs := slices.Sorted(maps.Keys(first[longest]))
+	epochs := slices.Sorted(maps.Keys(begins))
 	switch n := len(epochs); {
 	case n > 1:
-		steps := first[longest][epochs[n-1]] - first[longest][epochs[0]]
-		return math.Max(steps, 0) / (epochs[n-1] - epochs[0])
-	case n == 1 && epochs[0] > 0:
-		return last / epochs[0]
+		return math.Max(begins[epochs[n-1]]-begins[epochs[0]], 0) / (epochs[n-1] - epochs[0])
 	case n == 1:
-		return last
+		return last / math.Max(epochs[0], 1)
 	}
-	return last / float64(counts[longest])
+	return last / float64(len(longest))
 }
 
 // curveX returns which number of a point counts steps at the initial batch,
@@ -146,25 +139,21 @@ func curveX(has func(func(data.CurvePoint) float64) bool, initialBatch float64) 
 // the runs to judge by. The ceiling is 1 for a fraction, 100 for a
 // percentage, otherwise as far above the best of any run as the first value
 // is below it: the published forms are of losses above 0.
-func risingMetric(judge, all []curveRun) *RisingMetric {
+func risingMetric(judge [][]usablePoint, all []usablePoint) *RisingMetric {
 	var early, late float64
 	for _, r := range judge {
-		third := max(len(r.y)/3, 1)
-		for i, y := range r.y {
-			if i < third {
-				early += y / float64(third)
-			}
-			if i >= len(r.y)-third {
-				late += y / float64(third)
-			}
+		third := max(len(r)/3, 1)
+		for i := range third {
+			early += r[i].y / float64(third)
+			late += r[len(r)-1-i].y / float64(third)
 		}
 	}
-	if len(judge) == 0 || late <= early {
+	if late <= early {
 		return nil
 	}
 	top := math.Inf(-1)
-	for _, r := range all {
-		top = math.Max(top, slices.Max(r.y))
+	for _, p := range all {
+		top = math.Max(top, p.y)
 	}
 	switch {
 	case top <= 1:
@@ -172,7 +161,7 @@ func risingMetric(judge, all []curveRun) *RisingMetric {
 	case top <= 100:
 		return &RisingMetric{Ceiling: 100}
 	}
-	return &RisingMetric{Ceiling: 2*top - all[0].y[0]}
+	return &RisingMetric{Ceiling: 2*top - all[0].y}
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,252 +1,178 @@
 package convergence
 
 import (
-	"cmp"
-
 	"math"
-	"slices"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// posterior is what a record says about the curve that it is the beginning of.
+// posterior is what a record says about the curve that it is the beginning of:
+// curves drawn from all that agree with it, each as likely as another.
 //
-// A curve is f(x) = c + a·g(x) for each shape g of a grid and each limit c of
-// another. What is recorded lies around it with errors that follow an
-// autoregression of order one, e_i = ρ·e_(i−1) + fresh noise, ρ from a grid:
-// white noise has ρ = 0, and a shape that is not quite the curve's leaves
-// errors of one sign for long, ρ near 1, which makes many points say as little
-// as a few. Cells are weighed by their likelihood with the noise's variance
-// integrated out under an inverse gamma prior (Zellner, An Introduction to
-// Bayesian Inference in Econometrics, 1971, section 4.1).
+// A curve is f(x) = c + a·g(x) for a shape g of a grid. What is recorded lies
+// around it with errors that follow an autoregression of order one,
+// e_i = ρ·e_(i−1) + fresh noise, ρ from a grid: white noise has ρ = 0, and a
+// shape that is not quite the curve's leaves errors of one sign for long, ρ near
+// 1, which makes many points say as little as a few. Where the curve is at
+// either end of the record is integrated out under a flat prior, the noise's
+// variance under an inverse gamma prior (Zellner, An Introduction to Bayesian
+// Inference in Econometrics, 1971, sections 3.2 and 4.1).
 //
 // A single best fit would be no basis for an answer: early in a run, curves
 // that end far apart fit equally well, and the best of them is mostly chance.
 type posterior struct {
 	segment
-	shapes []shape
-	cells  []cell
-	known  prior
-	span   float64   // range of the record
-	before float64   // sum of squared errors believed beforehand
-	trust  []float64 // square roots of how much points count
-	top    float64   // log of the heaviest cell
+	draws []draw
 }
 
-// cell is one way for the curve to go on.
-type cell struct {
-	shape            int
-	limit, amplitude float64
+// draw is one way for the curve to go on.
+type draw struct {
+	shape            shape
+	limit, amplitude float64 // c and a
 	fresh            float64 // sd of the noise that is new at each point
-	lasting          float64 // sd of the errors that last
-	log, weight      float64 // of the posterior; weight is relative to the heaviest cell
+	lasting          float64 // an error that lasts, drawn from its distribution
 }
-
-// node is a value with its prior.
-type node struct{ value, log float64 }
 
 const (
-	// limitNodes is the number of limits tried below a target, and as many
-	// above it.
-	limitNodes = 24
+	// drawCount is the number of curves drawn, which bounds the work of every
+	// answer.
+	drawCount = 512
 	// rhoNodes is the number of autocorrelations tried, from 0 to under 1.
-	rhoNodes = 8
-	// negligible is the weight, relative to the heaviest, below which a cell
-	// cannot move a quantile.
-	negligible = 1e-4
+	rhoNodes = 4
+	// noiseBefore is the noise of the one observation believed beforehand, as a
+	// part of the range: records without noise are not of a form on the grid.
+	// Benchmarks find anything from a thousandth to a fiftieth alike.
+	noiseBefore = .01
 )
 
-// at returns the curve of a cell after x steps.
-func (p *posterior) at(c cell, x float64) float64 {
-	return (c.limit + c.amplitude*p.shapes[c.shape].at(x-p.start)) * p.ratioAt(x)
+// at returns the curve of a draw after x steps.
+func (p *posterior) at(d draw, x float64) float64 {
+	return (d.limit + d.amplitude*d.shape.at(x-p.start)) * p.ratioAt(x)
 }
 
-// end returns what the curve of a cell levels off at, all cuts made.
-func (p *posterior) end(c cell) float64 { return c.limit * p.ratioAt(math.Inf(1)) }
+// end returns what the curve of a draw levels off at, all cuts made.
+func (p *posterior) end(d draw) float64 {
+	if d.amplitude <= 0 { // it rises
+		return math.Inf(1)
+	}
+	return d.limit * p.ratioAt(math.Inf(1))
+}
 
-// posterior returns the posterior for a target below the record: limits on
-// either side of it weigh the same beforehand. Where the target is the level of
-// the record there are only limits below it.
-func (c *Curve) posterior(target float64) *posterior {
-	p := &posterior{segment: c.lastSegment(), known: c.beliefs(), top: math.Inf(-1)}
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, q := range c.Recorded {
-		low, high = math.Min(low, q.Loss), math.Max(high, q.Loss)
+// posterior returns the posterior of the record's last segment.
+func (c *Curve) posterior() *posterior {
+	p := &posterior{segment: c.lastSegment()}
+	shapes, rhos := allShapes(len(p.points), c.LastX-p.start), rhoNodes
+	if c.Family == Optimus {
+		shapes, rhos = optimusShapes(len(p.points), c.LastX), 1
 	}
-	p.span = math.Max(high-low, 1e-9)
-	if len(c.Templates) > 0 {
-		p.segment = segment{points: c.Recorded, ratio: 1}
+	r := newRegression(p.segment)
+	var cells []cell
+	top, total := math.Inf(-1), 0.
+	for _, g := range shapes {
+		for _, k := range r.weigh(g, rhos) {
+			cells, top = append(cells, k), math.Max(top, k.log)
+		}
 	}
-	// Where a curve is still far above what it has got to since, no form is
-	// exact: training warms up, and falls fast before it settles.
-	level := medianLoss(p.points[len(p.points)-max(len(p.points)/3, 1):])
-	for _, q := range p.points {
-		d := (q.Loss - level) / (p.known.Early * p.span)
-		p.trust = append(p.trust, 1/math.Sqrt(1+d*d))
+	for i, k := range cells {
+		cells[i].weight = math.Exp(k.log - top)
+		total += cells[i].weight
 	}
-	noise, misfit := p.known.Noise*p.span, p.known.Misfit*p.span
-	p.before = noise*noise + float64(len(p.points))*misfit*misfit
-	if len(c.Templates) > 0 {
-		p.layTemplates(c.Templates)
-	} else {
-		p.search(allSpots(len(p.points), c.LastX-p.start), p.limits(target))
+	rng := rand.New(rand.NewPCG(0, 0))
+	sum, next := 0., total/drawCount/2 // systematic sampling: cells are drawn in proportion
+	for _, k := range cells {
+		for sum += k.weight; next < sum && len(p.draws) < drawCount; next += total / drawCount {
+			p.draws = append(p.draws, r.draw(k, rng))
+		}
 	}
-	p.prune()
 	return p
 }
 
-// search weighs shapes. Where one holds much of the posterior the grid is too
-// coarse, and it and its neighbours are split, some rounds long.
-func (p *posterior) search(spots []spot, limits []node) {
-	const rounds = 5
-	var all []spot // by index of the shape
-	for round := 1; ; round++ {
-		for _, s := range spots {
-			own := slices.Clone(limits)
-			for i := range own {
-				own[i].log += s.log()
-			}
-			p.shapes, all = append(p.shapes, s.shape()), append(all, s)
-			p.weigh(len(p.shapes)-1, own, nil)
-		}
-		heavy := p.heavy(all)
-		if len(heavy) == 0 || round == rounds {
-			return
-		}
-		spots = nil
-		for i := range all {
-			if s := &all[i]; !s.gone && slices.ContainsFunc(heavy, s.touches) {
-				spots = append(spots, s.split()...)
-				s.gone = true
-			}
-		}
-		p.cells = slices.DeleteFunc(p.cells, func(c cell) bool { return all[c.shape].gone })
-		p.top = math.Inf(-1)
-		for _, c := range p.cells {
-			p.top = math.Max(p.top, c.log)
-		}
-	}
+// regression is the record as a function of shapes.
+type regression struct {
+	segment
+	before        float64   // squared error believed beforehand
+	y, first, fin []float64 // the losses, and what either end contributes to each
 }
 
-// heavy returns the spots that hold more than a sixteenth of the posterior.
-func (p *posterior) heavy(all []spot) []spot {
-	mass, total := make([]float64, len(all)), 0.0
-	for _, c := range p.cells {
-		w := math.Exp(c.log - p.top)
-		mass[c.shape] += w
-		total += w
+func newRegression(s segment) *regression {
+	n := len(s.points)
+	r := &regression{segment: s, y: make([]float64, n), first: make([]float64, n), fin: make([]float64, n)}
+	low, high := math.Inf(1), math.Inf(-1)
+	for i, q := range s.points {
+		r.y[i] = q.Loss
+		low, high = math.Min(low, q.Loss), math.Max(high, q.Loss)
 	}
-	var out []spot
-	for i, m := range mass {
-		if m > total/16 {
-			out = append(out, all[i])
+	r.before = math.Pow(noiseBefore*math.Max(high-low, 1e-9), 2)
+	return r
+}
+
+// cell is a shape with an autocorrelation, and what the record says of both.
+type cell struct {
+	shape       shape
+	rho         float64
+	first, last float64    // likeliest values of the curve at either end of the record
+	precision   [3]float64 // of the two relative to the noise's variance: 11, 12, 22
+	rss         float64    // sum of squared errors, with what is believed beforehand
+	log, weight float64    // of the posterior; weight is relative to the heaviest
+}
+
+// ends returns a shape at the first and last point.
+func (r *regression) ends(g shape) (first, last float64) {
+	return g.at(r.points[0].X - r.start), g.at(r.points[len(r.points)-1].X - r.start)
+}
+
+// weigh returns a cell for each autocorrelation of a shape. Which part of the
+// way down from the first point to the limit is recorded says the shape alone;
+// beforehand any is as likely as another.
+func (r *regression) weigh(g shape, rhos int) []cell {
+	g0, g1 := r.ends(g)
+	if !(g0-g1 > 1e-9) { // it does not fall along the record
+		return nil
+	}
+	for i, q := range r.points {
+		r.first[i] = (g.at(q.X-r.start) - g1) / (g0 - g1)
+		r.fin[i] = 1 - r.first[i]
+	}
+	ff, fl, ll := multiply(r.first, r.first), multiply(r.first, r.fin), multiply(r.fin, r.fin)
+	fy, ly, yy := multiply(r.first, r.y), multiply(r.fin, r.y), multiply(r.y, r.y)
+	ahead := g1 / (g0 - g1) // relative to the way recorded
+	prior := math.Log(ahead) - 2*math.Log1p(ahead)
+	var cells []cell
+	for i := range rhos {
+		rho := float64(i) / rhoNodes
+		a, b, d := ff.whitened(rho), fl.whitened(rho), ll.whitened(rho)
+		u, v := fy.whitened(rho), ly.whitened(rho)
+		det := a*d - b*b
+		if !(det > 0) {
+			continue
 		}
+		k := cell{shape: g, rho: rho, precision: [3]float64{a, b, d}, first: (d*u - b*v) / det, last: (a*v - b*u) / det}
+		k.rss = math.Max(yy.whitened(rho)-k.first*u-k.last*v, 0) + r.before
+		k.log = prior + math.Log((1-rho*rho)/det)/2 - r.freedom()/2*math.Log(k.rss/r.before)
+		cells = append(cells, k)
 	}
+	return cells
+}
+
+// freedom returns the degrees of freedom of the noise: points less the two ends,
+// and the one believed beforehand.
+func (r *regression) freedom() float64 { return float64(len(r.points) - 1) }
+
+// draw draws one curve of a cell.
+func (r *regression) draw(k cell, rng *rand.Rand) draw {
+	sd := math.Sqrt(k.rss / distuv.ChiSquared{K: r.freedom(), Src: rng}.Rand())
+	a, b, d := k.precision[0], k.precision[1], k.precision[2]
+	det := a*d - b*b
+	// The last value given the first, by the Cholesky factor of the covariance.
+	z := sd * math.Sqrt(d/det) * rng.NormFloat64()
+	first := k.first + z
+	last := k.last - b/d*z + sd/math.Sqrt(d)*rng.NormFloat64()
+	g0, g1 := r.ends(k.shape)
+	out := draw{shape: k.shape, fresh: sd, amplitude: (first - last) / (g0 - g1)}
+	out.limit = last - out.amplitude*g1
+	out.lasting = sd * k.rho / math.Sqrt(1-k.rho*k.rho) * rng.NormFloat64()
 	return out
-}
-
-// limits returns the limits tried for a target. Those below it are weighed by
-// how far: people ask for targets near what their training reaches, so that
-// gaps of some hundredths of the way are likely, those of a thousandth or a
-// half are not. Those above it are spread evenly in the logarithm of their
-// distance from the level that the record has got to.
-func (p *posterior) limits(target float64) []node {
-	final := p.ratioAt(math.Inf(1))
-	way := math.Max(p.points[0].Loss-target, p.span)
-	var below, above []node
-	for _, gap := range geometric(1./256, 1, limitNodes) {
-		z := math.Log(gap/p.known.GapMedian) / p.known.GapSD
-		below = append(below, node{(target - gap*way) / final, -z * z / 2})
-	}
-	normalize(below)
-	level := final * medianLoss(p.points[len(p.points)-max(len(p.points)/3, 1):])
-	if target < level {
-		for _, d := range geometric(1./256, 1, limitNodes) {
-			above = append(above, node{(level - d*(level-target)) / final, 0})
-		}
-		normalize(above)
-	}
-	return append(below, above...)
-}
-
-// normalize makes priors sum to 1.
-func normalize(nodes []node) {
-	var sum float64
-	for _, n := range nodes {
-		sum += math.Exp(n.log)
-	}
-	for i := range nodes {
-		nodes[i].log -= math.Log(sum)
-	}
-}
-
-// weigh adds the cells of a shape. Without amplitudes the one that fits best is
-// taken, and weighed by how far above the first point the curve would have
-// begun: training starts from a loss that is finite, about a range away at
-// most, which rules out the steepest curves.
-func (p *posterior) weigh(i int, limits, amplitudes []node) {
-	n := len(p.points)
-	g, one, y := make([]float64, n), make([]float64, n), make([]float64, n)
-	for k, q := range p.points {
-		w := p.trust[k]
-		g[k], one[k], y[k] = w*p.shapes[i].at(q.X-p.start), w, w*q.Loss
-	}
-	sums := [...]product{multiply(g, g), multiply(g, one), multiply(g, y), multiply(one, one), multiply(one, y), multiply(y, y)}
-	for r := range rhoNodes {
-		rho := float64(r) / rhoNodes
-		var s [len(sums)]float64
-		for k := range sums {
-			s[k] = sums[k].whitened(rho)
-		}
-		gg, g1, gy, o1, y1, yy := s[0], s[1], s[2], s[3], s[4], s[5]
-		add := func(limit, a, log float64) {
-			if a > 0 {
-				rss := yy - 2*limit*y1 - 2*a*gy + limit*limit*o1 + 2*a*limit*g1 + a*a*gg
-				p.add(cell{shape: i, limit: limit, amplitude: a, log: log}, math.Max(rss, 0), rho)
-			}
-		}
-		for _, limit := range limits {
-			for _, a := range amplitudes {
-				add(limit.value, a.value, limit.log+a.log)
-			}
-			if amplitudes == nil && gg > 0 {
-				a := (gy - limit.value*g1) / gg
-				over := math.Max(limit.value+a-p.points[0].Loss, 0) / p.span
-				add(limit.value, a, limit.log-over*over/2)
-			}
-		}
-	}
-}
-
-// add weighs a cell by its squared errors: the marginal likelihood with one
-// prior observation of the noise. No curve is exactly of a form on the grid,
-// so that every point is forgiven a misfit.
-func (p *posterior) add(c cell, rss, rho float64) {
-	n := float64(len(p.points))
-	c.log += math.Log(1-rho*rho)/2 - (n+1)/2*math.Log(rss/p.before+1)
-	if c.log < p.top+math.Log(negligible) {
-		return
-	}
-	p.top = math.Max(p.top, c.log)
-	c.fresh = math.Sqrt((rss + p.before) / (n + 1))
-	c.lasting = c.fresh * rho / math.Sqrt(1-rho*rho)
-	p.cells = append(p.cells, c)
-}
-
-// prune turns logs into weights and keeps the heaviest cells, which together
-// weigh all but what cannot move a quantile.
-func (p *posterior) prune() {
-	total, kept := 0.0, 0.0
-	for i, c := range p.cells {
-		p.cells[i].weight = math.Exp(c.log - p.top)
-		total += p.cells[i].weight
-	}
-	p.cells = slices.DeleteFunc(p.cells, func(c cell) bool { return !(c.weight >= negligible) })
-	slices.SortStableFunc(p.cells, func(a, b cell) int { return cmp.Compare(b.weight, a.weight) })
-	for i, c := range p.cells {
-		if kept += c.weight; kept >= total*(1-1./256) {
-			p.cells = p.cells[:i+1]
-			return
-		}
-	}
 }
 
 // product is what the inner product of two series is made of, once both are

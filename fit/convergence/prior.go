@@ -10,28 +10,16 @@ import (
 // finished runs of others (TestLearn writes prior.json, which says of which).
 type prior struct {
 	Provenance string `json:"provenance"`
-	// Break is the chance that a cut of the learning rate lies ahead of a record
-	// without cuts, and nobody told of it.
+	// Break is the chance that curves say nothing about when a target is met, as
+	// when the learning rate is cut ahead of a record and nobody told of it.
 	Break float64 `json:"break"`
 	// Gap is between a target and what training levels off at, as a part of the
 	// way from the first value to the target: its median and the sd of its
 	// logarithm.
 	GapMedian float64 `json:"gap_median"`
 	GapSD     float64 `json:"gap_sd"`
-	Noise     float64 `json:"noise"`  // sd of a record, as a part of its range
-	Misfit    float64 `json:"misfit"` // of the nearest form to a record, likewise
-	// Early is how far above the level it has got to since, as a part of its
-	// range, a point of the record counts half.
-	Early     float64 `json:"early"`
 	WrongPlan float64 `json:"wrong_plan"` // chance that a planned length says nothing about the target
-	// Of a run relative to a finished one of the same job in equal units of
-	// progress, standard deviations of the logarithm of its pace and of its
-	// distance from the end, of where it ends as a part of the range, and of the
-	// logarithm of when it gets to a target.
-	PaceSD    float64 `json:"pace_sd"`
-	StretchSD float64 `json:"stretch_sd"`
-	EndSD     float64 `json:"end_sd"`
-	HitSD     float64 `json:"hit_sd"`
+	HitSD     float64 `json:"hit_sd"`     // of the logarithm of when neighbouring runs of a job get to a target
 }
 
 //go:embed prior.json

@@ -1,9 +1,7 @@
 package convergence
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"knee/internal/quantile"
 )
@@ -15,19 +13,6 @@ const (
 	// mostLows is how many lows of a record are kept.
 	mostLows = 64
 )
-
-// inOrder sorts points by x, ties as they come.
-func inOrder(xs, ls []float64) (x, l []float64) {
-	order := make([]int, len(xs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(xs[a], xs[b]) })
-	for _, j := range order {
-		x, l = append(x, xs[j]), append(l, ls[j])
-	}
-	return x, l
-}
 
 // stretches averages a curve, in order of x, over at most mostRecorded
 // stretches.
@@ -115,11 +100,4 @@ func medianLoss(points []Point) float64 {
 		ls[i] = p.Loss
 	}
 	return quantile.Median(ls)
-}
-
-// diverges says whether a record rises: curves that fall by ever so little
-// would fit it as badly as any, and each gets to the target some day.
-func diverges(points []Point) bool {
-	third := max(len(points)/3, 1)
-	return medianLoss(points[len(points)-third:]) > medianLoss(points[:third])
 }

@@ -14,13 +14,13 @@ type NeverReachedError struct {
 	Target float64 // as asked for
 	Floor  float64 // what the curves that do not reach it level off at, in the same terms
 	Chance float64 // posterior probability that the target is reached after all
-	Away   bool    // the last third of the record is further from the target than the first
+	Away   bool    // the record goes away from the target
 }
 
 // Error implements error.
 func (e *NeverReachedError) Error() string {
 	if e.Away {
-		return fmt.Sprintf("the training curve never reaches %.4g: the last third of the record lies further from it than the first", e.Target)
+		return fmt.Sprintf("the training curve never reaches %.4g: the record goes further from it", e.Target)
 	}
 	return fmt.Sprintf("the training curve never reaches %.4g: it levels off at about %.4g (probability of reaching it %.0f %%)",
 		e.Target, e.Floor, 100*e.Chance)
@@ -42,14 +42,12 @@ type Answer struct {
 //
 // If the record already got there the answer is where it did, between the
 // recorded lows around the target. Otherwise it is the median and the 90 %
-// interval over many curves that agree with the record or, where finished runs
-// are known, over their courses laid over it. If a single published curve was
+// interval over many curves that agree with the record. If Optimus's curve was
 // asked for, its best fit gives the answer and its alternatives the interval.
 //
 // It fails with a *[NeverReachedError] if the record goes away from the target,
-// or if less than one in twenty of the curves reaches it, so that not even the
-// lower end of the interval is a number, and no planned part of the run is left
-// that could bring a change.
+// or if less than one in twenty of the curves reaches it and neither a planned
+// part of the run nor a finished one is known that could bring a change.
 func (c *Curve) Target(target float64, reach Reach) (Answer, error) {
 	if reach == "" {
 		reach = c.Reach
@@ -67,16 +65,17 @@ func (c *Curve) Target(target float64, reach Reach) (Answer, error) {
 			return Answer{Steps: between(lows[max(i-1, 0)], s, t), Chance: 1, Reach: reach, Method: "recorded"}, nil
 		}
 	}
-	a, floor, hopeless := Answer{Method: c.Family, Reach: reach}, c.lowest(reach), false
-	if c.Single != nil {
-		a.Steps, a.Chance = c.singleStepsTo(t)
-		floor, hopeless = c.Single.Parameters[2], a.Chance == 0
+	a, floor := Answer{Method: c.Family, Reach: reach}, c.lowest(reach)
+	var hopeless, away bool
+	if c.Family == Optimus {
+		a.Steps, a.Chance = c.optimusStepsTo(t)
+		floor, hopeless = c.optimus().Beta2, a.Chance == 0
 	} else {
 		p, at := c.arrive(t, reach)
 		a.Steps, a.Chance, floor = at.estimate(), at.chance, p.level(t, floor)
-		hopeless = at.curves < unlikely && c.Planned <= c.LastX
+		hopeless = at.curves < unlikely && c.Planned <= c.LastX && len(c.Templates) == 0
+		away = p.rising() > 1-unlikely
 	}
-	away := c.Single == nil && len(c.Templates) == 0 && diverges(c.Recorded)
 	if hopeless || away {
 		return Answer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(floor), Chance: a.Chance, Away: away}
 	}
@@ -93,16 +92,27 @@ const unlikely = 1. / 20
 // level returns what the curves of a posterior level off at, the median of
 // those that do so above a target; otherwise, if there are none, the level given.
 func (p *posterior) level(target, otherwise float64) float64 {
-	var ends, weights []float64
-	for _, c := range p.cells {
-		if end := p.end(c); end > target {
-			ends, weights = append(ends, end), append(weights, c.weight)
+	var ends []float64
+	for _, d := range p.draws {
+		if end := p.end(d); end > target && finite(end) {
+			ends = append(ends, end)
 		}
 	}
-	if level := quantile.Weighted(ends, weights, .5); finite(level) {
+	if level := quantile.Median(ends); finite(level) {
 		return level
 	}
 	return otherwise
+}
+
+// rising returns the part of the curves that rise.
+func (p *posterior) rising() float64 {
+	n := 0
+	for _, d := range p.draws {
+		if d.amplitude <= 0 {
+			n++
+		}
+	}
+	return float64(n) / drawCount
 }
 
 // between interpolates where a curve passed t from one low to the next.
@@ -120,31 +130,17 @@ func (c *Curve) notes(a Answer, floor float64) []string {
 	if a.Chance < .5 {
 		notes = append(notes, fmt.Sprintf("more likely than not the target is never reached, as the curve levels off at about %.4g: the steps are for the case that it is", floor))
 	}
-	if c.Points < minSinglePoints {
+	if c.Points < minOptimusPoints {
 		notes = append(notes, fmt.Sprintf("the curve has only %d points", c.Points))
 	}
-	if len(c.Templates) > 0 || c.Single != nil {
+	if len(c.Templates) > 0 || c.Family == Optimus {
 		return notes
 	}
-	switch left := c.Planned - c.LastX; {
-	case c.Planned > 0 && left <= 0:
+	if c.Planned > 0 && c.Planned <= c.LastX {
 		notes = append(notes, "the planned end of the run has passed, so it says nothing about when the target is met")
-	case left > 8*c.LastX: // there the benchmarks find the curve to add little to the horizon
-		notes = append(notes, fmt.Sprintf("only %.0f %% of the planned run is recorded and no finished run of the job is known: "+
-			"the answer is hardly better than the horizon rule, which does not look at the curve", 100*c.LastX/c.Planned))
 	}
-	return append(notes, c.cutNotes()...)
-}
-
-// cutNotes says what is unknown about cuts of the learning rate.
-func (c *Curve) cutNotes() []string {
-	known := c.lastSegment()
-	if ahead := len(c.Milestones) > 0 && c.Milestones[len(c.Milestones)-1] > c.LastX; ahead && len(known.later) == 0 {
-		return []string{"no learning-rate cut is recorded yet, so what those to come will do is unknown and left out"}
+	if n := len(c.Milestones); n > 0 && c.Milestones[n-1] > c.LastX && len(c.lastSegment().later) == 0 {
+		notes = append(notes, "no learning-rate cut is recorded yet, so what those to come will do is unknown and left out")
 	}
-	if cuts := c.Cuts(); len(c.Milestones) == 0 && len(cuts) > 0 {
-		return []string{fmt.Sprintf("the curve drops after step %.6g, as at a cut of the learning rate; "+
-			"later cuts are foreseen only if their milestones are given", cuts[len(cuts)-1])}
-	}
-	return nil
+	return notes
 }
