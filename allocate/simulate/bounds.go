@@ -45,7 +45,9 @@ func yes(row *data.Row, column string, empty bool) bool {
 
 // Bounded reports whether the owner of a job said what a policy may do with
 // its size.
-func (j *Job) Bounded() bool { return j.Rigid || j.WorkersMin > 0 || j.WorkersMax > 0 || j.Logical > 0 }
+func (j *Job) Bounded() bool {
+	return j.Rigid || j.Opportunistic || j.WorkersMin > 0 || j.WorkersMax > 0 || j.Logical > 0
+}
 
 // Divides reports whether a job may run on so many GPUs for its logical workers.
 func (j *Job) Divides(gpus int) bool { return j.Logical == 0 || gpus > 0 && j.Logical%gpus == 0 }

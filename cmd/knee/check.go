@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"knee/allocate/check"
 	"knee/data"
 	"knee/fit"
+	"knee/operate/check"
 	"knee/profile/joblog"
 )
 

@@ -18,8 +18,6 @@ import (
 	"time"
 	"unicode"
 
-	"knee/allocate/check"
-	"knee/allocate/shard"
 	"knee/allocate/simulate"
 	"knee/bayesopt/replay"
 	"knee/data"
@@ -27,7 +25,9 @@ import (
 	"knee/internal/mutate"
 	"knee/internal/nvidia"
 	"knee/internal/slurm"
+	"knee/operate/check"
 	"knee/profile/launch"
+	"knee/shard"
 )
 
 // mutations is how many damaged inputs each of the tests below tries: few in a

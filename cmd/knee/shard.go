@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"knee/allocate/shard"
+	"knee/shard"
 )
 
 func newShard(a *app) *cobra.Command {

@@ -65,8 +65,12 @@ func counted(of []weight, column int) []weight {
 	return append(of, weight{column, 1})
 }
 
-// rounds is how often variances are improved: EM comes near in a few dozen.
-const rounds = 40
+// Variances are improved so often, or until none moves by more than a few per
+// cent, which moves no interval by more than one.
+const (
+	rounds = 40
+	still  = 0.02
+)
 
 // fitEffects learns a model. begin, if not nil, is where the variances begin.
 func fitEffects(rows []row, groups int, begin []float64) *effects {
@@ -85,7 +89,9 @@ func fitEffects(rows []row, groups int, begin []float64) *effects {
 	}
 	for range rounds {
 		e.posterior(rows)
-		e.improve(rows)
+		if !e.improve(rows) {
+			break
+		}
 	}
 	e.posterior(rows)
 	return e
@@ -168,8 +174,8 @@ func (e *effects) posterior(rows []row) {
 	}
 }
 
-// improve is a step of EM.
-func (e *effects) improve(rows []row) {
+// improve is a step of EM. It reports whether a variance has moved.
+func (e *effects) improve(rows []row) (moved bool) {
 	squares, known := make([]float64, len(e.size)), 0.0
 	for i, g := range e.group {
 		squares[g] += e.mean.AtVec(i)*e.mean.AtVec(i) + e.cov.At(i, i)
@@ -189,8 +195,11 @@ func (e *effects) improve(rows []row) {
 	}
 	squares[e.groups+1] += e.noise() * known
 	for g := range e.size {
+		before := e.variance[g]
 		e.variance[g] = (squares[g] + e.prior()) / (e.size[g] + 1)
+		moved = moved || math.Abs(e.variance[g]/before-1) > still
 	}
+	return moved
 }
 
 // ofCell is the variance of the effect of a cell.

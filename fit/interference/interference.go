@@ -91,6 +91,7 @@ func Fit(rows []Row) *Model {
 	}
 	m.memory = fitEffects(memory, allGroups, nil)
 	best := math.Inf(-1)
+	var begin []float64
 	for _, cells := range []cells{onAllTypes, onOneType} {
 		var levels []row
 		for _, r := range rows {
@@ -98,7 +99,6 @@ func Fit(rows []Row) *Model {
 				levels = append(levels, beside(r, cells))
 			}
 		}
-		var begin []float64
 		for k := -5; k <= 5 && len(levels) > 0; k += 2 {
 			c, slopes := math.Ldexp(1, k)-least, 0.0
 			for i, x := range excess {

@@ -116,3 +116,22 @@ func TestPosteriorIsExact(t *testing.T) {
 		}
 	})
 }
+
+// TestAnyTable: whatever was measured, predictions are finite, in order, no
+// slower than nothing and no faster than any that was seen, and the same again.
+func TestAnyTable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.SampledFrom([]string{"a", "b (batch size 8)", "b (batch size 32)", "c"})
+		share := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(1e-3, 1.2), rapid.Just(5.0))
+		var rows []Row
+		for range rapid.IntRange(0, 12).Draw(t, "rows") {
+			rows = append(rows, Row{name.Draw(t, "job"), name.Draw(t, "beside"), "t4", rapid.IntRange(0, 2).Draw(t, "workers"), share.Draw(t, "share")})
+		}
+		r := Row{Job: name.Draw(t, "job"), Beside: name.Draw(t, "beside"), GPUType: rapid.SampledFrom([]string{"t4", "v100"}).Draw(t, "type"), Workers: 2}
+		p, again := Fit(rows).Predict(r), Fit(rows).Predict(r)
+		s := p.Share
+		if !(s.Lo >= 0 && s.Lo <= s.Mean && s.Mean <= s.Hi && s.Hi <= 5 && p.Fits >= 0 && p.Fits <= 1) || s != again.Share || p.Fits != again.Fits {
+			t.Fatalf("%+v, then %+v", p, again)
+		}
+	})
+}

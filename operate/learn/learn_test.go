@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"knee/allocate/check"
 	"knee/data"
 	"knee/fit"
+	"knee/operate/check"
 	"knee/operate/learn"
 	"knee/operate/queue"
 )

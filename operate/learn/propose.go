@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"knee/allocate/check"
+	"knee/operate/check"
 	"knee/operate/queue"
 )
 

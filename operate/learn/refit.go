@@ -4,10 +4,10 @@ import (
 	"context"
 	"math"
 
-	"knee/allocate/check"
 	"knee/data"
 	"knee/fit"
 	"knee/fit/speed"
+	"knee/operate/check"
 )
 
 // fit fits the speed of a job anew. What its model had measured is taken to be off

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"knee/allocate/check"
 	"knee/data"
+	"knee/operate/check"
 )
 
 // Row is a job of the queue beside what is known about its training.

@@ -9,8 +9,8 @@ import (
 	"math"
 	"time"
 
-	"knee/allocate/check"
 	"knee/data"
+	"knee/operate/check"
 	"knee/profile/joblog"
 	"knee/profile/launch"
 	"knee/profile/meter"
