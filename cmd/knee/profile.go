@@ -165,7 +165,7 @@ func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir st
 	return out.print(a.stdout, rows, t)
 }
 
-// sayOpened says what a study goes on with.
+// sayOpened says what a study continues with.
 func (a *app) sayOpened(study *data.Study, files profile.Files, s *store.Snapshot) {
 	a.warn(s.Warnings...)
 	if n := len(s.Results); n > 0 {

@@ -55,7 +55,7 @@ itself, until Ctrl-C: to follow a running profile.`,
 	return cmd
 }
 
-// page is a report that has been asked for.
+// page is a report that has been requested.
 type page struct {
 	files   []string // and folders
 	out     string
