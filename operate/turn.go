@@ -35,7 +35,7 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 	now := l.Now()
 	if by := jumped(l.last, now); by != 0 {
 		st.shift(by)
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the clock of this machine changed by %s since the last turn; saved times were shifted with it", by.Round(time.Second)))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the clock of this machine was set by %s since the last turn; saved times were shifted with it", by.Round(time.Second)))
 	}
 	folder, err := filepath.Abs(filepath.Join(Folder(l.Config), "models")) // jobs.yaml lies elsewhere
 	if err != nil {
