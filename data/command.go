@@ -109,7 +109,7 @@ func cleanTemplateError(err error) string {
 	return after
 }
 
-// LayoutEnv is what the processes of a job are told of its layout: KNEE_TP,
+// LayoutEnv is the layout in the environment of the processes of a job: KNEE_TP,
 // KNEE_SHARDING and so on, and KNEE_DP, the replicas.
 func (c Config) LayoutEnv() map[string]string {
 	env := map[string]string{"KNEE_DP": strconv.Itoa(c.Replicas())}

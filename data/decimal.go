@@ -85,7 +85,7 @@ func (r *Row) plainNumber(column, cell string) string {
 	case isGrouped && t.marks.group != "" && (is == t.marks.group || strings.Contains(number[1], t.marks.group)):
 		cell = strings.ReplaceAll(cell, t.marks.group, "")
 	case t.marks.decimal == "" && isGrouped && t.comma:
-		r.Bad(column, "a number whose mark can be told: "+number[1]+" may be meant with a decimal mark or in thousands; write it without one, or with another number of decimals")
+		r.Bad(column, "an unambiguous number: "+number[1]+" may have a decimal mark or a mark between thousands; write it without one, or with another number of decimals")
 	case t.marks.decimal == "":
 		t.marks.decimal, t.marks.line = is, r.Line
 	case t.marks.decimal != is:

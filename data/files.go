@@ -228,7 +228,7 @@ func createTemp(path string, mode fs.FileMode) (*os.File, error) {
 			return f, err
 		}
 	}
-	return nil, fmt.Errorf("no free name for a temporary file in %d tries", tries)
+	return nil, fmt.Errorf("no free name for a temporary file in %d attempts", tries)
 }
 
 // syncDir makes a rename last through a power cut. Not every file system

@@ -131,7 +131,7 @@ func (r Remaining) check(job *object) {
 	case len(ways) > 1:
 		job.fail("remaining", strings.Join(ways, " and "), want)
 	case (r.Epochs > 0) != (r.Dataset > 0):
-		job.fail("remaining", "only one of epochs and dataset", "both, dataset being the samples of an epoch")
+		job.fail("remaining", "only one of epochs and dataset", "both; dataset is the number of samples of an epoch")
 	}
 }
 

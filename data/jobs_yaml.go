@@ -75,6 +75,6 @@ func (j *Job) validate(o *object) {
 		j.Remaining.check(o)
 	}
 	if j.Model == "" && o.get("current") == nil {
-		o.fail("model", "nothing", "the path of its model, as knee fit writes it, unless the job runs (current) and is to stay as it is")
+		o.fail("model", "nothing", "the path of its model, as knee fit writes it, unless the job runs (current) and stays as it is")
 	}
 }

@@ -114,7 +114,7 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 		return nil, nil, err
 	}
 	for _, unknown := range t.Unknown(mr.known, isExtraColumn) {
-		warnings = append(warnings, unknown+"; one that changes the speed is kept as x_NAME")
+		warnings = append(warnings, unknown+"; rename one that changes the speed to x_NAME to keep it")
 	}
 	if kept.left > 0 {
 		warnings = append(warnings, fmt.Sprintf("%s: of %d rows %d are used, at most %d of each configuration, chosen at random", name, rows, len(kept.rows), im.Repeats))
@@ -127,7 +127,7 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 	case noBatch == rows:
 		// All rows of the file are step times, and so are the answers.
 	case noBatch > 0:
-		warnings = append(warnings, fmt.Sprintf("%s: %d of %d rows have neither local_batch nor global_batch; they are taken to be of the typical batch of the others", name, noBatch, rows))
+		warnings = append(warnings, fmt.Sprintf("%s: %d of %d rows have neither local_batch nor global_batch; the typical batch of the others is assumed", name, noBatch, rows))
 	}
 	return kept.rows, warnings, nil
 }
@@ -217,7 +217,7 @@ func speeds() []speed {
 	rate.units = units{"/s": 1, "samples/s": 1, "sample/s": 1, "images/s": 1, "images/sec": 1, "img/s": 1, "img/sec": 1}
 	tokens := Positive("tokens/s")
 	tokens.units = units{"/s": 1, "tokens/s": 1, "tok/s": 1, "tokens/sec": 1, "tok/sec": 1, "tokens/s/gpu": 1, "tok/s/gpu": 1, "tokens/s/GPU": 1, "tok/s/GPU": 1}
-	const batch = "a local_batch or global_batch too, to get to the time of a step"
+	const batch = "a local_batch or global_batch too, from which the step time follows"
 	all := []speed{
 		{"step_time_s", PositiveSeconds(), func(v float64, _ *Measurement) float64 { return v }, ""},
 		{"step_time_ms", ms, func(v float64, _ *Measurement) float64 { return v / 1000 }, ""},

@@ -33,7 +33,7 @@ resnet,t4,4-4,1024,,oom,rack7
 	// Output:
 	// 6 × t4 on 2 nodes, allreduce, batch 32: ok, 768 samples/s
 	// 8 × t4 on 2 nodes, allreduce, batch 128: oom, 0 samples/s
-	// m.csv: ignored unknown columns: host; one that changes the speed is kept as x_NAME
+	// m.csv: ignored unknown columns: host; rename one that changes the speed to x_NAME to keep it
 }
 
 func TestReadMeasurements(t *testing.T) {
@@ -67,7 +67,7 @@ func TestReadMeasurements(t *testing.T) {
 	if diff := cmp.Diff(want, ms); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"m.csv: ignored unknown columns: column 24 (no name); one that changes the speed is kept as x_NAME"}, warnings); diff != "" {
+	if diff := cmp.Diff([]string{"m.csv: ignored unknown columns: column 24 (no name); rename one that changes the speed to x_NAME to keep it"}, warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }
@@ -76,7 +76,7 @@ func TestReadMeasurementsWarnings(t *testing.T) {
 	const table = "job,workers,step_time_s,sync_time_s,setp_time_sd_s,host\na,1,1,2,,\na,2,1,0.5,,\n"
 	_, warnings, err := data.ReadMeasurements(strings.NewReader(table), "m.csv")
 	want := []string{
-		`m.csv: ignored unknown columns: setp_time_sd_s (did you mean "step_time_sd_s"?), host; one that changes the speed is kept as x_NAME`,
+		`m.csv: ignored unknown columns: setp_time_sd_s (did you mean "step_time_sd_s"?), host; rename one that changes the speed to x_NAME to keep it`,
 		"m.csv: sync_time_s exceeds step_time_s in 1 of 2 rows",
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" || err != nil {
@@ -182,7 +182,7 @@ func TestImportRuns(t *testing.T) {
 	}
 }
 
-// Thousands and decimals are told apart by the rest of the file, or not at all.
+// Thousands and decimals are distinguished by the rest of the file, or not at all.
 func TestImportMarks(t *testing.T) {
 	for table, want := range map[string]float64{
 		"job;workers;local_batch;throughput\na;1;4;788.611\na;2;4;1.445.390\n":               788611,
@@ -197,7 +197,7 @@ func TestImportMarks(t *testing.T) {
 		}
 	}
 	for table, want := range map[string]string{
-		"job;workers;local_batch;throughput\na;1;4;788.611\na;1;4;900.374\n": `f:2:throughput: found "788.611", want a number whose mark can be told`,
+		"job;workers;local_batch;throughput\na;1;4;788.611\na;1;4;900.374\n": `f:2:throughput: found "788.611", want an unambiguous number`,
 		"job;workers;step_time_s;memory\na;1;1.024;32,4 GB\n":                `f:2:step_time_s: found "1.024", want the decimal mark ",", as in line 2`,
 	} {
 		if _, _, err := data.ReadMeasurements(strings.NewReader(table), "f"); err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -243,7 +243,7 @@ func TestReadMeasurementsRefuses(t *testing.T) {
 		{"two decimal marks", "job;workers;step_time_s\na;1;0,5\na;2;1.024\n", `f:3:step_time_s: found "1.024", want the decimal mark ",", as in line 2`},
 		{"short step", head + "a,1,1e-308\n", `f:2:step_time_s: found "1e-308", want seconds > 0, at least 1e-9`},
 		{"tiny batch", "job,workers,local_batch,step_time_s\na,1,1e-9,1\n", `f:2:local_batch: found "1e-9", want samples > 0, at least 1e-6`},
-		{"rate without batch", "job,workers,throughput\na,1,5\n", `f:2:throughput: found "5", want a local_batch or global_batch too, to get to the time of a step`},
+		{"rate without batch", "job,workers,throughput\na,1,5\n", `f:2:throughput: found "5", want a local_batch or global_batch too, from which the step time follows`},
 		{"unit", head + "a,1,3 weeks\n", `f:2:step_time_s: found "3 weeks", want seconds > 0`},
 		{"zero", head + "a,1,0\n", `f:2:step_time_s: found "0", want seconds > 0`},
 		{"negative", head + "a,1,-1\n", `f:2:step_time_s: found "-1", want seconds > 0`},

@@ -46,7 +46,7 @@ func (s *SlurmSpec) validate(o *object) {
 		o.fail("per_node", "it without srun", "srun: true too, which starts the tasks")
 	}
 	if o.get("time") != nil && s.Time < time.Minute {
-		o.fail("time", FormatDuration(s.Time), "at least 1m, the unit that Slurm counts limits in")
+		o.fail("time", FormatDuration(s.Time), "at least 1m, Slurm's unit of limits")
 	}
 	for gpu, name := range s.GPUTypes {
 		if name != "" && !slurmWord.MatchString(name) {

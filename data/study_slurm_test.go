@@ -50,7 +50,7 @@ func TestReadStudySlurmRefuses(t *testing.T) {
 		{"two words", slurm("partition: a b"), `f:4:launcher.slurm.partition: found "a b", want ` + word},
 		{"an option", slurm("account: --wrap=x"), `f:4:launcher.slurm.account: found "--wrap=x", want ` + word},
 		{"typed gres", slurm(`gres: "gpu:a100:4"`), `f:4:launcher.slurm.gres: found "gpu:a100:4", want the name of a resource such as gpu, or none; type and count come from the configuration`},
-		{"short", slurm("time: 5s"), "f:4:launcher.slurm.time: found 5s, want at least 1m, the unit that Slurm counts limits in"},
+		{"short", slurm("time: 5s"), "f:4:launcher.slurm.time: found 5s, want at least 1m, Slurm's unit of limits"},
 		{"per node", slurm("per_node: true"), "f:4:launcher.slurm.per_node: found it without srun, want srun: true too, which starts the tasks"},
 		{"type", slurm(`gpu_types: {a100: "a b"}`), `f:4:launcher.slurm.gpu_types: found "a100: a b", want ` + word},
 		{"no option", slurm("directives: [exclusive]"), `f:4:launcher.slurm.directives: found "exclusive", want an option such as --constraint=ib`},
@@ -61,7 +61,7 @@ func TestReadStudySlurmRefuses(t *testing.T) {
 	}, errorOf(data.ReadStudy))
 }
 
-// A100 and a100 are one type, and Slurm is asked for it as the study spells it.
+// A100 and a100 are one type, and Slurm gets it as the study spells it.
 func TestStudyFoldsGPUTypes(t *testing.T) {
 	const text = "job: a\ncommand: [x]\nspace: {gpu_type: [A100, t4, V100]}\nprice_per_hour: {A100: 3}\nlauncher: {slurm: {gpu_types: {V100: tesla_v100}}}\n"
 	s, err := data.ReadStudy(strings.NewReader(text), "s")

@@ -31,7 +31,7 @@ func (s *Space) readYAML(root *object, key string) {
 		*s = append(*s, readKnob(o, name))
 		bare := strings.TrimPrefix(name, extraPrefix)
 		if bare != name && (o.has(bare) || slices.Contains(configColumns(), bare)) {
-			o.fail(name, "the name of another knob after x_", "another name: x_ is only the mark of a further knob")
+			o.fail(name, "the name of another knob after x_", "another name: x_ marks a further knob")
 		}
 	}
 	if o.has("local_batch") && o.has("global_batch") && o.has("accum_steps") {

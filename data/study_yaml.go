@@ -130,7 +130,7 @@ func (g *Objective) writeYAML() *yaml.Node {
 }
 
 // foldGPUTypes writes the GPU types of a study in lower case, as they are
-// everywhere: A100 and a100 are one type. Engines are still asked for a type
+// everywhere: A100 and a100 are one type. Engines still get a type
 // by the name that the study has for it.
 func (s *Study) foldGPUTypes() {
 	for i, k := range s.Space {

@@ -46,7 +46,7 @@ func NewTable(r io.Reader, name string) (*Table, error) {
 	t := &Table{name: name, csv: csv.NewReader(b), at: map[string]int{}, given: map[string]string{}, texts: map[string]string{}}
 	t.csv.Comma = separator(b)
 	t.comma = t.csv.Comma != ','
-	head, _ := b.Peek(16 << 10) // what there is of it will do
+	head, _ := b.Peek(16 << 10) // a shorter text will do
 	t.marks = marksOf(head, t.csv.Comma)
 	t.csv.FieldsPerRecord = -1 // checked below, with an error that names the file
 	t.csv.ReuseRecord = true
@@ -75,7 +75,7 @@ func NewTable(r io.Reader, name string) (*Table, error) {
 // separator returns what stands between the columns: the commonest in the
 // header of comma, semicolon and tab, the comma if there is none.
 func separator(b *bufio.Reader) rune {
-	head, _ := b.Peek(b.Size()) // what there is of it will do
+	head, _ := b.Peek(b.Size()) // a shorter text will do
 	first, _, _ := strings.Cut(strings.TrimLeft(string(head), "\r\n"), "\n")
 	best, most := ',', strings.Count(first, ",")
 	for _, c := range ";\t" {

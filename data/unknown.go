@@ -9,7 +9,7 @@ import (
 // a policy, an objective, a method. Commands exit with status 2 on it.
 type UnknownError struct {
 	What  string   // the kind of thing, such as "policy"
-	Name  string   // what was asked for
+	Name  string   // what was requested
 	Known []string // what there is
 	Hint  string   // what else there is to say; may be empty
 }

@@ -34,7 +34,7 @@ const (
 // fields (Study.Parallel) in place of paths, and knows no keys near a
 // mistyped one.
 //
-// Aliases are followed, and mappings merged (<<), where a value is asked for:
+// Aliases are followed, and mappings merged (<<), where a value is requested:
 // files with many similar jobs are written with them.
 type yamlReader struct {
 	file  string

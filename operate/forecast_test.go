@@ -16,7 +16,7 @@ import (
 
 // TestForecasts holds what the turns of a folder said of when jobs end against
 // when they did: the first forecast after a job was measured where it runs, and
-// the first of all, which goes by the model of its rule. KNEE_ENDS has a line for
+// the first of all, which uses the model of its rule. KNEE_ENDS has a line for
 // each job, its name, its id and the time in seconds. At least 85 % of the ends
 // should lie in the 90 % intervals of the former.
 func TestForecasts(t *testing.T) {

@@ -45,7 +45,7 @@ func (g guard) movable(j queue.Job) string {
 	case !j.Requeue:
 		return "it may not be requeued"
 	case rule == nil || !rule.Checkpoint:
-		return "no rule says that it goes on from a checkpoint"
+		return "no rule says that it continues from a checkpoint"
 	case changed && since < g.config.BetweenMoves:
 		return fmt.Sprintf("it was changed %s ago", since.Round(time.Second))
 	}

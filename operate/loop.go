@@ -184,7 +184,7 @@ func (l *Loop) runner(g guard, st *state) *apply.Runner {
 }
 
 // Release gives every job that knee holds back to the scheduler, and every one
-// that waits in the queue of another the size its owner asked for, and returns
+// that waits in the queue of another the size its owner requested, and returns
 // their ids. Dry, it releases none.
 func (l *Loop) Release(ctx context.Context) ([]string, error) {
 	held, err := lock(Folder(l.Config))

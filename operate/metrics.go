@@ -11,7 +11,7 @@ import (
 	"knee/operate/queue"
 )
 
-// Metrics is what Prometheus is told of a loop.
+// Metrics are those of a loop, for Prometheus.
 type Metrics struct {
 	registry *prometheus.Registry
 	turns    *prometheus.CounterVec
@@ -29,10 +29,10 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		turns:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "knee_turns_total", Help: "Turns of the loop."}, []string{"result"}),
-		changes:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "knee_changes_total", Help: "Changes of jobs by what became of them; planned are those of a dry run."}, []string{"action", "status"}),
+		changes:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "knee_changes_total", Help: "Changes of jobs by outcome; planned are those of a dry run."}, []string{"action", "status"}),
 		jobs:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "knee_jobs", Help: "Jobs of the queue, and those that can be planned."}, []string{"kind"}),
 		stepTime: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "knee_step_time_seconds", Help: "Step time of jobs that stay as they are."}, []string{"job", "kind"}),
-		models:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "knee_models_total", Help: "Models that jobs got of their own: refit or borrowed."}, []string{"kind"}),
+		models:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "knee_models_total", Help: "Models of single jobs: refit or borrowed."}, []string{"kind"}),
 		propose:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "knee_proposals", Help: "Jobs that an operator should look at."}, []string{"kind"}),
 		last:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "knee_last_turn_timestamp_seconds", Help: "When the last turn began."}),
 		took:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "knee_last_turn_seconds", Help: "How long it took."}),

@@ -35,7 +35,7 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 	now := l.Now()
 	if by := jumped(l.last, now); by != 0 {
 		st.shift(by)
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the clock of this machine was set by %s since the last turn; what is remembered was set with it", by.Round(time.Second)))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the clock of this machine was set by %s since the last turn; saved times were shifted with it", by.Round(time.Second)))
 	}
 	folder, err := filepath.Abs(filepath.Join(Folder(l.Config), "models")) // jobs.yaml lies elsewhere
 	if err != nil {
@@ -81,8 +81,8 @@ func jumped(before, now time.Time) time.Duration {
 }
 
 // look describes the jobs, and learns from what they have printed since the
-// last turn. A job that is slower than it was where it runs tells of its nodes,
-// and not of its model.
+// last turn. A job that became slower on the same nodes points to its nodes,
+// not to its model.
 func (l *Loop) look(ctx context.Context, snap *queue.Snapshot, g guard, models *learn.Models, out *Outcome) []queue.Row {
 	out.Read = g.now.Add(l.Now().Sub(g.now)).UTC() // by the clock of the beginning, whatever it is set to meanwhile
 	view := queue.View{Rules: models.Rules, Movable: g.movable, Watched: g.allowed, Readings: g.state.Readings, Now: out.Read, Model: func(row *queue.Row) string {

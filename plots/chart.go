@@ -62,7 +62,7 @@ func (c *Chart) body(dc draw.Canvas) draw.Canvas {
 	return dc
 }
 
-// frame returns where the data go on a canvas for the whole chart.
+// frame returns the part of the canvas of the whole chart that the data get.
 func (c *Chart) frame(dc draw.Canvas) *frame {
 	return &frame{Canvas: c.Plot.DataCanvas(c.axesCanvas(c.body(dc))), plot: c.Plot}
 }

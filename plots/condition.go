@@ -71,14 +71,6 @@ func (c Condition) WithBestPS() (Condition, error) {
 	return best, nil
 }
 
-// CommonBatch returns the local batch that most measurements of a GPU type
-// and mode share, and of several that are as common the middle one; 0 if no
-// batch is known.
-func CommonBatch(m *fit.Model, gpuType string, modes ...data.Mode) float64 {
-	local, _ := commonBatch(m, gpuType, modes)
-	return local
-}
-
 // commonBatch returns the most common local batch of a GPU type, and the
 // global batch if one was measured on more numbers of workers than that, else 0.
 func commonBatch(m *fit.Model, gpuType string, modes []data.Mode) (local, global float64) {

@@ -25,7 +25,7 @@ type Gains struct {
 	Jobs            []plan.Staircase // those of other GPU types are left out
 }
 
-// otherJobs is the colour of the jobs that are not told apart.
+// otherJobs is the colour of the jobs that are not distinguished.
 var otherJobs = fade(axisColor, 0.6)
 
 // mostColours is how many jobs have colours of their own; of more, those that
@@ -175,7 +175,7 @@ func treadsOf(jobs []plan.Staircase) []tread {
 	return all
 }
 
-// shownJobs returns which jobs are told apart, in the order of the plan:
+// shownJobs returns which jobs are distinguished, in the order of the plan:
 // those that got most of the ones that have steps. Their place is the number of
 // their colour.
 func shownJobs(jobs []plan.Staircase) []int {

@@ -206,7 +206,7 @@ func TestMeasuredInterval(t *testing.T) {
 		t.Error("goodput was read off measurements that do not hold it")
 	}
 	ms[0].LocalBatch, ms[0].Source = 0, data.Source{File: "m.csv", Line: 2}
-	if _, err := MeasuredPoints(ms, Throughput); err == nil || err.Error() != "m.csv:2:local_batch: found 0, want a batch > 0 to turn the step time into a throughput" {
+	if _, err := MeasuredPoints(ms, Throughput); err == nil || err.Error() != "m.csv:2:local_batch: found 0, want a batch > 0, from which throughput follows" {
 		t.Errorf("without a batch the error is %v", err)
 	}
 }

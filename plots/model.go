@@ -13,7 +13,7 @@ import (
 // measurements that lie on it and its knee. Curves are named by what they differ
 // in; what they share is the subtitle. Goodput is as predicted: measurements do
 // not hold it. Where a condition has no batch the quantity is Speed whatever was
-// asked for.
+// requested.
 func ScalabilityOf(all []Condition, q Quantity) (Scalability, error) {
 	s := Scalability{Title: "Scalability of " + jobsOf(all), Quantity: q, Ideal: true}
 	for _, c := range all {

@@ -52,7 +52,7 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 // courseSubtitle says where a course comes from and, if a target is asked
 // for and reached, on what condition it stands.
 func courseSubtitle(c *convergence.Curve, t *convergence.Answer) string {
-	from := fmt.Sprintf("many curves that agree with the record (%s)", c.Family)
+	from := fmt.Sprintf("many curves that fit the record (%s)", c.Family)
 	switch {
 	case c.Family == convergence.Optimus:
 		from = "the form " + c.Family

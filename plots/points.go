@@ -99,9 +99,9 @@ func quantityOf(m data.Measurement, q Quantity) (float64, error) {
 		if y := m.Throughput(); y > 0 {
 			return y, nil
 		}
-		return 0, refuse("local_batch", show(m.LocalBatch), "a batch > 0 to turn the step time into a throughput")
+		return 0, refuse("local_batch", show(m.LocalBatch), "a batch > 0, from which throughput follows")
 	}
-	return 0, refuse("quantity", string(q), "throughput or speed, which a measurement holds")
+	return 0, refuse("quantity", string(q), "throughput or speed, which measurements have")
 }
 
 // relativeHalfWidth returns half the 95 % interval of the mean step time

@@ -80,7 +80,7 @@ func NewSimulation(s Simulation) (*Chart, error) {
 // addStairs adds the line of one policy: from each x on, y holds.
 func (c *Chart) addStairs(i int, label string, xs, ys []float64) {
 	sty := solid(seriesColor(i))
-	// In grey print lines without markers are told apart by their dashes.
+	// In grey print lines without markers are distinguished by their dashes.
 	sty.Dashes = [][]vg.Length{nil, {6, 2}, {2, 1.5}, {7, 2, 2, 2}}[i%4]
 	xs, ys = thinned(stairs(xs, ys))
 	c.add(polyline(sty, xs, ys))

@@ -13,7 +13,6 @@ type Bar struct {
 	Label        string // such as "8 workers"
 	Mean, Lo, Hi float64
 	Note         string // such as "knee"
-	Failed       bool   // there is no value: the note says why
 }
 
 // eighths are the blocks that end a bar, an eighth of a column apart.
@@ -41,9 +40,6 @@ func Terminal(w io.Writer, title string, bars []Bar, width int) error {
 		if b.Note != "" {
 			text[i] += " " + b.Note
 		}
-		if b.Failed {
-			text[i] = b.Note
-		}
 		values = max(values, utf8.RuneCountInString(text[i]))
 	}
 	room := max(10, width-longest-values-3)
@@ -57,30 +53,6 @@ func Terminal(w io.Writer, title string, bars []Bar, width int) error {
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
-}
-
-// sparks are the blocks of a spark line, from low to high.
-const sparks = "▁▂▃▄▅▆▇█"
-
-// SparkLine writes values as one character each, as high as the value is
-// relative to the largest; × stands for one that is not a number above zero.
-func SparkLine(values []float64) string {
-	var most float64
-	for _, v := range values {
-		if v > most && !math.IsInf(v, 1) {
-			most = v
-		}
-	}
-	levels := []rune(sparks)
-	var b strings.Builder
-	for _, v := range values {
-		if !(v > 0) || math.IsInf(v, 1) {
-			b.WriteRune('×')
-			continue
-		}
-		b.WriteRune(levels[min(int(v/most*float64(len(levels))), len(levels)-1)])
-	}
-	return b.String()
 }
 
 // blocks draws one bar, scale columns to the unit.

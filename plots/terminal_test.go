@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"math"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -27,27 +26,6 @@ func TestTerminal(t *testing.T) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 60 {
 			t.Errorf("a line of %d columns: %q", n, line)
 		}
-	}
-}
-
-func TestTerminalSaysWhatFailed(t *testing.T) {
-	var b strings.Builder
-	if err := Terminal(&b, "samples/s", []Bar{{Label: "1", Mean: 100}, {Label: "2", Failed: true, Note: "oom"}}, 30); err != nil {
-		t.Fatal(err)
-	}
-	want := "samples/s\n1 ▕███████████████████████ 100\n2 ▕                        oom\n"
-	if b.String() != want {
-		t.Errorf("got\n%swant\n%s", b.String(), want)
-	}
-}
-
-func TestSparkLine(t *testing.T) {
-	inf := math.Inf(1)
-	if got := SparkLine([]float64{1, 4, 8, 0, math.NaN(), inf, 7.9}); got != "▂▅█×××█" {
-		t.Errorf("got %s", got)
-	}
-	if got := SparkLine(nil); got != "" {
-		t.Errorf("of nothing: %q", got)
 	}
 }
 

@@ -1,6 +1,6 @@
 package plots
 
-// thinSlices is how many slices a line of more points than can be told apart
+// thinSlices is how many slices a line of more points than can be distinguished
 // is divided into: more than a figure has columns of pixels.
 const thinSlices = 2000
 

@@ -193,7 +193,7 @@ func TestDatabaseGivesUpATrialThatKills(t *testing.T) {
 	r := sharedRunner(t, dir, "last", 1, f)
 	defer r.Storage.Close()
 	res, err := r.Run(t.Context())
-	if err != nil || statuses(res.Measurements) != "failed" || len(f.launched) != 0 || !strings.Contains(res.Measurements[0].Error, "3 profilers were lost") {
+	if err != nil || statuses(res.Measurements) != "failed" || len(f.launched) != 0 || !strings.Contains(res.Measurements[0].Error, "3 profilers died") {
 		t.Errorf("%+v after %d launches, %v", res.Measurements, len(f.launched), err)
 	}
 }

@@ -1,7 +1,7 @@
 // Package profile measures a study: it turns a search space into candidate
 // configurations, runs trials of those a strategy chooses, decides from the
 // steps of each trial when its speed is known well enough, and keeps a
-// journal from which an interrupted study goes on.
+// journal from which an interrupted study continues.
 //
 //	study.yaml ─▶ Candidates ─▶ Strategy ─▶ Launcher ─▶ Meter ─▶ Journal ─▶ measurements.csv
 //	                               ▲                                │

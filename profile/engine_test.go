@@ -243,7 +243,7 @@ func TestWallTimeOfParallelTrials(t *testing.T) {
 	}
 }
 
-// The step times of ranks that are told apart are kept beside the log.
+// The step times of ranks that are distinguished are kept beside the log.
 func TestRanksAreKept(t *testing.T) {
 	r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, l launch.Trial, obs chan<- launch.Observation) error {
 		for i := range 500 {

@@ -103,7 +103,7 @@ func (l *loop) fail(err error) {
 	l.close("an error")
 }
 
-// note looks at the error of a storage. One that does not answer is told of
+// note looks at the error of a storage. One that does not answer is reported
 // once and waited for; how long is for the storage to say.
 func (l *loop) note(err error) {
 	switch {
@@ -189,7 +189,7 @@ func (l *loop) startOne() (string, error) {
 	return "", l.launch(store.Unfinished{Trial: id, Attempt: 1, Config: s.Config}, TrialStarted, s)
 }
 
-// resume goes on with a trial that another run had begun.
+// resume continues with a trial that another run had begun.
 func (l *loop) resume(u store.Unfinished) error {
 	s := bayesopt.Suggestion{Config: u.Config, Reason: "previous profiler died; running it again"}
 	if u.Handle != "" {
@@ -203,7 +203,7 @@ func (l *loop) resume(u store.Unfinished) error {
 		return err
 	}
 	m := data.Measurement{Config: u.Config, Architecture: l.r.Study.Model, Status: data.Failed, PricePerHour: Price(l.r.Study, u.Config),
-		Error: fmt.Sprintf("%d profilers were lost while they ran it", u.Losses)}
+		Error: fmt.Sprintf("%d profilers died while running it", u.Losses)}
 	return l.r.record(outcome{trial: t, measurement: m})
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // writeRanks writes the mean step time of every rank of a trial beside its
-// log, for knee check to find the straggler, if several could be told apart.
+// log, for knee check to find the straggler, if several could be distinguished.
 func writeRanks(t launch.Trial, ranks []meter.RankTime) error {
 	if len(ranks) < 2 || t.Log == "" {
 		return nil

@@ -171,7 +171,7 @@ func (r *Runner) save() {
 	}
 	err := r.Save(r.result())
 	if err != nil && !r.unsaved {
-		r.notify(Event{Kind: Warned, Warning: fmt.Sprintf("%v; knee tries again after the next trial", err)})
+		r.notify(Event{Kind: Warned, Warning: fmt.Sprintf("%v; knee will retry after the next trial", err)})
 	}
 	r.unsaved = err != nil
 }

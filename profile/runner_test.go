@@ -250,7 +250,7 @@ func TestRunnerAborts(t *testing.T) {
 		t.Fatalf("result %+v, %v", res, err)
 	}
 	r.Storage.Close()
-	// What was aborted is measured when the study goes on.
+	// What was aborted is measured when the study continues.
 	f.script = linear
 	r = newRunner(t, dir, 3, f)
 	if res, err = r.Run(t.Context()); err != nil {

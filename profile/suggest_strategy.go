@@ -65,7 +65,7 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 	}
 	if s.Objective.Deadline > 0 && s.Objective.Samples == 0 {
 		return bayesopt.Options{}, &data.InputError{Source: data.Source{File: s.Source.File, Column: "objective.deadline"},
-			Found: s.Objective.Deadline.String() + " without samples", Want: "samples: the work that has to be done by then, at initial-batch worth"}
+			Found: s.Objective.Deadline.String() + " without samples", Want: "samples: the work to finish by then, in samples at the initial batch"}
 	}
 	o := bayesopt.Options{Objective: objective, Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
 		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: formsOf(s), Trials: s.Budget.Trials,

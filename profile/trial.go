@@ -73,7 +73,7 @@ func (r *Runner) measure(ctx context.Context, t launch.Trial) outcome {
 		if r.draining() {
 			// Not a result: the next run measures it, with all its tries.
 			out.measurement.Status = data.Aborted
-			out.measurement.Error = "stopped by the user before it was tried again: " + out.measurement.Error
+			out.measurement.Error = "stopped by the user before the retry: " + out.measurement.Error
 			return out
 		}
 		r.notify(Event{Kind: TrialRetried, Trial: t, Measurement: out.measurement})
@@ -232,8 +232,8 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, err error) outcome {
 		end.StepTime, end.StepTimeSD, end.SyncTime, end.Steps = reading.StepTime, reading.SD, reading.SyncTime, reading.Steps
 		end.StepTimeSE = reading.SE
 		if reading.Hurried {
-			out.warning = fmt.Sprintf("trial %d (%s): its %d steps were too few to drop the %d of warm-up that the study asks for; %d were dropped",
-				t.ID, t.Config, reading.Steps+reading.Warmup, r.Study.Trial.Warmup, reading.Warmup)
+			out.warning = fmt.Sprintf("trial %d (%s): of its %d steps only %d were dropped as warm-up, not the %d of the study",
+				t.ID, t.Config, reading.Steps+reading.Warmup, reading.Warmup, r.Study.Trial.Warmup)
 		}
 	case err == nil || errors.Is(err, errEnough):
 		end.Status = data.Failed

@@ -86,6 +86,6 @@ func (a *app) allocatePrices(pr plan.Problem, out format) error {
 		return err
 	}
 	a.note("the plan is worth %s (objective %s); the price of a GPU is about what one more would add and one less would take", number(made.Value), made.Objective)
-	a.note("a job whose surplus is negative is worth less than what the others would make of its place")
+	a.note("a job with a negative surplus is worth less than what the others would make of its place")
 	return nil
 }

@@ -128,7 +128,7 @@ func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	return res, res.hold(a, f.model, m, c, measured)
 }
 
-// isMeasurements reports whether a file is a CSV that does not tell of workers.
+// isMeasurements reports whether a file is a CSV that does not report workers.
 func isMeasurements(file string) (bool, error) {
 	if !isCSV(file) {
 		return false, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 
 	"knee/data"
 )
@@ -36,7 +37,7 @@ func newDocsReference(a *app) *cobra.Command {
 		Example: "  knee docs reference > docs/commands.md",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := io.WriteString(a.stdout, referenceHead+referenceOf(cmd.Root()))
+			_, err := io.WriteString(a.stdout, referenceHead+referenceOf(cmd.Root(), map[string]bool{}))
 			return err
 		},
 	}
@@ -44,42 +45,56 @@ func newDocsReference(a *app) *cobra.Command {
 
 const referenceHead = `# Commands
 
-How each command is called, and its flags. ` + "`knee COMMAND --help`" + ` says more and has examples. ` + "`-o, --output`" + ` is table, csv, json or markdown wherever it is not listed with more; ` + "`-q, --quiet`" + ` prints no progress.
+How each command is called, and its flags; ` + "`knee COMMAND --help`" + ` says more and has examples. Flags that a command above has with the same meaning are named only. ` + "`-o, --output`" + ` is table, csv, json or markdown wherever it is not listed with more; ` + "`-q, --quiet`" + ` prints no progress.
 `
 
 // referenceOf returns the section of a command and of those below it: what it
-// is for, how it is called, and its own flags but -o.
-func referenceOf(cmd *cobra.Command) string {
+// is for, how it is called, and its own flags but -o. Flags in seen are named.
+func referenceOf(cmd *cobra.Command, seen map[string]bool) string {
 	var b strings.Builder
 	if cmd.HasParent() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", cmd.CommandPath(), strings.TrimSuffix(cmd.Short, "."))
 		if cmd.Runnable() && !cmd.HasSubCommands() {
 			fmt.Fprintf(&b, "\n    %s\n", strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 		}
-		if o := cmd.Flags().Lookup("output"); o != nil && o.Value.Type() == "format" {
-			o.Hidden = true
-		}
-		if flags := cmd.NonInheritedFlags(); flags.HasAvailableFlags() {
-			fmt.Fprintf(&b, "\n%s\n", indented(strings.TrimRight(flags.FlagUsages(), "\n")))
-		}
+		b.WriteString(referenceOfFlags(cmd, seen))
 	}
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() && c.Name() != "completion" {
-			b.WriteString(referenceOf(c))
+			b.WriteString(referenceOf(c, seen))
 		}
 	}
 	return b.String()
 }
 
-// indented makes a text a code block of Markdown.
-func indented(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, l := range lines {
-		if l != "" {
-			lines[i] = "    " + strings.TrimPrefix(l, "  ")
+func referenceOfFlags(cmd *cobra.Command, seen map[string]bool) string {
+	var lines, named []string
+	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+		name, usage := "--"+f.Name, strings.ReplaceAll(f.Usage, "`", "")
+		if f.Hidden || f.Value.Type() == "format" || f.Name == "help" {
+			return
 		}
+		if seen[name+usage] {
+			named = append(named, "`"+name+"`")
+			return
+		}
+		seen[name+usage] = true
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand + ", " + name
+		}
+		if d := f.DefValue; d != "" && d != "0" && d != "false" && d != "0s" && d != "[]" {
+			usage += " (default " + strings.Trim(d, "[]") + ")"
+		}
+		lines = append(lines, fmt.Sprintf("    %-22s %s\n", name, usage))
+	})
+	out := strings.Join(lines, "")
+	if out != "" {
+		out = "\n" + out
 	}
-	return strings.Join(lines, "\n")
+	if len(named) > 0 {
+		out += "\nAs above: " + strings.Join(named, ", ") + ".\n"
+	}
+	return out
 }
 
 func newDocsMan(a *app) *cobra.Command {

@@ -26,7 +26,7 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// infeasibleError says that nothing satisfies what was asked for.
+// infeasibleError says that nothing satisfies what was requested.
 type infeasibleError struct{ error }
 
 func (e infeasibleError) Unwrap() error { return e.error }
@@ -36,7 +36,7 @@ type thresholdError struct{ error }
 
 func (e thresholdError) Unwrap() error { return e.error }
 
-// errInterrupted ends a command that the user stopped and that can go on.
+// errInterrupted ends a command that the user stopped and that can continue.
 var errInterrupted = errors.New("interrupted")
 
 // exitCode prints an error and returns the exit code it stands for.

@@ -10,7 +10,7 @@ import (
 	"knee/fit/convergence"
 )
 
-// curveFlags is what knee fit is told of a training curve.
+// curveFlags describe a training curve.
 type curveFlags struct {
 	file         string
 	initialBatch float64
@@ -29,7 +29,7 @@ func (f *curveFlags) register(cmd *cobra.Command) {
 	f.registerRun(cmd)
 }
 
-// registerRun adds the flags about how the run goes on.
+// registerRun adds the flags about how the run continues.
 func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.family, "curve-family", fit.Auto, "form: auto, "+convergence.Optimus)

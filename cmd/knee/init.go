@@ -4,14 +4,11 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
-	"knee/data"
 	"knee/profile/draft"
 )
 
@@ -20,9 +17,9 @@ var (
 	//go:embed templates/study.yaml
 	studyTemplate string
 	//go:embed templates/cluster.yaml
-	clusterTemplate string
+	clusterTemplate []byte
 	//go:embed templates/jobs.yaml
-	jobsTemplate string
+	jobsTemplate []byte
 )
 
 func newInit(a *app) *cobra.Command {
@@ -73,24 +70,7 @@ runs the built-in trainer, so that knee profile works at once.`,
 
 // writeStart writes the three files, or none if one of them is there.
 func (a *app) writeStart(dir, study string, force bool) error {
-	files := []struct{ name, text string }{{"study.yaml", study}, {"cluster.yaml", clusterTemplate}, {"jobs.yaml", jobsTemplate}}
-	for _, f := range files {
-		path := filepath.Join(dir, f.name)
-		if _, err := os.Stat(path); err == nil && !force {
-			return usageError{fmt.Errorf("%s is there already; use --force to overwrite it", path)}
-		}
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder: %w", err)
-	}
-	for _, f := range files {
-		path := filepath.Join(dir, f.name)
-		if err := data.WriteFile(path, func(w io.Writer) error { _, err := io.WriteString(w, f.text); return err }); err != nil {
-			return err
-		}
-		fmt.Fprintln(a.stdout, path)
-	}
-	return nil
+	return a.writeNew(dir, []newFile{{"study.yaml", []byte(study)}, {"cluster.yaml", clusterTemplate}, {"jobs.yaml", jobsTemplate}}, force)
 }
 
 // draftMachine is this machine as a study drafted for it sees it. GPUs that

@@ -18,6 +18,7 @@ import (
 	"time"
 	"unicode"
 
+	"knee/allocate/shard"
 	"knee/allocate/simulate"
 	"knee/bayesopt/replay"
 	"knee/data"
@@ -27,7 +28,6 @@ import (
 	"knee/internal/slurm"
 	"knee/operate/check"
 	"knee/profile/launch"
-	"knee/shard"
 )
 
 // mutations is how many damaged inputs each of the tests below tries: few in a

@@ -71,6 +71,16 @@ func (f figure) command(a *app) *cobra.Command {
 	return cmd
 }
 
+// drawing makes a figure of its description, unless that failed.
+func drawing[S any, F plots.Figure](draw func(S) (F, error)) func(S, error) (plots.Figure, error) {
+	return func(s S, err error) (plots.Figure, error) {
+		if err != nil {
+			return nil, err
+		}
+		return draw(s)
+	}
+}
+
 // save draws a figure and says where, and which letters are missing in it.
 func (a *app) save(file string, fig plots.Figure) error {
 	theme, err := plots.ParseTheme(a.theme)

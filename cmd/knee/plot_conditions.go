@@ -90,7 +90,7 @@ func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
 	return out, nil
 }
 
-// variants returns a condition with every batch, knob and number of ps asked for.
+// variants returns a condition with every batch, knob and number of ps requested.
 func (f *conditionFlags) variants(c plots.Condition) ([]plots.Condition, error) {
 	knobs := f.knobs
 	local, servers := f.local, []int{c.Base.PS}

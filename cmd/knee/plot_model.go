@@ -66,18 +66,14 @@ func efficiencyPlot() figure {
 		files: cobra.MinimumNArgs(1),
 		flags: func(cmd *cobra.Command) {
 			f.add(cmd)
-			cmd.Flags().Var(f.price, "price", "US$ per worker-hour , such as a100=3.2 (default: costs in worker-hours)")
+			cmd.Flags().Var(f.price, "price", "US$ per worker-hour, such as a100=3.2 (default: costs in worker-hours)")
 		},
 		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
 			all, err := f.conditions(files)
 			if err != nil {
 				return nil, err
 			}
-			spec, err := plots.EfficiencyOf(all)
-			if err != nil {
-				return nil, err
-			}
-			return plots.NewEfficiency(spec)
+			return drawing(plots.NewEfficiency)(plots.EfficiencyOf(all))
 		},
 	}
 }
@@ -107,11 +103,7 @@ func batchPlot() figure {
 				}
 				c.Base = answers[max(0, predict.Knee(answers))].Config
 			}
-			spec, err := plots.BatchOf(c.Predictor, c.Base)
-			if err != nil {
-				return nil, err
-			}
-			return plots.NewBatch(spec)
+			return drawing(plots.NewBatch)(plots.BatchOf(c.Predictor, c.Base))
 		},
 	}
 }
@@ -143,11 +135,7 @@ func heatMapPlot() figure {
 					workers = max(workers, m.Workers)
 				}
 			}
-			spec, err := plots.LayoutHeat(on.Predictor, predict.LayoutQuestion{GPUType: gpu, Workers: workers})
-			if err != nil {
-				return nil, err
-			}
-			return plots.NewHeatMap(spec)
+			return drawing(plots.NewHeatMap)(plots.LayoutHeat(on.Predictor, predict.LayoutQuestion{GPUType: gpu, Workers: workers}))
 		},
 	}
 }
@@ -178,11 +166,7 @@ func speedPlot() figure {
 			if err != nil {
 				return nil, err
 			}
-			spec, err := plots.SpeedOf(c, over == "ps")
-			if err != nil {
-				return nil, err
-			}
-			return plots.NewScalability(spec)
+			return drawing(plots.NewScalability)(plots.SpeedOf(c, over == "ps"))
 		},
 	}
 }
@@ -220,11 +204,7 @@ for links that take half as long and for perfect overlap.`,
 			if err != nil {
 				return nil, err
 			}
-			spec, err := plots.WhatIfOf(c, changed)
-			if err != nil {
-				return nil, err
-			}
-			return plots.NewWhatIf(spec)
+			return drawing(plots.NewWhatIf)(plots.WhatIfOf(c, changed))
 		},
 	}
 }

@@ -47,7 +47,7 @@ type simulated struct {
 	used []simulate.Used // nil for a file of jobs
 }
 
-// loadSimulated reads either file, told apart by its columns.
+// loadSimulated reads either file, distinguished by its columns.
 func loadSimulated(path string) (simulated, error) {
 	f, err := data.Open(path)
 	if err != nil {

@@ -99,11 +99,7 @@ measured points, and below the expected gain, by which the next trial is chosen.
 			if err != nil {
 				return nil, err
 			}
-			spec, err := predicted.Along(along)
-			if err != nil {
-				return nil, err
-			}
-			return plots.NewSurrogate(spec)
+			return drawing(plots.NewSurrogate)(predicted.Along(along))
 		},
 	}
 }

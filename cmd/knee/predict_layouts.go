@@ -20,7 +20,7 @@ type layoutRow struct {
 	Loses         string  `json:"loses,omitempty"`
 }
 
-// layouts reports whether layouts are asked for: by --best, or by a sweep over
+// layouts reports whether layouts are requested: by --best, or by a sweep over
 // the workers of a model whose layouts were measured, for which the fastest of
 // each size answers.
 func (f *predictFlags) layouts(m *fit.Model) bool {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/data"
-	"knee/internal/term"
 	"knee/profile"
 	"knee/profile/space"
 	"knee/profile/store"
@@ -80,11 +79,6 @@ knee simulate --packed.`,
 			}
 			if err := out.print(a.stdout, res.Measurements, measurementTable(res.Measurements)); err != nil {
 				return err
-			}
-			if out == "table" && !a.quiet && term.Is(a.stdout) {
-				if err := a.sketchTrials(res.Measurements); err != nil {
-					return err
-				}
 			}
 			return anySuccess(res.Measurements, files.Logs)
 		},
@@ -171,7 +165,7 @@ func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir st
 	return out.print(a.stdout, rows, t)
 }
 
-// sayOpened says what a study goes on with.
+// sayOpened says what a study continues with.
 func (a *app) sayOpened(study *data.Study, files profile.Files, s *store.Snapshot) {
 	a.warn(s.Warnings...)
 	if n := len(s.Results); n > 0 {

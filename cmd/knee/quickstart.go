@@ -208,7 +208,7 @@ func (q *quickstart) model(context.Context) error {
 	return nil
 }
 
-// predict finds the best candidate of a job, the curve it stands on and the
+// predict finds the best candidate of a job, the curve it is on and the
 // knee of that curve.
 func (j *quickJob) predict() error {
 	candidates, err := space.Candidates(j.study)

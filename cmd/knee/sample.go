@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -30,21 +31,39 @@ comes from.`,
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			return a.writeSamples(dir, force)
+			files, err := sampleFiles()
+			if err != nil {
+				return err
+			}
+			return a.writeNew(dir, files, force)
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that are there")
 	return cmd
 }
 
-// writeSamples writes every sample to a folder, or none if one is there.
-func (a *app) writeSamples(dir string, force bool) error {
+// newFile is a file that a command writes to start from.
+type newFile struct {
+	name    string
+	content []byte
+}
+
+// sampleFiles lists the samples that ship with knee.
+func sampleFiles() ([]newFile, error) {
 	entries, err := fs.ReadDir(samples.Files(), ".")
-	if err != nil {
-		return err
-	}
+	var files []newFile
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
+		content, readErr := fs.ReadFile(samples.Files(), e.Name())
+		files, err = append(files, newFile{e.Name(), content}), errors.Join(err, readErr)
+	}
+	return files, err
+}
+
+// writeNew writes files to a folder, or none if one of them is there, and
+// prints their names.
+func (a *app) writeNew(dir string, files []newFile, force bool) error {
+	for _, f := range files {
+		path := filepath.Join(dir, f.name)
 		if _, err := os.Stat(path); err == nil && !force {
 			return usageError{fmt.Errorf("%s is there already; use --force to overwrite it", path)}
 		}
@@ -52,13 +71,9 @@ func (a *app) writeSamples(dir string, force bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder: %w", err)
 	}
-	for _, e := range entries {
-		content, err := fs.ReadFile(samples.Files(), e.Name())
-		if err != nil {
-			return err
-		}
-		path := filepath.Join(dir, e.Name())
-		if err := data.WriteFile(path, func(w io.Writer) error { _, err := w.Write(content); return err }); err != nil {
+	for _, f := range files {
+		path := filepath.Join(dir, f.name)
+		if err := data.WriteFile(path, func(w io.Writer) error { _, err := w.Write(f.content); return err }); err != nil {
 			return err
 		}
 		fmt.Fprintln(a.stdout, path)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"knee/shard"
+	"knee/allocate/shard"
 )
 
 func newShard(a *app) *cobra.Command {

@@ -140,7 +140,7 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 }
 
 // writeDetails writes the files of single jobs and of what was in use, where
-// they were asked for.
+// they were requested.
 func (in *simulateFlags) writeDetails(rows []compare.Row) error {
 	var jobs []simulate.Replayed
 	var used []simulate.Used

@@ -138,7 +138,7 @@ func (in *simulateFlags) loadService(a *app) error {
 		in.Service = service
 		return nil
 	}
-	return usageError{fmt.Errorf("the Gittins index wants --service-times, a CSV with a column duration; none is at %s", strings.Join(candidates, " nor "))}
+	return usageError{fmt.Errorf("the Gittins index needs --service-times, a CSV with a column duration; there is none at %s", strings.Join(candidates, " nor "))}
 }
 
 func needsService(policies []string) bool {

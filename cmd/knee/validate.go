@@ -147,7 +147,7 @@ func newValidateResult(v *predict.Validation) validateResult {
 	return validateResult{v.Method, v.Totals(), v.ByGroup(), v.ByDistance(), v.Untested, v.Warnings}
 }
 
-// table lists groups, distances and totals, told apart by the first column.
+// table lists groups, distances and totals, distinguished by the first column.
 func (r validateResult) table() table {
 	t := table{columns: []string{"scope", "job", "gpu_type", "mode", "distance", "family", "n", "mape", "median", "p90", "coverage", "half_width"}}
 	percentage := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }

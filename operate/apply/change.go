@@ -73,7 +73,7 @@ func Diff(p *data.Plan, snap *queue.Snapshot, s queue.Scheduler, allowed func(qu
 		case c.reached(*job):
 			c.Status = Already
 		case !job.HeldByUs && !data.SameNodes(job.Nodes, entry.Was):
-			c.set(Stale, "it stands on %s and not on %s, as when the plan was made", where(job.Nodes), where(entry.Was))
+			c.set(Stale, "it runs on %s, not on %s as when the plan was made", where(job.Nodes), where(entry.Was))
 		case !job.HeldByUs && job.State == queue.Stopping:
 			c.set(Stale, "it is ending")
 		case job.Fixed != "":
@@ -207,7 +207,7 @@ func use(left map[string]int, nodes []data.NodeShare, k int) {
 	}
 }
 
-// refuseLast refuses the last change that stands on a node with too little
+// refuseLast refuses the last change that is on a node with too little
 // left, and reports whether there was one.
 func refuseLast(changes []*Change, left map[string]int) bool {
 	for i := len(changes) - 1; i >= 0; i-- {
@@ -217,7 +217,7 @@ func refuseLast(changes []*Change, left map[string]int) bool {
 		}
 		for _, s := range c.To {
 			if left[s.Node] < 0 {
-				c.set(Refused, "node %s has not the %d workers free that it would get there", s.Node, s.Workers)
+				c.set(Refused, "node %s does not have the %d workers free that it would get there", s.Node, s.Workers)
 				return true
 			}
 		}

@@ -129,7 +129,7 @@ func (r *Runner) stop(ctx context.Context, changes []*Change) error {
 		return err
 	}
 	for _, c := range late {
-		c.set(Failed, "it has not left %s in time; it is held, and is started by the next run", where(c.From))
+		c.set(Failed, "it has not left %s in time; it is held, and the next run starts it", where(c.From))
 	}
 	for _, c := range held {
 		if c.Pending() && c.Action == data.Pause {

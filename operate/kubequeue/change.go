@@ -39,7 +39,7 @@ func replicas(w workload, to []data.NodeShare) ([]int, error) {
 			return nil, errors.New("it has no parameter servers")
 		}
 		if s.Workers%each != 0 {
-			return nil, fmt.Errorf("its pods have %d GPUs each, and %d on node %s is no multiple", each, s.Workers, s.Node)
+			return nil, fmt.Errorf("its pods have %d GPUs each, of which %d on node %s is no multiple", each, s.Workers, s.Node)
 		}
 		pods += s.Workers / each
 	}
@@ -69,7 +69,7 @@ func replicas(w workload, to []data.NodeShare) ([]int, error) {
 	return out, nil
 }
 
-// requested reads what the owner of a job asked for before knee changed it.
+// requested reads what the owner of a job requested before knee changed it.
 func requested(w workload) []int {
 	var out []int
 	for part := range strings.SplitSeq(w.Metadata.Annotations[askedFor], ",") {

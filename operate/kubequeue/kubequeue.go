@@ -5,7 +5,7 @@
 // A job is held by suspending it, which removes its pods and keeps the job, and
 // started by one patch of its number of replicas, its node affinity and the
 // flag. Annotations say that knee and not its owner has suspended it, what its
-// owner asked for, and which nodes knee has bound it to. A patch names the
+// owner requested, and which nodes knee has bound it to. A patch names the
 // version it was made for: a job that was changed meanwhile is not changed.
 package kubequeue
 
@@ -46,7 +46,7 @@ type Queue struct {
 }
 
 // New returns the queue of some namespaces: of that of the client's context if
-// there are none, of all if one is "*". audit is told of every change, before
+// there are none, of all if one is "*". audit is called with every change, before
 // it is made and with its answer, and a change of which it returns an error is not
 // made; it may be nil.
 func New(client *kube.Client, namespaces []string, audit func(queue.Command) error) *Queue {
@@ -72,7 +72,7 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	}
 	pods, _, err := kube.ListAll[kube.Pod](ctx, q.client, kube.PodsPath(""), kube.Selector{})
 	if err != nil {
-		return nil, fmt.Errorf("list the pods of all namespaces, without which nobody knows what is free: %w", err)
+		return nil, fmt.Errorf("list the pods of all namespaces, to know what is free: %w", err)
 	}
 	pods = slices.DeleteFunc(pods, func(p kube.Pod) bool { return p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" })
 	s := &queue.Snapshot{Cluster: cluster, Warnings: warnings}
@@ -132,7 +132,7 @@ func (q *Queue) podsOf(w workload, pods []kube.Pod, taken map[string]bool) []kub
 	return owned
 }
 
-// strangers adds what else stands on nodes: pods of other kinds and namespaces.
+// strangers adds what else is on nodes: pods of other kinds and namespaces.
 func (q *Queue) strangers(s *queue.Snapshot, pods []kube.Pod, taken map[string]bool) error {
 	for _, p := range pods {
 		if taken[p.Metadata.UID] || p.Spec.NodeName == "" {
@@ -257,11 +257,11 @@ func fixed(w workload, roles []role, j queue.Job) string {
 	case last == 0:
 		return "it asks for no GPUs"
 	case j.Queue != "" && !j.InPlace:
-		return "Kueue has admitted it at this size, and changes that of no job that runs but an elastic Job's"
+		return "Kueue has admitted it at this size, and resizes no running job but an elastic Job"
 	case j.InPlace && !j.Resizable:
 		return "Kubernetes does not change the completions of a Job that has no index for each of its pods"
 	case slices.ContainsFunc(roles, func(r role) bool { return r.gpus != last && (r.gpus > 0 || r.replicas != nil) }):
-		return "its pods ask for different numbers of GPUs"
+		return "its pods request different numbers of GPUs"
 	case len(w.Metadata.OwnerReferences) > 0:
 		return "it belongs to " + w.Metadata.OwnerReferences[0].Kind + " " + w.Metadata.OwnerReferences[0].Name
 	case w.kind.fixed != nil:

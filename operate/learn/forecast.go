@@ -13,7 +13,7 @@ import (
 // Forecast sets when each running job ends, in seconds from now, if it stays
 // where it is: the steps that are left, at the step time that its model predicts
 // there until the clock has told what a step takes with all that is between
-// steps, and what is left of its restart if it has not told of a step since. It is
+// steps, and what is left of its restart if it has not reported a step since. It is
 // zero if its rule does not count steps or its batch adapts.
 func (m *Models) Forecast(rows []queue.Row, now time.Time) {
 	predicted := make([]data.Estimate, len(rows))

@@ -217,7 +217,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// A forecast goes by the model until the clock has told what a step takes, and
+// A forecast uses the model until the clock has told what a step takes, and
 // is the wider the more that has changed from look to look.
 func TestForecast(t *testing.T) {
 	rule := &data.JobRule{Model: model(t, "toy", 1), Remaining: data.Remaining{Steps: 1010}, RestartSeconds: 30}

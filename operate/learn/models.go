@@ -63,7 +63,7 @@ func (m *Models) Of(ctx context.Context, row *queue.Row) string {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		m.Warnings = append(m.Warnings, fmt.Sprintf("the model of job %s stays as it was: %v", row.ID, err))
+		m.Warnings = append(m.Warnings, fmt.Sprintf("the model of job %s is unchanged: %v", row.ID, err))
 	case u != nil:
 		m.Updates, path = append(m.Updates, *u), u.Model
 	}

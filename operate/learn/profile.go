@@ -103,13 +103,13 @@ func (m *Models) Resize(rows []queue.Row, cluster *data.Cluster) []Proposal {
 		to := twice(r, free)
 		if gain := m.gain(r, to, func(e data.Estimate) float64 { return e.Mean }); gain > 0 {
 			out = append(out, Proposal{Job: r.ID, Name: r.Name, Kind: Larger,
-				Text: fmt.Sprintf("it would end %.0f s sooner with %d workers, on GPUs that are idle; change it by hand: %s", gain, queue.Workers(to), r.Job.Fixed)})
+				Text: fmt.Sprintf("it would end %.0f s sooner with %d workers, on idle GPUs; resize it by hand: %s", gain, queue.Workers(to), r.Job.Fixed)})
 		}
 	}
 	return out
 }
 
-// gain is the time in seconds that a job saves if it goes on there at what is
+// gain is the time in seconds that a job saves if it continues there at what is
 // picked of its predicted step time, its restart taken off; 0 if it cannot, or if
 // its model has measured that size.
 func (m *Models) gain(row queue.Row, to []data.NodeShare, pick func(data.Estimate) float64) float64 {

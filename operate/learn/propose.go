@@ -46,11 +46,11 @@ func Propose(row *queue.Row, now time.Time) *Proposal {
 	switch {
 	case row.StepTime > 0 && r.Best > 0 && r.Best < check.Half*row.StepTime:
 		p.Kind = Slowed
-		p.Text = fmt.Sprintf("steps took %.3g s since it began where it runs and take %.3g s now; look for what else runs on its nodes, and drain the one that is slow, so that the next turn moves the job",
+		p.Text = fmt.Sprintf("steps took %.3g s on its present nodes and now take %.3g s; look for other load there, and drain the slow node, so that the next turn moves the job",
 			r.Best, row.StepTime)
 	case r.Pace > 0 && gap > check.SilentSteps*r.Pace && r.Step > 0 && row.StepTime == 0:
 		p.Kind = check.Silent
-		p.Text = fmt.Sprintf("it has printed nothing for %s, after a line every %.3g s; look whether a worker hangs, and requeue it if it does",
+		p.Text = fmt.Sprintf("it has printed nothing for %s, after a line every %.3g s; check whether a worker hangs, and then requeue it",
 			now.Sub(r.Told).Round(time.Second), r.Pace)
 	default:
 		if row.StepTime > 0 && (r.Best == 0 || row.StepTime < r.Best) {

@@ -18,7 +18,7 @@ import (
 // Convergence and memory stay those of the model before.
 //
 // If even that does not cover what was measured, the job is another than the
-// model tells of: its own measurements alone are fitted, and the model is one
+// model reports: its own measurements alone are fitted, and the model is one
 // that lends.
 func (m *Models) fit(ctx context.Context, before *fit.Model, own []data.Measurement) (*fit.Model, error) {
 	others := m.lenders()

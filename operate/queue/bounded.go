@@ -10,7 +10,7 @@ import (
 )
 
 // Bounded is a scheduler that has so long for an answer: one that hangs fails,
-// and whoever asked goes on.
+// and the caller continues.
 type Bounded struct {
 	Scheduler
 	Limit time.Duration

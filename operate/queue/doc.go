@@ -6,7 +6,7 @@
 //
 // Neither submits nor deletes: a job keeps its id, its name, and the script or
 // pod template of its owner, so that nothing can be there twice or be lost.
-// That a job waits because knee holds it, and the size its owner asked for, is
+// That a job waits because knee holds it, and the size its owner requested, is
 // written on the job itself; knee keeps no list that could differ from the
 // queue.
 package queue

@@ -71,7 +71,7 @@ func (v View) Rows(ctx context.Context, s Scheduler, snap *Snapshot) (rows []Row
 		case row.Rule == nil:
 			row.Fixed = "no rule gives it a model"
 		case row.Model == "":
-			row.Fixed = "its rule names no model, and nothing was measured of it yet"
+			row.Fixed = "its rule names no model, and it was not measured yet"
 		}
 		entry := entryOf(names[i], j)
 		switch {
@@ -86,10 +86,10 @@ func (v View) Rows(ctx context.Context, s Scheduler, snap *Snapshot) (rows []Row
 		rows = append(rows, row)
 	}
 	if n := len(silent); n > 0 {
-		warnings = append(warnings, fmt.Sprintf("the logs of %d jobs tell nothing, so that their work counts as not begun; say in their rule where they are (log) or how they tell of steps (metrics). The first, %s", n, silent[0]))
+		warnings = append(warnings, fmt.Sprintf("the logs of %d jobs report no steps, so their work counts as not begun; set log or metrics in their rule. The first, %s", n, silent[0]))
 	}
 	if waiting > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d waiting jobs are left to the scheduler: no rule gives them a model, or they cannot be changed", waiting))
+		warnings = append(warnings, fmt.Sprintf("%d waiting jobs are left to the scheduler: they have no model, or cannot be changed", waiting))
 	}
 	return rows, warnings
 }

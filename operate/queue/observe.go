@@ -55,7 +55,7 @@ func (r *Reading) tick(step float64, now time.Time) {
 }
 
 // observe reads what is new in the log of a job. That a job which waits has none
-// is no error, nor that one which told of steps tells of none now.
+// is no error, nor that one which reported steps reports none now.
 func (v View) observe(ctx context.Context, s Scheduler, row *Row) error {
 	r := v.Readings[row.ID]
 	if r == nil {
@@ -96,7 +96,7 @@ func (v View) observe(ctx context.Context, s Scheduler, row *Row) error {
 
 // fresh returns the complete lines behind those that were counted. whole
 // reports whether they begin where those end, or where the log does; Offset
-// is 0 again of a log that was begun anew.
+// is 0 again of a log that was started again.
 func fresh(in io.Reader, r *Reading) (text []byte, whole bool, err error) {
 	whole = true
 	if file, ok := in.(io.Seeker); ok {

@@ -65,7 +65,7 @@ func TestObserve(t *testing.T) {
 }
 
 // streams is a queue whose logs are no files: of each read what is new since a
-// point in time is asked for.
+// point in time is requested.
 type streams struct {
 	*queuetest.Fake
 	asked *[]time.Time

@@ -131,7 +131,7 @@ type Scheduler interface {
 	// job that waits in j has started meanwhile.
 	Hold(context.Context, Job) error
 	// Start lets a waiting job start on these nodes; without nodes anywhere, at
-	// the size its owner asked for. One that is changed in place gets as many
+	// the size its owner requested. One that is changed in place gets as many
 	// workers, and nothing else.
 	Start(ctx context.Context, j Job, to []data.NodeShare) error
 	// Ended says how a job that has left the queue ended, and whether well.

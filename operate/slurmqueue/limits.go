@@ -37,9 +37,9 @@ func (q *Queue) limit(ctx context.Context, s *queue.Snapshot, cluster string) {
 		switch {
 		case errors.Is(err, slurm.ErrNoAccounts):
 			a.none = true
-			s.Warnings = append(s.Warnings, "Slurm keeps no accounts here (slurmdbd): no quotas are known but those of tenants in operate.yaml")
+			s.Warnings = append(s.Warnings, "Slurm keeps no accounts here (no slurmdbd): only the quotas of tenants in operate.yaml are known")
 		case err != nil:
-			s.Warnings = append(s.Warnings, fmt.Sprintf("the limits of accounts could not be read, those read before hold: %v", err))
+			s.Warnings = append(s.Warnings, fmt.Sprintf("the limits of accounts could not be read; the last known ones are used: %v", err))
 		default:
 			a.Accounts = now
 		}

@@ -5,11 +5,11 @@
 //
 // Words in the comment of a job, after those of its owner, say what Slurm has
 // no field for: knee:held, that knee and not its owner holds it, and
-// knee:requested=NODESxGPUSxTASKS, what its owner asked for. The owner writes
+// knee:requested=NODESxGPUSxTASKS, what its owner requested. The owner writes
 // knee:elastic there if the script starts as many tasks as it finds GPUs. Of
 // others the size stays: sbatch leaves the first number of tasks in the
 // environment of the script (SLURM_NTASKS), where no scontrol reaches it, so
-// that srun would go on with that.
+// that srun would continue with that.
 package slurmqueue
 
 import (
@@ -48,7 +48,7 @@ type Queue struct {
 	accounts accounts
 }
 
-// New returns the queue of the commands on PATH. audit is told of every command
+// New returns the queue of the commands on PATH. audit is called with every command
 // that changes something, before it is run and with its answer, and a command
 // of which it returns an error is not run; it may be nil.
 func New(audit func(queue.Command) error) *Queue {
@@ -233,7 +233,7 @@ func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
 		case s.Workers != to[0].Workers:
 			return "Slurm gives every node of a job equally many GPUs"
 		case want.Type != "" && q.types[s.Node] != "" && !strings.EqualFold(want.Type, q.types[s.Node]):
-			return fmt.Sprintf("it asks for GPUs of type %s by name, which Slurm cannot change; --gres=gpu:%d leaves the type open", want.Type, want.Count)
+			return fmt.Sprintf("it requests GPUs of type %s by name, which Slurm cannot change; --gres=gpu:%d leaves the type open", want.Type, want.Count)
 		}
 	}
 	if len(to) > 0 && !j.Resizable && (len(to) != d.NodeCount || queue.Workers(to) != j.Workers) {
@@ -246,7 +246,7 @@ func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
 }
 
 // sizes are the tasks that a job gets on nodes: as many for each GPU as its
-// owner asked for, or one on each node if it was one on each node with several
+// owner requested, or one on each node if it was one on each node with several
 // GPUs.
 func sizes(d slurm.Detail, to []data.NodeShare) (tasks int, err error) {
 	was, _ := original(d)
@@ -315,7 +315,7 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	if len(to) == 0 {
 		was, ok := original(d)
 		if !ok {
-			return errors.New("its comment does not say any more what its owner asked for")
+			return errors.New("its comment no longer says what its owner requested")
 		}
 		size = slices.Repeat([]data.NodeShare{{Workers: was.perNode}}, was.nodes)
 	}
@@ -386,7 +386,7 @@ const (
 // shape is what a job asks for.
 type shape struct{ nodes, perNode, tasks int }
 
-// original is what the owner of a job asked for: what knee wrote into its
+// original is what the owner of a job requested: what knee wrote into its
 // comment when it changed the job, else what it asks for.
 func original(d slurm.Detail) (s shape, changed bool) {
 	for _, w := range strings.Fields(d.Comment) {

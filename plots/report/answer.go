@@ -115,7 +115,7 @@ func (c choice) workers() string {
 	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", plural(k, "worker"), c.linear())
 	switch {
 	case c.knee == c.last && c.last > 0:
-		s = fmt.Sprintf("%s, the most measured: %.0f %% of linear; the knee lies there or beyond", plural(k, "worker"), c.linear())
+		s = fmt.Sprintf("%s, the most measured: %.0f %% of linear; the knee is there or beyond", plural(k, "worker"), c.linear())
 	case k == 1:
 		s = "1 worker: a second brings less than half its share"
 	}
@@ -193,7 +193,7 @@ func (c choice) cost() string {
 	}
 	work := " per million samples"
 	if c.what() == "goodput" {
-		work += " at the worth of the initial batch"
+		work += " at the efficiency of the initial batch"
 	}
 	hours := at.Goodput.Per(1e6 * float64(at.Config.Workers) / 3600)
 	if price := c.Predictor.Price[at.Config.GPUType]; price > 0 {
@@ -219,9 +219,9 @@ func (c choice) batch() string {
 		s += fmt.Sprintf(", of %s to %s measured", plots.Plain(lo), plots.Plain(hi))
 	}
 	if m.NoiseScale() == nil {
-		return s + "; what a larger batch takes from each sample is not known: a training curve with grad_sqr and grad_var tells"
+		return s + "; statistical efficiency is not known: it needs a training curve with grad_sqr and grad_var"
 	}
-	return s + fmt.Sprintf("; a sample is worth %s %% of one at the initial batch", interval(at.Efficiency.Scale(100), func(v float64) string { return fmt.Sprintf("%.0f", v) }))
+	return s + fmt.Sprintf("; statistical efficiency %s %% of the initial batch's", interval(at.Efficiency.Scale(100), func(v float64) string { return fmt.Sprintf("%.0f", v) }))
 }
 
 // layout names the fastest layout, its memory and where its time goes.
@@ -241,7 +241,7 @@ func (c choice) layout() string {
 	return s + fmt.Sprintf("; the bubble takes %.0f %%, communication %.0f %%", 100*bubble, 100*communication)
 }
 
-// support says how far the choice itself stands on measurements.
+// support says how far the choice itself rests on measurements.
 func (c choice) support() string {
 	at := c.at()
 	for _, m := range c.Measured() {
@@ -252,7 +252,7 @@ func (c choice) support() string {
 	if at.Extrapolated {
 		return "this configuration is extrapolated: " + at.Why
 	}
-	return "this configuration was not measured, but lies within what was"
+	return "this configuration was not measured, but is within the measured range"
 }
 
 // name is the configuration for people.

@@ -122,7 +122,7 @@ func (j *job) complete(ctx context.Context) error {
 	if len(j.curve) > 0 {
 		_ = m.AddCurve(j.curve, data.Batch{}) // without it the model speaks of speed alone
 	}
-	j.model, j.fitted = m, "No model was given: the figures show one that was fitted to the measurements for this page."
+	j.model, j.fitted = m, "No model was given: the figures show one fitted to the measurements for this page."
 	return nil
 }
 

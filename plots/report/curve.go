@@ -23,6 +23,6 @@ func (j *job) reportCurve(s *Section) {
 		var fig plots.Figure
 		spec.Title = "How far is the training?"
 		fig, err = plots.NewConvergence(spec)
-		s.figure(fig, err, "The loss as recorded, and where it goes if the training goes on as it did.")
+		s.figure(fig, err, "The loss as recorded, and its expected course if training continues.")
 	}
 }

@@ -20,7 +20,7 @@ func (in *Inputs) reportGains(s *Section, p *data.Plan) {
 	}
 	stairs, err := plan.Staircases(pr, p)
 	if err != nil {
-		s.Text = append(s.Text, "What further workers would gain could not be worked out: "+err.Error())
+		s.Text = append(s.Text, "The gain of further workers could not be computed: "+err.Error())
 		return
 	}
 	for _, t := range in.Cluster.GPUTypes() {
@@ -30,7 +30,7 @@ func (in *Inputs) reportGains(s *Section, p *data.Plan) {
 		}
 		if choice {
 			fig, err := plots.NewGains(plots.GainsOf(stairs, p, in.Cluster, t))
-			s.figure(fig, err, "Filled: the steps that were given. Hollow: what the next workers would bring.")
+			s.figure(fig, err, "Filled: given. Hollow: what further workers would bring.")
 		}
 	}
 }

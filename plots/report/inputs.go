@@ -15,7 +15,7 @@ import (
 	"knee/fit"
 )
 
-// Inputs is what was read, told apart.
+// Inputs is what was read, by kind.
 type Inputs struct {
 	Measurements []data.Measurement
 	Curves       []data.CurvePoint

@@ -89,7 +89,7 @@ func (s *Section) curves(conditions []plots.Condition, best choice) {
 			fig.Title, fig.Subtitle, fig.Width = "What does it cost?", costs.Subtitle, plots.DefaultWidth
 		}
 	}
-	s.figure(fig, err, "Of the same number of samples, whatever they are worth.")
+	s.figure(fig, err, "For the same number of samples, ignoring statistical efficiency.")
 }
 
 // batch adds the figure that the batch, or the layout, is chosen by.
@@ -117,7 +117,7 @@ func (s *Section) batch(c choice) {
 			fig.Title, fig.Subtitle, fig.Width = "Which batch?", spec.Subtitle, plots.DefaultWidth
 		}
 	}
-	s.figure(fig, err, "Goodput is throughput times what a sample is worth.")
+	s.figure(fig, err, "Goodput is throughput times statistical efficiency.")
 }
 
 // pricesOf are the prices that were given, else those of the job's study.

@@ -32,7 +32,7 @@ func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 		fig, err := plots.NewAllocation(plots.Allocation{Title: "Who gets what", Cluster: in.Cluster, Plan: p})
 		s.figure(fig, err, "One bar per node, one cell per worker slot.")
 	} else {
-		s.Text = append(s.Text, "The figure of who gets which nodes needs the cluster: give cluster.yaml as well.")
+		s.Text = append(s.Text, "Give cluster.yaml too for the figure of nodes.")
 	}
 	in.reportGains(&s, p)
 	s.table(planTable(p), "Jobs, with 90 % intervals", true)

@@ -25,7 +25,7 @@ func (in *Inputs) reportResults(r *Report, t Results) {
 		spec := plots.SimulationOf(t.Replayed)
 		spec.Title = "How soon are jobs done?"
 		fig, err := plots.NewSimulation(spec)
-		s.figure(fig, err, "Share of the jobs that are done within a time after they were submitted.")
+		s.figure(fig, err, "Share of jobs completed within a time after submission.")
 	}
 	s.table(resultTable(t), cut(len(t.Rows), t.File), true)
 	r.Sections = append(r.Sections, s)
@@ -108,7 +108,7 @@ func (in *Inputs) reportUsage(r *Report) {
 		}
 		s := Section{Title: "GPUs in use: " + cmp.Or(w, "a workload")}
 		fig, err := plots.NewOccupancy(plots.Occupancy{Title: "How full is the cluster?", Subtitle: w, Runs: runs})
-		s.figure(fig, err, "Above the GPUs that jobs hold, below the jobs that hold none, those that were stopped for others included.")
+		s.figure(fig, err, "Above: GPUs in use. Below: jobs without GPUs, preempted ones included.")
 		r.Sections = append(r.Sections, s)
 	}
 }

@@ -52,11 +52,11 @@ func slurm(ctx context.Context, m Machine) Finding {
 		return Finding{Status: Missing, Found: "Slurm's commands, but no configuration", Advice: "set SLURM_CONF to the slurm.conf of the cluster"}
 	}
 	if err != nil {
-		return Finding{Status: Broken, Found: err.Error(), Advice: "see that slurm.conf can be read (SLURM_CONF)"}
+		return Finding{Status: Broken, Found: err.Error(), Advice: "make slurm.conf readable (SLURM_CONF)"}
 	}
 	nodes, err := m.Run(ctx, "sinfo", "--noheader", "--format=%D %T")
 	if err != nil {
-		return Finding{Status: Broken, Found: version + ", " + err.Error(), Advice: "the controller does not answer: see scontrol ping, and that munge runs"}
+		return Finding{Status: Broken, Found: version + ", " + err.Error(), Advice: "the controller does not answer: run scontrol ping, and check that munge runs"}
 	}
 	return Finding{Status: Here, Found: version + ": " + strings.Join(strings.Fields(strings.ReplaceAll(nodes, "\n", ", ")), " ")}
 }
@@ -80,7 +80,7 @@ func kubernetes(ctx context.Context, m Machine) Finding {
 	case err != nil && where == "" && strings.Contains(err.Error(), "localhost:8080"): // what kubectl tries without a configuration
 		return Finding{Status: Missing, Found: "kubectl, but no cluster configured", Advice: "set KUBECONFIG to the cluster's configuration"}
 	case err != nil:
-		return Finding{Status: Broken, Found: err.Error(), Advice: "see kubectl config get-contexts, and that the API server can be reached"}
+		return Finding{Status: Broken, Found: err.Error(), Advice: "run kubectl config get-contexts, and check that the API server can be reached"}
 	}
 	return Finding{Status: Here, Found: lastLine(out)}
 }

@@ -33,7 +33,7 @@ func memory(context.Context, Machine) Finding {
 		if n, _ := fmt.Sscanf(lines.Text(), "MemAvailable: %d kB", &kib); n == 1 {
 			f := Finding{Status: Here, Found: fmt.Sprintf("%.1f GiB available", float64(kib)/(1<<20))}
 			if kib < 1<<20 {
-				f.Advice = "less than 1 GiB is available: trials may be ended by the system, which is recorded as out of memory"
+				f.Advice = "less than 1 GiB is available: the system may kill trials, which are then recorded as out of memory"
 			}
 			return f
 		}
@@ -45,7 +45,7 @@ func memory(context.Context, Machine) Finding {
 // file, to write it through to the disk, to rename and to remove it.
 func folder(_ context.Context, m Machine) Finding {
 	bad := func(err error) Finding {
-		return Finding{Status: Broken, Found: err.Error(), Advice: "choose a folder that can be written, with knee profile --dir"}
+		return Finding{Status: Broken, Found: err.Error(), Advice: "choose a writable folder with knee profile --dir"}
 	}
 	f, err := os.CreateTemp(m.Dir, ".knee-doctor-*")
 	if err != nil {
@@ -65,9 +65,9 @@ func gpu(ctx context.Context, m Machine) Finding {
 	case errors.Is(err, exec.ErrNotFound):
 		return absent("nvidia-smi", "without it trials run on processors; on a machine with NVIDIA GPUs install the driver's utilities (nvidia-utils)")
 	case err != nil:
-		return Finding{Status: Broken, Found: err.Error(), Advice: "the driver does not answer: see that its kernel module is loaded and that this user may open /dev/nvidia*"}
+		return Finding{Status: Broken, Found: err.Error(), Advice: "the driver does not answer: check that its kernel module is loaded and that this user may open /dev/nvidia*"}
 	case out == "":
-		return Finding{Status: Broken, Found: "nvidia-smi lists no GPU", Advice: "see that the GPUs are not hidden from this user or container"}
+		return Finding{Status: Broken, Found: "nvidia-smi lists no GPU", Advice: "check that the GPUs are not hidden from this user or container"}
 	}
 	lines := strings.Split(out, "\n")
 	return Finding{Status: Here, Found: fmt.Sprintf("%d × %s", len(lines), firstLine(out))}

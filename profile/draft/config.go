@@ -91,7 +91,7 @@ func (d *drafting) readFile(dir string, out any, flags []string, suffixes ...str
 		err = yaml.Unmarshal(text, out)
 	}
 	if err != nil {
-		d.note("%s cannot be read (%v): write its layout into the space, such as sharding: [zero2]", file, err)
+		d.note("%s cannot be read (%v): put its layout into the space, such as sharding: [zero2]", file, err)
 		return ""
 	}
 	return file
@@ -113,7 +113,7 @@ func (d *drafting) fix(file, sharding, recompute, offload string, micro, steps a
 	add("local_batch", "", micro)
 	add("accum_steps", "", steps)
 	if fixed {
-		d.note("trials cannot change what stands in %s; to vary it, let the script read KNEE_LOCAL_BATCH, KNEE_ACCUM_STEPS and KNEE_SHARDING, or take flags", file)
+		d.note("trials cannot change values in %s; to vary them, let the script read KNEE_LOCAL_BATCH, KNEE_ACCUM_STEPS and KNEE_SHARDING, or take flags", file)
 	}
 }
 

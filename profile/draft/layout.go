@@ -88,7 +88,7 @@ func (d *drafting) writeModel(b *strings.Builder) {
 		}
 	}
 	if len(keys) > 0 {
-		fmt.Fprintf(b, "\n# The size of the model: what a stage computes and holds follows from it.\nmodel: {%s}\n", strings.Join(keys, ", "))
+		fmt.Fprintf(b, "\n# The size of the model, from which the work and memory of a stage follow.\nmodel: {%s}\n", strings.Join(keys, ", "))
 	}
 }
 

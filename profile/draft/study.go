@@ -153,7 +153,7 @@ func (d *drafting) writeMetrics(b *strings.Builder) {
 # with metrics: {jsonl: true}.
 metrics: {pattern: %[1]s}
 `, d.format)
-		d.note("the script seems to print its speed by %[1]s, so metrics is {pattern: %[1]s}: see that it does", d.format)
+		d.note("the script seems to print its speed by %[1]s, so metrics is {pattern: %[1]s}: check that it does", d.format)
 		return
 	}
 	fmt.Fprintf(b, `
@@ -165,7 +165,7 @@ metrics: {pattern: %[1]s}
 #   %s
 metrics: {jsonl: true}
 `, strings.Join(data.MetricPatterns(), ", "))
-	d.note("let the script print a line per step: knee: {\"step\":12,\"step_time_s\":0.041}; or set metrics: {regex: …} or {pattern: …} to what it prints already")
+	d.note("let the script print a line per step: knee: {\"step\":12,\"step_time_s\":0.041}; or set metrics: {regex: …} or {pattern: …} for what it already prints")
 }
 
 // writeSpace writes the configurations: workers up to what the machine has,
@@ -178,7 +178,7 @@ func (d *drafting) writeSpace(b *strings.Builder) {
 	fmt.Fprintf(b, "\n# The configurations to choose from: this machine has %d %s.\nspace:\n  gpu_type: [%s]\n  workers: [%s]\n",
 		slots, what, quoted(d.machine.GPUType), joined(doublings(max(slots, d.modelParallel()))))
 	if d.alone {
-		d.note("nothing in %s seems to join its processes: if each trains alone, set workers: [1]", d.script)
+		d.note("nothing in %s seems to join its processes: if each trains by itself, set workers: [1]", d.script)
 	}
 	if d.starter == byItself && !slices.ContainsFunc(d.parts, func(p part) bool { return p.knob == "workers" }) {
 		d.note("no flag for the number of processes was found in the command: put {{.Workers}} where it goes, or every trial runs the same number")
@@ -205,7 +205,7 @@ func (d *drafting) writeBatch(b *strings.Builder) {
 			d.note("{{.LocalBatch}} is the batch of one worker: if %s is that of all, put {{.GlobalBatch}} there", local.arg)
 		}
 		lo, hi := math.Max(1, math.Round(batch/4)), batch*2
-		fmt.Fprintf(b, "  local_batch: {min: %s, max: %s, scale: log2}   # of a replica; too large ones are found out and avoided\n", plain(lo), plain(math.Max(lo, hi)))
+		fmt.Fprintf(b, "  local_batch: {min: %s, max: %s, scale: log2}   # of a replica; too large ones are detected and avoided\n", plain(lo), plain(math.Max(lo, hi)))
 	}
 	if whole >= 0 && micro {
 		fmt.Fprintf(b, "  global_batch: [%s]   # of all together: accumulation follows\n", plain(d.parts[whole].value))

@@ -23,7 +23,7 @@ const maxLine = 64 << 10
 
 // Progress is how far a job has come.
 type Progress struct {
-	Step        float64 // the last its log tells of; 0 if it counts none
+	Step        float64 // the last its log reports; 0 if it counts none
 	Loss        float64 // at that step; NaN if it prints none
 	Measurement data.Measurement
 }
@@ -86,7 +86,7 @@ func read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 	return p, what, nil, nil
 }
 
-// Each calls take for every line of a log that tells of something, in order,
+// Each calls take for every line of a log that reports something, in order,
 // and returns how lines were read. At of an observation is the last time stamp
 // up to its line, zero if there was none.
 func Each(r io.Reader, name string, c data.Config, m data.Metrics, take func(launch.Observation)) (what string, parser launch.Parser, err error) {
@@ -135,7 +135,7 @@ func untimed(name string, c data.Config, seen int, at time.Time, parser launch.P
 	case seen == 0:
 		return &data.InputError{Source: src, Found: "no line that tells of a step", Want: parser.Wants()}
 	case c.LocalBatch == 0:
-		return &data.InputError{Source: src, Found: fmt.Sprintf("%d lines without the time of a step", seen), Want: "a batch too, to get there from samples/s, or lines with a time stamp"}
+		return &data.InputError{Source: src, Found: fmt.Sprintf("%d lines without the time of a step", seen), Want: "a batch too, since only samples/s are known, or lines with a time stamp"}
 	case at.IsZero():
 		return &data.InputError{Source: src, Found: fmt.Sprintf("%d lines without the time of a step", seen), Want: "lines with a time stamp such as 2025-03-01 12:00:00"}
 	}
@@ -174,7 +174,7 @@ func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (str
 	want := "lines of knee, a --regex, or one of the patterns " + strings.Join(data.MetricPatterns(), ", ")
 	for line := range strings.SplitSeq(string(head), "\n") {
 		if expr := launch.Expression(line); expr != "" {
-			want = fmt.Sprintf("--regex, perhaps '%s': see that the numbers are those meant", expr)
+			want = fmt.Sprintf("--regex, perhaps '%s': check that it reads the right numbers", expr)
 			break
 		}
 	}

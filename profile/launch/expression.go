@@ -23,7 +23,7 @@ var spellings = []struct {
 
 // Expression drafts a regular expression for lines like one that was printed,
 // with a group for each quantity that is spelt in a common way. It is empty if
-// nothing in the line tells of the time of a step. Whether a rate of samples is
+// nothing in the line reports the time of a step. Whether a rate of samples is
 // that of all workers cannot be told from a line.
 func Expression(line string) string {
 	type found struct {

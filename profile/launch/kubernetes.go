@@ -157,7 +157,7 @@ func (r *kubeRun) attach(ctx context.Context) error {
 		return fmt.Errorf("trial %d is recorded as %q, want NAMESPACE/NAME of a Kubernetes job", r.trial.ID, r.trial.Handle)
 	}
 	if namespace != r.kube.Spec.Namespace {
-		return fmt.Errorf("trial %d runs in namespace %q, and the study now names %q; restore it, or delete %s %s there by hand",
+		return fmt.Errorf("trial %d runs in namespace %q, but the study now names %q; restore it, or delete %s %s there by hand",
 			r.trial.ID, namespace, r.kube.Spec.Namespace, r.kube.Spec.Kind, name)
 	}
 	r.name = name
@@ -247,7 +247,7 @@ func (r *kubeRun) create(ctx context.Context, path string, in map[string]any, ou
 		err = nil
 	}
 	if kube.IsRefused(err) {
-		return fmt.Errorf("create %s %s: the API server refuses it: %w", in["kind"], name, err)
+		return fmt.Errorf("create %s %s: refused by the API server: %w", in["kind"], name, err)
 	}
 	if err != nil {
 		return fmt.Errorf("create %s %s: %w", in["kind"], name, err)

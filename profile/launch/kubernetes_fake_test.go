@@ -29,7 +29,7 @@ type fakeAPI struct {
 	created map[string]map[string]any // by kind, the last
 	servers []map[string]any          // pods that were created
 	deleted []string
-	opened  map[string]int // how often the output of a pod was asked for
+	opened  map[string]int // how often the output of a pod was requested
 }
 
 func newFakeAPI(t *testing.T) *fakeAPI {

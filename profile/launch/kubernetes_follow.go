@@ -236,14 +236,14 @@ func (w *watcher) waitedEnough() *Failure {
 func (w *watcher) whyWaiting() string {
 	if w.job != nil {
 		if c := kube.FindCondition(w.job.Status.Conditions, "Suspended"); c != nil && c.Status == "True" || w.job.Spec.Suspend {
-			return "the job is suspended, as a queue does with jobs it has not admitted"
+			return "the job is suspended, perhaps by a queue that has not admitted it"
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		if p := w.pods[name]; startedAt(&p.pod).IsZero() {
 			why, _ := waitingFor(&p.pod)
 			if v := w.run.kube.gpuLabelValues(w.ctx, w.run.trial.Config.GPUType); v != nil && strings.Contains(why, "affinity/selector") {
-				why += fmt.Sprintf(" (it asks for nodes with %s=%s; gpu_types in the study tells other values)", w.run.kube.Spec.GPULabel, strings.Join(v, " or "))
+				why += fmt.Sprintf(" (it requests nodes with %s=%s; gpu_types in the study sets other values)", w.run.kube.Spec.GPULabel, strings.Join(v, " or "))
 			}
 			return why
 		}

@@ -13,7 +13,7 @@ import (
 	"knee/internal/kube"
 )
 
-// logPause is how long to wait before the output of a container is asked for
+// logPause is how long to wait before the output of a container is requested
 // again after it has ended early.
 const logPause = 300 * time.Millisecond
 

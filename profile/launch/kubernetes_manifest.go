@@ -87,13 +87,13 @@ func (k *Kubernetes) shapeOf(c data.Config) (shape, error) {
 	}
 	if k.Spec.Per == data.PerNode {
 		if c.Workers != c.NodeCount()*c.WidestNode() {
-			return refuse("%d workers on %d nodes are not the same number on each, and the pods of a job are all alike", c.Workers, c.NodeCount())
+			return refuse("%d workers on %d nodes are unevenly placed, but the pods of a job are all alike", c.Workers, c.NodeCount())
 		}
 		return shape{pods: c.NodeCount(), gpus: c.WidestNode(), perNode: true}, nil
 	}
 	known := len(c.Placement) > 0 || c.Nodes > 0
 	if n := c.NodeCount(); known && n != 1 && n != c.Workers {
-		return refuse("%d workers on %d nodes: pods of one worker can be kept together or apart, and nothing between; use per: node", c.Workers, n)
+		return refuse("%d workers on %d nodes: pods of one worker can be placed all together or all apart only; use per: node", c.Workers, n)
 	}
 	return shape{pods: c.Workers, gpus: 1}, nil
 }
@@ -121,7 +121,7 @@ func (k *Kubernetes) manifests(name string, t Trial, values []string) (kubeObjec
 		"backoffLimit":          0, // knee tries again itself, with fresh pods for all
 		"activeDeadlineSeconds": int64(k.Spec.Deadline.Seconds()), "ttlSecondsAfterFinished": ttlSeconds,
 		"template": workers,
-		// Training does not go on without one of its ranks. The rule also
+		// Training does not continue without one of its ranks. The rule also
 		// leaves a reason in the job that outlives the pod.
 		"podFailurePolicy": map[string]any{"rules": []any{map[string]any{
 			"action": "FailJob", "onPodConditions": []any{map[string]any{"type": disruptionTarget, "status": "True"}}}}},

@@ -142,7 +142,7 @@ func isStuck(p *kube.Pod) bool {
 	return s != nil && s.State.Waiting != nil && slices.Contains(stuck, s.State.Waiting.Reason)
 }
 
-// jobFailure returns the failure a job's conditions tell of, nil if none. It
+// jobFailure returns the failure a job's conditions report, nil if none. It
 // is asked last: pods know more, if they are still there.
 func jobFailure(j *kube.Job) *Failure {
 	c := kube.FindCondition(j.Status.Conditions, "Failed")

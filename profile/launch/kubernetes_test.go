@@ -172,7 +172,7 @@ func TestKubernetesRefusesShapes(t *testing.T) {
 		config          data.Config
 		want            string
 	}{
-		{"uneven", data.KindJob, data.PerNode, data.Config{Workers: 3, Placement: data.Placement{2, 1}}, "not the same number on each"},
+		{"uneven", data.KindJob, data.PerNode, data.Config{Workers: 3, Placement: data.Placement{2, 1}}, "unevenly placed"},
 		{"between", data.KindJob, data.PerWorker, data.Config{Workers: 4, Nodes: 2}, "use per: node"},
 		{"servers", data.KindPyTorchJob, data.PerWorker, data.Config{Workers: 1, PS: 1, Mode: data.PSSync}, "use kind: job"},
 	} {

@@ -71,7 +71,7 @@ func (w *watcher) lastWord(last string) error {
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		if p := w.pods[name]; p.deleted {
 			if _, ok := podEnd(&p.pod); !ok {
-				return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: podName(&p.pod) + " was removed from the cluster while it ran"}
+				return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: podName(&p.pod) + " was removed from the cluster during the trial"}
 			}
 		}
 	}

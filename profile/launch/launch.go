@@ -61,7 +61,7 @@ type Observation struct {
 	DeviceMemory float64 // bytes that the device has; 0 if not reported
 }
 
-// OfMemory reports whether an observation tells of memory and of nothing else:
+// OfMemory reports whether an observation reports nothing but memory:
 // it is no step, and no sign that steps are read.
 func (o Observation) OfMemory() bool {
 	known := func(v float64) bool { return !math.IsNaN(v) }

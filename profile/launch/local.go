@@ -214,5 +214,5 @@ func freePorts(n int) ([]int, error) {
 		defer ln.Close() // held until all are drawn, so that they differ
 		ports = append(ports, port)
 	}
-	return nil, errors.New("find free ports for the trial: almost every port from 20000 to 32767 is taken")
+	return nil, errors.New("find free ports for the trial: almost all from 20000 to 32767 are taken")
 }

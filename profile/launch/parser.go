@@ -74,7 +74,7 @@ type configured interface {
 }
 
 // ParserFor returns the parser to use for a trial of c, which reads lines that
-// tell of memory too. Launchers call it once for each trial.
+// report memory too. Launchers call it once for each trial.
 func ParserFor(p Parser, c data.Config) Parser {
 	if f, ok := p.(configured); ok {
 		p = f.forTrial(c)

@@ -160,7 +160,7 @@ type recogniser struct {
 	names    []string
 	looked   int
 	name     string // of the pattern; empty until one fits
-	expr     string // drafted for a line that tells of a step, if no pattern fits
+	expr     string // drafted for a line that reports a step, if no pattern fits
 }
 
 // recogniseLines is how many lines are looked at: a script that prints its
@@ -191,11 +191,11 @@ func (r *recogniser) look(line string) {
 	}
 }
 
-// hint is what to tell the user, empty if nothing tells of steps.
+// hint is what to tell the user, empty if nothing reports steps.
 func (r *recogniser) hint() string {
 	switch {
 	case r.name == "" && r.expr != "":
-		return fmt.Sprintf("; metrics: {regex: '%s'} in the study would read what it prints: see that the numbers are those meant", r.expr)
+		return fmt.Sprintf("; metrics: {regex: '%s'} in the study would read what it prints: check that it reads the right numbers", r.expr)
 	case r.name == "":
 		return ""
 	}
@@ -217,7 +217,7 @@ func Unread(log string) string {
 	var cut lines
 	var like recogniser
 	n, last := 0, ""
-	text, _ := io.ReadAll(io.LimitReader(f, 4<<20)) // what there is of it will do
+	text, _ := io.ReadAll(io.LimitReader(f, 4<<20)) // a shorter text will do
 	_ = cut.split(text, func(line string) error {
 		n, last = n+1, rankMark.ReplaceAllString(line, "")
 		like.look(last)
@@ -228,7 +228,7 @@ func Unread(log string) string {
 	}
 	hint := like.hint()
 	if hint == "" {
-		hint = "; if such lines tell of steps, say how by metrics: {regex: …} in the study"
+		hint = "; if such lines report steps, describe them by metrics: {regex: …} in the study"
 	}
 	return fmt.Sprintf(" in %d lines such as %q%s", n, oneLine(last), hint)
 }

@@ -109,7 +109,7 @@ func TestUnread(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "",
 		"[worker 0] loading\n\r[worker 0]  10%|█ | 10/100 [00:05<00:45, 2.0it/s]\r": `in 2 lines such as "10%|█ | 10/100 [00:05<00:45, 2.0it/s]"; metrics: {pattern: tqdm} in the study would read`,
-		"[worker 1] ep 3 27.4 batches per second\n":                                 `in 1 lines such as "ep 3 27.4 batches per second"; if such lines tell of steps, say how by metrics: {regex: …}`,
+		"[worker 1] ep 3 27.4 batches per second\n":                                 `in 1 lines such as "ep 3 27.4 batches per second"; if such lines report steps, describe them by metrics: {regex: …}`,
 	} {
 		log := filepath.Join(t.TempDir(), "trial.log")
 		if err := os.WriteFile(log, []byte(text), 0o600); err != nil {

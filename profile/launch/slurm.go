@@ -32,7 +32,7 @@ const (
 //
 // All trials share one look at the queue every Poll. A controller that does
 // not answer is asked again for up to OutageTimeout; a trial that runs in the
-// meantime goes on and is measured, since its steps come from its output.
+// meantime continues and is measured, since its steps come from its output.
 // Jobs are submitted such that Slurm does not requeue them: if a node fails
 // or the job is preempted, the trial ends with a [Failure] that says so.
 type Slurm struct {

@@ -20,7 +20,7 @@ type slurmJob struct {
 	out      *tail
 	since    time.Time // it may have waited
 	began    bool
-	hurry    int       // looks at the queue asked for since the script ended
+	hurry    int       // looks at the queue requested since the script ended
 	stuck    time.Time // since when the job has waited for what will not come
 }
 
@@ -65,7 +65,7 @@ func (j *slurmJob) read(ctx context.Context) error {
 		j.begin()
 	}
 	// The job is leaving: the next look at the queue need not be awaited, but
-	// one that hangs in its epilogue must not be asked for without end either.
+	// one that hangs in its epilogue must not be waited for without end either.
 	if j.out.ended && j.hurry < maxHurry {
 		j.hurry++
 		j.launcher.queue.lookNow()

@@ -93,7 +93,7 @@ func (q *slurmQueue) tell(ids []string, jobs map[string]slurm.Job, err error) {
 	}
 	if err != nil {
 		if time.Since(q.down) < q.outageTimeout {
-			return // controllers are restarted; trials go on meanwhile
+			return // controllers are restarted; trials continue meanwhile
 		}
 		err = fmt.Errorf("Slurm has not answered for %s: %w", q.outageTimeout, err)
 	}

@@ -178,7 +178,7 @@ func sum(ns []int) int {
 	return total
 }
 
-// env is what every task is told of the layout.
+// env is the layout in the environment of every task.
 func (l slurmLayout) env(c data.Config) map[string]string {
 	env := map[string]string{"WORLD_SIZE": strconv.Itoa(c.Workers + c.PS)}
 	if l.spec.Srun && !l.spec.PerNode && (c.GPUType == "cpu" || c.GPUType == "") {

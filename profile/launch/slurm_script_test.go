@@ -85,7 +85,7 @@ func TestSlurmScriptAsksForTheConfiguration(t *testing.T) {
 }
 
 // Every rank has a place: each node holds the workers of the placement and
-// its share of the servers, and the ranks go by node for workers first.
+// its share of the servers, and ranks go by node, workers first.
 func TestSlurmLayout(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		placement := data.Placement(rapid.SliceOfN(rapid.IntRange(1, 8), 1, 6).Draw(t, "placement"))

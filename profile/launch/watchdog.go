@@ -71,8 +71,7 @@ func (w *Watchdog) Close() error {
 
 // Guard is the body of the watchdog process. It reads lines "+MARK GROUP" and
 // "-MARK" from r until it closes, and then kills the groups that remain, and
-// the processes that have left them or were never told of, which have the mark
-// in their environment.
+// the processes outside them that have the mark in their environment.
 func Guard(r io.Reader) error {
 	groups := map[string]int{} // by mark
 	lines := bufio.NewScanner(r)

@@ -152,7 +152,7 @@ func (m *Meter) SeenOutside(peak, device float64) {
 // Observed returns how many observations of steps there were.
 func (m *Meter) Observed() int { return m.seen }
 
-// Ranks returns the mean step time of every rank that was told apart.
+// Ranks returns the mean step time of every rank that was distinguished.
 func (m *Meter) Ranks() []RankTime { return m.ranks.times() }
 
 // Curve returns the training curve of a trial, nil if it reported neither

@@ -64,7 +64,7 @@ func TestMeterStopsAtMaxSeconds(t *testing.T) {
 	}
 }
 
-// A log that tells of every hundredth step is not read a hundred times as
+// A log that reports every hundredth step is not read a hundred times as
 // long as the study allows.
 func TestMeterStopsAtMaxSecondsOfASparseLog(t *testing.T) {
 	s := settings()
@@ -160,7 +160,7 @@ func TestMeterReadsThroughputAndCounters(t *testing.T) {
 }
 
 // Time advances only with a larger step: a counter that is printed twice, or
-// by several ranks whose lines cannot be told apart, does not make steps
+// by several ranks whose lines cannot be distinguished, does not make steps
 // shorter; another epoch begins to count again.
 func TestMeterCountsEachStepOnce(t *testing.T) {
 	nan := math.NaN()

@@ -29,7 +29,7 @@ type RankTime struct {
 }
 
 // newRanks returns the ranks of a trial of c. Of fewer workers than the rank
-// asked for, the last is metered.
+// requested, the last is metered.
 func newRanks(want int, c data.Config) ranks {
 	if want >= c.Workers {
 		want = max(0, c.Workers-1)

@@ -80,7 +80,7 @@ func TestConstraints(t *testing.T) {
 }
 
 // A batch that gradient accumulation scales is no whole number to expr; what
-// remains of a division is asked for all the same.
+// remains of a division can be used all the same.
 func TestRemainder(t *testing.T) {
 	s := studyOf(knob("workers", "2", "4"), knob("local_batch", "8", "12", "16"))
 	s.Constraints = []string{"local_batch % 8 == 0", "global_batch % workers == 0", "workers % 4 == 0", "8 % local_batch >= 0"}

@@ -113,7 +113,7 @@ func (cs *constraints) keep(c data.Config) (bool, error) {
 		ok, err := expr.Run(prog, env)
 		if err != nil {
 			return false, &data.InputError{Source: cs.at(i), Found: strconv.Quote(cs.texts[i]),
-				Want: fmt.Sprintf("a condition that can be decided for %s: %v", c, err)}
+				Want: fmt.Sprintf("a condition that can be evaluated for %s: %v", c, err)}
 		}
 		if ok != true {
 			cs.refused[i]++
@@ -126,7 +126,7 @@ func (cs *constraints) keep(c data.Config) (bool, error) {
 // nothingLeft explains why a space has no candidate.
 func (cs *constraints) nothingLeft(s *data.Study, combined int) error {
 	if combined == 0 {
-		return &data.InputError{Source: data.Source{File: s.Source.File, Column: "space"}, Found: "no combination of values that means anything",
+		return &data.InputError{Source: data.Source{File: s.Source.File, Column: "space"}, Found: "no valid combination of values",
 			Want: "ps ≥ 1 with a parameter-server mode, nodes ≤ workers, a placement with as many workers as workers says, workers that are a multiple of tp × pp × cp, and batches that divide global_batch"}
 	}
 	worst := 0

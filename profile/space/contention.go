@@ -28,6 +28,6 @@ func Contention(s *data.Study, candidates []data.Config, cores int) string {
 	if crowded == 0 {
 		return ""
 	}
-	return fmt.Sprintf("this machine has %d cores, and %d of %d configurations run more workers and servers at a time, up to %d: "+
-		"they are measured as they contend for the cores, which is not how they scale on more of them", cores, crowded, len(candidates), most)
+	return fmt.Sprintf("this machine has %d cores, and %d of %d configurations run more workers and servers at once, up to %d: "+
+		"they are measured while sharing cores, so they would scale differently on more cores", cores, crowded, len(candidates), most)
 }

@@ -17,7 +17,7 @@ func TestContention(t *testing.T) {
 		want   string
 	}{
 		{"as many as cores", data.Study{Launcher: local}, data.Config{GPUType: "cpu", Workers: 4}, ""},
-		{"one more", data.Study{Launcher: local}, data.Config{GPUType: "cpu", Workers: 4, PS: 1}, "has 4 cores, and 1 of 1 configurations run more workers and servers at a time, up to 5:"},
+		{"one more", data.Study{Launcher: local}, data.Config{GPUType: "cpu", Workers: 4, PS: 1}, "has 4 cores, and 1 of 1 configurations run more workers and servers at once, up to 5:"},
 		{"no launcher is local", data.Study{}, data.Config{Workers: 8}, "up to 8:"},
 		{"two at once", data.Study{Launcher: local, Parallel: 2}, data.Config{GPUType: "cpu", Workers: 3}, "up to 6:"},
 		{"on GPUs", data.Study{Launcher: local}, data.Config{GPUType: "a100", Workers: 8}, ""},

@@ -52,7 +52,7 @@ func openMySQL(address string, _ func(string) string) (gorm.Dialector, error) {
 		dsn += "&" + extra
 	}
 	if _, err := driver.ParseDSN(dsn); err != nil {
-		return nil, fmt.Errorf("found parameters that the driver does not take: %w", err)
+		return nil, fmt.Errorf("found parameters that the driver does not accept: %w", err)
 	}
 	return mysql.Open(dsn), nil
 }

@@ -56,7 +56,7 @@ type Database struct {
 	index   map[string]int // candidates by key
 
 	mu       sync.Mutex
-	revision int64        // that Changes has told of
+	revision int64        // that Changes has reported
 	known    map[int]bool // trials begun, as far as is known here
 	own      map[int]int  // goptuna's ids of the trials that run here
 	mine     map[int]bool // trials ended here

@@ -257,11 +257,11 @@ func (j *Journal) present() error {
 	}
 	text := make([]byte, j.end)
 	if _, err := j.file.ReadAt(text, 0); err != nil {
-		return fmt.Errorf("it was deleted during the run, and cannot be written again: %w", err)
+		return fmt.Errorf("it was deleted during the run and cannot be rewritten: %w", err)
 	}
 	f, err := openLocked(j.path)
 	if err != nil {
-		return fmt.Errorf("it was deleted during the run, and cannot be written again: %w", err)
+		return fmt.Errorf("it was deleted during the run and cannot be rewritten: %w", err)
 	}
 	j.file.Close()
 	j.file = f
@@ -269,12 +269,12 @@ func (j *Journal) present() error {
 		return err
 	}
 	syncFolder(filepath.Dir(j.path))
-	j.warnings = append(j.warnings, j.path+" was deleted during the run; it has been written again")
+	j.warnings = append(j.warnings, j.path+" was deleted during the run and has been rewritten")
 	return nil
 }
 
 func (j *Journal) failed(err error) error {
-	return fmt.Errorf("write the journal %s: %w; what it holds is kept; repair this and run the same command again", j.path, err)
+	return fmt.Errorf("write the journal %s: %w; its content is kept; repair this and run the same command again", j.path, err)
 }
 
 // Close closes the journal and gives up its lock.

@@ -185,7 +185,7 @@ func (r *reader) event(e entry, at data.Source) (what string) {
 	case e.Event == "start" && (u != nil || ended):
 		return fmt.Sprintf("trial %d begins twice", e.Trial)
 	case e.Event == "submitted" && u == nil:
-		return fmt.Sprintf("trial %d was submitted and had not begun", e.Trial)
+		return fmt.Sprintf("trial %d had been submitted but not begun", e.Trial)
 	}
 	switch e.Event {
 	case "start":
@@ -233,7 +233,7 @@ func (r *reader) snapshot() *Snapshot {
 		}
 	}
 	if r.outside > 0 {
-		r.warn("%s: %d trials are of configurations outside the space of the study; what they measured is kept", r.path, r.outside)
+		r.warn("%s: %d trials are outside the study's space; their measurements are kept", r.path, r.outside)
 	}
 	s.Warnings = r.warnings
 	return s

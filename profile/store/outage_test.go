@@ -174,7 +174,7 @@ func TestLateDeliveryDoesNotCountTwice(t *testing.T) {
 	}
 	answers(d, away)
 	news, err := d.Changes()
-	if err != nil || len(news) != 2 || news[0].Ended.Measurement.StepTime != .75 || !strings.Contains(news[1].Warning, "that result counts") {
+	if err != nil || len(news) != 2 || news[0].Ended.Measurement.StepTime != .75 || !strings.Contains(news[1].Warning, "its result counts") {
 		t.Errorf("news = %+v, %v; want the result that counts, and a warning", news, err)
 	}
 }

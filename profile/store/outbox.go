@@ -133,7 +133,7 @@ func (d *Database) deliverEntry(e entry) error {
 	if e.Event == "end" {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.warnings = append(d.warnings, fmt.Sprintf("%s: trial %d was ended by another profiler while the database did not answer; that result counts", storage, e.Trial))
+		d.warnings = append(d.warnings, fmt.Sprintf("%s: while the database did not answer, another profiler finished trial %d; its result counts", storage, e.Trial))
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 type Storage interface {
 	// Begin records that a trial of c is about to be launched, and returns
 	// its number. If another profiler has begun a trial that Changes has not
-	// told of, nothing is recorded and the error is ErrOvertaken: what c was
+	// reported, nothing is recorded and the error is ErrOvertaken: what c was
 	// chosen from is out of date.
 	Begin(c data.Config) (trial int, err error)
 	// Submitted records what an engine calls an attempt of a trial.

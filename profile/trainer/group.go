@@ -126,7 +126,7 @@ func (g *group) connect(addr string, rank int) (*link, error) {
 			// While nobody listens on a port of the ephemeral range, TCP's
 			// simultaneous open may connect a socket to itself.
 			conn.Close()
-			err = errors.New("nobody listens there yet")
+			err = errors.New("nothing listens there yet")
 		}
 		if err == nil {
 			g.track(conn)

@@ -122,8 +122,8 @@ func FromEnv(getenv func(string) string) (Options, error) {
 func (o *Options) Bind(fs *flag.FlagSet) {
 	o.setDefaults()
 	fs.StringVar(&o.Model, "model", o.Model, "model to train: small or large")
-	fs.Float64Var(&o.InputRate, "input-rate", o.InputRate, "samples/s that storage delivers to each worker, who waits for them; 0 delivers at once")
-	fs.Func("message-bytes", "size of a gradient in `bytes`, such as 4Mi; larger than the model's own is filled up with zeros", func(s string) (err error) {
+	fs.Float64Var(&o.InputRate, "input-rate", o.InputRate, "samples/s that storage delivers to each worker; 0 delivers at once")
+	fs.Func("message-bytes", "size of a gradient in `bytes`, such as 4Mi; padded with zeros beyond the model's own", func(s string) (err error) {
 		o.MessageBytes, err = data.ParseQuantity(s)
 		return err
 	})

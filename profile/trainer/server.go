@@ -21,7 +21,7 @@ type server struct {
 
 	mu     sync.Mutex // ps-async: guards params and what follows
 	count  int        // updates applied
-	issued int        // updates workers were asked for
+	issued int        // updates requested of workers
 	last   time.Time  // of the latest update
 }
 
