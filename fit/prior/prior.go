@@ -1,7 +1,7 @@
-// Package prior holds what measured jobs say of jobs never seen: the numbers
-// that fit/speed starts from. They are learned by the program in
-// fit/prior/learn, which writes speed.json and says in it what from, from
-// starting values set by hand (start.json there).
+// Package prior holds what is believed of jobs never seen: the numbers that
+// fit/speed starts from. The program in fit/prior/learn writes speed.json and says
+// in it what from: values set by hand (start.go there), moved as far as measured
+// jobs of others agree.
 package prior
 
 import (
@@ -15,40 +15,24 @@ import (
 // coordinates of the solver: a normal distribution over jobs.
 type Coordinate struct {
 	Mean float64 `json:"mean"`
-	SD   float64 `json:"sd"`   // over jobs, GPU types included
-	Type float64 `json:"type"` // between GPU types of one job, at most SD
+	SD   float64 `json:"sd"` // over jobs, GPU types included
 	// NVLink is added to Mean where the GPUs of a node are joined by it.
 	NVLink float64 `json:"nvlink,omitempty"`
+	// Own is the share of the variance that is of each GPU type of a job by
+	// itself. It is not part of the file: see [Speed.Own].
+	Own float64 `json:"-"`
 }
 
 // Kernel holds the scales of the Gaussian process on what a form leaves over
 // of ln step time. Amplitudes are standard deviations, lengths are in units of
 // the natural logarithm.
 type Kernel struct {
-	Batch       float64 `json:"batch"`        // amplitude over batches
-	BatchLength float64 `json:"batch_length"` //
-	SameBatch   float64 `json:"same_batch"`   // amplitude of what belongs to one batch alone
-	Place       float64 `json:"place"`        // amplitude over placements
-	PlaceBatch  float64 `json:"place_batch"`  // amplitude over placements and batches together
-	Workers     float64 `json:"workers"`      // length over workers, and over servers
-	Nodes       float64 `json:"nodes"`        // length over nodes, and over workers on the widest
-	// Slopes: sds of the powers with which step time grows, beyond the form,
-	// with workers, servers and batch (from one sample on, and below).
-	// Micro-steps repeat each other. Like all amplitudes they are larger in jobs that the form
-	// fits badly.
-	SlopeWorkers float64 `json:"slope_workers"`
-	SlopeServers float64 `json:"slope_servers"`
-	SlopeBatch   float64 `json:"slope_batch"`
-	SlopeSplit   float64 `json:"slope_split"`
-	Knobs        float64 `json:"knobs"`       // amplitude over everything together, where the study has knobs of its own
-	Layouts      float64 `json:"layouts"`     // the same where models are spread by layouts, which the form knows
-	KnobLength   float64 `json:"knob_length"` // length over one knob of a usual influence
-	KnobAll      float64 `json:"knob_all"`    // length over batch, workers, nodes and accumulation in that part
-	Compute      float64 `json:"compute"`     // amplitude of ln compute time over batches
-	Noise        float64 `json:"noise"`       // of one configuration
-	Run          float64 `json:"run"`         // between runs of one configuration
-	Timers       float64 `json:"timers"`      // of measured compute times
-	TypeShare    float64 `json:"type_share"`  // correlation between GPU types
+	Process    float64 `json:"process"`     // amplitude of each part of the process, powers of workers and batch included
+	Length     float64 `json:"length"`      // over batches, workers, servers, nodes and their width
+	Knobs      float64 `json:"knobs"`       // amplitude over everything together, where the study has knobs of its own
+	Layouts    float64 `json:"layouts"`     // the same where models are spread by layouts, which the form knows
+	KnobLength float64 `json:"knob_length"` // length over everything together
+	Noise      float64 `json:"noise"`       // of a configuration, of a run of it, and of a measured compute time
 }
 
 // Speed is the prior of a speed model.
@@ -56,21 +40,15 @@ type Speed struct {
 	Provenance []string                         `json:"provenance"`
 	Forms      map[string]map[string]Coordinate `json:"forms"` // by form and coordinate
 	Kernel     Kernel                           `json:"kernel"`
-	// Scatter is the sd, over jobs, of the logarithm of the factor by which
-	// all amplitudes of the process are larger or smaller; NoiseScatter that of
-	// a factor on the noise, KnobScatter of one on each knob's influence.
-	Scatter      float64 `json:"scatter"`
-	NoiseScatter float64 `json:"noise_scatter"`
-	KnobScatter  float64 `json:"knob_scatter"`
-	// ClusterShare is the share of the variance of a link's coordinates over
-	// jobs that jobs of one cluster have in common.
-	ClusterShare float64 `json:"cluster_share"`
-	// Limits is how likely Amdahl's law and linear scaling are together, relative
-	// to the whole form.
-	Limits float64 `json:"limits"`
+	// Scatter is the sd, over jobs, of the logarithm of the factors by which all
+	// amplitudes of the process, the noise, and each knob's influence are larger
+	// or smaller.
+	Scatter float64 `json:"scatter"`
+	// Own is the share of the variance over jobs that is of each GPU type of a
+	// job by itself, and of each job of a cluster; the rest they have in common.
+	Own float64 `json:"own"`
 	// Caution is a factor on the width of intervals of ln step time, for jobs
-	// unlike those that the prior was learned from: that at which intervals hold
-	// nine in ten rows of datasets that were left out of the learning.
+	// unlike those that the prior was learned from.
 	Caution float64 `json:"caution"`
 	// Tail is the degrees of freedom of the t distribution of a new run.
 	Tail float64 `json:"tail"`

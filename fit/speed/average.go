@@ -21,9 +21,9 @@ type member struct {
 // (Hoeting et al., "Bayesian model averaging: a tutorial", 1999).
 func (g *group) average(ctx context.Context, w *whitening, seed int64) error {
 	g.members = nil
-	whitened := []*whitening{w}
-	if g.like == nil && g.learned() {
-		for _, m := range append(g.alikes(), g.limits()...) {
+	whitened := map[*group]*whitening{g: w}
+	if g.learned() && g.like == nil {
+		for _, m := range g.limits() {
 			if err := m.prepare(); err != nil {
 				return err
 			}
@@ -31,18 +31,23 @@ func (g *group) average(ctx context.Context, w *whitening, seed int64) error {
 			if err != nil {
 				return err
 			}
-			g.members, whitened = append(g.members, m), append(whitened, w)
+			g.members, whitened[m.group] = append(g.members, m), w
 		}
 		g.weigh()
 	}
-	for i, of := range g.deal() {
+	dealt := g.deal()
+	for slices.ContainsFunc(dealt[1:], func(of []int) bool { return of == nil }) { // what is too unlikely for a draw is left out
+		at := 0
+		g.members = slices.DeleteFunc(g.members, func(member) bool { at++; return dealt[at] == nil })
+		dealt = g.deal()
+	}
+	for i, of := range dealt {
 		at := g
 		if i > 0 {
 			at = g.members[i-1].group
 		}
-		at.post = newPosterior(at, whitened[i], g.seed(seed), of, nil)
+		at.post = newPosterior(at, whitened[at], g.seed(seed), of, nil)
 	}
-	g.members = slices.DeleteFunc(g.members, func(m member) bool { return len(m.post.mine) == 0 })
 	return nil
 }
 
@@ -80,34 +85,21 @@ func (g *group) deal() [][]int {
 	return of
 }
 
-// alikes are the models in which several GPU types differ less than the prior
-// says in anything but a factor of the whole step: rows of a second type then
-// mean a ratio, unless they contradict.
-func (g *group) alikes() []member {
-	var out []member
-	for _, unlike := range []float64{.3, .1} {
-		if at := *g; len(g.types) > 1 {
-			at.size.Unlike = unlike
-			out = append(out, member{&at, 1})
-		}
-	}
-	return out
-}
-
 // limits are the models in which nothing of a step is the same at any batch,
 // nothing is sent over the links that were measured, or neither: Amdahl's law
 // and linear scaling. The prior of the whole form hardly reaches them, and few
-// measurements leave them possible. More than two a coordinate tell by
+// measurements leave them possible: together they are as likely beforehand as that. More than two a coordinate tell by
 // themselves what takes time.
 func (g *group) limits() []member {
 	if g.family != form.CollectiveFamily || len(g.rows) > 2*g.task.coords.n {
 		return nil
 	}
+	absent := [][]string{{"fixed_share"}, {"intra"}, {"fixed_share", "intra"}}
 	var out []member
-	for _, names := range [][]string{{"fixed_share"}, {"intra"}, {"fixed_share", "intra"}} {
+	for _, names := range absent {
 		at := *g
 		at.absent = names
-		out = append(out, member{&at, g.prior.Limits / 3})
+		out = append(out, member{&at, 1 / float64(len(absent))})
 	}
 	return out
 }

@@ -41,7 +41,7 @@ func (g *group) borrow(s Settings) ([]borrowed, error) {
 		if len(lenders) == 0 {
 			continue
 		}
-		shared := []string{"inter_over_intra", "tree", "inter_power", "width_power"}
+		shared := []string{"inter_over_intra", "tree", "power"}
 		if g.ranges[t].Widest[1] < 2 {
 			shared = append(shared, "intra", "overlap")
 		}
@@ -95,8 +95,8 @@ func lendersOf(others []*Model, gpuType string) []lender {
 
 // cluster returns the prior of a coordinate given what lenders say of it.
 func (g *group) cluster(p Coordinate, name string, lenders []lender) Coordinate {
-	common := g.prior.ClusterShare * p.SD * p.SD // variance of the cluster's effect
-	own := p.SD*p.SD - common
+	own := g.prior.Own * p.SD * p.SD // variance of the job's effect
+	common := p.SD*p.SD - own        // of the cluster's
 	precision, sum := 1/common, 0.
 	for _, l := range lenders {
 		at := slices.Index(l.g.task.form.Names(), name)

@@ -15,8 +15,8 @@ import (
 // slow between nodes, and slower between two.
 func clusterJob(tb testing.TB, name string, size float64, s Settings, keep func(data.Config) bool) (*Model, *form.Collective) {
 	truth := &form.Collective{
-		Fixed: .02 * size, PerBatch: .1, RefBatch: 32, SplitPower: 1, SyncSplitPower: 1, Intra: .05 * size, IntraPower: .4,
-		Inter: .25 * size, InterPower: .2, WidthPower: .35, Tree: .8, Overlap: 2,
+		Fixed: .02 * size, PerBatch: .1, RefBatch: 32, Intra: .05 * size, Power: .3,
+		Inter: .25 * size, Tree: .8, Overlap: 2,
 	}
 	var ms []data.Measurement
 	for _, nodes := range []int{1, 2, 3, 4} {

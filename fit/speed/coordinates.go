@@ -32,7 +32,7 @@ func newCoordinates(of [][]prior.Coordinate) *coordinates {
 			for u := range t + 1 {
 				a, b := of[t][i], of[u][i]
 				// What both types share of the variance over jobs.
-				cov.SetSym(t, u, math.Sqrt(max(a.SD*a.SD-a.Type*a.Type, 0)*max(b.SD*b.SD-b.Type*b.Type, 0)))
+				cov.SetSym(t, u, a.SD*b.SD*math.Sqrt((1-a.Own)*(1-b.Own)))
 				if t == u {
 					cov.SetSym(t, t, a.SD*a.SD)
 				}

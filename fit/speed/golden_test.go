@@ -79,7 +79,7 @@ func TestFamiliesFitTheirOwnTruth(t *testing.T) {
 		{"pollux", data.AllReduce, &form.Pollux{AlphaCompute: .02, BetaCompute: .001, AlphaInter: .1, BetaInter: .002, AlphaIntra: .03, BetaIntra: .001, Gamma: 2}, .01},
 		{"usl", data.AllReduce, &form.USL{Alpha: .02, Beta: .001, Sigma: .05, Kappa: .001}, .01},
 		{"amdahl", data.AllReduce, &form.USL{Alpha: .02, Beta: .001, Sigma: .05}, .01},
-		{"collective", data.AllReduce, &form.Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, SplitPower: 1, Intra: .03, IntraPower: .4, Inter: .05, InterPower: .15, WidthPower: .3, Tree: 1, Overlap: 2}, .02},
+		{"collective", data.AllReduce, &form.Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, Intra: .03, Power: .3, Inter: .05, Tree: 1, Overlap: 2}, .02},
 		{"ps", data.PSSync, &form.ParameterServer{Fixed: .5, Compute: 2, RefGlobal: 40, Transfer: 3, WorkersPower: .8, ServersPower: .7, PerWorker: .01, PerServer: .02}, .04},
 		{"ps", data.PSAsync, &form.ParameterServer{Fixed: .5, Compute: 2, RefGlobal: 40, Transfer: 3, WorkersPower: .8, ServersPower: .7, PerWorker: .01, PerServer: .02, Async: true}, .04},
 	}
@@ -113,7 +113,7 @@ func TestFamiliesFitTheirOwnTruth(t *testing.T) {
 // Two nodes are a ring, 2(k−1)/k; over more the links of a tree carry
 // every byte once each way.
 func TestCollectiveFollowsTheLinks(t *testing.T) {
-	c := &form.Collective{Fixed: 1e-9, PerBatch: 1e-9, RefBatch: 32, SplitPower: 1, Intra: 1e-9, Inter: .4, Tree: 1, Overlap: 1}
+	c := &form.Collective{Fixed: 1e-9, PerBatch: 1e-9, RefBatch: 32, Intra: 1e-9, Inter: .4, Tree: 1, Overlap: 1}
 	for _, tt := range []struct {
 		workers, nodes int
 		want           float64
@@ -121,6 +121,39 @@ func TestCollectiveFollowsTheLinks(t *testing.T) {
 		got := c.StepTime(data.Config{Workers: tt.workers, Nodes: tt.nodes, LocalBatch: 32})
 		if math.Abs(got-tt.want) > 1e-6 {
 			t.Errorf("%d workers on %d nodes: %.6f s, want %v", tt.workers, tt.nodes, got, tt.want)
+		}
+	}
+}
+
+// A job that communicates only after computing is fitted as such: its overlap may
+// be none, and what it costs to synchronise more workers is inside the interval.
+func TestNoOverlap(t *testing.T) {
+	truth := &form.Collective{Fixed: .02, PerBatch: .1, RefBatch: 32, Intra: .04, Inter: .06, Power: .1, Tree: 1, Overlap: 1}
+	at := func(k int, b float64) data.Config {
+		return data.Config{Job: "j", GPUType: "t4", Workers: k, Nodes: (k + 3) / 4, LocalBatch: b}
+	}
+	var ms []data.Measurement
+	for _, k := range []int{1, 2, 4, 8} {
+		for _, b := range []float64{16, 32, 64} {
+			ms = append(ms, data.Measurement{Config: at(k, b), StepTime: truth.StepTime(at(k, b)), Status: data.OK})
+		}
+	}
+	m, err := fitAll(ms, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, params := m.Parameters("t4", data.AllReduce)
+	for _, p := range params {
+		if p.Name == "overlap" && p.Value.Lo > 1.1 {
+			t.Errorf("overlap from %.2f to %.2f, want 1 to be possible", p.Value.Lo, p.Value.Hi)
+		}
+	}
+	for _, k := range []int{16, 64} {
+		p, err := m.Predict(at(k, 32))
+		want := truth.StepTime(at(k, 32))
+		t.Logf("%d workers: %.4f s, from %.4f to %.4f, in truth %.4f", k, p.StepTime.Mean, p.StepTime.Lo, p.StepTime.Hi, want)
+		if err != nil || p.StepTime.Lo > want || p.StepTime.Hi < want {
+			t.Errorf("%d workers: %+v, want %.4g s inside; error %v", k, p.StepTime, want, err)
 		}
 	}
 }

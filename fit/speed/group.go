@@ -147,12 +147,11 @@ func (g *group) prepare() error {
 	}
 	g.arch, g.scale.Unit = arch, form.Unit(g.pts, steps)
 	f := form.Families()[g.family].New(g.mode, g.pts, g.scale, slices.Contains(g.types, "cpu"))
-	k := &kernel{Kernel: g.prior.Kernel, smooth: true, center: g.center()}
+	k := &kernel{Kernel: g.prior.Kernel, shared: 1 - g.prior.Own, smooth: true, center: g.center()}
 	if !g.learned() {
-		k = &kernel{Kernel: prior.Kernel{Noise: plainNoise, Timers: plainNoise}}
+		k = &kernel{Kernel: prior.Kernel{Noise: plainNoise}}
 	} else {
 		f = form.NewSloped(f, g.features())
-		k.TypeShare = 1 - (1-k.TypeShare)*sq(g.unlike())
 		if k.weights = g.coordinateWeights(nil); g.family == form.LayoutFamily {
 			k.Knobs = k.Layouts
 		}
@@ -185,7 +184,7 @@ func (g *group) coordinates(names []string, t int) ([]prior.Coordinate, error) {
 		}
 		p, ok := g.prior.Forms[g.family][n]
 		if !ok {
-			p, ok = g.prior.Forms["slopes"][SlopeKind(n)]
+			p, ok = g.prior.Forms["slopes"][slopeKind(n)]
 		}
 		if !ok {
 			return nil, fmt.Errorf("the prior of family %s lacks %q", g.family, n)
@@ -201,9 +200,9 @@ func (g *group) coordinates(names []string, t int) ([]prior.Coordinate, error) {
 			p.Mean, p.SD = b.Mean, b.SD
 		}
 		p = g.asLimit(n, p)
-		p.Type = min(p.Type, p.SD)
+		p.Own = 1
 		if n != typeFactor && n != "compute" {
-			p.Type *= g.unlike()
+			p.Own = g.prior.Own
 		}
 		out = append(out, p)
 	}
@@ -215,24 +214,22 @@ func (g *group) coordinates(names []string, t int) ([]prior.Coordinate, error) {
 // of that within a factor of e². A power is near zero.
 func weak(name string) prior.Coordinate {
 	if name == "exponent" {
-		return prior.Coordinate{SD: 1, Type: 1}
+		return prior.Coordinate{SD: 1}
 	}
-	return prior.Coordinate{Mean: -1.6, SD: 2, Type: 2}
+	return prior.Coordinate{Mean: -1.6, SD: 2}
 }
 
-// SlopeKind returns the entry of the prior that a slope's name falls under.
-func SlopeKind(name string) string {
+// slopeKind returns the entry of the prior that a slope's name falls under.
+func slopeKind(name string) string {
 	switch {
 	case strings.HasSuffix(name, curvature):
 		return "curvature"
+	case strings.HasSuffix(name, thirdOrder):
+		return "third_order"
 	case strings.HasPrefix(name, "x_") && strings.Contains(name, "="):
 		return "level"
 	case strings.HasPrefix(name, "x_"):
 		return "knob"
-	case strings.Contains(name, "="):
-		return "layout_level"
-	case data.Layout{}.Get(name) != "" || name == "model_size":
-		return "layout"
 	}
 	return name
 }
@@ -255,14 +252,6 @@ func (g *group) features() []form.Feature {
 
 // typeFactor is the slope that makes one GPU type faster than another.
 const typeFactor = "gpu_type"
-
-// unlike is the factor on what the prior says of how GPU types differ.
-func (g *group) unlike() float64 {
-	if g.size.Unlike == 0 {
-		return 1
-	}
-	return g.size.Unlike
-}
 
 // center returns the mean of what the slopes of the kernel are multiplied with.
 func (g *group) center() (mean slopes) {

@@ -25,8 +25,8 @@ func serverRow(k, ps int, step float64) data.Measurement {
 
 func madeUp() *form.Collective {
 	return &form.Collective{
-		Fixed: .05, PerBatch: .1, RefBatch: 32, SplitPower: 1, Intra: .03, IntraPower: .1,
-		Inter: .05, Tree: 1, InterPower: .15, WidthPower: .1, SyncSplitPower: 1, Overlap: 2,
+		Fixed: .05, PerBatch: .1, RefBatch: 32, Intra: .03, Power: .1,
+		Inter: .05, Tree: 1, Overlap: 2,
 	}
 }
 

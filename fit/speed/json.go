@@ -180,7 +180,7 @@ func (g *group) checkBorrowed() error {
 	}
 	for _, b := range g.borrowed {
 		for name, c := range b.Coordinates {
-			if !(math.Abs(c.Mean) < 100 && c.SD > 1e-6 && c.SD < 100 && c.Type >= 0) {
+			if !(math.Abs(c.Mean) < 100 && c.SD > 1e-6 && c.SD < 100) {
 				return fmt.Errorf("borrowed prior of %s with mean %g and sd %g, want numbers of reasonable size", name, c.Mean, c.SD)
 			}
 		}

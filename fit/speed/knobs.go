@@ -180,33 +180,34 @@ func knobCoordinates(ks []knob, c data.Config, size float64) (x []float64, unkno
 	return x, unknown
 }
 
-// curvature ends the name of a coordinate that bends the power law of a knob.
-const curvature = "²"
+// Ends of the names of coordinates that bend the power law of a knob.
+const (
+	curvature  = "²"
+	thirdOrder = "³"
+)
 
-// knobFeatures returns the slopes that belong to knobs. A number that took one
-// value has one, so that a prediction at another is as uncertain as it should be.
-// One of the study's own that took several has a curvature as well, since time
-// that is partly constant is no power law: with the share s of the part that
-// grows, its second derivative is s(1−s), whose root mean square over all s is
-// 1/√30, the sd of the prior.
+// knobFeatures returns the slopes that belong to the study's own knobs. A number
+// that took one value has one, so that a prediction at another is as uncertain as
+// it should be. One that took several has a curvature and a third order as well,
+// since time that is partly constant is no power law: with the share s of the part
+// that grows, its second derivative is s(1−s) and its third s(1−s)(1−2s), whose
+// root mean squares over all s are 1/√30 and 1/√210, the sds of the priors.
 func knobFeatures(ks []knob) []form.Feature {
 	var fs []form.Feature
 	for _, k := range ks {
-		if k.numeric {
-			at := k.first
+		at := k.first
+		switch {
+		case k.kind != ownKnob:
+		case k.numeric:
 			fs = append(fs, form.Feature{Name: k.label(), At: func(p *form.Point) float64 { return p.Knobs[at] }})
-			if k.kind == ownKnob && k.log && k.varied() {
-				half := func(p *form.Point) float64 { return sq(p.Knobs[at]) / 2 }
-				fs = append(fs, form.Feature{Name: k.label() + curvature, At: half})
+			if k.log && k.varied() {
+				fs = append(fs, form.Feature{Name: k.label() + curvature, At: func(p *form.Point) float64 { return sq(p.Knobs[at]) / 2 }},
+					form.Feature{Name: k.label() + thirdOrder, At: func(p *form.Point) float64 { return sq(p.Knobs[at]) * p.Knobs[at] / 6 }})
 			}
-			continue
-		}
-		if !k.varied() {
-			continue
-		}
-		for i, v := range k.values {
-			at := k.first + i
-			fs = append(fs, form.Feature{Name: k.label() + "=" + v, At: func(p *form.Point) float64 { return p.Knobs[at] }})
+		case k.varied():
+			for i, v := range k.values {
+				fs = append(fs, form.Feature{Name: k.label() + "=" + v, At: func(p *form.Point) float64 { return p.Knobs[at+i] }})
+			}
 		}
 	}
 	return fs

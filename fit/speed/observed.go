@@ -72,7 +72,7 @@ func (o *observed) whiten(scale, noise float64) (*whitening, error) {
 	}
 	w.micro, err = factorize(o.micro, 1, func(a int) float64 {
 		r := &o.rows[o.compute[a]]
-		return sq(o.kernel.Timers) + r.se2 + r.inflated
+		return sq(o.kernel.Noise) + r.se2 + r.inflated
 	})
 	return w, err
 }
@@ -84,7 +84,7 @@ const runFreedom = 5
 
 // runVariance is that of ln step time between runs of one configuration.
 func (o *observed) runVariance(r *row) float64 {
-	return (runFreedom*sq(o.kernel.Run) + r.within) / (runFreedom + r.freedom)
+	return (runFreedom*sq(o.kernel.Noise) + r.within) / (runFreedom + r.freedom)
 }
 
 func sq(x float64) float64 { return x * x }

@@ -111,7 +111,7 @@ func (m *Model) ask(c data.Config) (question, error) {
 	if g.learned() {
 		// A word that was never measured is one more draw of the effect of words.
 		for _, w := range words {
-			q.further += sq(g.prior.Forms["slopes"][SlopeKind(w+"=")].SD)
+			q.further += sq(g.prior.Forms["slopes"][slopeKind(w+"=")].SD)
 		}
 	}
 	return q, nil

@@ -86,8 +86,8 @@ func (g *group) resumeMode(f modeFile) *whitening {
 	if !f.Size.sound() {
 		return nil
 	}
-	if f.Absent != nil || f.Size.Unlike != 0 {
-		g.absent, g.size.Unlike = f.Absent, f.Size.Unlike
+	if f.Absent != nil {
+		g.absent = f.Absent
 		if g.prepare() != nil {
 			return nil
 		}
@@ -127,6 +127,6 @@ func timesOf(text string) (times []int, ok bool) {
 // sound reports whether sizes read from a file can be what infer chose.
 func (s *sizes) sound() bool {
 	bad := func(v float64) bool { return !(v > 0 && v < math.MaxFloat32) }
-	return !slices.ContainsFunc(slices.Concat(s.Weights, s.Scales, []float64{s.Scale, s.Noise, 1 + s.Unlike}), bad) && s.Unlike >= 0 &&
+	return !slices.ContainsFunc(slices.Concat(s.Weights, s.Scales, []float64{s.Scale, s.Noise}), bad) &&
 		len(s.Scales) > 0 && len(s.Scales) == len(s.Chance) && !slices.ContainsFunc(s.Chance, func(v float64) bool { return !(v >= 0 && v <= 1) })
 }

@@ -63,8 +63,8 @@ func TestOddMeasurements(t *testing.T) {
 // Fifty thousand configurations, each measured once, are answered in bounded
 // time from the most informative, and the model says so.
 func TestManyConfigurations(t *testing.T) {
-	truth := &form.Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, SplitPower: 1, Intra: .03, IntraPower: .4,
-		Inter: .05, InterPower: .15, WidthPower: .3, Tree: 1.1, Overlap: 2}
+	truth := &form.Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, Intra: .03, Power: .3,
+		Inter: .05, Tree: 1.1, Overlap: 2}
 	const n = 50000
 	ms := make([]data.Measurement, n)
 	for i := range ms {

@@ -10,7 +10,6 @@ import (
 type sizes struct {
 	Scale   float64   `json:"scale"`             // of the process
 	Noise   float64   `json:"noise"`             // of the noise
-	Unlike  float64   `json:"unlike,omitempty"`  // of differences between GPU types, 0 for one type
 	Weights []float64 `json:"weights,omitempty"` // influence of each knob, and of each of baseDims
 	Scales  []float64 `json:"scales"`            // grid of scales of the process
 	Chance  []float64 `json:"chance"`            // their posterior probabilities
@@ -31,7 +30,7 @@ func (g *group) infer() (*whitening, error) {
 		}
 		return g.task.whiten(g.size.Scale, g.size.Noise)
 	}
-	c := climb{g: g, top: math.Inf(-1), task: g.task, size: sizes{Scale: 1, Noise: 1, Unlike: g.size.Unlike, Weights: slices.Repeat([]float64{1}, len(g.knobs)+baseDims)}}
+	c := climb{g: g, top: math.Inf(-1), task: g.task, size: sizes{Scale: 1, Noise: 1, Weights: slices.Repeat([]float64{1}, len(g.knobs)+baseDims)}}
 	for range 2 {
 		c.grid()
 		step := math.Sqrt2
@@ -137,13 +136,13 @@ func (c *climb) value(t *task, s sizes) float64 {
 		return math.Inf(-1)
 	}
 	p := c.g.prior
-	noise := p.NoiseScatter
+	noise := p.Scatter
 	if !t.kernel.smooth {
 		noise = plainScatter
 	}
 	v := t.evidence(w, c.g.z) - sq(math.Log(s.Scale)/p.Scatter)/2 - sq(math.Log(s.Noise)/noise)/2
 	for _, x := range s.Weights {
-		v -= sq(math.Log(x)/p.KnobScatter) / 2
+		v -= sq(math.Log(x)/p.Scatter) / 2
 	}
 	return v
 }

@@ -13,7 +13,7 @@ import (
 // the covariances with the n measurements are linear in those of the placement
 // with the far fewer distinct placements among them,
 //
-//	k = G·v,  v = (1, slopes of workers and servers, placeCov with each distinct placement),
+//	k = G·v,  v = (1, slope of workers, placeCov with each distinct placement),
 //
 // so that all a prediction needs, Wᵀk of the weights W and kᵀK⁻¹k, is there
 // up to a product with v.
@@ -26,7 +26,7 @@ type batchSlice struct {
 }
 
 // placeSlopes is the number of slopes that do not belong to the batch.
-const placeSlopes = 2
+const placeSlopes = 1
 
 // worthSlicing says whether n predictions at one batch repay a slice. With
 // knobs the covariances are no such product.
@@ -67,7 +67,7 @@ func (q *posterior) sliceAt(p *form.Point) *batchSlice {
 			row[0] += u[j] * v[j]
 		}
 		if at.Type != p.Type {
-			blas64.Scal(k.TypeShare, vec(row))
+			blas64.Scal(k.shared, vec(row))
 		}
 	}
 	blas64.Scal(q.scale*q.scale, vec(g.Data))

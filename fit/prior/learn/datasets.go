@@ -341,13 +341,13 @@ func secondType(j *job) []split {
 					continue
 				}
 			} else {
-				own = thin(own, len(own)-1, uint64(t))
+				own = some(own, len(own)-1, uint64(t))
 			}
 			if len(own) < n+2 || len(other) < 3 {
 				continue
 			}
 			s := split{job: j, protocol: "second type"}
-			s.train, s.test = append(thin(other, maxTrain, 1), own[:n]...), own[n:]
+			s.train, s.test = append(some(other, maxTrain, 1), own[:n]...), own[n:]
 			all = append(all, s)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"knee/data"
-	"knee/fit/prior"
 	"knee/internal/bench"
 )
 
@@ -42,12 +41,11 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// The shipped prior was learned from what it says, and reading it back from
-// its own text changes nothing.
-func TestScoreOfTheShippedPrior(t *testing.T) {
+// The report has a line for each dataset and protocol, rivals beside it.
+func TestScoresOfTheStartingValues(t *testing.T) {
 	dir := bench.Dir(t)
 	var out bytes.Buffer
-	if err := run(&out, []string{"-bench", dir, "-score", "-only", "3 sizes", "-v"}); err != nil {
+	if err := run(&out, []string{"-bench", dir, "-only", "3 sizes", "-v"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"mlperf", "llm-foundry", "linear", "power", "inside"} {
@@ -57,18 +55,61 @@ func TestScoreOfTheShippedPrior(t *testing.T) {
 	}
 }
 
-// Learning makes what was held out likelier, and leaves alone what no split
-// speaks of.
-func TestLearn(t *testing.T) {
-	row := func(job string, k int, step float64) data.Measurement {
-		return data.Measurement{Status: data.OK, StepTime: step, Config: data.Config{Job: job, GPUType: "h100", Workers: k, Nodes: (k + 7) / 8, LocalBatch: 8}}
+// A number moves as little as is within a standard error of the best, and not
+// at all where sources disagree or only one is left.
+func TestLeastMove(t *testing.T) {
+	agreed := gains{
+		-1: {"a": -.2, "b": -.3, "c": -.2}, -.5: {"a": -.1, "b": -.1, "c": -.1},
+		.5: {"a": .19, "b": .1, "c": .2}, 1: {"a": .2, "b": .3, "c": .1},
 	}
+	disputed := gains{-1: {"a": 0, "b": 0}, -.5: {"a": 0, "b": 0}, .5: {"a": 0, "b": 0}, 1: {"a": .9, "b": -.1}}
+	for _, tt := range []struct {
+		name    string
+		gains   gains
+		without string
+		want    float64
+	}{
+		{"sources agree", agreed, "", .5},  // 1 is better by .037 ± .088, and than 0 by .2 ± .058
+		{"of two sources", agreed, "c", 1}, // 1 is better by .105 ± .095
+		{"sources disagree", disputed, "", 0},
+		{"one source left", disputed, "b", 0},
+	} {
+		if got := tt.gains.leastMove(tt.without); got != tt.want {
+			t.Errorf("%s: moved by %g, want %g", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Intervals are as much wider as sources ask for on average, and a standard
+// error more.
+func TestCaution(t *testing.T) {
+	of := func(source string, width float64) score {
+		w := make([]float64, 10) // nine rows inside at the width, all at ten
+		for i := range w {
+			w[i] = width * float64(i+1) / 9
+		}
+		w[9] = 10
+		return score{split: &split{job: &job{dataset: source}, protocol: "p"}, widths: w}
+	}
+	alike := []score{of("a", 1.5), of("b", 1.5), of("c", 1.5)}
+	if got := caution(alike, ""); math.Abs(got-1.5) > 1e-9 {
+		t.Errorf("sources that all ask for 1.5 get %g", got)
+	}
+	if got := caution(append(alike, of("d", 3)), ""); !(got > 2 && got <= 10) {
+		t.Errorf("beside one that asks for 3 they get %g, want more than a standard error below nine in ten allows", got)
+	}
+	if got := caution(append(alike, of("d", 3)), "d"); math.Abs(got-1.5) > 1e-9 {
+		t.Errorf("without that one they get %g, want 1.5", got)
+	}
+}
+
+// Rows that are likelier under another noise than the starting one say so.
+func TestGains(t *testing.T) {
 	var splits []split
-	for i, growth := range []float64{1.01, 1.02, 1.03} { // nearly perfect scaling
-		j := &job{dataset: "made up", name: string(rune('a' + i))}
-		s := split{job: j, protocol: "2 sizes"}
+	for i, growth := range []float64{1.01, 1.02, 1.03} { // nearly perfect scaling, without noise
+		s := split{job: &job{dataset: string(rune('a' + i)), name: "j"}, protocol: "2 sizes"}
 		for n, step := 0, 1.; n < 6; n, step = n+1, step*growth {
-			m := row(j.name, 8<<n, step)
+			m := data.Measurement{Status: data.OK, StepTime: step, Config: data.Config{Job: "j", GPUType: "h100", Workers: 8 << n, Nodes: 1 << n, LocalBatch: 8}}
 			if n < 2 {
 				s.train = append(s.train, m)
 			} else {
@@ -77,25 +118,24 @@ func TestLearn(t *testing.T) {
 		}
 		splits = append(splits, s)
 	}
-	before, err := start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := learn(clone(before), splits, dials(before), 1, func(string, ...any) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	value := func(p *prior.Speed) (sum float64) {
-		for i := range splits {
-			sum += splits[i].value(p)
+	all := gainsOf(start(), splits, t.Logf)
+	for i, n := range numbers() {
+		switch by := all[i]; n.name {
+		case "noise":
+			for source, gain := range by[-.5] {
+				if !(gain > 0) {
+					t.Errorf("less noise gains %g on %s, want more than nothing", gain, source)
+				}
+			}
+		case "knobs", "layouts", "own":
+			if len(by[-1]) > 0 {
+				t.Errorf("%s concerns %v, want no source", n.name, by[-1])
+			}
 		}
-		return sum
 	}
-	if a, b := value(before), value(after); !(b > a+.1) {
-		t.Errorf("held-out rows are worth %.3f before and %.3f after", a, b)
-	}
-	if before.Forms["ps"]["transfer"] != after.Forms["ps"]["transfer"] {
-		t.Error("the prior of parameter servers moved without any")
+	learned, moves := learn(start(), all, "")
+	if learned.Kernel.Noise >= start().Kernel.Noise {
+		t.Errorf("learned %v, want less noise", moves)
 	}
 }
 

@@ -8,46 +8,27 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
+	"sort"
 
-	"knee/bayesopt"
 	"knee/data"
 	"knee/fit/prior"
 	"knee/fit/speed"
 	"knee/internal/quantile"
 )
 
-// fold is what is left out when a split is scored: its dataset, all of one
-// source together; of the parameter-server jobs, which are one dataset, the job.
-func (s *split) fold() string {
-	switch strings.TrimSuffix(s.dataset, " layouts") {
-	case "ps":
-		return "ps " + s.name
-	case "vtrain-single", "vtrain-multi":
-		return "vtrain"
-	}
-	return strings.TrimSuffix(s.dataset, " layouts")
-}
-
 // score is how a split was predicted: absolute relative errors of ours and of
-// the rivals, and how many rows lie inside their 90 % intervals.
+// the rivals.
 type score struct {
 	*split
 	errors map[string][]float64 // by who predicted
-	// hits are the rows inside their 90 % intervals, and inside intervals of ln
-	// step time that are wider by the factors of wider.
-	hits [len(wider)]float64
-	bias float64 // mean of ln(predicted/measured)
+	// widths say by what factor each interval of ln step time would have to be
+	// wider, from the median, to reach the row.
+	widths []float64
 	// choices are the tables of one number of GPUs from which each picked the
 	// fastest layout, and how many of its picks are within 3 % of the best.
 	choices, near map[string]float64
 	err           error
 }
-
-// wider are factors on the width of the intervals: what they would cover tells
-// how cautious to be with jobs unlike those that were learned from.
-var wider = [...]float64{1, 1.25, 1.5, 2}
 
 // The one who predicts, and the rivals.
 const (
@@ -59,41 +40,32 @@ const (
 	ratio   = "ratio"
 )
 
-func scoreOf(s *split, pr *prior.Speed) score {
+// scoreOf predicts the rows that a split holds out, with intervals as the
+// posterior says.
+func scoreOf(s *split, p *prior.Speed) score {
+	uncorrected := *p
+	uncorrected.Caution = 1
 	r := score{split: s, errors: map[string][]float64{}, choices: map[string]float64{}, near: map[string]float64{}}
-	m, err := speed.Fit(context.Background(), s.train, speed.Settings{Prior: pr})
+	m, err := speed.Fit(context.Background(), s.train, speed.Settings{Prior: &uncorrected})
 	if err != nil {
 		return score{split: s, err: err}
 	}
-	rivals := map[string]func(data.Measurement) float64{}
-	rivals[linear], rivals[power] = rulers(s.train)
-	if types := gpuTypes(s.train); len(types) == 2 {
-		if rivals[ratio], err = oneFactor(s.train, types[0], pr); err != nil {
-			return score{split: s, err: err}
-		}
-	}
-	if (len(s.train[0].Extra) > 0 || layouts(s.job)) && len(s.train) >= 8 {
-		rivals[logGP] = logProcess(s.train)
-	}
-	if s.dataset == "ps" {
-		if rivals[optimus], err = published(s.train, "optimus-sync"); err != nil {
-			return score{split: s, err: err}
-		}
+	rivals, err := s.rivals(&uncorrected)
+	if err != nil {
+		return score{split: s, err: err}
 	}
 	predicted, err := predictions(m, s.test)
 	if err != nil {
 		return score{split: s, err: err}
 	}
-	for at, t := range s.test {
-		e := predicted[at].StepTime
-		r.bias += math.Log(e.Mean/t.StepTime) / float64(len(s.test))
-		r.errors[ours] = append(r.errors[ours], math.Abs(e.Mean/t.StepTime-1))
-		for i, f := range wider {
-			off := math.Log(t.StepTime / e.Mean)
-			if f*math.Log(e.Lo/e.Mean) <= off && off <= f*math.Log(e.Hi/e.Mean) {
-				r.hits[i]++
-			}
+	for i, t := range s.test {
+		e := predicted[i]
+		r.errors[ours] = append(r.errors[ours], math.Abs(e.StepTime.Mean/t.StepTime-1))
+		off, to := math.Log(t.StepTime/e.Median), e.StepTime.Hi
+		if off < 0 {
+			to = e.StepTime.Lo
 		}
+		r.widths = append(r.widths, off/math.Log(to/e.Median))
 		for name, f := range rivals {
 			r.errors[name] = append(r.errors[name], math.Abs(f(t)/t.StepTime-1))
 		}
@@ -169,71 +141,119 @@ func (r *score) choose(name string, predict func(row int) float64) {
 	}
 }
 
-// report prints a line for every dataset and protocol.
-func report(w io.Writer, splits []split, p *prior.Speed, verbose bool) error {
+// scoresOf scores splits, each under the prior of its source, in order of
+// dataset and protocol.
+func scoresOf(splits []split, of func(source string) *prior.Speed) ([]score, error) {
 	results := make([]score, len(splits))
-	each(len(splits), func(i int) { results[i] = scoreOf(&splits[i], p) })
+	each(len(splits), func(i int) { results[i] = scoreOf(&splits[i], of(splits[i].source())) })
+	for _, r := range results {
+		if r.err != nil {
+			return nil, fmt.Errorf("%s, %s, %s: %w", r.dataset, r.name, r.protocol, r.err)
+		}
+	}
 	slices.SortStableFunc(results, func(a, b score) int {
 		return cmp.Or(cmp.Compare(a.dataset, b.dataset), cmp.Compare(a.protocol, b.protocol))
 	})
-	fmt.Fprintf(w, "%-14s %-12s %6s %6s %6s  %-23s  %s\n", "dataset", "protocol", "rows", "mean", "median", fmt.Sprintf("inside ×%v", wider), "rivals' means")
-	for len(results) > 0 {
-		n := 1
-		for n < len(results) && results[n].dataset == results[0].dataset && results[n].protocol == results[0].protocol {
+	return results, nil
+}
+
+// caution returns the factor on the width of intervals at which nine in ten rows
+// of a source that is none of these are expected inside, even if the share is a
+// standard error less than its mean over sources, each of which counts the same,
+// and in it every dataset and protocol (after Dunn, Wasserman and Ramdas,
+// Distribution-free prediction sets for two-layer hierarchical models, JASA 2023,
+// pooling of distribution functions). One source may be left out. It is 1 where
+// fewer than two are left.
+func caution(scores []score, without string) float64 {
+	var splits []split
+	var of []score
+	var widths []float64
+	for _, s := range scores {
+		if s.source() != without {
+			splits, of = append(splits, *s.split), append(of, s)
+			widths = append(widths, s.widths...)
+		}
+	}
+	covers := func(factor float64) bool {
+		shares := make([]float64, len(of))
+		for i := range of {
+			shares[i] = share(of[i].widths, factor)
+		}
+		const rounding = 1e-9
+		m, se := meanError(slices.Collect(maps.Values(bySource(splits, shares))))
+		return m-se >= .9-rounding
+	}
+	if len(bySource(splits, make([]float64, len(splits)))) < 2 {
+		return 1
+	}
+	slices.Sort(widths)
+	return widths[sort.Search(len(widths)-1, func(i int) bool { return covers(widths[i]) })]
+}
+
+// share of widths up to a factor.
+func share(widths []float64, factor float64) float64 {
+	n := 0
+	for _, w := range widths {
+		if w <= factor {
 			n++
 		}
-		line, err := summary(w, results[:n], verbose)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(w, line)
-		results = results[n:]
 	}
-	return nil
+	return float64(n) / float64(len(widths))
+}
+
+// report writes a line for every dataset and protocol, with intervals wider by
+// what is learned from the other sources.
+func report(w io.Writer, scores []score, verbose bool) {
+	factor := map[string]float64{}
+	for _, r := range scores {
+		if _, known := factor[r.source()]; !known {
+			factor[r.source()] = caution(scores, r.source())
+		}
+	}
+	fmt.Fprintf(w, "%-22s %-13s %6s %6s %6s %7s %7s  %s\n", "dataset", "protocol", "rows", "mean", "median", "inside", "caution", "rivals' means")
+	for len(scores) > 0 {
+		n := 1
+		for n < len(scores) && scores[n].dataset == scores[0].dataset && scores[n].protocol == scores[0].protocol {
+			n++
+		}
+		if verbose {
+			for _, r := range scores[:n] {
+				fmt.Fprintf(w, "  %s, %s: %.1f %%, linear %.1f, power %.1f; %.0f %% inside\n", r.name, r.protocol,
+					100*mean(r.errors[ours]), 100*mean(r.errors[linear]), 100*mean(r.errors[power]), 100*share(r.widths, factor[r.source()]))
+			}
+		}
+		fmt.Fprintln(w, summary(scores[:n], factor[scores[0].source()]))
+		scores = scores[n:]
+	}
 }
 
 // summary is the line of one protocol.
-func summary(w io.Writer, of []score, verbose bool) (string, error) {
+func summary(of []score, factor float64) string {
 	all := map[string][]float64{}
-	var hits [len(wider)]float64
+	var widths []float64
+	near, choices := map[string]float64{}, map[string]float64{}
 	for _, r := range of {
-		if r.err != nil {
-			return "", fmt.Errorf("%s, %s, %s: %w", r.dataset, r.name, r.protocol, r.err)
-		}
 		for name, e := range r.errors {
 			all[name] = append(all[name], e...)
 		}
-		for i, h := range r.hits {
-			hits[i] += h
-		}
-		if verbose {
-			fmt.Fprintf(w, "  %s, %s: %.1f %% (bias %+.0f %%), linear %.1f, power %.1f; %.0f of %d inside\n", r.name, r.protocol,
-				100*mean(r.errors[ours]), 100*r.bias, 100*mean(r.errors[linear]), 100*mean(r.errors[power]), r.hits[0], len(r.errors[ours]))
-		}
-	}
-	n := float64(len(all[ours]))
-	line := fmt.Sprintf("%-14s %-12s %6.0f %6.1f %6.1f  ", of[0].dataset, of[0].protocol, n, 100*mean(all[ours]), 100*quantile.Median(all[ours]))
-	for _, h := range hits {
-		line += fmt.Sprintf("%5.1f ", 100*h/n)
-	}
-	near, choices := map[string]float64{}, map[string]float64{}
-	for _, r := range of {
+		widths = append(widths, r.widths...)
 		for name := range r.choices {
 			near[name] += r.near[name]
 			choices[name] += r.choices[name]
 		}
 	}
-	for _, name := range []string{ours, logGP, measured} {
-		if choices[name] > 0 {
-			line += fmt.Sprintf(" %s within 3 %%: %.0f of %.0f;", name, near[name], choices[name])
-		}
-	}
+	line := fmt.Sprintf("%-22s %-13s %6d %6.1f %6.1f %7.1f %7.2f  ", of[0].dataset, of[0].protocol, len(widths), 100*mean(all[ours]), 100*quantile.Median(all[ours]), 100*share(widths, factor), factor)
 	for _, name := range []string{linear, power, logGP, optimus, ratio} {
 		if e := all[name]; e != nil {
 			line += fmt.Sprintf(" %s %.1f", name, 100*mean(e))
 		}
 	}
-	return line, nil
+	for _, name := range []string{ours, logGP, measured} {
+		if choices[name] > 0 {
+			line += fmt.Sprintf("; %s within 3 %%: %.0f of %.0f", name, near[name], choices[name])
+		}
+	}
+	return line
 }
 
 func mean(v []float64) float64 {
@@ -242,176 +262,4 @@ func mean(v []float64) float64 {
 		s += x
 	}
 	return s / float64(len(v))
-}
-
-// rulers are linear scaling from the largest size measured and a power law:
-// GPU-seconds per sample over the GPUs.
-func rulers(train []data.Measurement) (linear, power func(m data.Measurement) float64) {
-	per := func(m data.Measurement) float64 {
-		if g := m.GlobalBatch(); g > 0 {
-			return g / float64(m.Workers)
-		}
-		return 1
-	}
-	most := 0
-	for _, r := range train {
-		most = max(most, r.Workers)
-	}
-	var at, x, y []float64
-	for _, r := range train {
-		u := math.Log(r.StepTime / per(r))
-		if r.Workers == most {
-			at = append(at, u)
-		}
-		x, y = append(x, math.Log(float64(r.Workers))), append(y, u)
-	}
-	u := mean(at)
-	mx, my := mean(x), mean(y)
-	var sxx, sxy float64
-	for i := range x {
-		sxx += (x[i] - mx) * (x[i] - mx)
-		sxy += (x[i] - mx) * (y[i] - my)
-	}
-	slope := 0.
-	if sxx > 0 {
-		slope = sxy / sxx
-	}
-	linear = func(m data.Measurement) float64 { return math.Exp(u) * per(m) }
-	power = func(m data.Measurement) float64 {
-		return math.Exp(my+slope*(math.Log(float64(m.Workers))-mx)) * per(m)
-	}
-	return linear, power
-}
-
-// published is a published family, fitted as knee fit fits it.
-func published(train []data.Measurement, family string) (func(m data.Measurement) float64, error) {
-	m, err := speed.Fit(context.Background(), train, speed.Settings{Family: family})
-	if err != nil {
-		return nil, err
-	}
-	return func(r data.Measurement) float64 {
-		return m.Timer(r.GPUType, r.ModeOrDefault()).StepTime(r.Config)
-	}, nil
-}
-
-// oneFactor is the model of the first GPU type alone, times the geometric mean
-// of what the rows of the second take relative to it.
-func oneFactor(train []data.Measurement, first string, pr *prior.Speed) (func(m data.Measurement) float64, error) {
-	own := slices.DeleteFunc(slices.Clone(train), func(m data.Measurement) bool { return m.GPUType != first })
-	m, err := speed.Fit(context.Background(), own, speed.Settings{Prior: pr})
-	if err != nil {
-		return nil, err
-	}
-	on := func(r data.Measurement) float64 {
-		r.GPUType = first
-		t, err := m.StepTime(r.Config)
-		if err != nil {
-			return math.NaN()
-		}
-		return t
-	}
-	var factors []float64
-	for _, r := range train {
-		if r.GPUType != first {
-			factors = append(factors, math.Log(r.StepTime/on(r)))
-		}
-	}
-	factor := math.Exp(mean(factors))
-	return func(r data.Measurement) float64 { return factor * on(r) }, nil
-}
-
-// logProcess is a Gaussian process on the logarithms of all knobs, words as
-// categories, with lengths by marginal likelihood.
-func logProcess(train []data.Measurement) func(m data.Measurement) float64 {
-	train = slices.Clone(train)
-	words := map[string][]string{}
-	number := func(v string) (float64, bool) {
-		x, err := strconv.ParseFloat(v, 64)
-		return math.Log(max(x, 1e-9)), err == nil
-	}
-	for _, r := range train {
-		for k, v := range r.Extra {
-			if _, ok := number(v); !ok && !slices.Contains(words[k], v) {
-				words[k] = append(words[k], v)
-			}
-		}
-	}
-	for i := range train {
-		train[i] = knobbed(train[i])
-	}
-	names := []string{}
-	for k := range train[0].Extra {
-		names = append(names, k)
-	}
-	slices.Sort(names)
-	features := func(m data.Measurement) []float64 {
-		m = knobbed(m)
-		x := []float64{math.Log(float64(m.Workers)), math.Log(max(m.LocalBatch, 1e-6)), math.Log(float64(m.AccumSteps + 1))}
-		for _, k := range names {
-			if words[k] == nil {
-				v, _ := number(m.Extra[k])
-				x = append(x, v)
-			}
-			for _, w := range words[k] {
-				on := 0.
-				if m.Extra[k] == w {
-					on = 1
-				}
-				x = append(x, on)
-			}
-		}
-		return x
-	}
-	return process(train, features)
-}
-
-// process fits a Gaussian process to ln step time over features scaled to [0, 1].
-func process(train []data.Measurement, features func(data.Measurement) []float64) func(m data.Measurement) float64 {
-	var xs [][]float64
-	var y []float64
-	for _, r := range train {
-		xs, y = append(xs, features(r)), append(y, math.Log(r.StepTime))
-	}
-	lo, hi := slices.Clone(xs[0]), slices.Clone(xs[0])
-	for _, x := range xs {
-		for j, v := range x {
-			lo[j], hi[j] = min(lo[j], v), max(hi[j], v)
-		}
-	}
-	scale := func(x []float64) []float64 {
-		for j := range x {
-			x[j] = (x[j] - lo[j]) / max(hi[j]-lo[j], 1e-9)
-		}
-		return x
-	}
-	for i := range xs {
-		xs[i] = scale(xs[i])
-	}
-	g, err := bayesopt.FitGP(xs, y, bayesopt.Prior{}, 1)
-	if err != nil {
-		return func(data.Measurement) float64 { return math.NaN() }
-	}
-	return func(m data.Measurement) float64 {
-		v, _ := g.Predict(scale(features(m)))
-		return math.Exp(v)
-	}
-}
-
-// knobbed has a layout as knobs, for rivals that know nothing of layouts.
-func knobbed(m data.Measurement) data.Measurement {
-	if m.Plain() && m.Extra != nil {
-		return m
-	}
-	m.Extra = maps.Clone(m.Extra)
-	if m.Extra == nil {
-		m.Extra = map[string]string{}
-	}
-	for _, name := range data.LayoutNames() {
-		m.Extra[name] = m.Get(name)
-	}
-	if m.Architecture.Known() {
-		m.Extra["layers"], m.Extra["hidden"] = strconv.Itoa(m.Layers), strconv.Itoa(m.Hidden)
-	}
-	m.Layout = data.Layout{}
-	return m
 }

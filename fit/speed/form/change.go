@@ -11,6 +11,17 @@ import (
 // MLSys'19): the largest that the form knows.
 const mostOverlap = 10
 
+// overlapAt returns γ at a coordinate that is the logit of the way of 1/γ from
+// 1, no overlap, to that of perfect overlap: a uniform prior of 1/γ is a standard
+// logistic one of x.
+func overlapAt(x float64) float64 { return 1 / (1 - (1-1./mostOverlap)*logistic(x)) }
+
+// overlapSlope is the derivative of ln γ by x.
+func overlapSlope(x float64) float64 {
+	o := logistic(x)
+	return overlapAt(x) * (1 - 1./mostOverlap) * o * (1 - o)
+}
+
 // changes of the form collective. Hierarchical reduction sends one message per
 // node between the nodes (HiPS, in Geng et al., "HiPS: Hierarchical Parameter
 // Synchronization in Large-Scale Distributed Machine Learning", 2018).

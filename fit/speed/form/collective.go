@@ -9,17 +9,17 @@ import (
 // Collective is this project's form for collective communication: every
 // worker computes on its share, then all average their gradients.
 //
-//	C = (Fixed + PerBatch·max(b,1)/RefBatch)·min(b,1)^SplitPower·(1 + Crowding·(g−1))
-//	I = Intra·R(g)·(g/2)^IntraPower                       if g > 1
-//	E = Inter·R(k)·(k/n)^WidthPower                       if n = 2
-//	    Inter·Tree·(n/3)^InterPower·(k/n)^WidthPower      if n > 2
-//	S = (I⁴ + E⁴)^¼·min(b,1)^SyncSplitPower, 0 for one worker;  R(m) = 2(m−1)/m
+//	C = (Fixed + PerBatch·max(b,1)/RefBatch)·min(b,1)·(1 + Crowding·(g−1))
+//	I = Intra·R(g)·(g/2)^Power                  if g > 1
+//	E = Inter·R(k)·(k/n)^Power                  if n = 2
+//	    Inter·Tree·(n/3)^Power·(k/n)^Power      if n > 2
+//	S = (I⁴ + E⁴)^¼·min(b,1), 0 for one worker;  R(m) = 2(m−1)/m
 //	T = s·C + (C^γ + S^γ)^(1/γ)
 //
 // with n nodes, k workers, g workers on the widest node, local batch b, s
 // accumulation steps. It differs from Pollux (OSDI'21, section 3.2) where
 // that form extrapolates badly: instead of linearly in the workers,
-// synchronisation grows as what is sent over each link, times small powers
+// synchronisation grows as what is sent over each link, times a small power
 // for what is not bandwidth (latency, stragglers, workers that share a node);
 // and the slower of the links decides. Up to two nodes that is a ring, R
 // (Patarasuk and Yuan, 2009). Over more, libraries send along trees, where
@@ -33,19 +33,15 @@ import (
 // Workers that compute on the processors of a node share them: each further
 // one slows all down by Crowding.
 type Collective struct {
-	Fixed          float64 // s per micro-step, whatever the batch
-	PerBatch       float64 // s per micro-step at the local batch RefBatch
-	RefBatch       float64 // samples
-	SplitPower     float64 // 1 if half a sample takes half the time
-	Intra          float64 // s to synchronise two workers of one node
-	IntraPower     float64
-	Inter          float64 // s to synchronise two nodes with one worker each
-	InterPower     float64
-	Tree           float64 // three nodes relative to two, one worker each
-	WidthPower     float64 // how the time grows with the workers that share a node's link
-	SyncSplitPower float64
-	Crowding       float64 // by how much each further worker on the node slows the compute, relative
-	Overlap        float64 // γ: 1 = synchronisation after computation, 10 = fully overlapped
+	Fixed    float64 // s per micro-step, whatever the batch
+	PerBatch float64 // s per micro-step at the local batch RefBatch
+	RefBatch float64 // samples
+	Intra    float64 // s to synchronise two workers of one node
+	Inter    float64 // s to synchronise two nodes with one worker each
+	Tree     float64 // three nodes relative to two, one worker each
+	Power    float64 // with which either grows beyond what is sent
+	Crowding float64 // by how much each further worker on the node slows the compute, relative
+	Overlap  float64 // γ: 1 = synchronisation after computation, 10 = fully overlapped
 	// Hierarchical says that workers of a node are reduced before anything is
 	// sent between nodes: then E has one worker a node, whatever the width.
 	Hierarchical bool
@@ -83,7 +79,7 @@ func (c *collective) LogTimes(p *Point) (step, compute float64) {
 
 // LnCompute implements [Separable].
 func (c *collective) LnCompute(p *Point) float64 {
-	return logSumExp(c.lnFixed, c.lnPer+p.LnBatch-c.lnRef) + c.SplitPower*p.LnSplit + math.Log1p(c.Crowding*(p.Widest-1))
+	return logSumExp(c.lnFixed, c.lnPer+p.LnBatch-c.lnRef) + p.LnSplit + math.Log1p(c.Crowding*(p.Widest-1))
 }
 
 // lnSync returns ln of the synchronisation time, −Inf for a lone worker.
@@ -92,7 +88,7 @@ func (c *collective) lnSync(p *Point) float64 {
 		return math.Inf(-1)
 	}
 	intra, inter := c.lnLinks(p)
-	return logSumExp(4*intra, 4*inter)/4 + c.SyncSplitPower*p.LnSplit
+	return logSumExp(4*intra, 4*inter)/4 + p.LnSplit
 }
 
 // lnLinks returns the logarithms of the synchronisation times inside the
@@ -100,15 +96,15 @@ func (c *collective) lnSync(p *Point) float64 {
 func (c *collective) lnLinks(p *Point) (intra, inter float64) {
 	intra, inter = math.Inf(-1), math.Inf(-1)
 	if p.Widest > 1 {
-		intra = c.lnIntra + p.LnRingWidest + c.IntraPower*(p.LnWidest-math.Ln2)
+		intra = c.lnIntra + p.LnRingWidest + c.Power*(p.LnWidest-math.Ln2)
 	}
 	if p.Nodes > 1 {
 		inter = c.lnInter
 		if p.Nodes > 2 {
-			inter += c.lnTree + c.InterPower*(p.LnNodes-ln3)
+			inter += c.lnTree + c.Power*(p.LnNodes-ln3)
 		}
 		if !c.Hierarchical {
-			inter += c.WidthPower * (p.LnWorkers - p.LnNodes)
+			inter += c.Power * (p.LnWorkers - p.LnNodes)
 			if p.Nodes == 2 {
 				inter += p.LnRing
 			}
@@ -157,14 +153,10 @@ func (c *collective) Params() []Param {
 	ps := []Param{
 		param("fixed", "s", c.Fixed),
 		param("per_batch", "s", c.PerBatch),
-		param("split_power", "", c.SplitPower),
 		param("intra_node", "s", c.Intra),
-		param("intra_power", "", c.IntraPower),
 		param("inter_node", "s", c.Inter),
 		param("tree", "", c.Tree),
-		param("inter_power", "", c.InterPower),
-		param("width_power", "", c.WidthPower),
-		param("sync_split_power", "", c.SyncSplitPower),
+		param("power", "", c.Power),
 		param("overlap", "", c.Overlap),
 	}
 	if c.Crowding > 0 {
@@ -177,15 +169,11 @@ func (c *collective) Params() []Param {
 const (
 	colCompute = iota // ln of the compute time at the typical batch
 	colFixed          // logit of the share of it that is there at any batch
-	colSplit
-	colOverlap
-	colIntra // ln, relative to the unit of time
-	colInter // ln, relative to Intra
-	colTree  // ln
-	colInterPower
-	colIntraPower
-	colWidthPower
-	colSyncSplit
+	colOverlap        // logit of the way of 1/γ from 1 to its least
+	colIntra          // ln, relative to the unit of time
+	colInter          // ln, relative to Intra
+	colTree           // ln
+	colPower
 	colCrowding // only where workers share processors; last
 )
 
@@ -198,8 +186,7 @@ type collectiveForm struct {
 
 // Names implements [Form].
 func (f *collectiveForm) Names() []string {
-	names := []string{"compute", "fixed_share", "split_power", "overlap", "intra", "inter_over_intra", "tree",
-		"inter_power", "intra_power", "width_power", "sync_split_power", "crowding"}
+	names := []string{"compute", "fixed_share", "overlap", "intra", "inter_over_intra", "tree", "power", "crowding"}
 	if !f.crowded {
 		names = names[:colCrowding]
 	}
@@ -215,11 +202,9 @@ func (f *collectiveForm) Bind(x []float64) Curve {
 		crowding = math.Exp(x[colCrowding])
 	}
 	return Collective{
-		Fixed: c * share, PerBatch: c * (1 - share), RefBatch: f.s.Batch, SplitPower: x[colSplit],
-		Intra: t * math.Exp(x[colIntra]), IntraPower: x[colIntraPower],
-		Inter: t * math.Exp(x[colIntra]+x[colInter]), Tree: math.Exp(x[colTree]), InterPower: x[colInterPower],
-		WidthPower: x[colWidthPower], SyncSplitPower: x[colSyncSplit],
-		Crowding: crowding, Overlap: 1 + 9*logistic(x[colOverlap]),
+		Fixed: c * share, PerBatch: c * (1 - share), RefBatch: f.s.Batch,
+		Intra: t * math.Exp(x[colIntra]), Inter: t * math.Exp(x[colIntra]+x[colInter]), Tree: math.Exp(x[colTree]), Power: x[colPower],
+		Crowding: crowding, Overlap: overlapAt(x[colOverlap]),
 	}.prepare()
 }
 
@@ -242,7 +227,6 @@ func (f *collectiveForm) Gradient(x []float64, p *Point, step, compute []float64
 	ofFixed := 1 / (1 + (1-share)/share*math.Exp(rest)) // share of Fixed in the compute time
 	compute[colCompute] = 1
 	compute[colFixed] = ofFixed*(1-share) - (1-ofFixed)*share
-	compute[colSplit] = p.LnSplit
 	if f.crowded {
 		crowd := c.Crowding * (p.Widest - 1)
 		compute[colCrowding] = crowd / (1 + crowd)
@@ -253,7 +237,7 @@ func (f *collectiveForm) Gradient(x []float64, p *Point, step, compute []float64
 	}
 	lnIntra, lnInter := c.lnLinks(p)
 	links := logSumExp(4*lnIntra, 4*lnInter) / 4
-	sync := links + c.SyncSplitPower*p.LnSplit
+	sync := links + p.LnSplit
 	opt := logSumExp(c.Overlap*lnCompute, c.Overlap*sync) / c.Overlap
 	last := math.Exp(opt - lnStep) // share of the micro-step that synchronises
 	w := math.Exp(c.Overlap * (sync - opt))
@@ -264,14 +248,16 @@ func (f *collectiveForm) Gradient(x []float64, p *Point, step, compute []float64
 	}
 	inter := math.Exp(4 * (lnInter - links))
 	step[colIntra] = ofSync
-	step[colIntraPower] = ofSync * (1 - inter) * (p.LnWidest - math.Ln2)
 	step[colInter] = ofSync * inter
-	if p.Nodes > 2 {
-		step[colTree] = ofSync * inter
-		step[colInterPower] = step[colTree] * (p.LnNodes - ln3)
+	if p.Widest > 1 {
+		step[colPower] = ofSync * (1 - inter) * (p.LnWidest - math.Ln2)
 	}
-	step[colWidthPower] = ofSync * inter * (p.LnWorkers - p.LnNodes)
-	step[colSyncSplit] = ofSync * p.LnSplit
-	o := logistic(x[colOverlap])
-	step[colOverlap] = last * (w*sync + (1-w)*lnCompute - opt) / c.Overlap * 9 * o * (1 - o)
+	if p.Nodes > 1 {
+		step[colPower] += step[colInter] * (p.LnWorkers - p.LnNodes)
+	}
+	if p.Nodes > 2 {
+		step[colTree] = step[colInter]
+		step[colPower] += step[colInter] * (p.LnNodes - ln3)
+	}
+	step[colOverlap] = last * (w*sync + (1-w)*lnCompute - opt) * overlapSlope(x[colOverlap])
 }

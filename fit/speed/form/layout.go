@@ -14,7 +14,7 @@ import (
 // relative to that of one sample of the whole model on one worker, a micro-batch
 // takes on a stage
 //
-//	C = (((b·(1+r)·t^(a−1))⁴ + launch⁴)^¼)·w,   w = D + head·(1 − D)
+//	C = (((b·(1+r)/t)⁴ + launch⁴)^¼)·w,   w = D + head·(1 − D)
 //	A = b·(1+r/2)·tensor·R(t)·D                   × tensor_inter if the ranks are on several nodes
 //
 // with D the share of the layers on the fullest stage, r what recomputation
@@ -79,8 +79,7 @@ func (o Offsets) OfComputing() Offsets { return Offsets{Unit: o.Unit, Layers: o.
 // Coordinates of the layout form: logarithms unless said otherwise, times
 // relative to that of one sample of the whole model.
 const (
-	layCompute     = iota // relative to the unit of time
-	layTensorPower        // power by which splitting tensors loses
+	layCompute = iota // relative to the unit of time
 	layLaunch
 	layRecompute // what full recomputation adds to the compute time, relative
 	laySelective // the same of selective recomputation
@@ -101,7 +100,7 @@ const (
 
 // Names implements [Form].
 func (f *layoutForm) Names() []string {
-	return []string{"compute", "tensor_power", "launch", "recompute", "selective", "tensor", "tensor_inter", "p2p", "head", "bubble",
+	return []string{"compute", "launch", "recompute", "selective", "tensor", "tensor_inter", "p2p", "head", "bubble",
 		"gradient", "gradient_inter", "share_power", "overlap", "optimizer", "offload", "constant"}
 }
 
@@ -160,7 +159,7 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	case "selective":
 		again = math.Exp(x[laySelective])
 	}
-	work := batch * (1 + again) * math.Exp((x[layTensorPower]-1)*math.Log(n))
+	work := batch * (1 + again) / n
 	launch := math.Exp(x[layLaunch] + o.Launch)
 	share := depth + (1-depth)*math.Min(math.Exp(x[layHead]+o.Head), 1)
 	micro = math.Sqrt(math.Sqrt(sq4(work)+sq4(launch))) * share
@@ -183,7 +182,7 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 			grad *= math.Exp(x[layGradientInter] + x[layShare]*math.Log(n))
 		}
 	}
-	overlap := 1 + 9*logistic(x[layOverlap])
+	overlap := overlapAt(x[layOverlap])
 	last := micro + comm
 	if p.Sharding == "zero3" || p.Sharding == "hybrid" {
 		grad, last = grad*1.5*m, pipe
@@ -243,10 +242,10 @@ func (c *layoutCurve) Params() []Param {
 		switch v := math.Exp(c.x[i]); i {
 		case layCompute:
 			ps = append(ps, param(name, "s/sample", unit))
-		case layTensorPower, layShare:
+		case layShare:
 			ps = append(ps, param(name, "", c.x[i]))
 		case layOverlap:
-			ps = append(ps, param(name, "", 1+9*logistic(c.x[i])))
+			ps = append(ps, param(name, "", overlapAt(c.x[i])))
 		case layTensorInter, layBubble, layGradientInter, layRecompute, laySelective, layHead, layOffload:
 			ps = append(ps, param(name, "", v))
 		default:

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"knee/bayesopt"
+	"knee/data"
+	"knee/fit/prior"
+	"knee/fit/speed"
+)
+
+// rivals are those that apply to a split, ready to predict.
+func (s *split) rivals(p *prior.Speed) (map[string]func(data.Measurement) float64, error) {
+	all := map[string]func(data.Measurement) float64{}
+	all[linear], all[power] = rulers(s.train)
+	var err error
+	if types := gpuTypes(s.train); len(types) == 2 {
+		if all[ratio], err = oneFactor(s.train, types[0], p); err != nil {
+			return nil, err
+		}
+	}
+	if (len(s.train[0].Extra) > 0 || layouts(s.job)) && len(s.train) >= 8 {
+		all[logGP] = logProcess(s.train)
+	}
+	if s.dataset == "ps" {
+		if all[optimus], err = published(s.train, "optimus-sync"); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// rulers are linear scaling from the largest size measured and a power law:
+// GPU-seconds per sample over the GPUs.
+func rulers(train []data.Measurement) (linear, power func(m data.Measurement) float64) {
+	per := func(m data.Measurement) float64 {
+		if g := m.GlobalBatch(); g > 0 {
+			return g / float64(m.Workers)
+		}
+		return 1
+	}
+	most := 0
+	for _, r := range train {
+		most = max(most, r.Workers)
+	}
+	var at, x, y []float64
+	for _, r := range train {
+		u := math.Log(r.StepTime / per(r))
+		if r.Workers == most {
+			at = append(at, u)
+		}
+		x, y = append(x, math.Log(float64(r.Workers))), append(y, u)
+	}
+	u := mean(at)
+	mx, my := mean(x), mean(y)
+	var sxx, sxy float64
+	for i := range x {
+		sxx += (x[i] - mx) * (x[i] - mx)
+		sxy += (x[i] - mx) * (y[i] - my)
+	}
+	slope := 0.
+	if sxx > 0 {
+		slope = sxy / sxx
+	}
+	linear = func(m data.Measurement) float64 { return math.Exp(u) * per(m) }
+	power = func(m data.Measurement) float64 {
+		return math.Exp(my+slope*(math.Log(float64(m.Workers))-mx)) * per(m)
+	}
+	return linear, power
+}
+
+// published is a published family, fitted as knee fit fits it.
+func published(train []data.Measurement, family string) (func(m data.Measurement) float64, error) {
+	m, err := speed.Fit(context.Background(), train, speed.Settings{Family: family})
+	if err != nil {
+		return nil, err
+	}
+	return func(r data.Measurement) float64 {
+		return m.Timer(r.GPUType, r.ModeOrDefault()).StepTime(r.Config)
+	}, nil
+}
+
+// oneFactor is the model of the first GPU type alone, times the geometric mean
+// of what the rows of the second take relative to it.
+func oneFactor(train []data.Measurement, first string, pr *prior.Speed) (func(m data.Measurement) float64, error) {
+	own := slices.DeleteFunc(slices.Clone(train), func(m data.Measurement) bool { return m.GPUType != first })
+	m, err := speed.Fit(context.Background(), own, speed.Settings{Prior: pr})
+	if err != nil {
+		return nil, err
+	}
+	on := func(r data.Measurement) float64 {
+		r.GPUType = first
+		t, err := m.StepTime(r.Config)
+		if err != nil {
+			return math.NaN()
+		}
+		return t
+	}
+	var factors []float64
+	for _, r := range train {
+		if r.GPUType != first {
+			factors = append(factors, math.Log(r.StepTime/on(r)))
+		}
+	}
+	factor := math.Exp(mean(factors))
+	return func(r data.Measurement) float64 { return factor * on(r) }, nil
+}
+
+// logProcess is a Gaussian process on the logarithms of all knobs, words as
+// categories, with lengths by marginal likelihood.
+func logProcess(train []data.Measurement) func(m data.Measurement) float64 {
+	train = slices.Clone(train)
+	words := map[string][]string{}
+	number := func(v string) (float64, bool) {
+		x, err := strconv.ParseFloat(v, 64)
+		return math.Log(max(x, 1e-9)), err == nil
+	}
+	for _, r := range train {
+		for k, v := range r.Extra {
+			if _, ok := number(v); !ok && !slices.Contains(words[k], v) {
+				words[k] = append(words[k], v)
+			}
+		}
+	}
+	for i := range train {
+		train[i] = knobbed(train[i])
+	}
+	names := []string{}
+	for k := range train[0].Extra {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	features := func(m data.Measurement) []float64 {
+		m = knobbed(m)
+		x := []float64{math.Log(float64(m.Workers)), math.Log(max(m.LocalBatch, 1e-6)), math.Log(float64(m.AccumSteps + 1))}
+		for _, k := range names {
+			if words[k] == nil {
+				v, _ := number(m.Extra[k])
+				x = append(x, v)
+			}
+			for _, w := range words[k] {
+				on := 0.
+				if m.Extra[k] == w {
+					on = 1
+				}
+				x = append(x, on)
+			}
+		}
+		return x
+	}
+	return process(train, features)
+}
+
+// process fits a Gaussian process to ln step time over features scaled to [0, 1].
+func process(train []data.Measurement, features func(data.Measurement) []float64) func(m data.Measurement) float64 {
+	var xs [][]float64
+	var y []float64
+	for _, r := range train {
+		xs, y = append(xs, features(r)), append(y, math.Log(r.StepTime))
+	}
+	lo, hi := slices.Clone(xs[0]), slices.Clone(xs[0])
+	for _, x := range xs {
+		for j, v := range x {
+			lo[j], hi[j] = min(lo[j], v), max(hi[j], v)
+		}
+	}
+	scale := func(x []float64) []float64 {
+		for j := range x {
+			x[j] = (x[j] - lo[j]) / max(hi[j]-lo[j], 1e-9)
+		}
+		return x
+	}
+	for i := range xs {
+		xs[i] = scale(xs[i])
+	}
+	g, err := bayesopt.FitGP(xs, y, bayesopt.Prior{}, 1)
+	if err != nil {
+		return func(data.Measurement) float64 { return math.NaN() }
+	}
+	return func(m data.Measurement) float64 {
+		v, _ := g.Predict(scale(features(m)))
+		return math.Exp(v)
+	}
+}
+
+// knobbed has a layout as knobs, for rivals that know nothing of layouts.
+func knobbed(m data.Measurement) data.Measurement {
+	if m.Plain() && m.Extra != nil {
+		return m
+	}
+	m.Extra = maps.Clone(m.Extra)
+	if m.Extra == nil {
+		m.Extra = map[string]string{}
+	}
+	for _, name := range data.LayoutNames() {
+		m.Extra[name] = m.Get(name)
+	}
+	if m.Architecture.Known() {
+		m.Extra["layers"], m.Extra["hidden"] = strconv.Itoa(m.Layers), strconv.Itoa(m.Hidden)
+	}
+	m.Layout = data.Layout{}
+	return m
+}

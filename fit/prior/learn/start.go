@@ -1,0 +1,80 @@
+package main
+
+import (
+	"math"
+
+	"knee/fit/prior"
+)
+
+// What is said of parameters before anything is measured, in words of physics:
+// the sds are of logarithms.
+const (
+	within  = 1   // within a factor of e either way, two times in three
+	orders  = 1.5 // within orders of magnitude: how communication compares with computing
+	uniform = 1.7 // of a logit: the normal nearest to a uniform share (Johnson, Kotz and Balakrishnan, 1995, section 23.5)
+	beyond  = .1  // of a power beyond what bandwidth explains: latency and stragglers grow, slowly
+	faster  = -1  // what NVLink makes of the time over a slower link, ln: at least a third
+)
+
+// start returns the prior that learning starts from.
+func start() *prior.Speed {
+	about := func(mean, sd float64) prior.Coordinate { return prior.Coordinate{Mean: mean, SD: sd} }
+	nvlink := func(c prior.Coordinate) prior.Coordinate {
+		c.NVLink = faster
+		return c
+	}
+	const small, part, tiny = -1.5, -1., -4. // e⁻¹·⁵, a fifth of a step; e⁻¹, a third; e⁻⁴, a fiftieth
+	return &prior.Speed{
+		Forms: map[string]map[string]prior.Coordinate{
+			"collective": {
+				"compute":          about(0, within),
+				"fixed_share":      about(small, orders),
+				"overlap":          about(0, uniform),
+				"intra":            nvlink(about(part, orders)),
+				"inter_over_intra": about(0, within),
+				"tree":             about(0, 2*beyond),
+				"power":            about(beyond, beyond),
+				"crowding":         about(tiny, orders),
+			},
+			"ps": {
+				"fixed":         about(part, within),
+				"compute":       about(part, within),
+				"transfer":      about(part, within),
+				"workers_power": about(1, 3*beyond),
+				"servers_power": about(1, 3*beyond),
+				"per_worker":    about(tiny, orders),
+				"per_server":    about(tiny, orders),
+			},
+			"layout": {
+				"compute":        about(0, within),
+				"launch":         about(small, within),
+				"recompute":      about(math.Log(1./3), 2*beyond), // the forward pass again, a third of both
+				"selective":      about(2*small, within),
+				"tensor":         nvlink(about(small, within)),
+				"tensor_inter":   about(-small, within),
+				"p2p":            about(tiny, within),
+				"head":           about(2*small, within),
+				"bubble":         about(0, 2*beyond), // of 1F1B
+				"gradient":       nvlink(about(part, within)),
+				"gradient_inter": about(-small, within),
+				"share_power":    about(.5, 3*beyond), // ranks of a node share its link: 0 if it is never the narrow one, 1 if always
+				"overlap":        about(0, uniform),
+				"optimizer":      about(part, within),
+				"offload":        about(-2*part, within),
+				"constant":       about(2*part, within),
+			},
+			"slopes": {
+				"unknown_batch": about(-.5, .5), // from −1, a fixed global batch, to 0, a batch that grows with the workers
+				"gpu_type":      about(0, orders),
+				"knob":          about(0, orders),          // of a power: operations grow with the square of a width
+				"curvature":     about(0, 1/math.Sqrt(30)), // see knobs.go of package speed
+				"third_order":   about(0, 1/math.Sqrt(210)),
+				"level":         about(0, .5), // of a word: a factor of e^½
+			},
+		},
+		// The form is right within a twentieth over a factor of e, and runs repeat
+		// within a thirtieth; over knobs that nothing is known of, within a fifth.
+		Kernel:  prior.Kernel{Process: .05, Length: 1, Knobs: .2, Layouts: .1, KnobLength: 2, Noise: .03},
+		Scatter: within, Own: .5, Caution: 1, Tail: 5,
+	}
+}
