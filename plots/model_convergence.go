@@ -42,7 +42,7 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 	}
 	course := c.Course(target, "")
 	for i := range curvePoints {
-		u := float64(i+1) / curvePoints // denser where the curve falls fast
+		u := float64(i) / (curvePoints - 1) // denser where the curve falls fast
 		x := course.From + (end-course.From)*u*u
 		spec.Curve = append(spec.Curve, BandOf(x, course.Band(x), x > c.LastX))
 	}

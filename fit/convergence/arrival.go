@@ -48,11 +48,12 @@ func (c *Curve) arrive(target float64, reach Reach) (*posterior, *arrival) {
 		if reach == Smooth && p.at(d, c.LastX)+d.lasting <= target {
 			continue // it would have been met
 		}
-		w := c.asked(p, d, target)
-		all += w
 		if p.end(d) >= target { // noise would get it there by luck, some day; that is not what is asked
+			all += 1 - h.met
 			continue
 		}
+		w := h.met * c.asked(p, d, target)
+		all += w
 		met += w
 		a.hits(c, p, d, target, reach, func(j int, chance float64) {
 			chance *= w * weights[j]
@@ -76,17 +77,13 @@ func (c *Curve) arrive(target float64, reach Reach) (*posterior, *arrival) {
 	return p, a
 }
 
-// asked weighs a curve by how likely a target is asked about. People ask for
-// targets near what their training reaches: for those above the curve's limit
-// their gap, as a part of the way from the first value, is log-normal. One under
+// asked weighs a curve that meets a target by how likely it is asked about. People
+// ask for targets near what their training reaches: their gap to the curve's
+// limit, as a part of the way from the first value, is log-normal. A target under
 // the limit is as likely as one at the median gap.
 func (c *Curve) asked(p *posterior, d draw, target float64) float64 {
-	gap := (target - p.end(d)) / math.Max(p.points[0].Loss-target, 1e-9)
-	if !(gap > 0) {
-		return 1
-	}
 	known := c.beliefs()
-	z := math.Log(gap/known.GapMedian) / known.GapSD
+	z := math.Log((target-p.end(d))/math.Max(p.points[0].Loss-target, 1e-9)/known.GapMedian) / known.GapSD
 	return math.Exp(-z * z / 2)
 }
 
@@ -115,7 +112,7 @@ type horizon struct {
 	density    func(x float64) float64 // of when it is met, per steps recorded
 	end        float64                 // how far ahead it is worth looking, steps
 	unforeseen float64                 // chance that it is all that can be said
-	met        float64                 // then, the chance that the target is met
+	met        float64                 // chance that the target is met, as far as it knows
 }
 
 // anywhere is the density of what happens at a moment of which nothing is known
@@ -139,6 +136,7 @@ func (c *Curve) horizon(target float64) horizon {
 	case len(c.Templates) > 0:
 		var median, sd float64
 		median, sd, h.met = c.templateHits(target)
+		h.unforeseen = 1. / 2 // they know of cuts that the curve does not: which says more is open
 		h.end = math.Max(c.LastX, c.Planned)
 		for _, t := range c.Templates {
 			h.end = math.Max(h.end, t.Recorded[len(t.Recorded)-1].X)

@@ -11,7 +11,7 @@ import (
 // Course is where a training curve is believed to run: many curves that
 // agree with the record, each with its weight.
 type Course struct {
-	From    float64 // steps before which it says nothing: where the last learning-rate cut lies
+	From    float64 // steps before which it says nothing: the first recorded, or the first after the last known learning-rate cut
 	c       *Curve
 	p       *posterior
 	weights []float64
@@ -45,7 +45,7 @@ func (c *Curve) Course(target *float64, reach Reach) *Course {
 			k.weights = append(k.weights, 1)
 		}
 	}
-	k.From = k.p.start
+	k.From = k.p.points[0].X
 	return k
 }
 

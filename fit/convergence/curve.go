@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"knee/data"
 )
@@ -144,8 +145,7 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	}
 	c.EpochSteps = epochSteps(usable)
 	if c.Planned = s.PlannedEpochs * c.EpochSteps; c.Planned > longestPlan*c.LastX {
-		return nil, &data.InputError{Source: data.Source{Column: "planned epochs"}, Found: fmt.Sprint(s.PlannedEpochs),
-			Want: fmt.Sprintf("at most %g times what is recorded", longestPlan)}
+		return nil, refuse("planned epochs", s.PlannedEpochs, fmt.Sprintf("at most %g times what is recorded", longestPlan))
 	}
 	for _, m := range s.Milestones {
 		c.Milestones = append(c.Milestones, m*c.EpochSteps)
@@ -154,39 +154,36 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	return c, nil
 }
 
+// refuse says what was found of the input and what is wanted.
+func refuse(column string, found any, want string) error {
+	return &data.InputError{Source: data.Source{Column: column}, Found: fmt.Sprint(found), Want: want}
+}
+
 // check refuses plans that make no sense.
 func (s Settings) check() error {
-	if err := checkFamily(s.Family); err != nil {
-		return err
+	if s.Family != "" && s.Family != Auto && s.Family != Optimus {
+		return refuse("convergence family", strconv.Quote(s.Family), Auto+" or "+Optimus)
 	}
 	if !(s.PlannedEpochs >= 0) || math.IsInf(s.PlannedEpochs, 1) {
-		return &data.InputError{Source: data.Source{Column: "planned epochs"},
-			Found: fmt.Sprint(s.PlannedEpochs), Want: "epochs above 0, or 0 if unknown"}
-	}
-	if s.Reach != "" {
-		if err := s.Reach.check(); err != nil {
-			return err
-		}
+		return refuse("planned epochs", s.PlannedEpochs, "epochs above 0, or 0 if unknown")
 	}
 	for _, m := range s.Milestones {
 		if !(m > 0) || math.IsInf(m, 1) {
-			return &data.InputError{Source: data.Source{Column: "milestones"}, Found: fmt.Sprint(m), Want: "epochs above 0"}
+			return refuse("milestones", m, "epochs above 0")
 		}
 	}
-	return nil
+	return s.Reach.check()
 }
 
 // gather turns points into losses, cleans each run, and sets what scales them.
 func (c *Curve) gather(points []usablePoint, fewest int) (xs, ls []float64, err error) {
 	if len(points) < fewest {
-		return nil, nil, &data.InputError{Source: data.Source{Column: "loss"},
-			Found: fmt.Sprintf("%d usable curve points", len(points)),
-			Want:  fmt.Sprintf("at least %d with a step or progress and a loss or metric", fewest)}
+		return nil, nil, refuse("loss", fmt.Sprintf("%d usable curve points", len(points)),
+			fmt.Sprintf("at least %d with a step or progress and a loss or metric", fewest))
 	}
 	c.Points, c.LastX = len(points), points[len(points)-1].x
 	if !(c.LastX/float64(c.Points) > 0) {
-		return nil, nil, &data.InputError{Source: data.Source{Column: "step"}, Found: "no step above 0",
-			Want: "a curve that covers some steps"}
+		return nil, nil, refuse("step", "no step above 0", "a curve that covers some steps")
 	}
 	var clean []usablePoint
 	for _, run := range byRun(points) {
@@ -264,9 +261,9 @@ func (r Reach) Meaning() string {
 
 // check refuses meanings that there are not.
 func (r Reach) check() error {
-	if r != First && r != Smooth {
-		return &data.InputError{Source: data.Source{Column: "reach"}, Found: fmt.Sprintf("%q", string(r)),
-			Want: fmt.Sprintf("%s (the first recorded value at the target) or %s (where the smooth course gets there)", First, Smooth)}
+	if r != First && r != Smooth && r != "" {
+		return refuse("reach", strconv.Quote(string(r)),
+			fmt.Sprintf("%s (the first recorded value at the target) or %s (where the smooth course gets there)", First, Smooth))
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package convergence
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -48,7 +47,7 @@ func (r *deltaRule) met(loss float64) bool {
 // whose target is delta if most futures never meet the rule.
 func (c *Curve) StepsToConvergence(delta float64) (data.Estimate, error) {
 	if !(delta > 0) {
-		return data.Estimate{}, &data.InputError{Source: data.Source{Column: "delta"}, Found: fmt.Sprint(delta), Want: "a decrease above 0"}
+		return data.Estimate{}, refuse("delta", delta, "a decrease above 0")
 	}
 	recorded, epoch := c.epochLosses()
 	rule := deltaRule{delta: delta, before: math.Inf(1)}

@@ -44,9 +44,9 @@ func (s *segment) ratioAt(x float64) float64 {
 // job, and they are left out.
 func (c *Curve) lastSegment() segment {
 	s := segment{points: c.Recorded, ratio: 1}
-	cut := 0
+	cut, near := 0, c.LastX/float64(2*len(c.Recorded)) // a point nearer to a milestone was recorded at it
 	for _, m := range c.Milestones {
-		i := slices.IndexFunc(c.Recorded, func(p Point) bool { return p.X > m })
+		i := slices.IndexFunc(c.Recorded, func(p Point) bool { return p.X > m+near })
 		if i >= minSegment && len(c.Recorded)-i >= minSegment {
 			cut = i
 		}

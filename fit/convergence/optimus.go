@@ -1,7 +1,6 @@
 package convergence
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -121,12 +120,4 @@ func (c *Curve) optimusStepsTo(t float64) (data.Estimate, float64) {
 	}
 	slices.Sort(steps)
 	return data.Estimate{Mean: mean, Lo: math.Min(mean, quantile.Sorted(steps, .05)), Hi: math.Max(mean, quantile.Sorted(steps, .95))}, 1
-}
-
-// checkFamily refuses names of no family.
-func checkFamily(name string) error {
-	if name == "" || name == Auto || name == Optimus {
-		return nil
-	}
-	return &data.InputError{Source: data.Source{Column: "convergence family"}, Found: fmt.Sprintf("%q", name), Want: Auto + " or " + Optimus}
 }

@@ -57,7 +57,7 @@ func (c *Curve) Target(target float64, reach Reach) (Answer, error) {
 	}
 	t := c.toLoss(target)
 	if math.IsNaN(t) {
-		return Answer{}, &data.InputError{Found: fmt.Sprint(target), Want: "a target loss"}
+		return Answer{}, refuse("", target, "a target loss")
 	}
 	lows := c.lows(reach)
 	for i, s := range lows {
