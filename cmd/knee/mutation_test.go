@@ -23,6 +23,7 @@ import (
 	"knee/bayesopt/replay"
 	"knee/data"
 	"knee/fit"
+	"knee/fit/interference"
 	"knee/internal/mutate"
 	"knee/internal/nvidia"
 	"knee/internal/slurm"
@@ -87,6 +88,7 @@ seed: 1
 	"sim.csv":   "policy,workload,jobs,jct_mean_s,jct_median_s,makespan_s\nfifo,w,3,100,90,300\nsrtf,w,3,80,70,310\n",
 	"table.csv": "workers,vcpus,local_batch,time_s,cost_usd,status\n1,4,32,100,1,ok\n2,4,32,60,1.2,ok\n4,8,32,40,1.6,ok\n8,8,64,30,2.4,failed\n",
 	"steps.csv": "worker,step,step_time_s,arrived_s\n0,1,0.1,0.1\n1,1,0.12,0.12\n0,2,0.1,0.2\n1,2,0.13,0.25\n0,3,0.1,0.3\n1,3,0.3,0.55\n",
+	"pairs.csv": "application,beside,gpu_type,workers,share,step_time_s,alone_step_time_s,steps_per_s,alone_steps_per_s\na,b,t4,1,.8,,,,\nb,a,t4,1,,.2,.1,,\na,c,v100,,,,,0,5\n",
 	"shapes":    "name,shape\nconv1,64x3x7x7\nfc,1000x512\nbias,1000\n",
 	"nodes":     "NodeName=n1 CPUTot=16 RealMemory=64000 Gres=gpu:a100:4(S:0-1),nic:2 State=IDLE+DRAIN Partitions=p,q\nNodeName=n2 CPUTot=8 RealMemory=1000 Gres=(null) State=ALLOCATED\n",
 	"smi":       "0, GPU-1, NVIDIA A100-SXM4-80GB, 81920, 10, 5\n1, GPU-2, NVIDIA A100-SXM4-80GB, 81920, [N/A], [N/A]\n",
@@ -110,6 +112,7 @@ var readers = map[string]func(io.Reader, string) (any, error){
 	"sim.csv":      two(data.ReadRecords),
 	"table.csv":    two(replay.ReadTable),
 	"steps.csv":    three(check.Read),
+	"pairs.csv":    three(interference.Read),
 	"shapes":       two(shard.Read),
 	"curve.csv": func(r io.Reader, name string) (any, error) {
 		_, _, err := data.ReadCurve(r, name) // what was not recorded is NaN

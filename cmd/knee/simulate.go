@@ -104,7 +104,7 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.profiles, "profiles", "", "folder of measured profiles (allreduce/, training/)")
 	f.StringVar(&in.models, "models", "", "folder of models, one per application")
 	f.StringVar(&in.measurements, "measurements", "", "measurements of all applications (CSV)")
-	f.StringVar(&in.packed, "packed", "", "speeds of pairs of jobs on the same GPUs, for gavel-* and gandiva; others are predicted (CSV, native)")
+	f.StringVar(&in.packed, "packed", "", "speeds of pairs of jobs on the same GPUs, for antman, gandiva and gavel-*; others are predicted (CSV, native)")
 	f.StringVar(&in.packedTruth, "packed-truth", "", "what pairs that are not in --packed turn out to be (CSV); default: a draw from the prediction")
 	f.BoolVar(&in.oracle, "oracle", false, "policies know the measured speeds")
 	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by the progress of earlier jobs (native)")

@@ -8,8 +8,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"knee/allocate/policy"
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/compare"
 	"knee/allocate/simulate/measured"
@@ -45,19 +47,8 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 	if err := in.loadModels(ctx, a); err != nil {
 		return err
 	}
-	if in.packed != "" {
-		var rows [2][]interference.Row
-		for n, file := range []string{in.packed, in.packedTruth} {
-			if file == "" {
-				continue
-			}
-			var warnings []string
-			if rows[n], warnings, err = interference.Load(file); err != nil {
-				return err
-			}
-			a.warn(warnings...)
-		}
-		in.Packed = simulate.NewPairs(rows[0], rows[1], in.Seed)
+	if err := in.loadPairs(a); err != nil {
+		return err
 	}
 	for _, file := range in.workloads {
 		jobs, warnings, err := simulate.LoadWorkload(file)
@@ -93,6 +84,37 @@ func (in *simulateFlags) loadModels(ctx context.Context, a *app) (err error) {
 		a.warn(warnings...)
 	}
 	return err
+}
+
+// loadPairs reads how fast jobs are beside each other.
+func (in *simulateFlags) loadPairs(a *app) error {
+	shares := func(name string) bool {
+		p, err := policy.New(name)
+		_, packs := p.(simulate.Packer)
+		return err == nil && packs
+	}
+	switch {
+	case in.packed == "" && in.packedTruth == "":
+		return nil
+	case in.packed == "":
+		return usageError{errors.New("--packed-truth: want --packed too, the pairs that policies know")}
+	case !slices.ContainsFunc(in.Policies, shares):
+		return usageError{fmt.Errorf("--packed: want a policy that shares GPUs: %s", strings.Join(slices.DeleteFunc(policy.Names(), func(name string) bool { return !shares(name) }), ", "))}
+	}
+	var rows [2][]interference.Row
+	for n, file := range []string{in.packed, in.packedTruth} {
+		if file == "" {
+			continue
+		}
+		var warnings []string
+		var err error
+		if rows[n], warnings, err = interference.Load(file); err != nil {
+			return err
+		}
+		a.warn(warnings...)
+	}
+	in.Packed = simulate.NewPairs(rows[0], rows[1], in.Seed)
+	return nil
 }
 
 // scale takes in what a change of size costs.

@@ -92,11 +92,11 @@ func Fit(rows []Row) *Model {
 	m.memory = fitEffects(memory, allGroups, nil)
 	best := math.Inf(-1)
 	var begin []float64
-	for _, cells := range []cells{onAllTypes, onOneType} {
+	for _, where := range []cells{onAllTypes, onOneType} {
 		var levels []row
 		for _, r := range rows {
 			if r.Share > 0 {
-				levels = append(levels, beside(r, cells))
+				levels = append(levels, beside(r, where))
 			}
 		}
 		for k := -5; k <= 5 && len(levels) > 0; k += 2 {
@@ -107,7 +107,7 @@ func Fit(rows []Row) *Model {
 			}
 			e := fitEffects(levels, allGroups, begin)
 			if e.evidence+slopes > best {
-				best, m.level, m.c, m.cells = e.evidence+slopes, e, c, cells
+				best, m.level, m.c, m.cells = e.evidence+slopes, e, c, where
 			}
 			begin = slices.Clone(e.variance)
 		}

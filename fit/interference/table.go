@@ -11,18 +11,24 @@ import (
 // columns are those of a table of pairs.
 var columns = []string{"application", "beside", "gpu_type", "workers", "share", "step_time_s", "alone_step_time_s", "steps_per_s", "alone_steps_per_s"}
 
-// Load reads a CSV with a row for each job of a pair: application, beside (the
-// other), gpu_type, workers (empty for any number) and how fast it is beside the
-// other: share (of its speed alone), or step_time_s and alone_step_time_s, or
-// steps_per_s and alone_steps_per_s. A share or speed of 0 is that of two that do
-// not fit on the GPU.
+// Load reads the table at path, as [Read] does; see [data.Open] for "-" and
+// compressed files.
 func Load(path string) (rows []Row, warnings []string, err error) {
 	f, err := data.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	t, err := data.NewTable(f, path)
+	return Read(f, path)
+}
+
+// Read reads a CSV with a row for each job of a pair: application, beside (the
+// other), gpu_type, workers (empty for any number) and how fast it is beside the
+// other: share (of its speed alone), or step_time_s and alone_step_time_s, or
+// steps_per_s and alone_steps_per_s. A share or speed of 0 is that of two that do
+// not fit on the GPU. name is the file, for errors.
+func Read(r io.Reader, name string) (rows []Row, warnings []string, err error) {
+	t, err := data.NewTable(r, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -31,18 +37,14 @@ func Load(path string) (rows []Row, warnings []string, err error) {
 			return nil, nil, t.Missing(c, "application, beside and gpu_type")
 		}
 	}
-	type key struct {
-		application, beside, gpuType string
-		workers                      int
-	}
-	seen := map[key]bool{}
+	seen := map[Row]bool{}
 	err = t.Each(func(row *data.Row) error {
-		r := Row{Job: row.Text("application"), Beside: row.Text("beside"), GPUType: row.Text("gpu_type"), Workers: row.Whole("workers", 1), Share: share(row)}
-		k := key{r.Job, r.Beside, r.GPUType, r.Workers}
-		if seen[k] {
+		r := Row{Job: row.Text("application"), Beside: row.Text("beside"), GPUType: row.Text("gpu_type"), Workers: row.Whole("workers", 1)}
+		if seen[r] {
 			row.Bad("beside", "each pair once on a GPU type")
 		}
-		seen[k] = true
+		seen[r] = true
+		r.Share = share(row)
 		rows = append(rows, r)
 		return nil
 	})
@@ -71,7 +73,7 @@ type Measured struct {
 	Alone    float64 `json:"alone_step_time_s"`
 }
 
-// Write writes a table that [Load] reads.
+// Write writes a table that [Read] reads.
 func Write(w io.Writer, rows []Measured) error {
 	number := func(x float64) string {
 		if x == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"knee/allocate/simulate"
 	"knee/data"
+	"knee/fit/interference"
 )
 
 func small() Case {
@@ -139,4 +140,28 @@ func ExampleRun() {
 	// Output:
 	// fifo: mean 116.7 s, 0 restarts
 	// srtf: mean 76.7 s, 1 restarts
+}
+
+// TestPairsInParallel: replays that share pairs, one of which is predicted, give
+// the same at any number at a time.
+func TestPairsInParallel(t *testing.T) {
+	var jobs []simulate.Job
+	for i := range 12 {
+		jobs = append(jobs, simulate.Job{Name: fmt.Sprint(i), Application: string(rune('a' + i%3)), Submit: float64(40 * i), Workers: 1, Work: 900, Opportunistic: i%2 == 1})
+	}
+	c := &data.Cluster{Nodes: []data.Node{{Name: "n", GPUType: "t4", GPUs: 2}}}
+	pairs := simulate.NewPairs([]interference.Row{{Job: "a", Beside: "b", GPUType: "t4", Share: .8}, {Job: "b", Beside: "a", GPUType: "t4", Share: .7}}, nil, 1)
+	var ends [2]string
+	for n, parallel := range []int{1, 8} {
+		rows, err := Run(t.Context(), Settings{Cases: []Case{{Name: "w", Jobs: jobs, Cluster: c}}, Policies: []string{"antman", "gandiva", "gavel-maxmin", "gavel-ftf"}, Packed: pairs, Parallel: parallel})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			ends[n] += fmt.Sprintln(r.Policy, r.Outcomes)
+		}
+	}
+	if ends[0] != ends[1] {
+		t.Errorf("one at a time:\n%s\neight:\n%s", ends[0], ends[1])
+	}
 }
