@@ -1,8 +1,8 @@
-// Package data holds the nouns of knee and their files: configurations,
+// Package data holds the types of knee and their files: configurations,
 // measurements, training curves, studies, clusters, jobs and plans.
 //
 // Every reader checks what it reads and reports the file, line and column of
-// the first thing that is wrong, together with what it wanted instead. Every
+// the first thing that is wrong, what was found and what was wanted. Every
 // writer produces what the matching reader accepts. The package imports
 // nothing else of knee, so that each file format can be used alone.
 //

@@ -217,7 +217,7 @@ func speeds() []speed {
 	rate.units = units{"/s": 1, "samples/s": 1, "sample/s": 1, "images/s": 1, "images/sec": 1, "img/s": 1, "img/sec": 1}
 	tokens := Positive("tokens/s")
 	tokens.units = units{"/s": 1, "tokens/s": 1, "tok/s": 1, "tokens/sec": 1, "tok/sec": 1, "tokens/s/gpu": 1, "tok/s/gpu": 1, "tokens/s/GPU": 1, "tok/s/GPU": 1}
-	const batch = "a local_batch or global_batch too, from which the step time follows"
+	const batch = "a local_batch or global_batch too, from which the step time follows (knee read --local-batch gives one for all rows)"
 	all := []speed{
 		{"step_time_s", PositiveSeconds(), func(v float64, _ *Measurement) float64 { return v }, ""},
 		{"step_time_ms", ms, func(v float64, _ *Measurement) float64 { return v / 1000 }, ""},

@@ -243,7 +243,7 @@ func TestReadMeasurementsRefuses(t *testing.T) {
 		{"two decimal marks", "job;workers;step_time_s\na;1;0,5\na;2;1.024\n", `f:3:step_time_s: found "1.024", want the decimal mark ",", as in line 2`},
 		{"short step", head + "a,1,1e-308\n", `f:2:step_time_s: found "1e-308", want seconds > 0, at least 1e-9`},
 		{"tiny batch", "job,workers,local_batch,step_time_s\na,1,1e-9,1\n", `f:2:local_batch: found "1e-9", want samples > 0, at least 1e-6`},
-		{"rate without batch", "job,workers,throughput\na,1,5\n", `f:2:throughput: found "5", want a local_batch or global_batch too, from which the step time follows`},
+		{"rate without batch", "job,workers,throughput\na,1,5\n", `f:2:throughput: found "5", want a local_batch or global_batch too, from which the step time follows (knee read --local-batch gives one for all rows)`},
 		{"unit", head + "a,1,3 weeks\n", `f:2:step_time_s: found "3 weeks", want seconds > 0`},
 		{"zero", head + "a,1,0\n", `f:2:step_time_s: found "0", want seconds > 0`},
 		{"negative", head + "a,1,-1\n", `f:2:step_time_s: found "-1", want seconds > 0`},

@@ -83,5 +83,5 @@ func directiveProblem(d string) string {
 	case instead == "":
 		return "an option other than " + name + ", which the launcher itself decides"
 	}
-	return "it said through " + instead
+	return instead + " in its place"
 }

@@ -56,7 +56,7 @@ func TestReadStudySlurmRefuses(t *testing.T) {
 		{"no option", slurm("directives: [exclusive]"), `f:4:launcher.slurm.directives: found "exclusive", want an option such as --constraint=ib`},
 		{"two lines", slurm(`directives: ["--x\n#SBATCH --y"]`), `f:4:launcher.slurm.directives: found "--x\n#SBATCH --y", want an option such as --constraint=ib`},
 		{"ours", slurm("directives: [--output=x]"), `f:4:launcher.slurm.directives: found "--output=x", want an option other than --output, which the launcher itself decides`},
-		{"said elsewhere", slurm("directives: [-N 4]"), `f:4:launcher.slurm.directives: found "-N 4", want it said through the study's placement or nodes`},
+		{"said elsewhere", slurm("directives: [-N 4]"), `f:4:launcher.slurm.directives: found "-N 4", want the study's placement or nodes in its place`},
 		{"waiting", slurm("waiting: 0"), `f:4:launcher.slurm.waiting: found "0", want a whole number from 1 to 1000000000`},
 	}, errorOf(data.ReadStudy))
 }

@@ -104,7 +104,7 @@ func checkKnobName(o *object, name string) {
 	case name == "job":
 		o.fail(name, "the job", "job beside space: a study is about one job")
 	case slices.Contains(resultColumns(), name):
-		o.fail(name, "what a trial yields", "something that a trial can be told")
+		o.fail(name, "a result of a trial", "a knob that can be set")
 	case !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name) || name == extraPrefix:
 		o.fail(name, quote(name), "a name of letters, digits and _, not beginning with a digit")
 	}

@@ -131,7 +131,7 @@ func TestReadStudyRefuses(t *testing.T) {
 		{"NaN knob", knob("lr: [.1, NaN]"), `f:4:space.lr: found "NaN", want a finite number, or text`},
 		{"mode", knob("mode: [sync]"), `f:4:space.mode: found "sync", want allreduce, ps-sync or ps-async`},
 		{"placement", knob("placement: [4-0]"), `f:4:space.placement: found "4-0", want workers per node, such as 4-4-2`},
-		{"result", knob("step_time_s: [1]"), "f:4:space.step_time_s: found what a trial yields, want something that a trial can be told"},
+		{"result", knob("step_time_s: [1]"), "f:4:space.step_time_s: found a result of a trial, want a knob that can be set"},
 		{"name", knob("learning-rate: [1]"), `f:4:space.learning-rate: found "learning-rate", want a name of letters, digits and _, not beginning with a digit`},
 		{"three batches", knob("local_batch: [1]\n  global_batch: [2]\n  accum_steps: [1]"), "f:5:space.global_batch: found local_batch and accum_steps too, want two of local_batch, global_batch and accum_steps: the third follows"},
 		{"range of text", knob("gpu_type: {min: 1, max: 2}"), "f:4:space.gpu_type: found a range, want a list of values, since gpu_type is not a number"},

@@ -196,11 +196,17 @@ func TestReadWorkload(t *testing.T) {
 	if len(jobs) != 2 || jobs[0].Workers != 6 || jobs[0].Batch != 2048 || jobs[0].Work != 1e6 || jobs[1].Submit != 154.5 || jobs[1].Source.Line != 3 {
 		t.Errorf("got %+v", jobs)
 	}
+	jobs, _, err = ReadWorkload(strings.NewReader("name,time\na,2026-01-01 10:30:00\nb,2026-01-01T10:00:00Z\n"), "w.csv")
+	if err != nil || len(jobs) != 2 || jobs[0].Submit != 1800 || jobs[1].Submit != 0 {
+		t.Errorf("of clock times: %+v, %v; want half an hour and 0", jobs, err)
+	}
 	for _, tt := range []struct{ in, want string }{
 		{"", "w.csv: found an empty file"},
 		{"a,b\n", "w.csv:1: found columns a, b, want a column submit_s"},
 		{"name,time\nx,soon\n", `w.csv:2:submit_s: found "soon", want seconds ≥ 0`},
 		{"name,time\nx,NaN\n", `w.csv:2:submit_s: found "NaN"`},
+		{"name,time\nx,1\ny,2026-01-01 10:00:00\n", `w.csv:3:submit_s: found "2026-01-01 10:00:00", want times such as`},
+		{"name,time\nx,2026-01-01 10:00:00\ny,1\n", `w.csv:3:submit_s: found "1", want times such as`},
 		{"name,time,workers\nx,1,1.5\n", `w.csv:2:workers: found "1.5"`},
 		{"name,time\nx,1\nx,2\n", `w.csv:3:job: found "x", as in line 2`},
 		{"name,time\nx\n", "found 1 cells, want 2"},

@@ -128,7 +128,7 @@ func isAlibaba(b *bufio.Reader) bool {
 func readAlibaba(r io.Reader, name string) ([]Job, []string, error) {
 	c := csv.NewReader(r)
 	c.FieldsPerRecord = alibabaTask
-	at, names, ends := map[string]int{}, map[string]bool{}, []float64{}
+	at, names, types, ends := map[string]int{}, map[string]bool{}, map[string]bool{}, []float64{}
 	var jobs []Job
 	for {
 		f, err := c.Read()
@@ -142,7 +142,7 @@ func readAlibaba(r io.Reader, name string) ([]Job, []string, error) {
 		if line == 1 && f[3] == alibabaStatus {
 			continue
 		}
-		names[f[0]] = true
+		names[f[0]], types[f[9]] = true, true
 		src := data.Source{File: name, Line: line}
 		num := func(i int, column string, most float64) float64 {
 			x, ok := data.Bounds{What: "a number", Max: most}.Parse(f[i])
@@ -176,7 +176,11 @@ func readAlibaba(r io.Reader, name string) ([]Job, []string, error) {
 	for i := range jobs {
 		jobs[i].Work = ends[i] - jobs[i].Submit
 	}
-	return fromFirst(jobs), leftOut(name, len(names)-len(jobs), "they have no GPU, or had not ended"), nil
+	warnings := leftOut(name, len(names)-len(jobs), "they have no GPU, or had not ended")
+	if len(types) > 1 {
+		warnings = append(warnings, name+": gpu_type is not used: a job takes as long on any type as it did on its own")
+	}
+	return fromFirst(jobs), warnings, nil
 }
 
 // fromFirst makes submissions count from the first.

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -54,8 +55,10 @@ j3,worker,1,Running,1100.0,,600.0,30.0,100.0,P100
 	if err != nil || len(jobs) != len(plain) || jobs[1].Work != plain[1].Work {
 		t.Fatalf("with a header: %+v, %v, want %+v", jobs, err, plain)
 	}
-	if len(warnings) != 1 || warnings[0] != "pai_task_table.csv: left out 1 of the jobs: they have no GPU, or had not ended" {
-		t.Errorf("warnings %q", warnings)
+	want := []string{"pai_task_table.csv: left out 1 of the jobs: they have no GPU, or had not ended",
+		"pai_task_table.csv: gpu_type is not used: a job takes as long on any type as it did on its own"}
+	if !slices.Equal(warnings, want) {
+		t.Errorf("warnings %q, want %q", warnings, want)
 	}
 	if len(jobs) != 2 {
 		t.Fatalf("%d jobs, want the 2 that ended", len(jobs))

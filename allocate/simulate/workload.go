@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"knee/data"
 )
@@ -47,7 +48,8 @@ var columns = []struct {
 // columns by name in any order, unknown ones named in a warning. It knows the names that
 // published traces use
 // (name, time, application, num_replicas, batch_size; job_id, num_gpu,
-// submit_time, model_name, duration). Work is samples; a duration_s without
+// submit_time, model_name, duration). Submissions are seconds, or points in time,
+// which then count from the first. Work is samples; a duration_s without
 // samples becomes seconds of work at one sample per second on the requested
 // workers, see [RigidOptions]. A job without a name is called by its number.
 // status says how a job ends (see [Fate]); the work is then what it did, and
@@ -81,9 +83,18 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 	for _, c := range columns {
 		known = append(known, c.field)
 	}
-	seen := map[string]int{}
+	seen, clock := map[string]int{}, 0
 	err = t.Each(func(row *data.Row) error {
 		j := parseJob(row, len(jobs))
+		at, isClock := clockTime(row.Cell("submit_s"))
+		if j.Submit = at; isClock {
+			clock++
+		} else {
+			j.Submit = row.Number("submit_s", 0, data.Seconds())
+		}
+		if clock > 0 && clock <= len(jobs) {
+			row.Bad("submit_s", "times such as 2026-01-01 10:00:00 in all rows, or seconds in all")
+		}
 		if first, ok := seen[j.Name]; ok {
 			row.Fail("job", fmt.Sprintf("%q, as in line %d", j.Name, first), "a name for each job")
 		}
@@ -94,7 +105,20 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 	if err != nil {
 		return nil, nil, err
 	}
+	if clock > 0 {
+		jobs = fromFirst(jobs)
+	}
 	return jobs, t.Unknown(known), nil
+}
+
+// clockTime reads a point in time as seconds since 1970.
+func clockTime(cell string) (seconds float64, ok bool) {
+	for _, layout := range []string{time.RFC3339, time.DateTime, "2006-01-02T15:04:05"} {
+		if at, err := time.Parse(layout, cell); err == nil {
+			return float64(at.UnixNano()) / 1e9, true
+		}
+	}
+	return 0, false
 }
 
 // rename calls the columns of a published workload as this package does.
@@ -115,7 +139,7 @@ func rename(t *data.Table) error {
 func parseJob(row *data.Row, n int) Job {
 	work := data.NonNegative("a number")
 	j := Job{Source: row.Source(), Name: row.Text("job"), Application: row.Text("application"), Tenant: row.Text("tenant"),
-		Submit: row.Number("submit_s", 0, data.Seconds()), Batch: row.Number("global_batch", 0, work), Weight: row.Number("weight", 0, work),
+		Batch: row.Number("global_batch", 0, work), Weight: row.Number("weight", 0, work),
 		Workers: int(row.Number("workers", 0, workersFrom(0)))}
 	if j.Name == "" {
 		j.Name = strconv.Itoa(n)

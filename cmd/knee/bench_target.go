@@ -34,8 +34,8 @@ func newBenchTarget(a *app) *cobra.Command {
 		Long: `target asks for the fastest training plan on --at GPUs after --budget trials on
 at most --measure GPUs, for every job of the measurements that has plans at both
 (columns job, workers, step_time_s, status), and for synthetic layouts. It
-prints the throughput of the choice as a share of the best: by trials that
-decide most (guided), by random trials and the same model (random), and by
+prints the throughput of the choice as a share of the best: by the most
+informative trials (guided), by random trials and the same model (random), and by
 searching the largest size measured and adding replicas (scaled).`,
 		Example: `  knee bench target --layouts 8 --at 256 --measure 32
   knee bench target plans.csv --at 8 --measure 4`,

@@ -34,16 +34,16 @@ func newCheck(a *app) *cobra.Command {
 		Long: `check reads the log of a running job, its steps or its measurements, and names
 
   straggler   a worker at less than half the median speed of the workers
-  silent      a worker not heard of for more than five steps
+  silent      a worker without output for more than five steps
   drift       with --model: a step time outside the 90 % interval predicted;
               measure again and fit anew before relying on the model
 
-FILE is a log, whose workers are told apart if its lines give their rank; a CSV
+FILE is a log, whose lines should give the worker's rank; a CSV
 of steps with the columns worker, step_time_s and optionally step, sync_time_s
 and arrived_s (when a gradient arrived, in seconds on one clock); or
 measurements.csv, each row of which is compared with the model. Where workers
 wait for each other their step times are alike: then only sync_time_s, or
-arrived_s with step, tells a straggler from those it holds up.`,
+arrived_s with step, shows which of them is the straggler.`,
 		Example: `  knee check job.log --model resnet.json --placement 4-4 --local-batch 64
   knee check steps.csv
   knee check resnet.measurements.csv --model resnet.json

@@ -17,9 +17,9 @@ func newCluster(a *app) *cobra.Command {
 		Use:   "cluster",
 		Short: "Describe a cluster, or check a description",
 		Long: `cluster describes this machine as cluster.yaml: its GPUs as nvidia-smi lists them,
-else one worker slot per core. With --from it asks what runs a cluster:
+else one worker slot per core. --from names another source:
 ` + clusterSourceHelp() + `
-Prices are not known there: give them with --price.
+Give prices with --price.
 
 --check reads a cluster.yaml and prints its nodes.`,
 		Example: `  knee cluster > cluster.yaml

@@ -34,8 +34,8 @@ is changed only if it may be requeued and its rule says checkpoint: true. A
 configuration that lets every job be changed needs --i-know.
 
 A job measured outside the interval of its model gets a model of its own.
-Stragglers and slow jobs are named and left alone. Jobs whose rule has no model
-run as submitted until their logs have told how fast they are.
+Stragglers and slow jobs are named, not changed. Jobs whose rule has no model
+run as submitted until their logs show their speed.
 
 Every turn leaves its inputs, plan and outcome in a folder, and a line in
 audit.jsonl for each command with its answer. operate may be killed at any time

@@ -31,12 +31,12 @@ completion times, utilisation and fairness. How fast jobs advance:
   --profiles DIR    as their application was measured (DIR/allreduce,
                     DIR/training); policies see models fitted to what the job, and
                     unless --alone earlier ones of its application, has run so far
-  --models DIR      in a world drawn from the posterior of the models in DIR (--seed
-                    chooses which); policies see the models
+  --models DIR      at speeds drawn from the posterior of the models in DIR (by
+                    --seed); policies see the models
   --measurements F  models are fitted to F first; with --models too, jobs run only
                     configurations in F, as measured, and policies see the models
                     or, with --oracle, the measurements
-  none of them      for the duration in the workload, on the GPUs asked for
+  none of them      for the duration in the workload, on the GPUs requested
 
 Workloads of Pollux, Sia, Tiresias, Gavel, Philly and Alibaba are recognised, and
 any CSV with a column submit_s. Columns elastic, workers_min and workers_max say
@@ -47,7 +47,7 @@ papers to the second.
 
 ftf is finish-time fairness: completion time over that with an equal share of the
 cluster; worse_than_share is the share of jobs above 1. slowdown is completion
-time over that alone on the GPUs asked for.
+time over that alone on the GPUs requested.
 
 wall_s, decision_mean_ms and decision_p99_ms are measured and differ from run to
 run; nothing else does.`

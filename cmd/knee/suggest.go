@@ -38,8 +38,8 @@ func newSuggest(a *app) *cobra.Command {
 themselves. 'expected' is the study's objective with its 90 % interval.
 
 With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
-"<= 32"}} the trials are those that decide most what is best at 256 workers, and
-'choice' is the best there as far as is known.
+"<= 32"}} the trials are those that best decide the choice at 256 workers, and
+'choice' is the best there so far.
 
 With launcher: {replay: {table: T.csv}} the candidates are the rows of a table of
 parameters, time_s, cost_usd and status, and --history has its columns.`,

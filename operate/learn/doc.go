@@ -1,5 +1,5 @@
-// Package learn keeps the models of the jobs of a queue true to what the jobs
-// do, and says what else their logs tell:
+// Package learn updates the models of running jobs from their logs, and finds
+// slow and silent ones:
 //
 //	log of a job ─▶ measured where it runs ─┬─ outside the interval ─▶ refit
 //	                                        ├─ no model yet         ─▶ borrow

@@ -6,10 +6,10 @@
 // Words in the comment of a job, after those of its owner, say what Slurm has
 // no field for: knee:held, that knee and not its owner holds it, and
 // knee:requested=NODESxGPUSxTASKS, what its owner requested. The owner writes
-// knee:elastic there if the script starts as many tasks as it finds GPUs. Of
-// others the size stays: sbatch leaves the first number of tasks in the
-// environment of the script (SLURM_NTASKS), where no scontrol reaches it, so
-// that srun would continue with that.
+// knee:elastic there if the script starts as many tasks as it finds GPUs. Other
+// jobs keep their size: sbatch leaves the first number of tasks in the
+// environment of the script (SLURM_NTASKS), which scontrol cannot change, and
+// srun would use it.
 package slurmqueue
 
 import (

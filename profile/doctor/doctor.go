@@ -1,7 +1,7 @@
-// Package doctor looks at what a machine has of what knee can use: cores and
-// memory, GPUs, PyTorch, Slurm, Kubernetes, and a folder that keeps a journal
-// safe. Nothing it finds missing is an error: every check says what would
-// work without it, and what to install or set to have it.
+// Package doctor checks what knee can use on a machine: cores and memory, GPUs,
+// PyTorch, Slurm, Kubernetes, and a folder that keeps a journal safe. Missing
+// parts are no errors: every check says what they would be needed for, and what
+// to install or set.
 //
 // A check is one file and one line in the registry.
 package doctor

@@ -1,5 +1,5 @@
-// Package joblog makes a measurement of what a job has printed: of one that
-// ran without knee, or still runs.
+// Package joblog makes a measurement from the log of a job that ran without
+// knee, or still runs.
 package joblog
 
 import (

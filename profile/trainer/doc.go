@@ -28,6 +28,6 @@
 // (1e-10 after dozens of steps), whatever the number of workers and servers,
 // so an error in averaging, slicing or accumulation cannot hide.
 //
-// Whoever dies takes the job along: its neighbours find the connection closed,
-// and theirs follow.
+// If a process dies the job ends: its neighbours find the connection closed and
+// end too.
 package trainer
