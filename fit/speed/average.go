@@ -88,8 +88,8 @@ func (g *group) deal() [][]int {
 // limits are the models in which nothing of a step is the same at any batch,
 // nothing is sent over the links that were measured, or neither: Amdahl's law
 // and linear scaling. The prior of the whole form hardly reaches them, and few
-// measurements leave them possible: together they are as likely beforehand as that. More than two a coordinate tell by
-// themselves what takes time.
+// measurements leave them possible: beforehand they are together as likely as it.
+// More than two measurements a coordinate tell by themselves what takes time.
 func (g *group) limits() []member {
 	if g.family != form.CollectiveFamily || len(g.rows) > 2*g.task.coords.n {
 		return nil

@@ -242,7 +242,8 @@ func summary(of []score, factor float64) string {
 			choices[name] += r.choices[name]
 		}
 	}
-	line := fmt.Sprintf("%-22s %-13s %6d %6.1f %6.1f %7.1f %7.2f  ", of[0].dataset, of[0].protocol, len(widths), 100*mean(all[ours]), 100*quantile.Median(all[ours]), 100*share(widths, factor), factor)
+	line := fmt.Sprintf("%-22s %-13s %6d %6.1f %6.1f %7.1f %7.2f  ", of[0].dataset, of[0].protocol, len(widths),
+		100*mean(all[ours]), 100*quantile.Median(all[ours]), 100*share(widths, factor), factor)
 	for _, name := range []string{linear, power, logGP, optimus, ratio} {
 		if e := all[name]; e != nil {
 			line += fmt.Sprintf(" %s %.1f", name, 100*mean(e))
