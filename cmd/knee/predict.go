@@ -49,14 +49,14 @@ Each configuration gets the batch of the highest goodput unless --local-batch is
 given. --accumulation allows gradient accumulation up to --max-batch. A knob of
 the study has the value measured most unless --knob lists others.
 
---what-if says what a change would bring, with the interval of the speedup: a
+--what-if predicts the speedup of a change, with its interval: a
 link twice as fast (inter_node=0.5x), perfect overlap of communication and
 computation (overlap=max), reduction inside nodes first (hierarchical), a faster
 GPU (compute=0.5x).
 
 --model gives the size of a transformer (parameters, layers, hidden, heads,
-seq_len, vocab): one measured at other sizes or, without MODEL.json, one whose
-memory alone is asked for.`,
+seq_len, vocab): with MODEL.json of other sizes for its speed, without for its
+memory alone.`,
 		Example: `  knee predict model.json --workers 1..64*2
   knee predict model.json --workers 1..8 --mode ps-sync --ps 1,2,4 --local-batch 32
   knee predict model.json --at configs.csv -o csv

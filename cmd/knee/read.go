@@ -69,6 +69,9 @@ rows of a file without that column.`,
   knee read runs.csv --columns gpus=workers,tokens_s=tokens_per_s --seq-len 4096 --job gpt --gpu-type gb200 -f gpt.csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if isFormat(in.output) {
+				return usageError{fmt.Errorf("-o %s: read writes CSV, to the file of -f", in.output)}
+			}
 			ms, err := a.read(args[0], in, cmd.Flags())
 			if err != nil {
 				return err

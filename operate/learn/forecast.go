@@ -68,7 +68,7 @@ func (m *Models) stepTime(row *queue.Row) data.Estimate {
 // theirs: others of them, with the given sum of squares.
 func onClock(row *queue.Row, predicted data.Estimate, squares, others float64) data.Estimate {
 	r := row.Reading
-	mean, off := math.Log(predicted.Mean), 0.0
+	var mean, off float64
 	switch {
 	case r.Looks > 0:
 		mean = r.Wall
