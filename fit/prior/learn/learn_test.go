@@ -80,8 +80,7 @@ func TestLeastMove(t *testing.T) {
 	}
 }
 
-// Intervals are as much wider as sources ask for on average, and a standard
-// error more.
+// Intervals are as much wider as most tables ask for.
 func TestCaution(t *testing.T) {
 	of := func(source string, width float64) score {
 		w := make([]float64, 10) // nine rows inside at the width, all at ten
@@ -96,7 +95,7 @@ func TestCaution(t *testing.T) {
 		t.Errorf("sources that all ask for 1.5 get %g", got)
 	}
 	if got := caution(append(alike, of("d", 3)), ""); !(got > 2 && got <= 10) {
-		t.Errorf("beside one that asks for 3 they get %g, want more than a standard error below nine in ten allows", got)
+		t.Errorf("beside one that asks for 3 they get %g, want what covers that one too", got)
 	}
 	if got := caution(append(alike, of("d", 3)), "d"); math.Abs(got-1.5) > 1e-9 {
 		t.Errorf("without that one they get %g, want 1.5", got)

@@ -5,10 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"sort"
+
+	"gonum.org/v1/gonum/stat"
 
 	"knee/data"
 	"knee/fit/prior"
@@ -158,36 +159,35 @@ func scoresOf(splits []split, of func(source string) *prior.Speed) ([]score, err
 }
 
 // caution returns the factor on the width of intervals at which nine in ten rows
-// of a source that is none of these are expected inside, even if the share is a
-// standard error less than its mean over sources, each of which counts the same,
-// and in it every dataset and protocol (after Dunn, Wasserman and Ramdas,
-// Distribution-free prediction sets for two-layer hierarchical models, JASA 2023,
-// pooling of distribution functions). One source may be left out. It is 1 where
-// fewer than two are left.
+// of a table of a new source are expected inside, and of five such tables in six,
+// one standard deviation, more than 85 %. Every dataset and protocol is a table.
+// One source may be left out. It is 1 where fewer than two are left.
 func caution(scores []score, without string) float64 {
-	var splits []split
-	var of []score
-	var widths []float64
+	tables := map[string][]float64{}
+	sources := map[string]bool{}
+	var all []float64
 	for _, s := range scores {
 		if s.source() != without {
-			splits, of = append(splits, *s.split), append(of, s)
-			widths = append(widths, s.widths...)
+			table := s.dataset + "|" + s.protocol
+			tables[table] = append(tables[table], s.widths...)
+			all = append(all, s.widths...)
+			sources[s.source()] = true
 		}
 	}
-	covers := func(factor float64) bool {
-		shares := make([]float64, len(of))
-		for i := range of {
-			shares[i] = share(of[i].widths, factor)
-		}
-		const rounding = 1e-9
-		m, se := meanError(slices.Collect(maps.Values(bySource(splits, shares))))
-		return m-se >= .9-rounding
-	}
-	if len(bySource(splits, make([]float64, len(splits)))) < 2 {
+	if len(sources) < 2 {
 		return 1
 	}
-	slices.Sort(widths)
-	return widths[sort.Search(len(widths)-1, func(i int) bool { return covers(widths[i]) })]
+	covers := func(factor float64) bool {
+		var shares []float64
+		for _, widths := range tables {
+			shares = append(shares, share(widths, factor))
+		}
+		const rounding = 1e-9
+		m, sd := stat.PopMeanStdDev(shares, nil)
+		return m >= .9-rounding && m-sd >= .85-rounding
+	}
+	slices.Sort(all)
+	return all[sort.Search(len(all)-1, func(i int) bool { return covers(all[i]) })]
 }
 
 // share of widths up to a factor.
