@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -29,6 +30,7 @@ type posterior struct {
 // draw is one way for the curve to go on.
 type draw struct {
 	shape            shape
+	start            float64 // steps at which it begins
 	limit, amplitude float64 // c and a
 	fresh            float64 // sd of the noise that is new at each point
 	lasting          float64 // an error that lasts, drawn from its distribution
@@ -48,7 +50,7 @@ const (
 
 // at returns the curve of a draw after x steps.
 func (p *posterior) at(d draw, x float64) float64 {
-	return (d.limit + d.amplitude*d.shape.at(x-p.start)) * p.ratioAt(x)
+	return (d.limit + d.amplitude*d.shape.at(x-d.start)) * p.ratioAt(x)
 }
 
 // end returns what the curve of a draw levels off at, all cuts made.
@@ -59,43 +61,45 @@ func (p *posterior) end(d draw) float64 {
 	return d.limit * p.ratioAt(math.Inf(1))
 }
 
-// posterior returns the posterior of the record's last segment.
+// posterior returns the posterior of the record's last segment. With the chance
+// that a curve breaks, the learning rate was cut within and nobody told, after some
+// eighth of the points: then what follows is a curve of its own, and the evidence
+// of both sides against that of the whole says how likely that is.
 func (c *Curve) posterior() *posterior {
 	p := &posterior{segment: c.lastSegment()}
-	shapes, rhos := allShapes(len(p.points), c.LastX-p.start), rhoNodes
-	if c.Family == Optimus {
-		shapes, rhos = optimusShapes(len(p.points), c.LastX), 1
-	}
-	r := newRegression(p.segment)
-	var cells []cell
-	top, total := math.Inf(-1), 0.
-	for _, g := range shapes {
-		for _, k := range r.weigh(g, rhos) {
-			cells, top = append(cells, k), math.Max(top, k.log)
-		}
-	}
-	for i, k := range cells {
-		cells[i].weight = math.Exp(k.log - top)
-		total += cells[i].weight
+	whole := newRegression(p.segment, nil)
+	chance, n := c.beliefs().Break, len(p.points)
+	parts, logs := []*regression{whole}, []float64{whole.fit(c, 1) + math.Log(1-chance)}
+	eighth := max(n/8, minSegment)
+	for i := eighth; i+eighth <= n && c.Family != Optimus; i += eighth {
+		before := newRegression(segment{points: p.points[:i], start: p.start}, whole)
+		after := newRegression(segment{points: p.points[i:], start: p.points[i-1].X}, whole)
+		parts, logs = append(parts, after), append(logs, before.fit(c, 2)+after.fit(c, 2)+math.Log(chance/8))
 	}
 	rng := rand.New(rand.NewPCG(0, 0))
-	sum, next := 0., total/drawCount/2 // systematic sampling: cells are drawn in proportion
-	for _, k := range cells {
-		for sum += k.weight; next < sum && len(p.draws) < drawCount; next += total / drawCount {
-			p.draws = append(p.draws, r.draw(k, rng))
+	total := floats.LogSumExp(logs)
+	sum, next := 0., .5 // systematic sampling: cells are drawn in proportion
+	for i, r := range parts {
+		for _, k := range r.cells {
+			sum += drawCount * math.Exp(logs[i]-total+k.log)
+			for ; next < sum && len(p.draws) < drawCount; next++ {
+				p.draws = append(p.draws, r.draw(k, rng))
+			}
 		}
 	}
 	return p
 }
 
-// regression is the record as a function of shapes.
+// regression is a stretch of a record as a function of shapes.
 type regression struct {
 	segment
-	before        float64   // squared error believed beforehand
+	span, before  float64   // range of the record, and squared error believed beforehand
 	y, first, fin []float64 // the losses, and what either end contributes to each
+	cells         []cell
 }
 
-func newRegression(s segment) *regression {
+// newRegression returns the regression of a stretch, which may be part of a whole.
+func newRegression(s segment, whole *regression) *regression {
 	n := len(s.points)
 	r := &regression{segment: s, y: make([]float64, n), first: make([]float64, n), fin: make([]float64, n)}
 	low, high := math.Inf(1), math.Inf(-1)
@@ -103,8 +107,39 @@ func newRegression(s segment) *regression {
 		r.y[i] = q.Loss
 		low, high = math.Min(low, q.Loss), math.Max(high, q.Loss)
 	}
-	r.before = math.Pow(noiseBefore*math.Max(high-low, 1e-9), 2)
+	if r.span = math.Max(high-low, 1e-9); whole != nil {
+		r.span = whole.span
+	}
+	r.before = math.Pow(noiseBefore*r.span, 2)
 	return r
+}
+
+// fit weighs all shapes, so that the weights of the cells sum to 1, and returns
+// the logarithm of the evidence, the density of the record with everything
+// integrated out, for ends that lie within the range of the record. The prior of
+// shapes is not normalised over the grid, whose ends are arbitrary, which counts
+// against cuts. The grid may be coarser by a factor.
+func (r *regression) fit(c *Curve, coarse int) float64 {
+	n := len(r.points)
+	shapes, rhos := allShapes(n, r.points[n-1].X-r.start, coarse), rhoNodes
+	if c.Family == Optimus {
+		shapes, rhos = optimusShapes(n, c.LastX), 1
+	}
+	var logs []float64
+	for _, g := range shapes {
+		for _, k := range r.weigh(g, rhos) {
+			r.cells, logs = append(r.cells, k), append(logs, k.log)
+		}
+	}
+	if len(logs) == 0 {
+		return math.Inf(-1)
+	}
+	total := floats.LogSumExp(logs)
+	for i := range r.cells {
+		r.cells[i].log -= total
+	}
+	gamma, _ := math.Lgamma(r.freedom() / 2)
+	return total - math.Log(float64(len(logs))) - 2*math.Log(r.span) + gamma - math.Log(math.Pi)/2 - (r.freedom()-1)/2*math.Log(math.Pi*r.before)
 }
 
 // cell is a shape with an autocorrelation, and what the record says of both.
@@ -114,7 +149,7 @@ type cell struct {
 	first, last float64    // likeliest values of the curve at either end of the record
 	precision   [3]float64 // of the two relative to the noise's variance: 11, 12, 22
 	rss         float64    // sum of squared errors, with what is believed beforehand
-	log, weight float64    // of the posterior; weight is relative to the heaviest
+	log         float64    // of the posterior
 }
 
 // ends returns a shape at the first and last point.
@@ -169,7 +204,7 @@ func (r *regression) draw(k cell, rng *rand.Rand) draw {
 	first := k.first + z
 	last := k.last - b/d*z + sd/math.Sqrt(d)*rng.NormFloat64()
 	g0, g1 := r.ends(k.shape)
-	out := draw{shape: k.shape, fresh: sd, amplitude: (first - last) / (g0 - g1)}
+	out := draw{shape: k.shape, start: r.start, fresh: sd, amplitude: (first - last) / (g0 - g1)}
 	out.limit = last - out.amplitude*g1
 	out.lasting = sd * k.rho / math.Sqrt(1-k.rho*k.rho) * rng.NormFloat64()
 	return out

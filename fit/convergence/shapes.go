@@ -26,8 +26,8 @@ const (
 )
 
 // allShapes is the grid of shapes for a record of so many points over seen
-// steps, as many of either form, evenly in the logarithms of scale and exponent.
-func allShapes(points int, seen float64) []shape {
+// steps, coarser by a factor, as many of either form, evenly in the logarithms of scale and exponent.
+func allShapes(points int, seen float64, coarse int) []shape {
 	var out []shape
 	add := func(power bool, scales, bends []float64) {
 		for _, scale := range scales {
@@ -38,8 +38,8 @@ func allShapes(points int, seen float64) []shape {
 	}
 	// A power law that begins to fall well before the first point is not told
 	// from one that does so even earlier.
-	add(true, geometric(1/float64(4*points), 4, scaleNodes), geometric(1./8, 4, bendNodes))
-	add(false, geometric(1./32, 32, scaleNodes), geometric(1./4, 2, bendNodes))
+	add(true, geometric(1/float64(4*points), 4, scaleNodes/coarse), geometric(1./8, 4, bendNodes/coarse))
+	add(false, geometric(1./32, 32, scaleNodes/coarse), geometric(1./4, 2, bendNodes/coarse))
 	return out
 }
 
