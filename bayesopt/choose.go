@@ -40,6 +40,8 @@ type verdict struct {
 	chance float64 // of being better than the best by the target
 	sd     float64 // of ln step time
 	meets  float64 // probability of being in time; see [Problem.longest]
+	works  float64 // probability that the trial neither fails nor is stopped
+	dear   float64 // logarithm of what its worth is divided by; see [Problem.dearness]
 }
 
 // compare orders verdicts by what the trial is worth.
@@ -93,13 +95,9 @@ func (p *Problem) choose(post *Posterior, best float64) choice {
 func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	margin := p.opts.Objective.margin(p.opts.TargetRegret)
 	dearness := p.dearness(post)
-	failure := 0.0 // until a trial has run out of memory, a risk is only worth less
-	if slices.ContainsFunc(p.measured, func(m data.Measurement) bool { return m.Status == data.OOM }) {
+	failure := 0.0 // until a trial has failed so, a risk is only worth less
+	if !math.IsInf(p.limit, 1) || slices.ContainsFunc(p.measured, func(m data.Measurement) bool { return m.Status == data.OOM }) {
 		failure = p.opts.Constants.FailureCost
-	}
-	safest := 0.0
-	for _, i := range p.Open() {
-		safest = max(safest, p.fits[i])
 	}
 	judge := func(i int, q *predictor, moved *Predictive) verdict {
 		belief := p.shift(q.at(p.points[i]), post, i, p.offset[i], moved)
@@ -115,8 +113,7 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		}
 		v.score += belief.Average(func(mean, sd, best float64) float64 { return logEIWithin(mean, sd, best, longest) }, best)
 		v.chance = p.fits[i] * belief.Below(min(best-margin, longest))
-		v.deduct(failure * (safest - p.fits[i])) // the risk of the safest is that of any trial
-		v.score -= dearness(i, belief)
+		v.works, v.dear = p.fits[i]*belief.Below(p.limit+p.offset[i]), dearness(i, belief)
 		return v
 	}
 	out := make([]verdict, len(of))
@@ -124,6 +121,17 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		q, moved := post.predictor(), Predictive{}
 		return func(k int) { out[k] = judge(of[k], q, &moved) }
 	})
+	if p.opts.Objective == Accuracy || math.IsInf(best, 1) {
+		return out
+	}
+	safest := 0.0
+	for _, v := range out {
+		safest = max(safest, v.works)
+	}
+	for k := range out {
+		out[k].deduct(failure * (safest - out[k].works)) // the risk of the safest is that of any trial
+		out[k].score -= out[k].dear
+	}
 	return out
 }
 

@@ -73,6 +73,12 @@ func (p *Problem) learn() (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !math.IsInf(p.limit, 1) && p.Successes() > 0 {
+		p.impute(post)
+		if post, err = fit(); err != nil {
+			return nil, err
+		}
+	}
 	record := post.record
 	if len(p.running) > 0 {
 		for _, i := range p.running {

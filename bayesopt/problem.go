@@ -18,10 +18,6 @@ const (
 	barred            // outside of where trials may run
 )
 
-// censoredExcess is by how much, in nats, a trial that met its time limit is
-// taken to exceed it: proper censoring serves no better.
-const censoredExcess = 0.5
-
 // Problem is one decision: the history seen through the features, the
 // objective and what is known about what fits.
 type Problem struct {
@@ -58,6 +54,7 @@ type observation struct {
 	priorMeans []float64 // the prior means there
 	index      int       // candidate, −1 for a configuration outside the table
 	feasible   bool      // a real measurement (false: a lower bound)
+	bound      float64   // that lower bound of ln step time
 }
 
 // NewProblem checks the history and prepares a decision.
@@ -189,7 +186,8 @@ func (p *Problem) observe(enc *encoder) {
 	p.limit = max(p.limit, longest)
 	for k := range p.observations {
 		if o := &p.observations[k]; !o.feasible {
-			o.logTime = max(o.logTime, p.limit) + censoredExcess
+			o.bound = max(o.logTime, p.limit)
+			o.logTime = o.bound + censoredExcess
 		}
 	}
 }

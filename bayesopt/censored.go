@@ -1,0 +1,29 @@
+package bayesopt
+
+import "math"
+
+// censoredExcess is by how much, in nats, a trial that met its time limit is
+// taken to exceed it until the model has been fitted once.
+const censoredExcess = 0.5
+
+// impute sets what is only bounded from below, the times of trials that met
+// their time limit, to its expectation given that bound and all other
+// observations: the mean of a truncated normal distribution (one step of the
+// expectation-maximisation of Schmee and Hahn, "A simple method for regression
+// analysis with censored data", 1979).
+func (p *Problem) impute(post *Posterior) {
+	expected := make([]float64, len(p.observations))
+	for m, g := range post.members {
+		miss, sd := g.factor.LeaveOneOut(g.y)
+		for k, o := range p.observations {
+			mean, sd := o.logTime-miss[k], sd[k]*math.Sqrt(g.sigma2)
+			u := (o.bound - mean) / sd
+			expected[k] += post.weights[m] * (mean + sd*math.Exp(logDensity(u)-logNormalCDF(-u)))
+		}
+	}
+	for k := range p.observations {
+		if o := &p.observations[k]; !o.feasible {
+			o.logTime = max(o.bound, expected[k])
+		}
+	}
+}
