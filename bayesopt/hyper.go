@@ -54,18 +54,9 @@ func (p Prior) lengthSD() float64 {
 	return LearnedConstants().LengthSD
 }
 
-// rough is the prior median of ρ. Without noise every input is measured once,
-// so that ρ cannot be told from ν, which then stands for both.
-func (p Prior) rough() float64 {
-	if p.Noisy {
-		return math.Exp(-4)
-	}
-	return 0
-}
-
 // centre returns the hyperparameters at the prior means.
 func (p Prior) centre(d int) Hyper {
-	h := Hyper{LogLength: make([]float64, d), LogSigma2: math.Log(sigmaScale), LogNugget: p.meanLogNugget(), Rough: p.rough()}
+	h := Hyper{LogLength: make([]float64, d), LogSigma2: math.Log(sigmaScale), LogNugget: p.meanLogNugget()}
 	for j := range h.LogLength {
 		h.LogLength[j] = p.meanLogLength(d)
 	}
@@ -79,9 +70,6 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 		theta[j] = rng.NormFloat64()
 	}
 	h := p.at(theta)
-	if h.Rough > 0 {
-		h.Rough *= math.Exp(rng.NormFloat64())
-	}
 	for p.Jumps && d > 0 && len(h.Jumps) < maxJumps && rng.Float64() < 0.5 {
 		h.Jumps = append(h.Jumps, Jump{Column: rng.IntN(d), At: rng.Float64(), LogLength: jumpLogLength + rng.NormFloat64()})
 	}
@@ -90,9 +78,8 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 
 // FitGP conditions a Gaussian process on the observations with the
 // hyperparameters of largest posterior density, σ² integrated out: the best of
-// the draws from the prior, improved by the simplex method of Nelder and Mead
-// (ρ stays at its median). Empty, ragged or non-finite
-// observations are errors.
+// the draws from the prior, improved by the simplex method of Nelder and Mead.
+// Empty, ragged or non-finite observations are errors.
 func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 	if len(x) == 0 {
 		return nil, checkObservations(x, y, 0)

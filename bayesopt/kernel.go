@@ -8,19 +8,17 @@ const minNugget = 1e-8
 
 // Hyper holds the hyperparameters of the kernel
 //
-//	k(x, x') = σ²·(m(r) + 1 + ρ·[x = x'] + ν·[same observation]),
+//	k(x, x') = σ²·(m(r) + κ + ν·[same observation]),
 //	m(r) = (1 + r + r²/3)·e^−r,  r² = 5·Σ_j ((x_j − x'_j)/ℓ_j)²,
 //
 // an ARD Matérn-5/2 kernel (Rasmussen and Williams 2006, eq. 4.17) plus a
-// constant, what is peculiar to an input, and observation noise. Most are
-// natural logarithms, so that any real value is admissible.
+// constant (κ is constantRatio) and observation noise, in which is also what is
+// peculiar to an input. They are natural logarithms, so that any real value is
+// admissible.
 type Hyper struct {
 	LogLength []float64 // ln ℓ_j, one per input column, in units of the column
 	LogSigma2 float64   // ln σ², in squared units of the response
 	LogNugget float64   // ln ν, noise variance relative to σ²
-	// Rough is ρ ≥ 0, the variance relative to σ² of what is peculiar to an
-	// input: repeated measurements share it, neighbours do not.
-	Rough float64
 	// Jumps are steps of single columns, each an input of its own: the response
 	// may change there at once, as where a data set no longer fits into memory.
 	Jumps []Jump
@@ -39,9 +37,6 @@ func matern52(r float64) float64 { return (1 + r + r*r/3) * math.Exp(-r) }
 // prior returns the covariance of the responses at two inputs at scaled
 // distance r, relative to σ².
 func (h *Hyper) prior(r float64) float64 {
-	if r == 0 {
-		return 1 + constantRatio + h.Rough
-	}
 	return matern52(r) + constantRatio
 }
 
