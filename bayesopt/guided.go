@@ -42,6 +42,11 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	if err != nil {
 		return Suggestion{}, err
 	}
+	if post != nil && !p.starting() {
+		if s, again := p.contradicted(post); again {
+			return s, nil
+		}
+	}
 	if len(p.Open()) == 0 {
 		return p.Exhausted(p.favourite(post)), nil
 	}

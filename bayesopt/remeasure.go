@@ -1,6 +1,16 @@
 package bayesopt
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// A result is doubted at most maxLooks times, if it is farther from what the
+// others say than the farthest of so many is by a chance of outlierChance.
+const maxLooks, outlierChance = 4, 0.2
 
 // repeatShare is the part of a known budget, 1/repeatShare, that may go into
 // measuring again: of a dozen trials three, so that at least nine
@@ -77,4 +87,58 @@ func (p *Problem) mostTelling(post *Posterior) (pick int, gain float64) {
 		}
 	}
 	return pick, gain
+}
+
+// contradicted suggests to measure a candidate again whose result the others
+// contradict, if which candidate is best depends on it. A single outlier in
+// twenty trials at 10 % noise is to be expected, and would otherwise be
+// reported as the best, or hide it.
+func (p *Problem) contradicted(post *Posterior) (Suggestion, bool) {
+	if !p.mayRepeat() {
+		return Suggestion{}, false
+	}
+	favourite := p.favourite(post)
+	best := p.expected(post, favourite)
+	margin := p.opts.Objective.margin(p.opts.TargetRegret)
+	pick, worst := -1, distuv.UnitNormal.Quantile(1-outlierChance/(2*float64(len(p.observations))))
+	for k, o := range p.observations {
+		if o.index < 0 || !o.feasible || p.looks[o.index] >= maxLooks {
+			continue
+		}
+		left, z := p.leaveOneOut(post, k)
+		// Too good to be true where it is best, or too bad where it would be.
+		matters := z < 0 && o.index == favourite || z > 0 && left < best-margin
+		if math.Abs(z) > worst && matters {
+			pick, worst = o.index, math.Abs(z)
+		}
+	}
+	if pick < 0 {
+		return Suggestion{}, false
+	}
+	return p.repeat(pick, post, fmt.Sprintf("again: its result is %.1f standard deviations from what the other trials say", worst)), true
+}
+
+// leaveOneOut returns the response that the other observations predict for
+// observation k, and the standardised difference of the observed one
+// (Rasmussen and Williams 2006, eq. 5.12), averaged over the members with the
+// weights that the other observations give them: those of all divided by how
+// probable each member finds observation k.
+func (p *Problem) leaveOneOut(post *Posterior, k int) (predicted, z float64) {
+	o := p.observations[k]
+	scores, misses, logged := make([]float64, len(post.members)), make([]float64, len(post.members)), make([]float64, len(post.members))
+	var sum float64
+	for m, g := range post.members {
+		miss, sd := g.factor.LeaveOneOut(g.y)
+		sigma := sd[k] * math.Sqrt(g.sigma2)
+		misses[m], scores[m] = miss[k], miss[k]/sigma
+		logged[m] = math.Log(post.weights[m]) + 0.5*scores[m]*scores[m] + math.Log(sigma)
+	}
+	top := slices.Max(logged)
+	for m := range post.members {
+		w := math.Exp(logged[m] - top)
+		sum += w
+		predicted += w * (o.logTime - misses[m] + p.offset[o.index])
+		z += w * scores[m]
+	}
+	return predicted / sum, z / sum
 }

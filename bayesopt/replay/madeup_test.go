@@ -174,7 +174,7 @@ func BenchmarkMadeUp(b *testing.B) {
 			b.Run(kind+"/"+method, func(b *testing.B) {
 				var tables []*Table
 				for seed := range b.N {
-					tables = append(tables, madeUp(kind, int64(1000+seed))) // others were looked at
+					tables = append(tables, madeUp(kind, int64(2000+seed))) // others were looked at
 				}
 				results, err := Compare(b.Context(), tables, []string{method}, Settings{Budget: 25, Seeds: 1})
 				if err != nil {
