@@ -12,7 +12,7 @@ type Batch struct {
 	Throughput      []Band  // samples/s over the global batch, X ascending
 	Goodput         []Band  // samples/s at initial-batch worth, at the same X
 	Efficiency      []Band  // statistical efficiency, 0 to 1, at the same X
-	Best            float64 // the global batch with the largest goodput; 0 marks none
+	Best            float64 // the global batch to mark as the best; 0 marks none
 }
 
 // NewBatch returns the figure: throughput and goodput in one panel, the

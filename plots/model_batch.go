@@ -3,6 +3,7 @@ package plots
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"knee/data"
 	"knee/predict"
@@ -12,22 +13,25 @@ import (
 const batchSteps = 24
 
 // BatchOf is what a model says of the batch on the placement of base, over
-// the local batches that were measured. It fails if only one was.
+// the local batches that were measured, and the one that
+// [predict.Predictor.BestBatch] advises. It fails if only one was measured.
 func BatchOf(p *predict.Predictor, base data.Config) (Batch, error) {
 	lo, hi := p.Model.BatchRange(base.GPUType, base.ModeOrDefault())
 	if !(hi > lo) {
 		return Batch{}, bad("batch", "one local batch measured", "measurements at two or more")
 	}
 	b := Batch{Title: "Choice of batch: " + p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s", Condition{Predictor: p, Base: base}.named(), amount(float64(base.Workers), "workers"))}
-	best := 0.0
-	previous := 0.0
-	for i := range batchSteps {
+	locals := make([]float64, batchSteps)
+	for i := range locals {
+		locals[i] = math.Round(lo * math.Pow(hi/lo, float64(i)/(batchSteps-1)))
+	}
+	if advised, err := p.BestBatch(base); err == nil && advised.Config.AccumSteps == base.AccumSteps && advised.Config.LocalBatch > 0 {
+		locals, b.Best = append(locals, advised.Config.LocalBatch), advised.Config.GlobalBatch()
+	}
+	slices.Sort(locals)
+	for _, local := range slices.Compact(locals) {
 		at := base
-		at.LocalBatch = math.Round(lo * math.Pow(hi/lo, float64(i)/(batchSteps-1)))
-		if at.LocalBatch <= previous {
-			continue
-		}
-		previous = at.LocalBatch
+		at.LocalBatch = local
 		a, err := p.At(at)
 		if err != nil {
 			return Batch{}, err
@@ -36,9 +40,6 @@ func BatchOf(p *predict.Predictor, base data.Config) (Batch, error) {
 		b.Throughput = append(b.Throughput, BandOf(x, a.Throughput, a.Extrapolated))
 		b.Goodput = append(b.Goodput, BandOf(x, a.Goodput, a.Extrapolated))
 		b.Efficiency = append(b.Efficiency, BandOf(x, a.Efficiency, a.Extrapolated))
-		if a.Goodput.Mean > best {
-			best, b.Best = a.Goodput.Mean, x
-		}
 	}
 	return b, nil
 }

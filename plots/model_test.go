@@ -2,6 +2,7 @@ package plots
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"knee/data"
@@ -87,6 +88,28 @@ func TestConditionsAreNamedByWhatTheyDifferIn(t *testing.T) {
 	// 64 samples in .069 s, one worker: a million take .069/64*1e6/3600 hours.
 	if got, want := e.Cost[0].Points[0].Y, .069/64*1e6/3600; math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("a million samples cost %g worker-hours, want %g", got, want)
+	}
+}
+
+// The batch that is marked is the one that is advised, which is a point of the
+// figure.
+func TestBatchOfMarksTheAdvice(t *testing.T) {
+	ms := rows("a100", func(int) float64 { return 24 }, 1, 2, 4)
+	for _, m := range rows("a100", func(int) float64 { return 200 }, 1, 2, 4) {
+		ms = append(ms, m)
+	}
+	p := modelOf(t, ms)
+	base := data.Config{Job: "j", GPUType: "a100", Workers: 2}
+	advised, err := p.BestBatch(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := BatchOf(p, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Best != advised.Config.GlobalBatch() || !slices.ContainsFunc(b.Goodput, func(g Band) bool { return g.X == b.Best }) {
+		t.Errorf("%g is marked of %d batches, %g is advised", b.Best, len(b.Goodput), advised.Config.GlobalBatch())
 	}
 }
 
