@@ -94,10 +94,7 @@ func TestConditionsAreNamedByWhatTheyDifferIn(t *testing.T) {
 // The batch that is marked is the one that is advised, which is a point of the
 // figure.
 func TestBatchOfMarksTheAdvice(t *testing.T) {
-	ms := rows("a100", func(int) float64 { return 24 }, 1, 2, 4)
-	for _, m := range rows("a100", func(int) float64 { return 200 }, 1, 2, 4) {
-		ms = append(ms, m)
-	}
+	ms := append(rows("a100", func(int) float64 { return 24 }, 1, 2, 4), rows("a100", func(int) float64 { return 200 }, 1, 2, 4)...)
 	p := modelOf(t, ms)
 	base := data.Config{Job: "j", GPUType: "a100", Workers: 2}
 	advised, err := p.BestBatch(base)
