@@ -72,6 +72,9 @@ func TestCredible95(t *testing.T) {
 	if h < 1.5*independent {
 		t.Errorf("± %g of steps that drift, ± %g of independent ones", h, independent)
 	}
+	if got := credible95([]float64{.1, .1, .1 + 1e-12, .1}); got != 0 {
+		t.Errorf("± %g of steps that are alike", got)
+	}
 	shifted := make([]float64, len(x))
 	for i := range x {
 		shifted[i] = 1000 + 3*x[i]
