@@ -301,7 +301,7 @@ func TestKubernetesEngineFailures(t *testing.T) {
 		"no such type": {1, func(s *data.KubernetesSpec) {
 			s.MaxWait = 3 * time.Second
 			s.GPUTypes = map[string]string{"a100": "H100"}
-		}, `true`, launch.Failure{Status: data.Queued, Exit: -1, Detail: "it asks for nodes with nvidia.com/gpu.product=H100"}},
+		}, `true`, launch.Failure{Status: data.Queued, Exit: -1, Detail: "it requests nodes with nvidia.com/gpu.product=H100"}},
 		"deadline": {1, func(s *data.KubernetesSpec) { s.Deadline = 2 * time.Second }, steps("600", "0.1"),
 			launch.Failure{Status: data.Timeout, Exit: -1, Detail: "DeadlineExceeded"}},
 	} {
