@@ -45,18 +45,20 @@ func start() *prior.Speed {
 				"per_worker":    about(tiny, orders),
 				"per_server":    about(tiny, orders),
 			},
+			// Links between nodes are from as fast as those inside, of PCIe beside
+			// InfiniBand, to a hundred times slower, of NVLink beside Ethernet.
 			"layout": {
 				"compute":        about(0, within),
 				"launch":         about(small, within),
 				"recompute":      about(math.Log(1./3), 2*beyond), // the forward pass again, a third of both
 				"selective":      about(2*small, within),
 				"tensor":         nvlink(about(small, within)),
-				"tensor_inter":   about(-small, within),
+				"tensor_inter":   about(-small, orders),
 				"p2p":            about(tiny, within),
 				"head":           about(2*small, within),
 				"bubble":         about(0, 2*beyond), // of 1F1B
 				"gradient":       nvlink(about(part, within)),
-				"gradient_inter": about(-small, within),
+				"gradient_inter": about(-small, orders),
 				"share_power":    about(.5, 3*beyond), // ranks of a node share its link: 0 if it is never the narrow one, 1 if always
 				"overlap":        about(0, uniform),
 				"optimizer":      about(part, within),
