@@ -48,7 +48,9 @@ func NewLayout(seed int64, sizes ...int) *Table {
 	}
 	limit := slices.Sorted(slices.Values(need))[int((1-oomShare)*float64(len(need)))]
 	for i := range t.Outcomes {
+		t.Outcomes[i].peak, t.Outcomes[i].device = need[i], limit
 		if need[i] >= limit {
+			t.Outcomes[i].peak = 0
 			t.Outcomes[i].Status = data.OOM
 			t.Outcomes[i].Time *= deathCharge
 			t.Outcomes[i].Cost *= deathCharge

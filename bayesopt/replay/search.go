@@ -73,7 +73,7 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 		hourly[c.Key()] = t.Outcomes[i].Hourly
 	}
 	o := bayesopt.Options{Objective: bayesopt.StepTime, JobTime: true, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0, Constants: g.Constants}
-	o.Forms = t.Forms
+	o.Forms, o.Memory = t.Forms, t.Memory
 	if t.steps != nil {
 		t.steps(&o)
 	}
@@ -186,7 +186,7 @@ func (t *Table) measurement(i int, g Goal, seed int64, look int) data.Measuremen
 // that machines billed beyond the listed ones are not held against it. A run
 // that hit its time limit is known to take at least that long.
 func measured(c data.Config, o Outcome, g Goal) data.Measurement {
-	m := data.Measurement{Config: c, Status: o.Status, Wall: o.Time, PricePerHour: o.Hourly}
+	m := data.Measurement{Config: c, Status: o.Status, Wall: o.Time, PricePerHour: o.Hourly, PeakMemory: o.peak, GPUMemory: o.device}
 	if o.Status != data.OK && o.Status != data.Timeout { // that of a timeout is a lower bound
 		return m
 	}

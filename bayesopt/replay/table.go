@@ -32,7 +32,10 @@ type Table struct {
 	// Forms are parametric forms of step times that a search may use, for tables
 	// of training plans; may be nil.
 	Forms []bayesopt.MeanForm
-	steps func(*bayesopt.Options) // of a table of step times; nil for one of whole jobs
+	// Memory says what fits, from the peaks of the trials so far, as in a study; nil
+	// for tables that tell of no peaks.
+	Memory bayesopt.MemoryModel
+	steps  func(*bayesopt.Options) // of a table of step times; nil for one of whole jobs
 }
 
 // Outcome is what evaluating a candidate yields.
@@ -45,6 +48,8 @@ type Outcome struct {
 
 	step      float64 // seconds per step, in a table of step times,
 	perSample float64 // and per sample at initial-batch worth
+	peak      float64 // bytes on the worst GPU, of a run that fitted; 0 if not known
+	device    float64 // bytes that a GPU has; 0 if not known
 }
 
 // outcomeColumns hold what a run yielded. All others are parameters.

@@ -40,7 +40,7 @@ func (t *Table) Reaches(r Reach) bool {
 // Reach returns the throughput of what a method chooses, as a share of that of
 // the best at its size; 0 if it does not fit.
 func (t *Table) Reach(method string, r Reach, seed int64) (float64, error) {
-	o := bayesopt.Options{Objective: bayesopt.Throughput, Seed: seed, KeepGoing: true, Forms: t.Forms}
+	o := bayesopt.Options{Objective: bayesopt.Throughput, Seed: seed, KeepGoing: true, Forms: t.Forms, Memory: t.Memory}
 	target := &bayesopt.Target{Model: r.Model, At: func(c data.Config) bool { return c.Workers == r.At },
 		Measure: func(c data.Config) bool { return c.Workers <= r.Measure }}
 	h := bayesopt.History{Candidates: t.Candidates}

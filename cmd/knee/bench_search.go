@@ -9,6 +9,7 @@ import (
 
 	"knee/bayesopt/baseline"
 	"knee/bayesopt/replay"
+	"knee/fit/memory"
 	"knee/profile"
 )
 
@@ -72,7 +73,7 @@ charged too.`,
 			}
 			for k := range layouts {
 				t := replay.NewLayout(int64(k))
-				t.Forms = profile.LayoutForms(t.Architecture)
+				t.Forms, t.Memory = profile.LayoutForms(t.Architecture), memory.Feasibility{Architecture: t.Architecture}
 				tables = append(tables, t)
 			}
 			bar := a.progress()

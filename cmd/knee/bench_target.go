@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/bayesopt/replay"
+	"knee/fit/memory"
 	"knee/internal/parallel"
 	"knee/profile"
 )
@@ -56,7 +57,9 @@ searching the largest size measured and adding replicas (scaled).`,
 				for n := r.Measure; n >= max(1, r.Measure/4); n /= 2 {
 					sizes = append(sizes, n)
 				}
-				tables = append(tables, replay.NewLayout(int64(k), sizes...))
+				t := replay.NewLayout(int64(k), sizes...)
+				t.Memory = memory.Feasibility{Architecture: t.Architecture}
+				tables = append(tables, t)
 			}
 			tables = slices.DeleteFunc(tables, func(t *replay.Table) bool { return !t.Reaches(r) })
 			if len(tables) == 0 {
