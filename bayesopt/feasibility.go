@@ -192,9 +192,9 @@ func (h *headroom) learnBias(scores []float64, fits []bool) {
 	}
 }
 
-// feasibility returns for every candidate the probability that it fits: by
-// the memory model where there is one that speaks of it, else by the
-// classifier. A trial that met its time limit did fit.
+// feasibility returns the probability that each candidate fits. It comes from
+// the memory model if that covers the candidate, else from the classifier. A
+// trial that met its time limit did fit.
 func (p *Problem) feasibility(enc *encoder) []float64 {
 	var points [][]float64
 	var fit []bool

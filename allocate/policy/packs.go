@@ -80,8 +80,8 @@ func (p *packs) pack(q *queue, waiting []int, worth func(guest, host float64) fl
 	return hosts
 }
 
-// pair is what it is worth to put a job beside another, with the option of the
-// first for it; 0 if it cannot stand there.
+// pair returns the gain of putting job i beside the job host, and which option of
+// i that takes; the gain is 0 if i does not fit there.
 func (p *packs) pair(q *queue, i, host int, worth func(guest, host float64) float64) (v float64, option int) {
 	a, b := &q.state.Jobs[i], &q.state.Jobs[host]
 	use := q.use(host)

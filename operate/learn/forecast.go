@@ -10,11 +10,12 @@ import (
 	"knee/operate/queue"
 )
 
-// Forecast sets when each running job ends, in seconds from now, if it stays
-// where it is: the steps that are left, at the step time that its model predicts
-// there until the clock has told what a step takes with all that is between
-// steps, and what is left of its restart if it has not reported a step since. It is
-// zero if its rule does not count steps or its batch adapts.
+// Forecast sets Finish of each running job: the seconds until it ends if it stays
+// where it is. That is the number of steps left times the time of a step. The time
+// is measured on the clock, pauses between steps included; before that the model
+// predicts it. A job that has not reported a step since a restart is given the
+// rest of its restart time as well. Finish is zero if the rule does not count steps
+// or the batch adapts.
 func (m *Models) Forecast(rows []queue.Row, now time.Time) {
 	predicted := make([]data.Estimate, len(rows))
 	off, jobs := make([]float64, len(rows)), 0.0 // squares

@@ -40,21 +40,21 @@ type learner struct {
 
 // search makes the runs that were not made yet.
 func (l *learner) search(settings []bayesopt.Constants, tables []*replay.Table) error {
-	var todo []run
+	var missing []run
 	for _, c := range settings {
 		for _, t := range tables {
 			for seed := range l.seeds {
 				r := run{c, t, int64(seed)}
 				if _, done := l.scores[r]; !done {
-					todo = append(todo, r)
+					missing = append(missing, r)
 				}
 			}
 		}
 	}
 	var mu sync.Mutex
-	return parallel.Each(len(todo), 1, func() func(int) error {
+	return parallel.Each(len(missing), 1, func() func(int) error {
 		return func(i int) error {
-			r := todo[i]
+			r := missing[i]
 			g := replay.Goal{Constants: &r.setting}
 			method, err := r.table.NewMethod(baseline.Guided, g, r.seed)
 			if err != nil {

@@ -1,4 +1,4 @@
-// Clock sets the clock of one running process forward or back, and that of no
+// Command clock sets the clock of one running process forward or back, and that of no
 // other:
 //
 //	clock PID SECONDS
