@@ -133,7 +133,7 @@ pytorch training same 300 1 "knee: operate"
 pytorch others same 500 1 "knee: operate"
 pytorch training foreign 500 1 "team: x"
 for i in 1 2; do pytorch training job-$i 250 1 "knee: operate"; done
-pytorch training calm 250 1 "knee: operate"
+pytorch training calm 400 1 "knee: operate"
 ray training ray-1 200
 running() { [ "$(api GET /api/v1/pods | grep -c '"phase": "Running"')" = "$1" ]; }
 check "all of them run" within 40 running 9
@@ -150,7 +150,7 @@ pause_file: PAUSE
 sizes: pow2
 rules:
   - {match: {name: "new-*"}, remaining: {steps: 200}, workers: {min: 1, max: 4}, batch: {initial: 128}, checkpoint: true, restart_seconds: 3}
-  - {match: {name: calm}, model: toy.json, remaining: {steps: 250}, batch: {initial: 128}}
+  - {match: {name: calm}, model: toy.json, remaining: {steps: 400}, batch: {initial: 128}}
   - {match: {name: "*"}, model: toy.json, remaining: {steps: 300}, workers: {min: 1, max: 4}, batch: {initial: 128}, checkpoint: true, restart_seconds: 3}
 END
 refused() { # refused TEXT COMMAND...: the command fails and says so
@@ -191,7 +191,22 @@ kill -STOP $calm
 silent() { grep '"proposal"' turns/audit.jsonl | grep '"name":"calm","kind":"silent"'; }
 check "a job whose worker is stopped is proposed to the operator" within 60 silent
 kill -CONT $calm
+while kill -STOP $calm 2>/dev/null; do sleep 0.9; kill -CONT $calm 2>/dev/null; sleep 0.1; done &
+slowing=$!
+slowed() { grep '"proposal"' turns/audit.jsonl | grep '"name":"calm","kind":"slowed"'; }
+check "so is one that is slowed to a tenth" within 60 slowed
+kill $slowing
+kill -CONT $calm
 check "and left as it was" bash -c "! grep '\"command\"' turns/audit.jsonl | grep pytorchjobs/calm"
+# A node is drained: no new pods, and those on it are evicted.
+unschedulable() { echo "{\"spec\": {\"unschedulable\": $1}}" | api PATCH /api/v1/nodes/a3 /dev/stdin >/dev/null; }
+on_a3() { api GET "/api/v1/namespaces/training/pods?fieldSelector=spec.nodeName=a3" | grep -o '"name": "[a-z0-9-]*-\(worker\|gpu\|head\)-*[a-z0-9-]*"' | cut -d'"' -f4 | sort -u; }
+unschedulable true
+for pod in $(on_a3); do api DELETE "/api/v1/namespaces/training/pods/$pod" >/dev/null || true; done
+left() { last=$(ls -d turns/0*/plan.json | tail -1); ! grep '"node": "a3"' "$last" && [ -z "$(on_a3)" ]; }
+sleep 7 # a turn that has seen it
+check "a drained node is left, and nothing is planned on it" within 40 left
+unschedulable false
 ended() { [ "$(grep -c 'training.\(same\|calm\|job-1\|job-2\|ray-1\|new-1\)$' state/ends)" = 6 ]; }
 check "the jobs come to their end" within 240 ended
 stop_hard
