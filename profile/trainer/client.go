@@ -85,6 +85,9 @@ func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (out
 	return out, nil
 }
 
+// spread is not needed: servers hold the parameters, and write no checkpoints.
+func (c *psClient) spread([]float64) error { return nil }
+
 // close tells the servers that this worker is through.
 func (c *psClient) close() error {
 	for _, l := range c.servers {

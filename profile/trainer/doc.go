@@ -4,7 +4,8 @@
 //
 // It exists so that profiling, fitting and allocation can be tried, tested
 // and demonstrated without a framework or a GPU, on numbers that were
-// measured rather than made up. Nothing in it sleeps: the step time is that
+// measured rather than made up. Nothing in it sleeps, unless an input rate is
+// given: the step time is that
 // of a multilayer perceptron's forward and backward pass plus that of moving
 // its gradient, and the loss is the loss of a model that learns.
 //
@@ -29,5 +30,6 @@
 // so an error in averaging, slicing or accumulation cannot hide.
 //
 // If a process dies the job ends: its neighbours find the connection closed and
-// end too.
+// end too. Started again, with as many workers as one likes, an all-reduce job
+// goes on from its checkpoint, if it writes one.
 package trainer

@@ -46,6 +46,9 @@ type Options struct {
 	AccumSteps   int       // extra accumulation micro-steps
 	InitialBatch float64   // global batch that the gradient variance is reported at; 0 means the job's own
 
+	Checkpoint string // file that rank 0 writes every second and at its end, and goes on from; none if empty. Not with servers
+	AllRanks   bool   // every worker prints its steps, with its rank
+
 	Steps int   // optimizer steps of the job (ps-async: updates by all workers); 0 means until stopped
 	Seed  int64 // of data and initial parameters
 
@@ -127,6 +130,8 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 		o.MessageBytes, err = data.ParseQuantity(s)
 		return err
 	})
+	fs.StringVar(&o.Checkpoint, "checkpoint", o.Checkpoint, "`file` that rank 0 writes every second, and goes on from; not with parameter servers")
+	fs.BoolVar(&o.AllRanks, "all-ranks", o.AllRanks, "every worker prints its steps, with its rank")
 	fs.IntVar(&o.Steps, "steps", o.Steps, "optimizer `steps`; 0 trains until stopped")
 	fs.Int64Var(&o.Seed, "seed", o.Seed, "seed of data and initial parameters")
 	fs.Float64Var(&o.LocalBatch, "local-batch", o.LocalBatch, "`samples` per worker per micro-step")
@@ -175,6 +180,7 @@ func (o *Options) validate() error {
 		check(o.LocalBatch > 0 && o.LocalBatch < 1<<31, "local-batch (KNEE_LOCAL_BATCH)", o.LocalBatch, "samples > 0"),
 		check(o.microBatch() >= o.Workers, "local-batch (KNEE_LOCAL_BATCH)", o.LocalBatch, "at least one sample for every worker"),
 		check(o.InitialBatch >= 0 && !math.IsInf(o.InitialBatch, 0), "initial-batch (KNEE_INITIAL_BATCH)", o.InitialBatch, "samples ≥ 0"),
+		check(o.Checkpoint == "" || o.PS == 0, "checkpoint", o.Checkpoint, "none, because parameter servers write none"),
 		check(o.Steps >= 0, "steps", o.Steps, "a count"),
 		check(o.InputRate >= 0 && !math.IsInf(o.InputRate, 0), "input-rate", o.InputRate, "samples/s ≥ 0"),
 		check(o.MessageBytes >= 0 && o.MessageBytes <= maxMessage, "message-bytes", o.MessageBytes, fmt.Sprintf("0 to %d bytes", int64(maxMessage))),

@@ -9,6 +9,7 @@ import (
 
 // record is one optimizer step as it is printed, without what is not known.
 type record struct {
+	Rank     *int  `json:"rank,omitempty"`
 	Step     int   `json:"step"`
 	StepTime known `json:"step_time_s,omitzero"`
 	SyncTime known `json:"sync_time_s,omitzero"`

@@ -124,6 +124,14 @@ func (r *ring) synchronize(step int64, params, grad []float64, t tally) (outcome
 	return outcome{loss: v[n], sumSqr: v[n+1], sqrMean: squaredNorm(grad), sync: sync, last: r.o.isLast(step)}, nil
 }
 
+// spread sums up what is nothing on all but rank 0.
+func (r *ring) spread(v []float64) error {
+	if r.o.Rank != 0 {
+		clear(v)
+	}
+	return r.allReduce(v)
+}
+
 // close has nothing to tell: a worker that is through has received all that
 // its neighbours sent.
 func (r *ring) close() error { return nil }

@@ -65,7 +65,7 @@ func (g *group) play(m *model, stdout io.Writer) ([]float64, error) {
 		}
 		return s.params, s.serve()
 	}
-	if g.o.Rank != 0 || g.o.Mode == data.PSAsync {
+	if (g.o.Rank != 0 || g.o.Mode == data.PSAsync) && !g.o.AllRanks {
 		stdout = nil
 	}
 	var s synchronizer

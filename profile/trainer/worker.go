@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math"
 	"time"
@@ -32,6 +33,8 @@ type synchronizer interface {
 	// synchronize replaces params by those after the update that grad, this
 	// worker's share of the mean gradient, is a part of. It overwrites grad.
 	synchronize(step int64, params, grad []float64, t tally) (outcome, error)
+	// spread replaces v, on every worker, by that of rank 0.
+	spread(v []float64) error
 	// close tells the peers that this worker is through.
 	close() error
 }
@@ -42,6 +45,8 @@ func (a alone) synchronize(step int64, params, grad []float64, t tally) (outcome
 	descend(params, grad, a.o.learningRate(a.o.globalBatch()))
 	return outcome{loss: t.Loss, last: a.o.isLast(step)}, nil
 }
+
+func (a alone) spread([]float64) error { return nil }
 
 func (a alone) close() error { return nil }
 
@@ -57,6 +62,7 @@ type worker struct {
 	batch  *batch
 	stats  *gradStats
 	own    bool // stats are those of this worker alone
+	rank   *int // printed with every step; nil is left out
 	out    io.Writer
 }
 
@@ -75,6 +81,9 @@ func newWorker(o *Options, m *model, out io.Writer) *worker {
 	}
 	w.batch = w.d.newBatch(hi - lo)
 	w.micro = w.grad
+	if o.AllRanks {
+		w.rank = &o.Rank
+	}
 	if o.AccumSteps > 0 {
 		w.micro = make([]float64, m.size)
 	}
@@ -82,14 +91,26 @@ func newWorker(o *Options, m *model, out io.Writer) *worker {
 	return w
 }
 
-// run trains until the last step or until ctx ends. enter is called with the
-// number of every step that begins.
-func (w *worker) run(ctx context.Context, s synchronizer, enter func(int64)) error {
+// run trains from the checkpoint to the last step, or until ctx ends. enter is
+// called with the number of every step that begins.
+func (w *worker) run(ctx context.Context, s synchronizer, enter func(int64)) (err error) {
 	if w.o.Mode == data.PSAsync && w.o.Steps > 0 && w.o.Rank >= w.o.Steps {
 		return s.close() // fewer updates than workers: none is left for this one
 	}
+	done, err := w.resume(s)
+	if err != nil {
+		return err
+	}
+	if w.o.isLast(done) {
+		return s.close()
+	}
+	saving := w.o.Checkpoint != "" && w.o.Rank == 0
+	if saving {
+		defer func() { err = errors.Join(err, writeCheckpoint(w.o.Checkpoint, done, w.params)) }()
+	}
 	start := time.Now()
-	for step := int64(1); ; step++ {
+	saved := start
+	for step := done + 1; ; step++ {
 		enter(step)
 		t, err := w.compute(ctx, step)
 		if err != nil {
@@ -105,16 +126,40 @@ func (w *worker) run(ctx context.Context, s synchronizer, enter func(int64)) err
 		now := time.Now()
 		if w.out != nil {
 			sqr, v := w.stats.values()
-			r := record{Step: int(step), StepTime: known(now.Sub(start).Seconds()), SyncTime: known(out.sync.Seconds()), Loss: known(out.loss), GradSqr: known(sqr), GradVar: known(v)}
+			r := record{Rank: w.rank, Step: int(step), StepTime: known(now.Sub(start).Seconds()), SyncTime: known(out.sync.Seconds()), Loss: known(out.loss), GradSqr: known(sqr), GradVar: known(v)}
 			if err := r.print(w.out); err != nil {
 				return err
 			}
 		}
 		start = now
+		done = step
 		if out.last {
 			return s.close()
 		}
+		if saving && now.Sub(saved) > between {
+			if err := writeCheckpoint(w.o.Checkpoint, done, w.params); err != nil {
+				return err
+			}
+			saved = now
+		}
 	}
+}
+
+// resume takes the parameters of the checkpoint, on every worker, and returns
+// the step they belong to.
+func (w *worker) resume(s synchronizer) (done int64, err error) {
+	if w.o.Checkpoint == "" {
+		return 0, nil
+	}
+	if w.o.Rank == 0 {
+		if done, err = readCheckpoint(w.o.Checkpoint, w.params); err != nil {
+			return 0, err
+		}
+	}
+	v := append(w.params, float64(done))
+	err = s.spread(v)
+	copy(w.params, v)
+	return int64(v[len(w.params)]), err
 }
 
 // compute fills grad with this worker's share of the mean gradient of a

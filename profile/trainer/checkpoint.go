@@ -1,0 +1,60 @@
+package trainer
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"knee/data"
+)
+
+// checkpoint is what a job needs to go on: rank 0 writes it and reads it.
+type checkpoint struct {
+	Step   int64 // the last one that is complete
+	Params []float64
+}
+
+// between is the time between two checkpoints.
+const between = time.Second
+
+// readCheckpoint fills params and returns the step they belong to, 0 if there
+// is no file yet.
+func readCheckpoint(path string, params []float64) (step int64, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	var c checkpoint
+	if err := gob.NewDecoder(f).Decode(&c); err != nil {
+		return 0, &data.InputError{Source: data.Source{File: path}, Found: err.Error(), Want: "a checkpoint of knee train"}
+	}
+	if len(c.Params) != len(params) || c.Step < 0 {
+		return 0, &data.InputError{Source: data.Source{File: path}, Found: fmt.Sprintf("%d parameters at step %d", len(c.Params), c.Step), Want: fmt.Sprintf("the %d parameters of this model", len(params))}
+	}
+	copy(params, c.Params)
+	return c.Step, nil
+}
+
+// writeCheckpoint replaces the file as a whole, so that a process that is
+// killed leaves the one before.
+func writeCheckpoint(path string, step int64, params []float64) error {
+	f, err := os.Create(path + ".new")
+	if err != nil {
+		return fmt.Errorf("writing the checkpoint: %w", err)
+	}
+	err = errors.Join(gob.NewEncoder(f).Encode(checkpoint{step, params}), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the checkpoint: %w", err)
+	}
+	return nil
+}
