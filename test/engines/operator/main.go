@@ -9,8 +9,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"hash/crc32"
 	"log"
+	"maps"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -71,6 +74,13 @@ type group struct {
 	Template map[string]any `json:"template"`
 }
 
+func (g group) pods() int {
+	if g.Replicas == nil {
+		return 1
+	}
+	return *g.Replicas
+}
+
 type job struct {
 	kube.Object
 	Spec struct {
@@ -122,11 +132,7 @@ func reconcile(ctx context.Context, c *kube.Client, k kind, j *job) error {
 	done, failed := 0, ""
 	want := map[string]group{}
 	for middle, g := range j.groups() {
-		n := 1
-		if g.Replicas != nil {
-			n = *g.Replicas
-		}
-		for i := range n {
+		for i := range g.pods() {
 			want[fmt.Sprintf("%s-%s-%d", j.Metadata.Name, middle, i)] = g
 		}
 	}
@@ -169,9 +175,38 @@ func create(ctx context.Context, c *kube.Client, k kind, j *job, name string, g 
 			return err
 		}
 	}
-	return c.Create(ctx, kube.PodsPath(j.Metadata.Namespace), map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": g.Template["spec"],
+	return c.Create(ctx, kube.PodsPath(j.Metadata.Namespace), map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": j.ranked(name, g),
 		"metadata": map[string]any{"name": name, "labels": map[string]any{"operator-job": j.Metadata.UID, "ray.io/cluster": j.Metadata.Name},
 			"ownerReferences": []any{map[string]any{"apiVersion": k.group, "kind": k.kind, "name": j.Metadata.Name, "uid": j.Metadata.UID}}}}, nil, false)
+}
+
+// ranked is the pod spec of a template with what the training operator, and a
+// trainer on Ray, tell a pod of its place. Pods are processes of one machine.
+func (j *job) ranked(name string, g group) any {
+	spec, _ := g.Template["spec"].(map[string]any)
+	i, _ := strconv.Atoi(name[strings.LastIndex(name, "-")+1:])
+	world := 0
+	for middle, g := range j.groups() {
+		if middle != "head" {
+			world += g.pods()
+		}
+		if middle == "master" && !strings.Contains(name, "-master-") {
+			i += g.pods()
+		}
+	}
+	spec = maps.Clone(spec)
+	var containers []any
+	for _, c := range spec["containers"].([]any) {
+		c := maps.Clone(c.(map[string]any))
+		env, _ := c["env"].([]any)
+		for k, v := range map[string]any{"RANK": i, "WORLD_SIZE": world, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 10_000 + crc32.ChecksumIEEE([]byte(j.Metadata.UID))%20_000} {
+			env = append(env, map[string]any{"name": k, "value": fmt.Sprint(v)})
+		}
+		c["env"] = env
+		containers = append(containers, c)
+	}
+	spec["containers"] = containers
+	return spec
 }
 
 // end writes down that a job has ended.
