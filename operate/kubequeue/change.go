@@ -101,15 +101,8 @@ func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) 
 	if err := q.client.Get(ctx, w.path(), &now); err != nil {
 		return false, err.Error()
 	}
-	for _, c := range now.Status.Conditions {
-		if c.Status == "True" && (c.Type == "Complete" || c.Type == "Succeeded") {
-			return true, c.Type
-		}
-		if c.Status == "True" && c.Type == "Failed" {
-			how = c.Type + ": " + c.Message
-		}
-	}
-	return false, how
+	how, well = now.verdict()
+	return well, how
 }
 
 // Hold implements [queue.Scheduler].

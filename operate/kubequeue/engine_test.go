@@ -23,7 +23,9 @@ type engine struct {
 	queue  *kubequeue.Queue
 }
 
-func newEngine(t *testing.T) *engine {
+// newEngine adds nodes with the names of the test: those of another may still
+// hold its pods.
+func newEngine(t *testing.T, nodes string) *engine {
 	dir := os.Getenv("KNEE_TEST_KUBERNETES")
 	if dir == "" {
 		t.Skip("no Kubernetes engine; test/integration/kubernetes starts one and sets KNEE_TEST_KUBERNETES")
@@ -34,7 +36,7 @@ func newEngine(t *testing.T) *engine {
 	}
 	e := &engine{t: t, client: client, queue: kubequeue.New(client, nil, func(c queue.Command) error { t.Log(c); return nil })}
 	for i := range 3 {
-		e.node(fmt.Sprintf("knee-queue-%d", i+1))
+		e.node(fmt.Sprintf("%s-%d", nodes, i+1))
 	}
 	return e
 }
@@ -99,7 +101,7 @@ func (e *engine) apply(j queue.Job, action data.Action, to ...data.NodeShare) *a
 }
 
 func TestEngineStartsAJobOnItsNodes(t *testing.T) {
-	e := newEngine(t)
+	e := newEngine(t, "knee-queue")
 	e.create("/apis/batch/v1/namespaces/default/jobs", "knee-queue-job", map[string]any{"apiVersion": "batch/v1", "kind": "Job",
 		"metadata": map[string]any{"name": "knee-queue-job", "annotations": map[string]any{"knee/held": "true", "owner": "stays"}},
 		"spec":     map[string]any{"suspend": true, "parallelism": 1, "template": pod(2)}})
@@ -119,7 +121,7 @@ func TestEngineStartsAJobOnItsNodes(t *testing.T) {
 }
 
 func TestEngineMovesAPyTorchJob(t *testing.T) {
-	e := newEngine(t)
+	e := newEngine(t, "knee-torch")
 	const jobs = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
 	if err := e.client.Get(t.Context(), jobs, &kube.List[kube.Object]{}); kube.IsNotFound(err) {
 		t.Skip("the definition of PyTorchJob is not loaded; test/engines/kubernetes/crds does it")
@@ -134,9 +136,9 @@ func TestEngineMovesAPyTorchJob(t *testing.T) {
 		}
 		time.Sleep(250 * time.Millisecond)
 	}
-	to := []data.NodeShare{{Node: "knee-queue-1", Workers: 2}, {Node: "knee-queue-3", Workers: 4}}
-	if j.Nodes[0].Node == "knee-queue-1" {
-		to[0].Node = "knee-queue-2"
+	to := []data.NodeShare{{Node: "knee-torch-1", Workers: 2}, {Node: "knee-torch-3", Workers: 4}}
+	if j.Nodes[0].Node == "knee-torch-1" {
+		to[0].Node = "knee-torch-2"
 	}
 	if c := e.apply(j, data.Grow, to...); c.Status != apply.Done {
 		t.Fatalf("%+v", c)

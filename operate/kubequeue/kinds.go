@@ -21,6 +21,7 @@ type workload struct {
 		RayCluster  string           `json:"rayClusterName"`
 		RayJob      string           `json:"jobStatus"`
 		RayDeployed string           `json:"jobDeploymentStatus"`
+		Message     string           `json:"message"`
 	} `json:"status"`
 	kind kind
 }
@@ -143,19 +144,28 @@ func (w workload) suspended() bool {
 	return v
 }
 
-// ended reports whether the job will not run again.
+// ended reports whether the job will not run again. A deployment of Ray is
+// complete when its job has ended, however that was.
 func (w workload) ended() bool {
+	how, _ := w.verdict()
+	return how != "" || w.Status.RayDeployed == "Complete" || w.Metadata.DeletionTimestamp != nil
+}
+
+// verdict is how the job ended in the words of its status, empty if that does
+// not say.
+func (w workload) verdict() (how string, well bool) {
 	for _, t := range []string{"Complete", "Succeeded", "Failed"} {
 		if c := kube.FindCondition(w.Status.Conditions, t); c != nil && c.Status == "True" {
-			return true
+			return t + ": " + c.Message, t != "Failed"
 		}
 	}
-	for _, status := range []string{w.Status.RayJob, w.Status.RayDeployed} {
-		if slices.Contains([]string{"SUCCEEDED", "STOPPED", "FAILED", "Complete", "Failed"}, status) {
-			return true
-		}
+	switch {
+	case slices.Contains([]string{"SUCCEEDED", "STOPPED", "FAILED"}, w.Status.RayJob):
+		return w.Status.RayJob + ": " + w.Status.Message, w.Status.RayJob == "SUCCEEDED"
+	case w.Status.RayDeployed == "Failed":
+		return "Failed: " + w.Status.Message, false
 	}
-	return w.Metadata.DeletionTimestamp != nil
+	return "", false
 }
 
 // role is one pod template of a job and how many pods it makes.

@@ -162,6 +162,29 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
+func TestEnded(t *testing.T) {
+	for status, want := range map[string]string{
+		`{}`: "false, false, ",
+		`{"conditions":[{"type":"Running","status":"True"},{"type":"Failed","status":"False"}]}`: "false, false, ",
+		`{"conditions":[{"type":"Succeeded","status":"True","message":"all pods"}]}`:             "true, true, Succeeded: all pods",
+		`{"conditions":[{"type":"Failed","status":"True","message":"pod a"}]}`:                   "true, false, Failed: pod a",
+		`{"jobStatus":"RUNNING","jobDeploymentStatus":"Running"}`:                                "false, false, ",
+		`{"jobStatus":"SUCCEEDED","jobDeploymentStatus":"Complete","message":"done"}`:            "true, true, SUCCEEDED: done",
+		`{"jobStatus":"FAILED","jobDeploymentStatus":"Complete","message":"exit code 1"}`:        "true, false, FAILED: exit code 1",
+		`{"jobStatus":"STOPPED"}`:                              "true, false, STOPPED: ",
+		`{"jobDeploymentStatus":"Failed","message":"no head"}`: "true, false, Failed: no head",
+	} {
+		var w workload
+		if err := json.Unmarshal([]byte(`{"status":`+status+`}`), &w); err != nil {
+			t.Fatal(err)
+		}
+		how, well := w.verdict()
+		if got := fmt.Sprintf("%v, %v, %s", w.ended(), well, how); got != want {
+			t.Errorf("%s: %s, want %s", status, got, want)
+		}
+	}
+}
+
 func TestSuspended(t *testing.T) {
 	if pytorch(t, "").suspended() || !pytorch(t, `"runPolicy":{"suspend":true},`).suspended() {
 		t.Error("whether a job is suspended was not read")
