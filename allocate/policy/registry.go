@@ -8,6 +8,7 @@ import (
 
 	"knee/allocate"
 	"knee/allocate/plan"
+	"knee/allocate/policy/dl2"
 	"knee/allocate/solve"
 	"knee/data"
 )
@@ -54,6 +55,8 @@ func policies() []entry {
 			source: "Sia, SOSP 2023, section 3", simplified: "values are not rounded to two decimals"},
 		{name: "rubick", make: func() allocate.Policy { return serving(rubick) }, needs: "requested submitted history.restarts history.seconds", takes: restarts,
 			source: "Rubick, MLSys 2025, section 5", simplified: "jobs are best-effort, none has a guaranteed minimum; GPUs are dealt anew, not moved from the flattest curve to the steepest; CPUs are not divided"},
+		{name: "dl2", make: func() allocate.Policy { return dl2.Policy{} }, needs: "remaining submitted", takes: restarts,
+			source: "DL2, IEEE TPDS 2021", simplified: "one network for every job instead of one for all, steps of whole sizes, no start from the decisions of another scheduler, no critic; learned from made-up jobs"},
 		{name: "gavel-maxmin", make: func() allocate.Policy { return &Gavel{Objective: GavelMaxMin} }, needs: "requested history.by_type history.seconds", takes: ownSize, round: gavelRound,
 			source: "Gavel, OSDI 2020, sections 4.1, 4.3 and 5", simplified: "space is shared in replays with `--packed` only, without water filling, by predicted speed until a pair has run; programs solved every round"},
 		{name: "gavel-ftf", make: func() allocate.Policy { return &Gavel{Objective: GavelFTF} }, needs: "requested remaining submitted history.by_type history.seconds", takes: ownSize, round: gavelRound,

@@ -1,0 +1,283 @@
+// Command learn learns the weights of the policy dl2 by policy gradient in the
+// simulator, prints how it does on worlds it was not trained on beside other
+// policies, and writes weights.json:
+//
+//	go run ./allocate/policy/dl2/learn -o allocate/policy/dl2/weights.json
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"math"
+	"math/rand/v2"
+	"os"
+
+	"gonum.org/v1/gonum/stat"
+
+	"knee/allocate"
+	"knee/allocate/policy"
+	"knee/allocate/policy/dl2"
+	"knee/allocate/simulate"
+	"knee/internal/parallel"
+)
+
+func main() {
+	log.SetFlags(0)
+	out := flag.String("o", "", "file to write the weights to; none: score the weights that are embedded")
+	rounds := flag.Int("rounds", 2000, "worlds to learn from")
+	seed := flag.Uint64("seed", 1, "seed of everything")
+	worlds := flag.Int("worlds", 40, "worlds of each kind to score on")
+	flag.Parse()
+	net, err := dl2.Learned()
+	if *out != "" {
+		net, err = learn(*rounds, *seed)
+	}
+	if err == nil {
+		err = score(net, *worlds)
+	}
+	if err == nil && *out != "" {
+		err = write(*out, net, fmt.Sprintf("go run ./allocate/policy/dl2/learn -rounds %d -seed %d", *rounds, *seed))
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func write(path string, net *dl2.Net, command string) error {
+	for _, row := range append(net.Hidden, net.Out) {
+		for k := range row {
+			row[k] = math.Round(row[k]*1e4) / 1e4
+		}
+	}
+	b, err := json.Marshal(dl2.File{Provenance: []string{command, "made-up worlds of the first two kinds of world.go; no measured data"}, Net: *net})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(b, '\n'), 0o644)
+}
+
+// Williams' REINFORCE (Machine Learning 1992) with Adam (Kingma and Ba, ICLR
+// 2015). Every world is replayed several times; what a decision is credited
+// with is how many job-seconds follow it, fewer than in the other replays of
+// that world.
+const (
+	replays = 8
+	units   = 24
+	rate    = 0.01
+	entropy = 0.01 // keeps it trying, as in the paper
+)
+
+// learn returns a network after so many worlds.
+func learn(rounds int, seed uint64) (*dl2.Net, error) {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	net := dl2.NewNet(units, rng)
+	var opt adam
+	for round := range rounds {
+		w := kinds()[round%2].draw(rng) // the first two are to learn from
+		tried := make([]*replay, replays)
+		err := parallel.Each(replays, 1, func() func(int) error {
+			return func(i int) (err error) {
+				tried[i], err = try(w, net, rand.New(rand.NewPCG(seed, uint64(1+round*replays+i))))
+				return err
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		opt.step(net, gradient(net, tried), rate*(1-float64(round)/float64(rounds)))
+		if (round+1)%50 == 0 {
+			log.Printf("%d worlds", round+1)
+		}
+	}
+	return net, nil
+}
+
+// replay is what was drawn in one replay, and what came of it.
+type replay struct {
+	drawn    []drawn
+	outcomes []simulate.Outcome
+}
+
+type drawn struct {
+	at       float64
+	features [][]float64
+	shares   []float64 // probability of each
+	chosen   int
+}
+
+func try(w world, net *dl2.Net, rng *rand.Rand) (*replay, error) {
+	r := &replay{}
+	now := 0.0
+	p := dl2.Policy{Net: net, Pick: func(features [][]float64, scores []float64) int {
+		d := drawn{at: now, features: features, shares: softmax(scores)}
+		for u := rng.Float64(); d.chosen < len(scores)-1; d.chosen++ {
+			if u -= d.shares[d.chosen]; u < 0 {
+				break
+			}
+		}
+		r.drawn = append(r.drawn, d)
+		return d.chosen
+	}}
+	var err error
+	r.outcomes, err = w.run(clocked{p, &now})
+	return r, err
+}
+
+// clocked tells what time it is at a decision.
+type clocked struct {
+	dl2.Policy
+	now *float64
+}
+
+func (c clocked) Allocate(s allocate.State) (allocate.Assignment, error) {
+	*c.now = s.Now
+	return c.Policy.Allocate(s)
+}
+
+func softmax(scores []float64) []float64 {
+	top := math.Inf(-1)
+	for _, v := range scores {
+		top = max(top, v)
+	}
+	out, sum := make([]float64, len(scores)), 0.0
+	for i, v := range scores {
+		out[i] = math.Exp(v - top)
+		sum += out[i]
+	}
+	for i := range out {
+		out[i] /= sum
+	}
+	return out
+}
+
+// toCome is the job-seconds from a time on.
+func (r *replay) toCome(at float64) (sum float64) {
+	for _, o := range r.outcomes {
+		sum += max(0, o.End-max(at, o.Submit))
+	}
+	return sum
+}
+
+// gradient is that of the expected credit and of the entropy.
+func gradient(net *dl2.Net, tried []*replay) *dl2.Net {
+	g := &dl2.Net{Hidden: make([][]float64, len(net.Hidden)), Out: make([]float64, len(net.Out))}
+	for u := range net.Hidden {
+		g.Hidden[u] = make([]float64, len(net.Hidden[u]))
+	}
+	var credits [][]float64
+	var all []float64
+	for _, r := range tried {
+		var own []float64
+		at, credit := math.NaN(), 0.0
+		for _, d := range r.drawn {
+			if d.at != at {
+				at, credit = d.at, -r.toCome(d.at)
+				for _, other := range tried {
+					credit += other.toCome(at) / float64(len(tried))
+				}
+			}
+			own = append(own, credit)
+		}
+		credits, all = append(credits, own), append(all, own...)
+	}
+	scale := 1 / (stat.StdDev(all, nil) + 1e-9) / float64(len(all))
+	for i, r := range tried {
+		for n, d := range r.drawn {
+			h := 0.0
+			for _, p := range d.shares {
+				h -= p * math.Log(max(p, 1e-12))
+			}
+			for k, p := range d.shares {
+				by := -p * credits[i][n] * scale
+				if k == d.chosen {
+					by += credits[i][n] * scale
+				}
+				by -= entropy * p * (math.Log(max(p, 1e-12)) + h) / float64(len(all))
+				net.Derive(g, d.features[k], by)
+			}
+		}
+	}
+	return g
+}
+
+// adam goes up a gradient.
+type adam struct {
+	first, second *dl2.Net
+	t             float64
+}
+
+func (a *adam) step(net, g *dl2.Net, rate float64) {
+	if a.t++; a.first == nil {
+		a.first, a.second = gradient(net, nil), gradient(net, nil)
+	}
+	move := func(w, g, m, v []float64) {
+		for k := range w {
+			m[k] = 0.9*m[k] + 0.1*g[k]
+			v[k] = 0.999*v[k] + 0.001*g[k]*g[k]
+			w[k] += rate * m[k] / (1 - math.Pow(0.9, a.t)) / (math.Sqrt(v[k]/(1-math.Pow(0.999, a.t))) + 1e-8)
+		}
+	}
+	for u := range net.Hidden {
+		move(net.Hidden[u], g.Hidden[u], a.first.Hidden[u], a.second.Hidden[u])
+	}
+	move(net.Out, g.Out, a.first.Out, a.second.Out)
+}
+
+// score prints mean completion times relative to those of FIFO, on worlds that
+// nothing was learned from.
+func score(net *dl2.Net, worlds int) error {
+	rivals := []string{"knee", "optimus", "sia", "pollux", "srtf", "fifo-backfill"}
+	fmt.Printf("%-50s %8s", "mean completion time over that of fifo", "dl2")
+	for _, name := range rivals {
+		fmt.Printf(" %13s", name)
+	}
+	fmt.Println()
+	for n, k := range kinds() {
+		ratios := make([][]float64, len(rivals)+1)
+		for i := range ratios {
+			ratios[i] = make([]float64, worlds)
+		}
+		err := parallel.Each(worlds, 1, func() func(int) error {
+			return func(i int) error {
+				w := k.draw(rand.New(rand.NewPCG(uint64(n), uint64(1_000_000+i))))
+				fifo, err := w.by("fifo")
+				if err != nil {
+					return err
+				}
+				own, err := w.run(dl2.Policy{Net: net})
+				if err != nil {
+					return err
+				}
+				ratios[0][i] = mean(own) / mean(fifo)
+				for r, name := range rivals {
+					o, err := w.by(name)
+					if err != nil {
+						return err
+					}
+					ratios[r+1][i] = mean(o) / mean(fifo)
+				}
+				return nil
+			}
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%-50s %8.3f", k.name, stat.Mean(ratios[0], nil))
+		for _, r := range ratios[1:] {
+			fmt.Printf(" %13.3f", stat.Mean(r, nil))
+		}
+		fmt.Println()
+	}
+	return nil
+}
+
+// by replays a world under a policy by name.
+func (w world) by(name string) ([]simulate.Outcome, error) {
+	p, err := policy.New(name)
+	if err != nil {
+		return nil, err
+	}
+	return w.run(p)
+}
