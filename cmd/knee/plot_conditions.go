@@ -26,12 +26,12 @@ type conditionFlags struct {
 func (f *conditionFlags) add(cmd *cobra.Command) {
 	f.knobs, f.price = knobFlag{}, priceFlag{}
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.gpuTypes, "gpu-type", nil, "a curve for each GPU type (default: all)")
-	fl.StringSliceVar(&f.modes, "mode", nil, "a curve for each mode (default: all)")
-	fl.Float64SliceVar(&f.local, "local-batch", nil, "a curve for each number of samples per worker (default: measured most)")
-	fl.Float64SliceVar(&f.global, "global-batch", nil, "a curve for each number of samples per step")
-	fl.StringVar(&f.by, "by", "", "a curve for each measured value of local_batch, ps or a knob, such as x_width")
-	fl.Var(f.knobs, "knob", "a curve for each value of a knob (default: measured most)")
+	fl.StringSliceVar(&f.gpuTypes, "gpu-type", nil, "GPU types, a curve for each (default: all)")
+	fl.StringSliceVar(&f.modes, "mode", nil, "modes, a curve for each (default: all)")
+	fl.Float64SliceVar(&f.local, "local-batch", nil, "samples per worker, a curve for each (default: measured most)")
+	fl.Float64SliceVar(&f.global, "global-batch", nil, "samples per step, a curve for each")
+	fl.StringVar(&f.by, "by", "", "local_batch, ps or a knob such as x_width: a curve for each measured value")
+	fl.Var(f.knobs, "knob", "values of a knob, a curve for each (default: measured most)")
 	fl.StringVar(&f.workers, "workers", "", workersUsage)
 }
 

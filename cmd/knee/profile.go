@@ -85,9 +85,9 @@ knee simulate --packed.`,
 	}
 	how.add(cmd)
 	cmd.Flags().StringVar(&dir, "dir", "", "folder for results (default: the study's)")
-	cmd.Flags().StringVar(&other, "beside", "", "study of another job, to measure how fast the two are beside each other")
+	cmd.Flags().StringVar(&other, "beside", "", "study of another job, to run beside this one")
 	cmd.Flags().BoolVar(&restart, "restart", false, "begin anew: set the journal aside and cancel its running trials")
-	cmd.Flags().DurationVar(&lease, "lease", store.DefaultLease, "shared study: silence after which others take over its trials")
+	cmd.Flags().DurationVar(&lease, "lease", store.DefaultLease, "shared study: silence after which trials are taken over")
 	formatFlag(cmd, &out)
 	return cmd
 }

@@ -100,7 +100,7 @@ rows of a file without that column.`,
 	fileFlag(cmd, &in.output, "-", "file to write; - for standard output", "output")
 	f.BoolVar(&in.add, "add", false, "append to the file")
 	for _, name := range jobColumns() {
-		f.String(strings.ReplaceAll(name, "_", "-"), "", "column "+name)
+		f.String(strings.ReplaceAll(name, "_", "-"), "", "this column, for every row")
 	}
 	cmd.MarkFlagsMutuallyExclusive("pattern", "regex", "columns")
 	completes(cmd, "pattern", data.MetricPatterns())
