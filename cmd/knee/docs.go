@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +47,7 @@ func newDocsReference(a *app) *cobra.Command {
 
 const referenceHead = `# Commands
 
-How each command is called, and its flags; ` + "`knee COMMAND --help`" + ` says more and has examples. A flag that a command above explains is named only. Everywhere, ` + "`-o, --output`" + ` is table, csv, json or markdown, and ` + "`-q, --quiet`" + ` prints no progress.
+How each command is called, and its flags, [with their defaults]; ` + "`knee COMMAND --help`" + ` has examples and whole lists. A flag that a command above explains is named only. Everywhere, ` + "`-o, --output`" + ` is table, csv, json or markdown, and ` + "`-q, --quiet`" + ` prints no progress.
 `
 
 // referenceOf returns the section of a command and of those below it: what it
@@ -68,6 +69,9 @@ func referenceOf(cmd *cobra.Command, seen map[string]bool) string {
 	return b.String()
 }
 
+// longList finds lists of more than eight names; $1 are the first three.
+var longList = regexp.MustCompile(`: ((?:[\w-]+, ){3})(?:[\w-]+, ){5,}[\w-]+`)
+
 // referenceOfFlags lists the flags of a command, those with the same meaning
 // in one line, and names those in seen.
 func referenceOfFlags(cmd *cobra.Command, seen map[string]bool) string {
@@ -75,7 +79,7 @@ func referenceOfFlags(cmd *cobra.Command, seen map[string]bool) string {
 	var lines []line
 	var named []string
 	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
-		name, usage := "--"+f.Name, strings.ReplaceAll(f.Usage, "`", "")
+		name, usage := "--"+f.Name, longList.ReplaceAllString(strings.ReplaceAll(f.Usage, "`", ""), ": $1…")
 		if f.Hidden || f.Value.Type() == "format" || f.Name == "help" {
 			return
 		}
@@ -88,7 +92,7 @@ func referenceOfFlags(cmd *cobra.Command, seen map[string]bool) string {
 			name = "-" + f.Shorthand + ", " + name
 		}
 		if d := f.DefValue; d != "" && d != "0" && d != "false" && d != "0s" && d != "[]" {
-			usage += " (default " + strings.Trim(d, "[]") + ")"
+			usage += " [" + strings.Trim(d, "[]") + "]"
 		}
 		if i := slices.IndexFunc(lines, func(l line) bool { return l.usage == usage }); i >= 0 {
 			lines[i].flags += " " + name
