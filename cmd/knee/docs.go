@@ -55,10 +55,11 @@ How each command is called, and its flags, [with their defaults]; ` + "`knee COM
 func referenceOf(cmd *cobra.Command, seen map[string]bool) string {
 	var b strings.Builder
 	if cmd.HasParent() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", cmd.CommandPath(), strings.TrimSuffix(cmd.Short, "."))
-		if call := strings.TrimSuffix(cmd.UseLine(), " [flags]"); cmd.Runnable() && !cmd.HasSubCommands() && call != cmd.CommandPath() {
-			b.WriteString("\n    " + call + "\n")
+		call := cmd.CommandPath()
+		if cmd.Runnable() && !cmd.HasSubCommands() {
+			call = strings.TrimSuffix(cmd.UseLine(), " [flags]")
 		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", call, strings.TrimSuffix(cmd.Short, "."))
 		b.WriteString(referenceOfFlags(cmd, seen))
 	}
 	for _, c := range cmd.Commands() {
