@@ -15,13 +15,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// cautious is how far from its expected speed towards the low end of its
-// interval an option is valued unless the user says otherwise. Of many
-// options with uncertain speeds the best-looking one is likely to be
-// overestimated, so that a plan made with expected speeds disappoints.
+// cautious is the default of --risk. Of many options with uncertain speeds the
+// best-looking one is likely to be overestimated, so a plan made with expected
+// speeds disappoints.
 const cautious = 0.5
 
-// allocateFlags is what knee allocate is asked.
+// allocateFlags are the flags of knee allocate.
 type allocateFlags struct {
 	cluster, jobs, plan      string
 	objective, policy, sizes string
@@ -46,8 +45,8 @@ pause. Each line says why the job got its last GPU and what one more would bring
 The summary gives the plan's value, a bound that no plan exceeds, and the gap.
 Write the plan with --plan for knee export and knee apply.
 
-Every policy's plan is valued under --objective. A policy that needs what the
-jobs do not say (tenant, submitted, requested, history) refuses and names it.
+Every policy's plan is valued under --objective. A policy refuses a job without
+a field that it needs (tenant, submitted, requested, history), and names it.
 
 A job that cannot be planned is left as it is and the others are planned around
 it; with --strict that is an error. --explain says everything about one job.
