@@ -128,7 +128,7 @@ func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	return res, res.hold(a, f.model, m, c, measured)
 }
 
-// isMeasurements reports whether a file is a measurements.csv: a CSV without a
+// isMeasurements reports whether a file is a CSV with step times and without a
 // column worker.
 func isMeasurements(file string) (bool, error) {
 	if !isCSV(file) {

@@ -54,7 +54,7 @@ func newFitResult(ctx context.Context, m *fit.Model) (fitResult, error) {
 	return res, err
 }
 
-// known returns nil for NaN, which JSON cannot hold.
+// known returns nil for NaN and infinity, which JSON cannot hold.
 func known(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil

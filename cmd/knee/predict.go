@@ -14,7 +14,7 @@ import (
 	"knee/predict"
 )
 
-// predictFlags is what knee predict is asked.
+// predictFlags are the flags of knee predict.
 type predictFlags struct {
 	at, workers, ps, gpuType, mode string
 	localBatch, initial, maxBatch  float64
@@ -297,7 +297,7 @@ func sameCurve(a, b data.Config) bool {
 	return a.Key() == b.Key()
 }
 
-// kneeLine names the knee of a curve; last says that the curve ends there.
+// kneeLine names the knee of a curve; last: the curve ends there.
 func kneeLine(k predict.Answer, last bool) string {
 	which, beyond := "knee of goodput:", "a further worker brings less than half its share"
 	if last {

@@ -92,8 +92,8 @@ knee simulate --packed.`,
 	return cmd
 }
 
-// noteContention warns of trials that are to share the cores of this machine.
-// A space that cannot be listed is reported when it is used.
+// noteContention warns of trials with more workers than this machine has cores.
+// An invalid space is reported later, when it is used.
 func (a *app) noteContention(s *data.Study) {
 	candidates, err := space.Candidates(s)
 	if err != nil {
@@ -165,7 +165,7 @@ func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir st
 	return out.print(a.stdout, rows, t)
 }
 
-// sayOpened says what a study continues with.
+// sayOpened prints what was measured before, when a study continues.
 func (a *app) sayOpened(study *data.Study, files profile.Files, s *store.Snapshot) {
 	a.warn(s.Warnings...)
 	if n := len(s.Results); n > 0 {
@@ -176,7 +176,7 @@ func (a *app) sayOpened(study *data.Study, files profile.Files, s *store.Snapsho
 	}
 }
 
-// measurementTable shows measurements to people.
+// measurementTable is the table of measurements.
 func measurementTable(ms []data.Measurement) table {
 	t := table{columns: []string{"config", "status", "step_time_s", "step_time_se_s", "step_time_sd_s", "steps", "samples_per_s", "start_seconds", "wall_s", "error"}}
 	t.people = &table{columns: []string{"config", "status", "step_time ± 2 se", "samples/s", "start", "took", "error"}}

@@ -25,7 +25,7 @@ func (f *searchFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.warm, "warm-start", "", "model.json of a similar job")
 }
 
-// search loads what the flags name.
+// search returns the settings of the search, loading the model of --warm-start.
 func (f *searchFlags) search() (profile.Search, error) {
 	s := profile.Search{Strategy: f.strategy, Once: f.once, TargetRegret: f.target}
 	if f.warm == "" {

@@ -139,8 +139,7 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	completes(cmd, "semantics", compare.AllSemantics())
 }
 
-// writeDetails writes the files of single jobs and of what was in use, where
-// they were requested.
+// writeDetails writes the files of --jobs-out, --usage-out and --tenants-out.
 func (in *simulateFlags) writeDetails(rows []compare.Row) error {
 	var jobs []simulate.Replayed
 	var used []simulate.Used

@@ -13,7 +13,7 @@ import (
 	"knee/predict"
 )
 
-// validateFlags is what is held out, shared by validate and plot residuals.
+// validateFlags select what is held out, for validate and plot residuals.
 type validateFlags struct {
 	job, test    string
 	folds        int
@@ -133,7 +133,7 @@ larger than any measured are predicted.`,
 	return cmd
 }
 
-// validateResult is what validate prints.
+// validateResult is the JSON that validate prints.
 type validateResult struct {
 	Method    predict.Method     `json:"method"`
 	Total     []predict.Summary  `json:"total"`
@@ -147,7 +147,7 @@ func newValidateResult(v *predict.Validation) validateResult {
 	return validateResult{v.Method, v.Totals(), v.ByGroup(), v.ByDistance(), v.Untested, v.Warnings}
 }
 
-// table lists groups, distances and totals, distinguished by the first column.
+// table lists groups, distances and totals, named in the first column.
 func (r validateResult) table() table {
 	t := table{columns: []string{"scope", "job", "gpu_type", "mode", "distance", "family", "n", "mape", "median", "p90", "coverage", "half_width"}}
 	percentage := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
