@@ -6,7 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 
 	"knee/data"
 	"knee/internal/term"
@@ -72,7 +73,7 @@ const configWidth = 36
 func trialLine(e profile.Event, width int) string {
 	m := e.Measurement
 	config := m.Config.String()
-	config += strings.Repeat(" ", max(0, width-utf8.RuneCountInString(config)))
+	config += strings.Repeat(" ", max(0, width-uniseg.StringWidth(config)))
 	if m.Status != data.OK {
 		return fmt.Sprintf("%s  %s: %s", config, m.Status, m.Error)
 	}

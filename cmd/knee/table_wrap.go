@@ -5,7 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 
 	"knee/internal/term"
 )
@@ -128,7 +129,7 @@ func (t *table) natural() []int {
 	widths := make([]int, len(t.columns))
 	for _, row := range append([][]string{t.columns}, t.rows...) {
 		for k, cell := range row {
-			widths[k] = max(widths[k], utf8.RuneCountInString(cell))
+			widths[k] = max(widths[k], uniseg.StringWidth(cell))
 		}
 	}
 	return widths
@@ -141,13 +142,13 @@ func (t *table) narrowed(width int) []int {
 	least := make([]int, len(t.columns))
 	for k, name := range t.columns {
 		for _, part := range strings.SplitAfter(name, "_") {
-			least[k] = max(least[k], utf8.RuneCountInString(part))
+			least[k] = max(least[k], uniseg.StringWidth(part))
 		}
 	}
 	for _, row := range t.rows {
 		for k, cell := range row {
 			for word := range strings.FieldsSeq(cell) {
-				least[k] = max(least[k], min(utf8.RuneCountInString(word), width/2))
+				least[k] = max(least[k], min(uniseg.StringWidth(word), width/2))
 			}
 		}
 	}
@@ -202,7 +203,7 @@ func writeCells(b *strings.Builder, cells [][]string, widths []int, bold bool) {
 			if i < len(lines) {
 				text = lines[i]
 			}
-			pad := strings.Repeat(" ", max(0, widths[k]-utf8.RuneCountInString(text))+columnGap)
+			pad := strings.Repeat(" ", max(0, widths[k]-uniseg.StringWidth(text))+columnGap)
 			if bold && text != "" {
 				text = fmt.Sprintf(emphasised, text)
 			}
@@ -218,7 +219,7 @@ func wrapName(name string, width int) []string {
 	lines := []string{""}
 	for _, part := range strings.SplitAfter(name, "_") {
 		last := &lines[len(lines)-1]
-		if *last != "" && utf8.RuneCountInString(*last)+utf8.RuneCountInString(part) > width {
+		if *last != "" && uniseg.StringWidth(*last)+uniseg.StringWidth(part) > width {
 			lines = append(lines, part)
 			continue
 		}
