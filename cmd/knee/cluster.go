@@ -46,7 +46,7 @@ Give prices with --price.
 	f := cmd.Flags()
 	f.StringVar(&check, "check", "", "cluster.yaml to check")
 	f.StringVar(&from, "from", thisMachineSource, "source: "+clusterSourceNames())
-	f.Var(prices, "price", "US$ per GPU-hour, such as a100=3.2 ")
+	f.Var(prices, "price", "US$ per GPU-hour, such as a100=3.2")
 	cmd.MarkFlagsMutuallyExclusive("check", "from")
 	return cmd
 }

@@ -66,7 +66,7 @@ func efficiencyPlot() figure {
 		files: cobra.MinimumNArgs(1),
 		flags: func(cmd *cobra.Command) {
 			f.add(cmd)
-			cmd.Flags().Var(f.price, "price", "US$ per worker-hour, such as a100=3.2 (default: costs in worker-hours)")
+			cmd.Flags().Var(f.price, "price", "US$ per worker-hour, such as a100=3.2")
 		},
 		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
 			all, err := f.conditions(files)

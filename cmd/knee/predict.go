@@ -146,7 +146,7 @@ memory alone.`,
 	fl.Float64Var(&f.globalBatch, "global-batch", 0, "samples per step of layouts (default: measured most)")
 	fl.IntVar(&f.perNode, "per-node", 0, "GPUs per node (default: the most measured)")
 	fl.StringVar(&f.size, "model", "", "YAML file with the size of the transformer")
-	fl.Var(f.price, "price", "US$ per worker-hour, such as a100=3.2,t4=0.35")
+	fl.Var(f.price, "price", "US$ per worker-hour, such as a100=3.2")
 	formatFlag(cmd, &out)
 	cmd.MarkFlagsMutuallyExclusive("at", "workers")
 	cmd.MarkFlagsMutuallyExclusive("at", "knob", "best")

@@ -42,7 +42,7 @@ Run it again to continue after an interrupt; a finished one begins anew.`,
 	cmd.Flags().StringVar(&q.dir, "dir", "knee-quickstart", "folder to write to")
 	cmd.Flags().IntVar(&q.trials, "trials", 8, "trials per job")
 	cmd.Flags().Float64Var(&q.trialSeconds, "trial-seconds", 2, "longest trial")
-	cmd.Flags().Int64Var(&q.seed, "seed", 1, "seed of the search")
+	cmd.Flags().Int64Var(&q.seed, "seed", 1, "seed of random draws")
 	return cmd
 }
 

@@ -50,7 +50,7 @@ itself, until Ctrl-C: to follow a running profile.`,
 	}
 	fileFlag(cmd, &out, "report.html", "page to write; - for standard output", "out")
 	cmd.Flags().DurationVar(&watch, "watch", 0, "rewrite the page when files change, checked this often")
-	cmd.Flags().Var(price, "price", "US$ per worker-hour, such as a100=3.2 (default: costs in worker-hours)")
+	cmd.Flags().Var(price, "price", "US$ per worker-hour, such as a100=3.2")
 	_ = cmd.MarkFlagFilename("file", "html")
 	return cmd
 }

@@ -116,7 +116,7 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.tenantsOut, "tenants-out", "", "CSV to write tenants to")
 	f.Float64SliceVar(&in.loads, "load", []float64{1}, "factors on the rate of arrival")
 	f.Float64SliceVar(&in.sizes, "size", []float64{1}, "factors on the number of nodes")
-	f.Int64Var(&in.Seed, "seed", 1, "seed of policies, failures and speeds")
+	f.Int64Var(&in.Seed, "seed", 1, "seed of random draws")
 	f.IntVar(&in.Parallel, "parallel", runtime.NumCPU(), "replays at a time")
 	f.Float64Var(&in.Interval, "interval", 0, "seconds between decisions (native); 0: at arrivals and completions, with --profiles each minute")
 	f.Float64Var(&in.Restart, "restart", 0, "seconds lost when a job starts or changes (native); 0: as measured, else 30")
