@@ -134,7 +134,7 @@ memory alone.`,
 	fl.Float64Var(&f.steps, "steps", 0, "goal: optimizer steps at the initial batch")
 	fl.Float64Var(&f.target, "target-loss", 0, "goal: training loss to reach")
 	fl.StringVar(&f.reach, "reach", "", "what reaches a target: first value or smooth curve (default: by the data)")
-	fl.Float64Var(&f.delta, "delta", 0, "goal: three epochs in which the loss falls by less than this share")
+	fl.Float64Var(&f.delta, "delta", 0, "goal: three epochs whose decrease is below this share of the largest loss")
 	fl.BoolVar(&f.accumulation, "accumulation", false, "allow gradient accumulation")
 	fl.StringVar(&f.deadline, "deadline", "", "time to reach the goal in, such as 6h")
 	fl.Float64Var(&f.budget, "budget", 0, "US$ to reach the goal with")
