@@ -25,13 +25,13 @@ type entry struct {
 	simplified string  // what is left out or done otherwise; empty for a faithful one
 }
 
-// takes says what a policy makes of what a problem asks for.
+// takes are the parts of a problem that a policy uses.
 type takes int
 
 const (
-	ownSize      takes = 1 << iota // it takes the size of a job as its owner asked for it
-	values                         // it decides by the values that the objective gives options
-	restarts                       // it weighs what a change of a running job costs
+	ownSize      takes = 1 << iota // the size that a job's owner requested
+	values                         // the values that the objective gives options
+	restarts                       // the cost of changing a running job
 	initialBatch                   // it leaves every job the batch it began with
 )
 
