@@ -7,10 +7,10 @@
 // and a demand for resources, and one option per job, or none, is to be chosen
 // within the capacity of the cluster. The packages below it can be used alone:
 //
-//   - objective: what predicted speed is worth;
-//   - solve: the choice of greatest value, what no choice exceeds, and prices;
+//   - objective: the value of predicted speed;
+//   - solve: the choice of highest value, its bound, and prices;
 //   - policy: other ways to choose, each from a paper;
-//   - place: a choice on nodes;
+//   - place: the placement of a choice on nodes;
 //   - plan: from files and models to a [data.Plan] with its reasons;
 //   - simulate: policies replayed over a workload;
 //   - export: a plan as files of a scheduler.

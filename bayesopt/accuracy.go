@@ -2,9 +2,8 @@ package bayesopt
 
 import "math"
 
-// accuracyTargets bounds the candidates that the objective accuracy looks at
-// when it judges how much a trial would teach: an even sample of a large
-// table says as much about it as the whole.
+// accuracyTargets bounds the candidates whose variance reduction the objective
+// accuracy computes: an even sample of a large table represents the whole.
 const accuracyTargets = 128
 
 // probable is the chance of fitting from which a candidate counts as one that

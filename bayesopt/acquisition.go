@@ -2,8 +2,8 @@ package bayesopt
 
 import "math"
 
-// Predictive is what is believed about one candidate's response: a mixture of
-// normal distributions, one per set of hyperparameters. The slices have equal
+// Predictive is the posterior of one candidate's response: a mixture of normal
+// distributions, one per set of hyperparameters. The slices have equal
 // length and the weights sum to one.
 type Predictive struct {
 	Mean, SD, Weight []float64

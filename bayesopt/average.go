@@ -179,7 +179,7 @@ func normalised(draws []weighted, keep int) *Posterior {
 	return p
 }
 
-// Predict returns what is believed about the noise-free response at x.
+// Predict returns the posterior of the noise-free response at x.
 func (p *Posterior) Predict(x []float64) Predictive {
 	return p.predictor().at(x)
 }

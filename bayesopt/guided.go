@@ -175,7 +175,7 @@ func (p *Problem) expected(post *Posterior, i int) float64 {
 	return m
 }
 
-// belief returns what is believed about the response of candidate i.
+// belief returns the posterior of the response of candidate i.
 func (p *Problem) belief(post *Posterior, i int) Predictive {
 	return p.shift(post.Predict(p.points[i]), post, i, p.offset[i], new(Predictive))
 }

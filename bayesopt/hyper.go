@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Prior is what is believed about the hyperparameters before any measurement:
+// Prior is the prior distribution of the hyperparameters:
 // independent normal distributions of ln ℓ and ln ν, and an inverse gamma
 // distribution of σ². The zero value is the default for responses that are
 // logarithms of times and inputs scaled to [0, 1].

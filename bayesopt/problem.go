@@ -147,8 +147,8 @@ func (p *Problem) place(h History) {
 	for _, c := range h.Running {
 		p.trials++
 		if i, ok := p.index[c.Key()]; ok {
-			// One that is being measured again counts as another look, so that
-			// the same doubt does not send a second trial after it.
+			// A running repeat counts as another look, so that it is not repeated
+			// twice for the same reason.
 			p.looks[i]++
 			if p.standing[i] == open {
 				p.standing[i] = inFlight

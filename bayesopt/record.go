@@ -12,12 +12,12 @@ import (
 // Scores of about one say that the predictions are as uncertain as they claim.
 type record []float64
 
-// recordFrom is the number of trials that nothing is asked of: there is no
-// prediction before the first, and of the second only a guess.
+// recordFrom is the number of first trials that are left out: nothing predicts
+// the first, and little the second.
 const recordFrom = 2
 
-// width returns the factor by which standard deviations have to be multiplied
-// for the predictions to have been as uncertain as what came asks for.
+// width returns the factor on the standard deviations with which the past
+// predictions would have covered their results.
 func (r record) width(trust float64) float64 {
 	sum := trust
 	for _, z := range r {

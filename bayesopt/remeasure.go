@@ -8,8 +8,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A result is doubted at most maxLooks times, if it is farther from what the
-// others say than the farthest of so many is by a chance of outlierChance.
+// A result is repeated at most maxLooks times, if it is farther from the
+// prediction by the others than the farthest of all is with probability
+// outlierChance.
 const maxLooks, outlierChance = 4, 0.2
 
 // repeatShare is the part of a known budget, 1/repeatShare, that may go into

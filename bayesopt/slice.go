@@ -11,7 +11,7 @@ import (
 	"knee/data"
 )
 
-// Slice is what a search believes along one knob; see [Guided.Slice].
+// Slice is the posterior of a search along one knob; see [Guided.Slice].
 type Slice struct {
 	Through data.Config // the best configuration so far, which the slice goes through
 	Points  []SlicePoint
@@ -25,8 +25,8 @@ type SlicePoint struct {
 	Improvement float64       // expected improvement over the best so far, as a fraction of it; 0 for what was tried
 }
 
-// Slice returns what is believed about the candidates that differ from the
-// best configuration so far in one knob only: "workers" (nodes and placement
+// Slice returns the posterior of the candidates that differ from the best
+// configuration so far in one knob only: "workers" (nodes and placement
 // go with it), "nodes", "ps", "local_batch", "accum_steps" or the name of a
 // further knob. Points come in ascending order of the knob. A history without
 // a usable measurement, an unknown knob, or one along which there is a single

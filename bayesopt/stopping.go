@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// minRecord is the number of predictions that have to have been put to the
-	// test before the model is believed.
+	// minRecord is the least number of tested predictions before a search stops.
 	minRecord = 4
 	// coveredSD is where Accuracy stops: every candidate's step time known to
 	// ± 8 % (90 % interval).

@@ -19,8 +19,7 @@ type Suggestion struct {
 	Cost      float64       // expected US$ of the trial, 0 if no price is known
 	Reason    string        // one sentence for people
 
-	// Remeasure says that the candidate was measured before, and that its
-	// measurement is in doubt.
+	// Remeasure: the candidate was measured before, and is measured again.
 	Remeasure bool
 
 	// Best is the candidate taken for the best so far, −1 if none is. With

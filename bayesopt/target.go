@@ -248,7 +248,7 @@ func (p *Problem) targetReached(o *outlook, gain float64) string {
 	return ""
 }
 
-// answer says what would be chosen now, and how sure that is.
+// answer names the present choice, and the probability of a better one.
 func (p *Problem) answer(o *outlook) string {
 	return fmt.Sprintf("the choice is %s: another is better by %s with probability %s, expected regret %s",
 		p.cands[o.wanted[o.best]], shareText(p.opts.TargetRegret), shareText(o.better), shareText(math.Expm1(o.regret)))

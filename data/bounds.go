@@ -81,8 +81,8 @@ func (b Bounds) String() string {
 	return b.What
 }
 
-// Instead says what is wanted instead of s. The outer bounds are told to who
-// has gone beyond them only.
+// Instead names what is wanted instead of s, with the outer bounds only if s is
+// beyond them.
 func (b Bounds) Instead(s string) string {
 	switch v, err := strconv.ParseFloat(s, 64); {
 	case b.Want != "" || b.Whole || err != nil && !errors.Is(err, strconv.ErrRange):

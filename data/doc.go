@@ -1,8 +1,8 @@
 // Package data holds the types of knee and their files: configurations,
 // measurements, training curves, studies, clusters, jobs and plans.
 //
-// Every reader checks what it reads and reports the file, line and column of
-// the first thing that is wrong, what was found and what was wanted. Every
+// Every reader checks what it reads. An error gives file, line and column, what
+// was found and what was wanted; of a CSV with wrong rows, the first five. Every
 // writer produces what the matching reader accepts. The package imports
 // nothing else of knee, so that each file format can be used alone.
 //

@@ -86,8 +86,8 @@ func (im Import) Load(path string) (ms []Measurement, warnings []string, err err
 // batch and seq_len), with worker_ before them those of one worker. Cells may carry
 // a unit ("78.6 ms"). GPU types are in lower case. Unknown columns give one
 // warning, and so do rows without a batch; columns x_<name> become
-// [Config.Extra]. The first thing that is wrong is returned as an
-// [*InputError].
+// [Config.Extra]. Of wrong rows the first five are told, each as an
+// [*InputError], and the others counted.
 func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []string, err error) {
 	t, err := NewTable(r, name)
 	if err != nil {

@@ -407,3 +407,25 @@ func TestImportThinsRepeats(t *testing.T) {
 		t.Errorf("warnings %q", warnings)
 	}
 }
+
+// All wrong rows are counted and the first five located, whatever is wrong
+// with them.
+func TestReadMeasurementsNamesSeveralErrors(t *testing.T) {
+	text := "job,workers,step_time_s\na,1,0.1\n"
+	for i := range 8 {
+		text += []string{"a,x,0.1\n", "a,1\n", "a,1,-1\n", "a,1,0.2\n"}[i%4]
+	}
+	_, _, err := data.ReadMeasurements(strings.NewReader(text), "m.csv")
+	if err == nil {
+		t.Fatal("no error")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i, want := range []string{"m.csv:3:workers", "m.csv:4", "m.csv:5:step_time_s", "m.csv:7:workers", "m.csv:8", "m.csv: 6 rows are wrong; the first 5 are above"} {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
+			t.Fatalf("line %d does not begin with %q:\n%v", i, want, err)
+		}
+	}
+	if ie := (*data.InputError)(nil); !errors.As(err, &ie) || ie.Line != 3 {
+		t.Errorf("the first error is %v", ie)
+	}
+}

@@ -100,7 +100,7 @@ func (l *LauncherSpec) validate(o *object) {
 	}
 }
 
-// readYAML reads what the search improves, the fit if nothing is said.
+// readYAML reads the objective of the search; the default is accuracy.
 func (g *Objective) readYAML(o *object, key string) {
 	const want = "accuracy, {maximize: throughput or goodput} or {minimize: step_time or cost_to_target}"
 	n := o.get(key)

@@ -126,25 +126,27 @@ func (t *Table) Missing(column, want string) error {
 	return t.fail(1, column, "columns "+strings.Join(t.Header, ", "), want)
 }
 
-// Next returns the next row that is not blank, and [io.EOF] after the last.
+// next returns the next row that is not blank, and [io.EOF] after the last.
 // The row is valid until the next call.
-func (t *Table) Next() (*Row, error) {
+func (t *Table) next() (*Row, error) {
 	cells, line, err := t.read()
 	switch {
 	case err != nil:
 		return nil, err
-	case len(cells) != len(t.Header):
-		return nil, t.fail(line, "", fmt.Sprintf("%d cells", len(cells)), fmt.Sprintf("%d, one for each column of the header", len(t.Header)))
 	case t.rows == maxRows:
 		return nil, t.fail(line, "", "more rows", fmt.Sprintf("at most %d in one file", maxRows))
 	}
 	t.rows++
-	return &Row{table: t, cells: cells, Line: line}, nil
+	row := &Row{table: t, cells: cells, Line: line}
+	if len(cells) != len(t.Header) {
+		row.Fail("", fmt.Sprintf("%d cells", len(cells)), fmt.Sprintf("%d, one for each column of the header", len(t.Header)))
+	}
+	return row, nil
 }
 
 // EachRow calls do for every row of a CSV file that has the columns, in any
-// order and among others. The name stands for the file in errors; what a
-// conversion of the row finds wrong ends the reading, as an error of do does.
+// order and among others, as [Table.Each] does. The name stands for the file in
+// errors.
 func EachRow(r io.Reader, name string, columns []string, do func(*Row) error) error {
 	t, err := NewTable(r, name)
 	if err != nil {
@@ -158,22 +160,34 @@ func EachRow(r io.Reader, name string, columns []string, do func(*Row) error) er
 	return t.Each(do)
 }
 
-// Each calls do for every row that is left, and ends with its error or that of
-// a conversion.
+// maxNamed is how many wrong rows of a file an error names; it counts the rest.
+const maxNamed = 5
+
+// Each calls do for every row that is left. An error of do ends the reading. A
+// row with a wrong cell does not: the error joins those of the first rows, each
+// an [*InputError].
 func (t *Table) Each(do func(*Row) error) error {
+	var wrong []error
+	more := 0
 	for {
-		row, err := t.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil {
+		row, err := t.next()
+		if err == nil && row.err == nil {
 			err = do(row)
 		}
-		if err == nil {
-			err = row.err
-		}
-		if err != nil {
-			return err
+		switch {
+		case err == nil && row.err == nil:
+		case row == nil || row.err == nil: // the end of the file, or of what can be read
+			if more > 0 {
+				wrong = append(wrong, fmt.Errorf("%s: %d rows are wrong; the first %d are above", t.name, maxNamed+more, maxNamed))
+			}
+			if err != io.EOF {
+				wrong = append(wrong, err)
+			}
+			return errors.Join(wrong...)
+		case len(wrong) == maxNamed:
+			more++
+		default:
+			wrong = append(wrong, row.err)
 		}
 	}
 }

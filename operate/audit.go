@@ -10,8 +10,7 @@ import (
 	"knee/operate/queue"
 )
 
-// Audit writes what is done to jobs, one JSON object a line, and each line to
-// the disk before it returns.
+// Audit logs commands as JSON lines, each synced to disk before it returns.
 type Audit struct {
 	file *os.File
 	now  func() time.Time
@@ -39,7 +38,7 @@ func (a *Audit) Command(c queue.Command) error {
 	return a.err
 }
 
-// note writes something that is no command: a proposal, a model.
+// note logs a proposal or a model.
 func (a *Audit) note(kind string, what any) {
 	a.write(map[string]any{"at": a.now().UTC(), "turn": a.turn, kind: what})
 }

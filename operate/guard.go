@@ -52,8 +52,8 @@ func (g guard) movable(j queue.Job) string {
 	return ""
 }
 
-// Movable returns what says why a job may not be changed: the allow-list of a
-// configuration, and the changes that its loop has made.
+// Movable returns a function that says why a job may not be changed, by the
+// allow-list of a configuration and the recent changes of its loop.
 func Movable(c *data.Operate, now time.Time) (func(queue.Job) string, error) {
 	st, err := readState(Folder(c))
 	return guard{c, st, now}.movable, err
@@ -81,7 +81,7 @@ func (g guard) closed(pauseFile string) string {
 	if pauseFile == "" {
 		return ""
 	}
-	// A pause file that cannot be looked for might be there.
+	// A pause file that cannot be checked may exist.
 	if _, err := os.Stat(pauseFile); !os.IsNotExist(err) {
 		return "paused by " + pauseFile
 	}

@@ -33,10 +33,11 @@ type Loop struct {
 	last time.Time // when the last turn began that read the queue
 }
 
-// poll is often enough for people and seldom enough for a controller of many.
+// poll is the time between looks at the queue: often enough for people, seldom
+// enough for a busy controller.
 const poll = 2 * time.Second
 
-// Outcome is what became of a turn.
+// Outcome is the outcome of a turn.
 type Outcome struct {
 	Turn     int             `json:"turn"`
 	At       time.Time       `json:"at"`
@@ -49,15 +50,15 @@ type Outcome struct {
 	Changes  []*apply.Change `json:"changes"`
 	Released []string        `json:"released,omitempty"` // ids of held jobs that no plan covers
 
-	Updates   []learn.Update   `json:"models,omitempty"`    // models that jobs got of their own
-	Proposals []learn.Proposal `json:"proposals,omitempty"` // what an operator should look at; nothing is done about it
+	Updates   []learn.Update   `json:"models,omitempty"`    // models fitted to single jobs
+	Proposals []learn.Proposal `json:"proposals,omitempty"` // for an operator; knee does not act on them
 	Profiled  string           `json:"profiled,omitempty"`  // id of the job that is to be measured at twice its size
 
 	Warnings []string `json:"warnings,omitempty"`
 	Error    string   `json:"error,omitempty"`
 }
 
-// Folder is where the turns of a configuration lie.
+// Folder is the folder of the turns of a configuration.
 func Folder(c *data.Operate) string { return beside(c, c.Folder, "turns") }
 
 // beside is a path of the configuration, which is relative to its file.
@@ -88,8 +89,8 @@ func Rules(c *data.Operate) ([]data.JobRule, error) {
 }
 
 // Run makes a turn, and another after every interval until ctx is done, or one
-// alone. Told is called with what became of each. A turn that fails is told
-// and followed by the next.
+// alone. Told is called with the outcome of each. A failed turn is reported and
+// followed by the next.
 func (l *Loop) Run(ctx context.Context, once bool, told func(*Outcome)) error {
 	dir := Folder(l.Config)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -133,7 +134,7 @@ func (l *Loop) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// scheduler is that of the loop, which has until the deadline for an answer.
+// scheduler is the scheduler of the loop, with a deadline for its answers.
 func (l *Loop) scheduler() queue.Scheduler {
 	return queue.Bounded{Scheduler: l.Scheduler, Limit: l.Config.Deadline}
 }

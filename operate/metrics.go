@@ -24,7 +24,7 @@ type Metrics struct {
 	took     prometheus.Gauge
 }
 
-// NewMetrics returns metrics of which nothing is known yet.
+// NewMetrics returns metrics without values.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),

@@ -137,8 +137,8 @@ func checkName(field, name string) error {
 	return nil
 }
 
-// checkDrawable refuses a figure that would have no value to draw, and says
-// what became of the measurements instead.
+// checkDrawable refuses a figure without a value to draw, and names the statuses
+// of the measurements.
 func checkDrawable(field string, pts []Point, curves int) error {
 	if curves > 0 {
 		return nil

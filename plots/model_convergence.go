@@ -49,8 +49,8 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 	return spec, warnings, nil
 }
 
-// courseSubtitle says where a course comes from and, if a target is asked
-// for and reached, on what condition it stands.
+// courseSubtitle names the source of a course and, with a target that is reached,
+// its condition.
 func courseSubtitle(c *convergence.Curve, t *convergence.Answer) string {
 	from := fmt.Sprintf("many curves that fit the record (%s)", c.Family)
 	switch {

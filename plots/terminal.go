@@ -5,7 +5,8 @@ import (
 	"io"
 	"math"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 )
 
 // Bar is one row of a [Terminal] figure.
@@ -31,7 +32,7 @@ func Terminal(w io.Writer, title string, bars []Bar, width int) error {
 		if err := finite(fmt.Sprintf("bars[%d]", i), b.Mean); err != nil {
 			return err
 		}
-		longest = max(longest, utf8.RuneCountInString(b.Label))
+		longest = max(longest, uniseg.StringWidth(b.Label))
 		most = math.Max(most, math.Max(b.Mean, b.Hi))
 		text[i] = number(b.Mean)
 		if b.Hi > b.Lo {
@@ -40,15 +41,15 @@ func Terminal(w io.Writer, title string, bars []Bar, width int) error {
 		if b.Note != "" {
 			text[i] += " " + b.Note
 		}
-		values = max(values, utf8.RuneCountInString(text[i]))
+		values = max(values, uniseg.StringWidth(text[i]))
 	}
 	room := max(10, width-longest-values-3)
 	var out strings.Builder
 	fmt.Fprintln(&out, title)
 	for i, b := range bars {
-		pad := strings.Repeat(" ", longest-utf8.RuneCountInString(b.Label))
+		pad := strings.Repeat(" ", longest-uniseg.StringWidth(b.Label))
 		bar := blocks(b, float64(room)/most)
-		space := strings.Repeat(" ", max(0, room-utf8.RuneCountInString(bar)))
+		space := strings.Repeat(" ", max(0, room-uniseg.StringWidth(bar)))
 		fmt.Fprintf(&out, "%s%s ▕%s%s %s\n", pad, b.Label, bar, space, text[i])
 	}
 	_, err := io.WriteString(w, out.String())

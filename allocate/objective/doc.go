@@ -1,3 +1,3 @@
-// Package objective says what predicted speed is worth to a plan: one file for
-// each objective.
+// Package objective values predicted speeds in a plan: one file for each
+// objective.
 package objective

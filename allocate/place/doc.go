@@ -1,2 +1,2 @@
-// Package place puts the options that were chosen for jobs on nodes.
+// Package place places the chosen options of jobs on nodes.
 package place

@@ -1,3 +1,3 @@
-// Package plan makes plans: it asks models what every allocation would yield, lets a
-// policy choose, places the choice and says why.
+// Package plan makes plans: models predict every option, a policy chooses, the
+// choice is placed on nodes, and every job gets a reason.
 package plan

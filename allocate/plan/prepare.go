@@ -66,8 +66,8 @@ func pricesOf(c *data.Cluster) map[string]float64 {
 	return price
 }
 
-// prepare checks a problem and builds the state that a policy is asked about.
-// What keeps one job from being planned concerns that job alone.
+// prepare checks a problem and builds the state for the policy. A job that cannot
+// be planned does not stop the others.
 func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 	goal, err := objective.New(pr.Objective)
 	if err != nil {

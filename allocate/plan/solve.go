@@ -230,7 +230,7 @@ func runs(c data.Config, nodes []data.NodeShare) *data.Current {
 	return cur
 }
 
-// translated says what a plan made after another means for what runs now.
+// translated compares a plan that was made from another with the running jobs.
 func (p *prepared) translated(placed []place.Placed) []place.Placed {
 	out := slices.Clone(placed)
 	for i := range out {

@@ -6,7 +6,7 @@ import "math"
 // the tenant whose largest share of any resource is smallest for its weight gets its next
 // job, in order of submission, until nothing fits. A tenant whose next job
 // does not fit is out. Every job that names no tenant is one of its own.
-// Tasks are gangs here, and all shares are dealt anew at every decision.
+// Simplified: tasks are gangs, chosen anew at every decision.
 func drf(q *queue) {
 	s := q.state
 	var names []string

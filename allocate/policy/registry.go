@@ -26,13 +26,13 @@ type entry struct {
 	simplified string  // what is left out or done otherwise; empty for a faithful one
 }
 
-// takes says what a policy makes of what a problem asks for.
+// takes are the parts of a problem that a policy uses.
 type takes int
 
 const (
-	ownSize      takes = 1 << iota // it takes the size of a job as its owner asked for it
-	values                         // it decides by the values that the objective gives options
-	restarts                       // it weighs what a change of a running job costs
+	ownSize      takes = 1 << iota // the size that a job's owner requested
+	values                         // the values that the objective gives options
+	restarts                       // the cost of changing a running job
 	initialBatch                   // it leaves every job the batch it began with
 )
 
@@ -50,45 +50,45 @@ func policies() []entry {
 		{name: "optimus-greedy", make: func() allocate.Policy { return solve.MarginalGain{Greedy: true} }, takes: values | restarts,
 			source: "Optimus, EuroSys 2018, section 4.1, on the objective of the plan"},
 		{name: "pollux", make: func() allocate.Policy { return Pollux{} }, needs: "submitted history.restarts", takes: restarts, round: 60,
-			source: "Pollux, OSDI 2021, section 4.2", simplified: "its objective solved as a knapsack instead of searched genetically; two jobs of several nodes may share one"},
+			source: "Pollux, OSDI 2021, section 4.2", simplified: "objective solved as a knapsack, not genetically; jobs that span nodes may share one"},
 		{name: "sia", make: func() allocate.Policy { return Sia{} }, needs: "submitted history.restarts", takes: restarts, round: 60,
 			source: "Sia, SOSP 2023, section 3", simplified: "values are not rounded to two decimals"},
 		{name: "rubick", make: func() allocate.Policy { return serving(rubick) }, needs: "requested submitted history.restarts history.seconds", takes: restarts,
-			source: "Rubick, MLSys 2025, section 5", simplified: "jobs are best-effort, none has a guaranteed minimum; GPUs are dealt anew, not moved from the flattest curve to the steepest; CPUs are not divided"},
+			source: "Rubick, MLSys 2025, section 5", simplified: "no guaranteed jobs; GPUs are divided anew, not moved between jobs; CPUs are not divided"},
 		{name: "dl2", make: func() allocate.Policy { return dl2.Policy{} }, needs: "remaining submitted", takes: restarts,
-			source: "DL2, IEEE TPDS 2021", simplified: "one network for every job instead of one for all, steps of whole sizes, no start from the decisions of another scheduler, no critic; learned from made-up jobs"},
+			source: "DL2, IEEE TPDS 2021", simplified: "one network scores every job, steps are whole sizes; no supervised start, no critic; learned from made-up jobs"},
 		{name: "gavel-maxmin", make: func() allocate.Policy { return &Gavel{Objective: GavelMaxMin} }, needs: "requested history.by_type history.seconds", takes: ownSize, round: gavelRound,
-			source: "Gavel, OSDI 2020, sections 4.1, 4.3 and 5", simplified: "space is shared in replays with `--packed` only, without water filling, by predicted speed until a pair has run; programs solved every round"},
+			source: "Gavel, OSDI 2020, sections 4.1, 4.3 and 5", simplified: "space sharing without water filling; programs solved every round"},
 		{name: "gavel-ftf", make: func() allocate.Policy { return &Gavel{Objective: GavelFTF} }, needs: "requested remaining submitted history.by_type history.seconds", takes: ownSize, round: gavelRound,
 			source: "Gavel, OSDI 2020, sections 4.2 and 5", simplified: "as above"},
 		{name: "gavel-makespan", make: func() allocate.Policy { return &Gavel{Objective: GavelMakespan} }, needs: "requested remaining history.by_type history.seconds", takes: ownSize, round: gavelRound,
 			source: "Gavel, OSDI 2020, sections 4.2 and 5", simplified: "as above"},
 		{name: "themis", make: func() allocate.Policy { return &Themis{} }, needs: "requested remaining submitted history.seconds", takes: ownSize,
-			source: "Themis, NSDI 2020, sections 3 to 5", simplified: "a job is an app and bids truthfully, so no hidden payment; leftovers by ρ, not by lot"},
+			source: "Themis, NSDI 2020, sections 3 to 5", simplified: "a job is an app and bids truthfully, so no hidden payment; leftovers go by ρ, not by lot"},
 		{name: "gandiva", make: func() allocate.Policy { return &Gandiva{} }, needs: "requested history.seconds", round: sliceRound,
-			source: "Gandiva, OSDI 2018, sections 3.1 to 3.4", simplified: "pairs are tried by predicted speed, not by use of the GPU, and share space in replays with `--packed` only; a slice is a minute per second of restart"},
+			source: "Gandiva, OSDI 2018, sections 3.1 to 3.4", simplified: "pairs are tried by predicted speed, not by use of the GPU; a slice is a minute per second of restart"},
 		{name: "antman", make: func() allocate.Policy { return &AntMan{} }, needs: "requested submitted", takes: ownSize,
-			source: "AntMan, OSDI 2020, section 4", simplified: "a guest is not held back to where its host is not slowed at all; space is shared in replays with `--packed` only"},
+			source: "AntMan, OSDI 2020, section 4", simplified: "a guest may slow its host"},
 		{name: "gandiva-fair", make: func() allocate.Policy { return &GandivaFair{} }, needs: "requested tenant history.gpu_seconds", takes: ownSize, round: sliceRound,
 			source: "Gandiva-fair, EuroSys 2020, section 3", simplified: "one scheduler for the whole cluster, no migration to balance servers"},
 		{name: "tiresias-las", make: func() allocate.Policy { return &Tiresias{} }, needs: "requested submitted history.gpu_seconds", takes: ownSize,
-			source: "Tiresias, NSDI 2019, section 3", simplified: "all jobs are consolidated, promoted never; under the rules of Tiresias, its simulator job by job"},
+			source: "Tiresias, NSDI 2019, section 3", simplified: "all jobs are consolidated, none is promoted; `--semantics tiresias` is exact"},
 		{name: "tiresias-gittins", make: func() allocate.Policy { return &Tiresias{Gittins: true} }, needs: "requested remaining history.gpu_seconds", takes: ownSize,
-			source: "Tiresias, NSDI 2019, section 3", simplified: "as above; the index takes the jobs that are present as the distribution"},
+			source: "Tiresias, NSDI 2019, section 3", simplified: "as above; the jobs present are the distribution of the index"},
 		{name: "e-las", make: func() allocate.Policy { return serving(elas) }, needs: "requested history.gpu_seconds history.progress", takes: ownSize,
 			source: "E-LAS, ICPP 2020", simplified: "no switching of sizes by profit"},
 		{name: "astraea", make: func() allocate.Policy { return &Astraea{} }, needs: "requested submitted tenant history.gpu_seconds", takes: ownSize,
-			source: "Astraea, TPDS 2022, section 4", simplified: "leases as long as those of Themis; the placement of the replay"},
+			source: "Astraea, TPDS 2022, section 4", simplified: "leases as long as those of Themis; placement of the replay"},
 		{name: "allox", make: func() allocate.Policy { return serving(allox) }, needs: "requested remaining", takes: ownSize,
 			source: "AlloX, EuroSys 2020, section 4", simplified: "a machine is a group of GPUs as large as the mean gang; the 120 oldest jobs take part"},
 		{name: "oasis", make: func() allocate.Policy { return &OASiS{} }, needs: "remaining submitted", round: oasisSlot,
-			source: "OASiS, INFOCOM 2018, sections 3 and 4", simplified: "workers and servers are one resource; slots of 300 s; who is turned away asks again"},
+			source: "OASiS, INFOCOM 2018, sections 3 and 4", simplified: "workers and servers are one resource; slots of 300 s; rejected jobs ask again"},
 		{name: "dps", make: func() allocate.Policy { return &OASiS{Hold: true} }, needs: "remaining submitted", round: oasisSlot,
-			source: "DPS, IEEE TMC 2023; prices of OASiS", simplified: "from its abstract: a gang is held without a break; no edge, no payments; as above"},
+			source: "DPS, IEEE TMC 2023; prices of OASiS", simplified: "from its abstract: gangs run without a break; no edge, no payments; as above"},
 		{name: "a-online", make: func() allocate.Policy { return &AOnline{} }, needs: "remaining submitted",
-			source: "A_online, MobiHoc 2020; windows of Hall et al., MOR 1997", simplified: "workers and servers are one resource; who is not chosen runs on what is left"},
+			source: "A_online, MobiHoc 2020; windows of Hall et al., MOR 1997", simplified: "workers and servers are one resource; jobs not chosen run on what is left"},
 		{name: "drf", make: func() allocate.Policy { return serving(drf) }, needs: "requested submitted tenant", takes: ownSize,
-			source: "DRF, NSDI 2011, section 4.1", simplified: "tasks are gangs, dealt anew at every decision"},
+			source: "DRF, NSDI 2011, section 4.1", simplified: "tasks are gangs, chosen anew at every decision"},
 		{name: "tetris", make: func() allocate.Policy { return serving(tetris) }, needs: "requested remaining", takes: ownSize,
 			source: "Tetris, SIGCOMM 2014, sections 3.2 and 3.3", simplified: "alignment with the cluster as a whole, not with single machines"},
 		{name: "fifo", make: func() allocate.Policy { return serving(fifo) }, needs: "requested submitted", takes: ownSize,

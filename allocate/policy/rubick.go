@@ -14,9 +14,9 @@ const reconfigures = 0.97
 // (T − N·δ)/T ≥ 0.97: T the seconds it has run, N its restarts with this one,
 // δ the seconds of each.
 //
-// Simplified: jobs are best-effort, none has a guaranteed minimum above its
-// smallest option; GPUs are dealt anew at every decision, where the paper moves
-// them from the flattest curve to the steepest; CPUs are not divided.
+// Simplified: no job has a guaranteed minimum above its smallest option; GPUs are
+// divided anew at every decision, where the paper moves them from the flattest
+// curve to the steepest; CPUs are not divided.
 func rubick(q *queue) {
 	s := q.state
 	held := make([]bool, len(s.Jobs))

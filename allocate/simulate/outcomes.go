@@ -10,7 +10,7 @@ import (
 // outcomeColumns are those of the per-job CSV.
 var outcomeColumns = []string{"policy", "workload", "job", "submit_s", "start_s", "end_s", "jct_s", "restarts"}
 
-// Replayed is what became of the jobs of one workload under one policy.
+// Replayed holds the outcomes of the jobs of one workload under one policy.
 type Replayed struct {
 	Policy, Workload string
 	Outcomes         []Outcome

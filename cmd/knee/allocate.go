@@ -15,13 +15,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// cautious is how far from its expected speed towards the low end of its
-// interval an option is valued unless the user says otherwise. Of many
-// options with uncertain speeds the best-looking one is likely to be
-// overestimated, so that a plan made with expected speeds disappoints.
+// cautious is the default of --risk. Of many options with uncertain speeds the
+// best-looking one is likely to be overestimated, so a plan made with expected
+// speeds disappoints.
 const cautious = 0.5
 
-// allocateFlags is what knee allocate is asked.
+// allocateFlags are the flags of knee allocate.
 type allocateFlags struct {
 	cluster, jobs, plan      string
 	objective, policy, sizes string
@@ -46,8 +45,8 @@ pause. Each line says why the job got its last GPU and what one more would bring
 The summary gives the plan's value, a bound that no plan exceeds, and the gap.
 Write the plan with --plan for knee export and knee apply.
 
-Every policy's plan is valued under --objective. A policy that needs what the
-jobs do not say (tenant, submitted, requested, history) refuses and names it.
+Every policy's plan is valued under --objective. A policy refuses a job without
+a field that it needs (tenant, submitted, requested, history), and names it.
 
 A job that cannot be planned is left as it is and the others are planned around
 it; with --strict that is an error. --explain says everything about one job.
@@ -100,14 +99,14 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.jobs, "jobs", "", "jobs.yaml (required)")
 	fl.StringVar(&f.objective, "objective", "", "objective: "+strings.Join(objective.Names(), ", ")+" (default jct)")
 	fl.StringVar(&f.policy, "policy", "", "policy: "+strings.Join(policy.Names(), ", ")+" (default "+policy.Default+")")
-	fl.Float64Var(&f.risk, "risk", cautious, "0: plan with expected speeds; 1: with the low ends of their 90 % intervals")
+	fl.Float64Var(&f.risk, "risk", cautious, "0: plan with expected speeds, 1: with the low ends of the intervals")
 	fl.Float64Var(&f.hysteresis, "hysteresis", 0, "seconds that changing a running job must gain beyond its restart")
 	fl.Float64Var(&f.restart, "restart-seconds", 0, "cost of a restart, instead of restart_seconds in jobs.yaml")
-	fl.StringVar(&f.sizes, "sizes", "all", "numbers of workers: all, pow2 (powers of two), nodes (powers of two, then whole nodes)")
-	fl.BoolVar(&f.apart, "apart", false, "jobs that span nodes share none, as they would slow each other")
+	fl.StringVar(&f.sizes, "sizes", "all", "numbers of workers: all, pow2, nodes (powers of two, then whole nodes)")
+	fl.BoolVar(&f.apart, "apart", false, "no node is shared by two jobs that span nodes")
 	fl.BoolVar(&f.strict, "strict", false, "fail if a job cannot be planned")
 	fl.StringArrayVar(&f.explain, "explain", nil, "explain what this job gets; may be repeated")
-	fl.BoolVar(&f.prices, "prices", false, "print the worth of one more GPU of each type, and of each job beyond its cost")
+	fl.BoolVar(&f.prices, "prices", false, "print the worth of one more GPU, and of each job")
 	fl.StringArrayVar(&f.whatIf, "what-if", nil, "plan with a change, such as '+2 a100'; may be repeated")
 	fl.BoolVar(&f.curve, "curve", false, "print the value against the number of nodes of each type")
 	fl.StringVar(&f.plan, "plan", "", "file to write the plan to")

@@ -11,7 +11,7 @@ import (
 	"knee/data"
 )
 
-// explain prints all that a plan says about some of its jobs.
+// explain prints everything a plan holds about some of its jobs.
 func (a *app) explain(made *data.Plan, names []string, out format) error {
 	t := table{columns: []string{"job", "what", "is"}}
 	var jobs []data.PlannedJob
@@ -44,7 +44,7 @@ func (a *app) explain(made *data.Plan, names []string, out format) error {
 		if w := j.Worth; w != nil {
 			cost := w.Cost
 			if math.Abs(cost) < 1e-6*math.Abs(w.Value) {
-				cost = 0 // what rounding has left
+				cost = 0 // a rounding error
 			}
 			say("worth", fmt.Sprintf("%s more than if it waited; others would make %s of its place", number(w.Value), number(cost)))
 		}
@@ -55,8 +55,8 @@ func (a *app) explain(made *data.Plan, names []string, out format) error {
 	return out.print(a.stdout, jobs, t)
 }
 
-// allocatePrices prints what GPUs are worth, and jobs by whether they are worth
-// their place.
+// allocatePrices prints the value of one GPU of each type, and the surplus of
+// each job.
 func (a *app) allocatePrices(pr plan.Problem, out format) error {
 	pr.Resolve = true
 	made, err := policy.Solve(pr)

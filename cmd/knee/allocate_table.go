@@ -9,9 +9,8 @@ import (
 	"knee/data"
 )
 
-// planTable shows a plan as what it changes against what runs now: every
-// figure in a column of its own for machines, in the width of a terminal for
-// people.
+// planTable shows the changes of a plan against the running jobs: in CSV every
+// figure in its own column, on a terminal within its width.
 func planTable(pr plan.Problem, plan *data.Plan, f format) table {
 	if f == "csv" {
 		rows := export.Rows(plan)
@@ -41,7 +40,7 @@ func planTable(pr plan.Problem, plan *data.Plan, f format) table {
 	return t
 }
 
-// sizeText is what a job gets.
+// sizeText is the allocation of a job.
 func sizeText(j data.PlannedJob) string {
 	text := fmt.Sprintf("%d × %s", j.Workers, j.GPUType)
 	if j.Mode.UsesPS() {
@@ -84,7 +83,7 @@ func nodesText(shares []data.NodeShare) string {
 	return strings.Join(parts, " ")
 }
 
-// planSummary is how good a plan is.
+// planSummary gives the value of a plan, its bounds and its use of the cluster.
 func planSummary(plan *data.Plan) string {
 	bound := fmt.Sprintf("no plan exceeds %s", number(plan.Bound))
 	if plan.RunningBound < plan.Bound && number(plan.RunningBound) != number(plan.Bound) {
@@ -94,7 +93,7 @@ func planSummary(plan *data.Plan) string {
 		plan.Policy, plan.Objective, number(plan.Value), bound, 100*plan.Gap, plan.Utilization.GPUsUsed, plan.Utilization.GPUsTotal)
 }
 
-// planTotals is what a plan does and amounts to.
+// planTotals counts the actions of a plan and gives its use, price and finish.
 func planTotals(pr plan.Problem, made *data.Plan) string {
 	t := plan.TotalsOf(pr, made)
 	var actions []string

@@ -21,10 +21,9 @@ type whatIfRow struct {
 	plan.Outcome
 }
 
-// allocateWhatIf prints the plan's totals as things are and after each
-// change.
+// allocateWhatIf prints the plan's totals without and with each change.
 func (a *app) allocateWhatIf(pr plan.Problem, f allocateFlags, out format) error {
-	pr.FairSlots = pr.Cluster.Slots() // one yardstick for all
+	pr.FairSlots = pr.Cluster.Slots() // the same fair share for all changes
 	t := newOutcomes(out, "value_change", "change")
 	var rows []whatIfRow
 	for _, text := range append([]string{""}, f.whatIf...) {
@@ -63,8 +62,7 @@ func (a *app) allocateCurve(pr plan.Problem, out format) error {
 	return out.print(a.stdout, points, t.table)
 }
 
-// outcomes is a table of what plans come to: figures for machines in CSV, else
-// for people.
+// outcomes is a table of plan totals: exact figures in CSV, else rounded.
 type outcomes struct {
 	table
 	format format
@@ -78,7 +76,7 @@ func newOutcomes(f format, change string, heads ...string) *outcomes {
 	return &outcomes{table{columns: append(heads, figures...)}, f}
 }
 
-// add adds one outcome, by how much its value changes, and what it is of.
+// add adds the totals of one plan and the change of its value.
 func (t *outcomes) add(o plan.Outcome, change float64, heads ...string) {
 	s, write := o.Totals, t.format.figures()
 	cells := make([]string, len(t.columns)-len(heads)-1)

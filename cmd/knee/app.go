@@ -13,7 +13,7 @@ import (
 	"knee/internal/term"
 )
 
-// app is what every command is given.
+// app holds what all commands share: output streams and global flags.
 type app struct {
 	stdout, stderr io.Writer
 	interrupts     *interrupts
@@ -88,14 +88,14 @@ func (a *app) warn(warnings ...string) {
 	}
 }
 
-// note prints a line for people, unless they want none.
+// note prints a line to stderr unless -q was given.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		fmt.Fprintln(a.stderr, term.Hanging(a.stderr, fmt.Sprintf(format, args...)))
 	}
 }
 
-// logger writes log lines where there is no terminal to draw a bar on.
+// logger writes log lines, in place of a progress bar, where stderr is no terminal.
 func (a *app) logger() *slog.Logger {
 	if a.quiet {
 		return slog.New(slog.DiscardHandler)

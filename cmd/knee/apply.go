@@ -14,7 +14,7 @@ import (
 	"knee/operate/queue"
 )
 
-// applyFlags is what knee apply is asked.
+// applyFlags are the flags of knee apply.
 type applyFlags struct {
 	to, config string
 	namespaces []string
@@ -23,7 +23,7 @@ type applyFlags struct {
 	deadline   time.Duration
 }
 
-// pollQueue is how often a queue is looked at for what was asked of it.
+// pollQueue is the time between looks at the queue for the effect of a command.
 const pollQueue = 2 * time.Second
 
 func newApply(a *app) *cobra.Command {
@@ -111,7 +111,7 @@ func (f applyFlags) run(ctx context.Context, a *app, p *data.Plan) ([]*apply.Cha
 	return r.Run(ctx, p, !f.confirm)
 }
 
-// commandLine writes a command and its answer for people.
+// commandLine writes a command and its answer in one line.
 func commandLine(c queue.Command) string {
 	text := strings.Join(c.Command, " ")
 	for _, answer := range []string{c.Answer, c.Error} {
@@ -137,7 +137,7 @@ func changeTable(changes []*apply.Change) table {
 	return t
 }
 
-// unmade is an error if a change was not made that still could be.
+// unmade returns an error if a change is missing that could still be made.
 func unmade(changes []*apply.Change) error {
 	count := map[apply.Status]int{}
 	for _, c := range changes {

@@ -15,7 +15,7 @@ import (
 	"knee/profile"
 )
 
-// reached is how well a method chose over the tables of a kind.
+// reached holds the scores of a method over the tables of a kind.
 type reached struct {
 	Kind   string  `json:"kind"`
 	Method string  `json:"method"`
@@ -86,7 +86,7 @@ searching the largest size measured and adding replicas (scaled).`,
 	return cmd
 }
 
-// reach lets every method choose for every table, once per seed.
+// reach runs every method on every table, once per seed.
 func reach(a *app, tables []*replay.Table, r replay.Reach, seeds int) ([]reached, error) {
 	methods := replay.ReachMethods()
 	shares := map[[2]string][]float64{}

@@ -14,7 +14,7 @@ import (
 	"knee/profile/joblog"
 )
 
-// checkFlags is what knee check is asked.
+// checkFlags are the flags of knee check.
 type checkFlags struct {
 	model, gpuType, mode, placement string
 	workers, ps, accum              int
@@ -22,7 +22,7 @@ type checkFlags struct {
 	fail                            []string
 }
 
-// findings are what --fail-if can name.
+// findings are the values of --fail-if.
 var findings = []string{check.Straggler, check.Silent, "drift"}
 
 func newCheck(a *app) *cobra.Command {
@@ -82,7 +82,7 @@ arrived_s with step, shows which of them is the straggler.`,
 	return cmd
 }
 
-// checkResult is what check prints.
+// checkResult is the JSON that check prints.
 type checkResult struct {
 	Workers []check.Worker `json:"workers,omitempty"`
 	Drift   []driftOf      `json:"drift,omitempty"`
@@ -128,7 +128,8 @@ func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	return res, res.hold(a, f.model, m, c, measured)
 }
 
-// isMeasurements reports whether a file is a CSV that does not report workers.
+// isMeasurements reports whether a file is a CSV with step times and without a
+// column worker.
 func isMeasurements(file string) (bool, error) {
 	if !isCSV(file) {
 		return false, nil
@@ -142,7 +143,7 @@ func isMeasurements(file string) (bool, error) {
 	return err == nil && t.Has("step_time_s") && !t.Has("worker"), err
 }
 
-// rows holds every measurement that is ok against the model.
+// rows compares every measurement with status ok with the model.
 func (f checkFlags) rows(a *app, file string, m *fit.Model) (res checkResult, err error) {
 	ms, warnings, err := data.LoadMeasurements(file)
 	if err != nil {
@@ -160,8 +161,8 @@ func (f checkFlags) rows(a *app, file string, m *fit.Model) (res checkResult, er
 	return res, nil
 }
 
-// steps reads what workers did, and of a log the step time of the job as
-// measurements have it.
+// steps reads the steps of the workers, and from a log also the step time of the
+// job.
 func (f checkFlags) steps(a *app, file string) ([]check.Step, float64, error) {
 	if isCSV(file) {
 		steps, warnings, err := check.Load(file)
@@ -186,7 +187,7 @@ func (f checkFlags) steps(a *app, file string) ([]check.Step, float64, error) {
 	return steps, p.Measurement.StepTime, err
 }
 
-// hold compares a measured step time with what the model predicts.
+// hold compares a measured step time with the prediction of the model.
 func (r *checkResult) hold(a *app, model string, m *fit.Model, c data.Config, measured float64) error {
 	p, err := m.Predict(c)
 	if err != nil {
@@ -202,7 +203,7 @@ func (r *checkResult) hold(a *app, model string, m *fit.Model, c data.Config, me
 	return nil
 }
 
-// config is what the job runs on.
+// config is the configuration of the job, from the flags and the model.
 func (f checkFlags) config(m *fit.Model, workers int) (data.Config, error) {
 	c := data.Config{GPUType: f.gpuType, Workers: workers, PS: f.ps, LocalBatch: f.localBatch, AccumSteps: f.accum}
 	if f.workers != 0 {
@@ -248,7 +249,7 @@ func (r checkResult) table(f format) table {
 	return t
 }
 
-// found returns a thresholdError that names what --fail-if asks about.
+// found returns a thresholdError that names the findings of --fail-if.
 func (f checkFlags) found(r checkResult) error {
 	var all []error
 	for _, w := range r.Workers {

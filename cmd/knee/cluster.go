@@ -46,12 +46,12 @@ Give prices with --price.
 	f := cmd.Flags()
 	f.StringVar(&check, "check", "", "cluster.yaml to check")
 	f.StringVar(&from, "from", thisMachineSource, "source: "+clusterSourceNames())
-	f.Var(prices, "price", "US$ per GPU-hour, such as a100=3.2 ")
+	f.Var(prices, "price", "US$ per GPU-hour, such as a100=3.2")
 	cmd.MarkFlagsMutuallyExclusive("check", "from")
 	return cmd
 }
 
-// checkCluster prints what a description holds.
+// checkCluster prints the nodes of a cluster.yaml.
 func checkCluster(a *app, path string) error {
 	c, err := data.LoadCluster(path)
 	if err != nil {
@@ -88,6 +88,6 @@ func (p priceFlag) apply(c *data.Cluster) (warnings []string) {
 type clusterSource struct {
 	name string
 	help string // one line of help
-	// read returns the cluster, and what it could not take over in words.
+	// read returns the cluster, and warnings of what was left out.
 	read func(context.Context) (*data.Cluster, []string, error)
 }

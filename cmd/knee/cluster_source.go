@@ -16,11 +16,10 @@ import (
 	"knee/internal/slurm"
 )
 
-// thisMachineSource is the source that needs nothing but this machine.
+// thisMachineSource is the default source.
 const thisMachineSource = "machine"
 
-// clusterSources lists where a cluster's description can be read from. A new
-// one is one more entry.
+// clusterSources lists the values of --from.
 func clusterSources() []clusterSource {
 	return []clusterSource{
 		{thisMachineSource, "this machine, by nvidia-smi where there are GPUs", thisMachine},

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +47,7 @@ func newDocsReference(a *app) *cobra.Command {
 
 const referenceHead = `# Commands
 
-How each command is called, and its flags; ` + "`knee COMMAND --help`" + ` says more and has examples. Flags that a command above has with the same meaning are named only. ` + "`-o, --output`" + ` is table, csv, json or markdown wherever it is not listed with more; ` + "`-q, --quiet`" + ` prints no progress.
+How each command is called, and its flags, [with their defaults]; ` + "`knee COMMAND --help`" + ` has examples and whole lists. A flag that a command above explains is named only. Everywhere, ` + "`-o, --output`" + ` is table, csv, json or markdown, and ` + "`-q, --quiet`" + ` prints no progress.
 `
 
 // referenceOf returns the section of a command and of those below it: what it
@@ -53,10 +55,11 @@ How each command is called, and its flags; ` + "`knee COMMAND --help`" + ` says 
 func referenceOf(cmd *cobra.Command, seen map[string]bool) string {
 	var b strings.Builder
 	if cmd.HasParent() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", cmd.CommandPath(), strings.TrimSuffix(cmd.Short, "."))
+		call := cmd.CommandPath()
 		if cmd.Runnable() && !cmd.HasSubCommands() {
-			fmt.Fprintf(&b, "\n    %s\n", strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+			call = strings.TrimSuffix(cmd.UseLine(), " [flags]")
 		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", call, strings.TrimSuffix(cmd.Short, "."))
 		b.WriteString(referenceOfFlags(cmd, seen))
 	}
 	for _, c := range cmd.Commands() {
@@ -67,10 +70,17 @@ func referenceOf(cmd *cobra.Command, seen map[string]bool) string {
 	return b.String()
 }
 
+// longList finds lists of more than eight names; $1 are the first three.
+var longList = regexp.MustCompile(`: ((?:[\w-]+, ){3})(?:[\w-]+, ){5,}[\w-]+`)
+
+// referenceOfFlags lists the flags of a command, those with the same meaning
+// in one line, and names those in seen.
 func referenceOfFlags(cmd *cobra.Command, seen map[string]bool) string {
-	var lines, named []string
+	type line struct{ flags, usage string }
+	var lines []line
+	var named []string
 	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
-		name, usage := "--"+f.Name, strings.ReplaceAll(f.Usage, "`", "")
+		name, usage := "--"+f.Name, longList.ReplaceAllString(strings.ReplaceAll(f.Usage, "`", ""), ": $1…")
 		if f.Hidden || f.Value.Type() == "format" || f.Name == "help" {
 			return
 		}
@@ -83,18 +93,25 @@ func referenceOfFlags(cmd *cobra.Command, seen map[string]bool) string {
 			name = "-" + f.Shorthand + ", " + name
 		}
 		if d := f.DefValue; d != "" && d != "0" && d != "false" && d != "0s" && d != "[]" {
-			usage += " (default " + strings.Trim(d, "[]") + ")"
+			usage += " [" + strings.Trim(d, "[]") + "]"
 		}
-		lines = append(lines, fmt.Sprintf("    %-22s %s\n", name, usage))
+		if i := slices.IndexFunc(lines, func(l line) bool { return l.usage == usage }); i >= 0 {
+			lines[i].flags += " " + name
+			return
+		}
+		lines = append(lines, line{name, usage})
 	})
-	out := strings.Join(lines, "")
-	if out != "" {
-		out = "\n" + out
+	var out strings.Builder
+	for i, l := range lines {
+		if i == 0 {
+			out.WriteString("\n")
+		}
+		fmt.Fprintf(&out, "    %-22s %s\n", l.flags, l.usage)
 	}
 	if len(named) > 0 {
-		out += "\nAs above: " + strings.Join(named, ", ") + ".\n"
+		out.WriteString("\nAs above: " + strings.Join(named, ", ") + ".\n")
 	}
-	return out
+	return out.String()
 }
 
 func newDocsMan(a *app) *cobra.Command {

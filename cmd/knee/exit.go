@@ -39,14 +39,14 @@ func (e thresholdError) Unwrap() error { return e.error }
 // errInterrupted ends a command that the user stopped and that can continue.
 var errInterrupted = errors.New("interrupted")
 
-// exitCode prints an error and returns the exit code it stands for.
+// exitCode prints an error and returns its exit code.
 func exitCode(stderr io.Writer, err error) int {
 	if err == nil {
 		return exitOK
 	}
 	said := err.Error()
 	if errors.Is(err, context.Canceled) {
-		said = errInterrupted.Error() // not in the words of the library, whatever it was doing
+		said = errInterrupted.Error() // instead of the library's message
 	}
 	for line := range strings.SplitSeq(said, "\n") {
 		fmt.Fprintln(stderr, "knee:", data.Visible(line, 4000))
@@ -69,8 +69,8 @@ func exitCode(stderr io.Writer, err error) int {
 	return exitFailed
 }
 
-// isCobraUsage recognises the errors cobra makes itself of a wrong command
-// line; it gives them no type.
+// isCobraUsage recognises cobra's own errors about a wrong command line by their
+// text, as they have no type.
 func isCobraUsage(err error) bool {
 	for _, start := range []string{"unknown command", "accepts ", "requires at least", "required flag", "invalid argument", "if any flags in the group", "at least one of the flags"} {
 		if strings.HasPrefix(err.Error(), start) {

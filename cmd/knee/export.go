@@ -49,8 +49,8 @@ refused, with the reason.`,
 	return cmd
 }
 
-// leaveOut drops jobs that keep what they have and of which the plan does not
-// know how they are started: there is nothing to write. Tables list them.
+// leaveOut drops running jobs without a template that keep their allocation:
+// nothing has to be written for them. Tables list them.
 func (a *app) leaveOut(plan *data.Plan, to string) {
 	if to == "csv" || to == "json" {
 		return

@@ -92,12 +92,12 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 	formatFlag(cmd, &out.format)
 	f.Lookup("output").Value = &out
 	f.Var(&out.format, "format", "output format")
-	_ = f.MarkHidden("format") // as -o was called
+	_ = f.MarkHidden("format") // the earlier name of -o
 	f.StringVar(&family, "family", fit.Auto, "form: auto, "+strings.Join(fit.FamilyNames(), ", "))
-	f.StringVar(&job, "job", "", "which of several jobs; or its name, without a column job")
+	f.StringVar(&job, "job", "", "which of several jobs; its name where the file has no column job")
 	f.StringVar(&pool, "pool", "", "name to fit several sizes of a model under, with columns layers, hidden, seq_len")
 	f.Var(columns, "columns", columnsUsage)
-	f.Int64Var(&seed, "seed", 1, "seed of the intervals")
+	f.Int64Var(&seed, "seed", 1, "seed of random draws")
 	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs on the same machines")
 	f.StringVar(&interconnect, "interconnect", "", "bytes/s between two nodes, such as 12.5G")
 	f.StringVar(&message, "message-bytes", "", "bytes per worker and synchronisation, such as 102M (4 × parameters)")
@@ -106,8 +106,7 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 	return cmd
 }
 
-// fitOutput is -o of fit: a format, or the name of a file, which it was before
-// there was -f.
+// fitOutput is -o of fit: a format or, as before -f existed, the name of a file.
 type fitOutput struct {
 	format
 	file *string
@@ -151,8 +150,8 @@ func fitSettings(family string, seed int64, cluster []string, interconnect, mess
 	return s, nil
 }
 
-// mostRepeats is how many runs of one configuration a fit looks at: of a hundred
-// the mean is known to a tenth of their spread.
+// mostRepeats bounds the repeats of a configuration that a fit uses: the standard
+// error of the mean of a hundred is a tenth of their standard deviation.
 const mostRepeats = 100
 
 // loadJob loads the measurements and curves of one job from several files.

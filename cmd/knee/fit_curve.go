@@ -29,7 +29,7 @@ func (f *curveFlags) register(cmd *cobra.Command) {
 	f.registerRun(cmd)
 }
 
-// registerRun adds the flags about how the run continues.
+// registerRun adds the flags that describe the rest of the run.
 func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.family, "curve-family", fit.Auto, "form: auto, "+convergence.Optimus)
@@ -54,7 +54,7 @@ func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 	return m.AddCurveWith(points, data.Batch{Initial: f.initialBatch}, s)
 }
 
-// settings reads the finished runs and returns what is known about the run.
+// settings turns the flags into settings, reading the finished runs.
 func (f *curveFlags) settings(a *app) (convergence.Settings, error) {
 	s := convergence.Settings{Family: f.family, PlannedEpochs: f.planned, Milestones: f.milestones, Reach: convergence.Reach(f.reach)}
 	if f.family != fit.Auto && f.family != convergence.Optimus {

@@ -14,7 +14,7 @@ import (
 	"knee/predict"
 )
 
-// fitResult is what fit prints.
+// fitResult is the JSON that fit prints.
 type fitResult struct {
 	Job        string      `json:"job"`
 	Parameters []parameter `json:"parameters"`
@@ -23,8 +23,8 @@ type fitResult struct {
 	Warnings   []string    `json:"warnings"`
 }
 
-// family is how one family would have predicted the measurements. An error
-// is nil where there is too little to hold out.
+// family holds the errors of one family on held-out measurements, nil where too
+// few can be held out.
 type family struct {
 	GPUType     string    `json:"gpu_type"`
 	Mode        data.Mode `json:"mode"`
@@ -35,7 +35,7 @@ type family struct {
 	Warnings    []string  `json:"warnings,omitempty"`
 }
 
-// advice is what one more measurement would buy.
+// advice is a recommended measurement and what it would gain.
 type advice struct {
 	Config    data.Config `json:"config"`
 	Narrowing float64     `json:"narrowing"` // share by which the intervals of ln step time shrink, all added up
@@ -54,7 +54,7 @@ func newFitResult(ctx context.Context, m *fit.Model) (fitResult, error) {
 	return res, err
 }
 
-// known returns nil for a figure that is not known, which JSON has no number for.
+// known returns nil for NaN and infinity, which JSON cannot hold.
 func known(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -62,7 +62,7 @@ func known(v float64) *float64 {
 	return &v
 }
 
-// advise adds what one more measurement would buy.
+// advise adds the recommended next measurements.
 func (r *fitResult) advise(ctx context.Context, m *fit.Model, s fit.Settings) error {
 	if slices.ContainsFunc(m.GPUTypes(), func(gpu string) bool { return m.Layouts(gpu) != nil }) {
 		return nil // knee predict --best says which layouts are worth a look
@@ -74,7 +74,7 @@ func (r *fitResult) advise(ctx context.Context, m *fit.Model, s fit.Settings) er
 	return err
 }
 
-// print writes the result; for people, one table after the other.
+// print writes the result; as text, one table after the other.
 func (r fitResult) print(w io.Writer, out format) error {
 	if err := out.print(w, r, parameterTable(r.Parameters)); err != nil || out == "json" || out == "csv" {
 		return err
@@ -124,7 +124,7 @@ func (r fitResult) familyTable() table {
 	return t
 }
 
-// parameter is one fitted parameter as fit prints it.
+// parameter is one fitted parameter with its interval.
 type parameter struct {
 	GPUType   string        `json:"gpu_type"`
 	Mode      data.Mode     `json:"mode"`

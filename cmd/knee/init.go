@@ -73,8 +73,8 @@ func (a *app) writeStart(dir, study string, force bool) error {
 	return a.writeNew(dir, []newFile{{"study.yaml", []byte(study)}, {"cluster.yaml", clusterTemplate}, {"jobs.yaml", jobsTemplate}}, force)
 }
 
-// draftMachine is this machine as a study drafted for it sees it. GPUs that
-// do not answer are none: knee doctor says why.
+// draftMachine describes this machine for a drafted study. GPUs that do not
+// answer are left out: knee doctor says why.
 func draftMachine(ctx context.Context) draft.Machine {
 	m := draft.Machine{GPUType: "cpu", Cores: runtime.NumCPU()}
 	if c, _, err := thisMachine(ctx); err == nil && c.Nodes[0].GPUType != "cpu" {

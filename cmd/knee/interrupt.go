@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// interrupts turns signals into an orderly end. A command that can be
-// drained gets one signal to finish what it is doing and a second to abort;
-// every other command ends at the first.
+// interrupts ends a command on signals. A command that can be drained finishes
+// its running work at the first signal and aborts at the second; every other
+// command ends at the first.
 type interrupts struct {
 	cancel  context.CancelFunc
 	stderr  io.Writer
@@ -25,8 +25,8 @@ type interrupts struct {
 	asked   time.Time // when SIGTERM came last
 }
 
-// echo is how soon a second SIGTERM is the first one come twice: timeout(1)
-// sends it to its command and then to the group that the command is in.
+// echo is the time within which a second SIGTERM counts as the same one:
+// timeout(1) sends it to its command and then to the process group.
 const echo = 200 * time.Millisecond
 
 func newInterrupts(ctx context.Context, stderr io.Writer) (context.Context, *interrupts) {
@@ -43,7 +43,7 @@ func (i *interrupts) listen() {
 	}
 }
 
-// hear does what one signal asks for.
+// hear handles one signal.
 func (i *interrupts) hear(s os.Signal, at time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -19,11 +19,11 @@ import (
 	"knee/operate/slurmqueue"
 )
 
-// schedulers are whose queues can be read and operated.
+// schedulers are those whose queues can be read and operated.
 var schedulers = []string{"kubernetes", "slurm"}
 
-// openQueue returns the queue of a scheduler. It calls audit with every command
-// that changes something.
+// openQueue returns the queue of a scheduler, which calls audit with every command
+// that changes a job.
 func openQueue(name string, namespaces []string, audit func(queue.Command) error) (queue.Scheduler, error) {
 	switch name {
 	case "slurm":
@@ -50,9 +50,8 @@ whose it is, and whether it may be stopped and started again.
 
 The rules of an operate.yaml (--config) say which model belongs to which jobs
 and how much work they have; progress is read from their logs. Jobs with a rule
-that the allow-list lets be changed can be planned. Any other running job is a
-fixed occupant of jobs.yaml; waiting jobs without a model are only listed, by
--o table and -o json.`,
+and on the allow-list can be planned. Any other running job stays as it is in
+jobs.yaml; waiting jobs without a model are listed by -o table and -o json only.`,
 		Example: `  knee jobs --from slurm -o table
   knee jobs --from slurm --config operate.yaml > jobs.yaml
   knee jobs --from kubernetes --namespace team-a,team-b -o json`,

@@ -115,7 +115,7 @@ func serve(address string, metrics http.Handler) (stop func(), err error) {
 	return func() { _ = server.Close() }, nil
 }
 
-// tell prints what became of a turn, and reports whether a change failed.
+// tell prints the outcome of a turn, and reports whether a change failed.
 func (a *app) tell(out *operate.Outcome) (failed bool) {
 	mode := ""
 	switch {
@@ -146,7 +146,7 @@ func (a *app) tell(out *operate.Outcome) (failed bool) {
 		failed = failed || c.Status == apply.Failed || c.Status == apply.RolledBack
 	}
 	if len(out.Changes) > 0 {
-		_ = format("table").print(a.stdout, out.Changes, changeTable(out.Changes)) // what cannot be printed is in the folder
+		_ = format("table").print(a.stdout, out.Changes, changeTable(out.Changes)) // the folder of the turn has it too
 	}
 	return failed
 }

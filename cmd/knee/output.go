@@ -27,8 +27,7 @@ func formatFlag(cmd *cobra.Command, f *format) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// fileFlag adds -f to a command: the file that it writes. The flags named
-// before were called otherwise and still work.
+// fileFlag adds -f, the file that a command writes. Its earlier names still work.
 func fileFlag(cmd *cobra.Command, to *string, file, usage string, before ...string) {
 	cmd.Flags().StringVarP(to, "file", "f", file, usage)
 	for _, name := range before {
@@ -61,10 +60,10 @@ func isFormat(s string) bool { return slices.Contains(formats, s) }
 type table struct {
 	columns []string
 	rows    [][]string
-	heads   []string // of the rows, on a terminal: said once above the rows that share it; nil for none
+	heads   []string // of the rows: printed once above the rows that share it, on a terminal; may be nil
 
-	// people is what is shown in any format but CSV: the same in fewer columns,
-	// rounded more. Nil if there is no such thing.
+	// people is shown instead in any format but CSV: fewer columns, rounded more.
+	// May be nil.
 	people *table
 }
 
@@ -100,8 +99,8 @@ func (f format) print(w io.Writer, v any, t table) error {
 	return t.text(w)
 }
 
-// clean makes the cells fit for a terminal, and refuses numbers that are
-// none: they come from inputs beyond what can be calculated with.
+// clean escapes what is not printable, and refuses NaN and infinity, which come
+// from inputs beyond the range of floating point.
 func (t *table) clean() error {
 	for _, row := range t.rows {
 		for i, cell := range row {
@@ -153,8 +152,7 @@ func (t *table) markdown(w io.Writer) error {
 	return err
 }
 
-// text writes the table for people: on a terminal within its width, elsewhere
-// one line a row, however long.
+// text writes the table: within the width of a terminal, elsewhere one line a row.
 func (t *table) text(w io.Writer) error {
 	if term.Is(w) {
 		return t.wrapped(w, term.Width(w), term.Colourful())

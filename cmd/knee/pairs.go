@@ -58,7 +58,7 @@ measures a pair, knee simulate --packed takes the table.`,
 	return cmd
 }
 
-// predictedPair is what pairs prints.
+// predictedPair is one element of the JSON that pairs prints.
 type predictedPair struct {
 	Application string        `json:"application"`
 	Beside      string        `json:"beside"`
@@ -69,8 +69,8 @@ type predictedPair struct {
 	Measured    *float64      `json:"measured,omitempty"`
 }
 
-// predictPairs predicts all pairs of the jobs of a table, those that were
-// measured only if everything is wanted.
+// predictPairs predicts all pairs of the jobs of a table, measured ones only with
+// --all.
 func predictPairs(rows []interference.Row, everything bool) []predictedPair {
 	type place struct {
 		gpuType string

@@ -33,8 +33,8 @@ drawn in a font of this machine.`,
 	return cmd
 }
 
-// figure is one sub-command of plot. The first word of its use is its name, and
-// that of the file drawn to by default.
+// figure is one sub-command of plot. The first word of its use is its name and
+// that of its default file.
 type figure struct {
 	use, short, long, example string
 	files                     cobra.PositionalArgs // cobra.NoArgs if nil
@@ -71,7 +71,7 @@ func (f figure) command(a *app) *cobra.Command {
 	return cmd
 }
 
-// drawing makes a figure of its description, unless that failed.
+// drawing makes a figure from its description, or returns the error of that.
 func drawing[S any, F plots.Figure](draw func(S) (F, error)) func(S, error) (plots.Figure, error) {
 	return func(s S, err error) (plots.Figure, error) {
 		if err != nil {
@@ -81,7 +81,7 @@ func drawing[S any, F plots.Figure](draw func(S) (F, error)) func(S, error) (plo
 	}
 }
 
-// save draws a figure and says where, and which letters are missing in it.
+// save draws a figure, prints its path, and warns of letters without a font.
 func (a *app) save(file string, fig plots.Figure) error {
 	theme, err := plots.ParseTheme(a.theme)
 	if err != nil {

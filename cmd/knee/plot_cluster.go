@@ -13,8 +13,8 @@ import (
 
 // The figures of a cluster and its jobs.
 
-// sharingFlags name a cluster, the jobs that share it and who decides, as in
-// knee allocate.
+// sharingFlags name a cluster, its jobs, the objective and the policy, as in knee
+// allocate.
 type sharingFlags struct {
 	cluster, jobs, objective, policy string
 	risk                             float64
@@ -33,7 +33,7 @@ func (f *sharingFlags) add(cmd *cobra.Command) {
 	}
 }
 
-// problem loads what the flags name.
+// problem loads cluster, jobs and models.
 func (f *sharingFlags) problem() (plan.Problem, error) {
 	if !(f.risk >= 0 && f.risk <= 1) {
 		return plan.Problem{}, usageError{fmt.Errorf("--risk %g: want a number from 0 to 1", f.risk)}

@@ -26,12 +26,12 @@ type conditionFlags struct {
 func (f *conditionFlags) add(cmd *cobra.Command) {
 	f.knobs, f.price = knobFlag{}, priceFlag{}
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.gpuTypes, "gpu-type", nil, "a curve for each GPU type (default: all)")
-	fl.StringSliceVar(&f.modes, "mode", nil, "a curve for each mode (default: all)")
-	fl.Float64SliceVar(&f.local, "local-batch", nil, "a curve for each number of samples per worker (default: measured most)")
-	fl.Float64SliceVar(&f.global, "global-batch", nil, "a curve for each number of samples per step")
-	fl.StringVar(&f.by, "by", "", "a curve for each measured value of local_batch, ps or a knob, such as x_width")
-	fl.Var(f.knobs, "knob", "a curve for each value of a knob (default: measured most)")
+	fl.StringSliceVar(&f.gpuTypes, "gpu-type", nil, "GPU types, a curve for each (default: all)")
+	fl.StringSliceVar(&f.modes, "mode", nil, "modes, a curve for each (default: all)")
+	fl.Float64SliceVar(&f.local, "local-batch", nil, "samples per worker, a curve for each (default: measured most)")
+	fl.Float64SliceVar(&f.global, "global-batch", nil, "samples per step, a curve for each")
+	fl.StringVar(&f.by, "by", "", "local_batch, ps or a knob such as x_width: a curve for each measured value")
+	fl.Var(f.knobs, "knob", "values of a knob, a curve for each (default: measured most)")
 	fl.StringVar(&f.workers, "workers", "", workersUsage)
 }
 
@@ -130,7 +130,7 @@ func (f *conditionFlags) variants(c plots.Condition) ([]plots.Condition, error) 
 	return out, nil
 }
 
-// measured returns the values that --by asks for.
+// measured returns the measured values of the knob of --by.
 func (f *conditionFlags) measured(c plots.Condition) (knobs knobFlag, local []float64, servers []int, err error) {
 	m := c.Predictor.Model
 	knobs, local, servers = knobFlag{}, f.local, []int{c.Base.PS}
@@ -162,7 +162,7 @@ func (f *conditionFlags) measured(c plots.Condition) (knobs knobFlag, local []fl
 	return nil, nil, nil, usageError{fmt.Errorf("--by %s: want one of %s", f.by, strings.Join(names, ", "))}
 }
 
-// byValue sorts numbers by their value, anything else as text.
+// byValue sorts numbers by value, before other values as text.
 func byValue(a, b string) int {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
@@ -175,7 +175,7 @@ func byValue(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// axisFlags say how the axes are divided.
+// axisFlags are the scales of the axes.
 type axisFlags struct{ x, y string }
 
 var axisScales = []string{"auto", "linear", "log"}
@@ -198,7 +198,7 @@ func (f *axisFlags) scales() (x, y plots.Scale, err error) {
 	return parse("x-axis", f.x), parse("y-axis", f.y), err
 }
 
-// baseFlags say which single curve of a model a figure shows.
+// baseFlags select the single curve of a model that a figure shows.
 type baseFlags struct {
 	gpuType, mode string
 	localBatch    float64
@@ -210,7 +210,7 @@ func (b *baseFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Float64Var(&b.localBatch, "local-batch", 0, "samples per worker (default: measured most)")
 }
 
-// open reads the model and returns what the flags name.
+// open reads the model and returns the configuration that the flags select.
 func (b *baseFlags) open(path string) (plots.Condition, error) {
 	var f conditionFlags
 	if b.gpuType != "" {

@@ -66,7 +66,7 @@ func efficiencyPlot() figure {
 		files: cobra.MinimumNArgs(1),
 		flags: func(cmd *cobra.Command) {
 			f.add(cmd)
-			cmd.Flags().Var(f.price, "price", "US$ per worker-hour, such as a100=3.2 (default: costs in worker-hours)")
+			cmd.Flags().Var(f.price, "price", "US$ per worker-hour, such as a100=3.2")
 		},
 		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
 			all, err := f.conditions(files)
@@ -209,8 +209,8 @@ for links that take half as long and for perfect overlap.`,
 	}
 }
 
-// changedModels applies each change. Of the default ones, those that the model
-// cannot make are left out.
+// changedModels applies each change. Default changes of parameters that the model
+// lacks are left out.
 func changedModels(m *fit.Model, changes []string) ([]plots.Changed, error) {
 	asked := len(changes) > 0
 	names := map[string]string{"inter_node=0.5x": "network between nodes twice as fast", "intra_node=0.5x": "links within a node twice as fast",

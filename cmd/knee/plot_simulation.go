@@ -41,7 +41,7 @@ ones included.`,
 	}
 }
 
-// simulated is one of the two files that knee simulate writes of its runs.
+// simulated is a file of --jobs-out or of --usage-out.
 type simulated struct {
 	jobs []simulate.Replayed
 	used []simulate.Used // nil for a file of jobs
@@ -87,7 +87,7 @@ func chosen[T any](all []T, workload string, of func(T) string) ([]T, error) {
 	return out, nil
 }
 
-// figure draws what was in use, or what became of the jobs.
+// figure draws the GPUs in use, or the completion times of the jobs.
 func (in simulated) figure(workload string) (plots.Figure, error) {
 	if in.used != nil {
 		runs, err := chosen(in.used, workload, func(u simulate.Used) string { return u.Workload })

@@ -14,7 +14,7 @@ import (
 	"knee/predict"
 )
 
-// predictFlags is what knee predict is asked.
+// predictFlags are the flags of knee predict.
 type predictFlags struct {
 	at, workers, ps, gpuType, mode string
 	localBatch, initial, maxBatch  float64
@@ -134,7 +134,7 @@ memory alone.`,
 	fl.Float64Var(&f.steps, "steps", 0, "goal: optimizer steps at the initial batch")
 	fl.Float64Var(&f.target, "target-loss", 0, "goal: training loss to reach")
 	fl.StringVar(&f.reach, "reach", "", "what reaches a target: first value or smooth curve (default: by the data)")
-	fl.Float64Var(&f.delta, "delta", 0, "goal: three epochs whose loss falls by less than this share of the largest")
+	fl.Float64Var(&f.delta, "delta", 0, "goal: three epochs whose decrease is below this share of the largest loss")
 	fl.BoolVar(&f.accumulation, "accumulation", false, "allow gradient accumulation")
 	fl.StringVar(&f.deadline, "deadline", "", "time to reach the goal in, such as 6h")
 	fl.Float64Var(&f.budget, "budget", 0, "US$ to reach the goal with")
@@ -144,9 +144,9 @@ memory alone.`,
 	fl.BoolVar(&f.best, "best", false, "list the fastest layouts that fit")
 	fl.IntVar(&f.top, "top", 5, "layouts to list")
 	fl.Float64Var(&f.globalBatch, "global-batch", 0, "samples per step of layouts (default: measured most)")
-	fl.IntVar(&f.perNode, "per-node", 0, "GPUs per node, a limit of tp (default: the most measured)")
+	fl.IntVar(&f.perNode, "per-node", 0, "GPUs per node (default: the most measured)")
 	fl.StringVar(&f.size, "model", "", "YAML file with the size of the transformer")
-	fl.Var(f.price, "price", "US$ per worker-hour, such as a100=3.2,t4=0.35")
+	fl.Var(f.price, "price", "US$ per worker-hour, such as a100=3.2")
 	formatFlag(cmd, &out)
 	cmd.MarkFlagsMutuallyExclusive("at", "workers")
 	cmd.MarkFlagsMutuallyExclusive("at", "knob", "best")
@@ -297,7 +297,7 @@ func sameCurve(a, b data.Config) bool {
 	return a.Key() == b.Key()
 }
 
-// kneeLine names the knee of a curve; last says that the curve ends there.
+// kneeLine names the knee of a curve; last: the curve ends there.
 func kneeLine(k predict.Answer, last bool) string {
 	which, beyond := "knee of goodput:", "a further worker brings less than half its share"
 	if last {

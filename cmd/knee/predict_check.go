@@ -7,9 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// check refuses numbers that mean nothing. Zero is what a flag is if it is
-// not given, so that a zero given in so many words is refused too: taking it
-// for "not given" would answer another question than was asked.
+// check refuses numbers without a meaning. An explicit zero is refused too, as it
+// would be taken for a flag that was not given.
 func (f *predictFlags) check(cmd *cobra.Command) error {
 	const most = 1e15 // beyond it times and costs overflow
 	for _, n := range []struct {

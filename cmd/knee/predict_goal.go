@@ -11,8 +11,8 @@ import (
 	"knee/predict"
 )
 
-// goal turns the flags into the work that remains, and says what is known of
-// a target that the convergence model has to foresee.
+// goal turns the flags into the remaining work, and prints what the convergence
+// model predicts for a target loss.
 func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Goal, error) {
 	g := predict.Goal{Steps: f.steps, TargetLoss: f.target, HasTarget: cmd.Flags().Changed("target-loss"), Reach: convergence.Reach(f.reach)}
 	c := m.Convergence()
@@ -37,8 +37,8 @@ func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Go
 	return g, nil
 }
 
-// adviseRate says how learning rates are usually changed with the batch of
-// a prediction, if that is not the initial one.
+// adviseRate prints the usual scalings of the learning rate, if the batch of a
+// prediction is not the initial one.
 func (a *app) adviseRate(m *fit.Model, p predict.Answer) {
 	n := m.NoiseScale()
 	batch := p.Config.GlobalBatch()

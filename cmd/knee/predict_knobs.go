@@ -105,7 +105,7 @@ func parseChanges(text string) ([]speed.Change, error) {
 	return all, nil
 }
 
-// whatIf adds to the answers by what factor the changes make a step faster.
+// whatIf adds the speedup of the changes to the answers.
 func (a *app) whatIf(m *fit.Model, text string, answers []predict.Answer, out format) error {
 	changes, err := parseChanges(text)
 	if err != nil {
@@ -141,7 +141,7 @@ func (a *app) whatIf(m *fit.Model, text string, answers []predict.Answer, out fo
 	return out.print(a.stdout, rows, t)
 }
 
-// factor writes a ratio for people.
+// factor writes a ratio with its unit.
 func factor(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) + "×" }
 
 // changeNames lists the parameters that --what-if scales.

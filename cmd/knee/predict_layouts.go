@@ -21,8 +21,7 @@ type layoutRow struct {
 }
 
 // layouts reports whether layouts are requested: by --best, or by a sweep over
-// the workers of a model whose layouts were measured, for which the fastest of
-// each size answers.
+// workers of a model with measured layouts, which gives the fastest of each size.
 func (f *predictFlags) layouts(m *fit.Model) bool {
 	if f.best || f.at != "" || f.whatIf != "" || f.deadline != "" || f.budget > 0 || f.localBatch > 0 {
 		return f.best
@@ -99,7 +98,7 @@ func overlapping(all []predict.LayoutAnswer) int {
 	return n
 }
 
-// onlyType is the GPU type that is meant where one has to be.
+// onlyType is the GPU type of a command that needs exactly one.
 func onlyType(asked string, measured []string) (string, error) {
 	if asked == "" && len(measured) > 1 {
 		return "", usageError{fmt.Errorf("--gpu-type: want one of %v", measured)}
@@ -121,7 +120,7 @@ func layoutWords(c data.Config) string {
 	return words
 }
 
-// memoryWords writes the peak memory with its interval, in GiB.
+// memoryWords writes the peak memory in GiB with its interval.
 func memoryWords(p predict.Answer) string {
 	if p.Memory == nil {
 		return ""
@@ -170,7 +169,7 @@ func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) 
 	return out.print(a.stdout, rows, t)
 }
 
-// sized is a model at the size that a file gives.
+// sized returns the model with the size of the transformer in a file.
 func sized(m *fit.Model, path string) (*fit.Model, error) {
 	if path == "" {
 		return m, nil

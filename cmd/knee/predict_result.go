@@ -53,18 +53,17 @@ func rowsOf(answers []predict.Answer) []answerRow {
 	return rows
 }
 
-// answerTable is the table of predictions: every figure in a column of its
-// own for machines, intervals in words for people.
+// answerTable is the table of predictions: in CSV every figure in its own column,
+// else estimates with their intervals.
 func answerTable(answers []predict.Answer, f predictFlags) table {
 	t := answerCSV(answers)
 	t.people = answersForPeople(answers, f)
 	return t
 }
 
-// answersForPeople is the table in the width of a terminal: the kind of
-// configuration as a head, and with a goal what it takes to get there, in US$
-// or else GPU-hours, in place of the speed. The knobs in which a configuration
-// lies outside the measured range are named.
+// answersForPeople is the table for a terminal: heads give GPU type and mode;
+// with a goal, time and US$ (or GPU-hours) to it replace the speed; the knobs
+// outside the measured range are named.
 func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 	goal := slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.TimeToTarget.Mean > 0 })
 	t := &table{columns: []string{"workers", "batch", "step_time", "samples/s", "goodput", "extrap."}}
@@ -99,7 +98,7 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 	return t
 }
 
-// kindWords names what configurations of one curve have in common.
+// kindWords names what the configurations of a curve share.
 func kindWords(c data.Config) string {
 	words := string(c.ModeOrDefault())
 	if c.GPUType != "" {
@@ -114,8 +113,7 @@ func kindWords(c data.Config) string {
 	return words
 }
 
-// beyond names the knobs that a prediction is extrapolated in: the first word
-// of every part of the reason.
+// beyond names the extrapolated knobs: the first word of each part of the reason.
 func beyond(p predict.Answer) string {
 	if !p.Extrapolated {
 		return ""
@@ -128,8 +126,8 @@ func beyond(p predict.Answer) string {
 	return strings.Join(knobs, ", ")
 }
 
-// orEmpty writes a figure for machines, nothing where there is none: without a
-// goal the time to it is not zero.
+// orEmpty writes an exact figure, or an empty cell for one that does not exist,
+// such as the time to a goal without a goal.
 func orEmpty(v float64) string {
 	if v == 0 {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"knee/predict"
 )
 
-// fewestBars is how many configurations make a curve worth a sketch.
+// fewestBars is the least number of configurations of a sketched curve.
 const fewestBars = 3
 
 // sketch draws a curve as text, for a terminal.

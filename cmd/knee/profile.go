@@ -85,15 +85,15 @@ knee simulate --packed.`,
 	}
 	how.add(cmd)
 	cmd.Flags().StringVar(&dir, "dir", "", "folder for results (default: the study's)")
-	cmd.Flags().StringVar(&other, "beside", "", "study of another job, to measure how fast the two are beside each other")
+	cmd.Flags().StringVar(&other, "beside", "", "study of another job, to run beside this one")
 	cmd.Flags().BoolVar(&restart, "restart", false, "begin anew: set the journal aside and cancel its running trials")
-	cmd.Flags().DurationVar(&lease, "lease", store.DefaultLease, "shared study: silence after which others take over its trials")
+	cmd.Flags().DurationVar(&lease, "lease", store.DefaultLease, "shared study: silence after which trials are taken over")
 	formatFlag(cmd, &out)
 	return cmd
 }
 
-// noteContention warns of trials that are to share the cores of this machine.
-// A space that cannot be listed is reported when it is used.
+// noteContention warns of trials with more workers than this machine has cores.
+// An invalid space is reported later, when it is used.
 func (a *app) noteContention(s *data.Study) {
 	candidates, err := space.Candidates(s)
 	if err != nil {
@@ -165,7 +165,7 @@ func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir st
 	return out.print(a.stdout, rows, t)
 }
 
-// sayOpened says what a study continues with.
+// sayOpened prints what was measured before, when a study continues.
 func (a *app) sayOpened(study *data.Study, files profile.Files, s *store.Snapshot) {
 	a.warn(s.Warnings...)
 	if n := len(s.Results); n > 0 {
@@ -176,7 +176,7 @@ func (a *app) sayOpened(study *data.Study, files profile.Files, s *store.Snapsho
 	}
 }
 
-// measurementTable shows measurements to people.
+// measurementTable is the table of measurements.
 func measurementTable(ms []data.Measurement) table {
 	t := table{columns: []string{"config", "status", "step_time_s", "step_time_se_s", "step_time_sd_s", "steps", "samples_per_s", "start_seconds", "wall_s", "error"}}
 	t.people = &table{columns: []string{"config", "status", "step_time ± 2 se", "samples/s", "start", "took", "error"}}

@@ -6,18 +6,19 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 
 	"knee/data"
 	"knee/internal/term"
 	"knee/profile"
 )
 
-// progress returns what shows how far a computation is, where stderr goes.
+// progress returns the progress display of a computation, on stderr.
 func (a *app) progress() *term.Progress { return term.New(a.stderr, a.logger(), a.quiet) }
 
-// trialProgress shows what a profile does: a bar with the trials above it on a
-// terminal, a log line per trial otherwise.
+// trialProgress shows a running profile: on a terminal a bar with the ended
+// trials above it, else a log line per trial.
 type trialProgress struct {
 	bar  *term.Progress
 	log  *slog.Logger // nil on a terminal
@@ -25,7 +26,7 @@ type trialProgress struct {
 	last time.Time
 }
 
-// newTrialProgress returns the progress that suits where stderr goes.
+// newTrialProgress returns the progress display for stderr.
 func (a *app) newTrialProgress() *trialProgress {
 	p := &trialProgress{bar: a.progress()}
 	if !term.Is(a.stderr) {
@@ -63,16 +64,16 @@ func spent(p profile.Progress) string {
 	return ", " + dollars(p.Spent)
 }
 
-// configWidth is how wide a configuration is in a list of trials on a
-// terminal: what of 80 columns the result leaves.
+// configWidth is the width of a configuration in a list of trials: of 80 columns,
+// those that the result leaves free.
 const configWidth = 36
 
-// trialLine says in one line what a trial yielded. The configuration is padded
-// to a width, so that results stand below each other; to none in a log.
+// trialLine is the result of a trial in one line, the configuration padded to
+// width so that results line up; 0 in a log.
 func trialLine(e profile.Event, width int) string {
 	m := e.Measurement
 	config := m.Config.String()
-	config += strings.Repeat(" ", max(0, width-utf8.RuneCountInString(config)))
+	config += strings.Repeat(" ", max(0, width-uniseg.StringWidth(config)))
 	if m.Status != data.OK {
 		return fmt.Sprintf("%s  %s: %s", config, m.Status, m.Error)
 	}
@@ -86,8 +87,8 @@ func trialLine(e profile.Event, width int) string {
 	return line
 }
 
-// trialNews says in one line what happened to a trial on its way or to the
-// record of the study, empty if that is nothing to tell.
+// trialNews is an event of a running trial or of the study's storage in one line,
+// empty for events that are not shown.
 func trialNews(e profile.Event) string {
 	switch e.Kind {
 	case profile.TrialRetried:
@@ -112,7 +113,7 @@ func trialNews(e profile.Event) string {
 	return ""
 }
 
-// write writes one line per trial, and while one runs a sign of life.
+// write writes one line per trial, and regular lines while one runs.
 func (p *trialProgress) write(e profile.Event) {
 	switch e.Kind {
 	case profile.TrialStarted:
@@ -136,7 +137,7 @@ func (p *trialProgress) write(e profile.Event) {
 	}
 }
 
-// signOfLife is how often a trial that runs is logged.
+// signOfLife is the time between log lines of a running trial.
 const signOfLife = 10 * time.Second
 
 // logNames names the lines of a log.

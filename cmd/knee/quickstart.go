@@ -42,11 +42,11 @@ Run it again to continue after an interrupt; a finished one begins anew.`,
 	cmd.Flags().StringVar(&q.dir, "dir", "knee-quickstart", "folder to write to")
 	cmd.Flags().IntVar(&q.trials, "trials", 8, "trials per job")
 	cmd.Flags().Float64Var(&q.trialSeconds, "trial-seconds", 2, "longest trial")
-	cmd.Flags().Int64Var(&q.seed, "seed", 1, "seed of the search")
+	cmd.Flags().Int64Var(&q.seed, "seed", 1, "seed of random draws")
 	return cmd
 }
 
-// quickstart is the whole path, once.
+// quickstart is one run of the quick start.
 type quickstart struct {
 	app          *app
 	dir          string
@@ -63,7 +63,7 @@ type quickstart struct {
 	exports []string
 }
 
-// quickJob is one of the two jobs on its way.
+// quickJob is one of the two jobs and its results so far.
 type quickJob struct {
 	name, about string
 	study       *data.Study
@@ -76,14 +76,14 @@ type quickJob struct {
 	knee        predict.Answer
 	best        predict.Answer   // the best of all candidates
 	checked     predict.Answer   // predicted, and not measured before
-	check       data.Measurement // what it turned out to be
-	again       float64          // the first trial, measured once more: its step time now over then; 0 if it failed
+	check       data.Measurement // its measurement
+	again       float64          // step time of the first trial measured again, over the first; 0 if it failed
 }
 
 // quickInitialBatch is the global batch both jobs start from.
 const quickInitialBatch = 32
 
-// run takes every step in order. Each leaves its files behind.
+// run takes every step in order; each writes its files.
 func (q *quickstart) run(ctx context.Context) error {
 	q.begun = time.Now()
 	if q.trials < 4 || q.trialSeconds <= 0 {
@@ -105,7 +105,7 @@ func (q *quickstart) run(ctx context.Context) error {
 // path returns the path of a file of the quick start.
 func (q *quickstart) path(name string) string { return filepath.Join(q.dir, name) }
 
-// say heads a step.
+// say prints the heading of a step.
 func (q *quickstart) say(format string, args ...any) { q.app.note("\n"+format, args...) }
 
 // describe writes the studies of the two jobs and this machine as a cluster.
@@ -141,7 +141,7 @@ func (q *quickstart) describe(context.Context) error {
 		if err := data.WriteFile(file, func(w io.Writer) error { return data.WriteStudy(w, j.study) }); err != nil {
 			return err
 		}
-		// Read back what a user would edit: the file is the truth.
+		// Read from the file, which a user may have edited.
 		if j.study, err = data.LoadStudy(file); err != nil {
 			return err
 		}
@@ -149,9 +149,9 @@ func (q *quickstart) describe(context.Context) error {
 	return nil
 }
 
-// study is what is measured of one job.
+// study is the study of one job.
 func (q *quickstart) study(name string, command []string, modes []data.Knob) *data.Study {
-	most := max(4, min(8, 2*runtime.NumCPU())) // past the cores, to see the curve bend
+	most := max(4, min(8, 2*runtime.NumCPU())) // beyond the cores, where the curve bends
 	return &data.Study{
 		Job: name, Command: command, Launcher: data.LauncherSpec{Local: &data.LocalSpec{Ranks: true}},
 		Space: append(modes,
@@ -224,8 +224,8 @@ func (j *quickJob) predict() error {
 		return err
 	}
 	base := j.best.Config
-	// No further than the study goes: past the cores the curve bends in ways
-	// that no measurement below them can tell.
+	// Only sizes of the study: beyond the cores the curve bends in ways that
+	// smaller sizes do not show.
 	j.workers = studyWorkers(candidates)
 	if j.curve, err = predict.Sweep(j.predictor, base, j.workers); err != nil {
 		return err
@@ -243,9 +243,8 @@ func studyWorkers(candidates []data.Config) []int {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// checkPredictions measures, for each job, a configuration that the model
-// has predicted and that was not measured, and the first trial once more: that
-// tells how much of an error is the machine's.
+// checkPredictions measures, for each job, a configuration that was only
+// predicted, and the first trial again, which shows the noise of the machine.
 func (q *quickstart) checkPredictions(ctx context.Context) error {
 	for _, j := range q.jobs {
 		q.say("Checking %s: %s was not measured; the model says %s per step", j.name, j.checked.Config, between(j.checked.StepTime, seconds))

@@ -6,7 +6,7 @@ import (
 	"knee/plots"
 )
 
-// draw writes everything on one page, and the figures that a talk would show.
+// draw writes the report and the figures.
 func (q *quickstart) draw(ctx context.Context) error {
 	q.say("Drawing")
 	if err := q.app.writeReport(ctx, page{files: []string{q.dir}, out: q.path("report.html")}); err != nil {

@@ -12,7 +12,7 @@ import (
 	"knee/internal/term"
 )
 
-// summarize prints what was found, in words, and keeps it in summary.txt.
+// summarize prints the results and writes them to summary.txt.
 func (q *quickstart) summarize(context.Context) error {
 	var b strings.Builder
 	for _, j := range q.jobs {
@@ -62,7 +62,7 @@ func (q *quickstart) summarizeJob(b *strings.Builder, j *quickJob) {
 	}
 }
 
-// shortConfig names what the quick start varies.
+// shortConfig names the knobs that the quick start varies.
 func shortConfig(c data.Config) string {
 	s := fmt.Sprintf("%d worker%s", c.Workers, plural(c.Workers))
 	if c.PS > 0 {
@@ -84,7 +84,7 @@ func (q *quickstart) summarizePlan(b *strings.Builder) {
 	fmt.Fprintf(b, "  against an even split: %s\n", q.gain())
 }
 
-// gain compares the plan with an even split, by what a person waits for.
+// gain compares the mean completion time of the plan with that of an even split.
 func (q *quickstart) gain() string {
 	mine, mean := meanFinish(q.plan), meanFinish(q.even)
 	if !(mine > 0) || !(mean > 0) {

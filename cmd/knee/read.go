@@ -18,7 +18,7 @@ import (
 	"knee/profile/joblog"
 )
 
-// columnsFlag collects --columns gpus=workers: what a column of a file is.
+// columnsFlag collects --columns gpus=workers: names of the file, and of knee.
 type columnsFlag map[string]string
 
 const columnsUsage = "names of columns, such as gpus=workers,tokens_s=tokens_per_s"
@@ -37,7 +37,7 @@ func (c columnsFlag) Set(s string) error {
 	return nil
 }
 
-// readFlags say what a file is of.
+// readFlags are the flags of knee read.
 type readFlags struct {
 	metrics data.Metrics
 	columns columnsFlag
@@ -51,8 +51,8 @@ func newRead(a *app) *cobra.Command {
 		Use:   "read FILE",
 		Short: "Make measurements of the log of a job, or of a CSV of another program",
 		Long: `read turns the log of a job that runs, or ran, without knee into a row of
-measurements.csv. --workers and the other flags say how it ran. How its lines
-tell of steps is found out, unless --pattern or --regex says it. Warm-up steps
+measurements.csv. --workers and the other flags say how it ran. The format
+of its lines is detected, or given by --pattern or --regex. Warm-up steps
 are left out. A log that only counts steps needs time stamps in its lines. Lines
 on memory, as Megatron-LM, DeepSpeed, torchtitan, PyTorch and nvidia-smi write
 them, give its peak.
@@ -100,7 +100,7 @@ rows of a file without that column.`,
 	fileFlag(cmd, &in.output, "-", "file to write; - for standard output", "output")
 	f.BoolVar(&in.add, "add", false, "append to the file")
 	for _, name := range jobColumns() {
-		f.String(strings.ReplaceAll(name, "_", "-"), "", "column "+name)
+		f.String(strings.ReplaceAll(name, "_", "-"), "", "this column, for every row")
 	}
 	cmd.MarkFlagsMutuallyExclusive("pattern", "regex", "columns")
 	completes(cmd, "pattern", data.MetricPatterns())
@@ -149,7 +149,7 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 	return []data.Measurement{m}, nil
 }
 
-// isCSV reports whether a file is called one.
+// isCSV reports whether a file has the name of one.
 func isCSV(file string) bool {
 	plain := strings.TrimSuffix(file, ".gz")
 	return strings.HasSuffix(plain, ".csv") || strings.HasSuffix(plain, ".tsv")

@@ -50,12 +50,12 @@ itself, until Ctrl-C: to follow a running profile.`,
 	}
 	fileFlag(cmd, &out, "report.html", "page to write; - for standard output", "out")
 	cmd.Flags().DurationVar(&watch, "watch", 0, "rewrite the page when files change, checked this often")
-	cmd.Flags().Var(price, "price", "US$ per worker-hour, such as a100=3.2 (default: costs in worker-hours)")
+	cmd.Flags().Var(price, "price", "US$ per worker-hour, such as a100=3.2")
 	_ = cmd.MarkFlagFilename("file", "html")
 	return cmd
 }
 
-// page is a report that has been requested.
+// page is a requested report.
 type page struct {
 	files   []string // and folders
 	out     string
@@ -98,7 +98,7 @@ func (a *app) writeReport(ctx context.Context, p page) error {
 func reportFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
-		return []string{path}, nil // opening it says what is wrong with it
+		return []string{path}, nil // opening it gives the error
 	}
 	var files []string
 	err = filepath.WalkDir(path, func(f string, e fs.DirEntry, err error) error {
@@ -136,7 +136,7 @@ func withStudies(files []string) []string {
 	return out
 }
 
-// shows tells by its name whether a file of a folder is for the report.
+// shows reports by its name whether a file of a folder is for the report.
 func shows(name string) bool {
 	for _, suffix := range []string{"measurements.csv", "curve.csv", "model.json", "plan.json", "cluster.yaml", "jobs.yaml", "simulation.csv", "usage.csv"} {
 		if strings.HasSuffix(name, suffix) {
@@ -149,7 +149,7 @@ func shows(name string) bool {
 // watchReport writes the page whenever a file has changed, until ctx ends. A
 // file that is not there yet, or only half written, is waited for.
 func (a *app) watchReport(ctx context.Context, p page, every time.Duration) error {
-	last := "nothing yet" // so that the first look says what is wanting
+	last := "nothing yet" // so that the first error is printed
 	for {
 		if now := stamp(p.files); now != last {
 			if err := a.writeReport(ctx, p); err != nil {
@@ -159,14 +159,14 @@ func (a *app) watchReport(ctx context.Context, p page, every time.Duration) erro
 		}
 		select {
 		case <-ctx.Done():
-			p.refresh = 0 // what stays behind is final
+			p.refresh = 0 // the last page does not reload
 			return a.writeReport(context.WithoutCancel(ctx), p)
 		case <-time.After(every):
 		}
 	}
 }
 
-// stamp tells whether one of the files has changed.
+// stamp changes when one of the files does.
 func stamp(paths []string) string {
 	var b strings.Builder
 	for _, path := range paths {

@@ -42,7 +42,7 @@ comes from.`,
 	return cmd
 }
 
-// newFile is a file that a command writes to start from.
+// newFile is a file to start from, written by init or sample.
 type newFile struct {
 	name    string
 	content []byte

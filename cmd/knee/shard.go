@@ -56,7 +56,7 @@ SHAPES is a CSV with a row for each tensor and the columns name and shape: such 
 	return cmd
 }
 
-// shardResult is what shard prints.
+// shardResult is the JSON that shard prints.
 type shardResult struct {
 	Tensors     int                `json:"tensors"`
 	Elements    int64              `json:"elements"`

@@ -104,10 +104,10 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.profiles, "profiles", "", "folder of measured profiles (allreduce/, training/)")
 	f.StringVar(&in.models, "models", "", "folder of models, one per application")
 	f.StringVar(&in.measurements, "measurements", "", "measurements of all applications (CSV)")
-	f.StringVar(&in.packed, "packed", "", "speeds of pairs of jobs on the same GPUs, for antman, gandiva and gavel-*; others are predicted (CSV, native)")
-	f.StringVar(&in.packedTruth, "packed-truth", "", "what pairs that are not in --packed turn out to be (CSV); default: a draw from the prediction")
+	f.StringVar(&in.packed, "packed", "", "speeds of pairs of jobs on a GPU (CSV, native); others are predicted")
+	f.StringVar(&in.packedTruth, "packed-truth", "", "true speeds of other pairs (CSV; default: drawn from the prediction)")
 	f.BoolVar(&in.oracle, "oracle", false, "policies know the measured speeds")
-	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by the progress of earlier jobs (native)")
+	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by how far earlier jobs came (native)")
 	f.BoolVar(&in.Alone, "alone", false, "models forget earlier jobs of the application")
 	f.StringSliceVar(&in.Policies, "policy", nil, "policies to compare, as in knee allocate")
 	f.StringVar(&in.Semantics, "semantics", compare.Native, "rules of the replay: "+strings.Join(compare.AllSemantics(), ", "))
@@ -116,16 +116,16 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.tenantsOut, "tenants-out", "", "CSV to write tenants to")
 	f.Float64SliceVar(&in.loads, "load", []float64{1}, "factors on the rate of arrival")
 	f.Float64SliceVar(&in.sizes, "size", []float64{1}, "factors on the number of nodes")
-	f.Int64Var(&in.Seed, "seed", 1, "seed of policies, failures and speeds")
+	f.Int64Var(&in.Seed, "seed", 1, "seed of random draws")
 	f.IntVar(&in.Parallel, "parallel", runtime.NumCPU(), "replays at a time")
-	f.Float64Var(&in.Interval, "interval", 0, "seconds between decisions (native); 0: at arrivals and completions, or each minute with --profiles")
-	f.Float64Var(&in.Restart, "restart", 0, "seconds lost when a job starts or changes (native); 0: as measured, else 30 with profiles or models")
-	f.StringVar(&in.scaling, "scaling", stopResume, "cost of a change of size (native): "+stopResume+" (a restart), "+stopFree+" (--rescale-seconds on the same nodes)")
+	f.Float64Var(&in.Interval, "interval", 0, "seconds between decisions (native); 0: at arrivals and completions, with --profiles each minute")
+	f.Float64Var(&in.Restart, "restart", 0, "seconds lost when a job starts or changes (native); 0: as measured, else 30")
+	f.StringVar(&in.scaling, "scaling", stopResume, "what a change of size costs (native): "+stopResume+" (a restart), "+stopFree+" (--rescale-seconds)")
 	f.Float64Var(&in.Rescale, "rescale-seconds", 1, "seconds lost under --scaling stop-free")
 	f.Float64Var(&in.NodeMTBF, "node-mtbf", 0, "mean seconds between failures of a node (native)")
 	f.Float64Var(&in.NodeRepair, "node-repair", 3600, "seconds until a failed node is back (native)")
-	f.Float64Var(&in.CheckpointEvery, "checkpoint-every", 600, "most work a failure costs, in seconds (native)")
-	f.StringVar(&in.service, "service-times", "", "CSV of GPU-seconds of jobs (duration), for the Gittins index (tiresias)")
+	f.Float64Var(&in.CheckpointEvery, "checkpoint-every", 600, "seconds between checkpoints (native)")
+	f.StringVar(&in.service, "service-times", "", "GPU-seconds of jobs for the Gittins index (CSV, tiresias)")
 	for _, name := range []string{"cluster", "workload", "policy"} {
 		_ = cmd.MarkFlagRequired(name)
 	}
@@ -139,8 +139,7 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	completes(cmd, "semantics", compare.AllSemantics())
 }
 
-// writeDetails writes the files of single jobs and of what was in use, where
-// they were requested.
+// writeDetails writes the files of --jobs-out, --usage-out and --tenants-out.
 func (in *simulateFlags) writeDetails(rows []compare.Row) error {
 	var jobs []simulate.Replayed
 	var used []simulate.Used

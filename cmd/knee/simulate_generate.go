@@ -50,6 +50,6 @@ log-normal durations with a Pareto tail, applications and sizes by weight.`,
 	f.IntVar(&g.Tenants, "tenants", 0, "number of tenants")
 	f.StringSliceVar(&mix, "mix", []string{"job=1"}, "applications and their weights")
 	f.StringSliceVar(&gpus, "gpus", []string{"1=5", "2=2", "4=2", "8=1"}, "sizes and their weights")
-	f.Int64Var(&g.Seed, "seed", 1, "seed")
+	f.Int64Var(&g.Seed, "seed", 1, "seed of random draws")
 	return cmd
 }

@@ -20,7 +20,7 @@ import (
 	"knee/fit/interference"
 )
 
-// load reads what the flags name.
+// load reads the files of the flags.
 func (in *simulateFlags) load(ctx context.Context, a *app) error {
 	for _, v := range append(append([]float64{}, in.loads...), in.sizes...) {
 		if !(v > 0) || v > 1e6 {
@@ -86,7 +86,7 @@ func (in *simulateFlags) loadModels(ctx context.Context, a *app) (err error) {
 	return err
 }
 
-// loadPairs reads how fast jobs are beside each other.
+// loadPairs reads the speeds of pairs of jobs on a GPU.
 func (in *simulateFlags) loadPairs(a *app) error {
 	shares := func(name string) bool {
 		p, err := policy.New(name)
@@ -117,7 +117,7 @@ func (in *simulateFlags) loadPairs(a *app) error {
 	return nil
 }
 
-// scale takes in what a change of size costs.
+// scale sets the cost of a change of size.
 func (in *simulateFlags) scale() error {
 	switch {
 	case in.scaling == stopResume:
@@ -131,9 +131,9 @@ func (in *simulateFlags) scale() error {
 	return nil
 }
 
-// loadService reads the distribution of service times where a policy needs
-// one: what the flag names, else the file that the published simulator reads,
-// beside the workload or in the profiles.
+// loadService reads the distribution of service times where a policy needs one:
+// from --service-times, else from the published simulator's file beside the
+// workload or in the profiles.
 func (in *simulateFlags) loadService(a *app) error {
 	if in.Semantics != compare.Tiresias || !needsService(in.Policies) {
 		return nil

@@ -114,7 +114,7 @@ func (a *app) imported(how data.Import, measurements, curve string) (ms []data.M
 	return ms, points, nil
 }
 
-// unit is that of the objective of a study; one that was loaded has a valid one.
+// unit is the unit of a study's objective, which loading has checked.
 func unit(s *data.Study) string {
 	o, err := bayesopt.ParseObjective(s.Objective)
 	if err != nil {
@@ -126,8 +126,7 @@ func unit(s *data.Study) string {
 	return o.Unit()
 }
 
-// printSuggestions prints suggestions, each with the configuration that
-// config makes of it.
+// printSuggestions prints suggestions; config returns the configuration of one.
 func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestion, config func(bayesopt.Suggestion) any) error {
 	t := table{columns: []string{"config", "expected", "unit", "p_feasible", "cost_usd", "reason"}}
 	list := []suggestion{}
@@ -143,7 +142,7 @@ func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestio
 		}
 		list = append(list, suggestion{Config: config(s), Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi, Unit: unit,
 			PFeasible: s.PFeasible, Cost: s.Cost, PBetter: s.Better, Remeasure: s.Remeasure, Choice: choice, Reason: s.Reason})
-		expected := "" // before the first trials nothing is
+		expected := "" // nothing is expected before the first trials
 		if s.Expected != (data.Estimate{}) {
 			expected = between(s.Expected, number)
 		}

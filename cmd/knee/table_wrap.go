@@ -5,7 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 
 	"knee/internal/term"
 )
@@ -17,16 +18,15 @@ const (
 	emphasised = "\x1b[1m%s\x1b[0m"
 )
 
-// remark is how wide a last column is, at the least, that is moved below its
-// row where the table is too wide.
+// remark is the least width of a last column that goes below its row where the
+// table is too wide.
 const remark = 30
 
-// wrapped writes the table into at most width columns. Columns without any
-// content are left out. If the rest is too wide, columns that say the same in
-// every row are said once, above; a last column of long text, or of one for few
-// rows, goes below its row; then the widest columns are narrowed and their cells wrapped at blanks.
-// A table that cannot be narrowed any further is written wider. With bold the
-// heads stand out.
+// wrapped writes the table in at most width columns. Empty columns are left out.
+// If the rest is too wide, columns with the same value in every row are printed
+// once, above; a last column of long text, or with text in few rows, goes below
+// its row; then the widest columns are narrowed and their cells wrapped at blanks.
+// A table that cannot be narrowed further is written wider.
 func (t *table) wrapped(w io.Writer, width int, bold bool) error {
 	t = t.filled()
 	var b strings.Builder
@@ -68,9 +68,9 @@ func writeLines(b *strings.Builder, margin string, lines []string) {
 	}
 }
 
-// unrepeated returns the table without the columns, but for the first, that
-// hold the same in every row, and what they hold in words. A table of one row
-// has none.
+// unrepeated returns the table without the columns, except the first, that hold
+// the same value in every row, and a line with these values. It leaves a table of
+// one row as it is.
 func (t *table) unrepeated() (*table, string) {
 	if len(t.rows) < 2 {
 		return t, ""
@@ -90,7 +90,7 @@ func (t *table) unrepeated() (*table, string) {
 	return out, "every row: " + strings.Join(said, ", ")
 }
 
-// rare reports whether a column says something in few rows only.
+// rare reports whether a column is empty in more than half of the rows.
 func (t *table) rare(k int) bool {
 	n := 0
 	for _, r := range t.rows {
@@ -101,7 +101,7 @@ func (t *table) rare(k int) bool {
 	return 2*n < len(t.rows)
 }
 
-// filled returns the table without the columns that hold nothing.
+// filled returns the table without its empty columns.
 func (t *table) filled() *table {
 	out := t
 	for k := len(t.columns) - 1; k > 0; k-- {
@@ -112,7 +112,7 @@ func (t *table) filled() *table {
 	return out
 }
 
-// without returns the table without a column, and what that held.
+// without returns the table without a column, and the cells of that.
 func (t *table) without(k int) (*table, []string) {
 	cut := func(row []string) []string { return slices.Delete(slices.Clone(row), k, k+1) }
 	out := &table{columns: cut(t.columns), heads: t.heads}
@@ -124,12 +124,12 @@ func (t *table) without(k int) (*table, []string) {
 	return out, held
 }
 
-// natural returns how wide every column is when nothing is wrapped.
+// natural returns the width of every column when nothing is wrapped.
 func (t *table) natural() []int {
 	widths := make([]int, len(t.columns))
 	for _, row := range append([][]string{t.columns}, t.rows...) {
 		for k, cell := range row {
-			widths[k] = max(widths[k], utf8.RuneCountInString(cell))
+			widths[k] = max(widths[k], uniseg.StringWidth(cell))
 		}
 	}
 	return widths
@@ -142,13 +142,13 @@ func (t *table) narrowed(width int) []int {
 	least := make([]int, len(t.columns))
 	for k, name := range t.columns {
 		for _, part := range strings.SplitAfter(name, "_") {
-			least[k] = max(least[k], utf8.RuneCountInString(part))
+			least[k] = max(least[k], uniseg.StringWidth(part))
 		}
 	}
 	for _, row := range t.rows {
 		for k, cell := range row {
 			for word := range strings.FieldsSeq(cell) {
-				least[k] = max(least[k], min(utf8.RuneCountInString(word), width/2))
+				least[k] = max(least[k], min(uniseg.StringWidth(word), width/2))
 			}
 		}
 	}
@@ -181,7 +181,7 @@ func total(widths []int) int {
 	return sum
 }
 
-// writeRow writes one row of the table in as many lines as its cells need.
+// writeRow writes one row of the table, its cells wrapped.
 func writeRow(b *strings.Builder, cells []string, widths []int) {
 	lines := make([][]string, len(cells))
 	for k, cell := range cells {
@@ -203,7 +203,7 @@ func writeCells(b *strings.Builder, cells [][]string, widths []int, bold bool) {
 			if i < len(lines) {
 				text = lines[i]
 			}
-			pad := strings.Repeat(" ", max(0, widths[k]-utf8.RuneCountInString(text))+columnGap)
+			pad := strings.Repeat(" ", max(0, widths[k]-uniseg.StringWidth(text))+columnGap)
 			if bold && text != "" {
 				text = fmt.Sprintf(emphasised, text)
 			}
@@ -219,7 +219,7 @@ func wrapName(name string, width int) []string {
 	lines := []string{""}
 	for _, part := range strings.SplitAfter(name, "_") {
 		last := &lines[len(lines)-1]
-		if *last != "" && utf8.RuneCountInString(*last)+utf8.RuneCountInString(part) > width {
+		if *last != "" && uniseg.StringWidth(*last)+uniseg.StringWidth(part) > width {
 			lines = append(lines, part)
 			continue
 		}

@@ -19,8 +19,8 @@ func newTrain(a *app) *cobra.Command {
 		Short: "Train the built-in model: one rank, as the environment says",
 		Long: `train is the built-in training workload: real stochastic gradient descent on
 generated data, by as many worker and parameter-server processes as a launcher
-starts. Which rank it is, it learns from RANK, WORLD_SIZE, MASTER_ADDR,
-MASTER_PORT and the KNEE_ variables; without them it trains alone.`,
+starts. RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and the KNEE_ variables give
+its rank; without them it trains alone.`,
 		Example: "  knee train --model small --steps 100\n" +
 			"  command: [knee, train, --model, large]        # in a study with launcher: {local: {ranks: true}}",
 		Hidden: true,

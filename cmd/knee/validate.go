@@ -13,7 +13,7 @@ import (
 	"knee/predict"
 )
 
-// validateFlags is what is held out, shared by validate and plot residuals.
+// validateFlags select what is held out, for validate and plot residuals.
 type validateFlags struct {
 	job, test    string
 	folds        int
@@ -31,7 +31,7 @@ func (v *validateFlags) add(cmd *cobra.Command) {
 	f.BoolVar(&v.forward, "forward", false, "predict the larger worker counts from the smaller half")
 	f.StringSliceVar(&v.families, "family", []string{fit.Auto}, "families to compare, as in knee fit")
 	f.StringVar(&v.job, "job", "", "only this job (default: each by itself)")
-	f.Int64Var(&v.seed, "seed", 1, "seed of folds and intervals")
+	f.Int64Var(&v.seed, "seed", 1, "seed of random draws")
 	cmd.MarkFlagsMutuallyExclusive("test", "folds", "leave-one-out", "forward")
 	completesList(cmd, "family", append([]string{fit.Auto}, fit.FamilyNames()...))
 }
@@ -133,7 +133,7 @@ larger than any measured are predicted.`,
 	return cmd
 }
 
-// validateResult is what validate prints.
+// validateResult is the JSON that validate prints.
 type validateResult struct {
 	Method    predict.Method     `json:"method"`
 	Total     []predict.Summary  `json:"total"`
@@ -147,7 +147,7 @@ func newValidateResult(v *predict.Validation) validateResult {
 	return validateResult{v.Method, v.Totals(), v.ByGroup(), v.ByDistance(), v.Untested, v.Warnings}
 }
 
-// table lists groups, distances and totals, distinguished by the first column.
+// table lists groups, distances and totals, named in the first column.
 func (r validateResult) table() table {
 	t := table{columns: []string{"scope", "job", "gpu_type", "mode", "distance", "family", "n", "mape", "median", "p90", "coverage", "half_width"}}
 	percentage := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build is what is known of this build.
+// build is the version of this build and its source.
 type build struct {
 	Version  string `json:"version"`            // of the module: a tag, or derived from the revision
 	Revision string `json:"revision,omitempty"` // of git
@@ -41,7 +41,7 @@ func newVersion(a *app) *cobra.Command {
 	return cmd
 }
 
-// thisBuild reads what the linker noted.
+// thisBuild reads the build information of the binary.
 func thisBuild() build {
 	b := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -64,8 +64,7 @@ func thisBuild() build {
 	return b
 }
 
-// version names this build in one word or two: its version, and the revision
-// where that is known.
+// version names this build: its version, and the revision where that is known.
 func version() string {
 	b := thisBuild()
 	if b.Revision == "" {

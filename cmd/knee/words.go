@@ -11,11 +11,11 @@ import (
 	"knee/plots"
 )
 
-// number writes a figure with as many digits as a reader can use.
+// number writes a figure with few digits.
 func number(v float64) string { return plots.Plain(v) }
 
-// figures returns how a format writes figures: exactly in CSV, which machines
-// read, and elsewhere as [number] does.
+// figures returns how a format writes figures: in CSV exactly, else as [number]
+// does.
 func (f format) figures() func(float64) string {
 	if f == "csv" {
 		return exact
@@ -23,7 +23,7 @@ func (f format) figures() func(float64) string {
 	return number
 }
 
-// exact writes a figure for machines.
+// exact writes a figure with all its digits, for CSV.
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 
 // seconds writes a duration as people say it: hours to the minute, days to
@@ -47,9 +47,8 @@ func seconds(s float64) string {
 	return time.Duration(math.Round(s) * float64(time.Second)).String()
 }
 
-// between writes an estimate with its 90 % interval. A unit that all three
-// share is said once: 31.3 ms (27–37.7), $0.12 (0.08–0.21). An estimate that was
-// not made is empty.
+// between writes an estimate with its 90 % interval, a shared unit once: 31.3 ms
+// (27–37.7), $0.12 (0.08–0.21). A missing estimate is empty.
 func between(e data.Estimate, f func(float64) string) string {
 	if e == (data.Estimate{}) {
 		return ""

@@ -8,12 +8,9 @@ import (
 	"knee/data"
 )
 
-// arrival is when a target is met: a grid of moments after the record at which
-// the curve is looked at, and the chance of each that the target is first met
-// there, given that it is met at all.
-//
-// As far out as single looks still matter the grid holds every one of them;
-// further out a cell stands for several.
+// arrival is the distribution of the step at which a target is first met, given
+// that it is met: a grid of recorded points after the record, with a probability
+// each. Near the record a cell is one point, further out several.
 type arrival struct {
 	x      []float64 // when the last look of a cell happens, steps
 	looks  []float64 // looks in the cell
@@ -25,14 +22,14 @@ type arrival struct {
 	given  []float64 // weights of the posterior's draws, given that it is met
 }
 
-// arrive foresees when a target that lies below the record is met.
+// arrive predicts when a target below the record is met.
 //
-// Each curve says when, given the noise; the horizon, which does not look at
-// the curve, serves as prior. That any part of the way down may be recorded is
-// what curves imply by themselves, and the horizon is divided by it.
+// Each curve gives a distribution, given the noise; the horizon, which does not
+// use the curve, is the prior. The prior that curves imply by themselves, any
+// share of the way down recorded, is divided out.
 //
-// With a chance that is learned the curve says nothing about it, as when the
-// learning rate is cut and nobody told: then the horizon alone says when.
+// With a learned probability the curve says nothing about the target, as before
+// an unannounced cut of the learning rate: then the horizon alone decides.
 func (c *Curve) arrive(target float64, reach Reach) (*posterior, *arrival) {
 	p, h := c.posterior(), c.horizon(target)
 	a := newArrival(c, reach, h.end)
@@ -77,10 +74,10 @@ func (c *Curve) arrive(target float64, reach Reach) (*posterior, *arrival) {
 	return p, a
 }
 
-// asked weighs a curve that meets a target by how likely it is asked about. People
-// ask for targets near what their training reaches: their gap to the curve's
-// limit, as a part of the way from the first value, is log-normal. A target under
-// the limit is as likely as one at the median gap.
+// asked is the prior of a target given the curve: its gap to the curve's limit,
+// as a share of the way from the first value, is log-normal, as targets are chosen
+// near what training reaches. A target under the limit is as likely as one at the
+// median gap.
 func (c *Curve) asked(p *posterior, d draw, target float64) float64 {
 	known := c.beliefs()
 	z := math.Log((target-p.end(d))/math.Max(p.points[0].Loss-target, 1e-9)/known.GapMedian) / known.GapSD
@@ -107,7 +104,7 @@ func newArrival(c *Curve, reach Reach, end float64) *arrival {
 // mostCells bounds the grid, about.
 const mostCells = 512
 
-// horizon says when a target is met without looking at the curve.
+// horizon is the prior of the step at which a target is met.
 type horizon struct {
 	density    func(x float64) float64 // of when it is met, per steps recorded
 	end        float64                 // how far ahead it is worth looking, steps
@@ -115,19 +112,17 @@ type horizon struct {
 	met        float64                 // chance that the target is met, as far as it knows
 }
 
-// anywhere is the density of what happens at a moment of which nothing is known
-// but that it lies ahead: if who asks does so at any moment on the way, the whole
-// way is longer than z times what is recorded with probability 1/z (Gott, Nature
-// 1993).
+// anywhere is the density of a moment that is only known to lie ahead: the whole
+// way is longer than z times the record with probability 1/z, as now is a random
+// moment of it (Gott, Nature 1993).
 func (c *Curve) anywhere(x float64) float64 {
 	z := x / c.LastX
 	return 1 / (z * z)
 }
 
-// horizon returns the horizon of a target. A planned end says that people plan a
-// run so that it gets where they want it, neither at once nor at the very last
-// moment, which is the parabola 6u(1−u), u from 0 now to 1 at the end; some
-// plans are wrong. Finished runs say when they got there themselves.
+// horizon returns the prior of when a target is met: over the rest of a planned
+// run Beta(2,2), with the density 6u(1−u), u from 0 now to 1 at the end, mixed
+// with plans that are wrong; with finished runs, when those met it.
 func (c *Curve) horizon(target float64) horizon {
 	known := c.beliefs()
 	h := horizon{density: c.anywhere, end: 1000 * c.LastX, unforeseen: known.Break, met: 1. / 2}
@@ -144,7 +139,7 @@ func (c *Curve) horizon(target float64) horizon {
 		h.end *= 4
 		h.density = func(x float64) float64 {
 			z := math.Log(x/median) / sd
-			// Runs that got there long before say nothing.
+			// Runs that met it long before are not used.
 			return math.Exp(-z*z/2)*c.LastX/x + 1e-9*c.anywhere(x)
 		}
 	case left > 0:

@@ -1,5 +1,5 @@
-// Package interference predicts how fast jobs are beside each other on the same
-// GPUs, from pairs that were measured.
+// Package interference predicts the speed of two jobs on the same GPUs, from
+// measured pairs.
 //
 // The slowdown s of A beside B, its speed alone over that beside B, has a level
 // that is a sum:

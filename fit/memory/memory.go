@@ -2,11 +2,11 @@
 // needs, and whether a configuration fits.
 //
 // A physical form says how parameters, gradients, optimizer state, activations
-// and logits divide over tensor and pipeline parallelism and sharding; factors
-// on its terms have priors, which what was measured narrows. A measured peak is
-// an observation. That a configuration ran, or ran out of memory, is one too, a
-// censored one: less, or more, than the device has. Without any run the prior
-// alone is a calculator, with intervals as wide as what is not known.
+// and logits divide over tensor and pipeline parallelism and sharding; the
+// factors of its terms have priors, which measurements narrow. A measured peak is
+// an observation; a configuration that ran, or ran out of memory, is a censored
+// one: less, or more, than the device has. Without any run the prior alone gives
+// an estimate with a wide interval.
 package memory
 
 import (

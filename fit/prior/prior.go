@@ -1,7 +1,6 @@
-// Package prior holds what is believed of jobs never seen: the numbers that
-// fit/speed starts from. The program in fit/prior/learn writes speed.json and says
-// in it what from: values set by hand (start.go there), moved as far as measured
-// jobs of others agree.
+// Package prior holds the priors of the speed model. The program in
+// fit/prior/learn writes speed.json with its provenance: values set by hand
+// (start.go there), moved as far as measured jobs of others agree.
 package prior
 
 import (

@@ -3,7 +3,8 @@ package term
 import (
 	"io"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 )
 
 // Hanging breaks lines that are wider than the terminal they are written to at
@@ -19,7 +20,7 @@ func Hanging(w io.Writer, text string) string {
 func hangingAt(text string, width int) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
-		if utf8.RuneCountInString(line) <= width {
+		if uniseg.StringWidth(line) <= width {
 			out = append(out, line)
 			continue
 		}
@@ -52,7 +53,7 @@ func textBegins(line string) int {
 // Wrap breaks a text at blanks into lines of at most width columns, and
 // a word that is longer wherever the line ends.
 func Wrap(s string, width int) []string {
-	if utf8.RuneCountInString(s) <= width {
+	if uniseg.StringWidth(s) <= width {
 		return []string{s}
 	}
 	var lines []string
@@ -61,17 +62,29 @@ func Wrap(s string, width int) []string {
 		switch {
 		case line == "":
 			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
+		case uniseg.StringWidth(line)+1+uniseg.StringWidth(word) <= width:
 			line += " " + word
 		default:
 			lines = append(lines, line)
 			line = word
 		}
-		for utf8.RuneCountInString(line) > width {
-			letters := []rune(line)
-			lines = append(lines, string(letters[:width]))
-			line = string(letters[width:])
+		for uniseg.StringWidth(line) > width {
+			head, rest := split(line, width)
+			lines, line = append(lines, head), rest
 		}
 	}
 	return append(lines, line)
+}
+
+// split cuts a text after at most width columns, but after one letter at least.
+func split(s string, width int) (head, rest string) {
+	letter, rest, columns, state := uniseg.FirstGraphemeClusterInString(s, -1)
+	for used := columns; ; used += columns {
+		head += letter
+		letter, s, columns, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		if letter == "" || used+columns > width {
+			return head, rest
+		}
+		rest = s
+	}
 }

@@ -1,6 +1,9 @@
 package term
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestHanging(t *testing.T) {
 	for in, want := range map[string]string{
@@ -12,6 +15,18 @@ func TestHanging(t *testing.T) {
 	} {
 		if got := hangingAt(in, 20); got != want {
 			t.Errorf("%q becomes\n%s\nwant\n%s", in, got, want)
+		}
+	}
+}
+
+// A Chinese letter takes two columns.
+func TestWrapCountsColumns(t *testing.T) {
+	for in, want := range map[string][]string{
+		"训练任务 次":    {"训练", "任务", "次"},
+		"abcdefg h": {"abcd", "efg", "h"},
+	} {
+		if got := Wrap(in, 4); !slices.Equal(got, want) {
+			t.Errorf("%q in 4 columns becomes %q, want %q", in, got, want)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"knee/operate/queue"
 )
 
-// Status is what became of the change of one job.
+// Status is the outcome of the change of one job.
 type Status string
 
 // The statuses of a change.
@@ -24,7 +24,7 @@ const (
 	Failed     Status = "failed"      // failed; the job waits in the queue
 )
 
-// Change is what a plan wants of one job.
+// Change is a change of one job that a plan asks for.
 type Change struct {
 	ID     string           `json:"id"`
 	Name   string           `json:"name"`
@@ -38,7 +38,7 @@ type Change struct {
 	absent int       // times that the queue was read without it
 }
 
-// set ends a change.
+// set gives a change its status and reason.
 func (c *Change) set(s Status, format string, args ...any) {
 	c.Status, c.Reason = s, fmt.Sprintf(format, args...)
 }
@@ -46,8 +46,7 @@ func (c *Change) set(s Status, format string, args ...any) {
 // Pending reports whether the change is still to be made.
 func (c *Change) Pending() bool { return c.Status == Planned }
 
-// places reports whether the change is still to be made and takes room that knee
-// has to find.
+// places reports whether the change is still to be made and needs free nodes.
 func (c *Change) places() bool { return c.Pending() && !c.job.InPlace }
 
 // Diff compares a plan with the queue. allowed returns why a job may not be
@@ -91,7 +90,7 @@ func Diff(p *data.Plan, snap *queue.Snapshot, s queue.Scheduler, allowed func(qu
 	return out
 }
 
-// judge asks the guard rails and the scheduler.
+// judge refuses a change that the guard rails or the scheduler do not allow.
 func (c *Change) judge(job queue.Job, s queue.Scheduler, allowed func(queue.Job) string) {
 	if allowed != nil {
 		if why := allowed(job); why != "" {
@@ -129,10 +128,9 @@ func covers(want, has []data.NodeShare) bool {
 	})
 }
 
-// free refuses changes until those that are left fit the nodes and the limits of
-// the scheduler: what every job of the queue has is taken, what the changes
-// leave is given back, and a node must hold the rest. The later changes of the
-// plan give way first.
+// free refuses changes, the last of the plan first, until the rest fits the nodes
+// and the limits of the scheduler, counting what every job of the queue occupies
+// less what the changes leave.
 func free(changes []*Change, snap *queue.Snapshot) {
 	slots, types := map[string]int{}, map[string]string{}
 	up := map[string]bool{}
@@ -225,7 +223,7 @@ func refuseLast(changes []*Change, left map[string]int) bool {
 	return false
 }
 
-// where writes nodes for people.
+// where names nodes and their workers.
 func where(nodes []data.NodeShare) string {
 	if len(nodes) == 0 {
 		return "no node"

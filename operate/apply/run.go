@@ -11,24 +11,24 @@ import (
 	"knee/operate/queue"
 )
 
-// Runner carries plans out on a queue.
+// Runner applies plans to a queue.
 type Runner struct {
 	Scheduler  queue.Scheduler
 	Allowed    func(queue.Job) string // why a job may not be changed; nil: every one may
 	MaxChanges int                    // of one run; 0: no limit
 	Poll       time.Duration          // between looks at the queue
-	Looks      int                    // how often it is looked at for what was asked to be seen; at least 1
-	// Before is called with a change that is about to be made, before anything
-	// is: what it writes down outlives a crash in the midst of it. nil: nothing.
+	Looks      int                    // looks at the queue for the effect of a command; at least 1
+	// Before is called before a change is made, so that what it records survives a
+	// crash during the change. May be nil.
 	Before func(Change) error
-	// Sleep waits; nil waits Poll on the clock of this machine. No point in time
-	// is compared with another, so that a clock that jumps changes nothing.
+	// Sleep waits; nil: for Poll, on the clock of this machine. Times are never
+	// compared, so a clock that jumps has no effect.
 	Sleep func(context.Context, time.Duration) error
 }
 
-// Run carries a plan out, or says what it would do. Changes say what became of
-// each; the error is of the run as a whole: a queue that could not be read, or
-// a context that is done.
+// Run applies a plan, or only lists its changes. Each change has its own outcome;
+// the error is of the run as a whole: a queue that could not be read, or a context
+// that is done.
 func (r *Runner) Run(ctx context.Context, p *data.Plan, dry bool) ([]*Change, error) {
 	snap, err := r.Scheduler.Read(ctx)
 	if err != nil {
@@ -54,10 +54,9 @@ func (r *Runner) Run(ctx context.Context, p *data.Plan, dry bool) ([]*Change, er
 	return changes, r.start(ctx, changes)
 }
 
-// limit postpones changes beyond the number of a run. Jobs that knee holds
-// come first and are not counted: they wait because of it. Of the others those
-// are made, in the order of the plan, whose places are free without the ones
-// that are postponed.
+// limit postpones changes beyond the number of a run. Jobs that knee holds come
+// first and are not counted, as they wait because of knee. The others are made in
+// the order of the plan, if their places are free without the postponed ones.
 func (r *Runner) limit(changes []*Change, snap *queue.Snapshot) {
 	var open, chosen []*Change
 	for _, c := range changes {
@@ -139,7 +138,7 @@ func (r *Runner) stop(ctx context.Context, changes []*Change) error {
 	return nil
 }
 
-// start starts what is to run and has its place free, and verifies it.
+// start starts the jobs whose places are free, and verifies that they run there.
 func (r *Runner) start(ctx context.Context, changes []*Change) error {
 	snap, err := r.look(ctx)
 	if err != nil {
@@ -198,7 +197,7 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 	return r.rollBack(ctx, append(back, late...))
 }
 
-// now is a job as the queue has it, or had it.
+// now is a job as the queue has it, or last had it.
 func (r *Runner) now(snap *queue.Snapshot, c *Change) queue.Job {
 	if j := snap.Find(c.ID); j != nil {
 		return *j
@@ -275,8 +274,8 @@ func (r *Runner) restore(ctx context.Context, j queue.Job, to []data.NodeShare) 
 	return nil
 }
 
-// wait looks at the queue until every change shows, and returns those that do
-// not. Jobs that leave the queue meanwhile have ended.
+// wait reads the queue until every change shows in it, and returns the changes
+// that do not. Jobs that leave the queue meanwhile have ended.
 func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change, queue.Job) bool) ([]*Change, error) {
 	for look := 0; ; look++ {
 		if len(changes) == 0 {
@@ -310,7 +309,7 @@ func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change
 	}
 }
 
-// look reads the queue, more than once if it does not answer.
+// look reads the queue, again if it does not answer.
 func (r *Runner) look(ctx context.Context) (*queue.Snapshot, error) {
 	var all []error
 	for look := 0; ; look++ {

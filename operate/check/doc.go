@@ -1,6 +1,5 @@
-// Package check looks at how a running job does: which of its workers are
-// stragglers, which have gone silent, and whether it runs as fast as its
-// model says.
+// Package check finds stragglers and silent workers of a running job, and
+// compares its speed with its model.
 //
 // The rules are those of Optimus (Peng et al., EuroSys 2018, section 5.2). A
 // worker is a straggler if it trains at less than half the median speed of

@@ -12,8 +12,8 @@ import (
 const Half = 0.5
 
 // SilentSteps is how many steps a worker may be behind the others before it
-// counts as silent. The paper does not say how long a gap is too long; at
-// five steps the others have felt it, and no network hiccup lasts that long.
+// counts as silent. The paper does not say how long a gap is too long; after
+// five steps the others wait for it, and no network hiccup lasts that long.
 const SilentSteps = 5
 
 // Verdicts on a worker.
@@ -23,7 +23,7 @@ const (
 	Silent    = "silent"
 )
 
-// Worker is what is found out about one worker.
+// Worker is the verdict on one worker and its figures.
 type Worker struct {
 	Name     string  `json:"worker"`
 	Steps    int     `json:"steps"`
@@ -79,7 +79,7 @@ func Workers(steps []Step) []Worker {
 	return out
 }
 
-// series is what one worker did.
+// series holds the recorded steps of one worker.
 type series struct {
 	name    string
 	times   []float64 // recorded step times

@@ -82,7 +82,7 @@ func requested(w workload) []int {
 	return out
 }
 
-// note writes down what the owner of a job asks for, unless it is written there.
+// note records what the owner of a job requested, once.
 func note(notes map[string]any, w workload, roles []role) {
 	if requested(w) != nil {
 		return

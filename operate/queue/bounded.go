@@ -9,14 +9,14 @@ import (
 	"knee/data"
 )
 
-// Bounded is a scheduler that has so long for an answer: one that hangs fails,
-// and the caller continues.
+// Bounded is a scheduler with a time limit for its answers: a call that hangs
+// fails, and the caller continues.
 type Bounded struct {
 	Scheduler
 	Limit time.Duration
 }
 
-// within asks with a deadline, and says so if that was the reason for failing.
+// within makes a call with a deadline, and names the deadline in its error.
 func within[T any](ctx context.Context, limit time.Duration, ask func(context.Context) (T, error)) (T, error) {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"knee/operate/check"
 )
 
-// Row is a job of the queue beside what is known about its training.
+// Row is a job of the queue with its model, progress and forecast.
 type Row struct {
 	Job
 	Model    string        `json:"model,omitempty"`
@@ -29,7 +29,7 @@ type Row struct {
 	Reading  *Reading         `json:"-"` // nil if its log was not read
 }
 
-// View says how the jobs of a queue become those of jobs.yaml.
+// View holds what turns the jobs of a queue into those of jobs.yaml.
 type View struct {
 	Rules []data.JobRule
 	// Movable returns why a job may not be changed, empty if it may. nil
@@ -49,8 +49,8 @@ type View struct {
 
 // Rows describes every job of a snapshot. A job becomes an entry to plan for
 // if a rule gives it a model and nothing keeps it from being changed; any other
-// that has nodes becomes a fixed occupant of what it has. What could not be
-// read of logs is in the warnings.
+// that has nodes becomes a fixed occupant of them. Logs that could not be read are
+// in the warnings.
 func (v View) Rows(ctx context.Context, s Scheduler, snap *Snapshot) (rows []Row, warnings []string) {
 	names := uniqueNames(snap.Jobs)
 	waiting := 0
@@ -120,7 +120,7 @@ func File(rows []Row, given []data.Tenant, snap *Snapshot) *data.JobsFile {
 	return f
 }
 
-// entryOf is a job as jobs.yaml has it, before there is a model.
+// entryOf is the entry of a job in jobs.yaml, without its model.
 func entryOf(name string, j Job) data.Job {
 	out := data.Job{Name: name, ID: j.ID, Namespace: j.Namespace, User: j.User, Tenant: tenantOf(j), Submitted: j.Submitted.UTC(),
 		Requested: j.Requested, Priority: j.Priority, Weight: 1}
@@ -137,7 +137,7 @@ func entryOf(name string, j Job) data.Job {
 
 func tenantOf(j Job) string { return cmp.Or(j.Account, j.Namespace, j.User) }
 
-// fill adds what a rule says and the log tells.
+// fill adds the settings of the rule and the progress in the log.
 func (v View) fill(out *data.Job, row Row) {
 	j, rule := row.Job, row.Rule
 	out.Model, out.Workers, out.GPUTypes, out.Batch = row.Model, rule.Workers, rule.GPUTypes, rule.Batch

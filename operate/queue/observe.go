@@ -20,9 +20,9 @@ import (
 // for the first time may be long.
 const mostRead = 16 << 20
 
-// Reading is how far the log of a job was read, and what it told. It is kept
-// from one look at the queue to the next, so that each look sees what the job
-// did since the last, where it runs now.
+// Reading is how far the log of a job was read, and its steps so far. It is kept
+// between looks at the queue, so that each look measures the steps since the last
+// one, on the nodes where the job runs now.
 type Reading struct {
 	Nodes   []data.NodeShare `json:"nodes"` // where the job ran
 	Started time.Time        `json:"started"`
@@ -42,7 +42,7 @@ type Reading struct {
 	Spread float64 `json:"spread"`
 }
 
-// tick takes note of a step that was reached on the clock.
+// tick adds the seconds per step on the clock since the last look.
 func (r *Reading) tick(step float64, now time.Time) {
 	if seconds := now.Sub(r.Since).Seconds(); r.Counted > 0 && step > r.Counted && seconds > 0 {
 		x := math.Log(seconds / (step - r.Counted))
@@ -120,8 +120,8 @@ func fresh(in io.Reader, r *Reading) (text []byte, whole bool, err error) {
 	return text[:bytes.LastIndexByte(text, '\n')+1], whole, err
 }
 
-// take reads lines. They are counted if there are enough of them to measure,
-// else seen again at the next look.
+// take reads lines, and counts them if they suffice for a measurement; else the
+// next look reads them again.
 func (v View) take(row *Row, text []byte, measurable bool) error {
 	r := row.Reading
 	if news := int64(len(text)) > r.Unread; news {

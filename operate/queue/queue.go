@@ -11,12 +11,12 @@ import (
 	"knee/data"
 )
 
-// State is what a job does.
+// State is the state of a job.
 type State string
 
 // The states of a job that has not ended.
 const (
-	Pending  State = "pending"  // has nothing
+	Pending  State = "pending"  // waits
 	Running  State = "running"  // has its nodes
 	Stopping State = "stopping" // some of its processes are left
 )
@@ -57,7 +57,7 @@ type Job struct {
 	Handle any `json:"-"` // what else the scheduler that has read it needs to change it
 }
 
-// Reservation is a time in which nodes are not for everyone.
+// Reservation is a time in which nodes are reserved.
 type Reservation struct {
 	Name       string    `json:"name"`
 	Start, End time.Time `json:"-"`
@@ -114,8 +114,8 @@ func Sort(jobs []Job) {
 	})
 }
 
-// Scheduler is a queue that a plan can be carried out on. Every method may
-// fail and be called again; each leaves the job in the queue whatever happens.
+// Scheduler is a queue to which plans can be applied. Every method may fail and be
+// called again; none removes a job from the queue.
 type Scheduler interface {
 	// Read returns the queue as it is.
 	Read(context.Context) (*Snapshot, error)
@@ -124,7 +124,7 @@ type Scheduler interface {
 	// of since. The error is [fs.ErrNotExist] if there is nothing.
 	Log(ctx context.Context, j Job, path string, since time.Time) (io.ReadCloser, error)
 	// Check returns why the scheduler cannot give the job these nodes, empty if
-	// it can. Whether they are free is not its business.
+	// it can. It does not check that they are free.
 	Check(j Job, to []data.NodeShare) string
 	// Hold keeps a waiting job from starting, and asks a running one to end its
 	// processes and wait, held. It does not wait for them to end. It fails if a
@@ -138,7 +138,7 @@ type Scheduler interface {
 	Ended(context.Context, Job) (well bool, how string)
 }
 
-// Command is a command that changes something, for the audit log.
+// Command is a command that changes a job, for the audit log.
 type Command struct {
 	Job      string   `json:"job"`
 	Name     string   `json:"name"`

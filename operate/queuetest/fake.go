@@ -1,6 +1,6 @@
 // Package queuetest is a scheduler in memory, for tests: jobs are held, leave
-// their nodes some time later, wait, and run where there is room, and what
-// breaks in a real one can be made to break.
+// their nodes some time later, wait, and run where there is room, and the
+// faults of a real one can be injected.
 package queuetest
 
 import (

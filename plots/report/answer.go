@@ -131,8 +131,7 @@ func (c choice) linear() float64 {
 	return 100 * rate(at) / rate(first) * float64(first.Config.Workers) / float64(at.Config.Workers)
 }
 
-// doubling says what twice the workers would bring; empty if the curve ends
-// before.
+// doubling gives the gain of twice the workers; empty if the curve ends before.
 func (c choice) doubling() string {
 	for _, a := range c.curve {
 		if a.Config.Workers != 2*c.at().Config.Workers {
@@ -147,8 +146,8 @@ func (c choice) doubling() string {
 	return ""
 }
 
-// fastest says what the most speed within the measured range takes, where that
-// is clearly more than at the knee.
+// fastest names the fastest measured size, where it is clearly faster than the
+// knee.
 func (c choice) fastest() string {
 	best := c.at()
 	for _, a := range c.curve[:c.last+1] {

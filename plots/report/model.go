@@ -158,8 +158,8 @@ func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
 	return v, nil
 }
 
-// reportNext says what one more measurement would buy. Which layouts are worth
-// a look, predict says.
+// reportNext recommends the next measurement, except for layouts, which knee
+// predict lists.
 func (j *job) reportNext(ctx context.Context, s *Section) error {
 	if len(j.model.Layouts(j.model.GPUTypes()[0])) > 0 {
 		return nil

@@ -67,8 +67,7 @@ type answer struct {
 	sd      float64 // of its logarithm; −1 if not yet worked out
 }
 
-// Observe takes in a step time. A configuration seen before teaches nothing
-// new; it reports whether this one did.
+// Observe adds a step time, and reports whether its configuration is new.
 func (a *Agent) Observe(o Observation) bool {
 	if a.seen[o.Key] {
 		return false

@@ -13,9 +13,9 @@ import (
 )
 
 // Jobs returns a copy of a workload whose jobs have the options that their
-// models predict on a cluster. A job that says how long it runs, and not how
-// much it does, does what it truly does in that time as it was asked for. A
-// restart takes as long as starts did that were measured. With
+// models predict on a cluster. The work of a job that gives only a duration
+// is what it truly does in that time as requested. A restart takes as long as the
+// measured starts. With
 // gang, and if it is rigid, a job is offered the workers and the batch its
 // owner asked for and nothing else.
 // What a job runs is known to the later jobs of its application, unless each is
@@ -80,9 +80,9 @@ func (a *app) spec(w simulate.Job, gang bool) data.Job {
 	return j
 }
 
-// work turns steps or seconds of a job, as it was asked for, into samples. Steps
-// are of the batch that its owner asked for, else of the initial batch of its
-// model; they do not depend on what a policy may choose.
+// work turns steps or seconds of a job as requested into samples. Steps are of the
+// batch that its owner requested, else of the initial batch of its model, whatever
+// a policy chooses.
 func (a *app) work(w *simulate.Job, options []allocate.Option) error {
 	if per := cmp.Or(w.Batch, a.model.Batch().Initial, options[0].Config.GlobalBatch()); w.TotalSteps > 0 && per > 0 {
 		w.Work, w.Declared, w.Seconds = w.TotalSteps*per, 0, false
@@ -115,7 +115,7 @@ func (a *app) best(options []allocate.Option, size func(gpus int) bool) (best fl
 	return best, nil
 }
 
-// nearest is the size on offer that is closest to what was asked for.
+// nearest is the size among the options that is closest to the requested one.
 func nearest(options []allocate.Option, asked int) int {
 	best := options[0].Use.GPUs
 	for _, o := range options {

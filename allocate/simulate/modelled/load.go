@@ -21,7 +21,7 @@ type Models struct {
 	apps map[string]*app
 }
 
-// app is one application: what is believed of it, and what is true.
+// app is one application: its model, and its measured step times.
 type app struct {
 	name     string
 	model    *fit.Model
