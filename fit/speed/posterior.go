@@ -129,11 +129,12 @@ func (q *posterior) moments(at int) (mean, variance float64) {
 
 // residualWeights solves K·w = residual for every curve, one column each.
 func (t *task) residualWeights(w *whitening, curves []form.Curve) blas64.General {
-	r := general(len(t.pts), len(curves))
-	for d, c := range curves {
-		for i := range t.pts {
-			step, _ := c.LogTimes(&t.pts[i])
-			r.Data[i*r.Stride+d] = t.ln[i] - step
+	r, shared := general(len(t.pts), len(curves)), newMemo()
+	for i := range t.pts {
+		row := r.Data[i*r.Stride : (i+1)*r.Stride]
+		shared.addSteps(curves, &t.pts[i], row)
+		for d, step := range row {
+			row[d] = t.ln[i] - step
 		}
 	}
 	w.step.Solve(r)
