@@ -29,6 +29,15 @@ func random(r *rand.Rand) *Problem {
 	return p
 }
 
+// rate is the speed of job i under an allocation.
+func (p *Problem) rate(i int, share [][]float64) float64 {
+	var v float64
+	for k, x := range share[i] {
+		v += x * p.Speed[i][k]
+	}
+	return v
+}
+
 // reference is the largest least speed over need by gonum's simplex method,
 // over the jobs that can run.
 func reference(p *Problem, need []float64) (float64, error) {

@@ -18,15 +18,6 @@ type Allocation struct {
 	Bound  float64     // no allocation has a larger Level
 }
 
-// rate is the speed of job i under an allocation.
-func (p *Problem) rate(i int, share [][]float64) float64 {
-	var v float64
-	for k, x := range share[i] {
-		v += x * p.Speed[i][k]
-	}
-	return v
-}
-
 // runs reports whether a job can run at all, on a type of which there are
 // enough GPUs for its gang.
 func (p *Problem) runs(i int) bool {

@@ -8,6 +8,7 @@ import (
 
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
+	"knee/allocate/simulate/agent"
 	"knee/allocate/simulate/elastic"
 	"knee/allocate/simulate/measured"
 	"knee/data"
@@ -83,8 +84,11 @@ func Prepare(workload []simulate.Job, s Settings) (jobs []simulate.Job, set simu
 			return nil, set, err
 		}
 		if set.Stand == nil {
-			j.learner, j.agent = s.History.Single(w, app, h.Cluster, j.limits, policy.Gang(s.Policy))
-			w.Learner = j.learner
+			j.learner, err = s.History.Learner(w, app, simulate.NewSlots(h.Cluster), policy.Gang(s.Policy), func(*measured.Table) agent.Limits { return j.limits })
+			if err != nil {
+				return nil, set, err
+			}
+			w.Learner, j.agent = j.learner, j.learner.Agent(h.gpuType)
 		}
 		w.Course, w.Work = j, app.Progress(app.Epochs)*app.Initial
 		jobs = append(jobs, w)

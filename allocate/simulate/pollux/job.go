@@ -74,8 +74,6 @@ func (j *job) split() error {
 	switch {
 	case j.agent == nil:
 		c = agent.Divide(j.Batch, k, j.limits.LocalMax, j.limits.Initial)
-	case j.limits.Fixed > 0:
-		c = agent.Divide(j.limits.Fixed, k, j.limits.LocalMax, j.limits.Initial)
 	default:
 		c = elastic.First(j.limits, k)
 		if j.agent.Ready() {
