@@ -65,22 +65,16 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // as some editors begin a file
-	// The version comes first: of a newer file, every other complaint would
-	// be beside the point.
-	var head struct {
-		Version int `json:"version"`
-	}
-	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, data.JSONError(data.Source{File: name}, text, 0, err, wantModel)
-	}
-	if err := data.CheckVersion("model", name, head.Version, ModelVersion); err != nil {
-		return nil, err
-	}
 	var f modelFile
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&f); err != nil {
-		return nil, data.JSONError(data.Source{File: name}, text, 0, err, wantModel)
+	malformed := dec.Decode(&f)
+	// Of a newer file, every other complaint is beside the point.
+	if err := data.CheckVersion("model", name, f.Version, ModelVersion); err != nil && (malformed == nil || f.Version != 0) {
+		return nil, err
+	}
+	if malformed != nil {
+		return nil, data.JSONError(data.Source{File: name}, text, 0, malformed, wantModel)
 	}
 	if len(f.Speed) == 0 {
 		return nil, &data.InputError{Source: data.Source{File: name, Column: "speed"}, Found: "nothing", Want: "a fitted speed curve, as written by knee fit"}

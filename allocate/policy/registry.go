@@ -58,7 +58,7 @@ func policies() []entry {
 		{name: "dl2", make: func() allocate.Policy { return dl2.Policy{} }, needs: "remaining submitted", takes: restarts,
 			source: "DL2, IEEE TPDS 2021", simplified: "one network scores every job, steps are whole sizes; no supervised start, no critic; learned from made-up jobs"},
 		{name: "gavel-maxmin", make: func() allocate.Policy { return &Gavel{Objective: GavelMaxMin} }, needs: "requested history.by_type history.seconds", takes: ownSize, round: gavelRound,
-			source: "Gavel, OSDI 2020, sections 4.1, 4.3 and 5", simplified: "space sharing without water filling; programs solved every round"},
+			source: "Gavel, OSDI 2020, sections 4.1, 4.3 and 5", simplified: "space is shared in replays with `--packed` only, by predicted speed until a pair has run; programs solved every round"},
 		{name: "gavel-ftf", make: func() allocate.Policy { return &Gavel{Objective: GavelFTF} }, needs: "requested remaining submitted history.by_type history.seconds", takes: ownSize, round: gavelRound,
 			source: "Gavel, OSDI 2020, sections 4.2 and 5", simplified: "as above"},
 		{name: "gavel-makespan", make: func() allocate.Policy { return &Gavel{Objective: GavelMakespan} }, needs: "requested remaining history.by_type history.seconds", takes: ownSize, round: gavelRound,

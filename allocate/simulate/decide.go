@@ -17,6 +17,9 @@ import (
 // decide asks the policy, places what it says and starts, restarts or stops
 // jobs accordingly.
 func (r *replay) decide() error {
+	if r.Stand != nil {
+		return r.stand()
+	}
 	state := r.state()
 	asked := time.Now()
 	a, err := r.Policy.Allocate(state)
@@ -44,6 +47,37 @@ func (r *replay) decide() error {
 		}
 	}
 	return r.lodge(state, guests)
+}
+
+// Stand says what every job that is there gets, one answer for each, and on which
+// nodes: a policy that sees the jobs themselves.
+type Stand func(now float64, jobs []*Job) ([]place.Placed, error)
+
+// stand is decide with a [Stand].
+func (r *replay) stand() error {
+	jobs := make([]*Job, len(r.active))
+	for i, j := range r.active {
+		jobs[i] = j.Job
+	}
+	asked := time.Now()
+	placed, err := r.Stand(r.now, jobs)
+	if r.Decided != nil {
+		r.Decided(time.Since(asked))
+	}
+	if err != nil {
+		return fmt.Errorf("simulate: at %g s: %w", r.now, err)
+	}
+	r.decisions++
+	for _, j := range r.active {
+		r.placer.Release(j.nodes, data.Resources{})
+	}
+	for i, j := range r.active {
+		if err := r.apply(j, placed[i]); err != nil {
+			return err
+		}
+		r.placer.Take(j.nodes, data.Resources{})
+	}
+	return nil
 }
 
 // Waker is a policy that wants to be asked again at a time of its own: when a
@@ -91,7 +125,10 @@ func (r *replay) check(s allocate.State, a allocate.Assignment) error {
 // apply changes what a job runs on.
 func (r *replay) apply(j *running, p place.Placed) error {
 	if p.Choice < 0 {
-		j.stop()
+		ran := j.nodes != nil
+		if j.stop(); ran && j.Course != nil {
+			return j.Course.Stand(r.now, nil)
+		}
 		return nil
 	}
 	c := p.Option.Config
@@ -120,6 +157,9 @@ func (r *replay) apply(j *running, p place.Placed) error {
 		j.outcome.Restarts++
 		j.delay = cmp.Or(j.RestartSeconds, r.RestartSeconds)
 		r.changed(j.delay)
+	}
+	if j.Course != nil && !same {
+		return j.Course.Stand(r.now, p.Nodes)
 	}
 	return r.speed(j)
 }
@@ -175,6 +215,8 @@ func (r *replay) state() allocate.State {
 	return s
 }
 
+// jobState is what the policy sees of a job. It writes to the options.
+// jobState is what the policy sees of a job. It writes to the options.
 func (r *replay) jobState(j *running) allocate.JobState {
 	left, nodes := math.Max(0, j.Believed()-j.done), j.nodes
 	if j.guest { // what it has is not its own
@@ -187,56 +229,33 @@ func (r *replay) jobState(j *running) allocate.JobState {
 		}
 		j.options, left = j.Learner.Options(config), j.Learner.Left()
 	}
-	v := View{Job: j.Job, Options: j.options, Config: j.config, Nodes: nodes, Left: left,
-		Share: max(1, r.Cluster.Slots()/len(r.active)), Attained: j.outcome.GPUSeconds,
-		Unvalued: r.Unvalued, History: allocate.History{Restart: r.changeSeconds(j.Job), Restarts: j.outcome.Restarts, Ran: j.ran, ByType: j.byType, Tenant: j.Tenant, Progress: share(j.done, left)}}
+	history := allocate.History{Restart: r.changeSeconds(j.Job), Restarts: j.outcome.Restarts, Ran: j.ran, ByType: j.byType, Tenant: j.Tenant, Progress: share(j.done, left)}
 	if r.Survival {
-		v.Left *= r.survival.factor(v.History.Progress)
+		left *= r.survival.factor(history.Progress)
 	}
-	return v.State()
-}
-
-// View is what is known of a job when a policy is asked.
-type View struct {
-	Job      *Job
-	Options  []allocate.Option
-	Config   data.Config      // what it runs on
-	Nodes    []data.NodeShare // nil if it does not run
-	Left     float64          // samples, as predicted
-	Share    int              // GPUs, of an equal share of the cluster
-	Attained float64          // GPU-seconds
-	History  allocate.History // but for tenant and progress
-	Unvalued bool             // options need no values
-}
-
-// State is what the policy sees. It writes to the options.
-func (v View) State() allocate.JobState {
-	current := -1
-	for n := range v.Options {
-		o := &v.Options[n]
+	current := allocate.None
+	for n := range j.options {
+		o := &j.options[n]
 		o.Keeps = false
-		o.Answer.TimeToTarget = timeLeft(v.Left, &o.Answer)
-		if v.Nodes != nil && current < 0 && sameProcesses(o.Config, v.Config) && samePlaces(o.Config, v.Nodes) {
+		o.Answer.TimeToTarget = timeLeft(left, &o.Answer)
+		if nodes != nil && current < 0 && sameProcesses(o.Config, j.config) && samePlaces(o.Config, nodes) {
 			o.Keeps, current = true, n
 		}
 	}
-	least := smallest(v.Options)
+	least := smallest(j.options)
 	s := allocate.JobState{
-		Name: v.Job.Name, Options: v.Options, Current: current, Requested: v.Job.Workers, Weight: v.Job.Weight, Submitted: v.Job.Submit,
-		Opportunistic: v.Job.Opportunistic, Attained: v.Attained, Remaining: least.Answer.TimeToTarget.Mean, History: v.History,
+		Name: j.Name, Options: j.options, Current: current, Requested: j.Workers, Weight: j.Weight, Submitted: j.Submit,
+		Opportunistic: j.Opportunistic, Attained: j.outcome.GPUSeconds, Remaining: least.Answer.TimeToTarget.Mean, History: history,
 	}
-	if v.Unvalued {
+	if r.Unvalued {
 		return s
 	}
 	jct, _ := objective.New("jct") // it is there
-	subject := objective.Subject{
-		Job:       data.Job{Name: v.Job.Name, Weight: v.Job.Weight, RestartSeconds: v.History.Restart},
-		Reference: least.Answer, Fair: fair(v.Options, v.Share),
-	}
-	if v.Nodes != nil {
+	subject := objective.Subject{Job: data.Job{Name: j.Name, Weight: j.Weight, RestartSeconds: history.Restart}, Reference: least.Answer}
+	if nodes != nil {
 		subject.Job.Current = &data.Current{}
 	}
-	objective.SetValues(jct, subject, v.Options)
+	objective.SetValues(jct, subject, j.options)
 	s.Idle = jct.Idle(subject)
 	return s
 }
@@ -278,18 +297,6 @@ func smallest(options []allocate.Option) *allocate.Option {
 		o := &options[n+1]
 		if o.Use.GPUs < best.Use.GPUs || o.Use.GPUs == best.Use.GPUs && o.Answer.Goodput.Mean > best.Answer.Goodput.Mean {
 			best = o
-		}
-	}
-	return best
-}
-
-// fair is the best predicted goodput with an equal share of the cluster.
-func fair(options []allocate.Option, share int) float64 {
-	least := smallest(options)
-	best := least.Answer.Goodput.Mean
-	for _, o := range options {
-		if o.Use.GPUs <= share && o.Answer.Goodput.Mean > best {
-			best = o.Answer.Goodput.Mean
 		}
 	}
 	return best

@@ -49,6 +49,9 @@ type Job struct {
 	// the job has been observed to do.
 	Learner Learner
 
+	// Course, if not nil, says how the job gets on in place of the [Truth].
+	Course Course
+
 	// Options is what a policy sees: configurations with predicted goodput
 	// in Answer.Goodput (samples/s). Values are filled in at every decision.
 	Options []allocate.Option
@@ -95,6 +98,24 @@ type Learner interface {
 	Left() float64
 	// Completed is told that all of the work is done.
 	Completed()
+}
+
+// Course is how one job gets on by rules of its own. Its learner, if it has one,
+// is told by it.
+type Course interface {
+	// Stand is told, at a time in seconds, when the job stands on other nodes from
+	// then on; nil for none.
+	Stand(now float64, nodes []data.NodeShare) error
+	// Pass lets seconds pass, with workers or without.
+	Pass(seconds float64) (Passed, error)
+}
+
+// Passed is what a job has done and had so far.
+type Passed struct {
+	Done       float64 // samples
+	Ran        float64 // seconds with workers
+	GPUSeconds float64
+	End        float64 // when it was done, in seconds; 0 if it is not
 }
 
 // Truth is the true goodput (samples/s at initial-batch worth) of a job on a
@@ -183,9 +204,16 @@ func (r *running) save() { r.saved, r.since = r.done, 0 }
 
 // advance lets time pass, with a checkpoint every so many seconds of progress,
 // 0 for none.
-func (r *running) advance(dt, checkpoint float64) {
-	if r.nodes == nil {
-		return
+func (r *running) advance(dt, checkpoint float64) error {
+	switch {
+	case r.Course != nil:
+		p, err := r.Course.Pass(dt)
+		if r.done, r.ran, r.outcome.GPUSeconds, r.outcome.End = p.Done, p.Ran, p.GPUSeconds, p.End; r.ran > 0 {
+			r.byType[r.config.GPUType] = p.GPUSeconds
+		}
+		return err
+	case r.nodes == nil:
+		return nil
 	}
 	held := dt * float64(r.config.Workers)
 	if r.beside != nil { // half of what the two have
@@ -202,4 +230,5 @@ func (r *running) advance(dt, checkpoint float64) {
 		r.since = math.Mod(r.since, checkpoint)
 		r.saved = r.done - r.since*r.speed
 	}
+	return nil
 }

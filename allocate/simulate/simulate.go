@@ -18,11 +18,13 @@ import (
 type Settings struct {
 	Cluster        *data.Cluster
 	Policy         allocate.Policy
+	Stand          Stand     // in place of a policy
 	Truth          Truth     // default: Predicted
 	RestartSeconds float64   // without progress after a job gets workers and after a change of them
 	StopFree       bool      // a job that grows or shrinks in place does not restart
 	RescaleSeconds float64   // without progress where it does so
 	Interval       float64   // seconds between decisions; 0 decides at every arrival and completion
+	Rounds         bool      // nothing else happens between the multiples of the interval
 	Failures       []Failure // of nodes, in any order
 	Checkpoint     float64   // seconds of progress between checkpoints, which is what a failure costs at most; 0 loses nothing
 	Survival       bool      // remaining times are weighted by how far jobs that ended came, see [survival]
@@ -95,7 +97,7 @@ func (s *Settings) complete() error {
 	switch {
 	case s.Cluster == nil || s.Cluster.Slots() == 0:
 		return errors.New("simulate: the cluster has no worker slots")
-	case s.Policy == nil:
+	case s.Policy == nil && s.Stand == nil:
 		return errors.New("simulate: no policy is given")
 	case !(s.RestartSeconds >= 0) || !(s.RescaleSeconds >= 0) || !(s.Interval >= 0):
 		return errors.New("simulate: restart, rescale and interval want seconds ≥ 0")
@@ -114,7 +116,7 @@ func check(j *Job) error {
 		return j.Bad("", fmt.Sprintf("work %g", j.Work), "samples > 0")
 	case !(j.Submit >= 0) || math.IsInf(j.Submit, 0):
 		return j.Bad("", fmt.Sprintf("submission at %g", j.Submit), "seconds ≥ 0")
-	case len(j.Options) == 0 && j.Learner == nil:
+	case len(j.Options) == 0 && j.Learner == nil && j.Course == nil:
 		return j.Bad("workers", fmt.Sprint(j.Workers), "no more GPUs of one type than the cluster has")
 	}
 	return nil
@@ -152,7 +154,9 @@ func (r *replay) run() error {
 			return Endless(len(r.active) + len(r.waiting))
 		}
 		for _, j := range r.active {
-			j.advance(next-r.now, r.Checkpoint)
+			if err := j.advance(next-r.now, r.Checkpoint); err != nil {
+				return fmt.Errorf("simulate: at %g s: %w", r.now, err)
+			}
 		}
 		r.now = next
 		if err := r.observe(); err != nil {
@@ -181,6 +185,9 @@ func (r *replay) run() error {
 
 // nextEvent is the time of the next arrival, completion or round.
 func (r *replay) nextEvent() (float64, error) {
+	if r.Rounds {
+		return r.now + r.Interval, nil
+	}
 	next := math.Inf(1)
 	if len(r.waiting) > 0 {
 		next = math.Max(r.now, r.waiting[0].Submit)
@@ -218,12 +225,14 @@ func (r *replay) retire() bool {
 			if !j.ever {
 				j.outcome.Start = r.now
 			}
-		case j.nodes == nil || j.delay > 0 || j.Work-j.done > 1e-9*j.Work && j.now(r.now):
+		case !j.ended(r.now):
 			return false
 		case j.Learner != nil && j.outcome.Useful():
 			j.Learner.Completed()
 		}
-		j.outcome.End = r.now
+		if j.Course == nil {
+			j.outcome.End = r.now
+		}
 		if !j.part() {
 			r.placer.Release(j.nodes, data.Resources{})
 		}
@@ -235,8 +244,13 @@ func (r *replay) retire() bool {
 	return len(r.active) < before
 }
 
-// now reports whether the rest of the job still moves the clock.
-func (j *running) now(t float64) bool { return t+j.finishIn() > t }
+// ended reports whether a job is done at a time.
+func (j *running) ended(now float64) bool {
+	if j.Course != nil {
+		return j.outcome.End > 0
+	}
+	return j.nodes != nil && j.delay <= 0 && (j.Work-j.done <= 1e-9*j.Work || now+j.finishIn() <= now)
+}
 
 // admit takes in the jobs whose time has come.
 func (r *replay) admit() bool {
@@ -264,7 +278,7 @@ func (r *replay) decides(changed bool) bool {
 // observe tells the learners what their jobs have been doing.
 func (r *replay) observe() error {
 	for _, j := range r.active {
-		if j.Learner == nil || j.nodes == nil || j.delay > 0 {
+		if j.Learner == nil || j.Course != nil || j.nodes == nil || j.delay > 0 {
 			continue
 		}
 		if err := j.Learner.Observe(j.config, math.Min(j.done, j.Work)); err != nil {
@@ -291,6 +305,9 @@ func (r *replay) refresh() error {
 }
 
 func (r *replay) speed(j *running) error {
+	if j.Course != nil {
+		return nil
+	}
 	v, err := r.Truth(j.Job, j.config, j.done)
 	if err != nil {
 		return fmt.Errorf("simulate: true speed of job %q on %s: %w", j.Name, j.config, err)

@@ -20,21 +20,6 @@ type dual struct {
 	bound float64
 }
 
-// dualWork bounds the work of the dual, in evaluated items, so that a
-// cluster of thousands of jobs still takes a moment. It is a count, not a
-// time, to keep the result the same on every machine.
-const dualWork = 12_000_000
-
-// refine lowers L by subgradient steps of Polyak's length towards a known
-// value.
-func (k *knapsack) refine(d *dual, known float64, mustRun bool) {
-	work := 1
-	for i := range k.jobs {
-		work += (len(k.jobs[i].hull) + 1) * k.n
-	}
-	k.polyak(d, known, mustRun, min(max(dualWork/work, 12), 400))
-}
-
 // approach finds prices near the best. With mustRun the choice of nothing is not
 // offered to jobs that have an item. It moves every price up or down by a factor, by the sign of its
 // subgradient; a factor grows while the sign stays and shrinks when it turns
@@ -110,37 +95,6 @@ func (k *knapsack) try(best *dual, price, grad []float64, mustRun bool) float64 
 		copy(best.price, price)
 	}
 	return l
-}
-
-// polyak takes subgradient steps from the best prices so far.
-func (k *knapsack) polyak(best *dual, known float64, mustRun bool, rounds int) {
-	price, grad := append([]float64(nil), best.price...), make([]float64, k.n)
-	theta, stale := 1.0, 0
-	for range rounds {
-		before := best.bound
-		l := k.try(best, price, grad, mustRun)
-		if before-best.bound > 1e-6*math.Abs(l) {
-			stale = 0
-		}
-		var norm float64
-		for d, g := range grad {
-			if price[d] > 0 || g < 0 {
-				norm += g * g
-			}
-		}
-		if norm < 1e-18 || l-known <= 1e-12*math.Abs(known) {
-			return
-		}
-		if stale++; stale > 8 {
-			theta, stale = theta/2, 0
-			copy(price, best.price)
-			l = k.lagrangian(price, grad, mustRun)
-		}
-		length := theta * (l - known) / norm
-		for d := range price {
-			price[d] = math.Max(0, price[d]-length*grad[d])
-		}
-	}
 }
 
 // lagrangian returns L at the prices and leaves a subgradient in grad.

@@ -146,7 +146,9 @@ func (k *knapsack) free(d dual, best *selection) float64 {
 	all := dual{price: slices.Clone(d.price), bound: math.Inf(1)}
 	k.try(&all, all.price, make([]float64, k.n), false)
 	if all.bound > d.bound+1e-12*math.Abs(d.bound) { // at these prices some would rather wait
-		k.refine(&all, best.total(), false)
+		if other := k.approach(false); other.bound < all.bound {
+			all = other
+		}
 	}
 	if s := k.table(false); s != nil {
 		return s.total()
@@ -195,14 +197,9 @@ func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
 	consider(exact)
 	d = k.approach(mustRun)
 	consider(k.rounded(d, mustRun))
-	far := func() bool { return best == nil || d.bound-best.value > closeEnough*math.Abs(d.bound) }
-	if len(k.jobs) <= branchJobs || far() {
+	if len(k.jobs) <= branchJobs || best == nil || d.bound-best.value > closeEnough*math.Abs(d.bound) {
 		first.grow()
 		consider(first)
-	}
-	if far() && exact == nil {
-		k.refine(&d, best.value, mustRun)
-		consider(k.rounded(d, mustRun))
 	}
 	proven = exact != nil || best.branch(d, mustRun)
 	return best, d, mustRun, proven

@@ -142,10 +142,10 @@ type sampled struct {
 // something in common with earlier points.
 func (s *sampled) sample(q *question, a *answering) {
 	for _, post := range q.g.posteriors() {
-		of := s.buffer[:len(post.mine)]
+		of := s.buffer[:len(post.curves)]
 		process := a.spread(post, &q.p, of)
 		for i, d := range post.mine {
-			s.ln[d] = of[i]
+			s.ln[d] = of[post.which[i]]
 			s.variance[d] = sq(post.scales[d])*process + q.further
 		}
 	}

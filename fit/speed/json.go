@@ -130,6 +130,7 @@ func (gf *groupFile) restore(job string, seed int64) (*group, error) {
 		return nil, fmt.Errorf("%d measurements, want 1 to %d", len(gf.Measurements), maxRows)
 	}
 	g := &group{mode: mode, family: gf.Family, plain: gf.Plain, counts: gf.Counts, prior: prior.Default(), dropped: gf.Dropped, borrowed: gf.Borrowed}
+	g.rows = make([]row, 0, len(gf.Measurements))
 	for _, rf := range gf.Measurements {
 		r := row{Measurement: rf.Measurement, runs: max(rf.Runs, 1), se2: rf.Variance, within: rf.Within, inflated: rf.LeftOut}
 		r.Job, r.Mode, r.freedom = job, mode, r.runs-1

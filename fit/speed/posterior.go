@@ -32,7 +32,8 @@ type posterior struct {
 	times  []int                  // how often each of those is a draw of the posterior
 	from   []int                  // which of those each draw of the posterior is
 	mine   []int                  // the draws that the average takes from here
-	curves []form.Curve           // of those
+	curves []form.Curve           // of those, draws of the same parameters once
+	which  []int                  // of curves, for each of mine
 	weight blas64.General         // K⁻¹·residual of curves, one row per measurement
 	scales [draws]float64         // of the process
 	noise  []float64              // standard t variates, one per draw: for a new run
@@ -60,8 +61,11 @@ func newPosterior(g *group, w *whitening, seed uint64, mine, times []int) *poste
 	for i := range q.scales {
 		q.scales[i] = quantile.Weighted(g.size.Scales, g.size.Chance, (float64(d.order[i])+.5)/draws)
 	}
-	for _, d := range mine {
-		q.curves = append(q.curves, t.form.Bind(q.theta(d)))
+	for i, d := range mine {
+		if i == 0 || q.from[d] != q.from[mine[i-1]] {
+			q.curves = append(q.curves, t.form.Bind(q.theta(d)))
+		}
+		q.which = append(q.which, len(q.curves)-1)
 	}
 	if t.kernel.smooth {
 		q.atMode = t.residualWeights(w, []form.Curve{q.best}).Data
@@ -125,19 +129,20 @@ func (q *posterior) moments(at int) (mean, variance float64) {
 
 // residualWeights solves K·w = residual for every curve, one column each.
 func (t *task) residualWeights(w *whitening, curves []form.Curve) blas64.General {
-	r := general(len(t.pts), len(curves))
-	for d, c := range curves {
-		for i := range t.pts {
-			step, _ := c.LogTimes(&t.pts[i])
-			r.Data[i*r.Stride+d] = t.ln[i] - step
+	r, shared := general(len(t.pts), len(curves)), newMemo()
+	for i := range t.pts {
+		row := r.Data[i*r.Stride : (i+1)*r.Stride]
+		shared.addSteps(curves, &t.pts[i], row)
+		for d, step := range row {
+			row[d] = t.ln[i] - step
 		}
 	}
 	w.step.Solve(r)
 	return r
 }
 
-// spread fills of, one number for each of mine, with what the draws say of ln
-// step time, and returns the variance that the process leaves open at scale 1.
+// spread fills of, one number for each of curves, with what it says of ln step
+// time, and returns the variance that the process leaves open at scale 1.
 // A nil memo remembers nothing.
 func (q *posterior) spread(p *form.Point, shared *memo, of []float64) (process float64) {
 	clear(of)

@@ -20,7 +20,7 @@ import (
 type batchSlice struct {
 	q        *posterior
 	places   []*form.Point  // one measurement of each distinct placement
-	drawn    blas64.General // weightsᵀ·G, one row per draw
+	drawn    blas64.General // weightsᵀ·G, one row per curve
 	explain  blas64.General // GᵀK⁻¹G
 	v, spare []float64
 }
@@ -72,7 +72,7 @@ func (q *posterior) sliceAt(p *form.Point) *batchSlice {
 	}
 	blas64.Scal(q.scale*q.scale, vec(g.Data))
 	s.v, s.spare = make([]float64, c), make([]float64, c)
-	s.drawn = general(len(q.mine), c)
+	s.drawn = general(len(q.curves), c)
 	blas64.Gemm(blas.Trans, blas.NoTrans, 1, q.weight, g, 0, s.drawn)
 	q.lower.WhitenRows(g)
 	s.explain = general(c, c)

@@ -29,9 +29,9 @@ func (m *Model) World(seed int64) func(c data.Config) (float64, error) {
 			if !ok {
 				continue
 			}
-			of := make([]float64, len(post.mine))
+			of := make([]float64, len(post.curves))
 			process := post.spread(&q.p, nil, of)
-			return math.Exp(of[i] + math.Sqrt(sq(post.scales[d])*process+q.further)*post.gauss[d]), nil
+			return math.Exp(of[post.which[i]] + math.Sqrt(sq(post.scales[d])*process+q.further)*post.gauss[d]), nil
 		}
 		return 0, fmt.Errorf("draw %d of %d is missing", d, draws)
 	}

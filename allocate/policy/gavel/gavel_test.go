@@ -29,6 +29,15 @@ func random(r *rand.Rand) *Problem {
 	return p
 }
 
+// rate is the speed of job i under an allocation.
+func (p *Problem) rate(i int, share [][]float64) float64 {
+	var v float64
+	for k, x := range share[i] {
+		v += x * p.Speed[i][k]
+	}
+	return v
+}
+
 // reference is the largest least speed over need by gonum's simplex method,
 // over the jobs that can run.
 func reference(p *Problem, need []float64) (float64, error) {
@@ -220,6 +229,51 @@ func TestPairs(t *testing.T) {
 	}
 	if better == 0 {
 		t.Error("pairs never help")
+	}
+}
+
+// TestPairsThatGainNothing: where two jobs beside each other are as fast as by
+// turns, water filling with pairs and without give every job the same level.
+func TestPairsThatGainNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for solved := 0; solved < 1000; {
+		p := random(r)
+		need := make([]float64, len(p.Size))
+		alone := &Problem{Speed: p.Speed, Size: p.Size, GPUs: p.GPUs}
+		for i := range need {
+			need[i] = math.Exp(r.NormFloat64())
+			for j := range i {
+				pair := Pair{A: i, B: j, Speed: make([][2]float64, len(p.GPUs))}
+				for k := range p.GPUs {
+					if a, b := p.speed(i, k), p.speed(j, k); p.Size[i] == p.Size[j] && a > 0 && b > 0 {
+						pair.Speed[k] = [2]float64{a / 2, b / 2}
+					}
+				}
+				p.Pairs = append(p.Pairs, pair)
+			}
+		}
+		if len(p.Pairs) == 0 {
+			continue
+		}
+		solved++
+		a, want := p.MaxMin(need), alone.MaxMin(need)
+		checkPairs(t, p, need, a)
+		for i := range need {
+			got := p.rate(i, a.Share)
+			for n, pair := range p.Pairs {
+				for k, x := range a.Packed[n] {
+					if pair.A == i {
+						got += x * pair.Speed[k][0]
+					}
+					if pair.B == i {
+						got += x * pair.Speed[k][1]
+					}
+				}
+			}
+			if level := alone.rate(i, want.Share); math.Abs(got-level) > 1e-4*math.Max(level, need[i]*want.Level) {
+				t.Fatalf("job %d is at %g with pairs, %g without: %+v, need %v", i, got, level, p, need)
+			}
+		}
 	}
 }
 

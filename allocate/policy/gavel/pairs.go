@@ -1,9 +1,6 @@
 package gavel
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // Pair is two jobs of equal size that can run on the same GPUs at once.
 type Pair struct {
@@ -11,59 +8,59 @@ type Pair struct {
 	Speed [][2]float64 // of A and B on type k, both all of their time, in the units of the problem; 0 where they cannot
 }
 
-// packed maximises the least speed relative to need[i] > 0 where pairs may have
-// time of their own, at the cost of the GPUs of one of the two (space sharing,
-// section 3.1). The rows are the time of every job, the GPUs of every type and
-// the level of every job. What the least leaves goes to where it is fastest for
-// the need, at a weight that matters only among equals.
-func (p *Problem) packed(need []float64) Allocation {
+// packed is [Problem.MaxMin] where pairs may have time of their own, at the cost
+// of the GPUs of one of the two (space sharing, section 3.1). The rows are the
+// time of every job, the GPUs of every type and the level of every job. Without
+// filling it stops at the least level.
+//
+// A job whose level has a price can rise in no optimum and is left where it is.
+// The level of the others is then raised by columns alone that the optimum may
+// hold, those that lose nothing at its prices.
+func (p *Problem) packed(need []float64, filling bool) Allocation {
 	f := newFill(p, need)
 	n, kinds := len(p.Size), len(p.GPUs)
-	there, level := slices.Repeat([]float64{1}, 2*n+kinds), &column{gain: 1}
+	there, rising := slices.Repeat([]float64{1}, 2*n+kinds), []int{}
 	for i := range n {
 		there[n+kinds+i] = 1e-9 * float64(i+1) / float64(n) // so that no two rows are used up at once
 		if p.runs(i) {
-			level.rows, level.amount = append(level.rows, n+kinds+i), append(level.amount, 1)
+			rising = append(rising, n+kinds+i)
 		}
 	}
-	columns, most := f.columns(), 0.0
-	for _, c := range columns {
-		most = math.Max(most, c.gain)
+	m, may, a := newSimplex(there), f.columns(), Allocation{}
+	for r := range there {
+		may = append(may, slack(r))
 	}
-	for _, c := range columns {
-		c.gain *= 1e-5 / (most * float64(n))
-	}
-	m, all := newSimplex(there), append([]*column{level}, columns...)
-	for range 100 * len(there) {
-		duals := m.duals()
-		enters, best := (*column)(nil), 1e-10
-		for r, y := range duals {
-			if -y > best {
-				enters, best = slack(r), -y
+	for first := true; len(rising) > 0; first = false {
+		level := &column{gain: 1, rows: slices.Clone(rising), amount: slices.Repeat([]float64{1}, len(rising))}
+		may = append(may, level)
+		m.maximise(may)
+		prices := m.duals()
+		if first {
+			a.Level = m.of(level) * f.top
+			for _, y := range prices[:n+kinds] {
+				a.Bound += y * f.top
 			}
 		}
-		for _, c := range all {
-			if v := c.profit(duals); v > best {
-				enters, best = c, v
-			}
-		}
-		if enters == nil || !m.enter(enters, byRatio) {
+		const nothing = 1e-9
+		rising = slices.DeleteFunc(rising, func(r int) bool { return prices[r] > nothing })
+		if !filling || len(rising) == len(level.rows) {
 			break
 		}
+		may = slices.DeleteFunc(may, func(c *column) bool { return c.profit(prices) < -nothing })
+		level.gain = 0
 	}
-	return f.allocation(m, level)
+	f.shares(m, &a)
+	return a
 }
 
-// columns are time of single jobs and of pairs on every type. What they gain is
-// the levels they reach.
+// columns are time of single jobs and of pairs on every type.
 func (f *fill) columns() []*column {
 	n, kinds := len(f.Size), len(f.GPUs)
 	var out []*column
 	add := func(who, k int, jobs []int, rates ...float64) {
-		c := &column{who: who, kind: k, rows: []int{n + k}, amount: []float64{f.cost[jobs[0]][k]}}
+		c := &column{time: true, who: who, kind: k, rows: []int{n + k}, amount: []float64{f.cost[jobs[0]][k]}}
 		for x, i := range jobs {
 			c.rows, c.amount = append(c.rows, i, n+kinds+i), append(c.amount, 1, -rates[x])
-			c.gain += rates[x]
 		}
 		out = append(out, c)
 	}
@@ -83,25 +80,19 @@ func (f *fill) columns() []*column {
 	return out
 }
 
-// allocation reads the solution, in the units of the problem.
-func (f *fill) allocation(m *simplex, level *column) Allocation {
-	a := Allocation{Share: f.nothing(), Packed: make([][]float64, len(f.Pairs))}
+// shares reads the shares of a solution.
+func (f *fill) shares(m *simplex, a *Allocation) {
+	a.Share, a.Packed = f.nothing(), make([][]float64, len(f.Pairs))
 	for x := range a.Packed {
 		a.Packed[x] = make([]float64, len(f.GPUs))
 	}
 	for r, c := range m.basis {
 		switch w := m.weight[r]; {
-		case c == level:
-			a.Level = w * f.top
-		case len(c.rows) < 3: // a slack variable
+		case !c.time: // a slack variable or a level
 		case c.who < len(f.Size):
 			a.Share[c.who][c.kind] = w
 		default:
 			a.Packed[c.who-len(f.Size)][c.kind] = w
 		}
 	}
-	for _, y := range m.duals()[:len(f.Size)+len(f.GPUs)] {
-		a.Bound += y * f.top
-	}
-	return a
 }

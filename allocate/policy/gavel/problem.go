@@ -18,15 +18,6 @@ type Allocation struct {
 	Bound  float64     // no allocation has a larger Level
 }
 
-// rate is the speed of job i under an allocation.
-func (p *Problem) rate(i int, share [][]float64) float64 {
-	var v float64
-	for k, x := range share[i] {
-		v += x * p.Speed[i][k]
-	}
-	return v
-}
-
 // runs reports whether a job can run at all, on a type of which there are
 // enough GPUs for its gang.
 func (p *Problem) runs(i int) bool {
@@ -49,17 +40,19 @@ func (p *Problem) speed(i, k int) float64 {
 // MaxMin maximises the least speed relative to need[i] > 0; then, with the
 // jobs fixed that cannot rise without another falling, the least of the others
 // (water filling, section 4.3), until nobody can rise.
-// With pairs there is no water filling; what is left goes where it is fastest.
 func (p *Problem) MaxMin(need []float64) Allocation {
 	if len(p.Pairs) > 0 {
-		return p.packed(need)
+		return p.packed(need, true)
 	}
 	f := newFill(p, need)
 	first := f.raise()
 	out := Allocation{Share: first.share, Level: first.level, Bound: first.bound}
 	for f.freeze(first) {
-		first = f.raise()
-		out.Share = first.share
+		next := f.raise()
+		if next.bound < next.level*(1-1e-6) { // rounding left the frozen jobs less than they have
+			return p.packed(need, true)
+		}
+		first, out.Share = next, next.share
 	}
 	return out
 }
@@ -93,7 +86,7 @@ func (p *Problem) FinishTime(age, isolated, left []float64) Allocation {
 	}
 	feasible := func(rho float64) bool {
 		if len(p.Pairs) > 0 {
-			return p.packed(needs(rho)).Level >= 1-1e-6
+			return p.packed(needs(rho), false).Level >= 1-1e-6
 		}
 		return newFill(p, needs(rho)).raise().level >= 1-1e-9
 	}

@@ -1,6 +1,9 @@
 package gavel
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // column is a variable of a linear program: what a unit of it gains, and what
 // it takes of some rows.
@@ -9,7 +12,8 @@ type column struct {
 	rows      []int
 	amount    []float64
 	share     [][]float64 // where it is an allocation of all jobs
-	who, kind int         // where it is time of one, or of a pair, on a type
+	time      bool        // it is time of one job, or of a pair, on a type
+	who, kind int         // which
 }
 
 // simplex maximises the gain of columns ≥ 0 that together take no more of any
@@ -56,6 +60,30 @@ func (c *column) profit(prices []float64) float64 {
 	return v
 }
 
+// maximise enters columns while one of those gains.
+func (s *simplex) maximise(of []*column) {
+	for range 100 * len(s.basis) {
+		prices := s.duals()
+		enters, best := (*column)(nil), 1e-10
+		for _, c := range of {
+			if v := c.profit(prices); v > best {
+				enters, best = c, v
+			}
+		}
+		if enters == nil || !s.enter(enters, byRatio) {
+			return
+		}
+	}
+}
+
+// of is the weight of a column.
+func (s *simplex) of(c *column) float64 {
+	if r := slices.Index(s.basis, c); r >= 0 {
+		return s.weight[r]
+	}
+	return 0
+}
+
 // byRatio lets the row that is used up first leave the basis.
 const byRatio = -1
 
@@ -72,8 +100,13 @@ func (s *simplex) enter(c *column, out int) bool {
 	if out == byRatio {
 		least := math.Inf(1)
 		for r := range d {
-			if d[r] > tiny && s.weight[r]/d[r] < least {
-				out, least = r, s.weight[r]/d[r]
+			if d[r] > tiny {
+				least = math.Min(least, (s.weight[r]+tiny)/d[r])
+			}
+		}
+		for r := range d { // of those used up at once, the one that divides best (Harris, 1973)
+			if d[r] > tiny && s.weight[r]/d[r] <= least && (out == byRatio || d[r] > d[out]) {
+				out = r
 			}
 		}
 	}

@@ -87,7 +87,7 @@ type Row struct {
 	Tenants      []Tenant `json:"-"`
 	Wall         float64  `json:"wall_s"` // seconds the replay took
 	// Milliseconds per decision, mean and 99 % quantile: what the policy took
-	// to answer; under Pollux's rules with its models and placement.
+	// to answer.
 	DecisionMean float64            `json:"decision_mean_ms"`
 	DecisionP99  float64            `json:"decision_p99_ms"`
 	Outcomes     []simulate.Outcome `json:"-"`
@@ -187,41 +187,30 @@ func (s *Settings) replay(c Case, name string, progress func(done, of int) error
 	if s.Usage {
 		watch.Used = func(u simulate.Usage) { row.Usage = simulate.Record(row.Usage, u) }
 	}
-	var err error
-	if s.Semantics == Pollux {
-		row.Outcomes, err = pollux.Run(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, History: s.history(), Watch: watch})
-	} else {
-		row.Outcomes, err = s.events(c, name, watch)
-	}
+	jobs, set, err := s.prepare(c, name)
 	if err != nil {
 		return Row{}, err
 	}
+	set.Watch = watch
+	r, err := simulate.Run(jobs, set)
+	if err != nil {
+		return Row{}, err
+	}
+	row.Outcomes = r.Jobs
 	row.Wall = time.Since(start).Seconds()
 	row.DecisionMean, row.DecisionP99 = summary(took)
 	row.Summary = simulate.Summarize(row.Outcomes, c.Cluster.Slots())
 	return row, s.fairness(c, &row)
 }
 
-// events replays event by event.
-func (s *Settings) events(c Case, name string, w simulate.Watch) ([]simulate.Outcome, error) {
-	prepare := s.native
-	if s.Semantics == Tiresias {
-		prepare = s.published
+// prepare sets up a replay.
+func (s *Settings) prepare(c Case, name string) (jobs []simulate.Job, set simulate.Settings, err error) {
+	switch s.Semantics {
+	case Native:
+		return s.native(c, name)
+	case Pollux:
+		return pollux.Prepare(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, History: s.history()})
 	}
-	jobs, set, err := prepare(c, name)
-	if err != nil {
-		return nil, err
-	}
-	set.Watch = w
-	r, err := simulate.Run(jobs, set)
-	if err != nil {
-		return nil, err
-	}
-	return r.Jobs, nil
-}
-
-// published sets up a replay by the rules of Tiresias.
-func (s *Settings) published(c Case, name string) (jobs []simulate.Job, set simulate.Settings, err error) {
 	if set.Policy, err = tiresias.New(name, s.Service); err != nil {
 		return nil, set, err
 	}

@@ -27,7 +27,7 @@ func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang b
 		if err != nil {
 			return nil, fmt.Errorf("%s: job %q: %w", w.Source, w.Name, err)
 		}
-		l, err := newLearner(w, app, slots, gang, h)
+		l, err := h.Learner(w, app, slots, gang, app.Limits)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,8 @@ type Learner struct {
 	work   map[string]float64 // see [History]; nil for none
 }
 
-func newLearner(w simulate.Job, app *measured.App, s *simulate.Slots, gang bool, h *History) (*Learner, error) {
+// Learner returns that of a job, within limits by the table of a GPU type.
+func (h *History) Learner(w simulate.Job, app *measured.App, s *simulate.Slots, gang bool, within func(*measured.Table) agent.Limits) (*Learner, error) {
 	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{}, least: w.WorkersMin, most: w.WorkersMax, work: h.works()}
 	l.fits = w.Divides
 	gang = gang || w.Rigid
@@ -91,7 +92,7 @@ func newLearner(w simulate.Job, app *measured.App, s *simulate.Slots, gang bool,
 		if table == nil || s.Total[t] == 0 || gang && s.Total[t] < w.Workers || min(s.Total[t], table.MaxWorkers, int(app.Max/table.LocalMin)) < w.WorkersMin {
 			continue
 		}
-		limits := app.Limits(table)
+		limits := within(table)
 		if fixed {
 			limits.Fixed = w.Batch
 			// Its own batch may be smaller on each worker than was measured.
@@ -105,20 +106,8 @@ func newLearner(w simulate.Job, app *measured.App, s *simulate.Slots, gang bool,
 	return l, nil
 }
 
-// Single returns a learner for a cluster of one GPU type whose job was already
-// checked, and its agent. The policy decides on its size, or with gang takes
-// that and the total batch as they were asked for.
-func (h *History) Single(w simulate.Job, app *measured.App, c *data.Cluster, limits agent.Limits, gang bool) (*Learner, *agent.Agent) {
-	s := simulate.NewSlots(c)
-	t := s.Types[0]
-	a := &agent.Agent{Limits: limits, Speeds: h.of(app.Name, t)}
-	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{t: a}, fits: w.Divides, work: h.works()}
-	if gang {
-		a.Fixed = w.Batch
-		l.gang = min(w.Workers, s.Total[t])
-	}
-	return l, a
-}
+// Agent is what learns of the job on a GPU type, nil if it cannot run there.
+func (l *Learner) Agent(gpuType string) *agent.Agent { return l.agents[gpuType] }
 
 // At says how many samples are done.
 func (l *Learner) At(done float64) { l.done = done }

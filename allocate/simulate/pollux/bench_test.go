@@ -45,6 +45,19 @@ func load(tb testing.TB, n int) ([]simulate.Job, *measured.Profiles) {
 	return jobs, p
 }
 
+// run replays a workload.
+func run(workload []simulate.Job, s Settings) ([]simulate.Outcome, error) {
+	jobs, set, err := Prepare(workload, s)
+	if err != nil {
+		return nil, err
+	}
+	r, err := simulate.Run(jobs, set)
+	if err != nil {
+		return nil, err
+	}
+	return r.Jobs, nil
+}
+
 // TestPublishedAverages: the mean JCT of the policies that draw no random
 // numbers equals the published one. That of pollux, whose objective is solved
 // as a knapsack instead of searched genetically, is within a tenth of it.
@@ -62,7 +75,7 @@ func TestPublishedAverages(t *testing.T) {
 		jobs, p := load(t, n)
 		alone := elastic.NewHistory()
 		alone.Alone = true // as the published program models jobs
-		got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: policy, History: alone})
+		got, err := run(jobs, Settings{Cluster: published(), Profiles: p, Policy: policy, History: alone})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +108,7 @@ func TestPublishedJobs(t *testing.T) {
 		want[r["policy"]][r["job"]] = v
 	}
 	for _, policy := range []string{"tiresias", "optimus"} {
-		got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: policy})
+		got, err := run(jobs, Settings{Cluster: published(), Profiles: p, Policy: policy})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +150,7 @@ func TestKneeBeatsPublished(t *testing.T) {
 	var mean, published3 float64
 	for n, w := range want {
 		jobs, p := load(t, n)
-		got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: "knee"})
+		got, err := run(jobs, Settings{Cluster: published(), Profiles: p, Policy: "knee"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +170,7 @@ func TestEveryPolicyFinishes(t *testing.T) {
 	jobs, p := load(t, 1)
 	jobs = jobs[:12]
 	for _, name := range Policies() {
-		got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: name})
+		got, err := run(jobs, Settings{Cluster: published(), Profiles: p, Policy: name})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -172,7 +185,7 @@ func BenchmarkWorkload(b *testing.B) {
 	for _, policy := range []string{"knee", "tiresias", "optimus"} {
 		b.Run(policy, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: policy}); err != nil {
+				if _, err := run(jobs, Settings{Cluster: published(), Profiles: p, Policy: policy}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -21,10 +21,9 @@ const (
 // are not those of its tables.
 var localLimits = map[string]float64{"yolov3": 8}
 
-// job is a job during a replay. Times are in seconds.
+// job implements [simulate.Course]. Times are in seconds.
 type job struct {
 	simulate.Job
-	index int
 	app   *measured.App
 	table *measured.Table
 
@@ -32,7 +31,7 @@ type job struct {
 	agent   *agent.Agent     // nil where nobody models it
 	learner *elastic.Learner // of the agent; nil under the published policies
 
-	nodes     []int // node of every worker, in order of being taken; nil if it has none
+	nodes     []int // of every worker, in order of being taken, where a published policy chose them
 	placement data.Placement
 	choice    agent.Choice
 	step      float64 // true, at placement and choice
@@ -42,16 +41,11 @@ type job struct {
 	epoch    int
 	delay    float64
 	clock    float64
-	attained float64 // GPU-seconds
-	ran      float64 // seconds it has held workers
 	started  bool
-	start    float64
-	restarts int
-	done     bool
-	end      float64
+	simulate.Passed
 }
 
-func newJob(w simulate.Job, index int, app *measured.App, gpuType string, s scheduler) (*job, error) {
+func newJob(w simulate.Job, app *measured.App, gpuType string) (*job, error) {
 	t, ok := app.Tables[gpuType]
 	if !ok {
 		return nil, w.Bad("application", w.Application, fmt.Sprintf("an application that was measured on %s", gpuType))
@@ -62,28 +56,24 @@ func newJob(w simulate.Job, index int, app *measured.App, gpuType string, s sche
 	if w.Batch < app.Initial || w.Batch > app.Max {
 		return nil, w.Bad("batch_size", fmt.Sprint(w.Batch), fmt.Sprintf("a total batch from %g to %g, as recorded for %s", app.Initial, app.Max, app.Name))
 	}
-	j := &job{Job: w, index: index, app: app, table: t}
-	j.limits = agent.Limits{Initial: app.Initial, Max: app.Max, LocalMin: t.LocalMin, LocalMax: t.LocalMax}
+	j := &job{Job: w, app: app, table: t, limits: app.Limits(t)}
 	if l, ok := localLimits[app.Name]; ok {
 		j.limits.LocalMax = math.Min(l, j.limits.LocalMax)
 	}
-	s.prepare(j)
 	return j, nil
 }
 
 // total is the batch it trains with.
-func (j *job) total() float64 { return j.choice.Batch(len(j.nodes)) }
+func (j *job) total() float64 { return j.choice.Batch(j.placement.Workers()) }
 
 // split chooses the batch for the present placement and looks up its true
 // times.
 func (j *job) split() error {
-	k := len(j.nodes)
+	k := j.placement.Workers()
 	var c agent.Choice
 	switch {
 	case j.agent == nil:
 		c = agent.Divide(j.Batch, k, j.limits.LocalMax, j.limits.Initial)
-	case j.limits.Fixed > 0:
-		c = agent.Divide(j.limits.Fixed, k, j.limits.LocalMax, j.limits.Initial)
 	default:
 		c = elastic.First(j.limits, k)
 		if j.agent.Ready() {
@@ -105,51 +95,39 @@ func (j *job) split() error {
 	return err
 }
 
-// reallocate moves the job to the workers of a list of nodes, nil for none.
-func (j *job) reallocate(nodes []int) error {
-	j.nodes, j.placement, j.choice, j.step = nodes, runs(nodes), agent.Choice{}, 0
+// Stand implements [simulate.Course].
+func (j *job) Stand(now float64, nodes []data.NodeShare) error {
+	j.placement, j.choice, j.step = nil, agent.Choice{}, 0
+	for _, n := range nodes {
+		j.placement = append(j.placement, n.Workers)
+	}
 	if nodes == nil {
 		return nil
 	}
-	j.delay = restartDelay
-	if j.started {
-		j.restarts++
-	} else {
-		j.started, j.start = true, j.clock
+	if j.delay = restartDelay; !j.started {
+		j.started, j.clock = true, now
 	}
 	return j.split()
 }
 
-// runs are the lengths of runs of equal nodes.
-func runs(nodes []int) data.Placement {
-	var p data.Placement
-	for i, n := range nodes {
-		if i == 0 || nodes[i-1] != n {
-			p = append(p, 0)
-		}
-		p[len(p)-1]++
-	}
-	return p
-}
-
-// advance lets seconds pass. The conversions keep sums and products apart on
-// machines that would fuse them.
-func (j *job) advance(seconds float64) error {
-	if len(j.nodes) == 0 {
+// Pass implements [simulate.Course]. The conversions keep sums and products apart
+// on machines that would fuse them.
+func (j *job) Pass(seconds float64) (simulate.Passed, error) {
+	if j.placement == nil {
 		j.clock += seconds
-		return nil
+		return j.Passed, nil
 	}
-	k := float64(len(j.nodes))
+	k := float64(j.placement.Workers())
 	pass := func(t float64) {
 		j.clock += t
-		j.attained += float64(t * k)
-		j.ran += t
+		j.GPUSeconds += float64(t * k)
+		j.Ran += t
 		seconds -= t
 	}
 	wait := math.Min(j.delay, seconds)
 	pass(wait)
 	j.delay -= wait
-	for seconds > 0 && !j.done {
+	for seconds > 0 && j.End == 0 {
 		g := j.goodput()
 		j.observe()
 		next := j.app.Progress(j.epoch + 1)
@@ -160,24 +138,24 @@ func (j *job) advance(seconds float64) error {
 			j.epoch++
 			d := math.RoundToEven((next - j.progress) / g)
 			if j.epoch == j.app.Epochs {
-				j.done, j.end = true, j.clock+d
-				if j.learner != nil {
-					j.learner.At(next * j.limits.Initial)
-					j.learner.Completed()
-				}
+				j.End = j.clock + d
 			}
 			j.progress = next
 			pass(d)
 		}
-		if j.done {
+		if j.End > 0 {
 			break
 		}
 		if err := j.split(); err != nil {
-			return err
+			return j.Passed, err
 		}
 	}
 	j.clock += seconds
-	return nil
+	j.Done = j.progress * j.limits.Initial
+	if j.learner != nil {
+		j.learner.At(j.Done)
+	}
+	return j.Passed, nil
 }
 
 // goodput is the true one, in steps of the initial batch per second.
@@ -193,7 +171,7 @@ func (j *job) observe() {
 		return
 	}
 	j.agent.Observe(agent.Observation{
-		Key:  agent.Key{Nodes: len(j.placement), Workers: len(j.nodes), Local: j.choice.Local},
+		Key:  agent.Key{Nodes: len(j.placement), Workers: j.placement.Workers(), Local: j.choice.Local},
 		Step: j.step, Sync: j.sync,
 	})
 	j.agent.ObserveGradient(j.app.Gradient(j.total(), j.epoch))

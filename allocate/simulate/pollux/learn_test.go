@@ -69,10 +69,10 @@ func BenchmarkLeaveOneOut(b *testing.B) {
 		jobs, p = load(b, n)
 		loads = append(loads, jobs)
 	}
-	run := func(jobs []simulate.Job, c constants) simulate.Summary {
+	scored := func(jobs []simulate.Job, c constants) simulate.Summary {
 		h := elastic.NewHistory()
 		h.Prior = c.Prior
-		got, err := Run(jobs, Settings{Cluster: published(), Profiles: p, Policy: "knee", Knee: &c.Knee, History: h})
+		got, err := run(jobs, Settings{Cluster: published(), Profiles: p, Policy: "knee", Knee: &c.Knee, History: h})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func BenchmarkLeaveOneOut(b *testing.B) {
 		for s := range all {
 			all[s] = draw(r, s == 0)
 			for w := range loads {
-				own[s] = append(own[s], run(loads[w], all[s]).JCTMean/theirs[w])
+				own[s] = append(own[s], scored(loads[w], all[s]).JCTMean/theirs[w])
 			}
 		}
 		var mean, by float64
@@ -102,7 +102,7 @@ func BenchmarkLeaveOneOut(b *testing.B) {
 			}
 			base := make([]float64, drawn)
 			for x := range extra {
-				base[x] = run(extra[x], all[0]).JCTMean
+				base[x] = scored(extra[x], all[0]).JCTMean
 			}
 			best, least := 0, math.Inf(1)
 			for s := range all {
@@ -113,13 +113,13 @@ func BenchmarkLeaveOneOut(b *testing.B) {
 					}
 				}
 				for x := range extra {
-					v += run(extra[x], all[s]).JCTMean / base[x]
+					v += scored(extra[x], all[s]).JCTMean / base[x]
 				}
 				if v < least {
 					best, least = s, v
 				}
 			}
-			got := run(loads[w], all[best])
+			got := scored(loads[w], all[best])
 			b.Logf("workload %d: setting %d (power %.2f horizon %.0f risk %.2f learning %.0f BetaC %.2f AlphaN %.2f): mean %.0f s, p99 %.0f; by hand %.0f; Pollux %.0f; best of all %.0f",
 				numbers[w], best, all[best].Power, all[best].Horizon, all[best].Risk, all[best].Learning, all[best].Mean[1], all[best].Mean[2],
 				got.JCTMean, got.JCTP99, own[0][w]*theirs[w], theirs[w], bestOf(own, w)*theirs[w])

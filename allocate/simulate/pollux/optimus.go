@@ -23,9 +23,7 @@ type predictKey struct {
 	workers int
 }
 
-func (*optimus) prepare(*job) {}
-
-func (o *optimus) schedule(_ float64, active []*job, h *slots) ([][]int, error) {
+func (o *optimus) schedule(active []*job, h *slots) ([][]int, error) {
 	counts, err := o.divide(active, h)
 	if err != nil {
 		return nil, err

@@ -3,41 +3,55 @@ package pollux
 import (
 	"slices"
 
-	"knee/allocate/policy"
+	"knee/allocate"
+	"knee/allocate/place"
+	"knee/allocate/simulate"
 	"knee/data"
 )
 
-// scheduler decides, once a round, on which node every worker stands.
+// scheduler is one as published: it decides, once a round, on which node every
+// worker stands.
 type scheduler interface {
-	// prepare is called with all jobs before the first round.
-	prepare(*job)
 	// schedule returns the nodes of every active job, one entry per worker,
 	// nil for none. Jobs are in the order of the workload and hold what they
 	// were given before.
-	schedule(now float64, active []*job, h *slots) ([][]int, error)
+	schedule(active []*job, h *slots) ([][]int, error)
 }
 
-// Policies lists the names [Settings] takes as a policy: tiresias and optimus
-// as published, and those of package policy, which are shown option tables.
-func Policies() []string {
-	return slices.Sorted(slices.Values(append(policy.Names(), "tiresias")))
+// stand lets a scheduler decide.
+func (h *slots) stand(s scheduler) simulate.Stand {
+	return func(_ float64, jobs []*simulate.Job) ([]place.Placed, error) {
+		active := make([]*job, len(jobs))
+		for i := range jobs {
+			active[i] = jobs[i].Course.(*job)
+		}
+		next, err := s.schedule(active, h)
+		if err == nil {
+			err = h.check(active, next)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out := make([]place.Placed, len(jobs))
+		for i, nodes := range next {
+			active[i].nodes, out[i].Choice = nodes, allocate.None
+			if nodes != nil {
+				out[i] = place.Placed{Nodes: h.shares(nodes), Option: allocate.Option{Config: data.Config{GPUType: h.gpuType, Mode: data.AllReduce, Workers: len(nodes)}}}
+			}
+		}
+		return out, nil
+	}
 }
 
-func newScheduler(s Settings) (scheduler, error) {
-	switch s.Policy {
-	case "tiresias", "tiresias-las":
-		return &tiresias{served: map[*job]float64{}}, nil
-	case "optimus":
-		return &optimus{cache: map[predictKey]float64{}}, nil
+// shares are the workers on each of the nodes, in order of being taken.
+func (h *slots) shares(nodes []int) (out []data.NodeShare) {
+	for i, n := range nodes {
+		if i == 0 || nodes[i-1] != n {
+			out = append(out, data.NodeShare{Node: h.Nodes[n].Name})
+		}
+		out[len(out)-1].Workers++
 	}
-	p, err := policy.New(s.Policy)
-	if err != nil {
-		return nil, &data.UnknownError{What: "policy", Name: s.Policy, Known: Policies()}
-	}
-	if s.Knee != nil {
-		p = *s.Knee
-	}
-	return newAdapted(s, p), nil
+	return out
 }
 
 // free is what the kept allocations leave on every node.

@@ -14,9 +14,7 @@ type tiresias struct {
 	served map[*job]float64 // GPU-seconds of whole rounds, restarts included
 }
 
-func (*tiresias) prepare(*job) {}
-
-func (t *tiresias) schedule(_ float64, active []*job, h *slots) ([][]int, error) {
+func (t *tiresias) schedule(active []*job, h *slots) ([][]int, error) {
 	t.update(active)
 	order := slices.Concat(t.queues[0], t.queues[1])
 	left, runs := h.total, map[*job]bool{}
@@ -44,7 +42,7 @@ func (t *tiresias) schedule(_ float64, active []*job, h *slots) ([][]int, error)
 // update drops the jobs that are done, takes in new ones and demotes.
 func (t *tiresias) update(active []*job) {
 	for i := range t.queues {
-		t.queues[i] = slices.DeleteFunc(t.queues[i], func(j *job) bool { return j.done })
+		t.queues[i] = slices.DeleteFunc(t.queues[i], func(j *job) bool { return j.End > 0 })
 	}
 	for _, j := range active {
 		before, known := t.served[j]
