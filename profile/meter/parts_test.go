@@ -40,6 +40,7 @@ func TestClock(t *testing.T) {
 		{"nothing told but zeros", 10, 12, told(0, 0), 2},
 		{"throughput without a counter", 10, nan, told(0, 100), .64},
 		{"nothing without a counter", 10, nan, told(0, nan), 0},
+		{"no time at all", 10, nan, told(0, math.Inf(1)), 0},
 		{"longest step", 10, 12, told(longestStep, nan), longestStep},
 		{"longer than a step takes", 10, 12, told(2*longestStep, nan), 2},
 		{"same step", 10, 10, told(.5, nan), 0},
@@ -67,7 +68,8 @@ func TestClock(t *testing.T) {
 func TestCurvePointsAreMeans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		known := rapid.SampledFrom([]float64{1, 2, 5, nan, math.Inf(1)})
-		losses := rapid.SliceOfN(known, 1, 900).Draw(t, "losses")
+		n := rapid.SampledFrom([]int{1, 150, 199, 200, 201, 400, 401, 900}).Draw(t, "observations")
+		losses := rapid.SliceOfN(known, n, n).Draw(t, "losses")
 		var c curve
 		for i, loss := range losses {
 			c.add(launch.Observation{Step: float64(i), Loss: loss, GradSqr: 2 * loss, GradVar: 3 * loss})
@@ -227,12 +229,21 @@ func TestCorrelations(t *testing.T) {
 	}
 }
 
-// Whether steps are alike depends on their relative spread.
+// An interval scales with the steps, and whether they are alike depends on their
+// relative spread.
 func TestAlike(t *testing.T) {
 	for _, scale := range []float64{1e-6, 1, 1e6} {
 		x := func(spread float64) []float64 { return []float64{scale, scale * (1 + spread), scale, scale * (1 + spread)} }
 		if credible95(x(1e-10)) != 0 || !(credible95(x(1e-7)) > 0) {
 			t.Errorf("steps of %g s: ± %g, ± %g", scale, credible95(x(1e-10)), credible95(x(1e-7)))
+		}
+		one, scaled := make([]float64, mostMeans), make([]float64, mostMeans)
+		for i := range one {
+			one[i] = 1 + .1*math.Sin(float64(i*i))
+			scaled[i] = scale * one[i]
+		}
+		if got, want := credible95(scaled), scale*credible95(one); math.Abs(got-want) > 1e-6*want {
+			t.Errorf("± %g of steps of %g s, want %g", got, scale, want)
 		}
 	}
 }
@@ -396,6 +407,9 @@ func TestRanks(t *testing.T) {
 		t.Errorf("%d steps counted after %d of one rank alone, want 4", m.series.steps, mostPending+1)
 	}
 	for _, p := range m.Curve(1) {
+		if !math.IsNaN(p.GlobalBatch) {
+			t.Errorf("a batch of %g, which nobody set", p.GlobalBatch)
+		}
 		if p.Step <= 3 && p.Loss != 10 {
 			t.Errorf("the loss at step %g is %g, want that of rank 0", p.Step, p.Loss)
 		}

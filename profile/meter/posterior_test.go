@@ -106,12 +106,14 @@ func TestMSER(t *testing.T) {
 		for d := 1; d <= len(x)/2; d++ {
 			best = math.Min(best, score(d))
 		}
-		want := 1 // the shortest of those that are as good
-		for score(want) > best+1e-9 {
-			want++
+		if d := mser(bs); d < 1 || d > len(x)/2 || score(d) > best+1e-9 {
+			t.Fatalf("truncation %d has %g, the best %g", d, score(d), best)
 		}
-		if d := mser(bs); d > want && score(d) > best || d < want {
-			t.Fatalf("truncation %d has %g, the best %g at %d", d, score(d), best, want)
+		for i := range bs {
+			bs[i] = batch{n: 1, sum: 3, sq: 9}
+		}
+		if d := mser(bs); d != 1 {
+			t.Fatalf("truncation %d of %d that are alike, want the shortest", d, len(bs))
 		}
 	})
 }
