@@ -233,7 +233,9 @@ func TestCorrelations(t *testing.T) {
 // relative spread.
 func TestAlike(t *testing.T) {
 	for _, scale := range []float64{1e-6, 1, 1e6} {
-		x := func(spread float64) []float64 { return []float64{scale, scale * (1 + spread), scale, scale * (1 + spread)} }
+		x := func(spread float64) []float64 {
+			return []float64{scale, scale * (1 + spread), scale, scale * (1 + spread)}
+		}
 		if credible95(x(1e-10)) != 0 || !(credible95(x(1e-7)) > 0) {
 			t.Errorf("steps of %g s: ± %g, ± %g", scale, credible95(x(1e-10)), credible95(x(1e-7)))
 		}
