@@ -230,7 +230,6 @@ func TestFilesAreWrittenAfterEveryTrial(t *testing.T) {
 	}
 }
 
-
 // The step times of ranks that are distinguished are kept beside the log.
 func TestRanksAreKept(t *testing.T) {
 	r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, l launch.Trial, obs chan<- launch.Observation) error {

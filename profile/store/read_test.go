@@ -158,6 +158,18 @@ func TestJournalOfASpaceThatShrank(t *testing.T) {
 	}
 }
 
+// A trial outside the space counts once, though its beginning be damaged.
+func TestOutsideCountsOnce(t *testing.T) {
+	head := written(t, "job", entry{Event: "study", Version: journalVersion, Run: 1, Study: &studyMark{Job: "job"}})
+	begin, end := written(t, "job", startEntry(1, "job", 1)), written(t, "job", endedEntry(1, "job", 1))
+	for _, text := range []string{head + "\n" + begin + "\n" + end + "\n", head + "\n" + end + "\n"} {
+		r := newReader("j", &data.Study{Job: "job"}, []data.Config{{Job: "job", Workers: 2}})
+		if err := r.read([]byte(text)); err != nil || r.outside != 1 {
+			t.Errorf("%d trials are outside, %v; want 1", r.outside, err)
+		}
+	}
+}
+
 // What an entry of a study has to be.
 func TestEntryProblem(t *testing.T) {
 	c := &data.Config{Job: "job", Workers: 1}
