@@ -12,7 +12,6 @@ import (
 	"knee/data"
 	"knee/profile"
 	"knee/profile/launch"
-	"knee/profile/store"
 )
 
 // script is a launcher that does what a function says.
@@ -228,18 +227,6 @@ func TestFilesAreWrittenAfterEveryTrial(t *testing.T) {
 	}
 	if s := res.Measurements[0].StartSeconds; s < .02 || s > 10 {
 		t.Errorf("start-up of %g s, want at least 0.02", s)
-	}
-}
-
-// Trials that ran at the same time took their time once.
-func TestWallTimeOfParallelTrials(t *testing.T) {
-	at := time.Unix(1000, 0)
-	s := store.Snapshot{}
-	for _, span := range [][2]int{{0, 10}, {2, 5}, {8, 4}, {20, 1}} {
-		s.Results = append(s.Results, store.Result{Measurement: data.Measurement{StartedAt: at.Add(time.Duration(span[0]) * time.Second), Wall: float64(span[1])}})
-	}
-	if s.Wall() != 13*time.Second {
-		t.Errorf("took %s, want 13s", s.Wall())
 	}
 }
 

@@ -29,7 +29,7 @@ const longestStep = 1e9
 // when a bar is drawn again, there is none, or none was seen before.
 func (c *clock) advance(o launch.Observation) (seconds float64, ok bool) {
 	told := o.StepTime
-	if !(told > 0) && o.Throughput > 0 {
+	if !(told > 0) {
 		told = c.samples / o.Throughput
 	}
 	if told > longestStep {

@@ -87,7 +87,7 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 // makes it, not when the mean is known.
 func (m *Meter) enough() bool {
 	n := m.series.steps
-	if limit := m.settings.MaxSeconds; limit > 0 && m.looked() >= limit {
+	if limit := m.settings.MaxSeconds; m.looked() >= limit {
 		steady := n - max(m.settings.Warmup, 1)
 		if steady >= FewestSteps || m.looked() >= 2*limit && n > FewestSteps {
 			return true
@@ -101,8 +101,8 @@ func (m *Meter) enough() bool {
 	if r.Steps >= m.settings.MinSteps && precision <= m.settings.RelPrecision {
 		return true
 	}
-	wanted := float64(n) * math.Pow(precision/m.settings.RelPrecision, 2)
-	m.next = int(math.Ceil(float64(n) * math.Min(math.Max(wanted/float64(n), 1.25), 2)))
+	growth := math.Pow(precision/m.settings.RelPrecision, 2)
+	m.next = int(math.Ceil(float64(n) * math.Min(math.Max(growth, 1.25), 2)))
 	return false
 }
 
@@ -126,11 +126,9 @@ func (m *Meter) Read() Reading {
 			drop, r.Hurried = left, true
 		}
 	}
-	for _, b := range bs[:min(drop, len(bs))] {
+	drop = min(drop, len(bs))
+	for _, b := range bs[:drop] {
 		r.Warmup += b.n
-	}
-	if drop >= len(bs) {
-		return r
 	}
 	r.Steps, r.StepTime, r.SD, r.SyncTime = summary(bs[drop:])
 	r.SE = standardError(bs[drop:])

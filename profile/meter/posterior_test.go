@@ -65,7 +65,7 @@ func TestCredible95(t *testing.T) {
 			inside += c.weight / total * distuv.StudentsT{Mu: c.mean, Sigma: c.scale, Nu: float64(len(x) - 1)}.Prob(at) * 2 * h / float64(steps)
 		}
 	}
-	if math.Abs(inside-.95) > 1e-3 {
+	if math.Abs(inside-.95) > 1e-6 {
 		t.Errorf("± %g holds %g of the posterior, want 0.95", h, inside)
 	}
 	independent := stat.StdErr(stat.StdDev(x, nil), float64(len(x))) * distuv.StudentsT{Sigma: 1, Nu: 9}.Quantile(.975)
@@ -108,6 +108,12 @@ func TestMSER(t *testing.T) {
 		}
 		if d := mser(bs); d < 1 || d > len(x)/2 || score(d) > best+1e-9 {
 			t.Fatalf("truncation %d has %g, the best %g", d, score(d), best)
+		}
+		for i := range bs {
+			bs[i] = batch{n: 1, sum: 3, sq: 9}
+		}
+		if d := mser(bs); d != 1 {
+			t.Fatalf("truncation %d of %d that are alike, want the shortest", d, len(bs))
 		}
 	})
 }

@@ -72,7 +72,7 @@ func (r *ranks) prefers(rank int) bool {
 	switch {
 	case !r.heard:
 		return true
-	case r.current == rank || r.current == r.want || rank == launch.UnknownRank:
+	case r.current == r.want || rank == launch.UnknownRank:
 		return false
 	}
 	return rank == r.want || r.current == launch.UnknownRank || rank < r.current

@@ -1,6 +1,9 @@
 package meter
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const mostBatches = 1024
 
@@ -63,9 +66,7 @@ func merged(bs []batch, k int) []batch {
 		}
 		out = append(out, b)
 	}
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
-	}
+	slices.Reverse(out)
 	return out
 }
 

@@ -22,19 +22,23 @@ const (
 // standardError returns the standard error of the mean of batches: half the
 // half-width of its 95 % interval, so that the mean ± 2 standard errors is
 // that interval. It is infinite for fewer than three.
-func standardError(bs []batch) float64 {
-	bs = merged(bs, (max(len(bs), 1)+mostMeans-1)/mostMeans)
+func standardError(bs []batch) float64 { return credible95(means(bs)) / 2 }
+
+// means returns the means of at most mostMeans batches of as many steps each;
+// what is left over at either end is left out.
+func means(bs []batch) []float64 {
+	bs = merged(bs, (len(bs)+mostMeans-1)/mostMeans)
 	if len(bs) > 1 && bs[0].n < bs[1].n {
 		bs = bs[1:]
 	}
-	if len(bs) > 2 && bs[len(bs)-1].n < bs[0].n {
-		bs = bs[:len(bs)-1] // not full yet
+	if last := len(bs) - 1; last > 0 && bs[last].n < bs[0].n {
+		bs = bs[:last] // not full yet
 	}
 	x := make([]float64, len(bs))
 	for i, b := range bs {
 		x[i] = b.mean()
 	}
-	return credible95(x) / 2
+	return x
 }
 
 // component is the posterior of the mean under one correlation: Student's t
@@ -92,32 +96,19 @@ func credible95(x []float64) float64 {
 // posterior returns the posterior of the mean of x, less its average, under
 // every correlation, and the sum of their weights.
 func posterior(x []float64) (mixture []component, total float64) {
-	centre, squares := stat.Mean(x, nil), 0.0
-	values := make([]float64, len(x))
-	for i, v := range x {
-		values[i] = v - centre
-		squares += values[i] * values[i]
-	}
-	if squares <= 1e-18*centre*centre*float64(len(x)) {
+	centre, sd := stat.PopMeanStdDev(x, nil)
+	if sd <= 1e-9*centre {
 		return nil, 0
 	}
-	add := func(of int, rho func(k float64) float64) {
-		lags := make([]float64, len(x))
+	values, lags := make([]float64, len(x)), make([]float64, len(x))
+	for i, v := range x {
+		values[i] = v - centre
+	}
+	for _, c := range correlations() {
 		for k := range lags {
-			lags[k] = rho(float64(k))
+			lags[k] = c.at(float64(k))
 		}
-		mixture = append(mixture, under(values, of, lags))
-	}
-	add(1, func(k float64) float64 { return max(0, 1-k) })
-	for i := range shortMemories {
-		phi := math.Sin(math.Pi * ((float64(i)+.5)/shortMemories - .5))
-		add(shortMemories, func(k float64) float64 { return math.Pow(phi, k) })
-	}
-	for i := range longMemories {
-		h2 := 1 + (float64(i)+.5)/longMemories // 2H
-		add(longMemories, func(k float64) float64 {
-			return (math.Pow(k+1, h2) - 2*math.Pow(k, h2) + math.Pow(math.Abs(k-1), h2)) / 2
-		})
+		mixture = append(mixture, under(values, c.of, lags))
 	}
 	best := math.Inf(-1)
 	for _, c := range mixture {
@@ -128,6 +119,28 @@ func posterior(x []float64) (mixture []component, total float64) {
 		total += mixture[i].weight
 	}
 	return mixture, total
+}
+
+// correlation is that of values k apart, one of as many in its model.
+type correlation struct {
+	of int
+	at func(k float64) float64
+}
+
+// correlations returns those of the three models.
+func correlations() []correlation {
+	all := []correlation{{1, func(k float64) float64 { return max(0, 1-k) }}}
+	for i := range shortMemories {
+		phi := math.Sin(math.Pi * ((float64(i)+.5)/shortMemories - .5))
+		all = append(all, correlation{shortMemories, func(k float64) float64 { return math.Pow(phi, k) }})
+	}
+	for i := range longMemories {
+		h2 := 1 + (float64(i)+.5)/longMemories // 2H
+		all = append(all, correlation{longMemories, func(k float64) float64 {
+			return (math.Pow(k+1, h2) - 2*math.Pow(k, h2) + math.Pow(math.Abs(k-1), h2)) / 2
+		}})
+	}
+	return all
 }
 
 // under returns the posterior of the mean of x under the correlations rho[k] of

@@ -41,7 +41,7 @@ func mser(bs []batch) int {
 		sum += x
 		sq += x * x
 		k := float64(n - i)
-		if i > n/2 || k < 2 {
+		if i > n/2 {
 			continue
 		}
 		if score := (sq - sum*sum/k) / (k * k); score <= best {

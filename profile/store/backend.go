@@ -98,7 +98,7 @@ func parseAddress(s *data.Study) (address, error) {
 
 // hide finds the passwords of an address, and the address without them.
 func (a *address) hide(u *url.URL) {
-	if p, ok := u.User.Password(); ok && p != "" {
+	if p, ok := u.User.Password(); ok {
 		a.secrets = append(a.secrets, p, url.QueryEscape(p), url.PathEscape(p))
 		// As it was written, which may be neither of the two.
 		_, raw, _ := strings.Cut(strings.TrimPrefix(a.url, u.Scheme+"://"), ":")

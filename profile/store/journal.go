@@ -109,14 +109,11 @@ func (j *Journal) mend(text []byte, r *reader) error {
 	if len(r.kept) == len(text) && len(r.damage) == 0 {
 		return nil
 	}
-	if len(r.damage) == 0 && len(text) > 0 && len(r.kept) > 0 {
+	if len(r.damage) == 0 && len(r.kept) > 0 {
 		if j.end < int64(len(text)) {
 			r.warn("%s: removed a last line that an interruption had cut short (%d bytes)", j.path, len(text)-len(r.kept))
 		}
 		return j.rewrite(r.kept)
-	}
-	if len(text) == 0 {
-		return nil
 	}
 	aside := freeName(j.path, ".damaged")
 	if err := data.WriteFile(aside, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {

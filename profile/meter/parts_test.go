@@ -1,0 +1,436 @@
+package meter
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+	"pgregory.net/rapid"
+
+	"knee/data"
+	"knee/profile/launch"
+)
+
+var nan = math.NaN()
+
+// bare is an observation of rank 0 that reports nothing but its step.
+func bare(second, step float64) launch.Observation {
+	return launch.Observation{At: time.Unix(0, int64(second*1e9)), Step: step, StepTime: nan, SyncTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan}
+}
+
+// What a trial says of its speed counts before its counter does, the step time
+// before throughput; what is no time of a step is not read.
+func TestClock(t *testing.T) {
+	told := func(stepTime, throughput float64) func(*launch.Observation) {
+		return func(o *launch.Observation) { o.StepTime, o.Throughput = stepTime, throughput }
+	}
+	for _, c := range []struct {
+		name         string
+		before, step float64
+		change       func(*launch.Observation)
+		want         float64 // 0: none
+	}{
+		{"counter", 10, 12, told(nan, nan), 2},
+		{"step time", 10, 12, told(.5, 100), .5},
+		{"throughput", 10, 12, told(nan, 100), .64},
+		{"throughput beside a step time of nothing", 10, 12, told(0, 100), .64},
+		{"nothing told but zeros", 10, 12, told(0, 0), 2},
+		{"throughput without a counter", 10, nan, told(0, 100), .64},
+		{"nothing without a counter", 10, nan, told(0, nan), 0},
+		{"no time at all", 10, nan, told(0, math.Inf(1)), 0},
+		{"longest step", 10, 12, told(longestStep, nan), longestStep},
+		{"longer than a step takes", 10, 12, told(2*longestStep, nan), 2},
+		{"same step", 10, 10, told(.5, nan), 0},
+		{"rank that lags", 10, 5, told(.5, nan), 0},
+		{"another epoch", 10, 4, told(.5, nan), .5},
+		{"another epoch, nothing told", 10, 4, told(nan, nan), 0},
+		{"another epoch of eight steps", fewestToRestart, 3, told(.5, nan), .5},
+		{"too early for another epoch", fewestToRestart - 1, 3, told(.5, nan), 0},
+		{"no time passed", 10, 12, func(o *launch.Observation) { o.At = time.Unix(0, 0) }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			clock := newClock(64)
+			clock.advance(bare(0, c.before))
+			o := bare(4, c.step)
+			c.change(&o)
+			if got, ok := clock.advance(o); ok != (c.want > 0) || ok && got != c.want {
+				t.Errorf("%g, %v; want %g", got, ok, c.want)
+			}
+		})
+	}
+}
+
+// A point of a curve is the mean of what is known of as many observations in a
+// row, at most 200 points, and more than 100 once there were as many.
+func TestCurvePointsAreMeans(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		known := rapid.SampledFrom([]float64{1, 2, 5, nan, math.Inf(1)})
+		n := rapid.SampledFrom([]int{1, 150, 199, 200, 201, 400, 401, 900}).Draw(t, "observations")
+		losses := rapid.SliceOfN(known, n, n).Draw(t, "losses")
+		var c curve
+		for i, loss := range losses {
+			c.add(launch.Observation{Step: float64(i), Loss: loss, GradSqr: 2 * loss, GradVar: 3 * loss})
+		}
+		if n := len(c.sums); n > 2*mostPoints || n <= mostPoints && n < len(losses) {
+			t.Fatalf("%d points of %d observations", n, len(losses))
+		}
+		near := func(got, want float64) bool {
+			return math.IsNaN(got) && math.IsNaN(want) || math.Abs(got-want) < 1e-9
+		}
+		for i, p := range c.sums {
+			group := losses[i*c.per : min((i+1)*c.per, len(losses))]
+			finite := slices.DeleteFunc(slices.Clone(group), func(v float64) bool { return math.IsNaN(v - v) })
+			loss, step := stat.Mean(finite, nil), float64(i*c.per)+float64(len(group)-1)/2
+			if !near(p.step.value(), step) || !near(p.loss.value(), loss) || !near(p.gradSqr.value(), 2*loss) || !near(p.gradVar.value(), 3*loss) {
+				t.Fatalf("point %d is %+v, want step %g and loss %g", i, p, step, loss)
+			}
+		}
+	})
+}
+
+// batchesOf puts values into batches of some size, the last one perhaps smaller.
+func batchesOf(x []float64, size int) []batch {
+	var bs []batch
+	for part := range slices.Chunk(x, size) {
+		var b batch
+		for _, v := range part {
+			b.add(batch{n: 1, sum: v, sq: v * v})
+		}
+		bs = append(bs, b)
+	}
+	return bs
+}
+
+// The means behind a standard error are those of consecutive steps, as many in
+// each, and lose at most one batch of them at either end.
+func TestMeansAreOfEqualBatches(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := make([]float64, rapid.IntRange(0, 700).Draw(t, "steps"))
+		for i := range x {
+			x[i] = float64(i)
+		}
+		size := rapid.IntRange(1, 5).Draw(t, "size")
+		bs := batchesOf(x, size)
+		got := means(bs)
+		per := size
+		for len(bs)*size > per*mostMeans {
+			per += size
+		}
+		if len(bs) <= 1 {
+			per = len(x)
+		}
+		if len(got) > mostMeans || len(got) < len(x)/max(per, 1)-1 {
+			t.Fatalf("%d means of %d steps", len(got), len(x))
+		}
+		for i, m := range got {
+			if first := m - float64(per-1)/2; first < 0 || first+float64(per) > float64(len(x)) || i > 0 && m-got[i-1] != float64(per) {
+				t.Fatalf("means %v of %d steps, want those of %d in a row", got, len(x), per)
+			}
+		}
+	})
+}
+
+// Merging keeps what is summed, and all batches but the first are of k.
+func TestMergedKeepsSums(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var bs []batch
+		for i := range rapid.IntRange(0, 20).Draw(t, "batches") {
+			bs = append(bs, batch{n: 1, sum: float64(i), sq: 1, sync: 2, syncs: 1})
+		}
+		k := rapid.IntRange(1, 6).Draw(t, "k")
+		next := 0
+		for i, b := range merged(bs, k) {
+			var want batch
+			for range b.n {
+				want.n, want.sum, want.sq, want.sync, want.syncs = want.n+1, want.sum+float64(next), want.sq+1, want.sync+2, want.syncs+1
+				next++
+			}
+			if b != want || b.n > k || b.n < 1 || i > 0 && b.n < k {
+				t.Fatalf("batch %d of %d is %+v, want %+v", i, k, b, want)
+			}
+		}
+		if next != len(bs) {
+			t.Fatalf("%d of %d steps", next, len(bs))
+		}
+	})
+}
+
+// A summary is that of the single steps; of one step there is no spread, and
+// without synchronisation no mean of it.
+func TestSummary(t *testing.T) {
+	x := []float64{.001, .001001, .0010005, .001002, .000999}
+	n, mean, sd, sync := summary(batchesOf(x, 2))
+	wantMean, wantSD := stat.MeanStdDev(x, nil)
+	if n != 5 || math.Abs(mean-wantMean) > 1e-15 || math.Abs(sd-wantSD) > 1e-10 || sync != 0 {
+		t.Errorf("%d steps, %g ± %g, %g; want %g ± %g", n, mean, sd, sync, wantMean, wantSD)
+	}
+	if n, mean, sd, _ := summary(batchesOf([]float64{.2}, 1)); n != 1 || mean != .2 || sd != 0 {
+		t.Errorf("one step: %d, %g ± %g", n, mean, sd)
+	}
+	if n, mean, sd, sync := summary(nil); n != 0 || mean != 0 || sd != 0 || sync != 0 {
+		t.Errorf("no step: %d, %g ± %g, %g", n, mean, sd, sync)
+	}
+	var s series
+	for _, sync := range []float64{0, .5, nan} {
+		s.add(1, sync)
+	}
+	if _, _, _, sync := summary(s.batches); sync != .25 {
+		t.Errorf("0, 0.5 and an unknown part are synchronising: %g on average, want 0.25", sync)
+	}
+}
+
+// Each model is a correlation, the models weigh the same, and their parameters
+// are spread as the prior says: φ as the sine of a uniform angle, H uniformly
+// from ½ to 1. The sum of m steps of fractional Gaussian noise varies as m^2H.
+func TestCorrelations(t *testing.T) {
+	all := correlations()
+	weight, squares, exponents := 0., 0., []float64{}
+	for i, c := range all {
+		if c.at(0) != 1 {
+			t.Errorf("correlation %d at no distance is %g", i, c.at(0))
+		}
+		weight += 1 / float64(c.of)
+		switch {
+		case i == 0:
+			if c.at(1) != 0 || c.at(7) != 0 {
+				t.Error("independent steps correlate")
+			}
+		case i <= shortMemories:
+			phi := c.at(1)
+			squares += phi * phi / shortMemories
+			if mirror := all[shortMemories+1-i].at(1); math.Abs(mirror+phi) > 1e-12 || math.Abs(c.at(3)-phi*phi*phi) > 1e-12 {
+				t.Errorf("autocorrelation %g: %g three apart, opposite %g", phi, c.at(3), mirror)
+			}
+		default:
+			sum := func(m int) (v float64) {
+				for i := range m {
+					for j := range m {
+						v += c.at(math.Abs(float64(i - j)))
+					}
+				}
+				return v
+			}
+			exponents = append(exponents, math.Log2(sum(2))/2)
+			if got, want := sum(9), math.Pow(9, math.Log2(sum(2))); math.Abs(got-want) > 1e-9 {
+				t.Errorf("nine steps vary by %g, want %g", got, want)
+			}
+		}
+	}
+	if len(all) != 1+shortMemories+longMemories || math.Abs(weight-3) > 1e-12 || math.Abs(squares-.5) > 1e-12 {
+		t.Errorf("%d correlations of weight %g; mean φ² %g, want ½", len(all), weight, squares)
+	}
+	for i, h := range exponents {
+		if want := .5 + .5*(float64(i)+.5)/longMemories; math.Abs(h-want) > 1e-12 {
+			t.Errorf("exponent %g, want %g", h, want)
+		}
+	}
+}
+
+// An interval scales with the steps, and whether they are alike depends on their
+// relative spread.
+func TestAlike(t *testing.T) {
+	for _, scale := range []float64{1e-6, 1, 1e6} {
+		x := func(spread float64) []float64 {
+			return []float64{scale, scale * (1 + spread), scale, scale * (1 + spread)}
+		}
+		if credible95(x(1e-10)) != 0 || !(credible95(x(1e-7)) > 0) {
+			t.Errorf("steps of %g s: ± %g, ± %g", scale, credible95(x(1e-10)), credible95(x(1e-7)))
+		}
+		one, scaled := make([]float64, mostMeans), make([]float64, mostMeans)
+		for i := range one {
+			one[i] = 1 + .1*math.Sin(float64(i*i))
+			scaled[i] = scale * one[i]
+		}
+		if got, want := credible95(scaled), scale*credible95(one); math.Abs(got-want) > 1e-6*want {
+			t.Errorf("± %g of steps of %g s, want %g", got, scale, want)
+		}
+	}
+}
+
+// The standard error is half of what holds 95 % either way.
+func TestStandardErrorIsHalfTheInterval(t *testing.T) {
+	x := []float64{1, 1.1, .9, 1.05, 1.2, .95, 1}
+	if got := standardError(batchesOf(x, 1)); 2*got != credible95(x) {
+		t.Errorf("standard error %g, interval ± %g", got, credible95(x))
+	}
+}
+
+// Warm-up ends where the dropped differ from the rest by more than the 5 %
+// quantile over all truncations, in standard errors of their difference.
+func TestWarmUpLimit(t *testing.T) {
+	for _, excess := range []float64{.98, 1.02} {
+		rest := make([]float64, 37)
+		for i := range rest {
+			rest[i] = 1 + .01*math.Sin(float64(i*i))
+		}
+		kept := stat.Mean(rest, nil)
+		se := standardError(batchesOf(rest, 1))
+		limit := distuv.UnitNormal.Quantile(1-.05/40) * math.Hypot(se, se*math.Sqrt(37./2))
+		slow := kept + excess*limit
+		x := slices.Concat([]float64{slow, slow, slow}, rest)
+		if mser(batchesOf(x, 1)) != 3 {
+			t.Fatalf("MSER truncates at %d, want 3", mser(batchesOf(x, 1)))
+		}
+		want := 1
+		if excess > 1 {
+			want = 3
+		}
+		if got := warmup(batchesOf(x, 1)); got != want {
+			t.Errorf("%g of the limit: %d dropped, want %d", excess, got, want)
+		}
+	}
+	if got := warmup(nil); got != 0 {
+		t.Errorf("%d dropped of nothing", got)
+	}
+}
+
+func meterOf(s data.TrialSettings) *Meter { return New(s, 0, data.Config{Workers: 1}) }
+
+func add(m *Meter, n int, seconds float64) bool {
+	return m.Add(launch.Observation{Step: float64(n), StepTime: seconds, SyncTime: nan, Throughput: nan})
+}
+
+// A trial of steps that are alike ends at the first step that may be the last:
+// the first is dropped as warm-up, as many steps as the study asks for remain,
+// and half a second has passed.
+func TestFirstLook(t *testing.T) {
+	for _, c := range []struct {
+		seconds float64
+		want    int
+	}{{1, 21}, {1. / 64, 32}, {1. / 128, 64}} {
+		m := meterOf(data.TrialSettings{Warmup: -1, MinSteps: 20, MaxSeconds: 1e9, RelPrecision: .02})
+		n := 1
+		for !add(m, n, c.seconds) {
+			n++
+		}
+		if n != c.want {
+			t.Errorf("steps of %g s: ended after %d, want %d", c.seconds, n, c.want)
+		}
+	}
+}
+
+// After a look the next comes when there are as many steps as the precision
+// asks for, the square of what it lacks, but a quarter more at least and twice
+// as many at most; whatever the steps take.
+func TestNextLook(t *testing.T) {
+	for _, c := range []struct{ wanted, low, high float64 }{
+		{.04, 1.25, 1.25}, {.0305, 1.25, 2}, {.001, 2, 2},
+	} {
+		for _, scale := range []float64{.1, 1, 50} {
+			m := meterOf(data.TrialSettings{Warmup: -1, MinSteps: 20, MaxSeconds: 1e9, RelPrecision: c.wanted})
+			next := 21
+			for n := 1; n < 200; n++ {
+				enough := add(m, n, scale*(1+.1*math.Sin(float64(n*n))))
+				if n != next {
+					if enough {
+						t.Fatalf("ended at %d, looked at %d", n, next)
+					}
+					continue
+				}
+				r := m.Read()
+				precision := 2 * r.SE / r.StepTime
+				if enough != (precision <= c.wanted) {
+					t.Fatalf("precision %g, wanted %g: ended %v", precision, c.wanted, enough)
+				}
+				if enough {
+					break
+				}
+				growth := min(max(math.Pow(precision/c.wanted, 2), 1.25), 2)
+				if next = int(math.Ceil(float64(n) * growth)); m.next != next {
+					t.Fatalf("precision %g, wanted %g: next look at %d, want %d", precision, c.wanted, m.next, next)
+				}
+			}
+		}
+	}
+}
+
+// Time ends a trial once it is up, if there are three steps after warm-up, and
+// else when it is up twice.
+func TestTimeIsUp(t *testing.T) {
+	for _, c := range []struct{ warmup, seconds, want int }{
+		{0, 20, 4}, {0, 15, 4}, {0, 12, 5}, {2, 15, 5}, {4, 20, 6}, {4, 10, 7}, {50, 40, 4}, {50, 30, 4}, {50, 10, 12},
+	} {
+		m := meterOf(data.TrialSettings{Warmup: c.warmup, MinSteps: 20, MaxSeconds: 60, RelPrecision: .02})
+		n := 1
+		for !add(m, n, float64(c.seconds)) {
+			n++
+		}
+		if n != c.want {
+			t.Errorf("steps of %d s, %d of them warm-up: ended after %d, want %d", c.seconds, c.warmup, n, c.want)
+		}
+	}
+}
+
+// A trial is hurried if it has not the warm-up that is asked for and three
+// steps more.
+func TestHurried(t *testing.T) {
+	m := meterOf(data.TrialSettings{Warmup: 4, MinSteps: 20, MaxSeconds: 1e9, RelPrecision: .02})
+	for n := 1; n <= 7; n++ {
+		add(m, n, 1)
+		if r := m.Read(); r.Hurried != (n < 7) || r.Steps+r.Warmup != n {
+			t.Errorf("after %d steps: %+v", n, r)
+		}
+	}
+}
+
+// A rank that is not there is the last. Of several ranks the means are told
+// apart; all of them together are as one that reports the curve of the lowest,
+// and go on without one that has fallen silent.
+func TestRanks(t *testing.T) {
+	if got := newRanks(4, data.Config{Workers: 4}).want; got != 3 {
+		t.Errorf("rank %d is metered for 4 of 4 workers, want 3", got)
+	}
+	m := New(data.TrialSettings{MinSteps: 1000, MaxSeconds: 1e9, RelPrecision: .02}, data.AllRanks, data.Config{Workers: 2})
+	told := func(rank, step int, seconds float64) {
+		o := bare(float64(step), float64(step))
+		o.Rank, o.StepTime, o.Loss = rank, seconds, float64(10+rank)
+		m.Add(o)
+	}
+	for step := 1; step <= 3; step++ {
+		told(0, step, float64(2*step))
+		told(1, step, float64(step))
+	}
+	if got := m.Ranks(); len(got) != 2 || got[0] != (RankTime{0, 3, 4}) || got[1] != (RankTime{1, 3, 2}) {
+		t.Errorf("ranks %+v, want means of 4 and 2 s", got)
+	}
+	// Rank 0 alone, and then both, rank 1 a step behind.
+	if r := m.Read(); r.Steps != 3 || math.Abs(r.StepTime-(2+(4+1)/2.+(6+2)/2.)/3) > 1e-12 {
+		t.Errorf("read %+v, want 3 steps of 2.83 s", r)
+	}
+	for waiting := 2; waiting <= mostPending+1; waiting++ {
+		if told(1, 2+waiting, 7); waiting <= mostPending && m.series.steps != 3 {
+			t.Fatalf("a rank is silent, %d steps of the other wait, and %d are counted", waiting, m.series.steps)
+		}
+	}
+	if m.series.steps != 4 {
+		t.Errorf("%d steps counted after %d of one rank alone, want 4", m.series.steps, mostPending+1)
+	}
+	for _, p := range m.Curve(1) {
+		if !math.IsNaN(p.GlobalBatch) {
+			t.Errorf("a batch of %g, which nobody set", p.GlobalBatch)
+		}
+		if p.Step <= 3 && p.Loss != 10 {
+			t.Errorf("the loss at step %g is %g, want that of rank 0", p.Step, p.Loss)
+		}
+	}
+}
+
+// Lines of which the rank is not known are metered and told apart from none.
+func TestUnknownRankIsNoRank(t *testing.T) {
+	m := meterOf(data.TrialSettings{MinSteps: 9, MaxSeconds: 99, RelPrecision: .02})
+	o := bare(1, 1)
+	o.Rank, o.StepTime = launch.UnknownRank, 3
+	m.Add(o)
+	o = bare(1, 1) // no time
+	o.Rank = 5
+	m.Add(o)
+	if got := m.Ranks(); len(got) != 0 {
+		t.Errorf("ranks %+v, want none", got)
+	}
+	if r := m.Read(); r.StepTime != 3 {
+		t.Errorf("read %+v, want a step of 3 s", r)
+	}
+}
