@@ -7,7 +7,6 @@ import (
 
 	"knee/data"
 	"knee/fit"
-	"knee/fit/speed"
 	"knee/predict"
 )
 
@@ -130,37 +129,5 @@ func TestAGlobalBatchIsDivided(t *testing.T) {
 		if want := 256 / (256/k*.001 + .005*k); math.Abs(point.Y/want-1) > 1e-9 {
 			t.Errorf("point %d is %g samples/s, want %g", i, point.Y, want)
 		}
-	}
-}
-
-// A change that does nothing gains nothing, surely; a link twice as fast helps
-// where there is something to send, and no more than twice.
-func TestWhatIf(t *testing.T) {
-	p := modelOf(t, rows("a100", func(int) float64 { return 64 }, 1, 2, 4, 8))
-	all, err := Conditions(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	change := func(factor float64) Changed {
-		m, err := p.Model.WhatIf([]speed.Change{{Parameter: "intra_node", Factor: factor}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		with := *p.Model
-		with.Model = m
-		return Changed{Name: "link", Model: &with}
-	}
-	w, err := WhatIfOf(all[0], []Changed{change(1), change(.5)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, none := range w.Faster[0].Curve {
-		half := w.Faster[1].Curve[i]
-		if none.Mean != 0 || none.Hi != 0 || half.Mean < 0 || half.Mean > 100 || half.X > 1 && !(half.Mean > 0) {
-			t.Errorf("%g workers: no change gains %g %%, a link twice as fast %g %%", half.X, none.Mean, half.Mean)
-		}
-	}
-	if _, err := NewWhatIf(w); err != nil {
-		t.Error(err)
 	}
 }

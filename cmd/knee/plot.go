@@ -45,7 +45,7 @@ type figure struct {
 // figures lists them.
 func (a *app) figures() []figure {
 	return []figure{
-		scalabilityPlot(), efficiencyPlot(), batchPlot(), heatMapPlot(), speedPlot(), whatIfPlot(),
+		scalabilityPlot(), efficiencyPlot(), batchPlot(), heatMapPlot(), speedPlot(),
 		a.convergencePlot(), a.searchPlot(), a.residualsPlot(),
 		allocationPlot(), gainsPlot(), valuePlot(), simulationPlot(),
 	}

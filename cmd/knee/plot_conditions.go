@@ -175,29 +175,6 @@ func byValue(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// axisFlags say how the axes are divided.
-type axisFlags struct{ x, y string }
-
-var axisScales = []string{"auto", "linear", "log"}
-
-func (f *axisFlags) add(cmd *cobra.Command) {
-	for name, to := range map[string]*string{"x-axis": &f.x, "y-axis": &f.y} {
-		cmd.Flags().StringVar(to, name, "auto", "scale: "+strings.Join(axisScales, ", "))
-		completes(cmd, name, axisScales)
-	}
-}
-
-func (f *axisFlags) scales() (x, y plots.Scale, err error) {
-	parse := func(flag, v string) plots.Scale {
-		i := slices.Index(axisScales, v)
-		if i < 0 {
-			err = usageError{fmt.Errorf("--%s %q: want %s", flag, v, strings.Join(axisScales, ", "))}
-		}
-		return plots.Scale(i)
-	}
-	return parse("x-axis", f.x), parse("y-axis", f.y), err
-}
-
 // baseFlags say which single curve of a model a figure shows.
 type baseFlags struct {
 	gpuType, mode string

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"knee/data"
-	"knee/fit"
 	"knee/plots"
 	"knee/predict"
 )
@@ -16,7 +14,6 @@ import (
 
 func scalabilityPlot() figure {
 	var f conditionFlags
-	var axes axisFlags
 	var goodput bool
 	return figure{
 		use:   "scalability MODEL.json...",
@@ -32,7 +29,6 @@ batch, it is divided among the workers.`,
 		files: cobra.MinimumNArgs(1),
 		flags: func(cmd *cobra.Command) {
 			f.add(cmd)
-			axes.add(cmd)
 			cmd.Flags().BoolVar(&goodput, "goodput", false, "draw predicted goodput")
 		},
 		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
@@ -44,14 +40,7 @@ batch, it is divided among the workers.`,
 			if goodput {
 				quantity = plots.Goodput
 			}
-			spec, err := plots.ScalabilityOf(all, quantity)
-			if err != nil {
-				return nil, err
-			}
-			if spec.X, spec.Y, err = axes.scales(); err != nil {
-				return nil, err
-			}
-			return plots.NewScalability(spec)
+			return drawing(plots.NewScalability)(plots.ScalabilityOf(all, quantity))
 		},
 	}
 }
@@ -169,75 +158,4 @@ func speedPlot() figure {
 			return drawing(plots.NewScalability)(plots.SpeedOf(c, over == "ps"))
 		},
 	}
-}
-
-func whatIfPlot() figure {
-	var base baseFlags
-	var workers string
-	var changes []string
-	return figure{
-		use:   "what-if MODEL.json",
-		short: "What a faster link or better overlap would bring",
-		long: `what-if draws the speed against workers as it is and under each change, and by
-how much each makes a step faster, with 90 % intervals. Without --change it asks
-for links that take half as long and for perfect overlap.`,
-		example: `  knee plot what-if model.json -f what-if.svg
-  knee plot what-if model.json --change inter_node=0.5x --change inter_node=0.5x,overlap=max -f links.svg`,
-		files: cobra.ExactArgs(1),
-		flags: func(cmd *cobra.Command) {
-			base.add(cmd)
-			cmd.Flags().StringArrayVar(&changes, "change", nil, "as --what-if of knee predict; may be repeated")
-			cmd.Flags().StringVar(&workers, "workers", "", workersUsage)
-		},
-		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
-			c, err := base.open(files[0])
-			if err != nil {
-				return nil, err
-			}
-			if c.Workers, err = optionalCounts(workers); err != nil {
-				return nil, err
-			}
-			only := *c.Predictor.Model
-			only.Model = only.Only(c.Base.GPUType, c.Base.ModeOrDefault())
-			c.Predictor.Model = &only
-			changed, err := changedModels(&only, changes)
-			if err != nil {
-				return nil, err
-			}
-			return drawing(plots.NewWhatIf)(plots.WhatIfOf(c, changed))
-		},
-	}
-}
-
-// changedModels applies each change. Of the default ones, those that the model
-// cannot make are left out.
-func changedModels(m *fit.Model, changes []string) ([]plots.Changed, error) {
-	asked := len(changes) > 0
-	names := map[string]string{"inter_node=0.5x": "network between nodes twice as fast", "intra_node=0.5x": "links within a node twice as fast",
-		"transfer=0.5x": "parameter servers twice as fast", "overlap=max": "perfect overlap"}
-	if !asked {
-		changes = []string{"inter_node=0.5x", "intra_node=0.5x", "transfer=0.5x", "overlap=max"}
-	}
-	var out []plots.Changed
-	var failed error
-	for _, text := range changes {
-		parsed, err := parseChanges(text)
-		if err != nil {
-			return nil, err
-		}
-		changed := *m
-		if changed.Model, err = m.WhatIf(parsed); err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		name := text
-		if !asked {
-			name = names[text]
-		}
-		out = append(out, plots.Changed{Name: name, Model: &changed})
-	}
-	if failed != nil && (asked || len(out) == 0) {
-		return nil, failed
-	}
-	return out, nil
 }
