@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -152,7 +153,9 @@ func TestHeartbeat(t *testing.T) {
 
 // A database that does not answer is waited for, which is said once; other
 // errors are returned, and so is the end of the waiting.
-func TestAwait(t *testing.T) {
+func TestAwait(t *testing.T) { synctest.Test(t, testAwait) }
+
+func testAwait(t *testing.T) {
 	var said []error
 	away := func(err error) { said = append(said, err) }
 	down := 2
