@@ -166,7 +166,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		_ = os.Remove(f.Name())
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	syncDir(filepath.Dir(path))
+	SyncFolder(filepath.Dir(path))
 	return nil
 }
 
@@ -231,9 +231,9 @@ func createTemp(path string, mode fs.FileMode) (*os.File, error) {
 	return nil, fmt.Errorf("no free name for a temporary file in %d attempts", tries)
 }
 
-// syncDir makes a rename last through a power cut. Not every file system
-// can do it, and the data itself is safe, so errors do not count.
-func syncDir(dir string) {
+// SyncFolder makes a new name in a folder last through a power cut. Not every
+// file system can do it, and the data itself is safe, so errors do not count.
+func SyncFolder(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
 		_ = d.Close()

@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -27,6 +28,15 @@ func (s Source) String() string {
 		b.WriteString(s.Column)
 	}
 	return b.String()
+}
+
+// Beside returns a path that stands in the file: it is relative to the file's
+// folder unless it is absolute.
+func (s Source) Beside(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(s.File), path)
 }
 
 // InputError says what is wrong with an input and where. Commands exit

@@ -147,15 +147,9 @@ func newLauncher(s *data.Study, dog *launch.Watchdog) (launch.Launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	beside := func(path string) string {
-		if filepath.IsAbs(path) {
-			return path
-		}
-		return filepath.Join(filepath.Dir(s.Source.File), path)
-	}
-	launcher, err := launch.New(s.Launcher, launch.Settings{Parser: parser, Watchdog: dog, Table: beside})
+	launcher, err := launch.New(s.Launcher, launch.Settings{Parser: parser, Watchdog: dog, Table: s.Source.Beside})
 	if err == nil && s.Dir != "" {
-		s.Dir = beside(s.Dir)
+		s.Dir = s.Source.Beside(s.Dir)
 	}
 	return launcher, err
 }

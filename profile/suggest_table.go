@@ -3,7 +3,6 @@ package profile
 import (
 	"encoding/csv"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"knee/bayesopt"
@@ -18,10 +17,7 @@ func SearchTable(s *data.Study) (*replay.Table, error) {
 	if s.Launcher.Replay == nil {
 		return nil, nil
 	}
-	path := s.Launcher.Replay.Table
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(s.Source.File), path)
-	}
+	path := s.Source.Beside(s.Launcher.Replay.Table)
 	f, err := data.Open(path)
 	if err != nil {
 		return nil, err

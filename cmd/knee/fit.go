@@ -40,7 +40,14 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
   knee fit new.csv --cluster bert.json,resnet.json --interconnect 12.5G --message-bytes 102M`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ms, points, err := a.loadJob(args, curve.file, data.Import{Columns: columns, Given: map[string]string{"job": job}, Repeats: mostRepeats})
+			ms, err := a.rows(data.Import{Columns: columns, Given: map[string]string{"job": job}, Repeats: mostRepeats}, job, args...)
+			if err != nil {
+				return err
+			}
+			if len(ms) == 0 {
+				return &data.InputError{Source: data.Source{File: strings.Join(args, ", ")}, Found: "no rows", Want: "measurements to fit"}
+			}
+			points, err := a.curves(curve.file)
 			if err != nil {
 				return err
 			}
@@ -153,27 +160,3 @@ func fitSettings(family string, seed int64, cluster []string, interconnect, mess
 // mostRepeats bounds the repeats of a configuration that a fit uses: the standard
 // error of the mean of a hundred is a tenth of their standard deviation.
 const mostRepeats = 100
-
-// loadJob loads the measurements and curves of one job from several files.
-func (a *app) loadJob(files []string, curve string, how data.Import) (ms []data.Measurement, points []data.CurvePoint, err error) {
-	job := how.Given["job"]
-	for _, file := range files {
-		more, _, err := a.imported(how, file, "")
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, m := range more {
-			if job == "" || m.Job == job {
-				ms = append(ms, m)
-			}
-		}
-	}
-	if len(ms) == 0 && job != "" {
-		return nil, nil, &data.InputError{Source: data.Source{File: strings.Join(files, ", ")}, Found: "no measurement of " + job, Want: "at least one"}
-	}
-	if len(ms) == 0 {
-		return nil, nil, &data.InputError{Source: data.Source{File: strings.Join(files, ", ")}, Found: "no rows", Want: "measurements to fit"}
-	}
-	_, points, err = a.history("", curve)
-	return ms, points, err
-}

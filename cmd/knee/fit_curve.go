@@ -61,7 +61,7 @@ func (f *curveFlags) settings(a *app) (convergence.Settings, error) {
 		return s, usageError{fmt.Errorf("--curve-family %q: want auto or one of %s", f.family, convergence.Optimus)}
 	}
 	for _, path := range f.finished {
-		_, run, err := a.history("", path)
+		run, err := a.curves(path)
 		if err != nil {
 			return s, err
 		}

@@ -30,7 +30,7 @@ func (a *app) convergencePlot() figure {
 			run.registerRun(cmd)
 		},
 		draw: func(cmd *cobra.Command, files []string) (plots.Figure, error) {
-			_, all, err := a.history("", files[0])
+			all, err := a.curves(files[0])
 			if err != nil {
 				return nil, err
 			}
@@ -84,7 +84,11 @@ measured points, and below the expected gain, by which the next trial is chosen.
 			if (study == "") != (along == "") || curve != "" && study == "" {
 				return nil, usageError{errors.New("--study, --along and --curve: want --study and --along, or none")}
 			}
-			ms, points, err := a.history(files[0], curve)
+			ms, err := a.rows(data.Import{}, "", files[0])
+			if err != nil {
+				return nil, err
+			}
+			points, err := a.curves(curve)
 			if err != nil {
 				return nil, err
 			}

@@ -77,7 +77,7 @@ rows of a file without that column.`,
 				return err
 			}
 			if in.add {
-				before, _, err := a.history(in.output, "")
+				before, err := a.rows(data.Import{}, "", in.output)
 				if err != nil && !errors.Is(err, os.ErrNotExist) {
 					return err
 				}
@@ -121,8 +121,7 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 		}
 	}
 	if len(in.columns) > 0 || isCSV(file) {
-		ms, _, err := a.imported(data.Import{Columns: in.columns, Given: given}, file, "")
-		return ms, err
+		return a.rows(data.Import{Columns: in.columns, Given: given}, "", file)
 	}
 	if given["seq_len"] != "" {
 		return nil, usageError{errors.New("--seq-len is about a CSV of tokens/s; a log is read for its steps")}

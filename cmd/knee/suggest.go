@@ -67,7 +67,13 @@ parameters, time_s, cost_usd and status, and --history has its columns.`,
 				}
 				return printSuggestions(a, out, unit(study), next, func(s bayesopt.Suggestion) any { return table.Parameters(s.Index) })
 			}
-			ms, points, err := a.history(history, curve)
+			var ms []data.Measurement
+			if history != "" {
+				if ms, err = a.rows(data.Import{}, "", history); err != nil {
+					return err
+				}
+			}
+			points, err := a.curves(curve)
 			if err != nil {
 				return err
 			}
@@ -88,30 +94,6 @@ parameters, time_s, cost_usd and status, and --history has its columns.`,
 	cmd.Flags().IntVarP(&n, "number", "n", 1, "how many to suggest")
 	formatFlag(cmd, &out)
 	return cmd
-}
-
-// history loads measurements and curves, either of which may be missing.
-func (a *app) history(measurements, curve string) (ms []data.Measurement, points []data.CurvePoint, err error) {
-	return a.imported(data.Import{}, measurements, curve)
-}
-
-// imported is history for files that knee may not have written.
-func (a *app) imported(how data.Import, measurements, curve string) (ms []data.Measurement, points []data.CurvePoint, err error) {
-	if measurements != "" {
-		var warnings []string
-		if ms, warnings, err = how.Load(measurements); err != nil {
-			return nil, nil, err
-		}
-		a.warn(warnings...)
-	}
-	if curve != "" {
-		var warnings []string
-		if points, warnings, err = data.LoadCurve(curve); err != nil {
-			return nil, nil, err
-		}
-		a.warn(warnings...)
-	}
-	return ms, points, nil
 }
 
 // unit is the unit of a study's objective, which loading has checked.

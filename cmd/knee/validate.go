@@ -38,7 +38,7 @@ func (v *validateFlags) add(cmd *cobra.Command) {
 
 // run validates the measurements of the files.
 func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predict.Validation, error) {
-	ms, err := a.rowsOfJob(files, v.job)
+	ms, err := a.rows(data.Import{}, v.job, files...)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predic
 		s.Method = predict.Forward
 	case v.test != "":
 		s.Method = predict.HeldOut
-		if test, err = a.rowsOfJob([]string{v.test}, v.job); err != nil {
+		if test, err = a.rows(data.Import{}, v.job, v.test); err != nil {
 			return nil, err
 		}
 		if len(test) == 0 {
@@ -79,26 +79,6 @@ func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predic
 		a.warn(fmt.Sprintf("family %s: %d measurements of %s, %s not predicted: %s", u.Family, u.Rows, u.Job, u.Kind(), u.Why))
 	}
 	return val, nil
-}
-
-// rowsOfJob loads the measurements of several files, of one job or of all.
-func (a *app) rowsOfJob(files []string, job string) ([]data.Measurement, error) {
-	var ms []data.Measurement
-	for _, file := range files {
-		more, _, err := a.history(file, "")
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range more {
-			if job == "" || m.Job == job {
-				ms = append(ms, m)
-			}
-		}
-	}
-	if len(ms) == 0 && job != "" {
-		return nil, &data.InputError{Source: data.Source{File: strings.Join(files, ", ")}, Found: "no measurement of " + job, Want: "at least one"}
-	}
-	return ms, nil
 }
 
 func newValidate(a *app) *cobra.Command {

@@ -92,7 +92,7 @@ func slurmDirectives(spec data.SlurmSpec, t Trial, name string, l slurmLayout) [
 			out = append(out, "--"+o[0]+"="+o[1])
 		}
 	}
-	out = append(out, fmt.Sprintf("--nodes=%d", l.nodes), fmt.Sprintf("--ntasks=%d", l.tasks()), fmt.Sprintf("--ntasks-per-node=%d", slices.Max(l.perNode)))
+	out = append(out, fmt.Sprintf("--nodes=%d", l.nodes), fmt.Sprintf("--ntasks=%d", l.perNode.Workers()), fmt.Sprintf("--ntasks-per-node=%d", slices.Max(l.perNode)))
 	if gres := slurmGRES(spec, t.Config); gres != "" {
 		out = append(out, "--gres="+gres)
 	}
@@ -130,8 +130,8 @@ func slurmTime(d time.Duration) string {
 type slurmLayout struct {
 	spec    data.SlurmSpec
 	nodes   int
-	workers []int // per node
-	perNode []int // tasks per node, parameter servers included
+	workers data.Placement
+	perNode data.Placement // tasks, parameter servers included
 }
 
 // newSlurmLayout lays the workers out as the configuration says, and the
@@ -141,10 +141,7 @@ func newSlurmLayout(spec data.SlurmSpec, c data.Config) slurmLayout {
 	if len(l.workers) == 0 {
 		l.workers = data.EvenPlacement(c.Workers, l.nodes)
 	}
-	l.perNode = make([]int, l.nodes)
-	for i := range l.perNode {
-		l.perNode[i] = 1
-	}
+	l.perNode = slices.Repeat(data.Placement{1}, l.nodes)
 	if spec.PerNode || len(l.workers) == 0 {
 		return l
 	}
@@ -155,27 +152,11 @@ func newSlurmLayout(spec data.SlurmSpec, c data.Config) slurmLayout {
 	return l
 }
 
-func (l slurmLayout) tasks() int {
-	n := 0
-	for _, k := range l.perNode {
-		n += k
-	}
-	return n
-}
-
 // ordered reports whether the tasks in Slurm's own order, node after node,
 // are the ranks in order: workers first, then servers.
 func (l slurmLayout) ordered() bool {
-	servers := l.tasks() != sum(l.workers)
+	servers := l.perNode.Workers() != l.workers.Workers()
 	return l.spec.PerNode || !servers && slices.Min(l.perNode) == slices.Max(l.perNode) || l.nodes == 1
-}
-
-func sum(ns []int) int {
-	total := 0
-	for _, n := range ns {
-		total += n
-	}
-	return total
 }
 
 // env is the layout in the environment of every task.
@@ -223,7 +204,7 @@ func (l slurmLayout) rankNodes() string {
 	for node, k := range l.workers {
 		b.WriteString(strings.Repeat(fmt.Sprintf(" %d", node), k))
 	}
-	for j := range l.tasks() - sum(l.workers) {
+	for j := range l.perNode.Workers() - l.workers.Workers() {
 		fmt.Fprintf(&b, " %d", j%l.nodes)
 	}
 	return b.String()
@@ -237,7 +218,7 @@ func (l slurmLayout) rank() string {
   if [ "$RANK" -ge "$KNEE_WORKERS" ]; then
     export KNEE_ROLE=ps KNEE_PS_RANK=$((RANK - KNEE_WORKERS))
   fi
-  exec "$@"`, strings.Trim(fmt.Sprint(l.perNode), "[]"))
+  exec "$@"`, strings.ReplaceAll(l.perNode.String(), "-", " "))
 }
 
 // slurmAddresses finds out where rank 0 and the parameter servers listen. A

@@ -92,8 +92,8 @@ func TestSlurmLayout(t *testing.T) {
 		c := data.Config{Workers: placement.Workers(), Placement: placement, PS: rapid.IntRange(0, 9).Draw(t, "ps")}
 		l := newSlurmLayout(data.SlurmSpec{Srun: true}, c)
 		nodes := strings.Fields(l.rankNodes())
-		if l.tasks() != c.Workers+c.PS || len(nodes) != l.tasks() {
-			t.Fatalf("%d tasks, %d ranks; want %d", l.tasks(), len(nodes), c.Workers+c.PS)
+		if l.perNode.Workers() != c.Workers+c.PS || len(nodes) != l.perNode.Workers() {
+			t.Fatalf("%d tasks, %d ranks; want %d", l.perNode.Workers(), len(nodes), c.Workers+c.PS)
 		}
 		counts := make([]int, len(placement))
 		for rank, n := range nodes {

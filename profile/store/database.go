@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -147,13 +146,7 @@ func (d *Database) await(ctx context.Context, away func(error), do func() error)
 }
 
 func (d *Database) connect(s *data.Study) error {
-	beside := func(path string) string {
-		if filepath.IsAbs(path) {
-			return path
-		}
-		return filepath.Join(filepath.Dir(s.Source.File), path)
-	}
-	dialector, err := d.address.backend.open(d.address.url, beside)
+	dialector, err := d.address.backend.open(d.address.url, s.Source.Beside)
 	if err != nil {
 		return d.address.wrap("cannot be opened", err, nil)
 	}

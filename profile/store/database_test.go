@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -152,7 +153,9 @@ func TestHeartbeat(t *testing.T) {
 
 // A database that does not answer is waited for, which is said once; other
 // errors are returned, and so is the end of the waiting.
-func TestAwait(t *testing.T) {
+func TestAwait(t *testing.T) { synctest.Test(t, testAwait) }
+
+func testAwait(t *testing.T) {
 	var said []error
 	away := func(err error) { said = append(said, err) }
 	down := 2
@@ -276,6 +279,10 @@ func TestAttributes(t *testing.T) {
 	if _, err := d.Begin(data.Config{Job: "job", Workers: 5}); err == nil || !strings.Contains(err.Error(), "is not a candidate") {
 		t.Errorf("a configuration outside the study: %v", err)
 	}
+	var row trialRow
+	if err := d.Submitted(trial, 2, "job-7"); err != nil || d.db.First(&row).Error != nil || row.Handle != "job-7" || row.Attempt != 2 {
+		t.Errorf("%v, recorded %+v; want attempt 2 as job-7", err, row)
+	}
 	long := strings.Repeat("ä", attributeLimit)
 	if err := d.End(Result{Trial: trial, Measurement: data.Measurement{Config: c, Status: data.Failed, Error: long + "b"}}); err != nil {
 		t.Fatal(err)
@@ -358,5 +365,38 @@ func TestOutboxOfAnother(t *testing.T) {
 			t.Errorf("files %v, want what is of another left", files)
 		}
 		d.Close()
+	}
+}
+
+// Of two that take over a trial at once the second gets none.
+func TestAnotherWasQuicker(t *testing.T) {
+	dir := t.TempDir()
+	d, err := opened(t, dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := d.Begin(data.Config{Job: "job", Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.db.Exec("UPDATE knee_trials SET beat = 0").Error; err != nil {
+		t.Fatal(err)
+	}
+	other, err := opened(t, dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	quicker := false
+	if err := other.db.Callback().Raw().Before("gorm:raw").Register("quicker", func(tx *gorm.DB) {
+		if !quicker && strings.HasPrefix(tx.Statement.SQL.String(), "UPDATE knee_trials SET owner") {
+			quicker = true
+			_ = tx.AddError(tx.Session(&gorm.Session{NewDB: true}).Exec("UPDATE knee_trials SET owner = 'third'").Error)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if u, err := other.Adopt(); u != nil || err != nil || !quicker {
+		t.Errorf("took over %+v, %v, after another: %v", u, err, quicker)
 	}
 }

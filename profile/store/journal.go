@@ -58,7 +58,7 @@ func OpenJournal(path string, s *data.Study, o Options) (*Journal, *Snapshot, er
 	if err == nil && j.end == 0 {
 		snapshot.Run = run
 		err = j.append(entry{Event: "study", Version: journalVersion, Run: run, Study: &j.study})
-		syncFolder(filepath.Dir(path))
+		data.SyncFolder(filepath.Dir(path))
 	}
 	if err != nil {
 		j.file.Close()
@@ -265,7 +265,7 @@ func (j *Journal) present() error {
 	if _, err := f.WriteAt(text, 0); err != nil {
 		return err
 	}
-	syncFolder(filepath.Dir(j.path))
+	data.SyncFolder(filepath.Dir(j.path))
 	j.warnings = append(j.warnings, j.path+" was deleted during the run and has been rewritten")
 	return nil
 }
@@ -296,7 +296,7 @@ func setAside(path string, s *data.Study) (run int, orphans []Unfinished, err er
 	}
 	if err == nil {
 		err = os.Rename(path, freeName(path, ".old"))
-		syncFolder(filepath.Dir(path))
+		data.SyncFolder(filepath.Dir(path))
 	}
 	if err != nil {
 		return 0, nil, fmt.Errorf("set the journal aside: %w", err)
@@ -327,13 +327,4 @@ func lockJournal(f *os.File) error {
 		return fmt.Errorf("lock the journal %s: %w", f.Name(), err)
 	}
 	return nil
-}
-
-// syncFolder makes a new name last through a power cut. Not every file system
-// can do it, and the data itself is safe, so errors do not count.
-func syncFolder(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync()
-		_ = d.Close()
-	}
 }
