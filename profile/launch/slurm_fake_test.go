@@ -43,7 +43,7 @@ echo PENDING >$id.state
 cat >$id.run <<END
 while [ -e hold ] || [ -e hold.$id ]; do sleep 0.02; done
 [ "\$(cat $id.state)" = PENDING ] || exit 0
-echo RUNNING >$id.state
+echo RUNNING >$id.new && mv $id.new $id.state
 SLURM_JOB_ID=$id SLURM_JOB_NODELIST=n1 bash "$script" >>"$out" 2>&1
 code=\$?
 echo \$code >$id.exit
@@ -84,7 +84,7 @@ esac
 `,
 	"scancel": `
 echo "$1" >>cancelled
-echo CANCELLED >$1.state
+echo CANCELLED >$1.end && mv $1.end $1.state
 kill -9 -- -$(cat $1.pid) 2>/dev/null
 exit 0
 `,
