@@ -19,7 +19,7 @@ type slurmJob struct {
 	release  func() // lets another trial into the queue
 	out      *tail
 	since    time.Time // it may have waited
-	began    bool
+	began    time.Time // when it was seen to run; zero before
 	hurry    int       // looks at the queue requested since the script ended
 	stuck    time.Time // since when the job has waited for what will not come
 }
@@ -81,13 +81,13 @@ func (j *slurmJob) read(ctx context.Context) error {
 
 // begin notes that the job runs, once.
 func (j *slurmJob) begin() {
-	if j.began {
+	if !j.began.IsZero() {
 		return
 	}
-	j.began = true
+	j.began = time.Now()
 	j.release()
 	if j.trial.Began != nil {
-		j.trial.Began(time.Now())
+		j.trial.Began(j.began)
 	}
 }
 
@@ -100,10 +100,10 @@ func (j *slurmJob) see(r slurmReport) (ended bool, err error) {
 		return true, nil
 	case !r.job.Waiting():
 		j.begin()
-	case j.began:
-		return false, j.preempted(errBegunTwice.Error())
-	default:
+	case j.began.IsZero():
 		return false, j.waiting(r.job)
+	case r.asked.After(j.began): // or its output was quicker than the queue
+		return false, j.preempted(errBegunTwice.Error())
 	}
 	return false, nil
 }

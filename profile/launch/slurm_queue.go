@@ -29,6 +29,7 @@ type slurmReport struct {
 	job   slurm.Job
 	known bool  // whether the controller knows the job
 	err   error // the controller has not answered for too long
+	asked time.Time
 }
 
 // watch returns a channel that holds the latest report on a job, and what
@@ -78,12 +79,13 @@ func (q *slurmQueue) run() {
 			return
 		}
 		q.mu.Unlock()
+		asked := time.Now()
 		jobs, err := slurm.Queue(context.Background(), ids)
-		q.tell(ids, jobs, err)
+		q.tell(ids, asked, jobs, err)
 	}
 }
 
-func (q *slurmQueue) tell(ids []string, jobs map[string]slurm.Job, err error) {
+func (q *slurmQueue) tell(ids []string, asked time.Time, jobs map[string]slurm.Job, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err == nil {
@@ -107,6 +109,6 @@ func (q *slurmQueue) tell(ids []string, jobs map[string]slurm.Job, err error) {
 		default:
 		}
 		job, known := jobs[id]
-		reports <- slurmReport{job: job, known: known, err: err}
+		reports <- slurmReport{job: job, known: known, err: err, asked: asked}
 	}
 }
