@@ -16,7 +16,7 @@ import (
 )
 
 // engine is a real control plane whose nodes are objects alone: pods are bound
-// to them and never run. test/engines/operator makes the pods of PyTorchJobs.
+// to them and never run. The training operator makes the pods of PyTorchJobs.
 type engine struct {
 	t      *testing.T
 	client *kube.Client

@@ -4,7 +4,7 @@
 # and GPUs are not.
 . "$(dirname "$0")/lib.sh"
 cd "$WORK"
-control_plane kubelet operator
+control_plane kubelet
 pids=()
 cleanup() {
 	for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
@@ -196,8 +196,7 @@ sed -nE 's/^ *--- PASS: ([^ ]*) \((.*)\)/ok    \1 (\2)/p; s/^ *--- FAIL: ([^ ]*)
 check "the launcher passes its tests on the engine" bash -c "[ $code = 0 ] || { cat engine.log; false; }"
 
 # Jobs that a plan starts, moves and pauses by patches.
-operator --kubeconfig "$KUBECONFIG" >operator.log 2>&1 &
-pids+=($!)
+[ $crds != 0 ] || "$engine/training-operator" "$WORK/kube"
 code=0
 (cd "$CLONE" && go test ./operate/kubequeue -run TestEngine -count=1 -v) >queue.log 2>&1 || code=$?
 check "jobs of the queue are started and moved on their nodes" bash -c "[ $code = 0 ] || { cat queue.log; false; }"

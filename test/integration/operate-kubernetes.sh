@@ -10,7 +10,7 @@ control_plane kubelet operator
 pids=()
 loop=
 trap '[ -z "$loop" ] || kill -9 $loop 2>/dev/null || true; for p in "${pids[@]}"; do kill "$p" 2>/dev/null || true; done; "$engine/down" "$WORK/kube"' EXIT
-"$engine/crds" "$WORK/kube" || skip "the custom resources cannot be downloaded"
+"$engine/crds" "$WORK/kube" && "$engine/training-operator" "$WORK/kube" || skip "the custom resources or the training operator cannot be had"
 mkdir state
 operator --kubeconfig "$KUBECONFIG" >operator.log 2>&1 &
 pids+=($!)
@@ -60,7 +60,8 @@ knee() { KUBECONFIG=$WORK/knee.kubeconfig "$KNEE" "$@"; }
 
 # Speeds to plan with, and a job: the built-in trainer, whose storage delivers
 # 320 samples a second to each worker, started again while its job is not over, as
-# torchrun does. The head of a Ray cluster waits for the workers.
+# torchrun does. Pods are processes of this machine, and rank 0 is at a port of its
+# job. The head of a Ray cluster waits for the workers.
 {
 	echo job,gpu_type,placement,local_batch,step_time_s,status
 	for at in 1:0 2:0.01 4:0.02 1-1:0.02 2-2:0.03 4-4:0.04; do
@@ -75,13 +76,15 @@ cat >trainer <<'END'
 # trainer NAME STEPS
 at=$STATE/$1
 child=
+export WORLD_SIZE=${PET_NNODES:-$WORLD_SIZE} RANK=${POD##*-} MASTER_PORT=$((10000 + $(cksum <<<$1 | cut -d' ' -f1) % 20000))
+export KNEE_LOCAL_BATCH=$((128 / WORLD_SIZE))
 trap '[ -z "$child" ] || kill $child; exit 0' TERM
 until [ -e $at.done ]; do
 	if [[ $POD == *-head-* ]]; then
 		sleep 0.3 &
 	else
 		echo $WORLD_SIZE >>$at.sizes
-		KNEE_LOCAL_BATCH=$((128 / WORLD_SIZE)) $KNEE train --steps $2 --input-rate 320 --checkpoint $at.ckpt &
+		$KNEE train --steps $2 --input-rate 320 --checkpoint $at.ckpt &
 	fi
 	child=$!
 	if wait $child && [[ $POD != *-head-* ]]; then
@@ -118,17 +121,17 @@ done
 : >$at.done
 END
 chmod +x counter
-container() { # container NAME STEPS GPUS [PROGRAM]
+container() { # container NAME STEPS GPUS [PROGRAM [NAME]]
 	local resources=
 	[ -z "${3:-}" ] || resources=", resources: {limits: {nvidia.com/gpu: \"$3\"}}"
-	echo "{name: main, image: none, command: [\"$WORK/${4:-trainer}\", \"$1\", \"$2\"], env: [{name: STATE, value: \"$WORK/state\"}, {name: KNEE, value: \"$KNEE\"}, {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]$resources}"
+	echo "{name: ${5:-main}, image: none, command: [\"$WORK/${4:-trainer}\", \"$1\", \"$2\"], env: [{name: STATE, value: \"$WORK/state\"}, {name: KNEE, value: \"$KNEE\"}, {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]$resources}"
 }
 pytorch() { # pytorch NAMESPACE NAME STEPS REPLICAS LABELS
 	create /apis/kubeflow.org/v1/namespaces/$1/pytorchjobs <<END
 apiVersion: kubeflow.org/v1
 kind: PyTorchJob
 metadata: {name: $2, labels: {$5}}
-spec: {pytorchReplicaSpecs: {Worker: {replicas: $4, template: {spec: {terminationGracePeriodSeconds: 2, restartPolicy: Never, containers: [$(container "$1.$2" "$3" 1)]}}}}}
+spec: {pytorchReplicaSpecs: {Worker: {replicas: $4, template: {spec: {terminationGracePeriodSeconds: 2, restartPolicy: Never, containers: [$(container "$1.$2" "$3" 1 trainer pytorch)]}}}}}
 END
 }
 ray() { # ray NAMESPACE NAME STEPS
@@ -259,7 +262,7 @@ check "every command has its answer but those in which knee was killed: $asked, 
 
 # Jobs that Kueue starts get their size while they wait, and are left alone when
 # they run, but for those that Kueue calls elastic. Kueue itself does not run:
-# this script admits. The operator gives TrainJobs their JobSets.
+# this script admits. test/engines/operator gives TrainJobs their JobSets.
 sed 's/^deadline.*/deadline: 10s/; s/^max_changes.*/max_changes: 9/' operate.yaml >kueue.yaml
 queued() { # queued NAME ANNOTATIONS SPEC
 	create /apis/batch/v1/namespaces/training/jobs <<END

@@ -1,20 +1,18 @@
-// Command operator stands in for the controllers of the Kubernetes jobs that no
-// controller manager knows, in tests: it makes the pods of PyTorchJobs and
-// RayJobs as their specs say, removes them while a job is suspended or has
-// another size, and writes down when all have ended. TrainJobs get their JobSet
-// and no more. It looks at the API server five times a second.
+// Command operator stands in for the controllers of RayJobs and TrainJobs in
+// tests: it makes the pods of RayJobs as their specs say, removes them while a
+// job is suspended or has another size, and writes down when all have ended.
+// TrainJobs get their JobSet and no more. It looks at the API server five times
+// a second.
 package main
 
 import (
 	"context"
 	"flag"
 	"fmt"
-	"hash/crc32"
 	"log"
 	"maps"
 	"os/signal"
-	"strconv"
-	"strings"
+	"slices"
 	"syscall"
 	"time"
 
@@ -35,15 +33,13 @@ func main() {
 		log.Printf("the definition of RayJob: %v", err)
 	}
 	for ctx.Err() == nil {
-		for _, k := range kinds {
-			jobs, _, err := kube.ListAll[job](ctx, client, "/apis/"+k.group+"/"+k.resource, kube.Selector{})
-			if err != nil && !kube.IsNotFound(err) && ctx.Err() == nil {
-				log.Print(err)
-			}
-			for i := range jobs {
-				if err := reconcile(ctx, client, k, &jobs[i]); err != nil && ctx.Err() == nil {
-					log.Printf("%s %s: %v", k.kind, jobs[i].Metadata.Name, err)
-				}
+		jobs, _, err := kube.ListAll[job](ctx, client, "/apis/ray.io/v1/rayjobs", kube.Selector{})
+		if err != nil && !kube.IsNotFound(err) && ctx.Err() == nil {
+			log.Print(err)
+		}
+		for i := range jobs {
+			if err := reconcile(ctx, client, &jobs[i]); err != nil && ctx.Err() == nil {
+				log.Printf("RayJob %s: %v", jobs[i].Metadata.Name, err)
 			}
 		}
 		if err := trainJobs(ctx, client); err != nil && ctx.Err() == nil {
@@ -52,11 +48,6 @@ func main() {
 		time.Sleep(200 * time.Millisecond)
 	}
 }
-
-// kind is a kind of job and the condition or state that says that it has ended.
-type kind struct{ kind, group, resource string }
-
-var kinds = []kind{{"PyTorchJob", "kubeflow.org/v1", "pytorchjobs"}, {"RayJob", "ray.io/v1", "rayjobs"}}
 
 // rayJobs defines RayJob.
 func rayJobs() map[string]any {
@@ -84,31 +75,20 @@ func (g group) pods() int {
 type job struct {
 	kube.Object
 	Spec struct {
-		Suspend   bool `json:"suspend"`
-		RunPolicy struct {
-			Suspend bool `json:"suspend"`
-		} `json:"runPolicy"`
-		Replicas map[string]group `json:"pytorchReplicaSpecs"`
-		Ray      struct {
+		Suspend bool `json:"suspend"`
+		Ray     struct {
 			Head    group   `json:"headGroupSpec"`
 			Workers []group `json:"workerGroupSpecs"`
 		} `json:"rayClusterSpec"`
 	} `json:"spec"`
 	Status struct {
-		Conditions []kube.Condition `json:"conditions"`
-		JobStatus  string           `json:"jobStatus"`
+		JobStatus string `json:"jobStatus"`
 	} `json:"status"`
 }
 
 // groups are the pods that a job wants, by the middle of their name.
 func (j *job) groups() map[string]group {
-	out := map[string]group{}
-	for name, g := range j.Spec.Replicas {
-		out[strings.ToLower(name)] = g
-	}
-	if j.Spec.Ray.Head.Template != nil {
-		out["head"] = j.Spec.Ray.Head
-	}
+	out := map[string]group{"head": j.Spec.Ray.Head}
 	for _, g := range j.Spec.Ray.Workers {
 		out[g.Name] = g
 	}
@@ -116,8 +96,8 @@ func (j *job) groups() map[string]group {
 }
 
 // reconcile makes the pods of a job what its spec says.
-func reconcile(ctx context.Context, c *kube.Client, k kind, j *job) error {
-	if kube.FindCondition(j.Status.Conditions, "Succeeded") != nil || kube.FindCondition(j.Status.Conditions, "Failed") != nil || j.Status.JobStatus != "" || j.Metadata.DeletionTimestamp != nil {
+func reconcile(ctx context.Context, c *kube.Client, j *job) error {
+	if j.Status.JobStatus != "" || j.Metadata.DeletionTimestamp != nil {
 		return nil
 	}
 	ns := j.Metadata.Namespace
@@ -136,7 +116,7 @@ func reconcile(ctx context.Context, c *kube.Client, k kind, j *job) error {
 			want[fmt.Sprintf("%s-%s-%d", j.Metadata.Name, middle, i)] = g
 		}
 	}
-	if j.Spec.Suspend || j.Spec.RunPolicy.Suspend {
+	if j.Spec.Suspend {
 		clear(want)
 	}
 	for name, p := range has {
@@ -154,70 +134,50 @@ func reconcile(ctx context.Context, c *kube.Client, k kind, j *job) error {
 	}
 	for name, g := range want {
 		if _, there := has[name]; !there {
-			if err := create(ctx, c, k, j, name, g); err != nil {
+			if err := create(ctx, c, j, name, g); err != nil {
 				return err
 			}
 		}
 	}
 	switch {
 	case failed != "":
-		return end(ctx, c, k, j, "Failed", "pod "+failed+" has failed")
+		return report(ctx, c, j, map[string]any{"jobStatus": "FAILED", "message": "pod " + failed + " has failed"})
 	case len(want) > 0 && done == len(want):
-		return end(ctx, c, k, j, "Succeeded", "")
+		return report(ctx, c, j, map[string]any{"jobStatus": "SUCCEEDED"})
 	}
 	return nil
 }
 
 // create makes one pod.
-func create(ctx context.Context, c *kube.Client, k kind, j *job, name string, g group) error {
-	if k.kind == "RayJob" {
-		if err := c.Patch(ctx, path(k, j)+"/status", map[string]any{"status": map[string]any{"rayClusterName": j.Metadata.Name}}, nil); err != nil {
-			return err
-		}
+func create(ctx context.Context, c *kube.Client, j *job, name string, g group) error {
+	if err := report(ctx, c, j, map[string]any{"rayClusterName": j.Metadata.Name}); err != nil {
+		return err
 	}
-	return c.Create(ctx, kube.PodsPath(j.Metadata.Namespace), map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": j.ranked(name, g),
+	return c.Create(ctx, kube.PodsPath(j.Metadata.Namespace), map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": j.ranked(g),
 		"metadata": map[string]any{"name": name, "labels": map[string]any{"operator-job": j.Metadata.UID, "ray.io/cluster": j.Metadata.Name},
-			"ownerReferences": []any{map[string]any{"apiVersion": k.group, "kind": k.kind, "name": j.Metadata.Name, "uid": j.Metadata.UID}}}}, nil, false)
+			"ownerReferences": []any{map[string]any{"apiVersion": "ray.io/v1", "kind": "RayJob", "name": j.Metadata.Name, "uid": j.Metadata.UID}}}}, nil, false)
 }
 
-// ranked is the pod spec of a template with what the training operator, and a
-// trainer on Ray, tell a pod of its place. Pods are processes of one machine.
-func (j *job) ranked(name string, g group) any {
-	spec, _ := g.Template["spec"].(map[string]any)
-	i, _ := strconv.Atoi(name[strings.LastIndex(name, "-")+1:])
+// ranked is the pod spec of a template with the number of workers.
+func (j *job) ranked(g group) any {
 	world := 0
-	for middle, g := range j.groups() {
-		if middle != "head" {
-			world += g.pods()
-		}
-		if middle == "master" && !strings.Contains(name, "-master-") {
-			i += g.pods()
-		}
+	for _, w := range j.Spec.Ray.Workers {
+		world += w.pods()
 	}
+	spec, _ := g.Template["spec"].(map[string]any)
 	spec = maps.Clone(spec)
 	var containers []any
 	for _, c := range spec["containers"].([]any) {
 		c := maps.Clone(c.(map[string]any))
 		env, _ := c["env"].([]any)
-		for k, v := range map[string]any{"RANK": i, "WORLD_SIZE": world, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 10_000 + crc32.ChecksumIEEE([]byte(j.Metadata.UID))%20_000} {
-			env = append(env, map[string]any{"name": k, "value": fmt.Sprint(v)})
-		}
-		c["env"] = env
+		c["env"] = append(slices.Clone(env), map[string]any{"name": "WORLD_SIZE", "value": fmt.Sprint(world)})
 		containers = append(containers, c)
 	}
 	spec["containers"] = containers
 	return spec
 }
 
-// end writes down that a job has ended.
-func end(ctx context.Context, c *kube.Client, k kind, j *job, how, why string) error {
-	status := map[string]any{"conditions": []any{map[string]any{"type": how, "status": "True", "message": why, "reason": how}}}
-	if k.kind == "RayJob" {
-		status = map[string]any{"jobStatus": strings.ToUpper(how)}
-	}
-	return c.Patch(ctx, path(k, j)+"/status", map[string]any{"status": status}, nil)
-}
-
-func path(k kind, j *job) string {
-	return "/apis/" + k.group + "/namespaces/" + j.Metadata.Namespace + "/" + k.resource + "/" + j.Metadata.Name
+// report writes to the status of a job.
+func report(ctx context.Context, c *kube.Client, j *job, status map[string]any) error {
+	return c.Patch(ctx, "/apis/ray.io/v1/namespaces/"+j.Metadata.Namespace+"/rayjobs/"+j.Metadata.Name+"/status", map[string]any{"status": status}, nil)
 }
