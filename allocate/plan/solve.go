@@ -111,8 +111,9 @@ const (
 
 // settled places the best assignment, unless what runs is worth as much where
 // it stands. Placement makes other plans best than the solver knows, so the
-// plan is then solved again as if it ran: what is better in spite of restarts
-// replaces it. A plan that was carried out is thus found again.
+// plan is then solved again as if it ran: what is better in spite of restarts, or
+// starts who was left out, replaces it. A plan that was carried out is thus found
+// again.
 func (p *prepared) settled(best solve.Solution) []place.Placed {
 	placed, _ := place.All(p.state, best.Assignment, p.standing, p.respeed)
 	if now := p.incumbent(); now != nil && !p.better(placed, now) {
@@ -128,12 +129,29 @@ func (p *prepared) settled(best solve.Solution) []place.Placed {
 			break
 		}
 		found, _ := place.All(next.state, again.Assignment, next.standing, next.respeed)
-		if now := next.incumbent(); now == nil || !next.better(found, now) {
+		now := next.incumbent()
+		if now == nil {
+			break
+		}
+		if !next.better(found, now) {
+			found = now
+		}
+		if !next.changes(found) {
 			break
 		}
 		placed = p.translated(found)
 	}
 	return placed
+}
+
+// changes reports whether a plan starts, stops or changes a job.
+func (p *prepared) changes(placed []place.Placed) bool {
+	for i := range placed {
+		if placed[i].Choice == allocate.None && p.state.Jobs[i].Current != allocate.None || placed[i].Choice != allocate.None && !placed[i].Option.Keeps {
+			return true
+		}
+	}
+	return false
 }
 
 // better reports whether a plan is to replace another: it runs every job, which

@@ -35,7 +35,6 @@ type query struct {
 // Table holds the step times of one application on one GPU type.
 type Table struct {
 	LocalMin, LocalMax float64 // measured local batches, samples
-	MaxNodes           int     // the most nodes measured
 	MaxWorkers         int     // the most workers measured
 
 	app, gpuType string
@@ -50,7 +49,7 @@ type Table struct {
 
 func (t *Table) add(m data.Measurement, placements bool) {
 	p := point{float64(len(m.Placement)), float64(m.Workers), m.LocalBatch, m.StepTime, m.SyncTime}
-	t.MaxNodes, t.MaxWorkers = max(t.MaxNodes, len(m.Placement)), max(t.MaxWorkers, m.Workers)
+	t.MaxWorkers = max(t.MaxWorkers, m.Workers)
 	if !placements || len(m.Placement) > maxShape {
 		t.scaled = append(t.scaled, p)
 		return
