@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"knee/data"
-	"knee/fit"
 	"knee/fit/memory"
 	"knee/fit/speed"
 	"knee/fit/speed/form"
@@ -77,7 +76,7 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 			continue
 		}
 		parts, _ := p.Model.Parts(a.Config)
-		fits = append(fits, LayoutAnswer{Answer: a, Parts: parts, Expected: expected(predictions[i])})
+		fits = append(fits, LayoutAnswer{Answer: a, Parts: parts, Expected: predictions[i].Expected})
 	}
 	if len(fits) == 0 {
 		return nil, &NoLayoutError{Tried: len(answers), Least: q.LeastFits, Nearest: nearest}
@@ -113,14 +112,6 @@ func (p *Predictor) chooseLayout(c data.Config) (data.Config, error) {
 	}
 	best.Placement, best.Nodes, best.Extra = c.Placement, c.Nodes, c.Extra
 	return best, nil
-}
-
-// expected is the mean of a step time whose logarithm is normal with the
-// median and the 90 % interval predicted.
-func expected(p fit.Prediction) float64 {
-	const width = 2 * 1.6449 // standard deviations
-	sd := math.Log(p.StepTime.Hi/p.StepTime.Lo) / width
-	return p.Median * math.Exp(sd*sd/2)
 }
 
 // LayoutSizes returns the numbers of workers that answers on layouts are given

@@ -160,3 +160,12 @@ func (s *sampled) noisy(g *group) []float64 {
 	}
 	return s.ln[:]
 }
+
+// expected is the mean of the step time over the draws, in seconds, with the
+// distances from a median widened by caution. What a single run adds is left out.
+func (s *sampled) expected(median, caution float64) (mean float64) {
+	for d, ln := range s.ln {
+		mean += math.Exp(median+caution*(ln-median)+caution*caution*s.variance[d]/2) / draws
+	}
+	return mean
+}

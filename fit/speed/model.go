@@ -44,7 +44,8 @@ type Settings struct {
 // Prediction is the predicted step time of one configuration.
 type Prediction struct {
 	StepTime     data.Estimate // seconds per optimizer step; per update of the whole job in ps-async
-	Median       float64       // s, of the predictive distribution: to choose by, where the mean would favour what is least certain
+	Median       float64       // s, of the predictive distribution
+	Expected     float64       // s, mean over the posterior: to choose by, since what is less certain counts for longer
 	Extrapolated bool          // outside the measured range; Why says in which respect
 	Support      int           // measurements of the same GPU type and mode behind it
 	Why          string        // what is outside the measured range, if Extrapolated
