@@ -18,7 +18,7 @@ import (
 
 // draws is the number of posterior draws behind an interval, and proposals of how
 // many they are the likeliest.
-const draws, proposals = 128, 8 * 128
+const draws, proposals = 128, 4 * 128
 
 // posterior is what predictions of a group alone are made from: draws of the
 // parameters, and the process on what each leaves over.

@@ -30,9 +30,9 @@ func start() *prior.Speed {
 				"compute":          about(0, within),
 				"fixed_share":      about(small, orders),
 				"overlap":          about(0, uniform),
-				"intra":            nvlink(about(part, orders)),
+				"intra":            nvlink(about(part, math.Ln10)), // within a factor of ten: models compute little or much with every parameter
 				"inter_over_intra": about(0, within),
-				"tree":             about(0, 2*beyond),
+				"tree":             about(0, within/2.), // beyond two nodes other algorithms send twice or half as much
 				"power":            about(beyond, beyond),
 				"crowding":         about(tiny, orders),
 			},
