@@ -9,8 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/stat/distuv"
-
-	"knee/internal/leastsq"
 )
 
 // resample returns which proposals are the draws, ascending, in proportion to how
@@ -18,13 +16,11 @@ import (
 // from, whose negative logarithm is length: systematic importance resampling with
 // weights truncated at √n times their mean (Ionides, "Truncated Importance
 // Sampling", 2008), so that no proposal stands for very many.
-func resample(p leastsq.Problem, z func(proposal int) []float64, length []float64) (from []int) {
-	r := make([]float64, p.Rows)
+func resample(density func(z []float64) float64, z func(proposal int) []float64, length []float64) (from []int) {
 	ln := make([]float64, len(length))
 	top := math.Inf(-1)
 	for i := range length {
-		p.Residuals(z(i), r)
-		if ln[i] = length[i] - blas64.Dot(vec(r), vec(r))/2; !(ln[i] > math.Inf(-1)) {
+		if ln[i] = length[i] + density(z(i)); !(ln[i] > math.Inf(-1)) {
 			ln[i] = math.Inf(-1) // beyond the numbers
 		}
 		top = math.Max(top, ln[i])

@@ -22,9 +22,8 @@ type group struct {
 	family   string
 	plain    bool // layouts are left out
 	types    []string
-	rows     []row  // merged, and where there were very many only some
-	counts   []int  // measurements before that, by GPU type
-	like     *group // whose sizes are taken over
+	rows     []row // merged, and where there were very many only some
+	counts   []int // measurements before that, by GPU type
 	pts      []form.Point
 	knobs    []knob
 	ranges   []measuredRange // by GPU type

@@ -32,10 +32,7 @@ type Settings struct {
 	Interconnect float64
 	// Screened says that measurements that contradict the others were left
 	// out before: none is looked for.
-	Screened bool
-	// Like is a model whose sizes of process and noise are taken over instead
-	// of inferred: for measurements that are made up, and fit too well.
-	Like          *Model
+	Screened      bool
 	ignoreLayouts bool
 	// Prior replaces [prior.Default]; nil means that.
 	Prior *prior.Speed
@@ -80,9 +77,6 @@ func Fit(ctx context.Context, ms []data.Measurement, s Settings) (*Model, error)
 	}
 	for _, part := range parts(ok, s.Family) {
 		g, err := newGroup(part, s)
-		if err == nil && s.Like != nil {
-			g.like, _ = s.Like.find(g.types[0], g.mode)
-		}
 		if err == nil {
 			err = g.fit(ctx, s)
 		}

@@ -141,6 +141,18 @@ func (t *task) residuals(z, r []float64) {
 	}
 }
 
+// beliefs fills r with what is known besides the observations: the coordinates,
+// standard normal beforehand, and the links.
+func (t *task) beliefs(z, r []float64) {
+	copy(r, z)
+	if t.links != nil {
+		theta := t.coords.theta(z)
+		for i, l := range t.links {
+			r[len(z)+i] = (theta[l.intra] + theta[l.inter] - l.sum) / achievedSD
+		}
+	}
+}
+
 // jacobian fills j with the derivatives of residuals by z.
 func (t *task) jacobian(z []float64, j *mat.Dense) {
 	theta := t.coords.theta(z)
@@ -169,13 +181,7 @@ func (t *task) problem(w *whitening) leastsq.Problem {
 		Residuals: func(z, r []float64) {
 			t.residuals(z, r)
 			w.vector(r[:n])
-			copy(r[n:], z)
-			if t.links != nil {
-				theta := t.coords.theta(z)
-				for i, l := range t.links {
-					r[n+p+i] = (theta[l.intra] + theta[l.inter] - l.sum) / achievedSD
-				}
-			}
+			t.beliefs(z, r[n:])
 		},
 		Jacobian: func(z []float64, j *mat.Dense) {
 			j.Zero()

@@ -52,7 +52,7 @@ func newPosterior(g *group, w *whitening, seed uint64, mine, from []int) *poster
 	q.best = t.form.Bind(t.coords.theta(g.z))
 	q.fresh = g.size.Noise * math.Sqrt(sq(t.kernel.Noise)+t.runVariance(&row{}))
 	d := designOf(designKey{seed, len(g.z), g.prior.Tail})
-	others := q.drawParameters(g.z, w, d)
+	others := q.drawParameters(g, w, d)
 	q.gauss, q.noise = slices.Clone(d.gauss), slices.Clone(d.noise)
 	decorrelate(q.gauss, others)
 	decorrelate(q.noise, append(others, q.gauss))
@@ -76,8 +76,8 @@ func newPosterior(g *group, w *whitening, seed uint64, mine, from []int) *poster
 
 // drawParameters draws the parameters and returns the coordinates of the draws
 // along the posterior's axes, one slice per axis.
-func (q *posterior) drawParameters(z []float64, w *whitening, d *design) (along [][]float64) {
-	problem := q.task.problem(w)
+func (q *posterior) drawParameters(g *group, w *whitening, d *design) (along [][]float64) {
+	problem, z := q.task.problem(w), g.z
 	n := len(z)
 	j := leastsq.Jacobian(problem, z)
 	a := mat.NewSymDense(n, nil)
@@ -99,7 +99,7 @@ func (q *posterior) drawParameters(z []float64, w *whitening, d *design) (along 
 		return x
 	}
 	if q.from == nil {
-		q.from = resample(problem, q.around, d.length)
+		q.from = resample(g.density(w), q.around, d.length)
 	}
 	along = make([][]float64, n, n+1)
 	for k := range along {
@@ -108,6 +108,46 @@ func (q *posterior) drawParameters(z []float64, w *whitening, d *design) (along 
 		}
 	}
 	return along
+}
+
+// density returns the log density of the posterior of the parameters, up to a
+// constant, over all scales of the process that are likely.
+func (g *group) density(likeliest *whitening) func(z []float64) float64 {
+	t := g.task
+	type scaled struct {
+		w  *whitening
+		ln float64 // prior, and the constant of the likelihood
+	}
+	scales := []scaled{{likeliest, 0}}
+	if t.kernel.smooth {
+		scales = nil
+	}
+	for i, s := range g.size.Scales {
+		if !t.kernel.smooth || g.size.Chance[i]*draws < 1 {
+			continue
+		}
+		if w, err := t.whiten(s, g.size.Noise); err == nil {
+			scales = append(scales, scaled{w, -sq(math.Log(s)/g.prior.Scatter)/2 - w.step.LogDet()/2})
+		}
+	}
+	n := len(t.rows)
+	r, step := make([]float64, len(t.ln)+len(g.z)+len(t.links)), make([]float64, n)
+	return func(z []float64) float64 {
+		t.residuals(z, r)
+		t.beliefs(z, r[len(t.ln):])
+		sum := math.Inf(-1)
+		for _, s := range scales {
+			copy(step, r)
+			s.w.step.Whiten(step)
+			ln := s.ln - blas64.Dot(vec(step), vec(step))/2
+			top := max(sum, ln)
+			sum = top + math.Log(math.Exp(sum-top)+math.Exp(ln-top))
+		}
+		if likeliest.micro != nil {
+			likeliest.micro.Whiten(r[n:len(t.ln)])
+		}
+		return sum - blas64.Dot(vec(r[n:]), vec(r[n:]))/2
+	}
 }
 
 // theta returns the parameters of a draw.
