@@ -56,7 +56,7 @@ func start() *prior.Speed {
 				"tensor_inter": about(-small, orders),
 				"p2p":          nvlink(about(small-math.Log(2*24), within)), // of 24 layers, each of which reduces tensors four times, where a stage sends twice
 				"head":         about(2*small, within),
-				"bubble":       about(0, 2*beyond), // of 1F1B
+				"bubble":       about(-math.Ln2, math.Ln2), // relative to 1F1B, which is as likely as interleaving by four
 				"gradient":     nvlink(about(part, within)),
 				"inter":        about(-small, orders),
 				"power":        about(beyond, beyond),
