@@ -29,14 +29,24 @@ type machine struct {
 	congestion, slowest         float64 // relative, per doubling of nodes, and of workers
 	tree                        bool    // messages between nodes go along trees
 	interleaved                 float64 // chunks of layers a stage has
+	flat                        bool    // messages between nodes go around one ring of all ranks
+	hides                       bool    // sending between stages hides behind computing
+	splitting                   float64 // what each further rank of tensors costs of the speed of computing
 	sharding                    string  // of every layout
 	noise                       float64 // sd of ln step time
 	global                      float64 // samples per step
 }
 
-// drawMachine draws one. Of another kind are clusters with trees, interleaved
-// pipelines, a fast fabric only where chance says so, and longer waits.
-func drawMachine(r *rand.Rand, other bool) machine {
+// Kinds of machines. The prior was judged on the first two, and the third was
+// looked at once.
+const (
+	plainMachines = iota
+	otherMachines // trees, interleaved pipelines, links between nodes as fast or far slower, longer waits
+	heldOut       // flat rings, sending that hides, splitting that costs, waits that grow with extreme values
+)
+
+// drawMachine draws one.
+func drawMachine(r *rand.Rand, kind int) machine {
 	between := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, r.Float64()) }
 	m := machine{
 		layers: math.Round(between(16, 64)), seq: 2048, hidden: 128 * math.Round(between(8, 64)),
@@ -48,11 +58,17 @@ func drawMachine(r *rand.Rand, other bool) machine {
 	if r.IntN(3) == 0 {
 		m.sharding = []string{"zero1", "zero3"}[r.IntN(2)]
 	}
-	if other {
+	switch kind {
+	case otherMachines:
 		m.tree, m.interleaved = true, float64(int(1)<<r.IntN(3))
 		m.seq, m.saturation = float64(int(512)<<r.IntN(4)), between(10, 3000)
 		m.between = m.inside / between(1, 200)
 		m.latency, m.slowest = between(1e-6, 2e-4), between(.001, .05)
+	case heldOut:
+		m.flat, m.hides, m.splitting = true, true, between(.001, .05)
+		m.seq, m.global = float64(int(1024)<<r.IntN(4)), float64(int(64)<<r.IntN(5))
+		m.between, m.overlap = between(1.25e9, 4e11), math.Sqrt(r.Float64())
+		m.interleaved = float64(1 + r.IntN(2))
 	}
 	m.vocab = between(3e4, 1.3e5)
 	m.params = 12 * m.layers * m.hidden * m.hidden
@@ -65,7 +81,7 @@ func (m machine) step(c data.Config) float64 {
 	k := float64(c.Workers)
 	tokens, wide := c.LocalBatch*m.seq, math.Min(k, 8)
 	nodes := math.Ceil(k / 8)
-	perFlop := tokens / t / m.flops * (1 + m.saturation/(tokens/t))
+	perFlop := tokens / t / m.flops * (1 + m.saturation/(tokens/t)) * (1 + m.splitting*(t-1))
 	compute, head := math.Max(6*m.params*perFlop, 3*m.launch*m.layers), 6*m.hidden*m.vocab*perFlop
 	activation := 2 * tokens * m.hidden
 	if t > 1 {
@@ -83,7 +99,10 @@ func (m machine) step(c data.Config) float64 {
 				sharing = math.Min(t*d, wide)
 			}
 		}
-		stage += 2 * m.interleaved * (activation/t*sharing/link + m.latency)
+		send := 2 * m.interleaved * (activation/t*sharing/link + m.latency)
+		if stage += send; m.hides {
+			stage = math.Max(stage-send, send)
+		}
 	}
 	bubble := (p - 1) / m.interleaved
 	gather := 0.
@@ -95,8 +114,11 @@ func (m machine) step(c data.Config) float64 {
 		}
 		if over := d / local; over > 1 {
 			sent, sharing := 2*(over-1)/over, math.Min(t, wide)
-			if m.tree {
+			switch {
+			case m.tree:
 				sent = 2
+			case m.flat:
+				sent = 2 * (d - 1) / d
 			}
 			if m.rails {
 				sharing = 1 / local // every rank of the ring in a node has a rail
@@ -114,7 +136,11 @@ func (m machine) step(c data.Config) float64 {
 	if m.sharding != "" {
 		update /= d
 	}
-	return (total + update) * (1 + m.slowest*math.Log2(k))
+	wait := math.Log2(k)
+	if m.flat {
+		wait = math.Sqrt(2 * math.Log(k)) // of the largest of k normal variates
+	}
+	return (total + update) * (1 + m.slowest*wait)
 }
 
 // measure draws n layouts on 8, 16 and 32 GPUs, the first not data parallelism
@@ -138,11 +164,11 @@ func (m machine) measure(r *rand.Rand, n int) (ms []data.Measurement) {
 // 8 to 32 GPUs, and asks for every layout of 32 and of 128: the mean error, the
 // share inside, and by how much longer than the fastest the layout chosen takes.
 func BenchmarkLayoutClusters(b *testing.B) {
-	for _, other := range []bool{false, true} {
+	for kind, name := range []string{"plain", "other", "held-out"} {
 		for _, rows := range []int{2, 3, 5, 10} {
-			b.Run(fmt.Sprintf("other=%v/rows=%d", other, rows), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/rows=%d", name, rows), func(b *testing.B) {
 				for b.Loop() {
-					reportMachines(b, other, rows)
+					reportMachines(b, kind, rows)
 				}
 				b.ReportMetric(0, "ns/op")
 			})
@@ -150,13 +176,13 @@ func BenchmarkLayoutClusters(b *testing.B) {
 	}
 }
 
-func reportMachines(b *testing.B, other bool, rows int) {
+func reportMachines(b *testing.B, kind, rows int) {
 	const jobs = 150
-	r := rand.New(rand.NewPCG(41, uint64(rows)))
+	r := rand.New(rand.NewPCG(41+uint64(kind), uint64(rows)))
 	for _, workers := range []int{32, 128} {
 		var off, inside, longer []float64
 		for range jobs {
-			m := drawMachine(r, other)
+			m := drawMachine(r, kind)
 			model, err := fit.Fit(m.measure(r, rows), fit.Settings{})
 			if err != nil {
 				b.Fatal(err)
