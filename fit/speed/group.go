@@ -146,9 +146,9 @@ func (g *group) prepare() error {
 	}
 	g.arch, g.scale.Unit = arch, form.Unit(g.pts, steps)
 	f := form.Families()[g.family].New(g.mode, g.pts, g.scale, slices.Contains(g.types, "cpu"))
-	k := &kernel{Kernel: g.prior.Kernel, shared: 1 - g.prior.Own, smooth: true, center: g.center()}
+	k := &kernel{Kernel: g.prior.Kernel, tail: g.prior.Tail, shared: 1 - g.prior.Own, smooth: true, center: g.center()}
 	if !g.learned() {
-		k = &kernel{Kernel: prior.Kernel{Noise: plainNoise}}
+		k = &kernel{Kernel: prior.Kernel{Noise: plainNoise}, tail: g.prior.Tail}
 	} else {
 		f = form.NewSloped(f, g.features())
 		if k.weights = g.coordinateWeights(nil); g.family == form.LayoutFamily {

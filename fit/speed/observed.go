@@ -77,14 +77,11 @@ func (o *observed) whiten(scale, noise float64) (*whitening, error) {
 	return w, err
 }
 
-// runFreedom is how many degrees of freedom the learned variance between runs
-// counts beside those of a job's repeated runs: a scaled inverse χ² prior of
-// the least freedom for which its variance is finite.
-const runFreedom = 5
-
-// runVariance is that of ln step time between runs of one configuration.
+// runVariance is that of ln step time between runs of one configuration: that of
+// the prior, an inverse χ² distribution of as many degrees of freedom as the t
+// distribution of a new run has, updated by repeated runs.
 func (o *observed) runVariance(r *row) float64 {
-	return (runFreedom*sq(o.kernel.Noise) + r.within) / (runFreedom + r.freedom)
+	return (o.kernel.tail*sq(o.kernel.Noise) + r.within) / (o.kernel.tail + r.freedom)
 }
 
 func sq(x float64) float64 { return x * x }
