@@ -2,15 +2,15 @@ package predict
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"knee/data"
 	"knee/fit"
-	"knee/internal/parallel"
 )
 
 // Gain is what one more measurement of a GPU type and mode would buy.
@@ -79,37 +79,29 @@ func inNodes(c data.Config) string {
 // naming: an interval of ±20 % would become one of ±19.6 %.
 const leastNarrowing = .02
 
-// clearlyMore is how many times the narrowing of the cheapest measurement
-// one that occupies more workers has to have to be named beside it.
-const clearlyMore = 1.2
-
 // Gains returns, for every GPU type and mode of the model, the measurement
 // that narrows the model's predictions most per worker it occupies, and the
-// one that narrows them most of all if that is clearly more; all in the order
-// of their narrowing per worker. Pairs for which none of those considered
-// narrows them noticeably, by a fiftieth, are left out.
+// one that narrows them most of all; all in the order of their narrowing per
+// worker. Pairs for which none of those considered narrows them noticeably, by a
+// fiftieth, are left out.
 //
 // The measurements considered are those a user would think of next: twice
 // the workers, a second node, a single worker, the counts between, half and
-// twice the batch, more and fewer ps. For each, the model's own prediction is
-// added to its measurements as if it had been measured, the form is fitted
-// again, and the intervals of the targets are compared with those of the same
-// fit without it:
-// worker counts from 1 to twice the most measured, in doublings, at the batch
-// measured most. It is the expected reduction of the posterior's spread,
-// with the outcome replaced by its mean (as in Chaloner and Verdinelli,
-// "Bayesian Experimental Design: A Review", 1995, section 2.2, a point
-// estimate in place of the average over outcomes).
-//
-// Settings are those the model was fitted with. It fails with the error of
-// ctx or of a fit.
-func Gains(ctx context.Context, m *fit.Model, s fit.Settings) ([]Gain, error) {
+// twice the batch, more and fewer ps. The targets are worker counts from 1 to
+// twice the most measured, in doublings, at the batch measured most. A
+// measurement of y leaves of the variance of a target t, both logarithms of step
+// times that are normal in the posterior, var t − cov(t, y)²/var y: Bayesian
+// experimental design for prediction (Chaloner and Verdinelli, "Bayesian
+// Experimental Design: A Review", 1995, section 2.2).
+func Gains(m *fit.Model) ([]Gain, error) {
 	var gains []Gain
-	s.Screened = true // the rows that the model keeps
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
-			q := gainQuestion{settings: s, rows: rowsOf(m, mode), kind: kind{gpu, mode}, job: m.Job()}
-			g, err := q.answer(ctx)
+			own := m.Measurements(gpu, mode)
+			for i := range own {
+				own[i].Job, own[i].Mode = m.Job(), mode
+			}
+			g, err := gainsFrom(m, nextConfigs(own), targetConfigs(own))
 			if err != nil {
 				return nil, fmt.Errorf("what one more measurement of %s would buy: %w", data.Config{GPUType: gpu, Mode: mode}.Kind(), err)
 			}
@@ -122,64 +114,44 @@ func Gains(ctx context.Context, m *fit.Model, s fit.Settings) ([]Gain, error) {
 	return gains, nil
 }
 
-// rowsOf returns the measurements the model keeps in a mode, of all GPU
-// types: what a fit may share between them it shares here too.
-func rowsOf(m *fit.Model, mode data.Mode) []data.Measurement {
-	var rows []data.Measurement
-	for _, gpu := range m.GPUTypes() {
-		for _, r := range m.Measurements(gpu, mode) {
-			r.Job, r.GPUType, r.Mode, r.Status = m.Job(), gpu, mode, data.OK
-			rows = append(rows, r)
-		}
-	}
-	return rows
-}
-
-// gainQuestion asks what to measure next of one GPU type and mode.
-type gainQuestion struct {
-	settings fit.Settings
-	rows     []data.Measurement
-	kind     kind
-	job      string
-}
-
-// answer returns what is worth measuring, one or two of those considered.
-func (q gainQuestion) answer(ctx context.Context) ([]Gain, error) {
-	now, err := fit.FitContext(ctx, q.rows, q.settings)
+// gainsFrom returns which candidates are worth measuring, one or two.
+func gainsFrom(m *fit.Model, candidates, targets []data.Config) ([]Gain, error) {
+	predicted, err := m.PredictAll(targets)
 	if err != nil {
 		return nil, err
 	}
-	var own []data.Measurement
-	for _, r := range q.rows {
-		if r.GPUType == q.kind.gpuType {
-			own = append(own, r)
-		}
-	}
-	candidates, targets := nextConfigs(own), targetConfigs(own)
-	q.settings.Like = now.Model
-	alone, err := fit.FitContext(ctx, q.rows, q.settings)
+	ln, sd, err := m.Draws(slices.Concat(targets, candidates))
 	if err != nil {
 		return nil, err
 	}
-	before, err := widths(alone, targets)
-	if err != nil {
-		return nil, err
-	}
-	gains := make([]Gain, len(candidates))
-	err = parallel.Each(len(candidates), 1, func() func(i int) error {
-		return func(i int) error {
-			after, err := q.with(ctx, now, candidates[i], targets)
-			if err == nil {
-				gains[i] = compare(candidates[i], targets, before, after)
-				gains[i].Tried = len(candidates)
+	variance := func(i int) float64 { return stat.PopVariance(ln[i], nil) + sd[i]*sd[i] }
+	var gains []Gain
+	for c := range candidates {
+		y := len(targets) + c
+		g := Gain{Config: candidates[c], Tried: len(candidates)}
+		total, most := 0., math.Inf(-1)
+		for t, p := range predicted {
+			cov := stat.Covariance(ln[t], ln[y], nil)
+			keeps := math.Sqrt(max(1-cov*cov/variance(y)/variance(t), 0))
+			width := math.Log(p.StepTime.Hi / p.StepTime.Lo)
+			g.Narrowing += width * (1 - keeps)
+			total += width
+			// The target named is the one whose interval loses most, not the one
+			// that loses the largest share of a narrow one.
+			if d := width * (1 - keeps); d > most {
+				most = d
+				g.Target, g.Before, g.After = targets[t], halfWidth(p.StepTime), halfWidth(narrowed(p.StepTime, keeps))
 			}
-			return err
 		}
-	})
-	if err != nil {
-		return nil, err
+		g.Narrowing /= total
+		gains = append(gains, g)
 	}
 	return worthNaming(gains), nil
+}
+
+// narrowed returns an interval of whose logarithm a share is left.
+func narrowed(e data.Estimate, keeps float64) data.Estimate {
+	return data.Estimate{Mean: e.Mean, Lo: e.Mean * math.Pow(e.Lo/e.Mean, keeps), Hi: e.Mean * math.Pow(e.Hi/e.Mean, keeps)}
 }
 
 // worthNaming returns the gain that is largest per worker and the one that is
@@ -191,7 +163,7 @@ func worthNaming(gains []Gain) []Gain {
 	}
 	cheap := slices.MaxFunc(gains, func(a, b Gain) int { return cmp.Compare(a.perWorker(), b.perWorker()) })
 	large := slices.MaxFunc(gains, func(a, b Gain) int { return cmp.Compare(a.Narrowing, b.Narrowing) })
-	if large.Narrowing < clearlyMore*cheap.Narrowing {
+	if large.Narrowing == cheap.Narrowing {
 		return []Gain{cheap}
 	}
 	return []Gain{cheap, large}
@@ -199,50 +171,3 @@ func worthNaming(gains []Gain) []Gain {
 
 // perWorker is the narrowing for each worker that the measurement occupies.
 func (g Gain) perWorker() float64 { return g.Narrowing / float64(g.Config.Workers) }
-
-// with returns the intervals of the targets once a configuration has been
-// measured as it is predicted now.
-func (q gainQuestion) with(ctx context.Context, now *fit.Model, c data.Config, targets []data.Config) ([]data.Estimate, error) {
-	p, err := now.Predict(c)
-	if err != nil {
-		return nil, err
-	}
-	rows := append(slices.Clone(q.rows), data.Measurement{Config: c, StepTime: p.StepTime.Mean, Status: data.OK})
-	then, err := fit.FitContext(ctx, rows, q.settings)
-	if err != nil {
-		return nil, err
-	}
-	return widths(then, targets)
-}
-
-// widths returns the predictions of the targets.
-func widths(m *fit.Model, targets []data.Config) ([]data.Estimate, error) {
-	all := make([]data.Estimate, len(targets))
-	for i, t := range targets {
-		p, err := m.Predict(t)
-		if err != nil {
-			return nil, err
-		}
-		all[i] = p.StepTime
-	}
-	return all, nil
-}
-
-// compare sums up what a measurement changes.
-func compare(c data.Config, targets []data.Config, before, after []data.Estimate) Gain {
-	g := Gain{Config: c}
-	most, total := math.Inf(-1), 0.
-	for i := range targets {
-		was, is := math.Log(before[i].Hi/before[i].Lo), math.Log(after[i].Hi/after[i].Lo)
-		g.Narrowing += was - is
-		total += was
-		// The target named is the one whose interval loses most, not the one
-		// that loses the largest share of a narrow one.
-		if d := was - is; d > most {
-			most = d
-			g.Target, g.Before, g.After = targets[i], halfWidth(before[i]), halfWidth(after[i])
-		}
-	}
-	g.Narrowing /= total
-	return g
-}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"knee/data"
-	"knee/fit"
 	"knee/fit/memory"
 	"knee/fit/speed"
 	"knee/fit/speed/form"
@@ -30,8 +29,7 @@ type LayoutQuestion struct {
 // LayoutAnswer is a layout with what is predicted of it.
 type LayoutAnswer struct {
 	Answer
-	Parts    form.LayoutParts // where the time of a step goes, s, by the form alone
-	Expected float64          // s, the mean of the predictive distribution of the step time: what is less certain counts for longer
+	Parts form.LayoutParts // where the time of a step goes, s, by the form alone
 	// Loses says where it loses most to the fastest, empty for that.
 	Loses string
 }
@@ -63,13 +61,9 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	predictions, err := p.Model.PredictAll(candidates)
-	if err != nil {
-		return nil, err
-	}
 	var fits []LayoutAnswer
 	nearest := answers[0]
-	for i, a := range answers {
+	for _, a := range answers {
 		if a.Memory != nil && a.Memory.Fits < q.LeastFits {
 			if a.Memory.Fits > nearest.Memory.Fits {
 				nearest = a
@@ -77,7 +71,7 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 			continue
 		}
 		parts, _ := p.Model.Parts(a.Config)
-		fits = append(fits, LayoutAnswer{Answer: a, Parts: parts, Expected: expected(predictions[i])})
+		fits = append(fits, LayoutAnswer{Answer: a, Parts: parts})
 	}
 	if len(fits) == 0 {
 		return nil, &NoLayoutError{Tried: len(answers), Least: q.LeastFits, Nearest: nearest}
@@ -113,14 +107,6 @@ func (p *Predictor) chooseLayout(c data.Config) (data.Config, error) {
 	}
 	best.Placement, best.Nodes, best.Extra = c.Placement, c.Nodes, c.Extra
 	return best, nil
-}
-
-// expected is the mean of a step time whose logarithm is normal with the
-// median and the 90 % interval predicted.
-func expected(p fit.Prediction) float64 {
-	const width = 2 * 1.6449 // standard deviations
-	sd := math.Log(p.StepTime.Hi/p.StepTime.Lo) / width
-	return p.Median * math.Exp(sd*sd/2)
 }
 
 // LayoutSizes returns the numbers of workers that answers on layouts are given
@@ -305,7 +291,7 @@ func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int
 			continue
 		}
 		needs, l := m.Predict(c, 0), parts(c)
-		all = append(all, LayoutAnswer{Answer: Answer{Config: c, Memory: &needs}, Parts: l, Expected: l.Step()})
+		all = append(all, LayoutAnswer{Answer: Answer{Config: c, Memory: &needs, Expected: l.Step()}, Parts: l})
 	}
 	slices.SortStableFunc(all, func(a, b LayoutAnswer) int {
 		if least := min(a.Memory.Fits, b.Memory.Fits); least < q.LeastFits && a.Memory.Fits != b.Memory.Fits {

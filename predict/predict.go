@@ -14,6 +14,7 @@ import (
 type Answer struct {
 	Config       data.Config
 	StepTime     data.Estimate // s
+	Expected     float64       // s, mean of the step time over the posterior: what is less certain counts for longer
 	Throughput   data.Estimate // samples/s; zero if the batch is not known
 	Efficiency   data.Estimate // 0..1
 	Goodput      data.Estimate // samples/s at initial-batch worth; zero if the batch is not known
@@ -76,7 +77,7 @@ func (p *Predictor) At(c data.Config) (Answer, error) {
 // those of the goal.
 func (p *Predictor) answer(c data.Config, pred fit.Prediction, steps data.Estimate) (Answer, error) {
 	a := Answer{
-		Config: c, StepTime: pred.StepTime, Efficiency: p.efficiency(c),
+		Config: c, StepTime: pred.StepTime, Expected: pred.Expected, Efficiency: p.efficiency(c),
 		Extrapolated: pred.Extrapolated, Support: pred.Support, Why: pred.Why,
 		PricePerHour: p.Price[c.GPUType] * float64(c.Workers),
 	}

@@ -80,7 +80,7 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 			}
 			if !noAdvice {
 				busy.Now("weighing what one more measurement would buy")
-				if err := res.advise(cmd.Context(), m, settings); err != nil {
+				if err := res.advise(m); err != nil {
 					return err
 				}
 			}

@@ -63,11 +63,11 @@ func known(v float64) *float64 {
 }
 
 // advise adds the recommended next measurements.
-func (r *fitResult) advise(ctx context.Context, m *fit.Model, s fit.Settings) error {
+func (r *fitResult) advise(m *fit.Model) error {
 	if slices.ContainsFunc(m.GPUTypes(), func(gpu string) bool { return m.Layouts(gpu) != nil }) {
 		return nil // knee predict --best says which layouts are worth a look
 	}
-	gains, err := predict.Gains(ctx, m, s)
+	gains, err := predict.Gains(m)
 	for _, g := range gains {
 		r.Advice = append(r.Advice, advice{g.Config, g.Narrowing, g.Target, g.Before, g.After, g.String()})
 	}

@@ -22,7 +22,7 @@ type member struct {
 func (g *group) average(ctx context.Context, w *whitening, seed int64) error {
 	g.members = nil
 	whitened := map[*group]*whitening{g: w}
-	if g.learned() && g.like == nil {
+	if g.learned() {
 		for _, m := range g.limits() {
 			if err := m.prepare(); err != nil {
 				return err
@@ -159,4 +159,13 @@ func (s *sampled) noisy(g *group) []float64 {
 		}
 	}
 	return s.ln[:]
+}
+
+// expected is the mean of the step time over the draws, in seconds, what a single
+// run adds left out.
+func (s *sampled) expected() (mean float64) {
+	for d, ln := range s.ln {
+		mean += math.Exp(ln+s.variance[d]/2) / draws
+	}
+	return mean
 }

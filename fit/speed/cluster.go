@@ -120,13 +120,9 @@ func (g *group) cluster(p Coordinate, name string, lenders []lender) Coordinate 
 	return p
 }
 
-// Prior of the share of a link's bandwidth that training reaches between two
-// nodes, as mean and sd of its logarithm: protocols and buckets leave anything
-// from a tenth to nearly all of it.
-const (
-	achievedLn = -1.2 // ln .3
-	achievedSD = 1
-)
+// Mean and sd of the logarithm of the share of a link's bandwidth that training
+// reaches between two nodes: those of a share that may be any, uniform from 0 to 1.
+const achievedLn, achievedSD = -1, 1
 
 // link is what bytes and bandwidth say of the time between two nodes of a
 // GPU type, as a further observation of intra + inter_over_intra.

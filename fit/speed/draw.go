@@ -9,47 +9,43 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/stat/distuv"
-
-	"knee/internal/leastsq"
 )
 
-// resample returns how often to keep each draw, in proportion to how far its
-// posterior density exceeds the normal it was drawn from: systematic importance
-// resampling with weights truncated at √n times their mean (Ionides, "Truncated
-// Importance Sampling", 2008), so that no draw stands for very many. length is half the squared length of each in the normal.
-func resample(p leastsq.Problem, z func(draw int) []float64, length []float64) (times []int) {
-	r := make([]float64, p.Rows)
+// resample returns which proposals are the draws, ascending, in proportion to how
+// far their posterior density exceeds that of the distribution they were drawn
+// from, whose negative logarithm is length: systematic importance resampling with
+// weights truncated at √n times their mean (Ionides, "Truncated Importance
+// Sampling", 2008), so that no proposal stands for very many.
+func resample(density func(z []float64) float64, z func(proposal int) []float64, length []float64) (from []int) {
 	ln := make([]float64, len(length))
 	top := math.Inf(-1)
-	for d := range length {
-		p.Residuals(z(d), r)
-		if ln[d] = length[d] - blas64.Dot(vec(r), vec(r))/2; !(ln[d] > math.Inf(-1)) {
-			ln[d] = math.Inf(-1) // beyond the numbers
+	for i := range length {
+		if ln[i] = length[i] + density(z(i)); !(ln[i] > math.Inf(-1)) {
+			ln[i] = math.Inf(-1) // beyond the numbers
 		}
-		top = math.Max(top, ln[d])
+		top = math.Max(top, ln[i])
 	}
 	n := float64(len(length))
 	w := make([]float64, len(length))
 	var sum float64
-	for d := range w {
-		w[d] = math.Exp(ln[d] - top)
-		sum += w[d]
+	for i := range w {
+		w[i] = math.Exp(ln[i] - top)
+		sum += w[i]
 	}
 	most := sum / math.Sqrt(n)
 	sum = 0
-	for d := range w {
-		w[d] = math.Min(w[d], most)
-		sum += w[d]
+	for i := range w {
+		w[i] = math.Min(w[i], most)
+		sum += w[i]
 	}
-	times = make([]int, len(length))
 	at, cum := 0, w[0]
-	for d := range length {
-		for want := sum * (float64(d) + .5) / n; cum < want && at < len(w)-1; cum += w[at] {
+	for d := range draws {
+		for want := sum * (float64(d) + .5) / draws; cum < want && at < len(w)-1; cum += w[at] {
 			at++
 		}
-		times[at]++
+		from = append(from, at)
 	}
-	return times
+	return from
 }
 
 // stratified returns n variates of a distribution, one from each of n equally
@@ -86,28 +82,29 @@ func decorrelate(v []float64, others [][]float64) {
 	}
 }
 
-// upper returns the sizes of draws/2 equally likely strata of a symmetric
-// distribution, one for each.
-func upper(of distuv.Quantiler) []float64 {
-	sizes := make([]float64, draws/2)
+// upper returns the sizes of n equally likely strata of a symmetric distribution,
+// one for each.
+func upper(of distuv.Quantiler, n int) []float64 {
+	sizes := make([]float64, n)
 	for j := range sizes {
-		sizes[j] = of.Quantile(.5 + (float64(j)+.5)/draws)
+		sizes[j] = of.Quantile(.5 + (float64(j)+.5)/float64(2*n))
 	}
 	return sizes
 }
 
-// design is what draws have in common whatever they are of: a Latin hypercube of
-// antithetic pairs in standard normal coordinates, and what is added to each.
+// design is what draws have in common whatever they are of: antithetic pairs of a
+// multivariate t distribution about zero, made from a Latin hypercube, and what is
+// added to each draw.
 type design struct {
 	u      [][]float64 // per axis, one of each pair
-	length []float64   // half the squared length of each draw
+	length []float64   // of each proposal the negative log density, up to a constant
 	gauss  []float64   // standard normal, for the process
 	noise  []float64   // standard t, for a new run
 	order  []int       // of the scales of the process
 }
 
-// at returns coordinate k of a draw.
-func (d *design) at(k, draw int) float64 { return d.u[k][draw/2] * float64(1-draw%2*2) }
+// at returns coordinate k of a proposal.
+func (d *design) at(k, i int) float64 { return d.u[k][i/2] * float64(1-i%2*2) }
 
 type designKey struct {
 	seed uint64
@@ -124,17 +121,23 @@ func designOf(key designKey) *design {
 		return d.(*design)
 	}
 	rng := rand.New(rand.NewPCG(key.seed, 0x6b6e6565))
-	d := &design{u: make([][]float64, key.n), length: make([]float64, draws), order: make([]int, draws)}
-	sizes := upper(distuv.UnitNormal)
+	d := &design{u: make([][]float64, key.n), length: make([]float64, proposals), order: make([]int, draws)}
+	sizes := upper(distuv.UnitNormal, proposals/2)
 	for k := range d.u {
 		d.u[k] = stratifiedHalf(sizes, rng)
 		decorrelate(d.u[k], d.u[:k])
-		for i := range d.length {
-			d.length[i] += sq(d.u[k][i/2]) / 2
+	}
+	for pair, chi := range stratified(distuv.ChiSquared{K: key.tail}, proposals/2, rng) {
+		var square float64
+		for k := range d.u {
+			d.u[k][pair] *= math.Sqrt(key.tail / chi)
+			square += sq(d.u[k][pair])
 		}
+		d.length[2*pair] = (key.tail + float64(key.n)) / 2 * math.Log1p(square/key.tail)
+		d.length[2*pair+1] = d.length[2*pair]
 	}
 	d.gauss = stratified(distuv.UnitNormal, draws, rng)
-	d.noise = stratifiedHalf(upper(distuv.StudentsT{Sigma: 1, Nu: key.tail}), rng)
+	d.noise = stratifiedHalf(upper(distuv.StudentsT{Sigma: 1, Nu: key.tail}, draws/2), rng)
 	d.noise = append(d.noise, negated(d.noise)...)
 	for i := range d.order {
 		d.order[i] = i

@@ -22,9 +22,8 @@ type group struct {
 	family   string
 	plain    bool // layouts are left out
 	types    []string
-	rows     []row  // merged, and where there were very many only some
-	counts   []int  // measurements before that, by GPU type
-	like     *group // whose sizes are taken over
+	rows     []row // merged, and where there were very many only some
+	counts   []int // measurements before that, by GPU type
 	pts      []form.Point
 	knobs    []knob
 	ranges   []measuredRange // by GPU type
@@ -147,9 +146,9 @@ func (g *group) prepare() error {
 	}
 	g.arch, g.scale.Unit = arch, form.Unit(g.pts, steps)
 	f := form.Families()[g.family].New(g.mode, g.pts, g.scale, slices.Contains(g.types, "cpu"))
-	k := &kernel{Kernel: g.prior.Kernel, shared: 1 - g.prior.Own, smooth: true, center: g.center()}
+	k := &kernel{Kernel: g.prior.Kernel, tail: g.prior.Tail, shared: 1 - g.prior.Own, smooth: true, center: g.center()}
 	if !g.learned() {
-		k = &kernel{Kernel: prior.Kernel{Noise: plainNoise}}
+		k = &kernel{Kernel: prior.Kernel{Noise: plainNoise}, tail: g.prior.Tail}
 	} else {
 		f = form.NewSloped(f, g.features())
 		if k.weights = g.coordinateWeights(nil); g.family == form.LayoutFamily {

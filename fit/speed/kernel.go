@@ -18,6 +18,7 @@ import (
 // where there are any.
 type kernel struct {
 	prior.Kernel
+	tail    float64   // degrees of freedom of the variance between runs
 	shared  float64   // correlation between GPU types
 	center  slopes    // mean of what the slopes are multiplied with
 	smooth  bool      // there is a process; published families have noise alone

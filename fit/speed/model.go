@@ -32,10 +32,7 @@ type Settings struct {
 	Interconnect float64
 	// Screened says that measurements that contradict the others were left
 	// out before: none is looked for.
-	Screened bool
-	// Like is a model whose sizes of process and noise are taken over instead
-	// of inferred: for measurements that are made up, and fit too well.
-	Like          *Model
+	Screened      bool
 	ignoreLayouts bool
 	// Prior replaces [prior.Default]; nil means that.
 	Prior *prior.Speed
@@ -44,7 +41,8 @@ type Settings struct {
 // Prediction is the predicted step time of one configuration.
 type Prediction struct {
 	StepTime     data.Estimate // seconds per optimizer step; per update of the whole job in ps-async
-	Median       float64       // s, of the predictive distribution: to choose by, where the mean would favour what is least certain
+	Median       float64       // s, of the predictive distribution
+	Expected     float64       // s, mean over the posterior: to choose by, since what is less certain counts for longer
 	Extrapolated bool          // outside the measured range; Why says in which respect
 	Support      int           // measurements of the same GPU type and mode behind it
 	Why          string        // what is outside the measured range, if Extrapolated
@@ -79,9 +77,6 @@ func Fit(ctx context.Context, ms []data.Measurement, s Settings) (*Model, error)
 	}
 	for _, part := range parts(ok, s.Family) {
 		g, err := newGroup(part, s)
-		if err == nil && s.Like != nil {
-			g.like, _ = s.Like.find(g.types[0], g.mode)
-		}
 		if err == nil {
 			err = g.fit(ctx, s)
 		}

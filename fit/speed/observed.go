@@ -77,14 +77,11 @@ func (o *observed) whiten(scale, noise float64) (*whitening, error) {
 	return w, err
 }
 
-// runFreedom is how many degrees of freedom the learned variance between runs
-// counts beside those of a job's repeated runs: a scaled inverse χ² prior of
-// the least freedom for which its variance is finite.
-const runFreedom = 5
-
-// runVariance is that of ln step time between runs of one configuration.
+// runVariance is that of ln step time between runs of one configuration: that of
+// the prior, an inverse χ² distribution of as many degrees of freedom as the t
+// distribution of a new run has, updated by repeated runs.
 func (o *observed) runVariance(r *row) float64 {
-	return (runFreedom*sq(o.kernel.Noise) + r.within) / (runFreedom + r.freedom)
+	return (o.kernel.tail*sq(o.kernel.Noise) + r.within) / (o.kernel.tail + r.freedom)
 }
 
 func sq(x float64) float64 { return x * x }
@@ -141,6 +138,18 @@ func (t *task) residuals(z, r []float64) {
 	}
 }
 
+// beliefs fills r with what is known besides the observations: the coordinates,
+// standard normal beforehand, and the links.
+func (t *task) beliefs(z, r []float64) {
+	copy(r, z)
+	if t.links != nil {
+		theta := t.coords.theta(z)
+		for i, l := range t.links {
+			r[len(z)+i] = (theta[l.intra] + theta[l.inter] - l.sum) / achievedSD
+		}
+	}
+}
+
 // jacobian fills j with the derivatives of residuals by z.
 func (t *task) jacobian(z []float64, j *mat.Dense) {
 	theta := t.coords.theta(z)
@@ -169,13 +178,7 @@ func (t *task) problem(w *whitening) leastsq.Problem {
 		Residuals: func(z, r []float64) {
 			t.residuals(z, r)
 			w.vector(r[:n])
-			copy(r[n:], z)
-			if t.links != nil {
-				theta := t.coords.theta(z)
-				for i, l := range t.links {
-					r[n+p+i] = (theta[l.intra] + theta[l.inter] - l.sum) / achievedSD
-				}
-			}
+			t.beliefs(z, r[n:])
 		},
 		Jacobian: func(z []float64, j *mat.Dense) {
 			j.Zero()

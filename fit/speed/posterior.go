@@ -16,9 +16,9 @@ import (
 	"knee/internal/quantile"
 )
 
-// draws is the number of posterior draws behind an interval, in antithetic
-// pairs.
-const draws = 128
+// draws is the number of posterior draws behind an interval, and proposals of how
+// many they are the likeliest.
+const draws, proposals = 128, 4 * 128
 
 // posterior is what predictions of a group alone are made from: draws of the
 // parameters, and the process on what each leaves over.
@@ -28,8 +28,7 @@ type posterior struct {
 	scale  float64                // of the process in it
 	best   form.Curve             // at the mode
 	atMode []float64              // K⁻¹·residual of that
-	normal func(at int) []float64 // coordinates of a draw of the normal around the mode
-	times  []int                  // how often each of those is a draw of the posterior
+	around func(at int) []float64 // coordinates of a proposal around the mode
 	from   []int                  // which of those each draw of the posterior is
 	mine   []int                  // the draws that the average takes from here
 	curves []form.Curve           // of those, draws of the same parameters once
@@ -42,19 +41,18 @@ type posterior struct {
 	tail   float64                // degrees of freedom of noise
 }
 
-// newPosterior samples the posterior of the parameters: a Laplace
-// approximation, a normal around the mode with the inverse of the Hessian's
-// Gauss-Newton part as covariance, corrected by importance. Where few
-// measurements hold the parameters the normal reaches far into what they
-// exclude. mine are the draws that will be asked for; times is how often each
-// draw of the normal is kept, nil to find out.
-func newPosterior(g *group, w *whitening, seed uint64, mine, times []int) *posterior {
+// newPosterior samples the posterior of the parameters: proposals from a t
+// distribution around the mode with the inverse of the Hessian's Gauss-Newton part
+// as scale, resampled by importance. Where few measurements hold the parameters,
+// the posterior is lopsided and has tails that a normal lacks. mine are the draws
+// that will be asked for; from are the proposals that are kept, nil to find out.
+func newPosterior(g *group, w *whitening, seed uint64, mine, from []int) *posterior {
 	t := g.task
-	q := &posterior{task: t, lower: w.step, scale: g.size.Scale, tail: g.prior.Tail, mine: mine, times: times}
+	q := &posterior{task: t, lower: w.step, scale: g.size.Scale, tail: g.prior.Tail, mine: mine, from: from}
 	q.best = t.form.Bind(t.coords.theta(g.z))
 	q.fresh = g.size.Noise * math.Sqrt(sq(t.kernel.Noise)+t.runVariance(&row{}))
 	d := designOf(designKey{seed, len(g.z), g.prior.Tail})
-	others := q.drawParameters(g.z, w, d)
+	others := q.drawParameters(g, w, d)
 	q.gauss, q.noise = slices.Clone(d.gauss), slices.Clone(d.noise)
 	decorrelate(q.gauss, others)
 	decorrelate(q.noise, append(others, q.gauss))
@@ -78,8 +76,8 @@ func newPosterior(g *group, w *whitening, seed uint64, mine, times []int) *poste
 
 // drawParameters draws the parameters and returns the coordinates of the draws
 // along the posterior's axes, one slice per axis.
-func (q *posterior) drawParameters(z []float64, w *whitening, d *design) (along [][]float64) {
-	problem := q.task.problem(w)
+func (q *posterior) drawParameters(g *group, w *whitening, d *design) (along [][]float64) {
+	problem, z := q.task.problem(w), g.z
 	n := len(z)
 	j := leastsq.Jacobian(problem, z)
 	a := mat.NewSymDense(n, nil)
@@ -93,30 +91,67 @@ func (q *posterior) drawParameters(z []float64, w *whitening, d *design) (along 
 			axes.Set(i, k, axes.At(i, k)/math.Sqrt(max(precision, 1)))
 		}
 	}
-	q.normal = func(at int) []float64 {
+	q.around = func(at int) []float64 {
 		x := slices.Clone(z)
 		for k := range n {
 			blas64.Axpy(d.at(k, at), blas64.Vector{N: n, Data: axes.RawMatrix().Data[k:], Inc: n}, vec(x))
 		}
 		return x
 	}
-	if q.times == nil {
-		q.times = resample(problem, q.normal, d.length)
+	if q.from == nil {
+		q.from = resample(g.density(w), q.around, d.length)
 	}
 	along = make([][]float64, n, n+1)
-	for at, times := range q.times {
-		for range times {
-			q.from = append(q.from, at)
-			for k := range n {
-				along[k] = append(along[k], d.at(k, at))
-			}
+	for k := range along {
+		for _, at := range q.from {
+			along[k] = append(along[k], d.at(k, at))
 		}
 	}
 	return along
 }
 
+// density returns the log density of the posterior of the parameters, up to a
+// constant, over all scales of the process that are likely.
+func (g *group) density(likeliest *whitening) func(z []float64) float64 {
+	t := g.task
+	type scaled struct {
+		w  *whitening
+		ln float64 // prior, and the constant of the likelihood
+	}
+	scales := []scaled{{likeliest, 0}}
+	if t.kernel.smooth {
+		scales = nil
+	}
+	for i, s := range g.size.Scales {
+		if !t.kernel.smooth || g.size.Chance[i]*draws < 1 {
+			continue
+		}
+		if w, err := t.whiten(s, g.size.Noise); err == nil {
+			scales = append(scales, scaled{w, -sq(math.Log(s)/g.prior.Scatter)/2 - w.step.LogDet()/2})
+		}
+	}
+	n := len(t.rows)
+	r, step := make([]float64, len(t.ln)+len(g.z)+len(t.links)), make([]float64, n)
+	return func(z []float64) float64 {
+		t.residuals(z, r)
+		t.beliefs(z, r[len(t.ln):])
+		sum := math.Inf(-1)
+		for _, s := range scales {
+			copy(step, r)
+			s.w.step.Whiten(step)
+			ln := s.ln - blas64.Dot(vec(step), vec(step))/2
+			top := max(sum, ln)
+			sum = top + math.Log(math.Exp(sum-top)+math.Exp(ln-top))
+		}
+		if likeliest.micro != nil {
+			likeliest.micro.Whiten(r[n:len(t.ln)])
+		}
+		return sum - blas64.Dot(vec(r[n:]), vec(r[n:]))/2
+	}
+}
+
 // theta returns the parameters of a draw.
-func (q *posterior) theta(draw int) []float64 { return q.task.coords.theta(q.normal(q.from[draw])) }
+func (q *posterior) theta(draw int) []float64 { return q.task.coords.theta(q.around(q.from[draw])) }
 
 // moments returns mean and variance of an entry of θ over the draws.
 func (q *posterior) moments(at int) (mean, variance float64) {

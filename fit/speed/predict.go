@@ -124,8 +124,9 @@ func (q *question) prediction(s *sampled, a *answering) Prediction {
 		caution = q.g.prior.Caution
 	}
 	s.sample(q, a)
+	expected := s.expected()
 	e, median := estimate(s.noisy(q.g), caution)
-	return Prediction{StepTime: e, Median: median, Extrapolated: q.why != "", Support: q.count, Why: q.why}
+	return Prediction{StepTime: e, Median: median, Expected: expected, Extrapolated: q.why != "", Support: q.count, Why: q.why}
 }
 
 // resolve finds the fit for a configuration and completes it.

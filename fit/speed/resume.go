@@ -3,31 +3,26 @@ package speed
 import (
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
 // modeFile is the posterior of a group or of one of its members: its mode, and
-// which draws around it are kept.
+// which proposals around it are kept.
 type modeFile struct {
 	Share  float64   `json:"share"`            // posterior probability; of the group itself, what the others leave
 	Absent []string  `json:"absent,omitempty"` // coordinates of parts of the form that take no time
 	Size   sizes     `json:"size"`
 	Z      []float64 `json:"z"`      // coordinates of the mode in prior standard deviations
 	Misfit float64   `json:"misfit"` // squared length of the residuals there
-	Times  string    `json:"times"`  // how often each draw is kept, a digit in base 36 for each
+	From   []int     `json:"from"`   // proposals around the mode that are draws
 	Status string    `json:"status,omitempty"`
 }
 
 func (g *group) toFile(share float64) modeFile {
-	f := modeFile{Share: share, Absent: g.absent, Size: g.size, Z: g.z, Status: g.status}
+	f := modeFile{Share: share, Absent: g.absent, Size: g.size, Z: g.z, Status: g.status, From: g.post.from}
 	if w, err := g.task.whiten(g.size.Scale, g.size.Noise); err == nil {
 		f.Misfit = g.task.misfit(w, g.z)
-	}
-	for _, n := range g.post.times {
-		f.Times += strconv.FormatInt(int64(n), 36)
 	}
 	return f
 }
@@ -70,11 +65,11 @@ func (g *group) resume(modes []modeFile, seed int64) bool {
 		if i > 0 {
 			m = at.members[i-1].group
 		}
-		times, ok := timesOf(modes[i].Times)
-		if !ok {
+		from := modes[i].From
+		if len(from) != draws || slices.Min(from) < 0 || slices.Max(from) >= proposals {
 			return false
 		}
-		m.post = newPosterior(m, whitened[i], g.seed(seed), mine, times)
+		m.post = newPosterior(m, whitened[i], g.seed(seed), mine, from)
 	}
 	*g = at
 	return true
@@ -109,19 +104,6 @@ func (g *group) resumeMode(f modeFile) *whitening {
 		return nil
 	}
 	return w
-}
-
-// timesOf reads how often each draw is kept.
-func timesOf(text string) (times []int, ok bool) {
-	total := 0
-	for _, digit := range strings.Split(text, "") {
-		n, err := strconv.ParseInt(digit, 36, 0)
-		if err != nil || n < 0 {
-			return nil, false
-		}
-		times, total = append(times, int(n)), total+int(n)
-	}
-	return times, len(times) == draws && total == draws
 }
 
 // sound reports whether sizes read from a file can be what infer chose.

@@ -23,13 +23,6 @@ const leastScale, mostScale = -2, 3
 // of the process on a grid, noise and knobs climbing by factors from what is
 // usual.
 func (g *group) infer() (*whitening, error) {
-	if g.like != nil && len(g.like.knobs) == len(g.knobs) {
-		g.size = g.like.size
-		if g.task.kernel.weights != nil {
-			g.task = g.weighted(g.size.Weights)
-		}
-		return g.task.whiten(g.size.Scale, g.size.Noise)
-	}
 	c := climb{g: g, top: math.Inf(-1), task: g.task, size: sizes{Scale: 1, Noise: 1, Weights: slices.Repeat([]float64{1}, len(g.knobs)+baseDims)}}
 	for range 2 {
 		c.grid()

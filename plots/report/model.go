@@ -164,7 +164,7 @@ func (j *job) reportNext(ctx context.Context, s *Section) error {
 	if len(j.model.Layouts(j.model.GPUTypes()[0])) > 0 {
 		return nil
 	}
-	gains, err := predict.Gains(ctx, j.model, fit.Settings{})
+	gains, err := predict.Gains(j.model)
 	if err == nil && len(gains) > 0 {
 		s.Text = append(s.Text, "What one more measurement would buy: "+gains[0].String()+".")
 	}

@@ -30,9 +30,9 @@ func start() *prior.Speed {
 				"compute":          about(0, within),
 				"fixed_share":      about(small, orders),
 				"overlap":          about(0, uniform),
-				"intra":            nvlink(about(part, orders)),
+				"intra":            nvlink(about(part, math.Ln10)), // within a factor of ten: models compute little or much with every parameter
 				"inter_over_intra": about(0, within),
-				"tree":             about(0, 2*beyond),
+				"tree":             about(0, within/2.), // beyond two nodes other algorithms send twice or half as much
 				"power":            about(beyond, beyond),
 				"crowding":         about(tiny, orders),
 			},
@@ -48,22 +48,23 @@ func start() *prior.Speed {
 			// Links between nodes are from as fast as those inside, of PCIe beside
 			// InfiniBand, to a hundred times slower, of NVLink beside Ethernet.
 			"layout": {
-				"compute":        about(0, within),
-				"launch":         about(small, within),
-				"recompute":      about(math.Log(1./3), 2*beyond), // the forward pass again, a third of both
-				"selective":      about(2*small, within),
-				"tensor":         nvlink(about(small, within)),
-				"tensor_inter":   about(-small, orders),
-				"p2p":            about(tiny, within),
-				"head":           about(2*small, within),
-				"bubble":         about(0, 2*beyond), // of 1F1B
-				"gradient":       nvlink(about(part, within)),
-				"gradient_inter": about(-small, orders),
-				"share_power":    about(.5, 3*beyond), // ranks of a node share its link: 0 if it is never the narrow one, 1 if always
-				"overlap":        about(0, uniform),
-				"optimizer":      about(part, within),
-				"offload":        about(-2*part, within),
-				"constant":       about(2*part, within),
+				"compute":      about(0, within),
+				"launch":       about(small, within),
+				"recompute":    about(math.Log(1./3), 2*beyond), // the forward pass again, a third of both
+				"selective":    about(2*small, within),
+				"tensor":       nvlink(about(small, within)),
+				"tensor_inter": about(-small, orders),
+				"p2p":          nvlink(about(small-math.Log(2*24), within)), // of 24 layers, each of which reduces tensors four times, where a stage sends twice
+				"head":         about(2*small, within),
+				"bubble":       about(-math.Ln2, math.Ln2), // relative to 1F1B, which is as likely as interleaving by four
+				"gradient":     nvlink(about(part, within)),
+				"inter":        about(-small, orders),
+				"power":        about(beyond, beyond),
+				"share_power":  about(1, 3*beyond), // ranks of a node share its link
+				"overlap":      about(0, uniform),
+				"optimizer":    about(part, within),
+				"offload":      about(-2*part, within),
+				"constant":     about(2*part, within),
 			},
 			"slopes": {
 				"unknown_batch": about(-.5, .5), // from −1, a fixed global batch, to 0, a batch that grows with the workers

@@ -11,8 +11,7 @@ import (
 //
 //	C = (Fixed + PerBatch·max(b,1)/RefBatch)·min(b,1)·(1 + Crowding·(g−1))
 //	I = Intra·R(g)·(g/2)^Power                  if g > 1
-//	E = Inter·R(k)·(k/n)^Power                  if n = 2
-//	    Inter·Tree·(n/3)^Power·(k/n)^Power      if n > 2
+//	E = Inter·R(k)·(k/2)^Power                  if n > 1, × Tree if n > 2
 //	S = (I⁴ + E⁴)^¼·min(b,1), 0 for one worker;  R(m) = 2(m−1)/m
 //	T = s·C + (C^γ + S^γ)^(1/γ)
 //
@@ -21,11 +20,11 @@ import (
 // that form extrapolates badly: instead of linearly in the workers,
 // synchronisation grows as what is sent over each link, times a small power
 // for what is not bandwidth (latency, stragglers, workers that share a node);
-// and the slower of the links decides. Up to two nodes that is a ring, R
-// (Patarasuk and Yuan, 2009). Over more, libraries send along trees, where
-// a link carries every byte once each way, whatever the number of nodes, as
-// between two workers (Sanders, Speck and Träff, "Two-tree algorithms for full
-// bandwidth broadcast, reduction and scan", 2009; NCCL since 2.4): Tree is near one.
+// and the slower of the links decides. What is sent is that of a ring, R
+// (Patarasuk and Yuan, 2009). Libraries may send along trees instead (Sanders,
+// Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and
+// scan", 2009; NCCL since 2.4), over two nodes half as much, and choose another
+// algorithm for more: Tree is one within a factor of two.
 //
 // A local batch below one means that a sample is shared by several workers,
 // each of which holds part of the model: compute and gradients shrink with it.
@@ -38,7 +37,7 @@ type Collective struct {
 	RefBatch float64 // samples
 	Intra    float64 // s to synchronise two workers of one node
 	Inter    float64 // s to synchronise two nodes with one worker each
-	Tree     float64 // three nodes relative to two, one worker each
+	Tree     float64 // more than two nodes relative to two, as rings
 	Power    float64 // with which either grows beyond what is sent
 	Crowding float64 // by how much each further worker on the node slows the compute, relative
 	Overlap  float64 // γ: 1 = synchronisation after computation, 10 = fully overlapped
@@ -99,21 +98,18 @@ func (c *collective) lnLinks(p *Point) (intra, inter float64) {
 		intra = c.lnIntra + p.LnRingWidest + c.Power*(p.LnWidest-math.Ln2)
 	}
 	if p.Nodes > 1 {
-		inter = c.lnInter
+		inter = c.lnInter + c.Power*(p.LnNodes-math.Ln2)
 		if p.Nodes > 2 {
-			inter += c.lnTree + c.Power*(p.LnNodes-ln3)
+			inter += c.lnTree
 		}
-		if !c.Hierarchical {
-			inter += c.Power * (p.LnWorkers - p.LnNodes)
-			if p.Nodes == 2 {
-				inter += p.LnRing
-			}
+		if c.Hierarchical {
+			inter += lnRing(p.Nodes)
+		} else {
+			inter += p.LnRing + c.Power*(p.LnWorkers-p.LnNodes)
 		}
 	}
 	return intra, inter
 }
-
-const ln3 = 1.0986122886681098
 
 // join returns ln of the step time.
 func (c *collective) join(p *Point, compute, sync float64) float64 {
@@ -253,11 +249,10 @@ func (f *collectiveForm) Gradient(x []float64, p *Point, step, compute []float64
 		step[colPower] = ofSync * (1 - inter) * (p.LnWidest - math.Ln2)
 	}
 	if p.Nodes > 1 {
-		step[colPower] += step[colInter] * (p.LnWorkers - p.LnNodes)
+		step[colPower] += step[colInter] * (p.LnWorkers - math.Ln2)
 	}
 	if p.Nodes > 2 {
 		step[colTree] = step[colInter]
-		step[colPower] += step[colInter] * (p.LnNodes - ln3)
 	}
 	step[colOverlap] = last * (w*sync + (1-w)*lnCompute - opt) * overlapSlope(x[colOverlap])
 }

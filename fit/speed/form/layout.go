@@ -23,12 +23,13 @@ import (
 // other, with a bubble (1F1B; Narayanan et al., "Efficient large-scale language
 // model training on GPU clusters using Megatron-LM", SC'21, section 2.2):
 //
-//	pipe = (m + bubble·(p − 1))·(C + A + b·p2p)
+//	pipe = (m + bubble·(p − 1))·(C + A + b·p2p)   p2p × E·l^share if the stages are on several nodes
 //
-// Replicas add up their gradients over the ring of d, G = gradient·R(d)/(t·p)
-// inside a node, × gradient_inter·t^share between them, which overlaps with the
-// last micro-batch; fully sharded parameters are gathered for each (ZeRO, SC'20,
-// section 7: half as much again per micro-batch):
+// with E = inter·n^power between n nodes, the link of each of which is shared by
+// what its ranks send: of the stage, l replicas. Replicas add up their gradients
+// over the ring of d, G = gradient·R(d)/(t·p) inside a node, × E·t^share between
+// them, which overlaps with the last micro-batch; fully sharded parameters are
+// gathered for each (ZeRO, SC'20, section 7: half as much again per micro-batch):
 //
 //	step = pipe ⊕ G + optimizer/(t·p·(d if sharded)) + constant
 //
@@ -89,8 +90,9 @@ const (
 	layHead
 	layBubble
 	layGradient
-	layGradientInter
-	layShare   // power
+	layInter
+	layShare // power
+	layPower
 	layOverlap // logit
 	layOptimizer
 	layOffload // factor on the optimizer's time if it runs on the host
@@ -101,7 +103,7 @@ const (
 // Names implements [Form].
 func (f *layoutForm) Names() []string {
 	return []string{"compute", "launch", "recompute", "selective", "tensor", "tensor_inter", "p2p", "head", "bubble",
-		"gradient", "gradient_inter", "share_power", "overlap", "optimizer", "offload", "constant"}
+		"gradient", "inter", "share_power", "power", "overlap", "optimizer", "offload", "constant"}
 }
 
 // Starts implements [Form].
@@ -170,8 +172,13 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 			comm *= math.Exp(x[layTensorInter])
 		}
 	}
+	between := math.Exp(x[layInter] + x[layPower]*math.Log(p.Nodes))
 	if stages > 1 {
-		comm += batch * math.Exp(x[layPointToPoint]+o.PointToPoint)
+		send := batch * math.Exp(x[layPointToPoint]+o.PointToPoint)
+		if p.Workers > p.Widest {
+			send *= between * math.Pow(math.Min(d, math.Max(p.Widest/n, 1)), x[layShare])
+		}
+		comm += send
 	}
 	bubble := math.Exp(x[layBubble]) * (stages - 1)
 	pipe := (m + bubble) * (micro + comm)
@@ -179,7 +186,7 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	if d > 1 {
 		grad = math.Exp(x[layGradient]+o.Gradient) * ring(d) / (n * stages)
 		if d*n > p.Widest {
-			grad *= math.Exp(x[layGradientInter] + x[layShare]*math.Log(n))
+			grad *= between * math.Exp(x[layShare]*math.Log(n))
 		}
 	}
 	overlap := overlapAt(x[layOverlap])
@@ -242,11 +249,11 @@ func (c *layoutCurve) Params() []Param {
 		switch v := math.Exp(c.x[i]); i {
 		case layCompute:
 			ps = append(ps, param(name, "s/sample", unit))
-		case layShare:
+		case layShare, layPower:
 			ps = append(ps, param(name, "", c.x[i]))
 		case layOverlap:
 			ps = append(ps, param(name, "", overlapAt(c.x[i])))
-		case layTensorInter, layBubble, layGradientInter, layRecompute, laySelective, layHead, layOffload:
+		case layTensorInter, layBubble, layInter, layRecompute, laySelective, layHead, layOffload:
 			ps = append(ps, param(name, "", v))
 		default:
 			ps = append(ps, param(name, "s", unit*v))
@@ -284,6 +291,7 @@ func (c *layoutCurve) changes() map[string]func(factor float64) Fitted {
 			return &layoutCurve{c.f, x}
 		}
 	}
+	between := []int{layTensorInter, layInter}
 	return map[string]func(float64) Fitted{
 		// All else is relative to the compute time.
 		"compute": func(factor float64) Fitted {
@@ -293,8 +301,15 @@ func (c *layoutCurve) changes() map[string]func(factor float64) Fitted {
 			}
 			return f
 		},
-		"launch": scale(layLaunch), "tensor": scale(layTensor), "intra_node": scale(layTensor, layGradient),
-		"inter_node": scale(layTensorInter, layGradientInter), "gradient": scale(layGradient), "bubble": scale(layBubble),
+		"launch": scale(layLaunch), "tensor": scale(layTensor),
+		"intra_node": func(factor float64) Fitted { // those between nodes are relative to it
+			f := scale(layTensor, layGradient, layPointToPoint)(factor).(*layoutCurve)
+			for _, i := range between {
+				f.x[i] -= math.Log(factor)
+			}
+			return f
+		},
+		"inter_node": scale(between...), "gradient": scale(layGradient), "bubble": scale(layBubble),
 		"overlap": func(float64) Fitted {
 			x := slices.Clone(c.x)
 			x[layOverlap] = 40 // the largest γ
