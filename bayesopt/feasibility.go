@@ -99,16 +99,9 @@ func newHeadroom(usual float64, columns []column, cands, points [][]float64, fit
 			step.SetVec(j, (prior[j]-h.mean[j])/variance[j])
 		}
 		for i, row := range rows {
-			sign := -1.0
-			if fits[i] {
-				sign = 1
-			}
-			z := sign * floats.Dot(row, h.mean) / softness
-			ratio := math.Exp(-0.5*z*z-logNormalCDF(z)) / math.Sqrt(2*math.Pi)
-			for j, v := range row {
-				step.SetVec(j, step.AtVec(j)+sign*ratio*v/softness)
-			}
-			precision.SymRankOne(precision, ratio*(ratio+z)/(softness*softness), mat.NewVecDense(d, row))
+			slope, curve := probit(floats.Dot(row, h.mean)/softness, fits[i])
+			step.AddScaledVec(step, slope/softness, mat.NewVecDense(d, row))
+			precision.SymRankOne(precision, curve/(softness*softness), mat.NewVecDense(d, row))
 		}
 		var chol mat.Cholesky
 		if !chol.Factorize(precision) {
@@ -128,6 +121,17 @@ func newHeadroom(usual float64, columns []column, cands, points [][]float64, fit
 		_ = chol.InverseTo(h.cov)
 	}
 	return h
+}
+
+// probit returns slope and negative curvature of ln P(fits), or of ln P(does not),
+// in the score of which the probability is Φ.
+func probit(score float64, fits bool) (slope, curve float64) {
+	sign := 1.0
+	if !fits {
+		sign = -1
+	}
+	ratio := math.Exp(logDensity(score) - logNormalCDF(sign*score))
+	return sign * ratio, ratio * (ratio + sign*score)
 }
 
 // centre sets the prior mean of the constant so that the usual share of the
@@ -179,14 +183,8 @@ func (h *headroom) learnBias(scores []float64, fits []bool) {
 	for range 20 {
 		slope, curve := -h.bias, 1.0
 		for i, s := range scores {
-			sign := -1.0
-			if fits[i] {
-				sign = 1
-			}
-			z := sign * (s + h.bias)
-			ratio := math.Exp(-0.5*z*z-logNormalCDF(z)) / math.Sqrt(2*math.Pi)
-			slope += sign * ratio
-			curve += ratio * (ratio + z)
+			more, bend := probit(s+h.bias, fits[i])
+			slope, curve = slope+more, curve+bend
 		}
 		h.bias += slope / curve
 	}

@@ -187,3 +187,36 @@ func (g *GP) LogLikelihood() float64 {
 	n := float64(len(g.y))
 	return -0.5*g.quad/g.sigma2 - 0.5*g.factor.LogDet() - 0.5*n*math.Log(2*math.Pi*g.sigma2)
 }
+
+// A response that changes at once where the sum of two inputs passes a limit is
+// predicted with a smaller error if jumps are looked for.
+func TestJumpsAlongASum(t *testing.T) {
+	var seen, rest [][]float64
+	var y []float64
+	at := func(x []float64) float64 { return map[bool]float64{true: -1}[x[0]+x[1] > 0.9] }
+	for i := range 36 {
+		x := []float64{float64(i%6) / 5, float64(i/6) / 5}
+		if i%7%3 == 0 {
+			seen, y = append(seen, x), append(y, at(x))
+		} else {
+			rest = append(rest, x)
+		}
+	}
+	off := map[bool]float64{}
+	for _, jumps := range []bool{false, true} {
+		post, err := AverageGP(seen, y, Prior{Jumps: jumps}, 0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range rest {
+			mean, _ := post.Predict(x).Moments()
+			off[jumps] += math.Abs(mean-at(x)) / float64(len(rest))
+		}
+	}
+	if off[true] > 0.8*off[false] {
+		t.Errorf("mean error %.3f with jumps, %.3f without: want it clearly less", off[true], off[false])
+	}
+	if j := (Jump{Column: 0, Second: 1, At: 0.5}); j.beyond([]float64{0.9, 0}) || !j.beyond([]float64{0.9, 0.2}) {
+		t.Error("a step of two inputs is at their mean")
+	}
+}

@@ -71,7 +71,11 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 	}
 	h := p.at(theta)
 	for p.Jumps && d > 0 && len(h.Jumps) < maxJumps && rng.Float64() < 0.5 {
-		h.Jumps = append(h.Jumps, Jump{Column: rng.IntN(d), At: rng.Float64(), LogLength: jumpLogLength + rng.NormFloat64()})
+		j := Jump{Column: rng.IntN(d), At: rng.Float64(), LogLength: jumpLogLength + rng.NormFloat64()}
+		if j.Second = j.Column; rng.Float64() < 0.5 {
+			j.Second = rng.IntN(d)
+		}
+		h.Jumps = append(h.Jumps, j)
 	}
 	return h
 }

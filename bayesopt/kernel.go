@@ -24,12 +24,16 @@ type Hyper struct {
 	Jumps []Jump
 }
 
-// Jump is a step function of one column: 0 up to At, 1/ℓ beyond it.
+// Jump is a step function of one column, or of the sum of two, which of
+// logarithms is a product: 0 up to At, 1/ℓ beyond it.
 type Jump struct {
-	Column    int
-	At        float64
-	LogLength float64 // ln ℓ
+	Column, Second int // Second is Column for a step of one
+	At             float64
+	LogLength      float64 // ln ℓ
 }
+
+// beyond reports whether inputs are beyond the step.
+func (j Jump) beyond(x []float64) bool { return (x[j.Column]+x[j.Second])/2 > j.At }
 
 // matern52 returns (1 + r + r²/3)·e^−r for r ≥ 0.
 func matern52(r float64) float64 { return (1 + r + r*r/3) * math.Exp(-r) }
@@ -70,7 +74,7 @@ func (s scale) into(dst, x []float64) {
 	}
 	for k, jump := range s.jumps {
 		dst[d+k] = 0
-		if x[jump.Column] > jump.At {
+		if jump.beyond(x) {
 			dst[d+k] = s.inverse[d+k]
 		}
 	}

@@ -45,12 +45,7 @@ func (o Options) priorMeansOf(p *Problem) []priorMean {
 			means = append(means, t)
 		}
 	}
-	var usable []data.Measurement
-	for _, m := range p.measured {
-		if m.Status == data.OK {
-			usable = append(usable, m)
-		}
-	}
+	usable := p.succeeded()
 	for _, form := range o.Forms {
 		// A form that cannot be fitted is no reason not to decide: the others
 		// are there.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"slices"
 
 	"knee/data"
 )
@@ -225,6 +226,11 @@ func (p *Problem) consider(o observation) {
 	if r := o.logTime + p.offset[o.index]; r < p.best {
 		p.best, p.bestIndex = r, o.index
 	}
+}
+
+// succeeded returns the measurements with status ok.
+func (p *Problem) succeeded() []data.Measurement {
+	return slices.DeleteFunc(slices.Clone(p.measured), func(m data.Measurement) bool { return m.Status != data.OK })
 }
 
 // Successes returns the number of real measurements.

@@ -95,13 +95,7 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 // given the trials, and given that those that are running come out as the draw
 // says (Matheron's rule), and the standard deviation of one run.
 func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
-	var ok []data.Measurement
-	for _, m := range p.measured {
-		if m.Status == data.OK {
-			ok = append(ok, m)
-		}
-	}
-	if ln, sd, err = p.opts.Target.Model.Draws(ok, p.cands); err != nil {
+	if ln, sd, err = p.opts.Target.Model.Draws(p.succeeded(), p.cands); err != nil {
 		return nil, nil, err
 	}
 	rng := p.Rand()

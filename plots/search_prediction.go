@@ -11,23 +11,15 @@ import (
 	"knee/profile/space"
 )
 
-// SearchPrediction is what the search of a study predicts after some trials.
-type SearchPrediction struct {
-	study     *data.Study
-	objective bayesopt.Objective
-	guided    *bayesopt.Guided
-	history   bayesopt.History
-	next      bayesopt.Suggestion
-}
-
-// NewSearchPrediction lets the guided search of a study look at trials. Of training
-// curves it takes the worth of a sample at every batch, which goodput and cost
-// depend on; without gradient statistics in them every sample counts alike. It
-// fails as the search does.
-func NewSearchPrediction(study *data.Study, trials []data.Measurement, curves []data.CurvePoint) (*SearchPrediction, error) {
+// SurrogateOf describes what the guided search of a study predicts along a knob
+// after some trials, see [bayesopt.Guided.Slice]. Of training curves it takes the
+// worth of a sample at every batch, which goodput and cost depend on; without
+// gradient statistics in them every sample counts alike. It fails as the search
+// does.
+func SurrogateOf(study *data.Study, trials []data.Measurement, curves []data.CurvePoint, knob string) (Surrogate, error) {
 	candidates, err := space.Candidates(study)
 	if err != nil {
-		return nil, err
+		return Surrogate{}, err
 	}
 	var efficiency func(float64) float64
 	if scale, err := gradnoise.Fit(curves, study.Batch.Initial); err == nil {
@@ -35,66 +27,53 @@ func NewSearchPrediction(study *data.Study, trials []data.Measurement, curves []
 	}
 	strategy, err := profile.NewStrategy(study, profile.Search{}, efficiency)
 	if err != nil {
-		return nil, err
+		return Surrogate{}, err
 	}
 	guided, ok := strategy.(*bayesopt.Guided) // the default
 	if !ok {
-		return nil, errors.New("plots: the strategy knee does not tell what it predicts")
+		return Surrogate{}, errors.New("plots: the search of this study does not tell what it predicts")
 	}
-	objective, err := bayesopt.ParseObjective(study.Objective)
-	if err != nil {
-		return nil, err
-	}
-	b := &SearchPrediction{study: study, objective: objective, guided: guided, history: bayesopt.History{Candidates: candidates, Measured: trials}}
-	b.next, err = guided.Next(b.history)
-	return b, err
-}
-
-// title names a figure of what is predicted.
-func (b *SearchPrediction) title() string { return "What the search of " + b.study.Job + " predicts" }
-
-// label names the objective with its unit.
-func (b *SearchPrediction) label() string {
-	switch b.objective {
-	case bayesopt.Throughput, bayesopt.Goodput:
-		return string(b.objective) + " (samples/s)"
-	case bayesopt.CostToTarget:
-		if b.study.Objective.Samples > 0 {
-			return "cost of the job (US$)"
-		}
-		return "cost per sample (US$)"
-	}
-	return "step time (s)"
-}
-
-// isNext reports whether a candidate is what would be measured next.
-func (b *SearchPrediction) isNext(index int) bool { return !b.next.Stop && b.next.Index == index }
-
-// knobWords is the name of a knob for people.
-func knobWords(knob string) string { return strings.ReplaceAll(knob, "_", " ") }
-
-// Along describes the prediction along one knob, see [bayesopt.Guided.Slice].
-func (b *SearchPrediction) Along(knob string) (Surrogate, error) {
-	slice, err := b.guided.Slice(b.history, knob)
+	history := bayesopt.History{Candidates: candidates, Measured: trials}
+	next, err := guided.Next(history)
 	if err != nil {
 		return Surrogate{}, err
 	}
-	spec := Surrogate{Title: b.title(), Subtitle: "everything but " + knobWords(knob) + " as in " + slice.Through.String(),
-		Knob: knobWords(knob), Objective: b.label()}
+	slice, err := guided.Slice(history, knob)
+	if err != nil {
+		return Surrogate{}, err
+	}
+	words := strings.ReplaceAll(knob, "_", " ")
+	s := Surrogate{Title: "What the search of " + study.Job + " predicts", Subtitle: "everything but " + words + " as in " + slice.Through.String(),
+		Knob: words, Objective: objectiveLabel(study)}
 	for _, p := range slice.Points {
-		spec.Prediction = append(spec.Prediction, BandOf(p.Value, p.Expected, false))
-		spec.Gain = append(spec.Gain, Band{X: p.Value, Mean: 100 * p.Improvement})
-		for _, m := range b.history.Measured {
-			if m.Key() != b.history.Candidates[p.Index].Key() {
+		s.Prediction = append(s.Prediction, BandOf(p.Value, p.Expected, false))
+		s.Gain = append(s.Gain, Band{X: p.Value, Mean: 100 * p.Improvement})
+		for _, m := range trials {
+			if m.Key() != candidates[p.Index].Key() {
 				continue
 			}
-			if y, ok := b.guided.Value(m); ok || m.Status != data.OK {
-				spec.Points = append(spec.Points, Point{X: p.Value, Y: y, Status: m.Status})
+			if y, ok := guided.Value(m); ok || m.Status != data.OK {
+				s.Points = append(s.Points, Point{X: p.Value, Y: y, Status: m.Status})
 			}
 		}
-		if b.isNext(p.Index) {
-			spec.Next = &p.Value
+		if !next.Stop && next.Index == p.Index {
+			s.Next = &p.Value
 		}
 	}
-	return spec, nil
+	return s, nil
+}
+
+// objectiveLabel names the objective of a study with its unit.
+func objectiveLabel(study *data.Study) string {
+	switch named := bayesopt.Objective(study.Objective.Maximize + study.Objective.Minimize); {
+	case named == bayesopt.CostToTarget && study.Objective.Samples > 0:
+		return "cost of the job (US$)"
+	case named == bayesopt.CostToTarget:
+		return "cost per sample (US$)"
+	case named == bayesopt.StepTime || study.Objective.Cover:
+		return "step time (s)"
+	case named == bayesopt.Goodput:
+		return Goodput.label()
+	}
+	return Throughput.label()
 }

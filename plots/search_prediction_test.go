@@ -33,14 +33,13 @@ func TestSearchPredictionInGoodput(t *testing.T) {
 	// A noise scale of 32 · 64 / 1 samples: 256 at once are worth
 	// (2048 + 32)/(2048 + 256) of as many in batches of 32.
 	for i, curves := range [][]data.CurvePoint{nil, curve} {
-		b, err := NewSearchPrediction(study, []data.Measurement{m}, curves)
+		s, err := SurrogateOf(study, []data.Measurement{m}, curves, "workers")
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, ok := b.guided.Value(m)
 		want := []float64{256, 256 * 2080. / 2304}[i]
-		if !ok || math.Abs(v-want) > 1e-6 {
-			t.Errorf("with %d points of a curve 256 samples/s are worth %g, want %g", len(curves), v, want)
+		if len(s.Points) != 1 || math.Abs(s.Points[0].Y-want) > 1e-6 || s.Objective != "goodput (samples/s)" {
+			t.Errorf("with %d points of a curve 256 samples/s are %+v in %s, want %g", len(curves), s.Points, s.Objective, want)
 		}
 	}
 }

@@ -99,11 +99,7 @@ measured points, and below the expected gain, by which the next trial is chosen.
 			if err != nil {
 				return nil, err
 			}
-			predicted, err := plots.NewSearchPrediction(s, ms, points)
-			if err != nil {
-				return nil, err
-			}
-			return drawing(plots.NewSurrogate)(predicted.Along(along))
+			return drawing(plots.NewSurrogate)(plots.SurrogateOf(s, ms, points, along))
 		},
 	}
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"knee/bayesopt"
+	"knee/bayesopt/baseline"
 	"knee/bayesopt/replay"
 )
 
@@ -23,7 +25,7 @@ func knobs() []knob {
 		{"failure cost", func(c *bayesopt.Constants) *float64 { return &c.FailureCost }, []float64{0, 0.01, 0.05}},
 		{"usual fits", func(c *bayesopt.Constants) *float64 { return &c.UsualFits }, []float64{0.8, 0.9}},
 		{"length sd", func(c *bayesopt.Constants) *float64 { return &c.LengthSD }, []float64{0.9, 1.7}},
-		{"record trust", func(c *bayesopt.Constants) *float64 { return &c.RecordTrust }, []float64{2, 8}},
+		{"record trust", func(c *bayesopt.Constants) *float64 { return &c.RecordTrust }, []float64{1, 8}},
 		{"stop chance", func(c *bayesopt.Constants) *float64 { return &c.StopChance }, []float64{0.03, 0.15}},
 	}
 }
@@ -33,9 +35,8 @@ func (k knob) settings(from bayesopt.Constants) []bayesopt.Constants {
 	var out []bayesopt.Constants
 	for _, v := range k.values {
 		c := from
-		if *k.of(&c) = v; c != from {
-			out = append(out, c)
-		}
+		*k.of(&c) = v
+		out = append(out, c)
 	}
 	return out
 }
@@ -54,43 +55,54 @@ func describe(from, c bayesopt.Constants) string {
 	return strings.Join(parts, ", ")
 }
 
-// score is how searches did, or the mean of some.
-type score struct{ loss, evals, stop, within, failed float64 }
-
-// scoreOf returns that of a search. Its loss is the logarithm of the evaluations
-// to within 5 %, a tenth of that of the evaluations until it stops, 1 if it then
-// names a worse row, and the share of evaluations that failed.
-func scoreOf(t replay.Trace) score {
-	good := func(v float64) bool { return v <= 1.05*t.Optimum }
-	at := slices.IndexFunc(t.Best, good)
-	if at < 0 {
-		at = len(t.Best)
-	}
-	s := score{evals: float64(at + 1), stop: float64(t.Stop), failed: float64(t.Infeasible) / float64(len(t.Best))}
-	if good(t.Found) {
-		s.within = 1
-	}
-	s.loss = math.Log(s.evals) + 0.1*math.Log(max(1, s.stop)) + 1 - s.within + s.failed
-	return s
+// run is the searches of a table with a setting.
+type run struct {
+	setting bayesopt.Constants
+	table   *replay.Table
 }
 
-// score averages over seeds, tables and then kinds.
-func (l *learner) score(c bayesopt.Constants, tables []*replay.Table) score {
+// learner holds how the searches made so far did.
+type learner struct {
+	seeds, budget int
+	scores        map[run]replay.Score
+}
+
+// search makes the runs that were not made yet.
+func (l *learner) search(settings []bayesopt.Constants, tables []*replay.Table) error {
+	for _, c := range settings {
+		missing := slices.DeleteFunc(slices.Clone(tables), func(t *replay.Table) bool { _, done := l.scores[run{c, t}]; return done })
+		results, err := replay.Compare(context.Background(), missing, []string{baseline.Guided},
+			replay.Settings{Goal: replay.Goal{Constants: &c}, Budget: l.budget, Seeds: l.seeds})
+		if err != nil {
+			return err
+		}
+		for k, r := range results {
+			l.scores[run{c, missing[k]}] = r.Score
+		}
+	}
+	return nil
+}
+
+// loss is the logarithm of the evaluations to within 5 %, a tenth of that of the
+// evaluations until a search stops, the share of searches that then name a worse
+// row, and the share of evaluations that failed.
+func loss(s replay.Score) float64 {
+	return math.Log(s.Evals) + 0.1*math.Log(max(1, s.StopEvals)) + 1 - s.StopWithin5 + s.Failed
+}
+
+// share is the weight of a table in an average over tables and then kinds.
+func share(of *replay.Table, tables []*replay.Table) float64 {
 	kinds := map[string]float64{}
 	for _, t := range tables {
 		kinds[t.Kind]++
 	}
-	var sum score
+	return 1 / (kinds[of.Kind] * float64(len(kinds)))
+}
+
+// mean averages a figure over tables and then kinds.
+func (l *learner) mean(figure func(replay.Score) float64, c bayesopt.Constants, tables []*replay.Table) (sum float64) {
 	for _, t := range tables {
-		for seed := range l.seeds {
-			s := l.scores[run{c, t, int64(seed)}]
-			share := 1 / (kinds[t.Kind] * float64(len(kinds)*l.seeds))
-			sum.loss += share * s.loss
-			sum.evals += share * s.evals
-			sum.stop += share * s.stop
-			sum.within += share * s.within
-			sum.failed += share * s.failed
-		}
+		sum += share(t, tables) * figure(l.scores[run{c, t}])
 	}
 	return sum
 }
@@ -115,19 +127,10 @@ func (l *learner) choose(now bayesopt.Constants, tables []*replay.Table) bayesop
 // gain is by how much the loss of a setting is less than that of the present
 // one, the mean over kinds of tables, and its standard error.
 func (l *learner) gain(now, c bayesopt.Constants, tables []*replay.Table) (gain, se float64) {
-	kinds, count, gains := map[string]float64{}, map[string]float64{}, make([]float64, len(tables))
-	for k, t := range tables {
-		one := []*replay.Table{t}
-		gains[k] = l.score(now, one).loss - l.score(c, one).loss
-		kinds[t.Kind] += gains[k]
-		count[t.Kind]++
-	}
-	for kind, sum := range kinds {
-		gain += sum / count[kind] / float64(len(kinds))
-	}
-	for k, t := range tables {
-		share := 1 / (count[t.Kind] * float64(len(kinds)))
-		se += share * share * (gains[k] - gain) * (gains[k] - gain)
+	gain = l.mean(loss, now, tables) - l.mean(loss, c, tables)
+	for _, t := range tables {
+		off := share(t, tables) * (loss(l.scores[run{now, t}]) - loss(l.scores[run{c, t}]) - gain)
+		se += off * off
 	}
 	return gain, math.Sqrt(se)
 }
@@ -138,28 +141,21 @@ type fold struct {
 	of, rest []*replay.Table
 }
 
-// foldsOf are the kinds of tables, and every other table.
-func foldsOf(tables []*replay.Table) []fold {
-	var folds []fold
+// foldsOf are the kinds of tables.
+func foldsOf(tables []*replay.Table) (folds []fold) {
 	for _, t := range tables {
-		if !slices.ContainsFunc(folds, func(f fold) bool { return f.name == t.Kind }) {
-			folds = append(folds, newFold(t.Kind, tables, func(k int) bool { return tables[k].Kind == t.Kind }))
+		if slices.ContainsFunc(folds, func(f fold) bool { return f.name == t.Kind }) {
+			continue
 		}
-	}
-	for half, name := range []string{"even tables", "odd tables"} {
-		folds = append(folds, newFold(name, tables, func(k int) bool { return k%2 == half }))
+		f := fold{name: t.Kind}
+		for _, u := range tables {
+			if u.Kind == t.Kind {
+				f.of = append(f.of, u)
+			} else {
+				f.rest = append(f.rest, u)
+			}
+		}
+		folds = append(folds, f)
 	}
 	return folds
-}
-
-func newFold(name string, tables []*replay.Table, in func(k int) bool) fold {
-	f := fold{name: name}
-	for k, t := range tables {
-		if in(k) {
-			f.of = append(f.of, t)
-		} else {
-			f.rest = append(f.rest, t)
-		}
-	}
-	return f
 }

@@ -3,11 +3,10 @@
 //	go run ./bayesopt/replay/learn -seeds 3 -layouts 4 TABLE.csv...
 //
 // It searches every table with the present constants and with each of them
-// changed, and prints the loss of each setting per kind of table. A fold is a
-// part of the tables that is left out: every kind, and every other table. For
-// each fold the value of every constant that is best on the rest is taken, all
-// of them together are scored on the fold, and what they score is printed
-// beside the present constants. The last line is what is best on all.
+// changed, and prints the loss of each setting per kind of table. Every kind is
+// left out once: the value of every constant that is best on the others is
+// taken, all of them together are scored on the kind, and what they score is
+// printed beside the present constants. The last line is what is best on all.
 package main
 
 import (
@@ -15,75 +14,23 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"text/tabwriter"
 
 	"knee/bayesopt"
-	"knee/bayesopt/baseline"
 	"knee/bayesopt/replay"
-	"knee/internal/parallel"
 	"knee/profile"
 )
 
-// run is one search.
-type run struct {
-	setting bayesopt.Constants
-	table   *replay.Table
-	seed    int64
-}
-
-// learner holds the searches made so far.
-type learner struct {
-	seeds  int
-	scores map[run]score
-}
-
-// search makes the runs that were not made yet.
-func (l *learner) search(settings []bayesopt.Constants, tables []*replay.Table) error {
-	var missing []run
-	for _, c := range settings {
-		for _, t := range tables {
-			for seed := range l.seeds {
-				r := run{c, t, int64(seed)}
-				if _, done := l.scores[r]; !done {
-					missing = append(missing, r)
-				}
-			}
-		}
-	}
-	var mu sync.Mutex
-	return parallel.Each(len(missing), 1, func() func(int) error {
-		return func(i int) error {
-			r := missing[i]
-			g := replay.Goal{Constants: &r.setting}
-			method, err := r.table.NewMethod(baseline.Guided, g, r.seed)
-			if err != nil {
-				return err
-			}
-			trace, err := r.table.Search(method, g, budget(r.table), r.seed)
-			mu.Lock()
-			defer mu.Unlock()
-			l.scores[r] = scoreOf(trace)
-			return err
-		}
-	})
-}
-
-func budget(t *replay.Table) int {
-	if len(t.Candidates) > 100 && t.Kind != "layout" && !t.Plans() {
-		return 30
-	}
-	return 20
-}
-
 func main() {
-	seeds := flag.Int("seeds", 3, "searches per table and setting")
+	l := &learner{scores: map[run]replay.Score{}}
+	flag.IntVar(&l.seeds, "seeds", 3, "searches per table and setting")
+	flag.IntVar(&l.budget, "budget", 20, "evaluations per search")
 	layouts := flag.Int("layouts", 4, "synthetic layout spaces")
 	every := flag.Int("every", 1, "use every n-th table of a file with more than ten")
 	flag.Parse()
 	tables, err := load(flag.Args(), *layouts, *every)
 	if err == nil {
-		err = learn(os.Stdout, tables, *seeds)
+		err = l.learn(os.Stdout, tables)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "learn:", err)
@@ -116,8 +63,7 @@ func load(files []string, layouts, every int) ([]*replay.Table, error) {
 }
 
 // learn prints the losses by kind, and the score of every fold.
-func learn(w io.Writer, tables []*replay.Table, seeds int) error {
-	l := &learner{seeds: seeds, scores: map[run]score{}}
+func (l *learner) learn(w io.Writer, tables []*replay.Table) error {
 	now := bayesopt.LearnedConstants()
 	all := []bayesopt.Constants{now}
 	for _, k := range knobs() {
@@ -136,7 +82,7 @@ func learn(w io.Writer, tables []*replay.Table, seeds int) error {
 	for _, c := range all {
 		fmt.Fprint(t, describe(now, c))
 		for _, f := range folds {
-			fmt.Fprintf(t, "\t%.3f", l.score(c, f.of).loss)
+			fmt.Fprintf(t, "\t%.3f", l.mean(loss, c, f.of))
 		}
 		fmt.Fprintln(t)
 	}
@@ -148,8 +94,10 @@ func learn(w io.Writer, tables []*replay.Table, seeds int) error {
 		}
 		fmt.Fprintf(t, "%s\t%s", f.name, describe(now, chosen))
 		for _, c := range []bayesopt.Constants{chosen, now} {
-			s := l.score(c, f.of)
-			fmt.Fprintf(t, "\t%.2f\t%.0f %%\t%.1f\t%.1f %%", s.evals, 100*s.within, s.stop, 100*s.failed)
+			mean := func(figure func(replay.Score) float64) float64 { return l.mean(figure, c, f.of) }
+			fmt.Fprintf(t, "\t%.2f\t%.0f %%\t%.1f\t%.1f %%", mean(func(s replay.Score) float64 { return s.Evals }),
+				100*mean(func(s replay.Score) float64 { return s.StopWithin5 }), mean(func(s replay.Score) float64 { return s.StopEvals }),
+				100*mean(func(s replay.Score) float64 { return s.Failed }))
 		}
 		fmt.Fprintln(t)
 	}

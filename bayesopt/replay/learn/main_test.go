@@ -15,15 +15,15 @@ import (
 func TestChooseLeavesOut(t *testing.T) {
 	now := bayesopt.LearnedConstants()
 	tables := []*replay.Table{{Name: "a", Kind: "a"}, {Name: "b", Kind: "b"}}
-	l := &learner{seeds: 1, scores: map[run]score{}}
+	l := &learner{seeds: 1, scores: map[run]replay.Score{}}
 	for _, k := range knobs() {
 		for _, c := range append(k.settings(now), now) {
 			for _, t := range tables {
-				s := score{loss: 2}
+				s := replay.Score{Evals: 8, StopEvals: 8}
 				if c.LengthSD != now.LengthSD && t.Name == "a" {
-					s.loss = 1 // better there, and there alone
+					s.Evals = 2 // better there, and there alone
 				}
-				l.scores[run{c, t, 0}] = s
+				l.scores[run{c, t}] = s
 			}
 		}
 	}
@@ -38,21 +38,18 @@ func TestChooseLeavesOut(t *testing.T) {
 
 // A search that ends sooner, better and without failures has a smaller loss.
 func TestLoss(t *testing.T) {
-	good := replay.Trace{Optimum: 1, Best: []float64{2, 2, 1, 1, 1}, Stop: 3, Found: 1}
-	for name, change := range map[string]func(*replay.Trace){
-		"found later":      func(w *replay.Trace) { w.Best = []float64{2, 2, 2, 1, 1} },
-		"stopped later":    func(w *replay.Trace) { w.Stop = 4 },
-		"stopped too soon": func(w *replay.Trace) { w.Stop, w.Found = 2, 2 },
-		"failures":         func(w *replay.Trace) { w.Infeasible = 1 },
+	good := replay.Score{Evals: 3, StopEvals: 3, StopWithin5: 1}
+	for name, change := range map[string]func(*replay.Score){
+		"found later":      func(w *replay.Score) { w.Evals = 4 },
+		"stopped later":    func(w *replay.Score) { w.StopEvals = 4 },
+		"stopped too soon": func(w *replay.Score) { w.StopEvals, w.StopWithin5 = 2, 0 },
+		"failures":         func(w *replay.Score) { w.Failed = 0.2 },
 	} {
 		worse := good
 		change(&worse)
-		if scoreOf(worse).loss <= scoreOf(good).loss {
-			t.Errorf("%s: loss %g, want more than %g", name, scoreOf(worse).loss, scoreOf(good).loss)
+		if loss(worse) <= loss(good) {
+			t.Errorf("%s: loss %g, want more than %g", name, loss(worse), loss(good))
 		}
-	}
-	if s := scoreOf(good); s.evals != 3 || s.stop != 3 || s.within != 1 {
-		t.Errorf("%+v, want 3 evaluations and a good end after 3", s)
 	}
 }
 
@@ -75,7 +72,8 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := learn(&out, tables, 1); err != nil {
+	l := &learner{seeds: 1, budget: 10, scores: map[run]replay.Score{}}
+	if err := l.learn(&out, tables); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"present", "usual fits 0.8 ", "left out", "best on all: "} {
