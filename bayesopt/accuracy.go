@@ -19,8 +19,7 @@ const probable = 0.5
 // This is active learning after Cohn ("Neural network exploration using
 // optimal experiment design", 1996), Ernest's experiment design made
 // sequential (NSDI'16, section 4). The candidate of largest variance, which
-// is simpler, sits at the corners of the space, of which little else can be
-// learned. Candidates that are expected to fail are no targets: nobody will run them. The cost
+// is simpler, lies at an extreme of the space and tells little about the rest. Candidates that are expected to fail are no targets: nobody will run them. The cost
 // of a trial plays no part: per cost the same eight trials of the recorded
 // tables are half as dear, and the model fitted to them a sixth worse.
 func (p *Problem) varianceReduction(post *Posterior, open []int) []float64 {

@@ -34,7 +34,7 @@ type Loop struct {
 }
 
 // poll is the time between looks at the queue: often enough for people, seldom
-// enough for a busy controller.
+// enough for a loaded controller.
 const poll = 2 * time.Second
 
 // Outcome is the outcome of a turn.

@@ -100,7 +100,7 @@ charged too.`,
 	f.StringVar(&objective, "objective", "cost_usd", "what to minimise: cost_usd or time_s")
 	f.Float64Var(&noise, "noise", 0, "coefficient of variation of one evaluation")
 	completesList(cmd, "methods", baseline.Strategies())
-	f.IntVar(&layouts, "layouts", 0, "synthetic layout spaces to add, a quarter of each out of memory")
+	f.IntVar(&layouts, "layouts", 0, "synthetic layout spaces to add")
 	f.BoolVar(&kinds, "kinds", false, "average over the tables of a kind")
 	formatFlag(cmd, &out)
 	return cmd

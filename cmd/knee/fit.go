@@ -95,19 +95,19 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 	}
 	curve.register(cmd)
 	f := cmd.Flags()
-	fileFlag(cmd, &file, "model.json", "file to write the model to")
+	fileFlag(cmd, &file, "model.json", "file for the model")
 	formatFlag(cmd, &out.format)
 	f.Lookup("output").Value = &out
 	f.Var(&out.format, "format", "output format")
 	_ = f.MarkHidden("format") // the earlier name of -o
 	f.StringVar(&family, "family", fit.Auto, "form: auto, "+strings.Join(fit.FamilyNames(), ", "))
 	f.StringVar(&job, "job", "", "which of several jobs; its name where the file has no column job")
-	f.StringVar(&pool, "pool", "", "name to fit several sizes of a model under, with columns layers, hidden, seq_len")
+	f.StringVar(&pool, "pool", "", "common name of several sizes of a model")
 	f.Var(columns, "columns", columnsUsage)
 	f.Int64Var(&seed, "seed", 1, "seed of random draws")
 	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs on the same machines")
 	f.StringVar(&interconnect, "interconnect", "", "bytes/s between two nodes, such as 12.5G")
-	f.StringVar(&message, "message-bytes", "", "bytes per worker and synchronisation, such as 102M (4 × parameters)")
+	f.StringVar(&message, "message-bytes", "", "bytes of a synchronisation, such as 102M (4 × parameters)")
 	f.BoolVar(&noAdvice, "no-advice", false, "do not recommend the next measurement")
 	completes(cmd, "family", append([]string{fit.Auto}, fit.FamilyNames()...))
 	return cmd

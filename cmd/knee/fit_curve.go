@@ -34,8 +34,8 @@ func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.family, "curve-family", fit.Auto, "form: auto, "+convergence.Optimus)
 	fl.Float64Var(&f.planned, "planned-epochs", 0, "planned length of the run")
-	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs at which the learning rate is cut, such as 30,60")
-	fl.StringVar(&f.reach, "reach", "", "what reaches a target: first value or smooth curve (default: by the data)")
+	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs with a cut of the learning rate, such as 30,60")
+	fl.StringVar(&f.reach, "reach", "", "what meets a target: first or smooth (default: by the data)")
 	fl.StringSliceVar(&f.finished, "finished-run", nil, "curves of finished runs with the same schedule")
 }
 

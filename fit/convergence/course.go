@@ -8,8 +8,8 @@ import (
 	"knee/internal/quantile"
 )
 
-// Course is where a training curve is believed to run: many curves that
-// agree with the record, each with its weight.
+// Course is the posterior of a training curve: many curves that agree with the
+// record, each with its weight.
 type Course struct {
 	From    float64 // steps before which it says nothing: the first recorded, or the first after the last known learning-rate cut
 	c       *Curve

@@ -36,12 +36,12 @@ func (s *segment) ratioAt(x float64) float64 {
 // lastSegment cuts the record at the last milestone it covers, as a curve
 // through a cut fits neither side of it. Where milestones are not known the
 // record stays whole, even if a drop is plain to see: more of them are then
-// likely to come, and a curve through the first foresees them better than one
-// that believes that there is only the last level left.
+// likely to come, and a curve through the first predicts them better than one
+// of the last level alone.
 //
 // Once a cut was seen at a milestone, its ratio is expected of the later
-// ones too. Before the first, nothing is known about what cuts do to this
-// job, and they are left out.
+// ones too. Before the first, the effect of cuts on this job is not known, and
+// they are left out.
 func (c *Curve) lastSegment() segment {
 	s := segment{points: c.Recorded, ratio: 1}
 	cut, near := 0, c.LastX/float64(2*len(c.Recorded)) // a point nearer to a milestone was recorded at it

@@ -42,8 +42,8 @@ const (
 	drawCount = 512
 	// rhoNodes is the number of autocorrelations tried, from 0 to under 1.
 	rhoNodes = 4
-	// noiseBefore is the noise of the one observation believed beforehand, as a
-	// part of the range: records without noise are not of a form on the grid.
+	// noiseBefore is the noise of the one observation of the prior, as a share of
+	// the range: records without noise are not of a form on the grid.
 	// Benchmarks find anything from a thousandth to a fiftieth alike.
 	noiseBefore = .01
 )
@@ -191,7 +191,7 @@ func (r *regression) weigh(g shape, rhos int) []cell {
 }
 
 // freedom returns the degrees of freedom of the noise: points less the two ends,
-// and the one believed beforehand.
+// and the one observation of the prior.
 func (r *regression) freedom() float64 { return float64(len(r.points) - 1) }
 
 // draw draws one curve of a cell.

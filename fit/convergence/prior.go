@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// prior is what is believed before a record is looked at, learned from
-// finished runs of others (TestLearn writes prior.json, which says of which).
+// prior is the prior of a training curve, learned from finished runs of others
+// (TestLearn writes prior.json, with its provenance).
 type prior struct {
 	Provenance string `json:"provenance"`
-	// Break is the chance that curves say nothing about when a target is met, as
-	// when the learning rate is cut ahead of a record and nobody told of it.
+	// Break is the probability that curves say nothing about when a target is met,
+	// as before an unannounced cut of the learning rate.
 	Break float64 `json:"break"`
 	// Gap is between a target and what training levels off at, as a part of the
 	// way from the first value to the target: its median and the sd of its

@@ -37,7 +37,7 @@ type Row struct {
 	Share   float64 `json:"share"`   // speed beside the other over that alone; 0 if the two do not fit on the GPU
 }
 
-// Model is what pairs have taught.
+// Model is fitted to measured pairs.
 type Model struct {
 	level, memory *effects
 	c             float64 // of the transformation

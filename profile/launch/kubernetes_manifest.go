@@ -139,8 +139,8 @@ func (k *Kubernetes) manifests(name string, t Trial, values []string) (kubeObjec
 	return o, nil
 }
 
-// ttlSeconds is how long finished objects stay if nobody removes them: long
-// enough for a knee that was stopped in the evening to read them.
+// ttlSeconds is how long finished objects stay if nobody removes them: a knee that
+// was stopped overnight can still read them.
 const ttlSeconds = 24 * 60 * 60
 
 // object returns the outside of an object of the trial.

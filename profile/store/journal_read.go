@@ -11,7 +11,7 @@ import (
 	"knee/data"
 )
 
-// reader reads the lines of a journal, and doubts each.
+// reader reads the lines of a journal, and checks each.
 type reader struct {
 	path  string
 	study studyMark
