@@ -30,13 +30,43 @@ type Placed struct {
 // cannot tell.
 type Respeed func(job int, c data.Config, instead *allocate.Option) (allocate.Option, bool)
 
-// All puts an assignment on the nodes of a cluster: first what stays
-// where it is, then what only gives nodes back, then the largest jobs. A job whose shape is not to be had
-// gets the better of an uneven placement and its best smaller option; no job
-// is dropped without a note. With respeed nil an uneven placement is taken
-// at the speed of the wanted one.
+// All puts an assignment on the nodes of a cluster: first what stays where it
+// is, then what only gives nodes back, then the largest jobs. A job whose shape
+// is not to be had gets the better of an uneven placement and its best smaller
+// option; no job is dropped without a note. Where some fell back, all are placed
+// once more with those before larger ones, and the better of both is kept. With
+// respeed nil an uneven placement is taken at the speed of the wanted one.
 func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) ([]Placed, *Placer) {
+	p, fell := all(s, a, standing, respeed, nil)
+	if len(fell) > 0 {
+		if q, _ := all(s, a, standing, respeed, fell); q.value() > p.value() {
+			p = q
+		}
+	}
+	for i, c := range a.Choice {
+		if c != allocate.None {
+			p.out[i].Reason = reason(&s.Jobs[i].Options[c], &p.out[i])
+		}
+	}
+	return p.out, p.placer
+}
+
+// value is that of what all jobs got.
+func (p *placing) value() (sum float64) {
+	for i := range p.out {
+		sum += p.valueOf(i)
+	}
+	return sum
+}
+
+// all places an assignment, some jobs before others of their turn, and returns
+// which fell back.
+func all(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed, before []int) (*placing, []int) {
 	p := newPlacing(s, a, standing, respeed)
+	early := make([]int, len(s.Jobs))
+	for _, i := range before {
+		early[i] = 1
+	}
 	var rest []int
 	for i, c := range a.Choice {
 		if c != allocate.None && p.out[i].Choice == allocate.None {
@@ -45,7 +75,7 @@ func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed R
 	}
 	slices.SortStableFunc(rest, func(x, y int) int {
 		a, b := &s.Jobs[x].Options[a.Choice[x]], &s.Jobs[y].Options[a.Choice[y]]
-		return cmp.Or(p.turn(x, a)-p.turn(y, b), b.Use.GPUs-a.Use.GPUs)
+		return cmp.Or(p.turn(x, a)-p.turn(y, b), early[y]-early[x], b.Use.GPUs-a.Use.GPUs)
 	})
 	// Everyone's choice comes before anyone's way out, which would take what
 	// others were assigned.
@@ -63,12 +93,7 @@ func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed R
 		p.repair(a, fell)
 		p.refill()
 	}
-	for i, c := range a.Choice {
-		if c != allocate.None {
-			p.out[i].Reason = reason(&s.Jobs[i].Options[c], &p.out[i])
-		}
-	}
-	return p.out, p.placer
+	return p, fell
 }
 
 // Incumbent leaves jobs where they stand, as the assignment says, and offers
