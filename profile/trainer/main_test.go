@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // childSwitch makes the test binary behave like the train command, so that
@@ -59,5 +60,6 @@ func parent() int {
 		return 1
 	}
 	fmt.Printf("pid: %d\n", cmd.Process.Pid)
-	select {}
+	time.Sleep(time.Hour) // select {} alone is a deadlock to a runtime without cgo
+	return 1
 }
