@@ -84,8 +84,10 @@ esac
 `,
 	"scancel": `
 echo "$1" >>cancelled
-echo CANCELLED >$1.end && mv $1.end $1.state
+cancelled() { echo CANCELLED >$1.end && mv $1.end $1.state; }
+cancelled $1
 kill -9 -- -$(cat $1.pid) 2>/dev/null
+cancelled $1 # it may have been starting
 exit 0
 `,
 	"sacct": `echo "sacct: error: Slurm accounting storage is disabled" >&2; exit 1`,
