@@ -10,15 +10,15 @@ import (
 	"knee/operate/queue"
 )
 
-// Audit logs commands as JSON lines, each synced to disk before it returns.
+// Audit logs commands as JSON lines, each synced to disk before the call returns.
 type Audit struct {
 	file *os.File
 	now  func() time.Time
 	turn int
-	err  error // the first
+	err  error // of the first failed write
 }
 
-// OpenAudit appends to the audit log of a folder.
+// OpenAudit opens audit.jsonl in a folder for appending.
 func OpenAudit(dir string, now func() time.Time) (*Audit, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "audit.jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -27,8 +27,8 @@ func OpenAudit(dir string, now func() time.Time) (*Audit, error) {
 	return &Audit{file: f, now: now}, nil
 }
 
-// Command writes a command, or its answer. A command that cannot be written
-// down must not be run.
+// Command logs a command, or its answer. A command that could not be logged
+// must not be run.
 func (a *Audit) Command(c queue.Command) error {
 	a.write(struct {
 		At   time.Time `json:"at"`

@@ -1,10 +1,9 @@
-// Package operate is the loop from a live queue to a plan that is applied:
+// Package operate plans for a live queue and applies the plan, in turns:
 //
-//	read the queue ─▶ jobs.yaml, cluster.yaml ─▶ plan ─▶ changes ─ guard rails ─▶ apply ─▶ again
+//	read the queue ─▶ jobs.yaml, cluster.yaml ─▶ plan ─▶ changes ─ guard rails ─▶ apply ─▶ next turn
 //
-// Every turn leaves its inputs, plan and outcome in a folder of its own, and
-// every command and its answer in an audit log. The state of the loop is on the
-// jobs themselves (package queue), and the times of their last changes are in
-// one small file, written before a change is begun: killed at any moment and
-// started again, the loop repeats nothing.
+// Each turn has a folder with its inputs, plan and outcome. Every command and
+// its answer are in an audit log. That knee holds a job is recorded on the job
+// (package queue). The time of its last change is in state.json, written before
+// the change begins. So a loop that is killed and started again repeats no change.
 package operate

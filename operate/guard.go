@@ -19,15 +19,15 @@ func CheckAllow(c *data.Operate) error {
 		Want: "what may be changed, such as [{partition: gpu, user: ann}], or --i-know"}
 }
 
-// guard says which jobs may be changed.
+// guard decides which jobs may be changed.
 type guard struct {
 	config *data.Operate
 	state  *state
 	now    time.Time
 }
 
-// allowed reports whether a job is on the allow-list. A configuration without
-// one allows all; [CheckAllow] is what refuses it.
+// allowed reports whether a job is on the allow-list. Without a list every job
+// is; [CheckAllow] refuses such a configuration.
 func (g guard) allowed(j queue.Job) bool {
 	return len(g.config.Allow) == 0 || slices.ContainsFunc(g.config.Allow, func(m data.Match) bool { return queue.Matches(m, j) })
 }
@@ -52,14 +52,16 @@ func (g guard) movable(j queue.Job) string {
 	return ""
 }
 
-// Movable returns a function that says why a job may not be changed, by the
-// allow-list of a configuration and the recent changes of its loop.
+// Movable returns a function that gives the reason why a job may not be
+// changed, empty if it may: by the allow-list and rules of the configuration, and
+// by the job's last change. The error is of reading state.json.
 func Movable(c *data.Operate, now time.Time) (func(queue.Job) string, error) {
 	st, err := readState(Folder(c))
 	return guard{c, st, now}.movable, err
 }
 
-// Allowed is [Movable] while nothing stops all changes.
+// Allowed is [Movable], and refuses every job during maintenance or while the
+// pause file exists.
 func Allowed(c *data.Operate, now time.Time) (func(queue.Job) string, error) {
 	movable, err := Movable(c, now)
 	closed := guard{config: c, now: now}.closed(beside(c, c.PauseFile, ""))
@@ -88,8 +90,8 @@ func (g guard) closed(pauseFile string) string {
 	return ""
 }
 
-// reserve drains the nodes of reservations that hold or begin within the
-// horizon.
+// reserve marks as drained the nodes of reservations that are active or begin
+// within the horizon.
 func reserve(snap *queue.Snapshot, now time.Time, horizon time.Duration) {
 	for _, r := range snap.Reservations {
 		if !r.End.After(now) || r.Start.After(now.Add(horizon)) {

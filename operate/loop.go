@@ -15,33 +15,33 @@ import (
 	"knee/operate/queue"
 )
 
-// Loop operates a queue.
+// Loop plans for a queue and applies the plans, turn by turn.
 type Loop struct {
 	Config    *data.Operate
 	Scheduler queue.Scheduler
-	// Plan makes a plan from a cluster.yaml and a jobs.yaml, in which models
-	// have absolute paths.
+	// Plan makes a plan from the files cluster.yaml and jobs.yaml. Models have
+	// absolute paths there.
 	Plan    func(ctx context.Context, cluster, jobs string) (*data.Plan, error)
-	Confirm bool // changes are made; else they are shown
-	Fits    int  // most models that a turn fits; 0: 20, less: none
+	Confirm bool // apply the changes; false: only list them
+	Fits    int  // most models fitted in a turn; 0: 20, negative: none
 	Audit   *Audit
-	Metrics *Metrics      // nil: none are kept
-	Poll    time.Duration // between looks at the queue; 0: 2 s
+	Metrics *Metrics      // nil: none
+	Poll    time.Duration // between two reads of the queue while a command takes effect; 0: 2 s
 	Now     func() time.Time
-	Sleep   func(context.Context, time.Duration) error // nil: on the clock of this machine
+	Sleep   func(context.Context, time.Duration) error // nil: real time
 
-	last time.Time // when the last turn began that read the queue
+	last time.Time // start of the last turn that read the queue
 }
 
-// poll is the time between looks at the queue: often enough for people, seldom
-// enough for a loaded controller.
+// poll is the default of Loop.Poll: short enough for people, long enough for a
+// loaded controller.
 const poll = 2 * time.Second
 
 // Outcome is the outcome of a turn.
 type Outcome struct {
 	Turn     int             `json:"turn"`
 	At       time.Time       `json:"at"`
-	Read     time.Time       `json:"read,omitzero"` // when the logs were read, from which forecasts count
+	Read     time.Time       `json:"read,omitzero"` // when the logs were read; forecasts count from here
 	Folder   string          `json:"folder"`
 	Closed   string          `json:"closed,omitempty"` // why nothing was changed
 	Dry      bool            `json:"dry_run"`
@@ -52,16 +52,18 @@ type Outcome struct {
 
 	Updates   []learn.Update   `json:"models,omitempty"`    // models fitted to single jobs
 	Proposals []learn.Proposal `json:"proposals,omitempty"` // for an operator; knee does not act on them
-	Profiled  string           `json:"profiled,omitempty"`  // id of the job that is to be measured at twice its size
+	Profiled  string           `json:"profiled,omitempty"`  // id of the job to be measured at twice its size
 
 	Warnings []string `json:"warnings,omitempty"`
 	Error    string   `json:"error,omitempty"`
 }
 
-// Folder is the folder of the turns of a configuration.
+// Folder is the folder of all turns: folder of the configuration, or turns
+// beside its file.
 func Folder(c *data.Operate) string { return beside(c, c.Folder, "turns") }
 
-// beside is a path of the configuration, which is relative to its file.
+// beside resolves a path of the configuration, relative to its file. absent
+// replaces an empty path.
 func beside(c *data.Operate, path, absent string) string {
 	if path == "" {
 		path = absent
@@ -72,7 +74,8 @@ func beside(c *data.Operate, path, absent string) string {
 	return filepath.Join(filepath.Dir(c.Source.File), path)
 }
 
-// Rules are those of a configuration with absolute paths.
+// Rules returns the rules of a configuration, with model paths made absolute and
+// log paths resolved relative to the configuration's file.
 func Rules(c *data.Operate) ([]data.JobRule, error) {
 	var out []data.JobRule
 	for _, r := range c.Rules {
@@ -88,9 +91,9 @@ func Rules(c *data.Operate) ([]data.JobRule, error) {
 	return out, nil
 }
 
-// Run makes a turn, and another after every interval until ctx is done, or one
-// alone. Told is called with the outcome of each. A failed turn is reported and
-// followed by the next.
+// Run makes one turn, or, unless once is set, turns with Config.Interval between
+// them until ctx is done. told is called with each outcome, that of a failed turn
+// too. The error is that of the only turn, of ctx, or of the folder.
 func (l *Loop) Run(ctx context.Context, once bool, told func(*Outcome)) error {
 	dir := Folder(l.Config)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -139,7 +142,8 @@ func (l *Loop) scheduler() queue.Scheduler {
 	return queue.Bounded{Scheduler: l.Scheduler, Limit: l.Config.Deadline}
 }
 
-// Turn makes one turn. Outcome is nil if not even its folder could be made.
+// Turn makes one turn. The outcome is nil if the folder of the turn could not be
+// made.
 func (l *Loop) Turn(ctx context.Context) (*Outcome, error) {
 	dir := Folder(l.Config)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -158,7 +162,8 @@ func (l *Loop) Turn(ctx context.Context) (*Outcome, error) {
 	return out, errors.Join(err, writeJSON(filepath.Join(folder, "outcome.json"), out), l.Audit.err)
 }
 
-// nextTurn makes the folder of the next turn, 000001 and on.
+// nextTurn returns the number and folder of the next turn, from 000001, and
+// makes the folder.
 func nextTurn(dir string) (int, string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -184,9 +189,9 @@ func (l *Loop) runner(g guard, st *state) *apply.Runner {
 		Before: func(c apply.Change) error { return errors.Join(l.Audit.err, st.note(c.ID, g.now)) }}
 }
 
-// Release gives every job that knee holds back to the scheduler, and every one
-// that waits in the queue of another the size its owner requested, and returns
-// their ids. Dry, it releases none.
+// Release lets the scheduler start every job that knee holds, and sets waiting
+// jobs that knee resizes in place to the size their owners requested. It returns
+// their ids. Unless Confirm is set it changes nothing.
 func (l *Loop) Release(ctx context.Context) ([]string, error) {
 	held, err := lock(Folder(l.Config))
 	if err != nil {
@@ -214,8 +219,8 @@ func (l *Loop) Release(ctx context.Context) ([]string, error) {
 	return ids, errors.Join(failed...)
 }
 
-// release gives held jobs that no plan covers any more, since their rule is
-// gone, back to the scheduler.
+// release lets the scheduler start jobs that knee holds and that have no model,
+// such as after their rule was removed: no plan would start them.
 func (l *Loop) release(ctx context.Context, rows []queue.Row, g guard, out *Outcome) error {
 	for _, r := range rows {
 		if !r.HeldByUs || r.Model != "" || len(r.Nodes) > 0 || g.movable(r.Job) != "" {

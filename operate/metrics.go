@@ -11,7 +11,7 @@ import (
 	"knee/operate/queue"
 )
 
-// Metrics are those of a loop, for Prometheus.
+// Metrics holds the Prometheus metrics of a loop.
 type Metrics struct {
 	registry *prometheus.Registry
 	turns    *prometheus.CounterVec
@@ -41,7 +41,7 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// Handler serves the metrics.
+// Handler serves the metrics in the format of Prometheus.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
@@ -71,8 +71,7 @@ func (m *Metrics) turn(out *Outcome, err error, took time.Duration) {
 	}
 }
 
-// speeds compares the step times in logs with those that the plan expects of
-// jobs that it keeps as they are.
+// speeds sets the measured and predicted step times of jobs that the plan keeps.
 func (m *Metrics) speeds(rows []queue.Row, p *data.Plan) {
 	m.stepTime.Reset()
 	measured := map[string]float64{}

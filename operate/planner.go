@@ -9,7 +9,7 @@ import (
 	"knee/data"
 )
 
-// Planner makes plans with the settings of a configuration.
+// Planner returns a [Loop.Plan] with the settings of a configuration.
 func Planner(c *data.Operate, now func() time.Time) func(ctx context.Context, cluster, jobs string) (*data.Plan, error) {
 	return func(_ context.Context, cluster, jobs string) (*data.Plan, error) {
 		pr, err := plan.Load(cluster, jobs)

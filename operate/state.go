@@ -17,18 +17,18 @@ import (
 	"knee/operate/queue"
 )
 
-// state is what outlives a turn, by job id: when jobs were changed, how far
-// their logs were read, and what was proposed.
+// state is kept between turns, by job id: when jobs were changed, how far their
+// logs were read, and what was proposed.
 type state struct {
 	Changed  map[string]time.Time      `json:"changed"`
 	Readings map[string]*queue.Reading `json:"readings"`
-	Proposed map[string]string         `json:"proposed"` // the kind; told once, until it is over
+	Proposed map[string]string         `json:"proposed"` // kind of the last turn's proposal, to log each once
 
 	path string
 }
 
 // readState reads the state of a folder. A file that cannot be read is an
-// error: without it jobs would not be left in peace.
+// error: without it, jobs could be changed again before BetweenMoves has passed.
 func readState(dir string) (*state, error) {
 	s := &state{path: filepath.Join(dir, "state.json"), Changed: map[string]time.Time{}, Readings: map[string]*queue.Reading{}, Proposed: map[string]string{}}
 	text, err := os.ReadFile(s.path)
@@ -47,14 +47,13 @@ func readState(dir string) (*state, error) {
 	return s, nil
 }
 
-// since returns how long ago a job was changed. A clock that was set back
-// counts as no time at all.
+// since returns how long ago a job was changed, 0 if the clock was set back since.
 func (s *state) since(id string, now time.Time) (time.Duration, bool) {
 	at, ok := s.Changed[id]
 	return max(now.Sub(at), 0), ok
 }
 
-// note writes down that a job is about to be changed.
+// note saves that a job is about to be changed.
 func (s *state) note(id string, now time.Time) error {
 	s.Changed[id] = now.UTC()
 	return s.write()
@@ -70,10 +69,9 @@ func (s *state) shift(by time.Duration) {
 	}
 }
 
-// settle forgets jobs that have left the queue, and times ahead of now, which
-// would count for as long as they are: the clock was set while knee did not
-// run. A job that a part of an answer lacks was changed all the same: that is
-// kept for as long as it matters.
+// settle deletes the readings of jobs that have left the queue, and sets times
+// after now to now: the clock was set back while knee did not run. The time of a
+// change is deleted only after keep, since an incomplete answer may lack the job.
 func (s *state) settle(known func(id string) bool, forget func(id string) error, now time.Time, keep time.Duration) error {
 	var failed []error
 	for id, r := range s.Readings {
@@ -109,8 +107,8 @@ func writeJSON(path string, v any) error {
 	})
 }
 
-// lock makes sure that one process at a time operates from a folder. The file
-// stays open, and the lock held, until it is closed.
+// lock lets one process at a time operate from a folder, until the result is
+// closed.
 func lock(dir string) (io.Closer, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -14,11 +14,10 @@ import (
 	"knee/operate/queue"
 )
 
-// mostFits bounds what a turn spends on fitting models, of which each takes some
-// tenths of a second.
+// mostFits is the default of Loop.Fits. One fit takes some tenths of a second.
 const mostFits = 20
 
-// turn reads, plans and applies.
+// turn reads the queue, plans and applies.
 func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 	snap, err := l.scheduler().Read(ctx)
 	if err != nil {
@@ -37,7 +36,7 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 		st.shift(by)
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the clock of this machine was set by %s since the last turn; saved times were shifted with it", by.Round(time.Second)))
 	}
-	folder, err := filepath.Abs(filepath.Join(Folder(l.Config), "models")) // jobs.yaml lies elsewhere
+	folder, err := filepath.Abs(filepath.Join(Folder(l.Config), "models")) // jobs.yaml is in another folder
 	if err != nil {
 		return err
 	}
@@ -67,24 +66,24 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 	return l.release(ctx, rows, g, out)
 }
 
-// jumped is by how much the clock was set between two readings of it: what it
-// says that they are apart, less what the monotonic clock says.
+// jumped returns by how much the clock was set between two readings: their
+// difference on the wall clock less that on the monotonic clock.
 func jumped(before, now time.Time) time.Duration {
 	if before.IsZero() {
 		return 0
 	}
 	by := now.Round(0).Sub(before.Round(0)) - now.Sub(before)
-	if by.Abs() < time.Second { // a clock that is kept right goes a little faster or slower
+	if by.Abs() < time.Second { // NTP slews the clock a little
 		return 0
 	}
 	return by
 }
 
-// look describes the jobs, and learns from what they have printed since the
-// last turn. A job that became slower on the same nodes points to its nodes,
-// not to its model.
+// look describes the jobs, and updates their models from what they have printed
+// since the last turn. A job with a proposal keeps its model: its nodes or
+// workers are slow, not its model wrong.
 func (l *Loop) look(ctx context.Context, snap *queue.Snapshot, g guard, models *learn.Models, out *Outcome) []queue.Row {
-	out.Read = g.now.Add(l.Now().Sub(g.now)).UTC() // by the clock of the beginning, whatever it is set to meanwhile
+	out.Read = g.now.Add(l.Now().Sub(g.now)).UTC() // monotonic: the clock may be set during the turn
 	view := queue.View{Rules: models.Rules, Movable: g.movable, Watched: g.allowed, Readings: g.state.Readings, Now: out.Read, Model: func(row *queue.Row) string {
 		if p := learn.Propose(row, out.Read); p != nil {
 			out.Proposals = append(out.Proposals, *p)
@@ -106,8 +105,7 @@ func (l *Loop) look(ctx context.Context, snap *queue.Snapshot, g guard, models *
 	return rows
 }
 
-// propose writes what is proposed for the first time, and each new model, into
-// the audit log.
+// propose logs each new model, and each proposal that the last turn did not make.
 func (l *Loop) propose(st *state, out *Outcome) error {
 	proposed := map[string]string{}
 	for _, p := range out.Proposals {
@@ -122,7 +120,7 @@ func (l *Loop) propose(st *state, out *Outcome) error {
 	return l.Audit.err
 }
 
-// writeInputs writes what the plan is made from.
+// writeInputs writes queue.json, cluster.yaml and jobs.yaml of a turn.
 func writeInputs(folder string, cluster *data.Cluster, rows []queue.Row, jobs *data.JobsFile) error {
 	write := func(name string, f func(io.Writer) error) error {
 		return data.WriteFile(filepath.Join(folder, name), f)
@@ -132,7 +130,8 @@ func writeInputs(folder string, cluster *data.Cluster, rows []queue.Row, jobs *d
 		write("jobs.yaml", func(w io.Writer) error { return data.WriteJobs(w, jobs) }))
 }
 
-// plan makes a plan of what was written, and adds a job to be profiled.
+// plan makes a plan from the files of writeInputs and, if the configuration asks
+// for it, lets one job be measured at twice its size.
 func (l *Loop) plan(ctx context.Context, cluster *data.Cluster, rows []queue.Row, models *learn.Models, out *Outcome) (*data.Plan, error) {
 	p, err := l.Plan(ctx, filepath.Join(out.Folder, "cluster.yaml"), filepath.Join(out.Folder, "jobs.yaml"))
 	if err != nil {

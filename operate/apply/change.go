@@ -14,28 +14,28 @@ type Status string
 // The statuses of a change.
 const (
 	Planned    Status = "planned"     // to be made
-	Done       Status = "done"        // made, and seen in the queue
-	Already    Status = "already"     // nothing to do: the job has it
-	Ended      Status = "ended"       // the job is not in the queue any more
+	Done       Status = "done"        // made, and confirmed by the queue
+	Already    Status = "already"     // nothing to do: the job has it already
+	Ended      Status = "ended"       // the job has left the queue
 	Stale      Status = "stale"       // the job was changed since the plan was made, and is left alone
 	Refused    Status = "refused"     // not allowed or not possible; nothing was done
-	Postponed  Status = "postponed"   // beyond the number of changes of a turn
-	RolledBack Status = "rolled back" // failed, and the job was given back what it had
+	Postponed  Status = "postponed"   // more changes than a run may make, or another change failed
+	RolledBack Status = "rolled back" // failed, and the job has its former nodes or place in the queue
 	Failed     Status = "failed"      // failed; the job waits in the queue
 )
 
-// Change is a change of one job that a plan asks for.
+// Change is the change of one job that a plan asks for.
 type Change struct {
 	ID     string           `json:"id"`
 	Name   string           `json:"name"`
 	Action data.Action      `json:"action"`
-	From   []data.NodeShare `json:"from"` // what it has
+	From   []data.NodeShare `json:"from"` // nodes of the job when the plan was compared
 	To     []data.NodeShare `json:"to"`
 	Status Status           `json:"status"`
 	Reason string           `json:"reason,omitempty"` // for the status
 
 	job    queue.Job // as it was when the plan was compared
-	absent int       // times that the queue was read without it
+	absent int       // reads of the queue without the job
 }
 
 // set gives a change its status and reason.
@@ -50,8 +50,8 @@ func (c *Change) Pending() bool { return c.Status == Planned }
 func (c *Change) places() bool { return c.Pending() && !c.job.InPlace }
 
 // Diff compares a plan with the queue. allowed returns why a job may not be
-// changed, empty if it may; nil allows all. Entries that keep a job as it is
-// and has been are left out.
+// changed, empty if it may; nil allows all. Entries that keep a job are left
+// out, unless knee holds it.
 func Diff(p *data.Plan, snap *queue.Snapshot, s queue.Scheduler, allowed func(queue.Job) string) []*Change {
 	var out []*Change
 	for _, entry := range p.Jobs {
@@ -117,8 +117,8 @@ func (c *Change) reached(job queue.Job) bool {
 	return job.State == queue.Running && covers(c.To, job.Nodes)
 }
 
-// covers reports whether as many workers stand on the same nodes. Kubernetes is
-// told the nodes and shares the pods among them itself.
+// covers reports whether has is as many workers as want in all, on no other nodes.
+// The split among the nodes may differ: Kubernetes is given only the nodes.
 func covers(want, has []data.NodeShare) bool {
 	if queue.Workers(want) != queue.Workers(has) {
 		return false
@@ -128,9 +128,9 @@ func covers(want, has []data.NodeShare) bool {
 	})
 }
 
-// free refuses changes, the last of the plan first, until the rest fits the nodes
-// and the limits of the scheduler, counting what every job of the queue occupies
-// less what the changes leave.
+// free refuses changes, the last of the plan first, until the rest fit the free
+// GPUs of the nodes and the limits of the scheduler. Occupied is what all jobs of
+// the queue hold, less what the changes free.
 func free(changes []*Change, snap *queue.Snapshot) {
 	slots, types := map[string]int{}, map[string]string{}
 	up := map[string]bool{}
@@ -166,8 +166,8 @@ func free(changes []*Change, snap *queue.Snapshot) {
 	}
 }
 
-// refuseBeyond refuses the last change of a job whose limit would be exceeded,
-// and reports whether there was one. types are those of the nodes.
+// refuseBeyond refuses the last change under a limit that would be exceeded, and
+// reports whether there was one. types has the GPU type of each node.
 func refuseBeyond(changes []*Change, snap *queue.Snapshot, types map[string]string) bool {
 	for _, l := range snap.Limits {
 		used := 0
@@ -198,15 +198,15 @@ func refuseBeyond(changes []*Change, snap *queue.Snapshot, types map[string]stri
 	return false
 }
 
-// use takes k times the workers of nodes.
+// use takes k times the workers of nodes from left.
 func use(left map[string]int, nodes []data.NodeShare, k int) {
 	for _, s := range nodes {
 		left[s.Node] -= k * s.Workers
 	}
 }
 
-// refuseLast refuses the last change that is on a node with too little
-// left, and reports whether there was one.
+// refuseLast refuses the last change to a node with too few free GPUs, and
+// reports whether there was one.
 func refuseLast(changes []*Change, left map[string]int) bool {
 	for i := len(changes) - 1; i >= 0; i-- {
 		c := changes[i]
@@ -223,7 +223,7 @@ func refuseLast(changes []*Change, left map[string]int) bool {
 	return false
 }
 
-// where names nodes and their workers.
+// where formats nodes and their workers as "n1×2, n2×4".
 func where(nodes []data.NodeShare) string {
 	if len(nodes) == 0 {
 		return "no node"

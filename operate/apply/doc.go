@@ -2,8 +2,8 @@
 //
 //	plan ─▶ Diff against the queue ─▶ free ─▶ hold ─▶ free ─▶ start ─▶ verify, else roll back
 //
-// A job that somebody else has changed since the plan was made is stale and left
-// alone; one that already has its new allocation is done. So a plan can be
-// applied twice, and again after an interruption: a job that was held for it
-// waits in the queue, marked, and the next run starts it.
+// The change of a job that somebody else has changed since the plan was made is
+// stale and is not made; a job that has its new allocation is left as it is. So a
+// plan can be applied again, also after an interruption: a job that knee holds
+// waits in the queue with a mark, and the next run starts it.
 package apply

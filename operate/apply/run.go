@@ -14,21 +14,21 @@ import (
 // Runner applies plans to a queue.
 type Runner struct {
 	Scheduler  queue.Scheduler
-	Allowed    func(queue.Job) string // why a job may not be changed; nil: every one may
+	Allowed    func(queue.Job) string // why a job may not be changed, empty if it may; nil: every one may
 	MaxChanges int                    // of one run; 0: no limit
-	Poll       time.Duration          // between looks at the queue
-	Looks      int                    // looks at the queue for the effect of a command; at least 1
-	// Before is called before a change is made, so that what it records survives a
-	// crash during the change. May be nil.
+	Poll       time.Duration          // between two reads of the queue
+	Looks      int                    // reads of the queue that wait for the effect of a command; at least 1
+	// Before is called with every change before the first is made, so that what it
+	// records survives a crash. An error ends the run. May be nil.
 	Before func(Change) error
-	// Sleep waits; nil: for Poll, on the clock of this machine. Times are never
-	// compared, so a clock that jumps has no effect.
+	// Sleep waits between reads; nil: real time. Times are never compared, so
+	// setting the clock has no effect.
 	Sleep func(context.Context, time.Duration) error
 }
 
-// Run applies a plan, or only lists its changes. Each change has its own outcome;
-// the error is of the run as a whole: a queue that could not be read, or a context
-// that is done.
+// Run applies a plan; dry, it only lists the changes. Each change has its own
+// status; the error is of the whole run: the queue could not be read, Before
+// failed, or ctx is done.
 func (r *Runner) Run(ctx context.Context, p *data.Plan, dry bool) ([]*Change, error) {
 	snap, err := r.Scheduler.Read(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (r *Runner) Run(ctx context.Context, p *data.Plan, dry bool) ([]*Change, er
 	changes := Diff(p, snap, r.Scheduler, r.Allowed)
 	free(changes, snap)
 	r.limit(changes, snap)
-	free(changes, snap) // a place that a postponed change would have left is not free
+	free(changes, snap) // a postponed change frees no nodes
 	if dry {
 		return changes, nil
 	}
@@ -54,9 +54,9 @@ func (r *Runner) Run(ctx context.Context, p *data.Plan, dry bool) ([]*Change, er
 	return changes, r.start(ctx, changes)
 }
 
-// limit postpones changes beyond the number of a run. Jobs that knee holds come
-// first and are not counted, as they wait because of knee. The others are made in
-// the order of the plan, if their places are free without the postponed ones.
+// limit postpones changes beyond MaxChanges. Jobs that knee holds come first and
+// are not counted, since they wait because of knee. The others are made in the
+// order of the plan, if their nodes are free without the postponed changes.
 func (r *Runner) limit(changes []*Change, snap *queue.Snapshot) {
 	var open, chosen []*Change
 	for _, c := range changes {
@@ -83,7 +83,8 @@ func (r *Runner) limit(changes []*Change, snap *queue.Snapshot) {
 	}
 }
 
-// fits reports whether these changes alone find their places free.
+// fits reports whether the nodes of these changes are free if no other change is
+// made.
 func fits(changes []*Change, snap *queue.Snapshot) bool {
 	var trial []*Change
 	for _, c := range changes {
@@ -95,8 +96,8 @@ func fits(changes []*Change, snap *queue.Snapshot) bool {
 	return !slices.ContainsFunc(trial, func(c *Change) bool { return !c.Pending() })
 }
 
-// stop holds every job that is changed and waits until those that run have left
-// their nodes. Waiting jobs come first: they could start where another leaves.
+// stop holds every job to be changed and waits until running ones have left their
+// nodes. Waiting jobs are held first: they could start on nodes that others leave.
 func (r *Runner) stop(ctx context.Context, changes []*Change) error {
 	var held []*Change
 	failed := false
@@ -105,11 +106,11 @@ func (r *Runner) stop(ctx context.Context, changes []*Change) error {
 			if !c.places() || running != (len(c.From) > 0) {
 				continue
 			}
-			if failed && !c.job.HeldByUs { // its place may not become free
+			if failed && !c.job.HeldByUs { // its nodes may not become free
 				c.set(Postponed, "another change of this run failed")
 				continue
 			}
-			if !c.job.HeldByUs { // else by a run that was interrupted
+			if !c.job.HeldByUs { // else an interrupted run has held it
 				if err := r.Scheduler.Hold(ctx, c.job); err != nil {
 					if ctx.Err() != nil {
 						return err
@@ -138,7 +139,8 @@ func (r *Runner) stop(ctx context.Context, changes []*Change) error {
 	return nil
 }
 
-// start starts the jobs whose places are free, and verifies that they run there.
+// start starts the jobs whose nodes are free, verifies that they run there, and
+// rolls back the rest.
 func (r *Runner) start(ctx context.Context, changes []*Change) error {
 	snap, err := r.look(ctx)
 	if err != nil {
@@ -149,14 +151,14 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 		switch {
 		case c.Pending():
 			open = append(open, c)
-		case c.Status == Failed && snap.Find(c.ID) == nil: // why it could not be held
+		case c.Status == Failed && snap.Find(c.ID) == nil: // it could not be held because it had ended
 			c.set(Ended, "the queue does not hold it any more")
 		}
 	}
 	free(open, snap)
 	var started, back []*Change
 	for _, c := range open {
-		if !c.Pending() { // its place is gone
+		if !c.Pending() { // its nodes are not free any more
 			if c.job.HeldByUs && len(c.From) == 0 {
 				continue // nothing was done to it
 			}
@@ -197,7 +199,8 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 	return r.rollBack(ctx, append(back, late...))
 }
 
-// now is a job as the queue has it, or last had it.
+// now returns the job of a change from the snapshot, or as it was in Diff if it
+// is not there.
 func (r *Runner) now(snap *queue.Snapshot, c *Change) queue.Job {
 	if j := snap.Find(c.ID); j != nil {
 		return *j
@@ -205,8 +208,8 @@ func (r *Runner) now(snap *queue.Snapshot, c *Change) queue.Job {
 	return c.job
 }
 
-// rollBack gives jobs back what they had: their nodes if those are free, else
-// their place in the queue.
+// rollBack gives jobs their former nodes if those are free, else their place in
+// the queue.
 func (r *Runner) rollBack(ctx context.Context, changes []*Change) error {
 	if len(changes) == 0 {
 		return nil
@@ -259,8 +262,8 @@ func (r *Runner) rollBack(ctx context.Context, changes []*Change) error {
 	return err
 }
 
-// restore lets a job start where it was. It is held in between, so that it
-// does not start elsewhere meanwhile.
+// restore lets a job start on nodes, or anywhere if there are none. It is held
+// before, so that it does not start elsewhere.
 func (r *Runner) restore(ctx context.Context, j queue.Job, to []data.NodeShare) error {
 	if !j.HeldByUs {
 		if err := r.Scheduler.Hold(ctx, j); err != nil {
@@ -274,8 +277,9 @@ func (r *Runner) restore(ctx context.Context, j queue.Job, to []data.NodeShare) 
 	return nil
 }
 
-// wait reads the queue until every change shows in it, and returns the changes
-// that do not. Jobs that leave the queue meanwhile have ended.
+// wait reads the queue until shows holds for every change, at most Looks times,
+// and returns the changes for which it does not. A job that two reads lack has
+// ended.
 func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change, queue.Job) bool) ([]*Change, error) {
 	for look := 0; ; look++ {
 		if len(changes) == 0 {
@@ -289,7 +293,7 @@ func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change
 			var open []*Change
 			for _, c := range changes {
 				switch j := snap.Find(c.ID); {
-				case j == nil && c.absent < 1: // an answer may be a part of one
+				case j == nil && c.absent < 1: // an answer may be incomplete
 					c.absent++
 					open = append(open, c)
 				case j == nil:
@@ -309,7 +313,7 @@ func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change
 	}
 }
 
-// look reads the queue, again if it does not answer.
+// look reads the queue, up to Looks times if that fails.
 func (r *Runner) look(ctx context.Context) (*queue.Snapshot, error) {
 	var all []error
 	for look := 0; ; look++ {

@@ -11,13 +11,13 @@ import (
 
 // Drift is the measured step time of a job beside the predicted one.
 type Drift struct {
-	Measured  float64       `json:"measured_s"` // such as StepTime returns
+	Measured  float64       `json:"measured_s"` // s, as of StepTime
 	Predicted data.Estimate `json:"predicted_s"`
 	Change    float64       `json:"change"` // measured ÷ predicted − 1
 	Refit     bool          `json:"refit"`  // measured lies outside the 90 % interval
 }
 
-// Compare holds a measured step time, in seconds, against a prediction.
+// Compare compares a measured step time, in seconds, with a prediction.
 func Compare(measured float64, predicted data.Estimate) Drift {
 	d := Drift{Measured: measured, Predicted: predicted}
 	if predicted.Mean > 0 {
@@ -27,10 +27,10 @@ func Compare(measured float64, predicted data.Estimate) Drift {
 	return d
 }
 
-// StepTime is the step time of the job as [data.Measurement] has it. Where
-// workers wait for each other it is the time of the slowest, by step if
-// steps are numbered; in ps-async it is the time between updates of the
-// whole job, the inverse of the workers' updates per second together.
+// StepTime returns the step time of the job in seconds, as [data.Measurement]
+// defines it. In synchronous training it is the slowest worker's: the median over
+// numbered steps, else the largest median of a worker. In ps-async it is the time
+// between two updates of the job, 1 ÷ the sum of the workers' updates per second.
 func StepTime(steps []Step, mode data.Mode) float64 {
 	all, timed := byWorker(steps), false
 	slowest, numbered := map[int]float64{}, true
@@ -43,7 +43,7 @@ func StepTime(steps []Step, mode data.Mode) float64 {
 	var most, updates float64
 	for _, w := range all {
 		times := w.times
-		if !timed { // arrivals only: the own part of the slowest is the step
+		if !timed { // arrivals only: the step lasts as long as the slowest worker's part
 			times = w.own
 		}
 		if len(times) > 0 {

@@ -7,19 +7,19 @@ import (
 	"knee/profile/launch"
 )
 
-// recorded bounds the steps that are kept of each worker: medians of so many
-// are steady, and a log may hold millions.
+// recorded is how many steps of each worker are kept: enough for a steady
+// median. A log may hold millions.
 const recorded = 1000
 
-// Recorder collects the steps of workers from what they print. The zero value
-// is ready for use. Lines that do not tell their rank are left out.
+// Recorder collects the steps of workers from the lines they print. The zero
+// value is ready for use.
 type Recorder struct {
 	steps map[int][]Step
 	ranks []int // in order of appearance
 	lines int
 }
 
-// Add takes what one line tells.
+// Add records one line. It is ignored without a rank or a finite step time > 0.
 func (r *Recorder) Add(o launch.Observation) {
 	if o.Rank == launch.UnknownRank || !(o.StepTime > 0) || math.IsInf(o.StepTime, 1) {
 		return
@@ -45,7 +45,7 @@ func (r *Recorder) Add(o launch.Observation) {
 	r.steps[o.Rank] = kept
 }
 
-// Steps returns the last steps of every worker that was told apart.
+// Steps returns the last steps, at most 1000, of every worker.
 func (r *Recorder) Steps() []Step {
 	var out []Step
 	for _, rank := range r.ranks {

@@ -12,13 +12,13 @@ type Step struct {
 	Step    int     // −1 if not recorded
 	Time    float64 // s the step took; 0 if not recorded
 	Sync    float64 // s of it spent synchronising, waiting for others included; 0 if not recorded
-	Line    int     // of the log that says so, all workers counted together; 0 if it is from none
-	Arrived float64 // s, on a clock common to all workers, when its gradient was there
-	// HasArrived says that Arrived was recorded.
+	Line    int     // line of the log, counted over all workers; 0 if not from a log
+	Arrived float64 // when its gradient arrived, s on a clock common to all workers
+	// HasArrived: Arrived was recorded.
 	HasArrived bool
 }
 
-// columns are what a file of step times may hold, in any order: worker, and
+// columns of a file of step times, in any order. Required: worker, and
 // step_time_s or step with arrived_s.
 var columns = []string{"worker", "step", "step_time_s", "sync_time_s", "arrived_s"}
 

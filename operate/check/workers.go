@@ -12,8 +12,8 @@ import (
 const Half = 0.5
 
 // SilentSteps is how many steps a worker may be behind the others before it
-// counts as silent. The paper does not say how long a gap is too long; after
-// five steps the others wait for it, and no network hiccup lasts that long.
+// counts as silent. The paper gives no number; after five steps the others wait
+// for it, and network delays are shorter.
 const SilentSteps = 5
 
 // Verdicts on a worker.
@@ -28,20 +28,19 @@ type Worker struct {
 	Name     string  `json:"worker"`
 	Steps    int     `json:"steps"`
 	StepTime float64 `json:"step_time_s"`   // median of its own part of a step: see Workers
-	Speed    float64 `json:"speed"`         // of the median worker's, 1 is alike
+	Speed    float64 `json:"speed"`         // ÷ that of the median worker
 	Gap      float64 `json:"longest_gap_s"` // longest time between two of its gradients; 0 if arrivals are not recorded
-	Behind   float64 `json:"behind_steps"`  // steps since it was last heard of, as the others step
+	Behind   float64 `json:"behind_steps"`  // steps of the others since its last one
 	Verdict  string  `json:"verdict"`
 }
 
 // Workers judges the workers of a job, in order of appearance.
 //
-// Where arrivals are recorded, the own part of a worker's step is the time
-// from the end of the step before, when the last gradient of it had arrived,
-// to the arrival of its own gradient; that tells workers apart that wait for
-// each other. Else it is the recorded step time, without the part of it that
-// was spent synchronising if that is recorded too. The speed is the inverse
-// of its median over steps.
+// A worker's own part of a step excludes the time it waits for others. Where
+// arrivals are recorded it lasts from the end of the previous step (arrival of the
+// last gradient of that step) to the arrival of the worker's gradient. Else it is
+// the recorded step time less the recorded time of synchronising. The speed is
+// 1 ÷ the median of the own part over steps.
 func Workers(steps []Step) []Worker {
 	all := byWorker(steps)
 	var speeds []float64
@@ -83,15 +82,14 @@ func Workers(steps []Step) []Worker {
 type series struct {
 	name    string
 	times   []float64 // recorded step times
-	own     []float64 // its own part of its steps, at least one
+	own     []float64 // its own part of its steps (see Workers), at least one
 	arrived []float64 // when its gradients arrived, ascending
 	step    int       // the last, −1 if not numbered
 	line    int       // the last of a log, 0 if there is none
 }
 
-// byWorker returns the workers in order of appearance. Of one whose own part
-// the job can tell of no step, such as with a single one, it is the longest of
-// all.
+// byWorker returns the workers in order of appearance. A worker whose own part is
+// known of no step, as with arrivals of a single step, gets the longest of all.
 func byWorker(steps []Step) []*series {
 	ends := map[int]float64{} // when the last gradient of a step arrived
 	for _, s := range steps {

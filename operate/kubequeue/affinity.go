@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// hostname is the label by which pods are bound to nodes.
+// hostname is the node label that binds pods to nodes.
 const hostname = "kubernetes.io/hostname"
 
-// affinityPath is where a pod template says on which nodes its pods may be.
+// affinityPath is the path in a pod template of the nodes its pods may be on.
 var affinityPath = []string{"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"}
 
-// bound returns the terms of a pod template with one more requirement in each:
-// the node is one of nodes. What was required by an earlier call, of the nodes
-// in was, is taken out; what the owner of the job requires stays. No nodes
-// require nothing. The result is nil if nothing is left.
+// bound returns the node selector terms of a pod template with one more
+// requirement in each: the node is one of nodes. The requirement that an earlier
+// call made for the nodes in was is removed; those of the job's owner stay.
+// Without nodes none is added. The result is nil if no term is left.
 func bound(template map[string]any, was, nodes []string) []any {
 	terms, _ := at(template, affinityPath).([]any)
 	var out []any
@@ -39,7 +39,7 @@ func bound(template map[string]any, was, nodes []string) []any {
 	if len(nodes) == 0 {
 		return out
 	}
-	if len(out) == 0 { // terms are alternatives: none is not one that is empty
+	if len(out) == 0 { // terms are alternatives; there must be one to hold the requirement
 		out = []any{map[string]any{}}
 	}
 	for _, t := range out {
@@ -50,7 +50,7 @@ func bound(template map[string]any, was, nodes []string) []any {
 	return out
 }
 
-// ours reports whether a requirement is the one for the nodes in was.
+// ours reports whether a requirement is the one that knee made for the nodes in was.
 func ours(expression any, was []string) bool {
 	e, _ := expression.(map[string]any)
 	if len(was) == 0 || e["key"] != hostname || e["operator"] != "In" {
@@ -60,7 +60,7 @@ func ours(expression any, was []string) bool {
 	return slices.EqualFunc(values, was, func(v any, n string) bool { return v == n })
 }
 
-// clone copies a value of JSON.
+// clone copies a JSON value.
 func clone[T any](v T) T {
 	var out T
 	if text, err := json.Marshal(v); err == nil {

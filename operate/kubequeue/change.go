@@ -25,8 +25,8 @@ func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
 	return ""
 }
 
-// replicas are the pods of each role of a job on nodes: every role but the last
-// keeps what it has.
+// replicas returns the number of pods of each role of a job on nodes. Only the
+// last role is resized.
 func replicas(w workload, to []data.NodeShare) ([]int, error) {
 	roles, err := w.roles()
 	if err != nil || len(roles) == 0 {
@@ -69,7 +69,8 @@ func replicas(w workload, to []data.NodeShare) ([]int, error) {
 	return out, nil
 }
 
-// requested reads what the owner of a job requested before knee changed it.
+// requested returns the pods of each role that the owner requested before knee
+// changed the job, nil if knee has not changed it.
 func requested(w workload) []int {
 	var out []int
 	for part := range strings.SplitSeq(w.Metadata.Annotations[askedFor], ",") {
@@ -82,7 +83,7 @@ func requested(w workload) []int {
 	return out
 }
 
-// note records what the owner of a job requested, once.
+// note adds the annotation of what the owner requested, unless the job has it.
 func note(notes map[string]any, w workload, roles []role) {
 	if requested(w) != nil {
 		return
@@ -155,7 +156,7 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	return q.patch(ctx, j, w, notes, spec)
 }
 
-// resume lets a job start on nodes, in a patch.
+// resume adds to a patch what lets a job start on nodes.
 func (w workload) resume(notes, spec map[string]any, roles []role, to []data.NodeShare) {
 	nodes := []string{}
 	for _, s := range to {
@@ -179,7 +180,8 @@ func (w workload) resume(notes, spec map[string]any, roles []role, to []data.Nod
 	}
 }
 
-// patch changes a job as it was read, and has it written down.
+// patch changes a job and logs the change. It fails if the job has changed since
+// it was read.
 func (q *Queue) patch(ctx context.Context, j queue.Job, w workload, notes, spec map[string]any) error {
 	fields := map[string]any{"metadata": map[string]any{"annotations": notes, "resourceVersion": w.Metadata.ResourceVersion, "uid": w.Metadata.UID}, "spec": spec}
 	text, err := json.Marshal(fields)

@@ -10,8 +10,8 @@ import (
 	"knee/internal/kube"
 )
 
-// workload is a job of any kind. Its spec stays as it is written, so that a
-// patch changes nothing else.
+// workload is a job of any kind. Its spec is kept as JSON, so that a patch
+// changes nothing else.
 type workload struct {
 	kube.Object
 	Spec   map[string]any `json:"spec"`
@@ -26,25 +26,27 @@ type workload struct {
 	kind kind
 }
 
-// kind is where a kind of job has what knee changes. Paths begin at the spec; a
-// number is a place in a list.
+// kind has the paths of the fields that knee changes in one kind of job. Paths
+// begin at the spec; a number is an index of a list.
 type kind struct {
 	name, group, resource string
-	suspend               []string   // path of the flag
-	templates             [][]string // paths of its pod templates; those that are there count
-	replicas              [][]string // paths of the number of pods of each template; a template without has one pod
-	limits                []string   // path of the object with minReplicas and maxReplicas, if there is one
-	list                  []string   // path of a list among them, which a patch has to hold whole
-	// pods reports whether a pod is one of a job; nil: if the job owns it.
+	suspend               []string   // path of the suspend flag
+	templates             [][]string // paths of its pod templates; a job may lack some
+	replicas              [][]string // paths of the number of pods of each template; nil or absent: one pod
+	limits                []string   // path of the object with minReplicas and maxReplicas, nil if there is none
+	list                  []string   // path of a list that the paths above cross; a merge patch replaces lists whole
+	// pods reports whether a pod belongs to a job; nil: by owner reference.
 	pods func(workload, kube.Pod) bool
-	// fixed returns why a job of the kind cannot be changed; nil: all can be.
+	// fixed returns why a job of the kind cannot be changed, empty if it can; nil:
+	// all can.
 	fixed func(w workload, inPlace bool) string
-	// jobSet: a JobSet of its name makes its pods, and may keep their number.
+	// jobSet: a JobSet of the job's name makes its pods, and may not follow a
+	// change of their number.
 	jobSet bool
 }
 
-// kinds are the kinds of jobs that are read, those first that have jobs of the
-// later ones made. Pods of others are fixed.
+// kinds lists the kinds of jobs that are read. A kind whose jobs create jobs of
+// another kind comes before it. Pods of any other kind are fixed.
 func kinds() []kind {
 	torch, group := []string{"pytorchReplicaSpecs"}, []string{"rayClusterSpec", "workerGroupSpecs", "0"}
 	under := func(base []string, names ...string) []string { return append(slices.Clone(base), names...) }
@@ -75,9 +77,9 @@ func fixedJob(w workload, inPlace bool) string {
 	return ""
 }
 
-// fixedTrainJob: an override of a TrainJob has a node selector but no affinity,
-// which could name several nodes, and the JobSet of one that runs refuses another
-// number of pods (jobset v0.10, ValidateUpdate).
+// fixedTrainJob: the pod overrides of a TrainJob have a node selector but no
+// affinity, so they cannot name several nodes. The JobSet of a running TrainJob
+// refuses another number of pods (jobset v0.10, ValidateUpdate).
 func fixedTrainJob(_ workload, inPlace bool) string {
 	if inPlace {
 		return ""
@@ -85,8 +87,8 @@ func fixedTrainJob(_ workload, inPlace bool) string {
 	return "a TrainJob cannot name several nodes, and its JobSet keeps the number of its pods while it runs; a PyTorchJob can be moved"
 }
 
-// fixedRayJob: a suspended RayJob gives its cluster up, and gets a new one of
-// the size and place that it then asks for.
+// fixedRayJob: suspending a RayJob deletes its RayCluster, and resuming it makes
+// a new one, so its size and nodes can be changed unless it shares or scales it.
 func fixedRayJob(w workload, _ bool) string {
 	groups, _ := at(w.Spec, []string{"rayClusterSpec", "workerGroupSpecs"}).([]any)
 	hosts, _ := at(w.Spec, []string{"rayClusterSpec", "workerGroupSpecs", "0", "numOfHosts"}).(float64)
@@ -102,12 +104,12 @@ func fixedRayJob(w workload, _ bool) string {
 	return ""
 }
 
-// completions is where a batch Job says how many of its pods have to end well.
+// completions is the path of how many pods of a batch Job have to succeed.
 var completions = []string{"completions"}
 
-// resizable reports whether the job can have another number of pods. That of a
-// Job which counts its completions changes with them, and only if they have an
-// index (elastic Indexed Jobs, Kubernetes 1.27).
+// resizable reports whether the job can have another number of pods. A Job with
+// completions can only if it is Indexed and completions equal parallelism; both
+// are then changed together (elastic Indexed Jobs, Kubernetes 1.27).
 func (w workload) resizable() bool {
 	n := at(w.Spec, completions)
 	return w.kind.name != "Job" || n == nil || w.Spec["completionMode"] == "Indexed" && n == at(w.Spec, []string{"parallelism"})
@@ -125,8 +127,8 @@ func (w workload) resize(spec map[string]any, roles []role, counts []int) {
 	}
 }
 
-// collection is the path of the jobs of a kind, of all namespaces if that is
-// empty.
+// collection is the API path of the jobs of a kind in a namespace, in all if it
+// is empty.
 func (k kind) collection(namespace string) string {
 	if namespace == "" {
 		return "/apis/" + k.group + "/" + k.resource
@@ -138,21 +140,21 @@ func (w workload) path() string {
 	return w.kind.collection(w.Metadata.Namespace) + "/" + w.Metadata.Name
 }
 
-// suspended reports whether the job has no pods by its own wish.
+// suspended reports whether the suspend flag of the job is set.
 func (w workload) suspended() bool {
 	v, _ := at(w.Spec, w.kind.suspend).(bool)
 	return v
 }
 
-// ended reports whether the job will not run again. A deployment of Ray is
-// complete when its job has ended, however that was.
+// ended reports whether the job will not run again. A Ray deployment is Complete
+// when its job has ended, well or not.
 func (w workload) ended() bool {
 	how, _ := w.verdict()
 	return how != "" || w.Status.RayDeployed == "Complete" || w.Metadata.DeletionTimestamp != nil
 }
 
-// verdict is how the job ended in the words of its status, empty if that does
-// not say.
+// verdict returns how the job ended, from its status, and whether well; empty if
+// the status does not say.
 func (w workload) verdict() (how string, well bool) {
 	for _, t := range []string{"Complete", "Succeeded", "Failed"} {
 		if c := kube.FindCondition(w.Status.Conditions, t); c != nil && c.Status == "True" {
@@ -174,8 +176,8 @@ type role struct {
 	pods, gpus         int      // pods, and GPUs of each
 }
 
-// roles are the templates of the job. A TrainJob has none: its runtime has it,
-// and the job says how many GPUs each of its pods gets.
+// roles returns the roles of the job, one for each pod template. The template of
+// a TrainJob is in its runtime; its GPUs per pod are trainer.resourcesPerNode.
 func (w workload) roles() ([]role, error) {
 	var out []role
 	for i, path := range w.kind.templates {
@@ -207,7 +209,7 @@ func (w workload) role(i int, template []string, gpus int) role {
 	return r
 }
 
-// templateGPUs adds up the GPUs of the spec of a pod template.
+// templateGPUs adds up the GPUs of a pod spec.
 func templateGPUs(template any) (int, error) {
 	text, err := json.Marshal(template)
 	if err != nil {
@@ -261,8 +263,8 @@ func at(m map[string]any, path []string) any {
 	return v
 }
 
-// put sets the value at a path, making the objects on the way. Lists on the way
-// are there.
+// put sets the value at a path and makes missing objects on it. Lists on it must
+// exist.
 func put(m map[string]any, path []string, v any) {
 	for i, key := range path[:len(path)-1] {
 		if list, ok := at(m, []string{key}).([]any); ok {

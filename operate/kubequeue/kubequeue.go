@@ -1,12 +1,11 @@
-// Package kubequeue is the queue of a Kubernetes cluster: Jobs and
-// PyTorchJobs, which can be suspended and resumed, and the pods of everyone,
-// which occupy nodes.
+// Package kubequeue is the queue of a Kubernetes cluster: Jobs, PyTorchJobs,
+// RayJobs and TrainJobs, and all other pods, which occupy nodes.
 //
-// A job is held by suspending it, which removes its pods and keeps the job, and
-// started by one patch of its number of replicas, its node affinity and the
-// flag. Annotations say that knee and not its owner has suspended it, what its
-// owner requested, and which nodes knee has bound it to. A patch names the
-// version it was made for: a job that was changed meanwhile is not changed.
+// To hold a job is to suspend it, which removes its pods and keeps the job. To
+// start it is one patch of its number of replicas, its node affinity and the
+// suspend flag. Annotations record that knee has suspended it, what its owner
+// requested, and the nodes to which knee has bound it. A patch names the version
+// it was made for, and fails if the job was changed since.
 package kubequeue
 
 import (
@@ -32,10 +31,10 @@ import (
 const (
 	heldBy   = "knee/held"      // "true": suspended by knee, or by an owner who leaves its start to knee
 	askedFor = "knee/requested" // replicas of each role that its owner asked for, "1,3"
-	boundTo  = "knee/nodes"     // node names that knee has put into its affinity, "a,b"
+	boundTo  = "knee/nodes"     // nodes that knee has put into its affinity, "a,b"
 )
 
-// Queue is the queue of the cluster that a client speaks to.
+// Queue is the queue of one Kubernetes cluster. It implements [queue.Scheduler].
 type Queue struct {
 	client     *kube.Client
 	namespaces []string
@@ -45,10 +44,10 @@ type Queue struct {
 	pods       map[string][]kube.Pod // by the uid of the job that owns them, since then
 }
 
-// New returns the queue of some namespaces: of that of the client's context if
-// there are none, of all if one is "*". audit is called with every change, before
-// it is made and with its answer, and a change of which it returns an error is not
-// made; it may be nil.
+// New returns the queue of the jobs in namespaces; none: the namespace of the
+// client's context; "*": all. audit is called with every change before it is made,
+// and again with the answer; if it returns an error the change is not made. It may
+// be nil.
 func New(client *kube.Client, namespaces []string, audit func(queue.Command) error) *Queue {
 	switch {
 	case slices.Contains(namespaces, "*"):
@@ -60,7 +59,7 @@ func New(client *kube.Client, namespaces []string, audit func(queue.Command) err
 }
 
 // Read implements [queue.Scheduler]. The pods of every namespace are read,
-// since they occupy the nodes that a plan divides.
+// since they occupy nodes.
 func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	cluster, warnings, err := kube.Cluster(ctx, q.client)
 	if err != nil {
@@ -101,7 +100,7 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 				w.kind = k
 				owned := q.podsOf(w, pods, taken)
 				if len(owned) == 0 && (w.ended() || len(w.Metadata.OwnerReferences) > 0) {
-					continue // of a job that was made for another, that one has the pods
+					continue // the job that created this one has its pods
 				}
 				j, err := q.job(w, owned, taken)
 				if err != nil {
@@ -116,7 +115,8 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	return s, err
 }
 
-// podsOf are the pods of a job that no other job has, and are kept by its uid.
+// podsOf returns the pods of a job that are not taken by another, and keeps them
+// in q.pods.
 func (q *Queue) podsOf(w workload, pods []kube.Pod, taken map[string]bool) []kube.Pod {
 	owned := q.pods[w.Metadata.UID]
 	if w.kind.pods != nil {
@@ -132,7 +132,8 @@ func (q *Queue) podsOf(w workload, pods []kube.Pod, taken map[string]bool) []kub
 	return owned
 }
 
-// strangers adds what else is on nodes: pods of other kinds and namespaces.
+// strangers adds the pods on nodes that belong to no job read: of other kinds
+// and namespaces.
 func (q *Queue) strangers(s *queue.Snapshot, pods []kube.Pod, taken map[string]bool) error {
 	for _, p := range pods {
 		if taken[p.Metadata.UID] || p.Spec.NodeName == "" {
@@ -156,8 +157,8 @@ func (q *Queue) strangers(s *queue.Snapshot, pods []kube.Pod, taken map[string]b
 	return nil
 }
 
-// slots are what a pod takes of its node: GPUs, or whole cores of a node that
-// has none.
+// slots returns what a pod takes of its node: GPUs, or cores, rounded up, of a
+// node without GPUs.
 func (q *Queue) slots(p kube.Pod) (int, error) {
 	if q.types[p.Spec.NodeName] != "cpu" {
 		return gpus(p.Spec)
@@ -173,7 +174,7 @@ func (q *Queue) slots(p kube.Pod) (int, error) {
 	return int(math.Ceil(cores)), nil
 }
 
-// job describes a job in the words of every scheduler.
+// job converts a job with its pods, and marks these as taken.
 func (q *Queue) job(w workload, pods []kube.Pod, taken map[string]bool) (queue.Job, error) {
 	m := w.Metadata
 	j := queue.Job{ID: m.UID, Kind: w.kind.name, Name: m.Name, Namespace: m.Namespace, Labels: m.Labels, Queue: m.Labels[kueueName],
@@ -247,7 +248,8 @@ func podsBound(pods []kube.Pod) int {
 	return n
 }
 
-// fixed returns why a job cannot be given another size and place.
+// fixed returns why a job cannot have another size and other nodes, empty if it
+// can.
 func fixed(w workload, roles []role, j queue.Job) string {
 	last := 0
 	if len(roles) > 0 {
@@ -270,8 +272,8 @@ func fixed(w workload, roles []role, j queue.Job) string {
 	return ""
 }
 
-// Log implements [queue.Scheduler]: the output of the pod of rank 0, of those
-// there were when the queue was last read.
+// Log implements [queue.Scheduler]: the output of the rank 0 pod, among the pods
+// of the last Read.
 func (q *Queue) Log(ctx context.Context, j queue.Job, path string, since time.Time) (io.ReadCloser, error) {
 	if path != "" {
 		return os.Open(path)
@@ -289,8 +291,7 @@ func (q *Queue) Log(ctx context.Context, j queue.Job, path string, since time.Ti
 }
 
 // byRank orders the pods of a job: those with GPUs first, since others prepare
-// data or coordinate, then by the role and index that their operator has given
-// them, then by name.
+// data or coordinate, then by role and index of their operator, then by name.
 func byRank(a, b kube.Pod) int {
 	idle := func(p kube.Pod) int {
 		if n, err := gpus(p.Spec); err == nil && n > 0 {

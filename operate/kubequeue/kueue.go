@@ -8,21 +8,21 @@ import (
 	"knee/operate/queue"
 )
 
-// What Kueue writes on jobs.
+// Marks of jobs that Kueue queues.
 const (
-	kueueName    = "kueue.x-k8s.io/queue-name"  // a label: it decides when they run
-	kueueElastic = "kueue.x-k8s.io/elastic-job" // an annotation: a batch Job may be resized while it runs
+	kueueName    = "kueue.x-k8s.io/queue-name"  // label: Kueue decides when the job runs
+	kueueElastic = "kueue.x-k8s.io/elastic-job" // annotation: a batch Job may be resized while it runs
 )
 
-// elastic reports whether Kueue takes another parallelism of a Job that runs
+// elastic reports whether Kueue lets the parallelism of a running Job change
 // (ElasticJobsViaWorkloadSlices, Kueue 0.13).
 func elastic(w workload) bool {
 	return w.kind.name == "Job" && w.Metadata.Annotations[kueueElastic] == "true"
 }
 
-// queued describes a job of Kueue. While it waits it may ask for another size:
-// Kueue writes its Workload again by what the suspended job says
-// (jobframework, ensureOneWorkload).
+// queued completes the description of a job in a queue of Kueue. A waiting job
+// can be resized: Kueue updates its Workload from the suspended job (jobframework,
+// ensureOneWorkload).
 func (q *Queue) queued(w workload, roles []role, pods []kube.Pod, j *queue.Job) {
 	j.Held, j.HeldByUs = false, false
 	switch {
@@ -36,7 +36,7 @@ func (q *Queue) queued(w workload, roles []role, pods []kube.Pod, j *queue.Job) 
 	}
 }
 
-// jobSet is what is read of a JobSet.
+// jobSet has the fields of a JobSet that are read.
 type jobSet struct {
 	kube.Object
 	Spec struct {
@@ -51,8 +51,8 @@ type jobSet struct {
 	}
 }
 
-// readJobSets reads how many pods train in each JobSet of a namespace. A
-// TrainJob marks the jobs that do by their step.
+// readJobSets reads how many pods train in each JobSet of a namespace: those of
+// replicated jobs labelled with the step trainer, or, without a label, named node.
 func (q *Queue) readJobSets(ctx context.Context, namespace string) error {
 	path := kind{group: "jobset.x-k8s.io/v1alpha2", resource: "jobsets"}.collection(namespace)
 	list, _, err := kube.ListAll[jobSet](ctx, q.client, path, kube.Selector{})

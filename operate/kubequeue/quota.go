@@ -18,7 +18,7 @@ type quota struct {
 	} `json:"spec"`
 }
 
-// quotas reads how many GPUs namespaces may have.
+// quotas adds the GPU quotas of the namespaces to the limits of a snapshot.
 func (q *Queue) quotas(ctx context.Context, s *queue.Snapshot) error {
 	for _, ns := range q.namespaces {
 		path := "/api/v1/resourcequotas"

@@ -5,6 +5,6 @@
 //	                                        ├─ no model yet         ─▶ borrow
 //	                                        └─ slow or silent       ─▶ proposal
 //
-// A job that differs from its model gets a model of its own. A proposal is what
-// an operator would look at; nothing is changed because of it.
+// A job that differs from its model gets its own model. A proposal is for an
+// operator; knee does not act on it.
 package learn

@@ -10,15 +10,15 @@ import (
 	"knee/operate/queue"
 )
 
-// Forecast sets Finish of each running job: the seconds until it ends if it stays
-// where it is. That is the number of steps left times the time of a step. The time
-// is measured on the clock, pauses between steps included; before that the model
-// predicts it. A job that has not reported a step since a restart is given the
-// rest of its restart time as well. Finish is zero if the rule does not count steps
-// or the batch adapts.
+// Forecast sets Finish of each running job: the seconds until it ends on its
+// present nodes, steps left × seconds per step. Seconds per step are measured on
+// the clock, pauses between steps included; until then the model predicts them. A
+// job without a step since its restart also gets the rest of its restart time.
+// Finish is zero if the rule has no number of steps, the batch adapts, or the
+// model cannot predict.
 func (m *Models) Forecast(rows []queue.Row, now time.Time) {
 	predicted := make([]data.Estimate, len(rows))
-	off, jobs := make([]float64, len(rows)), 0.0 // squares
+	off, jobs := make([]float64, len(rows)), 0.0 // squared ln(measured ÷ predicted) of each job, and jobs with one
 	total := 0.0
 	for i := range rows {
 		predicted[i] = m.stepTime(&rows[i])
@@ -46,8 +46,8 @@ func (m *Models) Forecast(rows []queue.Row, now time.Time) {
 	}
 }
 
-// stepTime is what the model of a job predicts where it runs; zero if there is
-// nothing to forecast with it.
+// stepTime is the step time that the model of a running job predicts; zero where
+// Forecast sets none.
 func (m *Models) stepTime(row *queue.Row) data.Estimate {
 	if row.State != queue.Running || row.Reading == nil || row.Rule.Remaining.Steps == 0 || row.Rule.Batch.Adapt {
 		return data.Estimate{}
@@ -60,13 +60,14 @@ func (m *Models) stepTime(row *queue.Row) data.Estimate {
 	return data.Estimate{}
 }
 
-// onClock is what a step takes on the clock: the geometric mean over the looks
-// at the job where it runs. Its interval is that of Student for one more such
-// look, as if the rest of the job were one, since what slows a machine lasts;
-// that of the model is added in squares. A single look, or before it the step
-// time in the log, does not say how far looks differ. What is known of it then
-// is how far it is off the model's, and how far the clocks of other jobs are off
-// theirs: others of them, with the given sum of squares.
+// onClock is the seconds per step on the clock: the geometric mean over the looks
+// at the job on its present nodes. Its 90 % interval is Student's prediction
+// interval for one more look: the rest of the job counts as one, since what slows
+// a machine lasts. The half-width of the model's interval is added in squares, in
+// logarithms. With fewer than two looks the spread between looks is not known.
+// Instead the half-width is, added in squares, the job's deviation from its model,
+// and Student's interval of the deviations of other jobs: others of them, with
+// the given sum of squares.
 func onClock(row *queue.Row, predicted data.Estimate, squares, others float64) data.Estimate {
 	r := row.Reading
 	var mean, off float64

@@ -18,42 +18,42 @@ import (
 	"knee/operate/queue"
 )
 
-// Models keeps the models that jobs have of their own, each a file in a folder
-// with the rows that were measured of the job beside it.
+// Models keeps the jobs' own models: a file for each in a folder, and beside it
+// the measurements of the job.
 type Models struct {
 	Folder string
-	Rules  []data.JobRule // whose models lend to jobs that have none
-	// Most bounds the fits of one look at the queue, so that a turn of very many
-	// jobs comes to its end. Later looks do the rest. 0: none are made.
+	Rules  []data.JobRule // their models are the cluster prior of a fit
+	// Most is how many fits are left in this turn; the next turn makes more. 0: none.
 	Most int
 
-	Updates  []Update // of this look
+	Updates  []Update // of this turn
 	Warnings []string
-	read     map[string]*fit.Model // by path; nil if it cannot be read
+	read     map[string]*fit.Model // by path; nil if a file cannot be read
 }
 
-// What an update of a model is.
+// Kinds of updates.
 const (
 	Refit    = "refit"    // the job was measured outside the interval of its model
-	Borrowed = "borrowed" // it had no model; what little is known of it is joined with what other jobs show
+	Borrowed = "borrowed" // it had no model; its few measurements are joined with those of other jobs
 )
 
-// Update is a model that a job got of its own.
+// Update is a new or refitted model of a single job.
 type Update struct {
 	Job       string        `json:"job"` // id
 	Name      string        `json:"name"`
 	Kind      string        `json:"kind"`
-	Config    string        `json:"config"` // that was measured
+	Config    string        `json:"config"` // the measured one
 	Measured  float64       `json:"measured_s"`
 	Predicted data.Estimate `json:"predicted_s"`    // before; zero without a model
 	Now       data.Estimate `json:"now_s"`          // after
 	From      []string      `json:"from,omitempty"` // jobs whose measurements it borrows
-	Model     string        `json:"model"`
+	Model     string        `json:"model"`          // path
 }
 
 // Of returns the path of the model to plan a job with, empty if there is none:
-// the one of its own, else that of its rule, else the last that a job of the
-// same rule had. What was measured of the job is held against it before.
+// its own, else that of its rule, else the last of a job of the same rule. If
+// what was measured lies outside the model's interval, the job first gets a new
+// model of its own.
 func (m *Models) Of(ctx context.Context, row *queue.Row) string {
 	path := m.Find(row)
 	if row.Measured.StepTime <= 0 {
@@ -70,26 +70,26 @@ func (m *Models) Of(ctx context.Context, row *queue.Row) string {
 	return path
 }
 
-// Find is [Models.Of] without looking at what was measured.
+// Find is [Models.Of] without an update.
 func (m *Models) Find(row *queue.Row) string {
 	for _, path := range []string{m.path(row.ID), row.Rule.Model, m.path(family(row.Rule))} {
 		if path != "" && m.model(path) != nil {
 			return path
 		}
 	}
-	return row.Rule.Model // a plan says what is wrong with it
+	return row.Rule.Model // planning fails, and says why
 }
 
 // path is the file of the model of a job.
 func (m *Models) path(id string) string { return filepath.Join(m.Folder, url.PathEscape(id)+".json") }
 
-// rows is the file of what was measured of a job.
+// rows is the file of the measurements of a job.
 func (m *Models) rows(id string) string {
 	return strings.TrimSuffix(m.path(id), ".json") + ".measurements.csv"
 }
 
-// family is the name under which the last model of the jobs of a rule is kept:
-// what the rule matches, short enough for a file.
+// family is the file name of the last model of a rule's jobs: a hash of what the
+// rule matches.
 func family(r *data.JobRule) string {
 	return fmt.Sprintf("rule-%x", sha256.Sum256([]byte(fmt.Sprint(r.Match))))[:21]
 }
@@ -110,8 +110,8 @@ func (m *Models) model(path string) *fit.Model {
 	return known
 }
 
-// update fits the model of a job anew if what was measured is outside of what
-// its model predicts; nil if it is not.
+// update refits the model of a job if what was measured lies outside the
+// predicted interval. The result is nil if it does not, or if Most fits were made.
 func (m *Models) update(ctx context.Context, row *queue.Row, path string) (*Update, error) {
 	u := &Update{Job: row.ID, Name: row.Name, Kind: Borrowed, Config: row.Measured.Config.String(), Measured: row.StepTime, Model: m.path(row.ID)}
 	before := m.model(path)
@@ -143,7 +143,7 @@ func (m *Models) update(ctx context.Context, row *queue.Row, path string) (*Upda
 	return u, m.save(row, after, own)
 }
 
-// own returns what was measured of a job, the latest of each configuration.
+// own returns the measurements of a job, the latest of each configuration.
 func (m *Models) own(id string, latest data.Measurement) ([]data.Measurement, error) {
 	rows, _, err := data.LoadMeasurements(m.rows(id))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -152,8 +152,8 @@ func (m *Models) own(id string, latest data.Measurement) ([]data.Measurement, er
 	return append(without(rows, []data.Measurement{latest}), latest), nil
 }
 
-// save keeps the model of a job, for itself and for later jobs of its rule if
-// that names none.
+// save writes the model of a job, and if its rule names none also for later jobs
+// of the rule.
 func (m *Models) save(row *queue.Row, after *fit.Model, own []data.Measurement) error {
 	if err := os.MkdirAll(m.Folder, 0o755); err != nil {
 		return err
@@ -181,15 +181,15 @@ func (m *Models) Forget(id string) error {
 	return errors.Join(all...)
 }
 
-// without returns the rows whose configuration is none of those measured.
+// without returns the rows whose configuration is not in measured.
 func without(rows, measured []data.Measurement) []data.Measurement {
 	return slices.DeleteFunc(rows, func(r data.Measurement) bool {
 		return slices.ContainsFunc(measured, func(m data.Measurement) bool { return sameSize(r.Config, m.Config) })
 	})
 }
 
-// sameSize reports whether two configurations of a job are alike but for its
-// name and for what only one of them says.
+// sameSize reports whether two configurations are equal, apart from the job's
+// name and from a placement that only one has.
 func sameSize(a, b data.Config) bool {
 	return a.GPUType == b.GPUType && a.Workers == b.Workers && a.LocalBatch == b.LocalBatch && a.ModeOrDefault() == b.ModeOrDefault() && a.PS == b.PS &&
 		(len(a.Placement) == 0 || len(b.Placement) == 0 || slices.Equal(a.Placement, b.Placement))

@@ -8,11 +8,11 @@ import (
 	"knee/operate/queue"
 )
 
-// Profile changes a plan that keeps every job as it is so that one of them runs
-// at twice its size, on GPUs that nobody has, and is measured there: the one
-// that could gain most by the optimistic end of what its model predicts for that
-// size, of those that were never measured at it. It returns the entry, nil if
-// none is worth its restart.
+// Profile changes a plan that keeps every job: one of them is to run at twice its
+// size, on idle GPUs, and be measured there. Of the jobs never measured at that
+// size it is the one that saves most time at the lower end of its predicted step
+// time. It returns the entry, nil if the plan has other changes or no job saves
+// more than its restart.
 func (m *Models) Profile(p *data.Plan, rows []queue.Row, cluster *data.Cluster) *data.PlannedJob {
 	if slices.ContainsFunc(p.Jobs, func(j data.PlannedJob) bool { return j.Action != data.Keep }) {
 		return nil
@@ -41,7 +41,7 @@ func (m *Models) Profile(p *data.Plan, rows []queue.Row, cluster *data.Cluster) 
 	return best
 }
 
-// idle are the GPUs of each node that no job has.
+// idle returns the nodes by name, with the GPUs that no job has.
 func idle(cluster *data.Cluster, rows []queue.Row) map[string]data.Node {
 	out := map[string]data.Node{}
 	for _, n := range cluster.Nodes {
@@ -60,8 +60,8 @@ func idle(cluster *data.Cluster, rows []queue.Row) map[string]data.Node {
 	return out
 }
 
-// twice is where a job could run at twice its size: on its node, else on as many
-// more nodes as it has with as many GPUs on each; nil if nowhere.
+// twice returns where a job could run at twice its size: on its one node, else
+// on twice as many nodes with equally many GPUs on each; nil if nowhere.
 func twice(row queue.Row, free map[string]data.Node) []data.NodeShare {
 	if row.State != queue.Running || !row.Resizable || len(row.Nodes) == 0 {
 		return nil
@@ -91,8 +91,8 @@ func twice(row queue.Row, free map[string]data.Node) []data.NodeShare {
 	return to
 }
 
-// Resize proposes twice their size to jobs that knee cannot change because of
-// their kind, where GPUs are idle and their model says that they end sooner.
+// Resize proposes twice the size for jobs of kinds that knee cannot change, if
+// GPUs are idle and the model predicts that they end sooner.
 func (m *Models) Resize(rows []queue.Row, cluster *data.Cluster) []Proposal {
 	var out []Proposal
 	free := idle(cluster, rows)
@@ -109,9 +109,9 @@ func (m *Models) Resize(rows []queue.Row, cluster *data.Cluster) []Proposal {
 	return out
 }
 
-// gain is the time in seconds that a job saves if it continues there at what is
-// picked of its predicted step time, its restart taken off; 0 if it cannot, or if
-// its model has measured that size.
+// gain is the time in seconds that a job saves if it continues on the nodes to,
+// less its restart. pick chooses the end of the predicted step time that counts.
+// It is 0 if the job cannot run there or its model has measurements of that size.
 func (m *Models) gain(row queue.Row, to []data.NodeShare, pick func(data.Estimate) float64) float64 {
 	workers := queue.Workers(to)
 	if len(to) == 0 || row.StepTime <= 0 || row.Rule == nil || row.Rule.Batch.Adapt || row.Rule.Workers.Max > 0 && workers > row.Rule.Workers.Max {

@@ -9,16 +9,16 @@ import (
 	"knee/operate/queue"
 )
 
-// Kinds of proposals, beside those of package check. A slowed job is at less than
-// half the speed it had where it runs: the paper's rule for workers, held
-// against the job's own past.
+// Kinds of proposals, beside those of package check.
 const (
+	// Slowed: the job is at less than half of its best speed on the same nodes, the
+	// rule of Optimus for workers applied to one job over time.
 	Slowed = "slowed"
-	Larger = "larger"
+	Larger = "larger" // the job would end sooner at twice its size
 )
 
-// Proposal is something that an operator should look at, and what could be
-// done.
+// Proposal is a problem or a chance that an operator should look at, and what to
+// do about it.
 type Proposal struct {
 	Job  string `json:"job"` // id
 	Name string `json:"name"`
@@ -27,9 +27,9 @@ type Proposal struct {
 	Text string `json:"text"`
 }
 
-// Propose says what is wrong with a running job by what it printed, nil if
-// nothing is. It takes note of the speed that the job has shown. Call it once for
-// each look at the queue.
+// Propose returns what is wrong with a running job, from its log, nil if nothing
+// is. It updates Best of the job's reading. Call it once for each look at the
+// queue.
 //
 // The rule for workers is that of Optimus (Peng et al., EuroSys 2018, section
 // 5.2): less than half the median speed. Its remedy is to replace the worker.
@@ -61,7 +61,8 @@ func Propose(row *queue.Row, now time.Time) *Proposal {
 	return p
 }
 
-// straggler looks at the workers that the log tells apart.
+// straggler returns a proposal for the first slow or silent worker, if the log
+// has steps of single workers.
 func straggler(row *queue.Row) *Proposal {
 	if len(row.Steps) == 0 {
 		return nil
@@ -84,7 +85,7 @@ func straggler(row *queue.Row) *Proposal {
 	return nil
 }
 
-// nodeOf is where a rank runs if ranks fill one node after the other, empty if
+// nodeOf is the node of a rank if ranks fill one node after the other, empty if
 // there is no such rank.
 func nodeOf(row *queue.Row, rank string) string {
 	n, err := strconv.Atoi(rank)

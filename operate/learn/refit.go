@@ -10,16 +10,16 @@ import (
 	"knee/operate/check"
 )
 
-// fit fits the speed of a job anew. What its model had measured is taken to be off
-// by the factor by which the job is where it was measured itself. How far that
-// holds for other configurations is not known: half of the change is the
-// standard error of what was changed. What was measured of the job counts as it
-// is, and other models of the queue lend what they show of the cluster.
-// Convergence and memory stay those of the model before.
+// fit refits the speed of a job. The measurements of its old model are multiplied
+// by the job's measured ÷ predicted step time, see drift. That factor may not hold
+// for other configurations: half of the change is added to their standard error,
+// in squares. The job's own measurements are used as they are, and the models of
+// the rules are the cluster prior. Convergence and memory are those of the old
+// model.
 //
-// If even that does not cover what was measured, the job is another than the
-// model reports: its own measurements alone are fitted, and the model is one
-// that lends.
+// If the result does not cover the latest measurement, the old model is of
+// another job: only the own measurements are fitted, and the old model joins the
+// prior.
 func (m *Models) fit(ctx context.Context, before *fit.Model, own []data.Measurement) (*fit.Model, error) {
 	others := m.lenders()
 	if before == nil {
@@ -49,8 +49,8 @@ func drifted(row data.Measurement, predicted data.Estimate) bool {
 	return check.Compare(row.StepTime+off, predicted).Refit && check.Compare(math.Max(0, row.StepTime-off), predicted).Refit
 }
 
-// drift is the geometric mean of measured over predicted step times, 1 if the
-// model cannot predict what was measured.
+// drift is the geometric mean of measured ÷ predicted step times, 1 if the model
+// cannot predict any.
 func drift(before *fit.Model, own []data.Measurement) float64 {
 	sum, n := 0.0, 0.0
 	for _, r := range own {
@@ -61,7 +61,7 @@ func drift(before *fit.Model, own []data.Measurement) float64 {
 	return math.Exp(sum / math.Max(1, n))
 }
 
-// scaled returns measurements with their step times times a factor.
+// scaled multiplies the step times of measurements by a factor.
 func scaled(rows []data.Measurement, by float64) []data.Measurement {
 	for i := range rows {
 		r := &rows[i]
@@ -71,14 +71,14 @@ func scaled(rows []data.Measurement, by float64) []data.Measurement {
 	return rows
 }
 
-// graft returns the model with another speed.
+// graft returns a copy of the model with another speed model.
 func graft(before *fit.Model, speeds *speed.Model) *fit.Model {
 	out := *before
 	out.Model = speeds
 	return &out
 }
 
-// lenders are the models of the rules, which other jobs of the cluster have.
+// lenders returns the models of the rules, which are of other jobs of the cluster.
 func (m *Models) lenders() []*fit.Model {
 	var out []*fit.Model
 	for _, r := range m.Rules {
@@ -91,7 +91,7 @@ func (m *Models) lenders() []*fit.Model {
 	return out
 }
 
-// measuredBy returns the measurements that a model keeps.
+// measuredBy returns the measurements stored in a model.
 func measuredBy(m *fit.Model) []data.Measurement {
 	var out []data.Measurement
 	for _, gpu := range m.GPUTypes() {
