@@ -1,5 +1,5 @@
-// Package bench finds the measured data of others that tests and benchmarks
-// read. It is not part of the project: where it is absent, they are skipped.
+// Package bench finds published measurements that tests and benchmarks read. The
+// data is not part of the project: without it they are skipped.
 package bench
 
 import (
@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Dir returns the folder that KNEE_BENCH names, by default shared/bench
-// beside the repository, or skips the test where there is none.
+// Dir returns the folder KNEE_BENCH, by default shared/bench beside the
+// repository, and skips the test if the folder does not exist.
 func Dir(tb testing.TB) string {
 	tb.Helper()
 	dir := os.Getenv("KNEE_BENCH")

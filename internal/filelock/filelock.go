@@ -3,5 +3,5 @@ package filelock
 
 import "errors"
 
-// ErrLocked says that another process has the lock of a file.
+// ErrLocked: another process has locked the file.
 var ErrLocked = errors.New("another process has the lock")

@@ -1,5 +1,5 @@
-// Package gp holds what Gaussian processes with any kernel have in common:
-// the factorised covariance of their observations.
+// Package gp is the part of Gaussian processes that does not depend on the
+// kernel: the factorised covariance of the observations.
 package gp
 
 import (
@@ -61,27 +61,26 @@ func (f *Factor) LogDet() float64 {
 	return 2 * s
 }
 
-// Whiten replaces v by L⁻¹v.
+// Whiten replaces v, of length n, by L⁻¹v.
 func (f *Factor) Whiten(v []float64) {
 	blas64.Trsv(blas.NoTrans, f.lower.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
 }
 
-// WhitenRows replaces m by L⁻¹m.
+// WhitenRows replaces m, of n rows, by L⁻¹m.
 func (f *Factor) WhitenRows(m blas64.General) {
 	blas64.Trsm(blas.Left, blas.NoTrans, 1, f.lower.RawTriangular(), m)
 }
 
-// Solve replaces m by K⁻¹m.
+// Solve replaces m, of n rows, by K⁻¹m.
 func (f *Factor) Solve(m blas64.General) {
 	f.WhitenRows(m)
 	blas64.Trsm(blas.Left, blas.Trans, 1, f.lower.RawTriangular(), m)
 }
 
-// LeaveOneOut returns by how much each observation exceeds its prediction
-// from all others and the standard deviation of that prediction, the
-// observation's own noise included. residual is the difference of the
-// observations from the prior mean. (Rasmussen and Williams, "Gaussian
-// Processes for Machine Learning", 2006, equation 5.12.)
+// LeaveOneOut returns, for each observation, by how much it exceeds its prediction
+// from all others, and the standard deviation of that prediction, with the noise of
+// the observation. residual is the observations minus the prior mean. (Rasmussen
+// and Williams, "Gaussian Processes for Machine Learning", 2006, equation 5.12.)
 func (f *Factor) LeaveOneOut(residual []float64) (miss, sd []float64) {
 	inverse := mat.NewDense(f.n, f.n, nil)
 	for i := range f.n {

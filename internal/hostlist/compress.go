@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Compress returns a short list that [Expand] turns back into hosts, in the
-// same order. Neighbours that differ only in their last number are folded
-// into one bracket group. The names must be such as Expand returns.
+// Compress returns a short list that [Expand] expands to hosts, in the same order.
+// Neighbours that differ only in their last number become one bracket group. The
+// names must be valid for Expand.
 func Compress(hosts []string) string {
 	var entries []string
 	for len(hosts) > 0 {
@@ -23,8 +23,8 @@ func Compress(hosts []string) string {
 			if lo.digits == "" || lo.prefix != head.prefix || lo.suffix != head.suffix {
 				break
 			}
-			// The padding of a range is the width of its lower end, so 9 goes on
-			// to 10 but 09 does not come after 8.
+			// The padding of a range is the width of its lower end: 8-10 is 8, 9, 10,
+			// and 09 cannot follow 8.
 			n, text := 1, lo.digits
 			for n < len(hosts) && lo.value+n < 1e9 && hosts[n] == fmt.Sprintf("%s%0*d%s", lo.prefix, len(lo.digits), lo.value+n, lo.suffix) {
 				n++
@@ -43,8 +43,8 @@ func Compress(hosts []string) string {
 	return strings.Join(entries, ",")
 }
 
-// numbered is a name cut at its last run of digits; digits is empty if there
-// is none that a range can hold.
+// numbered is a name split at its last run of digits; digits is empty if there
+// is none or it is too long for a range.
 type numbered struct {
 	prefix, digits, suffix string
 	value                  int

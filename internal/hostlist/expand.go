@@ -16,8 +16,8 @@ const (
 	maxDigits    = 9       // digits of a number inside brackets
 )
 
-// Expand returns the host names that list denotes, in order, duplicates
-// included. The error names the entry that is wrong and what was wanted.
+// Expand returns the host names of list, in order and with duplicates. The error
+// names the wrong entry and what was wanted.
 func Expand(list string) ([]string, error) {
 	if len(list) > maxListBytes {
 		return nil, fmt.Errorf("host list of %d bytes: want at most %d", len(list), maxListBytes)
@@ -37,7 +37,7 @@ func Expand(list string) ([]string, error) {
 	return hosts, nil
 }
 
-// split cuts a list at the commas outside brackets.
+// split splits a list at the commas outside brackets.
 func split(list string) ([]string, error) {
 	var entries []string
 	start, open := 0, false
@@ -69,8 +69,8 @@ func split(list string) ([]string, error) {
 	return entries, nil
 }
 
-// expandEntry expands one entry, which split has checked for balanced
-// brackets, to at most limit names.
+// expandEntry expands one entry to at most limit names. split has checked its
+// brackets.
 func expandEntry(entry string, limit int) ([]string, error) {
 	names := []string{""}
 	for entry != "" {
@@ -114,7 +114,7 @@ func product(names []string, text string, group []string) []string {
 	return out
 }
 
-// checkText refuses what cannot be part of a host name.
+// checkText refuses characters that a host name cannot have.
 func checkText(s string) error {
 	for _, c := range s {
 		switch {

@@ -1,13 +1,13 @@
-// Package hungarian solves the assignment problem: every row gets a column of
-// its own so that the sum of costs is smallest.
+// Package hungarian solves the assignment problem: every row gets a different
+// column so that the sum of costs is smallest.
 package hungarian
 
 import "math"
 
-// Solve returns the column of every row. There must be at least as many
-// columns as rows, all rows must be of one length and costs finite; it takes
-// time with rows² × columns (Kuhn 1955, as shortest augmenting paths, Jonker
-// and Volgenant 1987).
+// Solve returns the column of every row. There must be at least as many columns
+// as rows, all rows must have the same length, and costs must be finite. The time
+// is O(rows² × columns) (Kuhn 1955, as shortest augmenting paths, Jonker and
+// Volgenant 1987).
 func Solve(cost [][]float64) []int {
 	rows := len(cost)
 	if rows == 0 {

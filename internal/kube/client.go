@@ -14,21 +14,21 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client speaks to one API server. It is safe for use by many goroutines.
+// Client is a client of one API server. It is safe for concurrent use.
 type Client struct {
 	Server    string // https://host:port, for messages
 	Context   string // name of the kubeconfig's context; empty inside a pod
-	Namespace string // that of the context, "default" if it names none
+	Namespace string // of the context; "default" if it has none
 
 	rest *rest.RESTClient
 }
 
-// requestTimeout bounds a request that is not a watch or a log: a server
-// that has accepted a connection and does not answer is as good as gone.
+// requestTimeout is the time limit of a request other than a watch or a log: a
+// server may accept a connection and never answer.
 const requestTimeout = 30 * time.Second
 
-// backoff is how a request is repeated: with pauses that double from 200 ms to
-// 3.2 s it outlives a restart of the API server (3 to 10 s).
+// backoff repeats a request with pauses that double from 200 ms to 3.2 s, longer
+// in all than a restart of the API server (3 to 10 s).
 func backoff() wait.Backoff {
 	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 8, Cap: 3200 * time.Millisecond}
 }
@@ -38,9 +38,9 @@ func (c *Client) Get(ctx context.Context, path string, out any) error {
 	return c.call(ctx, c.rest.Get().AbsPath(path), nil, out)
 }
 
-// Create posts an object to the collection at path, reading the created one
-// into out unless it is nil. The server checks fields strictly: an unknown
-// or doubled one is refused. With dryRun it judges and keeps nothing.
+// Create creates an object in the collection at path, and reads the result into
+// out unless it is nil. The server refuses unknown and duplicate fields. With dryRun
+// it checks the object and creates nothing.
 func (c *Client) Create(ctx context.Context, path string, in, out any, dryRun bool) error {
 	r := c.rest.Post().AbsPath(path).Param("fieldValidation", "Strict")
 	if dryRun {
@@ -49,23 +49,23 @@ func (c *Client) Create(ctx context.Context, path string, in, out any, dryRun bo
 	return c.call(ctx, r, in, out)
 }
 
-// Update puts an object in place of the one at path. It is used for objects
-// that this program alone writes.
+// Update replaces the object at path, without a check whether another program has
+// changed it: use it for objects that only knee writes.
 func (c *Client) Update(ctx context.Context, path string, in, out any) error {
 	return c.call(ctx, c.rest.Put().AbsPath(path), in, out)
 }
 
-// DeleteOptions says how an object goes.
+// DeleteOptions are the options of a deletion.
 type DeleteOptions struct {
-	// Propagation is Foreground (the object stays until what it owns is
-	// gone), Background or Orphan; empty leaves it to the server.
+	// Propagation is Foreground (the object stays until the objects it owns are
+	// deleted), Background or Orphan; empty: the server's default.
 	Propagation string
-	// Grace is the time pods are given to end; negative leaves it to them,
-	// 0 removes them at once without waiting for their node.
+	// Grace is the time that pods have to end; negative: as in their spec; 0: they
+	// are removed at once, without waiting for their node.
 	Grace time.Duration
 }
 
-// Delete removes the object at path. That it is not there is no error.
+// Delete removes the object at path. It is no error if the object does not exist.
 func (c *Client) Delete(ctx context.Context, path string, o DeleteOptions) error {
 	opts := map[string]any{"apiVersion": "v1", "kind": "DeleteOptions"}
 	if o.Propagation != "" {
@@ -81,7 +81,7 @@ func (c *Client) Delete(ctx context.Context, path string, o DeleteOptions) error
 	return err
 }
 
-// Selector narrows a collection. Empty selects everything.
+// Selector selects objects of a collection, all if it is empty.
 type Selector struct {
 	Labels string // such as "app=a,tier!=b"
 	Fields string // such as "involvedObject.name=a"
@@ -97,8 +97,8 @@ func (s Selector) set(r *rest.Request) *rest.Request {
 	return r
 }
 
-// ListAll reads a collection whole, page by page. The string is the resource
-// version that a watch continues from.
+// ListAll reads all pages of a collection. The string is the resource version
+// from which a watch can continue.
 func ListAll[T any](ctx context.Context, c *Client, path string, s Selector) ([]T, string, error) {
 	var items []T
 	more := ""
@@ -118,15 +118,15 @@ func ListAll[T any](ctx context.Context, c *Client, path string, s Selector) ([]
 	}
 }
 
-// LogOptions says which part of a container's output is wanted.
+// LogOptions selects a part of a container's output.
 type LogOptions struct {
 	Container string
 	Follow    bool      // until the container ends
-	Since     time.Time // zero for the beginning; whole seconds count
+	Since     time.Time // rounded down to seconds; zero: the beginning
 }
 
-// Logs returns what a container prints, every line preceded by the time at
-// which its node read it, in RFC 3339, and a space.
+// Logs returns the output of a container. Each line begins with the time, in RFC
+// 3339, at which its node read it, and a space.
 func (c *Client) Logs(ctx context.Context, namespace, pod string, o LogOptions) (io.ReadCloser, error) {
 	r := c.rest.Get().AbsPath(PodPath(namespace, pod)+"/log").Param("timestamps", "true")
 	if o.Container != "" {
@@ -142,7 +142,7 @@ func (c *Client) Logs(ctx context.Context, namespace, pod string, o LogOptions) 
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.rest.Client.Do(req) // not r.Stream, which drops what the server says against it
+	resp, err := c.rest.Client.Do(req) // r.Stream would drop the server's error message
 	if err != nil {
 		return nil, c.explain(err)
 	}
@@ -150,11 +150,11 @@ func (c *Client) Logs(ctx context.Context, namespace, pod string, o LogOptions) 
 		return resp.Body, nil
 	}
 	defer resp.Body.Close()
-	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what arrived says enough
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // a partial message will do
 	return nil, withBody(apierrors.NewGenericServerResponse(resp.StatusCode, "get", schema.GroupResource{Resource: "pods/log"}, pod, string(answer), 0, true), answer)
 }
 
-// call sends a request, again on temporary errors, and reads the answer into
+// call sends a request, repeats it on temporary errors, and reads the answer into
 // out unless it is nil.
 func (c *Client) call(ctx context.Context, r *rest.Request, in, out any) error {
 	if in != nil {
@@ -172,7 +172,7 @@ func (c *Client) call(ctx context.Context, r *rest.Request, in, out any) error {
 		tries++
 		answer, last = r.Do(ctx).Raw()
 		last = c.explain(withBody(last, answer))
-		if IsTemporary(last) && !(hasCode(last, http.StatusUnauthorized) && tries > 2) { // a wrong password does not become right
+		if IsTemporary(last) && !(hasCode(last, http.StatusUnauthorized) && tries > 2) { // a rejected credential is tried three times
 			return false, nil
 		}
 		return true, last
@@ -189,9 +189,8 @@ func (c *Client) call(ctx context.Context, r *rest.Request, in, out any) error {
 	return nil
 }
 
-// Paths of the collections and objects knee uses.
-
-// PodsPath is the collection of pods of a namespace, of all if it is empty.
+// PodsPath is the collection of pods of a namespace, of all namespaces if it is
+// empty.
 func PodsPath(namespace string) string { return corePath(namespace, "pods") }
 
 // PodPath is one pod.

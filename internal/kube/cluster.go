@@ -13,19 +13,20 @@ import (
 	"knee/data"
 )
 
-// productLabels are where the type of a node's GPUs is written: by NVIDIA's
-// and AMD's GPU feature discovery, and by GKE.
+// productLabels are the node labels with the GPU type: of NVIDIA's and AMD's GPU
+// feature discovery, and of GKE.
 func productLabels() []string {
 	return []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator"}
 }
 
-// Cluster describes the nodes of a cluster as knee sees machines, by name.
+// Cluster describes the nodes of a cluster, sorted by name.
 //
-// GPUs are the allocatable whole devices of a node (nvidia.com/gpu, or what
-// another vendor calls so), their type is that of the product label. A node
-// without GPUs is a node of type cpu with a worker slot per whole core. Nodes
-// that are cordoned, not ready, or kept by a taint from pods that only use
-// GPUs are drained. What cannot be taken over is in the warnings.
+// GPUs are the allocatable whole devices of a node (nvidia.com/gpu, or the same
+// resource of another vendor), their type is from the product label. A node without
+// GPUs has the type cpu and a worker slot for each whole core. Drained are nodes
+// that are cordoned, not ready, or tainted against pods that tolerate only GPU
+// taints. The warnings name MIG slices, which are left out, and GPUs of unknown
+// type.
 func Cluster(ctx context.Context, c *Client) (*data.Cluster, []string, error) {
 	nodes, _, err := ListAll[Node](ctx, c, NodesPath(), Selector{})
 	if err != nil {
@@ -81,7 +82,7 @@ func describe(n Node) (data.Node, []string, error) {
 	return out, warnings, nil
 }
 
-// productOf returns the GPU type of a node, empty if no label tells.
+// productOf returns the GPU type of a node, empty if no label has it.
 func productOf(n Node) string {
 	for _, l := range productLabels() {
 		if v := n.Metadata.Labels[l]; v != "" {
@@ -99,12 +100,12 @@ func drained(n Node) bool {
 		return true
 	}
 	return slices.ContainsFunc(n.Spec.Taints, func(t Taint) bool {
-		// Pods that ask for GPUs tolerate the taint that keeps others away.
+		// Pods with GPUs tolerate the taint that keeps other pods off GPU nodes.
 		return (t.Effect == "NoSchedule" || t.Effect == "NoExecute") && !strings.HasSuffix(t.Key, "/gpu")
 	})
 }
 
-// Cores reads a quantity of CPU: "4", "3920m" or "0.5". None is 0.
+// Cores parses a quantity of CPU cores: "4", "3920m" or "0.5"; empty is 0.
 func Cores(s string) (float64, error) {
 	if s == "" {
 		return 0, nil
@@ -120,9 +121,9 @@ func Cores(s string) (float64, error) {
 	return v, nil
 }
 
-// LabelValues returns the values of a node label that stand for a GPU type,
-// in order: the type itself, or product names that [data.GPUTypeOf] reads as
-// the type ("NVIDIA-A100-SXM4-80GB" for a100). None is no error.
+// LabelValues returns the values, sorted, that a node label has for a GPU type:
+// the type itself, or product names that [data.GPUTypeOf] maps to the type
+// ("NVIDIA-A100-SXM4-80GB" to a100). It is no error if there are none.
 func LabelValues(ctx context.Context, c *Client, label, gpuType string) ([]string, error) {
 	nodes, _, err := ListAll[Node](ctx, c, NodesPath(), Selector{Labels: label})
 	if err != nil {

@@ -17,22 +17,21 @@ import (
 	"knee/data"
 )
 
-// Settings says which cluster to speak to. The zero value is what kubectl
-// would speak to.
+// Settings selects a cluster. The zero value selects that of kubectl.
 type Settings struct {
 	Kubeconfig string // file; empty for those of KUBECONFIG, else ~/.kube/config, else the pod's service account
-	Context    string // of the kubeconfig; empty for its current one
+	Context    string // context of the kubeconfig; empty for the current one
 }
 
 // Load finds the API server and the credentials. It does not contact the
-// server. What is wrong with a kubeconfig is a [data.InputError].
+// server. An error is a [data.InputError] about the kubeconfig.
 func Load(s Settings) (*Client, error) {
 	quiet()
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath, rules.WarnIfAllMissing = s.Kubeconfig, false
 	files := cmp.Or(s.Kubeconfig, strings.Join(rules.Precedence, ", "))
 	found := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.Context})
-	raw, _ := found.RawConfig() // what is wrong with it ClientConfig says, too
+	raw, _ := found.RawConfig() // ClientConfig returns the same error
 	if names := slices.Sorted(maps.Keys(raw.Contexts)); s.Context != "" && !slices.Contains(names, s.Context) && len(names) > 0 {
 		return nil, &data.InputError{Source: data.Source{File: files, Column: s.Context}, Found: "no such context", Want: "one of " + strings.Join(names, ", ")}
 	}
@@ -55,14 +54,13 @@ func Load(s Settings) (*Client, error) {
 	return c, nil
 }
 
-// restClient returns a client that sends and reads JSON, whatever is in it.
+// restClient returns a client for JSON of any kind.
 func restClient(config *rest.Config) (*rest.RESTClient, error) {
 	config = dynamic.ConfigFor(config)
 	config.UserAgent, config.APIPath = "knee", "/"
-	config.QPS = -1 // a trial makes few requests, and those at once
+	config.QPS = -1 // no limit: knee makes few requests, but several at once
 	return rest.UnversionedRESTClientFor(config)
 }
 
-// quiet keeps client-go from writing to standard error: what goes wrong is
-// returned and logged with the trial it concerns.
+// quiet keeps client-go from writing to standard error: errors are returned.
 var quiet = sync.OnceFunc(func() { klog.SetSlogLogger(slog.New(slog.DiscardHandler)) })

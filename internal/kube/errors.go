@@ -11,19 +11,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// IsNotFound reports whether err says that the object is not there.
+// IsNotFound reports whether err means that the object does not exist.
 func IsNotFound(err error) bool { return hasCode(err, http.StatusNotFound) }
 
-// IsConflict reports whether err says that an object of the name is there
-// already, or was changed by someone else.
+// IsConflict reports whether err means that an object of the name exists already,
+// or was changed by someone else.
 func IsConflict(err error) bool { return hasCode(err, http.StatusConflict) }
 
-// IsBadRequest reports whether err says that the request makes no sense, as
-// the server calls asking for output before there is any.
+// IsBadRequest reports whether err is "bad request" (400), which a request for a
+// log before the container has started also gets.
 func IsBadRequest(err error) bool { return hasCode(err, http.StatusBadRequest) }
 
-// isGone reports whether err says that a resource version is too old to
-// continue from.
+// isGone reports whether err means that a resource version is too old to continue
+// a watch.
 func isGone(err error) bool { return hasCode(err, http.StatusGone) }
 
 func hasCode(err error, code int) bool {
@@ -31,16 +31,15 @@ func hasCode(err error, code int) bool {
 	return errors.As(err, &status) && int(status.Status().Code) == code
 }
 
-// IsRefused reports whether the server has answered, and would give the same
-// answer again.
+// IsRefused reports whether the server has refused the request, and would refuse
+// it again.
 func IsRefused(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && !IsTemporary(err)
 }
 
-// IsTemporary reports whether asking again may help: the server could not be
-// reached, is starting, or has too much to do. What the server refused it
-// will refuse again.
+// IsTemporary reports whether to repeat a request: the server could not be
+// reached, is starting, or is overloaded.
 func IsTemporary(err error) bool {
 	var status apierrors.APIStatus
 	if err == nil || !errors.As(err, &status) {
@@ -48,19 +47,19 @@ func IsTemporary(err error) bool {
 	}
 	switch s := status.Status(); s.Code {
 	case http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusUnauthorized:
-		// 401 too: a server that has just started may not know its tokens
-		// yet, and a credential plugin is asked again.
+		// 401: a server that has just started may not know its tokens yet, and a
+		// credential plugin is called again.
 		return true
 	case http.StatusForbidden:
-		// While its caches fill, a starting server finds no roles.
+		// A starting server does not find roles until its caches are filled.
 		return strings.Contains(s.Message, "RBAC: ") && strings.Contains(s.Message, "not found") || strings.Contains(s.Message, "not yet ready")
 	default:
 		return s.Code >= 500
 	}
 }
 
-// explain says of an error that is no answer of the server which server could
-// not be reached.
+// explain adds the server that could not be reached, unless err is an answer of
+// the server.
 func (c *Client) explain(err error) error {
 	var status apierrors.APIStatus
 	if err == nil || errors.As(err, &status) {
@@ -69,7 +68,7 @@ func (c *Client) explain(err error) error {
 	return fmt.Errorf("reach the API server %s: %w", c.Server, err)
 }
 
-// withBody gives an error the server's own words where client-go has only its
+// withBody returns the error in the body of an answer; client-go may keep only the
 // status code.
 func withBody(err error, body []byte) error {
 	var s metav1.Status

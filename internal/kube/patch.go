@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Patch merges fields into the object at path (RFC 7396: null removes one, a
-// list replaces a list), reading the changed one into out unless it is nil. A
-// metadata.resourceVersion among the fields makes the server refuse it, by a
-// conflict, if the object was changed since.
+// Patch merges fields into the object at path (RFC 7396: null removes a field, a
+// list replaces a list), and reads the result into out unless it is nil. With
+// metadata.resourceVersion in fields, the error is a conflict if the object was
+// changed since that version.
 func (c *Client) Patch(ctx context.Context, path string, fields map[string]any, out any) error {
 	body, err := json.Marshal(fields)
 	if err != nil {

@@ -15,7 +15,8 @@ type Meta struct {
 	OwnerReferences   []Owner           `json:"ownerReferences,omitempty"`
 }
 
-// Owner names the object without which another is removed.
+// Owner is a reference to an owner: when all owners of an object are deleted, so
+// is the object.
 type Owner struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -33,7 +34,7 @@ type Object struct {
 // Meta returns the metadata of the object.
 func (o *Object) Meta() *Meta { return &o.Metadata }
 
-// Condition is one statement about the state of an object.
+// Condition is a condition in the status of an object.
 type Condition struct {
 	Type               string     `json:"type"`
 	Status             string     `json:"status"` // "True", "False" or "Unknown"
@@ -100,18 +101,18 @@ type ContainerState struct {
 	Terminated *Terminated `json:"terminated,omitempty"`
 }
 
-// Waiting says why a container does not run yet.
+// Waiting is why a container does not run yet.
 type Waiting struct {
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// Running says since when a container runs.
+// Running is since when a container runs.
 type Running struct {
 	StartedAt *time.Time `json:"startedAt,omitempty"`
 }
 
-// Terminated says how a container ended.
+// Terminated is how a container ended.
 type Terminated struct {
 	ExitCode   int        `json:"exitCode"`
 	Signal     int        `json:"signal,omitempty"`
@@ -159,14 +160,14 @@ type Taint struct {
 	Effect string `json:"effect"` // NoSchedule, PreferNoSchedule or NoExecute
 }
 
-// NodeStatus is the observed state of a node. Quantities are as Kubernetes
-// writes them: "3920m", "16Gi".
+// NodeStatus is the observed state of a node. Quantities are in the notation of
+// Kubernetes: "3920m", "16Gi".
 type NodeStatus struct {
 	Allocatable map[string]string `json:"allocatable,omitempty"`
 	Conditions  []Condition       `json:"conditions,omitempty"`
 }
 
-// Event is what a component reported about an object.
+// Event is a report of a component about an object.
 type Event struct {
 	Object
 	Reason        string     `json:"reason,omitempty"`

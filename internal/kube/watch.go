@@ -17,9 +17,9 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// Change tells what became of one object.
+// Change is a change of one object.
 type Change[T any] struct {
-	Deleted bool // Object is what it last was
+	Deleted bool // Object is its last known state
 	Object  T
 }
 
@@ -29,32 +29,33 @@ type Watched[T any] interface {
 	Meta() *Meta
 }
 
-// Watch says what to follow and how long an outage of the server may last.
+// Watch selects the objects to follow, and limits how long the server may be down.
 type Watch struct {
 	Path     string // a collection
 	Selector Selector
-	// OutageTimeout is how long the server may be out of reach before Follow
-	// gives up; 0 means 5 minutes.
+	// OutageTimeout is how long the server may be unreachable before Follow
+	// returns an error; 0 means 5 minutes.
 	OutageTimeout time.Duration
-	// Down, if not nil, is told each time the server is found out of reach.
+	// Down, if not nil, is called each time the server cannot be reached.
 	Down func(error)
 }
 
-// defaultOutageTimeout covers the upgrade of a control plane.
+// defaultOutageTimeout is longer than the upgrade of a control plane.
 const defaultOutageTimeout = 5 * time.Minute
 
-// watchTimeout is how long the server is asked to keep one watch open. The
-// client then opens the next; a connection that died unseen costs no more.
+// watchTimeout is how long the server keeps one watch open. The client then opens
+// the next, so a connection that is lost unnoticed costs at most this time.
 const watchTimeout = 5 * time.Minute
 
-// Follow calls changed for every object of a collection as it is now, then
-// synced (which may be nil), and then changed for every change, until changed
-// returns an error or ctx is done, whose error it returns.
+// Follow calls changed for every object of a collection, then synced (which may
+// be nil) once, and then changed for every change. It ends with the error of
+// changed or of ctx, with an answer of the server that a repetition cannot change, or
+// after Watch.OutageTimeout.
 //
-// It lists once and watches from there. A watch that ends is continued from
-// the last version seen. If that version is too old for the server (410
-// Gone), or nothing is known of what was missed, it lists again and reports
-// the difference; intermediate states may then be missing, final ones never.
+// It lists the collection and watches from that version. A watch that ends is
+// continued from its last version. If the server does not have that version any
+// more (410 Gone), Follow lists again and reports the difference: intermediate
+// states may be missing, the last state never is.
 func Follow[T any, P Watched[T]](ctx context.Context, c *Client, w Watch, synced func(), changed func(Change[T]) error) error {
 	if w.OutageTimeout == 0 {
 		w.OutageTimeout = defaultOutageTimeout
@@ -89,23 +90,23 @@ func Follow[T any, P Watched[T]](ctx context.Context, c *Client, w Watch, synced
 type follower[T any, P Watched[T]] struct {
 	client  *Client
 	watch   Watch
-	synced  func() // nil once it was called
+	synced  func() // nil after its call
 	changed func(Change[T]) error
 	known   map[string]T // by namespace/name
 
-	answered atomic.Int64 // when the server last did, in Unix nanoseconds
+	answered atomic.Int64 // when the server last answered, Unix ns
 	broken   context.CancelCauseFunc
 }
 
-// stopError carries an error that ends following out of the loops.
+// stopError is an error that ends Follow.
 type stopError struct{ err error }
 
 func (e *stopError) Error() string { return e.err.Error() }
 
 func (f *follower[T, P]) alive() { f.answered.Store(time.Now().UnixNano()) }
 
-// down tells that the server is out of reach. It returns an error when it has
-// been for too long.
+// down reports that the server cannot be reached. It returns an error after
+// OutageTimeout.
 func (f *follower[T, P]) down(err error) error {
 	if f.watch.Down != nil {
 		f.watch.Down(err)
@@ -116,7 +117,7 @@ func (f *follower[T, P]) down(err error) error {
 	return nil
 }
 
-// round lists and watches until it has to list again.
+// round lists and watches until a new list is needed.
 func (f *follower[T, P]) round(ctx context.Context) error {
 	version, err := f.list(ctx)
 	if err != nil {
@@ -146,8 +147,8 @@ func (f *follower[T, P]) round(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// WatchWithContext opens one watch, for the retrying watcher. What will not
-// get better by trying again ends the round.
+// WatchWithContext opens one watch, for the retrying watcher. An error that a
+// repetition cannot change ends the round.
 func (f *follower[T, P]) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	r := f.watch.Selector.set(f.client.rest.Get().AbsPath(f.watch.Path)).Param("watch", "true").Param("allowWatchBookmarks", "true").
 		Param("resourceVersion", o.ResourceVersion).Param("timeoutSeconds", fmt.Sprint(int(watchTimeout.Seconds())))
@@ -182,7 +183,7 @@ func (f *follower[T, P]) event(e watch.Event) error {
 	return f.tell(Change[T]{Object: o})
 }
 
-// decoded reads an object that client-go has taken apart already.
+// decoded converts an object of client-go to T.
 func decoded[T any](from runtime.Object) (o T, err error) {
 	text, err := json.Marshal(from)
 	if err == nil {
@@ -191,7 +192,7 @@ func decoded[T any](from runtime.Object) (o T, err error) {
 	return o, err
 }
 
-// list reads the collection and tells the difference to what was known.
+// list reads the collection and reports its differences from the known objects.
 func (f *follower[T, P]) list(ctx context.Context) (version string, err error) {
 	items, version, err := ListAll[T](ctx, f.client, f.watch.Path, f.watch.Selector)
 	if err != nil {

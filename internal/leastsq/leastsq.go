@@ -12,8 +12,8 @@ type Problem struct {
 	Rows   int // length of r
 	// Residuals fills r at x. It must be smooth, and must not keep x or r.
 	Residuals func(x, r []float64)
-	// Jacobian fills the Rows×Params matrix j with ∂r/∂x at x. It may be nil:
-	// central differences then stand in, at 2·Params calls of Residuals.
+	// Jacobian fills the Rows×Params matrix j with ∂r/∂x at x. nil: central
+	// differences, with 2·Params calls of Residuals.
 	Jacobian func(x []float64, j *mat.Dense)
 }
 
@@ -48,7 +48,7 @@ type Status int
 const (
 	Converged     Status = iota
 	MaxIterations        // still improving when the iterations ran out
-	NotFinite            // residuals at the start, or derivatives on the way, are not finite numbers
+	NotFinite            // residuals at the start, or later derivatives, are not finite
 )
 
 // String returns the status in words.
@@ -70,7 +70,8 @@ type Result struct {
 	Status     Status
 }
 
-// Minimize walks downhill from x0, which it leaves unchanged.
+// Minimize finds a local minimum, starting from x0 (length Params), which it leaves
+// unchanged.
 func Minimize(p Problem, x0 []float64, s Settings) Result {
 	s = s.withDefaults()
 	w := newWalk(p, x0)
@@ -106,8 +107,8 @@ func Minimize(p Problem, x0 []float64, s Settings) Result {
 	return w.result(s.MaxIterations, MaxIterations)
 }
 
-// Jacobian returns the Rows×Params matrix of ∂r/∂x at x: that of the problem
-// itself if it has one, else by central differences.
+// Jacobian returns the Rows×Params matrix of ∂r/∂x at x: by Problem.Jacobian if
+// it is set, else by central differences.
 func Jacobian(p Problem, x []float64) *mat.Dense {
 	j := mat.NewDense(p.Rows, p.Params, nil)
 	jacobian(p, append([]float64(nil), x...), j, make([]float64, p.Rows), make([]float64, p.Rows))
@@ -120,7 +121,7 @@ func jacobian(p Problem, x []float64, j *mat.Dense, up, down []float64) {
 		return
 	}
 	for c := range x {
-		// The cube root of the machine precision balances truncation and rounding.
+		// The cube root of the machine precision (6e-6) balances truncation and rounding.
 		h := 6e-6 * math.Max(1, math.Abs(x[c]))
 		keep := x[c]
 		x[c] = keep + h
@@ -158,7 +159,7 @@ func newWalk(p Problem, x0 []float64) *walk {
 	return w
 }
 
-// linearize takes the derivatives at x; it reports whether they are finite.
+// linearize computes the derivatives at x, and reports whether they are finite.
 func (w *walk) linearize() bool {
 	jacobian(w.p, w.x, w.j, w.rTrial, w.spare)
 	w.normal.SymOuterK(1, w.j.T())
@@ -172,7 +173,7 @@ func (w *walk) linearize() bool {
 	return true
 }
 
-// try makes one damped step and keeps it if it lowers the cost.
+// try computes one damped step, and takes it if it lowers the cost.
 func (w *walk) try(lambda, maxStep float64) bool {
 	n := len(w.x)
 	damped := mat.NewSymDense(n, nil)

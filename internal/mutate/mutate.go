@@ -1,5 +1,5 @@
-// Package mutate damages input files the way people, programs and disks do,
-// for tests of what reads them. The same seed gives the same damage.
+// Package mutate damages input files as people, programs and disks do, for tests
+// of readers. The same seed gives the same damage.
 package mutate
 
 import (
@@ -9,27 +9,27 @@ import (
 	"strings"
 )
 
-// number matches what looks like one, and word what looks like a name.
+// Numbers and names in a text.
 var (
 	number = regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`)
 	word   = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_-]*`)
 )
 
-// numbers replace a number: the ends of what a float64 and an int64 hold, what
-// is no number, and what overflows when it is added, squared or divided by.
+// numbers replace a number: the limits of float64 and int64, values that overflow
+// when added, squared or divided by, and texts that are no number.
 var numbers = []string{"0", "1", "-1", "3", "1e-9", "1e-6", "1e-308", "5e-324", "1e9", "1e12", "1e15", "1e18", "1e30", "1e154", "1e300", "1e307", "1.7976931348623157e308",
 	"0.1", "1e-3", "2147483648", "1e309", "-0", "NaN", "nan", "Inf", "-Inf", "9223372036854775807", "18446744073709551616", "", "abc", "1,5", "0x1p4", "1_000", "null", "[1]"}
 
-// plainNumbers is how many of them any format takes for a number.
+// plainNumbers is how many of them, from the first, are numbers in any format.
 const plainNumbers = 19
 
 // texts replace a name.
 var texts = []string{"", "\x1b[31mred", "\x01", "\x00", "\u202e", "\xff\xfe", "a\nb", `"`, "'", ",", ";", "|", "{{.Nodes}}", "$(reboot)", "../../etc/passwd", "<script>",
 	"true", "null", "~", "*a", "&a", "<<", "%s%n", "é", strings.Repeat("x", 300_000), strings.Repeat("[", 5000), strings.Repeat("1-", 5000) + "1"}
 
-// Bytes returns a damaged copy of a file: one to three numbers are replaced,
-// which the file most often survives, or one to three of numbers, words, bits,
-// lines and pieces are.
+// Bytes returns a copy of a file with one to three damages. Half of the copies
+// have only numbers replaced, and most of these can be parsed; the others have
+// damaged numbers, words, bits, lines and pieces.
 func Bytes(r *rand.Rand, file []byte) []byte {
 	out := bytes.Clone(file)
 	numbersOnly := r.IntN(2) == 0
@@ -58,7 +58,7 @@ func once(r *rand.Rand, b []byte) []byte {
 		return b
 	case 7: // cut short
 		return b[:at]
-	case 8: // a line there many times
+	case 8: // a repeated line
 		lines := bytes.SplitAfter(b, []byte("\n"))
 		k := r.IntN(len(lines))
 		return bytes.Join(append(lines[:k:k], append(bytes.SplitAfter(bytes.Repeat(lines[k], 1+r.IntN(200)), []byte("\n")), lines[k:]...)...), nil)
@@ -69,7 +69,7 @@ func once(r *rand.Rand, b []byte) []byte {
 	return append(b[:to:to], append(piece, b[to:]...)...)
 }
 
-// replace puts one of the values in place of one match.
+// replace replaces one match by one of the values.
 func replace(r *rand.Rand, b []byte, what *regexp.Regexp, values []string) []byte {
 	all := what.FindAllIndex(b, -1)
 	if len(all) == 0 {

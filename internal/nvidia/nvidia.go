@@ -1,5 +1,5 @@
-// Package nvidia asks nvidia-smi about the GPUs of this machine. It needs no
-// library of the driver, and so no cgo.
+// Package nvidia reads the GPUs of this machine from nvidia-smi, which needs no
+// cgo.
 package nvidia
 
 import (
@@ -22,13 +22,12 @@ type GPU struct {
 	Index       int
 	UUID        string
 	Name        string  // the product's name, "NVIDIA A100-SXM4-80GB"
-	Memory      int64   // bytes; 0 if the driver does not tell
-	Used        int64   // bytes in use by anybody
-	Utilization float64 // per cent of the last sampling period with a kernel running; −1 if the driver does not tell
+	Memory      int64   // bytes; 0 if the driver does not report it
+	Used        int64   // bytes used by all processes
+	Utilization float64 // per cent of the last sampling period with a kernel running; −1 if the driver does not report it
 }
 
-// columns are the properties asked for, in order: `nvidia-smi
-// --help-query-gpu` documents each.
+// columns are the queried properties, see `nvidia-smi --help-query-gpu`.
 const columns = "index,uuid,name,memory.total,memory.used,utilization.gpu"
 
 // query is the arguments for a table without a header and without units:
@@ -36,13 +35,14 @@ const columns = "index,uuid,name,memory.total,memory.used,utilization.gpu"
 func query() []string { return []string{"--query-gpu=" + columns, "--format=csv,noheader,nounits"} }
 
 // Absent reports whether the error of [List] means that this machine has no
-// nvidia-smi, which is the case where there are no NVIDIA GPUs.
+// nvidia-smi, as machines without NVIDIA GPUs.
 func Absent(err error) bool { return errors.Is(err, exec.ErrNotFound) }
 
 // List returns the GPUs of this machine. Errors: nvidia-smi is not installed
-// (see [Absent]), it fails, finds no GPU, or prints something else.
+// (see [Absent]), fails, does not end within 30 s, finds no GPU, or prints another
+// table.
 func List(ctx context.Context) ([]GPU, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // a sick GPU can make it hang
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // with a faulty GPU it can hang
 	defer cancel()
 	path, err := exec.LookPath(command)
 	if err != nil {
@@ -64,7 +64,7 @@ func List(ctx context.Context) ([]GPU, error) {
 	return gpus, nil
 }
 
-// lastWords returns what a failed nvidia-smi said; it complains on standard
+// lastWords returns what a failed nvidia-smi printed. Its messages are on standard
 // output.
 func lastWords(out []byte, err error) string {
 	text := strings.Join(strings.Fields(string(out)), " ")
@@ -136,8 +136,8 @@ func parseRow(row []string) (GPU, error) {
 	return g, nil
 }
 
-// value reads a number; known is false for "[N/A]" and "[Not Supported]",
-// which stand for what a driver does not tell, for example of a MIG slice.
+// value parses a number; known is false for "[N/A]" and "[Not Supported]", where a
+// driver does not report it, for example of a MIG slice.
 func value(s string) (v float64, known bool, err error) {
 	if strings.HasPrefix(s, "[") {
 		return 0, false, nil

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Peak is what one GPU came to while it was watched.
+// Peak is the use of one GPU while it was sampled.
 type Peak struct {
-	GPU
-	Most int64   // bytes, the highest memory use seen
-	Busy float64 // per cent, mean utilisation; −1 if the driver does not tell
+	GPU          // as of the first sample
+	Most int64   // highest memory use of a sample, bytes
+	Busy float64 // mean utilisation, per cent; −1 if the driver does not report it
 }
 
 // Watcher samples the GPUs of this machine while a trial runs.
@@ -21,12 +21,12 @@ type Watcher struct {
 	counts []int // samples behind Busy
 }
 
-// interval between samples. A call of nvidia-smi takes some tens of
-// milliseconds of one core, so one a second costs little.
+// interval between samples. A call of nvidia-smi takes some tens of milliseconds
+// of one core.
 const interval = time.Second
 
-// Watch begins to sample; the first sample is taken before it returns. It
-// returns the error of [List] if there is nothing to watch.
+// Watch samples every second until Stop or the end of ctx. It takes the first
+// sample before it returns, and returns its error ([List]).
 func Watch(ctx context.Context) (*Watcher, error) {
 	gpus, err := List(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func Watch(ctx context.Context) (*Watcher, error) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				// One sample missed is no reason to stop looking.
+				// A failed sample is left out.
 				if gpus, err := List(ctx); err == nil {
 					w.add(gpus)
 				}
@@ -53,14 +53,14 @@ func Watch(ctx context.Context) (*Watcher, error) {
 	return w, nil
 }
 
-// Stop ends the sampling and returns what each GPU came to.
+// Stop ends the sampling and returns the use of each GPU.
 func (w *Watcher) Stop() []Peak {
 	w.cancel()
 	w.done.Wait()
 	return w.peaks
 }
 
-// add takes in one sample of every GPU.
+// add adds one sample of every GPU.
 func (w *Watcher) add(gpus []GPU) {
 	for _, g := range gpus {
 		i := w.find(g)
@@ -77,7 +77,7 @@ func (w *Watcher) add(gpus []GPU) {
 	}
 }
 
-// find returns the place of a GPU, which it makes if the GPU is new.
+// find returns the index of a GPU in peaks, and appends a new GPU.
 func (w *Watcher) find(g GPU) int {
 	for i := range w.peaks {
 		if w.peaks[i].UUID == g.UUID && w.peaks[i].Index == g.Index {

@@ -7,10 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f for 0 to n−1, handing each processor batch of them at a time.
-// Every processor makes a function of its own with worker. It returns the
-// error of the lowest index that failed; work that comes after one may not
-// have been done.
+// Each calls f for 0 to n−1 on all processors, in batches of the given size. Every
+// goroutine gets its own f from worker. It returns the error of the lowest index
+// that failed; calls for higher indices may be left out.
 func Each(n, batch int, worker func() func(i int) error) error {
 	batches := (n + batch - 1) / batch
 	errs := make([]error, batches)

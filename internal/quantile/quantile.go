@@ -1,7 +1,5 @@
-// Package quantile summarises samples by order statistics.
-//
-// gonum's stat.Quantile wants sorted input and has no weights-and-sort in one
-// go; these two are all that the predictions need.
+// Package quantile has quantiles of samples. Unlike gonum's stat.Quantile, Median
+// and Weighted sort the values themselves.
 package quantile
 
 import (
@@ -9,9 +7,9 @@ import (
 	"slices"
 )
 
-// Sorted returns the p-quantile (0 ≤ p ≤ 1) of values that are sorted
-// ascending, interpolating linearly between neighbours (type 7 of Hyndman
-// and Fan, 1996). It returns NaN if there are none.
+// Sorted returns the p-quantile (0 ≤ p ≤ 1) of values sorted in ascending order,
+// interpolated linearly between neighbours (type 7 of Hyndman and Fan, 1996), NaN
+// without values.
 func Sorted(values []float64, p float64) float64 {
 	n := len(values)
 	if n == 0 {
@@ -27,13 +25,13 @@ func Sorted(values []float64, p float64) float64 {
 
 // between interpolates linearly.
 func between(a, b, share float64) float64 {
-	if a == b || share == 0 { // keeps Inf − Inf and 0·Inf out
+	if a == b || share == 0 { // avoids Inf − Inf and 0·Inf
 		return a
 	}
 	return a + share*(b-a)
 }
 
-// Median returns the median without changing the order of values.
+// Median returns the median, NaN without values. It does not reorder values.
 func Median(values []float64) float64 {
 	return Sorted(slices.Sorted(slices.Values(values)), 0.5)
 }

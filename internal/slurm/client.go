@@ -1,9 +1,8 @@
-// Package slurm asks the commands of Slurm: sbatch, squeue, scontrol,
-// scancel, sinfo, and sacct where there is accounting. It parses what they
-// print and tells an unreachable controller, which comes back, from a refusal,
-// which does not.
+// Package slurm runs the commands of Slurm (sbatch, squeue, scontrol, scancel,
+// sacctmgr, sacct) and parses their output. Its errors distinguish an unreachable
+// controller, where repeating helps, from a refusal.
 //
-// Nothing here keeps state or retries; package launch does.
+// It keeps no state and repeats nothing; package launch does.
 package slurm
 
 import (
@@ -17,11 +16,11 @@ import (
 	"time"
 )
 
-// commandTimeout bounds one command. squeue itself tries for about ten
-// seconds to reach a controller that does not answer.
+// commandTimeout is the time limit of one command. squeue tries for about ten
+// seconds to reach a controller.
 const commandTimeout = time.Minute
 
-// CommandError is what a command of Slurm said when it failed.
+// CommandError is the error of a Slurm command that failed.
 type CommandError struct {
 	Command string // "sbatch"
 	Text    string // what it printed on standard error, on one line
@@ -39,7 +38,8 @@ func (e *CommandError) Error() string {
 // Unwrap returns the cause.
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// contains reports whether the command said one of the texts, in any case.
+// contains reports whether the command printed one of the texts, which are in
+// lower case, in any case.
 func (e *CommandError) contains(texts ...string) bool {
 	said := strings.ToLower(e.Text)
 	for _, t := range texts {
@@ -50,9 +50,8 @@ func (e *CommandError) contains(texts ...string) bool {
 	return false
 }
 
-// Unreachable reports whether an error means that the controller did not
-// answer, or only half: asking again may help, and a submission may have been
-// taken nevertheless.
+// Unreachable reports whether an error means that the controller did not answer,
+// or not completely. Repeating may help; a submission may have been accepted.
 func Unreachable(err error) bool {
 	var e *CommandError
 	if !errors.As(err, &e) {
@@ -79,7 +78,7 @@ func run(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	// Formats and messages must not follow the user's settings.
+	// Output must not depend on the user's settings.
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "SQUEUE_FORMAT=", "SINFO_FORMAT=", "SACCT_FORMAT=")
 	cmd.WaitDelay = time.Second
 	var out, complaint bytes.Buffer
@@ -97,8 +96,8 @@ func run(ctx context.Context, name string, args ...string) (string, error) {
 	return out.String(), &CommandError{Command: name, Text: strings.Join(strings.Fields(complaint.String()), " "), Err: err}
 }
 
-// Installed returns an error unless the commands that a launcher needs are
-// there.
+// Installed returns an error unless sbatch, squeue, scontrol and scancel are on
+// PATH.
 func Installed() error {
 	for _, name := range []string{"sbatch", "squeue", "scontrol", "scancel"} {
 		if _, err := exec.LookPath(name); err != nil {

@@ -8,8 +8,9 @@ import (
 	"knee/data"
 )
 
-// Cluster describes the nodes of the Slurm cluster this machine belongs to. A GPU type keeps the name the cluster gives it, since that is what jobs
-// have to ask for.
+// Cluster describes the nodes of the Slurm cluster that this machine belongs to. A
+// GPU type has the cluster's name, in lower case, since jobs request it by name. The
+// warnings name GPUs left out.
 func Cluster(ctx context.Context) (*data.Cluster, []string, error) {
 	nodes, err := Nodes(ctx)
 	if err != nil {
@@ -25,7 +26,7 @@ func Cluster(ctx context.Context) (*data.Cluster, []string, error) {
 	return c, warnings, nil
 }
 
-// describe describes one node, and what cluster.yaml cannot say of it.
+// describe converts one node, and returns a warning for each kind of GPU left out.
 func describe(n Node) (node data.Node, left []string) {
 	node = data.Node{Name: n.Name, GPUType: "cpu", GPUs: n.CPUs, CPUs: float64(n.CPUs), Memory: n.Memory, Drained: !n.Usable()}
 	typed := false

@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// Detail is all that knee reads of a job of the queue.
+// Detail is a job of the queue, with the fields that knee reads.
 type Detail struct {
 	Job
 	Name, User, Account, QOS, Partition, Comment string
 	Cluster                                      string
 
 	Het, Array   bool // part of a heterogeneous job, of an array
-	Batch        bool // runs a script, and not salloc or srun
+	Batch        bool // by sbatch, not salloc or srun
 	Requeue      bool
 	Priority     float64 // 0: held
 	Restarts     int
 	Submit       time.Time
 	Start        time.Time // zero if it has not started
-	Nodes        string    // host list of what it has, in order
-	GRES         []string  // what it has on each of them
+	Nodes        string    // host list of its nodes, in order
+	GRES         []string  // its generic resources on each node
 	NodeCount    int
 	Tasks        int
 	CPUsPerTask  int
-	TasksPerNode int    // --ntasks-per-node; 0: not said
+	TasksPerNode int    // --ntasks-per-node; 0: not set
 	TRESPerNode  string // --gres
 	TRESOther    string // --gpus, --gpus-per-task, --gpus-per-socket
 	Required     string // --nodelist
@@ -46,9 +46,8 @@ func Details(ctx context.Context) ([]Detail, error) {
 	return ParseDetails([]byte(out))
 }
 
-// amount reads a number as Slurm 22.05 writes it, or the object that newer
-// versions write: {"set": true, "infinite": false, "number": 4}. What is not
-// set is 0.
+// amount is a number, as Slurm 22.05 writes it, or the object of newer versions:
+// {"set": true, "infinite": false, "number": 4}. A number that is not set is 0.
 type amount float64
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -119,7 +118,7 @@ type rawJob struct {
 	WorkDir      string   `json:"current_working_directory"`
 }
 
-// comment reads a text, or the object of 21.08 and of newer versions.
+// comment is a JSON string, or the object of 21.08 and of newer versions.
 type comment string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -133,8 +132,8 @@ func (c *comment) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// names reads a JSON string, a list of strings, or null: states were text in
-// Slurm 22.05 and are a list since 23.02.
+// names is a JSON string, a list of strings, or null: states are a string in
+// Slurm 22.05 and a list since 23.02.
 type names []string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -150,8 +149,8 @@ func (n *names) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(n))
 }
 
-// ParseDetails reads what squeue --json prints. An answer that is cut off or
-// has no list of jobs is an error and not an empty queue.
+// ParseDetails parses the output of squeue --json. Truncated output, or output
+// without a list of jobs, is an error and not an empty queue.
 func ParseDetails(b []byte) ([]Detail, error) {
 	var doc struct {
 		Jobs *[]rawJob `json:"jobs"`
@@ -179,7 +178,7 @@ func (r rawJob) detail() Detail {
 		Submit: r.Submit.moment(), Nodes: r.Nodes, GRES: r.GRES, NodeCount: r.NodeCount.whole(), Tasks: r.Tasks.whole(),
 		CPUsPerTask: r.CPUsPerTask.whole(), TasksPerNode: r.TasksPerNode.whole(), TRESPerNode: r.PerNode,
 		TRESOther: strings.Trim(strings.Join([]string{r.PerJob, r.PerTask, r.PerSocket}, ","), ","), Required: r.Required, StdOut: r.StdOut, WorkDir: r.WorkDir}
-	for _, s := range r.State { // since 23.11 a job that still has processes says so in a second state
+	for _, s := range r.State { // since 23.11 a job that still has processes has this as a second state
 		if strings.EqualFold(s, "COMPLETING") {
 			d.State = "COMPLETING"
 		}
@@ -195,7 +194,7 @@ func Control(ctx context.Context, args ...string) (string, error) {
 	return run(ctx, "scontrol", args...)
 }
 
-// Reservation is a time in which nodes are kept for some.
+// Reservation reserves nodes from Start to End.
 type Reservation struct {
 	Name       string
 	Start, End time.Time

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Job is one job as the queue shows it.
+// Job is one job of the queue.
 type Job struct {
 	ID     string
 	State  string // RUNNING, PENDING, COMPLETED, …: `man squeue`, JOB STATE CODES
 	Reason string // why it waits
 }
 
-// Waiting reports whether the job has not begun, or will begin again.
+// Waiting reports whether the job has not started, or will start again.
 func (j Job) Waiting() bool {
 	switch j.State {
 	case "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD":
@@ -24,8 +24,8 @@ func (j Job) Waiting() bool {
 	return false
 }
 
-// Ended reports whether no process of the job is left. A job that is
-// completing still has some.
+// Ended reports whether no process of the job is left; a job in COMPLETING still
+// has some.
 func (j Job) Ended() bool {
 	switch j.State {
 	case "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED":
@@ -34,8 +34,8 @@ func (j Job) Ended() bool {
 	return false
 }
 
-// Preempted reports whether the job was ended by the cluster, and not by
-// itself or its limits: trying it again is no different from the first try.
+// Preempted reports whether the cluster ended the job, not the job itself or its
+// limits: it may be run again.
 func (j Job) Preempted() bool {
 	switch j.State {
 	case "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED":
@@ -44,18 +44,17 @@ func (j Job) Preempted() bool {
 	return false
 }
 
-// Queue returns the jobs of the given ids that the controller still knows,
-// those that ended a short while ago (MinJobAge) included.
+// Queue returns the jobs of the given ids that the controller knows, also those
+// that ended less than MinJobAge ago.
 //
-// It reads the columns that squeue has printed in every version. Its --json
-// dumps the queue of the whole cluster in Slurm 22.05, whatever jobs are
-// asked for, and changes shape between versions: too dear for a question
-// asked every few seconds.
+// It reads columns that squeue prints in every version. squeue --json of Slurm 22.05
+// prints the whole queue whatever jobs are requested, and its format differs between
+// versions: too expensive for a call every few seconds.
 func Queue(ctx context.Context, ids []string) (map[string]Job, error) {
 	out, err := run(ctx, "squeue", "--noheader", "--states=all", "--jobs="+strings.Join(ids, ","), "--format=%i|%T|%r")
 	var e *CommandError
 	if errors.As(err, &e) && e.contains("invalid job id") {
-		return map[string]Job{}, nil // what it says if it knows none of them
+		return map[string]Job{}, nil // the error if it knows none of them
 	}
 	if err != nil {
 		return nil, err
@@ -79,7 +78,7 @@ func parseQueue(out string) (map[string]Job, error) {
 	return jobs, nil
 }
 
-// Named returns the ids of this user's unfinished jobs of a name.
+// Named returns the ids of this user's jobs of a name that have not ended.
 func Named(ctx context.Context, name string) ([]string, error) {
 	out, err := run(ctx, "squeue", "--noheader", "--me", "--name="+name, "--format=%i")
 	if err != nil {
@@ -88,7 +87,7 @@ func Named(ctx context.Context, name string) ([]string, error) {
 	return strings.Fields(out), nil
 }
 
-// isID reports whether s is a job id, so that no text is taken for one.
+// isID reports whether s is a job id.
 func isID(s string) bool {
 	return s != "" && len(s) < 20 && strings.Trim(s, "0123456789") == ""
 }
@@ -109,7 +108,7 @@ func Submit(ctx context.Context, script string) (id string, err error) {
 	return id, nil
 }
 
-// Cancel ends a job. It is no error if the job has ended or is not known.
+// Cancel ends a job. It is no error if the job has ended or does not exist.
 func Cancel(ctx context.Context, id string) error {
 	_, err := run(ctx, "scancel", id)
 	var e *CommandError
@@ -119,19 +118,18 @@ func Cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// End is how a job ended, as far as Slurm can tell.
+// End is how a job ended.
 type End struct {
 	State string
 	Exit  int // exit code of the batch script, 128 + n if signal n ended it
 }
 
-// ErrForgotten means that Slurm no longer knows a job: it ended longer ago
-// than the controller remembers (MinJobAge), and there is no accounting.
+// ErrForgotten: Slurm does not know the job. It ended longer ago than MinJobAge,
+// and there is no accounting.
 var ErrForgotten = errors.New("slurm no longer knows the job")
 
-// HowEnded returns how a job ended: from the controller, and from accounting
-// if the controller has forgotten it. The error is [ErrForgotten] if neither
-// knows.
+// HowEnded returns how a job ended: from the controller, or from accounting if the
+// controller does not know the job. The error is [ErrForgotten] if neither does.
 func HowEnded(ctx context.Context, id string) (End, error) {
 	out, err := run(ctx, "scontrol", "show", "job", "--oneliner", id)
 	var e *CommandError

@@ -8,18 +8,19 @@ import (
 	"strings"
 )
 
-// ErrNoAccounts says that the cluster keeps no accounts (slurmdbd), and so has
-// no limits of accounts and qualities of service.
+// ErrNoAccounts: the cluster has no accounting (slurmdbd), so no limits of
+// accounts and qualities of service.
 var ErrNoAccounts = errors.New("no accounts are kept (slurmdbd)")
 
-// Limit is how many GPUs, or jobs, some jobs may have at one time.
+// Limit is how many GPUs, or how many jobs, the jobs that match its first four
+// fields may have at one time. An empty field matches any.
 type Limit struct {
-	Account   string // of the jobs; empty: any. Without a user that of accounts below it, too
+	Account   string // if User is empty, the accounts below it match too
 	User      string
 	Partition string
 	QOS       string
-	Each      string // "job", "user" or "account": it holds for each of them alone; empty: for all together
-	Jobs      bool   // Most is a number of jobs
+	Each      string // "job", "user" or "account": the limit is for each of them; empty: for all together
+	Jobs      bool   // Most counts jobs, not GPUs
 	GPUType   string // of the GPUs, lower case; empty: any
 	Most      int
 }
@@ -30,9 +31,9 @@ type Accounts struct {
 	Limits []Limit
 }
 
-// AskAccounts returns the accounts of a cluster, by its name, and the limits of
-// them and of every quality of service. The error is [ErrNoAccounts] if there
-// are none.
+// AskAccounts returns the accounts of the named cluster, and the limits of
+// accounts and of qualities of service. The error is [ErrNoAccounts] if the cluster
+// has no accounting.
 func AskAccounts(ctx context.Context, cluster string) (*Accounts, error) {
 	var answers []string
 	for _, args := range [][]string{
@@ -52,8 +53,8 @@ func AskAccounts(ctx context.Context, cluster string) (*Accounts, error) {
 	return ParseAccounts(answers[0], answers[1])
 }
 
-// ParseAccounts reads what `sacctmgr --parsable2 show associations` and `show
-// qos` print.
+// ParseAccounts parses the output of `sacctmgr --parsable2 show associations` and
+// `show qos`.
 func ParseAccounts(associations, qos string) (*Accounts, error) {
 	a := &Accounts{Parent: map[string]string{}}
 	rows, err := parsable(associations)
@@ -86,7 +87,7 @@ func ParseAccounts(associations, qos string) (*Accounts, error) {
 	return a, nil
 }
 
-// parsable reads rows of which the first names the columns.
+// parsable parses rows with a header row.
 func parsable(out string) (rows []map[string]string, err error) {
 	var names []string
 	for line := range strings.Lines(out) {
@@ -110,8 +111,8 @@ func parsable(out string) (rows []map[string]string, err error) {
 	return rows, nil
 }
 
-// add adds the limits of GPUs in a list such as "cpu=64,gres/gpu:a100=4", and
-// one of jobs.
+// add adds the GPU limits of a list such as "cpu=64,gres/gpu:a100=4", and a limit
+// of jobs unless it is empty.
 func (a *Accounts) add(whose Limit, each, tres, jobs string) error {
 	whose.Each = each
 	for part := range strings.SplitSeq(tres, ",") {

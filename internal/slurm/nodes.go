@@ -18,8 +18,8 @@ type Node struct {
 	States []string // upper case: IDLE, DRAIN, …
 }
 
-// Usable reports whether jobs can be placed on the node, now or once others
-// have ended.
+// Usable reports whether jobs can be placed on the node, now or after others have
+// ended.
 func (n Node) Usable() bool {
 	return !slices.ContainsFunc(n.States, func(s string) bool {
 		switch strings.TrimRight(s, "*$~#!%@^-+") {
@@ -34,13 +34,13 @@ func (n Node) Usable() bool {
 // GRES is one generic resource of a node, "gpu:a100:4".
 type GRES struct {
 	Name  string // "gpu"
-	Type  string // "a100"; may be empty
+	Type  string // "a100"; empty if it has none
 	Count int
 }
 
 // Nodes returns the nodes of the cluster in the order of its configuration. It
-// reads the plain text that scontrol has printed in every version; its JSON
-// came with 23.02 and changes shape between versions.
+// reads the plain text that scontrol prints in every version; its JSON exists since
+// 23.02 and differs between versions.
 func Nodes(ctx context.Context) ([]Node, error) {
 	out, err := run(ctx, "scontrol", "show", "node", "--oneliner")
 	if err != nil {
@@ -49,10 +49,10 @@ func Nodes(ctx context.Context) ([]Node, error) {
 	return ParseNodes(out)
 }
 
-// maxMiB bounds the memory of a node so that bytes fit an int64.
+// maxMiB limits the memory of a node, so that it fits an int64 in bytes.
 const maxMiB = 1 << 40
 
-// ParseNodes reads what `scontrol show node --oneliner` prints, one node a
+// ParseNodes parses the output of `scontrol show node --oneliner`, one node a
 // line.
 func ParseNodes(out string) ([]Node, error) {
 	var nodes []Node
@@ -106,8 +106,8 @@ func parseNode(line string) (Node, error) {
 	return n, nil
 }
 
-// ParseGRES reads a list such as "gpu:a100:4(S:0-1),nic:2,shard:8K". A count
-// that is left out is 1; K and M stand for powers of 1024.
+// ParseGRES parses a list such as "gpu:a100:4(S:0-1),nic:2,shard:8K". A missing
+// count is 1; K is 1024, M is 1024².
 func ParseGRES(s string) ([]GRES, error) {
 	var list []GRES
 	if s == "" || s == "(null)" || s == "N/A" {
@@ -134,7 +134,7 @@ func ParseGRES(s string) ([]GRES, error) {
 	return list, nil
 }
 
-// splitOutside cuts a list at the commas outside parentheses.
+// splitOutside splits a list at the commas outside parentheses.
 func splitOutside(s string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		depth, start := 0, 0
@@ -158,7 +158,7 @@ func splitOutside(s string) func(func(string) bool) {
 	}
 }
 
-// gresCount reads "4" or "8K".
+// gresCount parses "4" or "8K".
 func gresCount(s string) (int, bool) {
 	unit := 1
 	switch {

@@ -14,11 +14,11 @@ import (
 const (
 	redraw   = 200 * time.Millisecond // a bar, at most
 	logEvery = 10 * time.Second       // a log line
-	silence  = 2 * time.Second        // before anything is remarked on that may be over at once
+	silence  = 2 * time.Second        // before the line that counts seconds is first drawn
 )
 
-// Progress shows how far something is: a bar or a line that counts seconds on
-// a terminal, a log line every 10 s otherwise. A nil Progress shows nothing.
+// Progress shows the progress of a computation: on a terminal a bar, or a line that
+// counts seconds; elsewhere a log line every 10 s. A nil Progress shows nothing.
 type Progress struct {
 	w     io.Writer
 	log   *slog.Logger // nil on a terminal
@@ -33,7 +33,7 @@ type Progress struct {
 	drawn bool // the line that counts seconds
 }
 
-// New returns a Progress that shows nothing yet; quiet returns nil.
+// New returns a Progress that shows nothing yet, or nil if quiet is set.
 func New(w io.Writer, log *slog.Logger, quiet bool) *Progress {
 	if quiet {
 		return nil
@@ -45,7 +45,7 @@ func New(w io.Writer, log *slog.Logger, quiet bool) *Progress {
 	return p
 }
 
-// Busy counts the seconds of work that cannot tell how much of it is left.
+// Busy counts seconds, for work of unknown length.
 func (p *Progress) Busy(what string) *Progress {
 	if p == nil {
 		return nil
@@ -55,7 +55,7 @@ func (p *Progress) Busy(what string) *Progress {
 	return p
 }
 
-// Now says what Busy is at from now on.
+// Now sets the text of Busy.
 func (p *Progress) Now(what string) {
 	if p == nil {
 		return
@@ -91,7 +91,7 @@ func (p *Progress) tick() {
 	}
 }
 
-// At shows that done of total are done, and what is at work.
+// At shows that done of total parts are done, with the text what.
 func (p *Progress) At(done, total int, what string) {
 	if p == nil {
 		return
@@ -117,7 +117,7 @@ func (p *Progress) At(done, total int, what string) {
 	_ = p.bar.Set(done)
 }
 
-// Say writes a line for good, above the bar.
+// Say writes a line that stays, above the bar.
 func (p *Progress) Say(line string) {
 	if p == nil {
 		return
@@ -133,7 +133,7 @@ func (p *Progress) Say(line string) {
 	}
 }
 
-// Close takes away what is drawn; calling it again does nothing.
+// Close removes what is drawn. It may be called again.
 func (p *Progress) Close() {
 	if p == nil {
 		return
@@ -152,5 +152,5 @@ func (p *Progress) Close() {
 	}
 }
 
-// clearLine goes to the beginning of a terminal's line and empties it.
+// clearLine moves to the beginning of a terminal's line and clears the line.
 const clearLine = "\r\x1b[K"

@@ -1,6 +1,5 @@
-// Package term holds what commands need of a terminal: whether there is one
-// and how wide it is, lines that are broken to its width, and how far a long
-// computation is.
+// Package term is for output to a terminal: whether there is one, its width,
+// lines wrapped to the width, and progress of a long computation.
 package term
 
 import (
@@ -10,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Is reports whether what is written to w appears on a terminal.
+// Is reports whether w is a terminal.
 func Is(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -27,6 +26,6 @@ func Width(w io.Writer) int {
 	return 80
 }
 
-// Colourful reports whether a terminal may be sent more than plain text: not
-// with NO_COLOR set (https://no-color.org), nor where the terminal is dumb.
+// Colourful reports whether a terminal may be sent colours: not if NO_COLOR is
+// set (https://no-color.org) or TERM is dumb.
 func Colourful() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }

@@ -7,9 +7,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Hanging breaks lines that are wider than the terminal they are written to at
-// blanks, what is carried over below where the text of the line begins. Lines
-// for a file or a pipe stay as they are.
+// Hanging wraps lines that are wider than the terminal w at blanks. Continuation
+// lines are indented to where the text of the line begins. If w is no terminal the
+// text is unchanged.
 func Hanging(w io.Writer, text string) string {
 	if !Is(w) {
 		return text
@@ -36,8 +36,8 @@ func hangingAt(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// textBegins is where the text of a line begins: behind its indentation, a
-// dash, or the name of what it is about, set off by two blanks or more.
+// textBegins is the byte at which the text of a line begins: after its indentation,
+// a dash, or a first word that two blanks or more separate from the text.
 func textBegins(line string) int {
 	begin := len(line) - len(strings.TrimLeft(line, " "))
 	rest := line[begin:]
@@ -50,8 +50,8 @@ func textBegins(line string) int {
 	return begin
 }
 
-// Wrap breaks a text at blanks into lines of at most width columns, and
-// a word that is longer wherever the line ends.
+// Wrap breaks a text at blanks into lines of at most width columns. A longer word
+// is broken at the end of the line.
 func Wrap(s string, width int) []string {
 	if uniseg.StringWidth(s) <= width {
 		return []string{s}
@@ -76,7 +76,8 @@ func Wrap(s string, width int) []string {
 	return append(lines, line)
 }
 
-// split cuts a text after at most width columns, but after one letter at least.
+// split splits a text after at most width columns, but after at least one
+// character.
 func split(s string, width int) (head, rest string) {
 	letter, rest, columns, state := uniseg.FirstGraphemeClusterInString(s, -1)
 	for used := columns; ; used += columns {

@@ -88,7 +88,8 @@ func fixedTrainJob(_ workload, inPlace bool) string {
 }
 
 // fixedRayJob: suspending a RayJob deletes its RayCluster, and resuming it makes
-// a new one, so its size and nodes can be changed unless it shares or scales it.
+// a new one, so its size and nodes can be changed, unless the RayCluster is
+// shared or Ray scales it.
 func fixedRayJob(w workload, _ bool) string {
 	groups, _ := at(w.Spec, []string{"rayClusterSpec", "workerGroupSpecs"}).([]any)
 	hosts, _ := at(w.Spec, []string{"rayClusterSpec", "workerGroupSpecs", "0", "numOfHosts"}).(float64)

@@ -9,14 +9,14 @@ import (
 	"knee/data"
 )
 
-// Bounded is a scheduler with a time limit for its answers: a call that hangs
-// fails, and the caller continues.
+// Bounded is a scheduler with a time limit for each call, so that a call that
+// hangs fails.
 type Bounded struct {
 	Scheduler
 	Limit time.Duration
 }
 
-// within makes a call with a deadline, and names the deadline in its error.
+// within makes a call with a time limit, and names the limit in its error.
 func within[T any](ctx context.Context, limit time.Duration, ask func(context.Context) (T, error)) (T, error) {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -44,7 +44,8 @@ func (b Bounded) Start(ctx context.Context, j Job, to []data.NodeShare) error {
 	return err
 }
 
-// Log implements [Scheduler]. What is no file has to be read within the limit.
+// Log implements [Scheduler]. A log that is not an [io.Seeker] has to be read
+// within the limit too.
 func (b Bounded) Log(ctx context.Context, j Job, path string, since time.Time) (io.ReadCloser, error) {
 	bounded, cancel := context.WithTimeout(ctx, b.Limit)
 	r, err := b.Scheduler.Log(bounded, j, path, since)
@@ -59,7 +60,7 @@ func (b Bounded) Log(ctx context.Context, j Job, path string, since time.Time) (
 	return canceling{r, cancel}, nil
 }
 
-// canceling ends its context when it is closed.
+// canceling cancels its context when it is closed.
 type canceling struct {
 	io.ReadCloser
 	cancel context.CancelFunc

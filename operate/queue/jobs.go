@@ -16,41 +16,40 @@ import (
 type Row struct {
 	Job
 	Model    string        `json:"model,omitempty"`
-	Step     float64       `json:"step,omitempty"`        // the last its log tells of
-	StepTime float64       `json:"step_time_s,omitempty"` // measured from its log
-	StepSE   float64       `json:"step_time_se_s,omitempty"`
-	Finish   data.Estimate `json:"finish_s,omitzero"` // from now, if it stays as it is
-	Fixed    string        `json:"fixed,omitempty"`   // why no plan changes it
-	Entry    *data.Job     `json:"-"`                 // of jobs.yaml; nil for a job that neither runs nor can be planned
-	Rule     *data.JobRule `json:"-"`                 // nil if none matches it
+	Step     float64       `json:"step,omitempty"`           // the last in its log
+	StepTime float64       `json:"step_time_s,omitempty"`    // s, measured from its log; 0: not measured
+	StepSE   float64       `json:"step_time_se_s,omitempty"` // standard error, s
+	Finish   data.Estimate `json:"finish_s,omitzero"`        // s from now, if it stays as it is
+	Fixed    string        `json:"fixed,omitempty"`          // why no plan changes it
+	Entry    *data.Job     `json:"-"`                        // of jobs.yaml; nil for a job that neither runs nor can be planned
+	Rule     *data.JobRule `json:"-"`                        // nil if none matches it
 
-	Measured data.Measurement `json:"-"` // of where it runs, since the last look; StepTime is 0 if nothing is
-	Steps    []check.Step     `json:"-"` // of its workers, where its log tells them apart
+	Measured data.Measurement `json:"-"` // since the last look, on its present nodes; StepTime 0: not measured
+	Steps    []check.Step     `json:"-"` // of single workers, if its log has their ranks
 	Reading  *Reading         `json:"-"` // nil if its log was not read
 }
 
-// View holds what turns the jobs of a queue into those of jobs.yaml.
+// View converts the jobs of a queue to those of jobs.yaml.
 type View struct {
 	Rules []data.JobRule
-	// Movable returns why a job may not be changed, empty if it may. nil
-	// allows every change that the job and its scheduler allow.
+	// Movable returns why a job may not be changed, empty if it may. nil: every
+	// job that its scheduler can change.
 	Movable func(Job) string
-	// Watched reports whether the log of a job that has a rule is read though
-	// no plan changes it. nil: no such log is.
+	// Watched reports whether to read the log of a job that has a rule and that no
+	// plan changes. nil: no.
 	Watched func(Job) bool
-	// Model returns the model of a job that has a rule, empty if there is none.
-	// nil: that of its rule.
+	// Model returns the path of the model of a job that has a rule, empty if there
+	// is none. nil: the model of the rule.
 	Model func(*Row) string
-	// Readings are those of the last look by job id; what is read now is put
-	// there. nil: logs are read from their beginning.
+	// Readings, by job id, are those of the last look; Rows updates them. nil: logs
+	// are read from the beginning.
 	Readings map[string]*Reading
 	Now      time.Time
 }
 
-// Rows describes every job of a snapshot. A job becomes an entry to plan for
-// if a rule gives it a model and nothing keeps it from being changed; any other
-// that has nodes becomes a fixed occupant of them. Logs that could not be read are
-// in the warnings.
+// Rows describes every job of a snapshot. A job that has a model and may be
+// changed is planned; any other that has nodes is a fixed occupant of them. The
+// warnings count the logs that could not be read and the waiting jobs left out.
 func (v View) Rows(ctx context.Context, s Scheduler, snap *Snapshot) (rows []Row, warnings []string) {
 	names := uniqueNames(snap.Jobs)
 	waiting := 0
@@ -94,7 +93,7 @@ func (v View) Rows(ctx context.Context, s Scheduler, snap *Snapshot) (rows []Row
 	return rows, warnings
 }
 
-// fixed returns why a job is not changed, empty if it may be.
+// fixed returns why a job may not be changed, empty if it may.
 func (v View) fixed(j Job) string {
 	switch {
 	case j.Fixed != "":
@@ -109,7 +108,8 @@ func (v View) fixed(j Job) string {
 	return ""
 }
 
-// File is jobs.yaml of the rows of a snapshot, with the tenants given.
+// File returns jobs.yaml of the rows of a snapshot, with the given tenants and
+// the quotas of the scheduler.
 func File(rows []Row, given []data.Tenant, snap *Snapshot) *data.JobsFile {
 	f := &data.JobsFile{Tenants: tenants(rows, given, snap)}
 	for _, r := range rows {
@@ -137,7 +137,7 @@ func entryOf(name string, j Job) data.Job {
 
 func tenantOf(j Job) string { return cmp.Or(j.Account, j.Namespace, j.User) }
 
-// fill adds the settings of the rule and the progress in the log.
+// fill adds the settings of the rule, and the remaining work by the log.
 func (v View) fill(out *data.Job, row Row) {
 	j, rule := row.Job, row.Rule
 	out.Model, out.Workers, out.GPUTypes, out.Batch = row.Model, rule.Workers, rule.GPUTypes, rule.Batch
@@ -167,8 +167,8 @@ func (v View) fill(out *data.Job, row Row) {
 	}
 }
 
-// uniqueNames gives each job a name of its own in jobs.yaml: the scheduler's,
-// with its namespace or id where several have it, and the id alone where it
+// uniqueNames gives each job a unique name in jobs.yaml: that of the scheduler,
+// with namespace or id if several jobs have it, and the id alone if the name
 // cannot be written.
 func uniqueNames(jobs []Job) []string {
 	forms := []func(Job) string{

@@ -16,7 +16,7 @@ func RuleFor(rules []data.JobRule, j Job) *data.JobRule {
 	return nil
 }
 
-// Matches reports whether a job fits all patterns of m.
+// Matches reports whether a job matches all patterns and labels of m.
 func Matches(m data.Match, j Job) bool {
 	for _, f := range [][2]string{{m.Name, j.Name}, {m.Namespace, j.Namespace}, {m.User, j.User}, {m.Account, j.Account},
 		{m.Partition, j.Partition}, {m.Queue, j.Queue}, {m.Kind, j.Kind}} {

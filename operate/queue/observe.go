@@ -16,33 +16,33 @@ import (
 	"knee/profile/meter"
 )
 
-// mostRead bounds what is read of a log at once: that of a job that knee sees
-// for the first time may be long.
+// mostRead is the most that is read of a log at once, in bytes: a log may be long
+// when it is first read.
 const mostRead = 16 << 20
 
 // Reading is how far the log of a job was read, and its steps so far. It is kept
-// between looks at the queue, so that each look measures the steps since the last
-// one, on the nodes where the job runs now.
+// between looks at the queue: each look measures the steps since the last one, on
+// the job's present nodes.
 type Reading struct {
 	Nodes   []data.NodeShare `json:"nodes"` // where the job ran
 	Started time.Time        `json:"started"`
 	Offset  int64            `json:"offset"`  // bytes of the log whose steps were counted
-	Since   time.Time        `json:"since"`   // when they were
-	Unread  int64            `json:"unread"`  // bytes behind them, too few to count
-	Step    float64          `json:"step"`    // the last the log told of
-	Told    time.Time        `json:"told"`    // when the log was last seen to be longer
-	Pace    float64          `json:"pace_s"`  // seconds between lines that tell of something; 0 if not known
-	Best    float64          `json:"best_s"`  // shortest step time measured since it began where it runs; 0 if none was
-	Counted float64          `json:"counted"` // the step at Since; 0 if none was counted where it runs
-	// Looks, Wall and Spread are number, mean and sum of squared deviations of the
-	// logarithms of seconds per step on the clock, one for each look since the job
-	// began where it runs: what a step takes with all that is between steps.
+	Since   time.Time        `json:"since"`   // when they were counted
+	Unread  int64            `json:"unread"`  // bytes after Offset, with too few steps to count
+	Step    float64          `json:"step"`    // the last in the log
+	Told    time.Time        `json:"told"`    // when the log was last found longer
+	Pace    float64          `json:"pace_s"`  // seconds between lines with a step; 0: not known
+	Best    float64          `json:"best_s"`  // shortest measured step time on these nodes, s; 0: none
+	Counted float64          `json:"counted"` // the step at Since; 0: none counted on these nodes
+	// Looks, Wall and Spread are number, mean and sum of squared deviations of ln
+	// (seconds per step on the clock, pauses between steps included), one value for
+	// each look since the job started on these nodes.
 	Looks  float64 `json:"looks"`
 	Wall   float64 `json:"wall"`
 	Spread float64 `json:"spread"`
 }
 
-// tick adds the seconds per step on the clock since the last look.
+// tick adds one look: the seconds per step on the clock since the last one.
 func (r *Reading) tick(step float64, now time.Time) {
 	if seconds := now.Sub(r.Since).Seconds(); r.Counted > 0 && step > r.Counted && seconds > 0 {
 		x := math.Log(seconds / (step - r.Counted))
@@ -54,8 +54,8 @@ func (r *Reading) tick(step float64, now time.Time) {
 	r.Counted = step
 }
 
-// observe reads what is new in the log of a job. That a job which waits has none
-// is no error, nor that one which reported steps reports none now.
+// observe reads the new lines in the log of a job. A waiting job may have no log,
+// and a job that has reported steps may report no new ones.
 func (v View) observe(ctx context.Context, s Scheduler, row *Row) error {
 	r := v.Readings[row.ID]
 	if r == nil {
@@ -87,16 +87,16 @@ func (v View) observe(ctx context.Context, s Scheduler, row *Row) error {
 		return err
 	}
 	if moved {
-		// What is behind the lines of the last look was printed there or here.
+		// Lines after those counted may be from the former nodes.
 		whole = whole && (r.Nodes == nil && row.Restarts == 0 || r.Nodes != nil && r.Offset == 0)
 		*r = Reading{Nodes: row.Nodes, Started: row.Started, Offset: r.Offset, Since: since, Step: r.Step, Told: v.Now}
 	}
 	return v.take(row, text, !moved || whole)
 }
 
-// fresh returns the complete lines behind those that were counted. whole
-// reports whether they begin where those end, or where the log does; Offset
-// is 0 again of a log that was started again.
+// fresh returns the complete lines after those counted. whole is false if some
+// lines between were skipped (mostRead). Offset is reset to 0 if the log has become
+// shorter.
 func fresh(in io.Reader, r *Reading) (text []byte, whole bool, err error) {
 	whole = true
 	if file, ok := in.(io.Seeker); ok {
@@ -120,8 +120,8 @@ func fresh(in io.Reader, r *Reading) (text []byte, whole bool, err error) {
 	return text[:bytes.LastIndexByte(text, '\n')+1], whole, err
 }
 
-// take reads lines, and counts them if they suffice for a measurement; else the
-// next look reads them again.
+// take parses lines, and counts their steps if they suffice for a measurement;
+// else the next look reads them again.
 func (v View) take(row *Row, text []byte, measurable bool) error {
 	r := row.Reading
 	if news := int64(len(text)) > r.Unread; news {
@@ -156,7 +156,7 @@ func (v View) take(row *Row, text []byte, measurable bool) error {
 	return err
 }
 
-// Config is the configuration that a job with a rule runs in.
+// Config returns the configuration in which a job with a rule runs.
 func (row *Row) Config() data.Config {
 	c := data.Config{Job: row.Name, GPUType: row.GPUType, Workers: max(1, Workers(row.Nodes))}
 	for _, s := range row.Nodes {

@@ -23,8 +23,8 @@ const (
 
 // Job is one job of a scheduler.
 type Job struct {
-	ID        string            `json:"id"`   // never used again by the scheduler
-	Kind      string            `json:"kind"` // "job" of Slurm; Job, PyTorchJob, TrainJob or Pod of Kubernetes
+	ID        string            `json:"id"`   // the scheduler never reuses it
+	Kind      string            `json:"kind"` // "job" of Slurm; Job, PyTorchJob, RayJob, TrainJob or Pod of Kubernetes
 	Name      string            `json:"name"`
 	Namespace string            `json:"namespace,omitempty"`
 	User      string            `json:"user,omitempty"`
@@ -36,28 +36,28 @@ type Job struct {
 	State     State            `json:"state"`
 	Reason    string           `json:"reason,omitempty"` // why it waits
 	Held      bool             `json:"held"`             // does not start until it is released
-	HeldByUs  bool             `json:"held_by_knee"`     // by knee, and it is pending or stopping
+	HeldByUs  bool             `json:"held_by_knee"`     // held by knee, and pending or stopping
 	Nodes     []data.NodeShare `json:"nodes"`            // what it occupies
 	GPUType   string           `json:"gpu_type,omitempty"`
-	GPUTypes  []string         `json:"gpu_types,omitempty"` // it can have; empty: any
+	GPUTypes  []string         `json:"gpu_types,omitempty"` // types it can have; empty: any
 	Requested int              `json:"requested"`           // workers its owner asked for
-	Workers   int              `json:"workers"`             // workers it has, or asks for now
-	Most      int              `json:"most,omitempty"`      // workers that the scheduler lets it have; 0: no limit
+	Workers   int              `json:"workers"`             // workers it has; if it waits, workers it asks for
+	Most      int              `json:"most,omitempty"`      // most workers that the scheduler lets it have; 0: no limit
 
 	Submitted time.Time `json:"submitted"`
 	Started   time.Time `json:"started"` // zero if it waits
 	Priority  float64   `json:"priority"`
 	Restarts  int       `json:"restarts"`
 	Requeue   bool      `json:"requeue"`            // the scheduler may stop it and start it again
-	Resizable bool      `json:"resizable"`          // its program takes any number of workers that it is started with
-	InPlace   bool      `json:"in_place,omitempty"` // another decides when and where it runs, and knee how many workers it has
-	Fixed     string    `json:"fixed,omitempty"`    // why knee cannot change it, if so
-	Log       string    `json:"log,omitempty"`      // file of its output, if there is one
+	Resizable bool      `json:"resizable"`          // it can be started with another number of workers
+	InPlace   bool      `json:"in_place,omitempty"` // another scheduler decides when and where it runs, knee only its number of workers
+	Fixed     string    `json:"fixed,omitempty"`    // why knee cannot change it; empty: it can
+	Log       string    `json:"log,omitempty"`      // path of its output, empty if it is in no file
 
-	Handle any `json:"-"` // what else the scheduler that has read it needs to change it
+	Handle any `json:"-"` // the Scheduler's own record of the job
 }
 
-// Reservation is a time in which nodes are reserved.
+// Reservation reserves nodes from Start to End.
 type Reservation struct {
 	Name       string    `json:"name"`
 	Start, End time.Time `json:"-"`
@@ -67,24 +67,24 @@ type Reservation struct {
 // Snapshot is a queue at one point in time.
 type Snapshot struct {
 	Cluster      *data.Cluster
-	Jobs         []Job // that have not ended, by Sort
+	Jobs         []Job // that have not ended, in the order of Sort
 	Reservations []Reservation
 	Limits       []Limit
-	Parents      map[string]string // of accounts, by their names
+	Parents      map[string]string // account → the account above it
 	Warnings     []string
 }
 
-// Limit is how many GPUs, or jobs that run, some jobs may have together.
+// Limit is how many GPUs, or running jobs, a set of jobs may have together.
 type Limit struct {
-	Name    string // for people, "account vision"
-	Tenant  string // whose quota it is; empty: a plan does not know it, and what goes beyond it is not applied
+	Name    string // for messages, "account vision"
+	Tenant  string // whose quota it is; empty: planning ignores the limit, and changes beyond it are refused
 	GPUType string // of the GPUs; empty: any
-	Running bool   // Most is a number of jobs that run
+	Running bool   // Most counts running jobs, not GPUs
 	Most    int
 	Jobs    map[string]bool // their ids
 }
 
-// Used is how much of a limit a job takes on nodes of a GPU type.
+// Used is how much of the limit the job id takes on nodes of a GPU type.
 func (l Limit) Used(id, gpuType string, nodes []data.NodeShare) int {
 	switch {
 	case !l.Jobs[id] || len(nodes) == 0 || gpuType == "cpu":
@@ -107,34 +107,34 @@ func (s *Snapshot) Find(id string) *Job {
 	return nil
 }
 
-// Sort brings jobs into the order in which they were submitted.
+// Sort sorts jobs by the time of submission, then by id.
 func Sort(jobs []Job) {
 	slices.SortFunc(jobs, func(a, b Job) int {
 		return cmp.Or(a.Submitted.Compare(b.Submitted), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
 }
 
-// Scheduler is a queue to which plans can be applied. Every method may fail and be
-// called again; none removes a job from the queue.
+// Scheduler is a queue to which plans can be applied. A call that failed may be
+// repeated; none removes a job from the queue.
 type Scheduler interface {
 	// Read returns the queue as it is.
 	Read(context.Context) (*Snapshot, error)
-	// Log opens what a job has printed, from the file of path if that is not
-	// empty. What is no file, and so no [io.Seeker], begins with the whole second
-	// of since. The error is [fs.ErrNotExist] if there is nothing.
+	// Log opens the output of a job: the file at path, or the scheduler's if path is
+	// empty. A stream, which is no [io.Seeker], begins at since, rounded down to
+	// seconds. The error is [fs.ErrNotExist] if there is no output.
 	Log(ctx context.Context, j Job, path string, since time.Time) (io.ReadCloser, error)
 	// Check returns why the scheduler cannot give the job these nodes, empty if
-	// it can. It does not check that they are free.
+	// it can. It ignores whether they are free.
 	Check(j Job, to []data.NodeShare) string
 	// Hold keeps a waiting job from starting, and asks a running one to end its
-	// processes and wait, held. It does not wait for them to end. It fails if a
-	// job that waits in j has started meanwhile.
+	// processes and wait, held. It returns before they end. It fails if the job is
+	// Pending in j but has started since.
 	Hold(context.Context, Job) error
 	// Start lets a waiting job start on these nodes; without nodes anywhere, at
-	// the size its owner requested. One that is changed in place gets as many
-	// workers, and nothing else.
+	// the size its owner requested. A job with InPlace gets only the number of
+	// workers.
 	Start(ctx context.Context, j Job, to []data.NodeShare) error
-	// Ended says how a job that has left the queue ended, and whether well.
+	// Ended returns how a job that has left the queue ended, and whether well.
 	Ended(context.Context, Job) (well bool, how string)
 }
 
@@ -148,8 +148,8 @@ type Command struct {
 	Error    string   `json:"error,omitempty"`
 }
 
-// Audited runs a command between its line of the audit log and that of its
-// answer. One that cannot be written down is not run.
+// Audited logs a command, runs it and logs its answer. If the first log fails the
+// command is not run.
 func Audited(audit func(Command) error, c Command, run func() (answer string, err error)) error {
 	if audit == nil {
 		audit = func(Command) error { return nil }

@@ -6,11 +6,10 @@ import (
 	"knee/data"
 )
 
-// tenants are those of jobs.yaml: the given ones, and those whose GPUs the
-// scheduler limits, with the accounts above and below them if none are given.
-// What jobs hold that no plan changes is taken off a quota, which a plan
-// compares with the jobs it changes. A limit that does not name a GPU type holds
-// for each.
+// tenants returns the tenants of jobs.yaml: the given ones, and those whose GPUs
+// the scheduler limits; if none are given, also the accounts of all jobs and those
+// above them. A quota is for planned jobs, so what fixed jobs hold is subtracted.
+// A limit without a GPU type becomes a quota of each type.
 func tenants(rows []Row, given []data.Tenant, snap *Snapshot) []data.Tenant {
 	var out []data.Tenant
 	for _, t := range given {
@@ -54,7 +53,7 @@ func tenants(rows []Row, given []data.Tenant, snap *Snapshot) []data.Tenant {
 	return out
 }
 
-// tenant is the one of a name, which is put behind the others if it is new.
+// tenant returns the tenant of a name, and appends it if it is new.
 func tenant(all *[]data.Tenant, name string) *data.Tenant {
 	i := slices.IndexFunc(*all, func(t data.Tenant) bool { return t.Name == name })
 	if i < 0 {
@@ -64,7 +63,7 @@ func tenant(all *[]data.Tenant, name string) *data.Tenant {
 	return &(*all)[i]
 }
 
-// descend puts an account and those above it below one another.
+// descend sets the parents of an account and of all accounts above it.
 func descend(all *[]data.Tenant, account string, parents map[string]string) {
 	for range len(parents) {
 		parent, known := parents[account]
@@ -77,8 +76,8 @@ func descend(all *[]data.Tenant, account string, parents map[string]string) {
 	}
 }
 
-// held is how many GPUs of a type fixed jobs of a tenant, and of those below it,
-// hold.
+// held is how many GPUs of a type the fixed jobs of a tenant and of all tenants
+// below it have.
 func held(rows []Row, all []data.Tenant, name, gpuType string) int {
 	n := 0
 	for _, r := range rows {
@@ -89,7 +88,8 @@ func held(rows []Row, all []data.Tenant, name, gpuType string) int {
 	return n
 }
 
-// below reports whether a tenant is another, or has it above itself.
+// below reports whether the tenant name is the tenant above or one of its
+// descendants.
 func below(all []data.Tenant, name, above string) bool {
 	for range len(all) + 1 {
 		if name == above {

@@ -1,6 +1,6 @@
-// Package queuetest is a scheduler in memory, for tests: jobs are held, leave
-// their nodes some time later, wait, and run where there is room, and the
-// faults of a real one can be injected.
+// Package queuetest is a scheduler in memory, for tests: a held job leaves its
+// nodes some reads later and waits, a waiting one starts where GPUs are free, and
+// faults can be injected into every call.
 package queuetest
 
 import (
@@ -17,39 +17,40 @@ import (
 	"knee/operate/queue"
 )
 
-// Crashed is what a method panics with where knee is killed.
+// Crashed as an error of Fault makes the method panic with it, as if knee were
+// killed there.
 type Crashed struct{ At string }
 
-// Fake is a scheduler. Its time moves by a step with every Read.
+// Fake is a scheduler in memory. Every Read is one step of its time.
 type Fake struct {
 	Cluster data.Cluster
 	Jobs    []*Job
 	Logs    map[string]string // by job id
-	Calls   []string          // what was asked of it, in order; "hold 3", "start 3 n1×2"
+	Calls   []string          // Hold and Start, in order: "hold 3", "start 3 n1×2"
 
-	// Fault, if not nil, is asked before and after the effect of every call
-	// ("before hold", "after start", "read"): an error is returned from the
-	// call, and a Crashed is what it panics with.
+	// Fault, if not nil, is called before and after the effect of every call, with
+	// "before hold", "after start", "read" and so on. The call returns its error, or
+	// panics if it is a Crashed.
 	Fault func(at string) error
 	// Leave is how many steps a job takes to leave its nodes.
 	Leave int
-	// Now is when a job is started; nil: nobody knows.
+	// Now gives the start time of jobs; nil: they have none.
 	Now func() time.Time
-	// Failed is how jobs end that leave the queue; empty: well.
+	// Failed is how jobs that leave the queue have ended; empty: well.
 	Failed string
-	// Deaf lists jobs that never leave their nodes, or take another size in place.
+	// Deaf lists jobs that never leave their nodes or change their size in place.
 	Deaf   []string
 	Limits []queue.Limit
 }
 
-// Job is a job and what the scheduler keeps of it beside.
+// Job is a job and the scheduler's record of it.
 type Job struct {
 	queue.Job
 	Want    []data.NodeShare // where it has to start; nil: anywhere
 	leaving int
 }
 
-// New returns a cluster of nodes of four GPUs each.
+// New returns a scheduler of nodes with four GPUs each.
 func New(nodes ...string) *Fake {
 	f := &Fake{Leave: 1, Logs: map[string]string{}}
 	for _, n := range nodes {
@@ -94,7 +95,8 @@ func (f *Fake) fault(at string) error {
 // Error implements error.
 func (c Crashed) Error() string { return "killed at " + c.At }
 
-// Steps is what a job prints of n steps after the first, each of so many seconds.
+// Steps returns the log lines of n steps from the step first, each of so many
+// seconds.
 func Steps(first, n int, seconds float64) string {
 	var b strings.Builder
 	for i := range n {
@@ -143,8 +145,8 @@ func (f *Fake) Step() {
 	}
 }
 
-// room is where a waiting job can start now, nil if nowhere: on as few nodes as
-// there is room on, equally many workers on each, as Slurm gives them.
+// room returns where a waiting job can start, nil if nowhere: on as few nodes as
+// possible, with equally many workers on each, as Slurm does.
 func (f *Fake) room(j *Job) []data.NodeShare {
 	if j.Want != nil {
 		for _, s := range j.Want {
@@ -171,7 +173,7 @@ func (f *Fake) room(j *Job) []data.NodeShare {
 	return nil
 }
 
-// End takes a job out of the queue.
+// End removes a job from the queue.
 func (f *Fake) End(id string) {
 	f.Jobs = slices.DeleteFunc(f.Jobs, func(j *Job) bool { return j.ID == id })
 }
@@ -249,7 +251,8 @@ func (f *Fake) Start(_ context.Context, j queue.Job, to []data.NodeShare) error 
 	})
 }
 
-// call does something to a job, with what may break around it.
+// call records a call and makes its effect on a job, with the faults before and
+// after it.
 func (f *Fake) call(op, text, id string, effect func(*Job) error) error {
 	if err := f.fault("before " + op); err != nil {
 		return err

@@ -12,20 +12,17 @@ import (
 	"knee/operate/queue"
 )
 
-// accounts are those of the cluster, as they were last read: they change
-// seldom, and a turn reads the queue many times.
+// accounts caches the accounts of the cluster: they change seldom, and a turn
+// reads the queue many times.
 type accounts struct {
 	*slurm.Accounts
 	read time.Time
-	none bool // the cluster keeps none
+	none bool // the cluster has no accounts
 }
 
-// How long accounts are taken for unchanged, and how long it may take to ask
-// for them: slurmdbd may be down for long, and Slurm keeps to its limits
-// itself.
 const (
-	accountsKept = time.Minute
-	accountsWait = 10 * time.Second
+	accountsKept = time.Minute      // how long the cache is used
+	accountsWait = 10 * time.Second // time limit of a read: slurmdbd may be down, and Slurm enforces its limits anyway
 )
 
 // limit adds the limits of accounts and qualities of service to a snapshot.
@@ -54,7 +51,7 @@ func (q *Queue) limit(ctx context.Context, s *queue.Snapshot, cluster string) {
 		j := &s.Jobs[i]
 		under[""] = append(under[""], j)
 		account := j.Account
-		for n := 0; account != "" && n <= len(s.Parents); n++ { // more than that is a circle
+		for n := 0; account != "" && n <= len(s.Parents); n++ { // more steps: the parents are a cycle
 			under[account] = append(under[account], j)
 			account = s.Parents[account]
 		}
@@ -64,8 +61,8 @@ func (q *Queue) limit(ctx context.Context, s *queue.Snapshot, cluster string) {
 	}
 }
 
-// limit adds a limit to a snapshot: to each job if it is one of jobs, else for
-// the jobs that share it.
+// limit adds a limit to a snapshot: to the jobs themselves if it is per job, else
+// as one [queue.Limit] for each set of jobs that share it.
 func limit(s *queue.Snapshot, l slurm.Limit, jobs []*queue.Job) {
 	shared := map[string]*queue.Limit{}
 	for _, j := range jobs {
@@ -101,7 +98,7 @@ func limit(s *queue.Snapshot, l slurm.Limit, jobs []*queue.Job) {
 	}
 }
 
-// nameOf is a limit for people.
+// nameOf names the holder of a limit in messages.
 func nameOf(l slurm.Limit) string {
 	switch {
 	case l.QOS != "":

@@ -1,15 +1,15 @@
-// Package slurmqueue is the queue of a Slurm cluster. A job is held by
-// scontrol requeuehold, which ends its steps by SIGTERM, gives them KillWait to
-// write a checkpoint, and keeps script and id; and started by scontrol update
-// of its sizes and nodes, and release.
+// Package slurmqueue is the queue of a Slurm cluster. To hold a running job is
+// scontrol requeuehold: it sends SIGTERM to the job's steps, gives them KillWait to
+// write a checkpoint, and keeps script and id. To start it is scontrol update of
+// its sizes and nodes, then scontrol release.
 //
-// Words in the comment of a job, after those of its owner, say what Slurm has
-// no field for: knee:held, that knee and not its owner holds it, and
+// Words in the comment of a job, after those of its owner, record what Slurm has
+// no field for: knee:held, if knee holds the job, and
 // knee:requested=NODESxGPUSxTASKS, what its owner requested. The owner writes
 // knee:elastic there if the script starts as many tasks as it finds GPUs. Other
-// jobs keep their size: sbatch leaves the first number of tasks in the
-// environment of the script (SLURM_NTASKS), which scontrol cannot change, and
-// srun would use it.
+// jobs keep their size: sbatch sets SLURM_NTASKS in the environment of the
+// script to the first number of tasks, scontrol cannot change it, and srun would
+// use it.
 package slurmqueue
 
 import (
@@ -30,7 +30,7 @@ import (
 	"knee/operate/queue"
 )
 
-// Commands are the commands of Slurm.
+// Commands are the calls of Slurm, replaced in tests.
 type Commands struct {
 	Details      func(context.Context) ([]slurm.Detail, error)
 	Cluster      func(context.Context) (*data.Cluster, []string, error)
@@ -40,7 +40,7 @@ type Commands struct {
 	Accounts     func(ctx context.Context, cluster string) (*slurm.Accounts, error)
 }
 
-// Queue is the queue of the cluster that the commands of Slurm reach.
+// Queue is the queue of one Slurm cluster. It implements [queue.Scheduler].
 type Queue struct {
 	audit    func(queue.Command) error
 	commands Commands
@@ -48,9 +48,9 @@ type Queue struct {
 	accounts accounts
 }
 
-// New returns the queue of the commands on PATH. audit is called with every command
-// that changes something, before it is run and with its answer, and a command
-// of which it returns an error is not run; it may be nil.
+// New returns the queue that the Slurm commands on PATH reach. audit is called with
+// every command that changes a job before it is run, and again with the answer; if
+// it returns an error the command is not run. It may be nil.
 func New(audit func(queue.Command) error) *Queue {
 	return &Queue{audit: audit, commands: Commands{slurm.Details, slurm.Cluster, slurm.Reservations, slurm.Control, slurm.HowEnded, slurm.AskAccounts}}
 }
@@ -98,7 +98,7 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	return s, nil
 }
 
-// job describes a job in the words of every scheduler.
+// job converts a job of Slurm.
 func (q *Queue) job(d slurm.Detail) (queue.Job, error) {
 	j := queue.Job{ID: d.ID, Kind: "job", Name: d.Name, User: d.User, Account: d.Account, Partition: d.Partition, Queue: d.QOS,
 		Reason: d.Reason, Submitted: d.Submit, Started: d.Start, Priority: d.Priority, Restarts: d.Restarts, Requeue: d.Requeue,
@@ -129,7 +129,7 @@ func (q *Queue) job(d slurm.Detail) (queue.Job, error) {
 	return j, nil
 }
 
-// occupied fills in what a job has on its nodes.
+// occupied sets what a job has on its nodes.
 func (q *Queue) occupied(d slurm.Detail, j *queue.Job) error {
 	if j.State == queue.Pending || d.Nodes == "" {
 		return nil
@@ -245,9 +245,8 @@ func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
 	return ""
 }
 
-// sizes are the tasks that a job gets on nodes: as many for each GPU as its
-// owner requested, or one on each node if it was one on each node with several
-// GPUs.
+// sizes returns the tasks of a job on nodes: as many for each GPU as its owner
+// requested, or one on each node if its owner requested one on each.
 func sizes(d slurm.Detail, to []data.NodeShare) (tasks int, err error) {
 	was, _ := original(d)
 	now, _ := gpusOf(d.TRESPerNode)
@@ -289,7 +288,8 @@ func (q *Queue) Hold(ctx context.Context, j queue.Job) error {
 	if err := q.control(ctx, j, "hold", j.ID); err != nil {
 		return err
 	}
-	// Slurm holds a running job without a word, for the next time.
+	// On a job that has started, scontrol hold succeeds and takes effect at its next
+	// requeue.
 	now, err := q.detail(ctx, j.ID)
 	if err != nil || now.Waiting() {
 		return err
@@ -328,11 +328,11 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	if gres.Type != "" {
 		name += gres.Type + ":"
 	}
-	// The time before which Slurm does not start a requeued job stays: until the
-	// credential of the last start has expired (cred_expire in AuthInfo, two
-	// minutes) a node may take the next for it, and the job would fail.
+	// The begin time that Slurm gave the requeued job is kept: until the credential
+	// of the last start has expired (cred_expire in AuthInfo, two minutes) a node may
+	// mistake the next start for it, and the job would fail.
 	//
-	// The list of nodes before goes first: Slurm refuses fewer nodes than it has.
+	// The former node list is removed first: Slurm refuses fewer nodes than it names.
 	if err := q.control(ctx, j, "update", "JobId="+j.ID, "ReqNodeList="); err != nil {
 		return err
 	}
@@ -348,12 +348,11 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	if err := q.control(ctx, j, "release", j.ID); err != nil {
 		return err
 	}
-	// A word that stays behind if knee is killed here says nothing of a job
-	// that is not held.
+	// If knee is killed here knee:held stays; it is ignored of a job that is not held.
 	return q.control(ctx, j, "update", "JobId="+j.ID, "Comment="+remove(d.Comment, held))
 }
 
-// detail reads one job again.
+// detail reads one job.
 func (q *Queue) detail(ctx context.Context, id string) (slurm.Detail, error) {
 	all, err := q.commands.Details(ctx)
 	if err != nil {
@@ -367,7 +366,7 @@ func (q *Queue) detail(ctx context.Context, id string) (slurm.Detail, error) {
 	return slurm.Detail{}, fmt.Errorf("job %s is not in the queue any more", id)
 }
 
-// control runs scontrol and has it written down.
+// control runs scontrol and logs it.
 func (q *Queue) control(ctx context.Context, j queue.Job, args ...string) error {
 	c := queue.Command{Job: j.ID, Name: j.Name, Command: append([]string{"scontrol"}, args...)}
 	return queue.Audited(q.audit, c, func() (string, error) {
@@ -376,7 +375,7 @@ func (q *Queue) control(ctx context.Context, j queue.Job, args ...string) error 
 	})
 }
 
-// Words of knee in the comment of a job.
+// Words in the comment of a job, see the package comment.
 const (
 	elastic  = "knee:elastic"
 	held     = "knee:held"
@@ -386,8 +385,8 @@ const (
 // shape is what a job asks for.
 type shape struct{ nodes, perNode, tasks int }
 
-// original is what the owner of a job requested: what knee wrote into its
-// comment when it changed the job, else what it asks for.
+// original returns what the owner of a job requested: from its comment if knee has
+// changed the job, else what it asks for.
 func original(d slurm.Detail) (s shape, changed bool) {
 	for _, w := range strings.Fields(d.Comment) {
 		text, is := strings.CutPrefix(w, askedFor)
@@ -403,7 +402,7 @@ func original(d slurm.Detail) (s shape, changed bool) {
 	return shape{d.NodeCount, g.Count, d.Tasks}, false
 }
 
-// add puts a word behind a comment unless it is there.
+// add appends a word to a comment unless the comment has it.
 func add(comment, word string) string {
 	if slices.Contains(strings.Fields(comment), word) {
 		return comment
@@ -411,8 +410,7 @@ func add(comment, word string) string {
 	return strings.TrimLeft(comment+" "+word, " ")
 }
 
-// remove takes a word that add has put behind a comment out of it, and leaves
-// the rest as it is.
+// remove undoes add and leaves the rest of the comment as it is.
 func remove(comment, word string) string {
 	padded := " " + comment + " "
 	i := strings.LastIndex(padded, " "+word+" ")
