@@ -7,18 +7,17 @@ import (
 	"knee/data"
 )
 
-// Slack is the relative rounding error allowed when sums of demands are
-// compared with a capacity. Demands are counts, cores and bytes: anything
-// this small is floating point, not a resource.
+// Slack is the relative rounding error allowed when sums of demands (counts, cores
+// and bytes) are compared with a capacity.
 const Slack = 1e-9
 
-// Capacity is the cluster as a vector of limits: per GPU type the worker
-// slots, and the cores and bytes that its workers may take; over all nodes
-// the cores and bytes that workers and parameter servers take together.
-// Resources that do not limit anything have no dimension.
+// Capacity is the cluster as a vector of limits: for each GPU type the worker
+// slots, and the cores and bytes for their workers; over all nodes the cores and
+// bytes for workers and parameter servers together. Resources that are not limited
+// have no dimension.
 //
-// It is a relaxation: it forgets node boundaries, which placement restores.
-// An upper bound computed with it therefore holds for placed plans too.
+// It ignores node boundaries, so it is a relaxation: an upper bound computed with
+// it also holds for placed plans.
 type Capacity struct {
 	Limit          []float64 // by dimension
 	names          []string
@@ -26,12 +25,12 @@ type Capacity struct {
 	allCPU, allMem int // dimension, −1 if not limiting
 }
 
-// MaxDims is how many dimensions an option can use at most: those of
-// [Capacity.Positions], and the quotas of a tenant and those above it.
+// MaxDims is the most dimensions that an option can use: those of
+// [Capacity.Positions], and the quotas of its tenant and of the tenants above.
 const MaxDims = 8
 
-// Dims are the dimensions that a demand has: GPUs of its type, cores and bytes
-// beside them, cores and bytes of all nodes; −1 if not limiting.
+// Dims are the dimensions of a demand: GPUs of its type, cores and bytes on nodes
+// of that type, cores and bytes of all nodes; −1 if not limited.
 type Dims [5]int
 
 // GPU is the dimension of the GPUs.
@@ -42,7 +41,7 @@ func (u *Use) amounts() [5]float64 {
 	return [5]float64{float64(u.GPUs), u.CPUs, float64(u.Memory), u.CPUs + u.PSCPUs, float64(u.Memory) + float64(u.PSMemory)}
 }
 
-// NewCapacity adds up the nodes that may be used.
+// NewCapacity adds up the nodes that are not drained.
 func NewCapacity(cluster *data.Cluster) *Capacity {
 	c := &Capacity{byType: map[string]Dims{}}
 	type sums struct{ gpus, cpus, mem float64 }
@@ -76,8 +75,8 @@ func NewCapacity(cluster *data.Cluster) *Capacity {
 	return c
 }
 
-// Dims returns the dimensions of a GPU type; one that no node offers gets a
-// limit of zero as soon as an option asks for it.
+// Dims returns the dimensions of a GPU type. A type that no node has is added, with
+// a limit of zero.
 func (c *Capacity) Dims(gpuType string) Dims {
 	t, ok := c.byType[gpuType]
 	if !ok {
@@ -127,9 +126,9 @@ func (c *Capacity) Positions(gpuType string) []int {
 	return slices.DeleteFunc(t[:], func(d int) bool { return d < 0 })
 }
 
-// Shares writes the demand u to v as shares of the limits, one for each
-// dimension of Positions of its type, t, and returns the largest. What the
-// cluster has none of is an infinite share.
+// Shares writes the demand u to v as shares of the limits, one for each dimension
+// of Positions of its type, t, and returns the largest. A demand for a resource
+// whose limit is zero is an infinite share.
 func (c *Capacity) Shares(v *[MaxDims]float64, t Dims, u *Use) (most float64) {
 	n, amounts := 0, u.amounts()
 	for k, d := range t {
@@ -150,7 +149,7 @@ func part(x, limit float64) float64 {
 	return 0
 }
 
-// Unlimited turns the "0 means not limiting" of [data.Node] into arithmetic.
+// Unlimited returns +Inf for 0, which in [data.Node] means no limit.
 func Unlimited(x float64) float64 {
 	if x <= 0 {
 		return math.Inf(1)

@@ -12,8 +12,7 @@ type Option struct {
 	Value  float64        // what the objective says about Answer; larger is better
 	Use    Use            // what it takes from the cluster
 
-	// Keeps is true if the job runs exactly this now, so that choosing it
-	// restarts nothing.
+	// Keeps: the job runs on this option already, so choosing it restarts nothing.
 	Keeps bool
 }
 

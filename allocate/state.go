@@ -6,14 +6,13 @@ import (
 	"knee/data"
 )
 
-// Policy decides who gets what now. An implementation places nothing and
-// changes nothing; asked twice about one state, it answers the same. It may
-// keep accounts from one state to the next.
+// Policy chooses an option for every job. It neither places nor changes jobs, and
+// gives the same answer for the same state. It may keep records between states.
 type Policy interface {
 	Allocate(State) (Assignment, error)
 }
 
-// State is what a policy may know when it decides.
+// State is the input of a policy.
 type State struct {
 	Now     float64           // seconds since the start of the workload; 0 for a single plan
 	Cluster *data.Cluster     // capacity
@@ -21,42 +20,41 @@ type State struct {
 	Tenants map[string]Tenant // by name; one that is not listed has weight 1, no quota and no parent
 }
 
-// Tenant is who jobs belong to.
+// Tenant is an owner of jobs.
 type Tenant struct {
-	Weight float64        // its share beside the other children of its parent
+	Weight float64        // its share relative to the other children of its parent
 	Quota  map[string]int // most worker slots by GPU type; a type that is not listed has no limit
 	Parent string         // a tenant whose share and quota its children divide; empty: none
 }
 
-// JobState is one job that wants a share.
+// JobState is one job of a State.
 type JobState struct {
 	Name          string
-	Options       []Option // what it could get; empty if nothing can be placed
+	Options       []Option // what it can get; empty if nothing can be placed
 	Idle          float64  // value of getting nothing
-	Opportunistic bool     // it has no claim to GPUs
+	Opportunistic bool     // it only gets GPUs that others leave idle
 	Current       int      // index in Options of what it runs on, −1 if not running
 	Requested     int      // workers its owner asked for; 0 if the owner left it open
-	Priority      float64  // larger is more urgent; 0 if its owner said nothing
+	Priority      float64  // larger is more urgent; 0 if not set
 	Deadline      float64  // seconds, on the clock of State.Now; 0 means none
-	Weight        float64  // 1 if its owner said nothing
+	Weight        float64  // 1 if not set
 	Submitted     float64  // seconds, on the clock of State.Now
 	Attained      float64  // GPU-seconds it has used so far
 	Remaining     float64  // seconds of work left at its smallest option; 0 if not known
-	History       History  // what accounting knows of it; zero if nothing
+	History       History  // zero if not known
 }
 
 // None is the choice of a job that gets nothing.
 const None = -1
 
-// Assignment maps every job to an option. What it is worth is for who asked
-// to say: [Assignment.Total] under the values of the state, solve.Solution
-// beside the most that any assignment is worth.
+// Assignment maps every job to an option. [Assignment.Total] is its value;
+// solve.Solution also has the upper bound of all assignments.
 type Assignment struct {
 	Choice []int // parallel to State.Jobs: index in Options, −1 for nothing
 }
 
-// Check reports the first way in which an assignment does not fit a state:
-// a choice that does not exist, or a resource handed out more than once.
+// Check returns an error if an assignment does not fit a state: a choice that
+// does not exist, or more of a resource or quota than there is.
 func (a Assignment) Check(s State) error {
 	if len(a.Choice) != len(s.Jobs) {
 		return fmt.Errorf("assignment has %d choices, want one for each of %d jobs", len(a.Choice), len(s.Jobs))
@@ -91,8 +89,8 @@ func (a Assignment) Check(s State) error {
 	return nil
 }
 
-// Capacity is that of the cluster with a dimension for every GPU type that an
-// option asks for.
+// Capacity returns the capacity of the cluster, with a dimension for every GPU
+// type of an option.
 func (s *State) Capacity() *Capacity {
 	c := NewCapacity(s.Cluster)
 	for i := range s.Jobs {
@@ -131,8 +129,8 @@ func (s *State) HasQuotas() bool {
 	return false
 }
 
-// Beyond returns the first tenant whose jobs have more than its quota if job i
-// has use(i), which is nil for nothing; empty if none has.
+// Beyond returns the first tenant whose jobs have more than its quota, and the GPU
+// type, if job i has use(i), nil for nothing. Both are empty if there is none.
 func (s *State) Beyond(use func(i int) *Use) (tenant, gpuType string) {
 	type share struct{ tenant, gpuType string }
 	used := map[share]int{}
@@ -164,11 +162,10 @@ func (a Assignment) Total(s State) float64 {
 	return sum
 }
 
-// History is what accounting knows of a job beyond its present state. A
-// scheduler that keeps no accounts leaves it zero; policies that need it say
-// so.
+// History is the past of a job. It is zero if the scheduler keeps no records;
+// policies that need it return an error then.
 type History struct {
-	Tenant   string             // who the job belongs to; empty means its own
+	Tenant   string             // owner of the job; empty: the job is its own tenant
 	Restart  float64            // seconds without progress that a change of allocation costs
 	Restarts int                // changes of allocation so far
 	Progress float64            // share of the declared work that is done, 0 to 1

@@ -2,28 +2,26 @@ package objective
 
 import "math"
 
-// cost is the negative of the US dollars it takes to finish every job. A late
-// second costs what a second of the job's own allocation costs, which counts the
-// deadline without letting it rule.
+// cost is the negative of the US$ that finishing every job costs. A second after
+// the deadline costs as much as a second of the job's allocation.
 var cost = dollars(0)
 
-// deadline is cost, but a late job costs more than any allocation could, so that
-// jobs are on time first and cheap second.
+// deadline is cost, but a late job costs more than any allocation: jobs are first
+// on time, then cheap.
 var deadline = dollars(lateFirst)
 
-// lateFirst is the price of a missed deadline under "deadline", in US$: more
-// than any job is thought to cost. How late a job is adds up to a thousandth
-// of it, so that among late jobs less late is better, and no sum of less than
-// a thousand delays outweighs one more job in time.
+// lateFirst is the price of a missed deadline under "deadline", in US$: more than
+// any job costs. The delay adds at most a thousandth of it: of two late jobs the
+// less late is better, and fewer than a thousand delays never outweigh one missed
+// deadline.
 const lateFirst = 1e6
 
-// unpaid is the price of leaving a job idle, in US$: waiting is never the
-// cheap way out. It is no larger than it must be, as cents are compared
-// with sums that contain it.
+// unpaid is the price of an idle job, in US$, so that waiting is never cheaper than
+// running. A larger price would lose cents to rounding.
 const unpaid = 1e7
 
-// dollars is the objective of money, with a price in US$ for being late at all;
-// without one lateness is paid by the second.
+// dollars is the objective of cost with a price in US$ for a missed deadline; 0:
+// a delay is paid by the second.
 func dollars(late float64) definition {
 	idle := func(s Subject) float64 { return -unpaid * s.Weight() }
 	return definition{idle: idle, value: func(s Subject, o Outcome) float64 {

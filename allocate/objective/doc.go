@@ -1,3 +1,3 @@
-// Package objective values predicted speeds in a plan: one file for each
-// objective.
+// Package objective computes the value of an option of a job from its predicted
+// speed. Each objective has a file.
 package objective

@@ -8,8 +8,8 @@ import "math"
 //
 //	(Σ w_i) / Σ w_i / (x_i + ε),   x_i = goodput_i(c_i) / goodput_i(fair share)
 //
-// The exponent makes a job that gets little count much, so the mean rises by
-// helping the worst off. The sum below it is what the knapsack sees.
+// With the exponent −1 the slowest jobs have the largest effect on the mean. The
+// knapsack uses the sum in the denominator.
 var powerMean = definition{
 	value: func(s Subject, o Outcome) float64 { return -s.Weight() / (s.toFair(o) + starved) },
 	idle:  func(s Subject) float64 { return -s.Weight() / starved },
@@ -21,6 +21,6 @@ var powerMean = definition{
 	},
 }
 
-// starved is ε: what keeps the mean of a cluster with a waiting job above
-// zero. The value is that of the published implementation.
+// starved is ε, which keeps the mean above zero if a job waits. The value is that
+// of the published implementation.
 const starved = 1e-3

@@ -3,8 +3,8 @@ package objective
 import "math"
 
 // jct is the objective for small job completion times: the weighted sum of
-// logarithms of the jobs' speeds relative to their smallest allocation, with 1
-// added so that a job that waits has a value too,
+// logarithms of the jobs' speeds relative to their smallest allocation, plus 1 so
+// that a waiting job has a finite value,
 //
 //	Σ_i w_i · ln(1 + f_i(c_i) / f_i(reference)),   w_i = weight_i / √T_i
 //
@@ -14,22 +14,21 @@ import "math"
 // Where all speed-ups are k^p the sum of completion times is smallest if job i
 // has a share of the cluster that falls with its size (heSRPT, Berg et al.,
 // SIGMETRICS 2020). A sum of w_i · ln of speeds is greatest at shares in
-// proportion to w_i, whatever p; a sum of w_i · speeds gives the more to a job
-// the better it scales, and the cluster to few of them as p nears 1.
+// proportion to w_i, whatever p. A sum of w_i · speeds gives more to jobs that
+// scale better, and the whole cluster to a few of them as p nears 1.
 //
-// The weight must fall with the work that is left. Optimus's own objective,
-// the saved remaining time Σ Q_i / f_i, rewards speeding up the longest
-// jobs, for which every percent is many seconds; they then hold the cluster
-// while short jobs, which could have left it, wait. Weights of 1 treat all
-// alike; 1/T_i, shortest remaining time first, starves the tail. 1/√T_i lies
-// between.
+// The weight must fall with the remaining work. The objective of Optimus, the sum
+// of remaining times Σ Q_i / f_i, favours the longest jobs, where a per cent is
+// many seconds; they hold the cluster while short jobs wait. Weights of 1 treat all
+// jobs alike. Weights of 1/T_i (shortest remaining time first) starve the longest
+// jobs. 1/√T_i is between.
 var jct = definition{
 	value: func(s Subject, o Outcome) float64 { return s.jctWeight() * math.Log1p(o.kept()*s.relative(o)) },
 	idle:  func(Subject) float64 { return 0 }, // no progress, no value
 }
 
-// jctWeight is w_i. Work under a minute counts as a minute, so that a job
-// about to end does not outweigh the whole cluster.
+// jctWeight is w_i. Less than a minute of work counts as a minute, so that a job
+// about to end does not outweigh all others.
 func (s Subject) jctWeight() float64 {
 	t := s.remaining(s.Reference)
 	if math.IsInf(t, 1) {

@@ -11,13 +11,12 @@ import (
 	"knee/predict"
 )
 
-// Objective says what an allocation is worth. It is separable: the value of
-// a plan is a rising function of the sum of the values of its jobs, which is
-// what lets a knapsack maximise it.
+// Objective gives the value of an allocation. It is separable, as a knapsack
+// needs: the value of a plan rises with the sum of the values of its jobs.
 type Objective interface {
-	// Value is the worth of giving the subject one option. Larger is better.
+	// Value is the value of an option for the subject. Larger is better.
 	Value(s Subject, o Outcome) float64
-	// Idle is the worth of giving the subject nothing.
+	// Idle is the value if the subject gets nothing.
 	Idle(s Subject) float64
 	// Report turns the sum of the values of all subjects into the number a
 	// plan shows. It does not fall when sum rises.
@@ -44,21 +43,20 @@ func (d definition) Report(sum float64, subjects []Subject) float64 {
 	return d.report(sum, w)
 }
 
-// Subject is what an objective knows about a job.
+// Subject is a job as an objective uses it.
 type Subject struct {
 	Job data.Job
 	// Reference is the smallest allocation the job may have. Speeds are
 	// compared with it so that jobs of different kinds share one scale.
 	Reference predict.Answer
-	// Fair is the goodput (samples/s) of an equal share of the cluster; 0
-	// means not known, and the reference stands in for it.
+	// Fair is the goodput (samples/s) of an equal share of the cluster; 0: not
+	// known, the reference is used.
 	Fair float64
-	// Risk in [0, 1] is how much of the way from the mean to the cautious
-	// end of the 90 % interval speeds are taken to be: 0 plans with what is
-	// expected, 1 with what is still met 95 times out of 100.
+	// Risk, 0 to 1, moves speeds from the mean (0) to the lower end of the 90 %
+	// interval (1), which 95 of 100 jobs exceed.
 	Risk float64
-	// Hysteresis is how many seconds of progress, beyond those its restart
-	// costs, a change of a running job must be worth.
+	// Hysteresis is the seconds of progress, besides its restart, that a change of
+	// a running job must be worth.
 	Hysteresis float64
 }
 
@@ -112,10 +110,9 @@ func (s Subject) relative(o Outcome) float64 {
 	return s.Speed(o.Answer) / ref
 }
 
-// remaining is the time left, in seconds, at an answer's speed: what the
-// model says, corrected for risk. It is +Inf if the answer makes no
-// progress, and an hour if nobody said how much work is left, so that jobs
-// without a goal are ordinary jobs to each other.
+// remaining is the time left, in seconds, at the predicted speed, corrected for
+// risk. It is +Inf without progress, and an hour if the remaining work is not
+// known, so that jobs without a goal are equal.
 func (s Subject) remaining(a predict.Answer) float64 {
 	const unknown = 3600
 	v := s.Speed(a)
@@ -149,9 +146,8 @@ func New(name string) (Objective, error) {
 	return nil, &data.UnknownError{What: "objective", Name: name, Known: Names()}
 }
 
-// SetValues writes the value of every option under an objective. A change
-// costs the job's restart seconds if the job runs now; a job that starts
-// pays the same whatever it starts on.
+// SetValues sets the value of every option. A change of a running job costs its
+// restart seconds; the start of a waiting job costs the same for every option.
 func SetValues(o Objective, s Subject, options []allocate.Option) {
 	for i := range options {
 		options[i].Value = ValueOf(o, s, &options[i])

@@ -10,32 +10,31 @@ import (
 	"knee/data"
 )
 
-// Standing is what placement must know of a job beside its options.
+// Standing is what placement uses of a job besides its options.
 type Standing struct {
 	Resources data.Resources
-	Current   []data.NodeShare // nodes it stands on; nil if not running or not known
+	Current   []data.NodeShare // nodes it runs on; nil if not running or not known
 	Apart     bool             // see [Request]
 }
 
-// Placed is where one job of an assignment ended up.
+// Placed is the placement of one job of an assignment.
 type Placed struct {
 	Choice int             // index in Options, −1 if the job is paused; see Option
-	Option allocate.Option // what it really gets: the choice, at the shape that was found
+	Option allocate.Option // what it gets: the choice, with the shape found
 	Nodes  []data.NodeShare
-	Reason string // why it did not get what was assigned; empty if it did
+	Reason string // why it did not get its assigned option; empty if it did
 }
 
-// Respeed asks what a configuration with a placement that is not in the
-// option table would yield, instead of one that is. It reports false if it
-// cannot tell.
+// Respeed predicts a configuration whose placement is not in the option table, in
+// place of an option that is. It reports false if it cannot.
 type Respeed func(job int, c data.Config, instead *allocate.Option) (allocate.Option, bool)
 
-// All puts an assignment on the nodes of a cluster: first what stays where it
-// is, then what only gives nodes back, then the largest jobs. A job whose shape
-// is not to be had gets the better of an uneven placement and its best smaller
-// option; no job is dropped without a note. Where some fell back, all are placed
-// once more with those before larger ones, and the better of both is kept. With
-// respeed nil an uneven placement is taken at the speed of the wanted one.
+// All places an assignment on the nodes of a cluster: first jobs that stay as they
+// are, then jobs that only give nodes back, then the others, largest first. A job
+// whose shape is not free gets the better of an uneven placement and its best
+// smaller option; Placed.Reason says so. If some jobs fell back, all are placed
+// once more with those before larger ones, and the better result is kept. With a
+// nil respeed an uneven placement has the speed of the wanted one.
 func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) ([]Placed, *Placer) {
 	p, fell := all(s, a, standing, respeed, nil)
 	if len(fell) > 0 {
@@ -51,7 +50,7 @@ func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed R
 	return p.out, p.placer
 }
 
-// value is that of what all jobs got.
+// value is the sum of the values of what all jobs got.
 func (p *placing) value() (sum float64) {
 	for i := range p.out {
 		sum += p.valueOf(i)
@@ -59,8 +58,8 @@ func (p *placing) value() (sum float64) {
 	return sum
 }
 
-// all places an assignment, some jobs before others of their turn, and returns
-// which fell back.
+// all places an assignment, the jobs in before first in their turn, and returns
+// the jobs that fell back.
 func all(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed, before []int) (*placing, []int) {
 	p := newPlacing(s, a, standing, respeed)
 	early := make([]int, len(s.Jobs))
@@ -77,8 +76,8 @@ func all(s allocate.State, a allocate.Assignment, standing []Standing, respeed R
 		a, b := &s.Jobs[x].Options[a.Choice[x]], &s.Jobs[y].Options[a.Choice[y]]
 		return cmp.Or(p.turn(x, a)-p.turn(y, b), early[y]-early[x], b.Use.GPUs-a.Use.GPUs)
 	})
-	// Everyone's choice comes before anyone's way out, which would take what
-	// others were assigned.
+	// All choices are placed before any fallback, which could take nodes assigned
+	// to others.
 	var fell []int
 	for _, i := range rest {
 		if !p.choice(i, a.Choice[i]) {
@@ -96,8 +95,8 @@ func all(s allocate.State, a allocate.Assignment, standing []Standing, respeed R
 	return p, fell
 }
 
-// Incumbent leaves jobs where they stand, as the assignment says, and offers
-// what is free to the others.
+// Incumbent leaves running jobs on their nodes, as assigned, and offers the free
+// nodes to the others.
 func Incumbent(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) []Placed {
 	p := newPlacing(s, a, standing, respeed)
 	p.refill()
@@ -114,7 +113,7 @@ type placing struct {
 	short    []bool // jobs that fell back and were not given room since
 }
 
-// newPlacing leaves the jobs where they stand that were assigned what they have.
+// newPlacing starts with the jobs on their nodes that were assigned what they have.
 func newPlacing(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) *placing {
 	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs)), quotas: s.HasQuotas()}
 	var who []int
@@ -133,8 +132,8 @@ func newPlacing(s allocate.State, a allocate.Assignment, standing []Standing, re
 	return p
 }
 
-// permits reports whether quotas let job i have an option, and job b, if it is
-// one, another.
+// permits reports whether quotas allow job i an option and, if b is a job, job b
+// another.
 func (p *placing) permits(i int, o *allocate.Option, b int, other *allocate.Option) bool {
 	if !p.quotas {
 		return true
@@ -158,8 +157,8 @@ func (p *placing) request(i int, c data.Config) Request {
 	return Request{Config: c, Resources: s.Resources, Current: s.Current, Apart: s.Apart}
 }
 
-// turn is when job i is placed: first what is to stay, but nobody said where it
-// is, then what can stay on some of its nodes, where schedulers can let it run on.
+// turn is the turn of job i: first jobs that stay and whose nodes are not known,
+// then jobs that keep some of their nodes, which schedulers can do without a stop.
 func (p *placing) turn(i int, o *allocate.Option) int {
 	switch {
 	case o.Keeps:
@@ -170,8 +169,8 @@ func (p *placing) turn(i int, o *allocate.Option) int {
 	return 2
 }
 
-// givesBack reports whether an option leaves job i on some of its nodes as it
-// stands there, and gives the others back whole.
+// givesBack reports whether an option keeps job i as it is on some of its nodes,
+// and frees its other nodes completely.
 func (p *placing) givesBack(i int, o *allocate.Option) bool {
 	now := p.standing[i].Current
 	if len(o.Config.Placement) == 0 || len(o.Config.Placement) >= len(now) {
@@ -194,7 +193,7 @@ func (p *placing) givesBack(i int, o *allocate.Option) bool {
 	return true
 }
 
-// choice puts job i on its choice, if that is to be had.
+// choice places job i on its choice, if its nodes are free.
 func (p *placing) choice(i, c int) bool {
 	o := &p.state.Jobs[i].Options[c]
 	find := p.placer.PlaceShape
@@ -208,8 +207,8 @@ func (p *placing) choice(i, c int) bool {
 	return ok
 }
 
-// fallBack puts job i on the best it can have instead of its choice: that in
-// whatever shape there is, or another option.
+// fallBack places job i on the best alternative to its choice: the choice in an
+// uneven shape, or another option.
 func (p *placing) fallBack(i, c int) {
 	if alt, nodes, ok := p.uneven(i, p.state.Jobs[i].Options[c]); ok {
 		p.out[i] = Placed{Choice: c, Option: alt, Nodes: nodes}
@@ -217,7 +216,7 @@ func (p *placing) fallBack(i, c int) {
 	p.raise(i, p.placer.Free())
 }
 
-// reason says why a job did not get what was chosen for it, empty if it did.
+// reason returns why a job did not get its choice, empty if it did.
 func reason(chosen *allocate.Option, got *Placed) string {
 	c, g := chosen.Config, got.Option.Config
 	switch {
@@ -231,7 +230,7 @@ func reason(chosen *allocate.Option, got *Placed) string {
 	return fmt.Sprintf("no nodes are free for %d × %s; it gets %d × %s instead", c.Workers, c.GPUType, g.Workers, g.GPUType)
 }
 
-// uneven places an option in whatever shape there is and asks for its speed.
+// uneven places an option in any shape that is free, and predicts its speed.
 func (p *placing) uneven(i int, o allocate.Option) (allocate.Option, []data.NodeShare, bool) {
 	nodes, ok := p.placer.Place(p.request(i, o.Config))
 	if !ok {
@@ -253,11 +252,11 @@ func (p *placing) uneven(i int, o allocate.Option) (allocate.Option, []data.Node
 	return alt, nodes, true
 }
 
-// refillRounds bounds how often refill goes through all jobs.
+// refillRounds is how often at most refill goes through all jobs.
 const refillRounds = 4
 
-// refill offers what a fallback left free to all jobs that can use it, one
-// better option at a time.
+// refill offers the slots that fallbacks left free to all jobs, one better option
+// at a time.
 func (p *placing) refill() {
 	free := p.placer.Free()
 	for range refillRounds {
@@ -280,7 +279,7 @@ func (p *placing) raise(i int, free map[string]int) bool {
 	value := j.Idle
 	if now.Choice != allocate.None {
 		if now.Option.Keeps {
-			return false // growing it would restart it for leftovers
+			return false // not worth a restart
 		}
 		value = now.Option.Value
 	}
@@ -303,8 +302,8 @@ func (p *placing) raise(i int, free map[string]int) bool {
 	return false
 }
 
-// better lists the options worth more than what a job has, as far as slots
-// are free for them at all, best first.
+// better lists the options of a higher value than the present one for which enough
+// slots are free, best first.
 func (p *placing) better(i int, now Placed, value float64, free map[string]int) []int {
 	j := &p.state.Jobs[i]
 	var out []int

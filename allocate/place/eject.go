@@ -8,24 +8,24 @@ import (
 	"knee/allocate"
 )
 
-// Bounds of repair, counts so that the result is the same on every machine:
-// beyond repairPairs pairs of a job that fell back and another job what
-// could be won is a trifle of the whole, and of each pairing only the
-// cheapest are tried.
+// Limits of repair. They are counts, so that the result is the same on every
+// machine. With more than repairPairs pairs of a job that fell back and another
+// job the gain is a small part of the whole. Of each job's pairs only the cheapest
+// are tried.
 const (
 	repairPairs = 2_500
 	repairTries = 400
 )
 
-// ejection is another choice for a job that would make room.
+// ejection is another choice for a job, which frees nodes.
 type ejection struct {
 	job, choice int
 	loss        float64
 }
 
-// repair gives jobs that fell back what they were assigned where another job
-// can make room for less than they lost: the solver forgets node boundaries,
-// and the last jobs to be placed pay for it.
+// repair gives jobs that fell back their assigned option if another job can free
+// the nodes at a smaller loss: the solver ignores node boundaries, and otherwise
+// the jobs placed last lose by it.
 func (p *placing) repair(a allocate.Assignment, fell []int) {
 	if len(fell)*len(p.out) > repairPairs {
 		return
@@ -70,8 +70,8 @@ func (p *placing) ejections(i int, gain float64) []ejection {
 	return out
 }
 
-// swap places job i on its choice and lets another job make room; it changes
-// nothing if that does not work out.
+// swap places job i on its choice after another job has made the ejection w. It
+// changes nothing if one of them cannot be placed.
 func (p *placing) swap(i, choice int, w ejection) bool {
 	mine, other := p.out[i], p.out[w.job]
 	free := func(n int, at Placed) {
@@ -100,7 +100,7 @@ func (p *placing) swap(i, choice int, w ejection) bool {
 	return false
 }
 
-// lost is what job i lost between the assignment and its place.
+// lost is the value that job i lost from assignment to placement.
 func (p *placing) lost(i int, a allocate.Assignment) float64 {
 	return p.state.Jobs[i].Options[a.Choice[i]].Value - p.valueOf(i)
 }

@@ -18,27 +18,26 @@ type freeNode struct {
 	memory  float64
 	size    int // worker slots when empty
 	drained bool
-	spread  int     // jobs on it that stand on other nodes too
+	spread  int     // jobs on it that also use other nodes
 	bucket  *bucket // where it is kept; nil while drained or being placed on
 }
 
-// room reports whether workers and servers fit what is free.
+// room reports whether workers and servers fit on the node.
 func (n *freeNode) room(workers, ps int, r data.Resources) bool {
 	cpus := float64(workers)*r.Worker.CPUs + float64(ps)*r.PS.CPUs
 	memory := float64(workers)*float64(r.Worker.Memory) + float64(ps)*float64(r.PS.Memory)
 	return !n.drained && workers <= n.gpus && cpus <= n.cpus+allocate.Slack && memory <= n.memory
 }
 
-// freeIndex keeps the nodes of one GPU type by the worker slots free on them,
-// and nodes with the same of everything free together in buckets. Clusters have
-// many nodes and few kinds of them, so that a search looks at kinds: with
-// 16,000 nodes it is this that makes placement a matter of microseconds.
+// freeIndex indexes the nodes of one GPU type by free worker slots. Nodes with the
+// same free slots, cores and memory are in one bucket. Clusters have many nodes
+// and few different buckets: with 16,000 nodes placement takes microseconds.
 type freeIndex struct {
 	rows [][]*bucket // by free slots
 }
 
-// bucket is a set of nodes on which the same is free, in falling order: those of
-// low index are taken first, at the end.
+// bucket is a set of nodes with the same free resources, in falling order: nodes
+// of low index are taken first, from the end.
 type bucket struct {
 	key   bucketKey
 	nodes []int32
@@ -53,9 +52,9 @@ func (b *bucket) find(i int) int {
 	return at
 }
 
-// bucketKey is what is free. Cores are counted in millionths, so that rounding
-// errors of sums do not make kinds of their own; whether something fits is
-// asked of the node itself.
+// bucketKey is the free resources of a node. Cores are in millionths, so that
+// rounding errors of sums make no further buckets; whether workers fit is decided
+// by the node.
 type bucketKey struct {
 	gpuType string
 	gpus    int
@@ -74,7 +73,7 @@ func (n *freeNode) key() bucketKey {
 	return bucketKey{n.gpuType, n.gpus, whole(n.cpus, 1e6), whole(n.memory, 1), n.spread > 0}
 }
 
-// attach puts node i where nodes like it are kept.
+// attach puts node i into its bucket.
 func (p *Placer) attach(i int) {
 	n := &p.nodes[i]
 	if n.drained {

@@ -9,9 +9,8 @@ import (
 	"knee/data"
 )
 
-// Placer puts jobs on nodes, one after another, and keeps the books of what
-// is free. Place the largest jobs first: small ones fit into what is left,
-// the other way round does not work.
+// Placer places jobs on nodes, one after another, and records what is free. Place
+// the largest jobs first: small ones fit into what is left.
 type Placer struct {
 	nodes   []freeNode
 	index   map[string]int // node name to position in nodes
@@ -20,8 +19,8 @@ type Placer struct {
 	indexes []*freeIndex
 }
 
-// New starts with an empty cluster. Drained nodes take nothing: a job
-// that stands on one is placed elsewhere.
+// New starts with an empty cluster. Drained nodes take no job; a job on one is
+// placed elsewhere.
 func New(c *data.Cluster) *Placer {
 	p := &Placer{nodes: make([]freeNode, len(c.Nodes)), index: make(map[string]int, len(c.Nodes)), buckets: map[bucketKey]*bucket{}}
 	for i, n := range c.Nodes {
@@ -40,7 +39,7 @@ func New(c *data.Cluster) *Placer {
 type Request struct {
 	Config    data.Config // GPUType, Workers and PS; Placement is the wanted shape
 	Resources data.Resources
-	Current   []data.NodeShare // where it stands now; these nodes are preferred
+	Current   []data.NodeShare // where it runs; these nodes are preferred
 	// Apart keeps a job of several nodes off nodes that hold part of another
 	// such job, so that the two do not share a network link.
 	Apart bool
@@ -49,10 +48,9 @@ type Request struct {
 // part is what a job gets on one node while it is being placed.
 type part struct{ node, workers, ps int }
 
-// Keep leaves jobs on the nodes their workers stand on. All workers are
-// booked before the first parameter server is placed, so that no server
-// takes the room of a worker that was there. The answer is parallel to rs,
-// nil for a job that cannot stay; such a job takes nothing.
+// Keep leaves jobs on the nodes of their workers. All workers are placed before
+// the first parameter server, so that no server takes the slot of a worker. The
+// result is parallel to rs, nil for a job that cannot stay, which takes nothing.
 func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
 	parts := make([][]part, len(rs))
 	for n, r := range rs {
@@ -73,7 +71,7 @@ func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
 	return out
 }
 
-// present is the workers of a job where they are, nil if they cannot stay.
+// present is the workers of a job on their nodes, nil if they cannot stay.
 func (p *Placer) present(r Request) []part {
 	var parts []part
 	sum := 0
@@ -110,11 +108,10 @@ func (p *Placer) unhold(parts []part) {
 }
 
 // Place finds nodes for a job: the shape it wants if there is one, else an
-// uneven one on as few nodes as possible. Nodes the job stands on now come
-// first, then those it fills best, so that large holes stay whole. Parameter
-// servers go in equal parts to the nodes of the workers, then to any node
-// with cores and memory to spare. It reports false, and takes nothing, if
-// the job does not fit.
+// uneven one on as few nodes as possible. Nodes the job runs on come first, then
+// those with the fewest slots left over, so that empty nodes stay empty. Parameter
+// servers go in equal parts to the nodes of the workers, then to any node with free
+// cores and memory. It reports false, and takes nothing, if the job does not fit.
 func (p *Placer) Place(r Request) ([]data.NodeShare, bool) {
 	if r.Config.Workers < 1 {
 		return nil, false
@@ -129,8 +126,8 @@ func (p *Placer) Place(r Request) ([]data.NodeShare, bool) {
 	return p.commit(r, parts)
 }
 
-// PlaceShape is Place without the uneven way out: it reports false if the
-// wanted shape is not to be had.
+// PlaceShape is Place without uneven shapes: it reports false if the wanted shape
+// is not free.
 func (p *Placer) PlaceShape(r Request) ([]data.NodeShare, bool) {
 	parts := p.exact(r)
 	if parts == nil {
@@ -139,8 +136,8 @@ func (p *Placer) PlaceShape(r Request) ([]data.NodeShare, bool) {
 	return p.commit(r, parts)
 }
 
-// commit adds the parameter servers to the workers on nodes that are held,
-// books it all and puts the nodes back.
+// commit adds the parameter servers to the workers on held nodes, books both and
+// puts the nodes back.
 func (p *Placer) commit(r Request, parts []part) ([]data.NodeShare, bool) {
 	parts, ok := p.servers(r, parts)
 	p.unhold(parts)
@@ -157,9 +154,9 @@ func (p *Placer) commit(r Request, parts []part) ([]data.NodeShare, bool) {
 	return shares, true
 }
 
-// exact finds a node for every count of the wanted shape, largest first: one
-// the job stands on, else the one that is filled best. It holds the nodes it
-// found, or none and returns nil.
+// exact finds a node for every count of the wanted shape, largest first: one the
+// job runs on, else the tightest. It holds the nodes; if one is missing it holds
+// none and returns nil.
 func (p *Placer) exact(r Request) []part {
 	shape := r.Config.Placement
 	if len(shape) == 0 {
@@ -184,8 +181,8 @@ func (p *Placer) exact(r Request) []part {
 	return parts
 }
 
-// here is the tightest node with room for w workers that the job stands on,
-// −1 if there is none.
+// here is the tightest of the job's present nodes with room for w workers, −1 if
+// there is none.
 func (p *Placer) here(r Request, w int) int {
 	best, least := -1, 0
 	for _, s := range r.Current {
@@ -200,8 +197,8 @@ func (p *Placer) here(r Request, w int) int {
 	return best
 }
 
-// tightest is the node with fewest free slots that has room for w workers,
-// of those the first, −1 if there is none.
+// tightest is the first of the nodes with fewest free slots and room for w
+// workers, −1 if there is none.
 func (p *Placer) tightest(r Request, w int) int {
 	rows := p.indexOf(r.Config.GPUType).rows
 	for g := w; g < len(rows); g++ {
@@ -221,13 +218,13 @@ func (p *Placer) tightest(r Request, w int) int {
 	return -1
 }
 
-// avoids reports whether a job of several nodes has to keep off a node.
+// avoids reports whether Apart keeps the job off a node.
 func (p *Placer) avoids(r Request, spread bool) bool {
 	return r.Apart && spread && len(r.Config.Placement) != 1
 }
 
-// loose spreads the workers over the freest nodes, as few as can hold them,
-// and holds those.
+// loose places the workers on as few nodes as possible, those with most free slots,
+// and holds the nodes.
 func (p *Placer) loose(r Request) []part {
 	type level struct {
 		b    *bucket
@@ -252,7 +249,7 @@ func (p *Placer) loose(r Request) []part {
 	}
 	for at := 0; at < len(levels) && left > 0; at++ {
 		l := levels[at]
-		if at == 0 || levels[at-1].room != l.room { // of nodes alike, those it stands on first
+		if at == 0 || levels[at-1].room != l.room { // of equal nodes those it runs on come first
 			for _, s := range r.Current {
 				if i := p.find(s.Node); left > 0 && i >= 0 && p.nodes[i].bucket != nil && p.slots(i, r) == l.room && !p.avoids(r, p.nodes[i].spread > 0) {
 					take(i, l.room)
@@ -282,12 +279,12 @@ func (p *Placer) slots(i int, r Request) int {
 	return Slots(n.gpus, n.cpus, n.memory, r.Resources.Worker)
 }
 
-// Take books what a job was given by name.
+// Take books the nodes of a job, by name.
 func (p *Placer) Take(shares []data.NodeShare, r data.Resources) {
 	p.bookAll(p.partsOf(shares), r, 1)
 }
 
-// Release gives back what a job was given.
+// Release frees the nodes of a job.
 func (p *Placer) Release(shares []data.NodeShare, r data.Resources) {
 	p.bookAll(p.partsOf(shares), r, -1)
 }
@@ -302,7 +299,7 @@ func (p *Placer) partsOf(shares []data.NodeShare) []part {
 	return parts
 }
 
-// bookAll takes (sign 1) or gives back (sign −1) what stands on parts.
+// bookAll takes (sign 1) or frees (sign −1) the parts.
 func (p *Placer) bookAll(parts []part, r data.Resources, sign int) {
 	for _, s := range parts {
 		n := &p.nodes[s.node]
@@ -338,8 +335,8 @@ func (p *Placer) Free() map[string]int {
 	return out
 }
 
-// Fragmentation is the part of the free worker slots, 0 to 1, that lies on
-// nodes which are partly used: slots a whole-node job cannot have.
+// Fragmentation is the fraction of the free worker slots, 0 to 1, on partly used
+// nodes, which whole-node jobs cannot use.
 func (p *Placer) Fragmentation() float64 {
 	var free, broken float64
 	for _, n := range p.nodes {

@@ -1,10 +1,9 @@
 package place
 
-// servers spreads the parameter servers of a job over nodes that are held:
-// those that stand somewhere stay if their number is right; others go one at
-// a time to the node of its workers with the fewest of them, and elsewhere
-// when those are full. The answer has one part per node, all held, whether
-// it succeeds or not.
+// servers places the parameter servers of a job: where they run, if their number
+// is unchanged and all can stay; else one at a time on the node of its workers with
+// the fewest of them, or on other nodes if those are full. The result has one part
+// per node, all held, also if it fails.
 func (p *Placer) servers(r Request, parts []part) ([]part, bool) {
 	left := r.Config.PS
 	if left == 0 {
@@ -82,9 +81,9 @@ func (p *Placer) fewest(r Request, parts []part) int {
 	return best
 }
 
-// elsewhere is a node with room for one server that is not held, −1 if there
-// is none. Nodes with fewest free worker slots come first: what else is free
-// on them is of no use to workers.
+// elsewhere is a node with room for one server that is not held, −1 if there is
+// none. Nodes with fewest free worker slots come first: workers cannot use the
+// cores and memory that are free there.
 func (p *Placer) elsewhere(r Request) int {
 	most := 0
 	for _, s := range p.indexes {

@@ -8,7 +8,7 @@ import (
 	"knee/data"
 )
 
-// Slots is how many workers fit what is free.
+// Slots is how many workers fit into free GPUs, cores and memory (bytes).
 func Slots(gpus int, cpus, memory float64, need data.Need) int {
 	n := float64(gpus)
 	if need.CPUs > 0 {
@@ -20,9 +20,9 @@ func Slots(gpus int, cpus, memory float64, need data.Need) int {
 	return int(math.Max(n, 0))
 }
 
-// Spread shares w workers out over nodes of the given room, as equally as
-// the room allows, and returns counts parallel to room. The room must
-// suffice. Of nodes alike the earlier gets the odd worker.
+// Spread divides w workers over nodes as equally as room, the most workers of each
+// node, allows. The counts are parallel to room, which must suffice in all. Of
+// equal nodes the first gets the odd worker.
 func Spread(w int, room []int) data.Placement {
 	order := make([]int, len(room))
 	for i := range order {
@@ -31,8 +31,8 @@ func Spread(w int, room []int) data.Placement {
 	slices.SortStableFunc(order, func(a, b int) int { return room[a] - room[b] })
 	p := make(data.Placement, len(room))
 	for n, i := range order {
-		// The tightest node comes first: it takes its equal part or all it
-		// can, and what it cannot is shared by those after it.
+		// The tightest node comes first and gets its equal part or all it can hold;
+		// the rest is divided over the nodes after it.
 		p[i] = min(room[i], w/(len(order)-n))
 		w -= p[i]
 	}

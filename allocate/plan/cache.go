@@ -8,8 +8,8 @@ import (
 	"knee/predict"
 )
 
-// Cache keeps what models answered, for plans that differ in jobs or nodes. It
-// may be used by several goroutines.
+// Cache keeps predictions for later plans with other jobs or nodes. It is safe for
+// concurrent use.
 type Cache struct {
 	known sync.Map // cacheKey to cached
 }
@@ -30,8 +30,8 @@ type cached struct {
 	err    error
 }
 
-// answer asks an oracle what a shape yields at the batch the job may use, or
-// remembers it.
+// answer returns the prediction for a shape at the batch that the job may use, from
+// the cache if it is there.
 func (c *Cache) answer(job data.Job, o oracle, shape data.Config) (predict.Answer, error) {
 	m, ok := o.(modelled)
 	if c == nil || !ok || len(shape.Extra) > 0 {

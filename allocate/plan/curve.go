@@ -9,18 +9,17 @@ import (
 	"knee/data"
 )
 
-// CurvePoint is what a cluster of another size is worth.
+// CurvePoint is the value of the plan for a cluster of another size.
 type CurvePoint struct {
-	GPUType string `json:"gpu_type"` // the type whose nodes vary; those of others stay
+	GPUType string `json:"gpu_type"` // the type whose nodes vary; the others are unchanged
 	Nodes   int    `json:"nodes"`    // in use, of that type
 	Now     bool   `json:"now"`      // the cluster as it is
 	Outcome
-	PerNode float64 `json:"value_per_node"` // gained per node since the point before, which has fewer
+	PerNode float64 `json:"value_per_node"` // gain per node over the previous point, which has fewer nodes
 }
 
-// Curve plans for clusters of other sizes: for every GPU type with a quarter
-// to twice the nodes it has, and with one fewer and one more. solve is what
-// makes a plan of a problem.
+// Curve plans for clusters of other sizes: for every GPU type a quarter to twice
+// its nodes, and one node fewer and one more. solve makes the plan of a problem.
 func Curve(pr Problem, solve func(Problem) (*data.Plan, error)) ([]CurvePoint, error) {
 	if pr.Cluster == nil {
 		return nil, errors.New("allocate: there is no cluster")
@@ -59,7 +58,7 @@ func Curve(pr Problem, solve func(Problem) (*data.Plan, error)) ([]CurvePoint, e
 	return out, nil
 }
 
-// curveSizes are the numbers of nodes to look at, none if there are none now.
+// curveSizes are the numbers of nodes to plan for, none if now is 0.
 func curveSizes(now int) []int {
 	if now == 0 {
 		return nil

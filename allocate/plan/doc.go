@@ -1,3 +1,3 @@
-// Package plan makes plans: models predict every option, a policy chooses, the
-// choice is placed on nodes, and every job gets a reason.
+// Package plan makes plans: models predict the options of every job, a policy
+// chooses, the choice is placed on nodes, and every job gets a reason.
 package plan

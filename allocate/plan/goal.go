@@ -8,13 +8,13 @@ import (
 	"knee/predict"
 )
 
-// aim is the work that one job has left, at the prices of its cluster.
+// aim is the remaining work of one job and the prices of its cluster.
 type aim struct {
 	predict.Finisher
 	given bool // false: answers carry it already
 }
 
-// apply adds to an answer how long the rest takes and what it costs.
+// apply adds remaining time and cost to an answer.
 func (a *aim) apply(x *predict.Answer) error {
 	if !a.given {
 		return nil
@@ -22,10 +22,9 @@ func (a *aim) apply(x *predict.Answer) error {
 	return a.Finish(x)
 }
 
-// aim turns the work a job says it has left into that of its predictor: steps,
-// a target loss and epochs × data set translate as they are. Seconds are
-// seconds at the allocation the job has now, or at its smallest if it has
-// none: they become as many samples as that allocation processes in that time.
+// aim converts the remaining work of a job for its predictor: steps, a target loss
+// and epochs × data set unchanged. Seconds become the samples that the job's
+// present allocation, or its smallest if it has none, processes in that time.
 func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (*aim, error) {
 	job := p.Jobs[i]
 	m, ok := p.oracles[i].(modelled)
@@ -47,7 +46,7 @@ func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (*aim, error) {
 	return &aim{f, true}, nil
 }
 
-// goalOf is the goal of a job; one that says nothing has the zero goal.
+// goalOf is the goal of a job; the zero goal if it has none.
 func goalOf(job data.Job, smallest predict.Answer, o oracle) (predict.Goal, error) {
 	r := job.Remaining
 	switch {

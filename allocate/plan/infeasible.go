@@ -8,7 +8,7 @@ import (
 	"knee/data"
 )
 
-// whyInfeasible says what keeps a job off an empty cluster, and what would help.
+// whyInfeasible returns why a job does not fit an empty cluster, and what to change.
 func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
 	room, slots, types := 0, 0, []string{}
 	for _, t := range in.types {

@@ -13,8 +13,8 @@ import (
 	"knee/predict"
 )
 
-// Load loads a cluster, jobs, and the model of every job. A model that cannot
-// be read concerns its job alone.
+// Load loads a cluster, jobs, and the model of every job. A model that cannot be
+// read is no error: its job is Unusable.
 func Load(clusterFile, jobsFile string) (Problem, error) {
 	pr := Problem{Predictors: map[string]*predict.Predictor{}, Unusable: map[string]string{}, Cache: &Cache{}}
 	err := parallel.Each(2, 1, func() func(int) error {
@@ -45,9 +45,8 @@ func Load(clusterFile, jobsFile string) (Problem, error) {
 	return pr, nil
 }
 
-// AddModels loads the models of jobs, of which jobsFile tells, all processors at
-// once, and names their files among the inputs. Jobs that name the same file
-// share it.
+// AddModels loads the models of the jobs of jobsFile, on all processors, and adds
+// the model files to the inputs. Jobs with the same file share the model.
 func (pr *Problem) AddModels(jobs []data.Job, jobsFile string) {
 	type loaded struct {
 		path  string

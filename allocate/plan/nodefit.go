@@ -12,8 +12,8 @@ import (
 // empty: how many of its workers each could hold, most first.
 type nodeFit []int
 
-// clusterFit is a cluster with the fits that were asked for: jobs are many, and
-// needs and GPU types few.
+// clusterFit is a cluster with a cache of its node fits: jobs are many, needs and
+// GPU types few.
 type clusterFit struct {
 	*data.Cluster
 	types []string
@@ -33,7 +33,7 @@ func newClusterFit(c *data.Cluster) *clusterFit {
 	return &clusterFit{Cluster: c, types: c.GPUTypes(), fits: map[fitKey]nodeFit{}}
 }
 
-// nodeFit returns the fit of a GPU type for workers of a need.
+// nodeFit returns the fit of a GPU type for workers with a need.
 func (r *clusterFit) nodeFit(gpuType string, need data.Need) nodeFit {
 	key := fitKey{gpuType, need}
 	h, ok := r.fits[key]
@@ -75,9 +75,9 @@ func (h nodeFit) widest() int {
 	return h[0]
 }
 
-// shape is how w workers stand on as few nodes as can hold them, in counts
-// as equal as the nodes allow (Optimus, section 4.2, Theorem 1: equal counts
-// on the fewest nodes need the least traffic between nodes).
+// shape divides w workers over the fewest nodes that can hold them, as equally as
+// the nodes allow (Optimus, section 4.2, Theorem 1: equal counts on the fewest
+// nodes need the least traffic between nodes).
 func (h nodeFit) shape(w int) (data.Placement, bool) {
 	var room int
 	for n, s := range h {
@@ -88,8 +88,7 @@ func (h nodeFit) shape(w int) (data.Placement, bool) {
 	return nil, false
 }
 
-// equalShape is how w workers stand on the fewest nodes that can hold as many
-// of them each.
+// equalShape divides w workers equally over the fewest nodes that allow it.
 func (h nodeFit) equalShape(w int) (data.Placement, bool) {
 	for n, s := range h {
 		if nodes := n + 1; w%nodes == 0 && w/nodes <= s {

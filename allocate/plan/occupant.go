@@ -9,15 +9,15 @@ import (
 	"knee/data"
 )
 
-// occupant is a running job that is not planned: it keeps what it has, and
-// what it has is taken off the cluster.
+// occupant is a running job that is not planned: it keeps its nodes, and what it
+// uses is subtracted from the cluster.
 type occupant struct {
 	nodes []data.NodeShare
 	why   string // it is not planned
 }
 
-// occupy finds the jobs that are not planned, given why if that is known, and
-// returns the cluster without what the running ones of them stand on.
+// occupy finds the jobs that are not planned, why has known reasons by job, and
+// returns the cluster without what the running ones among them use.
 func (p *prepared) occupy(why map[int]string) *data.Cluster {
 	p.occupants = map[int]occupant{}
 	free := *p.Cluster
@@ -39,7 +39,7 @@ func (p *prepared) occupy(why map[int]string) *data.Cluster {
 			continue
 		}
 		nodes := currentShares(job)
-		if nodes == nil { // nobody said where: any nodes will do
+		if nodes == nil { // its nodes are not known: any will do
 			if placer == nil {
 				placer = place.New(&free)
 			}
@@ -60,7 +60,7 @@ func (p *prepared) occupy(why map[int]string) *data.Cluster {
 	return &free
 }
 
-// take takes what stands on nodes off a cluster.
+// take subtracts what runs on nodes from a cluster.
 func take(c *data.Cluster, nodes []data.NodeShare, r data.Resources) {
 	for _, s := range nodes {
 		at := slices.IndexFunc(c.Nodes, func(n data.Node) bool { return n.Name == s.Node })
@@ -79,7 +79,7 @@ func take(c *data.Cluster, nodes []data.NodeShare, r data.Resources) {
 	}
 }
 
-// planned is the entry of an occupant.
+// planned is the plan's entry of an occupant.
 func (o occupant) planned(job data.Job) data.PlannedJob {
 	c := currentConfig(job)
 	return data.PlannedJob{Action: data.Keep, GPUType: c.GPUType, Mode: c.ModeOrDefault(), Workers: c.Workers, PS: c.PS,

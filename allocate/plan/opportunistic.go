@@ -8,10 +8,10 @@ import (
 	"knee/data"
 )
 
-// opportunistic plans the jobs that have a claim with solve, then, by marginal
-// gain on the GPUs that stay idle, those that have none (AntMan, Xiao et al.,
-// OSDI 2020, section 4.1): they take nothing from anybody, and make room when
-// others come. Sharing a GPU with another job is not planned.
+// opportunistic plans the other jobs with solve, then opportunistic jobs, by
+// marginal gain, on the GPUs that stay idle (AntMan, Xiao et al., OSDI 2020,
+// section 4.1): they take nothing from other jobs, and stop or shrink when others
+// need GPUs. Sharing a GPU with another job is not planned.
 func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, allocate.Policy) (*data.Plan, error)) (*data.Plan, error) {
 	claim := slices.DeleteFunc(slices.Clone(pr.Jobs), func(j data.Job) bool { return j.Opportunistic })
 	if len(claim) == len(pr.Jobs) || len(claim) == 0 {
@@ -70,7 +70,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	return made, nil
 }
 
-// stands reports whether what a job runs on is free.
+// stands reports whether the nodes that a job runs on are free.
 func stands(c *data.Cluster, job data.Job) bool {
 	for _, s := range currentShares(job) {
 		if !slices.ContainsFunc(c.Nodes, func(n data.Node) bool { return n.Name == s.Node && n.GPUs >= s.Workers }) {
@@ -80,7 +80,7 @@ func stands(c *data.Cluster, job data.Job) bool {
 	return job.Current != nil
 }
 
-// idle is the plan of jobs for which nothing is left.
+// idle is the plan of opportunistic jobs if no GPU is left.
 func idle(jobs []data.Job) *data.Plan {
 	out := &data.Plan{}
 	for _, job := range jobs {

@@ -13,7 +13,7 @@ import (
 	"knee/data"
 )
 
-// plan writes down what was decided, why, and what to beware of.
+// plan makes the plan of a placement, with reasons and warnings.
 func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	out := &data.Plan{
 		Version: data.PlanVersion, Objective: cmp.Or(p.Objective, objective.Default), Policy: p.Policy, Seed: p.Seed,
@@ -59,7 +59,7 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	return out
 }
 
-// value writes what a plan is worth, and what no plan exceeds.
+// value sets the value of a plan and the upper bound of all plans.
 func (p *prepared) value(out *data.Plan, best solve.Solution, placed []place.Placed) {
 	var subjects []objective.Subject
 	for i := range p.subjects {
@@ -141,8 +141,7 @@ func (p *prepared) action(i int, at place.Placed) data.Action {
 	return data.Keep
 }
 
-// sameNodes reports whether the workers stand where they stood; nodes that
-// are not known stand anywhere.
+// sameNodes reports whether the workers keep their nodes; unknown nodes equal any.
 func sameNodes(now, next []data.NodeShare) bool {
 	if now == nil {
 		return true
@@ -179,7 +178,7 @@ func shift(e data.Estimate, by float64) data.Estimate {
 	return data.Estimate{Mean: e.Mean + by, Lo: e.Lo + by, Hi: e.Hi + by}
 }
 
-// finite keeps infinities out of JSON, which has no word for them.
+// finite replaces infinities, which JSON cannot represent.
 func finite(x float64) float64 {
 	switch {
 	case math.IsNaN(x):
@@ -190,8 +189,8 @@ func finite(x float64) float64 {
 	return x
 }
 
-// sameAllocation reports whether two configurations occupy the same machines
-// in the same way; the batch may differ, changing it restarts nothing.
+// sameAllocation reports whether two configurations use the same resources. The
+// batch may differ: changing it needs no restart.
 func sameAllocation(a, b data.Config) bool {
 	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() &&
 		a.Workers == b.Workers && a.PS == b.PS && a.Layout == b.Layout && samePlacement(a.Placement, b.Placement)

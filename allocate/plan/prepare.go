@@ -22,7 +22,7 @@ type prepared struct {
 	objective  objective.Objective
 	oracles    []oracle
 	subjects   []objective.Subject
-	state      allocate.State // of what is left beside occupants
+	state      allocate.State // of the cluster without occupants
 	standing   []place.Standing
 	aims       []*aim
 	infeasible map[int]string // by job: why it cannot be planned
@@ -30,7 +30,7 @@ type prepared struct {
 	lost       map[int]string // by job: the missing node it ran on
 	fit        *clusterFit
 	tables     tables
-	slots      int // worker slots that an equal share is a part of
+	slots      int // worker slots that equal shares divide
 }
 
 // oraclesOf completes the predictors of a problem; a job without one has a
@@ -87,7 +87,7 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 			return nil, err
 		}
 	}
-	for { // a model that answers nothing makes an occupant of its job, which leaves others less
+	for { // a job without predictions becomes an occupant, which leaves less for others
 		failed := p.predict(why)
 		if len(failed) == 0 {
 			break
@@ -109,8 +109,8 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 	return p, nil
 }
 
-// present makes jobs what they are now: deadlines count from now, and a job
-// whose nodes are gone does not run.
+// present updates jobs to Now: deadlines count from it, and a job whose nodes are
+// gone does not run.
 func (p *prepared) present() {
 	nodes := map[string]bool{}
 	for _, n := range p.Cluster.Nodes {
@@ -131,9 +131,8 @@ func (p *prepared) present() {
 	}
 }
 
-// predict fills the tables of all jobs that have an oracle and makes the state
-// of them. It returns, by job, why models cannot answer; the state is then not
-// complete.
+// predict fills the tables of all jobs that have an oracle and makes their state.
+// It returns, by job, why its model cannot predict; the state is then incomplete.
 func (p *prepared) predict(why map[int]string) map[int]error {
 	free := p.occupy(why)
 	p.fit = newClusterFit(free)
@@ -189,16 +188,16 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 	return failed
 }
 
-// mayStay reports whether a job runs, and on no node that is to be cleared.
+// mayStay reports whether a job runs, and on no drained node.
 func (p *prepared) mayStay(job data.Job) bool {
 	return job.Current != nil && !slices.ContainsFunc(p.Cluster.Nodes, func(n data.Node) bool {
 		return n.Drained && slices.Contains(job.Current.Nodes, n.Name)
 	})
 }
 
-// addJob makes the state of one job from its table: that of the batch it may
-// use, or, if it is not nil, that of its initial one. Speeds are compared with
-// the first. A job that does not fit gets no options.
+// addJob makes the state of one job from its table x, or from kept, the table of
+// its initial batch, if that is not nil. The reference speed is from x. A job that
+// does not fit gets no options.
 func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int) error {
 	job := p.Jobs[i]
 	s := objective.Subject{Job: job, Risk: p.Risk, Hysteresis: p.Hysteresis}
@@ -257,7 +256,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	return nil
 }
 
-// history is what accounts know of a job.
+// history converts the history of a job.
 func history(job data.Job, hysteresis float64) allocate.History {
 	h := allocate.History{Tenant: job.Tenant, Restart: job.RestartSeconds + hysteresis}
 	known := job.History
@@ -277,8 +276,8 @@ func history(job data.Job, hysteresis float64) allocate.History {
 	return h
 }
 
-// fairSpeed is the best goodput with at most share workers, or with as few
-// as the job can have.
+// fairSpeed is the best goodput, samples/s, with at most share workers, or with the
+// fewest that the job can have.
 func fairSpeed(s objective.Subject, options []allocate.Option, share int) float64 {
 	if len(options) == 0 {
 		return 0
@@ -296,7 +295,7 @@ func fairSpeed(s objective.Subject, options []allocate.Option, share int) float6
 	return best
 }
 
-// currentShares is where a job stands, nil if nodes are not named.
+// currentShares is where a job runs, nil if its nodes are not known.
 func currentShares(job data.Job) []data.NodeShare {
 	if job.Current == nil || len(job.Current.Nodes) != len(job.Current.Placement) {
 		return nil
@@ -308,8 +307,7 @@ func currentShares(job data.Job) []data.NodeShare {
 	return out
 }
 
-// ofJob says which job of which file an error is about that a predictor made,
-// which knows neither.
+// ofJob adds job and file to an error of a predictor.
 func ofJob(job data.Job, err error) error {
 	var input *data.InputError
 	if errors.As(err, &input) && input.File == "" {

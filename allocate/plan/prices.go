@@ -5,9 +5,9 @@ import (
 	"knee/data"
 )
 
-// prices are the shadow prices of GPU types; with Problem.Resolve beside what
-// solving again with one GPU more and one less brings, which they must agree
-// with up to the gap.
+// prices are the shadow prices of GPU types. With Problem.Resolve they also have
+// the change of value when solved again with one GPU more and one less, which
+// agrees up to the gap.
 func (p *prepared) prices(best solve.Solution) []data.GPUPrice {
 	var out []data.GPUPrice
 	for _, t := range p.state.Cluster.GPUTypes() {
@@ -24,8 +24,8 @@ func (p *prepared) prices(best solve.Solution) []data.GPUPrice {
 	return out
 }
 
-// resolved is by how much the value changes with a GPU more (1) or less (−1)
-// of a type, nil if that cannot be solved.
+// resolved is the change of value with one GPU of a type more (1) or less (−1), nil
+// if that problem cannot be solved.
 func (p *prepared) resolved(best solve.Solution, gpuType string, by int) *float64 {
 	s := p.state
 	c := *s.Cluster

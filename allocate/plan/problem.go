@@ -12,15 +12,15 @@ import (
 	"knee/predict"
 )
 
-// Problem is a cluster, the jobs that want it, and what is known about them.
+// Problem is a cluster, its jobs and their predictors, and the settings of a plan.
 type Problem struct {
 	Cluster    *data.Cluster
 	Jobs       []data.Job // names must differ
 	Tenants    []data.Tenant
 	Now        time.Time                     // what submissions and deadlines are counted from
-	Predictors map[string]*predict.Predictor // by job name; goal, batch and price are filled in from job and cluster where empty
+	Predictors map[string]*predict.Predictor // by job name; empty goal, batch and price are taken from job and cluster
 	Unusable   map[string]string             // by job name: why it has no predictor, if it should
-	Cache      *Cache                        // predictions that earlier plans asked for; nil: none are kept
+	Cache      *Cache                        // predictions of earlier plans; nil: none
 	Objective  string                        // empty: jct; see [objective.Names]
 	Policy     string                        // what the plan calls the policy
 	Needs      []string                      // fields of jobs.yaml that the policy cannot do without; see [data.Job.States]
@@ -34,11 +34,10 @@ type Problem struct {
 	KeepBatch  bool                          // every job keeps its initial batch, whether it may adapt it or not
 	Resolve    bool                          // prices are checked by solving with one GPU more and one less
 	Strict     bool                          // a job that cannot be planned is an error and not a warning
-	FairSlots  int                           // worker slots that an equal share is a part of; 0: those of the cluster. Set it to compare clusters
+	FairSlots  int                           // worker slots that equal shares divide; 0: those of the cluster. Set it to compare clusters
 }
 
-// Infeasible is the error of a problem that no plan solves: not one job
-// fits, or, of a strict problem, not every one.
+// Infeasible is the error if no job fits, or, with Strict, if not every job does.
 type Infeasible struct {
 	Reasons []string // one line per job that does not fit: the binding constraint and the nearest feasible change
 	Some    bool     // other jobs do fit
@@ -89,7 +88,7 @@ func checkProblem(pr Problem) error {
 	return nil
 }
 
-// checkNeeds refuses a job that lacks what the policy goes by.
+// checkNeeds refuses a job that lacks a field that the policy needs.
 func checkNeeds(pr Problem, job data.Job) error {
 	for _, field := range pr.Needs {
 		if !job.States(field) {

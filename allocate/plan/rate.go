@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// rate writes a speed for people: three digits, never an exponent, thousands
-// apart, such as 10,800 or 0.0123.
+// rate formats a speed with three digits, thousands separators and no exponent,
+// such as 10,800 or 0.0123.
 func rate(v float64) string {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return strconv.FormatFloat(v, 'f', -1, 64)

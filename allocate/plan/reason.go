@@ -10,8 +10,8 @@ import (
 	"knee/data"
 )
 
-// why explains an allocation: what the last workers brought, and why there
-// are no more; with the gain of both per worker.
+// why explains an allocation: the gain of its last workers, and why it has no more.
+// gain is that of the last and of the next workers, per worker.
 func (p *prepared) why(i int, at place.Placed, free map[string]int) (text string, gain data.MarginalGain) {
 	o, j := at.Option, p.state.Jobs[i]
 	_, down, up := edges(j.Options, o.Use.GPUType, o.Use.GPUs)
@@ -44,7 +44,7 @@ func (p *prepared) why(i int, at place.Placed, free map[string]int) (text string
 	return text, gain
 }
 
-// noLarger says what keeps a job from more workers of the type it got.
+// noLarger returns why a job has no more workers of its GPU type.
 func (p *prepared) noLarger(i int, got allocate.Use) string {
 	job := p.Jobs[i]
 	most := p.fit.nodeFit(got.GPUType, job.Resources.Worker).total()
@@ -79,7 +79,7 @@ func (p *prepared) whyPaused(i int, at place.Placed) string {
 	return fmt.Sprintf("not every job fits: the %d × %s it needs at least are worth more to the others", least, gpuType)
 }
 
-// change says by how much a speed changes, in samples/s and per cent.
+// change formats a change of speed, in samples/s and per cent.
 func change(up, down, what string, from, to float64) string {
 	verb := up
 	if to < from {

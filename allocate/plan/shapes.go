@@ -7,8 +7,8 @@ import (
 	"knee/data"
 )
 
-// maxServers bounds how many counts of parameter servers are tried for one
-// number of workers.
+// maxServers is the most counts of parameter servers tried for one number of
+// workers.
 const maxServers = 12
 
 // running returns what the job runs on, if it may stay there.
@@ -27,9 +27,8 @@ func running(job data.Job, in *clusterFit) (data.Config, bool) {
 	return c, ok
 }
 
-// shapes lists the configurations to ask about, without batch, in order of
-// GPU type, mode, workers, ps. The next call for the same cluster uses the
-// memory of the answer again.
+// shapes lists the configurations to predict, without batch, in order of GPU type,
+// mode, workers, ps. The result is valid until the next call with the same cluster.
 func shapes(job data.Job, o oracle, in *clusterFit) []data.Config {
 	out := in.shapes[:0]
 	for _, t := range in.types {
@@ -61,8 +60,8 @@ func shapes(job data.Job, o oracle, in *clusterFit) []data.Config {
 
 func allowed(list []string, t string) bool { return len(list) == 0 || slices.Contains(list, t) }
 
-// modes are those of the model that the job allows; a model that cannot say
-// is taken to know allreduce.
+// modes are those of the model that the job allows; allreduce if the model names
+// none.
 func modes(job data.Job, o oracle, gpuType string) []data.Mode {
 	known := o.Modes(gpuType)
 	if len(known) == 0 {
@@ -80,10 +79,10 @@ func modes(job data.Job, o oracle, gpuType string) []data.Mode {
 	return out
 }
 
-// workerCounts are the sizes worth looking at: every one up to two full
-// nodes (at least 16), then whole nodes in steps of about an eighth, powers of
-// two, the ends of the range, and what the job has now. Beyond a few nodes a job that
-// leaves part of a node empty fragments the cluster for no speed of its own.
+// workerCounts are the numbers of workers to predict: every one up to two full
+// nodes (at least 16), then whole nodes in steps of about an eighth, powers of two,
+// the ends of the range, and the present number. Larger jobs on parts of nodes
+// would fragment the cluster and not be faster.
 func workerCounts(job data.Job, h nodeFit) []int {
 	top := h.total()
 	if job.Workers.Max > 0 {
@@ -114,10 +113,9 @@ func workerCounts(job data.Job, h nodeFit) []int {
 	return out
 }
 
-// whole keeps the sizes among which a batch that may not change can be divided
-// in whole samples; where there is none it keeps all. Logical workers are divided
-// in any case (EasyScale, Li et al., SC 2023: what a job learns does not depend on
-// how many GPUs it has).
+// whole keeps the sizes that divide a fixed batch into whole samples, all sizes if
+// none does. Logical workers can be divided over any number (EasyScale, Li et al.,
+// SC 2023: training does not depend on the number of GPUs).
 func whole(job data.Job, counts []int) []int {
 	if n := job.LogicalWorkers; n > 0 {
 		return slices.DeleteFunc(counts, func(w int) bool { return n%w != 0 })
@@ -170,7 +168,7 @@ func serverCounts(job data.Job, m data.Mode, w int) []int {
 // SizeSets lists the sets of sizes that a problem can be restricted to. What
 // a job runs on now is always offered.
 //
-//	all    every size worth looking at
+//	all    all sizes that are predicted
 //	pow2   powers of two
 //	nodes  powers of two on one node, then whole nodes, as in Sia
 //	       (Jayaram Subramanya et al., SOSP 2023, section 3.2)

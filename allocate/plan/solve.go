@@ -32,8 +32,8 @@ func Solve(pr Problem, policy allocate.Policy) (*data.Plan, error) {
 
 func solveWith(pr Problem, oracles []oracle, policy allocate.Policy) (*data.Plan, error) {
 	if policy == nil && pr.Hysteresis > 0 {
-		// A plan that changes nothing that runs has nothing to pay for more
-		// hysteresis, so that it stays the plan.
+		// A plan that changes no running job pays no hysteresis, so it stays the plan
+		// with more hysteresis.
 		free := pr
 		free.Hysteresis = 0
 		if made, err := solveWith(free, oracles, nil); err == nil && keepsAll(made, pr.Jobs) {
@@ -77,8 +77,8 @@ func (p *prepared) run(policy allocate.Policy) (*data.Plan, error) {
 	return p.plan(best, placed), nil
 }
 
-// cautious is the state that policies are shown: speeds as the risk of the
-// problem counts them, without an interval to count risk from once more.
+// cautious is the state for policies: speeds at the risk of the problem, without an
+// interval, so that risk is not applied twice.
 func (p *prepared) cautious() allocate.State {
 	s := p.state
 	if p.Risk == 0 {
@@ -102,18 +102,17 @@ func (p *prepared) cautious() allocate.State {
 	return s
 }
 
-// settleJobs is the number of jobs up to which a plan is looked at again as
-// if it ran, and settleRounds how often.
+// settleJobs is the most jobs for which a plan is solved again as if it ran,
+// settleRounds how often.
 const (
 	settleJobs   = 1000
 	settleRounds = 8
 )
 
-// settled places the best assignment, unless what runs is worth as much where
-// it stands. Placement makes other plans best than the solver knows, so the
-// plan is then solved again as if it ran: what is better in spite of restarts, or
-// starts who was left out, replaces it. A plan that was carried out is thus found
-// again.
+// settled places the best assignment, unless the running jobs on their nodes have
+// as high a value. The solver ignores placement, so the plan is then solved again
+// as if it ran: a plan that is better in spite of restarts, or that starts jobs left
+// out, replaces it. So planning after a plan was applied gives the same plan.
 func (p *prepared) settled(best solve.Solution) []place.Placed {
 	placed, _ := place.All(p.state, best.Assignment, p.standing, p.respeed)
 	if now := p.incumbent(); now != nil && !p.better(placed, now) {
@@ -154,8 +153,8 @@ func (p *prepared) changes(placed []place.Placed) bool {
 	return false
 }
 
-// better reports whether a plan is to replace another: it runs every job, which
-// the other does not, or it is worth more, by more than rounding.
+// better reports whether a plan replaces another: it runs every job and the other
+// does not, or its value is higher by more than rounding.
 func (p *prepared) better(a, than []place.Placed) bool {
 	if x, y := p.runsAll(a), p.runsAll(than); x != y {
 		return x
@@ -187,8 +186,8 @@ func (p *prepared) total(placed []place.Placed) float64 {
 	return sum
 }
 
-// incumbent is what runs, where it stands, and beside it what else fits; nil
-// if nothing runs.
+// incumbent is the running jobs on their nodes, and other jobs that fit; nil if
+// nothing runs.
 func (p *prepared) incumbent() []place.Placed {
 	some := false
 	a := allocate.Assignment{Choice: make([]int, len(p.state.Jobs))}
@@ -202,7 +201,7 @@ func (p *prepared) incumbent() []place.Placed {
 	return place.Incumbent(p.state, a, p.standing, p.respeed)
 }
 
-// after is the problem when a plan has been carried out.
+// after is the problem after a plan was applied.
 func (p *prepared) after(placed []place.Placed) *prepared {
 	q := *p
 	q.Jobs, q.subjects, q.standing = slices.Clone(p.Jobs), slices.Clone(p.subjects), slices.Clone(p.standing)
@@ -236,8 +235,7 @@ func (p *prepared) after(placed []place.Placed) *prepared {
 	return &q
 }
 
-// runs is what a job runs on once it has a configuration on nodes, as jobs.yaml
-// can say it.
+// runs is a configuration on nodes as the current allocation of a job.
 func runs(c data.Config, nodes []data.NodeShare) *data.Current {
 	cur := &data.Current{GPUType: c.GPUType, Mode: c.ModeOrDefault(), PS: c.PS, LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps, Layout: c.Layout}
 	for _, s := range nodes {
@@ -277,8 +275,8 @@ func (p *prepared) respeed(i int, c data.Config, instead *allocate.Option) (allo
 		return allocate.Option{}, false
 	}
 	o := allocate.Option{Config: a.Config, Answer: a, Use: allocate.UseOf(a.Config, job.Resources)}
-	// An uneven shape is never better than the even one it stands for: where a
-	// model says so, that is its error, and would exceed the bound.
+	// An uneven shape is never better than the even one. A prediction that says so
+	// is an error of the model, and could exceed the bound.
 	o.Value = math.Min(objective.ValueOf(p.objective, p.subjects[i], &o), instead.Value)
 	return o, true
 }

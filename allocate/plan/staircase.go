@@ -9,8 +9,8 @@ import (
 	"knee/data"
 )
 
-// Staircase is what further workers of one GPU type are worth to one job, in
-// the steps in which they are worth taking.
+// Staircase is the value to one job of further workers of one GPU type, in steps
+// along the upper concave envelope.
 type Staircase struct {
 	Job     string
 	GPUType string
@@ -22,8 +22,8 @@ type Staircase struct {
 // Step is one step of a [Staircase].
 type Step struct {
 	From, To int     // workers before and after
-	Gain     float64 // of the objective's value, per worker; never more than that of the step before on the same side of where the plan stops
-	Given    bool    // by the plan
+	Gain     float64 // of value, per worker; does not rise from step to step, except after the last Given one
+	Given    bool    // in the plan
 	Before   float64 // samples/s with From workers
 	Goodput  float64 // samples/s with To workers
 }

@@ -13,8 +13,8 @@ import (
 	"knee/predict"
 )
 
-// oracle is the part of a predictor that allocation asks. It lets the whole
-// pipeline be tested with jobs of known speed.
+// oracle is the part of a predictor that planning uses, an interface so that tests
+// can plan jobs of known speed.
 type oracle interface {
 	At(data.Config) (predict.Answer, error)
 	BestBatch(data.Config) (predict.Answer, error)
@@ -31,8 +31,8 @@ func (m modelled) GPUTypes() []string { return m.Model.GPUTypes() }
 // Modes implements oracle.
 func (m modelled) Modes(gpuType string) []data.Mode { return m.Model.Modes(gpuType) }
 
-// aimless returns an oracle without what differs between jobs of one model:
-// the work that is left and prices.
+// aimless returns an oracle without remaining work and prices, which differ between
+// jobs of one model.
 func aimless(o oracle) oracle {
 	m, ok := o.(modelled)
 	if !ok {
@@ -41,9 +41,8 @@ func aimless(o oracle) oracle {
 	return modelled{&predict.Predictor{Model: m.Model, Batch: m.Batch, Accumulate: m.Accumulate}}
 }
 
-// table is what one model answers to the shapes that a kind of job may have,
-// whatever work is left: everything that differs between two jobs of the kind
-// is added to a copy.
+// table has the predictions of one model for the shapes of one kind of job. What
+// differs between jobs of the kind, such as remaining work, is added to a copy.
 type table struct {
 	job     data.Job // the first of its kind
 	oracle  oracle   // aimless
@@ -63,7 +62,7 @@ type tableKey struct {
 	need              data.Need
 	current           int
 	logical           int
-	alone             int // number of a job whose oracle nobody shares
+	alone             int // number of a job whose oracle no other job has
 }
 
 // tables are those of a problem.
@@ -96,12 +95,12 @@ func (t *tables) add(i int, job data.Job, o oracle, in *clusterFit) *table {
 	return made
 }
 
-// mostPredictions is up to how many shapes all are predicted: a second or two
-// of work. Beyond it jobs are many, and few sizes of each are enough.
+// mostPredictions is the number of shapes, a second or two of work, above which
+// only the coarse ones are predicted: with so many jobs few sizes of each suffice.
 const mostPredictions = 20_000
 
-// fill predicts the shapes of all tables, on all processors: every one, or of
-// very many the coarse ones.
+// fill predicts the shapes of all tables, on all processors: all of them, or above
+// mostPredictions the coarse ones.
 func (t *tables) fill() {
 	all := 0
 	for _, x := range t.list {
@@ -128,7 +127,7 @@ func (t *tables) fill() {
 	})
 }
 
-// coarse tells, for every shape, whether its number of workers is a power of two,
+// coarse reports, for every shape, whether its number of workers is a power of two,
 // three halves of one, or the first or last of its GPU type and mode. Between
 // such sizes a concave power of the workers lies at most 0.6 % above the chord.
 func (x *table) coarse() []bool {
@@ -148,8 +147,8 @@ func (x *table) coarse() []bool {
 	return out
 }
 
-// smallest is the smallest allocation that can be predicted, on the first GPU
-// type and mode: the yardstick of the job's speed, the same for every policy.
+// smallest is the smallest allocation that can be predicted, on the first GPU type
+// and mode: the reference of the job's speed, the same for every policy.
 func (x *table) smallest() (predict.Answer, error) {
 	best := -1
 	var failed error

@@ -8,17 +8,17 @@ import (
 	"knee/allocate"
 )
 
-// branchWork bounds the branch and bound, in visited nodes.
+// branchWork is the most nodes of the search tree that branch and bound visits.
 const branchWork = 150_000
 
-// branchJobs bounds the jobs among which it is worth searching at all.
+// branchJobs is the most jobs for which branch and bound is tried.
 const branchJobs = 400
 
-// branch looks for an assignment better than the incumbent by depth-first
-// branch and bound. At the prices of the dual, what the undecided jobs can
-// still add is at most the sum of their largest reduced values plus the
-// worth of what is free, which prunes well when the gap is small. It
-// reports whether the search was complete, so that the result is optimal.
+// branch searches for an assignment better than the incumbent by depth-first
+// branch and bound. At the prices of the dual, the undecided jobs can add at most
+// the sum of their largest reduced values plus the price of what is free; this
+// prunes well if the gap is small. It reports whether the search was complete; the
+// result is then optimal.
 func (s *selection) branch(d dual, mustRun bool) bool {
 	b := &brancher{k: s.k, price: d.price, mustRun: mustRun, best: s.total(), work: branchWork}
 	switch {
@@ -40,7 +40,7 @@ type brancher struct {
 	k       *knapsack
 	price   []float64
 	mustRun bool
-	order   []int       // jobs, most contested first
+	order   []int       // jobs, in the order of decision
 	choices [][]int     // by position in order, best reduced value first
 	reduced [][]float64 // parallel to choices
 	rest    []float64   // by position: sum of the best reduced values from there on
@@ -53,9 +53,9 @@ type brancher struct {
 
 func (b *brancher) eps() float64 { return 1e-12 * (1 + math.Abs(b.best)) }
 
-// prepare orders the choices of every job by reduced value, and the jobs by
-// how close their two best choices are: where deciding wrongly costs least
-// the search should decide last, so jobs with clear winners go first.
+// prepare orders the choices of every job by reduced value, and the jobs by the
+// difference of their two best choices, largest first: where a wrong decision
+// costs least the search decides last.
 func (b *brancher) prepare() {
 	n := len(b.k.jobs)
 	b.order, b.choices, b.reduced = make([]int, n), make([][]int, n), make([][]float64, n)
@@ -122,8 +122,8 @@ func (b *brancher) walk(p int) {
 	i := b.order[p]
 	free := b.freeWorth(b.cur.free)
 	for n, c := range b.choices[i] {
-		// What the choice itself takes is in its reduced value, so the
-		// bound needs only what is free before it.
+		// The reduced value has the price of the choice's use, so free is before the
+		// choice.
 		if b.value+free+b.reduced[i][n]+b.rest[p+1] <= b.best+b.eps() {
 			return
 		}

@@ -20,15 +20,14 @@ type dual struct {
 	bound float64
 }
 
-// approach finds prices near the best. With mustRun the choice of nothing is not
-// offered to jobs that have an item. It moves every price up or down by a factor, by the sign of its
-// subgradient; a factor grows while the sign stays and shrinks when it turns
-// (Riedmiller and Braun, A direct adaptive method for faster
-// backpropagation learning, ICNN 1993). Prices of resources differ by
-// orders of magnitude, which plain subgradient steps cope with badly. The
-// factors are exponentials of steps that begin at first and end below least.
-// To start with, what choosing well rather than badly is worth to all jobs is
-// shared among the GPU types.
+// approach finds prices near the minimum of L. With mustRun a job that has an item
+// cannot choose nothing. Every price is multiplied or divided by a factor, by the
+// sign of its subgradient; the factor grows while the sign stays and shrinks when
+// it changes (Riedmiller and Braun, A direct adaptive method for faster
+// backpropagation learning, ICNN 1993): plain subgradient steps converge badly,
+// since prices of resources differ by orders of magnitude. The logarithms of the
+// factors begin at first and end below least. The first prices divide the
+// difference of the best and worst values of all jobs among the GPU types.
 func (k *knapsack) approach(mustRun bool) dual {
 	const rounds, first, least = 60, 0.5, 1e-7
 	const rounding = 1e-12 // of a sum of shares: a resource used up exactly has no sign to follow
@@ -122,7 +121,7 @@ func (k *knapsack) lagrangian(price, grad []float64, mustRun bool) float64 {
 	return l
 }
 
-// worth is what an item costs at the prices.
+// worth is the cost of an item at the prices.
 func (k *knapsack) worth(it *item, price []float64) float64 {
 	var w float64
 	for n, d := range k.dims[it.branch] {

@@ -6,10 +6,9 @@ import (
 	"knee/allocate"
 )
 
-// Even is the policy of equal parts: every job as many workers as every
-// other, as far as its limits and its options go, in order of submission.
-// What the limits of some leave over is offered to the others, still in
-// equal parts. It ignores value, which makes it the baseline.
+// Even is the policy of equal parts: every job gets as many workers as every
+// other, within its limits and options, in order of submission. What some cannot
+// use is divided equally among the others. It ignores values: a baseline.
 type Even struct{}
 
 // Allocate implements [allocate.Policy].
@@ -23,8 +22,8 @@ func (Even) Allocate(s allocate.State) (allocate.Assignment, error) {
 		top = max(top, o.Use.GPUs)
 		return float64(o.Use.GPUs) + o.Answer.Goodput.Mean/(1+o.Answer.Goodput.Mean)
 	})
-	// Raise the common level one worker at a time; nobody is passed over: the
-	// first to come gets the odd worker.
+	// Raise the common level one worker at a time; the job submitted first gets the
+	// odd worker.
 	e := k.empty()
 	for level := 1; level <= top; level++ {
 		for i := range k.jobs {
@@ -34,8 +33,8 @@ func (Even) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return k.assignment(e), nil
 }
 
-// lift moves job i to its largest option of at most level workers that fits,
-// of those the fastest; a job that cannot go that low starts at its smallest.
+// lift moves job i to its largest option of at most level workers that fits, the
+// fastest if there are several; to its smallest option if all are above level.
 func (s *selection) lift(i, level int) {
 	j, best := &s.k.jobs[i], s.choice[i]
 	least := math.MaxInt

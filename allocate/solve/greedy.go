@@ -9,15 +9,16 @@ import (
 	"knee/allocate"
 )
 
-// rank says how much job i wants to start on item c.
+// rank orders the starts of jobs: that of job i on item c with the highest rank
+// comes first.
 type rank func(i, c int) float64
 
-// cheap ranks by smallest share, whatever the value: the way to fit most
-// jobs. Whether all jobs fit must not depend on their values, or the same
-// jobs would be judged differently once some of them run.
+// cheap ranks by smallest share and ignores values, to fit as many jobs as
+// possible. Whether all jobs fit must not depend on values, which change once some
+// of the jobs run.
 func (k *knapsack) cheap(i, c int) float64 { return -k.jobs[i].items[c].share }
 
-// dense ranks by value per share: the way to decide who waits.
+// dense ranks by value per share, to decide which jobs wait.
 func (k *knapsack) dense(i, c int) float64 {
 	it := k.jobs[i].items[c]
 	return slope(it.value-k.jobs[i].idle, it.share)
@@ -49,8 +50,8 @@ func (k *knapsack) admit(r rank, picky bool) *selection {
 	return s
 }
 
-// minimums returns, for each GPU type, the item of fewest workers that is
-// worth most: where a job may start.
+// minimums returns, for each GPU type, the item of fewest workers and, among
+// these, highest value: where a job may start.
 func (j *kjob) minimums() []int {
 	var starts []int
 	for n, it := range j.items {
@@ -88,11 +89,10 @@ type step struct {
 	slope         float64
 }
 
-// next returns the steepest step of job i that fits. Going to the item of
-// steepest slope is going to the next vertex of the upper concave envelope
-// of the items, so that a jump over options of poor gain is one step; only
-// where no vertex fits are the options between them looked at. Ties go to
-// the smaller item.
+// next returns the steepest step of job i that fits. The item of steepest slope is
+// the next vertex of the upper concave envelope of the items, so a jump over
+// options of small gain is one step. Other items are tried only if no vertex fits.
+// Ties go to the smaller item.
 func (s *selection) next(i int) (step, bool) {
 	j := &s.k.jobs[i]
 	best := step{job: i, from: s.choice[i], to: allocate.None}
@@ -121,10 +121,8 @@ func (s *selection) steeper(best *step, c int) {
 }
 
 // grow takes the steepest step of any job until none fits: the allocation
-// algorithm of Optimus (section 4.1) on envelopes. The heap is lazy: a step
-// that no longer fits is looked up again only when it comes to the top, and
-// as nothing is freed except by its own job's change of GPU type, the new
-// one is never steeper than the old by more than such a change explains.
+// algorithm of Optimus (section 4.1) on envelopes. The heap is lazy: the step of a
+// job is computed again only when it is at the top and does not fit.
 func (s *selection) grow() {
 	var h steps
 	for i := range s.k.jobs {

@@ -9,9 +9,9 @@ import (
 )
 
 // knapsack is the multiple-choice knapsack behind a [State]: maximise
-// Σ value of one item per job subject to Σ use ≤ 1 in every dimension. Demands
-// are in shares of the capacity, and an item stores them for the few
-// dimensions that its GPU type touches only.
+// Σ value of one item per job subject to Σ use ≤ 1 in every dimension. Demands are
+// shares of the capacity; an item has only those of the few dimensions that its
+// GPU type uses.
 type knapsack struct {
 	n     int       // dimensions
 	limit []float64 // by dimension: what the cluster has
@@ -44,9 +44,8 @@ type item struct {
 	use    [allocate.MaxDims]float64 // shares, parallel to knapsack.dims[branch]
 }
 
-// newKnapsack keeps, of every option table, what could be part of a best
-// assignment: options that fit an empty cluster, have a finite value and are
-// not dominated by another option of the same job.
+// newKnapsack keeps the options that a best assignment can have: they fit an empty
+// cluster, have a finite value and are not dominated by another option of the job.
 func newKnapsack(s allocate.State, v Values) *knapsack {
 	c := allocate.NewCapacity(s.Cluster)
 	k := &knapsack{jobs: make([]kjob, len(s.Jobs))}
@@ -81,11 +80,10 @@ func newKnapsack(s allocate.State, v Values) *knapsack {
 	return k
 }
 
-// dropImplied drops the resources that cannot run out before GPUs do and
-// reports whether there are any. If no item of GPU type t takes more of a
-// resource than α_t times its share of the GPUs, all together take at most
-// Σ α_t, which is no limit where that is no more than 1: cores and memory of
-// nodes that have enough for all their GPUs, as most have.
+// dropImplied drops the resources that cannot run out before GPUs do, and reports
+// whether there are any. If no item of GPU type t takes more of a resource than
+// α_t times its share of the GPUs, all items take at most Σ α_t; a resource with
+// Σ α_t ≤ 1 is no limit. On most nodes this holds for cores and memory.
 func (k *knapsack) dropImplied() bool {
 	most := make([]map[int]float64, k.n) // by resource and the dimension of the GPUs: α
 	for d := range most {
@@ -134,7 +132,7 @@ func (k *knapsack) dropImplied() bool {
 	return some
 }
 
-// branchKey is what options that use the same dimensions have in common.
+// branchKey is equal for options that use the same dimensions.
 type branchKey struct{ gpuType, tenant string }
 
 // branch returns the number of a branch, a new one if it has none yet.
@@ -196,9 +194,8 @@ func (q *quotas) of(j *allocate.JobState, gpuType string) (dims []int, tenant st
 	return dims, tenant
 }
 
-// fitting appends the options of a job that an empty cluster can hold and
-// that have a value. It is the one look the solver takes at option tables,
-// which are by far the largest thing there is.
+// fitting appends the options of a job that fit an empty cluster and have a finite
+// value. Option tables are large, so the solver reads them only here.
 func (k *knapsack) fitting(items []item, j *allocate.JobState, value func(n int) float64, c *allocate.Capacity, known map[branchKey]int, q *quotas) []item {
 	last, branch := "", -1
 	var dims allocate.Dims
@@ -268,10 +265,9 @@ func undominated(items []item, current int) []item {
 	return kept
 }
 
-// flipEqualShares turns around every run of items that take the same share
-// and are worth more and more: the options of a number of workers with one
-// more parameter server after another. Tables are in order of size, and with
-// this most are in the order that undominated wants without being sorted.
+// flipEqualShares reverses every run of items with the same share and rising
+// value: a number of workers with a rising number of parameter servers. Tables are
+// in order of size, so most then have the order of undominated without a sort.
 func flipEqualShares(items []item) {
 	for from := 0; from < len(items); {
 		to := from + 1
@@ -302,10 +298,10 @@ func dominated(kept []item, it *item) bool {
 	return false
 }
 
-// convexHull lists the items that can have the largest value less price at some
-// prices. Where all items of a GPU type need everything in the same
-// proportions, as without parameter servers they do, these are the vertices
-// of their upper concave envelope over size; else all of them.
+// convexHull lists the items that can have the largest value − price at some
+// prices. If all items of a GPU type need resources in the same proportions, as
+// without parameter servers, these are the vertices of their upper concave
+// envelope over size; else all items.
 func convexHull(items []item) (out []int, runs []run) {
 	out = make([]int, 0, min(len(items), 32))
 	for from := 0; from < len(items); {
@@ -326,7 +322,7 @@ func convexHull(items []item) (out []int, runs []run) {
 	return out, runs
 }
 
-// proportional reports whether b needs what a needs times a factor.
+// proportional reports whether the use of b is that of a times a factor.
 func proportional(a, b *item) bool {
 	for n, u := range b.use {
 		if math.Abs(u*a.share-a.use[n]*b.share) > 1e-12*b.share*a.share {

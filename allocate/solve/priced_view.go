@@ -7,11 +7,10 @@ import (
 	"knee/allocate"
 )
 
-// pricedView is what letting jobs choose at prices needs of the items, laid out in
-// the order in which it is read: the dual looks at all of it dozens of times,
-// and with thousands of jobs most of what that takes is waiting for memory. Of
-// a dozen resources two or three are scarce and have a price; what an item
-// takes of the others does not matter.
+// pricedView is the data of all items that a choice at prices reads, in the order
+// in which it is read: the dual reads it dozens of times, and with thousands of
+// jobs memory access takes most of the time. It has only the resources with a
+// price, two or three of a dozen.
 type pricedView struct {
 	priced  [][]int     // by branch: the positions of item.use with a price that this was made for
 	rate    [][]float64 // by branch: the prices in use, parallel to priced
