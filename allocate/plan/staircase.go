@@ -30,7 +30,7 @@ type Step struct {
 
 // Staircases returns the staircase of every job that a plan runs, on the GPU
 // type it got, in the order of the plan. Steps are the edges of the upper
-// concave envelope of what each number of workers is worth (the marginal gains
+// concave envelope of value over number of workers (the marginal gains
 // of Optimus, Peng et al., EuroSys 2018, section 4.1), one envelope up to
 // where the plan stopped and one from there on. Options that are worth less
 // than a smaller one are never stepped on.

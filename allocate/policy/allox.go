@@ -7,8 +7,8 @@ import (
 	"knee/internal/hungarian"
 )
 
-// alloxAlpha is that of Gavel's evaluation of AlloX; mostMatched bounds the
-// matching, which takes time with the cube of jobs.
+// alloxAlpha is that of Gavel's evaluation of AlloX; mostMatched is the most jobs
+// that are matched, in time cubic in the jobs.
 const (
 	alloxAlpha  = 0.3
 	mostMatched = 120
@@ -17,14 +17,14 @@ const (
 // allox minimises the mean completion time over machines of different speed
 // (Le et al., EuroSys 2020, section 4.1): every waiting job is matched with a
 // machine and a position k from the end of its queue, at cost k · processing
-// time and the time until the machine is free, and those that are first in a
-// queue of a free machine start. What runs keeps running. Only the share
-// [alloxAlpha] of the jobs that wait longest, and as many as there are free machines, takes
-// part, so that nobody starves (section 4.3).
+// time + time until the machine is free, and the first job in the queue of each
+// free machine starts. Running jobs keep running. Only the share [alloxAlpha] of
+// the jobs, those that wait longest, and at least as many as there are free
+// machines, takes part, so that no job starves (section 4.3).
 //
 // Simplified: a machine is a group of GPUs as large as the mean gang; of more
-// jobs than [mostMatched] those that wait longest take part. Whoever still fits
-// beside the matched may run.
+// jobs than [mostMatched] those that wait longest take part. Other jobs may run on
+// GPUs that are left.
 func allox(q *queue) {
 	q.keep()
 	waiting, all := q.waiting(submitted), newGangs(q.state)
@@ -90,8 +90,8 @@ func (g *gangs) machines(q *queue, waiting []int) []machine {
 // start is a job that is first in the queue of a machine.
 type start struct{ job, machine int }
 
-// matched solves the assignment and returns who is first on each machine: of
-// the jobs in its queue the one furthest from the end.
+// matched solves the assignment and returns the first job of each machine: the job
+// in its queue furthest from the end.
 func matched(g *gangs, jobs []int, machines []machine) []start {
 	if len(jobs) == 0 || len(machines) == 0 {
 		return nil

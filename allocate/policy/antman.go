@@ -2,14 +2,14 @@ package policy
 
 import "knee/allocate"
 
-// AntMan runs opportunistic jobs on what others leave (Xiao et al., OSDI 2020,
-// section 4). Jobs with a claim are served in order of submission with the gang
-// they asked for. Opportunistic jobs get the GPUs that stay idle, and lose them
-// when a claim comes; the others run beside the job that is slowed least by it, as
-// measured or expected, if both together are faster so than by turns.
+// AntMan runs opportunistic jobs on GPUs that others leave (Xiao et al., OSDI 2020,
+// section 4). The other jobs are served in order of submission with the gang they
+// asked for. Opportunistic jobs get idle GPUs, and lose them when another job needs
+// them. If no GPU is idle they share the GPUs of the job that is slowed least by
+// it, as measured or expected, if both together are faster than in turns.
 //
-// Simplified: a guest is not held back to where its host is not slowed at all, as
-// the paper does within the framework; opportunistic jobs do not scale.
+// Simplified: a guest is not throttled until its host is not slowed at all, as the
+// paper does in the framework; opportunistic jobs do not scale.
 type AntMan struct{ packs }
 
 // Allocate implements [allocate.Policy].

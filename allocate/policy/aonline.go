@@ -9,13 +9,13 @@ import (
 	"knee/data"
 )
 
-// AOnline makes the sum of weighted completion times small without knowing what
-// comes (A_online: Zhang, Zhou, Wu, Jiao and Li, MobiHoc 2020): time is cut into
-// windows that double in length; at the start of each, of the jobs that have
-// come, those of the largest total weight are chosen that the GPU time of a
-// window as long as all time before can hold, each with the GPU type and count
-// whose time costs least at the prices of types. Chosen jobs run before all
-// others, gang by gang.
+// AOnline minimises the sum of weighted completion times without knowing later
+// jobs (A_online: Zhang, Zhou, Wu, Jiao and Li, MobiHoc 2020). Time is divided into
+// windows that double in length. At the start of each it chooses, of the jobs
+// submitted so far, the set of largest total weight that fits the GPU time of a
+// window as long as all time before, each job with the GPU type and count whose
+// time costs least at the prices of types. Chosen jobs run before all others, gang
+// by gang.
 //
 // With the choice exact, and as gangs served in a list end within twice the
 // length that GPU time and the longest job need (Garey and Graham 1975), the sum
@@ -23,9 +23,9 @@ import (
 // Operations Research 1997, theorem 4.2: 4ρ, ρ = 2).
 //
 // Simplified: workers and servers are one resource, and a job chooses any of its
-// options; who is not chosen runs on what is left, and gives it back.
+// options; jobs not chosen run on GPUs that are left, until chosen ones need them.
 //
-// It keeps the chosen from decision to decision; a value serves one replay.
+// It keeps the chosen jobs between decisions; use a new value for each replay.
 type AOnline struct {
 	began  bool
 	origin float64         // when the first window began
@@ -33,7 +33,7 @@ type AOnline struct {
 	chosen map[string]pick // by job
 }
 
-// pick is a chosen job: its place in the list, and what it runs on.
+// pick is a chosen job: its place in the list, and its option.
 type pick struct {
 	place, gpus int
 	gpuType     string
@@ -75,7 +75,7 @@ func (w *AOnline) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
-// Wake says when the next window begins.
+// Wake returns when the next window begins.
 func (w *AOnline) Wake(allocate.State, allocate.Assignment) float64 { return w.until }
 
 // choose chooses for the window that begins: a knapsack of GPU time by type.

@@ -10,21 +10,21 @@ import (
 
 // Astraea is long-term GPU-time fairness (Ye et al., IEEE TPDS 2022, section
 // 4): when a lease ends, the tenant furthest below the share of accumulated GPU
-// time it is entitled to is served first, and of its jobs the one furthest
-// below its own. Tenants, and the jobs of one, are entitled to equal parts by
-// weight. The accounts of tenants outlive their jobs.
+// time it is entitled to is served first, and of its jobs the one furthest below
+// its own share. Tenants, and the jobs of one tenant, are entitled to equal parts
+// by weight. The GPU time of tenants includes that of ended jobs.
 //
 // Simplified: leases are as long as those of Themis; placement is that of the
 // replay.
 //
-// It keeps accounts from decision to decision; a value serves one replay.
+// It keeps records between decisions; use a new value for each replay.
 type Astraea struct {
 	leases
 	jobs map[string]attended // at the last decision
 	gone map[string]float64  // GPU-seconds of jobs that left, by tenant
 }
 
-// attended is a job that was there: whose it was, and what it had had.
+// attended is a job of the last decision: its tenant, and the GPU time it had had.
 type attended struct {
 	tenant   string
 	attained float64
@@ -43,8 +43,8 @@ func (a *Astraea) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
-// book adds up what tenants have had, those of jobs that left included, and
-// their weights.
+// book adds up the GPU time that tenants have had, with that of ended jobs, and
+// the weights.
 func (a *Astraea) book(s allocate.State) (had, weights map[string]float64) {
 	if a.gone == nil {
 		a.gone = map[string]float64{}

@@ -1,10 +1,8 @@
-// Package policy holds scheduling policies, one file each, all behind
-// [allocate.Policy]: from what is known now to who gets what. Those that keep
-// accounts or leases between decisions say so; a value of them serves one plan
-// or one replay.
+// Package policy has scheduling policies, each an [allocate.Policy] in its own
+// file. The doc comment of a policy names its publication and the simplifications,
+// and whether it keeps records or leases between decisions; such a value is for one
+// plan or one replay.
 //
-// [New] finds a policy by name, and [Solve] makes a plan with it. A policy
-// is scored by replaying a workload with allocate/simulate. The doc comment
-// of each says which publication it follows, and where it only approximates
-// it.
+// [New] returns a policy by name, and [Solve] makes a plan with it. Package
+// allocate/simulate runs policies on a workload.
 package policy

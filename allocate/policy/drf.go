@@ -3,9 +3,9 @@ package policy
 import "math"
 
 // drf is dominant resource fairness (Ghodsi et al., NSDI 2011, section 4.1):
-// the tenant whose largest share of any resource is smallest for its weight gets its next
-// job, in order of submission, until nothing fits. A tenant whose next job
-// does not fit is out. Every job that names no tenant is one of its own.
+// the tenant whose largest share of any resource is smallest for its weight gets
+// its next job, in order of submission, until nothing fits. A tenant whose next job
+// does not fit gets no more. A job without a tenant is its own tenant.
 // Simplified: tasks are gangs, chosen anew at every decision.
 func drf(q *queue) {
 	s := q.state

@@ -2,15 +2,14 @@ package policy
 
 import "knee/allocate"
 
-// Gandiva time-slices when there are too few GPUs, packs two jobs on the GPUs of
-// one while they are faster beside each other than by turns, and grows jobs when
-// there are too many GPUs (Xiao et al., OSDI 2018, sections 3.1 to 3.4): the job
-// that has run least comes first, each with the gang it asked for. Who is left
-// without GPUs is packed beside the job with which both together are fastest;
-// after a round the speed of both is known, and a pair that is no better than
-// turns is undone. What is left of the GPUs goes, step by step, to the job whose
-// measured speed rises most per GPU, and is taken back first when others come. A
-// job keeps its GPUs for a slice; so does a pair.
+// Gandiva time-slices if there are too few GPUs, packs two jobs on the GPUs of one
+// while both together are faster than in turns, and grows jobs if GPUs are left
+// (Xiao et al., OSDI 2018, sections 3.1 to 3.4). The job that has run least comes
+// first, each with the gang it asked for. A job without GPUs is packed with the job
+// with which both together are fastest; after a round their speeds are known, and
+// the pair is ended if it is no faster than turns. GPUs that are left go, step by
+// step, to the job whose measured speed rises most per GPU, and are taken back
+// first when others need them. A job, or a pair, keeps its GPUs for a slice.
 //
 // Simplified: a slice is a minute for every second that a restart takes, as a
 // minute is for the suspend of the paper; pairs are tried by their predicted
@@ -26,7 +25,7 @@ func (g *Gandiva) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
 	before := g.before(s)
 	g.during(q, slice(s), func() {
-		for i, n := range q.choice { // who grew has a claim to what it asked for
+		for i, n := range q.choice { // a job that grew is entitled only to its gang
 			if n >= 0 && float64(s.Jobs[i].Options[n].Use.GPUs) > size(&s.Jobs[i]) {
 				q.drop(i)
 				q.serveAsked(i)

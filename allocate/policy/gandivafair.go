@@ -11,25 +11,25 @@ import (
 
 // GandivaFair shares GPU time by tickets and lets users trade it (Chaudhary et
 // al., EuroSys 2020, sections 3.2 to 3.4). A user is entitled to GPUs of every
-// type by its tickets, one per unit of weight, and no more than its jobs ask
-// for. Then users trade: who gains least from the fast of two types gives it to
-// who gains most, for as many slow GPUs as the second-highest gain says. As
-// that price lies between the gains of the two, neither ends below what its
-// tickets are worth. Who runs is settled by stride on every type: the user that
-// has had least GPU time for its entitlement is next, gang by gang (split
+// type in proportion to its tickets, one per unit of weight, up to the demand of
+// its jobs. Then users trade: of two types, the user that gains least from the fast
+// one gives it to the user that gains most, for as many slow GPUs as the
+// second-highest gain. That price is between the gains of the two, so neither ends
+// below the value of its tickets. On every type jobs run by stride scheduling: next
+// is the user that has had least GPU time for its entitlement, gang by gang (split
 // stride), and of its jobs the one that has run least.
 //
 // Simplified: decisions are made each round for the whole cluster, where the
 // paper has a scheduler per server and migrates between servers to balance.
 //
-// It keeps accounts from decision to decision; a value serves one replay.
+// It keeps records between decisions; use a new value for each replay.
 type GandivaFair struct {
 	users map[string]*user
 	last  float64 // when it decided last
 	leases
 }
 
-// user is the account of a tenant.
+// user is the record of a tenant.
 type user struct {
 	jobs    []int
 	tickets float64
@@ -56,8 +56,8 @@ func (g *GandivaFair) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
-// book brings the accounts up to date. A user that is new, or back, begins with
-// the least pass of the others, as stride scheduling has it.
+// book updates the records. A user that is new, or has returned, begins with the
+// least pass of the others, as in stride scheduling.
 func (g *GandivaFair) book(all *gangs) []*user {
 	s, old := all.state, g.users
 	g.users = map[string]*user{}
@@ -117,8 +117,8 @@ func (g *GandivaFair) book(all *gangs) []*user {
 	return out
 }
 
-// entitle deals the GPUs of every type by tickets, nobody more than it asks
-// for in all.
+// entitle divides the GPUs of every type by tickets; no user gets more than its
+// demand.
 func entitle(users []*user, room []float64) {
 	total := sum(room)
 	var tickets float64
@@ -126,7 +126,7 @@ func entitle(users []*user, room []float64) {
 	for _, u := range order {
 		tickets += u.tickets
 	}
-	// Who asks for least for its tickets is satisfied first.
+	// Users of the smallest demand per ticket are satisfied first.
 	slices.SortStableFunc(order, func(a, b *user) int { return cmp.Compare(a.demand/a.tickets, b.demand/b.tickets) })
 	left := total
 	for _, u := range order {
@@ -139,7 +139,7 @@ func entitle(users []*user, room []float64) {
 	}
 }
 
-// trade exchanges fast GPUs for slow ones while somebody gains.
+// trade exchanges fast GPUs for slow ones while a user gains.
 func trade(users []*user) {
 	if len(users) < 2 {
 		return
@@ -191,8 +191,8 @@ func sum(v []float64) (s float64) {
 	return s
 }
 
-// serveStride serves gangs on one type: the user of the smallest pass next,
-// which a gang raises as if it ran for a round.
+// serveStride serves gangs on one type: next is the user of the smallest pass; its
+// gang raises the pass as if it ran for a round.
 func serveStride(q *queue, all *gangs, users []*user, kind int, slice float64) {
 	s := all.state
 	pass := make([]float64, len(users))

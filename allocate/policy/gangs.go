@@ -8,8 +8,8 @@ import (
 	"knee/allocate/policy/gavel"
 )
 
-// gangs are the jobs of a state as gangs of a fixed size that may stand on any
-// GPU type, and the types by number.
+// gangs are the jobs of a state as gangs of fixed size that can run on any GPU
+// type, and the types by number.
 type gangs struct {
 	state  allocate.State
 	types  []string
@@ -58,7 +58,7 @@ func (g *gangs) problem() *gavel.Problem {
 	return p
 }
 
-// left is the work job i still has to do, in units of speed × seconds.
+// left is the remaining work of job i, in units of speed × seconds.
 func (g *gangs) left(i int) float64 {
 	var fastest float64
 	for k := range g.types {

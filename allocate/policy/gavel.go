@@ -14,22 +14,22 @@ import (
 // 2020), by one of three objectives, each an exact linear program of package
 // gavel:
 //
-//   - max-min: the least speed relative to that of an equal share of every
-//     type, by weight and per GPU (section 4.1, least attained service that
-//     knows how fast each type is), with water filling;
-//   - finish-time fairness: the largest Themis ρ is smallest (section 4.2);
-//   - makespan: the last job ends soonest (section 4.2).
+//   - max-min: maximise the least speed relative to that of an equal share of every
+//     type, by weight and per GPU (section 4.1, heterogeneity-aware least attained
+//     service), with water filling;
+//   - finish-time fairness: minimise the largest Themis ρ (section 4.2);
+//   - makespan: minimise the end of the last job (section 4.2).
 //
-// Fractions become rounds as in section 5 and in the published scheduler: a
-// job goes first on a type by its fraction over the share of the time that
-// jobs have had on that type since the jobs last changed, then by what it was
-// short of before, then by its fraction. Whoever still fits runs, so that no
-// GPU idles. Where it is known how fast two jobs are beside each other, pairs of
-// gangs of one size have fractions and rounds too (section 3.1, space sharing).
+// Fractions become rounds as in section 5 and in the published scheduler: on a
+// type, jobs are ordered by their fraction ÷ the share of the type's time that they
+// have had since the jobs last changed, then by the time they were short of before,
+// then by the fraction. Other jobs run where they fit, so that no GPU idles. Where
+// the speed of two jobs on the same GPUs is known, pairs of gangs of one size have
+// fractions and rounds too (section 3.1, space sharing).
 //
-// It keeps accounts from decision to decision; a value serves one replay. The
-// programs are solved at every decision, where the published scheduler waits
-// until jobs change.
+// It keeps records between decisions; use a new value for each replay. The
+// programs are solved at every decision; the published scheduler waits until jobs
+// change.
 type Gavel struct {
 	Objective GavelObjective
 
@@ -54,7 +54,7 @@ const (
 // gavelRound is the length of a round in seconds (section 7.1).
 const gavelRound = 360
 
-// gavelAccount is what a job has had.
+// gavelAccount is the record of a job or a pair.
 type gavelAccount struct {
 	byType   map[string]float64 // GPU-seconds at the last decision
 	paired   bool               // GPUs were shared since then
@@ -110,8 +110,8 @@ func (g *Gavel) divide(all *gangs, p *gavel.Problem, accounts []*gavelAccount) g
 	return p.MaxMin(need)
 }
 
-// book adds up what every job has had since the last decision, and begins
-// anew where the jobs or the capacity are others.
+// book adds up what every job has had since the last decision, and starts again
+// if jobs or capacity have changed.
 func (g *Gavel) book(all *gangs) []*gavelAccount {
 	s, old := all.state, g.accounts
 	g.accounts = map[string]*gavelAccount{}
@@ -148,14 +148,14 @@ func (g *Gavel) book(all *gangs) []*gavelAccount {
 	return out
 }
 
-// claim is that of a job, or of two, on a type.
+// claim is the claim of a job, or of a pair, on a type.
 type claim struct {
 	job, other int // other is −1 for none
 	kind       int
 	order      key
 }
 
-// claims are those of all jobs and pairs, the first served first.
+// claims are those of all jobs and pairs, in the order of service.
 func (g *Gavel) claims(all *gangs, p *gavel.Problem, accounts []*gavelAccount) []claim {
 	total := make([]float64, len(all.types))
 	together := slices.Clone(accounts)
@@ -185,7 +185,7 @@ func (g *Gavel) claims(all *gangs, p *gavel.Problem, accounts []*gavelAccount) [
 	return out
 }
 
-// serve gives GPUs by claims, then to whoever still fits.
+// serve gives GPUs by claims, then to other jobs that fit.
 func (g *Gavel) serve(q *queue, all *gangs, claims []claim) {
 	g.guests, g.last = map[int][2]int{}, q.state.Now
 	idle := func(i int) bool {

@@ -12,8 +12,8 @@ func names(s allocate.State, p gavel.Pair) [2]string {
 	return [2]string{s.Jobs[p.A].Name, s.Jobs[p.B].Name}
 }
 
-// pair lists the gangs of one size that together are faster beside each other
-// than by turns, and books what pairs have had since the last decision.
+// pair lists the pairs of gangs of one size that are faster on the same GPUs than
+// in turns, and books what pairs have had since the last decision.
 func (g *Gavel) pair(all *gangs, p *gavel.Problem) {
 	if g.beside == nil {
 		return

@@ -6,9 +6,8 @@ import (
 	"knee/allocate"
 )
 
-// fifo serves jobs in order of submission, with the gang they asked for,
-// and never takes anything back. The first job that does not fit blocks
-// those behind it.
+// fifo serves jobs in order of submission, with the gang they asked for, without
+// preemption. The first job that does not fit blocks the jobs after it.
 func fifo(q *queue) {
 	q.keep()
 	for _, i := range sorted(q.state, submitted) {
@@ -18,7 +17,7 @@ func fifo(q *queue) {
 	}
 }
 
-// fifoBackfill is [fifo] where jobs may pass one that does not fit.
+// fifoBackfill is [fifo], but jobs after one that does not fit may start.
 func fifoBackfill(q *queue) {
 	q.keep()
 	q.fill(submitted)
@@ -39,11 +38,11 @@ func sjf(q *queue) {
 func srtf(q *queue) { q.fill(shortestFirst) }
 
 // elas is E-LAS (Sultana, Chen, Xu and Yuan, ICPP 2020): least attained
-// service scaled by progress. The job of the smallest GPU time × (1 − share of
-// its declared epochs that is done) comes first, so that a job near its end
-// is not held back by what it has had. It needs no durations. Gangs that do
-// not fit are passed over; everyone competes anew at every decision. The
-// paper's profit-based switching of sizes is not modelled.
+// service scaled by progress. The job of the smallest GPU time × (1 − done share of
+// its declared epochs) comes first, so that a job near its end is not delayed for
+// the GPU time it has had. It needs no durations. Gangs that do not fit are passed
+// over; all jobs compete again at every decision. The paper's profit-based
+// switching of sizes is not modelled.
 func elas(q *queue) {
 	q.fill(func(j *allocate.JobState) key { return key{j.Attained * (1 - j.History.Progress)} })
 }

@@ -25,13 +25,12 @@ import (
 //
 //	w = (r^(1/(1−p)) − (r−1)^(1/(1−p)))^(1−p)
 //
-// p being the mean of what the options of the jobs show, see elasticity. They
-// know no jobs yet to come, which delay long jobs more than short ones; for
-// these, weights fall with the time T left on the smallest option by a further
-// T^−Power.
+// where p is the mean over the options of the jobs, see elasticity. The theorem
+// has no later arrivals, which delay long jobs more than short ones; so the weights
+// are multiplied by T^−Power, T the time left on the smallest option.
 //
 // The problem is a multiple-choice knapsack over the GPU types, solved by
-// [solve.Best]. Nodes are the business of placement.
+// [solve.Best]. Placement on nodes is separate.
 type Knee struct {
 	Power   float64 // 0 means 0.2
 	Horizon float64 // seconds an allocation is expected to last at most; 0 means 300

@@ -1,9 +1,8 @@
-// Package dl2 is a scheduling policy that was learned in the simulator, as DL²
-// was (Peng et al., "DL2: A deep learning-driven scheduler for deep learning
-// clusters", IEEE TPDS 2021): a network looks at a job and a size it could grow
-// to, and gives a score; the step of highest score is taken until standing still
-// scores higher or nothing fits. The program in the folder learn wrote
-// weights.json.
+// Package dl2 is a scheduling policy learned in the simulator, after DL² (Peng et
+// al., "DL2: A deep learning-driven scheduler for deep learning clusters", IEEE
+// TPDS 2021): a network scores growing a job to a size; the step of highest score
+// is taken, until taking none scores higher or nothing fits. The program in the
+// folder learn writes weights.json.
 package dl2
 
 import (
@@ -17,13 +16,13 @@ import (
 	"knee/allocate"
 )
 
-// Policy is DL². In contrast to the paper one network scores every job by itself,
-// so that any number of jobs fits, and a step is the next size of a job instead
-// of one worker or server. The zero value has the weights that were learned.
+// Policy is DL². Unlike the paper's, the network scores each job separately, so any
+// number of jobs is possible, and a step is the next size of a job instead of one
+// worker or server. The zero value has the weights of weights.json.
 type Policy struct {
 	Net *Net
-	// Pick chooses among the scores of steps, the last of which is that of standing
-	// still; nil takes the highest. Learning draws instead, and keeps the features.
+	// Pick returns the index of one of the scores; the last is that of no step. nil:
+	// the highest. Learning draws at random and records the features.
 	Pick func(features [][]float64, scores []float64) int
 }
 
@@ -45,7 +44,7 @@ type File struct {
 	Net        Net      `json:"net"`
 }
 
-// Features is how many numbers describe a step.
+// Features is the number of features of a step.
 const Features = 11
 
 // Allocate implements [allocate.Policy].
@@ -71,8 +70,8 @@ func (p Policy) Allocate(s allocate.State) (allocate.Assignment, error) {
 	}
 }
 
-// best is the step of highest score that fits, nil if standing still scores
-// higher, which it does not while nobody has anything.
+// best is the step of highest score that fits, nil if no step scores higher than
+// taking none. While no job has GPUs a step is always taken.
 func (d *dealing) best() (best *step) {
 	top := d.still.score
 	if d.idle() {
@@ -116,7 +115,7 @@ func (d *dealing) idle() bool {
 	return !slices.ContainsFunc(d.choice, func(c int) bool { return c >= 0 })
 }
 
-// dealing is GPUs on their way to jobs.
+// dealing is the state of one decision.
 type dealing struct {
 	s        *allocate.State
 	net      *Net
@@ -186,9 +185,9 @@ func (d *dealing) set(i, to int) {
 	}
 }
 
-// next works out the steps of a job: to the next size of its GPU type, or to
-// the smallest of each if it has nothing. Of several options of a size it is
-// what runs now, else the fastest.
+// next computes the steps of a job: to the next size of its GPU type, or to the
+// smallest of each type if it has nothing. Of several options of a size it takes
+// the running one, else the fastest.
 func (d *dealing) next(i int) {
 	j, has := &d.s.Jobs[i], 0
 	var own string
@@ -218,7 +217,7 @@ func (d *dealing) next(i int) {
 	}
 }
 
-// describe says what a network is told of a step, every number about 0 to 1.
+// describe returns the features of a step, each about 0 to 1.
 func (d *dealing) describe(i, to int) []float64 {
 	j := &d.s.Jobs[i]
 	o := &j.Options[to]

@@ -53,8 +53,7 @@ func unit(row, features []float64) float64 {
 	return sum
 }
 
-// Derive adds by times the gradient of the score to that of a network of the
-// same shape.
+// Derive adds by × the gradient of the score to gradient, of the same shape.
 func (n *Net) Derive(gradient *Net, features []float64, by float64) {
 	for u, row := range n.Hidden {
 		t := math.Tanh(unit(row, features))

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// fill is water filling in progress. Speeds are relative to the need and to
-// the level that the job that can rise least can reach, so that levels are 0
-// to 1; the GPUs of a type are 1.
+// fill is the state of water filling. Speeds are relative to the need and to the
+// highest level that all jobs not frozen can reach, so that levels are 0 to 1; the
+// GPUs of a type are 1.
 type fill struct {
 	*Problem
 	top    float64     // what level 1 is

@@ -2,7 +2,7 @@ package gavel
 
 import "math"
 
-// Problem is time on GPU types to be divided among gangs.
+// Problem is how to divide time on GPU types among gangs.
 type Problem struct {
 	Speed [][]float64 // of job i with all of its time on type k, in a unit of its own; 0 where it cannot run
 	Size  []float64   // GPUs that job i holds while it runs, > 0
@@ -37,9 +37,9 @@ func (p *Problem) speed(i, k int) float64 {
 	return p.Speed[i][k]
 }
 
-// MaxMin maximises the least speed relative to need[i] > 0; then, with the
-// jobs fixed that cannot rise without another falling, the least of the others
-// (water filling, section 4.3), until nobody can rise.
+// MaxMin maximises the least speed relative to need[i] > 0; then, with the jobs
+// fixed that cannot be faster unless another is slower, the least speed of the
+// others (water filling, section 4.3), until all are fixed.
 func (p *Problem) MaxMin(need []float64) Allocation {
 	if len(p.Pairs) > 0 {
 		return p.packed(need, true)
@@ -76,7 +76,7 @@ func (p *Problem) FinishTime(age, isolated, left []float64) Allocation {
 			ideal[i] = isolated[i] + left[i]/own
 		}
 	}
-	// For a fairness to be had, job i needs left ÷ (fairness · ideal − age).
+	// To reach a fairness, job i needs the speed left ÷ (fairness · ideal − age).
 	needs := func(rho float64) []float64 {
 		need := make([]float64, n)
 		for i := range need {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// column is a variable of a linear program: what a unit of it gains, and what
-// it takes of some rows.
+// column is a variable of a linear program: its gain and its coefficients in some
+// rows, per unit.
 type column struct {
 	gain      float64
 	rows      []int
@@ -16,9 +16,9 @@ type column struct {
 	who, kind int         // which
 }
 
-// simplex maximises the gain of columns ≥ 0 that together take no more of any
-// row than there is, by the revised simplex method. Columns may be made as they
-// are needed; a slack variable is one too.
+// simplex maximises the gain of columns ≥ 0 within the limits of the rows, by the
+// revised simplex method. Columns, of which slack variables are some, may be made
+// when needed.
 type simplex struct {
 	inverse [][]float64 // of the basis, rows × rows
 	basis   []*column   // by row
@@ -28,7 +28,8 @@ type simplex struct {
 // slack is the slack variable of a row: its limit less its value.
 func slack(row int) *column { return &column{rows: []int{row}, amount: []float64{1}} }
 
-// newSimplex begins with nothing taken; there is ≥ 0 of every row.
+// newSimplex starts with the slack variables as basis; there has the limits of the
+// rows, ≥ 0.
 func newSimplex(there []float64) *simplex {
 	s := &simplex{weight: there}
 	for r := range there {
@@ -51,7 +52,7 @@ func (s *simplex) duals() []float64 {
 	return y
 }
 
-// profit is what a unit of a column gains beyond the prices of what it takes.
+// profit is the reduced gain of a column at prices, per unit.
 func (c *column) profit(prices []float64) float64 {
 	v := c.gain
 	for n, r := range c.rows {
@@ -60,7 +61,7 @@ func (c *column) profit(prices []float64) float64 {
 	return v
 }
 
-// maximise enters columns while one of those gains.
+// maximise enters columns while one has a positive reduced gain.
 func (s *simplex) maximise(of []*column) {
 	for range 100 * len(s.basis) {
 		prices := s.duals()
@@ -84,11 +85,11 @@ func (s *simplex) of(c *column) float64 {
 	return 0
 }
 
-// byRatio lets the row that is used up first leave the basis.
+// byRatio: the row that is used up first leaves the basis.
 const byRatio = -1
 
-// enter brings a column into the basis in place of what is at out. It reports
-// whether that was possible.
+// enter replaces the column at row out of the basis, and reports whether that was
+// possible.
 func (s *simplex) enter(c *column, out int) bool {
 	d := make([]float64, len(s.basis))
 	for r, row := range s.inverse {

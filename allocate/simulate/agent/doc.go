@@ -1,8 +1,7 @@
-// Package agent runs beside a training job and learns its speed: from the step
-// times of the configurations that the job has run in and the gradient noise at
-// its batch it keeps a model of both, and predicts the goodput and the best batch
-// of any other allocation.
+// Package agent learns the speed of one training job: from its step times in the
+// configurations in which it has run, and its gradient noise, it predicts goodput
+// and best batch of any allocation. The design is that of PolluxAgent (Qiao et al.,
+// OSDI 2021, sections 4.1 and 5.1).
 //
-// It never sees the tables that decide, in a replay, how long a step takes. The design is that of PolluxAgent
-// (Qiao et al., OSDI 2021, sections 4.1 and 5.1).
+// In a replay it has no access to the tables of true step times.
 package agent

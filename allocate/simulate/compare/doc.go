@@ -1,3 +1,3 @@
 // Package compare replays workloads under several policies, in parallel, and
-// sets the results side by side.
+// tabulates the results.
 package compare

@@ -1,4 +1,4 @@
-// Package elastic makes jobs of measured applications for the native
-// simulator: they advance as the tables say, and a policy is shown what an
-// agent beside each has learnt from running it.
+// Package elastic makes jobs of measured applications for package simulate: they
+// advance as measured, and a policy gets the predictions of each job's agent,
+// which learns while the job runs.
 package elastic

@@ -1,5 +1,5 @@
-// Package modelled makes jobs of fitted models for the native simulator. Jobs
-// advance as one world that the posterior of their model holds possible, or as
-// was measured where that is known; a policy sees what the model predicts, and
-// of configurations that the job has run, what it did.
+// Package modelled makes jobs of fitted models for package simulate. A job advances
+// at measured speeds where there are measurements, else at those of one sample of
+// its model's posterior. A policy gets the predictions of the model, and for
+// configurations in which the job has run its true speed there.
 package modelled
