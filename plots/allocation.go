@@ -12,8 +12,8 @@ import (
 	"knee/data"
 )
 
-// Allocation describes the figure of who gets which GPUs: one bar per node,
-// one cell per GPU, one colour per job.
+// Allocation describes the figure of the GPUs of each job: one bar per node, one
+// cell per GPU, one colour per job.
 type Allocation struct {
 	Title, Subtitle string
 	Cluster         *data.Cluster

@@ -10,18 +10,16 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// ClusterValue describes what clusters of other sizes are worth: the value of
-// the best plan found against the number of nodes, one GPU type at a time.
+// ClusterValue describes the value of clusters of other sizes: that of the best
+// plan found against the number of nodes, one GPU type at a time.
 type ClusterValue struct {
 	Title, Subtitle string
 	Points          []plan.CurvePoint // of each GPU type together, nodes ascending
 }
 
-// NewClusterValue draws the value with the bound that no plan exceeds in one
-// panel, and in the other the staircase of what each further node adds: it
-// falls where another node is no longer worth its price. Sizes at which some
-// job cannot run are left out. It fails if fewer than two sizes of a type are
-// left, for all types.
+// NewClusterValue draws the value with its upper bound in one panel, and the gain
+// of each further node in the other. Sizes at which some job cannot run are left
+// out. The error is that no GPU type has two sizes left.
 func NewClusterValue(v ClusterValue) (*Panels, error) {
 	value := newChart("Value", "", "nodes", "value of the plan")
 	gain := newChart("What a further node adds", "", "nodes", "value per node added")

@@ -36,8 +36,8 @@ func LossPoints(curve []data.CurvePoint) []Point {
 	return pts
 }
 
-// mostDots is how many measured losses are drawn at most: more than the
-// figure has columns would hide one another and swell the file.
+// mostDots is the most measured losses that are drawn: more would hide one another
+// and make the file large.
 const mostDots = 600
 
 // NewConvergence returns the figure, or an error that names the first field

@@ -10,15 +10,13 @@
 //	fig, err := plots.NewScalability(plots.Scalability{…})
 //	err = plots.Save("scaling.svg", fig)
 //
-// The package takes results and computes nothing of the modelling: what it
-// is given it draws, and what it cannot draw it refuses with an error that
-// names the field, what was found and what was wanted. No input makes it
-// panic, and drawing the same spec twice gives the same bytes in every
+// The package draws results and does no modelling. A spec that cannot be drawn is
+// an error that names the field, the value found and what was wanted. No input
+// makes it panic, and drawing the same spec twice gives the same bytes in every
 // format.
 //
-// All figures share one theme. Colours are the Okabe–Ito palette, which
-// stays distinct under the common forms of colour blindness, and series
-// differ in marker shape as well, so that a figure survives grey printing.
-// Legends never cover data: a legend goes into the emptiest corner of the
-// plot, and above the plot if every corner holds data.
+// All figures share one theme. Colours are the Okabe–Ito palette, distinct under
+// the common forms of colour blindness. Series also differ in marker shape, for
+// printing in grey. Legends never cover data: a legend is in the emptiest corner of
+// the plot, or above the plot if every corner has data.
 package plots

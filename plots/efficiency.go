@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// Efficiency describes the two panels people decide a job's size by: how much
-// of linear scaling is left, and what the work costs, both against workers.
+// Efficiency describes two panels for choosing a job's size: scaling efficiency
+// (1 is linear) and cost of the work, both against workers.
 type Efficiency struct {
 	Title, Subtitle string
 	Scaling         []Series // throughput per worker relative to the fewest workers, 1 = linear

@@ -188,8 +188,8 @@ func (c pngText) FillString(f font.Face, pt vg.Point, s string) {
 }
 
 // Unwritable returns the letters of a figure that a format cannot show: in PNG
-// those that no font of this machine has, in PDF those outside Windows-1252. SVG
-// leaves fonts to whoever shows it.
+// those that no font of this machine has, in PDF those outside Windows-1252. An SVG
+// is shown with the fonts of the viewer.
 func Unwritable(path string, fig Figure) string {
 	format, err := formatOf(path)
 	if err != nil || format == "svg" {

@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Gains describes what further workers are worth to the jobs of a plan, and
-// where the plan stopped.
+// Gains describes the gain of further workers for each job of a plan, and where
+// the plan stopped.
 type Gains struct {
 	Title, Subtitle string
 	Objective       string           // that values are of, such as "jct"

@@ -23,10 +23,9 @@ func (CSV) Export(p data.Plan) ([]File, error) {
 	return []File{{Name: "plan.csv", Mode: 0o644, Data: b.Bytes()}}, nil
 }
 
-// Rows returns the header of a plan as a table and a row for each job. The
-// columns nodes and was hold node=workers+ps pairs separated by semicolons;
-// figures that a plan does not have are empty. Layouts have columns of their own
-// where any job has one.
+// Rows returns a plan as a table: a header and a row for each job. The columns
+// nodes and was have node=workers+ps pairs separated by semicolons; numbers that a
+// plan does not have are empty. If a job has a layout there are columns for it.
 func Rows(p *data.Plan) [][]string {
 	head := []string{"job", "action", "workers", "ps", "gpu_type", "mode", "local_batch", "accum_steps", "nodes"}
 	for _, of := range [][2]string{{"throughput", ""}, {"goodput", ""}, {"finish", "_s"}, {"cost", "_usd"}} {
@@ -55,7 +54,7 @@ func Rows(p *data.Plan) [][]string {
 	return rows
 }
 
-// figure is a number for machines, empty if there is none.
+// figure formats a number, empty if there is none.
 func figure(v float64) string {
 	if v == 0 {
 		return ""

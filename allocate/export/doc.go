@@ -1,10 +1,9 @@
-// Package export turns a plan into files that an existing scheduler accepts
-// as they are: one file per target beside this one.
+// Package export writes a plan as files for an existing scheduler. Each target has
+// a file in this package.
 //
-// A target writes what it can express and refuses the rest with the reason:
-// it never approximates a plan silently. Paused jobs get no file of their
-// own, but the submit script names them. All targets tell the training
-// program its part of the plan in the same environment variables:
+// A target writes a plan exactly or returns a [Refusal] with the reason; it never
+// approximates. Paused jobs have no file, but the submit script names them. All
+// targets pass the plan to the training program in the same environment variables:
 //
 //	KNEE_JOB          name of the job
 //	KNEE_MODE         allreduce, ps-sync or ps-async

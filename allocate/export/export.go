@@ -17,7 +17,7 @@ type File struct {
 	Data []byte
 }
 
-// Exporter writes one scheduler's files for one plan.
+// Exporter writes the files of a plan for one scheduler.
 type Exporter interface {
 	Export(data.Plan) ([]File, error)
 }
@@ -25,7 +25,7 @@ type Exporter interface {
 // Refusal is the error of a plan that a target cannot express.
 type Refusal struct {
 	Target string
-	Job    string // empty if it is not about one job
+	Job    string // empty if it is about the whole plan
 	Reason string
 }
 

@@ -2,18 +2,18 @@ package export
 
 import "fmt"
 
-// jobSets holds every placement exactly, uneven ones and parameter servers
-// included: one replicated job per node and role, pinned to its node, with a pod
-// per process.
+// jobSets expresses every placement exactly, also uneven ones and parameter
+// servers: one replicated job per node and role, pinned to its node, with a pod per
+// process.
 var jobSets = kubernetes{api: "jobset.x-k8s.io/v1alpha2", kind: "JobSet", command: true, servers: true, spec: jobSet}
 
 func jobSet(t task) object {
 	var jobs []any
 	var workers []string
 	for _, g := range t.perNodeGroups() {
-		// A pod of a JobSet is called <set>-<job>-<job index>-<pod index> and
-		// found under the name of the set. It does not restart by itself: the
-		// failure policy restarts the set as a whole.
+		// A pod of a JobSet is named <set>-<job>-<job index>-<pod index> under the
+		// service of the set. Pods do not restart: the failure policy restarts the
+		// whole set.
 		spec := object{{"parallelism", g.count}, {"completions", g.count}, {"completionMode", "Indexed"}, {"backoffLimit", 0},
 			{"template", object{{"spec", g.pod(t, "JOB_COMPLETION_INDEX", fmt.Sprintf("%s-w0-0-0.%s", t.ID, t.ID))}}}}
 		jobs = append(jobs, object{{"name", g.name}, {"replicas", 1}, {"template", object{{"spec", spec}}}})

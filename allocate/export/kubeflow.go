@@ -44,7 +44,7 @@ func pyTorchJob(t task) object {
 			{"pytorchReplicaSpecs", object{{"Worker", podsOf(t, "pytorch", t.Workers, hosts, false)}}},
 		}
 	}
-	// Rank 0 stands where the plan has its first worker.
+	// Rank 0 is on the first node of the plan.
 	replicas := object{{"Master", podsOf(t, "pytorch", 1, hosts[:1], false)}}
 	if t.Workers > 1 {
 		replicas = append(replicas, field{"Worker", podsOf(t, "pytorch", t.Workers-1, hosts, false)})

@@ -10,7 +10,7 @@ import (
 // kubernetes is a target that writes a manifest for each job and apply.sh.
 type kubernetes struct {
 	api, kind string                       // as the API server knows it
-	command   bool                         // a job must say what to run
+	command   bool                         // a job must have a command
 	servers   bool                         // it can start parameter servers
 	equal     bool                         // every node must hold as many workers
 	spec      func(task) object            // of the manifest
@@ -56,7 +56,7 @@ func (k kubernetes) write(ts []task) ([]File, error) {
 	return append(files, File{Name: "apply.sh", Mode: 0o755, Data: []byte(k.applyScript(ts))}), nil
 }
 
-// manifest wraps a spec. The plan's own words go into annotations.
+// manifest wraps a spec. Names and reasons of the plan are annotations.
 func manifest(t task, api, kind string, spec object, labels map[string]string) object {
 	labels["app.kubernetes.io/managed-by"] = "knee"
 	return object{
@@ -69,8 +69,8 @@ func manifest(t task, api, kind string, spec object, labels map[string]string) o
 	}
 }
 
-// applyScript deletes what the plan pauses or changes, and applies the rest:
-// replicas of a running job cannot be resized in place without elasticity.
+// applyScript deletes the jobs that the plan pauses or changes, and applies the
+// rest: a running job that is not elastic cannot be resized in place.
 func (k kubernetes) applyScript(ts []task) string {
 	var b strings.Builder
 	group, _, _ := strings.Cut(k.api, "/")

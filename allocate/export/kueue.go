@@ -10,10 +10,9 @@ import (
 )
 
 // kueue writes JobSets, suspended and with the name of a queue, and
-// knee.queues.yaml (kueue.x-k8s.io/v1beta1): for every GPU type a
-// resource flavor, a cluster queue whose quota is what the plan hands out of
-// that type, and a local queue in each namespace. Kueue then admits exactly
-// the jobs of the plan.
+// knee.queues.yaml (kueue.x-k8s.io/v1beta1): for every GPU type a resource flavor,
+// a cluster queue whose quota is the plan's use of that type, and a local queue in
+// each namespace. Kueue then admits exactly the jobs of the plan.
 func kueue(ts []task) ([]File, error) {
 	queued := jobSets
 	queued.spec = func(t task) object { return append(object{{"suspend", true}}, jobSet(t)...) }

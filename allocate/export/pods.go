@@ -25,9 +25,9 @@ func pod(restart any, selector map[string]string, affinity any, container object
 	return append(o, field{"affinity", affinity}, field{"containers", []any{container}})
 }
 
-// containerOf is a container for processes of a job, workers or parameter
-// servers: what each needs times their number, a GPU for each worker. A nil
-// command is that of the image.
+// containerOf is a container for processes of a job, workers or parameter servers:
+// it requests the need of each times their number, and a GPU for each worker. With a
+// nil command it runs that of the image.
 func containerOf(t task, name string, processes int, server bool, command []string, more ...field) object {
 	o := object{{"name", name}, {"image", t.Template.Image}}
 	if len(command) > 0 {
@@ -89,8 +89,8 @@ func onNodes(nodes []string) object {
 	return object{{"nodeAffinity", object{{"requiredDuringSchedulingIgnoredDuringExecution", object{{"nodeSelectorTerms", []any{term}}}}}}}
 }
 
-// apart keeps pods to the nodes of a job's workers with no two of them on one
-// node: one pod stands for all processes of its node.
+// apart restricts pods to the nodes of a job's workers, one pod on each: it has all
+// processes of its node.
 func apart(t task) object {
 	other := object{{"labelSelector", object{{"matchLabels", map[string]string{jobLabel: t.ID}}}}, {"topologyKey", hostname}}
 	return append(onNodes(t.hosts(false)), field{"podAntiAffinity", object{{"requiredDuringSchedulingIgnoredDuringExecution", []any{other}}}})
@@ -134,8 +134,8 @@ func literals(command []string) []string {
 	return out
 }
 
-// literal keeps text as it is in what the kubelet expands: it reads $(NAME)
-// as a variable and $$ as one dollar sign.
+// literal escapes text for the kubelet, which expands $(NAME) as a variable and $$
+// as one dollar sign.
 func literal(s string) string {
 	var b strings.Builder
 	for i := range len(s) {

@@ -13,14 +13,14 @@ var (
 	word     = regexp.MustCompile(`^[A-Za-z0-9_.,:+@/=-]+$`)
 )
 
-// maxLabel is the length the Kubeflow operators leave of the 63 characters
-// of a DNS-1123 label: they append "-worker-" and an index to name the pods.
+// maxLabel leaves room in the 63 characters of a DNS-1123 label for the suffix of
+// the Kubeflow operators, "-worker-" and an index.
 const maxLabel = 50
 
 // label turns a job name into a DNS-1123 label: lower-case letters, digits
-// and dashes, starting with a letter and ending with a letter or digit. A
-// name that has to be cut, or that keeps nothing of itself, gets a checksum,
-// so that different names stay different.
+// and dashes, starting with a letter and ending with a letter or digit. A name that
+// is cut, or has no valid character, gets a checksum, so that different names stay
+// different.
 func label(name string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(name) {
@@ -51,8 +51,7 @@ func checksum(s string) string {
 
 func leftPad(s string) string { return strings.Repeat("0", 8-len(s)) + s }
 
-// shell quotes a word for a POSIX shell. Words that mean nothing special
-// stay as they are, which keeps scripts readable.
+// shell quotes a word for a POSIX shell, unless it has no special characters.
 func shell(s string) string {
 	if word.MatchString(s) {
 		return s
@@ -69,7 +68,7 @@ func shellWords(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// comment makes text safe to stand after a "#": one printable line.
+// comment makes text safe after a "#": one printable line.
 func comment(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x2028 || r == 0x2029 {

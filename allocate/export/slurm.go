@@ -6,25 +6,23 @@ import (
 	"strings"
 )
 
-// slurm writes an sbatch script for every job that runs, and submit.sh,
-// which carries the plan out: it shrinks jobs in place where Slurm can, stops
-// what the plan pauses and what it grows, moves or cannot shrink so, waits
-// until the nodes are free, and submits the new sizes and the starts.
+// slurm writes an sbatch script for every job that runs, and submit.sh, which
+// applies the plan: it shrinks jobs in place where Slurm can, stops all other jobs
+// that the plan pauses or changes, waits until the nodes are free, and submits the
+// new sizes and the starts.
 //
-// A running Slurm job never grows, and shrinks by whole nodes only, so that
-// any other change is a checkpoint (SIGTERM to the tasks), a cancellation and
-// a new submission; so is a change of a pending job, whose sizes are in its
-// script. A job shrinks in place if it stood in equal parts and keeps the node
-// of its script: submit.sh sends the script SIGUSR1, which stops the tasks by
-// SIGTERM, has Slurm take the nodes away, and the running script goes on as
-// the new one. The folder of the export must be one that the nodes see. A
-// second time Slurm refuses without accounting: then the job is stopped and
-// submitted like the others.
+// A running Slurm job cannot grow, and shrinks by whole nodes only. Any other
+// change is a checkpoint (SIGTERM to the tasks), a cancellation and a new
+// submission; so is a change of a pending job, whose sizes are in its script. A job
+// shrinks in place if it has equal parts and keeps the node of its script:
+// submit.sh sends the script SIGUSR1, on which it stops the tasks by SIGTERM,
+// removes the nodes with Slurm, and continues as the new script. The nodes must be
+// able to read the folder of the export. Without accounting Slurm refuses a second
+// shrink: then the job is stopped and submitted like the others.
 //
-// Every worker is one task with one GPU. The tasks find the environment that
-// the local launcher of package launch gives them while they are profiled:
-// RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and the KNEE_
-// variables, so that a script runs under the plan as it was measured.
+// Every worker is one task with one GPU. The tasks get the same environment as from
+// the local launcher of package launch while they are profiled: RANK, WORLD_SIZE,
+// LOCAL_RANK, MASTER_ADDR, MASTER_PORT and the KNEE_ variables.
 // Nodes with different counts, and parameter servers, become the components
 // of a heterogeneous job that runs as one step.
 func slurm(ts []task) ([]File, error) {
@@ -49,7 +47,7 @@ type group struct {
 	tasksAll int
 }
 
-// slurmProblem refuses what would change its meaning in an #SBATCH line.
+// slurmProblem refuses values that would have another meaning in an #SBATCH line.
 func slurmProblem(t task) error {
 	for _, f := range [][2]string{{"partition", t.Template.Partition}, {"account", t.Template.Account}, {"time_limit", t.Template.TimeLimit}, {"gpu_type", t.gpuName()}} {
 		if f[1] != "" && !word.MatchString(f[1]) {
@@ -59,8 +57,8 @@ func slurmProblem(t task) error {
 	return t.expressible("Slurm", true, true)
 }
 
-// groups gathers nodes of equal worker counts, in order, then nodes of equal
-// counts of parameter servers.
+// groups returns the nodes grouped by equal numbers of workers, in order, then by
+// equal numbers of parameter servers.
 func groups(t task) []group {
 	var out []group
 	add := func(node string, n int, servers bool) {
@@ -160,8 +158,8 @@ func serverHosts(gs []group) []string {
 	return hosts
 }
 
-// directives are the #SBATCH options of one component. What concerns the
-// whole job stands in the first.
+// directives are the #SBATCH options of one component. Options of the whole job are
+// in the first.
 func directives(t task, g group, first bool) []string {
 	var out []string
 	if first {

@@ -7,17 +7,16 @@ import (
 	"knee/data"
 )
 
-// resizable is the comment of Slurm jobs whose script knows how to go on with
-// fewer nodes.
+// resizable is the comment of Slurm jobs whose script can continue on fewer nodes.
 const resizable = "knee:resizable"
 
 // shrinks reports whether the job can give nodes back while it runs: workers
 // with GPUs in equal parts and nothing else.
 func (t task) shrinks(gs []group) bool { return len(gs) == 1 && !gs[0].servers && t.gpu() }
 
-// slurmStep runs the tasks of a job that may shrink. Slurm leaves the sizes of
-// the first allocation in the environment of the script, so that they are
-// dropped and everything is said to srun.
+// slurmStep runs the tasks of a job that may shrink. The environment of the script
+// has the sizes of the first allocation, so it unsets them and passes all sizes to
+// srun.
 func slurmStep(t task, g group) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nunset SLURM_NTASKS SLURM_NPROCS SLURM_TASKS_PER_NODE SLURM_NTASKS_PER_NODE SLURM_NNODES SLURM_NODELIST\n")
@@ -61,7 +60,7 @@ echo "the nodes were not taken away within 5 minutes" >&2
 exit 1
 `
 
-// slurmSubmit is the script that carries out the plan.
+// slurmSubmit is the script that applies the plan.
 func slurmSubmit(ts []task) string {
 	var b strings.Builder
 	b.WriteString(slurmHead)

@@ -12,7 +12,7 @@ import (
 	"knee/profile/launch"
 )
 
-// task is a job of a plan, checked and with the name its files get.
+// task is a checked job of a plan, with the name of its files.
 type task struct {
 	data.PlannedJob
 	ID       string // DNS-1123 label, unique in the plan
@@ -28,7 +28,7 @@ func (t task) changed() bool {
 	return t.Action == data.Grow || t.Action == data.Shrink || t.Action == data.Move
 }
 
-// tasks checks a plan for what every target relies on.
+// tasks checks a plan, as all targets need it, and returns its jobs.
 func tasks(p data.Plan) ([]task, error) {
 	if p.Version != data.PlanVersion {
 		return nil, &Refusal{Reason: fmt.Sprintf("the plan has version %d, want %d", p.Version, data.PlanVersion)}
@@ -62,7 +62,7 @@ func tasks(p data.Plan) ([]task, error) {
 	return out, nil
 }
 
-// refuse says why a target cannot express the job.
+// refuse returns the error that a target cannot express the job.
 func (t task) refuse(format string, args ...any) *Refusal {
 	return &Refusal{Job: t.Name, Reason: fmt.Sprintf(format, args...)}
 }
@@ -79,7 +79,7 @@ func (t task) expressible(target string, command, servers bool) error {
 	return nil
 }
 
-// problem says what is inconsistent or unsafe to write, empty if nothing is.
+// problem returns what is inconsistent or unsafe to write, empty if nothing is.
 func (t task) problem() string {
 	for k, v := range t.Template.Env {
 		if !envName.MatchString(k) {
@@ -143,8 +143,8 @@ func (t task) config() data.Config {
 	return c
 }
 
-// environment is what the training program sees: the owner's variables, then
-// what trials are told, so that a program runs as it was measured.
+// environment is the environment of the training program: the owner's variables,
+// then those that trials get too.
 func (t task) environment() [][2]string {
 	var out [][2]string
 	told := launch.Contract(t.config(), t.InitialBatch)
@@ -160,5 +160,5 @@ func (t task) environment() [][2]string {
 // gpuName is what the scheduler calls the GPU type.
 func (t task) gpuName() string { return cmp.Or(t.GPUName, t.GPUType) }
 
-// gpu reports whether the workers stand on accelerators.
+// gpu reports whether the workers run on GPUs.
 func (t task) gpu() bool { return t.GPUType != "" && t.GPUType != "cpu" }

@@ -7,15 +7,14 @@ import (
 
 // torchrun writes one script per job for clusters without a scheduler: run
 // it on every node of the job, and it starts that node's workers with
-// torchrun, one process per GPU. The node is the first argument, else the
-// short host name. Stopping what ran before is left to who runs the scripts;
-// paused jobs are named in paused.txt.
+// torchrun, one process per GPU. The node is the first argument, else the short
+// host name. The scripts do not stop earlier processes; paused.txt names the paused
+// jobs.
 //
-// A job whose number of workers may vary, and that stands in equal parts, is
-// started elastically: --nnodes=min:max, the nodes with whom its range of
-// workers is kept. Then a later plan grows it by running the script on more
-// nodes and shrinks it by stopping it on some; torchrun lets the others
-// meet again, and the KNEE_ variables are those each was started with.
+// A job with a range of workers and equal numbers on all nodes is started
+// elastically, with --nnodes=min:max by its range of workers. To grow it, run the
+// script on more nodes; to shrink it, stop it on some. torchrun repeats the
+// rendezvous of the others; their KNEE_ variables do not change.
 func torchrun(ts []task) ([]File, error) {
 	var files []File
 	var paused strings.Builder
@@ -56,8 +55,8 @@ func torchrunScript(t task) string {
 	return b.String()
 }
 
-// elasticRestarts is how often torchrun starts the workers anew, for a
-// failure or a change of nodes, before it gives up.
+// elasticRestarts is how often torchrun restarts the workers, after a failure or a
+// change of nodes, before it ends.
 const elasticRestarts = 100
 
 // nodeRange is the fewest and most nodes that an elastic job may have with

@@ -5,10 +5,10 @@ import "strconv"
 // trainer is the API of Kubeflow's Trainer.
 const trainer = "trainer.kubeflow.org/v1alpha1"
 
-// trainingRuntime keeps the pods of one job to the nodes of the plan, which a
-// TrainJob cannot say itself, and starts torchrun, one process per GPU, with the
-// rendezvous in its environment. The trainer's job and container are called
-// node, and a label marks the job as the one that trains.
+// trainingRuntime restricts the pods of one job to the nodes of the plan, which a
+// TrainJob cannot do, and starts torchrun, one process per GPU, with the rendezvous
+// in its environment. The trainer's job and container are named node, and a label
+// marks the job that trains.
 func trainingRuntime(t task) object {
 	n := t.perNode()
 	container := object{{"name", "node"}, {"image", t.Template.Image}}
@@ -22,7 +22,7 @@ func trainingRuntime(t task) object {
 	}, map[string]string{})
 }
 
-// trainJob says how many nodes and processes there are.
+// trainJob has the numbers of nodes and processes.
 func trainJob(t task) object {
 	n := t.perNode()
 	// The node of an allocation with one process per GPU needs no more.

@@ -3,7 +3,8 @@ package export
 import "fmt"
 
 // volcanoJob is a task per node and role, pinned to its node, with a pod per
-// process, scheduled all together or not at all. It holds every placement exactly.
+// process, scheduled all together or not at all. It expresses every placement
+// exactly.
 func volcanoJob(t task) object {
 	policy := func(event, action string) object { return object{{"event", event}, {"action", action}} }
 	var tasks []any

@@ -43,10 +43,10 @@ func (o object) MarshalYAML() (any, error) {
 	return n, nil
 }
 
-// yamlFile is a file of one or more manifests, a pod template of the user's
-// under every pod template in them: tolerations, volumes, secrets, a service
-// account, sidecars. What the plan decides wins over it. The user's first
-// container is the one that trains.
+// yamlFile is a file of one or more manifests. The user's pod template (tolerations,
+// volumes, secrets, service account, sidecars) is merged into every pod template;
+// fields of the plan have precedence. The user's first container is the one that
+// trains.
 func yamlFile(name string, pod map[string]any, ms ...any) (File, error) {
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
@@ -80,9 +80,9 @@ func fillPods(n, under *yaml.Node) {
 	}
 }
 
-// fill adds to a mapping what it does not say and under does. Of two lists of
-// containers the first are one container; of two lists of variables, volumes
-// or tolerations those of under come after, unless their name is taken.
+// fill adds the missing fields of a mapping from under. The first containers of two
+// lists are merged; variables, volumes and tolerations of under are appended unless
+// their name is used.
 func fill(n, under *yaml.Node) {
 	for i := 0; i+1 < len(under.Content); i += 2 {
 		key, theirs := under.Content[i], under.Content[i+1]

@@ -38,28 +38,27 @@ type Knee struct {
 	// expected towards the low end of their 90 % interval. Of many options
 	// with uncertain speeds the best-looking one is likely overestimated. It
 	// counts less for jobs with long to go: Learning is the time left, in
-	// seconds, at which half of it is left, 0 means 600. A restart and a minute
-	// of running tell what an option is really worth, and a job with hours to
-	// go has all of them to use the answer or to go back; one with a minute to
-	// go has nothing to gain from knowing.
+	// seconds, at which half of it is left, 0 means 600. A restart and a minute of
+	// running measure an option: a job with hours left can use the result, a job
+	// with a minute left cannot.
 	Risk, Learning float64
 }
 
-// DefaultRisk is the Risk of the policy by name. Like Power, Horizon and
-// Learning it was set by hand, seeing the workloads 1, 2 and 6 published with
-// Pollux; BenchmarkLeaveOneOut of allocate/simulate/pollux scores each with what
-// the other two would have chosen.
+// DefaultRisk is the Risk of the policy by name. It was set by hand, like Power,
+// Horizon and Learning, on the workloads 1, 2 and 6 published with Pollux;
+// BenchmarkLeaveOneOut of allocate/simulate/pollux scores each workload with the
+// values chosen on the other two.
 const DefaultRisk = 0.4
 
 // horizon is the default Horizon.
 const horizon = 300
 
-// shortest is the least time, in seconds, that an allocation or a job is
-// taken to last: what ends sooner is not worth telling apart.
+// shortest is the least time, in seconds, that an allocation or a job is assumed
+// to last.
 const shortest = 60
 
-// unknownWork is how long a job of unknown length is taken to need, in
-// seconds on its smallest option.
+// unknownWork is the assumed time left of a job of unknown length, in seconds on
+// its smallest option.
 const unknownWork = 1800
 
 // Allocate implements [allocate.Policy].
@@ -75,8 +74,8 @@ func (k Knee) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return solve.Best(s, func(i, n int) float64 { return per[i] * k.kept(&s.Jobs[i], n) * k.tried(&s.Jobs[i], n) })
 }
 
-// left is the time to go on the smallest option. Under a minute counts as a
-// minute, so that a job about to end does not outweigh the cluster.
+// left is the time left on the smallest option, in seconds. Less than a minute
+// counts as a minute, so that a job about to end does not outweigh all others.
 func left(j *allocate.JobState) float64 {
 	if j.Remaining <= 0 {
 		return unknownWork
@@ -147,8 +146,8 @@ func (k Knee) kept(j *allocate.JobState, n int) float64 {
 	return h / (h + math.Max(0, j.History.Restart))
 }
 
-// tried is the speed to count an option with that may turn out worse: less
-// below what is expected the longer the job has to learn from trying it.
+// tried is the speed at which an uncertain option counts: below the expected speed
+// by the risk, which shrinks with the job's time left (Learning).
 func (k Knee) tried(j *allocate.JobState, n int) float64 {
 	t := j.Remaining
 	if t <= 0 {
@@ -163,7 +162,7 @@ func (k Knee) tried(j *allocate.JobState, n int) float64 {
 	return k.speed(&j.Options[n])
 }
 
-// speed is what is expected of an option, less the risk.
+// speed is the predicted speed of an option at the risk.
 func (k Knee) speed(o *allocate.Option) float64 { return objective.Cautious(o.Answer.Goodput, k.Risk) }
 
 // smallest is the speed of the option of fewest workers, the fastest of

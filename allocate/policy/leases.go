@@ -9,8 +9,8 @@ import (
 // leases are the times, by job, until which jobs keep what they have.
 type leases struct{ until map[string]float64 }
 
-// slice is how long a time slice is, in seconds: the published minute, where a
-// suspend costs a second, and as much longer as a restart takes here.
+// slice is the length of a time slice in seconds: a minute for every second of a
+// restart, as the published minute is for a suspend of a second.
 func slice(s allocate.State) float64 {
 	restart := 1.0
 	for i := range s.Jobs {
@@ -22,7 +22,8 @@ func slice(s allocate.State) float64 {
 // sliceRound is the time slice of Gandiva in seconds (OSDI 2018, section 4.2).
 const sliceRound = 60
 
-// during holds leases, lets somebody serve jobs, and grants leases for it.
+// during serves the jobs whose leases last, calls serve, and grants leases for what
+// it served.
 func (l *leases) during(q *queue, length float64, serve func()) {
 	l.hold(q, length)
 	serve()
@@ -33,8 +34,8 @@ func (l *leases) during(q *queue, length float64, serve func()) {
 	}
 }
 
-// hold serves the jobs whose leases last and forgets the others; jobs that run
-// under a lease nobody knows of begin one.
+// hold serves the jobs whose leases last and deletes the other leases. A running
+// job without a known lease begins one.
 func (l *leases) hold(q *queue, length float64) {
 	if l.until == nil {
 		l.until = map[string]float64{}
@@ -61,7 +62,7 @@ func (l *leases) hold(q *queue, length float64) {
 	}
 }
 
-// Wake says when the first lease ends.
+// Wake returns when the first lease ends.
 func (l *leases) Wake(allocate.State, allocate.Assignment) float64 {
 	first := math.Inf(1)
 	for _, until := range l.until {

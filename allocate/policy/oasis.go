@@ -7,24 +7,23 @@ import (
 	"knee/allocate/policy/oasis"
 )
 
-// OASiS admits jobs online by prices and books their future (Bao et al.,
-// INFOCOM 2018, sections 3 and 4): when a job comes, it takes the schedule of
-// workers in the slots to come whose utility exceeds its price most, if any
-// does; the price of a GPU in a slot rises from L to U as it is booked, U being
-// the largest utility per GPU-slot that any job brings and L the smallest over
-// 4η, η = 1, of the jobs that came so far. The utility of a job is its weight
-// over its slowdown, the time to its end over that on its fastest option.
+// OASiS admits jobs online by prices and books GPU time for them (Bao et al.,
+// INFOCOM 2018, sections 3 and 4): a submitted job takes the schedule of workers in
+// later slots whose utility exceeds its price most, if any does. The price of a GPU
+// in a slot rises from L to U as the type is booked: U is the largest utility per
+// GPU-slot of a job so far, L the smallest ÷ 4η, η = 1. The utility of a job is its
+// weight ÷ its slowdown, the time to its end ÷ that on its fastest option.
 //
-// Simplified: workers and their servers are one resource; slots are shorter
-// than the paper's hour; a job whose schedule runs out before it is done books
-// another, and one that was turned away asks again in the next slot, as in a
-// replay everyone must end. A cluster on which nobody runs turns nobody away.
+// Simplified: workers and their servers are one resource; slots are shorter than
+// the paper's hour; a job that is not done at the end of its schedule books
+// another, and a rejected job asks again in the next slot, since in a replay every
+// job must end. An idle cluster rejects no job.
 //
-// It keeps what is booked from decision to decision; a value serves one replay.
+// It keeps the bookings between decisions; use a new value for each replay.
 //
-// With Hold it is DPS-style pricing (Zhou et al., IEEE TMC 2023): a job that is
-// admitted keeps one gang without a break. Simplified further: prices are those
-// of OASiS, and there is no edge beside the cloud.
+// With Hold it is DPS-style pricing (Zhou et al., IEEE TMC 2023): an admitted job
+// keeps one gang without a break. Further simplified: prices are those of OASiS,
+// and there is no edge besides the cloud.
 type OASiS struct {
 	Hold bool
 
@@ -40,7 +39,7 @@ const (
 	oasisHorizon = 300
 )
 
-// booking is a job that was admitted.
+// booking is the schedule of an admitted job.
 type booking struct {
 	job *oasis.Job
 	oasis.Schedule
@@ -70,8 +69,8 @@ func (o *OASiS) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
-// open makes the market, or brings it up to the capacity there is and frees
-// what jobs that left had booked.
+// open makes the market, or updates its capacity and frees the bookings of ended
+// jobs.
 func (o *OASiS) open(all *gangs) {
 	if o.market == nil {
 		o.market, o.booked, o.origin = &oasis.Market{}, map[string]*booking{}, all.state.Now
@@ -90,7 +89,7 @@ func (o *OASiS) open(all *gangs) {
 	}
 }
 
-// admit offers a job the slots to come, nil if it is turned away.
+// admit books later slots for a job, nil if it is rejected.
 func (o *OASiS) admit(all *gangs, i, now int) *booking {
 	j := oasisJob(all, i)
 	if len(j.Options) == 0 {
@@ -111,7 +110,7 @@ func (o *OASiS) admit(all *gangs, i, now int) *booking {
 	return b
 }
 
-// reprice widens the range of prices to what a job brings.
+// reprice widens the range of prices to the utility of a job.
 func (o *OASiS) reprice(j *oasis.Job) {
 	const eta = 1
 	m := o.market

@@ -8,10 +8,9 @@ import (
 // Optimus gives one worker after the other to the job whose predicted
 // remaining time falls most per share of its dominant resource (Peng et al.,
 // EuroSys 2018, section 4.1), every job starting with its smallest option.
-// It follows the paper's objective, the sum of remaining times, in contrast
-// to optimus-greedy, which applies the same steps to the objective of a plan.
-// Restarts are not counted, as in the paper, nor are speeds it cannot know
-// made up: a job of unknown length counts as half an hour.
+// It follows the paper's objective, the sum of remaining times; optimus-greedy
+// applies the same steps to the objective of a plan. As in the paper restarts are
+// not counted. A job of unknown length counts as half an hour.
 type Optimus struct{}
 
 // Allocate implements [allocate.Policy].

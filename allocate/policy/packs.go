@@ -2,25 +2,25 @@ package policy
 
 import "knee/allocate"
 
-// packs are jobs on the GPUs of others, for policies that share space.
+// packs records which jobs run on the GPUs of others, for policies that share GPUs.
 type packs struct {
 	beside func(job, beside, gpuType string, workers int) float64
 	guests map[int][2]int    // of the last answer
 	hosts  map[string]string // of those, by name
 }
 
-// Beside tells the policy how fast a job is beside another on the GPUs of one,
-// relative to alone, as measured or expected.
+// Beside sets the function that returns the speed of a job that shares GPUs with
+// another, relative to alone, as measured or expected.
 func (p *packs) Beside(share func(job, beside, gpuType string, workers int) float64) {
 	p.beside = share
 }
 
-// Guests are the jobs that the last answer gives no GPUs of their own, by place
-// in the state: who else's they run on, and which of their options that is.
+// Guests returns the jobs that the last answer lets run on the GPUs of another, by
+// index in the state: the index of the host, and of the guest's option.
 func (p *packs) Guests() map[int][2]int { return p.guests }
 
-// together are the speeds of two jobs beside each other, relative to alone; 0 if
-// they are not of one size, or no faster together than by turns.
+// together are the speeds of two jobs on the same GPUs, relative to alone; 0 if
+// their sizes differ, or if both together are no faster than in turns.
 func (p *packs) together(a, b *allocate.JobState, gpuType string) (ofA, ofB float64) {
 	if p.beside == nil || size(a) != size(b) {
 		return 0, 0
@@ -48,8 +48,8 @@ func (p *packs) before(s allocate.State) map[int]int {
 	return out
 }
 
-// pack puts each of some jobs beside one that was served: where it stood before if
-// that is still worth it, else where it is worth most, by the speeds of both.
+// pack puts each of some jobs on the GPUs of a served job: its former host if that
+// still pays, else the host of largest worth, by the speeds of both.
 func (p *packs) pack(q *queue, waiting []int, worth func(guest, host float64) float64) (hosts map[int]bool) {
 	before := p.before(q.state)
 	hosts, p.guests, p.hosts = map[int]bool{}, map[int][2]int{}, map[string]string{}

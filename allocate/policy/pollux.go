@@ -12,9 +12,9 @@ import (
 // discounted by max(age − restarts·δ, 0)/(age + δ) (Qiao et al., OSDI 2021,
 // section 4.2, equations 14 and 16).
 //
-// The paper searches with a genetic algorithm; here the same objective is
-// solved as a knapsack, which finds better values of it. That two jobs of
-// several nodes must not share one is not required.
+// The paper searches with a genetic algorithm; here the same objective is solved
+// as a knapsack, which finds better values. Not required is that two multi-node
+// jobs do not share a node.
 type Pollux struct{}
 
 // starved keeps the mean of a cluster with a waiting job above zero, as in

@@ -22,7 +22,7 @@ func newQueue(s allocate.State) *queue {
 	return q
 }
 
-// serving is a policy that keeps nothing from one decision to the next.
+// serving is a policy without records between decisions.
 type serving func(*queue)
 
 // Allocate implements [allocate.Policy].
@@ -32,8 +32,8 @@ func (serve serving) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
-// serve gives job i the fastest option of the size it asked for that still
-// fits, where it stands now if it can. It reports whether there was one.
+// serve gives job i the fastest option of its requested size that fits, its present
+// option if possible, and reports whether there was one.
 func (q *queue) serve(i int) bool {
 	j := &q.state.Jobs[i]
 	if j.Current >= 0 && q.try(i, j.Current) {
@@ -42,7 +42,7 @@ func (q *queue) serve(i int) bool {
 	return q.serveAsked(i)
 }
 
-// serveAsked is serve without regard to where the job stands.
+// serveAsked is serve without preference for the present option.
 func (q *queue) serveAsked(i int) bool {
 	return slices.ContainsFunc(gang(&q.state.Jobs[i]), func(n int) bool { return q.try(i, n) })
 }
@@ -85,12 +85,12 @@ func (q *queue) try(i, n int) bool {
 	return false
 }
 
-// waiting lists who was not served and could be, by rising key.
+// waiting lists the jobs that were not served and have options, by rising key.
 func (q *queue) waiting(of func(*allocate.JobState) key) []int {
 	return slices.DeleteFunc(sorted(q.state, of), func(i int) bool { return q.choice[i] >= 0 || len(q.state.Jobs[i].Options) == 0 })
 }
 
-// keep has what runs run on.
+// keep serves every running job its present option.
 func (q *queue) keep() {
 	for i := range q.state.Jobs {
 		if q.state.Jobs[i].Current >= 0 {
@@ -128,8 +128,8 @@ func (q *queue) grow(may func(i int) bool, gain func(j *allocate.JobState, now, 
 	}
 }
 
-// fill serves whoever still fits, by rising key: no GPU idles beside a job that
-// could use it.
+// fill serves all waiting jobs that fit, by rising key, so that no GPU is idle that
+// a job could use.
 func (q *queue) fill(of func(*allocate.JobState) key) {
 	for _, i := range q.waiting(of) {
 		q.serve(i)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// smallPart is the part of a server's fair share up to which a tensor counts
-// as small: where it goes matters for requests, not for size.
+// smallPart is the part of a server's fair share up to which a tensor counts as
+// small: it matters for the number of requests, not for size.
 const smallPart = 0.01
 
 // PAA is the parameter assignment of Optimus (section 5.3). With avg the

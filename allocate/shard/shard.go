@@ -15,8 +15,7 @@ type Tensor struct {
 	Elements int64  `json:"elements"`
 }
 
-// Piece is a part of a tensor that a server holds: Elements of them from
-// Offset on.
+// Piece is a part of a tensor on a server: Elements elements from Offset.
 type Piece struct {
 	Tensor   string `json:"tensor"`
 	Offset   int64  `json:"offset"`
@@ -29,7 +28,7 @@ type Server struct {
 	Pieces   []Piece `json:"pieces"`
 }
 
-// Assignment is a division of tensors among servers, and what it comes to.
+// Assignment is a division of tensors among servers, and its balance.
 type Assignment struct {
 	Method        string   `json:"method"`
 	Servers       []Server `json:"servers"`
@@ -50,7 +49,7 @@ func methods() map[string]Method {
 // Methods lists the names of the known methods.
 func Methods() []string { return slices.Sorted(maps.Keys(methods())) }
 
-// MaxServers bounds the servers of an assignment: more is a typing error.
+// MaxServers is the most servers of an assignment: more is a typing error.
 const MaxServers = 100_000
 
 // Assign divides tensors by the method of a name.

@@ -12,8 +12,8 @@ func workersFrom(min float64) data.Bounds {
 	return data.Bounds{What: "a whole number of workers", Min: min, Max: 1e6, Whole: true}
 }
 
-// parseBounds reads what a policy may do with a job: elastic, opportunistic,
-// workers_min and workers_max.
+// parseBounds reads the columns elastic, opportunistic, workers_min and
+// workers_max.
 func parseBounds(j *Job, row *data.Row) {
 	j.Rigid, j.Opportunistic = !yes(row, "elastic", true), yes(row, "opportunistic", false)
 	j.WorkersMin = int(row.Number("workers_min", 0, workersFrom(1)))
@@ -43,8 +43,7 @@ func yes(row *data.Row, column string, empty bool) bool {
 	return empty
 }
 
-// Bounded reports whether the owner of a job said what a policy may do with
-// its size.
+// Bounded reports whether the owner of a job limits its size.
 func (j *Job) Bounded() bool {
 	return j.Rigid || j.Opportunistic || j.WorkersMin > 0 || j.WorkersMax > 0 || j.Logical > 0
 }
@@ -73,8 +72,8 @@ func parseFate(j *Job, row *data.Row) {
 	}
 }
 
-// Unfinished reports whether a job may end without what it was run for, or
-// otherwise than its owner said.
+// Unfinished reports whether a job may end without completing, or at other work
+// than declared.
 func (j *Job) Unfinished() bool {
 	return j.Declared > 0 || j.CancelAfter > 0 || j.Fate != "" && j.Fate != Completes
 }

@@ -49,8 +49,8 @@ func (r *replay) decide() error {
 	return r.lodge(state, guests)
 }
 
-// Stand says what every job that is there gets, one answer for each, and on which
-// nodes: a policy that sees the jobs themselves.
+// Stand is a policy that gets the jobs themselves, and returns option and nodes of
+// each, parallel to jobs. now is in seconds.
 type Stand func(now float64, jobs []*Job) ([]place.Placed, error)
 
 // stand is decide with a [Stand].
@@ -80,18 +80,18 @@ func (r *replay) stand() error {
 	return nil
 }
 
-// Waker is a policy that wants to be asked again at a time of its own: when a
-// lease ends, or a job sinks into another queue. Wake says when, in seconds on
-// the clock of the state, if what it answered is carried out and nothing
-// happens before; +Inf for never.
+// Waker is a policy that needs decisions at its own times, such as the end of a
+// lease. Wake returns the next one, in seconds on the clock of the state, if its
+// answer is applied and no event comes before; +Inf: none.
 type Waker interface {
 	Wake(s allocate.State, a allocate.Assignment) float64
 }
 
-// shortestWake keeps a policy from stopping the clock, in seconds.
+// shortestWake is the least time to the next Wake, in seconds, so that the clock
+// advances.
 const shortestWake = 1
 
-// check is [allocate.Assignment.Check], quick where GPUs are all that limits.
+// check is [allocate.Assignment.Check], faster where only GPUs are limited.
 func (r *replay) check(s allocate.State, a allocate.Assignment) error {
 	if len(a.Choice) != len(s.Jobs) {
 		return a.Check(s)
@@ -148,7 +148,7 @@ func (r *replay) apply(j *running, p place.Placed) error {
 		j.ever = true
 		j.outcome.Start = r.now
 		j.delay = cmp.Or(j.RestartSeconds, r.RestartSeconds)
-	case scaled: // what it sits through already is not cut short
+	case scaled: // a delay already under way is not shortened
 		j.outcome.Rescales++
 		r.changed(r.RescaleSeconds)
 		j.delay = max(j.delay, r.RescaleSeconds)
@@ -170,8 +170,8 @@ func sameProcesses(a, b data.Config) bool {
 	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() && a.Workers == b.Workers && a.PS == b.PS && a.Layout == b.Layout
 }
 
-// inPlace reports whether a job would only grow or shrink: its processes stay
-// where they are, and some come or go beside them. Any other change is a move.
+// inPlace reports whether a job only grows or shrinks: its other processes stay on
+// their nodes. Any other change is a move.
 func inPlace(j *running, c data.Config, nodes []data.NodeShare) bool {
 	from := j.config
 	if from.GPUType != c.GPUType || from.ModeOrDefault() != c.ModeOrDefault() {
@@ -189,15 +189,15 @@ func within(a, b []data.NodeShare) bool {
 	})
 }
 
-// changed takes in what a change has cost, in seconds.
+// changed records the cost of a change, in seconds.
 func (r *replay) changed(cost float64) {
 	r.changes++
 	r.changeCost += cost
 }
 
-// changeSeconds is what a policy reckons a change to cost: the mean of those so
-// far, and of one in place, as whether a job must move shows only when it is
-// placed.
+// changeSeconds is the cost of a change that policies are given, in seconds: the
+// mean of those so far and one in place, since only placement decides whether a
+// job must move.
 func (r *replay) changeSeconds(j *Job) float64 {
 	if r.StopFree {
 		return (r.changeCost + r.RescaleSeconds) / (r.changes + 1)
@@ -215,8 +215,7 @@ func (r *replay) state() allocate.State {
 	return s
 }
 
-// jobState is what the policy sees of a job. It writes to the options.
-// jobState is what the policy sees of a job. It writes to the options.
+// jobState is what the policy may see of a job. It sets values of the options.
 func (r *replay) jobState(j *running) allocate.JobState {
 	left, nodes := math.Max(0, j.Believed()-j.done), j.nodes
 	if j.guest { // what it has is not its own

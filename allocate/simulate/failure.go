@@ -11,8 +11,8 @@ import (
 	"knee/data"
 )
 
-// Failure is a node that is not there for a while. Jobs that stand on it stop
-// and lose the progress since their last checkpoint.
+// Failure is an outage of a node. Jobs on it stop and lose the progress since
+// their last checkpoint.
 type Failure struct {
 	Node     string
 	From, To float64 // seconds
@@ -55,8 +55,7 @@ func (r *replay) plan() error {
 	return nil
 }
 
-// fail takes nodes out and brings them back, and stops the jobs on those that
-// are gone.
+// fail begins and ends outages of nodes, and stops the jobs on failed nodes.
 func (r *replay) fail() bool {
 	n := 0
 	for n < len(r.outages) && r.outages[n].at <= r.now {
@@ -95,7 +94,7 @@ func (r *replay) lose(j *running) {
 	j.stop()
 }
 
-// rebook starts the books of who stands where anew.
+// rebook makes a new placer with the present placements.
 func (r *replay) rebook() {
 	var requests []place.Request
 	for _, j := range r.active {

@@ -10,10 +10,9 @@ import (
 type Alone func(i, gpus int) (float64, error)
 
 // Fairness returns the finish-time fairness of every job (Themis, Mahajan et
-// al., NSDI 2020, section 3): how long it took over how long it would have
-// taken alone on an equal share of the cluster, the share being the GPUs over
-// the mean number of jobs there were while it was there. Above 1, it would
-// have been better off with a share of its own.
+// al., NSDI 2020, section 3): its completion time ÷ the time alone on an equal
+// share of the cluster, which is the GPUs ÷ the mean number of jobs during its
+// life. Above 1 an equal share of its own would have been better for the job.
 func Fairness(outcomes []Outcome, gpus int, alone Alone) ([]float64, error) {
 	crowd := crowding(outcomes)
 	out := make([]float64, len(outcomes))

@@ -21,8 +21,8 @@ const gavelFields = 10
 // gavelBatch finds the batch in a job type such as "ResNet-18 (batch size 64)".
 var gavelBatch = regexp.MustCompile(`\(batch size ([0-9]+)\)`)
 
-// readGavel reads a Gavel trace. Work is steps, at one per second until
-// somebody says how fast a type of GPU is.
+// readGavel reads a Gavel trace. Work is steps, at one per second unless the speed
+// on a GPU type is given.
 func readGavel(r io.Reader, name string) ([]Job, error) {
 	b := bufio.NewReader(r)
 	var jobs []Job

@@ -50,8 +50,8 @@ type Generator struct {
 	Mix           []Weight
 	GPUs          []Weight // whole numbers
 	Failing       float64  // share of jobs that fail, at a share of their work that is uniform
-	Unconverged   float64  // share of jobs that do all of their work for nothing
-	Tenants       int      // jobs are of so many, drawn evenly; 0 names none
+	Unconverged   float64  // share of jobs that do all of their work and do not converge
+	Tenants       int      // number of tenants, drawn evenly; 0: jobs have none
 	Seed          int64
 }
 

@@ -19,12 +19,12 @@ type Job struct {
 	Steps       bool    // Work is optimizer steps, not samples
 	Seconds     bool    // Work is seconds on what its owner asked for, not samples
 	TotalSteps  float64 // optimizer steps until it ends, which go before the seconds where models say how large a step is; 0 if not known
-	Declared    float64 // what its owner said its work was, in the unit of Work; 0 if nobody did
+	Declared    float64 // work declared by its owner, in the unit of Work; 0: none
 	Fate        Fate    // how it ends once its Work is done
 	EndsAt      float64 // share of its declared work that Work is; 0 means all
-	CancelAfter float64 // seconds from submission after which its owner withdraws it, wherever it is; 0 means never
+	CancelAfter float64 // seconds from submission after which its owner cancels it; 0: never
 	Weight      float64 // 0 counts as 1
-	Tenant      string  // who it belongs to; empty if nobody said
+	Tenant      string  // its tenant; empty if not known
 	Source      data.Source
 	Layout      *data.Layout // what its owner asked for; nil if left open
 	FixedLayout bool         // it keeps that layout, whatever the policy
@@ -33,7 +33,7 @@ type Job struct {
 	// for, whatever the policy; the others on WorkersMin to WorkersMax, 0
 	// where their owner sets no bound.
 	Rigid                  bool
-	Opportunistic          bool // it runs on what others leave, if the policy knows such jobs
+	Opportunistic          bool // it runs on idle GPUs only, if the policy supports such jobs
 	WorkersMin, WorkersMax int
 	// Logical is the number of workers that the training of a job is written
 	// for, 0 if it adapts: they run on a number of GPUs that divides it, with
@@ -49,11 +49,11 @@ type Job struct {
 	// the job has been observed to do.
 	Learner Learner
 
-	// Course, if not nil, says how the job gets on in place of the [Truth].
+	// Course, if not nil, is the progress of the job, in place of the [Truth].
 	Course Course
 
-	// Options is what a policy sees: configurations with predicted goodput
-	// in Answer.Goodput (samples/s). Values are filled in at every decision.
+	// Options are what a policy may choose: configurations with predicted goodput
+	// in Answer.Goodput (samples/s). Values are set at every decision.
 	Options []allocate.Option
 }
 
@@ -66,11 +66,11 @@ const (
 	Completes   Fate = "completed"
 	Fails       Fate = "failed"
 	Cancelled   Fate = "cancelled"   // by its owner
-	Unconverged Fate = "unconverged" // it runs to the end of its declared work for nothing
+	Unconverged Fate = "unconverged" // it does all of its declared work and does not converge
 )
 
-// Believed is the work that a job is thought to have before it runs: what was
-// declared, else what it has if it completes; 0 if nobody knows.
+// Believed is the expected work of a job before it runs: the declared work, else
+// its work if it completes; 0: not known.
 func (j *Job) Believed() float64 {
 	if j.Declared > 0 || j.Fate != "" && j.Fate != Completes {
 		return j.Declared
@@ -78,35 +78,34 @@ func (j *Job) Believed() float64 {
 	return j.Work
 }
 
-// Bad is the error that a column of a job has a value that cannot be taken.
+// Bad returns the error that a column of a job has an invalid value.
 func (j *Job) Bad(column, found, want string) error {
 	src := j.Source
 	src.Column = column
 	return &data.InputError{Source: src, Found: found + " for job " + strconv.Quote(j.Name), Want: want}
 }
 
-// Learner models one job as it runs. It sees what the job's own processes
-// see, and never the truth.
+// Learner models one job while it runs, from what the job's processes can observe.
 type Learner interface {
-	// Observe is told that the job has run on a configuration, and that done
-	// samples of its work are behind it.
+	// Observe is called when the job has run in a configuration and has done
+	// samples of its work.
 	Observe(c data.Config, done float64) error
-	// Options is the option table as known now. current is what the job runs
-	// on, nil for nothing; the table holds it.
+	// Options returns the present option table. current is the job's configuration,
+	// nil if it does not run; the table contains it.
 	Options(current *data.Config) []allocate.Option
-	// Left is how many samples are thought to be left; 0 if nobody knows.
+	// Left is the expected number of samples left; 0: not known.
 	Left() float64
-	// Completed is told that all of the work is done.
+	// Completed is called when all work is done.
 	Completed()
 }
 
-// Course is how one job gets on by rules of its own. Its learner, if it has one,
-// is told by it.
+// Course is the progress of one job by its own rules. It also calls the job's
+// learner.
 type Course interface {
-	// Stand is told, at a time in seconds, when the job stands on other nodes from
-	// then on; nil for none.
+	// Stand is called when the nodes of the job change; nil: none. now is in
+	// seconds.
 	Stand(now float64, nodes []data.NodeShare) error
-	// Pass lets seconds pass, with workers or without.
+	// Pass advances the job by seconds, with workers or without.
 	Pass(seconds float64) (Passed, error)
 }
 
@@ -118,10 +117,10 @@ type Passed struct {
 	End        float64 // when it was done, in seconds; 0 if it is not
 }
 
-// Truth is the true goodput (samples/s at initial-batch worth) of a job on a
-// configuration when done samples of its work are behind it. It is asked
-// once per event, so it may vary with progress, and is taken as constant
-// until the next event. It must be finite and not negative.
+// Truth is the true goodput (samples/s at initial-batch worth) of a job in a
+// configuration after done samples of its work. It is called once per event and
+// constant until the next, so it may vary with progress. It must be finite and not
+// negative.
 type Truth func(j *Job, c data.Config, done float64) (float64, error)
 
 // Predicted is the truth of a world in which every prediction is right: the
@@ -135,8 +134,8 @@ func Predicted(j *Job, c data.Config, _ float64) (float64, error) {
 	return 0, nil
 }
 
-// Outcome is what became of one job. Times are in seconds since the start of
-// the workload.
+// Outcome is the result of one job. Times are in seconds since the start of the
+// workload.
 type Outcome struct {
 	Job        string
 	Tenant     string
@@ -150,7 +149,7 @@ type Outcome struct {
 	Lost       float64 // work that failures undid, samples
 }
 
-// Useful reports whether a job ended with what it was run for.
+// Useful reports whether a job completed.
 func (o Outcome) Useful() bool { return o.Fate == "" || o.Fate == Completes }
 
 // JCT is the job completion time, seconds from submission to end.
@@ -165,8 +164,8 @@ type running struct {
 	delay   float64 // seconds of start-up or restart still to sit through
 	config  data.Config
 	nodes   []data.NodeShare // nil if it has nothing
-	beside  *running         // who is on the same GPUs; nil for nobody
-	guest   bool             // the GPUs are those of the other
+	beside  *running         // the job on the same GPUs; nil: none
+	guest   bool             // the GPUs belong to the other job
 	ever    bool             // it has run before
 	options []allocate.Option
 	ran     float64            // seconds it has held workers
@@ -184,7 +183,7 @@ func (r *running) finishIn() float64 {
 	return r.delay + math.Max(0, r.Work-r.done)/r.speed
 }
 
-// cancelAt is when its owner withdraws the job.
+// cancelAt is when its owner cancels the job.
 func (r *running) cancelAt() float64 {
 	if r.CancelAfter <= 0 {
 		return math.Inf(1)

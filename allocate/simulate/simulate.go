@@ -44,10 +44,12 @@ type Watch struct {
 	Used func(Usage)
 }
 
-// MaxSeconds, ten years, is when a replay is given up.
+// MaxSeconds is the simulated time, ten years, at which a replay ends with
+// [Endless].
 const MaxSeconds = 10 * 365 * 24 * 3600
 
-// Endless is the error of a replay that is given up with so many jobs left.
+// Endless returns the error of a replay that reached MaxSeconds with so many jobs
+// left.
 func Endless(left int) error {
 	return &data.InputError{Found: fmt.Sprintf("%d jobs that are not done after %d simulated seconds", left, MaxSeconds), Want: "less work, or more speed"}
 }
@@ -59,8 +61,8 @@ type Result struct {
 	Decisions int // how often the policy was asked
 }
 
-// Run replays a workload. It fails if the policy does, if the truth is not a
-// speed, or if jobs remain that the policy will never run.
+// Run replays a workload. Errors: of the policy, a truth that is not finite or is
+// negative, or jobs that the policy never runs.
 func Run(jobs []Job, s Settings) (*Result, error) {
 	constant := s.Truth == nil // what is predicted does not
 	if err := s.complete(); err != nil {
@@ -288,7 +290,7 @@ func (r *replay) observe() error {
 	return nil
 }
 
-// refresh asks for the true speeds again, which may vary with progress.
+// refresh updates the true speeds, which may vary with progress.
 func (r *replay) refresh() error {
 	if r.constant {
 		return nil

@@ -1,14 +1,12 @@
-// Package report puts a whole study on one page: a single HTML file that
-// needs nothing else, with the conclusions in words first, then figures and
-// tables, what to be careful about, and where everything came from.
+// Package report writes a study as one self-contained HTML page: conclusions
+// first, then figures and tables, warnings, and the sources of the data.
 //
-// The inputs are the files the commands write: measurements, training curves,
-// models, plans, clusters, results of simulations. [Read] tells them apart by
-// what they hold; [Inputs.Report] joins those of one job into a section and
-// draws what there is to draw; [Write] writes the page.
+// The inputs are the files that commands write: measurements, training curves,
+// models, plans, clusters, results of simulations. [Read] recognises them by
+// content; [Inputs.Report] makes a section of the inputs of each job, with figures;
+// [Write] writes the page.
 //
-// The page holds inline SVG whose colours follow the reader's light or dark
-// setting, a style sheet and a short script for the values under the pointer
-// and for sorting tables. Whatever a user may have named (jobs, nodes, GPU
-// types) is text on it and nothing else. The same inputs give the same bytes.
+// The page has inline SVG in the reader's light or dark colours, a style sheet, and
+// a short script for tooltips and for sorting tables. Names given by users (jobs,
+// nodes, GPU types) are escaped. The same inputs give the same bytes.
 package report

@@ -1,6 +1,6 @@
 // Command mutants changes one operator of a package at a time and runs the
-// package's tests: a mutant that passes them is behaviour that no test binds.
-// The tree is left as it is (go test -overlay).
+// package's tests: a mutant that passes is behaviour that no test checks. The
+// source tree is not changed (go test -overlay).
 //
 //	go run ./test/mutants -n 20 ./allocate/solve ./profile/meter ./profile/store
 package main

@@ -1,9 +1,9 @@
 // Package oasis admits jobs online by the prices of future GPU time (Bao, Peng,
-// Wu and Li, INFOCOM 2018): time is in slots, every GPU type has a price in
-// every slot that rises from Low to High as it is booked, and a job that comes
-// takes the schedule whose utility exceeds its price most, if any does. The
-// utility of who is admitted is at least 1/(2α) of the most that could be had,
-// α = ln(High/Low), whatever schedules a job may choose among (theorem 4).
+// Wu and Li, INFOCOM 2018): time is in slots, every GPU type has a price in every
+// slot that rises from Low to High as it is booked, and a submitted job takes the
+// schedule whose utility exceeds its price most, if any does. The utility of the
+// admitted jobs is at least 1/(2α) of the maximum, α = ln(High/Low), whatever
+// schedules a job can choose (theorem 4).
 package oasis
 
 import (
@@ -11,20 +11,19 @@ import (
 	"slices"
 )
 
-// Market is the GPU time there is, and what of it is booked. Slots are numbered
-// from 0.
+// Market is the GPU time of a cluster and its bookings. Slots are numbered from 0.
 type Market struct {
 	GPUs      []float64 // of type k
 	Low, High float64   // price of a GPU for a slot, when none is booked and when all are; Low > 0
 	booked    map[int][]float64
 }
 
-// Job is what a job asks for.
+// Job is the request of a job.
 type Job struct {
 	Work    float64 // > 0
 	Options []Option
-	// Utility is what completing after so many slots is worth; it must not
-	// rise with them.
+	// Utility is the value of completion after so many slots; it must not rise with
+	// slots.
 	Utility func(slots int) float64
 }
 
@@ -51,8 +50,7 @@ func (m *Market) Price(slot, kind int) float64 {
 	return m.Low
 }
 
-// Book adds a schedule to what is booked from a slot on, or with sign −1 takes
-// it away.
+// Book books a schedule from a slot on, or with sign −1 cancels it.
 func (m *Market) Book(j *Job, s Schedule, from int, sign float64) {
 	if m.booked == nil {
 		m.booked = map[int][]float64{}
@@ -73,11 +71,10 @@ func (m *Market) Book(j *Job, s Schedule, from int, sign float64) {
 const chunks = 60
 
 // Offer returns, of the schedules that complete within a number of slots, the
-// one whose utility exceeds its cost by most, and whether it does at all: the
-// primal-dual algorithm (section 4.2). For every completion time, the cheapest way to
-// do the work is found by dynamic programming over slots and chunks of work
-// (algorithm 2), which rounds what a slot does down, so that a schedule always
-// completes.
+// one whose utility exceeds its cost by most, and whether any does: the primal-dual
+// algorithm (section 4.2). For every completion time, the cheapest schedule is
+// found by dynamic programming over slots and chunks of work (algorithm 2). The
+// work of a slot is rounded down to chunks, so that a schedule always completes.
 func (m *Market) Offer(j *Job, now, slots int) (Schedule, bool) {
 	least := make([]float64, chunks+1) // cost of having done so much
 	for d := range least {

@@ -1,12 +1,11 @@
-// Command clock sets the clock of one running process forward or back, and that of no
-// other:
+// Command clock sets the clock of one running process forward or back:
 //
 //	clock PID SECONDS
 //
-// A process asks the kernel for the time through code that the kernel maps into
-// it (vdso(7)). What answers clock_gettime there is replaced in this process by
-// code that adds the seconds to CLOCK_REALTIME; CLOCK_MONOTONIC goes on as it
-// does when the clock of a machine is set. A second call replaces the seconds.
+// A process reads the time through code that the kernel maps into it (vdso(7)).
+// clock replaces clock_gettime there by code that adds the seconds to
+// CLOCK_REALTIME; CLOCK_MONOTONIC is unchanged, as when the clock of a machine is
+// set. A second call replaces the seconds.
 package main
 
 import (

@@ -1,21 +1,19 @@
 //go:build unix
 
 // Command kubelet stands in for the nodes of a Kubernetes cluster in tests.
-// It registers nodes with the GPUs it is told of, and runs the first
-// container of every pod that the scheduler gives them: not in a container
-// but as a process of this machine, whatever its image, so that training can
-// really be run where no container engine and no GPU is. The API server, the
-// scheduler and the controllers on the other side are the real ones.
+// It registers nodes with given numbers of GPUs, and runs the first container of
+// every pod scheduled on them as a process of this machine, whatever its image: no
+// container engine and no GPU is needed for training. API server, scheduler and
+// controllers are the real ones.
 //
-// Of what a kubelet does it does this: it reports nodes and pods as they are,
-// serves the output of containers to the API server, gives every pod an
-// address of its own (from 127.0.0.0/8) and, in place of DNS, puts that
-// address into the environment where a name under the pod's service stands;
-// it ends pods that are deleted, asking first; and it kills a pod that uses
-// more memory than its limit, as reported by the kernel.
+// It reports the state of nodes and pods, serves the output of containers to the
+// API server, gives every pod an address in 127.0.0.0/8 and, in place of DNS,
+// replaces names under the pod's service by addresses in the environment. It ends
+// deleted pods, by SIGTERM first, and kills a pod that exceeds its memory limit, as
+// reported by the kernel.
 //
-// An image whose name begins with "missing/" cannot be pulled. A node for
-// which there is a file DIR/lost/NODE is not heard of any more.
+// An image whose name begins with "missing/" cannot be pulled. A node with a file
+// DIR/lost/NODE stops reporting.
 package main
 
 import (

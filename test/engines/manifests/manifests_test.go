@@ -1,4 +1,4 @@
-// Package manifests has the real API server judge what knee export writes.
+// Package manifests checks the output of knee export with the real API server.
 package manifests
 
 import (

@@ -1,8 +1,7 @@
 // Command operator stands in for the controllers of RayJobs and TrainJobs in
-// tests: it makes the pods of RayJobs as their specs say, removes them while a
-// job is suspended or has another size, and writes down when all have ended.
-// TrainJobs get their JobSet and no more. It looks at the API server five times
-// a second.
+// tests: it makes the pods of RayJobs by their specs, removes them while a job is
+// suspended or when its size changes, and sets the status when all have ended. For
+// TrainJobs it makes only the JobSet. It polls the API server five times a second.
 package main
 
 import (

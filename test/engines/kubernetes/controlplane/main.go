@@ -1,7 +1,6 @@
-// Command controlplane is the Kubernetes control plane in one file: its first
-// argument names the component that the rest of the arguments are for. The
-// components share most of their code, so that one program is built in about
-// half the time of three.
+// Command controlplane is the Kubernetes control plane in one program: the first
+// argument names the component, the others are its arguments. The components share
+// most of their code, so one program takes about half the build time of three.
 package main
 
 import (
