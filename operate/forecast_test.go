@@ -14,11 +14,11 @@ import (
 	"knee/operate/queue"
 )
 
-// TestForecasts holds what the turns of a folder said of when jobs end against
-// when they did: the first forecast after a job was measured where it runs, and
-// the first of all, which uses the model of its rule. KNEE_ENDS has a line for
-// each job, its name, its id and the time in seconds. At least 85 % of the ends
-// should lie in the 90 % intervals of the former.
+// TestForecasts compares the forecasts in the turns of a folder with the ends of
+// jobs: the first forecast after a job was measured on its nodes, and the very
+// first, which uses the model of its rule. KNEE_ENDS has a line for each job: name,
+// id and time in seconds. At least 85 % of the ends should lie in the 90 % intervals
+// of the former.
 func TestForecasts(t *testing.T) {
 	turns, ends := os.Getenv("KNEE_TURNS"), os.Getenv("KNEE_ENDS")
 	if turns == "" {
@@ -58,7 +58,7 @@ func TestForecasts(t *testing.T) {
 	}
 }
 
-// score counts forecasts that held.
+// score counts forecasts whose interval has the end.
 type score struct {
 	seen             map[string]bool
 	jobs, held, near int

@@ -14,8 +14,8 @@ import (
 	"knee/operate/queuetest"
 )
 
-// A job that is slower than its model gets its own, one that becomes slow where
-// it runs is proposed, once, and neither is changed for it.
+// A job that is slower than its model gets its own model; for a job that becomes
+// slow on its nodes there is one proposal; neither job is changed.
 func TestTurnLearns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	b := newSetup(t, ".")

@@ -35,7 +35,7 @@ func NewMetrics() *Metrics {
 		models:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "knee_models_total", Help: "Models of single jobs: refit or borrowed."}, []string{"kind"}),
 		propose:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "knee_proposals", Help: "Jobs that an operator should look at."}, []string{"kind"}),
 		last:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "knee_last_turn_timestamp_seconds", Help: "When the last turn began."}),
-		took:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "knee_last_turn_seconds", Help: "How long it took."}),
+		took:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "knee_last_turn_seconds", Help: "How long the last turn took."}),
 	}
 	m.registry.MustRegister(m.turns, m.changes, m.jobs, m.stepTime, m.models, m.propose, m.last, m.took)
 	return m

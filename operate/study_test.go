@@ -29,8 +29,8 @@ import (
 // The study: jobs as fast as six applications were measured (Pollux, on nodes
 // of four T4) arrive at a queue of six such nodes. Models are fitted to four
 // measurements of each application; what the jobs really do on any placement
-// comes from all of them, and every start of a job is up to a few percent
-// faster or slower than that. What differs between runs is who decides.
+// is from all of them, and every start of a job is up to a few per cent faster or
+// slower. Runs differ only in who decides.
 const (
 	studyJobs    = 30
 	studyLoad    = 0.8 // of the GPUs, if every job kept what it asks for
@@ -55,7 +55,7 @@ type trainee struct {
 	known   []forecast
 }
 
-// forecast is what a turn said of a job where it runs.
+// forecast is the forecast of a turn for a job on its nodes.
 type forecast struct {
 	at      time.Time
 	started time.Time
@@ -260,7 +260,7 @@ func (w *world) operated(models map[string]string, fits int) {
 	}
 }
 
-// remember keeps what a turn said of when jobs end.
+// remember keeps the forecasts of a turn.
 func (w *world) remember(folder string, at time.Time) {
 	var rows []queue.Row
 	text, err := os.ReadFile(filepath.Join(folder, "queue.json"))
@@ -296,7 +296,7 @@ func (w *world) forecasts() (held int, off []float64) {
 	return held, off
 }
 
-// asSubmitted runs the jobs without anybody who changes them.
+// asSubmitted runs the jobs without changes.
 func (w *world) asSubmitted() {
 	for w.ended < len(w.jobs) {
 		w.advance(studyTick)

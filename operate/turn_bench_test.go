@@ -25,16 +25,16 @@ import (
 	"knee/operate/slurmqueue"
 )
 
-// What a turn of the benchmark sees: 1,000 jobs on 200 nodes of eight GPUs. Six
-// in ten run on two GPUs each and have printed forty steps; knee may change four
-// users' of seven. Slurm has a hundred accounts of ten users each, with limits.
+// The queue of the benchmark: 1,000 jobs on 200 nodes of eight GPUs. 60 % of the
+// jobs run on two GPUs each and have printed forty steps; knee may change those of
+// four of seven users. Slurm has 100 accounts of ten users each, with limits.
 const (
 	turnJobs    = 1000
 	turnRunning = 600
 	turnNodes   = 200
 )
 
-// counted is what a scheduler was asked, and answered.
+// counted counts the requests to a scheduler and their answers.
 type counted struct{ calls, bytes atomic.Int64 }
 
 func turnConfig(b *testing.B, dir, scheduler string) *data.Operate {

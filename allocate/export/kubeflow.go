@@ -24,15 +24,14 @@ func podsOf(t task, name string, count int, nodes []string, server bool) object 
 
 // pyTorchJob has a pod for each worker, with one process and one GPU: the operator
 // then sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for a plain
-// "python train.py", and any placement can be written. Pods are kept to the
-// nodes of the placement; how many of them each of those nodes takes is left to
-// the scheduler, whose choice is forced where nodes are filled. Processes of
-// one node in separate pods share no /dev/shm, so NCCL uses sockets or
-// GPUDirect between them.
+// "python train.py", and any placement can be written. Pods are restricted to the
+// nodes of the placement; the scheduler decides how many run on each, and has no
+// choice where nodes are filled. Processes of one node in separate pods share no
+// /dev/shm, so NCCL uses sockets or GPUDirect between them.
 //
 // A job whose number of workers may vary is elastic if its command is torchrun,
-// which lets the workers meet anew when some come or go. A plain "python
-// train.py" would wait for exactly WORLD_SIZE processes.
+// which repeats the rendezvous when workers come or go. A plain "python train.py"
+// would wait for exactly WORLD_SIZE processes.
 func pyTorchJob(t task) object {
 	hosts := t.hosts(false)
 	if t.Range != nil && t.Range.Max > t.Range.Min && t.runsTorchrun() {

@@ -9,7 +9,7 @@ import (
 	"knee/internal/filelock"
 )
 
-// A lock keeps others out, and goes with the file.
+// A lock excludes others until the file is closed.
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	open := func() *os.File {

@@ -44,8 +44,7 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
-// KUBECONFIG may list files: what the first says wins, missing ones do not
-// matter.
+// KUBECONFIG may list files: the first has precedence, missing files are ignored.
 func TestConfigList(t *testing.T) {
 	s := server(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "{}") })
 	whole := kubeconfig(t, s, "token: a")

@@ -77,7 +77,7 @@ users:
 	}
 }
 
-// A plugin that is not installed is no outage: it is said at once.
+// A plugin that is not installed is an error at once, not an outage.
 func TestPluginMissing(t *testing.T) {
 	s := server(t, func(http.ResponseWriter, *http.Request) {})
 	c := load(t, kubeconfig(t, s, "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: no-such-plugin, installHint: 'get it'}"))

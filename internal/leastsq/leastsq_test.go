@@ -84,7 +84,7 @@ func ExampleMinimize() {
 	// Output: 3.000 converged
 }
 
-// A derivative that is not a number ends the walk, and is said.
+// A derivative that is not finite ends the minimisation with NotFinite.
 func TestNotFiniteDerivative(t *testing.T) {
 	p := Problem{Params: 1, Rows: 1, Residuals: func(x, r []float64) { r[0] = x[0] - 3 },
 		Jacobian: func(_ []float64, j *mat.Dense) { j.Set(0, 0, math.NaN()) }}

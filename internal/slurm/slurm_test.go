@@ -132,7 +132,7 @@ func TestNotInstalled(t *testing.T) {
 	}
 }
 
-// A count that is none is not taken for a type.
+// An invalid count is not taken for a type.
 func TestParseGRESRefuses(t *testing.T) {
 	for _, text := range []string{"gpu:v100:abc", "gpu:v100:4:2", ":4", "gpu:v100:-1"} {
 		if got, err := slurm.ParseGRES(text); err == nil {

@@ -19,7 +19,7 @@ import (
 
 func on(node string, workers int) data.NodeShare { return data.NodeShare{Node: node, Workers: workers} }
 
-// entry is a line of a plan made while the job stood on was.
+// entry is a line of a plan made while the job ran on was.
 func entry(id string, action data.Action, was []data.NodeShare, to ...data.NodeShare) data.PlannedJob {
 	return data.PlannedJob{Name: "job-" + id, ID: id, Action: action, Was: was, Placement: to, Workers: queue.Workers(to)}
 }
@@ -30,7 +30,7 @@ func runner(f *queuetest.Fake) *apply.Runner {
 	return &apply.Runner{Scheduler: f, Looks: 6, Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 }
 
-// run carries a plan out and returns what became of each job, as "id status".
+// run applies a plan and returns the outcome of each job, as "id status".
 func run(t *testing.T, r *apply.Runner, p *data.Plan) []string {
 	t.Helper()
 	changes, err := r.Run(t.Context(), p, false)
@@ -83,7 +83,7 @@ func TestApplyTwice(t *testing.T) {
 	}
 }
 
-// What a plan does not know of the limits of a scheduler is not applied.
+// Changes beyond a limit that the plan ignores are refused.
 func TestLimits(t *testing.T) {
 	for most, want := range map[int]string{5: "2 refused", 6: "2 done"} {
 		f := queuetest.New("n1", "n2")
@@ -96,7 +96,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A job that another starts gets its size while it waits, and is never held.
+// A job that another scheduler starts is resized while it waits, and never held.
 func TestInPlace(t *testing.T) {
 	for deaf, want := range map[string]string{"": "1 done", "1": "1 rolled back"} {
 		f := queuetest.New("n1")
@@ -271,9 +271,9 @@ func TestHalfAndLateAnswers(t *testing.T) {
 	}
 }
 
-// Whatever is planned and wherever knee is killed: no job is lost or doubled,
-// no node holds more than it has, jobs outside the plan are not touched, and
-// when it is left alone at last every job of the last plan has its place.
+// For any plan and any moment at which knee is killed: no job is lost or doubled,
+// no node has more workers than GPUs, jobs outside the plan are not changed, and
+// after a run to the end every job of the last plan has its place.
 func TestCrashesLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := queuetest.New("n1", "n2", "n3")
@@ -340,7 +340,7 @@ func crash(t *rapid.T, f *queuetest.Fake, p *data.Plan) {
 	_, _ = runner(f).Run(context.Background(), p, false)
 }
 
-// check holds the queue against what must always be true.
+// check checks the invariants of the queue.
 func check(t *rapid.T, f *queuetest.Fake, ids int) {
 	seen := map[string]bool{}
 	for _, j := range f.Jobs {

@@ -49,7 +49,7 @@ func TestHalfTheMedianSpeed(t *testing.T) {
 }
 
 // TestArrivals: under synchronous training all step times are alike, and the
-// gradient that everyone waits for gives the straggler away.
+// gradient that all wait for shows the straggler.
 func TestArrivals(t *testing.T) {
 	text := "worker,step,step_time_s,arrived_s\n"
 	for n := range 6 {

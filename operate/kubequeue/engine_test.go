@@ -61,7 +61,7 @@ func (e *engine) node(name string) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	// Taken for lost by the node controller, which hears nothing of it.
+	// The node controller takes the node for lost, since it never reports.
 	if err := e.client.Patch(e.t.Context(), "/api/v1/nodes/"+name, map[string]any{"spec": map[string]any{"taints": []any{}}}, nil); err != nil {
 		e.t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ import (
 	"knee/operate/kubequeue"
 )
 
-// TestRole holds what is asked of an API server against the roles of the
-// manifest: they allow that and nothing else.
+// TestRole compares the requests to an API server with the roles of the manifest:
+// they allow exactly these.
 func TestRole(t *testing.T) {
 	asked := map[string]bool{}
 	suspended := true

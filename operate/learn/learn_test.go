@@ -101,8 +101,8 @@ func TestRefit(t *testing.T) {
 	}
 }
 
-// A job whose rule names no model has none until it was measured, and then one
-// that names who lent to it, which the next job of the rule begins with.
+// A job whose rule names no model has none until it was measured. Then it has one
+// that names the jobs it borrows from, and the next job of the rule starts with it.
 func TestBorrow(t *testing.T) {
 	rules := []data.JobRule{{Model: model(t, "toy", 1)}, {Match: data.Match{Name: "resnet*"}}}
 	m := &learn.Models{Folder: t.TempDir(), Rules: rules, Most: 1}
@@ -217,8 +217,8 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// A forecast uses the model until the clock has told what a step takes, and
-// is the wider the more that has changed from look to look.
+// A forecast uses the model until seconds per step are measured, and is wider if
+// they differ from look to look.
 func TestForecast(t *testing.T) {
 	rule := &data.JobRule{Model: model(t, "toy", 1), Remaining: data.Remaining{Steps: 1010}, RestartSeconds: 30}
 	m := &learn.Models{Folder: t.TempDir(), Rules: []data.JobRule{*rule}}

@@ -48,8 +48,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// What is done is taken off what was to do; a job that stays as it is is asked
-// for nothing.
+// Done work is subtracted from the remaining work; a job that is not resizable
+// keeps its number of workers.
 func TestFill(t *testing.T) {
 	v := View{Now: time.Unix(1000, 0)}
 	rule := &data.JobRule{Model: "m", Remaining: data.Remaining{Steps: 100}, Workers: data.IntRange{Max: 8}}

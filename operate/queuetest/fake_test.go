@@ -91,7 +91,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// What breaks breaks before or after its effect, and is told or kills.
+// A fault comes before or after the effect of a call, as an error or a panic.
 func TestFaults(t *testing.T) {
 	f := New("n1")
 	f.Add("1", 1, data.NodeShare{Node: "n1", Workers: 1})
