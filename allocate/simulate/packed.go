@@ -9,9 +9,9 @@ import (
 	"knee/fit/interference"
 )
 
-// Pairs say how fast jobs are beside each other on the same GPUs, relative to
-// alone: as was measured, and for other pairs in one world that what was
-// measured holds possible, which policies learn of when a pair has run.
+// Pairs gives the speeds of two jobs on the same GPUs, relative to alone: measured,
+// or for other pairs one sample from the distribution that fits the measurements.
+// A policy learns the speeds of a sampled pair when it has run.
 type Pairs struct {
 	known, truth shares
 	model        *interference.Model
@@ -21,8 +21,8 @@ type Pairs struct {
 // shares are those of rows, which are without them.
 type shares map[interference.Row]float64
 
-// NewPairs learns from pairs that are known. truth is what others turn out to
-// be; for those it does not hold either seed chooses a world.
+// NewPairs fits the known pairs. truth has the speeds of other pairs; for pairs in
+// neither, seed chooses the sample.
 func NewPairs(known, truth []interference.Row, seed int64) *Pairs {
 	p := &Pairs{shares{}, shares{}, interference.Fit(known), seed}
 	p.known.add(known)
@@ -57,13 +57,12 @@ func (p *Pairs) draw(text ...any) float64 {
 
 // Packer is a policy that may let two jobs run on the GPUs of one.
 type Packer interface {
-	// Beside tells it, before all else, how to ask for the speed of a job beside
-	// another with as many workers on a GPU type, relative to alone: as it was
-	// measured or seen, else as expected.
+	// Beside is called first, with a function that returns the speed of a job that
+	// shares GPUs of a type with another of as many workers, relative to alone:
+	// measured or observed, else expected.
 	Beside(share func(job, beside, gpuType string, workers int) float64)
-	// Guests are the jobs that the last answer gives no GPUs of their own, by
-	// place in the state: who else's they run on, and which of their options that
-	// is.
+	// Guests returns the jobs that the last answer lets run on the GPUs of another,
+	// by index in the state: the index of the host, and of the guest's option.
 	Guests() map[int][2]int
 }
 
@@ -79,7 +78,7 @@ type besides struct {
 	pairs       map[interference.Row]*pair
 }
 
-// packs tells a policy that packs how to ask, if pairs were measured.
+// packs calls Beside of a policy that packs, if pairs were measured.
 func (r *replay) packs() {
 	p, ok := r.Policy.(Packer)
 	if !ok || r.Packed == nil {
@@ -115,7 +114,7 @@ func (b *besides) of(job, other, gpuType string, workers int) *pair {
 	return x
 }
 
-// share is how fast j is beside the one it runs with.
+// share is the speed of j on the GPUs that it shares with other, relative to alone.
 func (b *besides) share(j, other *running) float64 {
 	return b.of(j.Name, other.Name, j.config.GPUType, j.config.Workers).truth
 }
@@ -128,7 +127,7 @@ func (r *replay) guests() map[int][2]int {
 	return r.Policy.(Packer).Guests()
 }
 
-// leave stops the guests that are none any more.
+// leave stops jobs that were guests and are not in guests.
 func (r *replay) leave(guests map[int][2]int) {
 	for i, j := range r.active {
 		if _, stays := guests[i]; j.guest && !stays {
@@ -164,8 +163,8 @@ func (r *replay) lodge(s allocate.State, guests map[int][2]int) error {
 	return nil
 }
 
-// part ends what a job shares with another, which has the GPUs for itself from
-// then on. It reports whether there was one.
+// part ends the sharing of GPUs with another job, which keeps them. It reports
+// whether there was one.
 func (j *running) part() bool {
 	other := j.beside
 	if other == nil {

@@ -15,9 +15,9 @@ type move struct {
 	to  place.Placed
 }
 
-// place puts an assignment on nodes and returns what that changes. Where no
-// option asks for a shape, jobs that keep what they have are not looked at,
-// so that it costs what changes; shapes may need everyone to move together.
+// place places an assignment on nodes and returns the changes. If no option has a
+// shape only the jobs that change are placed, so the time depends on the changes;
+// with shapes all jobs may have to move together.
 func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 	var start []int
 	var out []move
@@ -53,7 +53,7 @@ func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 		j, to := r.active[i], place.Placed{Choice: a.Choice[i], Option: *option(i)}
 		var ok bool
 		to.Nodes, ok = r.placer.Place(place.Request{Config: to.Option.Config, Current: j.nodes})
-		if !ok { // cores or memory lie on other nodes than GPUs: it waits
+		if !ok { // free cores or memory are on other nodes than free GPUs: it waits
 			to = place.Placed{Choice: -1}
 		}
 		out = append(out, move{j, to})
@@ -78,10 +78,10 @@ func (r *replay) placeAll(s allocate.State, a allocate.Assignment) []move {
 	return out
 }
 
-// count adds up the GPUs of every type that are there.
+// count adds up the GPUs of every type on nodes without an outage.
 func (r *replay) count() { r.room = NewSlots(r.cluster()).Total }
 
-// cluster is what there is of it now.
+// cluster is the cluster without nodes in an outage.
 func (r *replay) cluster() *data.Cluster {
 	if r.present != nil {
 		return r.present

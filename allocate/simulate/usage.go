@@ -7,7 +7,7 @@ import (
 	"knee/data"
 )
 
-// Usage is what of a cluster is in use from a time on, until the next.
+// Usage is the use of a cluster from At until the next Usage.
 type Usage struct {
 	At      float64 // seconds since the start of the workload
 	GPUs    int     // held by jobs, restarts included
@@ -15,8 +15,8 @@ type Usage struct {
 	Waiting int     // jobs that are submitted, not done, and hold none
 }
 
-// Record appends to a history what holds from now on. What is as before is
-// left out, and of several at one time the last counts.
+// Record appends a Usage to a history, unless nothing has changed. Of several at
+// one time the last is kept.
 func Record(history []Usage, u Usage) []Usage {
 	if n := len(history); n > 0 && history[n-1].At == u.At {
 		history = history[:n-1]
@@ -51,8 +51,7 @@ func (r *replay) used() {
 // usageColumns are those of the CSV of what is in use.
 var usageColumns = []string{"policy", "workload", "time_s", "gpus_used", "gpus_total", "running", "waiting"}
 
-// Used is what of a cluster was in use while one workload was replayed under
-// one policy.
+// Used is the use of a cluster during the replay of one workload under one policy.
 type Used struct {
 	Policy, Workload string
 	GPUs             int // of the cluster

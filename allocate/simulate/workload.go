@@ -12,8 +12,8 @@ import (
 	"knee/data"
 )
 
-// columns are the names under which published workloads keep the fields of a
-// [Job], and whether a workload can do without.
+// columns are the names of the fields of a [Job] in published workloads, and
+// whether a field is optional.
 var columns = []struct {
 	field    string
 	names    []string
@@ -42,24 +42,29 @@ var columns = []struct {
 	{"cancel_after_s", []string{"cancel_after_s"}, false},
 }
 
-// ReadWorkload reads a workload, told apart by how it begins: a trace of
-// Gavel, whose lines have tabs and no header; cluster_job_log of Philly, which
-// is JSON; pai_task_table of Alibaba, CSV without a header; or CSV with one job per row and
-// columns by name in any order, unknown ones named in a warning. It knows the names that
-// published traces use
-// (name, time, application, num_replicas, batch_size; job_id, num_gpu,
-// submit_time, model_name, duration). Submissions are seconds, or points in time,
-// which then count from the first. Work is samples; a duration_s without
-// samples becomes seconds of work at one sample per second on the requested
-// workers, see [RigidOptions]. A job without a name is called by its number.
-// status says how a job ends (see [Fate]); the work is then what it did, and
-// declared what its owner said, or with ends_at the work is what its owner said
-// and it ends at that share of it. cancel_after_s withdraws a job so long after
-// its submission.
-// elastic and opportunistic (true or false), workers_min and workers_max say what a policy may
-// do with a job, see [Job].
-// exec_plan is the layout a job asks for in Rubick's words, and with
-// fixed_layout (true or false) keeps.
+// ReadWorkload reads a workload in one of these formats, recognised by its
+// beginning:
+//
+//   - a trace of Gavel: tabs, no header;
+//   - cluster_job_log of Philly: JSON;
+//   - pai_task_table of Alibaba: CSV without a header;
+//   - CSV with one job per row and a header, columns in any order, under the names
+//     of published traces (name, time, application, num_replicas, batch_size;
+//     job_id, num_gpu, submit_time, model_name, duration). The warnings name
+//     unknown columns.
+//
+// Submissions are seconds, or points in time, counted from the first. Work is in
+// samples. A duration_s without samples becomes seconds of work at one sample per
+// second on the requested workers, see [RigidOptions]. A job without a name is
+// named by its number.
+//
+// status is how a job ends (see [Fate]); its work is then what it did, and declared
+// the work its owner declared. With ends_at its work is the declared one, and it
+// ends at that share. cancel_after_s cancels a job so many seconds after submission.
+// elastic and opportunistic (true or false), workers_min and workers_max limit what
+// a policy may do, see [Job]. exec_plan is the layout of a job in the notation of
+// Rubick; with fixed_layout (true or false) the job keeps it.
+//
 // name is the file, for errors.
 func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err error) {
 	b := bufio.NewReader(r)
