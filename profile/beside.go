@@ -18,15 +18,15 @@ import (
 	"knee/profile/space"
 )
 
-// Beside measures two studies at once on the same devices. Configurations of the
-// two with the same GPU type and number of workers make a pair. Each job is
-// measured alone first, in the files of its study; then the one while the other
-// runs and the other while the one does, in files of both names. What was
-// measured before is not measured again. It returns two rows for each pair, which
-// are also written to the file that is returned.
+// Beside measures two studies at once on the same devices. Configurations of
+// the two with the same GPU type and number of workers make a pair. Each job is
+// first measured by itself, into the files of its study; then each is measured
+// while the other runs, into files named after both studies. Configurations
+// measured before are not measured again. It returns two rows per pair, and the
+// .pairs.csv file that holds them.
 //
-// Trials are processes of this machine: an engine would put them on nodes of
-// their own.
+// Trials run as local processes: Slurm or Kubernetes would put the two jobs on
+// different nodes.
 func Beside(ctx context.Context, a, b *data.Study, dir string, o Settings) (rows []interference.Measured, file string, err error) {
 	for _, s := range []*data.Study{a, b} {
 		if s.Launcher.Local == nil || s.Storage != "" && s.Storage != "journal" {
@@ -60,8 +60,8 @@ func Beside(ctx context.Context, a, b *data.Study, dir string, o Settings) (rows
 	return rows, file, nil
 }
 
-// matches are the first configurations of two studies on every GPU type and
-// number of workers that both have.
+// matches pairs the first configurations of two studies for every GPU type and
+// number of workers that both contain.
 func matches(a, b *data.Study) ([][2]data.Config, error) {
 	ofA, err := space.Candidates(a)
 	if err != nil {
@@ -100,7 +100,8 @@ func besideFiles(s, other *data.Study, dir string) Files {
 	return FilesBeside(filepath.Join(dir, base(s)+".beside-"+base(other)+".yaml"), dir)
 }
 
-// beside measures a configuration of a study alone, then while another runs.
+// beside measures a configuration by itself, then while the other job runs. The
+// share is 0 if the two do not fit on the devices together.
 func beside(ctx context.Context, s, other *data.Study, c, occupied data.Config, dir string, o Settings) (interference.Measured, error) {
 	row := interference.Measured{Row: interference.Row{Job: s.Job, Beside: other.Job, GPUType: c.GPUType, Workers: c.Workers}}
 	o.Only = []data.Config{c}
@@ -134,8 +135,8 @@ func beside(ctx context.Context, s, other *data.Study, c, occupied data.Config, 
 	return row, err
 }
 
-// one measures a configuration, or takes what was measured before: a step time, or
-// that it runs out of memory.
+// one measures configuration o.Only[0], or returns its earlier measurement. The
+// status is ok or oom.
 func one(ctx context.Context, s data.Study, f Files, o Settings) (data.Measurement, error) {
 	res, err := Run(ctx, &s, f, o)
 	for _, m := range res.Measurements {
@@ -149,8 +150,9 @@ func one(ctx context.Context, s data.Study, f Files, o Settings) (data.Measureme
 	return data.Measurement{}, err
 }
 
-// occupy runs a job until it is stopped, and returns when it steps.
-// stop returns an error if the job had ended by itself.
+// occupy starts a job and returns once it has made max(trial.warmup,
+// meter.FewestSteps) steps. stop ends the job, and returns an error if it ended
+// before.
 func occupy(ctx context.Context, s data.Study, c data.Config, logs string, o Settings) (stop func() error, err error) {
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder for the trials' logs: %w", err)

@@ -20,7 +20,7 @@ func processors(context.Context, Machine) Finding {
 	return f
 }
 
-// memory reads how much memory is free to use, where the system says so.
+// memory reads MemAvailable from /proc/meminfo, which only Linux has.
 func memory(context.Context, Machine) Finding {
 	file, err := os.Open("/proc/meminfo")
 	if err != nil {
@@ -41,8 +41,7 @@ func memory(context.Context, Machine) Finding {
 	return Finding{Status: Here, Found: "not told by this system"}
 }
 
-// folder tries what a journal needs of the folder it lies in: to create a
-// file, to write it through to the disk, to rename and to remove it.
+// folder creates, writes, syncs and removes a file, as a journal needs.
 func folder(_ context.Context, m Machine) Finding {
 	bad := func(err error) Finding {
 		return Finding{Status: Broken, Found: err.Error(), Advice: "choose a writable folder with knee profile --dir"}

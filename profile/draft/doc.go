@@ -4,6 +4,5 @@
 // space that fits the machine, and says in comments what it assumed and what
 // is left to decide.
 //
-// A draft is a text for a person to read and change, and a study that can be
-// run as it is wherever that is possible.
+// A draft is for a person to read and change; where possible it runs unchanged.
 package draft

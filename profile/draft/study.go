@@ -14,7 +14,7 @@ import (
 	"knee/data"
 )
 
-// Machine is what a draft has to know of the machine.
+// Machine describes the machine to draft for.
 type Machine struct {
 	GPUType string // "cpu" where there is none
 	GPUs    int    // 0 where there is none
@@ -103,8 +103,7 @@ func (d *drafting) job() string {
 	return quoted(name)
 }
 
-// price is a price to start from; it only weighs configurations against one
-// another until it is replaced.
+// price is a placeholder, in US$ per worker and hour.
 func (d *drafting) price() string {
 	if d.machine.GPUs > 0 {
 		return "2.0"
@@ -187,8 +186,8 @@ func (d *drafting) writeSpace(b *strings.Builder) {
 	d.writeBatch(b)
 }
 
-// writeBatch writes the batches around the one that the command had. Where it
-// names that of all workers too, that one is kept and accumulation follows.
+// writeBatch writes a range around the command's batch. If the command also
+// sets a global batch, that is kept and accumulation follows.
 func (d *drafting) writeBatch(b *strings.Builder) {
 	batch := d.batch()
 	whole := slices.IndexFunc(d.parts, func(p part) bool { return p.global })
@@ -214,8 +213,8 @@ func (d *drafting) writeBatch(b *strings.Builder) {
 	}
 }
 
-// batch returns the samples per replica and micro-step that the command had, 0 if it did not
-// say: where it names a batch of all workers too, that of one counts.
+// batch returns the samples per replica and micro-step in the command, 0 if it
+// has none. A local batch precedes a global one.
 func (d *drafting) batch() float64 {
 	workers, whole := 1.0, 0.0
 	for _, p := range d.parts {

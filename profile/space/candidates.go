@@ -1,5 +1,4 @@
-// Package space lists the configurations that a study leaves to choose from,
-// and renders the command of each.
+// Package space lists the candidate configurations of a study.
 package space
 
 import (
@@ -72,8 +71,8 @@ func Candidates(s *data.Study) ([]data.Config, error) {
 }
 
 // knobValues returns the values of a knob as they are written, at most
-// maxCandidates. A range with scale log2 doubles from min up to max; max itself
-// is always included, since a user who names a largest size wants it looked at.
+// maxCandidates. A range with scale log2 doubles from min up to max; max is
+// always included.
 func knobValues(k data.Knob) ([]string, error) {
 	if k.Range == nil {
 		if len(k.Values) == 0 {
@@ -114,7 +113,7 @@ func configAt(s *data.Study, values [][]string, i int) (c data.Config, ok bool, 
 		k := s.Space[j]
 		hasWorkers, hasAccum = hasWorkers || k.Name == "workers", hasAccum || k.Name == "accum_steps"
 		if k.Name == "global_batch" {
-			globalBatch, _ = strconv.ParseFloat(v, 64) // as Set has it
+			globalBatch, _ = strconv.ParseFloat(v, 64) // parsed as Config.Set does
 		}
 		if want := c.Set(k.Name, v); want != "" {
 			return c, false, &data.InputError{Source: k.Source, Found: strconv.Quote(v), Want: want}
@@ -137,7 +136,7 @@ func configAt(s *data.Study, values [][]string, i int) (c data.Config, ok bool, 
 	if _, _, want := c.Layout.Check(c.Workers, c.ModeOrDefault(), s.Model); want != "" {
 		return c, false, nil
 	}
-	if globalBatch > 0 && c.LocalBatch > 0 { // so that the accumulation follows
+	if globalBatch > 0 && c.LocalBatch > 0 { // accumulation follows from the batches
 		steps := globalBatch / (float64(c.Replicas()) * c.LocalBatch)
 		if whole := math.Round(steps); hasAccum || whole < 1 || math.Abs(steps-whole) > 1e-9*whole {
 			return c, false, nil
