@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Mode is how the replicas of a job keep their parameters in step.
+// Mode is how the replicas of a job synchronise their parameters.
 type Mode string
 
 // The synchronisation modes knee models and measures.
@@ -46,7 +46,7 @@ type Config struct {
 	PS         int               `json:"ps,omitempty"`          // parameter servers
 	LocalBatch float64           `json:"local_batch,omitempty"` // samples per replica (worker, without a layout) per micro-step; 0 if not known
 	AccumSteps int               `json:"accum_steps,omitempty"` // extra accumulation micro-steps, 0 = none
-	Layout                       // how the model is spread over the workers
+	Layout                       // how the model is divided over the workers
 	Extra      map[string]string `json:"extra,omitempty"` // further knobs, by name without the x_ prefix
 }
 
@@ -67,8 +67,8 @@ func (c Config) SamplesPerStep() float64 {
 	return c.GlobalBatch()
 }
 
-// NodeCount returns the number of nodes the workers stand on: that of the
-// placement, else Nodes, else 1.
+// NodeCount returns the number of nodes: that of the placement, else Nodes,
+// else 1.
 func (c Config) NodeCount() int {
 	switch {
 	case len(c.Placement) > 0:
@@ -80,7 +80,7 @@ func (c Config) NodeCount() int {
 }
 
 // WidestNode returns the largest number of workers on one node. Without a
-// placement the workers are taken to be spread evenly over the nodes.
+// placement it assumes an even one.
 func (c Config) WidestNode() int {
 	if len(c.Placement) > 0 {
 		return slices.Max(c.Placement)
@@ -92,7 +92,7 @@ func (c Config) WidestNode() int {
 // Key returns a string that identifies the configuration: equal keys mean
 // the same configuration, whatever order its extra knobs were set in.
 func (c Config) Key() string {
-	b := make([]byte, 0, 96) // tens of thousands are compared at a time
+	b := make([]byte, 0, 96) // hot: tens of thousands are compared at a time
 	for _, s := range []string{c.Job, c.GPUType, string(c.ModeOrDefault())} {
 		b = append(append(b, s...), '|')
 	}
@@ -179,8 +179,8 @@ func ParsePlacement(s string) (Placement, error) {
 	return p, nil
 }
 
-// EvenPlacement spreads workers over nodes as evenly as they go, wider
-// nodes first. It returns nil unless 1 ≤ nodes ≤ workers.
+// EvenPlacement divides workers evenly over nodes; the first nodes get the
+// remainder. It returns nil unless 1 ≤ nodes ≤ workers.
 func EvenPlacement(workers, nodes int) Placement {
 	if nodes < 1 || nodes > workers {
 		return nil

@@ -40,8 +40,8 @@ func ParseDuration(s string) (time.Duration, error) {
 	return total + d, nil
 }
 
-// plainNumber reads digits with a point or an exponent, and nothing else
-// that strconv would take for a number, such as Inf or 0x1p4.
+// plainNumber reads digits with a point or an exponent, but not other forms
+// that strconv takes, such as Inf or 0x1p4.
 func plainNumber(s string) (float64, error) {
 	if strings.Trim(s, "0123456789.e") != "" {
 		return 0, strconv.ErrSyntax
