@@ -250,8 +250,8 @@ func names[T ~string](values []T) []string {
 	return out
 }
 
-// oneLine folds the lines of a message into one and drops what is not
-// printable, since logs of trials hold colour codes and progress bars.
+// oneLine puts a message on one line and replaces unprintable characters by
+// blanks: logs of trials hold colour codes and progress bars.
 func oneLine(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if !printable(string(c)) {

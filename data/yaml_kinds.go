@@ -28,7 +28,7 @@ var yamlKinds = map[string]yamlKind{
 	"gpu types": {read: func(o *object, key string) any {
 		types := lower(o.texts(key, "a list of GPU types"))
 		if slices.ContainsFunc(types, func(t string) bool { return t == "" || !singleLine(t) }) {
-			o.fail(key, "a type that is no name", "a list of GPU types such as [a100, t4]")
+			o.fail(key, "an empty or invalid name", "a list of GPU types such as [a100, t4]")
 		}
 		o.distinct(key, types)
 		return types

@@ -21,12 +21,12 @@ import (
 //	yaml:"KEY,OPTIONS"  the key; required: it has to be there; keep: it is
 //	                    written even where it has its default; block: it is
 //	                    written over several lines
-//	is:"KIND"           what the value is where the type of the field does not
-//	                    say it: one of yamlKinds, or of numberKinds
-//	of:"WHAT"           what a number counts, for messages; or the words there are
-//	min:"N"             the least of a whole number, 0 if not said
+//	is:"KIND"           the kind of value where the Go type is not enough: one of
+//	                    yamlKinds or numberKinds
+//	of:"WHAT"           what a number counts, for messages; or the allowed words
+//	min:"N"             the least of a whole number, 0 by default
 //	want:"…"            what is wanted, for messages
-//	given:"FIELD"       a bool field that tells whether the key is there
+//	given:"FIELD"       a bool field that is set if the key is present
 //
 // A missing key leaves the field at its default: its value before reading, and
 // for entries of a list that of their method defaults. After reading its fields

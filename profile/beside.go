@@ -34,7 +34,7 @@ func Beside(ctx context.Context, a, b *data.Study, dir string, o Settings) (rows
 		}
 	}
 	if a.Job == b.Job {
-		return nil, "", &data.InputError{Source: b.Source, Found: "job " + b.Job + " twice", Want: "another name, by which the two can be told apart"}
+		return nil, "", &data.InputError{Source: b.Source, Found: "job " + b.Job + " twice", Want: "two jobs of different names"}
 	}
 	pairs, err := matches(a, b)
 	if err != nil {
@@ -85,7 +85,7 @@ func matches(a, b *data.Study) ([][2]data.Config, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, &data.InputError{Source: b.Source, Found: "no GPU type and number of workers that job " + a.Job + " has too", Want: "one at least, to measure both on the same devices"}
+		return nil, &data.InputError{Source: b.Source, Found: "no GPU type and number of workers that job " + a.Job + " has too", Want: "at least one in common, to measure both on the same devices"}
 	}
 	return out, nil
 }
@@ -107,7 +107,7 @@ func beside(ctx context.Context, s, other *data.Study, c, occupied data.Config, 
 	o.Only = []data.Config{c}
 	alone, err := one(ctx, *s, FilesBeside(s.Source.File, dir), o)
 	if err == nil && alone.Status != data.OK {
-		err = fmt.Errorf("job %s on %s does not fit on its devices alone", s.Job, c)
+		err = fmt.Errorf("job %s on %s runs out of memory even without the other job", s.Job, c)
 	}
 	if err != nil {
 		return row, err
@@ -145,7 +145,7 @@ func one(ctx context.Context, s data.Study, f Files, o Settings) (data.Measureme
 		}
 	}
 	if err == nil {
-		err = fmt.Errorf("job %s on %s was not measured: %s; what trials printed is in %s", s.Job, o.Only[0], res.Stopped, f.Logs)
+		err = fmt.Errorf("job %s on %s was not measured: %s; the output of trials is in %s", s.Job, o.Only[0], res.Stopped, f.Logs)
 	}
 	return data.Measurement{}, err
 }
@@ -196,13 +196,13 @@ func occupy(ctx context.Context, s data.Study, c data.Config, logs string, o Set
 			if errors.Is(err, errEnough) {
 				return dog.Close()
 			}
-			return errors.Join(fmt.Errorf("job %s ended while the other was measured beside it, want more steps: %w", s.Job, cmp.Or(err, errors.New("it was done"))), dog.Close())
+			return errors.Join(fmt.Errorf("job %s ended while the other job was measured; give it more steps: %w", s.Job, cmp.Or(err, errors.New("it finished"))), dog.Close())
 		}, nil
 	case err = <-ended:
-		err = cmp.Or(err, fmt.Errorf("job %s ended before it made as many steps as are measured", s.Job))
+		err = cmp.Or(err, fmt.Errorf("job %s ended before it made enough steps to measure", s.Job))
 	case <-time.After(orNever(s.Trial.Timeout)):
 		cancel(errHung)
-		err = fmt.Errorf("job %s made no %d steps within %s: %w", s.Job, want, s.Trial.Timeout, <-ended)
+		err = fmt.Errorf("job %s made fewer than %d steps within %s: %w", s.Job, want, s.Trial.Timeout, <-ended)
 	}
 	cancel(nil)
 	return nil, errors.Join(err, dog.Close())

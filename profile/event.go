@@ -35,11 +35,11 @@ type Event struct {
 	Kind        EventKind
 	Trial       launch.Trial
 	Suggestion  bayesopt.Suggestion // TrialStarted, TrialAdopted: why this trial
-	Steps       int                 // TrialStepped: seen so far
+	Steps       int                 // TrialStepped: read so far
 	Measurement data.Measurement    // TrialRetried, TrialEnded
 	Queued      time.Duration       // TrialBegan, TrialEnded: how long it waited for nodes
 	Quiet       time.Duration       // TrialQuiet: for how long
-	Unread      string              // TrialQuiet: what it printed instead
+	Unread      string              // TrialQuiet: its output instead of steps
 	Err         error               // StorageLost
 	Warning     string              // Warned
 	Snapshot    *store.Snapshot     // StudyOpened

@@ -41,7 +41,7 @@ func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64)
 		return nil, err
 	}
 	if o.Target != nil && how.Strategy != "" && how.Strategy != baseline.Guided {
-		return nil, &data.InputError{Source: data.Source{File: s.Source.File, Column: "objective.at"}, Found: "strategy " + how.Strategy, Want: baseline.Guided + ", which alone plans for what is not measured"}
+		return nil, &data.InputError{Source: data.Source{File: s.Source.File, Column: "objective.at"}, Found: "strategy " + how.Strategy, Want: baseline.Guided + ", the only strategy that plans for configurations outside measure"}
 	}
 	if how.Warm != nil {
 		candidates, err := space.Candidates(s)

@@ -28,7 +28,7 @@ const (
 type Finding struct {
 	Check  string `json:"check"`
 	Status Status `json:"status"`
-	Found  string `json:"found"`            // what is there, in words
+	Found  string `json:"found"`            // description, such as a version
 	For    string `json:"for"`              // what knee uses it for
 	Advice string `json:"advice,omitempty"` // what to do about it, unless ok
 }

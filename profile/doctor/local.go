@@ -24,7 +24,7 @@ func processors(context.Context, Machine) Finding {
 func memory(context.Context, Machine) Finding {
 	file, err := os.Open("/proc/meminfo")
 	if err != nil {
-		return Finding{Status: Here, Found: "not told by this system"}
+		return Finding{Status: Here, Found: "unknown on this system"}
 	}
 	defer file.Close()
 	lines := bufio.NewScanner(file)
@@ -38,7 +38,7 @@ func memory(context.Context, Machine) Finding {
 			return f
 		}
 	}
-	return Finding{Status: Here, Found: "not told by this system"}
+	return Finding{Status: Here, Found: "unknown on this system"}
 }
 
 // folder creates, writes, syncs and removes a file, as a journal needs.
@@ -55,7 +55,7 @@ func folder(_ context.Context, m Machine) Finding {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return bad(err)
 	}
-	return Finding{Status: Here, Found: m.Dir + " can be written, and is written through"}
+	return Finding{Status: Here, Found: m.Dir + " is writable and syncs to disk"}
 }
 
 func gpu(ctx context.Context, m Machine) Finding {

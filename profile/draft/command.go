@@ -127,7 +127,7 @@ func flagNamed(arg string, joined, spawns bool) (flag, bool) {
 	return flag{}, false
 }
 
-// launched tells how a command starts its processes.
+// launched says how a command starts its processes.
 type launched int
 
 const (

@@ -38,9 +38,8 @@ func speaksOfMemory(line string) bool {
 	return false
 }
 
-// exitKilled is what a shell reports for a process killed by signal 9, and
-// what container runtimes and Slurm report for one the kernel's
-// out-of-memory killer ended.
+// exitKilled is the exit code of shells for signal 9, and of container runtimes
+// and Slurm for a process ended by the kernel's out-of-memory killer.
 const exitKilled = 137
 
 // rankEnd is how one process of a trial ended.

@@ -22,7 +22,7 @@ func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() g
 	if err != nil {
 		if !nvidia.Absent(err) {
 			// The step times are valid without it.
-			_, _ = fmt.Fprintf(log, "[knee] the GPUs are not watched: %v\n", err)
+			_, _ = fmt.Fprintf(log, "[knee] GPU memory and use are not sampled: %v\n", err)
 		}
 		return nothing
 	}

@@ -61,7 +61,7 @@ func (o *Observation) read(text string) error {
 		err = json.Unmarshal(notFinite.ReplaceAll([]byte(text), []byte("${1}null")), &all)
 	}
 	if err != nil {
-		return fmt.Errorf("it is not an observation: %w", err)
+		return fmt.Errorf("not an observation: %w", err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		v, number := all[key].(float64)

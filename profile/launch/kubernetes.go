@@ -95,7 +95,7 @@ func (r *kubeRun) finish(err error) error {
 	if r.name == "" {
 		return err
 	}
-	r.log.note("over; removing what was created")
+	r.log.note("over; removing its objects")
 	left := r.clean()
 	if left == nil {
 		r.log.note("removed")
@@ -167,7 +167,7 @@ func (r *kubeRun) attach(ctx context.Context) error {
 		// configuration is not at fault.
 		return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: fmt.Sprintf("%s %s is not there any more", r.kube.Spec.Kind, name)}
 	case err != nil:
-		return fmt.Errorf("take up %s %s again: %w", r.kube.Spec.Kind, name, err)
+		return fmt.Errorf("find %s %s again: %w", r.kube.Spec.Kind, name, err)
 	}
 	r.log.note("following %s again", r.trial.Handle)
 	if r.trial.Config.PS == 0 || jobSucceeded(&job) || jobFailure(&job) != nil {

@@ -36,7 +36,7 @@ type podLog struct {
 	same int
 }
 
-// containerEnded tells the reader that nothing more will be printed.
+// containerEnded signals that the container prints nothing more.
 func (l *podLog) containerEnded() { l.once.Do(func() { close(l.ended) }) }
 
 // words returns the last line that was no observation, and the first

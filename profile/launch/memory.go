@@ -76,7 +76,7 @@ func (m memoryReader) Parse(line string) (Observation, bool, error) {
 	return o, true, nil
 }
 
-// read returns the bytes that a line reports, 0 for what it does not.
+// read returns the bytes in a line, 0 where it has none.
 func (m memoryReader) read(line string) (peak, device float64) {
 	for _, f := range m.formats {
 		if !strings.Contains(line, f.mark) {

@@ -83,7 +83,7 @@ func (p *output) line(at time.Time, line string) {
 		h.like.look(line)
 	}
 	if err != nil && h.bad == nil {
-		h.bad = errors.New(p.name + " printed what cannot be read: " + err.Error())
+		h.bad = errors.New(p.name + " printed a line that cannot be read: " + err.Error())
 	}
 	h.mu.Unlock()
 	if !ok || o.OfMemory() {

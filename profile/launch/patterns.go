@@ -45,8 +45,8 @@ func patternTable() map[string][]string {
 		},
 		// Horovod, examples/*/*_synthetic_benchmark.py: ten batches a line.
 		"horovod": {`Iter #` + quantity("step") + `: ` + quantity("worker_throughput") + ` img/sec per (?:GPU|CPU)`},
-		// Hugging Face Trainer, whose progress is drawn by tqdm and whose loss
-		// comes on a line of its own.
+		// Hugging Face Trainer, whose progress is drawn by tqdm and whose loss comes
+		// on a separate line.
 		"huggingface": {tqdmBar, `'loss': '?` + quantity("loss")},
 		// Lightning's TQDMProgressBar; bars of validation do not match.
 		"lightning": {`^Epoch [0-9]+: .*?` + tqdmBar + tqdmLoss},

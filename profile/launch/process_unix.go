@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// ownGroup puts a child at the head of a process group of its own, so that
-// it can be ended together with everything it starts, and so that Ctrl-C in
-// the terminal reaches knee alone.
+// ownGroup starts a child as the leader of a new process group, so that it can
+// be ended with everything it starts, and Ctrl-C in the terminal reaches only
+// knee.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func terminateGroup(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// ownGroup starts a child in a process group of its own, so that Ctrl-C in
-// the terminal reaches knee alone.
+// ownGroup starts a child in a new process group, so that Ctrl-C in the
+// terminal reaches only knee.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }

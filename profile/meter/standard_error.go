@@ -19,8 +19,8 @@ const (
 )
 
 // standardError returns the standard error in seconds of the mean of batches,
-// defined as half the half-width of its 95 % interval. It is infinite for fewer
-// than three batches.
+// defined so that the mean ± 2 standard errors is its 95 % interval. It is
+// infinite for fewer than three batches.
 func standardError(bs []batch) float64 { return credible95(means(bs)) / 2 }
 
 // means returns the means of at most mostMeans batches of equal size;

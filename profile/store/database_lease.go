@@ -24,7 +24,7 @@ func (d *Database) heartbeat() {
 			return
 		case <-ticker.C:
 			// The next Changes reports that the database does not answer.
-			_ = d.do("say that this profiler lives", func(tx *gorm.DB) error {
+			_ = d.do("renew the lease", func(tx *gorm.DB) error {
 				if len(d.own) == 0 {
 					return nil
 				}

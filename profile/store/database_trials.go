@@ -182,7 +182,7 @@ func (d *Database) Changes() ([]Change, error) {
 		return nil, err
 	}
 	var changes []Change
-	err := d.do("read what is new", func(tx *gorm.DB) error {
+	err := d.do("read the changes", func(tx *gorm.DB) error {
 		var rows []trialRow
 		if err := tx.Order("revision").Find(&rows, "study_id = ? AND revision > ?", d.study, d.revision).Error; err != nil {
 			return err

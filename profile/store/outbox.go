@@ -32,7 +32,7 @@ func (s *outbox) keep(e entry) error {
 	if s.file == nil {
 		f, err := os.OpenFile(s.path(), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o644)
 		if err != nil {
-			return fmt.Errorf("keep what the database could not take: %w", err)
+			return fmt.Errorf("keep results for the database: %w", err)
 		}
 		s.file = &Journal{file: f, path: s.path()}
 		if err := filelock.Lock(f); err != nil {
@@ -196,7 +196,7 @@ func (d *Database) deliverFile(path string) error {
 		}
 		delivered++
 	}
-	d.warnings = append(d.warnings, fmt.Sprintf("%s: delivered what the database could not take in an earlier run: %d lines", path, delivered))
+	d.warnings = append(d.warnings, fmt.Sprintf("%s: delivered results that an earlier run kept for the database: %d lines", path, delivered))
 	return os.Remove(path)
 }
 

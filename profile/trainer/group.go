@@ -126,7 +126,7 @@ func (g *group) connect(addr string, rank int) (*link, error) {
 			// Without a listener on an ephemeral port, TCP's simultaneous open may
 			// connect a socket to itself.
 			conn.Close()
-			err = errors.New("nothing listens there yet")
+			err = errors.New("no listener there yet")
 		}
 		if err == nil {
 			g.track(conn)
@@ -143,9 +143,9 @@ func (g *group) connect(addr string, rank int) (*link, error) {
 	}
 }
 
-// watchParent returns a context that ends when the parent process is not pid
-// any more, so that a killed launcher leaves no process. The system gives a
-// process another parent at once when its parent dies.
+// watchParent returns a context that ends when the parent is not process pid,
+// so that a killed launcher leaves no process. The system gives a process
+// another parent at once when its parent dies.
 func watchParent(ctx context.Context, pid int) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := func() { cancel(context.Canceled) }

@@ -53,7 +53,7 @@ type Options struct {
 	Seed  int64 // of data and initial parameters
 
 	Rendezvous time.Duration // time for all ranks to connect; 0 means 1 min
-	ParentPID  int           // stop when this process is not the parent any more; 0 means do not watch
+	ParentPID  int           // stop when the parent is another process; 0 means do not watch
 }
 
 // The learning rate is baseRate at referenceBatch samples per update and grows

@@ -14,7 +14,7 @@ import (
 //
 //	knee: {"step":1,"step_time_s":0.0031,"sync_time_s":0.0012,"loss":2.41,"grad_sqr":0.8,"grad_var":2.7}
 //
-// A line leaves out what is not known. step_time_s is wall-clock time between
+// Unknown numbers are left out. step_time_s is wall-clock time between
 // consecutive steps; in ps-async between consecutive updates of the job by any
 // worker. sync_time_s is the part of it spent exchanging gradients and waiting
 // for others; in ps-async that of the worker divided by the number of workers.
