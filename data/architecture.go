@@ -51,9 +51,9 @@ func (a Architecture) Count() float64 {
 	return 12*l*h*h + 13*l*h + float64(a.Vocab)*h
 }
 
-// FLOPs returns the floating-point operations of a forward and backward pass
-// of one sample: 6 per parameter and token, and those of attention (the same,
-// equation 3, with 3 instead of 4 passes, none being recomputed).
+// FLOPs returns the floating-point operations of a forward and backward pass of
+// one sample: 6 per parameter and token, and those of attention (the same,
+// equation 3, with 3 instead of 4 passes: without recomputation).
 func (a Architecture) FLOPs() float64 {
 	s, l, h := float64(a.SeqLen), float64(a.Layers), float64(a.Hidden)
 	return 6*s*a.Count() + 12*l*s*s*h

@@ -54,8 +54,8 @@ func Positive(what string) Bounds { return Bounds{What: what, Min: 1e-9, Max: ma
 // NonNegative is [Positive] with 0.
 func NonNegative(what string) Bounds { return Bounds{What: what, Max: maxAmount} }
 
-// Any are numbers of either sign, such as a loss: 0, or of a size of 1e-30 to
-// 1e30, so that ratios of two of them are finite.
+// Any are numbers of either sign, such as a loss: 0, or an absolute value from
+// 1e-30 to 1e30, so that ratios are finite.
 func Any(what string) Bounds { return Bounds{What: what, Min: -1e30, Max: 1e30} }
 
 const (
@@ -96,7 +96,7 @@ func (b Bounds) Instead(s string) string {
 	return b.String()
 }
 
-// Holds reports whether v is one of the numbers.
+// Holds reports whether v is within the bounds.
 func (b Bounds) Holds(v float64) bool {
 	return v >= b.Min && v <= b.Max && (!b.Whole || v == math.Trunc(v)) && (b.Min >= 0 || v == 0 || math.Abs(v) >= 1/b.Max)
 }

@@ -15,7 +15,7 @@ type Mode string
 const (
 	AllReduce Mode = "allreduce" // gradients averaged by a collective, no parameter server
 	PSSync    Mode = "ps-sync"   // parameter servers, all workers in lockstep
-	PSAsync   Mode = "ps-async"  // parameter servers, every worker at its own pace
+	PSAsync   Mode = "ps-async"  // parameter servers, workers do not wait for one another
 )
 
 // Modes lists the modes in the order they are documented.
@@ -89,8 +89,8 @@ func (c Config) WidestNode() int {
 	return (c.Workers + n - 1) / n
 }
 
-// Key returns a string that identifies the configuration: equal keys mean
-// the same configuration, whatever order its extra knobs were set in.
+// Key returns a string that identifies the configuration: equal keys mean the
+// same configuration. The order of extra knobs does not matter.
 func (c Config) Key() string {
 	b := make([]byte, 0, 96) // hot: tens of thousands are compared at a time
 	for _, s := range []string{c.Job, c.GPUType, string(c.ModeOrDefault())} {
@@ -119,9 +119,8 @@ func (c Config) ModeOrDefault() Mode {
 	return c.Mode
 }
 
-// Kind names a GPU type and mode for people: "a100, allreduce", and
-// "(no gpu_type), allreduce" where measurements do not say on what they were
-// taken.
+// Kind names a GPU type and mode for people: "a100, allreduce", and "(no
+// gpu_type), allreduce" without a GPU type.
 func (c Config) Kind() string {
 	gpu := c.GPUType
 	if gpu == "" {

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// Open opens the file at path for reading. "-" is standard input, which
-// Close leaves open. Gzip data is decompressed, whatever the file is called;
-// a file called .gz must be gzip data.
+// Open opens the file at path for reading. "-" is standard input, which Close
+// leaves open. Gzip data is decompressed under any name; a name in .gz requires
+// gzip data.
 func Open(path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return decompress(os.Stdin, io.NopCloser(nil), path)
@@ -237,9 +237,8 @@ func SyncFolder(dir string) {
 	}
 }
 
-// CheckVersion returns an [*InputError] unless this build can read version
-// got of the kind of file ("plan", "model") named file, newest being the
-// newest version it reads.
+// CheckVersion returns an [*InputError] unless 1 ≤ got ≤ newest. kind is that
+// of the file ("plan", "model"), file its name.
 func CheckVersion(kind, file string, got, newest int) error {
 	src := Source{File: file, Column: "version"}
 	switch {

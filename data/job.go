@@ -14,9 +14,9 @@ type Job struct {
 	Namespace      string        `yaml:"namespace"`                       // of Kubernetes; empty: not said
 	User           string        `yaml:"user"`                            // who submitted it; empty: not said
 	Model          string        `yaml:"model"`                           // path of its model.json, relative to the jobs file; empty: it keeps its allocation
-	Tenant         string        `yaml:"tenant"`                          // who it belongs to; empty: not said
+	Tenant         string        `yaml:"tenant"`                          // its owner; empty: not known
 	Submitted      time.Time     `yaml:"submitted"`                       // zero: not said
-	Requested      int           `yaml:"requested" min:"1"`               // workers its owner asked for; 0: not said
+	Requested      int           `yaml:"requested" min:"1"`               // workers its owner requested; 0: not known
 	Priority       float64       `yaml:"priority" is:"any" of:"a number"` // larger is more urgent; 0 if not given
 	Remaining      Remaining     `yaml:"remaining"`                       // zero for a job without a model
 	Workers        IntRange      `yaml:"workers"`
@@ -57,7 +57,7 @@ type Tenant struct {
 type History struct {
 	GPUSeconds *float64           `yaml:"gpu_seconds" is:"not negative" of:"GPU-seconds"`           // attained service: worker slots held × seconds
 	Seconds    *float64           `yaml:"seconds" is:"seconds"`                                     // in which it held workers
-	Progress   *float64           `yaml:"progress" is:"share" of:"a share of the work from 0 to 1"` // of the declared work that is done, 0 to 1
+	Progress   *float64           `yaml:"progress" is:"share" of:"a share of the work from 0 to 1"` // share of the work done, 0 to 1
 	Restarts   *int               `yaml:"restarts"`                                                 // changes of allocation
 	ByType     map[string]float64 `yaml:"by_type" is:"not negative" of:"GPU-seconds"`               // GPU-seconds by GPU type
 }

@@ -107,8 +107,8 @@ func (l *Layout) Set(name, text string) (want string) {
 	return ""
 }
 
-// Plain reports whether this is data parallelism alone, with nothing sharded,
-// recomputed or offloaded.
+// Plain reports whether this is data parallelism only, without sharding,
+// recomputation or offloading.
 func (l Layout) Plain() bool {
 	return l.ModelParallel() == 1 && l.EP <= 1 && l.Sharding == "" && l.Recompute == "" && l.Offload == ""
 }

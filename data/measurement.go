@@ -75,7 +75,7 @@ type CurvePoint struct {
 	Job, Run    string
 	Step        float64 // optimizer steps done
 	Epoch       float64
-	Progress    float64 // steps at the initial batch size that are statistically equal
+	Progress    float64 // statistically equivalent steps at the initial batch
 	Loss        float64
 	Metric      float64 // the user's, such as accuracy or word error rate
 	GlobalBatch float64 // samples

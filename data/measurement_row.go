@@ -54,7 +54,7 @@ func (mr measurementReader) status(r *Row) Status {
 		r.Fail("status", quote(name)+hint, "one of "+strings.Join(names(Statuses()), ", "))
 	case s == OK && time == "":
 		r.Fail(cmp.Or(speed, "step_time_s"), "nothing", PositiveSeconds().String()+", since status is "+name)
-	case s != OK && s != Timeout && time != "": // that of a timeout is a lower bound
+	case s != OK && s != Timeout && time != "": // a timeout's is a lower bound
 		r.Bad(speed, "an empty cell, since status is "+name)
 	}
 	return Statuses()[max(0, slices.Index(Statuses(), s))]

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Operate is how a queue is operated: the contents of operate.yaml.
+// Operate is the contents of operate.yaml: how a queue is operated.
 type Operate struct {
 	Scheduler  string        `yaml:"scheduler,required" of:"slurm,kubernetes" want:"slurm or kubernetes"`
 	Namespaces []string      `yaml:"namespaces" want:"a list of namespaces, or [\"*\"] for all"` // of Kubernetes; empty: that of the context; "*": all
@@ -24,7 +24,7 @@ type Operate struct {
 	Maintenance  []Window      `yaml:"maintenance" want:"a list of times"` // in which nothing is changed
 	PauseFile    string        `yaml:"pause_file"`                         // while it exists nothing is changed; relative to the file
 	Profile      bool          `yaml:"profile"`                            // jobs may be grown onto idle GPUs to measure them
-	Metrics      string        `yaml:"metrics"`                            // address to serve /metrics at; empty: none
+	Metrics      string        `yaml:"metrics"`                            // address that serves /metrics; empty: none
 
 	Objective  string  `yaml:"objective"`
 	Policy     string  `yaml:"policy"`

@@ -24,7 +24,7 @@ type Plan struct {
 	Objective string  `json:"objective"`
 	Policy    string  `json:"policy"`
 	Value     float64 `json:"value"` // of the objective; larger is better
-	Bound     float64 `json:"bound"` // no plan of these options can be better than this
+	Bound     float64 `json:"bound"` // upper bound of Value over all plans with these options
 	// RunningBound bounds the value of plans that run every job; it equals Bound
 	// if not every job fits.
 	RunningBound float64      `json:"running_bound"`

@@ -73,10 +73,10 @@ type Batch struct {
 type TrialSettings struct {
 	Warmup       int           `yaml:"warmup,keep" is:"warmup"`                                                        // steps to drop; −1 means decide from the data ("auto")
 	MinSteps     int           `yaml:"min_steps,keep" min:"1"`                                                         // timed steps before a trial may stop early
-	MaxSeconds   float64       `yaml:"max_seconds,keep" is:"positive seconds"`                                         // of timed steps after which it stops anyway
+	MaxSeconds   float64       `yaml:"max_seconds,keep" is:"positive seconds"`                                         // of timed steps, after which it stops in any case
 	RelPrecision float64       `yaml:"rel_precision,keep" is:"fraction" of:"a fraction between 0 and 1, such as 0.02"` // wanted relative half-width of the 95 % interval of the step time
 	Timeout      time.Duration `yaml:"timeout,keep"`                                                                   // without a new step for this long a trial is ended as hung
-	Retries      int           `yaml:"retries,keep"`                                                                   // for trials that failed, not for facts
+	Retries      int           `yaml:"retries,keep"`                                                                   // of failed trials; facts are not retried
 }
 
 // Budget ends a study. Zero means no limit.

@@ -13,7 +13,7 @@ import (
 
 // KubernetesSpec creates a Job or a PyTorchJob for each trial.
 type KubernetesSpec struct {
-	Kubeconfig string `yaml:"kubeconfig"`               // file; empty for what kubectl would read
+	Kubeconfig string `yaml:"kubeconfig"`               // file; empty for kubectl's default
 	Context    string `yaml:"context"`                  // of the kubeconfig; empty for its current one
 	Namespace  string `yaml:"namespace" is:"namespace"` // empty for the one of the context
 	Kind       string `yaml:"kind" of:"job,pytorchjob"` // KindJob or KindPyTorchJob

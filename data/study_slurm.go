@@ -7,7 +7,7 @@ import (
 )
 
 // SlurmSpec submits each trial as a batch job of a Slurm cluster. The zero
-// value asks for the GPUs of the configuration and runs the command once, on
+// value requests the GPUs of the configuration and runs the command once, on
 // the first node.
 type SlurmSpec struct {
 	Partition string        `yaml:"partition" is:"slurm"` // empty for the cluster's default

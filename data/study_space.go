@@ -60,7 +60,7 @@ func (s *Space) writeYAML() *yaml.Node {
 	return m.node
 }
 
-// wholeNumber matches values that read the same as a number and as text.
+// wholeNumber matches values that are the same read as a number or as text.
 var wholeNumber = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
 
 // listNode writes values on one line: whole numbers without quotes, others as

@@ -35,9 +35,9 @@ func (l *LauncherSpec) defaults() { *l = LauncherSpec{Local: &LocalSpec{}} }
 // keys are errors. The space may be left out only with the launcher replay,
 // whose table is then the space.
 //
-// Defaults: objective accuracy, metrics jsonl, launcher local (one process
-// per trial), storage journal, warm-up auto, 20 to 60 s of steps to 2 %
-// precision, timeout 2 min, 1 retry.
+// Defaults: objective accuracy, metrics jsonl, launcher local (one process per
+// trial), storage journal, warm-up auto, at least 20 steps and at most 60 s to
+// a precision of 2 %, timeout 2 min, 1 retry.
 func ReadStudy(r io.Reader, name string) (*Study, error) {
 	y, s := &yamlReader{file: name}, &Study{Source: Source{File: name, Line: 1}}
 	s.defaults()

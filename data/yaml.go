@@ -113,8 +113,7 @@ func (y *yamlReader) pairs(n *yaml.Node, depth int) (written, merged []*yaml.Nod
 	return written, merged
 }
 
-// syntax records an error of the YAML parser, whose messages carry the line
-// as text only.
+// syntax records an error of the YAML parser; its line is only in the message.
 func (y *yamlReader) syntax(err error) {
 	found := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "found ")
 	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(found); m != nil {

@@ -50,6 +50,6 @@ type Event struct {
 type Progress struct {
 	Done    int     // trials ended, those of earlier runs included
 	Running int     // trials running
-	Total   int     // the most there can be, from the budget and the space
+	Total   int     // upper limit, from the budget and the space
 	Spent   float64 // US$, those of earlier runs included
 }

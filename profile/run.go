@@ -36,7 +36,7 @@ func FilesBeside(study, dir string) Files {
 	return Files{in(".journal.jsonl"), in(".measurements.csv"), in(".curve.csv"), in(".logs"), in(".undelivered")}
 }
 
-// Settings says how a study is to be run; the zero value is the default.
+// Settings says how to run a study; the zero value is the default.
 type Settings struct {
 	Search
 	// Only, if not empty, lists the configurations to measure, each once and in

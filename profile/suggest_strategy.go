@@ -12,8 +12,8 @@ import (
 	"knee/profile/space"
 )
 
-// Search says how to search a study, beyond what the study itself says. The
-// zero value is the default.
+// Search holds search settings that are not in the study. The zero value is the
+// default.
 type Search struct {
 	Strategy string // one of baseline.Strategies; empty for guided
 	// Once excludes repeated measurements of a configuration.
@@ -70,8 +70,8 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 	o := bayesopt.Options{Objective: objective, Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
 		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: formsOf(s), Trials: s.Budget.Trials,
 		Memory: memory.Feasibility{Architecture: s.Model},
-		// Runs of one configuration differ by several per cent on any real
-		// machine, however well the steps of one run agree.
+		// On real machines runs of one configuration differ by several per cent, even
+		// if the steps of each run agree.
 		Noisy: s.Launcher.Replay == nil}
 	if len(s.PricePerHour) > 0 {
 		o.Price = func(c data.Config) float64 { return Price(s, c) }

@@ -15,7 +15,7 @@ import (
 	"knee/profile/store"
 )
 
-// Why a trial was ended from outside.
+// Causes of cancelling a trial.
 var (
 	errEnough  = errors.New("measured well enough")
 	errHung    = errors.New("no step")
@@ -82,7 +82,7 @@ func (r *Runner) measure(ctx context.Context, t launch.Trial) outcome {
 	}
 }
 
-// draining reports whether the user wants nothing more to be launched.
+// draining reports whether no further launch is allowed.
 func (r *Runner) draining() bool {
 	select {
 	case <-r.Drain:

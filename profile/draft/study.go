@@ -27,8 +27,8 @@ type Study struct {
 	Notes []string // what is left to do before it can be run; empty if nothing
 }
 
-// New drafts the study of a training command on a machine. dir is where the
-// command is run, to look into its script.
+// New drafts the study of a training command on a machine. dir is the working
+// directory of the command, to read its script.
 func New(command []string, m Machine, dir string) Study {
 	d := &drafting{command: command, machine: m}
 	d.starter = starter(command)
@@ -167,8 +167,8 @@ metrics: {jsonl: true}
 	d.note("let the script print a line per step: knee: {\"step\":12,\"step_time_s\":0.041}; or set metrics: {regex: …} or {pattern: …} for what it already prints")
 }
 
-// writeSpace writes the configurations: workers up to what the machine has,
-// batches around the one the command had.
+// writeSpace writes the space: workers up to the machine's GPUs or cores,
+// batches around the command's.
 func (d *drafting) writeSpace(b *strings.Builder) {
 	slots, what := d.machine.GPUs, "GPUs"
 	if slots == 0 {
@@ -251,8 +251,8 @@ func plain(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.6f", v), "0"), ".")
 }
 
-// quoted writes a YAML scalar in a flow sequence: plain where that is safe,
-// else single-quoted, or double-quoted where it holds what only escapes spell.
+// quoted writes a YAML scalar in a flow sequence: plain if safe, else
+// single-quoted, or double-quoted if it needs escapes.
 func quoted(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == utf8.RuneError || !unicode.IsPrint(r) && r != ' ' }) {
 		return strconv.Quote(s)

@@ -21,7 +21,7 @@ import (
 // maxLine is the most that is read of one line, in bytes.
 const maxLine = 64 << 10
 
-// Progress is how far a job has come.
+// Progress is the progress of a job.
 type Progress struct {
 	Step        float64 // the last in the log; 0 if it counts none
 	Loss        float64 // at that step; NaN if it prints none
@@ -45,9 +45,9 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics) (data.Measure
 	return p.Measurement, what, err
 }
 
-// ReadProgress reads how far a job has come from its log, as [Read] does, and
-// calls each, if not nil, as [Each] does. A log without a timed step has no
-// measurement, and that is no error.
+// ReadProgress reads the progress of a job from its log, as [Read] does, and
+// calls each, if not nil, as [Each] does. A log without a timed step is not an
+// error: it has no Measurement.
 func ReadProgress(r io.Reader, name string, c data.Config, m data.Metrics, each func(launch.Observation)) (Progress, error) {
 	p, _, _, err := read(r, name, c, m, each)
 	return p, err

@@ -21,7 +21,7 @@ var oomText = regexp.MustCompile(`(?i)cuda out of memory|cuda error: out of memo
 var memoryWords = [][]byte{[]byte("out of memory"), []byte("outofmemory"), []byte("out_of_memory"), []byte("memoryerror"), []byte("allocate "),
 	[]byte("_alloc"), []byte("resource_exhausted"), []byte("oom")}
 
-// speaksOfMemory reports whether a line says that memory has run out.
+// speaksOfMemory reports whether oomText matches a line.
 func speaksOfMemory(line string) bool {
 	var buffer [512]byte
 	lower := append(buffer[:0], line...)

@@ -15,7 +15,7 @@ import (
 	"knee/data"
 )
 
-// defaultGrace is how long a process may take to end when asked.
+// defaultGrace is the time between SIGTERM and SIGKILL.
 const defaultGrace = 2 * time.Second
 
 type group struct {

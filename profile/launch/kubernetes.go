@@ -14,8 +14,8 @@ import (
 )
 
 // Kubernetes runs each trial as a Job of a Kubernetes cluster (or as a
-// PyTorchJob, if the Kubeflow training operator is there) and follows it
-// through the API server.
+// PyTorchJob, with the Kubeflow training operator) and follows it through the
+// API server.
 //
 // Each worker and each parameter server is a pod; with Per node, a pod holds
 // the workers of a node, which the command starts. Pods get the variables that
@@ -53,7 +53,7 @@ func NewKubernetes(spec data.KubernetesSpec, p Parser) (*Kubernetes, error) {
 	return &Kubernetes{Spec: spec, Parser: p, Client: client}, nil
 }
 
-// collection returns where the main object of a trial lives.
+// collection returns the API path of the trials' main objects.
 func (k *Kubernetes) collection() string {
 	if k.Spec.Kind == data.KindPyTorchJob {
 		return kube.PyTorchJobsPath(k.Spec.Namespace)

@@ -87,7 +87,7 @@ type Launcher interface {
 	Launch(ctx context.Context, t Trial, obs chan<- Observation) error
 }
 
-// Failure is the error of a trial that ended badly.
+// Failure is the error of a failed trial.
 type Failure struct {
 	Status data.Status // OOM, Infeasible or Failed
 	Exit   int         // exit code, −1 if there was none

@@ -45,7 +45,7 @@ import (
 type Local struct {
 	Ranks    bool
 	Parser   Parser
-	Grace    time.Duration // between asking a process to end and killing it; 0 means 2 s
+	Grace    time.Duration // between SIGTERM and SIGKILL; 0 means 2 s
 	Watchdog *Watchdog
 }
 
@@ -120,8 +120,8 @@ func (l *Local) processes(t Trial) ([]processSpec, error) {
 	shared["WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
 	shared["LOCAL_WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
 	if c.GPUType == "cpu" || c.GPUType == "" {
-		// One thread a rank, as torchrun does: otherwise each rank takes all
-		// cores and the measured scaling is that of the thread scheduler.
+		// One thread per rank, as with torchrun: otherwise the ranks compete for all
+		// cores and the measured scaling is wrong.
 		shared["OMP_NUM_THREADS"], shared["GOMAXPROCS"] = "1", "1"
 	}
 	var specs []processSpec

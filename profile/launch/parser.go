@@ -16,8 +16,8 @@ type Parser interface {
 	Wants() string
 }
 
-// NewParser returns the parser that a study asks for. It fails if the
-// regular expression does not compile or names no known quantity.
+// NewParser returns the parser of a study. It fails if the regular expression
+// does not compile or names no known quantity.
 func NewParser(m data.Metrics) (Parser, error) {
 	switch {
 	case m.Pattern != "":

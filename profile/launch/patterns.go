@@ -74,8 +74,8 @@ func patternTable() map[string][]string {
 		// Any bar of tqdm around the batches. The rate is tqdm's, smoothed over
 		// some steps.
 		"tqdm": {tqdmBar + tqdmLoss},
-		// torchtitan, torchtitan/components/metrics.py, in colours: a counter, as
-		// its tokens/s per device do not say how many tokens a sample has.
+		// torchtitan, torchtitan/components/metrics.py, in colours: only a counter,
+		// since its tokens/s per device need the tokens of a sample.
 		"torchtitan": {`step: +` + quantity("step") + `\s+\S*loss: +` + quantity("loss") + `.*memory: +[0-9.]+GiB`},
 		// torchvision, references/classification/train.py: img/s of one process,
 		// of the last batch.
@@ -188,7 +188,7 @@ func (r *recogniser) look(line string) {
 	}
 }
 
-// hint is what to tell the user, empty if nothing reports steps.
+// hint returns advice for the user, empty if no line reports steps.
 func (r *recogniser) hint() string {
 	switch {
 	case r.name == "" && r.expr != "":

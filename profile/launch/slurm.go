@@ -57,8 +57,8 @@ func (s *Slurm) prepare() {
 }
 
 // Launch implements [Launcher]. A trial with a Handle is followed from the
-// beginning of its output; otherwise the trial is submitted once no more than
-// Spec.Waiting others wait in the queue.
+// beginning of its output; otherwise the trial is submitted once fewer than
+// max(1, Spec.Waiting) others wait in the queue.
 func (s *Slurm) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
 	s.prepare()
 	if t.Log == "" {

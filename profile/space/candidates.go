@@ -10,16 +10,16 @@ import (
 	"knee/data"
 )
 
-// maxCandidates bounds the size of a search space: past it the space is
-// almost certainly a mistake, and every step of a search would be slow.
+// maxCandidates bounds the size of a search space: a larger one is probably a
+// mistake, and would make every step of a search slow.
 const maxCandidates = 100_000
 
 // Candidates lists every configuration of a study's space that satisfies
 // its constraints, in the order in which the knobs and values are written,
 // the last knob changing fastest.
 //
-// Combinations that mean nothing are left out or folded: all-reduce has no
-// parameter servers, so its candidates differ in ps only if nothing else
+// Invalid combinations are left out, and equivalent ones merged: all-reduce has
+// no parameter servers, so its candidates differ in ps only if nothing else
 // does; a parameter-server mode needs at least one.
 //
 // Errors name the knob or constraint of the study that is wrong; a
@@ -101,8 +101,8 @@ func knobValues(k data.Knob) ([]string, error) {
 
 func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 12, 64) }
 
-// configAt decodes combination i of the values; ok is false for a
-// combination that means nothing.
+// configAt decodes combination i of the values; ok is false for an invalid
+// combination.
 func configAt(s *data.Study, values [][]string, i int) (c data.Config, ok bool, err error) {
 	c = data.Config{Job: s.Job, Mode: data.AllReduce, Workers: 1, GPUType: onlyGPUType(s)}
 	globalBatch := 0.0

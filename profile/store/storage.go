@@ -57,7 +57,7 @@ type Result struct {
 	Queued      time.Duration // waiting for nodes, not in Measurement.Wall
 }
 
-// Unfinished is a trial that was begun and not ended.
+// Unfinished is a trial that began but did not end.
 type Unfinished struct {
 	Trial   int
 	Attempt int // number of the next launch, or of the submitted one
@@ -70,7 +70,7 @@ type Unfinished struct {
 type Change struct {
 	Trial   int
 	Config  data.Config
-	By      string  // who has the trial: host and process
+	By      string  // owner of the trial: host and process
 	Ended   *Result // nil while it runs
 	Warning string  // if set, the other fields are not
 }

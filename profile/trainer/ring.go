@@ -10,8 +10,8 @@ import (
 )
 
 // ring averages gradients with a ring all-reduce: every worker sends only to
-// the next and receives only from the previous, 2(k−1)/k of the vector each,
-// whatever the number of workers k.
+// the next and receives only from the previous, 2(k−1)/k of the vector each
+// with k workers.
 type ring struct {
 	o          *Options
 	next, prev *link

@@ -9,8 +9,8 @@ import (
 )
 
 // Run trains as one rank of a job until its last step, or until ctx ends, in
-// which case it returns the cause. Only one rank writes to stdout, one line
-// per optimizer step: worker 0, and server 0 in ps-async.
+// which case it returns the cause. Unless AllRanks is set, one rank writes to
+// stdout, one line per optimizer step: worker 0, or server 0 in ps-async.
 //
 //	knee: {"step":1,"step_time_s":0.0031,"sync_time_s":0.0012,"loss":2.41,"grad_sqr":0.8,"grad_var":2.7}
 //
