@@ -18,7 +18,7 @@ import (
 
 // Files names the files of a study.
 type Files struct {
-	Journal      string // JSON lines; the other files are written from it
+	Journal      string // JSON lines; Measurements and Curves are written from it
 	Measurements string // measurements.csv
 	Curves       string // curve.csv
 	Logs         string // folder with the output of every trial

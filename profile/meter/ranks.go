@@ -28,8 +28,8 @@ type RankTime struct {
 	Mean  float64 // seconds
 }
 
-// newRanks returns the ranks of a trial of c. If there is no such worker, the
-// last is metered.
+// newRanks returns the ranks of a trial of c. If worker want does not exist,
+// the last one is metered.
 func newRanks(want int, c data.Config) ranks {
 	if want >= c.Workers {
 		want = max(0, c.Workers-1)

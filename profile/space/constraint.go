@@ -57,7 +57,8 @@ func number(v any) float64 {
 	return v.(float64)
 }
 
-// extraKnobs returns a value for every knob that is not built in, for its type.
+// extraKnobs returns a sample value for every knob that is not built in, from
+// which its type follows.
 func extraKnobs(s *data.Study) map[string]string {
 	extra := map[string]string{}
 	for _, k := range s.Space {
