@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Architecture is the size of a transformer. Zero is not known.
+// Architecture is the size of a transformer. Zero means not known.
 type Architecture struct {
 	Parameters float64 `json:"model_parameters,omitempty" yaml:"parameters" is:"positive" of:"parameters"`
 	Layers     int     `json:"layers,omitempty" yaml:"layers" min:"1"`
@@ -17,7 +17,7 @@ type Architecture struct {
 	Experts    int     `json:"experts,omitempty" yaml:"experts" min:"1"`
 }
 
-// architectureColumns are the columns of measurements.csv that say what is
+// architectureColumns are the columns of measurements.csv for the model that is
 // trained.
 func architectureColumns() []columnOf[Measurement] {
 	type M = Measurement
@@ -51,9 +51,9 @@ func (a Architecture) Count() float64 {
 	return 12*l*h*h + 13*l*h + float64(a.Vocab)*h
 }
 
-// FLOPs returns the floating-point operations of a forward and backward pass
-// of one sample: 6 per parameter and token, and those of attention (the same,
-// equation 3, with 3 instead of 4 passes, none being recomputed).
+// FLOPs returns the floating-point operations of a forward and backward pass of
+// one sample: 6 per parameter and token, and those of attention (the same,
+// equation 3, with 3 instead of 4 passes: without recomputation).
 func (a Architecture) FLOPs() float64 {
 	s, l, h := float64(a.SeqLen), float64(a.Layers), float64(a.Hidden)
 	return 6*s*a.Count() + 12*l*s*s*h
@@ -65,8 +65,8 @@ func (a *Architecture) validate(o *object) {
 	}
 }
 
-// ReadArchitecture reads the size of a model from a file of its own: the keys
-// of the section model of a study, or that section.
+// ReadArchitecture reads the size of a model from a YAML file with the keys of
+// a study's section model, or with that section. name is for errors.
 func ReadArchitecture(r io.Reader, name string) (Architecture, error) {
 	var file struct {
 		Architecture

@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// Bounds says which numbers a column, key or flag takes. They are what can be
-// meant at all: beyond them a file is damaged or in another unit, and sums,
-// products and ratios of what is within them stay finite.
+// Bounds are the numbers that a column, key or flag takes. A number outside is
+// damage or another unit; sums, products and ratios of numbers within stay
+// finite.
 type Bounds struct {
-	What     string // what is counted, "seconds"
+	What     string // the unit or quantity, such as "seconds"
 	Min, Max float64
 	Whole    bool   // no fractions
-	Want     string // in messages; empty for what follows from the others
+	Want     string // in messages; empty to derive it from the other fields
 	units    units
 }
 
-// units are what may follow a number in a cell, with what they multiply it by.
+// units maps a unit that may follow a number to its factor.
 type units map[string]float64
 
 // Seconds are times from 0 to 32 years.
 func Seconds() Bounds { return Bounds{What: "seconds", Max: 1e9, units: timeUnits} }
 
-// PositiveSeconds are times from a nanosecond, about two cycles of a
-// processor, to 32 years.
+// PositiveSeconds are times from a nanosecond to 32 years.
 func PositiveSeconds() Bounds { return Bounds{What: "seconds", Min: 1e-9, Max: 1e9, units: timeUnits} }
 
 // Samples are batches. Shares of a fixed global batch may be fractional.
 func Samples() Bounds { return Bounds{What: "samples", Min: 1e-6, Max: maxBatch} }
 
-// Bytes are amounts of memory of a device, from a MiB: less is in another unit.
+// Bytes are amounts of device memory, at least a MiB: a smaller number is in
+// another unit.
 func Bytes() Bounds {
 	b := Bounds{What: "bytes, or a number with a unit such as 40 GiB or 43 GB", Want: "bytes, at least a MiB, or a number with a unit such as 40 GiB or 43 GB", Min: 1 << 20, Max: 1e18, units: units{"B": 1}}
 	for _, u := range quantityUnits() {
@@ -48,14 +48,14 @@ func Count(min int) Bounds {
 	return Bounds{What: "a whole number", Min: float64(min), Max: maxCount, Whole: true}
 }
 
-// Positive are amounts of work, rates and prices, What saying of what.
+// Positive are amounts of work, rates and prices.
 func Positive(what string) Bounds { return Bounds{What: what, Min: 1e-9, Max: maxAmount} }
 
 // NonNegative is [Positive] with 0.
 func NonNegative(what string) Bounds { return Bounds{What: what, Max: maxAmount} }
 
-// Any are numbers of either sign, such as a loss: 0, or of a size of 1e-30 to
-// 1e30, so that ratios of two of them are finite.
+// Any are numbers of either sign, such as a loss: 0, or an absolute value from
+// 1e-30 to 1e30, so that ratios are finite.
 func Any(what string) Bounds { return Bounds{What: what, Min: -1e30, Max: 1e30} }
 
 const (
@@ -81,8 +81,8 @@ func (b Bounds) String() string {
 	return b.What
 }
 
-// Instead names what is wanted instead of s, with the outer bounds only if s is
-// beyond them.
+// Instead returns what is wanted in place of s, with the outer bounds only if s
+// exceeds them.
 func (b Bounds) Instead(s string) string {
 	switch v, err := strconv.ParseFloat(s, 64); {
 	case b.Want != "" || b.Whole || err != nil && !errors.Is(err, strconv.ErrRange):
@@ -96,12 +96,13 @@ func (b Bounds) Instead(s string) string {
 	return b.String()
 }
 
-// Holds reports whether v is one of the numbers.
+// Holds reports whether v is within the bounds.
 func (b Bounds) Holds(v float64) bool {
 	return v >= b.Min && v <= b.Max && (!b.Whole || v == math.Trunc(v)) && (b.Min >= 0 || v == 0 || math.Abs(v) >= 1/b.Max)
 }
 
-// Parse reads a number within the bounds, and one of their units after it.
+// Parse reads a number, optionally with one of the units; ok is false outside
+// the bounds.
 func (b Bounds) Parse(s string) (v float64, ok bool) {
 	number, unit := strings.TrimSpace(s), 1.0
 	if b.units["$"] != 0 {

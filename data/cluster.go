@@ -1,6 +1,6 @@
 package data
 
-// Cluster describes the machines to share: the contents of cluster.yaml.
+// Cluster is the contents of cluster.yaml: the machines to share.
 type Cluster struct {
 	Nodes  []Node // one entry per machine, names expanded, in order
 	Source Source
@@ -10,7 +10,7 @@ type Cluster struct {
 type Node struct {
 	Name         string  `yaml:"name,required" want:"a node name or a host list such as a[01-04]"`
 	GPUType      string  `yaml:"gpu_type,required" want:"a GPU type, or cpu for machines without accelerators"` // in lower case; "cpu" for a machine without accelerators
-	GPUName      string  // what the cluster's scheduler calls the type, if not that
+	GPUName      string  // the scheduler's name of the type, if different
 	GPUs         int     `yaml:"gpus,required,keep" want:"the number of accelerators, or for cpu the workers the machine may hold"` // worker slots
 	CPUs         float64 `yaml:"cpus" is:"not negative" of:"cores"`                                                                 // 0 means not limiting
 	Memory       int64   `yaml:"memory"`                                                                                            // bytes; 0 means not limiting
@@ -31,7 +31,7 @@ func (c *Cluster) GPUTypes() []string {
 	return types
 }
 
-// GPUName returns what the scheduler calls a GPU type, empty if not otherwise.
+// GPUName returns the scheduler's name of a GPU type, empty if it is the same.
 func (c *Cluster) GPUName(gpuType string) string {
 	for _, n := range c.Nodes {
 		if n.GPUType == gpuType && n.GPUName != "" {
@@ -57,8 +57,7 @@ func (c *Cluster) PricePerGPU(gpuType string) float64 {
 	return price / float64(gpus)
 }
 
-// Slots returns the worker slots of the nodes that may be used: those that
-// are not drained.
+// Slots returns the worker slots of all nodes that are not drained.
 func (c *Cluster) Slots() int {
 	var n int
 	for _, node := range c.Nodes {

@@ -9,7 +9,7 @@ import (
 	"knee/internal/hostlist"
 )
 
-// clusterFile is cluster.yaml, where an entry may stand for many machines.
+// clusterFile is cluster.yaml, where an entry may be a host list.
 type clusterFile struct {
 	Nodes []nodeEntry `yaml:"nodes" want:"a list of nodes"`
 }
@@ -53,9 +53,8 @@ func ReadCluster(r io.Reader, name string) (*Cluster, error) {
 	return c, nil
 }
 
-// maxNodeGPUs bounds the accelerators, or worker slots, of one machine. It is
-// above any that exist; a larger number is a slip, and planning on it would
-// take memory for every slot.
+// maxNodeGPUs bounds the worker slots of one machine, above any that exists: a
+// larger number is a mistake, and planning takes memory per slot.
 const maxNodeGPUs = 4096
 
 func (e *nodeEntry) validate(o *object) {
@@ -75,9 +74,9 @@ func (e *nodeEntry) validate(o *object) {
 // [Open] for "-" and compressed files.
 func LoadCluster(path string) (*Cluster, error) { return load(path, ReadCluster) }
 
-// WriteCluster writes cluster.yaml. Neighbouring nodes that differ in their
-// names only are folded into one entry with a host list. A cluster that
-// [ReadCluster] would refuse is an error.
+// WriteCluster writes cluster.yaml. Consecutive nodes that differ only in their
+// names become one entry with a host list. A cluster that [ReadCluster] would
+// refuse is an error.
 func WriteCluster(w io.Writer, c *Cluster) error {
 	var f clusterFile
 	for i := 0; i < len(c.Nodes); {

@@ -87,7 +87,7 @@ func FuzzReadCluster(f *testing.F) {
 	})
 }
 
-// A cluster that calls its GPUs A100 has a100s, and keeps its name for them.
+// The GPU type A100 of a cluster becomes a100; GPUName keeps the spelling.
 func TestClusterKeepsNames(t *testing.T) {
 	const text = "nodes:\n  - {name: a1, gpu_type: A100, gpus: 4}\n"
 	c, err := data.ReadCluster(strings.NewReader(text), "c")

@@ -16,12 +16,12 @@ type TemplateData struct {
 	Placement        string // "4-4-2"; empty if not known
 	Nodes            int
 	Workers          int
-	WorkersPerNode   int // on the widest node
+	WorkersPerNode   int // on the node with the most
 	PS               int
 	LocalBatch       Number // samples per replica per micro-step
 	GlobalBatch      Number // samples per step
 	AccumSteps       int
-	MicroSteps       int               // AccumSteps + 1: what most scripts call gradient accumulation steps
+	MicroSteps       int               // AccumSteps + 1, the gradient accumulation steps of most scripts
 	TP, PP, CP, EP   int               // degrees of parallelism, at least 1
 	DP               int               // replicas: Workers / (TP·PP·CP)
 	Sharding         string            // none, zero1, zero2, zero3, hybrid
@@ -32,16 +32,16 @@ type TemplateData struct {
 	X                map[string]string // further knobs of the study
 }
 
-// Number prints as a whole number where it is one.
+// Number is a number that templates print without an exponent.
 type Number float64
 
 // String returns the shortest decimal form, never with an exponent.
 func (n Number) String() string { return strconv.FormatFloat(float64(n), 'f', -1, 64) }
 
-// RenderCommand renders a command for one configuration. A condition that comes
-// to nothing is left out, so that a flag can depend on the configuration:
-// {{if ne .Recompute "none"}}--recompute{{end}}. Errors name at and the argument
-// that cannot be rendered.
+// RenderCommand renders a command for one configuration. An argument {{if …}}
+// that renders to nothing is left out, so that a flag can depend on the
+// configuration: {{if ne .Recompute "none"}}--recompute{{end}}. Errors are
+// *InputError with at and the number of the argument.
 func RenderCommand(command []string, c Config, at Source) ([]string, error) {
 	args := make([]string, 0, len(command))
 	for i, text := range command {
@@ -81,14 +81,14 @@ func templateData(c Config) TemplateData {
 	}
 }
 
-// zeroStage is the stage of ZeRO that shards as much: full sharding within a
-// node counts as 3.
+// zeroStage is the equivalent stage of ZeRO; full sharding within a node counts
+// as 3.
 func zeroStage(sharding string) int {
 	return map[string]int{"zero1": 1, "zero2": 2, "zero3": 3, "hybrid": 3}[sharding]
 }
 
-// strategy is what FSDP calls what shards as much: it does not divide the
-// optimizer's state alone.
+// strategy is the equivalent FSDP strategy. FSDP cannot shard the optimizer's
+// state alone: zero1 becomes SHARD_GRAD_OP.
 func strategy(sharding string) string {
 	if s, ok := map[string]string{"zero1": "SHARD_GRAD_OP", "zero2": "SHARD_GRAD_OP", "zero3": "FULL_SHARD", "hybrid": "HYBRID_SHARD"}[sharding]; ok {
 		return s
@@ -96,8 +96,7 @@ func strategy(sharding string) string {
 	return "NO_SHARD"
 }
 
-// cleanTemplateError drops the "template: :1:2:" that means nothing to a
-// reader of the study.
+// cleanTemplateError drops the prefix "template: :1:2:".
 func cleanTemplateError(err error) string {
 	_, after, found := strings.Cut(err.Error(), ": ")
 	if !found {
@@ -109,7 +108,7 @@ func cleanTemplateError(err error) string {
 	return after
 }
 
-// LayoutEnv is the layout in the environment of the processes of a job: KNEE_TP,
+// LayoutEnv returns the layout as environment variables of a job: KNEE_TP,
 // KNEE_SHARDING and so on, and KNEE_DP, the replicas.
 func (c Config) LayoutEnv() map[string]string {
 	env := map[string]string{"KNEE_DP": strconv.Itoa(c.Replicas())}

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Mode is how the replicas of a job keep their parameters in step.
+// Mode is how the replicas of a job synchronise their parameters.
 type Mode string
 
 // The synchronisation modes knee models and measures.
 const (
 	AllReduce Mode = "allreduce" // gradients averaged by a collective, no parameter server
 	PSSync    Mode = "ps-sync"   // parameter servers, all workers in lockstep
-	PSAsync   Mode = "ps-async"  // parameter servers, every worker at its own pace
+	PSAsync   Mode = "ps-async"  // parameter servers, workers do not wait for one another
 )
 
 // Modes lists the modes in the order they are documented.
@@ -46,7 +46,7 @@ type Config struct {
 	PS         int               `json:"ps,omitempty"`          // parameter servers
 	LocalBatch float64           `json:"local_batch,omitempty"` // samples per replica (worker, without a layout) per micro-step; 0 if not known
 	AccumSteps int               `json:"accum_steps,omitempty"` // extra accumulation micro-steps, 0 = none
-	Layout                       // how the model is spread over the workers
+	Layout                       // how the model is divided over the workers
 	Extra      map[string]string `json:"extra,omitempty"` // further knobs, by name without the x_ prefix
 }
 
@@ -67,8 +67,8 @@ func (c Config) SamplesPerStep() float64 {
 	return c.GlobalBatch()
 }
 
-// NodeCount returns the number of nodes the workers stand on: that of the
-// placement, else Nodes, else 1.
+// NodeCount returns the number of nodes: that of the placement, else Nodes,
+// else 1.
 func (c Config) NodeCount() int {
 	switch {
 	case len(c.Placement) > 0:
@@ -80,7 +80,7 @@ func (c Config) NodeCount() int {
 }
 
 // WidestNode returns the largest number of workers on one node. Without a
-// placement the workers are taken to be spread evenly over the nodes.
+// placement it assumes an even one.
 func (c Config) WidestNode() int {
 	if len(c.Placement) > 0 {
 		return slices.Max(c.Placement)
@@ -89,10 +89,10 @@ func (c Config) WidestNode() int {
 	return (c.Workers + n - 1) / n
 }
 
-// Key returns a string that identifies the configuration: equal keys mean
-// the same configuration, whatever order its extra knobs were set in.
+// Key returns a string that identifies the configuration: equal keys mean the
+// same configuration. The order of extra knobs does not matter.
 func (c Config) Key() string {
-	b := make([]byte, 0, 96) // tens of thousands are compared at a time
+	b := make([]byte, 0, 96) // hot: tens of thousands are compared at a time
 	for _, s := range []string{c.Job, c.GPUType, string(c.ModeOrDefault())} {
 		b = append(append(b, s...), '|')
 	}
@@ -119,9 +119,8 @@ func (c Config) ModeOrDefault() Mode {
 	return c.Mode
 }
 
-// Kind names a GPU type and mode for people: "a100, allreduce", and
-// "(no gpu_type), allreduce" where measurements do not say on what they were
-// taken.
+// Kind names a GPU type and mode for people: "a100, allreduce", and "(no
+// gpu_type), allreduce" without a GPU type.
 func (c Config) Kind() string {
 	gpu := c.GPUType
 	if gpu == "" {
@@ -179,8 +178,8 @@ func ParsePlacement(s string) (Placement, error) {
 	return p, nil
 }
 
-// EvenPlacement spreads workers over nodes as evenly as they go, wider
-// nodes first. It returns nil unless 1 ≤ nodes ≤ workers.
+// EvenPlacement divides workers evenly over nodes; the first nodes get the
+// remainder. It returns nil unless 1 ≤ nodes ≤ workers.
 func EvenPlacement(workers, nodes int) Placement {
 	if nodes < 1 || nodes > workers {
 		return nil

@@ -2,7 +2,7 @@ package data
 
 import "io"
 
-// ConfigRow is a configuration and where it was read from.
+// ConfigRow is a configuration and its place in the file.
 type ConfigRow struct {
 	Config
 	Source Source
@@ -10,8 +10,8 @@ type ConfigRow struct {
 
 // ReadConfigs reads a table of configurations to predict: the columns of
 // measurements.csv that describe a configuration, of which only workers or
-// placement must be there. Columns of results are ignored, so that a
-// measurements file is such a table too.
+// placement is required. Columns of results are ignored, so a measurements file
+// is valid too. Unknown columns give one warning.
 func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string, err error) {
 	t, err := NewTable(r, name)
 	if err != nil {
@@ -23,7 +23,7 @@ func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string,
 	mr := measurementReader{extra: extraColumns(t.Header), layouts: layoutsOf(t)}
 	anyJob := !t.Has("job")
 	if anyJob {
-		t.given["job"] = "any" // the model knows whose speed it predicts
+		t.given["job"] = "any" // the job is that of the model
 	}
 	err = t.Each(func(row *Row) error {
 		c := mr.config(row)

@@ -9,11 +9,10 @@ import (
 	"strconv"
 )
 
-// ReadCurve reads curve.csv from r: any subset of its columns with at least
-// one x (step, which may be called iteration, epoch or progress) and one y
-// (loss, metric or grad_sqr), of which each row needs one too. Absent
-// quantities are NaN; NaN and Inf written out are refused. Unknown columns
-// give one warning.
+// ReadCurve reads curve.csv from r: any of its columns, with at least one x
+// (step, also called iteration, epoch or progress) and one y (loss, metric or
+// grad_sqr), both in the header and in each row. Empty cells are NaN; written
+// NaN and Inf are errors. Unknown columns give one warning.
 func ReadCurve(r io.Reader, name string) ([]CurvePoint, []string, error) {
 	t, err := NewTable(r, name)
 	if err != nil {
@@ -63,8 +62,8 @@ func WriteCurve(w io.Writer, points []CurvePoint) error {
 	return err
 }
 
-// curveColumns are the columns of curve.csv in order; keep has all written,
-// with a value or without.
+// curveColumns are the columns of curve.csv in order; with keep, empty columns
+// are written too.
 func curveColumns(keep bool) []columnOf[CurvePoint] {
 	type P = CurvePoint
 	done, value := NonNegative("a number"), Any("a finite number, or an empty cell if it was not recorded")
@@ -103,9 +102,9 @@ func curvePoint(r *Row, columns []columnOf[CurvePoint]) (p CurvePoint) {
 	return p
 }
 
-// formatPoint writes the shortest number that reads back as v, and NaN,
-// which means "not recorded", as an empty cell. Unlike a measurement, a
-// curve has true zeros.
+// formatPoint writes the shortest number that reads back as v, and NaN, which
+// means "not recorded", as an empty cell. Unlike in a measurement, zeros are
+// values.
 func formatPoint(v float64) string {
 	if math.IsNaN(v) {
 		return ""

@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// marks are how the numbers of a file are written. One file has one way:
-// 1,024 alone may be a little more than one, or a thousand.
+// marks are the decimal and thousands marks of a file, the same for all its
+// numbers: 1,024 alone is ambiguous.
 type marks struct {
-	decimal string // "." or ","; empty while nothing tells
-	line    int    // that tells it
-	group   string // between thousands; empty where no number shows it
+	decimal string // "." or ","; empty if not known yet
+	line    int    // where decimal was found
+	group   string // between thousands; empty if no number shows it
 }
 
 var (
-	// figure is the number that a cell begins with, after a sign of money.
+	// figure matches the number at the start of a cell, after a currency sign.
 	figure = regexp.MustCompile(`^[^\d.,;\s]{0,4}\s?(\d[\d.,]*\d)`)
-	// grouped is a number with a mark between all of its thousands.
+	// grouped matches a number with a mark between all of its thousands.
 	grouped = regexp.MustCompile(`^[1-9]\d{0,2}(?:(?:\.\d{3})+(?:,\d+)?|(?:,\d{3})+(?:\.\d+)?)$`)
 )
 
-// marksOf reads them off the first lines of a file. Marks that contradict each
-// other, as versions among the cells do, tell nothing.
+// marksOf finds the marks in the first lines of a file. Contradictory marks, as
+// from version numbers in cells, give none.
 func marksOf(head []byte, comma rune) (found marks) {
 	r := csv.NewReader(bytes.NewReader(head))
 	r.Comma, r.FieldsPerRecord, r.LazyQuotes = comma, -1, true
@@ -54,7 +54,7 @@ func marksOf(head []byte, comma rune) (found marks) {
 	}
 }
 
-// tells returns the marks of one number, empty where it does not tell.
+// tells returns the marks of one number, empty if ambiguous.
 func tells(number string) (decimal, group string) {
 	points, commas := strings.Count(number, "."), strings.Count(number, ",")
 	last, other := ".", ","
@@ -72,7 +72,8 @@ func tells(number string) (decimal, group string) {
 	return "", ""
 }
 
-// plainNumber turns a cell into a number as programs write it.
+// plainNumber rewrites the number in a cell with a decimal point and without
+// thousands marks.
 func (r *Row) plainNumber(column, cell string) string {
 	t := r.table
 	mark := strings.LastIndexAny(cell, ".,")

@@ -10,9 +10,8 @@ import (
 
 const day = 24 * time.Hour
 
-// ParseDuration reads a duration ≥ 0: what [time.ParseDuration] reads
-// ("2h30m"), that with days in front ("1d12h", "1.5d"), or plain seconds
-// ("90").
+// ParseDuration reads a duration ≥ 0: the form of [time.ParseDuration]
+// ("2h30m"), optionally after days ("1d12h", "1.5d"), or plain seconds ("90").
 func ParseDuration(s string) (time.Duration, error) {
 	bad := fmt.Errorf("duration %q: want a time ≥ 0 such as 90s, 2h30m, 1d12h or plain seconds", s)
 	if v, err := plainNumber(s); err == nil {
@@ -40,8 +39,8 @@ func ParseDuration(s string) (time.Duration, error) {
 	return total + d, nil
 }
 
-// plainNumber reads digits with a point or an exponent, and nothing else
-// that strconv would take for a number, such as Inf or 0x1p4.
+// plainNumber reads digits with a point or an exponent, but not other forms
+// that strconv takes, such as Inf or 0x1p4.
 func plainNumber(s string) (float64, error) {
 	if strings.Trim(s, "0123456789.e") != "" {
 		return 0, strconv.ErrSyntax

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// Open opens the file at path for reading. "-" is standard input, which
-// Close leaves open. Gzip data is decompressed, whatever the file is called;
-// a file called .gz must be gzip data.
+// Open opens the file at path for reading. "-" is standard input, which Close
+// leaves open. Gzip data is decompressed under any name; a name in .gz requires
+// gzip data.
 func Open(path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return decompress(os.Stdin, io.NopCloser(nil), path)
@@ -34,12 +34,11 @@ func Open(path string) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// maxDecompressed bounds what gzip data may become: a kilobyte can stand for
-// a megabyte of repetition.
+// maxDecompressed is the most bytes that gzip data may expand to; the ratio can
+// reach 1000.
 const maxDecompressed = 1 << 30
 
-// decompressed reads gzip data. That it is damaged, or endless, is an
-// [*InputError].
+// decompressed reads gzip data. Damaged or too large data is an [*InputError].
 type decompressed struct {
 	io.Closer
 	gzip *gzip.Reader
@@ -66,8 +65,7 @@ type stream struct {
 	io.Closer
 }
 
-// decompress returns a reader of r that undoes gzip if it begins like gzip
-// data.
+// decompress returns a reader of r that decompresses gzip data.
 func decompress(r io.Reader, c io.Closer, path string) (io.ReadCloser, error) {
 	b := bufio.NewReader(r)
 	magic, err := b.Peek(2)
@@ -86,10 +84,10 @@ func decompress(r io.Reader, c io.Closer, path string) (io.ReadCloser, error) {
 	return stream{b, c}, nil
 }
 
-// maxDocument bounds the files that are held in memory whole: YAML and JSON.
+// maxDocument bounds YAML and JSON files, in bytes: they are held in memory.
 const maxDocument = 64 << 20
 
-// load reads the file at path by the reader of its kind; see [Open].
+// load opens the file at path and calls read; see [Open].
 func load[T any](path string, read func(io.Reader, string) (T, error)) (v T, err error) {
 	f, err := Open(path)
 	if err != nil {
@@ -109,8 +107,8 @@ func loadTable[T any](path string, read func(io.Reader, string) (T, []string, er
 	return read(f, path)
 }
 
-// ReadFile reads the file at path whole, as [Open] reads it; more than 256 Mi
-// is an [*InputError].
+// ReadFile reads the whole file at path through [Open]; more than 256 MiB is an
+// [*InputError].
 func ReadFile(path string) ([]byte, error) {
 	return load(path, func(r io.Reader, name string) ([]byte, error) { return readDocument(r, name, 256<<20) })
 }
@@ -170,7 +168,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// finish fills the temporary file f and gives it its name.
+// finish writes, syncs and closes the temporary file f, and renames it to path.
 func finish(f *os.File, path string, write func(io.Writer) error) error {
 	if err := fill(f, path, write); err != nil {
 		return err
@@ -184,8 +182,7 @@ func finish(f *os.File, path string, write func(io.Writer) error) error {
 	return os.Rename(f.Name(), path)
 }
 
-// fill calls write on w, through a buffer, and through gzip if the name of
-// the file asks for it.
+// fill calls write with a buffered writer to w, compressed if path ends in .gz.
 func fill(w io.Writer, path string, write func(io.Writer) error) error {
 	b := bufio.NewWriter(w)
 	if !strings.HasSuffix(path, ".gz") {
@@ -216,8 +213,8 @@ func writeDirect(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// createTemp creates a file beside path that nobody else has. Unlike
-// os.CreateTemp it leaves the permissions to the umask, as for any new file.
+// createTemp creates a new file beside path. Unlike os.CreateTemp it leaves the
+// permissions to the umask, as for any new file.
 func createTemp(path string, mode fs.FileMode) (*os.File, error) {
 	const tries = 1000
 	dir, base := filepath.Split(path)
@@ -231,8 +228,8 @@ func createTemp(path string, mode fs.FileMode) (*os.File, error) {
 	return nil, fmt.Errorf("no free name for a temporary file in %d attempts", tries)
 }
 
-// SyncFolder makes a new name in a folder last through a power cut. Not every
-// file system can do it, and the data itself is safe, so errors do not count.
+// SyncFolder makes a new name in a folder survive a power cut. Errors are
+// ignored: not every file system supports it, and the data itself is synced.
 func SyncFolder(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
@@ -240,9 +237,8 @@ func SyncFolder(dir string) {
 	}
 }
 
-// CheckVersion returns an [*InputError] unless this build can read version
-// got of the kind of file ("plan", "model") named file, newest being the
-// newest version it reads.
+// CheckVersion returns an [*InputError] unless 1 ≤ got ≤ newest. kind is that
+// of the file ("plan", "model"), file its name.
 func CheckVersion(kind, file string, got, newest int) error {
 	src := Source{File: file, Column: "version"}
 	switch {

@@ -2,20 +2,20 @@ package data
 
 import "strings"
 
-// GPU describes a type of accelerator by what decides how fast it trains.
+// GPU is a type of accelerator with the figures that decide its training speed.
 type GPU struct {
 	Name      string  // as in gpu_type
 	TFLOPS    float64 // dense half precision (FP16 or BF16, tensor cores where there are any, no sparsity), 10¹² operations/s
 	Memory    float64 // GB
 	Bandwidth float64 // of its memory, GB/s
-	Link      float64 // GB/s to the others of its node or pod over a fabric of their own, both directions; 0 for a card on PCIe
+	Link      float64 // GB/s to other GPUs over NVLink or a similar fabric, both directions; 0 for a card on PCIe
 }
 
 // GPUs returns the types that are known, by name. The figures are the peak
 // values of the vendors' data sheets (NVIDIA data sheets of K80 to GB300, AMD
-// Instinct MI100 to MI355X, Google Cloud TPU system architecture pages); what
-// training reaches of them differs, but their ratios order the types well
-// enough to learn from one about another. Types that are sold with several
+// Instinct MI100 to MI355X, Google Cloud TPU system architecture pages);
+// training reaches different fractions of them, but their ratios order the
+// types well enough to transfer from one to another. Types sold with several
 // memory sizes carry the size in their name; the plain name is the smallest.
 func GPUs() []GPU {
 	return []GPU{
@@ -71,11 +71,10 @@ func GPUs() []GPU {
 	}
 }
 
-// FindGPU returns the type called name. Case, blanks and a vendor in front
-// make no difference ("NVIDIA A100", "nvidia-tesla-t4" and "t4" are known),
-// and of a memory size that has no entry of its own the plain type stands in;
-// the rest of the name has to match, so that an unknown variant is not taken
-// for a known type.
+// FindGPU returns the type called name. Case, blanks and a leading vendor do
+// not matter ("NVIDIA A100", "nvidia-tesla-t4" and "t4" are known). A memory
+// size without an entry gives the plain type. The rest of the name must match,
+// so that an unknown variant is not taken for a known type.
 func FindGPU(name string) (GPU, bool) {
 	product := name
 	name = strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(strings.TrimSpace(name)))
@@ -94,11 +93,11 @@ func FindGPU(name string) (GPU, bool) {
 	return GPU{}, false
 }
 
-// GPUTypeOf returns the gpu_type of a product's name as drivers and
-// schedulers write it: "NVIDIA A100-SXM4-80GB" and "nvidia_a100_80gb_pcie"
-// are a100, "Tesla V100-PCIE-16GB" is v100, "NVIDIA GeForce RTX 3090" is
-// rtx3090. Makers, brands, form factors and memory sizes are left out. A name
-// of nothing else is returned in lower case with hyphens between its words.
+// GPUTypeOf returns the gpu_type of a product's name as drivers and schedulers
+// write it: "NVIDIA A100-SXM4-80GB" and "nvidia_a100_80gb_pcie" are a100,
+// "Tesla V100-PCIE-16GB" is v100, "NVIDIA GeForce RTX 3090" is rtx3090.
+// Vendors, brands, form factors and memory sizes are dropped; a name with
+// nothing else is returned in lower case with hyphens between its words.
 func GPUTypeOf(product string) string {
 	words := strings.FieldsFunc(strings.ToLower(product), func(r rune) bool {
 		return r == ' ' || r == '-' || r == '_' || r == '/' || r == '.'
@@ -120,7 +119,7 @@ func GPUTypeOf(product string) string {
 	return strings.Join(kept, "-")
 }
 
-// gpuNoise reports whether a word of a product's name does not tell its type.
+// gpuNoise reports whether a word of a product's name is not part of its type.
 func gpuNoise(word string) bool {
 	switch word {
 	case "nvidia", "tesla", "geforce", "quadro", "pcie", "nvl", "hbm2", "hbm2e", "hbm3", "hbm3e", "graphics", "gpu":
@@ -133,7 +132,7 @@ func gpuNoise(word string) bool {
 	return found && strings.Trim(size, "0123456789") == ""
 }
 
-// GPUNames lists the GPU types that are known.
+// GPUNames lists the known GPU types.
 func GPUNames() []string {
 	var names []string
 	for _, g := range GPUs() {

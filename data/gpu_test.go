@@ -34,8 +34,8 @@ func TestGPUs(t *testing.T) {
 		if found, ok := data.FindGPU(g.Name); !ok || found != g {
 			t.Errorf("%s is found as %+v", g.Name, found)
 		}
-		// No accelerator does fewer than 10 or more than 1000 operations per
-		// byte: a figure beyond is a slip of unit.
+		// No accelerator does fewer than 10 or more than 1000 operations per byte: a
+		// figure beyond has a wrong unit.
 		if ratio := 1000 * g.TFLOPS / g.Bandwidth; ratio < 10 || ratio > 1000 || g.Memory < 4 || g.Memory > 300 {
 			t.Errorf("%+v is out of proportion", g)
 		}

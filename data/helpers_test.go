@@ -20,11 +20,11 @@ func sameData() cmp.Options {
 	}
 }
 
-// failure is an input and the whole message it has to give.
+// failure is an input and its whole error message.
 type failure struct{ name, input, want string }
 
-// checkFailures runs a reader over inputs that it has to refuse, each with an
-// InputError, since that is what the exit status is made from.
+// checkFailures runs a reader over invalid inputs; each must give an
+// InputError, which determines the exit status.
 func checkFailures(t *testing.T, tests []failure, read func(io.Reader, string) error) {
 	t.Helper()
 	for _, tt := range tests {

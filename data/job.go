@@ -7,22 +7,21 @@ import (
 	"time"
 )
 
-// Job is one training job that wants a share of the cluster: an entry of
-// jobs.yaml.
+// Job is an entry of jobs.yaml: a training job to be allocated.
 type Job struct {
 	Name           string        `yaml:"name,required" want:"the name of the job"`
-	ID             string        `yaml:"id"`                              // what the scheduler calls it: a job id of Slurm, a uid of Kubernetes; empty: not said
+	ID             string        `yaml:"id"`                              // the scheduler's: a job id of Slurm, a uid of Kubernetes; empty: not known
 	Namespace      string        `yaml:"namespace"`                       // of Kubernetes; empty: not said
 	User           string        `yaml:"user"`                            // who submitted it; empty: not said
-	Model          string        `yaml:"model"`                           // path of its model.json, relative to the jobs file; empty: not planned, it keeps what it runs on
-	Tenant         string        `yaml:"tenant"`                          // who it belongs to; empty: not said
+	Model          string        `yaml:"model"`                           // path of its model.json, relative to the jobs file; empty: it keeps its allocation
+	Tenant         string        `yaml:"tenant"`                          // its owner; empty: not known
 	Submitted      time.Time     `yaml:"submitted"`                       // zero: not said
-	Requested      int           `yaml:"requested" min:"1"`               // workers its owner asked for; 0: not said
-	Priority       float64       `yaml:"priority" is:"any" of:"a number"` // larger is more urgent; the owner's to give, 0 if not
+	Requested      int           `yaml:"requested" min:"1"`               // workers its owner requested; 0: not known
+	Priority       float64       `yaml:"priority" is:"any" of:"a number"` // larger is more urgent; 0 if not given
 	Remaining      Remaining     `yaml:"remaining"`                       // zero for a job without a model
 	Workers        IntRange      `yaml:"workers"`
-	LogicalWorkers int           `yaml:"logical_workers" min:"1"`  // it trains as so many on any number of workers that divides it; 0: as many as it has
-	Opportunistic  bool          `yaml:"opportunistic"`            // it runs on what the other jobs leave
+	LogicalWorkers int           `yaml:"logical_workers" min:"1"`  // fixed number of logical workers; actual workers must divide it; 0: as many as it has
+	Opportunistic  bool          `yaml:"opportunistic"`            // it runs on slots that other jobs leave free
 	PS             IntRange      `yaml:"ps"`                       // zero value: what the measured modes allow
 	Modes          []Mode        `yaml:"modes" is:"modes"`         // empty: every mode the model knows
 	GPUTypes       []string      `yaml:"gpu_types" is:"gpu types"` // empty: every type the model knows
@@ -33,7 +32,7 @@ type Job struct {
 	History        *History      `yaml:"history"`                                           // nil: not said
 	Current        *Current      `yaml:"current"`                                           // nil: not running
 	RestartSeconds float64       `yaml:"restart_seconds" is:"seconds" given:"RestartGiven"` // progress lost when its allocation changes
-	RestartGiven   bool          // RestartSeconds was said, if 0
+	RestartGiven   bool          // RestartSeconds was given, even if 0
 	Resources      Resources     `yaml:"resources"`
 	Template       Template      `yaml:"template,block"`
 	Source         Source
@@ -45,26 +44,26 @@ type JobsFile struct {
 	Jobs    []Job    `yaml:"jobs,required,keep,block" want:"a list of jobs"`
 }
 
-// Tenant is who jobs belong to: an entry of tenants.
+// Tenant is an entry of tenants: the owner of jobs.
 type Tenant struct {
 	Name   string         `yaml:"name,required" want:"the name of the tenant"`
-	Weight float64        `yaml:"weight" is:"positive" of:"a number"` // its share beside other tenants of the same parent; 1 if not given
+	Weight float64        `yaml:"weight" is:"positive" of:"a number"` // share relative to other tenants of the same parent; 1 if not given
 	Quota  map[string]int `yaml:"quota"`                              // most worker slots by GPU type
 	Parent string         `yaml:"parent"`                             // empty: none
 }
 
-// History is what a scheduler's accounts know of a job. What is nil they do
-// not know.
+// History is a job's record in a scheduler's accounting. Nil fields are not
+// known.
 type History struct {
 	GPUSeconds *float64           `yaml:"gpu_seconds" is:"not negative" of:"GPU-seconds"`           // attained service: worker slots held × seconds
 	Seconds    *float64           `yaml:"seconds" is:"seconds"`                                     // in which it held workers
-	Progress   *float64           `yaml:"progress" is:"share" of:"a share of the work from 0 to 1"` // of the declared work that is done, 0 to 1
+	Progress   *float64           `yaml:"progress" is:"share" of:"a share of the work from 0 to 1"` // share of the work done, 0 to 1
 	Restarts   *int               `yaml:"restarts"`                                                 // changes of allocation
 	ByType     map[string]float64 `yaml:"by_type" is:"not negative" of:"GPU-seconds"`               // GPU-seconds by GPU type
 }
 
-// Due returns the seconds from now in which the job should end, 0 if it has no
-// deadline; a deadline that has passed is a second away.
+// Due returns the seconds from now to the job's deadline, 0 if it has none; at
+// least 1 for a point in time that has passed.
 func (j *Job) Due(now time.Time) float64 {
 	if j.DeadlineAt.IsZero() {
 		return j.Deadline.Seconds()
@@ -72,8 +71,8 @@ func (j *Job) Due(now time.Time) float64 {
 	return max(j.DeadlineAt.Sub(now).Seconds(), 1)
 }
 
-// States reports whether the job says what a field of jobs.yaml holds, such as
-// "requested" or "history.gpu_seconds". It panics if there is no such field.
+// States reports whether the job gives a field of jobs.yaml, such as
+// "requested" or "history.gpu_seconds". It panics for an unknown field.
 func (j *Job) States(field string) bool {
 	h := j.History
 	if h == nil {
@@ -102,7 +101,7 @@ func (r *IntRange) validate(o *object) {
 	}
 }
 
-// Remaining is the work left; exactly one of its ways to say so is set.
+// Remaining is the work left, given in exactly one of four ways.
 type Remaining struct {
 	Steps      float64 `yaml:"steps" is:"positive" of:"optimizer steps"`           // at the initial batch
 	TargetLoss float64 `yaml:"target_loss" is:"any" of:"a loss" given:"HasTarget"` // with HasTarget
@@ -112,8 +111,8 @@ type Remaining struct {
 	Seconds    float64 `yaml:"seconds" is:"positive seconds"` // at its current (else its minimum) allocation
 }
 
-// check fails unless the work left is said in exactly one way. job is what it
-// belongs to.
+// check fails unless the work left is given in exactly one way. job is the YAML
+// object of the job.
 func (r Remaining) check(job *object) {
 	const want = "one of {steps: …}, {target_loss: …}, {epochs: …, dataset: …}, {seconds: …}"
 	var ways []string
@@ -135,7 +134,7 @@ func (r Remaining) check(job *object) {
 	}
 }
 
-// Current is what a job runs on now.
+// Current is the present allocation of a job.
 type Current struct {
 	GPUType    string    `yaml:"gpu_type,required" is:"gpu type" want:"the GPU type it runs on"`
 	Mode       Mode      `yaml:"mode" is:"any text"`
@@ -160,7 +159,7 @@ func (c *Current) validate(o *object) {
 	}
 }
 
-// Resources is what one worker and one parameter server need beside the GPU.
+// Resources is what one worker and one parameter server need besides the GPU.
 type Resources struct {
 	Worker Need `yaml:"worker"`
 	PS     Need `yaml:"ps"`
@@ -172,7 +171,7 @@ type Need struct {
 	Memory int64   `yaml:"memory"`
 }
 
-// Template is what export writes around the allocation of a job.
+// Template is the rest of a job's manifest or script, for export.
 type Template struct {
 	Image     string            `yaml:"image" json:"image,omitempty"`
 	Command   []string          `yaml:"command" json:"command,omitempty" want:"a list of arguments such as [python, train.py]"`
@@ -181,5 +180,5 @@ type Template struct {
 	Partition string            `yaml:"partition" json:"partition,omitempty"`
 	Account   string            `yaml:"account" json:"account,omitempty"`
 	TimeLimit string            `yaml:"time_limit" json:"time_limit,omitempty"`
-	Pod       map[string]any    `yaml:"pod" json:"pod,omitempty"` // a Kubernetes pod template that the rest is filled into; nil for none
+	Pod       map[string]any    `yaml:"pod" json:"pod,omitempty"` // Kubernetes pod template to fill in; nil for none
 }

@@ -5,9 +5,8 @@ import (
 	"io"
 )
 
-// ReadJobs reads jobs.yaml from r. Paths of models stay as they are written,
-// relative to the file; the line of each job is in its Source. The list may
-// be empty, as a queue is now and then.
+// ReadJobs reads jobs.yaml from r. Paths of models stay relative to the file;
+// Source has the line of each job. The list may be empty.
 func ReadJobs(r io.Reader, name string) (*JobsFile, error) {
 	y, f := &yamlReader{file: name}, &JobsFile{}
 	if y.document(r, f); y.err != nil {
@@ -36,7 +35,8 @@ func (f *JobsFile) validate(o *object) {
 	checkTenants(o, f.Tenants)
 }
 
-// checkTenants fails unless each tenant is there once and below no circle.
+// checkTenants fails for a duplicate tenant, an unknown parent or a cycle of
+// parents.
 func checkTenants(o *object, tenants []Tenant) {
 	lines := o.items("tenants", "a list of tenants")
 	at := map[string]int{}
@@ -48,7 +48,7 @@ func checkTenants(o *object, tenants []Tenant) {
 	}
 	for i := range tenants {
 		up, found, want := i, "a circle of parents", "a tenant without a parent above it"
-		for range len(tenants) + 1 { // a longer chain of parents is a circle
+		for range len(tenants) + 1 { // a longer chain of parents is a cycle
 			if tenants[up].Parent == "" {
 				want = ""
 				break

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Layout is how a model is spread over the workers of a job. Its zero value is
+// Layout is how a model is divided over the workers of a job. The zero value is
 // plain data parallelism: every worker holds the whole model.
 type Layout struct {
 	TP        int    `json:"tp,omitempty" yaml:"tp" min:"1"`                   // tensor-parallel degree; 0 means 1, as for all degrees
 	PP        int    `json:"pp,omitempty" yaml:"pp" min:"1"`                   // pipeline stages
 	CP        int    `json:"cp,omitempty" yaml:"cp" min:"1"`                   // context-parallel (sequence) degree
 	EP        int    `json:"ep,omitempty" yaml:"ep" min:"1"`                   // expert-parallel degree, within the replicas
-	Sharding  string `json:"sharding,omitempty" yaml:"sharding" is:"layout"`   // what replicas divide among them: one of [LayoutWords]
-	Recompute string `json:"recompute,omitempty" yaml:"recompute" is:"layout"` // activations computed again in the backward pass
-	Offload   string `json:"offload,omitempty" yaml:"offload" is:"layout"`     // what is kept in the memory of the host
-	// Unknown says that others of the same table have a layout, and this does not
-	// say its own.
+	Sharding  string `json:"sharding,omitempty" yaml:"sharding" is:"layout"`   // state divided among replicas: one of [LayoutWords]
+	Recompute string `json:"recompute,omitempty" yaml:"recompute" is:"layout"` // activations recomputed in the backward pass
+	Offload   string `json:"offload,omitempty" yaml:"offload" is:"layout"`     // state kept in host memory
+	// Unknown says that other rows of the same table have a layout, but not this
+	// one.
 	Unknown bool `json:"layout_unknown,omitempty"`
-	// MicroUnknown says that the batch of a replica is known, but not in how
-	// many micro-batches it was computed: then LocalBatch is all of it.
+	// MicroUnknown says that the number of micro-batches of a replica's batch is
+	// not known: LocalBatch is the whole batch.
 	MicroUnknown bool `json:"micro_batches_unknown,omitempty"`
 }
 
@@ -53,8 +53,8 @@ func LayoutNames() []string {
 	return names
 }
 
-// LayoutWords returns what the part name of a layout can be, the default
-// first; nil if it is a degree.
+// LayoutWords returns the values of the part name of a layout, the default
+// first; nil for a degree.
 func LayoutWords(name string) []string {
 	if i := layoutIndex(name); i >= 0 {
 		return slices.Clone(layoutColumns[i].words)
@@ -66,8 +66,8 @@ func layoutIndex(name string) int {
 	return slices.IndexFunc(layoutColumns, func(c layoutColumn) bool { return c.name == name })
 }
 
-// Get returns the part name as text, "1" or "none" where nothing is set, and
-// "" if there is no such part.
+// Get returns the part name as text, "1" or "none" by default, and "" for an
+// unknown part.
 func (l Layout) Get(name string) string {
 	i := layoutIndex(name)
 	if i < 0 {
@@ -82,8 +82,8 @@ func (l Layout) Get(name string) string {
 	}
 }
 
-// Set sets the part name from text. want says what it takes if it does not
-// take that.
+// Set sets the part name from text. want is empty, or what is wanted if text is
+// invalid.
 func (l *Layout) Set(name, text string) (want string) {
 	i := layoutIndex(name)
 	if i < 0 {
@@ -107,8 +107,8 @@ func (l *Layout) Set(name, text string) (want string) {
 	return ""
 }
 
-// Plain reports whether this is data parallelism alone, with nothing sharded,
-// recomputed or offloaded.
+// Plain reports whether this is data parallelism only, without sharding,
+// recomputation or offloading.
 func (l Layout) Plain() bool {
 	return l.ModelParallel() == 1 && l.EP <= 1 && l.Sharding == "" && l.Recompute == "" && l.Offload == ""
 }
@@ -116,7 +116,8 @@ func (l Layout) Plain() bool {
 // ModelParallel returns the workers that hold one replica: tp × pp × cp.
 func (l Layout) ModelParallel() int { return max(l.TP, 1) * max(l.PP, 1) * max(l.CP, 1) }
 
-// String returns what is not the default, such as "tp 4, pp 2, zero1".
+// String returns the parts that are not the default, such as "tp 4, pp 2,
+// zero1".
 func (l Layout) String() string {
 	var parts []string
 	for _, c := range layoutColumns {
@@ -133,9 +134,9 @@ func (l Layout) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Check returns which column of a configuration does not fit the others, what
-// it is, and what would do; want is empty if all do. The architecture is that
-// of the model, zero where it is not known.
+// Check returns a column of a configuration that contradicts the others, its
+// value, and what is wanted; want is empty if there is none. a is the
+// architecture of the model, zero if not known.
 func (l Layout) Check(workers int, mode Mode, a Architecture) (column, found, want string) {
 	switch n := l.ModelParallel(); {
 	case l.Plain():

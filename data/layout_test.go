@@ -10,7 +10,8 @@ import (
 
 const layoutHeader = "job,gpu_type,workers,local_batch,accum_steps,step_time_s,status,tp,pp,sharding,recompute,peak_memory_bytes,layers,heads,hidden,seq_len"
 
-// Replicas, not workers, each take a local batch, and what was read is what is written.
+// The local batch is per replica, not per worker; rows are written as they were
+// read.
 func TestLayoutColumns(t *testing.T) {
 	ms, warnings, err := data.ReadMeasurements(strings.NewReader(layoutHeader+"\ngpt,a100,16,4,3,1.5,ok,4,2,zero1,full,38.5 GiB,24,16,1024,2048\n"), "m.csv")
 	if err != nil || len(warnings) > 0 {
@@ -33,7 +34,8 @@ func TestLayoutColumns(t *testing.T) {
 	}
 }
 
-// A row without a layout beside rows with one is read back as it was: known.
+// A row with the default layout beside rows with a layout stays known when read
+// back.
 func TestPlainRowAmongLayouts(t *testing.T) {
 	row := func(l data.Layout) data.Measurement {
 		return data.Measurement{Config: data.Config{Job: "gpt", Workers: 4, Mode: data.AllReduce, LocalBatch: 1, Layout: l}, Status: data.OK, StepTime: 1}
@@ -54,7 +56,8 @@ func TestPlainRowAmongLayouts(t *testing.T) {
 	}
 }
 
-// One is the default of every degree and none of every word: they make no other configuration.
+// 1 is the default of degrees and none of words: they give the same
+// configuration.
 func TestLayoutDefaultsMakeNoDifference(t *testing.T) {
 	plain := data.Config{Workers: 4}
 	spelt := data.Config{Workers: 4, Layout: data.Layout{TP: 1, PP: 1}}

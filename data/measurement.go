@@ -16,7 +16,7 @@ const (
 	Infeasible Status = "infeasible" // violates a constraint of the job or the system
 	Failed     Status = "failed"     // exited with an error
 	Timeout    Status = "timeout"    // made no step within the allowed time
-	Queued     Status = "queued"     // never got its nodes: waited for longer than it may
+	Queued     Status = "queued"     // got no nodes within the allowed wait
 	Aborted    Status = "aborted"    // stopped by the user
 )
 
@@ -27,23 +27,23 @@ func Statuses() []Status { return []Status{OK, OOM, Infeasible, Failed, Timeout,
 // the same status.
 func (s Status) IsFact() bool { return s == OK || s == OOM || s == Infeasible }
 
-// Measurement is what one trial of a configuration yielded. Quantities that
+// Measurement is the result of one trial of a configuration. Quantities that
 // were not recorded are zero.
 type Measurement struct {
 	Config
 	StepTime     float64   `json:"step_time_s,omitempty"`    // seconds per optimizer step; with Status Timeout, if not 0, a lower bound; else set if and only if Status is OK
 	SyncTime     float64   `json:"sync_time_s,omitempty"`    // seconds of the step spent synchronising
 	StepTimeSD   float64   `json:"step_time_sd_s,omitempty"` // standard deviation of single step times
-	StepTimeSE   float64   `json:"step_time_se_s,omitempty"` // standard error of StepTime: ± 2 of it is a 95 % interval of the run's mean step, correlation, drift and stopping allowed for; other runs vary more
+	StepTimeSE   float64   `json:"step_time_se_s,omitempty"` // standard error of StepTime: ± 2 of it is a 95 % interval of this run's mean, allowing for correlation, drift and stopping; variation between runs is not included
 	Steps        int       `json:"steps,omitempty"`          // timed steps behind StepTime
 	Status       Status    `json:"status"`
 	Error        string    `json:"error,omitempty"`             // one line, if Status is not OK
 	PricePerHour float64   `json:"price_per_hour,omitempty"`    // US$ per hour of the whole configuration
 	Wall         float64   `json:"wall_s,omitempty"`            // seconds the trial took, launch to end
-	StartSeconds float64   `json:"start_seconds,omitempty"`     // seconds from launch to the first step, queueing left out
+	StartSeconds float64   `json:"start_seconds,omitempty"`     // seconds from launch to the first step, without queueing
 	PeakMemory   float64   `json:"peak_memory_bytes,omitempty"` // of the worker with the most
-	GPUMemory    float64   `json:"gpu_memory_bytes,omitempty"`  // that a device has
-	Architecture           // of what is trained
+	GPUMemory    float64   `json:"gpu_memory_bytes,omitempty"`  // of a device
+	Architecture           // of the model
 	StartedAt    time.Time `json:"started_at,omitzero"`
 	Source       Source    `json:"-"` // where it was read from
 }
@@ -57,8 +57,8 @@ func (m Measurement) Throughput() float64 {
 }
 
 // StandardError returns the standard error of StepTime in seconds, 0 if not
-// known. A measurement that records only the spread of its steps gets that of
-// a mean of independent steps, a lower bound: neighbouring steps correlate.
+// known. With only a standard deviation it is that of a mean of independent
+// steps, a lower bound: neighbouring steps correlate.
 func (m Measurement) StandardError() float64 {
 	if m.StepTimeSE > 0 || m.StepTimeSD <= 0 {
 		return m.StepTimeSE
@@ -66,7 +66,7 @@ func (m Measurement) StandardError() float64 {
 	return m.StepTimeSD / math.Sqrt(float64(max(m.Steps, 1)))
 }
 
-// Cost returns the US dollars the trial itself cost.
+// Cost returns the cost of the trial in US$.
 func (m Measurement) Cost() float64 { return m.PricePerHour * m.Wall / 3600 }
 
 // CurvePoint is one point of a training curve. Quantities that were not
@@ -75,9 +75,9 @@ type CurvePoint struct {
 	Job, Run    string
 	Step        float64 // optimizer steps done
 	Epoch       float64
-	Progress    float64 // steps at the initial batch size that are statistically equal
+	Progress    float64 // statistically equivalent steps at the initial batch
 	Loss        float64
-	Metric      float64 // what the user watches: accuracy, word error rate, …
+	Metric      float64 // the user's, such as accuracy or word error rate
 	GlobalBatch float64 // samples
 	GradSqr     float64 // |E g|²
 	GradVar     float64 // trace of the gradient covariance at the initial batch
@@ -93,6 +93,6 @@ type Estimate struct {
 // Scale returns the estimate of a quantity that is f times this one, f > 0.
 func (e Estimate) Scale(f float64) Estimate { return Estimate{e.Mean * f, e.Lo * f, e.Hi * f} }
 
-// Per returns the estimate of f divided by the quantity: the interval turns
-// around, so that a step time becomes a rate.
+// Per returns the estimate of f divided by the quantity: the bounds swap. A
+// step time becomes a rate.
 func (e Estimate) Per(f float64) Estimate { return Estimate{f / e.Mean, f / e.Hi, f / e.Lo} }

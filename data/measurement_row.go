@@ -13,10 +13,10 @@ import (
 // measurementReader turns rows into measurements.
 type measurementReader struct {
 	known   []string                // columns
-	results []columnOf[Measurement] // those that can be read by themselves, and others
-	speed   speed                   // the column that tells the time of a step; none if its name is empty
+	results []columnOf[Measurement] // columns of results and the architecture
+	speed   speed                   // the column that gives the step time; none if its name is empty
 	layouts map[string]bool         // columns of a layout that the table has
-	extra   map[string]int          // columns of further knobs, by their name without the mark
+	extra   map[string]int          // position of the columns x_NAME, by NAME
 }
 
 func (mr measurementReader) measurement(r *Row) Measurement {
@@ -42,7 +42,7 @@ func (mr measurementReader) status(r *Row) Status {
 	s := Status(strings.ToLower(name))
 	if ended, known := statesElsewhere[s]; known {
 		if s = ended; time != "" {
-			s = OK // it was measured, however the run ended
+			s = OK // a step time was measured, however the run ended
 		}
 	}
 	switch hint, known := oneOf(string(s), names(Statuses())); {
@@ -54,14 +54,14 @@ func (mr measurementReader) status(r *Row) Status {
 		r.Fail("status", quote(name)+hint, "one of "+strings.Join(names(Statuses()), ", "))
 	case s == OK && time == "":
 		r.Fail(cmp.Or(speed, "step_time_s"), "nothing", PositiveSeconds().String()+", since status is "+name)
-	case s != OK && s != Timeout && time != "": // that of a timeout is a lower bound
+	case s != OK && s != Timeout && time != "": // a timeout's is a lower bound
 		r.Bad(speed, "an empty cell, since status is "+name)
 	}
 	return Statuses()[max(0, slices.Index(Statuses(), s))]
 }
 
-// statesElsewhere are states of runs in exports of Weights & Biases and MLflow
-// and in the accounting of Slurm.
+// statesElsewhere maps states of runs in exports of Weights & Biases and
+// MLflow, and in Slurm's accounting.
 var statesElsewhere = map[Status]Status{
 	"finished": OK, "completed": OK, "running": Aborted, "crashed": Failed, "killed": Aborted, "cancelled": Aborted, "out_of_memory": OOM,
 }
@@ -93,7 +93,8 @@ func (mr measurementReader) config(r *Row) Config {
 	return c
 }
 
-// gpuTypeCell is a type in lower case; a product's name is that of [GPUTypeOf].
+// gpuTypeCell returns a GPU type in lower case; of an NVIDIA product name that
+// of [GPUTypeOf].
 func gpuTypeCell(cell string) string {
 	name := strings.ToLower(cell)
 	if strings.HasPrefix(name, "nvidia") {
@@ -127,8 +128,7 @@ func readCounts(r *Row, c *Config) {
 	c.Workers, c.Nodes = placement.Workers(), len(placement)
 }
 
-// readLayout reads how the model is spread over the workers. The column dp is
-// derived, and must agree.
+// readLayout reads the layout. The column dp follows from it, and must agree.
 func (mr measurementReader) readLayout(r *Row, c *Config) {
 	c.Layout.Unknown = (mr.layouts["tp"] || mr.layouts["pp"]) && r.Cell("tp") == "" && r.Cell("pp") == "" && c.Workers > 1
 	for _, name := range LayoutNames() {
@@ -143,14 +143,14 @@ func (mr measurementReader) readLayout(r *Row, c *Config) {
 	}
 }
 
-// checkLayout refuses parts of a layout that contradict the rest.
+// checkLayout fails for a layout that contradicts the rest of the row.
 func checkLayout(r *Row, c Config, a Architecture) {
 	if column, found, want := c.Layout.Check(c.Workers, c.ModeOrDefault(), a); want != "" {
 		r.Fail(column, found, want)
 	}
 }
 
-// readAccumulation reads the accumulation, as extra micro-steps or as all.
+// readAccumulation reads accum_steps (extra micro-steps) or micro_steps (all).
 func readAccumulation(r *Row, c *Config) {
 	c.AccumSteps = r.Whole("accum_steps", 0)
 	n := r.Whole("micro_steps", 1)
@@ -164,8 +164,8 @@ func accumulationGiven(r *Row) bool {
 	return r.Cell("accum_steps") != "" || r.Cell("micro_steps") != ""
 }
 
-// readLocalBatch reads the local or the global batch; the other follows, or,
-// where a row has both and accum_steps is empty, the accumulation.
+// readLocalBatch reads the local or the global batch; the other follows. If a
+// row has both and no accumulation, the accumulation follows.
 func readLocalBatch(r *Row, c *Config) {
 	c.LocalBatch = r.Number("local_batch", 0, Samples())
 	global := r.Number("global_batch", 0, Samples())
@@ -186,7 +186,7 @@ func readLocalBatch(r *Row, c *Config) {
 	}
 }
 
-// replicasWord is what a configuration's replicas are called.
+// replicasWord is the word for replicas in messages.
 func replicasWord(c Config) string {
 	if c.ModelParallel() > 1 {
 		return "replicas"
@@ -220,8 +220,8 @@ func nearlyEqual(a, b float64) bool {
 	return math.Abs(a-b) <= 1e-3*math.Max(math.Abs(a), math.Abs(b))
 }
 
-// checkMode reads a mode and checks it against the number of parameter
-// servers. If they do not fit, want is not empty and says what would.
+// checkMode reads a mode and checks it against the number of parameter servers.
+// If they contradict each other, want says what is wanted.
 func checkMode(name string, ps int) (mode Mode, column, found, want string) {
 	mode = Mode(name)
 	hint, known := oneOf(name, modeNames())
@@ -250,8 +250,8 @@ func names[T ~string](values []T) []string {
 	return out
 }
 
-// oneLine folds the lines of a message into one and drops what is not
-// printable, since logs of trials hold colour codes and progress bars.
+// oneLine puts a message on one line and replaces unprintable characters by
+// blanks: logs of trials hold colour codes and progress bars.
 func oneLine(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if !printable(string(c)) {

@@ -14,24 +14,23 @@ import (
 // extraPrefix marks the columns of further knobs in measurements.csv.
 const extraPrefix = "x_"
 
-// Import says how to read measurements that knee did not write. Its zero
-// value is right for those it did.
+// Import says how to read measurements that knee did not write. The zero value
+// reads knee's own.
 type Import struct {
 	// Columns maps columns of the file to those of measurements.csv, such as
 	// gpus to workers.
 	Columns map[string]string
 	// Given are cells of columns that the file lacks, such as the job.
 	Given map[string]string
-	// Repeats is the most rows that are kept of one configuration and status, a
-	// random choice of them where there are more, which is said; 0 keeps all.
-	// What is read takes the memory of what is kept.
+	// Repeats is the most rows kept per configuration and status; of more a random
+	// choice is kept, with a warning. 0 keeps all.
 	Repeats int
 }
 
 // sample keeps a uniform random choice of the rows of each configuration
 // (Vitter, "Random Sampling with a Reservoir", 1985, algorithm R).
 type sample struct {
-	most, left int // per configuration, left out
+	most, left int // most rows per configuration; number of rows left out
 	rows       []Measurement
 	seen       map[string]int
 	at         map[string][]int // positions in rows
@@ -59,8 +58,8 @@ func (s *sample) add(m Measurement) {
 	s.left++
 }
 
-// ReadMeasurements reads measurements.csv from r. The name stands for the
-// file in errors and sources. See [Import.Read].
+// ReadMeasurements reads measurements.csv from r. name is the file in errors
+// and sources. See [Import.Read].
 func ReadMeasurements(r io.Reader, name string) (ms []Measurement, warnings []string, err error) {
 	return Import{}.Read(r, name)
 }
@@ -79,15 +78,14 @@ func (im Import) Load(path string) (ms []Measurement, warnings []string, err err
 
 // Read reads measurements.
 //
-// Counts that are not given are derived: nodes and workers from the
-// placement, the local batch from the global batch. Where several are given
-// they must agree. Without step_time_s the step time is that of step_time_ms,
-// steps_per_s, throughput (samples/s, which needs a batch) or tokens_per_s (a
-// batch and seq_len), with worker_ before them those of one worker. Cells may carry
-// a unit ("78.6 ms"). GPU types are in lower case. Unknown columns give one
-// warning, and so do rows without a batch; columns x_<name> become
-// [Config.Extra]. Of wrong rows the first five are told, each as an
-// [*InputError], and the others counted.
+// Missing counts are derived: nodes and workers from the placement, the local
+// batch from the global batch. Redundant ones must agree. Without step_time_s
+// the step time follows from step_time_ms, steps_per_s, throughput (samples/s;
+// needs a batch) or tokens_per_s (needs a batch and seq_len); the last two with
+// the prefix worker_ are per worker. Cells may carry a unit ("78.6 ms"). GPU
+// types become lower case. Unknown columns give one warning, and so do rows
+// without a batch; columns x_<name> become [Config.Extra]. The error joins an
+// [*InputError] for each of the first five wrong rows and counts the others.
 func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []string, err error) {
 	t, err := NewTable(r, name)
 	if err != nil {
@@ -120,19 +118,19 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 		warnings = append(warnings, fmt.Sprintf("%s: of %d rows %d are used, at most %d of each configuration, chosen at random", name, rows, len(kept.rows), im.Repeats))
 	}
 	if slowSync > 0 {
-		// Measured separately the two may cross by noise, so it is no error.
+		// No error: measured separately, sync time may exceed step time by noise.
 		warnings = append(warnings, fmt.Sprintf("%s: sync_time_s exceeds step_time_s in %d of %d rows", name, slowSync, rows))
 	}
 	switch {
 	case noBatch == rows:
-		// All rows of the file are step times, and so are the answers.
+		// No row has a batch: predictions are step times.
 	case noBatch > 0:
 		warnings = append(warnings, fmt.Sprintf("%s: %d of %d rows have neither local_batch nor global_batch; the typical batch of the others is assumed", name, noBatch, rows))
 	}
 	return kept.rows, warnings, nil
 }
 
-// reader checks that the header has what every row needs.
+// reader checks the header for required columns.
 func (im Import) reader(t *Table) (measurementReader, error) {
 	mr := measurementReader{known: measurementColumnNames(), results: append(measurementColumns(), architectureColumns()...)}
 	if err := im.checkTargets(mr.known); err != nil {
@@ -143,7 +141,7 @@ func (im Import) reader(t *Table) (measurementReader, error) {
 	}
 	for _, column := range slices.Sorted(maps.Keys(im.Given)) {
 		if im.Given[column] == "" || column == "job" && t.Has(column) {
-			continue // not given, or the rows say it
+			continue // not given, or the file has the column
 		}
 		if err := t.Give(column, im.Given[column]); err != nil {
 			return mr, err
@@ -169,8 +167,8 @@ func (im Import) reader(t *Table) (measurementReader, error) {
 	return mr, nil
 }
 
-// checkTargets refuses to rename a column to one that does not exist, and
-// tokens to samples.
+// checkTargets fails for renaming a column to an unknown one, or tokens to
+// samples.
 func (im Import) checkTargets(known []string) error {
 	known = append(known, speedNames()...)
 	for _, from := range slices.Sorted(maps.Keys(im.Columns)) {
@@ -192,21 +190,21 @@ func (im Import) checkTargets(known []string) error {
 	return nil
 }
 
-// wantSeqLen is what tokens need.
+// wantSeqLen is what a column of tokens needs in addition.
 const wantSeqLen = ", with seq_len, the tokens of a sample (1 where batches count tokens)"
 
-// speed is a column that tells the time of a step.
+// speed is a column that gives the step time.
 type speed struct {
 	column string
 	bounds Bounds
-	// stepTime returns the seconds of a step of a measurement; NaN where the
-	// rest of it does not say.
+	// stepTime returns the seconds of a step from the cell v; 0 if m lacks what it
+	// needs.
 	stepTime func(v float64, m *Measurement) float64
-	needs    string // beside it
+	needs    string // what the column needs in addition, for messages
 }
 
-// speeds lists the columns that tell the time of a step; the first that a
-// file has counts.
+// speeds lists the columns that give the step time; the first that a file has
+// is used.
 func speeds() []speed {
 	ms := PositiveSeconds()
 	ms.What, ms.Min, ms.Max, ms.units = "milliseconds", 1e3*ms.Min, 1e3*ms.Max, nil
@@ -233,7 +231,7 @@ func speeds() []speed {
 	return all
 }
 
-// speedNames are the columns that tell the time of a step.
+// speedNames are the names of speeds.
 func speedNames() []string {
 	var names []string
 	for _, s := range speeds() {
@@ -242,9 +240,9 @@ func speedNames() []string {
 	return names
 }
 
-// WriteMeasurements writes measurements.csv. The columns that say what was
-// measured are always there, the others only if some row has a value. A
-// measurement that [ReadMeasurements] would refuse is an error.
+// WriteMeasurements writes measurements.csv. The columns of basic quantities
+// are always written, the others only if some row has a value. A measurement
+// that [ReadMeasurements] would refuse is an error.
 func WriteMeasurements(w io.Writer, ms []Measurement) error {
 	var b bytes.Buffer
 	if err := writeTable(&b, ms, slices.Concat(measurementColumns(), layoutColumnsOf(ms), architectureColumns(), knobColumns(ms))); err != nil {
@@ -258,8 +256,8 @@ func WriteMeasurements(w io.Writer, ms []Measurement) error {
 }
 
 // measurementColumns are the columns of measurements.csv in order, without
-// global_batch, which follows from the others, and those of the layout, the
-// model and further knobs.
+// those of the layout, the model and further knobs. global_batch follows from
+// them and is not written.
 func measurementColumns() []columnOf[Measurement] {
 	type M = Measurement
 	written := func(name string, keep bool, cell func(M) string) columnOf[M] {
@@ -291,9 +289,8 @@ func measurementColumns() []columnOf[Measurement] {
 	}
 }
 
-// layoutColumnsOf are the columns of the layouts. Where any row has one, tp is
-// written of those too that have none: an empty cell beside others means that
-// the layout is not known.
+// layoutColumnsOf are the columns of layouts. If any row has a layout, tp is
+// written for all: an empty cell then means that the layout is not known.
 func layoutColumnsOf(ms []Measurement) []columnOf[Measurement] {
 	any := slices.ContainsFunc(ms, func(m Measurement) bool { return !m.Plain() })
 	var columns []columnOf[Measurement]
@@ -308,8 +305,7 @@ func layoutColumnsOf(ms []Measurement) []columnOf[Measurement] {
 	return columns
 }
 
-// knobColumns are the columns of the further knobs of any measurement, by
-// name.
+// knobColumns are the columns x_NAME of all measurements, sorted by name.
 func knobColumns(ms []Measurement) []columnOf[Measurement] {
 	knobs := map[string]bool{}
 	for _, m := range ms {
@@ -344,7 +340,7 @@ func isExtraColumn(name string) bool {
 	return strings.HasPrefix(name, extraPrefix) && len(name) > len(extraPrefix)
 }
 
-// layoutsOf returns which columns of a layout a table has.
+// layoutsOf returns which layout columns a table has.
 func layoutsOf(t *Table) map[string]bool {
 	has := map[string]bool{}
 	for _, name := range LayoutNames() {

@@ -84,8 +84,8 @@ func TestReadMeasurementsWarnings(t *testing.T) {
 	}
 }
 
-// What spreadsheets and other programs write is read without a word of
-// knee's in it.
+// Output of spreadsheets and other programs is read without any of knee's
+// column names.
 func TestImport(t *testing.T) {
 	im := data.Import{Columns: map[string]string{"gpus": "workers", "samples": "throughput", "Batch/GPU": "local_batch", "note": "x_note"}, Given: map[string]string{"job": "gpt"}}
 	for name, table := range map[string]string{
@@ -353,8 +353,7 @@ func FuzzReadMeasurements(f *testing.F) {
 	})
 }
 
-// Every measured table that development benchmarks use is read without a
-// complaint.
+// Every measured table of the development benchmarks is read without a warning.
 func TestBenchTables(t *testing.T) {
 	dir := bench.Dir(t)
 	tables, _ := filepath.Glob(filepath.Join(dir, "allreduce", "*.csv"))
@@ -408,8 +407,7 @@ func TestImportThinsRepeats(t *testing.T) {
 	}
 }
 
-// All wrong rows are counted and the first five located, whatever is wrong
-// with them.
+// All wrong rows are counted and the first five located, for any kind of error.
 func TestReadMeasurementsNamesSeveralErrors(t *testing.T) {
 	text := "job,workers,step_time_s\na,1,0.1\n"
 	for i := range 8 {

@@ -12,7 +12,7 @@ type Metrics struct {
 	JSONL   bool   `yaml:"jsonl"`               // lines `knee: {"step":…}`
 	Regex   string `yaml:"regex" is:"any text"` // one expression with groups named as in [MetricQuantities]
 	Pattern string `yaml:"pattern"`             // the log format of a known program, one of [MetricPatterns]
-	Rank    int    `yaml:"rank" is:"rank"`      // whose steps are timed; AllRanks for the mean of all
+	Rank    int    `yaml:"rank" is:"rank"`      // whose steps are timed; or AllRanks
 }
 
 // AllRanks is the Metrics.Rank that times the steps of every rank.
@@ -23,13 +23,13 @@ func MetricQuantities() []string {
 	return []string{"step", "step_time_s", "step_time_ms", "steps_per_s", "sync_time_s", "throughput", "worker_throughput", "loss"}
 }
 
-// tellsSpeed reports whether a quantity alone gives the time of a step.
+// tellsSpeed reports whether a quantity by itself gives the step time.
 func tellsSpeed(quantity string) bool {
 	return slices.Contains(MetricQuantities(), quantity) && quantity != "loss" && quantity != "sync_time_s"
 }
 
-// MetricPatterns lists the log formats that metrics.pattern knows. Package
-// launch holds how they are read.
+// MetricPatterns lists the log formats for metrics.pattern. Package launch
+// reads them.
 func MetricPatterns() []string {
 	return []string{"deepspeed", "horovod", "huggingface", "lightning", "megatron", "mlperf", "nemo", "pytorch-imagenet", "tf-cnn-benchmarks", "timm", "torchtitan", "torchvision", "tqdm"}
 }
@@ -56,7 +56,7 @@ func (m *Metrics) validate(o *object) {
 	}
 }
 
-// checkRegex refuses expressions that do not compile or tell nothing.
+// checkRegex fails for expressions that do not compile or give no step time.
 func checkRegex(o *object, expr string) {
 	re, err := regexp.Compile(expr)
 	if err != nil {

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Operate is how a queue is operated: the contents of operate.yaml.
+// Operate is the contents of operate.yaml: how a queue is operated.
 type Operate struct {
 	Scheduler  string        `yaml:"scheduler,required" of:"slurm,kubernetes" want:"slurm or kubernetes"`
 	Namespaces []string      `yaml:"namespaces" want:"a list of namespaces, or [\"*\"] for all"` // of Kubernetes; empty: that of the context; "*": all
-	Folder     string        `yaml:"folder"`                                                     // where turns, the audit log and the state lie; relative to the file
+	Folder     string        `yaml:"folder"`                                                     // of turns, the audit log and the state; relative to the file
 	Interval   time.Duration `yaml:"interval"`
 	Rules      []JobRule     `yaml:"rules" want:"a list of rules"`
 	Allow      []Match       `yaml:"allow" want:"a list of what may be changed"` // a job is changed only if it matches one of these
 
-	Tenants []Tenant `yaml:"tenants" want:"a list of tenants"` // whose jobs the queue has; empty: none has a quota or another weight than the rest
+	Tenants []Tenant `yaml:"tenants" want:"a list of tenants"` // owners of the jobs; empty: no quotas, equal weights
 
 	MaxChanges   int           `yaml:"max_changes" min:"1"`                // per turn
 	BetweenMoves time.Duration `yaml:"between_moves"`                      // least time between two changes of a running job
-	Deadline     time.Duration `yaml:"deadline"`                           // for the scheduler to show what it was asked for
+	Deadline     time.Duration `yaml:"deadline"`                           // for the scheduler to show a requested change
 	Horizon      time.Duration `yaml:"horizon"`                            // a reservation that begins within it closes its nodes
 	Maintenance  []Window      `yaml:"maintenance" want:"a list of times"` // in which nothing is changed
-	PauseFile    string        `yaml:"pause_file"`                         // while it is there nothing is changed; relative to the file
-	Profile      bool          `yaml:"profile"`                            // a job may be grown onto idle GPUs to be measured there
-	Metrics      string        `yaml:"metrics"`                            // address to serve /metrics at; empty: none
+	PauseFile    string        `yaml:"pause_file"`                         // while it exists nothing is changed; relative to the file
+	Profile      bool          `yaml:"profile"`                            // jobs may be grown onto idle GPUs to measure them
+	Metrics      string        `yaml:"metrics"`                            // address that serves /metrics; empty: none
 
 	Objective  string  `yaml:"objective"`
 	Policy     string  `yaml:"policy"`
@@ -34,9 +34,9 @@ type Operate struct {
 	Source     Source
 }
 
-// defaults: a turn every five minutes and at most two changes in it keep what
-// a mistake costs small; half an hour between two changes of a job keeps
-// restarts, of minutes, a small part of its time.
+// defaults: a turn every five minutes with at most two changes limits the cost
+// of a mistake; half an hour between two changes of a job keeps restarts, of
+// minutes, a small part of its time.
 func (c *Operate) defaults() {
 	c.Interval, c.MaxChanges, c.BetweenMoves = 5*time.Minute, 2, 30*time.Minute
 	c.Deadline, c.Horizon, c.Risk = 5*time.Minute, time.Hour, 0.5
@@ -44,7 +44,7 @@ func (c *Operate) defaults() {
 
 func (c *Operate) validate(o *object) { checkTenants(o, c.Tenants) }
 
-// Window is a time from From until before To.
+// Window is the time from From (included) to To (excluded).
 type Window struct {
 	From time.Time `yaml:"from"`
 	To   time.Time `yaml:"to"`
@@ -56,11 +56,11 @@ func (w *Window) validate(o *object) {
 	}
 }
 
-// JobRule says what jobs that match it train.
+// JobRule describes the training of jobs that match.
 type JobRule struct {
 	Match          Match     `yaml:"match,required" want:"what the job must have, such as {name: \"resnet-*\"}"`
-	Model          string    `yaml:"model"`     // path of its model.json, relative to the file; empty: one is made of what is measured of the job
-	Remaining      Remaining `yaml:"remaining"` // at the start of the job; what its log tells of is taken off
+	Model          string    `yaml:"model"`     // path of its model.json, relative to the file; empty: fitted to measurements of the job
+	Remaining      Remaining `yaml:"remaining"` // at the start of the job; progress in its log is subtracted
 	Workers        IntRange  `yaml:"workers"`
 	GPUTypes       []string  `yaml:"gpu_types" is:"gpu types"`
 	Batch          Batch     `yaml:"batch"`
@@ -68,8 +68,8 @@ type JobRule struct {
 	RestartSeconds float64   `yaml:"restart_seconds" is:"seconds" given:"RestartGiven"`
 	RestartGiven   bool
 	Resources      Resources `yaml:"resources"`
-	Checkpoint     bool      `yaml:"checkpoint"` // it goes on from a checkpoint when it is started again
-	Log            string    `yaml:"log"`        // file of its output, with {id}, {name}, {namespace}, {user}; empty: what the scheduler knows
+	Checkpoint     bool      `yaml:"checkpoint"` // after a restart it continues from a checkpoint
+	Log            string    `yaml:"log"`        // file of its output, with {id}, {name}, {namespace}, {user}; empty: the scheduler's
 	Metrics        Metrics   `yaml:"metrics"`    // how its lines are read; zero: every known pattern is tried
 }
 
@@ -77,8 +77,9 @@ func (r *JobRule) defaults() { r.Weight = 1 }
 
 func (r *JobRule) validate(o *object) { r.Remaining.check(o) }
 
-// LogOf is the file of a job's output, empty if the rule names none. A slash
-// in a value would lead elsewhere and is written as an underscore.
+// LogOf returns the file of a job's output, empty if the rule names none.
+// Slashes in values become underscores, so that they cannot lead to another
+// folder.
 func (r *JobRule) LogOf(values map[string]string) string {
 	var pairs []string
 	for k, v := range values {
@@ -87,7 +88,7 @@ func (r *JobRule) LogOf(values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(r.Log)
 }
 
-// Match is what a job must have, as patterns of [path.Match]; empty: anything.
+// Match selects jobs by patterns of [path.Match]; an empty field matches any.
 type Match struct {
 	Name      string            `yaml:"name" is:"pattern"`
 	Namespace string            `yaml:"namespace" is:"pattern"`
@@ -99,7 +100,7 @@ type Match struct {
 	Labels    map[string]string `yaml:"labels" want:"the name of a label"` // equal to these
 }
 
-// Everything reports whether every job of a queue matches.
+// Everything reports whether every job matches.
 func (m Match) Everything() bool {
 	for _, p := range []string{m.Name, m.Namespace, m.User, m.Account, m.Partition, m.Queue, m.Kind} {
 		if strings.Trim(p, "*") != "" {
@@ -109,8 +110,7 @@ func (m Match) Everything() bool {
 	return len(m.Labels) == 0
 }
 
-// ReadOperate reads operate.yaml from r. Paths stay as they are written,
-// relative to the file.
+// ReadOperate reads operate.yaml from r. Paths stay relative to the file.
 func ReadOperate(r io.Reader, name string) (*Operate, error) {
 	y, c := &yamlReader{file: name}, &Operate{Source: Source{File: name}}
 	c.defaults()

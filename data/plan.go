@@ -1,7 +1,7 @@
 package data
 
-// PlanVersion is the version of plan.json this package writes, and the
-// newest it reads.
+// PlanVersion is the version of plan.json written, and the newest that can be
+// read.
 const PlanVersion = 1
 
 // Action is what a plan does to a job.
@@ -17,16 +17,16 @@ const (
 	Pause  Action = "pause" // gets nothing in this plan
 )
 
-// Plan is who gets what: the contents of plan.json, written by allocate and
-// read by export.
+// Plan is the contents of plan.json: the allocation of every job, written by
+// allocate and read by export.
 type Plan struct {
 	Version   int     `json:"version"`
 	Objective string  `json:"objective"`
 	Policy    string  `json:"policy"`
 	Value     float64 `json:"value"` // of the objective; larger is better
-	Bound     float64 `json:"bound"` // no plan of these options can be better than this
-	// RunningBound is what no plan that runs every job can exceed, and equal to
-	// Bound where not every job fits.
+	Bound     float64 `json:"bound"` // upper bound of Value over all plans with these options
+	// RunningBound bounds the value of plans that run every job; it equals Bound
+	// if not every job fits.
 	RunningBound float64      `json:"running_bound"`
 	Gap          float64      `json:"gap"` // (b − value) / |b|, b being the running bound if every job runs, else the bound
 	Seed         int64        `json:"seed"`
@@ -43,14 +43,14 @@ type Input struct {
 	SHA256 string `json:"sha256"`
 }
 
-// PlannedJob is the part of a plan that concerns one job.
+// PlannedJob is the allocation of one job.
 type PlannedJob struct {
 	Name       string      `json:"name"`
-	ID         string      `json:"id,omitempty"`  // what the scheduler calls it, if known
-	Was        []NodeShare `json:"was,omitempty"` // where it stood when the plan was made, if that is known
+	ID         string      `json:"id,omitempty"`  // the scheduler's, if known
+	Was        []NodeShare `json:"was,omitempty"` // placement when the plan was made, if known
 	Action     Action      `json:"action"`
 	GPUType    string      `json:"gpu_type,omitempty"`
-	GPUName    string      `json:"gpu_name,omitempty"` // what the scheduler calls the type, if not that
+	GPUName    string      `json:"gpu_name,omitempty"` // the scheduler's name of the type, if different
 	Mode       Mode        `json:"mode,omitempty"`
 	Workers    int         `json:"workers"`
 	PS         int         `json:"ps"`
@@ -63,7 +63,7 @@ type PlannedJob struct {
 	Finish       Estimate          `json:"finish_s"`   // seconds from now; zero if paused
 	Cost         Estimate          `json:"cost_usd"`   // to the end of the job
 	MarginalGain MarginalGain      `json:"marginal_gain"`
-	InitialBatch float64           `json:"initial_batch,omitempty"` // samples; the batch that efficiency and learning rate refer to
+	InitialBatch float64           `json:"initial_batch,omitempty"` // samples; reference of efficiency and learning rate
 	Extra        map[string]string `json:"extra,omitempty"`         // knobs of the study, as planned
 	Worth        *Worth            `json:"worth,omitempty"`         // nil if it was not planned
 	Warnings     []string          `json:"warnings,omitempty"`
@@ -74,31 +74,31 @@ type PlannedJob struct {
 	Template     *Template         `json:"template,omitempty"`
 }
 
-// GPUPrice is what one more GPU of a type is worth to the plan, in units of its
-// value: the shadow price of the type.
+// GPUPrice is the shadow price of a GPU type: the value of one more GPU, in
+// units of Plan.Value.
 type GPUPrice struct {
 	GPUType string   `json:"gpu_type"`
 	PerGPU  float64  `json:"per_gpu"`
-	OneMore *float64 `json:"one_more,omitempty"` // what solving with one more gains, if that was asked for
-	OneLess *float64 `json:"one_less,omitempty"` // what solving with one less loses
+	OneMore *float64 `json:"one_more,omitempty"` // gain of solving with one more, if requested
+	OneLess *float64 `json:"one_less,omitempty"` // loss of solving with one less
 }
 
-// Worth says whether a job is worth its place at the prices of the plan, in
-// units of what the objective adds up.
+// Worth compares a job's value with the price of its GPUs, in units of the
+// objective's terms.
 type Worth struct {
-	Value   float64 `json:"value"`   // of the option that is best at the prices, over getting nothing
-	Cost    float64 `json:"cost"`    // of what that option takes, at the prices
-	Surplus float64 `json:"surplus"` // Value − Cost; below zero others gain more from its place
+	Value   float64 `json:"value"`   // of the best option at the prices, minus that of pausing
+	Cost    float64 `json:"cost"`    // of that option's GPUs at the prices
+	Surplus float64 `json:"surplus"` // Value − Cost; below zero, other jobs gain more from its GPUs
 }
 
-// PlanRange is the workers a job may have, for schedulers that can change
-// them while it runs; Max is 0 if there is no limit.
+// PlanRange is the number of workers a job may have, for schedulers that can
+// change it during the run; Max 0 means no limit.
 type PlanRange struct {
 	Min int `json:"min"`
 	Max int `json:"max"`
 }
 
-// PlanNeeds is Resources as plan.json spells it: cores and bytes.
+// PlanNeeds is Resources in plan.json: cores and bytes.
 type PlanNeeds struct {
 	WorkerCPUs   float64 `json:"worker_cpus,omitempty"`
 	WorkerMemory int64   `json:"worker_memory,omitempty"`
@@ -123,7 +123,7 @@ func SameNodes(a, b []NodeShare) bool {
 	return true
 }
 
-// NodeShare is what a job gets on one node.
+// NodeShare is the workers and servers of a job on one node.
 type NodeShare struct {
 	Node    string `json:"node"`
 	Workers int    `json:"workers"`
@@ -137,7 +137,7 @@ type MarginalGain struct {
 	Next float64 `json:"next"`
 }
 
-// Utilization is how much of the cluster a plan uses.
+// Utilization is the GPUs that a plan uses and those of the cluster.
 type Utilization struct {
 	GPUsUsed  int `json:"gpus_used"`
 	GPUsTotal int `json:"gpus_total"`

@@ -12,17 +12,16 @@ import (
 
 var wantPlan = fmt.Sprintf("the fields of a plan of version %d", PlanVersion)
 
-// ReadPlan reads plan.json from r. Unknown fields are refused, and so is a
-// version newer than [PlanVersion], by a message that names both versions.
-// What a job gets on its nodes has to add up to what it gets.
+// ReadPlan reads plan.json from r. Errors are *InputError: unknown fields, a
+// version newer than [PlanVersion], or a placement that does not add up to the
+// job's workers and servers.
 func ReadPlan(r io.Reader, name string) (*Plan, error) {
 	text, err := readDocument(r, name, maxDocument)
 	if err != nil {
 		return nil, err
 	}
-	text = bytes.TrimPrefix(text, []byte("\ufeff")) // as some editors begin a file
-	// The version comes first: of a newer file, every other complaint would
-	// be beside the point.
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // byte order mark
+	// The version first: other errors in a newer file would mislead.
 	var head struct {
 		Version *int `json:"version"`
 	}
@@ -61,7 +60,7 @@ func LoadPlan(path string) (*Plan, error) {
 
 // WritePlan writes plan.json, indented, with empty lists instead of null and
 // with a line end. A version of 0 is written as [PlanVersion]. A plan that
-// [ReadPlan] would refuse, or with a number JSON has no form for, is an error.
+// [ReadPlan] would refuse, or with NaN or an infinity, is an error.
 func WritePlan(w io.Writer, p *Plan) error {
 	out := *p
 	if out.Version == 0 {
@@ -146,8 +145,9 @@ func checkPlannedJob(j PlannedJob) (found, want, key string) {
 	return "", "", ""
 }
 
-// JSONError adds line and key to an error of package json, of reading the part of
-// a text that begins at a byte; want is what the file should be.
+// JSONError turns an error of package json into an [*InputError] with line and
+// key. at is the offset in text at which decoding began; want describes the
+// file.
 func JSONError(src Source, text []byte, at int, err error, want string) error {
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
@@ -180,8 +180,8 @@ func emptyNotNil[T any](s []T) []T {
 	return s
 }
 
-// wholeNumbers turns the numbers of a tree into int64 where they are whole:
-// as float64, 1000000 would be written 1e+06.
+// wholeNumbers converts whole numbers of a tree to int64: as float64, 1000000
+// would be written 1e+06.
 func wholeNumbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

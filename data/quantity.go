@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// quantityUnits are the suffixes of ParseQuantity with their bytes: powers
-// of 1024 and of 1000, as Kubernetes spells them. Binary comes first, so
-// that it is preferred in writing.
+// quantityUnits are the suffixes of ParseQuantity with their bytes: powers of
+// 1024 and of 1000, as in Kubernetes. Binary ones come first, to be preferred
+// in writing.
 func quantityUnits() []quantityUnit {
 	return []quantityUnit{
 		{"Ei", 1 << 60}, {"Pi", 1 << 50}, {"Ti", 1 << 40}, {"Gi", 1 << 30}, {"Mi", 1 << 20}, {"Ki", 1 << 10},
@@ -34,7 +34,7 @@ func ParseQuantity(s string) (int64, error) {
 		}
 	}
 	bad := fmt.Errorf("quantity %q: want bytes ≥ 0 such as 80Gi, 1.5Ti, 512M or 1024", s)
-	// Digits and one point only: an exponent could ask for a huge number.
+	// Digits and one point only: an exponent could give a huge number.
 	if number == "" || len(number) > 40 || strings.Trim(number, "0123456789.") != "" {
 		return 0, bad
 	}

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Records is a CSV file as text: for files whose columns are not fixed, such
-// as recorded search tables.
+// Records is a CSV file as text, for files without fixed columns such as
+// recorded search tables.
 type Records struct {
 	Header []string
 	Rows   [][]string // each as long as Header, blanks around cells removed
-	Lines  []int      // 1-based, in which line of the file each row begins
+	Lines  []int      // 1-based first line of each row in the file
 }
 
 // ReadRecords reads a CSV file as [NewTable] does.

@@ -30,8 +30,8 @@ func (s Source) String() string {
 	return b.String()
 }
 
-// Beside returns a path that stands in the file: it is relative to the file's
-// folder unless it is absolute.
+// Beside resolves a path written in the file: relative to the file's folder
+// unless absolute.
 func (s Source) Beside(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -39,11 +39,11 @@ func (s Source) Beside(path string) string {
 	return filepath.Join(filepath.Dir(s.File), path)
 }
 
-// InputError says what is wrong with an input and where. Commands exit
-// with status 2 on it.
+// InputError is an error in an input, with its place. Commands exit with status
+// 2 on it.
 type InputError struct {
 	Source
-	Found string // what was there; may be empty
+	Found string // may be empty
 	Want  string // what was wanted
 }
 
@@ -60,12 +60,11 @@ func (e *InputError) Error() string {
 	return b.String()
 }
 
-// maxEcho bounds what a message repeats of an input, in characters.
+// maxEcho is the most characters of an input that a message repeats.
 const maxEcho = 400
 
-// Visible returns s with what is not printable written as Go would, such as
-// \x1b, so that a terminal is not told what to do by a file; cut after most
-// characters.
+// Visible returns s with unprintable characters escaped as in Go, such as \x1b,
+// so that a file cannot control the terminal; it is cut after most characters.
 func Visible(s string, most int) string {
 	if len(s) <= most && printable(s) {
 		return s

@@ -2,7 +2,7 @@ package data
 
 import "time"
 
-// Study says what to measure and how: the contents of study.yaml.
+// Study is the contents of study.yaml: what to measure and how.
 type Study struct {
 	Job          string             `yaml:"job,required" want:"the name of what is trained"`
 	Command      []string           `yaml:"command" want:"a list of arguments such as [python, train.py]"` // argument templates; fields of [TemplateData]
@@ -12,7 +12,7 @@ type Study struct {
 	Constraints  []string           `yaml:"constraints" want:"a list of expressions such as [\"workers * local_batch <= 8192\"]"`
 	Objective    Objective          `yaml:"objective"`
 	Metrics      Metrics            `yaml:"metrics"`
-	Model        Architecture       `yaml:"model"` // of the transformer that is trained, if it is one
+	Model        Architecture       `yaml:"model"` // size of the transformer, if the model is one
 	Batch        Batch              `yaml:"batch"`
 	Trial        TrialSettings      `yaml:"trial"`
 	Budget       Budget             `yaml:"budget"`
@@ -35,7 +35,7 @@ type Knob struct {
 	Source Source
 }
 
-// Range is min, max and how to step between them.
+// Range is a range of numbers with its step.
 type Range struct {
 	Min   float64
 	Max   float64
@@ -43,26 +43,26 @@ type Range struct {
 	Step  float64 // for linear; 0 means 1
 }
 
-// Objective is what the search improves.
+// Objective is what the search optimises.
 type Objective struct {
 	Maximize string `yaml:"maximize" of:"throughput,goodput"`
 	Minimize string `yaml:"minimize" of:"step_time,cost_to_target"`
-	Cover    bool   // the scalar "accuracy": make the fit good everywhere
+	Cover    bool   // the scalar "accuracy": cover the space for an accurate fit
 
-	// Samples, at initial-batch worth, are the work of the whole job, and
-	// Deadline is how long it may take: what takes longer is not wanted,
-	// however good. 0 for not known, and for no limit.
+	// Samples is the work of the whole job in samples at initial-batch worth; 0 if
+	// not known. Deadline is how long it may take: slower configurations are
+	// excluded; 0 means no limit.
 	Samples  float64       `yaml:"samples" is:"positive" of:"samples at initial-batch worth"`
 	Deadline time.Duration `yaml:"deadline"`
 
-	// At is where the best configuration is wanted and Measure where trials
-	// may run: by knob a value, or a comparison such as "<= 32". Empty is
-	// everywhere.
+	// At restricts the configurations to find the best of, and Measure those of
+	// trials: by knob a value, or a comparison such as "<= 32". Empty means no
+	// restriction.
 	At      map[string]string `yaml:"at" want:"the name of a knob"`
 	Measure map[string]string `yaml:"measure" want:"the name of a knob"`
 }
 
-// Batch holds the batch limits that goodput needs. Samples over all workers.
+// Batch holds the batch limits for goodput, in samples over all workers.
 type Batch struct {
 	Initial float64 `yaml:"initial" is:"samples"` // the batch that statistical efficiency is relative to
 	Max     float64 `yaml:"max" is:"samples"`     // 0 means no limit
@@ -73,10 +73,10 @@ type Batch struct {
 type TrialSettings struct {
 	Warmup       int           `yaml:"warmup,keep" is:"warmup"`                                                        // steps to drop; −1 means decide from the data ("auto")
 	MinSteps     int           `yaml:"min_steps,keep" min:"1"`                                                         // timed steps before a trial may stop early
-	MaxSeconds   float64       `yaml:"max_seconds,keep" is:"positive seconds"`                                         // of timed steps after which it stops anyway
+	MaxSeconds   float64       `yaml:"max_seconds,keep" is:"positive seconds"`                                         // of timed steps, after which it stops in any case
 	RelPrecision float64       `yaml:"rel_precision,keep" is:"fraction" of:"a fraction between 0 and 1, such as 0.02"` // wanted relative half-width of the 95 % interval of the step time
-	Timeout      time.Duration `yaml:"timeout,keep"`                                                                   // without a new step for this long the trial has hung
-	Retries      int           `yaml:"retries,keep"`                                                                   // for trials that failed, not for facts
+	Timeout      time.Duration `yaml:"timeout,keep"`                                                                   // without a new step for this long a trial is ended as hung
+	Retries      int           `yaml:"retries,keep"`                                                                   // of failed trials; facts are not retried
 }
 
 // Budget ends a study. Zero means no limit.
@@ -86,7 +86,7 @@ type Budget struct {
 	Wall   time.Duration `yaml:"wall"` // wall-clock time
 }
 
-// LauncherSpec names where trials run; exactly one field is set.
+// LauncherSpec says where trials run; exactly one field is set.
 type LauncherSpec struct {
 	Local      *LocalSpec      `yaml:"local,keep"`
 	Slurm      *SlurmSpec      `yaml:"slurm,keep"`

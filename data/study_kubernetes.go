@@ -11,28 +11,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// KubernetesSpec creates a Job, or another object that runs pods, for each
-// trial.
+// KubernetesSpec creates a Job or a PyTorchJob for each trial.
 type KubernetesSpec struct {
-	Kubeconfig string `yaml:"kubeconfig"`               // file; empty for what kubectl would read
+	Kubeconfig string `yaml:"kubeconfig"`               // file; empty for kubectl's default
 	Context    string `yaml:"context"`                  // of the kubeconfig; empty for its current one
 	Namespace  string `yaml:"namespace" is:"namespace"` // empty for the one of the context
 	Kind       string `yaml:"kind" of:"job,pytorchjob"` // KindJob or KindPyTorchJob
 	Per        string `yaml:"per" of:"worker,node"`     // PerWorker or PerNode
 	Image      string `yaml:"image"`                    // of the trial's containers; may be empty if Template names one
 
-	GPUResource string            `yaml:"gpu_resource,keep" is:"gpu resource"` // extended resource that a GPU is; empty: none is asked for
-	GPULabel    string            `yaml:"gpu_label,keep" is:"gpu label"`       // node label that tells the GPU type; empty: nodes are not chosen by type
-	GPUTypes    map[string]string `yaml:"gpu_types"`                           // value of GPULabel for a gpu_type that GPUTypeOf does not read out of it
+	GPUResource string            `yaml:"gpu_resource,keep" is:"gpu resource"` // extended resource of a GPU; empty: none is requested
+	GPULabel    string            `yaml:"gpu_label,keep" is:"gpu label"`       // node label with the GPU type; empty: nodes are not chosen by type
+	GPUTypes    map[string]string `yaml:"gpu_types"`                           // value of GPULabel by gpu_type, where GPUTypeOf does not derive it
 
 	Requests     map[string]string `yaml:"requests"` // of a container, such as cpu: "8", memory: 32Gi
 	Limits       map[string]string `yaml:"limits"`
 	NodeSelector map[string]string `yaml:"node_selector"`
 	Labels       map[string]string `yaml:"labels"`         // on all objects, such as kueue.x-k8s.io/queue-name
-	Template     map[string]any    `yaml:"template,block"` // a pod template that the rest is filled into; nil for an empty one
+	Template     map[string]any    `yaml:"template,block"` // pod template to fill in; nil for an empty one
 
 	MaxWait  time.Duration `yaml:"max_wait"` // for all pods of a trial to run
-	Deadline time.Duration `yaml:"deadline"` // after which the cluster itself ends a trial, should knee be gone
+	Deadline time.Duration `yaml:"deadline"` // after which the cluster ends a trial, even if knee has died
 }
 
 // Kinds of object a trial can be.
@@ -44,21 +43,21 @@ const (
 // What one pod of a trial holds.
 const (
 	PerWorker = "worker" // one worker, or one parameter server
-	PerNode   = "node"   // all workers of a node, started by the command (torchrun, say)
+	PerNode   = "node"   // all workers of a node, started by the command, such as torchrun
 )
 
-// Defaults of [KubernetesSpec], those of NVIDIA's device plugin and GPU
-// feature discovery where they are names.
+// Defaults of [KubernetesSpec]: the names of NVIDIA's device plugin and GPU
+// feature discovery.
 const (
 	DefaultGPUResource = "nvidia.com/gpu"
 	DefaultGPULabel    = "nvidia.com/gpu.product"
 )
 
-// noName in a study switches gpu_resource or gpu_label off.
+// noName disables gpu_resource or gpu_label.
 const noName = "none"
 
-// Names as Kubernetes wants them: label values, and qualified names such as
-// nvidia.com/gpu.
+// Kubernetes' forms of label values, qualified names such as nvidia.com/gpu,
+// and quantities.
 var (
 	labelValue     = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
 	qualifiedName  = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
@@ -94,8 +93,8 @@ func (k *KubernetesSpec) validate(o *object) {
 	}
 }
 
-// tree reads a mapping of any depth as it is, nil if there is none. Scalars
-// keep the type that YAML gives them.
+// tree reads a mapping of any depth, nil if there is none. Scalars keep their
+// YAML types.
 func (o *object) tree(key string) map[string]any {
 	n := o.get(key)
 	if n == nil {

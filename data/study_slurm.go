@@ -7,35 +7,36 @@ import (
 )
 
 // SlurmSpec submits each trial as a batch job of a Slurm cluster. The zero
-// value asks for the GPUs of the configuration and runs the command once, on
+// value requests the GPUs of the configuration and runs the command once, on
 // the first node.
 type SlurmSpec struct {
 	Partition string        `yaml:"partition" is:"slurm"` // empty for the cluster's default
 	Account   string        `yaml:"account" is:"slurm"`   // empty for the user's default
 	Time      time.Duration `yaml:"time"`                 // limit of one trial; 0 for the partition's
 
-	// GRES names the generic resource that workers take: "gpu" if empty,
-	// "none" to ask for none. A configuration of gpu_type a100 with four
-	// workers on a node asks for gpu:a100:4; cpu asks for none.
+	// GRES is the generic resource of workers: "gpu" if empty, "none" to request
+	// none. A configuration of gpu_type a100 with four workers on a node requests
+	// gpu:a100:4; cpu requests none.
 	GRES string `yaml:"gres" is:"slurm"`
-	// GPUTypes says what the cluster calls a gpu_type where the two differ,
-	// such as a100: nvidia_a100_80gb_pcie. An empty name asks for any type.
+	// GPUTypes maps a gpu_type to the cluster's name if they differ, such as a100:
+	// nvidia_a100_80gb_pcie. An empty name requests any type.
 	GPUTypes map[string]string `yaml:"gpu_types" want:"a gpu_type of the study"`
 
-	// Srun starts the command once per worker and parameter server through
-	// srun, each told who it is; otherwise the batch script runs it once.
+	// Srun starts the command once per worker and parameter server through srun,
+	// each with its rank in the environment; otherwise the batch script runs it
+	// once.
 	Srun bool `yaml:"srun"`
-	// PerNode makes srun start it once per node instead, as torchrun wants.
+	// PerNode makes srun start it once per node, as torchrun needs.
 	PerNode bool `yaml:"per_node"`
 
 	Directives []string      `yaml:"directives" want:"a list of options of sbatch such as [--constraint=ib]"` // further ones
 	Waiting    int           `yaml:"waiting" min:"1"`                                                         // jobs of the study that may wait in the queue at once; 0 means 1
-	Poll       time.Duration `yaml:"poll"`                                                                    // between looks at the queue; 0 means 5 s
-	MaxWait    time.Duration `yaml:"max_wait"`                                                                // a job may wait in the queue for; 0 for no limit
+	Poll       time.Duration `yaml:"poll"`                                                                    // between queries of the queue; 0 means 5 s
+	MaxWait    time.Duration `yaml:"max_wait"`                                                                // longest wait of a job in the queue; 0 for no limit
 }
 
-// slurmWord matches the names that may stand in an #SBATCH line, where a
-// space or a quote would change what the line means.
+// slurmWord matches names allowed in an #SBATCH line, where spaces and quotes
+// have a meaning.
 var slurmWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.,:+@/=-]*$`)
 
 func (s *SlurmSpec) validate(o *object) {
@@ -62,8 +63,8 @@ func (s *SlurmSpec) validate(o *object) {
 
 const wantSlurmWord = "a name of letters, digits and _ . , : + @ / = -"
 
-// directiveProblem returns what is wanted instead of a directive, empty if
-// it may stand. Options that the launcher sets itself would contradict it.
+// directiveProblem returns what is wanted instead of a directive, empty if it
+// is allowed. Options that the launcher sets are not.
 func directiveProblem(d string) string {
 	if !strings.HasPrefix(d, "-") || !singleLine(d) {
 		return "an option such as --constraint=ib"

@@ -61,7 +61,7 @@ func TestReadStudySlurmRefuses(t *testing.T) {
 	}, errorOf(data.ReadStudy))
 }
 
-// A100 and a100 are one type, and Slurm gets it as the study spells it.
+// A100 and a100 are one type; Slurm gets the study's spelling.
 func TestStudyFoldsGPUTypes(t *testing.T) {
 	const text = "job: a\ncommand: [x]\nspace: {gpu_type: [A100, t4, V100]}\nprice_per_hour: {A100: 3}\nlauncher: {slurm: {gpu_types: {V100: tesla_v100}}}\n"
 	s, err := data.ReadStudy(strings.NewReader(text), "s")

@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxKnobValues bounds the values of one knob. A search looks at every
-// candidate, so that a longer list is a missing zero in step.
+// maxKnobValues bounds the values of one knob: a longer list is a mistake, such
+// as a step too small.
 const maxKnobValues = 100_000
 
 const wantSpace = "at least one knob, such as workers: [1, 2, 4]"
@@ -60,11 +60,11 @@ func (s *Space) writeYAML() *yaml.Node {
 	return m.node
 }
 
-// wholeNumber matches values that read the same as a number and as text.
+// wholeNumber matches values that are the same read as a number or as text.
 var wholeNumber = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
 
-// listNode writes values on one line: whole numbers as a person would, without
-// quotes, and everything else as text.
+// listNode writes values on one line: whole numbers without quotes, others as
+// text.
 func listNode(values []string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 	for _, v := range values {
@@ -95,8 +95,8 @@ func readKnob(o *object, name string) Knob {
 	return k
 }
 
-// checkKnobName refuses names that cannot be a knob. Constraints and command
-// templates use the names, so that they have to be identifiers.
+// checkKnobName fails for names that cannot be a knob. They must be
+// identifiers, for constraints and command templates.
 func checkKnobName(o *object, name string) {
 	switch {
 	case name == "dp":
@@ -110,8 +110,8 @@ func checkKnobName(o *object, name string) {
 	}
 }
 
-// readValues reads the explicit values of a knob, each of which has to be
-// there once: measuring a configuration twice under two spellings is waste.
+// readValues reads the explicit values of a knob. Duplicates, also in another
+// spelling, are errors.
 func readValues(o *object, name, want string) []string {
 	values := o.texts(name, want)
 	if len(values) == 0 {
@@ -144,7 +144,7 @@ func readValues(o *object, name, want string) []string {
 // textKnobs are never numbers.
 var textKnobs = []string{"gpu_type", "mode", "placement", "sharding", "recompute", "offload"}
 
-// boundsOf returns which numbers the knob name takes.
+// boundsOf returns the numbers that the knob name takes.
 func boundsOf(name string) Bounds {
 	switch name {
 	case "nodes", "workers", "tp", "pp", "cp", "ep":
@@ -157,8 +157,8 @@ func boundsOf(name string) Bounds {
 	return Any("a finite number")
 }
 
-// Set sets the knob called name from text. want says what it takes if it does
-// not take that. Of global_batch, from which others follow, nothing is set.
+// Set sets the knob called name from text. want is empty, or what is wanted if
+// text is invalid. global_batch is only checked: other knobs follow from it.
 func (c *Config) Set(name, text string) (want string) {
 	b := boundsOf(name)
 	x, within := b.Parse(text)
@@ -224,7 +224,7 @@ func readRange(o *object, name string) *Range {
 	return r
 }
 
-// readBound reads min or max, which has to be a value of the knob.
+// readBound reads min or max, which must be a valid value of the knob.
 func readBound(sub *object, key, name string) float64 {
 	b := boundsOf(name)
 	if sub.get(key) == nil {

@@ -16,9 +16,8 @@ const (
 	defaultStorage = "journal"
 )
 
-// defaults are chosen so that a study of a few lines already gives trustworthy
-// step times: two per cent is well below the spread between neighbouring
-// configurations.
+// defaults give reliable step times in a study of a few lines: a precision of 2
+// % is well below the differences between neighbouring configurations.
 func (s *Study) defaults() {
 	s.Objective, s.Metrics, s.Storage = Objective{Cover: true}, Metrics{JSONL: true}, defaultStorage
 	s.Trial.defaults()
@@ -32,13 +31,13 @@ func (t *TrialSettings) defaults() {
 func (l *LauncherSpec) defaults() { *l = LauncherSpec{Local: &LocalSpec{}} }
 
 // ReadStudy reads study.yaml from r, fills in the defaults and checks every
-// value, so that a mistake costs a message and not an hour of trials. The
-// space keeps the order of the file. Unknown keys are refused. The space may
-// be left out only if the launcher is replay, whose table then is the space.
+// value before any trial runs. The space keeps the order of the file. Unknown
+// keys are errors. The space may be left out only with the launcher replay,
+// whose table is then the space.
 //
-// Defaults: objective accuracy, metrics jsonl, launcher local (one process
-// per trial), storage journal, warm-up auto, 20 to 60 s of steps to 2 %
-// precision, timeout 2 min, 1 retry.
+// Defaults: objective accuracy, metrics jsonl, launcher local (one process per
+// trial), storage journal, warm-up auto, at least 20 steps and at most 60 s to
+// a precision of 2 %, timeout 2 min, 1 retry.
 func ReadStudy(r io.Reader, name string) (*Study, error) {
 	y, s := &yamlReader{file: name}, &Study{Source: Source{File: name, Line: 1}}
 	s.defaults()
@@ -70,8 +69,8 @@ func (s *Study) validate(o *object) {
 	if s.Launcher.Kubernetes != nil && s.Dir != "" {
 		o.fail("dir", "a folder of this machine", "no dir: pods run in their image; template.spec.containers[0].workingDir sets the folder there")
 	}
-	// Whether a database answers is for its user to find out. The text is not
-	// repeated: an address may hold a password.
+	// The connection is not checked here. The message does not repeat the text: an
+	// address may hold a password.
 	if s.Storage != defaultStorage && !regexp.MustCompile(`^(sqlite:|postgres://|postgresql://|mysql://).`).MatchString(s.Storage) {
 		o.fail("storage", "an unknown kind of storage", "journal, sqlite:FILE, postgres://… or mysql://…")
 	}
@@ -129,9 +128,8 @@ func (g *Objective) writeYAML() *yaml.Node {
 	return textNode("accuracy")
 }
 
-// foldGPUTypes writes the GPU types of a study in lower case, as they are
-// everywhere: A100 and a100 are one type. Engines still get a type
-// by the name that the study has for it.
+// foldGPUTypes converts the GPU types of a study to lower case: A100 and a100
+// are one type. Slurm and Kubernetes get the study's spelling.
 func (s *Study) foldGPUTypes() {
 	for i, k := range s.Space {
 		if k.Name != "gpu_type" {
@@ -149,8 +147,8 @@ func (s *Study) foldGPUTypes() {
 	}
 }
 
-// keepName adds the name of a GPU type to what an engine calls its types,
-// unless it is in lower case already or there is another for it.
+// keepName maps a GPU type in lower case to its spelling in the study, for an
+// engine's GPUTypes. A lower-case name or an existing entry is kept.
 func keepName(names map[string]string, name string) map[string]string {
 	folded := strings.ToLower(name)
 	if own, known := names[name]; known {

@@ -90,7 +90,7 @@ func TestReadStudyDefaults(t *testing.T) {
 	checkRoundTrip(t, got, data.WriteStudy, data.ReadStudy)
 }
 
-// A replay answers from a table, which is the space as well if none is given.
+// Without a space, a replay's table is the space.
 func TestReadStudyReplay(t *testing.T) {
 	for _, text := range []string{
 		"job: a\nlauncher: {replay: {table: t.csv}}\n",

@@ -21,7 +21,7 @@ func didYouMean(name string, known []string) string {
 // and swaps of neighbours that turn a into b: the optimal string alignment
 // distance, since swapped letters are the most common typing error.
 func editDistance(a, b string) int {
-	const tooLong = 64 // no known name is as long; keeps hostile input cheap
+	const tooLong = 64 // longer than any known name; bounds the time
 	if len(a) > tooLong || len(b) > tooLong {
 		return max(len(a), len(b))
 	}

@@ -15,29 +15,28 @@ import (
 )
 
 // maxRows bounds the rows of a CSV file: a few kilobytes of gzip data can
-// stand for any number of them.
+// expand to any number.
 const maxRows = 1_000_000
 
 // Table is a CSV file that is read row by row: a header row, then rows of as
-// many cells. Tolerated is what spreadsheets leave behind: a byte order mark,
-// CRLF line ends, blank rows, blanks around cells, semicolons or tabs instead
-// of commas and then a decimal comma.
+// many cells. Spreadsheet output is accepted: a byte order mark, CRLF, blank
+// rows, blanks around cells, and semicolons or tabs as separators, with a
+// decimal comma.
 type Table struct {
 	Header []string
 
 	name  string
 	at    map[string]int    // column of a name
-	given map[string]string // cells of columns that the file lacks
+	given map[string]string // cell of all rows in a column that the file lacks
 	csv   *csv.Reader
 	rows  int
 	comma bool              // a decimal comma is allowed
-	marks marks             // of its numbers
+	marks marks             // decimal and thousands marks
 	texts map[string]string // one copy of each repeated text
 }
 
-// NewTable reads the header of a CSV file. The name stands for the file in
-// errors. An empty file, a column that is there twice and text that is not
-// UTF-8 are an [*InputError].
+// NewTable reads the header of a CSV file. name is the file in errors. An empty
+// file, a duplicate column and text that is not UTF-8 are an [*InputError].
 func NewTable(r io.Reader, name string) (*Table, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	if mark, err := b.Peek(3); err == nil && string(mark) == "\uFEFF" {
@@ -72,8 +71,8 @@ func NewTable(r io.Reader, name string) (*Table, error) {
 	return t, nil
 }
 
-// separator returns what stands between the columns: the commonest in the
-// header of comma, semicolon and tab, the comma if there is none.
+// separator returns the most common of comma, semicolon and tab in the header,
+// by default the comma.
 func separator(b *bufio.Reader) rune {
 	head, _ := b.Peek(b.Size()) // a shorter text will do
 	first, _, _ := strings.Cut(strings.TrimLeft(string(head), "\r\n"), "\n")
@@ -86,8 +85,7 @@ func separator(b *bufio.Reader) rune {
 	return best
 }
 
-// Rename gives columns the names that the reader knows: names maps what stands
-// in the file to it.
+// Rename renames columns: names maps those of the file to those of the reader.
 func (t *Table) Rename(names map[string]string) error {
 	for _, from := range slices.Sorted(maps.Keys(names)) {
 		i, ok := t.at[from]
@@ -103,7 +101,7 @@ func (t *Table) Rename(names map[string]string) error {
 	return nil
 }
 
-// Give makes a cell that of every row in a column that the file lacks.
+// Give sets the cell of all rows in a column that the file lacks.
 func (t *Table) Give(column, cell string) error {
 	if t.Has(column) {
 		return t.fail(1, column, "the column, and "+quote(cell)+" for all rows", "one of them")
@@ -121,7 +119,7 @@ func (t *Table) Has(names ...string) bool {
 	})
 }
 
-// Missing returns the error for a required column that is not there.
+// Missing returns the error for a missing column.
 func (t *Table) Missing(column, want string) error {
 	return t.fail(1, column, "columns "+strings.Join(t.Header, ", "), want)
 }
@@ -144,8 +142,8 @@ func (t *Table) next() (*Row, error) {
 	return row, nil
 }
 
-// EachRow calls do for every row of a CSV file that has the columns, in any
-// order and among others, as [Table.Each] does. The name stands for the file in
+// EachRow calls do for every row of a CSV file, as [Table.Each] does. The file
+// must have the columns, in any order and among others. name is the file in
 // errors.
 func EachRow(r io.Reader, name string, columns []string, do func(*Row) error) error {
 	t, err := NewTable(r, name)
@@ -163,9 +161,9 @@ func EachRow(r io.Reader, name string, columns []string, do func(*Row) error) er
 // maxNamed is how many wrong rows of a file an error names; it counts the rest.
 const maxNamed = 5
 
-// Each calls do for every row that is left. An error of do ends the reading. A
-// row with a wrong cell does not: the error joins those of the first rows, each
-// an [*InputError].
+// Each calls do for every remaining row. An error of do ends the reading. A row
+// with a wrong cell does not: the error joins an [*InputError] for each of the
+// first maxNamed such rows.
 func (t *Table) Each(do func(*Row) error) error {
 	var wrong []error
 	more := 0
@@ -176,7 +174,7 @@ func (t *Table) Each(do func(*Row) error) error {
 		}
 		switch {
 		case err == nil && row.err == nil:
-		case row == nil || row.err == nil: // the end of the file, or of what can be read
+		case row == nil || row.err == nil: // end of the file, or a read error
 			if more > 0 {
 				wrong = append(wrong, fmt.Errorf("%s: %d rows are wrong; the first %d are above", t.name, maxNamed+more, maxNamed))
 			}
@@ -226,8 +224,8 @@ func (t *Table) fail(line int, column, found, want string) error {
 	return &InputError{Source: Source{t.name, line, column}, Found: found, Want: want}
 }
 
-// Unknown returns one warning that names the columns which are not known, nor
-// further knobs where accept is given, and nil if there are none.
+// Unknown returns one warning that names the columns which are neither known
+// nor accepted by accept, nil if there are none.
 func (t *Table) Unknown(known []string, accept ...func(string) bool) []string {
 	var unknown []string
 	for i, h := range t.Header {
@@ -264,9 +262,9 @@ func (t *Table) csvError(err error) error {
 }
 
 // Row is one row of a [Table]. Its methods convert cells and keep the first
-// error, so that the conversions can be written one after the other.
+// error, see [Row.Err].
 type Row struct {
-	Line int // 1-based, in which line of the file the row begins
+	Line int // 1-based first line of the row in the file
 
 	table *Table
 	cells []string
@@ -276,11 +274,10 @@ type Row struct {
 // Err returns the first error of the conversions, an [*InputError].
 func (r *Row) Err() error { return r.err }
 
-// Source returns where the row stands.
+// Source returns the place of the row.
 func (r *Row) Source() Source { return Source{File: r.table.name, Line: r.Line} }
 
-// Cell returns the text of a cell without blanks around it, "" where there is
-// no such column.
+// Cell returns the trimmed text of a cell, "" if there is no such column.
 func (r *Row) Cell(column string) string {
 	if i, ok := r.table.at[column]; ok {
 		return r.cells[i]
@@ -288,7 +285,7 @@ func (r *Row) Cell(column string) string {
 	return r.table.given[column]
 }
 
-// Fail records what is wrong with a column unless something already is.
+// Fail records an error of a column unless the row has one already.
 func (r *Row) Fail(column, found, want string) {
 	if r.err == nil {
 		r.err = r.table.fail(r.Line, column, found, want)
@@ -298,8 +295,7 @@ func (r *Row) Fail(column, found, want string) {
 // Bad records that a cell does not hold what is wanted.
 func (r *Row) Bad(column, want string) { r.Fail(column, quote(r.Cell(column)), want) }
 
-// Number reads a number within bounds; an empty cell is absent and gives the
-// value given as such.
+// Number reads a number within bounds; an empty cell gives absent.
 func (r *Row) Number(column string, absent float64, b Bounds) float64 {
 	cell := r.Cell(column)
 	if cell == "" {
@@ -313,7 +309,7 @@ func (r *Row) Number(column string, absent float64, b Bounds) float64 {
 	return v
 }
 
-// Required reads a number within bounds that has to be there.
+// Required reads a number within bounds; an empty cell is an error.
 func (r *Row) Required(column string, b Bounds) float64 {
 	if r.Cell(column) == "" {
 		r.Fail(column, "nothing", b.String())
@@ -322,8 +318,7 @@ func (r *Row) Required(column string, b Bounds) float64 {
 }
 
 // Whole reads a whole number from min to a thousand million; an empty cell is
-// zero. Data frames turn a column of integers with gaps into 4.0, so that is
-// taken.
+// zero. 4.0 is accepted: data frames write integer columns with gaps so.
 func (r *Row) Whole(column string, min int) int { return int(r.Number(column, 0, Count(min))) }
 
 // Text reads text without control characters.
@@ -335,22 +330,21 @@ func (r *Row) Text(column string) string {
 	return r.table.keep(cell)
 }
 
-// keep returns a copy of a text that is shared by all rows and does not hold
-// on to the rest of its row.
+// keep returns a copy of a text, shared by all rows, which does not keep the
+// memory of its row.
 func (t *Table) keep(s string) string {
 	if kept, ok := t.texts[s]; ok {
 		return kept
 	}
 	kept := strings.Clone(s)
-	if len(t.texts) < 4096 { // names repeat; of what does not, copies are as good
+	if len(t.texts) < 4096 { // texts beyond that rarely repeat
 		t.texts[kept] = kept
 	}
 	return kept
 }
 
-// pointNotComma says how numbers are written if a comma is all that keeps a
-// cell from being one. What it was meant for cannot be told: 1,024 may be a
-// little more than one, or a thousand.
+// pointNotComma returns advice if a cell is not a number only because of a
+// comma, which is ambiguous in 1,024.
 func (t *Table) pointNotComma(cell string) string {
 	if _, err := strconv.ParseFloat(strings.ReplaceAll(cell, ",", ""), 64); err != nil || !strings.Contains(cell, ",") || t.comma {
 		return ""
@@ -361,8 +355,8 @@ func (t *Table) pointNotComma(cell string) string {
 // wantText is what [singleLine] accepts.
 const wantText = "text on one line, without control characters or blanks around it"
 
-// singleLine reports whether s survives in a cell: blanks around cells are
-// dropped when reading, and names with control characters are a mistake.
+// singleLine reports whether s has neither control characters nor blanks around
+// it, which reading a cell would drop.
 func singleLine(s string) bool { return printable(s) && strings.TrimSpace(s) == s }
 
 // printable reports whether s is valid UTF-8 without control characters or
@@ -373,7 +367,7 @@ func printable(s string) bool {
 	})
 }
 
-// quote quotes what was found, shortened to what a terminal line holds.
+// quote quotes s, shortened to a terminal line.
 func quote(s string) string {
 	if short := shorten(s); short != s {
 		return strconv.Quote(strings.TrimSuffix(short, "…")) + "…"
@@ -381,7 +375,7 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// shorten cuts a text to what a terminal line holds.
+// shorten cuts a text to 60 characters.
 func shorten(s string) string {
 	const most = 60
 	if len(s) > most {
@@ -392,8 +386,8 @@ func shorten(s string) string {
 	return s
 }
 
-// writeTable writes a CSV file with the columns that hold a value in some
-// row, and those that are to be kept.
+// writeTable writes a CSV file with the columns that have a value in some row
+// or are marked keep.
 func writeTable[T any](w io.Writer, rows []T, columns []columnOf[T]) error {
 	columns = slices.DeleteFunc(columns, func(c columnOf[T]) bool {
 		return !c.keep && !slices.ContainsFunc(rows, func(row T) bool { return c.cell(row) != "" })
@@ -416,12 +410,12 @@ func writeTable[T any](w io.Writer, rows []T, columns []columnOf[T]) error {
 
 type columnOf[T any] struct {
 	name string
-	keep bool // it is written even if no row has a value
+	keep bool // write it even if no row has a value
 	cell func(T) string
-	read func(*Row, *T) // nil where reading takes more than one column
+	read func(*Row, *T) // nil if other code reads the column
 }
 
-// numbers is a column of numbers, 0 where nothing was recorded.
+// numbers is a column of numbers; 0 means not recorded.
 func numbers[T any](name string, b Bounds, of func(*T) *float64) columnOf[T] {
 	return columnOf[T]{name, false, func(v T) string { return formatFloat(*of(&v)) }, func(r *Row, v *T) { *of(v) = r.Number(name, 0, b) }}
 }
@@ -433,7 +427,7 @@ func memoryColumn[T any](name string, of func(*T) *float64) columnOf[T] {
 	return c
 }
 
-// counts is a column of whole numbers from min on, 0 where nothing was recorded.
+// counts is a column of whole numbers ≥ min; 0 means not recorded.
 func counts[T any](name string, min int, of func(*T) *int) columnOf[T] {
 	return columnOf[T]{name, false, func(v T) string { return formatCount(*of(&v)) }, func(r *Row, v *T) { *of(v) = r.Whole(name, min) }}
 }

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// UnknownError is a name, given by a user, of something that does not exist:
-// a policy, an objective, a method. Commands exit with status 2 on it.
+// UnknownError says that a name given by the user does not exist, such as that
+// of a policy. Commands exit with status 2 on it.
 type UnknownError struct {
 	What  string   // the kind of thing, such as "policy"
 	Name  string   // what was requested
-	Known []string // what there is
-	Hint  string   // what else there is to say; may be empty
+	Known []string // the valid names
+	Hint  string   // appended to the message; may be empty
 }
 
 // Error implements error: `policy "best" is unknown; want one of even, fifo`.

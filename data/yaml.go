@@ -14,35 +14,34 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of a file, whose nodes take some hundred times its size, and of what
-// aliases may blow it up to. The largest real files list some thousand nodes or
-// jobs of some ten keys each.
+// Bounds of a file in bytes, of its values with aliases expanded, and of their
+// depth. Nodes take about a hundred times the size of the file. The largest
+// real files list some thousand nodes or jobs of about ten keys each.
 const (
 	maxYAML      = 8 << 20
 	maxYAMLNodes = 1 << 20
 	maxYAMLDepth = 100
 )
 
-// yamlReader reads one YAML file into the nouns and keeps the first error,
-// so that the fields of a document can be read one after the other.
+// yamlReader reads one YAML file into the types of this package and keeps the
+// first error.
 //
 // It works on nodes instead of decoding into structs: an error has to name the
 // line and the path of the key, and what was wanted there; and the order of
-// keys matters to a study. goccy/go-yaml v1.19, whose errors have positions,
-// was tried for it: it reads trials: 2.5 as 2 and a NaN without a word, loses
-// the position of types with a decoder of their own (wall: 1d12h), names Go
-// fields (Study.Parallel) in place of paths, and knows no keys near a
-// mistyped one.
+// keys matters to a study. goccy/go-yaml v1.19 has errors with positions, but
+// reads trials: 2.5 as 2 and accepts NaN, loses the position of types with
+// custom decoders (wall: 1d12h), names Go fields (Study.Parallel) in place of
+// paths, and suggests no key for a mistyped one.
 //
-// Aliases are followed, and mappings merged (<<), where a value is requested:
-// files with many similar jobs are written with them.
+// Aliases are followed and mappings merged (<<): files with many similar jobs
+// use them.
 type yamlReader struct {
 	file  string
 	err   error
 	count int // values read
 }
 
-// fail records what is wrong at a line and key path unless something is.
+// fail records an error at a line and key path unless there is one already.
 func (y *yamlReader) fail(line int, path, found, want string) {
 	if y.err == nil {
 		y.err = &InputError{Source: Source{y.file, line, path}, Found: found, Want: want}
@@ -76,8 +75,8 @@ func (y *yamlReader) root(r io.Reader, known ...string) *object {
 	return y.object(y.value(doc.Content[0], 0), "", known...)
 }
 
-// value returns what a node, or the alias that it is, stands for. Bounds keep
-// aliases, which may contain themselves, from blowing a document up.
+// value returns a node, or the target of an alias. Bounds stop aliases that
+// contain themselves or expand to huge documents.
 func (y *yamlReader) value(n *yaml.Node, depth int) *yaml.Node {
 	if y.count++; y.count > maxYAMLNodes || depth > maxYAMLDepth {
 		y.fail(n.Line, "", "values nested or repeated without end", "at most 1048576 values, nested at most 100 deep")
@@ -89,8 +88,9 @@ func (y *yamlReader) value(n *yaml.Node, depth int) *yaml.Node {
 	return n
 }
 
-// pairs returns the keys and values of a mapping, one after the other. What is
-// written out comes first, then what is merged: of equal keys the first counts.
+// pairs returns the alternating keys and values of a mapping: those written in
+// it, and those merged into it. Of equal keys the first counts, written before
+// merged.
 func (y *yamlReader) pairs(n *yaml.Node, depth int) (written, merged []*yaml.Node) {
 	for i := 0; i+1 < len(n.Content) && y.err == nil; i += 2 {
 		k, v := y.value(n.Content[i], depth), y.value(n.Content[i+1], depth)
@@ -113,8 +113,7 @@ func (y *yamlReader) pairs(n *yaml.Node, depth int) (written, merged []*yaml.Nod
 	return written, merged
 }
 
-// syntax records an error of the YAML parser, whose messages carry the line
-// as text only.
+// syntax records an error of the YAML parser; its line is only in the message.
 func (y *yamlReader) syntax(err error) {
 	found := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "found ")
 	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(found); m != nil {
@@ -204,7 +203,7 @@ func (o *object) get(key string) *yaml.Node {
 	return o.vals[key]
 }
 
-// has reports whether a key is there, with a value or without.
+// has reports whether a key is present, with or without a value.
 func (o *object) has(key string) bool {
 	if o == nil {
 		return false
@@ -274,7 +273,7 @@ func (o *object) text(key string) string {
 	return s
 }
 
-// required reads a name that has to be there.
+// required reads a name; a missing or empty one is an error.
 func (o *object) required(key, want string) string {
 	s := o.text(key)
 	if s == "" {
@@ -283,7 +282,7 @@ func (o *object) required(key, want string) string {
 	return s
 }
 
-// texts reads a list of scalars as they are written.
+// texts reads the text of a list of scalars.
 func (o *object) texts(key, want string) []string {
 	var out []string
 	for _, n := range o.items(key, want) {
@@ -326,7 +325,7 @@ func (o *object) number(key string, absent float64, b Bounds) float64 {
 	return v
 }
 
-// whole reads a whole number from min on, absent if there is none.
+// whole reads a whole number ≥ min, absent if there is none.
 func (o *object) whole(key string, absent, min int) int {
 	return int(o.number(key, float64(absent), Count(min)))
 }
@@ -391,7 +390,7 @@ func (o *object) oneOf(key, value string, words []string) {
 	}
 }
 
-// distinct fails unless every value of the list under key is there once.
+// distinct fails if the list under key has duplicates.
 func (o *object) distinct(key string, values []string) {
 	for i, v := range values {
 		if slices.Contains(values[:i], v) {

@@ -15,8 +15,8 @@ import (
 	"knee/internal/hostlist"
 )
 
-// yamlKind reads and writes values whose type does not say how; write is nil
-// where the type does. The key is there when read is called.
+// yamlKind reads and writes values for which the Go type is not enough; write
+// is nil if it is. read is called only if the key is present.
 type yamlKind struct {
 	read  func(o *object, key string) any
 	write func(v reflect.Value) *yaml.Node
@@ -28,7 +28,7 @@ var yamlKinds = map[string]yamlKind{
 	"gpu types": {read: func(o *object, key string) any {
 		types := lower(o.texts(key, "a list of GPU types"))
 		if slices.ContainsFunc(types, func(t string) bool { return t == "" || !singleLine(t) }) {
-			o.fail(key, "a type that is no name", "a list of GPU types such as [a100, t4]")
+			o.fail(key, "an empty or invalid name", "a list of GPU types such as [a100, t4]")
 		}
 		o.distinct(key, types)
 		return types
@@ -62,7 +62,7 @@ var yamlKinds = map[string]yamlKind{
 		}
 		return p
 	}},
-	// Of the two ways to name a deadline the one with a colon is a point in time.
+	// A deadline with a colon is a point in time, otherwise a duration.
 	"time left": {read: func(o *object, key string) any {
 		if strings.Contains(o.scalar(key, "a deadline"), ":") {
 			return time.Duration(0)
@@ -92,7 +92,7 @@ var yamlKinds = map[string]yamlKind{
 	"gpu label":    switchable(DefaultGPULabel),
 }
 
-// orWord is the kind of a count that a word may stand for.
+// orWord is the kind of a count, or a word that stands for a special value.
 func orWord(word string, stands int, want string) yamlKind {
 	return yamlKind{read: func(o *object, key string) any {
 		s := o.scalar(key, want)
@@ -112,7 +112,7 @@ func orWord(word string, stands int, want string) yamlKind {
 	}}
 }
 
-// matching is the kind of a text of some form.
+// matching is the kind of a text that matches form.
 func matching(form *regexp.Regexp, want string) yamlKind {
 	return yamlKind{read: func(o *object, key string) any {
 		s := o.text(key)
@@ -123,7 +123,7 @@ func matching(form *regexp.Regexp, want string) yamlKind {
 	}}
 }
 
-// switchable is the kind of a qualified name that "none" switches off.
+// switchable is the kind of a qualified name, or "none" for an empty one.
 func switchable(usual string) yamlKind {
 	kind := matching(qualifiedName, "a name such as "+usual+", or none")
 	return yamlKind{read: func(o *object, key string) any {

@@ -21,28 +21,28 @@ import (
 //	yaml:"KEY,OPTIONS"  the key; required: it has to be there; keep: it is
 //	                    written even where it has its default; block: it is
 //	                    written over several lines
-//	is:"KIND"           what the value is where the type of the field does not
-//	                    say it: one of yamlKinds, or of numberKinds
-//	of:"WHAT"           what a number counts, for messages; or the words there are
-//	min:"N"             the least of a whole number, 0 if not said
+//	is:"KIND"           the kind of value where the Go type is not enough: one of
+//	                    yamlKinds or numberKinds
+//	of:"WHAT"           what a number counts, for messages; or the allowed words
+//	min:"N"             the least of a whole number, 0 by default
 //	want:"…"            what is wanted, for messages
-//	given:"FIELD"       a bool field that tells whether the key is there
+//	given:"FIELD"       a bool field that is set if the key is present
 //
-// A key that is not there leaves the field as it is, so that defaults are what
-// the struct holds before; entries of a list begin with what their method
-// defaults sets. After its fields a struct is checked by its method validate.
+// A missing key leaves the field at its default: its value before reading, and
+// for entries of a list that of their method defaults. After reading its fields
+// a struct is checked by its method validate.
 type (
 	defaulter interface{ defaults() }
 	validator interface{ validate(o *object) }
 
-	// yamlValue is a value that is read and written in a way of its own.
+	// yamlValue is a value with its own reader and writer.
 	yamlValue interface {
 		readYAML(o *object, key string)
 		writeYAML() *yaml.Node
 	}
 )
 
-// yamlField is a field of a struct, by its tags.
+// yamlField is a field of a struct with its tags.
 type yamlField struct {
 	index    []int
 	key      string
@@ -57,11 +57,11 @@ type yamlStruct struct {
 	keys   []string // in order, each once
 }
 
-// yamlStructs remembers them by type, as package json does: a queue of a
-// thousand jobs asks for the same few a thousand times.
+// yamlStructs caches yamlStruct by type: a queue of a thousand jobs needs each
+// a thousand times.
 var yamlStructs sync.Map
 
-// yamlOf returns what the tags of a struct say, embedded structs included.
+// yamlOf returns the tagged fields of a struct, with those of embedded structs.
 func yamlOf(t reflect.Type) yamlStruct {
 	if known, ok := yamlStructs.Load(t); ok {
 		return known.(yamlStruct)
@@ -125,7 +125,7 @@ func (f yamlField) read(o *object, v reflect.Value) {
 	n := o.get(key)
 	if n == nil {
 		if v.Kind() == reflect.Pointer && o.has(key) && f.keep {
-			v.Set(newOf(v.Type().Elem())) // local: with nothing behind it
+			v.Set(newOf(v.Type().Elem())) // such as local: without a value
 		}
 		return
 	}
@@ -233,11 +233,11 @@ func numbersOf[T int | float64](o *object, key string, b Bounds) map[string]T {
 }
 
 func (f yamlField) least() int {
-	n, _ := strconv.Atoi(f.tag.Get("min")) // 0 if it is not said
+	n, _ := strconv.Atoi(f.tag.Get("min")) // 0 without the tag
 	return n
 }
 
-// numberKinds are the kinds of numbers, made from what they count.
+// numberKinds are the kinds of numbers; of is the tag of.
 var numberKinds = map[string]func(of string) Bounds{
 	"samples":          func(string) Bounds { return Samples() },
 	"seconds":          func(string) Bounds { return Seconds() },
@@ -302,7 +302,7 @@ func (f yamlField) write(v reflect.Value) *yaml.Node {
 		return f.styled(mappingOf(v))
 	case reflect.Slice:
 		return f.list(v)
-	case reflect.Map: // from text to numbers
+	case reflect.Map: // map[string] of a number
 		m := newYAMLMap()
 		for _, k := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
 			m.put(k.String(), rawNode(fmt.Sprint(v.MapIndex(k))))
@@ -312,7 +312,8 @@ func (f yamlField) write(v reflect.Value) *yaml.Node {
 	return rawNode(fmt.Sprint(v.Interface()))
 }
 
-// list writes texts on one line, and structs in one each unless over several.
+// list writes texts on one line, and structs on one line each unless the field
+// is block.
 func (f yamlField) list(v reflect.Value) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.SequenceNode}
 	if v.Len() == 0 || v.Type().Elem().Kind() == reflect.String {
@@ -324,7 +325,7 @@ func (f yamlField) list(v reflect.Value) *yaml.Node {
 	return n
 }
 
-// styled puts a mapping on one line unless it is to be written over several.
+// styled puts a mapping on one line unless the field is block.
 func (f yamlField) styled(m yamlMap) *yaml.Node {
 	if !f.block {
 		m.node.Style = yaml.FlowStyle

@@ -22,8 +22,8 @@ func (m yamlMap) put(key string, v *yaml.Node) {
 	}
 }
 
-// textNode writes text so that it reads back as it is. What could be taken
-// for anything but plain words is quoted.
+// textNode writes text so that it reads back unchanged: all but plain words is
+// quoted.
 func textNode(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	if !regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./+@=*()<> -]*$`).MatchString(s) {
@@ -40,14 +40,14 @@ func numberNode(v float64) *yaml.Node { return rawNode(strconv.FormatFloat(v, 'g
 
 func treeNode(tree map[string]any) *yaml.Node {
 	var n yaml.Node
-	if n.Encode(tree) != nil { // what was read from YAML is encoded without fail
+	if n.Encode(tree) != nil { // cannot fail for values read from YAML
 		return nil
 	}
 	return &n
 }
 
-// writeYAML encodes a struct, has it checked by the reader of its format, since
-// a writer must not produce what no reader takes, and writes it to w.
+// writeYAML encodes a struct, checks the result with the reader of the format,
+// and writes it to w.
 func writeYAML[T any](w io.Writer, what string, from any, check func(io.Reader, string) (T, error)) error {
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)

@@ -18,15 +18,15 @@ import (
 	"knee/profile/space"
 )
 
-// Beside measures two studies at once on the same devices. Configurations of the
-// two with the same GPU type and number of workers make a pair. Each job is
-// measured alone first, in the files of its study; then the one while the other
-// runs and the other while the one does, in files of both names. What was
-// measured before is not measured again. It returns two rows for each pair, which
-// are also written to the file that is returned.
+// Beside measures two studies at once on the same devices. Configurations of
+// the two with the same GPU type and number of workers make a pair. Each job is
+// first measured by itself, into the files of its study; then each is measured
+// while the other runs, into files named after both studies. Configurations
+// measured before are not measured again. It returns two rows per pair, and the
+// .pairs.csv file that holds them.
 //
-// Trials are processes of this machine: an engine would put them on nodes of
-// their own.
+// Trials run as local processes: Slurm or Kubernetes would put the two jobs on
+// different nodes.
 func Beside(ctx context.Context, a, b *data.Study, dir string, o Settings) (rows []interference.Measured, file string, err error) {
 	for _, s := range []*data.Study{a, b} {
 		if s.Launcher.Local == nil || s.Storage != "" && s.Storage != "journal" {
@@ -34,7 +34,7 @@ func Beside(ctx context.Context, a, b *data.Study, dir string, o Settings) (rows
 		}
 	}
 	if a.Job == b.Job {
-		return nil, "", &data.InputError{Source: b.Source, Found: "job " + b.Job + " twice", Want: "another name, by which the two can be told apart"}
+		return nil, "", &data.InputError{Source: b.Source, Found: "job " + b.Job + " twice", Want: "two jobs of different names"}
 	}
 	pairs, err := matches(a, b)
 	if err != nil {
@@ -60,8 +60,8 @@ func Beside(ctx context.Context, a, b *data.Study, dir string, o Settings) (rows
 	return rows, file, nil
 }
 
-// matches are the first configurations of two studies on every GPU type and
-// number of workers that both have.
+// matches pairs the first configurations of two studies for every GPU type and
+// number of workers that both contain.
 func matches(a, b *data.Study) ([][2]data.Config, error) {
 	ofA, err := space.Candidates(a)
 	if err != nil {
@@ -85,7 +85,7 @@ func matches(a, b *data.Study) ([][2]data.Config, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, &data.InputError{Source: b.Source, Found: "no GPU type and number of workers that job " + a.Job + " has too", Want: "one at least, to measure both on the same devices"}
+		return nil, &data.InputError{Source: b.Source, Found: "no GPU type and number of workers that job " + a.Job + " has too", Want: "at least one in common, to measure both on the same devices"}
 	}
 	return out, nil
 }
@@ -100,13 +100,14 @@ func besideFiles(s, other *data.Study, dir string) Files {
 	return FilesBeside(filepath.Join(dir, base(s)+".beside-"+base(other)+".yaml"), dir)
 }
 
-// beside measures a configuration of a study alone, then while another runs.
+// beside measures a configuration by itself, then while the other job runs. The
+// share is 0 if the two do not fit on the devices together.
 func beside(ctx context.Context, s, other *data.Study, c, occupied data.Config, dir string, o Settings) (interference.Measured, error) {
 	row := interference.Measured{Row: interference.Row{Job: s.Job, Beside: other.Job, GPUType: c.GPUType, Workers: c.Workers}}
 	o.Only = []data.Config{c}
 	alone, err := one(ctx, *s, FilesBeside(s.Source.File, dir), o)
 	if err == nil && alone.Status != data.OK {
-		err = fmt.Errorf("job %s on %s does not fit on its devices alone", s.Job, c)
+		err = fmt.Errorf("job %s on %s runs out of memory even without the other job", s.Job, c)
 	}
 	if err != nil {
 		return row, err
@@ -134,8 +135,8 @@ func beside(ctx context.Context, s, other *data.Study, c, occupied data.Config, 
 	return row, err
 }
 
-// one measures a configuration, or takes what was measured before: a step time, or
-// that it runs out of memory.
+// one measures configuration o.Only[0], or returns its earlier measurement. The
+// status is ok or oom.
 func one(ctx context.Context, s data.Study, f Files, o Settings) (data.Measurement, error) {
 	res, err := Run(ctx, &s, f, o)
 	for _, m := range res.Measurements {
@@ -144,13 +145,14 @@ func one(ctx context.Context, s data.Study, f Files, o Settings) (data.Measureme
 		}
 	}
 	if err == nil {
-		err = fmt.Errorf("job %s on %s was not measured: %s; what trials printed is in %s", s.Job, o.Only[0], res.Stopped, f.Logs)
+		err = fmt.Errorf("job %s on %s was not measured: %s; the output of trials is in %s", s.Job, o.Only[0], res.Stopped, f.Logs)
 	}
 	return data.Measurement{}, err
 }
 
-// occupy runs a job until it is stopped, and returns when it steps.
-// stop returns an error if the job had ended by itself.
+// occupy starts a job and returns once it has made max(trial.warmup,
+// meter.FewestSteps) steps. stop ends the job, and returns an error if it ended
+// before.
 func occupy(ctx context.Context, s data.Study, c data.Config, logs string, o Settings) (stop func() error, err error) {
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder for the trials' logs: %w", err)
@@ -194,13 +196,13 @@ func occupy(ctx context.Context, s data.Study, c data.Config, logs string, o Set
 			if errors.Is(err, errEnough) {
 				return dog.Close()
 			}
-			return errors.Join(fmt.Errorf("job %s ended while the other was measured beside it, want more steps: %w", s.Job, cmp.Or(err, errors.New("it was done"))), dog.Close())
+			return errors.Join(fmt.Errorf("job %s ended while the other job was measured; give it more steps: %w", s.Job, cmp.Or(err, errors.New("it finished"))), dog.Close())
 		}, nil
 	case err = <-ended:
-		err = cmp.Or(err, fmt.Errorf("job %s ended before it made as many steps as are measured", s.Job))
+		err = cmp.Or(err, fmt.Errorf("job %s ended before it made enough steps to measure", s.Job))
 	case <-time.After(orNever(s.Trial.Timeout)):
 		cancel(errHung)
-		err = fmt.Errorf("job %s made no %d steps within %s: %w", s.Job, want, s.Trial.Timeout, <-ended)
+		err = fmt.Errorf("job %s made fewer than %d steps within %s: %w", s.Job, want, s.Trial.Timeout, <-ended)
 	}
 	cancel(nil)
 	return nil, errors.Join(err, dog.Close())

@@ -18,7 +18,7 @@ import (
 	"knee/profile/store"
 )
 
-// shortLease lets tests see what happens to the trials of the dead.
+// shortLease lets the trials of dead profilers expire quickly.
 const shortLease = 150 * time.Millisecond
 
 // sharedRunner opens a study of 1…n workers whose storage is a file in dir.
@@ -145,8 +145,8 @@ func TestDatabaseGoesOn(t *testing.T) {
 	}
 }
 
-// A profiler that is gone leaves a trial; another does it again, under the
-// same number, and nobody does anything twice.
+// The trial of a dead profiler is measured by another under the same number,
+// and no trial is measured twice.
 func TestDatabaseTakesOverTheTrialsOfTheDead(t *testing.T) {
 	dir := t.TempDir()
 	f := &fake{script: linear}
@@ -155,7 +155,7 @@ func TestDatabaseTakesOverTheTrialsOfTheDead(t *testing.T) {
 	if err != nil || trial != 1 {
 		t.Fatalf("began trial %d, %v", trial, err)
 	}
-	dead.Storage.Close() // it says nothing any more
+	dead.Storage.Close() // no further heartbeat
 	r := sharedRunner(t, dir, "alive", 3, f)
 	defer r.Storage.Close()
 	var adopted []launch.Trial
@@ -173,7 +173,7 @@ func TestDatabaseTakesOverTheTrialsOfTheDead(t *testing.T) {
 	}
 }
 
-// A trial that profiler after profiler does not survive is what kills them.
+// A trial whose profilers keep dying is recorded as failed.
 func TestDatabaseGivesUpATrialThatKills(t *testing.T) {
 	dir := t.TempDir()
 	f := &fake{script: linear}
@@ -209,7 +209,7 @@ func adopt(s store.Storage) (*store.Unfinished, error) {
 	return nil, errors.New("there was no trial to take over")
 }
 
-// The trials of the living are not taken over, however long they last.
+// The trials of live profilers are not taken over, however long they last.
 func TestDatabaseLeavesTheTrialsOfTheLiving(t *testing.T) {
 	t.Parallel()
 	const lease = 2 * time.Second // long enough for a busy machine to say something in time
@@ -265,8 +265,8 @@ func (f *follower) Launch(ctx context.Context, t launch.Trial, obs chan<- launch
 	return f.fake.Launch(ctx, t, obs)
 }
 
-// What an engine was given is followed after a restart, by whoever comes
-// first, with every kind of storage.
+// A submitted job is followed after a restart, by the first profiler to adopt
+// it, with every kind of storage.
 func TestSubmittedTrialsAreFollowed(t *testing.T) {
 	open := map[string]func(t *testing.T, dir string, l launch.Launcher) *profile.Runner{
 		"journal": func(t *testing.T, dir string, l launch.Launcher) *profile.Runner { return newRunner(t, dir, 3, l) },

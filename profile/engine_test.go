@@ -14,7 +14,7 @@ import (
 	"knee/profile/launch"
 )
 
-// script is a launcher that does what a function says.
+// script is a launcher that calls a function.
 type script func(ctx context.Context, t launch.Trial, obs chan<- launch.Observation) error
 
 func (s script) Launch(ctx context.Context, t launch.Trial, obs chan<- launch.Observation) error {
@@ -24,8 +24,8 @@ func (s script) Launch(ctx context.Context, t launch.Trial, obs chan<- launch.Ob
 // steady reports steps of one second until the trial is ended.
 var steady = (&fake{script: func(launch.Trial) (time.Duration, error) { return time.Second, nil }}).Launch
 
-// A preempted trial is launched again however often, within reason, and
-// keeps its retries for failures of its own.
+// A preempted trial is launched again, up to maxPreempted times, without using
+// its retries.
 func TestPreemptionIsNoFailure(t *testing.T) {
 	preempted := &launch.Failure{Status: data.Failed, Exit: -1, Detail: "preempted", Preempted: true}
 	crashed := &launch.Failure{Status: data.Failed, Exit: 1, Detail: "crashed"}
@@ -119,7 +119,7 @@ func TestQueueingIsNotRunning(t *testing.T) {
 	}
 }
 
-// Once it runs, a trial of an engine hangs like any other.
+// The timeout applies to a trial of an engine once it runs.
 func TestSubmittedTrialsHang(t *testing.T) {
 	r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, l launch.Trial, _ chan<- launch.Observation) error {
 		if err := l.Submitted("job"); err != nil {
@@ -155,12 +155,12 @@ func TestAbortWithdrawsFromTheQueue(t *testing.T) {
 	}
 }
 
-// If the handle cannot be recorded the launcher is told, and the study ends
-// with the reason.
+// If the handle cannot be recorded the launcher gets an error, and the study
+// ends with the reason.
 func TestHandleThatCannotBeRecorded(t *testing.T) {
 	r := newRunner(t, t.TempDir(), 1, nil)
 	r.Launcher = script(func(_ context.Context, l launch.Trial, _ chan<- launch.Observation) error {
-		r.Storage.Close() // the disk is gone
+		r.Storage.Close() // recording fails
 		return l.Submitted("job")
 	})
 	_, err := r.Run(t.Context())
@@ -186,8 +186,8 @@ func TestDrainWithdrawsWhatWaits(t *testing.T) {
 	}
 }
 
-// A configuration that steps, and more slowly than the study waits for, is
-// known to be slow: a bound, which is not tried again and ends no study.
+// A configuration whose steps exceed the timeout gets a lower bound of its step
+// time; it is not retried and does not end the study.
 func TestSlowConfigurationsAreCensored(t *testing.T) {
 	tries := 0
 	r := newRunner(t, t.TempDir(), 4, script(func(ctx context.Context, l launch.Trial, obs chan<- launch.Observation) error {
@@ -208,7 +208,7 @@ func TestSlowConfigurationsAreCensored(t *testing.T) {
 	}
 }
 
-// The measurements are there while the study runs, with the start-up of each.
+// Measurements are saved while the study runs, with the start-up time of each.
 func TestFilesAreWrittenAfterEveryTrial(t *testing.T) {
 	dir := t.TempDir()
 	files := profile.FilesBeside("study.yaml", dir)

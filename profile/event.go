@@ -12,19 +12,19 @@ import (
 // EventKind says what happened.
 type EventKind int
 
-// What a Runner tells while it works.
+// Kinds of events, with the fields of Event that each sets.
 const (
-	StudyOpened EventKind = iota // Snapshot: what there was
+	StudyOpened EventKind = iota // Snapshot: what the storage held
 	Warned                       // Warning
 	TrialStarted
 	TrialStepped // at most a few times a second: Steps
-	TrialRetried // it failed, or its nodes were taken away, and it will be launched again
+	TrialRetried // failed or preempted; it is launched again: Measurement
 	TrialEnded
-	TrialAdopted // a trial whose profiler is gone is gone on with
-	TrialTaken   // another profiler has taken the trial over; it is measured there
-	TrialQueued  // an engine has taken it: Trial.Handle
-	TrialBegan   // it has got its nodes: Queued
-	TrialQuiet   // no step of it has been seen yet: Quiet
+	TrialAdopted // its profiler died and this one continues it: Suggestion
+	TrialTaken   // another profiler took it over and measures it
+	TrialQueued  // the engine accepted it: Trial.Handle
+	TrialBegan   // it got its nodes: Queued
+	TrialQuiet   // no step was read yet: Quiet, Unread
 	StorageLost  // the shared storage does not answer: Err
 	StorageBack
 )
@@ -35,21 +35,21 @@ type Event struct {
 	Kind        EventKind
 	Trial       launch.Trial
 	Suggestion  bayesopt.Suggestion // TrialStarted, TrialAdopted: why this trial
-	Steps       int                 // TrialStepped: seen so far
+	Steps       int                 // TrialStepped: read so far
 	Measurement data.Measurement    // TrialRetried, TrialEnded
 	Queued      time.Duration       // TrialBegan, TrialEnded: how long it waited for nodes
 	Quiet       time.Duration       // TrialQuiet: for how long
-	Unread      string              // TrialQuiet: what it printed instead
+	Unread      string              // TrialQuiet: its output instead of steps
 	Err         error               // StorageLost
 	Warning     string              // Warned
 	Snapshot    *store.Snapshot     // StudyOpened
 	Progress    Progress
 }
 
-// Progress is how far a study is, that of all its profilers together.
+// Progress is the state of a study, summed over its profilers.
 type Progress struct {
 	Done    int     // trials ended, those of earlier runs included
-	Running int     // trials in flight
-	Total   int     // the most there can be, from the budget and the space
+	Running int     // trials running
+	Total   int     // upper limit, from the budget and the space
 	Spent   float64 // US$, those of earlier runs included
 }

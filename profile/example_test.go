@@ -37,7 +37,7 @@ func Example_goptuna() {
 		return
 	}
 
-	// From here on it is goptuna alone.
+	// From here on only goptuna is used.
 	db, err := gorm.Open(sqlite.Open(filepath.Join(dir, "shared.db")), &gorm.Config{})
 	if err != nil {
 		fmt.Println(err)

@@ -12,27 +12,27 @@ import (
 	"knee/profile/store"
 )
 
-// loop is one [Runner.Run]. Everything in it belongs to one goroutine.
+// loop is the state of one [Runner.Run], used by one goroutine.
 type loop struct {
 	r       *Runner
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	done    chan outcome    // trials that ended
-	drain   <-chan struct{} // nil once it was seen
-	ended   <-chan struct{} // ctx.Done(), nil once it was seen
-	why     string          // why nothing was started when last tried
-	closed  bool            // nothing will be started any more
+	drain   <-chan struct{} // nil once handled
+	ended   <-chan struct{} // ctx.Done(), nil once handled
+	why     string          // why the last attempt started no trial
+	closed  bool            // no further trial is started
 	drained bool
 	away    bool // the database does not answer
 	fatal   error
 }
 
-// waitForResults is why nothing is started if that may change when a running
-// trial ends or another profiler does something.
+// waitForResults is a reason not to start a trial that may change when a
+// running trial ends or another profiler records something.
 const waitForResults = "wait"
 
-// maxLosses is how many profilers may be lost while they ran one trial,
-// until the trial is taken to be what kills them.
+// maxLosses is how many profilers may die while they run one trial before the
+// trial is taken as the cause and recorded as failed.
 const maxLosses = 3
 
 func (l *loop) run() {
@@ -65,8 +65,8 @@ func (l *loop) run() {
 	}
 }
 
-// stopDraining lets the running trials finish. Those that still wait for nodes
-// are withdrawn: they could keep the user waiting for days.
+// stopDraining starts no further trial and lets the running ones finish. Trials
+// that wait for nodes are cancelled: the wait may take days.
 func (l *loop) stopDraining() {
 	l.drain = nil
 	l.close("interrupted")
@@ -91,7 +91,7 @@ func (l *loop) finished() bool {
 	return l.why != waitForResults && len(l.r.others) == 0
 }
 
-// close says that nothing will be started any more. The first reason stays.
+// close stops the starting of trials. The first reason is kept.
 func (l *loop) close(why string) {
 	if !l.closed {
 		l.closed, l.why = true, why
@@ -103,8 +103,8 @@ func (l *loop) fail(err error) {
 	l.close("an error")
 }
 
-// note looks at the error of a storage. One that does not answer is reported
-// once and waited for; how long is for the storage to say.
+// note handles the error of a storage. An unreachable one is reported once and
+// waited for; the storage decides for how long.
 func (l *loop) note(err error) {
 	switch {
 	case errors.Is(err, store.ErrUnreachable):
@@ -120,7 +120,8 @@ func (l *loop) note(err error) {
 	}
 }
 
-// fill starts trials until as many run as may, or there is a reason not to.
+// fill starts trials until Study.Parallel are running, or there is a reason not
+// to.
 func (l *loop) fill() {
 	for !l.closed && len(l.r.running) < max(l.r.Study.Parallel, 1) {
 		select {
@@ -150,8 +151,8 @@ func (l *loop) fill() {
 	}
 }
 
-// startOne starts a trial: one that lost its profiler, or the next one. It
-// returns why none was started, empty if one was.
+// startOne starts a trial: one whose profiler died, else the strategy's next.
+// It returns why none was started, empty if one was.
 func (l *loop) startOne() (string, error) {
 	r := l.r
 	if err := r.takeChanges(); err != nil {
@@ -174,11 +175,11 @@ func (l *loop) startOne() (string, error) {
 	}
 	if s.Stop {
 		if len(h.Running) > 0 {
-			return waitForResults, nil // their results may change its mind
+			return waitForResults, nil // their results may change that
 		}
 		return cmp.Or(s.Reason, "the strategy has seen enough"), nil
 	}
-	// Rendered before it is recorded: a command that cannot be is no trial.
+	// Render first: a trial whose command cannot be rendered is not recorded.
 	if _, err := data.RenderCommand(r.Study.Command, s.Config, r.Study.Source); err != nil {
 		return "", err
 	}
@@ -189,7 +190,7 @@ func (l *loop) startOne() (string, error) {
 	return "", l.launch(store.Unfinished{Trial: id, Attempt: 1, Config: s.Config}, TrialStarted, s)
 }
 
-// resume continues with a trial that another run had begun.
+// resume continues a trial that another run began.
 func (l *loop) resume(u store.Unfinished) error {
 	s := bayesopt.Suggestion{Config: u.Config, Reason: "previous profiler died; running it again"}
 	if u.Handle != "" {

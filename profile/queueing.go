@@ -7,14 +7,15 @@ import (
 	"knee/profile/launch"
 )
 
-// queueing tells the time that a trial waits for nodes from the time it
-// runs. A trial that no engine takes runs from the moment it is launched.
+// queueing separates the time that a trial waits for nodes from the time it
+// runs. Without an engine a trial runs from its launch.
 //
-// The engine's clock may differ from ours: a beginning in the future, or
-// before this process submitted the trial, is moved to where it can be.
+// The engine's clock may differ from ours: a start in the future becomes the
+// present, and a start before this process submitted the trial becomes its
+// launch.
 type queueing struct {
-	submitted chan struct{} // gets a value when an engine has taken the trial
-	began     chan struct{} // gets a value when it begins to run
+	submitted chan struct{} // receives when the engine has accepted the trial
+	began     chan struct{} // receives when it begins to run
 
 	mu       sync.Mutex
 	launched time.Time
@@ -28,7 +29,7 @@ func newQueueing(t launch.Trial) *queueing {
 		launched: time.Now(), followed: t.Handle != "", queueing: t.Handle != ""}
 }
 
-// submit notes that the trial waits: for its turn to be submitted, or for nodes.
+// submit records that the trial waits, to be submitted or for nodes.
 func (q *queueing) submit() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -36,7 +37,7 @@ func (q *queueing) submit() {
 	signalOnce(q.submitted)
 }
 
-// beganAt notes when the trial began to run: the launcher's callback.
+// beganAt records when the trial began to run. It is the launcher's callback.
 func (q *queueing) beganAt(at time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -50,7 +51,7 @@ func (q *queueing) beganAt(at time.Time) {
 	signalOnce(q.began)
 }
 
-// seenRunning notes that a step was seen at a time: a trial that steps runs,
+// seenRunning records a step at a time: a trial that makes steps is running,
 // whether or not its launcher said so.
 func (q *queueing) seenRunning(at time.Time) {
 	q.mu.Lock()
@@ -94,7 +95,7 @@ func (q *queueing) queued(now time.Time) time.Duration {
 	return max(q.beginning().Sub(q.launched), 0)
 }
 
-// signalOnce leaves a value in a channel that holds one, unless it has one.
+// signalOnce sends to a channel of capacity 1 unless it is full.
 func signalOnce(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -11,8 +11,9 @@ import (
 	"knee/profile/meter"
 )
 
-// writeRanks writes the mean step time of every rank of a trial beside its
-// log, for knee check to find the straggler, if several could be distinguished.
+// writeRanks writes the mean step time (s) of every rank beside the log of a
+// trial, for knee check to find the straggler. With fewer than two ranks it
+// writes nothing.
 func writeRanks(t launch.Trial, ranks []meter.RankTime) error {
 	if len(ranks) < 2 || t.Log == "" {
 		return nil

@@ -16,13 +16,13 @@ import (
 	"knee/profile/store"
 )
 
-// Files is where a study keeps what it yields.
+// Files names the files of a study.
 type Files struct {
-	Journal      string // JSON lines, the record everything else is made from
+	Journal      string // JSON lines; Measurements and Curves are written from it
 	Measurements string // measurements.csv
 	Curves       string // curve.csv
 	Logs         string // folder with the output of every trial
-	Outbox       string // begins the names of files with what a shared storage could not take
+	Outbox       string // prefix of the files with results that a shared storage did not receive yet
 }
 
 // FilesBeside returns the default files of a study: beside it, named after
@@ -36,17 +36,17 @@ func FilesBeside(study, dir string) Files {
 	return Files{in(".journal.jsonl"), in(".measurements.csv"), in(".curve.csv"), in(".logs"), in(".undelivered")}
 }
 
-// Settings says how a study is to be run; the zero value is the default.
+// Settings says how to run a study; the zero value is the default.
 type Settings struct {
 	Search
-	// Only, if not empty, are the configurations to measure, each once and in
-	// order, in place of those that the strategy would choose from the space.
+	// Only, if not empty, lists the configurations to measure, each once and in
+	// order, in place of the strategy's choices.
 	Only    []data.Config
 	Restart bool          // set the journal aside and begin again
 	Lease   time.Duration // of a shared study; 0 means [store.DefaultLease]
-	// Self is the knee that "knee" at the start of a command stands for, and
-	// that ends the trials should this process be killed. Without it nothing
-	// does.
+	// Self is the path of knee: it replaces "knee" at the start of a command, and
+	// runs the watchdog that ends the trials if this process is killed. Empty
+	// means no watchdog.
 	Self   string
 	Notify func(Event)     // may be nil
 	Drain  <-chan struct{} // when closed, running trials finish and none is started; may be nil
@@ -55,8 +55,8 @@ type Settings struct {
 }
 
 // Run measures a study and writes its measurements and training curves after
-// every trial. Everything that can be wrong with the study is reported before
-// anything is launched. What was measured is returned with every error.
+// every trial. Errors in the study are reported before anything is launched.
+// Every error comes with the measurements so far.
 func Run(ctx context.Context, s *data.Study, f Files, o Settings) (res Result, err error) {
 	var dog *launch.Watchdog
 	if o.Self != "" {
@@ -77,9 +77,9 @@ func Run(ctx context.Context, s *data.Study, f Files, o Settings) (res Result, e
 	return res, errors.Join(err, f.Save(res))
 }
 
-// Open prepares a study for [Runner.Run], for those who want to change what
-// [Run] does: it lists the candidates, opens the storage and takes up what it
-// holds. The caller closes the storage.
+// Open prepares a study for [Runner.Run], for callers that change parts of
+// [Run]: it lists the candidates, opens the storage and reads its contents. The
+// caller closes the storage.
 func Open(ctx context.Context, s *data.Study, f Files, o Settings) (*Runner, error) {
 	candidates, err := o.Only, error(nil)
 	if len(candidates) == 0 {
@@ -140,8 +140,8 @@ func untilDrained(ctx context.Context, drain <-chan struct{}) (context.Context, 
 	return ctx, cancel
 }
 
-// newLauncher returns the launcher of a study, whose paths are relative to its
-// file.
+// newLauncher returns the launcher of a study. Paths are resolved against the
+// study's file.
 func newLauncher(s *data.Study, dog *launch.Watchdog) (launch.Launcher, error) {
 	parser, err := launch.NewParser(s.Metrics)
 	if err != nil {
@@ -166,8 +166,8 @@ func (f Files) Save(r Result) error {
 // errRestarted ends the trials of the run before a restart.
 var errRestarted = errors.New("the study was begun again")
 
-// cancelOrphans ends what an engine still has of the run before a restart: a
-// launcher that is told to follow a trial which nobody wants withdraws it.
+// cancelOrphans cancels the engine's jobs of the run before a restart: a
+// launcher that follows a job with a cancelled context cancels the job.
 func (r *Runner) cancelOrphans(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	cancel(errRestarted)

@@ -28,48 +28,47 @@ type Runner struct {
 	Storage    store.Storage
 	Snapshot   *store.Snapshot // what the storage held; nil for nothing
 	LogDir     string
-	Self       string             // the program that "knee" at the start of a command stands for
+	Self       string             // path of knee, for commands that start with "knee"
 	Notify     func(Event)        // called from several goroutines, one at a time; may be nil
 	Drain      <-chan struct{}    // when closed, running trials finish and none is started
 	Save       func(Result) error // called after every trial; may be nil
 
-	mu       sync.Mutex // guards what follows, and calls of Notify
+	mu       sync.Mutex // guards the fields below and calls of Notify
 	results  map[int]store.Result
 	earlier  map[int]bool // trials of earlier runs
 	running  map[int]*running
 	others   map[int]data.Config // trials that other profilers run, by number
 	begun    time.Time
 	warnings []string
-	failures int              // trials that failed since one did not
+	failures int              // consecutive failed trials
 	unsaved  bool             // the files could not be written
 	noise    *gradnoise.Scale // of the first noiseAt results
 	noiseAt  int
 }
 
-// Result is what a study has come to.
+// Result is the outcome of a study.
 type Result struct {
 	Measurements []data.Measurement // every finished trial, by number
 	Curves       []data.CurvePoint
 	Stopped      string  // why no further trial was started
-	Drained      bool    // it was stopped by the user, the rest is still to be measured
+	Drained      bool    // stopped by the user before the end
 	Spent        float64 // US$
 	Warnings     []string
 }
 
-// giveUpAfter is how many trials may fail one after another, before any has
-// succeeded, until a study is taken to be broken.
+// giveUpAfter is how many trials may fail in a row, with none OK, before a
+// study ends with an error.
 const giveUpAfter = 3
 
 type running struct {
 	config data.Config
 	cancel context.CancelCauseFunc
-	queue  *queueing // of the attempt at work; nil before the first
+	queue  *queueing // of the current attempt; nil before the first
 }
 
-// Run measures until the strategy has seen enough, the budget is spent, or
-// Drain or ctx ends it. While trials of other profilers run it stays, to take
-// over those whose profiler is lost. What was measured is returned with every
-// error.
+// Run measures until the strategy stops, the budget is spent, or Drain or ctx
+// ends it. It waits for the trials of other profilers, to take over those whose
+// profiler dies. Every error comes with the measurements so far.
 func (r *Runner) Run(ctx context.Context) (Result, error) {
 	if err := r.prepare(); err != nil {
 		return Result{}, err
@@ -86,8 +85,8 @@ func (r *Runner) Run(ctx context.Context) (Result, error) {
 	return res, l.fatal
 }
 
-// result returns what is known now, by trial number, so that the profilers of
-// a shared study write the same files.
+// result returns the results so far by trial number, so that all profilers of a
+// shared study write the same files.
 func (r *Runner) result() Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +98,7 @@ func (r *Runner) result() Result {
 	return res
 }
 
-// prepare takes over what earlier runs measured.
+// prepare loads the results of earlier runs and makes the log folder.
 func (r *Runner) prepare() error {
 	r.begun = time.Now()
 	r.results, r.earlier = map[int]store.Result{}, map[int]bool{}
@@ -124,8 +123,7 @@ func (r *Runner) trialOf(id, attempt int, c data.Config) (launch.Trial, error) {
 		return launch.Trial{}, err
 	}
 	if len(command) > 0 && command[0] == "knee" && r.Self != "" && r.Study.Launcher.Kubernetes == nil {
-		// So that no installed knee is needed, and never another. A pod has
-		// that of its image, and none at this path.
+		// Use this knee, not one on the PATH. A pod uses the knee of its image.
 		command[0] = r.Self
 	}
 	t := launch.Trial{ID: id, Attempt: attempt, Config: c, Command: command,
@@ -134,8 +132,8 @@ func (r *Runner) trialOf(id, attempt int, c data.Config) (launch.Trial, error) {
 	return t, nil
 }
 
-// takeChanges takes over what other profilers have recorded. A trial of ours
-// that another has taken over is stopped here: it is measured there.
+// takeChanges reads what other profilers recorded. A running trial that another
+// profiler took over is cancelled here.
 func (r *Runner) takeChanges() error {
 	changes, err := r.Storage.Changes()
 	r.mu.Lock()
@@ -163,8 +161,8 @@ func (r *Runner) takeChanges() error {
 	return err
 }
 
-// save writes the files of the study as far as it is. What cannot be written
-// now is written with the next trial; the user is told once.
+// save writes the files of the study. A failed write is reported once and
+// repeated after the next trial.
 func (r *Runner) save() {
 	if r.Save == nil {
 		return
@@ -176,9 +174,9 @@ func (r *Runner) save() {
 	r.unsaved = err != nil
 }
 
-// History returns what a strategy may know now. Trials that were aborted are
-// not in it: they say nothing, and may be chosen again; so may those that
-// never got their nodes in an earlier run.
+// History returns the state that a strategy decides from. Aborted trials, and
+// those of earlier runs that got no nodes, are left out: they may be chosen
+// again.
 func (r *Runner) History() bayesopt.History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,7 +198,8 @@ func (r *Runner) History() bayesopt.History {
 	return h
 }
 
-// record writes the end of a trial to the storage and to what is known.
+// record writes the end of a trial to the storage and to r.results. It returns
+// an error if the first giveUpAfter trials failed.
 func (r *Runner) record(out outcome) error {
 	m := out.measurement
 	result := store.Result{Trial: out.trial.ID, Measurement: m, Curve: out.curve, Queued: out.queued}
@@ -233,7 +232,7 @@ func (r *Runner) record(out outcome) error {
 		r.failures = 0
 	}
 	if m.StepTime > 0 {
-		r.failures = 0 // slow, and not broken
+		r.failures = 0 // slow, but it works
 	}
 	if r.failures >= giveUpAfter && !r.anyOK() {
 		log := ""
@@ -304,7 +303,7 @@ func (r *Runner) notify(e Event) {
 	if n := r.Study.Budget.Trials; n > 0 {
 		e.Progress.Total = min(n, len(r.Candidates))
 	}
-	// Configurations that are measured again come on top.
+	// Repeated measurements add to the total.
 	e.Progress.Total = max(e.Progress.Total, e.Progress.Done+e.Progress.Running)
 	r.Notify(e)
 }

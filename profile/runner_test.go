@@ -151,7 +151,7 @@ func TestRunnerTellsFailuresApart(t *testing.T) {
 	}
 }
 
-// Who waits for the first step is told so, long before the trial is given up.
+// A trial without a first step is reported long before its timeout.
 func TestRunnerRemarksOnSilence(t *testing.T) {
 	r := newRunner(t, t.TempDir(), 2, &fake{script: func(t launch.Trial) (time.Duration, error) {
 		if t.Config.Workers == 1 {
@@ -213,7 +213,7 @@ func TestRunnerDrains(t *testing.T) {
 	}
 }
 
-// Who has been told to finish does not try again, and the next run does.
+// A draining run does not retry; the next run does.
 func TestRunnerDrainsWithoutTryingAgain(t *testing.T) {
 	drain := make(chan struct{})
 	f := &fake{script: func(launch.Trial) (time.Duration, error) {
@@ -250,7 +250,7 @@ func TestRunnerAborts(t *testing.T) {
 		t.Fatalf("result %+v, %v", res, err)
 	}
 	r.Storage.Close()
-	// What was aborted is measured when the study continues.
+	// Aborted trials are measured when the study continues.
 	f.script = linear
 	r = newRunner(t, dir, 3, f)
 	if res, err = r.Run(t.Context()); err != nil {
@@ -307,7 +307,7 @@ func TestJournalGoesOn(t *testing.T) {
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// A process that dies leaves a trial that began, and half a line.
+	// A dead process leaves a started trial and half a line.
 	if _, err := r.Storage.Begin(r.Candidates[2]); err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestJournalGoesOn(t *testing.T) {
 	}
 }
 
-// To begin again while another profile runs would have both measure at once.
+// A restart fails while another profiler has the journal locked.
 func TestRestartLeavesARunningProfileAlone(t *testing.T) {
 	dir := t.TempDir()
 	r := newRunner(t, dir, 1, &fake{script: linear})

@@ -8,9 +8,9 @@ import (
 )
 
 // Suggest returns up to n configurations of a study to measure next, given
-// what has been measured elsewhere, for people who run trials themselves.
-// Later suggestions take the earlier ones to be running. It returns fewer,
-// with the reason in the last, if the strategy would stop.
+// measurements and training curves, for people who run trials themselves.
+// Earlier suggestions count as running. If the strategy stops, the last
+// suggestion has Stop set and gives the reason.
 func Suggest(s *data.Study, how Search, history []data.Measurement, curves []data.CurvePoint, n int) ([]bayesopt.Suggestion, error) {
 	candidates, err := space.Candidates(s)
 	if err != nil {
@@ -27,7 +27,7 @@ func Suggest(s *data.Study, how Search, history []data.Measurement, curves []dat
 	return suggestFrom(chooser, bayesopt.History{Candidates: candidates, Measured: history}, n)
 }
 
-// suggestFrom asks a strategy n times, taking what it said to be running.
+// suggestFrom asks a strategy n times; earlier suggestions count as running.
 func suggestFrom(chooser bayesopt.Strategy, h bayesopt.History, n int) ([]bayesopt.Suggestion, error) {
 	var next []bayesopt.Suggestion
 	for range n {

@@ -10,15 +10,15 @@ import (
 	"knee/fit/speed"
 )
 
-// SpeedForms returns the parametric forms of package fit for what a search
-// chooses from, for [bayesopt.Options.Forms]: the family that fit would choose
-// for each mode, with workers, parameter servers, placement and batch. What
-// else is varied is left to the search to learn.
+// SpeedForms returns the parametric form of package fit for
+// [bayesopt.Options.Forms]: for each mode the family that fit would choose, in
+// workers, parameter servers, placement and batch. The search learns the effect
+// of other knobs.
 func SpeedForms() []bayesopt.MeanForm { return []bayesopt.MeanForm{speedForm{}} }
 
-// LayoutForms are [SpeedForms] for a space with layouts: there the physics
-// alone, with what other jobs have shown, is a form before any trial. The
-// architecture is that of the model, zero if it is not known.
+// LayoutForms returns [SpeedForms] and, for a space with layouts, the layout
+// form with the parameters expected from other jobs, which needs no trial. a is
+// the architecture of the model, zero if not known.
 func LayoutForms(a data.Architecture) []bayesopt.MeanForm {
 	return []bayesopt.MeanForm{layoutPrior{a}, speedForm{}}
 }
@@ -33,7 +33,8 @@ func formsOf(s *data.Study) []bayesopt.MeanForm {
 	return SpeedForms()
 }
 
-// layoutPrior is the form of layouts as it is expected of a job never measured.
+// layoutPrior is the layout form with the parameters expected of a job without
+// measurements.
 type layoutPrior struct{ architecture data.Architecture }
 
 // Fit implements [bayesopt.MeanForm]. Nothing is estimated.
@@ -53,8 +54,8 @@ func (f layoutPrior) Fit([]data.Measurement) (func(data.Config) (float64, bool),
 // speedForm is the speed family of each mode, fitted to the trials so far.
 type speedForm struct{}
 
-// Fit implements [bayesopt.MeanForm]. The form is the parametric part of the
-// model alone: what it leaves over is for the search to learn, once.
+// Fit implements [bayesopt.MeanForm]. It is the parametric part of the model:
+// the search learns the residuals.
 func (speedForm) Fit(measured []data.Measurement) (func(data.Config) (float64, bool), int, error) {
 	if len(measured) < minFormTrials {
 		return nil, 0, nil
@@ -66,15 +67,15 @@ func (speedForm) Fit(measured []data.Measurement) (func(data.Config) (float64, b
 	return func(c data.Config) (float64, bool) { return logTimer(model, c) }, formParameters(model), nil
 }
 
-// minFormTrials is the number of trials below which a form says nothing that
-// its prior does not.
+// minFormTrials is the number of trials below which a fit adds nothing to its
+// prior.
 const minFormTrials = 3
 
-// formParameters counts what a handful of trials estimates of a form: its
-// level, and how time changes with each of batch, workers, nodes and parameter
-// servers that they vary. The exponents that shape these are kept by their
-// priors, so that they cost nothing; charging for all ten parameters of
-// collective delays by three trials when its evidence counts.
+// formParameters counts the parameters of a form that a few trials determine:
+// per GPU type and mode the level, and one for each of batch, workers, nodes
+// and parameter servers that they vary. Exponents stay close to their priors
+// and do not count; counting all ten parameters of the collective form delays
+// its use by three trials.
 func formParameters(model *fit.Model) int {
 	n := 0
 	for _, gpu := range model.GPUTypes() {
@@ -96,9 +97,9 @@ func formParameters(model *fit.Model) int {
 	return n
 }
 
-// logTimer returns ln step time (s) by the fitted form. A GPU type that was
-// not measured yet takes as long as the first that was: how much faster it is
-// is for the search to learn from what sets the types apart.
+// logTimer returns ln step time (s) by the fitted form. A GPU type without
+// measurements gets the time of the first measured one; the search learns the
+// ratio.
 func logTimer(model *fit.Model, c data.Config) (float64, bool) {
 	if model.Timer(c.GPUType, c.ModeOrDefault()) == nil {
 		for _, gpu := range model.GPUTypes() {

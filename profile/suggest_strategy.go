@@ -12,25 +12,25 @@ import (
 	"knee/profile/space"
 )
 
-// Search says how to search a study, beyond what the study itself says. The
-// zero value is the default.
+// Search holds search settings that are not in the study. The zero value is the
+// default.
 type Search struct {
 	Strategy string // one of baseline.Strategies; empty for guided
-	// Once never measures a configuration again, however doubtful its result.
+	// Once excludes repeated measurements of a configuration.
 	Once bool
 	// TargetRegret is how much worse than the best the result may be, as a
 	// fraction; 0 means 0.05.
 	TargetRegret float64
-	// Warm, if not nil, is the model of a job that may be like this one, or of
-	// this one on another cluster. It competes with the other means: the
-	// trials decide how much it counts.
+	// Warm, if not nil, is the model of a similar job, or of this job on another
+	// cluster: one more mean function, weighted by how well it predicts the
+	// trials.
 	Warm *fit.Model
 }
 
 // NewStrategy returns the strategy of a study. efficiency is the statistical
-// efficiency (0, 1] of a global batch, nil for 1. An objective that cannot be
-// pursued, or a model to start from that does not know the candidates, is a
-// *data.InputError.
+// efficiency (0, 1] of a global batch, nil for 1. Errors: an objective that the
+// strategy does not support (*data.InputError), and a Warm model that cannot
+// predict some candidate.
 func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64) float64) (bayesopt.Strategy, error) {
 	o, err := searchOptions(s, efficiency)
 	if err != nil {
@@ -41,7 +41,7 @@ func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64)
 		return nil, err
 	}
 	if o.Target != nil && how.Strategy != "" && how.Strategy != baseline.Guided {
-		return nil, &data.InputError{Source: data.Source{File: s.Source.File, Column: "objective.at"}, Found: "strategy " + how.Strategy, Want: baseline.Guided + ", which alone plans for what is not measured"}
+		return nil, &data.InputError{Source: data.Source{File: s.Source.File, Column: "objective.at"}, Found: "strategy " + how.Strategy, Want: baseline.Guided + ", the only strategy that plans for configurations outside measure"}
 	}
 	if how.Warm != nil {
 		candidates, err := space.Candidates(s)
@@ -57,7 +57,7 @@ func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64)
 	return baseline.NewStrategy(how.Strategy, o)
 }
 
-// searchOptions is what a study asks of its strategy.
+// searchOptions returns the search options that a study sets.
 func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) (bayesopt.Options, error) {
 	objective, err := bayesopt.ParseObjective(s.Objective)
 	if err != nil {
@@ -70,8 +70,8 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 	o := bayesopt.Options{Objective: objective, Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
 		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: formsOf(s), Trials: s.Budget.Trials,
 		Memory: memory.Feasibility{Architecture: s.Model},
-		// Runs of one configuration differ by several per cent on any real
-		// machine, however well the steps of one run agree.
+		// On real machines runs of one configuration differ by several per cent, even
+		// if the steps of each run agree.
 		Noisy: s.Launcher.Replay == nil}
 	if len(s.PricePerHour) > 0 {
 		o.Price = func(c data.Config) float64 { return Price(s, c) }
@@ -79,12 +79,12 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 	return o, nil
 }
 
-// warmStart is a model that was fitted elsewhere as a prior mean. It has no
-// parameters left to estimate.
+// warmStart is a model fitted elsewhere, as a prior mean without free
+// parameters.
 type warmStart struct{ model *fit.Model }
 
-// newWarmStart refuses a model that has nothing to say of some candidate: a
-// mean has to be there for all.
+// newWarmStart returns an error if the model cannot predict some candidate: a
+// mean function must cover them all.
 func newWarmStart(model *fit.Model, candidates []data.Config) (warmStart, error) {
 	for _, c := range candidates {
 		if _, err := model.StepTime(c); err != nil {

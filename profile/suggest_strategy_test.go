@@ -67,8 +67,8 @@ func search(t *testing.T, s *data.Study, strategy bayesopt.Strategy) (stopped, f
 	return len(h.Measured), found
 }
 
-// A study with workers and batch knows the laws of speed: its search ends
-// sooner than one that has to learn them, and as well.
+// With the speed forms a search ends sooner than without them, with as good a
+// result.
 func TestSpeedFormsHelp(t *testing.T) {
 	s := speedStudy()
 	with, without := 0, 0
@@ -95,8 +95,8 @@ func TestSpeedFormsHelp(t *testing.T) {
 	}
 }
 
-// A model of the same job measured before makes a good start; one that does
-// not know the candidates is refused.
+// A search warm-started from a model of the same job is shorter; a model that
+// cannot predict the candidates is an error.
 func TestWarmStart(t *testing.T) {
 	s := speedStudy()
 	candidates, err := space.Candidates(s)
@@ -126,7 +126,7 @@ func TestWarmStart(t *testing.T) {
 	}
 }
 
-// What misses the deadline of a study is not chosen, however cheap.
+// A configuration that misses the deadline is not chosen, however cheap.
 func TestStudyDeadline(t *testing.T) {
 	s := speedStudy()
 	s.PricePerHour = map[string]float64{"t4": 1}

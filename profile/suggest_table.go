@@ -11,8 +11,9 @@ import (
 	"knee/data"
 )
 
-// SearchTable returns the table of a study that names a recorded search
-// table (time_s, cost_usd, status) as what to replay; nil if it does not.
+// SearchTable loads the table that a study replays if it is a recorded search
+// table (time_s, cost_usd, status); nil for a table of measurements or another
+// launcher.
 func SearchTable(s *data.Study) (*replay.Table, error) {
 	if s.Launcher.Replay == nil {
 		return nil, nil
@@ -34,9 +35,9 @@ func SearchTable(s *data.Study) (*replay.Table, error) {
 }
 
 // SuggestRow is [Suggest] on a recorded search table: the candidates are its
-// rows, and history is a file with its columns. Index in a suggestion is the
-// row. The study's objective is cost_usd unless it minimises step_time, which
-// stands for time_s, or covers the space.
+// rows, and history is a file with its columns. Suggestion.Index is the row.
+// The objective is cost_usd; time_s if the study minimises step_time; accuracy
+// if it covers the space.
 func SuggestRow(s *data.Study, t *replay.Table, how Search, history string, n int) ([]bayesopt.Suggestion, error) {
 	g := replay.Goal{Time: s.Objective.Minimize == "step_time"}
 	o := t.Options(g, s.Seed)

@@ -7,9 +7,10 @@ import (
 	"knee/profile/space"
 )
 
-// SpeedModel is the posterior of package fit as the model of a search for what
-// may not be measured; see [bayesopt.Target]. The architecture is that of the
-// model that is trained, zero if it is not known.
+// SpeedModel returns the posterior of package fit as the model of a search
+// whose target may not be measured; see [bayesopt.Target]. a is the
+// architecture of the trained model, zero if not known; seed is that of the
+// fit.
 func SpeedModel(a data.Architecture, seed int64) bayesopt.JointModel { return speedModel{a, seed} }
 
 type speedModel struct {
@@ -32,8 +33,8 @@ func (s speedModel) Draws(measured []data.Measurement, at []data.Config) (ln [][
 	return model.Draws(at)
 }
 
-// targetOf returns where a study wants the best and may measure, nil if that is
-// everywhere.
+// targetOf returns the conditions objective.at and objective.measure of a
+// study, nil if it sets neither.
 func targetOf(s *data.Study) (*bayesopt.Target, error) {
 	if len(s.Objective.At) == 0 && len(s.Objective.Measure) == 0 {
 		return nil, nil

@@ -15,34 +15,33 @@ import (
 	"knee/profile/store"
 )
 
-// Why a trial was ended from outside.
+// Causes of cancelling a trial.
 var (
 	errEnough  = errors.New("measured well enough")
 	errHung    = errors.New("no step")
 	errDrained = errors.New("stopped by the user while it waited for nodes")
 )
 
-// maxPreempted is how often the nodes of a trial may be taken away until it
-// is given up: a cluster that does so again and again will not let it finish.
+// maxPreempted is how often a trial may be preempted before it is given up.
 const maxPreempted = 20
 
-// outcome is what one trial came to.
+// outcome is the result of one trial.
 type outcome struct {
 	trial       launch.Trial
 	measurement data.Measurement
 	curve       []data.CurvePoint
-	began       time.Time     // when it ran, after any queueing
+	began       time.Time     // when it started to run
 	ran         time.Duration // since then
 	queued      time.Duration // waiting for nodes
-	preempted   bool          // the engine took the nodes away
+	preempted   bool          // by the engine
 	taken       bool          // another profiler has the trial now
 	warning     string        // about how it was measured
-	err         error         // the launcher could not do its work
+	err         error         // the launcher failed
 }
 
-// measure runs a trial, again if it fails and the study allows it, and
-// returns what it yielded. Wall and cost are those of all its attempts, and
-// leave out the time they waited for nodes.
+// measure runs a trial, again if it was preempted, or if it failed and retries
+// remain. Wall and cost sum all attempts, without the time they waited for
+// nodes.
 func (r *Runner) measure(ctx context.Context, t launch.Trial) outcome {
 	var began time.Time
 	var ran, queued time.Duration
@@ -62,7 +61,7 @@ func (r *Runner) measure(ctx context.Context, t launch.Trial) outcome {
 		case out.preempted:
 			preempted++
 			again = preempted <= maxPreempted
-		case status == data.Timeout && out.measurement.StepTime > 0: // slow: it would be again
+		case status == data.Timeout && out.measurement.StepTime > 0: // slow; a retry would be too
 		case status == data.Failed || status == data.Timeout:
 			failed++
 			again = failed <= r.Study.Trial.Retries
@@ -71,19 +70,19 @@ func (r *Runner) measure(ctx context.Context, t launch.Trial) outcome {
 			return out
 		}
 		if r.draining() {
-			// Not a result: the next run measures it, with all its tries.
+			// The next run measures aborted trials, with all their retries.
 			out.measurement.Status = data.Aborted
 			out.measurement.Error = "stopped by the user before the retry: " + out.measurement.Error
 			return out
 		}
 		r.notify(Event{Kind: TrialRetried, Trial: t, Measurement: out.measurement})
 		t.Attempt++
-		t.Handle = "" // that one has ended
+		t.Handle = "" // of the attempt that ended
 		t.Log = r.logPath(t)
 	}
 }
 
-// draining reports whether the user wants nothing more to be launched.
+// draining reports whether no further launch is allowed.
 func (r *Runner) draining() bool {
 	select {
 	case <-r.Drain:
@@ -109,7 +108,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	q := newQueueing(t)
 	t.Submitted, t.Began, t.Waiting = r.submittedTo(t, q), q.beganAt, q.submit
 	r.queuesIn(t.ID, q)
-	var peak, device float64 // bytes, as seen from outside; written before ended is
+	var peak, device float64 // bytes, measured by the launcher; written before it sends to ended
 	t.Used = func(p, d float64) { peak, device = p, d }
 	go func() { ended <- r.Launcher.Launch(ctx, t, obs) }()
 
@@ -146,7 +145,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 				r.notify(Event{Kind: TrialStepped, Trial: t, Steps: m.Observed()})
 			}
 		case <-q.submitted:
-			hang.Stop() // in a queue it may wait for as long as it takes
+			hang.Stop() // time in the queue is not limited
 			if r.draining() {
 				cancel(errDrained)
 			}
@@ -181,7 +180,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 // tellEvery is how often the steps of a trial are reported.
 const tellEvery = 200 * time.Millisecond
 
-// queuesIn notes where an attempt of a trial waits.
+// queuesIn records the queueing of a trial's current attempt.
 func (r *Runner) queuesIn(trial int, q *queueing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,12 +189,12 @@ func (r *Runner) queuesIn(trial int, q *queueing) {
 	}
 }
 
-// quietAfter is how long a trial may take to its first step until that is
-// remarked on: it may be reading its data, or its log may not be what the study
-// says, which the user should not have to wait for the timeout to learn.
+// quietAfter is how long a trial may run without a step before the user is
+// told: it may be loading data, or the study's metrics do not match its log,
+// which should not show only at the timeout.
 func quietAfter(timeout time.Duration) time.Duration { return min(30*time.Second, orNever(timeout)/2) }
 
-// submittedTo returns the callback that records what an engine calls a trial.
+// submittedTo returns the callback that records the engine's handle of a trial.
 func (r *Runner) submittedTo(t launch.Trial, q *queueing) func(string) error {
 	return func(handle string) error {
 		if err := r.Storage.Submitted(t.ID, t.Attempt, handle); err != nil {
@@ -212,7 +211,7 @@ func newHangTimer(d time.Duration) *time.Timer { return time.NewTimer(orNever(d)
 
 func restart(t *time.Timer, d time.Duration) { t.Reset(orNever(d)) }
 
-// orNever returns a time that does not come for none.
+// orNever returns d, or the longest duration if d is not positive.
 func orNever(d time.Duration) time.Duration {
 	if d <= 0 {
 		return math.MaxInt64
@@ -242,10 +241,10 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, err error) outcome {
 		end.Status = data.Timeout
 		end.Error = fmt.Sprintf("no step for %s (after %d steps)", r.Study.Trial.Timeout, m.Observed())
 		if printed, ok := strings.CutPrefix(err.Error(), errHung.Error()); ok {
-			end.Error += printed // instead of steps, as the launcher adds it
+			end.Error += printed // output in place of steps, added by the launcher
 		}
 		if m.Observed() > 0 && reading.Steps < meter.FewestSteps {
-			// It steps, and a step takes longer than that.
+			// It makes steps, each longer than the timeout.
 			end.StepTime = r.Study.Trial.Timeout.Seconds()
 			end.Error += "; a step takes longer than trial.timeout"
 		}

@@ -1,5 +1,5 @@
-// Package samples holds the small measured data that ship with knee, for
-// documentation, tests and a first try. README.md says how each file was
+// Package samples holds the small measured data sets in knee, for
+// documentation, tests and first steps. README.md says how each file was
 // measured.
 package samples
 
@@ -12,7 +12,6 @@ import (
 var files embed.FS
 
 // Files returns the samples as a read-only file system without folders:
-// measurements (NAME.csv), training curves (NAME.curve.csv), the studies
-// they came from (NAME.yaml), a cluster and a workload to replay on it, and
-// README.md.
+// measurements (NAME.csv), training curves (NAME.curve.csv), their studies
+// (NAME.yaml), a cluster and a workload to replay on it, and README.md.
 func Files() fs.FS { return files }

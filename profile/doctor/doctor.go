@@ -1,9 +1,9 @@
 // Package doctor checks what knee can use on a machine: cores and memory, GPUs,
-// PyTorch, Slurm, Kubernetes, and a folder that keeps a journal safe. Missing
-// parts are no errors: every check says what they would be needed for, and what
-// to install or set.
+// PyTorch, Slurm, Kubernetes, and whether a folder can hold a journal. A
+// missing part is not an error: each check says what needs it, and what to
+// install or set.
 //
-// A check is one file and one line in the registry.
+// A check is one function and one line in the registry.
 package doctor
 
 import (
@@ -14,30 +14,30 @@ import (
 	"time"
 )
 
-// Status is what a check came to.
+// Status is the result of a check.
 type Status string
 
 // The outcomes of a check.
 const (
 	Here    Status = "ok"
-	Missing Status = "missing" // not installed, which may be as wanted
-	Broken  Status = "broken"  // installed, and does not work
+	Missing Status = "missing" // not installed, perhaps on purpose
+	Broken  Status = "broken"  // installed, but does not work
 )
 
 // Finding is the outcome of one check.
 type Finding struct {
 	Check  string `json:"check"`
 	Status Status `json:"status"`
-	Found  string `json:"found"`            // what is there, in words
+	Found  string `json:"found"`            // description, such as a version
 	For    string `json:"for"`              // what knee uses it for
 	Advice string `json:"advice,omitempty"` // what to do about it, unless ok
 }
 
-// Machine is how checks look at a machine. The zero value is this one; tests
-// put another in its place.
+// Machine is what checks use of a machine. The zero value is this machine;
+// tests replace it.
 type Machine struct {
-	// Run runs a program and returns what it prints to standard output, and
-	// to standard error in the error. Nil runs it on this machine.
+	// Run runs a program and returns its standard output; the error ends with the
+	// last line of its standard error. Nil runs it on this machine.
 	Run func(ctx context.Context, name string, args ...string) (string, error)
 	Dir string // the folder that measurements go to; empty for the current one
 	Env func(string) string
@@ -98,7 +98,7 @@ func run(ctx context.Context, name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// failure is an error with what the program said last.
+// failure is an error with the last line of the program's standard error.
 type failure struct {
 	error
 	said string
@@ -107,8 +107,8 @@ type failure struct {
 func (f failure) Error() string { return f.error.Error() + ": " + f.said }
 func (f failure) Unwrap() error { return f.error }
 
-// lastLine returns the last line that holds something: programs explain
-// themselves at the end of what they print.
+// lastLine returns the last line that is not empty: programs print the reason
+// last.
 func lastLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])

@@ -92,7 +92,7 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// The errors of programs that were really run carry what they said.
+// Errors of real programs contain their standard error.
 func TestRunSaysWhy(t *testing.T) {
 	_, err := run(context.Background(), "sh", "-c", "echo first >&2; echo second >&2; exit 3")
 	if err == nil || err.Error() != "exit status 3: second" {

@@ -13,8 +13,8 @@ import (
 const askTorch = `import torch, torch.distributed as d
 print(torch.__version__, torch.cuda.device_count(), ",".join(b for b in ("nccl", "gloo", "mpi") if d.is_available() and getattr(d, "is_%s_available" % b, lambda: True)()))`
 
-// pytorch asks python3 for PyTorch. Several Pythons are common: the first on
-// the PATH and that of the system are asked.
+// pytorch asks python3 for PyTorch. It asks the first on the PATH and the
+// system's, since several Pythons are common.
 func pytorch(ctx context.Context, m Machine) Finding {
 	var broken *Finding
 	found := false
@@ -61,8 +61,8 @@ func slurm(ctx context.Context, m Machine) Finding {
 	return Finding{Status: Here, Found: version + ": " + strings.Join(strings.Fields(strings.ReplaceAll(nodes, "\n", ", ")), " ")}
 }
 
-// kubernetes looks for a cluster to talk to. kubectl is not needed by knee,
-// but shows that the kubeconfig works.
+// kubernetes checks whether a cluster is configured. knee does not need
+// kubectl, which only tests the kubeconfig.
 func kubernetes(ctx context.Context, m Machine) Finding {
 	where := ""
 	switch {

@@ -20,11 +20,11 @@ func processors(context.Context, Machine) Finding {
 	return f
 }
 
-// memory reads how much memory is free to use, where the system says so.
+// memory reads MemAvailable from /proc/meminfo, which only Linux has.
 func memory(context.Context, Machine) Finding {
 	file, err := os.Open("/proc/meminfo")
 	if err != nil {
-		return Finding{Status: Here, Found: "not told by this system"}
+		return Finding{Status: Here, Found: "unknown on this system"}
 	}
 	defer file.Close()
 	lines := bufio.NewScanner(file)
@@ -38,11 +38,10 @@ func memory(context.Context, Machine) Finding {
 			return f
 		}
 	}
-	return Finding{Status: Here, Found: "not told by this system"}
+	return Finding{Status: Here, Found: "unknown on this system"}
 }
 
-// folder tries what a journal needs of the folder it lies in: to create a
-// file, to write it through to the disk, to rename and to remove it.
+// folder creates, writes, syncs and removes a file, as a journal needs.
 func folder(_ context.Context, m Machine) Finding {
 	bad := func(err error) Finding {
 		return Finding{Status: Broken, Found: err.Error(), Advice: "choose a writable folder with knee profile --dir"}
@@ -56,7 +55,7 @@ func folder(_ context.Context, m Machine) Finding {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return bad(err)
 	}
-	return Finding{Status: Here, Found: m.Dir + " can be written, and is written through"}
+	return Finding{Status: Here, Found: m.Dir + " is writable and syncs to disk"}
 }
 
 func gpu(ctx context.Context, m Machine) Finding {

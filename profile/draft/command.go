@@ -8,16 +8,16 @@ import (
 
 // flag is a flag of training scripts that names a part of the configuration.
 type flag struct {
-	names    []string // without leading dashes, - for _ as well; with the section before a dot only where it matters
+	names    []string // without leading dashes, - in place of _; with the section before a dot only where needed
 	knob     string   // of the space, or key of the section model
-	field    string   // of the template; empty for what is read and left as it is
+	field    string   // template that replaces the value; empty to leave it
 	global   bool     // the batch of all workers together
-	launcher bool     // means this only before the script: -n may be anything to a script
-	spawns   bool     // means this only to a script that no launcher starts: it starts its workers itself
+	launcher bool     // counts only before the script: a script's -n may mean something else
+	spawns   bool     // counts only for a script that starts its workers itself
 
-	words map[string]string // for a knob of words: the program's, in lower case, and the study's
+	words map[string]string // for a knob of words: from the program's word in lower case to the study's
 	bare  string            // the study's word for the flag without a value
-	when  string            // condition of a template under which the flag is there at all; without it the knob is none
+	when  string            // template condition under which the flag is present; absent, the knob is none
 }
 
 // flags lists the spellings in use: those of torchrun, accelerate, DeepSpeed
@@ -38,20 +38,20 @@ func flags() []flag {
 	}, layoutFlags()...)
 }
 
-// part is what a command says of its configuration.
+// part is one value of the configuration in a command.
 type part struct {
 	knob   string
-	value  float64  // as the command had it
+	value  float64  // as in the command
 	word   string   // in place of value, for a knob of words
-	words  []string // that the template can stand for; the one word where there is none
+	words  []string // that the template can produce; word alone without a template
 	global bool
 	spawns bool
-	fixed  bool   // it stands in a file, where a template does not reach
+	fixed  bool   // from a file or a default, which a template cannot change
 	arg    string // the flag as written, or the file
 }
 
-// templated returns the command with the parts of the configuration replaced
-// by templates, and what they were. spawns says that the script may start its
+// templated returns the command with the parts of the configuration replaced by
+// templates, and their values. spawns says that the script may start its
 // workers itself.
 func templated(command []string, spawns bool) (out []string, parts []part) {
 	out = append(out, command...)
@@ -73,7 +73,7 @@ func templated(command []string, spawns bool) (out []string, parts []part) {
 		case f.bare != "" && !own:
 			p.word, p.words, at = f.bare, []string{f.bare}, i
 		case !own || !f.read(value, &p):
-			continue // "auto", say: not for us to replace
+			continue // such as "auto"
 		case f.field != "" && joined:
 			out[at] = name + "=" + f.field
 		case f.field != "":
@@ -90,7 +90,8 @@ func templated(command []string, spawns bool) (out []string, parts []part) {
 	return out, parts
 }
 
-// read reads the value of a flag; it returns false if that says nothing.
+// read reads the value of a flag into p; false unless it is a known word or a
+// positive number.
 func (f flag) read(value string, p *part) bool {
 	if f.words != nil {
 		p.word = f.words[strings.ToLower(value)]
@@ -107,9 +108,8 @@ func (f flag) read(value string, p *part) bool {
 	return err == nil && v > 0
 }
 
-// flagNamed finds the flag of an argument such as --batch_size, or, with its
-// value joined to it, data.batch_size as Hydra has it. spawns is as of
-// [templated].
+// flagNamed finds the flag of an argument such as --batch_size, or of
+// data.batch_size=32 as in Hydra (joined). spawns is as in [templated].
 func flagNamed(arg string, joined, spawns bool) (flag, bool) {
 	if !strings.HasPrefix(arg, "-") && !joined {
 		return flag{}, false
@@ -127,7 +127,7 @@ func flagNamed(arg string, joined, spawns bool) (flag, bool) {
 	return flag{}, false
 }
 
-// launched tells how a command starts its processes.
+// launched says how a command starts its processes.
 type launched int
 
 const (

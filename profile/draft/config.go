@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// deepspeed is the part of a configuration file of DeepSpeed that is about the
-// layout. Values of "auto" are the Trainer's to fill in.
+// deepspeed holds the layout keys of a DeepSpeed configuration file. The
+// Hugging Face Trainer fills in values of "auto".
 type deepspeed struct {
 	Micro any `yaml:"train_micro_batch_size_per_gpu"`
 	Steps any `yaml:"gradient_accumulation_steps"`
@@ -36,8 +36,8 @@ type accelerate struct {
 	} `yaml:"deepspeed_config"`
 }
 
-// readFiles adds what the configuration files of DeepSpeed and accelerate say
-// that a command names. It stands in a file, so that a trial cannot change it.
+// readFiles adds the layout in the DeepSpeed and accelerate configuration files
+// that the command names. Trials cannot change it.
 func (d *drafting) readFiles(dir string) {
 	var ds deepspeed
 	if file := d.readFile(dir, &ds, []string{"deepspeed", "deepspeed-config", "deepspeed-config-file"}, ".json"); file != "" {
@@ -63,8 +63,8 @@ func (d *drafting) readFiles(dir string) {
 	}
 }
 
-// readFile reads the file that one of some flags names into out, JSON being
-// YAML. It returns the name of the file, empty if there is none.
+// readFile reads the file that one of the flags names into out; JSON is read as
+// YAML. It returns the file's name, empty if there is none.
 func (d *drafting) readFile(dir string, out any, flags []string, suffixes ...string) string {
 	file := ""
 	for i, a := range d.command {
@@ -97,7 +97,7 @@ func (d *drafting) readFile(dir string, out any, flags []string, suffixes ...str
 	return file
 }
 
-// fix adds what a file says of a layout, unless a flag says it too.
+// fix adds the layout values of a file, except those that a flag sets.
 func (d *drafting) fix(file, sharding, recompute, offload string, micro, steps any) {
 	fixed := false
 	add := func(knob, word string, value any) {

@@ -1,9 +1,7 @@
-// Package draft writes the first study of a training command: it looks at the
-// command and the script it runs, replaces what is a configuration by a
-// template (the batch, the number of processes, of nodes), chooses a search
-// space that fits the machine, and says in comments what it assumed and what
-// is left to decide.
+// Package draft writes the first study of a training command: it reads the
+// command and its script, replaces the batch and the numbers of processes and
+// nodes by templates, chooses a search space that fits the machine, and writes
+// its assumptions and open decisions as comments.
 //
-// A draft is a text for a person to read and change, and a study that can be
-// run as it is wherever that is possible.
+// A draft is for a person to read and change; where possible it runs unchanged.
 package draft

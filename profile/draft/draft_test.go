@@ -91,8 +91,7 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// What a launcher or a script says of its configuration is found in the
-// words of each.
+// The configuration is found in the flags of each launcher and script.
 func TestDraftOfLaunchers(t *testing.T) {
 	for _, tc := range []struct {
 		command string
@@ -127,7 +126,7 @@ func TestDraftOfLaunchers(t *testing.T) {
 	}
 }
 
-// What a script imports tells how its speed is to be read.
+// A script's imports determine the log pattern.
 func TestDraftOfKnownLogs(t *testing.T) {
 	for script, pattern := range map[string]string{
 		"import tqdm\nfor b in tqdm.tqdm(loader): pass\n":                     "pattern: tqdm",
@@ -160,7 +159,7 @@ func TestAccumulationComesBack(t *testing.T) {
 	}
 }
 
-// A script that trains alone, started once per worker, is no distributed job.
+// A single-process script, started once per worker, gets a note.
 func TestDraftOfALonelyScript(t *testing.T) {
 	dir := t.TempDir()
 	for script, alone := range map[string]bool{
@@ -185,8 +184,8 @@ func TestDraftOfALonelyScript(t *testing.T) {
 }
 
 // A script that takes the number of devices starts its workers itself: it is
-// started once, with the number in that flag. One whose processes are told by
-// the environment who they are keeps the flag.
+// started once, with the number in that flag. A script that reads its rank from
+// the environment keeps the flag.
 func TestDraftOfAScriptThatStartsItsWorkers(t *testing.T) {
 	dir := t.TempDir()
 	for script, spawns := range map[string]bool{"import jax\n": true, "dist.init_process_group('nccl', init_method='env://')\n": false, "r = int(os.environ['RANK'])\n": false} {
@@ -288,8 +287,7 @@ func withMode(c data.Config) data.Config {
 	return c
 }
 
-// A configuration file of DeepSpeed that is not there, or no JSON, is said to
-// be so.
+// A missing or invalid DeepSpeed configuration file gives a note.
 func TestDraftOfABadDeepSpeedFile(t *testing.T) {
 	d := draft.New([]string{"deepspeed", "train.py", "--deepspeed", "ds.json", "--batch", "8"}, draft.Machine{GPUType: "a100", GPUs: 8}, t.TempDir())
 	read(t, d.Text)
@@ -298,7 +296,7 @@ func TestDraftOfABadDeepSpeedFile(t *testing.T) {
 	}
 }
 
-// What Megatron-LM takes only with recomputation is left out without.
+// Flags that Megatron-LM accepts only with full recomputation are conditional.
 func TestDraftLeavesFlagsOut(t *testing.T) {
 	command := strings.Fields("torchrun --nproc-per-node=8 pretrain_gpt.py --micro-batch-size 2 --recompute-granularity full --recompute-method uniform --recompute-num-layers 1 --use-distributed-optimizer --bf16")
 	s := read(t, draft.New(command, draft.Machine{GPUType: "a100", GPUs: 8}, t.TempDir()).Text)

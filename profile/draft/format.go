@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// reports matches what a script that prints knee's lines has in it.
+// reports matches a script that prints knee's lines.
 var reports = regexp.MustCompile(`knee_report|knee: *\{`)
 
-// formats lists what a script has in it that prints its speed as a pattern
-// reads it, the most particular first: a script that uses Lightning or the
-// Trainer may import tqdm too.
+// formats lists the log patterns with the text that marks scripts of each, most
+// specific first: a script that uses Lightning or the Trainer may import tqdm
+// too.
 func formats() []struct {
 	pattern string
 	mark    *regexp.Regexp
@@ -29,8 +29,8 @@ func formats() []struct {
 	}
 }
 
-// formatOf returns the pattern that reads what a script prints, by what is in
-// it or else by the flags it takes; empty if neither tells.
+// formatOf returns the log pattern of a script by its text, else by its flags;
+// empty if neither matches.
 func formatOf(script []byte, command []string) string {
 	for _, f := range formats() {
 		if f.mark.Match(script) {
@@ -48,10 +48,9 @@ func formatOf(script []byte, command []string) string {
 	return ""
 }
 
-// joins matches what a Python script that trains together with other processes
-// has in it, in one way or another.
+// joins matches a Python script that trains together with other processes.
 var joins = regexp.MustCompile(`(?i)distribut|rank|world_size|ddp|fsdp|accelerat|horovod|lightning|transformers|deepspeed|mpi4py|knee_(?:workers|role)|\bray\b`)
 
-// toldByEnvironment matches a script that learns from the environment which of
-// its processes it is, so that somebody else starts them.
+// toldByEnvironment matches a script that reads its rank from the environment,
+// and is therefore started once per rank.
 var toldByEnvironment = regexp.MustCompile(`env://|(?i:environ|getenv)[^\n]*(?:RANK|WORLD_SIZE)`)

@@ -8,9 +8,9 @@ import (
 	"knee/data"
 )
 
-// layoutFlags lists the flags that spread a model over GPUs, and those that
-// say how large it is, in Megatron-LM's, torchtitan's, NeMo's, DeepSpeed's,
-// accelerate's and the Hugging Face Trainer's spelling.
+// layoutFlags lists the flags of the parallel layout and of the model size, as
+// Megatron-LM, torchtitan, NeMo, DeepSpeed, accelerate and the Hugging Face
+// Trainer spell them.
 func layoutFlags() []flag {
 	strategies := fsdpStrategies()
 	granularity := map[string]string{"selective": "selective", "full": "full"}
@@ -38,14 +38,15 @@ func layoutFlags() []flag {
 	}
 }
 
-// fsdpStrategies are FSDP's words, and the numbers that accelerate has for
-// them, with the study's.
+// fsdpStrategies maps FSDP's strategies, and accelerate's numbers for them, to
+// the study's words.
 func fsdpStrategies() map[string]string {
 	return map[string]string{"full_shard": "zero3", "shard_grad_op": "zero2", "no_shard": "none", "hybrid_shard": "hybrid",
 		"1": "zero3", "2": "zero2", "3": "none", "4": "hybrid"}
 }
 
-// withAutoWrap adds what the Trainer's --fsdp may say beside a strategy.
+// withAutoWrap adds every strategy with " auto_wrap" after it, as the Trainer's
+// --fsdp takes it.
 func withAutoWrap(strategies map[string]string) map[string]string {
 	all := map[string]string{}
 	for theirs, ours := range strategies {
@@ -59,7 +60,8 @@ func architecture() []string {
 	return []string{"layers", "hidden", "heads", "seq_len", "vocab", "experts"}
 }
 
-// named returns what the command says of a knob.
+// named returns the part of the command that sets a knob; a global batch does
+// not count.
 func (d *drafting) named(knob string) (part, bool) {
 	i := slices.IndexFunc(d.parts, func(p part) bool { return p.knob == knob && !p.global })
 	if i < 0 {
@@ -79,7 +81,8 @@ func (d *drafting) modelParallel() int {
 	return n
 }
 
-// writeModel writes the section model, which lets a fit speak of another size.
+// writeModel writes the section model, from which a fit predicts other model
+// sizes.
 func (d *drafting) writeModel(b *strings.Builder) {
 	var keys []string
 	for _, key := range architecture() {
@@ -92,9 +95,9 @@ func (d *drafting) writeModel(b *strings.Builder) {
 	}
 }
 
-// writeLayout writes the knobs of the layout that the command has: degrees up
-// to slots workers, tensor parallelism up to a node's, words as far as the
-// flag can say them.
+// writeLayout writes the layout knobs that the command sets: tp and pp up to
+// the workers of a node, other degrees up to the command's, words as far as the
+// flag takes them.
 func (d *drafting) writeLayout(b *strings.Builder, slots int) {
 	about := map[string]string{"tp": "tensor parallelism, best within a node", "pp": "pipeline stages", "cp": "context parallelism", "ep": "expert parallelism"}
 	for _, name := range data.LayoutNames() {
@@ -114,8 +117,8 @@ func (d *drafting) writeLayout(b *strings.Builder, slots int) {
 	}
 }
 
-// perNode is how many of the workers stand on a node: those of this machine,
-// if it has GPUs, else those that the command starts on each.
+// perNode is the number of workers per node: slots, or, on a machine without
+// GPUs, the workers that the command starts per node.
 func (d *drafting) perNode(slots int) int {
 	if p, ok := d.named("workers"); ok && d.machine.GPUs == 0 {
 		return int(p.value)
@@ -123,8 +126,9 @@ func (d *drafting) perNode(slots int) int {
 	return slots
 }
 
-// readMegatron leaves full recomputation to commands that say how: Megatron-LM
-// takes --recompute-method with it, and refuses that without it.
+// readMegatron passes --recompute-method and --recompute-num-layers only with
+// full recomputation, and leaves full out of the space if the command has no
+// method: Megatron-LM requires one with full and refuses it without.
 func (d *drafting) readMegatron() {
 	i := slices.IndexFunc(d.parts, func(p part) bool { return strings.TrimLeft(p.arg, "-") == "recompute-granularity" })
 	if i < 0 {
@@ -149,8 +153,8 @@ func (d *drafting) readMegatron() {
 	}
 }
 
-// readTorchtitan adds what torchtitan does unless told otherwise: it shards
-// the model over all replicas, or over each group of them that is replicated.
+// readTorchtitan adds torchtitan's default sharding: zero3 over all replicas,
+// or hybrid with a replicate degree.
 func (d *drafting) readTorchtitan() {
 	sharding := ""
 	for _, a := range d.command {

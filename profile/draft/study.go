@@ -14,7 +14,7 @@ import (
 	"knee/data"
 )
 
-// Machine is what a draft has to know of the machine.
+// Machine describes the machine to draft for.
 type Machine struct {
 	GPUType string // "cpu" where there is none
 	GPUs    int    // 0 where there is none
@@ -27,8 +27,8 @@ type Study struct {
 	Notes []string // what is left to do before it can be run; empty if nothing
 }
 
-// New drafts the study of a training command on a machine. dir is where the
-// command is run, to look into its script.
+// New drafts the study of a training command on a machine. dir is the working
+// directory of the command, to read its script.
 func New(command []string, m Machine, dir string) Study {
 	d := &drafting{command: command, machine: m}
 	d.starter = starter(command)
@@ -103,8 +103,7 @@ func (d *drafting) job() string {
 	return quoted(name)
 }
 
-// price is a price to start from; it only weighs configurations against one
-// another until it is replaced.
+// price is a placeholder, in US$ per worker and hour.
 func (d *drafting) price() string {
 	if d.machine.GPUs > 0 {
 		return "2.0"
@@ -168,8 +167,8 @@ metrics: {jsonl: true}
 	d.note("let the script print a line per step: knee: {\"step\":12,\"step_time_s\":0.041}; or set metrics: {regex: …} or {pattern: …} for what it already prints")
 }
 
-// writeSpace writes the configurations: workers up to what the machine has,
-// batches around the one the command had.
+// writeSpace writes the space: workers up to the machine's GPUs or cores,
+// batches around the command's.
 func (d *drafting) writeSpace(b *strings.Builder) {
 	slots, what := d.machine.GPUs, "GPUs"
 	if slots == 0 {
@@ -187,8 +186,8 @@ func (d *drafting) writeSpace(b *strings.Builder) {
 	d.writeBatch(b)
 }
 
-// writeBatch writes the batches around the one that the command had. Where it
-// names that of all workers too, that one is kept and accumulation follows.
+// writeBatch writes a range around the command's batch. If the command also
+// sets a global batch, that is kept and accumulation follows.
 func (d *drafting) writeBatch(b *strings.Builder) {
 	batch := d.batch()
 	whole := slices.IndexFunc(d.parts, func(p part) bool { return p.global })
@@ -214,8 +213,8 @@ func (d *drafting) writeBatch(b *strings.Builder) {
 	}
 }
 
-// batch returns the samples per replica and micro-step that the command had, 0 if it did not
-// say: where it names a batch of all workers too, that of one counts.
+// batch returns the samples per replica and micro-step in the command, 0 if it
+// has none. A local batch precedes a global one.
 func (d *drafting) batch() float64 {
 	workers, whole := 1.0, 0.0
 	for _, p := range d.parts {
@@ -252,8 +251,8 @@ func plain(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.6f", v), "0"), ".")
 }
 
-// quoted writes a YAML scalar in a flow sequence: plain where that is safe,
-// else single-quoted, or double-quoted where it holds what only escapes spell.
+// quoted writes a YAML scalar in a flow sequence: plain if safe, else
+// single-quoted, or double-quoted if it needs escapes.
 func quoted(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == utf8.RuneError || !unicode.IsPrint(r) && r != ' ' }) {
 		return strconv.Quote(s)

@@ -18,24 +18,25 @@ import (
 	"knee/profile/meter"
 )
 
-// maxLine bounds what is looked at of one line.
+// maxLine is the most that is read of one line, in bytes.
 const maxLine = 64 << 10
 
-// Progress is how far a job has come.
+// Progress is the progress of a job.
 type Progress struct {
-	Step        float64 // the last its log reports; 0 if it counts none
+	Step        float64 // the last in the log; 0 if it counts none
 	Loss        float64 // at that step; NaN if it prints none
 	Measurement data.Measurement
 }
 
 // Read reads the log of a job of configuration c, as a profile reads that of a
-// trial: warm-up is left out, the rest is averaged. Where the program prints a
-// step counter alone, the time of a step is that between the time stamps of
-// its lines (2025-03-01 12:00:00,123 anywhere in a line).
+// trial: warm-up is left out, the rest is averaged. If the program prints only
+// a step counter, step times are the differences of the time stamps of its
+// lines (2025-03-01 12:00:00,123 anywhere in a line).
 //
-// m says how lines are read. Its zero value tries knee's own lines and every
-// pattern on the first 64 KiB, and the second result is what fitted. A log
-// without a timed step is an [*data.InputError]. name is the file.
+// m says how lines are read. Its zero value tries knee's lines and every
+// pattern on the first 64 KiB; the second result names the pattern that
+// matched, empty for knee's lines. A log without a timed step is an
+// [*data.InputError]. name is the file's, for errors.
 func Read(r io.Reader, name string, c data.Config, m data.Metrics) (data.Measurement, string, error) {
 	p, what, untimed, err := read(r, name, c, m, nil)
 	if err == nil {
@@ -44,15 +45,15 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics) (data.Measure
 	return p.Measurement, what, err
 }
 
-// ReadProgress reads how far a job has come from its log, as [Read] does, and
-// calls each, if not nil, as [Each] does. A log without a timed step has no
-// measurement, and that is no error.
+// ReadProgress reads the progress of a job from its log, as [Read] does, and
+// calls each, if not nil, as [Each] does. A log without a timed step is not an
+// error: it has no Measurement.
 func ReadProgress(r io.Reader, name string, c data.Config, m data.Metrics, each func(launch.Observation)) (Progress, error) {
 	p, _, _, err := read(r, name, c, m, each)
 	return p, err
 }
 
-// read reads a log. A log without a timed step is the error noTime alone.
+// read reads a log. noTime is the error of a log without a timed step.
 func read(r io.Reader, name string, c data.Config, m data.Metrics, each func(launch.Observation)) (p Progress, what string, noTime, err error) {
 	p.Loss = math.NaN()
 	steps := meter.New(data.TrialSettings{Warmup: -1, MinSteps: math.MaxInt}, m.Rank, c)
@@ -86,8 +87,8 @@ func read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 	return p, what, nil, nil
 }
 
-// Each calls take for every line of a log that reports something, in order,
-// and returns how lines were read. At of an observation is the last time stamp
+// Each calls take for every line of a log that reports something, in order, and
+// returns the pattern's name and parser. Observation.At is the last time stamp
 // up to its line, zero if there was none.
 func Each(r io.Reader, name string, c data.Config, m data.Metrics, take func(launch.Observation)) (what string, parser launch.Parser, err error) {
 	b := bufio.NewReaderSize(r, maxLine)
@@ -117,8 +118,8 @@ func Each(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 	return what, parser, nil
 }
 
-// take moves on to a later step; of a log that was appended to after a restart
-// the last run counts.
+// take records an observation's step and loss. In a log that continues after a
+// restart the last run counts.
 func (p *Progress) take(o launch.Observation) {
 	if o.Step >= 0 && !math.IsInf(o.Step, 1) {
 		p.Step = o.Step
@@ -128,7 +129,7 @@ func (p *Progress) take(o launch.Observation) {
 	}
 }
 
-// untimed says why a log gives no time of a step.
+// untimed returns why a log gives no step time.
 func untimed(name string, c data.Config, seen int, at time.Time, parser launch.Parser) error {
 	src := data.Source{File: name}
 	switch {
@@ -142,7 +143,8 @@ func untimed(name string, c data.Config, seen int, at time.Time, parser launch.P
 	return &data.InputError{Source: src, Found: fmt.Sprintf("%d steps", seen), Want: "more steps than those of the warm-up"}
 }
 
-// parserFor returns how lines are read, and what that is called.
+// parserFor returns the name of the pattern, empty for knee's lines and for m,
+// and the parser.
 func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (string, launch.Parser, error) {
 	if m != (data.Metrics{}) {
 		p, err := launch.NewParser(m)

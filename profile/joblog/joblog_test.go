@@ -41,7 +41,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// The memory that a log reports is part of the measurement, wherever it is.
+// Memory reported anywhere in a log is part of the measurement.
 func TestReadMemory(t *testing.T) {
 	c := data.Config{Job: "a", Workers: 8, LocalBatch: 1}
 	var log strings.Builder

@@ -15,12 +15,13 @@ var oomText = regexp.MustCompile(`(?i)cuda out of memory|cuda error: out of memo
 	`cublas_status_alloc_failed|resource_exhausted|hip out of memory|std::bad_alloc|\bmemoryerror\b|cannot allocate memory|` +
 	`runtime: out of memory|oom[-_ ]kill|oom_kill event|unable to allocate .* for an array`)
 
-// memoryWords are in every text that oomText matches, in lower case: looking
-// for them is much cheaper, and every line of output is looked at.
+// memoryWords holds lower-case parts, one of which is in every text that
+// oomText matches. Every line of output is searched for them first, which is
+// much cheaper.
 var memoryWords = [][]byte{[]byte("out of memory"), []byte("outofmemory"), []byte("out_of_memory"), []byte("memoryerror"), []byte("allocate "),
 	[]byte("_alloc"), []byte("resource_exhausted"), []byte("oom")}
 
-// speaksOfMemory reports whether a line says that memory has run out.
+// speaksOfMemory reports whether oomText matches a line.
 func speaksOfMemory(line string) bool {
 	var buffer [512]byte
 	lower := append(buffer[:0], line...)
@@ -37,9 +38,8 @@ func speaksOfMemory(line string) bool {
 	return false
 }
 
-// exitKilled is what a shell reports for a process killed by signal 9, and
-// what container runtimes and Slurm report for one the kernel's
-// out-of-memory killer ended.
+// exitKilled is the exit code of shells for signal 9, and of container runtimes
+// and Slurm for a process ended by the kernel's out-of-memory killer.
 const exitKilled = 137
 
 // rankEnd is how one process of a trial ended.
@@ -47,13 +47,13 @@ type rankEnd struct {
 	name   string // "worker 0"
 	exit   int    // exit code; 128 + n for signal n
 	last   string // its last line of output that was not an observation
-	oom    string // the first line that speaks of memory having run out
-	killed bool   // by the launcher, so that the exit says nothing
+	oom    string // the first line that oomText matches
+	killed bool   // by the launcher, so that the exit code has no meaning
 }
 
-// classify turns the ends of a trial's processes, in the order in which they
-// ended, into its failure; nil if all is well. One process out of memory
-// makes the trial out of memory, even if another noticed its absence first.
+// classify returns the failure of a trial from the ends of its processes, in
+// the order in which they ended; nil if none failed. One process out of memory
+// makes the trial out of memory, even if another failed first because of it.
 func classify(ends []rankEnd) *Failure {
 	for _, e := range ends {
 		switch {

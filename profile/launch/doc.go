@@ -1,11 +1,12 @@
-// Package launch runs one trial of a configuration somewhere and streams
-// what it observes.
+// Package launch runs one trial of a configuration and streams its
+// observations.
 //
-// There is one file per place a trial can run: local.go starts processes on
-// this machine, replay.go answers from a table of earlier measurements. A
-// [Launcher] only runs and reports; deciding what is steady, what has hung
-// and what to run next is decided by package profile.
+// Trials run as processes of this machine (local.go), as Slurm jobs (slurm.go)
+// or on Kubernetes (kubernetes.go), or are answered from a table of earlier
+// measurements (replay.go). A [Launcher] only runs and reports; package profile
+// decides what is steady, what has hung and what to run next.
 //
-// What a trial prints is read by a [Parser]: jsonl.go reads the lines that
-// training scripts print for knee, regex.go reads any other log.
+// A [Parser] reads the output of a trial: jsonl.go the lines that training
+// scripts print for knee, patterns.go the logs of known programs, regex.go any
+// other log.
 package launch

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// spellings are how scripts print a quantity that knee reads, with the number
-// as a group. Of several that begin at one place the first counts.
+// spellings are expressions for the quantities that knee reads, with the number
+// as a group. Of several that match the same number the first counts.
 var spellings = []struct {
 	group string
 	re    *regexp.Regexp
@@ -21,10 +21,10 @@ var spellings = []struct {
 	{"throughput", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:samples|examples|images|imgs?|sequences)/s`)},
 }
 
-// Expression drafts a regular expression for lines like one that was printed,
-// with a group for each quantity that is spelt in a common way. It is empty if
-// nothing in the line reports the time of a step. Whether a rate of samples is
-// that of all workers cannot be told from a line.
+// Expression drafts a regular expression for lines like the given one, with a
+// group for each quantity in a common spelling. It is empty if no part of the
+// line gives a step time or a step. A rate of samples is taken as that of all
+// workers: the line does not tell.
 func Expression(line string) string {
 	type found struct {
 		group      string

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The expression that is drafted for a line reads its numbers, and those of the
-// next line.
+// The expression drafted for a line reads the numbers of this and the next
+// line.
 func TestExpression(t *testing.T) {
 	for _, tt := range []struct {
 		line, next string

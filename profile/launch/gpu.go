@@ -9,10 +9,10 @@ import (
 	"knee/internal/nvidia"
 )
 
-// watchGPUs samples the GPUs of this machine while a trial on GPUs runs. What
-// it returns ends the sampling and writes what each GPU in use came to into
-// the trial's log; it returns the memory of the fullest GPU, the zero value if
-// nothing was seen. A machine without nvidia-smi has nothing to watch.
+// watchGPUs samples the GPUs of this machine while a trial on GPUs runs. stop
+// ends the sampling, writes the peak memory and utilisation of each GPU in use
+// into the trial's log, and returns the memory of the fullest one, zero if none
+// was used. Without nvidia-smi it does nothing.
 func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() gpuPeak) {
 	nothing := func() gpuPeak { return gpuPeak{} }
 	if c.GPUType == "cpu" || c.GPUType == "" {
@@ -21,8 +21,8 @@ func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() g
 	w, err := nvidia.Watch(ctx)
 	if err != nil {
 		if !nvidia.Absent(err) {
-			// The measurement is worth having without.
-			_, _ = fmt.Fprintf(log, "[knee] the GPUs are not watched: %v\n", err)
+			// The step times are valid without it.
+			_, _ = fmt.Fprintf(log, "[knee] GPU memory and use are not sampled: %v\n", err)
 		}
 		return nothing
 	}
@@ -31,7 +31,7 @@ func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() g
 		share := -1.0
 		for _, p := range w.Stop() {
 			if p.Busy <= 0 && p.Most == p.Used {
-				continue // not this trial's, as far as one can see
+				continue // not used by this trial
 			}
 			text := fmt.Sprintf("GPU %d (%s): memory peak %s", p.Index, data.GPUTypeOf(p.Name), gibibytes(p.Most))
 			if p.Memory > 0 {
@@ -52,9 +52,9 @@ func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() g
 
 // gpuPeak is the memory of the GPU that was fullest.
 type gpuPeak struct {
-	text         string  // in words
-	most, memory float64 // bytes held, and there
+	text         string  // for the log
+	most, memory float64 // bytes: peak in use, and total
 }
 
-// gibibytes writes memory as people say it.
+// gibibytes formats bytes as "1.5 GiB".
 func gibibytes(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }

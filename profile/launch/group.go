@@ -15,7 +15,7 @@ import (
 	"knee/data"
 )
 
-// defaultGrace is how long a process may take to end when asked.
+// defaultGrace is the time between SIGTERM and SIGKILL.
 const defaultGrace = 2 * time.Second
 
 type group struct {
@@ -27,13 +27,13 @@ type group struct {
 	mu  sync.Mutex // guards log
 	log *bufio.Writer
 
-	resident float64 // bytes, the most that one process was seen to hold; 0 if not known, or training is on GPUs
+	resident float64 // bytes, largest peak of one process; 0 if not known, or on GPUs
 }
 
 type process struct {
 	spec processSpec
 	cmd  *exec.Cmd
-	mark string        // a variable that only it and its descendants have in their environment
+	mark string        // an environment variable, "NAME=value", of it and its descendants only
 	pipe *os.File      // read end of its output
 	read chan struct{} // closed when its output is read to the end
 	out  output
@@ -60,8 +60,8 @@ func (g *group) run(ctx context.Context, specs []processSpec) error {
 			workers++
 		}
 	}
-	// The trial is over when every worker is done, one process fails, or
-	// nobody wants it any more.
+	// The trial is over when every worker is done, one process fails, or the
+	// context ends.
 	for over := workers == 0; !over; {
 		select {
 		case p := <-g.ended:
@@ -84,8 +84,8 @@ func (g *group) run(ctx context.Context, specs []processSpec) error {
 	return g.verdict(ctx, ends)
 }
 
-// verdict tells how the trial ended, by what is most certain: a cancelled
-// trial, a failed process, an unreadable line, no observation at all.
+// verdict returns how the trial ended; the first of these counts: cancelled, a
+// failed process, an unreadable line, no observation.
 func (g *group) verdict(ctx context.Context, ends []rankEnd) error {
 	last := ""
 	for _, e := range ends {
@@ -100,7 +100,7 @@ func (g *group) verdict(ctx context.Context, ends []rankEnd) error {
 	return g.heard.verdict(last)
 }
 
-// endOf takes note of a process that has ended.
+// endOf returns the end of a process and updates g.resident.
 func (g *group) endOf(p *process) rankEnd {
 	if c := g.trial.Config; c.GPUType == "cpu" || c.GPUType == "" {
 		g.resident = max(g.resident, peakResident(p.cmd.ProcessState))
@@ -108,8 +108,8 @@ func (g *group) endOf(p *process) rankEnd {
 	return p.end
 }
 
-// linger gives the processes left after a failure a moment to end by
-// themselves, so that one that ran out of memory can still say so.
+// linger waits 0.5 s after a failure for the other processes to end by
+// themselves, so that one out of memory can still print that.
 func (g *group) linger(live []*process) (ends []rankEnd, left []*process) {
 	timer := time.NewTimer(500 * time.Millisecond)
 	defer timer.Stop()
@@ -155,7 +155,8 @@ func (g *group) stop(live []*process) []rankEnd {
 	return ends
 }
 
-// start starts one process and the goroutine that sees it through.
+// start starts one process and the goroutines that read its output and wait for
+// it.
 func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelCauseFunc) (*process, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -183,16 +184,16 @@ func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelC
 	return p, nil
 }
 
-// see waits for a process, takes what it left behind with it, and reports.
+// see waits for a process, kills what it left running, and sends it to ended.
 func (g *group) see(p *process) {
-	_ = p.cmd.Wait() // the exit code says it all
+	_ = p.cmd.Wait() // exitCode has the result
 	killGroup(p.cmd.Process.Pid)
 	killOrphans(p.mark)
 	g.launcher.Watchdog.release(p.mark)
 	select {
 	case <-p.read:
 	case <-time.After(time.Second):
-		// Something that could not be found still holds the pipe open.
+		// A process that killOrphans did not find holds the pipe open.
 		p.pipe.SetReadDeadline(time.Now())
 		<-p.read
 	}
@@ -220,12 +221,12 @@ func (g *group) readOutput(ctx context.Context, p *process, cancel context.Cance
 	}
 }
 
-// flush writes what was logged since the last read of a pipe, which costs a
-// trial less than a write for each line.
+// flush writes the log once per read of a pipe, which is cheaper than once per
+// line.
 func (g *group) flush() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// A log that cannot be written must not cost the measurement.
+	// A failed write of the log must not fail the measurement.
 	if g.log.Flush() != nil {
 		g.log.Reset(io.Discard)
 	}

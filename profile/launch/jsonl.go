@@ -14,16 +14,16 @@ import (
 const linePrefix = "knee:"
 
 // jsonl reads lines `knee: {"step":12,"step_time_s":0.041,"loss":2.1}`. The
-// mark may stand anywhere in the line, so that lines which a launcher or a
-// logging framework has prefixed are read too.
+// prefix may stand anywhere in the line: launchers and logging frameworks put
+// text before it.
 type jsonl struct{}
 
-// notFinite matches what Python's json writes for the loss of a run that has
-// diverged, which is no JSON and no reason to end a trial of its speed.
+// notFinite matches what Python's json writes for the loss of a diverged run:
+// it is not JSON, but the speed is still valid.
 var notFinite = regexp.MustCompile(`(:\s*)(?:NaN|-?Infinity)`)
 
-// scan reads an object that holds nothing but known numbers, as nearly every
-// line does, without the cost of reading JSON. It returns false for any other.
+// scan reads an object of known numbers only, as nearly every line is, without
+// the cost of package json. It returns false for any other.
 func (o *Observation) scan(text string) (bool, error) {
 	text = strings.TrimPrefix(text, "{")
 	for more := true; more; {
@@ -52,8 +52,8 @@ func (o *Observation) scan(text string) (bool, error) {
 	return true, nil
 }
 
-// read reads any object. Keys of other names are ignored, so that scripts may
-// print more than knee reads.
+// read reads any object. Unknown keys are ignored, so that scripts may print
+// more.
 func (o *Observation) read(text string) error {
 	var all map[string]any
 	err := json.Unmarshal([]byte(text), &all)
@@ -61,7 +61,7 @@ func (o *Observation) read(text string) error {
 		err = json.Unmarshal(notFinite.ReplaceAll([]byte(text), []byte("${1}null")), &all)
 	}
 	if err != nil {
-		return fmt.Errorf("it is not an observation: %w", err)
+		return fmt.Errorf("not an observation: %w", err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		v, number := all[key].(float64)

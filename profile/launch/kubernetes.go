@@ -14,30 +14,29 @@ import (
 )
 
 // Kubernetes runs each trial as a Job of a Kubernetes cluster (or as a
-// PyTorchJob, if the Kubeflow training operator is there) and follows it
-// through the API server.
+// PyTorchJob, with the Kubeflow training operator) and follows it through the
+// API server.
 //
-// A worker is a pod, and so is a parameter server; with Per node, a pod holds
-// the workers of a node, which the command starts. Pods are told who they are
-// through the variables that [Local] describes, where MASTER_ADDR and
-// KNEE_PS_HOSTS are names under a headless service of the trial. With Per
-// node they also have NODE_RANK and the PET_ variables that torchrun takes
-// for its flags.
+// Each worker and each parameter server is a pod; with Per node, a pod holds
+// the workers of a node, which the command starts. Pods get the variables that
+// [Local] describes; MASTER_ADDR and KNEE_PS_HOSTS are names under a headless
+// service of the trial. With Per node they also get NODE_RANK and the PET_
+// variables that torchrun reads in place of flags.
 //
 // All objects of a trial carry the label knee/run with the trial's name, by
-// which they are watched and removed. The cluster itself ends a trial after
+// which they are watched and removed. The cluster ends a trial after
 // Spec.Deadline and removes its objects a day after its end, so that nothing
-// stays for ever if knee is gone.
+// stays if knee dies.
 //
-// What is printed is read with the time at which the node saw it, so that
-// neither the network nor a restart of the API server changes a step time.
-// Losing a node, eviction and preemption are reported as [Failure.Preempted].
+// Output is read with the node's time stamps, so that delays of the network and
+// restarts of the API server do not change step times. Losing a node, eviction
+// and preemption are reported as [Failure.Preempted].
 type Kubernetes struct {
 	Spec   data.KubernetesSpec
 	Parser Parser
 	Client *kube.Client
-	// OutageTimeout is how long the API server may be out of reach while a trial
-	// runs; 0 means 5 minutes.
+	// OutageTimeout is how long the API server may not answer while a trial runs;
+	// 0 means 5 minutes.
 	OutageTimeout time.Duration
 }
 
@@ -54,7 +53,7 @@ func NewKubernetes(spec data.KubernetesSpec, p Parser) (*Kubernetes, error) {
 	return &Kubernetes{Spec: spec, Parser: p, Client: client}, nil
 }
 
-// collection returns where the main object of a trial lives.
+// collection returns the API path of the trials' main objects.
 func (k *Kubernetes) collection() string {
 	if k.Spec.Kind == data.KindPyTorchJob {
 		return kube.PyTorchJobsPath(k.Spec.Namespace)
@@ -62,8 +61,8 @@ func (k *Kubernetes) collection() string {
 	return kube.JobsPath(k.Spec.Namespace)
 }
 
-// Launch implements [Launcher]. Whatever way a trial ends, its objects are
-// deleted and its pods gone before Launch returns, as long as the API server
+// Launch implements [Launcher]. Before Launch returns, however the trial ended,
+// its objects are deleted and its pods gone, provided that the API server
 // answers.
 func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
 	if len(t.Command) == 0 {
@@ -89,14 +88,14 @@ func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation
 	return r.finish(err)
 }
 
-// finish removes what the trial has created. That this failed is in the log
-// of the trial, and in the error unless the trial has ended well: then no
-// pod of it runs, and the cluster removes the objects by itself.
+// finish removes the objects of the trial. A failure to do so is logged, and
+// added to the trial's error. After a trial without error it is only logged: no
+// pod runs, and the cluster removes the objects itself.
 func (r *kubeRun) finish(err error) error {
 	if r.name == "" {
 		return err
 	}
-	r.log.note("over; removing what was created")
+	r.log.note("over; removing its objects")
 	left := r.clean()
 	if left == nil {
 		r.log.note("removed")
@@ -115,10 +114,10 @@ func (r *kubeRun) finish(err error) error {
 	return errors.Join(err, left)
 }
 
-// gpuLabelValues returns the values of the GPU label that nodes of a type
-// have: those the study maps it to, or else those that the cluster's nodes
-// have and that read as the type. A user who may not list nodes, and a type
-// no node has yet, is selected by its own name. None: any node will do.
+// gpuLabelValues returns the values of the GPU label for nodes of a type: those
+// that the study maps it to, else those on the cluster's nodes that read as the
+// type, else the type's own name (nodes cannot be listed, or none has the
+// type). Nil means any node.
 func (k *Kubernetes) gpuLabelValues(ctx context.Context, gpuType string) []string {
 	if k.Spec.GPULabel == "" {
 		return nil
@@ -136,7 +135,7 @@ func (k *Kubernetes) gpuLabelValues(ctx context.Context, gpuType string) []strin
 	return values
 }
 
-// kubeRun is one trial under way.
+// kubeRun is one running trial.
 type kubeRun struct {
 	heard *heard
 	kube  *Kubernetes
@@ -145,12 +144,12 @@ type kubeRun struct {
 	name  string // of the main object; empty until there may be one
 
 	mu    sync.Mutex
-	fatal error // why output cannot be read at all
+	fatal error // why output cannot be read
 }
 
 func (r *kubeRun) selector() kube.Selector { return kube.Selector{Labels: labelRun + "=" + r.name} }
 
-// attach takes up a trial that an earlier knee has submitted.
+// attach follows a trial that an earlier knee submitted.
 func (r *kubeRun) attach(ctx context.Context) error {
 	namespace, name, ok := strings.Cut(r.trial.Handle, "/")
 	if !ok || namespace == "" || name == "" {
@@ -164,19 +163,18 @@ func (r *kubeRun) attach(ctx context.Context) error {
 	var job kube.Job
 	switch err := r.kube.Client.Get(ctx, r.kube.collection()+"/"+name, &job); {
 	case kube.IsNotFound(err):
-		// Either knee ended before the cluster had it, or somebody has
-		// removed it since: there is nothing to learn, and nothing is wrong
-		// with the configuration.
+		// Knee ended before it created the job, or somebody removed it: the
+		// configuration is not at fault.
 		return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: fmt.Sprintf("%s %s is not there any more", r.kube.Spec.Kind, name)}
 	case err != nil:
-		return fmt.Errorf("take up %s %s again: %w", r.kube.Spec.Kind, name, err)
+		return fmt.Errorf("find %s %s again: %w", r.kube.Spec.Kind, name, err)
 	}
 	r.log.note("following %s again", r.trial.Handle)
 	if r.trial.Config.PS == 0 || jobSucceeded(&job) || jobFailure(&job) != nil {
 		return nil
 	}
-	// Knee may have ended after it had created the job and before all of its
-	// servers; those that are there stay as they are.
+	// Knee may have ended between creating the job and all of its servers;
+	// existing servers are kept.
 	objects, err := r.kube.manifests(name, r.trial, nil)
 	if err != nil {
 		return err
@@ -184,8 +182,8 @@ func (r *kubeRun) attach(ctx context.Context) error {
 	return r.createServers(ctx, objects.servers, &job)
 }
 
-// submit creates the objects of the trial. Its name is recorded before:
-// should knee end between the two, the name leads to whatever was created.
+// submit creates the objects of the trial. The name is recorded first: if knee
+// dies in between, the objects can be found by it.
 func (r *kubeRun) submit(ctx context.Context) error {
 	name := r.kube.newName(r.trial)
 	objects, err := r.kube.manifests(name, r.trial, r.kube.gpuLabelValues(ctx, r.trial.Config.GPUType))
@@ -209,7 +207,7 @@ func (r *kubeRun) submit(ctx context.Context) error {
 		return err
 	}
 	if service != nil {
-		// What is owned goes with its owner, even if knee is gone by then.
+		// Kubernetes removes owned objects with their owner, even if knee has died.
 		service["metadata"].(map[string]any)["ownerReferences"] = ownedBy(&main)
 		if err := r.kube.Client.Update(ctx, kube.ServicesPath(r.kube.Spec.Namespace)+"/"+name, service, nil); err != nil {
 			return fmt.Errorf("update service %s: %w", name, err)
@@ -236,8 +234,8 @@ func ownedBy(main *kube.Job) []any {
 	return []any{map[string]any{"apiVersion": main.APIVersion, "kind": main.Kind, "name": main.Metadata.Name, "uid": main.Metadata.UID}}
 }
 
-// create posts an object. That it is there already means that an earlier
-// request got through and its answer did not: the name is this trial's own.
+// create posts an object. A conflict means that an earlier request succeeded
+// and its answer was lost: the name is unique to the trial.
 func (r *kubeRun) create(ctx context.Context, path string, in map[string]any, out any) error {
 	err := r.kube.Client.Create(ctx, path, in, out, false)
 	name, _ := in["metadata"].(map[string]any)["name"].(string)
@@ -255,20 +253,20 @@ func (r *kubeRun) create(ctx context.Context, path string, in map[string]any, ou
 	return nil
 }
 
-// Times of cleaning up.
+// Times of clean.
 const (
 	cleanTimeout = time.Minute
-	// Pods that have ended are gone at once, others when they have ended:
-	// the first look is soon, the next ones later and later.
+	// Ended pods are gone at once, others after they end: polls start at firstPoll
+	// and double up to lastPoll.
 	firstPoll = 30 * time.Millisecond
 	lastPoll  = time.Second
-	// forceAfter is when pods that have not gone by themselves are removed
-	// without waiting for their node, which may be dead.
+	// forceAfter is when remaining pods are deleted without waiting for their
+	// node, which may be dead.
 	forceAfter = 20 * time.Second
 )
 
-// clean deletes the objects of the trial and waits until its pods are gone.
-// It does so under a time limit of its own: ctx may be over already.
+// clean deletes the objects of the trial and waits until its pods are gone. It
+// has its own time limit: the context of the trial may have ended.
 func (r *kubeRun) clean() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
 	defer cancel()
@@ -307,8 +305,8 @@ func (r *kubeRun) clean() error {
 	}
 }
 
-// sharedLog is the log of a trial that several goroutines write. A log that
-// cannot be written must not cost the measurement, so that errors are let go.
+// sharedLog is the log of a trial, for several goroutines. Write errors are
+// ignored: they must not fail the measurement.
 type sharedLog struct {
 	mu sync.Mutex
 	to io.Writer
@@ -320,8 +318,7 @@ func (l *sharedLog) line(who, text string) {
 	_, _ = fmt.Fprintf(l.to, "[%s] %s\n", who, text)
 }
 
-// note writes a line of knee's own, with its time: what a cluster does with a
-// trial is mostly waiting.
+// note writes a line of knee's own, with the time.
 func (l *sharedLog) note(format string, args ...any) {
 	l.line("knee", time.Now().UTC().Format("15:04:05.000")+" "+fmt.Sprintf(format, args...))
 }

@@ -51,7 +51,7 @@ func engineSpec(dir string) data.KubernetesSpec {
 		GPUResource: data.DefaultGPUResource, GPULabel: data.DefaultGPULabel, MaxWait: time.Minute, Deadline: time.Hour}
 }
 
-// nothingLeft fails the test if an object of a trial is there.
+// nothingLeft fails the test if an object of a trial is left.
 func (e *engine) nothingLeft() {
 	const managed = "app.kubernetes.io/managed-by=knee"
 	for _, path := range []string{kube.PodsPath("default"), kube.ServicesPath("default"), kube.JobsPath("default")} {
@@ -72,7 +72,7 @@ func (e *engine) nothingLeft() {
 	}
 }
 
-// running is a trial under way.
+// running is a trial in progress.
 type running struct {
 	obs  chan launch.Observation
 	err  chan error
@@ -157,7 +157,7 @@ func (e *engine) failure(err error) *launch.Failure {
 	return f
 }
 
-// sh runs a command of the test's own.
+// sh runs a shell command for the test.
 func (e *engine) sh(name string, args ...string) {
 	e.t.Helper()
 	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
@@ -217,8 +217,8 @@ func TestKubernetesEngineAbort(t *testing.T) {
 	}
 }
 
-// doomedOnKubernetes is a knee that is killed while its trial runs: it says
-// what the trial is called and waits for its end.
+// doomedOnKubernetes is a knee that is killed while its trial runs: it prints
+// the trial's name and waits for its end.
 func doomedOnKubernetes() {
 	parser, err := launch.NewParser(data.Metrics{})
 	if err != nil {

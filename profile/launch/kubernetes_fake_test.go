@@ -15,9 +15,8 @@ import (
 	"knee/profile/launch"
 )
 
-// fakeAPI is an API server that keeps what is created and has the pods a test
-// gives it. What the real one makes of the objects is tested by
-// test/integration/kubernetes.
+// fakeAPI is an API server that records created objects and serves the pods of
+// a test. test/integration/kubernetes tests the objects with a real one.
 type fakeAPI struct {
 	url    string
 	nodes  []string // values of the GPU label

@@ -16,36 +16,36 @@ import (
 // Times of following a trial.
 const (
 	defaultOutageTimeout = 5 * time.Minute
-	// kubeLinger is how long the other pods of a failed trial are given to
-	// say what they know: the first to fail is often not the one to blame.
+	// kubeLinger is how long other pods may still report after the first failure,
+	// which is often not the cause.
 	kubeLinger = 3 * time.Second
-	// drainTimeout bounds reading the rest of what ended pods have printed.
+	// drainTimeout bounds reading the remaining output of ended pods.
 	drainTimeout = 30 * time.Second
-	// stuckAfter is how long an image may fail to be pulled; registries
-	// have bad minutes.
+	// stuckAfter is how long pulling an image may fail: registries have short
+	// outages.
 	stuckAfter = 2 * time.Minute
 )
 
-// watcher is the state of a trial that is followed. One goroutine uses it.
+// watcher is the state of following a trial, used by one goroutine.
 type watcher struct {
 	run    *kubeRun
 	ctx    context.Context // of the readers of output
 	pods   map[string]*watchedPod
 	job    *kube.Job
 	begun  bool
-	since  time.Time // when following began, or the trial lost a pod it had
+	since  time.Time // when following began
 	stuck  map[string]time.Time
 	expect int // pods of the trial, servers included
 
 	jobs    chan kube.Change[kube.Job]
 	changes chan kube.Change[kube.Pod]
-	broken  chan error // a watch that gave up
+	broken  chan error // the error of a watch that ended
 }
 
-// watchedPod is a pod with what is known beyond its object.
+// watchedPod is a pod with its log.
 type watchedPod struct {
 	pod     kube.Pod
-	log     *podLog // nil until it has begun to run
+	log     *podLog // nil until it runs
 	deleted bool
 }
 
@@ -95,8 +95,8 @@ func send[T any](ctx context.Context, to chan<- T, v T) error {
 	}
 }
 
-// loop takes changes until the trial is over. The error is a [*Failure] that
-// is known already, or one of the launcher's own, with over false.
+// loop handles changes until the trial is over. The error is a [*Failure] if
+// over is true, else an error of the launcher.
 func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -127,8 +127,7 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 	}
 }
 
-// cannotRead returns why the output of pods cannot be read at all, nil if it
-// can.
+// cannotRead returns why the output of pods cannot be read, nil if it can.
 func (r *kubeRun) cannotRead() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,7 +156,7 @@ func (w *watcher) podChanged(c kube.Change[kube.Pod]) {
 	w.noticeBegin()
 }
 
-// noticeBegin reports the moment at which all pods were running.
+// noticeBegin reports when the last pod began to run, once all run.
 func (w *watcher) noticeBegin() {
 	if w.begun || len(w.pods) < w.expect {
 		return
@@ -182,8 +181,8 @@ func (w *watcher) noticeBegin() {
 	}
 }
 
-// ended reports whether the trial is over: all workers have ended well, or
-// one pod has not, or was taken away, or the job says so.
+// ended reports whether the trial is over: all workers succeeded, a pod failed,
+// was disrupted or deleted, or the job has ended.
 func (w *watcher) ended() bool {
 	well := 0
 	for _, p := range w.pods {
@@ -203,8 +202,8 @@ func (w *watcher) ended() bool {
 	return w.job != nil && (jobFailure(w.job) != nil || jobSucceeded(w.job) && w.run.kube.Spec.Kind == data.KindPyTorchJob)
 }
 
-// waitedEnough returns why it is of no use to wait any longer for pods that
-// do not run, nil if it is, or if all run.
+// waitedEnough returns the failure of a trial whose pods cannot start or
+// exceeded MaxWait; nil if waiting is useful, or if all run.
 func (w *watcher) waitedEnough() *Failure {
 	if w.begun {
 		return nil
@@ -225,14 +224,14 @@ func (w *watcher) waitedEnough() *Failure {
 	if limit := w.run.kube.Spec.MaxWait; limit > 0 && time.Since(w.since) > limit {
 		status := data.Queued
 		if len(w.stuck) > 0 {
-			status = data.Failed // it has nodes, and no image, say
+			status = data.Failed // it has nodes, but an image is missing, for example
 		}
 		return &Failure{Status: status, Exit: -1, Detail: fmt.Sprintf("waited %s for its pods to run: %s", data.FormatDuration(limit), w.whyWaiting())}
 	}
 	return nil
 }
 
-// whyWaiting says in the cluster's words why not all pods run.
+// whyWaiting returns the cluster's reason why not all pods run.
 func (w *watcher) whyWaiting() string {
 	if w.job != nil {
 		if c := kube.FindCondition(w.job.Status.Conditions, "Suspended"); c != nil && c.Status == "True" || w.job.Spec.Suspend {
@@ -251,8 +250,8 @@ func (w *watcher) whyWaiting() string {
 	return cmp.Or(w.warning(), fmt.Sprintf("%d of %d pods were created", len(w.pods), w.expect))
 }
 
-// warning returns the newest warning among the events of the job: why it
-// could not create its pods, say.
+// warning returns the newest warning event of the job, such as why it could not
+// create pods.
 func (w *watcher) warning() string {
 	events, _, err := kube.ListAll[kube.Event](w.ctx, w.run.kube.Client, kube.EventsPath(w.run.kube.Spec.Namespace),
 		kube.Selector{Fields: "type=Warning,involvedObject.name=" + w.run.name})

@@ -13,44 +13,43 @@ import (
 	"knee/internal/kube"
 )
 
-// logPause is how long to wait before the output of a container is requested
-// again after it has ended early.
+// logPause is the wait before a container's output is requested again after the
+// stream ended early.
 const logPause = 300 * time.Millisecond
 
-// podLog reads what the training container of one pod prints.
+// podLog reads the output of one pod's training container.
 type podLog struct {
 	run  *kubeRun
 	pod  string // its name
 	from string // name of the container
 
-	ended chan struct{} // closed when the container has ended, or is gone
+	ended chan struct{} // closed when the container has ended or the pod is gone
 	once  sync.Once
-	done  chan struct{} // closed when everything it printed has been read
+	done  chan struct{} // closed when all output has been read
 
 	mu  sync.Mutex // guards out
 	out output
 
-	// Where reading stands: the time of the last whole line, and how many
-	// lines of that time were read.
+	// Read position: the time of the last whole line, and the number of lines read
+	// with that time.
 	at   time.Time
 	same int
 }
 
-// containerEnded tells the reader that nothing more will be printed.
+// containerEnded signals that the container prints nothing more.
 func (l *podLog) containerEnded() { l.once.Do(func() { close(l.ended) }) }
 
-// words returns the last line that was no observation and the first that
-// speaks of memory.
+// words returns the last line that was no observation, and the first
+// out-of-memory line.
 func (l *podLog) words() (last, oom string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.out.last, l.out.oom
 }
 
-// read follows the output to its end. A connection that breaks is opened
-// again at the second it broke in, and what was read already is skipped; the
-// output is complete when the container has ended and one more look, begun
-// after that, came to the end.
+// read follows the output to its end. A broken connection is opened again from
+// the second it broke in, skipping lines already read. The output is complete
+// when a request begun after the container's end has reached the end.
 func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 	defer close(l.done)
 	good := time.Now()
@@ -73,7 +72,7 @@ func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 		}
 		ended := l.ended
 		if final {
-			ended = nil // it is what the last look knew
+			ended = nil // already handled by the final request
 		}
 		select {
 		case <-ended:
@@ -83,13 +82,11 @@ func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 	}
 }
 
-// refusesLogs reports whether the server will not give out the output, ever.
-// A bad request is no such answer: so it calls asking before the container
-// has begun.
+// refusesLogs reports whether the server refuses the output for good. A bad
+// request is not final: it is the answer before the container has begun.
 func refusesLogs(err error) bool { return kube.IsRefused(err) && !kube.IsBadRequest(err) }
 
-// stream reads from where reading stands until the connection or the output
-// ends.
+// stream reads from the read position until the connection or the output ends.
 func (l *podLog) stream(ctx context.Context, final bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -100,8 +97,8 @@ func (l *podLog) stream(ctx context.Context, final bool) error {
 	}
 	defer body.Close()
 	if !final {
-		// An API server that is stopped may leave the connection open; once
-		// the container has ended there is nothing more to wait for.
+		// A stopped API server may leave the connection open: close it after the
+		// container's end.
 		go func() {
 			select {
 			case <-l.ended:
@@ -127,15 +124,15 @@ func (l *podLog) stream(ctx context.Context, final bool) error {
 	}
 }
 
-// line takes one line with its time. Lines up to skipAt were read before, of
-// those at that very time the first skip.
+// line takes one line with its time. Lines before skipAt, and the first skip
+// lines at skipAt, were read before.
 func (l *podLog) line(ctx context.Context, line string, skipAt time.Time, skip *int) {
 	line = strings.TrimRight(line, "\r\n")
 	stamp, text, _ := strings.Cut(line, " ")
 	at, err := time.Parse(time.RFC3339Nano, stamp)
 	switch {
 	case err != nil:
-		at, text = time.Now(), line // a message of the kubelet's own
+		at, text = time.Now(), line // a message of the kubelet
 	case at.Before(skipAt):
 		return
 	case at.Equal(skipAt) && *skip > 0:
@@ -146,14 +143,14 @@ func (l *podLog) line(ctx context.Context, line string, skipAt time.Time, skip *
 	default:
 		l.at, l.same = at, 1
 	}
-	// A progress bar draws itself many times before the line ends.
+	// A progress bar separates its states by carriage returns.
 	var drawn lines
 	each := func(text string) error { l.take(ctx, at, text); return nil }
 	_ = drawn.split([]byte(text), each)
 	_ = drawn.end(each)
 }
 
-// take logs and reads one line that the container printed.
+// take logs and reads one line of the container's output.
 func (l *podLog) take(ctx context.Context, at time.Time, text string) {
 	l.run.log.line(l.out.name, text)
 	l.mu.Lock()

@@ -16,14 +16,14 @@ import (
 
 // Labels of the objects of a trial.
 const (
-	labelRun     = "knee/run"     // name of the main object, on everything of one attempt
-	labelStudy   = "knee/study"   // what is trained
+	labelRun     = "knee/run"     // name of the main object, on all objects of one attempt
+	labelStudy   = "knee/study"   // the job that is trained
 	labelTrial   = "knee/trial"   // number of the trial
 	labelAttempt = "knee/attempt" // 1 for the first try
 	labelRole    = "knee/role"    // worker or ps, on pods
 
 	labelManagedBy = "app.kubernetes.io/managed-by"
-	// Set by the job controller and by Kubeflow on pods: which one it is.
+	// Index of a pod, set by the job controller and by Kubeflow.
 	indexAnnotation = "batch.kubernetes.io/job-completion-index"
 	replicaType     = "training.kubeflow.org/replica-type"
 	replicaIndex    = "training.kubeflow.org/replica-index"
@@ -31,27 +31,27 @@ const (
 	hostnameLabel = "kubernetes.io/hostname"
 )
 
-// Ports of rank 0 and of the parameter servers. Every pod has an address of
-// its own; they differ all the same for pods on the network of their node.
+// Ports of rank 0 and of the parameter servers. They differ for pods that use
+// the network of their node and so share its address.
 const (
 	kubeMasterPort = 29500
 	kubePSPort     = 29501
 )
 
 type kubeObjects struct {
-	service map[string]any // gives pods names; nil where an operator does
+	service map[string]any // gives pods their DNS names; nil if an operator does
 	main    map[string]any
 	servers []map[string]any // pods of parameter servers
 }
 
-// newName returns a name for an attempt at a trial that nothing else has:
-// two studies of one job may share a namespace, hence the random end.
-// Pods append their index, and host names have 63 letters.
+// newName returns a unique name for an attempt of a trial. The random end
+// separates studies of one job in one namespace. The length leaves room for pod
+// indices: host names have at most 63 characters.
 func (k *Kubernetes) newName(t Trial) string {
 	return fmt.Sprintf("knee-%s-t%d-%d-%s", slug(t.Config.Job, 28), t.ID, t.Attempt, strings.ToLower(rand.Text()[:6]))
 }
 
-// slug turns any text into at most n characters that may stand in names.
+// slug turns text into at most n characters a-z, 0-9 and "-" for names.
 func slug(s string, n int) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(s) {
@@ -68,16 +68,17 @@ func slug(s string, n int) string {
 	return cmp.Or(strings.Trim(b.String(), "-"), "job")
 }
 
-// shape is how the workers of a configuration are put into pods.
+// shape is the division of workers into pods.
 type shape struct {
 	pods    int  // of workers
 	gpus    int  // of each
 	perNode bool // a pod holds all workers of a node
 
-	values []string // of the GPU label, of which a node has to have one; nil for any node
+	values []string // of the GPU label, one of which a node must have; nil for any node
 }
 
-// shapeOf decides the shape, or says why pods cannot take it.
+// shapeOf returns the shape; an infeasible [*Failure] says why pods cannot have
+// it.
 func (k *Kubernetes) shapeOf(c data.Config) (shape, error) {
 	refuse := func(format string, args ...any) (shape, error) {
 		return shape{}, &Failure{Status: data.Infeasible, Exit: -1, Detail: fmt.Sprintf(format, args...)}
@@ -118,11 +119,11 @@ func (k *Kubernetes) manifests(name string, t Trial, values []string) (kubeObjec
 	o.main = k.object("batch/v1", "Job", name, t)
 	o.main["spec"] = map[string]any{
 		"completionMode": "Indexed", "completions": s.pods, "parallelism": s.pods,
-		"backoffLimit":          0, // knee tries again itself, with fresh pods for all
+		"backoffLimit":          0, // knee retries itself, with new pods for all workers
 		"activeDeadlineSeconds": int64(k.Spec.Deadline.Seconds()), "ttlSecondsAfterFinished": ttlSeconds,
 		"template": workers,
-		// Training does not continue without one of its ranks. The rule also
-		// leaves a reason in the job that outlives the pod.
+		// Training stops without one of its ranks. The rule also records a reason in
+		// the job that remains after the pod is deleted.
 		"podFailurePolicy": map[string]any{"rules": []any{map[string]any{
 			"action": "FailJob", "onPodConditions": []any{map[string]any{"type": disruptionTarget, "status": "True"}}}}},
 	}
@@ -139,11 +140,11 @@ func (k *Kubernetes) manifests(name string, t Trial, values []string) (kubeObjec
 	return o, nil
 }
 
-// ttlSeconds is how long finished objects stay if nobody removes them: a knee that
-// was stopped overnight can still read them.
+// ttlSeconds is how long finished objects stay if knee does not remove them:
+// knee can be stopped overnight and still read them.
 const ttlSeconds = 24 * 60 * 60
 
-// object returns the outside of an object of the trial.
+// object returns an object of the trial without its spec.
 func (k *Kubernetes) object(version, kind, name string, t Trial) map[string]any {
 	return map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{
 		"name": name, "namespace": k.Spec.Namespace, "labels": anyMap(k.labels(name, t)),
@@ -161,8 +162,9 @@ func (k *Kubernetes) labels(name string, t Trial) map[string]string {
 	return l
 }
 
-// service is headless: it gives every pod a name and does not balance. Names
-// are published before pods are ready, since they wait for one another.
+// service is headless: it gives every pod a DNS name, without load balancing.
+// Names are published before pods are ready, since the pods wait for one
+// another.
 func (k *Kubernetes) service(name string, t Trial) map[string]any {
 	o := k.object("v1", "Service", name, t)
 	o["spec"] = map[string]any{"clusterIP": "None", "publishNotReadyAddresses": true, "selector": map[string]any{labelRun: name},
@@ -173,8 +175,8 @@ func (k *Kubernetes) service(name string, t Trial) map[string]any {
 // host returns the name under which a pod of the trial is reached.
 func host(name, service string) string { return name + "." + service }
 
-// serverPod is the pod of parameter server j: a pod of its own, because it
-// has no GPU, and because its rank follows those of all workers.
+// serverPod is the pod of parameter server j. It is not part of the Job,
+// because it has no GPU and its rank follows those of all workers.
 func (k *Kubernetes) serverPod(name string, t Trial, s shape, j int) (map[string]any, error) {
 	env := k.jobEnv(name, t)
 	maps.Copy(env, anyMap(rankEnv("ps", t.Config.Workers+j, j)))
@@ -205,9 +207,9 @@ func (k *Kubernetes) pyTorchJob(name string, t Trial, s shape) (map[string]any, 
 		return nil, err
 	}
 	spec := template["spec"].(map[string]any)
-	delete(spec, "restartPolicy") // that of the replica counts
+	delete(spec, "restartPolicy") // the replica's counts
 	delete(spec, "subdomain")
-	// The operator knows the container by this name.
+	// The operator looks for a container of this name.
 	spec["containers"].([]any)[0].(map[string]any)["name"] = "pytorch"
 	replica := func(n int) map[string]any {
 		return map[string]any{"replicas": n, "restartPolicy": "Never", "template": template}
@@ -231,7 +233,7 @@ func (k *Kubernetes) jobEnv(name string, t Trial) map[string]any {
 	c := t.Config
 	env["MASTER_ADDR"] = host(name+"-0", name)
 	if c.PS == 0 && c.Workers == 1 {
-		env["MASTER_ADDR"] = loopback // there is nobody else, and no service
+		env["MASTER_ADDR"] = loopback // a single pod has no service
 	}
 	env["MASTER_PORT"] = strconv.Itoa(kubeMasterPort)
 	env["WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
@@ -243,8 +245,8 @@ func (k *Kubernetes) jobEnv(name string, t Trial) map[string]any {
 	return env
 }
 
-// workerEnv is what the pods of workers are told. All have the same
-// template, so that the index comes from the annotation of the pod.
+// workerEnv is the environment of the workers' pods. They share one template,
+// so the index is read from the pod's annotation.
 func (k *Kubernetes) workerEnv(name string, t Trial, s shape) map[string]any {
 	env := k.jobEnv(name, t)
 	index := map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.annotations['" + indexAnnotation + "']"}}
@@ -272,9 +274,9 @@ func anyMap(m map[string]string) map[string]any {
 	return out
 }
 
-// envList writes an environment in the order of its names. Values are text,
-// or where the value comes from. Kubernetes would expand $(NAME) in text, and
-// takes $$ for $.
+// envList returns a container's env list sorted by name; later layers override.
+// Values are text or a valueFrom object. Kubernetes expands $(NAME) in text,
+// and reads $$ as $.
 func envList(layers ...map[string]any) []any {
 	all := map[string]any{}
 	for _, l := range layers {
@@ -296,7 +298,7 @@ func envList(layers ...map[string]any) []any {
 // literal protects text from the expansion of $(NAME).
 func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
-// clone copies a tree of JSON values, so that the study's stays as it is.
+// clone copies a tree of JSON values, so that the study's is not changed.
 func clone(v map[string]any) (map[string]any, error) {
 	out := map[string]any{}
 	b, err := json.Marshal(v)

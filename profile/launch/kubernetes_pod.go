@@ -8,18 +8,18 @@ import (
 	"knee/data"
 )
 
-// graceSeconds is how long a pod may take to end when asked, unless the
-// user's template says: training that knee has ended has nothing to save.
+// graceSeconds is how long a pod may take to terminate, unless the user's
+// template sets it: a trial has nothing to save.
 const graceSeconds = 5
 
-// lostAfterSeconds is how long a pod waits for its node to answer again;
-// Kubernetes itself would give it five minutes, during which the other
-// workers hold their GPUs for nothing.
+// lostAfterSeconds is how long a pod stays bound to a node that does not
+// answer. Kubernetes' default is five minutes, during which the other workers
+// would hold idle GPUs.
 const lostAfterSeconds = 30
 
-// podTemplate fills the user's template in for the workers or the servers of
-// a trial. What the user has written stays, but for the command and the
-// variables that tell a pod who it is.
+// podTemplate fills the user's template in for the workers or the servers of a
+// trial. The user's values are kept, except the command and the variables of a
+// pod's rank.
 func (k *Kubernetes) podTemplate(name string, t Trial, s shape, role string, pods int, env map[string]any) (map[string]any, error) {
 	template, err := clone(k.Spec.Template)
 	if err != nil {
@@ -111,7 +111,7 @@ func (k *Kubernetes) container(spec map[string]any, t Trial, gpus int, env map[s
 	return nil
 }
 
-// cpuOnly tells whether workers of a type use no accelerator.
+// cpuOnly reports whether workers of a type use no accelerator.
 func cpuOnly(gpuType string) bool { return gpuType == "" || gpuType == "cpu" }
 
 // choose keeps pods to the nodes whose GPU label has one of the values.
@@ -137,8 +137,8 @@ func (k *Kubernetes) choose(spec, selector map[string]any, values []string) {
 	}
 }
 
-// tolerate lets pods onto nodes that are kept for those that use GPUs, and
-// has them leave nodes that do not answer sooner than by default.
+// tolerate lets pods onto nodes tainted for GPU use, and evicts them from nodes
+// that do not answer after lostAfterSeconds.
 func (k *Kubernetes) tolerate(spec map[string]any, gpu bool) {
 	list, _ := spec["tolerations"].([]any)
 	has := func(key string) bool {
@@ -158,9 +158,9 @@ func (k *Kubernetes) tolerate(spec map[string]any, gpu bool) {
 	spec["tolerations"] = list
 }
 
-// spread keeps the workers' pods together on one node or apart on different
-// ones, where the configuration says which. Pods of which it says nothing
-// go where the scheduler puts them.
+// spread puts the workers' pods on one node or on different nodes, as the
+// configuration says; without a placement or number of nodes the scheduler
+// decides.
 func spread(spec map[string]any, name string, c data.Config, pods int, perNode bool) {
 	if pods < 2 || len(c.Placement) == 0 && c.Nodes == 0 {
 		return
@@ -175,8 +175,8 @@ func spread(spec map[string]any, name string, c data.Config, pods int, perNode b
 		"labelSelector": map[string]any{"matchLabels": map[string]any{labelRun: name, labelRole: "worker"}}})
 }
 
-// child returns the mapping under a key, made if it is not there. Anything
-// else under the key is replaced: the server would refuse it anyway.
+// child returns the mapping under a key, which it creates if missing. Any other
+// value is replaced: the server would refuse it.
 func child(m map[string]any, key string) map[string]any {
 	if sub, ok := m[key].(map[string]any); ok {
 		return sub

@@ -11,12 +11,11 @@ import (
 	"knee/internal/kube"
 )
 
-// disruptionTarget is the condition Kubernetes puts on a pod that it is about
-// to end for reasons that are not the pod's own (kubernetes.io, "Pod
-// disruption conditions").
+// disruptionTarget is the condition that Kubernetes sets on a pod it is about
+// to end for an external reason (kubernetes.io, "Pod disruption conditions").
 const disruptionTarget = "DisruptionTarget"
 
-// podName says which process of the trial a pod is: "worker 0", "ps 1".
+// podName returns the trial's name of a pod: "worker 0", "ps 1".
 func podName(p *kube.Pod) string {
 	l := p.Metadata.Labels
 	if i, ok := l[replicaIndex]; ok { // Kubeflow: the master is rank 0
@@ -37,8 +36,8 @@ func podName(p *kube.Pod) string {
 	return p.Metadata.Name
 }
 
-// trainer returns the status of the container that trains, the first: nil if
-// it is not known yet.
+// trainer returns the status of the first container, which trains; nil if not
+// known yet.
 func trainer(p *kube.Pod) *kube.ContainerStatus {
 	want := containerName(p)
 	for i := range p.Status.ContainerStatuses {
@@ -78,14 +77,16 @@ func terminated(p *kube.Pod) *kube.Terminated {
 	return nil
 }
 
-// admissionReasons are those with which a node turns a pod away that the
-// scheduler gave it, since its devices went to another in the meantime.
+// admissionReasons are the reasons with which a node rejects a scheduled pod,
+// because its devices went to another pod meanwhile.
 var admissionReasons = []string{"UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity"}
 
-// disruptionReasons are those with which nodes end pods for their own sake.
+// disruptionReasons are the reasons with which nodes end pods for lack of
+// resources or a shutdown.
 var disruptionReasons = []string{"Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"}
 
-// disruption says why Kubernetes took a pod away, empty if it did not.
+// disruption returns why Kubernetes evicted or rejected a pod, empty if it did
+// not.
 func disruption(p *kube.Pod) string {
 	if c := kube.FindCondition(p.Status.Conditions, disruptionTarget); c != nil && c.Status == "True" {
 		return cmp.Or(c.Reason, "disrupted") + because(cmp.Or(p.Status.Message, c.Message))
@@ -97,14 +98,13 @@ func disruption(p *kube.Pod) string {
 	return ""
 }
 
-// podEnd describes how a pod has ended, for classify. ok is false while it
-// has not.
+// podEnd returns how a pod ended, for classify. ok is false before its end.
 func podEnd(p *kube.Pod) (end rankEnd, ok bool) {
 	end.name = podName(p)
 	if t := terminated(p); t != nil {
 		end.exit = t.ExitCode
 		if t.Reason == "OOMKilled" {
-			// The limit of the container, by the word of its node.
+			// The node reports that the container's memory limit was reached.
 			end.oom = "OOMKilled" + because(t.Message)
 			end.exit = cmp.Or(end.exit, exitKilled)
 		}
@@ -120,11 +120,10 @@ func podEnd(p *kube.Pod) (end rankEnd, ok bool) {
 // hopeless are the reasons for which a container will never start.
 var hopeless = []string{"InvalidImageName", "ErrImageNeverPull"}
 
-// stuck are those for which it has not started, and most likely will not.
+// stuck are the reasons for which a container most likely will not start.
 var stuck = []string{"ImagePullBackOff", "ErrImagePull", "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
 
-// waitingFor says what a pod that does not run waits for. final is true if
-// waiting is of no use.
+// waitingFor returns why a pod does not run. final is true if it never will.
 func waitingFor(p *kube.Pod) (why string, final bool) {
 	if s := trainer(p); s != nil && s.State.Waiting != nil && s.State.Waiting.Reason != "" {
 		w := s.State.Waiting
@@ -136,14 +135,14 @@ func waitingFor(p *kube.Pod) (why string, final bool) {
 	return fmt.Sprintf("%s: %s", podName(p), cmp.Or(p.Status.Phase, "no state")), false
 }
 
-// isStuck reports whether the image or the container of a pod is the trouble.
+// isStuck reports whether a pod waits because of its image or container.
 func isStuck(p *kube.Pod) bool {
 	s := trainer(p)
 	return s != nil && s.State.Waiting != nil && slices.Contains(stuck, s.State.Waiting.Reason)
 }
 
-// jobFailure returns the failure a job's conditions report, nil if none. It
-// is asked last: pods know more, if they are still there.
+// jobFailure returns the failure a job's conditions report, nil if none. It is
+// used last: pods give more detail, if they still exist.
 func jobFailure(j *kube.Job) *Failure {
 	c := kube.FindCondition(j.Status.Conditions, "Failed")
 	if c == nil || c.Status != "True" {
@@ -159,7 +158,7 @@ func jobFailure(j *kube.Job) *Failure {
 	return f
 }
 
-// jobSucceeded reports whether a Job or a PyTorchJob has come to a good end.
+// jobSucceeded reports whether a Job or a PyTorchJob has succeeded.
 func jobSucceeded(j *kube.Job) bool {
 	for _, kind := range []string{"Complete", "SuccessCriteriaMet", "Succeeded"} {
 		if c := kube.FindCondition(j.Status.Conditions, kind); c != nil && c.Status == "True" {

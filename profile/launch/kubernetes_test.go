@@ -52,8 +52,7 @@ func envOf(spec any) map[string]any {
 	return env
 }
 
-// submitted returns the objects of a trial, which the server then refuses to
-// take any further.
+// submitted returns the objects of a trial; the server refuses the rest.
 func submitted(t *testing.T, spec data.KubernetesSpec, trial launch.Trial, nodes ...string) *fakeAPI {
 	t.Helper()
 	f := newFakeAPI(t)
@@ -239,8 +238,8 @@ func TestKubernetesPyTorchJob(t *testing.T) {
 	}
 }
 
-// A pod that was taken away decides over one that failed because of it, and
-// one out of memory over one that missed it.
+// A disrupted pod takes precedence over one that failed because of it, and one
+// out of memory over one that lost its peer.
 func TestKubernetesBlame(t *testing.T) {
 	failed := func(name, kind string, code int, reason string, second int) string {
 		return fmt.Sprintf(podDone, name, name, kind, code, reason, second)
@@ -275,7 +274,7 @@ func TestKubernetesBlame(t *testing.T) {
 	}
 }
 
-// A knee that ended between creating a job and its servers is made up for.
+// Servers missing because knee died after creating the job are created.
 func TestKubernetesTakesUpHalf(t *testing.T) {
 	f := newFakeAPI(t)
 	f.pods = []string{fmt.Sprintf(podDone, "j-0", "1", "master", 0, "Completed", 9)}
@@ -304,7 +303,7 @@ func TestKubernetesProgressBar(t *testing.T) {
 	}
 }
 
-// Who may not read output is told so at once, and not that nothing came.
+// Missing permission to read output is reported at once, not as missing steps.
 func TestKubernetesForbiddenLogs(t *testing.T) {
 	f := newFakeAPI(t)
 	f.pods = []string{fmt.Sprintf(podDone, "j-master-0", "1", "master", 0, "Completed", 9)}
@@ -318,7 +317,7 @@ func TestKubernetesForbiddenLogs(t *testing.T) {
 	}
 }
 
-// Names are what Kubernetes takes, whatever a job is called.
+// Names are valid in Kubernetes for any job name.
 func TestKubernetesNames(t *testing.T) {
 	f := newFakeAPI(t)
 	f.refuse = "Job"

@@ -10,9 +10,9 @@ import (
 	"knee/data"
 )
 
-// verdict reads what is left to read and tells how the trial ended, by what
-// is most certain: pods taken away, pods out of memory, pods that failed, a
-// job that failed, an unreadable line, no observation at all.
+// verdict reads the remaining output and returns how the trial ended; the first
+// of these counts: pods disrupted, out of memory, failed, a failed job, an
+// unreadable line, no observation.
 func (w *watcher) verdict(ctx context.Context, known error) error {
 	if known == nil {
 		w.linger(ctx)
@@ -34,8 +34,7 @@ func (w *watcher) verdict(ctx context.Context, known error) error {
 			last = cmp.Or(said, last)
 		}
 		if ok {
-			// A pod that was told to end because another failed says nothing
-			// by its exit.
+			// The exit code of a pod that is being deleted has no meaning.
 			end.killed = p.pod.Metadata.DeletionTimestamp != nil
 			ends = append(ends, end)
 		}
@@ -49,8 +48,8 @@ func (w *watcher) verdict(ctx context.Context, known error) error {
 	return w.lastWord(last)
 }
 
-// inOrder returns the pods in the order in which they ended, those that have
-// not by name.
+// inOrder returns the pods in the order in which they ended, then the others by
+// name.
 func (w *watcher) inOrder() []*watchedPod {
 	var list []*watchedPod
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
@@ -66,7 +65,7 @@ func (w *watcher) inOrder() []*watchedPod {
 	return list
 }
 
-// lastWord is the verdict on a trial of which no pod failed.
+// lastWord is the verdict on a trial without a failed pod.
 func (w *watcher) lastWord(last string) error {
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		if p := w.pods[name]; p.deleted {
@@ -84,7 +83,7 @@ func (w *watcher) lastWord(last string) error {
 	return w.run.heard.verdict(last)
 }
 
-// linger takes changes for a moment after a failure.
+// linger handles changes for kubeLinger after a failure.
 func (w *watcher) linger(ctx context.Context) {
 	ok := true
 	for _, p := range w.pods {
@@ -112,7 +111,7 @@ func (w *watcher) linger(ctx context.Context) {
 	}
 }
 
-// drain waits until everything that ended pods have printed is read.
+// drain waits until the output of ended pods is read.
 func (w *watcher) drain(ctx context.Context) {
 	timer := time.NewTimer(drainTimeout)
 	defer timer.Stop()

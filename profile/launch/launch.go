@@ -14,41 +14,39 @@ type Trial struct {
 	Attempt int // 1 for the first try
 	Config  data.Config
 	Command []string          // rendered, without templates
-	Env     map[string]string // in addition to what the launcher sets; wins over it
+	Env     map[string]string // overrides what the launcher sets
 	Dir     string            // working directory; empty is the current one
 	Log     string            // file that receives everything the trial prints; empty for none
 
-	// InitialBatch is the global batch, in samples, that gradient variance
-	// is to be reported at; 0 leaves it to the training script.
+	// InitialBatch is the global batch, in samples, at which gradient variance is
+	// reported; 0 leaves it to the training script.
 	InitialBatch float64
 
-	// Handle, if not empty, is what an engine (Slurm, Kubernetes) called this
-	// very trial when an earlier run of knee submitted it: the launcher
-	// follows that one, and submits nothing.
+	// Handle, if not empty, is the engine's (Slurm, Kubernetes) name of this trial
+	// from an earlier run of knee: the launcher follows it and submits nothing.
 	Handle string
-	// Submitted is called once an engine has taken the trial, with what it
-	// calls it, so that it can be recorded and followed after a restart. An
-	// error means that it could not be recorded; the launcher then withdraws
-	// the trial. May be nil.
+	// Submitted is called with the engine's name of the trial once it accepted it,
+	// so that the trial can be followed after a restart. On an error, which means
+	// that the name was not recorded, the launcher cancels the trial. May be nil.
 	Submitted func(handle string) error
-	// Waiting is called when the trial waits: for its turn to be submitted, or
-	// for nodes. May be nil.
+	// Waiting is called when the trial waits, to be submitted or for nodes. May be
+	// nil.
 	Waiting func()
-	// Began is called when a trial that had to wait for nodes begins to run:
-	// the time before it is queueing, not running. A launcher that starts its
-	// trials at once need not call it. May be nil.
+	// Began is called when a trial that waited for nodes begins to run: the time
+	// before is queueing. A launcher that starts trials at once need not call it.
+	// May be nil.
 	Began func(at time.Time)
-	// Used is called when the trial has ended with the memory in bytes that
-	// its worst process, or GPU, was seen to hold from outside, and what the
-	// device has, each 0 if not known. May be nil.
+	// Used is called at the trial's end with the peak memory in bytes of its
+	// largest process, or of its fullest GPU, as measured from outside, and the
+	// memory of that device; 0 if not known. May be nil.
 	Used func(peak, device float64)
 }
 
-// Observation is one step of a running trial as it was seen. Numbers that
-// the trial did not report are NaN.
+// Observation is one step of a running trial. Numbers that the trial did not
+// report are NaN.
 type Observation struct {
 	At         time.Time
-	Rank       int // of the process that reported it; UnknownRank where that is not known
+	Rank       int // of the process that reported it, or UnknownRank
 	Step       float64
 	StepTime   float64 // seconds
 	SyncTime   float64 // seconds
@@ -57,12 +55,11 @@ type Observation struct {
 	GradSqr    float64 // |E g|²
 	GradVar    float64 // trace of the gradient covariance at the initial batch
 
-	PeakMemory   float64 // bytes, the most that the process has held so far; 0 if not reported
+	PeakMemory   float64 // bytes, peak of the process so far; 0 if not reported
 	DeviceMemory float64 // bytes that the device has; 0 if not reported
 }
 
-// OfMemory reports whether an observation reports nothing but memory:
-// it is no step, and no sign that steps are read.
+// OfMemory reports whether an observation holds only memory: it is not a step.
 func (o Observation) OfMemory() bool {
 	known := func(v float64) bool { return !math.IsNaN(v) }
 	return (o.PeakMemory > 0 || o.DeviceMemory > 0) &&
@@ -73,7 +70,7 @@ func (o Observation) OfMemory() bool {
 // share.
 const UnknownRank = -1
 
-// unseen returns an observation in which nothing was reported.
+// unseen returns an observation without any number.
 func unseen() Observation {
 	nan := math.NaN()
 	return Observation{Rank: UnknownRank, Step: nan, StepTime: nan, SyncTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan}
@@ -83,22 +80,21 @@ func unseen() Observation {
 // is cancelled. It does not close obs, and when it returns no process of the
 // trial is left.
 //
-// The error is nil if the trial ended by itself and well, the cause of ctx
-// if it was cancelled, and a [*Failure] if the trial failed; any other error
-// means that the launcher itself could not do its work.
+// The error is nil if the trial ended well by itself, the cause of ctx if it
+// was cancelled, and a [*Failure] if the trial failed; any other error is the
+// launcher's own.
 type Launcher interface {
 	Launch(ctx context.Context, t Trial, obs chan<- Observation) error
 }
 
-// Failure is the error of a trial that ended badly.
+// Failure is the error of a failed trial.
 type Failure struct {
 	Status data.Status // OOM, Infeasible or Failed
 	Exit   int         // exit code, −1 if there was none
 	Detail string      // one line
 
-	// Preempted says that the engine took the nodes away (preemption, a drained
-	// or failed node), which is no fault of the trial: it is launched again,
-	// and that does not count as one of its retries.
+	// Preempted says that the engine took the nodes away (preemption, a drained or
+	// failed node). The trial is launched again, which does not count as a retry.
 	Preempted bool
 }
 

@@ -20,8 +20,8 @@ import (
 	"knee/profile/launch"
 )
 
-// TestMain lets the test binary play the parts of other programs: the
-// watchdog, and a knee that is killed while a trial runs.
+// TestMain lets the test binary run as the watchdog, or as a knee that is
+// killed during a trial.
 func TestMain(m *testing.M) {
 	switch os.Getenv("KNEE_TEST_PART") {
 	case "guard":
@@ -83,7 +83,7 @@ func TestLocalTellsRanksWhoTheyAre(t *testing.T) {
 	}
 }
 
-// What a process held is known of one that says nothing of it.
+// The memory of a process that does not report it is known.
 func TestLocalSeesMemory(t *testing.T) {
 	const size = 100_000_000
 	var peak float64
@@ -100,8 +100,8 @@ func TestLocalSeesMemory(t *testing.T) {
 	}
 }
 
-// A line of memory alone is no step: a trial that prints nothing else has
-// failed, and its last words are told.
+// A line with memory only is not a step: a trial that prints nothing else
+// fails, and the error quotes its last line.
 func TestLocalTellsMemoryFromSteps(t *testing.T) {
 	obs, _, err := run(t, t.Context(), data.Config{Workers: 1, GPUType: "cpu"}, true, "echo max_memory_allocated: 5 GiB")
 	if err == nil || !strings.Contains(err.Error(), "without reporting a step") || !strings.Contains(err.Error(), "last words: max_memory_allocated") {
@@ -176,7 +176,7 @@ func TestLocalReadsProgressBars(t *testing.T) {
 	}
 }
 
-// Whoever ends a trial in which nothing was found is told what it printed.
+// The error of a cancelled trial without steps quotes what it printed.
 func TestLocalCancelTellsWhatWasPrinted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	hung := errors.New("no step")
@@ -208,7 +208,7 @@ func TestLocalCancelLeavesNothing(t *testing.T) {
 		waitFor(t, func() bool { return len(readPids(pids)) == 4 })
 		cancel(enough)
 	}()
-	// The shell ignores the polite request and has a child of its own.
+	// The shell ignores SIGTERM and has a child.
 	_, _, err := run(t, ctx, data.Config{Workers: 2}, true,
 		fmt.Sprintf(`trap '' TERM; sleep 60 & echo $! >>%[1]s; echo $$ >>%[1]s; %[2]s wait; sleep 60`, pids, step))
 	if !errors.Is(err, enough) {
@@ -246,8 +246,8 @@ func doomed() {
 
 func TestWatchdogEndsTheTrialsOfAKilledKnee(t *testing.T) { killKnee(t, "") }
 
-// killKnee kills a knee that runs a trial, and wants nothing of it left. The
-// trial starts a process of its own by the command apart.
+// killKnee kills a knee that runs a trial, and checks that no process is left.
+// The trial starts another process by the command apart.
 func killKnee(t *testing.T, apart string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -281,8 +281,7 @@ func readPids(file string) []int {
 	return pids
 }
 
-// alive reports whether a process runs; one that has ended but that nobody
-// has waited for yet does not.
+// alive reports whether a process runs; a zombie does not count.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

@@ -5,15 +5,14 @@ import "bytes"
 // maxLine bounds what is kept of one line of output; the rest is dropped.
 const maxLine = 64 << 10
 
-// lines cuts output into lines as it comes. A carriage return ends a line as
-// a line feed does: a progress bar draws itself again after each, and may send
-// its first line feed when training is over.
+// lines cuts a stream of output into lines. A carriage return ends a line too:
+// a progress bar may send no line feed until training is over.
 type lines struct {
-	part []byte // the beginning of a line whose end is still to come
+	part []byte // the beginning of an unfinished line
 }
 
-// split calls each with every line that text ends, without its end, until one
-// returns an error. Empty lines, and so the second half of "\r\n", are left out.
+// split calls each with every line that text completes, without its terminator,
+// until it returns an error. Empty lines, such as within "\r\n", are left out.
 func (l *lines) split(text []byte, each func(line string) error) error {
 	for len(text) > 0 {
 		i := bytes.IndexAny(text, "\r\n")
@@ -30,7 +29,7 @@ func (l *lines) split(text []byte, each func(line string) error) error {
 	return nil
 }
 
-// end calls each with what is left of a line, as if it ended here.
+// end calls each with the unfinished line, if any.
 func (l *lines) end(each func(line string) error) error {
 	line := string(l.part)
 	l.part = l.part[:0]

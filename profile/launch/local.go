@@ -20,8 +20,8 @@ import (
 // Local runs trials as processes of this machine.
 //
 // With Ranks it starts the command once per worker and once per parameter
-// server, and tells each who it is through the environment that PyTorch and
-// torchrun use, extended for parameter servers:
+// server, each with the environment of PyTorch and torchrun, extended for
+// parameter servers:
 //
 //	RANK, WORLD_SIZE        workers are 0…k−1, servers k…k+p−1; size is k+p
 //	LOCAL_RANK, LOCAL_WORLD_SIZE
@@ -39,13 +39,13 @@ import (
 // Without Ranks the command is started once, with the same KNEE_ variables,
 // and starts its ranks itself.
 //
-// Every process leads a process group of its own. When the trial ends, well
-// or not, all groups are told to terminate and, after Grace, killed; the
-// Watchdog does so if this process should die first.
+// Every process leads a process group. When the trial ends, all groups are sent
+// a termination signal and, after Grace, killed; the Watchdog kills them if
+// this process dies first.
 type Local struct {
 	Ranks    bool
 	Parser   Parser
-	Grace    time.Duration // between asking a process to end and killing it; 0 means 2 s
+	Grace    time.Duration // between SIGTERM and SIGKILL; 0 means 2 s
 	Watchdog *Watchdog
 }
 
@@ -94,7 +94,7 @@ func (nopCloser) Close() error { return nil }
 
 type processSpec struct {
 	name   string // "worker 0", "ps 1"
-	rank   int    // UnknownRank where the process starts ranks of its own
+	rank   int    // UnknownRank if the process starts the ranks itself
 	server bool
 	env    []string
 }
@@ -120,8 +120,8 @@ func (l *Local) processes(t Trial) ([]processSpec, error) {
 	shared["WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
 	shared["LOCAL_WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
 	if c.GPUType == "cpu" || c.GPUType == "" {
-		// One thread a rank, as torchrun does: otherwise each rank takes all
-		// cores and the measured scaling is that of the thread scheduler.
+		// One thread per rank, as with torchrun: otherwise the ranks compete for all
+		// cores and the measured scaling is wrong.
 		shared["OMP_NUM_THREADS"], shared["GOMAXPROCS"] = "1", "1"
 	}
 	var specs []processSpec
@@ -149,13 +149,13 @@ func sharedEnv(t Trial) map[string]string {
 	env := Contract(t.Config, t.InitialBatch)
 	env["KNEE_PARENT_PID"] = strconv.Itoa(os.Getpid())
 	env["KNEE_TRIAL"] = strconv.Itoa(t.ID)
-	// Python buffers a piped stdout; steps must be seen when they happen.
+	// Python buffers a piped stdout, which would delay the step lines.
 	env["PYTHONUNBUFFERED"] = "1"
 	return env
 }
 
-// Contract is the environment that tells a training program its configuration
-// and, if it is known, the global batch it was tuned for; see [Local].
+// Contract returns the KNEE_ variables of a configuration and, if it is not 0,
+// of the global batch (samples) that the job was tuned for; see [Local].
 func Contract(c data.Config, initialBatch float64) map[string]string {
 	num := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	env := map[string]string{
@@ -180,7 +180,8 @@ func Contract(c data.Config, initialBatch float64) map[string]string {
 	return env
 }
 
-// environ is the environment of this process with later maps winning.
+// environ is the environment of this process, overridden by each of the layers
+// in turn.
 func environ(layers ...map[string]string) []string {
 	env := os.Environ()
 	for _, layer := range layers {
@@ -191,15 +192,14 @@ func environ(layers ...map[string]string) []string {
 	return env
 }
 
-// Ports are drawn below 32768, where Linux begins to give out source ports:
-// a port above could be taken by any outgoing connection between the moment
-// it is found free and the moment the trial listens on it.
+// Ports are drawn below 32768, where Linux' ephemeral ports begin: any outgoing
+// connection could take one of those before the trial listens on it.
 const (
 	lowestPort = 20_000
 	portRange  = 12_768
 )
 
-// freePorts returns n different ports nobody listens on now.
+// freePorts returns n different ports that are free at the moment.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for range 100 + 20*n {

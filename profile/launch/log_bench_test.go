@@ -85,7 +85,7 @@ func processor(tb testing.TB) float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// memory returns what the Go runtime holds of the machine's memory.
+// memory returns the bytes that the Go runtime has from the system.
 func memory() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -8,22 +8,21 @@ import (
 	"sync"
 )
 
-// memoryFormat is how a program writes the memory of a process or a device.
-// The groups of its expression are peak, the most that was held, device, what
-// the device has, and unit, if the line says it.
+// memoryFormat is how a program prints memory. The groups of its expression are
+// peak (of the process), device (its total memory) and, if the line has one,
+// unit.
 type memoryFormat struct {
-	mark  string // in every such line; looking for it is much cheaper, and every line of output is looked at
+	mark  string // text in every such line; searched for first, which is much cheaper
 	line  *regexp.Regexp
-	bytes float64 // of one where the line does not say its unit, or says it as the program means it
+	bytes float64 // per number without a unit group
 }
 
 const mebi, gibi = 1 << 20, 1 << 30
 
-// memoryFormats lists lines as the programs' own sources write them, with what
-// the program divides bytes by: most call 2³⁰ bytes a GB. Where a script of the
-// user's writes a unit, it is taken at its word (GB is 10⁹, GiB is 2³⁰ bytes).
-// max_memory_allocated is what PyTorch's tensors took; reserved, cgroups and
-// nvidia-smi hold more than that.
+// memoryFormats lists lines from the programs' sources, with the bytes of their
+// unit: most call 2³⁰ bytes a GB. A unit printed by a user's script is taken
+// literally (GB is 10⁹, GiB 2³⁰ bytes). max_memory_allocated counts PyTorch's
+// tensors; reserved memory, cgroups and nvidia-smi include more.
 var memoryFormats = sync.OnceValue(func() []memoryFormat {
 	peak := `(?P<peak>[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?)`
 	device := `(?P<device>[0-9][0-9.]*)`
@@ -45,17 +44,16 @@ var memoryFormats = sync.OnceValue(func() []memoryFormat {
 		f("MiB", `\b`+peak+` ?MiB(?: /|,) *`+device+` ?MiB\b`, mebi),
 		// cgroup v2, as grep -H . or a script's echo prints it.
 		f("memory.peak", `\bmemory\.peak[:=\s]+`+peak+`\s*$`, 1),
-		// PyTorch's message when memory runs out: what the device has.
+		// PyTorch's out-of-memory message: memory of the device.
 		f("total capacity", `(?i)out of memory.*?\b`+device+` GiB total capacity`, gibi),
 		f("total capacity", `(?i)out of memory.*?\btotal capacity of `+device+` GiB`, gibi),
-		// What scripts print of torch.cuda.max_memory_allocated().
+		// torch.cuda.max_memory_allocated() as scripts print it.
 		f("max_memory_allocated", `\bmax_memory_allocated\b[^0-9]{0,16}`+peak+` *(?:(?P<unit>[KMGT]i?B|B|bytes)\b|[^\w.]|$)`, 1),
 		f("eak", `(?i)\bpeak`+mem, 1), f("ax", `(?i)\bmax(?:imum)?`+mem, 1),
 	}
 })
 
-// memoryReader reads the memory in lines of a trial besides what its parser
-// reads of them.
+// memoryReader adds the memory in a line to what the parser reads.
 type memoryReader struct {
 	Parser
 	formats []memoryFormat
@@ -78,7 +76,7 @@ func (m memoryReader) Parse(line string) (Observation, bool, error) {
 	return o, true, nil
 }
 
-// read returns the bytes that a line reports, 0 for what it does not.
+// read returns the bytes in a line, 0 where it has none.
 func (m memoryReader) read(line string) (peak, device float64) {
 	for _, f := range m.formats {
 		if !strings.Contains(line, f.mark) {
@@ -99,7 +97,7 @@ func (m memoryReader) read(line string) (peak, device float64) {
 			}
 			v, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimRight(match[i], ".,"), ",", ""), 64)
 			if v *= unit; err != nil || !(v >= 0 && v < mostMemory) {
-				return 0 // a number that is none, or no memory: the step counts all the same
+				return 0 // not a valid amount of memory; the step still counts
 			}
 			return math.Round(v)
 		}
@@ -108,10 +106,10 @@ func (m memoryReader) read(line string) (peak, device float64) {
 	return 0, 0
 }
 
-// mostMemory is more bytes than a process holds: what is above is not read.
+// mostMemory is an upper limit of plausible bytes; larger numbers are ignored.
 const mostMemory = 1 << 50
 
-// unitOf returns the bytes of a unit as it is written: kB is 10³, KiB 2¹⁰.
+// unitOf returns the bytes of a written unit: kB is 10³, KiB 2¹⁰.
 func unitOf(unit string) float64 {
 	unit = strings.ToUpper(unit)
 	power := float64(1 + strings.IndexByte("KMGT", unit[0])) // 0 of bytes

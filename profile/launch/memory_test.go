@@ -63,7 +63,7 @@ func TestMemoryInLogs(t *testing.T) {
 	}
 }
 
-// MB, MiB and bytes are distinguished; what is no memory is not read.
+// MB, MiB and bytes are distinguished; other numbers are not read.
 func TestMemoryUnits(t *testing.T) {
 	p, err := launch.NewParser(data.Metrics{JSONL: true})
 	if err != nil {

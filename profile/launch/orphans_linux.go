@@ -9,17 +9,16 @@ import (
 )
 
 // killOrphans kills every process that was started with the variable mark,
-// "NAME=value", in its environment: what a trial left behind in sessions and
-// groups of its own, as torchrun gives its workers, where a signal to the
-// group of the trial does not reach it. Processes of other users are not
-// looked into.
+// "NAME=value", in its environment: descendants of a trial in other sessions
+// and process groups, such as torchrun's workers, which a signal to the trial's
+// group does not reach. Other users' processes cannot be read.
 func killOrphans(mark string) {
-	// What is killed may have forked after the list was made.
+	// A killed process may have forked after the list was made.
 	for range 10 {
 		found := false
 		environs, _ := filepath.Glob("/proc/[0-9]*/environ")
 		for _, path := range environs {
-			env, err := os.ReadFile(path) // empty of one that has ended
+			env, err := os.ReadFile(path) // empty for an ended process
 			if err != nil || !hasVariable(env, mark) {
 				continue
 			}

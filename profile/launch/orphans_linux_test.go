@@ -9,8 +9,8 @@ import (
 	"knee/data"
 )
 
-// What leaves its process group, as the workers of torchrun do, is ended with
-// the trial all the same.
+// A process that leaves its process group, as torchrun's workers do, is killed
+// with the trial.
 func TestLocalLeavesNoOrphans(t *testing.T) {
 	needSetsid(t)
 	pids := filepath.Join(t.TempDir(), "pids")

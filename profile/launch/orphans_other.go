@@ -2,6 +2,6 @@
 
 package launch
 
-// killOrphans does nothing where there is no /proc to find them in: a trial's
-// processes that left its process group are on their own.
+// killOrphans does nothing without Linux' /proc: processes that left the
+// trial's process group are not killed.
 func killOrphans(string) {}

@@ -10,7 +10,7 @@ import (
 	"knee/data"
 )
 
-// heard is what the output of a trial has told so far.
+// heard is the state of reading a trial's output.
 type heard struct {
 	parser Parser // for this trial
 	obs    chan<- Observation
@@ -31,8 +31,8 @@ func (h *heard) unread() error {
 	return h.bad
 }
 
-// verdict is the failure of a trial whose processes have ended well: that a
-// line could not be read, or that there was no step. last is its last line.
+// verdict is the failure of a trial whose processes ended well: an unreadable
+// line, or no step. last is its last line.
 func (h *heard) verdict(last string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -45,7 +45,7 @@ func (h *heard) verdict(last string) error {
 	return nil
 }
 
-// instead says what was printed in place of steps, empty if there were any.
+// instead returns what was printed in place of steps, empty if there were any.
 func (h *heard) instead(last string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,15 +66,15 @@ func lastWords(last string) string {
 type output struct {
 	heard *heard
 	name  string // "worker 0"
-	rank  int    // of what does not say its own; UnknownRank where it is not known
+	rank  int    // for lines without a rank; may be UnknownRank
 
 	last string // last line that was no observation
-	oom  string // first line that says that memory has run out
+	oom  string // first out-of-memory line
 	kept []Observation
 }
 
-// line takes in a line that was printed at a time. What it holds is sent with
-// the next flush.
+// line parses a line printed at a time. Its observation is sent by the next
+// flush.
 func (p *output) line(at time.Time, line string) {
 	h := p.heard
 	o, ok, err := h.parser.Parse(line)
@@ -83,7 +83,7 @@ func (p *output) line(at time.Time, line string) {
 		h.like.look(line)
 	}
 	if err != nil && h.bad == nil {
-		h.bad = errors.New(p.name + " printed what cannot be read: " + err.Error())
+		h.bad = errors.New(p.name + " printed a line that cannot be read: " + err.Error())
 	}
 	h.mu.Unlock()
 	if !ok || o.OfMemory() {
@@ -101,9 +101,8 @@ func (p *output) line(at time.Time, line string) {
 	p.kept = append(p.kept, o)
 }
 
-// flush sends what lines held that were seen together. A step that tells no
-// time is timed by when it was seen: of several of a rank only the last says
-// something. A loss without a step is no step.
+// flush sends the observations of lines read together. A step without a time is
+// timed by its arrival: of several of one rank only the last is sent.
 func (p *output) flush(ctx context.Context) {
 	last := map[int]int{} // by rank
 	for i, o := range p.kept {

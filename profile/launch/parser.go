@@ -9,16 +9,15 @@ import (
 
 // Parser reads the output of a trial line by line.
 type Parser interface {
-	// Parse returns the observation a line holds; ok is false for a line
-	// that is none of the parser's business. An error means that the line
-	// was meant to be an observation and cannot be read.
+	// Parse returns the observation in a line; ok is false for any other line. An
+	// error means that the line is an observation that cannot be read.
 	Parse(line string) (o Observation, ok bool, err error)
 	// Wants describes, for error messages, the lines it looks for.
 	Wants() string
 }
 
-// NewParser returns the parser that a study asks for. It fails if the
-// regular expression does not compile or names no known quantity.
+// NewParser returns the parser of a study. It fails if the regular expression
+// does not compile or names no known quantity.
 func NewParser(m data.Metrics) (Parser, error) {
 	switch {
 	case m.Pattern != "":
@@ -33,10 +32,10 @@ func NewParser(m data.Metrics) (Parser, error) {
 	return p, nil
 }
 
-// set takes over a number that a trial has printed. known is false for a
-// quantity of another name. What cannot be a step, a time or a rate is an
-// error: as measured it could not be written down. A loss that has diverged is
-// left out, for the speed is still of use.
+// set stores a number that a trial printed. known is false for an unknown
+// quantity. A value that is not a valid step, time or rate is an error. A loss
+// or gradient statistic that is not finite is left out: the speed is still
+// valid.
 func (o *Observation) set(quantity string, v float64) (known bool, err error) {
 	bounds, to := data.Any(""), &o.Loss
 	switch quantity {
@@ -67,14 +66,14 @@ func (o *Observation) set(quantity string, v float64) (known bool, err error) {
 	return true, nil
 }
 
-// configured is a parser that has to know the configuration of a trial, such
-// as one that reads samples/s of a single worker.
+// configured is a parser that needs the configuration of a trial, such as one
+// that reads samples/s of one worker.
 type configured interface {
 	forTrial(data.Config) Parser
 }
 
-// ParserFor returns the parser to use for a trial of c, which reads lines that
-// report memory too. Launchers call it once for each trial.
+// ParserFor returns the parser for a trial of c, extended to lines that report
+// memory. Launchers call it once per trial.
 func ParserFor(p Parser, c data.Config) Parser {
 	if f, ok := p.(configured); ok {
 		p = f.forTrial(c)

@@ -59,8 +59,7 @@ func TestParserRefusesExpressions(t *testing.T) {
 	}
 }
 
-// What cannot be is an error with the number in it, and never a measurement
-// that could not be written down.
+// An impossible value is an error that contains it.
 func TestParserRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		`knee: {"step":1,"step_time_s":1e307}`: "step_time_s is 1e+307, want seconds > 0, at most 1000000000",
@@ -131,7 +130,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Lines of numbers alone are read without a reader of JSON, to the same end.
+// scan reads lines of numbers only, with the same result as package json.
 func TestLinesOfNumbers(t *testing.T) {
 	p, err := launch.NewParser(data.Metrics{JSONL: true})
 	if err != nil {

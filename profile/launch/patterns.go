@@ -19,39 +19,36 @@ type pattern struct {
 	kinds []regex
 }
 
-// number is a figure as logs write it, with an exponent or without.
+// number matches a number, with or without an exponent.
 const number = `[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?`
 
 // quantity returns a named group that holds a number.
 func quantity(name string) string { return "(?P<" + name + ">" + number + ")" }
 
-// How tqdm writes where it is and how fast it goes, "20/100 [00:02<00:08,
-// 9.80it/s" or "1.2s/it", and a loss among what the script adds to it.
+// Position and rate in a bar of tqdm, "20/100 [00:02<00:08, 9.80it/s" or
+// "1.2s/it", and a loss in its postfix.
 var (
 	tqdmBar  = quantity("step") + `/[0-9]+ \[[^\]]*?(?:` + quantity("steps_per_s") + `(?:it|batch|batches|step|steps)/s|` + quantity("step_time_s") + `s/(?:it|batch|step))`
 	tqdmLoss = `(?:[^\]]*?loss[^=]*=` + quantity("loss") + `)?`
 )
 
-// patternTable holds the formats in the words of the programs' own
-// documentation and source. Rates that a program prints for each worker are
-// worker_throughput; a program that averages over its whole run says so here,
-// since its first lines then hold back the last ones.
+// patternTable holds the formats from the programs' documentation and source.
+// Rates printed per worker are worker_throughput. Programs that average over
+// the whole run are marked: their first steps still affect the last lines.
 func patternTable() map[string][]string {
 	return map[string][]string{
-		// DeepSpeed, deepspeed/utils/timer.py, with steps_per_print. Rates are
-		// of all workers.
-		// Its pipeline engine, runtime/pipe/engine.py, prints lines of its own.
+		// DeepSpeed, deepspeed/utils/timer.py, with steps_per_print. Rates are of all
+		// workers. The pipeline engine, runtime/pipe/engine.py, prints other lines.
 		"deepspeed": {
 			`global_step=` + quantity("step") + `, RunningAvgSamplesPerSec=\S+ CurrSamplesPerSec=` + quantity("throughput"),
 			`steps: ` + quantity("step") + ` loss: ` + quantity("loss") + ` iter time \(s\): ` + quantity("step_time_s"),
 		},
 		// Horovod, examples/*/*_synthetic_benchmark.py: ten batches a line.
 		"horovod": {`Iter #` + quantity("step") + `: ` + quantity("worker_throughput") + ` img/sec per (?:GPU|CPU)`},
-		// Hugging Face Trainer, whose progress is drawn by tqdm and whose loss
-		// comes on a line of its own.
+		// Hugging Face Trainer, whose progress is drawn by tqdm and whose loss comes
+		// on a separate line.
 		"huggingface": {tqdmBar, `'loss': '?` + quantity("loss")},
-		// Lightning's TQDMProgressBar. Validation draws bars of its own, which
-		// are not steps of training.
+		// Lightning's TQDMProgressBar; bars of validation do not match.
 		"lightning": {`^Epoch [0-9]+: .*?` + tqdmBar + tqdmLoss},
 		// Megatron-LM, megatron/training/training.py, with --log-interval.
 		"megatron": {`iteration +` + quantity("step") + `/ *[0-9]+ \|.*?elapsed time per iteration \(ms\): ` + quantity("step_time_ms") +
@@ -77,8 +74,8 @@ func patternTable() map[string][]string {
 		// Any bar of tqdm around the batches. The rate is tqdm's, smoothed over
 		// some steps.
 		"tqdm": {tqdmBar + tqdmLoss},
-		// torchtitan, torchtitan/components/metrics.py, in colours: a counter, as
-		// its tokens/s per device do not say how many tokens a sample has.
+		// torchtitan, torchtitan/components/metrics.py, in colours: only a counter,
+		// since its tokens/s per device need the tokens of a sample.
 		"torchtitan": {`step: +` + quantity("step") + `\s+\S*loss: +` + quantity("loss") + `.*memory: +[0-9.]+GiB`},
 		// torchvision, references/classification/train.py: img/s of one process,
 		// of the last batch.
@@ -132,7 +129,7 @@ func (p pattern) Parse(line string) (Observation, bool, error) {
 	return all, any, nil
 }
 
-// overlay takes over what another observation saw.
+// overlay copies the numbers that another observation has.
 func (o *Observation) overlay(seen Observation) {
 	for _, f := range []struct {
 		to   *float64
@@ -144,17 +141,17 @@ func (o *Observation) overlay(seen Observation) {
 	}
 }
 
-// PatternsByDetail lists the patterns as a log is to be tried on: bars last,
-// which programs that say more draw too, and huggingface after tqdm, whose bar
-// it has.
+// PatternsByDetail lists the patterns in the order to try on a log: bars last,
+// since programs with more detailed lines draw them too, and huggingface after
+// tqdm, whose bar it includes.
 func PatternsByDetail() []string {
 	bars := []string{"lightning", "tqdm", "huggingface"}
 	all := slices.DeleteFunc(data.MetricPatterns(), func(name string) bool { return slices.Contains(bars, name) })
 	return append(all, bars...)
 }
 
-// recogniser tells, of output in which nothing was found, whether a pattern
-// would have found something.
+// recogniser finds a pattern or expression that would read output which the
+// study's parser does not.
 type recogniser struct {
 	patterns []Parser
 	names    []string
@@ -163,11 +160,11 @@ type recogniser struct {
 	expr     string // drafted for a line that reports a step, if no pattern fits
 }
 
-// recogniseLines is how many lines are looked at: a script that prints its
-// speed at all does so before that.
+// recogniseLines is how many lines are tried: a script that prints its speed
+// does so earlier.
 const recogniseLines = 1000
 
-// look takes one line that the study's own parser could do nothing with.
+// look tries one line that the study's parser did not read.
 func (r *recogniser) look(line string) {
 	if r.name != "" || r.looked >= recogniseLines {
 		return
@@ -191,7 +188,7 @@ func (r *recogniser) look(line string) {
 	}
 }
 
-// hint is what to tell the user, empty if nothing reports steps.
+// hint returns advice for the user, empty if no line reports steps.
 func (r *recogniser) hint() string {
 	switch {
 	case r.name == "" && r.expr != "":
@@ -202,12 +199,12 @@ func (r *recogniser) hint() string {
 	return fmt.Sprintf("; metrics: {pattern: %s} in the study would read what it prints", r.name)
 }
 
-// rankMark is what stands before the lines of a process in the log of a trial.
+// rankMark matches the prefix of a process' lines in the log of a trial.
 var rankMark = regexp.MustCompile(`^\[(?:worker|ps) [0-9]+\] `)
 
-// Unread says what a trial printed in place of steps: how many lines, one of
-// them, and the pattern that would read them; empty if it printed nothing. log
-// is its file, of which the first 4 MiB are looked at.
+// Unread describes what a trial printed in place of steps: the number of lines,
+// the last one, and the pattern that would read them; empty if it printed
+// nothing. It reads the first 4 MiB of the file log.
 func Unread(log string) string {
 	f, err := os.Open(log)
 	if err != nil {

@@ -104,7 +104,8 @@ func TestLightningLeavesValidationOut(t *testing.T) {
 	}
 }
 
-// What a study does not read is shown to its owner, with the pattern that would.
+// Output that the study does not read is quoted, with the pattern that would
+// read it.
 func TestUnread(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "",

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// ownGroup puts a child at the head of a process group of its own, so that
-// it can be ended together with everything it starts, and so that Ctrl-C in
-// the terminal reaches knee alone.
+// ownGroup starts a child as the leader of a new process group, so that it can
+// be ended with everything it starts, and Ctrl-C in the terminal reaches only
+// knee.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func terminateGroup(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
@@ -30,10 +30,10 @@ func exitCode(cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// peakResident returns the largest resident set in bytes of a process that has
-// ended, or of one of those it waited for; 0 if not known. A process begins as
-// a copy of this one, whose memory the kernel counts as its own: what does not
-// exceed that is not known.
+// peakResident returns the largest resident set in bytes of an ended process,
+// or of one of its waited-for children; 0 if not known. A process starts as a
+// copy of this one, whose memory the kernel counts: a peak that does not exceed
+// ours is unknown.
 func peakResident(state *os.ProcessState) float64 {
 	if state == nil {
 		return 0

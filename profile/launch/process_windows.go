@@ -6,17 +6,17 @@ import (
 	"syscall"
 )
 
-// ownGroup starts a child in a process group of its own, so that Ctrl-C in
-// the terminal reaches knee alone.
+// ownGroup starts a child in a new process group, so that Ctrl-C in the
+// terminal reaches only knee.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// terminateGroup ends the process: there is no polite way that every
-// Windows program understands.
+// terminateGroup kills the process: Windows has no termination signal that
+// every program handles.
 func terminateGroup(group int) { killGroup(group) }
 
-// killGroup ends the process. Its own children are not reached.
+// killGroup kills the process, but not its children.
 func killGroup(group int) {
 	if p, err := os.FindProcess(group); err == nil {
 		_ = p.Kill()
@@ -30,5 +30,5 @@ func exitCode(cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// peakResident returns 0: Windows does not keep it for a process that has ended.
+// peakResident returns 0: Windows does not keep the peak of an ended process.
 func peakResident(*os.ProcessState) float64 { return 0 }

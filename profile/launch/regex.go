@@ -11,14 +11,14 @@ import (
 	"knee/data"
 )
 
-// regex reads existing logs: named groups of one expression are quantities.
+// regex reads logs by one expression whose named groups are quantities.
 type regex struct {
 	re      *regexp.Regexp
 	samples float64 // that one worker consumes per step; 0 if not known
 }
 
-// newRegex compiles an expression whose groups are named quantities, at least
-// one of which tells speed.
+// newRegex compiles an expression. Its named groups must be known quantities,
+// at least one of which gives the speed.
 func newRegex(expr string) (regex, error) {
 	re, err := regexp.Compile(expr)
 	if err != nil {
@@ -67,7 +67,7 @@ func (r regex) Parse(line string) (Observation, bool, error) {
 			name, v = "step_time_s", r.samples/v
 		}
 		if math.IsInf(v, 0) || math.IsNaN(v) || v == 0 && name != "step" {
-			continue // a rate of 0, or of what batch is not known, says as little as a line without a number
+			continue // a rate of 0, or per worker with an unknown batch, gives no time
 		}
 		if _, err := o.set(name, v); err != nil {
 			return Observation{}, false, fmt.Errorf("%.120q: %w", line, err)

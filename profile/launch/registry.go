@@ -6,7 +6,7 @@ import (
 	"knee/data"
 )
 
-// Settings is what launchers need beyond what the study says of them.
+// Settings holds what launchers need in addition to the study.
 type Settings struct {
 	Parser   Parser
 	Watchdog *Watchdog // may be nil
@@ -15,7 +15,7 @@ type Settings struct {
 	Table func(path string) string
 }
 
-// New returns the launcher that a study asks for; local if it says nothing.
+// New returns the launcher of a study; local by default.
 func New(spec data.LauncherSpec, s Settings) (Launcher, error) {
 	switch {
 	case spec.Replay != nil:

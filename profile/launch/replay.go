@@ -9,8 +9,8 @@ import (
 	"knee/data"
 )
 
-// Replay answers trials from a table of earlier measurements, so that a
-// search can be tried, compared and tested without a cluster.
+// Replay answers trials from a table of earlier measurements, to try and
+// compare searches without a cluster.
 type Replay struct {
 	rows map[string]data.Measurement
 }
@@ -19,8 +19,8 @@ type Replay struct {
 // meter to find it steady.
 const replaySteps = 200
 
-// NewReplay returns a launcher that knows the configurations of ms. Two rows
-// for one configuration are an error, since the answer would be a guess.
+// NewReplay returns a launcher that replays ms. Two rows for one configuration
+// are a [*data.InputError].
 func NewReplay(ms []data.Measurement) (*Replay, error) {
 	r := &Replay{rows: make(map[string]data.Measurement, len(ms))}
 	for _, m := range ms {
@@ -33,9 +33,8 @@ func NewReplay(ms []data.Measurement) (*Replay, error) {
 	return r, nil
 }
 
-// Launch implements [Launcher]. The steps alternate around the recorded
-// step time by the recorded spread, so that mean and deviation come out as
-// they were measured.
+// Launch implements [Launcher]. Step times alternate between the recorded mean
+// plus and minus the recorded standard deviation, which reproduces both.
 func (r *Replay) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
 	m, ok := r.rows[t.Config.Key()]
 	if !ok {

@@ -13,28 +13,28 @@ import (
 	"knee/internal/slurm"
 )
 
-// Defaults of the launcher.
+// Times of the launcher.
 const (
-	slurmPoll          = 5 * time.Second        // between looks at the queue
-	slurmOutageTimeout = 10 * time.Minute       // how long the controller may be away
-	slurmTail          = 250 * time.Millisecond // between looks at a trial's output
+	slurmPoll          = 5 * time.Second        // between queries of the queue
+	slurmOutageTimeout = 10 * time.Minute       // how long the controller may not answer
+	slurmTail          = 250 * time.Millisecond // between reads of a trial's output
 	slurmLeave         = time.Minute            // how long a cancelled job may take to leave the queue
 )
 
-// Slurm runs each trial as a batch job. The job's script is written beside
-// the trial's log, which is the job's output file: it must be in a folder
-// that this machine and the nodes share, as home folders are.
+// Slurm runs each trial as a batch job. The job's script is written beside the
+// trial's log, which is the job's output file and must be in a folder shared by
+// this machine and the nodes.
 //
-// With Spec.Srun the ranks find the environment that [Local] describes:
-// workers fill the nodes of the placement in order, parameter servers stand on
-// the same nodes in turn. Without it the script runs the command once, on the
-// first node.
+// With Spec.Srun the ranks get the environment that [Local] describes: workers
+// fill the nodes of the placement in order, parameter servers are distributed
+// round-robin over the same nodes. Without it the script runs the command once,
+// on the first node.
 //
-// All trials share one look at the queue every Poll. A controller that does
-// not answer is asked again for up to OutageTimeout; a trial that runs in the
-// meantime continues and is measured, since its steps come from its output.
-// Jobs are submitted such that Slurm does not requeue them: if a node fails
-// or the job is preempted, the trial ends with a [Failure] that says so.
+// All trials share one query of the queue every Poll. A controller that does
+// not answer is asked again for up to OutageTimeout; running trials are
+// measured meanwhile, since steps are read from their output. Slurm does not
+// requeue the jobs: if a node fails or the job is preempted, the trial ends
+// with [Failure.Preempted].
 type Slurm struct {
 	Spec          data.SlurmSpec
 	Parser        Parser
@@ -43,10 +43,10 @@ type Slurm struct {
 
 	once  sync.Once
 	queue *slurmQueue
-	turns chan struct{} // as many as trials may wait in the queue at once
+	turns chan struct{} // capacity: how many trials may wait in the queue at once
 }
 
-// prepare makes what all trials share.
+// prepare creates the state that all trials share.
 func (s *Slurm) prepare() {
 	s.once.Do(func() {
 		s.Poll = cmp.Or(s.Poll, s.Spec.Poll, slurmPoll)
@@ -57,8 +57,8 @@ func (s *Slurm) prepare() {
 }
 
 // Launch implements [Launcher]. A trial with a Handle is followed from the
-// beginning of its output; otherwise the trial is submitted once no more than
-// Spec.Waiting others wait in the queue.
+// beginning of its output; otherwise the trial is submitted once fewer than
+// max(1, Spec.Waiting) others wait in the queue.
 func (s *Slurm) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
 	s.prepare()
 	if t.Log == "" {
@@ -85,8 +85,8 @@ func (s *Slurm) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	return j.follow(ctx, obs)
 }
 
-// turn waits until another job of the study may wait in the queue. What it
-// returns gives the turn on, at its first call.
+// turn waits until another job of the study may enter the queue. release frees
+// the place; further calls do nothing.
 func (s *Slurm) turn(ctx context.Context) (release func(), err error) {
 	select {
 	case s.turns <- struct{}{}:
@@ -96,7 +96,7 @@ func (s *Slurm) turn(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// submit writes the script of a trial, submits it and has the job recorded.
+// submit writes the script of a trial, submits it and records the job.
 func (s *Slurm) submit(ctx context.Context, t Trial) (id string, err error) {
 	if err := slurm.Installed(); err != nil {
 		return "", err
@@ -113,18 +113,18 @@ func (s *Slurm) submit(ctx context.Context, t Trial) (id string, err error) {
 		return id, nil
 	}
 	if err := t.Submitted(id); err != nil {
-		// What is not recorded would run on unknown if knee were to die.
+		// If knee died, an unrecorded job would keep running unnoticed.
 		return "", errors.Join(fmt.Errorf("record job %s: %w", id, err), s.cancel(ctx, id))
 	}
 	return id, nil
 }
 
-// sbatch submits a script, again while the controller does not answer. Since
-// a submission may have been taken although its answer was lost, the job is
-// looked for by its name, which no other has, before it is submitted again.
+// sbatch submits a script, and retries while the controller does not answer. A
+// submission may have succeeded although its answer was lost, so the job is
+// searched for by its unique name before it is submitted again.
 func (s *Slurm) sbatch(ctx context.Context, script, name string) (string, error) {
 	for start, wait := time.Now(), time.Second; ; wait = min(2*wait, 30*time.Second) {
-		// Cancelling must not cut sbatch off between submission and answer.
+		// Cancelling must not kill sbatch between submission and answer.
 		id, err := slurm.Submit(context.WithoutCancel(ctx), script)
 		switch {
 		case err == nil:
@@ -149,8 +149,8 @@ func (s *Slurm) sbatch(ctx context.Context, script, name string) (string, error)
 	}
 }
 
-// cancel ends a job and waits until it has left the queue, whether or not ctx
-// is still of use. The error says that the job may still be there.
+// cancel cancels a job and waits until it has left the queue, even if ctx has
+// ended. An error means that the job may still run.
 func (s *Slurm) cancel(ctx context.Context, id string) error {
 	ctx = context.WithoutCancel(ctx)
 	var err error

@@ -152,8 +152,7 @@ func (f *fakeSlurm) kill(id, state string) {
 	}
 }
 
-// alive reports whether a process of a job is left. The dead that nobody has
-// reaped yet do not count.
+// alive reports whether a process of a job is left. Zombies do not count.
 func (f *fakeSlurm) alive(id string) bool {
 	for range 100 {
 		states, _ := exec.Command("ps", "-o", "stat=", "-g", f.get(id+".pid")).Output() // fails if there is none

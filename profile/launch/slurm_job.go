@@ -18,19 +18,19 @@ type slurmJob struct {
 	id       string
 	release  func() // lets another trial into the queue
 	out      *tail
-	since    time.Time // it may have waited
-	began    time.Time // when it was seen to run; zero before
-	hurry    int       // looks at the queue requested since the script ended
-	stuck    time.Time // since when the job has waited for what will not come
+	since    time.Time // the job may wait in the queue
+	began    time.Time // when it was first known to run; zero before
+	hurry    int       // queue queries requested since the script ended
+	stuck    time.Time // since when Slurm gives a reason that will not pass
 }
 
-// maxHurry is how many looks at the queue a job that is leaving may ask for,
-// one each slurmTail.
+// maxHurry is how many extra queries of the queue an ending job may request,
+// one per slurmTail.
 const maxHurry = 20
 
 var errBegunTwice = errors.New("the job was requeued")
 
-// follow streams what the job prints until it has ended.
+// follow streams the job's output until it has ended.
 func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 	s := j.launcher
 	reports, stop := s.queue.watch(j.id)
@@ -58,14 +58,14 @@ func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 	}
 }
 
-// read takes in what the job has printed since the last look.
+// read reads what the job printed since the last call.
 func (j *slurmJob) read(ctx context.Context) error {
 	err := j.out.read(ctx)
 	if j.out.begun > 0 {
 		j.begin()
 	}
-	// The job is leaving: the next look at the queue need not be awaited, but
-	// one that hangs in its epilogue must not be waited for without end either.
+	// The script has ended: query the queue early, but with a limit, as the job
+	// may hang in its epilogue.
 	if j.out.ended && j.hurry < maxHurry {
 		j.hurry++
 		j.launcher.queue.lookNow()
@@ -79,7 +79,7 @@ func (j *slurmJob) read(ctx context.Context) error {
 	return nil
 }
 
-// begin notes that the job runs, once.
+// begin records, once, that the job runs.
 func (j *slurmJob) begin() {
 	if !j.began.IsZero() {
 		return
@@ -91,7 +91,7 @@ func (j *slurmJob) begin() {
 	}
 }
 
-// see takes in a look at the queue; the error ends the trial.
+// see handles a report of the queue; an error ends the trial.
 func (j *slurmJob) see(r slurmReport) (ended bool, err error) {
 	switch {
 	case r.err != nil:
@@ -102,24 +102,23 @@ func (j *slurmJob) see(r slurmReport) (ended bool, err error) {
 		j.begin()
 	case j.began.IsZero():
 		return false, j.waiting(r.job)
-	case r.asked.After(j.began): // or its output was quicker than the queue
+	case r.asked.After(j.began): // otherwise the report is older than its output
 		return false, j.preempted(errBegunTwice.Error())
 	}
 	return false, nil
 }
 
-// preempted is the failure of a trial that the cluster took its nodes from.
+// preempted is the failure of a trial whose nodes were taken away.
 func (j *slurmJob) preempted(why string) error {
 	return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: fmt.Sprintf("job %s: %s", j.id, why)}
 }
 
-// stuckTimeout is how long a job may wait for a reason that will not pass
-// before it is given up: controllers give such reasons for a moment while
-// they start.
+// stuckTimeout is how long a job may wait for a permanent reason before it is
+// given up: a starting controller gives such reasons briefly.
 const stuckTimeout = 30 * time.Second
 
-// waiting gives up a job that waits for what will not come (`man squeue`, JOB
-// REASON CODES).
+// waiting returns a failure for a job past MaxWait, or that waits for a
+// permanent reason (`man squeue`, JOB REASON CODES).
 func (j *slurmJob) waiting(q slurm.Job) error {
 	if limit := j.launcher.Spec.MaxWait; limit > 0 && time.Since(j.since) > limit {
 		return &Failure{Status: data.Queued, Exit: -1, Detail: fmt.Sprintf("job %s waited for nodes for %s, as long as max_wait allows; Slurm says: %s",
@@ -151,16 +150,16 @@ func (j *slurmJob) abort(ctx context.Context, why error) error {
 	return why
 }
 
-// end reads the last of a job's output and says how it ended.
+// end reads the rest of a job's output and returns its verdict.
 func (j *slurmJob) end(ctx context.Context, r slurmReport) error {
 	end, err := slurm.HowEnded(context.WithoutCancel(ctx), j.id)
 	if err != nil {
-		// The controller is away, or has forgotten the job: the queue's word
-		// and that of the script must do.
+		// The controller does not answer or has dropped the job: use the queue's
+		// state and the script's exit code.
 		end = slurm.End{State: r.job.State, Exit: j.out.exit}
 	}
-	// A shared file system may show the last lines a little later than the
-	// queue shows the end. A job that was killed has no last line.
+	// A shared file system may show the last lines after the queue shows the end.
+	// A killed job has no end line.
 	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(slurmTail) {
 		if err := j.read(ctx); err != nil {
 			return err
@@ -175,11 +174,11 @@ func (j *slurmJob) end(ctx context.Context, r slurmReport) error {
 	return j.verdict(end)
 }
 
-// verdict turns the end of a job into the failure of the trial, nil if all
-// is well.
+// verdict returns the failure of the trial from the end of its job, nil if
+// there is none.
 func (j *slurmJob) verdict(end slurm.End) error {
 	if j.out.ended {
-		end.Exit = j.out.exit // Slurm's may be that of what cleans up
+		end.Exit = j.out.exit // Slurm's may be that of the epilogue
 	}
 	failed := func(status data.Status, detail string) error {
 		return &Failure{Status: status, Exit: end.Exit, Detail: fmt.Sprintf("job %s: %s%s", j.id, detail, because(j.out.out.last))}
@@ -198,8 +197,8 @@ func (j *slurmJob) verdict(end slurm.End) error {
 	}
 	name := "job " + j.id
 	if j.out.task != "" && end.Exit != 0 {
-		// srun's own exit code is the largest of all tasks, those included
-		// that it killed because one had failed.
+		// srun exits with the largest code of all tasks, including those that it
+		// killed after the first failure.
 		who, how, _ := strings.Cut(j.out.task, ": task")
 		name += ", " + who
 		end.Exit = taskExit(how, end.Exit)
@@ -210,8 +209,8 @@ func (j *slurmJob) verdict(end slurm.End) error {
 	return j.out.out.heard.verdict(j.out.out.last)
 }
 
-// taskExit returns the exit code behind srun's words for the end of a task,
-// "s 0-3: Exited with exit code 1" or " 0: Killed".
+// taskExit returns the exit code from srun's message about a task, "s 0-3:
+// Exited with exit code 1" or " 0: Killed".
 func taskExit(words string, otherwise int) int {
 	_, how, _ := strings.Cut(words, ": ")
 	if code, ok := strings.CutPrefix(how, "Exited with exit code "); ok {

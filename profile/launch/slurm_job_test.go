@@ -8,8 +8,8 @@ import (
 	"knee/internal/slurm"
 )
 
-// A job that waits although it has begun was requeued, unless the queue was
-// asked before its output told that it had begun.
+// A job that waits after it began was requeued, unless the report is older than
+// its first output.
 func TestSlurmQueueBehindTheOutput(t *testing.T) {
 	j := &slurmJob{launcher: &Slurm{}, id: "1", release: func() {}}
 	before := time.Now()

@@ -11,9 +11,8 @@ import (
 	"knee/internal/slurm"
 )
 
-// slurmQueue looks at the queue for all trials at once, so that the load on
-// the controller does not grow with the number of trials. It runs while
-// anything is watched.
+// slurmQueue queries the queue for all trials at once, so that the load on the
+// controller does not grow with their number. It runs while any job is watched.
 type slurmQueue struct {
 	every         time.Duration
 	outageTimeout time.Duration
@@ -22,18 +21,18 @@ type slurmQueue struct {
 	mu       sync.Mutex
 	watchers map[string]chan slurmReport
 	running  bool
-	down     time.Time // since when the controller has not answered; zero if it has
+	down     time.Time // when the controller stopped answering; zero if it answers
 }
 
 type slurmReport struct {
 	job   slurm.Job
 	known bool  // whether the controller knows the job
-	err   error // the controller has not answered for too long
+	err   error // no answer for outageTimeout
 	asked time.Time
 }
 
-// watch returns a channel that holds the latest report on a job, and what
-// ends the watching.
+// watch returns a channel that holds the latest report on a job, and a function
+// that ends the watch.
 func (q *slurmQueue) watch(id string) (<-chan slurmReport, func()) {
 	reports := make(chan slurmReport, 1)
 	q.mu.Lock()
@@ -50,11 +49,11 @@ func (q *slurmQueue) watch(id string) (<-chan slurmReport, func()) {
 		if q.watchers[id] == reports {
 			delete(q.watchers, id)
 		}
-		q.lookNow() // ends the watch if nothing is left
+		q.lookNow() // run returns if no watcher is left
 	}
 }
 
-// lookNow asks for a look before the next is due.
+// lookNow requests a query before the next tick.
 func (q *slurmQueue) lookNow() {
 	select {
 	case q.kick <- struct{}{}:
@@ -62,7 +61,7 @@ func (q *slurmQueue) lookNow() {
 	}
 }
 
-// run looks until nothing is watched any more.
+// run queries until no job is watched.
 func (q *slurmQueue) run() {
 	tick := time.NewTicker(q.every)
 	defer tick.Stop()
@@ -95,7 +94,7 @@ func (q *slurmQueue) tell(ids []string, asked time.Time, jobs map[string]slurm.J
 	}
 	if err != nil {
 		if time.Since(q.down) < q.outageTimeout {
-			return // controllers are restarted; trials continue meanwhile
+			return // trials continue while a controller restarts
 		}
 		err = fmt.Errorf("Slurm has not answered for %s: %w", q.outageTimeout, err)
 	}

@@ -16,17 +16,17 @@ import (
 	"knee/data"
 )
 
-// slurmName returns the name of a trial's job. It is the same for the same
-// trial of the same study and for no other, so that a job whose submission
-// got no answer can be found again.
+// slurmName returns the name of a trial's job. It is a function of the log's
+// path, trial and attempt, so that a job can be found if the answer to its
+// submission was lost.
 func slurmName(t Trial) string {
 	sum := sha256.Sum256([]byte(t.Log))
 	return fmt.Sprintf("knee-%x-%d-%d", sum[:4], t.ID, t.Attempt)
 }
 
 // writeSlurmScript writes the batch script of a trial beside its log. An
-// output of an earlier trial of the same name is removed: this one's is read
-// from the beginning.
+// earlier log of the same name is removed, since the log is read from its
+// beginning.
 func writeSlurmScript(spec data.SlurmSpec, t Trial, name string) (path string, err error) {
 	path = strings.TrimSuffix(t.Log, filepath.Ext(t.Log)) + ".sbatch"
 	if path == t.Log {
@@ -48,7 +48,7 @@ func slurmScript(spec data.SlurmSpec, t Trial, name string) (string, error) {
 	}
 	layout := newSlurmLayout(spec, t.Config)
 	if layout.nodes > t.Config.Workers {
-		return "", &Failure{Status: data.Infeasible, Exit: -1, Detail: fmt.Sprintf("%d workers cannot stand on %d nodes", t.Config.Workers, layout.nodes)}
+		return "", &Failure{Status: data.Infeasible, Exit: -1, Detail: fmt.Sprintf("%d workers cannot be placed on %d nodes", t.Config.Workers, layout.nodes)}
 	}
 	dir, err := filepath.Abs(t.Dir)
 	if err != nil {
@@ -64,7 +64,7 @@ func slurmScript(spec data.SlurmSpec, t Trial, name string) (string, error) {
 	line("")
 	line("echo %s on \"$SLURM_JOB_NODELIST\"", shellQuote(markBegin))
 	env := sharedEnv(t)
-	delete(env, "KNEE_PARENT_PID") // of a process on another machine
+	delete(env, "KNEE_PARENT_PID") // not valid on the node
 	for k, v := range layout.env(t.Config) {
 		env[k] = v
 	}
@@ -85,7 +85,7 @@ func slurmScript(spec data.SlurmSpec, t Trial, name string) (string, error) {
 }
 
 func slurmDirectives(spec data.SlurmSpec, t Trial, name string, l slurmLayout) []string {
-	// In file names, % begins a field.
+	// In Slurm's file names % begins a field.
 	out := []string{"--job-name=" + name, "--output=" + quoteDirective(strings.ReplaceAll(t.Log, "%", "%%")), "--open-mode=append", "--no-requeue"}
 	for _, o := range [][2]string{{"partition", spec.Partition}, {"account", spec.Account}, {"time", slurmTime(spec.Time)}} {
 		if o[1] != "" {
@@ -99,8 +99,8 @@ func slurmDirectives(spec data.SlurmSpec, t Trial, name string, l slurmLayout) [
 	return append(out, spec.Directives...)
 }
 
-// slurmGRES returns the GPUs that each node of a trial has to offer: one for
-// each worker of the widest node. Empty for training on processors.
+// slurmGRES returns the GPUs requested per node: one for each worker of the
+// node with the most. Empty for training on processors.
 func slurmGRES(spec data.SlurmSpec, c data.Config) string {
 	name, gpu := spec.GRES, c.GPUType
 	if name == "none" || gpu == "cpu" || (gpu == "" && name == "") {
@@ -118,7 +118,8 @@ func slurmGRES(spec data.SlurmSpec, c data.Config) string {
 	return fmt.Sprintf("%s:%d", name, c.WidestNode())
 }
 
-// slurmTime writes a limit as Slurm reads it, minutes rounded up.
+// slurmTime formats a limit as D-HH:MM:00, rounded up to minutes; empty for
+// none.
 func slurmTime(d time.Duration) string {
 	if d <= 0 {
 		return ""
@@ -134,8 +135,8 @@ type slurmLayout struct {
 	perNode data.Placement // tasks, parameter servers included
 }
 
-// newSlurmLayout lays the workers out as the configuration says, and the
-// parameter servers over the same nodes in turn.
+// newSlurmLayout places the workers as the configuration says, and the
+// parameter servers round-robin on the same nodes.
 func newSlurmLayout(spec data.SlurmSpec, c data.Config) slurmLayout {
 	l := slurmLayout{spec: spec, nodes: c.NodeCount(), workers: c.Placement}
 	if len(l.workers) == 0 {
@@ -152,14 +153,14 @@ func newSlurmLayout(spec data.SlurmSpec, c data.Config) slurmLayout {
 	return l
 }
 
-// ordered reports whether the tasks in Slurm's own order, node after node,
-// are the ranks in order: workers first, then servers.
+// ordered reports whether Slurm's default task order, node after node, is the
+// order of ranks: workers first, then servers.
 func (l slurmLayout) ordered() bool {
 	servers := l.perNode.Workers() != l.workers.Workers()
 	return l.spec.PerNode || !servers && slices.Min(l.perNode) == slices.Max(l.perNode) || l.nodes == 1
 }
 
-// env is the layout in the environment of every task.
+// env is the environment of every task that depends on the layout.
 func (l slurmLayout) env(c data.Config) map[string]string {
 	env := map[string]string{"WORLD_SIZE": strconv.Itoa(c.Workers + c.PS)}
 	if l.spec.Srun && !l.spec.PerNode && (c.GPUType == "cpu" || c.GPUType == "") {
@@ -180,20 +181,20 @@ func (l slurmLayout) run(command []string) string {
 	var b strings.Builder
 	options := "--label --kill-on-bad-exit=1"
 	if !l.ordered() {
-		// One line per rank with its node: Slurm would number the tasks node
-		// after node, and the servers must come last.
+		// One line per rank with its node: by default Slurm numbers tasks node after
+		// node, but the servers must come last.
 		b.WriteString("unset SLURM_NTASKS_PER_NODE # of the widest node, and a warning of every srun\n")
 		b.WriteString("export SLURM_HOSTFILE=$(mktemp)\n")
 		b.WriteString("trap 'rm -f \"$SLURM_HOSTFILE\"' EXIT\n")
 		fmt.Fprintf(&b, "for i in%s; do echo \"${nodes[$i]}\"; done >\"$SLURM_HOSTFILE\"\n", l.rankNodes())
 		options += " --distribution=arbitrary"
 	}
-	// From 22.05 on, srun does not take the cores per task from sbatch.
+	// From 22.05 on, srun does not inherit the cores per task from sbatch.
 	b.WriteString("[ -z \"${SLURM_CPUS_PER_TASK:-}\" ] || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\n")
 	if l.spec.PerNode {
 		options += " --ntasks-per-node=1"
 	}
-	// srun must not read the script's own input.
+	// srun must not read the script's standard input.
 	fmt.Fprintf(&b, "srun %s bash -c '\n%s' knee %s </dev/null\n", options, l.rank(), args)
 	return b.String()
 }
@@ -210,7 +211,8 @@ func (l slurmLayout) rankNodes() string {
 	return b.String()
 }
 
-// rank tells a task who it is, in the words of the local launcher.
+// rank is the shell code that sets a task's rank variables as the local
+// launcher does.
 func (l slurmLayout) rank() string {
 	return fmt.Sprintf(`  tasks=(%s)
   export RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID NODE_RANK=$SLURM_NODEID
@@ -221,10 +223,10 @@ func (l slurmLayout) rank() string {
   exec "$@"`, strings.ReplaceAll(l.perNode.String(), "-", " "))
 }
 
-// slurmAddresses finds out where rank 0 and the parameter servers listen. A
-// node's name is its address unless the name means nothing to the resolver,
-// as on virtual nodes. The ports follow from the number of the job, since two
-// trials may share a node.
+// slurmAddresses is the shell code that sets the addresses of rank 0 and the
+// parameter servers. A node's name is its address unless it does not resolve,
+// as on virtual nodes. Ports depend on the job's number, since two trials may
+// share a node.
 func slurmAddresses(servers int) string {
 	s := `nodes=($(scontrol show hostnames "$SLURM_JOB_NODELIST"))
 address() { if getent hosts "$1" >/dev/null; then echo "$1"; else hostname; fi; }

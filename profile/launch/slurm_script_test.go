@@ -149,7 +149,7 @@ func TestTail(t *testing.T) {
 	}{
 		{"knee: trial begins on n1\nstep 1 took 0.1\nstep 2 took", []float64{1}},
 		{" 0.2\nhello\n", []float64{2}},
-		// What only counts is timed by when it is seen: one of each look.
+		// Steps without a time are timed on arrival: one per read.
 		{"step 3\nstep 4\nstep 5\n", []float64{5}},
 		{"step 6 took 0.1\r\nstep 7 took 0.1\n", []float64{6, 7}},
 		{"step 6 took 0.1\rstep 7 took 0.2\rstep 8", []float64{6, 7}},
@@ -167,7 +167,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// However the output is cut into pieces, the same is read.
+// The result does not depend on how the output is split into reads.
 func TestTailInPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOf(rapid.SampledFrom([]string{`knee: {"step":1,"step_time_s":0.5}`, "hello", "", "knee: trial begins on n1", "CUDA out of memory", "knee: trial ends with exit status 3"})).Draw(t, "lines")

@@ -196,7 +196,7 @@ func TestSlurmCancelLeavesNothing(t *testing.T) {
 	}
 }
 
-// What cannot be recorded must not run on unknown.
+// A job that cannot be recorded is cancelled.
 func TestSlurmWithdrawsWhatIsNotRecorded(t *testing.T) {
 	f := newFakeSlurm(t)
 	full := errors.New("no space left on device")
@@ -211,7 +211,7 @@ func TestSlurmWithdrawsWhatIsNotRecorded(t *testing.T) {
 
 func TestSlurmControllerRestarts(t *testing.T) {
 	f := newFakeSlurm(t)
-	f.set("lost", "") // the submission is taken, its answer is not heard
+	f.set("lost", "") // the submission succeeds, but its answer is lost
 	l := start(t, t.Context(), newSlurm(t, data.SlurmSpec{}), launch.Trial{}, step+"sleep 1.5; "+step)
 	l.waitBegan(t)
 	f.set("down", "")
@@ -248,8 +248,8 @@ func TestSlurmFollowsAnEarlierSubmission(t *testing.T) {
 	first := start(t, ctx, newSlurm(t, data.SlurmSpec{}), launch.Trial{Log: log}, step+"sleep 1; "+step)
 	first.waitBegan(t)
 
-	// Another launcher, as after a restart of knee, takes the job over. The
-	// first one dies without a word: its scancel does not reach the job.
+	// Another launcher, as after a restart of knee, takes the job over. The first
+	// one dies: its scancel does not reach the job.
 	second := start(t, t.Context(), newSlurm(t, data.SlurmSpec{}), launch.Trial{Log: log, Handle: "1",
 		Submitted: func(string) error { once.Do(func() { t.Error("submitted again") }); return nil }}, "exit 9")
 	if err := second.wait(t); err != nil {
@@ -261,7 +261,7 @@ func TestSlurmFollowsAnEarlierSubmission(t *testing.T) {
 	die()
 	first.wait(t)
 
-	// The same once Slurm has forgotten the job: its output tells how it ended.
+	// The same after Slurm has dropped the job: its output has the exit status.
 	f.set("forget", "")
 	third := start(t, t.Context(), newSlurm(t, data.SlurmSpec{}), launch.Trial{Log: log, Handle: "1"}, "exit 9")
 	if err := third.wait(t); err != nil || len(third.steps) != 2 {
@@ -274,7 +274,7 @@ func TestSlurmFollowsAnEarlierSubmission(t *testing.T) {
 }
 
 // One trial of the study waits in the queue at a time, so that parallel trials
-// take what is free and no more.
+// use only free nodes.
 func TestSlurmTakesTurnsInTheQueue(t *testing.T) {
 	f := newFakeSlurm(t)
 	f.set("hold", "")
@@ -294,7 +294,7 @@ func TestSlurmTakesTurnsInTheQueue(t *testing.T) {
 	}
 }
 
-// A job that waits for longer than it may was queued, and did not time out.
+// A job that exceeds max_wait has status queued, not timeout.
 func TestSlurmMaxWait(t *testing.T) {
 	f := newFakeSlurm(t)
 	f.set("hold", "")

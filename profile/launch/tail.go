@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// What a batch script prints around the command, so that its beginning and
-// end are known from the output alone: without accounting, Slurm forgets a
-// job some minutes after its end.
+// Lines that a batch script prints before and after the command, so that the
+// output shows its beginning and end: without accounting, Slurm drops a job
+// some minutes after its end.
 const (
 	markBegin = "knee: trial begins"
 	markEnd   = "knee: trial ends with exit status "
@@ -29,23 +29,23 @@ type tail struct {
 	lines  lines
 	label  bool // each line of a rank begins with its number, as srun --label writes it
 
-	begun int    // how often the script has begun
-	ended bool   // whether the script has said how it ended
-	exit  int    // and how
-	task  string // what srun said of the first task that ended badly
+	begun int    // how many times the script has begun
+	ended bool   // whether the end line was read
+	exit  int    // exit status in the end line
+	task  string // srun's message about the first failed task
 }
 
-// srunTask matches what srun says when tasks of a step end badly. The first
-// time it names the culprit; later ones are those that srun itself ended.
+// srunTask matches srun's message about failed tasks. The first one names the
+// cause; later ones name tasks that srun killed.
 var srunTask = regexp.MustCompile(`^srun: error: (\S+: tasks? [0-9,-]+: .*)$`)
 
-// slurmChatter matches lines of Slurm that say nothing of the trainer.
+// slurmChatter matches lines that Slurm prints, not the trainer.
 var slurmChatter = regexp.MustCompile(`^(?:srun|slurmstepd[-\w]*): `)
 
-// read takes in what was appended since the last call. The file is opened
-// each time: that is when NFS looks for what other machines have written. A
-// file that is not there yet is empty. The error is that of a line which was
-// meant to be an observation and cannot be read.
+// read reads what was appended since the last call. The file is opened each
+// time, since NFS fetches other machines' writes on open. A missing file counts
+// as empty. Errors are those of reading, and of an observation that cannot be
+// parsed.
 func (t *tail) read(ctx context.Context) error {
 	f, err := os.Open(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,11 +99,11 @@ func (t *tail) line(at time.Time, line string) {
 	}
 	last := t.out.last
 	if t.out.line(at, line); slurmChatter.MatchString(line) {
-		t.out.last = last // the words of the trainer say more
+		t.out.last = last // the trainer's line says more
 	}
 }
 
-// cutLabel takes the number of the task off a line, " 3: loss 2.1".
+// cutLabel removes the task's number from a line such as " 3: loss 2.1".
 func cutLabel(line string) (rank int, rest string) {
 	number, rest, found := strings.Cut(strings.TrimLeft(line, " "), ": ")
 	if !found {

@@ -11,10 +11,9 @@ import (
 	"sync"
 )
 
-// Watchdog is a small process that kills the process groups of trials when
-// the process that started them is gone, even if that was killed with
-// SIGKILL and could do nothing itself. It is told which groups live through
-// a pipe; when the pipe closes without a goodbye, it kills what is left.
+// Watchdog is a small process that kills the process groups of trials when the
+// process that started them dies, even by SIGKILL. It receives the groups
+// through a pipe; when the pipe closes, it kills those not released.
 //
 // A nil *Watchdog watches nothing.
 type Watchdog struct {
@@ -28,7 +27,7 @@ type Watchdog struct {
 func StartWatchdog(command ...string) (*Watchdog, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = ownGroup() // Ctrl-C in the terminal is not for it
+	cmd.SysProcAttr = ownGroup() // Ctrl-C in the terminal must not end it
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start the watchdog: %w", err)
@@ -39,8 +38,8 @@ func StartWatchdog(command ...string) (*Watchdog, error) {
 	return &Watchdog{pipe: pipe, cmd: cmd}, nil
 }
 
-// tell sends one line. A watchdog that has gone is not an error: it guards
-// against an event that has not happened.
+// tell sends one line. A write error is ignored: the trial itself is not
+// affected.
 func (w *Watchdog) tell(line string) {
 	if w == nil {
 		return
@@ -50,9 +49,8 @@ func (w *Watchdog) tell(line string) {
 	_, _ = io.WriteString(w.pipe, line+"\n")
 }
 
-// watch names a process by the variable mark in its environment: before it is
-// started with group 0, so that it is known from its first instant, and then
-// with its process group.
+// watch registers a process by the variable mark in its environment: first with
+// group 0, before it starts, and then with its process group.
 func (w *Watchdog) watch(mark string, group int) { w.tell("+" + mark + " " + strconv.Itoa(group)) }
 func (w *Watchdog) release(mark string)          { w.tell("-" + mark) }
 
@@ -84,7 +82,7 @@ func Guard(r io.Reader) error {
 		}
 	}
 	for mark, group := range groups {
-		if group > 1 { // never one that is not a trial's
+		if group > 1 { // 0 and 1 are not a trial's
 			killGroup(group)
 		}
 		killOrphans(mark)

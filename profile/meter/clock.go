@@ -11,22 +11,23 @@ import (
 type clock struct {
 	samples float64   // per step, to turn throughput into time
 	step    float64   // the last that was counted; NaN before the first
-	at      time.Time // when it was seen
+	at      time.Time // its time stamp
 }
 
 func newClock(samples float64) *clock { return &clock{samples: samples, step: math.NaN()} }
 
-// fewestToRestart is how far a counter has to have come until a step less than
-// half of it is the beginning of another epoch, and not that of a rank that
-// lags behind.
+// fewestToRestart is the least counter value after which a step below half of
+// it starts a new epoch, and is not the line of a lagging rank.
 const fewestToRestart = 8
 
-// longestStep is more seconds than any step takes: what is above is not read.
+// longestStep is an upper limit of a plausible step, in seconds; larger times
+// are ignored.
 const longestStep = 1e9
 
-// advance takes one observation and returns the seconds of the step it ends.
-// ok is false if it ends none that can be timed: the counter has not moved, as
-// when a bar is drawn again, there is none, or none was seen before.
+// advance takes one observation and returns the seconds of the step it ends. ok
+// is false if no step can be timed: the counter has not moved (a progress bar
+// redrawn), there is neither counter nor time, or it is the first counter
+// without a time.
 func (c *clock) advance(o launch.Observation) (seconds float64, ok bool) {
 	told := o.StepTime
 	if !(told > 0) {

@@ -17,7 +17,7 @@ import (
 	"knee/profile/meter"
 )
 
-// defaults are the settings of a study that says nothing about its trials.
+// defaults are the default settings of a trial.
 func defaults(b testing.TB) data.TrialSettings {
 	s, err := data.ReadStudy(strings.NewReader("job: a\ncommand: [x]\nspace: {workers: [1]}\n"), "study")
 	if err != nil {
@@ -36,8 +36,8 @@ func autoregressive(rng *rand.Rand, mean, cv, phi float64) func() float64 {
 	}
 }
 
-// trial meters steps until there are enough, and returns what was read and how
-// many there were.
+// trial meters steps until there are enough, and returns the reading and the
+// number of steps.
 func trial(s data.TrialSettings, next func() float64) (meter.Reading, int) {
 	m := meter.New(s, 0, data.Config{Workers: 1})
 	for n := 1; ; n++ {
@@ -47,9 +47,9 @@ func trial(s data.TrialSettings, next func() float64) (meter.Reading, int) {
 	}
 }
 
-// rival is the rule that the meter had before, with its interval as it was
-// stored: MSER always, ten batch means to stop by, looked at after every tenth
-// of the steps more, and standard deviation over √n.
+// rival is a simpler rule for comparison: MSER always, ten batch means to
+// decide, after every 10 % more steps, and standard deviation over √n as the
+// interval.
 func rival(s data.TrialSettings, next func() float64) (r meter.Reading, n int) {
 	var x []float64
 	elapsed, look := 0.0, s.MinSteps
@@ -104,8 +104,8 @@ func truncation(x []float64) int {
 
 type rule func(data.TrialSettings, func() float64) (meter.Reading, int)
 
-// covers returns the share of trials whose ± 2 standard errors hold the truth,
-// and their mean length in steps.
+// covers returns the share of trials whose ± 2 standard errors cover the true
+// mean, and their mean length in steps.
 func covers(s data.TrialSettings, r rule, truth float64, trials int, source func(*rand.Rand) func() float64) (share, length float64) {
 	for seed := range uint64(trials) {
 		reading, n := r(s, source(rand.New(rand.NewPCG(seed, 11))))
@@ -158,7 +158,8 @@ func TestStandardErrorCoversDrift(t *testing.T) {
 }
 
 // BenchmarkCoverage is the study behind docs/benchmarks-measuring.md: share of
-// trials that cover the truth, and their mean length, beside the rule before.
+// trials that cover the truth, and their mean length, beside those of the
+// rival.
 //
 //	go test ./profile/meter -run '^$' -bench Coverage -benchtime 1x
 func BenchmarkCoverage(b *testing.B) {

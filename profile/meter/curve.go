@@ -8,15 +8,15 @@ import (
 	"knee/profile/launch"
 )
 
-// mostPoints bounds what is kept of the training curve of one trial.
+// mostPoints is half the maximum of curve points kept per trial.
 const mostPoints = 100
 
-// curve thins what a trial reports of its training to at most 2 mostPoints
-// points, spaced evenly. Each is the mean over the steps since the one before,
-// so that noise is averaged and not sampled.
+// curve reduces the training curve of a trial to at most 2 mostPoints evenly
+// spaced points. Each is the mean over the observations since the previous one,
+// which averages noise.
 type curve struct {
-	per  int // observations in a point
-	open int // observations in the last
+	per  int // observations per point
+	open int // observations in the last point
 	sums []curvePoint
 }
 
@@ -53,7 +53,7 @@ func (c *curve) add(o launch.Observation) {
 	c.open++
 }
 
-// halve makes one point of every two.
+// halve merges every two points into one.
 func (c *curve) halve() {
 	for i := range mostPoints {
 		p, q := c.sums[2*i], c.sums[2*i+1]
@@ -82,7 +82,7 @@ func (c *curve) points(config data.Config, trial int) []data.CurvePoint {
 	return out
 }
 
-// EmptyPoint is a point of the curve of a trial of which nothing is known.
+// EmptyPoint returns a point of the curve of a trial with all quantities NaN.
 func EmptyPoint(job string, trial int) data.CurvePoint {
 	nan := math.NaN()
 	return data.CurvePoint{Job: job, Run: fmt.Sprintf("trial-%d", trial), Step: nan, Epoch: nan, Progress: nan,

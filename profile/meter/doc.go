@@ -4,5 +4,5 @@
 //
 //	observations ─▶ clock of a rank ─▶ series of step times ─▶ warm-up ─▶ step time ± standard error ─▶ enough?
 //
-// Memory is bounded however many steps a trial makes.
+// Memory does not grow with the number of steps.
 package meter

@@ -8,25 +8,25 @@ import (
 	"knee/profile/launch"
 )
 
-// Meter turns the observations of a running trial into its step time. Time
-// advances only with a larger step of the rank that is metered; a loss on a
-// line of its own belongs to the step before.
+// Meter turns the observations of a running trial into its step time. Only a
+// larger step of the metered rank ends a step; a loss on a separate line
+// belongs to the step before.
 type Meter struct {
 	settings data.TrialSettings
 	config   data.Config
 	ranks    ranks
 	series   series
 	curve    curve
-	next     int // decide again at this many steps
+	next     int // number of steps at which to decide again
 
-	first, last time.Time // when the first and the latest step were seen
-	step        float64   // the last that had a counter; NaN before
+	first, last time.Time // times of the first and the latest step
+	step        float64   // the last counter; NaN before the first
 	seen        int       // observations
-	peak        float64   // bytes, the most that any rank said it held; 0 if none did
-	device      float64   // bytes that its device has; 0 if not known
+	peak        float64   // bytes, largest reported peak of any rank; 0 if none
+	device      float64   // bytes of its device; 0 if not known
 }
 
-// Reading is what a Meter knows so far. Times are in seconds.
+// Reading is the result of a Meter so far. Times are in seconds.
 type Reading struct {
 	StepTime float64 // mean of the steady steps
 	SD       float64 // standard deviation of single steps
@@ -34,19 +34,19 @@ type Reading struct {
 	SyncTime float64 // mean; 0 if not reported
 	Steps    int     // steady steps behind the mean
 	Warmup   int     // leading steps dropped
-	Hurried  bool    // fewer were dropped than the study asks for: there were no more
+	Hurried  bool    // fewer were dropped than the study asks for, to keep FewestSteps
 
-	PeakMemory   float64 // bytes, the most that any rank held; 0 if not known
-	DeviceMemory float64 // bytes that its device has; 0 if not known
+	PeakMemory   float64 // bytes, largest peak of any rank; 0 if not known
+	DeviceMemory float64 // bytes of its device; 0 if not known
 }
 
-// FewestSteps is the least number of steady steps that make a measurement:
-// with fewer there is no spread to speak of.
+// FewestSteps is the least number of steady steps of a measurement: with fewer
+// the variance is unknown.
 const FewestSteps = 3
 
-// leastSeconds is the least time a trial is looked at. A shorter look can fall
-// between two disturbances of a machine, and its steps then agree with one
-// another and not with the truth.
+// leastSeconds is the least measured time of a trial, in seconds. A shorter one
+// can fall between two disturbances of the machine: its steps agree, but with a
+// wrong mean.
 const leastSeconds = 0.5
 
 // New returns a meter for trials of c. rank is data.Metrics.Rank.
@@ -54,8 +54,7 @@ func New(s data.TrialSettings, rank int, c data.Config) *Meter {
 	return &Meter{settings: s, config: c, ranks: newRanks(rank, c), step: math.NaN()}
 }
 
-// Add takes one observation and reports whether the trial has been measured
-// well enough to be ended.
+// Add takes one observation and reports whether the trial can be ended.
 func (m *Meter) Add(o launch.Observation) (enough bool) {
 	m.peak, m.device = max(m.peak, o.PeakMemory), max(m.device, o.DeviceMemory)
 	if o.OfMemory() {
@@ -81,10 +80,10 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 	return m.enough()
 }
 
-// enough decides whether to stop. It looks at the precision when the number of
-// steps has grown by a quarter at least, and by as much as the last look says is
-// wanted: a rule that looks after every step ends when a run of alike steps
-// makes it, not when the mean is known.
+// enough decides whether to stop. It checks the precision after the number of
+// steps has grown by a factor of 1.25 to 2, according to the precision still
+// missing: a check after every step would stop at a chance run of similar
+// steps, before the mean is known.
 func (m *Meter) enough() bool {
 	n := m.series.steps
 	if limit := m.settings.MaxSeconds; m.looked() >= limit {
@@ -106,14 +105,14 @@ func (m *Meter) enough() bool {
 	return false
 }
 
-// looked returns the seconds the trial has been looked at. Where only every
-// twentieth step is reported these are many more than those of the steps
-// themselves.
+// looked returns the seconds the trial has been measured. If only every
+// twentieth step is reported, this is much more than the sum of the reported
+// steps.
 func (m *Meter) looked() float64 {
 	return math.Max(m.series.elapsed, m.last.Sub(m.first).Seconds())
 }
 
-// Read returns what is known so far; Steps is 0 if that is nothing.
+// Read returns the result so far; Steps is 0 without any steady step.
 func (m *Meter) Read() Reading {
 	bs := m.series.batches
 	r := Reading{SE: math.Inf(1), PeakMemory: m.peak, DeviceMemory: m.device}
@@ -135,9 +134,9 @@ func (m *Meter) Read() Reading {
 	return r
 }
 
-// SeenOutside tells the memory of the trial as it was seen from outside, in
-// bytes: what counts where the trial itself said nothing. A GPU also holds the
-// context of its driver, and what the allocator keeps for later.
+// SeenOutside sets the memory of the trial in bytes as measured from outside,
+// if the trial did not report it. For a GPU it includes the driver's context
+// and the allocator's cache.
 func (m *Meter) SeenOutside(peak, device float64) {
 	if m.peak == 0 {
 		m.peak = peak
@@ -147,7 +146,7 @@ func (m *Meter) SeenOutside(peak, device float64) {
 	}
 }
 
-// Observed returns how many observations of steps there were.
+// Observed returns the number of observations of steps.
 func (m *Meter) Observed() int { return m.seen }
 
 // Ranks returns the mean step time of every rank that was distinguished.

@@ -83,8 +83,7 @@ func TestMeterStopsAtMaxSecondsOfASparseLog(t *testing.T) {
 	}
 }
 
-// A loss on a line of its own belongs to the step before, and does not come
-// between two counts.
+// A loss on a separate line belongs to the step before, and ends no step.
 func TestMeterTakesLossesBetweenSteps(t *testing.T) {
 	nan := math.NaN()
 	m := meter.New(settings(), 0, data.Config{Workers: 1})
@@ -102,8 +101,8 @@ func TestMeterTakesLossesBetweenSteps(t *testing.T) {
 	}
 }
 
-// The most that any rank held is kept, whenever it is told; a line of memory
-// alone is no step; what is seen from outside counts where nothing is told.
+// The largest peak of any rank is kept; a line with memory only is not a step;
+// memory measured from outside counts if none is reported.
 func TestMeterKeepsPeakMemory(t *testing.T) {
 	nan := math.NaN()
 	m := meter.New(settings(), 0, data.Config{Workers: 2})
@@ -122,8 +121,7 @@ func TestMeterKeepsPeakMemory(t *testing.T) {
 	}
 }
 
-// A bar that is drawn again for a new loss, at the same step and rate, adds
-// nothing to what is known of the speed.
+// A bar redrawn for a new loss, at the same step and rate, adds no step.
 func TestMeterLeavesOutRedrawnBars(t *testing.T) {
 	nan := math.NaN()
 	m := meter.New(settings(), 0, data.Config{Workers: 1})
@@ -223,7 +221,7 @@ func TestMeterOfAllRanksInAsync(t *testing.T) {
 	}
 }
 
-// A slow configuration is measured with what can be had.
+// A slow configuration is measured with the few steps it makes.
 func TestMeterOfASlowConfiguration(t *testing.T) {
 	s := settings()
 	s.Warmup, s.MaxSeconds = 50, 60

@@ -21,8 +21,8 @@ func bare(second, step float64) launch.Observation {
 	return launch.Observation{At: time.Unix(0, int64(second*1e9)), Step: step, StepTime: nan, SyncTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan}
 }
 
-// What a trial says of its speed counts before its counter does, the step time
-// before throughput; what is no time of a step is not read.
+// A reported step time takes precedence over throughput, and both over the
+// counter; invalid times are ignored.
 func TestClock(t *testing.T) {
 	told := func(stepTime, throughput float64) func(*launch.Observation) {
 		return func(o *launch.Observation) { o.StepTime, o.Throughput = stepTime, throughput }
@@ -63,8 +63,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// A point of a curve is the mean of what is known of as many observations in a
-// row, at most 200 points, and more than 100 once there were as many.
+// A point of a curve is the mean of consecutive observations; there are at most
+// 200 points, and more than 100 after so many observations.
 func TestCurvePointsAreMeans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		known := rapid.SampledFrom([]float64{1, 2, 5, nan, math.Inf(1)})
@@ -104,8 +104,8 @@ func batchesOf(x []float64, size int) []batch {
 	return bs
 }
 
-// The means behind a standard error are those of consecutive steps, as many in
-// each, and lose at most one batch of them at either end.
+// The means behind a standard error are of equal numbers of consecutive steps,
+// without at most one batch at either end.
 func TestMeansAreOfEqualBatches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := make([]float64, rapid.IntRange(0, 700).Draw(t, "steps"))
@@ -133,7 +133,7 @@ func TestMeansAreOfEqualBatches(t *testing.T) {
 	})
 }
 
-// Merging keeps what is summed, and all batches but the first are of k.
+// Merging keeps the sums, and all batches but the first have k parts.
 func TestMergedKeepsSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var bs []batch
@@ -158,8 +158,7 @@ func TestMergedKeepsSums(t *testing.T) {
 	})
 }
 
-// A summary is that of the single steps; of one step there is no spread, and
-// without synchronisation no mean of it.
+// A summary is that of the single steps; one step has no standard deviation.
 func TestSummary(t *testing.T) {
 	x := []float64{.001, .001001, .0010005, .001002, .000999}
 	n, mean, sd, sync := summary(batchesOf(x, 2))
@@ -183,8 +182,9 @@ func TestSummary(t *testing.T) {
 }
 
 // Each model is a correlation, the models weigh the same, and their parameters
-// are spread as the prior says: φ as the sine of a uniform angle, H uniformly
-// from ½ to 1. The sum of m steps of fractional Gaussian noise varies as m^2H.
+// are distributed as in the prior: φ as the sine of a uniform angle, H
+// uniformly from ½ to 1. The sum of m steps of fractional Gaussian noise varies
+// as m^2H.
 func TestCorrelations(t *testing.T) {
 	all := correlations()
 	weight, squares, exponents := 0., 0., []float64{}
@@ -229,8 +229,8 @@ func TestCorrelations(t *testing.T) {
 	}
 }
 
-// An interval scales with the steps, and whether they are alike depends on their
-// relative spread.
+// An interval scales with the step times; whether they are equal depends on the
+// relative deviation.
 func TestAlike(t *testing.T) {
 	for _, scale := range []float64{1e-6, 1, 1e6} {
 		x := func(spread float64) []float64 {
@@ -250,7 +250,7 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// The standard error is half of what holds 95 % either way.
+// The standard error is half of the half-width of the 95 % interval.
 func TestStandardErrorIsHalfTheInterval(t *testing.T) {
 	x := []float64{1, 1.1, .9, 1.05, 1.2, .95, 1}
 	if got := standardError(batchesOf(x, 1)); 2*got != credible95(x) {
@@ -293,9 +293,8 @@ func add(m *Meter, n int, seconds float64) bool {
 	return m.Add(launch.Observation{Step: float64(n), StepTime: seconds, SyncTime: nan, Throughput: nan})
 }
 
-// A trial of steps that are alike ends at the first step that may be the last:
-// the first is dropped as warm-up, as many steps as the study asks for remain,
-// and half a second has passed.
+// A trial of equal steps ends at the first step allowed: one dropped as
+// warm-up, min_steps more, and half a second.
 func TestFirstLook(t *testing.T) {
 	for _, c := range []struct {
 		seconds float64
@@ -312,9 +311,9 @@ func TestFirstLook(t *testing.T) {
 	}
 }
 
-// After a look the next comes when there are as many steps as the precision
-// asks for, the square of what it lacks, but a quarter more at least and twice
-// as many at most; whatever the steps take.
+// The number of steps at the next decision grows by the squared ratio of the
+// precision to the wanted one, by 1.25 at least and 2 at most, at any step
+// time.
 func TestNextLook(t *testing.T) {
 	for _, c := range []struct{ wanted, low, high float64 }{
 		{.04, 1.25, 1.25}, {.0305, 1.25, 2}, {.001, 2, 2},
@@ -347,8 +346,8 @@ func TestNextLook(t *testing.T) {
 	}
 }
 
-// Time ends a trial once it is up, if there are three steps after warm-up, and
-// else when it is up twice.
+// A trial ends after max_seconds with three steps after warm-up, otherwise
+// after twice that.
 func TestTimeIsUp(t *testing.T) {
 	for _, c := range []struct{ warmup, seconds, want int }{
 		{0, 20, 4}, {0, 15, 4}, {0, 12, 5}, {2, 15, 5}, {4, 20, 6}, {4, 10, 7}, {50, 40, 4}, {50, 30, 4}, {50, 10, 12},
@@ -364,8 +363,7 @@ func TestTimeIsUp(t *testing.T) {
 	}
 }
 
-// A trial is hurried if it has not the warm-up that is asked for and three
-// steps more.
+// A trial is hurried if it has fewer steps than the warm-up and three more.
 func TestHurried(t *testing.T) {
 	m := meterOf(data.TrialSettings{Warmup: 4, MinSteps: 20, MaxSeconds: 1e9, RelPrecision: .02})
 	for n := 1; n <= 7; n++ {
@@ -376,9 +374,9 @@ func TestHurried(t *testing.T) {
 	}
 }
 
-// A rank that is not there is the last. Of several ranks the means are told
-// apart; all of them together are as one that reports the curve of the lowest,
-// and go on without one that has fallen silent.
+// A wanted rank beyond the workers is the last one. Means are kept per rank.
+// AllRanks gives the curve of the lowest rank, and continues without a silent
+// one.
 func TestRanks(t *testing.T) {
 	if got := newRanks(4, data.Config{Workers: 4}).want; got != 3 {
 		t.Errorf("rank %d is metered for 4 of 4 workers, want 3", got)
@@ -418,7 +416,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// Lines of which the rank is not known are metered and told apart from none.
+// Lines of unknown rank are metered.
 func TestUnknownRankIsNoRank(t *testing.T) {
 	m := meterOf(data.TrialSettings{MinSteps: 9, MaxSeconds: 99, RelPrecision: .02})
 	o := bare(1, 1)

@@ -52,8 +52,7 @@ func TestUnderIsLinearAlgebra(t *testing.T) {
 	})
 }
 
-// TestCredible95: five per cent of the posterior lie further from the average
-// than it says.
+// TestCredible95: 5 % of the posterior lie outside the interval.
 func TestCredible95(t *testing.T) {
 	x := []float64{1, 1.2, 1.5, 1.4, 1.8, 1.7, 2.2, 2, 2.1, 2.6}
 	h := credible95(x)
@@ -118,8 +117,8 @@ func TestMSER(t *testing.T) {
 	})
 }
 
-// TestWarmUpMustDiffer: leading steps are dropped if they differ from the rest by
-// more than chance explains, and not if they do not.
+// TestWarmUpMustDiffer: leading steps are dropped only if they differ from the
+// rest by more than chance.
 func TestWarmUpMustDiffer(t *testing.T) {
 	bs := func(first float64) []batch {
 		var out []batch

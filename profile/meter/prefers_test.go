@@ -6,8 +6,8 @@ import (
 	"knee/profile/launch"
 )
 
-// The wanted rank is kept once it was heard; else the lowest is, and one that is
-// known rather than one that is not.
+// The wanted rank is kept once it reports; else the lowest, and a known rank
+// before an unknown one.
 func TestPrefers(t *testing.T) {
 	for _, c := range []struct {
 		ranks

@@ -9,16 +9,16 @@ import (
 	"knee/profile/launch"
 )
 
-// ranks tells the ranks of a trial apart, and which one is metered.
+// ranks separates the ranks of a trial and chooses the one to meter.
 type ranks struct {
 	want    int // data.AllRanks for the mean of all
 	async   bool
 	samples float64
 	clocks  map[int]*clock
 	sums    map[int]*RankTime
-	current int               // the rank that is metered
-	heard   bool              // there is one
-	pending map[int][]float64 // with AllRanks: step times of each that wait for those of the others
+	current int               // the metered rank
+	heard   bool              // current is valid
+	pending map[int][]float64 // with AllRanks: step times of each rank not yet matched by the others
 }
 
 // RankTime is the mean step time of one rank.
@@ -28,8 +28,8 @@ type RankTime struct {
 	Mean  float64 // seconds
 }
 
-// newRanks returns the ranks of a trial of c. Of fewer workers than the rank
-// requested, the last is metered.
+// newRanks returns the ranks of a trial of c. If worker want does not exist,
+// the last one is metered.
 func newRanks(want int, c data.Config) ranks {
 	if want >= c.Workers {
 		want = max(0, c.Workers-1)
@@ -38,9 +38,9 @@ func newRanks(want int, c data.Config) ranks {
 		clocks: map[int]*clock{}, sums: map[int]*RankTime{}, pending: map[int][]float64{}}
 }
 
-// take reads one observation. timed says that it ends a step of the trial that
-// took so many seconds, mine that it is of the rank that is metered. What was
-// read of another rank is forgotten when a better one is heard of.
+// take reads one observation. timed says that it ends a step of the trial, of
+// the given seconds; mine that it is of the metered rank. When a preferred rank
+// appears, s is reset.
 func (r *ranks) take(o launch.Observation, s *series) (seconds, sync float64, timed, mine bool) {
 	c := r.clocks[o.Rank]
 	if c == nil {
@@ -65,9 +65,8 @@ func (r *ranks) take(o launch.Observation, s *series) (seconds, sync float64, ti
 	return seconds, o.SyncTime, timed && mine, mine
 }
 
-// prefers reports whether a rank is to be metered in place of the current: the
-// one that is wanted, else the lowest that reports steps, else lines of which
-// the rank is not known.
+// prefers reports whether to meter a rank in place of the current one: the
+// wanted rank, else the lowest that reports steps, else lines of unknown rank.
 func (r *ranks) prefers(rank int) bool {
 	switch {
 	case !r.heard:
@@ -88,14 +87,12 @@ func (r *ranks) note(rank int, seconds float64) {
 	t.Mean += (seconds - t.Mean) / float64(t.Steps)
 }
 
-// mostPending is how far ranks may be apart; a rank that has fallen silent
-// does not hold up the others for ever.
+// mostPending is how many steps ranks may be apart; a rank further behind is
+// left out.
 const mostPending = 64
 
-// round collects a step time of every rank that was heard of, and returns what
-// they come to: the mean, since ranks that wait for each other take a step
-// together; or, where each updates the parameters for itself, the time per
-// update of them all.
+// round collects one step time of every rank and combines them: the mean for
+// synchronous modes; for ps-async the time per update, 1/Σ(1/tᵢ).
 func (r *ranks) round(rank int, seconds float64, timed bool) (float64, bool) {
 	if !timed {
 		return 0, false

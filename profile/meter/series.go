@@ -25,9 +25,8 @@ func (b *batch) add(o batch) {
 
 func (b batch) mean() float64 { return b.sum / float64(b.n) }
 
-// series holds the step times of a trial as batches of consecutive steps. When
-// there are too many, neighbours become one, so that batches grow with the
-// trial and memory does not.
+// series holds the step times of a trial as batches of consecutive steps. At
+// mostBatches, pairs of neighbours are merged, so that memory is bounded.
 type series struct {
 	per     int // steps in a batch
 	batches []batch
@@ -35,8 +34,8 @@ type series struct {
 	elapsed float64 // Σ seconds
 }
 
-// add takes the time of one step, and the part of it spent synchronising, NaN
-// if that is not known.
+// add takes the seconds of one step, and those of them spent synchronising, NaN
+// if not known.
 func (s *series) add(seconds, sync float64) {
 	one := batch{n: 1, sum: seconds, sq: seconds * seconds}
 	if sync >= 0 {
@@ -55,8 +54,8 @@ func (s *series) add(seconds, sync float64) {
 	s.elapsed += seconds
 }
 
-// merged returns batches of k times the size. What is left over stands at the
-// beginning, where the warm-up was.
+// merged returns batches of k times the size. The incomplete one comes first,
+// where the warm-up is.
 func merged(bs []batch, k int) []batch {
 	out := bs[:0:0]
 	for end := len(bs); end > 0; end -= k {
@@ -84,7 +83,7 @@ func summary(bs []batch) (steps int, mean, sd, sync float64) {
 		sd = math.Sqrt(math.Max(0, all.sq-n*mean*mean) / (n - 1))
 	}
 	if sd < 1e-7*mean {
-		sd = 0 // alike but for the rounding of their sums
+		sd = 0 // equal up to rounding of the sums
 	}
 	if all.syncs > 0 {
 		sync = all.sync / float64(all.syncs)

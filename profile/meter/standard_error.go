@@ -7,25 +7,24 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// mostMeans is how many batch means are behind the standard error of a long
-// trial: batches grow with it, so that what correlates within one does not
-// between two.
+// mostMeans is the most batch means behind a standard error: batches grow with
+// the trial, so that their means correlate less.
 const mostMeans = 48
 
-// Correlations that are weighed: of short memory, spread evenly over arcsin φ,
-// and of long memory, spread evenly over H.
+// Grid sizes of the correlations: short memory, evenly in arcsin φ, and long
+// memory, evenly in H.
 const (
 	shortMemories = 32
 	longMemories  = 16
 )
 
-// standardError returns the standard error of the mean of batches: half the
-// half-width of its 95 % interval, so that the mean ± 2 standard errors is
-// that interval. It is infinite for fewer than three.
+// standardError returns the standard error in seconds of the mean of batches,
+// defined so that the mean ± 2 standard errors is its 95 % interval. It is
+// infinite for fewer than three batches.
 func standardError(bs []batch) float64 { return credible95(means(bs)) / 2 }
 
-// means returns the means of at most mostMeans batches of as many steps each;
-// what is left over at either end is left out.
+// means returns the means of at most mostMeans batches of equal size;
+// incomplete batches at either end are left out.
 func means(bs []batch) []float64 {
 	bs = merged(bs, (len(bs)+mostMeans-1)/mostMeans)
 	if len(bs) > 1 && bs[0].n < bs[1].n {
@@ -42,25 +41,25 @@ func means(bs []batch) []float64 {
 }
 
 // component is the posterior of the mean under one correlation: Student's t
-// with as many degrees of freedom as there are values less one.
+// with n − 1 degrees of freedom.
 type component struct{ mean, scale, weight float64 }
 
 // credible95 returns half the width of the interval around the average of x
 // that holds the mean of the process with a probability of 95 %.
 //
-// How steps correlate is not estimated but integrated over, in three models of
-// equal prior. In one they are independent. With short memory the process is autoregressive of first order;
-// the prior of its autocorrelation φ is Jeffreys' 1/√(1−φ²), the same as a
-// uniform one of arcsin φ (Zellner, "An Introduction to Bayesian Inference in
-// Econometrics", 1971, §7.1). With long memory, as of a machine whose speed
-// drifts on every scale of time, it is fractional Gaussian noise, which batch
-// means of any length are too (Beran, "Statistics for Long-Memory Processes",
-// 1994, §2.3); the prior of its exponent H is uniform from ½, independence, to
-// 1, where the mean says nothing. With Jeffreys' prior for the scale the
-// posterior of the mean is a mixture of t distributions. Where
-// few values leave the correlation open the interval is wide, which keeps a
-// trial from being ended by luck; and a posterior, unlike a confidence interval,
-// means the same whatever rule ended the observation (Berger and Wolpert, "The
+// The correlation of steps is integrated over, in three models of equal prior:
+// independent; short memory; long memory. With short memory the process is
+// autoregressive of first order; the prior of its autocorrelation φ is
+// Jeffreys' 1/√(1−φ²), uniform in arcsin φ (Zellner, "An Introduction to
+// Bayesian Inference in Econometrics", 1971, §7.1). With long memory, as on a
+// machine whose speed drifts on every time scale, it is fractional Gaussian
+// noise, and so are batch means of any length (Beran, "Statistics for
+// Long-Memory Processes", 1994, §2.3); the prior of its exponent H is uniform
+// from ½, independence, to 1, where the data do not determine the mean. With
+// Jeffreys' prior for the scale the posterior of the mean is a mixture of t
+// distributions. With few values the correlation is uncertain and the interval
+// wide, which avoids stopping by chance; and a posterior, unlike a confidence
+// interval, does not depend on the stopping rule (Berger and Wolpert, "The
 // Likelihood Principle", 1988, §4.2).
 func credible95(x []float64) float64 {
 	n := len(x)
@@ -69,7 +68,7 @@ func credible95(x []float64) float64 {
 	}
 	mixture, total := posterior(x)
 	if total == 0 {
-		return 0 // all alike
+		return 0 // all equal
 	}
 	t := distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}
 	outside := func(h float64) float64 {
@@ -93,8 +92,9 @@ func credible95(x []float64) float64 {
 	return hi
 }
 
-// posterior returns the posterior of the mean of x, less its average, under
-// every correlation, and the sum of their weights.
+// posterior returns the posterior of the mean of x minus its average under
+// every correlation, and the sum of the weights; total is 0 if all values are
+// equal.
 func posterior(x []float64) (mixture []component, total float64) {
 	centre, sd := stat.PopMeanStdDev(x, nil)
 	if sd <= 1e-9*centre {
@@ -121,13 +121,14 @@ func posterior(x []float64) (mixture []component, total float64) {
 	return mixture, total
 }
 
-// correlation is that of values k apart, one of as many in its model.
+// correlation is the autocorrelation at lag k; of is the number of grid points
+// in its model.
 type correlation struct {
 	of int
 	at func(k float64) float64
 }
 
-// correlations returns those of the three models.
+// correlations returns the grid points of the three models.
 func correlations() []correlation {
 	all := []correlation{{1, func(k float64) float64 { return max(0, 1-k) }}}
 	for i := range shortMemories {
@@ -143,12 +144,12 @@ func correlations() []correlation {
 	return all
 }
 
-// under returns the posterior of the mean of x under the correlations rho[k] of
-// values k apart, one of as many in its model; its weight is still a logarithm.
-// With R the correlation matrix that is ln |R|^(−½) (1'R⁻¹1)^(−½) S^(−(n−1)/2), S
-// being the squares that remain. What R⁻¹ makes of the values comes from their
-// one-step prediction errors (Durbin and Levinson; Brockwell and Davis, "Time
-// Series", 1991, §5.2).
+// under returns the posterior of the mean of x under the autocorrelations
+// rho[k] at lag k, one of as many grid points in its model. Its weight is the
+// logarithm ln |R|^(−½) (1'R⁻¹1)^(−½) S^(−(n−1)/2), with the correlation matrix
+// R and the residual sum of squares S. Products with R⁻¹ come from one-step
+// prediction errors (Durbin and Levinson; Brockwell and Davis, "Time Series",
+// 1991, §5.2).
 func under(x []float64, of int, rho []float64) component {
 	n := len(x)
 	var ones, onesX, xx, logR float64

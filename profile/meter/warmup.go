@@ -7,11 +7,11 @@ import (
 )
 
 // warmup returns how many leading batches to drop: always the first, and those
-// that the rule MSER names (White, "An effective truncation heuristic for bias
-// reduction in simulation output", Simulation 69, 1997) if they differ from the
-// rest by more than chance explains at 5 %, by Bonferroni over the truncations
-// that MSER chooses from. Without that test MSER drops what is merely
-// unusual, and the standard error of the rest is too small.
+// that the rule MSER selects (White, "An effective truncation heuristic for
+// bias reduction in simulation output", Simulation 69, 1997) if they differ
+// from the rest by more than chance explains at 5 %, by Bonferroni over the
+// truncations that MSER chooses from. Without this test MSER also drops chance
+// outliers, and the standard error of the rest is too small.
 func warmup(bs []batch) int {
 	n := len(bs)
 	d := mser(bs)
@@ -23,7 +23,7 @@ func warmup(bs []batch) int {
 	_, kept, _, _ := summary(rest)
 	se := standardError(rest)
 	limit := distuv.UnitNormal.Quantile(1 - .05/float64(n))
-	// The mean of the dropped is less sure by the root of how many fewer.
+	// Variance of a mean ∝ 1/batches, for the dropped and the rest.
 	if math.Abs(dropped-kept) <= limit*se*math.Sqrt(1+float64(len(rest))/float64(d-1)) {
 		return 1
 	}
@@ -36,7 +36,7 @@ func mser(bs []batch) int {
 	n := len(bs)
 	best, at := math.Inf(1), 1
 	var sum, sq float64
-	for i := n - 1; i >= 1; i-- { // the rest grows from its end
+	for i := n - 1; i >= 1; i-- { // the rest grows towards the front
 		x := bs[i].mean()
 		sum += x
 		sq += x * x

@@ -1,5 +1,4 @@
-// Package space lists the configurations that a study leaves to choose from,
-// and renders the command of each.
+// Package space lists the candidate configurations of a study.
 package space
 
 import (
@@ -11,16 +10,16 @@ import (
 	"knee/data"
 )
 
-// maxCandidates bounds the size of a search space: past it the space is
-// almost certainly a mistake, and every step of a search would be slow.
+// maxCandidates bounds the size of a search space: a larger one is probably a
+// mistake, and would make every step of a search slow.
 const maxCandidates = 100_000
 
 // Candidates lists every configuration of a study's space that satisfies
 // its constraints, in the order in which the knobs and values are written,
 // the last knob changing fastest.
 //
-// Combinations that mean nothing are left out or folded: all-reduce has no
-// parameter servers, so its candidates differ in ps only if nothing else
+// Invalid combinations are left out, and equivalent ones merged: all-reduce has
+// no parameter servers, so its candidates differ in ps only if nothing else
 // does; a parameter-server mode needs at least one.
 //
 // Errors name the knob or constraint of the study that is wrong; a
@@ -72,8 +71,8 @@ func Candidates(s *data.Study) ([]data.Config, error) {
 }
 
 // knobValues returns the values of a knob as they are written, at most
-// maxCandidates. A range with scale log2 doubles from min up to max; max itself
-// is always included, since a user who names a largest size wants it looked at.
+// maxCandidates. A range with scale log2 doubles from min up to max; max is
+// always included.
 func knobValues(k data.Knob) ([]string, error) {
 	if k.Range == nil {
 		if len(k.Values) == 0 {
@@ -102,8 +101,8 @@ func knobValues(k data.Knob) ([]string, error) {
 
 func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 12, 64) }
 
-// configAt decodes combination i of the values; ok is false for a
-// combination that means nothing.
+// configAt decodes combination i of the values; ok is false for an invalid
+// combination.
 func configAt(s *data.Study, values [][]string, i int) (c data.Config, ok bool, err error) {
 	c = data.Config{Job: s.Job, Mode: data.AllReduce, Workers: 1, GPUType: onlyGPUType(s)}
 	globalBatch := 0.0
@@ -114,7 +113,7 @@ func configAt(s *data.Study, values [][]string, i int) (c data.Config, ok bool, 
 		k := s.Space[j]
 		hasWorkers, hasAccum = hasWorkers || k.Name == "workers", hasAccum || k.Name == "accum_steps"
 		if k.Name == "global_batch" {
-			globalBatch, _ = strconv.ParseFloat(v, 64) // as Set has it
+			globalBatch, _ = strconv.ParseFloat(v, 64) // parsed as Config.Set does
 		}
 		if want := c.Set(k.Name, v); want != "" {
 			return c, false, &data.InputError{Source: k.Source, Found: strconv.Quote(v), Want: want}
@@ -137,7 +136,7 @@ func configAt(s *data.Study, values [][]string, i int) (c data.Config, ok bool, 
 	if _, _, want := c.Layout.Check(c.Workers, c.ModeOrDefault(), s.Model); want != "" {
 		return c, false, nil
 	}
-	if globalBatch > 0 && c.LocalBatch > 0 { // so that the accumulation follows
+	if globalBatch > 0 && c.LocalBatch > 0 { // accumulation follows from the batches
 		steps := globalBatch / (float64(c.Replicas()) * c.LocalBatch)
 		if whole := math.Round(steps); hasAccum || whole < 1 || math.Abs(steps-whole) > 1e-9*whole {
 			return c, false, nil

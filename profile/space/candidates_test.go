@@ -79,8 +79,7 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// A batch that gradient accumulation scales is no whole number to expr; what
-// remains of a division can be used all the same.
+// A batch is a real number in expr; % works on it.
 func TestRemainder(t *testing.T) {
 	s := studyOf(knob("workers", "2", "4"), knob("local_batch", "8", "12", "16"))
 	s.Constraints = []string{"local_batch % 8 == 0", "global_batch % workers == 0", "workers % 4 == 0", "8 % local_batch >= 0"}
@@ -124,8 +123,7 @@ func TestCandidatesRefuse(t *testing.T) {
 	}
 }
 
-// Whatever the space, candidates are distinct, make sense and keep the
-// constraint.
+// In any space, candidates are distinct, valid and satisfy the constraint.
 func TestCandidatesProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := studyOf(
@@ -176,7 +174,7 @@ func TestCommand(t *testing.T) {
 // A part of the objective is a value or a comparison by knob.
 func TestCondition(t *testing.T) {
 	s := studyOf(knob("workers", "8", "256"), knob("gpu_type", "a100", "h100"), knob("precision", "bf16", "fp8"))
-	s.Constraints = []string{"workers > 1000"} // says nothing about where
+	s.Constraints = []string{"workers > 1000"} // not part of the condition
 	for _, tc := range []struct {
 		of   map[string]string
 		c    data.Config

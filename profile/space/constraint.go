@@ -24,11 +24,10 @@ type constraints struct {
 	refused []int
 }
 
-// compileConstraints compiles a study's constraints, expressions over the
-// knobs such as "workers * local_batch <= 8192". Knobs that the study does
-// not vary have their default; numbers compare as numbers. The expressions are
-// those of expr-lang/expr, which checks their types when the study is read and
-// cannot loop or reach outside.
+// compileConstraints compiles a study's constraints, expressions over the knobs
+// such as "workers * local_batch <= 8192". Knobs that the study does not vary
+// have their defaults. Expressions are those of expr-lang/expr: types are
+// checked when compiled; there are no loops and no side effects.
 func compileConstraints(s *data.Study) (*constraints, error) {
 	cs := &constraints{source: s.Source, texts: s.Constraints, refused: make([]int, len(s.Constraints))}
 	env := constraintEnv(data.Config{Workers: 1, LocalBatch: 1, Extra: extraKnobs(s)})
@@ -43,8 +42,8 @@ func compileConstraints(s *data.Study) (*constraints, error) {
 	return cs, nil
 }
 
-// remainder is % for numbers that need not be whole: expr has it for integers
-// only, and a batch is none.
+// remainder is % for real numbers such as batches: expr has it for integers
+// only.
 func remainder() expr.Option {
 	return expr.Function("remainder", func(v ...any) (any, error) {
 		return math.Mod(number(v[0]), number(v[1])), nil
@@ -58,8 +57,8 @@ func number(v any) float64 {
 	return v.(float64)
 }
 
-// extraKnobs gives every further knob of a study a value of the type that
-// its values have.
+// extraKnobs returns a sample value for every knob that is not built in, from
+// which its type follows.
 func extraKnobs(s *data.Study) map[string]string {
 	extra := map[string]string{}
 	for _, k := range s.Space {
@@ -75,7 +74,7 @@ func extraKnobs(s *data.Study) map[string]string {
 	return extra
 }
 
-// constraintEnv is what a constraint can speak of.
+// constraintEnv returns the variables of a constraint.
 func constraintEnv(c data.Config) map[string]any {
 	env := map[string]any{
 		"gpu_type": c.GPUType, "mode": string(c.ModeOrDefault()), "placement": c.Placement.String(),
@@ -140,9 +139,10 @@ func (cs *constraints) nothingLeft(s *data.Study, combined int) error {
 		Want:  "constraints that leave at least one"}
 }
 
-// Condition returns whether a configuration meets a part of the objective, such
-// as at: by knob a value, or a comparison such as "<= 32"; nil if there is none.
-// What cannot be decided for a candidate is no match.
+// Condition returns a test for a part of the objective, such as at: for each
+// knob a value, or a comparison such as "<= 32". It is nil if of is empty. A
+// candidate for which it cannot be evaluated does not match. Errors are
+// *data.InputError.
 func Condition(s *data.Study, part string, of map[string]string) (func(data.Config) bool, error) {
 	if len(of) == 0 {
 		return nil, nil

@@ -6,10 +6,9 @@ import (
 	"knee/data"
 )
 
-// Contention says that trials of a study would share the cores of a machine,
-// empty if none would: those on processors, run on this machine, that start
-// more processes at a time than there are cores. What such a trial yields is
-// true of this machine and says little of one with a core for each process.
+// Contention returns a warning if trials on the processors of this machine
+// start more processes at a time than it has cores, else an empty string. Such
+// measurements do not hold for a machine with a core per process.
 func Contention(s *data.Study, candidates []data.Config, cores int) string {
 	l := s.Launcher
 	if l.Replay != nil || l.Slurm != nil || l.Kubernetes != nil {

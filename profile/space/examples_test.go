@@ -11,8 +11,8 @@ import (
 	"knee/profile/space"
 )
 
-// Every study among the examples can be read, leaves something to choose from,
-// and has a command for all of it.
+// Every study among the examples can be read, has candidates, and a command for
+// each.
 func TestExamples(t *testing.T) {
 	studies := 0
 	err := filepath.WalkDir("../../examples", func(path string, _ fs.DirEntry, err error) error {

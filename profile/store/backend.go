@@ -17,22 +17,22 @@ import (
 	"knee/data"
 )
 
-// backend is what differs between databases. A new one is one file and one
-// line in backends.
+// backend holds what differs between databases. A new database is one file and
+// one line in backends.
 type backend struct {
 	// open makes the connection. address is that of the study, without its
 	// fragment; beside resolves a path relative to the study file.
 	open func(address string, beside func(string) string) (gorm.Dialector, error)
-	// now is the database's own clock in SQL, in seconds: hosts may disagree
-	// about the time, and none of their clocks is ever compared.
+	// now is the SQL of the database's clock, in seconds. Leases use no other
+	// clock: those of hosts may differ.
 	now string
-	// up is when the database was started, in SQL on the same clock, empty if
-	// that does not matter. A profiler could not be heard of before.
+	// up is the SQL of the database's start on the same clock; empty if not used.
+	// No heartbeat could arrive before it.
 	up string
-	// lock and unlock, run on one connection, keep others from making the
-	// tables at the same time; empty if a transaction does.
+	// lock and unlock are SQL, run on one connection, that serialise the creation
+	// of tables; empty if a transaction does.
 	lock, unlock string
-	// temporary reports whether an error may go away by itself.
+	// temporary reports whether a retry may succeed.
 	temporary func(error) bool
 	// single allows one connection only.
 	single bool
@@ -48,8 +48,7 @@ func backends() map[string]backend {
 	}
 }
 
-// connectionLost reports whether an error is that of a connection, and not of
-// what was asked over it.
+// connectionLost reports whether an error is of the connection, not of a query.
 func connectionLost(err error) bool {
 	var network net.Error
 	if errors.As(err, &network) {
@@ -67,7 +66,7 @@ func connectionLost(err error) bool {
 type address struct {
 	backend backend
 	url     string // without the name of the study
-	study   string // what the study is called in the database; empty for its job
+	study   string // name of the study in the database; empty for its job
 	label   string // for people, without a password
 	secrets []string
 }
@@ -96,11 +95,12 @@ func parseAddress(s *data.Study) (address, error) {
 	return a, nil
 }
 
-// hide finds the passwords of an address, and the address without them.
+// hide sets secrets to the passwords of an address, and label to the address
+// without them.
 func (a *address) hide(u *url.URL) {
 	if p, ok := u.User.Password(); ok {
 		a.secrets = append(a.secrets, p, url.QueryEscape(p), url.PathEscape(p))
-		// As it was written, which may be neither of the two.
+		// As written, which may be neither of the two escaped forms.
 		_, raw, _ := strings.Cut(strings.TrimPrefix(a.url, u.Scheme+"://"), ":")
 		if at := strings.LastIndex(raw, "@"); at > 0 {
 			a.secrets = append(a.secrets, raw[:at])
@@ -135,7 +135,8 @@ type storageError struct {
 func (e *storageError) Error() string { return e.text }
 func (e *storageError) Unwrap() error { return e.is }
 
-// wrap says which storage an error is of, and what it was doing.
+// wrap adds the storage and the action to an error. An InputError is returned
+// as it is.
 func (a *address) wrap(doing string, err error, is error) error {
 	var input *data.InputError
 	if errors.As(err, &input) {
@@ -144,6 +145,5 @@ func (a *address) wrap(doing string, err error, is error) error {
 	return &storageError{a.clean("storage " + a.label + ": " + doing + ": " + oneLine(err)), is}
 }
 
-// oneLine returns an error on one line: drivers like to add a list of what
-// they tried.
+// oneLine returns an error on one line: drivers add lists of attempts.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

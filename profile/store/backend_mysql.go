@@ -57,8 +57,8 @@ func openMySQL(address string, _ func(string) string) (gorm.Dialector, error) {
 	return mysql.Open(dsn), nil
 }
 
-// mysqlTemporary tells what passes from what does not: too many connections,
-// a server that shuts down, lock waits and deadlocks, a full table or disk, a
+// mysqlTemporary reports whether a retry may succeed: too many connections, a
+// server that shuts down, lock waits and deadlocks, a full table or disk, a
 // connection that was lost.
 func mysqlTemporary(err error) bool {
 	var e *driver.MySQLError

@@ -17,15 +17,14 @@ func postgresBackend() backend {
 		open:      openPostgres,
 		now:       "extract(epoch from clock_timestamp())::float8",
 		up:        "extract(epoch from pg_postmaster_start_time())::float8",
-		lock:      "SELECT pg_advisory_xact_lock(5270361)", // "knee" in no one's table of locks
+		lock:      "SELECT pg_advisory_xact_lock(5270361)", // an arbitrary number
 		temporary: postgresTemporary,
 	}
 }
 
-// openPostgres opens a libpq URL. Text is sent as UTF-8 whatever the encoding of
-// the database; a server made without a locale takes ASCII by default. A host
-// that swallows packets is given up after ten seconds unless the address says
-// otherwise.
+// openPostgres opens a libpq URL. Text is sent as UTF-8 whatever the encoding
+// of the database; a server made without a locale takes ASCII by default.
+// Connecting times out after ten seconds unless the address says otherwise.
 func openPostgres(address string, _ func(string) string) (gorm.Dialector, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -41,10 +40,10 @@ func openPostgres(address string, _ func(string) string) (gorm.Dialector, error)
 	return postgres.Open(u.String()), nil
 }
 
-// postgresTemporary tells what passes from what does not by the class of the
-// SQLSTATE (PostgreSQL, appendix A): connection exceptions, transactions that
-// were rolled back for others, a lack of resources, an operator at work, an
-// object in use; and a connection that could not be made, or was lost.
+// postgresTemporary reports whether a retry may succeed, by the class of the
+// SQLSTATE (PostgreSQL, appendix A): connection exception, transaction
+// rollback, insufficient resources, object not in the required state, operator
+// intervention, system error; or no connection.
 func postgresTemporary(err error) bool {
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {

@@ -12,8 +12,8 @@ import (
 	"gorm.io/gorm"
 )
 
-// sqliteBackend is a file, for the profilers of one host. The driver is
-// SQLite translated to Go, since the usual one needs cgo.
+// sqliteBackend is a file, for the profilers of one host. The driver is SQLite
+// translated to Go, without cgo.
 func sqliteBackend() backend {
 	return backend{
 		open:      openSQLite,
@@ -24,8 +24,8 @@ func sqliteBackend() backend {
 }
 
 // openSQLite opens the file of an address sqlite:PATH. Transactions take the
-// write lock when they begin (one that took it later could fail although it
-// waited) and wait for it up to ten seconds.
+// write lock at their begin, waiting up to ten seconds; taken later, it could
+// fail despite the wait.
 func openSQLite(address string, beside func(string) string) (gorm.Dialector, error) {
 	path := strings.TrimPrefix(address, "sqlite:")
 	path = beside(strings.TrimPrefix(path, "//"))
@@ -38,9 +38,8 @@ func openSQLite(address string, beside func(string) string) (gorm.Dialector, err
 	return sqlite.Open(path + "?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_txlock=immediate"), nil
 }
 
-// sqliteTemporary tells what passes (another holds the file, the disk is
-// full) from what does not. The codes are SQLite's primary result codes:
-// BUSY, LOCKED, NOMEM, IOERR, FULL, CANTOPEN.
+// sqliteTemporary reports whether a retry may succeed (file locked, disk full),
+// by SQLite's primary result codes: BUSY, LOCKED, NOMEM, IOERR, FULL, CANTOPEN.
 func sqliteTemporary(err error) bool {
 	var e *gosqlite.Error
 	if !errors.As(err, &e) {

@@ -7,7 +7,8 @@ import (
 	"knee/profile/meter"
 )
 
-// curveEntry is a curve point as the journal spells it: JSON has no NaN.
+// curveEntry is a curve point in the journal. JSON has no NaN: unknown numbers
+// are left out.
 type curveEntry struct {
 	Step        *float64 `json:"step,omitempty"`
 	Loss        *float64 `json:"loss,omitempty"`

@@ -48,7 +48,7 @@ func goodJournal(t *testing.T, job string) [][]byte {
 	return bytes.SplitAfter(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
 }
 
-// facts is what a snapshot says of measurements, as text that can be compared.
+// facts returns the measurements of a snapshot as text.
 func facts(s *store.Snapshot) map[int]string {
 	out := map[int]string{}
 	for _, r := range s.Results {
@@ -61,7 +61,7 @@ func facts(s *store.Snapshot) map[int]string {
 // reopen opens a journal with a text, and returns nil if it is refused.
 func reopen(t *testing.T, text []byte) *store.Snapshot {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "knee") // where writing through costs nothing, if there is such a place
+	dir, err := os.MkdirTemp("/dev/shm", "knee") // a memory file system, where sync is fast, if present
 	if err != nil {
 		dir = t.TempDir()
 	}
@@ -89,8 +89,8 @@ func reopen(t *testing.T, text []byte) *store.Snapshot {
 	return s
 }
 
-// check tells whether damage was silent, and whether a good line was lost: a
-// trial of whole is good if its end line stands in text unharmed.
+// check reports whether damage was silent, and whether a valid line was lost: a
+// trial of whole is valid if its end line is unchanged in text.
 func check(t *testing.T, what string, whole map[int]string, lines [][]byte, text []byte, undamaged string) (silent bool) {
 	t.Helper()
 	s := reopen(t, text)
@@ -116,8 +116,8 @@ func check(t *testing.T, what string, whole map[int]string, lines [][]byte, text
 	return len(s.Warnings) == 0 && state != undamaged
 }
 
-// Damage to a journal is refused or repaired, and said, and costs no line that
-// is not damaged.
+// Damage to a journal is refused, or repaired with a warning; no undamaged line
+// is lost.
 func TestJournalDamage(t *testing.T) {
 	lines := goodJournal(t, "job")
 	text := append(bytes.Join(lines, nil), '\n')
@@ -139,7 +139,7 @@ func TestJournalDamage(t *testing.T) {
 	}
 	for range 200 {
 		at := 1 + rng.IntN(len(text)-1)
-		if text[at-1] != '\n' && text[at] != '\n' { // one between two lines is the journal of some time before
+		if text[at-1] != '\n' && text[at] != '\n' { // a cut between two lines gives a valid earlier journal
 			try("cut", text[:at])
 		}
 	}
@@ -160,7 +160,7 @@ func TestJournalDamage(t *testing.T) {
 	}
 }
 
-// What older versions wrote has no checksums: it is read, and validated.
+// Journals of older versions, without checksums, are read and validated.
 func TestOldJournalsAreRead(t *testing.T) {
 	head := `{"event":"study","version":2,"study":{"job":"job","command":null}}` + "\n"
 	row := func(trial int, measurement string) string {
@@ -228,8 +228,8 @@ func TestJournalDeletedDuringARun(t *testing.T) {
 	j.Close()
 }
 
-// Begun again, a study has another number, and the jobs of the run before are
-// handed over to be cancelled.
+// A restarted study has the next run number, and returns the jobs of the run
+// before as Orphans.
 func TestRestartKnowsTheRunBefore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	if err := os.WriteFile(path, append(bytes.Join(goodJournal(t, "job"), nil), '\n'), 0o644); err != nil {

@@ -19,8 +19,9 @@ import (
 	"knee/data"
 )
 
-// DefaultLease is how long a profiler of a shared study may be silent until
-// the others take over its trials. It says so four times as often.
+// DefaultLease is how long a profiler of a shared study may send no heartbeat
+// before others take over its trials. Heartbeats are sent every quarter of the
+// lease.
 const DefaultLease = time.Minute
 
 // Times of a shared storage.
@@ -28,26 +29,26 @@ const (
 	pollEvery   = time.Second
 	queryLimit  = 20 * time.Second // for one transaction
 	giveUpAwait = 15 * time.Minute // without an answer of the database
-	closeAwait  = 30 * time.Second // for what is still to be delivered
+	closeAwait  = 30 * time.Second // for delivering the outbox
 )
 
 // Database is the record of a study that several profilers share, on one
 // host or many.
 //
-// Its trials are those of a goptuna study (rdb.v2), so that goptuna's tools
-// can read it: knobs as ordinals, the objective as value. Two tables beside
-// goptuna's hold what goptuna has no place for: whose trial it is and when its
-// profiler was last heard of, by the database's clock, and the measurement
-// with its curve, which would not fit the 2048 characters of an attribute.
+// Its trials are those of a goptuna study (rdb.v2), so that goptuna's tools can
+// read it: knobs as ordinals, the objective as value. Two more tables hold the
+// owner of each trial, its last heartbeat by the database's clock, and the
+// measurement with its curve, which does not fit goptuna's attributes of 2048
+// characters.
 //
-// Whatever is recorded gets the next revision of the study in the
-// transaction that records it, so that a reader that has seen one revision
-// has seen all before it. A trial is begun only if nobody has begun another
-// since the caller last looked: choosing takes no lock.
+// Every write gets the study's next revision in its transaction, so that a
+// reader of one revision has read all before it. A trial is begun only if no
+// other profiler began one since the caller's last Changes: choosing takes no
+// lock.
 type Database struct {
 	address address
 	db      *gorm.DB
-	owner   string // this profiler: host, process, and a number drawn by lot
+	owner   string // this profiler: host, process, random number
 	study   int    // goptuna's id
 	lease   time.Duration
 	tracker *sampler.Tracker
@@ -55,11 +56,11 @@ type Database struct {
 	index   map[string]int // candidates by key
 
 	mu       sync.Mutex
-	revision int64        // that Changes has reported
-	known    map[int]bool // trials begun, as far as is known here
-	own      map[int]int  // goptuna's ids of the trials that run here
+	revision int64        // last one reported by Changes
+	known    map[int]bool // trials known to have begun
+	own      map[int]int  // goptuna's ids of the trials running here
 	mine     map[int]bool // trials ended here
-	pending  []Change     // to be told by the next Changes
+	pending  []Change     // for the next Changes
 	outbox   *outbox
 	outage   outage
 	warnings []string
@@ -70,15 +71,15 @@ type Database struct {
 
 var _ Storage = (*Database)(nil)
 
-// switched is the goptuna.Storage of a study: rdb.v2 within whatever
-// transaction is at work.
+// switched is the goptuna.Storage of a study: rdb.v2 in the current
+// transaction.
 type switched struct {
 	goptuna.Storage
-	study   int  // of an existing study
+	study   int  // id of an existing study
 	present bool // it exists
 }
 
-// CreateNewStudy implements goptuna.Storage; an existing study is taken.
+// CreateNewStudy implements goptuna.Storage; it returns an existing study.
 func (s *switched) CreateNewStudy(name string) (int, error) {
 	if s.present {
 		return s.study, nil
@@ -86,10 +87,10 @@ func (s *switched) CreateNewStudy(name string) (int, error) {
 	return s.Storage.CreateNewStudy(name)
 }
 
-// openDatabase connects to the storage of a study, creates its tables and
-// the study if they are not there, and returns what it holds. A database that
-// does not answer is waited for as long as a running profiler would. Errors:
-// it stays away, or the study in it is another.
+// openDatabase connects to the storage of a study, creates missing tables and
+// the study, and returns the contents. It waits for a database that does not
+// answer for up to giveUpAwait. Errors: no answer, or a different study of that
+// name.
 func openDatabase(ctx context.Context, s *data.Study, o Options) (*Database, *Snapshot, error) {
 	a, err := parseAddress(s)
 	if err != nil {
@@ -118,8 +119,7 @@ func openDatabase(ctx context.Context, s *data.Study, o Options) (*Database, *Sn
 	return d, snapshot, nil
 }
 
-// await does something again and again as long as the database does not
-// answer, and says so once.
+// await repeats do while the database does not answer, and calls away once.
 func (d *Database) await(ctx context.Context, away func(error), do func() error) error {
 	var o outage
 	for {
@@ -175,8 +175,8 @@ func (d *Database) unreached(err error) error {
 	return d.address.wrap("cannot be reached", err, nil)
 }
 
-// takeUp finds or makes the study, delivers what earlier runs could not, and
-// reads what there is.
+// takeUp finds or creates the study, delivers the outboxes of earlier runs, and
+// reads the contents.
 func (d *Database) takeUp(s *data.Study, o Options) (*Snapshot, error) {
 	if err := d.findStudy(s, o); err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (d *Database) takeUp(s *data.Study, o Options) (*Snapshot, error) {
 	return snapshot, nil
 }
 
-// ownerName names this profiler among all that there ever were.
+// ownerName returns a unique name of this profiler.
 func ownerName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -216,9 +216,9 @@ func ownerName() string {
 	return fmt.Sprintf("%.200s, process %d, %s", host, os.Getpid(), hex.EncodeToString(lot))
 }
 
-// do runs f in a transaction, unless the database has just not answered.
-// Errors of this package come back as they are; those of the database as
-// ErrUnreachable if they may pass.
+// do runs f in a transaction. During an outage it returns the last error until
+// the next attempt is due. Errors of this package are returned as they are;
+// temporary errors of the database as ErrUnreachable.
 func (d *Database) do(doing string, f func(tx *gorm.DB) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -246,8 +246,8 @@ func (d *Database) do(doing string, f func(tx *gorm.DB) error) error {
 // Poll implements [Storage].
 func (d *Database) Poll() time.Duration { return pollEvery }
 
-// Close delivers what is still to be, and disconnects. What cannot be
-// delivered stays in its file for the next run, which the error says.
+// Close delivers the outbox, and disconnects. Undelivered entries stay in their
+// file for the next run; the error says so.
 func (d *Database) Close() error {
 	close(d.stop)
 	d.stopped.Wait()
@@ -266,23 +266,23 @@ func (d *Database) disconnect() error {
 	return nil
 }
 
-// outage keeps count of a database that does not answer.
+// outage is the state of a database that does not answer.
 type outage struct {
-	since time.Time // zero as long as it answers
-	next  time.Time // not to be asked before
+	since time.Time // zero while it answers
+	next  time.Time // time of the next attempt
 	wait  time.Duration
 	last  error
-	ended time.Time // when the last one was over
+	ended time.Time // end of the last outage
 }
 
-// The waits between attempts to reach a database double from one to the
-// other.
+// The waits between attempts to reach a database double from firstWait to
+// lastWait.
 const (
 	firstWait = 500 * time.Millisecond
 	lastWait  = 15 * time.Second
 )
 
-// hold returns the last error as long as it is too early to ask again.
+// hold returns the last error until the next attempt is due.
 func (o *outage) hold() error {
 	if o.since.IsZero() || time.Now().After(o.next) {
 		return nil
@@ -290,8 +290,7 @@ func (o *outage) hold() error {
 	return o.last
 }
 
-// count notes that there was no answer. It returns err, or final if there
-// has been none for too long.
+// count records a missing answer. It returns err, or final after giveUpAwait.
 func (o *outage) count(err, final error) error {
 	now := time.Now()
 	if o.since.IsZero() {

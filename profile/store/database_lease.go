@@ -13,8 +13,8 @@ import (
 	"knee/data"
 )
 
-// heartbeat says, until the storage is closed, that the trials of this
-// profiler are looked after.
+// heartbeat renews the lease of this profiler's trials until the storage is
+// closed.
 func (d *Database) heartbeat() {
 	ticker := time.NewTicker(d.lease / 4)
 	defer ticker.Stop()
@@ -23,8 +23,8 @@ func (d *Database) heartbeat() {
 		case <-d.stop:
 			return
 		case <-ticker.C:
-			// That the database does not answer is for the next Changes to say.
-			_ = d.do("say that this profiler lives", func(tx *gorm.DB) error {
+			// The next Changes reports that the database does not answer.
+			_ = d.do("renew the lease", func(tx *gorm.DB) error {
 				if len(d.own) == 0 {
 					return nil
 				}
@@ -34,10 +34,9 @@ func (d *Database) heartbeat() {
 	}
 }
 
-// Adopt implements [Storage]: it takes over a trial whose profiler has not
-// been heard of for its lease. Only the database's clock counts. Nobody could
-// be heard of while the database was away, so that after an outage everybody
-// gets a whole lease again.
+// Adopt implements [Storage]: it takes over a trial without a heartbeat for its
+// lease, by the database's clock. No heartbeat can be recorded during an
+// outage, so after one every profiler gets a whole lease.
 func (d *Database) Adopt() (*Unfinished, error) {
 	var u *Unfinished
 	id := 0
@@ -61,7 +60,7 @@ func (d *Database) Adopt() (*Unfinished, error) {
 			" WHERE trial_id = ? AND owner = ? AND state = ? AND "+d.silent(),
 			d.owner, attempt, d.lease.Seconds(), revision, row.TrialID, row.Owner, stateRunning)
 		if res.Error != nil || res.RowsAffected == 0 {
-			return res.Error // another was quicker, or its profiler lives after all
+			return res.Error // another profiler took it, or its own sent a heartbeat
 		}
 		u = &Unfinished{Trial: row.Number, Attempt: attempt, Handle: row.Handle, Losses: row.Losses + 1}
 		if err := json.Unmarshal([]byte(row.Config), &u.Config); err != nil {
@@ -81,8 +80,8 @@ func (d *Database) Adopt() (*Unfinished, error) {
 	return u, err
 }
 
-// findLost returns the first trial that no living profiler looks after, nil
-// if there is none.
+// findLost returns the first running trial with an expired lease, nil if there
+// is none.
 func (d *Database) findLost(tx *gorm.DB) (*trialRow, error) {
 	q := tx.Where("study_id = ? AND state = ?", d.study, stateRunning).Where(d.silent()).Order("number")
 	if len(d.own) > 0 {
@@ -96,8 +95,8 @@ func (d *Database) findLost(tx *gorm.DB) (*trialRow, error) {
 	return &row, err
 }
 
-// silent is the condition, in SQL, that the profiler of a trial has not been
-// heard of for the lease. It could not be before the database was started.
+// silent is the SQL condition that a trial's lease has expired. The time before
+// the database's start does not count.
 func (d *Database) silent() string {
 	heard := "beat"
 	if up := d.address.backend.up; up != "" {

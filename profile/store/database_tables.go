@@ -16,24 +16,24 @@ import (
 	"knee/data"
 )
 
-// tablesVersion is the version of the tables below, and the newest this
-// package reads.
+// tablesVersion is the version of the tables below, and the newest that can be
+// read.
 const tablesVersion = 1
 
-// studyRow is what knee keeps of a study beside goptuna's row.
+// studyRow is knee's row of a study, in addition to goptuna's.
 type studyRow struct {
 	StudyID   int    `gorm:"column:study_id;primaryKey;autoIncrement:false"`
 	Version   int    `gorm:"column:version;not null"`
 	Mark      string `gorm:"column:mark;type:text;not null"` // what must not change, see studyMark
 	Objective string `gorm:"column:objective;type:varchar(64);not null"`
-	Revision  int64  `gorm:"column:revision;not null"` // of the last thing recorded
+	Revision  int64  `gorm:"column:revision;not null"` // of the last write
 	Begun     int    `gorm:"column:begun;not null"`    // trials ever begun
 }
 
 // TableName implements gorm's Tabler.
 func (studyRow) TableName() string { return "knee_studies" }
 
-// trialRow is what knee keeps of a trial beside goptuna's row.
+// trialRow is knee's row of a trial, in addition to goptuna's.
 type trialRow struct {
 	TrialID  int     `gorm:"column:trial_id;primaryKey;autoIncrement:false"` // goptuna's
 	StudyID  int     `gorm:"column:study_id;not null;index:idx_knee_trials_study"`
@@ -44,9 +44,9 @@ type trialRow struct {
 	Owner    string  `gorm:"column:owner;type:varchar(255);not null"`
 	Attempt  int     `gorm:"column:attempt;not null"`
 	Handle   string  `gorm:"column:handle;type:text;not null"`
-	Losses   int     `gorm:"column:losses;not null"`                // profilers lost while they ran it
-	Beat     float64 `gorm:"column:beat;type:double precision"`     // when its profiler was last heard of: s, the database's clock
-	Lease    float64 `gorm:"column:lease_s;type:double precision"`  // how long it may be silent: s
+	Losses   int     `gorm:"column:losses;not null"`                // profilers that died while running it
+	Beat     float64 `gorm:"column:beat;type:double precision"`     // time of the last heartbeat: s, the database's clock
+	Lease    float64 `gorm:"column:lease_s;type:double precision"`  // time allowed between heartbeats: s
 	Record   string  `gorm:"column:record;type:text;not null"`      // JSON of an entry, once it has ended
 	Queued   float64 `gorm:"column:queued_s;type:double precision"` // s it waited for nodes
 }
@@ -60,8 +60,8 @@ const (
 	stateEnded   = "ended"
 )
 
-// makeTables makes the tables of goptuna and ours unless they are there.
-// Another profiler may be doing the same.
+// makeTables creates missing tables of goptuna and knee. Another profiler may
+// do the same at once.
 func (d *Database) makeTables() error {
 	var err error
 	for try := range 6 {
@@ -100,8 +100,8 @@ func (d *Database) unlock(tx *gorm.DB) error {
 	return nil
 }
 
-// findStudy makes sure that the study is there and is this one. Two
-// profilers may make it at once: the second finds that of the first.
+// findStudy finds and checks the study, or creates it. If two profilers create
+// it at once, the second finds the first's.
 func (d *Database) findStudy(s *data.Study, o Options) error {
 	var err error
 	for range 3 {
@@ -146,7 +146,7 @@ func (d *Database) findOrMake(tx *gorm.DB, s *data.Study, o Options) error {
 	return tx.Create(&want).Error
 }
 
-// checkStudy refuses a study of another job, or of another program.
+// checkStudy returns an error for a study of another job, objective or program.
 func (d *Database) checkStudy(tx *gorm.DB, s *data.Study, name string, want studyRow) error {
 	var was studyRow
 	err := tx.First(&was, "study_id = ?", d.goptuna.study).Error
@@ -169,8 +169,8 @@ func (d *Database) checkStudy(tx *gorm.DB, s *data.Study, name string, want stud
 	return nil
 }
 
-// nextRevision counts what is about to be recorded. The row of the study is
-// locked from here to the end of the transaction.
+// nextRevision increments the study's revision, which locks its row until the
+// end of the transaction.
 func (d *Database) nextRevision(tx *gorm.DB) (int64, error) {
 	if err := tx.Exec("UPDATE knee_studies SET revision = revision + 1 WHERE study_id = ?", d.study).Error; err != nil {
 		return 0, err
@@ -184,8 +184,8 @@ func (d *Database) revisionNow(tx *gorm.DB) (int64, error) {
 	return row.Revision, err
 }
 
-// tolerate lets a trial pass that somebody has ended through goptuna: what
-// was measured is recorded all the same.
+// tolerate ignores that a trial was already ended through goptuna: the
+// measurement is recorded all the same.
 func tolerate(err error) error {
 	if errors.Is(err, goptuna.ErrTrialCannotBeUpdated) {
 		return nil

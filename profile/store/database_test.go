@@ -22,7 +22,7 @@ import (
 	"knee/data"
 )
 
-// An address becomes that of the driver, and what it says counts.
+// An address becomes the driver's, with its parameters.
 func TestAddressOfMySQL(t *testing.T) {
 	for address, want := range map[string]string{
 		"mysql://u:p%40@h/db":                        "u:p@@tcp(h:3306)/db",
@@ -105,8 +105,7 @@ func opened(t *testing.T, dir string, lease time.Duration) (*Database, error) {
 	return d, err
 }
 
-// The heartbeat keeps trials from being taken over; a lease that is not said is
-// the default.
+// The heartbeat keeps trials from being taken over; the default lease applies.
 func TestHeartbeat(t *testing.T) {
 	dir := t.TempDir()
 	d, err := opened(t, dir, 200*time.Millisecond)
@@ -151,8 +150,8 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// A database that does not answer is waited for, which is said once; other
-// errors are returned, and so is the end of the waiting.
+// await waits for a database that does not answer and reports that once; it
+// returns other errors, and the end of the wait.
 func TestAwait(t *testing.T) { synctest.Test(t, testAwait) }
 
 func testAwait(t *testing.T) {
@@ -193,8 +192,8 @@ func testAwait(t *testing.T) {
 	}
 }
 
-// Tables are made under the lock of the backend, and left alone once there. A
-// failure is worth another attempt if the backend says so.
+// Tables are created once, under the lock of the backend. A temporary failure
+// is retried.
 func TestMakeTables(t *testing.T) {
 	for _, tc := range []struct {
 		name, lock, unlock string
@@ -264,7 +263,7 @@ func TestStudyOfAnother(t *testing.T) {
 	}
 }
 
-// What goes wrong with a trial is for goptuna's tools to see, and what it is.
+// goptuna's tools can see a trial's configuration and error.
 func TestAttributes(t *testing.T) {
 	d, err := opened(t, t.TempDir(), 0)
 	if err != nil {
@@ -300,7 +299,7 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// Rows that others have spoilt are refused with the trial they are of.
+// The error for an invalid row names its trial.
 func TestSpoiltRows(t *testing.T) {
 	for _, tc := range []struct{ sql, want string }{
 		{"UPDATE knee_trials SET config = 'x', revision = 99", `found "x", want a configuration`},
@@ -339,7 +338,7 @@ func TestSpoiltRows(t *testing.T) {
 	}
 }
 
-// What another study or storage kept is left to it.
+// Outboxes of another study or storage are left alone.
 func TestOutboxOfAnother(t *testing.T) {
 	for _, change := range []func(*entry){func(e *entry) { e.Storage = "sqlite:other.db" }, func(e *entry) { e.StudyID = 9 }} {
 		dir := t.TempDir()

@@ -60,7 +60,7 @@ func (d *Database) Begin(c data.Config) (int, error) {
 	return number, nil
 }
 
-// touch notes that trials of ours are looked after, and then calls noted.
+// touch writes the heartbeat of trials of ours, and then calls noted.
 func (d *Database) touch(tx *gorm.DB, ids []int, noted func()) error {
 	err := tx.Exec("UPDATE knee_trials SET beat = "+d.address.backend.now+" WHERE trial_id IN ? AND owner = ? AND state = ?",
 		ids, d.owner, stateRunning).Error
@@ -70,9 +70,8 @@ func (d *Database) touch(tx *gorm.DB, ids []int, noted func()) error {
 	return err
 }
 
-// forget takes back what a transaction that failed had noted. Should the
-// database have committed it all the same, the trial will be found without a
-// profiler.
+// forget undoes the local state of a failed transaction. If the database did
+// commit it, the trial's lease expires.
 func (d *Database) forget(trial int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,8 +84,8 @@ func (d *Database) forget(trial int) {
 // attributeLimit is the size of goptuna's attributes in characters.
 const attributeLimit = 2048
 
-// describe says in goptuna's attributes what a trial is, for people: its
-// parameters are ordinals.
+// describe writes the configuration and profiler of a trial into goptuna's
+// attributes, for people: its parameters are ordinals.
 func (d *Database) describe(id int, c data.Config) error {
 	err := d.goptuna.SetTrialUserAttr(id, "config", cut(c.String()))
 	if err == nil {
@@ -95,7 +94,7 @@ func (d *Database) describe(id int, c data.Config) error {
 	return err
 }
 
-// cut shortens a text to what an attribute holds.
+// cut shortens a text to attributeLimit.
 func cut(s string) string {
 	if r := []rune(s); len(r) > attributeLimit {
 		return string(r[:attributeLimit-1]) + "…"
@@ -110,8 +109,8 @@ func (d *Database) Submitted(trial, attempt int, handle string) error {
 	return d.deliverOrKeep(trial, e)
 }
 
-// End implements [Storage]. If the database does not answer, what was
-// measured is kept in a file and delivered later.
+// End implements [Storage]. If the database does not answer, the result is kept
+// in a file and delivered later.
 func (d *Database) End(r Result) error {
 	trial := r.Trial
 	err := d.deliverOrKeep(trial, endEntry(r))
@@ -123,7 +122,7 @@ func (d *Database) End(r Result) error {
 	return err
 }
 
-// deliver records an entry of a trial, by the profiler that had it.
+// deliver records an entry of a trial for the profiler owner.
 func (d *Database) deliver(id int, owner string, e entry) error {
 	return d.do("record trial "+fmt.Sprint(e.Trial), func(tx *gorm.DB) error {
 		revision, err := d.nextRevision(tx)
@@ -142,8 +141,8 @@ func (d *Database) deliver(id int, owner string, e entry) error {
 	})
 }
 
-// end is the transaction that ends a trial. A fact counts whoever has the
-// trial now: the first to end it wins.
+// end ends a trial. A fact (see [data.Status.IsFact]) is accepted from any
+// profiler: the first to end the trial wins.
 func (d *Database) end(tx *gorm.DB, id int, owner string, revision int64, e entry) error {
 	record, err := json.Marshal(e)
 	if err != nil {
@@ -161,7 +160,7 @@ func (d *Database) end(tx *gorm.DB, id int, owner string, revision int64, e entr
 			return err
 		}
 		if row.State == stateEnded && row.Owner == owner {
-			return nil // recorded before, and the answer was lost
+			return nil // recorded before; the answer was lost
 		}
 		return ErrTaken
 	}
@@ -183,7 +182,7 @@ func (d *Database) Changes() ([]Change, error) {
 		return nil, err
 	}
 	var changes []Change
-	err := d.do("read what is new", func(tx *gorm.DB) error {
+	err := d.do("read the changes", func(tx *gorm.DB) error {
 		var rows []trialRow
 		if err := tx.Order("revision").Find(&rows, "study_id = ? AND revision > ?", d.study, d.revision).Error; err != nil {
 			return err
@@ -209,7 +208,7 @@ func (d *Database) Changes() ([]Change, error) {
 	return changes, err
 }
 
-// change returns what a row says that is new here; nil for nothing.
+// change returns the change that a row holds; nil for a trial of this profiler.
 func (d *Database) change(row trialRow) (*Change, error) {
 	if _, running := d.own[row.Number]; row.Owner == d.owner && (running || d.mine[row.Number]) {
 		return nil, nil

@@ -10,7 +10,7 @@ import (
 	"knee/data"
 )
 
-// entry is one line of the journal, and what a database keeps of a trial.
+// entry is one line of the journal, and a database's record of an ended trial.
 type entry struct {
 	Event       string            `json:"event"` // study, start, submitted, end
 	Version     int               `json:"version,omitempty"`
@@ -23,10 +23,10 @@ type entry struct {
 	At          time.Time         `json:"at,omitzero"`
 	Measurement *data.Measurement `json:"measurement,omitempty"`
 	Curve       []curveEntry      `json:"curve,omitempty"`
-	Queued      float64           `json:"queued_s,omitempty"` // waiting for nodes, not in wall_s
+	Queued      float64           `json:"queued_s,omitempty"` // s waiting for nodes, not in wall_s
 
-	// In what a shared storage could not take, for whom it is to be recorded:
-	// the storage, the study in it, the profiler, and goptuna's trial.
+	// In an outbox, where the entry belongs: the storage, the study in it, the
+	// profiler, and goptuna's trial.
 	Storage string `json:"storage,omitempty"`
 	StudyID int    `json:"study_id,omitempty"`
 	Owner   string `json:"owner,omitempty"`
@@ -46,7 +46,7 @@ func endEntry(r Result) entry {
 }
 
 // problem returns what is wrong with an entry as part of a study, empty if
-// nothing is. A measurement is checked as the row of a CSV is.
+// nothing is. A measurement is checked like a row of measurements.csv.
 func (e entry) problem(job string) string {
 	switch {
 	case e.Trial < 1:
@@ -83,9 +83,8 @@ func measurementProblem(m data.Measurement, job string) string {
 	return strings.TrimLeft(err.Error(), ":0123456789")
 }
 
-// studyMark is what must not change between the runs of one study: with
-// another command the old measurements would be of something else. The space
-// and the budget may grow.
+// studyMark is what must not change between runs of a study, since it would
+// change the measurements. Space and budget may change.
 type studyMark struct {
 	Job     string            `json:"job"`
 	Command []string          `json:"command"`
@@ -97,8 +96,8 @@ func markOf(s *data.Study) studyMark {
 	return studyMark{Job: s.Job, Command: s.Command, Env: s.Env, Initial: s.Batch.Initial}
 }
 
-// difference returns the first thing in which two marks differ, as it was and
-// as it is; empty if they do not.
+// difference returns the first part in which two marks differ, before and
+// after; empty if they are equal.
 func (was studyMark) difference(is studyMark) (found, want string) {
 	for _, part := range []struct {
 		name    string
@@ -112,8 +111,8 @@ func (was studyMark) difference(is studyMark) (found, want string) {
 	return "", ""
 }
 
-// onLine writes a value of a study as JSON, readable: & and < stay as they
-// are, and what is empty is the same however it is empty.
+// onLine writes a value as JSON without escaping & and <. All empty values give
+// "nothing".
 func onLine(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

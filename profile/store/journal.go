@@ -16,13 +16,13 @@ import (
 	"knee/internal/filelock"
 )
 
-// journalVersion is the version of the journals this package writes, and the
-// newest it reads. Version 2 added the event submitted, version 3 checksums.
+// journalVersion is the version written, and the newest that can be read.
+// Version 2 added the event submitted, version 3 checksums.
 const journalVersion = 3
 
-// Journal is the append-only record of a study: one JSON object a line, each
-// with a checksum, written through to the disk before anything relies on it.
-// Whatever happens to the process, at most the trials that run are lost.
+// Journal is the append-only record of a study: one JSON object per line, with
+// a checksum, synced to disk before a method returns. If the process dies, only
+// running trials are lost.
 type Journal struct {
 	mu       sync.Mutex
 	file     *os.File
@@ -30,17 +30,16 @@ type Journal struct {
 	study    studyMark
 	end      int64        // where the last whole line ends
 	last     int          // the largest trial number given out
-	orphans  []Unfinished // trials of earlier runs that an engine may still run
-	warnings []string     // to be told by the next Changes
+	orphans  []Unfinished // trials of earlier runs that an engine may still run, for Adopt
+	warnings []string     // for the next Changes
 }
 
 var _ Storage = (*Journal)(nil)
 
-// OpenJournal opens the journal at path, creating it for the study if it is
-// not there, and returns what it holds. The journal is locked against other
-// processes until it is closed. Lines that are damaged are left out and said,
-// and the file as it was is kept. Errors: another process holds it, it belongs
-// to another study, it is of a newer version, or it is no journal.
+// OpenJournal opens or creates the journal at path and returns its contents. It
+// is locked against other processes until Close. Damaged lines are left out
+// with a warning, and the damaged file is kept. Errors: locked by another
+// process, another study, a newer version, or not a journal.
 func OpenJournal(path string, s *data.Study, o Options) (*Journal, *Snapshot, error) {
 	run, orphans := 1, []Unfinished(nil)
 	if o.Restart {
@@ -83,7 +82,7 @@ func openLocked(path string) (*os.File, error) {
 	return f, nil
 }
 
-// load reads the journal and mends it.
+// load reads the journal and repairs it.
 func (j *Journal) load(s *data.Study, candidates []data.Config) (*Snapshot, error) {
 	text, err := io.ReadAll(j.file)
 	if err != nil {
@@ -101,9 +100,8 @@ func (j *Journal) load(s *data.Study, candidates []data.Config) (*Snapshot, erro
 	return snapshot, nil
 }
 
-// mend makes the file hold the lines that were kept, and nothing else. What it
-// held is kept beside it, unless no more than the end of its last line is
-// missing, as a crash leaves it.
+// mend rewrites the file with the valid lines only. The damaged file is kept
+// beside it, unless only the last line was cut short, as by a crash.
 func (j *Journal) mend(text []byte, r *reader) error {
 	j.end = int64(len(r.kept))
 	if len(r.kept) == len(text) && len(r.damage) == 0 {
@@ -137,11 +135,11 @@ func (j *Journal) rewrite(text []byte) error {
 	return nil
 }
 
-// endRoom is more than the end of a trial takes, its curve included.
+// endRoom is more bytes than the end of a trial takes, with its curve.
 const endRoom = 32 << 10
 
-// Begin implements [Storage]. Without room on the disk for what the trial
-// will yield it is not begun.
+// Begin implements [Storage]. It fails if the disk has no room for the trial's
+// result.
 func (j *Journal) Begin(c data.Config) (int, error) {
 	j.mu.Lock()
 	trial := j.last + 1
@@ -160,9 +158,8 @@ func (j *Journal) Submitted(trial, attempt int, handle string) error {
 	return j.append(entry{Event: "submitted", Trial: trial, Attempt: attempt, Handle: handle, At: time.Now().UTC()})
 }
 
-// End implements [Storage]. If the disk has filled up since the trial began,
-// the curve is left out; if that is not enough, the error tells what was
-// measured.
+// End implements [Storage]. If the disk is full, the curve is left out; if that
+// is not enough, the error contains the measurement.
 func (j *Journal) End(r Result) error {
 	err := j.append(endEntry(r))
 	if err == nil {
@@ -175,8 +172,7 @@ func (j *Journal) End(r Result) error {
 	return notRecorded(err, endEntry(r))
 }
 
-// notRecorded adds to an error what it keeps from being recorded, so that a
-// person can.
+// notRecorded adds an unrecorded entry to an error, for the user to keep.
 func notRecorded(err error, e entry) error {
 	if line, bad := json.Marshal(e); bad == nil {
 		return fmt.Errorf("%w\nnot recorded: %s", err, line)
@@ -184,8 +180,8 @@ func notRecorded(err error, e entry) error {
 	return err
 }
 
-// Adopt implements [Storage]: it hands out, once each, the trials that an
-// earlier run had submitted to an engine.
+// Adopt implements [Storage]: it returns, once each, the trials that an earlier
+// run submitted to an engine.
 func (j *Journal) Adopt() (*Unfinished, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -213,8 +209,8 @@ func (j *Journal) Changes() ([]Change, error) {
 // Poll implements [Storage].
 func (j *Journal) Poll() time.Duration { return 0 }
 
-// append writes one line through to the disk. If it cannot be written whole
-// (a full disk, say), what was written of it is taken back.
+// append writes and syncs one line. If that fails, such as on a full disk, the
+// partial line is removed.
 func (j *Journal) append(e entry) error {
 	line, err := seal(e, j.study)
 	if err != nil {
@@ -236,8 +232,8 @@ func (j *Journal) append(e entry) error {
 	return nil
 }
 
-// present makes sure that the file is still there under its name. One that was
-// deleted is written again from what is open here.
+// present checks that the file still has its name. A deleted file is rewritten
+// from the open one.
 func (j *Journal) present() error {
 	open, err := j.file.Stat()
 	if err != nil {
@@ -279,9 +275,9 @@ func (j *Journal) Close() error { return j.file.Close() }
 
 // setAside renames a journal to the first of NAME.old, NAME.old2, … that is
 // free, so that the study begins again and no measurement is lost. It returns
-// the number of the run that begins, and the trials that an engine may still
-// run. A journal that another process writes stays where it is: two profiles
-// would disturb each other's trials, and write the same files.
+// the number of the new run, and the trials that an engine may still run. It
+// fails if another process has the journal locked: two profilers would write
+// the same files.
 func setAside(path string, s *data.Study) (run int, orphans []Unfinished, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -303,7 +299,7 @@ func setAside(path string, s *data.Study) (run int, orphans []Unfinished, err er
 	}
 	r := newReader(path, s, nil)
 	r.any = true
-	_ = r.read(text) // what cannot be read is set aside all the same
+	_ = r.read(text) // unreadable lines do not matter here
 	return max(r.run, 1) + 1, r.snapshot().Submitted, nil
 }
 

@@ -18,14 +18,14 @@ type reader struct {
 	any   bool // the journal may be of another study
 	space map[string]bool
 
-	kept    []byte   // the lines that are good, each with its line feed
-	damage  []string // what is wrong with the others
-	first   int      // the line of the first of them
-	outside int      // configurations outside the space
+	kept    []byte   // the valid lines, each with its line feed
+	damage  []string // the reason for each damaged line
+	first   int      // number of the first damaged line
+	outside int      // number of configurations outside the space
 
 	begun    bool   // the first line has been read
-	unread   string // the first line, where it cannot be read
-	seals    bool   // lines have seals from here on
+	unread   string // the first line, if it cannot be read
+	seals    bool   // all further lines must have a checksum
 	run      int
 	last     int
 	results  map[int]Result
@@ -48,8 +48,8 @@ func (r *reader) warn(format string, args ...any) {
 	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
 }
 
-// read takes in the text of a journal. The error says that it is none, or not
-// that of the study.
+// read reads the text of a journal. The error says that it is not a journal, or
+// of another study.
 func (r *reader) read(text []byte) error {
 	whole := bytes.HasSuffix(text, []byte("\n"))
 	lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
@@ -65,7 +65,7 @@ func (r *reader) read(text []byte) error {
 	return nil
 }
 
-// line takes in one line of the file; cut says that it has no end.
+// line reads one line of the file; cut says that it has no line feed.
 func (r *reader) line(line []byte, number int, cut bool) error {
 	parts := [][]byte{line}
 	if has, right := sealed(line, r.study); !has || !right {
@@ -79,7 +79,7 @@ func (r *reader) line(line []byte, number int, cut bool) error {
 		case what == "":
 			r.kept = append(append(r.kept, part...), '\n')
 		case cut && i == len(parts)-1 && r.begun:
-			return nil // a crash in the middle of writing it
+			return nil // a crash while it was written
 		default:
 			r.damaged(number, what)
 		}
@@ -97,7 +97,7 @@ func (r *reader) damaged(number int, what string) {
 	r.damage = append(r.damage, what)
 }
 
-// part takes in one entry; what is not empty if it is left out.
+// part reads one entry. what is the reason if it is left out.
 func (r *reader) part(line []byte, number int) (what string, err error) {
 	e, err := unseal(line)
 	if !r.begun && err == nil && e.Event == "study" {
@@ -141,8 +141,8 @@ func (r *reader) head(line []byte, e entry, number int) (what string, err error)
 	return "", nil
 }
 
-// mustBegin writes the first line anew where it was damaged: the lines after
-// it are of this study, or their checksums would not fit.
+// mustBegin replaces a damaged first line: the checksums of later lines show
+// that they are of this study.
 func (r *reader) mustBegin() {
 	if r.begun {
 		return
@@ -153,7 +153,7 @@ func (r *reader) mustBegin() {
 	}
 }
 
-// whose says what a line is whose checksum does not fit.
+// whose describes a line with a wrong checksum: of another job, or damaged.
 func (r *reader) whose(e entry, err error) string {
 	if err == nil {
 		for _, c := range []*data.Config{e.Config, measured(e)} {
@@ -172,7 +172,7 @@ func measured(e entry) *data.Config {
 	return &e.Measurement.Config
 }
 
-// event takes in an entry that can be read.
+// event applies a valid entry; what is the reason if it is left out.
 func (r *reader) event(e entry, at data.Source) (what string) {
 	if wrong := e.problem(r.study.Job); wrong != "" {
 		return wrong
@@ -195,7 +195,7 @@ func (r *reader) event(e entry, at data.Source) (what string) {
 		u.Attempt, u.Handle = e.Attempt, e.Handle
 	case "end":
 		if u == nil {
-			r.place(e.Measurement.Config) // where its beginning was damaged
+			r.place(e.Measurement.Config) // if its start line was damaged
 		}
 		delete(r.running, e.Trial)
 		r.results[e.Trial] = e.result(at)
@@ -204,7 +204,7 @@ func (r *reader) event(e entry, at data.Source) (what string) {
 	return ""
 }
 
-// place counts configurations that the study does not have.
+// place counts configurations outside the study's space.
 func (r *reader) place(c data.Config) {
 	if r.space != nil && !r.space[c.Key()] {
 		r.outside++

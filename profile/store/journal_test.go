@@ -42,7 +42,7 @@ func TestJournalRefuses(t *testing.T) {
 	}
 }
 
-// What a trial came to is read as it was written, twice.
+// A result is read as it was written, twice.
 func TestJournalKeepsResults(t *testing.T) {
 	s := studyOf()
 	path := filepath.Join(t.TempDir(), "j")
@@ -105,8 +105,8 @@ func TestJournalInAFolderThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// FuzzJournal feeds journals to the reader: no panic, and what is refused is
-// left as it was.
+// FuzzJournal feeds journals to the reader: no panic, and a refused file is not
+// changed.
 func FuzzJournal(f *testing.F) {
 	head := `{"event":"study","version":1,"study":{"job":"job","command":null}}` + "\n"
 	f.Add(head)

@@ -13,9 +13,9 @@ import (
 	"knee/data"
 )
 
-// A disk that fills up during a trial costs its curve before its measurement,
-// and what cannot be recorded is told; a trial is not begun without room for
-// its end.
+// On a disk that fills up during a trial the curve is dropped before the
+// measurement, and the error contains what is not recorded; no trial begins
+// without room for its end.
 func TestJournalOnAFullDisk(t *testing.T) {
 	signal.Ignore(syscall.SIGXFSZ)
 	defer signal.Reset(syscall.SIGXFSZ)

@@ -19,10 +19,10 @@ import (
 	"knee/data"
 )
 
-// errGone is what an unreachable database says in tests.
+// errGone is the error of an unreachable database in tests.
 var errGone = errors.New("connection refused")
 
-// flaky opens a study in dir whose database can be made to go away.
+// flaky opens a study in dir whose database can be made unreachable.
 func flaky(t *testing.T, dir string) (d *Database, past *Snapshot, away *bool) {
 	t.Helper()
 	s := &data.Study{Job: "job", Command: []string{"train"}, Storage: "sqlite:study.db", Source: data.Source{File: filepath.Join(dir, "study.yaml")}}
@@ -49,7 +49,7 @@ func flaky(t *testing.T, dir string) (d *Database, past *Snapshot, away *bool) {
 	return d, past, away
 }
 
-// answers lets the database be asked again at once.
+// answers ends the outage, with the next attempt due at once.
 func answers(d *Database, away *bool) {
 	*away = false
 	d.mu.Lock()
@@ -110,8 +110,8 @@ func TestOutageKeepsWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// A profiler that dies while the database is away leaves its file to the
-// next, which delivers it, whatever became of the last line.
+// The outbox of a profiler that died during an outage is delivered by the next,
+// even with a damaged last line.
 func TestNextRunDeliversWhatIsKept(t *testing.T) {
 	dir := t.TempDir()
 	d, _, away := flaky(t, dir)
@@ -123,7 +123,7 @@ func TestNextRunDeliversWhatIsKept(t *testing.T) {
 	if err := d.End(endOf(1, .25)); err != nil {
 		t.Fatal(err)
 	}
-	// What a death leaves: no goodbye to anyone, and half a line.
+	// A dead process: no Close, and half a line.
 	close(d.stop)
 	d.stopped.Wait()
 	path := d.outbox.path()
@@ -152,8 +152,7 @@ func TestNextRunDeliversWhatIsKept(t *testing.T) {
 	}
 }
 
-// What comes too late, because another has done the trial again, does not
-// count twice.
+// A result delivered after another profiler ended the trial does not count.
 func TestLateDeliveryDoesNotCountTwice(t *testing.T) {
 	dir := t.TempDir()
 	d, _, away := flaky(t, dir)
@@ -220,8 +219,8 @@ func TestPasswordsAreHidden(t *testing.T) {
 	}
 }
 
-// A profiler that was only thought dead (its host slept) finds its trial
-// taken: the first to end it wins, and a failure of the other says nothing.
+// A profiler whose host slept finds its trial taken over: the first to end it
+// wins, and a failure of the other is ignored.
 func TestDatabaseKeepsOneResultPerTrial(t *testing.T) {
 	dir := t.TempDir()
 	asleep, _, _ := flaky(t, dir)
@@ -263,8 +262,9 @@ func TestDatabaseKeepsOneResultPerTrial(t *testing.T) {
 	}
 }
 
-// What a database refuses for good, as one on a disk that can only be read
-// does, is kept in a file and told; and only told where that cannot be written.
+// A result that the database refuses permanently, such as on a read-only disk,
+// is kept in a file and in the error; only in the error if the file cannot be
+// written.
 func TestRefusedResultsAreToldAndKept(t *testing.T) {
 	dir := t.TempDir()
 	d, _, away := flaky(t, dir)
@@ -292,7 +292,7 @@ func TestRefusedResultsAreToldAndKept(t *testing.T) {
 	}
 }
 
-// Errors of the database's own are told from a connection that was lost.
+// Errors of the database are distinguished from a lost connection.
 func TestErrorsAreClassified(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
@@ -320,7 +320,8 @@ func TestErrorsAreClassified(t *testing.T) {
 	}
 }
 
-// After an outage everybody gets a whole lease: nobody could be heard of.
+// After an outage every profiler gets a whole lease: no heartbeat could be
+// recorded.
 func TestNothingIsTakenOverAfterAnOutage(t *testing.T) {
 	dir := t.TempDir()
 	asleep, _, _ := flaky(t, dir)

@@ -13,18 +13,17 @@ import (
 	"knee/internal/filelock"
 )
 
-// outbox keeps, in a file of this process, what a shared storage could not
-// take because it did not answer. The file is there as long as something is
-// in it.
+// outbox keeps entries for a shared storage that does not answer, in a file of
+// this process. The file exists while it holds entries.
 type outbox struct {
 	prefix  string // of the file's name
 	owner   string
 	storage string
 	file    *Journal // nil unless something is kept
-	kept    []entry  // what is in the file, oldest first
+	kept    []entry  // entries of the file, oldest first
 }
 
-// path names the file by the last part of the owner, which no other has.
+// path returns the file's name, with the random last part of the owner.
 func (s *outbox) path() string {
 	return s.prefix + "-" + s.owner[strings.LastIndexByte(s.owner, ' ')+1:] + ".jsonl"
 }
@@ -33,7 +32,7 @@ func (s *outbox) keep(e entry) error {
 	if s.file == nil {
 		f, err := os.OpenFile(s.path(), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o644)
 		if err != nil {
-			return fmt.Errorf("keep what the database could not take: %w", err)
+			return fmt.Errorf("keep results for the database: %w", err)
 		}
 		s.file = &Journal{file: f, path: s.path()}
 		if err := filelock.Lock(f); err != nil {
@@ -56,7 +55,7 @@ func (s *outbox) holds(trial int) bool {
 	return false
 }
 
-// delivered forgets the oldest entry, and the file with the last.
+// delivered removes the oldest entry, and the file after the last one.
 func (s *outbox) delivered() error {
 	s.kept = s.kept[1:]
 	if len(s.kept) > 0 {
@@ -67,8 +66,8 @@ func (s *outbox) delivered() error {
 	return err
 }
 
-// deliverOrKeep records an entry of a trial that runs here; what went before
-// it and is still kept comes first.
+// deliverOrKeep records an entry of a trial that runs here, or adds it to the
+// outbox if the database does not answer or older entries wait.
 func (d *Database) deliverOrKeep(trial int, e entry) error {
 	d.mu.Lock()
 	id, ok := d.own[trial]
@@ -96,7 +95,7 @@ func (d *Database) deliverOrKeep(trial int, e entry) error {
 	return notRecorded(fmt.Errorf("%w; it is kept in %s, and delivered by the next run", err, d.outbox.path()), e)
 }
 
-// deliverKept records what is kept, now that the database may answer again.
+// deliverKept delivers the entries of the outbox, oldest first.
 func (d *Database) deliverKept() error {
 	for {
 		d.mu.Lock()
@@ -121,8 +120,8 @@ func (d *Database) deliverKept() error {
 	}
 }
 
-// deliverEntry records an entry that was kept. One that comes too late, since
-// another profiler has done the trial again, is no error: that one counts.
+// deliverEntry delivers an entry of an outbox. If another profiler ended the
+// trial meanwhile, its result counts: a warning, not an error.
 func (d *Database) deliverEntry(e entry) error {
 	id, owner, storage := e.TrialID, e.Owner, e.Storage
 	e.TrialID, e.Owner, e.Storage, e.StudyID = 0, "", "", 0
@@ -138,8 +137,8 @@ func (d *Database) deliverEntry(e entry) error {
 	return nil
 }
 
-// deliverRest records what is kept, before the storage is closed, and tries
-// for some time.
+// deliverRest delivers the outbox before the storage is closed, retrying up to
+// limit.
 func (d *Database) deliverRest(limit time.Duration) error {
 	for end := time.Now().Add(limit); ; time.Sleep(firstWait) {
 		err := d.deliverKept()
@@ -152,8 +151,8 @@ func (d *Database) deliverRest(limit time.Duration) error {
 	}
 }
 
-// deliverOld records what earlier runs kept. Files of runs that are still at
-// work are locked, and left to them.
+// deliverOld delivers the outboxes of earlier runs. Files of active runs are
+// locked and skipped.
 func (d *Database) deliverOld() error {
 	paths, err := filepath.Glob(escapeGlob(d.outbox.prefix) + "-*.jsonl")
 	if err != nil {
@@ -197,7 +196,7 @@ func (d *Database) deliverFile(path string) error {
 		}
 		delivered++
 	}
-	d.warnings = append(d.warnings, fmt.Sprintf("%s: delivered what the database could not take in an earlier run: %d lines", path, delivered))
+	d.warnings = append(d.warnings, fmt.Sprintf("%s: delivered results that an earlier run kept for the database: %d lines", path, delivered))
 	return os.Remove(path)
 }
 

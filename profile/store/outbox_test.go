@@ -9,8 +9,8 @@ import (
 	"knee/data"
 )
 
-// What a profiler does itself is no news to it, however it ends; what was
-// recorded is not recorded again.
+// A profiler's own trials are not among its Changes; a recorded result is not
+// recorded again.
 func TestOwnTrialsAreNoNews(t *testing.T) {
 	d, err := opened(t, t.TempDir(), 0)
 	if err != nil {
@@ -46,8 +46,8 @@ func TestOwnTrialsAreNoNews(t *testing.T) {
 	}
 }
 
-// A trial belongs to its profiler until its end is delivered. What is not by
-// the time the storage is closed is told, with the file that keeps it.
+// A trial belongs to its profiler until its end is delivered. Close returns an
+// error with the file of undelivered entries.
 func TestOutboxKeepsTheOrder(t *testing.T) {
 	dir := t.TempDir()
 	d, _, away := flaky(t, dir)
@@ -79,8 +79,8 @@ func TestOutboxKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// The files of all earlier runs are delivered, line by line, and what is
-// damaged in them is said.
+// The files of all earlier runs are delivered, line by line, with a warning for
+// each damaged line.
 func TestOldOutboxes(t *testing.T) {
 	dir := t.TempDir()
 	var dead []*Database
@@ -104,7 +104,7 @@ func TestOldOutboxes(t *testing.T) {
 		}
 		dead = append(dead, d)
 	}
-	for _, d := range dead { // without a goodbye
+	for _, d := range dead { // without Close
 		close(d.stop)
 		d.stopped.Wait()
 		if err := errors.Join(d.outbox.file.Close(), d.disconnect()); err != nil {

@@ -29,9 +29,9 @@ func endedEntry(trial int, job string, workers int) entry {
 	return endEntry(Result{Trial: trial, Measurement: data.Measurement{Config: data.Config{Job: job, Workers: workers}, Status: data.OK, StepTime: 1}})
 }
 
-// What a journal holds is read, and what is wrong with each other line is said
-// with its number. What remains is the good lines, and the file as it was is
-// kept beside it.
+// Valid lines of a journal are read; a warning gives the number and error of
+// the others. The file then holds the valid lines, and the damaged file is kept
+// beside it.
 func TestJournalLines(t *testing.T) {
 	head := written(t, "job", entry{Event: "study", Version: journalVersion, Run: 1, Study: &studyMark{Job: "job"}})
 	one, endOne := written(t, "job", startEntry(1, "job", 1)), written(t, "job", endedEntry(1, "job", 1))
@@ -47,7 +47,7 @@ func TestJournalLines(t *testing.T) {
 		name, text        string
 		kept              string // empty for the text
 		results, running  int
-		warning, damaging string // what is said of an end, and of damage
+		warning, damaging string // warning about a cut end, and about damage
 	}{
 		{"nothing", "", lines(head), 0, 0, "", ""},
 		{"whole", lines(head, one, endOne, two), "", 1, 1, "", ""},
@@ -124,8 +124,8 @@ func TestNoJournal(t *testing.T) {
 	}
 }
 
-// Interrupted trials are done again if the study still has them; what an
-// engine may still run is followed all the same.
+// Interrupted trials are measured again if they are in the space; submitted
+// ones are followed in any case.
 func TestJournalOfASpaceThatShrank(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	s := &data.Study{Job: "job"}
@@ -158,7 +158,7 @@ func TestJournalOfASpaceThatShrank(t *testing.T) {
 	}
 }
 
-// A trial outside the space counts once, though its beginning be damaged.
+// A trial outside the space counts once, even if its start line is damaged.
 func TestOutsideCountsOnce(t *testing.T) {
 	head := written(t, "job", entry{Event: "study", Version: journalVersion, Run: 1, Study: &studyMark{Job: "job"}})
 	begin, end := written(t, "job", startEntry(1, "job", 1)), written(t, "job", endedEntry(1, "job", 1))
@@ -170,7 +170,7 @@ func TestOutsideCountsOnce(t *testing.T) {
 	}
 }
 
-// What an entry of a study has to be.
+// Requirements of an entry.
 func TestEntryProblem(t *testing.T) {
 	c := &data.Config{Job: "job", Workers: 1}
 	m := &data.Measurement{Config: *c, Status: data.OK, StepTime: 1}
@@ -204,8 +204,8 @@ func TestEntryProblem(t *testing.T) {
 	}
 }
 
-// A seal is found where it ends a line, and lines that run into each other are
-// told apart by it.
+// A checksum is found at the end of a line, and separates lines without a line
+// feed.
 func TestSeals(t *testing.T) {
 	study := studyMark{Job: "job"}
 	one, two := written(t, "job", startEntry(1, "job", 1)), written(t, "job", startEntry(2, "job", 2))

@@ -8,9 +8,9 @@ import (
 	"regexp"
 )
 
-// castagnoli finds every error of up to five bits in a line of a journal, and
-// bursts of up to 32 (Koopman, "32-bit cyclic redundancy codes for Internet
-// applications", DSN 2002, table 1).
+// castagnoli detects every error of up to five bits in a line of a journal, and
+// bursts of up to 32 bits (Koopman, "32-bit cyclic redundancy codes for
+// Internet applications", DSN 2002, table 1).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // sealPattern matches the end of a sealed line.
@@ -19,14 +19,14 @@ var sealPattern = regexp.MustCompile(`,"sum":"[0-9a-f]{8}"\}`)
 const sealLength = len(`,"sum":"01234567"}`)
 
 // seal returns the line of an entry, without a line feed, with a checksum over
-// the study and the line: that of another study does not fit.
+// the study's mark and the line.
 func seal(e entry, study studyMark) ([]byte, error) {
 	e.Sum = ""
 	line, err := json.Marshal(e)
 	if err != nil {
 		return nil, err
 	}
-	line = line[:len(line)-1] // the brace
+	line = line[:len(line)-1] // the closing brace
 	return fmt.Appendf(line, `,"sum":"%08x"}`, checksum(study, line)), nil
 }
 
@@ -43,7 +43,8 @@ func checksum(study studyMark, line []byte) uint32 {
 	return crc32.Update(crc32.Checksum([]byte(onLine(study)), castagnoli), castagnoli, line)
 }
 
-// unseal reads a line strictly: a key that is not known is an error.
+// unseal decodes a line; an unknown key is an error. The checksum is not
+// checked.
 func unseal(line []byte) (entry, error) {
 	var e entry
 	d := json.NewDecoder(bytes.NewReader(line))
@@ -57,8 +58,8 @@ func unseal(line []byte) (entry, error) {
 	return e, nil
 }
 
-// pieces cuts text that lost a line feed behind every seal in it, and leaves
-// out what stands between two lines in place of it.
+// pieces splits a line with missing line feeds after each checksum, and drops
+// bytes in place of a line feed.
 func pieces(line []byte) [][]byte {
 	var out [][]byte
 	for {

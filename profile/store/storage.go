@@ -11,83 +11,82 @@ import (
 	"knee/data"
 )
 
-// Storage is the record of a study: which trials were begun, and what they
-// yielded. A [Journal] is the record of one profiler; a [Database] is shared
-// by several, on one host or many.
+// Storage is the record of a study: its trials and their results. A [Journal]
+// has one profiler; a [Database] is shared by several, on one host or many.
 //
-// What a method has recorded when it returns nil survives the process. The
-// methods may be called from several goroutines.
+// When a method returns nil, its record is durable. Methods may be called from
+// several goroutines.
 type Storage interface {
-	// Begin records that a trial of c is about to be launched, and returns
-	// its number. If another profiler has begun a trial that Changes has not
-	// reported, nothing is recorded and the error is ErrOvertaken: what c was
-	// chosen from is out of date.
+	// Begin records that a trial of c is about to be launched, and returns its
+	// number. If another profiler began a trial that Changes has not reported,
+	// nothing is recorded and the error is ErrOvertaken: c was chosen from an
+	// outdated state.
 	Begin(c data.Config) (trial int, err error)
-	// Submitted records what an engine calls an attempt of a trial.
+	// Submitted records the engine's handle of an attempt of a trial.
 	Submitted(trial, attempt int, handle string) error
-	// End records what a trial yielded. The error is ErrTaken if another
-	// profiler has taken the trial over, or has ended it.
+	// End records the result of a trial. The error is ErrTaken if another profiler
+	// took the trial over or ended it.
 	End(e Result) error
-	// Adopt hands over a trial that was begun and that no living profiler
-	// looks after; nil if there is none.
+	// Adopt takes over a running trial whose profiler died; nil if there is none.
 	Adopt() (*Unfinished, error)
-	// Changes returns what other profilers have recorded since it was last
-	// asked, in the order in which they did, and warnings.
+	// Changes returns what other profilers recorded since the last call, in order,
+	// and warnings.
 	Changes() ([]Change, error)
-	// Poll is how often Changes is worth asking for; 0 if there never are any.
+	// Poll is the interval at which to call Changes; 0 if no other profiler can
+	// make any.
 	Poll() time.Duration
 	Close() error
 }
 
-// What can keep a shared storage from recording something.
+// Errors of a shared storage.
 var (
-	// ErrOvertaken says that another profiler has begun a trial in between.
+	// ErrOvertaken says that another profiler began a trial since the last
+	// Changes.
 	ErrOvertaken = errors.New("another profiler has begun a trial meanwhile")
 	// ErrTaken says that a trial belongs to another profiler now.
 	ErrTaken = errors.New("another profiler has taken the trial over")
-	// ErrUnreachable says that the database does not answer. It is worth
-	// asking again later.
+	// ErrUnreachable says that the database does not answer; retry later.
 	ErrUnreachable = errors.New("the database does not answer")
 )
 
-// Result is what a trial came to.
+// Result is the result of a trial.
 type Result struct {
 	Trial       int
 	Measurement data.Measurement
 	Curve       []data.CurvePoint
-	Queued      time.Duration // waiting for nodes, which is no part of Measurement.Wall
+	Queued      time.Duration // waiting for nodes, not in Measurement.Wall
 }
 
-// Unfinished is a trial that was begun and not ended.
+// Unfinished is a trial that began but did not end.
 type Unfinished struct {
 	Trial   int
-	Attempt int // the one to be launched
+	Attempt int // number of the next launch, or of the submitted one
 	Config  data.Config
-	Handle  string // what the engine calls it, if one has taken it: it is followed, not launched again
-	Losses  int    // how many profilers have been lost while it ran
+	Handle  string // the engine's, if it was submitted: it is followed, not launched again
+	Losses  int    // profilers that died while running it
 }
 
 // Change is what another profiler did with a trial, or a warning.
 type Change struct {
 	Trial   int
 	Config  data.Config
-	By      string  // who has the trial: host and process
-	Ended   *Result // nil as long as it runs
-	Warning string  // if set, nothing else is
+	By      string  // owner of the trial: host and process
+	Ended   *Result // nil while it runs
+	Warning string  // if set, the other fields are not
 }
 
 // Snapshot is what a record held when it was opened.
 type Snapshot struct {
-	Run         int           // how often the study was begun: 1, and 1 more for each restart
+	Run         int           // 1, plus 1 for each restart
 	Results     []Result      // of finished trials, by number
-	Interrupted []data.Config // trials that had started and not ended, and that no engine runs
-	Submitted   []Unfinished  // trials that had not ended, and that an engine may still run
+	Interrupted []data.Config // trials that started but did not end, without an engine
+	Submitted   []Unfinished  // trials that did not end, and that an engine may still run
 	Orphans     []Unfinished  // of the run before a restart: an engine may still run them
 	Warnings    []string
 }
 
-// Wall returns the wall-clock time in which trials ran: of those that ran at
-// the same time it counts once.
+// Wall returns the wall-clock time in which trials ran; overlapping time counts
+// once.
 func (s *Snapshot) Wall() time.Duration {
 	type span struct{ from, to time.Time }
 	var spans []span
@@ -117,8 +116,8 @@ func (s *Snapshot) Wall() time.Duration {
 // Options says which record of a study to open, and how.
 type Options struct {
 	Journal string // path of the journal
-	// Outbox begins the names of the files that keep what a shared storage
-	// could not take because it did not answer. The next run delivers it.
+	// Outbox is the prefix of the files that keep results for a shared storage
+	// that does not answer. The next run delivers them.
 	Outbox     string
 	Restart    bool          // set the journal aside and begin again
 	Lease      time.Duration // of a shared storage; 0 means [DefaultLease]
@@ -129,8 +128,8 @@ type Options struct {
 	Away func(error)
 }
 
-// Open opens the record that a study asks for. One in a database that does
-// not answer is waited for until ctx ends.
+// Open opens the record of a study. It waits for a database that does not
+// answer for up to 15 minutes or until ctx ends.
 func Open(ctx context.Context, s *data.Study, o Options) (Storage, *Snapshot, error) {
 	if IsJournal(s) {
 		j, snapshot, err := OpenJournal(o.Journal, s, o)
@@ -153,13 +152,13 @@ func Open(ctx context.Context, s *data.Study, o Options) (Storage, *Snapshot, er
 // IsJournal reports whether a study keeps its record in a journal.
 func IsJournal(s *data.Study) bool { return s.Storage == "" || s.Storage == "journal" }
 
-// storageSource is where a study says what its storage is.
+// storageSource is the place of the key storage, for errors.
 func storageSource(s *data.Study) data.Source {
 	return data.Source{File: s.Source.File, Column: "storage"}
 }
 
-// kindOfStorage returns the part of an address that says nothing of value to
-// others: sqlite:, postgres://.
+// kindOfStorage returns the part of an address without secrets: sqlite:,
+// postgres://.
 func kindOfStorage(address string) string {
 	kind, rest, _ := strings.Cut(address, ":")
 	if strings.HasPrefix(rest, "//") {

@@ -11,8 +11,7 @@ import (
 	"knee/data"
 )
 
-// Trials that ran at the same time took their time once; of one whose beginning
-// is not known all counts.
+// Overlapping trials count once; a trial without a start time counts in full.
 func TestWallTimeOfParallelTrials(t *testing.T) {
 	at := time.Unix(1000, 0)
 	s := Snapshot{Results: []Result{{Measurement: data.Measurement{Wall: 1.5}}, {Measurement: data.Measurement{Wall: 2}}}}
@@ -24,7 +23,7 @@ func TestWallTimeOfParallelTrials(t *testing.T) {
 	}
 }
 
-// What cannot be opened is an error and no storage.
+// A failed Open returns an error and a nil storage.
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "j")

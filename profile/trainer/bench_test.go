@@ -35,7 +35,7 @@ func BenchmarkStepCompute(b *testing.B) {
 }
 
 // BenchmarkStepJob times whole jobs whose ranks share this process; one
-// operation is one step, meeting and parting included.
+// operation is one step; connecting and closing are included.
 func BenchmarkStepJob(b *testing.B) {
 	for _, o := range []Options{
 		{Mode: data.AllReduce, Workers: 2}, {Mode: data.AllReduce, Workers: 4},

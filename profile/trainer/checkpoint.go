@@ -11,9 +11,10 @@ import (
 	"knee/data"
 )
 
-// checkpoint is what a job needs to go on: rank 0 writes it and reads it.
+// checkpoint is the state from which a job continues. Rank 0 writes and reads
+// it.
 type checkpoint struct {
-	Step   int64 // the last one that is complete
+	Step   int64 // the last complete one
 	Params []float64
 }
 
@@ -42,8 +43,8 @@ func readCheckpoint(path string, params []float64) (step int64, err error) {
 	return c.Step, nil
 }
 
-// writeCheckpoint replaces the file as a whole, so that a process that is
-// killed leaves the one before.
+// writeCheckpoint replaces the file by renaming, so that a killed process
+// leaves the previous one.
 func writeCheckpoint(path string, step int64, params []float64) error {
 	f, err := os.Create(path + ".new")
 	if err != nil {

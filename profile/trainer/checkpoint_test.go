@@ -12,8 +12,8 @@ import (
 	"knee/data"
 )
 
-// TestGoesOnFromCheckpoint stops a job twice and lets it go on with another
-// number of workers: it ends as one that ran through.
+// TestGoesOnFromCheckpoint stops a job twice and continues it with another
+// number of workers: the result equals that of an uninterrupted job.
 func TestGoesOnFromCheckpoint(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "job.ckpt")
 	last := 0
@@ -35,8 +35,8 @@ func TestGoesOnFromCheckpoint(t *testing.T) {
 	}
 }
 
-// TestCheckpointOfTheStopped holds that what is complete when a job is stopped
-// is not lost.
+// TestCheckpointOfTheStopped checks that a stopped job saves its complete
+// steps.
 func TestCheckpointOfTheStopped(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "job.ckpt")
 	ctx, stop := context.WithCancel(t.Context())

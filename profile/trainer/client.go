@@ -15,12 +15,12 @@ type psClient struct {
 	servers []*link
 	pushes  []push
 	replies []reply
-	sync    float64 // seconds the previous exchange took, NaN before the first
+	sync    float64 // seconds of the previous exchange, NaN before the first
 }
 
 // push is what a worker sends a server. NaN means not known.
 type push struct {
-	Bye      bool // the worker is through
+	Bye      bool // the worker has finished
 	Gradient vector
 	Tally    tally
 	Sync     float64 // seconds its previous exchange took
@@ -29,7 +29,7 @@ type push struct {
 type reply struct {
 	Parameters           vector
 	Loss, SumSqr, SqrSum float64 // ps-sync: over all workers; SqrSum of the slice
-	Last                 bool    // ps-async: the worker shall push no more
+	Last                 bool    // ps-async: the worker must not push again
 }
 
 func newPSClient(g *group) (*psClient, error) {
@@ -47,8 +47,8 @@ func newPSClient(g *group) (*psClient, error) {
 	return c, nil
 }
 
-// synchronize exchanges the gradient for new parameters with all servers at
-// once.
+// synchronize sends the gradient to all servers at once and receives the new
+// parameters.
 func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
 	start := time.Now()
 	err := concurrently(len(c.servers), func(j int) error {
@@ -76,8 +76,8 @@ func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (out
 		out.sqrMean += r.SqrSum
 	}
 	c.sync = out.sync.Seconds()
-	// Server 0 counts the updates of all workers in ps-async; in ps-sync
-	// everyone counts the same.
+	// In ps-async server 0 counts the updates of all workers; in ps-sync every
+	// worker's step is the same.
 	out.last = c.o.isLast(step)
 	if c.o.Mode == data.PSAsync {
 		out.last = first.Last
@@ -85,10 +85,10 @@ func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (out
 	return out, nil
 }
 
-// spread is not needed: servers hold the parameters, and write no checkpoints.
+// spread does nothing: there are no checkpoints with servers.
 func (c *psClient) spread([]float64) error { return nil }
 
-// close tells the servers that this worker is through.
+// close tells the servers that this worker has finished.
 func (c *psClient) close() error {
 	for _, l := range c.servers {
 		if err := l.send(push{Bye: true}); err != nil {

@@ -4,25 +4,25 @@ import "math/rand/v2"
 
 // The generated classification problem. Every class is a mixture of Gaussian
 // clusters, so that a linear model cannot solve it; clusters overlap and some
-// labels are wrong, so that the loss never reaches zero and the gradient
-// keeps its noise, as on a real data set.
+// labels are wrong, so that the loss stays above zero and the gradient noisy,
+// as on real data.
 const (
 	classes          = 10
 	clustersPerClass = 4
 	centreSpread     = 0.45 // standard deviation of a centre's coordinates, in units of the noise
-	labelNoise       = 0.05 // share of labels drawn anew
+	labelNoise       = 0.05 // share of labels replaced by random ones
 )
 
-// Streams of the seed: independent sequences for things drawn separately.
+// Streams of the seed: independent random sequences.
 const (
 	streamCentres = 0x6b6e6565_00000001
 	streamParams  = 0x6b6e6565_00000002
 	streamSamples = 0x6b6e6565_00000003
 )
 
-// dataset generates samples on demand. Sample i is a pure function of the
-// seed and i, so workers draw disjoint shards without talking to each other,
-// and a single process can redraw the batch of a whole job.
+// dataset generates samples on demand. Sample i is a pure function of the seed
+// and i, so workers draw disjoint shards without communication, and one process
+// can redraw the batch of a whole job.
 type dataset struct {
 	inputs  int
 	seed    uint64

@@ -1,13 +1,12 @@
 // Package trainer is the built-in training workload: stochastic gradient
-// descent on generated data, by real worker and parameter-server processes
-// that talk TCP.
+// descent on generated data, by real worker and parameter-server processes over
+// TCP.
 //
-// It exists so that profiling, fitting and allocation can be tried, tested
-// and demonstrated without a framework or a GPU, on numbers that were
-// measured rather than made up. Nothing in it sleeps, unless an input rate is
-// given: the step time is that
-// of a multilayer perceptron's forward and backward pass plus that of moving
-// its gradient, and the loss is the loss of a model that learns.
+// With it, profiling, fitting and allocation can be tried and tested on
+// measured numbers without a framework or a GPU. Nothing in it sleeps unless an
+// input rate is given: the step time is that of a multilayer perceptron's
+// forward and backward pass and of communicating its gradient, and the loss is
+// that of real training.
 //
 // One process is one rank. Ranks 0..k−1 are workers, ranks k..k+p−1 are
 // parameter servers; a launcher starts each with the environment [FromEnv]
@@ -24,12 +23,11 @@
 //     parameters of the slice; workers never wait for one another.
 //
 // Numbers are float64 in memory and on the wire. Training frameworks use
-// narrower types, but here the precision buys a sharp check: the synchronous
-// modes agree with a single process on the same global batch to rounding
-// (1e-10 after dozens of steps), whatever the number of workers and servers,
-// so an error in averaging, slicing or accumulation cannot hide.
+// narrower types; float64 allows a strict check: the synchronous modes agree
+// with a single process on the same global batch to rounding (1e-10 after
+// dozens of steps) for any number of workers and servers, which shows errors in
+// averaging, slicing or accumulation.
 //
-// If a process dies the job ends: its neighbours find the connection closed and
-// end too. Started again, with as many workers as one likes, an all-reduce job
-// goes on from its checkpoint, if it writes one.
+// If a process dies the job ends, as its connections close. Started again with
+// any number of workers, an all-reduce job with a checkpoint continues from it.
 package trainer

@@ -2,10 +2,10 @@ package trainer
 
 import "math"
 
-// estimate returns unbiased estimates of |G|², G the true gradient, and of
-// the trace of the covariance of a gradient of initial samples, from count
-// independent gradients that together stand for total samples: meanSqr is
-// their mean squared norm, sqrMean the squared norm of their mean.
+// estimate returns unbiased estimates of |G|², with G the true gradient, and of
+// the trace of the covariance of a gradient over initial samples, from count
+// independent gradients over total samples together: meanSqr is their mean
+// squared norm, sqrMean the squared norm of their mean.
 //
 //	sqr = (c|ḡ|² − mean|g|²)/(c−1),  var = (mean|g|² − |ḡ|²)·scale/(c−1),
 //
@@ -23,9 +23,9 @@ type movingAverage struct {
 	sum, weight float64
 }
 
-// smoothing is the weight of the past in the averages of gradient
-// statistics. Single estimates of |G|² are mostly noise while the batch is
-// far below the gradient noise scale; about a hundred steps tame it.
+// smoothing is the weight of the past in the averages of gradient statistics.
+// Single estimates of |G|² are mostly noise while the batch is far below the
+// gradient noise scale; averaging about a hundred steps reduces it.
 const smoothing = 0.99
 
 func (a *movingAverage) add(v float64) {
@@ -38,11 +38,10 @@ func (a *movingAverage) value() float64 { return a.sum / a.weight }
 // gradStats smooths the statistics of the gradients of a job, or in ps-async
 // of one worker.
 //
-// The independent gradients are those of the single samples, whose norms a
-// multilayer perceptron yields almost for free ([model.sampleNorms]). Their
-// number is the batch, so the estimates exist for one worker as for many and
-// have less variance than those from one gradient per worker, which is what
-// a framework that sees only whole gradients has to make do with.
+// The independent gradients are those of the single samples, whose norms cost
+// little for a multilayer perceptron ([model.sampleNorms]). Their number is the
+// batch, so estimates exist for a single worker too, and have less variance
+// than those from one gradient per worker, as in frameworks.
 type gradStats struct {
 	count   int     // samples, that is gradients, per update
 	initial float64 // batch the variance is reported at
@@ -53,9 +52,9 @@ func newGradStats(count int, initial float64) *gradStats {
 	return &gradStats{count: count, initial: initial}
 }
 
-// observe takes in one update: sumSqr is the sum of the squared norms of its
-// samples' gradients, sqrMean the squared norm of their mean. A single sample
-// tells nothing of the variance.
+// observe adds one update: sumSqr is the sum of the squared norms of its
+// samples' gradients, sqrMean the squared norm of their mean. Updates of one
+// sample are ignored: the variance needs two.
 func (s *gradStats) observe(sumSqr, sqrMean float64) {
 	if s.count < 2 {
 		return

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// group is this process's view of the job's other processes. A rank that
-// leaves takes its neighbours along, and these theirs; who was first is for
-// the launcher to say.
+// group is this process' connections to the job's other processes. When a rank
+// ends, its peers end too, and then theirs; only the launcher knows which ended
+// first.
 type group struct {
 	o    *Options
 	ctx  context.Context
-	step atomic.Int64 // in progress, for messages
+	step atomic.Int64 // current step, for messages
 
 	mu      sync.Mutex
 	closers []io.Closer // closed when the job ends, so that nothing blocks
@@ -33,8 +33,8 @@ func newGroup(ctx context.Context, o *Options) *group {
 	return g
 }
 
-// cause returns why this rank ends, given the error it ran into: that it was
-// told to explains every other.
+// cause returns why this rank ends: the cause of a cancelled context takes
+// precedence over err.
 func (g *group) cause(err error) error {
 	if err != nil && g.ctx.Err() != nil {
 		return context.Cause(g.ctx)
@@ -42,7 +42,7 @@ func (g *group) cause(err error) error {
 	return err
 }
 
-// track makes sure c is closed when the job ends.
+// track closes c when the job ends.
 func (g *group) track(c io.Closer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -64,9 +64,9 @@ func (g *group) link(conn net.Conn, rank int) *link {
 	return newLink(conn, fmt.Sprintf("%s (%s)", g.o.name(rank), conn.RemoteAddr()), &g.step)
 }
 
-// listen opens a TCP listener that gives up after the time for the meeting. If
-// the host is not one of this machine's own addresses, as with the name of a
-// Kubernetes service, it listens on all.
+// listen opens a TCP listener with Rendezvous as its deadline. If the host is
+// not an address of this machine, such as a Kubernetes service, it listens on
+// all addresses.
 func (g *group) listen(addr string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
@@ -81,8 +81,8 @@ func (g *group) listen(addr string) (net.Listener, error) {
 	return ln, ln.(*net.TCPListener).SetDeadline(time.Now().Add(g.o.Rendezvous))
 }
 
-// meet waits until each of some ranks has connected and introduced itself.
-// Whatever else connects is dropped.
+// meet waits until every one of the ranks has connected and sent its hello.
+// Other connections are dropped.
 func (g *group) meet(ln net.Listener, ranks ...int) (links []*link, said []hello, err error) {
 	links, said = make([]*link, len(ranks)), make([]hello, len(ranks))
 	for missing := ranks; len(missing) > 0; {
@@ -113,8 +113,8 @@ func (g *group) meet(ln net.Listener, ranks ...int) (links []*link, said []hello
 	return links, said, nil
 }
 
-// connect connects to a rank, trying again until the time for the meeting is
-// over: the ranks of a job start in any order.
+// connect connects to a rank, retrying for Rendezvous: ranks start in any
+// order.
 func (g *group) connect(addr string, rank int) (*link, error) {
 	ctx, stop := context.WithTimeout(g.ctx, g.o.Rendezvous)
 	defer stop()
@@ -123,17 +123,17 @@ func (g *group) connect(addr string, rank int) (*link, error) {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		conn, err := d.DialContext(ctx, "tcp", addr)
 		if err == nil && conn.LocalAddr().String() == conn.RemoteAddr().String() {
-			// While nobody listens on a port of the ephemeral range, TCP's
-			// simultaneous open may connect a socket to itself.
+			// Without a listener on an ephemeral port, TCP's simultaneous open may
+			// connect a socket to itself.
 			conn.Close()
-			err = errors.New("nothing listens there yet")
+			err = errors.New("no listener there yet")
 		}
 		if err == nil {
 			g.track(conn)
 			return g.link(conn, rank), nil
 		}
 		if last == nil || ctx.Err() == nil {
-			last = err // the last refusal says more than "deadline exceeded"
+			last = err // more useful than "deadline exceeded"
 		}
 		select {
 		case <-ctx.Done():
@@ -143,9 +143,9 @@ func (g *group) connect(addr string, rank int) (*link, error) {
 	}
 }
 
-// watchParent returns a context that ends when the parent process is no
-// longer pid, so that a killed launcher leaves nothing behind. A process
-// whose parent dies is handed to another at once, which is what shows.
+// watchParent returns a context that ends when the parent is not process pid,
+// so that a killed launcher leaves no process. The system gives a process
+// another parent at once when its parent dies.
 func watchParent(ctx context.Context, pid int) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := func() { cancel(context.Canceled) }

@@ -8,32 +8,32 @@ import (
 	"sync/atomic"
 )
 
-// link is a connection to one rank, over which values travel as package gob
-// writes them. One goroutine may send while another receives.
+// link is a connection to one rank that carries gob values. One goroutine may
+// send while another receives.
 type link struct {
 	peer string        // "worker 2 (127.0.0.1:4711)", for messages
-	step *atomic.Int64 // in progress, for messages
+	step *atomic.Int64 // current step, for messages
 	conn net.Conn
 	enc  *gob.Encoder
 	dec  *gob.Decoder
 }
 
-// hello introduces a rank to the one it connects to.
+// hello is the first message of a rank on a connection.
 type hello struct {
 	Rank int
-	Addr string // where its predecessor in the ring reaches it
+	Addr string // its address for the previous rank of the ring
 }
 
-// vector is numbers as they travel: float64, little-endian.
+// vector is the wire form of numbers: float64, little-endian.
 type vector []byte
 
-// packed writes v over the bytes of a vector that is no longer needed.
+// packed encodes v, reusing the memory of over.
 func packed(over vector, v []float64) vector {
-	out, _ := binary.Append(over[:0], binary.LittleEndian, v) // of a slice of float64, which cannot fail
+	out, _ := binary.Append(over[:0], binary.LittleEndian, v) // cannot fail for []float64
 	return out
 }
 
-// unpack reads as many numbers as fit into v.
+// unpack decodes exactly len(v) numbers into v.
 func (b vector) unpack(v []float64) error {
 	if len(b) != 8*len(v) {
 		return fmt.Errorf("it sent %d bytes, want %d numbers", len(b), len(v))
@@ -50,7 +50,7 @@ func (l *link) send(v any) error { return l.blame(l.enc.Encode(v)) }
 
 func (l *link) receive(v any) error { return l.blame(l.dec.Decode(v)) }
 
-// blame turns an error of the connection into one that names the peer.
+// blame adds the peer and the step to an error of the connection.
 func (l *link) blame(err error) error {
 	if err == nil {
 		return nil

@@ -49,8 +49,8 @@ func child() int {
 // parent starts a child that watches it, prints the child's process id and
 // waits to be killed.
 func parent() int {
-	// Cmd keeps the last of two settings of a variable, so that the child
-	// trains and does not become a parent in its turn.
+	// Cmd keeps the last of two settings of a variable, so that the child trains
+	// and does not become a parent too.
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childSwitch+"=train", fmt.Sprintf("KNEE_PARENT_PID=%d", os.Getpid()))
 	cmd.Stdout = os.Stdout

@@ -83,7 +83,7 @@ func TestMessageBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The sizes the documentation promises: 0.1 to 2 MB.
+		// Documented sizes: 0.1 to 2 MB.
 		if b := plain.bytes(); b < 100_000 || b > 2_000_000 {
 			t.Errorf("%s: message of %d bytes", name, b)
 		}
@@ -118,8 +118,8 @@ func TestSamplesAreReproducible(t *testing.T) {
 	})
 }
 
-// TestSamplesHaveTheirMoments checks the generator against the mixture it
-// documents: inputs of mean near zero and variance 1 + centreSpread².
+// TestSamplesHaveTheirMoments checks the generator against its documented
+// mixture: inputs of mean near zero and variance 1 + centreSpread².
 func TestSamplesHaveTheirMoments(t *testing.T) {
 	d := newDataset(64, 1)
 	b := d.newBatch(4000)

@@ -11,9 +11,9 @@ import (
 )
 
 // modelShape returns the layer widths of a named model, input first. The two
-// were chosen so that on one core and a batch of 32 a step computes for about
-// 1 ms (small) and 5 ms (large), with gradients of 0.4 MB and 1.6 MB: on a
-// loopback or Ethernet network neither computing nor communicating is free.
+// were chosen so that on one core and a batch of 32 a step computes for about 1
+// ms (small) and 5 ms (large), with gradients of 0.4 MB and 1.6 MB: on a
+// loopback or Ethernet network both computing and communicating take time.
 func modelShape(name string) ([]int, error) {
 	switch name {
 	case "small":
@@ -24,25 +24,25 @@ func modelShape(name string) ([]int, error) {
 	return nil, fmt.Errorf("model %q is unknown; want small or large", name)
 }
 
-// layer is a fully connected layer: where its parameters lie in the flat
-// parameter vector, and its activations for the present batch.
+// layer is a fully connected layer: the offsets of its parameters in the flat
+// vector, and its activations for the current batch.
 type layer struct {
 	in, out   int
 	w, b      int       // offsets of the in × out weights and the out biases
-	act, diff []float64 // batch × out: outputs, and the loss's gradient by them
+	act, diff []float64 // batch × out: outputs, and gradient of the loss by the outputs
 }
 
 // model is a multilayer perceptron with rectified linear units and a softmax
-// cross-entropy loss. Parameters and gradients are flat vectors, the unit that
-// is communicated; behind the parameters may be some that do nothing but make
-// the vector longer.
+// cross-entropy loss. Parameters and gradients are flat vectors, the unit of
+// communication, which may be padded with zeros at the end.
 type model struct {
 	layers []layer
 	used   int // parameters of the layers
 	size   int // of the vector
 }
 
-// newModel lays out the named model, in a vector of messageBytes at least.
+// newModel lays out the named model, in a vector of at least messageBytes
+// bytes.
 func newModel(name string, messageBytes int64) (*model, error) {
 	widths, err := modelShape(name)
 	if err != nil {
@@ -64,8 +64,8 @@ func (m *model) bytes() int64 { return int64(m.size) * 8 }
 func (m *model) inputs() int { return m.layers[0].in }
 
 // initial returns the parameters training starts from: weights by He et al.
-// (2015), those of the output layer and biases zero, so that every class starts
-// as likely as any other. Equal seeds give equal parameters.
+// (2015), those of the output layer and biases zero, so that all classes start
+// equally likely. Equal seeds give equal parameters.
 func (m *model) initial(seed int64) []float64 {
 	rng := rand.New(rand.NewPCG(uint64(seed), streamParams))
 	p := make([]float64, m.size)
@@ -101,9 +101,9 @@ func (m *model) gradient(grad, params []float64, b *batch, scale float64) (loss,
 
 // sampleNorms returns the sum over the samples of the squared norm of each
 // sample's part of the gradient. For a fully connected layer that part is an
-// outer product, so its norm is that of the inputs times that of the diffs
-// and costs next to nothing: Goodfellow, "Efficient Per-Example Gradient
-// Computations" (2015).
+// outer product, so its norm is that of the inputs times that of the diffs and
+// costs little: Goodfellow, "Efficient Per-Example Gradient Computations"
+// (2015).
 func (m *model) sampleNorms(b *batch) (sum float64) {
 	for i := range m.layers {
 		l := &m.layers[i]
@@ -112,7 +112,7 @@ func (m *model) sampleNorms(b *batch) (sum float64) {
 			x = m.layers[i-1].act
 		}
 		for s := range b.n {
-			// 1 is that of the bias.
+			// 1 is the squared input of the bias.
 			sum += (1 + squaredNorm(x[s*l.in:(s+1)*l.in])) * squaredNorm(l.diff[s*l.out:(s+1)*l.out])
 		}
 	}

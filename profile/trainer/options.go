@@ -14,7 +14,7 @@ import (
 	"knee/data"
 )
 
-// Role is what a process of the job does.
+// Role is the task of a process in the job.
 type Role string
 
 // The roles of a process.
@@ -23,10 +23,10 @@ const (
 	Server Role = "ps"     // holds a slice of the parameters
 )
 
-// Options describes one process of a training job; all processes of a job are
-// given the same, but for who they are. The zero value is a complete job of its
-// own: one worker, no network, the small model. Zero fields take the default
-// given beside them.
+// Options describes one process of a training job; they differ between
+// processes only in Role, Rank and PSRank. The zero value is a complete job:
+// one worker, no network, the small model. Zero fields take the default in
+// their comments.
 type Options struct {
 	Role   Role // Worker if empty
 	Rank   int  // 0..k−1 for workers, k..k+p−1 for servers
@@ -40,20 +40,20 @@ type Options struct {
 
 	Mode         data.Mode // allreduce if empty
 	Model        string    // "small" (default) or "large"
-	MessageBytes int64     // wanted size of a gradient; below the model's own size it changes nothing
-	InputRate    float64   // samples/s that storage delivers to each worker; 0 means at once
-	LocalBatch   float64   // samples per worker per micro-step; 0 means 32. Fractions spread workers × local batch over the workers as evenly as it goes
+	MessageBytes int64     // least size of a gradient; no effect below the model's size
+	InputRate    float64   // samples/s that storage delivers to each worker; 0 means no limit
+	LocalBatch   float64   // samples per worker per micro-step; 0 means 32. With fractions, round(workers × local batch) samples are divided as evenly as possible
 	AccumSteps   int       // extra accumulation micro-steps
-	InitialBatch float64   // global batch that the gradient variance is reported at; 0 means the job's own
+	InitialBatch float64   // global batch at which gradient variance is reported; 0 means the job's
 
-	Checkpoint string // file that rank 0 writes every second and at its end, and goes on from; none if empty. Not with servers
+	Checkpoint string // file that rank 0 writes every second and at the end, and continues from; empty for none. Not with servers
 	AllRanks   bool   // every worker prints its steps, with its rank
 
 	Steps int   // optimizer steps of the job (ps-async: updates by all workers); 0 means until stopped
 	Seed  int64 // of data and initial parameters
 
-	Rendezvous time.Duration // time for all ranks to meet; 0 means 1 min
-	ParentPID  int           // stop when the parent is no longer this process; 0 means do not watch
+	Rendezvous time.Duration // time for all ranks to connect; 0 means 1 min
+	ParentPID  int           // stop when the parent is another process; 0 means do not watch
 }
 
 // The learning rate is baseRate at referenceBatch samples per update and grows
@@ -69,7 +69,7 @@ const (
 // KNEE_PS_HOSTS, KNEE_PS_RANK, KNEE_MODE, KNEE_LOCAL_BATCH, KNEE_ACCUM_STEPS,
 // KNEE_INITIAL_BATCH, KNEE_PARENT_PID. A variable that is not set leaves its
 // default. Without KNEE_WORKERS, as under torchrun, every rank that is not a
-// server is a worker. What the values are worth [Run] finds out.
+// server is a worker. [Run] checks the values.
 //
 // The error is a [data.InputError] that names the variable.
 func FromEnv(getenv func(string) string) (Options, error) {
@@ -120,8 +120,8 @@ func FromEnv(getenv func(string) string) (Options, error) {
 	return o, err
 }
 
-// Bind defines a flag for every option a person may want to set by hand.
-// The present values of o, such as those from [FromEnv], are the defaults.
+// Bind defines a flag for every option that a user may set. The values of o,
+// such as those from [FromEnv], are the defaults.
 func (o *Options) Bind(fs *flag.FlagSet) {
 	o.setDefaults()
 	fs.StringVar(&o.Model, "model", o.Model, "model to train: small or large")
@@ -200,8 +200,8 @@ func (o *Options) microBatch() int { return int(math.Round(float64(o.Workers) * 
 
 func (o *Options) globalBatch() int { return o.microBatch() * (o.AccumSteps + 1) }
 
-// share returns the samples of one micro-step that are worker rank's, as an
-// interval of the micro-batch. Shares differ by at most one sample.
+// share returns the samples of worker rank in one micro-step, as an interval of
+// the micro-batch. Shares differ by at most one sample.
 func (o *Options) share(rank int) (lo, hi int) { return slice(o.microBatch(), o.Workers, rank) }
 
 // updateBatch returns the samples behind one update of the parameters: the
@@ -214,7 +214,7 @@ func (o *Options) updateBatch(rank int) int {
 	return o.globalBatch()
 }
 
-// initialBatch returns the batch that gradient variance is reported at.
+// initialBatch returns the batch at which gradient variance is reported.
 func (o *Options) initialBatch() float64 {
 	if o.InitialBatch > 0 {
 		return o.InitialBatch
@@ -222,11 +222,11 @@ func (o *Options) initialBatch() float64 {
 	return float64(o.globalBatch())
 }
 
-// learningRate returns the rate of an update computed from batch samples.
-// With the square root of the batch the variance of an update stays constant
+// learningRate returns the rate of an update computed from batch samples. With
+// the square root of the batch the variance of an update stays constant
 // (Krizhevsky, "One weird trick for parallelizing convolutional neural
-// networks", 2014). Beyond 128 samples it stays as it is: there the rate is
-// bounded by the curvature of the loss, no longer by the noise.
+// networks", 2014). Beyond 128 samples it is constant: there the curvature of
+// the loss bounds the rate, not the noise.
 func (o *Options) learningRate(batch int) float64 {
 	return baseRate * min(math.Sqrt(float64(batch)/referenceBatch), maxRateScale)
 }
@@ -238,7 +238,7 @@ func (o *Options) name(rank int) string {
 	return fmt.Sprintf("worker %d", rank)
 }
 
-// slice cuts n things into parts whose sizes differ by at most one and
+// slice divides n elements into parts whose sizes differ by at most one, and
 // returns the interval of part i.
 func slice(n, parts, i int) (lo, hi int) {
 	return int(int64(n) * int64(i) / int64(parts)), int(int64(n) * int64(i+1) / int64(parts))

@@ -23,13 +23,13 @@ import (
 // process is one rank of a job of real processes.
 type process struct {
 	cmd    *exec.Cmd
-	lines  chan string   // what it prints, closed at its end
+	lines  chan string   // its output, closed at its end
 	stderr *bytes.Buffer // to be read after done
 	done   chan error
 }
 
-// startJob starts every rank of a job as a process of its own, the way a
-// launcher does, and makes sure that none outlives the test.
+// startJob starts every rank of a job as a process, as a launcher does, and
+// kills those that are left at the end of the test.
 func startJob(t *testing.T, o Options, args ...string) []*process {
 	t.Helper()
 	var procs []*process
@@ -80,7 +80,7 @@ func childEnv(o Options) []string {
 	return env
 }
 
-// await waits until some rank has printed a line, so the job is under way.
+// await waits until a rank has printed a line.
 func await(t *testing.T, procs []*process) {
 	t.Helper()
 	limit := time.After(20 * time.Second)
@@ -102,7 +102,7 @@ func await(t *testing.T, procs []*process) {
 	}
 }
 
-// end waits for a process and returns its exit code and what it complained of.
+// end waits for a process and returns its exit code and standard error.
 func (p *process) end(t *testing.T) (int, string) {
 	t.Helper()
 	select {
@@ -114,8 +114,8 @@ func (p *process) end(t *testing.T) (int, string) {
 	}
 }
 
-// TestDeathEndsJob kills one rank of a running job and checks that all others
-// end by themselves, and that one of them blames it.
+// TestDeathEndsJob kills one rank of a running job: all others must end by
+// themselves, and one of them must name it.
 func TestDeathEndsJob(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -192,8 +192,8 @@ func TestProcessesFinish(t *testing.T) {
 	}
 }
 
-// TestDiesWithParent kills the parent of a training process; the process is
-// to notice although nobody tells it.
+// TestDiesWithParent kills the parent of a training process; the process must
+// end.
 func TestDiesWithParent(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childSwitch+"=parent")
@@ -231,8 +231,7 @@ func TestDiesWithParent(t *testing.T) {
 	}
 }
 
-// running reports whether a process runs; a zombie whose new parent does not
-// collect it does not.
+// running reports whether a process runs; a zombie does not count.
 func running(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -274,7 +273,7 @@ func TestNobodyToMeet(t *testing.T) {
 	}
 }
 
-// TestStrangersAreIgnored lets something else talk to the meeting point.
+// TestStrangersAreIgnored connects something else to the rendezvous port.
 func TestStrangersAreIgnored(t *testing.T) {
 	ranks := jobOptions(t, Options{Mode: data.AllReduce, Workers: 2, LocalBatch: 8, Steps: 3})
 	errs := make(chan error, 2)

@@ -7,7 +7,8 @@ import (
 	"math"
 )
 
-// record is one optimizer step as it is printed, without what is not known.
+// record is the printed line of one optimizer step; unknown numbers are left
+// out.
 type record struct {
 	Rank     *int  `json:"rank,omitempty"`
 	Step     int   `json:"step"`
@@ -18,14 +19,14 @@ type record struct {
 	GradVar  known `json:"grad_var,omitzero"`
 }
 
-// known is a number that JSON can hold; NaN is not known.
+// known is a number; NaN and infinities count as not known.
 type known float64
 
-// IsZero tells package json what to leave out.
+// IsZero reports whether package json leaves k out.
 func (k known) IsZero() bool { return math.IsNaN(float64(k)) || math.IsInf(float64(k), 0) }
 
-// print writes the line a profiler looks for, in one write so that a reader
-// of the pipe never sees half of it.
+// print writes the line for the profiler in one write, so that a reader of the
+// pipe never gets half of it.
 func (r record) print(w io.Writer) error {
 	b, err := json.Marshal(r)
 	if err == nil {

@@ -10,22 +10,22 @@ import (
 )
 
 // ring averages gradients with a ring all-reduce: every worker sends only to
-// the next and receives only from the previous, 2(k−1)/k of the vector each,
-// whatever the number of workers k.
+// the next and receives only from the previous, 2(k−1)/k of the vector each
+// with k workers.
 type ring struct {
 	o          *Options
 	next, prev *link
-	out, in    vector    // room for a segment on its way
-	part       []float64 // and for one that is added
+	out, in    vector    // buffers for a segment sent and received
+	part       []float64 // buffer for a segment to add
 }
 
-// newRing connects this worker to its two neighbours. All meet at rank 0, who
-// tells each where the next one listens.
+// newRing connects this worker to its two neighbours. All connect to rank 0
+// first, which sends each the address of its next.
 func newRing(g *group) (*ring, error) {
 	r, k := &ring{o: g.o}, g.o.Workers
 	following, before := (g.o.Rank+1)%k, (g.o.Rank+k-1)%k
 	master := net.JoinHostPort(g.o.MasterAddr, strconv.Itoa(g.o.MasterPort))
-	var addr string // of the next
+	var addr string // address of the next rank
 	var data net.Listener
 	var err error
 	if g.o.Rank == 0 {
@@ -50,7 +50,7 @@ func newRing(g *group) (*ring, error) {
 	return r, nil
 }
 
-// lead is rank 0's side of the meeting.
+// lead is rank 0's side of the rendezvous.
 func (g *group) lead(master string) (data net.Listener, next string, err error) {
 	ln, err := g.listen(master)
 	if err != nil {
@@ -69,7 +69,7 @@ func (g *group) lead(master string) (data net.Listener, next string, err error) 
 	if err != nil {
 		return nil, "", err
 	}
-	said = append(said, hello{Addr: own}) // what follows the last
+	said = append(said, hello{Addr: own}) // rank 0 follows the last
 	for i, l := range links {
 		if err := l.send(said[i+1].Addr); err != nil {
 			return nil, "", err
@@ -98,8 +98,8 @@ func (g *group) follow(master string) (data net.Listener, next string, err error
 	return data, next, err
 }
 
-// listenForPrevious opens a port for the previous rank on any free address of
-// a host of this machine.
+// listenForPrevious listens for the previous rank on a free port of a host of
+// this machine.
 func (g *group) listenForPrevious(host string) (net.Listener, string, error) {
 	ln, err := g.listen(net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -109,9 +109,9 @@ func (g *group) listenForPrevious(host string) (net.Listener, string, error) {
 	return ln, net.JoinHostPort(host, port), err
 }
 
-// synchronize averages the gradient over all workers and applies it. The
-// two scalars of the tally travel behind the gradient, for which room is
-// reserved in its capacity.
+// synchronize averages the gradient over all workers and applies it. The two
+// scalars of the tally are appended to the gradient, whose capacity has room
+// for them.
 func (r *ring) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
 	start := time.Now()
 	v := append(grad, t.Loss, t.SumSqr)
@@ -124,7 +124,7 @@ func (r *ring) synchronize(step int64, params, grad []float64, t tally) (outcome
 	return outcome{loss: v[n], sumSqr: v[n+1], sqrMean: squaredNorm(grad), sync: sync, last: r.o.isLast(step)}, nil
 }
 
-// spread sums up what is nothing on all but rank 0.
+// spread sums v over the ranks after clearing it on all but rank 0.
 func (r *ring) spread(v []float64) error {
 	if r.o.Rank != 0 {
 		clear(v)
@@ -132,8 +132,8 @@ func (r *ring) spread(v []float64) error {
 	return r.allReduce(v)
 }
 
-// close has nothing to tell: a worker that is through has received all that
-// its neighbours sent.
+// close does nothing: a finished worker has received all that its neighbours
+// sent.
 func (r *ring) close() error { return nil }
 
 // allReduce replaces v, on every rank, by the sum over the ranks, the same
@@ -161,8 +161,8 @@ func (r *ring) segment(v []float64, i int) []float64 {
 }
 
 // shift sends one segment to the next rank while another arrives from the
-// previous one. Both at once: a segment may exceed what the sockets buffer,
-// and a ring of ranks that all send first would stand still.
+// previous one. Both at once: a segment may exceed the socket buffers, and a
+// ring in which all ranks send first would deadlock.
 func (r *ring) shift(out, in []float64, add bool) error {
 	r.out = packed(r.out, out)
 	sent := make(chan error, 1)

@@ -9,23 +9,23 @@ import (
 )
 
 // Run trains as one rank of a job until its last step, or until ctx ends, in
-// which case it returns the cause. Only one rank writes to stdout, one line
-// per optimizer step: worker 0, and server 0 in ps-async.
+// which case it returns the cause. Unless AllRanks is set, one rank writes to
+// stdout, one line per optimizer step: worker 0, or server 0 in ps-async.
 //
 //	knee: {"step":1,"step_time_s":0.0031,"sync_time_s":0.0012,"loss":2.41,"grad_sqr":0.8,"grad_var":2.7}
 //
-// A line leaves out what is not known. step_time_s is wall-clock time
-// between consecutive steps; in ps-async between consecutive updates of the
-// job, by whichever worker. sync_time_s is the part of it spent exchanging
-// gradients and waiting for others; in ps-async that of the worker divided
-// by the number of workers. loss is the mean over the samples of the step,
-// none of which was seen before. grad_sqr estimates |E g|², grad_var the trace
-// of the covariance of a gradient of [Options.InitialBatch] samples; both are
-// smoothed, and left out unless both are positive.
+// Unknown numbers are left out. step_time_s is wall-clock time between
+// consecutive steps; in ps-async between consecutive updates of the job by any
+// worker. sync_time_s is the part of it spent exchanging gradients and waiting
+// for others; in ps-async that of the worker divided by the number of workers.
+// loss is the mean over the samples of the step, all of them new. grad_sqr
+// estimates |E g|², grad_var the trace of the covariance of a gradient of
+// [Options.InitialBatch] samples; both are smoothed, and left out unless both
+// are positive.
 //
-// Rank 0 says on stderr what is trained. Options that make no sense are a
-// [data.InputError]. If a rank that this one waits for leaves before the end the
-// error names it, such as "worker 2 (127.0.0.1:41237) left during step 17: EOF".
+// Rank 0 describes the job on stderr. Invalid options are a [data.InputError].
+// If a rank that this one waits for ends early, the error names it, such as
+// "worker 2 (127.0.0.1:41237) left during step 17: EOF".
 func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	_, err := train(ctx, o, stdout, stderr)
 	return err
@@ -56,7 +56,7 @@ func train(ctx context.Context, o Options, stdout, stderr io.Writer) ([]float64,
 	return params, g.cause(err)
 }
 
-// play does this rank's part in the job.
+// play runs this rank as a server or worker and returns its parameters.
 func (g *group) play(m *model, stdout io.Writer) ([]float64, error) {
 	if g.o.Role == Server {
 		s, err := newServer(g, m, stdout)
@@ -82,8 +82,8 @@ func (g *group) play(m *model, stdout io.Writer) ([]float64, error) {
 	return w.params, w.run(g.ctx, s, g.step.Store)
 }
 
-// describe says in one line what is trained, with the learning rate that
-// results from the batch.
+// describe returns one line about the job, with the learning rate that follows
+// from the batch.
 func (o *Options) describe(m *model) string {
 	return fmt.Sprintf("%s of %d workers and %d ps; model %s, message %d bytes; global batch %d; learning rate %.4g for %d samples per update",
 		o.Mode, o.Workers, o.PS, o.Model, m.bytes(), o.globalBatch(), o.learningRate(o.updateBatch(0)), o.updateBatch(0))

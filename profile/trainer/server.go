@@ -16,10 +16,10 @@ type server struct {
 	params  []float64
 	workers []*link     // by rank
 	grads   [][]float64 // the slice of each worker's last push
-	pushes  []push      // and all of it
+	pushes  []push      // each worker's last push
 	out     io.Writer   // for the lines of ps-async; nil on all but server 0
 
-	mu     sync.Mutex // ps-async: guards params and what follows
+	mu     sync.Mutex // ps-async: guards params and the fields below
 	count  int        // updates applied
 	issued int        // updates requested of workers
 	last   time.Time  // of the latest update
@@ -43,7 +43,7 @@ func newServer(g *group, m *model, out io.Writer) (*server, error) {
 	return s, err
 }
 
-// serve applies updates until every worker has said goodbye.
+// serve applies updates until every worker has sent Bye.
 func (s *server) serve() error {
 	if s.g.o.Mode == data.PSAsync {
 		return s.serveAsync()
@@ -81,7 +81,7 @@ func (s *server) receive(rank int) error {
 }
 
 // apply adds the gradients, always in the order of the ranks so that runs
-// repeat exactly, takes the step and returns what all workers are told.
+// repeat exactly, applies the update and returns the reply to all workers.
 func (s *server) apply() reply {
 	sum := s.grads[0]
 	for _, g := range s.grads[1:] {
@@ -96,11 +96,11 @@ func (s *server) apply() reply {
 	return answer
 }
 
-// serveAsync serves every worker at its own pace.
+// serveAsync applies the pushes of every worker as they arrive.
 func (s *server) serveAsync() error {
 	s.last = time.Now()
 	s.g.step.Store(1)
-	s.issued = len(s.workers) // the pushes every worker makes unasked
+	s.issued = len(s.workers) // the first push of every worker
 	if n := s.g.o.Steps; n > 0 {
 		s.issued = min(s.issued, n)
 	}
@@ -136,11 +136,11 @@ func (s *server) update(rank int, answer *reply) error {
 	return s.report(s.pushes[rank])
 }
 
-// report prints the update just applied. The time of a step is that between
-// consecutive updates, whichever workers they came from, so that its mean is
-// the inverse of the job's update rate. The time a worker spends exchanging
-// is divided by the number of workers, on the same footing: step time minus
-// sync time is then, on average, the computing behind one update.
+// report prints the update just applied. The step time is that between
+// consecutive updates of any workers, so that its mean is the inverse of the
+// job's update rate. A worker's exchange time is divided by the number of
+// workers accordingly: step time minus sync time is then, on average, the
+// computing per update.
 func (s *server) report(p push) error {
 	now := time.Now()
 	r := record{

@@ -23,9 +23,8 @@ import (
 // nextPort makes sure that no two jobs of this process share a port.
 var nextPort atomic.Int32
 
-// freeAddrs returns n addresses nobody listens on, from below the range that
-// systems take the ports of outgoing connections from: one of those could
-// otherwise get a port before its rank does.
+// freeAddrs returns n addresses nobody listens on, below the ephemeral range:
+// an outgoing connection could take a port of that range before its rank does.
 func freeAddrs(t testing.TB, n int) []string {
 	t.Helper()
 	var addrs []string
@@ -129,8 +128,8 @@ func furthest(a, b []float64) float64 {
 	return d / top
 }
 
-// TestAgreesWithOneProcess compares every way to spread a global batch with a
-// single process that computes the same batch at once.
+// TestAgreesWithOneProcess compares divisions of a global batch with a single
+// process that computes the same batch at once.
 func TestAgreesWithOneProcess(t *testing.T) {
 	tests := []struct {
 		mode    data.Mode
@@ -269,7 +268,7 @@ func TestLossFalls(t *testing.T) {
 		if !(last < 0.85*first) {
 			t.Errorf("%+v: loss went from %.3f to %.3f, want a fall by at least 15 %%", o, first, last)
 		}
-		for i := 1; i < 6 && o.Mode != data.PSAsync; i++ { // how late asynchronous updates come is for the machine to say
+		for i := 1; i < 6 && o.Mode != data.PSAsync; i++ { // asynchronous updates depend on timing
 			before, now := mean(lines[(i-1)*n:i*n]), mean(lines[i*n:(i+1)*n])
 			if now > 1.05*before {
 				t.Errorf("%+v: loss rose from %.3f to %.3f in part %d of 6", o, before, now, i+1)

@@ -12,30 +12,30 @@ import (
 	"knee/data"
 )
 
-// tally is what a worker knows about its own part of an update.
+// tally holds the scalars of a worker's part of an update.
 type tally struct {
 	Loss             float64 // its share of the mean loss
 	SumSqr           float64 // sum of the squared norms of its samples' gradients
 	GradSqr, GradVar float64 // statistics of its gradients alone, NaN if not known
 }
 
-// outcome is what synchronising yields beside the new parameters.
+// outcome is the result of synchronising besides the new parameters.
 type outcome struct {
 	loss    float64 // mean over all samples of the update
 	sumSqr  float64 // sum of the squared norms of all samples' gradients
 	sqrMean float64 // squared norm of the averaged gradient
 	sync    time.Duration
-	last    bool // the worker is through
+	last    bool // the worker has finished
 }
 
-// synchronizer turns gradients into new parameters, one file per way.
+// synchronizer turns gradients into new parameters.
 type synchronizer interface {
-	// synchronize replaces params by those after the update that grad, this
-	// worker's share of the mean gradient, is a part of. It overwrites grad.
+	// synchronize replaces params by those after the update; grad is this worker's
+	// share of the mean gradient. It overwrites grad.
 	synchronize(step int64, params, grad []float64, t tally) (outcome, error)
-	// spread replaces v, on every worker, by that of rank 0.
+	// spread copies v of rank 0 to every worker.
 	spread(v []float64) error
-	// close tells the peers that this worker is through.
+	// close tells the peers that this worker has finished.
 	close() error
 }
 
@@ -57,16 +57,16 @@ type worker struct {
 	m      *model
 	d      *dataset
 	params []float64
-	grad   []float64 // share of the mean gradient; room for two more scalars
-	micro  []float64 // that of one micro-step; grad itself without accumulation
+	grad   []float64 // share of the mean gradient, with capacity for ringScalars more
+	micro  []float64 // gradient of one micro-step; grad itself without accumulation
 	batch  *batch
 	stats  *gradStats
-	own    bool // stats are those of this worker alone
+	own    bool // stats are of this worker only
 	rank   *int // printed with every step; nil is left out
 	out    io.Writer
 }
 
-// ringScalars is the room behind the gradient that a ring needs.
+// ringScalars is the number of scalars a ring appends to the gradient.
 const ringScalars = 2
 
 // newWorker prepares a worker. out receives a line per step; nil prints none.
@@ -92,7 +92,7 @@ func newWorker(o *Options, m *model, out io.Writer) *worker {
 }
 
 // run trains from the checkpoint to the last step, or until ctx ends. enter is
-// called with the number of every step that begins.
+// called with the number of every step at its begin.
 func (w *worker) run(ctx context.Context, s synchronizer, enter func(int64)) (err error) {
 	if w.o.Mode == data.PSAsync && w.o.Steps > 0 && w.o.Rank >= w.o.Steps {
 		return s.close() // fewer updates than workers: none is left for this one
@@ -145,8 +145,8 @@ func (w *worker) run(ctx context.Context, s synchronizer, enter func(int64)) (er
 	}
 }
 
-// resume takes the parameters of the checkpoint, on every worker, and returns
-// the step they belong to.
+// resume loads the parameters of the checkpoint on every worker, and returns
+// their step.
 func (w *worker) resume(s synchronizer) (done int64, err error) {
 	if w.o.Checkpoint == "" {
 		return 0, nil
@@ -194,8 +194,8 @@ func (w *worker) compute(ctx context.Context, step int64) (tally, error) {
 	return t, nil
 }
 
-// await waits as long as storage of the given rate takes to deliver a batch,
-// as workers do whose input is not in memory. It fails when ctx ends.
+// await waits for the time in which storage of InputRate delivers a batch. It
+// fails when ctx ends.
 func (w *worker) await(ctx context.Context) error {
 	if ctx.Err() != nil || w.o.InputRate == 0 {
 		return context.Cause(ctx)
