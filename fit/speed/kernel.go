@@ -75,8 +75,8 @@ func (k *kernel) batchCov(a, b *form.Point) (alone, near float64) {
 	return alone, near
 }
 
-// placeCov is zero for lone workers, which synchronise with nobody, and
-// between placements that are known and that are not.
+// placeCov is 0 for single workers, which do not synchronise, and between known
+// and unknown placements.
 func (k *kernel) placeCov(a, b *form.Point) float64 {
 	if a.Workers <= 1 || b.Workers <= 1 || a.Placed != b.Placed {
 		return 0
