@@ -5,8 +5,8 @@ package bayesopt
 // kind of table left out; docs/benchmarks-search.md has the scores.
 type Constants struct {
 	// FailureCost is the cost of running out of memory, as a fraction of the
-	// objective, however short the trial: the value of a trial of the budget.
-	// It counts once a trial has run out of memory or time.
+	// objective: the value of the trial that it uses up, however short. It
+	// counts once a trial has run out of memory or time.
 	FailureCost float64
 	// UsualFits is the expected share of a space that fits in memory, before
 	// any trial.

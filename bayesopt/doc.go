@@ -17,9 +17,9 @@
 //     Learning, 2006, chapters 2, 4 and 5);
 //   - [LogEI]: the acquisition function.
 //
-// Package knee/bayesopt/sampler makes the guided strategy a goptuna sampler,
-// and any goptuna sampler a [Strategy]; knee/bayesopt/baseline has the methods
-// it is compared with.
+// Package knee/bayesopt/sampler has a goptuna sampler with the same model and
+// acquisition, and a search as a goptuna study; knee/bayesopt/baseline has the
+// methods that guided is compared with.
 //
 // Every strategy is a pure function of its options and the [History]: the same
 // seed and history give the same suggestion, also after a restart. Random draws

@@ -29,7 +29,7 @@ type GP struct {
 // checkObservations refuses empty, ragged or non-finite observations.
 func checkObservations(x [][]float64, y []float64, d int) error {
 	if len(x) == 0 || len(x) != len(y) {
-		return fmt.Errorf("gaussian process: found %d inputs and %d responses, want as many of both, at least one", len(x), len(y))
+		return fmt.Errorf("gaussian process: found %d inputs and %d responses, want equal numbers, at least one", len(x), len(y))
 	}
 	for i, row := range x {
 		if len(row) != d {

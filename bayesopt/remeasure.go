@@ -39,7 +39,7 @@ func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool
 	if pick < 0 || gain < least || math.Log(gain)-p.dearness(post)(pick, p.belief(post, pick)) <= worth {
 		return Suggestion{}, false
 	}
-	return p.repeat(pick, post, "again: another look is expected to improve the choice of the best by "+shareText(gain)), true
+	return p.repeat(pick, post, "again: a repetition is expected to improve the choice of the best by "+shareText(gain)), true
 }
 
 func (p *Problem) repeat(i int, post *Posterior, why string) Suggestion {
@@ -111,7 +111,7 @@ func (p *Problem) contradicted(post *Posterior) (Suggestion, bool) {
 	if pick < 0 {
 		return Suggestion{}, false
 	}
-	return p.repeat(pick, post, fmt.Sprintf("again: its result is %.1f standard deviations from what the other trials say", worst)), true
+	return p.repeat(pick, post, fmt.Sprintf("again: its result is %.1f standard deviations from the prediction of the other trials", worst)), true
 }
 
 // leaveOneOut returns the response predicted for observation k from the others,

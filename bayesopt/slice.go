@@ -48,7 +48,7 @@ func (g *Guided) Slice(h History, name string) (Slice, error) {
 	for i, c := range p.cands {
 		v := valueOf(c, name)
 		if v == 0 && name != "ps" && name != "accum_steps" {
-			return Slice{}, fmt.Errorf("knob %q of %s is no number; want workers, nodes, ps, local_batch, accum_steps or a further knob with numbers for values", name, c)
+			return Slice{}, fmt.Errorf("knob %q of %s is not a number; want workers, nodes, ps, local_batch, accum_steps or a further knob with numbers for values", name, c)
 		}
 		if without(c, name).Key() != without(s.Through, name).Key() {
 			continue

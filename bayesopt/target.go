@@ -78,7 +78,7 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 	stop := p.targetReached(o, most)
 	if pick < 0 || stop != "" && !p.opts.KeepGoing {
 		if stop == "" {
-			stop = "stop: nothing is left to measure"
+			stop = "stop: no candidate is left to measure"
 		}
 		s := p.Stopped(answer, stop+"; "+p.answer(o))
 		s.Expected, s.Better, s.Choice = p.drawn(answer, ln[answer], sd[answer]), o.better, p.cands[answer]
@@ -259,7 +259,7 @@ func (t *Target) check(o Options) error {
 	case t == nil:
 		return nil
 	case t.Model == nil:
-		return errors.New("target: no model, want one that predicts what is not measured")
+		return errors.New("target: no model; want one that predicts unmeasured configurations")
 	case o.Objective == Accuracy:
 		return errors.New("target with objective accuracy, want throughput, goodput, step_time or cost_to_target")
 	case o.Deadline > 0:

@@ -38,9 +38,9 @@ func (m *Model) AddCurveWith(points []data.CurvePoint, batch data.Batch, s conve
 	case convErr != nil && noiseErr != nil:
 		return fmt.Errorf("training curve: %w", errors.Join(convErr, noiseErr))
 	case convErr != nil:
-		m.warnings = append(m.warnings, "the training curve says nothing about convergence: "+convErr.Error())
+		m.warnings = append(m.warnings, "the training curve gives no convergence: "+convErr.Error())
 	case noiseErr != nil:
-		m.warnings = append(m.warnings, "the training curve says nothing about statistical efficiency, taken as 1: "+noiseErr.Error())
+		m.warnings = append(m.warnings, "the training curve gives no statistical efficiency, taken as 1: "+noiseErr.Error())
 	}
 	m.convergence, m.noise, m.batch = conv, noise, batch
 	return nil

@@ -95,9 +95,9 @@ func (l Limits) check(p *Predictor) error {
 	g := p.Goal
 	switch noGoal := g.Steps <= 0 && g.Samples <= 0 && !g.HasTarget; {
 	case (l.Deadline != 0 || l.Budget != 0) && noGoal:
-		return need("goal", "steps, samples or a target loss (--steps, --target-loss), which a deadline or budget is held against")
+		return need("goal", "steps, samples or a target loss (--steps, --target-loss), to compare a deadline or budget with")
 	case l.Budget != 0 && len(p.Price) == 0:
-		return need("price_per_hour", "a price per worker-hour (--price), which a budget is held against")
+		return need("price_per_hour", "a price per worker-hour (--price), to compare a budget with")
 	case l.Deadline < 0 || l.Budget < 0 || math.IsNaN(l.Budget):
 		return &data.InputError{Source: data.Source{Column: "limits"},
 			Found: fmt.Sprintf("deadline %v, budget %g", l.Deadline, l.Budget), Want: "limits of at least 0"}

@@ -100,7 +100,7 @@ func Gains(m *fit.Model) ([]Gain, error) {
 			}
 			g, err := gainsFrom(m, nextConfigs(own), targetConfigs(own))
 			if err != nil {
-				return nil, fmt.Errorf("what one more measurement of %s would buy: %w", data.Config{GPUType: gpu, Mode: mode}.Kind(), err)
+				return nil, fmt.Errorf("gain of one more measurement of %s: %w", data.Config{GPUType: gpu, Mode: mode}.Kind(), err)
 			}
 			gains = append(gains, g...)
 		}

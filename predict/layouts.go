@@ -58,7 +58,7 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 	candidates := q.candidates(measured, p.Model.Architecture())
 	if len(candidates) == 0 {
 		return nil, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprintf("%d workers and a global batch of %g", q.Workers, q.GlobalBatch),
-			Want: "a global batch that some number of replicas times a micro-batch measured divides"}
+			Want: "a global batch that is a multiple of replicas × micro-batch"}
 	}
 	answers, err := p.AtAll(candidates)
 	if err != nil {

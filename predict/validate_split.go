@@ -118,7 +118,7 @@ func forward(rows []data.Measurement) (fold, []string) {
 	for _, k := range kinds {
 		slices.Sort(counts[k])
 		if len(counts[k]) == 1 {
-			warnings = append(warnings, fmt.Sprintf("%s, %s: measured with %d workers only, so that there is nothing larger to predict",
+			warnings = append(warnings, fmt.Sprintf("%s, %s: measured with %d workers only: no larger number to predict",
 				rows[0].Job, data.Config{GPUType: k.gpuType, Mode: k.mode}.Kind(), counts[k][0]))
 		}
 	}

@@ -18,7 +18,7 @@ const (
 // expected improvement is below a tenth of the best objective so far.
 func cherryPick(p *bayesopt.Problem) (int, string, string, error) {
 	if p.Trials() < start || p.Successes() == 0 {
-		return quasiRandom(p), "next of a quasi-random sequence to begin with", "", nil
+		return quasiRandom(p), "next point of a quasi-random sequence", "", nil
 	}
 	i, logRelative, err := pair{surrogates()["gp"], acquisitions()["ei"]}.best(p)
 	fired := ""

@@ -34,7 +34,7 @@ func (t *Table) comparable(g Goal) error {
 	src := data.Source{File: "table " + t.Name, Column: column}
 	switch best := t.Optimum(g); {
 	case math.IsInf(best, 1):
-		return &data.InputError{Source: src, Found: "no row with status ok", Want: "at least one, so that there is a best to find"}
+		return &data.InputError{Source: src, Found: "no row with status ok", Want: "at least one"}
 	case best <= 0:
 		return &data.InputError{Source: src, Found: fmt.Sprintf("%g as the best of the table", best), Want: "more than 0 in every row that is ok"}
 	}

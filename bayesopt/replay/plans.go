@@ -79,7 +79,7 @@ func planTables(ms []data.Measurement, path string, by func(data.Measurement) st
 		}
 	}
 	if len(out) == 0 {
-		return nil, &data.InputError{Source: data.Source{File: path}, Found: "no job with so many plans on one number of GPUs", Want: fmt.Sprintf("at least %d", minPlans)}
+		return nil, &data.InputError{Source: data.Source{File: path}, Found: "too few training plans", Want: fmt.Sprintf("a job with at least %d", minPlans)}
 	}
 	return out, nil
 }

@@ -124,7 +124,7 @@ func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Tra
 		}
 		i := next.Index
 		if i < 0 || i >= len(t.Candidates) || looks[i] > 0 && !next.Remeasure {
-			return tr, fmt.Errorf("evaluation %d: the method suggests candidate %d, which is none or was evaluated already", n+1, i)
+			return tr, fmt.Errorf("evaluation %d: the method suggests candidate %d, which does not exist or was evaluated before", n+1, i)
 		}
 		if looks[i]++; looks[i] == 1 {
 			open--

@@ -141,7 +141,7 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	}
 	c.EpochSteps = epochSteps(usable)
 	if c.Planned = s.PlannedEpochs * c.EpochSteps; c.Planned > longestPlan*c.LastX {
-		return nil, refuse("planned epochs", s.PlannedEpochs, fmt.Sprintf("at most %g times what is recorded", longestPlan))
+		return nil, refuse("planned epochs", s.PlannedEpochs, fmt.Sprintf("at most %g times the record", longestPlan))
 	}
 	for _, m := range s.Milestones {
 		c.Milestones = append(c.Milestones, m*c.EpochSteps)
@@ -252,14 +252,14 @@ func (r Reach) Meaning() string {
 	if r == First {
 		return "where the first recorded value does"
 	}
-	return "where the smooth course does, not the first lucky value"
+	return "where the smoothed curve does, not the first low value"
 }
 
 // check refuses unknown definitions.
 func (r Reach) check() error {
 	if r != First && r != Smooth && r != "" {
 		return refuse("reach", strconv.Quote(string(r)),
-			fmt.Sprintf("%s (the first recorded value at the target) or %s (where the smooth course gets there)", First, Smooth))
+			fmt.Sprintf("%s (the first recorded value at the target) or %s (where the smoothed curve reaches it)", First, Smooth))
 	}
 	return nil
 }

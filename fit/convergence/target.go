@@ -129,7 +129,7 @@ func between(before, after Point, t float64) data.Estimate {
 func (c *Curve) notes(a Answer, floor float64) []string {
 	var notes []string
 	if a.Chance < .5 {
-		notes = append(notes, fmt.Sprintf("more likely than not the target is never reached, as the curve levels off at about %.4g: the steps are for the case that it is", floor))
+		notes = append(notes, fmt.Sprintf("the target is probably never reached, as the curve levels off at about %.4g; the steps are for the case that it is reached", floor))
 	}
 	if c.Points < minOptimusPoints {
 		notes = append(notes, fmt.Sprintf("the curve has only %d points", c.Points))
@@ -141,7 +141,7 @@ func (c *Curve) notes(a Answer, floor float64) []string {
 		notes = append(notes, "the planned end of the run has passed, so it says nothing about when the target is met")
 	}
 	if n := len(c.Milestones); n > 0 && c.Milestones[n-1] > c.LastX && len(c.lastSegment().later) == 0 {
-		notes = append(notes, "no learning-rate cut is recorded yet, so what those to come will do is unknown and left out")
+		notes = append(notes, "no learning-rate cut is recorded yet: the effect of later ones is unknown and left out")
 	}
 	return notes
 }

@@ -86,11 +86,10 @@ func (g *group) deal() [][]int {
 }
 
 // limits returns the limits of the collective form: no part of a step
-// independent of the batch (fixed_share), no time on the measured links (intra;
-// linear scaling and Amdahl's law), or neither. The prior of the form excludes
-// them, but few measurements do not; their prior probability together equals
-// the form's. With more than two measurements per coordinate they are not
-// needed.
+// independent of the batch, no time on the measured links (Amdahl's law), or
+// both (linear scaling). The prior of the form gives them little probability,
+// which few measurements do not correct; together they get the form's prior
+// probability. More than two measurements per coordinate suffice without them.
 func (g *group) limits() []member {
 	if g.family != form.CollectiveFamily || len(g.rows) > 2*g.task.coords.n {
 		return nil

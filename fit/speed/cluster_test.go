@@ -11,8 +11,8 @@ import (
 	"knee/fit/speed/form"
 )
 
-// clusterJob measures a simulated job with its cluster's links: slower between
-// nodes, more so for the second cluster.
+// clusterJob measures a simulated job on links of its cluster: slow between two
+// nodes, less so between more.
 func clusterJob(tb testing.TB, name string, size float64, s Settings, keep func(data.Config) bool) (*Model, *form.Collective) {
 	truth := &form.Collective{
 		Fixed: .02 * size, PerBatch: .1, RefBatch: 32, Intra: .05 * size, Power: .3,

@@ -149,7 +149,7 @@ func Doubts(scores []FamilyScore) []string {
 		// at most half the error, which must exceed that of published models
 		// (plainNoise)
 		if best.Forward < s.Forward/2 && s.Forward > 100*plainNoise {
-			doubts = append(doubts, fmt.Sprintf("%s: the larger sizes are predicted from the smaller ones with an error of %.0f %%, by family %s with %.0f %%; measure one size beyond those you have before you rely on larger ones, or use --family %s",
+			doubts = append(doubts, fmt.Sprintf("%s: larger sizes are predicted from smaller ones with an error of %.0f %%, by family %s with %.0f %%; measure a larger size before you rely on predictions beyond it, or use --family %s",
 				data.Config{GPUType: s.GPUType, Mode: s.Mode}.Kind(), s.Forward, best.Family, best.Forward, best.Family))
 		}
 	}

@@ -380,7 +380,7 @@ func (g *group) warnings() []string {
 	}
 	for _, t := range g.types {
 		if _, ok := data.FindGPU(t); !ok && t != "cpu" && t != "" {
-			w = append(w, fmt.Sprintf("%sgpu_type %q is not known, so that nothing is assumed of its links: intervals are wide before they are measured", where, t))
+			w = append(w, fmt.Sprintf("%sgpu_type %q is unknown, and so are its links: intervals are wide until they are measured", where, t))
 		}
 	}
 	return append(w, g.likeLayouts(where)...)
@@ -402,7 +402,7 @@ func (g *group) likeLayouts(where string) []string {
 	if names == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s%s looks like a degree of parallelism and is used as a plain knob: samples per second count every worker as a replica; name the columns tp, pp, cp or ep (knee read --columns) to have them modelled as such", where, strings.Join(names, ", "))}
+	return []string{fmt.Sprintf("%s%s looks like a degree of parallelism, but is used as a plain knob: every worker counts as a replica; to model parallelism, name the columns tp, pp, cp or ep (knee read --columns)", where, strings.Join(names, ", "))}
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -116,7 +116,7 @@ func (r *row) contradicted(miss float64, others int, knobs []knob) string {
 		}
 	}
 	if names != nil {
-		s += "; if it is right, the effect of " + strings.Join(names, ", ") + " there is unlike that elsewhere"
+		s += "; if it is right, the effect of " + strings.Join(names, ", ") + " differs there"
 	}
 	return s
 }

@@ -166,7 +166,7 @@ func (m *Model) resolve(c data.Config) (*group, int, data.Config, error) {
 	}
 	if !c.Plain() && g.family != form.LayoutFamily {
 		return fail(&data.InputError{Source: data.Source{Column: "layout"}, Found: c.Layout.String(),
-			Want: "plain data parallelism: no other layout was measured, and one run of it would do"})
+			Want: "plain data parallelism: no other layout was measured"})
 	}
 	c = g.ranges[t].place(c)
 	if c.LocalBatch <= 0 && g.ranges[t].Local[1] > 0 {
