@@ -8,8 +8,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A result is repeated at most maxLooks times, if its leave-one-out residual is
-// larger than the largest of all with probability outlierChance.
+// A candidate is measured at most maxLooks times because of its result: if its
+// leave-one-out residual is beyond the value that the largest of all exceeds
+// with probability outlierChance.
 const maxLooks, outlierChance = 4, 0.2
 
 // 1/repeatShare of a known budget may go to repetitions: three of a dozen

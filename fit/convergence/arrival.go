@@ -43,7 +43,7 @@ func (c *Curve) arrive(target float64, reach Reach) (*posterior, *arrival) {
 	var met, all, sum float64
 	for i, d := range p.draws {
 		if reach == Smooth && p.at(d, c.LastX)+d.lasting <= target {
-			continue // contradicts the record
+			continue // has met it within the record, which did not
 		}
 		if p.end(d) >= target { // only noise could meet it
 			all += 1 - h.met
@@ -61,7 +61,7 @@ func (c *Curve) arrive(target float64, reach Reach) (*posterior, *arrival) {
 	}
 	if all > 0 {
 		a.curves = met / all
-	} else if len(p.draws) > 0 { // every curve contradicts the record
+	} else if len(p.draws) > 0 { // every curve has met it within the record
 		a.curves, a.mass[0], sum = 1, 1, 1
 		floats.AddConst(1, a.given)
 	}

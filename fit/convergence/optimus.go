@@ -12,7 +12,7 @@ import (
 // methods (Peng et al., Optimus, EuroSys'18, section 3.1). All parameters are ≥
 // 0.
 type OptimusCurve struct {
-	Beta0, Beta1 float64 // per step; at step 0
+	Beta0, Beta1 float64 // per step; dimensionless
 	Beta2        float64 // loss at infinity
 }
 

@@ -114,8 +114,8 @@ func epochSteps(points []usablePoint) float64 {
 	return last / float64(len(longest))
 }
 
-// curveX returns the function for steps at the initial batch, the first in the
-// order of [Fit] that has says is recorded.
+// curveX returns the function for steps at the initial batch: the first in the
+// order of [Fit] for which has is true.
 func curveX(has func(func(data.CurvePoint) float64) bool, initialBatch float64) func(data.CurvePoint) float64 {
 	progress := func(p data.CurvePoint) float64 { return p.Progress }
 	step := func(p data.CurvePoint) float64 { return p.Step }

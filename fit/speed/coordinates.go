@@ -99,7 +99,7 @@ func (c *coordinates) z(theta []float64) []float64 {
 // pull turns derivatives by θ into derivatives by z, in place.
 func (c *coordinates) pull(d []float64) {
 	for i, l := range c.chol {
-		for u := range c.types { // later entries need d only from their own row on
+		for u := range c.types { // in place: d[u] is not needed for later u
 			var s float64
 			for t := u; t < c.types; t++ {
 				s += l[t*c.types+u] * d[t*c.n+i]

@@ -49,8 +49,7 @@ func (k *kernel) covGiven(a, b *form.Point, place float64) float64 {
 	return c
 }
 
-// slopes are the variables of power laws: ln workers and ln global batch per
-// worker.
+// slopes are the variables of power laws: ln workers and ln local batch.
 type slopes [2]float64
 
 func slopesOf(p *form.Point) slopes { return slopes{p.LnWorkers, p.LnBatch + p.LnSplit} }
