@@ -11,28 +11,29 @@ import (
 	"knee/data"
 )
 
-// Options returns the options the problem was made with.
+// Options returns the problem's options.
 func (p *Problem) Options() Options { return p.opts }
 
-// History returns what the problem was made of.
+// History returns the problem's history.
 func (p *Problem) History() History { return p.history }
 
-// Trials returns the number of trials, running and failed ones included.
+// Trials returns the number of trials, running and failed ones included,
+// aborted ones excluded.
 func (p *Problem) Trials() int { return p.trials }
 
 // Point returns candidate i as a point of the unit cube.
 func (p *Problem) Point(i int) []float64 { return p.points[i] }
 
-// Open returns the candidates that were not tried and are not running.
+// Open returns the indices of the candidates neither tried, running nor barred.
 func (p *Problem) Open() []int { return p.openWhere(func(int) bool { return true }) }
 
-// Rand returns the random source of this decision.
+// Rand returns a random source for this decision.
 func (p *Problem) Rand() *rand.Rand { return NewRand(p.opts.Seed, p.trials) }
 
-// Objectives returns the points of the trials of candidates and the objective
-// that each came to, negative where it is maximised, so that smaller is better.
-// A trial without one is taken to be as bad as the worst. Without any trial
-// there is one of zero, so that a model can be fitted.
+// Objectives returns the points and objectives of the trials of candidates;
+// maximised objectives are negated, so smaller is better. A trial without an
+// objective gets the worst of the others. Without any objective it returns one
+// point with value 0, so that a model can be fitted.
 func (p *Problem) Objectives() (x [][]float64, y []float64) {
 	worst := math.Inf(-1)
 	for _, m := range p.measured {
@@ -59,8 +60,8 @@ func (p *Problem) Objectives() (x [][]float64, y []float64) {
 	return x, y
 }
 
-// Best returns the position of the highest of the candidates' scores, ties by
-// seed.
+// Best returns the position of the candidate with the highest score; ties are
+// broken by seed.
 func (p *Problem) Best(candidates []int, scores []float64) int {
 	best := 0
 	for k, i := range candidates {
@@ -71,11 +72,11 @@ func (p *Problem) Best(candidates []int, scores []float64) int {
 	return best
 }
 
-// Suggest describes the choice of candidate i, of which nothing is predicted.
+// Suggest returns candidate i as a suggestion without a prediction.
 func (p *Problem) Suggest(i int, reason string) Suggestion { return p.suggest(i, nil, reason) }
 
-// QuasiRandom returns the n-th point of a sequence that fills the unit cube of d
-// dimensions evenly (Halton's, scrambled by the seed: Owen 2017).
+// QuasiRandom returns the n-th point of Halton's sequence in the unit cube of d
+// dimensions, scrambled by the seed (Owen 2017).
 func QuasiRandom(d int, seed int64, n int) []float64 {
 	if d == 0 {
 		return nil

@@ -3,25 +3,25 @@ package bayesopt
 import "math"
 
 // accuracyTargets bounds the candidates whose variance reduction the objective
-// accuracy computes: an even sample of a large table represents the whole.
+// accuracy computes: an even sample represents a large table.
 const accuracyTargets = 128
 
-// probable is the chance of fitting from which a candidate counts as one that
-// may be run one day.
+// probable is the least probability of fitting at which a candidate counts as
+// usable.
 const probable = 0.5
 
-// varianceReduction returns, for each of the candidates, the logarithm of how much a
-// trial of it is expected to reduce the variance of ln step time, averaged
-// over the table:
+// varianceReduction returns, for each open candidate, ln of the expected
+// reduction of the variance of ln step time by a trial of it, averaged over the
+// usable candidates:
 //
 //	gain(i) = mean_j cov(i, j)² / (var(i) + noise)
 //
-// This is active learning after Cohn ("Neural network exploration using
-// optimal experiment design", 1996), Ernest's experiment design made
-// sequential (NSDI'16, section 4). The candidate of largest variance, which
-// is simpler, lies at an extreme of the space and tells little about the rest. Candidates that are expected to fail are no targets: nobody will run them. The cost
-// of a trial plays no part: per cost the same eight trials of the recorded
-// tables are half as dear, and the model fitted to them a sixth worse.
+// This is active learning after Cohn ("Neural network exploration using optimal
+// experiment design", 1996), Ernest's experiment design (NSDI'16, section 4)
+// made sequential. The candidate of largest variance, a simpler choice, is at
+// an extreme of the space and says little about the rest. The cost of a trial
+// is ignored: divided by cost, eight trials of the recorded tables cost half as
+// much and the model fitted to them is a sixth worse.
 func (p *Problem) varianceReduction(post *Posterior, open []int) []float64 {
 	var targets []int
 	for i, fits := range p.fits {
@@ -52,11 +52,11 @@ func (p *Problem) varianceReduction(post *Posterior, open []int) []float64 {
 	return gain
 }
 
-// whitened is an input as a process sees it: scaled, and its covariance with
-// the observations with their own correlation taken out, L⁻¹k.
+// whitened is an input, scaled, and L⁻¹ times its covariance with the
+// observations.
 type whitened struct{ scaled, v []float64 }
 
-// whiten returns the posterior mean at x and x as the process sees it.
+// whiten returns the posterior mean at x, and x whitened.
 func (g *GP) whiten(x []float64) (mean float64, at whitened) {
 	scratch := make([]float64, g.scratch())
 	mean, _ = g.predict(x, scratch)

@@ -12,8 +12,8 @@ import (
 	"knee/data"
 )
 
-// The expected reduction of variance must be what one more observation at
-// the candidate really takes away, computed by conditioning anew.
+// The expected variance reduction equals that of conditioning on one more
+// observation of the candidate.
 func TestVarianceReductionIsTheVarianceTaken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		coordinate := rapid.Float64Range(0, 1)
@@ -52,8 +52,8 @@ func TestVarianceReductionIsTheVarianceTaken(t *testing.T) {
 	})
 }
 
-// With as many trials, a table covered for accuracy is known better than one
-// covered at random.
+// With equally many trials, accuracy predicts a table better than random
+// trials.
 func TestAccuracyCoversBetterThanRandom(t *testing.T) {
 	var table []data.Config
 	truth := map[string]float64{}
@@ -96,7 +96,7 @@ func TestAccuracyCoversBetterThanRandom(t *testing.T) {
 	}
 }
 
-// surfaceError is the mean absolute error of ln step time over the table, by
+// surfaceError is the mean absolute error of ln step time over the table, with
 // the same Gaussian process for every strategy.
 func surfaceError(t *testing.T, h History, truth map[string]float64) float64 {
 	t.Helper()
@@ -121,7 +121,7 @@ func surfaceError(t *testing.T, h History, truth map[string]float64) float64 {
 	return sum / float64(len(h.Candidates))
 }
 
-// A study that covers its space does not call one configuration the best.
+// Under accuracy no configuration is called the best.
 func TestAccuracyNamesNoBest(t *testing.T) {
 	c := data.Config{Job: "j", Workers: 1, LocalBatch: 8}
 	h := History{Candidates: []data.Config{c}, Measured: []data.Measurement{{Config: c, StepTime: 1, Status: data.OK}}}

@@ -3,14 +3,14 @@ package bayesopt
 import "math"
 
 // Predictive is the posterior of one candidate's response: a mixture of normal
-// distributions, one per set of hyperparameters. The slices have equal
-// length and the weights sum to one.
+// distributions, one per set of hyperparameters. The slices have equal length
+// and the weights sum to one.
 type Predictive struct {
 	Mean, SD, Weight []float64
 }
 
-// Average returns the logarithm of the mixture's mean of e^score: expected
-// improvements and probabilities are averaged, not their logarithms.
+// Average returns ln of the mixture's mean of e^score, so that improvements and
+// probabilities are averaged, not their logarithms.
 func (p Predictive) Average(score func(mean, sd, best float64) float64, best float64) float64 {
 	top, sum := math.Inf(-1), 0.0
 	for i, w := range p.Weight {
@@ -48,8 +48,7 @@ func (p Predictive) Below(y float64) float64 {
 	return sum
 }
 
-// Quantile returns the response that is exceeded with probability 1−q, for
-// 0 < q < 1, by bisection.
+// Quantile returns the q-quantile of the response, 0 < q < 1, by bisection.
 func (p Predictive) Quantile(q float64) float64 {
 	m, s := p.Moments()
 	lo, hi := m-10*s-1e-12, m+10*s+1e-12

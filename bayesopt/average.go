@@ -11,37 +11,36 @@ import (
 )
 
 const (
-	// averageDraws is the number of draws from the prior. With a dozen
-	// measurements a single best set of hyperparameters is over-confident;
-	// averaging over many plausible ones is not. While trials leave fewer than
-	// enoughDraws of them plausible, more follow, drawRounds times as many at most.
+	// averageDraws is the number of draws from the prior: with a dozen
+	// measurements a single best set of hyperparameters is overconfident. While
+	// the effective number of draws is below enoughDraws, more follow, up to
+	// drawRounds times as many.
 	averageDraws = 192
 	drawRounds   = 8
 	enoughDraws  = 16
-	// averageKeep bounds the draws that are kept for prediction, and
-	// averageCutoff is the posterior weight, relative to the largest, below
-	// which a draw cannot change a decision.
+	// averageKeep bounds the draws kept for prediction; averageCutoff is the
+	// weight, relative to the largest, below which a draw cannot change a
+	// decision.
 	averageKeep   = 64
 	averageCutoff = 2e-3
 )
 
-// Posterior is a mixture of Gaussian processes that differ in their
-// hyperparameters, with weights that sum to one. It is immutable.
+// Posterior is a mixture of Gaussian processes with different hyperparameters
+// and weights that sum to one. It is immutable.
 type Posterior struct {
 	members []*GP
 	weights []float64
-	form    []int // which of several prior means each member is conditioned on
+	form    []int // index of the prior mean of each member
 	record  record
-	width   float64 // of the predictive standard deviations, relative to what the members say
+	width   float64 // factor on the members' predictive standard deviations
 
-	fair []weighted // a fair sample of all draws, equally likely, in which those that expect surprises have their share
+	fair []weighted // equally weighted resample of all draws, including unlikely ones
 }
 
-// AverageGP averages over hyperparameters: draws from the prior of ln ℓ and
-// ln ν, the same for every call with the same seed, each weighted by the
-// marginal likelihood of the responses with σ² integrated out. At most keep
-// members survive; keep ≤ 0 means the default, 64. Empty, ragged or non-finite
-// observations are errors.
+// AverageGP averages over hyperparameters: draws of ln ℓ and ln ν from the
+// prior, the same for the same seed, weighted by the marginal likelihood with
+// σ² integrated out. At most keep members remain; keep ≤ 0 means 64. Empty,
+// ragged or non-finite observations are errors.
 func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Posterior, error) {
 	if len(x) == 0 {
 		return nil, checkObservations(x, y, 0)
@@ -52,18 +51,18 @@ func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Post
 	return averageOver(x, []response{{y: y}}, nil, p, keep, seed)
 }
 
-// response is one set of responses to the same inputs: what is left of the
-// measurements by one prior mean. charge is taken off its log evidence.
+// response is one set of responses to the same inputs: the residuals of one
+// prior mean. charge is subtracted from its log evidence.
 type response struct {
 	y      []float64
 	charge float64
 }
 
-// averageOver averages over hyperparameters and over several sets of
-// responses, a priori equally likely but for their charge. The inputs, and
-// so the factorised kernel matrices, are the same for all of them. noise, if not
-// nil, is the variance of each response that is known of its measurement; for
-// the matrices it is compared with what σ² would be without correlation.
+// averageOver averages over hyperparameters and several sets of responses,
+// equally likely a priori except for their charges. They share inputs and
+// factorised kernel matrices. noise, if not nil, is the known measurement
+// variance of each response; it is divided by an estimate of σ² without
+// correlation.
 func averageOver(x [][]float64, responses []response, noise []float64, p Prior, keep int, seed int64) (*Posterior, error) {
 	if keep <= 0 {
 		keep = averageKeep
@@ -80,7 +79,7 @@ func averageOver(x [][]float64, responses []response, noise []float64, p Prior, 
 	var draws []weighted
 	for n := 0; n < averageDraws || n < drawRounds*averageDraws && effective(draws) < enoughDraws; n += averageDraws {
 		for range averageDraws {
-			// A draw whose matrix cannot be factorised has no likelihood: skip it.
+			// skip draws whose matrix cannot be factorised
 			if g, err := condition(x, responses[0].y, extra, stat.Mean(responses[0].y, nil), p.draw(d, rng)); err == nil {
 				draws = append(draws, g.weighted(responses)...)
 			}
@@ -92,8 +91,8 @@ func averageOver(x [][]float64, responses []response, noise []float64, p Prior, 
 	return normalised(draws, keep), nil
 }
 
-// weighted returns the process conditioned on each set of responses, the first
-// of which it is conditioned on already.
+// weighted returns the process conditioned on each set of responses; it is
+// already conditioned on the first.
 func (g *GP) weighted(responses []response) []weighted {
 	var out []weighted
 	for k, r := range responses {
@@ -109,8 +108,8 @@ func (g *GP) weighted(responses []response) []weighted {
 	return out
 }
 
-// effective returns how many equally weighted draws would be worth as much as
-// some weighted ones, (Σw)²/Σw² (Kong 1992).
+// effective returns the effective number of weighted draws, (Σw)²/Σw² (Kong
+// 1992).
 func effective(draws []weighted) float64 {
 	top := math.Inf(-1)
 	for _, d := range draws {
@@ -127,12 +126,12 @@ func effective(draws []weighted) float64 {
 type weighted struct {
 	gp     *GP
 	logged float64 // ln weight, up to a constant
-	prior  float64 // of it before the first trial
+	prior  float64 // ln weight before the first trial
 	form   int
 }
 
-// marginalised returns the process with σ² at its posterior mode-like value
-// (scale + ½·quad)/(shape + ½·n), and the log marginal likelihood with σ²
+// marginalised sets σ² to (scale + ½·quad)/(shape + ½·n), near its posterior
+// mode, and returns the process with its log marginal likelihood with σ²
 // integrated out, a multivariate t density up to a constant.
 func (g *GP) marginalised() weighted {
 	shape := sigmaShape + 0.5*float64(len(g.y))
@@ -142,9 +141,9 @@ func (g *GP) marginalised() weighted {
 	return weighted{gp: g, logged: -shape*math.Log(scale) - 0.5*g.factor.LogDet()}
 }
 
-// fairSample resamples draws systematically (Kitagawa 1996, appendix), the
-// heaviest first. Draws of little weight each, left out of the members, decide
-// together how probable a surprise is.
+// fairSample resamples sorted draws systematically (Kitagawa 1996, appendix).
+// Draws too light for the members together determine the probability of a
+// surprise.
 func fairSample(draws []weighted, size int) []weighted {
 	var sum, passed float64
 	for _, w := range draws {
@@ -160,7 +159,7 @@ func fairSample(draws []weighted, size int) []weighted {
 	return out
 }
 
-// normalised keeps the members of largest weight.
+// normalised returns the posterior of the draws with the largest weights.
 func normalised(draws []weighted, keep int) *Posterior {
 	slices.SortStableFunc(draws, func(a, b weighted) int { return cmp.Compare(b.logged, a.logged) })
 	p := &Posterior{record: newRecord(draws), width: 1, fair: fairSample(draws, keep)}
@@ -184,8 +183,8 @@ func (p *Posterior) Predict(x []float64) Predictive {
 	return p.predictor().at(x)
 }
 
-// NoiseSD returns the standard deviation of one observation about the
-// response, averaged over the members.
+// NoiseSD returns the standard deviation of one observation about the response,
+// averaged over members.
 func (p *Posterior) NoiseSD() float64 {
 	var v float64
 	for i, g := range p.members {
@@ -194,8 +193,8 @@ func (p *Posterior) NoiseSD() float64 {
 	return math.Sqrt(v)
 }
 
-// predictor predicts at many points without allocating for each. It is not
-// safe for concurrent use, and every result overwrites the one before.
+// predictor predicts at many points without allocating. Every result overwrites
+// the previous one; it is not safe for concurrent use.
 type predictor struct {
 	posterior *Posterior
 	scratch   []float64

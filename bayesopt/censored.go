@@ -2,15 +2,15 @@ package bayesopt
 
 import "math"
 
-// censoredExcess is by how much, in nats, a trial that met its time limit is
-// taken to exceed it until the model has been fitted once.
+// censoredExcess is the assumed excess, in nats, of a trial over its time limit
+// before the first fit.
 const censoredExcess = 0.5
 
-// impute sets what is only bounded from below, the times of trials that met
-// their time limit, to its expectation given that bound and all other
-// observations: the mean of a truncated normal distribution (one step of the
-// expectation-maximisation of Schmee and Hahn, "A simple method for regression
-// analysis with censored data", 1979).
+// impute sets the times of trials that met their time limit to their
+// expectation given that bound and all other observations: the mean of a
+// truncated normal distribution (one step of the expectation-maximisation of
+// Schmee and Hahn, "A simple method for regression analysis with censored
+// data", 1979).
 func (p *Problem) impute(post *Posterior) {
 	expected := make([]float64, len(p.observations))
 	for m, g := range post.members {

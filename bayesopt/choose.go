@@ -13,43 +13,42 @@ import (
 
 const (
 	// screenAbove is the number of predictions, candidates × members, above
-	// which a table is screened first: a table of 10⁵ candidates then takes
-	// less than a second and not a minute.
+	// which a table is screened: 10⁵ candidates then take less than a second
+	// instead of a minute.
 	screenAbove = 30_000
-	// screenMembers is the number of members, the most plausible ones, that
-	// screen a large table, and screenKeep the number of candidates that all
-	// members then look at.
+	// screenMembers is the number of likeliest members that screen a large
+	// table; screenKeep is the number of candidates kept for all members.
 	screenMembers = 3
 	screenKeep    = 384
 )
 
-// choice is the outcome of looking at every open candidate.
+// choice is the result of scoring every open candidate.
 type choice struct {
-	pick   int     // candidate that is most worth a trial
-	worth  float64 // logarithm of what a trial of it is worth
-	better float64 // probability that something is better than the best by the target
-	gain   float64 // how much better the best of them is expected to be, in nats
-	widest float64 // largest standard deviation of ln step time among those that probably fit
-	meets  float64 // largest probability of being in time
+	pick   int     // candidate with the highest score
+	worth  float64 // ln value of a trial of it
+	better float64 // probability that a candidate is better than the best by the target
+	gain   float64 // expected gain of the best candidate, in nats
+	widest float64 // largest standard deviation of ln step time among candidates that probably fit
+	meets  float64 // largest probability of meeting the deadline and time limit
 }
 
-// verdict is the outcome of looking at one.
+// verdict is the score of one candidate.
 type verdict struct {
-	score  float64 // logarithm of what the trial is worth, −Inf if it is worth nothing
-	worth  float64 // the same, not its logarithm: below 0 where failing costs more than is to be gained
-	chance float64 // of being better than the best by the target
+	score  float64 // ln value of the trial, −Inf if 0
+	worth  float64 // value of the trial, negative if the cost of failure exceeds the gain
+	chance float64 // probability of being better than the best by the target
 	sd     float64 // of ln step time
-	meets  float64 // probability of being in time; see [Problem.longest]
-	works  float64 // probability that the trial neither fails nor is stopped
-	dear   float64 // logarithm of what its worth is divided by; see [Problem.dearness]
+	meets  float64 // probability of being in time, see [Problem.longest]
+	works  float64 // probability that the trial neither runs out of memory nor is stopped
+	dear   float64 // ln of the divisor of the score, see [Problem.dearness]
 }
 
-// compare orders verdicts by what the trial is worth.
+// compare orders verdicts by score.
 func (v verdict) compare(w verdict) int {
 	return cmp.Or(cmp.Compare(v.score, w.score), cmp.Compare(v.worth, w.worth))
 }
 
-// prefer orders candidates by their verdicts, ties by seed.
+// prefer orders candidates by verdict; ties are broken by seed.
 func (p *Problem) prefer(i int, v verdict, j int, w verdict) int {
 	if c := v.compare(w); c != 0 {
 		return c
@@ -57,7 +56,7 @@ func (p *Problem) prefer(i int, v verdict, j int, w verdict) int {
 	return cmp.Compare(p.priority(i), p.priority(j))
 }
 
-// choose scores the open candidates, of which there is at least one.
+// choose scores the open candidates, at least one.
 func (p *Problem) choose(post *Posterior, best float64) choice {
 	open := p.Open()
 	if len(open)*len(post.members) > screenAbove {
@@ -91,11 +90,11 @@ func (p *Problem) choose(post *Posterior, best float64) choice {
 	return c
 }
 
-// verdicts looks at candidates.
+// verdicts scores candidates.
 func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	margin := p.opts.Objective.margin(p.opts.TargetRegret)
 	dearness := p.dearness(post)
-	failure := 0.0 // until a trial has failed so, a risk is only worth less
+	failure := 0.0 // counts only after a trial has run out of memory or time
 	if !math.IsInf(p.limit, 1) || slices.ContainsFunc(p.measured, func(m data.Measurement) bool { return m.Status == data.OOM }) {
 		failure = p.opts.Constants.FailureCost
 	}
@@ -104,10 +103,10 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		v := verdict{score: math.Log(p.fits[i])}
 		_, v.sd = belief.Moments()
 		if p.opts.Objective == Accuracy {
-			return v // what a trial there teaches is added by [Problem.varianceReduction]
+			return v // [Problem.varianceReduction] adds the score
 		}
 		longest := p.longest(i) + p.offset[i]
-		if v.meets = belief.Below(longest); math.IsInf(best, 1) { // nothing is in time yet, and that alone counts
+		if v.meets = belief.Below(longest); math.IsInf(best, 1) { // nothing measured is in time: maximise that probability
 			v.score += math.Log(max(v.meets, math.SmallestNonzeroFloat64))
 			return v
 		}
@@ -129,18 +128,18 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		safest = max(safest, v.works)
 	}
 	for k := range out {
-		out[k].deduct(failure * (safest - out[k].works)) // the risk of the safest is that of any trial
+		out[k].deduct(failure * (safest - out[k].works)) // relative to the safest candidate
 		out[k].score -= out[k].dear
 	}
 	return out
 }
 
-// longest returns the logarithm of the longest step time of a candidate that is
-// of use: with which a trial is not stopped and the deadline is met.
+// longest returns ln of the longest useful step time of a candidate: within the
+// time limit and the deadline.
 func (p *Problem) longest(i int) float64 { return min(p.limit, p.latest[i]) }
 
-// inParallel calls work for 0 to n−1 on all processors, each with a function of
-// its own.
+// inParallel calls work for 0 to n−1 on all processors; each gets its own
+// function from worker.
 func inParallel(n int, worker func() func(k int)) {
 	_ = parallel.Each(n, 256, func() func(int) error {
 		work := worker()
@@ -148,7 +147,7 @@ func inParallel(n int, worker func() func(k int)) {
 	})
 }
 
-// deduct takes the expected cost of failing off what a trial is worth.
+// deduct subtracts the expected cost of failure.
 func (v *verdict) deduct(loss float64) {
 	v.worth = math.Exp(v.score) - loss
 	if share := math.Exp(math.Log(loss) - v.score); share < 1 {
@@ -158,7 +157,7 @@ func (v *verdict) deduct(loss float64) {
 	}
 }
 
-// screen returns the candidates that look best to the heaviest members alone.
+// screen returns the best candidates by the heaviest members.
 func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
 	n := min(screenMembers, len(post.members))
 	few := &Posterior{members: post.members[:n], form: post.form[:n], weights: slices.Clone(post.weights[:n]), width: post.width}
@@ -166,7 +165,7 @@ func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
 	verdicts, order := p.verdicts(few, best, open), make([]int, len(open))
 	for k := range order {
 		if order[k] = k; p.opts.Objective == Accuracy {
-			verdicts[k].score += 2 * math.Log(verdicts[k].sd) // what a trial there can teach grows with its variance
+			verdicts[k].score += 2 * math.Log(verdicts[k].sd) // variance reduction grows with variance
 		}
 	}
 	slices.SortFunc(order, func(a, b int) int { return p.prefer(open[b], verdicts[b], open[a], verdicts[a]) })
@@ -177,11 +176,10 @@ func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
 	return kept
 }
 
-// dearness returns by what the worth of a trial is divided, as a logarithm: 1 +
-// its cost relative to one more trial of the best so far, so that differences
-// between cheap and cheaper trials, which are not worth any evaluation, count
-// for nothing. It is 0 unless trials are whole jobs, whose costs vary by orders
-// of magnitude.
+// dearness returns ln(1 + the cost of a trial relative to one more trial of the
+// best so far), the divisor of its score: among cheap trials, differences
+// hardly count. It is 0 unless trials are whole jobs, whose costs vary by
+// orders of magnitude.
 func (p *Problem) dearness(post *Posterior) func(i int, belief Predictive) float64 {
 	if !p.opts.JobTime || p.bestIndex < 0 {
 		return func(int, Predictive) float64 { return 0 }

@@ -8,13 +8,12 @@ import (
 	"knee/internal/quantile"
 )
 
-// trialCost predicts the duration of a trial. Trials either run for about the
-// same time (a fixed measuring window) or for about the same number of steps
-// (a whole job, as in recorded tables): whichever varies less over the
-// measured trials is taken to be the rule.
+// trialCost predicts the duration of a trial. Trials take about the same time
+// (a fixed measuring window) or the same number of steps (a whole job, as in
+// recorded tables): whichever varies less over the measured trials is used.
 type trialCost struct {
 	wall  float64 // median seconds per trial
-	steps float64 // median seconds per trial ÷ seconds per step; 0 if wall is the rule
+	steps float64 // median trial seconds ÷ step seconds; 0 if wall is used
 }
 
 func newTrialCost(measured []data.Measurement, fallback float64) trialCost {
@@ -35,8 +34,8 @@ func newTrialCost(measured []data.Measurement, fallback float64) trialCost {
 	return c
 }
 
-// seconds returns the expected duration of a trial of candidate i. The belief
-// is about the response; without members it says nothing.
+// seconds returns the expected duration of a trial of candidate i; belief is
+// the posterior of its response, empty if unknown.
 func (c trialCost) seconds(p *Problem, i int, belief Predictive) float64 {
 	if c.steps == 0 || len(belief.Mean) == 0 {
 		return c.wall
@@ -45,8 +44,8 @@ func (c trialCost) seconds(p *Problem, i int, belief Predictive) float64 {
 	return c.steps * math.Exp(min(m-p.offset[i], p.limit))
 }
 
-// relative returns seconds times price per hour, or times workers where no
-// price is known: a cost that can be compared between candidates.
+// relative returns seconds × price per hour, or × workers and ps if prices are
+// unknown: comparable between candidates.
 func (c trialCost) relative(p *Problem, i int, belief Predictive) float64 {
 	return c.seconds(p, i, belief) * p.hourly[i]
 }

@@ -1,27 +1,27 @@
 // Package bayesopt decides which configuration to measure next.
 //
 // A measurement costs money, costs differ by orders of magnitude between
-// configurations, some run out of memory, and eight to forty measurements are
-// all a study gets. The search space is a finite table of candidates. The
-// guided strategy ([Guided]) learns one thing only, the logarithm of the step
-// time, with a Gaussian process; whatever is known exactly (samples per step,
-// statistical efficiency, price) is added to the prediction and never learned.
-// It measures the cheapest candidate first, spreads a few more over the cheap
-// third, and then follows the logarithm of the expected improvement until no
-// candidate is likely to be noticeably better.
+// configurations, some run out of memory, and a study has eight to forty of
+// them. The search space is a finite table of candidates. The guided strategy
+// ([Guided]) models the logarithm of the step time with a Gaussian process;
+// known quantities (samples per step, statistical efficiency, price) are added
+// to the prediction. It measures the cheapest candidate first, then a few
+// distant ones within the cheapest third, and then maximises the logarithm of
+// the expected improvement until no candidate is likely to be noticeably
+// better.
 //
-// The pieces can be used alone:
+// The parts can be used separately:
 //
-//   - [AverageGP] and [FitGP]: Gaussian process regression with an ARD Matérn-5/2
-//     kernel (Rasmussen and Williams, Gaussian Processes for Machine Learning,
-//     2006, chapters 2, 4 and 5);
+//   - [AverageGP] and [FitGP]: Gaussian process regression with an ARD
+//     Matérn-5/2 kernel (Rasmussen and Williams, Gaussian Processes for Machine
+//     Learning, 2006, chapters 2, 4 and 5);
 //   - [LogEI]: the acquisition function.
 //
-// Package knee/bayesopt/sampler has the same optimiser for goptuna programs, and
-// any goptuna sampler as a [Strategy]; knee/bayesopt/baseline the methods it is
-// compared with.
+// Package knee/bayesopt/sampler has a goptuna sampler with the same model and
+// acquisition, and a search as a goptuna study; knee/bayesopt/baseline has the
+// methods that guided is compared with.
 //
-// Every strategy is a pure function of its options and the [History] it is
-// given: the same seed and history give the same suggestion, after a restart
-// too. Random draws come from sources derived from (seed, number of trials).
+// Every strategy is a pure function of its options and the [History]: the same
+// seed and history give the same suggestion, also after a restart. Random draws
+// come from sources derived from (seed, number of trials).
 package bayesopt

@@ -12,41 +12,41 @@ import (
 	"knee/data"
 )
 
-// MemoryModel knows from physics how much memory a configuration needs, such as
-// the memory form of package fit.
+// MemoryModel predicts from physics whether configurations fit in memory, such
+// as the memory model of package fit.
 type MemoryModel interface {
-	// Fits returns the function that gives the probability that a
-	// configuration fits into memory, given the finished trials, those that
-	// ran out included; ok is false for a configuration it cannot speak of.
+	// Fits returns a function for the probability that a configuration fits in
+	// memory, given finished trials including failed ones; ok is false for a
+	// configuration that it cannot predict.
 	Fits(measured []data.Measurement) func(data.Config) (p float64, ok bool)
 }
 
-// headroom is the classifier of what fits: the logarithm (base 2) of memory
-// available over memory needed, linear in the features,
+// headroom is the classifier of feasibility: log2 of memory available over
+// memory needed is linear in the features,
 //
 //	g(x) = w₀ + Σ_j w_j·x_j,  P(fits) = Φ(g/σ),
 //
 // a probit regression (Rasmussen and Williams 2006, section 3.4, Laplace's
-// approximation in the space of weights). Features are in doublings where they
-// are logarithms, so that a weight is how many doublings of memory one
-// doubling of the knob takes or gives.
+// approximation in the space of weights). Logarithmic features are in
+// doublings, so that a weight is the change of headroom, in doublings, per
+// doubling of the knob.
 type headroom struct {
-	width []float64 // of a feature, in its own unit
-	mean  []float64 // of the weights, the constant first
+	width []float64 // range of each feature, in its own unit
+	mean  []float64 // posterior mean of the weights, the constant first
 	cov   *mat.SymDense
 	bias  float64 // see learnBias
 }
 
-// Slope is what is known beforehand about the weight of a feature: doublings of
-// headroom per doubling of the knob, or per level of an ordered one.
+// Slope is the prior of a weight: doublings of headroom per doubling of the
+// knob, or per level of an ordered one.
 type Slope struct{ Mean, SD float64 }
 
 // MemorySlopes returns the priors of the weights by column. Those of a training
-// layout are what the published memory formulas say on average over
-// transformers (Korthikanti et al., MLSys 2023; Rajbhandari et al., SC'20;
-// TestMemorySlopes computes them), with twice the spread over models, as real
-// frameworks differ from the formulas. That more memory helps is all that is
-// said of the others.
+// layout are averages of published memory formulas over transformers
+// (Korthikanti et al., MLSys 2023; Rajbhandari et al., SC'20; computed by
+// TestMemorySlopes), with twice the standard deviation over models, as real
+// frameworks differ from the formulas. Those of memory columns say that more
+// memory helps.
 func MemorySlopes() map[string]Slope {
 	return map[string]Slope{
 		"tp":              {0.69, 0.1},
@@ -62,14 +62,15 @@ func MemorySlopes() map[string]Slope {
 	}
 }
 
-// Prior of the weight of any other column, and standard deviation of the
-// headroom in the middle of the space.
+// Prior of the weights of other columns, and prior standard deviation of the
+// headroom at the centre of the space.
 var (
 	otherSlope = Slope{0, 0.15}
 	middleSD   = 1.5
 )
 
-// newHeadroom fits the classifier to trials at points of the unit cube.
+// newHeadroom fits the classifier to trials at points of the unit cube; usual
+// is the prior share of cands that fit.
 func newHeadroom(usual float64, columns []column, cands, points [][]float64, fits []bool) *headroom {
 	d := len(columns) + 1
 	h := &headroom{width: make([]float64, d-1), mean: make([]float64, d)}
@@ -107,7 +108,7 @@ func newHeadroom(usual float64, columns []column, cands, points [][]float64, fit
 		if !chol.Factorize(precision) {
 			break
 		}
-		_ = chol.SolveVecTo(step, step) // well conditioned by the prior
+		_ = chol.SolveVecTo(step, step) // the prior makes it well conditioned
 		for j := range h.mean {
 			h.mean[j] += step.AtVec(j)
 		}
@@ -123,8 +124,8 @@ func newHeadroom(usual float64, columns []column, cands, points [][]float64, fit
 	return h
 }
 
-// probit returns slope and negative curvature of ln P(fits), or of ln P(does not),
-// in the score of which the probability is Φ.
+// probit returns slope and negative curvature, in the score, of ln Φ(score) if
+// fits, else of ln Φ(−score).
 func probit(score float64, fits bool) (slope, curve float64) {
 	sign := 1.0
 	if !fits {
@@ -134,8 +135,8 @@ func probit(score float64, fits bool) (slope, curve float64) {
 	return sign * ratio, ratio * (ratio + sign*score)
 }
 
-// centre sets the prior mean of the constant so that the usual share of the
-// candidates is expected to fit, as if their headrooms were normal.
+// centre sets the prior mean of the constant so that the expected share of
+// fitting candidates is usual, with normal headrooms.
 func (h *headroom) centre(usual float64, prior, variance []float64, cands [][]float64) {
 	var means []float64
 	spread := softness * softness
@@ -151,7 +152,7 @@ func (h *headroom) centre(usual float64, prior, variance []float64, cands [][]fl
 	prior[0] = distuv.UnitNormal.Quantile(usual)*math.Sqrt(spread+between) - mean
 }
 
-// row returns 1 and the features about the middle of the space.
+// row returns 1 and the features relative to the centre of the space.
 func (h *headroom) row(x []float64) []float64 {
 	r := make([]float64, len(x)+1)
 	r[0] = 1
@@ -164,8 +165,7 @@ func (h *headroom) row(x []float64) []float64 {
 // fits returns the probability that a point fits.
 func (h *headroom) fits(x []float64) float64 { return math.Exp(logNormalCDF(h.score(x) + h.bias)) }
 
-// score is the headroom at a point in standard deviations of what is not known
-// of it.
+// score is the mean headroom at a point over its standard deviation.
 func (h *headroom) score(x []float64) float64 {
 	r := h.row(x)
 	variance := softness * softness
@@ -175,10 +175,10 @@ func (h *headroom) score(x []float64) float64 {
 	return floats.Dot(r, h.mean) / math.Sqrt(variance)
 }
 
-// learnBias sets by how much scores have been too high or too low: the mode of
-// its posterior, from what was said of every trial by those before it, under a
-// standard normal prior. What fits is not always linear in the features, and
-// then a classifier can be wrong about one place again and again.
+// learnBias sets bias, a correction of all scores, to the mode of its posterior
+// under a standard normal prior, from the predictions of every trial by those
+// before it. Feasibility is not always linear in the features, and the
+// classifier may repeat an error.
 func (h *headroom) learnBias(scores []float64, fits []bool) {
 	for range 20 {
 		slope, curve := -h.bias, 1.0
@@ -190,9 +190,9 @@ func (h *headroom) learnBias(scores []float64, fits []bool) {
 	}
 }
 
-// feasibility returns the probability that each candidate fits. It comes from
-// the memory model if that covers the candidate, else from the classifier. A
-// trial that met its time limit did fit.
+// feasibility returns the probability that each candidate fits, by the memory
+// model if that covers the candidate, else by the classifier. A trial that met
+// its time limit did fit.
 func (p *Problem) feasibility(enc *encoder) []float64 {
 	var points [][]float64
 	var fit []bool
@@ -211,7 +211,7 @@ func (p *Problem) feasibility(enc *encoder) []float64 {
 	h := newHeadroom(p.opts.Constants.UsualFits, columns, p.points, points, fit)
 	if slices.Contains(fit, false) {
 		scores, some := make([]float64, len(points)), p.points
-		if step := 1 + len(some)/1000; step > 1 { // the average of some is that of all
+		if step := 1 + len(some)/1000; step > 1 { // a sample suffices for the average
 			some = nil
 			for i := 0; i < len(p.points); i += step {
 				some = append(some, p.points[i])

@@ -19,8 +19,8 @@ func layouts() []data.Config {
 	return cands
 }
 
-// What fits is b ≤ 2·tp. After eight trials the classifier orders the rest by
-// it: what is far inside fits, what is far outside does not.
+// b ≤ 2·tp fits. After eight trials the classifier ranks the others
+// accordingly.
 func TestFeasibilityLearnsABoundary(t *testing.T) {
 	cands := layouts()
 	room := func(c data.Config) float64 {
@@ -42,8 +42,8 @@ func TestFeasibilityLearnsABoundary(t *testing.T) {
 	}
 }
 
-// A space in which nothing ever failed is expected to fit, before the first
-// trial as after ten.
+// Without failures a space is expected to fit, before the first trial and after
+// ten.
 func TestNothingFailed(t *testing.T) {
 	cands := table("a100", "t4")
 	h := History{Candidates: cands}
@@ -60,7 +60,8 @@ func TestNothingFailed(t *testing.T) {
 	}
 }
 
-// half knows that everything up to a batch of 4 fits, and nothing of tp 8.
+// half predicts that batches up to 4 fit, except for tp 8, of which it knows
+// nothing.
 type half struct{}
 
 func (half) Fits([]data.Measurement) func(data.Config) (float64, bool) {
@@ -72,7 +73,8 @@ func (half) Fits([]data.Measurement) func(data.Config) (float64, bool) {
 	}
 }
 
-// A memory model is believed where it speaks; elsewhere the classifier is.
+// A memory model takes precedence where it covers a candidate; the classifier
+// covers the rest.
 func TestMemoryModelSpeaksFirst(t *testing.T) {
 	cands := layouts()
 	p := mustProblem(t, Options{Memory: half{}}, History{Candidates: cands})
@@ -101,9 +103,9 @@ func mustProblem(t *testing.T, o Options, h History) *Problem {
 	return p
 }
 
-// A trial that may fail is worth less by its chance and by what failing costs;
-// one that cannot gain what it may lose is worth nothing, and among those the
-// one that loses least comes first.
+// The score of a trial falls with its probability of failure and the cost of
+// it; a trial with more to lose than to gain has none, and of such trials that
+// with the least loss comes first.
 func TestDeduct(t *testing.T) {
 	failureCost := LearnedConstants().FailureCost
 	worth := func(gain, fits float64) verdict {
@@ -123,8 +125,8 @@ func TestDeduct(t *testing.T) {
 	}
 }
 
-// Scores that were right stay as they are; a classifier that gave eleven
-// failures an even chance each is taken down, one that gave them to successes up.
+// Correct scores keep the bias at zero; eleven failures scored at even odds
+// lower it, eleven successes raise it.
 func TestBiasOfTheClassifier(t *testing.T) {
 	for _, c := range []struct {
 		score    float64

@@ -10,8 +10,8 @@ import (
 	"knee/data"
 )
 
-// column turns one aspect of a configuration into a number, one that is not
-// finite where the aspect is not defined.
+// column maps one aspect of a configuration to a number, not finite if
+// undefined.
 type column struct {
 	name     string
 	value    func(data.Config) float64
@@ -20,18 +20,18 @@ type column struct {
 	constant bool
 }
 
-// encoder maps configurations to points of the unit cube. It is made for one
-// set of candidates: columns that do not vary there are left out.
+// encoder maps configurations to points of the unit cube, for one set of
+// candidates; constant columns are left out.
 type encoder struct {
-	columns []column // constant ones included, to recognise foreign configurations
-	used    []int    // indices of the columns that make up a point
+	columns []column // constant ones included, to detect configurations outside the space
+	used    []int    // indices of the columns of a point
 }
 
 // newEncoder chooses and scales the columns and returns one point per
-// candidate. Two candidates with equal points could never be told apart by
-// what is learned, so they are an error that names both. A column that repeats
-// another, as workers and workers per node do on a single node, is left out: it
-// would only double the weight of that aspect.
+// candidate. A column equal to an earlier one, such as workers per node on a
+// single node, is left out, as it would double the weight of that aspect. It
+// fails with a *data.InputError that names two candidates with equal points:
+// the model cannot tell them apart.
 func newEncoder(cands []data.Config) (*encoder, [][]float64, error) {
 	e := &encoder{columns: columnsFor(cands)}
 	values := make([][]float64, len(e.columns))
@@ -84,9 +84,8 @@ func (c *column) scale(x float64) float64 {
 	return (x - c.low) / c.width
 }
 
-// encode returns the point of a configuration that need not be a candidate.
-// It reports false if the configuration differs from all candidates in an
-// aspect that the points do not show: nothing learned there would apply here.
+// encode returns the point of any configuration; false if it differs from all
+// candidates in a constant column, where the model does not apply.
 func (e *encoder) encode(c data.Config) ([]float64, bool) {
 	x := make([]float64, 0, len(e.used))
 	for k := range e.columns {
@@ -102,9 +101,9 @@ func (e *encoder) encode(c data.Config) ([]float64, bool) {
 	return x, true
 }
 
-// distinct reports the first two candidates with equal points. Placements that
-// the columns do not tell apart, such as 4-1-1 and 1-4-1, are let through:
-// they are as good as the same, and a table of what a cluster ran holds many.
+// distinct returns an error for the first two candidates with equal points.
+// Placements with equal columns, such as 4-1-1 and 1-4-1, are allowed: they are
+// equivalent, and logs of a cluster have many.
 func distinct(cands []data.Config, points [][]float64) error {
 	seen := make(map[string]int, len(points))
 	var key []byte
@@ -122,8 +121,8 @@ func distinct(cands []data.Config, points [][]float64) error {
 	return nil
 }
 
-// placedAlike reports whether two configurations differ in nothing but how
-// equally many workers stand on equally many nodes.
+// placedAlike reports whether two configurations differ only in how the same
+// number of workers is placed on the same number of nodes.
 func placedAlike(a, b data.Config) bool {
 	if len(a.Placement) == 0 || a.NodeCount() != b.NodeCount() || slices.Equal(a.Placement, b.Placement) {
 		return false
@@ -132,7 +131,7 @@ func placedAlike(a, b data.Config) bool {
 	return a.Key() == b.Key()
 }
 
-// columnsFor lists the columns for a set of candidates, in a fixed order.
+// columnsFor returns the columns for a set of candidates, in a fixed order.
 func columnsFor(cands []data.Config) []column {
 	batches := slices.ContainsFunc(cands, func(c data.Config) bool { return c.LocalBatch > 0 })
 	names := map[string]bool{}
@@ -141,7 +140,7 @@ func columnsFor(cands []data.Config) []column {
 			names[name] = true
 		}
 	}
-	// Work is spread over cores where they are known.
+	// If cores are known, they replace the workers.
 	cols := machineColumns(cands)
 	if cols == nil {
 		cols = []column{{name: "workers", value: func(c data.Config) float64 { return math.Log2(float64(c.Workers)) }}}
@@ -170,18 +169,16 @@ func columnsFor(cands []data.Config) []column {
 	return cols
 }
 
-// Names of the knobs that describe one machine, as tables of cloud
-// measurements have them.
+// Knobs of one machine in tables of cloud measurements.
 const (
 	coresKnob  = "vcpus"
 	memoryKnob = "ram_gib"
 )
 
-// machineColumns are log2 of total cores, cores per machine, total memory and
-// memory per core, where every candidate describes its machine; nil elsewhere.
-// Total memory follows from the others, but a data set that no longer fits the
-// memory of all machines makes a cliff along it, and an axis of its own lets
-// the kernel see that.
+// machineColumns returns log2 of total cores, cores per machine, total memory
+// and memory per core, if every candidate has them, else nil. Total memory
+// follows from the others, but times jump where a data set exceeds it, which
+// the kernel can express only with a column for it.
 func machineColumns(cands []data.Config) []column {
 	known := func(c data.Config) bool { return knob(c, coresKnob) > 0 && knob(c, memoryKnob) > 0 }
 	if slices.ContainsFunc(cands, func(c data.Config) bool { return !known(c) }) {
@@ -195,11 +192,11 @@ func machineColumns(cands []data.Config) []column {
 	}
 }
 
-// layoutColumns are the parts of a training layout, degrees by log2 and words by
-// their order, each of which does more of the same than the one before; and what
-// follows from them: log2 of the model replicas, over which gradients are
-// summed, and of the slots of the pipeline's schedule, micro-batches + pp − 1
-// (Narayanan et al., SC'21, section 2.2).
+// layoutColumns returns the parts of a training layout, degrees as log2 and
+// words by rank, each with a stronger effect than the previous; and two derived
+// columns: log2 of the model replicas, over which gradients are summed, and of
+// the slots of the pipeline's schedule, micro-batches + pp − 1 (Narayanan et
+// al., SC'21, section 2.2).
 func layoutColumns(cands []data.Config) []column {
 	var cols []column
 	for _, name := range data.LayoutNames() {
@@ -219,7 +216,7 @@ func layoutColumns(cands []data.Config) []column {
 		column{name: "slots", value: func(c data.Config) float64 { return math.Log2(float64(c.AccumSteps + max(c.PP, 1))) }})
 }
 
-// number reads a number, NaN if it is none.
+// number parses a number, NaN if invalid.
 func number(s string) float64 {
 	if v, err := strconv.ParseFloat(s, 64); err == nil {
 		return v
@@ -227,11 +224,12 @@ func number(s string) float64 {
 	return math.NaN()
 }
 
-// knob returns a further knob of a configuration as a number, NaN if it is none.
+// knob returns a further knob of a configuration as a number, NaN if it is not
+// one.
 func knob(c data.Config, name string) float64 { return number(c.Extra[name]) }
 
-// neighbours returns the number of workers on the node of an average worker,
-// which tells placements such as 4-2-2 and 3-3-2 apart.
+// neighbours returns the mean over workers of the number of workers on the same
+// node, which distinguishes placements such as 4-2-2 and 3-3-2.
 func neighbours(c data.Config) float64 {
 	if len(c.Placement) == 0 {
 		return float64(c.WidestNode())
@@ -244,9 +242,8 @@ func neighbours(c data.Config) float64 {
 	return s / n
 }
 
-// extraColumns models a further knob as a number if every candidate sets it to
-// one, by its logarithm if all are positive (4 is to 2 as 2 is to 1), else as a
-// category.
+// extraColumns models a further knob as a number if it is one for every
+// candidate, by its logarithm if all are positive; else as a category.
 func extraColumns(name string, cands []data.Config) []column {
 	least := math.Inf(1)
 	for _, c := range cands {
@@ -264,8 +261,8 @@ func extraColumns(name string, cands []data.Config) []column {
 	}}}
 }
 
-// oneHot gives each of k > 2 categories its own 0/1 column, two categories one
-// column between them, and a single category a constant column.
+// oneHot returns a 0/1 column for each of k > 2 categories, one column for two,
+// and a constant column for one.
 func oneHot(name string, cands []data.Config, level func(data.Config) string) []column {
 	levels := levelsOf(cands, level)
 	var cols []column
@@ -286,7 +283,7 @@ func oneHot(name string, cands []data.Config, level func(data.Config) string) []
 	return cols
 }
 
-// levelsOf lists the values of a category, sorted.
+// levelsOf returns the values of a category, sorted.
 func levelsOf(cands []data.Config, level func(data.Config) string) []string {
 	seen := map[string]bool{}
 	for _, c := range cands {

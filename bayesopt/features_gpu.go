@@ -6,17 +6,16 @@ import (
 	"knee/data"
 )
 
-// gpuColumns describe the GPU type by numbers, log2 of its speed, memory and
-// memory bandwidth, so that what is learned on one type says something about
-// those that are like it. A type that [data.FindGPU] does not know gets the
-// average of the known ones and a 0/1 column of its own, as do known types
-// that the numbers would not tell apart; with fewer than two known types
-// every type is a category of its own.
+// gpuColumns describes the GPU type by log2 of speed, memory and memory
+// bandwidth, so that measurements on one type inform about similar ones. A type
+// unknown to [data.FindGPU] gets the mean of the known ones and a 0/1 column;
+// so do known types with the numbers of another. With fewer than two distinct
+// known types, every type is a category.
 func gpuColumns(cands []data.Config) []column {
 	typeOf := func(c data.Config) string { return c.GPUType }
 	known := map[string][3]float64{}
 	taken := map[[3]float64]bool{}
-	own := map[string]bool{} // types with a column of their own
+	own := map[string]bool{} // types with a 0/1 column
 	var mean [3]float64
 	types := levelsOf(cands, typeOf)
 	for _, name := range types {

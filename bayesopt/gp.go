@@ -17,7 +17,7 @@ import (
 type GP struct {
 	hyper  Hyper
 	sigma2 float64
-	centre float64 // subtracted from the responses before they are modelled
+	centre float64 // subtracted from the responses
 	scale  scale
 	x      [][]float64 // n inputs, scaled
 	y      []float64   // n responses, centred
@@ -26,10 +26,10 @@ type GP struct {
 	quad   float64     // yᵀ·(K/σ²)⁻¹·y
 }
 
-// checkObservations refuses what no kernel can be evaluated on.
+// checkObservations refuses empty, ragged or non-finite observations.
 func checkObservations(x [][]float64, y []float64, d int) error {
 	if len(x) == 0 || len(x) != len(y) {
-		return fmt.Errorf("gaussian process: found %d inputs and %d responses, want as many of both, at least one", len(x), len(y))
+		return fmt.Errorf("gaussian process: found %d inputs and %d responses, want equal numbers, at least one", len(x), len(y))
 	}
 	for i, row := range x {
 		if len(row) != d {
@@ -48,7 +48,7 @@ func checkObservations(x [][]float64, y []float64, d int) error {
 }
 
 // condition factorises K/σ² and whitens the responses. extra is the variance of
-// each observation relative to σ² beyond the nugget, nil for none.
+// each observation in addition to the nugget, relative to σ²; nil for none.
 func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP, error) {
 	n := len(x)
 	g := &GP{hyper: h, sigma2: math.Exp(h.LogSigma2), scale: h.scale(), x: make([][]float64, n)}
@@ -78,8 +78,8 @@ func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP,
 	return g, nil
 }
 
-// responding returns the process of the same inputs and hyperparameters
-// conditioned on other responses: the factor is shared.
+// responding returns the process conditioned on other responses to the same
+// inputs; it shares the factor.
 func (g *GP) responding(y []float64, centre float64) *GP {
 	h := *g
 	h.centre, h.y = centre, make([]float64, len(y))
@@ -92,14 +92,14 @@ func (g *GP) responding(y []float64, centre float64) *GP {
 	return &h
 }
 
-// Predict returns the posterior mean and variance of the noise-free response
-// at x (eq. 2.25 and 2.26), in units of the response and its square. The
-// variance is never negative.
+// Predict returns the posterior mean and variance of the noise-free response at
+// x (Rasmussen and Williams 2006, eq. 2.25 and 2.26), in the response's unit
+// and its square. The variance is never negative.
 func (g *GP) Predict(x []float64) (mean, variance float64) {
 	return g.predict(x, make([]float64, g.scratch()))
 }
 
-// scratch returns how many numbers of scratch space a prediction needs.
+// scratch returns the length of the scratch space of a prediction.
 func (g *GP) scratch() int { return g.hyper.width() + len(g.y) }
 
 // NoiseVariance returns the variance of one observation about the response.

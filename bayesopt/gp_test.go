@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Two observations a distance apart: the 2×2 system solved by hand.
+// Two observations: the 2×2 system solved by hand.
 func TestGPTwoPoints(t *testing.T) {
 	h := Hyper{LogLength: []float64{math.Log(0.7)}, LogSigma2: math.Log(2), LogNugget: math.Log(0.1)}
 	g, err := NewGP([][]float64{{0}, {0.5}}, []float64{1, 3}, h)
@@ -50,8 +50,8 @@ func randomData(rng *rand.Rand, n, d int) (x [][]float64, y []float64) {
 	return x, y
 }
 
-// Fitting never lowers the posterior density of the prior mean, and survives
-// duplicates, constant columns, constant responses and single observations.
+// The fitted posterior density is at least that at the prior mean; duplicates,
+// constant columns, constant responses and single observations are valid.
 func TestFitGPRobust(t *testing.T) {
 	for name, c := range map[string]struct {
 		x [][]float64
@@ -128,8 +128,8 @@ func TestGPInterpolates(t *testing.T) {
 	})
 }
 
-// Ninety per cent intervals contain about ninety per cent of the values of
-// functions drawn from a Gaussian process.
+// 90 % intervals contain about 90 % of the values of functions drawn from a
+// Gaussian process.
 func TestCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	inside, total := 0, 0
@@ -171,9 +171,9 @@ func sampleGP(t *testing.T, x [][]float64, h Hyper, rng *rand.Rand) []float64 {
 }
 
 // NewGP conditions a Gaussian process with the given hyperparameters on n ≥ 1
-// observations y at the inputs x (n rows of equal length). Coinciding inputs
-// are allowed, and so are inputs without columns. Non-finite numbers and
-// ragged or empty inputs are errors.
+// observations y at the inputs x (n rows of equal length). Equal inputs and
+// inputs without columns are allowed. Non-finite numbers and ragged or empty
+// inputs are errors.
 func NewGP(x [][]float64, y []float64, h Hyper) (*GP, error) {
 	if err := checkObservations(x, y, len(h.LogLength)); err != nil {
 		return nil, err
@@ -188,8 +188,8 @@ func (g *GP) LogLikelihood() float64 {
 	return -0.5*g.quad/g.sigma2 - 0.5*g.factor.LogDet() - 0.5*n*math.Log(2*math.Pi*g.sigma2)
 }
 
-// A response that changes at once where the sum of two inputs passes a limit is
-// predicted with a smaller error if jumps are looked for.
+// With jumps, a response with a step in the sum of two inputs is predicted with
+// a smaller error.
 func TestJumpsAlongASum(t *testing.T) {
 	var seen, rest [][]float64
 	var y []float64

@@ -7,15 +7,14 @@ import (
 // Guided is the guided strategy: a cheap start, then the candidate of largest
 // expected improvement under a Gaussian process on ln step time, until no
 // candidate is likely to be noticeably better. Make one with [NewGuided]. It
-// has no state and may be used concurrently if its option functions may.
+// has no state and is safe for concurrent use if its option functions are.
 type Guided struct {
 	opts Options
 }
 
 var _ Strategy = (*Guided)(nil)
 
-// NewGuided returns the guided strategy, or an error that names the option
-// that is wrong.
+// NewGuided returns the guided strategy; it fails for invalid options.
 func NewGuided(o Options) (*Guided, error) {
 	o, err := o.Validate()
 	if err != nil {
@@ -24,12 +23,11 @@ func NewGuided(o Options) (*Guided, error) {
 	return &Guided{opts: o}, nil
 }
 
-// Next implements [Strategy]. It never suggests a candidate that was measured
-// (aborted trials aside), is running, or must be infeasible, except to measure
-// it again where measurements are noisy, and says so in
-// [Suggestion.Remeasure]. A history that makes no sense (no candidates,
-// candidates the features cannot tell apart, an ok trial without a step time)
-// is a *data.InputError.
+// Next implements [Strategy]. It suggests no candidate that was measured
+// (except aborted trials) or is running, unless measurements are noisy and one
+// is to be repeated; see [Suggestion.Remeasure]. It fails with a
+// *data.InputError for an invalid history: no candidates, candidates with equal
+// features, an ok trial without a step time.
 func (g *Guided) Next(h History) (Suggestion, error) {
 	p, err := NewProblem(g.opts, h)
 	if err != nil {
@@ -57,10 +55,10 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	return p.decide(post), nil
 }
 
-// learn fits the model, first to the measurements and then to those and the
-// running trials, taken to come as predicted: the kriging believer (Ginsbourger,
-// Le Riche and Carraro 2010, section 4.2). It returns nil if nothing usable was
-// measured.
+// learn fits the model to the measurements, and then also to the running trials
+// at their predicted results: the kriging believer (Ginsbourger, Le Riche and
+// Carraro 2010, section 4.2). It returns nil if there are no usable
+// measurements.
 func (p *Problem) learn() (*Posterior, error) {
 	if len(p.observations) == 0 {
 		return nil, nil
@@ -96,7 +94,7 @@ func (p *Problem) learn() (*Posterior, error) {
 	return post, nil
 }
 
-// decide picks by acquisition, or stops.
+// decide chooses by acquisition, or stops.
 func (p *Problem) decide(post *Posterior) Suggestion {
 	c := p.choose(post, p.incumbent(post))
 	s := p.next(post, c)
@@ -109,7 +107,7 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 
 func (p *Problem) next(post *Posterior, c choice) Suggestion {
 	fired, worth, least := p.shouldStop(post, c), c.worth, 0.0
-	if fired != "" { // nothing new is worth a trial, but to choose well may be
+	if fired != "" { // new candidates are not worth a trial, but a repetition may be
 		worth, least = math.Inf(-1), p.opts.Constants.StopChance*p.opts.TargetRegret
 	}
 	if s, again := p.again(post, worth, least); again && p.opts.Objective != Accuracy {
@@ -124,10 +122,10 @@ func (p *Problem) next(post *Posterior, c choice) Suggestion {
 }
 
 // incumbent returns the response to improve on: the best measured, or with
-// noise the best posterior mean among the measured candidates, because the
-// luckiest of several noisy measurements is better than the truth. Believed
-// results of running trials count, or two trials would chase the same gain.
-// It is +Inf while nothing measured meets the deadline, or all met a time limit.
+// noise the best posterior mean of measured candidates, as the minimum of noisy
+// measurements is too optimistic. Believed results of running trials count, so
+// that two trials do not pursue the same gain. It is +Inf while nothing
+// measured meets the deadline, or all trials met a time limit.
 func (p *Problem) incumbent(post *Posterior) float64 {
 	best := p.best
 	if p.opts.Noisy && p.bestIndex >= 0 {
@@ -139,8 +137,8 @@ func (p *Problem) incumbent(post *Posterior) float64 {
 		}
 	}
 	if math.IsInf(best, 1) && p.opts.Deadline == 0 && p.Successes() > 0 {
-		// Only configurations outside the table were measured: improve on the
-		// best the model expects of the table itself.
+		// Only configurations outside the table were measured: use the best
+		// posterior mean in the table.
 		for i := range p.cands {
 			best = min(best, p.expected(post, i))
 		}
@@ -148,9 +146,9 @@ func (p *Problem) incumbent(post *Posterior) float64 {
 	return best
 }
 
-// favourite returns the measured candidate that is taken for the best: the
-// best measurement, or with noise the best posterior mean, −1 if there is
-// none. With a deadline only candidates that were seen to meet it count.
+// favourite returns the candidate taken for the best: the best measurement, or
+// with noise the measured candidate with the best posterior mean, −1 if none.
+// With a deadline only candidates measured to meet it count.
 func (p *Problem) favourite(post *Posterior) int {
 	if !p.opts.Noisy || p.bestIndex < 0 || post == nil {
 		return p.bestIndex
@@ -180,7 +178,7 @@ func (p *Problem) belief(post *Posterior, i int) Predictive {
 	return p.shift(post.Predict(p.points[i]), post, i, p.offset[i], new(Predictive))
 }
 
-// suggest describes the choice of candidate i.
+// suggest returns candidate i as a suggestion.
 func (p *Problem) suggest(i int, post *Posterior, why string) Suggestion {
 	s := Suggestion{Index: i, Config: p.cands[i], PFeasible: 1, Best: p.bestIndex}
 	var belief Predictive
@@ -196,5 +194,5 @@ func (p *Problem) suggest(i int, post *Posterior, why string) Suggestion {
 	return s
 }
 
-// costModel predicts how long a trial takes from those that were measured.
+// costModel fits the duration of trials.
 func (p *Problem) costModel() trialCost { return newTrialCost(p.measured, p.opts.TrialSeconds) }

@@ -10,7 +10,7 @@ import (
 	"knee/data"
 )
 
-// table is a grid of candidates with a made-up but plausible step time.
+// table is a grid of candidates with a simulated step time.
 func table(types ...string) []data.Config {
 	var cands []data.Config
 	for _, g := range types {
@@ -37,7 +37,7 @@ func measure(c data.Config) data.Measurement {
 	return data.Measurement{Config: c, Status: data.OK, StepTime: stepTime(c), Wall: 60, PricePerHour: price(c)}
 }
 
-// The guided search finds the best of the table, stops, and says why.
+// The guided search finds the best of the table, stops, and gives a reason.
 func TestGuidedFindsBestAndStops(t *testing.T) {
 	cands := table("a100", "t4")
 	for _, objective := range []Objective{Throughput, Goodput, StepTime, CostToTarget} {
@@ -73,15 +73,14 @@ func TestGuidedFindsBestAndStops(t *testing.T) {
 	}
 }
 
-// known is a form without anything to fit.
+// known is a form without parameters.
 type known struct{}
 
 func (known) Fit([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
 	return func(c data.Config) (float64, bool) { return math.Log(stepTime(c)), true }, 0, nil
 }
 
-// A perfect parametric mean leaves nothing to learn: the first guided trial is
-// the best candidate.
+// With an exact prior mean the first guided trial is the best candidate.
 func TestParametricMean(t *testing.T) {
 	cands := table("a100")
 	o := Options{Seed: 1, Forms: []MeanForm{known{}}}

@@ -8,32 +8,31 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Prior is the prior distribution of the hyperparameters:
-// independent normal distributions of ln ℓ and ln ν, and an inverse gamma
-// distribution of σ². The zero value is the default for responses that are
-// logarithms of times and inputs scaled to [0, 1].
+// Prior is the prior of the hyperparameters: independent normals of ln ℓ and ln
+// ν, and an inverse gamma of σ². The zero value suits logarithms of times as
+// responses and inputs scaled to [0, 1].
 type Prior struct {
 	Noisy bool // measurements scatter by several per cent: ln ν ~ N(−3, 1) instead of N(−4, 1)
 	Exact bool // responses are computed, not measured: ln ν ~ N(−8, 1)
-	Jumps bool // half of the draws have a step at a random place of a random column, half of these another
-	// LengthSD is the standard deviation of ln ℓ; 0 means the learned one.
+	Jumps bool // half of the draws have a step at a random place of a random column, half of these a second one, up to three
+	// LengthSD is the standard deviation of ln ℓ; 0: the learned one.
 	LengthSD float64
 }
 
-// Shape and scale of the inverse gamma prior of σ². With scale 0.1 the typical
-// standard deviation is a third of a nat, the spread of step times over a
-// search space; shape 1 is so weak that a few measurements override it.
+// Shape and scale of the inverse gamma prior of σ². Scale 0.1 gives a typical
+// standard deviation of a third of a nat, that of step times over a search
+// space; with shape 1 a few measurements outweigh it.
 const sigmaShape, sigmaScale = 1.0, 0.1
 
-// A draw has at most maxJumps jumps; their ln ℓ ~ N(jumpLogLength, 1), so that
-// two sides of a jump are typically correlated by a seventh to a half.
+// A draw has at most maxJumps jumps, with ln ℓ ~ N(jumpLogLength, 1): the sides
+// of a jump typically correlate by a seventh to a half.
 const (
 	maxJumps      = 3
 	jumpLogLength = -0.5
 )
 
-// meanLogLength is the prior mean of every ln ℓ with d input columns. The
-// typical distance of two points grows with √d, and the length scale with it
+// meanLogLength is the prior mean of every ln ℓ with d input columns: the
+// typical distance of two points, and with it the length scale, grows with √d
 // (Hvarfner, Hellsten and Nardi 2024, section 4.1).
 func (Prior) meanLogLength(d int) float64 { return 0.5 * math.Log(float64(max(d, 1))) }
 
@@ -63,7 +62,7 @@ func (p Prior) centre(d int) Hyper {
 	return h
 }
 
-// draw returns hyperparameters drawn from the prior; σ² is left at its mode.
+// draw returns hyperparameters drawn from the prior, with the default σ².
 func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 	theta := make([]float64, d+1)
 	for j := range theta {
@@ -82,8 +81,8 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 
 // FitGP conditions a Gaussian process on the observations with the
 // hyperparameters of largest posterior density, σ² integrated out: the best of
-// the draws from the prior, improved by the simplex method of Nelder and Mead.
-// Empty, ragged or non-finite observations are errors.
+// draws from the prior, improved by the Nelder-Mead simplex method. Empty,
+// ragged or non-finite observations are errors.
 func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 	if len(x) == 0 {
 		return nil, checkObservations(x, y, 0)
@@ -114,7 +113,7 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 			best, least = theta, l
 		}
 	}
-	// A search that ends early reports an error together with the best so far.
+	// an error comes with the best point so far
 	result, _ := optimize.Minimize(optimize.Problem{Func: loss}, best, &optimize.Settings{FuncEvaluations: averageDraws}, &optimize.NelderMead{})
 	if result != nil && !math.IsInf(result.F, 1) {
 		best = result.X
@@ -126,8 +125,8 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 	return g, err
 }
 
-// at returns the hyperparameters that are theta standard deviations from the
-// prior means: of every ln ℓ, then of ln ν.
+// at returns the hyperparameters theta standard deviations from the prior
+// means: of every ln ℓ, then of ln ν.
 func (p Prior) at(theta []float64) Hyper {
 	d := len(theta) - 1
 	h := p.centre(d)
@@ -138,9 +137,9 @@ func (p Prior) at(theta []float64) Hyper {
 	return h
 }
 
-// NewRand returns the random source of one decision. Deriving it from the seed
-// and the number of trials, and not from how many draws were made before,
-// makes a resumed study continue as if it had never been interrupted.
+// NewRand returns the random source of one decision. It depends on the seed and
+// the number of trials only, so that a resumed study continues as if
+// uninterrupted.
 func NewRand(seed int64, trials int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(seed), 0x9e3779b97f4a7c15*uint64(trials+1)))
 }

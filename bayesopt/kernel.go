@@ -2,8 +2,8 @@ package bayesopt
 
 import "math"
 
-// minNugget is added to every nugget ratio. It keeps the kernel matrix
-// numerically positive definite when two inputs coincide.
+// minNugget is added to every nugget ratio to keep the kernel matrix positive
+// definite when inputs coincide.
 const minNugget = 1e-8
 
 // Hyper holds the hyperparameters of the kernel
@@ -12,27 +12,26 @@ const minNugget = 1e-8
 //	m(r) = (1 + r + r²/3)·e^−r,  r² = 5·Σ_j ((x_j − x'_j)/ℓ_j)²,
 //
 // an ARD Matérn-5/2 kernel (Rasmussen and Williams 2006, eq. 4.17) plus a
-// constant (κ is constantRatio) and observation noise, in which is also what is
-// peculiar to an input. They are natural logarithms, so that any real value is
-// admissible.
+// constant (κ is constantRatio) and noise, of the observation and of the input.
+// They are natural logarithms: any real value is valid.
 type Hyper struct {
 	LogLength []float64 // ln ℓ_j, one per input column, in units of the column
 	LogSigma2 float64   // ln σ², in squared units of the response
 	LogNugget float64   // ln ν, noise variance relative to σ²
-	// Jumps are steps of single columns, each an input of its own: the response
-	// may change there at once, as where a data set no longer fits into memory.
+	// Jumps are further inputs, steps of columns, where the response may be
+	// discontinuous, as where a data set no longer fits in memory.
 	Jumps []Jump
 }
 
-// Jump is a step function of one column, or of the sum of two, which of
-// logarithms is a product: 0 up to At, 1/ℓ beyond it.
+// Jump is a step function of one column, or of the sum of two (a product, for
+// logarithms): 0 up to At, 1/ℓ above.
 type Jump struct {
-	Column, Second int // Second is Column for a step of one
+	Column, Second int // Second equals Column for a step of one column
 	At             float64
 	LogLength      float64 // ln ℓ
 }
 
-// beyond reports whether inputs are beyond the step.
+// beyond reports whether x is above the step.
 func (j Jump) beyond(x []float64) bool { return (x[j.Column]+x[j.Second])/2 > j.At }
 
 // matern52 returns (1 + r + r²/3)·e^−r for r ≥ 0.
@@ -64,9 +63,8 @@ func (h *Hyper) scale() scale {
 	return s
 }
 
-// into stores the inputs x divided by their lengths and times √5, so that the
-// Euclidean distance of two results is the r of the kernel. Equal inputs give
-// equal results: there is no other order of operations.
+// into stores √5·x/ℓ, so that the Euclidean distance of two results is the r of
+// the kernel. Equal inputs give bitwise equal results.
 func (s scale) into(dst, x []float64) {
 	d := len(x)
 	for j, v := range x {

@@ -7,7 +7,7 @@ import (
 	"knee/data"
 )
 
-// limited is measure with trials stopped where a step takes longer than a limit.
+// limited is measure with a time limit per step.
 func limited(c data.Config, limit float64) data.Measurement {
 	m := measure(c)
 	if m.StepTime > limit {
@@ -16,9 +16,8 @@ func limited(c data.Config, limit float64) data.Measurement {
 	return m
 }
 
-// After some trials that met the time limit, what is slower than they are is
-// expected to meet it too, and what is as fast as those that did not is not;
-// that it takes long is no sign that it does not fit into memory.
+// After some timeouts, slower candidates are expected to time out and faster
+// ones are not; a long time does not indicate a lack of memory.
 func TestTimeLimit(t *testing.T) {
 	cands := table("a100")
 	const limit = 0.25
@@ -44,8 +43,8 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-// The limit is never shorter than what succeeded, and while every trial met it
-// the search looks for one that does not.
+// The limit is at least the longest success; while every trial times out, the
+// search looks for one that does not.
 func TestTimeLimitOfTrials(t *testing.T) {
 	cands := table("a100")
 	slow, fast := cands[len(cands)-1], cands[0]

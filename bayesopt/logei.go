@@ -2,11 +2,11 @@ package bayesopt
 
 import "math"
 
-// LogEI returns ln E[max(best − y, 0)] for y ~ N(mean, sd²): the logarithm of
-// the expected improvement of a quantity to be minimised (Jones, Schonlau and
-// Welch 1998, eq. 15; in logarithms Ament et al. 2023, eq. 9). It is finite
-// and increasing in best even where the improvement itself underflows. With
-// sd = 0 it is ln(best − mean), −Inf if that is not positive.
+// LogEI returns ln E[max(best − y, 0)] for y ~ N(mean, sd²): the log expected
+// improvement of a quantity to minimise (Jones, Schonlau and Welch 1998, eq.
+// 15; in logarithms Ament et al. 2023, eq. 9). It is finite and increasing in
+// best even where the improvement underflows. With sd = 0 it is ln(best −
+// mean), −Inf if that is not positive.
 func LogEI(mean, sd, best float64) float64 {
 	if sd <= 0 {
 		return math.Log(max(best-mean, 0))
@@ -20,7 +20,7 @@ func logEIWithin(mean, sd, best, longest float64) float64 {
 	if best <= longest {
 		return LogEI(mean, sd, best)
 	}
-	whole := math.Log(best-longest) + logNormalCDF((longest-mean)/max(sd, 1e-12)) // what every y in time gains at least
+	whole := math.Log(best-longest) + logNormalCDF((longest-mean)/max(sd, 1e-12)) // least gain of every y ≤ longest
 	more := LogEI(mean, sd, longest)
 	top := max(whole, more)
 	if math.IsInf(top, -1) {
@@ -35,10 +35,10 @@ func logImprovement(u float64) float64 {
 	case u > -1:
 		return math.Log(normalDensity(u) + u*normalCDF(u))
 	case u > -35:
-		return logDensity(u) + math.Log1p(u*normalCDF(u)/normalDensity(u)) // nothing underflows
+		return logDensity(u) + math.Log1p(u*normalCDF(u)/normalDensity(u)) // no underflow here
 	}
-	// Below, 1 − ratio would cancel: its asymptotic series is
-	// u⁻²·(1 − 3/u² + 15/u⁴ − 105/u⁶ + 945/u⁸ − …), from that of Mills' ratio.
+	// Below −35, 1 − ratio would cancel; the asymptotic series from Mills'
+	// ratio is u⁻²·(1 − 3/u² + 15/u⁴ − 105/u⁶ + 945/u⁸ − …).
 	t := 1 / (u * u)
 	return logDensity(u) - 2*math.Log(-u) + math.Log1p(t*(-3+t*(15+t*(-105+t*945))))
 }

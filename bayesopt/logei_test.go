@@ -39,8 +39,8 @@ func TestLogImprovement(t *testing.T) {
 	}
 }
 
-// The acquisition grows with the incumbent and never becomes NaN; it is
-// invariant to shifts and scales as an expected amount must be.
+// LogEI increases with best, is never NaN, and is invariant to shifts and
+// scales like an expected amount.
 func TestAcquisitionProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mu := rapid.Float64Range(-50, 50).Draw(t, "mean")
@@ -73,7 +73,7 @@ func TestPredictive(t *testing.T) {
 	}
 }
 
-// An improvement that counts only in time is the integral over what is in time.
+// logEIWithin equals the integral over y in time.
 func TestLogEIWithin(t *testing.T) {
 	const mean, sd, best, steps = 0.3, 0.7, 1.1, 200_000
 	for _, longest := range []float64{-1, 0.5, 1.1, 2} {

@@ -9,17 +9,17 @@ import (
 	"knee/data"
 )
 
-// offsets returns, for every candidate, what has to be added to its ln step
-// time to give the response, the logarithm of the objective with the sign that
-// makes smaller better. It is known exactly and never learned:
+// offsets returns, for every candidate, the response minus ln step time. The
+// response is ln of the objective, negated if maximised, so that smaller is
+// better; the difference is known exactly:
 //
 //	step_time       0
 //	throughput     −ln S            S samples per step
 //	goodput        −ln(S·e)         e statistical efficiency
 //	cost_to_target  ln(p·W/3600) − ln(S·e)   p US$/h, W samples of work
 //
-// If no candidate knows its batch, a step is taken as the unit of work. Under
-// JobTime a "step" is the whole job, so that S, e and W are 1.
+// If no candidate has a batch, the unit of work is a step. Under JobTime a
+// "step" is the whole job, and S, e and W are 1.
 func (o Options) offsets(cands []data.Config) ([]float64, error) {
 	batchKnown := false
 	for _, c := range cands {
@@ -64,8 +64,8 @@ func (o Options) offset(c data.Config, batchKnown bool) (float64, error) {
 	return math.Log(price) + math.Log(o.Work/3600) - math.Log(samples), nil
 }
 
-// latest returns, for every candidate, the logarithm of the step time with
-// which Work is just finished by the deadline, +Inf if there is none.
+// latest returns, for every candidate, ln of the step time with which Work ends
+// exactly at the deadline, +Inf without one.
 func (o Options) latest(cands []data.Config) ([]float64, error) {
 	out, steps := make([]float64, len(cands)), o
 	var err error
@@ -90,8 +90,7 @@ func badValue(column string, c data.Config, found float64, want string) error {
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 
-// natural turns a response into the unit of the objective: seconds, samples/s
-// or US$.
+// natural converts a response to the objective: seconds, samples/s or US$.
 func (o Objective) natural(response float64) float64 {
 	if o.Maximised() {
 		return math.Exp(-response)
@@ -99,7 +98,7 @@ func (o Objective) natural(response float64) float64 {
 	return math.Exp(response)
 }
 
-// Unit is the unit in which the objective is predicted.
+// Unit returns the unit of the objective.
 func (o Objective) Unit() string {
 	switch o {
 	case Goodput:
@@ -112,8 +111,8 @@ func (o Objective) Unit() string {
 	return "samples/s"
 }
 
-// estimate returns the objective with its 90 % interval. The central value is
-// e^(mean of the response), the median of a log-normal quantity.
+// estimate returns the objective with its 90 % interval; Mean is e^(mean of the
+// response), the median of a log-normal.
 func (o Objective) estimate(p Predictive) data.Estimate {
 	m, _ := p.Moments()
 	lo, hi := p.Quantile(0.05), p.Quantile(0.95)
@@ -125,8 +124,8 @@ func (o Objective) estimate(p Predictive) data.Estimate {
 	return e
 }
 
-// margin is the change of the response that makes the objective better by the
-// given fraction.
+// margin is the change of the response for an objective better by the given
+// fraction.
 func (o Objective) margin(fraction float64) float64 {
 	if o.Maximised() {
 		return math.Log1p(fraction)
@@ -134,8 +133,8 @@ func (o Objective) margin(fraction float64) float64 {
 	return -math.Log1p(-fraction)
 }
 
-// Value returns the objective that a measurement comes to, in its natural
-// unit; false if it has none.
+// Value returns the objective of a measurement in its natural unit; false if it
+// has none.
 func (o Options) Value(m data.Measurement) (float64, bool) {
 	if m.Status != data.OK || !positive(m.StepTime) {
 		return 0, false

@@ -8,26 +8,26 @@ import (
 	"knee/data"
 )
 
-// Objective names what a search improves.
+// Objective is the quantity that a search optimises.
 type Objective string
 
 // The objectives of a study.
 const (
 	Throughput   Objective = "throughput"     // maximise samples/s
-	Goodput      Objective = "goodput"        // maximise samples/s at initial-batch worth
+	Goodput      Objective = "goodput"        // maximise samples/s, each worth one at the initial batch
 	StepTime     Objective = "step_time"      // minimise seconds per step
 	CostToTarget Objective = "cost_to_target" // minimise price ÷ goodput
-	Accuracy     Objective = "accuracy"       // know the step time well everywhere
+	Accuracy     Objective = "accuracy"       // predict the step time well everywhere
 )
 
-// Objectives lists the objectives in the order they are documented.
+// Objectives returns the objectives in their documented order.
 func Objectives() []Objective {
 	return []Objective{Throughput, Goodput, StepTime, CostToTarget, Accuracy}
 }
 
-// ParseObjective returns the objective of a study file: what it maximises or
-// minimises, or accuracy where it covers the space. An empty objective is
-// throughput.
+// ParseObjective returns the objective of a study file: maximised, minimised,
+// or accuracy if Cover is set; throughput if empty. It fails with a
+// *data.InputError if the name is unknown or in the wrong field.
 func ParseObjective(o data.Objective) (Objective, error) {
 	named := Objective(o.Maximize + o.Minimize)
 	switch {
@@ -47,59 +47,59 @@ func (o Objective) Maximised() bool { return o == Throughput || o == Goodput }
 
 // Options configures a strategy. The zero value maximises throughput.
 type Options struct {
-	Objective Objective // what to improve; empty means Throughput
+	Objective Objective // empty: Throughput
 
-	// Price returns the US$ per hour of a whole configuration. Nil, or a
-	// result that is not positive, means not known. CostToTarget needs it.
+	// Price returns the US$ per hour of a whole configuration; nil, or a result
+	// that is not positive, means unknown. CostToTarget requires it.
 	Price func(data.Config) float64
 
-	// Efficiency returns the statistical efficiency (0, 1] of training at a
-	// global batch. Nil means 1 for every batch.
+	// Efficiency returns the statistical efficiency (0, 1] at a global batch in
+	// samples; nil means 1.
 	Efficiency func(globalBatch float64) float64
 
-	// Work is the number of samples, at initial-batch worth, that the costs of
-	// CostToTarget refer to; 0 means one sample. Deadline is how many seconds
-	// it may take, 0 for no limit: what takes longer is not wanted.
+	// Work is the number of samples, each worth one at the initial batch, for
+	// CostToTarget; 0 means one. Deadline is the longest time for it, in
+	// seconds; 0 means no limit.
 	Work, Deadline float64
 
-	// JobTime says that measurements hold the time of the whole job in place
-	// of that of a step, as recorded tables do. The batch is then a knob like
-	// any other, and Efficiency and Work play no part.
+	// JobTime says that StepTime of measurements is the time of the whole job,
+	// as in recorded tables. The batch is then an ordinary knob, and Efficiency
+	// and Work are ignored.
 	JobTime bool
 
-	Forms  []MeanForm  // parametric forms of ln step time that compete as its prior mean
-	Memory MemoryModel // of what fits; what it does not speak of is left to a classifier. May be nil
-	Target *Target     // asks for the best of a part of the space, nil for all of it
+	Forms  []MeanForm  // parametric forms of ln step time that compete as prior mean
+	Memory MemoryModel // of feasibility, may be nil; a classifier covers the rest
+	Target *Target     // part of the space to optimise; nil: all of it
 
-	Seed int64 // decides ties and draws
+	Seed int64 // of ties and draws
 
 	// Noisy says that repeated measurements scatter by several per cent. The
-	// best so far is then the best posterior mean, and trials are repeated
-	// where that decides, but for Once.
+	// best so far is then by posterior mean, and trials are repeated if that
+	// helps the choice, unless Once is set.
 	Noisy, Once bool
 
-	// Trials is the budget of trials, failed ones and running ones included; 0
-	// means not known. Of a known budget at most a quarter goes into repeats.
+	// Trials is the budget of trials, failed and running ones included; 0 means
+	// unknown. At most a quarter of it goes to repetitions.
 	Trials int
 
-	// TargetRegret is how much worse than the best the result may be, as a
-	// fraction of the objective: the search ends when something better by more
-	// is improbable. 0 means 0.05.
+	// TargetRegret is the accepted loss to the best, as a fraction of the
+	// objective: the search ends when a larger improvement is improbable. 0
+	// means 0.05.
 	TargetRegret float64
 
-	// Constants are those of the guided strategy; nil means the learned ones.
+	// Constants of the guided strategy; nil: the learned ones.
 	Constants *Constants
 
-	// KeepGoing goes on when the stopping rule fires, and says so in
-	// [Suggestion.Fired], until the candidates are exhausted.
+	// KeepGoing continues after the stopping rule fires, until the candidates
+	// are exhausted; see [Suggestion.Fired].
 	KeepGoing bool
 
-	// TrialSeconds is the expected duration of a trial until one has been
-	// measured; 0 means 60.
+	// TrialSeconds is the expected duration of a trial before one was measured;
+	// 0 means 60.
 	TrialSeconds float64
 }
 
-// Validate fills in defaults and refuses what cannot work.
+// Validate fills in defaults; it fails for invalid options.
 func (o Options) Validate() (Options, error) {
 	if o.Objective == "" {
 		o.Objective = Throughput

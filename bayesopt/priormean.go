@@ -6,34 +6,31 @@ import (
 	"knee/data"
 )
 
-// MeanForm is a parametric form of the step time that is fitted to the trials
-// so far, such as a speed family of package fit. The Gaussian process learns
-// what the form leaves over.
+// MeanForm is a parametric form of the step time fitted to the trials, such as
+// a speed family of package fit. The Gaussian process models its residuals.
 type MeanForm interface {
 	// Fit returns ln step time (s) by the form fitted to measurements with
-	// status ok, and how many parameters were estimated from them. A nil
-	// function says that there are too few to fit.
+	// status ok, and the number of parameters estimated from them. A nil
+	// function means too few measurements.
 	Fit(measured []data.Measurement) (logStepTime func(data.Config) (value float64, ok bool), parameters int, err error)
 }
 
 // priorMean is one prior mean of ln step time.
 type priorMean struct {
-	at     []float64 // at every candidate
+	at     []float64 // value at every candidate
 	of     func(data.Config) (float64, bool)
-	charge float64 // taken off its log evidence
+	charge float64 // subtracted from its log evidence
 }
 
-// priorMeansOf returns the prior means that compete for the data. The evidence of
-// each, the marginal likelihood of what it leaves over, decides how much it
-// counts; a form that was fitted to the same data is charged for its
-// parameters as by the Bayesian information criterion (Schwarz 1978). Means
-// that are not defined for every candidate are left out: one that is there
-// for some only would be a step that the kernel would have to learn.
+// priorMeansOf returns the prior means that compete for the data. Each is
+// weighted by its evidence, the marginal likelihood of the residuals; a form
+// fitted to the same data is charged for its parameters as in the Bayesian
+// information criterion (Schwarz 1978). A mean undefined for some candidate is
+// left out, as it would add a step.
 //
-// For the time of whole jobs there are three without parameters, which cover
-// the range from work that does not scale to work that scales perfectly:
-// time is constant, falls with the square root of the total cores, or falls
-// as the price grows so that the cost is constant.
+// For times of whole jobs there are three means without parameters, from no
+// scaling to perfect scaling: time is constant, falls with the square root of
+// the total cores, or falls such that the cost is constant.
 func (o Options) priorMeansOf(p *Problem) []priorMean {
 	flat := priorMean{at: make([]float64, len(p.cands)), of: func(data.Config) (float64, bool) { return 0, true }}
 	means := []priorMean{flat}
@@ -47,8 +44,7 @@ func (o Options) priorMeansOf(p *Problem) []priorMean {
 	}
 	usable := p.succeeded()
 	for _, form := range o.Forms {
-		// A form that cannot be fitted is no reason not to decide: the others
-		// are there.
+		// The other means suffice if a form cannot be fitted.
 		f, parameters, err := form.Fit(usable)
 		if err != nil || f == nil {
 			continue
@@ -61,8 +57,8 @@ func (o Options) priorMeansOf(p *Problem) []priorMean {
 	return means
 }
 
-// newPriorMean evaluates a mean; it reports false if that is nil or not a finite
-// number for some candidate.
+// newPriorMean evaluates a mean at every candidate; false if a value is missing
+// or not finite.
 func newPriorMean(cands []data.Config, of func(data.Config) (float64, bool)) (priorMean, bool) {
 	t := priorMean{at: make([]float64, len(cands)), of: of}
 	for i, c := range cands {
@@ -84,7 +80,7 @@ func (t priorMean) varies() bool {
 	return false
 }
 
-// rootOfCores is −½·ln(total cores), of workers where cores are not known.
+// rootOfCores is −½·ln(total cores), of workers if cores are unknown.
 func rootOfCores(c data.Config) (float64, bool) {
 	cores := float64(c.Workers)
 	if v := knob(c, coresKnob); v > 0 {
@@ -102,8 +98,8 @@ func (o Options) constantCost(c data.Config) (float64, bool) {
 	return -math.Log(price), positive(price)
 }
 
-// residuals returns what each prior mean leaves of the observations, and the
-// variance of each of them, nil where no measurement says it.
+// residuals returns the residuals of the observations from each prior mean, and
+// the variance of each observation, nil if all are unknown.
 func (p *Problem) residuals() (x [][]float64, responses []response, noise []float64) {
 	responses = make([]response, len(p.priorMeans))
 	for k, t := range p.priorMeans {
@@ -122,9 +118,8 @@ func (p *Problem) residuals() (x [][]float64, responses []response, noise []floa
 	return x, responses, noise
 }
 
-// shift turns the prediction of what the means leave over into one of the
-// quantity of candidate i that differs from ln step time by a known constant.
-// The result is written into dst.
+// shift converts the prediction of residuals into that of ln step time plus
+// constant for candidate i, written into dst.
 func (p *Problem) shift(raw Predictive, post *Posterior, i int, constant float64, dst *Predictive) Predictive {
 	dst.Mean = dst.Mean[:0]
 	for k, m := range raw.Mean {

@@ -9,56 +9,57 @@ import (
 	"knee/data"
 )
 
-// standing is what may still be done with a candidate.
+// standing says whether a candidate may be tried.
 type standing uint8
 
 const (
 	open     standing = iota
-	tried             // measured, whatever came of it
-	inFlight          // running now
-	barred            // outside of where trials may run
+	tried             // measured, successfully or not
+	inFlight          // running
+	barred            // outside the region for trials
 )
 
-// Problem is one decision: the history seen through the features, the
-// objective and what is known about what fits.
+// Problem is one decision: the history in terms of features, objective and
+// feasibility.
 type Problem struct {
 	opts       Options
 	history    History
 	cands      []data.Config
 	keys       []string       // of the candidates
 	index      map[string]int // candidate by key
-	hourly     []float64      // US$/h, or workers + ps where no price is known
-	priced     bool           // hourly are US$
+	hourly     []float64      // US$/h, or workers + ps if a price is unknown
+	priced     bool           // hourly is in US$
 	points     [][]float64
-	width      []float64   // of the features, in their own units
+	width      []float64   // range of each feature, in its own unit
 	offset     []float64   // response − ln step time
-	latest     []float64   // ln step time with which the deadline is just met, +Inf without one
-	limit      float64     // ln step time at which trials are stopped, as far as any was; +Inf if none was
-	priorMeans []priorMean // prior means of ln step time, at least one
+	latest     []float64   // ln step time that just meets the deadline, +Inf without one
+	limit      float64     // least ln step time at which a trial was stopped; +Inf if none was
+	priorMeans []priorMean // at least one
 	standing   []standing
-	looks      []int     // measurements of each candidate that gave a time
-	trials     int       // measured and running, failures included
+	looks      []int     // successful measurements of each candidate
+	trials     int       // measured and running, failed ones included, aborted ones excluded
 	fits       []float64 // probability that the candidate fits
 
 	observations []observation
 	running      []int   // candidates of the running trials
-	best         float64 // best response among the candidates measured that meet the deadline, +Inf if none
+	best         float64 // best response of candidates that meet the deadline, +Inf if none
 	bestIndex    int     // its candidate, −1 if none
 	measured     []data.Measurement
 }
 
-// observation is one trial as the model sees it.
+// observation is one trial in the terms of the model.
 type observation struct {
 	x          []float64
-	logTime    float64   // ln step time, or what stands for it
-	variance   float64   // of it, as far as the steps of the trial tell; 0 if not known
-	priorMeans []float64 // the prior means there
+	logTime    float64   // ln step time; imputed if censored
+	variance   float64   // known measurement variance of logTime; 0 if unknown
+	priorMeans []float64 // values of the prior means
 	index      int       // candidate, −1 for a configuration outside the table
-	feasible   bool      // a real measurement (false: a lower bound)
-	bound      float64   // that lower bound of ln step time
+	feasible   bool      // measured; false: only a lower bound
+	bound      float64   // lower bound of ln step time, if not feasible
 }
 
-// NewProblem checks the history and prepares a decision.
+// NewProblem prepares a decision. It fails with a *data.InputError for an
+// invalid history, see [Guided.Next].
 func NewProblem(o Options, h History) (*Problem, error) {
 	if len(h.Candidates) == 0 {
 		return nil, &data.InputError{Found: "no candidates", Want: "a search space with at least one configuration that satisfies the constraints"}
@@ -95,7 +96,7 @@ func NewProblem(o Options, h History) (*Problem, error) {
 	return p, nil
 }
 
-// checkMeasurement refuses a step time that cannot be true.
+// checkMeasurement refuses an ok trial without a positive step time.
 func checkMeasurement(m data.Measurement) error {
 	if m.Status == data.OK && !positive(m.StepTime) {
 		source := m.Source
@@ -106,7 +107,7 @@ func checkMeasurement(m data.Measurement) error {
 }
 
 // setPrices fills hourly. Prices are used only if every candidate has one:
-// dollars and worker counts cannot be compared.
+// dollars and worker counts are not comparable.
 func (p *Problem) setPrices() {
 	p.hourly = make([]float64, len(p.cands))
 	p.priced = p.opts.Price != nil
@@ -124,8 +125,8 @@ func (p *Problem) setPrices() {
 	}
 }
 
-// place decides the standing of every candidate. Aborted trials were stopped
-// by the user and say nothing: their candidates stay open.
+// place sets the standing of every candidate. Trials aborted by the user count
+// as untried.
 func (p *Problem) place(h History) {
 	p.standing, p.looks = make([]standing, len(p.cands)), make([]int, len(p.cands))
 	for i, c := range p.cands {
@@ -148,8 +149,8 @@ func (p *Problem) place(h History) {
 	for _, c := range h.Running {
 		p.trials++
 		if i, ok := p.index[c.Key()]; ok {
-			// A running repeat counts as another look, so that it is not repeated
-			// twice for the same reason.
+			// counts as measured, to avoid a second repetition for the same
+			// reason
 			p.looks[i]++
 			if p.standing[i] == open {
 				p.standing[i] = inFlight
@@ -159,11 +160,11 @@ func (p *Problem) place(h History) {
 	}
 }
 
-// observe collects what the surrogate learns from: times. Of a trial that met
-// its time limit it is known that it takes longer; the limit is the shortest of
-// these times, but no shorter than what succeeded. What else failed is left to
-// the feasibility model: the fastest configuration that fits is often next to
-// one that does not, and a penalty would frighten the search away from it.
+// observe collects the times that the surrogate is fitted to. A trial that met
+// its time limit gives a lower bound; the common limit is the shortest of these
+// times, but not below any success. Other failures are left to the feasibility
+// model: the fastest fitting configuration is often next to an infeasible one,
+// and a penalty would keep the search away.
 func (p *Problem) observe(enc *encoder) {
 	longest := math.Inf(-1)
 	for _, m := range p.measured {
@@ -193,9 +194,8 @@ func (p *Problem) observe(enc *encoder) {
 	}
 }
 
-// observation places a measurement among the candidates. Configurations that
-// the features or a prior mean cannot place are passed over: they belong to another
-// space.
+// observation returns the observation of a measurement; false for a
+// configuration outside the space of the features or of a prior mean.
 func (p *Problem) observation(enc *encoder, m data.Measurement) (observation, bool) {
 	o := observation{index: -1, priorMeans: make([]float64, len(p.priorMeans))}
 	if i, ok := p.index[m.Key()]; ok {
@@ -218,7 +218,7 @@ func (p *Problem) observation(enc *encoder, m data.Measurement) (observation, bo
 	return o, true
 }
 
-// consider keeps the best measured candidate that meets the deadline.
+// consider updates the best measured candidate that meets the deadline.
 func (p *Problem) consider(o observation) {
 	if o.index < 0 || o.logTime > p.latest[o.index] {
 		return
@@ -233,7 +233,7 @@ func (p *Problem) succeeded() []data.Measurement {
 	return slices.DeleteFunc(slices.Clone(p.measured), func(m data.Measurement) bool { return m.Status != data.OK })
 }
 
-// Successes returns the number of real measurements.
+// Successes returns the number of measurements with a time.
 func (p *Problem) Successes() int {
 	n := 0
 	for _, o := range p.observations {
@@ -244,9 +244,9 @@ func (p *Problem) Successes() int {
 	return n
 }
 
-// priority breaks ties: a number that depends on the seed and on what the
-// candidate is, not on where it stands in the table (FNV-1a, then the
-// finaliser of SplitMix64, Steele, Lea and Flood 2014).
+// priority breaks ties by a hash of the seed and the candidate's key,
+// independent of its position (FNV-1a, then the finaliser of SplitMix64,
+// Steele, Lea and Flood 2014).
 func (p *Problem) priority(i int) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(p.keys[i]))

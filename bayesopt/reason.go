@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// reason returns one sentence with the figures behind a suggestion, such as
-// "4 × a100, allreduce, batch 256: expected throughput +12 % over the best so
-// far (−3 % to +30 %), costs $0.80".
+// reason returns one sentence on a suggestion with its numbers, such as "4 ×
+// a100, allreduce, batch 256: expected throughput +12 % over the best so far
+// (−3 % to +30 %), costs $0.80".
 func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion) string {
 	var parts []string
 	if why != "" {
@@ -43,12 +43,12 @@ func (p *Problem) preposition() string {
 	return "against"
 }
 
-// percent writes a ratio as a signed change.
+// percent formats a ratio as a signed change.
 func percent(ratio float64) string {
 	change := math.Round(100 * (ratio - 1))
 	switch {
 	case change == 0:
-		return "±0 %" // covers −0, which would print its sign
+		return "±0 %" // −0 would print a sign
 	case change < 0:
 		return fmt.Sprintf("−%.0f %%", -change)
 	case change > 1000:
@@ -57,7 +57,7 @@ func percent(ratio float64) string {
 	return fmt.Sprintf("+%.0f %%", change)
 }
 
-// dollars writes US dollars: with four decimals what is less than a cent.
+// dollars formats US$, with four decimals below a cent.
 func dollars(v float64) string {
 	switch {
 	case v > 0 && v < 0.0001:

@@ -7,17 +7,17 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// record is how well a mixture predicted every trial from those before it:
-// standard normal scores of what came, one per trial after the first recordFrom.
-// Scores of about one say that the predictions are as uncertain as they claim.
+// record holds the standard normal scores of every trial after the first
+// recordFrom, predicted from those before it. Scores of about one mean that
+// predicted standard deviations are correct.
 type record []float64
 
-// recordFrom is the number of first trials that are left out: nothing predicts
-// the first, and little the second.
+// recordFrom is the number of first trials left out: the first has no
+// prediction, the second hardly one.
 const recordFrom = 2
 
-// width returns the factor on the standard deviations with which the past
-// predictions would have covered their results.
+// width returns the factor on standard deviations that makes the past scores
+// standard normal.
 func (r record) width(trust float64) float64 {
 	sum := trust
 	for _, z := range r {
@@ -26,18 +26,17 @@ func (r record) width(trust float64) float64 {
 	return math.Sqrt(sum / (trust + float64(len(r))))
 }
 
-// drawWidth draws that factor from its posterior: of few trials next to nothing
-// is known of how uncertain predictions are. Scores are normal, and trust that
-// many of one more, so that the variance is inverse-gamma.
+// drawWidth draws that factor from its posterior, as few trials determine it
+// badly. Scores are normal and trust counts as that many scores of one, so the
+// variance is inverse gamma.
 func (r record) drawWidth(trust float64, rng *rand.Rand) float64 {
 	freedom := trust + float64(len(r))
 	return r.width(trust) * math.Sqrt(freedom/distuv.ChiSquared{K: freedom, Src: rng}.Rand())
 }
 
-// newRecord replays the trials in their order. The factor of the covariance of
-// the first k trials is the leading block of that of all, so that the
-// prediction of each trial from those before it by each draw needs no
-// further factorisation; the weights of the draws are those of the moment.
+// newRecord computes the scores. The Cholesky factor of the first k trials is
+// the leading block of that of all, so predictions from earlier trials need no
+// further factorisation; the weights of the draws are those at that trial.
 func newRecord(draws []weighted) record {
 	n := len(draws[0].gp.y)
 	type course struct{ v, logged, scale float64 }

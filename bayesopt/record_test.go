@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// The record of one draw is the difference of every response from what a
-// process of those before it predicts, in its own standard deviations.
+// The record of one draw is the standardised difference of every response from
+// the prediction by those before it.
 func TestRecordIsThePredictionBefore(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 2))
 	x, y := randomData(rng, 9, 2)
@@ -40,8 +40,7 @@ func TestRecordIsThePredictionBefore(t *testing.T) {
 	}
 }
 
-// Trials that came as predicted leave the widths as they are; surprises widen
-// them.
+// Results as predicted keep the widths; surprises widen them.
 func TestRecordWidth(t *testing.T) {
 	if w := (record{}).width(4); w != 1 {
 		t.Errorf("without a record the width is %g, want 1", w)

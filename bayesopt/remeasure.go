@@ -8,18 +8,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A result is repeated at most maxLooks times, if it is farther from the
-// prediction by the others than the farthest of all is with probability
-// outlierChance.
+// A candidate is measured at most maxLooks times because of its result: if its
+// leave-one-out residual is beyond the value that the largest of all exceeds
+// with probability outlierChance.
 const maxLooks, outlierChance = 4, 0.2
 
-// repeatShare is the part of a known budget, 1/repeatShare, that may go into
-// measuring again: of a dozen trials three, so that at least nine
-// configurations are seen.
+// 1/repeatShare of a known budget may go to repetitions: three of a dozen
+// trials leave nine configurations.
 const repeatShare = 4
 
-// mayRepeat reports whether a trial may be spent on a candidate that was
-// measured before.
+// mayRepeat reports whether a repetition is allowed.
 func (p *Problem) mayRepeat() bool {
 	if !p.opts.Noisy || p.opts.Once || p.bestIndex < 0 {
 		return false
@@ -31,9 +29,9 @@ func (p *Problem) mayRepeat() bool {
 	return p.opts.Trials == 0 || repeatShare*(repeats+1) <= p.opts.Trials
 }
 
-// again suggests to measure a candidate once more if that is expected to
-// improve the choice of the best by more than a share of the objective, and by
-// more than the best new trial is, whose worth is given as its logarithm.
+// again suggests a repetition if its expected improvement of the choice of the
+// best is at least least, a share of the objective, and more than the value of
+// the best new trial, whose logarithm is worth.
 func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool) {
 	if !p.mayRepeat() {
 		return Suggestion{}, false
@@ -42,7 +40,7 @@ func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool
 	if pick < 0 || gain < least || math.Log(gain)-p.dearness(post)(pick, p.belief(post, pick)) <= worth {
 		return Suggestion{}, false
 	}
-	return p.repeat(pick, post, "again: another look is expected to improve the choice of the best by "+shareText(gain)), true
+	return p.repeat(pick, post, "again: a repetition is expected to improve the choice of the best by "+shareText(gain)), true
 }
 
 func (p *Problem) repeat(i int, post *Posterior, why string) Suggestion {
@@ -51,15 +49,14 @@ func (p *Problem) repeat(i int, post *Posterior, why string) Suggestion {
 	return s
 }
 
-// mostTelling returns the measured candidate of which another look is expected
-// to improve the choice of the best most, and by what fraction of the
-// objective; −1 and 0 if there is none. A look moves the posterior mean of a
-// candidate of variance v by a normal amount of variance v²/(v + noise), and
-// the choice is improved by as much as that takes a rival below the favourite,
-// or the favourite above the second: the knowledge gradient for independent
-// candidates (Frazier, Powell and Dayanik 2008, section 4). So looks go where
-// they decide: none to a clear winner, and few to rivals so close that either
-// will do.
+// mostTelling returns the measured candidate whose repetition is expected to
+// improve the choice of the best most, and that improvement as a fraction of
+// the objective; −1 and 0 if there is none. A repetition changes the posterior
+// mean of a candidate of variance v by a normal amount of variance v²/(v +
+// noise); the choice improves by the amount by which a rival passes the
+// favourite, or the favourite falls behind the second: the knowledge gradient
+// for independent candidates (Frazier, Powell and Dayanik 2008, section 4). A
+// clear winner is not repeated, and nearly equal rivals seldom.
 func (p *Problem) mostTelling(post *Posterior) (pick int, gain float64) {
 	favourite := p.favourite(post)
 	best, second := p.expected(post, favourite), math.Inf(1)
@@ -90,10 +87,9 @@ func (p *Problem) mostTelling(post *Posterior) (pick int, gain float64) {
 	return pick, gain
 }
 
-// contradicted suggests to measure a candidate again whose result the others
-// contradict, if which candidate is best depends on it. A single outlier in
-// twenty trials at 10 % noise is to be expected, and would otherwise be
-// reported as the best, or hide it.
+// contradicted suggests to repeat a candidate whose result disagrees with the
+// others, if that affects which is best. One outlier in twenty trials is to be
+// expected at 10 % noise, and would be reported as the best, or hide it.
 func (p *Problem) contradicted(post *Posterior) (Suggestion, bool) {
 	if !p.mayRepeat() {
 		return Suggestion{}, false
@@ -107,7 +103,7 @@ func (p *Problem) contradicted(post *Posterior) (Suggestion, bool) {
 			continue
 		}
 		left, z := p.leaveOneOut(post, k)
-		// Too good to be true where it is best, or too bad where it would be.
+		// too good where it is best, or too bad where it would be best
 		matters := z < 0 && o.index == favourite || z > 0 && left < best-margin
 		if math.Abs(z) > worst && matters {
 			pick, worst = o.index, math.Abs(z)
@@ -116,14 +112,13 @@ func (p *Problem) contradicted(post *Posterior) (Suggestion, bool) {
 	if pick < 0 {
 		return Suggestion{}, false
 	}
-	return p.repeat(pick, post, fmt.Sprintf("again: its result is %.1f standard deviations from what the other trials say", worst)), true
+	return p.repeat(pick, post, fmt.Sprintf("again: its result is %.1f standard deviations from the prediction of the other trials", worst)), true
 }
 
-// leaveOneOut returns the response that the other observations predict for
-// observation k, and the standardised difference of the observed one
-// (Rasmussen and Williams 2006, eq. 5.12), averaged over the members with the
-// weights that the other observations give them: those of all divided by how
-// probable each member finds observation k.
+// leaveOneOut returns the response predicted for observation k from the others,
+// and the standardised residual (Rasmussen and Williams 2006, eq. 5.12),
+// averaged over members with the weights given the other observations: the
+// weights given all, divided by the density of observation k.
 func (p *Problem) leaveOneOut(post *Posterior, k int) (predicted, z float64) {
 	o := p.observations[k]
 	scores, misses, logged := make([]float64, len(post.members)), make([]float64, len(post.members)), make([]float64, len(post.members))

@@ -8,8 +8,7 @@ import (
 	"knee/data"
 )
 
-// Of a known budget at most a quarter goes into looking again, and nothing if
-// that is not wanted.
+// At most a quarter of a known budget goes to repetitions, none if Once is set.
 func TestRepeatsAreBounded(t *testing.T) {
 	cands := table("a100", "t4")
 	for name, tc := range map[string]struct {
@@ -53,8 +52,8 @@ func TestRepeatsAreBounded(t *testing.T) {
 	}
 }
 
-// Another look goes where it decides: to one of two that are nearly as good,
-// to the one that was looked at less, and hardly to a clear winner.
+// Repetitions go to one of two nearly equal candidates, the one measured less,
+// and hardly to a clear winner.
 func TestMostTelling(t *testing.T) {
 	cands := table("t4")
 	const first, rival = 2, 9

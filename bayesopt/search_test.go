@@ -36,8 +36,8 @@ func run(t *testing.T, s Strategy, cands []data.Config, n int, measure func(c da
 	return h, all
 }
 
-// The cheapest configuration is too slow; the best that meets the deadline is
-// found, and the search says so when none can.
+// The search finds the best configuration that meets the deadline, as the
+// cheapest is too slow; if none does, it says so.
 func TestDeadline(t *testing.T) {
 	cands := table("a100", "t4")
 	const work = 1e6
@@ -73,7 +73,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// exact is a form that knows the truth but for a factor, which it fits.
+// exact is the true form up to a fitted factor.
 type exact struct{ wrong bool }
 
 func (e exact) Fit(ms []data.Measurement) (func(data.Config) (float64, bool), int, error) {
@@ -92,7 +92,7 @@ func (e exact) Fit(ms []data.Measurement) (func(data.Config) (float64, bool), in
 	}, 1, nil
 }
 
-// A form that fits leads to the best at once; one that does not is outvoted.
+// A correct form leads to the best at once; the evidence rejects a wrong one.
 func TestForms(t *testing.T) {
 	cands := table("a100", "t4")
 	best := 0
@@ -111,7 +111,7 @@ func TestForms(t *testing.T) {
 		}
 		h, _ := run(t, s, cands, c.limit, func(c data.Config, _ int) data.Measurement {
 			m := measure(c)
-			m.StepTime *= 3 // another machine: the form's factor has to be fitted
+			m.StepTime *= 3 // another machine: the factor has to be fitted
 			return m
 		})
 		if !slices.ContainsFunc(h.Measured, func(m data.Measurement) bool { return m.Key() == cands[best].Key() }) {
@@ -120,7 +120,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// With noise a search measures again, says so, and names the best more often than the luckiest single look does.
+// With noise the search repeats measurements, says so, and names the best more
+// often than the minimum of single measurements.
 func TestRemeasurement(t *testing.T) {
 	cands := table("a100", "t4")
 	truth := func(c data.Config) float64 { return price(c) * stepTime(c) / c.GlobalBatch() }
@@ -148,7 +149,7 @@ func TestRemeasurement(t *testing.T) {
 		if truth(last.Config) <= 1.05*best {
 			named++
 		}
-		// What one look at every candidate would name.
+		// The minimum of one measurement of every candidate.
 		pick, least := cands[0], math.Inf(1)
 		for _, c := range cands {
 			if v := truth(c) * math.Exp(0.1*rng.NormFloat64()); v < least {
@@ -221,7 +222,7 @@ func TestGPUColumns(t *testing.T) {
 		return fmt.Sprint(out, len(points[0]))
 	}
 	for want, types := range map[string][]string{
-		"[gpu_tflops] 1": {"t4", "a100"}, // two types differ along one line
+		"[gpu_tflops] 1": {"t4", "a100"}, // two types differ in one direction
 		"[gpu_tflops gpu_memory gpu_bandwidth] 3":          {"t4", "a100", "k80"},
 		"[gpu_tflops gpu_type] 2":                          {"t4", "a100", "mine"},
 		"[gpu_type gpu_type gpu_type] 3":                   {"t4", "yours", "mine"},
@@ -233,8 +234,8 @@ func TestGPUColumns(t *testing.T) {
 	}
 }
 
-// Candidates may differ in their layout alone: degrees are points on a log
-// scale, words are in the order of how much they do.
+// Candidates may differ in layout only: degrees are on a log scale, words are
+// ranked by their effect.
 func TestLayoutColumns(t *testing.T) {
 	var cands []data.Config
 	for _, l := range []data.Layout{{}, {TP: 2}, {TP: 4}, {PP: 2}, {Recompute: "full"}, {Sharding: "zero1"}, {Sharding: "zero3"}} {

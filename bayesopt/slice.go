@@ -11,26 +11,25 @@ import (
 	"knee/data"
 )
 
-// Slice is the posterior of a search along one knob; see [Guided.Slice].
+// Slice is the posterior along one knob; see [Guided.Slice].
 type Slice struct {
-	Through data.Config // the best configuration so far, which the slice goes through
+	Through data.Config // best configuration so far, which the slice includes
 	Points  []SlicePoint
 }
 
 // SlicePoint is one candidate of a [Slice].
 type SlicePoint struct {
-	Value       float64       // of the knob
-	Index       int           // of the candidate
-	Expected    data.Estimate // of the objective, in its natural unit, with its 90 % interval
-	Improvement float64       // expected improvement over the best so far, as a fraction of it; 0 for what was tried
+	Value       float64       // value of the knob
+	Index       int           // index of the candidate
+	Expected    data.Estimate // objective in its natural unit, with its 90 % interval
+	Improvement float64       // expected improvement over the best so far, as a fraction; 0 for tried candidates
 }
 
 // Slice returns the posterior of the candidates that differ from the best
-// configuration so far in one knob only: "workers" (nodes and placement
-// go with it), "nodes", "ps", "local_batch", "accum_steps" or the name of a
-// further knob. Points come in ascending order of the knob. A history without
-// a usable measurement, an unknown knob, or one along which there is a single
-// candidate is an error.
+// configuration so far only in one knob: "workers" or "nodes" (each with
+// placement), "ps", "local_batch", "accum_steps" or a further knob. Points are
+// in ascending order of the knob. It fails if no candidate was measured, if the
+// knob is unknown or not a number, or if no other candidate differs in it.
 func (g *Guided) Slice(h History, name string) (Slice, error) {
 	p, err := NewProblem(g.opts, h)
 	if err != nil {
@@ -49,7 +48,7 @@ func (g *Guided) Slice(h History, name string) (Slice, error) {
 	for i, c := range p.cands {
 		v := valueOf(c, name)
 		if v == 0 && name != "ps" && name != "accum_steps" {
-			return Slice{}, fmt.Errorf("knob %q of %s is no number; want workers, nodes, ps, local_batch, accum_steps or a further knob with numbers for values", name, c)
+			return Slice{}, fmt.Errorf("knob %q of %s is not a number; want workers, nodes, ps, local_batch, accum_steps or a further knob with numbers for values", name, c)
 		}
 		if without(c, name).Key() != without(s.Through, name).Key() {
 			continue
@@ -57,7 +56,7 @@ func (g *Guided) Slice(h History, name string) (Slice, error) {
 		belief := p.belief(post, i)
 		at := SlicePoint{Value: v, Index: i, Expected: p.opts.Objective.estimate(belief)}
 		if p.standing[i] == open {
-			// ln best − ln response is, for small improvements, the fraction.
+			// for small improvements ln best − ln response is the fraction
 			at.Improvement = math.Exp(belief.Average(LogEI, best))
 		}
 		s.Points = append(s.Points, at)
@@ -70,7 +69,7 @@ func (g *Guided) Slice(h History, name string) (Slice, error) {
 	return s, nil
 }
 
-// valueOf returns a knob as a number, 0 if it is none.
+// valueOf returns a knob as a number, 0 if it is not one.
 func valueOf(c data.Config, name string) float64 {
 	if v, ok := map[string]float64{"workers": float64(c.Workers), "nodes": float64(c.NodeCount()), "ps": float64(c.PS),
 		"local_batch": c.LocalBatch, "accum_steps": float64(c.AccumSteps)}[name]; ok {
@@ -82,8 +81,8 @@ func valueOf(c data.Config, name string) float64 {
 	return 0
 }
 
-// without returns the configuration with a knob, and what goes with it, set to
-// the same for all.
+// without returns the configuration with a knob, and for workers and nodes the
+// placement, set to a fixed value.
 func without(c data.Config, name string) data.Config {
 	if name == "workers" || name == "nodes" {
 		c.Nodes, c.Placement = 1, nil
@@ -93,5 +92,5 @@ func without(c data.Config, name string) data.Config {
 	return c
 }
 
-// Value returns the objective that a measurement comes to; see [Options.Value].
+// Value returns the objective of a measurement; see [Options.Value].
 func (g *Guided) Value(m data.Measurement) (float64, bool) { return g.opts.Value(m) }

@@ -7,13 +7,12 @@ import (
 	"knee/data"
 )
 
-// startTrials is how many trials the start has at least. With two the averaged
-// model decides no worse than with three, and its first choices are cheaper
-// than a third point that is only far away.
+// startTrials is the least number of trials of the start. With two, decisions
+// are as good as with three, and the first trials cost less.
 const startTrials = 2
 
-// initialTrials returns how many trials are spread over the space before the
-// model decides: one per mode at least.
+// initialTrials returns the number of trials before the model decides, at least
+// one per mode.
 func (p *Problem) initialTrials() int {
 	modes := map[data.Mode]bool{}
 	for _, c := range p.cands {
@@ -22,19 +21,17 @@ func (p *Problem) initialTrials() int {
 	return max(startTrials, len(modes))
 }
 
-// starting reports whether the next trial belongs to the start: the planned
-// number is not reached, or too few of them gave a time, or a bound of one, to
-// learn from.
+// starting reports whether the next trial belongs to the start: fewer trials
+// than planned, or fewer than two with a time or a bound.
 func (p *Problem) starting() bool {
 	return p.trials < p.initialTrials() || len(p.observations) < 2
 }
 
-// startPick returns the next candidate of the start and why. The cheapest per
-// hour comes first: it yields a first answer for little, and anchors the
-// scale. The others are spread (maximin distance) over the cheapest third.
-// Spreading them over everything costs several times as much on tables whose
-// prices differ widely, and learns no more. All are among what probably fits:
-// the start is no time to find out what does not.
+// startPick returns the next candidate of the start and the reason. The first
+// is the cheapest per hour: it gives a first answer and the scale at low cost.
+// The others maximise the distance to all trials within the cheapest third;
+// over the whole table they cost several times as much and inform no better.
+// All are candidates that probably fit.
 func (p *Problem) startPick() (index int, reason string) {
 	pool := p.openWhere(func(i int) bool { return p.fits[i] >= probable })
 	if len(pool) == 0 {
@@ -72,11 +69,10 @@ func (p *Problem) openWhere(keep func(int) bool) []int {
 	return out
 }
 
-// maximin returns the member of the pool farthest from its nearest trial, where
-// distance counts relative to the square root of the price: between a point
-// twice as far and one at a quarter of the price it is indifferent. (Of the
-// exponents 0, ½ and 1, ½ gave the least Σ cost on two of the three kinds of
-// recorded tables and close to it on the third, rows left out at random.)
+// maximin returns the member of pool with the largest distance to its nearest
+// trial divided by the square root of the price. (Of the exponents 0, ½ and 1,
+// ½ gave the least Σ cost on two of three kinds of recorded tables and nearly
+// so on the third, with rows left out at random.)
 func (p *Problem) maximin(pool []int) int {
 	var placed [][]float64
 	for i, s := range p.standing {
@@ -94,7 +90,7 @@ func (p *Problem) maximin(pool []int) int {
 	return pick
 }
 
-// nearest returns the distance to the nearest of some points, +Inf if there is none.
+// nearest returns the distance to the nearest of some points, +Inf without any.
 func nearest(x []float64, of [][]float64) float64 {
 	least := math.Inf(1)
 	for _, y := range of {

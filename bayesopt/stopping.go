@@ -13,20 +13,21 @@ import (
 )
 
 const (
-	// minRecord is the least number of tested predictions before a search stops.
+	// minRecord is the least number of scored predictions before a search
+	// stops.
 	minRecord = 4
-	// coveredSD is where Accuracy stops: every candidate's step time known to
-	// ± 8 % (90 % interval).
+	// coveredSD is the standard deviation at which Accuracy stops: every
+	// candidate's step time within ±8 % (90 % interval).
 	coveredSD = 0.05
-	// jointCandidates bounds the candidates that are drawn together, those most
-	// likely to be better; jointDraws is the number of draws per member.
+	// jointCandidates bounds the candidates drawn jointly, the likeliest to be
+	// better; jointDraws is the number of draws per member.
 	jointCandidates = 64
 	jointDraws      = 16
 )
 
-// shouldStop says why the search should end, nothing if it should not: when
-// something better by the target is improbable, by draws from a posterior whose
-// widths the record of the run has set.
+// shouldStop returns the reason to end the search, "" to go on: something
+// better by the target is improbable, by draws from the posterior with widths
+// calibrated on the run's record.
 func (p *Problem) shouldStop(post *Posterior, c choice) string {
 	if len(post.record) < minRecord {
 		return ""
@@ -50,7 +51,7 @@ func (p *Problem) shouldStop(post *Posterior, c choice) string {
 	return fmt.Sprintf("stop after %d trials: %s", p.trials, p.claim(c))
 }
 
-// claim says how probably something is better, and by how much.
+// claim formats the probability and size of an improvement.
 func (p *Problem) claim(c choice) string {
 	gain := math.Expm1(c.gain)
 	if !p.opts.Objective.Maximised() {
@@ -59,7 +60,7 @@ func (p *Problem) claim(c choice) string {
 	return fmt.Sprintf("something is better by %s with probability %s; estimated remaining regret %s", shareText(p.opts.TargetRegret), shareText(c.better), shareText(gain))
 }
 
-// shareText writes a share in per cent, small ones with two digits.
+// shareText formats a share in per cent, below 10 % with two digits.
 func shareText(share float64) string {
 	if share < .1 {
 		return fmt.Sprintf("%.2g %%", 100*share)
@@ -67,12 +68,11 @@ func shareText(share float64) string {
 	return fmt.Sprintf("%.0f %%", 100*share)
 }
 
-// better returns the probability that any of some open candidates is better
-// than the best by the target, and how much better the best of them is expected
-// to be than the best so far, in nats. Responses are drawn from the posterior
-// of all of them together: candidates that resemble each other are better or
-// worse together. Where measurements do not scatter, what the model calls noise
-// is what is peculiar to a candidate, and may make it the better one.
+// better returns the probability that any of the candidates in among is better
+// than the best by the target, and the expected gain of the best of them, in
+// nats. Responses are drawn jointly, as similar candidates correlate. If
+// measurements do not scatter, the model's noise is a property of each
+// candidate and is drawn too.
 func (p *Problem) better(post *Posterior, best float64, among []int, chances []float64) (chance, gain float64) {
 	order := make([]int, len(among))
 	for k := range order {
@@ -113,15 +113,15 @@ func (p *Problem) better(post *Posterior, best float64, among []int, chances []f
 	return chance, gain
 }
 
-// drawScale draws σ from its posterior, relative to the value that is used
-// for it: predictions are t-distributed, and the record scores them so.
+// drawScale draws σ from its posterior, relative to the fixed σ: predictions
+// are t-distributed, as the record assumes.
 func (g *GP) drawScale(rng *rand.Rand) float64 {
 	freedom := 2*sigmaShape + float64(len(g.y))
 	return math.Sqrt(freedom / distuv.ChiSquared{K: freedom, Src: rng}.Rand())
 }
 
-// Sample draws one function from the posterior and returns its values at the
-// points, without noise. The cost grows with the cube of their number.
+// Sample draws one noise-free function from the posterior and returns its
+// values at the points. The cost is cubic in their number.
 func (g *GP) Sample(points [][]float64, rng *rand.Rand) []float64 {
 	return g.joint(points, rng).Rand(nil)
 }
@@ -149,8 +149,8 @@ func (g *GP) joint(points [][]float64, rng *rand.Rand) *distmv.Normal {
 	return joint
 }
 
-// Exhausted is the decision to stop because nothing is left to suggest, with a
-// candidate as the best, −1 for none.
+// Exhausted returns the decision to stop because no candidate is left; best is
+// the best candidate, −1 for none.
 func (p *Problem) Exhausted(best int) Suggestion {
 	reason := fmt.Sprintf("stop: candidates exhausted, all %d measured or running", len(p.cands))
 	if p.opts.Objective != Accuracy {
@@ -159,8 +159,8 @@ func (p *Problem) Exhausted(best int) Suggestion {
 	return p.Stopped(best, reason)
 }
 
-// Stopped is the decision to stop with a candidate as the best, −1 for none.
-// The objective accuracy is not named one: it looks for none.
+// Stopped returns the decision to stop with best as the best candidate, −1 for
+// none. Under the objective accuracy the reason names no best.
 func (p *Problem) Stopped(best int, reason string) Suggestion {
 	s := Suggestion{Stop: true, Index: -1, Best: best, Reason: reason}
 	if best >= 0 {
@@ -172,5 +172,5 @@ func (p *Problem) Stopped(best int, reason string) Suggestion {
 	return s
 }
 
-// Favourite is the candidate of the best measurement, −1 if there is none.
+// Favourite returns the candidate of the best measurement, −1 if none.
 func (p *Problem) Favourite() int { return p.bestIndex }

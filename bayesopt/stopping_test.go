@@ -8,8 +8,8 @@ import (
 	"knee/data"
 )
 
-// Of draws that share the weight evenly with one that has half of it, the sample
-// holds about as many as are their due.
+// Among draws of equal weight and one with half of all weight, the resample is
+// in proportion.
 func TestFairSample(t *testing.T) {
 	draws := []weighted{{form: 1, logged: math.Log(100)}}
 	for range 100 {
@@ -27,15 +27,15 @@ func TestFairSample(t *testing.T) {
 	}
 }
 
-// Where measurements do not scatter, a candidate may be better than what is like
-// it for no reason that a feature shows; where they do, that is noise.
+// Without noise a candidate may differ from similar ones for no visible reason;
+// with noise such differences are noise.
 func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
 	cands := table("a100")
 	h := History{Candidates: cands}
 	var x [][]float64
 	var y []float64
 	for i, c := range cands[:len(cands)-1] {
-		y = append(y, 0.1*float64(i%3-1)) // flat but for what is peculiar to each
+		y = append(y, 0.1*float64(i%3-1)) // flat, plus a peculiarity of each candidate
 		h.Measured = append(h.Measured, data.Measurement{Config: c, Status: data.OK, StepTime: math.Exp(y[i])})
 	}
 	flat := Hyper{LogLength: []float64{5, 5, 5, 5, 5, 5}, LogNugget: 3, LogSigma2: math.Log(5e-4)}

@@ -2,11 +2,11 @@ package bayesopt
 
 import "knee/data"
 
-// History is what a strategy may know when it decides.
+// History is the input of a decision.
 type History struct {
 	Candidates []data.Config
 	Measured   []data.Measurement // finished trials, failed ones included
-	Running    []data.Config      // trials in flight
+	Running    []data.Config      // running trials
 }
 
 // Suggestion is the configuration to measure next, or the decision to stop.
@@ -14,28 +14,28 @@ type Suggestion struct {
 	Stop      bool
 	Index     int // into Candidates
 	Config    data.Config
-	Expected  data.Estimate // of the objective's response in natural units (e.g. step time s, or throughput samples/s)
-	PFeasible float64       // probability that the trial yields a time
-	Cost      float64       // expected US$ of the trial, 0 if no price is known
-	Reason    string        // one sentence for people
+	Expected  data.Estimate // objective in its natural unit (e.g. step time s, throughput samples/s)
+	PFeasible float64       // probability that the trial gives a time
+	Cost      float64       // expected US$ of the trial, 0 if prices are unknown
+	Reason    string        // one sentence
 
-	// Remeasure: the candidate was measured before, and is measured again.
+	// Remeasure says that the candidate was measured before.
 	Remeasure bool
 
-	// Best is the candidate taken for the best so far, −1 if none is. With
-	// noise it need not be the one of the best single measurement.
+	// Best is the index of the best candidate so far, −1 if none. With noise it
+	// may differ from that of the best measurement.
 	Best int
 
-	// Choice is, with a [Target], what would be chosen now where the best is
-	// wanted.
+	// Choice is, with a [Target], the present best configuration where
+	// Target.At holds.
 	Choice data.Config
 
 	// Better is the probability that something is better than the best by
-	// [Options.TargetRegret], 0 where nothing is predicted.
+	// [Options.TargetRegret]; 0 without a prediction.
 	Better float64
 
-	// Fired is why the stopping rule would have ended the search, empty if it
-	// would not. It is set instead of Stop under [Options.KeepGoing].
+	// Fired is the reason of the stopping rule under [Options.KeepGoing], which
+	// goes on; empty if the rule did not fire.
 	Fired string
 }
 

@@ -28,7 +28,7 @@ func wide(n int) []data.Config {
 	return cands
 }
 
-// BenchmarkSuggestion is one suggestion after 40 measurements:
+// BenchmarkSuggestion measures one suggestion after 40 measurements:
 //
 //	go test ./bayesopt -run '^$' -bench Suggestion -benchtime 10x
 func BenchmarkSuggestion(b *testing.B) {

@@ -13,17 +13,17 @@ import (
 	"knee/data"
 )
 
-// Target asks for the best configuration of a part of the space that may be out
-// of reach of trials, such as the best layout on 256 workers where trials run
-// on at most 32.
+// Target asks for the best configuration of a part of the space where trials
+// may be impossible, such as the best layout on 256 workers with trials on at
+// most 32.
 type Target struct {
-	At      func(data.Config) bool // where the best is wanted; nil is everywhere
-	Measure func(data.Config) bool // where trials may run; nil is everywhere
+	At      func(data.Config) bool // where the best is sought; nil: everywhere
+	Measure func(data.Config) bool // where trials may run; nil: everywhere
 	Model   JointModel
 }
 
-// JointModel is a posterior of the step time of all configurations together,
-// such as the speed model of package fit.
+// JointModel is a joint posterior of the step times of all configurations, such
+// as the speed model of package fit.
 type JointModel interface {
 	// Draws fits the model to measurements with status ok, at least one, and
 	// returns ln step time (s) of each configuration in every draw, and the
@@ -31,22 +31,21 @@ type JointModel interface {
 	Draws(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error)
 }
 
-// outlook is what the draws say of the configurations that are wanted.
+// outlook is the posterior of the configurations at the target.
 type outlook struct {
-	wanted   []int       // candidates that may be the answer
-	response [][]float64 // of each in every draw of the model; one that may not fit is worth as much less
-	best     int         // position in wanted of the answer
-	regret   float64     // expected, of the best, in nats
+	wanted   []int       // candidates at the target
+	response [][]float64 // response of each in every draw, plus −ln P(fits)
+	best     int         // index in wanted of the best
+	regret   float64     // expected regret of the best, in nats
 	better   float64     // probability that another is better by the target
 }
 
-// decideTarget suggests the trial that is expected to improve the choice of the
-// answer most: the knowledge gradient for correlated beliefs (Frazier, Powell
-// and Dayanik, "The knowledge-gradient policy for correlated normal beliefs",
-// 2009, section 2), with the moments of the model's posterior draws. A trial
-// moves the expectation of every answer as it covaries with the trial. The answer
-// itself is the best of one standard deviation worse than expected: of hundreds
-// the model is most wrong about the one that it takes for the best.
+// decideTarget suggests the trial with the largest expected improvement of the
+// answer: the knowledge gradient for correlated beliefs (Frazier, Powell and
+// Dayanik, "The knowledge-gradient policy for correlated normal beliefs", 2009,
+// section 2), with the moments of the model's posterior draws. The answer
+// minimises mean plus one standard deviation: among hundreds of candidates, the
+// best mean is probably too optimistic.
 func (p *Problem) decideTarget() (Suggestion, error) {
 	open := p.Open()
 	if p.Successes() == 0 {
@@ -57,7 +56,7 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 		return p.suggest(i, nil, reason), nil
 	}
 	ln, sd, err := p.draws()
-	if err != nil && len(open) > 0 { // such as layouts after trials without any
+	if err != nil && len(open) > 0 { // such as layouts before any was measured
 		i, reason := p.startPick()
 		return p.suggest(i, nil, fmt.Sprintf("%s; not all can be predicted yet: %v", reason, err)), nil
 	}
@@ -79,7 +78,7 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 	stop := p.targetReached(o, most)
 	if pick < 0 || stop != "" && !p.opts.KeepGoing {
 		if stop == "" {
-			stop = "stop: nothing is left to measure"
+			stop = "stop: no candidate is left to measure"
 		}
 		s := p.Stopped(answer, stop+"; "+p.answer(o))
 		s.Expected, s.Better, s.Choice = p.drawn(answer, ln[answer], sd[answer]), o.better, p.cands[answer]
@@ -92,8 +91,9 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 }
 
 // draws returns ln step time of every candidate in every draw of the model,
-// given the trials, and given that those that are running come out as the draw
-// says (Matheron's rule), and the standard deviation of one run.
+// given the finished trials, and the standard deviation of one run. Each draw
+// is also conditioned on a simulated result of the running trials (Matheron's
+// rule).
 func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
 	if ln, sd, err = p.opts.Target.Model.Draws(p.succeeded(), p.cands); err != nil {
 		return nil, nil, err
@@ -117,15 +117,14 @@ func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
 	return ln, sd, nil
 }
 
-// extrapolationSD is by how much, in nats, the law of a model is off for every
-// doubling of a feature beyond those measured.
+// extrapolationSD is the standard deviation, in nats, of the model's error per
+// doubling of a feature outside the measured range.
 const extrapolationSD = 0.1
 
-// extrapolated returns draws of some candidates to which is added that the model
-// may be wrong beyond what was measured, where no trial can tell: linearly in
-// every feature.
+// extrapolated adds to draws of some candidates a model error linear in every
+// feature outside the measured range.
 func (p *Problem) extrapolated(of []int, ln [][]float64) [][]float64 {
-	rng, wrong := p.Rand(), make([][]float64, len(p.width)) // per unit of the feature, in every draw
+	rng, wrong := p.Rand(), make([][]float64, len(p.width)) // error per unit of the feature, in every draw
 	low, high := slices.Repeat([]float64{math.Inf(1)}, len(p.width)), slices.Repeat([]float64{math.Inf(-1)}, len(p.width))
 	for j := range wrong {
 		wrong[j] = make([]float64, len(ln[0]))
@@ -146,8 +145,8 @@ func (p *Problem) extrapolated(of []int, ln [][]float64) [][]float64 {
 	return out
 }
 
-// outlook judges the configurations that are wanted. What may not fit yields
-// nothing where it does not: its expected speed is less by the probability.
+// outlook computes the posterior at the target. The response includes −ln
+// P(fits): expected speed is multiplied by that probability.
 func (p *Problem) outlook(ln [][]float64) (*outlook, error) {
 	o := &outlook{}
 	for i, c := range p.cands {
@@ -177,7 +176,7 @@ func (p *Problem) outlook(ln [][]float64) (*outlook, error) {
 	return o, nil
 }
 
-// first returns the position of the least response in a draw.
+// first returns the index of the least response in a draw.
 func first(response [][]float64, d int) int {
 	best := 0
 	for k, r := range response {
@@ -188,7 +187,8 @@ func first(response [][]float64, d int) int {
 	return best
 }
 
-// contenders leaves those that are the best in some draw.
+// contenders returns the responses of candidates that are the best in some
+// draw.
 func (o *outlook) contenders() [][]float64 {
 	keep := map[int]bool{o.best: true}
 	for d := range o.response[0] {
@@ -203,13 +203,12 @@ func (o *outlook) contenders() [][]float64 {
 	return out
 }
 
-// gainPoints is the number of outcomes of a trial, equally likely ones, over
-// which the knowledge gradient is averaged.
+// gainPoints is the number of equally likely outcomes of a trial over which the
+// knowledge gradient is averaged.
 const gainPoints = 32
 
-// gain returns by how much a trial is expected to lower the least expected of
-// some responses, in nats. ln is that of the trial in every draw, sd of one run
-// about it.
+// gain returns the expected decrease, in nats, of the least mean response by a
+// trial; ln is ln step time of the trial in every draw, sd of one run about it.
 func gain(responses [][]float64, ln []float64, sd float64) float64 {
 	scale := math.Hypot(stat.StdDev(ln, nil), sd)
 	level, slope := make([]float64, len(responses)), make([]float64, len(responses))
@@ -227,8 +226,8 @@ func gain(responses [][]float64, ln []float64, sd float64) float64 {
 	return gain
 }
 
-// targetReached says why the search should end, nothing if it should not: the
-// answer is probably within the target, or no trial is expected to tell more.
+// targetReached returns the reason to end the search, "" to go on: the answer
+// is probably within the target, or no trial is expected to improve it.
 func (p *Problem) targetReached(o *outlook, gain float64) string {
 	chance, target := p.opts.Constants.StopChance, p.opts.TargetRegret
 	switch {
@@ -242,25 +241,25 @@ func (p *Problem) targetReached(o *outlook, gain float64) string {
 	return ""
 }
 
-// answer names the present choice, and the probability of a better one.
+// answer formats the present choice and the probability of a better one.
 func (p *Problem) answer(o *outlook) string {
 	return fmt.Sprintf("the choice is %s: another is better by %s with probability %s, expected regret %s",
 		p.cands[o.wanted[o.best]], shareText(p.opts.TargetRegret), shareText(o.better), shareText(math.Expm1(o.regret)))
 }
 
-// drawn is the estimate of the objective of one run of a candidate.
+// drawn returns the objective of one run of a candidate.
 func (p *Problem) drawn(i int, ln []float64, sd float64) data.Estimate {
 	mean, spread := stat.MeanStdDev(ln, nil)
 	return p.opts.Objective.estimate(Predictive{Mean: []float64{mean + p.offset[i]}, SD: []float64{math.Hypot(spread, sd)}, Weight: []float64{1}})
 }
 
-// check refuses a target that cannot be pursued.
+// check refuses invalid targets.
 func (t *Target) check(o Options) error {
 	switch {
 	case t == nil:
 		return nil
 	case t.Model == nil:
-		return errors.New("target: no model, want one that predicts what is not measured")
+		return errors.New("target: no model; want one that predicts unmeasured configurations")
 	case o.Objective == Accuracy:
 		return errors.New("target with objective accuracy, want throughput, goodput, step_time or cost_to_target")
 	case o.Deadline > 0:

@@ -14,9 +14,9 @@ import (
 	"knee/data"
 )
 
-// linear is a model that is linear in two unknown normal numbers: the time at
-// one worker and batch 1, and what a doubling of the workers saves. Batches
-// above 1 take a known time.
+// linear is a model with two unknown normal numbers: the time at one worker and
+// batch 1, and the saving per doubling of the workers. Batches above 1 take a
+// known time.
 type linear struct{}
 
 func (linear) row(c data.Config) []float64 {
@@ -67,8 +67,8 @@ func targetOptions(at, most int) Options {
 		Measure: func(c data.Config) bool { return c.Workers <= most }}}
 }
 
-// Trials stay where they may run, go to the size that tells most of the large
-// one, and end when the choice there is clear.
+// Trials stay in the allowed region, use the size most informative about the
+// target, and end when the choice is clear.
 func TestTarget(t *testing.T) {
 	var cands []data.Config
 	for _, w := range []int{1, 2, 4, 8, 64} {
@@ -76,7 +76,7 @@ func TestTarget(t *testing.T) {
 			cands = append(cands, data.Config{Workers: w, LocalBatch: b})
 		}
 	}
-	for _, saves := range []float64{0.4, -0.4} { // by which batch 1 or 2 is better on 64
+	for _, saves := range []float64{0.4, -0.4} { // makes batch 1 or 2 better on 64
 		s, err := NewGuided(targetOptions(64, 8))
 		if err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// With two answers the gain is the expected improvement of the difference.
+// With two answers the gain is the expected improvement of their difference.
 func TestTargetGain(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	known, open, trial := make([]float64, 4000), make([]float64, 4000), make([]float64, 4000)
@@ -115,7 +115,7 @@ func TestTargetGain(t *testing.T) {
 	answers := [][]float64{known, open}
 	spread := stat.StdDev(trial, nil)
 	want := math.Exp(LogEI(stat.Mean(open, nil), slope*spread*spread/math.Hypot(spread, sd), 0))
-	if got := gain(answers, trial, sd); math.Abs(got-want) > 0.02*want { // 32 outcomes stand for all
+	if got := gain(answers, trial, sd); math.Abs(got-want) > 0.02*want { // an average over 32 outcomes
 		t.Errorf("gain %g, want %g", got, want)
 	}
 	if got := gain(answers, trial, 1e6); got > 1e-5 {
@@ -123,7 +123,7 @@ func TestTargetGain(t *testing.T) {
 	}
 }
 
-// A running trial is believed: a second one is not sent after it.
+// A running trial is taken into account: it is not duplicated.
 func TestTargetRunning(t *testing.T) {
 	cands := []data.Config{{Workers: 1, LocalBatch: 1}, {Workers: 4, LocalBatch: 1}, {Workers: 8, LocalBatch: 1}, {Workers: 64, LocalBatch: 1}, {Workers: 64, LocalBatch: 2}}
 	s, err := NewGuided(targetOptions(64, 8))
@@ -155,7 +155,7 @@ func (l late) Draws(measured []data.Measurement, at []data.Config) (ln [][]float
 	return l.linear.Draws(measured, at)
 }
 
-// As long as the model cannot predict, trials are spread.
+// While the model cannot predict, trials are spread.
 func TestTargetBeforeTheModel(t *testing.T) {
 	o := targetOptions(16, 8)
 	o.Target.Model = late{}

@@ -10,18 +10,18 @@ import (
 	"knee/fit/gradnoise"
 )
 
-// AddCurve fits the convergence and the gradient noise scale of the job to
-// training curves and attaches them, replacing earlier ones.
+// AddCurve fits convergence and gradient noise scale of the job to training
+// curves and stores them, replacing earlier ones.
 //
-// batch.Initial is what statistical efficiency is relative to; zero means
-// the smallest global batch of the points. A curve may hold only a loss or
-// only gradient statistics: what it lacks stays unknown and is noted in
-// [Model.Warnings]. It fails if the points serve neither purpose.
+// batch.Initial, in samples, is the reference of statistical efficiency; zero
+// means the smallest global batch of the points. A curve may have only losses
+// or only gradient statistics; [Model.Warnings] names what is missing. It fails
+// if the points of the curve allow neither fit, or are of another job.
 func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch) error {
 	return m.AddCurveWith(points, batch, convergence.Settings{})
 }
 
-// AddCurveWith is [Model.AddCurve] with settings for the convergence.
+// AddCurveWith is [Model.AddCurve] with convergence settings.
 func (m *Model) AddCurveWith(points []data.CurvePoint, batch data.Batch, s convergence.Settings) error {
 	for _, p := range points {
 		if p.Job != "" && m.Job() != "" && p.Job != m.Job() {
@@ -38,9 +38,9 @@ func (m *Model) AddCurveWith(points []data.CurvePoint, batch data.Batch, s conve
 	case convErr != nil && noiseErr != nil:
 		return fmt.Errorf("training curve: %w", errors.Join(convErr, noiseErr))
 	case convErr != nil:
-		m.warnings = append(m.warnings, "the training curve says nothing about convergence: "+convErr.Error())
+		m.warnings = append(m.warnings, "the training curve gives no convergence: "+convErr.Error())
 	case noiseErr != nil:
-		m.warnings = append(m.warnings, "the training curve says nothing about statistical efficiency, taken as 1: "+noiseErr.Error())
+		m.warnings = append(m.warnings, "the training curve gives no statistical efficiency, taken as 1: "+noiseErr.Error())
 	}
 	m.convergence, m.noise, m.batch = conv, noise, batch
 	return nil
@@ -57,7 +57,7 @@ func smallestBatch(points []data.CurvePoint) float64 {
 }
 
 // Efficiency returns the statistical efficiency (0..1] at a global batch, in
-// samples, relative to the initial batch; 1 if nothing is known about it.
+// samples, relative to the initial batch; 1 without a noise scale.
 func (m *Model) Efficiency(globalBatch float64) data.Estimate {
 	if m.noise == nil {
 		return data.Estimate{Mean: 1, Lo: 1, Hi: 1}
@@ -65,14 +65,14 @@ func (m *Model) Efficiency(globalBatch float64) data.Estimate {
 	return m.noise.Efficiency(globalBatch)
 }
 
-// ErrNoCurve says that a question about convergence was asked of a model
-// without a training curve.
+// ErrNoCurve says that a model without a training curve cannot predict
+// convergence.
 var ErrNoCurve = errors.New("the model has no training curve; fit it with one to predict when a loss is reached")
 
-// StepsToLoss returns the optimizer steps at the initial batch from step 0
-// to a target loss, in the given meaning of reaching it (empty: the one that
-// fits the curve). It fails with [ErrNoCurve], or with a
-// *[convergence.NeverReachedError] if the curve levels off before.
+// StepsToLoss returns the optimizer steps at the initial batch from step 0 to a
+// target loss. reach defines reaching it; empty chooses one to suit the curve.
+// It fails with [ErrNoCurve], or with a *[convergence.NeverReachedError] if the
+// curve levels off above the target.
 func (m *Model) StepsToLoss(target float64, reach convergence.Reach) (data.Estimate, error) {
 	if m.convergence == nil {
 		return data.Estimate{}, ErrNoCurve

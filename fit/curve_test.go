@@ -14,7 +14,7 @@ func measured(workers int, batch, step float64) data.Measurement {
 		Job: "j", GPUType: "t4", Mode: data.AllReduce, Workers: workers, LocalBatch: batch, Nodes: (workers + 3) / 4}}
 }
 
-// fallingCurve is n points of 1/(.3x + 1) + .1.
+// fallingCurve returns n points of 1/(.3x + 1) + .1.
 func fallingCurve(n int) []data.CurvePoint {
 	nan := math.NaN()
 	var ps []data.CurvePoint

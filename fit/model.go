@@ -13,7 +13,7 @@ import (
 	"knee/internal/quantile"
 )
 
-// Auto is the family setting that chooses by mode.
+// Auto is the family setting that chooses the family by mode.
 const Auto = speed.Auto
 
 // Settings controls [Fit]; Prediction is the step time of a configuration.
@@ -22,16 +22,16 @@ type (
 	Prediction = speed.Prediction
 )
 
-// Model is what is known about one job: the contents of model.json. Make it
-// with [Fit] or [ReadModel]; the zero value knows nothing. A Model is safe
-// for concurrent use unless [Model.AddCurve] is running.
+// Model is the model of one job, the contents of model.json. Make it with [Fit]
+// or [ReadModel]. It is safe for concurrent use except with [Model.AddCurve]
+// and [Model.Compare].
 type Model struct {
 	*speed.Model
 	seed        int64
-	warnings    []string // beyond those of the speed
+	warnings    []string // in addition to those of the speed model
 	convergence *convergence.Curve
 	noise       *gradnoise.Scale
-	memory      *memory.Model // nil if nothing is known of it
+	memory      *memory.Model // nil if not fitted
 	batch       data.Batch
 	start       float64 // median start-up, s
 }
@@ -41,7 +41,7 @@ func Fit(ms []data.Measurement, s Settings) (*Model, error) {
 	return FitContext(context.Background(), ms, s)
 }
 
-// FitContext is [Fit] that ends with the error of ctx when that ends.
+// FitContext is [Fit] with a context: if ctx ends, it fails with its error.
 func FitContext(ctx context.Context, ms []data.Measurement, s Settings) (*Model, error) {
 	m, err := speed.Fit(ctx, ms, s)
 	if err != nil {
@@ -50,8 +50,8 @@ func FitContext(ctx context.Context, ms []data.Measurement, s Settings) (*Model,
 	return &Model{Model: m, seed: s.Seed, memory: memoryOf(ms, s.Seed), start: medianStart(ms)}, nil
 }
 
-// memoryOf fits the memory of a job where something is known of it beyond that
-// runs did not run out: a peak, a run that did, or the size of the model.
+// memoryOf fits the memory model if a measurement has a peak, a size of the
+// model, or status oom; runs that only fit say too little.
 func memoryOf(ms []data.Measurement, seed int64) *memory.Model {
 	for _, m := range ms {
 		if m.PeakMemory > 0 || m.Status == data.OOM || !m.Architecture.Zero() {
@@ -61,8 +61,7 @@ func memoryOf(ms []data.Measurement, seed int64) *memory.Model {
 	return nil
 }
 
-// Memory returns what is known of the memory that a configuration needs, nil
-// if nothing is.
+// Memory returns the memory model, nil if none was fitted.
 func (m *Model) Memory() *memory.Model { return m.memory }
 
 // For returns the model of the same job at another size; see [speed.Model.For].
@@ -78,7 +77,7 @@ func (m *Model) For(a data.Architecture) *Model {
 	return &out
 }
 
-// medianStart is the median of the start-ups that were measured, 0 if none was.
+// medianStart is the median of the measured start-up times, s; 0 without any.
 func medianStart(ms []data.Measurement) float64 {
 	var all []float64
 	for _, m := range ms {
@@ -94,10 +93,10 @@ func medianStart(ms []data.Measurement) float64 {
 }
 
 // StartSeconds returns the median time from launching the job to its first
-// step, in seconds, 0 if it was not measured: what a restart costs at least.
+// step, s, a lower bound of the cost of a restart; 0 if not measured.
 func (m *Model) StartSeconds() float64 { return m.start }
 
-// SpeedOf returns the speed models of several jobs, as Settings.Others wants.
+// SpeedOf returns the speed models of several jobs, for Settings.Others.
 func SpeedOf(models []*Model) []*speed.Model {
 	all := make([]*speed.Model, len(models))
 	for i, m := range models {
@@ -109,12 +108,12 @@ func SpeedOf(models []*Model) []*speed.Model {
 // FamilyNames returns the registered speed families, sorted.
 func FamilyNames() []string { return form.FamilyNames() }
 
-// Warnings returns what a reader of the model should know: fits that did not
-// converge, measurements that were left out, what the curve does not say.
+// Warnings returns warnings of the fit: fits that did not converge,
+// measurements left out, quantities missing from the curve.
 func (m *Model) Warnings() []string { return slices.Concat(m.Model.Warnings(), m.warnings) }
 
-// Compare scores every speed family and adds a warning where another than the
-// one in use predicts far better.
+// Compare scores every speed family and adds a warning if another family than
+// the one in use predicts far better.
 func (m *Model) Compare(ctx context.Context) ([]speed.FamilyScore, error) {
 	scores, err := m.Families(ctx)
 	if err != nil {
@@ -132,7 +131,7 @@ func (m *Model) Compare(ctx context.Context) ([]speed.FamilyScore, error) {
 // value if there was none.
 func (m *Model) Batch() data.Batch { return m.batch }
 
-// Convergence returns the fitted training curve, nil if none was added.
+// Convergence returns the fitted training curve, nil without one.
 func (m *Model) Convergence() *convergence.Curve { return m.convergence }
 
 // NoiseScale returns the fitted gradient noise scale, nil if unknown.

@@ -13,9 +13,9 @@ import (
 	"knee/fit/speed"
 )
 
-// ModelVersion is the version of model.json this package writes, and the
-// newest it reads. The speed of files before version 3 is fitted anew, from
-// the measurements they hold.
+// ModelVersion is the version of model.json that is written, and the newest
+// that is read. The speed models of older versions are refitted from the
+// measurements in the file.
 const ModelVersion = 3
 
 // modelFile is model.json.
@@ -57,19 +57,19 @@ func EncodeModel(w io.Writer, m *Model) error {
 	return nil
 }
 
-// DecodeModel reads model.json; name is what errors call it. It refuses a
-// newer version, unknown fields, and contents that contradict each other.
+// DecodeModel reads model.json; name is the file name in errors. It refuses
+// newer versions, unknown fields and inconsistent contents.
 func DecodeModel(r io.Reader, name string) (*Model, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	text = bytes.TrimPrefix(text, []byte("\ufeff")) // as some editors begin a file
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // byte order mark
 	var f modelFile
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	malformed := dec.Decode(&f)
-	// Of a newer file, every other complaint is beside the point.
+	// A newer version is reported first: it explains other errors.
 	if err := data.CheckVersion("model", name, f.Version, ModelVersion); err != nil && (malformed == nil || f.Version != 0) {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func refit(f modelFile) (*speed.Model, error) {
 			m.Job, m.GPUType, m.Mode, m.Status = f.Job, g.GPUType, g.Mode, data.OK
 			ms = append(ms, m)
 		}
-		if len(groups) == 1 && g.Family != "collective-typed" { // the borrowed prior of version 2
+		if len(groups) == 1 && g.Family != "collective-typed" { // a prior of version 2, not a family
 			s.Family = g.Family
 		}
 	}
@@ -138,11 +138,11 @@ func checkCurve(f modelFile) error {
 	return nil
 }
 
-// wantModel is what a file of a model holds.
+// wantModel is the expected content in errors.
 const wantModel = "a model as written by knee fit"
 
-// ReadModel reads the model at path ("-" is standard input, gzip is undone);
-// see [DecodeModel] for what it refuses.
+// ReadModel reads the model at path ("-" is standard input; gzip is
+// decompressed); see [DecodeModel] for errors.
 func ReadModel(path string) (*Model, error) {
 	f, err := data.Open(path)
 	if err != nil {
@@ -152,7 +152,7 @@ func ReadModel(path string) (*Model, error) {
 	return DecodeModel(f, path)
 }
 
-// WriteModel writes the model to path, all of it or nothing.
+// WriteModel writes the model to path atomically.
 func WriteModel(path string, m *Model) error {
 	return data.WriteFile(path, func(w io.Writer) error { return EncodeModel(w, m) })
 }

@@ -10,7 +10,7 @@ import (
 	"knee/data"
 )
 
-// fullModel is a model with everything in it.
+// fullModel is a model with all parts.
 func fullModel(tb testing.TB) *Model {
 	var ms []data.Measurement
 	for i, k := range []int{1, 2, 4, 4, 8, 8, 8, 16, 16, 16} {
@@ -102,7 +102,7 @@ func TestDecodeModelRefuses(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, reading ends in an error or in a model that answers.
+// Reading any bytes ends in an error or in a model that answers.
 func FuzzDecodeModel(f *testing.F) {
 	var good bytes.Buffer
 	if err := EncodeModel(&good, fullModel(f)); err != nil {
@@ -130,11 +130,11 @@ func FuzzDecodeModel(f *testing.F) {
 			}
 		}
 		m.Efficiency(100)
-		_, _ = m.StepsToLoss(.1, "") // any outcome but a panic
+		_, _ = m.StepsToLoss(.1, "") // must not panic
 	})
 }
 
-// The speed of files of earlier versions is fitted anew.
+// Speed models of earlier versions are refitted.
 func TestOldModelIsFittedAnew(t *testing.T) {
 	const old = `{"version": 2, "job": "j", "seed": 1, "batch": {}, "warnings": ["t4, allreduce: old"],
  "speed": [{"gpu_type": "t4", "mode": "allreduce", "family": "collective-typed", "theta": [1, 2], "count": 2, "spread": {"scale": 1},

@@ -6,22 +6,22 @@ import (
 	"knee/data"
 )
 
-// RowError says which of many configurations could not be predicted.
+// RowError is the error of one of many configurations.
 type RowError struct {
 	Row int // counted from 0
 	Err error
 }
 
-// Error implements error: the error of the configuration alone.
+// Error returns the text of Err alone.
 func (e *RowError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// AtAll predicts many configurations as [Predictor.At] does each, in the same
-// order, on all processors and with what they share computed once. It fails
-// with a *RowError of a configuration that At refuses, or with the error of a
-// goal that cannot be reached.
+// AtAll predicts many configurations, in their order, with the answers of
+// [Predictor.At]. It uses all processors and computes shared terms once. It
+// fails with a *RowError for a configuration that At refuses, and with the
+// error of a goal that is never reached.
 func (p *Predictor) AtAll(cs []data.Config) ([]Answer, error) {
 	if p.Model == nil {
 		return nil, fmt.Errorf("predict: no model")

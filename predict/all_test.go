@@ -9,7 +9,7 @@ import (
 	"knee/data"
 )
 
-// Many at once are as each alone, goals included.
+// AtAll agrees with At, goals included.
 func TestAtAllEqualsAt(t *testing.T) {
 	p := &Predictor{Model: newModel(t), Goal: Goal{Steps: 1000}, Batch: data.Batch{Initial: 64}, Price: map[string]float64{"a100": 3}}
 	var cs []data.Config
@@ -43,7 +43,7 @@ func TestAtAllNamesTheRow(t *testing.T) {
 	if !errors.As(err, &row) || row.Row != 2 || !strings.Contains(err.Error(), "h100") {
 		t.Errorf("error %v, want that of row 2", err)
 	}
-	// Steps count in the initial batch, which nobody gave here.
+	// Steps are at the initial batch, which is not given here.
 	p.Goal.Steps = 100
 	if _, err := p.AtAll(cs[:2]); !errors.As(err, &row) || row.Row != 0 || !strings.Contains(err.Error(), "batch.initial") {
 		t.Errorf("error %v, want row 0 to ask for the initial batch", err)

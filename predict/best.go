@@ -12,35 +12,33 @@ import (
 type Limits struct {
 	Deadline time.Duration // until the goal is reached
 	Budget   float64       // US$ until the goal is reached
-	// Confident holds the limits against the pessimistic end of the 90 %
-	// intervals instead of the means.
+	// Confident compares the pessimistic ends of the 90 % intervals, instead of
+	// the means, with the limits.
 	Confident bool
 }
 
-// NoneFitsError says that no candidate keeps to the limits.
+// NoneFitsError says that no candidate is within the limits.
 type NoneFitsError struct {
 	Limits  Limits
 	Nearest Answer // the candidate that exceeds its worst limit by the least
-	Binding string // which limit that is, with numbers
+	Binding string // its worst limit, with numbers
 	Tried   int    // candidates that could be predicted
 }
 
-// Error implements error: "none of 7 configurations …, because …, nearest is …".
+// Error implements error.
 func (e *NoneFitsError) Error() string {
 	return fmt.Sprintf("none of %d configurations keeps to the limits, because %s; the nearest is %s",
 		e.Tried, e.Binding, e.Nearest.Config)
 }
 
 // Best returns the best candidate within the limits: with a deadline the
-// cheapest that meets it, otherwise the fastest that the budget pays for.
-// Candidates with a local batch are taken as they are; for others
-// [Predictor.BestBatch] chooses. Candidates that cannot be predicted (a GPU
-// type never measured, a batch that does not fit) are passed over.
+// cheapest, otherwise the fastest. A candidate's local batch is kept; if it has
+// none, [Predictor.BestBatch] chooses it. Candidates that cannot be predicted
+// (an unmeasured GPU type, a batch that does not fit) are skipped.
 //
-// It fails with a *[NoneFitsError] naming the nearest candidate if none is
-// within the limits, with the first candidate's error if none can be
-// predicted, and with a *data.InputError if the limits need a goal or a price
-// that was not given.
+// It fails with a *[NoneFitsError] if no candidate is within the limits, with
+// the first candidate's error if none can be predicted, and with a
+// *data.InputError if the limits need a goal or a price that was not given.
 func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 	if err := l.check(p); err != nil {
 		return Answer{}, err
@@ -51,7 +49,7 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 	for _, c := range candidates {
 		a, err := p.candidate(c)
 		if err == nil && l.Budget > 0 && !(a.PricePerHour > 0) {
-			// Without this a GPU type that was forgotten would count as free.
+			// A missing price must not count as free.
 			err = &data.InputError{Source: data.Source{Column: "price_per_hour"}, Found: "no price for " + a.Config.GPUType,
 				Want: "a price per worker-hour of every GPU type"}
 		}
@@ -89,7 +87,7 @@ func (p *Predictor) candidate(c data.Config) (Answer, error) {
 	return p.BestBatch(c)
 }
 
-// check refuses limits that no answer could be held against.
+// check refuses limits that are negative or need a goal or price not given.
 func (l Limits) check(p *Predictor) error {
 	need := func(column, want string) error {
 		return &data.InputError{Source: data.Source{Column: column}, Found: "nothing", Want: want}
@@ -97,9 +95,9 @@ func (l Limits) check(p *Predictor) error {
 	g := p.Goal
 	switch noGoal := g.Steps <= 0 && g.Samples <= 0 && !g.HasTarget; {
 	case (l.Deadline != 0 || l.Budget != 0) && noGoal:
-		return need("goal", "steps, samples or a target loss (--steps, --target-loss), which a deadline or budget is held against")
+		return need("goal", "steps, samples or a target loss (--steps, --target-loss), to compare a deadline or budget with")
 	case l.Budget != 0 && len(p.Price) == 0:
-		return need("price_per_hour", "a price per worker-hour (--price), which a budget is held against")
+		return need("price_per_hour", "a price per worker-hour (--price), to compare a budget with")
 	case l.Deadline < 0 || l.Budget < 0 || math.IsNaN(l.Budget):
 		return &data.InputError{Source: data.Source{Column: "limits"},
 			Found: fmt.Sprintf("deadline %v, budget %g", l.Deadline, l.Budget), Want: "limits of at least 0"}
@@ -107,8 +105,8 @@ func (l Limits) check(p *Predictor) error {
 	return nil
 }
 
-// excess is by how much (ln of the ratio) an answer exceeds its worst limit,
-// at most 0 if it keeps to all, and that limit in words.
+// excess returns ln(value/limit) of the worst limit, at most 0 if all are kept,
+// and that limit in words.
 func (l Limits) excess(a Answer) (float64, string) {
 	worst, why := math.Inf(-1), ""
 	hold := func(got data.Estimate, limit float64, words func(v float64) string) {
@@ -133,7 +131,7 @@ func (l Limits) excess(a Answer) (float64, string) {
 	return worst, why
 }
 
-// better reports whether a is to be preferred to b, both within the limits.
+// better reports whether a is preferred to b, both within the limits.
 func (l Limits) better(a, b Answer) bool {
 	if l.Deadline > 0 && a.CostToTarget.Mean != b.CostToTarget.Mean {
 		return a.CostToTarget.Mean < b.CostToTarget.Mean
@@ -144,7 +142,7 @@ func (l Limits) better(a, b Answer) bool {
 	return rate(a) > rate(b)
 }
 
-// seconds writes a duration for people, "6h12m" or "41s".
+// seconds formats a duration in seconds, such as "6h12m0s" or "41s".
 func seconds(v float64) string {
 	if v > float64(math.MaxInt64)/1e9 {
 		return fmt.Sprintf("%.3g years", v/(365.25*24*3600))

@@ -23,19 +23,19 @@ type batchLimits struct {
 	initial, max       float64 // global
 	localMin, localMax float64
 	accumulate         bool
-	// pair makes a lone worker above the initial batch accumulate at least
-	// once, as gradient statistics of one worker need two gradients.
+	// pair makes one worker above the initial batch accumulate at least once:
+	// gradient statistics of one worker need two gradients.
 	pair bool
-	// clip makes the largest local batch of global batches that are too
-	// large, so that exactly that one is tried too, instead of leaving them out.
+	// clip lowers a local batch above localMax to localMax instead of skipping
+	// the choice.
 	clip bool
 }
 
-// choices lists the batches worth trying on k workers, by Pollux's rule
-// (OSDI'21, section 4.1, and its published scheduler): 50 geometric steps of
-// the global batch M from max(initial, localMin·k) to max; s = ⌈M/k/localMax⌉−1
-// accumulation steps; local batch ⌈M/k/(s+1)⌉, rounded up to whole samples.
-// It is empty if no batch is allowed.
+// choices lists batches for k workers by Pollux's rule (OSDI'21, section 4.1,
+// and its published scheduler): 50 geometric steps of the global batch M from
+// max(initial, localMin·k) to max; s = ⌈M/k/localMax⌉−1 accumulation steps;
+// local batch ⌈M/k/(s+1)⌉, in whole samples. It is empty if no batch is
+// allowed.
 func (l batchLimits) choices(k float64) []batchChoice {
 	const eps = 1e-8 // a batch that is whole up to rounding is whole
 	lo, hi := math.Max(l.initial, l.localMin*k), l.max
@@ -68,7 +68,7 @@ func (l batchLimits) choices(k float64) []batchChoice {
 }
 
 // bestOf returns the choice with the largest goodput, the first of equals;
-// false if there is none.
+// false if there are no choices.
 func bestOf(choices []batchChoice, goodput func(i int) float64) (best batchChoice, found bool) {
 	top := math.Inf(-1)
 	for i, c := range choices {
@@ -79,10 +79,10 @@ func bestOf(choices []batchChoice, goodput func(i int) float64) (best batchChoic
 	return best, found
 }
 
-// round lists the batches that people choose: local batches that were
-// measured and 1, 3, 5 or 7 times a power of two, alone and where it is allowed
-// with 1, 3, 7 … accumulation steps, as far as half of the steps with twice the
-// local batch would not do.
+// round lists customary batches for k workers: local batches that were
+// measured, and 1, 3, 5 or 7 times a power of two. Each comes without
+// accumulation and, if allowed, with 1, 3, 7 … accumulation steps when twice
+// the local batch would exceed localMax.
 func (l batchLimits) round(k float64, measured []float64) []batchChoice {
 	sizes := slices.Clone(measured)
 	for b := 1.; b <= l.localMax; b *= 2 {
@@ -104,28 +104,27 @@ func (l batchLimits) round(k float64, measured []float64) []batchChoice {
 	return out
 }
 
-// BestBatch chooses local batch and accumulation steps for the workers,
-// servers, GPU type and mode of c (its batch is ignored) to maximise
-// goodput, among those that were measured or are round, preferring measured
-// ones and powers of two within a standard error; where the limits leave none, by Pollux's rule over 50 geometric steps. It accumulates only if that is
-// allowed ([Predictor.Accumulate]), was measured, or the initial batch cannot be
-// held otherwise.
+// BestBatch chooses the local batch and accumulation steps that maximise
+// goodput for the workers, servers, GPU type and mode of c; the batch of c is
+// ignored. Candidates are measured and round batches; within one standard error
+// of the best, measured batches and powers of two are preferred. If the limits
+// allow none of them, candidates follow Pollux's rule in 50 geometric steps.
+// Accumulation is a candidate only if allowed ([Predictor.Accumulate]),
+// measured, or needed for the initial batch.
 //
-// Local batches outside the measured range are not considered: larger ones
-// may not fit into memory. The global batch starts at the initial one and
-// ends at Batch.Max; without a limit, at the largest local batch on every
-// worker, without accumulation. If the initial batch is not known it is the
-// smallest local batch on every worker, and if no batch is known at all the
-// answer is that of [Predictor.At]. In ps-async, where each worker's own
-// batch is what an update sees, the batch stays what it is measured with.
+// Local batches stay within the measured range, as larger ones may not fit in
+// memory. The global batch ranges from the initial one to Batch.Max; without
+// Batch.Max, to the largest local batch on every worker without accumulation.
+// An unknown initial batch is taken as the smallest local batch on every
+// worker. If no batch is known, or in ps-async, where an update sees one
+// worker's batch, no batch is chosen: [Predictor.At] fills it in.
 //
-// Of a model that is spread by layouts, c gets the layout of the least expected
-// time for the goodput, with the initial batch, or where the batch may be
-// adapted one that is a power of two times larger; see [Predictor.Layouts].
+// If layouts were measured, c gets the layout with the largest goodput by
+// expected step time, at the initial batch or, if the batch may be adapted, a
+// power of two times it; see [Predictor.Layouts].
 //
-// If the workers are so many that even the smallest local batch exceeds
-// Batch.Max, or so few that the initial batch cannot be reached, it fails
-// with a *data.InputError that says so.
+// It fails with a *data.InputError if the smallest local batch on all workers
+// exceeds Batch.Max, or if the workers are too few for the initial batch.
 func (p *Predictor) BestBatch(c data.Config) (Answer, error) {
 	c, err := p.chooseBatch(c)
 	if err != nil {
@@ -195,7 +194,8 @@ func plain(b batchChoice, measured []float64) bool {
 // plainer returns the plain choice with the largest goodput if that is within
 // one standard error of the goodput of best, else best: the one-standard-error
 // rule of Breiman et al., Classification and Regression Trees, 1984, section
-// 3.4.3. The error is that of a normal with the lower half of the 90 % interval.
+// 3.4.3. The standard error is the lower half of the 90 % interval of ln
+// goodput divided by the normal quantile.
 func (p *Predictor) plainer(c data.Config, best batchChoice, choices []batchChoice, measured []float64, goodput func(i int) float64) (batchChoice, error) {
 	const normal95 = 1.6449 // quantile of the standard normal
 	c.LocalBatch, c.AccumSteps = best.local, best.accum
@@ -216,8 +216,8 @@ func (p *Predictor) plainer(c data.Config, best batchChoice, choices []batchChoi
 	return choice, nil
 }
 
-// fixedBatch returns c with the batch of measurements that held the global
-// batch constant, if nobody asked for another one.
+// fixedBatch returns c with the measured global batch, if that was the same in
+// all measurements.
 func (p *Predictor) fixedBatch(c data.Config) (data.Config, bool) {
 	lo, hi, fixed := p.Model.GlobalBatch(c.GPUType, c.Mode)
 	if !fixed || hi > lo*1.001 {
@@ -225,7 +225,7 @@ func (p *Predictor) fixedBatch(c data.Config) (data.Config, bool) {
 	}
 	c.LocalBatch = lo / float64(c.Workers)
 	if whole := math.Round(c.LocalBatch); math.Abs(c.LocalBatch-whole) < 1e-9*whole {
-		c.LocalBatch = whole // 63.99999999999998 is a batch of 64
+		c.LocalBatch = whole // removes rounding error: 63.99999999999998 is 64
 	}
 	return c, true
 }

@@ -2,7 +2,8 @@ package predict
 
 import "math"
 
-// elasticity is the relative gain in a rate per relative gain in workers.
+// elasticity is ln(rate_b/rate_a) / ln(workers_b/workers_a); 0 unless both
+// rates are positive and b has more workers.
 func elasticity(a, b Answer, rate func(Answer) float64) float64 {
 	ga, gb := rate(a), rate(b)
 	ka, kb := float64(a.Config.Workers), float64(b.Config.Workers)
@@ -12,8 +13,7 @@ func elasticity(a, b Answer, rate func(Answer) float64) float64 {
 	return math.Log(gb/ga) / math.Log(kb/ka)
 }
 
-// rate is what a scalability curve shows: goodput, or steps per second where
-// no batch is known.
+// rate returns goodput, samples/s, or steps per second if no batch is known.
 func rate(a Answer) float64 {
 	if a.Goodput.Mean > 0 {
 		return a.Goodput.Mean

@@ -13,27 +13,26 @@ import (
 	"knee/fit"
 )
 
-// Gain is what one more measurement of a GPU type and mode would buy.
+// Gain is the expected effect of one more measurement of a GPU type and mode.
 type Gain struct {
 	Config data.Config // what to measure
-	// Narrowing is the share by which the widths of the targets' 90 % intervals
-	// of ln step time shrink, all added up; 0.2 means a fifth narrower.
+	// Narrowing is the relative decrease of the sum of the widths of the
+	// targets' 90 % intervals of ln step time; 0.2 means a fifth narrower.
 	Narrowing float64
-	Target    data.Config // whose interval narrows most
-	Before    float64     // half-width of its interval relative to the prediction
-	After     float64     // what is expected of it with the measurement
+	Target    data.Config // whose interval loses most width
+	Before    float64     // half-width of its interval, relative to the prediction
+	After     float64     // the same, expected with the measurement
 	Tried     int         // configurations considered
 }
 
-// String says it in words: "2 nodes × 1 a100, batch 64: would narrow the
-// prediction for 16 workers from ±45 % to about ±20 %".
+// String formats the gain, such as "2 nodes × 1 a100, batch 64: would narrow
+// the prediction for 16 workers from ±45 % to about ±20 %".
 func (g Gain) String() string {
 	return fmt.Sprintf("%s: would narrow the prediction for %s from %s to about %s",
 		inNodes(g.Config), g.target(), within(g.Before), within(g.After))
 }
 
-// within writes the half-width of an interval: as a factor where it is larger
-// than what it is about.
+// within formats a relative half-width: as a factor above 1, else in percent.
 func within(half float64) string {
 	if half > 1 {
 		return fmt.Sprintf("a factor of %.2g", 1+half)
@@ -41,7 +40,7 @@ func within(half float64) string {
 	return fmt.Sprintf("±%.0f %%", 100*half)
 }
 
-// target names the target by what tells it from the measurement.
+// target names how the target differs from the measurement.
 func (g Gain) target() string {
 	s := fmt.Sprintf("%d workers", g.Target.Workers)
 	if g.Target.Workers == 1 {
@@ -57,9 +56,9 @@ func (g Gain) target() string {
 	return s
 }
 
-// inNodes writes a configuration with its workers per node: "2 nodes × 1
-// a100, batch 64". A share of a fixed global batch that is no whole number of
-// samples is written as that batch, which is what a user sets.
+// inNodes formats a configuration with its workers per node: "2 nodes × 1 a100,
+// batch 64". A local batch that is not whole is a share of a fixed global
+// batch; the global batch, which a user sets, is written instead.
 func inNodes(c data.Config) string {
 	global := ""
 	if c.LocalBatch != math.Trunc(c.LocalBatch) {
@@ -75,24 +74,22 @@ func inNodes(c data.Config) string {
 	return fmt.Sprintf("%d nodes × %s%s", n, strings.Replace(per.String(), " × ", " ", 1), global)
 }
 
-// leastNarrowing is the narrowing below which a measurement is not worth
-// naming: an interval of ±20 % would become one of ±19.6 %.
+// leastNarrowing is the least narrowing worth reporting: ±20 % becomes ±19.6 %.
 const leastNarrowing = .02
 
-// Gains returns, for every GPU type and mode of the model, the measurement
-// that narrows the model's predictions most per worker it occupies, and the
-// one that narrows them most of all; all in the order of their narrowing per
-// worker. Pairs for which none of those considered narrows them noticeably, by a
-// fiftieth, are left out.
+// Gains returns, for every GPU type and mode of the model, the measurement that
+// narrows predictions most per worker it occupies, and the one that narrows
+// them most in total; all in descending order of narrowing per worker.
+// Narrowings below a fiftieth are left out.
 //
-// The measurements considered are those a user would think of next: twice
-// the workers, a second node, a single worker, the counts between, half and
-// twice the batch, more and fewer ps. The targets are worker counts from 1 to
-// twice the most measured, in doublings, at the batch measured most. A
-// measurement of y leaves of the variance of a target t, both logarithms of step
-// times that are normal in the posterior, var t − cov(t, y)²/var y: Bayesian
-// experimental design for prediction (Chaloner and Verdinelli, "Bayesian
-// Experimental Design: A Review", 1995, section 2.2).
+// The measurements considered are the likely next ones of a user: twice the
+// workers, a second node, a single worker, the counts between, half and twice
+// the batch, more and fewer ps. The targets are worker counts from 1 to twice
+// the most measured, in doublings, at the batch measured most. A measurement of
+// y leaves var t − cov(t, y)²/var y of the variance of a target t, both ln step
+// times, normal in the posterior: Bayesian experimental design for prediction
+// (Chaloner and Verdinelli, "Bayesian Experimental Design: A Review", 1995,
+// section 2.2).
 func Gains(m *fit.Model) ([]Gain, error) {
 	var gains []Gain
 	for _, gpu := range m.GPUTypes() {
@@ -103,7 +100,7 @@ func Gains(m *fit.Model) ([]Gain, error) {
 			}
 			g, err := gainsFrom(m, nextConfigs(own), targetConfigs(own))
 			if err != nil {
-				return nil, fmt.Errorf("what one more measurement of %s would buy: %w", data.Config{GPUType: gpu, Mode: mode}.Kind(), err)
+				return nil, fmt.Errorf("gain of one more measurement of %s: %w", data.Config{GPUType: gpu, Mode: mode}.Kind(), err)
 			}
 			gains = append(gains, g...)
 		}
@@ -114,7 +111,7 @@ func Gains(m *fit.Model) ([]Gain, error) {
 	return gains, nil
 }
 
-// gainsFrom returns which candidates are worth measuring, one or two.
+// gainsFrom returns the one or two candidates worth measuring, if any.
 func gainsFrom(m *fit.Model, candidates, targets []data.Config) ([]Gain, error) {
 	predicted, err := m.PredictAll(targets)
 	if err != nil {
@@ -136,8 +133,8 @@ func gainsFrom(m *fit.Model, candidates, targets []data.Config) ([]Gain, error) 
 			width := math.Log(p.StepTime.Hi / p.StepTime.Lo)
 			g.Narrowing += width * (1 - keeps)
 			total += width
-			// The target named is the one whose interval loses most, not the one
-			// that loses the largest share of a narrow one.
+			// The target named loses the most width, not the largest share of
+			// its width.
 			if d := width * (1 - keeps); d > most {
 				most = d
 				g.Target, g.Before, g.After = targets[t], halfWidth(p.StepTime), halfWidth(narrowed(p.StepTime, keeps))
@@ -149,13 +146,13 @@ func gainsFrom(m *fit.Model, candidates, targets []data.Config) ([]Gain, error) 
 	return worthNaming(gains), nil
 }
 
-// narrowed returns an interval of whose logarithm a share is left.
+// narrowed multiplies the width of an interval of ln step time by keeps.
 func narrowed(e data.Estimate, keeps float64) data.Estimate {
 	return data.Estimate{Mean: e.Mean, Lo: e.Mean * math.Pow(e.Lo/e.Mean, keeps), Hi: e.Mean * math.Pow(e.Hi/e.Mean, keeps)}
 }
 
-// worthNaming returns the gain that is largest per worker and the one that is
-// largest, if they are noticeable and differ. Of equals the first counts.
+// worthNaming returns the largest gain per worker and the largest gain, if they
+// are at least leastNarrowing and differ. Of equals the first counts.
 func worthNaming(gains []Gain) []Gain {
 	gains = slices.DeleteFunc(slices.Clone(gains), func(g Gain) bool { return !(g.Narrowing >= leastNarrowing) })
 	if len(gains) == 0 {
@@ -169,5 +166,5 @@ func worthNaming(gains []Gain) []Gain {
 	return []Gain{cheap, large}
 }
 
-// perWorker is the narrowing for each worker that the measurement occupies.
+// perWorker is the narrowing per worker that the measurement occupies.
 func (g Gain) perWorker() float64 { return g.Narrowing / float64(g.Config.Workers) }

@@ -26,7 +26,7 @@ func surroundingsOf(rows []data.Measurement) surroundings {
 		s.widest = max(s.widest, r.WidestNode())
 		s.placed = s.placed || len(r.Placement) > 0 || r.Nodes > 0
 		batches[r.LocalBatch]++
-		globals[math.Round(r.SamplesPerStep()*1e6)/1e6] = true // divided by the workers and multiplied again
+		globals[math.Round(r.SamplesPerStep()*1e6)/1e6] = true // rounded: a global batch divided by the workers and multiplied again
 		s.global = max(s.global, r.SamplesPerStep())
 		servers[r.PS]++
 	}
@@ -50,8 +50,8 @@ func mostCommon[K int | float64](count map[K]int) K {
 	return best
 }
 
-// at returns the configuration with that many workers on as few nodes as the
-// widest measured allows; nodes > 0 spreads them over so many instead.
+// at returns the configuration with workers on nodes, filled evenly; nodes = 0
+// takes as few as the widest node measured allows.
 func (s surroundings) at(workers, nodes int) data.Config {
 	c := s.base
 	c.Workers = workers
@@ -79,9 +79,9 @@ func (s surroundings) doublings() []int {
 	return append(ks, most)
 }
 
-// targetConfigs is the set of configurations whose predictions one more
-// measurement is to narrow: the scalability curve at the batch and number of
-// ps measured most, which is what knee predict shows by default.
+// targetConfigs returns the configurations whose predictions a measurement is
+// to narrow: the scalability curve at the batch and number of ps measured most,
+// which knee predict shows by default.
 func targetConfigs(rows []data.Measurement) []data.Config {
 	s := surroundingsOf(rows)
 	var all []data.Config
@@ -91,8 +91,8 @@ func targetConfigs(rows []data.Measurement) []data.Config {
 	return all
 }
 
-// nextConfigs lists what a user would think of measuring next, without what
-// was measured already.
+// nextConfigs lists the likely next measurements of a user, without those made
+// already.
 func nextConfigs(rows []data.Measurement) []data.Config {
 	s := surroundingsOf(rows)
 	top := s.workers[len(s.workers)-1]
@@ -124,8 +124,8 @@ func nextConfigs(rows []data.Measurement) []data.Config {
 	return unmeasuredShapes(all, rows)
 }
 
-// unmeasuredShapes leaves out repetitions and what was measured. Placements
-// are compared by nodes and widest node, which is all that a fit sees.
+// unmeasuredShapes drops repetitions and configurations already measured.
+// Placements are compared by nodes and widest node, as in a fit.
 func unmeasuredShapes(all []data.Config, rows []data.Measurement) []data.Config {
 	type shape struct {
 		workers, nodes, widest, ps, accum int

@@ -26,8 +26,8 @@ func gainsOf(t testing.TB, ms []data.Measurement) []Gain {
 	return gains
 }
 
-// Whoever measured one node only knows nothing of the network: the next
-// measurement must be on two nodes, the cheap one as the one that tells most.
+// Measurements on one node say nothing about the network: the next one must be
+// on two nodes, both the cheapest and the most informative.
 func TestGainLeavesTheNode(t *testing.T) {
 	oneNode := slices.DeleteFunc(measureTruth(t, "a100", 1), func(m data.Measurement) bool { return len(m.Placement) > 1 })
 	gains := gainsOf(t, oneNode)
@@ -93,7 +93,7 @@ func TestGainInWords(t *testing.T) {
 	}
 }
 
-// Where the global batch is held constant, that is what the words name.
+// With a constant global batch, the text names that.
 func TestGainNamesTheFixedBatch(t *testing.T) {
 	c := data.Config{GPUType: "cpu", Mode: data.PSSync, Workers: 24, PS: 1, LocalBatch: 32. / 24}
 	target := c
@@ -104,7 +104,7 @@ func TestGainNamesTheFixedBatch(t *testing.T) {
 	}
 }
 
-// What is proposed was not measured, is no repetition, and can be launched.
+// Proposed measurements are new, distinct and possible to launch.
 func TestNextConfigsAreNew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mode := rapid.SampledFrom(data.Modes()).Draw(t, "mode")
@@ -143,9 +143,8 @@ func TestNextConfigsAreNew(t *testing.T) {
 	})
 }
 
-// What is promised is about what measuring really brings, on measured jobs:
-// the interval after adding the true measurement is within a factor of two
-// of the one announced.
+// On measured jobs, the interval after adding the true measurement is within a
+// factor of two of the announced one.
 func TestGainKeepsItsWord(t *testing.T) {
 	for _, job := range []string{"bert", "cifar10"} {
 		all := loadBench(t, "allreduce", job+"-t4-placements.csv")

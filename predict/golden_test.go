@@ -14,9 +14,7 @@ import (
 	"knee/internal/bench"
 )
 
-// benchDir returns the folder of measured data, which is not part of the
-// project.
-// goldenRow is a row of peers/adaptdl-goodput-golden.csv by column name.
+// benchDir returns the folder of measured data, which is not in the repository.
 type goldenRow map[string]float64
 
 func loadGolden(tb testing.TB) (rows []goldenRow, variants []string) {
@@ -70,10 +68,10 @@ func (r goldenRow) best(nodes, workers float64, master bool) (goodput float64, a
 	return x * e, goldenRow{"throughput": x, "efficiency": e, "atomic_bsz": choice.local, "accum_steps": float64(choice.accum), "best_goodput": x * e}
 }
 
-// Throughput, efficiency, best batch and speedup of AdaptDL's goodput.py.
-// Without accumulation its current version clips batches to the largest
-// local one and keeps a lone worker at the initial batch; the version of the
-// paper's artifact does neither.
+// Throughput, efficiency, best batch and speedup agree with AdaptDL's
+// goodput.py. Without accumulation its current version clips batches to the
+// largest local one and keeps one worker at the initial batch; the version of
+// the paper's artifact does neither.
 func TestGoodputGolden(t *testing.T) {
 	rows, variants := loadGolden(t)
 	for i, r := range rows {

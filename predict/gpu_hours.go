@@ -2,9 +2,8 @@ package predict
 
 import "knee/data"
 
-// GPUHours returns the hours all workers together are occupied until the
-// goal is reached, workers × time to target; zero without a goal. Parameter
-// servers occupy no GPU and are not counted.
+// GPUHours returns workers × time to the goal in GPU hours; zero without a
+// goal. Parameter servers are not counted.
 func GPUHours(a Answer) data.Estimate {
 	return a.TimeToTarget.Scale(float64(a.Config.Workers) / 3600)
 }

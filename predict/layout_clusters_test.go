@@ -13,39 +13,39 @@ import (
 	"knee/predict"
 )
 
-// machine is a made-up cluster of nodes of eight GPUs and a transformer on it.
-// Its physics is not that of the form: small operations are inefficient, each
-// message has a latency, links between nodes congest, and the slowest worker is
-// waited for.
+// machine simulates a cluster of nodes of eight GPUs and a transformer. Its
+// physics differs from the form: small operations are inefficient, messages
+// have latency, links between nodes congest, and a step waits for the slowest
+// worker.
 type machine struct {
 	layers, hidden, seq, params float64
 	vocab                       float64
-	flops                       float64 // operations/s of a GPU at its best
-	saturation                  float64 // tokens of a micro-batch, over t, at which half of them are reached
+	flops                       float64 // peak operations/s of a GPU
+	saturation                  float64 // tokens of a micro-batch, over t, at half of flops
 	launch                      float64 // s per layer
 	inside, between, latency    float64 // bytes/s of a GPU, and of a node; s
-	rails                       bool    // every GPU has a share of the link of its node to itself
-	overlap                     float64 // share of the last backward pass that gradients hide behind
-	congestion, slowest         float64 // relative, per doubling of nodes, and of workers
-	tree                        bool    // messages between nodes go along trees
-	interleaved                 float64 // chunks of layers a stage has
-	flat                        bool    // messages between nodes go around one ring of all ranks
-	hides                       bool    // sending between stages hides behind computing
-	splitting                   float64 // what each further rank of tensors costs of the speed of computing
+	rails                       bool    // every GPU has its own share of the node's link
+	overlap                     float64 // share of the last backward pass that overlaps with gradients
+	congestion, slowest         float64 // relative increase per doubling of nodes; of workers
+	tree                        bool    // messages between nodes use trees
+	interleaved                 float64 // chunks of layers per stage
+	flat                        bool    // messages between nodes use one ring of all ranks
+	hides                       bool    // sending between stages overlaps with computing
+	splitting                   float64 // relative loss of compute speed per further tensor rank
 	sharding                    string  // of every layout
 	noise                       float64 // sd of ln step time
 	global                      float64 // samples per step
 }
 
-// Kinds of machines. The prior was judged on the first two, and the third was
-// looked at once.
+// Kinds of machines. The prior was tuned on the first two; the third was
+// evaluated once.
 const (
 	plainMachines = iota
-	otherMachines // trees, interleaved pipelines, links between nodes as fast or far slower, longer waits
-	heldOut       // flat rings, sending that hides, splitting that costs, waits that grow with extreme values
+	otherMachines // trees, interleaved pipelines, links between nodes equally fast or far slower, longer waits
+	heldOut       // flat rings, overlapped sending, costly tensor splitting, waits by extreme values
 )
 
-// drawMachine draws one.
+// drawMachine draws a machine of a kind.
 func drawMachine(r *rand.Rand, kind int) machine {
 	between := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, r.Float64()) }
 	m := machine{
@@ -75,7 +75,7 @@ func drawMachine(r *rand.Rand, kind int) machine {
 	return m
 }
 
-// step is the time of a step in seconds.
+// step returns the time of a step in seconds.
 func (m machine) step(c data.Config) float64 {
 	t, p, d, steps := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(c.Replicas()), float64(c.AccumSteps+1)
 	k := float64(c.Workers)
@@ -121,7 +121,7 @@ func (m machine) step(c data.Config) float64 {
 				sent = 2 * (d - 1) / d
 			}
 			if m.rails {
-				sharing = 1 / local // every rank of the ring in a node has a rail
+				sharing = 1 / local // every rank of a node has its own rail
 			}
 			gather += sent*bytes*sharing/nic*(1+m.congestion*math.Log2(nodes)) + 2*m.latency*math.Log2(nodes)
 		}
@@ -138,13 +138,13 @@ func (m machine) step(c data.Config) float64 {
 	}
 	wait := math.Log2(k)
 	if m.flat {
-		wait = math.Sqrt(2 * math.Log(k)) // of the largest of k normal variates
+		wait = math.Sqrt(2 * math.Log(k)) // expected maximum of k normal variates
 	}
 	return (total + update) * (1 + m.slowest*wait)
 }
 
-// measure draws n layouts on 8, 16 and 32 GPUs, the first not data parallelism
-// alone, and measures them.
+// measure measures n random layouts on 8, 16 and 32 GPUs, the first not plain
+// data parallelism.
 func (m machine) measure(r *rand.Rand, n int) (ms []data.Measurement) {
 	for len(ms) < n {
 		c := data.Config{Job: "gpt", GPUType: "h100-x", Workers: 8 << r.IntN(3), LocalBatch: float64(int(1) << r.IntN(3)),
@@ -160,9 +160,9 @@ func (m machine) measure(r *rand.Rand, n int) (ms []data.Measurement) {
 	return ms
 }
 
-// BenchmarkLayoutClusters fits a few layouts of made-up jobs, drawn at random on
-// 8 to 32 GPUs, and asks for every layout of 32 and of 128: the mean error, the
-// share inside, and by how much longer than the fastest the layout chosen takes.
+// BenchmarkLayoutClusters fits a few random layouts of simulated jobs on 8 to
+// 32 GPUs, and predicts every layout on 32 and 128: mean error, coverage, and
+// the excess time of the chosen layout over the fastest.
 func BenchmarkLayoutClusters(b *testing.B) {
 	for kind, name := range []string{"plain", "other", "held-out"} {
 		for _, rows := range []int{2, 3, 5, 10} {

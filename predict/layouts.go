@@ -12,39 +12,42 @@ import (
 	"knee/fit/speed/form"
 )
 
-// LayoutQuestion asks for the fastest ways to spread a model over workers.
+// LayoutQuestion asks for the fastest layouts of a model on a number of
+// workers.
 type LayoutQuestion struct {
 	GPUType     string
 	Workers     int
-	GlobalBatch float64 // samples per step; 0 takes that measured most
-	PerNode     int     // workers on a node; 0 takes the most measured on one
-	// LeastFits is the probability to fit in memory that a layout must have;
-	// 0 means .9, less than 0 none.
+	GlobalBatch float64 // samples per step; 0: measured most often
+	PerNode     int     // workers on a node; 0: most measured
+	// LeastFits is the least probability that a layout fits in memory; 0: .9,
+	// negative: no limit.
 	LeastFits float64
-	// Layouts besides those whose words (sharding, recompute, offload) were
-	// measured: all words.
+	// AllWords considers all values of sharding, recompute and offload, not
+	// only measured ones.
 	AllWords bool
 }
 
-// LayoutAnswer is a layout with what is predicted of it.
+// LayoutAnswer is a layout and its prediction.
 type LayoutAnswer struct {
 	Answer
-	Parts form.LayoutParts // where the time of a step goes, s, by the form alone
-	// Loses says where it loses most to the fastest, empty for that.
+	Parts form.LayoutParts // parts of a step, s, by the form alone
+	// Loses names the part with the largest increase over the fastest layout;
+	// empty for the fastest.
 	Loses string
 }
 
-// Shares returns the shares of a step that the pipeline's bubble and
-// communication (of tensors, and of gradients as far as it is exposed) take.
+// Shares returns the shares (0..1) of a step that the pipeline bubble and
+// communication (of tensors, and exposed communication of gradients) take.
 func (a LayoutAnswer) Shares() (bubble, communication float64) {
 	step := a.Parts.Step()
 	return a.Parts.Bubble / step, (a.Parts.Tensor + a.Parts.Exposed) / step
 }
 
-// Layouts predicts every layout of the workers at the global batch, the
-// one of the least expected step time first, of those that fit with the
-// probability asked for. It fails with a *data.InputError if layouts are not
-// part of the model, and with a *[NoLayoutError] if none fits.
+// Layouts predicts every layout of the workers at the global batch that fits in
+// memory with the probability asked for, in ascending order of expected step
+// time. It fails with a *data.InputError if the model has no measured layouts
+// or no candidate divides the batch, and with a *[NoLayoutError] if no layout
+// fits.
 func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 	measured := p.Model.Layouts(q.GPUType)
 	if len(measured) == 0 {
@@ -55,7 +58,7 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 	candidates := q.candidates(measured, p.Model.Architecture())
 	if len(candidates) == 0 {
 		return nil, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprintf("%d workers and a global batch of %g", q.Workers, q.GlobalBatch),
-			Want: "a global batch that some number of replicas times a micro-batch measured divides"}
+			Want: "a global batch that is a multiple of replicas × micro-batch"}
 	}
 	answers, err := p.AtAll(candidates)
 	if err != nil {
@@ -83,7 +86,7 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 	return fits, nil
 }
 
-// chooseLayout returns c with the best layout that fits on its placement.
+// chooseLayout returns c with the layout of the largest goodput that fits.
 func (p *Predictor) chooseLayout(c data.Config) (data.Config, error) {
 	q := LayoutQuestion{GPUType: c.GPUType, Workers: c.Workers, PerNode: c.WidestNode(), GlobalBatch: p.batch().Initial}
 	most := p.LayoutBatch(q)
@@ -109,8 +112,8 @@ func (p *Predictor) chooseLayout(c data.Config) (data.Config, error) {
 	return best, nil
 }
 
-// LayoutSizes returns the numbers of workers that answers on layouts are given
-// for: powers of two over twice the range measured, and those measured.
+// LayoutSizes returns the worker counts to answer layout questions for: those
+// measured, and powers of two from half the least to twice the most measured.
 func LayoutSizes(measured []data.Measurement) []int {
 	sizes := map[int]bool{}
 	least, most := measured[0].Workers, 0
@@ -126,7 +129,8 @@ func LayoutSizes(measured []data.Measurement) []int {
 	return sorted(sizes)
 }
 
-// LayoutBatch returns the global batch that a question is answered at.
+// LayoutBatch returns the global batch of a question, in samples, with its
+// default filled in.
 func (p *Predictor) LayoutBatch(q LayoutQuestion) float64 {
 	return q.complete(p.Model.Layouts(q.GPUType)).GlobalBatch
 }
@@ -145,7 +149,7 @@ func (e *NoLayoutError) Error() string {
 		e.Nearest.Memory.Capacity/(1<<30), e.Nearest.Memory.Fits)
 }
 
-// complete fills in what the question leaves open.
+// complete fills in the question's defaults.
 func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
 	count := map[float64]int{}
 	best, widest := 0., 0
@@ -169,8 +173,9 @@ func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
 }
 
 // candidates lists the layouts to choose from: degrees that are powers of two
-// (and those measured), of tensors at most over one node, micro-batches that
-// are powers of two up to twice the largest measured, and the words measured.
+// or were measured, tensor parallelism within a node unless measured wider,
+// micro-batches that are powers of two up to twice the largest measured, and
+// the measured combinations of sharding, recompute and offload.
 func (q LayoutQuestion) candidates(measured []data.Measurement, a data.Architecture) []data.Config {
 	tensors, stages, micro := doublings(q.PerNode), doublings(q.Workers), map[int]bool{}
 	largest := 1.
@@ -257,8 +262,8 @@ func sortedWords(set map[[3]string]bool) [][3]string {
 	return all
 }
 
-// loses names the part of the time in which a layout is furthest behind the
-// fastest.
+// loses formats the part of a step by which a exceeds the fastest most, as a
+// share of the fastest step.
 func loses(a, best LayoutAnswer) string {
 	type part struct {
 		name string
@@ -275,11 +280,10 @@ func loses(a, best LayoutAnswer) string {
 	return fmt.Sprintf("%s +%.0f %%", worst.name, 100*worst.by/best.Parts.Step())
 }
 
-// UnmeasuredLayouts predicts, without any measurement, what the layouts of a
-// model need on workers of a GPU type. Those that fit with a probability of .9
-// come first, the one that jobs measured elsewhere let expect to be fastest at
-// their head, then the others, the likeliest to fit first. Times are in a unit
-// of their own.
+// UnmeasuredLayouts predicts the layouts of a model on a GPU type without
+// measurements. Layouts that fit with a probability of at least .9 come first,
+// in ascending order of expected step time; the others follow in descending
+// order of the probability to fit. Times are in an arbitrary unit.
 func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int, globalBatch float64) []LayoutAnswer {
 	m := memory.Fit(nil, a, 0)
 	q := LayoutQuestion{GPUType: gpuType, Workers: workers, PerNode: perNode, GlobalBatch: globalBatch, AllWords: true}.complete(nil)

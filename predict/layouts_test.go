@@ -11,8 +11,8 @@ import (
 	"knee/predict"
 )
 
-// gptTime is a made-up machine of nodes of eight: a pipeline, and tensor
-// communication that is slow between nodes.
+// gptTime simulates nodes of eight GPUs with a pipeline and slow tensor
+// communication between nodes.
 func gptTime(c data.Config) float64 {
 	t, p, d, m := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(c.Replicas()), float64(c.AccumSteps+1)
 	stage := .02 * c.LocalBatch / t
@@ -22,7 +22,7 @@ func gptTime(c data.Config) float64 {
 	return (m+p-1)*(stage+.001)/p + .05*(d-1)/d/(t*p)
 }
 
-// gptMemory is its memory in bytes.
+// gptMemory is the memory of a layout, bytes.
 func gptMemory(c data.Config) float64 {
 	t, p, m := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(c.AccumSteps+1)
 	return 1e9 + 60e9/(t*p) + 4e9*c.LocalBatch/t/p*math.Min(m, p)
@@ -85,8 +85,7 @@ func TestLayoutsChooseWell(t *testing.T) {
 	}
 }
 
-// What asks for the best batch, as allocation does, gets the best layout too,
-// at the placement it asked about.
+// BestBatch returns the best layout at the given placement.
 func TestBestBatchChoosesALayout(t *testing.T) {
 	p := &predict.Predictor{Model: gptModel(t), Batch: data.Batch{Initial: 64}}
 	a, err := p.BestBatch(data.Config{GPUType: "a100", Placement: data.Placement{8, 8}})
@@ -112,8 +111,9 @@ func TestNoLayoutFits(t *testing.T) {
 	}
 }
 
-// Without any run, the size of a model says what cannot fit, that sharding
-// makes it, and that what fits need not compute everything twice.
+// Without measurements, the size of a model determines that it does not fit
+// without sharding, that it fits with it, and that fitting layouts need not
+// recompute everything.
 func TestUnmeasuredLayouts(t *testing.T) {
 	llama := data.Architecture{Parameters: 70e9, Layers: 80, Hidden: 8192, Heads: 64, SeqLen: 4096, Vocab: 128256}
 	all := predict.UnmeasuredLayouts(llama, "h100", 64, 8, 512)

@@ -10,39 +10,39 @@ import (
 	"knee/fit/memory"
 )
 
-// Answer is all that is predicted for one configuration.
+// Answer is the prediction for one configuration.
 type Answer struct {
 	Config       data.Config
 	StepTime     data.Estimate // s
-	Expected     float64       // s, mean of the step time over the posterior: what is less certain counts for longer
+	Expected     float64       // s, posterior mean of the step time, which exceeds the median where uncertain
 	Throughput   data.Estimate // samples/s; zero if the batch is not known
 	Efficiency   data.Estimate // 0..1
-	Goodput      data.Estimate // samples/s at initial-batch worth; zero if the batch is not known
+	Goodput      data.Estimate // samples/s, each worth one at the initial batch; zero if no batch is known
 	TimeToTarget data.Estimate // s; zero if no goal was given
 	CostToTarget data.Estimate // US$; zero if no goal or price was given
 	PricePerHour float64       // US$ for all workers; zero if no price was given
-	Extrapolated bool          // outside the measured range; Why says in which respect
+	Extrapolated bool          // outside the measured range, as Why explains
 	Support      int           // measurements of the same GPU type and mode
 	Why          string
-	Memory       *memory.Prediction // nil if nothing is known of it
+	Memory       *memory.Prediction // nil without a memory model
 }
 
-// Goal is the work that remains; zero means none was given. If several are
-// given, Samples comes before Steps before TargetLoss.
+// Goal is the remaining work; zero means no goal. Samples takes precedence over
+// Steps, Steps over TargetLoss.
 type Goal struct {
 	Steps      float64 // optimizer steps at the initial batch
-	Samples    float64 // samples at initial-batch worth
-	TargetLoss float64 // with HasTarget: from step 0 of the training
+	Samples    float64 // samples, each worth one at the initial batch
+	TargetLoss float64 // if HasTarget; counted from step 0 of the training
 	HasTarget  bool
-	Reach      convergence.Reach // what it means to reach TargetLoss; empty: what fits the curve
+	Reach      convergence.Reach // definition of reaching TargetLoss; empty: chosen to suit the curve
 }
 
-// Predictor answers questions about one job. Its fields must not change
-// while it is in use; with that, it is safe for concurrent use.
+// Predictor answers questions about one job. It is safe for concurrent use if
+// its fields are not changed.
 type Predictor struct {
 	Model *fit.Model
 	Goal  Goal
-	Batch data.Batch         // initial and largest global batch; zero: what the model was measured with
+	Batch data.Batch         // initial and largest global batch, samples; zero: those of the measurements
 	Price map[string]float64 // US$ per worker-hour by GPU type
 	// Accumulate allows [Predictor.BestBatch] to accumulate gradients.
 	Accumulate bool
@@ -50,10 +50,10 @@ type Predictor struct {
 
 // At predicts one configuration.
 //
-// What the configuration leaves open is filled in as in
-// [fit.Model.Predict]. It fails as that does, if the goal is a loss that is
-// never reached (*[convergence.NeverReachedError]), or if the goal is in steps and
-// no initial batch is known.
+// Unset fields of the configuration are filled in as in [fit.Model.Predict]. It
+// fails as Predict does, with a *[convergence.NeverReachedError] if the goal is
+// a loss that is never reached, and with a *data.InputError if the goal is in
+// steps and no initial batch is known.
 func (p *Predictor) At(c data.Config) (Answer, error) {
 	if p.Model == nil {
 		return Answer{}, fmt.Errorf("predict: no model")
@@ -73,8 +73,8 @@ func (p *Predictor) At(c data.Config) (Answer, error) {
 	return p.answer(c, pred, steps)
 }
 
-// answer completes the prediction for a resolved configuration; steps are
-// those of the goal.
+// answer completes the prediction of a resolved configuration; steps is the
+// result of goalSteps.
 func (p *Predictor) answer(c data.Config, pred fit.Prediction, steps data.Estimate) (Answer, error) {
 	a := Answer{
 		Config: c, StepTime: pred.StepTime, Expected: pred.Expected, Efficiency: p.efficiency(c),
@@ -95,28 +95,28 @@ func (p *Predictor) answer(c data.Config, pred fit.Prediction, steps data.Estima
 	return a, nil
 }
 
-// Finisher adds to answers what differs between jobs of one model: how long
-// the rest takes, and prices.
+// Finisher completes answers shared by jobs of one model with what differs
+// between the jobs: time to the goal, and prices.
 type Finisher struct {
 	of    *Predictor
 	steps data.Estimate
 }
 
-// Finisher returns that of the predictor. It fails if the goal is a loss that
-// is never reached.
+// Finisher returns a Finisher with the predictor's goal and prices. It fails if
+// the goal is a loss that is never reached.
 func (p *Predictor) Finisher() (Finisher, error) {
 	steps, err := p.goalSteps()
 	return Finisher{p, steps}, err
 }
 
-// Finish fills in price, time and cost of an answer of the same model.
+// Finish sets price, time and cost of an answer of the same model.
 func (f Finisher) Finish(a *Answer) error {
 	a.PricePerHour = f.of.Price[a.Config.GPUType] * float64(a.Config.Workers)
 	a.TimeToTarget, a.CostToTarget = data.Estimate{}, data.Estimate{}
 	return f.of.toGoal(a, f.steps)
 }
 
-// toGoal fills in time and cost.
+// toGoal sets time and cost to the goal.
 func (p *Predictor) toGoal(a *Answer, steps data.Estimate) error {
 	samples, err := p.work(a.Config, steps)
 	switch {
@@ -125,7 +125,7 @@ func (p *Predictor) toGoal(a *Answer, steps data.Estimate) error {
 	case samples.Mean > 0 && a.Goodput.Mean > 0:
 		a.TimeToTarget = product(samples, a.Goodput.Per(1))
 	case steps.Mean > 0:
-		// No batch is known anywhere, so that all steps are alike.
+		// No batch is known: all steps count alike.
 		a.TimeToTarget = product(steps, a.StepTime)
 	default:
 		return nil
@@ -134,8 +134,8 @@ func (p *Predictor) toGoal(a *Answer, steps data.Estimate) error {
 	return nil
 }
 
-// goalSteps returns the steps at the initial batch that the goal asks for,
-// zero if it does not count in steps or there is none.
+// goalSteps returns the goal in steps at the initial batch; zero without a goal
+// or with one in samples.
 func (p *Predictor) goalSteps() (data.Estimate, error) {
 	switch {
 	case p.Goal.Samples > 0:
@@ -147,8 +147,8 @@ func (p *Predictor) goalSteps() (data.Estimate, error) {
 	return data.Estimate{}, nil
 }
 
-// work returns what remains in samples at initial-batch worth, zero where no
-// batch is known or without a goal.
+// work returns the goal in samples, each worth one at the initial batch; zero
+// if no batch is known or there is no goal.
 func (p *Predictor) work(c data.Config, steps data.Estimate) (data.Estimate, error) {
 	if p.Goal.Samples > 0 {
 		return exactly(p.Goal.Samples), nil
@@ -162,8 +162,8 @@ func (p *Predictor) work(c data.Config, steps data.Estimate) (data.Estimate, err
 			Want: "the initial global batch in samples (--initial-batch, or batch of a job), which the steps of the goal are counted in"}
 	}
 	if curve := p.Model.Batch().Initial; p.Goal.HasTarget && p.Goal.Steps <= 0 && curve > 0 {
-		// The steps are those of the curve, at its batch. The same progress takes
-		// more samples at a larger one.
+		// The steps are counted at the curve's batch; at a larger batch the
+		// same progress takes more samples.
 		worth := 1.
 		if n := p.Model.NoiseScale(); n != nil && initial > 0 {
 			worth = n.From(initial).Efficiency(curve).Mean / n.From(curve).Efficiency(initial).Mean
@@ -174,7 +174,7 @@ func (p *Predictor) work(c data.Config, steps data.Estimate) (data.Estimate, err
 }
 
 // efficiency returns the statistical efficiency of a configuration relative to
-// the initial batch, 1 if nothing is known about it.
+// the initial batch; 1 without a noise scale.
 func (p *Predictor) efficiency(c data.Config) data.Estimate {
 	n := p.Model.NoiseScale()
 	if n == nil {
@@ -183,9 +183,9 @@ func (p *Predictor) efficiency(c data.Config) data.Estimate {
 	return n.From(p.initialBatch(c)).Efficiency(c.GlobalBatch())
 }
 
-// initialBatch returns the global batch that efficiency and steps refer to:
-// what was given, else what the training curve was recorded at, else the
-// batch of the measurements if that was one; 0 if not known.
+// initialBatch returns the global batch, in samples, that efficiency and steps
+// refer to: the one given, else that of the training curve, else that of the
+// measurements if constant; 0 if none is known.
 func (p *Predictor) initialBatch(c data.Config) float64 {
 	if b := p.batch().Initial; b > 0 {
 		return b
@@ -196,7 +196,7 @@ func (p *Predictor) initialBatch(c data.Config) float64 {
 	return 0
 }
 
-// batch returns the batch limits: each one given, else that of the model.
+// batch returns the batch limits given, with unset ones from the model.
 func (p *Predictor) batch() data.Batch {
 	b, known := p.Batch, p.Model.Batch()
 	if b == (data.Batch{}) {
@@ -213,7 +213,7 @@ func (p *Predictor) batch() data.Batch {
 
 func exactly(v float64) data.Estimate { return data.Estimate{Mean: v, Lo: v, Hi: v} }
 
-// product multiplies independent estimates of positive quantities.
+// product multiplies independent positive estimates.
 func product(a, b data.Estimate) data.Estimate {
 	mean := a.Mean * b.Mean
 	if !(mean > 0) {

@@ -41,7 +41,7 @@ func newModel(t testing.TB) *fit.Model {
 	return m
 }
 
-// curve is a training run at batch 64 whose noise scale is 64·var/sqr.
+// curve is a training run at batch 64 with noise scale 64·var/sqr.
 func curve(phi float64) []data.CurvePoint {
 	nan := math.NaN()
 	var ps []data.CurvePoint
@@ -93,7 +93,7 @@ func TestGoals(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := (&Predictor{Model: m, Goal: Goal{HasTarget: true, TargetLoss: .1}}).At(c)
-	steps := (1/(.1-.05) - 1) / .002 // the curve solved for 0.1, on paper
+	steps := (1/(.1-.05) - 1) / .002 // the curve solved for 0.1 by hand
 	if err != nil || math.Abs(a.TimeToTarget.Mean*a.Goodput.Mean/(steps*64)-1) > .02 {
 		t.Errorf("%+v, %v; want %.0f steps of 64 samples", a.TimeToTarget, err, steps)
 	}
@@ -107,8 +107,8 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// In ps-async a step is one update by one worker, so only its own samples
-// count for it, while the staleness is that of all workers.
+// In ps-async a step is one update by one worker: throughput counts its
+// samples, efficiency those of all workers.
 func TestAsyncThroughput(t *testing.T) {
 	truth := form.OptimusAsync([4]float64{2.83, 3.92, 0, .11})
 	var ms []data.Measurement
@@ -129,8 +129,8 @@ func TestAsyncThroughput(t *testing.T) {
 	}
 }
 
-// The chosen batch must be no worse than any whole local batch in range that
-// keeps to the limits, up to what lies between round ones.
+// The chosen batch is no worse than any allowed whole local batch, up to the
+// gaps between round ones.
 func TestBestBatchIsBest(t *testing.T) {
 	m := newModel(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -167,8 +167,8 @@ func TestBestBatchIsBest(t *testing.T) {
 	})
 }
 
-// Of batches whose goodput differs by less than a standard error the advice is
-// one that was measured (16, 32, 64) or a power of two, and no other is given up.
+// Within a standard error of the best goodput, BestBatch chooses a measured
+// batch (16, 32, 64) or a power of two.
 func TestBestBatchIsPlainWithinAStandardError(t *testing.T) {
 	m, given := newModel(t), 0
 	for _, phi := range []float64{50, 100, 200, 400, 800} {
@@ -186,7 +186,7 @@ func TestBestBatchIsPlainWithinAStandardError(t *testing.T) {
 			}
 			got, err := p.BestBatch(data.Config{GPUType: "a100", Workers: k})
 			if err != nil || got.Config.AccumSteps > 0 {
-				continue // a lone worker accumulates to the initial batch
+				continue // one worker accumulates to the initial batch
 			}
 			best, plainest := 0., 0.
 			for _, b := range []float64{16, 20, 24, 28, 32, 40, 48, 56, 64} {
@@ -215,12 +215,12 @@ func TestBestBatchIsPlainWithinAStandardError(t *testing.T) {
 
 func TestBestBatchLimits(t *testing.T) {
 	m := newModel(t)
-	// 16 workers with at least 16 samples each cannot share 100.
+	// 16 workers with at least 16 samples each exceed 100.
 	p := &Predictor{Model: m, Batch: data.Batch{Initial: 64, Max: 100}}
 	if _, err := p.BestBatch(data.Config{GPUType: "a100", Workers: 16}); err == nil || !strings.Contains(err.Error(), "global batch of 64 to 100") {
 		t.Errorf("error %v", err)
 	}
-	// An initial batch too large for the lone worker needs accumulation.
+	// An initial batch above the local range needs accumulation on one worker.
 	p.Batch = data.Batch{Initial: 256, Max: 256}
 	a, err := p.BestBatch(data.Config{GPUType: "a100", Workers: 1})
 	if err != nil || a.Config.GlobalBatch() != 256 || a.Config.AccumSteps != 3 {
@@ -410,7 +410,7 @@ func ExampleKnee() {
 	// Output: the knee is at 4 workers
 }
 
-// The time to a loss does not depend on which batch efficiency is relative to.
+// The time to a loss does not depend on the reference batch of efficiency.
 func TestInitialBatchDoesNotChangeTheTime(t *testing.T) {
 	m := newModel(t)
 	if err := m.AddCurve(curve(512), data.Batch{}); err != nil {
@@ -433,8 +433,8 @@ func TestInitialBatchDoesNotChangeTheTime(t *testing.T) {
 	}
 }
 
-// Advice is no slower than any batch that was measured, is round, and
-// accumulates only where that is allowed.
+// The chosen batch is no slower than any measured one, is round, and
+// accumulates only if allowed.
 func TestAdviceIsRoundAndNoSlower(t *testing.T) {
 	m := newModel(t)
 	for _, k := range []int{1, 2, 4} {

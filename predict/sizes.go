@@ -8,10 +8,9 @@ import (
 	"knee/fit"
 )
 
-// Sizes returns the numbers of workers and parameter servers worth looking
-// at for one GPU type and mode: workers from 1 to twice the most measured,
-// every number up to 16 and doublings beyond, and the numbers of ps that
-// were measured (0 alone where the mode has none).
+// Sizes returns the numbers of workers and parameter servers to predict for one
+// GPU type and mode: workers from 1 to twice the most measured, each up to 16
+// and doublings beyond; ps as measured (only 0 where the mode has none).
 func Sizes(m *fit.Model, gpuType string, mode data.Mode) (workers, ps []int) {
 	most := 1
 	for _, row := range m.Measurements(gpuType, mode) {
@@ -30,8 +29,8 @@ func Sizes(m *fit.Model, gpuType string, mode data.Mode) (workers, ps []int) {
 	return workers, ps
 }
 
-// Within returns the candidates that lie within the measured range, whose
-// prediction does not extrapolate; all that can be predicted if none does.
+// Within returns the candidates within the measured range, or all that can be
+// predicted if none is.
 func Within(p *Predictor, candidates []data.Config) []data.Config {
 	var inside, outside []data.Config
 	for _, c := range candidates {

@@ -8,13 +8,13 @@ import (
 	"knee/data"
 )
 
-// Sweep predicts a scalability curve: base with each number of workers, in
-// ascending order without repeats. Placement and nodes of base are dropped:
-// workers fill nodes as wide as the widest measured.
+// Sweep predicts a scalability curve: base with each number of workers,
+// ascending and without repeats. Placement and nodes of base are ignored:
+// workers fill nodes up to the widest measured.
 //
-// If base has a local batch it is kept (weak scaling); otherwise
-// [Predictor.BestBatch] chooses one for every number of workers. It fails if
-// workers is empty or as those do.
+// A local batch in base is kept (weak scaling); otherwise [Predictor.BestBatch]
+// chooses one for every number of workers. It fails with a *data.InputError if
+// workers is empty, and as BestBatch and [Predictor.AtAll] do.
 func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 	if len(workers) == 0 {
 		return nil, &data.InputError{Source: data.Source{Column: "workers"}, Found: "none", Want: "at least one number of workers"}
@@ -43,26 +43,23 @@ func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 	return answers, err
 }
 
-// kneeGain is the marginal gain a worker must still bring for [Knee]: half
-// of what it would bring if scaling were linear.
+// kneeGain is the least elasticity up to the [Knee]: half that of linear
+// scaling.
 const kneeGain = .5
 
-// Knee returns the index of the knee of a scalability curve, whose answers
-// are in ascending order of workers; −1 if there are none.
+// Knee returns the index of the knee of a scalability curve, given in ascending
+// order of workers; −1 if there are no answers or no goodput because no batch
+// is known.
 //
-// The marginal gain of going from k₁ to k₂ workers is the relative gain in
-// goodput per relative gain in workers, the elasticity
+// The marginal gain from k₁ to k₂ workers is the elasticity of goodput G,
 //
 //	ln(G₂/G₁) / ln(k₂/k₁)
 //
-// which is 1 for linear scaling, whatever the scale, and 0 at the peak. The
-// knee is the largest number of workers that still has an elasticity of at
-// least ½, measured from the last number that had: there, doubling the
-// workers multiplies goodput by √2 or more. Beyond it, workers bring less
-// than half of their fair share, and most clusters have a better use for
-// them. A dip that more workers make good for does not end the search, and
-// the knee is never beyond the peak, from which no elasticity is positive.
-// Where no batch is known there is no goodput, and no knee: −1.
+// which is 1 for linear scaling and 0 at the peak. The knee is the largest
+// number of workers with an elasticity of at least ½, measured from the
+// previous number that had one: there, doubling the workers multiplies goodput
+// by √2 or more. A dip does not end the search if more workers make up for it.
+// The knee is never beyond the peak, after which no elasticity is positive.
 func Knee(answers []Answer) int {
 	if len(answers) > 0 && answers[0].Goodput.Mean == 0 {
 		return -1
@@ -70,9 +67,9 @@ func Knee(answers []Answer) int {
 	return KneeOf(answers, rate)
 }
 
-// KneeOf is [Knee] of another rate than goodput, such as the throughput that
-// a figure shows. Throughput has its knee later: it does not see that larger
-// global batches are worth less.
+// KneeOf is [Knee] of another rate, such as throughput. The knee of throughput
+// comes later: throughput ignores that larger global batches are less
+// efficient.
 func KneeOf(answers []Answer, rate func(Answer) float64) int {
 	if len(answers) == 0 {
 		return -1

@@ -13,56 +13,55 @@ import (
 	"knee/internal/parallel"
 )
 
-// Method is how [Validate] chooses what to hold out.
+// Method is how [Validate] chooses the measurements to hold out.
 type Method string
 
 // The methods of validation.
 const (
-	// KFold deals the configurations of every group at random into folds,
-	// and predicts each fold from the others.
+	// KFold divides the configurations of every group at random into folds, and
+	// predicts each fold from the others.
 	KFold Method = "folds"
 	// LeaveOneOut predicts every configuration from all others.
 	LeaveOneOut Method = "leave-one-out"
-	// Forward predicts the larger half of the worker counts of every group
-	// from the smaller half: what a user does who measures small and trains
-	// large. Random folds interpolate, and so flatter a model.
+	// Forward predicts the larger half of the worker counts of every group from
+	// the smaller half, like a user who measures small and trains large. Random
+	// folds mostly interpolate, so their errors are smaller.
 	Forward Method = "forward"
 	// HeldOut predicts the measurements given as test from all others.
 	HeldOut Method = "test"
 )
 
-// DefaultFolds is the number of folds where none is asked for.
+// DefaultFolds is the default number of folds of [KFold].
 const DefaultFolds = 10
 
 // ValidationSettings controls [Validate]. The zero value is the default.
 type ValidationSettings struct {
 	Method   Method   // empty: HeldOut if there is a test set, else KFold
-	Folds    int      // of KFold; 0: [DefaultFolds], or as many as there are configurations
-	Families []string // of the speed curves, as in [fit.Settings]; empty: auto alone
+	Folds    int      // of KFold; 0: [DefaultFolds], at most the number of configurations
+	Families []string // of speed models, as in [fit.Settings]; empty: auto only
 	Seed     int64    // of the folds and of the draws behind the intervals
-	// Progress, if set, is called after every fit with how many of how many
-	// are done, from one goroutine at a time.
+	// Progress, if set, is called after every fit, by one goroutine at a time.
 	Progress func(done, total int)
 }
 
-// Residual is one measurement that was held out, and what was predicted.
+// Residual is a held-out measurement and its prediction.
 type Residual struct {
 	Measured     data.Measurement
 	Family       string        // as asked for, such as auto
 	Predicted    data.Estimate // s per step, from the measurements that were not held out
-	Extrapolated bool          // outside the range of those measurements
-	Support      int           // measurements of its GPU type and mode that were not held out
+	Extrapolated bool          // outside the range of the measurements fitted
+	Support      int           // measurements fitted of its GPU type and mode
 }
 
 // Error is the relative error of the prediction, predicted/measured − 1.
 func (r Residual) Error() float64 { return r.Predicted.Mean/r.Measured.StepTime - 1 }
 
-// Covered reports whether the 90 % interval holds the measurement.
+// Covered reports whether the 90 % interval contains the measurement.
 func (r Residual) Covered() bool {
 	return r.Predicted.Lo <= r.Measured.StepTime && r.Measured.StepTime <= r.Predicted.Hi
 }
 
-// Untested counts measurements that could not be held against a prediction.
+// Untested counts held-out measurements that could not be predicted.
 type Untested struct {
 	Family  string    `json:"family"`
 	Job     string    `json:"job"`
@@ -72,7 +71,7 @@ type Untested struct {
 	Why     string    `json:"why"`
 }
 
-// Kind names the GPU type and mode for people.
+// Kind names the GPU type and mode.
 func (u Untested) Kind() string { return data.Config{GPUType: u.GPUType, Mode: u.Mode}.Kind() }
 
 // Validation is the result of [Validate].
@@ -84,16 +83,15 @@ type Validation struct {
 	Warnings  []string
 }
 
-// Validate holds measurements out, predicts them from the others, and
-// returns what came of it. Every job is fitted by itself. Repeated
-// measurements of one configuration are held out together, since one would
-// give the other away. Measurements that are not ok are passed over.
+// Validate holds measurements out and predicts them from the others. Every job
+// is fitted separately. Repeated measurements of one configuration are held out
+// together, as each would reveal the others. Measurements that are not ok are
+// skipped.
 //
-// It fails with a *data.InputError if no measurement is ok, if there are
-// fewer configurations than folds, if a family is unknown, or if nothing
-// that was held out could be predicted; with the error of the fit if one
-// fails; and with the error of ctx if that ends. The same input and seed
-// give the same result.
+// It fails with a *data.InputError if no measurement is ok, if there are fewer
+// configurations than folds, if a family is unknown, or if no held-out
+// measurement could be predicted; with the error of a fit; and with the error
+// of ctx. The same input and seed give the same result.
 func Validate(ctx context.Context, ms, test []data.Measurement, s ValidationSettings) (*Validation, error) {
 	if err := s.check(test); err != nil {
 		return nil, err
@@ -121,7 +119,7 @@ func Validate(ctx context.Context, ms, test []data.Measurement, s ValidationSett
 	return v, nil
 }
 
-// method resolves the default.
+// method returns the method, with its default filled in.
 func (s ValidationSettings) method(test []data.Measurement) Method {
 	switch {
 	case s.Method != "":
@@ -139,7 +137,7 @@ func (s ValidationSettings) families() []string {
 	return slices.Clone(s.Families)
 }
 
-// check refuses settings that mean nothing.
+// check refuses unknown or inconsistent settings.
 func (s ValidationSettings) check(test []data.Measurement) error {
 	known := append([]string{fit.Auto}, fit.FamilyNames()...)
 	for i, f := range s.families() {
@@ -161,11 +159,11 @@ func (s ValidationSettings) check(test []data.Measurement) error {
 	return nil
 }
 
-// trial is one fit and what it is to predict.
+// trial is one fit and the measurements it predicts.
 type trial struct {
 	job, family string
 	fold        fold
-	fits        func([]data.Measurement) []data.Measurement // what the family describes of them
+	fits        func([]data.Measurement) []data.Measurement // keeps the modes that the family describes
 	residuals   []Residual
 	untested    []Untested
 }
@@ -222,8 +220,8 @@ func okRows(ms []data.Measurement) (byJob map[string][]data.Measurement, jobs []
 	return byJob, jobs
 }
 
-// describes returns a filter for the measurements in modes that a family
-// describes, and counts the others. A fit of a single row tells.
+// describes returns a filter for measurements in modes that a family supports,
+// and counts the others. Each mode is tested by a fit of one row.
 func describes(rows []data.Measurement, family string) (fits func([]data.Measurement) []data.Measurement, others []Untested) {
 	refused := map[data.Mode]bool{}
 	for _, m := range rows {
@@ -310,8 +308,8 @@ func (t *trial) run(ctx context.Context, seed int64) error {
 	return nil
 }
 
-// testedAtOnce is how many measurements are predicted together, so that they
-// share what they have in common, before a look at whether to go on.
+// testedAtOnce is the number of measurements predicted together, to share
+// common terms, between checks of ctx.
 const testedAtOnce = 4096
 
 // untested counts measurements by GPU type and mode.

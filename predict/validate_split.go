@@ -8,7 +8,7 @@ import (
 	"knee/data"
 )
 
-// kind is what a fit keeps apart: a GPU type and mode.
+// kind is a GPU type and mode, which a fit keeps apart.
 type kind struct {
 	gpuType string
 	mode    data.Mode
@@ -16,11 +16,11 @@ type kind struct {
 
 func kindOf(c data.Config) kind { return kind{c.GPUType, c.ModeOrDefault()} }
 
-// fold returns one division of the measurements of a job. The parts are made
-// when they are needed: of tens of thousands, all at once fill the memory.
+// fold returns one division of the measurements of a job, made on demand: all
+// folds of tens of thousands of measurements would fill the memory.
 type fold func() (train, test []data.Measurement)
 
-// foldOf returns the division into the rows that are held out and the others.
+// foldOf returns the division into rows that held selects and the others.
 func foldOf(rows []data.Measurement, held func(row int) bool) fold {
 	return func() (train, test []data.Measurement) {
 		for i, r := range rows {
@@ -66,9 +66,8 @@ func split(rows, held []data.Measurement, m Method, s ValidationSettings) (folds
 	return deal(rows, n, s.Seed), nil, nil
 }
 
-// deal deals the configurations into n folds, those of every GPU type and
-// mode as evenly as they go, so that no fold takes a whole group with it
-// where that can be avoided.
+// deal divides the configurations at random into n folds, those of every GPU
+// type and mode as evenly as possible, so that few folds contain a whole group.
 func deal(rows []data.Measurement, n int, seed int64) []fold {
 	var kinds []kind
 	keys := map[kind][]string{}
@@ -101,9 +100,8 @@ func deal(rows []data.Measurement, n int, seed int64) []fold {
 	return folds
 }
 
-// forward trains on the smaller half of the distinct worker counts of every
-// GPU type and mode. A group of a single count has nothing larger: it only
-// trains, and is warned of.
+// forward trains on the smaller half of the distinct worker counts of every GPU
+// type and mode. A group of a single count only trains, with a warning.
 func forward(rows []data.Measurement) (fold, []string) {
 	counts := map[kind][]int{}
 	var kinds []kind
@@ -120,7 +118,7 @@ func forward(rows []data.Measurement) (fold, []string) {
 	for _, k := range kinds {
 		slices.Sort(counts[k])
 		if len(counts[k]) == 1 {
-			warnings = append(warnings, fmt.Sprintf("%s, %s: measured with %d workers only, so that there is nothing larger to predict",
+			warnings = append(warnings, fmt.Sprintf("%s, %s: measured with %d workers only: no larger number to predict",
 				rows[0].Job, data.Config{GPUType: k.gpuType, Mode: k.mode}.Kind(), counts[k][0]))
 		}
 	}

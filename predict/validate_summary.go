@@ -8,11 +8,11 @@ import (
 	"knee/internal/quantile"
 )
 
-// Distances names what [Validation.ByDistance] groups by: inside the range of
-// the measurements that were not held out, or outside it.
+// Distances returns the groups of [Validation.ByDistance]: inside the range of
+// the measurements fitted, and outside it.
 func Distances() []string { return []string{"inside", "extrapolated"} }
 
-// distance is an entry of Distances.
+// distance returns the entry of Distances for the residual.
 func (r Residual) distance() string {
 	if r.Extrapolated {
 		return Distances()[1]
@@ -20,9 +20,9 @@ func (r Residual) distance() string {
 	return Distances()[0]
 }
 
-// Summary is how well held-out measurements were predicted. Errors are
+// Summary is the accuracy of predictions of held-out measurements. Errors are
 // absolute percentage errors of the step time; all figures but N are in
-// percent. What a row does not distinguish is empty.
+// percent. Fields that do not distinguish the row are empty.
 type Summary struct {
 	Family    string    `json:"family"`
 	Job       string    `json:"job,omitempty"`
@@ -42,16 +42,15 @@ func (v *Validation) Totals() []Summary {
 	return v.by(func(r Residual) Summary { return Summary{} })
 }
 
-// ByGroup summarises by job, GPU type and mode, in order of appearance,
-// families of the same group after one another.
+// ByGroup summarises by job, GPU type and mode, in order of appearance; the
+// families of a group are adjacent.
 func (v *Validation) ByGroup() []Summary {
 	return v.by(func(r Residual) Summary {
 		return Summary{Job: r.Measured.Job, GPUType: r.Measured.GPUType, Mode: r.Measured.ModeOrDefault()}
 	})
 }
 
-// ByDistance summarises by entry of [Distances]; one at which nothing lies is
-// left out.
+// ByDistance summarises by entry of [Distances], without empty ones.
 func (v *Validation) ByDistance() []Summary {
 	all := v.by(func(r Residual) Summary { return Summary{Distance: r.distance()} })
 	order := Distances()
@@ -61,7 +60,7 @@ func (v *Validation) ByDistance() []Summary {
 	return all
 }
 
-// by summarises the residuals that share what key fills in and the family.
+// by summarises the residuals by family and by the fields that key sets.
 func (v *Validation) by(key func(Residual) Summary) []Summary {
 	var order []Summary
 	groups := map[Summary][]Residual{}

@@ -16,7 +16,7 @@ import (
 	"knee/internal/bench"
 )
 
-// noisy is the made-up job on two GPU types, each row off by a few per cent.
+// noisy is the simulated job on two GPU types, with errors of a few per cent.
 func noisy(t testing.TB) []data.Measurement {
 	ms := append(measureTruth(t, "a100", 1), measureTruth(t, "t4", 3)...)
 	for i := range ms {
@@ -67,8 +67,8 @@ func TestValidateIsDeterministicAndComplete(t *testing.T) {
 	}
 }
 
-// Every measurement is tested once, repeated ones together, and no fold
-// gets more of a group than another by more than one configuration.
+// Every measurement is tested once, repetitions together, and the folds'
+// numbers of configurations of a group differ by at most one.
 func TestDealIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var rows []data.Measurement
@@ -209,7 +209,7 @@ func TestValidateRefuses(t *testing.T) {
 	}
 }
 
-// The figures of four predictions, worked out on paper.
+// Summary of four predictions, computed by hand.
 func TestSummary(t *testing.T) {
 	row := func(measured, predicted, lo, hi float64) Residual {
 		return Residual{Family: "auto", Measured: data.Measurement{StepTime: measured}, Predicted: data.Estimate{Mean: predicted, Lo: lo, Hi: hi}}
@@ -238,8 +238,8 @@ func loadBench(t testing.TB, path ...string) []data.Measurement {
 	return ms
 }
 
-// On a measured job the default predicts larger configurations from smaller
-// ones to a few per cent, and far better than the textbook law.
+// On a measured job the default family predicts larger configurations from
+// smaller ones to a few per cent, far better than Amdahl's law.
 func TestForwardOnMeasuredJob(t *testing.T) {
 	ms := loadBench(t, "allreduce", "imagenet-a100-placements.csv")
 	v := validate(t, ms, nil, ValidationSettings{Method: Forward, Families: []string{"auto", "amdahl"}})

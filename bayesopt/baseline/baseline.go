@@ -1,9 +1,9 @@
-// Package baseline holds the search methods that the guided strategy of
-// package bayesopt is compared with, and the registry of all by name.
+// Package baseline has the search methods that the guided strategy of package
+// bayesopt is compared with, and a registry by name.
 //
-// They share one skeleton: the problem is read as the guided strategy reads it
-// (the same candidates, features and response), a method picks one of the
-// candidates that are left, ties by seed, and the search ends when none is.
+// All use the candidates, features and responses of the guided strategy. Each
+// picks one of the open candidates, with ties broken by seed, until none is
+// left.
 package baseline
 
 import (
@@ -14,11 +14,11 @@ import (
 	"knee/data"
 )
 
-// pick chooses among the open candidates, of which there is at least one, and
-// says why. fired is why the method would stop here, empty if it would not.
+// pick chooses among the open candidates, at least one, and returns a reason.
+// fired is the reason why the method would stop here, empty if it would not.
 type pick func(p *bayesopt.Problem) (candidate int, reason, fired string, err error)
 
-// method is a [bayesopt.Strategy] made of a pick function. It has no state.
+// method is a [bayesopt.Strategy] from a pick function, without state.
 type method struct {
 	opts bayesopt.Options
 	pick pick
@@ -45,8 +45,8 @@ func (m method) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
 	return s, nil
 }
 
-// methods is the registry: a new one is one file and one line here. The pairs
-// of surrogate and acquisition are added to it.
+// methods returns the registry; a new method needs a file and a line here. It
+// includes all pairs of surrogate and acquisition.
 func methods() map[string]pick {
 	m := map[string]pick{
 		"random":     random,
@@ -62,7 +62,7 @@ func methods() map[string]pick {
 	return m
 }
 
-// Guided is the name of [bayesopt.Guided] among the strategies.
+// Guided is the name of [bayesopt.Guided].
 const Guided = "guided"
 
 // Strategies returns the names that [NewStrategy] accepts, sorted.
@@ -70,9 +70,9 @@ func Strategies() []string {
 	return slices.Sorted(maps.Keys(func() map[string]pick { m := methods(); m[Guided] = nil; return m }()))
 }
 
-// NewStrategy returns the strategy called name, one of [Strategies]: "guided",
-// the default for an empty name, or one of the methods it is compared with.
-// Errors name the option that is wrong.
+// NewStrategy returns the strategy called name, one of [Strategies]; empty
+// means "guided". It fails with a *data.UnknownError for another name, and for
+// invalid options.
 func NewStrategy(name string, o bayesopt.Options) (bayesopt.Strategy, error) {
 	if name == "" || name == Guided {
 		return bayesopt.NewGuided(o)
@@ -81,7 +81,7 @@ func NewStrategy(name string, o bayesopt.Options) (bayesopt.Strategy, error) {
 	if !ok {
 		return nil, &data.UnknownError{What: "strategy", Name: name, Known: Strategies()}
 	}
-	o.Memory = nil // no baseline weighs what fits, and asking costs time
+	o.Memory = nil // baselines ignore feasibility
 	o, err := o.Validate()
 	return method{o, p}, err
 }

@@ -14,7 +14,7 @@ import (
 	"knee/data"
 )
 
-// table is a grid of candidates with a made-up but plausible step time.
+// table is a grid of candidates with a simulated step time.
 func table(types ...string) []data.Config {
 	var cands []data.Config
 	for _, g := range types {
@@ -66,9 +66,8 @@ func run(t *testing.T, s bayesopt.Strategy, cands []data.Config, n int, measure 
 	return h, all
 }
 
-// Whatever happens to the trials, no strategy suggests a candidate twice, one
-// that runs, or one outside the table; and the same history gives the same
-// suggestion.
+// Whatever the results, no strategy suggests a candidate twice, a running one,
+// or one outside the table; the same history gives the same suggestion.
 func TestStrategyProperties(t *testing.T) {
 	cands := table("a100", "t4")
 	statuses := []data.Status{data.OK, data.OK, data.OK, data.OOM, data.Failed, data.Timeout, data.Infeasible}
@@ -121,8 +120,8 @@ func TestStrategyProperties(t *testing.T) {
 	})
 }
 
-// Neither the order of the candidates nor the unit of time changes what is
-// chosen.
+// The choice depends neither on the order of candidates nor on the unit of
+// time.
 func TestChoiceDoesNotDependOnOrderOrScale(t *testing.T) {
 	cands := table("a100", "t4")
 	shuffled := slices.Clone(cands)
@@ -146,7 +145,8 @@ func TestChoiceDoesNotDependOnOrderOrScale(t *testing.T) {
 				return keys
 			}
 			want, got := sequence(cands, 1), sequence(shuffled, scale)
-			// A random start draws from the order; only what follows may not.
+			// The random start depends on the order; only later choices must
+			// not.
 			if name != "gp-ei" && !slices.Equal(want, got) {
 				t.Errorf("%s, scale %g:\n%v\n%v", name, scale, want, got)
 			}
@@ -179,8 +179,8 @@ func TestStrategiesWithOneCandidateAndWithNothingButFailures(t *testing.T) {
 	}
 }
 
-// Unknown names are refused with those that are known, and so are options that
-// cannot work.
+// Unknown names are refused with the list of known ones; invalid options are
+// refused.
 func TestNewStrategyErrors(t *testing.T) {
 	if _, err := NewStrategy("magic", bayesopt.Options{}); err == nil || !strings.Contains(err.Error(), "guided, random") {
 		t.Errorf("unknown strategy: %v, want the known ones", err)
@@ -192,8 +192,8 @@ func TestNewStrategyErrors(t *testing.T) {
 	}
 }
 
-// A forest follows a step exactly where a smooth model cannot, knows what it
-// was shown, and is unsure where its trees differ.
+// A forest fits a step that a smooth model cannot, reproduces its data, and is
+// uncertain where its trees differ.
 func TestForestStep(t *testing.T) {
 	var x [][]float64
 	var y []float64

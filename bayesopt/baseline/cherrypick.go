@@ -14,11 +14,11 @@ const (
 )
 
 // cherryPick is the search of Alipourfard et al. (NSDI'17, section 4): gp-ei
-// that begins with a quasi-random sequence and stops, after at least six trials,
-// when the expected improvement is below a tenth of the best objective so far.
+// after a quasi-random start; it stops after at least six trials when the
+// expected improvement is below a tenth of the best objective so far.
 func cherryPick(p *bayesopt.Problem) (int, string, string, error) {
 	if p.Trials() < start || p.Successes() == 0 {
-		return quasiRandom(p), "next of a quasi-random sequence to begin with", "", nil
+		return quasiRandom(p), "next point of a quasi-random sequence", "", nil
 	}
 	i, logRelative, err := pair{surrogates()["gp"], acquisitions()["ei"]}.best(p)
 	fired := ""
@@ -29,8 +29,8 @@ func cherryPick(p *bayesopt.Problem) (int, string, string, error) {
 	return i, "largest expected improvement", fired, err
 }
 
-// quasiRandom returns the open candidate nearest to the next point of an evenly
-// spread sequence over the features.
+// quasiRandom returns the open candidate nearest to the next point of a
+// quasi-random sequence over the features.
 func quasiRandom(p *bayesopt.Problem) int {
 	left := p.Open()
 	u := bayesopt.QuasiRandom(len(p.Point(left[0])), p.Options().Seed, p.Trials())

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Sizes of the forest: SMAC's number of trees is ten, more cost little here;
-// leaves hold at least leafSize responses, and a node looks at five sixths of
-// the columns (Hutter, Hoos and Leyton-Brown 2011, section 4.1).
+// Sizes of the forest (Hutter, Hoos and Leyton-Brown 2011, section 4.1): leaves
+// have at least leafSize responses, and a node considers five sixths of the
+// columns. SMAC has ten trees; more cost little here.
 const (
 	forestTrees = 60
 	leafSize    = 2
@@ -42,8 +42,8 @@ func newForest(x [][]float64, y []float64, rng *rand.Rand) *forest {
 	return f
 }
 
-// grow splits where the squared error falls most, at a random place between
-// the two values.
+// grow splits a node where the squared error decreases most, at a random place
+// between the two values.
 func grow(x [][]float64, y []float64, rows []int, rng *rand.Rand) *node {
 	n := &node{}
 	for _, r := range rows {
@@ -56,7 +56,7 @@ func grow(x [][]float64, y []float64, rows []int, rng *rand.Rand) *node {
 	columns := rng.Perm(len(x[0]))
 	for k, j := range columns {
 		if cut > 0 && float64(k) >= columnShare*float64(len(columns)) {
-			break // the rest is looked at only if nothing was found
+			break // the other columns only if no cut was found
 		}
 		slices.SortFunc(rows, func(a, b int) int { return cmp.Compare(x[a][j], x[b][j]) })
 		below := 0.0
@@ -64,7 +64,7 @@ func grow(x [][]float64, y []float64, rows []int, rng *rand.Rand) *node {
 			below += y[r] - n.mean
 			a, b := float64(i+1), float64(len(rows)-i-1)
 			lo, hi := x[r][j], x[rows[i+1]][j]
-			// By how much two means explain more than one: Σ_below²·(1/a + 1/b).
+			// Decrease of the squared error by two means: Σ_below²·(1/a + 1/b).
 			if g := below * below * (1/a + 1/b); lo < hi && min(a, b) >= leafSize && g > gain {
 				gain, cut, n.column, n.at = g, i+1, j, lo+rng.Float64()*(hi-lo)
 			}
@@ -103,8 +103,8 @@ func (f *forest) Predict(x []float64) (mean, variance float64) {
 	return mean, max(0, square/n-mean*mean)
 }
 
-// Sample implements surrogate: one tree is drawn, and a response of its leaf's
-// distribution at every point.
+// Sample implements surrogate: a random tree, and a normal draw from the leaf
+// at every point.
 func (f *forest) Sample(points [][]float64, rng *rand.Rand) []float64 {
 	t := f.trees[rng.IntN(len(f.trees))]
 	out := make([]float64, len(points))

@@ -12,9 +12,9 @@ import (
 	"knee/data"
 )
 
-// fromGoptuna picks the nearest open candidate to what a sampler of goptuna
-// proposes. The samplers keep what they know in memory, so they are led
-// through the whole history again for every decision.
+// fromGoptuna picks the open candidate nearest to the proposal of a goptuna
+// sampler. The samplers have state, so every decision replays the whole
+// history.
 func fromGoptuna(name string, samplers func(p *bayesopt.Problem) (goptuna.Sampler, goptuna.RelativeSampler)) pick {
 	return func(p *bayesopt.Problem) (int, string, string, error) {
 		independent, relative := samplers(p)
@@ -46,8 +46,8 @@ func fromGoptuna(name string, samplers func(p *bayesopt.Problem) (goptuna.Sample
 	}
 }
 
-// replayed makes a trial one of the study, as if it had been proposed; one
-// without a status is running.
+// replayed adds a trial to the study as if proposed; one without a status is
+// running.
 func replayed(t *sampler.Tracker, relative goptuna.RelativeSampler, m data.Measurement) error {
 	i, ok := t.Index(m.Config)
 	if !ok {
@@ -70,8 +70,8 @@ func cma(p *bayesopt.Problem) (goptuna.Sampler, goptuna.RelativeSampler) {
 }
 
 // parzen is the tree-structured Parzen estimator (Bergstra et al., "Algorithms
-// for hyper-parameter optimization", 2011, section 4). It proposes from the
-// history alone, so that every decision has draws of its own.
+// for hyper-parameter optimization", 2011, section 4). It uses the history
+// only, so every decision has its own random draws.
 func parzen(p *bayesopt.Problem) (goptuna.Sampler, goptuna.RelativeSampler) {
 	return tpe.NewSampler(tpe.SamplerOptionSeed(p.Rand().Int64())), nil
 }

@@ -10,7 +10,7 @@ import (
 	"knee/bayesopt"
 )
 
-// surrogate predicts the standardised objective, smaller is better.
+// surrogate predicts the standardised objective; smaller is better.
 type surrogate interface {
 	// Predict returns mean and variance at a point of the unit cube.
 	Predict(x []float64) (mean, variance float64)
@@ -19,8 +19,8 @@ type surrogate interface {
 	Sample(points [][]float64, rng *rand.Rand) []float64
 }
 
-// surrogates are the models of the objective that are compared, with one point
-// estimate of their parameters.
+// surrogates returns the models of the objective, with point estimates of their
+// parameters.
 func surrogates() map[string]func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
 	return map[string]func([][]float64, []float64, *bayesopt.Problem) (surrogate, error){
 		"gp": func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
@@ -32,18 +32,18 @@ func surrogates() map[string]func(x [][]float64, y []float64, p *bayesopt.Proble
 	}
 }
 
-// start is the number of trials drawn at random before a model decides, as
-// CherryPick has it (Alipourfard et al., NSDI'17, section 4.2).
+// start is the number of random trials before a model decides, as in CherryPick
+// (Alipourfard et al., NSDI'17, section 4.2).
 const start = 3
 
-// thompsonPoints bounds the candidates of one joint draw, whose cost grows with
-// their cube: those of smallest lower confidence bound.
+// thompsonPoints bounds the candidates of a joint draw, whose cost is cubic:
+// those of smallest lower confidence bound.
 const thompsonPoints = 256
 
-// acquisitions score open candidates at points, best is the best value so far:
-// expected improvement; probability of improvement (Kushner 1964), which grows
-// with the number of standard deviations; the lower confidence bound (Srinivas
-// et al. 2010, section 3) of the usual two; and one draw from the posterior.
+// acquisitions returns the scores of open candidates, given the best value so
+// far: expected improvement; probability of improvement (Kushner 1964), as
+// standard deviations; the lower confidence bound (Srinivas et al. 2010,
+// section 3) with factor two; and one draw from the posterior.
 func acquisitions() map[string]func(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64 {
 	each := func(score func(mean, sd, best float64) float64) func(surrogate, [][]float64, float64, *rand.Rand) []float64 {
 		return func(s surrogate, points [][]float64, best float64, _ *rand.Rand) []float64 {
@@ -81,10 +81,10 @@ func acquisitions() map[string]func(s surrogate, points [][]float64, best float6
 	}
 }
 
-// pair is textbook Bayesian optimisation (Snoek, Larochelle and Adams 2012): a
-// surrogate of the objective itself, not its logarithm, and an acquisition
-// function. With a forest and the expected improvement it is SMAC's idea
-// (Hutter, Hoos and Leyton-Brown 2011).
+// pair is standard Bayesian optimisation (Snoek, Larochelle and Adams 2012): a
+// surrogate of the objective, not its logarithm, and an acquisition function.
+// The forest with expected improvement is the idea of SMAC (Hutter, Hoos and
+// Leyton-Brown 2011).
 type pair struct {
 	fit   func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error)
 	score func(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64
@@ -98,8 +98,8 @@ func (c pair) pick(p *bayesopt.Problem) (int, string, string, error) {
 	return i, "best by the acquisition function", "", err
 }
 
-// best returns the open candidate of the highest score, and the score less the
-// logarithm of the scale of the objective.
+// best returns the open candidate of the highest score, and the score minus ln
+// of the best objective's magnitude, in standard deviations.
 func (c pair) best(p *bayesopt.Problem) (pick int, score float64, err error) {
 	x, y := p.Objectives()
 	level, sd := standardise(y)

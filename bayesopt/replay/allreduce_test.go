@@ -17,7 +17,7 @@ import (
 	"knee/profile"
 )
 
-// US$ per GPU and hour on demand, of the order of the large clouds' lists.
+// US$ per GPU-hour on demand, typical of large clouds.
 var gpuPrice = map[string]float64{"t4": 0.35, "a100": 3.0}
 
 func gpuHours(c data.Config) float64 { return gpuPrice[c.GPUType] * float64(c.Workers) }
@@ -51,8 +51,7 @@ func load(tb testing.TB, path string) []data.Measurement {
 	return ms
 }
 
-// efficiency is that of the gradient noise scale of the job's own training
-// runs.
+// efficiency is from the gradient noise scale of the job's own training runs.
 func efficiency(tb testing.TB, dir, job string) func(float64) float64 {
 	tb.Helper()
 	files, _ := filepath.Glob(filepath.Join(dir, "training", job+"-batch*.csv"))
@@ -82,7 +81,7 @@ func efficiency(tb testing.TB, dir, job string) func(float64) float64 {
 }
 
 // BenchmarkGoodputPerDollar reports, per job, the evaluations until within 5 %
-// of the most goodput per dollar that the job's table holds:
+// of the highest goodput per dollar in the job's table:
 //
 //	go test ./bayesopt/replay -run '^$' -bench GoodputPerDollar -benchtime 10x
 func BenchmarkGoodputPerDollar(b *testing.B) {
@@ -100,10 +99,10 @@ func BenchmarkGoodputPerDollar(b *testing.B) {
 	}
 }
 
-// BenchmarkSpeedForms reports, per job, what the speed families of package fit
-// as prior means are worth to a search for the most throughput on T4: the
-// evaluations until within 5 %, and how many it takes to stop and how often
-// within 5 %:
+// BenchmarkSpeedForms compares searches for the highest throughput on T4 with
+// and without the speed families of package fit as prior means, per job: the
+// evaluations until within 5 %, the evaluations until the search stops, and how
+// often it stops within 5 %:
 //
 //	go test ./bayesopt/replay -run '^$' -bench SpeedForms -benchtime 10x
 func BenchmarkSpeedForms(b *testing.B) {
@@ -130,8 +129,8 @@ func BenchmarkSpeedForms(b *testing.B) {
 }
 
 // BenchmarkAccuracy reports the mean absolute percentage error of the step
-// times of a whole table, fitted to eight rows chosen for accuracy, and to
-// eight random rows, with what measuring either costs in GPU-minutes:
+// times of a whole table, fitted to eight rows chosen for accuracy and to eight
+// random rows, and the cost of measuring them in GPU-minutes:
 //
 //	go test ./bayesopt/replay -run '^$' -bench Accuracy -benchtime 5x
 func BenchmarkAccuracy(b *testing.B) {

@@ -9,7 +9,7 @@ import (
 	"knee/internal/bench"
 )
 
-// recorded loads the measured tables, or skips where they are absent.
+// recorded loads the measured tables, or skips if they are absent.
 func recorded(tb testing.TB) []*Table {
 	tb.Helper()
 	dir := bench.Dir(tb)
@@ -28,7 +28,7 @@ func recorded(tb testing.TB) []*Table {
 	return tables
 }
 
-// budgetOf is the evaluations a table of that size is searched with.
+// budgetOf returns the evaluations per search of a table.
 func budgetOf(t *Table) int {
 	if len(t.Candidates) > 100 {
 		return 30
@@ -36,9 +36,9 @@ func budgetOf(t *Table) int {
 	return 20
 }
 
-// BenchmarkSearch reports, per table and method, the mean over b.N seeds of
-// the evaluations and of the money until within 5 % of the optimum, and where
-// and how well the search stops:
+// BenchmarkSearch reports, per table and method, means over b.N seeds: the
+// evaluations and cost until within 5 % of the optimum, and when and how well
+// the search stops:
 //
 //	go test ./bayesopt/replay -run '^$' -bench Search -benchtime 30x
 func BenchmarkSearch(b *testing.B) {
@@ -58,8 +58,8 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// The guided search must find a configuration within 5 % in fewer evaluations
-// than random search on most tables.
+// On most tables the guided search comes within 5 % in fewer evaluations than
+// random search.
 func TestSearchBeatsRandom(t *testing.T) {
 	const seeds = 2 // the benchmark has more; this keeps the test quick
 	var ratio []float64

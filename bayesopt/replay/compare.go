@@ -10,7 +10,7 @@ import (
 	"knee/internal/parallel"
 )
 
-// Settings says how methods are compared.
+// Settings configures [Compare].
 type Settings struct {
 	Goal
 	Budget int                                // evaluations per search
@@ -18,14 +18,14 @@ type Settings struct {
 	Done   func(done, total int, what string) // called after every search, one at a time; may be nil
 }
 
-// Result is how one method did on one table.
+// Result is the score of one method on one table.
 type Result struct {
 	Score
 	Traces []Trace // by seed
 }
 
-// comparable refuses a table that has no best, or one that is free: scores are
-// multiples of the best value.
+// comparable refuses a table without a best value above 0: scores are multiples
+// of it.
 func (t *Table) comparable(g Goal) error {
 	column := "cost_usd"
 	if g.Time {
@@ -34,18 +34,17 @@ func (t *Table) comparable(g Goal) error {
 	src := data.Source{File: "table " + t.Name, Column: column}
 	switch best := t.Optimum(g); {
 	case math.IsInf(best, 1):
-		return &data.InputError{Source: src, Found: "no row with status ok", Want: "at least one, so that there is a best to find"}
+		return &data.InputError{Source: src, Found: "no row with status ok", Want: "at least one"}
 	case best <= 0:
 		return &data.InputError{Source: src, Found: fmt.Sprintf("%g as the best of the table", best), Want: "more than 0 in every row that is ok"}
 	}
 	return nil
 }
 
-// Compare lets every method search every table once per seed, and returns one
-// result per table and method, in that order. It uses every processor, and
-// ends early with the error of ctx. What cannot work is reported before the
-// first search: an unknown method, or a table without a row that
-// succeeded.
+// Compare searches every table with every method once per seed, and returns one
+// result per table and method, in that order. It uses all processors. It fails
+// with the error of ctx, and before the first search for an unknown method or a
+// table without a successful row.
 func Compare(ctx context.Context, tables []*Table, methods []string, s Settings) ([]Result, error) {
 	if s.Budget < 1 || s.Seeds < 1 {
 		return nil, fmt.Errorf("budget %d, seeds %d: want at least one of each", s.Budget, s.Seeds)

@@ -10,7 +10,7 @@ import (
 	"knee/bayesopt/baseline"
 )
 
-// counted notes what a strategy was told at every call.
+// counted records the history of every call.
 type counted struct {
 	bayesopt.Strategy
 	asked int
@@ -23,9 +23,8 @@ func (c *counted) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
 	return c.Strategy.Next(h)
 }
 
-// Every evaluation counts from the first, those that a method begins with
-// before its own model decides included, and all are charged: regret after n
-// is that of the first n rows measured.
+// Every evaluation counts and is charged, including those before a method's
+// model decides: regret after n is that of the first n rows measured.
 func TestEveryEvaluationCounts(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("machines,vcpus,price_per_hour,time_s,cost_usd,status\n")

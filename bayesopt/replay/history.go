@@ -6,9 +6,9 @@ import (
 	"knee/data"
 )
 
-// LoadHistory reads what has been measured of the table so far: a file with
-// the table's columns, rows in any order, none at all, or some repeatedly. A
-// row that is no candidate of the table is an error that names its line.
+// LoadHistory reads previous measurements of the table: a file with the table's
+// columns and rows in any order, none, or some repeated. It fails with a
+// *data.InputError that names the line for a row that is not in the table.
 func (t *Table) LoadHistory(path string, g Goal) ([]data.Measurement, error) {
 	text, err := readAll(path)
 	if err != nil {

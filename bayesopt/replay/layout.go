@@ -9,21 +9,22 @@ import (
 	"knee/data"
 )
 
-// A layout that runs out of memory is charged deathCharge of its step: it dies
-// early, but its machines were started. oomShare is the share of a synthetic layout space that runs out of memory.
+// A layout that runs out of memory is charged deathCharge of its step, for
+// starting the machines. oomShare is the share of such layouts in a synthetic
+// space.
 const oomShare, deathCharge = 0.25, 0.1
 
 // NewLayout returns a synthetic search space: a transformer drawn from the seed
-// on some numbers of GPUs (64 if none is given) of 8-GPU nodes, laid out by
-// tensor and pipeline parallelism, micro-batch, recomputation and optimizer
-// sharding (at most 384 candidates each) at one global batch. Memory per GPU
+// on some numbers of GPUs (default 64) of 8-GPU nodes, with layouts by tensor
+// and pipeline parallelism, micro-batch, recomputation and optimizer sharding
+// (at most 384 candidates per number) at one global batch. Memory per GPU
 // follows Korthikanti et al. ("Reducing activation recomputation in large
 // transformer models", MLSys 2023, sections 4 and 5) and Rajbhandari et al.
 // ("ZeRO", SC'20, section 3), step time Narayanan et al. ("Efficient
 // large-scale language model training on GPU clusters using Megatron-LM",
-// SC'21, section 3). Both scatter by a few per cent per candidate that no
-// feature shows. The quarter that needs the most memory runs out of it, and is
-// charged a tenth of its step.
+// SC'21, section 3). Both have noise of three per cent per candidate. The
+// quarter that needs the most memory runs out of it, and is charged a tenth of
+// its step.
 func NewLayout(seed int64, sizes ...int) *Table {
 	if len(sizes) == 0 {
 		sizes = []int{64}
@@ -61,13 +62,13 @@ func NewLayout(seed int64, sizes ...int) *Table {
 
 const nodeGPUs = 8
 
-// layout is one way to train the model.
+// layout is one layout of the model.
 type layout struct {
 	gpus, tp, pp, micro int
 	recompute, sharding string
 }
 
-// layouts lists those of a number of GPUs.
+// layouts returns the layouts on a number of GPUs.
 func layouts(gpus int) []layout {
 	var all []layout
 	degrees := []int{1, 2, 4, 8}
@@ -85,12 +86,12 @@ func layouts(gpus int) []layout {
 
 func (l layout) replicas() float64 { return float64(l.gpus) / float64(l.tp*l.pp) }
 
-// transformer is a model and the cluster it trains on.
+// transformer is a model and its cluster.
 type transformer struct {
 	layers, hidden, length, batch float64
-	flops                         float64 // per GPU and second at full efficiency
-	intra, inter                  float64 // bytes per second within and between nodes
-	half                          float64 // tokens × hidden ÷ tp at which a GPU reaches half its speed
+	flops                         float64 // peak per GPU and second, times an efficiency
+	intra, inter                  float64 // bytes/s within and between nodes
+	half                          float64 // tokens × hidden ÷ tp at half the speed of a GPU
 }
 
 func newTransformer(rng *rand.Rand) transformer {
@@ -110,7 +111,7 @@ func (m transformer) microBatches(l layout) float64 {
 	return m.batch / (l.replicas() * float64(l.micro))
 }
 
-// memory returns bytes on the worst GPU: mixed-precision Adam and the
+// memory returns bytes on the fullest GPU: mixed-precision Adam, and
 // activations of the first stage, which holds pp micro-batches (1F1B).
 func (m transformer) memory(l layout) float64 {
 	tp, pp := float64(l.tp), float64(l.pp)
@@ -144,8 +145,8 @@ func (m transformer) stepTime(l layout) float64 {
 	if l.pp > 1 {
 		boundary = 2 * 2 * tokens * m.hidden / m.inter
 	}
-	// The tensor-parallel ranks of a node all-reduce their shards at once and
-	// share its links, so that a node moves the gradients of its stage.
+	// The tensor-parallel ranks of a node all-reduce their shards concurrently
+	// over its links, so a node sends the gradients of its stage.
 	replicas, link := l.replicas(), m.inter
 	if l.gpus <= nodeGPUs {
 		link = m.intra

@@ -13,9 +13,8 @@ import (
 	"knee/data"
 )
 
-// The weights of the feasibility classifier's prior are what the published
-// memory formula says on average: doublings of memory per doubling of a knob,
-// by least squares over 200 models. Run with -v to see them.
+// MemorySlopes agree with the published memory formula: doublings of memory per
+// doubling of a knob, by least squares over 200 models. -v prints them.
 func TestMemorySlopes(t *testing.T) {
 	names := []string{"tp", "pp", "local_batch", "recompute", "sharding"}
 	slopes := make([][]float64, len(names)+1)
@@ -55,7 +54,7 @@ func TestMemorySlopes(t *testing.T) {
 	}
 }
 
-// A quarter of a layout space runs out of memory, for which it is charged.
+// A quarter of a layout space runs out of memory, and is charged.
 func TestNewLayout(t *testing.T) {
 	for seed := range int64(3) {
 		table := NewLayout(seed)

@@ -7,8 +7,8 @@ import (
 	"knee/data"
 )
 
-// needle is a cloud job in which one family in a few sizes of cluster is much
-// faster than what is like it.
+// needle is a cloud job in which one family is much faster than similar ones at
+// a few cluster sizes.
 func needle(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	cands, price, job := cloud(rng)
 	at, gain := cands[rng.IntN(len(cands))], between(rng, 1.2, 3)
@@ -21,8 +21,8 @@ func needle(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) 
 	}
 }
 
-// plateau is a job that takes as long as the slowest of its parts: cores,
-// disks or a source that no machine makes faster.
+// plateau takes as long as its slowest part: cores, disks, or a source of fixed
+// speed.
 func plateau(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	cands, price := machines()
 	source, work, disk := between(rng, 50, 500), between(rng, 5e3, 1e5), between(rng, 500, 5000)
@@ -32,7 +32,7 @@ func plateau(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics)
 	}
 }
 
-// waves has several valleys along two of three numbers.
+// waves has several minima along two of three numbers.
 func waves(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	levels := []string{"1", "2", "4", "8", "16", "32", "64"}
 	cands := space(map[string][]string{"workers": {"4"}, "buffer": levels, "threads": levels, "depth": {"1", "2", "4", "8"}}, "workers", "buffer", "threads", "depth")
@@ -44,8 +44,8 @@ func waves(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	}
 }
 
-// categories has three knobs without order, the effects of two of which
-// depend on each other, and one in which some values crash.
+// categories has three unordered knobs: two interact, and some values of one
+// crash.
 func categories(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	words := []string{"red", "green", "blue", "white", "black"}
 	cands := space(map[string][]string{"workers": {"1", "2", "4", "8"}, "codec": words, "planner": words, "shuffle": words[:3]}, "workers", "codec", "planner", "shuffle")

@@ -7,8 +7,8 @@ import (
 	"knee/data"
 )
 
-// cliff is a service that is several times as fast once what a task works on
-// fits a buffer, whose size is a product of two knobs, and slower with each.
+// cliff is several times as fast once a task's data fit in a buffer, whose size
+// is a product of two knobs, and slower with each knob.
 func cliff(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	levels := []string{"1", "2", "4", "8", "16", "32"}
 	cands := space(map[string][]string{"workers": {"1", "2", "4", "8"}, "buffer": levels, "parts": levels}, "workers", "buffer", "parts")
@@ -24,8 +24,8 @@ func cliff(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	}
 }
 
-// spikes is a smooth job of which one configuration in six is faster or slower
-// for a reason of its own, by a tenth to a half.
+// spikes is a smooth job with one configuration in six faster or slower by a
+// tenth to a half.
 func spikes(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	cands, price := machines()
 	work, serial, shuffle := between(rng, 5e3, 1e5), between(rng, 20, 300), between(rng, 0.2, 10)
@@ -41,8 +41,8 @@ func spikes(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) 
 	}
 }
 
-// reversal has a knob that helps under one algorithm and harms under another,
-// which is the better one only with much of it.
+// reversal has a knob that helps under one algorithm and harms under another;
+// the first is better only with much of it.
 func reversal(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	levels := []string{"1", "2", "4", "8", "16", "32", "64"}
 	cands := space(map[string][]string{"workers": {"1", "2", "4", "8"}, "chunk": levels, "algorithm": {"ring", "tree", "direct"}}, "workers", "chunk", "algorithm")

@@ -10,11 +10,10 @@ import (
 	"knee/data"
 )
 
-// physics is a job drawn at random: how long a configuration of it takes, and
-// how it ends.
+// physics is a random job: the time and status of a configuration.
 type physics func(c data.Config) (seconds float64, s data.Status)
 
-// space lists every combination of some values of knobs.
+// space returns all combinations of values of knobs.
 func space(knobs map[string][]string, order ...string) []data.Config {
 	all := []data.Config{{Mode: data.AllReduce, Workers: 1}}
 	for _, name := range order {
@@ -49,8 +48,7 @@ func knobOf(c data.Config, name string) float64 {
 	return v
 }
 
-// madeUp makes a table of a job. Times scatter by two per cent that no knob
-// shows.
+// madeUp returns a table of a job. Times have noise of two per cent.
 func madeUp(kind string, seed int64) *Table {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6d616465))
 	cands, price, job := kinds()[kind](rng)
@@ -63,13 +61,13 @@ func madeUp(kind string, seed int64) *Table {
 	return t
 }
 
-// between draws evenly on the logarithm.
+// between draws log-uniformly.
 func between(rng *rand.Rand, lo, hi float64) float64 {
 	return lo * math.Exp(rng.Float64()*math.Log(hi/lo))
 }
 
-// kinds are the sorts of made-up jobs by name, each drawn from a source:
-// candidates, price per hour and what running one yields.
+// kinds returns the kinds of simulated jobs by name: candidates, price per hour
+// and results, drawn from a random source.
 func kinds() map[string]func(*rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	return map[string]func(*rand.Rand) ([]data.Config, func(data.Config) float64, physics){
 		"cloud": cloud, "training": training, "limit": limit,
@@ -94,9 +92,9 @@ func machines() ([]data.Config, func(data.Config) float64) {
 	}
 }
 
-// cloud is analytics: serial and parallel work, a shuffle, and a slow-down
-// while the data do not fit the memory of all machines; with too little memory
-// in a machine it crashes.
+// cloud is analytics: serial and parallel work, a shuffle, a slowdown while the
+// data exceed the memory of all machines, and a crash with too little memory
+// per machine.
 func cloud(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	cands, price := machines()
 	serial, work, shuffle := between(rng, 10, 200), between(rng, 5e3, 2e5), between(rng, 0.1, 10)
@@ -114,8 +112,8 @@ func cloud(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	}
 }
 
-// training is data-parallel: GPU types of different speed, memory and price,
-// batches that run out of memory with one optimizer sooner than with the other.
+// training is data-parallel: GPU types of different speed, memory and price;
+// batches run out of memory earlier with one optimizer than with the other.
 func training(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	cands := space(map[string][]string{"gpu_type": {"t4", "v100", "a100"}, "workers": {"1", "2", "4", "8", "16", "32"},
 		"local_batch": {"8", "16", "32", "64", "128", "256", "512"}, "optimizer": {"sgd", "adam"}}, "gpu_type", "workers", "local_batch", "optimizer")
@@ -140,8 +138,8 @@ func training(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics
 	}
 }
 
-// limit is training to an accuracy with a time limit: learning rates that are
-// too small do not get there in time, those too large for the batch never do.
+// limit is training to an accuracy with a time limit: with small learning rates
+// it takes too long, with those too large for the batch it never ends.
 func limit(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	cands := space(map[string][]string{"workers": {"1", "2", "4", "8", "16"}, "vcpus": {"1", "2", "4", "8"}, "sync": {"0", "1"},
 		"learning_rate": {"0.0001", "0.001", "0.01", "0.1"}, "batch": {"16", "64", "256"}}, "workers", "vcpus", "sync", "learning_rate", "batch")
@@ -162,11 +160,11 @@ func limit(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
 	}
 }
 
-// BenchmarkMadeUp searches b.N tables of every made-up kind, and reports the
-// evaluations until within 5 % and their cost, after how many the search would stop, the share
-// of searches that stop by their rule and not by the budget, how many of those
-// that stop name a row within 5 % of the best, how many of all do, and the share
-// of evaluations that failed:
+// BenchmarkMadeUp searches b.N tables of every simulated kind, and reports the
+// evaluations and cost until within 5 %, the evaluations until the search
+// stops, the share of searches that the rule stops, the share of these and of
+// all that name a row within 5 % of the best, and the share of failed
+// evaluations:
 //
 //	go test ./bayesopt/replay -run '^$' -bench MadeUp -benchtime 8x
 func BenchmarkMadeUp(b *testing.B) {
@@ -175,7 +173,7 @@ func BenchmarkMadeUp(b *testing.B) {
 			b.Run(kind+"/"+method, func(b *testing.B) {
 				var tables []*Table
 				for seed := range b.N {
-					tables = append(tables, madeUp(kind, int64(2000+seed))) // others were looked at
+					tables = append(tables, madeUp(kind, int64(2000+seed))) // seeds not used for tuning
 				}
 				results, err := Compare(b.Context(), tables, []string{method}, Settings{Budget: 25, Seeds: 1})
 				if err != nil {

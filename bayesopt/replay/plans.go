@@ -10,15 +10,14 @@ import (
 	"knee/data"
 )
 
-// minPlans is the number of plans below which a job on so many GPUs is no
-// search space.
+// minPlans is the least number of plans of a search table.
 const minPlans = 10
 
-// LoadTables reads the search tables of a file: one as [ReadTable] does, or, of
+// LoadTables reads the search tables of a file: one as in [ReadTable]; or, from
 // measurements of training plans (columns job, workers, step_time_s, status),
-// one per job and number of GPUs that has at least ten plans. There the time of
-// a row is that of a step, a trial is charged its time on all GPUs at US$ 1 per
-// GPU-hour, and of plans that were measured twice the first counts.
+// one per job and number of GPUs with at least ten plans. There, times are step
+// times, a trial costs its time on all GPUs at US$ 1 per GPU-hour, and of
+// repeated plans the first counts.
 func LoadTables(path string) ([]*Table, error) {
 	text, err := readAll(path)
 	if err != nil {
@@ -32,15 +31,15 @@ func LoadTables(path string) ([]*Table, error) {
 		t, err := ReadTable(bytes.NewReader(text), path)
 		return []*Table{t}, err
 	}
-	ms, _, err := data.ReadMeasurements(bytes.NewReader(text), path) // its warnings are about columns that are no knobs
+	ms, _, err := data.ReadMeasurements(bytes.NewReader(text), path) // warnings are about columns that are not knobs
 	if err != nil {
 		return nil, err
 	}
 	return planTables(ms, path, func(m data.Measurement) string { return fmt.Sprintf("%s ×%d", m.Job, m.Workers) })
 }
 
-// LoadJobs reads measurements of training plans as [LoadTables] does, but as one
-// table per job, of all numbers of GPUs.
+// LoadJobs reads measurements of training plans as [LoadTables] does, as one
+// table per job with all numbers of GPUs.
 func LoadJobs(path string) ([]*Table, error) {
 	ms, _, err := data.LoadMeasurements(path)
 	if err != nil {
@@ -49,7 +48,7 @@ func LoadJobs(path string) ([]*Table, error) {
 	return planTables(ms, path, func(m data.Measurement) string { return m.Job })
 }
 
-// planTables groups measurements.
+// planTables groups measurements into tables.
 func planTables(ms []data.Measurement, path string, by func(data.Measurement) string) ([]*Table, error) {
 	kind := strings.TrimSuffix(filepath.Base(path), ".csv")
 	tables, seen := map[string]*Table{}, map[string]bool{}
@@ -80,13 +79,13 @@ func planTables(ms []data.Measurement, path string, by func(data.Measurement) st
 		}
 	}
 	if len(out) == 0 {
-		return nil, &data.InputError{Source: data.Source{File: path}, Found: "no job with so many plans on one number of GPUs", Want: fmt.Sprintf("at least %d", minPlans)}
+		return nil, &data.InputError{Source: data.Source{File: path}, Found: "too few training plans", Want: fmt.Sprintf("a job with at least %d", minPlans)}
 	}
 	return out, nil
 }
 
-// Plans reports whether the rows of a table are training plans, some of which
-// are spread otherwise than by data parallelism alone.
+// Plans reports whether the table has training plans with a layout other than
+// data parallelism.
 func (t *Table) Plans() bool {
 	return slices.ContainsFunc(t.Candidates, func(c data.Config) bool { return !c.Plain() })
 }

@@ -47,12 +47,13 @@ func TestReadTable(t *testing.T) {
 	if got := table.Optimum(Goal{Time: true}); got != 50 {
 		t.Errorf("fastest = %g, want 50: a failed row is no optimum", got)
 	}
-	// A job that ran and was not done by then was stopped at a limit; one that never ran was not.
+	// An infeasible row with a time was stopped at a limit; one without never
+	// ran.
 	stopped := read(t, "machines,time_s,status\n1,600,infeasible\n2,,infeasible\n3,50,ok\n")
 	if a, b := stopped.Outcomes[0].Status, stopped.Outcomes[1].Status; a != data.Timeout || b != data.Infeasible {
 		t.Errorf("infeasible after 600 s is read as %s, after no time as %s", a, b)
 	}
-	// The same text column is a knob where the numbers do not tell it.
+	// The text column is a knob if the numbers do not determine it.
 	free := read(t, "machines,disk,time_s,status\n1,fast,1,ok\n1,slow,2,ok\n")
 	if free.Candidates[0].Extra["disk"] != "fast" {
 		t.Error("a text column that numbers do not explain was dropped")
@@ -85,7 +86,7 @@ func FuzzReadTable(f *testing.F) {
 	})
 }
 
-// inOrder asks for one row after another and stops after three.
+// inOrder suggests one row after another and stops after three.
 type inOrder struct{}
 
 func (inOrder) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
@@ -100,7 +101,7 @@ func TestSearchAndAverage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := average(&Table{Name: "t"}, "order", 6, []Trace{tr})
-	// The third row is the cheapest; what was spent by then is 0.3333.
+	// The third row is the cheapest; by then 0.3333 is spent.
 	if s.Evals != 3 || math.Abs(s.Cost-3.33333) > 1e-3 || s.StopEvals != 3 || s.StopWithin5 != 1 {
 		t.Errorf("score = %+v", s)
 	}
@@ -109,7 +110,7 @@ func TestSearchAndAverage(t *testing.T) {
 	}
 }
 
-// What a strategy is told about a row must give the row's cost exactly.
+// The measurement of a row gives its cost exactly.
 func TestMeasurementGivesTheCost(t *testing.T) {
 	table := read(t, sample)
 	for i, o := range table.Outcomes {

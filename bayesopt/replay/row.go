@@ -10,14 +10,14 @@ import (
 	"knee/data"
 )
 
-// knownColumns are the parameters with a meaning of their own.
+// knownColumns returns the parameters that are not further knobs.
 func knownColumns() []string {
 	return append(data.LayoutNames(), "workers", "machines", "nodes", "placement", "ps", "mode", "gpu_type",
 		"local_batch", "global_batch", "accum_steps", "price_per_hour")
 }
 
-// readRow reads one row; what is wrong with it is kept by the row. Hourly is
-// left at the price as it stands there; see [Table.setHourly].
+// readRow reads one row; the row keeps its errors. Hourly is the price in the
+// file; see [Table.setHourly].
 func (t *Table) readRow(r *data.Row) (data.Config, Outcome) {
 	c := data.Config{Mode: data.Mode(cmp.Or(r.Cell("mode"), string(data.AllReduce))), GPUType: r.Text("gpu_type"),
 		PS: r.Whole("ps", 0), AccumSteps: r.Whole("accum_steps", 0), Nodes: r.Whole("nodes", 0), Extra: map[string]string{}}
@@ -26,7 +26,7 @@ func (t *Table) readRow(r *data.Row) (data.Config, Outcome) {
 		r.Bad("placement", "workers per node, such as 4-4-2")
 	}
 	c.Workers = max(r.Whole("workers", 0), r.Whole("machines", 0), c.Placement.Workers())
-	if c.Workers == 0 { // nodes are what does the work unless workers are counted too
+	if c.Workers == 0 { // nodes count as workers if those are missing
 		c.Workers, c.Nodes = max(1, c.Nodes), 0
 	}
 	for _, name := range data.LayoutNames() {
@@ -48,7 +48,7 @@ func (t *Table) readRow(r *data.Row) (data.Config, Outcome) {
 	if known := data.Statuses(); !slices.Contains(known, o.Status) {
 		r.Bad("status", fmt.Sprintf("one of %v", known))
 	}
-	if o.Status == data.Infeasible && o.Time > 0 { // it ran, and was not done by then
+	if o.Status == data.Infeasible && o.Time > 0 { // ran until a time limit
 		o.Status = data.Timeout
 	}
 	if o.Status == data.OK && !(o.Time > 0) {
@@ -60,10 +60,10 @@ func (t *Table) readRow(r *data.Row) (data.Config, Outcome) {
 	return c, o
 }
 
-// setHourly turns the price of a row into that of the whole configuration. Of
-// what it is the price is not said in such tables; of the usual answers that
-// one is taken by which cost_usd follows most closely from price and time,
-// workers and parameter servers where there is no cost.
+// setHourly converts the price of a row to the whole configuration. Tables do
+// not state the unit of a price; of the usual ones, the one that best explains
+// cost_usd from price and time is used, workers plus parameter servers if there
+// is no cost.
 func (t *Table) setHourly() {
 	units := []func(data.Config) float64{
 		func(c data.Config) float64 { return float64(c.Workers + c.PS) },
@@ -97,7 +97,7 @@ func (t *Table) setHourly() {
 }
 
 // chargeFailures charges a row that failed after an unknown time the shortest
-// time of any row: its machines were started.
+// time of any row, for starting the machines.
 func (t *Table) chargeFailures() {
 	shortest := math.Inf(1)
 	for _, o := range t.Outcomes {

@@ -5,27 +5,27 @@ import (
 	"math"
 )
 
-// Score is how a method did on a table, averaged over seeds.
+// Score is the performance of a method on a table, averaged over seeds.
 type Score struct {
 	Table       string  `json:"table"`
 	Kind        string  `json:"kind"`
 	Method      string  `json:"method"`
 	Seeds       int     `json:"seeds"`
 	Evals       float64 `json:"evals_to_5pct"`      // evaluations until within 5 % of the best; budget + 1 if never
-	Cost        float64 `json:"cost_to_5pct_ratio"` // Σ cost until then ÷ cost of the cheapest row
-	Regret5     float64 `json:"regret_5"`           // best seen after 5 evaluations ÷ best − 1
+	Cost        float64 `json:"cost_to_5pct_ratio"` // Σ cost until then ÷ cost of the cheapest successful row
+	Regret5     float64 `json:"regret_5"`           // best after 5 evaluations ÷ best of the table − 1
 	Regret10    float64 `json:"regret_10"`
 	Regret20    float64 `json:"regret_20"`
 	StopEvals   float64 `json:"stop_evals"`       // evaluations when the stopping rule fired
-	StopWithin5 float64 `json:"stop_within_5pct"` // share of runs that then name a row within 5 % of the best
-	Failed      float64 `json:"failed_share"`     // share of the evaluations that did not succeed
+	StopWithin5 float64 `json:"stop_within_5pct"` // share of searches whose best row then is within 5 % of the best
+	Failed      float64 `json:"failed_share"`     // share of failed evaluations
 	Worse       float64 `json:"worse_share"`      // of [ByKind]: share of tables with over 10 % more evaluations than random
 }
 
-// within is how close to the best a search has to come.
+// within is the required closeness to the best.
 const within = 1.05
 
-// average turns searches into a score.
+// average averages searches.
 func average(t *Table, method string, budget int, traces []Trace) Score {
 	s := Score{Table: t.Name, Kind: t.Kind, Method: method, Seeds: len(traces)}
 	share := 1 / float64(len(traces))
@@ -53,12 +53,12 @@ func average(t *Table, method string, budget int, traces []Trace) Score {
 	return s
 }
 
-// worseThanRandom is the factor on random's evaluations beyond which a search
-// counts as worse than random.
+// worseThanRandom is the factor on random's evaluations above which a method
+// counts as worse.
 const worseThanRandom = 1.1
 
-// ByKind averages scores over the tables of a kind, in the order in which kinds
-// and methods first appear. Table is the kind and how many tables it has.
+// ByKind averages scores over the tables of a kind, in order of appearance.
+// Table is the kind and its number of tables.
 func ByKind(scores []Score) []Score {
 	type group struct{ kind, method string }
 	random, count, sums := map[string]float64{}, map[group]float64{}, map[group]*Score{}
@@ -95,14 +95,13 @@ func ByKind(scores []Score) []Score {
 	return out
 }
 
-// figures returns the averages over seeds.
+// figures returns the averages.
 func (s *Score) figures() []*float64 {
 	return []*float64{&s.Evals, &s.Cost, &s.Regret5, &s.Regret10, &s.Regret20, &s.StopEvals, &s.StopWithin5, &s.Failed}
 }
 
-// regret is how much worse than the best of the table the best seen after n
-// evaluations is. Before the first success it is that of ten times the best,
-// so that an average stays a number.
+// regret returns the best value after n evaluations ÷ best of the table − 1; 9
+// before the first success, to keep averages finite.
 func regret(tr Trace, n int) float64 {
 	n = min(n, len(tr.Best))
 	if n == 0 || math.IsInf(tr.Best[n-1], 1) {

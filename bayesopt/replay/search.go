@@ -11,26 +11,26 @@ import (
 	"knee/data"
 )
 
-// Goal says what a search on a table minimises, and under what conditions.
+// Goal is the quantity to minimise and the conditions of a search.
 type Goal struct {
 	Time  bool    // seconds instead of US$
 	Noise float64 // coefficient of variation of one evaluation, 0 for none
-	// Constants of the guided strategy, nil for the learned ones.
+	// Constants of the guided strategy; nil: the learned ones.
 	Constants *bayesopt.Constants
 }
 
 // Trace is one search.
 type Trace struct {
-	Optimum    float64   // best value there is
-	Cheapest   float64   // US$ charged for the cheapest row that succeeds
-	Best       []float64 // true value of the best row seen after each evaluation; +Inf before the first success
+	Optimum    float64   // best value of the table
+	Cheapest   float64   // US$ of the cheapest successful row
+	Best       []float64 // noise-free value of the best row after each evaluation; +Inf before the first success
 	Spent      []float64 // US$ after each evaluation
-	Stop       int       // evaluations when the stopping rule fired, the budget if it never did
-	Found      float64   // true value of the row the search would have named then; +Inf for none
-	Infeasible int       // evaluations of rows that did not succeed
+	Stop       int       // evaluations when the stopping rule fired, else all of them
+	Found      float64   // noise-free value of the best row named then; +Inf for none
+	Infeasible int       // failed evaluations
 }
 
-// value is what a row is worth: less is better, +Inf if it did not succeed.
+// value is the quantity to minimise, +Inf if the row failed.
 func (g Goal) value(o Outcome) float64 {
 	switch {
 	case o.Status != data.OK:
@@ -54,7 +54,7 @@ func (t *Table) Optimum(g Goal) float64 {
 	return best
 }
 
-// cheapest returns the least that is charged for a row that succeeds.
+// cheapest returns the least cost of a successful row.
 func (t *Table) cheapest() float64 {
 	least := math.Inf(1)
 	for _, o := range t.Outcomes {
@@ -65,8 +65,8 @@ func (t *Table) cheapest() float64 {
 	return least
 }
 
-// Options returns the options of a strategy that searches the table: what is
-// known beforehand is the price of every row, and nothing else.
+// Options returns the options to search the table: only prices are known
+// beforehand.
 func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 	hourly := map[string]float64{}
 	for i, c := range t.Candidates {
@@ -102,9 +102,9 @@ func (t *Table) priced() bool {
 	return true
 }
 
-// Search lets a strategy search the table for budget evaluations. Noise is
-// drawn from seed, row and how often it was evaluated before, so that every
-// method sees the same.
+// Search searches the table with a strategy for budget evaluations. Noise
+// depends on seed, row and number of earlier evaluations of the row only, so it
+// is the same for every method.
 func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Trace, error) {
 	h := bayesopt.History{Candidates: t.Candidates}
 	tr := Trace{Optimum: t.Optimum(g), Cheapest: t.cheapest(), Stop: budget, Found: math.Inf(1)}
@@ -124,7 +124,7 @@ func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Tra
 		}
 		i := next.Index
 		if i < 0 || i >= len(t.Candidates) || looks[i] > 0 && !next.Remeasure {
-			return tr, fmt.Errorf("evaluation %d: the method suggests candidate %d, which is none or was evaluated already", n+1, i)
+			return tr, fmt.Errorf("evaluation %d: the method suggests candidate %d, which does not exist or was evaluated before", n+1, i)
 		}
 		if looks[i]++; looks[i] == 1 {
 			open--
@@ -140,7 +140,7 @@ func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Tra
 	if !stopped {
 		tr.Stop = len(tr.Best)
 		last := bayesopt.Suggestion{Best: -1}
-		if g.Noise > 0 { // the luckiest measurement need not be what the strategy takes for the best
+		if g.Noise > 0 { // the best measurement may differ from the strategy's best
 			var err error
 			if last, err = s.Next(h); err != nil {
 				return tr, err
@@ -151,8 +151,8 @@ func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Tra
 	return tr, nil
 }
 
-// named returns the true value of the row that a search would report: the one
-// its suggestion calls the best, else the one with the best measurement.
+// named returns the noise-free value of the row that a search reports: the
+// suggestion's best, else the best measurement.
 func (t *Table) named(s bayesopt.Suggestion, h bayesopt.History, g Goal) float64 {
 	if s.Best >= 0 && s.Best < len(t.Outcomes) {
 		return g.value(t.Outcomes[s.Best])
@@ -161,7 +161,7 @@ func (t *Table) named(s bayesopt.Suggestion, h bayesopt.History, g Goal) float64
 	found, least := math.Inf(1), math.Inf(1)
 	for _, m := range h.Measured {
 		o := t.Outcomes[index[m.Key()]]
-		// What a noisy time would make of the row's value.
+		// the row's value with its noise
 		seen := g.value(o) * m.StepTime / measured(m.Config, o, g).StepTime
 		if m.Status == data.OK && seen < least {
 			least, found = seen, g.value(o)
@@ -170,24 +170,23 @@ func (t *Table) named(s bayesopt.Suggestion, h bayesopt.History, g Goal) float64
 	return found
 }
 
-// measurement is row i as a strategy sees it when it looks for the n-th time.
+// measurement returns the look-th measurement of row i.
 func (t *Table) measurement(i int, g Goal, seed int64, look int) data.Measurement {
 	m := measured(t.Candidates[i], t.Outcomes[i], g)
 	if g.Noise > 0 && m.Status == data.OK {
-		sd := math.Sqrt(math.Log1p(g.Noise * g.Noise)) // of the logarithm
+		sd := math.Sqrt(math.Log1p(g.Noise * g.Noise)) // sd of the logarithm
 		m.StepTime *= math.Exp(sd*noiseOf(m.Config, seed, look) - sd*sd/2)
 		m.StepTimeSE = g.Noise * m.StepTime
 	}
 	return m
 }
 
-// measured is an outcome as a strategy sees it. Where the goal is cost and
-// prices are known, the time is the one that gives the row's cost exactly, so
-// that machines billed beyond the listed ones are not held against it. A run
-// that hit its time limit is known to take at least that long.
+// measured returns the measurement of an outcome. If the goal is cost and
+// prices are known, StepTime is chosen to give the row's cost, which may
+// include unlisted machines. The time of a timeout is a lower bound.
 func measured(c data.Config, o Outcome, g Goal) data.Measurement {
 	m := data.Measurement{Config: c, Status: o.Status, Wall: o.Time, PricePerHour: o.Hourly, PeakMemory: o.peak, GPUMemory: o.device}
-	if o.Status != data.OK && o.Status != data.Timeout { // that of a timeout is a lower bound
+	if o.Status != data.OK && o.Status != data.Timeout { // a timeout gives a lower bound
 		return m
 	}
 	if o.step > 0 {
@@ -204,7 +203,7 @@ func measured(c data.Config, o Outcome, g Goal) data.Measurement {
 	return m
 }
 
-// noiseOf is a standard normal number that depends on seed, row and look only.
+// noiseOf is a standard normal number determined by seed, row and look.
 func noiseOf(c data.Config, seed int64, look int) float64 {
 	h := fnv.New64a()
 	h.Write([]byte(c.Key()))

@@ -8,20 +8,19 @@ import (
 	"knee/data"
 )
 
-// Steps says how measured step times become a search for the configuration
-// with the most goodput per dollar.
+// Steps configures the search of measured step times for the highest goodput
+// per dollar.
 type Steps struct {
 	Price      func(data.Config) float64         // US$ per hour of a whole configuration
 	Efficiency func(globalBatch float64) float64 // statistical efficiency, (0, 1]
-	Window     float64                           // seconds that a trial takes, whatever the configuration
+	Window     float64                           // duration of every trial, s
 	Forms      []bayesopt.MeanForm               // parametric forms that the search may use; may be nil
 }
 
-// NewStepTable returns the measurements as a search space: every one with
-// status ok is a candidate, the first where a configuration was measured
-// twice. A strategy sees step times; what is minimised is US$ per sample at
-// initial-batch worth, and a trial is charged Window seconds. The goal's Time
-// asks for the most goodput instead, whatever it costs.
+// NewStepTable returns a search space of the measurements with status ok, the
+// first of each configuration. A strategy sees step times and minimises US$ per
+// sample at initial-batch worth; a trial is charged Window seconds. With Time
+// in the goal it maximises goodput instead.
 func NewStepTable(name string, ms []data.Measurement, s Steps) (*Table, error) {
 	t := &Table{Name: name, steps: func(o *bayesopt.Options) {
 		o.JobTime, o.Objective, o.Efficiency, o.TrialSeconds, o.Forms = false, bayesopt.Goodput, s.Efficiency, s.Window, s.Forms

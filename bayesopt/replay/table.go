@@ -1,7 +1,7 @@
-// Package replay tries search methods on recorded tables: complete
-// measurements of a search space, of which a method sees a row only when it
-// asks for it. It answers how many evaluations, and how much money, a method
-// needs, and whether its stopping rule knows when it is done.
+// Package replay runs search methods on recorded tables: complete measurements
+// of a search space, revealed row by row as a method asks. It reports the
+// evaluations and cost that a method needs, and the quality of its stopping
+// rule.
 package replay
 
 import (
@@ -21,44 +21,44 @@ import (
 // Table is a recorded search space: every row is a candidate.
 type Table struct {
 	Name       string
-	Kind       string   // tables of one kind come from one source, for averages
-	Header     []string // columns as they stand in the file
+	Kind       string   // source of the table, for averages
+	Header     []string // columns of the file
 	Candidates []data.Config
 	Outcomes   []Outcome // parallel to Candidates
 
-	knobs []string // parameter columns without a meaning of their own
-	// Architecture is that of the model of training plans, as far as known.
+	knobs []string // parameter columns that are further knobs
+	// Architecture is the size of the model of training plans, zero if unknown.
 	Architecture data.Architecture
-	// Forms are parametric forms of step times that a search may use, for tables
-	// of training plans; may be nil.
+	// Forms are parametric forms of step times for tables of training plans;
+	// may be nil.
 	Forms []bayesopt.MeanForm
-	// Memory says what fits, from the peaks of the trials so far, as in a study; nil
-	// for tables that tell of no peaks.
+	// Memory predicts feasibility from peaks of the trials; nil for tables
+	// without peaks.
 	Memory bayesopt.MemoryModel
-	steps  func(*bayesopt.Options) // of a table of step times; nil for one of whole jobs
+	steps  func(*bayesopt.Options) // sets options for a table of step times; nil for whole jobs
 }
 
-// Outcome is what evaluating a candidate yields.
+// Outcome is the result of evaluating a candidate.
 type Outcome struct {
 	Status data.Status
-	Time   float64  // seconds; of a failed run until it failed, 0 if not known
-	Cost   float64  // US$, charged whatever the status
-	Hourly float64  // US$ per hour of the whole configuration, known beforehand; 0 if not
-	Cells  []string // the row; nil if it was not read from a file
+	Time   float64  // seconds until the end or failure; 0 if unknown
+	Cost   float64  // US$, charged also for failures
+	Hourly float64  // US$ per hour of the whole configuration, known beforehand; 0 if unknown
+	Cells  []string // the row of the file, nil without one
 
-	step      float64 // seconds per step, in a table of step times,
-	perSample float64 // and per sample at initial-batch worth
-	peak      float64 // bytes on the worst GPU, of a run that fitted; 0 if not known
-	device    float64 // bytes that a GPU has; 0 if not known
+	step      float64 // seconds per step, in a table of step times
+	perSample float64 // seconds per sample, each worth one at the initial batch
+	peak      float64 // bytes on the fullest GPU of a successful run; 0 if unknown
+	device    float64 // bytes of a GPU; 0 if unknown
 }
 
-// outcomeColumns hold what a run yielded. All others are parameters.
+// outcomeColumns returns the columns of results; all others are parameters.
 func outcomeColumns() []string {
 	return []string{"time_s", "cost_usd", "status", "accuracy", "error",
 		"step_time_s", "step_time_sd_s", "sync_time_s", "throughput", "goodput"}
 }
 
-// LoadTable reads the table at path, as [ReadTable] does.
+// LoadTable is [ReadTable] of the file at path.
 func LoadTable(path string) (*Table, error) {
 	f, err := data.Open(path)
 	if err != nil {
@@ -68,7 +68,7 @@ func LoadTable(path string) (*Table, error) {
 	return ReadTable(f, path)
 }
 
-// readAll returns what a file holds, decompressed.
+// readAll returns the contents of a file, decompressed.
 func readAll(path string) ([]byte, error) {
 	f, err := data.Open(path)
 	if err != nil {
@@ -87,20 +87,21 @@ func (t *Table) rows() map[string]int {
 	return index
 }
 
-// ReadTable reads a table of parameters, time_s, cost_usd and status.
+// ReadTable reads a table of parameters, time_s, cost_usd and status; name is
+// the file name in errors.
 //
-// The columns workers (also machines, or nodes where neither is there), ps,
-// mode, gpu_type, placement, local_batch, global_batch and accum_steps have the
-// meaning they have in measurements.csv, and any other parameter is a knob. price_per_hour is no knob; of
-// what it is the price (a worker, a machine, the whole configuration) is taken
-// from how cost_usd follows from it. A text column whose
-// value follows from the other parameters, such as the name of a machine type
-// whose cores and memory are given, is a name and no knob either.
+// The columns workers (or machines, or nodes if neither is present), ps, mode,
+// gpu_type, placement, local_batch, global_batch and accum_steps are those of
+// measurements.csv; other parameters are knobs. The unit of price_per_hour (a
+// worker, a machine, the configuration) is inferred from cost_usd. A text
+// column determined by vcpus and ram_gib, such as the name of a machine type,
+// is not a knob.
 //
-// A row that is infeasible after a time was stopped by then: it counts as a
-// timeout, whose time is a lower bound.
+// An infeasible row with a time was stopped by then: it counts as a timeout,
+// whose time is a lower bound.
 //
-// Errors name file, line and column. Two rows with equal parameters are one.
+// Errors name file, line and column. Two rows with equal parameters are an
+// error.
 func ReadTable(r io.Reader, name string) (*Table, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -133,7 +134,7 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 	return t, err
 }
 
-// each reads the rows of a file that has some columns at least.
+// each reads the rows of a file, which must have the given columns.
 func (t *Table) each(text []byte, name string, columns []string, do func(row *data.Row, c data.Config, o Outcome) error) error {
 	rows, err := data.NewTable(bytes.NewReader(text), name)
 	if err != nil {
@@ -153,8 +154,7 @@ func (t *Table) each(text []byte, name string, columns []string, do func(row *da
 	})
 }
 
-// isName reports whether column k is text that follows from the numbers that
-// describe a machine: rows that agree in those never differ in it.
+// isName reports whether column k is text determined by vcpus and ram_gib.
 func isName(k int, header []string, rows [][]string) bool {
 	value := map[string]string{}
 	text := false
@@ -179,8 +179,8 @@ func isNumber(s string) bool {
 	return err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 
-// Parameters returns the parameter columns of candidate i as the file has
-// them, numbers as numbers.
+// Parameters returns the parameter columns of candidate i, numbers as
+// [json.Number].
 func (t *Table) Parameters(i int) map[string]any {
 	p := map[string]any{}
 	for k, column := range t.Header {

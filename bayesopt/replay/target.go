@@ -11,19 +11,18 @@ import (
 )
 
 // Reach asks for the fastest configuration on At workers of a table with
-// several sizes, of which those up to Measure may be measured, Budget times.
+// several sizes; trials run on at most Measure workers, Budget times.
 type Reach struct {
 	At, Measure, Budget int
 	Model               bayesopt.JointModel
 }
 
-// ReachMethods lists the ways to choose that [Table.Reach] knows: "guided",
-// which measures what decides the choice; "random", which measures at random
-// and chooses by the same model; and "scaled", which searches the largest size
-// that may be measured and takes its best layout with more replicas.
+// ReachMethods returns the methods of [Table.Reach]: "guided"; "random", which
+// measures at random and chooses by the same model; and "scaled", which
+// searches the largest size for trials and adds replicas to its best layout.
 func ReachMethods() []string { return []string{baseline.Guided, "random", "scaled"} }
 
-// Reaches reports whether the table has something to choose from and to measure.
+// Reaches reports whether the table has enough to choose from and to measure.
 func (t *Table) Reaches(r Reach) bool {
 	wanted, near := 0, 0
 	for i, c := range t.Candidates {
@@ -37,8 +36,9 @@ func (t *Table) Reaches(r Reach) bool {
 	return wanted >= minPlans && near > r.Budget
 }
 
-// Reach returns the throughput of what a method chooses, as a share of that of
-// the best at its size; 0 if it does not fit.
+// Reach returns the throughput of the choice of a method, as a share (0..1) of
+// the best at its size; 0 if it does not fit. It fails with a
+// *data.UnknownError for an unknown method.
 func (t *Table) Reach(method string, r Reach, seed int64) (float64, error) {
 	o := bayesopt.Options{Objective: bayesopt.Throughput, Seed: seed, KeepGoing: true, Forms: t.Forms, Memory: t.Memory}
 	target := &bayesopt.Target{Model: r.Model, At: func(c data.Config) bool { return c.Workers == r.At },
@@ -92,7 +92,8 @@ func (t *Table) Reach(method string, r Reach, seed int64) (float64, error) {
 	return t.share(choice, r.At), nil
 }
 
-// share is the throughput of a configuration as a share of the best at a size.
+// share returns the throughput of a configuration as a share of the best at a
+// size.
 func (t *Table) share(choice data.Config, at int) float64 {
 	got, best := 0.0, 0.0
 	for i, c := range t.Candidates {
@@ -106,8 +107,8 @@ func (t *Table) share(choice data.Config, at int) float64 {
 	return got / best
 }
 
-// scaled returns the configuration at a size that is most like the fastest
-// measured one that has its like there: the same layout, the nearest batch.
+// scaled returns the configuration at a size with the layout of the fastest
+// measured one that exists there, and the nearest batch.
 func (t *Table) scaled(measured []data.Measurement, at int) data.Config {
 	speed := func(m data.Measurement) float64 { return m.SamplesPerStep() / m.StepTime }
 	ok := slices.DeleteFunc(slices.Clone(measured), func(m data.Measurement) bool { return m.Status != data.OK })

@@ -1,5 +1,5 @@
-// Package sampler joins the search with goptuna: the Gaussian process as a
-// sampler for goptuna programs, and a search as a goptuna study.
+// Package sampler connects bayesopt and goptuna: the Gaussian process as a
+// goptuna sampler, and a search as a goptuna study.
 package sampler
 
 import (
@@ -20,27 +20,26 @@ type SamplerOptions struct {
 	// Seed makes the study reproducible.
 	Seed int64
 
-	// Exact says that the objective is computed, not measured: evaluating a
-	// point again would give the same value to a fraction of a per cent.
+	// Exact says that the objective is computed: repeated evaluations agree to
+	// a fraction of a per cent.
 	Exact bool
 
-	// StaleAfter is the age at which a trial that is still running is given
-	// up for lost: it is marked failed and no longer avoided. 0 means never.
+	// StaleAfter is the age at which a running trial is marked as failed; 0
+	// means never.
 	StaleAfter time.Duration
 }
 
-// Sampler is Bayesian optimisation as a goptuna.RelativeSampler: a Gaussian
-// process over all parameters together, averaged over its hyperparameters, and
-// the logarithm of the expected improvement. It takes every distribution of
-// goptuna v0.9.0 and either direction. Make one with [NewSampler], and always
-// give the study its search space with goptuna.StudyOptionDefineSearchSpace:
-// without it goptuna infers one, and panics on categorical parameters.
+// Sampler is a goptuna.RelativeSampler: a Gaussian process over all parameters,
+// averaged over its hyperparameters, and the logarithm of the expected
+// improvement. It supports every distribution of goptuna v0.9.0 and both
+// directions. Make one with [NewSampler], and define the search space with
+// goptuna.StudyOptionDefineSearchSpace: otherwise goptuna infers one, and
+// panics on categorical parameters.
 //
-// Finite spaces of up to 4096 points are searched exhaustively, and no point
-// is proposed twice before all were. Trials of other goroutines that are still
-// running are taken into account. Sampling never fails, because goptuna would
-// leave the trial running for ever: if anything goes wrong the next point of
-// an evenly spread sequence is proposed.
+// Finite spaces of up to 4096 points are searched exhaustively, without repeats
+// until all were tried. Running trials of other goroutines are taken into
+// account. Sampling does not fail, as goptuna would leave the trial running: on
+// an error it proposes the next point of a quasi-random sequence.
 //
 // A Sampler is safe for concurrent use.
 type Sampler struct {
@@ -58,8 +57,9 @@ func NewSampler(o SamplerOptions) *Sampler {
 }
 
 // SampleRelative implements goptuna.RelativeSampler. The values are internal
-// representations. The error is nil for every distribution known here, and
-// goptuna.ErrUnsupportedSearchSpace, which goptuna handles, for others.
+// representations. For an unknown distribution the error is
+// goptuna.ErrUnsupportedSearchSpace, which goptuna handles; otherwise it is
+// nil.
 func (s *Sampler) SampleRelative(study *goptuna.Study, trial goptuna.FrozenTrial, dists map[string]interface{}) (map[string]float64, error) {
 	if len(dists) == 0 {
 		return nil, nil
@@ -78,18 +78,18 @@ func (s *Sampler) SampleRelative(study *goptuna.Study, trial goptuna.FrozenTrial
 	return s.pending[trial.ID], nil
 }
 
-// trials is what is known of a study: x and y of the finished trials, smaller
-// is better, NaN for those without a value.
+// trials are the points and values of a study's finished trials, smaller is
+// better, NaN without a value.
 type trials struct {
 	x, running [][]float64
 	y          []float64
 	tried      map[string]bool
-	best       []float64 // the point of the least y in the unit cube, nil if there is none
+	best       []float64 // point of the least y in the unit cube, nil without one
 }
 
-// look collects the trials of the study. The maps of trials that are still
-// running belong to the goroutines that run them; their points are taken from
-// this sampler's own record of what it proposed.
+// look collects the trials of the study. Parameters of running trials come from
+// this sampler's proposals, as the maps in the study belong to other
+// goroutines.
 func (s *Sampler) look(study *goptuna.Study, self int, axes []axis) (*trials, error) {
 	all, err := study.GetTrials()
 	if err != nil && !errors.Is(err, goptuna.ErrTrialsPartiallyDeleted) {
@@ -127,19 +127,19 @@ func (s *Sampler) look(study *goptuna.Study, self int, axes []axis) (*trials, er
 	return past, nil
 }
 
-// lost reports whether a trial has been running for too long, and marks it as
-// failed then.
+// lost reports whether a trial has been running for too long, and then marks it
+// as failed.
 func (s *Sampler) lost(study *goptuna.Study, t *goptuna.FrozenTrial) bool {
 	if s.opts.StaleAfter <= 0 || t.DatetimeStart.IsZero() || time.Since(t.DatetimeStart) < s.opts.StaleAfter {
 		return false
 	}
-	// A trial that finished meanwhile cannot be updated: just as good.
+	// An error means that the trial has finished.
 	_ = study.Storage.SetTrialState(t.ID, goptuna.TrialStateFail)
 	return true
 }
 
-// value returns that of a finished trial, the last intermediate one of a pruned
-// trial; NaN if it has none that is finite.
+// value returns the value of a finished trial, of a pruned one the last
+// intermediate; NaN if there is no finite one.
 func value(t *goptuna.FrozenTrial) float64 {
 	v := math.NaN()
 	switch t.State {
@@ -156,8 +156,8 @@ func value(t *goptuna.FrozenTrial) float64 {
 	return v
 }
 
-// propose picks the next point: the one nearest to u at first, by the model
-// later, and none twice if the space is finite and another is left.
+// propose returns the next point: the nearest to u in the beginning, then by
+// the model; none twice if the space is finite and has untried points.
 func (s *Sampler) propose(axes []axis, past *trials, number int, u []float64) []float64 {
 	rng := bayesopt.NewRand(s.opts.Seed, number)
 	score := func(at, _ []float64) float64 { return -floats.Distance(at, u, 2) }
@@ -180,13 +180,13 @@ func (s *Sampler) propose(axes []axis, past *trials, number int, u []float64) []
 	return pick
 }
 
-// Half a standard deviation worse than the worst trial is what one without a
-// value is taken to be; in a continuous space the mixture is evaluated at about
-// a thousand points per trial, so that it has few members.
+// A trial without a value counts as failurePenalty standard deviations worse
+// than the worst. The mixture has few members, as a continuous space needs
+// about a thousand evaluations per trial.
 const failurePenalty, members = .5, 16
 
-// fit standardises y and returns the model of it, with the running trials at
-// their predictions.
+// fit standardises y and fits the model, with running trials at their
+// predictions.
 func (past *trials) fit(o SamplerOptions) (*bayesopt.Posterior, error) {
 	var known []float64
 	for _, v := range past.y {

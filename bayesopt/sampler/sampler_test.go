@@ -33,7 +33,7 @@ var braninSpace = map[string]interface{}{
 	"y": goptuna.UniformDistribution{Low: 0, High: 15},
 }
 
-// branin is the usual test function, minimum 0.397887 (Surjanovic and Bingham,
+// branin is the Branin test function, minimum 0.397887 (Surjanovic and Bingham,
 // Virtual Library of Simulation Experiments).
 func branin(trial goptuna.Trial) (float64, error) {
 	x, err := trial.SuggestFloat("x", -5, 10)
@@ -97,7 +97,7 @@ func mixed(trial goptuna.Trial) (float64, error) {
 	return 10 + bonus - 0.1*(batch-5)*(batch-5) - 0.2*math.Abs(float64(depth-4)) - 0.05*float64(8-heads), nil
 }
 
-// On a discrete table of 384 points the sampler maximises, reaches upper
+// On a discrete table of 384 points the sampler maximises, proposes upper
 // bounds, repeats nothing, and beats random search.
 func TestSamplerDiscrete(t *testing.T) {
 	var ours, random []float64
@@ -123,8 +123,8 @@ func TestSamplerDiscrete(t *testing.T) {
 	}
 }
 
-// A finite space is exhausted before anything is repeated, failures, values
-// that are not numbers, and exhaustion itself included.
+// A finite space is exhausted before a repeat, also with failures and values
+// that are not numbers; then sampling goes on.
 func TestSamplerNeverFails(t *testing.T) {
 	space := map[string]interface{}{"i": goptuna.DiscreteUniformDistribution{Low: 0, High: 9, Q: 1}, "one": goptuna.IntUniformDistribution{Low: 3, High: 3}}
 	count := map[float64]int{}
@@ -156,7 +156,7 @@ func TestSamplerNeverFails(t *testing.T) {
 	}
 }
 
-// Several goroutines share a study; lost trials are given up.
+// Several goroutines share a study; lost trials are marked as failed.
 func TestSamplerParallelAndStale(t *testing.T) {
 	study, err := goptuna.CreateStudy("parallel", goptuna.StudyOptionLogger(nil), goptuna.StudyOptionDefineSearchSpace(mixedSpace),
 		goptuna.StudyOptionRelativeSampler(NewSampler(SamplerOptions{Seed: 2, StaleAfter: time.Hour})))
@@ -247,7 +247,7 @@ func ExampleSampler() {
 	study, err := goptuna.CreateStudy("example",
 		goptuna.StudyOptionLogger(nil),
 		goptuna.StudyOptionDirection(goptuna.StudyDirectionMaximize),
-		goptuna.StudyOptionDefineSearchSpace(space), // always: see Sampler
+		goptuna.StudyOptionDefineSearchSpace(space), // required, see Sampler
 		goptuna.StudyOptionRelativeSampler(NewSampler(SamplerOptions{Seed: 1})),
 	)
 	if err != nil {

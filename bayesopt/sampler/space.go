@@ -11,18 +11,18 @@ import (
 	"github.com/c-bata/goptuna"
 )
 
-// axis is one goptuna parameter on the unit interval: low + u·(high − low), or
-// the exponential of that, or one of levels equally wide pieces of it.
+// axis is a goptuna parameter on the unit interval: low + u·(high − low), or
+// its exponential; with levels, the interval has that many equal parts.
 type axis struct {
 	name      string
 	low, high float64
 	log       bool
-	levels    int  // number of distinct values, 0 for a continuum
-	category  bool // values have no order
+	levels    int  // distinct values, 0 for continuous
+	category  bool // unordered
 }
 
-// newAxes translates the distributions, by name. An unknown one is an error, as
-// goptuna may gain some.
+// newAxes converts the distributions, sorted by name. It fails for an unknown
+// one.
 func newAxes(dists map[string]interface{}) ([]axis, error) {
 	var axes []axis
 	for _, name := range slices.Sorted(maps.Keys(dists)) {
@@ -86,13 +86,13 @@ func values(axes []axis, u []float64) map[string]float64 {
 	return v
 }
 
-// features returns what the model sees of internal values: numbers as they are
-// on the unit interval, a category as a corner of a simplex of side 1. It
-// reports false if a value is missing or not a number.
+// features returns the model's input for internal values: numbers on the unit
+// interval, a category as a corner of a simplex of side 1; and a key of the
+// point. ok is false if a value is missing or not finite.
 func features(axes []axis, values map[string]float64) (x []float64, key string, ok bool) {
 	for _, a := range axes {
 		v, ok := values[a.name]
-		if a.levels == 1 { // an objective need not ask for what cannot vary
+		if a.levels == 1 { // an objective need not request a constant
 			v, ok = a.value(0), true
 		}
 		if u := a.unit(v); !ok || math.IsNaN(u) || math.IsInf(u, 0) {
@@ -112,11 +112,11 @@ func features(axes []axis, values map[string]float64) (x []float64, key string, 
 	return x, key, true
 }
 
-// Points that are looked at: all of a space of at most exhaustive; else spread
-// ones all over it, and nearby ones at each of some distances from the best.
+// Candidate points: all of a space of at most exhaustive; else spread random
+// ones, and nearby ones at each of several distances from the best.
 const exhaustive, spread, nearby = 4096, 1024, 128
 
-// pool returns the points to choose from.
+// pool returns the candidate points.
 func pool(axes []axis, best []float64, rng *rand.Rand) [][]float64 {
 	size := 1
 	for _, a := range axes {
@@ -134,7 +134,7 @@ func pool(axes []axis, best []float64, rng *rand.Rand) [][]float64 {
 		out = append(out, u)
 	}
 	if size > 0 {
-		rng.Shuffle(size, func(i, j int) { out[i], out[j] = out[j], out[i] }) // the order decides ties
+		rng.Shuffle(size, func(i, j int) { out[i], out[j] = out[j], out[i] }) // random order breaks ties
 		return out
 	}
 	draw := func(n int, at func(j int) float64) {

@@ -15,26 +15,25 @@ import (
 	"knee/data"
 )
 
-// Tracker keeps a search as a goptuna study: one parameter per knob, one trial
-// per suggestion, so that goptuna's samplers and storages can be used with it.
+// Tracker represents a search as a goptuna study, with one parameter per knob
+// and one trial per suggestion, for use with goptuna's samplers and storages.
 //
 // Every knob is an ordinal, the index of its value in ascending order, with a
-// discrete uniform distribution of step 1. goptuna's integer distributions are
-// avoided because its samplers never draw their upper bound, its categorical
-// ones because they draw from the process-wide source.
+// discrete uniform distribution of step 1. goptuna's samplers never draw the
+// upper bound of its integer distributions, and draw categorical ones from the
+// process-wide random source.
 //
-// A Tracker is not safe for concurrent use: ask one suggestion at a time,
-// evaluate as many at once as needed.
+// A Tracker is not safe for concurrent use; evaluations may run concurrently.
 type Tracker struct {
 	study *goptuna.Study
 	opts  bayesopt.Options
 	cands []data.Config
 	knobs []ordinal
-	index [][]float64 // per candidate, the ordinals in the order of knobs
+	index [][]float64 // ordinals of each candidate, in the order of knobs
 	byKey map[string]int
 }
 
-// ordinal is one knob as an ordered list of its values.
+// ordinal is one knob with its sorted values.
 type ordinal struct {
 	name   string
 	text   func(data.Config) string
@@ -42,9 +41,9 @@ type ordinal struct {
 }
 
 // NewTracker returns a tracker with an empty study called name over the
-// candidates. A nil storage keeps it in memory; a nil sampler is goptuna's
-// random one. The value of a trial is the objective in its natural unit, and
-// the study's direction that of the objective.
+// candidates. A nil storage is in memory; a nil sampler is goptuna's random
+// one. The value of a trial is the objective in its natural unit, and the study
+// has the objective's direction.
 func NewTracker(name string, cands []data.Config, o bayesopt.Options, storage goptuna.Storage, sampler goptuna.Sampler) (*Tracker, error) {
 	o, err := o.Validate()
 	if err != nil {
@@ -78,7 +77,7 @@ func NewTracker(name string, cands []data.Config, o bayesopt.Options, storage go
 	return t, nil
 }
 
-// ordinals lists the knobs that vary over the candidates.
+// ordinals returns the knobs that vary over the candidates.
 func ordinals(cands []data.Config) []ordinal {
 	all := []ordinal{
 		{name: "gpu_type", text: func(c data.Config) string { return c.GPUType }},
@@ -112,7 +111,7 @@ func ordinals(cands []data.Config) []ordinal {
 	return slices.DeleteFunc(all, func(k ordinal) bool { return len(k.values) < 2 })
 }
 
-// compareValues orders numbers by value and before other text.
+// compareValues sorts numbers by value, before other text.
 func compareValues(a, b string) int {
 	number := func(s string) float64 {
 		if v, err := strconv.ParseFloat(s, 64); err == nil {
@@ -139,7 +138,7 @@ func (k ordinal) distribution() goptuna.DiscreteUniformDistribution {
 	return goptuna.DiscreteUniformDistribution{Low: 0, High: float64(len(k.values) - 1), Q: 1}
 }
 
-// Start records that a trial of candidate i has begun and returns its id.
+// Start records the start of a trial of candidate i and returns its id.
 func (t *Tracker) Start(i int) (trialID int, err error) {
 	if i < 0 || i >= len(t.cands) {
 		return 0, fmt.Errorf("start trial: candidate %d is out of range, want 0 to %d", i, len(t.cands)-1)
@@ -156,8 +155,8 @@ func (t *Tracker) Start(i int) (trialID int, err error) {
 	return id, nil
 }
 
-// Finish records what a trial yielded. A trial without a finite value is
-// recorded as failed, never as a number: goptuna's databases would store 0.
+// Finish records the result of a trial. A trial without a finite value is
+// recorded as failed: goptuna's databases would store 0.
 func (t *Tracker) Finish(trialID int, m data.Measurement) error {
 	state := goptuna.TrialStateFail
 	if value, ok := t.opts.Value(m); ok {
@@ -175,15 +174,15 @@ func (t *Tracker) Finish(trialID int, m data.Measurement) error {
 	return nil
 }
 
-// Index returns the number of a candidate.
+// Index returns the index of a candidate; false if c is not one.
 func (t *Tracker) Index(c data.Config) (int, bool) {
 	i, ok := t.byKey[c.Key()]
 	return i, ok
 }
 
-// Propose lets a relative sampler propose ordinals for a trial, a new one if
-// the id is −1. What it does not propose (nil proposes nothing, others nothing
-// in a space with a single parameter) is left to the sampler of the study.
+// Propose returns ordinals for a trial, a new one if id is −1, by a relative
+// sampler. Parameters that it does not propose (all if s is nil or the space
+// has a single one) come from the study's sampler.
 func (t *Tracker) Propose(s goptuna.RelativeSampler, id int) ([]float64, error) {
 	if id < 0 {
 		var err error
@@ -212,8 +211,8 @@ func (t *Tracker) Propose(s goptuna.RelativeSampler, id int) ([]float64, error) 
 	return row, nil
 }
 
-// Gap is the squared distance of a proposal from a candidate, every knob
-// scaled to [0, 1].
+// Gap returns the squared distance of a proposal from a candidate, with every
+// knob scaled to [0, 1].
 func (t *Tracker) Gap(row []float64, candidate int) float64 {
 	var s float64
 	for k, knob := range t.knobs {

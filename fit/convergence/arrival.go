@@ -9,27 +9,27 @@ import (
 )
 
 // arrival is the distribution of the step at which a target is first met, given
-// that it is met: a grid of recorded points after the record, with a probability
-// each. Near the record a cell is one point, further out several.
+// that it is met: probabilities of the cells of a grid after the record. Near
+// the record a cell is one look (a point as recorded), further out several.
 type arrival struct {
-	x      []float64 // when the last look of a cell happens, steps
-	looks  []float64 // looks in the cell
+	x      []float64 // last look of each cell, steps
+	looks  []float64 // looks in each cell
 	mass   []float64
 	step   float64   // steps between looks
 	last   float64   // steps recorded
-	chance float64   // that the target is met at all
-	curves float64   // the same if the curve goes on as recorded
-	given  []float64 // weights of the posterior's draws, given that it is met
+	chance float64   // probability that the target is met
+	curves float64   // the same, if no break occurs
+	given  []float64 // weights of the posterior's draws, given that the target is met
 }
 
 // arrive predicts when a target below the record is met.
 //
-// Each curve gives a distribution, given the noise; the horizon, which does not
-// use the curve, is the prior. The prior that curves imply by themselves, any
-// share of the way down recorded, is divided out.
+// Each curve gives a distribution, given the noise. It is weighted by the
+// horizon, a prior independent of the curve, divided by the prior that curves
+// imply by themselves (anywhere).
 //
-// With a learned probability the curve says nothing about the target, as before
-// an unannounced cut of the learning rate: then the horizon alone decides.
+// With probability h.unforeseen the curve says nothing about the target, as
+// before an unannounced cut of the learning rate: then only the horizon counts.
 func (c *Curve) arrive(target float64, reach Reach) (*posterior, *arrival) {
 	p, h := c.posterior(), c.horizon(target)
 	a := newArrival(c, reach, h.end)
@@ -43,9 +43,9 @@ func (c *Curve) arrive(target float64, reach Reach) (*posterior, *arrival) {
 	var met, all, sum float64
 	for i, d := range p.draws {
 		if reach == Smooth && p.at(d, c.LastX)+d.lasting <= target {
-			continue // it would have been met
+			continue // has met it within the record, which did not
 		}
-		if p.end(d) >= target { // noise would get it there by luck, some day; that is not what is asked
+		if p.end(d) >= target { // only noise could meet it
 			all += 1 - h.met
 			continue
 		}
@@ -61,7 +61,7 @@ func (c *Curve) arrive(target float64, reach Reach) (*posterior, *arrival) {
 	}
 	if all > 0 {
 		a.curves = met / all
-	} else if len(p.draws) > 0 { // every curve says that it is met
+	} else if len(p.draws) > 0 { // every curve has met it within the record
 		a.curves, a.mass[0], sum = 1, 1, 1
 		floats.AddConst(1, a.given)
 	}
@@ -74,23 +74,23 @@ func (c *Curve) arrive(target float64, reach Reach) (*posterior, *arrival) {
 	return p, a
 }
 
-// asked is the prior of a target given the curve: its gap to the curve's limit,
-// as a share of the way from the first value, is log-normal, as targets are chosen
-// near what training reaches. A target under the limit is as likely as one at the
-// median gap.
+// asked is the prior of a target given the curve, relative to its maximum. The
+// gap from target to the curve's limit, as a share of the way from the first
+// value to the target, is log-normal, as targets are chosen near what training
+// reaches.
 func (c *Curve) asked(p *posterior, d draw, target float64) float64 {
 	known := c.beliefs()
 	z := math.Log((target-p.end(d))/math.Max(p.points[0].Loss-target, 1e-9)/known.GapMedian) / known.GapSD
 	return math.Exp(-z * z / 2)
 }
 
-// newArrival returns the grid for looks after the record, to end.
+// newArrival returns the grid of looks after the record, up to end in steps.
 func newArrival(c *Curve, reach Reach, end float64) *arrival {
 	a := &arrival{last: c.LastX, step: c.LastX / float64(len(c.Recorded))}
 	if reach == First {
 		a.step = c.LastX / float64(c.Points)
 	}
-	// A fiftieth of x is well under the width of any interval worth giving.
+	// Cells of a fiftieth of x are far narrower than any interval.
 	ratio := math.Max(1./50, math.Log(end/c.LastX)/mostCells)
 	for x := c.LastX; x < end; {
 		n := math.Max(1, math.Floor(x/a.step*ratio))
@@ -101,28 +101,28 @@ func newArrival(c *Curve, reach Reach, end float64) *arrival {
 	return a
 }
 
-// mostCells bounds the grid, about.
+// mostCells approximately bounds the number of cells.
 const mostCells = 512
 
 // horizon is the prior of the step at which a target is met.
 type horizon struct {
-	density    func(x float64) float64 // of when it is met, per steps recorded
-	end        float64                 // how far ahead it is worth looking, steps
-	unforeseen float64                 // chance that it is all that can be said
-	met        float64                 // chance that the target is met, as far as it knows
+	density    func(x float64) float64 // of the step at which it is met, per steps recorded
+	end        float64                 // end of the grid, steps
+	unforeseen float64                 // probability that curves say nothing
+	met        float64                 // prior probability that the target is met
 }
 
-// anywhere is the density of a moment that is only known to lie ahead: the whole
-// way is longer than z times the record with probability 1/z, as now is a random
-// moment of it (Gott, Nature 1993).
+// anywhere is the density, at step x, of an event known only to be after the
+// record: the record is a random part of the way, so the way is longer than z
+// times the record with probability 1/z (Gott, Nature 1993).
 func (c *Curve) anywhere(x float64) float64 {
 	z := x / c.LastX
 	return 1 / (z * z)
 }
 
-// horizon returns the prior of when a target is met: over the rest of a planned
-// run Beta(2,2), with the density 6u(1−u), u from 0 now to 1 at the end, mixed
-// with plans that are wrong; with finished runs, when those met it.
+// horizon returns the prior of when a target is met: anywhere; with a plan
+// Beta(2,2) over the rest of the run, density 6u(1−u), mixed with anywhere in
+// case the plan is wrong; with finished runs, the steps at which those met it.
 func (c *Curve) horizon(target float64) horizon {
 	known := c.beliefs()
 	h := horizon{density: c.anywhere, end: 1000 * c.LastX, unforeseen: known.Break, met: 1. / 2}
@@ -131,7 +131,7 @@ func (c *Curve) horizon(target float64) horizon {
 	case len(c.Templates) > 0:
 		var median, sd float64
 		median, sd, h.met = c.templateHits(target)
-		h.unforeseen = 1. / 2 // they know of cuts that the curve does not: which says more is open
+		h.unforeseen = 1. / 2 // even odds: the finished runs may include cuts that the curve does not
 		h.end = math.Max(c.LastX, c.Planned)
 		for _, t := range c.Templates {
 			h.end = math.Max(h.end, t.Recorded[len(t.Recorded)-1].X)
@@ -139,7 +139,7 @@ func (c *Curve) horizon(target float64) horizon {
 		h.end *= 4
 		h.density = func(x float64) float64 {
 			z := math.Log(x/median) / sd
-			// Runs that met it long before are not used.
+			// The second term keeps the density positive far from the median.
 			return math.Exp(-z*z/2)*c.LastX/x + 1e-9*c.anywhere(x)
 		}
 	case left > 0:
@@ -155,8 +155,8 @@ func (c *Curve) horizon(target float64) horizon {
 	return h
 }
 
-// hits visits the cells of the grid in which a curve may first meet the target,
-// with the chance of each.
+// hits visits the cells in which a curve may first meet the target, with the
+// probability of each.
 func (a *arrival) hits(c *Curve, p *posterior, d draw, target float64, reach Reach, visit func(j int, chance float64)) {
 	noise := math.Max(math.Hypot(d.fresh, c.Scatter), math.SmallestNonzeroFloat64)
 	left := 1.
@@ -171,7 +171,7 @@ func (a *arrival) hits(c *Curve, p *posterior, d draw, target float64, reach Rea
 		// A look meets the target with probability Φ((target − f)/noise).
 		z := (target - p.at(d, x)) / noise
 		if z < -6 {
-			continue // noise is never that large
+			continue // no noise is that large
 		}
 		hit := left * (1 - math.Pow(math.Erfc(z/math.Sqrt2)/2, a.looks[j]))
 		visit(j, hit)
@@ -181,12 +181,12 @@ func (a *arrival) hits(c *Curve, p *posterior, d draw, target float64, reach Rea
 	}
 }
 
-// quantile returns when a target was met with probability p.
+// quantile returns the step by which the target is met with probability p.
 func (a *arrival) quantile(p float64) float64 {
 	sum := 0.0
 	for j, m := range a.mass {
 		if sum+m >= p && m > 0 {
-			// Within a cell of several looks the hit is spread evenly.
+			// Hits are uniform over the looks of a cell.
 			return a.x[j] - (a.looks[j]-1)*a.step*(1-(p-sum)/m)
 		}
 		sum += m
@@ -194,8 +194,8 @@ func (a *arrival) quantile(p float64) float64 {
 	return a.x[len(a.x)-1]
 }
 
-// estimate returns the median with its 90 % interval. The interval is half a
-// look wider on either side: looks to come are not at exactly these steps.
+// estimate returns the median with its 90 % interval in steps. The interval is
+// half a look wider on either side, as future looks may be at other steps.
 func (a *arrival) estimate() data.Estimate {
 	return data.Estimate{Mean: a.quantile(.5),
 		Lo: math.Max(a.quantile(.05)-a.step/2, a.last), Hi: a.quantile(.95) + a.step/2}

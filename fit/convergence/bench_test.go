@@ -23,12 +23,11 @@ type recordedRun struct {
 	job    string
 	batch  int
 	points []data.CurvePoint
-	loss   []float64 // falling: −metric where the metric rises
+	loss   []float64 // falling: −metric if the metric rises
 	rises  bool
 }
 
-// recordedRuns loads the training runs of the measured data that are long
-// enough to be cut at a tenth, a fifth and two fifths.
+// recordedRuns loads the recorded runs that can be cut at 10, 20 and 40 %.
 func recordedRuns(tb testing.TB) []recordedRun {
 	files, err := filepath.Glob(filepath.Join(bench.Dir(tb), "training", "*.csv"))
 	if err != nil || len(files) == 0 {
@@ -62,9 +61,8 @@ func recordedRuns(tb testing.TB) []recordedRun {
 	return runs
 }
 
-// target returns what part of its best (of the metric itself, or of the way
-// from the first to the best) a run is asked for, as recorded, and the epoch
-// that first got there.
+// target returns a share of a run's best (of the metric, or of the way from
+// first to best), as recorded, and the first epoch that reached it.
 func (r recordedRun) target(part float64, ofTheWay bool) (float64, int) {
 	best := slices.Min(r.loss)
 	t := best * part
@@ -94,7 +92,7 @@ func templatesOf(runs []recordedRun, r recordedRun) [][]data.CurvePoint {
 	return [][]data.CurvePoint{others[0].points, others[1].points}
 }
 
-// outcome is how well one method did over many questions.
+// outcome is the accuracy of one method over many questions.
 type outcome struct {
 	errs           []float64 // percent
 	widths         []float64 // upper end of the interval over the lower
@@ -113,7 +111,7 @@ func (o *outcome) add(job string, e data.Estimate, err error, truth float64) {
 	} else {
 		off = 100 * math.Abs(e.Mean/truth-1)
 		o.widths = append(o.widths, e.Hi/e.Lo)
-		// Epochs are counted in whole ones; so are ends of intervals.
+		// Epochs and ends of intervals are whole numbers.
 		if e.Lo <= truth*(1+1e-9) && truth <= e.Hi*(1+1e-9) {
 			o.covered++
 			o.inside[job]++
@@ -134,20 +132,20 @@ func (o *outcome) report(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// method is a way to answer, with what it believes beforehand by job: what was
-// learned without that job.
+// method is a way to answer, with a prior for each job, learned without that
+// job.
 type method struct {
 	name     string
 	settings func(r recordedRun) Settings
 	known    map[string]*prior
-	blind    bool // only the horizon answers, which does not look at the curve
+	blind    bool // only the horizon, which ignores the curve
 }
 
-// BenchmarkConvergence asks of recorded training runs, from their first 10,
-// 20 and 40 %, when they first get to 90, 95 and 98 % of their best, which
-// they had not by then. Each method sees the same record and no more. A run
-// said never to get there counts as infinitely far off. The rivals are Optimus's
-// single curve and the horizon alone.
+// BenchmarkConvergence asks when recorded training runs first reach 90, 95 and
+// 98 % of their best, given their first 10, 20 and 40 %, for targets not
+// reached there. Each method sees the same record. A run predicted never to
+// reach the target has an infinite error. The rivals are Optimus's curve and
+// the horizon alone.
 func BenchmarkConvergence(b *testing.B) {
 	runs := recordedRuns(b)
 	without := leftOut(b)
@@ -183,7 +181,7 @@ func BenchmarkConvergence(b *testing.B) {
 	}
 }
 
-// horizonAlone is the rival that does not look at the curve.
+// horizonAlone is the rival that ignores the curve.
 func (c *Curve) horizonAlone(target float64) data.Estimate {
 	h := c.horizon(c.toLoss(target))
 	a := newArrival(c, First, h.end)
@@ -194,7 +192,7 @@ func (c *Curve) horizonAlone(target float64) data.Estimate {
 	return a.estimate()
 }
 
-// ask puts the questions of [BenchmarkConvergence] to one method.
+// ask puts the questions of [BenchmarkConvergence] to a method.
 func ask(tb testing.TB, runs []recordedRun, m method, percent int, ofTheWay bool) outcome {
 	var o outcome
 	for _, r := range runs {

@@ -21,7 +21,7 @@ func noisyCurve(n int, rate, noise float64, seed uint64) []data.CurvePoint {
 	return ps
 }
 
-// Optimus's curve comes back from points it generates, and inverts itself.
+// Fits recover Optimus's curve from its points, and StepsTo inverts At.
 func TestOptimusRecoversItself(t *testing.T) {
 	truth := OptimusCurve{.21, 1.07, .07} // Seq2Seq, Optimus figure 7
 	c, err := Fit(curveOf(truth, 60, 1), 0, Settings{Family: Optimus})
@@ -45,10 +45,9 @@ func TestOptimusRecoversItself(t *testing.T) {
 	}
 }
 
-// A lower target takes no less time, and units of loss and steps do not
-// matter.
+// A lower target takes no less time; units of loss and steps do not matter.
 func TestTargetsAreMonotoneAndScaleFree(t *testing.T) {
-	for seed := range uint64(8) { // each costs too much for a hundred draws
+	for seed := range uint64(8) { // each is too slow for a hundred draws
 		rng := newTestRand(seed)
 		ps := noisyCurve(6+rng.IntN(10), .2, .02, seed)
 		scale := math.Exp(4 * rng.NormFloat64())
@@ -127,8 +126,8 @@ func TestOddCurvesAnswerOrSayWhy(t *testing.T) {
 	}
 }
 
-// Finished runs foresee a learning-rate drop that the run alone cannot, and
-// so does a milestone after a first drop was seen.
+// Finished runs predict a learning-rate drop that the record alone cannot; so
+// do milestones after a first drop.
 func TestDropsAreForeseen(t *testing.T) {
 	step := func(n int, noise float64) []data.CurvePoint {
 		ps := noisyCurve(n, .5, noise, 7)
@@ -143,7 +142,7 @@ func TestDropsAreForeseen(t *testing.T) {
 		return ps
 	}
 	full := step(90, .005)
-	target := 1.02 * full[60].Loss // which is first met at 61
+	target := 1.02 * full[60].Loss // first met at 61
 	with, err := Fit(step(20, .005), 0, Settings{Templates: [][]data.CurvePoint{full, step(90, .004)}})
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +189,7 @@ func TestHampelKeepsNoiseAndDrops(t *testing.T) {
 	}
 }
 
-// What order the points of a file are in changes nothing.
+// The order of points in a file does not matter.
 func TestFileOrderDoesNotMatter(t *testing.T) {
 	sorted := noisyCurve(40, .3, .01, 8)
 	sorted[20].Loss = 9
@@ -203,8 +202,8 @@ func TestFileOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// Epochs counted from 0 are as long as those counted from 1, with one row per
-// epoch and with several.
+// Epochs counted from 0 and from 1 have the same length, with one row per epoch
+// or several.
 func TestEpochsFromZero(t *testing.T) {
 	for _, rows := range []int{1, 4} {
 		for _, first := range []float64{0, 1} {
@@ -221,8 +220,7 @@ func TestEpochsFromZero(t *testing.T) {
 	}
 }
 
-// What it means to reach a target follows the kind of record, and can be asked
-// for.
+// The definition of reaching a target follows the record unless it is set.
 func TestReachFollowsTheRecord(t *testing.T) {
 	steps := noisyCurve(2000, .01, .1, 4)
 	epochs := noisyCurve(40, .3, .1, 4)
@@ -247,7 +245,7 @@ func TestReachFollowsTheRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := 2*math.Pow(1+.01*1000, -.7) + .3 // the course at step 1000
+	target := 2*math.Pow(1+.01*1000, -.7) + .3 // the curve at step 1000
 	smooth, errA := c.Target(target, "")
 	first, errB := c.Target(target, First)
 	if errA != nil || errB != nil || math.Abs(smooth.Steps.Mean/1000-1) > .1 || first.Steps.Mean > .7*smooth.Steps.Mean {

@@ -8,10 +8,10 @@ import (
 	"knee/internal/quantile"
 )
 
-// Course is the posterior of a training curve: many curves that agree with the
-// record, each with its weight.
+// Course is the posterior of a training curve: weighted curves that agree with
+// the record.
 type Course struct {
-	From    float64 // steps before which it says nothing: the first recorded, or the first after the last known learning-rate cut
+	From    float64 // first step covered: the first recorded, or the first after the last known learning-rate cut
 	c       *Curve
 	p       *posterior
 	weights []float64
@@ -19,10 +19,9 @@ type Course struct {
 }
 
 // Course returns the course of the curve. For a target (a loss, or a metric if
-// that is what was fitted) that lies ahead of the record it is the course on
-// condition that the target is met, as in the answer of [Curve.Target] but for
-// what curves do not foresee. If there is none (nil), or it lies in the record,
-// it is the posterior over curves alone.
+// that was fitted) not reached in the record, curves are weighted by the
+// probability that they meet it, as in [Curve.Target] without breaks.
+// Otherwise, or if target is nil, it is the posterior of the curves.
 func (c *Curve) Course(target *float64, reach Reach) *Course {
 	k := &Course{c: c}
 	if reach == "" {
@@ -49,10 +48,9 @@ func (c *Curve) Course(target *float64, reach Reach) *Course {
 	return k
 }
 
-// Band returns the loss (or metric) after x steps: the median of the curves
-// that make up the course, with the 90 % interval of a value recorded there,
-// which holds the spread of the curves and the noise around them. Optimus's
-// curve has its own line.
+// Band returns the loss (or metric) after x steps: the median of the curves,
+// with the 90 % interval of a value recorded there, which includes their noise.
+// For [Optimus] Mean is its best fit.
 func (k *Course) Band(x float64) data.Estimate {
 	var ls, noisy, ws []float64
 	rng := rand.New(rand.NewPCG(1, 0))
@@ -66,7 +64,7 @@ func (k *Course) Band(x float64) data.Estimate {
 	if k.best != nil {
 		e.Mean = k.c.fromLoss(k.best.At(x))
 	}
-	if math.IsNaN(e.Mean) { // no curve agrees with the record: all that is known is its last level
+	if math.IsNaN(e.Mean) { // no draws: the last recorded level
 		last := k.c.fromLoss(k.c.Recorded[len(k.c.Recorded)-1].Loss)
 		return data.Estimate{Mean: last, Lo: last, Hi: last}
 	}

@@ -10,9 +10,8 @@ import (
 	"knee/data"
 )
 
-// The course behind an answer passes the target where the answer says: its
-// band there holds the target, it has not got there where the interval
-// begins, and has where it ends.
+// The course agrees with the answer: the target is inside the band at the
+// answer, not yet reached where the interval begins, and reached where it ends.
 func TestCourseAgreesWithAnswer(t *testing.T) {
 	finished := [][]data.CurvePoint{noisyCurve(100, .28, .01, 91), noisyCurve(100, .33, .01, 92)}
 	known := map[string]Settings{
@@ -28,14 +27,14 @@ func TestCourseAgreesWithAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			target := 2*math.Pow(1+.3*60, -.7) + .3 // the smooth curve at 60
+			target := 2*math.Pow(1+.3*60, -.7) + .3 // the noise-free curve at 60
 			a, err := c.Target(target, "")
 			if err != nil {
 				t.Errorf("%s, seed %d: %v", name, seed, err)
 				continue
 			}
 			course := c.Course(&target, "")
-			// Noise lets the first hit come before the smooth curve gets there.
+			// Noise makes the first hit earlier than the smooth curve.
 			const slack = .02
 			if b := course.Band(a.Steps.Mean); !(b.Lo <= target && target <= b.Hi+1e-9) || !(b.Lo <= b.Mean && b.Mean <= b.Hi) {
 				t.Errorf("%s, seed %d: at step %.1f the band %+v leaves out the target %.4f", name, seed, a.Steps.Mean, b, target)
@@ -50,7 +49,7 @@ func TestCourseAgreesWithAnswer(t *testing.T) {
 	}
 }
 
-// Without a target the course follows the record, whichever way it goes.
+// Without a target the course follows the record, rising or falling.
 func TestCourseFollowsTheRecord(t *testing.T) {
 	ps := noisyCurve(60, .3, .005, 5)
 	up := make([]data.CurvePoint, len(ps))
@@ -76,7 +75,7 @@ func TestCourseFollowsTheRecord(t *testing.T) {
 	if b := down.Band(200); !(b.Hi-b.Lo > down.Band(60).Hi-down.Band(60).Lo) {
 		t.Errorf("the band does not widen ahead of the record: %+v", b)
 	}
-	// The same units come back whatever they are.
+	// Values come back in their own units.
 	for i := range ps {
 		ps[i].Loss *= 1000
 	}
@@ -89,8 +88,8 @@ func TestCourseFollowsTheRecord(t *testing.T) {
 	}
 }
 
-// Whatever a record looks like, every question about it is answered with
-// finite, ordered numbers or with an error that says why.
+// Every question about any record has finite, ordered numbers or an error as
+// its answer.
 func TestOddRecordsHaveACourse(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	curve := func(ls ...float64) []data.CurvePoint {
@@ -138,9 +137,8 @@ func TestOddRecordsHaveACourse(t *testing.T) {
 	}
 }
 
-// However short or strange a record is, an answer looks at each curve drawn at
-// most once per cell of a grid of bounded size: the work does not depend on what
-// is recorded.
+// An answer visits each drawn curve at most once per cell of a bounded grid:
+// the work does not depend on the record.
 func TestWorkIsBounded(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := newTestRand(seed)
@@ -180,7 +178,7 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// checkAnswer asks for one target and for the course to it.
+// checkAnswer checks the answer for a target and the course to it.
 func checkAnswer(t *testing.T, name string, c *Curve, target float64) {
 	t.Helper()
 	a, err := c.Target(target, "")
@@ -207,7 +205,7 @@ func ordered(e data.Estimate) bool {
 	return finite(e.Lo) && finite(e.Hi) && e.Lo <= e.Mean && e.Mean <= e.Hi
 }
 
-// A million points answer like a hundred of their stretches do.
+// A million points give the same answer as their averages over stretches.
 func TestHugeRecord(t *testing.T) {
 	const n = 1_000_000
 	rng := newTestRand(11)
@@ -216,7 +214,7 @@ func TestHugeRecord(t *testing.T) {
 	for i := range ps {
 		ps[i] = curvePoint(float64(i+1), truth(float64(i+1))+.1*rng.NormFloat64())
 	}
-	target := truth(2*n) - .3 // the lowest of so many noisy points lies far under the curve
+	target := truth(2*n) - .3 // the minimum of so many noisy points is far below the curve
 	for family, n := range map[string]int{Auto: n, "optimus": n / 10} {
 		ps := ps[:n]
 		c, err := Fit(ps, 0, Settings{Family: family})
@@ -238,7 +236,7 @@ func TestHugeRecord(t *testing.T) {
 	}
 }
 
-// Plans that make no sense are refused, a plan that has passed is mentioned.
+// Invalid plans are refused; a plan in the past gives a note.
 func TestPlansAreChecked(t *testing.T) {
 	ps := noisyCurve(20, .3, .01, 8)
 	nan, inf := math.NaN(), math.Inf(1)

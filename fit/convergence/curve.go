@@ -12,80 +12,77 @@ import (
 	"knee/data"
 )
 
-// Reach says what it means that a run reaches a target.
+// Reach is the definition of reaching a target.
 type Reach string
 
-// The two meanings. The zero value of Reach leaves the choice to the kind of
-// record; see [Curve.Reach].
+// The two definitions. If empty, the record decides; see [Curve.Reach].
 const (
-	// First is the first recorded value at or under the target: right for a
-	// metric that is evaluated once per epoch and stops the training.
+	// First is the first recorded value at or below the target: for a metric
+	// that is evaluated once per epoch and stops the training.
 	First Reach = "first"
-	// Smooth is where the smooth course gets there: what is meant by the loss
-	// of noisy steps, of which some lucky one lies far under the course.
+	// Smooth is where the smoothed curve meets the target: for the loss of
+	// single steps, whose noise goes far below the curve.
 	Smooth Reach = "smooth"
 )
 
-// Families that can be asked for.
+// Families for [Settings].
 const (
-	Auto    = "auto"    // leaves the choice to [Fit]
+	Auto    = "auto"    // chosen by [Fit]
 	Optimus = "optimus" // a single [OptimusCurve], for comparison
 )
 
-// Names of what [Fit] does by default.
+// Families that [Fit] chooses.
 const (
-	CurveHorizon = "curve-horizon" // no finished run of the job is known
-	TemplateHits = "template-hits" // finished runs are known
+	CurveHorizon = "curve-horizon" // without finished runs of the job
+	TemplateHits = "template-hits" // with finished runs of the job
 )
 
-// Settings controls [Fit]. The zero value is the default: nothing is known
-// but the record.
+// Settings controls [Fit]. The zero value uses only the record.
 type Settings struct {
 	// Family is [Auto] (also the empty string), or [Optimus].
 	Family string
-	// PlannedEpochs is the planned length of the run, 0 if unknown. Where no
-	// epochs are recorded, a point of the record counts as one.
+	// PlannedEpochs is the planned length of the run, 0 if unknown. If no
+	// epochs are recorded, a point counts as one.
 	PlannedEpochs float64
 	// Milestones are the epochs after which the learning rate is cut.
 	Milestones []float64
-	// Templates are finished runs of the same job at other batch sizes. They
-	// should share its optimizer, learning-rate schedule and length: others
-	// make intervals too narrow.
+	// Templates are finished runs of the same job at other batch sizes, with
+	// the same optimizer, learning-rate schedule and length: others make
+	// intervals too narrow.
 	Templates [][]data.CurvePoint
-	// Reach is what it means to reach a target, empty for what fits the record.
+	// Reach is the definition of reaching a target; empty: by the record.
 	Reach Reach
 }
 
-// Curve is a fitted training curve: how the loss falls with optimizer steps at
-// the initial batch. It holds the curve as recorded, from which
-// [Curve.Target] answers and [Curve.Course] is drawn.
+// Curve is a fitted training curve: loss over optimizer steps at the initial
+// batch. It keeps the record, from which [Curve.Target] and [Curve.Course]
+// compute the posterior.
 //
-// Losses inside are (loss − Offset)/Scale, so from above 0 to 1.
+// Losses in a Curve are (loss − Offset)/Scale, in (0, 1].
 type Curve struct {
 	Family string        `json:"family"`
 	Scale  float64       `json:"scale"`            // largest loss recorded, less Offset
 	Offset float64       `json:"offset,omitempty"` // 0 unless losses are negative
 	Points int           `json:"points"`
 	LastX  float64       `json:"last_x"`           // steps recorded
-	Rising *RisingMetric `json:"rising,omitempty"` // set if the curve is a metric that rises
-	// Reach is the meaning of reaching a target that fits the record: Smooth
-	// for losses recorded several times per epoch or without epochs, else First.
+	Rising *RisingMetric `json:"rising,omitempty"` // set for a metric that rises
+	// Reach is Smooth for losses recorded several times per epoch or without
+	// epochs, else First, unless set.
 	Reach    Reach   `json:"reach,omitempty"`
-	Lows     []Point `json:"seen"`              // where single values were first that low, thinned to 64
-	Recorded []Point `json:"recorded"`          // the curve without outliers, averaged over at most 128 stretches
-	Scatter  float64 `json:"scatter,omitempty"` // sd of single values around their stretch
+	Lows     []Point `json:"seen"`              // running minima of single values, at most 64
+	Recorded []Point `json:"recorded"`          // the curve without outliers, as averages over at most 128 stretches
+	Scatter  float64 `json:"scatter,omitempty"` // sd of single values around their average
 	// EpochSteps is the length of an epoch in steps, 0 if unknown.
 	EpochSteps float64    `json:"epoch_steps,omitempty"`
-	Planned    float64    `json:"planned,omitempty"`    // steps of the whole run, 0 if unknown
+	Planned    float64    `json:"planned,omitempty"`    // length of the run in steps, 0 if unknown
 	Milestones []float64  `json:"milestones,omitempty"` // steps after which the learning rate is cut, ascending
 	Templates  []Template `json:"templates,omitempty"`  // finished runs of the job
-	// Single is what older versions wrote of [Optimus], which is fitted anew.
+	// Single is the fit of [Optimus] in older files; it is ignored.
 	Single json.RawMessage `json:"single,omitempty"`
-	known  *prior          // nil for the one learned
+	known  *prior          // nil: the learned one
 }
 
-// RisingMetric says how a metric that rises was turned into a loss: the loss
-// is Ceiling − metric.
+// RisingMetric turns a rising metric into a loss, Ceiling − metric.
 type RisingMetric struct {
 	Ceiling float64 `json:"ceiling"`
 }
@@ -93,30 +90,29 @@ type RisingMetric struct {
 // Point is a point of a record.
 type Point struct {
 	X    float64 `json:"x"`    // steps
-	Loss float64 `json:"loss"` // in the terms of [Curve]
+	Loss float64 `json:"loss"` // scaled as in [Curve]
 }
 
 const (
-	minPoints        = 2   // say in which direction a curve goes
-	longestPlan      = 1e9 // a plan relative to what is recorded
-	minOptimusPoints = 4   // three parameters and one to contradict them
+	minPoints        = 2   // the fewest that show a direction
+	longestPlan      = 1e9 // longest plan relative to the record
+	minOptimusPoints = 4   // three parameters and a degree of freedom
 )
 
-// Fit fits training curves, x being steps at the initial batch, in samples
-// (0 if unknown).
+// Fit fits training curves over steps at the initial batch, which is in
+// samples, 0 if unknown.
 //
-// The loss is used if recorded, otherwise the metric; a metric that rises is
-// turned into a falling one. x is Progress where recorded, otherwise Step
-// scaled by GlobalBatch/initial where both are known, otherwise Step,
-// otherwise Epoch. Points without both, or with NaN or an infinity, are left
-// out. Runs are sorted and cleaned of outliers apart ([Hampel]) and fitted
-// together.
+// The loss is used if recorded, otherwise the metric; a rising metric is turned
+// into a falling one. x is Progress if recorded, otherwise Step scaled by
+// GlobalBatch/initial if both are known, otherwise Step, otherwise Epoch.
+// Points without x and y, or with NaN or an infinity, are left out. Outliers
+// are removed from each run separately ([Hampel]); runs are fitted together.
 //
-// It fails, with a *[data.InputError], if fewer than two points hold both
-// numbers (four for Optimus's curve), if none lies beyond step 0, for an
-// unknown family, for a template of fewer than four points, for planned epochs
-// or milestones that are not above 0 (0 planned epochs are unknown), and for a
-// plan a billion times longer than the record.
+// It fails with a *[data.InputError] if fewer than two points (four for
+// [Optimus]) have both numbers, if none lies beyond step 0, for an unknown
+// family, for a template of fewer than four points, for negative planned
+// epochs, for milestones that are not above 0, and for a plan a billion times
+// longer than the record.
 func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -145,7 +141,7 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	}
 	c.EpochSteps = epochSteps(usable)
 	if c.Planned = s.PlannedEpochs * c.EpochSteps; c.Planned > longestPlan*c.LastX {
-		return nil, refuse("planned epochs", s.PlannedEpochs, fmt.Sprintf("at most %g times what is recorded", longestPlan))
+		return nil, refuse("planned epochs", s.PlannedEpochs, fmt.Sprintf("at most %g times the record", longestPlan))
 	}
 	for _, m := range s.Milestones {
 		c.Milestones = append(c.Milestones, m*c.EpochSteps)
@@ -154,12 +150,12 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	return c, nil
 }
 
-// refuse says what was found of the input and what is wanted.
+// refuse returns the error for a value of the input.
 func refuse(column string, found any, want string) error {
 	return &data.InputError{Source: data.Source{Column: column}, Found: fmt.Sprint(found), Want: want}
 }
 
-// check refuses plans that make no sense.
+// check refuses unknown families and invalid plans.
 func (s Settings) check() error {
 	if s.Family != "" && s.Family != Auto && s.Family != Optimus {
 		return refuse("convergence family", strconv.Quote(s.Family), Auto+" or "+Optimus)
@@ -175,7 +171,7 @@ func (s Settings) check() error {
 	return s.Reach.check()
 }
 
-// gather turns points into losses, cleans each run, and sets what scales them.
+// gather returns scaled losses over x, without outliers, and sets the scale.
 func (c *Curve) gather(points []usablePoint, fewest int) (xs, ls []float64, err error) {
 	if len(points) < fewest {
 		return nil, nil, refuse("loss", fmt.Sprintf("%d usable curve points", len(points)),
@@ -197,11 +193,11 @@ func (c *Curve) gather(points []usablePoint, fewest int) (xs, ls []float64, err 
 		}
 	}
 	low, high := slices.Min(ls), slices.Max(ls)
-	if low < 0 { // the published forms are of losses above 0
+	if low < 0 { // the forms need losses above 0
 		c.Offset = low - (high - low)
 	}
 	if c.Scale = high - c.Offset; c.Scale <= 0 {
-		c.Scale = 1 // all are 0
+		c.Scale = 1 // all losses are 0
 	}
 	slices.SortStableFunc(clean, func(a, b usablePoint) int { return cmp.Compare(a.x, b.x) })
 	for i, p := range clean {
@@ -210,7 +206,7 @@ func (c *Curve) gather(points []usablePoint, fewest int) (xs, ls []float64, err 
 	return xs, ls, nil
 }
 
-// toLoss turns what was recorded into the terms of c.
+// toLoss scales a recorded value as in Curve.
 func (c *Curve) toLoss(y float64) float64 {
 	if c.Rising != nil {
 		y = c.Rising.Ceiling - y
@@ -227,8 +223,8 @@ func (c *Curve) fromLoss(l float64) float64 {
 	return l
 }
 
-// Check says what is wrong with a fit that came from a file, and completes
-// one that an older version wrote.
+// Check returns an error if a curve from a file is invalid, and completes files
+// of older versions.
 func (c *Curve) Check() error {
 	if !(c.Scale > 0) || !(c.LastX > 0) || len(c.Lows) == 0 || len(c.Recorded) == 0 {
 		return errors.New("want a positive scale, steps above 0, lows seen and a recorded curve")
@@ -242,7 +238,7 @@ func (c *Curve) Check() error {
 		return fmt.Errorf("epoch_steps %g and planned %g, want steps of at least 0", c.EpochSteps, c.Planned)
 	}
 	c.Single = nil
-	if c.Reach == "" { // older versions smoothed records longer than this
+	if c.Reach == "" { // older versions smoothed records longer than mostRecorded
 		c.Reach = First
 		if c.Points > mostRecorded {
 			c.Reach = Smooth
@@ -251,19 +247,19 @@ func (c *Curve) Check() error {
 	return c.Reach.check()
 }
 
-// Meaning says in words what it means to reach a target.
+// Meaning is the definition in words.
 func (r Reach) Meaning() string {
 	if r == First {
 		return "where the first recorded value does"
 	}
-	return "where the smooth course does, not the first lucky value"
+	return "where the smoothed curve does, not the first low value"
 }
 
-// check refuses meanings that there are not.
+// check refuses unknown definitions.
 func (r Reach) check() error {
 	if r != First && r != Smooth && r != "" {
 		return refuse("reach", strconv.Quote(string(r)),
-			fmt.Sprintf("%s (the first recorded value at the target) or %s (where the smooth course gets there)", First, Smooth))
+			fmt.Sprintf("%s (the first recorded value at the target) or %s (where the smoothed curve reaches it)", First, Smooth))
 	}
 	return nil
 }

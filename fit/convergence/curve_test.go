@@ -26,9 +26,9 @@ func curveOf(c OptimusCurve, n int, scale float64) []data.CurvePoint {
 	return ps
 }
 
-// The published coefficients of Seq2Seq (Optimus, EuroSys'18, figure 7) come
-// back from the points they generate. Losses are divided by the largest one,
-// so β is compared after undoing that.
+// Fits recover the published coefficients of Seq2Seq (Optimus, EuroSys'18,
+// figure 7) from points they generate. Losses are divided by the largest one,
+// and β is scaled back.
 func TestConvergenceGolden(t *testing.T) {
 	want := OptimusCurve{.21, 1.07, .07}
 	own, err := Fit(curveOf(want, 60, 1), 0, Settings{Family: "optimus"})
@@ -42,7 +42,7 @@ func TestConvergenceGolden(t *testing.T) {
 			t.Errorf("β%d = %.7f, want %v", i, got[i], w)
 		}
 	}
-	// 1/(l − β2) = β0·x + β1 solved for l = 0.1, on paper.
+	// 1/(l − β2) = β0·x + β1 solved for l = 0.1 by hand
 	wantX := (1/(.1-.07) - 1.07) / .21
 	if x, ok := form.StepsTo(.1 / own.Scale); !ok || math.Abs(x/wantX-1) > 1e-3 {
 		t.Errorf("the form reaches 0.1 at %.1f, want %.1f", x, wantX)
@@ -106,14 +106,13 @@ func TestRisingMetric(t *testing.T) {
 	if err != nil || c.Rising == nil || c.Rising.Ceiling != 1 {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	want := (1/(1-.9-.05) - 1.2) / .3 // the form solved for 0.9, on paper
+	want := (1/(1-.9-.05) - 1.2) / .3 // the form solved for 0.9 by hand
 	if e, err := stepsTo(c, .9); err != nil || e.Lo > want || e.Hi < want {
 		t.Errorf("steps to 0.9: %+v, %v; want %.1f", e, err, want)
 	}
 }
 
-// Steps at another batch count for as many steps at the initial one as they
-// hold more samples.
+// Steps at another batch count in proportion to their samples.
 func TestCurveStepsAreScaledByBatch(t *testing.T) {
 	points := curveOf(OptimusCurve{.3, 1, .1}, 30, 1)
 	for i := range points {

@@ -9,25 +9,25 @@ import (
 	"knee/internal/quantile"
 )
 
-// deltaRule says when a run counts as converged (Optimus, EuroSys'18, section
-// 3.1): the loss, divided by the largest so far, fell by less than delta per
-// epoch for some epochs in a row.
+// deltaRule defines convergence (Optimus, EuroSys'18, section 3.1): the loss,
+// divided by the largest so far, fell by less than delta per epoch for some
+// epochs in a row.
 type deltaRule struct {
 	delta  float64
 	before float64 // loss of the last epoch
-	slow   int     // epochs in a row that fell by less
+	slow   int     // epochs in a row with a smaller decrease
 }
 
 const (
-	// deltaEpochs is how many slow epochs in a row are enough.
+	// deltaEpochs is the required number of slow epochs in a row.
 	deltaEpochs = 3
-	// deltaAhead is how far futures are followed, in multiples of the epochs
-	// recorded or planned, whichever is more, and deltaMost in epochs.
+	// deltaAhead bounds the simulation, in multiples of the epochs recorded or
+	// planned, whichever is more; deltaMost bounds it in epochs.
 	deltaAhead = 20
 	deltaMost  = 4096
 )
 
-// met adds an epoch and says whether the rule is met.
+// met adds an epoch and reports whether the rule is met.
 func (r *deltaRule) met(loss float64) bool {
 	if r.slow++; r.before-loss >= r.delta {
 		r.slow = 0
@@ -37,14 +37,15 @@ func (r *deltaRule) met(loss float64) bool {
 }
 
 // StepsToConvergence returns the steps, from step 0, after which the loss first
-// fell by less than delta, a part of the largest loss, per epoch for three epochs
-// in a row. Noise meets that by luck, so it cannot be read off a smooth curve:
-// the rule is applied to a future of each curve that agrees with the record, with
-// the noise around it. The answer is the median with the 90 % interval over them,
-// or the epoch itself if the record already meets the rule.
+// fell by less than delta, a share of the largest loss, per epoch for three
+// epochs in a row. Noise can meet the rule by chance, so it is applied to one
+// simulated future with noise per draw of the posterior. The answer is the
+// median with the 90 % interval over the futures, or the epoch itself if the
+// record already meets the rule.
 //
-// It fails for a delta that is not above 0, and with a *[NeverReachedError]
-// whose target is delta if most futures never meet the rule.
+// It fails with a *data.InputError if delta is not above 0, and with a
+// *[NeverReachedError], whose target is delta, if at least half of the futures
+// never meet the rule.
 func (c *Curve) StepsToConvergence(delta float64) (data.Estimate, error) {
 	if !(delta > 0) {
 		return data.Estimate{}, refuse("delta", delta, "a decrease above 0")
@@ -74,15 +75,15 @@ func (c *Curve) StepsToConvergence(delta float64) (data.Estimate, error) {
 		return data.Estimate{}, &NeverReachedError{Target: delta, Floor: c.fromLoss(p.level(math.Inf(-1), c.lowest(Smooth))),
 			Chance: float64(len(steps)) / drawCount}
 	}
-	for range unmet { // what is not met within the simulation is met after it
+	for range unmet { // later than the simulation
 		steps = append(steps, far)
 	}
 	slices.Sort(steps)
 	return data.Estimate{Mean: quantile.Median(steps), Lo: quantile.Sorted(steps, .05), Hi: quantile.Sorted(steps, .95)}, nil
 }
 
-// epochLosses returns the mean loss of each epoch of the record and the
-// length of an epoch in steps. An epoch is at least one recorded stretch.
+// epochLosses returns the mean loss of each recorded epoch and the length of an
+// epoch in steps, at least one recorded stretch.
 func (c *Curve) epochLosses() ([]float64, float64) {
 	epoch := math.Max(c.EpochSteps, c.LastX/float64(len(c.Recorded)))
 	var losses []float64

@@ -36,7 +36,7 @@ func kindsOfCurves() []kindOfCurve {
 	}
 }
 
-// record returns the first epochs of a run of the kind.
+// record returns the first epochs of a run.
 func (k kindOfCurve) record(epochs int, seed uint64) []data.CurvePoint {
 	rng := newTestRand(seed)
 	var ps []data.CurvePoint
@@ -52,9 +52,8 @@ func (k kindOfCurve) record(epochs int, seed uint64) []data.CurvePoint {
 	return ps
 }
 
-// Of curves of many kinds, none of which is the grid's own, the interval holds
-// when the curve gets to the target, and the first hits that noise brings
-// forward, for nine in ten.
+// For curves of many kinds outside the grid, the interval contains the time to
+// the target, and of the first noisy hit, in nine of ten cases.
 func TestKindsOfCurvesAreForeseen(t *testing.T) {
 	var asked, held float64
 	for _, k := range kindsOfCurves() {
@@ -67,7 +66,7 @@ func TestKindsOfCurvesAreForeseen(t *testing.T) {
 				for _, at := range []float64{50, 75} {
 					a, err := c.Target(k.at(at), "")
 					asked++
-					if err != nil { // that it is never reached, of a curve that reaches it
+					if err != nil { // wrongly never reached
 						t.Logf("%s, %d epochs seen of %g: %v", k.name, seen, planned, err)
 						continue
 					}
@@ -85,7 +84,7 @@ func TestKindsOfCurvesAreForeseen(t *testing.T) {
 	}
 }
 
-// Of thousands of noisy losses a lucky one does not count as having got there.
+// One low value among thousands of noisy losses does not reach the target.
 func TestNoiseOfStepsIsNotProgress(t *testing.T) {
 	ks := kindsOfCurves()
 	k := ks[len(ks)-1]
@@ -101,8 +100,8 @@ func TestNoiseOfStepsIsNotProgress(t *testing.T) {
 	}
 }
 
-// What has levelled off for long, or rises, does not get further down, and
-// the reason is said.
+// A curve that has levelled off or rises does not reach lower targets, and the
+// error gives the reason.
 func TestNeverSaysWhy(t *testing.T) {
 	level := kindOfCurve{at: func(x float64) float64 { return .5 + 1.7*math.Exp(-x/5) }, noise: .001, looks: 1}
 	rising := kindOfCurve{at: func(x float64) float64 { return math.Pow(1.1, x) }, looks: 1}
@@ -117,7 +116,7 @@ func TestNeverSaysWhy(t *testing.T) {
 				t.Fatal(err)
 			}
 			a, err := c.Target(.25, "")
-			if planned > 0 && !tt.away { // the rest of the plan may bring a change, but do not count on it
+			if planned > 0 && !tt.away { // the rest of the plan may bring a change, with low probability
 				if err != nil || a.Chance > .3 || !strings.Contains(strings.Join(a.Notes, "; "), tt.want) {
 					t.Errorf("planned %g: %+v, %v, want at most 30 %% and a note that says %q", planned, a, err, tt.want)
 				}
@@ -131,7 +130,7 @@ func TestNeverSaysWhy(t *testing.T) {
 	}
 }
 
-// A fraction does not get above 1, which a model that knows no units says.
+// A fraction does not exceed 1; the model, without units, adds a note.
 func TestTargetsAboveAFraction(t *testing.T) {
 	c, err := Fit(kindsOfCurves()[4].record(20, 1), 0, Settings{})
 	if err != nil {

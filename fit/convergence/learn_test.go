@@ -17,7 +17,7 @@ import (
 
 var learn = flag.Bool("learn", false, "learn prior.json from the recorded runs anew")
 
-// leftOutFile holds, by job, the prior that was learned without it.
+// leftOutFile has, by job, the prior learned without it.
 var leftOutFile = filepath.Join("testdata", "left-out.json")
 
 // leftOut returns the priors learned without each job.
@@ -33,7 +33,7 @@ func leftOut(tb testing.TB) map[string]*prior {
 	return out
 }
 
-// knob is a number of the prior and the values tried for it.
+// knob is a number of the prior and its candidate values.
 type knob struct {
 	name   string
 	at     func(*prior) *float64
@@ -47,15 +47,16 @@ func knobs() []knob {
 	}
 }
 
-// question is one that a recorded run answers.
+// question is a target and when a recorded run reached it.
 type question struct {
 	job    string
 	curve  *Curve
-	target float64 // in the terms of the curve
+	target float64 // scaled as the curve
 	truth  float64 // steps
 }
 
-// questions asks of each run with and without finished runs.
+// questions returns the questions about each run, with and without finished
+// runs.
 func questions(tb testing.TB, runs []recordedRun) []question {
 	var qs []question
 	for _, r := range runs {
@@ -79,8 +80,8 @@ func questions(tb testing.TB, runs []recordedRun) []question {
 	return qs
 }
 
-// loss returns by job the mean of −ln of the chance given to the cell of the
-// grid in which a target was met: every job counts alike.
+// loss returns, by job, the mean of −ln of the probability of the grid cell in
+// which a target was met.
 func loss(qs []question, p prior) map[string]float64 {
 	sums, counts := map[string]float64{}, map[string]float64{}
 	for _, q := range qs {
@@ -104,8 +105,8 @@ func loss(qs []question, p prior) map[string]float64 {
 }
 
 // learnScores sets each number of a prior to its posterior mean, in the
-// logarithm, over the values tried: those that foresaw the jobs kept better weigh
-// more, the other numbers as they were.
+// logarithm, over its candidate values, weighted by their fit to the jobs kept,
+// with the other numbers unchanged.
 func learnScores(scores map[string]map[float64]map[string]float64, from prior, keep func(job string) bool) prior {
 	out := from
 	for _, k := range knobs() {
@@ -126,14 +127,14 @@ func learnScores(scores map[string]map[float64]map[string]float64, from prior, k
 
 func rounded(v float64) float64 { return math.Round(1e3*v) / 1e3 }
 
-// cutAfter is the part of a run after which a job's learning rate is first cut:
-// of imagenet at epoch 30 of 90, of the others never.
+// cutAfter is the share of a run before a job's first learning-rate cut: epoch
+// 30 of 90 for imagenet; others have none.
 var cutAfter = map[string]float64{"imagenet": 1. / 3}
 
-// learnRates measures when runs of a job get to targets, every run being compared
-// with its neighbour in batch size, and counts what was not foreseen.
+// learnRates sets the probabilities and HitSD of a prior, the latter by
+// comparing when neighbouring batch sizes of a job reach targets.
 func learnRates(p *prior, runs []recordedRun, keep func(job string) bool) {
-	squares := map[string][]float64{} // of the differences of the logarithm, by job
+	squares := map[string][]float64{} // squared differences of logarithms, by job
 	for k := 1; k < len(runs); k++ {
 		a, b := runs[k-1], runs[k]
 		if a.job != b.job || !keep(a.job) {
@@ -151,7 +152,7 @@ func learnRates(p *prior, runs []recordedRun, keep func(job string) bool) {
 		}
 	}
 	var means []float64
-	before, uncut := 0., 0. // time before a first cut, and before it or without one, in runs
+	before, uncut := 0., 0. // sums over jobs of the share before a first cut, and of the share before it or without one
 	for job, ss := range squares {
 		means = append(means, stat.Mean(ss, nil))
 		at, cut := cutAfter[job]
@@ -160,15 +161,15 @@ func learnRates(p *prior, runs []recordedRun, keep func(job string) bool) {
 		}
 		uncut += at
 	}
-	// Both by Laplace's rule of succession: who looks at a course without cuts
-	// looks before one, and none of the plans was wrong.
+	// Laplace's rule of succession: the probability that a record without cuts
+	// is followed by one, and that a plan is wrong, as none was.
 	p.Break = rounded((before + 1) / (uncut + 2))
 	slices.Sort(means)
 	p.HitSD = rounded(math.Sqrt(stat.Mean(means, nil)))
 	p.WrongPlan = rounded(1 / float64(len(means)+2))
 }
 
-// TestLearn writes prior.json and what is learned with each job left out:
+// TestLearn writes prior.json and the priors with each job left out:
 //
 //	KNEE_BENCH=… go test -run Learn -learn -timeout 1h ./fit/convergence
 func TestLearn(t *testing.T) {
@@ -177,7 +178,7 @@ func TestLearn(t *testing.T) {
 	}
 	runs := recordedRuns(t)
 	qs := questions(t, runs)
-	start := prior{GapMedian: .1, GapSD: .8} // the same for all, in round numbers
+	start := prior{GapMedian: .1, GapSD: .8} // round starting values
 	learnRates(&start, runs, func(string) bool { return true })
 	scores := map[string]map[float64]map[string]float64{}
 	base := loss(qs, start)

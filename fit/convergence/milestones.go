@@ -8,21 +8,21 @@ import (
 const (
 	// cutWindow is the number of points compared on either side of a cut.
 	cutWindow = 10
-	// minSegment is the fewest points after a cut that are worth a fit: a line
-	// and one to contradict it.
+	// minSegment is the fewest points of a segment: a line and a degree of
+	// freedom.
 	minSegment = 3
 )
 
-// segment is the stretch of a record since its last known cut of the learning
-// rate, and what is known about the cuts to come.
+// segment is the record since its last known cut of the learning rate, and the
+// effect of later cuts.
 type segment struct {
 	points []Point
-	start  float64   // steps at which it begins, 0 for a record without cuts
+	start  float64   // first step, 0 without cuts
 	later  []float64 // milestones after the record, steps
-	ratio  float64   // loss after a cut relative to before, 1 if none was seen
+	ratio  float64   // loss after a cut over loss before, 1 if no cut was recorded
 }
 
-// ratioAt returns what the cuts between the record and x multiply the loss by.
+// ratioAt returns the factor on the loss of the cuts between the record and x.
 func (s *segment) ratioAt(x float64) float64 {
 	r := 1.0
 	for _, m := range s.later {
@@ -33,18 +33,16 @@ func (s *segment) ratioAt(x float64) float64 {
 	return r
 }
 
-// lastSegment cuts the record at the last milestone it covers, as a curve
-// through a cut fits neither side of it. Where milestones are not known the
-// record stays whole, even if a drop is plain to see: more of them are then
-// likely to come, and a curve through the first predicts them better than one
-// of the last level alone.
+// lastSegment returns the record after the last milestone it covers, as a curve
+// through a cut fits neither side. Without milestones the record stays whole
+// even if it drops visibly: more drops are then likely, and a curve through the
+// first predicts them better than the last level.
 //
-// Once a cut was seen at a milestone, its ratio is expected of the later
-// ones too. Before the first, the effect of cuts on this job is not known, and
-// they are left out.
+// The ratio of a recorded cut is expected of later ones. Before the first cut
+// the effect is unknown, and cuts are ignored.
 func (c *Curve) lastSegment() segment {
 	s := segment{points: c.Recorded, ratio: 1}
-	cut, near := 0, c.LastX/float64(2*len(c.Recorded)) // a point nearer to a milestone was recorded at it
+	cut, near := 0, c.LastX/float64(2*len(c.Recorded)) // a point this near was recorded at the milestone
 	for _, m := range c.Milestones {
 		i := slices.IndexFunc(c.Recorded, func(p Point) bool { return p.X > m+near })
 		if i >= minSegment && len(c.Recorded)-i >= minSegment {

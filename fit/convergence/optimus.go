@@ -8,10 +8,11 @@ import (
 	"knee/internal/quantile"
 )
 
-// OptimusCurve is l = 1/(β0·x + β1) + β2 (Peng et al., Optimus, EuroSys'18,
-// section 3.1): how first-order methods converge. All parameters are ≥ 0.
+// OptimusCurve is l = 1/(β0·x + β1) + β2, the convergence of first-order
+// methods (Peng et al., Optimus, EuroSys'18, section 3.1). All parameters are ≥
+// 0.
 type OptimusCurve struct {
-	Beta0, Beta1 float64 // per step, 1
+	Beta0, Beta1 float64 // per step; dimensionless
 	Beta2        float64 // loss at infinity
 }
 
@@ -35,7 +36,7 @@ func (c OptimusCurve) StepsTo(loss float64) (float64, bool) {
 	return need / c.Beta0, c.Beta0 > 0
 }
 
-// optimusShapes is the grid of curves behind the interval of Optimus's family.
+// optimusShapes returns the shapes for the interval of Optimus's curve.
 func optimusShapes(points int, seen float64) []shape {
 	var out []shape
 	for _, scale := range geometric(1/float64(4*points), 32, scaleNodes*bendNodes) {
@@ -44,9 +45,9 @@ func optimusShapes(points int, seen float64) []shape {
 	return out
 }
 
-// optimus fits the curve to the record: its limit on a grid between zero and the
-// lowest loss, dense below the latter, then by halving steps, the others solved
-// for.
+// optimus fits the curve to the record. The limit is searched on a grid from
+// zero to the lowest loss, denser towards the latter, then by halving steps;
+// the other parameters are solved for.
 func (c *Curve) optimus() OptimusCurve {
 	const nodes = 60
 	low := c.Recorded[0].Loss
@@ -73,11 +74,11 @@ func (c *Curve) optimus() OptimusCurve {
 	return best
 }
 
-// optimusAt fits a curve of a given limit, for which 1/(l−limit) is linear in x.
-// The weights (l−limit)² undo, to first order, what the inverse does to the
-// errors. It returns the curve and the squared error in l.
+// optimusAt fits a curve of a given limit, for which 1/(l−limit) is linear in
+// x. The weights (l−limit)² undo, to first order, the effect of the inverse on
+// the errors. It returns the curve and the squared error in l.
 func (c *Curve) optimusAt(limit float64) (OptimusCurve, float64) {
-	var aa, ax, xx, ab, xb float64 // of the normal equations
+	var aa, ax, xx, ab, xb float64 // normal equations
 	for _, p := range c.Recorded {
 		gap := math.Max(p.Loss-limit, 1e-9)
 		one, x := gap*gap, gap*gap*p.X/c.LastX
@@ -87,7 +88,7 @@ func (c *Curve) optimusAt(limit float64) (OptimusCurve, float64) {
 	if det := aa*xx - ax*ax; det > 0 {
 		beta = [2]float64{(xx*ab - ax*xb) / det, (aa*xb - ax*ab) / det}
 	}
-	switch { // of two coefficients, at most one is negative where the other alone fits best
+	switch { // at most one coefficient is negative; the fit of the other without it is then best
 	case beta[1] < 0:
 		beta = [2]float64{ab / aa, 0}
 	case beta[0] < 0:
@@ -102,9 +103,9 @@ func (c *Curve) optimusAt(limit float64) (OptimusCurve, float64) {
 	return f, rss
 }
 
-// optimusStepsTo answers from the best fit, with the interval of the curves of
-// its form that agree with the record as well. Where the best fit gets there the
-// chance is 1: a single curve has no second opinion.
+// optimusStepsTo returns the steps of the best fit, with the interval of the
+// posterior of its form, and the probability of reaching t: 1 if the best fit
+// does, else 0.
 func (c *Curve) optimusStepsTo(t float64) (data.Estimate, float64) {
 	x, ok := c.optimus().StepsTo(t)
 	if !ok || !finite(x) {

@@ -7,13 +7,13 @@ import (
 	"knee/internal/quantile"
 )
 
-// Hampel replaces single points that lie far off both their neighbours by
-// the median around them (Hampel's identifier; Pearson, IEEE Transactions on
-// Control Systems Technology 2002): further than six robust standard
-// deviations of a window of three points either side, fewer near the ends, and
-// than six times what neighbours typically differ by. Noise and learning-rate
-// drops stay as they are. The first and last points have neighbours on one side
-// only, where a drop looks like an outlier, and stay. The input is not changed.
+// Hampel returns the losses with outliers replaced by the median around them
+// (Hampel's identifier; Pearson, IEEE Transactions on Control Systems
+// Technology 2002). An outlier is further from the median than six robust
+// standard deviations of a window of three points either side, fewer near the
+// ends, and than six typical differences of neighbours. Noise and learning-rate
+// drops stay. So do the first and last point, as a drop there looks like an
+// outlier.
 func Hampel(losses []float64) []float64 {
 	const (
 		most = 3
@@ -24,7 +24,7 @@ func Hampel(losses []float64) []float64 {
 		return out
 	}
 	typical := typicalMove(losses)
-	var buffer [2*most + 1]float64 // one for all: records have up to millions of points
+	var buffer [2*most + 1]float64 // reused: records have up to millions of points
 	for i := 1; i < len(losses)-1; i++ {
 		side := min(most, i, len(losses)-1-i)
 		window := buffer[:2*side+1]
@@ -42,11 +42,11 @@ func Hampel(losses []float64) []float64 {
 	return out
 }
 
-// madToSD turns the median absolute deviation of a normal into its standard
-// deviation: 1/Φ⁻¹(3/4).
+// madToSD is the standard deviation of a normal over its median absolute
+// deviation, 1/Φ⁻¹(3/4).
 const madToSD = 1.4826
 
-// typicalMove returns the median of how far neighbours are apart.
+// typicalMove returns the median absolute difference of neighbours.
 func typicalMove(losses []float64) float64 {
 	moves := make([]float64, len(losses)-1)
 	for i := range moves {

@@ -9,15 +9,15 @@ import (
 	"knee/data"
 )
 
-// curvePicker picks steps and loss out of curve points.
+// curvePicker extracts steps and loss from curve points.
 type curvePicker struct {
 	x, y   func(data.CurvePoint) float64
 	metric bool // y is the metric
 	rising *RisingMetric
 }
 
-// pickCurve decides what to read off the points of a run and of the finished
-// runs it is compared with: the same x and y of all, see [Fit].
+// pickCurve chooses the x and y that a run and its templates have in common;
+// see [Fit].
 func pickCurve(points []data.CurvePoint, templates [][]data.CurvePoint, initialBatch float64) curvePicker {
 	all := append([][]data.CurvePoint{points}, templates...)
 	inAll := func(get func(data.CurvePoint) float64) bool {
@@ -31,8 +31,8 @@ func pickCurve(points []data.CurvePoint, templates [][]data.CurvePoint, initialB
 		return p
 	}
 	p.y, p.metric = func(p data.CurvePoint) float64 { return p.Metric }, true
-	// A finished run shows better than the beginning of one which way the
-	// metric goes.
+	// Finished runs show the direction of a metric better than the beginning of
+	// one.
 	judge := all
 	if len(templates) > 0 {
 		judge = templates
@@ -41,13 +41,13 @@ func pickCurve(points []data.CurvePoint, templates [][]data.CurvePoint, initialB
 	return p
 }
 
-// usablePoint is a point with both numbers.
+// usablePoint is a point with x and y.
 type usablePoint struct {
 	run         string
 	x, y, epoch float64 // epoch NaN if not recorded
 }
 
-// usable returns the points with both numbers, in order of x, ties as they come.
+// usable returns the points with x and y, stably sorted by x.
 func (c curvePicker) usable(points []data.CurvePoint) []usablePoint {
 	var out []usablePoint
 	for _, p := range points {
@@ -73,7 +73,7 @@ func byRun(points []usablePoint) [][]usablePoint {
 	return runs
 }
 
-// reach returns the meaning of reaching a target that fits the record.
+// reach returns the definition of reaching a target that suits the record.
 func (c curvePicker) reach(points []usablePoint) Reach {
 	type epoch struct {
 		run   string
@@ -92,10 +92,9 @@ func (c curvePicker) reach(points []usablePoint) Reach {
 	return First
 }
 
-// epochSteps returns the length of an epoch in steps: from where the first
-// epoch of the longest run begins to be recorded to where the last does, so
-// that it does not matter whether epochs are counted from 0 or from 1. Where
-// no epochs are recorded a point counts as one.
+// epochSteps returns the length of an epoch in steps, between the first points
+// of the longest run's first and last epochs: independent of whether epochs
+// count from 0 or 1. Without epochs a point counts as one.
 func epochSteps(points []usablePoint) float64 {
 	last := points[len(points)-1].x
 	longest := slices.MaxFunc(byRun(points), func(a, b []usablePoint) int { return cmp.Compare(len(a), len(b)) })
@@ -115,8 +114,8 @@ func epochSteps(points []usablePoint) float64 {
 	return last / float64(len(longest))
 }
 
-// curveX returns which number of a point counts steps at the initial batch,
-// the same for all points: the first that has says is recorded.
+// curveX returns the function for steps at the initial batch: the first in the
+// order of [Fit] for which has is true.
 func curveX(has func(func(data.CurvePoint) float64) bool, initialBatch float64) func(data.CurvePoint) float64 {
 	progress := func(p data.CurvePoint) float64 { return p.Progress }
 	step := func(p data.CurvePoint) float64 { return p.Step }
@@ -134,11 +133,11 @@ func curveX(has func(func(data.CurvePoint) float64) bool, initialBatch float64) 
 	return func(p data.CurvePoint) float64 { return p.Epoch }
 }
 
-// risingMetric says how to turn a metric into a loss, nil if it falls.
-// Whether it rises is decided by the means of the first and last third of
-// the runs to judge by. The ceiling is 1 for a fraction, 100 for a
-// percentage, otherwise as far above the best of any run as the first value
-// is below it: the published forms are of losses above 0.
+// risingMetric returns how to turn a metric into a loss, nil if it falls. It
+// rises if the mean of the last third of the runs in judge exceeds that of the
+// first. The ceiling is 1 for a fraction, 100 for a percentage, otherwise as
+// far above the best value as the first value is below it: the forms need
+// losses above 0.
 func risingMetric(judge [][]usablePoint, all []usablePoint) *RisingMetric {
 	var early, late float64
 	for _, r := range judge {
@@ -166,9 +165,9 @@ func risingMetric(judge [][]usablePoint, all []usablePoint) *RisingMetric {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// AtInitialBatch returns the points of training curves with Step counting
-// steps at the initial batch, as [Fit] counts them: points that cannot be
-// placed are left out.
+// AtInitialBatch returns the points of training curves with Step in steps at
+// the initial batch (in samples), as in [Fit]. Points without steps are left
+// out.
 func AtInitialBatch(points []data.CurvePoint, initialBatch float64) []data.CurvePoint {
 	x := pickCurve(points, nil, initialBatch).x
 	var out []data.CurvePoint

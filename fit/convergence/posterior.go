@@ -8,52 +8,50 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// posterior is what a record says about the curve that it is the beginning of:
-// curves drawn from all that agree with it, each as likely as another.
+// posterior is a sample of equally likely curves that agree with a record.
 //
-// A curve is f(x) = c + a·g(x) for a shape g of a grid. What is recorded lies
-// around it with errors that follow an autoregression of order one,
-// e_i = ρ·e_(i−1) + fresh noise, ρ from a grid: white noise has ρ = 0, and a
-// shape that is not quite the curve's leaves errors of one sign for long, ρ near
-// 1, which makes many points say as little as a few. Where the curve is at
-// either end of the record is integrated out under a flat prior, the noise's
-// variance under an inverse gamma prior (Zellner, An Introduction to Bayesian
-// Inference in Econometrics, 1971, sections 3.2 and 4.1).
+// A curve is f(x) = c + a·g(x) for a shape g of a grid. Recorded values have
+// errors of an autoregression of order one, e_i = ρ·e_(i−1) + fresh noise, with
+// ρ from a grid: white noise has ρ = 0; a shape that fits badly leaves errors
+// of one sign for long, ρ near 1, so that many points count as few. The values
+// of the curve at either end of the record are integrated out under a flat
+// prior, the noise's variance under an inverse gamma prior (Zellner, An
+// Introduction to Bayesian Inference in Econometrics, 1971, sections 3.2 and
+// 4.1).
 //
-// A single best fit would be no basis for an answer: early in a run, curves
-// that end far apart fit equally well, and the best of them is mostly chance.
+// A single best fit does not suffice: early in a run, curves that end far apart
+// fit equally well, and which is best is mostly chance.
 type posterior struct {
 	segment
 	draws []draw
 }
 
-// draw is one way for the curve to go on.
+// draw is one curve of the posterior.
 type draw struct {
 	shape            shape
-	start            float64 // steps at which it begins
+	start            float64 // origin of the shape, steps
 	limit, amplitude float64 // c and a
-	fresh            float64 // sd of the noise that is new at each point
-	lasting          float64 // an error that lasts, drawn from its distribution
+	fresh            float64 // sd of the noise new at each point
+	lasting          float64 // autocorrelated part of the error, drawn
 }
 
 const (
-	// drawCount is the number of curves drawn, which bounds the work of every
-	// answer.
+	// drawCount is the number of curves drawn.
 	drawCount = 512
-	// rhoNodes is the number of autocorrelations tried, from 0 to under 1.
+	// rhoNodes is the number of autocorrelations, from 0 to below 1.
 	rhoNodes = 4
-	// noiseBefore is the noise of the one observation of the prior, as a share of
-	// the range: records without noise are not of a form on the grid.
-	// Benchmarks find anything from a thousandth to a fiftieth alike.
+	// noiseBefore is the prior's noise, as a share of the range, worth one
+	// observation: without it, records without noise would fit no shape of the
+	// grid. Benchmarks are equal from a thousandth to a fiftieth.
 	noiseBefore = .01
 )
 
-// at returns the curve of a draw after x steps.
+// at returns the loss of a draw after x steps.
 func (p *posterior) at(d draw, x float64) float64 {
 	return (d.limit + d.amplitude*d.shape.at(x-d.start)) * p.ratioAt(x)
 }
 
-// end returns what the curve of a draw levels off at, all cuts made.
+// end returns the limit of a draw, after all cuts.
 func (p *posterior) end(d draw) float64 {
 	if d.amplitude <= 0 { // it rises
 		return math.Inf(1)
@@ -61,10 +59,10 @@ func (p *posterior) end(d draw) float64 {
 	return d.limit * p.ratioAt(math.Inf(1))
 }
 
-// posterior returns the posterior of the record's last segment. With the chance
-// that a curve breaks, the learning rate was cut within and nobody told, after some
-// eighth of the points: then what follows is a curve of its own, and the evidence
-// of both sides against that of the whole says how likely that is.
+// posterior returns the posterior of the record's last segment. With the prior
+// probability Break the learning rate was cut at an unknown point: candidates
+// are multiples of an eighth of the points. The curve after the cut is then
+// separate, with the evidence of both sides against that of the whole.
 func (c *Curve) posterior() *posterior {
 	p := &posterior{segment: c.lastSegment()}
 	whole := newRegression(p.segment, nil)
@@ -78,7 +76,7 @@ func (c *Curve) posterior() *posterior {
 	}
 	rng := rand.New(rand.NewPCG(0, 0))
 	total := floats.LogSumExp(logs)
-	sum, next := 0., .5 // systematic sampling: cells are drawn in proportion
+	sum, next := 0., .5 // systematic sampling in proportion to the cells' weights
 	for i, r := range parts {
 		for _, k := range r.cells {
 			sum += drawCount * math.Exp(logs[i]-total+k.log)
@@ -90,15 +88,16 @@ func (c *Curve) posterior() *posterior {
 	return p
 }
 
-// regression is a stretch of a record as a function of shapes.
+// regression fits shapes to a stretch of a record.
 type regression struct {
 	segment
-	span, before  float64   // range of the record, and squared error believed beforehand
-	y, first, fin []float64 // the losses, and what either end contributes to each
+	span, before  float64   // range of the record, and squared error of the prior
+	y, first, fin []float64 // losses, and the weight of the value at either end in each
 	cells         []cell
 }
 
-// newRegression returns the regression of a stretch, which may be part of a whole.
+// newRegression returns the regression of a stretch; if it is part of whole,
+// with the range of that.
 func newRegression(s segment, whole *regression) *regression {
 	n := len(s.points)
 	r := &regression{segment: s, y: make([]float64, n), first: make([]float64, n), fin: make([]float64, n)}
@@ -114,11 +113,11 @@ func newRegression(s segment, whole *regression) *regression {
 	return r
 }
 
-// fit weighs all shapes, so that the weights of the cells sum to 1, and returns
-// the logarithm of the evidence, the density of the record with everything
-// integrated out, for ends that lie within the range of the record. The prior of
-// shapes is not normalised over the grid, whose ends are arbitrary, which counts
-// against cuts. The grid may be coarser by a factor.
+// fit computes the cells, with weights that sum to 1, and returns ln of the
+// evidence: the density of the record with all parameters integrated out, for
+// end values within the range of the record. The prior of shapes is averaged
+// over the grid, whose ends are arbitrary, which counts against cuts. coarse
+// divides the grid's nodes.
 func (r *regression) fit(c *Curve, coarse int) float64 {
 	n := len(r.points)
 	shapes, rhos := allShapes(n, r.points[n-1].X-r.start, coarse), rhoNodes
@@ -142,14 +141,14 @@ func (r *regression) fit(c *Curve, coarse int) float64 {
 	return total - math.Log(float64(len(logs))) - 2*math.Log(r.span) + gamma - math.Log(math.Pi)/2 - (r.freedom()-1)/2*math.Log(math.Pi*r.before)
 }
 
-// cell is a shape with an autocorrelation, and what the record says of both.
+// cell is a shape and autocorrelation with its posterior.
 type cell struct {
 	shape       shape
 	rho         float64
-	first, last float64    // likeliest values of the curve at either end of the record
-	precision   [3]float64 // of the two relative to the noise's variance: 11, 12, 22
-	rss         float64    // sum of squared errors, with what is believed beforehand
-	log         float64    // of the posterior
+	first, last float64    // posterior means of the curve at either end of the record
+	precision   [3]float64 // precision of the two, times the noise's variance: 11, 12, 22
+	rss         float64    // sum of squared errors, including the prior's
+	log         float64    // ln of the posterior weight
 }
 
 // ends returns a shape at the first and last point.
@@ -157,12 +156,12 @@ func (r *regression) ends(g shape) (first, last float64) {
 	return g.at(r.points[0].X - r.start), g.at(r.points[len(r.points)-1].X - r.start)
 }
 
-// weigh returns a cell for each autocorrelation of a shape. Which part of the
-// way down from the first point to the limit is recorded says the shape alone;
-// beforehand any is as likely as another.
+// weigh returns a cell for each autocorrelation of a shape. A shape determines
+// the share recorded of the way from the first point to the limit; the prior of
+// that share is uniform.
 func (r *regression) weigh(g shape, rhos int) []cell {
 	g0, g1 := r.ends(g)
-	if !(g0-g1 > 1e-9) { // it does not fall along the record
+	if !(g0-g1 > 1e-9) { // does not fall over the record
 		return nil
 	}
 	for i, q := range r.points {
@@ -171,7 +170,7 @@ func (r *regression) weigh(g shape, rhos int) []cell {
 	}
 	ff, fl, ll := multiply(r.first, r.first), multiply(r.first, r.fin), multiply(r.fin, r.fin)
 	fy, ly, yy := multiply(r.first, r.y), multiply(r.fin, r.y), multiply(r.y, r.y)
-	ahead := g1 / (g0 - g1) // relative to the way recorded
+	ahead := g1 / (g0 - g1) // way ahead relative to the way recorded
 	prior := math.Log(ahead) - 2*math.Log1p(ahead)
 	var cells []cell
 	for i := range rhos {
@@ -190,8 +189,8 @@ func (r *regression) weigh(g shape, rhos int) []cell {
 	return cells
 }
 
-// freedom returns the degrees of freedom of the noise: points less the two ends,
-// and the one observation of the prior.
+// freedom returns the degrees of freedom of the noise: points minus two ends,
+// plus one observation of the prior.
 func (r *regression) freedom() float64 { return float64(len(r.points) - 1) }
 
 // draw draws one curve of a cell.
@@ -199,7 +198,7 @@ func (r *regression) draw(k cell, rng *rand.Rand) draw {
 	sd := math.Sqrt(k.rss / distuv.ChiSquared{K: r.freedom(), Src: rng}.Rand())
 	a, b, d := k.precision[0], k.precision[1], k.precision[2]
 	det := a*d - b*b
-	// The last value given the first, by the Cholesky factor of the covariance.
+	// last given first, by the Cholesky factor of the covariance
 	z := sd * math.Sqrt(d/det) * rng.NormFloat64()
 	first := k.first + z
 	last := k.last - b/d*z + sd/math.Sqrt(d)*rng.NormFloat64()
@@ -210,8 +209,8 @@ func (r *regression) draw(k cell, rng *rand.Rand) draw {
 	return out
 }
 
-// product is what the inner product of two series is made of, once both are
-// freed of an autocorrelation.
+// product holds the sums from which [product.whitened] computes an inner
+// product for any autocorrelation.
 type product struct{ all, lagged, first, last float64 }
 
 func multiply(u, v []float64) product {

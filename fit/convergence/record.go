@@ -7,15 +7,14 @@ import (
 )
 
 const (
-	// mostRecorded is the number of stretches a record is averaged over: more
-	// would tell no more, as neighbours hardly differ.
+	// mostRecorded is the most stretches of a record; more add little, as
+	// neighbours hardly differ.
 	mostRecorded = 128
-	// mostLows is how many lows of a record are kept.
+	// mostLows is the most lows kept of a record.
 	mostLows = 64
 )
 
-// stretches averages a curve, in order of x, over at most mostRecorded
-// stretches.
+// stretches averages a curve, sorted by x, over at most mostRecorded stretches.
 func stretches(xs, ls []float64) []Point {
 	out := make([]Point, min(len(xs), mostRecorded))
 	for i := range out {
@@ -29,17 +28,17 @@ func stretches(xs, ls []float64) []Point {
 }
 
 // scatter returns the standard deviation of single values around the line
-// between the stretches they were averaged over, 0 where each is one of its own.
+// between stretches; 0 if every stretch is a single value.
 func scatter(xs, ls []float64) float64 {
 	if len(xs) <= mostRecorded {
 		return 0
 	}
-	// Neighbours differ by noise alone, with twice its variance.
+	// Differences of neighbours are noise with twice its variance.
 	return typicalMove(ls) * madToSD / math.Sqrt2
 }
 
-// newLows returns where a curve, in order of x, first went below all before,
-// at most mostLows points, the last low always among them.
+// newLows returns the running minima of a curve sorted by x, at most mostLows,
+// the last included.
 func newLows(xs, ls []float64) []Point {
 	var lows []Point
 	low := math.Inf(1)
@@ -59,10 +58,10 @@ func newLows(xs, ls []float64) []Point {
 	return thinned
 }
 
-// isotone returns the falling curve nearest to a record in least squares, a
-// point for each of its levels: isotonic regression by pooling adjacent
-// violators (Barlow et al., Statistical Inference under Order Restrictions,
-// 1972, section 1.2). It needs no width of smoothing.
+// isotone returns the falling curve nearest to a record in least squares, one
+// point per level: isotonic regression by pooling adjacent violators (Barlow et
+// al., Statistical Inference under Order Restrictions, 1972, section 1.2). It
+// has no smoothing width to choose.
 func isotone(points []Point) []Point {
 	var levels []Point
 	var counts []float64
@@ -79,8 +78,7 @@ func isotone(points []Point) []Point {
 	return levels
 }
 
-// lows returns where the record first got to each of its lows, in the given
-// meaning.
+// lows returns the running minima of the record, smoothed for [Smooth].
 func (c *Curve) lows(reach Reach) []Point {
 	if reach == First {
 		return c.Lows
@@ -88,7 +86,7 @@ func (c *Curve) lows(reach Reach) []Point {
 	return isotone(c.Recorded)
 }
 
-// lowest returns the last of the lows.
+// lowest returns the loss of the last low.
 func (c *Curve) lowest(reach Reach) float64 {
 	lows := c.lows(reach)
 	return lows[len(lows)-1].Loss

@@ -2,10 +2,9 @@ package convergence
 
 import "math"
 
-// shape is how a curve falls, from 1 at 0 to 0 at infinity: the power law of
-// learning curves (1 + x/scale)^−bend (Hestness et al., 2017), or the
-// stretched exponential exp(−(x/scale)^bend) (Domhan et al., IJCAI'15,
-// "weibull").
+// shape falls from 1 at x = 0 to 0 at infinity: the power law of learning
+// curves (1 + x/scale)^−bend (Hestness et al., 2017), or the stretched
+// exponential exp(−(x/scale)^bend) (Domhan et al., IJCAI'15, "weibull").
 type shape struct {
 	power       bool
 	scale, bend float64 // steps, exponent
@@ -20,13 +19,14 @@ func (g shape) at(x float64) float64 {
 }
 
 const (
-	// scaleNodes and bendNodes are the scales and exponents tried of each form.
+	// numbers of scales and exponents of each form
 	scaleNodes = 32
 	bendNodes  = 16
 )
 
-// allShapes is the grid of shapes for a record of so many points over seen
-// steps, coarser by a factor, as many of either form, evenly in the logarithms of scale and exponent.
+// allShapes returns the grid of shapes for a record of points values over seen
+// steps, equally many of either form, uniform in the logarithms of scale and
+// exponent. coarse divides the numbers of scales and exponents.
 func allShapes(points int, seen float64, coarse int) []shape {
 	var out []shape
 	add := func(power bool, scales, bends []float64) {
@@ -36,8 +36,7 @@ func allShapes(points int, seen float64, coarse int) []shape {
 			}
 		}
 	}
-	// A power law that begins to fall well before the first point is not told
-	// from one that does so even earlier.
+	// Power laws with scales well below the first point look alike.
 	add(true, geometric(1/float64(4*points), 4, scaleNodes/coarse), geometric(1./8, 4, bendNodes/coarse))
 	add(false, geometric(1./32, 32, scaleNodes/coarse), geometric(1./4, 2, bendNodes/coarse))
 	return out

@@ -10,20 +10,20 @@ import (
 	"knee/data"
 )
 
-// simulatedRun is a run whose course is known.
+// simulatedRun is a run with a known curve.
 type simulatedRun struct {
 	kind   string // "epochs" or "steps"
 	end    int    // looks of the whole run
 	course func(look float64) float64
 	floor  float64
-	cut    float64 // look of the learning-rate cut, 0 for none
+	cut    float64 // look of the learning-rate cut, 0 without one
 	points []data.CurvePoint
 }
 
-// simulate draws a run: a power law, an exponential, a stretched exponential
-// or Optimus's form, from 1 + floor down to floor, recorded once per epoch with
-// little noise or at every step with much. With cut, everything is multiplied
-// by some ratio from a moment on, as after a cut of the learning rate.
+// simulate draws a run: a power law, an exponential, a stretched exponential or
+// Optimus's form, from 1 + floor down to floor, recorded once per epoch with
+// little noise or at every step with much. With cut, losses after a random look
+// are multiplied by a ratio, as after a cut of the learning rate.
 func simulate(kind string, cut bool, rng *rand.Rand) simulatedRun {
 	between := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
 	r := simulatedRun{kind: kind, end: int(between(30, 120)), floor: between(.05, .6)}
@@ -69,8 +69,8 @@ func simulate(kind string, cut bool, rng *rand.Rand) simulatedRun {
 	return r
 }
 
-// reachedAt returns the look at which the course, or with raw the record,
-// gets to the target.
+// reachedAt returns the look at which the curve, or with raw the record,
+// reaches the target.
 func (r simulatedRun) reachedAt(target float64, raw bool) float64 {
 	for i, p := range r.points {
 		v := r.course(float64(i + 1))
@@ -87,10 +87,9 @@ func (r simulatedRun) reachedAt(target float64, raw bool) float64 {
 	return math.Inf(1)
 }
 
-// BenchmarkSimulated asks of runs with known course when they reach targets
-// that they reach later on, and how likely they are to reach some under their
-// floor, and counts warnings of learning-rate cuts. The rival is Optimus's
-// single curve.
+// BenchmarkSimulated asks when simulated runs reach targets that they reach
+// later, and how likely they are to reach targets below their floor, and counts
+// warnings of learning-rate cuts. The rival is Optimus's curve.
 func BenchmarkSimulated(b *testing.B) {
 	for _, family := range []string{"optimus", Auto} {
 		for _, kind := range []string{"epochs", "steps"} {
@@ -112,20 +111,20 @@ func BenchmarkSimulated(b *testing.B) {
 	}
 }
 
-// simulatedTally counts how well simulated runs were foreseen.
+// simulatedTally is the accuracy on simulated runs.
 type simulatedTally struct {
 	outcome
 	unreachable, chance, high float64 // questions, sum of chances, chances over .3
 }
 
-// ask puts the questions about one run, of which some percent are recorded.
+// ask puts the questions about one run, recorded to some percent.
 func (o *simulatedTally) ask(tb testing.TB, r simulatedRun, percent int, family string) {
 	n := max(r.end*percent/100, 4)
 	c, err := Fit(r.points[:n], 0, Settings{Family: family})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for _, part := range []float64{.25, .5, .9} { // of what is left
+	for _, part := range []float64{.25, .5, .9} { // of the rest
 		at := math.Round(float64(n) + part*float64(r.end-n))
 		target := r.course(at)
 		truth := r.reachedAt(target, r.kind == "epochs")
@@ -138,7 +137,7 @@ func (o *simulatedTally) ask(tb testing.TB, r simulatedRun, percent int, family 
 	for _, under := range []float64{.05, .1, .2} { // of the way down
 		target := r.course(1e9) - under
 		if r.cut > float64(n) || r.reachedAt(target, true) <= float64(r.end) {
-			continue // a cut that is not recorded cannot be known, and a lucky value reaches it
+			continue // an unrecorded cut is unknowable, and noise may reach the target
 		}
 		a, err := c.Target(target, "")
 		var never *NeverReachedError
@@ -164,8 +163,8 @@ func (o *simulatedTally) report(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// What is recorded to its end, smooth but for noise, is not said to get under
-// its floor, and no cut is made up; one that happened is found.
+// A run recorded to its end is not predicted to go below its floor, with no cut
+// assumed; a real cut is found.
 func TestFloorsAndCuts(t *testing.T) {
 	for _, kind := range []string{"epochs", "steps"} {
 		var whole, cut simulatedTally

@@ -8,13 +8,13 @@ import (
 	"knee/internal/quantile"
 )
 
-// NeverReachedError says that a curve levels off above a target, or goes away
+// NeverReachedError says that a curve levels off above a target, or moves away
 // from it.
 type NeverReachedError struct {
 	Target float64 // as asked for
-	Floor  float64 // what the curves that do not reach it level off at, in the same terms
-	Chance float64 // posterior probability that the target is reached after all
-	Away   bool    // the record goes away from the target
+	Floor  float64 // level of the curves that do not reach it, in the same unit
+	Chance float64 // posterior probability of reaching the target
+	Away   bool    // the record moves away from the target
 }
 
 // Error implements error.
@@ -26,28 +26,29 @@ func (e *NeverReachedError) Error() string {
 		e.Target, e.Floor, 100*e.Chance)
 }
 
-// Answer says when a training curve reaches a target.
+// Answer is the prediction of when a training curve reaches a target.
 type Answer struct {
-	// Steps are optimizer steps at the initial batch, from step 0, on condition
-	// that the target is reached; Mean is the median.
+	// Steps are optimizer steps at the initial batch, from step 0, given that
+	// the target is reached; Mean is the median.
 	Steps  data.Estimate
-	Chance float64  // probability that the target is reached at all
-	Reach  Reach    // in which meaning
-	Method string   // "recorded", or the family that answered
-	Notes  []string // what a reader should know about how good the answer is
+	Chance float64  // probability that the target is reached
+	Reach  Reach    // definition used
+	Method string   // "recorded", or the family used
+	Notes  []string // limits of the answer
 }
 
-// Target answers when a target loss (or metric, if that is what was fitted)
-// is reached, in the given meaning (empty: the one that fits the record).
+// Target returns when a target loss (or metric, if that was fitted) is reached;
+// reach defines reaching, empty: by the record.
 //
-// If the record already got there the answer is where it did, between the
-// recorded lows around the target. Otherwise it is the median and the 90 %
-// interval over many curves that agree with the record. If Optimus's curve was
-// asked for, its best fit gives the answer and its alternatives the interval.
+// If the record reaches the target, the answer is interpolated between the
+// recorded lows around it. Otherwise it is the median and 90 % interval of the
+// posterior; for [Optimus], the best fit with the interval of its form's
+// posterior.
 //
-// It fails with a *[NeverReachedError] if the record goes away from the target,
-// or if less than one in twenty of the curves reaches it and neither a planned
-// part of the run nor a finished one is known that could bring a change.
+// It fails with a *[NeverReachedError] if the record moves away from the
+// target, or if fewer than one in twenty curves reach it and there is neither a
+// planned rest of the run nor a finished run; and with a *data.InputError if
+// reach is unknown or target is NaN.
 func (c *Curve) Target(target float64, reach Reach) (Answer, error) {
 	if reach == "" {
 		reach = c.Reach
@@ -86,11 +87,11 @@ func (c *Curve) Target(target float64, reach Reach) (Answer, error) {
 	return a, nil
 }
 
-// unlikely is the part of the curves below which they do not bear an answer.
+// unlikely is the share of curves below which a target counts as not reached.
 const unlikely = 1. / 20
 
-// level returns what the curves of a posterior level off at, the median of
-// those that do so above a target; otherwise, if there are none, the level given.
+// level returns the median limit of the curves that level off above a target;
+// otherwise if there are none.
 func (p *posterior) level(target, otherwise float64) float64 {
 	var ends []float64
 	for _, d := range p.draws {
@@ -104,7 +105,7 @@ func (p *posterior) level(target, otherwise float64) float64 {
 	return otherwise
 }
 
-// rising returns the part of the curves that rise.
+// rising returns the share of curves that rise.
 func (p *posterior) rising() float64 {
 	n := 0
 	for _, d := range p.draws {
@@ -115,7 +116,7 @@ func (p *posterior) rising() float64 {
 	return float64(n) / drawCount
 }
 
-// between interpolates where a curve passed t from one low to the next.
+// between interpolates the step at which a curve passed t between two lows.
 func between(before, after Point, t float64) data.Estimate {
 	e := data.Estimate{Mean: after.X, Lo: before.X, Hi: after.X}
 	if drop := before.Loss - after.Loss; drop > 0 && t < before.Loss {
@@ -124,11 +125,11 @@ func between(before, after Point, t float64) data.Estimate {
 	return e
 }
 
-// notes says what limits an answer.
+// notes lists the limits of an answer.
 func (c *Curve) notes(a Answer, floor float64) []string {
 	var notes []string
 	if a.Chance < .5 {
-		notes = append(notes, fmt.Sprintf("more likely than not the target is never reached, as the curve levels off at about %.4g: the steps are for the case that it is", floor))
+		notes = append(notes, fmt.Sprintf("the target is probably never reached, as the curve levels off at about %.4g; the steps are for the case that it is reached", floor))
 	}
 	if c.Points < minOptimusPoints {
 		notes = append(notes, fmt.Sprintf("the curve has only %d points", c.Points))
@@ -140,7 +141,7 @@ func (c *Curve) notes(a Answer, floor float64) []string {
 		notes = append(notes, "the planned end of the run has passed, so it says nothing about when the target is met")
 	}
 	if n := len(c.Milestones); n > 0 && c.Milestones[n-1] > c.LastX && len(c.lastSegment().later) == 0 {
-		notes = append(notes, "no learning-rate cut is recorded yet, so what those to come will do is unknown and left out")
+		notes = append(notes, "no learning-rate cut is recorded yet: the effect of later ones is unknown and left out")
 	}
 	return notes
 }

@@ -9,21 +9,20 @@ import (
 	"knee/internal/quantile"
 )
 
-// Template is a finished run of the same job, at another batch size, that a
-// running one is compared with. Its losses are in the terms of the run it
-// serves, so that the two can be laid over each other.
+// Template is a finished run of the same job at another batch size, with losses
+// scaled as those of the run it is compared with.
 type Template struct {
 	Recorded []Point `json:"recorded"` // at most 128 stretches, in order of x
 }
 
-// minTemplate is the fewest points of a finished run worth comparing with.
+// minTemplate is the fewest points of a template.
 const minTemplate = 4
 
-// templateHits returns the log-normal of when the templates first hit a
-// target, in steps: its median and the sd of its logarithm, the spread between
-// runs of one job counting as one more run; and the chance that a run of the job
-// hits it at all, by Laplace's rule of succession. A template that never does
-// counts as hitting it just after it ended.
+// templateHits returns the log-normal of the step at which templates first hit
+// a target: median and sd of its logarithm, to which the learned sd between
+// runs of a job counts as one more run; and the probability that a run hits it,
+// by Laplace's rule of succession. A template that never hits it counts as
+// hitting it just after its end.
 func (c *Curve) templateHits(target float64) (median, sd, chance float64) {
 	var logs []float64
 	met := 0.
@@ -45,8 +44,7 @@ func (c *Curve) templateHits(target float64) (median, sd, chance float64) {
 	return math.Exp(mid), math.Sqrt(ss / n), (met + 1) / (n + 2)
 }
 
-// newTemplates turns finished runs into templates in the terms of c: the same
-// ordinate, turned falling the same way and divided by the same scale.
+// newTemplates turns finished runs into templates scaled as c.
 func (c *Curve) newTemplates(runs [][]data.CurvePoint, pick curvePicker) ([]Template, error) {
 	var out []Template
 	for i, run := range runs {

@@ -1,4 +1,3 @@
-// Package gradnoise estimates the gradient noise scale of a training run and
-// what follows from it: statistical efficiency and learning rates at other
-// batch sizes.
+// Package gradnoise estimates the gradient noise scale of a training run, and
+// from it statistical efficiency and learning rates at other batch sizes.
 package gradnoise

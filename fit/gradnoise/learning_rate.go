@@ -6,24 +6,23 @@ import (
 	"knee/data"
 )
 
-// LearningRate is one rule for what to multiply the learning rate by when
-// the global batch changes.
+// LearningRate is a rule for scaling the learning rate with the global batch.
 type LearningRate struct {
 	Name   string        // "linear", "square-root" or "adascale"
-	Factor data.Estimate // of the learning rate at the initial batch
+	Factor data.Estimate // multiplies the learning rate at the initial batch
 	Source string        // where the rule was published
 }
 
-// LearningRates returns what three published rules advise for a global batch,
-// in samples, relative to the initial one, the scale s being their ratio:
-// linear s (right while noise dominates the gradient), square root √s (as
-// practised with adaptive optimizers), and AdaScale's gain
+// LearningRates returns the factors of three published rules for a global batch
+// of s times the initial one, in samples: linear s (right while noise dominates
+// the gradient), square root √s (as used with adaptive optimizers), and
+// AdaScale's gain
 //
 //	(var + sqr)/(var/s + sqr) = (φ + M0)/(φ/s + M0)
 //
-// which lies between 1 and s by how much noise there is. The rules disagree:
-// they are advice, to be shown and not to be applied unseen. It returns nil
-// for a batch that is not above 0 or an unknown initial batch.
+// which lies between 1 and s, the nearer to s the more noise. The rules
+// disagree: show them, do not apply them unseen. It returns nil unless
+// globalBatch and the initial batch are above 0.
 func (n *Scale) LearningRates(globalBatch float64) []LearningRate {
 	if !(globalBatch > 0) || !(n.InitialBatch > 0) {
 		return nil

@@ -10,27 +10,28 @@ import (
 	"knee/internal/quantile"
 )
 
-// Scale is the gradient noise scale of a training run (McCandlish et
-// al., 2018; Pollux, OSDI'21, section 3.1): the batch, in samples, at which
-// noise and signal of the gradient are equal.
+// Scale is the gradient noise scale of a training run (McCandlish et al., 2018;
+// Pollux, OSDI'21, section 3.1): the batch at which noise and signal of the
+// gradient are equal.
 type Scale struct {
-	InitialBatch float64       `json:"initial_batch"` // samples, what efficiency is relative to
+	InitialBatch float64       `json:"initial_batch"` // samples; reference of efficiency
 	Phi          data.Estimate `json:"phi"`           // samples
-	Points       int           `json:"points"`        // curve points behind it
+	Points       int           `json:"points"`        // curve points used
 }
 
-// New returns the noise scale φ = M0·var/sqr of one point, given
-// |E g|² and the trace of the gradient covariance at the initial batch M0.
+// New returns the noise scale φ = M0·var/sqr in samples, given sqr = |E g|²,
+// the trace var of the gradient covariance, and the initial batch M0.
 func New(sqr, variance, initialBatch float64) Scale {
 	phi := initialBatch * math.Max(variance, 0) / math.Max(sqr, math.SmallestNonzeroFloat64)
 	phi = math.Min(phi, math.MaxFloat64)
 	return Scale{InitialBatch: initialBatch, Phi: data.Estimate{Mean: phi, Lo: phi, Hi: phi}, Points: 1}
 }
 
-// Fit takes the median noise scale over the later half of the
-// curve points, of every run, that hold gradient statistics: it grows while
-// training goes on, and most of the time is spent late. The interval spans
-// the 5 % and 95 % quantiles of those points.
+// Fit returns the median noise scale of the later half of every run's points
+// with gradient statistics; the noise scale grows during training, and most
+// time is spent late. The interval spans the 5 % and 95 % quantiles of those
+// points. It fails with a *data.InputError if initialBatch, in samples, is not
+// above 0 or no point has gradient statistics.
 func Fit(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 	if !(initialBatch > 0) {
 		return nil, &data.InputError{Source: data.Source{Column: "batch.initial"},
@@ -61,8 +62,8 @@ func Fit(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 	}}, nil
 }
 
-// From returns the noise scale with efficiency relative to another initial
-// batch, in samples; n itself for one that is not above 0.
+// From returns the noise scale with another initial batch, in samples; n itself
+// if that is not above 0.
 func (n *Scale) From(initialBatch float64) *Scale {
 	if !(initialBatch > 0) {
 		return n
@@ -70,13 +71,13 @@ func (n *Scale) From(initialBatch float64) *Scale {
 	return &Scale{InitialBatch: initialBatch, Phi: n.Phi, Points: n.Points}
 }
 
-// Efficiency returns the statistical efficiency at a global batch of M
-// samples: the progress of a sample relative to one at the initial batch M0,
+// Efficiency returns the statistical efficiency at a global batch of M samples,
+// the progress per sample relative to the initial batch M0:
 //
 //	(φ + M0)/(φ + M)
 //
-// which is at most 1: below the initial batch it is taken to be 1, as the
-// statistics say nothing about smaller batches with the same schedule.
+// Below the initial batch it is 1: the statistics say nothing about smaller
+// batches with the same schedule.
 func (n *Scale) Efficiency(globalBatch float64) data.Estimate {
 	if globalBatch <= n.InitialBatch || !(n.InitialBatch > 0) {
 		return data.Estimate{Mean: 1, Lo: 1, Hi: 1}
@@ -85,7 +86,7 @@ func (n *Scale) Efficiency(globalBatch float64) data.Estimate {
 	return data.Estimate{Mean: at(n.Phi.Mean), Lo: at(n.Phi.Lo), Hi: at(n.Phi.Hi)}
 }
 
-// Check says what is wrong with a noise scale that came from a file.
+// Check returns an error if the noise scale of a file is invalid.
 func (n *Scale) Check() error {
 	if !(n.InitialBatch > 0) || !(n.Phi.Mean >= 0) {
 		return errors.New("want a noise scale of at least 0 and a positive initial batch")

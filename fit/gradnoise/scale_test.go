@@ -27,8 +27,8 @@ func TestEfficiencyIsMonotone(t *testing.T) {
 	})
 }
 
-// Rows that cannot be gradient statistics are left out, and a curve of
-// nothing else is an error.
+// Invalid gradient statistics are skipped; a curve with no valid ones is an
+// error.
 func TestScaleRefusesNonsense(t *testing.T) {
 	nan := math.NaN()
 	bad := []data.CurvePoint{{GradSqr: 0, GradVar: 1}, {GradSqr: -1, GradVar: 1}, {GradSqr: nan, GradVar: 1},
@@ -51,8 +51,8 @@ func TestEfficiency(t *testing.T) {
 	if n.Phi.Mean != 384 {
 		t.Fatalf("φ = %v, want 384", n.Phi.Mean)
 	}
-	// The gain form of AdaScale must say the same: gain/scale with
-	// gain = (var + sqr)/(var/scale + sqr).
+	// AdaScale's gain agrees: efficiency = gain/scale with gain = (var +
+	// sqr)/(var/scale + sqr).
 	rapid.Check(t, func(t *rapid.T) {
 		scale := rapid.Float64Range(1, 100).Draw(t, "scale")
 		gain := (6. + 2) / (6/scale + 2)
@@ -65,8 +65,7 @@ func TestEfficiency(t *testing.T) {
 	}
 }
 
-// On recorded runs the noise scale must be positive and grow with the batch
-// ordering of its interval intact.
+// On recorded runs the noise scale is positive and its interval ordered.
 func TestRecordedRuns(t *testing.T) {
 	dir := bench.Dir(t)
 	files, err := filepath.Glob(filepath.Join(dir, "training", "cifar10-batch*.csv"))

@@ -2,15 +2,15 @@ package interference
 
 import "math"
 
-// Check is how well pairs are predicted that were left out.
+// Check is the accuracy of predictions of held-out pairs.
 type Check struct {
-	Error, Rival float64 // mean of |predicted ÷ measured − 1|; the rival says the mean of all others
-	Covered      float64 // share of rows in their interval of 90 %
-	Rows         int     // of pairs that fit
+	Error, Rival float64 // mean of |predicted ÷ measured − 1|; Rival predicts the mean share of the pairs fitted
+	Covered      float64 // share (0..1) of rows within their 90 % interval
+	Rows         int     // rows of pairs that fit in memory
 }
 
-// CrossValidate leaves a fifth of the pairs out at a time, both rows of each on
-// every type.
+// CrossValidate holds out a fifth of the pairs at a time, both rows of each on
+// every GPU type.
 func CrossValidate(rows []Row) Check {
 	const folds = 5
 	type pair struct{ a, b string }

@@ -6,26 +6,26 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// effect is one unknown number of an additive model: the level that a key has
-// within a group of effects of one variance.
+// effect names one unknown of an additive model: a key within a group of
+// effects of equal variance.
 type effect struct {
 	group int
 	key   string
 }
 
-// row are the effects that add up to one number, and the cell it is in, which
-// has an effect of its own that it shares with no other cell.
+// row is an observation y, the effects that add up to it, and its cell, which
+// has one further effect.
 type row struct {
 	effects []effect
 	cell    string
 	y       float64
 }
 
-// effects is a mixed model: y is the sum of the effects of a row, that of its
-// cell, and noise. Effects of a group are N(0, variance), and so are those of
-// cells and the noise. Variances are those of the largest posterior (EM: Laird
-// and Ware, Biometrics 1982), each with a prior that is worth one observation
-// (Kass and Wasserman, JASA 1995) and makes 1 of all together.
+// effects is a mixed model: y is the sum of the effects of a row, the effect of
+// its cell, and noise. Effects of a group, of cells, and noise are N(0,
+// variance). Variances maximise their posterior (EM: Laird and Ware, Biometrics
+// 1982); each has a prior worth one observation (Kass and Wasserman, JASA
+// 1995), and the prior variances sum to 1.
 type effects struct {
 	groups   int
 	column   map[effect]int
@@ -35,26 +35,26 @@ type effects struct {
 	mean     *mat.VecDense
 	cov      *mat.SymDense
 	variance []float64 // of the groups, then of cells, then of the noise
-	size     []float64 // how many there are of each
+	size     []float64 // number of effects of each
 	evidence float64   // log marginal likelihood
 }
 
-// cell is the effect of a cell, which is eliminated: it is known when the others
-// are.
+// cell is the effect of a cell. It is eliminated from the linear system: given
+// the other effects it follows directly.
 type cell struct {
-	n, sum float64  // rows, and the sum of their y
-	of     []weight // of columns in them
-	trust  float64  // share of what the others leave that is its own
+	n, sum float64  // number of rows, and sum of their y
+	of     []weight // columns in those rows
+	trust  float64  // posterior mean per unit of the rows' residual sum
 	mean   float64
 }
 
-// weight is how often a column is in something.
+// weight is a column and the number of its occurrences.
 type weight struct {
 	column int
 	times  float64
 }
 
-// counted adds a column to weights.
+// counted adds one occurrence of a column.
 func counted(of []weight, column int) []weight {
 	for n := range of {
 		if of[n].column == column {
@@ -65,14 +65,14 @@ func counted(of []weight, column int) []weight {
 	return append(of, weight{column, 1})
 }
 
-// Variances are improved so often, or until none moves by more than a few per
-// cent, which moves no interval by more than one.
+// EM ends after so many rounds, or when no variance changes by more than 2 %,
+// which changes no interval by more than 1 %.
 const (
 	rounds = 40
 	still  = 0.02
 )
 
-// fitEffects learns a model. begin, if not nil, is where the variances begin.
+// fitEffects fits a model; begin, if not nil, are the initial variances.
 func fitEffects(rows []row, groups int, begin []float64) *effects {
 	e := &effects{groups: groups, column: map[effect]int{}, cell: map[string]*cell{}, variance: begin, size: make([]float64, groups+2)}
 	if begin == nil {
@@ -100,7 +100,7 @@ func fitEffects(rows []row, groups int, begin []float64) *effects {
 func (e *effects) prior() float64 { return 1 / float64(e.groups+2) }
 func (e *effects) noise() float64 { return e.variance[e.groups+1] }
 
-// add takes in what a row has that no row before had.
+// add registers the effects and the cell of a row.
 func (e *effects) add(r row) {
 	c := e.cell[r.cell]
 	if c == nil {
@@ -121,7 +121,8 @@ func (e *effects) add(r row) {
 	e.size[e.groups+1]++
 }
 
-// posterior is that of the effects under the variances.
+// posterior computes the posterior of the effects and the evidence, given the
+// variances.
 func (e *effects) posterior(rows []row) {
 	p, noise, cells := len(e.group), e.noise(), e.variance[e.groups]
 	s, b, squares := mat.NewSymDense(p, nil), mat.NewVecDense(p, nil), 0.0
@@ -168,13 +169,13 @@ func (e *effects) posterior(rows []row) {
 		c.mean *= c.trust
 	}
 	for g, n := range e.size {
-		if g != e.groups { // for cells above
+		if g != e.groups { // cells are counted above
 			e.evidence -= n / 2 * math.Log(e.variance[g])
 		}
 	}
 }
 
-// improve is a step of EM. It reports whether a variance has moved.
+// improve does a step of EM and reports whether a variance changed.
 func (e *effects) improve(rows []row) (moved bool) {
 	squares, known := make([]float64, len(e.size)), 0.0
 	for i, g := range e.group {
@@ -202,7 +203,7 @@ func (e *effects) improve(rows []row) (moved bool) {
 	return moved
 }
 
-// ofCell is the variance of the effect of a cell.
+// ofCell is the posterior variance of the effect of a cell.
 func (e *effects) ofCell(c *cell) float64 {
 	return c.trust*e.noise() + c.trust*c.trust*e.covariance(c.of, c.of)
 }
@@ -216,8 +217,8 @@ func (e *effects) covariance(a, b []weight) (sum float64) {
 	return sum
 }
 
-// predict returns the mean and the variance of a new row. What no row had has
-// its prior.
+// predict returns mean and variance of a new row. Effects without data have
+// their prior.
 func (e *effects) predict(r row) (mean, variance float64) {
 	var known []weight
 	times := map[effect]float64{}

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// made is a job that is made up: what it wants of three resources, compute,
-// memory bandwidth and the host, on every GPU type.
+// made is a simulated job: its use of compute, memory bandwidth and the host,
+// on every GPU type.
 type made struct {
 	name  string
 	wants map[string][3]float64 // share of its time alone
 	bytes float64
 }
 
-// madeUp are jobs of families that differ in their batch: larger ones use more
+// madeUp returns jobs of families that differ in batch: larger batches use more
 // of the GPU and less of the host.
 func madeUp(rng *rand.Rand, types []string) []made {
 	var out []made
@@ -37,10 +37,11 @@ func madeUp(rng *rand.Rand, types []string) []made {
 	return out
 }
 
-// The worlds say how fast a is beside b. None has the form of the model.
+// worlds are functions for the speed of a beside b. None has the form of the
+// model.
 var worlds = map[string]func(a, b [3]float64) float64{
-	// Resources are held in turns, one after the other within a step; who finds
-	// one held waits in proportion to how much the other holds it, slowed as it is.
+	// A step uses the resources one after the other; a job waits for one in
+	// proportion to the other job's use of it, slowdown included.
 	"turns": func(a, b [3]float64) float64 {
 		norm := func(v [3]float64) (u [3]float64) {
 			s := v[0] + v[1] + v[2]
@@ -61,7 +62,7 @@ var worlds = map[string]func(a, b [3]float64) float64{
 		}
 		return 1 / sa
 	},
-	// Everything overlaps; the scarcest resource is divided in proportion.
+	// All resources overlap; the scarcest is divided in proportion to use.
 	"proportional": func(a, b [3]float64) float64 {
 		s := 1.0
 		for r := range a {
@@ -69,12 +70,12 @@ var worlds = map[string]func(a, b [3]float64) float64{
 		}
 		return 1 / s
 	},
-	// Compute is had in turns, and two that both want much of the memory slow each
-	// other far beyond turns, as caches lose their use.
+	// Jobs take turns at compute; two with much use of the memory slow each
+	// other further, as caches lose their effect.
 	"thrashing": func(a, b [3]float64) float64 {
 		return 1 / (1 + math.Min(1, a[0])*math.Min(1, b[0]) + 4*math.Pow(math.Min(a[1], b[1]), 2) + .5*a[2]*b[2])
 	},
-	// Everything overlaps; every resource is divided max-min fairly.
+	// All resources overlap; each is divided max-min fairly.
 	"max-min": func(a, b [3]float64) float64 {
 		share := 1.0
 		for r := range a {
@@ -85,7 +86,7 @@ var worlds = map[string]func(a, b [3]float64) float64{
 	},
 }
 
-// table are all pairs of made-up jobs in a world, measured with 2 % of noise.
+// table returns all pairs of simulated jobs in a world, with 2 % of noise.
 func table(world string, seed uint64) []Row {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	types := []string{"k80", "p100", "v100"}
@@ -105,7 +106,7 @@ func table(world string, seed uint64) []Row {
 	return rows
 }
 
-// held takes pairs, both rows of each, out of a table.
+// held removes pairs, both rows of each, from a table.
 func held(rows []Row, share float64, seed uint64) (known, out []Row) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	hidden := map[Row]bool{}
@@ -123,8 +124,8 @@ func held(rows []Row, share float64, seed uint64) (known, out []Row) {
 	return known, out
 }
 
-// meanOf is the geometric mean of the shares of rows that match, the first
-// filter that finds any.
+// meanOf returns the geometric mean share of the rows of the first filter that
+// matches any.
 func meanOf(rows []Row, filters ...func(Row) bool) float64 {
 	for _, f := range filters {
 		var sum, n float64
@@ -141,7 +142,7 @@ func meanOf(rows []Row, filters ...func(Row) bool) float64 {
 	return .5
 }
 
-// rivals learn from rows and predict one.
+// rivals fit rows and predict one.
 var rivals = map[string]func(known []Row) func(x Row) float64{
 	"mean": func(known []Row) func(Row) float64 {
 		return func(x Row) float64 {
@@ -156,8 +157,8 @@ var rivals = map[string]func(known []Row) func(x Row) float64{
 	"nearest": nearest,
 }
 
-// nearest is the share of a job beside that job whom others feel most like the
-// other.
+// nearest returns the share of a job beside the job whose effect on others is
+// most similar to the other's.
 func nearest(known []Row) func(Row) float64 {
 	beside := map[[2]string]map[string]float64{} // by type and other, of jobs
 	for _, r := range known {
@@ -189,9 +190,9 @@ func nearest(known []Row) func(Row) float64 {
 	}
 }
 
-// TestHeldOut: pairs that were not measured, in worlds that have not the form of
-// the model, are predicted better than by each rival over all worlds, and
-// intervals of 90 % miss no more than twice as often as they say.
+// TestHeldOut: in worlds with other forms than the model, held-out pairs are
+// predicted better than by each rival over all worlds, and 90 % intervals miss
+// at most twice as often as they should.
 func TestHeldOut(t *testing.T) { heldOut(t, 1, .5, .95) }
 
 // BenchmarkHeldOut prints the table of docs/benchmarks-simulation.md.

@@ -1,20 +1,21 @@
-// Package interference predicts the speed of two jobs on the same GPUs, from
+// Package interference predicts the speed of two jobs on the same GPUs from
 // measured pairs.
 //
-// The slowdown s of A beside B, its speed alone over that beside B, has a level
-// that is a sum:
+// The slowdown s of A beside B is its speed alone over its speed beside B. A
+// transformation of it is a sum:
 //
 //	h(s) = μ + sensitivity(A) + pressure(B) + noise
 //
-// each with parts of the GPU type, of the job, of the job on the type, and of
-// jobs that differ in their batch only; two such families have a part together. h(s) = (1+c)·ln((s−1+c)/(1+c)) has the
-// slope 1 at s = 2, where two jobs take turns. With c → 0 the excess s − 1 is a
-// product: the share of its time in which A wants what B holds, times how much B
-// holds of it. With c = 1 the slowdown is a product, with c → ∞ a sum: the parts
-// of a resource that A and B want are added. Which of them is learned, like all
-// scales (transformations to additivity: Box and Cox, JRSS B 1964).
+// Sensitivity and pressure have parts for the job, the job on the GPU type, and
+// the family (jobs that differ only in batch); μ has one for the GPU type, and
+// each pair of families an interaction. The transformation h(s) =
+// (1+c)·ln((s−1+c)/(1+c)) has slope 1 at s = 2, where two jobs take turns. As c
+// → 0, the excess s − 1 is a product: the share of time in which A uses a
+// resource, times the share of it that B uses. With c = 1 the slowdown is a
+// product; as c → ∞, it is a sum: demands for a resource add up. c is fitted,
+// like the variances (transformations to additivity: Box and Cox, JRSS B 1964).
 //
-// Whether two jobs fit into the memory of a GPU is another sum, of both.
+// Whether two jobs fit in the memory of a GPU is a second sum, over both jobs.
 package interference
 
 import (
@@ -33,8 +34,8 @@ type Row struct {
 	Job     string  `json:"application"`
 	Beside  string  `json:"beside"`
 	GPUType string  `json:"gpu_type"`
-	Workers int     `json:"workers"` // of each; 0 for any number
-	Share   float64 `json:"share"`   // speed beside the other over that alone; 0 if the two do not fit on the GPU
+	Workers int     `json:"workers"` // of each job; 0 for any number
+	Share   float64 `json:"share"`   // speed beside the other over speed alone; 0 if the two do not fit on the GPU
 }
 
 // Model is fitted to measured pairs.
@@ -42,18 +43,18 @@ type Model struct {
 	level, memory *effects
 	c             float64 // of the transformation
 	cells         cells
-	most          float64 // largest share seen, 1 at least
+	most          float64 // largest measured share, at least 1; bounds predictions
 }
 
-// Prediction is what is thought of a job beside another.
+// Prediction is the predicted speed of a job beside another.
 type Prediction struct {
-	Share data.Estimate // speed over that alone, if the two fit; median for mean
-	Fits  float64       // probability that they do
-	// Quantile is that of the share.
+	Share data.Estimate // speed over speed alone, if the two fit; Mean is the median
+	Fits  float64       // probability that the two fit in memory
+	// Quantile returns a quantile of the share.
 	Quantile func(q float64) float64
 }
 
-// groups of effects, of each role.
+// Groups of effects; those per role occur for sensitivity and for pressure.
 const (
 	ofJob = iota
 	ofJobOnType
@@ -67,7 +68,7 @@ const (
 	allGroups   = ofType + 1
 )
 
-// cells say where two families have an interaction of their own, beyond the sum.
+// cells says on which GPU types a pair of families shares its interaction.
 type cells int
 
 const (
@@ -75,7 +76,8 @@ const (
 	onOneType
 )
 
-// Fit learns a model; from no rows it knows little and says so.
+// Fit fits a model. Without rows, predictions have the wide intervals of the
+// prior.
 func Fit(rows []Row) *Model {
 	m := &Model{c: 1, most: 1, level: fitEffects(nil, allGroups, nil)}
 	var memory []row
@@ -115,11 +117,12 @@ func Fit(rows []Row) *Model {
 	return m
 }
 
-// level is the transformation of an excess, and excessOf its inverse.
+// level is the transformation h of an excess s − 1; excessOf is its inverse.
 func level(x, c float64) float64    { return (1 + c) * math.Log((x+c)/(1+c)) }
 func excessOf(h, c float64) float64 { return (1+c)*math.Exp(h/(1+c)) - c }
 
-// Predict says how fast the job of a row is beside the other.
+// Predict predicts the speed of the row's job beside the other; the row's share
+// is ignored. Worker counts not measured on the GPU type count as any number.
 func (m *Model) Predict(r Row) Prediction {
 	if _, known := m.level.column[effect{ofType, where(r)}]; !known {
 		r.Workers = 0
@@ -137,7 +140,7 @@ func (m *Model) Predict(r Row) Prediction {
 	return p
 }
 
-// beside are the effects on the level of a row.
+// beside returns the effects on the slowdown of a row.
 func beside(r Row, c cells) row {
 	out := row{cell: family(r.Job) + "\x00" + family(r.Beside), effects: []effect{{ofAll, ""}, {ofType, where(r)}}}
 	if c == onOneType {
@@ -148,7 +151,8 @@ func beside(r Row, c cells) row {
 	return out
 }
 
-// together are the effects on whether two jobs fit, to which both add alike.
+// together returns the effects on whether two jobs fit, to which both jobs
+// contribute alike.
 func together(r Row, y float64) row {
 	a, b := family(r.Job), family(r.Beside)
 	out := row{cell: min(a, b) + "\x00" + max(a, b), y: y, effects: []effect{{ofAll, ""}, {ofType, where(r)}}}
@@ -157,7 +161,7 @@ func together(r Row, y float64) row {
 	return out
 }
 
-// where is the GPU type of a row, for several workers one of its own.
+// where is the GPU type of a row; several workers count as a type of their own.
 func where(r Row) string {
 	if r.Workers > 1 {
 		return r.GPUType + " × " + strconv.Itoa(r.Workers)
@@ -165,14 +169,13 @@ func where(r Row) string {
 	return r.GPUType
 }
 
-// role adds the effects of a job, as the one that is slowed or that slows.
+// role adds the effects of a job in the role of sensitivity or pressure.
 func (r *row) role(of int, job, where string) {
 	r.effects = append(r.effects, effect{of + ofJob, job}, effect{of + ofJobOnType, job + "\x00" + where}, effect{of + ofFamily, family(job)})
 }
 
-// family is what jobs are that differ in their batch only.
+// family is the name of a job without its batch.
 func family(job string) string { return batch.ReplaceAllString(job, "") }
 
-// batch is the batch that the name of a job says, as those of Gavel do:
-// "ResNet-18 (batch size 64)".
+// batch matches the batch in a job name of Gavel: "ResNet-18 (batch size 64)".
 var batch = regexp.MustCompile(` *\(batch size [0-9]+\)`)

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNothingKnown: without pairs the median is that of turns, and next to
-// nothing is excluded.
+// TestNothingKnown: without pairs the median is that of jobs that take turns,
+// with a wide interval.
 func TestNothingKnown(t *testing.T) {
 	p := Fit(nil).Predict(Row{Job: "a", Beside: "b", GPUType: "t4"})
 	if p.Share.Mean != .5 || p.Share.Lo > .2 || p.Share.Hi != 1 || p.Fits != .5 {
@@ -18,8 +18,8 @@ func TestNothingKnown(t *testing.T) {
 	}
 }
 
-// TestForms: where slowdowns are exactly a product of excesses, a product, or a
-// sum, a pair that was left out is predicted within its interval and nearly.
+// TestForms: with slowdowns that are exactly a product of excesses, a product,
+// or a sum, a held-out pair is inside its interval and close.
 func TestForms(t *testing.T) {
 	for name, slowdown := range map[string]func(a, b float64) float64{
 		"excess": func(a, b float64) float64 { return 1 + a*b },
@@ -42,8 +42,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestMemory: jobs of 1 to 8 GB on a GPU of 9 GB; whether a pair fits follows
-// from how each fits with others.
+// TestMemory: jobs of 1 to 8 GB on a GPU of 9 GB; whether a pair fits is
+// predicted from other pairs of its jobs.
 func TestMemory(t *testing.T) {
 	var rows []Row
 	for a := 1; a <= 8; a++ {
@@ -63,8 +63,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestPosteriorIsExact: what is predicted is the Gaussian conditional of the
-// covariances that the variances imply, computed densely.
+// TestPosteriorIsExact: the prediction equals the dense Gaussian conditional
+// for the same variances.
 func TestPosteriorIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"x", "y", "z"})
@@ -117,8 +117,8 @@ func TestPosteriorIsExact(t *testing.T) {
 	})
 }
 
-// TestAnyTable: whatever was measured, predictions are finite, in order, no
-// slower than nothing and no faster than any that was seen, and the same again.
+// TestAnyTable: for any rows predictions are finite, ordered, between zero and
+// the largest share measured, and reproducible.
 func TestAnyTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"a", "b (batch size 8)", "b (batch size 32)", "c"})

@@ -8,11 +8,11 @@ import (
 	"knee/data"
 )
 
-// columns are those of a table of pairs.
+// columns of a table of pairs.
 var columns = []string{"application", "beside", "gpu_type", "workers", "share", "step_time_s", "alone_step_time_s", "steps_per_s", "alone_steps_per_s"}
 
-// Load reads the table at path, as [Read] does; see [data.Open] for "-" and
-// compressed files.
+// Load is [Read] of the file at path; see [data.Open] for "-" and compressed
+// files.
 func Load(path string) (rows []Row, warnings []string, err error) {
 	f, err := data.Open(path)
 	if err != nil {
@@ -22,11 +22,12 @@ func Load(path string) (rows []Row, warnings []string, err error) {
 	return Read(f, path)
 }
 
-// Read reads a CSV with a row for each job of a pair: application, beside (the
-// other), gpu_type, workers (empty for any number) and how fast it is beside the
-// other: share (of its speed alone), or step_time_s and alone_step_time_s, or
-// steps_per_s and alone_steps_per_s. A share or speed of 0 is that of two that do
-// not fit on the GPU. name is the file, for errors.
+// Read reads a CSV with one row for each job of a pair: application, beside
+// (the other job), gpu_type, workers (empty: any number), and the speed beside
+// the other as share (of the speed alone), or step_time_s and
+// alone_step_time_s, or steps_per_s and alone_steps_per_s. A share or speed of
+// 0 means that the two do not fit on the GPU. name is the file name in errors;
+// warnings name unknown columns.
 func Read(r io.Reader, name string) (rows []Row, warnings []string, err error) {
 	t, err := data.NewTable(r, name)
 	if err != nil {
@@ -51,7 +52,7 @@ func Read(r io.Reader, name string) (rows []Row, warnings []string, err error) {
 	return rows, t.Unknown(columns), err
 }
 
-// share is the speed beside the other over that alone, by the columns that say it.
+// share returns the speed beside the other over the speed alone.
 func share(row *data.Row) float64 {
 	given, alone := data.NonNegative("a number"), data.Positive("a number")
 	switch {
@@ -66,14 +67,14 @@ func share(row *data.Row) float64 {
 	return 0
 }
 
-// Measured is a row with the step times that it comes from.
+// Measured is a row with its step times.
 type Measured struct {
 	Row
-	StepTime float64 `json:"step_time_s"` // 0 where they do not fit
+	StepTime float64 `json:"step_time_s"` // s; 0 if the two do not fit
 	Alone    float64 `json:"alone_step_time_s"`
 }
 
-// Write writes a table that [Read] reads.
+// Write writes a table for [Read].
 func Write(w io.Writer, rows []Measured) error {
 	number := func(x float64) string {
 		if x == 0 {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestTable: a share may be said in each of three ways; what is wrong is named;
-// what is written is read back.
+// TestTable: a share may be given in three ways; errors name the cause; a
+// written table reads back.
 func TestTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "packed.csv")
 	write := func(text string) {

@@ -6,14 +6,14 @@ import (
 	"knee/data"
 )
 
-// Feasibility tells a search how likely a configuration is to fit, from the
-// trials so far and, where it is known, the size of the model.
+// Feasibility predicts whether configurations fit in memory, from trials and,
+// if known, the size of the model.
 type Feasibility struct{ Architecture data.Architecture }
 
-// Fits returns the probability that a configuration fits into the memory of a
-// device, given trials. ok is false where nothing is known to say so: of a GPU
-// type whose memory is not known, of a configuration without a batch, and where
-// neither the size of the model nor a single peak is known.
+// Fits returns a function for the probability that a configuration fits in the
+// memory of a device, given trials. ok is false if the memory of the GPU type
+// is unknown, if the configuration has no batch, and if neither the size of the
+// model nor a peak is known.
 func (f Feasibility) Fits(trials []data.Measurement) func(data.Config) (p float64, ok bool) {
 	peaks := 0
 	for _, m := range trials {

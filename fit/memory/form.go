@@ -6,16 +6,16 @@ import (
 	"knee/data"
 )
 
-// Coordinates of the form: natural logarithms of factors on what the physics
-// says, or of bytes. Their prior is in [priors].
+// Coordinates of the form: natural logarithms of factors or bytes. Their priors
+// are in [priors].
 const (
-	state      = iota // parameters, gradients and optimizer state; without a known size, bytes of all of it
-	activation        // activations of a sample of the whole model
-	quadratic         // share of attention scores that is kept: none with kernels that compute them again
+	state      = iota // factor on parameters, gradients and optimizer state; if the size is unknown, bytes of all of it
+	activation        // factor on activations of a sample of the whole model; if the size is unknown, bytes
+	quadratic         // share of attention scores kept; small with kernels that recompute them
 	logits            // bytes per token and entry of the vocabulary
-	overhead          // factor on all of the above
-	constant          // bytes of context, buffers and workspace
-	headroom          // share of a device's memory that can be used
+	overhead          // factor on all terms above
+	constant          // bytes of CUDA context, buffers and workspace
+	headroom          // usable share of a device's memory
 	noise             // sd of ln peak memory of one configuration
 	coordinates
 )
@@ -26,21 +26,23 @@ type Gaussian struct {
 	SD   float64 `json:"sd"`
 }
 
-// priors are those of a transformer of known size.
+// priors returns the priors for a transformer.
 //
 //   - state: mixed precision with Adam keeps 2 + 4 bytes for parameters and
-//     gradients and 12 for the optimizer (ZeRO, SC'20, section 3.1; with
-//     gradients in 32 bit); others keep a little more or less.
-//   - activation: 10 + 24/t bytes per token, layer and hidden unit, without the
-//     scores (Korthikanti et al., "Reducing activation recomputation in large
-//     transformer models", 2022, equation 2).
-//   - quadratic: 5·heads·tokens/hidden bytes besides (the same), unless
-//     FlashAttention computes the scores again.
+//     gradients and 12 for the optimizer (ZeRO, SC'20, section 3.1, with
+//     gradients in 32 bit); other set-ups differ a little.
+//   - activation: 10 + 24/t bytes per token, layer and hidden unit, without
+//     attention scores (Korthikanti et al., "Reducing activation recomputation
+//     in large transformer models", 2022, equation 2).
+//   - quadratic: 5·heads·tokens/hidden bytes more (same source), unless
+//     FlashAttention recomputes the scores.
 //   - logits: 4 bytes in 32 bit, and their gradients.
-//   - overhead: what is held over what is counted: gradients of activations,
-//     buffers of communication, a pool that is fragmented: learned.
-//   - constant: a CUDA context is .3 to .5 GB, NCCL and cuBLAS take as much again.
-//   - headroom: what the driver and a fragmented pool keep for themselves.
+//   - overhead: memory held over memory counted, for gradients of activations,
+//     communication buffers and fragmentation; learned.
+//   - constant: a CUDA context is .3 to .5 GB; NCCL and cuBLAS take as much
+//     again.
+//   - headroom: memory that the driver reserves or fragmentation makes
+//     unusable.
 //   - noise: learned.
 func priors(a data.Architecture, from Prior) [coordinates]Gaussian {
 	full, guessed, known := complete(a)
@@ -48,7 +50,7 @@ func priors(a data.Architecture, from Prior) [coordinates]Gaussian {
 		state: {0, .2}, activation: {0, .5}, quadratic: {-1.5, 1.5}, logits: {math.Log(6), .7},
 		overhead: from.Overhead, constant: {math.Log(1e9), .7}, headroom: {-.08, .05}, noise: from.Noise,
 	}
-	if !known { // bytes, of anything from a small network to a large one
+	if !known { // bytes, from small networks to large ones
 		p[state], p[activation] = Gaussian{math.Log(5e9), 3}, Gaussian{math.Log(1e8), 3}
 	} else if a.Parameters == 0 && full.Vocab != a.Vocab {
 		p[state].SD = math.Hypot(p[state].SD, guess)
@@ -57,14 +59,14 @@ func priors(a data.Architecture, from Prior) [coordinates]Gaussian {
 	return p
 }
 
-// guess is the sd of ln of a size that is not known but for what most models
-// have.
+// guess is the sd of ln of a size that is not given and taken to be typical.
 const guess = .3
 
-// complete fills in what is not said of a transformer: samples of 2048 tokens,
-// a vocabulary of 50,304, heads of 128, and as many layers as make the hidden
-// size 128 times that. guessed counts what activations depend on; known is
-// false if not even the parameters are.
+// complete fills in what is not given for a transformer: samples of 2048
+// tokens, a vocabulary of 50,304, heads of 128, and as many layers as make the
+// hidden size 128 times the number of layers. guessed counts the filled-in
+// sizes that activations depend on; known is false if the number of parameters
+// is neither given nor derivable.
 func complete(a data.Architecture) (full data.Architecture, guessed int, known bool) {
 	if a.Parameters == 0 && (a.Layers == 0 || a.Hidden == 0) {
 		return a, 0, false
@@ -81,7 +83,7 @@ func complete(a data.Architecture) (full data.Architecture, guessed int, known b
 	}
 	if a.SeqLen == 0 {
 		a.SeqLen = 2048
-		guessed += 2 // from 512 to 8192 are common
+		guessed += 2 // counts twice: 512 to 8192 are common
 	}
 	if a.Vocab == 0 {
 		a.Vocab = 50304
@@ -98,21 +100,21 @@ const (
 	stateBytes                                 = weightBytes + gradientBytes + optimizerBytes
 )
 
-// point is a configuration reduced to what the form uses.
+// point is a configuration in the quantities of the form.
 type point struct {
-	split, shards float64 // shards: devices that share one layer and stage; split of state alike
-	held          float64 // bytes of state per parameter of a stage that a device holds
+	split, shards float64 // tensor-parallel degree; share of the layers on a stage
+	held          float64 // bytes of state per parameter that a replica's device holds, before tensor and pipeline parallelism
 	first         float64 // activations on the first stage, in samples of the whole model
-	last          float64 // on the last
+	last          float64 // the same on the last stage
 	scores        float64 // bytes of attention scores on the first stage, if all are kept
 	lastScores    float64
 	tokens        float64 // tokens × vocabulary of a micro-batch on one device of the last stage
-	embedding     float64 // share of the parameters that are embeddings, on the first and last stage
+	embedding     float64 // share of the parameters in embeddings, on the first and last stage
 	parameters    float64
 	perSample     float64 // bytes of activations of a sample of the whole model, t = 1
 }
 
-// pointOf prepares a configuration of a model.
+// pointOf returns the point of a configuration.
 func pointOf(c data.Config, a data.Architecture) point {
 	a, _, known := complete(a)
 	t, stages, cp := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(max(c.CP, 1))
@@ -140,19 +142,20 @@ func pointOf(c data.Config, a data.Architecture) point {
 	if a.Layers > 0 {
 		layers = math.Ceil(float64(a.Layers)/stages) / float64(a.Layers)
 	}
-	// 1F1B keeps the activations of as many micro-batches as there are stages
-	// ahead (Narayanan et al., SC'21, section 2.2.1).
+	// In 1F1B the first stage keeps the activations of at most as many
+	// micro-batches as there are stages (Narayanan et al., SC'21, section
+	// 2.2.1).
 	flight := math.Min(m, stages)
 	perLayer := (10 + 24/t) / 34 // relative to t = 1
 	keep := func(layers, flight float64) (activations, scores float64) {
-		one := 1. / 24 // as in a model of usual depth
+		one := 1. / 24 // one of a typical number of layers
 		if a.Layers > 0 {
 			one = 1 / float64(a.Layers)
 		}
 		switch {
 		case c.Offload == "activations":
 			return b / cp * perLayer * one, b / (t * cp) * one
-		case c.Recompute == "full": // what enters each layer, and all of one layer
+		case c.Recompute == "full": // the input of each layer, and one layer in full
 			return b / cp * (layers*flight*2/34 + perLayer*one), b / (t * cp) * one
 		case c.Recompute == "selective":
 			return b / cp * layers * flight * perLayer, b / (t * cp) * one
@@ -175,8 +178,8 @@ func pointOf(c data.Config, a data.Architecture) point {
 	return p
 }
 
-// ln returns ln of the peak memory in bytes: that of the fuller of the first
-// and the last stage.
+// ln returns ln of the peak memory in bytes, of the fuller of the first and
+// last stage.
 func (p *point) ln(x *[coordinates]float64) float64 {
 	first, last := p.parts(x)
 	return math.Log(math.Max(first.total(), last.total()))
@@ -191,7 +194,7 @@ func (p Parts) total() float64 { return p.State + p.Activations + p.Logits + p.C
 func (p *point) parts(x *[coordinates]float64) (first, last Parts) {
 	held := math.Exp(x[state]) * p.parameters * p.held / p.split
 	if p.parameters == 1 {
-		held /= stateBytes // of which the coordinate is the sum
+		held /= stateBytes // the coordinate is already the sum
 	}
 	held *= math.Exp(x[overhead])
 	held *= p.embedding + (1-p.embedding)*p.shards

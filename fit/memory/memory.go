@@ -1,12 +1,12 @@
-// Package memory predicts the memory that the fullest device of a training job
-// needs, and whether a configuration fits.
+// Package memory predicts the peak memory of the fullest device of a training
+// job, and whether a configuration fits.
 //
-// A physical form says how parameters, gradients, optimizer state, activations
-// and logits divide over tensor and pipeline parallelism and sharding; the
-// factors of its terms have priors, which measurements narrow. A measured peak is
-// an observation; a configuration that ran, or ran out of memory, is a censored
-// one: less, or more, than the device has. Without any run the prior alone gives
-// an estimate with a wide interval.
+// A physical form divides parameters, gradients, optimizer state, activations
+// and logits over tensor and pipeline parallelism and sharding. The factors of
+// its terms have priors, which measurements narrow. A measured peak is an exact
+// observation; a configuration without one that ran, or ran out of memory, is
+// censored: below, or above, the memory of the device. Without measurements the
+// prior gives an estimate with a wide interval.
 package memory
 
 import (
@@ -21,11 +21,11 @@ import (
 	"knee/internal/quantile"
 )
 
-// Model is what is known of the memory of one job. It is safe for concurrent use.
+// Model is the memory model of one job. It is safe for concurrent use.
 type Model struct {
 	arch     data.Architecture
 	draws    [][coordinates]float64
-	gpu      map[string]float64 // bytes of a device of each type, where a measurement says so
+	gpu      map[string]float64 // bytes of a device by type, as measured
 	observed int
 }
 
@@ -73,15 +73,15 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Fit learns from measurements of one job: peaks that were recorded, and from
-// those that were not whether they ran or ran out of memory, where the memory
-// of the device is known. None at all gives the calculator. The architecture
-// is that of the model; zero takes what the measurements say.
+// Fit fits the memory model to measurements of one job: recorded peaks, or
+// whether a configuration ran or ran out of memory on a device of known memory.
+// Without measurements predictions come from the prior. A zero architecture is
+// taken from the measurements. seed is that of the posterior draws.
 func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
 	return FitUnder(learned(), ms, a, seed)
 }
 
-// FitUnder is [Fit] under a prior other than the learned one.
+// FitUnder is [Fit] with a given prior instead of the learned one.
 func FitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64) *Model {
 	m := &Model{arch: a, gpu: map[string]float64{}}
 	for _, r := range ms {
@@ -116,7 +116,7 @@ func FitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64
 	return m
 }
 
-// Observed returns how many measurements the model learned from.
+// Observed returns the number of measurements used.
 func (m *Model) Observed() int { return m.observed }
 
 // Capacity returns the bytes of memory of a GPU type, +Inf if not known.
@@ -125,7 +125,7 @@ func (m *Model) Capacity(gpuType string) float64 {
 		return b
 	}
 	if g, ok := data.FindGPU(gpuType); ok {
-		return g.Memory * (1 << 30) // vendors say GB and mean GiB
+		return g.Memory * (1 << 30) // vendors write GB for GiB
 	}
 	return math.Inf(1)
 }
@@ -151,8 +151,9 @@ func (m *Model) For(a data.Architecture) *Model {
 	return &out
 }
 
-// Predict returns what a configuration needs. A batch that is not known is
-// one sample. gpuMemory replaces what is known of the device; 0 for that.
+// Predict predicts the memory of a configuration. An unknown batch counts as
+// one sample. gpuMemory, in bytes, replaces the capacity of the GPU type; 0
+// keeps that.
 func (m *Model) Predict(c data.Config, gpuMemory float64) Prediction {
 	out := Prediction{Capacity: cmp.Or(gpuMemory, m.Capacity(c.GPUType))}
 	if c.LocalBatch <= 0 {
@@ -164,7 +165,8 @@ func (m *Model) Predict(c data.Config, gpuMemory float64) Prediction {
 		x := &m.draws[d]
 		sd := math.Exp(x[noise])
 		ln := p.ln(x)
-		// A value of each draw's noise, spread over the draws in fixed order.
+		// Each draw gets one noise value; the values are spread over the draws
+		// in a fixed order.
 		lns[d] = ln + sd*scatter()[d*53%walkers]
 		if math.IsInf(out.Capacity, 1) {
 			out.Fits++
@@ -178,8 +180,8 @@ func (m *Model) Predict(c data.Config, gpuMemory float64) Prediction {
 	return out
 }
 
-// PartsOf returns where the memory of the fuller stage goes, by the median of
-// each part.
+// PartsOf returns the bytes of each part of the fuller stage, as medians over
+// the draws.
 func (m *Model) PartsOf(c data.Config) Parts {
 	p := pointOf(c, m.arch)
 	values := make([][]float64, 4)

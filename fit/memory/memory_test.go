@@ -18,9 +18,9 @@ func config(workers int, batch float64, l data.Layout) data.Config {
 	return data.Config{GPUType: "a100", Workers: workers, LocalBatch: batch, Layout: l}
 }
 
-// By hand, without anything measured, up to what is held over what is counted:
-// 18 bytes for each of 1.31e9 parameters,
-// 34·s·b·h·l of activations of a sample, 6 bytes for each logit, 1 GB besides.
+// By hand, without measurements and overhead: 18 bytes for each of 1.31e9
+// parameters, 34·s·b·h·l of activations of a sample, 6 bytes per logit, and 1
+// GB.
 func TestPartsByHand(t *testing.T) {
 	m := Fit(nil, gpt, 1)
 	for _, c := range []struct {
@@ -35,7 +35,7 @@ func TestPartsByHand(t *testing.T) {
 	} {
 		got, e := m.PartsOf(c.config), math.Exp(priors(gpt, learned())[overhead].Mean)
 		for name, v := range map[string][2]float64{"state": {got.State, e * c.want.State}, "activations": {got.Activations, e * c.want.Activations}, "logits": {got.Logits, e * c.want.Logits}} {
-			// Medians of 128 draws of factors with an sd of up to 1.5.
+			// medians of 128 draws of factors with an sd of up to 1.5
 			if math.Abs(math.Log(v[0]/v[1])) > .25 {
 				t.Errorf("%s: %s %.3g bytes, want %.3g", c.name, name, v[0], v[1])
 			}
@@ -43,8 +43,8 @@ func TestPartsByHand(t *testing.T) {
 	}
 }
 
-// Splitting more, sharding more and recomputing more never need more memory;
-// a larger batch never needs less.
+// More splitting, sharding or recomputation never needs more memory; a larger
+// batch never needs less.
 func TestDirections(t *testing.T) {
 	for _, a := range []data.Architecture{gpt, {}} {
 		m := Fit(nil, a, 1)
@@ -61,8 +61,8 @@ func TestDirections(t *testing.T) {
 	}
 }
 
-// What ran out of memory is not called safe, what ran is, though no peak was
-// recorded.
+// A configuration that ran out of memory is not predicted to fit; one that ran
+// is, without a recorded peak.
 func TestCensored(t *testing.T) {
 	var ms []data.Measurement
 	for _, b := range []float64{4, 8, 16, 32, 64} {
@@ -92,7 +92,7 @@ func TestUnknownDevice(t *testing.T) {
 	}
 }
 
-// Scores are of sources that had no part in the prior.
+// Sources are scored under a prior learned without them.
 func TestMeasuredPeaks(t *testing.T) {
 	dir := bench.Dir(t)
 	sources := map[string][][]data.Measurement{}
@@ -159,7 +159,7 @@ func TestMeasuredPeaks(t *testing.T) {
 	}
 }
 
-// The search is told what is known, and nothing where nothing is.
+// Feasibility gives no probability if nothing is known.
 func TestFeasibility(t *testing.T) {
 	if _, ok := (Feasibility{}).Fits(nil)(config(1, 1, data.Layout{})); ok {
 		t.Error("speaks without a peak and without the size of the model")

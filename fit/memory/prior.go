@@ -9,35 +9,32 @@ import (
 	"knee/data"
 )
 
-// Prior is what measured jobs of others say of the coordinates that no physics
-// tells.
+// Prior is the part of the prior that is learned from jobs of others.
 type Prior struct {
 	Provenance string   `json:"provenance,omitempty"`
-	Overhead   Gaussian `json:"overhead"` // ln of what is held over what is counted
+	Overhead   Gaussian `json:"overhead"` // ln of memory held over memory counted
 	Noise      Gaussian `json:"noise"`    // ln of the sd of ln peak memory
 }
 
 //go:embed prior.json
 var priorFile []byte
 
-// learned returns the prior of this package, which fit/prior/learn -memory
-// writes.
+// learned returns the embedded prior, written by fit/prior/learn -memory.
 var learned = sync.OnceValue(func() Prior {
 	var p Prior
 	if err := json.Unmarshal(priorFile, &p); err != nil {
-		panic("memory: prior.json: " + err.Error()) // embedded, so a mistake of ours
+		panic("memory: prior.json: " + err.Error()) // embedded: a programmer error
 	}
 	return p
 })
 
-// open is the prior before any source is looked at: as much again as is counted
-// may be held, or half.
+// open is the prior before learning: a factor of e either way on memory
+// counted.
 func open() Prior { return Prior{Overhead: Gaussian{0, 1}, Noise: Gaussian{math.Log(.05), 1}} }
 
-// Learn returns the prior for a source that was never measured, given others.
-// Each is a list of jobs, fitted with the open prior; sources are normally
-// distributed around their mean, with a variance to which the open prior counts
-// as one more of them.
+// Learn returns the prior for a new source, given others. A source is a list of
+// jobs, each fitted with the open prior; source means are normal, and their sum
+// of squared deviations includes the variance of the open prior.
 func Learn(sources [][][]data.Measurement) Prior {
 	p := open()
 	var overheads, noises []float64
@@ -70,7 +67,7 @@ func population(of []float64, before Gaussian) Gaussian {
 	return p
 }
 
-// JobsOf divides measurements by job.
+// JobsOf groups measurements by job, in order of appearance.
 func JobsOf(ms []data.Measurement) (jobs [][]data.Measurement) {
 	at := map[string]int{}
 	for _, m := range ms {

@@ -8,11 +8,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// observation is what one measurement says.
+// observation is one measurement in the form's quantities.
 type observation struct {
 	point
 	kind     kind
-	ln       float64 // of the peak, if exact
+	ln       float64 // ln bytes of the peak, if exact
 	capacity float64 // ln of the bytes of the device
 }
 
@@ -20,15 +20,14 @@ type kind int
 
 const (
 	exact kind = iota
-	below      // it ran: less than the device has
-	above      // it ran out
+	below      // ran: less than the device has
+	above      // out of memory
 )
 
-// maxRows bounds the observations that are looked at; more hardly narrow seven
-// coordinates.
+// maxRows bounds the observations used; more hardly narrow the coordinates.
 const maxRows = 96
 
-// thin keeps every k-th observation.
+// thin keeps at most maxRows observations, evenly spaced.
 func thin(rows []observation) []observation {
 	if len(rows) <= maxRows {
 		return rows
@@ -41,8 +40,8 @@ func thin(rows []observation) []observation {
 }
 
 // logDensity is the log posterior density of coordinates, up to a constant.
-// Peaks scatter as a t distribution with four degrees of freedom: now and then
-// a run allocates otherwise.
+// Peaks scatter as Student's t with four degrees of freedom, as single runs
+// allocate differently.
 func logDensity(x *[coordinates]float64, rows []observation, prior *[coordinates]Gaussian) float64 {
 	var v float64
 	for i, p := range prior {
@@ -72,8 +71,8 @@ func student(z float64) float64 {
 	return .5 + u*(3-u*u)/4
 }
 
-// scatter returns one variate of that distribution for each walker, evenly
-// spread.
+// scatter returns one quantile of that t distribution per walker, evenly spaced
+// in probability.
 var scatter = sync.OnceValue(func() []float64 {
 	v := make([]float64, walkers)
 	for i := range v {
@@ -82,11 +81,12 @@ var scatter = sync.OnceValue(func() []float64 {
 	return v
 })
 
-// surprise is the chance that a run ended for a reason that the form does not
-// know, such as another process on the device.
+// surprise is the probability that a run succeeded or failed for a reason
+// outside the form, such as another process on the device.
 const surprise = .01
 
-// Size of the sampler: the draws it yields, and the steps of each before.
+// Size of the sampler: draws returned, steps per draw, and prior draws tried
+// for each start.
 const (
 	walkers = 128
 	steps   = 250
@@ -95,7 +95,7 @@ const (
 
 // sample draws from the posterior with the affine-invariant ensemble sampler
 // (Goodman and Weare, "Ensemble samplers with affine invariance", 2010), which
-// needs no derivatives and no scales.
+// needs neither derivatives nor scales. Without rows it draws from the prior.
 func sample(rows []observation, prior [coordinates]Gaussian, seed int64) [][coordinates]float64 {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6d656d))
 	draw := func() (x [coordinates]float64) {
@@ -107,8 +107,8 @@ func sample(rows []observation, prior [coordinates]Gaussian, seed int64) [][coor
 	x := make([][coordinates]float64, walkers)
 	density := make([]float64, walkers)
 	for w := range x {
-		// The likeliest of many draws, so that no walker starts where none
-		// would get to.
+		// Each walker starts at its likeliest draw, so that none starts where
+		// the density vanishes.
 		x[w] = draw()
 		density[w] = logDensity(&x[w], rows, &prior)
 		for range tries {

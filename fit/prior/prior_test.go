@@ -2,8 +2,7 @@ package prior
 
 import "testing"
 
-// The embedded prior is complete: scales are positive and shares lie between 0
-// and 1.
+// The embedded prior is complete: scales are positive, shares between 0 and 1.
 func TestDefault(t *testing.T) {
 	p := Default()
 	for form, cs := range p.Forms {

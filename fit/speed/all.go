@@ -7,18 +7,17 @@ import (
 	"knee/fit/speed/form"
 )
 
-// pieceSize is how many predictions are handed to a processor at a time.
+// pieceSize is the number of predictions in a unit of parallel work.
 const pieceSize = 256
 
-// piece is some questions of one group, GPU type and batch, whose run is
-// numbered.
+// piece is part of a run: questions of one group, GPU type and batch.
 type piece struct {
 	questions []question
 	run       int
-	sliced    bool // the run is long enough for a slice
+	sliced    bool // the run is long enough to use a batchSlice
 }
 
-// piecesOf sorts the questions so that those that share most are neighbours.
+// piecesOf sorts the questions by what they share, and divides them.
 func piecesOf(asked []question) []piece {
 	slices.SortStableFunc(asked, func(a, b question) int {
 		return cmp.Or(compareRun(&a, &b), cmp.Compare(a.p.Workers, b.p.Workers), cmp.Compare(a.p.Nodes, b.p.Nodes), cmp.Compare(a.p.Widest, b.p.Widest))
@@ -38,16 +37,15 @@ func piecesOf(asked []question) []piece {
 	return out
 }
 
-// compareRun orders questions by what a slice has in common.
+// compareRun orders questions by run.
 func compareRun(a, b *question) int {
 	return cmp.Or(cmp.Compare(a.g.mode, b.g.mode), cmp.Compare(a.p.Type, b.p.Type), cmp.Compare(a.g.types[0], b.g.types[0]), cmp.Compare(a.p.Batch, b.p.Batch))
 }
 
-// answering is what one processor remembers between predictions, by posterior.
-// The zero value remembers nothing.
+// answering is the cache of one goroutine between predictions, by posterior.
 type answering struct {
 	memos  map[*posterior]*memo
-	slices map[*posterior]*batchSlice // of the run, if it is long enough
+	slices map[*posterior]*batchSlice // of the run, if sliced
 	run    int
 }
 
@@ -73,7 +71,7 @@ func (a *answering) answer(p *piece, out []Prediction) {
 	}
 }
 
-// spread is [posterior.spread] with what is remembered.
+// spread is [posterior.spread] with the cache.
 func (a *answering) spread(post *posterior, p *form.Point, of []float64) float64 {
 	if s := a.slices[post]; s != nil {
 		return s.spread(p, a.memos[post], of)
@@ -81,8 +79,9 @@ func (a *answering) spread(post *posterior, p *form.Point, of []float64) float64
 	return post.spread(p, a.memos[post], of)
 }
 
-// memo holds both parts of all posterior draws, by what they depend on: a
-// sweep has few of each, and the parts are most of the work.
+// memo caches the compute and synchronisation times of all posterior draws, by
+// what they depend on: a sweep repeats few distinct values, and they are most
+// of the work.
 type memo struct {
 	lnCompute, compute map[computeKey][]float64
 	sync               map[placeKey][]float64
@@ -102,7 +101,7 @@ func newMemo() *memo {
 	return &memo{map[computeKey][]float64{}, map[computeKey][]float64{}, map[placeKey][]float64{}}
 }
 
-// addSteps adds ln step time of each curve to sum. A nil memo remembers nothing.
+// addSteps adds ln step time of each curve to sum. A nil memo caches nothing.
 func (t *memo) addSteps(curves []form.Curve, p *form.Point, sum []float64) {
 	if t == nil || !form.IsSeparable(curves[0]) {
 		for d, c := range curves {
@@ -132,10 +131,10 @@ func (t *memo) addSteps(curves []form.Curve, p *form.Point, sum []float64) {
 	}
 }
 
-// maxMemo bounds the entries of each table; beyond it the table starts anew.
+// maxMemo bounds the entries of each table; a full table is cleared.
 const maxMemo = 1024
 
-// remembered returns one part of all n curves, from the table if it is there.
+// remembered returns one part of all n curves, cached in table.
 func remembered[K comparable](table map[K][]float64, key K, n int, part func(d int) float64) []float64 {
 	if v, ok := table[key]; ok {
 		return v

@@ -16,8 +16,8 @@ type member struct {
 	share float64
 }
 
-// average makes what predictions need: draws from the posterior of the group
-// and of other models of the same measurements, each as often as it is likely
+// average prepares predictions: draws from the posteriors of the group and of
+// other models of the same measurements, in proportion to their probabilities
 // (Hoeting et al., "Bayesian model averaging: a tutorial", 1999).
 func (g *group) average(ctx context.Context, w *whitening, seed int64) error {
 	g.members = nil
@@ -36,7 +36,7 @@ func (g *group) average(ctx context.Context, w *whitening, seed int64) error {
 		g.weigh()
 	}
 	dealt := g.deal()
-	for slices.ContainsFunc(dealt[1:], func(of []int) bool { return of == nil }) { // what is too unlikely for a draw is left out
+	for slices.ContainsFunc(dealt[1:], func(of []int) bool { return of == nil }) { // members too unlikely for a draw are left out
 		at := 0
 		g.members = slices.DeleteFunc(g.members, func(member) bool { at++; return dealt[at] == nil })
 		dealt = g.deal()
@@ -51,7 +51,7 @@ func (g *group) average(ctx context.Context, w *whitening, seed int64) error {
 	return nil
 }
 
-// weigh turns the prior shares of the members into posterior ones.
+// weigh turns the prior shares of the members into posterior shares.
 func (g *group) weigh() {
 	top, sum := g.evidence, 0.
 	for _, m := range g.members {
@@ -67,8 +67,8 @@ func (g *group) weigh() {
 	}
 }
 
-// deal returns the draws that are taken from the group and from each of its
-// members: the golden ratio spreads them evenly over any shares.
+// deal divides the draws between the group and its members, in proportion to
+// their shares and evenly by multiples of the golden ratio.
 func (g *group) deal() [][]int {
 	of := make([][]int, 1+len(g.members))
 	for d := range draws {
@@ -85,11 +85,11 @@ func (g *group) deal() [][]int {
 	return of
 }
 
-// limits are the models in which nothing of a step is the same at any batch,
-// nothing is sent over the links that were measured, or neither: Amdahl's law
-// and linear scaling. The prior of the whole form hardly reaches them, and few
-// measurements leave them possible: beforehand they are together as likely as it.
-// More than two measurements a coordinate tell by themselves what takes time.
+// limits returns the limits of the collective form: no part of a step
+// independent of the batch, no time on the measured links (Amdahl's law), or
+// both (linear scaling). The prior of the form gives them little probability,
+// which few measurements do not correct; together they get the form's prior
+// probability. More than two measurements per coordinate suffice without them.
 func (g *group) limits() []member {
 	if g.family != form.CollectiveFamily || len(g.rows) > 2*g.task.coords.n {
 		return nil
@@ -104,11 +104,11 @@ func (g *group) limits() []member {
 	return out
 }
 
-// asLimit returns the prior of a coordinate where some parts of the form take
-// no time. Links between nodes stay as they are while all that was measured is
-// inside one.
+// asLimit returns the prior of a coordinate where parts of the form take no
+// time. If all measurements are on one node, links between nodes keep their
+// absolute prior.
 func (g *group) asLimit(name string, p prior.Coordinate) prior.Coordinate {
-	const negligible = -8 // e⁻⁸: of a step, less than any clock tells
+	const negligible = -8 // e⁻⁸ of a step is not measurable
 	intra := g.prior.Forms[form.CollectiveFamily]["intra"]
 	switch {
 	case slices.Contains(g.absent, name):
@@ -119,7 +119,7 @@ func (g *group) asLimit(name string, p prior.Coordinate) prior.Coordinate {
 	return p
 }
 
-// posteriors returns those that draws are taken from.
+// posteriors returns the posteriors that have draws.
 func (g *group) posteriors() []*posterior {
 	var all []*posterior
 	if len(g.post.mine) > 0 {
@@ -131,15 +131,14 @@ func (g *group) posteriors() []*posterior {
 	return all
 }
 
-// sampled is what the draws say of ln step time, and the variance of each about
-// that.
+// sampled holds ln step time in every draw and its variance without that of a
+// run.
 type sampled struct {
 	ln, variance [draws]float64
 	buffer       [draws]float64
 }
 
-// sample fills s with the draws at a point; the answering processor may have
-// something in common with earlier points.
+// sample fills s with the draws for a question, using the cache of a.
 func (s *sampled) sample(q *question, a *answering) {
 	for _, post := range q.g.posteriors() {
 		of := s.buffer[:len(post.curves)]
@@ -151,7 +150,7 @@ func (s *sampled) sample(q *question, a *answering) {
 	}
 }
 
-// noisy returns the draws with what the process leaves open and a new run.
+// noisy adds the process's uncertainty and the noise of a new run to the draws.
 func (s *sampled) noisy(g *group) []float64 {
 	for _, post := range g.posteriors() {
 		for _, d := range post.mine {
@@ -161,8 +160,8 @@ func (s *sampled) noisy(g *group) []float64 {
 	return s.ln[:]
 }
 
-// expected is the mean of the step time over the draws, in seconds, what a single
-// run adds left out.
+// expected returns the mean step time over the draws, in seconds, without the
+// noise of a run.
 func (s *sampled) expected() (mean float64) {
 	for d, ln := range s.ln {
 		mean += math.Exp(ln+s.variance[d]/2) / draws

@@ -8,12 +8,12 @@ import (
 	"knee/fit/speed"
 )
 
-// What clean measurements of few sizes do not contradict stays possible:
-// linear scaling, and Amdahl's law with a constant part.
+// Linear scaling, and Amdahl's law with a constant part, stay possible if a few
+// clean measurements agree with them.
 func TestLimitsOfTheFormStayPossible(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		constant float64 // s of a step that no worker takes from another
+		constant float64 // s of a step independent of the workers
 	}{
 		{"linear scaling", 0},
 		{"Amdahl's law", 1.5},
@@ -42,8 +42,8 @@ func TestLimitsOfTheFormStayPossible(t *testing.T) {
 	}
 }
 
-// Steps that more workers did not make shorter, at a fixed global batch, are not
-// predicted to become shorter by still more.
+// If more workers did not shorten steps at a fixed global batch, further ones
+// are not predicted to.
 func TestFlatStepsStayFlat(t *testing.T) {
 	for name, times := range map[string][2]float64{"launches bound": {.0353, .0349}, "the network binds": {.148, .353}} {
 		at := func(workers int) data.Config {

@@ -7,7 +7,7 @@ import (
 	"knee/data"
 )
 
-// BenchmarkFit is the time of a fit by the number of measurements:
+// BenchmarkFit measures a fit by number of measurements:
 //
 //	go test ./fit/speed -run '^$' -bench 'Fit|Predict'
 func BenchmarkFit(b *testing.B) {
@@ -23,7 +23,7 @@ func BenchmarkFit(b *testing.B) {
 	}
 }
 
-// BenchmarkPredict is the time of one prediction with its interval.
+// BenchmarkPredict measures one prediction with its interval.
 func BenchmarkPredict(b *testing.B) {
 	for _, n := range []int{8, 64, maxRows} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
@@ -41,8 +41,8 @@ func BenchmarkPredict(b *testing.B) {
 	}
 }
 
-// BenchmarkPredictAll is the time of 100,000 predictions with their
-// intervals: a sweep over 100 batches and 1,000 placements.
+// BenchmarkPredictAll measures 100,000 predictions with their intervals: a
+// sweep over 100 batches and 1,000 placements.
 func BenchmarkPredictAll(b *testing.B) {
 	var cs []data.Config
 	for batch := range 100 {

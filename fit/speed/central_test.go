@@ -11,7 +11,7 @@ import (
 	"knee/fit/speed"
 )
 
-// What is compared by is near what is predicted, where there are measurements.
+// Central is near the predicted medians, where there are measurements.
 func TestCentralIsNearTheMedian(t *testing.T) {
 	var ms []data.Measurement
 	for _, k := range []int{1, 2, 4, 8} {

@@ -8,24 +8,23 @@ import (
 	"knee/fit/prior"
 )
 
-// borrowed is what a fit takes over from other jobs of the same cluster and
-// from what the user knows of its links.
+// borrowed is the part of a prior that comes from other jobs of the cluster and
+// from settings on its links.
 type borrowed struct {
-	Jobs []string `json:"jobs,omitempty"` // whose fits it comes from
+	Jobs []string `json:"jobs,omitempty"` // jobs it was fitted to
 	// Coordinates replace those of the learned prior.
 	Coordinates  map[string]prior.Coordinate `json:"coordinates,omitempty"`
-	MessageBytes float64                     `json:"message_bytes,omitempty"` // that one synchronisation moves per worker
+	MessageBytes float64                     `json:"message_bytes,omitempty"` // bytes that one synchronisation moves per worker
 	Interconnect float64                     `json:"interconnect,omitempty"`  // bytes/s between nodes
 }
 
-// borrow learns the links of the cluster from other jobs, for every GPU type.
+// borrow fits the cluster's links to other jobs, for every GPU type.
 //
-// Each coordinate of the links is the mean over jobs, plus an effect of the
-// cluster, plus one of the job. The variance over jobs is that of both; the
-// share of the cluster's is part of the prior. What other jobs measured says
-// something of the effect of the cluster: the prior becomes its posterior
-// with the effect of the job on top. Where two workers were never measured
-// together, how synchronisation compares with computing is borrowed as well.
+// Each coordinate of the links is the mean over jobs plus an effect of the
+// cluster and one of the job; the prior gives the variance of each.
+// Measurements of other jobs narrow the cluster's effect; the job's effect is
+// added to the result. If no two workers were measured on one node, coordinates
+// that relate synchronisation to computing are borrowed as well.
 func (g *group) borrow(s Settings) ([]borrowed, error) {
 	all := make([]borrowed, len(g.types))
 	for t := range all {
@@ -67,8 +66,8 @@ type lender struct {
 	t   int
 }
 
-// lendersOf returns the other jobs that were measured on several nodes: those
-// on the same GPU type if there are any, else those on others. A job counts once.
+// lendersOf returns the other jobs measured on several nodes, on the same GPU
+// type if there are any, else on others. A job counts once.
 func lendersOf(others []*Model, gpuType string) []lender {
 	var same, other []lender
 	for _, m := range others {
@@ -93,10 +92,10 @@ func lendersOf(others []*Model, gpuType string) []lender {
 	return other
 }
 
-// cluster returns the prior of a coordinate given what lenders say of it.
+// cluster returns the prior of a coordinate given lenders.
 func (g *group) cluster(p Coordinate, name string, lenders []lender) Coordinate {
 	own := g.prior.Own * p.SD * p.SD // variance of the job's effect
-	common := p.SD*p.SD - own        // of the cluster's
+	common := p.SD*p.SD - own        // variance of the cluster's effect
 	precision, sum := 1/common, 0.
 	for _, l := range lenders {
 		at := slices.Index(l.g.task.form.Names(), name)
@@ -104,7 +103,7 @@ func (g *group) cluster(p Coordinate, name string, lenders []lender) Coordinate 
 			continue
 		}
 		at += l.t * l.g.task.coords.n
-		// What the measurements alone say: the posterior without its prior.
+		// The likelihood: the posterior without its prior.
 		before := sq(l.g.task.coords.sd(at))
 		theta, after := l.g.post.moments(at)
 		if !(after < before) {
@@ -120,18 +119,18 @@ func (g *group) cluster(p Coordinate, name string, lenders []lender) Coordinate 
 	return p
 }
 
-// Mean and sd of the logarithm of the share of a link's bandwidth that training
-// reaches between two nodes: those of a share that may be any, uniform from 0 to 1.
+// Mean and sd of ln of the achieved share of the bandwidth between two nodes:
+// those of a uniform share from 0 to 1.
 const achievedLn, achievedSD = -1, 1
 
-// link is what bytes and bandwidth say of the time between two nodes of a
-// GPU type, as a further observation of intra + inter_over_intra.
+// link is a further observation of intra + inter_over_intra: the time between
+// two nodes of a GPU type from bytes and bandwidth.
 type link struct {
-	intra, inter int // their places in θ
+	intra, inter int // indices in θ
 	sum          float64
 }
 
-// links returns those of all GPU types.
+// links returns the links of all GPU types.
 func (g *group) links(names []string) []link {
 	var all []link
 	for t, b := range g.borrowed {

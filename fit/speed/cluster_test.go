@@ -11,8 +11,8 @@ import (
 	"knee/fit/speed/form"
 )
 
-// clusterJob measures a made-up job whose links are those of its cluster:
-// slow between nodes, and slower between two.
+// clusterJob measures a simulated job on links of its cluster: slow between two
+// nodes, less so between more.
 func clusterJob(tb testing.TB, name string, size float64, s Settings, keep func(data.Config) bool) (*Model, *form.Collective) {
 	truth := &form.Collective{
 		Fixed: .02 * size, PerBatch: .1, RefBatch: 32, Intra: .05 * size, Power: .3,
@@ -39,7 +39,7 @@ func clusterJob(tb testing.TB, name string, size float64, s Settings, keep func(
 
 func oneNode(c data.Config) bool { return c.NodeCount() == 1 }
 
-// Measured on one node only, a job must learn the network from others.
+// A job measured on one node borrows the network from other jobs.
 func TestMemoryOfOtherJobs(t *testing.T) {
 	var others []*Model
 	for i, size := range []float64{.5, 1, 2, 3} {
@@ -70,8 +70,8 @@ func TestMemoryOfOtherJobs(t *testing.T) {
 	checkRoundTripped(t, m, far)
 }
 
-// A prior that came from elsewhere is kept in the file, so that the model
-// that is read predicts the same without the others at hand.
+// A borrowed prior is kept in the file, so that the model predicts the same
+// without the other jobs.
 func checkRoundTripped(t *testing.T, m *Model, c data.Config) {
 	t.Helper()
 	text, err := m.MarshalJSON()
@@ -92,7 +92,7 @@ func checkRoundTripped(t *testing.T, m *Model, c data.Config) {
 	}
 }
 
-// A lender that is named twice counts once.
+// A lender named twice counts once.
 func TestLenderNamedTwice(t *testing.T) {
 	other, _ := clusterJob(t, "a", 1, Settings{}, nil)
 	once, _ := clusterJob(t, "ours", 1.5, Settings{Others: []*Model{other}}, oneNode)
@@ -105,8 +105,8 @@ func TestLenderNamedTwice(t *testing.T) {
 	}
 }
 
-// Bytes and bandwidth alone must move the time between nodes the right way:
-// a slow link makes several nodes slower than a fast one.
+// Bytes and bandwidth determine the time between nodes: a slow link makes
+// several nodes slower than a fast one.
 func TestLinkOfTheUser(t *testing.T) {
 	far := data.Config{Workers: 8, LocalBatch: 64, Placement: data.Placement{4, 4}}
 	predict := func(bandwidth float64) float64 {
@@ -127,8 +127,8 @@ func TestLinkOfTheUser(t *testing.T) {
 	}
 }
 
-// With its own measurements on several nodes, a job must not be led astray
-// by a cluster that is unlike it.
+// With measurements on several nodes, a different cluster does not mislead a
+// job.
 func TestMeasurementsOutweighMemory(t *testing.T) {
 	var others []*Model
 	for i := range 3 {

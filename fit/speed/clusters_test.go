@@ -11,10 +11,10 @@ import (
 	"knee/fit/speed"
 )
 
-// cluster is a made-up cluster and job whose physics is not that of the form:
-// a step cannot be shorter than its launches, data may come in too slowly,
-// part of the communication hides behind the computation, links between nodes
-// congest, and waiting for the slowest grows with the logarithm of the workers.
+// cluster simulates a cluster and job with other physics than the form: a step
+// is at least as long as its launches, input may be too slow, part of the
+// communication overlaps, links between nodes congest, and waiting for the
+// slowest worker grows with the logarithm of the workers.
 type cluster struct {
 	fixed, perSample, launch        float64 // s
 	bytes, inside, between, latency float64 // of a gradient; bytes/s; s
@@ -58,10 +58,10 @@ func (c cluster) step(workers int, batch float64, r *rand.Rand) float64 {
 	return (compute + comm - hidden) * (1 + c.slowest*math.Log(n)) * math.Exp(c.noise*r.NormFloat64())
 }
 
-// BenchmarkClusters predicts larger sizes of made-up jobs from their two to
-// four smallest, each twice the one before, with the global batch fixed or the
-// local one. Beside the mean error stand those of a power law through all sizes,
-// of Amdahl's law through the first and the last, and of linear scaling from the last.
+// BenchmarkClusters predicts larger sizes of simulated jobs from their two to
+// four smallest, each twice the previous, with a fixed global or local batch.
+// It compares the mean error with a power law through all sizes, Amdahl's law
+// through the first and the last, and linear scaling from the last.
 func BenchmarkClusters(b *testing.B) {
 	for _, fixed := range []string{"global", "local"} {
 		for _, rows := range []int{2, 3, 4} {

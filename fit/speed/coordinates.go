@@ -9,9 +9,9 @@ import (
 	"knee/fit/speed/form"
 )
 
-// coordinates map standard normal variates z, which the solver works in, to
-// the parameters of a form: θ = mean + C·z, with CCᵀ the prior covariance.
-// The parameters of one job's GPU types share what belongs to the job.
+// coordinates map standard normal variates z, which the solver uses, to the
+// parameters of a form: θ = mean + C·z, with CCᵀ the prior covariance.
+// Parameters of one job's GPU types correlate by the job's effect.
 type coordinates struct {
 	n, types int
 	mean     []float64   // types blocks of n
@@ -31,7 +31,7 @@ func newCoordinates(of [][]prior.Coordinate) *coordinates {
 		for t := range c.types {
 			for u := range t + 1 {
 				a, b := of[t][i], of[u][i]
-				// What both types share of the variance over jobs.
+				// the part of the variance over jobs that both types share
 				cov.SetSym(t, u, a.SD*b.SD*math.Sqrt((1-a.Own)*(1-b.Own)))
 				if t == u {
 					cov.SetSym(t, t, a.SD*a.SD)
@@ -99,7 +99,7 @@ func (c *coordinates) z(theta []float64) []float64 {
 // pull turns derivatives by θ into derivatives by z, in place.
 func (c *coordinates) pull(d []float64) {
 	for i, l := range c.chol {
-		for u := range c.types { // entries above u are used up
+		for u := range c.types { // in place: d[u] is not needed for later u
 			var s float64
 			for t := u; t < c.types; t++ {
 				s += l[t*c.types+u] * d[t*c.n+i]
@@ -109,7 +109,7 @@ func (c *coordinates) pull(d []float64) {
 	}
 }
 
-// starts returns the points the solver starts from.
+// starts returns the solver's starting points.
 func (c *coordinates) starts(f form.Form) [][]float64 {
 	names := f.Names()
 	var all [][]float64

@@ -1,27 +1,26 @@
-// Package speed turns measurements of one training job into predictions of
-// its step time in any configuration, with honest intervals.
+// Package speed turns measurements of one training job into predictions of its
+// step time in any configuration, with 90 % intervals.
 //
 // The model is hierarchical:
 //
 //	ln T = f(θ, x) + slopes·knobs + GP(x) + noise
 //
-// f is a physical form of few parameters ([knee/fit/speed/form]), times powers
-// of the study's own knobs. The Gaussian process takes up the rest; powers of
-// workers and batches are among it, so that linear scaling and power laws are
-// limits of the model. The distributions of θ and of the slopes over jobs, the
-// scales of process and noise, and how far those differ between jobs are the prior
-// ([knee/fit/prior]). GPU types of one job share what belongs to the job.
+// f is a physical form of few parameters ([knee/fit/speed/form]), multiplied by
+// powers of the study's own knobs. The Gaussian process models the residual; it
+// includes powers of workers and batches, so that linear scaling and power laws
+// are limits of the model. The prior ([knee/fit/prior]) gives the distributions
+// over jobs of θ and the slopes, and the scales of process and noise. GPU types
+// of one job share the effects of the job.
 //
-// A fit finds the mode of the posterior by least squares, infers how large
-// process and noise are in this job from their marginal likelihood, and draws
-// from the Laplace approximation of the posterior, corrected by importance.
-// A prediction is the value that minimises the expected relative error, which
-// counts up to one, with the 5 % and 95 % quantiles of the predictive distribution
-// of a new run, wider by what datasets left out of the learning ask for.
+// A fit finds the mode of the posterior by least squares, infers the scales of
+// process and noise from their marginal likelihood, and draws from the Laplace
+// approximation of the posterior with importance resampling. A prediction
+// minimises the expected relative error, capped at one. Its interval is from
+// the 5 % to the 95 % quantile of a new run, widened by a factor calibrated on
+// held-out datasets.
 //
-// The published families are fitted by the same machinery under weak priors
-// and without a process, for comparison.
+// The published families are fitted in the same way, with weak priors and
+// without a process, for comparison.
 //
-// Times are seconds, batches are samples, and everything is deterministic
-// given the seed.
+// Times are seconds, batches are samples. The same seed gives the same result.
 package speed

@@ -11,17 +11,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// resample returns which proposals are the draws, ascending, in proportion to how
-// far their posterior density exceeds that of the distribution they were drawn
-// from, whose negative logarithm is length: systematic importance resampling with
-// weights truncated at √n times their mean (Ionides, "Truncated Importance
-// Sampling", 2008), so that no proposal stands for very many.
+// resample returns the indices of the proposals chosen as draws, ascending, in
+// proportion to posterior density over proposal density, whose negative
+// logarithm is length: systematic importance resampling with weights truncated
+// at √n times their mean (Ionides, "Truncated Importance Sampling", 2008).
 func resample(density func(z []float64) float64, z func(proposal int) []float64, length []float64) (from []int) {
 	ln := make([]float64, len(length))
 	top := math.Inf(-1)
 	for i := range length {
 		if ln[i] = length[i] + density(z(i)); !(ln[i] > math.Inf(-1)) {
-			ln[i] = math.Inf(-1) // beyond the numbers
+			ln[i] = math.Inf(-1) // NaN
 		}
 		top = math.Max(top, ln[i])
 	}
@@ -59,11 +58,11 @@ func stratified(of distuv.Quantiler, n int, rng *rand.Rand) []float64 {
 	return v
 }
 
-// decorrelate reorders a symmetric sample, signs apart, so that it correlates
-// little with others: its values take the ranks of what regressions on one
-// after the other leave of it (Owen, "Controlling correlations in Latin
-// hypercube samples", 1994). Random orders of 100 values correlate by a tenth,
-// which makes the spread of a sum of ten a tenth wrong.
+// decorrelate reorders the absolute values of a symmetric sample to reduce its
+// correlation with others: they take the ranks of the residuals of successive
+// regressions (Owen, "Controlling correlations in Latin hypercube samples",
+// 1994). Random orders of 100 values correlate by a tenth, which makes the
+// spread of a sum of ten a tenth wrong.
 func decorrelate(v []float64, others [][]float64) {
 	left := slices.Clone(v)
 	for _, o := range others {
@@ -82,8 +81,8 @@ func decorrelate(v []float64, others [][]float64) {
 	}
 }
 
-// upper returns the sizes of n equally likely strata of a symmetric distribution,
-// one for each.
+// upper returns one absolute value for each of n equally likely strata of a
+// symmetric distribution.
 func upper(of distuv.Quantiler, n int) []float64 {
 	sizes := make([]float64, n)
 	for j := range sizes {
@@ -92,15 +91,15 @@ func upper(of distuv.Quantiler, n int) []float64 {
 	return sizes
 }
 
-// design is what draws have in common whatever they are of: antithetic pairs of a
-// multivariate t distribution about zero, made from a Latin hypercube, and what is
-// added to each draw.
+// design is the random part of a posterior sample, independent of the model:
+// antithetic pairs of a multivariate t distribution about zero, from a Latin
+// hypercube, and the variates of each draw.
 type design struct {
 	u      [][]float64 // per axis, one of each pair
-	length []float64   // of each proposal the negative log density, up to a constant
+	length []float64   // negative log density of each proposal, up to a constant
 	gauss  []float64   // standard normal, for the process
 	noise  []float64   // standard t, for a new run
-	order  []int       // of the scales of the process
+	order  []int       // order of the process scales
 }
 
 // at returns coordinate k of a proposal.
@@ -112,8 +111,8 @@ type designKey struct {
 	tail float64
 }
 
-// designs are kept: models of the same seed, GPU types and form share theirs,
-// which takes longer to make than everything else of a posterior.
+// designs caches designs: they cost more than the rest of a posterior, and
+// models of the same seed, GPU types and form share theirs.
 var designs sync.Map
 
 func designOf(key designKey) *design {
@@ -148,7 +147,7 @@ func designOf(key designKey) *design {
 }
 
 // stratifiedHalf returns variates of a symmetric distribution for antithetic
-// pairs: their sizes those of its strata, their signs random.
+// pairs, from shuffled absolute values with random signs.
 func stratifiedHalf(sizes []float64, rng *rand.Rand) []float64 {
 	v := make([]float64, len(sizes))
 	for j, at := range rng.Perm(len(v)) {

@@ -12,9 +12,9 @@ import (
 	"knee/internal/quantile"
 )
 
-// FamilyScore is how well one family would have predicted the measurements
-// of one GPU type and mode. Errors are mean absolute percentage errors of
-// the step time, NaN where there is too little to hold out.
+// FamilyScore is the accuracy of one family on the measurements of one GPU type
+// and mode. Errors are mean absolute percentage errors of the step time, NaN if
+// too few measurements can be held out.
 type FamilyScore struct {
 	GPUType     string
 	Mode        data.Mode
@@ -26,9 +26,9 @@ type FamilyScore struct {
 	Warnings    []string
 }
 
-// Families scores every family on the measurements the model keeps, by GPU
-// type and mode, best leave-one-out error first. It fails with the error of
-// ctx alone.
+// Families scores every family on the measurements of the model, by GPU type
+// and mode, in ascending order of leave-one-out error. It fails only with the
+// error of ctx.
 func (m *Model) Families(ctx context.Context) ([]FamilyScore, error) {
 	var all []FamilyScore
 	for _, g := range m.groups {
@@ -36,7 +36,7 @@ func (m *Model) Families(ctx context.Context) ([]FamilyScore, error) {
 			rows := m.Measurements(gpu, g.mode)
 			var scores []FamilyScore
 			families := form.FamiliesOf(g.mode)
-			if g.family == form.LayoutFamily { // the only one that knows layouts
+			if g.family == form.LayoutFamily { // the only family with layouts
 				families = []string{form.LayoutFamily}
 			} else {
 				families = slices.DeleteFunc(families, func(name string) bool { return name == form.LayoutFamily })
@@ -65,7 +65,7 @@ func sortable(v float64) float64 {
 	return v
 }
 
-// fit fits a family to rows and holds some out.
+// fit fits a family to rows, and to parts of them for the scores.
 func (s *FamilyScore) fit(ctx context.Context, rows []data.Measurement, with Settings) error {
 	m, err := Fit(ctx, rows, with)
 	if err != nil {
@@ -131,8 +131,9 @@ func byWorkers(rows []data.Measurement) (small, large []data.Measurement) {
 	return small, large
 }
 
-// Doubts says where another family would have predicted the larger
-// measurements far better from the smaller ones than the family in use.
+// Doubts returns a message for every GPU type and mode where another family
+// predicts larger measurements from smaller ones far better than the family in
+// use.
 func Doubts(scores []FamilyScore) []string {
 	var doubts []string
 	for _, s := range scores {
@@ -145,10 +146,10 @@ func Doubts(scores []FamilyScore) []string {
 				best = o
 			}
 		}
-		// Half the error, where that matters: more than the tenth by which
-		// published models miss.
+		// at most half the error, which must exceed that of published models
+		// (plainNoise)
 		if best.Forward < s.Forward/2 && s.Forward > 100*plainNoise {
-			doubts = append(doubts, fmt.Sprintf("%s: the larger sizes are predicted from the smaller ones with an error of %.0f %%, by family %s with %.0f %%; measure one size beyond those you have before you rely on larger ones, or use --family %s",
+			doubts = append(doubts, fmt.Sprintf("%s: larger sizes are predicted from smaller ones with an error of %.0f %%, by family %s with %.0f %%; measure a larger size before you rely on predictions beyond it, or use --family %s",
 				data.Config{GPUType: s.GPUType, Mode: s.Mode}.Kind(), s.Forward, best.Family, best.Forward, best.Family))
 		}
 	}

@@ -16,30 +16,31 @@ import (
 	"knee/internal/leastsq"
 )
 
-// group is the fit of all measurements of one mode, of all GPU types.
+// group is the fit of all measurements of one mode; under published families of
+// one GPU type.
 type group struct {
 	mode     data.Mode
 	family   string
 	plain    bool // layouts are left out
 	types    []string
-	rows     []row // merged, and where there were very many only some
-	counts   []int // measurements before that, by GPU type
+	rows     []row // merged repetitions, at most maxRows
+	counts   []int // measurements before merging, by GPU type
 	pts      []form.Point
 	knobs    []knob
 	ranges   []measuredRange // by GPU type
 	borrowed []borrowed      // by GPU type
 	scale    form.Scale
-	arch     data.Architecture // of the job, as far as it is known
+	arch     data.Architecture // of the job; zero if unknown
 	prior    *prior.Speed
 	task     *task
 	z        []float64
-	status   string // how the solver ended, empty if it converged
+	status   string // solver status, empty if converged
 	dropped  []string
 	size     sizes
-	evidence float64 // of the sizes
+	evidence float64 // log evidence of the sizes
 	post     *posterior
 	absent   []string // coordinates of parts of the form that take no time
-	members  []member // what is averaged over beside it
+	members  []member // further models in the average
 }
 
 // newGroup prepares the fit of measurements of one mode.
@@ -78,13 +79,13 @@ func newGroup(ms []data.Measurement, s Settings) (*group, error) {
 	return g, g.prepare()
 }
 
-// learned says that the family has learned priors and a process.
+// learned reports whether the family has a learned prior and a process.
 func (g *group) learned() bool {
 	return g.family == form.CollectiveFamily || g.family == form.ServerFamily || g.family == form.LayoutFamily
 }
 
-// architecture takes the size of the model from the rows that say it: the
-// size of most, where the job was measured in several.
+// architecture takes the size of the model from the rows: the most frequent one
+// if the job was measured in several.
 func (g *group) architecture() error {
 	count, known := map[data.Architecture]int{}, 0
 	for i := range g.rows {
@@ -106,7 +107,7 @@ func (g *group) architecture() error {
 	return nil
 }
 
-// measure takes the scale, the knobs and the ranges of the rows.
+// measure computes scale, knobs and ranges from the rows.
 func (g *group) measure() {
 	g.scale = scaleOf(g.rows)
 	g.knobs = knobsOf(g.rows)
@@ -116,9 +117,8 @@ func (g *group) measure() {
 	}
 }
 
-// point prepares a configuration of the group. Where no measurement recorded
-// nodes, nodes say nothing. words are the knobs whose value is a word that was
-// never measured.
+// point returns the point of a configuration, without nodes if none were
+// recorded. words are the labels of knobs with an unmeasured word as value.
 func (g *group) point(c data.Config) (p form.Point, words []string) {
 	t := max(slices.Index(g.types, c.GPUType), 0)
 	if !g.ranges[t].Placed {
@@ -133,7 +133,7 @@ func (g *group) point(c data.Config) (p form.Point, words []string) {
 	return p, words
 }
 
-// prepare makes the form of the group under its prior and places its rows.
+// prepare sets up form, prior and observations of the group.
 func (g *group) prepare() error {
 	g.pts = make([]form.Point, len(g.rows))
 	steps, arch := make([]float64, len(g.rows)), g.arch
@@ -167,9 +167,9 @@ func (g *group) prepare() error {
 	return nil
 }
 
-// plainNoise is the sd of ln step time around a published family before it is
-// scaled to the job at hand: the error that these report of themselves
-// (Optimus, EuroSys'18, section 6.4; Ernest, NSDI'16, section 5: about a tenth).
+// plainNoise is the prior sd of ln step time around a published family: the
+// error these report (Optimus, EuroSys'18, section 6.4; Ernest, NSDI'16,
+// section 5: about a tenth).
 const plainNoise = .1
 
 // coordinates returns the prior of the coordinates of a GPU type.
@@ -191,7 +191,7 @@ func (g *group) coordinates(names []string, t int) ([]prior.Coordinate, error) {
 		switch {
 		case known && gpu.Link > 0:
 			p.Mean += p.NVLink
-		case !known && g.types[t] != "cpu": // either, as likely as not
+		case !known && g.types[t] != "cpu": // with or without NVLink, equally likely
 			p.Mean += p.NVLink / 2
 			p.SD = math.Hypot(p.SD, p.NVLink/2)
 		}
@@ -208,9 +208,9 @@ func (g *group) coordinates(names []string, t int) ([]prior.Coordinate, error) {
 	return out, nil
 }
 
-// weak is the prior of a coordinate of a published family, whose coordinates
-// are logarithms relative to what would explain a typical step alone: a fifth
-// of that within a factor of e². A power is near zero.
+// weak is the prior of a coordinate of a published family. Coordinates are
+// logarithms relative to the value that alone explains a typical step: a fifth
+// of it, within a factor of e². An exponent is near zero.
 func weak(name string) prior.Coordinate {
 	if name == "exponent" {
 		return prior.Coordinate{SD: 1}
@@ -218,7 +218,7 @@ func weak(name string) prior.Coordinate {
 	return prior.Coordinate{Mean: -1.6, SD: 2}
 }
 
-// slopeKind returns the entry of the prior that a slope's name falls under.
+// slopeKind returns the entry of the prior for a slope.
 func slopeKind(name string) string {
 	switch {
 	case strings.HasSuffix(name, curvature):
@@ -233,11 +233,10 @@ func slopeKind(name string) string {
 	return name
 }
 
-// features returns what the form is multiplied with powers of: the study's own
-// knobs; of several GPU types a factor of its own for each, so that how much
-// faster one is than another is nearly free, and the shape of the curve is what
-// they share; and where batches are not known the workers, since batches may
-// have grown with them or not.
+// features returns the factors of the form that are powers: the study's own
+// knobs; with several GPU types a nearly free factor for each, so that they
+// share only the shape of the curve; and if batches are unknown a power of the
+// workers, since batches may have grown with them.
 func (g *group) features() []form.Feature {
 	fs := knobFeatures(g.knobs)
 	if len(g.types) > 1 {
@@ -249,10 +248,11 @@ func (g *group) features() []form.Feature {
 	return fs
 }
 
-// typeFactor is the slope that makes one GPU type faster than another.
+// typeFactor names the slope for the speed of a GPU type.
 const typeFactor = "gpu_type"
 
-// center returns the mean of what the slopes of the kernel are multiplied with.
+// center returns the mean over the rows of the variables of the kernel's
+// slopes.
 func (g *group) center() (mean slopes) {
 	for i := range g.pts {
 		for j, u := range slopesOf(&g.pts[i]) {
@@ -262,9 +262,9 @@ func (g *group) center() (mean slopes) {
 	return mean
 }
 
-// coordinateWeights spreads the influence of each knob over its coordinates,
-// nil without knobs that vary: two words are as far apart as numbers that
-// differ by one unit.
+// coordinateWeights expands the influence of each knob to its coordinates, nil
+// if no knob varies. Two words are as far apart as numbers that differ by one
+// unit.
 func (g *group) coordinateWeights(of []float64) []float64 {
 	if !slices.ContainsFunc(g.knobs, func(k knob) bool { return k.varied() }) {
 		return nil
@@ -303,8 +303,8 @@ func (g *group) fit(ctx context.Context, s Settings) error {
 	return nil
 }
 
-// settle finds the mode of the parameters and the sizes of process and noise,
-// each given the other.
+// settle finds the mode of the parameters, infers the sizes of process and
+// noise, and finds the mode again.
 func (g *group) settle(ctx context.Context) (*whitening, error) {
 	w, err := g.task.whiten(1, 1)
 	if err != nil {
@@ -329,19 +329,19 @@ func (g *group) settle(ctx context.Context) (*whitening, error) {
 	return w, ctx.Err()
 }
 
-// seed gives every group draws of its own, whatever order they come in.
+// seed derives the group's seed, independent of the order of groups.
 func (g *group) seed(seed int64) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s|%s|%d", strings.Join(g.types, "|"), g.mode, seed)
 	return h.Sum64()
 }
 
-// kind names the group for people.
+// kind names GPU types and mode for messages.
 func (g *group) kind() string {
 	return data.Config{GPUType: strings.Join(g.types, " and "), Mode: g.mode}.Kind()
 }
 
-// warnings says what a reader should know about the fit of the group.
+// warnings returns the warnings of the fit.
 func (g *group) warnings() []string {
 	var w []string
 	where := g.kind() + ": "
@@ -380,14 +380,14 @@ func (g *group) warnings() []string {
 	}
 	for _, t := range g.types {
 		if _, ok := data.FindGPU(t); !ok && t != "cpu" && t != "" {
-			w = append(w, fmt.Sprintf("%sgpu_type %q is not known, so that nothing is assumed of its links: intervals are wide before they are measured", where, t))
+			w = append(w, fmt.Sprintf("%sgpu_type %q is unknown, and so are its links: intervals are wide until they are measured", where, t))
 		}
 	}
 	return append(w, g.likeLayouts(where)...)
 }
 
-// likeLayouts warns of knobs whose name suggests that they say how a model is
-// spread over GPUs, so that workers × batch is not the global batch.
+// likeLayouts warns of knobs that are named like degrees of parallelism, with
+// which workers × batch is not the global batch.
 func (g *group) likeLayouts(where string) []string {
 	var names []string
 	for _, k := range g.knobs {
@@ -402,7 +402,7 @@ func (g *group) likeLayouts(where string) []string {
 	if names == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s%s looks like a degree of parallelism and is used as a plain knob: samples per second count every worker as a replica; name the columns tp, pp, cp or ep (knee read --columns) to have them modelled as such", where, strings.Join(names, ", "))}
+	return []string{fmt.Sprintf("%s%s looks like a degree of parallelism, but is used as a plain knob: every worker counts as a replica; to model parallelism, name the columns tp, pp, cp or ep (knee read --columns)", where, strings.Join(names, ", "))}
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

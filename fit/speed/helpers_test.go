@@ -30,7 +30,7 @@ func madeUp() *form.Collective {
 	}
 }
 
-// synthetic returns n measurements of a made-up job with a little noise, over
+// synthetic returns n measurements of a simulated job with a little noise, over
 // batches, nodes and widths.
 func synthetic(n int) []data.Measurement {
 	truth := madeUp()

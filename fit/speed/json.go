@@ -18,8 +18,8 @@ type modelFile struct {
 	Groups []groupFile `json:"groups"`
 }
 
-// groupFile is the fit of one mode. Parameters are there for people; Posterior
-// is what predictions are made from, the group itself before its members.
+// groupFile is the fit of one mode. Parameters are for information; Posterior
+// gives the predictions, the group first, then its members.
 type groupFile struct {
 	Mode         data.Mode   `json:"mode"`
 	Family       string      `json:"family"`
@@ -40,13 +40,13 @@ type paramFile struct {
 	Value   data.Estimate `json:"value"`
 }
 
-// rowFile is a merged row. What is not there is one run, and zero.
+// rowFile is a merged row. Missing runs are 1, other missing fields 0.
 type rowFile struct {
 	data.Measurement
 	Runs     float64 `json:"runs,omitempty"`
-	Variance float64 `json:"relative_variance,omitempty"` // of the mean, as recorded
-	Within   float64 `json:"within,omitempty"`            // sum of squares between its runs
-	LeftOut  float64 `json:"left_out,omitempty"`          // variance added to leave it out
+	Variance float64 `json:"relative_variance,omitempty"` // recorded variance of the mean
+	Within   float64 `json:"within,omitempty"`            // sum of squares of ln step time between its runs
+	LeftOut  float64 `json:"left_out,omitempty"`          // variance added to an outlier
 }
 
 // MarshalJSON implements [json.Marshaler].
@@ -73,7 +73,7 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 		for i := range g.rows {
 			r := &g.rows[i]
 			rf := rowFile{Measurement: r.Measurement, Variance: r.se2, Within: r.within, LeftOut: r.inflated}
-			rf.Job = "" // that of the model
+			rf.Job = "" // same as the model's
 			if r.runs > 1 {
 				rf.Runs = r.runs
 			}
@@ -88,9 +88,10 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Restore returns the model of a job that MarshalJSON wrote, with the same
-// predictions. A file without a posterior, or whose posterior is not that of its
-// measurements under the prior of today, is fitted anew.
+// Restore returns the model written by MarshalJSON, with the same predictions.
+// It refits if the file has no posterior, or one of other measurements or
+// another prior. job and seed are those of model.json. It fails for
+// inconsistent contents.
 func Restore(text []byte, job string, seed int64) (*Model, error) {
 	var f modelFile
 	if err := json.Unmarshal(text, &f); err != nil {
@@ -116,7 +117,7 @@ func Restore(text []byte, job string, seed int64) (*Model, error) {
 	return m, nil
 }
 
-// restore remakes a group.
+// restore rebuilds a group.
 func (gf *groupFile) restore(job string, seed int64) (*group, error) {
 	mode, err := data.ParseMode(string(gf.Mode))
 	if err != nil {

@@ -7,22 +7,21 @@ import (
 	"knee/fit/speed/form"
 )
 
-// kernel is the covariance of what a form leaves over of ln step time.
+// kernel is the covariance of the residual of a form, in ln step time:
 //
 //	cov = Process²·(u·u' + kb + [same batch] + kb·kp) + Knobs²·ka
 //
-// with u the logarithms of workers and batch relative to their mean: powers
-// beyond the form, which carry a trend that it misses on beyond the measured
-// range. kb is squared exponential over batches, kp over placements of several
-// workers, and ka over everything together, the study's own knobs included,
-// where there are any.
+// with u the logarithms of workers and batch relative to their mean, for trends
+// beyond the form that continue outside the measured range. kb is squared
+// exponential over batches, kp over placements of several workers, and ka over
+// all of these and the study's own knobs, if any vary.
 type kernel struct {
 	prior.Kernel
 	tail    float64   // degrees of freedom of the variance between runs
 	shared  float64   // correlation between GPU types
-	center  slopes    // mean of what the slopes are multiplied with
-	smooth  bool      // there is a process; published families have noise alone
-	weights []float64 // influence of each knob coordinate, then of each of baseDims, relative to the usual; nil without knobs
+	center  slopes    // mean of the slopes' variables
+	smooth  bool      // false for published families, which have noise only
+	weights []float64 // influence of each knob coordinate, then of each of baseDims, relative to the prior; nil without varied knobs
 }
 
 // cov is the covariance of the smooth residual at two points.
@@ -50,12 +49,12 @@ func (k *kernel) covGiven(a, b *form.Point, place float64) float64 {
 	return c
 }
 
-// slopes are what step time grows with as a power: workers and batch.
+// slopes are the variables of power laws: ln workers and ln local batch.
 type slopes [2]float64
 
 func slopesOf(p *form.Point) slopes { return slopes{p.LnWorkers, p.LnBatch + p.LnSplit} }
 
-// slopes returns those of a point, centred and times their amplitude.
+// slopes returns the slopes' variables of a point, centred and times Process.
 func (k *kernel) slopes(p *form.Point) slopes {
 	u := slopesOf(p)
 	for i := range u {
@@ -64,8 +63,8 @@ func (k *kernel) slopes(p *form.Point) slopes {
 	return u
 }
 
-// batchCov returns what two batches have in common whatever the placements, and
-// what is multiplied with their placeCov.
+// batchCov returns the covariance of two batches independent of placement, and
+// the factor of their placeCov.
 func (k *kernel) batchCov(a, b *form.Point) (alone, near float64) {
 	db := (a.LnBatch + a.LnSplit - b.LnBatch - b.LnSplit) / k.Length
 	near = k.Process * k.Process * math.Exp(-.5*db*db)
@@ -75,8 +74,8 @@ func (k *kernel) batchCov(a, b *form.Point) (alone, near float64) {
 	return alone, near
 }
 
-// placeCov is zero for lone workers, which synchronise with nobody, and
-// between placements that are known and that are not.
+// placeCov is 0 for single workers, which do not synchronise, and between known
+// and unknown placements.
 func (k *kernel) placeCov(a, b *form.Point) float64 {
 	if a.Workers <= 1 || b.Workers <= 1 || a.Placed != b.Placed {
 		return 0
@@ -86,8 +85,8 @@ func (k *kernel) placeCov(a, b *form.Point) float64 {
 	return math.Exp(-.5 * (dk*dk + dp*dp + dn*dn + dg*dg) / (k.Length * k.Length))
 }
 
-// baseDims is the number of dimensions beside the knobs whose influence in
-// knobCov is inferred: the batch; workers, nodes and servers; micro-steps.
+// baseDims is the number of further dimensions of knobCov: batch; workers,
+// nodes and servers; micro-steps.
 const baseDims = 3
 
 func (k *kernel) knobCov(a, b *form.Point) float64 {

@@ -10,23 +10,23 @@ import (
 	"knee/fit/speed/form"
 )
 
-// knob is one of the study's own knobs as the model sees it, or a part of the
-// layout, or the size of the model where several were measured.
+// knob is one of the study's own knobs, a part of the layout, or the size of
+// the model if several were measured.
 type knob struct {
 	name   string
 	kind   knobKind
-	values []string // measured, in order of appearance; "" where some rows lack it
-	usual  string   // the value measured most: what a configuration without it is taken to have
-	// A knob whose values are all numbers has one coordinate, their logarithm
-	// if all are positive, else the number in units of its spread. Others have
-	// a coordinate per value.
+	values []string // measured, in order of appearance; "" if a row lacks it
+	usual  string   // most frequent value, the default of configurations
+	// A knob of numbers has one coordinate: the logarithm if all are positive,
+	// else the number in units of its standard deviation. Others have a
+	// coordinate per value.
 	numeric, log bool
 	center, unit float64
 	first        int // its first coordinate
 	lo, hi       float64
 }
 
-// knobKind says where the value of a knob is.
+// knobKind is the source of a knob's value.
 type knobKind int
 
 const (
@@ -35,7 +35,7 @@ const (
 	sizeKnob
 )
 
-// label is how the knob is written in messages, and in the names of slopes.
+// label is the name of the knob in messages and slopes.
 func (k *knob) label() string {
 	if k.kind == ownKnob {
 		return "x_" + k.name
@@ -43,8 +43,8 @@ func (k *knob) label() string {
 	return k.name
 }
 
-// of returns the value of the knob in a configuration of a model whose
-// operations have the logarithm size, relative to a reference.
+// of returns the value of the knob in a configuration; size is ln of the
+// model's operations relative to a reference.
 func (k *knob) of(c data.Config, size float64) string {
 	switch k.kind {
 	case layoutKnob:
@@ -109,7 +109,7 @@ func knobsOf(rows []row) []knob {
 	return ks
 }
 
-// measure decides how the knob's values are turned into coordinates.
+// measure sets how values become coordinates.
 func (k *knob) measure() {
 	var xs []float64
 	k.lo, k.hi = math.Inf(1), math.Inf(-1)
@@ -141,8 +141,8 @@ func (k *knob) measure() {
 	}
 }
 
-// coordinates appends those of a value; known is false for a word that was
-// never measured, which has none.
+// coordinates appends the coordinates of a value; known is false for an
+// unmeasured word or an invalid number.
 func (k *knob) coordinates(x []float64, value string) (out []float64, known bool) {
 	if k.numeric {
 		v, err := strconv.ParseFloat(value, 64)
@@ -164,8 +164,8 @@ func (k *knob) coordinates(x []float64, value string) (out []float64, known bool
 	return x, known
 }
 
-// knobCoordinates returns the coordinates of a configuration's knobs and the
-// names of those whose value was never measured and has none.
+// knobCoordinates returns the coordinates of a configuration's knobs, and the
+// labels of those with an unknown value.
 func knobCoordinates(ks []knob, c data.Config, size float64) (x []float64, unknown []string) {
 	for i := range ks {
 		v := ks[i].of(c, size)
@@ -180,18 +180,18 @@ func knobCoordinates(ks []knob, c data.Config, size float64) (x []float64, unkno
 	return x, unknown
 }
 
-// Ends of the names of coordinates that bend the power law of a knob.
+// Suffixes of slope names for curvature in the power law of a knob.
 const (
 	curvature  = "²"
 	thirdOrder = "³"
 )
 
-// knobFeatures returns the slopes that belong to the study's own knobs. A number
-// that took one value has one, so that a prediction at another is as uncertain as
-// it should be. One that took several has a curvature and a third order as well,
-// since time that is partly constant is no power law: with the share s of the part
-// that grows, its second derivative is s(1−s) and its third s(1−s)(1−2s), whose
-// root mean squares over all s are 1/√30 and 1/√210, the sds of the priors.
+// knobFeatures returns the slopes of the study's own knobs. A number measured
+// at one value has a slope, so that predictions at other values are uncertain.
+// One measured at several also has a curvature and a third order, since a
+// partly constant time is no power law: with the share s of the part that
+// grows, its second derivative is s(1−s) and its third s(1−s)(1−2s), with root
+// mean squares over s of 1/√30 and 1/√210, the sds of the priors.
 func knobFeatures(ks []knob) []form.Feature {
 	var fs []form.Feature
 	for _, k := range ks {

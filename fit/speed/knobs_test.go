@@ -9,7 +9,7 @@ import (
 	"knee/data"
 )
 
-// knobRow is a row of a job that takes time ∝ width, and half of it with fp16.
+// knobRow is a row of a job with time ∝ width, halved with fp16.
 func knobRow(k, width int, precision string) data.Measurement {
 	m := measured(k, 32, .001*float64(width)*(1+.05*float64(k-1)))
 	if precision == "fp16" {
@@ -19,8 +19,8 @@ func knobRow(k, width int, precision string) data.Measurement {
 	return m
 }
 
-// Several knobs at once, a number and a word, carry to combinations and
-// values that were not measured.
+// Several knobs, a number and a word, predict unmeasured combinations and
+// values.
 func TestKnobsCount(t *testing.T) {
 	var ms []data.Measurement
 	for i, k := range []int{1, 1, 2, 2, 4, 4, 1, 2} {
@@ -42,8 +42,8 @@ func TestKnobsCount(t *testing.T) {
 	}
 }
 
-// A value never measured is extrapolated and less certain; so is a knob that
-// was constant. A number that a knob cannot have is refused.
+// An unmeasured value is extrapolated and less certain, also of a constant
+// knob. An invalid number is refused.
 func TestKnobsNeverMeasured(t *testing.T) {
 	ms := []data.Measurement{knobRow(1, 64, "fp32"), knobRow(2, 64, "fp32"), knobRow(4, 64, "fp32")}
 	m, err := fitAll(ms, Settings{})
@@ -74,7 +74,7 @@ func TestKnobsNeverMeasured(t *testing.T) {
 	}
 }
 
-// Three rows with four knobs are answered, with what they leave open.
+// Three rows with four knobs give predictions with wide intervals.
 func TestMoreKnobsThanRows(t *testing.T) {
 	var ms []data.Measurement
 	for i := range 3 {
@@ -105,7 +105,7 @@ func TestKnobThatLooksLikeALayout(t *testing.T) {
 	}
 }
 
-// Accumulation counts as extrapolation, and a tiny local batch is no panic.
+// Unmeasured accumulation is extrapolation; a tiny local batch does not panic.
 func TestAccumulationIsExtrapolated(t *testing.T) {
 	m, err := fitAll([]data.Measurement{measured(1, 32, .2), measured(2, 32, .22)}, Settings{})
 	if err != nil {
@@ -123,8 +123,7 @@ func TestAccumulationIsExtrapolated(t *testing.T) {
 	}
 }
 
-// Where no measurement says how many nodes there were, that is unknown and
-// not one.
+// If no measurement has nodes, their number is unknown, not one.
 func TestUnknownPlacement(t *testing.T) {
 	var ms []data.Measurement
 	for _, k := range []int{8, 16, 32} {
@@ -144,8 +143,8 @@ func TestUnknownPlacement(t *testing.T) {
 	}
 }
 
-// Four sizes of strong scaling at a fixed global batch of 512, near linear:
-// the next size is near half the time, and inside the interval.
+// After four sizes of strong scaling at a fixed global batch of 512, near
+// linear, the next has about half the time, inside the interval.
 func TestStrongScaling(t *testing.T) {
 	var ms []data.Measurement
 	for i, step := range []float64{79.83, 41.16, 20.31, 10.42} {
@@ -162,8 +161,8 @@ func TestStrongScaling(t *testing.T) {
 	}
 }
 
-// Without a batch it is open whether it grew with the workers: both are
-// inside the interval.
+// Without a batch it is unknown whether it grew with the workers: both cases
+// are inside the interval.
 func TestUnknownBatch(t *testing.T) {
 	m, err := fitAll([]data.Measurement{{Status: data.OK, StepTime: 1, Config: data.Config{Job: "j", GPUType: "v100", Workers: 2, Nodes: 1}}}, Settings{})
 	if err != nil {
@@ -209,8 +208,8 @@ func TestWhatIf(t *testing.T) {
 	}
 }
 
-// A knob may enter as any power, or one part of a step grow with it and another
-// not: what its measured values leave open is inside the interval beyond them.
+// Time may be a power of a knob, or constant in part: values that measurements
+// do not exclude are inside the interval.
 func TestKnobsBeyondTheirValues(t *testing.T) {
 	for name, step := range map[string]func(width float64) float64{
 		"proportional":               func(w float64) float64 { return w },

@@ -8,16 +8,16 @@ import (
 	"knee/fit/speed/form"
 )
 
-// ExpectedLayout returns ln step time over layouts on a GPU type of a job that
-// was never measured, up to a constant; see [ExpectedParts].
+// ExpectedLayout returns a function for ln step time of layouts on a GPU type
+// without measurements, up to a constant; see [ExpectedParts].
 func ExpectedLayout(gpuType string, a data.Architecture) func(data.Config) float64 {
 	parts := ExpectedParts(gpuType, a)
 	return func(c data.Config) float64 { return math.Log(parts(c).Step()) }
 }
 
-// ExpectedParts returns where the time of a step goes on a GPU type of a job
-// that was never measured, in a unit of its own: the form of layouts at the mean
-// of its prior. The architecture is that of the model, zero if it is not known.
+// ExpectedParts returns a function for the parts of a step on a GPU type
+// without measurements, in an arbitrary unit: the form of layouts at its prior
+// mean. a is the size of the model, zero if unknown.
 func ExpectedParts(gpuType string, a data.Architecture) func(data.Config) form.LayoutParts {
 	scale := form.Scale{Batch: 1, Global: 1, Time: 1, Step: 1, Unit: 1}
 	f := form.Families()[form.LayoutFamily].New(data.AllReduce, nil, scale, false)

@@ -11,8 +11,8 @@ import (
 	"knee/fit/speed"
 )
 
-// layoutTime is a machine made up for tests: a 1F1B pipeline with tensor
-// communication, far slower between nodes of eight, and gradients.
+// layoutTime simulates a 1F1B pipeline with tensor communication, far slower
+// between nodes of eight, and gradients.
 func layoutTime(c data.Config) float64 {
 	t, p, d, m := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(c.Replicas()), float64(c.AccumSteps+1)
 	stage := .02 * c.LocalBatch / t
@@ -42,8 +42,7 @@ func layoutRows() []data.Measurement {
 	}
 }
 
-// From eight runs the layouts that were not run are foreseen, those of twice
-// the workers among them, and their order.
+// Eight runs predict other layouts, also on twice the workers, and their order.
 func TestLayoutsAreForeseen(t *testing.T) {
 	m, err := speed.Fit(context.Background(), layoutRows(), speed.Settings{})
 	if err != nil {
@@ -71,8 +70,8 @@ func TestLayoutsAreForeseen(t *testing.T) {
 	}
 }
 
-// A small model on processors, which compute slower than GPUs by orders of
-// magnitude, is foreseen with its size as without.
+// A small model on processors, orders of magnitude slower than GPUs, is
+// predicted as well with its size as without.
 func TestLayoutsOnProcessors(t *testing.T) {
 	rows := layoutRows()
 	for i := range rows {
@@ -92,7 +91,7 @@ func TestLayoutsOnProcessors(t *testing.T) {
 	}
 }
 
-// A model written and read predicts the same, its size included.
+// A model read from its file predicts the same, with its size.
 func TestLayoutsSurviveTheFile(t *testing.T) {
 	rows := layoutRows()
 	for i := range rows {
@@ -119,8 +118,8 @@ func TestLayoutsSurviveTheFile(t *testing.T) {
 	}
 }
 
-// A model of twice the layers takes about twice as long; nothing is claimed of
-// it with the certainty of what was measured.
+// A model of twice the layers takes about twice as long, with a wider interval
+// than measured sizes.
 func TestAnotherSize(t *testing.T) {
 	rows := layoutRows()
 	for i := range rows {
@@ -149,7 +148,7 @@ func TestAnotherSize(t *testing.T) {
 	}
 }
 
-// Where some rows do not say their layout, none is used, and that is said.
+// If some rows do not give their layout, all are ignored, with a warning.
 func TestUnknownLayouts(t *testing.T) {
 	ms, _, err := data.ReadMeasurements(strings.NewReader("job,workers,tp,pp,global_batch,step_time_s\ngpt,8,,,64,1\ngpt,16,4,2,64,.6\ngpt,32,4,2,64,.4\n"), "m.csv")
 	if err != nil {

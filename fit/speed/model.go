@@ -14,27 +14,26 @@ import (
 )
 
 // Auto is the family setting that chooses by mode: collective for
-// [data.AllReduce], ps for [data.PSSync] and [data.PSAsync].
+// [data.AllReduce], ps for [data.PSSync] and [data.PSAsync], layout for
+// measurements with layouts.
 const Auto = "auto"
 
 // Settings controls [Fit]. The zero value is the default.
 type Settings struct {
 	Family string // [Auto] (also the empty string) or one of [form.FamilyNames]
-	Seed   int64  // of the posterior draws behind the intervals
-	// Others are fitted models of other jobs of the same cluster: what they
-	// show of its links becomes part of our prior. A job that is named twice
-	// counts once.
+	Seed   int64  // of the posterior draws
+	// Others are fitted models of other jobs of the same cluster; their links
+	// narrow the prior. A job named twice counts once.
 	Others []*Model
-	// MessageBytes are what one synchronisation moves per worker (4 × the
-	// number of parameters in single precision) and Interconnect the bytes/s of
-	// the link between two nodes; 0 if unknown.
+	// MessageBytes is what one synchronisation moves per worker (4 × the number
+	// of parameters in single precision); Interconnect is the bytes/s between
+	// two nodes. 0 if unknown.
 	MessageBytes float64
 	Interconnect float64
-	// Screened says that measurements that contradict the others were left
-	// out before: none is looked for.
+	// Screened skips the search for outliers, which were left out before.
 	Screened      bool
 	ignoreLayouts bool
-	// Prior replaces [prior.Default]; nil means that.
+	// Prior replaces [prior.Default]; nil: no replacement.
 	Prior *prior.Speed
 }
 
@@ -42,14 +41,14 @@ type Settings struct {
 type Prediction struct {
 	StepTime     data.Estimate // seconds per optimizer step; per update of the whole job in ps-async
 	Median       float64       // s, of the predictive distribution
-	Expected     float64       // s, mean over the posterior: to choose by, since what is less certain counts for longer
-	Extrapolated bool          // outside the measured range; Why says in which respect
-	Support      int           // measurements of the same GPU type and mode behind it
-	Why          string        // what is outside the measured range, if Extrapolated
+	Expected     float64       // s, posterior mean, which exceeds the median where uncertain: to choose by
+	Extrapolated bool          // outside the measured range, as Why explains
+	Support      int           // measurements of the same GPU type and mode
+	Why          string        // the quantities outside the measured range; empty if none
 }
 
-// Model is what is known of the speed of one job. Make it with [Fit]; it is
-// safe for concurrent use.
+// Model is the speed model of one job. Make it with [Fit]; it is safe for
+// concurrent use.
 type Model struct {
 	job      string
 	seed     int64
@@ -57,12 +56,11 @@ type Model struct {
 	warnings []string
 }
 
-// Fit fits the ok measurements of one job. One is enough.
+// Fit fits the ok measurements of one job; one is enough.
 //
-// It fails with a *data.InputError if there is no ok measurement, if they
-// are of several jobs, if one holds a value that cannot be, or if the family
-// asked for does not describe a mode that was measured, and with the error of
-// ctx when that ends.
+// It fails with a *data.InputError if there is no ok measurement, if they are
+// of several jobs, if a value is invalid, or if the family does not support a
+// measured mode; and with the error of ctx.
 func Fit(ctx context.Context, ms []data.Measurement, s Settings) (*Model, error) {
 	ok, err := usable(ms)
 	if err != nil {
@@ -89,8 +87,8 @@ func Fit(ctx context.Context, ms []data.Measurement, s Settings) (*Model, error)
 	return m, nil
 }
 
-// ignoreLayouts takes the layouts from measurements, and says so, where some
-// of several workers do not say theirs: that is not the same as having none.
+// ignoreLayouts removes all layouts, with a warning, if some measurements have
+// one and others do not give theirs.
 func ignoreLayouts(ms []data.Measurement) []string {
 	unknown, known := 0, 0
 	for _, m := range ms {
@@ -109,16 +107,16 @@ func ignoreLayouts(ms []data.Measurement) []string {
 	return []string{fmt.Sprintf("%d of %d measurements do not say their layout (tp, pp), so that it is left out of the fit: every worker counts as a replica", unknown, len(ms))}
 }
 
-// plain is a configuration with the same global batch spread over all workers
-// alike.
+// plain returns the configuration without layout, the global batch divided
+// among all workers.
 func plain(c data.Config) data.Config {
 	c.LocalBatch *= float64(c.Replicas()) / float64(max(c.Workers, 1))
 	c.Layout = data.Layout{}
 	return c
 }
 
-// parts divides measurements by mode, in order of appearance; under a
-// published family, which knows one GPU type only, by GPU type as well.
+// parts divides measurements by mode, in order of appearance; under a published
+// family, which fits one GPU type, by GPU type as well.
 func parts(ms []data.Measurement, family string) [][]data.Measurement {
 	type key struct {
 		mode data.Mode
@@ -142,9 +140,8 @@ func parts(ms []data.Measurement, family string) [][]data.Measurement {
 	return all
 }
 
-// familyFor returns the name of the family to use for a mode.
-//
-// Layouts other than plain data parallelism have a family of their own.
+// familyFor returns the name of the family to use for a mode; layouts other
+// than plain data parallelism need the layout family.
 func familyFor(setting string, mode data.Mode, layouts bool) (string, error) {
 	if setting == "" || setting == Auto {
 		if layouts {
@@ -171,7 +168,7 @@ func familyFor(setting string, mode data.Mode, layouts bool) (string, error) {
 	return setting, nil
 }
 
-// check refuses sizes that cannot be, naming the setting.
+// check refuses invalid sizes.
 func (s Settings) check() error {
 	for _, v := range []struct {
 		name  string
@@ -185,7 +182,8 @@ func (s Settings) check() error {
 	return nil
 }
 
-// usable returns the ok measurements and checks that they are of one job.
+// usable returns the ok measurements, and an error if they are invalid or of
+// several jobs.
 func usable(ms []data.Measurement) ([]data.Measurement, error) {
 	var ok []data.Measurement
 	for _, m := range ms {
@@ -214,7 +212,7 @@ func usable(ms []data.Measurement) ([]data.Measurement, error) {
 	return ok, nil
 }
 
-// checkRow refuses measurements no fit can use.
+// checkRow refuses invalid measurements.
 func checkRow(m data.Measurement) error {
 	bad := func(column string, v float64, want string) error {
 		src := m.Source
@@ -235,8 +233,8 @@ func checkRow(m data.Measurement) error {
 	return nil
 }
 
-// What can be meant: step times from a nanosecond to thirty years, and local
-// batches from a millionth of a sample. Beyond, numbers overflow.
+// Plausible values: step times from a nanosecond to thirty years, local batches
+// from a millionth of a sample. Others may overflow.
 const (
 	minTime, maxTime   = 1e-9, 1e9
 	minBatch, maxBatch = 1e-6, 1e12
@@ -266,10 +264,9 @@ func checkConfig(c data.Config) error {
 	return nil
 }
 
-// For returns the model of the same job at another size: its operations,
-// launches and messages grow as the two sizes say. Only layouts are modelled by
-// size; under other families, and for a size of which nothing is known, the
-// model is the same.
+// For returns the model of the same job with another size of its network:
+// operations, launches and messages scale with the size. Under families other
+// than layout, or if the size is unknown, predictions stay the same.
 func (m *Model) For(a data.Architecture) *Model {
 	if a.Zero() {
 		return m
@@ -287,8 +284,8 @@ func (m *Model) For(a data.Architecture) *Model {
 // Job returns the name of the job the model describes.
 func (m *Model) Job() string { return m.job }
 
-// Warnings returns what a reader of the model should know: fits that did not
-// converge, measurements that were left out, what the priors lack.
+// Warnings returns warnings of the fit: fits that did not converge,
+// measurements left out, unknown batches and GPU types.
 func (m *Model) Warnings() []string { return slices.Clone(m.warnings) }
 
 // GPUTypes returns the GPU types that were measured, in order of appearance.
@@ -327,8 +324,8 @@ func (m *Model) find(gpuType string, mode data.Mode) (*group, int) {
 	return nil, -1
 }
 
-// Measurements returns the measurements the model keeps of one GPU type and
-// mode: repeated ones merged, and where there were very many only some.
+// Measurements returns the model's measurements of one GPU type and mode, with
+// repetitions merged, at most 192.
 func (m *Model) Measurements(gpuType string, mode data.Mode) []data.Measurement {
 	g, _ := m.find(gpuType, mode)
 	if g == nil {
@@ -343,8 +340,9 @@ func (m *Model) Measurements(gpuType string, mode data.Mode) []data.Measurement 
 	return rows
 }
 
-// LocalBatches returns the batches per worker that were measured of one GPU type
-// and mode, ascending, and whether any was accumulated.
+// LocalBatches returns the distinct local batches measured of one GPU type and
+// mode, samples per worker per micro-step, ascending, and whether gradients
+// were accumulated.
 func (m *Model) LocalBatches(gpuType string, mode data.Mode) (sizes []float64, accumulated bool) {
 	g, _ := m.find(gpuType, mode)
 	if g == nil {
@@ -369,9 +367,9 @@ func (m *Model) Timer(gpuType string, mode data.Mode) form.StepTimer {
 	return form.OfType(g.post.best, t)
 }
 
-// Parameters returns the fitted parameters of a GPU type and mode with their
-// units and 90 % intervals, and the name of the family they belong to. Slopes
-// of the study's own knobs are among them.
+// Parameters returns the fitted parameters of a GPU type and mode, slopes of
+// the study's own knobs included, with units and 90 % intervals, and the name
+// of the family.
 func (m *Model) Parameters(gpuType string, mode data.Mode) (family string, params []form.Param) {
 	g, t := m.find(gpuType, mode)
 	if g == nil {
@@ -380,8 +378,8 @@ func (m *Model) Parameters(gpuType string, mode data.Mode) (family string, param
 	return g.family, g.post.parameters(t)
 }
 
-// Borrowed returns the names of the other jobs whose measurements shaped the
-// prior of a GPU type and mode, nil if none did.
+// Borrowed returns the names of the other jobs that narrowed the prior of a GPU
+// type and mode, nil if none did.
 func (m *Model) Borrowed(gpuType string, mode data.Mode) []string {
 	if g, t := m.find(gpuType, mode); g != nil {
 		return slices.Clone(g.borrowed[t].Jobs)

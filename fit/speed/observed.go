@@ -12,7 +12,7 @@ import (
 	"knee/internal/leastsq"
 )
 
-// observed is a set of rows with the process on what a form leaves over.
+// observed is a set of rows with the covariance of the residuals of a form.
 type observed struct {
 	rows    []row
 	pts     []form.Point
@@ -53,8 +53,8 @@ func covariance(pts []form.Point, rows []int, cov func(a, b *form.Point) float64
 	return k
 }
 
-// whitening is the covariance of observations, factorised: of step times and
-// of compute times, which are taken to be independent of each other.
+// whitening is the factorised covariance of the observations; step times and
+// compute times are taken to be independent.
 type whitening struct {
 	step, micro *gp.Factor
 	n           int // step times
@@ -77,9 +77,9 @@ func (o *observed) whiten(scale, noise float64) (*whitening, error) {
 	return w, err
 }
 
-// runVariance is that of ln step time between runs of one configuration: that of
-// the prior, an inverse χ² distribution of as many degrees of freedom as the t
-// distribution of a new run has, updated by repeated runs.
+// runVariance is the variance of ln step time between runs of one
+// configuration: the prior, an inverse χ² distribution with the degrees of
+// freedom of a new run's t distribution, updated by repeated runs.
 func (o *observed) runVariance(r *row) float64 {
 	return (o.kernel.tail*sq(o.kernel.Noise) + r.within) / (o.kernel.tail + r.freedom)
 }
@@ -116,7 +116,7 @@ func (w *whitening) matrix(m *mat.Dense) {
 	}
 }
 
-// task is a form under a prior held against observations.
+// task is a form with its prior and observations.
 type task struct {
 	*observed
 	form   form.Form
@@ -138,8 +138,8 @@ func (t *task) residuals(z, r []float64) {
 	}
 }
 
-// beliefs fills r with what is known besides the observations: the coordinates,
-// standard normal beforehand, and the links.
+// beliefs fills r with the residuals of the prior: the coordinates, which are
+// standard normal, and the links.
 func (t *task) beliefs(z, r []float64) {
 	copy(r, z)
 	if t.links != nil {
@@ -170,7 +170,7 @@ func (t *task) jacobian(z []float64, j *mat.Dense) {
 }
 
 // problem is the least-squares problem of the posterior's mode: whitened
-// residuals, and z.
+// residuals and those of the prior.
 func (t *task) problem(w *whitening) leastsq.Problem {
 	n, p := len(t.ln), t.coords.len()
 	return leastsq.Problem{
@@ -197,8 +197,8 @@ func (t *task) problem(w *whitening) leastsq.Problem {
 	}
 }
 
-// mode walks to the mode of the posterior, from the best of the form's starts
-// or, given one, from there.
+// mode finds the mode of the posterior from the form's starts, or from start if
+// given.
 func (t *task) mode(w *whitening, start []float64) leastsq.Result {
 	starts := t.coords.starts(t.form)
 	if start != nil {
@@ -216,7 +216,7 @@ func (t *task) mode(w *whitening, start []float64) leastsq.Result {
 
 // evidence is the log marginal density of the step times given the compute
 // times, up to a constant, with the form linearised at z and integrated out;
-// −Inf where it cannot be computed.
+// −Inf on numerical failure.
 func (t *task) evidence(w *whitening, z []float64) float64 {
 	j, e := t.linearize(z)
 	n, p := w.n, len(z)
@@ -243,8 +243,8 @@ func (t *task) evidence(w *whitening, z []float64) float64 {
 	return -(w.step.LogDet() + chol.LogDet() + blas64.Dot(vec(e), vec(e)) - mat.Dot(g, &x)) / 2
 }
 
-// linearize returns the derivatives of the predictions at z, and by how much
-// the linearised form at the prior mean exceeds the observations.
+// linearize returns the derivatives of the predictions at z, and the residuals
+// of the linearised form at the prior mean.
 func (t *task) linearize(z []float64) (j *mat.Dense, e []float64) {
 	j, e = mat.NewDense(len(t.ln), len(z), nil), make([]float64, len(t.ln))
 	t.residuals(z, e)
@@ -253,9 +253,9 @@ func (t *task) linearize(z []float64) (j *mat.Dense, e []float64) {
 	return j, e
 }
 
-// knowCompute turns the standard normal prior of the coordinates into what
-// the compute times, the rows from n on, leave of it: it changes coordinates
-// so that this is standard normal again.
+// knowCompute conditions the standard normal prior of the coordinates on the
+// compute times, the rows from n on, and changes coordinates so that the result
+// is standard normal. It reports success.
 func knowCompute(j *mat.Dense, e []float64, n int) bool {
 	rows, p := j.Dims()
 	compute, steps := j.Slice(n, rows, 0, p).(*mat.Dense), j.Slice(0, n, 0, p).(*mat.Dense)

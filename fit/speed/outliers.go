@@ -15,24 +15,22 @@ import (
 	"knee/internal/quantile"
 )
 
-// A measurement is left out if its step time is off what all the others
-// predict by this factor, and by this many standard deviations of that
-// prediction: a trial that swapped, shared its GPU, or was logged in another
-// unit. Real surprises are within the posterior, which is wide where nothing
-// near was measured.
+// A measurement is left out if its step time differs from the prediction of all
+// others by this factor and by this many standard deviations of the prediction:
+// a trial that swapped, shared its GPU, or was logged in another unit. Where
+// nothing near was measured the standard deviation is large.
 const (
 	outlierFactor     = 3
 	outlierDeviations = 5
-	minScreen         = 5 // rows of which one can be told to be wrong
+	minScreen         = 5 // fewest rows to find an outlier among
 )
 
-// leftOut is the variance of ln step time that is added to a row to leave it out.
+// leftOut is the variance of ln step time added to an outlier.
 const leftOut = 1e4
 
-// screen leaves out rows that the others contradict, the worst first, at most
-// a fifth of them: beyond that the form, not the rows, is wrong. A row that
-// looks wrong is judged by a fit without it, since it makes the noise look
-// larger.
+// screen leaves out rows that the others contradict, the worst first, at most a
+// fifth of them: with more, the form is more likely wrong. A suspect is judged
+// by a fit without it, since it increases the noise.
 func (g *group) screen(ctx context.Context, w *whitening) (*whitening, error) {
 	for left := len(g.rows) / minScreen; left > 0; left-- {
 		worst := g.worst(w)
@@ -66,8 +64,8 @@ func (g *group) screen(ctx context.Context, w *whitening) (*whitening, error) {
 	return w, nil
 }
 
-// worst returns the row that all others predict worst, if that is by the
-// factor of an outlier; −1 if none is.
+// worst returns the row with the largest standardised leave-one-out residual
+// beyond outlierFactor; −1 if none.
 func (g *group) worst(w *whitening) int {
 	misses, sds, ok := g.task.leaveOneOut(w, g.z)
 	at, most := -1, 0.
@@ -79,8 +77,8 @@ func (g *group) worst(w *whitening) int {
 	return at
 }
 
-// screenRepeats leaves out runs that are far off the median of at least three
-// of the same configuration, before they are averaged.
+// screenRepeats leaves out runs that differ from the median of at least three
+// of the same configuration by outlierFactor, before they are merged.
 func screenRepeats(ms []data.Measurement) (kept []data.Measurement, dropped []string) {
 	times := map[string][]float64{}
 	for _, m := range ms {
@@ -103,7 +101,7 @@ func screenRepeats(ms []data.Measurement) (kept []data.Measurement, dropped []st
 	return kept, dropped
 }
 
-// contradicted says why a row is left out.
+// contradicted returns the message for a row left out.
 func (r *row) contradicted(miss float64, others int, knobs []knob) string {
 	where := ""
 	if r.Source.Line > 0 {
@@ -118,14 +116,14 @@ func (r *row) contradicted(miss float64, others int, knobs []knob) string {
 		}
 	}
 	if names != nil {
-		s += "; if it is right, the effect of " + strings.Join(names, ", ") + " there is unlike that elsewhere"
+		s += "; if it is right, the effect of " + strings.Join(names, ", ") + " differs there"
 	}
 	return s
 }
 
-// leaveOneOut returns by how much ln step time of every row exceeds what all
-// other rows and the compute times say, and the standard deviation of that,
-// with the form linearised at z and integrated out.
+// leaveOneOut returns the leave-one-out residual of ln step time of every row,
+// given the other rows and the compute times, and its standard deviation, with
+// the form linearised at z and integrated out.
 func (t *task) leaveOneOut(w *whitening, z []float64) (miss, sd []float64, ok bool) {
 	j, e := t.linearize(z)
 	blas64.Scal(-1, vec(e)) // observed minus predicted
@@ -134,7 +132,7 @@ func (t *task) leaveOneOut(w *whitening, z []float64) (miss, sd []float64, ok bo
 	if w.micro != nil && !knowCompute(j, e, w.n) {
 		return nil, nil, false
 	}
-	// Back from whitened coordinates: covariance LLᵀ + (LB)(LB)ᵀ.
+	// Undo the whitening: covariance LLᵀ + (LB)(LB)ᵀ.
 	steps := j.Slice(0, w.n, 0, len(z)).(*mat.Dense)
 	w.step.Colour(steps.RawMatrix())
 	w.step.ColourVector(e[:w.n])

@@ -16,25 +16,24 @@ import (
 	"knee/internal/quantile"
 )
 
-// draws is the number of posterior draws behind an interval, and proposals of how
-// many they are the likeliest.
+// draws is the number of posterior draws, resampled from proposals.
 const draws, proposals = 128, 4 * 128
 
-// posterior is what predictions of a group alone are made from: draws of the
-// parameters, and the process on what each leaves over.
+// posterior is the posterior of a group without its members: draws of the
+// parameters, and the process on the residual of each.
 type posterior struct {
 	task   *task
 	lower  *gp.Factor             // of the covariance of the step times
-	scale  float64                // of the process in it
+	scale  float64                // scale of the process in lower
 	best   form.Curve             // at the mode
-	atMode []float64              // K⁻¹·residual of that
-	around func(at int) []float64 // coordinates of a proposal around the mode
-	from   []int                  // which of those each draw of the posterior is
-	mine   []int                  // the draws that the average takes from here
-	curves []form.Curve           // of those, draws of the same parameters once
-	which  []int                  // of curves, for each of mine
+	atMode []float64              // K⁻¹·residual of best
+	around func(at int) []float64 // z of a proposal around the mode
+	from   []int                  // proposal of each draw
+	mine   []int                  // draws used by the average
+	curves []form.Curve           // curves of mine, without repetitions
+	which  []int                  // index in curves of each of mine
 	weight blas64.General         // K⁻¹·residual of curves, one row per measurement
-	scales [draws]float64         // of the process
+	scales [draws]float64         // process scale of each draw
 	noise  []float64              // standard t variates, one per draw: for a new run
 	gauss  []float64              // standard normal variates, one per draw: for the process
 	fresh  float64                // sd of a new run
@@ -42,10 +41,10 @@ type posterior struct {
 }
 
 // newPosterior samples the posterior of the parameters: proposals from a t
-// distribution around the mode with the inverse of the Hessian's Gauss-Newton part
-// as scale, resampled by importance. Where few measurements hold the parameters,
-// the posterior is lopsided and has tails that a normal lacks. mine are the draws
-// that will be asked for; from are the proposals that are kept, nil to find out.
+// distribution around the mode, with the inverse Gauss-Newton Hessian as scale,
+// are resampled by importance, since with few measurements the posterior is
+// asymmetric with heavy tails. mine are the draws to prepare; from are the
+// proposals to use, nil to choose them.
 func newPosterior(g *group, w *whitening, seed uint64, mine, from []int) *posterior {
 	t := g.task
 	q := &posterior{task: t, lower: w.step, scale: g.size.Scale, tail: g.prior.Tail, mine: mine, from: from}
@@ -74,8 +73,8 @@ func newPosterior(g *group, w *whitening, seed uint64, mine, from []int) *poster
 	return q
 }
 
-// drawParameters draws the parameters and returns the coordinates of the draws
-// along the posterior's axes, one slice per axis.
+// drawParameters draws the parameters and returns the draws' coordinates along
+// the posterior's principal axes, one slice per axis.
 func (q *posterior) drawParameters(g *group, w *whitening, d *design) (along [][]float64) {
 	problem, z := q.task.problem(w), g.z
 	n := len(z)
@@ -110,8 +109,8 @@ func (q *posterior) drawParameters(g *group, w *whitening, d *design) (along [][
 	return along
 }
 
-// density returns the log density of the posterior of the parameters, up to a
-// constant, over all scales of the process that are likely.
+// density returns the log posterior density of the parameters, up to a
+// constant, summed over the probable scales of the process.
 func (g *group) density(likeliest *whitening) func(z []float64) float64 {
 	t := g.task
 	type scaled struct {
@@ -176,9 +175,8 @@ func (t *task) residualWeights(w *whitening, curves []form.Curve) blas64.General
 	return r
 }
 
-// spread fills of, one number for each of curves, with what it says of ln step
-// time, and returns the variance that the process leaves open at scale 1.
-// A nil memo remembers nothing.
+// spread fills of with ln step time by each of curves, and returns the process
+// variance at scale 1. A nil memo caches nothing.
 func (q *posterior) spread(p *form.Point, shared *memo, of []float64) (process float64) {
 	clear(of)
 	if kern := q.task.kernel; kern.smooth {
@@ -194,14 +192,14 @@ func (q *posterior) spread(p *form.Point, shared *memo, of []float64) (process f
 	return process
 }
 
-// centralMemo is what [posterior.central] remembers of the point before.
+// centralMemo caches terms of [posterior.central] between similar points.
 type centralMemo struct {
 	before  *form.Point
 	places  []float64 // placeCov with each measurement
 	process float64
 }
 
-// central is ln of the step time at the mode of the posterior.
+// central returns ln step time at the mode of the posterior.
 func (q *posterior) central(p *form.Point, m *centralMemo) float64 {
 	k := q.task.kernel
 	sameBatch := m.before != nil && m.before.Type == p.Type && m.before.Batch == p.Batch && k.weights == nil
@@ -221,8 +219,8 @@ func (q *posterior) central(p *form.Point, m *centralMemo) float64 {
 	return ln + m.process
 }
 
-// estimate returns the step time in seconds from draws of its logarithm, the
-// interval of which is widened by caution. It reorders the draws.
+// estimate returns the step time in seconds from draws of its logarithm, with
+// the interval widened by the factor caution, and its median. It changes of.
 func estimate(of []float64, caution float64) (e data.Estimate, median float64) {
 	e = quantiles(of)
 	median = quantile.Sorted(of, .5)
@@ -231,8 +229,8 @@ func estimate(of []float64, caution float64) (e data.Estimate, median float64) {
 	return e, median
 }
 
-// quantiles summarises draws of a logarithm. It sorts them and takes their
-// exponentials.
+// quantiles summarises draws of a logarithm; it sorts and exponentiates them in
+// place.
 func quantiles(of []float64) data.Estimate {
 	slices.Sort(of)
 	for d, v := range of {
@@ -242,10 +240,10 @@ func quantiles(of []float64) data.Estimate {
 	return data.Estimate{Mean: min(max(cappedMedian(of), lo), hi), Lo: lo, Hi: hi}
 }
 
-// cappedMedian returns the value that minimises the expected relative error
-// min(|v/t − 1|, 1) over ascending draws t. Without the cap it would be their
-// median under weights 1/t (Gneiting, "Making and Evaluating Point Forecasts",
-// 2011, section 3), which a few draws of very short times pull below all others.
+// cappedMedian returns the value v that minimises the expected relative error
+// min(|v/t − 1|, 1) over ascending draws t. Without the cap it is their median
+// under weights 1/t (Gneiting, "Making and Evaluating Point Forecasts", 2011,
+// section 3), which a few very small draws would dominate.
 func cappedMedian(t []float64) float64 {
 	n := len(t)
 	inverse := make([]float64, n+1) // sums of 1/t
@@ -253,7 +251,7 @@ func cappedMedian(t []float64) float64 {
 		inverse[i+1] = inverse[i] + 1/v
 	}
 	best, least := t[0], math.Inf(1)
-	far := 0 // draws of at most half of v, which count as 1
+	far := 0 // draws of at most v/2, whose error is 1
 	for i, v := range t {
 		for 2*t[far] <= v {
 			far++
@@ -267,8 +265,8 @@ func cappedMedian(t []float64) float64 {
 	return best
 }
 
-// parameters returns those of the mode for a GPU type, with intervals from the
-// draws.
+// parameters returns the parameters at the mode for a GPU type, with intervals
+// from the draws.
 func (q *posterior) parameters(t int) []form.Param {
 	ps := form.ParamsOf(q.best, t)
 	values := make([][]float64, len(ps))

@@ -14,12 +14,11 @@ import (
 
 // Predict returns the step time of a configuration with its 90 % interval.
 //
-// An empty GPU type means the only one measured, an empty mode the only one
-// measured on it (else all-reduce), an unknown batch the typical measured
-// one, a knob of the study that is not set its value measured most, and
-// without a placement or a number of nodes the workers fill nodes as wide as
-// the widest measured. It fails with a *data.InputError, naming what was
-// measured, for a GPU type or mode that never was.
+// Defaults: the GPU type if only one was measured; the mode if only one was
+// measured on it, else all-reduce; the typical measured batch; each knob's most
+// frequent value; and without placement or nodes, nodes filled up to the widest
+// measured. It fails with a *data.InputError for an invalid configuration, and
+// for a GPU type, mode or layout that was not measured.
 func (m *Model) Predict(c data.Config) (Prediction, error) {
 	q, err := m.ask(c)
 	if err != nil {
@@ -29,7 +28,8 @@ func (m *Model) Predict(c data.Config) (Prediction, error) {
 	return q.prediction(&s, &answering{}), nil
 }
 
-// LogDensity is the log predictive density of ln step time of a measurement.
+// LogDensity returns the log predictive density of ln step time of a
+// measurement. It fails like [Model.Predict].
 func (m *Model) LogDensity(r data.Measurement) (float64, error) {
 	q, err := m.ask(r.Config)
 	if err != nil {
@@ -40,7 +40,8 @@ func (m *Model) LogDensity(r data.Measurement) (float64, error) {
 	density := 0.
 	for _, post := range q.g.posteriors() {
 		for _, d := range post.mine {
-			// The sum of a normal and a t variate, as a t of their scale.
+			// A t distribution approximates the sum of a normal and a t
+			// variate.
 			t := distuv.StudentsT{Mu: s.ln[d], Sigma: math.Sqrt(s.variance[d] + sq(post.fresh)), Nu: post.tail}
 			density += t.Prob(math.Log(r.StepTime)) / draws
 		}
@@ -49,8 +50,8 @@ func (m *Model) LogDensity(r data.Measurement) (float64, error) {
 }
 
 // Central returns the step times at the mode of the posterior, in seconds: near
-// the medians of [Model.PredictAll], without intervals and a hundred times
-// cheaper, to compare many configurations by. It fails like that.
+// the medians of [Model.PredictAll] at a hundredth of the cost, to compare many
+// configurations. It fails like PredictAll.
 func (m *Model) Central(cs []data.Config) ([]float64, error) {
 	out := make([]float64, len(cs))
 	memos := map[*posterior]*centralMemo{}
@@ -76,23 +77,22 @@ func (m *Model) Central(cs []data.Config) ([]float64, error) {
 	return out, nil
 }
 
-// StepTime returns the mean of [Model.Predict], in seconds.
+// StepTime returns StepTime.Mean of [Model.Predict], in seconds.
 func (m *Model) StepTime(c data.Config) (float64, error) {
 	p, err := m.Predict(c)
 	return p.StepTime.Mean, err
 }
 
-// Resolve returns the configuration as [Model.Predict] understands it: GPU
-// type, mode, batch, number of nodes and knobs filled in. It fails like
-// Predict.
+// Resolve returns the configuration with the defaults of [Model.Predict] filled
+// in. It fails like Predict.
 func (m *Model) Resolve(c data.Config) (data.Config, error) {
 	_, _, c, err := m.resolve(c)
 	return c, err
 }
 
-// question is a configuration that Predict understood.
+// question is a resolved configuration.
 type question struct {
-	at      int // in the order asked
+	at      int // index in the request
 	g       *group
 	p       form.Point
 	further float64 // further variance of ln step time
@@ -109,7 +109,7 @@ func (m *Model) ask(c data.Config) (question, error) {
 	var words []string
 	q.p, words = g.point(c)
 	if g.learned() {
-		// A word that was never measured is one more draw of the effect of words.
+		// An unmeasured word has an effect drawn from the prior of words.
 		for _, w := range words {
 			q.further += sq(g.prior.Forms["slopes"][slopeKind(w+"=")].SD)
 		}
@@ -117,7 +117,7 @@ func (m *Model) ask(c data.Config) (question, error) {
 	return q, nil
 }
 
-// prediction is the answer. What the processor remembers is shared with others.
+// prediction returns the prediction, with the cache of a goroutine.
 func (q *question) prediction(s *sampled, a *answering) Prediction {
 	caution := 1.
 	if q.g.learned() {
@@ -129,7 +129,8 @@ func (q *question) prediction(s *sampled, a *answering) Prediction {
 	return Prediction{StepTime: e, Median: median, Expected: expected, Extrapolated: q.why != "", Support: q.count, Why: q.why}
 }
 
-// resolve finds the fit for a configuration and completes it.
+// resolve returns the group of a configuration, its GPU type's index, and the
+// configuration with defaults.
 func (m *Model) resolve(c data.Config) (*group, int, data.Config, error) {
 	if len(c.Placement) > 0 && c.Workers == 0 {
 		c.Workers = c.Placement.Workers()
@@ -165,7 +166,7 @@ func (m *Model) resolve(c data.Config) (*group, int, data.Config, error) {
 	}
 	if !c.Plain() && g.family != form.LayoutFamily {
 		return fail(&data.InputError{Source: data.Source{Column: "layout"}, Found: c.Layout.String(),
-			Want: "plain data parallelism: no other layout was measured, and one run of it would do"})
+			Want: "plain data parallelism: no other layout was measured"})
 	}
 	c = g.ranges[t].place(c)
 	if c.LocalBatch <= 0 && g.ranges[t].Local[1] > 0 {
@@ -176,8 +177,8 @@ func (m *Model) resolve(c data.Config) (*group, int, data.Config, error) {
 	return g, t, c, err
 }
 
-// complete fills in the knobs that are not set, each with its value measured
-// most, and refuses numbers that a knob cannot have.
+// complete fills in unset knobs with their most frequent values, and refuses
+// invalid numbers.
 func (g *group) complete(extra map[string]string) (map[string]string, error) {
 	if len(g.knobs) == 0 {
 		return extra, nil
@@ -213,8 +214,8 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Parts returns where the form says that the time of a step goes; ok is false
-// where it does not tell, as without layouts.
+// Parts returns the parts of a step, in seconds, by the form; ok is false for
+// other forms than layout.
 func (m *Model) Parts(c data.Config) (l form.LayoutParts, ok bool) {
 	q, err := m.ask(c)
 	if err != nil {
@@ -223,8 +224,8 @@ func (m *Model) Parts(c data.Config) (l form.LayoutParts, ok bool) {
 	return form.PartsOf(q.g.post.best, &q.p)
 }
 
-// Layouts returns the configurations with a layout that were measured of a
-// GPU type, nil if layouts are not part of the model.
+// Layouts returns the measurements of a GPU type if layouts are part of the
+// model, else nil.
 func (m *Model) Layouts(gpuType string) []data.Measurement {
 	if g, _ := m.find(gpuType, data.AllReduce); g == nil || g.family != form.LayoutFamily {
 		return nil
@@ -232,7 +233,7 @@ func (m *Model) Layouts(gpuType string) []data.Measurement {
 	return m.Measurements(gpuType, data.AllReduce)
 }
 
-// Architecture returns the size of the model of the job, as far as known.
+// Architecture returns the size of the job's network, zero if unknown.
 func (m *Model) Architecture() data.Architecture {
 	for _, g := range m.groups {
 		if !g.arch.Zero() {
@@ -242,15 +243,15 @@ func (m *Model) Architecture() data.Architecture {
 	return data.Architecture{}
 }
 
-// Knob is one of the study's own knobs as the model uses it.
+// Knob is one of the study's own knobs.
 type Knob struct {
 	Name    string
 	Values  []string // measured, in order of appearance
-	Usual   string   // what a configuration that does not set it is taken to have
+	Usual   string   // default of configurations: the most frequent value
 	Numeric bool
 }
 
-// Knobs returns the knobs of a GPU type and mode, by name.
+// Knobs returns the knobs of a GPU type and mode, sorted by name.
 func (m *Model) Knobs(gpuType string, mode data.Mode) []Knob {
 	g, _ := m.find(gpuType, mode)
 	if g == nil {
@@ -267,11 +268,10 @@ func (m *Model) Knobs(gpuType string, mode data.Mode) []Knob {
 	return ks
 }
 
-// PredictAll predicts many configurations: the numbers of [Model.Predict], up
-// to rounding, in the same order, on all processors and with what they share
-// computed once. The numbers do not depend on the processors. It fails with
-// the error of the first configuration that Predict refuses, and says which
-// that is, counted from 0.
+// PredictAll predicts many configurations, in their order, with the numbers of
+// [Model.Predict] up to rounding. It uses all processors, whose number does not
+// affect the results, and computes shared terms once. It fails with the error
+// of the first configuration that Predict refuses, with its index from 0.
 func (m *Model) PredictAll(cs []data.Config) ([]Prediction, error) {
 	asked := make([]question, len(cs))
 	err := parallel.Each(len(cs), pieceSize, func() func(i int) error {

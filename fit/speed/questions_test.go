@@ -10,21 +10,21 @@ import (
 	"knee/fit/speed"
 )
 
-// question is what is measured of a made-up job, in sizes relative to its
-// fewest workers and in batches relative to its own, and what is asked.
+// question is the measurements of a simulated job and a prediction asked for;
+// sizes are relative to its fewest workers, batches to its own.
 type question struct {
 	workers []int
 	batches []float64
 	placed  bool
-	noise   float64 // sd of ln step time of a run, 0 for that of the cluster
-	second  bool    // one row of a second GPU type, which the question is of
+	noise   float64 // sd of ln step time of a run, 0: that of the cluster
+	second  bool    // the prediction is for a second GPU type, with one row
 	times   int
 	batch   float64
 }
 
-// Whatever is measured of clusters whose physics is not that of the form, and
-// whatever is asked, intervals hold nine in ten truths (at least eight, of sixty),
-// and the predictions are no further off on average than linear scaling.
+// On clusters with other physics than the form, intervals contain nine in ten
+// truths (at least eight, of sixty), and the mean error is at most that of
+// linear scaling.
 func TestQuestionsOfStrangers(t *testing.T) {
 	for name, q := range map[string]question{
 		"one row":                     {[]int{1}, []float64{1}, true, 0, false, 4, 1},
@@ -63,8 +63,8 @@ func TestQuestionsOfStrangers(t *testing.T) {
 	}
 }
 
-// draw makes up a job, and returns what is measured of it, what is asked, and
-// the answer in seconds.
+// draw simulates a job and returns its measurements, the configuration asked
+// for, and its time in seconds.
 func (q question) draw(r *rand.Rand) (ms []data.Measurement, at data.Config, truth float64) {
 	c := drawCluster(r)
 	noise := c.noise

@@ -11,8 +11,8 @@ import (
 	"knee/fit/speed/form"
 )
 
-// measuredRange is the measured range of one GPU type and mode, a box. The
-// ranges of the study's own knobs are those of the knobs.
+// measuredRange is the measured range of one GPU type and mode, a box; numbers
+// and words are those of the knobs, by label.
 type measuredRange struct {
 	Workers, Nodes, Widest, PS [2]float64
 	Local, Global              [2]float64 // 0, 0 if never known
@@ -20,7 +20,7 @@ type measuredRange struct {
 	Placed                     bool       // the number of nodes was recorded
 	words                      map[string][]string
 	numbers                    map[string][2]float64
-	layouts                    bool // some were spread otherwise than by data parallelism alone
+	layouts                    bool // some have a layout other than data parallelism
 }
 
 func grow(r *[2]float64, v float64) {
@@ -30,7 +30,7 @@ func grow(r *[2]float64, v float64) {
 	r[0], r[1] = math.Min(r[0], v), math.Max(r[1], v)
 }
 
-// rangeOf measures the rows of a GPU type.
+// rangeOf returns the range of the rows of a GPU type.
 func rangeOf(rows []row, gpuType string, knobs []knob) measuredRange {
 	h := measuredRange{words: map[string][]string{}, numbers: map[string][2]float64{}}
 	for i := range rows {
@@ -70,8 +70,7 @@ func (h *measuredRange) knob(k *knob, value string) {
 	}
 }
 
-// place fills in the nodes of a configuration that does not say: workers
-// fill nodes as wide as the widest measured.
+// place fills in unset nodes: workers fill nodes up to the widest measured.
 func (h *measuredRange) place(c data.Config) data.Config {
 	if h.Placed && len(c.Placement) == 0 && c.Nodes == 0 {
 		wide := max(int(h.Widest[1]), 1)
@@ -80,8 +79,8 @@ func (h *measuredRange) place(c data.Config) data.Config {
 	return c
 }
 
-// outside says in which respects a configuration is outside the range, "" if
-// in none.
+// outside returns the quantities of a configuration outside the range, "" if
+// there are none.
 func (h *measuredRange) outside(c data.Config, fixedGlobal bool) string {
 	var why []string
 	check := func(name string, v float64, r [2]float64) {
@@ -113,7 +112,7 @@ func (h *measuredRange) outside(c data.Config, fixedGlobal bool) string {
 	return strings.Join(append(why, h.outsideKnobs(c)...), "; ")
 }
 
-// outsideKnobs says which of the study's own knobs are outside.
+// outsideKnobs does the same for knobs and layout.
 func (h *measuredRange) outsideKnobs(c data.Config) (why []string) {
 	values := map[string]string{}
 	for name, v := range c.Extra {
@@ -144,7 +143,7 @@ func (h *measuredRange) outsideKnobs(c data.Config) (why []string) {
 	return why
 }
 
-// span writes a range for people.
+// span formats a range.
 func span(r [2]float64) string {
 	if r[0] == r[1] {
 		return amount(r[0])
@@ -152,7 +151,7 @@ func span(r [2]float64) string {
 	return amount(r[0]) + " to " + amount(r[1])
 }
 
-// amount writes a count, or the mean of counts, for people: never as 1.6e+04.
+// amount formats a count, or a mean of counts, without an exponent.
 func amount(v float64) string {
 	if v == math.Round(v) || v >= 1e4 {
 		return strconv.FormatFloat(v, 'f', 0, 64)

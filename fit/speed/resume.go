@@ -8,13 +8,13 @@ import (
 )
 
 // modeFile is the posterior of a group or of one of its members: its mode, and
-// which proposals around it are kept.
+// the proposals kept around it.
 type modeFile struct {
-	Share  float64   `json:"share"`            // posterior probability; of the group itself, what the others leave
+	Share  float64   `json:"share"`            // posterior probability; for the group, the rest
 	Absent []string  `json:"absent,omitempty"` // coordinates of parts of the form that take no time
 	Size   sizes     `json:"size"`
 	Z      []float64 `json:"z"`      // coordinates of the mode in prior standard deviations
-	Misfit float64   `json:"misfit"` // squared length of the residuals there
+	Misfit float64   `json:"misfit"` // squared length of the residuals at the mode
 	From   []int     `json:"from"`   // proposals around the mode that are draws
 	Status string    `json:"status,omitempty"`
 }
@@ -35,8 +35,8 @@ func (t *task) misfit(w *whitening, z []float64) float64 {
 	return blas64.Dot(vec(r), vec(r))
 }
 
-// resume takes the posterior of a prepared group from a file; false if the file
-// has none, or one of other measurements or another prior.
+// resume restores the posterior of a prepared group from a file; false if the
+// file has none, or one of other measurements or another prior.
 func (g *group) resume(modes []modeFile, seed int64) bool {
 	at := *g
 	var whitened []*whitening
@@ -75,8 +75,8 @@ func (g *group) resume(modes []modeFile, seed int64) bool {
 	return true
 }
 
-// resumeMode takes over sizes and mode, and returns nil if they do not belong
-// to the measurements.
+// resumeMode restores sizes and mode; nil if they do not belong to the
+// measurements.
 func (g *group) resumeMode(f modeFile) *whitening {
 	if !f.Size.sound() {
 		return nil
@@ -99,14 +99,14 @@ func (g *group) resumeMode(f modeFile) *whitening {
 	if err != nil {
 		return nil
 	}
-	const rounding = 1e-9 // of sums on other processors
+	const rounding = 1e-9 // rounding of sums on other processors
 	if m := g.task.misfit(w, g.z); !(math.Abs(m-f.Misfit) <= rounding*(1+f.Misfit)) {
 		return nil
 	}
 	return w
 }
 
-// sound reports whether sizes read from a file can be what infer chose.
+// sound reports whether sizes read from a file are valid.
 func (s *sizes) sound() bool {
 	bad := func(v float64) bool { return !(v > 0 && v < math.MaxFloat32) }
 	return !slices.ContainsFunc(slices.Concat(s.Weights, s.Scales, []float64{s.Scale, s.Noise}), bad) &&

@@ -13,7 +13,7 @@ import (
 	"knee/fit/speed"
 )
 
-// resumable are measurements whose models differ in what they average.
+// resumable are measurements whose models average different members.
 func resumable() map[string][]data.Measurement {
 	row := func(gpu string, k int, step float64) data.Measurement {
 		return data.Measurement{Status: data.OK, StepTime: step, Config: data.Config{Job: "j", GPUType: gpu, Workers: k, Nodes: (k + 3) / 4, LocalBatch: 32}}
@@ -39,9 +39,8 @@ func resumable() map[string][]data.Measurement {
 	return all
 }
 
-// What is read back predicts what was written, from the posterior in the file:
-// with another choice of draws it predicts something else, and a posterior that
-// does not belong to the measurements is not used.
+// A model read back predicts the same from the posterior in the file; other
+// draws predict differently, and a posterior of other measurements is not used.
 func TestResumedModelPredictsTheSame(t *testing.T) {
 	for name, ms := range resumable() {
 		m, err := speed.Fit(context.Background(), ms, speed.Settings{Seed: 3})

@@ -12,8 +12,8 @@ import (
 	"knee/fit/speed/form"
 )
 
-// Measurements that break naive fits: each must yield finite, ordered numbers
-// that do not stray from what was measured.
+// Unusual measurements give finite, ordered predictions near the measured
+// values.
 func TestOddMeasurements(t *testing.T) {
 	many := synthetic(200)
 	var huge []data.Measurement
@@ -60,8 +60,8 @@ func TestOddMeasurements(t *testing.T) {
 	}
 }
 
-// Fifty thousand configurations, each measured once, are answered in bounded
-// time from the most informative, and the model says so.
+// Fifty thousand configurations, each measured once, are fitted in bounded time
+// from the most informative ones, with a warning.
 func TestManyConfigurations(t *testing.T) {
 	truth := &form.Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, Intra: .03, Power: .3,
 		Inter: .05, Tree: 1.1, Overlap: 2}
@@ -87,7 +87,7 @@ func TestManyConfigurations(t *testing.T) {
 	}
 }
 
-// A step time a hundred times off is found, named, and not fitted through.
+// A step time a hundred times too large is left out, with a warning.
 func TestOutlierIsNamedAndLeftOut(t *testing.T) {
 	ps := func(n int) []data.Measurement {
 		var ms []data.Measurement
@@ -142,8 +142,8 @@ func TestOutlierIsNamedAndLeftOut(t *testing.T) {
 	}
 }
 
-// Of three runs of one configuration the one far off is dropped, and the
-// measurements of a clean job are all kept.
+// Of three runs of one configuration the outlier is dropped; all measurements
+// of a clean job are kept.
 func TestScreeningOfRepeats(t *testing.T) {
 	m, err := fitAll([]data.Measurement{measured(2, 32, .1), measured(2, 32, 10), measured(2, 32, .1)}, Settings{})
 	if err != nil {

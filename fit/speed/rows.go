@@ -9,19 +9,19 @@ import (
 	"knee/internal/quantile"
 )
 
-// row is a configuration with what its runs say together.
+// row is a configuration with its merged runs.
 type row struct {
 	data.Measurement
 	runs     float64 // measurements merged into it
 	se2      float64 // squared relative standard error of its step time, as recorded
 	within   float64 // sum of squares of ln step time around their mean
-	freedom  float64 // degrees of freedom behind within
-	inflated float64 // further variance of a row that the others contradict
+	freedom  float64 // degrees of freedom of within
+	inflated float64 // further variance of an outlier
 }
 
-// lnCompute returns ln of the seconds of one micro-step that were not spent
-// synchronising, if that was measured. At least a fiftieth of the step is
-// taken to be compute, whatever the timers said.
+// lnCompute returns ln of the compute time of one micro-step, s, if
+// synchronisation was measured. Compute is taken to be at least a fiftieth of
+// the step.
 func (r *row) lnCompute() (float64, bool) {
 	if r.SyncTime <= 0 {
 		return 0, false
@@ -30,7 +30,7 @@ func (r *row) lnCompute() (float64, bool) {
 	return math.Log(math.Max(r.StepTime-r.SyncTime, least*r.StepTime) / float64(r.AccumSteps+1)), true
 }
 
-// scaleOf measures the rows, at least one.
+// scaleOf returns the scale of at least one row.
 func scaleOf(rows []row) form.Scale {
 	s := form.Scale{Batch: 1, Global: 1}
 	var local, global, micro, step []float64
@@ -41,8 +41,8 @@ func scaleOf(rows []row) form.Scale {
 				distinctLocal[b] = true
 				local = append(local, b)
 			}
-			// Rounded, because a fixed global batch divided by the workers
-			// and multiplied again differs in the last bit.
+			// Rounded: a fixed global batch divided by the workers and
+			// multiplied again differs in the last bit.
 			if g := math.Round(r.SamplesPerStep()*1e6) / 1e6; g > 0 && !distinctGlobal[g] {
 				distinctGlobal[g] = true
 				global = append(global, g)
@@ -67,8 +67,8 @@ func scaleOf(rows []row) form.Scale {
 	return s
 }
 
-// geometricMedian is the middle of values > 0, exactly where their number is
-// odd, so that a single batch stays the whole number that it is.
+// geometricMedian is the median of ln values, exponentiated, for values > 0;
+// exact for an odd number of values, and for whole numbers up to rounding.
 func geometricMedian(values []float64) float64 {
 	if len(values)%2 == 1 {
 		return quantile.Median(values)
@@ -79,13 +79,13 @@ func geometricMedian(values []float64) float64 {
 	}
 	middle := math.Exp(quantile.Median(ln))
 	if whole := math.Round(middle); math.Abs(middle-whole) < 1e-9*middle {
-		return whole // of batches that are whole numbers, as far as it can be
+		return whole // whole batches stay whole
 	}
 	return middle
 }
 
-// merge makes one row of the runs of each configuration: the geometric mean
-// of their times. Order of first appearance is kept.
+// merge returns one row per configuration, in order of first appearance, with
+// the geometric mean of the step times.
 func merge(ms []data.Measurement) []row {
 	at := make(map[string]int, len(ms))
 	var rows []row
@@ -123,8 +123,8 @@ func merge(ms []data.Measurement) []row {
 	return rows
 }
 
-// relativeVariance is the squared relative standard error of a mean step
-// time, zero if its spread was not recorded.
+// relativeVariance is the squared relative standard error of a mean step time,
+// at most 1; zero if not recorded.
 func relativeVariance(m data.Measurement) float64 {
 	return min(sq(m.StandardError()/m.StepTime), 1)
 }

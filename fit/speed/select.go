@@ -7,14 +7,13 @@ import (
 	"knee/fit/speed/form"
 )
 
-// maxRows bounds the rows of one fit. With more, the error hardly falls, while
-// the time of a prediction grows with the square.
+// maxRows bounds the rows of one fit. More hardly reduce the error, while the
+// time of a prediction grows with the square.
 const maxRows = 192
 
-// selectRows keeps at most n rows, those farthest apart in the logarithms of
-// what describes a configuration: the next is always the one farthest from
-// those chosen (Gonzalez, "Clustering to minimize the maximum intercluster
-// distance", 1985).
+// selectRows keeps at most n rows by farthest-first traversal in the logarithms
+// of the configuration (Gonzalez, "Clustering to minimize the maximum
+// intercluster distance", 1985).
 func selectRows(rows []row, n int) []row {
 	if len(rows) <= n {
 		return rows

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// sizes are the factors on the kernel's amplitudes that were inferred for the
-// job at hand.
+// sizes are the factors on the kernel's amplitudes, inferred for the job.
 type sizes struct {
 	Scale   float64   `json:"scale"`             // of the process
 	Noise   float64   `json:"noise"`             // of the noise
@@ -15,13 +14,11 @@ type sizes struct {
 	Chance  []float64 `json:"chance"`            // their posterior probabilities
 }
 
-// The grid of scales of the process: a form may be nearly right, or hardly.
-// Steps are standard deviations of the prior.
+// Range of the grid of process scales, in prior standard deviations.
 const leastScale, mostScale = -2, 3
 
-// infer chooses the sizes by the evidence at the current parameters: the scale
-// of the process on a grid, noise and knobs climbing by factors from what is
-// usual.
+// infer chooses the sizes by the evidence at the current parameters: the
+// process scale on a grid, noise and weights by coordinate search from 1.
 func (g *group) infer() (*whitening, error) {
 	c := climb{g: g, top: math.Inf(-1), task: g.task, size: sizes{Scale: 1, Noise: 1, Weights: slices.Repeat([]float64{1}, len(g.knobs)+baseDims)}}
 	for range 2 {
@@ -52,11 +49,11 @@ func (g *group) infer() (*whitening, error) {
 	return g.task.whiten(g.size.Scale, g.size.Noise)
 }
 
-// plainScatter is the sd of ln noise of published families, whose misfit may
-// be anything from nothing to all.
+// plainScatter is the sd of ln noise of published families, whose errors vary
+// widely.
 const plainScatter = 2
 
-// climb is the state of a search for the likeliest sizes.
+// climb is the state of the search for the sizes of largest density.
 type climb struct {
 	g    *group
 	task *task
@@ -64,7 +61,8 @@ type climb struct {
 	size sizes
 }
 
-// grid weighs all scales of the process given the rest, and takes the likeliest.
+// grid computes the probabilities of all process scales given the other sizes,
+// and sets the likeliest.
 func (c *climb) grid() {
 	c.size.Scales, c.size.Chance = []float64{1}, []float64{1}
 	if c.task.kernel.smooth {
@@ -94,8 +92,8 @@ func (c *climb) grid() {
 	}
 }
 
-// along goes up in steps of a factor as long as that is likelier, at most
-// three times; else down.
+// along multiplies by factor up to three times while the density increases; if
+// it never does, it divides.
 func (c *climb) along(factor float64, step func(f float64) bool) {
 	for _, f := range []float64{factor, 1 / factor} {
 		n := 0
@@ -108,7 +106,7 @@ func (c *climb) along(factor float64, step func(f float64) bool) {
 	}
 }
 
-// try keeps sizes that are likelier.
+// try keeps sizes of larger density and reports whether it did.
 func (c *climb) try(s sizes) bool {
 	t := c.task
 	if !slices.Equal(s.Weights, c.size.Weights) {
@@ -122,7 +120,7 @@ func (c *climb) try(s sizes) bool {
 	return true
 }
 
-// value is the log density of sizes: their evidence under log-normal priors.
+// value is the log density of sizes: the evidence and log-normal priors.
 func (c *climb) value(t *task, s sizes) float64 {
 	w, err := t.whiten(s.Scale, s.Noise)
 	if err != nil {
@@ -140,7 +138,7 @@ func (c *climb) value(t *task, s sizes) float64 {
 	return v
 }
 
-// weighted returns the task with other influences of the knobs.
+// weighted returns the task with new knob weights.
 func (g *group) weighted(weights []float64) *task {
 	k := *g.task.kernel
 	k.weights = g.coordinateWeights(weights)

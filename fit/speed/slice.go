@@ -9,14 +9,13 @@ import (
 	"knee/fit/speed/form"
 )
 
-// batchSlice is the process of a posterior at one batch and GPU type. There
-// the covariances with the n measurements are linear in those of the placement
-// with the far fewer distinct placements among them,
+// batchSlice is the process of a posterior at one batch and GPU type. There the
+// covariances with the n measurements are linear in a short vector,
 //
 //	k = G·v,  v = (1, slope of workers, placeCov with each distinct placement),
 //
-// so that all a prediction needs, Wᵀk of the weights W and kᵀK⁻¹k, is there
-// up to a product with v.
+// so that Wᵀk of the weights W and kᵀK⁻¹k are precomputed up to products with
+// v.
 type batchSlice struct {
 	q        *posterior
 	places   []*form.Point  // one measurement of each distinct placement
@@ -28,8 +27,8 @@ type batchSlice struct {
 // placeSlopes is the number of slopes that do not belong to the batch.
 const placeSlopes = 1
 
-// worthSlicing says whether n predictions at one batch repay a slice. With
-// knobs the covariances are no such product.
+// worthSlicing reports whether n predictions at one batch repay a slice. With
+// knobs the covariances do not factor like this.
 func (q *posterior) worthSlicing(n int) bool {
 	k := q.task.kernel
 	return k.smooth && k.weights == nil && n >= 32 && n >= 2*len(q.distinctPlaces())
@@ -50,7 +49,7 @@ func samePlace(a, b *form.Point) bool {
 	return a.Workers == b.Workers && a.Nodes == b.Nodes && a.Widest == b.Widest && a.Servers == b.Servers && a.Placed == b.Placed
 }
 
-// sliceAt makes the slice at the batch and GPU type of p.
+// sliceAt returns the slice at the batch and GPU type of p.
 func (q *posterior) sliceAt(p *form.Point) *batchSlice {
 	k := q.task.kernel
 	s := &batchSlice{q: q, places: q.distinctPlaces()}

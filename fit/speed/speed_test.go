@@ -14,7 +14,7 @@ import (
 	"knee/fit/speed/form"
 )
 
-// Whatever is measured, a fit answers with finite, ordered numbers.
+// Any measurements give finite, ordered predictions.
 func TestFitNeverBreaks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mode := rapid.SampledFrom(data.Modes()).Draw(t, "mode")
@@ -76,7 +76,8 @@ func TestOneMeasurementIsEnough(t *testing.T) {
 	}
 }
 
-// A measurement with a wide recorded spread must pull less than an exact one.
+// A measurement with a large recorded standard error has less weight than an
+// exact one.
 func TestSpreadOfAMeasurementCounts(t *testing.T) {
 	base := []data.Measurement{measured(1, 16, .1), measured(1, 32, .2), measured(2, 32, .25), measured(4, 32, .3)}
 	predict := func(sd float64) data.Estimate {
@@ -228,7 +229,7 @@ func TestFamiliesScores(t *testing.T) {
 	}
 	for _, want := range form.FamiliesOf(data.AllReduce) {
 		s, ok := names[want]
-		if want == form.LayoutFamily { // for layouts alone
+		if want == form.LayoutFamily { // for layouts only
 			if ok {
 				t.Error("the family of layouts is scored where there are none")
 			}
@@ -269,7 +270,7 @@ func ExampleFit() {
 	// Output: about 0.2 s, extrapolated: true (workers 8, measured 1 to 4; workers on one node 8, measured 1 to 4)
 }
 
-// The order of the rows in a file says nothing.
+// The order of rows does not matter.
 func TestRowsOutOfOrder(t *testing.T) {
 	var ms []data.Measurement
 	for i, k := range []int{1, 2, 4, 8, 2, 8} {

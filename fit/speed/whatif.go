@@ -8,17 +8,16 @@ import (
 	"knee/fit/speed/form"
 )
 
-// Change is one "what if" on the physics of a form: a parameter that is
-// multiplied by a factor, or one of the switches of the form, such as perfect
-// overlap, for which the factor says nothing.
+// Change is one change of a form's physics: a parameter multiplied by a factor,
+// or a switch such as perfect overlap, for which the factor is ignored.
 type Change struct {
 	Parameter string
 	Factor    float64
 }
 
-// WhatIf returns the model of the same job under changes: every posterior
-// draw is changed alike, and what the process says of the residual stays. It
-// fails with a *data.InputError naming what can be changed.
+// WhatIf returns the model of the same job under changes: every posterior draw
+// is changed alike, and the process on the residual stays. It fails with a
+// *data.InputError that names the possible changes.
 func (m *Model) WhatIf(changes []Change) (*Model, error) {
 	out := *m
 	out.groups = nil
@@ -66,9 +65,8 @@ func (g *group) whatIf(changes []Change) (*group, error) {
 	return &changed, nil
 }
 
-// Speedup returns by what factor a step of a configuration is faster under
-// changed than under m, both of which must have the same draws: changed comes
-// from [Model.WhatIf].
+// Speedup returns the step time under m divided by that under changed, which
+// must come from m by [Model.WhatIf]. It fails like [Model.Predict].
 func (m *Model) Speedup(changed *Model, c data.Config) (data.Estimate, error) {
 	a, err := m.ask(c)
 	if err != nil {
@@ -87,8 +85,8 @@ func (m *Model) Speedup(changed *Model, c data.Config) (data.Estimate, error) {
 	return quantiles(before.ln[:]), nil
 }
 
-// Only returns the model of one GPU type and mode, which can be changed where
-// the forms of others cannot.
+// Only returns the model of one GPU type and mode, for a change that other
+// forms lack.
 func (m *Model) Only(gpuType string, mode data.Mode) *Model {
 	out := *m
 	out.groups = nil

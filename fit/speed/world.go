@@ -10,13 +10,12 @@ import (
 	"knee/internal/parallel"
 )
 
-// World returns the step times, in seconds, of one world that the posterior
-// holds possible: parameters and process are drawn once, and stay the same for
-// every configuration that is asked about. What a single run adds is left out.
-// The same seed gives the same world. It fails like [Model.Predict].
+// World returns the step times, in seconds, of one draw of parameters and
+// process, the same for every configuration, without the noise of a run. The
+// same seed gives the same draw. It fails like [Model.Predict].
 //
-// Of the process, what is left open between measurements is one variate for
-// all configurations.
+// The process's uncertainty between measurements is one variate for all
+// configurations.
 func (m *Model) World(seed int64) func(c data.Config) (float64, error) {
 	d := rand.New(rand.NewPCG(uint64(seed), 0x776f726c64)).IntN(draws)
 	return func(c data.Config) (float64, error) {
@@ -39,8 +38,8 @@ func (m *Model) World(seed int64) func(c data.Config) (float64, error) {
 
 // Draws returns ln step time (s) of configurations in every draw of the
 // posterior, one slice per configuration, and the standard deviation of one run
-// about it, what the process leaves open included. It fails like
-// [Model.Predict].
+// about the draws, process uncertainty included. It fails like
+// [Model.PredictAll].
 func (m *Model) Draws(cs []data.Config) (ln [][]float64, sd []float64, err error) {
 	ln, sd = make([][]float64, len(cs)), make([]float64, len(cs))
 	err = parallel.Each(len(cs), 16, func() func(int) error {

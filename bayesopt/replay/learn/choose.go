@@ -12,14 +12,14 @@ import (
 	"knee/bayesopt/replay"
 )
 
-// knob is one constant and the values it may have.
+// knob is a constant and its candidate values.
 type knob struct {
 	name   string
 	of     func(*bayesopt.Constants) *float64
 	values []float64
 }
 
-// knobs are the constants that are learned.
+// knobs returns the constants to learn.
 func knobs() []knob {
 	return []knob{
 		{"failure cost", func(c *bayesopt.Constants) *float64 { return &c.FailureCost }, []float64{0, 0.01, 0.05}},
@@ -30,7 +30,7 @@ func knobs() []knob {
 	}
 }
 
-// settings are those that differ from one in the knob.
+// settings returns from with each value of the knob.
 func (k knob) settings(from bayesopt.Constants) []bayesopt.Constants {
 	var out []bayesopt.Constants
 	for _, v := range k.values {
@@ -41,7 +41,7 @@ func (k knob) settings(from bayesopt.Constants) []bayesopt.Constants {
 	return out
 }
 
-// describe says in what a setting differs from another.
+// describe lists the differences of c from from.
 func describe(from, c bayesopt.Constants) string {
 	var parts []string
 	for _, k := range knobs() {
@@ -55,19 +55,19 @@ func describe(from, c bayesopt.Constants) string {
 	return strings.Join(parts, ", ")
 }
 
-// run is the searches of a table with a setting.
+// run is a table searched with a setting.
 type run struct {
 	setting bayesopt.Constants
 	table   *replay.Table
 }
 
-// learner holds how the searches made so far did.
+// learner caches scores of searches.
 type learner struct {
 	seeds, budget int
 	scores        map[run]replay.Score
 }
 
-// search makes the runs that were not made yet.
+// search runs the searches that are missing.
 func (l *learner) search(settings []bayesopt.Constants, tables []*replay.Table) error {
 	for _, c := range settings {
 		missing := slices.DeleteFunc(slices.Clone(tables), func(t *replay.Table) bool { _, done := l.scores[run{c, t}]; return done })
@@ -83,9 +83,9 @@ func (l *learner) search(settings []bayesopt.Constants, tables []*replay.Table) 
 	return nil
 }
 
-// loss is the logarithm of the evaluations to within 5 %, a tenth of that of the
-// evaluations until a search stops, the share of searches that then name a worse
-// row, and the share of evaluations that failed.
+// loss is ln of the evaluations to within 5 %, plus a tenth of ln of the
+// evaluations until a search stops, plus the share of searches that then name a
+// worse row, plus the share of failed evaluations.
 func loss(s replay.Score) float64 {
 	return math.Log(s.Evals) + 0.1*math.Log(max(1, s.StopEvals)) + 1 - s.StopWithin5 + s.Failed
 }
@@ -107,10 +107,9 @@ func (l *learner) mean(figure func(replay.Score) float64, c bayesopt.Constants, 
 	return sum
 }
 
-// choose takes for every knob the value of least loss with the others as they
-// are, if it is better than the present one by
-// more than the standard error of the difference over the tables (Breiman et
-// al., "Classification and regression trees", 1984, section 3.4.3).
+// choose takes for every knob, with the others at their present values, the
+// value of least loss if its gain exceeds the standard error over the tables
+// (Breiman et al., "Classification and regression trees", 1984, section 3.4.3).
 func (l *learner) choose(now bayesopt.Constants, tables []*replay.Table) bayesopt.Constants {
 	chosen := now
 	for _, k := range knobs() {
@@ -124,8 +123,8 @@ func (l *learner) choose(now bayesopt.Constants, tables []*replay.Table) bayesop
 	return chosen
 }
 
-// gain is by how much the loss of a setting is less than that of the present
-// one, the mean over kinds of tables, and its standard error.
+// gain returns the decrease of the loss from now to c, averaged over kinds of
+// tables, and its standard error.
 func (l *learner) gain(now, c bayesopt.Constants, tables []*replay.Table) (gain, se float64) {
 	gain = l.mean(loss, now, tables) - l.mean(loss, c, tables)
 	for _, t := range tables {
@@ -135,13 +134,13 @@ func (l *learner) gain(now, c bayesopt.Constants, tables []*replay.Table) (gain,
 	return gain, math.Sqrt(se)
 }
 
-// fold is a part of the tables, and the rest of them.
+// fold is a part of the tables, and the rest.
 type fold struct {
 	name     string
 	of, rest []*replay.Table
 }
 
-// foldsOf are the kinds of tables.
+// foldsOf returns a fold for every kind of table.
 func foldsOf(tables []*replay.Table) (folds []fold) {
 	for _, t := range tables {
 		if slices.ContainsFunc(folds, func(f fold) bool { return f.name == t.Kind }) {

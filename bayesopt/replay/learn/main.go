@@ -3,10 +3,9 @@
 //	go run ./bayesopt/replay/learn -seeds 3 -layouts 4 TABLE.csv...
 //
 // It searches every table with the present constants and with each of them
-// changed, and prints the loss of each setting per kind of table. Every kind is
-// left out once: the value of every constant that is best on the others is
-// taken, all of them together are scored on the kind, and what they score is
-// printed beside the present constants. The last line is what is best on all.
+// changed, and prints the loss of each setting per kind of table. Each kind is
+// left out once: the best values on the others are scored together on it,
+// beside the present constants. The last line is the best setting on all.
 package main
 
 import (
@@ -41,7 +40,7 @@ func main() {
 func load(files []string, layouts, every int) ([]*replay.Table, error) {
 	var all []*replay.Table
 	for k := range layouts {
-		all = append(all, replay.NewLayout(int64(1000+k))) // not those of knee bench search
+		all = append(all, replay.NewLayout(int64(1000+k))) // seeds differ from those of knee bench search
 	}
 	for _, file := range files {
 		of, err := replay.LoadTables(file)

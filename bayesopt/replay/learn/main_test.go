@@ -11,7 +11,7 @@ import (
 	"knee/bayesopt/replay"
 )
 
-// What is chosen for the rest does not depend on what is left out.
+// The choice for a fold does not depend on the tables left out.
 func TestChooseLeavesOut(t *testing.T) {
 	now := bayesopt.LearnedConstants()
 	tables := []*replay.Table{{Name: "a", Kind: "a"}, {Name: "b", Kind: "b"}}
@@ -21,7 +21,7 @@ func TestChooseLeavesOut(t *testing.T) {
 			for _, t := range tables {
 				s := replay.Score{Evals: 8, StopEvals: 8}
 				if c.LengthSD != now.LengthSD && t.Name == "a" {
-					s.Evals = 2 // better there, and there alone
+					s.Evals = 2 // better on that kind only
 				}
 				l.scores[run{c, t}] = s
 			}
@@ -53,7 +53,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// The program prints every setting, and what leaving out a kind comes to.
+// The program prints every setting and the scores of kinds left out.
 func TestRun(t *testing.T) {
 	var rows strings.Builder
 	rows.WriteString("machines,price_per_hour,time_s,cost_usd,status\n")

@@ -14,20 +14,20 @@ import (
 	"knee/data"
 )
 
-// job is what one job's measurements are.
+// job is the measurements of one job.
 type job struct {
 	dataset, name string
 	rows          []data.Measurement
 }
 
-// split is rows of a job that are measured and rows that are predicted.
+// split divides rows of a job into measured and predicted ones.
 type split struct {
 	*job
 	protocol    string
 	train, test []data.Measurement
 }
 
-// loadJobs reads the datasets, a job per name in them.
+// loadJobs reads the datasets and groups the rows by job.
 func loadJobs(dir string) ([]*job, error) {
 	var jobs []*job
 	add := func(dataset, pattern string, read func(path string) ([]data.Measurement, error)) error {
@@ -111,9 +111,9 @@ func table(path string) ([]map[string]string, []string, error) {
 	return rows, all[0], nil
 }
 
-// plans reads a table of training plans, whose degrees of parallelism become
-// knobs. The local batch there is per replica, which is why the global batch
-// is left out where it would contradict.
+// plans reads a table of training plans, with degrees of parallelism as knobs.
+// The local batch in it is per replica, so the global batch is left out where
+// both are given.
 func plans(path string) ([]data.Measurement, error) {
 	rows, header, err := table(path)
 	if err != nil {
@@ -146,8 +146,8 @@ func plans(path string) ([]data.Measurement, error) {
 	return ms, err
 }
 
-// gavel reads Gavel's throughputs: mini-batches per second summed over the
-// workers, each with a batch of its own.
+// gavel reads Gavel's throughputs: mini-batches per second, summed over workers
+// with a batch each.
 func gavel(path string) ([]data.Measurement, error) {
 	rows, _, err := table(path)
 	if err != nil {
@@ -170,7 +170,7 @@ func gavel(path string) ([]data.Measurement, error) {
 	return ms, nil
 }
 
-// splitsOf returns the protocols that the scores are of.
+// splitsOf returns the splits to score.
 func splitsOf(dir string, jobs []*job) ([]split, error) {
 	var all []split
 	for _, j := range jobs {
@@ -273,7 +273,7 @@ func random(j *job, n int, seed uint64) split {
 	return s
 }
 
-// adaptdl reads the splits that AdaptDL's own fit was scored on.
+// adaptdl reads the splits used to score AdaptDL's fit.
 func adaptdl(dir string, jobs []*job) ([]split, error) {
 	rows, _, err := table(filepath.Join(dir, "peers", "adaptdl-splits.csv"))
 	if err != nil {
@@ -314,9 +314,8 @@ func adaptdl(dir string, jobs []*job) ([]split, error) {
 	return all, nil
 }
 
-// secondType predicts each GPU type of a job from all rows of another and
-// three of its own; in Gavel's tables, of four sizes, the larger sizes from the
-// smallest one.
+// secondType predicts each GPU type of a job from all rows of another and three
+// of its own; for Gavel, from its smallest size.
 func secondType(j *job) []split {
 	var all []split
 	types := gpuTypes(j.rows)
@@ -337,7 +336,7 @@ func secondType(j *job) []split {
 			n := 3
 			if j.dataset == "gavel" {
 				n = 1
-				if strings.Contains(known+gpu, "_") { // several nodes, as if they were a type
+				if strings.Contains(known+gpu, "_") { // several nodes, named like a type
 					continue
 				}
 			} else {
@@ -354,10 +353,10 @@ func secondType(j *job) []split {
 	return all
 }
 
-// layouts says that the rows of a job are spread by layouts.
+// layouts reports whether the rows of a job have layouts.
 func layouts(j *job) bool { return strings.HasSuffix(j.dataset, " layouts") }
 
-// fewGPUs predict the plans of a node's eight GPUs from those of fewer.
+// fewGPUs predicts the plans of eight GPUs from those of at most four.
 func fewGPUs(jobs []*job) []split {
 	var all []split
 	for _, j := range jobs {
@@ -379,8 +378,8 @@ func fewGPUs(jobs []*job) []split {
 	return all
 }
 
-// unseenSizes predict the plans of a model from those of all other sizes in
-// its dataset, as if they were one job.
+// unseenSizes predicts the plans of a model from those of all other sizes in
+// its dataset, as one job.
 func unseenSizes(jobs []*job) []split {
 	var all []split
 	done := map[string]bool{}

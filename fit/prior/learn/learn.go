@@ -16,23 +16,22 @@ import (
 	"knee/internal/parallel"
 )
 
-// each calls f for 0 to n−1 on all processors.
+// each calls f for 0 to n−1 in parallel.
 func each(n int, f func(i int)) {
-	_ = parallel.Each(n, 1, func() func(i int) error { // f has no errors
+	_ = parallel.Each(n, 1, func() func(i int) error { // f returns no errors
 		return func(i int) error { f(i); return nil }
 	})
 }
 
-// Bounds of what learning looks at: splits of a dataset and protocol, and rows
-// of a split.
+// Bounds: splits of a dataset and protocol, rows of a split.
 const (
 	maxExamples = 8
 	maxTrain    = 32
 	maxTest     = 8
 )
 
-// examplesOf picks the splits that are learned from: one of each protocol of
-// each job, with at most so many rows.
+// examplesOf picks the splits to learn from: one of each protocol of each job,
+// with bounded rows.
 func examplesOf(splits []split) []split {
 	var out []split
 	seen, count := map[string]bool{}, map[string]int{}
@@ -65,8 +64,8 @@ func some(rows []data.Measurement, n int, seed uint64) []data.Measurement {
 // worst is the value of a split that could not be fitted.
 const worst = -20
 
-// value is what learning maximises: the mean log predictive density of the
-// rows that a split holds out.
+// value is the objective of learning: the mean log predictive density of the
+// held-out rows.
 func (s *split) value(p *prior.Speed) float64 {
 	m, err := speed.Fit(context.Background(), s.train, speed.Settings{Prior: p, Screened: true})
 	if err != nil {
@@ -83,9 +82,9 @@ func (s *split) value(p *prior.Speed) float64 {
 	return v
 }
 
-// bySource returns the mean of v, one number for each split, over the splits of
-// each source, every dataset and protocol of it counting the same. Splits for
-// which v is NaN do not count.
+// bySource returns the mean of v, with one value per split, over the splits of
+// each source; its datasets and protocols count equally. NaN values are
+// skipped.
 func bySource(splits []split, v []float64) map[string]float64 {
 	protocols := map[string]map[string][]float64{}
 	for i, s := range splits {
@@ -107,16 +106,16 @@ func bySource(splits []split, v []float64) map[string]float64 {
 	return out
 }
 
-// number is one number of the prior that is learned.
+// number is a learned number of the prior.
 type number struct {
 	name     string
 	concerns func(s *split) bool
 	at       func(p *prior.Speed) *float64
 }
 
-// numbers are the scales of the prior. What the physics says of each parameter
-// of a form, its mean and sd, stays as it is: no dataset gains by what another one
-// teaches of those.
+// numbers are the scales of the prior. Mean and sd of each form's parameters
+// stay as physics gives them: datasets do not gain from learning them on
+// others.
 func numbers() []number {
 	all := func(*split) bool { return true }
 	knobs := func(s *split) bool { return len(s.train[0].Extra) > 0 }
@@ -134,22 +133,21 @@ func numbers() []number {
 	}
 }
 
-// steps are the moves of a number that are tried, in its logarithm, small ones
-// first.
+// steps are the moves tried of the logarithm of a number, small ones first.
 var steps = []float64{-.5, .5, -1, 1}
 
-// moved returns a prior with a number moved; a share is at most 1.
+// moved returns a prior with a number multiplied by e^by; a share is at most 1.
 func (n *number) moved(p *prior.Speed, by float64) *prior.Speed {
-	c := *p // no number is of a form
+	c := *p // shallow: no number is in Forms
 	*n.at(&c) *= math.Exp(by)
 	c.Own = min(c.Own, 1)
 	return &c
 }
 
-// gains holds what each move of a number by itself gains, by source.
+// gains holds the gain of each move of a number, by source.
 type gains map[float64]map[string]float64
 
-// gainsOf tries the moves of all numbers from a prior.
+// gainsOf evaluates the moves of all numbers from a prior.
 func gainsOf(from *prior.Speed, splits []split, log func(string, ...any)) []gains {
 	before := make([]float64, len(splits))
 	each(len(splits), func(i int) { before[i] = splits[i].value(from) })
@@ -171,7 +169,7 @@ func gainsOf(from *prior.Speed, splits []split, log func(string, ...any)) []gain
 	return all
 }
 
-// words writes a number for each source.
+// words formats a number for each source.
 func words(by map[string]float64) (text string) {
 	for _, source := range slices.Sorted(maps.Keys(by)) {
 		text += fmt.Sprintf(" %s %+.3f", source, by[source])
@@ -179,10 +177,10 @@ func words(by map[string]float64) (text string) {
 	return text
 }
 
-// leastMove returns the least move whose mean gain over sources, one left out,
-// is within a standard error of that of the best: the one-standard-error rule
-// (Breiman et al., Classification and Regression Trees, 1984, section 3.4.3). Where
-// sources disagree, or there is only one, that is none.
+// leastMove returns the smallest move whose mean gain over sources, except one,
+// is within a standard error of the best: the one-standard-error rule (Breiman
+// et al., Classification and Regression Trees, 1984, section 3.4.3). It is 0 if
+// sources disagree or there is only one.
 func (g gains) leastMove(without string) float64 {
 	var sources []string
 	for s := range g[steps[0]] {
@@ -197,7 +195,7 @@ func (g gains) leastMove(without string) float64 {
 	over := func(by, than float64) (m, se float64) {
 		var d []float64
 		for _, s := range sources {
-			d = append(d, g[by][s]-g[than][s]) // nothing without a move
+			d = append(d, g[by][s]-g[than][s]) // 0 without a move
 		}
 		return meanError(d)
 	}
@@ -223,7 +221,7 @@ func meanError(v []float64) (m, se float64) {
 	return m, math.Sqrt(se / (n - 1) / n)
 }
 
-// learn makes all the least moves. moves say which.
+// learn applies the least moves and describes them.
 func learn(from *prior.Speed, all []gains, without string) (to *prior.Speed, moves []string) {
 	to = from
 	for i, n := range numbers() {
@@ -235,9 +233,9 @@ func learn(from *prior.Speed, all []gains, without string) (to *prior.Speed, mov
 	return to, moves
 }
 
-// betterBy returns by how much the rows of each source, left out of the learning,
-// are likelier under what was learned of the others than under the starting
-// values, as mean over sources with its standard error.
+// betterBy returns the gain in log density of rows of each source under the
+// prior learned from the others, over the starting values: mean over sources,
+// its standard error, and the gains.
 func betterBy(from *prior.Speed, without map[string]*prior.Speed, splits []split) (m, se float64, by map[string]float64) {
 	gain := make([]float64, len(splits))
 	each(len(splits), func(i int) {
@@ -251,13 +249,12 @@ func betterBy(from *prior.Speed, without map[string]*prior.Speed, splits []split
 	return m, se, by
 }
 
-// layouts says that some rows of a split are spread otherwise than by data
-// parallelism alone.
+// layouts reports whether some rows of a split have layouts.
 func (s *split) layouts() bool {
 	return slices.ContainsFunc(s.train, func(m data.Measurement) bool { return !m.Plain() })
 }
 
-// source is what is left out when a split is scored: whose measurements they are.
+// source is the origin of the measurements of a split, held out to score it.
 func (s *split) source() string {
 	name := strings.TrimSuffix(s.dataset, " layouts")
 	if strings.HasPrefix(name, "vtrain") {

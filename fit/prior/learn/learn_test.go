@@ -10,8 +10,8 @@ import (
 	"knee/internal/bench"
 )
 
-// Every dataset yields splits whose rows are of one job and not shared
-// between what is known and what is predicted.
+// Every dataset yields splits of one job, with disjoint known and predicted
+// rows.
 func TestSplits(t *testing.T) {
 	dir := bench.Dir(t)
 	jobs, err := loadJobs(dir)
@@ -41,7 +41,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// The report has a line for each dataset and protocol, rivals beside it.
+// The report has a line for each dataset and protocol, with rivals.
 func TestScoresOfTheStartingValues(t *testing.T) {
 	dir := bench.Dir(t)
 	var out bytes.Buffer
@@ -55,8 +55,8 @@ func TestScoresOfTheStartingValues(t *testing.T) {
 	}
 }
 
-// A number moves as little as is within a standard error of the best, and not
-// at all where sources disagree or only one is left.
+// A number moves by the least amount within a standard error of the best, and
+// not at all if sources disagree or only one is left.
 func TestLeastMove(t *testing.T) {
 	agreed := gains{
 		-1: {"a": -.2, "b": -.3, "c": -.2}, -.5: {"a": -.1, "b": -.1, "c": -.1},
@@ -80,10 +80,10 @@ func TestLeastMove(t *testing.T) {
 	}
 }
 
-// Intervals are as much wider as most tables ask for.
+// Intervals are widened as most tables require.
 func TestCaution(t *testing.T) {
 	of := func(source string, width float64) score {
-		w := make([]float64, 10) // nine rows inside at the width, all at ten
+		w := make([]float64, 10) // nine rows are inside at width, all at ten
 		for i := range w {
 			w[i] = width * float64(i+1) / 9
 		}
@@ -102,10 +102,10 @@ func TestCaution(t *testing.T) {
 	}
 }
 
-// Rows that are likelier under another noise than the starting one say so.
+// Rows that are likelier under another noise change it.
 func TestGains(t *testing.T) {
 	var splits []split
-	for i, growth := range []float64{1.01, 1.02, 1.03} { // nearly perfect scaling, without noise
+	for i, growth := range []float64{1.01, 1.02, 1.03} { // nearly linear scaling, without noise
 		s := split{job: &job{dataset: string(rune('a' + i)), name: "j"}, protocol: "2 sizes"}
 		for n, step := 0, 1.; n < 6; n, step = n+1, step*growth {
 			m := data.Measurement{Status: data.OK, StepTime: step, Config: data.Config{Job: "j", GPUType: "h100", Workers: 8 << n, Nodes: 1 << n, LocalBatch: 8}}

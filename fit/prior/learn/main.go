@@ -1,19 +1,19 @@
-// Command learn learns the prior of the speed model from measured jobs of
-// others, scores it on datasets that had no part in it, and writes it.
+// Command learn learns the prior of the speed model from measured jobs, scores
+// it on held-out sources, and writes it.
 //
 //	go run ./fit/prior/learn -bench DIR
 //	go run ./fit/prior/learn -bench DIR -memory    the prior of the memory model
 //
-// It starts from physics in round numbers (start.go) and moves the scales of
-// the prior, each by itself, as far as the sources of the data agree that rows
-// held out get likelier. That is done once for every source without it; if the
-// rows of the sources left out are likelier for it by more than a standard error,
-// what is learned of all is written, else the starting values. Intervals are
-// widened by as much as the sources left out ask for.
+// It starts from round physical values (start.go) and moves each scale of the
+// prior separately, as far as the sources agree that held-out rows get
+// likelier. This is repeated without each source. If the held-out sources' rows
+// get likelier by more than a standard error, the prior learned from all is
+// written, else the starting values. Intervals are widened until they cover
+// held-out sources.
 //
-// Scores stand beside those of two rulers on the same rows: linear scaling
-// from the largest size measured and a power law; and where the study has
-// knobs, of a Gaussian process on the logarithms of all knobs.
+// Scores are compared with two baselines on the same rows: linear scaling from
+// the largest size measured, and a power law; with knobs, also with a Gaussian
+// process on the logarithms of all knobs.
 package main
 
 import (
@@ -81,7 +81,7 @@ func run(w io.Writer, args []string) error {
 	return os.WriteFile(*out, append(text, '\n'), 0o644)
 }
 
-// learnAll learns a prior and reports how well it does on sources left out.
+// learnAll learns a prior and reports its scores on held-out sources.
 func learnAll(w io.Writer, from *prior.Speed, splits []split, verbose bool) (*prior.Speed, error) {
 	examples := examplesOf(splits)
 	found := gainsOf(from, examples, log.Printf)
@@ -118,7 +118,7 @@ func learnAll(w io.Writer, from *prior.Speed, splits []split, verbose bool) (*pr
 	return &c, nil
 }
 
-// provenance says what a prior was learned from.
+// provenance describes the data of a prior.
 func provenance(examples []split) []string {
 	jobs, rows := map[string]map[string]bool{}, map[string]int{}
 	for _, s := range examples {
@@ -138,7 +138,7 @@ func provenance(examples []split) []string {
 	return text
 }
 
-// sources says where the datasets come from.
+// sources returns the origins of the datasets.
 func sources() map[string]string {
 	return map[string]string{
 		"allreduce":     "Pollux OSDI'21 artifact on T4, Sia SOSP'23 artifact on A100",

@@ -9,8 +9,7 @@ import (
 	"knee/fit/memory"
 )
 
-// learnMemory learns the prior of the memory model from the sources of measured
-// peaks.
+// learnMemory learns the prior of the memory model from measured peaks.
 func learnMemory(dir string) error {
 	var sources [][][]data.Measurement
 	for _, file := range []string{"sailor.csv", "bigscience.csv"} {

@@ -13,7 +13,7 @@ import (
 	"knee/fit/speed"
 )
 
-// rivals are those that apply to a split, ready to predict.
+// rivals returns the predictors to compare with on a split.
 func (s *split) rivals(p *prior.Speed) (map[string]func(data.Measurement) float64, error) {
 	all := map[string]func(data.Measurement) float64{}
 	all[linear], all[power] = rulers(s.train)
@@ -34,8 +34,8 @@ func (s *split) rivals(p *prior.Speed) (map[string]func(data.Measurement) float6
 	return all, nil
 }
 
-// rulers are linear scaling from the largest size measured and a power law:
-// GPU-seconds per sample over the GPUs.
+// rulers returns linear scaling from the largest size measured, and a power
+// law: GPU-seconds per sample over the GPUs.
 func rulers(train []data.Measurement) (linear, power func(m data.Measurement) float64) {
 	per := func(m data.Measurement) float64 {
 		if g := m.GlobalBatch(); g > 0 {
@@ -73,7 +73,7 @@ func rulers(train []data.Measurement) (linear, power func(m data.Measurement) fl
 	return linear, power
 }
 
-// published is a published family, fitted as knee fit fits it.
+// published returns a published family, fitted as by knee fit.
 func published(train []data.Measurement, family string) (func(m data.Measurement) float64, error) {
 	m, err := speed.Fit(context.Background(), train, speed.Settings{Family: family})
 	if err != nil {
@@ -84,8 +84,8 @@ func published(train []data.Measurement, family string) (func(m data.Measurement
 	}, nil
 }
 
-// oneFactor is the model of the first GPU type alone, times the geometric mean
-// of what the rows of the second take relative to it.
+// oneFactor returns the model of the first GPU type, times the geometric mean
+// of the relative times of the second.
 func oneFactor(train []data.Measurement, first string, pr *prior.Speed) (func(m data.Measurement) float64, error) {
 	own := slices.DeleteFunc(slices.Clone(train), func(m data.Measurement) bool { return m.GPUType != first })
 	m, err := speed.Fit(context.Background(), own, speed.Settings{Prior: pr})
@@ -110,8 +110,8 @@ func oneFactor(train []data.Measurement, first string, pr *prior.Speed) (func(m 
 	return func(r data.Measurement) float64 { return factor * on(r) }, nil
 }
 
-// logProcess is a Gaussian process on the logarithms of all knobs, words as
-// categories, with lengths by marginal likelihood.
+// logProcess returns a Gaussian process on the logarithms of all knobs, words
+// as categories, with lengths by marginal likelihood.
 func logProcess(train []data.Measurement) func(m data.Measurement) float64 {
 	train = slices.Clone(train)
 	words := map[string][]string{}
@@ -187,7 +187,7 @@ func process(train []data.Measurement, features func(data.Measurement) []float64
 	}
 }
 
-// knobbed has a layout as knobs, for rivals that know nothing of layouts.
+// knobbed returns a measurement with its layout as knobs.
 func knobbed(m data.Measurement) data.Measurement {
 	if m.Plain() && m.Extra != nil {
 		return m

@@ -17,21 +17,21 @@ import (
 	"knee/internal/quantile"
 )
 
-// score is how a split was predicted: absolute relative errors of ours and of
-// the rivals.
+// score is the accuracy on a split: absolute relative errors of knee and the
+// rivals.
 type score struct {
 	*split
-	errors map[string][]float64 // by who predicted
-	// widths say by what factor each interval of ln step time would have to be
-	// wider, from the median, to reach the row.
+	errors map[string][]float64 // by predictor
+	// widths are the factors by which each interval of ln step time would have
+	// to be wider, from the median, to include the row.
 	widths []float64
-	// choices are the tables of one number of GPUs from which each picked the
-	// fastest layout, and how many of its picks are within 3 % of the best.
+	// choices are the numbers of GPUs with several layouts, near those where
+	// the predictor's choice is within 3 % of the best, by predictor.
 	choices, near map[string]float64
 	err           error
 }
 
-// The one who predicts, and the rivals.
+// Names of predictors.
 const (
 	ours    = "knee"
 	linear  = "linear"
@@ -41,8 +41,8 @@ const (
 	ratio   = "ratio"
 )
 
-// scoreOf predicts the rows that a split holds out, with intervals as the
-// posterior says.
+// scoreOf predicts the held-out rows of a split, with intervals of the
+// posterior (caution 1).
 func scoreOf(s *split, p *prior.Speed) score {
 	uncorrected := *p
 	uncorrected.Caution = 1
@@ -81,7 +81,7 @@ func scoreOf(s *split, p *prior.Speed) score {
 	return r
 }
 
-// predictions are those of rows, together for each size of the model.
+// predictions predicts rows, grouped by size of the model.
 func predictions(m *speed.Model, rows []data.Measurement) ([]speed.Prediction, error) {
 	all := make([]speed.Prediction, len(rows))
 	of := map[data.Architecture][]int{}
@@ -104,11 +104,11 @@ func predictions(m *speed.Model, rows []data.Measurement) ([]speed.Prediction, e
 	return all, nil
 }
 
-// measured picks the best of the rows that were measured.
+// measured is the choice of the best row measured.
 const measured = "best measured"
 
-// choose picks, for every number of GPUs with several layouts, the row that was
-// measured or is predicted fastest.
+// choose scores the choice of the row measured or predicted fastest, for every
+// number of GPUs with several layouts.
 func (r *score) choose(name string, predict func(row int) float64) {
 	type pick struct {
 		expected, time, best float64
@@ -142,8 +142,8 @@ func (r *score) choose(name string, predict func(row int) float64) {
 	}
 }
 
-// scoresOf scores splits, each under the prior of its source, in order of
-// dataset and protocol.
+// scoresOf scores splits, each under the prior of its source, sorted by dataset
+// and protocol.
 func scoresOf(splits []split, of func(source string) *prior.Speed) ([]score, error) {
 	results := make([]score, len(splits))
 	each(len(splits), func(i int) { results[i] = scoreOf(&splits[i], of(splits[i].source())) })
@@ -158,10 +158,11 @@ func scoresOf(splits []split, of func(source string) *prior.Speed) ([]score, err
 	return results, nil
 }
 
-// caution returns the factor on the width of intervals at which nine in ten rows
-// of a table of a new source are expected inside, and of five such tables in six,
-// one standard deviation, more than 85 %. Every dataset and protocol is a table.
-// One source may be left out. It is 1 where fewer than two are left.
+// caution returns the factor on the width of intervals at which nine in ten
+// rows of a table of a new source are expected inside, and more than 85 % at
+// one standard deviation below the mean (five tables in six). A table is a
+// dataset and protocol. One source may be left out. It is 1 for fewer than two
+// sources.
 func caution(scores []score, without string) float64 {
 	tables := map[string][]float64{}
 	sources := map[string]bool{}
@@ -190,7 +191,7 @@ func caution(scores []score, without string) float64 {
 	return all[sort.Search(len(all)-1, func(i int) bool { return covers(all[i]) })]
 }
 
-// share of widths up to a factor.
+// share returns the share of widths up to a factor.
 func share(widths []float64, factor float64) float64 {
 	n := 0
 	for _, w := range widths {
@@ -201,8 +202,8 @@ func share(widths []float64, factor float64) float64 {
 	return float64(n) / float64(len(widths))
 }
 
-// report writes a line for every dataset and protocol, with intervals wider by
-// what is learned from the other sources.
+// report writes a line for every dataset and protocol, with the caution learned
+// from the other sources.
 func report(w io.Writer, scores []score, verbose bool) {
 	factor := map[string]float64{}
 	for _, r := range scores {

@@ -6,14 +6,13 @@ import (
 	"knee/fit/prior"
 )
 
-// What is said of parameters before anything is measured, in words of physics:
-// the sds are of logarithms.
+// Prior standard deviations from physics, of logarithms unless noted.
 const (
 	within  = 1   // within a factor of e either way, two times in three
-	orders  = 1.5 // within orders of magnitude: how communication compares with computing
+	orders  = 1.5 // orders of magnitude: communication relative to computing
 	uniform = 1.7 // of a logit: the normal nearest to a uniform share (Johnson, Kotz and Balakrishnan, 1995, section 23.5)
-	beyond  = .1  // of a power beyond what bandwidth explains: latency and stragglers grow, slowly
-	faster  = -1  // what NVLink makes of the time over a slower link, ln: at least a third
+	beyond  = .1  // mean and sd of a power beyond bandwidth: latency and stragglers grow slowly
+	faster  = -1  // ln of the time over NVLink relative to a slower link: about a third
 )
 
 // start returns the prior that learning starts from.
@@ -32,7 +31,7 @@ func start() *prior.Speed {
 				"overlap":          about(0, uniform),
 				"intra":            nvlink(about(part, math.Ln10)), // within a factor of ten: models compute little or much with every parameter
 				"inter_over_intra": about(0, within),
-				"tree":             about(0, within/2.), // beyond two nodes other algorithms send twice or half as much
+				"tree":             about(0, within/2.), // algorithms for more nodes send twice or half as much
 				"power":            about(beyond, beyond),
 				"crowding":         about(tiny, orders),
 			},
@@ -45,18 +44,19 @@ func start() *prior.Speed {
 				"per_worker":    about(tiny, orders),
 				"per_server":    about(tiny, orders),
 			},
-			// Links between nodes are from as fast as those inside, of PCIe beside
-			// InfiniBand, to a hundred times slower, of NVLink beside Ethernet.
+			// Links between nodes are as fast as those inside (PCIe and
+			// InfiniBand) or up to a hundred times slower (NVLink and
+			// Ethernet).
 			"layout": {
 				"compute":      about(0, within),
 				"launch":       about(small, within),
-				"recompute":    about(math.Log(1./3), 2*beyond), // the forward pass again, a third of both
+				"recompute":    about(math.Log(1./3), 2*beyond), // the forward pass again, a third of forward and backward
 				"selective":    about(2*small, within),
 				"tensor":       nvlink(about(small, within)),
 				"tensor_inter": about(-small, orders),
-				"p2p":          nvlink(about(small-math.Log(2*24), within)), // of 24 layers, each of which reduces tensors four times, where a stage sends twice
+				"p2p":          nvlink(about(small-math.Log(2*24), within)), // for 24 layers: each reduces tensors four times, a stage sends twice
 				"head":         about(2*small, within),
-				"bubble":       about(-math.Ln2, math.Ln2), // relative to 1F1B, which is as likely as interleaving by four
+				"bubble":       about(-math.Ln2, math.Ln2), // 1F1B and interleaving by four are equally likely
 				"gradient":     nvlink(about(part, within)),
 				"inter":        about(-small, orders),
 				"power":        about(beyond, beyond),
@@ -67,16 +67,16 @@ func start() *prior.Speed {
 				"constant":     about(2*part, within),
 			},
 			"slopes": {
-				"unknown_batch": about(-.5, .5), // from −1, a fixed global batch, to 0, a batch that grows with the workers
+				"unknown_batch": about(-.5, .5), // −1: fixed global batch; 0: batch grows with the workers
 				"gpu_type":      about(0, orders),
-				"knob":          about(0, orders),          // of a power: operations grow with the square of a width
+				"knob":          about(0, orders),          // operations grow with the square of a width
 				"curvature":     about(0, 1/math.Sqrt(30)), // see knobs.go of package speed
 				"third_order":   about(0, 1/math.Sqrt(210)),
-				"level":         about(0, .5), // of a word: a factor of e^½
+				"level":         about(0, .5), // words differ by a factor of e^½
 			},
 		},
-		// The form is right within a twentieth over a factor of e, and runs repeat
-		// within a thirtieth; over knobs that nothing is known of, within a fifth.
+		// The form is right within a twentieth over a factor of e, runs repeat
+		// within a thirtieth; unknown knobs matter within a fifth.
 		Kernel:  prior.Kernel{Process: .05, Length: 1, Knobs: .2, Layouts: .1, KnobLength: 2, Noise: .03},
 		Scatter: within, Own: .5, Caution: 1, Tail: 5,
 	}

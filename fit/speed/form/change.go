@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// mostOverlap is the γ of perfect overlap, the most that scheduling of
-// communication can bring (P3, MLSys'19; ByteScheduler, SOSP'19; TicTac,
-// MLSys'19): the largest that the form knows.
+// mostOverlap is the γ of perfect overlap, the limit of communication
+// scheduling (P3, MLSys'19; ByteScheduler, SOSP'19; TicTac, MLSys'19) and of
+// the form.
 const mostOverlap = 10
 
-// overlapAt returns γ at a coordinate that is the logit of the way of 1/γ from
-// 1, no overlap, to that of perfect overlap: a uniform prior of 1/γ is a standard
-// logistic one of x.
+// overlapAt returns γ at a coordinate x, the logit of the position of 1/γ
+// between 1 (no overlap) and 1/mostOverlap: a uniform prior of 1/γ is a
+// standard logistic prior of x.
 func overlapAt(x float64) float64 { return 1 / (1 - (1-1./mostOverlap)*logistic(x)) }
 
 // overlapSlope is the derivative of ln γ by x.
@@ -22,7 +22,7 @@ func overlapSlope(x float64) float64 {
 	return overlapAt(x) * (1 - 1./mostOverlap) * o * (1 - o)
 }
 
-// changes of the form collective. Hierarchical reduction sends one message per
+// changes of the collective form. Hierarchical reduction sends one message per
 // node between the nodes (HiPS, in Geng et al., "HiPS: Hierarchical Parameter
 // Synchronization in Large-Scale Distributed Machine Learning", 2018).
 func (c *collective) changes() map[string]func(factor float64) Fitted {
@@ -55,7 +55,7 @@ func (c *collective) changes() map[string]func(factor float64) Fitted {
 	}
 }
 
-// changes of the form ps.
+// changes of the ps form.
 func (t *ParameterServer) changes() map[string]func(factor float64) Fitted {
 	scale := func(of ...func(t *ParameterServer) *float64) func(float64) Fitted {
 		return func(factor float64) Fitted {
@@ -77,12 +77,12 @@ func (t *ParameterServer) changes() map[string]func(factor float64) Fitted {
 	}
 }
 
-// changeable is a curve whose physics can be changed.
+// changeable is a curve with changes.
 type changeable interface {
 	changes() map[string]func(factor float64) Fitted
 }
 
-// Changes returns the names of what can be changed in a curve, sorted.
+// Changes returns the names of the changes of a curve, sorted.
 func Changes(c Curve) []string {
 	if all, ok := c.(typedCurve); ok {
 		c = all[0]
@@ -96,8 +96,9 @@ func Changes(c Curve) []string {
 	return nil
 }
 
-// Change returns a curve with one parameter changed, for every GPU type; ok is
-// false for a name that [Changes] does not list.
+// Change returns a curve with one change, for every GPU type; ok is false for a
+// name that [Changes] does not list, or a factor that is not finite and above
+// 0.
 func Change(c Curve, name string, factor float64) (changed Curve, ok bool) {
 	switch c := c.(type) {
 	case typedCurve:

@@ -6,8 +6,8 @@ import (
 	"knee/data"
 )
 
-// Collective is this project's form for collective communication: every
-// worker computes on its share, then all average their gradients.
+// Collective is knee's form for collective communication: every worker computes
+// gradients on its batch, then all workers average them.
 //
 //	C = (Fixed + PerBatch·max(b,1)/RefBatch)·min(b,1)·(1 + Crowding·(g−1))
 //	I = Intra·R(g)·(g/2)^Power                  if g > 1
@@ -16,33 +16,32 @@ import (
 //	T = s·C + (C^γ + S^γ)^(1/γ)
 //
 // with n nodes, k workers, g workers on the widest node, local batch b, s
-// accumulation steps. It differs from Pollux (OSDI'21, section 3.2) where
-// that form extrapolates badly: instead of linearly in the workers,
-// synchronisation grows as what is sent over each link, times a small power
-// for what is not bandwidth (latency, stragglers, workers that share a node);
-// and the slower of the links decides. What is sent is that of a ring, R
-// (Patarasuk and Yuan, 2009). Libraries may send along trees instead (Sanders,
-// Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and
-// scan", 2009; NCCL since 2.4), over two nodes half as much, and choose another
-// algorithm for more: Tree is one within a factor of two.
+// accumulation steps. It differs from Pollux (OSDI'21, section 3.2), which
+// extrapolates badly, in two ways: instead of linearly in the workers,
+// synchronisation grows with the bytes sent over each link, times a small power
+// for effects besides bandwidth (latency, stragglers, workers that share a
+// node); and the slower link dominates. The bytes are those of a ring, R
+// (Patarasuk and Yuan, 2009). Libraries may use trees instead (Sanders, Speck
+// and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and
+// scan", 2009; NCCL since 2.4), which over two nodes send half as much, and
+// other algorithms over more nodes: Tree is one within a factor of two.
 //
-// A local batch below one means that a sample is shared by several workers,
-// each of which holds part of the model: compute and gradients shrink with it.
-// Where the number of nodes is not known all links are taken to be of one kind.
-// Workers that compute on the processors of a node share them: each further
-// one slows all down by Crowding.
+// With a local batch below one, several workers share a sample and each holds
+// part of the model: compute and gradients shrink with it. If the number of
+// nodes is unknown, all links are of one kind. Workers on the processors of a
+// node share them: each further one slows all by Crowding.
 type Collective struct {
 	Fixed    float64 // s per micro-step, whatever the batch
 	PerBatch float64 // s per micro-step at the local batch RefBatch
 	RefBatch float64 // samples
 	Intra    float64 // s to synchronise two workers of one node
 	Inter    float64 // s to synchronise two nodes with one worker each
-	Tree     float64 // more than two nodes relative to two, as rings
-	Power    float64 // with which either grows beyond what is sent
-	Crowding float64 // by how much each further worker on the node slows the compute, relative
+	Tree     float64 // factor for more than two nodes, relative to a ring
+	Power    float64 // growth of Intra and Inter with the workers, beyond R
+	Crowding float64 // relative slowdown of compute per further worker on the node
 	Overlap  float64 // γ: 1 = synchronisation after computation, 10 = fully overlapped
-	// Hierarchical says that workers of a node are reduced before anything is
-	// sent between nodes: then E has one worker a node, whatever the width.
+	// Hierarchical reduces within each node before sending between nodes: E
+	// then has one worker per node.
 	Hierarchical bool
 }
 
@@ -50,7 +49,7 @@ type Collective struct {
 type collective struct {
 	Collective
 	lnFixed, lnPer, lnRef, lnIntra, lnInter, lnTree float64
-	lnUnit                                          float64 // of the times that powers are taken of
+	lnUnit                                          float64 // unit of the times that are raised to powers
 }
 
 func (c Collective) prepare() *collective {
@@ -81,7 +80,7 @@ func (c *collective) LnCompute(p *Point) float64 {
 	return logSumExp(c.lnFixed, c.lnPer+p.LnBatch-c.lnRef) + p.LnSplit + math.Log1p(c.Crowding*(p.Widest-1))
 }
 
-// lnSync returns ln of the synchronisation time, −Inf for a lone worker.
+// lnSync returns ln of the synchronisation time, −Inf for one worker.
 func (c *collective) lnSync(p *Point) float64 {
 	if p.Workers <= 1 {
 		return math.Inf(-1)
@@ -134,7 +133,7 @@ func (c *collective) SyncPower(p *Point) float64 { return c.ComputePower(c.lnSyn
 // Join implements [Separable].
 func (c *collective) Join(p *Point, lnCompute, compute, sync float64) float64 {
 	sum := compute + sync
-	if p.Workers <= 1 || !(sum > 1e-300 && sum < 1e300) { // beyond the numbers
+	if p.Workers <= 1 || !(sum > 1e-300 && sum < 1e300) { // out of range
 		return c.join(p, lnCompute, c.lnSync(p))
 	}
 	step := c.lnUnit + math.Log(sum)/c.Overlap
@@ -164,8 +163,8 @@ func (c *collective) Params() []Param {
 // Coordinates of collective in the solver.
 const (
 	colCompute = iota // ln of the compute time at the typical batch
-	colFixed          // logit of the share of it that is there at any batch
-	colOverlap        // logit of the way of 1/γ from 1 to its least
+	colFixed          // logit of the share of it independent of the batch
+	colOverlap        // see overlapAt
 	colIntra          // ln, relative to the unit of time
 	colInter          // ln, relative to Intra
 	colTree           // ln
@@ -174,7 +173,7 @@ const (
 )
 
 // collectiveForm scales Collective to one set of measurements. crowded says
-// that workers have no devices of their own but share the processors of their node.
+// that workers share the processors of their node.
 type collectiveForm struct {
 	s       Scale
 	crowded bool
@@ -204,8 +203,8 @@ func (f *collectiveForm) Bind(x []float64) Curve {
 	}.prepare()
 }
 
-// Starts covers the two other explanations of the same step times: slow but
-// overlapped synchronisation, and fast links inside with slow ones between.
+// Starts implements [Form]: the prior mean, slow but overlapped
+// synchronisation, and fast links inside nodes with slow ones between.
 func (f *collectiveForm) Starts() []map[string]float64 {
 	return []map[string]float64{
 		{},
@@ -214,7 +213,7 @@ func (f *collectiveForm) Starts() []map[string]float64 {
 	}
 }
 
-// Gradient implements [Form]: the weights of each logSumExp, passed down.
+// Gradient implements [Form].
 func (f *collectiveForm) Gradient(x []float64, p *Point, step, compute []float64) {
 	c := f.Bind(x).(*collective)
 	lnStep, lnCompute := c.LogTimes(p)

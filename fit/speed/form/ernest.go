@@ -13,8 +13,8 @@ var ernest = linearFamily{
 	compute: 2,
 }
 
-// ernestAsync is the same of the cycle of a worker in ps-async, where the
-// samples of an update are one worker's share and k updates fall into a cycle.
+// ernestAsync is the model of a worker's cycle in ps-async, where an update has
+// one worker's samples and a cycle has k updates.
 var ernestAsync = linearFamily{
 	names: ernest.names, units: ernest.units, compute: 2, perCycle: true,
 	terms: func(p *Point) []float64 { return []float64{1, p.Global, p.LnWorkers, p.Workers} },

@@ -1,31 +1,30 @@
 // Package form holds the parametric forms of the time of one optimizer step:
-// this project's own, collective and ps, and the published ones.
+// knee's own (collective, ps, layout) and published ones.
 package form
 
 import (
 	"knee/data"
 )
 
-// StepTimer is a form with its parameters filled in: the seconds one
-// optimizer step takes in a configuration. In [data.PSAsync] a step is one
-// update of the whole job.
+// StepTimer is a form with its parameters set. StepTime returns the seconds of
+// one optimizer step; in [data.PSAsync], of one update of the whole job.
 type StepTimer interface{ StepTime(data.Config) float64 }
 
 // Param is one parameter of a fitted form.
 type Param struct {
 	Name  string
-	Unit  string // "s", "s/sample", "" for a pure number, …
+	Unit  string // "s", "s/sample", "" if dimensionless, …
 	Value data.Estimate
 }
 
-// Curve is a form with its parameters filled in, on prepared points.
+// Curve is a form with its parameters set, evaluated at points.
 type Curve interface {
 	// LogTimes returns the natural logarithms of the step time and of the
 	// compute time of one micro-step, both in seconds.
 	LogTimes(p *Point) (step, compute float64)
 }
 
-// Fitted is a Curve of one GPU type, as a user sees it.
+// Fitted is a Curve of one GPU type with parameters in the user's units.
 type Fitted interface {
 	Curve
 	StepTimer
@@ -35,14 +34,15 @@ type Fitted interface {
 
 // Form is a parametric form in the units of one set of measurements.
 type Form interface {
-	// Names of the coordinates of the solver, which are logarithms, logits or
-	// powers: numbers of order one.
+	// Names returns the names of the coordinates: logarithms, logits or powers,
+	// of order one.
 	Names() []string
-	// Bind fills in parameters.
+	// Bind sets the parameters.
 	Bind(theta []float64) Curve
 	// Gradient fills the derivatives of [Curve.LogTimes] by theta.
 	Gradient(theta []float64, p *Point, step, compute []float64)
-	// Starts returns shifts of the prior mean that the solver starts from.
+	// Starts returns shifts of the prior mean, by name, as the solver's
+	// starting points.
 	Starts() []map[string]float64
 }
 

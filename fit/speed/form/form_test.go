@@ -8,8 +8,8 @@ import (
 	"knee/data"
 )
 
-// Every family's gradient agrees with differences, its step time with its
-// curve, and its parameters with their names.
+// Every family's gradient agrees with differences, its StepTime with LogTimes,
+// and its parameters with their names.
 func TestGradients(t *testing.T) {
 	var configs []data.Config
 	for _, k := range []int{1, 2, 6, 24} {
@@ -60,7 +60,7 @@ func checkGradient(t *testing.T, f Form, p *Point) {
 	}
 }
 
-// The separable parts of a curve join to the curve.
+// Join of the separable parts agrees with LogTimes.
 func TestParts(t *testing.T) {
 	s := Scale{Batch: 8, Global: 32, Time: .2, Step: .3}
 	p := NewPoint(data.Config{Workers: 12, Nodes: 3, LocalBatch: 4, AccumSteps: 1}, s)

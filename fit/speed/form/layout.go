@@ -7,40 +7,40 @@ import (
 	"knee/data"
 )
 
-// LayoutForm is this project's form for models that are spread over workers by
-// tensor, pipeline and context parallelism, sharding and recomputation.
+// layoutForm is knee's form for models divided over workers by tensor, pipeline
+// and context parallelism, sharding and recomputation.
 //
-// With t = tp·cp, p stages, d replicas, m micro-batches of b samples, all times
-// relative to that of one sample of the whole model on one worker, a micro-batch
+// With t = tp·cp, p stages, d replicas and m micro-batches of b samples, and
+// times relative to one sample of the whole model on one worker, a micro-batch
 // takes on a stage
 //
 //	C = (((b·(1+r)/t)⁴ + launch⁴)^¼)·w,   w = D + head·(1 − D)
 //	A = b·(1+r/2)·tensor·R(t)·D                   × tensor_inter if the ranks are on several nodes
 //
-// with D the share of the layers on the fullest stage, r what recomputation
-// adds, and R(n) = 2(n−1)/n as a ring sends. The launch of operations overlaps
-// with their execution, hence the maximum, smoothed. Stages work one after the
-// other, with a bubble (1F1B; Narayanan et al., "Efficient large-scale language
-// model training on GPU clusters using Megatron-LM", SC'21, section 2.2):
+// with D the share of the layers on the fullest stage, r the relative time of
+// recomputation, and R(n) = 2(n−1)/n as a ring sends. Launches overlap with
+// execution, hence the smoothed maximum. Stages work in sequence, with a bubble
+// (1F1B; Narayanan et al., "Efficient large-scale language model training on
+// GPU clusters using Megatron-LM", SC'21, section 2.2):
 //
 //	pipe = (m + bubble·(p − 1))·(C + A + b·p2p)   p2p × E·l^share if the stages are on several nodes
 //
-// with E = inter·n^power between n nodes, the link of each of which is shared by
-// what its ranks send: of the stage, l replicas. Replicas add up their gradients
-// over the ring of d, G = gradient·R(d)/(t·p) inside a node, × E·t^share between
-// them, which overlaps with the last micro-batch; fully sharded parameters are
-// gathered for each (ZeRO, SC'20, section 7: half as much again per micro-batch):
+// with E = inter·n^power between n nodes, whose link is shared by the l
+// replicas of a stage on the node. Replicas sum gradients over a ring of d: G =
+// gradient·R(d)/(t·p) inside a node, × E·t^share between nodes. This overlaps
+// with the last micro-batch. Fully sharded parameters are gathered for each
+// micro-batch (ZeRO, SC'20, section 7: half as much again):
 //
 //	step = pipe ⊕ G + optimizer/(t·p·(d if sharded)) + constant
 //
 // where x ⊕ y = (x^γ + y^γ)^(1/γ), of the last stage's time and G, or of the
-// whole pipe under full sharding. What is not known of a model's size is in the
-// coordinates; what is known (see [Offsets]) moves them as it should.
+// whole pipe under full sharding. A known size of the model shifts the
+// coordinates by [Offsets].
 type layoutForm struct{ s Scale }
 
-// Offsets are what the size of a model says of the coordinates of the layout
-// form, as logarithms relative to a reference model: its unit of time, and the
-// others relative to that.
+// Offsets are the effects of a model's size on the coordinates of the layout
+// form: logarithms relative to a reference model, Unit of its time per sample,
+// the others relative to that.
 type Offsets struct {
 	Unit, Launch, Tensor, PointToPoint, Gradient, Head, Constant float64
 	Layers                                                       int
@@ -49,9 +49,9 @@ type Offsets struct {
 // reference is the model for which all offsets are zero.
 var reference = data.Architecture{Layers: 24, Hidden: 2048, SeqLen: 2048, Vocab: 51200}
 
-// OffsetsOf returns the offsets of a model: operations grow with the parameters
-// and tokens, launches with the layers, activations with tokens × hidden size,
-// gradients with the parameters. Zero if its size is not known.
+// OffsetsOf returns the offsets of a model: operations grow with parameters and
+// tokens, launches with layers, activations with tokens × hidden size,
+// gradients with parameters. Zero if the size is unknown.
 func OffsetsOf(a data.Architecture) Offsets {
 	if !a.Known() {
 		return Offsets{}
@@ -71,19 +71,18 @@ func OffsetsOf(a data.Architecture) Offsets {
 	}
 }
 
-// OfComputing returns the offsets for a device that is slower than those the
-// prior was learned on by orders of magnitude: how its launches and links
-// compare with its computing follows from no size of a model, and they keep the
-// shares that the prior gives them.
+// OfComputing returns the offsets for a device orders of magnitude slower than
+// those of the prior: its launches and links relative to computing do not
+// follow from the size of the model, and keep the prior.
 func (o Offsets) OfComputing() Offsets { return Offsets{Unit: o.Unit, Layers: o.Layers} }
 
-// Coordinates of the layout form: logarithms unless said otherwise, times
-// relative to that of one sample of the whole model.
+// Coordinates of the layout form: logarithms unless noted, of times relative to
+// one sample of the whole model.
 const (
 	layCompute = iota // relative to the unit of time
 	layLaunch
-	layRecompute // what full recomputation adds to the compute time, relative
-	laySelective // the same of selective recomputation
+	layRecompute // time of full recomputation relative to compute
+	laySelective // the same for selective recomputation
 	layTensor
 	layTensorInter
 	layPointToPoint
@@ -116,7 +115,7 @@ func (f *layoutForm) Bind(x []float64) Curve { return &layoutCurve{f, slices.Clo
 
 // Gradient implements [Form], by central differences.
 func (f *layoutForm) Gradient(x []float64, p *Point, step, compute []float64) {
-	const h = 1e-5 // error of h² and of rounding / h: both near 1e-10
+	const h = 1e-5 // truncation h² and rounding/h, both near 1e-10
 	c := layoutCurve{f, slices.Clone(x)}
 	for j := range x {
 		c.x[j] = x[j] + h
@@ -128,13 +127,13 @@ func (f *layoutForm) Gradient(x []float64, p *Point, step, compute []float64) {
 	}
 }
 
-// layoutCurve is the form with its parameters filled in.
+// layoutCurve is the layout form with its parameters set.
 type layoutCurve struct {
 	f *layoutForm
 	x []float64
 }
 
-// LayoutParts are where the time of a step goes, in seconds.
+// LayoutParts are the parts of the time of a step, in seconds.
 type LayoutParts struct {
 	Compute, Tensor, Bubble, Exposed, Optimizer, Constant float64 // Exposed: synchronisation of gradients that does not overlap
 }
@@ -144,7 +143,7 @@ func (l LayoutParts) Step() float64 {
 	return l.Compute + l.Tensor + l.Bubble + l.Exposed + l.Optimizer + l.Constant
 }
 
-// parts returns where the time goes, and the compute time of one micro-step.
+// parts returns the parts of a step, and the compute time of one micro-step.
 func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	x, o := c.x, &p.Offsets
 	unit := c.f.s.Unit * math.Exp(x[layCompute]+o.Unit)
@@ -211,9 +210,10 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	}, unit * micro
 }
 
-// micro returns the micro-batches of a step and the samples of each. Where that
-// is not known, a pipeline is taken to be filled as Narayanan et al. advise
-// (section 2.2.1): far more micro-batches than stages, as far as samples go.
+// micro returns the micro-batches of a step and the samples of each. If
+// unknown, a pipeline has four micro-batches per stage, as far as there are
+// samples: Narayanan et al. (section 2.2.1) advise far more micro-batches than
+// stages.
 func (p *Point) micro() (m, batch float64) {
 	m = p.Accum + 1
 	if p.MicroUnknown && p.PP > 1 {
@@ -225,7 +225,7 @@ func (p *Point) micro() (m, batch float64) {
 
 func sq4(x float64) float64 { return x * x * x * x }
 
-// ring is what a ring of n sends over each link, relative to one of two.
+// ring is the traffic per link of a ring of n, relative to a ring of two.
 func ring(n float64) float64 { return 2 * (n - 1) / n }
 
 // LogTimes implements [Curve].
@@ -262,8 +262,8 @@ func (c *layoutCurve) Params() []Param {
 	return ps
 }
 
-// PartsOf returns where a curve of the layout form says that the time of a
-// step goes; ok is false for another form.
+// PartsOf returns the parts of a step by a curve of the layout form; ok is
+// false for other forms.
 func PartsOf(c Curve, p *Point) (l LayoutParts, ok bool) {
 	f, ok := OfType(c, p.Type).(*layoutCurve)
 	if !ok {
@@ -273,8 +273,8 @@ func PartsOf(c Curve, p *Point) (l LayoutParts, ok bool) {
 	return l, true
 }
 
-// unitOf is the time of one sample on one worker if nothing but computing took
-// time, for the scale of a set of measurements.
+// unitOf is the time of one sample on one worker, if computing takes all of the
+// step.
 func unitOf(p *Point, step float64) float64 {
 	m, batch := p.micro()
 	return step * p.TP * p.CP * p.PP / (batch * (m + p.PP - 1)) / math.Exp(p.Offsets.Unit)
@@ -302,7 +302,7 @@ func (c *layoutCurve) changes() map[string]func(factor float64) Fitted {
 			return f
 		},
 		"launch": scale(layLaunch), "tensor": scale(layTensor),
-		"intra_node": func(factor float64) Fitted { // those between nodes are relative to it
+		"intra_node": func(factor float64) Fitted { // inter-node coordinates are relative to intra-node ones
 			f := scale(layTensor, layGradient, layPointToPoint)(factor).(*layoutCurve)
 			for _, i := range between {
 				f.x[i] -= math.Log(factor)

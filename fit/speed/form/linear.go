@@ -6,20 +6,20 @@ import (
 	"knee/data"
 )
 
-// Linear is a published model whose step time is linear in coefficients that
-// are not negative.
+// Linear is a published model whose step time is linear in non-negative
+// coefficients.
 type Linear struct {
 	Theta  []float64
 	family *linearFamily
-	scale  Scale // what an unknown batch means
+	scale  Scale // typical batches, for an unknown batch
 }
 
 // linearFamily is one of the published linear models.
 type linearFamily struct {
 	names, units []string
 	terms        func(p *Point) []float64
-	compute      int  // how many of the first terms are computation
-	perCycle     bool // the terms add up to the cycle of a worker, in which each makes one update
+	compute      int  // number of leading terms that are computation
+	perCycle     bool // the terms sum to a worker's cycle, with one update per worker
 }
 
 // StepTime implements [StepTimer].
@@ -54,9 +54,9 @@ func (t *Linear) Params() []Param {
 	return ps
 }
 
-// linearForm scales a linear model to one set of measurements: each
-// coefficient is the exponential of a coordinate times what would explain the
-// typical step time alone.
+// linearForm scales a linear model to one set of measurements: each coefficient
+// is the exponential of a coordinate, times the value that alone explains the
+// typical step time.
 type linearForm struct {
 	*linearFamily
 	s    Scale
@@ -88,7 +88,7 @@ func (l *linearForm) Bind(x []float64) Curve {
 	return t
 }
 
-// Gradient implements [Form]: each term's share.
+// Gradient implements [Form]: the terms' shares.
 func (l *linearForm) Gradient(x []float64, p *Point, step, compute []float64) {
 	t := l.Bind(x).(*Linear)
 	var all, first float64
@@ -105,7 +105,7 @@ func (l *linearForm) Gradient(x []float64, p *Point, step, compute []float64) {
 	}
 }
 
-// Starts implements [Form]: every term alone, the others small.
+// Starts implements [Form]: the prior mean, and each term dominant.
 func (l *linearForm) Starts() []map[string]float64 {
 	starts := []map[string]float64{{}}
 	for _, n := range l.names {

@@ -6,28 +6,28 @@ import (
 	"knee/data"
 )
 
-// Point is a configuration reduced to the numbers that forms use.
+// Point is a configuration in the quantities of the forms.
 type Point struct {
 	Workers, Nodes, Widest float64 // Widest: workers on the fullest node
-	Servers                float64 // at least 1: without servers of its own a job has one place that updates
-	Batch                  float64 // samples per worker per micro-step; below 1 a sample is shared by several workers
+	Servers                float64 // at least 1, as without servers one place updates the parameters
+	Batch                  float64 // samples per worker per micro-step; below 1 workers share a sample
 	Global                 float64 // samples per step; per update in ps-async
 	Accum                  float64 // further micro-steps
 	Placed                 bool    // the number of nodes is known
 	BatchKnown             bool
-	Type                   int       // which of the GPU types of the model
+	Type                   int       // index among the model's GPU types
 	Knobs                  []float64 // coordinates of the layout and of the study's own knobs
 
 	TP, PP, CP, Replicas         float64 // degrees of parallelism and data-parallel width, at least 1
 	Sharding, Recompute, Offload string  // empty for none
-	MicroUnknown                 bool    // in how many micro-batches a replica's batch was computed
-	Offsets                      Offsets // what the size of the model says
+	MicroUnknown                 bool    // the number of micro-batches of a replica's batch is unknown
+	Offsets                      Offsets // effects of the size of the model
 
-	// Natural logarithms of the above, taken once.
+	// Natural logarithms of the above.
 	LnWorkers, LnNodes, LnWidest, LnServers, LnGlobal float64
-	LnBatch, LnSplit                                  float64 // of max(Batch, 1) and of min(Batch, 1)
-	// ln of what a ring of all workers, and one of those on the widest node,
-	// sends over each link relative to a ring of two; 0 for one worker.
+	LnBatch, LnSplit                                  float64 // of max(Batch, 1) and min(Batch, 1)
+	// ln of [ring] of all workers and of those on the widest node; 0 for one
+	// worker.
 	LnRing, LnRingWidest float64
 }
 
@@ -38,13 +38,13 @@ type Scale struct {
 	Global float64 // geometric median of the distinct global batches, 1 if none is known
 	Time   float64 // s, geometric median of the time of one micro-step
 	Step   float64 // s, geometric median of the step time
-	Unit   float64 // s, geometric median of the time of one sample on one worker if all were computing
+	Unit   float64 // s, geometric mean of the time of one sample on one worker if computing took all of the step
 	Fixed  bool    // the global batch, not the local one, was held constant
 }
 
-// NewPoint prepares a configuration. An unknown batch becomes the typical
-// one. An unknown number of nodes is taken as one node: with Placed false,
-// forms see a single kind of link.
+// NewPoint returns the point of a configuration. An unknown batch becomes the
+// typical one. An unknown number of nodes counts as one, with Placed false:
+// forms then have one kind of link.
 func NewPoint(c data.Config, s Scale) Point {
 	p := Point{
 		Workers: float64(max(c.Workers, 1)),

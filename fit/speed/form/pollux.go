@@ -20,11 +20,11 @@ type Pollux struct {
 	AlphaIntra   float64 // s
 	BetaIntra    float64 // s/worker
 	Gamma        float64 // 1 to 10
-	refBatch     float64 // what an unknown batch means
+	refBatch     float64 // samples, for an unknown batch
 }
 
-// loneSync is the synchronisation time, in seconds, that the published
-// implementation leaves a lone worker so that its logarithm is a number.
+// loneSync is the synchronisation time, s, of one worker in the published
+// implementation, which keeps its logarithm finite.
 const loneSync = 1e-8
 
 // StepTime implements [StepTimer].
@@ -38,7 +38,7 @@ func (t *Pollux) StepTime(c data.Config) float64 {
 func (t *Pollux) LogTimes(p *Point) (step, compute float64) {
 	acc := t.AlphaCompute + t.BetaCompute*p.Batch
 	sync := t.sync(p)
-	// The norm relative to its larger term, which cannot overflow.
+	// relative to the larger term, to avoid overflow
 	large := math.Max(acc, sync)
 	opt := large * math.Pow(math.Pow(acc/large, t.Gamma)+math.Pow(sync/large, t.Gamma), 1/t.Gamma)
 	return math.Log(p.Accum*acc + opt), math.Log(acc)
@@ -92,8 +92,7 @@ func (f *polluxForm) Starts() []map[string]float64 {
 	return []map[string]float64{{}, {"alpha_c": 1, "beta_c": -2, "gamma": 2}, {"alpha_n": 2, "alpha_r": 2, "gamma": -1}}
 }
 
-// Gradient implements [Form]; the norm of the two times is a logSumExp
-// of their logarithms.
+// Gradient implements [Form].
 func (f *polluxForm) Gradient(x []float64, p *Point, step, compute []float64) {
 	t := f.Bind(x).(*Pollux)
 	lnStep, lnAcc := t.LogTimes(p)

@@ -6,7 +6,7 @@ import (
 	"knee/data"
 )
 
-// Power is a ruler: the GPU-seconds of a sample grow as a power of the workers,
+// Power is a baseline: the GPU-seconds of a sample are a power of the workers,
 //
 //	T = PerSample·M/k·k^Exponent
 //
@@ -24,7 +24,7 @@ func (t *Power) StepTime(c data.Config) float64 {
 	return math.Exp(step)
 }
 
-// LogTimes implements [Curve]; all is taken to be computation.
+// LogTimes implements [Curve]; all of the time counts as computation.
 func (t *Power) LogTimes(p *Point) (step, compute float64) {
 	compute = math.Log(t.PerSample*p.Batch) + t.Exponent*p.LnWorkers
 	return compute + math.Log1p(p.Accum), compute

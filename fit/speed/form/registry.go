@@ -7,7 +7,7 @@ import (
 	"knee/data"
 )
 
-// Collective and server forms are this project's, with learned priors.
+// Families of knee, with learned priors.
 const (
 	CollectiveFamily = "collective"
 	ServerFamily     = "ps"
@@ -17,16 +17,15 @@ const (
 // Family is an entry of the registry.
 type Family struct {
 	Modes []data.Mode
-	// Learned says that the priors of its coordinates are learned and that a
-	// Gaussian process takes up what it leaves over. Others are published
-	// models under weak priors, for comparison.
+	// Learned families have learned priors and a Gaussian process on the
+	// residual. Others are published models under weak priors, for comparison.
 	Learned bool
 	// New makes the form for measurements of one mode; crowded says that
 	// workers share the processors of their node.
 	New func(mode data.Mode, pts []Point, s Scale, crowded bool) Form
 }
 
-// Families is the registry. A new family is a file of its own and one line here.
+// Families returns the registry. A new family needs a file and a line here.
 func Families() map[string]Family {
 	all, sync := data.Modes(), []data.Mode{data.AllReduce, data.PSSync}
 	reduce, async := []data.Mode{data.AllReduce}, []data.Mode{data.PSAsync}
@@ -61,7 +60,7 @@ func Families() map[string]Family {
 // FamilyNames returns the registered families, sorted.
 func FamilyNames() []string { return slices.Sorted(maps.Keys(Families())) }
 
-// FamiliesOf returns the families that describe a mode, sorted.
+// FamiliesOf returns the families that support a mode, sorted.
 func FamiliesOf(mode data.Mode) []string {
 	var names []string
 	for name, f := range Families() {

@@ -6,18 +6,18 @@ import (
 	"knee/data"
 )
 
-// ParameterServer is this project's form for parameter-server training.
+// ParameterServer is knee's form for parameter-server training.
 //
 //	C = Fixed + Compute·(M/RefGlobal)/k + Transfer·k^WorkersPower·p^−ServersPower
 //	    + PerWorker·k + PerServer·p
 //
 // with k workers, p servers and M samples per step. In ps-sync C is the step
-// time. In ps-async every worker goes around such a cycle at its own pace
-// with its own share (the k under Compute is then 1), and the job makes k
-// updates per cycle: T = C/k.
+// time. In ps-async it is every worker's own cycle with its own samples
+// (without the k under Compute), and the job makes k updates per cycle: T =
+// C/k.
 //
-// Optimus (EuroSys'18, section 3.2) has the same terms with both powers
-// fixed to one; measured transfers grow more slowly.
+// Optimus (EuroSys'18, section 3.2) has the same terms with both powers 1;
+// measured transfers grow more slowly.
 type ParameterServer struct {
 	Fixed        float64 // s
 	Compute      float64 // s for one worker to compute RefGlobal samples
@@ -28,8 +28,8 @@ type ParameterServer struct {
 	PerWorker    float64 // s per worker
 	PerServer    float64 // s per server
 	Async        bool
-	Overlapped   bool // the exchange is hidden behind the computation as far as it goes
-	fixedGlobal  bool // what an unknown batch means
+	Overlapped   bool // the exchange overlaps perfectly with computation
+	fixedGlobal  bool // an unknown batch has the global batch RefGlobal
 }
 
 // StepTime implements [StepTimer].
@@ -52,8 +52,8 @@ func (t *ParameterServer) LogTimes(p *Point) (step, compute float64) {
 	return step, math.Log(t.Fixed+work) - math.Log1p(p.Accum)
 }
 
-// terms returns the seconds of a cycle that grow with the batch, and those
-// of the exchange with the servers.
+// terms returns the seconds of a cycle that grow with the batch, and those of
+// the exchange with the servers.
 func (t *ParameterServer) terms(p *Point) (work, transfer float64) {
 	shares := p.Workers
 	if t.Async {
@@ -104,7 +104,7 @@ func (f *serverForm) Starts() []map[string]float64 {
 	return []map[string]float64{{}, {"fixed": -1, "transfer": 1}}
 }
 
-// Gradient implements [Form]: each term's share of the cycle.
+// Gradient implements [Form]: the terms' shares of the cycle.
 func (f *serverForm) Gradient(x []float64, p *Point, step, compute []float64) {
 	t := f.Bind(x).(*ParameterServer)
 	work, transfer := t.terms(p)

@@ -6,15 +6,15 @@ import (
 	"knee/data"
 )
 
-// Feature is a coordinate of a point that the step time grows with as a power.
+// Feature is a variable of a point whose exponential, to a power, multiplies
+// the step time.
 type Feature struct {
-	Name   string  // of its slope
-	Center float64 // where the factor is one
+	Name   string  // name of its slope
+	Center float64 // value at which the factor is one
 	At     func(p *Point) float64
 }
 
-// sloped is a form times exp(Σ slope·(feature − center)): a power law in the
-// study's own knobs on top of the physical form.
+// sloped is a form times exp(Σ slope·(feature − center)).
 type sloped struct {
 	base     Form
 	n        int // parameters of base
@@ -62,8 +62,8 @@ type slopedCurve struct {
 	form   *sloped
 }
 
-// StepTime implements [StepTimer] for a configuration whose batch is known
-// and that sets none of the study's own knobs.
+// StepTime implements [StepTimer] for a configuration with a batch and without
+// knobs.
 func (c *slopedCurve) StepTime(cfg data.Config) float64 {
 	p := NewPoint(cfg, Scale{Batch: 1, Global: 1})
 	step, _ := c.LogTimes(&p)
@@ -77,7 +77,7 @@ func (c *slopedCurve) factor(p *Point) (ln float64) {
 	return ln
 }
 
-// factors returns what the slopes are multiplied with.
+// factors returns the features minus their centers.
 func (f *sloped) factors(p *Point) []float64 {
 	x := make([]float64, len(f.features))
 	for i, g := range f.features {
@@ -93,7 +93,7 @@ func (c *slopedCurve) LogTimes(p *Point) (step, compute float64) {
 	return step + ln, compute + ln
 }
 
-// Params implements [Curve].
+// Params implements [Fitted].
 func (c *slopedCurve) Params() []Param {
 	ps := c.Fitted.Params()
 	for i, g := range c.form.features {
@@ -102,10 +102,9 @@ func (c *slopedCurve) Params() []Param {
 	return ps
 }
 
-// Separable is a curve whose step time joins a part that depends on the batch
-// and the width of the placement and one that depends on the placement alone,
-// by their powers: two exponentials less per draw where many predictions share
-// both parts.
+// Separable is a curve that joins a part for batch and width of the placement
+// with a part for the placement, by their powers. Predictions that share a part
+// compute it once per draw.
 type Separable interface {
 	LnCompute(p *Point) float64
 	ComputePower(lnCompute float64) float64

@@ -1,6 +1,6 @@
 package form
 
-// typed is a form with parameters of its own for each GPU type.
+// typed is a form with separate parameters for each GPU type.
 type typed struct {
 	Form
 	n, types int
@@ -35,8 +35,8 @@ type typedCurve []Curve
 
 func (c typedCurve) LogTimes(p *Point) (step, compute float64) { return c[p.Type].LogTimes(p) }
 
-// OfType returns the parametric form that c has for a GPU type, without the
-// slopes beyond it; nil for a curve that is not one of this package.
+// OfType returns the curve of a GPU type's parametric form, without slopes; nil
+// if there is none.
 func OfType(c Curve, t int) Fitted {
 	if all, ok := c.(typedCurve); ok {
 		c = all[t]
@@ -48,7 +48,7 @@ func OfType(c Curve, t int) Fitted {
 	return f
 }
 
-// ParamsOf returns the parameters that c has for a GPU type, slopes included.
+// ParamsOf returns the parameters of c for a GPU type, slopes included.
 func ParamsOf(c Curve, t int) []Param {
 	if all, ok := c.(typedCurve); ok {
 		c = all[t]
@@ -56,21 +56,20 @@ func ParamsOf(c Curve, t int) []Param {
 	return c.(Fitted).Params()
 }
 
-// Parts returns the separable part that a curve for which [IsSeparable] holds
-// has for the GPU type of p, and the slopes beyond it.
+// Parts returns the slopes and the separable curve of the GPU type of p; c must
+// satisfy [IsSeparable].
 func Parts(c Curve, p *Point) (slopes []float64, parts Separable) {
 	s := slopedOf(c, p.Type)
 	return s.slopes, s.parts
 }
 
-// IsSeparable reports whether c has parts that depend on less than all of a
-// point.
+// IsSeparable reports whether c has a separable curve with slopes.
 func IsSeparable(c Curve) bool {
 	s := slopedOf(c, 0)
 	return s != nil && s.parts != nil
 }
 
-// Factors returns what the slopes of c are multiplied with at a point.
+// Factors returns the variables of the slopes of c at a point.
 func Factors(c Curve, p *Point) []float64 { return slopedOf(c, p.Type).form.factors(p) }
 
 func slopedOf(c Curve, t int) *slopedCurve {

@@ -6,23 +6,22 @@ import (
 	"knee/data"
 )
 
-// USL is the Universal Scalability Law (Gunther, "Guerrilla Capacity
-// Planning", 2007, chapter 4) for training. The law gives the speedup of k
-// workers as k/(1 + σ(k−1) + κk(k−1)). With a local batch b each worker
-// brings its own samples, so the law applies to samples per second and
+// USL is the Universal Scalability Law (Gunther, "Guerrilla Capacity Planning",
+// 2007, chapter 4) for training. The law gives the speedup of k workers as k/(1
+// + σ(k−1) + κk(k−1)). With a local batch b each worker has its own samples, so
+// the law applies to samples per second and
 //
 //	T = (s+1)·(Alpha + Beta·b)·(1 + Sigma·(k−1) + Kappa·k·(k−1))
 //
-// which for one batch is the law itself and for several lets the time of a
-// lone worker be linear in its batch. Kappa = 0 is Amdahl's law (1967) in
-// the same clothes. In ps-async k updates fall into that time.
+// with s accumulation steps and a time linear in the batch on one worker. Kappa
+// = 0 is Amdahl's law (1967). In ps-async k updates take this time.
 type USL struct {
 	Alpha    float64 // s
 	Beta     float64 // s/sample
 	Sigma    float64 // contention
 	Kappa    float64 // coherency
 	Async    bool
-	refBatch float64 // what an unknown batch means
+	refBatch float64 // samples, for an unknown batch
 }
 
 // StepTime implements [StepTimer].
@@ -56,10 +55,9 @@ func (t *USL) Params() []Param {
 	return ps
 }
 
-// uslForm scales USL, with or without coherency, to one set of measurements.
-// Without it is Amdahl's law ("Validity of the single processor approach to
-// achieving large scale computing capabilities", AFIPS 1967): a share σ of the
-// work is serial.
+// uslForm scales USL to one set of measurements. Without coherency it is
+// Amdahl's law ("Validity of the single processor approach to achieving large
+// scale computing capabilities", AFIPS 1967): a share σ of the work is serial.
 type uslForm struct {
 	s         Scale
 	coherency bool
