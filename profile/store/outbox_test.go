@@ -114,7 +114,7 @@ func TestOldOutboxes(t *testing.T) {
 	next, past, _ := flaky(t, dir)
 	defer next.Close()
 	text := strings.Join(past.Warnings, "\n")
-	if len(past.Results) != 2 || strings.Count(text, "in an earlier run: 2 lines") != 2 || strings.Count(text, "left out a line that is damaged") != 2 {
+	if len(past.Results) != 2 || strings.Count(text, "that an earlier run kept for the database: 2 lines") != 2 || strings.Count(text, "left out a line that is damaged") != 2 {
 		t.Errorf("%d results; %s", len(past.Results), text)
 	}
 }
