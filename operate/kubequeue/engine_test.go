@@ -15,17 +15,15 @@ import (
 	"knee/operate/queue"
 )
 
-// engine is a real control plane whose nodes are objects alone: pods are bound
-// to them and never run. The training operator makes the pods of PyTorchJobs.
+// engine is a real control plane, with nodes for each test: another's may still
+// hold its pods. The training operator makes the pods of PyTorchJobs.
 type engine struct {
 	t      *testing.T
 	client *kube.Client
 	queue  *kubequeue.Queue
 }
 
-// newEngine adds nodes with the names of the test: those of another may still
-// hold its pods.
-func newEngine(t *testing.T, nodes string) *engine {
+func newEngine(t *testing.T) *engine {
 	dir := os.Getenv("KNEE_TEST_KUBERNETES")
 	if dir == "" {
 		t.Skip("no Kubernetes engine; test/integration/kubernetes starts one and sets KNEE_TEST_KUBERNETES")
@@ -34,11 +32,7 @@ func newEngine(t *testing.T, nodes string) *engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &engine{t: t, client: client, queue: kubequeue.New(client, nil, func(c queue.Command) error { t.Log(c); return nil })}
-	for i := range 3 {
-		e.node(fmt.Sprintf("%s-%d", nodes, i+1))
-	}
-	return e
+	return &engine{t: t, client: client, queue: kubequeue.New(client, nil, func(c queue.Command) error { t.Log(c); return nil })}
 }
 
 // create creates an object that is removed with the test.
@@ -52,25 +46,10 @@ func (e *engine) create(collection, name string, object map[string]any) {
 	})
 }
 
-func (e *engine) node(name string) {
-	e.create("/api/v1/nodes", name, map[string]any{"apiVersion": "v1", "kind": "Node",
-		"metadata": map[string]any{"name": name, "labels": map[string]any{"kubernetes.io/hostname": name, "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}}})
-	capacity := map[string]any{"cpu": "16", "memory": "64Gi", "pods": "20", "nvidia.com/gpu": "4"}
-	err := e.client.Patch(e.t.Context(), "/api/v1/nodes/"+name+"/status", map[string]any{"status": map[string]any{"capacity": capacity, "allocatable": capacity,
-		"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}}, nil)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	// The node controller takes the node for lost, since it never reports.
-	if err := e.client.Patch(e.t.Context(), "/api/v1/nodes/"+name, map[string]any{"spec": map[string]any{"taints": []any{}}}, nil); err != nil {
-		e.t.Fatal(err)
-	}
-}
-
 // pod is a pod template with a container that asks for GPUs.
 func pod(gpus int) map[string]any {
 	return map[string]any{"spec": map[string]any{"restartPolicy": "Never", "tolerations": []any{map[string]any{"operator": "Exists"}},
-		"containers": []any{map[string]any{"name": "pytorch", "image": "none", "resources": map[string]any{"limits": map[string]any{"nvidia.com/gpu": fmt.Sprint(gpus)}}}}}}
+		"containers": []any{map[string]any{"name": "pytorch", "image": "any", "command": []any{"sleep", "600"}, "resources": map[string]any{"limits": map[string]any{"nvidia.com/gpu": fmt.Sprint(gpus)}}}}}}
 }
 
 // find is a job of the queue by name.
@@ -101,7 +80,7 @@ func (e *engine) apply(j queue.Job, action data.Action, to ...data.NodeShare) *a
 }
 
 func TestEngineStartsAJobOnItsNodes(t *testing.T) {
-	e := newEngine(t, "knee-queue")
+	e := newEngine(t)
 	e.create("/apis/batch/v1/namespaces/default/jobs", "knee-queue-job", map[string]any{"apiVersion": "batch/v1", "kind": "Job",
 		"metadata": map[string]any{"name": "knee-queue-job", "annotations": map[string]any{"knee/held": "true", "owner": "stays"}},
 		"spec":     map[string]any{"suspend": true, "parallelism": 1, "template": pod(2)}})
@@ -121,7 +100,7 @@ func TestEngineStartsAJobOnItsNodes(t *testing.T) {
 }
 
 func TestEngineMovesAPyTorchJob(t *testing.T) {
-	e := newEngine(t, "knee-torch")
+	e := newEngine(t)
 	const jobs = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
 	if err := e.client.Get(t.Context(), jobs, &kube.List[kube.Object]{}); kube.IsNotFound(err) {
 		t.Skip("the definition of PyTorchJob is not loaded; test/engines/kubernetes/crds does it")

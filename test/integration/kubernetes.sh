@@ -196,6 +196,14 @@ sed -nE 's/^ *--- PASS: ([^ ]*) \((.*)\)/ok    \1 (\2)/p; s/^ *--- FAIL: ([^ ]*)
 check "the launcher passes its tests on the engine" bash -c "[ $code = 0 ] || { cat engine.log; false; }"
 
 # Jobs that a plan starts, moves and pauses by patches.
+queue_nodes=()
+for test in queue torch; do
+	for i in 1 2 3; do queue_nodes+=(--node "knee-$test-$i,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB"); done
+done
+kubelet --kubeconfig "$KUBECONFIG" --dir "$WORK/kube" "${queue_nodes[@]}" >queue-kubelet.log 2>&1 &
+pids+=($!)
+within 30 holds queue-kubelet.log ready 1 || { cat queue-kubelet.log; exit 1; }
+within 30 settled || { api /api/v1/nodes; exit 1; }
 [ $crds != 0 ] || "$engine/training-operator" "$WORK/kube"
 code=0
 (cd "$CLONE" && go test ./operate/kubequeue -run TestEngine -count=1 -v) >queue.log 2>&1 || code=$?

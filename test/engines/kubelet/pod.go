@@ -116,6 +116,9 @@ func (p *process) run(ctx context.Context) {
 		return
 	}
 	argv := append(append([]string{}, c.Command...), c.Args...)
+	if len(argv) == 0 {
+		argv = []string{"the command of the image"} // which cannot be started
+	}
 	for i := range argv {
 		argv[i] = expand(argv[i])
 	}
