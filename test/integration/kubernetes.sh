@@ -46,7 +46,7 @@ check "the cluster has the types of the nodes" bash -c 'cat cluster.yaml; grep -
 check "configurations were measured until the search had seen enough" holds study.measurements.csv ',ok,' 6
 check "pods were really placed" bash -c 'cat study.logs/*.log | grep -q "worker 0 is on node"'
 check "there is nothing left in the cluster" none_left
-check "no process of a pod is left" no_process "knee train --model small"
+check "no process of a pod is left" no_process "^knee train --model small"
 
 # Killed and taken up again.
 cat >train.sh <<'END'
