@@ -40,15 +40,20 @@ type brancher struct {
 	k       *knapsack
 	price   []float64
 	mustRun bool
-	order   []int       // jobs, in the order of decision
-	choices [][]int     // by position in order, best reduced value first
-	reduced [][]float64 // parallel to choices
-	rest    []float64   // by position: sum of the best reduced values from there on
+	order   []int      // jobs, in the order of decision
+	ranked  [][]ranked // by job: its choices, best first
+	rest    []float64  // by position in order: sum of the best reduced values from there on
 	cur     *selection
 	value   float64 // of the decided jobs
 	best    float64
 	found   []int
 	work    int
+}
+
+// ranked is a choice and its value less the price of what it takes.
+type ranked struct {
+	choice  int
+	reduced float64
 }
 
 func (b *brancher) eps() float64 { return 1e-12 * (1 + math.Abs(b.best)) }
@@ -58,51 +63,40 @@ func (b *brancher) eps() float64 { return 1e-12 * (1 + math.Abs(b.best)) }
 // costs least the search decides last.
 func (b *brancher) prepare() {
 	n := len(b.k.jobs)
-	b.order, b.choices, b.reduced = make([]int, n), make([][]int, n), make([][]float64, n)
+	b.order, b.ranked = make([]int, n), make([][]ranked, n)
 	for i := range b.k.jobs {
-		b.order[i] = i
-		b.choices[i], b.reduced[i] = b.ranked(i)
+		b.order[i], b.ranked[i] = i, b.rank(i)
 	}
 	lead := func(i int) float64 {
-		if r := b.reduced[i]; len(r) > 1 {
-			return r[0] - r[1]
+		if r := b.ranked[i]; len(r) > 1 {
+			return r[0].reduced - r[1].reduced
 		}
 		return math.Inf(1)
 	}
 	slices.SortStableFunc(b.order, func(x, y int) int { return cmp.Compare(lead(y), lead(x)) })
 	b.rest = make([]float64, n+1)
 	for p := n - 1; p >= 0; p-- {
-		b.rest[p] = b.rest[p+1] + b.reduced[b.order[p]][0]
+		b.rest[p] = b.rest[p+1] + b.ranked[b.order[p]][0].reduced
 	}
 }
 
-func (b *brancher) ranked(i int) ([]int, []float64) {
+func (b *brancher) rank(i int) []ranked {
 	j := &b.k.jobs[i]
-	value := func(c int) float64 {
-		if c == allocate.None {
-			return j.idle
-		}
-		return j.items[c].value - b.k.worth(&j.items[c], b.price)
-	}
-	var choices []int
+	var out []ranked
 	if !b.mustRun || len(j.items) == 0 {
-		choices = append(choices, allocate.None)
+		out = append(out, ranked{allocate.None, j.idle})
 	}
 	for c := range j.items {
-		choices = append(choices, c)
+		out = append(out, ranked{c, j.items[c].value - b.k.worth(&j.items[c], b.price)})
 	}
-	slices.SortStableFunc(choices, func(x, y int) int { return cmp.Compare(value(y), value(x)) })
-	reduced := make([]float64, len(choices))
-	for n, c := range choices {
-		reduced[n] = value(c)
-	}
-	return choices, reduced
+	slices.SortStableFunc(out, func(x, y ranked) int { return cmp.Compare(y.reduced, x.reduced) })
+	return out
 }
 
 func (b *brancher) freeWorth(free []float64) float64 {
 	var w float64
 	for d, f := range free {
-		if b.k.scale[d] {
+		if b.k.limit[d] > 0 {
 			w += b.price[d] * math.Max(0, f)
 		}
 	}
@@ -121,17 +115,17 @@ func (b *brancher) walk(p int) {
 	}
 	i := b.order[p]
 	free := b.freeWorth(b.cur.free)
-	for n, c := range b.choices[i] {
-		// The reduced value has the price of the choice's use, so free is before the
-		// choice.
-		if b.value+free+b.reduced[i][n]+b.rest[p+1] <= b.best+b.eps() {
+	for _, r := range b.ranked[i] {
+		// The price of what the choice takes is in its reduced value, so free is that
+		// before the choice.
+		if b.value+free+r.reduced+b.rest[p+1] <= b.best+b.eps() {
 			return
 		}
-		if !b.cur.fits(i, c) {
+		if !b.cur.fits(i, r.choice) {
 			continue
 		}
-		v := b.k.at(i, c)
-		b.cur.set(i, c)
+		v := b.k.at(i, r.choice)
+		b.cur.set(i, r.choice)
 		b.value += v
 		b.walk(p + 1)
 		b.value -= v

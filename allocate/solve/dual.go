@@ -31,13 +31,13 @@ type dual struct {
 func (k *knapsack) approach(mustRun bool) dual {
 	const rounds, first, least = 60, 0.5, 1e-7
 	const rounding = 1e-12 // of a sum of shares: a resource used up exactly has no sign to follow
-	best := dual{price: make([]float64, k.n), bound: math.Inf(1)}
-	price, grad := make([]float64, k.n), make([]float64, k.n)
+	best := dual{price: make([]float64, len(k.limit)), bound: math.Inf(1)}
+	price, grad := make([]float64, len(k.limit)), make([]float64, len(k.limit))
 	share := k.spread(mustRun) / float64(2*len(k.dims))
 	for _, dims := range k.dims {
 		price[dims[0]] = share
 	}
-	step, sign := make([]float64, k.n), make([]float64, k.n)
+	step, sign := make([]float64, len(k.limit)), make([]float64, len(k.limit))
 	for d := range step {
 		step[d] = first
 	}
@@ -46,7 +46,7 @@ func (k *knapsack) approach(mustRun bool) dual {
 		moved := false
 		for d, g := range grad {
 			switch {
-			case !k.scale[d] || math.Abs(g) < rounding || g > 0 && price[d] == 0:
+			case k.limit[d] <= 0 || math.Abs(g) < rounding || g > 0 && price[d] == 0:
 				continue
 			case g*sign[d] > 0:
 				step[d] = math.Min(1.3*step[d], 2)
@@ -101,7 +101,7 @@ func (k *knapsack) lagrangian(price, grad []float64, mustRun bool) float64 {
 	var l float64
 	for d, p := range price {
 		grad[d] = 0
-		if k.scale[d] {
+		if k.limit[d] > 0 {
 			grad[d] = 1
 			l += p
 		}

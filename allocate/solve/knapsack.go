@@ -13,9 +13,7 @@ import (
 // shares of the capacity; an item has only those of the few dimensions that its
 // GPU type uses.
 type knapsack struct {
-	n     int       // dimensions
-	limit []float64 // by dimension: what the cluster has
-	scale []bool    // by dimension: the cluster has some of it
+	limit []float64 // by dimension: what the cluster has, and what tenants may have
 	dims  [][]int   // by branch: the dimensions its items use, in rising order
 	jobs  []kjob
 
@@ -47,27 +45,18 @@ type item struct {
 // newKnapsack keeps the options that a best assignment can have: they fit an empty
 // cluster, have a finite value and are not dominated by another option of the job.
 func newKnapsack(s allocate.State, v Values) *knapsack {
-	c := allocate.NewCapacity(s.Cluster)
 	k := &knapsack{jobs: make([]kjob, len(s.Jobs))}
-	known := map[branchKey]int{}
-	for _, t := range s.Cluster.GPUTypes() {
-		k.branch(branchKey{gpuType: t}, known, c, nil)
-	}
-	q := newQuotas(&s, c)
+	t := newTranslation(&s, k)
 	var pool []item
 	for i := range s.Jobs {
 		value, idle := func(n int) float64 { return s.Jobs[i].Options[n].Value }, s.Jobs[i].Idle
 		if v != nil {
 			value, idle = func(n int) float64 { return v(i, n) }, 0
 		}
-		pool = k.fitting(pool[:0], &s.Jobs[i], value, c, known, q)
-		k.jobs[i] = kjob{items: slices.Clone(undominated(pool, s.Jobs[i].Current)), idle: idle, current: allocate.None}
+		pool = t.fitting(pool[:0], &s.Jobs[i], value)
+		k.jobs[i] = kjob{items: slices.Clone(undominated(pool, s.Jobs[i].Current)), idle: idle}
 	}
-	k.limit = append(slices.Clone(c.Limit), q.limit...)
-	k.n, k.scale = len(k.limit), make([]bool, len(k.limit))
-	for d, l := range k.limit {
-		k.scale[d] = l > 0
-	}
+	k.limit = append(slices.Clone(t.capacity.Limit), t.quotas...)
 	less := k.dropImplied()
 	for i := range k.jobs {
 		j := &k.jobs[i]
@@ -85,7 +74,7 @@ func newKnapsack(s allocate.State, v Values) *knapsack {
 // α_t times its share of the GPUs, all items take at most Σ α_t; a resource with
 // Σ α_t ≤ 1 is no limit. On most nodes this holds for cores and memory.
 func (k *knapsack) dropImplied() bool {
-	most := make([]map[int]float64, k.n) // by resource and the dimension of the GPUs: α
+	most := make([]map[int]float64, len(k.limit)) // by resource and the dimension of the GPUs: α
 	for d := range most {
 		most[d] = map[int]float64{}
 	}
@@ -100,7 +89,7 @@ func (k *knapsack) dropImplied() bool {
 			}
 		}
 	}
-	implied, some := make([]bool, k.n), false
+	implied, some := make([]bool, len(k.limit)), false
 	for d := range implied {
 		var sum float64
 		for _, alpha := range most[d] {
@@ -130,99 +119,6 @@ func (k *knapsack) dropImplied() bool {
 		}
 	}
 	return some
-}
-
-// branchKey is equal for options that use the same dimensions.
-type branchKey struct{ gpuType, tenant string }
-
-// branch returns the number of a branch, a new one if it has none yet.
-func (k *knapsack) branch(key branchKey, known map[branchKey]int, c *allocate.Capacity, quotas []int) int {
-	b, ok := known[key]
-	if !ok {
-		b = len(k.dims)
-		known[key] = b
-		k.dims = append(k.dims, append(c.Positions(key.gpuType), quotas...))
-	}
-	return b
-}
-
-// quotas are the quotas of tenants as dimensions, numbered after those of the
-// cluster.
-type quotas struct {
-	state *allocate.State // nil: there are none
-	first int
-	at    map[branchKey]int // by GPU type and the tenant that has the quota
-	limit []float64
-}
-
-func newQuotas(s *allocate.State, c *allocate.Capacity) *quotas {
-	q := &quotas{at: map[branchKey]int{}}
-	if !s.HasQuotas() {
-		return q
-	}
-	q.state = s
-	for i := range s.Jobs { // types that only options name get their dimensions first
-		for n := range s.Jobs[i].Options {
-			c.Dims(s.Jobs[i].Options[n].Use.GPUType)
-		}
-	}
-	q.first = len(c.Limit)
-	return q
-}
-
-// of returns the dimensions of the quotas that limit a job on a GPU type, and
-// whose they are: jobs with the same name share a branch.
-func (q *quotas) of(j *allocate.JobState, gpuType string) (dims []int, tenant string) {
-	if q.state == nil {
-		return nil, ""
-	}
-	names := q.state.QuotasOf(j, gpuType)
-	for _, name := range names {
-		key := branchKey{gpuType, name}
-		d, known := q.at[key]
-		if !known {
-			d = q.first + len(q.limit)
-			q.at[key], q.limit = d, append(q.limit, float64(q.state.Tenants[name].Quota[gpuType]))
-		}
-		if dims = append(dims, d); len(dims) == allocate.MaxDims-5 {
-			break
-		}
-	}
-	if len(names) > 0 {
-		tenant = names[0]
-	}
-	return dims, tenant
-}
-
-// fitting appends the options of a job that fit an empty cluster and have a finite
-// value. Option tables are large, so the solver reads them only here.
-func (k *knapsack) fitting(items []item, j *allocate.JobState, value func(n int) float64, c *allocate.Capacity, known map[branchKey]int, q *quotas) []item {
-	last, branch := "", -1
-	var dims allocate.Dims
-	var limits []int
-	var tenant string
-	for n := range j.Options {
-		o := &j.Options[n]
-		if branch < 0 || o.Use.GPUType != last {
-			last = o.Use.GPUType
-			limits, tenant = q.of(j, last)
-			branch, dims = k.branch(branchKey{last, tenant}, known, c, limits), c.Dims(last)
-		}
-		it := item{option: n, value: value(n), branch: branch, size: o.Use.GPUs}
-		it.share = c.Shares(&it.use, dims, &o.Use)
-		for n, d := range limits {
-			part := math.Inf(1)
-			if l := q.limit[d-q.first]; l > 0 {
-				part = float64(o.Use.GPUs) / l
-			}
-			it.use[len(k.dims[branch])-len(limits)+n] = part
-			it.share = max(it.share, part)
-		}
-		if it.share <= 1+allocate.Slack && !math.IsNaN(it.value) && !math.IsInf(it.value, 0) {
-			items = append(items, it)
-		}
-	}
-	return items
 }
 
 // undominated drops items for which another item takes no more of anything

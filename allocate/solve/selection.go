@@ -16,7 +16,7 @@ type selection struct {
 }
 
 func (k *knapsack) empty() *selection {
-	s := &selection{k: k, choice: make([]int, len(k.jobs)), free: make([]float64, k.n)}
+	s := &selection{k: k, choice: make([]int, len(k.jobs)), free: make([]float64, len(k.limit))}
 	for d := range s.free {
 		s.free[d] = 1
 	}

@@ -2,6 +2,8 @@ package solve
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -137,6 +139,14 @@ func checkState(s allocate.State) error {
 			return errors.New("allocate: job " + j.Name + ": the value of getting nothing must be finite")
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.Tenants)) {
+		owned := allocate.JobState{History: allocate.History{Tenant: name}}
+		for gpuType := range s.Tenants[name].Quota {
+			if n := len(s.QuotasOf(&owned, gpuType)); n > maxQuotas {
+				return fmt.Errorf("allocate: tenant %q and those above it have %d quotas of %s, want at most %d", name, n, gpuType, maxQuotas)
+			}
+		}
+	}
 	return nil
 }
 
@@ -144,7 +154,7 @@ func checkState(s allocate.State) error {
 // the best of those that run every job.
 func (k *knapsack) free(d dual, best *selection) float64 {
 	all := dual{price: slices.Clone(d.price), bound: math.Inf(1)}
-	k.try(&all, all.price, make([]float64, k.n), false)
+	k.try(&all, all.price, make([]float64, len(k.limit)), false)
 	if all.bound > d.bound+1e-12*math.Abs(d.bound) { // at these prices some would rather wait
 		if other := k.approach(false); other.bound < all.bound {
 			all = other

@@ -3,6 +3,7 @@ package solve
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"knee/allocate"
@@ -446,4 +447,19 @@ func TestQuotasHold(t *testing.T) {
 			t.Fatalf("value %g, bound %g, best of all %g", best.Value, best.Bound, top)
 		}
 	})
+}
+
+// TestDeepQuotasAreRefused: the solver holds up to three quotas above a job, and
+// says so rather than exceed a fourth.
+func TestDeepQuotasAreRefused(t *testing.T) {
+	quota := map[string]int{"a": 1}
+	s := allocate.State{Cluster: testCluster(nodes("a", 1, 4)...), Tenants: map[string]allocate.Tenant{
+		"team": {Quota: quota, Parent: "lab"}, "lab": {Quota: quota, Parent: "school"}, "school": {Quota: quota, Parent: "org"}, "org": {}}}
+	if _, err := Maximise(s); err != nil {
+		t.Error(err)
+	}
+	s.Tenants["org"] = allocate.Tenant{Quota: quota}
+	if _, err := Maximise(s); err == nil || !strings.Contains(err.Error(), `tenant "team"`) {
+		t.Errorf("four quotas: %v", err)
+	}
 }
