@@ -20,17 +20,16 @@ type dual struct {
 	bound float64
 }
 
-// approach finds prices near the minimum of L. With mustRun a job that has an item
-// cannot choose nothing. Every price is multiplied or divided by a factor, by the
-// sign of its subgradient; the factor grows while the sign stays and shrinks when
-// it changes (Riedmiller and Braun, A direct adaptive method for faster
-// backpropagation learning, ICNN 1993): plain subgradient steps converge badly,
-// since prices of resources differ by orders of magnitude. The logarithms of the
-// factors begin at first and end below least. The first prices divide the
-// difference of the best and worst values of all jobs among the GPU types.
+// approach finds prices near the minimum of L; with mustRun, of assignments that run
+// every job that has items. Prices differ by orders of magnitude, so that plain
+// subgradient steps converge badly: every price is multiplied or divided by a
+// factor, by the sign of its subgradient. The factor grows while the sign stays and
+// shrinks when it changes (Riedmiller and Braun, A direct adaptive method for faster
+// backpropagation learning, ICNN 1993); its logarithm begins at first and ends below
+// least. The first prices divide the spread of the values among the GPU types.
 func (k *knapsack) approach(mustRun bool) dual {
 	const rounds, first, least = 60, 0.5, 1e-7
-	const rounding = 1e-12 // of a sum of shares: a resource used up exactly has no sign to follow
+	const rounding = 1e-12 // of a sum of shares: below it a subgradient has no sign
 	best := dual{price: make([]float64, len(k.limit)), bound: math.Inf(1)}
 	price, grad := make([]float64, len(k.limit)), make([]float64, len(k.limit))
 	share := k.spread(mustRun) / float64(2*len(k.dims))
@@ -58,7 +57,7 @@ func (k *knapsack) approach(mustRun bool) dual {
 			}
 			moved = true
 			if price[d] == 0 {
-				price[d] = math.Abs(best.bound) / 100 // in demand after all
+				price[d] = math.Abs(best.bound) / 100
 			}
 			price[d] *= math.Exp(-math.Copysign(step[d], g))
 		}

@@ -6,9 +6,8 @@ import (
 	"knee/allocate"
 )
 
-// Even is the policy of equal parts: every job gets as many workers as every
-// other, within its limits and options, in order of submission. What some cannot
-// use is divided equally among the others. It ignores values: a baseline.
+// Even gives every job the same number of workers, within its options. What some
+// jobs cannot use is divided equally among the others. It ignores values: a baseline.
 type Even struct{}
 
 // Allocate implements [allocate.Policy].
@@ -22,8 +21,7 @@ func (Even) Allocate(s allocate.State) (allocate.Assignment, error) {
 		top = max(top, o.Use.GPUs)
 		return float64(o.Use.GPUs) + o.Answer.Goodput.Mean/(1+o.Answer.Goodput.Mean)
 	})
-	// Raise the common level one worker at a time; the job submitted first gets the
-	// odd worker.
+	// The job submitted first gets the odd worker.
 	e := k.empty()
 	for level := 1; level <= top; level++ {
 		for i := range k.jobs {

@@ -13,20 +13,19 @@ import (
 // comes first.
 type rank func(i, c int) float64
 
-// cheap ranks by smallest share and ignores values, to fit as many jobs as
-// possible. Whether all jobs fit must not depend on values, which change once some
-// of the jobs run.
+// cheap ranks by smallest share, to fit as many jobs as possible. It ignores values,
+// which change once jobs run: whether all jobs fit must not depend on them.
 func (k *knapsack) cheap(i, c int) float64 { return -k.jobs[i].items[c].share }
 
-// dense ranks by value per share, to decide which jobs wait.
+// dense ranks by value per share.
 func (k *knapsack) dense(i, c int) float64 {
 	it := k.jobs[i].items[c]
 	return slope(it.value-k.jobs[i].idle, it.share)
 }
 
-// admit starts jobs on one of their smallest options each, in order of rank,
-// and leaves out those that no longer fit. With picky, jobs that can use
-// only few GPU types choose first, which makes room for all more often.
+// admit starts jobs on one of their smallest options each, in order of rank, and
+// leaves out jobs that do not fit. With picky, jobs that can use few GPU types choose
+// first, so that all fit more often.
 func (k *knapsack) admit(r rank, picky bool) *selection {
 	s := k.empty()
 	order := make([]int, len(k.jobs))
@@ -67,7 +66,7 @@ func (j *kjob) minimums() []int {
 	return starts
 }
 
-// start puts job i on the start of highest rank that fits.
+// start puts job i on the item of highest rank that fits.
 func (s *selection) start(i int, starts []int, r rank) bool {
 	best, top := allocate.None, math.Inf(-1)
 	for _, c := range starts {
@@ -82,8 +81,7 @@ func (s *selection) start(i int, starts []int, r rank) bool {
 	return true
 }
 
-// step is one edge of an upper concave envelope: job i could go from item
-// from to item to at a gain of slope per dominant share.
+// step changes a job from one item to another; slope is the gain per dominant share.
 type step struct {
 	job, from, to int
 	slope         float64

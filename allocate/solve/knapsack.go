@@ -8,7 +8,7 @@ import (
 	"knee/allocate"
 )
 
-// knapsack is the multiple-choice knapsack behind a [State]: maximise
+// knapsack is the multiple-choice knapsack of an [allocate.State]: maximise
 // Σ value of one item per job subject to Σ use ≤ 1 in every dimension. Demands are
 // shares of the capacity; an item has only those of the few dimensions that its
 // GPU type uses.
@@ -17,7 +17,7 @@ type knapsack struct {
 	dims  [][]int   // by branch: the dimensions its items use, in rising order
 	jobs  []kjob
 
-	pricedView pricedView // what view has made of the items for the prices in use
+	pricedView pricedView
 }
 
 // kjob is one job of a knapsack.
@@ -29,7 +29,7 @@ type kjob struct {
 	current int // index in items, −1
 }
 
-// run is the part of a hull that is of one branch; it begins where the one before ends.
+// run is the part of a hull of one branch; it begins where the previous one ends.
 type run struct{ branch, to int }
 
 // item is an option as the solver sees it.
@@ -121,10 +121,9 @@ func (k *knapsack) dropImplied() bool {
 	return some
 }
 
-// undominated drops items for which another item takes no more of anything
-// and is worth at least as much. What the job runs on now survives ties. It
-// reorders items and returns a part of them. Items of different GPU types
-// never dominate each other: they need different GPUs.
+// undominated drops items for which another item of the branch takes no more of
+// anything and has at least the value; of equal ones the current item stays. It
+// reorders items and returns a part of them.
 func undominated(items []item, current int) []item {
 	order := func(a, b item) int {
 		switch {
@@ -146,14 +145,13 @@ func undominated(items []item, current int) []item {
 		slices.SortFunc(items, order)
 	}
 	kept := items[:0]
-	start, top := 0, math.Inf(-1) // of the items kept of this GPU type: the first, the largest value
+	start, top := 0, math.Inf(-1) // of the items kept of this branch: the first, the largest value
 	for n := range items {
 		it := items[n]
 		if len(kept) > start && kept[start].branch != it.branch {
 			start, top = len(kept), math.Inf(-1)
 		}
-		// An item can only be dominated by one with a share no larger,
-		// which the order has put before it.
+		// Only items with no larger share, which come first, can dominate it.
 		if it.value > top || !dominated(kept[start:], &it) {
 			kept, top = append(kept, it), math.Max(top, it.value)
 		}
@@ -175,8 +173,8 @@ func flipEqualShares(items []item) {
 	}
 }
 
-// dominated reports whether one of kept takes no more of anything than it
-// and is worth at least as much.
+// dominated reports whether an item of kept takes no more of anything than it and
+// has at least its value.
 func dominated(kept []item, it *item) bool {
 	for n := len(kept) - 1; n >= 0; n-- {
 		k := &kept[n]

@@ -6,12 +6,11 @@ import (
 	"knee/allocate"
 )
 
-// rounded lets every job choose for itself at the prices of the dual. What
-// comes of it is nearly the best assignment if it fits: only jobs that are
-// undecided at those prices, of which there are about as many as scarce
-// resources, can be wrong. Where it does not fit, the prices of what is short
-// are raised until it does; then greedy steps fill what that left free. It
-// returns nil if no prices tried give an assignment that fits.
+// rounded lets every job choose its best item at the prices of the dual. If the
+// choices fit they are nearly the best: only jobs with ties at these prices, about
+// as many as there are scarce resources, can be wrong. If they do not fit, prices of
+// exceeded resources are raised until they do, and greedy steps use what is left. It
+// returns nil if no prices tried give choices that fit.
 func (k *knapsack) rounded(d dual, mustRun bool) *selection {
 	const tries = 24
 	price := append([]float64(nil), d.price...)
@@ -28,7 +27,7 @@ func (k *knapsack) rounded(d dual, mustRun bool) *selection {
 		for d, free := range s.free {
 			if free < -allocate.Slack {
 				short = true
-				price[d] = max(price[d]*(1+raise), raise*top) // one that was free too
+				price[d] = max(price[d]*(1+raise), raise*top) // also of a resource without a price
 			}
 		}
 		if !short {

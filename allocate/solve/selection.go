@@ -47,8 +47,8 @@ func (k *knapsack) item(i, c int) *item {
 	return &k.jobs[i].items[c]
 }
 
-// beyond returns what item to takes of its n-th dimension beyond from, which
-// may be nil.
+// beyond returns what item to takes of its n-th dimension more than from, which may
+// be nil.
 func (k *knapsack) beyond(to, from *item, n int) float64 {
 	switch {
 	case from == nil:
@@ -103,7 +103,7 @@ func (s *selection) replace(choice []int) {
 	s.value = s.total()
 }
 
-// total adds the values up afresh, free of the rounding that set gathers.
+// total adds the values up again, without the rounding errors of set.
 func (s *selection) total() float64 {
 	var v float64
 	for i, c := range s.choice {
@@ -122,8 +122,8 @@ func (s *selection) allRun() bool {
 	return true
 }
 
-// extra returns what changing from one item, which may be nil, to another
-// costs: the dominant share, the largest of anything that to takes beyond from.
+// extra is the dominant share of a change: the largest share that to takes more than
+// from, which may be nil.
 func (s *selection) extra(to, from *item) (most float64) {
 	for n := range s.k.dims[to.branch] {
 		most = max(most, s.k.beyond(to, from, n))
@@ -131,7 +131,7 @@ func (s *selection) extra(to, from *item) (most float64) {
 	return most
 }
 
-// slope is gain per share; a gain that costs nothing beats all others.
+// slope is gain per share, +Inf for a gain without a share.
 func slope(gain, share float64) float64 {
 	if share <= 0 {
 		if gain > 0 {
@@ -142,6 +142,5 @@ func slope(gain, share float64) float64 {
 	return gain / share
 }
 
-// threshold is the smallest gain that counts as one: anything below is
-// rounding, and following it could go around in circles.
+// threshold is the smallest gain that is no rounding error.
 func (s *selection) threshold() float64 { return 1e-12 * (1 + math.Abs(s.value)) }

@@ -11,17 +11,15 @@ import (
 	"knee/data"
 )
 
-// MarginalGain is the policy of this package; see the package comment.
-//
-// A job that can start at its minimum together with all others is not
-// paused in favour of another; only when the minimums do not all fit do jobs
-// wait, those with the least value per share first.
+// MarginalGain is the policy of this package; see the package comment. Jobs wait
+// only if their smallest options do not all fit, those with the least value per
+// share first.
 type MarginalGain struct {
 	// Greedy stops after the marginal-gain steps, as the published algorithm.
 	Greedy bool
 }
 
-// Allocate implements [Policy].
+// Allocate implements [allocate.Policy].
 func (m MarginalGain) Allocate(s allocate.State) (allocate.Assignment, error) {
 	if m.Greedy {
 		return Greedy(s, nil)
@@ -30,12 +28,12 @@ func (m MarginalGain) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return x.Assignment, err
 }
 
-// Values say what option n of job i is worth, and that nothing is worth
-// nothing; nil stands for what the options and jobs of the state say.
+// Values gives the value of option n of job i; an idle job has value 0. nil takes
+// the values of the state.
 type Values func(i, n int) float64
 
-// Greedy takes marginal-gain steps only, every job that can starting first:
-// the published algorithm of Optimus on convex hulls.
+// Greedy starts every job that fits and then takes marginal-gain steps only: the
+// published algorithm of Optimus on convex hulls.
 func Greedy(s allocate.State, v Values) (allocate.Assignment, error) {
 	if err := checkState(s); err != nil {
 		return allocate.Assignment{}, err
@@ -46,10 +44,9 @@ func Greedy(s allocate.State, v Values) (allocate.Assignment, error) {
 	return k.assignment(sel), nil
 }
 
-// Best makes the sum of values large in about a millisecond and may leave any
-// job idle: exactly where the cluster is small and GPUs are all that limits,
-// else as the jobs choose at the prices of the dual, repaired. Unlike
-// [Maximise] it says no bound, and does not keep everyone running.
+// Best is [Maximise] without a bound, in about a millisecond, and may leave any job
+// idle. It is exact if the cluster is small and GPUs are the only limit; else it
+// rounds what the jobs choose at the prices of the dual.
 func Best(s allocate.State, v Values) (allocate.Assignment, error) {
 	if err := checkState(s); err != nil {
 		return allocate.Assignment{}, err
@@ -66,26 +63,25 @@ func Best(s allocate.State, v Values) (allocate.Assignment, error) {
 	return k.assignment(sel), nil
 }
 
-// Solution is the best assignment that was found, and what no other exceeds.
+// Solution is the best assignment found, and its bounds.
 type Solution struct {
 	allocate.Assignment
-	Value        float64            // sum of the values of what was chosen, idle jobs included
-	Bound        float64            // no assignment has a larger Value
-	RunningBound float64            // none that runs every job has; Bound where not every job fits
+	Value        float64            // sum of the values of the choices, idle jobs included
+	Bound        float64            // upper bound of the Value of all assignments
+	RunningBound float64            // of those that run every job; Bound if not every job fits
 	Dual         float64            // value of the Lagrangian dual at the prices: RunningBound before branch and bound
 	Prices       map[string]float64 // by GPU type: value of one more GPU, the dual price of the type
-	Worth        []Worth            // by job: whether it is worth its place at the prices
-	Proven       bool               // Value is the optimum; where every job can run, of the plans that run all
+	Worth        []Worth            // by job
+	Proven       bool               // Value is the optimum; if every job can run, of assignments that run all
 }
 
 // Worth is a job at the prices of the dual.
 type Worth struct {
-	Value float64 // of the option that is best at the prices, less that of nothing
-	Cost  float64 // of what it takes
+	Value float64 // of its best option at the prices, less that of being idle
+	Cost  float64 // of that option at the prices
 }
 
-// Maximise solves the option tables of a state as [MarginalGain] does and
-// bounds what any assignment of the state is worth by the Lagrangian dual.
+// Maximise finds the assignment of [MarginalGain], its bounds and prices.
 func Maximise(s allocate.State) (Solution, error) {
 	if err := checkState(s); err != nil {
 		return Solution{}, err
@@ -105,7 +101,7 @@ func Maximise(s allocate.State) (Solution, error) {
 	return x, nil
 }
 
-// prices returns what one GPU of each type is worth by the dual.
+// prices are the dual prices of one GPU of each type.
 func (k *knapsack) prices(c *data.Cluster, d dual) map[string]float64 {
 	capacity := allocate.NewCapacity(c)
 	out := map[string]float64{}
@@ -150,8 +146,8 @@ func checkState(s allocate.State) error {
 	return nil
 }
 
-// free bounds the assignments that may leave jobs idle, given the dual and
-// the best of those that run every job.
+// free bounds the assignments that may leave jobs idle, given the dual and the best
+// of those that run every job.
 func (k *knapsack) free(d dual, best *selection) float64 {
 	all := dual{price: slices.Clone(d.price), bound: math.Inf(1)}
 	k.try(&all, all.price, make([]float64, len(k.limit)), false)
@@ -169,8 +165,8 @@ func (k *knapsack) free(d dual, best *selection) float64 {
 	return all.bound
 }
 
-// start admits everyone if it can, else those who are worth most. It
-// reports which.
+// start starts all jobs and reports true, or if they do not all fit those of highest
+// value per share.
 func (k *knapsack) start() (sel *selection, everyone bool) {
 	all := k.admit(k.cheap, true)
 	sel = k.admit(k.dense, false)
@@ -180,17 +176,16 @@ func (k *knapsack) start() (sel *selection, everyone bool) {
 	return sel, all.allRun()
 }
 
-// closeEnough is the gap to the bound, relative to it, below which an
-// assignment of many jobs is not worth improving: a thousandth of what
-// measuring a speed twice differs by.
+// closeEnough is the gap, relative to the bound, below which an assignment of many
+// jobs is not improved: a thousandth of the difference of two measurements of a
+// speed.
 const closeEnough = 1e-5
 
-// solve returns the best of what runs now, the exact solution where the
-// cluster is small, greedy steps by dominant share, and what the jobs choose at
-// the prices of the dual, rounded. Branch and bound proves or beats it where
-// jobs are few. What runs now is tried first and wins ties, so that a plan is
-// not changed for nothing. With everyone the bound of the dual covers
-// assignments that run every job.
+// solve returns the best of the running assignment, the exact solution if the
+// cluster is small, the greedy one, and what the jobs choose at the prices of the
+// dual, rounded. With few jobs branch and bound proves or improves it. The running
+// assignment wins ties, so that no plan changes without a gain. If all jobs can run
+// (everyone), the dual bounds assignments that run all.
 func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
 	first, mustRun := k.start()
 	consider := func(s *selection) {
@@ -215,8 +210,8 @@ func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
 	return best, d, mustRun, proven
 }
 
-// now is the assignment that runs, completed by starting what fits; nil if
-// nothing runs or it does not fit the cluster any more.
+// now is the running assignment and starts of other jobs that fit beside it; nil if
+// nothing runs or it exceeds the cluster.
 func (k *knapsack) now() *selection {
 	s := k.empty()
 	some := false

@@ -6,19 +6,17 @@ import (
 	"knee/allocate"
 )
 
-// The table may have tableCells cells, the product of the GPUs of every type,
-// and take tableWork steps: what any assignment of a cluster of a few dozen
-// nodes needs, a tenth of a second.
+// Limits of the table: cells, the product of the numbers of GPUs of each type plus
+// one, and steps, a tenth of a second. A cluster of a few dozen nodes is within.
 const (
 	tableCells = 1 << 12
 	tableWork  = 1 << 26
 )
 
-// table solves a small knapsack exactly by dynamic programming over what is
-// left of every GPU type: one item of every job, or none, which with mustRun
-// is for jobs without items. It returns nil if anything but GPUs limits, if the table
-// were too large, or if not all can run that must. Of several optima it returns
-// the same one every time.
+// table solves a small knapsack exactly by dynamic programming over the GPUs left of
+// each type. With mustRun every job that has items gets one. It returns nil if
+// resources other than GPUs limit, if the table would be too large, or if mustRun
+// cannot be met.
 func (k *knapsack) table(mustRun bool) *selection {
 	stride, room, cells, items := map[int]int{}, map[int]int{}, 1, 0 // by dimension of the GPUs
 	for _, dims := range k.dims {
