@@ -13,16 +13,16 @@ const Slack = 1e-9
 
 // Capacity is the cluster as a vector of limits: for each GPU type the worker
 // slots, and the cores and bytes for their workers; over all nodes the cores and
-// bytes for workers and parameter servers together. Resources that are not limited
-// have no dimension.
+// bytes for workers and parameter servers together. Unlimited resources have no
+// dimension.
 //
-// It ignores node boundaries, so it is a relaxation: an upper bound computed with
-// it also holds for placed plans.
+// It ignores node boundaries: an upper bound computed with it also holds for placed
+// plans.
 type Capacity struct {
 	Limit          []float64 // by dimension
 	names          []string
 	byType         map[string]Dims
-	allCPU, allMem int // dimension, −1 if not limiting
+	allCPU, allMem int // dimension, −1 if not limited
 }
 
 // MaxDims is the most dimensions that an option can use: those of
@@ -32,9 +32,6 @@ const MaxDims = 8
 // Dims are the dimensions of a demand: GPUs of its type, cores and bytes on nodes
 // of that type, cores and bytes of all nodes; −1 if not limited.
 type Dims [5]int
-
-// GPU is the dimension of the GPUs.
-func (d Dims) GPU() int { return d[0] }
 
 // amounts are what a demand takes of its dimensions.
 func (u *Use) amounts() [5]float64 {
@@ -46,23 +43,17 @@ func NewCapacity(cluster *data.Cluster) *Capacity {
 	c := &Capacity{byType: map[string]Dims{}}
 	type sums struct{ gpus, cpus, mem float64 }
 	var all sums
-	var types []string
-	at := map[string]int{}
-	var by []sums
+	types := cluster.GPUTypes()
+	by := make([]sums, len(types))
 	for i := range cluster.Nodes {
 		n := &cluster.Nodes[i]
-		t, ok := at[n.GPUType]
-		if !ok {
-			t = len(by)
-			at[n.GPUType], by, types = t, append(by, sums{}), append(types, n.GPUType)
-		}
 		if n.Drained {
 			continue
 		}
-		cpus, mem := Unlimited(n.CPUs), Unlimited(float64(n.Memory))
-		by[t].gpus += float64(n.GPUs)
-		by[t].cpus += cpus
-		by[t].mem += mem
+		of, cpus, mem := &by[slices.Index(types, n.GPUType)], Unlimited(n.CPUs), Unlimited(float64(n.Memory))
+		of.gpus += float64(n.GPUs)
+		of.cpus += cpus
+		of.mem += mem
 		all.cpus += cpus
 		all.mem += mem
 	}
@@ -95,14 +86,10 @@ func (c *Capacity) dim(name string, limit float64) int {
 	return len(c.Limit) - 1
 }
 
-// Add adds sign times the demand u to the vector v.
+// Add adds sign times the demand u, of a type that has dimensions, to the vector v.
 func (c *Capacity) Add(v []float64, u *Use, sign float64) {
-	t, known := c.byType[u.GPUType]
-	if !known {
-		t = Dims{-1, -1, -1, c.allCPU, c.allMem}
-	}
 	amounts := u.amounts()
-	for n, d := range t {
+	for n, d := range c.Dims(u.GPUType) {
 		if d >= 0 {
 			v[d] += sign * amounts[n]
 		}
@@ -130,23 +117,17 @@ func (c *Capacity) Positions(gpuType string) []int {
 // of Positions of its type, t, and returns the largest. A demand for a resource
 // whose limit is zero is an infinite share.
 func (c *Capacity) Shares(v *[MaxDims]float64, t Dims, u *Use) (most float64) {
-	n, amounts := 0, u.amounts()
-	for k, d := range t {
-		if d >= 0 {
-			v[n] = part(amounts[k], c.Limit[d])
+	n := 0
+	for k, x := range u.amounts() {
+		if d := t[k]; d >= 0 {
+			if x > 0 {
+				v[n] = x / c.Limit[d]
+			}
 			most = max(most, v[n])
 			n++
 		}
 	}
 	return most
-}
-
-// part is a demand as a share of a limit, which may be zero.
-func part(x, limit float64) float64 {
-	if x > 0 {
-		return x / limit
-	}
-	return 0
 }
 
 // Unlimited returns +Inf for 0, which in [data.Node] means no limit.

@@ -17,23 +17,23 @@ type State struct {
 	Now     float64           // seconds since the start of the workload; 0 for a single plan
 	Cluster *data.Cluster     // capacity
 	Jobs    []JobState        // in order of submission
-	Tenants map[string]Tenant // by name; one that is not listed has weight 1, no quota and no parent
+	Tenants map[string]Tenant // by name; a tenant not listed has weight 1, no quota and no parent
 }
 
 // Tenant is an owner of jobs.
 type Tenant struct {
 	Weight float64        // its share relative to the other children of its parent
 	Quota  map[string]int // most worker slots by GPU type; a type that is not listed has no limit
-	Parent string         // a tenant whose share and quota its children divide; empty: none
+	Parent string         // the tenant whose share and quota it divides with its siblings; empty: none
 }
 
 // JobState is one job of a State.
 type JobState struct {
 	Name          string
-	Options       []Option // what it can get; empty if nothing can be placed
+	Options       []Option // empty if nothing can be placed
 	Idle          float64  // value of getting nothing
 	Opportunistic bool     // it only gets GPUs that others leave idle
-	Current       int      // index in Options of what it runs on, −1 if not running
+	Current       int      // index in Options of its running allocation, −1 if not running
 	Requested     int      // workers its owner asked for; 0 if the owner left it open
 	Priority      float64  // larger is more urgent; 0 if not set
 	Deadline      float64  // seconds, on the clock of State.Now; 0 means none
@@ -53,8 +53,8 @@ type Assignment struct {
 	Choice []int // parallel to State.Jobs: index in Options, −1 for nothing
 }
 
-// Check returns an error if an assignment does not fit a state: a choice that
-// does not exist, or more of a resource or quota than there is.
+// Check returns an error if a choice does not exist, or the assignment exceeds a
+// resource or quota.
 func (a Assignment) Check(s State) error {
 	if len(a.Choice) != len(s.Jobs) {
 		return fmt.Errorf("assignment has %d choices, want one for each of %d jobs", len(a.Choice), len(s.Jobs))
@@ -74,9 +74,6 @@ func (a Assignment) Check(s State) error {
 	if d := cap.Exceeded(used); d >= 0 {
 		return fmt.Errorf("assignment uses %g of %s, the cluster has %g", used[d], cap.names[d], cap.Limit[d])
 	}
-	if !s.HasQuotas() {
-		return nil
-	}
 	tenant, gpuType := s.Beyond(func(i int) *Use {
 		if a.Choice[i] < 0 {
 			return nil
@@ -84,7 +81,7 @@ func (a Assignment) Check(s State) error {
 		return &s.Jobs[i].Options[a.Choice[i]].Use
 	})
 	if tenant != "" {
-		return fmt.Errorf("it gives tenant %q more than its quota of %d %s", tenant, s.Tenants[tenant].Quota[gpuType], gpuType)
+		return fmt.Errorf("assignment gives tenant %q more than its quota of %d %s", tenant, s.Tenants[tenant].Quota[gpuType], gpuType)
 	}
 	return nil
 }
@@ -129,8 +126,8 @@ func (s *State) HasQuotas() bool {
 	return false
 }
 
-// Beyond returns the first tenant whose jobs have more than its quota, and the GPU
-// type, if job i has use(i), nil for nothing. Both are empty if there is none.
+// Beyond returns the first tenant whose quota is exceeded, and the GPU type, if job i
+// uses use(i), nil for nothing. Both are empty if there is none.
 func (s *State) Beyond(use func(i int) *Use) (tenant, gpuType string) {
 	type share struct{ tenant, gpuType string }
 	used := map[share]int{}
@@ -149,7 +146,7 @@ func (s *State) Beyond(use func(i int) *Use) (tenant, gpuType string) {
 	return "", ""
 }
 
-// Total returns the sum of the values of the choices, idle jobs included.
+// Total returns the sum of the values of the choices and of idle jobs.
 func (a Assignment) Total(s State) float64 {
 	var sum float64
 	for i, c := range a.Choice {
@@ -162,10 +159,9 @@ func (a Assignment) Total(s State) float64 {
 	return sum
 }
 
-// History is the past of a job. It is zero if the scheduler keeps no records;
-// policies that need it return an error then.
+// History is the past of a job, zero if the scheduler keeps no records.
 type History struct {
-	Tenant   string             // owner of the job; empty: the job is its own tenant
+	Tenant   string             // owner of the job; empty: itself
 	Restart  float64            // seconds without progress that a change of allocation costs
 	Restarts int                // changes of allocation so far
 	Progress float64            // share of the declared work that is done, 0 to 1

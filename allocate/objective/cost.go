@@ -22,9 +22,9 @@ const unpaid = 1e7
 
 // dollars is the objective of cost with a price in US$ for a missed deadline; 0:
 // a delay is paid by the second.
-func dollars(late float64) definition {
+func dollars(late float64) Objective {
 	idle := func(s Subject) float64 { return -unpaid * s.Weight() }
-	return definition{idle: idle, value: func(s Subject, o Outcome) float64 {
+	return Objective{Idle: idle, Value: func(s Subject, o Outcome) float64 {
 		t := o.Restart + s.remaining(o.Answer)
 		if math.IsInf(t, 1) {
 			return idle(s)

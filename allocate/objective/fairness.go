@@ -10,9 +10,9 @@ import "math"
 // leases are not modelled. The plan shows the weighted geometric mean of the speeds
 // relative to the fair share; 1 means that every job has the speed of an equal
 // share.
-var nash = definition{
-	value: func(s Subject, o Outcome) float64 { return s.Weight() * math.Log(math.Max(s.toFair(o), waiting)) },
-	idle:  func(s Subject) float64 { return s.Weight() * math.Log(waiting) },
+var nash = Objective{
+	Value: func(s Subject, o Outcome) float64 { return s.Weight() * math.Log(math.Max(s.toFair(o), waiting)) },
+	Idle:  func(s Subject) float64 { return s.Weight() * math.Log(waiting) },
 	report: func(sum, weights float64) float64 {
 		if weights <= 0 {
 			return 1

@@ -10,9 +10,9 @@ import "math"
 //
 // With the exponent −1 the slowest jobs have the largest effect on the mean. The
 // knapsack uses the sum in the denominator.
-var powerMean = definition{
-	value: func(s Subject, o Outcome) float64 { return -s.Weight() / (s.toFair(o) + starved) },
-	idle:  func(s Subject) float64 { return -s.Weight() / starved },
+var powerMean = Objective{
+	Value: func(s Subject, o Outcome) float64 { return -s.Weight() / (s.toFair(o) + starved) },
+	Idle:  func(s Subject) float64 { return -s.Weight() / starved },
 	report: func(sum, weights float64) float64 {
 		if sum >= 0 {
 			return math.Inf(1)

@@ -22,9 +22,9 @@ import "math"
 // many seconds; they hold the cluster while short jobs wait. Weights of 1 treat all
 // jobs alike. Weights of 1/T_i (shortest remaining time first) starve the longest
 // jobs. 1/√T_i is between.
-var jct = definition{
-	value: func(s Subject, o Outcome) float64 { return s.jctWeight() * math.Log1p(o.kept()*s.relative(o)) },
-	idle:  func(Subject) float64 { return 0 }, // no progress, no value
+var jct = Objective{
+	Value: func(s Subject, o Outcome) float64 { return s.jctWeight() * math.Log1p(o.kept()*s.relative(o)) },
+	Idle:  func(Subject) float64 { return 0 }, // no progress, no value
 }
 
 // jctWeight is w_i. Less than a minute of work counts as a minute, so that a job

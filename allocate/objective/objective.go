@@ -13,68 +13,49 @@ import (
 
 // Objective gives the value of an allocation. It is separable, as a knapsack
 // needs: the value of a plan rises with the sum of the values of its jobs.
-type Objective interface {
-	// Value is the value of an option for the subject. Larger is better.
-	Value(s Subject, o Outcome) float64
-	// Idle is the value if the subject gets nothing.
-	Idle(s Subject) float64
-	// Report turns the sum of the values of all subjects into the number a
-	// plan shows. It does not fall when sum rises.
-	Report(sum float64, subjects []Subject) float64
+type Objective struct {
+	Value  func(s Subject, o Outcome) float64 // of an option; larger is better
+	Idle   func(s Subject) float64            // if the job gets nothing
+	report func(sum, weights float64) float64 // see Report; nil: the sum
 }
 
-// definition is an objective by its functions; report may be nil.
-type definition struct {
-	value  func(s Subject, o Outcome) float64
-	idle   func(s Subject) float64
-	report func(sum, weights float64) float64
-}
-
-func (d definition) Value(s Subject, o Outcome) float64 { return d.value(s, o) }
-func (d definition) Idle(s Subject) float64             { return d.idle(s) }
-func (d definition) Report(sum float64, subjects []Subject) float64 {
-	if d.report == nil {
+// Report turns the sum of the values of all jobs into the number that a plan
+// shows. It does not fall when sum rises.
+func (o Objective) Report(sum float64, subjects []Subject) float64 {
+	if o.report == nil {
 		return sum
 	}
 	var w float64
 	for _, s := range subjects {
 		w += s.Weight()
 	}
-	return d.report(sum, w)
+	return o.report(sum, w)
 }
 
 // Subject is a job as an objective uses it.
 type Subject struct {
-	Job data.Job
-	// Reference is the smallest allocation the job may have. Speeds are
-	// compared with it so that jobs of different kinds share one scale.
-	Reference predict.Answer
-	// Fair is the goodput (samples/s) of an equal share of the cluster; 0: not
-	// known, the reference is used.
-	Fair float64
-	// Risk, 0 to 1, moves speeds from the mean (0) to the lower end of the 90 %
-	// interval (1), which 95 of 100 jobs exceed.
-	Risk float64
-	// Hysteresis is the seconds of progress, besides its restart, that a change of
-	// a running job must be worth.
-	Hysteresis float64
+	Job        data.Job
+	Reference  predict.Answer // of its smallest allocation, in units of which speeds of different jobs are compared
+	Fair       float64        // goodput, samples/s, of an equal share of the cluster; 0 takes that of Reference
+	Risk       float64        // moves speeds from the mean (0) to the lower end of the 90 % interval (1)
+	Hysteresis float64        // seconds of progress, besides its restart, that a change of a running job must be worth
 }
 
-// Outcome is what one option means for a job.
+// Outcome is an option of a job and what changing to it costs.
 type Outcome struct {
 	Answer  predict.Answer
-	Restart float64 // seconds without progress that changing to it costs; 0 if nothing changes
+	Restart float64 // seconds without progress; 0 if the job already runs on it
 }
 
-// Horizon is how long, in seconds, an allocation is expected to last: a
-// restart of r seconds leaves Horizon/(Horizon + r) of the speed. Ten
-// minutes is what replaying published workloads favours.
-const Horizon = 600.0
+// horizon is how long, in seconds, an allocation is expected to last: a restart of r
+// seconds leaves horizon/(horizon + r) of the speed. It was chosen by replaying
+// published workloads.
+const horizon = 600.0
 
 // kept is the share of progress that is left after the restart.
-func (o Outcome) kept() float64 { return Horizon / (Horizon + math.Max(0, o.Restart)) }
+func (o Outcome) kept() float64 { return horizon / (horizon + math.Max(0, o.Restart)) }
 
-// Weight is the weight the owner gave, 1 if none.
+// Weight is the weight of the job, 1 if not set.
 func (s Subject) Weight() float64 {
 	if s.Job.Weight > 0 {
 		return s.Job.Weight
@@ -110,9 +91,9 @@ func (s Subject) relative(o Outcome) float64 {
 	return s.Speed(o.Answer) / ref
 }
 
-// remaining is the time left, in seconds, at the predicted speed, corrected for
-// risk. It is +Inf without progress, and an hour if the remaining work is not
-// known, so that jobs without a goal are equal.
+// remaining is the time left, in seconds, at the predicted speed and the subject's
+// risk. It is +Inf without progress. Unknown work is an hour at the speed of the
+// reference, so that jobs without a goal are equal.
 func (s Subject) remaining(a predict.Answer) float64 {
 	const unknown = 3600
 	v := s.Speed(a)
@@ -143,18 +124,18 @@ func New(name string) (Objective, error) {
 	if o, ok := objectives()[cmp.Or(name, Default)]; ok {
 		return o, nil
 	}
-	return nil, &data.UnknownError{What: "objective", Name: name, Known: Names()}
+	return Objective{}, &data.UnknownError{What: "objective", Name: name, Known: Names()}
 }
 
-// SetValues sets the value of every option. A change of a running job costs its
-// restart seconds; the start of a waiting job costs the same for every option.
+// SetValues sets the value of every option.
 func SetValues(o Objective, s Subject, options []allocate.Option) {
 	for i := range options {
 		options[i].Value = ValueOf(o, s, &options[i])
 	}
 }
 
-// ValueOf is the value of one option.
+// ValueOf is the value of one option. A change of a running job costs its restart;
+// a waiting job starts on any option at the same cost, which does not count.
 func ValueOf(o Objective, s Subject, x *allocate.Option) float64 {
 	out := Outcome{Answer: x.Answer}
 	if s.Job.Current != nil && !x.Keeps {

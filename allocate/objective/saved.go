@@ -6,11 +6,11 @@ import "math"
 // minimise the weighted sum of the remaining times, Σ w_i·Q_i/f_i. It minimises the
 // sum of completion times if the plan is kept to the end. Where jobs arrive and
 // plans are repeated jct is better, see there.
-var savedTime = definition{
-	value: func(s Subject, o Outcome) float64 {
+var savedTime = Objective{
+	Value: func(s Subject, o Outcome) float64 {
 		return -s.Weight() * math.Min(math.Max(0, o.Restart)+s.remaining(o.Answer), longestWait)
 	},
-	idle: func(s Subject) float64 { return -2 * s.Weight() * longestWait },
+	Idle: func(s Subject) float64 { return -2 * s.Weight() * longestWait },
 }
 
 // longestWait is the remaining time of an idle job, in seconds: a year, so that

@@ -106,7 +106,7 @@ func (k *knapsack) prices(c *data.Cluster, d dual) map[string]float64 {
 	capacity := allocate.NewCapacity(c)
 	out := map[string]float64{}
 	for _, t := range c.GPUTypes() {
-		if at := capacity.Dims(t).GPU(); at >= 0 && capacity.Limit[at] > 0 {
+		if at := capacity.Dims(t)[0]; at >= 0 && capacity.Limit[at] > 0 {
 			out[t] = d.price[at] / capacity.Limit[at]
 		}
 	}
