@@ -11,11 +11,8 @@ import (
 	"knee/data"
 )
 
-// CSV writes a row for each job, paused ones included; see [Rows].
-type CSV struct{}
-
-// Export implements [Exporter].
-func (CSV) Export(p data.Plan) ([]File, error) {
+// planCSV writes the table of [Rows].
+func planCSV(p data.Plan) ([]File, error) {
 	var b bytes.Buffer
 	if err := csv.NewWriter(&b).WriteAll(Rows(&p)); err != nil {
 		return nil, fmt.Errorf("export to csv: %w", err)
@@ -23,9 +20,9 @@ func (CSV) Export(p data.Plan) ([]File, error) {
 	return []File{{Name: "plan.csv", Mode: 0o644, Data: b.Bytes()}}, nil
 }
 
-// Rows returns a plan as a table: a header and a row for each job. The columns
-// nodes and was have node=workers+ps pairs separated by semicolons; numbers that a
-// plan does not have are empty. If a job has a layout there are columns for it.
+// Rows returns a plan as a table: a header and a row for each job, paused ones
+// included. The columns nodes and was have node=workers+ps pairs separated by
+// semicolons; unknown numbers are empty. Layout columns appear if a job has a layout.
 func Rows(p *data.Plan) [][]string {
 	head := []string{"job", "action", "workers", "ps", "gpu_type", "mode", "local_batch", "accum_steps", "nodes"}
 	for _, of := range [][2]string{{"throughput", ""}, {"goodput", ""}, {"finish", "_s"}, {"cost", "_usd"}} {
@@ -54,7 +51,7 @@ func Rows(p *data.Plan) [][]string {
 	return rows
 }
 
-// figure formats a number, empty if there is none.
+// figure formats a number, empty if it is 0.
 func figure(v float64) string {
 	if v == 0 {
 		return ""

@@ -7,11 +7,8 @@ import (
 	"knee/data"
 )
 
-// Hostfile writes what mpirun reads: a line per node and job with its slots.
-type Hostfile struct{}
-
-// Export implements [Exporter].
-func (Hostfile) Export(p data.Plan) ([]File, error) {
+// hostfile writes what mpirun reads: a line per node and job with its slots.
+func hostfile(p data.Plan) ([]File, error) {
 	var files []File
 	for _, j := range p.Jobs {
 		if j.PS > 0 {
@@ -29,7 +26,7 @@ func (Hostfile) Export(p data.Plan) ([]File, error) {
 }
 
 func Example_ownExporter() {
-	files, err := Hostfile{}.Export(data.Plan{Jobs: []data.PlannedJob{
+	files, err := hostfile(data.Plan{Jobs: []data.PlannedJob{
 		{Name: "resnet", Workers: 6, Placement: []data.NodeShare{{Node: "a01", Workers: 4}, {Node: "a02", Workers: 2}}},
 		{Name: "waits"},
 	}})

@@ -18,9 +18,7 @@ type File struct {
 }
 
 // Exporter writes the files of a plan for one scheduler.
-type Exporter interface {
-	Export(data.Plan) ([]File, error)
-}
+type Exporter func(data.Plan) ([]File, error)
 
 // Refusal is the error of a plan that a target cannot express.
 type Refusal struct {
@@ -40,24 +38,43 @@ func (r *Refusal) Error() string {
 // exporters is the registry: one line for each target.
 func exporters() map[string]Exporter {
 	out := map[string]Exporter{
-		"json": JSON{},
-		"csv":  CSV{},
+		"json": planJSON,
+		"csv":  planCSV,
 	}
-	for _, t := range []target{
-		{"slurm", slurm},
-		{"torchrun", torchrun},
-		{"pytorchjob", kubernetes{api: "kubeflow.org/v1", kind: "PyTorchJob", spec: pyTorchJob}.write},
-		{"tfjob", kubernetes{api: "kubeflow.org/v1", kind: "TFJob", servers: true, spec: tfJob}.write},
-		{"mpijob", kubernetes{api: "kubeflow.org/v1", kind: "MPIJob", command: true, equal: true, spec: mpiJob}.write},
-		{"trainjob", kubernetes{api: trainer, kind: "TrainJob", command: true, equal: true, spec: trainJob, before: trainingRuntime}.write},
-		{"jobset", jobSets.write},
-		{"kueue", kueue},
-		{"volcano", kubernetes{api: "batch.volcano.sh/v1alpha1", kind: "Job", command: true, servers: true, spec: volcanoJob}.write},
-		{"rayjob", kubernetes{api: "ray.io/v1", kind: "RayJob", command: true, spec: rayJob}.write},
+	for name, write := range map[string]func([]task) ([]File, error){
+		"slurm":      slurm,
+		"torchrun":   torchrun,
+		"pytorchjob": kubernetes{api: "kubeflow.org/v1", kind: "PyTorchJob", spec: pyTorchJob}.write,
+		"tfjob":      kubernetes{api: "kubeflow.org/v1", kind: "TFJob", servers: true, spec: tfJob}.write,
+		"mpijob":     kubernetes{api: "kubeflow.org/v1", kind: "MPIJob", command: true, equal: true, spec: mpiJob}.write,
+		"trainjob":   kubernetes{api: trainer, kind: "TrainJob", command: true, equal: true, spec: trainJob, before: trainingRuntime}.write,
+		"jobset":     jobSets.write,
+		"kueue":      kueue,
+		"volcano":    kubernetes{api: "batch.volcano.sh/v1alpha1", kind: "Job", command: true, servers: true, spec: volcanoJob}.write,
+		"rayjob":     kubernetes{api: "ray.io/v1", kind: "RayJob", command: true, spec: rayJob}.write,
 	} {
-		out[t.name] = t
+		out[name] = starts(name, write)
 	}
 	return out
+}
+
+// starts is the exporter of a target that starts the jobs of a plan; write gets
+// them checked.
+func starts(target string, write func([]task) ([]File, error)) Exporter {
+	return func(p data.Plan) ([]File, error) {
+		ts, err := tasks(p)
+		var files []File
+		if err == nil {
+			files, err = write(ts)
+		}
+		var refused *Refusal
+		if errors.As(err, &refused) {
+			refused.Target = target
+		} else if err != nil {
+			err = fmt.Errorf("export to %s: %w", target, err)
+		}
+		return files, err
+	}
 }
 
 // Names lists the known targets.
@@ -69,26 +86,4 @@ func New(name string) (Exporter, error) {
 		return e, nil
 	}
 	return nil, &data.UnknownError{What: "export target", Name: name, Known: Names()}
-}
-
-// target starts the jobs of a plan; write is handed them checked.
-type target struct {
-	name  string
-	write func([]task) ([]File, error)
-}
-
-// Export implements [Exporter].
-func (x target) Export(p data.Plan) ([]File, error) {
-	ts, err := tasks(p)
-	var files []File
-	if err == nil {
-		files, err = x.write(ts)
-	}
-	var refused *Refusal
-	if errors.As(err, &refused) {
-		refused.Target = x.name
-	} else if err != nil {
-		err = fmt.Errorf("export to %s: %w", x.name, err)
-	}
-	return files, err
 }

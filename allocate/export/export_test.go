@@ -119,7 +119,7 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, err := e.Export(planFor(target))
+		files, err := e(planFor(target))
 		if err != nil {
 			t.Fatalf("%s: %v", target, err)
 		}
@@ -162,7 +162,7 @@ func TestGolden(t *testing.T) {
 // plan decides.
 func TestPodTemplate(t *testing.T) {
 	for _, target := range []string{"pytorchjob", "jobset", "kueue", "volcano", "rayjob", "tfjob"} {
-		files, err := exporters()[target].Export(planFor(target))
+		files, err := exporters()[target](planFor(target))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestContract(t *testing.T) {
 	j.InitialBatch, j.Extra = 128, map[string]string{"fusion_mb": "64"}
 	j.Template = &data.Template{Image: "w2v", Command: []string{"train", "--batch={{.LocalBatch}}", "--fusion={{.X.fusion_mb}}"}}
 	p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{j}}
-	files, err := exporters()["jobset"].Export(p)
+	files, err := exporters()["jobset"](p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,11 +205,11 @@ func TestContract(t *testing.T) {
 		}
 	}
 	p.Jobs[0].Template.Command = []string{"train", "{{.Batch}}"}
-	if _, err := exporters()["jobset"].Export(p); err == nil || !strings.Contains(err.Error(), "fields such as .Workers") {
+	if _, err := exporters()["jobset"](p); err == nil || !strings.Contains(err.Error(), "fields such as .Workers") {
 		t.Errorf("a field that does not exist: %v", err)
 	}
 	p.Jobs[0].LocalBatch = 85.5
-	if _, err := exporters()["jobset"].Export(p); err == nil || !strings.Contains(err.Error(), "85.5 samples per worker") {
+	if _, err := exporters()["jobset"](p); err == nil || !strings.Contains(err.Error(), "85.5 samples per worker") {
 		t.Errorf("a batch that is not whole: %v", err)
 	}
 }
@@ -218,7 +218,7 @@ func TestContract(t *testing.T) {
 func TestNodeOfAReservedWord(t *testing.T) {
 	p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{{Name: "a", Action: data.Start, GPUType: "t4", Workers: 1,
 		Placement: []data.NodeShare{{Node: "esac", Workers: 1}}, Template: &data.Template{Command: []string{"python", "train.py"}}}}}
-	files, err := exporters()["torchrun"].Export(p)
+	files, err := exporters()["torchrun"](p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestScriptsParse(t *testing.T) {
 		t.Skip("bash is not installed, so the scripts are not checked")
 	}
 	for _, target := range Names() {
-		files, err := exporters()[target].Export(planFor(target))
+		files, err := exporters()[target](planFor(target))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +268,7 @@ func TestSlurmScriptRuns(t *testing.T) {
 		t.Helper()
 		p.Jobs = p.Jobs[:1]
 		p.Jobs[0].Template.Command = command
-		files, err := exporters()["slurm"].Export(p)
+		files, err := exporters()["slurm"](p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,7 +329,7 @@ func TestRefusals(t *testing.T) {
 		{"volcano", edit(func(j *data.PlannedJob) { j.Template.Image = "" }), "template.image is empty"},
 		{"slurm", data.Plan{Version: 9}, "version 9, want 1"},
 	} {
-		_, err := exporters()[tt.target].Export(tt.plan)
+		_, err := exporters()[tt.target](tt.plan)
 		var r *Refusal
 		if !errors.As(err, &r) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want a refusal with %q", tt.target, err, tt.want)
@@ -363,7 +363,7 @@ func TestLabel(t *testing.T) {
 
 // TestYAMLReadsBack: what a parser makes of a manifest is what was meant.
 func TestYAMLReadsBack(t *testing.T) {
-	files, err := exporters()["pytorchjob"].Export(samplePlan())
+	files, err := exporters()["pytorchjob"](samplePlan())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +406,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	files, err := e.Export(data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{{
+	files, err := e(data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{{
 		Name: "cifar", Action: data.Start, GPUType: "t4", Mode: data.AllReduce, Workers: 2, LocalBatch: 64,
 		Placement: []data.NodeShare{{Node: "t01", Workers: 2}},
 		Template:  &data.Template{Command: []string{"python", "train.py"}},

@@ -31,7 +31,7 @@ func TestExportLayout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, err := e.Export(layoutJob(command...))
+		files, err := e(layoutJob(command...))
 		if err != nil {
 			t.Errorf("%s: %v", target, err)
 			continue
@@ -54,7 +54,7 @@ func TestExportLayout(t *testing.T) {
 }
 
 func TestExportRefusesBadTemplate(t *testing.T) {
-	_, err := exporters()["torchrun"].Export(layoutJob("python", "train.py", "--tp={{.TensorParallel}}"))
+	_, err := exporters()["torchrun"](layoutJob("python", "train.py", "--tp={{.TensorParallel}}"))
 	var refusal *Refusal
 	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), `job "gpt": template:command[2]`) || !strings.Contains(err.Error(), "TensorParallel") {
 		t.Errorf("err = %v", err)

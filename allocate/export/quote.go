@@ -1,9 +1,9 @@
 package export
 
 import (
+	"fmt"
 	"hash/fnv"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -11,6 +11,7 @@ var (
 	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	nodeName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 	word     = regexp.MustCompile(`^[A-Za-z0-9_.,:+@/=-]+$`)
+	notLabel = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
 // maxLabel leaves room in the 63 characters of a DNS-1123 label for the suffix of
@@ -22,15 +23,7 @@ const maxLabel = 50
 // is cut, or has no valid character, gets a checksum, so that different names stay
 // different.
 func label(name string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(name) {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			b.WriteRune(r)
-		} else if s := b.String(); s != "" && !strings.HasSuffix(s, "-") {
-			b.WriteByte('-')
-		}
-	}
-	s := strings.Trim(b.String(), "-")
+	s := strings.Trim(notLabel.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	switch {
 	case s == "":
 		return "job-" + checksum(name)
@@ -46,10 +39,8 @@ func label(name string) string {
 func checksum(s string) string {
 	h := fnv.New32a()
 	h.Write([]byte(s))
-	return leftPad(strconv.FormatUint(uint64(h.Sum32()), 16))
+	return fmt.Sprintf("%08x", h.Sum32())
 }
-
-func leftPad(s string) string { return strings.Repeat("0", 8-len(s)) + s }
 
 // shell quotes a word for a POSIX shell, unless it has no special characters.
 func shell(s string) string {

@@ -41,11 +41,13 @@ func slurm(ts []task) ([]File, error) {
 
 // group is one component of a Slurm job: nodes with the same tasks.
 type group struct {
-	nodes    []string
-	perNode  int
-	servers  bool
-	tasksAll int
+	nodes   []string
+	perNode int
+	servers bool
 }
+
+// tasks is the number of its tasks.
+func (g group) tasks() int { return len(g.nodes) * g.perNode }
 
 // slurmProblem refuses values that would have another meaning in an #SBATCH line.
 func slurmProblem(t task) error {
@@ -68,11 +70,10 @@ func groups(t task) []group {
 		for i := range out {
 			if out[i].perNode == n && out[i].servers == servers {
 				out[i].nodes = append(out[i].nodes, node)
-				out[i].tasksAll += n
 				return
 			}
 		}
-		out = append(out, group{nodes: []string{node}, perNode: n, servers: servers, tasksAll: n})
+		out = append(out, group{nodes: []string{node}, perNode: n, servers: servers})
 	}
 	for _, s := range t.Placement {
 		add(s.Node, s.Workers, false)
@@ -175,7 +176,7 @@ func directives(t task, g group, first bool) []string {
 	}
 	out = append(out,
 		fmt.Sprintf("--nodes=%d", len(g.nodes)),
-		fmt.Sprintf("--ntasks=%d", g.tasksAll),
+		fmt.Sprintf("--ntasks=%d", g.tasks()),
 		fmt.Sprintf("--ntasks-per-node=%d", g.perNode),
 		"--nodelist="+strings.Join(g.nodes, ","))
 	memory := t.Needs.WorkerMemory

@@ -23,7 +23,7 @@ func slurmStep(t task, g group) string {
 	fmt.Fprintf(&b, "unset SLURM_JOB_NUM_NODES SLURM_JOB_NODELIST SLURM_JOB_CPUS_PER_NODE\n")
 	b.WriteString(slurmResize)
 	fmt.Fprintf(&b, "srun --kill-on-bad-exit=1 --nodes=%d --ntasks=%d --ntasks-per-node=%d --nodelist=%s %s\"${run[@]}\" &\n",
-		len(g.nodes), g.tasksAll, g.perNode, strings.Join(g.nodes, ","), perTask(t, g))
+		len(g.nodes), g.tasks(), g.perNode, strings.Join(g.nodes, ","), perTask(t, g))
 	fmt.Fprintf(&b, "step=$! had=%d code=0\n", len(g.nodes))
 	b.WriteString(slurmWait)
 	return b.String()

@@ -70,7 +70,7 @@ func exportPlan(plan *data.Plan, to string) ([]export.File, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	files, err := exporter.Export(*plan) // its errors name the target
+	files, err := exporter(*plan) // its errors name the target
 	if err != nil {
 		return nil, usageError{err} // a plan that the target cannot express is bad input
 	}
