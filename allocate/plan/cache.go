@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"knee/data"
-	"knee/fit"
 	"knee/predict"
 )
 
@@ -15,14 +14,13 @@ type Cache struct {
 }
 
 type cacheKey struct {
-	model             *fit.Model
-	accumulate, adapt bool
-	batch             data.Batch
-	initial           float64
-	gpuType           string
-	mode              data.Mode
-	placement         string
-	ps, logical       int
+	modelKey
+	adapt       bool
+	initial     float64
+	gpuType     string
+	mode        data.Mode
+	placement   string
+	ps, logical int
 }
 
 type cached struct {
@@ -37,7 +35,7 @@ func (c *Cache) answer(job data.Job, o oracle, shape data.Config) (predict.Answe
 	if c == nil || !ok || len(shape.Extra) > 0 {
 		return answer(job, o, shape)
 	}
-	key := cacheKey{m.Model, m.Accumulate, job.Batch.Adapt, m.Batch, job.Batch.Initial, shape.GPUType, shape.Mode, shape.Placement.String(), shape.PS, job.LogicalWorkers}
+	key := cacheKey{m.key(), job.Batch.Adapt, job.Batch.Initial, shape.GPUType, shape.Mode, shape.Placement.String(), shape.PS, job.LogicalWorkers}
 	if known, ok := c.known.Load(key); ok {
 		x := known.(cached)
 		return x.answer, x.err

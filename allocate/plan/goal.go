@@ -8,42 +8,32 @@ import (
 	"knee/predict"
 )
 
-// aim is the remaining work of one job and the prices of its cluster.
-type aim struct {
-	predict.Finisher
-	given bool // false: answers carry it already
-}
-
-// apply adds remaining time and cost to an answer.
-func (a *aim) apply(x *predict.Answer) error {
-	if !a.given {
-		return nil
-	}
-	return a.Finish(x)
-}
-
-// aim converts the remaining work of a job for its predictor: steps, a target loss
-// and epochs × data set unchanged. Seconds become the samples that the job's
-// present allocation, or its smallest if it has none, processes in that time.
-func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (*aim, error) {
-	job := p.Jobs[i]
+// finisher adds remaining time and cost of a job to answers, nil if its oracle does.
+// Goals of the predictor and steps, target losses and epochs of the job stay as they
+// are; remaining seconds become the samples that the job's present allocation, or its
+// smallest if it has none, processes in that time.
+func (p *prepared) finisher(i int, smallest predict.Answer, o oracle) (*predict.Finisher, error) {
 	m, ok := p.oracles[i].(modelled)
 	if !ok {
-		return &aim{}, nil
+		return nil, nil
 	}
 	full := *m.Predictor
 	if full.Goal == (predict.Goal{}) {
-		g, err := goalOf(job, smallest, o)
-		if err != nil {
+		var err error
+		if full.Goal, err = goalOf(p.Jobs[i], smallest, o); err != nil {
 			return nil, err
 		}
-		full.Goal = g
 	}
 	f, err := full.Finisher()
-	if err != nil {
-		return nil, err
+	return &f, err
+}
+
+// finish adds remaining time and cost to an answer.
+func finish(f *predict.Finisher, x *predict.Answer) error {
+	if f == nil {
+		return nil
 	}
-	return &aim{f, true}, nil
+	return f.Finish(x)
 }
 
 // goalOf is the goal of a job; the zero goal if it has none.

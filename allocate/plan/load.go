@@ -54,26 +54,26 @@ func (pr *Problem) AddModels(jobs []data.Job, jobsFile string) {
 		input data.Input
 		err   error
 	}
-	at := map[string]int{}
-	var models []loaded
-	of := make([]int, len(jobs))
+	at := map[string]*loaded{}
+	var models []*loaded
+	of := make([]*loaded, len(jobs))
 	for i := range jobs {
 		path := jobs[i].Model
-		if of[i] = -1; path == "" {
+		if path == "" {
 			continue
 		}
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(jobsFile), path)
 		}
-		if _, known := at[path]; !known {
-			at[path] = len(models)
-			models = append(models, loaded{path: path})
+		if at[path] == nil {
+			at[path] = &loaded{path: path}
+			models = append(models, at[path])
 		}
 		of[i] = at[path]
 	}
 	_ = parallel.Each(len(models), 1, func() func(int) error {
 		return func(i int) error {
-			m := &models[i]
+			m := models[i]
 			if m.model, m.err = fit.ReadModel(m.path); m.err == nil {
 				m.input, m.err = inputOf(m.path)
 			}
@@ -85,17 +85,15 @@ func (pr *Problem) AddModels(jobs []data.Job, jobsFile string) {
 			pr.Inputs = append(pr.Inputs, m.input)
 		}
 	}
-	for i := range jobs {
+	for i, m := range of {
 		job := &jobs[i]
-		if of[i] < 0 {
+		switch {
+		case m == nil:
 			continue
-		}
-		m := models[of[i]]
-		if m.err != nil {
+		case m.err != nil:
 			pr.Unusable[job.Name] = fmt.Sprintf("its model cannot be used: %v", m.err)
 			continue
-		}
-		if !job.RestartGiven {
+		case !job.RestartGiven:
 			job.RestartSeconds = m.model.StartSeconds()
 		}
 		pr.Predictors[job.Name] = &predict.Predictor{Model: m.model, Accumulate: m.model.Batch().Adapt}

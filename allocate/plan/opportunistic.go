@@ -84,8 +84,7 @@ func stands(c *data.Cluster, job data.Job) bool {
 func idle(jobs []data.Job) *data.Plan {
 	out := &data.Plan{}
 	for _, job := range jobs {
-		out.Jobs = append(out.Jobs, data.PlannedJob{Name: job.Name, ID: job.ID, Action: data.Pause, Placement: []data.NodeShare{},
-			Template: template(job), Resources: needs(job), Range: workersRange(job), InitialBatch: job.Batch.Initial, Reason: "opportunistic, and the other jobs leave nothing"})
+		out.Jobs = append(out.Jobs, ofJobs(data.PlannedJob{Action: data.Pause, Placement: []data.NodeShare{}, Reason: "opportunistic, and the other jobs leave nothing"}, job))
 	}
 	return out
 }

@@ -92,9 +92,14 @@ func (p *prepared) planned(i int, at place.Placed, free map[string]int, best sol
 	} else {
 		out = p.decided(i, at, free, best)
 	}
-	out.Name, out.ID, out.Was, out.GPUName = job.Name, job.ID, currentShares(job), p.Cluster.GPUName(out.GPUType)
+	out.GPUName = p.Cluster.GPUName(out.GPUType)
+	return ofJobs(out, job)
+}
+
+// ofJobs adds what jobs.yaml has of a job.
+func ofJobs(out data.PlannedJob, job data.Job) data.PlannedJob {
+	out.Name, out.ID, out.Was, out.InitialBatch = job.Name, job.ID, currentShares(job), job.Batch.Initial
 	out.Template, out.Resources, out.Range = template(job), needs(job), workersRange(job)
-	out.InitialBatch = job.Batch.Initial
 	return out
 }
 

@@ -24,13 +24,12 @@ type prepared struct {
 	subjects   []objective.Subject
 	state      allocate.State // of the cluster without occupants
 	standing   []place.Standing
-	aims       []*aim
+	finishers  []*predict.Finisher
 	infeasible map[int]string // by job: why it cannot be planned
 	occupants  map[int]occupant
 	lost       map[int]string // by job: the missing node it ran on
 	fit        *clusterFit
 	tables     tables
-	slots      int // worker slots that equal shares divide
 }
 
 // oraclesOf completes the predictors of a problem; a job without one has a
@@ -137,9 +136,6 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 	free := p.occupy(why)
 	p.fit = newClusterFit(free)
 	p.fit.sizes, p.fit.equal = p.Sizes, p.EqualNodes
-	if p.slots = p.FairSlots; p.slots == 0 {
-		p.slots = free.Slots()
-	}
 	n := len(p.Jobs)
 	asked, kept := make([]*table, n), make([]*table, n)
 	p.tables = tables{at: map[tableKey]*table{}, cache: p.Cache}
@@ -153,7 +149,7 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 		}
 	}
 	p.tables.fill()
-	p.subjects, p.standing, p.aims = make([]objective.Subject, n), make([]place.Standing, n), make([]*aim, n)
+	p.subjects, p.standing, p.finishers = make([]objective.Subject, n), make([]place.Standing, n), make([]*predict.Finisher, n)
 	p.state = allocate.State{Cluster: free, Jobs: make([]allocate.JobState, n), Tenants: map[string]allocate.Tenant{}}
 	for _, t := range p.Tenants {
 		p.state.Tenants[t.Name] = allocate.Tenant{Weight: t.Weight, Quota: t.Quota, Parent: t.Parent}
@@ -164,7 +160,7 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 			standing[i] = c
 		}
 	}
-	share := max(1, p.slots/max(1, n-len(p.occupants)))
+	share := max(1, cmp.Or(p.FairSlots, free.Slots())/max(1, n-len(p.occupants)))
 	errs := make([]error, n)
 	_ = parallel.Each(n, 16, func() func(int) error {
 		return func(i int) error {
@@ -206,8 +202,8 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	if !job.Submitted.IsZero() {
 		js.Submitted = job.Submitted.Sub(p.Now).Seconds()
 	}
-	if job.History != nil && job.History.GPUSeconds != nil {
-		js.Attained = *job.History.GPUSeconds
+	if job.History != nil {
+		js.Attained = *cmp.Or(job.History.GPUSeconds, new(float64))
 	}
 	defer func() { p.subjects[i], p.state.Jobs[i] = s, js }()
 	if x == nil {
@@ -222,11 +218,11 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	if err != nil {
 		return fmt.Errorf("no configuration can be predicted, the first: %w", err)
 	}
-	aim, err := p.aim(i, smallest, x.oracle)
-	p.aims[i] = aim
+	finisher, err := p.finisher(i, smallest, x.oracle)
 	if err != nil {
 		return err
 	}
+	p.finishers[i] = finisher
 	ask := func(c data.Config) (predict.Answer, error) {
 		if c.LocalBatch > 0 {
 			return x.oracle.At(c)
@@ -235,7 +231,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	}
 	options := x.options(job, standing, ask)
 	s.Reference = smallest
-	if err := aim.apply(&s.Reference); err != nil {
+	if err := finish(finisher, &s.Reference); err != nil {
 		return err
 	}
 	s.Fair = fairSpeed(s, options, share)
@@ -243,7 +239,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 		options = kept.options(kept.job, standing, ask)
 	}
 	for n := range options {
-		if err := aim.apply(&options[n].Answer); err != nil {
+		if err := finish(finisher, &options[n].Answer); err != nil {
 			return err
 		}
 		if options[n].Keeps {
@@ -259,19 +255,9 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 // history converts the history of a job.
 func history(job data.Job, hysteresis float64) allocate.History {
 	h := allocate.History{Tenant: job.Tenant, Restart: job.RestartSeconds + hysteresis}
-	known := job.History
-	if known == nil {
-		return h
-	}
-	value := func(v *float64) float64 {
-		if v == nil {
-			return 0
-		}
-		return *v
-	}
-	h.Progress, h.Ran, h.ByType = value(known.Progress), value(known.Seconds), known.ByType
-	if known.Restarts != nil {
-		h.Restarts = *known.Restarts
+	if known := job.History; known != nil {
+		h.Progress, h.Ran = *cmp.Or(known.Progress, new(float64)), *cmp.Or(known.Seconds, new(float64))
+		h.Restarts, h.ByType = *cmp.Or(known.Restarts, new(int)), known.ByType
 	}
 	return h
 }

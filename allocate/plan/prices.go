@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"knee/allocate/solve"
 	"knee/data"
 )
@@ -28,20 +30,13 @@ func (p *prepared) prices(best solve.Solution) []data.GPUPrice {
 // if that problem cannot be solved.
 func (p *prepared) resolved(best solve.Solution, gpuType string, by int) *float64 {
 	s := p.state
-	c := *s.Cluster
-	c.Nodes = append([]data.Node(nil), c.Nodes...)
-	changed := false
-	for i := range c.Nodes {
-		n := &c.Nodes[i]
-		if n.GPUType == gpuType && !n.Drained && n.GPUs+by > 0 && !changed {
-			n.GPUs += by
-			changed = true
-		}
-	}
-	if !changed {
+	nodes := slices.Clone(s.Cluster.Nodes)
+	at := slices.IndexFunc(nodes, func(n data.Node) bool { return n.GPUType == gpuType && !n.Drained && n.GPUs+by > 0 })
+	if at < 0 {
 		return nil
 	}
-	s.Cluster = &c
+	nodes[at].GPUs += by
+	s.Cluster = &data.Cluster{Nodes: nodes}
 	again, err := solve.Maximise(s)
 	if err != nil {
 		return nil

@@ -3,7 +3,8 @@ package plan
 import (
 	"math"
 	"strconv"
-	"strings"
+
+	"github.com/dustin/go-humanize"
 )
 
 // rate formats a speed with three digits, thousands separators and no exponent,
@@ -12,19 +13,9 @@ func rate(v float64) string {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
-	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-2)
-	digits := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
-	text := strconv.FormatFloat(math.Round(v/unit)*unit, 'f', min(digits, 12), 64)
-	whole, fraction, _ := strings.Cut(text, ".")
-	sign := ""
-	if whole[0] == '-' {
-		sign, whole = "-", whole[1:]
-	}
-	for at := len(whole) - 3; at > 0; at -= 3 {
-		whole = whole[:at] + "," + whole[at:]
-	}
-	if fraction = strings.TrimRight(fraction, "0"); fraction != "" {
-		fraction = "." + fraction
-	}
-	return sign + whole + fraction
+	places := 2 - math.Floor(math.Log10(math.Abs(v)))
+	unit := math.Pow(10, -places)
+	text := strconv.FormatFloat(math.Round(v/unit)*unit, 'f', min(max(0, int(places)), 12), 64)
+	rounded, _ := strconv.ParseFloat(text, 64) // without the error of the product
+	return humanize.Commaf(rounded)
 }

@@ -114,33 +114,31 @@ const (
 // as if it ran: a plan that is better in spite of restarts, or that starts jobs left
 // out, replaces it. So planning after a plan was applied gives the same plan.
 func (p *prepared) settled(best solve.Solution) []place.Placed {
-	placed, _ := place.All(p.state, best.Assignment, p.standing, p.respeed)
-	if now := p.incumbent(); now != nil && !p.better(placed, now) {
-		placed = now
-	}
-	if len(p.Jobs) > settleJobs {
-		return placed
-	}
-	for range settleRounds {
+	placed, _ := p.challenge(best)
+	for round := 0; round < settleRounds && len(p.Jobs) <= settleJobs; round++ {
 		next := p.after(placed)
 		again, err := solve.Maximise(next.state)
 		if err != nil {
 			break
 		}
-		found, _ := place.All(next.state, again.Assignment, next.standing, next.respeed)
-		now := next.incumbent()
-		if now == nil {
-			break
-		}
-		if !next.better(found, now) {
-			found = now
-		}
-		if !next.changes(found) {
+		found, contested := next.challenge(again)
+		if !contested || !next.changes(found) {
 			break
 		}
 		placed = p.translated(found)
 	}
 	return placed
+}
+
+// challenge places an assignment. If there is an incumbent it is contested, and the
+// better of both is returned.
+func (p *prepared) challenge(best solve.Solution) (placed []place.Placed, contested bool) {
+	placed, _ = place.All(p.state, best.Assignment, p.standing, p.respeed)
+	now := p.incumbent()
+	if now != nil && !p.better(placed, now) {
+		placed = now
+	}
+	return placed, now != nil
 }
 
 // changes reports whether a plan starts, stops or changes a job.
@@ -269,7 +267,7 @@ func (p *prepared) respeed(i int, c data.Config, instead *allocate.Option) (allo
 	job.Batch.Adapt = job.Batch.Adapt && !p.KeepBatch
 	a, err := p.Cache.answer(job, aimless(p.oracles[i]), c)
 	if err == nil {
-		err = p.aims[i].apply(&a)
+		err = finish(p.finishers[i], &a)
 	}
 	if err != nil {
 		return allocate.Option{}, false

@@ -31,6 +31,15 @@ func (m modelled) GPUTypes() []string { return m.Model.GPUTypes() }
 // Modes implements oracle.
 func (m modelled) Modes(gpuType string) []data.Mode { return m.Model.Modes(gpuType) }
 
+// modelKey is equal for predictors that answer alike, but for goal and prices.
+type modelKey struct {
+	model      *fit.Model
+	accumulate bool
+	ofModel    data.Batch
+}
+
+func (m modelled) key() modelKey { return modelKey{m.Model, m.Accumulate, m.Batch} }
+
 // aimless returns an oracle without remaining work and prices, which differ between
 // jobs of one model.
 func aimless(o oracle) oracle {
@@ -53,16 +62,14 @@ type table struct {
 
 // tableKey says which jobs have the same table.
 type tableKey struct {
-	model             *fit.Model
-	accumulate, fixed bool
-	batch             data.Batch // of the predictor
-	initial           data.Batch // of the job
-	types, modes      string
-	workers, ps       data.IntRange
-	need              data.Need
-	current           int
-	logical           int
-	alone             int // number of a job whose oracle no other job has
+	modelKey
+	batch        data.Batch // of the job
+	types, modes string
+	workers, ps  data.IntRange
+	need         data.Need
+	current      int
+	logical      int
+	alone        int // number of a job whose oracle no other job has
 }
 
 // tables are those of a problem.
@@ -74,7 +81,7 @@ type tables struct {
 
 // add returns the table of a job, without answers as yet.
 func (t *tables) add(i int, job data.Job, o oracle, in *clusterFit) *table {
-	key := tableKey{fixed: !job.Batch.Adapt, initial: job.Batch, types: strings.Join(job.GPUTypes, " "), workers: job.Workers, ps: job.PS, need: job.Resources.Worker, logical: job.LogicalWorkers}
+	key := tableKey{batch: job.Batch, types: strings.Join(job.GPUTypes, " "), workers: job.Workers, ps: job.PS, need: job.Resources.Worker, logical: job.LogicalWorkers}
 	for _, m := range job.Modes {
 		key.modes += string(m) + " "
 	}
@@ -82,7 +89,7 @@ func (t *tables) add(i int, job data.Job, o oracle, in *clusterFit) *table {
 		key.current = job.Current.Placement.Workers()
 	}
 	if m, ok := o.(modelled); ok {
-		key.model, key.batch, key.accumulate = m.Model, m.Batch, m.Accumulate
+		key.modelKey = m.key()
 	} else {
 		key.alone = i + 1
 	}

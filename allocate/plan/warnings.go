@@ -3,12 +3,13 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"knee/allocate"
 	"knee/allocate/place"
 	"knee/data"
+
+	"github.com/dustin/go-humanize"
 )
 
 // wide is the width of a 90 % interval relative to its mean from which a
@@ -71,18 +72,9 @@ func (w *warnings) grouped() []string {
 		if len(of) > 3 {
 			names = append(names, "…")
 		}
-		out = append(out, fmt.Sprintf("%s jobs %s (%s; of the first: %s; see --explain JOB)", thousands(len(of)), k, strings.Join(names, ", "), of[0].text))
+		out = append(out, fmt.Sprintf("%s jobs %s (%s; of the first: %s; see --explain JOB)", humanize.Comma(int64(len(of))), k, strings.Join(names, ", "), of[0].text))
 	}
 	return out
-}
-
-// thousands writes a count as people do: 1,312.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for at := len(s) - 3; at > 0; at -= 3 {
-		s = s[:at] + "," + s[at:]
-	}
-	return s
 }
 
 // warn adds what the reader should know about one job.

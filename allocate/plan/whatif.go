@@ -125,10 +125,7 @@ type Totals struct {
 // TotalsOf sums up the plan of a problem.
 func TotalsOf(pr Problem, plan *data.Plan) Totals {
 	t := Totals{GPUsUsed: plan.Utilization.GPUsUsed, GPUsTotal: plan.Utilization.GPUsTotal}
-	price := map[string]float64{}
-	for _, gpuType := range pr.Cluster.GPUTypes() {
-		price[gpuType] = pr.Cluster.PricePerGPU(gpuType)
-	}
+	price := pricesOf(pr.Cluster)
 	running := map[string]bool{}
 	for _, j := range pr.Jobs {
 		running[j.Name] = j.Current != nil
