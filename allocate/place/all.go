@@ -287,18 +287,14 @@ func (p *placing) raise(i int, free map[string]int) bool {
 	if len(better) == 0 {
 		return false
 	}
-	if now.Choice != allocate.None {
-		p.placer.Release(now.Nodes, p.standing[i].Resources)
-	}
+	p.placer.Release(now.Nodes, p.standing[i].Resources)
 	for _, n := range better {
 		if nodes, ok := p.placer.PlaceShape(p.request(i, j.Options[n].Config)); ok {
 			p.out[i] = Placed{Choice: n, Option: j.Options[n], Nodes: nodes}
 			return true
 		}
 	}
-	if now.Choice != allocate.None {
-		p.placer.Take(now.Nodes, p.standing[i].Resources)
-	}
+	p.placer.Take(now.Nodes, p.standing[i].Resources)
 	return false
 }
 

@@ -74,17 +74,12 @@ func (p *placing) ejections(i int, gain float64) []ejection {
 // changes nothing if one of them cannot be placed.
 func (p *placing) swap(i, choice int, w ejection) bool {
 	mine, other := p.out[i], p.out[w.job]
-	free := func(n int, at Placed) {
-		if at.Choice != allocate.None {
-			p.placer.Release(at.Nodes, p.standing[n].Resources)
-		}
-	}
 	want, less := p.state.Jobs[i].Options[choice], p.state.Jobs[w.job].Options[w.choice]
 	if !p.permits(i, &want, w.job, &less) {
 		return false
 	}
-	free(i, mine)
-	free(w.job, other)
+	p.placer.Release(mine.Nodes, p.standing[i].Resources)
+	p.placer.Release(other.Nodes, p.standing[w.job].Resources)
 	if nodes, ok := p.placer.PlaceShape(p.request(i, want.Config)); ok {
 		if second, ok := p.placer.PlaceShape(p.request(w.job, less.Config)); ok {
 			p.out[i], p.short[i] = Placed{Choice: choice, Option: want, Nodes: nodes}, false
@@ -93,9 +88,7 @@ func (p *placing) swap(i, choice int, w ejection) bool {
 		}
 		p.placer.Release(nodes, p.standing[i].Resources)
 	}
-	if mine.Choice != allocate.None {
-		p.placer.Take(mine.Nodes, p.standing[i].Resources)
-	}
+	p.placer.Take(mine.Nodes, p.standing[i].Resources)
 	p.placer.Take(other.Nodes, p.standing[w.job].Resources)
 	return false
 }

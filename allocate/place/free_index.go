@@ -29,15 +29,9 @@ func (n *freeNode) room(workers, ps int, r data.Resources) bool {
 	return !n.drained && workers <= n.gpus && cpus <= n.cpus+allocate.Slack && memory <= n.memory
 }
 
-// freeIndex indexes the nodes of one GPU type by free worker slots. Nodes with the
-// same free slots, cores and memory are in one bucket. Clusters have many nodes
-// and few different buckets: with 16,000 nodes placement takes microseconds.
-type freeIndex struct {
-	rows [][]*bucket // by free slots
-}
-
 // bucket is a set of nodes with the same free resources, in falling order: nodes
-// of low index are taken first, from the end.
+// of low index are taken first, from the end. Clusters have many nodes and few
+// different buckets: with 16,000 nodes placement takes microseconds.
 type bucket struct {
 	key   bucketKey
 	nodes []int32
@@ -85,12 +79,13 @@ func (p *Placer) attach(i int) {
 		b = &bucket{key: key}
 		p.buckets[key] = b
 	}
-	if len(b.nodes) == 0 { // an empty bucket is in no index
-		s := p.indexOf(n.gpuType)
-		for len(s.rows) <= n.gpus {
-			s.rows = append(s.rows, nil)
+	if len(b.nodes) == 0 {
+		rows := p.free[n.gpuType]
+		for len(rows) <= n.gpus {
+			rows = append(rows, nil)
 		}
-		s.rows[n.gpus] = append(s.rows[n.gpus], b)
+		rows[n.gpus] = append(rows[n.gpus], b)
+		p.free[n.gpuType] = rows
 	}
 	b.nodes = slices.Insert(b.nodes, b.find(i), int32(i))
 	n.bucket = b
@@ -106,16 +101,7 @@ func (p *Placer) detach(i int) {
 	n.bucket = nil
 	at := b.find(i)
 	if b.nodes = slices.Delete(b.nodes, at, at+1); len(b.nodes) == 0 {
-		s := p.indexOf(n.gpuType)
-		s.rows[n.gpus] = slices.DeleteFunc(s.rows[n.gpus], func(x *bucket) bool { return x == b })
+		rows := p.free[n.gpuType]
+		rows[n.gpus] = slices.DeleteFunc(rows[n.gpus], func(x *bucket) bool { return x == b })
 	}
-}
-
-func (p *Placer) indexOf(gpuType string) *freeIndex {
-	at := slices.Index(p.types, gpuType)
-	if at < 0 {
-		at = len(p.types)
-		p.types, p.indexes = append(p.types, gpuType), append(p.indexes, &freeIndex{})
-	}
-	return p.indexes[at]
 }

@@ -15,16 +15,14 @@ type Placer struct {
 	nodes   []freeNode
 	index   map[string]int // node name to position in nodes
 	buckets map[bucketKey]*bucket
-	types   []string // GPU types, in order of appearance
-	indexes []*freeIndex
+	free    map[string][][]*bucket // by GPU type, then by free worker slots: the buckets that have nodes
 }
 
 // New starts with an empty cluster. Drained nodes take no job; a job on one is
 // placed elsewhere.
 func New(c *data.Cluster) *Placer {
-	p := &Placer{nodes: make([]freeNode, len(c.Nodes)), index: make(map[string]int, len(c.Nodes)), buckets: map[bucketKey]*bucket{}}
+	p := &Placer{nodes: make([]freeNode, len(c.Nodes)), index: make(map[string]int, len(c.Nodes)), buckets: map[bucketKey]*bucket{}, free: map[string][][]*bucket{}}
 	for i, n := range c.Nodes {
-		p.indexOf(n.GPUType)
 		p.index[n.Name] = i
 		p.nodes[i] = freeNode{name: n.Name, gpuType: n.GPUType, gpus: n.GPUs, cpus: allocate.Unlimited(n.CPUs),
 			memory: allocate.Unlimited(float64(n.Memory)), size: n.GPUs, drained: n.Drained}
@@ -119,26 +117,22 @@ func (p *Placer) Place(r Request) ([]data.NodeShare, bool) {
 	if shares, ok := p.PlaceShape(r); ok {
 		return shares, true
 	}
-	parts := p.loose(r)
-	if parts == nil {
-		return nil, false
-	}
-	return p.commit(r, parts)
+	return p.commit(r, p.loose(r))
 }
 
 // PlaceShape is Place without uneven shapes: it reports false if the wanted shape
 // is not free.
 func (p *Placer) PlaceShape(r Request) ([]data.NodeShare, bool) {
-	parts := p.exact(r)
-	if parts == nil {
-		return nil, false
-	}
-	return p.commit(r, parts)
+	return p.commit(r, p.exact(r))
 }
 
 // commit adds the parameter servers to the workers on held nodes, books both and
-// puts the nodes back.
+// puts the nodes back. It reports false if there are no workers or the servers do
+// not fit.
 func (p *Placer) commit(r Request, parts []part) ([]data.NodeShare, bool) {
+	if parts == nil {
+		return nil, false
+	}
 	parts, ok := p.servers(r, parts)
 	p.unhold(parts)
 	if !ok {
@@ -200,7 +194,7 @@ func (p *Placer) here(r Request, w int) int {
 // tightest is the first of the nodes with fewest free slots and room for w
 // workers, −1 if there is none.
 func (p *Placer) tightest(r Request, w int) int {
-	rows := p.indexOf(r.Config.GPUType).rows
+	rows := p.free[r.Config.GPUType]
 	for g := w; g < len(rows); g++ {
 		best := -1
 		for _, b := range rows[g] {
@@ -231,7 +225,7 @@ func (p *Placer) loose(r Request) []part {
 		room int
 	}
 	var levels []level
-	for _, row := range p.indexOf(r.Config.GPUType).rows {
+	for _, row := range p.free[r.Config.GPUType] {
 		for _, b := range row {
 			if room := p.slots(b.first(), r); room > 0 && !p.avoids(r, b.key.spread) {
 				levels = append(levels, level{b, room})
@@ -324,9 +318,9 @@ func (p *Placer) find(name string) int {
 
 // Free is the worker slots free by GPU type.
 func (p *Placer) Free() map[string]int {
-	out := make(map[string]int, len(p.types))
-	for at, t := range p.types {
-		for g, row := range p.indexes[at].rows {
+	out := make(map[string]int, len(p.free))
+	for t, rows := range p.free {
+		for g, row := range rows {
 			for _, b := range row {
 				out[t] += g * len(b.nodes)
 			}

@@ -1,5 +1,7 @@
 package place
 
+import "slices"
+
 // servers places the parameter servers of a job: where they run, if their number
 // is unchanged and all can stay; else one at a time on the node of its workers with
 // the fewest of them, or on other nodes if those are full. The result has one part
@@ -45,18 +47,15 @@ func (p *Placer) serversStay(r Request, parts []part) ([]part, bool) {
 	if sum != r.Config.PS {
 		return parts, false
 	}
-	all := append([]part(nil), parts...)
+	all := slices.Clone(parts)
 	for _, s := range r.Current {
 		i := p.find(s.Node)
 		if s.PS == 0 {
 			continue
 		}
-		at := 0
-		for at < len(all) && all[at].node != i {
-			at++
-		}
-		if at == len(all) {
-			all = append(all, part{node: i})
+		at := slices.IndexFunc(all, func(x part) bool { return x.node == i })
+		if at < 0 {
+			at, all = len(all), append(all, part{node: i})
 		}
 		if all[at].ps += s.PS; i < 0 || !p.nodes[i].room(all[at].workers, all[at].ps, r.Resources) {
 			return parts, false
@@ -86,16 +85,16 @@ func (p *Placer) fewest(r Request, parts []part) int {
 // cores and memory that are free there.
 func (p *Placer) elsewhere(r Request) int {
 	most := 0
-	for _, s := range p.indexes {
-		most = max(most, len(s.rows))
+	for _, rows := range p.free {
+		most = max(most, len(rows))
 	}
 	for g := range most {
 		best := -1
-		for _, s := range p.indexes {
-			if g >= len(s.rows) {
+		for _, rows := range p.free {
+			if g >= len(rows) {
 				continue
 			}
-			for _, b := range s.rows[g] {
+			for _, b := range rows[g] {
 				if i := b.first(); (best < 0 || i < best) && p.nodes[i].room(0, 1, r.Resources) {
 					best = i
 				}
