@@ -10,31 +10,31 @@ import (
 	"knee/data"
 )
 
-// Standing is what placement uses of a job besides its options.
+// Standing is what placement needs of a job besides its options.
 type Standing struct {
 	Resources data.Resources
-	Current   []data.NodeShare // nodes it runs on; nil if not running or not known
+	Current   []data.NodeShare // nodes it runs on; nil if it does not run or they are not known
 	Apart     bool             // see [Request]
 }
 
 // Placed is the placement of one job of an assignment.
 type Placed struct {
-	Choice int             // index in Options, −1 if the job is paused; see Option
-	Option allocate.Option // what it gets: the choice, with the shape found
+	Choice int             // index in Options, −1 if the job is paused
+	Option allocate.Option // the choice, with the shape found
 	Nodes  []data.NodeShare
 	Reason string // why it did not get its assigned option; empty if it did
 }
 
-// Respeed predicts a configuration whose placement is not in the option table, in
-// place of an option that is. It reports false if it cannot.
+// Respeed predicts a configuration that is not in the option table and replaces the
+// option instead. It reports false if it cannot.
 type Respeed func(job int, c data.Config, instead *allocate.Option) (allocate.Option, bool)
 
 // All places an assignment on the nodes of a cluster: first jobs that stay as they
 // are, then jobs that only give nodes back, then the others, largest first. A job
-// whose shape is not free gets the better of an uneven placement and its best
-// smaller option; Placed.Reason says so. If some jobs fell back, all are placed
-// once more with those before larger ones, and the better result is kept. With a
-// nil respeed an uneven placement has the speed of the wanted one.
+// whose shape is not free falls back to the better of an uneven placement and its
+// best other option; Placed.Reason says so. If jobs fell back, all are placed once
+// more with those first in their turn, and the better result is kept. With a nil
+// respeed an uneven placement has the speed of the wanted one.
 func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) ([]Placed, *Placer) {
 	p, fell := all(s, a, standing, respeed, nil)
 	if len(fell) > 0 {
@@ -58,8 +58,8 @@ func (p *placing) value() (sum float64) {
 	return sum
 }
 
-// all places an assignment, the jobs in before first in their turn, and returns
-// the jobs that fell back.
+// all places an assignment, the jobs of before first in their turn, and returns the
+// jobs that fell back.
 func all(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed, before []int) (*placing, []int) {
 	p := newPlacing(s, a, standing, respeed)
 	early := make([]int, len(s.Jobs))
@@ -76,8 +76,7 @@ func all(s allocate.State, a allocate.Assignment, standing []Standing, respeed R
 		a, b := &s.Jobs[x].Options[a.Choice[x]], &s.Jobs[y].Options[a.Choice[y]]
 		return cmp.Or(p.turn(x, a)-p.turn(y, b), early[y]-early[x], b.Use.GPUs-a.Use.GPUs)
 	})
-	// All choices are placed before any fallback, which could take nodes assigned
-	// to others.
+	// A fallback could take the nodes of a choice, so choices come first.
 	var fell []int
 	for _, i := range rest {
 		if !p.choice(i, a.Choice[i]) {
@@ -95,8 +94,8 @@ func all(s allocate.State, a allocate.Assignment, standing []Standing, respeed R
 	return p, fell
 }
 
-// Incumbent leaves running jobs on their nodes, as assigned, and offers the free
-// nodes to the others.
+// Incumbent leaves the running jobs of an assignment on their nodes and offers the
+// free nodes to the others.
 func Incumbent(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) []Placed {
 	p := newPlacing(s, a, standing, respeed)
 	p.refill()
@@ -110,10 +109,10 @@ type placing struct {
 	placer   *Placer
 	out      []Placed
 	quotas   bool
-	short    []bool // jobs that fell back and were not given room since
+	short    []bool // jobs that fell back and were not repaired
 }
 
-// newPlacing starts with the jobs on their nodes that were assigned what they have.
+// newPlacing starts with the jobs that keep their option on their nodes.
 func newPlacing(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) *placing {
 	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs)), quotas: s.HasQuotas()}
 	var who []int
@@ -157,8 +156,8 @@ func (p *placing) request(i int, c data.Config) Request {
 	return Request{Config: c, Resources: s.Resources, Current: s.Current, Apart: s.Apart}
 }
 
-// turn is the turn of job i: first jobs that stay and whose nodes are not known,
-// then jobs that keep some of their nodes, which schedulers can do without a stop.
+// turn is the turn of job i: jobs that stay on unknown nodes, then jobs that only
+// give nodes back, which schedulers can do without a stop, then the others.
 func (p *placing) turn(i int, o *allocate.Option) int {
 	switch {
 	case o.Keeps:
@@ -169,8 +168,8 @@ func (p *placing) turn(i int, o *allocate.Option) int {
 	return 2
 }
 
-// givesBack reports whether an option keeps job i as it is on some of its nodes,
-// and frees its other nodes completely.
+// givesBack reports whether an option leaves job i unchanged on some of its nodes and
+// frees the others completely.
 func (p *placing) givesBack(i int, o *allocate.Option) bool {
 	now := p.standing[i].Current
 	if len(o.Config.Placement) == 0 || len(o.Config.Placement) >= len(now) {
@@ -198,7 +197,7 @@ func (p *placing) choice(i, c int) bool {
 	o := &p.state.Jobs[i].Options[c]
 	find := p.placer.PlaceShape
 	if len(o.Config.Placement) == 0 {
-		find = p.placer.Place // any shape will do
+		find = p.placer.Place
 	}
 	nodes, ok := find(p.request(i, o.Config))
 	if ok {
@@ -207,8 +206,7 @@ func (p *placing) choice(i, c int) bool {
 	return ok
 }
 
-// fallBack places job i on the best alternative to its choice: the choice in an
-// uneven shape, or another option.
+// fallBack places job i on its choice in an uneven shape, or on a better option.
 func (p *placing) fallBack(i, c int) {
 	if alt, nodes, ok := p.uneven(i, p.state.Jobs[i].Options[c]); ok {
 		p.out[i] = Placed{Choice: c, Option: alt, Nodes: nodes}
@@ -230,7 +228,7 @@ func reason(chosen *allocate.Option, got *Placed) string {
 	return fmt.Sprintf("no nodes are free for %d × %s; it gets %d × %s instead", c.Workers, c.GPUType, g.Workers, g.GPUType)
 }
 
-// uneven places an option in any shape that is free, and predicts its speed.
+// uneven places an option in any free shape and predicts its speed.
 func (p *placing) uneven(i int, o allocate.Option) (allocate.Option, []data.NodeShare, bool) {
 	nodes, ok := p.placer.Place(p.request(i, o.Config))
 	if !ok {
@@ -252,11 +250,10 @@ func (p *placing) uneven(i int, o allocate.Option) (allocate.Option, []data.Node
 	return alt, nodes, true
 }
 
-// refillRounds is how often at most refill goes through all jobs.
+// refillRounds bounds the passes of refill.
 const refillRounds = 4
 
-// refill offers the slots that fallbacks left free to all jobs, one better option
-// at a time.
+// refill offers the free slots to all jobs in turn.
 func (p *placing) refill() {
 	free := p.placer.Free()
 	for range refillRounds {
@@ -272,14 +269,14 @@ func (p *placing) refill() {
 	}
 }
 
-// raise moves job i to its best option that fits beside all others, if that
-// is better than what it has. free is the worker slots free by GPU type.
+// raise moves job i to its best option that fits beside all others, if it is better
+// than what the job has. free is the free worker slots by GPU type.
 func (p *placing) raise(i int, free map[string]int) bool {
 	j, now := &p.state.Jobs[i], p.out[i]
 	value := j.Idle
 	if now.Choice != allocate.None {
 		if now.Option.Keeps {
-			return false // not worth a restart
+			return false // a change would restart it
 		}
 		value = now.Option.Value
 	}

@@ -8,24 +8,23 @@ import (
 	"knee/allocate"
 )
 
-// Limits of repair. They are counts, so that the result is the same on every
-// machine. With more than repairPairs pairs of a job that fell back and another
-// job the gain is a small part of the whole. Of each job's pairs only the cheapest
-// are tried.
+// Limits of repair, as counts, so that the result is the same on every machine. With
+// more than repairPairs pairs of a job that fell back and another job, repair gains
+// little and is left out. Of each job repairTries ejections are tried.
 const (
 	repairPairs = 2_500
 	repairTries = 400
 )
 
-// ejection is another choice for a job, which frees nodes.
+// ejection is a choice for another job that may free nodes.
 type ejection struct {
 	job, choice int
 	loss        float64
 }
 
-// repair gives jobs that fell back their assigned option if another job can free
-// the nodes at a smaller loss: the solver ignores node boundaries, and otherwise
-// the jobs placed last lose by it.
+// repair gives jobs that fell back their choice if another job can free the nodes at
+// a smaller loss. The solver ignores node boundaries, at the cost of the jobs placed
+// last.
 func (p *placing) repair(a allocate.Assignment, fell []int) {
 	if len(fell)*len(p.out) > repairPairs {
 		return
@@ -40,7 +39,7 @@ func (p *placing) repair(a allocate.Assignment, fell []int) {
 	}
 }
 
-// valueOf is the value of what job i has now.
+// valueOf is the value of what job i has.
 func (p *placing) valueOf(i int) float64 {
 	if p.out[i].Choice == allocate.None {
 		return p.state.Jobs[i].Idle
@@ -48,8 +47,8 @@ func (p *placing) valueOf(i int) float64 {
 	return p.out[i].Option.Value
 }
 
-// ejections lists other choices of other jobs, none larger on the same GPU type,
-// that cost less than a gain, cheapest first. Jobs that stay as they are are left alone.
+// ejections lists choices of other jobs, not larger on the same GPU type, that lose
+// less than a gain, cheapest first. Unchanged jobs are left out.
 func (p *placing) ejections(i int, gain float64) []ejection {
 	var out []ejection
 	least := 1e-9 * (1 + math.Abs(gain))
@@ -70,8 +69,8 @@ func (p *placing) ejections(i int, gain float64) []ejection {
 	return out
 }
 
-// swap places job i on its choice after another job has made the ejection w. It
-// changes nothing if one of them cannot be placed.
+// swap places job i on its choice and another job on that of the ejection w, or
+// changes nothing if they do not fit.
 func (p *placing) swap(i, choice int, w ejection) bool {
 	mine, other := p.out[i], p.out[w.job]
 	want, less := p.state.Jobs[i].Options[choice], p.state.Jobs[w.job].Options[w.choice]
@@ -93,7 +92,7 @@ func (p *placing) swap(i, choice int, w ejection) bool {
 	return false
 }
 
-// lost is the value that job i lost from assignment to placement.
+// lost is the value that job i lost by placement.
 func (p *placing) lost(i int, a allocate.Assignment) float64 {
 	return p.state.Jobs[i].Options[a.Choice[i]].Value - p.valueOf(i)
 }

@@ -8,8 +8,7 @@ import (
 	"knee/data"
 )
 
-// freeNode is a node and what is free on it. Unlimited cores and memory are
-// +Inf.
+// freeNode is a node and what is free on it; unlimited cores and memory are +Inf.
 type freeNode struct {
 	name    string
 	gpuType string
@@ -19,7 +18,7 @@ type freeNode struct {
 	size    int // worker slots when empty
 	drained bool
 	spread  int     // jobs on it that also use other nodes
-	bucket  *bucket // where it is kept; nil while drained or being placed on
+	bucket  *bucket // nil if it is drained or held for a job
 }
 
 // room reports whether workers and servers fit on the node.
@@ -47,8 +46,7 @@ func (b *bucket) find(i int) int {
 }
 
 // bucketKey is the free resources of a node. Cores are in millionths, so that
-// rounding errors of sums make no further buckets; whether workers fit is decided
-// by the node.
+// rounding errors make no further buckets.
 type bucketKey struct {
 	gpuType string
 	gpus    int
@@ -91,7 +89,7 @@ func (p *Placer) attach(i int) {
 	n.bucket = b
 }
 
-// detach takes node i out of its bucket while a job is being placed on it.
+// detach takes node i out of its bucket.
 func (p *Placer) detach(i int) {
 	n := &p.nodes[i]
 	b := n.bucket

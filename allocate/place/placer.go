@@ -9,8 +9,8 @@ import (
 	"knee/data"
 )
 
-// Placer places jobs on nodes, one after another, and records what is free. Place
-// the largest jobs first: small ones fit into what is left.
+// Placer places jobs on nodes, one after another. Place the largest jobs first: small
+// ones fit into what is left.
 type Placer struct {
 	nodes   []freeNode
 	index   map[string]int // node name to position in nodes
@@ -18,8 +18,7 @@ type Placer struct {
 	free    map[string][][]*bucket // by GPU type, then by free worker slots: the buckets that have nodes
 }
 
-// New starts with an empty cluster. Drained nodes take no job; a job on one is
-// placed elsewhere.
+// New starts with an empty cluster. Drained nodes take no job.
 func New(c *data.Cluster) *Placer {
 	p := &Placer{nodes: make([]freeNode, len(c.Nodes)), index: make(map[string]int, len(c.Nodes)), buckets: map[bucketKey]*bucket{}, free: map[string][][]*bucket{}}
 	for i, n := range c.Nodes {
@@ -46,9 +45,9 @@ type Request struct {
 // part is what a job gets on one node while it is being placed.
 type part struct{ node, workers, ps int }
 
-// Keep leaves jobs on the nodes of their workers. All workers are placed before
-// the first parameter server, so that no server takes the slot of a worker. The
-// result is parallel to rs, nil for a job that cannot stay, which takes nothing.
+// Keep leaves jobs on the nodes of their workers. All workers are placed before the
+// first parameter server, so that no server takes the cores of a worker. The result
+// is parallel to rs, nil for a job that cannot stay.
 func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
 	parts := make([][]part, len(rs))
 	for n, r := range rs {
@@ -90,7 +89,7 @@ func (p *Placer) present(r Request) []part {
 	return parts
 }
 
-// hold takes the nodes of parts out of the index.
+// hold takes the nodes of parts out of their buckets.
 func (p *Placer) hold(parts []part) []part {
 	for _, s := range parts {
 		p.detach(s.node)
@@ -98,18 +97,18 @@ func (p *Placer) hold(parts []part) []part {
 	return parts
 }
 
-// unhold puts nodes that are held back into the index.
+// unhold undoes hold.
 func (p *Placer) unhold(parts []part) {
 	for _, s := range parts {
 		p.attach(s.node)
 	}
 }
 
-// Place finds nodes for a job: the shape it wants if there is one, else an
-// uneven one on as few nodes as possible. Nodes the job runs on come first, then
-// those with the fewest slots left over, so that empty nodes stay empty. Parameter
-// servers go in equal parts to the nodes of the workers, then to any node with free
-// cores and memory. It reports false, and takes nothing, if the job does not fit.
+// Place finds nodes for a job: the shape it wants if that is free, else an uneven
+// one on as few nodes as possible. Nodes the job runs on come first, then those with
+// the fewest free slots, so that empty nodes stay empty. Parameter servers go in
+// equal parts to the nodes of the workers, then to any node with free cores and
+// memory. It reports false, and takes nothing, if the job does not fit.
 func (p *Placer) Place(r Request) ([]data.NodeShare, bool) {
 	if r.Config.Workers < 1 {
 		return nil, false
@@ -148,9 +147,8 @@ func (p *Placer) commit(r Request, parts []part) ([]data.NodeShare, bool) {
 	return shares, true
 }
 
-// exact finds a node for every count of the wanted shape, largest first: one the
-// job runs on, else the tightest. It holds the nodes; if one is missing it holds
-// none and returns nil.
+// exact finds and holds a node for every count of the wanted shape, largest first:
+// one the job runs on, else the tightest. It returns nil if one is missing.
 func (p *Placer) exact(r Request) []part {
 	shape := r.Config.Placement
 	if len(shape) == 0 {
@@ -175,8 +173,7 @@ func (p *Placer) exact(r Request) []part {
 	return parts
 }
 
-// here is the tightest of the job's present nodes with room for w workers, −1 if
-// there is none.
+// here is the tightest of the job's present nodes with room for w workers, else −1.
 func (p *Placer) here(r Request, w int) int {
 	best, least := -1, 0
 	for _, s := range r.Current {
@@ -191,8 +188,8 @@ func (p *Placer) here(r Request, w int) int {
 	return best
 }
 
-// tightest is the first of the nodes with fewest free slots and room for w
-// workers, −1 if there is none.
+// tightest is the first of the nodes with fewest free slots and room for w workers,
+// else −1.
 func (p *Placer) tightest(r Request, w int) int {
 	rows := p.free[r.Config.GPUType]
 	for g := w; g < len(rows); g++ {
@@ -217,8 +214,8 @@ func (p *Placer) avoids(r Request, spread bool) bool {
 	return r.Apart && spread && len(r.Config.Placement) != 1
 }
 
-// loose places the workers on as few nodes as possible, those with most free slots,
-// and holds the nodes.
+// loose places the workers on as few nodes as possible, those with most room, and
+// holds them. It returns nil if they do not fit.
 func (p *Placer) loose(r Request) []part {
 	type level struct {
 		b    *bucket
@@ -243,7 +240,7 @@ func (p *Placer) loose(r Request) []part {
 	}
 	for at := 0; at < len(levels) && left > 0; at++ {
 		l := levels[at]
-		if at == 0 || levels[at-1].room != l.room { // of equal nodes those it runs on come first
+		if at == 0 || levels[at-1].room != l.room { // of equal nodes its present ones come first
 			for _, s := range r.Current {
 				if i := p.find(s.Node); left > 0 && i >= 0 && p.nodes[i].bucket != nil && p.slots(i, r) == l.room && !p.avoids(r, p.nodes[i].spread > 0) {
 					take(i, l.room)
@@ -329,8 +326,8 @@ func (p *Placer) Free() map[string]int {
 	return out
 }
 
-// Fragmentation is the fraction of the free worker slots, 0 to 1, on partly used
-// nodes, which whole-node jobs cannot use.
+// Fragmentation is the fraction of the free worker slots that is on partly used nodes,
+// where jobs of whole nodes cannot run; 0 to 1.
 func (p *Placer) Fragmentation() float64 {
 	var free, broken float64
 	for _, n := range p.nodes {
@@ -345,8 +342,8 @@ func (p *Placer) Fragmentation() float64 {
 	return broken / math.Max(free, 1)
 }
 
-// ShapeOf returns the workers per node of a placement, most first, without
-// the nodes that hold only parameter servers.
+// ShapeOf returns the workers per node of a placement, most first, without nodes that
+// have only parameter servers.
 func ShapeOf(shares []data.NodeShare) data.Placement {
 	var p data.Placement
 	for _, s := range shares {

@@ -31,8 +31,8 @@ func Spread(w int, room []int) data.Placement {
 	slices.SortStableFunc(order, func(a, b int) int { return room[a] - room[b] })
 	p := make(data.Placement, len(room))
 	for n, i := range order {
-		// The tightest node comes first and gets its equal part or all it can hold;
-		// the rest is divided over the nodes after it.
+		// The tightest node gets its equal part or all it can hold, the nodes after it
+		// the rest.
 		p[i] = min(room[i], w/(len(order)-n))
 		w -= p[i]
 	}
