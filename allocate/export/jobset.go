@@ -2,9 +2,8 @@ package export
 
 import "fmt"
 
-// jobSets expresses every placement exactly, also uneven ones and parameter
-// servers: one replicated job per node and role, pinned to its node, with a pod per
-// process.
+// jobSets expresses every placement exactly: one replicated job per node and role,
+// pinned to its node, with a pod per process.
 var jobSets = kubernetes{api: "jobset.x-k8s.io/v1alpha2", kind: "JobSet", command: true, servers: true, spec: jobSet}
 
 func jobSet(t task) object {

@@ -11,27 +11,26 @@ import (
 // cleanRunning removes the pods that still run when a job ends.
 var cleanRunning = object{{"cleanPodPolicy", "Running"}}
 
-// replica is a group of pods as the training operator has it.
+// replica is a replica specification.
 func replica(count int, template object) object {
 	return object{{"replicas", count}, {"restartPolicy", "OnFailure"}, {"template", template}}
 }
 
-// podsOf is a replica group of one process per pod, kept to the given nodes.
-// A worker's pod has one GPU.
+// podsOf is a replica specification of one process per pod on the given nodes; the
+// pod of a worker has one GPU.
 func podsOf(t task, name string, count int, nodes []string, server bool) object {
 	return replica(count, object{{"spec", pod(nil, nil, onNodes(nodes), containerOf(t, name, 1, server, t.command()))}})
 }
 
 // pyTorchJob has a pod for each worker, with one process and one GPU: the operator
-// then sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for a plain
-// "python train.py", and any placement can be written. Pods are restricted to the
-// nodes of the placement; the scheduler decides how many run on each, and has no
-// choice where nodes are filled. Processes of one node in separate pods share no
-// /dev/shm, so NCCL uses sockets or GPUDirect between them.
+// sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for a plain "python train.py",
+// and any placement can be written. Pods are restricted to the nodes of the placement;
+// the scheduler decides how many run on each, unless they fill the nodes. Pods of one
+// node share no /dev/shm, so that NCCL uses sockets or GPUDirect between them.
 //
-// A job whose number of workers may vary is elastic if its command is torchrun,
-// which repeats the rendezvous when workers come or go. A plain "python train.py"
-// would wait for exactly WORLD_SIZE processes.
+// A job with a range of workers is elastic if its command is torchrun, which repeats
+// the rendezvous when workers come or go. A plain "python train.py" would wait for
+// WORLD_SIZE processes.
 func pyTorchJob(t task) object {
 	hosts := t.hosts(false)
 	if t.Range != nil && t.Range.Max > t.Range.Min && t.runsTorchrun() {
@@ -57,9 +56,8 @@ func (t task) runsTorchrun() bool {
 	return programName(c[0]) == "torchrun" || strings.HasPrefix(programName(c[0]), "python") && c[1] == "-m" && c[2] == "torch.distributed.run"
 }
 
-// tfJob has parameter servers and workers as replicas of their own, one process
-// per pod. The operator passes the cluster in TF_CONFIG. A job without
-// parameter servers gets workers only (MultiWorkerMirroredStrategy).
+// tfJob has replicas of parameter servers and of workers, or of workers only
+// (MultiWorkerMirroredStrategy), one process per pod. The operator sets TF_CONFIG.
 func tfJob(t task) object {
 	replicas := object{}
 	if t.PS > 0 {
@@ -69,8 +67,8 @@ func tfJob(t task) object {
 	return object{{"runPolicy", cleanRunning}, {"tfReplicaSpecs", replicas}}
 }
 
-// mpiJob has a worker pod per node with as many slots as the plan has workers
-// there, and a launcher that calls mpirun, unless the command does so itself.
+// mpiJob has a pod per node with a slot for each of its workers, and a launcher that
+// calls mpirun, unless the command does.
 func mpiJob(t task) object {
 	slots := t.perNode()
 	launcher := object{{"name", "mpi"}, {"image", t.Template.Image}, {"command", mpirun(t)}, {"env", t.variables()}}
@@ -81,8 +79,8 @@ func mpiJob(t task) object {
 	}}}
 }
 
-// mpirun is the launcher's command. mpirun starts the ranks over ssh, which
-// passes no environment on, so every variable is named.
+// mpirun is the launcher's command. It names every variable, since ssh, by which mpirun
+// starts the ranks, passes none on.
 func mpirun(t task) []string {
 	if slices.Contains([]string{"mpirun", "mpiexec", "horovodrun"}, programName(t.Template.Command[0])) {
 		return t.command()

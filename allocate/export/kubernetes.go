@@ -12,13 +12,12 @@ type kubernetes struct {
 	api, kind string                       // as the API server knows it
 	command   bool                         // a job must have a command
 	servers   bool                         // it can start parameter servers
-	equal     bool                         // every node must hold as many workers
+	equal     bool                         // every node must hold the same number of workers
 	spec      func(task) object            // of the manifest
-	before    func(task) object            // a further manifest of a job, nil for none
-	labels    func(task) map[string]string // further ones of the manifest, nil for none
+	before    func(task) object            // a manifest to come before that of the job; nil: none
+	labels    func(task) map[string]string // of the manifest; nil: none
 }
 
-// write writes the files of the target.
 func (k kubernetes) write(ts []task) ([]File, error) {
 	var files []File
 	for n := range ts {
@@ -36,7 +35,7 @@ func (k kubernetes) write(ts []task) ([]File, error) {
 			return nil, err
 		}
 		if k.equal && t.perNode() == 0 {
-			return nil, t.refuse("it stands as %s, and a %s has as many processes on every node; export it to jobset, volcano or slurm", t.config().Placement, k.kind)
+			return nil, t.refuse("its nodes hold %s workers, and a %s has the same number on every node; export it to jobset, volcano or slurm", t.config().Placement, k.kind)
 		}
 		var ms []any
 		if k.before != nil {
@@ -69,8 +68,8 @@ func manifest(t task, api, kind string, spec object, labels map[string]string) o
 	}
 }
 
-// applyScript deletes the jobs that the plan pauses or changes, and applies the
-// rest: a running job that is not elastic cannot be resized in place.
+// applyScript deletes the jobs that the plan pauses or changes, since a running job
+// that is not elastic cannot be resized in place, and applies all that run anew.
 func (k kubernetes) applyScript(ts []task) string {
 	var b strings.Builder
 	group, _, _ := strings.Cut(k.api, "/")

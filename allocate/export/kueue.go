@@ -23,7 +23,7 @@ func kueue(ts []task) ([]File, error) {
 		return files, err
 	}
 	f, err := yamlFile(queuesFile, nil, queues...)
-	last := &files[len(files)-1] // apply.sh: queues first, as a job without one waits
+	last := &files[len(files)-1] // apply.sh: queues come first
 	last.Data = []byte(strings.Replace(string(last.Data), "\n\n", "\n\nkubectl apply -f "+queuesFile+"\n", 1))
 	return append([]File{f}, files...), err
 }
@@ -38,7 +38,7 @@ func queueName(t task) string {
 	return "knee-" + label(t.GPUType)
 }
 
-// kueueQueues is a flavor and its queues for every GPU type in use.
+// kueueQueues is a flavor, its cluster queue and local queues for every GPU type in use.
 func kueueQueues(ts []task) []any {
 	running := slices.DeleteFunc(slices.Clone(ts), task.paused)
 	slices.SortStableFunc(running, func(a, b task) int { return cmp.Compare(queueName(a), queueName(b)) })

@@ -15,8 +15,8 @@ const hostname = "kubernetes.io/hostname"
 // jobLabel marks the pods of a job.
 const jobLabel = "knee/job"
 
-// pod is a pod specification of one container; restart, selector and affinity
-// may be nil.
+// pod is a pod specification of one container; restart, selector and affinity may be
+// nil.
 func pod(restart any, selector map[string]string, affinity any, container object) object {
 	o := object{{"restartPolicy", restart}}
 	if selector != nil {
@@ -25,9 +25,9 @@ func pod(restart any, selector map[string]string, affinity any, container object
 	return append(o, field{"affinity", affinity}, field{"containers", []any{container}})
 }
 
-// containerOf is a container for processes of a job, workers or parameter servers:
-// it requests the need of each times their number, and a GPU for each worker. With a
-// nil command it runs that of the image.
+// containerOf is a container for a number of workers or parameter servers of a job,
+// with what they need and a GPU for each worker. With a nil command it runs that of
+// the image.
 func containerOf(t task, name string, processes int, server bool, command []string, more ...field) object {
 	o := object{{"name", name}, {"image", t.Template.Image}}
 	if len(command) > 0 {
@@ -36,8 +36,7 @@ func containerOf(t task, name string, processes int, server bool, command []stri
 	return append(o, field{"env", append(t.variables(), variables(more)...)}, field{"resources", t.resources(processes, server)})
 }
 
-// variables are environment variables as pods have them, their values as they
-// are.
+// variables are environment variables of a container.
 func variables(of []field) []any {
 	var out []any
 	for _, v := range of {
@@ -46,7 +45,7 @@ func variables(of []field) []any {
 	return out
 }
 
-// variables is the environment of a job with the kubelet's expansion off.
+// variables is the environment of a job, escaped for the kubelet.
 func (t task) variables() []any {
 	var out []field
 	for _, kv := range t.environment() {
@@ -55,7 +54,7 @@ func (t task) variables() []any {
 	return variables(out)
 }
 
-// resources is what processes of a job need together, nil if nothing.
+// resources is what a number of workers or servers need together, nil if nothing.
 func (t task) resources(processes int, server bool) any {
 	cpus, memory := t.Needs.WorkerCPUs, t.Needs.WorkerMemory
 	if server {
@@ -83,14 +82,13 @@ func (t task) resources(processes int, server bool) any {
 
 const gpuResource = "nvidia.com/gpu"
 
-// onNodes keeps pods to nodes.
+// onNodes restricts pods to nodes.
 func onNodes(nodes []string) object {
 	term := object{{"matchExpressions", []any{object{{"key", hostname}, {"operator", "In"}, {"values", nodes}}}}}
 	return object{{"nodeAffinity", object{{"requiredDuringSchedulingIgnoredDuringExecution", object{{"nodeSelectorTerms", []any{term}}}}}}}
 }
 
-// apart restricts pods to the nodes of a job's workers, one pod on each: it has all
-// processes of its node.
+// apart restricts pods to the nodes of a job's workers, one pod on each.
 func apart(t task) object {
 	other := object{{"labelSelector", object{{"matchLabels", map[string]string{jobLabel: t.ID}}}}, {"topologyKey", hostname}}
 	return append(onNodes(t.hosts(false)), field{"podAntiAffinity", object{{"requiredDuringSchedulingIgnoredDuringExecution", []any{other}}}})
@@ -112,7 +110,7 @@ func (t task) perNode() int {
 	return append(counts, 0)[0]
 }
 
-// hosts lists the nodes that hold workers, or those that hold servers.
+// hosts lists the nodes that hold workers, or parameter servers.
 func (t task) hosts(servers bool) []string {
 	var out []string
 	for _, s := range t.Placement {
@@ -123,7 +121,7 @@ func (t task) hosts(servers bool) []string {
 	return out
 }
 
-// command is that of the job with the kubelet's $(NAME) expansion off.
+// command is that of the job, escaped for the kubelet.
 func (t task) command() []string { return literals(t.Template.Command) }
 
 func literals(command []string) []string {
@@ -147,7 +145,7 @@ func literal(s string) string {
 	return b.String()
 }
 
-// nodeGroup is the workers, or the servers, of one node.
+// nodeGroup is the workers, or the parameter servers, of one node.
 type nodeGroup struct {
 	name   string // w0, w1, …, ps0, …
 	node   string
@@ -176,9 +174,9 @@ func (t task) perNodeGroups() []nodeGroup {
 	return out
 }
 
-// pod is the pods of a group, pinned to its node. Their command is the job's
-// own, behind a shell that adds up the rank: a pod knows its index within the
-// group from a variable. Ranks are as in a Slurm export.
+// pod is the pods of a group, pinned to its node. A shell adds the index of the pod
+// within its group to the first rank, and runs the command of the job. Ranks are as in
+// a Slurm export.
 func (g nodeGroup) pod(t task, index, master string) object {
 	role := "worker"
 	start := "export RANK=$((KNEE_FIRST_RANK + " + index + ")) LOCAL_RANK=0"
@@ -186,7 +184,6 @@ func (g nodeGroup) pod(t task, index, master string) object {
 		role = "ps"
 		start += "; export KNEE_PS_RANK=$((RANK - KNEE_WORKERS))"
 	}
-	// The kubelet leaves $(( alone only if the dollar sign is doubled.
 	command := append([]string{"sh", "-c", literal(start + `; exec "$@"`), "knee"}, t.command()...)
 	return pod("Never", map[string]string{hostname: g.node}, nil, containerOf(t, "train", 1, g.server, command,
 		field{"KNEE_ROLE", role}, field{"KNEE_FIRST_RANK", strconv.Itoa(g.first)},

@@ -50,7 +50,7 @@ func shell(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// shellWords quotes a command line.
+// shellWords is a command line of quoted words.
 func shellWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -69,5 +69,5 @@ func comment(s string) string {
 	}, s)
 }
 
-// programName is the last part of the path of a program.
+// programName is the last part of a path.
 func programName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -3,9 +3,8 @@ package export
 import "fmt"
 
 // rayJob is a head without GPUs, a worker group per node, pinned to it, and the
-// command as entrypoint, which runs on the head and asks Ray for KNEE_WORKERS
-// workers. Its manifests are tested against golden files only, not with a KubeRay
-// operator.
+// command as entrypoint: it runs on the head and asks Ray for KNEE_WORKERS workers.
+// The manifests were compared with golden files and never run by a KubeRay operator.
 func rayJob(t task) object {
 	head := object{{"name", "ray-head"}, {"image", t.Template.Image}, {"env", t.variables()}}
 	var groups []any

@@ -11,20 +11,19 @@ import (
 // that the plan pauses or changes, waits until the nodes are free, and submits the
 // new sizes and the starts.
 //
-// A running Slurm job cannot grow, and shrinks by whole nodes only. Any other
-// change is a checkpoint (SIGTERM to the tasks), a cancellation and a new
-// submission; so is a change of a pending job, whose sizes are in its script. A job
-// shrinks in place if it has equal parts and keeps the node of its script:
-// submit.sh sends the script SIGUSR1, on which it stops the tasks by SIGTERM,
-// removes the nodes with Slurm, and continues as the new script. The nodes must be
-// able to read the folder of the export. Without accounting Slurm refuses a second
-// shrink: then the job is stopped and submitted like the others.
+// A running Slurm job cannot grow, and shrinks by whole nodes only. Any other change
+// is a checkpoint (SIGTERM to the tasks), a cancellation and a new submission, also of
+// a pending job, whose script has its size. A job shrinks in place if its nodes hold
+// equal numbers and it keeps the node of its script: on SIGUSR1 from submit.sh the
+// script stops the tasks by SIGTERM, waits until submit.sh has removed the nodes, and
+// continues as the new script. The nodes must be able to read the folder of the
+// export. Without accounting Slurm refuses a second shrink; the job is then stopped
+// and submitted like the others.
 //
-// Every worker is one task with one GPU. The tasks get the same environment as from
-// the local launcher of package launch while they are profiled: RANK, WORLD_SIZE,
-// LOCAL_RANK, MASTER_ADDR, MASTER_PORT and the KNEE_ variables.
-// Nodes with different counts, and parameter servers, become the components
-// of a heterogeneous job that runs as one step.
+// Every worker is one task with one GPU, in the environment of the local launcher of
+// package launch: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and the KNEE_
+// variables. Nodes with different counts, and parameter servers, become components of
+// a heterogeneous job that runs as one step.
 func slurm(ts []task) ([]File, error) {
 	var files []File
 	for _, t := range ts {
@@ -49,7 +48,7 @@ type group struct {
 // tasks is the number of its tasks.
 func (g group) tasks() int { return len(g.nodes) * g.perNode }
 
-// slurmProblem refuses values that would have another meaning in an #SBATCH line.
+// slurmProblem refuses values with another meaning in an #SBATCH line.
 func slurmProblem(t task) error {
 	for _, f := range [][2]string{{"partition", t.Template.Partition}, {"account", t.Template.Account}, {"time_limit", t.Template.TimeLimit}, {"gpu_type", t.gpuName()}} {
 		if f[1] != "" && !word.MatchString(f[1]) {
@@ -59,8 +58,8 @@ func slurmProblem(t task) error {
 	return t.expressible("Slurm", true, true)
 }
 
-// groups returns the nodes grouped by equal numbers of workers, in order, then by
-// equal numbers of parameter servers.
+// groups returns the nodes by equal numbers of workers, then by equal numbers of
+// parameter servers.
 func groups(t task) []group {
 	var out []group
 	add := func(node string, n int, servers bool) {
@@ -134,8 +133,8 @@ func sbatch(t task) string {
 	return b.String()
 }
 
-// perTask is the cores of a task as an option of srun, which from 22.05 on
-// does not take them from sbatch.
+// perTask is the cores of a task as an option of srun, which from 22.05 on does not
+// take them from sbatch.
 func perTask(t task, g group) string {
 	if n := cores(t, g); n > 0 {
 		return fmt.Sprintf("--cpus-per-task=%d ", n)
@@ -143,8 +142,7 @@ func perTask(t task, g group) string {
 	return ""
 }
 
-// serverHosts lists where each parameter server listens, in the order of
-// their tasks, which fill the nodes of a component one after another.
+// serverHosts lists where each parameter server listens, in the order of their tasks.
 func serverHosts(gs []group) []string {
 	var hosts []string
 	for _, g := range gs {
@@ -159,8 +157,7 @@ func serverHosts(gs []group) []string {
 	return hosts
 }
 
-// directives are the #SBATCH options of one component. Options of the whole job are
-// in the first.
+// directives are the #SBATCH options of one component; the first has those of the job.
 func directives(t task, g group, first bool) []string {
 	var out []string
 	if first {
@@ -196,8 +193,7 @@ func directives(t task, g group, first bool) []string {
 	return out
 }
 
-// cores is what one task of a component needs, in whole cores, 0 if nothing
-// is reserved.
+// cores is the whole cores that one task of a component needs.
 func cores(t task, g group) int {
 	if g.servers {
 		return int(math.Ceil(t.Needs.PSCPUs))

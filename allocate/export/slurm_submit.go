@@ -10,13 +10,12 @@ import (
 // resizable is the comment of Slurm jobs whose script can continue on fewer nodes.
 const resizable = "knee:resizable"
 
-// shrinks reports whether the job can give nodes back while it runs: workers
-// with GPUs in equal parts and nothing else.
+// shrinks reports whether the job can give nodes back while it runs: it has GPU
+// workers, equally many on each node, and no parameter servers.
 func (t task) shrinks(gs []group) bool { return len(gs) == 1 && !gs[0].servers && t.gpu() }
 
-// slurmStep runs the tasks of a job that may shrink. The environment of the script
-// has the sizes of the first allocation, so it unsets them and passes all sizes to
-// srun.
+// slurmStep runs the tasks of a job that may shrink. The environment of the script has
+// the sizes of the first allocation, which srun would take.
 func slurmStep(t task, g group) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nunset SLURM_NTASKS SLURM_NPROCS SLURM_TASKS_PER_NODE SLURM_NTASKS_PER_NODE SLURM_NNODES SLURM_NODELIST\n")

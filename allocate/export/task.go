@@ -20,7 +20,6 @@ type task struct {
 	Needs    data.PlanNeeds
 }
 
-// paused reports whether the job gets nothing.
 func (t task) paused() bool { return t.Action == data.Pause || t.Workers == 0 }
 
 // changed reports whether the job runs and must be stopped to follow the plan.
@@ -28,7 +27,7 @@ func (t task) changed() bool {
 	return t.Action == data.Grow || t.Action == data.Shrink || t.Action == data.Move
 }
 
-// tasks checks a plan, as all targets need it, and returns its jobs.
+// tasks checks a plan for what all targets need, and returns its jobs.
 func tasks(p data.Plan) ([]task, error) {
 	if p.Version != data.PlanVersion {
 		return nil, &Refusal{Reason: fmt.Sprintf("the plan has version %d, want %d", p.Version, data.PlanVersion)}
@@ -51,7 +50,7 @@ func tasks(p data.Plan) ([]task, error) {
 			return nil, t.refuse("%s", reason)
 		}
 		if t.ModelParallel() > 1 {
-			t.Range = nil // a model that is spread over workers cannot lose one
+			t.Range = nil // a model spread over workers cannot lose one
 		}
 		var err error
 		if t.Template.Command, err = t.rendered(); err != nil {
@@ -67,19 +66,20 @@ func (t task) refuse(format string, args ...any) *Refusal {
 	return &Refusal{Job: t.Name, Reason: fmt.Sprintf(format, args...)}
 }
 
-// expressible refuses a job that a target, called with its article, cannot
-// start: one without a command, if it needs one, or with parameter servers.
+// expressible refuses a job without a command if the target needs one, and a job with
+// parameter servers if the target cannot start them. The target is named with its
+// article.
 func (t task) expressible(target string, command, servers bool) error {
 	switch {
 	case t.PS > 0 && !servers:
 		return t.refuse("it uses parameter servers, which %s does not start; export it to tfjob, jobset or slurm", target)
 	case command && len(t.Template.Command) == 0:
-		return t.refuse("template.command is empty, and %s must be told what to run; jobs of a live queue go back by knee apply", target)
+		return t.refuse("template.command is empty, and %s needs one; apply plans of a live queue with knee apply", target)
 	}
 	return nil
 }
 
-// problem returns what is inconsistent or unsafe to write, empty if nothing is.
+// problem returns what is inconsistent or unsafe to write, empty if nothing.
 func (t task) problem() string {
 	for k, v := range t.Template.Env {
 		if !envName.MatchString(k) {
@@ -98,7 +98,7 @@ func (t task) problem() string {
 		return ""
 	}
 	if t.LocalBatch != math.Trunc(t.LocalBatch) {
-		return fmt.Sprintf("a batch of %g samples per worker, which no training can hold; plan it with a whole one", t.LocalBatch)
+		return fmt.Sprintf("a batch of %g samples per worker, want a whole number", t.LocalBatch)
 	}
 	if t.Mode.UsesPS() && t.PS == 0 {
 		return "its mode is " + string(t.Mode) + ", but the plan gives it no parameter server"
@@ -122,8 +122,7 @@ func (t task) problem() string {
 	return ""
 }
 
-// rendered is the command filled in for what the plan gives the job, as a study's is
-// for a trial.
+// rendered is the command of the job, its template filled in as for a trial.
 func (t task) rendered() ([]string, error) {
 	if t.paused() || !slices.ContainsFunc(t.Template.Command, func(a string) bool { return strings.Contains(a, "{{") }) {
 		return t.Template.Command, nil
@@ -131,7 +130,7 @@ func (t task) rendered() ([]string, error) {
 	return data.RenderCommand(t.Template.Command, t.config(), data.Source{File: "template"})
 }
 
-// config is what the plan gives the job.
+// config is the allocation of the job.
 func (t task) config() data.Config {
 	c := data.Config{Job: t.Name, GPUType: t.GPUType, Mode: t.Mode, Workers: t.Workers, PS: t.PS, LocalBatch: t.LocalBatch, AccumSteps: t.AccumSteps, Layout: t.Layout, Extra: t.Extra}
 	for _, s := range t.Placement {
@@ -143,8 +142,7 @@ func (t task) config() data.Config {
 	return c
 }
 
-// environment is the environment of the training program: the owner's variables,
-// then those that trials get too.
+// environment is the owner's variables, then those of the training contract.
 func (t task) environment() [][2]string {
 	var out [][2]string
 	told := launch.Contract(t.config(), t.InitialBatch)
@@ -160,5 +158,4 @@ func (t task) environment() [][2]string {
 // gpuName is what the scheduler calls the GPU type.
 func (t task) gpuName() string { return cmp.Or(t.GPUName, t.GPUType) }
 
-// gpu reports whether the workers run on GPUs.
 func (t task) gpu() bool { return t.GPUType != "" && t.GPUType != "cpu" }

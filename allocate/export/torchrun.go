@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// torchrun writes one script per job for clusters without a scheduler: run
-// it on every node of the job, and it starts that node's workers with
-// torchrun, one process per GPU. The node is the first argument, else the short
-// host name. The scripts do not stop earlier processes; paused.txt names the paused
-// jobs.
+// torchrun writes one script per job for clusters without a scheduler: run on each
+// node of the job, it starts the node's workers with torchrun, one process per GPU.
+// The node is the first argument, else the short host name. The scripts do not stop
+// earlier processes; paused.txt names the paused jobs.
 //
-// A job with a range of workers and equal numbers on all nodes is started
-// elastically, with --nnodes=min:max by its range of workers. To grow it, run the
-// script on more nodes; to shrink it, stop it on some. torchrun repeats the
-// rendezvous of the others; their KNEE_ variables do not change.
+// A job with a range of workers and equal numbers on all nodes is elastic, with
+// --nnodes=min:max. To grow it, run the script on more nodes; to shrink it, stop it on
+// some. torchrun repeats the rendezvous of the others; their KNEE_ variables do not
+// change.
 func torchrun(ts []task) ([]File, error) {
 	var files []File
 	var paused strings.Builder
@@ -59,8 +58,8 @@ func torchrunScript(t task) string {
 // change of nodes, before it ends.
 const elasticRestarts = 100
 
-// nodeRange is the fewest and most nodes that an elastic job may have with
-// as many workers on each as now; both are 0 if it cannot be elastic.
+// nodeRange is the fewest and most nodes of an elastic job with the same workers on
+// each; both are 0 if it cannot be elastic.
 func (t task) nodeRange() (lo, hi int) {
 	n := t.perNode()
 	if n == 0 || t.Range == nil || t.Range.Max <= t.Range.Min {
@@ -73,13 +72,11 @@ func (t task) nodeRange() (lo, hi int) {
 // adds itself; any other program is started as it is.
 func torchrunTarget(command []string) []string {
 	first := programName(command[0])
-	if (first == "python" || first == "python3") && len(command) > 1 && !strings.HasPrefix(command[1], "-") {
+	switch python := first == "python" || first == "python3"; {
+	case python && len(command) > 1 && !strings.HasPrefix(command[1], "-"):
 		return command[1:]
-	}
-	if first == "python" || first == "python3" {
-		if len(command) > 2 && command[1] == "-m" {
-			return append([]string{"--module"}, command[2:]...)
-		}
+	case python && len(command) > 2 && command[1] == "-m":
+		return append([]string{"--module"}, command[2:]...)
 	}
 	return append([]string{"--no-python"}, command...)
 }

@@ -22,10 +22,9 @@ func trainingRuntime(t task) object {
 	}, map[string]string{})
 }
 
-// trainJob has the numbers of nodes and processes.
+// trainJob has the numbers of nodes and of processes per node.
 func trainJob(t task) object {
 	n := t.perNode()
-	// The node of an allocation with one process per GPU needs no more.
 	threads := variables([]field{{"OMP_NUM_THREADS", strconv.Itoa(max(1, int(t.Needs.WorkerCPUs)))}})
 	return object{
 		{"runtimeRef", object{{"apiGroup", "trainer.kubeflow.org"}, {"kind", "TrainingRuntime"}, {"name", t.ID}}},

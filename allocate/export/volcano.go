@@ -2,15 +2,14 @@ package export
 
 import "fmt"
 
-// volcanoJob is a task per node and role, pinned to its node, with a pod per
-// process, scheduled all together or not at all. It expresses every placement
-// exactly.
+// volcanoJob is a task per node and role, pinned to its node, with a pod per process,
+// all scheduled together. It expresses every placement exactly.
 func volcanoJob(t task) object {
 	policy := func(event, action string) object { return object{{"event", event}, {"action", action}} }
 	var tasks []any
 	for _, g := range t.perNodeGroups() {
 		o := object{{"name", g.name}, {"replicas", g.count}}
-		if g.first == 0 { // rank 0 is done when the training is
+		if g.first == 0 { // the job ends with rank 0
 			o = append(o, field{"policies", []any{policy("TaskCompleted", "CompleteJob")}})
 		}
 		tasks = append(tasks, append(o, field{"template", object{{"spec", g.pod(t, "VC_TASK_INDEX", fmt.Sprintf("%s-w0-0.%s", t.ID, t.ID))}}}))

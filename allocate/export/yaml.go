@@ -9,8 +9,7 @@ import (
 	"knee/data"
 )
 
-// object is a mapping in the order in which it is written. Fields whose value
-// is nil are left out.
+// object is a mapping in the order in which it is written, without fields of value nil.
 type object []field
 
 type field struct {
@@ -18,7 +17,7 @@ type field struct {
 	value any
 }
 
-// text is a string as the value of a field that is left out if it is empty.
+// text is the value of a field that is left out if s is empty.
 func text(s string) any {
 	if s == "" {
 		return nil
@@ -43,10 +42,9 @@ func (o object) MarshalYAML() (any, error) {
 	return n, nil
 }
 
-// yamlFile is a file of one or more manifests. The user's pod template (tolerations,
-// volumes, secrets, service account, sidecars) is merged into every pod template;
-// fields of the plan have precedence. The user's first container is the one that
-// trains.
+// yamlFile is a file of manifests. The user's pod template (tolerations, volumes,
+// secrets, service account, sidecars), whose first container trains, is merged into
+// every pod template; fields of the plan have precedence.
 func yamlFile(name string, pod map[string]any, ms ...any) (File, error) {
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
@@ -69,7 +67,7 @@ func yamlFile(name string, pod map[string]any, ms ...any) (File, error) {
 	return File{Name: name, Mode: 0o644, Data: b.Bytes()}, e.Close()
 }
 
-// fillPods looks for mappings whose spec has containers.
+// fillPods fills the mappings whose spec has containers.
 func fillPods(n, under *yaml.Node) {
 	if spec := valueOf(n, "spec"); spec != nil && valueOf(spec, "containers") != nil {
 		fill(n, under)
@@ -88,7 +86,7 @@ func fill(n, under *yaml.Node) {
 		key, theirs := under.Content[i], under.Content[i+1]
 		ours := valueOf(n, key.Value)
 		switch {
-		case key.Value == "command" || key.Value == "args": // the plan says what runs
+		case key.Value == "command" || key.Value == "args": // those of the plan
 		case ours == nil:
 			n.Content = append(n.Content, key, theirs)
 		case ours.Kind == yaml.MappingNode && theirs.Kind == yaml.MappingNode:
@@ -109,7 +107,7 @@ func fill(n, under *yaml.Node) {
 	}
 }
 
-// valueOf returns the value under a key of a mapping, nil if there is none.
+// valueOf is the value of a key of a mapping, nil if there is none.
 func valueOf(n *yaml.Node, key string) *yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		return nil
@@ -122,8 +120,7 @@ func valueOf(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// imageOf returns the image of the container that trains: that of the job, or
-// of its pod template.
+// imageOf is the image of the job, else of the first container of its pod template.
 func imageOf(t data.Template) string {
 	spec, _ := t.Pod["spec"].(map[string]any)
 	list, _ := spec["containers"].([]any)
