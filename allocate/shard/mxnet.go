@@ -1,13 +1,11 @@
 package shard
 
-// bigArray is the number of elements from which MXNet's key-value store cuts
-// an array into one part per server (MXNET_KVSTORE_BIGARRAY_BOUND).
+// bigArray is MXNET_KVSTORE_BIGARRAY_BOUND.
 const bigArray = 1_000_000
 
-// MXNet is what MXNet's distributed key-value store does by default: an
-// array of a million elements or more is cut into equal parts for all
-// servers, a smaller one goes whole to the server (key · 9973) mod servers,
-// where its key is its position in the model.
+// MXNet is the default of MXNet's distributed key-value store: an array of bigArray
+// elements or more is cut into equal parts for all servers, a smaller one goes whole
+// to the server (key · 9973) mod servers, with its position in the model as key.
 func MXNet(tensors []Tensor, servers int) []Server {
 	out := make([]Server, servers)
 	p := int64(servers)
@@ -26,5 +24,5 @@ func MXNet(tensors []Tensor, servers int) []Server {
 	return out
 }
 
-// part is where part i of n of a size begins, without overflow.
+// part is where part i of n of a size begins; the product i·size could overflow.
 func part(size, i, n int64) int64 { return size/n*i + size%n*i/n }

@@ -5,21 +5,15 @@ import (
 	"slices"
 )
 
-// smallPart is the part of a server's fair share up to which a tensor counts as
-// small: it matters for the number of requests, not for size.
-const smallPart = 0.01
-
-// PAA is the parameter assignment of Optimus (section 5.3). With avg the
-// elements a server would hold if all held the same, tensors go, largest
-// first,
+// PAA is the parameter assignment of Optimus (Peng et al., EuroSys 2018, section
+// 5.3). With avg the mean elements per server, tensors go, largest first,
 //
 //   - if not larger than 1 % of avg, to the server with fewest requests;
-//   - if not larger than avg, to the server that is filled best by it, or to
-//     the emptiest where it fits nowhere;
-//   - if larger, in slices of avg to the least loaded servers.
+//   - if not larger than avg, to the fullest server that stays within avg, else to
+//     the emptiest;
+//   - if larger, in slices of avg to the emptiest servers.
 //
-// Ties go to the server of lowest number, and tensors of equal size keep
-// their order.
+// Ties go to the server of lowest number, and tensors of equal size keep their order.
 func PAA(tensors []Tensor, servers int) []Server {
 	out := make([]Server, servers)
 	avg := float64(Total(tensors)) / float64(servers)
@@ -27,7 +21,7 @@ func PAA(tensors []Tensor, servers int) []Server {
 	slices.SortStableFunc(order, func(a, b Tensor) int { return cmp.Compare(b.Elements, a.Elements) })
 	for _, t := range order {
 		switch size := float64(t.Elements); {
-		case size <= smallPart*avg:
+		case size <= 0.01*avg:
 			least(out, func(s Server) int64 { return int64(len(s.Pieces)) }).give(t, 0, t.Elements)
 		case size <= avg:
 			bestFit(out, t.Elements, avg).give(t, 0, t.Elements)
@@ -38,7 +32,7 @@ func PAA(tensors []Tensor, servers int) []Server {
 	return out
 }
 
-// least returns the server for which of is least, the first of those.
+// least returns the first server for which of is least.
 func least(servers []Server, of func(Server) int64) *Server {
 	best := 0
 	for i := range servers {

@@ -2,11 +2,7 @@ package shard
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
-
-	"knee/data"
 )
 
 // Tensor is a parameter tensor of a model.
@@ -30,7 +26,7 @@ type Server struct {
 
 // Assignment is a division of tensors among servers, and its balance.
 type Assignment struct {
-	Method        string   `json:"method"`
+	Method        string   `json:"method"` // paa or mxnet
 	Servers       []Server `json:"servers"`
 	Largest       int64    `json:"largest_elements"` // of the server that holds most
 	SizeSpread    int64    `json:"size_spread"`      // largest difference between servers in elements
@@ -38,50 +34,37 @@ type Assignment struct {
 	Requests      int      `json:"requests"`         // of all servers in a step
 }
 
-// Method divides tensors among a number of servers, at least 1.
-type Method func(tensors []Tensor, servers int) []Server
-
-// methods is the registry: name to method.
-func methods() map[string]Method {
-	return map[string]Method{"paa": PAA, "mxnet": MXNet, "round-robin": RoundRobin}
-}
-
-// Methods lists the names of the known methods.
-func Methods() []string { return slices.Sorted(maps.Keys(methods())) }
-
 // MaxServers is the most servers of an assignment: more is a typing error.
 const MaxServers = 100_000
 
-// Assign divides tensors by the method of a name.
-func Assign(method string, tensors []Tensor, servers int) (Assignment, error) {
-	m, ok := methods()[method]
-	switch {
-	case !ok:
-		return Assignment{}, &data.UnknownError{What: "assignment method", Name: method, Known: Methods()}
-	case servers < 1 || servers > MaxServers:
-		return Assignment{}, fmt.Errorf("%d parameter servers, want 1 to %d", servers, MaxServers)
-	case len(tensors) == 0:
-		return Assignment{}, fmt.Errorf("no tensors to assign")
+// Compare divides tensors among servers by [PAA] and by [MXNet].
+func Compare(tensors []Tensor, servers int) ([]Assignment, error) {
+	if servers < 1 || servers > MaxServers {
+		return nil, fmt.Errorf("%d parameter servers, want 1 to %d", servers, MaxServers)
 	}
-	a := Assignment{Method: method, Servers: m(tensors, servers)}
+	return []Assignment{balance("paa", PAA(tensors, servers)), balance("mxnet", MXNet(tensors, servers))}, nil
+}
+
+func balance(method string, servers []Server) Assignment {
+	a := Assignment{Method: method, Servers: servers}
 	least, fewest, most := int64(math.MaxInt64), math.MaxInt, 0
-	for _, s := range a.Servers {
+	for _, s := range servers {
 		n := len(s.Pieces)
 		a.Requests += n
 		a.Largest, least = max(a.Largest, s.Elements), min(least, s.Elements)
 		most, fewest = max(most, n), min(fewest, n)
 	}
 	a.SizeSpread, a.RequestSpread = a.Largest-least, most-fewest
-	return a, nil
+	return a
 }
 
-// give hands a piece of a tensor to a server.
+// give adds a piece of a tensor to a server.
 func (s *Server) give(t Tensor, offset, elements int64) {
 	s.Elements += elements
 	s.Pieces = append(s.Pieces, Piece{Tensor: t.Name, Offset: offset, Elements: elements})
 }
 
-// Total is the elements of all tensors.
+// Total is the number of elements of all tensors.
 func Total(tensors []Tensor) int64 {
 	var n int64
 	for _, t := range tensors {

@@ -73,27 +73,15 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tt := range []struct {
-		method         string
-		size           int64
-		spread, demand int
-	}{
-		{"paa", 104_576, 1, 157},
-		{"mxnet", -1, -1, 247},
-		{"round-robin", -1, 1, 157},
-	} {
-		a, err := Assign(tt.method, tensors, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s: %d / %d / %d", tt.method, a.SizeSpread, a.RequestSpread, a.Requests)
-		if tt.size >= 0 && a.SizeSpread != tt.size || tt.spread >= 0 && a.RequestSpread != tt.spread || a.Requests != tt.demand {
-			t.Errorf("%s: sizes differ by %d, requests by %d, %d requests; want %d, %d, %d",
-				tt.method, a.SizeSpread, a.RequestSpread, a.Requests, tt.size, tt.spread, tt.demand)
-		}
-		if paa, _ := Assign("paa", tensors, 10); a.SizeSpread < paa.SizeSpread {
-			t.Errorf("%s spreads sizes better than PAA", tt.method)
-		}
+	all, err := Compare(tensors, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := all[0]; a.Method != "paa" || a.SizeSpread != 104_576 || a.RequestSpread != 1 || a.Requests != 157 {
+		t.Errorf("%s: sizes differ by %d, requests by %d, %d requests; want 104,576, 1, 157", a.Method, a.SizeSpread, a.RequestSpread, a.Requests)
+	}
+	if a := all[1]; a.Method != "mxnet" || a.Requests != 247 || a.SizeSpread < all[0].SizeSpread {
+		t.Errorf("%s: sizes differ by %d, %d requests; want more than by PAA, 247", a.Method, a.SizeSpread, a.Requests)
 	}
 }
 
@@ -105,11 +93,12 @@ func TestEveryElementOnce(t *testing.T) {
 			tensors = append(tensors, Tensor{fmt.Sprint("t", i), rapid.Int64Range(1, 4_000_000).Draw(t, "elements")})
 		}
 		p := rapid.IntRange(1, 40).Draw(t, "servers")
-		for _, method := range Methods() {
-			a, err := Assign(method, tensors, p)
-			if err != nil {
-				t.Fatal(err)
-			}
+		all, err := Compare(tensors, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range all {
+			method := a.Method
 			if len(a.Servers) != p {
 				t.Fatalf("%s: %d servers, want %d", method, len(a.Servers), p)
 			}
@@ -163,12 +152,9 @@ func TestReadErrors(t *testing.T) {
 		}
 	}
 	for _, servers := range []int{0, -1, MaxServers + 1} {
-		if _, err := Assign("paa", []Tensor{{"a", 1}}, servers); err == nil {
+		if _, err := Compare([]Tensor{{"a", 1}}, servers); err == nil {
 			t.Errorf("%d servers are accepted", servers)
 		}
-	}
-	if _, err := Assign("best", []Tensor{{"a", 1}}, 1); err == nil || !strings.Contains(err.Error(), "mxnet, paa, round-robin") {
-		t.Errorf("unknown method: %v", err)
 	}
 }
 
@@ -189,14 +175,9 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-func ExampleAssign() {
+func ExamplePAA() {
 	tensors := []Tensor{{"embedding", 900}, {"weights", 300}, {"bias", 3}}
-	a, err := Assign("paa", tensors, 2)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for i, s := range a.Servers {
+	for i, s := range PAA(tensors, 2) {
 		fmt.Println(i, s.Elements, s.Pieces)
 	}
 	// Output:

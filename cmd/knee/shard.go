@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,20 +10,19 @@ import (
 
 func newShard(a *app) *cobra.Command {
 	var servers int
-	var methods []string
 	var pieces bool
 	var out format
 	cmd := &cobra.Command{
 		Use:   "shard SHAPES --ps N",
 		Short: "Divide a model's tensors among parameter servers",
 		Long: `shard assigns the tensors of a model to parameter servers by Optimus's rule (paa)
-and as frameworks do by default (mxnet, round-robin), and compares how far the
-servers differ in elements and requests, and how many requests a step makes.
+and as MXNet does by default (mxnet), and compares how far the servers differ in
+elements and requests, and how many requests a step makes.
 
 SHAPES is a CSV with a row for each tensor and the columns name and shape: such as
 64x3x7x7, or a number of elements.`,
 		Example: `  knee shard resnet50.csv --ps 10
-  knee shard resnet50.csv --ps 10 --method paa --pieces -o csv`,
+  knee shard resnet50.csv --ps 10 --pieces -o csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			tensors, err := shard.Load(args[0])
@@ -32,12 +30,8 @@ SHAPES is a CSV with a row for each tensor and the columns name and shape: such 
 				return err
 			}
 			res := shardResult{Tensors: len(tensors), Elements: shard.Total(tensors)}
-			for _, m := range methods {
-				made, err := shard.Assign(m, tensors, servers)
-				if err != nil {
-					return usageError{err}
-				}
-				res.Assignments = append(res.Assignments, made)
+			if res.Assignments, err = shard.Compare(tensors, servers); err != nil {
+				return usageError{err}
 			}
 			t := res.table()
 			if pieces {
@@ -48,10 +42,8 @@ SHAPES is a CSV with a row for each tensor and the columns name and shape: such 
 	}
 	f := cmd.Flags()
 	f.IntVar(&servers, "ps", 0, "number of parameter servers")
-	f.StringSliceVar(&methods, "method", []string{"paa", "mxnet", "round-robin"}, "how to assign: "+strings.Join(shard.Methods(), ", "))
 	f.BoolVar(&pieces, "pieces", false, "list what each server holds")
 	_ = cmd.MarkFlagRequired("ps")
-	completesList(cmd, "method", shard.Methods())
 	formatFlag(cmd, &out)
 	return cmd
 }
