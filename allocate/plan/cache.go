@@ -28,8 +28,8 @@ type cached struct {
 	err    error
 }
 
-// answer returns the prediction for a shape at the batch that the job may use, from
-// the cache if it is there.
+// answer predicts a shape at the batch that the job may use, once. A nil cache
+// predicts every time.
 func (c *Cache) answer(job data.Job, o oracle, shape data.Config) (predict.Answer, error) {
 	m, ok := o.(modelled)
 	if c == nil || !ok || len(shape.Extra) > 0 {

@@ -13,13 +13,13 @@ import (
 type CurvePoint struct {
 	GPUType string `json:"gpu_type"` // the type whose nodes vary; the others are unchanged
 	Nodes   int    `json:"nodes"`    // in use, of that type
-	Now     bool   `json:"now"`      // the cluster as it is
+	Now     bool   `json:"now"`      // the unchanged cluster
 	Outcome
-	PerNode float64 `json:"value_per_node"` // gain per node over the previous point, which has fewer nodes
+	PerNode float64 `json:"value_per_node"` // gain per node over the previous, smaller point
 }
 
-// Curve plans for clusters of other sizes: for every GPU type a quarter to twice
-// its nodes, and one node fewer and one more. solve makes the plan of a problem.
+// Curve plans with solve for clusters of other sizes: for every GPU type a quarter to
+// twice its nodes, and one node fewer and one more.
 func Curve(pr Problem, solve func(Problem) (*data.Plan, error)) ([]CurvePoint, error) {
 	if pr.Cluster == nil {
 		return nil, errors.New("allocate: there is no cluster")
@@ -58,7 +58,7 @@ func Curve(pr Problem, solve func(Problem) (*data.Plan, error)) ([]CurvePoint, e
 	return out, nil
 }
 
-// curveSizes are the numbers of nodes to plan for, none if now is 0.
+// curveSizes are the numbers of nodes to plan for; none if now is 0.
 func curveSizes(now int) []int {
 	if now == 0 {
 		return nil

@@ -36,7 +36,7 @@ func finish(f *predict.Finisher, x *predict.Answer) error {
 	return f.Finish(x)
 }
 
-// goalOf is the goal of a job; the zero goal if it has none.
+// goalOf is the goal of a job, zero if it has none.
 func goalOf(job data.Job, smallest predict.Answer, o oracle) (predict.Goal, error) {
 	r := job.Remaining
 	switch {
@@ -67,7 +67,7 @@ func goalOf(job data.Job, smallest predict.Answer, o oracle) (predict.Goal, erro
 	return predict.Goal{}, nil
 }
 
-// currentConfig is what a job runs on now as a configuration.
+// currentConfig is the running allocation of a job as a configuration.
 func currentConfig(job data.Job) data.Config {
 	cur := job.Current
 	c := data.Config{

@@ -8,7 +8,7 @@ import (
 	"knee/data"
 )
 
-// whyInfeasible returns why a job does not fit an empty cluster, and what to change.
+// whyInfeasible returns why a job does not fit an empty cluster and what to change.
 func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
 	room, slots, types := 0, 0, []string{}
 	for _, t := range in.types {
@@ -41,12 +41,12 @@ func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
 		job.Name, room, on)
 }
 
+// anyOf lists GPU types.
 func anyOf(list []string) string {
 	if len(list) == 0 {
 		return "any GPU type"
 	}
-	sorted := slices.Sorted(slices.Values(list))
-	return strings.Join(sorted, ", ")
+	return strings.Join(slices.Sorted(slices.Values(list)), ", ")
 }
 
 func needText(n data.Need) string {

@@ -13,8 +13,8 @@ import (
 	"knee/predict"
 )
 
-// Load loads a cluster, jobs, and the model of every job. A model that cannot be
-// read is no error: its job is Unusable.
+// Load loads a cluster, jobs, and the model of every job. A job whose model cannot be
+// read is Unusable.
 func Load(clusterFile, jobsFile string) (Problem, error) {
 	pr := Problem{Predictors: map[string]*predict.Predictor{}, Unusable: map[string]string{}, Cache: &Cache{}}
 	err := parallel.Each(2, 1, func() func(int) error {
@@ -45,8 +45,8 @@ func Load(clusterFile, jobsFile string) (Problem, error) {
 	return pr, nil
 }
 
-// AddModels loads the models of the jobs of jobsFile, on all processors, and adds
-// the model files to the inputs. Jobs with the same file share the model.
+// AddModels loads the models of jobs of jobsFile and adds the model files to the
+// inputs. Jobs with the same file share the model.
 func (pr *Problem) AddModels(jobs []data.Job, jobsFile string) {
 	type loaded struct {
 		path  string
@@ -100,7 +100,7 @@ func (pr *Problem) AddModels(jobs []data.Job, jobsFile string) {
 	}
 }
 
-// inputOf records a file a plan is made from.
+// inputOf records an input file of the plan.
 func inputOf(path string) (data.Input, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

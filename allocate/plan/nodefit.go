@@ -8,20 +8,18 @@ import (
 	"knee/data"
 )
 
-// nodeFit is the nodes of one GPU type as one job sees them when the cluster is
-// empty: how many of its workers each could hold, most first.
+// nodeFit is how many workers of one need the nodes of one GPU type could hold if the
+// cluster were empty, most first.
 type nodeFit []int
 
-// clusterFit is a cluster with a cache of its node fits: jobs are many, needs and
-// GPU types few.
+// clusterFit is a cluster and its node fits.
 type clusterFit struct {
 	*data.Cluster
-	types []string
-	fits  map[fitKey]nodeFit
-	sizes string // see SizeSets; empty: all
-	equal bool   // every node of a job holds as many of its workers
-
-	shapes []data.Config // memory that the function of this name uses again
+	types  []string
+	fits   map[fitKey]nodeFit
+	sizes  string        // see SizeSets; empty: all
+	equal  bool          // every node of a job holds the same number of its workers
+	shapes []data.Config // memory that the function of this name reuses
 }
 
 type fitKey struct {
@@ -44,8 +42,6 @@ func (r *clusterFit) nodeFit(gpuType string, need data.Need) nodeFit {
 	return h
 }
 
-// newNodeFit counts, on every node of a type that is not drained, the workers
-// that its slots, cores and memory allow.
 func newNodeFit(cluster *data.Cluster, gpuType string, need data.Need) nodeFit {
 	var h nodeFit
 	for _, n := range cluster.Nodes {
@@ -75,9 +71,8 @@ func (h nodeFit) widest() int {
 	return h[0]
 }
 
-// shape divides w workers over the fewest nodes that can hold them, as equally as
-// the nodes allow (Optimus, section 4.2, Theorem 1: equal counts on the fewest
-// nodes need the least traffic between nodes).
+// shape divides w workers as equally as possible over the fewest nodes that can hold
+// them, which needs the least traffic between nodes (Optimus, section 4.2, Theorem 1).
 func (h nodeFit) shape(w int) (data.Placement, bool) {
 	var room int
 	for n, s := range h {
@@ -97,9 +92,6 @@ func (h nodeFit) equalShape(w int) (data.Placement, bool) {
 	}
 	return nil, false
 }
-
-// isEqual reports whether a placement has as many workers on every node.
-func isEqual(p data.Placement) bool { return len(p) == 0 || slices.Max(p) == slices.Min(p) }
 
 // holds reports whether an empty cluster could hold a shape.
 func (h nodeFit) holds(p data.Placement) bool {

@@ -9,15 +9,15 @@ import (
 	"knee/data"
 )
 
-// occupant is a running job that is not planned: it keeps its nodes, and what it
-// uses is subtracted from the cluster.
+// occupant is a running job that is not planned: it keeps its nodes, which the cluster
+// of the other jobs lacks.
 type occupant struct {
 	nodes []data.NodeShare
 	why   string // it is not planned
 }
 
-// occupy finds the jobs that are not planned, why has known reasons by job, and
-// returns the cluster without what the running ones among them use.
+// occupy finds the jobs that are not planned and returns the cluster without what the
+// running ones among them use. why has the known reasons by job.
 func (p *prepared) occupy(why map[int]string) *data.Cluster {
 	p.occupants = map[int]occupant{}
 	free := *p.Cluster
@@ -39,7 +39,7 @@ func (p *prepared) occupy(why map[int]string) *data.Cluster {
 			continue
 		}
 		nodes := currentShares(job)
-		if nodes == nil { // its nodes are not known: any will do
+		if nodes == nil { // not known, so it is placed somewhere
 			if placer == nil {
 				placer = place.New(&free)
 			}
@@ -79,7 +79,6 @@ func take(c *data.Cluster, nodes []data.NodeShare, r data.Resources) {
 	}
 }
 
-// planned is the plan's entry of an occupant.
 func (o occupant) planned(job data.Job) data.PlannedJob {
 	c := currentConfig(job)
 	return data.PlannedJob{Action: data.Keep, GPUType: c.GPUType, Mode: c.ModeOrDefault(), Workers: c.Workers, PS: c.PS,

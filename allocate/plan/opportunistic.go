@@ -8,10 +8,9 @@ import (
 	"knee/data"
 )
 
-// opportunistic plans the other jobs with solve, then opportunistic jobs, by
-// marginal gain, on the GPUs that stay idle (AntMan, Xiao et al., OSDI 2020,
-// section 4.1): they take nothing from other jobs, and stop or shrink when others
-// need GPUs. Sharing a GPU with another job is not planned.
+// opportunistic plans the other jobs with the policy, then opportunistic jobs, by
+// marginal gain, on the GPUs that stay idle (AntMan, Xiao et al., OSDI 2020, section
+// 4.1). Sharing a GPU with another job is not planned.
 func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, allocate.Policy) (*data.Plan, error)) (*data.Plan, error) {
 	claim := slices.DeleteFunc(slices.Clone(pr.Jobs), func(j data.Job) bool { return j.Opportunistic })
 	if len(claim) == len(pr.Jobs) || len(claim) == 0 {
@@ -61,7 +60,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		}
 		j := (*from)[0]
 		*from = (*from)[1:]
-		if j.Was = currentShares(job); job.Current != nil && j.Action == data.Start { // others have its place
+		if j.Was = currentShares(job); job.Current != nil && j.Action == data.Start { // other jobs took its nodes
 			j.Action = data.Move
 		}
 		all = append(all, j)
@@ -70,7 +69,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	return made, nil
 }
 
-// stands reports whether the nodes that a job runs on are free.
+// stands reports whether a job runs and its nodes are free.
 func stands(c *data.Cluster, job data.Job) bool {
 	for _, s := range currentShares(job) {
 		if !slices.ContainsFunc(c.Nodes, func(n data.Node) bool { return n.Name == s.Node && n.GPUs >= s.Workers }) {

@@ -37,8 +37,8 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	for i := range p.Jobs {
 		j := p.planned(i, placed[i], free, best)
 		if o, ok := p.occupants[i]; ok {
-			for _, s := range o.nodes { // nodes that are to be cleared do not count
-				if n := slices.IndexFunc(p.Cluster.Nodes, func(n data.Node) bool { return n.Name == s.Node && !n.Drained }); n >= 0 {
+			for _, s := range o.nodes { // GPUsTotal has no drained nodes
+				if slices.ContainsFunc(p.Cluster.Nodes, func(n data.Node) bool { return n.Name == s.Node && !n.Drained }) {
 					out.Utilization.GPUsUsed += s.Workers
 				}
 			}
@@ -69,7 +69,7 @@ func (p *prepared) value(out *data.Plan, best solve.Solution, placed []place.Pla
 	}
 	report := func(sum float64) float64 { return finite(p.objective.Report(sum, subjects)) }
 	total := p.total(placed)
-	atLeast := func(bound float64) float64 { // of sums that were added up in another order
+	atLeast := func(bound float64) float64 { // without the rounding of sums in another order
 		if total > bound && total <= bound+1e-9*(1+math.Abs(bound)) {
 			return total
 		}
@@ -83,7 +83,6 @@ func (p *prepared) value(out *data.Plan, best solve.Solution, placed []place.Pla
 	out.Gap = math.Max(0, (bound-out.Value)/math.Max(math.Abs(bound), 1e-12))
 }
 
-// planned is the entry of one job.
 func (p *prepared) planned(i int, at place.Placed, free map[string]int, best solve.Solution) data.PlannedJob {
 	job := p.Jobs[i]
 	var out data.PlannedJob
@@ -103,7 +102,7 @@ func ofJobs(out data.PlannedJob, job data.Job) data.PlannedJob {
 	return out
 }
 
-// decided is what the plan decided about a job.
+// decided is the entry of a job that was planned.
 func (p *prepared) decided(i int, at place.Placed, free map[string]int, best solve.Solution) data.PlannedJob {
 	job := p.Jobs[i]
 	out := data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best)}
@@ -147,14 +146,9 @@ func (p *prepared) action(i int, at place.Placed) data.Action {
 }
 
 // sameNodes reports whether the workers keep their nodes; unknown nodes equal any.
-func sameNodes(now, next []data.NodeShare) bool {
-	if now == nil {
-		return true
-	}
-	return data.SameNodes(now, next)
-}
+func sameNodes(now, next []data.NodeShare) bool { return now == nil || data.SameNodes(now, next) }
 
-// template copies what export needs, nil if there is nothing.
+// template is that of the job, nil if it is empty.
 func template(job data.Job) *data.Template {
 	t := job.Template
 	if t.Image == "" && len(t.Command) == 0 && len(t.Env) == 0 && t.Namespace == "" && t.Partition == "" && t.Account == "" && t.TimeLimit == "" && len(t.Pod) == 0 {
@@ -194,18 +188,15 @@ func finite(x float64) float64 {
 	return x
 }
 
-// sameAllocation reports whether two configurations use the same resources. The
-// batch may differ: changing it needs no restart.
+// sameAllocation reports whether two configurations differ at most in their batch,
+// which changes without a restart.
 func sameAllocation(a, b data.Config) bool {
 	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() &&
 		a.Workers == b.Workers && a.PS == b.PS && a.Layout == b.Layout && samePlacement(a.Placement, b.Placement)
 }
 
-// samePlacement reports whether two shapes are equal up to the order of
-// nodes. A shape that is not known equals any.
+// samePlacement reports whether two shapes are equal up to the order of nodes. An
+// unknown shape equals any.
 func samePlacement(a, b data.Placement) bool {
-	if len(a) == 0 || len(b) == 0 {
-		return true
-	}
-	return len(a) == len(b) && slices.Equal(place.Sorted(a), place.Sorted(b))
+	return len(a) == 0 || len(b) == 0 || len(a) == len(b) && slices.Equal(place.Sorted(a), place.Sorted(b))
 }

@@ -16,7 +16,7 @@ import (
 	"knee/predict"
 )
 
-// prepared is a problem with its option tables.
+// prepared is a problem with its option tables. Slices are parallel to Jobs.
 type prepared struct {
 	Problem
 	objective  objective.Objective
@@ -32,8 +32,7 @@ type prepared struct {
 	tables     tables
 }
 
-// oraclesOf completes the predictors of a problem; a job without one has a
-// nil oracle.
+// oraclesOf completes the predictors of the jobs, nil for a job without one.
 func oraclesOf(pr Problem) []oracle {
 	price := pricesOf(pr.Cluster)
 	out := make([]oracle, len(pr.Jobs))
@@ -65,8 +64,8 @@ func pricesOf(c *data.Cluster) map[string]float64 {
 	return price
 }
 
-// prepare checks a problem and builds the state for the policy. A job that cannot
-// be planned does not stop the others.
+// prepare checks a problem and builds the state for the policy, of the jobs that can be
+// planned.
 func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 	goal, err := objective.New(pr.Objective)
 	if err != nil {
@@ -108,8 +107,7 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 	return p, nil
 }
 
-// present updates jobs to Now: deadlines count from it, and a job whose nodes are
-// gone does not run.
+// present makes deadlines relative to Now, and stops jobs whose nodes are gone.
 func (p *prepared) present() {
 	nodes := map[string]bool{}
 	for _, n := range p.Cluster.Nodes {
@@ -130,8 +128,8 @@ func (p *prepared) present() {
 	}
 }
 
-// predict fills the tables of all jobs that have an oracle and makes their state.
-// It returns, by job, why its model cannot predict; the state is then incomplete.
+// predict fills the tables of all jobs that have an oracle and makes their state. It
+// returns the jobs that cannot be predicted; the state is then incomplete.
 func (p *prepared) predict(why map[int]string) map[int]error {
 	free := p.occupy(why)
 	p.fit = newClusterFit(free)
@@ -184,16 +182,16 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 	return failed
 }
 
-// mayStay reports whether a job runs, and on no drained node.
+// mayStay reports whether a job runs and none of its nodes is drained.
 func (p *prepared) mayStay(job data.Job) bool {
 	return job.Current != nil && !slices.ContainsFunc(p.Cluster.Nodes, func(n data.Node) bool {
 		return n.Drained && slices.Contains(job.Current.Nodes, n.Name)
 	})
 }
 
-// addJob makes the state of one job from its table x, or from kept, the table of
-// its initial batch, if that is not nil. The reference speed is from x. A job that
-// does not fit gets no options.
+// addJob makes the state of one job from its table x, or from kept, the table of its
+// initial batch, if that is not nil; the reference speed is from x. A job that does not
+// fit gets no options.
 func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int) error {
 	job := p.Jobs[i]
 	s := objective.Subject{Job: job, Risk: p.Risk, Hysteresis: p.Hysteresis}
@@ -252,7 +250,6 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	return nil
 }
 
-// history converts the history of a job.
 func history(job data.Job, hysteresis float64) allocate.History {
 	h := allocate.History{Tenant: job.Tenant, Restart: job.RestartSeconds + hysteresis}
 	if known := job.History; known != nil {
@@ -281,7 +278,7 @@ func fairSpeed(s objective.Subject, options []allocate.Option, share int) float6
 	return best
 }
 
-// currentShares is where a job runs, nil if its nodes are not known.
+// currentShares is where a job runs, nil if it does not or its nodes are not known.
 func currentShares(job data.Job) []data.NodeShare {
 	if job.Current == nil || len(job.Current.Nodes) != len(job.Current.Placement) {
 		return nil

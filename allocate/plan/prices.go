@@ -7,9 +7,8 @@ import (
 	"knee/data"
 )
 
-// prices are the shadow prices of GPU types. With Problem.Resolve they also have
-// the change of value when solved again with one GPU more and one less, which
-// agrees up to the gap.
+// prices are the shadow prices of GPU types; with Problem.Resolve also the change of
+// value with one GPU more and one less, which agrees up to the gap.
 func (p *prepared) prices(best solve.Solution) []data.GPUPrice {
 	var out []data.GPUPrice
 	for _, t := range p.state.Cluster.GPUTypes() {
@@ -26,8 +25,8 @@ func (p *prepared) prices(best solve.Solution) []data.GPUPrice {
 	return out
 }
 
-// resolved is the change of value with one GPU of a type more (1) or less (−1), nil
-// if that problem cannot be solved.
+// resolved solves again with one GPU of a type more (1) or less (−1) and returns the
+// change of value, nil if that cannot be solved.
 func (p *prepared) resolved(best solve.Solution, gpuType string, by int) *float64 {
 	s := p.state
 	nodes := slices.Clone(s.Cluster.Nodes)
@@ -45,7 +44,7 @@ func (p *prepared) resolved(best solve.Solution, gpuType string, by int) *float6
 	return &change
 }
 
-// worth is whether a job is worth its place, nil if it has no options.
+// worth is nil for a job without options.
 func (p *prepared) worth(i int, best solve.Solution) *data.Worth {
 	if len(p.state.Jobs[i].Options) == 0 {
 		return nil

@@ -18,29 +18,29 @@ type Problem struct {
 	Jobs       []data.Job // names must differ
 	Tenants    []data.Tenant
 	Now        time.Time                     // what submissions and deadlines are counted from
-	Predictors map[string]*predict.Predictor // by job name; empty goal, batch and price are taken from job and cluster
-	Unusable   map[string]string             // by job name: why it has no predictor, if it should
+	Predictors map[string]*predict.Predictor // by job name; empty goal, batch and price are those of job and cluster
+	Unusable   map[string]string             // by job name: why it has no predictor
 	Cache      *Cache                        // predictions of earlier plans; nil: none
-	Objective  string                        // empty: jct; see [objective.Names]
-	Policy     string                        // what the plan calls the policy
-	Needs      []string                      // fields of jobs.yaml that the policy cannot do without; see [data.Job.States]
-	Seed       int64                         // recorded in the plan; nothing is drawn here
+	Objective  string                        // see [objective.Names]; empty: jct
+	Policy     string                        // name of the policy, for the plan and messages
+	Needs      []string                      // fields of jobs.yaml that the policy needs; see [data.Job.States]
+	Seed       int64                         // recorded in the plan, not used
 	Inputs     []data.Input                  // recorded in the plan
 	Risk       float64                       // see [objective.Subject]; 0 plans with expected speeds
 	Hysteresis float64                       // see [objective.Subject]; seconds beyond its restart that a change must be worth
 	Sizes      string                        // which numbers of workers are offered; see [SizeSets]
-	EqualNodes bool                          // every node of a job holds as many of its workers, as schedulers such as Slurm want it
-	Apart      bool                          // no node holds parts of two jobs that stand on several nodes
-	KeepBatch  bool                          // every job keeps its initial batch, whether it may adapt it or not
+	EqualNodes bool                          // every node of a job holds the same number of its workers, as Slurm needs it
+	Apart      bool                          // no node is shared by two jobs that span nodes
+	KeepBatch  bool                          // every job keeps its initial batch, also if it may adapt
 	Resolve    bool                          // prices are checked by solving with one GPU more and one less
-	Strict     bool                          // a job that cannot be planned is an error and not a warning
-	FairSlots  int                           // worker slots that equal shares divide; 0: those of the cluster. Set it to compare clusters
+	Strict     bool                          // a job that cannot be planned is an error, not a warning
+	FairSlots  int                           // worker slots that equal shares divide, the same for clusters to be compared; 0: those of the cluster
 }
 
-// Infeasible is the error if no job fits, or, with Strict, if not every job does.
+// Infeasible is the error if no job fits or, with Strict, if one does not.
 type Infeasible struct {
-	Reasons []string // one line per job that does not fit: the binding constraint and the nearest feasible change
-	Some    bool     // other jobs do fit
+	Reasons []string // of each job that does not fit: the binding constraint and the nearest feasible change
+	Some    bool     // other jobs fit
 }
 
 // Error implements error.
@@ -98,7 +98,7 @@ func checkNeeds(pr Problem, job data.Job) error {
 	return nil
 }
 
-// inputError names a field of the jobs file.
+// inputError is an error of a field of a job.
 func inputError(job data.Job, field, found, want string) error {
 	src := job.Source
 	src.Column = field

@@ -11,7 +11,7 @@ import (
 )
 
 // why explains an allocation: the gain of its last workers, and why it has no more.
-// gain is that of the last and of the next workers, per worker.
+// gain is per worker.
 func (p *prepared) why(i int, at place.Placed, free map[string]int) (text string, gain data.MarginalGain) {
 	o, j := at.Option, p.state.Jobs[i]
 	_, down, up := edges(j.Options, o.Use.GPUType, o.Use.GPUs)
@@ -91,7 +91,6 @@ func change(up, down, what string, from, to float64) string {
 	return fmt.Sprintf("%s %s from %s to %s samples/s (%+.0f %%)", verb, what, rate(from), rate(to), 100*(to/from-1))
 }
 
-// seconds prints a duration for people.
 func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -11,7 +12,7 @@ import (
 // workers.
 const maxServers = 12
 
-// running returns what the job runs on, if it may stay there.
+// running returns the allocation of a running job and whether the job may keep it.
 func running(job data.Job, in *clusterFit) (data.Config, bool) {
 	if job.Current == nil || len(job.Current.Placement) == 0 {
 		return data.Config{}, false
@@ -60,8 +61,7 @@ func shapes(job data.Job, o oracle, in *clusterFit) []data.Config {
 
 func allowed(list []string, t string) bool { return len(list) == 0 || slices.Contains(list, t) }
 
-// modes are those of the model that the job allows; allreduce if the model names
-// none.
+// modes are those of the model that the job allows; allreduce if the model has none.
 func modes(job data.Job, o oracle, gpuType string) []data.Mode {
 	known := o.Modes(gpuType)
 	if len(known) == 0 {
@@ -70,19 +70,12 @@ func modes(job data.Job, o oracle, gpuType string) []data.Mode {
 	if len(job.Modes) == 0 {
 		return known
 	}
-	var out []data.Mode
-	for _, m := range known {
-		if slices.Contains(job.Modes, m) {
-			out = append(out, m)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(known), func(m data.Mode) bool { return !slices.Contains(job.Modes, m) })
 }
 
-// workerCounts are the numbers of workers to predict: every one up to two full
-// nodes (at least 16), then whole nodes in steps of about an eighth, powers of two,
-// the ends of the range, and the present number. Larger jobs on parts of nodes
-// would fragment the cluster and not be faster.
+// workerCounts are the numbers of workers to predict: every one up to two full nodes
+// (at least 16), then whole nodes in steps of about an eighth, powers of two, the ends
+// of the range, and the present number.
 func workerCounts(job data.Job, h nodeFit) []int {
 	top := h.total()
 	if job.Workers.Max > 0 {
@@ -103,19 +96,13 @@ func workerCounts(job data.Job, h nodeFit) []int {
 	for w := 1; w <= top; w *= 2 {
 		counts[w] = true
 	}
-	var out []int
-	for w := range counts {
-		if w >= bottom && w <= top {
-			out = append(out, w)
-		}
-	}
-	slices.Sort(out)
-	return out
+	maps.DeleteFunc(counts, func(w int, _ bool) bool { return w < bottom || w > top })
+	return slices.Sorted(maps.Keys(counts))
 }
 
-// whole keeps the sizes that divide a fixed batch into whole samples, all sizes if
-// none does. Logical workers can be divided over any number (EasyScale, Li et al.,
-// SC 2023: training does not depend on the number of GPUs).
+// whole keeps the sizes that divide a fixed batch into whole samples, or all if none
+// does; of a job with logical workers those that divide them (EasyScale, Li et al., SC
+// 2023: training does not depend on the number of GPUs).
 func whole(job data.Job, counts []int) []int {
 	if n := job.LogicalWorkers; n > 0 {
 		return slices.DeleteFunc(counts, func(w int) bool { return n%w != 0 })
@@ -123,16 +110,11 @@ func whole(job data.Job, counts []int) []int {
 	if job.Batch.Adapt || job.Batch.Initial <= 0 {
 		return counts
 	}
-	var out []int
-	for _, w := range counts {
-		if math.Mod(job.Batch.Initial, float64(w)) == 0 {
-			out = append(out, w)
-		}
-	}
-	if len(out) == 0 {
+	divides := func(w int) bool { return math.Mod(job.Batch.Initial, float64(w)) == 0 }
+	if !slices.ContainsFunc(counts, divides) {
 		return counts
 	}
-	return out
+	return slices.DeleteFunc(counts, func(w int) bool { return !divides(w) })
 }
 
 // stride is the step from w workers to the next size, in whole nodes.
@@ -165,8 +147,8 @@ func serverCounts(job data.Job, m data.Mode, w int) []int {
 	return out
 }
 
-// SizeSets lists the sets of sizes that a problem can be restricted to. What
-// a job runs on now is always offered.
+// SizeSets lists the sets of sizes that a problem can be restricted to. The running
+// size is always offered.
 //
 //	all    all sizes that are predicted
 //	pow2   powers of two
@@ -174,7 +156,7 @@ func serverCounts(job data.Job, m data.Mode, w int) []int {
 //	       (Jayaram Subramanya et al., SOSP 2023, section 3.2)
 func SizeSets() []string { return []string{"all", "pow2", "nodes"} }
 
-// offered keeps the sizes of the set that the problem asks for.
+// offered keeps the sizes of the set.
 func (r *clusterFit) offered(sizes []int, h nodeFit) []int {
 	node := max(1, h.widest())
 	switch r.sizes {

@@ -13,16 +13,15 @@ import (
 	"knee/data"
 )
 
-// Solve makes a plan with a policy, which the plan calls by the name in the
-// problem; nil is [solve.MarginalGain].
+// Solve makes a plan with a policy; nil is [solve.MarginalGain].
 //
-// Whatever the policy, the plan is valued under the objective of the problem
-// and bounded by [solve.Maximise]. The error is an [Infeasible] if no job can
-// be planned, a [data.InputError] if one is described wrongly or lacks what
-// the policy needs. A single job that cannot be planned gets nothing, or keeps
-// what it has if it runs; the plan says why.
+// With any policy the plan is valued under the objective of the problem and bounded by
+// [solve.Maximise]. The error is an [Infeasible] if no job can be planned, a
+// [data.InputError] if one is described wrongly or lacks what the policy needs. A
+// single job that cannot be planned gets nothing, or keeps what it has if it runs; the
+// plan says why.
 //
-// Opportunistic jobs come after all others, on the GPUs that those leave; value
+// Opportunistic jobs are planned after the others, on the GPUs that those leave; value
 // and bound are of the others.
 func Solve(pr Problem, policy allocate.Policy) (*data.Plan, error) {
 	return opportunistic(pr, policy, func(pr Problem, policy allocate.Policy) (*data.Plan, error) {
@@ -32,8 +31,7 @@ func Solve(pr Problem, policy allocate.Policy) (*data.Plan, error) {
 
 func solveWith(pr Problem, oracles []oracle, policy allocate.Policy) (*data.Plan, error) {
 	if policy == nil && pr.Hysteresis > 0 {
-		// A plan that changes no running job pays no hysteresis, so it stays the plan
-		// with more hysteresis.
+		// A plan that changes no running job is the plan for any hysteresis.
 		free := pr
 		free.Hysteresis = 0
 		if made, err := solveWith(free, oracles, nil); err == nil && keepsAll(made, pr.Jobs) {
@@ -102,17 +100,17 @@ func (p *prepared) cautious() allocate.State {
 	return s
 }
 
-// settleJobs is the most jobs for which a plan is solved again as if it ran,
-// settleRounds how often.
+// settleJobs is the most jobs for which a plan is solved again as if it ran;
+// settleRounds is how often.
 const (
 	settleJobs   = 1000
 	settleRounds = 8
 )
 
-// settled places the best assignment, unless the running jobs on their nodes have
-// as high a value. The solver ignores placement, so the plan is then solved again
-// as if it ran: a plan that is better in spite of restarts, or that starts jobs left
-// out, replaces it. So planning after a plan was applied gives the same plan.
+// settled places the best assignment, or keeps the incumbent. The solver ignores
+// placement, so the plan is then solved again as if it ran, and replaced by a plan that
+// is better in spite of restarts or starts more jobs, until none is: planning after a
+// plan was applied gives the same plan.
 func (p *prepared) settled(best solve.Solution) []place.Placed {
 	placed, _ := p.challenge(best)
 	for round := 0; round < settleRounds && len(p.Jobs) <= settleJobs; round++ {
@@ -130,8 +128,8 @@ func (p *prepared) settled(best solve.Solution) []place.Placed {
 	return placed
 }
 
-// challenge places an assignment. If there is an incumbent it is contested, and the
-// better of both is returned.
+// challenge places an assignment and returns it or the incumbent, if there is one
+// (contested), whichever is better.
 func (p *prepared) challenge(best solve.Solution) (placed []place.Placed, contested bool) {
 	placed, _ = place.All(p.state, best.Assignment, p.standing, p.respeed)
 	now := p.incumbent()
@@ -184,8 +182,8 @@ func (p *prepared) total(placed []place.Placed) float64 {
 	return sum
 }
 
-// incumbent is the running jobs on their nodes, and other jobs that fit; nil if
-// nothing runs.
+// incumbent is the running jobs on their nodes and other jobs that fit; nil if nothing
+// runs or quotas or nodes became fewer.
 func (p *prepared) incumbent() []place.Placed {
 	some := false
 	a := allocate.Assignment{Choice: make([]int, len(p.state.Jobs))}
@@ -193,13 +191,13 @@ func (p *prepared) incumbent() []place.Placed {
 		a.Choice[i] = p.state.Jobs[i].Current
 		some = some || a.Choice[i] != allocate.None
 	}
-	if !some || a.Check(p.state) != nil { // quotas or nodes are fewer than they were
+	if !some || a.Check(p.state) != nil {
 		return nil
 	}
 	return place.Incumbent(p.state, a, p.standing, p.respeed)
 }
 
-// after is the problem after a plan was applied.
+// after is the problem once a plan was applied.
 func (p *prepared) after(placed []place.Placed) *prepared {
 	q := *p
 	q.Jobs, q.subjects, q.standing = slices.Clone(p.Jobs), slices.Clone(p.subjects), slices.Clone(p.standing)
@@ -233,7 +231,7 @@ func (p *prepared) after(placed []place.Placed) *prepared {
 	return &q
 }
 
-// runs is a configuration on nodes as the current allocation of a job.
+// runs is a configuration on nodes as the running allocation of a job.
 func runs(c data.Config, nodes []data.NodeShare) *data.Current {
 	cur := &data.Current{GPUType: c.GPUType, Mode: c.ModeOrDefault(), PS: c.PS, LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps, Layout: c.Layout}
 	for _, s := range nodes {
@@ -244,7 +242,7 @@ func runs(c data.Config, nodes []data.NodeShare) *data.Current {
 	return cur
 }
 
-// translated compares a plan that was made from another with the running jobs.
+// translated is a plan of another problem of these jobs, valued against what they run.
 func (p *prepared) translated(placed []place.Placed) []place.Placed {
 	out := slices.Clone(placed)
 	for i := range out {
@@ -257,10 +255,9 @@ func (p *prepared) translated(placed []place.Placed) []place.Placed {
 	return out
 }
 
-// respeed predicts a shape that is not in the option table, in place of an
-// option that is.
+// respeed implements [place.Respeed].
 func (p *prepared) respeed(i int, c data.Config, instead *allocate.Option) (allocate.Option, bool) {
-	if p.EqualNodes && !isEqual(c.Placement) {
+	if p.EqualNodes && slices.Max(c.Placement) != slices.Min(c.Placement) {
 		return allocate.Option{}, false
 	}
 	job := p.Jobs[i]
@@ -273,8 +270,8 @@ func (p *prepared) respeed(i int, c data.Config, instead *allocate.Option) (allo
 		return allocate.Option{}, false
 	}
 	o := allocate.Option{Config: a.Config, Answer: a, Use: allocate.UseOf(a.Config, job.Resources)}
-	// An uneven shape is never better than the even one. A prediction that says so
-	// is an error of the model, and could exceed the bound.
+	// A prediction that the uneven shape is better than the even one is wrong, and
+	// could exceed the bound.
 	o.Value = math.Min(objective.ValueOf(p.objective, p.subjects[i], &o), instead.Value)
 	return o, true
 }

@@ -14,8 +14,8 @@ import (
 type Staircase struct {
 	Job     string
 	GPUType string
-	Least   int    // workers of its smallest option, which it gets or waits
-	Workers int    // that the plan gives it
+	Least   int    // workers of its smallest option
+	Workers int    // in the plan
 	Steps   []Step // ascending, from Least on
 }
 
@@ -28,14 +28,12 @@ type Step struct {
 	Goodput  float64 // samples/s with To workers
 }
 
-// Staircases returns the staircase of every job that a plan runs, on the GPU
-// type it got, in the order of the plan. Steps are the edges of the upper
-// concave envelope of value over number of workers (the marginal gains
-// of Optimus, Peng et al., EuroSys 2018, section 4.1), one envelope up to
-// where the plan stopped and one from there on. Options that are worth less
-// than a smaller one are never stepped on.
+// Staircases returns the staircase of every job that a plan runs, on the GPU type it
+// got, in the order of the plan. Steps are the edges of the upper concave envelope of
+// value over number of workers (the marginal gains of Optimus, Peng et al., EuroSys
+// 2018, section 4.1): one envelope up to the workers of the plan, one from there on.
 //
-// pr must be the problem that the plan solves; it fails as [Solve] does.
+// pr must be the problem of the plan. It fails as [Solve] does.
 func Staircases(pr Problem, plan *data.Plan) ([]Staircase, error) {
 	pr.Strict = false
 	p, err := prepare(pr, oraclesOf(pr))
@@ -71,10 +69,10 @@ func (p *prepared) staircases(plan *data.Plan) ([]Staircase, error) {
 	return out, nil
 }
 
-// edges are the steps of a job on one GPU type, from its smallest option down from
-// what it got, and up from there; there are none if it has no option of the type.
+// edges are the steps of a job on one GPU type: down, from its smallest option to what
+// it got, and up, from there on.
 func edges(options []allocate.Option, gpuType string, workers int) (least int, down, up []Step) {
-	var best []*allocate.Option // of every number of workers the one worth most, ascending
+	var best []*allocate.Option // the best of every number of workers, ascending
 	for n := range options {
 		o := &options[n]
 		if o.Use.GPUType != gpuType || o.Value-o.Value != 0 {

@@ -13,8 +13,7 @@ import (
 	"knee/predict"
 )
 
-// oracle is the part of a predictor that planning uses, an interface so that tests
-// can plan jobs of known speed.
+// oracle is what planning uses of a predictor; tests plan jobs of known speed.
 type oracle interface {
 	At(data.Config) (predict.Answer, error)
 	BestBatch(data.Config) (predict.Answer, error)
@@ -25,10 +24,8 @@ type oracle interface {
 // modelled is the oracle of a fitted model.
 type modelled struct{ *predict.Predictor }
 
-// GPUTypes implements oracle.
 func (m modelled) GPUTypes() []string { return m.Model.GPUTypes() }
 
-// Modes implements oracle.
 func (m modelled) Modes(gpuType string) []data.Mode { return m.Model.Modes(gpuType) }
 
 // modelKey is equal for predictors that answer alike, but for goal and prices.
@@ -40,8 +37,8 @@ type modelKey struct {
 
 func (m modelled) key() modelKey { return modelKey{m.Model, m.Accumulate, m.Batch} }
 
-// aimless returns an oracle without remaining work and prices, which differ between
-// jobs of one model.
+// aimless is an oracle without remaining work and prices, which differ between jobs of
+// one model.
 func aimless(o oracle) oracle {
 	m, ok := o.(modelled)
 	if !ok {
@@ -79,7 +76,7 @@ type tables struct {
 	cache *Cache
 }
 
-// add returns the table of a job, without answers as yet.
+// add returns the table of a job, which fill fills.
 func (t *tables) add(i int, job data.Job, o oracle, in *clusterFit) *table {
 	key := tableKey{batch: job.Batch, types: strings.Join(job.GPUTypes, " "), workers: job.Workers, ps: job.PS, need: job.Resources.Worker, logical: job.LogicalWorkers}
 	for _, m := range job.Modes {
@@ -102,12 +99,11 @@ func (t *tables) add(i int, job data.Job, o oracle, in *clusterFit) *table {
 	return made
 }
 
-// mostPredictions is the number of shapes, a second or two of work, above which
-// only the coarse ones are predicted: with so many jobs few sizes of each suffice.
+// mostPredictions is the number of shapes, a second or two of work, above which only
+// the coarse ones are predicted: of many jobs, few sizes of each suffice.
 const mostPredictions = 20_000
 
-// fill predicts the shapes of all tables, on all processors: all of them, or above
-// mostPredictions the coarse ones.
+// fill predicts the shapes of all tables on all processors.
 func (t *tables) fill() {
 	all := 0
 	for _, x := range t.list {
@@ -154,8 +150,8 @@ func (x *table) coarse() []bool {
 	return out
 }
 
-// smallest is the smallest allocation that can be predicted, on the first GPU type
-// and mode: the reference of the job's speed, the same for every policy.
+// smallest is the smallest allocation that can be predicted, the first of equal ones:
+// the reference of the job's speed.
 func (x *table) smallest() (predict.Answer, error) {
 	best := -1
 	var failed error
@@ -175,8 +171,7 @@ func (x *table) smallest() (predict.Answer, error) {
 	return x.answers[best], nil
 }
 
-// options copies the table for a job that runs on standing, which is the
-// zero configuration if it does not run or may not stay.
+// options copies the table for a job that may stay on standing; zero: there is none.
 func (x *table) options(job data.Job, standing data.Config, ask func(data.Config) (predict.Answer, error)) []allocate.Option {
 	out := make([]allocate.Option, 0, len(x.shapes)+1)
 	put := func(a predict.Answer, keeps bool) {
@@ -197,7 +192,7 @@ func (x *table) options(job data.Job, standing data.Config, ask func(data.Config
 	return out
 }
 
-// answer predicts a shape at the batch the job may use there.
+// answer predicts a shape at the batch that the job may use there.
 func answer(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
 	if n := job.LogicalWorkers; n > 0 { // each worker takes its part of them one after another
 		c.LocalBatch, c.AccumSteps = job.Batch.Initial/float64(n), n/c.Workers-1
@@ -208,7 +203,7 @@ func answer(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
 		return o.BestBatch(c)
 	}
 	if m, ok := o.(modelled); ok && m.Model.Layouts(c.GPUType) != nil && c.Plain() {
-		// The batch stays; how the model is spread over the workers follows them.
+		// The batch is fixed, the layout is chosen for the workers.
 		sized := *m.Predictor
 		sized.Batch.Initial = job.Batch.Initial
 		return sized.BestBatch(c)
@@ -216,9 +211,8 @@ func answer(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
 	return o.At(fixedBatch(job, c))
 }
 
-// fixedBatch spreads the initial batch over the workers, which leaves the
-// training as its owner tuned it; in whole samples, rounded up where none of
-// the sizes of the job divides it.
+// fixedBatch divides the initial batch among the workers, rounded up to whole samples
+// where no size of the job divides it.
 func fixedBatch(job data.Job, c data.Config) data.Config {
 	c.LocalBatch, c.AccumSteps = math.Ceil(job.Batch.Initial/float64(c.Workers)), 0
 	return c

@@ -12,14 +12,13 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// wide is the width of a 90 % interval relative to its mean from which a
-// speed is worth measuring before it is relied upon.
+// wide is the width of a 90 % interval relative to its mean above which a speed is worth
+// measuring.
 const wide = 0.5
 
-// kind is what a warning is about, said of many jobs.
+// kind is a kind of warning, as said of many jobs.
 type kind string
 
-// The kinds of warnings.
 const (
 	unplanned    kind = "cannot be planned"
 	occupied     kind = "are not planned and stay as they are"
@@ -31,7 +30,6 @@ const (
 	late         kind = "are expected to miss their deadlines"
 )
 
-// warnings are what the reader of a plan should know.
 type warnings struct {
 	list  []warning
 	kinds []kind // in order of appearance
@@ -50,8 +48,8 @@ func (w *warnings) add(job string, k kind, text string) {
 	}
 }
 
-// grouped is a line for each kind: the warning itself if it is the only one,
-// else how many jobs it concerns and which are the first.
+// grouped is a line for each kind: its only warning, or the number of jobs and the first
+// of them.
 func (w *warnings) grouped() []string {
 	out := []string{}
 	for _, k := range w.kinds {
@@ -77,7 +75,7 @@ func (w *warnings) grouped() []string {
 	return out
 }
 
-// warn adds what the reader should know about one job.
+// warn adds the warnings of one job.
 func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	job := p.Jobs[i]
 	if m, ok := p.infeasible[i]; ok {
@@ -110,8 +108,7 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	}
 }
 
-// warnOfNow warns of a job that is moved off a configuration whose speed was
-// never measured: the gain of the move is then a guess.
+// warnOfNow warns of a change from an allocation of unknown or extrapolated speed.
 func (p *prepared) warnOfNow(ws *warnings, i int, at place.Placed) {
 	job := p.Jobs[i]
 	if p.oracles[i] == nil || job.Current == nil || len(job.Current.Placement) == 0 || p.action(i, at) == data.Keep {

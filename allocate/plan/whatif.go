@@ -9,8 +9,8 @@ import (
 	"knee/data"
 )
 
-// WithNodes is the problem with n more nodes like the first of a GPU type;
-// they are named after the type.
+// WithNodes is the problem with n more nodes like the first of a GPU type, named after
+// the type.
 func (pr Problem) WithNodes(gpuType string, n int) (Problem, error) {
 	at := slices.IndexFunc(pr.Cluster.Nodes, func(x data.Node) bool { return x.GPUType == gpuType })
 	if at < 0 {
@@ -36,8 +36,7 @@ func (pr Problem) WithNodes(gpuType string, n int) (Problem, error) {
 // maxMoreNodes bounds the nodes that can be added at once.
 const maxMoreNodes = 65536
 
-// WithoutNodes is the problem with nodes out of use: drained, so that jobs
-// which stand on them are still known to stand there.
+// WithoutNodes is the problem with nodes drained; jobs on them still run there.
 func (pr Problem) WithoutNodes(names []string) (Problem, error) {
 	nodes := slices.Clone(pr.Cluster.Nodes)
 	for _, name := range names {
@@ -50,8 +49,8 @@ func (pr Problem) WithoutNodes(names []string) (Problem, error) {
 	return pr.withCluster(nodes), nil
 }
 
-// WithoutLast is the problem without the last n nodes in use of a GPU type,
-// without all of them if n is negative.
+// WithoutLast is the problem without the last n nodes in use of a GPU type, or without
+// all of them if n is negative.
 func (pr Problem) WithoutLast(gpuType string, n int) (Problem, error) {
 	var names []string
 	for _, x := range slices.Backward(pr.Cluster.Nodes) {
@@ -75,7 +74,7 @@ func (pr Problem) WithoutJob(name string) (Problem, error) {
 	return pr, nil
 }
 
-// withCluster replaces the nodes and keeps the yardstick of fair shares.
+// withCluster replaces the nodes and keeps the fair shares.
 func (pr Problem) withCluster(nodes []data.Node) Problem {
 	if pr.FairSlots == 0 {
 		pr.FairSlots = pr.Cluster.Slots()
@@ -86,7 +85,7 @@ func (pr Problem) withCluster(nodes []data.Node) Problem {
 	return pr
 }
 
-// Outcome is what the plan of a problem comes to.
+// Outcome sums up the plan of a problem.
 type Outcome struct {
 	Feasible bool    `json:"feasible"`
 	Why      string  `json:"why,omitempty"` // it is not feasible
@@ -95,8 +94,7 @@ type Outcome struct {
 	Totals   Totals  `json:"totals"`
 }
 
-// OutcomeOf solves a problem and sums its plan up. A problem that is infeasible
-// is no error.
+// OutcomeOf solves a problem and sums up its plan. That it is infeasible is no error.
 func OutcomeOf(pr Problem, solve func(Problem) (*data.Plan, error)) (Outcome, error) {
 	made, err := solve(pr)
 	var none *Infeasible
@@ -116,9 +114,9 @@ type Totals struct {
 	Changed      int     `json:"changed"` // running jobs that must restart or stop
 	GPUsUsed     int     `json:"gpus_used"`
 	GPUsTotal    int     `json:"gpus_total"`
-	MeanFinish   float64 `json:"mean_finish_s"`  // over the jobs that run and have a goal
+	MeanFinish   float64 `json:"mean_finish_s"`  // of the jobs that run and have a goal
 	LastFinish   float64 `json:"last_finish_s"`  // of those
-	CostToEnd    float64 `json:"cost_usd"`       // of those, if nothing changes any more
+	CostToEnd    float64 `json:"cost_usd"`       // of those, if the plan is kept
 	PricePerHour float64 `json:"price_per_hour"` // US$ of the GPUs in use
 }
 
