@@ -69,27 +69,19 @@ func newKnapsack(s allocate.State, v Values) *knapsack {
 	return k
 }
 
-// dropImplied drops the resources that cannot run out before GPUs do, and reports
-// whether there are any. If no item of GPU type t takes more of a resource than
-// α_t times its share of the GPUs, all items take at most Σ α_t; a resource with
+// dropImplied sets the use of resources that cannot run out before GPUs do to 0, and
+// reports whether there are any. If no item of GPU type t takes more of a resource
+// than α_t times its share of the GPUs, all items take at most Σ α_t; a resource with
 // Σ α_t ≤ 1 is no limit. On most nodes this holds for cores and memory.
-func (k *knapsack) dropImplied() bool {
+func (k *knapsack) dropImplied() (some bool) {
 	most := make([]map[int]float64, len(k.limit)) // by resource and the dimension of the GPUs: α
 	for d := range most {
 		most[d] = map[int]float64{}
 	}
-	for i := range k.jobs {
-		for n := range k.jobs[i].items {
-			it := &k.jobs[i].items[n]
-			dims := k.dims[it.branch]
-			for p, d := range dims[1:] {
-				if u := it.use[p+1]; u > 0 {
-					most[d][dims[0]] = max(most[d][dims[0]], u/it.use[0])
-				}
-			}
-		}
-	}
-	implied, some := make([]bool, len(k.limit)), false
+	k.eachUse(func(gpus, d int, share float64, use *float64) {
+		most[d][gpus] = max(most[d][gpus], *use/share)
+	})
+	implied := make([]bool, len(k.limit))
 	for d := range implied {
 		var sum float64
 		for _, alpha := range most[d] {
@@ -97,28 +89,28 @@ func (k *knapsack) dropImplied() bool {
 		}
 		implied[d] = sum <= 1
 	}
-	kept := make([][]int, len(k.dims)) // by branch: positions
-	for b, dims := range k.dims {
-		var left []int
-		for p, d := range dims {
-			if p == 0 || !implied[d] {
-				kept[b], left = append(kept[b], p), append(left, d)
-			}
+	k.eachUse(func(_, d int, _ float64, use *float64) {
+		if implied[d] {
+			*use, some = 0, true
 		}
-		some = some || len(left) < len(dims)
-		k.dims[b] = left
-	}
+	})
+	return some
+}
+
+// eachUse calls f for every use of a resource besides GPUs, with the dimension of the
+// GPUs, that of the resource, and the share of the GPUs.
+func (k *knapsack) eachUse(f func(gpus, d int, share float64, use *float64)) {
 	for i := range k.jobs {
 		for n := range k.jobs[i].items {
 			it := &k.jobs[i].items[n]
-			var use [allocate.MaxDims]float64
-			for at, p := range kept[it.branch] {
-				use[at] = it.use[p]
+			dims := k.dims[it.branch]
+			for p, d := range dims[1:] {
+				if it.use[p+1] > 0 {
+					f(dims[0], d, it.use[0], &it.use[p+1])
+				}
 			}
-			it.use = use
 		}
 	}
-	return some
 }
 
 // undominated drops items for which another item of the branch takes no more of

@@ -19,10 +19,12 @@ const (
 // cannot be met.
 func (k *knapsack) table(mustRun bool) *selection {
 	stride, room, cells, items := map[int]int{}, map[int]int{}, 1, 0 // by dimension of the GPUs
+	other := false
+	k.eachUse(func(int, int, float64, *float64) { other = true })
+	if other {
+		return nil
+	}
 	for _, dims := range k.dims {
-		if len(dims) > 1 {
-			return nil
-		}
 		if _, known := stride[dims[0]]; !known {
 			stride[dims[0]], room[dims[0]] = cells, int(k.limit[dims[0]])
 			if cells *= room[dims[0]] + 1; cells > tableCells {
