@@ -139,7 +139,7 @@ func checkState(s allocate.State) error {
 		owned := allocate.JobState{History: allocate.History{Tenant: name}}
 		for gpuType := range s.Tenants[name].Quota {
 			if n := len(s.QuotasOf(&owned, gpuType)); n > maxQuotas {
-				return fmt.Errorf("allocate: tenant %q and those above it have %d quotas of %s, want at most %d", name, n, gpuType, maxQuotas)
+				return fmt.Errorf("allocate: tenant %q and those above it have %d quotas of %s, want at most %d; leave out one that another implies", name, n, gpuType, maxQuotas)
 			}
 		}
 	}
