@@ -47,8 +47,7 @@ type JobState struct {
 // None is the choice of a job that gets nothing.
 const None = -1
 
-// Assignment maps every job to an option. [Assignment.Total] is its value;
-// solve.Solution also has the upper bound of all assignments.
+// Assignment maps every job to an option.
 type Assignment struct {
 	Choice []int // parallel to State.Jobs: index in Options, −1 for nothing
 }
@@ -144,19 +143,6 @@ func (s *State) Beyond(use func(i int) *Use) (tenant, gpuType string) {
 		}
 	}
 	return "", ""
-}
-
-// Total returns the sum of the values of the choices and of idle jobs.
-func (a Assignment) Total(s State) float64 {
-	var sum float64
-	for i, c := range a.Choice {
-		if c < 0 {
-			sum += s.Jobs[i].Idle
-		} else {
-			sum += s.Jobs[i].Options[c].Value
-		}
-	}
-	return sum
 }
 
 // History is the past of a job, zero if the scheduler keeps no records.

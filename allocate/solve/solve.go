@@ -69,7 +69,6 @@ type Solution struct {
 	Value        float64            // sum of the values of the choices, idle jobs included
 	Bound        float64            // upper bound of the Value of all assignments
 	RunningBound float64            // of those that run every job; Bound if not every job fits
-	Dual         float64            // value of the Lagrangian dual at the prices: RunningBound before branch and bound
 	Prices       map[string]float64 // by GPU type: value of one more GPU, the dual price of the type
 	Worth        []Worth            // by job
 	Proven       bool               // Value is the optimum; if every job can run, of assignments that run all
@@ -89,7 +88,7 @@ func Maximise(s allocate.State) (Solution, error) {
 	k := newKnapsack(s, nil)
 	sel, d, everyone, proven := k.solve()
 	x := Solution{Assignment: k.assignment(sel), Value: sel.total(), Proven: proven}
-	x.Dual, x.Prices, x.Worth = d.bound, k.prices(s.Cluster, d), k.worths(d)
+	x.Prices, x.Worth = k.prices(s.Cluster, d), k.worths(d)
 	x.RunningBound = math.Max(d.bound, x.Value)
 	if proven {
 		x.RunningBound = x.Value
