@@ -67,10 +67,3 @@ func (a *Astraea) book(s allocate.State) (had, weights map[string]float64) {
 	}
 	return had, weights
 }
-
-func weightOf(j *allocate.JobState) float64 {
-	if j.Weight > 0 {
-		return j.Weight
-	}
-	return 1
-}

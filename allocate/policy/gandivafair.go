@@ -84,9 +84,9 @@ func (g *GandivaFair) book(all *gangs) []*user {
 			}
 		}
 	}
-	names := slices.Sorted(maps.Keys(g.users))
+	least := slices.Repeat([]float64{math.Inf(1)}, kinds) // pass of the others
 	var out, fresh []*user
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(g.users)) {
 		u := g.users[name]
 		for k := range u.gain {
 			u.gain[k] /= u.demand
@@ -94,23 +94,16 @@ func (g *GandivaFair) book(all *gangs) []*user {
 		if was := old[name]; was != nil && len(was.pass) == kinds {
 			for k := range u.pass {
 				u.pass[k] = was.pass[k] + was.holds[k]*(s.Now-g.last)/math.Max(was.due[k], 1e-9)
+				least[k] = math.Min(least[k], u.pass[k])
 			}
 		} else {
 			fresh = append(fresh, u)
 		}
 		out = append(out, u)
 	}
-	for k := range kinds {
-		least := math.Inf(1)
-		for _, u := range out {
-			if !slices.Contains(fresh, u) {
-				least = math.Min(least, u.pass[k])
-			}
-		}
-		for _, u := range fresh {
-			if !math.IsInf(least, 1) {
-				u.pass[k] = least
-			}
+	for _, u := range fresh {
+		if len(fresh) < len(out) {
+			copy(u.pass, least)
 		}
 	}
 	g.last = s.Now
@@ -120,12 +113,11 @@ func (g *GandivaFair) book(all *gangs) []*user {
 // entitle divides the GPUs of every type by tickets; no user gets more than its
 // demand.
 func entitle(users []*user, room []float64) {
-	total := sum(room)
-	var tickets float64
-	order := slices.Clone(users)
-	for _, u := range order {
+	total, tickets := sum(room), 0.0
+	for _, u := range users {
 		tickets += u.tickets
 	}
+	order := slices.Clone(users)
 	// Users of the smallest demand per ticket are satisfied first.
 	slices.SortStableFunc(order, func(a, b *user) int { return cmp.Compare(a.demand/a.tickets, b.demand/b.tickets) })
 	left := total

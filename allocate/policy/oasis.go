@@ -152,14 +152,3 @@ func oasisJob(all *gangs, i int) *oasis.Job {
 	out.Utility = func(slots int) float64 { return weightOf(s) / math.Max(1, (age+float64(slots))/alone) }
 	return out
 }
-
-// optionTime is the seconds a job still needs on an option.
-func optionTime(j *allocate.JobState, n int) float64 {
-	if t := j.Options[n].Answer.TimeToTarget.Mean; t > 0 {
-		return t
-	}
-	if g := j.Options[n].Answer.Goodput.Mean; g > 0 {
-		return unknownWork * (Knee{}).smallest(j) / g
-	}
-	return unknownWork
-}

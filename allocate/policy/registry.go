@@ -8,7 +8,6 @@ import (
 
 	"knee/allocate"
 	"knee/allocate/plan"
-	"knee/allocate/policy/dl2"
 	"knee/allocate/solve"
 	"knee/data"
 )
@@ -55,7 +54,7 @@ func policies() []entry {
 			source: "Sia, SOSP 2023, section 3", simplified: "values are not rounded to two decimals"},
 		{name: "rubick", make: func() allocate.Policy { return serving(rubick) }, needs: "requested submitted history.restarts history.seconds", takes: restarts,
 			source: "Rubick, MLSys 2025, section 5", simplified: "no guaranteed jobs; GPUs are divided anew, not moved between jobs; CPUs are not divided"},
-		{name: "dl2", make: func() allocate.Policy { return dl2.Policy{} }, needs: "remaining submitted", takes: restarts,
+		{name: "dl2", make: func() allocate.Policy { return DL2{} }, needs: "remaining submitted", takes: restarts,
 			source: "DL2, IEEE TPDS 2021", simplified: "one network scores every job, steps are whole sizes; no supervised start, no critic; learned from made-up jobs"},
 		{name: "gavel-maxmin", make: func() allocate.Policy { return &Gavel{Objective: GavelMaxMin} }, needs: "requested history.by_type history.seconds", takes: ownSize, round: gavelRound,
 			source: "Gavel, OSDI 2020, sections 4.1, 4.3 and 5", simplified: "space is shared in replays with `--packed` only, by predicted speed until a pair has run; programs solved every round"},

@@ -50,3 +50,11 @@ func size(j *allocate.JobState) float64 {
 	}
 	return 1
 }
+
+// weightOf is the weight of a job.
+func weightOf(j *allocate.JobState) float64 {
+	if j.Weight > 0 {
+		return j.Weight
+	}
+	return 1
+}

@@ -17,22 +17,20 @@ import (
 // decide asks the policy, places what it says and starts, restarts or stops
 // jobs accordingly.
 func (r *replay) decide() error {
+	r.decisions++
 	if r.Stand != nil {
 		return r.stand()
 	}
 	state := r.state()
 	asked := time.Now()
 	a, err := r.Policy.Allocate(state)
-	if r.Decided != nil {
-		r.Decided(time.Since(asked))
-	}
+	r.answered(asked)
 	if err != nil {
 		return fmt.Errorf("simulate: policy %T at %g s: %w", r.Policy, r.now, err)
 	}
-	if err := r.check(state, a); err != nil {
+	if err := a.Check(state); err != nil {
 		return fmt.Errorf("simulate: policy %T at %g s asks for what is not there: %w", r.Policy, r.now, err)
 	}
-	r.decisions++
 	if w, ok := r.Policy.(Waker); ok {
 		r.wake = math.Max(w.Wake(state, a), r.now+shortestWake)
 	}
@@ -49,6 +47,13 @@ func (r *replay) decide() error {
 	return r.lodge(state, guests)
 }
 
+// answered tells the watch how long a policy took.
+func (r *replay) answered(asked time.Time) {
+	if r.Decided != nil {
+		r.Decided(time.Since(asked))
+	}
+}
+
 // Stand is a policy that gets the jobs themselves, and returns option and nodes of
 // each, parallel to jobs. now is in seconds.
 type Stand func(now float64, jobs []*Job) ([]place.Placed, error)
@@ -61,21 +66,14 @@ func (r *replay) stand() error {
 	}
 	asked := time.Now()
 	placed, err := r.Stand(r.now, jobs)
-	if r.Decided != nil {
-		r.Decided(time.Since(asked))
-	}
+	r.answered(asked)
 	if err != nil {
 		return fmt.Errorf("simulate: at %g s: %w", r.now, err)
-	}
-	r.decisions++
-	for _, j := range r.active {
-		r.placer.Release(j.nodes, data.Resources{})
 	}
 	for i, j := range r.active {
 		if err := r.apply(j, placed[i]); err != nil {
 			return err
 		}
-		r.placer.Take(j.nodes, data.Resources{})
 	}
 	return nil
 }
@@ -90,37 +88,6 @@ type Waker interface {
 // shortestWake is the least time to the next Wake, in seconds, so that the clock
 // advances.
 const shortestWake = 1
-
-// check is [allocate.Assignment.Check], faster where only GPUs are limited.
-func (r *replay) check(s allocate.State, a allocate.Assignment) error {
-	if len(a.Choice) != len(s.Jobs) {
-		return a.Check(s)
-	}
-	types, used := make([]string, 0, 4), make([]int, 0, 4)
-	for i, c := range a.Choice {
-		if c == -1 {
-			continue
-		}
-		if c < -1 || c >= len(s.Jobs[i].Options) {
-			return a.Check(s)
-		}
-		use := &s.Jobs[i].Options[c].Use
-		if use.CPUs != 0 || use.Memory != 0 || use.PSCPUs != 0 || use.PSMemory != 0 {
-			return a.Check(s)
-		}
-		at := slices.Index(types, use.GPUType)
-		if at < 0 {
-			at, types, used = len(types), append(types, use.GPUType), append(used, 0)
-		}
-		used[at] += use.GPUs
-	}
-	for i, t := range types {
-		if used[i] > r.room[t] {
-			return a.Check(s)
-		}
-	}
-	return nil
-}
 
 // apply changes what a job runs on.
 func (r *replay) apply(j *running, p place.Placed) error {

@@ -80,7 +80,6 @@ func (r *replay) fail() bool {
 			r.lose(j)
 		}
 	}
-	r.count()
 	r.rebook()
 	return true
 }

@@ -69,7 +69,6 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 		return nil, err
 	}
 	r := &replay{Settings: s, constant: constant, wake: math.Inf(1), placer: place.New(s.Cluster)}
-	r.count()
 	if err := r.plan(); err != nil {
 		return nil, err
 	}
@@ -132,12 +131,11 @@ type replay struct {
 	active    []*running // submitted and not done, in order of submission
 	now       float64
 	decisions int
-	placer    *place.Placer // who stands where
+	placer    *place.Placer // what is free on the nodes; unused with a Stand
 	outages   []outage
 	down      map[string]int // outages of a node that last
-	room      map[string]int // GPUs that are there, by type
 	constant  bool           // speeds do not vary with progress
-	present   *data.Cluster  // without those; nil if none has
+	present   *data.Cluster  // without nodes in an outage; nil before the first
 	survival  survival
 	besides   *besides // nil unless jobs may share GPUs
 	wake      float64  // when the policy wants to be asked again
@@ -235,7 +233,7 @@ func (r *replay) retire() bool {
 		if j.Course == nil {
 			j.outcome.End = r.now
 		}
-		if !j.part() {
+		if !j.part() && r.Stand == nil {
 			r.placer.Release(j.nodes, data.Resources{})
 		}
 		if believed := j.Believed(); believed > 0 {
