@@ -2,7 +2,6 @@ package pollux
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -60,9 +59,9 @@ func Prepare(workload []simulate.Job, s Settings) (jobs []simulate.Job, set simu
 	set = simulate.Settings{Cluster: h.Cluster, Interval: round, Rounds: true, RestartSeconds: restartDelay}
 	switch s.Policy {
 	case "tiresias", "tiresias-las":
-		set.Stand = h.stand(&tiresias{served: map[*job]float64{}})
+		set.Stand = h.stand((&tiresias{served: map[*job]float64{}}).schedule)
 	case "optimus":
-		set.Stand = h.stand(&optimus{cache: map[predictKey]float64{}})
+		set.Stand = h.stand((&optimus{cache: map[predictKey]float64{}}).schedule)
 	default:
 		if set.Policy, err = policy.New(s.Policy); err != nil {
 			return nil, set, &data.UnknownError{What: "policy", Name: s.Policy, Known: Policies()}
@@ -75,9 +74,9 @@ func Prepare(workload []simulate.Job, s Settings) (jobs []simulate.Job, set simu
 		}
 	}
 	for _, w := range workload {
-		app, ok := s.Profiles.Apps[w.Application]
-		if !ok {
-			return nil, set, w.Bad("application", w.Application, "one of "+strings.Join(slices.Sorted(maps.Keys(s.Profiles.Apps)), ", ")+", which were measured")
+		app, err := s.Profiles.App(w.Application)
+		if err != nil {
+			return nil, set, fmt.Errorf("%s: job %q: %w", w.Source, w.Name, err)
 		}
 		j, err := newJob(w, app, h.gpuType)
 		if err != nil {

@@ -70,11 +70,8 @@ func (j *job) total() float64 { return j.choice.Batch(j.placement.Workers()) }
 // times.
 func (j *job) split() error {
 	k := j.placement.Workers()
-	var c agent.Choice
-	switch {
-	case j.agent == nil:
-		c = agent.Divide(j.Batch, k, j.limits.LocalMax, j.limits.Initial)
-	default:
+	c := agent.Divide(j.Batch, k, j.limits.LocalMax, j.limits.Initial)
+	if j.agent != nil {
 		c = elastic.First(j.limits, k)
 		if j.agent.Ready() {
 			if best, g := j.agent.Best(len(j.placement), k); g > 0 {
@@ -82,7 +79,7 @@ func (j *job) split() error {
 			}
 		}
 	}
-	c.Local = math.Min(c.Local, math.Floor(j.limits.Max/float64(k*(c.Accum+1))))
+	c = j.bound(c, k)
 	if c.Local < 1 {
 		return fmt.Errorf("job %q on %d workers: its largest total batch %g leaves less than one sample each", j.Name, k, j.limits.Max)
 	}
@@ -93,6 +90,12 @@ func (j *job) split() error {
 	j.choice = c
 	j.step, j.sync, err = j.table.Times(j.placement, c.Local)
 	return err
+}
+
+// bound keeps the total batch of k workers within the largest.
+func (j *job) bound(c agent.Choice, k int) agent.Choice {
+	c.Local = math.Min(c.Local, math.Floor(j.limits.Max/float64(k*(c.Accum+1))))
+	return c
 }
 
 // Stand implements [simulate.Course].
