@@ -30,17 +30,12 @@ type Settings struct {
 	Survival       bool      // remaining times are weighted by how far jobs that ended came, see [survival]
 	Unvalued       bool      // the policy looks at no values, so none are worked out
 	Packed         *Pairs    // for a policy that is a [Packer]; nil if nothing was measured
-	Watch
-}
 
-// Watch is told how a replay goes, by any rules. A function may be nil.
-type Watch struct {
-	// Decided is told how long each decision took.
+	// Decided, if not nil, is told how long each decision took.
 	Decided func(time.Duration)
-	// Progress is told how many jobs are done. An error of its own ends the
-	// replay.
+	// Progress, if not nil, is told how many jobs are done. Its error ends the replay.
 	Progress func(done, of int) error
-	// Used is told, after every event, what is in use from then on.
+	// Used, if not nil, is told, after every event, what is in use from then on.
 	Used func(Usage)
 }
 
