@@ -24,8 +24,6 @@ import (
 //
 // Simplified: workers and servers are one resource, and a job chooses any of its
 // options; jobs not chosen run on GPUs that are left, until chosen ones need them.
-//
-// It keeps the chosen jobs between decisions; use a new value for each replay.
 type AOnline struct {
 	origin float64         // when the first window began
 	until  float64         // when the present one ends

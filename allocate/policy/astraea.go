@@ -16,8 +16,6 @@ import (
 //
 // Simplified: leases are as long as those of Themis; placement is that of the
 // replay.
-//
-// It keeps records between decisions; use a new value for each replay.
 type Astraea struct {
 	leases
 	jobs map[string]attended // at the last decision

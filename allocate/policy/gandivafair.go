@@ -21,8 +21,6 @@ import (
 //
 // Simplified: decisions are made each round for the whole cluster, where the
 // paper has a scheduler per server and migrates between servers to balance.
-//
-// It keeps records between decisions; use a new value for each replay.
 type GandivaFair struct {
 	users map[string]*user
 	last  float64 // when it decided last
@@ -191,7 +189,7 @@ func serveStride(q *queue, all *gangs, users []*user, kind int, slice float64) {
 	waiting := make([][]int, len(users))
 	for n, u := range users {
 		pass[n] = u.pass[kind]
-		for _, i := range u.jobs { // who is in the middle of a slice
+		for _, i := range u.jobs { // jobs whose slice lasts
 			if o := all.option[i][kind]; o >= 0 && q.choice[i] == o {
 				u.holds[kind] += size(&s.Jobs[i])
 				pass[n] += slice * size(&s.Jobs[i]) / math.Max(u.due[kind], 1e-9)

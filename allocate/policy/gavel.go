@@ -27,8 +27,7 @@ import (
 // the speed of two jobs on the same GPUs is known, pairs of gangs of one size have
 // fractions and rounds too (section 3.1, space sharing).
 //
-// It keeps records between decisions; use a new value for each replay. The
-// programs are solved at every decision; the published scheduler waits until jobs
+// The programs are solved at every decision; the published scheduler waits until jobs
 // change.
 type Gavel struct {
 	Objective GavelObjective
@@ -41,10 +40,9 @@ type Gavel struct {
 	last  float64                     // when the last answer was given
 }
 
-// GavelObjective is what a [Gavel] policy maximises.
+// GavelObjective is the objective of a [Gavel] policy.
 type GavelObjective int
 
-// The objectives of Gavel.
 const (
 	GavelMaxMin GavelObjective = iota
 	GavelFTF
@@ -85,7 +83,6 @@ func (g *Gavel) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
-// divide solves the program of the objective.
 func (g *Gavel) divide(all *gangs, p *gavel.Problem, accounts []*gavelAccount) gavel.Allocation {
 	n := len(p.Size)
 	need, left, age, isolated := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
@@ -137,7 +134,7 @@ func (g *Gavel) book(all *gangs) []*gavelAccount {
 		for _, a := range slices.Concat(out, slices.Collect(maps.Values(g.pairs))) {
 			for k := range a.got {
 				a.short[k] += a.share[k]*(s.Now-g.since) - math.Max(0, a.got[k]-gavelRound/2)
-				a.got[k] = gavelRound / 2 // nobody has had nothing
+				a.got[k] = gavelRound / 2 // above 0, as claims divide by it
 			}
 		}
 		g.since, g.room = s.Now, slices.Clone(all.room)

@@ -165,5 +165,5 @@ func (k Knee) smallest(j *allocate.JobState) float64 {
 	if len(j.Options) == 0 {
 		return 0
 	}
-	return math.Max(0, k.speed(&j.Options[narrowest(j, k.speed)]))
+	return math.Max(0, k.speed(&j.Options[allocate.Narrowest(j.Options, k.speed)]))
 }

@@ -19,8 +19,6 @@ import (
 // another, and a rejected job asks again in the next slot, since in a replay every
 // job must end. An idle cluster rejects no job.
 //
-// It keeps the bookings between decisions; use a new value for each replay.
-//
 // With Hold it is DPS-style pricing (Zhou et al., IEEE TMC 2023): an admitted job
 // keeps one gang without a break. Further simplified: prices are those of OASiS,
 // and there is no edge besides the cloud.

@@ -12,13 +12,10 @@ import (
 	"knee/data"
 )
 
-// entry is what is known of a policy.
 type entry struct {
-	name string
-	make func() allocate.Policy
-	// needs lists, by blanks, the fields of jobs.yaml without which it would
-	// not be what it is called: a plan that lacks one is refused.
-	needs      string
+	name       string
+	make       func() allocate.Policy
+	needs      string // fields of jobs.yaml, by blanks; a plan without one is refused
 	takes      takes
 	round      float64 // seconds between decisions as published; 0 decides at every event
 	source     string  // where it was published, and which sections
@@ -35,7 +32,7 @@ const (
 	initialBatch                   // it leaves every job the batch it began with
 )
 
-// policies is the registry, in the order in which a reader would look.
+// policies is the registry.
 func policies() []entry {
 	return []entry{
 		{name: Default, make: func() allocate.Policy { return solve.MarginalGain{} }, takes: values | restarts,
@@ -101,14 +98,13 @@ func policies() []entry {
 	}
 }
 
-// Gang reports whether the policy of a name takes the size of a job as its
-// owner asked for it; the others decide on it.
+// Gang reports whether a policy gives jobs the size that their owners asked for.
 func Gang(name string) bool { return known(name).takes&ownSize != 0 }
 
-// Round is the seconds between decisions of the policy of a name.
+// Round is the seconds between decisions of a policy; 0: at every event.
 func Round(name string) float64 { return known(name).round }
 
-// known is the entry of a name, an empty one if there is none.
+// known is the entry of a name, empty if there is none.
 func known(name string) entry {
 	e, _ := find(name)
 	return e
@@ -145,8 +141,8 @@ func find(name string) (entry, error) {
 	return entry{}, &data.UnknownError{What: "policy", Name: name, Known: Names()}
 }
 
-// Solve makes a plan with the policy that the problem names. What the problem
-// asks for and the policy has no word for is a [data.InputError].
+// Solve makes a plan with the policy that the problem names. An objective or a
+// hysteresis that the policy would ignore is a [data.InputError].
 func Solve(pr plan.Problem) (*data.Plan, error) {
 	e, err := find(pr.Policy)
 	if err != nil {

@@ -208,7 +208,7 @@ func (r *replay) jobState(j *running) allocate.JobState {
 			o.Keeps, current = true, n
 		}
 	}
-	least := smallest(j.options)
+	least := &j.options[allocate.Narrowest(j.options, allocate.Goodput)]
 	s := allocate.JobState{
 		Name: j.Name, Options: j.options, Current: current, Requested: j.Workers, Weight: j.Weight, Submitted: j.Submit,
 		Opportunistic: j.Opportunistic, Attained: j.outcome.GPUSeconds, Remaining: least.Answer.TimeToTarget.Mean, History: history,
@@ -254,16 +254,4 @@ func timeLeft(left float64, a *predict.Answer) data.Estimate {
 		t.Lo = left / g.Hi
 	}
 	return t
-}
-
-// smallest is the option of fewest workers, the fastest of those.
-func smallest(options []allocate.Option) *allocate.Option {
-	best := &options[0]
-	for n := range options[1:] {
-		o := &options[n+1]
-		if o.Use.GPUs < best.Use.GPUs || o.Use.GPUs == best.Use.GPUs && o.Answer.Goodput.Mean > best.Answer.Goodput.Mean {
-			best = o
-		}
-	}
-	return best
 }
