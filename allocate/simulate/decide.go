@@ -14,8 +14,7 @@ import (
 	"knee/predict"
 )
 
-// decide asks the policy, places what it says and starts, restarts or stops
-// jobs accordingly.
+// decide asks the policy, places its answer and starts, restarts or stops jobs.
 func (r *replay) decide() error {
 	r.decisions++
 	if r.Stand != nil {
@@ -29,7 +28,7 @@ func (r *replay) decide() error {
 		return fmt.Errorf("simulate: policy %T at %g s: %w", r.Policy, r.now, err)
 	}
 	if err := a.Check(state); err != nil {
-		return fmt.Errorf("simulate: policy %T at %g s asks for what is not there: %w", r.Policy, r.now, err)
+		return fmt.Errorf("simulate: policy %T at %g s gives an impossible answer: %w", r.Policy, r.now, err)
 	}
 	if w, ok := r.Policy.(Waker); ok {
 		r.wake = math.Max(w.Wake(state, a), r.now+shortestWake)
@@ -172,8 +171,7 @@ func (r *replay) changeSeconds(j *Job) float64 {
 	return cmp.Or(j.RestartSeconds, r.RestartSeconds)
 }
 
-// state is what the policy may see: predicted speeds and remaining times,
-// valued by the objective jct, and what each job runs on.
+// state is the input of the policy.
 func (r *replay) state() allocate.State {
 	s := allocate.State{Now: r.now, Cluster: r.cluster(), Jobs: make([]allocate.JobState, len(r.active))}
 	for i, j := range r.active {
@@ -182,10 +180,11 @@ func (r *replay) state() allocate.State {
 	return s
 }
 
-// jobState is what the policy may see of a job. It sets values of the options.
+// jobState is the input of the policy about a job: what it runs on, and predicted
+// speeds and remaining times, valued by the objective jct.
 func (r *replay) jobState(j *running) allocate.JobState {
 	left, nodes := math.Max(0, j.Believed()-j.done), j.nodes
-	if j.guest { // what it has is not its own
+	if j.guest { // they belong to its host
 		nodes = nil
 	}
 	if j.Learner != nil {
@@ -226,7 +225,7 @@ func (r *replay) jobState(j *running) allocate.JobState {
 	return s
 }
 
-// share is how much of the work that a job is thought to have is done.
+// share is the share of the expected work that is done.
 func share(done, left float64) float64 {
 	if done+left <= 0 {
 		return 0
@@ -234,8 +233,8 @@ func share(done, left float64) float64 {
 	return done / (done + left)
 }
 
-// samePlaces reports whether nodes have the shape an option wants. A job
-// that had to stand unevenly is offered a better place at the usual price.
+// samePlaces reports whether nodes have the shape of an option. A job on an uneven
+// shape may move to that of the option, at the cost of a restart.
 func samePlaces(c data.Config, nodes []data.NodeShare) bool {
 	return len(c.Placement) == 0 || place.ShapeOf(nodes).String() == c.Placement.String()
 }

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// Alone is how long, in seconds, job i of a workload would take on so many
-// GPUs that it has to itself.
+// Alone is the seconds that job i of a workload would take alone on so many GPUs.
 type Alone func(i, gpus int) (float64, error)
 
 // Fairness returns the finish-time fairness of every job (Themis, Mahajan et

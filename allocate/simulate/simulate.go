@@ -24,11 +24,11 @@ type Settings struct {
 	StopFree       bool      // a job that grows or shrinks in place does not restart
 	RescaleSeconds float64   // without progress where it does so
 	Interval       float64   // seconds between decisions; 0 decides at every arrival and completion
-	Rounds         bool      // nothing else happens between the multiples of the interval
+	Rounds         bool      // every event is a multiple of the interval
 	Failures       []Failure // of nodes, in any order
-	Checkpoint     float64   // seconds of progress between checkpoints, which is what a failure costs at most; 0 loses nothing
-	Survival       bool      // remaining times are weighted by how far jobs that ended came, see [survival]
-	Unvalued       bool      // the policy looks at no values, so none are worked out
+	Checkpoint     float64   // seconds of progress between checkpoints, the most that a failure costs; 0: it costs none
+	Survival       bool      // remaining times are weighted by how far ended jobs came, see [survival]
+	Unvalued       bool      // the policy ignores values of options, so none are computed
 	Packed         *Pairs    // for a policy that is a [Packer]; nil if nothing was measured
 
 	// Decided, if not nil, is told how long each decision took.
@@ -59,7 +59,7 @@ type Result struct {
 // Run replays a workload. Errors: of the policy, a truth that is not finite or is
 // negative, or jobs that the policy never runs.
 func Run(jobs []Job, s Settings) (*Result, error) {
-	constant := s.Truth == nil // what is predicted does not
+	constant := s.Truth == nil // predictions do not vary with progress
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
@@ -133,8 +133,8 @@ type replay struct {
 	present   *data.Cluster  // without nodes in an outage; nil before the first
 	survival  survival
 	besides   *besides // nil unless jobs may share GPUs
-	wake      float64  // when the policy wants to be asked again
-	// changes of running jobs so far, and the seconds they cost
+	wake      float64  // when the policy asks for its next decision
+	// changes of running jobs so far, and their cost in seconds
 	changes, changeCost float64
 }
 
@@ -209,8 +209,7 @@ func (r *replay) nextEvent() (float64, error) {
 	return next, nil
 }
 
-// retire removes the jobs that are done. Work within rounding of done is
-// done, or its end would be an event that moves no clock.
+// retire removes ended and cancelled jobs, and reports whether there were any.
 func (r *replay) retire() bool {
 	before := len(r.active)
 	r.active = slices.DeleteFunc(r.active, func(j *running) bool {
@@ -239,7 +238,8 @@ func (r *replay) retire() bool {
 	return len(r.active) < before
 }
 
-// ended reports whether a job is done at a time.
+// ended reports whether a job is done at a time. Work within rounding of done is done,
+// as its end would be an event at the same time.
 func (j *running) ended(now float64) bool {
 	if j.Course != nil {
 		return j.outcome.End > 0
@@ -247,7 +247,7 @@ func (j *running) ended(now float64) bool {
 	return j.nodes != nil && j.delay <= 0 && (j.Work-j.done <= 1e-9*j.Work || now+j.finishIn() <= now)
 }
 
-// admit takes in the jobs whose time has come.
+// admit adds the jobs that are submitted by now, and reports whether there were any.
 func (r *replay) admit() bool {
 	n := 0
 	for n < len(r.waiting) && r.waiting[n].Submit <= r.now {
@@ -270,7 +270,7 @@ func (r *replay) decides(changed bool) bool {
 	return math.Abs(at-math.Round(at)) < 1e-9
 }
 
-// observe tells the learners what their jobs have been doing.
+// observe tells the learners on what their jobs have run, and what they have done.
 func (r *replay) observe() error {
 	for _, j := range r.active {
 		if j.Learner == nil || j.Course != nil || j.nodes == nil || j.delay > 0 {

@@ -4,13 +4,13 @@ import (
 	"math"
 )
 
-// Key is what tells one observed configuration from another.
+// Key identifies an observed configuration.
 type Key struct {
 	Nodes, Workers int
 	Local          float64 // samples per worker per micro-step
 }
 
-// Observation is what a step in a configuration took, in seconds.
+// Observation is the time of a step in a configuration, in seconds.
 type Observation struct {
 	Key
 	Step, Sync float64
@@ -39,7 +39,7 @@ type Agent struct {
 
 	gradient gradient
 	best     map[[2]int]answer
-	fits     int // observations that best was worked out from
+	fits     int // observations on which best is based
 }
 
 // Speeds is what has been observed of an application on one GPU type. Agents
@@ -64,7 +64,7 @@ type gradient struct {
 type answer struct {
 	choice  Choice
 	goodput float64
-	sd      float64 // of its logarithm; −1 if not yet worked out
+	sd      float64 // of its logarithm; −1 before it is computed
 }
 
 // Observe adds a step time, and reports whether its configuration is new.
@@ -83,7 +83,7 @@ func (a *Agent) Observe(o Observation) bool {
 	return true
 }
 
-// ObserveGradient takes in the squared norm and variance of the gradient.
+// ObserveGradient sets the squared norm and variance of the gradient.
 func (a *Agent) ObserveGradient(sqr, variance float64) {
 	now := gradient{sqr, variance, true}
 	if a.gradient == now {
@@ -100,8 +100,8 @@ func (a *Agent) ObserveGradient(sqr, variance float64) {
 func (a *Agent) Ready() bool { return a.Model != nil && a.first.known }
 
 // efficiency is the statistical efficiency at a total batch: progress per
-// sample relative to the initial batch. A job that has not run is taken to
-// begin like the first of its application.
+// sample relative to the initial batch. Before a job has run, its gradient is that of
+// the first job of its application at the begin.
 func (a *Agent) efficiency(batch float64) float64 {
 	g := a.gradient
 	if !g.known {
@@ -119,7 +119,7 @@ func (a *Agent) Goodput(nodes, workers int, c Choice) float64 {
 	return b / (step + float64(c.Accum)*compute) * a.efficiency(b)
 }
 
-// Best is the batch that suits an allocation best and its modelled goodput;
+// Best is the batch of the highest goodput on an allocation, and that goodput;
 // 0 if no batch is allowed there. The agent must be [Agent.Ready].
 func (a *Agent) Best(nodes, workers int) (Choice, float64) {
 	at := [2]int{min(nodes, 2), workers} // the model tells only one node from several

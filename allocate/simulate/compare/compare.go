@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,8 +55,8 @@ type Settings struct {
 	Cases     []Case
 	Policies  []string
 	Semantics string             // default: [Native]
-	Profiles  *measured.Profiles // what jobs really do; nil where the workload itself says how long they take
-	Models    *modelled.Models   // fitted models of what jobs do, native rules only; nil for none
+	Profiles  *measured.Profiles // true speeds of jobs; nil if the workload has their durations
+	Models    *modelled.Models   // fitted models of jobs, native rules only; nil for none
 	Packed    *simulate.Pairs    // speeds of jobs beside each other, native rules only; nil for none
 	Survival  bool               // see [simulate.Settings]
 	Alone     bool               // see [elastic.History]
@@ -71,7 +72,7 @@ type Settings struct {
 	NodeRepair      float64 // seconds until a failed node is back; default 3600
 	CheckpointEvery float64 // seconds of work that a failure may cost at most; default 600
 
-	Usage bool // keep what is in use over time
+	Usage bool // record the use over time
 
 	// Progress, if not nil, is told how far all runs together are, 0 to 1.
 	Progress func(share float64)
@@ -89,17 +90,15 @@ type Row struct {
 	Worse        float64  `json:"worse_than_share"` // share of jobs that would have been better off with a share of their own
 	Tenants      []Tenant `json:"-"`
 	Wall         float64  `json:"wall_s"` // seconds the replay took
-	// Milliseconds per decision, mean and 99 % quantile: what the policy took
-	// to answer.
+	// Milliseconds that the policy took per decision, mean and 99 % quantile.
 	DecisionMean float64            `json:"decision_mean_ms"`
 	DecisionP99  float64            `json:"decision_p99_ms"`
 	Outcomes     []simulate.Outcome `json:"-"`
 	Usage        []simulate.Usage   `json:"-"` // nil unless asked for
 }
 
-// Run replays every case under every policy. The rows are in that order,
-// whatever finishes first. The first error stops everything and names the
-// policy and workload.
+// Run replays every case under every policy; the rows are in that order. The first
+// error ends it and names the policy and workload.
 func Run(ctx context.Context, s Settings) ([]Row, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -132,9 +131,7 @@ func Run(ctx context.Context, s Settings) ([]Row, error) {
 }
 
 func (s *Settings) check() error {
-	if s.Semantics == "" {
-		s.Semantics = Native
-	}
+	s.Semantics = cmp.Or(s.Semantics, Native)
 	if !slices.Contains(AllSemantics(), s.Semantics) {
 		return &data.UnknownError{What: "semantics", Name: s.Semantics, Known: AllSemantics()}
 	}

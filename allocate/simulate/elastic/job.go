@@ -14,11 +14,10 @@ import (
 	"knee/predict"
 )
 
-// Jobs returns a copy of a workload whose jobs are modelled as they run: each
-// gets its work from the recorded training of its application, and a Learner.
-// With gang, and if it is rigid, a job is offered the workers and the batch its owner asked for
-// and nothing else; one that names no batch trains at the initial one.
-// Their models learn from each other by way of h.
+// Jobs returns a copy of a workload whose jobs are modelled as they run: each gets its
+// work from the recorded training of its application, and a Learner, which learns from
+// the jobs of h. With gang, and if it is rigid, a job is offered only the workers and
+// the batch that its owner asked for, by default the initial batch.
 func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang bool, h *History) ([]simulate.Job, error) {
 	slots := simulate.NewSlots(c)
 	out := make([]simulate.Job, len(workload))
@@ -71,8 +70,7 @@ type Learner struct {
 
 // Learner returns that of a job, within limits by the table of a GPU type.
 func (h *History) Learner(w simulate.Job, app *measured.App, s *simulate.Slots, gang bool, within func(*measured.Table) agent.Limits) (*Learner, error) {
-	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{}, least: w.WorkersMin, most: w.WorkersMax, work: h.works()}
-	l.fits = w.Divides
+	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{}, least: w.WorkersMin, most: w.WorkersMax, fits: w.Divides, work: h.works()}
 	gang = gang || w.Rigid
 	fixed := gang || w.Logical > 0
 	if fixed {
@@ -106,10 +104,10 @@ func (h *History) Learner(w simulate.Job, app *measured.App, s *simulate.Slots, 
 	return l, nil
 }
 
-// Agent is what learns of the job on a GPU type, nil if it cannot run there.
+// Agent learns the speed of the job on a GPU type; nil if it cannot run there.
 func (l *Learner) Agent(gpuType string) *agent.Agent { return l.agents[gpuType] }
 
-// At says how many samples are done.
+// At sets how many samples are done.
 func (l *Learner) At(done float64) { l.done = done }
 
 // Observe implements [simulate.Learner].
@@ -187,14 +185,13 @@ func (l *Learner) counts(gpuType string) []int {
 	for _, other := range l.agents {
 		most = max(most, Growth*other.MostWorkers)
 	}
-	table := l.app.Tables[gpuType]
 	most = max(most, l.least)
 	if l.most > 0 {
 		most = min(most, l.most)
 	}
-	most = min(l.slots.Total[gpuType], int(a.Max/a.LocalMin), most, table.MaxWorkers)
+	most = min(l.slots.Total[gpuType], int(a.Max/a.LocalMin), most, l.app.Tables[gpuType].MaxWorkers)
 	sizes := between(Sizes(most, l.slots.Widest[gpuType]), l.least, most)
-	return slices.DeleteFunc(slices.Clone(sizes), func(k int) bool { return !l.fits(k) })
+	return slices.DeleteFunc(sizes, func(k int) bool { return !l.fits(k) })
 }
 
 func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
@@ -208,16 +205,15 @@ func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
 // carried over from another GPU type.
 const carried = 0.3
 
-// expect predicts an allocation. A type the job has not been seen on borrows
-// the model of one it has, by the ratio of what a lone GPU of each type does
-// with its largest batch, which is profiled once when a job comes (Sia,
-// Subramanya et al., SOSP 2023, section 3.2).
+// expect predicts an allocation. For a GPU type without observations the model of
+// another type is scaled by the ratio of the speeds of one GPU with its largest batch,
+// which is profiled once at submission (Sia, Subramanya et al., SOSP 2023, section
+// 3.2).
 func (l *Learner) expect(gpuType string, nodes, k int) (agent.Choice, data.Estimate) {
 	a := l.agents[gpuType]
 	if a.Ready() {
 		return Expect(a, nodes, k)
 	}
-	// Without any, all that is known is what a lone GPU of each type does.
 	types := l.slots.Types
 	from := slices.IndexFunc(types, func(t string) bool { return l.agents[t] != nil && l.agents[t].Ready() })
 	seen := from >= 0

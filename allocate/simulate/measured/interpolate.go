@@ -10,11 +10,10 @@ import (
 	"knee/data"
 )
 
-// maxNodesAsked is where the published program stops telling node counts
-// apart.
+// maxNodesAsked is the node count from which the published program treats all alike.
 const maxNodesAsked = 16
 
-// interpolate answers a placement that was not measured.
+// interpolate is for placements that were not measured.
 func (t *Table) interpolate(nodes, workers int, batch float64) (row, bool) {
 	if nodes < 1 || workers < nodes {
 		return row{}, false

@@ -18,8 +18,8 @@ type Settings struct {
 	Cluster  *data.Cluster // nodes of one GPU type
 	Profiles *measured.Profiles
 	Policy   string           // one of [Policies]
-	Knee     *policy.Knee     // in place of the policy, with constants of its own; nil for none
-	History  *elastic.History // what jobs were observed to do before; nil for nothing
+	Knee     *policy.Knee     // in place of the policy, with other constants; nil for none
+	History  *elastic.History // of earlier jobs; nil for none
 }
 
 // slots is the cluster as the published simulator has it: nodes by number.
@@ -43,7 +43,7 @@ func newSlots(c *data.Cluster) (*slots, error) {
 	h := &slots{Cluster: &data.Cluster{Source: c.Source}, gpuType: types[0], gpus: all.GPUs[types[0]], total: all.Total[types[0]]}
 	for _, n := range c.Nodes {
 		if !n.Drained && n.GPUType == h.gpuType {
-			n.CPUs, n.Memory = 0, 0 // nobody asks for any here
+			n.CPUs, n.Memory = 0, 0 // jobs ask for none
 			h.Nodes = append(h.Nodes, n)
 		}
 	}

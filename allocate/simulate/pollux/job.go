@@ -28,8 +28,8 @@ type job struct {
 	table *measured.Table
 
 	limits  agent.Limits
-	agent   *agent.Agent     // nil where nobody models it
-	learner *elastic.Learner // of the agent; nil under the published policies
+	agent   *agent.Agent     // nil under the published policies
+	learner *elastic.Learner // of the agent
 
 	nodes     []int // of every worker, in order of being taken, where a published policy chose them
 	placement data.Placement
@@ -63,7 +63,7 @@ func newJob(w simulate.Job, app *measured.App, gpuType string) (*job, error) {
 	return j, nil
 }
 
-// total is the batch it trains with.
+// total is the total batch.
 func (j *job) total() float64 { return j.choice.Batch(j.placement.Workers()) }
 
 // split chooses the batch for the present placement and looks up its true
@@ -168,7 +168,7 @@ func (j *job) goodput() float64 {
 	return gain / (j.step + float64(float64(j.choice.Accum)*(j.step-j.sync)))
 }
 
-// observe tells the agent what it can see.
+// observe gives the agent the step time and the gradient.
 func (j *job) observe() {
 	if j.agent == nil {
 		return
