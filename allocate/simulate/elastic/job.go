@@ -60,18 +60,16 @@ type Learner struct {
 	app    *measured.App
 	slots  *simulate.Slots
 	agents map[string]*agent.Agent
-	gang   int // workers asked for; 0 where the policy decides
-	least  int // workers its owner bounds it to; 0 for no bound
-	most   int
-	fits   func(gpus int) bool
+	job    simulate.Job
+	gang   bool // it only gets the workers asked for
 	done   float64
 	work   map[string]float64 // see [History]; nil for none
 }
 
 // Learner returns that of a job, within limits by the table of a GPU type.
 func (h *History) Learner(w simulate.Job, app *measured.App, s *simulate.Slots, gang bool, within func(*measured.Table) agent.Limits) (*Learner, error) {
-	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{}, least: w.WorkersMin, most: w.WorkersMax, fits: w.Divides, work: h.works()}
 	gang = gang || w.Rigid
+	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{}, job: w, gang: gang, work: h.works()}
 	fixed := gang || w.Logical > 0
 	if fixed {
 		if w.Batch == 0 {
@@ -80,9 +78,6 @@ func (h *History) Learner(w simulate.Job, app *measured.App, s *simulate.Slots, 
 		if w.Workers < 1 || w.Batch < app.Initial || w.Batch > app.Max {
 			return nil, w.Bad("batch_size", fmt.Sprintf("%d workers and batch %g", w.Workers, w.Batch),
 				fmt.Sprintf("at least one worker and a total batch from %g to %g: the job is rigid, or the policy takes jobs as they were asked for", app.Initial, app.Max))
-		}
-		if gang {
-			l.gang = w.Workers
 		}
 	}
 	for _, t := range s.Types {
@@ -178,20 +173,20 @@ func (l *Learner) Options(current *data.Config) []allocate.Option {
 
 // counts are the numbers of workers a job is offered on a type.
 func (l *Learner) counts(gpuType string) []int {
-	if l.gang > 0 {
-		return []int{l.gang}
+	if l.gang {
+		return []int{l.job.Workers}
 	}
 	most, a := l.slots.Widest[gpuType], l.agents[gpuType]
 	for _, other := range l.agents {
 		most = max(most, Growth*other.MostWorkers)
 	}
-	most = max(most, l.least)
-	if l.most > 0 {
-		most = min(most, l.most)
+	most = max(most, l.job.WorkersMin)
+	if l.job.WorkersMax > 0 {
+		most = min(most, l.job.WorkersMax)
 	}
 	most = min(l.slots.Total[gpuType], int(a.Max/a.LocalMin), most, l.app.Tables[gpuType].MaxWorkers)
-	sizes := between(Sizes(most, l.slots.Widest[gpuType]), l.least, most)
-	return slices.DeleteFunc(sizes, func(k int) bool { return !l.fits(k) })
+	sizes := between(Sizes(most, l.slots.Widest[gpuType]), l.job.WorkersMin, most)
+	return slices.DeleteFunc(sizes, func(k int) bool { return !l.job.Divides(k) })
 }
 
 func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {

@@ -64,8 +64,8 @@ func Expect(a *agent.Agent, nodes, k int) (agent.Choice, data.Estimate) {
 		g := math.Pow(float64(k), unseen)
 		return First(a.Limits, k), data.Estimate{Mean: g, Lo: g, Hi: g}
 	}
-	c, g := a.Best(nodes, k)
-	off := math.Exp(normal95 * a.Uncertainty(nodes, k))
+	c, g, sd := a.Best(nodes, k)
+	off := math.Exp(normal95 * sd)
 	return c, data.Estimate{Mean: g, Lo: g / off, Hi: g * off}
 }
 

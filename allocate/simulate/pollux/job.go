@@ -74,7 +74,7 @@ func (j *job) split() error {
 	if j.agent != nil {
 		c = elastic.First(j.limits, k)
 		if j.agent.Ready() {
-			if best, g := j.agent.Best(len(j.placement), k); g > 0 {
+			if best, g, _ := j.agent.Best(len(j.placement), k); g > 0 {
 				c = best
 			}
 		}
