@@ -39,3 +39,18 @@ func UseOf(c data.Config, r data.Resources) Use {
 		PSMemory: int64(c.PS) * r.PS.Memory,
 	}
 }
+
+// Narrowest is the index of the option of fewest GPUs, the fastest of those.
+func Narrowest(options []Option, speed func(*Option) float64) int {
+	best := 0
+	for n := range options {
+		a, b := &options[n], &options[best]
+		if a.Use.GPUs < b.Use.GPUs || a.Use.GPUs == b.Use.GPUs && speed(a) > speed(b) {
+			best = n
+		}
+	}
+	return best
+}
+
+// Goodput is the expected goodput of an option, in samples/s.
+func Goodput(o *Option) float64 { return o.Answer.Goodput.Mean }

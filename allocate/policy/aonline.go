@@ -24,13 +24,10 @@ import (
 //
 // Simplified: workers and servers are one resource, and a job chooses any of its
 // options; jobs not chosen run on GPUs that are left, until chosen ones need them.
-//
-// It keeps the chosen jobs between decisions; use a new value for each replay.
 type AOnline struct {
-	began  bool
 	origin float64         // when the first window began
 	until  float64         // when the present one ends
-	chosen map[string]pick // by job
+	chosen map[string]pick // by job; nil before the first window
 }
 
 // pick is a chosen job: its place in the list, and its option.
@@ -48,8 +45,8 @@ const aonlineUnits = 1000
 // Allocate implements [allocate.Policy].
 func (w *AOnline) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
-	if !w.began {
-		w.began, w.origin, w.until, w.chosen = true, s.Now, s.Now+aonlineFirst, map[string]pick{}
+	if w.chosen == nil {
+		w.origin, w.until, w.chosen = s.Now, s.Now+aonlineFirst, map[string]pick{}
 		if err := w.choose(s); err != nil {
 			return allocate.Assignment{}, err
 		}

@@ -16,8 +16,6 @@ import (
 //
 // Simplified: leases are as long as those of Themis; placement is that of the
 // replay.
-//
-// It keeps records between decisions; use a new value for each replay.
 type Astraea struct {
 	leases
 	jobs map[string]attended // at the last decision
@@ -66,11 +64,4 @@ func (a *Astraea) book(s allocate.State) (had, weights map[string]float64) {
 		had[tenant(&s.Jobs[i])] += s.Jobs[i].Attained
 	}
 	return had, weights
-}
-
-func weightOf(j *allocate.JobState) float64 {
-	if j.Weight > 0 {
-		return j.Weight
-	}
-	return 1
 }

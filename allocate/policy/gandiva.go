@@ -27,7 +27,7 @@ func (g *Gandiva) Allocate(s allocate.State) (allocate.Assignment, error) {
 	g.during(q, slice(s), func() {
 		for i, n := range q.choice { // a job that grew is entitled only to its gang
 			if n >= 0 && float64(s.Jobs[i].Options[n].Use.GPUs) > size(&s.Jobs[i]) {
-				q.drop(i)
+				q.set(i, allocate.None)
 				q.serveAsked(i)
 			}
 		}

@@ -21,8 +21,6 @@ import (
 //
 // Simplified: decisions are made each round for the whole cluster, where the
 // paper has a scheduler per server and migrates between servers to balance.
-//
-// It keeps records between decisions; use a new value for each replay.
 type GandivaFair struct {
 	users map[string]*user
 	last  float64 // when it decided last
@@ -84,9 +82,9 @@ func (g *GandivaFair) book(all *gangs) []*user {
 			}
 		}
 	}
-	names := slices.Sorted(maps.Keys(g.users))
+	least := slices.Repeat([]float64{math.Inf(1)}, kinds) // pass of the others
 	var out, fresh []*user
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(g.users)) {
 		u := g.users[name]
 		for k := range u.gain {
 			u.gain[k] /= u.demand
@@ -94,23 +92,16 @@ func (g *GandivaFair) book(all *gangs) []*user {
 		if was := old[name]; was != nil && len(was.pass) == kinds {
 			for k := range u.pass {
 				u.pass[k] = was.pass[k] + was.holds[k]*(s.Now-g.last)/math.Max(was.due[k], 1e-9)
+				least[k] = math.Min(least[k], u.pass[k])
 			}
 		} else {
 			fresh = append(fresh, u)
 		}
 		out = append(out, u)
 	}
-	for k := range kinds {
-		least := math.Inf(1)
-		for _, u := range out {
-			if !slices.Contains(fresh, u) {
-				least = math.Min(least, u.pass[k])
-			}
-		}
-		for _, u := range fresh {
-			if !math.IsInf(least, 1) {
-				u.pass[k] = least
-			}
+	for _, u := range fresh {
+		if len(fresh) < len(out) {
+			copy(u.pass, least)
 		}
 	}
 	g.last = s.Now
@@ -120,12 +111,11 @@ func (g *GandivaFair) book(all *gangs) []*user {
 // entitle divides the GPUs of every type by tickets; no user gets more than its
 // demand.
 func entitle(users []*user, room []float64) {
-	total := sum(room)
-	var tickets float64
-	order := slices.Clone(users)
-	for _, u := range order {
+	total, tickets := sum(room), 0.0
+	for _, u := range users {
 		tickets += u.tickets
 	}
+	order := slices.Clone(users)
 	// Users of the smallest demand per ticket are satisfied first.
 	slices.SortStableFunc(order, func(a, b *user) int { return cmp.Compare(a.demand/a.tickets, b.demand/b.tickets) })
 	left := total
@@ -199,7 +189,7 @@ func serveStride(q *queue, all *gangs, users []*user, kind int, slice float64) {
 	waiting := make([][]int, len(users))
 	for n, u := range users {
 		pass[n] = u.pass[kind]
-		for _, i := range u.jobs { // who is in the middle of a slice
+		for _, i := range u.jobs { // jobs whose slice lasts
 			if o := all.option[i][kind]; o >= 0 && q.choice[i] == o {
 				u.holds[kind] += size(&s.Jobs[i])
 				pass[n] += slice * size(&s.Jobs[i]) / math.Max(u.due[kind], 1e-9)

@@ -8,8 +8,8 @@ import (
 	"knee/allocate/policy/gavel"
 )
 
-// gangs are the jobs of a state as gangs of fixed size that can run on any GPU
-// type, and the types by number.
+// gangs are the jobs of a state as gangs of fixed size, with an option of each GPU
+// type.
 type gangs struct {
 	state  allocate.State
 	types  []string

@@ -27,8 +27,7 @@ import (
 // the speed of two jobs on the same GPUs is known, pairs of gangs of one size have
 // fractions and rounds too (section 3.1, space sharing).
 //
-// It keeps records between decisions; use a new value for each replay. The
-// programs are solved at every decision; the published scheduler waits until jobs
+// The programs are solved at every decision; the published scheduler waits until jobs
 // change.
 type Gavel struct {
 	Objective GavelObjective
@@ -41,10 +40,9 @@ type Gavel struct {
 	last  float64                     // when the last answer was given
 }
 
-// GavelObjective is what a [Gavel] policy maximises.
+// GavelObjective is the objective of a [Gavel] policy.
 type GavelObjective int
 
-// The objectives of Gavel.
 const (
 	GavelMaxMin GavelObjective = iota
 	GavelFTF
@@ -85,14 +83,10 @@ func (g *Gavel) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
-// divide solves the program of the objective.
 func (g *Gavel) divide(all *gangs, p *gavel.Problem, accounts []*gavelAccount) gavel.Allocation {
 	n := len(p.Size)
 	need, left, age, isolated := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	var gpus float64
-	for _, r := range all.room {
-		gpus += r
-	}
+	gpus := sum(all.room)
 	for i := range need {
 		j := &all.state.Jobs[i]
 		left[i], age[i], isolated[i] = all.left(i), all.state.Now-j.Submitted, accounts[i].isolated
@@ -105,7 +99,7 @@ func (g *Gavel) divide(all *gangs, p *gavel.Problem, accounts []*gavelAccount) g
 	case GavelFTF:
 		return p.FinishTime(age, isolated, left)
 	case GavelMakespan:
-		return p.Makespan(left)
+		return p.MaxMin(left) // 1/Level is the makespan
 	}
 	return p.MaxMin(need)
 }
@@ -140,7 +134,7 @@ func (g *Gavel) book(all *gangs) []*gavelAccount {
 		for _, a := range slices.Concat(out, slices.Collect(maps.Values(g.pairs))) {
 			for k := range a.got {
 				a.short[k] += a.share[k]*(s.Now-g.since) - math.Max(0, a.got[k]-gavelRound/2)
-				a.got[k] = gavelRound / 2 // nobody has had nothing
+				a.got[k] = gavelRound / 2 // above 0, as claims divide by it
 			}
 		}
 		g.since, g.room = s.Now, slices.Clone(all.room)
@@ -205,6 +199,47 @@ func (g *Gavel) serve(q *queue, all *gangs, claims []claim) {
 	for _, i := range q.waiting(submitted) {
 		if idle(i) {
 			q.serve(i)
+		}
+	}
+}
+
+// names are those of a pair.
+func names(s allocate.State, p gavel.Pair) [2]string {
+	return [2]string{s.Jobs[p.A].Name, s.Jobs[p.B].Name}
+}
+
+// pair lists the pairs of gangs of one size that are faster on the same GPUs than
+// in turns, and books what pairs have had since the last decision.
+func (g *Gavel) pair(all *gangs, p *gavel.Problem) {
+	if g.beside == nil {
+		return
+	}
+	s, old := all.state, g.pairs
+	g.pairs = map[[2]string]*gavelAccount{}
+	for b := range s.Jobs {
+		for a := range b {
+			pair := gavel.Pair{A: a, B: b, Speed: make([][2]float64, len(all.types))}
+			gains := false
+			for k, t := range all.types {
+				x, y := g.together(&s.Jobs[a], &s.Jobs[b], t)
+				if x > 0 {
+					pair.Speed[k] = [2]float64{x * p.Speed[a][k], y * p.Speed[b][k]}
+					gains = gains || pair.Speed[k][0] > 0 && pair.Speed[k][1] > 0
+				}
+			}
+			if !gains {
+				continue
+			}
+			p.Pairs = append(p.Pairs, pair)
+			account := old[names(s, pair)]
+			if account == nil {
+				account = &gavelAccount{got: slices.Repeat([]float64{gavelRound / 2}, len(all.types)), short: make([]float64, len(all.types)), share: make([]float64, len(all.types))}
+			}
+			if account.paired {
+				account.got[account.kind] += s.Now - g.last
+				account.paired = false
+			}
+			g.pairs[names(s, pair)] = account
 		}
 	}
 }

@@ -69,3 +69,14 @@ func remaining(j *allocate.JobState) float64 {
 	}
 	return math.Inf(1)
 }
+
+// optionTime is the seconds a job still needs on an option.
+func optionTime(j *allocate.JobState, n int) float64 {
+	if t := j.Options[n].Answer.TimeToTarget.Mean; t > 0 {
+		return t
+	}
+	if g := j.Options[n].Answer.Goodput.Mean; g > 0 {
+		return unknownWork * (Knee{}).smallest(j) / g
+	}
+	return unknownWork
+}

@@ -50,16 +50,14 @@ type Knee struct {
 // values chosen on the other two.
 const DefaultRisk = 0.4
 
-// horizon is the default Horizon.
-const horizon = 300
-
-// shortest is the least time, in seconds, that an allocation or a job is assumed
-// to last.
-const shortest = 60
-
-// unknownWork is the assumed time left of a job of unknown length, in seconds on
-// its smallest option.
-const unknownWork = 1800
+const (
+	// shortest is the least time, in seconds, that an allocation or a job is
+	// assumed to last.
+	shortest = 60
+	// unknownWork is the assumed time left of a job of unknown length, in seconds
+	// on its smallest option.
+	unknownWork = 1800
+)
 
 // Allocate implements [allocate.Policy].
 func (k Knee) Allocate(s allocate.State) (allocate.Assignment, error) {
@@ -74,14 +72,17 @@ func (k Knee) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return solve.Best(s, func(i, n int) float64 { return per[i] * k.kept(&s.Jobs[i], n) * k.tried(&s.Jobs[i], n) })
 }
 
-// left is the time left on the smallest option, in seconds. Less than a minute
-// counts as a minute, so that a job about to end does not outweigh all others.
-func left(j *allocate.JobState) float64 {
+// assumed is the time left on the smallest option, in seconds.
+func assumed(j *allocate.JobState) float64 {
 	if j.Remaining <= 0 {
 		return unknownWork
 	}
-	return math.Max(j.Remaining, shortest)
+	return j.Remaining
 }
+
+// left is [assumed], where less than a minute counts as a minute, so that a job
+// about to end does not outweigh all others.
+func left(j *allocate.JobState) float64 { return math.Max(assumed(j), shortest) }
 
 // weights are those of the jobs. Of two with as much time left the one
 // submitted first counts as the shorter.
@@ -96,7 +97,7 @@ func (k Knee) weights(jobs []allocate.JobState) []float64 {
 	for n, i := range order {
 		r, j := float64(n+1), &jobs[i]
 		w := math.Pow(math.Pow(r, 1/(1-p))-math.Pow(r-1, 1/(1-p)), 1-p)
-		out[i] = cmp.Or(math.Max(j.Weight, 0), 1) * w / math.Pow(left(j)/3600, power)
+		out[i] = weightOf(j) * w / math.Pow(left(j)/3600, power)
 	}
 	return out
 }
@@ -136,10 +137,7 @@ func (k Knee) kept(j *allocate.JobState, n int) float64 {
 	if j.Current < 0 || n == j.Current || j.Options[n].Keeps {
 		return 1
 	}
-	h := k.Horizon
-	if h == 0 {
-		h = horizon
-	}
+	h := cmp.Or(k.Horizon, 300)
 	if v := k.speed(&j.Options[n]); j.Remaining > 0 && v > 0 {
 		h = math.Min(h, math.Max(j.Remaining*k.smallest(j)/v, shortest))
 	}
@@ -149,11 +147,7 @@ func (k Knee) kept(j *allocate.JobState, n int) float64 {
 // tried is the speed at which an uncertain option counts: below the expected speed
 // by the risk, which shrinks with the job's time left (Learning).
 func (k Knee) tried(j *allocate.JobState, n int) float64 {
-	t := j.Remaining
-	if t <= 0 {
-		t = unknownWork
-	}
-	expected := Knee{}
+	t, expected := assumed(j), Knee{}
 	if v := expected.speed(&j.Options[n]); v > 0 {
 		t *= expected.smallest(j) / v
 	}
@@ -171,5 +165,5 @@ func (k Knee) smallest(j *allocate.JobState) float64 {
 	if len(j.Options) == 0 {
 		return 0
 	}
-	return math.Max(0, k.speed(&j.Options[narrowest(j, k.speed)]))
+	return math.Max(0, k.speed(&j.Options[allocate.Narrowest(j.Options, k.speed)]))
 }

@@ -10,7 +10,7 @@ import (
 type leases struct{ until map[string]float64 }
 
 // slice is the length of a time slice in seconds: a minute for every second of a
-// restart, as the published minute is for a suspend of a second.
+// restart. The published minute is for a restart of a second.
 func slice(s allocate.State) float64 {
 	restart := 1.0
 	for i := range s.Jobs {

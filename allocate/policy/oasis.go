@@ -19,8 +19,6 @@ import (
 // another, and a rejected job asks again in the next slot, since in a replay every
 // job must end. An idle cluster rejects no job.
 //
-// It keeps the bookings between decisions; use a new value for each replay.
-//
 // With Hold it is DPS-style pricing (Zhou et al., IEEE TMC 2023): an admitted job
 // keeps one gang without a break. Further simplified: prices are those of OASiS,
 // and there is no edge besides the cloud.
@@ -151,15 +149,4 @@ func oasisJob(all *gangs, i int) *oasis.Job {
 	alone := math.Max(out.Work/math.Max(fastest, 1e-12), 1)
 	out.Utility = func(slots int) float64 { return weightOf(s) / math.Max(1, (age+float64(slots))/alone) }
 	return out
-}
-
-// optionTime is the seconds a job still needs on an option.
-func optionTime(j *allocate.JobState, n int) float64 {
-	if t := j.Options[n].Answer.TimeToTarget.Mean; t > 0 {
-		return t
-	}
-	if g := j.Options[n].Answer.Goodput.Mean; g > 0 {
-		return unknownWork * (Knee{}).smallest(j) / g
-	}
-	return unknownWork
 }

@@ -16,16 +16,13 @@ type Optimus struct{}
 // Allocate implements [allocate.Policy].
 func (Optimus) Allocate(s allocate.State) (allocate.Assignment, error) {
 	const first = 1e9 // seconds; starting a job beats any growth of another
-	base, left := make([]float64, len(s.Jobs)), make([]float64, len(s.Jobs))
+	base := make([]float64, len(s.Jobs))
 	for i := range s.Jobs {
-		base[i], left[i] = (Knee{}).smallest(&s.Jobs[i]), s.Jobs[i].Remaining
-		if left[i] <= 0 {
-			left[i] = unknownWork
-		}
+		base[i] = (Knee{}).smallest(&s.Jobs[i])
 	}
 	return solve.Greedy(s, func(i, n int) float64 {
 		if g := s.Jobs[i].Options[n].Answer.Goodput.Mean; base[i] > 0 && g > 0 {
-			return first + left[i]*(1-base[i]/g)
+			return first + assumed(&s.Jobs[i])*(1-base[i]/g)
 		}
 		return 0
 	})

@@ -7,8 +7,7 @@ import (
 	"knee/allocate"
 )
 
-// queue serves jobs in order, each with a gang of a fixed size: all of it
-// or nothing.
+// queue is an assignment under construction.
 type queue struct {
 	state    allocate.State
 	capacity *allocate.Capacity
@@ -32,25 +31,20 @@ func (serve serving) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
+func (q *queue) assignment() allocate.Assignment {
+	return allocate.Assignment{Choice: q.choice}
+}
+
 // serve gives job i the fastest option of its requested size that fits, its present
 // option if possible, and reports whether there was one.
 func (q *queue) serve(i int) bool {
 	j := &q.state.Jobs[i]
-	if j.Current >= 0 && q.try(i, j.Current) {
-		return true
-	}
-	return q.serveAsked(i)
+	return j.Current >= 0 && q.try(i, j.Current) || q.serveAsked(i)
 }
 
 // serveAsked is serve without preference for the present option.
 func (q *queue) serveAsked(i int) bool {
 	return slices.ContainsFunc(gang(&q.state.Jobs[i]), func(n int) bool { return q.try(i, n) })
-}
-
-// drop takes a choice back.
-func (q *queue) drop(i int) {
-	q.capacity.Add(q.used, q.use(i), -1)
-	q.choice[i] = allocate.None
 }
 
 // use is what job i was given, nil for nothing.
@@ -61,28 +55,45 @@ func (q *queue) use(i int) *allocate.Use {
 	return &q.state.Jobs[i].Options[q.choice[i]].Use
 }
 
-// try makes a choice for a job, instead of the one it has, and takes it back if
-// it does not fit.
-func (q *queue) try(i, n int) bool {
-	was := q.choice[i]
-	if was != allocate.None {
-		q.drop(i)
+// set changes the choice of a job, whether it fits or not.
+func (q *queue) set(i, n int) {
+	if use := q.use(i); use != nil {
+		q.capacity.Add(q.used, use, -1)
 	}
 	q.choice[i] = n
-	q.capacity.Add(q.used, q.use(i), 1)
-	if q.capacity.Exceeded(q.used) < 0 {
-		if !q.state.HasQuotas() {
-			return true
-		}
-		if tenant, _ := q.state.Beyond(q.use); tenant == "" {
-			return true
-		}
+	if use := q.use(i); use != nil {
+		q.capacity.Add(q.used, use, 1)
 	}
-	if q.drop(i); was != allocate.None {
-		q.choice[i] = was
-		q.capacity.Add(q.used, q.use(i), 1)
+}
+
+// try changes the choice of a job if the new one fits, and reports whether it does.
+func (q *queue) try(i, n int) bool {
+	was := q.choice[i]
+	q.set(i, n)
+	over := q.capacity.Exceeded(q.used) >= 0
+	if !over && q.state.HasQuotas() {
+		tenant, _ := q.state.Beyond(q.use)
+		over = tenant != ""
 	}
-	return false
+	if over {
+		q.set(i, was)
+	}
+	return !over
+}
+
+// fits reports whether a job could change to option n.
+func (q *queue) fits(i, n int) bool {
+	was := q.choice[i]
+	ok := q.try(i, n)
+	if ok {
+		q.set(i, was)
+	}
+	return ok
+}
+
+// idle reports whether no job was served.
+func (q *queue) idle() bool {
+	return !slices.ContainsFunc(q.choice, func(c int) bool { return c >= 0 })
 }
 
 // waiting lists the jobs that were not served and have options, by rising key.
@@ -96,6 +107,14 @@ func (q *queue) keep() {
 		if q.state.Jobs[i].Current >= 0 {
 			q.serve(i)
 		}
+	}
+}
+
+// fill serves all waiting jobs that fit, by rising key, so that no GPU is idle that
+// a job could use.
+func (q *queue) fill(of func(*allocate.JobState) key) {
+	for _, i := range q.waiting(of) {
+		q.serve(i)
 	}
 }
 
@@ -115,8 +134,7 @@ func (q *queue) grow(may func(i int) bool, gain func(j *allocate.JobState, now, 
 				if then.Use.GPUs <= now.Use.GPUs || then.Use.GPUType != now.Use.GPUType {
 					continue
 				}
-				if g := gain(j, now, then); g > best && q.try(i, n) {
-					q.try(i, c) // only asked whether it fits
+				if g := gain(j, now, then); g > best && q.fits(i, n) {
 					job, option, best = i, n, g
 				}
 			}
@@ -124,28 +142,16 @@ func (q *queue) grow(may func(i int) bool, gain func(j *allocate.JobState, now, 
 		if job < 0 {
 			return
 		}
-		q.try(job, option)
+		q.set(job, option)
 	}
 }
 
-// fill serves all waiting jobs that fit, by rising key, so that no GPU is idle that
-// a job could use.
-func (q *queue) fill(of func(*allocate.JobState) key) {
-	for _, i := range q.waiting(of) {
-		q.serve(i)
-	}
-}
-
-func (q *queue) assignment() allocate.Assignment {
-	return allocate.Assignment{Choice: q.choice}
-}
-
-// only is the list of the one option there is.
+// only is the gang of a job with one option.
 var only = []int{0}
 
-// gang lists the options of the size a job asked for, fastest first; if it
-// left the size open or cannot have it, of the next smaller size it can
-// have, else of the smallest.
+// gang lists the options of the size a job asked for, fastest first. A job without
+// such options, or that left its size open, gets the next smaller size it can have,
+// else the smallest.
 func gang(j *allocate.JobState) []int {
 	if len(j.Options) == 1 {
 		return only
@@ -154,11 +160,7 @@ func gang(j *allocate.JobState) []int {
 	for _, o := range j.Options {
 		w := o.Use.GPUs
 		switch asked := j.Requested; {
-		case size == 0:
-			size = w
-		case w <= asked && (size > asked || w > size):
-			size = w
-		case w > asked && size > asked && w < size:
+		case size == 0, w <= asked && (size > asked || w > size), w > asked && size > asked && w < size:
 			size = w
 		}
 	}
@@ -174,24 +176,19 @@ func gang(j *allocate.JobState) []int {
 	return out
 }
 
-// tryLike makes the choice of the fastest option of a size on a type, what the
-// job has now if that is one.
+// tryLike gives a job the fastest option of a size on a type, its present option
+// if that is one.
 func (q *queue) tryLike(i int, gpuType string, gpus int) bool {
 	j := &q.state.Jobs[i]
 	like := func(n int) bool { return j.Options[n].Use.GPUType == gpuType && j.Options[n].Use.GPUs == gpus }
+	if j.Current >= 0 && like(j.Current) {
+		return q.try(i, j.Current)
+	}
 	best := -1
 	for n := range j.Options {
 		if like(n) && (best < 0 || j.Options[n].Answer.Goodput.Mean > j.Options[best].Answer.Goodput.Mean) {
 			best = n
 		}
 	}
-	if j.Current >= 0 && like(j.Current) {
-		best = j.Current
-	}
 	return best >= 0 && q.try(i, best)
-}
-
-// idle reports whether nobody was served.
-func (q *queue) idle() bool {
-	return !slices.ContainsFunc(q.choice, func(c int) bool { return c >= 0 })
 }

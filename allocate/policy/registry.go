@@ -8,18 +8,14 @@ import (
 
 	"knee/allocate"
 	"knee/allocate/plan"
-	"knee/allocate/policy/dl2"
 	"knee/allocate/solve"
 	"knee/data"
 )
 
-// entry is what is known of a policy.
 type entry struct {
-	name string
-	make func() allocate.Policy
-	// needs lists, by blanks, the fields of jobs.yaml without which it would
-	// not be what it is called: a plan that lacks one is refused.
-	needs      string
+	name       string
+	make       func() allocate.Policy
+	needs      string // fields of jobs.yaml, by blanks; a plan without one is refused
 	takes      takes
 	round      float64 // seconds between decisions as published; 0 decides at every event
 	source     string  // where it was published, and which sections
@@ -36,7 +32,7 @@ const (
 	initialBatch                   // it leaves every job the batch it began with
 )
 
-// policies is the registry, in the order in which a reader would look.
+// policies is the registry.
 func policies() []entry {
 	return []entry{
 		{name: Default, make: func() allocate.Policy { return solve.MarginalGain{} }, takes: values | restarts,
@@ -55,7 +51,7 @@ func policies() []entry {
 			source: "Sia, SOSP 2023, section 3", simplified: "values are not rounded to two decimals"},
 		{name: "rubick", make: func() allocate.Policy { return serving(rubick) }, needs: "requested submitted history.restarts history.seconds", takes: restarts,
 			source: "Rubick, MLSys 2025, section 5", simplified: "no guaranteed jobs; GPUs are divided anew, not moved between jobs; CPUs are not divided"},
-		{name: "dl2", make: func() allocate.Policy { return dl2.Policy{} }, needs: "remaining submitted", takes: restarts,
+		{name: "dl2", make: func() allocate.Policy { return DL2{} }, needs: "remaining submitted", takes: restarts,
 			source: "DL2, IEEE TPDS 2021", simplified: "one network scores every job, steps are whole sizes; no supervised start, no critic; learned from made-up jobs"},
 		{name: "gavel-maxmin", make: func() allocate.Policy { return &Gavel{Objective: GavelMaxMin} }, needs: "requested history.by_type history.seconds", takes: ownSize, round: gavelRound,
 			source: "Gavel, OSDI 2020, sections 4.1, 4.3 and 5", simplified: "space is shared in replays with `--packed` only, by predicted speed until a pair has run; programs solved every round"},
@@ -102,14 +98,13 @@ func policies() []entry {
 	}
 }
 
-// Gang reports whether the policy of a name takes the size of a job as its
-// owner asked for it; the others decide on it.
+// Gang reports whether a policy gives jobs the size that their owners asked for.
 func Gang(name string) bool { return known(name).takes&ownSize != 0 }
 
-// Round is the seconds between decisions of the policy of a name.
+// Round is the seconds between decisions of a policy; 0: at every event.
 func Round(name string) float64 { return known(name).round }
 
-// known is the entry of a name, an empty one if there is none.
+// known is the entry of a name, empty if there is none.
 func known(name string) entry {
 	e, _ := find(name)
 	return e
@@ -146,8 +141,8 @@ func find(name string) (entry, error) {
 	return entry{}, &data.UnknownError{What: "policy", Name: name, Known: Names()}
 }
 
-// Solve makes a plan with the policy that the problem names. What the problem
-// asks for and the policy has no word for is a [data.InputError].
+// Solve makes a plan with the policy that the problem names. An objective or a
+// hysteresis that the policy would ignore is a [data.InputError].
 func Solve(pr plan.Problem) (*data.Plan, error) {
 	e, err := find(pr.Policy)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"knee/allocate"
 )
 
-// tenant is who a job belongs to: itself, if nobody said.
+// tenant is the owner of a job, the job itself if none is named.
 func tenant(j *allocate.JobState) string {
 	if j.History.Tenant == "" {
 		return "job " + j.Name
@@ -15,8 +15,8 @@ func tenant(j *allocate.JobState) string {
 	return "tenant " + j.History.Tenant
 }
 
-// tickets are the weight of the tenant of a job: its own if the state lists it,
-// else the largest of its jobs, of which this is one.
+// tickets is the weight of the tenant of a job if the state lists it, else that of the
+// job; the weight of an unlisted tenant is the largest of its jobs.
 func tickets(s allocate.State, j *allocate.JobState) float64 {
 	if t, listed := s.Tenants[j.History.Tenant]; listed && t.Weight > 0 {
 		return t.Weight
@@ -24,7 +24,7 @@ func tickets(s allocate.State, j *allocate.JobState) float64 {
 	return weightOf(j)
 }
 
-// key orders jobs: by its first number, then the second, then the third.
+// key orders jobs, lexicographically.
 type key [3]float64
 
 func (k key) compare(other key) int { return slices.Compare(k[:], other[:]) }
@@ -47,6 +47,13 @@ func sorted(s allocate.State, of func(*allocate.JobState) key) []int {
 func size(j *allocate.JobState) float64 {
 	if g := gang(j); len(g) > 0 {
 		return float64(j.Options[g[0]].Use.GPUs)
+	}
+	return 1
+}
+
+func weightOf(j *allocate.JobState) float64 {
+	if j.Weight > 0 {
+		return j.Weight
 	}
 	return 1
 }

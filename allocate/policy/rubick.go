@@ -9,10 +9,9 @@ const reconfigures = 0.97
 // rubick gives GPUs to the jobs whose speed gains most from them, the best
 // layout of every size being that of the option (Zhang et al., MLSys 2025,
 // section 5): every job, in order of submission, its smallest option; then
-// always the step of the steepest sensitivity curve, which is speed relative to
-// that as it was asked for. A job that runs keeps what it has unless
-// (T − N·δ)/T ≥ 0.97: T the seconds it has run, N its restarts with this one,
-// δ the seconds of each.
+// always the step of the steepest sensitivity curve: speed relative to that of the
+// requested size. A running job keeps its GPUs unless (T − N·δ)/T ≥ 0.97, where T is
+// the seconds it has run, N its restarts with this one, δ the seconds of each.
 //
 // Simplified: no job has a guaranteed minimum above its smallest option; GPUs are
 // divided anew at every decision, where the paper moves them from the flattest
@@ -29,7 +28,7 @@ func rubick(q *queue) {
 	}
 	for _, i := range sorted(s, submitted) {
 		if j := &s.Jobs[i]; !held[i] && len(j.Options) > 0 {
-			q.try(i, narrowest(j, meanGoodput))
+			q.try(i, allocate.Narrowest(j.Options, allocate.Goodput))
 		}
 	}
 	q.grow(func(i int) bool { return !held[i] }, func(j *allocate.JobState, now, then *allocate.Option) float64 {
@@ -37,17 +36,3 @@ func rubick(q *queue) {
 		return rise / more / j.Options[gang(j)[0]].Answer.Goodput.Mean
 	})
 }
-
-// narrowest is the option of fewest GPUs, the fastest of those.
-func narrowest(j *allocate.JobState, speed func(*allocate.Option) float64) int {
-	best := 0
-	for n := range j.Options {
-		a, b := &j.Options[n], &j.Options[best]
-		if a.Use.GPUs < b.Use.GPUs || a.Use.GPUs == b.Use.GPUs && speed(a) > speed(b) {
-			best = n
-		}
-	}
-	return best
-}
-
-func meanGoodput(o *allocate.Option) float64 { return o.Answer.Goodput.Mean }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math"
+	"slices"
 
 	"knee/allocate"
 	"knee/allocate/solve"
@@ -29,11 +30,10 @@ func (Sia) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return solve.Best(s, func(i, n int) float64 {
 		j := &s.Jobs[i]
 		o := &j.Options[n]
-		least := leastUseful(j)
-		if o.Answer.Goodput.Mean <= 0 || least <= 0 || n != j.Current && !siaOffers(s, j, o) {
+		if o.Answer.Goodput.Mean <= 0 || n != j.Current && !siaOffers(s, j, o) {
 			return 0
 		}
-		v := o.Answer.Goodput.Mean / least * agedRestart(s, j, n)
+		v := o.Answer.Goodput.Mean / leastUseful(j) * agedRestart(s, j, n)
 		return math.Max(siaIdle-math.Pow(math.Max(v, 1e-4), siaPower), 0)
 	})
 }
@@ -42,15 +42,7 @@ func (Sia) Allocate(s allocate.State) (allocate.Assignment, error) {
 // none of them, such as a rigid one of three workers, is taken as it is.
 func siaOffers(s allocate.State, j *allocate.JobState, o *allocate.Option) bool {
 	is := func(o *allocate.Option) bool { return siaSize(o.Use.GPUs, widest(s, o.Use.GPUType)) }
-	if is(o) {
-		return true
-	}
-	for n := range j.Options {
-		if is(&j.Options[n]) {
-			return false
-		}
-	}
-	return true
+	return is(o) || !slices.ContainsFunc(j.Options, func(o allocate.Option) bool { return is(&o) })
 }
 
 // siaSize reports whether a number of workers is a configuration: a power of
@@ -70,16 +62,13 @@ func widest(s allocate.State, gpuType string) int {
 	return w
 }
 
-// leastUseful is the smallest goodput of any option.
+// leastUseful is the smallest goodput above zero of any option.
 func leastUseful(j *allocate.JobState) float64 {
 	least := math.Inf(1)
 	for _, o := range j.Options {
 		if g := o.Answer.Goodput.Mean; g > 0 {
 			least = math.Min(least, g)
 		}
-	}
-	if math.IsInf(least, 1) {
-		return 0
 	}
 	return least
 }

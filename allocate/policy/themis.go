@@ -16,9 +16,9 @@ import (
 // their bids, what ρ would be with a gang on each type and without, those win
 // together that maximise Π 1/ρ. What they leave goes to the others by ρ.
 //
-// Simplified: a job is an app of its own and bids for the gang it asked for,
-// and as bids come from models nobody can lie, so that no hidden payment is
-// taken. What is left goes by ρ where the paper draws lots.
+// Simplified: a job is an app of its own and bids for the gang it asked for; there are
+// no hidden payments, as bids come from models, not owners. What is left goes by ρ
+// where the paper draws lots.
 type Themis struct{ leases }
 
 // themisOffered is 1 − f, themisLease the seconds of a lease (section 8.1).

@@ -14,25 +14,22 @@ import (
 	"knee/predict"
 )
 
-// decide asks the policy, places what it says and starts, restarts or stops
-// jobs accordingly.
+// decide asks the policy, places its answer and starts, restarts or stops jobs.
 func (r *replay) decide() error {
+	r.decisions++
 	if r.Stand != nil {
 		return r.stand()
 	}
 	state := r.state()
 	asked := time.Now()
 	a, err := r.Policy.Allocate(state)
-	if r.Decided != nil {
-		r.Decided(time.Since(asked))
-	}
+	r.answered(asked)
 	if err != nil {
 		return fmt.Errorf("simulate: policy %T at %g s: %w", r.Policy, r.now, err)
 	}
-	if err := r.check(state, a); err != nil {
-		return fmt.Errorf("simulate: policy %T at %g s asks for what is not there: %w", r.Policy, r.now, err)
+	if err := a.Check(state); err != nil {
+		return fmt.Errorf("simulate: policy %T at %g s gives an impossible answer: %w", r.Policy, r.now, err)
 	}
-	r.decisions++
 	if w, ok := r.Policy.(Waker); ok {
 		r.wake = math.Max(w.Wake(state, a), r.now+shortestWake)
 	}
@@ -49,6 +46,13 @@ func (r *replay) decide() error {
 	return r.lodge(state, guests)
 }
 
+// answered tells the watch how long a policy took.
+func (r *replay) answered(asked time.Time) {
+	if r.Decided != nil {
+		r.Decided(time.Since(asked))
+	}
+}
+
 // Stand is a policy that gets the jobs themselves, and returns option and nodes of
 // each, parallel to jobs. now is in seconds.
 type Stand func(now float64, jobs []*Job) ([]place.Placed, error)
@@ -61,21 +65,14 @@ func (r *replay) stand() error {
 	}
 	asked := time.Now()
 	placed, err := r.Stand(r.now, jobs)
-	if r.Decided != nil {
-		r.Decided(time.Since(asked))
-	}
+	r.answered(asked)
 	if err != nil {
 		return fmt.Errorf("simulate: at %g s: %w", r.now, err)
-	}
-	r.decisions++
-	for _, j := range r.active {
-		r.placer.Release(j.nodes, data.Resources{})
 	}
 	for i, j := range r.active {
 		if err := r.apply(j, placed[i]); err != nil {
 			return err
 		}
-		r.placer.Take(j.nodes, data.Resources{})
 	}
 	return nil
 }
@@ -90,37 +87,6 @@ type Waker interface {
 // shortestWake is the least time to the next Wake, in seconds, so that the clock
 // advances.
 const shortestWake = 1
-
-// check is [allocate.Assignment.Check], faster where only GPUs are limited.
-func (r *replay) check(s allocate.State, a allocate.Assignment) error {
-	if len(a.Choice) != len(s.Jobs) {
-		return a.Check(s)
-	}
-	types, used := make([]string, 0, 4), make([]int, 0, 4)
-	for i, c := range a.Choice {
-		if c == -1 {
-			continue
-		}
-		if c < -1 || c >= len(s.Jobs[i].Options) {
-			return a.Check(s)
-		}
-		use := &s.Jobs[i].Options[c].Use
-		if use.CPUs != 0 || use.Memory != 0 || use.PSCPUs != 0 || use.PSMemory != 0 {
-			return a.Check(s)
-		}
-		at := slices.Index(types, use.GPUType)
-		if at < 0 {
-			at, types, used = len(types), append(types, use.GPUType), append(used, 0)
-		}
-		used[at] += use.GPUs
-	}
-	for i, t := range types {
-		if used[i] > r.room[t] {
-			return a.Check(s)
-		}
-	}
-	return nil
-}
 
 // apply changes what a job runs on.
 func (r *replay) apply(j *running, p place.Placed) error {
@@ -205,8 +171,7 @@ func (r *replay) changeSeconds(j *Job) float64 {
 	return cmp.Or(j.RestartSeconds, r.RestartSeconds)
 }
 
-// state is what the policy may see: predicted speeds and remaining times,
-// valued by the objective jct, and what each job runs on.
+// state is the input of the policy.
 func (r *replay) state() allocate.State {
 	s := allocate.State{Now: r.now, Cluster: r.cluster(), Jobs: make([]allocate.JobState, len(r.active))}
 	for i, j := range r.active {
@@ -215,10 +180,11 @@ func (r *replay) state() allocate.State {
 	return s
 }
 
-// jobState is what the policy may see of a job. It sets values of the options.
+// jobState is the input of the policy about a job: what it runs on, and predicted
+// speeds and remaining times, valued by the objective jct.
 func (r *replay) jobState(j *running) allocate.JobState {
 	left, nodes := math.Max(0, j.Believed()-j.done), j.nodes
-	if j.guest { // what it has is not its own
+	if j.guest { // they belong to its host
 		nodes = nil
 	}
 	if j.Learner != nil {
@@ -241,7 +207,7 @@ func (r *replay) jobState(j *running) allocate.JobState {
 			o.Keeps, current = true, n
 		}
 	}
-	least := smallest(j.options)
+	least := &j.options[allocate.Narrowest(j.options, allocate.Goodput)]
 	s := allocate.JobState{
 		Name: j.Name, Options: j.options, Current: current, Requested: j.Workers, Weight: j.Weight, Submitted: j.Submit,
 		Opportunistic: j.Opportunistic, Attained: j.outcome.GPUSeconds, Remaining: least.Answer.TimeToTarget.Mean, History: history,
@@ -259,7 +225,7 @@ func (r *replay) jobState(j *running) allocate.JobState {
 	return s
 }
 
-// share is how much of the work that a job is thought to have is done.
+// share is the share of the expected work that is done.
 func share(done, left float64) float64 {
 	if done+left <= 0 {
 		return 0
@@ -267,8 +233,8 @@ func share(done, left float64) float64 {
 	return done / (done + left)
 }
 
-// samePlaces reports whether nodes have the shape an option wants. A job
-// that had to stand unevenly is offered a better place at the usual price.
+// samePlaces reports whether nodes have the shape of an option. A job on an uneven
+// shape may move to that of the option, at the cost of a restart.
 func samePlaces(c data.Config, nodes []data.NodeShare) bool {
 	return len(c.Placement) == 0 || place.ShapeOf(nodes).String() == c.Placement.String()
 }
@@ -287,16 +253,4 @@ func timeLeft(left float64, a *predict.Answer) data.Estimate {
 		t.Lo = left / g.Hi
 	}
 	return t
-}
-
-// smallest is the option of fewest workers, the fastest of those.
-func smallest(options []allocate.Option) *allocate.Option {
-	best := &options[0]
-	for n := range options[1:] {
-		o := &options[n+1]
-		if o.Use.GPUs < best.Use.GPUs || o.Use.GPUs == best.Use.GPUs && o.Answer.Goodput.Mean > best.Answer.Goodput.Mean {
-			best = o
-		}
-	}
-	return best
 }

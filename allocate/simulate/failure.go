@@ -31,7 +31,7 @@ func RandomFailures(c *data.Cluster, mtbf, repair, until float64, seed int64) []
 	return out
 }
 
-// outage is one end of a failure.
+// outage is the begin or the end of a failure.
 type outage struct {
 	at   float64
 	node string
@@ -80,7 +80,6 @@ func (r *replay) fail() bool {
 			r.lose(j)
 		}
 	}
-	r.count()
 	r.rebook()
 	return true
 }
@@ -94,7 +93,6 @@ func (r *replay) lose(j *running) {
 	j.stop()
 }
 
-// rebook makes a new placer with the present placements.
 func (r *replay) rebook() {
 	var requests []place.Request
 	for _, j := range r.active {

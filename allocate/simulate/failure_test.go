@@ -3,6 +3,8 @@ package simulate
 import (
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -203,7 +205,14 @@ func TestGenerator(t *testing.T) {
 }
 
 func TestClusterCSV(t *testing.T) {
-	c, err := readClusterCSV(strings.NewReader("num_switch,num_node_p_switch,num_gpu_p_node\n2,3,4\n"), "c.csv")
+	file := filepath.Join(t.TempDir(), "c.csv")
+	load := func(text string) (*data.Cluster, error) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return LoadCluster(file)
+	}
+	c, err := load("num_switch,num_node_p_switch,num_gpu_p_node\n2,3,4\n")
 	if err != nil || len(c.Nodes) != 6 || c.Slots() != 24 {
 		t.Errorf("got %+v, %v", c, err)
 	}
@@ -213,7 +222,7 @@ func TestClusterCSV(t *testing.T) {
 		{"num_switch,num_node_p_switch,num_gpu_p_node\n1,1,x\n", `c.csv:2:num_gpu_p_node: found "x"`},
 		{"num_switch,num_node_p_switch,num_gpu_p_node\n1000000,1000000,1\n", "nodes"},
 	} {
-		if _, err := readClusterCSV(strings.NewReader(tt.in), "c.csv"); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := load(tt.in); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: error %v, want %s", tt.in, err, tt.want)
 		}
 	}

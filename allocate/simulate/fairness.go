@@ -1,12 +1,12 @@
 package simulate
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
 
-// Alone is how long, in seconds, job i of a workload would take on so many
-// GPUs that it has to itself.
+// Alone is the seconds that job i of a workload would take alone on so many GPUs.
 type Alone func(i, gpus int) (float64, error)
 
 // Fairness returns the finish-time fairness of every job (Themis, Mahajan et
@@ -32,25 +32,13 @@ func Fairness(outcomes []Outcome, gpus int, alone Alone) ([]float64, error) {
 // crowding is the mean number of jobs in the system over the life of each,
 // itself included.
 func crowding(outcomes []Outcome) []float64 {
-	// The integral of the number of jobs present, at every time one comes or
-	// goes.
-	type event struct {
-		at    float64
-		delta float64
-	}
+	type event struct{ at, delta float64 }
 	var events []event
 	for _, o := range outcomes {
 		events = append(events, event{o.Submit, 1}, event{o.End, -1})
 	}
-	slices.SortStableFunc(events, func(a, b event) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	// The integral of the number of jobs present, at every event.
 	at, sum := make([]float64, len(events)), make([]float64, len(events))
 	var present float64
 	for i, e := range events {

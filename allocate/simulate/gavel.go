@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -24,24 +23,22 @@ var gavelBatch = regexp.MustCompile(`\(batch size ([0-9]+)\)`)
 // readGavel reads a Gavel trace. Work is steps, at one per second unless the speed
 // on a GPU type is given.
 func readGavel(r io.Reader, name string) ([]Job, error) {
-	b := bufio.NewReader(r)
 	var jobs []Job
-	for line := 1; ; line++ {
-		text, err := b.ReadString('\n')
-		if text = strings.TrimRight(text, "\r\n"); strings.TrimSpace(text) != "" {
-			j, err := parseGavel(text, data.Source{File: name, Line: line}, len(jobs))
-			if err != nil {
-				return nil, err
-			}
-			jobs = append(jobs, j)
+	lines := bufio.NewScanner(r)
+	for line := 1; lines.Scan(); line++ {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
 		}
-		if errors.Is(err, io.EOF) {
-			return jobs, nil
-		}
+		j, err := parseGavel(lines.Text(), data.Source{File: name, Line: line}, len(jobs))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, err
 		}
+		jobs = append(jobs, j)
 	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return jobs, nil
 }
 
 func parseGavel(text string, src data.Source, n int) (Job, error) {
@@ -72,13 +69,4 @@ func parseGavel(text string, src data.Source, n int) (Job, error) {
 		j.Batch, _ = data.Samples().Parse(m[1])
 	}
 	return j, nil
-}
-
-// isGavel reports whether a text begins like a Gavel trace: tabs before the
-// first line ends.
-func isGavel(b *bufio.Reader) bool {
-	const longest = 4096
-	head, _ := b.Peek(longest) // what there is of it will do
-	line, _, _ := strings.Cut(string(head), "\n")
-	return strings.Count(line, "\t") >= gavelFields/2
 }

@@ -87,7 +87,7 @@ func (g Generator) Jobs() ([]Job, error) {
 	return jobs, nil
 }
 
-// ending draws how a job ends, and whose it is.
+// ending draws how a job ends, and its tenant.
 func (g Generator) ending(j *Job, r *rand.Rand) {
 	if g.Failing+g.Unconverged > 0 {
 		switch x := r.Float64(); {

@@ -18,7 +18,7 @@ type Job struct {
 	Work        float64 // samples at initial-batch worth until it ends; > 0
 	Steps       bool    // Work is optimizer steps, not samples
 	Seconds     bool    // Work is seconds on what its owner asked for, not samples
-	TotalSteps  float64 // optimizer steps until it ends, which go before the seconds where models say how large a step is; 0 if not known
+	TotalSteps  float64 // optimizer steps until it ends, used instead of the seconds where a model knows the batch; 0 if not known
 	Declared    float64 // work declared by its owner, in the unit of Work; 0: none
 	Fate        Fate    // how it ends once its Work is done
 	EndsAt      float64 // share of its declared work that Work is; 0 means all
@@ -48,7 +48,6 @@ type Job struct {
 	// Learner, if not nil, makes the options instead of Options, from what
 	// the job has been observed to do.
 	Learner Learner
-
 	// Course, if not nil, is the progress of the job, in place of the [Truth].
 	Course Course
 
@@ -161,7 +160,7 @@ type running struct {
 	index   int
 	done    float64 // samples
 	speed   float64 // samples/s, true, on what it runs on now
-	delay   float64 // seconds of start-up or restart still to sit through
+	delay   float64 // seconds of start-up or restart left
 	config  data.Config
 	nodes   []data.NodeShare // nil if it has nothing
 	beside  *running         // the job on the same GPUs; nil: none
@@ -198,7 +197,6 @@ func (r *running) stop() {
 	r.nodes, r.speed, r.delay = nil, 0, 0
 }
 
-// save writes a checkpoint.
 func (r *running) save() { r.saved, r.since = r.done, 0 }
 
 // advance lets time pass, with a checkpoint every so many seconds of progress,

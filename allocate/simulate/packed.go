@@ -18,7 +18,7 @@ type Pairs struct {
 	seed         int64
 }
 
-// shares are those of rows, which are without them.
+// shares are the shares of rows, by the row without it.
 type shares map[interference.Row]float64
 
 // NewPairs fits the known pairs. truth has the speeds of other pairs; for pairs in
@@ -66,12 +66,12 @@ type Packer interface {
 	Guests() map[int][2]int
 }
 
-// pair is what a job is beside another.
+// pair is the speed of a job beside another, relative to alone.
 type pair struct {
 	truth, expected float64
 }
 
-// besides is what a replay knows of pairs.
+// besides are the pairs of a replay.
 type besides struct {
 	*Pairs
 	application map[string]string // of a job
@@ -94,7 +94,7 @@ func (r *replay) packs() {
 	})
 }
 
-// of is what is true and expected of a job beside another.
+// of is the speed of a job beside another.
 func (b *besides) of(job, other, gpuType string, workers int) *pair {
 	row := interference.Row{Job: b.application[job], Beside: b.application[other], GPUType: gpuType, Workers: workers}
 	x := b.pairs[row]
@@ -136,8 +136,8 @@ func (r *replay) leave(guests map[int][2]int) {
 	}
 }
 
-// lodge puts guests beside those whose GPUs they run on. A guest that does not
-// fit ends as it begins, which the policy sees, as it sees how fast others are.
+// lodge starts guests on the GPUs of their hosts. A guest that does not fit stops at
+// once. The policy observes this, and the speeds of the others.
 func (r *replay) lodge(s allocate.State, guests map[int][2]int) error {
 	for i, j := range r.active {
 		g, isGuest := guests[i]

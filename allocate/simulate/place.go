@@ -78,9 +78,6 @@ func (r *replay) placeAll(s allocate.State, a allocate.Assignment) []move {
 	return out
 }
 
-// count adds up the GPUs of every type on nodes without an outage.
-func (r *replay) count() { r.room = NewSlots(r.cluster()).Total }
-
 // cluster is the cluster without nodes in an outage.
 func (r *replay) cluster() *data.Cluster {
 	if r.present != nil {

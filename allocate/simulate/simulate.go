@@ -24,23 +24,18 @@ type Settings struct {
 	StopFree       bool      // a job that grows or shrinks in place does not restart
 	RescaleSeconds float64   // without progress where it does so
 	Interval       float64   // seconds between decisions; 0 decides at every arrival and completion
-	Rounds         bool      // nothing else happens between the multiples of the interval
+	Rounds         bool      // every event is a multiple of the interval
 	Failures       []Failure // of nodes, in any order
-	Checkpoint     float64   // seconds of progress between checkpoints, which is what a failure costs at most; 0 loses nothing
-	Survival       bool      // remaining times are weighted by how far jobs that ended came, see [survival]
-	Unvalued       bool      // the policy looks at no values, so none are worked out
+	Checkpoint     float64   // seconds of progress between checkpoints, the most that a failure costs; 0: it costs none
+	Survival       bool      // remaining times are weighted by how far ended jobs came, see [survival]
+	Unvalued       bool      // the policy ignores values of options, so none are computed
 	Packed         *Pairs    // for a policy that is a [Packer]; nil if nothing was measured
-	Watch
-}
 
-// Watch is told how a replay goes, by any rules. A function may be nil.
-type Watch struct {
-	// Decided is told how long each decision took.
+	// Decided, if not nil, is told how long each decision took.
 	Decided func(time.Duration)
-	// Progress is told how many jobs are done. An error of its own ends the
-	// replay.
+	// Progress, if not nil, is told how many jobs are done. Its error ends the replay.
 	Progress func(done, of int) error
-	// Used is told, after every event, what is in use from then on.
+	// Used, if not nil, is told, after every event, what is in use from then on.
 	Used func(Usage)
 }
 
@@ -64,12 +59,11 @@ type Result struct {
 // Run replays a workload. Errors: of the policy, a truth that is not finite or is
 // negative, or jobs that the policy never runs.
 func Run(jobs []Job, s Settings) (*Result, error) {
-	constant := s.Truth == nil // what is predicted does not
+	constant := s.Truth == nil // predictions do not vary with progress
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
 	r := &replay{Settings: s, constant: constant, wake: math.Inf(1), placer: place.New(s.Cluster)}
-	r.count()
 	if err := r.plan(); err != nil {
 		return nil, err
 	}
@@ -132,16 +126,15 @@ type replay struct {
 	active    []*running // submitted and not done, in order of submission
 	now       float64
 	decisions int
-	placer    *place.Placer // who stands where
+	placer    *place.Placer // what is free on the nodes; unused with a Stand
 	outages   []outage
 	down      map[string]int // outages of a node that last
-	room      map[string]int // GPUs that are there, by type
 	constant  bool           // speeds do not vary with progress
-	present   *data.Cluster  // without those; nil if none has
+	present   *data.Cluster  // without nodes in an outage; nil before the first
 	survival  survival
 	besides   *besides // nil unless jobs may share GPUs
-	wake      float64  // when the policy wants to be asked again
-	// changes of running jobs so far, and the seconds they cost
+	wake      float64  // when the policy asks for its next decision
+	// changes of running jobs so far, and their cost in seconds
 	changes, changeCost float64
 }
 
@@ -216,8 +209,7 @@ func (r *replay) nextEvent() (float64, error) {
 	return next, nil
 }
 
-// retire removes the jobs that are done. Work within rounding of done is
-// done, or its end would be an event that moves no clock.
+// retire removes ended and cancelled jobs, and reports whether there were any.
 func (r *replay) retire() bool {
 	before := len(r.active)
 	r.active = slices.DeleteFunc(r.active, func(j *running) bool {
@@ -235,7 +227,7 @@ func (r *replay) retire() bool {
 		if j.Course == nil {
 			j.outcome.End = r.now
 		}
-		if !j.part() {
+		if !j.part() && r.Stand == nil {
 			r.placer.Release(j.nodes, data.Resources{})
 		}
 		if believed := j.Believed(); believed > 0 {
@@ -246,7 +238,8 @@ func (r *replay) retire() bool {
 	return len(r.active) < before
 }
 
-// ended reports whether a job is done at a time.
+// ended reports whether a job is done at a time. Work within rounding of done is done,
+// as its end would be an event at the same time.
 func (j *running) ended(now float64) bool {
 	if j.Course != nil {
 		return j.outcome.End > 0
@@ -254,7 +247,7 @@ func (j *running) ended(now float64) bool {
 	return j.nodes != nil && j.delay <= 0 && (j.Work-j.done <= 1e-9*j.Work || now+j.finishIn() <= now)
 }
 
-// admit takes in the jobs whose time has come.
+// admit adds the jobs that are submitted by now, and reports whether there were any.
 func (r *replay) admit() bool {
 	n := 0
 	for n < len(r.waiting) && r.waiting[n].Submit <= r.now {
@@ -277,7 +270,7 @@ func (r *replay) decides(changed bool) bool {
 	return math.Abs(at-math.Round(at)) < 1e-9
 }
 
-// observe tells the learners what their jobs have been doing.
+// observe tells the learners on what their jobs have run, and what they have done.
 func (r *replay) observe() error {
 	for _, j := range r.active {
 		if j.Learner == nil || j.Course != nil || j.nodes == nil || j.delay > 0 {

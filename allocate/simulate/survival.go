@@ -2,10 +2,9 @@ package simulate
 
 import "math"
 
-// survival is what is known of how far jobs come: the shares of their declared
-// work at which those that ended, for whatever reason, did.
+// survival counts ended jobs by the share of their declared work that they did.
 type survival struct {
-	count [survivalBins + 1]float64 // by share; the last bin completed
+	count [survivalBins + 1]float64 // the last bin completed
 }
 
 const survivalBins = 256
@@ -14,9 +13,8 @@ func (s *survival) add(share float64) {
 	s.count[int(survivalBins*math.Max(0, math.Min(1, share)))]++
 }
 
-// factor is what of the rest of its declared work a job that has done a share
-// of it is expected to do: the mean of the jobs that came that far, and of one
-// that completes for want of others.
+// factor is the share of its remaining declared work that a job is expected to do,
+// having done a share: the mean of the jobs that came as far, and of one that completes.
 func (s *survival) factor(done float64) float64 {
 	if done >= 1 {
 		return 1

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
@@ -33,12 +32,6 @@ type phillyJob struct {
 	} `json:"attempts"`
 }
 
-// isPhilly reports whether a text begins like cluster_job_log: a JSON list.
-func isPhilly(b *bufio.Reader) bool {
-	head, _ := b.Peek(64)
-	return strings.HasPrefix(strings.TrimSpace(string(head)), "[")
-}
-
 // leftOut warns of jobs of a trace that cannot be replayed.
 func leftOut(name string, n int, why string) []string {
 	if n == 0 {
@@ -57,43 +50,38 @@ func readPhilly(r io.Reader, name string) ([]Job, []string, error) {
 	}
 	var jobs []Job
 	for i, p := range all {
-		src := data.Source{File: name, Column: fmt.Sprintf("[%d]", i)}
-		at := func(field, text string) (float64, error) {
-			t, err := time.Parse(time.DateTime, strings.TrimSuffix(strings.TrimSuffix(text, " PST"), " PDT"))
-			if err != nil {
-				src.Column += "." + field
-				return 0, &data.InputError{Source: src, Found: strconv.Quote(text), Want: "a time such as 2017-10-03 14:07:00"}
-			}
-			return float64(t.Unix()), nil
-		}
-		j := Job{Name: cmp.Or(p.Job, strconv.Itoa(i)), Tenant: p.VC, Seconds: true, Source: data.Source{File: name, Line: 1}}
-		var known bool
-		if j.Fate, known = fates[strings.ToLower(p.Status)]; !known {
-			src.Column += ".status"
-			return nil, nil, &data.InputError{Source: src, Found: strconv.Quote(p.Status), Want: "Pass, Killed or Failed"}
-		}
 		var err error
-		if j.Submit, err = at("submitted_time", p.Submitted); err != nil {
-			return nil, nil, err
+		bad := func(field, found, want string) {
+			if err == nil {
+				err = &data.InputError{Source: data.Source{File: name, Column: fmt.Sprintf("[%d].%s", i, field)}, Found: strconv.Quote(found), Want: want}
+			}
 		}
+		at := func(field, text string) float64 {
+			t, wrong := time.Parse(time.DateTime, strings.TrimSuffix(strings.TrimSuffix(text, " PST"), " PDT"))
+			if wrong != nil {
+				bad(field, text, "a time such as 2017-10-03 14:07:00")
+			}
+			return float64(t.Unix())
+		}
+		fate, known := fates[strings.ToLower(p.Status)]
+		if !known {
+			bad("status", p.Status, "Pass, Killed or Failed")
+		}
+		j := Job{Name: cmp.Or(p.Job, strconv.Itoa(i)), Tenant: p.VC, Fate: fate, Submit: at("submitted_time", p.Submitted), Seconds: true, Source: data.Source{File: name, Line: 1}}
 		for _, a := range p.Attempts {
 			if a.Start == "" || a.End == "" || a.Start == "None" || a.End == "None" {
 				continue
-			}
-			from, err := at("start_time", a.Start)
-			if err != nil {
-				return nil, nil, err
-			}
-			to, err := at("end_time", a.End)
-			if err != nil {
-				return nil, nil, err
 			}
 			gpus := 0
 			for _, d := range a.Detail {
 				gpus += len(d.GPUs)
 			}
-			j.Work += max(0, to-from)
+			from := at("start_time", a.Start)
+			j.Work += max(0, at("end_time", a.End)-from)
 			j.Workers = max(j.Workers, gpus)
+		}
+		if err != nil {
+			return nil, nil, err
 		}
 		if j.Work > 0 && j.Workers > 0 {
 			jobs = append(jobs, j)
@@ -108,17 +96,11 @@ func readPhilly(r io.Reader, name string) ([]Job, []string, error) {
 // gpu_type.
 const alibabaTask = 10
 
-// alibabaStatus is what a header calls the column of the status, in copies that
-// have one.
-const alibabaStatus = "status"
-
-// isAlibaba reports whether a text begins like pai_task_table.
-func isAlibaba(b *bufio.Reader) bool {
-	const longest = 4096
-	head, _ := b.Peek(longest)
-	line, _, _ := strings.Cut(string(head), "\n")
+// isAlibaba reports whether a line is one of pai_task_table, or its header in copies
+// that have one.
+func isAlibaba(line string) bool {
 	cells := strings.Split(strings.TrimSpace(line), ",")
-	return len(cells) == alibabaTask && slices.Contains([]string{"Terminated", "Failed", "Running", "Waiting", alibabaStatus}, cells[3])
+	return len(cells) == alibabaTask && slices.Contains([]string{"Terminated", "Failed", "Running", "Waiting", "status"}, cells[3])
 }
 
 // readAlibaba reads pai_task_table. A job is its tasks together: on as many
@@ -139,7 +121,7 @@ func readAlibaba(r io.Reader, name string) ([]Job, []string, error) {
 			return nil, nil, &data.InputError{Source: data.Source{File: name}, Found: err.Error(), Want: "the 10 columns of pai_task_table"}
 		}
 		line, _ := c.FieldPos(0)
-		if line == 1 && f[3] == alibabaStatus {
+		if line == 1 && f[3] == "status" { // a header
 			continue
 		}
 		names[f[0]], types[f[9]] = true, true

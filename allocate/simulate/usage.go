@@ -30,7 +30,7 @@ func Record(history []Usage, u Usage) []Usage {
 	return append(history, u)
 }
 
-// used tells what is in use now.
+// used reports the present use to [Settings.Used].
 func (r *replay) used() {
 	if r.Used == nil {
 		return

@@ -68,13 +68,15 @@ var columns = []struct {
 // name is the file, for errors.
 func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err error) {
 	b := bufio.NewReader(r)
+	head, _ := b.Peek(4096) // a shorter text will do
+	line, _, _ := strings.Cut(string(head), "\n")
 	switch {
-	case isGavel(b):
+	case strings.Count(line, "\t") >= gavelFields/2:
 		jobs, err = readGavel(b, name)
 		return jobs, nil, err
-	case isPhilly(b):
+	case strings.HasPrefix(strings.TrimSpace(string(head)), "["):
 		return readPhilly(b, name)
-	case isAlibaba(b):
+	case isAlibaba(line):
 		return readAlibaba(b, name)
 	}
 	t, err := data.NewTable(b, name)

@@ -39,7 +39,9 @@ func (p *Problem) speed(i, k int) float64 {
 
 // MaxMin maximises the least speed relative to need[i] > 0; then, with the jobs
 // fixed that cannot be faster unless another is slower, the least speed of the
-// others (water filling, section 4.3), until all are fixed.
+// others (water filling, section 4.3), until all are fixed. With the work left as
+// the need, in units of Speed × time, it minimises the makespan, which is 1/Level
+// (section 4.2).
 func (p *Problem) MaxMin(need []float64) Allocation {
 	if len(p.Pairs) > 0 {
 		return p.packed(need, true)
@@ -56,11 +58,6 @@ func (p *Problem) MaxMin(need []float64) Allocation {
 	}
 	return out
 }
-
-// Makespan minimises the time at which the last job ends, jobs having left[i]
-// > 0 to do, in units of Speed × time. It is MaxMin with the work as the need:
-// 1/Level is the makespan (section 4.2).
-func (p *Problem) Makespan(left []float64) Allocation { return p.MaxMin(left) }
 
 // FinishTime minimises the largest finish-time fairness, (age + left/speed) ÷
 // (isolated + left/own), where own is the speed of an equal share of the

@@ -1,16 +1,14 @@
 package agent
 
-import (
-	"math"
-)
+import "math"
 
-// Key is what tells one observed configuration from another.
+// Key identifies an observed configuration.
 type Key struct {
 	Nodes, Workers int
 	Local          float64 // samples per worker per micro-step
 }
 
-// Observation is what a step in a configuration took, in seconds.
+// Observation is the time of a step in a configuration, in seconds.
 type Observation struct {
 	Key
 	Step, Sync float64
@@ -39,7 +37,7 @@ type Agent struct {
 
 	gradient gradient
 	best     map[[2]int]answer
-	fits     int // observations that best was worked out from
+	fits     int // observations on which best is based
 }
 
 // Speeds is what has been observed of an application on one GPU type. Agents
@@ -64,13 +62,13 @@ type gradient struct {
 type answer struct {
 	choice  Choice
 	goodput float64
-	sd      float64 // of its logarithm; −1 if not yet worked out
+	sd      float64 // of its logarithm
 }
 
-// Observe adds a step time, and reports whether its configuration is new.
-func (a *Agent) Observe(o Observation) bool {
+// Observe adds the first step time of a configuration.
+func (a *Agent) Observe(o Observation) {
 	if a.seen[o.Key] {
-		return false
+		return
 	}
 	if a.seen == nil {
 		a.seen = map[Key]bool{}
@@ -80,10 +78,9 @@ func (a *Agent) Observe(o Observation) bool {
 	a.MostWorkers = max(a.MostWorkers, o.Workers)
 	a.Model = a.Prior.Fit(a.Limits, a.Observations, a.Model)
 	a.residual = newResidual(a.Model, a.Observations)
-	return true
 }
 
-// ObserveGradient takes in the squared norm and variance of the gradient.
+// ObserveGradient sets the squared norm and variance of the gradient.
 func (a *Agent) ObserveGradient(sqr, variance float64) {
 	now := gradient{sqr, variance, true}
 	if a.gradient == now {
@@ -100,8 +97,8 @@ func (a *Agent) ObserveGradient(sqr, variance float64) {
 func (a *Agent) Ready() bool { return a.Model != nil && a.first.known }
 
 // efficiency is the statistical efficiency at a total batch: progress per
-// sample relative to the initial batch. A job that has not run is taken to
-// begin like the first of its application.
+// sample relative to the initial batch. Before a job has run, its gradient is that of
+// the first job of its application at the begin.
 func (a *Agent) efficiency(batch float64) float64 {
 	g := a.gradient
 	if !g.known {
@@ -119,16 +116,16 @@ func (a *Agent) Goodput(nodes, workers int, c Choice) float64 {
 	return b / (step + float64(c.Accum)*compute) * a.efficiency(b)
 }
 
-// Best is the batch that suits an allocation best and its modelled goodput;
-// 0 if no batch is allowed there. The agent must be [Agent.Ready].
-func (a *Agent) Best(nodes, workers int) (Choice, float64) {
-	at := [2]int{min(nodes, 2), workers} // the model tells only one node from several
-	if a.fits != len(a.Observations) {
-		clear(a.best)
-		a.fits = len(a.Observations)
+// Best is the batch of the highest goodput on an allocation, that goodput, and the
+// standard deviation of its logarithm; 0 if no batch is allowed there. The agent must be
+// [Agent.Ready].
+func (a *Agent) Best(nodes, workers int) (c Choice, goodput, sd float64) {
+	at := [2]int{min(nodes, 2), workers} // the model only distinguishes one node from several
+	if a.best == nil || a.fits != len(a.Observations) {
+		a.best, a.fits = map[[2]int]answer{}, len(a.Observations)
 	}
 	if b, ok := a.best[at]; ok {
-		return b.choice, b.goodput
+		return b.choice, b.goodput, b.sd
 	}
 	var top answer
 	for i, c := range a.Choices(workers) {
@@ -136,31 +133,15 @@ func (a *Agent) Best(nodes, workers int) (Choice, float64) {
 			continue
 		}
 		if g := a.Goodput(nodes, workers, c); i == 0 || g > top.goodput {
-			top = answer{c, g, -1}
+			top.choice, top.goodput = c, g
 		}
 	}
-	off, _ := a.residual.at(Key{nodes, workers, 0}.size())
+	off, variance := a.residual.at(Key{nodes, workers, 0}.size())
 	top.goodput *= math.Exp(-off)
-	if a.best == nil {
-		a.best = map[[2]int]answer{}
-	}
+	sd = a.Model.Uncertainty(nodes, workers, top.choice.Local)
+	top.sd = math.Sqrt(sd*sd + variance)
 	a.best[at] = top
-	return top.choice, top.goodput
-}
-
-// Uncertainty is the standard deviation of the logarithm of the goodput that
-// [Agent.Best] expects.
-func (a *Agent) Uncertainty(nodes, workers int) float64 {
-	a.Best(nodes, workers)
-	at := [2]int{min(nodes, 2), workers}
-	b := a.best[at]
-	if b.sd < 0 {
-		b.sd = a.Model.Uncertainty(nodes, workers, b.choice.Local)
-		_, variance := a.residual.at(Key{nodes, workers, 0}.size())
-		b.sd = math.Sqrt(b.sd*b.sd + variance)
-		a.best[at] = b
-	}
-	return b.sd
+	return top.choice, top.goodput, top.sd
 }
 
 // batchSteps is the number of total batches tried.

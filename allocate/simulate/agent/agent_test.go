@@ -113,7 +113,7 @@ func ExampleAgent() {
 		a.Observe(o)
 	}
 	a.ObserveGradient(1, 20)
-	c, g := a.Best(1, 4)
+	c, g, _ := a.Best(1, 4)
 	fmt.Printf("4 workers on a node: local batch %g, %d samples/s of progress\n", c.Local, int(g/100)*100)
 	// Output:
 	// 4 workers on a node: local batch 268, 4100 samples/s of progress

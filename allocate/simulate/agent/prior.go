@@ -21,14 +21,13 @@ type Prior struct {
 	Noise    float64
 }
 
-// DefaultPrior is what holds for most jobs: half of the compute time at the
-// batch a job starts with is there whatever the batch, while the largest that
-// fits into memory saturates the device; synchronising takes a fraction of a
-// step within a node, about a step between nodes, and grows by percents per
-// worker. It is as weak as that is vague, factors of e^1.5 either way.
+// DefaultPrior holds for most jobs: half of the compute time at the initial batch does
+// not depend on the batch, and the largest batch that fits into memory saturates the
+// device; synchronising takes a fraction of a step within a node, about a step between
+// nodes, and grows by percents per worker. A standard deviation is a factor of e^1.5.
 //
-// A hopeful BetaC costs nothing, as a larger batch is tried without a
-// restart; a hopeful AlphaN costs one. AlphaN = 1 and BetaC = e^1.5 over the
+// A BetaC that is too small costs nothing, as a larger batch is tried without a
+// restart; an AlphaN that is too small costs one. AlphaN = 1 and BetaC = e^1.5 over the
 // largest batch were chosen among powers of √e, seeing the mean JCT of
 // workloads 1, 2 and 6 published with Pollux; the others are those of the
 // family pollux of package fit.

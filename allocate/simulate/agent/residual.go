@@ -9,7 +9,7 @@ import (
 	"knee/internal/gp"
 )
 
-// size is what of a configuration [Speed] has terms for.
+// size is the part of a configuration that the synchronisation of [Speed] depends on.
 type size struct {
 	several bool // nodes
 	workers int
@@ -29,7 +29,7 @@ type residual struct {
 	variance float64
 }
 
-// newResidual returns nil where there is nothing to tell from.
+// newResidual returns nil if the residuals have no spread.
 func newResidual(s *Speed, obs []Observation) *residual {
 	type moments struct{ n, sum, square float64 }
 	by := map[size]*moments{}
@@ -47,7 +47,8 @@ func newResidual(s *Speed, obs []Observation) *residual {
 		r.variance += x * x / float64(len(obs))
 	}
 	var within float64 // a size
-	for _, m := range by {
+	for _, a := range r.sizes {
+		m := by[a]
 		within += (m.square - m.sum*m.sum/m.n) / float64(len(obs))
 	}
 	k := mat.NewSymDense(len(r.sizes), nil)

@@ -23,12 +23,12 @@ type Speed struct {
 	Gamma  float64 // 1 to 10
 
 	// root factorises the inverse covariance of the logarithms of the
-	// parameters, in the coordinates of [Prior]; nil if nobody knows.
+	// parameters, in the coordinates of [Prior]; nil if the fit is singular.
 	root *mat.Cholesky
 }
 
 // Uncertainty is the standard deviation of the logarithm of the step time, 0
-// if the fit did not say.
+// if the fit is singular.
 func (s *Speed) Uncertainty(nodes, workers int, local float64) float64 {
 	if s.root == nil {
 		return 0
@@ -44,8 +44,8 @@ func (s *Speed) Uncertainty(nodes, workers int, local float64) float64 {
 	return math.Sqrt(mat.Dot(d, &solved))
 }
 
-// least is the smallest value of a parameter but Gamma, in its unit, and the
-// published stand-in for nothing.
+// least is the smallest value of a parameter but Gamma, in its unit. The published
+// program uses it for zero.
 const least = 1e-8
 
 // Times returns the seconds of one step without accumulation and of its

@@ -1,12 +1,16 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/stat"
 
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
@@ -51,8 +55,8 @@ type Settings struct {
 	Cases     []Case
 	Policies  []string
 	Semantics string             // default: [Native]
-	Profiles  *measured.Profiles // what jobs really do; nil where the workload itself says how long they take
-	Models    *modelled.Models   // fitted models of what jobs do, native rules only; nil for none
+	Profiles  *measured.Profiles // true speeds of jobs; nil if the workload has their durations
+	Models    *modelled.Models   // fitted models of jobs, native rules only; nil for none
 	Packed    *simulate.Pairs    // speeds of jobs beside each other, native rules only; nil for none
 	Survival  bool               // see [simulate.Settings]
 	Alone     bool               // see [elastic.History]
@@ -68,7 +72,7 @@ type Settings struct {
 	NodeRepair      float64 // seconds until a failed node is back; default 3600
 	CheckpointEvery float64 // seconds of work that a failure may cost at most; default 600
 
-	Usage bool // keep what is in use over time
+	Usage bool // record the use over time
 
 	// Progress, if not nil, is told how far all runs together are, 0 to 1.
 	Progress func(share float64)
@@ -86,56 +90,48 @@ type Row struct {
 	Worse        float64  `json:"worse_than_share"` // share of jobs that would have been better off with a share of their own
 	Tenants      []Tenant `json:"-"`
 	Wall         float64  `json:"wall_s"` // seconds the replay took
-	// Milliseconds per decision, mean and 99 % quantile: what the policy took
-	// to answer.
+	// Milliseconds that the policy took per decision, mean and 99 % quantile.
 	DecisionMean float64            `json:"decision_mean_ms"`
 	DecisionP99  float64            `json:"decision_p99_ms"`
 	Outcomes     []simulate.Outcome `json:"-"`
 	Usage        []simulate.Usage   `json:"-"` // nil unless asked for
 }
 
-// Run replays every case under every policy. The rows are in that order,
-// whatever finishes first. The first error stops everything and names the
-// policy and workload.
+// Run replays every case under every policy; the rows are in that order. The first
+// error ends it and names the policy and workload.
 func Run(ctx context.Context, s Settings) ([]Row, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	rows := make([]Row, len(s.Cases)*len(s.Policies))
-	meter := &meter{shares: make([]float64, len(rows)), tell: s.Progress}
-	slots := make(chan struct{}, max(1, s.Parallel))
-	var wg sync.WaitGroup
+	tell := s.meter(len(rows))
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, s.Parallel))
 	for i := range rows {
 		c, name := s.Cases[i/len(s.Policies)], s.Policies[i%len(s.Policies)]
-		slots <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			row, err := s.replay(c, name, func(done, of int) error {
-				meter.set(i, float64(done)/float64(max(of, 1)))
-				return ctx.Err()
+		g.Go(func() (err error) {
+			if within.Err() != nil {
+				return within.Err()
+			}
+			rows[i], err = s.replay(c, name, func(done, of int) error {
+				tell(i, float64(done)/float64(max(of, 1)))
+				return within.Err()
 			})
 			if err != nil {
-				cancel(fmt.Errorf("policy %s, workload %s: %w", name, c.Name, err))
+				return fmt.Errorf("policy %s, workload %s: %w", name, c.Name, err)
 			}
-			rows[i] = row
+			return nil
 		})
 	}
-	wg.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
+	err := g.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	return rows, nil
+	return rows, err
 }
 
 func (s *Settings) check() error {
-	if s.Semantics == "" {
-		s.Semantics = Native
-	}
+	s.Semantics = cmp.Or(s.Semantics, Native)
 	if !slices.Contains(AllSemantics(), s.Semantics) {
 		return &data.UnknownError{What: "semantics", Name: s.Semantics, Known: AllSemantics()}
 	}
@@ -182,22 +178,21 @@ func (s *Settings) check() error {
 func (s *Settings) replay(c Case, name string, progress func(done, of int) error) (Row, error) {
 	start := time.Now()
 	row := Row{Policy: name, Workload: c.Name}
-	var took []float64
-	watch := simulate.Watch{Progress: progress, Decided: func(t time.Duration) { took = append(took, float64(t)/float64(time.Millisecond)) }}
-	if s.Usage {
-		watch.Used = func(u simulate.Usage) { row.Usage = simulate.Record(row.Usage, u) }
-	}
 	jobs, set, err := s.prepare(c, name)
 	if err != nil {
 		return Row{}, err
 	}
-	set.Watch = watch
+	var took []float64
+	set.Progress = progress
+	set.Decided = func(t time.Duration) { took = append(took, float64(t)/float64(time.Millisecond)) }
+	if s.Usage {
+		set.Used = func(u simulate.Usage) { row.Usage = simulate.Record(row.Usage, u) }
+	}
 	r, err := simulate.Run(jobs, set)
 	if err != nil {
 		return Row{}, err
 	}
-	row.Outcomes = r.Jobs
-	row.Wall = time.Since(start).Seconds()
+	row.Outcomes, row.Wall = r.Jobs, time.Since(start).Seconds()
 	row.DecisionMean, row.DecisionP99 = summary(took)
 	row.Summary = simulate.Summarize(row.Outcomes, c.Cluster.Slots())
 	return row, s.fairness(c, &row)
@@ -219,23 +214,18 @@ func (s *Settings) prepare(c Case, name string) (jobs []simulate.Job, set simula
 	return jobs, set, err
 }
 
-// meter adds up how far the runs are.
-type meter struct {
-	mu     sync.Mutex
-	shares []float64
-	tell   func(float64)
-}
-
-func (m *meter) set(i int, share float64) {
-	if m.tell == nil {
-		return
+// meter returns a function that takes how far each of n runs is, 0 to 1, and tells the
+// mean.
+func (s *Settings) meter(n int) func(i int, share float64) {
+	if s.Progress == nil {
+		return func(int, float64) {}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.shares[i] = share
-	var sum float64
-	for _, x := range m.shares {
-		sum += x
+	var mu sync.Mutex
+	shares := make([]float64, n)
+	return func(i int, share float64) {
+		mu.Lock()
+		defer mu.Unlock()
+		shares[i] = share
+		s.Progress(stat.Mean(shares, nil))
 	}
-	m.tell(sum / float64(len(m.shares)))
 }

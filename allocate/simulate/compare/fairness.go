@@ -87,8 +87,7 @@ func summary(v []float64) (mean, p99 float64) {
 	return mean, quantile.Sorted(v, 0.99)
 }
 
-// alone is how long the jobs of a case take on GPUs that they have to
-// themselves.
+// alone is how long the jobs of a case take alone.
 func (s *Settings) alone(c Case) (simulate.Alone, error) {
 	switch {
 	case s.Models != nil:
@@ -100,9 +99,9 @@ func (s *Settings) alone(c Case) (simulate.Alone, error) {
 	return s.gangAlone(c), nil
 }
 
-// gangAlone is for jobs that are known by their duration on the GPUs they
-// ask for: with fewer, time is shared.
-// Of several GPU types with measured speeds it has the first of the cluster.
+// gangAlone is for jobs whose duration on the GPUs they ask for is known: on fewer GPUs
+// they share time. Of several GPU types with measured speeds it takes the first of the
+// cluster.
 func (s *Settings) gangAlone(c Case) simulate.Alone {
 	rates := s.rates(c)
 	return func(i, gpus int) (float64, error) {

@@ -10,8 +10,8 @@ import (
 	"knee/allocate/simulate/elastic"
 )
 
-// restartSeconds and roundSeconds are the defaults where models are fitted as
-// jobs run: those of the simulator published with Pollux.
+// Defaults where models are fitted as jobs run: those of the simulator published with
+// Pollux.
 const (
 	restartSeconds = 30
 	roundSeconds   = 60
@@ -51,8 +51,8 @@ func (s *Settings) native(c Case, name string) (jobs []simulate.Job, set simulat
 	return jobs, set, nil
 }
 
-// jobs are those of a case with what they are offered; with gang, only what
-// their owners asked for.
+// jobs are those of a case with their options; with gang, only the size that their
+// owners asked for.
 func (s *Settings) jobs(c Case, gang bool) ([]simulate.Job, error) {
 	switch {
 	case s.Models != nil:
@@ -63,19 +63,18 @@ func (s *Settings) jobs(c Case, gang bool) ([]simulate.Job, error) {
 	return s.rigid(c)
 }
 
-// history is what has been observed when a replay begins: nothing.
+// history is empty when a replay begins.
 func (s *Settings) history() *elastic.History {
 	h := elastic.NewHistory()
 	h.Alone = s.Alone
 	return h
 }
 
-// mostFailures bounds the failures of a replay: each is an event to plan at.
+// mostFailures bounds the failures of a replay: each is an event with a decision.
 const mostFailures = 1e6
 
-// measured reports whether the jobs of a case advance as their applications
-// were measured. A trace of durations whose applications nobody measured is
-// taken as it is, profiles or not.
+// measured reports whether the jobs of a case advance as their applications were
+// measured. A trace of durations without measured applications does not use profiles.
 func (s *Settings) measured(c Case) bool {
 	if s.Profiles == nil || s.Models != nil || s.Semantics == Tiresias {
 		return false
@@ -89,8 +88,8 @@ func (s *Settings) measured(c Case) bool {
 	})
 }
 
-// span is how long, in seconds, failures are drawn for: twice the time over
-// which jobs come, and ten days at least.
+// span is the time, in seconds, for which failures are drawn: twice that of the
+// arrivals, and ten days at least.
 func span(jobs []simulate.Job) float64 {
 	last := 5 * 86400.0
 	for _, j := range jobs {

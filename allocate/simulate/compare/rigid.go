@@ -9,9 +9,8 @@ import (
 	"knee/allocate/simulate/measured"
 )
 
-// rigid gives the jobs of a trace the options they have: what they ask for,
-// at the steps/s that were measured where the profiles have them, else at the
-// pace the trace records.
+// rigid gives the jobs of a trace their options: the size they ask for, at the measured
+// steps/s if the profiles have them, else at the speed that the trace implies.
 func (s *Settings) rigid(c Case) ([]simulate.Job, error) {
 	jobs := slices.Clone(c.Jobs)
 	rates := s.rates(c)

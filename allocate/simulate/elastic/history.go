@@ -2,9 +2,9 @@ package elastic
 
 import "knee/allocate/simulate/agent"
 
-// History is what jobs have been observed to do, by application and GPU type,
-// so that a job begins with what earlier ones of its application showed: most
-// jobs of production clusters recur (Weng et al., NSDI 2022).
+// History has the observations of jobs by application and GPU type, so that a job begins
+// with those of earlier jobs of its application: most jobs of production clusters recur
+// (Weng et al., NSDI 2022).
 type History struct {
 	Prior agent.Prior
 	Alone bool // every job begins from nothing
@@ -13,7 +13,7 @@ type History struct {
 	work   map[string]float64 // samples of the last job of an application that completed
 }
 
-// NewHistory returns one that is empty, for models with the default prior.
+// NewHistory returns an empty history, for models with the default prior.
 func NewHistory() *History {
 	return &History{Prior: agent.DefaultPrior(), speeds: map[[2]string]*agent.Speeds{}, work: map[string]float64{}}
 }
@@ -27,7 +27,7 @@ func (h *History) of(application, gpuType string) *agent.Speeds {
 	return h.speeds[key]
 }
 
-// works is where jobs that complete say how much they did.
+// works is where completed jobs record their work, nil if every job is alone.
 func (h *History) works() map[string]float64 {
 	if h.Alone {
 		return nil

@@ -14,11 +14,10 @@ import (
 	"knee/predict"
 )
 
-// Jobs returns a copy of a workload whose jobs are modelled as they run: each
-// gets its work from the recorded training of its application, and a Learner.
-// With gang, and if it is rigid, a job is offered the workers and the batch its owner asked for
-// and nothing else; one that names no batch trains at the initial one.
-// Their models learn from each other by way of h.
+// Jobs returns a copy of a workload whose jobs are modelled as they run: each gets its
+// work from the recorded training of its application, and a Learner, which learns from
+// the jobs of h. With gang, and if it is rigid, a job is offered only the workers and
+// the batch that its owner asked for, by default the initial batch.
 func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang bool, h *History) ([]simulate.Job, error) {
 	slots := simulate.NewSlots(c)
 	out := make([]simulate.Job, len(workload))
@@ -61,19 +60,16 @@ type Learner struct {
 	app    *measured.App
 	slots  *simulate.Slots
 	agents map[string]*agent.Agent
-	gang   int // workers asked for; 0 where the policy decides
-	least  int // workers its owner bounds it to; 0 for no bound
-	most   int
-	fits   func(gpus int) bool
+	job    simulate.Job
+	gang   bool // it only gets the workers asked for
 	done   float64
 	work   map[string]float64 // see [History]; nil for none
 }
 
 // Learner returns that of a job, within limits by the table of a GPU type.
 func (h *History) Learner(w simulate.Job, app *measured.App, s *simulate.Slots, gang bool, within func(*measured.Table) agent.Limits) (*Learner, error) {
-	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{}, least: w.WorkersMin, most: w.WorkersMax, work: h.works()}
-	l.fits = w.Divides
 	gang = gang || w.Rigid
+	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{}, job: w, gang: gang, work: h.works()}
 	fixed := gang || w.Logical > 0
 	if fixed {
 		if w.Batch == 0 {
@@ -82,9 +78,6 @@ func (h *History) Learner(w simulate.Job, app *measured.App, s *simulate.Slots, 
 		if w.Workers < 1 || w.Batch < app.Initial || w.Batch > app.Max {
 			return nil, w.Bad("batch_size", fmt.Sprintf("%d workers and batch %g", w.Workers, w.Batch),
 				fmt.Sprintf("at least one worker and a total batch from %g to %g: the job is rigid, or the policy takes jobs as they were asked for", app.Initial, app.Max))
-		}
-		if gang {
-			l.gang = w.Workers
 		}
 	}
 	for _, t := range s.Types {
@@ -106,10 +99,10 @@ func (h *History) Learner(w simulate.Job, app *measured.App, s *simulate.Slots, 
 	return l, nil
 }
 
-// Agent is what learns of the job on a GPU type, nil if it cannot run there.
+// Agent learns the speed of the job on a GPU type; nil if it cannot run there.
 func (l *Learner) Agent(gpuType string) *agent.Agent { return l.agents[gpuType] }
 
-// At says how many samples are done.
+// At sets how many samples are done.
 func (l *Learner) At(done float64) { l.done = done }
 
 // Observe implements [simulate.Learner].
@@ -180,21 +173,20 @@ func (l *Learner) Options(current *data.Config) []allocate.Option {
 
 // counts are the numbers of workers a job is offered on a type.
 func (l *Learner) counts(gpuType string) []int {
-	if l.gang > 0 {
-		return []int{l.gang}
+	if l.gang {
+		return []int{l.job.Workers}
 	}
 	most, a := l.slots.Widest[gpuType], l.agents[gpuType]
 	for _, other := range l.agents {
 		most = max(most, Growth*other.MostWorkers)
 	}
-	table := l.app.Tables[gpuType]
-	most = max(most, l.least)
-	if l.most > 0 {
-		most = min(most, l.most)
+	most = max(most, l.job.WorkersMin)
+	if l.job.WorkersMax > 0 {
+		most = min(most, l.job.WorkersMax)
 	}
-	most = min(l.slots.Total[gpuType], int(a.Max/a.LocalMin), most, table.MaxWorkers)
-	sizes := between(Sizes(most, l.slots.Widest[gpuType]), l.least, most)
-	return slices.DeleteFunc(slices.Clone(sizes), func(k int) bool { return !l.fits(k) })
+	most = min(l.slots.Total[gpuType], int(a.Max/a.LocalMin), most, l.app.Tables[gpuType].MaxWorkers)
+	sizes := between(Sizes(most, l.slots.Widest[gpuType]), l.job.WorkersMin, most)
+	return slices.DeleteFunc(sizes, func(k int) bool { return !l.job.Divides(k) })
 }
 
 func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
@@ -208,16 +200,15 @@ func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
 // carried over from another GPU type.
 const carried = 0.3
 
-// expect predicts an allocation. A type the job has not been seen on borrows
-// the model of one it has, by the ratio of what a lone GPU of each type does
-// with its largest batch, which is profiled once when a job comes (Sia,
-// Subramanya et al., SOSP 2023, section 3.2).
+// expect predicts an allocation. For a GPU type without observations the model of
+// another type is scaled by the ratio of the speeds of one GPU with its largest batch,
+// which is profiled once at submission (Sia, Subramanya et al., SOSP 2023, section
+// 3.2).
 func (l *Learner) expect(gpuType string, nodes, k int) (agent.Choice, data.Estimate) {
 	a := l.agents[gpuType]
 	if a.Ready() {
 		return Expect(a, nodes, k)
 	}
-	// Without any, all that is known is what a lone GPU of each type does.
 	types := l.slots.Types
 	from := slices.IndexFunc(types, func(t string) bool { return l.agents[t] != nil && l.agents[t].Ready() })
 	seen := from >= 0

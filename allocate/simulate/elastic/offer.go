@@ -8,22 +8,21 @@ import (
 	"knee/data"
 )
 
-// Growth is how many times the most workers a job was seen with it is offered
-// at most. Beyond, a model is guessing. It was chosen among 2, which is
-// Pollux's rule, 4 and 8 on workloads 1, 2 and 6 of the publication.
+// Growth bounds the workers that a job is offered, as a multiple of the most with which
+// it was observed. It was chosen among 2, the rule of Pollux, 4 and 8 on workloads 1, 2
+// and 6 published with Pollux.
 const Growth = 4
 
-// unseen is the power of the number of workers that the speed of a job is
-// taken to grow with before anything is known of it: enough to use a node
-// that nobody else wants.
+// unseen is the power of the number of workers with which the speed of a job grows
+// before it was observed: enough to use an otherwise idle node.
 const unseen = 0.2
 
 // normal95 is the 95 % quantile of the standard normal distribution.
 const normal95 = 1.6449
 
-// Sizes are the worker counts worth offering: parts of a node that fill it
-// without rest, then whole nodes, of which each count is a third to a half
-// more than the one before, as less does not pay for a restart.
+// Sizes are the worker counts worth offering: divisors of the GPUs of a node, then
+// whole nodes, of which each count is a third to a half more than the one before, as
+// less does not pay for a restart.
 func Sizes(most, node int) []int {
 	var out []int
 	for k := 1; k < node; k++ {
@@ -45,8 +44,7 @@ func Sizes(most, node int) []int {
 	return out[:at]
 }
 
-// between are the sizes from least up. A least that is not one of them is one
-// too, as its owner may have none larger.
+// between are the sizes from least up, least among them.
 func between(sizes []int, least, most int) []int {
 	if least <= 1 {
 		return sizes
@@ -59,20 +57,20 @@ func between(sizes []int, least, most int) []int {
 }
 
 // Expect is the batch for an allocation and the goodput to expect with it, in
-// samples/s at initial-batch worth. A job that has not been observed has one
-// that means nothing beside other jobs: 1 on one worker, rising slowly.
+// samples/s at initial-batch worth. That of a job without observations is 1 on one
+// worker and grows slowly; it cannot be compared with other jobs.
 func Expect(a *agent.Agent, nodes, k int) (agent.Choice, data.Estimate) {
 	if !a.Ready() {
 		g := math.Pow(float64(k), unseen)
 		return First(a.Limits, k), data.Estimate{Mean: g, Lo: g, Hi: g}
 	}
-	c, g := a.Best(nodes, k)
-	off := math.Exp(normal95 * a.Uncertainty(nodes, k))
+	c, g, sd := a.Best(nodes, k)
+	off := math.Exp(normal95 * sd)
 	return c, data.Estimate{Mean: g, Lo: g / off, Hi: g * off}
 }
 
-// First is the batch of a job that nothing is known of yet: the initial one,
-// or the smallest the workers can share.
+// First is the batch of a job without observations: the initial one, or the smallest
+// that its workers can share.
 func First(l agent.Limits, k int) agent.Choice {
 	total := math.Max(l.Initial, l.LocalMin*float64(k))
 	if l.Fixed > 0 {

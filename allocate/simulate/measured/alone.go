@@ -25,8 +25,8 @@ func (a *App) Goodput(t *Table, p data.Placement, c agent.Choice, epoch int) (fl
 	return a.Initial * Gain(sqr, vr, batch/a.Initial) / (step + float64(c.Accum)*(step-sync)), nil
 }
 
-// Alone is how long, in seconds, a whole training takes on a placement that
-// it has to itself, at the best batch in every epoch.
+// Alone is the seconds that a whole training takes alone on a placement, at the best
+// batch in every epoch.
 func (a *App) Alone(t *Table, p data.Placement) (float64, error) {
 	choices := a.Limits(t).Choices(p.Workers())
 	var total float64

@@ -9,7 +9,7 @@ import (
 	"knee/data"
 )
 
-// App is what is known of one application.
+// App is one application.
 type App struct {
 	Name    string
 	Initial float64           // smallest recorded total batch, samples
@@ -80,8 +80,8 @@ func (a *App) complete() error {
 	return nil
 }
 
-// Progress is what has been made when epoch e begins, in steps of the
-// initial batch; e from 0 to Epochs.
+// Progress is the progress at the start of epoch e, 0 to Epochs, in steps of the
+// initial batch.
 func (a *App) Progress(e int) float64 { return a.target[e] }
 
 // EpochAt is the epoch in which a progress lies, at most Epochs − 1.

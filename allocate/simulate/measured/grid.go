@@ -35,7 +35,7 @@ func newGrid(points []point) *grid {
 			l.lines = append(l.lines, line{workers: p.workers})
 		}
 		ln := &l.lines[len(l.lines)-1]
-		ln.rows = append(ln.rows, row{p.batch, p.step, p.sync})
+		ln.rows = append(ln.rows, p.row)
 	}
 	return g
 }

@@ -6,14 +6,14 @@ import (
 	"io/fs"
 	"math"
 
+	"knee/allocate/simulate"
 	"knee/data"
 )
 
-// maxNodesAsked is where the published program stops telling node counts
-// apart.
+// maxNodesAsked is the node count from which the published program treats all alike.
 const maxNodesAsked = 16
 
-// interpolate answers a placement that was not measured.
+// interpolate is for placements that were not measured.
 func (t *Table) interpolate(nodes, workers int, batch float64) (row, bool) {
 	if nodes < 1 || workers < nodes {
 		return row{}, false
@@ -87,55 +87,44 @@ func (s *simplex) at(nodes, workers, batch float64) (row, bool) {
 
 // loadQueries reads the values of the points the published runs asked for.
 func (p *Profiles) loadQueries(file string) error {
-	return eachRow(file, []string{"num_nodes", "num_replicas", "local_bsz", "step_time", "sync_time"}, "application", func(app string, v []float64, _ int) error {
-		if a, ok := p.Apps[app]; ok && a.Tables[publishedType] != nil {
-			a.Tables[publishedType].exact[query{int(v[0]), int(v[1]), v[2]}] = row{v[2], v[3], v[4]}
+	return eachRow(file, []string{"application", "num_nodes", "num_replicas", "local_bsz", "step_time", "sync_time"}, func(r *data.Row) {
+		q := query{int(number(r, "num_nodes")), int(number(r, "num_replicas")), number(r, "local_bsz")}
+		if a := p.Apps[r.Text("application")]; a != nil && a.Tables[publishedType] != nil {
+			a.Tables[publishedType].exact[q] = row{q.batch, number(r, "step_time"), number(r, "sync_time")}
 		}
-		return nil
 	})
 }
 
 // loadSimplices reads which points span the simplices of the published
 // interpolation, as indices into the points of the table.
 func (t *Table) loadSimplices(file string) error {
-	return eachRow(file, []string{"v0", "v1", "v2", "v3"}, "", func(_ string, v []float64, line int) error {
+	names := []string{"v0", "v1", "v2", "v3"}
+	return eachRow(file, names, func(r *data.Row) {
 		var corners [4]point
-		for k, x := range v {
+		for k, name := range names {
+			x := number(r, name)
 			if x < 0 || x >= float64(len(t.points)) || x != math.Trunc(x) {
-				return &data.InputError{Source: data.Source{File: file, Line: line}, Found: fmt.Sprintf("point %g", x), Want: fmt.Sprintf("an index into the %d measured points of %s", len(t.points), t.app)}
+				r.Bad(name, fmt.Sprintf("an index into the %d measured points of %s", len(t.points), t.app))
+				return
 			}
 			corners[k] = t.points[int(x)]
 		}
 		if s, ok := newSimplex(corners); ok {
 			t.simplices = append(t.simplices, s)
 		}
-		return nil
 	})
 }
 
-// eachRow reads numbers from the named columns of a CSV file, and text from
-// one more if it has a name. A file that is not there has no rows.
-func eachRow(file string, columns []string, text string, do func(string, []float64, int) error) error {
-	f, err := data.Open(file)
+func number(r *data.Row, column string) float64 { return r.Required(column, data.Any("a number")) }
+
+// eachRow reads a CSV file; one that does not exist has no rows.
+func eachRow(file string, columns []string, do func(*data.Row)) error {
+	err := simulate.EachRow(file, columns, func(r *data.Row) error {
+		do(r)
+		return nil
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	need := columns
-	if text != "" {
-		need = append([]string{text}, columns...)
-	}
-	return data.EachRow(f, file, need, func(row *data.Row) error {
-		values := make([]float64, len(columns))
-		for i, name := range columns {
-			values[i] = row.Required(name, data.Any("a number"))
-		}
-		if row.Err() != nil {
-			return row.Err()
-		}
-		return do(row.Text(text), values, row.Line)
-	})
+	return err
 }

@@ -30,8 +30,8 @@ type Profiles struct {
 //	gavel/isolated.csv                      steps/s of rigid jobs; optional
 //	workloads/pollux/interpolation/         how the published runs interpolate; optional
 //
-// Rates alone will do. An application needs placements of one GPU type and one training run at
-// least. Applications with only half of that are named in Warnings.
+// Rates alone are enough. An application needs placements of one GPU type and one
+// training run at least. Warnings name applications with only one of the two.
 func Load(dir string) (*Profiles, error) {
 	p := &Profiles{Apps: map[string]*App{}}
 	if err := p.loadSpeeds(filepath.Join(dir, "allreduce")); err != nil {
@@ -63,7 +63,7 @@ func Load(dir string) (*Profiles, error) {
 	return p, p.loadInterpolation(filepath.Join(dir, "workloads", "pollux", "interpolation"))
 }
 
-// App returns an application or an error that lists those there are.
+// App returns an application, or an error that lists the known ones.
 func (p *Profiles) App(name string) (*App, error) {
 	if a, ok := p.Apps[name]; ok {
 		return a, nil
@@ -134,8 +134,7 @@ func (p *Profiles) loadRuns(dir string) error {
 	return nil
 }
 
-// loadInterpolation reads what the published runs found between the measured
-// points, if the folder is there.
+// loadInterpolation reads the interpolation of the published runs, if the folder exists.
 func (p *Profiles) loadInterpolation(dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil

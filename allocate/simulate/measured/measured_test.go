@@ -134,7 +134,7 @@ func TestSimplex(t *testing.T) {
 	f := func(n, w, b float64) float64 { return 1 + 2*n + 3*w - b }
 	var v [4]point
 	for i, p := range [][3]float64{{5, 5, 4}, {6, 6, 4}, {6, 12, 4}, {6, 6, 12}} {
-		v[i] = point{p[0], p[1], p[2], f(p[0], p[1], p[2]), 1}
+		v[i] = point{p[0], p[1], row{p[2], f(p[0], p[1], p[2]), 1}}
 	}
 	s, ok := newSimplex(v)
 	if !ok {

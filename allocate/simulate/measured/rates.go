@@ -32,13 +32,8 @@ func (r *Rates) Knows(job string) bool { return r.jobs[job] }
 // workers that share the steps of a job, which is what its traces count.
 // Rows without speed could not run and are left out.
 func LoadRates(path string) (*Rates, error) {
-	f, err := data.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	r := &Rates{steps: map[rateKey]float64{}, jobs: map[string]bool{}}
-	err = data.EachRow(f, path, []string{"gpu_type", "job_type", "scale_factor", "steps_per_s"}, func(row *data.Row) error {
+	err := simulate.EachRow(path, []string{"gpu_type", "job_type", "scale_factor", "steps_per_s"}, func(row *data.Row) error {
 		key := rateKey{row.Text("job_type"), strings.ToLower(row.Text("gpu_type")), int(row.Required("scale_factor", data.Count(1)))}
 		speed := row.Required("steps_per_s", data.NonNegative("steps/s"))
 		if _, twice := r.steps[key]; twice {
@@ -49,10 +44,7 @@ func LoadRates(path string) (*Rates, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, err
 }
 
 // Options gives the options of a rigid job, one for each GPU type it fits on,

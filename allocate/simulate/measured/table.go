@@ -22,8 +22,8 @@ type row struct{ batch, step, sync float64 }
 
 // point is a measured point by node count, for interpolation.
 type point struct {
-	nodes, workers, batch float64
-	step, sync            float64
+	nodes, workers float64
+	row
 }
 
 // query is a point the published runs interpolated.
@@ -48,18 +48,14 @@ type Table struct {
 }
 
 func (t *Table) add(m data.Measurement, placements bool) {
-	p := point{float64(len(m.Placement)), float64(m.Workers), m.LocalBatch, m.StepTime, m.SyncTime}
+	p := point{float64(len(m.Placement)), float64(m.Workers), row{m.LocalBatch, m.StepTime, m.SyncTime}}
 	t.MaxWorkers = max(t.MaxWorkers, m.Workers)
-	if !placements || len(m.Placement) > maxShape {
-		t.scaled = append(t.scaled, p)
-		return
-	}
 	s, ok := shapeOf(m.Placement)
-	if !ok {
+	if !placements || len(m.Placement) > maxShape || !ok {
 		t.scaled = append(t.scaled, p)
 		return
 	}
-	t.rows[s] = append(t.rows[s], row{m.LocalBatch, m.StepTime, m.SyncTime})
+	t.rows[s] = append(t.rows[s], p.row)
 	t.placed = append(t.placed, p)
 }
 

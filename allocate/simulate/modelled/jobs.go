@@ -13,13 +13,11 @@ import (
 )
 
 // Jobs returns a copy of a workload whose jobs have the options that their
-// models predict on a cluster. The work of a job that gives only a duration
-// is what it truly does in that time as requested. A restart takes as long as the
-// measured starts. With
-// gang, and if it is rigid, a job is offered the workers and the batch its
-// owner asked for and nothing else.
-// What a job runs is known to the later jobs of its application, unless each is
-// alone.
+// models predict on a cluster. The work of a job that gives only a duration is what it
+// truly does in that time as requested. A restart takes as long as the measured starts.
+// With gang, and if it is rigid, a job is offered only the workers and the batch that
+// its owner asked for. Later jobs of an application know the speed of the
+// configurations that earlier ones ran, unless each is alone.
 func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool) ([]simulate.Job, error) {
 	seen := map[string]map[string]float64{}
 	tables := map[string][]allocate.Option{}
@@ -66,7 +64,7 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool
 	return out, nil
 }
 
-// spec is what a job may be offered.
+// spec bounds the options of a job.
 func (a *app) spec(w simulate.Job, gang bool) data.Job {
 	j := data.Job{Name: w.Name, Workers: data.IntRange{Min: w.WorkersMin, Max: w.WorkersMax}, Batch: a.model.Batch()}
 	j.Batch.Adapt = !gang && w.Logical == 0 && j.Batch.Initial > 0
@@ -144,8 +142,8 @@ func (m *Models) Alone(jobs []simulate.Job, i, gpus int) (float64, error) {
 	return jobs[i].Work / best * max(1, float64(least)/float64(gpus)), nil
 }
 
-// learner implements [simulate.Learner]: the predictions of a model, and what
-// was seen of the configurations that jobs of the application have run.
+// learner implements [simulate.Learner]: the predictions of a model, and the true speeds
+// of the configurations that jobs of the application have run.
 type learner struct {
 	app     *app
 	options []allocate.Option  // as predicted

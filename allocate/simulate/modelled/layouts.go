@@ -8,9 +8,8 @@ import (
 	"knee/data"
 )
 
-// candidates are the configurations that were measured and that a job may run:
-// those on as few nodes as the workers need, and where a layout is given those
-// of it.
+// candidates are the measured configurations that a job may run: those on as few nodes
+// as the workers need, and, if a layout is given, with that layout.
 func (a *app) candidates(job data.Job, layout *data.Layout, c *data.Cluster) ([]allocate.Option, error) {
 	slots := simulate.NewSlots(c)
 	var out []allocate.Option
@@ -35,9 +34,8 @@ func (a *app) candidates(job data.Job, layout *data.Layout, c *data.Cluster) ([]
 	return out, nil
 }
 
-// fastest keeps the option of every number of workers of a GPU type that should
-// be fastest, and what a job runs now, so that GPUs and layout are chosen
-// together.
+// fastest keeps the option that should be fastest of every number of workers of a GPU
+// type, and the one that a job runs, so that GPUs and layout are chosen together.
 func fastest(all []allocate.Option, current *data.Config) []allocate.Option {
 	beaten := func(o allocate.Option) bool {
 		if current != nil && key(o.Config) == key(*current) {

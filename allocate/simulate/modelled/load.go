@@ -28,16 +28,16 @@ type app struct {
 	predict  *predict.Predictor
 	measured map[string]float64 // seconds per step, by configuration
 	only     []data.Config      // if not nil, jobs run only these, see [Models.Measure]
-	oracle   bool               // policies are told the truth
+	oracle   bool               // policies know the true speeds
 	world    func(data.Config) (float64, error)
 
 	mu    sync.Mutex
 	truth map[string]float64 // goodput by configuration
 }
 
-// Load reads every model in a folder, *.json as knee fit writes them. An
-// application is called by the job of its model; a model without one by its
-// file. seed chooses the world that its posterior holds possible.
+// Load reads every model in a folder, *.json as knee fit writes them. The name of an
+// application is the job of its model, else the name of the file. seed chooses a sample
+// of its posterior.
 func Load(dir string, seed int64) (*Models, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
@@ -64,8 +64,8 @@ func Load(dir string, seed int64) (*Models, error) {
 	return m, nil
 }
 
-// Fit fits a model to every job of a table of measurements. What was measured
-// is the truth there; between, it is a world that the posterior holds possible.
+// Fit fits a model to every job of a table of measurements. The true speed of a
+// measured configuration is the measured one, of others a sample of the posterior.
 func Fit(ctx context.Context, file string, seed int64) (m *Models, warnings []string, err error) {
 	by, warnings, err := byJob(file)
 	if err != nil {
@@ -83,9 +83,9 @@ func Fit(ctx context.Context, file string, seed int64) (m *Models, warnings []st
 	return m, warnings, nil
 }
 
-// Measure takes a table of measurements for the truth: jobs run what was
-// measured and nothing else. With oracle policies are told it, in place of what
-// the models predict.
+// Measure takes true speeds from a table of measurements: jobs run only measured
+// configurations. With oracle policies know the measured speeds, in place of the
+// predictions of the models.
 func (m *Models) Measure(file string, oracle bool) (warnings []string, err error) {
 	by, warnings, err := byJob(file)
 	if err != nil {
@@ -111,8 +111,7 @@ func byJob(file string) (by map[string][]data.Measurement, warnings []string, er
 	return by, warnings, err
 }
 
-// steps is the mean step time of every configuration that was measured, and
-// which these are.
+// steps is the mean step time of every measured configuration, and their list.
 func steps(model *fit.Model, all []data.Measurement) (mean map[string]float64, configs []data.Config) {
 	mean, count := map[string]float64{}, map[string]float64{}
 	for _, x := range all {
@@ -145,8 +144,8 @@ func key(c data.Config) string {
 // Names lists the applications.
 func (m *Models) Names() []string { return slices.Sorted(maps.Keys(m.apps)) }
 
-// goodput is the true one, in samples/s at initial-batch worth: what the model
-// says, but for the step time.
+// goodput is the true one, in samples/s at initial-batch worth: of the model all but the
+// step time.
 func (a *app) goodput(c data.Config) (float64, error) {
 	k := key(c)
 	a.mu.Lock()

@@ -2,7 +2,6 @@ package pollux
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,8 +18,8 @@ type Settings struct {
 	Cluster  *data.Cluster // nodes of one GPU type
 	Profiles *measured.Profiles
 	Policy   string           // one of [Policies]
-	Knee     *policy.Knee     // in place of the policy, with constants of its own; nil for none
-	History  *elastic.History // what jobs were observed to do before; nil for nothing
+	Knee     *policy.Knee     // in place of the policy, with other constants; nil for none
+	History  *elastic.History // of earlier jobs; nil for none
 }
 
 // slots is the cluster as the published simulator has it: nodes by number.
@@ -44,7 +43,7 @@ func newSlots(c *data.Cluster) (*slots, error) {
 	h := &slots{Cluster: &data.Cluster{Source: c.Source}, gpuType: types[0], gpus: all.GPUs[types[0]], total: all.Total[types[0]]}
 	for _, n := range c.Nodes {
 		if !n.Drained && n.GPUType == h.gpuType {
-			n.CPUs, n.Memory = 0, 0 // nobody asks for any here
+			n.CPUs, n.Memory = 0, 0 // jobs ask for none
 			h.Nodes = append(h.Nodes, n)
 		}
 	}
@@ -60,9 +59,9 @@ func Prepare(workload []simulate.Job, s Settings) (jobs []simulate.Job, set simu
 	set = simulate.Settings{Cluster: h.Cluster, Interval: round, Rounds: true, RestartSeconds: restartDelay}
 	switch s.Policy {
 	case "tiresias", "tiresias-las":
-		set.Stand = h.stand(&tiresias{served: map[*job]float64{}})
+		set.Stand = h.stand((&tiresias{served: map[*job]float64{}}).schedule)
 	case "optimus":
-		set.Stand = h.stand(&optimus{cache: map[predictKey]float64{}})
+		set.Stand = h.stand((&optimus{cache: map[predictKey]float64{}}).schedule)
 	default:
 		if set.Policy, err = policy.New(s.Policy); err != nil {
 			return nil, set, &data.UnknownError{What: "policy", Name: s.Policy, Known: Policies()}
@@ -75,9 +74,9 @@ func Prepare(workload []simulate.Job, s Settings) (jobs []simulate.Job, set simu
 		}
 	}
 	for _, w := range workload {
-		app, ok := s.Profiles.Apps[w.Application]
-		if !ok {
-			return nil, set, w.Bad("application", w.Application, "one of "+strings.Join(slices.Sorted(maps.Keys(s.Profiles.Apps)), ", ")+", which were measured")
+		app, err := s.Profiles.App(w.Application)
+		if err != nil {
+			return nil, set, fmt.Errorf("%s: job %q: %w", w.Source, w.Name, err)
 		}
 		j, err := newJob(w, app, h.gpuType)
 		if err != nil {

@@ -28,8 +28,8 @@ type job struct {
 	table *measured.Table
 
 	limits  agent.Limits
-	agent   *agent.Agent     // nil where nobody models it
-	learner *elastic.Learner // of the agent; nil under the published policies
+	agent   *agent.Agent     // nil under the published policies
+	learner *elastic.Learner // of the agent
 
 	nodes     []int // of every worker, in order of being taken, where a published policy chose them
 	placement data.Placement
@@ -63,26 +63,23 @@ func newJob(w simulate.Job, app *measured.App, gpuType string) (*job, error) {
 	return j, nil
 }
 
-// total is the batch it trains with.
+// total is the total batch.
 func (j *job) total() float64 { return j.choice.Batch(j.placement.Workers()) }
 
 // split chooses the batch for the present placement and looks up its true
 // times.
 func (j *job) split() error {
 	k := j.placement.Workers()
-	var c agent.Choice
-	switch {
-	case j.agent == nil:
-		c = agent.Divide(j.Batch, k, j.limits.LocalMax, j.limits.Initial)
-	default:
+	c := agent.Divide(j.Batch, k, j.limits.LocalMax, j.limits.Initial)
+	if j.agent != nil {
 		c = elastic.First(j.limits, k)
 		if j.agent.Ready() {
-			if best, g := j.agent.Best(len(j.placement), k); g > 0 {
+			if best, g, _ := j.agent.Best(len(j.placement), k); g > 0 {
 				c = best
 			}
 		}
 	}
-	c.Local = math.Min(c.Local, math.Floor(j.limits.Max/float64(k*(c.Accum+1))))
+	c = j.bound(c, k)
 	if c.Local < 1 {
 		return fmt.Errorf("job %q on %d workers: its largest total batch %g leaves less than one sample each", j.Name, k, j.limits.Max)
 	}
@@ -93,6 +90,12 @@ func (j *job) split() error {
 	j.choice = c
 	j.step, j.sync, err = j.table.Times(j.placement, c.Local)
 	return err
+}
+
+// bound keeps the total batch of k workers within the largest.
+func (j *job) bound(c agent.Choice, k int) agent.Choice {
+	c.Local = math.Min(c.Local, math.Floor(j.limits.Max/float64(k*(c.Accum+1))))
+	return c
 }
 
 // Stand implements [simulate.Course].
@@ -165,7 +168,7 @@ func (j *job) goodput() float64 {
 	return gain / (j.step + float64(float64(j.choice.Accum)*(j.step-j.sync)))
 }
 
-// observe tells the agent what it can see.
+// observe gives the agent the step time and the gradient.
 func (j *job) observe() {
 	if j.agent == nil {
 		return

@@ -106,18 +106,13 @@ func (o *optimus) stepTime(j *job, n int, h *slots) (float64, error) {
 	if t, ok := o.cache[key]; ok {
 		return t, nil
 	}
-	local := math.Ceil(j.Batch/float64(n) - 1e-8)
-	accum := max(int(math.Ceil(local/j.limits.LocalMax-1e-8))-1, 0)
-	if n == 1 { // even at the initial batch, unlike when it runs
-		accum = max(1, accum)
-	}
-	c := agent.Choice{Local: math.Ceil(local/float64(accum+1) - 1e-8), Accum: accum}
-	c.Local = math.Min(c.Local, math.Floor(j.limits.Max/float64(n*(accum+1))))
+	// A lone worker accumulates even at the initial batch, unlike when it runs.
+	c := j.bound(agent.Divide(j.Batch, n, j.limits.LocalMax, 0), n)
 	step, sync, err := j.table.Times(simulate.Packed(h.gpus, n), c.Local)
 	if err != nil {
 		return 0, err
 	}
-	t := step + float64((step-sync)*float64(accum))
+	t := step + float64((step-sync)*float64(c.Accum))
 	o.cache[key] = t
 	return t, nil
 }

@@ -9,23 +9,19 @@ import (
 	"knee/data"
 )
 
-// scheduler is one as published: it decides, once a round, on which node every
-// worker stands.
-type scheduler interface {
-	// schedule returns the nodes of every active job, one entry per worker,
-	// nil for none. Jobs are in the order of the workload and hold what they
-	// were given before.
-	schedule(active []*job, h *slots) ([][]int, error)
-}
+// scheduler returns, once a round, the nodes of every active job by number, one entry
+// per worker, nil for none. Jobs are in the order of the workload and have the nodes
+// they were given before.
+type scheduler func(active []*job, h *slots) ([][]int, error)
 
-// stand lets a scheduler decide.
-func (h *slots) stand(s scheduler) simulate.Stand {
+// stand makes a scheduler a policy of the replay.
+func (h *slots) stand(schedule scheduler) simulate.Stand {
 	return func(_ float64, jobs []*simulate.Job) ([]place.Placed, error) {
 		active := make([]*job, len(jobs))
 		for i := range jobs {
 			active[i] = jobs[i].Course.(*job)
 		}
-		next, err := s.schedule(active, h)
+		next, err := schedule(active, h)
 		if err == nil {
 			err = h.check(active, next)
 		}

@@ -7,8 +7,8 @@ import "slices"
 const demotion = 57600
 
 // tiresias is Tiresias (Gu et al., NSDI 2019) as the Pollux simulator has
-// it: two queues by attained service, gangs as asked for, no promotion, and
-// whoever fits may pass.
+// it: two queues by attained service, gangs as asked for, no promotion; jobs that do
+// not fit are passed over.
 type tiresias struct {
 	queues [2][]*job
 	served map[*job]float64 // GPU-seconds of whole rounds, restarts included

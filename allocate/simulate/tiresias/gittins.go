@@ -8,13 +8,12 @@ import (
 	"sort"
 )
 
-// quantum is the service, in GPU-seconds, that the index looks ahead: the
-// limit of the first queue.
+// quantum is the service, in GPU-seconds, that the index looks ahead.
 const quantum = 3250
 
 // gittins is a table of the Gittins index by attained service (Tiresias,
-// section 3.2): the probability that a job of that age is done within a
-// quantum, over the service it is expected to take until then.
+// section 3.2): the probability that a job ends within a quantum, over the service
+// it is expected to take until then.
 type gittins struct {
 	age   []int64 // sorted samples
 	value []float64
@@ -43,9 +42,6 @@ func newGittins(service []int64) (*gittins, error) {
 func (t *gittins) compute(a int64, sums []int64) float64 {
 	n := len(t.age)
 	last := t.age[n-1]
-	if a > last-1 {
-		return 0
-	}
 	i := t.upTo(a)
 	k := n - 1
 	if a+quantum <= last-1 {

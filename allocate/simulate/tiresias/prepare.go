@@ -1,6 +1,7 @@
 package tiresias
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -28,47 +29,42 @@ var aliases = map[string]string{
 // Canonical returns the published name of a policy, or false if it is not
 // one of this simulator.
 func Canonical(name string) (string, bool) {
-	if a, ok := aliases[name]; ok {
-		name = a
-	}
+	name = cmp.Or(aliases[name], name)
 	return name, slices.Contains(Policies(), name)
 }
 
-// New returns a policy, one of [Policies] or what it is called elsewhere, for
-// one replay. Service is the distribution of the GPU-seconds that jobs need,
-// in any order, which only dlas-gpu-gittins looks at, and needs.
+// New returns a policy, one of [Policies] or an alias, for one replay. Service is a
+// sample of the GPU-seconds that jobs need, in any order, for dlas-gpu-gittins alone.
 func New(name string, service []int64) (allocate.Policy, error) {
 	name, ok := Canonical(name)
 	if !ok {
 		return nil, fmt.Errorf("simulate: policy %q is not one of the Tiresias simulator; want one of %s", name, strings.Join(Policies(), ", "))
 	}
-	p := &published{discipline: byKey(waits), blocks: name == "fifo"}
+	p := &published{order: by(waits), blocks: name == "fifo", queues: make([][]*job, 1)}
 	switch name {
 	case "sjf":
-		p.discipline = byKey(func(j *job) int64 { return j.gpus })
+		p.order = by(func(j *job) int64 { return j.gpus })
 	case "shortest":
-		p.discipline = byKey(func(j *job) int64 { return j.remaining })
+		p.order = by(func(j *job) int64 { return j.remaining })
 	case "shortest-gpu":
-		p.discipline = byKey(func(j *job) int64 { return j.remaining * j.gpus })
-	case "dlas":
-		p.discipline = &queues{}
-	case "dlas-gpu":
-		p.discipline = &queues{byGPU: true}
-	case "dlas-gpu-gittins":
-		t, err := newGittins(service)
-		if err != nil {
+		p.order = by(func(j *job) int64 { return j.remaining * j.gpus })
+	case "dlas", "dlas-gpu", "dlas-gpu-gittins":
+		p.order, p.byGPU, p.queues = nil, name != "dlas", make([][]*job, len(limits)+1)
+	}
+	if name == "dlas-gpu-gittins" {
+		var err error
+		if p.gittins, err = newGittins(service); err != nil {
 			return nil, fmt.Errorf("simulate: dlas-gpu-gittins: %w", err)
 		}
-		p.discipline = &queues{byGPU: true, gittins: t}
+		p.order = func(a, b *job) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.submit, b.submit)) }
 	}
 	return p, nil
 }
 
 // Prepare returns the jobs of a workload as the published program takes them,
 // and the pool of GPUs they run on, for [simulate.Run]. Durations lose their
-// fraction. It fails if a value is not one that the program can take, or if a
-// job wants more GPUs than there are: that program leaves such jobs out
-// without a word.
+// fraction. It fails if the program cannot take a value, or if a job wants more GPUs
+// than there are; the program leaves such jobs out without a message.
 func Prepare(workload []simulate.Job, gpus int) ([]simulate.Job, *data.Cluster, error) {
 	pool := &data.Cluster{Nodes: []data.Node{{Name: "pool", GPUType: "gpu", GPUs: gpus}}}
 	var out []simulate.Job

@@ -13,10 +13,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 
-	"knee/allocate"
 	"knee/allocate/policy"
 	"knee/allocate/policy/dl2"
 	"knee/allocate/simulate"
@@ -109,8 +109,7 @@ type drawn struct {
 
 func try(w world, net *dl2.Net, rng *rand.Rand) (*replay, error) {
 	r := &replay{}
-	now := 0.0
-	p := dl2.Policy{Net: net, Pick: func(features [][]float64, scores []float64) int {
+	pick := func(now float64, features [][]float64, scores []float64) int {
 		d := drawn{at: now, features: features, shares: softmax(scores)}
 		for u := rng.Float64(); d.chosen < len(scores)-1; d.chosen++ {
 			if u -= d.shares[d.chosen]; u < 0 {
@@ -119,29 +118,14 @@ func try(w world, net *dl2.Net, rng *rand.Rand) (*replay, error) {
 		}
 		r.drawn = append(r.drawn, d)
 		return d.chosen
-	}}
+	}
 	var err error
-	r.outcomes, err = w.run(clocked{p, &now})
+	r.outcomes, err = w.run(policy.DL2{Net: net, Pick: pick})
 	return r, err
 }
 
-// clocked tells what time it is at a decision.
-type clocked struct {
-	dl2.Policy
-	now *float64
-}
-
-func (c clocked) Allocate(s allocate.State) (allocate.Assignment, error) {
-	*c.now = s.Now
-	return c.Policy.Allocate(s)
-}
-
 func softmax(scores []float64) []float64 {
-	top := math.Inf(-1)
-	for _, v := range scores {
-		top = max(top, v)
-	}
-	out, sum := make([]float64, len(scores)), 0.0
+	out, top, sum := make([]float64, len(scores)), slices.Max(scores), 0.0
 	for i, v := range scores {
 		out[i] = math.Exp(v - top)
 		sum += out[i]
@@ -228,56 +212,34 @@ func (a *adam) step(net, g *dl2.Net, rate float64) {
 // score prints mean completion times relative to those of FIFO, on worlds that
 // nothing was learned from.
 func score(net *dl2.Net, worlds int) error {
-	rivals := []string{"knee", "optimus", "sia", "pollux", "srtf", "fifo-backfill"}
-	fmt.Printf("%-50s %8s", "mean completion time over that of fifo", "dl2")
-	for _, name := range rivals {
+	names := []string{"dl2", "knee", "optimus", "sia", "pollux", "srtf", "fifo-backfill"}
+	fmt.Printf("%-50s", "mean completion time over that of fifo")
+	for _, name := range names {
 		fmt.Printf(" %13s", name)
 	}
 	fmt.Println()
 	for n, k := range kinds() {
-		ratios := make([][]float64, len(rivals)+1)
-		for i := range ratios {
-			ratios[i] = make([]float64, worlds)
-		}
+		ratios := make([]float64, len(names)*worlds) // by policy, then world
 		err := parallel.Each(worlds, 1, func() func(int) error {
 			return func(i int) error {
 				w := k.draw(rand.New(rand.NewPCG(uint64(n), uint64(1_000_000+i))))
-				fifo, err := w.by("fifo")
-				if err != nil {
-					return err
+				fifo, err := w.by("fifo", net)
+				for r := 0; r < len(names) && err == nil; r++ {
+					var took float64
+					took, err = w.by(names[r], net)
+					ratios[r*worlds+i] = took / fifo
 				}
-				own, err := w.run(dl2.Policy{Net: net})
-				if err != nil {
-					return err
-				}
-				ratios[0][i] = mean(own) / mean(fifo)
-				for r, name := range rivals {
-					o, err := w.by(name)
-					if err != nil {
-						return err
-					}
-					ratios[r+1][i] = mean(o) / mean(fifo)
-				}
-				return nil
+				return err
 			}
 		})
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%-50s %8.3f", k.name, stat.Mean(ratios[0], nil))
-		for _, r := range ratios[1:] {
-			fmt.Printf(" %13.3f", stat.Mean(r, nil))
+		fmt.Printf("%-50s", k.name)
+		for of := range slices.Chunk(ratios, worlds) {
+			fmt.Printf(" %13.3f", stat.Mean(of, nil))
 		}
 		fmt.Println()
 	}
 	return nil
-}
-
-// by replays a world under a policy by name.
-func (w world) by(name string) ([]simulate.Outcome, error) {
-	p, err := policy.New(name)
-	if err != nil {
-		return nil, err
-	}
-	return w.run(p)
 }

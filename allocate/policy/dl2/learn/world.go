@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 
 	"knee/allocate"
+	"knee/allocate/policy"
+	"knee/allocate/policy/dl2"
 	"knee/allocate/simulate"
 	"knee/data"
 	"knee/predict"
@@ -100,10 +102,15 @@ func (w world) run(p allocate.Policy) ([]simulate.Outcome, error) {
 	return r.Jobs, nil
 }
 
-// mean is the mean completion time.
-func mean(outcomes []simulate.Outcome) (sum float64) {
-	for _, o := range outcomes {
-		sum += o.JCT()
+// by is the mean completion time under a policy by name, of dl2 with the network.
+func (w world) by(name string, net *dl2.Net) (float64, error) {
+	p, err := policy.New(name)
+	if err != nil {
+		return 0, err
 	}
-	return sum / float64(len(outcomes))
+	if _, is := p.(policy.DL2); is {
+		p = policy.DL2{Net: net}
+	}
+	outcomes, err := w.run(p)
+	return simulate.Summarize(outcomes, 0).JCTMean, err
 }

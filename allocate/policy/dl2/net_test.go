@@ -1,0 +1,43 @@
+package dl2_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"knee/allocate/policy/dl2"
+)
+
+func TestDerive(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	net, gradient := dl2.NewNet(5, rng), dl2.NewNet(5, rng)
+	x := make([]float64, dl2.Features)
+	for k := range x {
+		x[k] = rng.NormFloat64()
+	}
+	for u := range net.Out {
+		net.Out[u] = rng.NormFloat64()
+		clear(gradient.Hidden[u])
+	}
+	clear(gradient.Out)
+	net.Derive(gradient, x, 1)
+	check := func(w *float64, got float64) {
+		t.Helper()
+		const h = 1e-5
+		was := *w
+		*w = was + h
+		up := net.Score(x)
+		*w = was - h
+		slope := (up - net.Score(x)) / (2 * h)
+		*w = was
+		if math.Abs(slope-got) > 1e-8 {
+			t.Errorf("derivative %g, want %g", got, slope)
+		}
+	}
+	for u := range net.Out {
+		check(&net.Out[u], gradient.Out[u])
+		for k := range net.Hidden[u] {
+			check(&net.Hidden[u][k], gradient.Hidden[u][k])
+		}
+	}
+}
