@@ -73,6 +73,53 @@ func (p *Predictor) At(c data.Config) (Answer, error) {
 	return p.answer(c, pred, steps)
 }
 
+// RowError is the error of one of many configurations.
+type RowError struct {
+	Row int // counted from 0
+	Err error
+}
+
+// Error returns the text of Err alone.
+func (e *RowError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *RowError) Unwrap() error { return e.Err }
+
+// AtAll predicts many configurations, in their order, with the answers of
+// [Predictor.At]. It uses all processors and computes shared terms once. It
+// fails with a *RowError for a configuration that At refuses, and with the
+// error of a goal that is never reached.
+func (p *Predictor) AtAll(cs []data.Config) ([]Answer, error) {
+	if p.Model == nil {
+		return nil, fmt.Errorf("predict: no model")
+	}
+	if len(cs) == 0 {
+		return nil, nil
+	}
+	resolved := make([]data.Config, len(cs))
+	for i, c := range cs {
+		var err error
+		if resolved[i], err = p.Model.Resolve(c); err != nil {
+			return nil, &RowError{i, err}
+		}
+	}
+	preds, err := p.Model.PredictAll(resolved)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := p.goalSteps()
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]Answer, len(cs))
+	for i, c := range resolved {
+		if answers[i], err = p.answer(c, preds[i], steps); err != nil {
+			return nil, &RowError{i, err}
+		}
+	}
+	return answers, nil
+}
+
 // answer completes the prediction of a resolved configuration; steps is the
 // result of goalSteps.
 func (p *Predictor) answer(c data.Config, pred fit.Prediction, steps data.Estimate) (Answer, error) {
@@ -95,25 +142,19 @@ func (p *Predictor) answer(c data.Config, pred fit.Prediction, steps data.Estima
 	return a, nil
 }
 
-// Finisher completes answers shared by jobs of one model with what differs
-// between the jobs: time to the goal, and prices.
-type Finisher struct {
-	of    *Predictor
-	steps data.Estimate
-}
-
-// Finisher returns a Finisher with the predictor's goal and prices. It fails if
-// the goal is a loss that is never reached.
-func (p *Predictor) Finisher() (Finisher, error) {
+// Finisher returns a function that sets price, time and cost of an answer of
+// the same model to those of this predictor. It fails if the goal is a loss
+// that is never reached.
+func (p *Predictor) Finisher() (finish func(*Answer) error, err error) {
 	steps, err := p.goalSteps()
-	return Finisher{p, steps}, err
-}
-
-// Finish sets price, time and cost of an answer of the same model.
-func (f Finisher) Finish(a *Answer) error {
-	a.PricePerHour = f.of.Price[a.Config.GPUType] * float64(a.Config.Workers)
-	a.TimeToTarget, a.CostToTarget = data.Estimate{}, data.Estimate{}
-	return f.of.toGoal(a, f.steps)
+	if err != nil {
+		return nil, err
+	}
+	return func(a *Answer) error {
+		a.PricePerHour = p.Price[a.Config.GPUType] * float64(a.Config.Workers)
+		a.TimeToTarget, a.CostToTarget = data.Estimate{}, data.Estimate{}
+		return p.toGoal(a, steps)
+	}, nil
 }
 
 // toGoal sets time and cost to the goal.
@@ -209,6 +250,12 @@ func (p *Predictor) batch() data.Batch {
 		b.Max = known.Max
 	}
 	return b
+}
+
+// GPUHours returns workers × time to the goal in GPU hours; zero without a
+// goal. Parameter servers are not counted.
+func GPUHours(a Answer) data.Estimate {
+	return a.TimeToTarget.Scale(float64(a.Config.Workers) / 3600)
 }
 
 func exactly(v float64) data.Estimate { return data.Estimate{Mean: v, Lo: v, Hi: v} }

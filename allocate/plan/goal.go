@@ -8,42 +8,24 @@ import (
 	"knee/predict"
 )
 
-// aim is the remaining work of one job and the prices of its cluster.
-type aim struct {
-	predict.Finisher
-	given bool // false: answers carry it already
-}
-
-// apply adds remaining time and cost to an answer.
-func (a *aim) apply(x *predict.Answer) error {
-	if !a.given {
-		return nil
-	}
-	return a.Finish(x)
-}
-
-// aim converts the remaining work of a job for its predictor: steps, a target loss
-// and epochs × data set unchanged. Seconds become the samples that the job's
+// aim returns how to add remaining time and cost to an answer for a job: by its
+// predictor, or not at all where answers carry them already. Steps, a target loss
+// and epochs × data set stay unchanged; seconds become the samples that the job's
 // present allocation, or its smallest if it has none, processes in that time.
-func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (*aim, error) {
-	job := p.Jobs[i]
+func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (func(*predict.Answer) error, error) {
 	m, ok := p.oracles[i].(modelled)
 	if !ok {
-		return &aim{}, nil
+		return func(*predict.Answer) error { return nil }, nil
 	}
 	full := *m.Predictor
 	if full.Goal == (predict.Goal{}) {
-		g, err := goalOf(job, smallest, o)
+		g, err := goalOf(p.Jobs[i], smallest, o)
 		if err != nil {
 			return nil, err
 		}
 		full.Goal = g
 	}
-	f, err := full.Finisher()
-	if err != nil {
-		return nil, err
-	}
-	return &aim{f, true}, nil
+	return full.Finisher()
 }
 
 // goalOf is the goal of a job; the zero goal if it has none.

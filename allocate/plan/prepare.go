@@ -24,7 +24,7 @@ type prepared struct {
 	subjects   []objective.Subject
 	state      allocate.State // of the cluster without occupants
 	standing   []place.Standing
-	aims       []*aim
+	aims       []func(*predict.Answer) error
 	infeasible map[int]string // by job: why it cannot be planned
 	occupants  map[int]occupant
 	lost       map[int]string // by job: the missing node it ran on
@@ -153,7 +153,7 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 		}
 	}
 	p.tables.fill()
-	p.subjects, p.standing, p.aims = make([]objective.Subject, n), make([]place.Standing, n), make([]*aim, n)
+	p.subjects, p.standing, p.aims = make([]objective.Subject, n), make([]place.Standing, n), make([]func(*predict.Answer) error, n)
 	p.state = allocate.State{Cluster: free, Jobs: make([]allocate.JobState, n), Tenants: map[string]allocate.Tenant{}}
 	for _, t := range p.Tenants {
 		p.state.Tenants[t.Name] = allocate.Tenant{Weight: t.Weight, Quota: t.Quota, Parent: t.Parent}
@@ -235,7 +235,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	}
 	options := x.options(job, standing, ask)
 	s.Reference = smallest
-	if err := aim.apply(&s.Reference); err != nil {
+	if err := aim(&s.Reference); err != nil {
 		return err
 	}
 	s.Fair = fairSpeed(s, options, share)
@@ -243,7 +243,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 		options = kept.options(kept.job, standing, ask)
 	}
 	for n := range options {
-		if err := aim.apply(&options[n].Answer); err != nil {
+		if err := aim(&options[n].Answer); err != nil {
 			return err
 		}
 		if options[n].Keeps {

@@ -269,7 +269,7 @@ func (p *prepared) respeed(i int, c data.Config, instead *allocate.Option) (allo
 	job.Batch.Adapt = job.Batch.Adapt && !p.KeepBatch
 	a, err := p.Cache.answer(job, aimless(p.oracles[i]), c)
 	if err == nil {
-		err = p.aims[i].apply(&a)
+		err = p.aims[i](&a)
 	}
 	if err != nil {
 		return allocate.Option{}, false
