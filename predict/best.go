@@ -47,7 +47,11 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 	var first error
 	found, tried, least := false, 0, math.Inf(1)
 	for _, c := range candidates {
-		a, err := p.candidate(c)
+		predict := p.At
+		if c.LocalBatch <= 0 {
+			predict = p.BestBatch
+		}
+		a, err := predict(c)
 		if err == nil && l.Budget > 0 && !(a.PricePerHour > 0) {
 			// A missing price must not count as free.
 			err = &data.InputError{Source: data.Source{Column: "price_per_hour"}, Found: "no price for " + a.Config.GPUType,
@@ -78,13 +82,6 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 		return Answer{}, first
 	}
 	return Answer{}, &data.InputError{Found: "no candidates", Want: "at least one configuration to choose from"}
-}
-
-func (p *Predictor) candidate(c data.Config) (Answer, error) {
-	if c.LocalBatch > 0 {
-		return p.At(c)
-	}
-	return p.BestBatch(c)
 }
 
 // check refuses limits that are negative or need a goal or price not given.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/data"
 )
 
@@ -65,18 +67,6 @@ func (l batchLimits) choices(k float64) []batchChoice {
 		}
 	}
 	return out
-}
-
-// bestOf returns the choice with the largest goodput, the first of equals;
-// false if there are no choices.
-func bestOf(choices []batchChoice, goodput func(i int) float64) (best batchChoice, found bool) {
-	top := math.Inf(-1)
-	for i, c := range choices {
-		if g := goodput(i); g > top {
-			best, top, found = c, g, true
-		}
-	}
-	return best, found
 }
 
 // round lists customary batches for k workers: local batches that were
@@ -160,35 +150,34 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	if len(choices) == 0 {
 		choices = l.choices(k)
 	}
+	if len(choices) == 0 {
+		return c, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprint(c.Workers),
+			Want: fmt.Sprintf("workers that can share a global batch of %.6g to %.6g samples in local batches of %.6g to %.6g, as measured",
+				l.initial, l.max, l.localMin, l.localMax)}
+	}
 	cs := make([]data.Config, len(choices))
 	for i, b := range choices {
 		cs[i] = c
 		cs[i].LocalBatch, cs[i].AccumSteps = b.local, b.accum
 	}
-	steps, err := p.Model.Central(cs)
+	goodput, err := p.Model.Central(cs) // step times as yet
 	if err != nil {
 		return c, err
 	}
-	goodput := func(i int) float64 { return cs[i].SamplesPerStep() / steps[i] * p.efficiency(cs[i]).Mean }
-	choice, ok := bestOf(choices, goodput)
-	if ok && !plain(choice, measured) {
-		if choice, err = p.plainer(c, choice, choices, measured, goodput); err != nil {
-			return c, err
-		}
+	for i, c := range cs {
+		goodput[i] = c.SamplesPerStep() / goodput[i] * p.efficiency(c).Mean
 	}
-	if !ok {
-		return c, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprint(c.Workers),
-			Want: fmt.Sprintf("workers that can share a global batch of %.6g to %.6g samples in local batches of %.6g to %.6g, as measured",
-				l.initial, l.max, l.localMin, l.localMax)}
+	best := floats.MaxIdx(goodput)
+	if plain(cs[best].LocalBatch, measured) {
+		return cs[best], nil
 	}
-	c.LocalBatch, c.AccumSteps = choice.local, choice.accum
-	return c, nil
+	return p.plainer(cs, goodput, best, measured)
 }
 
 // plain reports whether a local batch was measured or is a power of two.
-func plain(b batchChoice, measured []float64) bool {
-	fraction, _ := math.Frexp(b.local)
-	return fraction == 0.5 || slices.Contains(measured, b.local)
+func plain(local float64, measured []float64) bool {
+	fraction, _ := math.Frexp(local)
+	return fraction == 0.5 || slices.Contains(measured, local)
 }
 
 // plainer returns the plain choice with the largest goodput if that is within
@@ -196,24 +185,19 @@ func plain(b batchChoice, measured []float64) bool {
 // rule of Breiman et al., Classification and Regression Trees, 1984, section
 // 3.4.3. The standard error is the lower half of the 90 % interval of ln
 // goodput divided by the normal quantile.
-func (p *Predictor) plainer(c data.Config, best batchChoice, choices []batchChoice, measured []float64, goodput func(i int) float64) (batchChoice, error) {
+func (p *Predictor) plainer(cs []data.Config, goodput []float64, best int, measured []float64) (data.Config, error) {
 	const normal95 = 1.6449 // quantile of the standard normal
-	c.LocalBatch, c.AccumSteps = best.local, best.accum
-	a, err := p.At(c)
+	a, err := p.At(cs[best])
 	if err != nil {
-		return best, err
+		return cs[best], err
 	}
-	within := math.Pow(a.Goodput.Lo/a.Goodput.Mean, 1/normal95) * goodput(slices.Index(choices, best))
-	choice, ok := bestOf(choices, func(i int) float64 {
-		if g := goodput(i); plain(choices[i], measured) && g >= within {
-			return g
+	chosen, within := best, math.Pow(a.Goodput.Lo/a.Goodput.Mean, 1/normal95)*goodput[best]
+	for i, g := range goodput {
+		if g >= within && plain(cs[i].LocalBatch, measured) && (chosen == best || g > goodput[chosen]) {
+			chosen = i
 		}
-		return math.Inf(-1)
-	})
-	if !ok {
-		return best, nil
 	}
-	return choice, nil
+	return cs[chosen], nil
 }
 
 // fixedBatch returns c with the measured global batch, if that was the same in

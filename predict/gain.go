@@ -98,7 +98,8 @@ func Gains(m *fit.Model) ([]Gain, error) {
 			for i := range own {
 				own[i].Job, own[i].Mode = m.Job(), mode
 			}
-			g, err := gainsFrom(m, nextConfigs(own), targetConfigs(own))
+			around := surroundingsOf(own)
+			g, err := gainsFrom(m, around.next(own), around.targets())
 			if err != nil {
 				return nil, fmt.Errorf("gain of one more measurement of %s: %w", data.Config{GPUType: gpu, Mode: mode}.Kind(), err)
 			}

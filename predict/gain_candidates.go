@@ -79,11 +79,10 @@ func (s surroundings) doublings() []int {
 	return append(ks, most)
 }
 
-// targetConfigs returns the configurations whose predictions a measurement is
-// to narrow: the scalability curve at the batch and number of ps measured most,
+// targets returns the configurations whose predictions a measurement is to
+// narrow: the scalability curve at the batch and number of ps measured most,
 // which knee predict shows by default.
-func targetConfigs(rows []data.Measurement) []data.Config {
-	s := surroundingsOf(rows)
+func (s surroundings) targets() []data.Config {
 	var all []data.Config
 	for _, k := range s.doublings() {
 		all = append(all, s.at(k, 0))
@@ -91,15 +90,10 @@ func targetConfigs(rows []data.Measurement) []data.Config {
 	return all
 }
 
-// nextConfigs lists the likely next measurements of a user, without those made
-// already.
-func nextConfigs(rows []data.Measurement) []data.Config {
-	s := surroundingsOf(rows)
+// next lists the likely next measurements of a user, without those in rows.
+func (s surroundings) next(rows []data.Measurement) []data.Config {
 	top := s.workers[len(s.workers)-1]
-	var all []data.Config
-	for _, k := range s.doublings() {
-		all = append(all, s.at(k, 0))
-	}
+	all := s.targets()
 	all = append(all, s.at(top, 0))
 	if s.placed {
 		all = append(all, s.at(2, 2), s.at(2*s.widest, 2))

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/data"
 	"knee/fit/gradnoise"
 	"knee/fit/speed/form"
@@ -52,18 +54,19 @@ func (r goldenRow) best(nodes, workers float64, master bool) (goodput float64, a
 		return c.SamplesPerStep() / timer.StepTime(c), noise.Efficiency(c.GlobalBatch()).Mean
 	}
 	l := batchLimits{initial: r["init_bsz"], max: r["max_bsz"], localMin: r["min_atomic"], localMax: r["max_atomic"], accumulate: r["accumulation"] != 0, clip: master, pair: true}
-	choice, ok := batchChoice{local: r["init_bsz"]}, true
+	choices := []batchChoice{{local: r["init_bsz"]}}
 	if !(master && workers == 1 && !l.accumulate) {
-		all := l.choices(workers)
-		choice, ok = bestOf(all, func(i int) float64 {
-			b := all[i]
-			x, e := eval(b)
-			return x * e
-		})
+		choices = l.choices(workers)
 	}
-	if !ok {
+	if len(choices) == 0 {
 		return 0, goldenRow{}
 	}
+	var goodputs []float64
+	for _, b := range choices {
+		x, e := eval(b)
+		goodputs = append(goodputs, x*e)
+	}
+	choice := choices[floats.MaxIdx(goodputs)]
 	x, e := eval(choice)
 	return x * e, goldenRow{"throughput": x, "efficiency": e, "atomic_bsz": choice.local, "accum_steps": float64(choice.accum), "best_goodput": x * e}
 }

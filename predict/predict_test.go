@@ -193,11 +193,11 @@ func TestBestBatchIsPlainWithinAStandardError(t *testing.T) {
 				if g := at(b).Goodput.Mean; float64(k)*b >= 64 && g > best {
 					best = g
 				}
-				if g := at(b).Goodput.Mean; float64(k)*b >= 64 && plain(batchChoice{local: b}, nil) {
+				if g := at(b).Goodput.Mean; float64(k)*b >= 64 && plain(b, nil) {
 					plainest = max(plainest, g)
 				}
 			}
-			if plain(batchChoice{local: got.Config.LocalBatch}, nil) {
+			if plain(got.Config.LocalBatch, nil) {
 				if got.Goodput.Mean < best {
 					given++
 				}
