@@ -17,12 +17,7 @@ import (
 // means the smallest global batch of the points. A curve may have only losses
 // or only gradient statistics; [Model.Warnings] names what is missing. It fails
 // if the points of the curve allow neither fit, or are of another job.
-func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch) error {
-	return m.AddCurveWith(points, batch, convergence.Settings{})
-}
-
-// AddCurveWith is [Model.AddCurve] with convergence settings.
-func (m *Model) AddCurveWith(points []data.CurvePoint, batch data.Batch, s convergence.Settings) error {
+func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergence.Settings) error {
 	for _, p := range points {
 		if p.Job != "" && m.Job() != "" && p.Job != m.Job() {
 			return &data.InputError{Source: data.Source{Column: "job"}, Found: fmt.Sprintf("%q", p.Job),
@@ -38,11 +33,11 @@ func (m *Model) AddCurveWith(points []data.CurvePoint, batch data.Batch, s conve
 	case convErr != nil && noiseErr != nil:
 		return fmt.Errorf("training curve: %w", errors.Join(convErr, noiseErr))
 	case convErr != nil:
-		m.warnings = append(m.warnings, "the training curve gives no convergence: "+convErr.Error())
+		m.file.Warnings = append(m.file.Warnings, "the training curve gives no convergence: "+convErr.Error())
 	case noiseErr != nil:
-		m.warnings = append(m.warnings, "the training curve gives no statistical efficiency, taken as 1: "+noiseErr.Error())
+		m.file.Warnings = append(m.file.Warnings, "the training curve gives no statistical efficiency, taken as 1: "+noiseErr.Error())
 	}
-	m.convergence, m.noise, m.batch = conv, noise, batch
+	m.file.Convergence, m.file.NoiseScale, m.file.Batch = conv, noise, batchFile(batch)
 	return nil
 }
 
@@ -56,15 +51,6 @@ func smallestBatch(points []data.CurvePoint) float64 {
 	return small
 }
 
-// Efficiency returns the statistical efficiency (0..1] at a global batch, in
-// samples, relative to the initial batch; 1 without a noise scale.
-func (m *Model) Efficiency(globalBatch float64) data.Estimate {
-	if m.noise == nil {
-		return data.Estimate{Mean: 1, Lo: 1, Hi: 1}
-	}
-	return m.noise.Efficiency(globalBatch)
-}
-
 // ErrNoCurve says that a model without a training curve cannot predict
 // convergence.
 var ErrNoCurve = errors.New("the model has no training curve; fit it with one to predict when a loss is reached")
@@ -74,9 +60,9 @@ var ErrNoCurve = errors.New("the model has no training curve; fit it with one to
 // It fails with [ErrNoCurve], or with a *[convergence.NeverReachedError] if the
 // curve levels off above the target.
 func (m *Model) StepsToLoss(target float64, reach convergence.Reach) (data.Estimate, error) {
-	if m.convergence == nil {
+	if m.file.Convergence == nil {
 		return data.Estimate{}, ErrNoCurve
 	}
-	a, err := m.convergence.Target(target, reach)
+	a, err := m.file.Convergence.Target(target, reach)
 	return a.Steps, err
 }
