@@ -28,7 +28,6 @@ func (n *Scale) LearningRates(globalBatch float64) []LearningRate {
 		return nil
 	}
 	s := globalBatch / n.InitialBatch
-	exactly := func(v float64) data.Estimate { return data.Estimate{Mean: v, Lo: v, Hi: v} }
 	gain := func(phi float64) float64 { return (phi + n.InitialBatch) / (phi/s + n.InitialBatch) }
 	ada := data.Estimate{Mean: gain(n.Phi.Mean), Lo: gain(n.Phi.Lo), Hi: gain(n.Phi.Hi)}
 	if ada.Lo > ada.Hi { // below the initial batch more noise means a smaller gain

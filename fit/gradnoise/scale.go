@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/internal/quantile"
 )
 
@@ -24,7 +25,7 @@ type Scale struct {
 func New(sqr, variance, initialBatch float64) Scale {
 	phi := initialBatch * math.Max(variance, 0) / math.Max(sqr, math.SmallestNonzeroFloat64)
 	phi = math.Min(phi, math.MaxFloat64)
-	return Scale{InitialBatch: initialBatch, Phi: data.Estimate{Mean: phi, Lo: phi, Hi: phi}, Points: 1}
+	return Scale{InitialBatch: initialBatch, Phi: exactly(phi), Points: 1}
 }
 
 // Fit returns the median noise scale of the later half of every run's points
@@ -37,20 +38,15 @@ func Fit(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 		return nil, &data.InputError{Source: data.Source{Column: "batch.initial"},
 			Found: fmt.Sprint(initialBatch), Want: "the initial global batch in samples, which gradient statistics are relative to"}
 	}
-	byRun := map[string][]float64{}
-	var names []string
-	for _, p := range points {
-		if !finite(p.GradSqr) || !finite(p.GradVar) || p.GradSqr <= 0 || p.GradVar < 0 {
-			continue
-		}
-		if byRun[p.Run] == nil {
-			names = append(names, p.Run)
-		}
-		byRun[p.Run] = append(byRun[p.Run], initialBatch*p.GradVar/p.GradSqr)
-	}
+	usable := slices.DeleteFunc(slices.Clone(points), func(p data.CurvePoint) bool {
+		return !(p.GradSqr > 0 && p.GradVar >= 0) || math.IsInf(p.GradSqr+p.GradVar, 1)
+	})
+	runs, of := grouped.By(usable, func(p data.CurvePoint) string { return p.Run })
 	var phis []float64
-	for _, n := range names {
-		phis = append(phis, byRun[n][len(byRun[n])/2:]...)
+	for _, run := range runs {
+		for _, p := range of[run][len(of[run])/2:] {
+			phis = append(phis, initialBatch*p.GradVar/p.GradSqr)
+		}
 	}
 	if len(phis) == 0 {
 		return nil, &data.InputError{Source: data.Source{Column: "grad_sqr"}, Found: "no curve point with grad_sqr > 0 and grad_var",
@@ -80,7 +76,7 @@ func (n *Scale) From(initialBatch float64) *Scale {
 // batches with the same schedule.
 func (n *Scale) Efficiency(globalBatch float64) data.Estimate {
 	if globalBatch <= n.InitialBatch || !(n.InitialBatch > 0) {
-		return data.Estimate{Mean: 1, Lo: 1, Hi: 1}
+		return exactly(1)
 	}
 	at := func(phi float64) float64 { return (phi + n.InitialBatch) / (phi + globalBatch) }
 	return data.Estimate{Mean: at(n.Phi.Mean), Lo: at(n.Phi.Lo), Hi: at(n.Phi.Hi)}
@@ -94,4 +90,4 @@ func (n *Scale) Check() error {
 	return nil
 }
 
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+func exactly(v float64) data.Estimate { return data.Estimate{Mean: v, Lo: v, Hi: v} }

@@ -185,13 +185,13 @@ func (p *point) ln(x *[coordinates]float64) float64 {
 	return math.Log(math.Max(first.total(), last.total()))
 }
 
-// Parts are bytes on one device.
-type Parts struct{ State, Activations, Logits, Constant float64 }
+// parts are bytes on one device.
+type parts struct{ state, activations, logits, constant float64 }
 
-func (p Parts) total() float64 { return p.State + p.Activations + p.Logits + p.Constant }
+func (p parts) total() float64 { return p.state + p.activations + p.logits + p.constant }
 
 // parts returns the bytes on a device of the first and of the last stage.
-func (p *point) parts(x *[coordinates]float64) (first, last Parts) {
+func (p *point) parts(x *[coordinates]float64) (first, last parts) {
 	held := math.Exp(x[state]) * p.parameters * p.held / p.split
 	if p.parameters == 1 {
 		held /= stateBytes // the coordinate is already the sum
@@ -201,5 +201,5 @@ func (p *point) parts(x *[coordinates]float64) (first, last Parts) {
 	act := math.Exp(x[activation]+x[overhead]) * p.perSample
 	scores := math.Min(math.Exp(x[quadratic]), 1) * math.Exp(x[overhead])
 	c := math.Exp(x[constant])
-	return Parts{held, act*p.first + scores*p.scores, 0, c}, Parts{held, act*p.last + scores*p.lastScores, math.Exp(x[logits]+x[overhead]) * p.tokens, c}
+	return parts{held, act*p.first + scores*p.scores, 0, c}, parts{held, act*p.last + scores*p.lastScores, math.Exp(x[logits]+x[overhead]) * p.tokens, c}
 }

@@ -23,10 +23,9 @@ import (
 
 // Model is the memory model of one job. It is safe for concurrent use.
 type Model struct {
-	arch     data.Architecture
-	draws    [][coordinates]float64
-	gpu      map[string]float64 // bytes of a device by type, as measured
-	observed int
+	arch  data.Architecture
+	draws [][coordinates]float64
+	gpu   map[string]float64 // bytes of a device by type, as measured
 }
 
 // modelFile is Model as part of model.json.
@@ -34,7 +33,6 @@ type modelFile struct {
 	Architecture data.Architecture  `json:"architecture,omitzero"`
 	Draws        [][]float64        `json:"draws"`
 	GPU          map[string]float64 `json:"gpu_memory_bytes,omitempty"`
-	Observed     int                `json:"observed"`
 }
 
 // MarshalJSON implements [json.Marshaler].
@@ -45,7 +43,7 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 			short[i] = append(short[i], math.Round(v*1e6)/1e6)
 		}
 	}
-	return json.Marshal(modelFile{m.arch, short, m.gpu, m.observed})
+	return json.Marshal(modelFile{m.arch, short, m.gpu})
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -69,7 +67,7 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 			}
 		}
 	}
-	*m = Model{f.Architecture, draws, f.GPU, f.Observed}
+	*m = Model{f.Architecture, draws, f.GPU}
 	return nil
 }
 
@@ -78,11 +76,11 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 // Without measurements predictions come from the prior. A zero architecture is
 // taken from the measurements. seed is that of the posterior draws.
 func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
-	return FitUnder(learned(), ms, a, seed)
+	return fitUnder(learned(), ms, a, seed)
 }
 
-// FitUnder is [Fit] with a given prior instead of the learned one.
-func FitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64) *Model {
+// fitUnder is [Fit] with a given prior instead of the learned one.
+func fitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64) *Model {
 	m := &Model{arch: a, gpu: map[string]float64{}}
 	for _, r := range ms {
 		if a.Zero() && !r.Architecture.Zero() {
@@ -111,13 +109,9 @@ func FitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64
 		}
 		rows = append(rows, o)
 	}
-	m.observed = len(rows)
 	m.draws = sample(thin(rows), priors(m.arch, from), seed)
 	return m
 }
-
-// Observed returns the number of measurements used.
-func (m *Model) Observed() int { return m.observed }
 
 // Capacity returns the bytes of memory of a GPU type, +Inf if not known.
 func (m *Model) Capacity(gpuType string) float64 {
@@ -178,21 +172,4 @@ func (m *Model) Predict(c data.Config, gpuMemory float64) Prediction {
 	slices.Sort(lns)
 	out.Peak = data.Estimate{Mean: math.Exp(quantile.Sorted(lns, .5)), Lo: math.Exp(quantile.Sorted(lns, .05)), Hi: math.Exp(quantile.Sorted(lns, .95))}
 	return out
-}
-
-// PartsOf returns the bytes of each part of the fuller stage, as medians over
-// the draws.
-func (m *Model) PartsOf(c data.Config) Parts {
-	p := pointOf(c, m.arch)
-	values := make([][]float64, 4)
-	for d := range m.draws {
-		first, last := p.parts(&m.draws[d])
-		if last.total() > first.total() {
-			first = last
-		}
-		for i, v := range []float64{first.State, first.Activations, first.Logits, first.Constant} {
-			values[i] = append(values[i], v)
-		}
-	}
-	return Parts{quantile.Median(values[0]), quantile.Median(values[1]), quantile.Median(values[2]), quantile.Median(values[3])}
 }
