@@ -20,8 +20,7 @@ import (
 func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergence.Settings) error {
 	for _, p := range points {
 		if p.Job != "" && m.Job() != "" && p.Job != m.Job() {
-			return &data.InputError{Source: data.Source{Column: "job"}, Found: fmt.Sprintf("%q", p.Job),
-				Want: fmt.Sprintf("a curve of job %q, like the measurements", m.Job())}
+			return data.Invalid("job", fmt.Sprintf("%q", p.Job), fmt.Sprintf("a curve of job %q, like the measurements", m.Job()))
 		}
 	}
 	if batch.Initial == 0 {

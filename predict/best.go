@@ -54,8 +54,7 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 		a, err := predict(c)
 		if err == nil && l.Budget > 0 && !(a.PricePerHour > 0) {
 			// A missing price must not count as free.
-			err = &data.InputError{Source: data.Source{Column: "price_per_hour"}, Found: "no price for " + a.Config.GPUType,
-				Want: "a price per worker-hour of every GPU type"}
+			err = data.Invalid("price_per_hour", "no price for "+a.Config.GPUType, "a price per worker-hour of every GPU type")
 		}
 		if err != nil {
 			if first == nil {
@@ -87,7 +86,7 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 // check refuses limits that are negative or need a goal or price not given.
 func (l Limits) check(p *Predictor) error {
 	need := func(column, want string) error {
-		return &data.InputError{Source: data.Source{Column: column}, Found: "nothing", Want: want}
+		return data.Invalid(column, "nothing", want)
 	}
 	g := p.Goal
 	switch noGoal := g.Steps <= 0 && g.Samples <= 0 && !g.HasTarget; {
@@ -96,8 +95,7 @@ func (l Limits) check(p *Predictor) error {
 	case l.Budget != 0 && len(p.Price) == 0:
 		return need("price_per_hour", "a price per worker-hour (--price), to compare a budget with")
 	case l.Deadline < 0 || l.Budget < 0 || math.IsNaN(l.Budget):
-		return &data.InputError{Source: data.Source{Column: "limits"},
-			Found: fmt.Sprintf("deadline %v, budget %g", l.Deadline, l.Budget), Want: "limits of at least 0"}
+		return data.Invalid("limits", fmt.Sprintf("deadline %v, budget %g", l.Deadline, l.Budget), "limits of at least 0")
 	}
 	return nil
 }

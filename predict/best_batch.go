@@ -151,9 +151,8 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 		choices = l.choices(k)
 	}
 	if len(choices) == 0 {
-		return c, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprint(c.Workers),
-			Want: fmt.Sprintf("workers that can share a global batch of %.6g to %.6g samples in local batches of %.6g to %.6g, as measured",
-				l.initial, l.max, l.localMin, l.localMax)}
+		return c, data.Invalid("workers", c.Workers, fmt.Sprintf("workers that can share a global batch of %.6g to %.6g samples in local batches of %.6g to %.6g, as measured",
+			l.initial, l.max, l.localMin, l.localMax))
 	}
 	cs := make([]data.Config, len(choices))
 	for i, b := range choices {

@@ -49,8 +49,7 @@ func (a LayoutAnswer) Shares() (bubble, communication float64) {
 func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 	measured := p.Model.Layouts(q.GPUType)
 	if len(measured) == 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "layout"}, Found: "no measured layout of " + q.GPUType,
-			Want: "measurements with tp, pp, sharding or recompute, to choose a layout from"}
+		return nil, data.Invalid("layout", "no measured layout of "+q.GPUType, "measurements with tp, pp, sharding or recompute, to choose a layout from")
 	}
 	q = q.complete(measured)
 	combinations := map[words]bool{}
@@ -59,8 +58,7 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 	}
 	candidates := q.candidates(measured, combinations, p.Model.Architecture())
 	if len(candidates) == 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprintf("%d workers and a global batch of %g", q.Workers, q.GlobalBatch),
-			Want: "a global batch that is a multiple of replicas × micro-batch"}
+		return nil, data.Invalid("workers", fmt.Sprintf("%d workers and a global batch of %g", q.Workers, q.GlobalBatch), "a global batch that is a multiple of replicas × micro-batch")
 	}
 	answers, err := p.AtAll(candidates)
 	if err != nil {

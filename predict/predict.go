@@ -199,8 +199,7 @@ func (p *Predictor) work(c data.Config, steps data.Estimate) (data.Estimate, err
 	}
 	initial := p.initialBatch(c)
 	if initial == 0 && c.SamplesPerStep() > 0 {
-		return data.Estimate{}, &data.InputError{Source: data.Source{Column: "batch.initial"}, Found: "nothing",
-			Want: "the initial global batch in samples (--initial-batch, or batch of a job), which the steps of the goal are counted in"}
+		return data.Estimate{}, data.Invalid("batch.initial", "nothing", "the initial global batch in samples (--initial-batch, or batch of a job), which the steps of the goal are counted in")
 	}
 	if curve := p.Model.Batch().Initial; p.Goal.HasTarget && p.Goal.Steps <= 0 && curve > 0 {
 		// The steps are counted at the curve's batch; at a larger batch the

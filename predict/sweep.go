@@ -18,7 +18,7 @@ import (
 // workers is empty, and as BestBatch and [Predictor.AtAll] do.
 func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 	if len(workers) == 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "workers"}, Found: "none", Want: "at least one number of workers"}
+		return nil, data.Invalid("workers", "none", "at least one number of workers")
 	}
 	ks := slices.Clone(workers)
 	slices.Sort(ks)

@@ -122,8 +122,7 @@ func Validate(ctx context.Context, ms, test []data.Measurement, s ValidationSett
 		if len(v.Untested) > 0 {
 			found = fmt.Sprintf("%d measurements of %s, %s", v.Untested[0].Rows, v.Untested[0].Kind(), v.Untested[0].Why)
 		}
-		return nil, &data.InputError{Source: data.Source{Column: "measurements"}, Found: found,
-			Want: "at least one measurement that the others can predict"}
+		return nil, data.Invalid("measurements", found, "at least one measurement that the others can predict")
 	}
 	return v, nil
 }
@@ -133,19 +132,16 @@ func (s ValidationSettings) check(test []data.Measurement) error {
 	known := append([]string{fit.Auto}, fit.FamilyNames()...)
 	for i, f := range s.Families {
 		if !slices.Contains(known, f) || slices.Contains(s.Families[:i], f) {
-			return &data.InputError{Source: data.Source{Column: "family"}, Found: fmt.Sprintf("%q", f),
-				Want: fmt.Sprintf("each at most once, of %v", known)}
+			return data.Invalid("family", fmt.Sprintf("%q", f), fmt.Sprintf("each at most once, of %v", known))
 		}
 	}
 	switch {
 	case !slices.Contains([]Method{KFold, LeaveOneOut, Forward, HeldOut}, s.Method):
-		return &data.InputError{Source: data.Source{Column: "method"}, Found: fmt.Sprintf("%q", s.Method), Want: "folds, leave-one-out, forward or test"}
+		return data.Invalid("method", fmt.Sprintf("%q", s.Method), "folds, leave-one-out, forward or test")
 	case (s.Method == HeldOut) != (len(test) > 0):
-		return &data.InputError{Source: data.Source{Column: "test"}, Found: fmt.Sprintf("%d test measurements with method %s", len(test), s.Method),
-			Want: "test measurements with method test and no other"}
+		return data.Invalid("test", fmt.Sprintf("%d test measurements with method %s", len(test), s.Method), "test measurements with method test and no other")
 	case s.Folds != 0 && s.Method != KFold, s.Folds < 0 || s.Folds == 1:
-		return &data.InputError{Source: data.Source{Column: "folds"}, Found: fmt.Sprintf("%d with method %s", s.Folds, s.Method),
-			Want: "at least 2, with method folds"}
+		return data.Invalid("folds", fmt.Sprintf("%d with method %s", s.Folds, s.Method), "at least 2, with method folds")
 	}
 	return nil
 }
@@ -164,13 +160,11 @@ type trial struct {
 func (v *Validation) plan(ms, test []data.Measurement, s ValidationSettings) ([]*trial, error) {
 	jobs, rows := okRows(ms)
 	if len(jobs) == 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "status"},
-			Found: fmt.Sprintf("%d measurements, none of them ok", len(ms)), Want: "at least one with status ok"}
+		return nil, data.Invalid("status", fmt.Sprintf("%d measurements, none of them ok", len(ms)), "at least one with status ok")
 	}
 	heldJobs, held := okRows(test)
 	if len(test) > 0 && len(heldJobs) == 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "status"},
-			Found: fmt.Sprintf("%d test measurements, none of them ok", len(test)), Want: "at least one with status ok"}
+		return nil, data.Invalid("status", fmt.Sprintf("%d test measurements, none of them ok", len(test)), "at least one with status ok")
 	}
 	var trials []*trial
 	for _, job := range jobs {

@@ -27,14 +27,13 @@ func split(rows []data.Measurement, s ValidationSettings) (folds []fold, warning
 	n := s.Folds
 	switch {
 	case len(configs) < 2:
-		return nil, nil, &data.InputError{Source: data.Source{Column: "measurements"}, Found: "1 configuration of " + rows[0].Job, Want: "at least 2, to predict one from the other"}
+		return nil, nil, data.Invalid("measurements", "1 configuration of "+rows[0].Job, "at least 2, to predict one from the other")
 	case s.Method == LeaveOneOut:
 		n = len(configs)
 	case n == 0:
 		n = min(DefaultFolds, len(configs))
 	case n > len(configs):
-		return nil, nil, &data.InputError{Source: data.Source{Column: "folds"}, Found: fmt.Sprintf("%d folds of the %d configurations of %s", n, len(configs), rows[0].Job),
-			Want: "at most as many folds as configurations"}
+		return nil, nil, data.Invalid("folds", fmt.Sprintf("%d folds of the %d configurations of %s", n, len(configs), rows[0].Job), "at most as many folds as configurations")
 	}
 	return deal(rows, n, s.Seed), nil, nil
 }

@@ -48,7 +48,7 @@ func (r *deltaRule) met(loss float64) bool {
 // never meet the rule.
 func (c *Curve) StepsToConvergence(delta float64) (data.Estimate, error) {
 	if !(delta > 0) {
-		return data.Estimate{}, refuse("delta", delta, "a decrease above 0")
+		return data.Estimate{}, data.Invalid("delta", delta, "a decrease above 0")
 	}
 	recorded, epoch := c.epochLosses()
 	rule := deltaRule{delta: delta, before: math.Inf(1)}

@@ -58,7 +58,7 @@ func (c *Curve) Target(target float64, reach Reach) (Answer, error) {
 	}
 	t := c.toLoss(target)
 	if math.IsNaN(t) {
-		return Answer{}, refuse("", target, "a target loss")
+		return Answer{}, data.Invalid("", target, "a target loss")
 	}
 	lows := c.lows(reach)
 	for i, s := range lows {

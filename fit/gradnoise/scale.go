@@ -2,7 +2,6 @@ package gradnoise
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -35,8 +34,7 @@ func New(sqr, variance, initialBatch float64) Scale {
 // above 0 or no point has gradient statistics.
 func Fit(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 	if !(initialBatch > 0) {
-		return nil, &data.InputError{Source: data.Source{Column: "batch.initial"},
-			Found: fmt.Sprint(initialBatch), Want: "the initial global batch in samples, which gradient statistics are relative to"}
+		return nil, data.Invalid("batch.initial", initialBatch, "the initial global batch in samples, which gradient statistics are relative to")
 	}
 	usable := slices.DeleteFunc(slices.Clone(points), func(p data.CurvePoint) bool {
 		return !(p.GradSqr > 0 && p.GradVar >= 0) || math.IsInf(p.GradSqr+p.GradVar, 1)
@@ -49,8 +47,7 @@ func Fit(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 		}
 	}
 	if len(phis) == 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "grad_sqr"}, Found: "no curve point with grad_sqr > 0 and grad_var",
-			Want: "at least one"}
+		return nil, data.Invalid("grad_sqr", "no curve point with grad_sqr > 0 and grad_var", "at least one")
 	}
 	slices.Sort(phis)
 	return &Scale{InitialBatch: initialBatch, Points: len(phis), Phi: data.Estimate{
