@@ -55,13 +55,12 @@ func smallestBatch(points []data.CurvePoint) float64 {
 var ErrNoCurve = errors.New("the model has no training curve; fit it with one to predict when a loss is reached")
 
 // StepsToLoss returns the optimizer steps at the initial batch from step 0 to a
-// target loss. reach defines reaching it; empty chooses one to suit the curve.
-// It fails with [ErrNoCurve], or with a *[convergence.NeverReachedError] if the
+// target loss. It fails with [ErrNoCurve], or with a *[convergence.NeverReachedError] if the
 // curve levels off above the target.
-func (m *Model) StepsToLoss(target float64, reach convergence.Reach) (data.Estimate, error) {
+func (m *Model) StepsToLoss(target float64) (data.Estimate, error) {
 	if m.file.Convergence == nil {
 		return data.Estimate{}, ErrNoCurve
 	}
-	a, err := m.file.Convergence.Target(target, reach)
+	a, err := m.file.Convergence.Target(target)
 	return a.Steps, err
 }

@@ -31,7 +31,7 @@ func TestAddCurve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.StepsToLoss(.1, ""); !errors.Is(err, ErrNoCurve) {
+	if _, err := m.StepsToLoss(.1); !errors.Is(err, ErrNoCurve) {
 		t.Errorf("without a curve: %v", err)
 	}
 	points := fallingCurve(30)
@@ -44,7 +44,7 @@ func TestAddCurve(t *testing.T) {
 	if phi := m.NoiseScale().Phi; phi.Mean != 22*32 || phi.Lo < 15*32 || phi.Hi > 29*32 {
 		t.Errorf("φ = %+v, want the median 22·32 of the later half", phi)
 	}
-	if _, err := m.StepsToLoss(.15, ""); err != nil {
+	if _, err := m.StepsToLoss(.15); err != nil {
 		t.Error(err)
 	}
 	points[0].Job = "other"

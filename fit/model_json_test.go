@@ -57,8 +57,8 @@ func TestModelRoundTrip(t *testing.T) {
 			t.Errorf("%v: %+v (%v) became %+v (%v)", c, a, errA, b, errB)
 		}
 	}
-	a, _ := m.StepsToLoss(.12, "")
-	b, err := back.StepsToLoss(.12, "")
+	a, _ := m.StepsToLoss(.12)
+	b, err := back.StepsToLoss(.12)
 	if err != nil || a != b {
 		t.Errorf("steps %+v became %+v, %v", a, b, err)
 	}
@@ -133,7 +133,7 @@ func FuzzDecodeModel(f *testing.F) {
 		if n := m.NoiseScale(); n != nil {
 			n.Efficiency(100)
 		}
-		_, _ = m.StepsToLoss(.1, "") // must not panic
+		_, _ = m.StepsToLoss(.1) // must not panic
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"knee/data"
 	"knee/fit"
-	"knee/fit/convergence"
 	"knee/fit/memory"
 )
 
@@ -34,7 +33,6 @@ type Goal struct {
 	Samples    float64 // samples, each worth one at the initial batch
 	TargetLoss float64 // if HasTarget; counted from step 0 of the training
 	HasTarget  bool
-	Reach      convergence.Reach // definition of reaching TargetLoss; empty: chosen to suit the curve
 }
 
 // Predictor answers questions about one job. It is safe for concurrent use if
@@ -183,7 +181,7 @@ func (p *Predictor) goalSteps() (data.Estimate, error) {
 	case p.Goal.Steps > 0:
 		return exactly(p.Goal.Steps), nil
 	case p.Goal.HasTarget:
-		return p.Model.StepsToLoss(p.Goal.TargetLoss, p.Goal.Reach)
+		return p.Model.StepsToLoss(p.Goal.TargetLoss)
 	}
 	return data.Estimate{}, nil
 }

@@ -19,14 +19,6 @@ type Scale struct {
 	Points       int           `json:"points"`        // curve points used
 }
 
-// New returns the noise scale φ = M0·var/sqr in samples, given sqr = |E g|²,
-// the trace var of the gradient covariance, and the initial batch M0.
-func New(sqr, variance, initialBatch float64) Scale {
-	phi := initialBatch * math.Max(variance, 0) / math.Max(sqr, math.SmallestNonzeroFloat64)
-	phi = math.Min(phi, math.MaxFloat64)
-	return Scale{InitialBatch: initialBatch, Phi: exactly(phi), Points: 1}
-}
-
 // Fit returns the median noise scale of the later half of every run's points
 // with gradient statistics; the noise scale grows during training, and most
 // time is spent late. The interval spans the 5 % and 95 % quantiles of those
@@ -73,7 +65,7 @@ func (n *Scale) From(initialBatch float64) *Scale {
 // batches with the same schedule.
 func (n *Scale) Efficiency(globalBatch float64) data.Estimate {
 	if globalBatch <= n.InitialBatch || !(n.InitialBatch > 0) {
-		return exactly(1)
+		return data.Estimate{Mean: 1, Lo: 1, Hi: 1}
 	}
 	at := func(phi float64) float64 { return (phi + n.InitialBatch) / (phi + globalBatch) }
 	return data.Estimate{Mean: at(n.Phi.Mean), Lo: at(n.Phi.Lo), Hi: at(n.Phi.Hi)}
@@ -86,5 +78,3 @@ func (n *Scale) Check() error {
 	}
 	return nil
 }
-
-func exactly(v float64) data.Estimate { return data.Estimate{Mean: v, Lo: v, Hi: v} }
