@@ -259,7 +259,7 @@ func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int
 	parts := speed.ExpectedParts(gpuType, a)
 	var all []LayoutAnswer
 	for _, c := range q.candidates(like, combinations, a) {
-		needs, l := m.Predict(c, 0), parts(c)
+		needs, l := m.Predict(c), parts(c)
 		all = append(all, LayoutAnswer{Answer: Answer{Config: c, Memory: &needs, Expected: l.Step()}, Parts: l})
 	}
 	slices.SortStableFunc(all, func(a, b LayoutAnswer) int {

@@ -127,7 +127,7 @@ func (p *Predictor) answer(c data.Config, pred fit.Prediction, steps data.Estima
 		PricePerHour: p.Price[c.GPUType] * float64(c.Workers),
 	}
 	if m := p.Model.Memory(); m != nil && c.LocalBatch > 0 {
-		needs := m.Predict(c, 0)
+		needs := m.Predict(c)
 		a.Memory = &needs
 	}
 	if samples := c.SamplesPerStep(); samples > 0 {

@@ -179,7 +179,7 @@ func TestStepsToConvergence(t *testing.T) {
 
 func TestHampelKeepsNoiseAndDrops(t *testing.T) {
 	in := []float64{10, 9, 8, 70, 6, 5.5, 5, 1, .9, .95, .9, .92}
-	got := Hampel(in)
+	got := hampel(in)
 	if got[3] == 70 || in[3] != 70 {
 		t.Errorf("%v from %v", got, in)
 	}

@@ -106,7 +106,7 @@ const (
 // into a falling one. x is Progress if recorded, otherwise Step scaled by
 // GlobalBatch/initial if both are known, otherwise Step, otherwise Epoch.
 // Points without x and y, or with NaN or an infinity, are left out. Outliers
-// are removed from each run separately ([Hampel]); runs are fitted together.
+// are removed from each run separately (by Hampel's identifier); runs are fitted together.
 //
 // It fails with a *[data.InputError] if fewer than two points (four for
 // [Optimus]) have both numbers, if none lies beyond step 0, for an unknown
@@ -176,27 +176,27 @@ func (c *Curve) gather(points []usablePoint, fewest int) (xs, ls []float64, err 
 	if !(c.LastX/float64(c.Points) > 0) {
 		return nil, nil, data.Invalid("step", "no step above 0", "a curve that covers some steps")
 	}
-	var clean []usablePoint
+	var clean []Point
+	low, high := math.Inf(1), math.Inf(-1)
 	for _, run := range byRun(points) {
 		var ys []float64
 		for _, p := range run {
 			ys = append(ys, c.toLoss(p.y))
 		}
-		for i, l := range Hampel(ys) {
-			clean = append(clean, usablePoint{x: run[i].x, y: l})
-			ls = append(ls, l)
+		for i, l := range hampel(ys) {
+			clean = append(clean, Point{run[i].x, l})
+			low, high = math.Min(low, l), math.Max(high, l)
 		}
 	}
-	low, high := slices.Min(ls), slices.Max(ls)
 	if low < 0 { // the forms need losses above 0
 		c.Offset = low - (high - low)
 	}
 	if c.Scale = high - c.Offset; c.Scale <= 0 {
 		c.Scale = 1 // all losses are 0
 	}
-	slices.SortStableFunc(clean, func(a, b usablePoint) int { return cmp.Compare(a.x, b.x) })
-	for i, p := range clean {
-		xs, ls[i] = append(xs, p.x), (p.y-c.Offset)/c.Scale
+	slices.SortStableFunc(clean, func(a, b Point) int { return cmp.Compare(a.X, b.X) })
+	for _, p := range clean {
+		xs, ls = append(xs, p.X), append(ls, (p.Loss-c.Offset)/c.Scale)
 	}
 	return xs, ls, nil
 }

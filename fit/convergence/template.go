@@ -56,7 +56,7 @@ func (c *Curve) newTemplates(runs [][]data.CurvePoint, pick curvePicker) ([]Temp
 			return nil, data.Invalid(fmt.Sprintf("template %d", i+1), fmt.Sprintf("%d usable curve points", len(xs)),
 				fmt.Sprintf("a finished run of at least %d points, with the same x and the same loss or metric as the run itself", minTemplate))
 		}
-		out = append(out, Template{stretches(xs, Hampel(ls))})
+		out = append(out, Template{stretches(xs, hampel(ls))})
 	}
 	return out, nil
 }

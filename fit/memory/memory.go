@@ -10,7 +10,6 @@
 package memory
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,10 +145,9 @@ func (m *Model) For(a data.Architecture) *Model {
 }
 
 // Predict predicts the memory of a configuration. An unknown batch counts as
-// one sample. gpuMemory, in bytes, replaces the capacity of the GPU type; 0
-// keeps that.
-func (m *Model) Predict(c data.Config, gpuMemory float64) Prediction {
-	out := Prediction{Capacity: cmp.Or(gpuMemory, m.Capacity(c.GPUType))}
+// one sample.
+func (m *Model) Predict(c data.Config) Prediction {
+	out := Prediction{Capacity: m.Capacity(c.GPUType)}
 	if c.LocalBatch <= 0 {
 		c.LocalBatch = 1
 	}
@@ -157,11 +155,8 @@ func (m *Model) Predict(c data.Config, gpuMemory float64) Prediction {
 	lns := make([]float64, len(m.draws))
 	for d := range m.draws {
 		x := &m.draws[d]
-		sd := math.Exp(x[noise])
-		ln := p.ln(x)
-		// Each draw gets one noise value; the values are spread over the draws
-		// in a fixed order.
-		lns[d] = ln + sd*scatter()[d*53%walkers]
+		sd, ln := math.Exp(x[noise]), p.ln(x)
+		lns[d] = ln + sd*scatter()[d*53%walkers] // one value each, in a fixed order
 		if math.IsInf(out.Capacity, 1) {
 			out.Fits++
 		} else {

@@ -51,7 +51,7 @@ func TestPartsByHand(t *testing.T) {
 func TestDirections(t *testing.T) {
 	for _, a := range []data.Architecture{gpt, {}} {
 		m := Fit(nil, a, 1)
-		peak := func(c data.Config) float64 { return m.Predict(c, 0).Peak.Mean }
+		peak := func(c data.Config) float64 { return m.Predict(c).Peak.Mean }
 		order := []data.Config{
 			config(16, 8, data.Layout{}), config(16, 4, data.Layout{}), config(16, 4, data.Layout{Sharding: "zero1"}), config(16, 4, data.Layout{Sharding: "zero2"}),
 			config(16, 4, data.Layout{Sharding: "zero3"}), config(16, 4, data.Layout{Sharding: "zero3", TP: 2}), config(16, 4, data.Layout{Sharding: "zero3", TP: 2, Recompute: "full"}),
@@ -77,12 +77,12 @@ func TestCensored(t *testing.T) {
 	}
 	m := Fit(ms, data.Architecture{}, 1)
 	for _, r := range ms {
-		p := m.Predict(r.Config, 0)
+		p := m.Predict(r.Config)
 		if r.Status == data.OK && p.Fits < .8 || r.Status == data.OOM && p.Fits > .2 {
 			t.Errorf("batch %g, %s: fits with probability %.2f", r.LocalBatch, r.Status, p.Fits)
 		}
 	}
-	if p := m.Predict(config(8, 1024, data.Layout{}), 0); p.Fits > .1 {
+	if p := m.Predict(config(8, 1024, data.Layout{})); p.Fits > .1 {
 		t.Errorf("a batch 16 times too large fits with probability %.2f", p.Fits)
 	}
 }
@@ -90,7 +90,7 @@ func TestCensored(t *testing.T) {
 func TestUnknownDevice(t *testing.T) {
 	c := config(1, 1, data.Layout{})
 	c.GPUType = "abacus"
-	if p := Fit(nil, gpt, 1).Predict(c, 0); p.Fits != 1 || !math.IsInf(p.Capacity, 1) {
+	if p := Fit(nil, gpt, 1).Predict(c); p.Fits != 1 || !math.IsInf(p.Capacity, 1) {
 		t.Errorf("capacity %g, fits %g; want +Inf and 1", p.Capacity, p.Fits)
 	}
 }
@@ -132,7 +132,10 @@ func TestMeasuredPeaks(t *testing.T) {
 					m := fitUnder(from, train, rows[0].Architecture, 1)
 					for _, i := range order[known:] {
 						r := rows[i]
-						p := m.Predict(r.Config, r.GPUMemory)
+						if r.GPUMemory > 0 {
+							m.gpu[r.GPUType] = r.GPUMemory
+						}
+						p := m.Predict(r.Config)
 						switch {
 						case r.Status == data.OOM:
 							if oom++; p.Fits > .9 {
