@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -216,13 +217,7 @@ func (p *Predictor) fixedBatch(c data.Config) (data.Config, bool) {
 // limits returns the limits of the batch for a resolved configuration.
 func (p *Predictor) limits(c data.Config) batchLimits {
 	lo, hi := p.Model.BatchRange(c.GPUType, c.Mode)
-	l := batchLimits{localMin: lo, localMax: hi, initial: p.initialBatch(c), max: p.batch().Max, clip: true}
-	k := float64(c.Workers)
-	if l.max == 0 {
-		l.max = math.Max(hi*k, l.initial)
-	}
-	if l.initial == 0 {
-		l.initial = math.Min(lo*k, l.max)
-	}
-	return l
+	initial, k := p.initialBatch(c), float64(c.Workers)
+	most := cmp.Or(p.batch().Max, math.Max(hi*k, initial))
+	return batchLimits{localMin: lo, localMax: hi, initial: cmp.Or(initial, math.Min(lo*k, most)), max: most, clip: true}
 }

@@ -158,15 +158,7 @@ func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
 		}
 		widest = max(widest, m.WidestNode())
 	}
-	if q.GlobalBatch == 0 {
-		q.GlobalBatch = best
-	}
-	if q.PerNode == 0 {
-		q.PerNode = widest
-	}
-	if q.LeastFits == 0 {
-		q.LeastFits = .9
-	}
+	q.GlobalBatch, q.PerNode, q.LeastFits = cmp.Or(q.GlobalBatch, best), cmp.Or(q.PerNode, widest), cmp.Or(q.LeastFits, .9)
 	return q
 }
 

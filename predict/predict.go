@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -240,12 +241,7 @@ func (p *Predictor) batch() data.Batch {
 	if b == (data.Batch{}) {
 		return known
 	}
-	if b.Initial == 0 {
-		b.Initial = known.Initial
-	}
-	if b.Max == 0 {
-		b.Max = known.Max
-	}
+	b.Initial, b.Max = cmp.Or(b.Initial, known.Initial), cmp.Or(b.Max, known.Max)
 	return b
 }
 

@@ -175,24 +175,17 @@ func (v *Validation) plan(ms, test []data.Measurement, s ValidationSettings) ([]
 		v.Warnings = append(v.Warnings, warnings...)
 		all := slices.Concat(rows[job], held[job])
 		for _, family := range v.Families {
-			refused := refusedModes(rows[job], family)
-			for _, m := range rows[job] {
-				if slices.Contains(refused, m.ModeOrDefault()) {
-					v.Untested = append(v.Untested, untested(m, family, "a mode the family does not describe"))
-				}
-			}
+			refused, others := refusedModes(rows[job], family)
+			v.Untested = append(v.Untested, untested(others, family, "a mode the family does not describe")...)
 			for _, f := range folds {
 				trials = append(trials, &trial{job: job, family: family, rows: all, held: f, refused: refused})
 			}
 		}
 	}
 	for _, job := range heldJobs {
-		if rows[job] != nil {
-			continue
-		}
 		for _, family := range v.Families {
-			for _, m := range held[job] {
-				v.Untested = append(v.Untested, untested(m, family, "the job was never trained on"))
+			if rows[job] == nil {
+				v.Untested = append(v.Untested, untested(held[job], family, "the job was never trained on")...)
 			}
 		}
 	}
@@ -205,16 +198,17 @@ func okRows(ms []data.Measurement) (jobs []string, rows map[string][]data.Measur
 	return grouped.By(ok, func(m data.Measurement) string { return m.Job })
 }
 
-// refusedModes lists the modes of a job that a family does not describe.
-func refusedModes(rows []data.Measurement, family string) (refused []data.Mode) {
+// refusedModes lists the modes of a job that a family does not describe, and
+// their measurements.
+func refusedModes(rows []data.Measurement, family string) (refused []data.Mode, others []data.Measurement) {
 	modes, of := grouped.By(rows, func(m data.Measurement) data.Mode { return m.ModeOrDefault() })
 	for _, mode := range modes {
 		layouts := !of[mode][0].Plain() && family != form.LayoutFamily
 		if family != fit.Auto && (layouts || !slices.Contains(form.Families()[family].Modes, mode)) {
-			refused = append(refused, mode)
+			refused, others = append(refused, mode), append(others, of[mode]...)
 		}
 	}
-	return refused
+	return refused, others
 }
 
 // runAll runs the fits on all processors.
@@ -244,9 +238,7 @@ func (t *trial) run(ctx context.Context, seed int64) error {
 		return nil
 	}
 	if len(train) == 0 {
-		for _, m := range test {
-			t.untested = append(t.untested, untested(m, t.family, "nothing was left to train on"))
-		}
+		t.untested = untested(test, t.family, "nothing was left to train on")
 		return nil
 	}
 	m, err := fit.FitContext(ctx, train, fit.Settings{Family: t.family, Seed: seed})
@@ -254,14 +246,15 @@ func (t *trial) run(ctx context.Context, seed int64) error {
 		return err
 	}
 	_, trained := grouped.By(train, data.Measurement.Kind)
-	var known []data.Measurement
-	for _, row := range test {
-		if trained[row.Kind()] != nil {
-			known = append(known, row)
-			continue
+	var known, strange []data.Measurement
+	for _, m := range test {
+		if trained[m.Kind()] != nil {
+			known = append(known, m)
+		} else {
+			strange = append(strange, m)
 		}
-		t.untested = append(t.untested, untested(row, t.family, "GPU type and mode were never trained on"))
 	}
+	t.untested = untested(strange, t.family, "GPU type and mode were never trained on")
 	for rows := range slices.Chunk(known, testedAtOnce) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -299,8 +292,12 @@ func (t *trial) divide() (train, test []data.Measurement) {
 // common terms, between checks of ctx.
 const testedAtOnce = 4096
 
-func untested(m data.Measurement, family, why string) Untested {
-	return Untested{family, m.Job, m.GPUType, m.ModeOrDefault(), 1, why}
+// untested has an entry for every measurement.
+func untested(ms []data.Measurement, family, why string) (all []Untested) {
+	for _, m := range ms {
+		all = append(all, Untested{family, m.Job, m.GPUType, m.ModeOrDefault(), 1, why})
+	}
+	return all
 }
 
 // counted adds up the rows of equal entries.
