@@ -127,10 +127,7 @@ func (p *Predictor) BestBatch(c data.Config) (Answer, error) {
 // chooseBatch returns c with the batch of [Predictor.BestBatch].
 func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	c.LocalBatch, c.AccumSteps = 0, 0
-	if p.Model == nil {
-		return c, fmt.Errorf("predict: no model")
-	}
-	c, err := p.Model.Resolve(c)
+	c, err := p.resolve(c)
 	if err != nil {
 		return c, err
 	}

@@ -2,7 +2,7 @@ package predict
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"math"
 
 	"knee/data"
@@ -54,10 +54,7 @@ type Predictor struct {
 // a loss that is never reached, and with a *data.InputError if the goal is in
 // steps and no initial batch is known.
 func (p *Predictor) At(c data.Config) (Answer, error) {
-	if p.Model == nil {
-		return Answer{}, fmt.Errorf("predict: no model")
-	}
-	c, err := p.Model.Resolve(c)
+	c, err := p.resolve(c)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -65,11 +62,19 @@ func (p *Predictor) At(c data.Config) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	steps, err := p.goalSteps()
+	finish, err := p.Finisher()
 	if err != nil {
 		return Answer{}, err
 	}
-	return p.answer(c, pred, steps)
+	a := p.answer(c, pred)
+	return a, finish(&a)
+}
+
+func (p *Predictor) resolve(c data.Config) (data.Config, error) {
+	if p.Model == nil {
+		return c, errors.New("predict: no model")
+	}
+	return p.Model.Resolve(c)
 }
 
 // RowError is the error of one of many configurations.
@@ -89,16 +94,13 @@ func (e *RowError) Unwrap() error { return e.Err }
 // fails with a *RowError for a configuration that At refuses, and with the
 // error of a goal that is never reached.
 func (p *Predictor) AtAll(cs []data.Config) ([]Answer, error) {
-	if p.Model == nil {
-		return nil, fmt.Errorf("predict: no model")
-	}
 	if len(cs) == 0 {
 		return nil, nil
 	}
 	resolved := make([]data.Config, len(cs))
 	for i, c := range cs {
 		var err error
-		if resolved[i], err = p.Model.Resolve(c); err != nil {
+		if resolved[i], err = p.resolve(c); err != nil {
 			return nil, &RowError{i, err}
 		}
 	}
@@ -106,26 +108,26 @@ func (p *Predictor) AtAll(cs []data.Config) ([]Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps, err := p.goalSteps()
+	finish, err := p.Finisher()
 	if err != nil {
 		return nil, err
 	}
 	answers := make([]Answer, len(cs))
 	for i, c := range resolved {
-		if answers[i], err = p.answer(c, preds[i], steps); err != nil {
+		answers[i] = p.answer(c, preds[i])
+		if err := finish(&answers[i]); err != nil {
 			return nil, &RowError{i, err}
 		}
 	}
 	return answers, nil
 }
 
-// answer completes the prediction of a resolved configuration; steps is the
-// result of goalSteps.
-func (p *Predictor) answer(c data.Config, pred fit.Prediction, steps data.Estimate) (Answer, error) {
+// answer completes the prediction of a resolved configuration, but for what
+// Finisher sets.
+func (p *Predictor) answer(c data.Config, pred fit.Prediction) Answer {
 	a := Answer{
 		Config: c, StepTime: pred.StepTime, Expected: pred.Expected, Efficiency: p.efficiency(c),
 		Extrapolated: pred.Extrapolated, Support: pred.Support, Why: pred.Why,
-		PricePerHour: p.Price[c.GPUType] * float64(c.Workers),
 	}
 	if m := p.Model.Memory(); m != nil && c.LocalBatch > 0 {
 		needs := m.Predict(c)
@@ -135,56 +137,39 @@ func (p *Predictor) answer(c data.Config, pred fit.Prediction, steps data.Estima
 		a.Throughput = a.StepTime.Per(samples)
 		a.Goodput = product(a.Throughput, a.Efficiency)
 	}
-	if err := p.toGoal(&a, steps); err != nil {
-		return Answer{}, err
-	}
-	return a, nil
+	return a
 }
 
 // Finisher returns a function that sets price, time and cost of an answer of
 // the same model to those of this predictor. It fails if the goal is a loss
 // that is never reached.
 func (p *Predictor) Finisher() (finish func(*Answer) error, err error) {
-	steps, err := p.goalSteps()
-	if err != nil {
-		return nil, err
-	}
-	return func(a *Answer) error {
-		a.PricePerHour = p.Price[a.Config.GPUType] * float64(a.Config.Workers)
-		a.TimeToTarget, a.CostToTarget = data.Estimate{}, data.Estimate{}
-		return p.toGoal(a, steps)
-	}, nil
-}
-
-// toGoal sets time and cost to the goal.
-func (p *Predictor) toGoal(a *Answer, steps data.Estimate) error {
-	samples, err := p.work(a.Config, steps)
-	switch {
-	case err != nil:
-		return err
-	case samples.Mean > 0 && a.Goodput.Mean > 0:
-		a.TimeToTarget = product(samples, a.Goodput.Per(1))
-	case steps.Mean > 0:
-		// No batch is known: all steps count alike.
-		a.TimeToTarget = product(steps, a.StepTime)
-	default:
-		return nil
-	}
-	a.CostToTarget = a.TimeToTarget.Scale(a.PricePerHour / 3600)
-	return nil
-}
-
-// goalSteps returns the goal in steps at the initial batch; zero without a goal
-// or with one in samples.
-func (p *Predictor) goalSteps() (data.Estimate, error) {
+	var steps data.Estimate // to the goal, at the initial batch; zero without one or with one in samples
 	switch {
 	case p.Goal.Samples > 0:
 	case p.Goal.Steps > 0:
-		return exactly(p.Goal.Steps), nil
+		steps = exactly(p.Goal.Steps)
 	case p.Goal.HasTarget:
-		return p.Model.StepsToLoss(p.Goal.TargetLoss)
+		if steps, err = p.Model.StepsToLoss(p.Goal.TargetLoss); err != nil {
+			return nil, err
+		}
 	}
-	return data.Estimate{}, nil
+	return func(a *Answer) error {
+		samples, err := p.work(a.Config, steps)
+		if err != nil {
+			return err
+		}
+		a.TimeToTarget = data.Estimate{}
+		switch {
+		case samples.Mean > 0 && a.Goodput.Mean > 0:
+			a.TimeToTarget = product(samples, a.Goodput.Per(1))
+		case steps.Mean > 0: // no batch is known: all steps count alike
+			a.TimeToTarget = product(steps, a.StepTime)
+		}
+		a.PricePerHour = p.Price[a.Config.GPUType] * float64(a.Config.Workers)
+		a.CostToTarget = a.TimeToTarget.Scale(a.PricePerHour / 3600)
+		return nil
+	}, nil
 }
 
 // work returns the goal in samples, each worth one at the initial batch; zero
