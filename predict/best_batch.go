@@ -15,12 +15,6 @@ import (
 // as in Pollux's scheduler.
 const batchSteps = 50
 
-// batchChoice is one way to make up a global batch.
-type batchChoice struct {
-	local float64 // samples per worker per micro-step, whole
-	accum int
-}
-
 // batchLimits bounds the choice of a batch. Samples.
 type batchLimits struct {
 	initial, max       float64 // global
@@ -34,58 +28,58 @@ type batchLimits struct {
 	clip bool
 }
 
-// choices lists batches for k workers by Pollux's rule (OSDI'21, section 4.1,
+// choices lists batches for the k workers of c by Pollux's rule (OSDI'21, section 4.1,
 // and its published scheduler): 50 geometric steps of the global batch M from
 // max(initial, localMin·k) to max; s = ⌈M/k/localMax⌉−1 accumulation steps;
 // local batch ⌈M/k/(s+1)⌉, in whole samples. It is empty if no batch is
 // allowed.
-func (l batchLimits) choices(k float64) []batchChoice {
+func (l batchLimits) choices(c data.Config) []data.Config {
 	const eps = 1e-8 // a batch that is whole up to rounding is whole
+	k := float64(c.Workers)
 	lo, hi := math.Max(l.initial, l.localMin*k), l.max
 	if lo > hi {
 		return nil
 	}
-	var out []batchChoice
+	var out []data.Config
 	for i := range batchSteps {
 		global := lo * math.Pow(hi/lo, float64(i)/(batchSteps-1))
 		local := global / k
-		c := batchChoice{}
+		c.AccumSteps = 0
 		if l.accumulate {
-			c.accum = max(int(math.Ceil(local/l.localMax-eps))-1, 0)
+			c.AccumSteps = max(int(math.Ceil(local/l.localMax-eps))-1, 0)
 			if l.pair && k == 1 && local > l.initial+eps {
-				c.accum = max(c.accum, 1)
+				c.AccumSteps = max(c.AccumSteps, 1)
 			}
 		}
-		c.local = math.Ceil(local/float64(c.accum+1) - eps)
+		c.LocalBatch = math.Ceil(local/float64(c.AccumSteps+1) - eps)
 		if l.clip {
-			c.local = math.Min(c.local, l.localMax)
+			c.LocalBatch = math.Min(c.LocalBatch, l.localMax)
 		}
-		if c.local < l.localMin || c.local > l.localMax {
-			continue
-		}
-		if len(out) == 0 || out[len(out)-1] != c {
+		if c.LocalBatch >= l.localMin && c.LocalBatch <= l.localMax {
 			out = append(out, c)
 		}
 	}
-	return out
+	return slices.CompactFunc(out, func(a, b data.Config) bool { return a.LocalBatch == b.LocalBatch && a.AccumSteps == b.AccumSteps })
 }
 
-// round lists customary batches for k workers: local batches that were
+// round lists customary batches for the workers of c: local batches that were
 // measured, and 1, 3, 5 or 7 times a power of two. Each comes without
 // accumulation and, if allowed, with 1, 3, 7 … accumulation steps when twice
 // the local batch would exceed localMax.
-func (l batchLimits) round(k float64, measured []float64) []batchChoice {
+func (l batchLimits) round(c data.Config, measured []float64) []data.Config {
 	sizes := slices.Clone(measured)
 	for b := 1.; b <= l.localMax; b *= 2 {
 		sizes = append(sizes, b, 3*b, 5*b, 7*b)
 	}
 	slices.Sort(sizes)
 	sizes = slices.Compact(sizes)
-	var out []batchChoice
+	k := float64(c.Workers)
+	var out []data.Config
 	for _, b := range sizes {
 		for s := 0; b >= l.localMin && b <= l.localMax && k*b*float64(s+1) <= l.max; s = 2*s + 1 {
 			if k*b*float64(s+1) >= l.initial {
-				out = append(out, batchChoice{b, s})
+				c.LocalBatch, c.AccumSteps = b, s
+				out = append(out, c)
 			}
 			if !l.accumulate || 2*b <= l.localMax {
 				break
@@ -141,21 +135,15 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	if fixed, ok := p.fixedBatch(c); ok {
 		return fixed, nil
 	}
-	k := float64(c.Workers)
 	measured, accumulated := p.Model.LocalBatches(c.GPUType, c.Mode)
-	l.accumulate = p.Accumulate || accumulated || k*l.localMax < l.initial
-	choices := l.round(k, measured)
-	if len(choices) == 0 {
-		choices = l.choices(k)
+	l.accumulate = p.Accumulate || accumulated || float64(c.Workers)*l.localMax < l.initial
+	cs := l.round(c, measured)
+	if len(cs) == 0 {
+		cs = l.choices(c)
 	}
-	if len(choices) == 0 {
+	if len(cs) == 0 {
 		return c, data.Invalid("workers", c.Workers, fmt.Sprintf("workers that can share a global batch of %.6g to %.6g samples in local batches of %.6g to %.6g, as measured",
 			l.initial, l.max, l.localMin, l.localMax))
-	}
-	cs := make([]data.Config, len(choices))
-	for i, b := range choices {
-		cs[i] = c
-		cs[i].LocalBatch, cs[i].AccumSteps = b.local, b.accum
 	}
 	goodput, err := p.Model.Central(cs) // step times as yet
 	if err != nil {

@@ -52,14 +52,14 @@ func (r goldenRow) best(t *testing.T, nodes, workers float64, master bool) (good
 		t.Fatal(err)
 	}
 	c := data.Config{Workers: int(workers), Nodes: int(nodes)}
-	eval := func(b batchChoice) (throughput, efficiency float64) {
-		c.LocalBatch, c.AccumSteps = b.local, b.accum
+	eval := func(c data.Config) (throughput, efficiency float64) {
 		return c.SamplesPerStep() / timer.StepTime(c), noise.Efficiency(c.GlobalBatch()).Mean
 	}
 	l := batchLimits{initial: r["init_bsz"], max: r["max_bsz"], localMin: r["min_atomic"], localMax: r["max_atomic"], accumulate: r["accumulation"] != 0, clip: master, pair: true}
-	choices := []batchChoice{{local: r["init_bsz"]}}
+	c.LocalBatch = r["init_bsz"]
+	choices := []data.Config{c}
 	if !(master && workers == 1 && !l.accumulate) {
-		choices = l.choices(workers)
+		choices = l.choices(c)
 	}
 	if len(choices) == 0 {
 		return 0, goldenRow{}
@@ -71,7 +71,7 @@ func (r goldenRow) best(t *testing.T, nodes, workers float64, master bool) (good
 	}
 	choice := choices[floats.MaxIdx(goodputs)]
 	x, e := eval(choice)
-	return x * e, goldenRow{"throughput": x, "efficiency": e, "atomic_bsz": choice.local, "accum_steps": float64(choice.accum), "best_goodput": x * e}
+	return x * e, goldenRow{"throughput": x, "efficiency": e, "atomic_bsz": choice.LocalBatch, "accum_steps": float64(choice.AccumSteps), "best_goodput": x * e}
 }
 
 // Throughput, efficiency, best batch and speedup agree with AdaptDL's
