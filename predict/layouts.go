@@ -65,18 +65,14 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 		return nil, err
 	}
 	var fits []LayoutAnswer
-	nearest := answers[0]
 	for _, a := range answers {
-		if a.Memory != nil && a.Memory.Fits < q.LeastFits {
-			if a.Memory.Fits > nearest.Memory.Fits {
-				nearest = a
-			}
-			continue
+		if a.Memory == nil || a.Memory.Fits >= q.LeastFits {
+			parts, _ := p.Model.Parts(a.Config)
+			fits = append(fits, LayoutAnswer{Answer: a, Parts: parts})
 		}
-		parts, _ := p.Model.Parts(a.Config)
-		fits = append(fits, LayoutAnswer{Answer: a, Parts: parts})
 	}
 	if len(fits) == 0 {
+		nearest := slices.MaxFunc(answers, func(a, b Answer) int { return cmp.Compare(a.Memory.Fits, b.Memory.Fits) })
 		return nil, &NoLayoutError{Tried: len(answers), Least: q.LeastFits, Nearest: nearest}
 	}
 	slices.SortStableFunc(fits, func(a, b LayoutAnswer) int { return cmp.Compare(a.Expected, b.Expected) })
