@@ -21,7 +21,6 @@ type Limits struct {
 
 // NoneFitsError says that no candidate is within the limits.
 type NoneFitsError struct {
-	Limits  Limits
 	Nearest Answer // the candidate that exceeds its worst limit by the least
 	Binding string // its worst limit, with numbers
 	Tried   int    // candidates that could be predicted
@@ -74,7 +73,7 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 	}
 	nearest := slices.MinFunc(answers, func(a, b Answer) int { return cmp.Compare(excess(a), excess(b)) })
 	_, binding := l.excess(nearest)
-	return Answer{}, &NoneFitsError{Limits: l, Nearest: nearest, Binding: binding, Tried: len(answers)}
+	return Answer{}, &NoneFitsError{Nearest: nearest, Binding: binding, Tried: len(answers)}
 }
 
 // check refuses limits that are negative or need a goal or price not given.

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -121,14 +122,10 @@ func (s surroundings) next(rows []data.Measurement) []data.Config {
 // unmeasuredShapes drops repetitions and configurations already measured.
 // Placements are compared by nodes and widest node, as in a fit.
 func unmeasuredShapes(all []data.Config, rows []data.Measurement) []data.Config {
-	type shape struct {
-		workers, nodes, widest, ps, accum int
-		batch                             float64
+	of := func(c data.Config) string {
+		return fmt.Sprint(c.Workers, c.NodeCount(), c.WidestNode(), c.PS, c.AccumSteps, c.LocalBatch)
 	}
-	of := func(c data.Config) shape {
-		return shape{c.Workers, c.NodeCount(), c.WidestNode(), c.PS, c.AccumSteps, c.LocalBatch}
-	}
-	seen := map[shape]bool{}
+	seen := map[string]bool{}
 	for _, r := range rows {
 		seen[of(r.Config)] = true
 	}
