@@ -36,7 +36,7 @@ func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergen
 	case noiseErr != nil:
 		m.file.Warnings = append(m.file.Warnings, "the training curve gives no statistical efficiency, taken as 1: "+noiseErr.Error())
 	}
-	m.file.Convergence, m.file.NoiseScale, m.file.Batch = conv, noise, batchFile(batch)
+	m.file.Convergence, m.file.NoiseScale, m.file.Batch = conv, noise, batch
 	return nil
 }
 

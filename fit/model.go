@@ -122,7 +122,7 @@ func (m *Model) Compare(ctx context.Context) ([]speed.FamilyScore, error) {
 
 // Batch returns the batch limits given with the training curve; the zero
 // value if there was none.
-func (m *Model) Batch() data.Batch { return data.Batch(m.file.Batch) }
+func (m *Model) Batch() data.Batch { return m.file.Batch }
 
 // Convergence returns the fitted training curve, nil without one.
 func (m *Model) Convergence() *convergence.Curve { return m.file.Convergence }

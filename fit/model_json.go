@@ -24,18 +24,12 @@ type modelFile struct {
 	Job         string             `json:"job"`
 	Seed        int64              `json:"seed"`
 	Speed       json.RawMessage    `json:"speed"`
-	Batch       batchFile          `json:"batch"`
+	Batch       data.Batch         `json:"batch"`
 	Start       float64            `json:"start_seconds,omitempty"` // median
 	Convergence *convergence.Curve `json:"convergence,omitempty"`
 	NoiseScale  *gradnoise.Scale   `json:"noise_scale,omitempty"`
 	Memory      *memory.Model      `json:"memory,omitempty"`
 	Warnings    []string           `json:"warnings,omitempty"` // in addition to those of the speed model
-}
-
-type batchFile struct {
-	Initial float64 `json:"initial,omitempty"`
-	Max     float64 `json:"max,omitempty"`
-	Adapt   bool    `json:"adapt,omitempty"`
 }
 
 // EncodeModel writes model.json.
