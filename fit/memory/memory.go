@@ -96,13 +96,13 @@ func fitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64
 			arch = m.arch
 		}
 		o := observation{point: pointOf(r.Config, arch), capacity: math.Log(m.Capacity(r.GPUType))}
-		switch {
+		switch limited := !math.IsInf(o.capacity, 0) && r.LocalBatch > 0; {
 		case r.Status == data.OK && r.PeakMemory > 0:
-			o.kind, o.ln = exact, math.Log(r.PeakMemory)
-		case r.Status == data.OK && !math.IsInf(o.capacity, 0) && r.LocalBatch > 0:
-			o.kind = below
-		case r.Status == data.OOM && !math.IsInf(o.capacity, 0) && r.LocalBatch > 0:
-			o.kind = above
+			o.ln = math.Log(r.PeakMemory)
+		case r.Status == data.OK && limited:
+			o.ran = 1
+		case r.Status == data.OOM && limited:
+			o.ran = -1
 		default:
 			continue
 		}
